@@ -1,0 +1,47 @@
+package packet
+
+// Ethernet header (IEEE 802.3 3.1.1) with VLAN tags (IEEE 802.1Q 9.3 to 9.6), the FCS not being part of a frame here:
+//
+//	 0                   1                   2                   3
+//	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//	|                        Destination MAC                        |
+//	+                               +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//	|                               |                               |
+//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+          Source MAC           +
+//	|                                                               |
+//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//	|             TPID              | PCP |D|        VID            |  0, 1 or 2 times
+//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//	|           EtherType           |
+//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+const (
+	// EthernetLen is the length of an untagged Ethernet header in octets.
+	EthernetLen = 14
+	// VLANTagLen is the length of one VLAN tag in octets.
+	VLANTagLen = 4
+	// MaxTags is the number of VLAN tags that Parse looks behind; a frame with more is of Kind Other.
+	MaxTags = 2
+)
+
+// EtherTypes (IEEE 802 numbers). The three tag protocol identifiers are taken in any order and mixture.
+const (
+	EtherTypeIPv4       = 0x0800
+	EtherTypeIPv6       = 0x86dd
+	EtherTypeCTag       = 0x8100 // 802.1Q customer tag
+	EtherTypeSTag       = 0x88a8 // 802.1ad service tag
+	EtherTypeQinQ       = 0x9100 // service tag of equipment older than 802.1ad
+	EtherTypeMACControl = 0x8808 // IEEE 802.3 31: PAUSE and PFC
+)
+
+// ReplyEthernet writes to out the Ethernet header of an answer to the parsed frame and returns its length, 14, 18 or 22
+// octets: the MAC addresses change places, VLAN tags (with their TPID, priority and VID) and EtherType are the frame's.
+// out must have room for that and must not overlap frame.
+func ReplyEthernet(out, frame []byte, p *Parsed) int {
+	n := EthernetLen + VLANTagLen*int(p.Tags)
+	out, frame = out[:n], frame[:n]
+	copy(out[0:6], frame[6:12])
+	copy(out[6:12], frame[0:6])
+	copy(out[12:], frame[12:])
+	return n
+}

@@ -1,0 +1,73 @@
+package packet
+
+// Protocol numbers (IANA "Assigned Internet Protocol Numbers"), as in IPv4's Protocol and IPv6's Next Header.
+const (
+	ProtoHopByHop = 0
+	ProtoICMP     = 1
+	ProtoTCP      = 6
+	ProtoUDP      = 17
+	ProtoRouting  = 43
+	ProtoFragment = 44
+	ProtoAH       = 51
+	ProtoICMPv6   = 58
+	ProtoDestOpts = 60
+)
+
+// ECN codepoints (RFC 3168 5), the low two bits of IPv4's TOS and IPv6's Traffic Class.
+const (
+	NotECT = 0
+	ECT1   = 1
+	ECT0   = 2
+	CE     = 3
+)
+
+// MarkCE sets Congestion Experienced in the IP header of a parsed ECN-capable packet, keeps its IPv4 header checksum in step
+// and notes CE in p. It returns false and changes nothing when the packet is Not-ECT, is marked already or isn't IP.
+// The ICRC leaves the field out, so it stays as it is.
+//
+// The checksum is updated by equation 3 of RFC 1624, HC' = ~(~HC + ~m + m'), which, unlike equation 4, never makes 0xFFFF of
+// a header that isn't all zeros: a right checksum comes out as a full computation would have it, a wrong one stays wrong.
+func MarkCE(b []byte, p *Parsed) bool {
+	if p.ECN == NotECT || p.ECN == CE {
+		return false
+	}
+	h := b[p.L3:]
+	switch p.Family {
+	case 4:
+		_ = h[IPv4Len-1]
+		m := uint32(h[0])<<8 | uint32(h[1])
+		h[1] |= CE
+		hc := uint32(h[10])<<8 | uint32(h[11])
+		sum := (hc ^ 0xffff) + (m ^ 0xffff) + (m | CE)
+		sum = sum&0xffff + sum>>16
+		sum = sum&0xffff + sum>>16
+		h[10], h[11] = byte(^sum>>8), byte(^sum)
+	case 6:
+		h[1] |= CE << 4
+	default:
+		return false
+	}
+	p.ECN = CE
+	return true
+}
+
+// onesSum adds the 16-bit words of b, an odd last octet padded with zero, to sum (RFC 1071). The result is not folded; sum
+// holds at least 2^47 such words.
+func onesSum(sum uint64, b []byte) uint64 {
+	for len(b) >= 2 {
+		sum += uint64(b[0])<<8 | uint64(b[1])
+		b = b[2:]
+	}
+	if len(b) == 1 {
+		sum += uint64(b[0]) << 8
+	}
+	return sum
+}
+
+// fold brings a sum of words to 16 bits in one's complement arithmetic and complements it.
+func fold(sum uint64) uint16 {
+	for sum > 0xffff {
+		sum = sum&0xffff + sum>>16
+	}
+	return ^uint16(sum)
+}

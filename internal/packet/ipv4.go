@@ -1,0 +1,52 @@
+package packet
+
+import "encoding/binary"
+
+// IPv4Len is the length of an IPv4 header without options in octets.
+const IPv4Len = 20
+
+const (
+	ipv4DF       = 0x4000
+	ipv4MFOffset = 0x3fff // More Fragments and the fragment offset: 0 for a whole datagram
+)
+
+// IPv4Header is what a caller chooses of the IPv4 header of a packet it builds (RFC 791 3.1):
+//
+//	 0                   1                   2                   3
+//	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//	|Version|  IHL  |   DSCP    |ECN|          Total Length         |
+//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//	|         Identification        |0|D|M|     Fragment Offset     |
+//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//	|  Time to Live |    Protocol   |        Header Checksum        |
+//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//	|                         Source Address                        |
+//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//	|                      Destination Address                      |
+//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//	|                    Options (IHL > 5)                          |
+type IPv4Header struct {
+	TotalLen uint16 // octets, header included
+	DSCP     uint8  // 6 bits
+	TTL      uint8
+	Proto    uint8
+	Src, Dst Addr // IPv4-mapped
+}
+
+// Put writes 20 octets: no options, Not-ECT, Don't Fragment, Identification 0 (an atomic datagram, RFC 6864 4.1), and the
+// header checksum.
+func (h *IPv4Header) Put(b []byte) {
+	b = b[:IPv4Len]
+	b[0] = 0x45
+	b[1] = h.DSCP << 2
+	binary.BigEndian.PutUint16(b[2:], h.TotalLen)
+	binary.BigEndian.PutUint16(b[4:], 0)
+	binary.BigEndian.PutUint16(b[6:], ipv4DF)
+	b[8] = h.TTL
+	b[9] = h.Proto
+	binary.BigEndian.PutUint16(b[10:], 0)
+	h.Src.Put4(b[12:16])
+	h.Dst.Put4(b[16:20])
+	binary.BigEndian.PutUint16(b[10:], fold(onesSum(0, b)))
+}

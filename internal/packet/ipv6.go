@@ -1,0 +1,42 @@
+package packet
+
+import "encoding/binary"
+
+// IPv6Len is the length of the IPv6 header in octets.
+const IPv6Len = 40
+
+// IPv6Header is what a caller chooses of the IPv6 header of a packet it builds (RFC 8200 3):
+//
+//	 0                   1                   2                   3
+//	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//	|Version|   DSCP    |ECN|             Flow Label                |
+//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//	|         Payload Length        |  Next Header  |   Hop Limit   |
+//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//	|                                                               |
+//	+                    Source Address (16 octets)                 +
+//	|                                                               |
+//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//	|                                                               |
+//	+                 Destination Address (16 octets)               +
+//	|                                                               |
+//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+type IPv6Header struct {
+	PayloadLen uint16 // octets after this header, extension headers included
+	DSCP       uint8  // 6 bits
+	NextHeader uint8
+	HopLimit   uint8
+	Src, Dst   Addr
+}
+
+// Put writes 40 octets: Not-ECT, flow label 0.
+func (h *IPv6Header) Put(b []byte) {
+	b = b[:IPv6Len]
+	binary.BigEndian.PutUint32(b, 6<<28|uint32(h.DSCP&0x3f)<<22)
+	binary.BigEndian.PutUint16(b[4:], h.PayloadLen)
+	b[6] = h.NextHeader
+	b[7] = h.HopLimit
+	h.Src.Put16(b[8:24])
+	h.Dst.Put16(b[24:40])
+}
