@@ -1,0 +1,162 @@
+package congestion
+
+import (
+	"math"
+	"math/big"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestAdaptive(t *testing.T) {
+	const (
+		kb = 1000
+		mb = 1000 * kb
+		ms = int64(1e6)
+		s  = int64(1e9)
+		g  = uint64(1e9)
+	)
+	cases := []struct {
+		name        string
+		kBase       uint64
+		alpha       float64
+		rate        uint64
+		rtt         int64
+		kMinPercent int
+		kMin, kMax  uint64
+	}{
+		{"draft-tian 7 step 2", 64 * kb, 1, 100 * g, 10 * ms, 50, 62_500 * kb, 125 * mb},
+		{"K_base is the floor of a short link", 64 * kb, 1, 10 * g, 2000, 50, 32 * kb, 64 * kb},
+		{"no RTT: K_base", 150 * kb, 1, 100 * g, 0, 50, 75 * kb, 150 * kb},
+		{"negative RTT: K_base", 150 * kb, 1, 100 * g, -1, 50, 75 * kb, 150 * kb},
+		{"alpha 0.7 is not one short", 1, 0.7, 100 * g, 10 * ms, 50, 43_750 * kb, 87_500 * kb},
+		{"alpha 2", 64 * kb, 2, 100 * g, 10 * ms, 50, 125 * mb, 250 * mb},
+		{"alpha 0: K_base", 64 * kb, 0, 100 * g, 10 * ms, 50, 32 * kb, 64 * kb},
+		{"alpha not a number: K_base", 64 * kb, math.NaN(), 100 * g, 10 * ms, 50, 32 * kb, 64 * kb},
+		{"alpha below 0: K_base", 64 * kb, -1, 100 * g, 10 * ms, 50, 32 * kb, 64 * kb},
+		{"1 Tbps x 10 s", 64 * kb, 1, 1000 * g, 10 * s, 80, 1_000_000 * mb, 1_250_000 * mb},
+		{"100 kbps x 10 ms", 1, 1, 100_000, 10 * ms, 50, 62, 125},
+		{"K_min of 100 percent stays below", 64 * kb, 1, 1, 1, 100, 64*kb - 1, 64 * kb},
+		{"K_min of 1000 percent stays below", 64 * kb, 1, 1, 1, 1000, 64*kb - 1, 64 * kb},
+		{"K_min of 0 percent", 64 * kb, 1, 1, 1, 0, 0, 64 * kb},
+		{"nothing known", 0, 1, 0, 0, 50, 0, 1},
+		{"saturates", 1, 1, math.MaxUint64, math.MaxInt64, 50, math.MaxUint64 / 2, math.MaxUint64},
+		{"alpha saturates", 1, 1e300, 1000 * g, 10 * s, 50, math.MaxUint64 / 2, math.MaxUint64},
+		{"alpha infinite saturates", 1, math.Inf(1), 1000 * g, 10 * s, 50, math.MaxUint64 / 2, math.MaxUint64},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			got := Adaptive(c.kBase, c.alpha, c.rate, c.rtt, c.kMinPercent)
+			if want := (Thresholds{c.kMin, c.kMax}); got != want {
+				t.Errorf("got %+v, want %+v", got, want)
+			}
+		})
+	}
+}
+
+// TestAdaptiveExact compares with unbounded integers, for alpha 1, up to 1 Tbps x 10 s.
+func TestAdaptiveExact(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		kBase := rapid.Uint64Range(0, 1<<40).Draw(t, "kBase")
+		rate := rapid.Uint64Range(0, 1e12).Draw(t, "rate")
+		rtt := rapid.Int64Range(0, 10e9).Draw(t, "rtt")
+		product := new(big.Int).Mul(new(big.Int).SetUint64(rate), big.NewInt(rtt))
+		want := max(kBase, product.Div(product, big.NewInt(8e9)).Uint64(), 1)
+		if got := Adaptive(kBase, 1, rate, rtt, 50).KMax; got != want {
+			t.Fatalf("K_max is %d, want %d", got, want)
+		}
+	})
+}
+
+func TestAdaptiveProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		kBase := rapid.Uint64().Draw(t, "kBase")
+		alpha := rapid.Float64().Draw(t, "alpha")
+		rate, rtt := rapid.Uint64().Draw(t, "rate"), rapid.Int64().Draw(t, "rtt")
+		kMinPercent := rapid.Int().Draw(t, "kMinPercent")
+		k := Adaptive(kBase, alpha, rate, rtt, kMinPercent)
+		if k.KMin >= k.KMax || k.KMax < kBase {
+			t.Fatalf("%+v: want K_min < K_max and K_max >= %d", k, kBase)
+		}
+		faster := rapid.Uint64Min(rate).Draw(t, "faster")
+		longer := rapid.Int64Min(rtt).Draw(t, "longer")
+		for _, more := range []Thresholds{
+			Adaptive(kBase, alpha, faster, rtt, kMinPercent), Adaptive(kBase, alpha, rate, longer, kMinPercent),
+		} {
+			if more.KMax < k.KMax || more.KMin < k.KMin {
+				t.Fatalf("a larger link lowers %+v to %+v", k, more)
+			}
+		}
+	})
+}
+
+func TestLevel(t *testing.T) {
+	draft := Thresholds{KMin: 62_500_000, KMax: 125_000_000} // draft-tian 7
+	for _, c := range []struct {
+		depth uint64
+		want  Level
+	}{
+		{0, None},
+		{62_500_000, None}, // at K_min, not above
+		{62_500_001, First},
+		{70_000_000, First},  // step 3
+		{125_000_000, First}, // at K_max, not above
+		{125_000_001, Second},
+		{130_000_000, Second}, // step 4
+		{math.MaxUint64, Second},
+	} {
+		if got := draft.Level(c.depth); got != c.want {
+			t.Errorf("depth %d: level %v, want %v", c.depth, got, c.want)
+		}
+	}
+}
+
+func TestLevelMonotone(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		k := Adaptive(rapid.Uint64().Draw(t, "kBase"), 1, 0, 0, rapid.IntRange(0, 100).Draw(t, "percent"))
+		less := rapid.Uint64().Draw(t, "less")
+		more := rapid.Uint64Min(less).Draw(t, "more")
+		if k.Level(less) > k.Level(more) {
+			t.Fatalf("%+v: level %v at %d, %v at %d", k, k.Level(less), less, k.Level(more), more)
+		}
+	})
+}
+
+func TestSeverity(t *testing.T) {
+	for _, c := range []struct {
+		depth, capacity uint64
+		want            uint8
+	}{
+		{0, 250_000_000, 0},
+		{130_000_000, 184_166_666, 180}, // draft-tian 7 step 4, with the capacity that gives its level
+		{125_000_000, 250_000_000, 127}, // K_max of the default capacity, 2 x K_max
+		{249_999_999, 250_000_000, 254}, // 255 is for a full queue
+		{250_000_000, 250_000_000, 255},
+		{300_000_000, 250_000_000, 255},
+		{0, 0, 0},
+		{1, 0, 255},
+		{math.MaxUint64 - 1, math.MaxUint64, 254},
+		{math.MaxUint64, math.MaxUint64, 255},
+	} {
+		if got := Severity(c.depth, c.capacity); got != c.want {
+			t.Errorf("depth %d of %d: %d, want %d", c.depth, c.capacity, got, c.want)
+		}
+	}
+}
+
+func TestSeverityMonotone(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		capacity := rapid.Uint64().Draw(t, "capacity")
+		less := rapid.Uint64().Draw(t, "less")
+		more := rapid.Uint64Min(less).Draw(t, "more")
+		if a, b := Severity(less, capacity), Severity(more, capacity); a > b {
+			t.Fatalf("capacity %d: %d at %d, %d at %d", capacity, a, less, b, more)
+		}
+		if got := Severity(capacity, capacity); capacity > 0 && got != 255 {
+			t.Fatalf("%d for a full queue of %d, want 255", got, capacity)
+		}
+		if got := Severity(less, capacity); less < capacity && got == 255 {
+			t.Fatalf("255 at %d of %d", less, capacity)
+		}
+	})
+}
