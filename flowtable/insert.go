@@ -1,0 +1,148 @@
+package flowtable
+
+import "sync/atomic"
+
+// searchWindow bounds how many entries are looked at for a victim outside the candidate buckets.
+const searchWindow = 64
+
+// insert adds a flow that is not in the table, evicting another if there is no room.
+func (t *Table) insert(k *Key, h uint64, now int64) Index {
+	t.dirty = true
+	slot := t.emptySlot(h)
+	if slot == nil || t.full() {
+		v := t.oldestCandidate(h)
+		if v == None && slot != nil {
+			v = t.searchVictim()
+		}
+		if v == None {
+			t.refused++
+			return None
+		}
+		t.end(v, now)
+		if slot == nil {
+			slot = t.emptySlot(h)
+		}
+	}
+	x := t.take()
+	t.entries[x].begin(k, t.initialQP(k), now, t.burst)
+	slot.Store(uint64(fingerprint(h))<<32 | uint64(x))
+	t.flows++
+	t.insertions++
+	return x
+}
+
+// emptySlot is an empty slot in the emptier of the candidate buckets, the left one if they are equal; nil if both are full.
+// Filling the emptier one keeps buckets so even that, at a mean of half full, none overflows.
+func (t *Table) emptySlot(h uint64) *atomic.Uint64 {
+	left, right := t.bucketsOf(h)
+	l, nl := left.empty()
+	r, nr := right.empty()
+	if nr > nl {
+		return r
+	}
+	return l
+}
+
+func (b *bucket) empty() (first *atomic.Uint64, n int) {
+	for i := range b {
+		if b[i].Load() == 0 {
+			if first == nil {
+				first = &b[i]
+			}
+			n++
+		}
+	}
+	return first, n
+}
+
+func (t *Table) full() bool { return t.free == 0 && int(t.high) == len(t.entries)-1 }
+
+// take removes an entry from the unused ones; there is one.
+func (t *Table) take() Index {
+	if x := t.free; x != 0 {
+		t.free = t.entries[x].flow.Rank
+		return Index(x)
+	}
+	t.high++
+	return Index(t.high)
+}
+
+// evictable leaves out flows with frames queued, whose index the queue holds, and those whose index this Lookup has given out or
+// is about to.
+func (t *Table) evictable(f *Flow) bool { return f.Queued == 0 && f.burst != t.burst }
+
+// oldestCandidate is the evictable flow of the candidate buckets that was seen longest ago.
+func (t *Table) oldestCandidate(h uint64) Index {
+	v := None
+	left, right := t.bucketsOf(h)
+	for _, b := range [...]*bucket{left, right} {
+		for i := range b {
+			v = t.older(v, Index(b[i].Load()))
+		}
+	}
+	return v
+}
+
+// searchVictim is the oldest evictable flow among the next few of the table.
+func (t *Table) searchVictim() Index {
+	v := None
+	for range min(searchWindow, t.high) {
+		t.hand = t.hand%t.high + 1
+		v = t.older(v, Index(t.hand))
+	}
+	return v
+}
+
+// older is x if it is evictable and was seen before v, else v.
+func (t *Table) older(v, x Index) Index {
+	f := &t.entries[x].flow
+	if t.evictable(f) && (v == None || f.LastSeen < t.entries[v].flow.LastSeen) {
+		return x
+	}
+	return v
+}
+
+// end removes a flow.
+func (t *Table) end(x Index, now int64) {
+	e := &t.entries[x]
+	t.dirty = true
+	if t.idle(&e.flow, now) {
+		t.aged++
+	} else {
+		t.evictions++
+	}
+	if t.ended != nil {
+		t.ended(e.plainKey(), &e.flow)
+	}
+	t.unlink(x)
+	e.retire()
+	e.flow.Queued = notInUse
+	e.flow.Rank = t.free
+	t.free = uint32(x)
+	t.flows--
+}
+
+// unlink clears the slot that leads to an entry.
+func (t *Table) unlink(x Index) {
+	left, right := t.bucketsOf(t.hash(t.entries[x].plainKey()))
+	for _, b := range [...]*bucket{left, right} {
+		for i := range b {
+			if Index(b[i].Load()) == x {
+				b[i].Store(0)
+				return
+			}
+		}
+	}
+}
+
+// initialQP is what is known of a flow's source QP when it begins. UD packets carry it, and there it is part of the key, so no
+// map can say otherwise.
+func (t *Table) initialQP(k *Key) uint64 {
+	if k.SourceQP != 0 {
+		return qpWord(k.SourceQP, Confirmed, EvidenceDETH)
+	}
+	if qp, ok := t.static.Lookup(k.Src, k.Dst, k.DestQP); ok {
+		return qpWord(qp, Confirmed, EvidenceStatic)
+	}
+	return qpWord(0, Unknown, EvidenceNone)
+}

@@ -1,0 +1,72 @@
+package flowtable
+
+import (
+	"math/bits"
+	"unsafe"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// Key is what makes packets one flow: the addresses and the destination QP, and the place where the flow was seen, because
+// tenants may use the same addresses behind different ports and VLANs. The source QP is not in most packets, so it is no part of
+// the key but for UD. Numbers are in host byte order, absent ones 0.
+type Key struct {
+	Src, Dst packet.Addr
+	DestQP   uint32 // 24 bits
+	SourceQP uint32 // 24 bits, of UD packets only (DETH), else 0
+	Port     uint16 // port the flow comes in by; its peer is given by it, and so is the direction
+	OuterVID uint16
+	InnerVID uint16
+	_        uint16
+}
+
+const keyWords = 6
+
+var _ [8 * keyWords]byte = [unsafe.Sizeof(Key{})]byte{}
+
+// same compares all but the padding.
+func (k *Key) same(o *Key) bool {
+	d := (k.Src.Hi ^ o.Src.Hi) | (k.Src.Lo ^ o.Src.Lo) | (k.Dst.Hi ^ o.Dst.Hi) | (k.Dst.Lo ^ o.Dst.Lo)
+	return d|(k.qps()^o.qps())|(k.place()^o.place()) == 0
+}
+
+func (k *Key) qps() uint64   { return uint64(k.DestQP) | uint64(k.SourceQP)<<32 }
+func (k *Key) place() uint64 { return uint64(k.Port) | uint64(k.OuterVID)<<16 | uint64(k.InnerVID)<<32 }
+
+// words is the key as it lies in memory, with its padding cleared.
+func (k *Key) words() [keyWords]uint64 {
+	c := Key{k.Src, k.Dst, k.DestQP, k.SourceQP, k.Port, k.OuterVID, k.InnerVID, 0}
+	return *(*[keyWords]uint64)(unsafe.Pointer(&c))
+}
+
+const secrets = keyWords + 1
+
+// secretsFrom spreads a seed over the words the hash needs (the SplitMix64 sequence).
+func secretsFrom(seed uint64) (s [secrets]uint64) {
+	for i := range s {
+		seed += 0x9e3779b97f4a7c15
+		z := seed
+		z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+		z = (z ^ z>>27) * 0x94d049bb133111eb
+		s[i] = z ^ z>>31
+	}
+	return s
+}
+
+// fold multiplies to 128 bits and folds the halves: every bit of the result depends on every bit of both factors.
+func fold(a, b uint64) uint64 {
+	hi, lo := bits.Mul64(a, b)
+	return hi ^ lo
+}
+
+// hash keys the words of k with the table's secrets. The first three products don't wait for each other.
+func (t *Table) hash(k *Key) uint64 {
+	s := &t.secret
+	x := fold(k.Src.Hi^s[0], k.Src.Lo^s[1])
+	y := fold(k.Dst.Hi^s[2], k.Dst.Lo^s[3])
+	z := fold(k.qps()^s[4], k.place()^s[5])
+	return fold(x^z, y^bits.RotateLeft64(z, 32)^s[6])
+}
+
+// fingerprint is what a bucket's slot keeps of a hash. It is never 0, so that it differs from an empty slot.
+func fingerprint(h uint64) uint32 { return uint32(h*0x9e3779b97f4a7c15>>32) | 1 }

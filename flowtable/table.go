@@ -1,0 +1,186 @@
+// Package flowtable is a worker's table of RDMA flows (draft-tian 5.2): who sends, who receives, what the sender's queue pair
+// is if that is known, and what has been counted. One Table belongs to one worker, its owner, which alone adds, changes and
+// removes flows; any other goroutine may look flows up with Find and read Stats, without a lock and without ever holding the
+// owner up. The table lives in memory that the caller hands over, holds no pointer and never grows: when it is full, the flow
+// that was seen longest ago makes room. It takes the time from its caller, starts nothing and prints nothing, and it never
+// guesses a source QP.
+package flowtable
+
+import (
+	"fmt"
+	"sync/atomic"
+	"unsafe"
+)
+
+const (
+	lineSize    = 64      // octets of a cache line; buckets and entries begin on one
+	slots       = 8       // slots of a bucket
+	meanLoad    = 4       // flows a bucket holds on average when the table is full
+	maxCapacity = 1 << 28 // flows; keeps Size far from overflow
+	maxBurst    = 64      // keys one pass of Lookup works on
+)
+
+// Index names a flow of one Table, from the Lookup that returned it until the flow ends.
+type Index uint32
+
+// None is no flow.
+const None Index = 0
+
+// Config is what New needs to know.
+type Config struct {
+	// Capacity is the largest number of flows, 1 to 2^28.
+	Capacity int
+	// Aging is how long, in nanoseconds, a flow may go without a packet before it is removed; 0 or less: for ever.
+	Aging int64
+	// Seed keys the hash, so that nobody outside can choose flows that collide.
+	Seed uint64
+	// Static is the operator's map of QP pairs, or nil.
+	Static *QPMap
+	// Ended is nil, or is called by the owner's goroutine when a flow has aged or was evicted, before its place is reused. Both
+	// pointers are valid during the call only, and the call must not use the table.
+	Ended func(*Key, *Flow)
+}
+
+// Table is one worker's flows. Unless a method says otherwise only the owner may call it.
+type Table struct {
+	// Set by New and never changed; readers use these.
+	secret  [secrets]uint64
+	half    uint64 // buckets on each side; a flow has one candidate bucket on either
+	buckets []bucket
+	entries []entry // entry 0 is never a flow
+
+	_ [lineSize]byte // the owner's words share no line with the readers'
+
+	aging  int64
+	static *QPMap
+	ended  func(*Key, *Flow)
+
+	flows uint32 // entries in use
+	high  uint32 // entries 1..high have been used
+	free  uint32 // head of the list of entries that were given back, linked through Flow.Rank
+	hand  uint32 // where the next search for a victim begins
+	burst uint16 // number of the current Lookup, modulo 2^16
+	dirty bool   // counts have changed since publish
+
+	sweepAt   uint32 // entry Sweep looked at last
+	sweepTime int64  // time up to which Sweep has done its share
+	recheckAt uint32 // entries 1..recheckAt may still hold what an earlier static map said
+
+	insertions, aged, evictions, refused uint64
+
+	hashes     [maxBurst]uint64
+	candidates [maxBurst]Index
+
+	_ [lineSize]byte
+
+	published published
+}
+
+// Size is the number of octets New needs for a capacity, or 0 for one that New refuses.
+func Size(capacity int) int {
+	if capacity < 1 || capacity > maxCapacity {
+		return 0
+	}
+	return lineSize - 1 + 2*half(capacity)*lineSize + (capacity+1)*int(unsafe.Sizeof(entry{}))
+}
+
+func half(capacity int) int { return (capacity + 2*meanLoad - 1) / (2 * meanLoad) }
+
+// New makes an empty table in mem, of which it clears and keeps the first Size(c.Capacity) octets. The memory may lie on or off
+// the Go heap and must stay mapped as long as anyone uses the table.
+func New(mem []byte, c Config) (*Table, error) {
+	need := Size(c.Capacity)
+	if need == 0 {
+		return nil, fmt.Errorf("flowtable: capacity %d: expected 1 to %d flows", c.Capacity, maxCapacity)
+	}
+	if len(mem) < need {
+		return nil, fmt.Errorf("flowtable: %d octets of memory for %d flows: expected at least %d", len(mem), c.Capacity, need)
+	}
+	clear(mem[:need])
+	skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(mem))) % lineSize)
+	n := half(c.Capacity)
+	t := &Table{
+		secret:  secretsFrom(c.Seed),
+		half:    uint64(n),
+		buckets: unsafe.Slice((*bucket)(unsafe.Pointer(&mem[skip])), 2*n),
+		entries: unsafe.Slice((*entry)(unsafe.Pointer(&mem[skip+2*n*lineSize])), c.Capacity+1),
+		aging:   c.Aging,
+		static:  c.Static,
+		ended:   c.Ended,
+	}
+	t.entries[0].flow.Queued = notInUse
+	return t, nil
+}
+
+// Flow is a flow's counters. Flow(None) is a place no flow uses.
+func (t *Table) Flow(i Index) *Flow { return &t.entries[i].flow }
+
+// Key is a flow's key, to be read only.
+func (t *Table) Key(i Index) *Key { return t.entries[i].plainKey() }
+
+// SourceQP is the flow's source QP; ok is false unless the QP is confirmed.
+func (t *Table) SourceQP(i Index) (qp uint32, ok bool) {
+	s := state(t.entries[i].state.Load())
+	return s.qp(), s.qpState() == Confirmed
+}
+
+// QPState tells how sure the flow's source QP is.
+func (t *Table) QPState(i Index) QPState { return state(t.entries[i].state.Load()).qpState() }
+
+// Evidence tells where the flow's source QP comes from.
+func (t *Table) Evidence(i Index) Evidence { return state(t.entries[i].state.Load()).evidence() }
+
+// Notified is the time of the last notification about the flow in nanoseconds, 0 if there was none.
+func (t *Table) Notified(i Index) int64 { return t.entries[i].notified.Load() }
+
+// SetNotified notes that a notification about the flow was sent. Since 0 means never, the time 0 is kept as 1.
+func (t *Table) SetNotified(i Index, now int64) {
+	if now == 0 {
+		now = 1
+	}
+	t.entries[i].notified.Store(now)
+}
+
+// Each calls f for every flow, in the order of their indexes, until f returns false. f may change the Flow, and must not call
+// Lookup or Sweep.
+func (t *Table) Each(f func(Index, *Key, *Flow) bool) {
+	for i := uint32(1); i <= t.high; i++ {
+		e := &t.entries[i]
+		if e.flow.Queued != notInUse && !f(Index(i), e.plainKey(), &e.flow) {
+			return
+		}
+	}
+}
+
+// published is what the owner lets everyone see.
+type published struct {
+	flows, insertions, aged, evictions, refused atomic.Uint64
+}
+
+// Stats counts what became of flows since New; Flows is how many there are.
+type Stats struct {
+	Flows      uint64
+	Insertions uint64 // flows added
+	Aged       uint64 // flows removed or begun anew because they were idle
+	Evictions  uint64 // flows removed to make room
+	Refused    uint64 // keys that got no flow because no flow could be removed
+}
+
+// Stats is safe for any goroutine. Each number is exact as of the owner's last Lookup or Sweep.
+func (t *Table) Stats() Stats {
+	p := &t.published
+	return Stats{p.flows.Load(), p.insertions.Load(), p.aged.Load(), p.evictions.Load(), p.refused.Load()}
+}
+
+func (t *Table) publish() {
+	if !t.dirty {
+		return
+	}
+	t.dirty = false
+	p := &t.published
+	p.flows.Store(uint64(t.flows))
+	p.insertions.Store(t.insertions)
+	p.aged.Store(t.aged)
+	p.evictions.Store(t.evictions)
+	p.refused.Store(t.refused)
+}
