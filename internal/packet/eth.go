@@ -32,6 +32,8 @@ const (
 	EtherTypeSTag       = 0x88a8 // 802.1ad service tag
 	EtherTypeQinQ       = 0x9100 // service tag of equipment older than 802.1ad
 	EtherTypeMACControl = 0x8808 // IEEE 802.3 31: PAUSE and PFC
+
+	minEtherType = 0x0600 // smaller values are the length of an IEEE 802.3 frame
 )
 
 // ReplyEthernet writes to out the Ethernet header of an answer to the parsed frame and returns its length, 14, 18 or 22

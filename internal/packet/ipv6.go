@@ -5,6 +5,10 @@ import "encoding/binary"
 // IPv6Len is the length of the IPv6 header in octets.
 const IPv6Len = 40
 
+// ipv6OffsetMF are the offset and the More Fragments bit in octets 2 and 3 of the Fragment header (RFC 8200 4.5); both are 0
+// in an atomic fragment.
+const ipv6OffsetMF = 0xfff9
+
 // IPv6Header is what a caller chooses of the IPv6 header of a packet it builds (RFC 8200 3):
 //
 //	 0                   1                   2                   3

@@ -8,20 +8,20 @@ const (
 	RCSendFirst          Opcode = 0x00
 	RCSendMiddle         Opcode = 0x01
 	RCSendLast           Opcode = 0x02
-	RCSendLastImmediate  Opcode = 0x03
+	RCSendLastImm        Opcode = 0x03
 	RCSendOnly           Opcode = 0x04
-	RCSendOnlyImmediate  Opcode = 0x05
-	RCRDMAWriteFirst     Opcode = 0x06
-	RCRDMAWriteMiddle    Opcode = 0x07
-	RCRDMAWriteLast      Opcode = 0x08
-	RCRDMAWriteLastImm   Opcode = 0x09
-	RCRDMAWriteOnly      Opcode = 0x0a
-	RCRDMAWriteOnlyImm   Opcode = 0x0b
-	RCRDMAReadRequest    Opcode = 0x0c
-	RCRDMAReadRespFirst  Opcode = 0x0d
-	RCRDMAReadRespMiddle Opcode = 0x0e
-	RCRDMAReadRespLast   Opcode = 0x0f
-	RCRDMAReadRespOnly   Opcode = 0x10
+	RCSendOnlyImm        Opcode = 0x05
+	RCWriteFirst         Opcode = 0x06
+	RCWriteMiddle        Opcode = 0x07
+	RCWriteLast          Opcode = 0x08
+	RCWriteLastImm       Opcode = 0x09
+	RCWriteOnly          Opcode = 0x0a
+	RCWriteOnlyImm       Opcode = 0x0b
+	RCReadRequest        Opcode = 0x0c
+	RCReadRespFirst      Opcode = 0x0d
+	RCReadRespMiddle     Opcode = 0x0e
+	RCReadRespLast       Opcode = 0x0f
+	RCReadRespOnly       Opcode = 0x10
 	RCAcknowledge        Opcode = 0x11
 	RCAtomicAcknowledge  Opcode = 0x12
 	RCCmpSwap            Opcode = 0x13
@@ -34,51 +34,51 @@ const (
 
 // Opcodes of the Unreliable Connection (UC) service.
 const (
-	UCSendFirst         Opcode = 0x20
-	UCSendMiddle        Opcode = 0x21
-	UCSendLast          Opcode = 0x22
-	UCSendLastImmediate Opcode = 0x23
-	UCSendOnly          Opcode = 0x24
-	UCSendOnlyImmediate Opcode = 0x25
-	UCRDMAWriteFirst    Opcode = 0x26
-	UCRDMAWriteMiddle   Opcode = 0x27
-	UCRDMAWriteLast     Opcode = 0x28
-	UCRDMAWriteLastImm  Opcode = 0x29
-	UCRDMAWriteOnly     Opcode = 0x2a
-	UCRDMAWriteOnlyImm  Opcode = 0x2b
+	UCSendFirst    Opcode = 0x20
+	UCSendMiddle   Opcode = 0x21
+	UCSendLast     Opcode = 0x22
+	UCSendLastImm  Opcode = 0x23
+	UCSendOnly     Opcode = 0x24
+	UCSendOnlyImm  Opcode = 0x25
+	UCWriteFirst   Opcode = 0x26
+	UCWriteMiddle  Opcode = 0x27
+	UCWriteLast    Opcode = 0x28
+	UCWriteLastImm Opcode = 0x29
+	UCWriteOnly    Opcode = 0x2a
+	UCWriteOnlyImm Opcode = 0x2b
 )
 
 // Opcodes of the Reliable Datagram (RD) service.
 const (
-	RDSendFirst          Opcode = 0x40
-	RDSendMiddle         Opcode = 0x41
-	RDSendLast           Opcode = 0x42
-	RDSendLastImmediate  Opcode = 0x43
-	RDSendOnly           Opcode = 0x44
-	RDSendOnlyImmediate  Opcode = 0x45
-	RDRDMAWriteFirst     Opcode = 0x46
-	RDRDMAWriteMiddle    Opcode = 0x47
-	RDRDMAWriteLast      Opcode = 0x48
-	RDRDMAWriteLastImm   Opcode = 0x49
-	RDRDMAWriteOnly      Opcode = 0x4a
-	RDRDMAWriteOnlyImm   Opcode = 0x4b
-	RDRDMAReadRequest    Opcode = 0x4c
-	RDRDMAReadRespFirst  Opcode = 0x4d
-	RDRDMAReadRespMiddle Opcode = 0x4e
-	RDRDMAReadRespLast   Opcode = 0x4f
-	RDRDMAReadRespOnly   Opcode = 0x50
-	RDAcknowledge        Opcode = 0x51
-	RDAtomicAcknowledge  Opcode = 0x52
-	RDCmpSwap            Opcode = 0x53
-	RDFetchAdd           Opcode = 0x54
-	RDResync             Opcode = 0x55
+	RDSendFirst         Opcode = 0x40
+	RDSendMiddle        Opcode = 0x41
+	RDSendLast          Opcode = 0x42
+	RDSendLastImm       Opcode = 0x43
+	RDSendOnly          Opcode = 0x44
+	RDSendOnlyImm       Opcode = 0x45
+	RDWriteFirst        Opcode = 0x46
+	RDWriteMiddle       Opcode = 0x47
+	RDWriteLast         Opcode = 0x48
+	RDWriteLastImm      Opcode = 0x49
+	RDWriteOnly         Opcode = 0x4a
+	RDWriteOnlyImm      Opcode = 0x4b
+	RDReadRequest       Opcode = 0x4c
+	RDReadRespFirst     Opcode = 0x4d
+	RDReadRespMiddle    Opcode = 0x4e
+	RDReadRespLast      Opcode = 0x4f
+	RDReadRespOnly      Opcode = 0x50
+	RDAcknowledge       Opcode = 0x51
+	RDAtomicAcknowledge Opcode = 0x52
+	RDCmpSwap           Opcode = 0x53
+	RDFetchAdd          Opcode = 0x54
+	RDResync            Opcode = 0x55
 )
 
 // Opcodes of the Unreliable Datagram (UD) service, and the congestion notification packet.
 const (
-	UDSendOnly          Opcode = 0x64
-	UDSendOnlyImmediate Opcode = 0x65
-	CNP                 Opcode = 0x81 // IBTA Annex A17
+	UDSendOnly    Opcode = 0x64
+	UDSendOnlyImm Opcode = 0x65
+	CNP           Opcode = 0x81 // IBTA Annex A17
 )
 
 // Opcodes of the Extended Reliable Connection (XRC) service (IBTA Annex A14).
@@ -86,20 +86,20 @@ const (
 	XRCSendFirst          Opcode = 0xa0
 	XRCSendMiddle         Opcode = 0xa1
 	XRCSendLast           Opcode = 0xa2
-	XRCSendLastImmediate  Opcode = 0xa3
+	XRCSendLastImm        Opcode = 0xa3
 	XRCSendOnly           Opcode = 0xa4
-	XRCSendOnlyImmediate  Opcode = 0xa5
-	XRCRDMAWriteFirst     Opcode = 0xa6
-	XRCRDMAWriteMiddle    Opcode = 0xa7
-	XRCRDMAWriteLast      Opcode = 0xa8
-	XRCRDMAWriteLastImm   Opcode = 0xa9
-	XRCRDMAWriteOnly      Opcode = 0xaa
-	XRCRDMAWriteOnlyImm   Opcode = 0xab
-	XRCRDMAReadRequest    Opcode = 0xac
-	XRCRDMAReadRespFirst  Opcode = 0xad
-	XRCRDMAReadRespMiddle Opcode = 0xae
-	XRCRDMAReadRespLast   Opcode = 0xaf
-	XRCRDMAReadRespOnly   Opcode = 0xb0
+	XRCSendOnlyImm        Opcode = 0xa5
+	XRCWriteFirst         Opcode = 0xa6
+	XRCWriteMiddle        Opcode = 0xa7
+	XRCWriteLast          Opcode = 0xa8
+	XRCWriteLastImm       Opcode = 0xa9
+	XRCWriteOnly          Opcode = 0xaa
+	XRCWriteOnlyImm       Opcode = 0xab
+	XRCReadRequest        Opcode = 0xac
+	XRCReadRespFirst      Opcode = 0xad
+	XRCReadRespMiddle     Opcode = 0xae
+	XRCReadRespLast       Opcode = 0xaf
+	XRCReadRespOnly       Opcode = 0xb0
 	XRCAcknowledge        Opcode = 0xb1
 	XRCAtomicAcknowledge  Opcode = 0xb2
 	XRCCmpSwap            Opcode = 0xb3

@@ -9,19 +9,19 @@ type Parsed struct {
 	Family uint8 // 4, 6, or 0 when the frame has no (sound) IP header
 	DSCP   uint8 // 6 bits
 	ECN    uint8 // 2 bits, RFC 3168: 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE
-	Proto  uint8 // upper-layer protocol after all IPv6 extension headers; 0 where it can't be told (no IP, a later fragment)
+	Proto  uint8 // upper-layer protocol after all IPv6 extension headers; 0 where it can't be told (no IP, a fragment, a broken chain)
 	Tags   uint8 // number of VLAN tags, at most MaxTags
 
 	OuterVID, InnerVID uint16 // VLAN ID 1-4095 of the first and second tag, 0 without one
-	EtherType          uint16 // after the tags
+	EtherType          uint16 // after the tags; 0 for an IEEE 802.3 length
 
 	L3      uint16 // the IP header
-	L4      uint16 // the upper-layer header; 0 where Proto can't be told
+	L4      uint16 // the upper-layer header, at most IPEnd; 0 where Proto can't be told. Only of Kind RoCEv2 is it surely captured
 	DstOpts uint16 // the last Destination Options header before L4 (IPv6)
 	HopOpts uint16 // the Hop-by-Hop Options header (IPv6)
 	IPEnd   uint32 // end of the IP packet; the frame may go on with padding
 
-	SrcPort, DstPort uint16 // UDP, also of packets that are not RoCEv2
+	SrcPort, DstPort uint16 // UDP, also of packets that are not RoCEv2; 0 where the UDP header isn't captured
 
 	// The rest is set for Kind RoCEv2 only.
 

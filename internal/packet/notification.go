@@ -1,0 +1,91 @@
+package packet
+
+// CodePoints are the numbers of notifications that no registry has assigned yet; all in a domain must agree on them.
+type CodePoints struct {
+	FastCNPOption      uint8  // IPv6 option type of both Fast CNP options (draft-xiao-fast-cnp 6)
+	LongHaulICMPv6Type uint8  // ICMPv6 type of the Long-haul CNP (draft-tian 6.1)
+	ProxyPort          uint16 // UDP destination port of notifications to a proxy (draft-xiao-proxy)
+}
+
+// DefaultCodePoints are of the ranges for experiments: RFC 4727 and RFC 4443 2.1.
+var DefaultCodePoints = CodePoints{FastCNPOption: 0x9e, LongHaulICMPv6Type: 200, ProxyPort: 1022}
+
+// Notification is a kind of congestion notification as far as the wire shows it.
+type Notification uint8
+
+const (
+	NotANotification  Notification = iota
+	StandardCNP                    // RoCEv2 CNP (IBTA Annex A17)
+	FastCNP                        // RoCEv2 CNP behind a Destination Options header with a Fast CNP option
+	ExtendedCNP                    // RoCEv2 CNP with ExtensionBit: Long-haul CNP or PPFC, the wire doesn't tell which
+	LongHaulICMPv6                 // Long-haul CNP as an ICMPv6 message
+	ProxyNotification              // UDP to the proxy port
+)
+
+// String names the kind as reports and metrics do; "" for NotANotification.
+func (n Notification) String() string {
+	switch n {
+	case StandardCNP:
+		return "standard-cnp"
+	case FastCNP:
+		return "fast-cnp"
+	case ExtendedCNP:
+		return "extended-cnp"
+	case LongHaulICMPv6:
+		return "long-haul-cnp-icmpv6"
+	case ProxyNotification:
+		return "proxy-notification"
+	}
+	return ""
+}
+
+// Classify tells which congestion notification the parsed frame is. A CNP that has both the Fast CNP option and ExtensionBit is
+// a Fast CNP: the option is what such a receiver acts on. b is what Parse was given.
+func Classify(b []byte, p *Parsed, c *CodePoints) Notification {
+	switch {
+	case p.Kind == RoCEv2:
+		if p.Opcode != CNP {
+			return NotANotification
+		}
+		return classifyCNP(b, p, c)
+	case p.Proto == ProtoICMPv6 && p.Family == 6:
+		if at := int(p.L4); at < int(p.IPEnd) && at < len(b) && b[at] == c.LongHaulICMPv6Type {
+			return LongHaulICMPv6
+		}
+	case p.Proto == ProtoUDP && p.DstPort == c.ProxyPort:
+		return ProxyNotification
+	}
+	return NotANotification
+}
+
+func classifyCNP(b []byte, p *Parsed, c *CodePoints) Notification {
+	switch {
+	case p.DstOpts != 0 && hasOption(b, int(p.DstOpts), c.FastCNPOption):
+		return FastCNP
+	case p.BTHFlags&ExtensionBit != 0:
+		return ExtendedCNP
+	}
+	return StandardCNP
+}
+
+// optPad1 is the one option without a length octet (RFC 8200 4.2).
+const optPad1 = 0
+
+// hasOption tells whether the options header at off, which Parse has found to lie in the packet, holds an option of the given
+// type (RFC 8200 4.2). Each round of the loop takes at least one of at most 2,046 octets.
+func hasOption(b []byte, off int, option uint8) bool {
+	end := min(off+8+int(b[off+1])*8, len(b))
+	for at := off + 2; at < end; {
+		switch {
+		case b[at] == option:
+			return at+1 < end && at+2+int(b[at+1]) <= end
+		case b[at] == optPad1:
+			at++
+		case at+1 < end:
+			at += 2 + int(b[at+1])
+		default:
+			return false
+		}
+	}
+	return false
+}

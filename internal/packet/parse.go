@@ -1,0 +1,186 @@
+package packet
+
+import "encoding/binary"
+
+// maxExtHeaders bounds the IPv6 extension headers that Parse walks over; with more, what follows can't be told.
+const maxExtHeaders = 8
+
+// Parse finds the headers of an Ethernet frame in one pass and overwrites all of p. frameLen is the frame's length in octets
+// without FCS; b is its beginning, shorter than the frame where it lies in several segments or the capture cut it.
+//
+// The lengths that the headers give must fit frameLen, but only the headers themselves must lie in b: an IP packet that would
+// go on behind the frame isn't sound, and a UDP datagram that would go on behind its IP packet isn't RoCEv2. Padding behind
+// the IP packet is fine. Checksums and the ICRC aren't verified. Any fragment is of Kind IP without Proto and L4; an IPv6 "atomic"
+// fragment (RFC 6946) is a whole packet.
+func Parse(b []byte, frameLen uint32, p *Parsed) {
+	*p = Parsed{}
+	if uint64(len(b)) > uint64(frameLen) {
+		b = b[:frameLen]
+	}
+	if len(b) < EthernetLen {
+		return
+	}
+	l3 := EthernetLen
+	etherType := binary.BigEndian.Uint16(b[12:])
+	if isTag(etherType) {
+		l3, etherType = parseTags(b, etherType, p)
+	}
+	if etherType >= minEtherType {
+		p.EtherType = etherType
+	}
+	switch etherType {
+	case EtherTypeIPv4:
+		parseIPv4(b, l3, int(frameLen), p)
+	case EtherTypeIPv6:
+		parseIPv6(b, l3, int(frameLen), p)
+	case EtherTypeMACControl:
+		p.Kind = MACControl
+	}
+}
+
+// parseTags takes the VLAN tags, of which the first has the given TPID. It returns the offset and the EtherType of what
+// follows; that is a TPID still when a tag is cut or there are more than MaxTags.
+func parseTags(b []byte, etherType uint16, p *Parsed) (int, uint16) {
+	at := EthernetLen
+	for p.Tags < MaxTags && isTag(etherType) && len(b) >= at+VLANTagLen {
+		vid := binary.BigEndian.Uint16(b[at:]) & 0xfff
+		if p.Tags == 0 {
+			p.OuterVID = vid
+		} else {
+			p.InnerVID = vid
+		}
+		etherType = binary.BigEndian.Uint16(b[at+2:])
+		at += VLANTagLen
+		p.Tags++
+	}
+	return at, etherType
+}
+
+func isTag(etherType uint16) bool {
+	return etherType == EtherTypeCTag || etherType == EtherTypeSTag || etherType == EtherTypeQinQ
+}
+
+func parseIPv4(b []byte, l3, frameLen int, p *Parsed) {
+	if len(b) < l3+IPv4Len {
+		return
+	}
+	h := b[l3 : l3+IPv4Len]
+	headerLen := int(h[0]&0xf) * 4
+	end := l3 + int(binary.BigEndian.Uint16(h[2:]))
+	if h[0]>>4 != 4 || headerLen < IPv4Len || end < l3+headerLen || end > frameLen {
+		return
+	}
+	p.Kind, p.Family = IP, 4
+	p.DSCP, p.ECN = h[1]>>2, h[1]&3
+	p.Src, p.Dst = AddrFrom4(h[12:]), AddrFrom4(h[16:])
+	p.L3, p.IPEnd = uint16(l3), uint32(end)
+	if binary.BigEndian.Uint16(h[6:])&ipv4MFOffset != 0 {
+		return
+	}
+	parseUpper(b, h[9], l3+headerLen, end, p)
+}
+
+func parseIPv6(b []byte, l3, frameLen int, p *Parsed) {
+	if len(b) < l3+IPv6Len {
+		return
+	}
+	h := b[l3 : l3+IPv6Len]
+	payloadLen := int(binary.BigEndian.Uint16(h[4:]))
+	end := l3 + IPv6Len + payloadLen
+	if h[0]>>4 != 6 || payloadLen == 0 || end > frameLen { // 0: a jumbogram (RFC 2675), whose length is in an option
+		return
+	}
+	p.Kind, p.Family = IP, 6
+	p.DSCP, p.ECN = h[0]<<2&0x3c|h[1]>>6, h[1]>>4&3
+	p.Src, p.Dst = AddrFrom16(h[8:]), AddrFrom16(h[24:])
+	p.L3, p.IPEnd = uint16(l3), uint32(end)
+	if next := h[6]; next == ProtoUDP {
+		parseUpper(b, next, l3+IPv6Len, end, p)
+	} else {
+		parseExtHeaders(b, next, l3+IPv6Len, end, p)
+	}
+}
+
+// parseExtHeaders walks the IPv6 extension headers (RFC 8200 4), the first being of type next and at off, to the upper layer.
+// It gives up where a header is cut, out of place or runs past the packet, or behind maxExtHeaders of them.
+func parseExtHeaders(b []byte, next uint8, off, end int, p *Parsed) {
+	for n := 0; n < maxExtHeaders; n++ {
+		if !isExtHeader(next) {
+			parseUpper(b, next, off, end, p)
+			return
+		}
+		if len(b) < off+8 || end < off+8 {
+			return
+		}
+		h := b[off : off+8]
+		headerLen := 8 + int(h[1])*8
+		switch next {
+		case ProtoHopByHop:
+			if n != 0 { // RFC 8200 4.1: directly behind the IPv6 header only
+				return
+			}
+			p.HopOpts = uint16(off)
+		case ProtoDestOpts:
+			p.DstOpts = uint16(off)
+		case ProtoFragment:
+			headerLen = 8
+			if binary.BigEndian.Uint16(h[2:])&ipv6OffsetMF != 0 {
+				return
+			}
+		case ProtoAH:
+			headerLen = 8 + int(h[1])*4 // RFC 4302 2.2: in words of 4 octets, less 2
+		}
+		next = h[0]
+		off += headerLen
+		if off > end {
+			return
+		}
+	}
+}
+
+func isExtHeader(next uint8) bool {
+	switch next {
+	case ProtoHopByHop, ProtoRouting, ProtoFragment, ProtoAH, ProtoDestOpts:
+		return true
+	}
+	return false
+}
+
+// parseUpper notes the upper-layer header at l4, which need not lie in b, and goes on with UDP.
+func parseUpper(b []byte, proto uint8, l4, end int, p *Parsed) {
+	p.Proto, p.L4 = proto, uint16(l4)
+	if proto != ProtoUDP || len(b) < l4+UDPLen || end < l4+UDPLen {
+		return
+	}
+	h := b[l4 : l4+UDPLen]
+	p.SrcPort, p.DstPort = binary.BigEndian.Uint16(h), binary.BigEndian.Uint16(h[2:])
+	if p.DstPort == RoCEv2Port {
+		udpEnd := l4 + int(binary.BigEndian.Uint16(h[4:]))
+		if udpEnd <= end {
+			parseRoCEv2(b, l4+UDPLen, udpEnd-ICRCLen, p)
+		}
+	}
+}
+
+// parseRoCEv2 takes the Base Transport Header at bth and the headers its opcode asks for, up to the ICRC at icrc.
+func parseRoCEv2(b []byte, bth, icrc int, p *Parsed) {
+	if len(b) < bth+BTHLen {
+		return
+	}
+	h := b[bth : bth+BTHLen]
+	opcode := Opcode(h[0])
+	info := opcodes[opcode]
+	ext := bth + BTHLen
+	payload := ext + int(info.len)
+	if info.flags&opcodeKnown == 0 || h[1]&0xf != 0 || payload > icrc || payload > len(b) {
+		return
+	}
+	qp := binary.BigEndian.Uint32(h[4:])
+	p.Kind = RoCEv2
+	p.BTH, p.Ext, p.Payload, p.ICRC = uint16(bth), uint16(ext), uint16(payload), uint32(icrc)
+	p.Opcode, p.BTHFlags = opcode, uint8(qp>>24)
+	p.DestQP, p.PSN = qp&0xffffff, binary.BigEndian.Uint32(h[8:])&0xffffff
+	if info.ext&HasDETH != 0 {
+		p.SourceQP = DecodeDETH(b[ext+opcode.Offset(HasDETH):]).SourceQP
+	}
+}
