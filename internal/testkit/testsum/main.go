@@ -1,0 +1,52 @@
+// Testsum adds up what several runs of 'go test -json' reported: a line a run, what went wrong in full, and a closing line
+// of the form "12 passed, 0 failed". It runs no test itself. A run in which no test ran is a failure, as is one that ended early.
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+func main() {
+	if len(os.Args) < 2 {
+		fmt.Fprintln(os.Stderr, "usage: testsum RUN.json...")
+		os.Exit(2)
+	}
+	var runs []run
+	for _, name := range os.Args[1:] {
+		f, err := os.Open(name)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "testsum:", err)
+			os.Exit(2)
+		}
+		runs = append(runs, read(strings.TrimSuffix(filepath.Base(name), ".json"), f))
+		f.Close()
+	}
+	if !report(os.Stdout, runs) {
+		os.Exit(1)
+	}
+}
+
+// report prints the sum and tells whether all is well.
+func report(w io.Writer, runs []run) bool {
+	var passed, failed, skipped int
+	for _, r := range runs {
+		for _, f := range r.failed {
+			fmt.Fprintf(w, "\n--- failed in %s: %s\n%s", r.name, f.name, f.output)
+		}
+	}
+	fmt.Fprintln(w)
+	for _, r := range runs {
+		fmt.Fprintf(w, "%-28s %5d passed %5d failed %5d skipped\n", r.name, r.passed, len(r.failed), r.skipped)
+		passed, failed, skipped = passed+r.passed, failed+len(r.failed), skipped+r.skipped
+	}
+	line := fmt.Sprintf("%d passed, %d failed", passed, failed)
+	if skipped > 0 {
+		line += fmt.Sprintf(", %d skipped", skipped)
+	}
+	fmt.Fprintln(w, line)
+	return failed == 0 && passed > 0
+}
