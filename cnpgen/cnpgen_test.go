@@ -1,0 +1,234 @@
+package cnpgen
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"pgregory.net/rapid"
+)
+
+var formats = []struct {
+	name  string
+	build builder
+	v4    bool // also over IPv4
+	kind  packet.Notification
+}{
+	{"fast-cnp", FastCNP, false, packet.FastCNP},
+	{"long-haul-cnp", longHaul(LongHaulCNP, severe), true, packet.ExtendedCNP},
+	{"long-haul-cnp-icmpv6", longHaul(LongHaulCNPICMPv6, severe), false, packet.LongHaulICMPv6},
+}
+
+func TestLongestFrame(t *testing.T) {
+	frame, p := flow6.tagged(0x88a8, 1, 0x8100, 2).frame()
+	longest := 0
+	for _, f := range formats {
+		longest = max(longest, f.build(make([]byte, MaxLen), frame, &p, &testGateway))
+	}
+	if longest != MaxLen {
+		t.Errorf("the longest frame has %d octets, MaxLen is %d", longest, MaxLen)
+	}
+}
+
+func TestCannotBeBuilt(t *testing.T) {
+	cnp := flow6
+	cnp.opcode = packet.CNP
+	cnp.payload = make([]byte, 16)
+	no4, no6 := testGateway, testGateway
+	no4.HasIPv4, no6.HasIPv6 = false, false
+	for _, f := range formats {
+		frame4, p4 := flow4.frame()
+		frame6, p6 := flow6.frame()
+		frameCNP, pCNP := cnp.frame()
+		need := f.build(make([]byte, MaxLen), frame6, &p6, &testGateway)
+		notRoCE := p6
+		notRoCE.Kind = packet.IP
+		for _, c := range []struct {
+			name  string
+			room  int
+			frame []byte
+			p     packet.Parsed
+			g     Gateway
+			can   bool
+		}{
+			{"IPv6", need, frame6, p6, testGateway, true},
+			{"IPv6 without an IPv4 address", need, frame6, p6, no4, true},
+			{"IPv4", MaxLen, frame4, p4, testGateway, f.v4},
+			{"IPv4 without an IPv6 address", MaxLen, frame4, p4, no6, f.v4},
+			{"IPv4 without an IPv4 address", MaxLen, frame4, p4, no4, false},
+			{"IPv6 without an IPv6 address", need, frame6, p6, no6, false},
+			{"one octet short", need - 1, frame6, p6, testGateway, false},
+			{"no buffer", 0, frame6, p6, testGateway, false},
+			{"a CNP is not answered", MaxLen, frameCNP, pCNP, testGateway, false},
+			{"not RoCEv2", MaxLen, frame6, notRoCE, testGateway, false},
+			{"a frame without its header", MaxLen, frame6[:13], p6, testGateway, false},
+			{"a frame never parsed", MaxLen, nil, packet.Parsed{}, testGateway, false},
+		} {
+			out := make([]byte, c.room)
+			if n := f.build(out, c.frame, &c.p, &c.g); (n > 0) != c.can {
+				t.Errorf("%s, %s: length %d", f.name, c.name, n)
+			} else if !c.can && !bytes.Equal(out, make([]byte, c.room)) {
+				t.Errorf("%s, %s: wrote to the buffer", f.name, c.name)
+			}
+		}
+	}
+}
+
+func TestLongHaulFields(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		l    LongHaul
+		want []byte
+	}{
+		{"Notify has no parameter", LongHaul{Level: 1, Action: Notify, Parameter: 30, SourceQP: 5}, []byte{1, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0}},
+		{"the longest pause", LongHaul{Action: Pause, Parameter: 0xffff}, []byte{0, 0x40, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0}},
+		{"at most 100 percent off", LongHaul{Action: RateReduce, Parameter: 101}, []byte{0, 0x80, 0, 100, 0, 0, 0, 0, 0, 0, 0, 0}},
+		{"at most 100 percent back", LongHaul{Action: Resume, Parameter: 999}, []byte{0, 0xc0, 0, 100, 0, 0, 0, 0, 0, 0, 0, 0}},
+		{"unconditional resume", LongHaul{Action: Resume}, []byte{0, 0xc0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}},
+		{"a QP has 24 bits", LongHaul{SourceQP: 0xff123456}, []byte{0, 0, 0, 0, 0, 0x12, 0x34, 0x56, 0, 0, 0, 0}},
+		{"largest metric", LongHaul{MetricType: 2, MetricValue: 0xffffff}, []byte{0, 0, 0, 0, 0, 0, 0, 0, 2, 0xff, 0xff, 0xff}},
+		{"a larger one saturates", LongHaul{MetricType: 1, MetricValue: 1 << 24}, []byte{0, 0, 0, 0, 0, 0, 0, 0, 1, 0xff, 0xff, 0xff}},
+		{"reserved bits stay 0", LongHaul{Action: 0xfe}, []byte{0, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}},
+	} {
+		got := bytes.Repeat([]byte{0xa5}, longHaulLen)
+		c.l.put(got)
+		if !bytes.Equal(got, c.want) {
+			t.Errorf("%s: got % x, want % x", c.name, got, c.want)
+		}
+	}
+}
+
+// TestDirtyBuffer: what a buffer held before never shows in a frame.
+func TestDirtyBuffer(t *testing.T) {
+	frame, p := flow6.tagged(0x8100, 5).frame()
+	for _, f := range formats {
+		clean, dirty := make([]byte, MaxLen), bytes.Repeat([]byte{0xff}, MaxLen)
+		n := f.build(clean, frame, &p, &testGateway)
+		if m := f.build(dirty, frame, &p, &testGateway); n != m || !bytes.Equal(clean[:n], dirty[:m]) {
+			t.Errorf("%s: differs in a used buffer", f.name)
+		}
+	}
+}
+
+// TestAnyDataPacket: the notification about any data packet reaches its source and is what it is meant to be.
+func TestAnyDataPacket(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := drawDataPacket(t)
+		frame, p := d.frame()
+		g := drawGateway(t)
+		l := LongHaul{
+			Level: rapid.Uint8().Draw(t, "level"), Action: Action(rapid.Uint8Range(0, 3).Draw(t, "action")),
+			Parameter: rapid.Uint16().Draw(t, "parameter"), SourceQP: rapid.Uint32Range(0, 0xffffff).Draw(t, "source QP"),
+			MetricType: rapid.Uint8().Draw(t, "metric type"), MetricValue: rapid.Uint32().Draw(t, "metric"),
+		}
+		before := append([]byte(nil), frame...)
+		check := func(name string, build builder, kind packet.Notification, destQP uint32) {
+			out := bytes.Repeat([]byte{0xa5}, MaxLen+8)
+			n := build(out, frame, &p, &g)
+			if !bytes.Equal(out[n:], bytes.Repeat([]byte{0xa5}, len(out)-n)) {
+				t.Fatalf("%s: wrote behind its %d octets", name, n)
+			}
+			if n == 0 {
+				t.Fatalf("%s: not built", name)
+			}
+			checkNotification(t, name, out[:n], frame, &p, &g, kind, destQP)
+		}
+		check("long-haul-cnp", longHaul(LongHaulCNP, l), packet.ExtendedCNP, l.SourceQP)
+		if p.Family == 6 {
+			check("fast-cnp", FastCNP, packet.FastCNP, d.destQP)
+			check("long-haul-cnp-icmpv6", longHaul(LongHaulCNPICMPv6, l), packet.LongHaulICMPv6, 0)
+		}
+		if !bytes.Equal(frame, before) {
+			t.Fatal("the data frame was changed")
+		}
+	})
+}
+
+func checkNotification(t *rapid.T, name string, out, frame []byte, data *packet.Parsed, g *Gateway, kind packet.Notification, destQP uint32) {
+	var p packet.Parsed
+	packet.Parse(out, uint32(len(out)), &p)
+	from := g.IPv4
+	if data.Family == 6 {
+		from = g.IPv6
+	}
+	if p.Src != from || p.Dst != data.Src || p.Family != data.Family || int(p.IPEnd) != len(out) {
+		t.Fatalf("%s: IPv%d from %v to %v, ends at %d of %d", name, p.Family, p.Src.Netip(), p.Dst.Netip(), p.IPEnd, len(out))
+	}
+	if p.DSCP != g.DSCP || p.ECN != packet.NotECT {
+		t.Fatalf("%s: DSCP %d, ECN %d", name, p.DSCP, p.ECN)
+	}
+	l2 := 14 + 4*int(data.Tags)
+	if !bytes.Equal(out[:6], frame[6:12]) || !bytes.Equal(out[6:12], frame[:6]) || !bytes.Equal(out[12:l2], frame[12:l2]) {
+		t.Fatalf("%s: Ethernet header % x answers % x", name, out[:l2], frame[:l2])
+	}
+	if got := packet.Classify(out, &p, &g.Code); got != kind {
+		t.Fatalf("%s: classified as %v", name, got)
+	}
+	ip, upper := out[p.L3:], int(p.L4-p.L3)
+	if p.Family == 4 && plainSum(ip[:20]) != 0xffff {
+		t.Fatalf("%s: IPv4 checksum of % x", name, ip[:20])
+	}
+	if kind == packet.LongHaulICMPv6 {
+		if plainSum(ip[8:40], []byte{0, 0, 0, 16, 0, 0, 0, 58}, ip[40:]) != 0xffff {
+			t.Fatalf("%s: ICMPv6 checksum of % x", name, ip)
+		}
+		return
+	}
+	if p.Kind != packet.RoCEv2 || p.Opcode != packet.CNP || p.DestQP != destQP || p.SrcPort != data.SrcPort || p.PSN != 0 {
+		t.Fatalf("%s: parsed as %+v", name, p)
+	}
+	if got, want := [4]byte(ip[len(ip)-4:]), plainICRC(ip, upper, g.ICRCExtensionHeaders); got != want {
+		t.Fatalf("%s: ICRC % x, want % x", name, got, want)
+	}
+}
+
+func drawGateway(t *rapid.T) Gateway {
+	return Gateway{
+		IPv4: drawAddr4(t, "gateway's IPv4"), IPv6: drawAddr6(t, "gateway's IPv6"), HasIPv4: true, HasIPv6: true,
+		DSCP: rapid.Uint8Range(0, 63).Draw(t, "DSCP"), Code: packet.DefaultCodePoints,
+		ICRCExtensionHeaders: rapid.Bool().Draw(t, "ICRC extension headers"),
+	}
+}
+
+func drawDataPacket(t *rapid.T) dataPacket {
+	d := dataPacket{
+		v6:      rapid.Bool().Draw(t, "v6"),
+		srcPort: rapid.Uint16().Draw(t, "source port"),
+		opcode: rapid.SampledFrom([]packet.Opcode{packet.RCSendFirst, packet.RCWriteMiddle, packet.RCReadRespMiddle,
+			packet.UCSendLast, packet.UDSendOnly}).Draw(t, "opcode"),
+		destQP:  rapid.Uint32Range(0, 0xffffff).Draw(t, "destination QP"),
+		payload: rapid.SliceOfN(rapid.Byte(), 64, 128).Draw(t, "payload"),
+	}
+	for range rapid.IntRange(0, packet.MaxTags).Draw(t, "tags") {
+		tpid := rapid.SampledFrom([][]byte{{0x81, 0}, {0x88, 0xa8}, {0x91, 0}}).Draw(t, "TPID")
+		d.tags = append(append(d.tags, tpid...), rapid.SliceOfN(rapid.Byte(), 2, 2).Draw(t, "TCI")...)
+	}
+	if !d.v6 {
+		d.src, d.dst = drawAddr4(t, "source"), drawAddr4(t, "destination")
+		d.options = make([]byte, 4*rapid.IntRange(0, 10).Draw(t, "option words"))
+		return d
+	}
+	d.src, d.dst = drawAddr6(t, "source"), drawAddr6(t, "destination")
+	for range rapid.IntRange(0, 3).Draw(t, "extension headers") {
+		d.extensions = append(d.extensions, extension{packet.ProtoDestOpts, rapid.IntRange(1, 4).Draw(t, "length")})
+	}
+	return d
+}
+
+func drawAddr4(t *rapid.T, label string) packet.Addr {
+	return packet.AddrFrom4(rapid.SliceOfN(rapid.Byte(), 4, 4).Draw(t, label))
+}
+
+func drawAddr6(t *rapid.T, label string) packet.Addr {
+	return packet.Addr{Hi: rapid.Uint64().Draw(t, label), Lo: rapid.Uint64().Draw(t, label)}
+}
+
+func TestNoAllocations(t *testing.T) {
+	frame, p := flow6.frame()
+	out := make([]byte, MaxLen)
+	for _, f := range formats {
+		if n := testing.AllocsPerRun(100, func() { f.build(out, frame, &p, &testGateway) }); n != 0 {
+			t.Errorf("%s: %v allocations", f.name, n)
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package cnpgen
+
+import (
+	"encoding/binary"
+	"net/netip"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// builder is any of the package's builders, with the content of a Long-haul CNP bound to it.
+type builder func(out, frame []byte, p *packet.Parsed, g *Gateway) int
+
+func longHaul(build func(out, frame []byte, p *packet.Parsed, g *Gateway, l *LongHaul) int, l LongHaul) builder {
+	return func(out, frame []byte, p *packet.Parsed, g *Gateway) int { return build(out, frame, p, g, &l) }
+}
+
+func addr(s string) packet.Addr { return packet.AddrFrom(netip.MustParseAddr(s)) }
+
+// dataPacket describes a RoCEv2 packet that met congestion; frame builds it, by nothing of internal/packet but its types.
+type dataPacket struct {
+	src, dst   packet.Addr
+	v6         bool // IPv6 whatever the addresses look like
+	tags       []byte
+	options    []byte // IPv4 options, whole words
+	extensions []extension
+	srcPort    uint16
+	opcode     packet.Opcode // 0 is RC SEND First
+	destQP     uint32
+	payload    []byte // extended transport headers and payload
+}
+
+// extension is an IPv6 extension header of 8 octets times its length.
+type extension struct {
+	header uint8
+	length int
+}
+
+// tagged gives d VLAN tags, as 16-bit words: TPID and TCI of each.
+func (d dataPacket) tagged(words ...uint16) dataPacket {
+	d.tags = nil
+	for _, w := range words {
+		d.tags = binary.BigEndian.AppendUint16(d.tags, w)
+	}
+	return d
+}
+
+// frame returns the octets and what packet.Parse finds in them.
+func (d dataPacket) frame() ([]byte, packet.Parsed) {
+	be := binary.BigEndian
+	bth := []byte{byte(d.opcode), 0x40, 0xff, 0xff, 0, byte(d.destQP >> 16), byte(d.destQP >> 8), byte(d.destQP), 0, 0, 0, 7}
+	transport := append(append(bth, d.payload...), "icrc"...)
+	b := append([]byte{2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1}, d.tags...)
+	if d.src.Is4() && !d.v6 {
+		b = append(b, 0x08, 0x00, byte(0x45+len(d.options)/4), 0x02)
+		b = be.AppendUint16(b, uint16(20+len(d.options)+8+len(transport)))
+		b = append(b, 0x12, 0x34, 0x40, 0, 63, 17, 0, 0) // a wrong checksum is none of the gateway's business
+		b = be.AppendUint32(be.AppendUint32(b, uint32(d.src.Lo)), uint32(d.dst.Lo))
+		b = append(b, d.options...)
+	} else {
+		b = append(b, 0x86, 0xdd, 0x60, 0x21, 0x23, 0x45, 0, 0, 17, 63)
+		l3 := len(b) - 8
+		b = be.AppendUint64(be.AppendUint64(b, d.src.Hi), d.src.Lo)
+		b = be.AppendUint64(be.AppendUint64(b, d.dst.Hi), d.dst.Lo)
+		next := l3 + 6
+		for _, x := range d.extensions {
+			b[next] = x.header
+			next = len(b)
+			b = append(append(b, 17, byte(x.length-1)), make([]byte, 8*x.length-2)...)
+		}
+		be.PutUint16(b[l3+4:], uint16(len(b)-l3-40+8+len(transport)))
+	}
+	b = be.AppendUint16(be.AppendUint16(b, d.srcPort), 4791)
+	b = append(be.AppendUint16(b, uint16(8+len(transport))), 0, 0)
+	b = append(b, transport...)
+	var p packet.Parsed
+	packet.Parse(b, uint32(len(b)), &p)
+	if p.Kind != packet.RoCEv2 {
+		panic("the test's data packet is not RoCEv2")
+	}
+	return b, p
+}
