@@ -1,0 +1,164 @@
+// Package prefix finds the longest prefix that an address lies in. A Table is made once and never changes, so any number of
+// goroutines may use it; a lookup allocates nothing. It knows nothing of what the values mean.
+//
+// IPv4 and IPv6 are apart: an IPv4 address is matched by IPv4 prefixes only, and by IPv6 prefixes inside ::ffff:0:0/96, which say
+// the same in another form. So ::/0 is every IPv6 address and no IPv4 one, although packet.Addr keeps IPv4 addresses in IPv4-mapped
+// form (RFC 4291 2.5.5.2).
+//
+// The prefixes cut the address space into ranges that have the same longest match throughout. A Table holds where each range
+// begins, in order, and a lookup is a binary search without branches that depend on the address: 14 steps for 5,000 prefixes.
+package prefix
+
+import (
+	"cmp"
+	"math/bits"
+	"net/netip"
+	"slices"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// Entry gives a prefix a value. Address bits behind the prefix length don't count.
+type Entry[T any] struct {
+	Prefix netip.Prefix
+	Value  T
+}
+
+// Table maps addresses to the values of their longest prefixes. A nil one matches nothing.
+type Table[T any] struct {
+	v4, v6 ranges
+	values []T
+}
+
+// ranges are the ranges of one family. They cover all of it: the first begins at the lowest address.
+type ranges struct {
+	starts []packet.Addr
+	values []int32 // index of the value of the range that begins there, or none
+}
+
+const none = -1
+
+// New builds a table. If a prefix comes more than once, its last value counts. Invalid prefixes are left out.
+func New[T any](entries []Entry[T]) *Table[T] {
+	t := &Table[T]{values: make([]T, len(entries))}
+	var v4, v6 []span
+	for i, e := range entries {
+		t.values[i] = e.Value
+		if !e.Prefix.IsValid() {
+			continue
+		}
+		s := spanOf(e.Prefix, int32(i))
+		if s.first.Is4() && s.bits >= 96 {
+			v4 = append(v4, s)
+		} else {
+			v6 = append(v6, s)
+		}
+	}
+	t.v4, t.v6 = cut(v4), cut(v6)
+	return t
+}
+
+// Lookup is the value of the longest prefix that a lies in, and whether there is one.
+func (t *Table[T]) Lookup(a packet.Addr) (v T, ok bool) {
+	if t == nil {
+		return v, false
+	}
+	r := &t.v6
+	if a.Is4() {
+		r = &t.v4
+	}
+	i := r.values[r.find(a)]
+	if i == none {
+		return v, false
+	}
+	return t.values[i], true
+}
+
+// find is the index of the range that a lies in.
+func (r *ranges) find(a packet.Addr) int {
+	i := 0
+	for n := len(r.starts); n > 1; {
+		half := n / 2
+		i += half &^ -less(a, r.starts[i+half])
+		n -= half
+	}
+	return i
+}
+
+// less is 1 if a is below b, else 0.
+func less(a, b packet.Addr) int {
+	_, borrow := bits.Sub64(a.Lo, b.Lo, 0)
+	_, borrow = bits.Sub64(a.Hi, b.Hi, borrow)
+	return int(borrow)
+}
+
+// span is a prefix as a range of 128-bit addresses.
+type span struct {
+	first, last packet.Addr
+	bits        int // prefix length of 128
+	value       int32
+}
+
+func spanOf(p netip.Prefix, value int32) span {
+	n := p.Bits()
+	if p.Addr().Is4() {
+		n += 96
+	}
+	a := packet.AddrFrom(p.Addr())
+	hi, lo := ^uint64(0)>>min(n, 64), ^uint64(0)>>max(n-64, 0) // the bits behind the prefix; a shift by 64 gives 0
+	return span{packet.Addr{Hi: a.Hi &^ hi, Lo: a.Lo &^ lo}, packet.Addr{Hi: a.Hi | hi, Lo: a.Lo | lo}, n, value}
+}
+
+// cut makes the ranges. Prefixes nest or are apart, so going through them in order of their first addresses, shorter ones first,
+// a stack holds the prefixes that enclose the place it is at.
+func cut(spans []span) ranges {
+	slices.SortStableFunc(spans, func(a, b span) int {
+		return cmp.Or(cmp.Compare(a.first.Hi, b.first.Hi), cmp.Compare(a.first.Lo, b.first.Lo), cmp.Compare(a.bits, b.bits))
+	})
+	var r ranges
+	r.begin(packet.Addr{}, none)
+	var stack []span
+	for _, s := range spans {
+		stack = r.leave(stack, s.first)
+		r.begin(s.first, s.value)
+		stack = append(stack, s)
+	}
+	for len(stack) > 0 {
+		stack = r.pop(stack)
+	}
+	return r
+}
+
+// leave pops the prefixes that end before a.
+func (r *ranges) leave(stack []span, a packet.Addr) []span {
+	for len(stack) > 0 && less(stack[len(stack)-1].last, a) == 1 {
+		stack = r.pop(stack)
+	}
+	return stack
+}
+
+// pop ends the innermost prefix; what follows belongs to the one around it.
+func (r *ranges) pop(stack []span) []span {
+	top := stack[len(stack)-1]
+	stack = stack[:len(stack)-1]
+	around := int32(none)
+	if len(stack) > 0 {
+		around = stack[len(stack)-1].value
+	}
+	lo, carry := bits.Add64(top.last.Lo, 1, 0)
+	hi, carry := bits.Add64(top.last.Hi, 0, carry)
+	if carry == 0 { // else it ends with the last address there is
+		r.begin(packet.Addr{Hi: hi, Lo: lo}, around)
+	}
+	return stack
+}
+
+// begin starts a range, in place of one that starts at the same address.
+func (r *ranges) begin(a packet.Addr, value int32) {
+	if n := len(r.starts); n > 0 && r.starts[n-1] == a {
+		r.values[n-1] = value
+		return
+	}
+	r.starts = append(r.starts, a)
+	r.values = append(r.values, value)
+}
