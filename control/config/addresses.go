@@ -1,0 +1,124 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"path"
+	"strings"
+)
+
+type (
+	address  = scalar[netip.Addr, addressKind]
+	address4 = scalar[netip.Addr, address4Kind]
+	address6 = scalar[netip.Addr, address6Kind]
+	prefix   = scalar[netip.Prefix, prefixKind]
+	socket   = scalar[string, socketKind]
+	listener = scalar[string, listenerKind]
+)
+
+// parseAddress reads the unicast address of a host, without a zone.
+func parseAddress(text, expected string) (netip.Addr, error) {
+	a, err := netip.ParseAddr(text)
+	switch {
+	case err != nil:
+		return a, not(text, "an IP address", expected)
+	case a.Zone() != "":
+		return a, fmt.Errorf("%s has a zone; expected %s", quote(text), expected)
+	case a.Is4In6():
+		return a, fmt.Errorf("%s is an IPv4 address in IPv6 form; write %s", text, a.Unmap())
+	case a.IsMulticast(), a.IsUnspecified(), a.IsLoopback(), a == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
+		return a, fmt.Errorf("%s is not the address of a host on the network; expected %s", text, expected)
+	}
+	return a, nil
+}
+
+type addressKind struct{}
+
+func (k addressKind) parse(text string, rl rule) (netip.Addr, error) {
+	return parseAddress(text, k.expects(rl))
+}
+
+func (addressKind) expects(rule) string {
+	return "a unicast IPv4 or IPv6 address, such as 192.0.2.1 or 2001:db8::1"
+}
+
+type address4Kind struct{}
+
+func (k address4Kind) parse(text string, rl rule) (netip.Addr, error) {
+	a, err := parseAddress(text, k.expects(rl))
+	if err == nil && !a.Is4() {
+		return a, not(text, "an IPv4 address", k.expects(rl))
+	}
+	return a, err
+}
+
+func (address4Kind) expects(rule) string { return "a unicast IPv4 address, such as 192.0.2.1" }
+
+type address6Kind struct{}
+
+func (k address6Kind) parse(text string, rl rule) (netip.Addr, error) {
+	a, err := parseAddress(text, k.expects(rl))
+	if err == nil && !a.Is6() {
+		return a, not(text, "an IPv6 address", k.expects(rl))
+	}
+	return a, err
+}
+
+func (address6Kind) expects(rule) string { return "a unicast IPv6 address, such as 2001:db8::1" }
+
+type prefixKind struct{}
+
+func (k prefixKind) parse(text string, rl rule) (netip.Prefix, error) {
+	p, err := netip.ParsePrefix(text)
+	if a, isAddress := netip.ParseAddr(text); err != nil && isAddress == nil && a.Zone() == "" {
+		return p, fmt.Errorf("%s is an address without a length; expected a prefix, such as %s", text, netip.PrefixFrom(a, a.BitLen()))
+	}
+	switch {
+	case err != nil:
+		return p, not(text, "a prefix", k.expects(rl))
+	case p.Addr().Is4In6():
+		return p, fmt.Errorf("%s is an IPv4 prefix in IPv6 form; expected %s", text, k.expects(rl))
+	case p != p.Masked():
+		return p, fmt.Errorf("%s has host bits set; expected %s", text, p.Masked())
+	}
+	return p, nil
+}
+
+func (prefixKind) expects(rule) string {
+	return "an address and a length, such as 10.1.0.0/16 or 2001:db8:1::/48"
+}
+
+// socketKind is an address and a port to listen on.
+type socketKind struct{}
+
+func (k socketKind) parse(text string, rl rule) (string, error) {
+	if s, err := netip.ParseAddrPort(text); err != nil || s.Port() == 0 {
+		return "", not(text, "an address with port", k.expects(rl))
+	}
+	return text, nil
+}
+
+func (socketKind) expects(rule) string {
+	return "an address and a port, such as 127.0.0.1:9456 or [::1]:9456"
+}
+
+// listenerKind is a Unix socket, or an address and a port.
+type listenerKind struct{}
+
+func (k listenerKind) parse(text string, rl rule) (string, error) {
+	file, isUnix := strings.CutPrefix(text, "unix:")
+	if !isUnix {
+		if _, err := (socketKind{}).parse(text, rl); err != nil {
+			return "", not(text, "a place to listen at", k.expects(rl))
+		}
+		return text, nil
+	}
+	if !path.IsAbs(file) || path.Clean(file) != file || len(file) > 107 { // sun_path, unix(7)
+		return "", not(text, "a Unix socket", "unix: and an absolute path of at most 107 octets, such as unix:/run/cnpgate/cnpgate.sock")
+	}
+	return text, nil
+}
+
+func (listenerKind) expects(rule) string {
+	return "a Unix socket or an address and a port, such as unix:/run/cnpgate/cnpgate.sock or 127.0.0.1:9455"
+}

@@ -1,0 +1,103 @@
+package config
+
+import (
+	"reflect"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// list is a sequence of sections or scalars.
+type list[T any] struct {
+	place
+	Items []T
+}
+
+func (l *list[T]) read(r *report, n *yaml.Node, at place, rl rule) {
+	l.place = at
+	if n.Kind != yaml.SequenceNode {
+		r.mismatch(n, at, l.expects(rl))
+		return
+	}
+	if len(n.Content) < rl.items {
+		r.problem(at, "has %d entries; expected at least %d", len(n.Content), rl.items)
+		return
+	}
+	if rl.most > 0 && len(n.Content) > rl.most {
+		r.problem(at, "has %d entries; expected at most %d", len(n.Content), rl.most)
+		return
+	}
+	l.valid = true
+	l.Items = make([]T, len(n.Content))
+	for i, node := range n.Content {
+		r.value(reflect.ValueOf(&l.Items[i]).Elem(), node, at.item(i), rl)
+	}
+}
+
+// absent takes the default, which a tag gives as YAML.
+func (l *list[T]) absent(r *report, at place, rl rule) {
+	var doc yaml.Node
+	if rl.def == "" || yaml.Unmarshal([]byte(rl.def), &doc) != nil {
+		l.place = at
+		return
+	}
+	l.read(r, doc.Content[0], at, rl)
+	l.place = at
+	l.valid = true
+}
+
+func (l *list[T]) expects(rl rule) string {
+	if x, ok := any(new(T)).(reader); ok {
+		return "a list, each entry " + x.expects(rl)
+	}
+	return "a list of sections with " + strings.Join(keysOf(fieldsOf(reflect.TypeFor[T]()), true), ", ")
+}
+
+// table is a mapping whose keys are names the operator chooses.
+type table[T any] struct {
+	place
+	Names   []string
+	Entries []T
+}
+
+func (t *table[T]) read(r *report, n *yaml.Node, at place, rl rule) {
+	t.place = at
+	if n.Kind != yaml.MappingNode {
+		r.mismatch(n, at, t.expects(rl))
+		return
+	}
+	t.valid = true
+	var nodes []*yaml.Node
+	r.eachEntry(n, at, func(key string, keyAt place, value *yaml.Node) {
+		if !isName(key) {
+			r.problem(keyAt, "not a name; expected %s", nameKind{}.expects(rule{}))
+			return
+		}
+		t.Names = append(t.Names, key)
+		nodes = append(nodes, value)
+	})
+	t.Entries = make([]T, len(nodes))
+	for i, node := range nodes {
+		r.value(reflect.ValueOf(&t.Entries[i]).Elem(), node, at.child(t.Names[i]), rule{})
+	}
+}
+
+func (t *table[T]) absent(_ *report, at place, _ rule) { t.place = at }
+
+func (t *table[T]) expects(rule) string { return "names, each with a section of its own" }
+
+// opaque is a section that this version doesn't look into.
+type opaque struct{ place }
+
+func (o *opaque) read(r *report, n *yaml.Node, at place, rl rule) {
+	o.place = at
+	if n.Kind != yaml.MappingNode {
+		r.mismatch(n, at, o.expects(rl))
+		return
+	}
+	o.valid = true
+}
+
+func (o *opaque) absent(_ *report, at place, _ rule) { o.place = at }
+
+func (o *opaque) expects(rule) string { return "keys with values" }

@@ -1,0 +1,163 @@
+// Package config reads cnpgate's configuration: one strict YAML file becomes one immutable, fully resolved snapshot, or an error that
+// lists every mistake with file, line and column. Defaults are filled in, names are replaced by indices and the queue thresholds
+// are calculated here, so that no reader of a snapshot has to know a default. It reads the one file it is given and nothing else:
+// it opens no device, asks no clock and keeps no state. The keys are declared once, in schema.go; docs/configuration.md describes
+// them, and a test keeps the two in step.
+package config
+
+import (
+	"net/netip"
+	"time"
+)
+
+// Config is one snapshot. It is never changed once made, so goroutines share it without locks. Two snapshots are compared with
+// reflect.DeepEqual; set Warnings aside first, which hold positions in the file.
+type Config struct {
+	Gateway       Gateway
+	DPDK          DPDK
+	Ports         []Port // at least two, in the file's order
+	Flows         Flows
+	Endpoints     []Endpoint // in the file's order; the longest prefix that contains an address decides
+	Notifications Notifications
+	QPMap         []QPPair
+	Domain        *Domain // nil: no border policy
+	Warnings      []Warning
+}
+
+// Gateway is the box itself. Its addresses are the source of the notifications it makes (DESIGN 6, W6).
+type Gateway struct {
+	Name       string
+	IPv4, IPv6 netip.Addr // the zero Addr where the file gives none
+}
+
+// DPDK is how the environment abstraction layer starts and how the workers poll.
+type DPDK struct {
+	Hugepages, InMemory bool
+	EALArgs             []string // passed on as they are, after the gateway's own
+	Workers             []int    // cores, one worker each; at least one
+	Burst               int      // frames a port and direction in one crossing, 1 to 64
+	Idle                Idle
+}
+
+// Port is one port with all that its egress queue needs.
+type Port struct {
+	Name, Device  string
+	Role          Role
+	Peer          int           // index in Config.Ports of the port that this one's frames leave by
+	Rate          uint64        // bit/s on the line: each frame counts its octets + 24
+	RTT           time.Duration // 0: not known
+	MTU           int           // octets of an IP packet
+	QueueCapacity uint64        // octets of frames without FCS, for each class; above KMax
+	QueueFrames   int           // frames a class may hold: QueueCapacity / 1024, at least 64
+	Classes       []Class       // highest priority first; every DSCP is in exactly one
+	KMin, KMax    uint64        // octets; draft-tian 5.3.2; 0 < KMin < KMax
+	PerFlow       time.Duration // least time between two notifications of one flow; 0: no limit
+}
+
+// Class is a traffic class of a port's egress queue.
+type Class struct {
+	Name string
+	DSCP uint64 // bit n set: the class takes DSCP n
+}
+
+// Flows sizes the flow table.
+type Flows struct {
+	Capacity int           // entries
+	Aging    time.Duration // a flow not seen for this long is forgotten
+}
+
+// Endpoint says what the hosts of a prefix understand.
+type Endpoint struct {
+	Prefix  netip.Prefix
+	Accepts []Format // in order of preference; empty: these hosts are never told anything
+}
+
+// Notifications says what may be sent to endpoints that accept it.
+type Notifications struct {
+	DSCP     uint8
+	FastCNP  FastCNPConfig
+	LongHaul LongHaulConfig
+	Limits   Limits
+}
+
+// FastCNPConfig is Fast CNP (rocev2-fast-cnp-05).
+type FastCNPConfig struct {
+	Enabled              bool
+	OptionType           uint8 // of the Destination option; its high bits are act 10, chg 0
+	ICRCExtensionHeaders bool  // the ICRC covers IPv6 extension headers (DESIGN 6, W4)
+}
+
+// LongHaulConfig is Long-haul CNP in both its formats (draft-tian 6).
+type LongHaulConfig struct {
+	Enabled         bool
+	ICMPv6Type      uint8
+	ReducePercent   uint8 // Parameter of the action Rate Reduce (draft-tian 5.5.1)
+	DiscloseMetrics bool  // false: Metric Type and Congestion Metric Value are 0 (draft-tian 9)
+}
+
+// Limits bounds the notifications sent; the least interval of a flow is in Port.PerFlow.
+type Limits struct {
+	PerDestination, PerPort uint64 // a second; 0: no limit
+}
+
+// QPPair ties a flow to its reverse by hand: packets from Source to QP DestinationQP at Destination come from QP SourceQP, and
+// the other way round.
+type QPPair struct {
+	Source, Destination     netip.Addr
+	SourceQP, DestinationQP uint32 // 24 bits
+}
+
+// Domain is the border: which notifications may pass a WAN port inward and outward.
+type Domain struct {
+	Members             []netip.Prefix // destinations that notifications may leave to
+	NotificationSources []netip.Prefix // sources that notifications may come in from
+}
+
+// Role is the side a port is on.
+type Role uint8
+
+const (
+	Fabric Role = iota // the data centre
+	WAN                // the other side
+)
+
+// Idle is what a worker does when there is nothing to do.
+type Idle uint8
+
+const (
+	Poll    Idle = iota // never sleeps
+	Backoff             // sleeps after empty polls
+)
+
+// Format is a kind of notification that an endpoint may accept.
+type Format uint8
+
+const (
+	FastCNP           Format = iota // rocev2-fast-cnp-05, IPv6 only
+	LongHaulCNP                     // draft-tian 6.2, in a RoCEv2 CNP
+	LongHaulCNPICMPv6               // draft-tian 6.1, IPv6 only
+	PPFC                            // ppfc-rocv2-00
+	StandardCNP                     // IBTA Annex A17
+)
+
+var (
+	roleNames   = []string{"fabric", "wan"}
+	idleNames   = []string{"poll", "backoff"}
+	formatNames = []string{"fast-cnp", "long-haul-cnp", "long-haul-cnp-icmpv6", "ppfc", "standard-cnp"}
+)
+
+// String gives the name the configuration uses.
+func (r Role) String() string { return nameOf(roleNames, int(r)) }
+
+// String gives the name the configuration uses.
+func (i Idle) String() string { return nameOf(idleNames, int(i)) }
+
+// String gives the name the configuration, the reports and the metrics use.
+func (f Format) String() string { return nameOf(formatNames, int(f)) }
+
+func nameOf(names []string, i int) string {
+	if i < len(names) {
+		return names[i]
+	}
+	return "unknown"
+}

@@ -1,0 +1,227 @@
+package config
+
+import (
+	"reflect"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// place is where a key's value is: every part of a decoded document embeds one.
+type place struct {
+	path         string // such as ports[1].rate
+	line, column int    // of the value; of the section around it where it is not given
+	given        bool   // written in the file
+	valid        bool   // usable: given and understood, or a default
+}
+
+func (p *place) where() *place { return p }
+
+func (p place) child(key string) place {
+	if p.path != "" {
+		key = p.path + "." + key
+	}
+	return place{path: key, line: p.line, column: p.column}
+}
+
+func (p place) item(i int) place {
+	return place{path: p.path + "[" + strconv.Itoa(i) + "]", line: p.line, column: p.column}
+}
+
+// on moves a place to a node.
+func (p place) on(n *yaml.Node) place {
+	p.line, p.column, p.given = n.Line, n.Column, true
+	return p
+}
+
+// reader is a value that reads itself from a node: a scalar, a list or a table. Structs without it are sections, whose keys are
+// their fields.
+type reader interface {
+	read(r *report, n *yaml.Node, at place, rl rule)
+	absent(r *report, at place, rl rule) // the key is not in the file: takes the default
+	expects(rl rule) string              // for errors: what a right value looks like
+}
+
+// rule is what a field's tags say of its value.
+type rule struct {
+	required bool
+	def      string   // default, as it would be written in the file
+	min, max string   // bounds of a scalar, or of each scalar in a list
+	one      []string // the words that a choice takes
+	items    int      // least number of items in a list
+	most     int      // greatest number of items; 0: no bound
+}
+
+// field is one key of a section.
+type field struct {
+	key   string
+	index int
+	rule  rule
+}
+
+// fieldsOf lists a section's keys in the order of the schema.
+func fieldsOf(t reflect.Type) []field {
+	var fields []field
+	for i := range t.NumField() {
+		tag := t.Field(i).Tag
+		key, ok := tag.Lookup("key")
+		if !ok {
+			continue
+		}
+		rl := rule{required: tag.Get("required") != "", def: tag.Get("default"), min: tag.Get("min"), max: tag.Get("max")}
+		if words := tag.Get("one"); words != "" {
+			rl.one = strings.Split(words, "|")
+		}
+		rl.items, _ = strconv.Atoi(tag.Get("items"))
+		rl.most, _ = strconv.Atoi(tag.Get("most"))
+		fields = append(fields, field{key, i, rl})
+	}
+	return fields
+}
+
+const aliasRefused = "anchors and aliases are not supported; write the value out"
+
+// value reads a node into v, a section or a reader.
+func (r *report) value(v reflect.Value, n *yaml.Node, at place, rl rule) {
+	at = at.on(n)
+	*v.Addr().Interface().(interface{ where() *place }).where() = at
+	if !r.plain(n, at) {
+		return
+	}
+	if x, ok := v.Addr().Interface().(reader); ok {
+		x.read(r, n, at, rl)
+		return
+	}
+	if n.Kind != yaml.MappingNode {
+		r.mismatch(n, at, "keys with values")
+		return
+	}
+	r.section(v, n, at)
+}
+
+// plain refuses the parts of YAML that a configuration does without: nothing in the file can stand for more than it shows.
+func (r *report) plain(n *yaml.Node, at place) bool {
+	switch {
+	case n.Kind == yaml.AliasNode, n.Anchor != "":
+		r.problem(at, aliasRefused)
+	case n.Style&yaml.TaggedStyle != 0:
+		r.problem(at, "YAML tags (%s) are not supported; write the value alone", quote(n.Tag))
+	default:
+		return true
+	}
+	return false
+}
+
+// mismatch reports a node of the wrong kind.
+func (r *report) mismatch(n *yaml.Node, at place, expected string) {
+	switch {
+	case n.Kind == yaml.MappingNode:
+		r.problem(at, "expected %s, found keys with values", expected)
+	case n.Kind == yaml.SequenceNode:
+		r.problem(at, "expected %s, found a list", expected)
+	case n.Tag == "!!null":
+		r.problem(at, "has no value; expected %s, or remove the key", expected)
+	default:
+		r.problem(at, "expected %s, found %s", expected, quote(n.Value))
+	}
+}
+
+// section reads a mapping, or nothing at all (n is nil), into the fields of a struct.
+func (r *report) section(v reflect.Value, n *yaml.Node, at place) {
+	at.valid = true
+	*v.Addr().Interface().(interface{ where() *place }).where() = at
+	fields := fieldsOf(v.Type())
+	nodes := map[string]*yaml.Node{}
+	if n != nil {
+		nodes = r.entries(n, at, fields)
+	}
+	for _, f := range fields {
+		child := at.child(f.key)
+		if node := nodes[f.key]; node != nil {
+			r.value(v.Field(f.index), node, child, f.rule)
+			continue
+		}
+		r.missing(v.Field(f.index), child, f.rule)
+	}
+}
+
+// missing fills in for a key that is not in the file.
+func (r *report) missing(v reflect.Value, at place, rl rule) {
+	x, isReader := v.Addr().Interface().(reader)
+	switch {
+	case rl.required && isReader:
+		r.problem(at, "missing; expected %s", x.expects(rl))
+	case rl.required:
+		r.problem(at, "missing; expected a section with %s", either(keysOf(fieldsOf(v.Type()), true)))
+	case isReader:
+		x.absent(r, at, rl)
+	default:
+		r.section(v, nil, at)
+	}
+}
+
+// entries gives a mapping's values by key, and reports keys that are unknown or given twice.
+func (r *report) entries(n *yaml.Node, at place, fields []field) map[string]*yaml.Node {
+	known := keysOf(fields, false)
+	nodes := map[string]*yaml.Node{}
+	r.eachEntry(n, at, func(key string, keyAt place, value *yaml.Node) {
+		for _, k := range known {
+			if k == key {
+				nodes[key] = value
+				return
+			}
+		}
+		if meant := nearest(key, known); meant != "" {
+			r.problem(keyAt, "unknown key; did you mean %s? Known here: %s", meant, strings.Join(known, ", "))
+			return
+		}
+		r.problem(keyAt, "unknown key; known here: %s", strings.Join(known, ", "))
+	})
+	return nodes
+}
+
+// eachEntry visits a mapping's entries in the order of the file; a key's second value is reported and left out.
+func (r *report) eachEntry(n *yaml.Node, at place, visit func(key string, keyAt place, value *yaml.Node)) {
+	seen := map[string]place{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		if key.Kind != yaml.ScalarNode {
+			r.problem(at.on(key), "a key must be a word")
+			continue
+		}
+		keyAt := at.child(shortKey(key.Value)).on(key)
+		if !r.plain(key, keyAt) {
+			continue
+		}
+		if key.Tag == "!!merge" {
+			r.problem(keyAt, "merge keys are not supported; write the keys out")
+			continue
+		}
+		if first, twice := seen[key.Value]; twice {
+			r.problem(keyAt, "given twice; the first is at %s", r.position(first))
+			continue
+		}
+		seen[key.Value] = keyAt
+		visit(key.Value, keyAt, n.Content[i+1])
+	}
+}
+
+// shortKey is a key fit for a path in an error.
+func shortKey(key string) string {
+	if isName(key) {
+		return key
+	}
+	return quote(key)
+}
+
+// keysOf names the fields' keys: all, or those that are required.
+func keysOf(fields []field, required bool) []string {
+	var keys []string
+	for _, f := range fields {
+		if f.rule.required || !required {
+			keys = append(keys, f.key)
+		}
+	}
+	return keys
+}

@@ -1,0 +1,89 @@
+package config
+
+import "strings"
+
+func (r *report) resolveDPDK(s *dpdkSection) DPDK {
+	if s.Hugepages.valid && !s.Hugepages.V && s.InMemory.V {
+		r.problem(s.InMemory.place, "true contradicts hugepages: false at %s; without hugepages EAL takes no in-memory mode, leave it out",
+			r.position(s.Hugepages.place))
+	}
+	d := DPDK{Hugepages: s.Hugepages.V, InMemory: s.InMemory.V, Burst: int(s.Burst.V), Idle: Idle(s.Idle.V)}
+	seen := map[int64]place{}
+	for i := range s.Workers.Items {
+		core := &s.Workers.Items[i]
+		if core.valid {
+			unique(r, seen, core.V, core.place, "this core")
+			d.Workers = append(d.Workers, int(core.V))
+		}
+	}
+	d.EALArgs = r.resolveEALArgs(s.EALArgs.Items)
+	return d
+}
+
+// ownArgs are the EAL arguments that the gateway makes itself, and what to use instead of them.
+var ownArgs = []struct{ short, long, use string }{
+	{"a", "allow", usePorts},
+	{"b", "block", usePorts},
+	{"", "vdev", usePorts},
+	{"", "no-pci", "the gateway adds it when no port's device is a PCI address"},
+	{"l", "lcores", useWorkers},
+	{"c", "", useWorkers},
+	{"", "main-lcore", useWorkers},
+	{"m", "", "memory is sized from ports[].queue_capacity and ports[].mtu"},
+	{"", "no-huge", useHugepages},
+	{"", "no-shconf", useHugepages},
+	{"", "in-memory", "set dpdk.in_memory: true"},
+	{"", "file-prefix", "the gateway makes one of its own"},
+	{"", "proc-type", "the gateway is always the primary process"},
+	{"h", "help", "it would end the gateway; run dpdk-testpmd --help to read EAL's options"},
+}
+
+const (
+	usePorts     = "name the devices in ports[].device"
+	useWorkers   = "name the cores in dpdk.workers"
+	useHugepages = "set dpdk.hugepages: false"
+)
+
+func (r *report) resolveEALArgs(items []text) []string {
+	var args []string
+	for i := range items {
+		arg := &items[i]
+		if !arg.valid {
+			continue
+		}
+		args = append(args, arg.V)
+		switch {
+		case !strings.HasPrefix(arg.V, "-") && i == 0, arg.V == "-", arg.V == "--":
+			r.problem(arg.place, "%s is not an EAL option; expected one such as --log-level=lib.eal:debug", quote(arg.V))
+		case strings.HasPrefix(arg.V, "-"):
+			r.checkEALArg(arg)
+		}
+	}
+	return args
+}
+
+// checkEALArg refuses what ownArgs has, in each way that getopt_long(3) takes it: a long option may be cut short, short ones may
+// stand together.
+func (r *report) checkEALArg(arg *text) {
+	long, isLong := strings.CutPrefix(arg.V, "--")
+	long, _, _ = strings.Cut(long, "=")
+	for _, own := range ownArgs {
+		if isLong && strings.HasPrefix(own.long, long) || !isLong && own.short != "" && hasShort(arg.V[1:], own.short[0]) {
+			r.problem(arg.place, "%s is not for eal_args, the gateway decides it; %s", quote(arg.V), own.use)
+			return
+		}
+	}
+}
+
+// hasShort tells whether a cluster of short options has one; all but -h and -v take the rest of the cluster as their value.
+func hasShort(cluster string, option byte) bool {
+	for i := range len(cluster) {
+		if cluster[i] == option {
+			return true
+		}
+		if cluster[i] != 'h' && cluster[i] != 'v' {
+			return false
+		}
+	}
+	return false
+}

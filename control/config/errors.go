@@ -1,0 +1,162 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// MaxProblems bounds the mistakes that one error lists.
+const MaxProblems = 20
+
+// Position is a place in a configuration file. Lines and columns count from 1, columns in characters.
+type Position struct {
+	File         string
+	Line, Column int
+}
+
+func (p Position) String() string { return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column) }
+
+// Problem is one mistake: where it is, which key it is about, what was expected.
+type Problem struct {
+	Position
+	Text string
+}
+
+func (p Problem) String() string { return p.Position.String() + ": " + p.Text }
+
+// Warning is something the file asks for that has no effect, or an unlikely setting. The configuration is used all the same.
+type Warning struct {
+	Position
+	Text string
+}
+
+func (w Warning) String() string { return w.Position.String() + ": " + w.Text }
+
+// Error is every mistake found in a file.
+type Error struct {
+	Problems []Problem // by position, at least one, at most MaxProblems
+	Omitted  int       // mistakes that were found behind these
+}
+
+// Error gives a line for each problem.
+func (e *Error) Error() string {
+	lines := make([]string, 0, len(e.Problems)+1)
+	for _, p := range e.Problems {
+		lines = append(lines, p.String())
+	}
+	if e.Omitted > 0 {
+		lines = append(lines, fmt.Sprintf("%s: and %d more", e.Problems[0].File, e.Omitted))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// report collects what is wrong with one file.
+type report struct {
+	file     string
+	problems []Problem
+	omitted  int
+	warnings []Warning
+}
+
+// problem notes a mistake at a key's value. The text begins with the key's path.
+func (r *report) problem(at place, format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if at.path != "" {
+		text = at.path + ": " + text
+	}
+	r.problems = append(r.problems, Problem{r.position(at), text})
+	if len(r.problems) >= 64*MaxProblems { // keeps a file of nothing but mistakes from filling memory
+		r.trim()
+	}
+}
+
+func (r *report) warn(at place, format string, args ...any) {
+	r.warnings = append(r.warnings, Warning{r.position(at), at.path + ": " + fmt.Sprintf(format, args...)})
+}
+
+// position is the place for people: a place without a line stands for the whole file.
+func (r *report) position(at place) Position {
+	return Position{r.file, max(at.line, 1), max(at.column, 1)}
+}
+
+// trim sorts the problems and keeps the first ones.
+func (r *report) trim() {
+	slices.SortStableFunc(r.problems, func(a, b Problem) int { return comparePositions(a.Position, b.Position) })
+	if n := len(r.problems) - MaxProblems; n > 0 {
+		r.problems, r.omitted = r.problems[:MaxProblems], r.omitted+n
+	}
+}
+
+// err is the file's error, nil without problems.
+func (r *report) err() error {
+	if len(r.problems) == 0 {
+		return nil
+	}
+	r.trim()
+	return &Error{r.problems, r.omitted}
+}
+
+func comparePositions(a, b Position) int {
+	return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+}
+
+// quote makes a value from the file presentable: quoted, escaped and short.
+func quote(s string) string {
+	const most = 64
+	if runes := []rune(s[:min(len(s), 4*most+utf8Slack)]); len(runes) > most {
+		return fmt.Sprintf("%q...", string(runes[:most]))
+	}
+	return fmt.Sprintf("%q", s)
+}
+
+const utf8Slack = 4 // so that cutting octets never leaves fewer than 64 whole characters of a longer text
+
+// either lists names for people: "a", "a or b", "a, b or c"; of many only the first ones.
+func either(names []string) string {
+	const most = 12
+	if len(names) > most {
+		return fmt.Sprintf("%s or one of %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
+// nearest finds the name that text most likely was meant to be, or "".
+func nearest(text string, names []string) string {
+	if len(text) > 64 {
+		return ""
+	}
+	best, least := "", max(1, len(text)/3)+1
+	for _, name := range names {
+		if d := editDistance(text, name); d < least {
+			best, least = name, d
+		}
+	}
+	return best
+}
+
+// editDistance is Levenshtein's, in octets.
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,56 @@
+package config
+
+import "net/netip"
+
+// qpKey is what a packet shows of its flow: the source QP is what is looked for.
+type qpKey struct {
+	source, destination netip.Addr
+	destinationQP       int64
+}
+
+type qpEntry struct {
+	sourceQP int64
+	at       place
+}
+
+func (r *report) resolveQPMap(s *list[qpPairSection]) []QPPair {
+	var pairs []QPPair
+	seen := map[qpKey]qpEntry{}
+	for i := range s.Items {
+		e := &s.Items[i]
+		if !e.Source.valid || !e.Destination.valid || !e.SourceQP.valid || !e.DestinationQP.valid {
+			continue
+		}
+		if e.Source.V.Is4() != e.Destination.V.Is4() {
+			r.problem(e.Destination.place, "%s is not of the same IP version as the source %s (%s); expected two addresses of one version",
+				e.Destination.V, e.Source.V, r.position(e.Source.place))
+			continue
+		}
+		r.checkQPPair(e, seen)
+		pairs = append(pairs, QPPair{e.Source.V, e.Destination.V, uint32(e.SourceQP.V), uint32(e.DestinationQP.V)})
+	}
+	return pairs
+}
+
+// checkQPPair reports an entry that gives a flow another source QP than an earlier one did, in the direction it is written in or in
+// the reverse that it implies. Saying the same twice is harmless.
+func (r *report) checkQPPair(e *qpPairSection, seen map[qpKey]qpEntry) {
+	forward := qpKey{e.Source.V, e.Destination.V, e.DestinationQP.V}
+	reverse := qpKey{e.Destination.V, e.Source.V, e.SourceQP.V}
+	if r.contradicts(seen, forward, qpEntry{e.SourceQP.V, e.SourceQP.place}) ||
+		r.contradicts(seen, reverse, qpEntry{e.DestinationQP.V, e.DestinationQP.place}) {
+		return
+	}
+	seen[forward] = qpEntry{e.SourceQP.V, e.SourceQP.place}
+	seen[reverse] = qpEntry{e.DestinationQP.V, e.DestinationQP.place}
+}
+
+func (r *report) contradicts(seen map[qpKey]qpEntry, key qpKey, entry qpEntry) bool {
+	other, known := seen[key]
+	if !known || other.sourceQP == entry.sourceQP {
+		return false
+	}
+	r.problem(entry.at, "from %s to QP %d at %s the source QP would be %d, but %s (%s) makes it %d; keep one of the two",
+		key.source, key.destinationQP, key.destination, entry.sourceQP, other.at.path, r.position(other.at), other.sourceQP)
+	return true
+}

@@ -1,0 +1,176 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"strconv"
+	"strings"
+	"time"
+)
+
+type (
+	size      = scalar[uint64, sizeKind] // octets
+	rate      = scalar[uint64, rateKind] // bit/s
+	duration  = scalar[time.Duration, durationKind]
+	perSecond = scalar[uint64, perSecondKind]
+	count     = scalar[int64, countKind]
+)
+
+// unit is a suffix and what it multiplies with.
+type unit struct {
+	name   string
+	factor uint64
+}
+
+// From the greatest to the least, so that formatting finds the shortest form first.
+var (
+	sizeUnits = []unit{
+		{"TiB", 1 << 40}, {"TB", 1e12}, {"GiB", 1 << 30}, {"GB", 1e9},
+		{"MiB", 1 << 20}, {"MB", 1e6}, {"KiB", 1 << 10}, {"KB", 1e3}, {"B", 1},
+	}
+	rateUnits  = []unit{{"Tbps", 1e12}, {"Gbps", 1e9}, {"Mbps", 1e6}, {"kbps", 1e3}, {"bps", 1}}
+	countUnits = []unit{{"Mi", 1 << 20}, {"Ki", 1 << 10}, {"", 1}}
+)
+
+var (
+	errForm     = errors.New("not a number with a unit")
+	errFraction = errors.New("not a whole number of the smallest unit")
+	errRange    = errors.New("too large")
+)
+
+const maxDigits = 40 // of a number: more than any value in range has
+
+// parseUnits reads digits, perhaps with a decimal fraction, and a unit right behind them. The result is exact.
+func parseUnits(text string, units []unit) (uint64, error) {
+	end := strings.IndexFunc(text, func(c rune) bool { return (c < '0' || c > '9') && c != '.' })
+	if end < 0 {
+		end = len(text)
+	}
+	whole, fraction, dot := strings.Cut(text[:end], ".")
+	if whole == "" || dot && fraction == "" || strings.Contains(fraction, ".") || end > maxDigits {
+		return 0, errForm
+	}
+	for _, u := range units {
+		if text[end:] == u.name {
+			v, _ := new(big.Rat).SetString(text[:end])
+			v.Mul(v, new(big.Rat).SetInt(new(big.Int).SetUint64(u.factor)))
+			switch {
+			case !v.IsInt():
+				return 0, errFraction
+			case !v.Num().IsUint64():
+				return 0, errRange
+			}
+			return v.Num().Uint64(), nil
+		}
+	}
+	return 0, errForm
+}
+
+// formatUnits writes a value in the greatest unit that divides it; parseUnits reads it back.
+func formatUnits(v uint64, units []unit) string {
+	for _, u := range units {
+		if v >= u.factor && v%u.factor == 0 {
+			return strconv.FormatUint(v/u.factor, 10) + u.name
+		}
+	}
+	return strconv.FormatUint(v, 10) + units[len(units)-1].name
+}
+
+// unitError makes parseUnits' error one for the operator.
+func unitError(err error, text, what, expected, smallest string) error {
+	switch err {
+	case errFraction:
+		return fmt.Errorf("%s is not a whole number of %s; expected %s", quote(text), smallest, expected)
+	case errRange:
+		return fmt.Errorf("%s is too large; expected %s", quote(text), expected)
+	}
+	return not(text, what, expected)
+}
+
+type sizeKind struct{}
+
+func (k sizeKind) parse(text string, rl rule) (uint64, error) {
+	v, err := parseSize(text)
+	if err != nil {
+		return 0, unitError(err, text, "a size", k.expects(rl), "octets")
+	}
+	return bounded(v, text, rl, parseSize)
+}
+
+func (sizeKind) expects(rule) string { return "a number with unit, such as 64KB, 1.5GiB or 1500B" }
+
+func parseSize(text string) (uint64, error) { return parseUnits(text, sizeUnits) }
+
+type rateKind struct{}
+
+func (k rateKind) parse(text string, rl rule) (uint64, error) {
+	v, err := parseRate(text)
+	if err != nil {
+		return 0, unitError(err, text, "a rate", k.expects(rl), "bits a second")
+	}
+	return bounded(v, text, rl, parseRate)
+}
+
+func (rateKind) expects(rule) string { return "a number with unit, such as 100Gbps, 10Mbps or 100kbps" }
+
+func parseRate(text string) (uint64, error) { return parseUnits(text, rateUnits) }
+
+type durationKind struct{}
+
+func (k durationKind) parse(text string, rl rule) (time.Duration, error) {
+	v, err := time.ParseDuration(text)
+	if err != nil {
+		return 0, not(text, "a duration", k.expects(rl))
+	}
+	return bounded(v, text, rl, time.ParseDuration)
+}
+
+func (durationKind) expects(rule) string { return "a number with unit, such as 10ms, 500us or 60s" }
+
+type perSecondKind struct{}
+
+func (k perSecondKind) parse(text string, rl rule) (uint64, error) {
+	v, err := parsePerSecond(text)
+	if err != nil {
+		return 0, not(text, "a number a second", k.expects(rl))
+	}
+	return bounded(v, text, rl, parsePerSecond)
+}
+
+func (perSecondKind) expects(rule) string {
+	return "a whole number a second, such as 1000/s, or 0 for no limit"
+}
+
+func parsePerSecond(text string) (uint64, error) {
+	if text == "0" {
+		return 0, nil
+	}
+	digits, ok := strings.CutSuffix(text, "/s")
+	if !ok || strings.HasPrefix(digits, "+") {
+		return 0, errForm
+	}
+	return strconv.ParseUint(digits, 10, 64)
+}
+
+type countKind struct{}
+
+func (k countKind) parse(text string, rl rule) (int64, error) {
+	v, err := parseCount(text)
+	if err != nil {
+		return 0, not(text, "a count", k.expects(rl))
+	}
+	return bounded(v, text, rl, parseCount)
+}
+
+func (countKind) expects(rl rule) string {
+	return "a whole number, perhaps with Ki (1024) or Mi (1048576), " + span(rl)
+}
+
+func parseCount(text string) (int64, error) {
+	v, err := parseUnits(text, countUnits)
+	if err == nil && v > 1<<62 {
+		return 0, errRange
+	}
+	return int64(v), err
+}
