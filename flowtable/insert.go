@@ -112,7 +112,7 @@ func (t *Table) end(x Index, now int64) {
 		t.evictions++
 	}
 	if t.ended != nil {
-		t.ended(e.plainKey(), &e.flow)
+		t.ended(e.plainKey(), &e.flow, e.now())
 	}
 	t.unlink(x)
 	e.retire()

@@ -110,7 +110,7 @@ func (t *Table) seen(x Index, k *Key, now int64) {
 		t.aged++
 		t.insertions++
 		if t.ended != nil {
-			t.ended(e.plainKey(), &e.flow)
+			t.ended(e.plainKey(), &e.flow, e.now())
 		}
 		e.begin(k, t.initialQP(k), now, t.burst)
 		return
@@ -150,6 +150,12 @@ func (t *Table) Find(k *Key) (View, bool) {
 		}
 	}
 	return View{}, false
+}
+
+// now is the owner's own look at an entry.
+func (e *entry) now() View {
+	s := state(e.state.Load())
+	return View{SourceQP: s.qp(), State: s.qpState(), Evidence: s.evidence(), Notified: e.notified.Load()}
 }
 
 // view reads the entry if it is the flow k and stays it meanwhile.

@@ -36,9 +36,9 @@ type Config struct {
 	Seed uint64
 	// Static is the operator's map of QP pairs, or nil.
 	Static *QPMap
-	// Ended is nil, or is called by the owner's goroutine when a flow has aged or was evicted, before its place is reused. Both
+	// Ended is nil, or is called by the owner's goroutine when a flow has aged or was evicted, before its place is reused. The
 	// pointers are valid during the call only, and the call must not use the table.
-	Ended func(*Key, *Flow)
+	Ended func(*Key, *Flow, View)
 }
 
 // Table is one worker's flows. Unless a method says otherwise only the owner may call it.
@@ -53,7 +53,7 @@ type Table struct {
 
 	aging  int64
 	static *QPMap
-	ended  func(*Key, *Flow)
+	ended  func(*Key, *Flow, View)
 
 	flows uint32 // entries in use
 	high  uint32 // entries 1..high have been used
@@ -117,6 +117,9 @@ func (t *Table) Flow(i Index) *Flow { return &t.entries[i].flow }
 
 // Key is a flow's key, to be read only.
 func (t *Table) Key(i Index) *Key { return t.entries[i].plainKey() }
+
+// View is what a reader would learn of a flow.
+func (t *Table) View(i Index) View { return t.entries[i].now() }
 
 // SourceQP is the flow's source QP; ok is false unless the QP is confirmed.
 func (t *Table) SourceQP(i Index) (qp uint32, ok bool) {

@@ -39,7 +39,7 @@ type Batch struct {
 	// Spare lists empty buffers the worker may build notifications in; the worker takes from its end, Exchange refills it.
 	// It can stay short when the pool is empty. Data and Head of a spare give its room, Len is 0.
 	Spare []Frame
-	// Drain stops reception: Exchange sends and frees, and receives nothing.
+	// Drain stops reception: Exchange sends and frees, and neither receives nor refills Spare.
 	Drain bool
 }
 

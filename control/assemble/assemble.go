@@ -1,0 +1,94 @@
+// Package assemble turns a configuration snapshot into a dataplane: ports, queues, tables and the policy. The gateway and the
+// replay assemble theirs here, so that both run the same thing. It opens no device and starts nothing.
+package assemble
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/burst"
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// Options are what a configuration doesn't say.
+type Options struct {
+	Backends []burst.Backend // one a worker
+	Seed     uint64          // of the hashes
+	Ended    func(*flowtable.Key, *flowtable.Flow, flowtable.View)
+}
+
+// Dataplane makes the dataplane of a configuration.
+func Dataplane(c *config.Config, o Options) (*dataplane.Dataplane, error) {
+	static, err := qpMap(c.QPMap)
+	if err != nil {
+		return nil, err
+	}
+	return dataplane.New(dataplane.Config{
+		Ports: ports(c), Backends: o.Backends, Seed: o.Seed, Ended: o.Ended,
+		Flows: (c.Flows.Capacity + len(o.Backends) - 1) / len(o.Backends), Aging: int64(c.Flows.Aging),
+		Static: static, Policy: Policy(c), Allocate: OffHeap,
+	})
+}
+
+// Frames is how many frames the dataplane of a configuration can hold at once: queued data, queued notifications, spares, and
+// what is on its way between the device and a queue.
+func Frames(c *config.Config, workers int) int {
+	n := 0
+	for i := range c.Ports {
+		n += len(c.Ports[i].Classes) * c.Ports[i].QueueFrames
+	}
+	return n + workers*dataplane.WorkerFrames(len(c.Ports), c.DPDK.Burst)
+}
+
+// Room is the octets of the largest frame that a port of the configuration takes: its MTU, Ethernet and two VLAN tags.
+func Room(c *config.Config) int {
+	mtu := 0
+	for i := range c.Ports {
+		mtu = max(mtu, c.Ports[i].MTU)
+	}
+	return mtu + packet.EthernetLen + packet.MaxTags*packet.VLANTagLen
+}
+
+// OffHeap gives zeroed memory that the garbage collector doesn't see. It counts against the machine only where it is touched.
+func OffHeap(octets int) ([]byte, error) {
+	m, err := unix.Mmap(-1, 0, octets, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
+	if err != nil {
+		return nil, fmt.Errorf("memory for tables: %d MiB of address space: %w; lower flows.capacity or the ports' queue_capacity",
+			(octets+1<<20-1)>>20, err)
+	}
+	return m, nil
+}
+
+func ports(c *config.Config) []dataplane.PortConfig {
+	out := make([]dataplane.PortConfig, len(c.Ports))
+	for i := range c.Ports {
+		p := &c.Ports[i]
+		out[i] = dataplane.PortConfig{
+			Role: dataplane.Role(p.Role), Peer: p.Peer, Rate: p.Rate,
+			Capacity: p.QueueCapacity, Frames: p.QueueFrames, Classes: len(p.Classes),
+		}
+		for class := range p.Classes {
+			for dscp := range 64 {
+				if p.Classes[class].DSCP>>dscp&1 == 1 {
+					out[i].ClassOf[dscp] = uint8(class)
+				}
+			}
+		}
+	}
+	return out
+}
+
+func qpMap(pairs []config.QPPair) (*flowtable.QPMap, error) {
+	out := make([]flowtable.QPPair, len(pairs))
+	for i, p := range pairs {
+		out[i] = flowtable.QPPair{
+			Source: packet.AddrFrom(p.Source), Destination: packet.AddrFrom(p.Destination),
+			SourceQP: p.SourceQP, DestinationQP: p.DestinationQP,
+		}
+	}
+	return flowtable.NewQPMap(out)
+}

@@ -1,0 +1,139 @@
+package replay
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
+	"github.com/gopacket/gopacket/pcapgo"
+)
+
+// maxFrame bounds a frame of a capture, in octets: what libpcap and tcpdump allow.
+const maxFrame = 262144
+
+// Frame is one frame of a capture.
+type Frame struct {
+	Time   int64  // ns since the capture's first timestamp; never less than the frame's before it
+	Octets []byte // valid until the next one is read
+	Length uint32 // on the wire; more than the octets at hand where the capture was taken with a short snapshot length
+}
+
+// Capture is a pcap or pcapng file of Ethernet frames.
+type Capture struct {
+	First    time.Time // timestamp of the first frame
+	Frames   int       // how many it has
+	Longest  int       // octets of the longest one at hand
+	Warnings []string  // what an operator should know of it
+
+	name   string
+	file   *os.File
+	source source
+	last   int64
+}
+
+// source is what both readers of pcapgo have in common.
+type source interface {
+	ZeroCopyReadPacketData() ([]byte, gopacket.CaptureInfo, error)
+	LinkType() layers.LinkType
+}
+
+// Open reads the file once, so that a replay knows how large its frames are and that it is sound, and stands at its start again.
+func Open(name string) (*Capture, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("capture: %w", err)
+	}
+	c := &Capture{name: name, file: file}
+	if err := c.survey(); err != nil {
+		_ = file.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// Close closes the file.
+func (c *Capture) Close() error { return c.file.Close() }
+
+// Next reads a frame; io.EOF after the last.
+func (c *Capture) Next() (Frame, error) {
+	octets, info, err := c.source.ZeroCopyReadPacketData()
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return Frame{}, io.EOF // survey has warned of it
+	}
+	if err != nil {
+		return Frame{}, err
+	}
+	if c.First.IsZero() {
+		c.First = info.Timestamp
+	}
+	c.last = max(c.last, info.Timestamp.Sub(c.First).Nanoseconds())
+	return Frame{Time: c.last, Octets: octets, Length: uint32(max(info.Length, len(octets)))}, nil
+}
+
+func (c *Capture) survey() error {
+	if err := c.rewind(); err != nil {
+		return err
+	}
+	for {
+		_, info, err := c.source.ZeroCopyReadPacketData()
+		switch {
+		case err == nil:
+		case errors.Is(err, io.ErrUnexpectedEOF):
+			c.Warnings = append(c.Warnings, fmt.Sprintf("%s is cut short: its last frame is not whole and is left out; %d frames are replayed", c.name, c.Frames))
+			return c.rewind()
+		case errors.Is(err, io.EOF):
+			return c.rewind()
+		default:
+			return fmt.Errorf("capture %s: frame %d: %w", c.name, c.Frames+1, err)
+		}
+		if c.Frames == 0 {
+			c.First = info.Timestamp
+		}
+		c.Frames++
+		c.Longest = max(c.Longest, info.CaptureLength)
+	}
+}
+
+func (c *Capture) rewind() error {
+	if _, err := c.file.Seek(0, io.SeekStart); err != nil {
+		return fmt.Errorf("capture %s: %w; expected a file, not a pipe", c.name, err)
+	}
+	source, err := reader(c.file)
+	if err != nil {
+		return fmt.Errorf("capture %s: %w", c.name, err)
+	}
+	if t := source.LinkType(); t != layers.LinkTypeEthernet {
+		return fmt.Errorf("capture %s: its frames are of link type %v, expected Ethernet", c.name, t)
+	}
+	c.source, c.last = source, 0
+	return nil
+}
+
+// reader tells pcap from pcapng by the first word.
+func reader(file io.Reader) (source, error) {
+	b := bufio.NewReaderSize(file, 1<<20)
+	magic, err := b.Peek(4)
+	if err != nil {
+		return nil, errors.New("not a capture: it has less than four octets; expected a pcap or pcapng file")
+	}
+	const pcapng = 0x0a0d0d0a // the same in either byte order
+	if binary.BigEndian.Uint32(magic) == pcapng {
+		r, err := pcapgo.NewNgReader(b, pcapgo.NgReaderOptions{ErrorOnMismatchingLinkType: true})
+		if err != nil {
+			return nil, fmt.Errorf("not a sound pcapng file: %w", err)
+		}
+		return r, nil
+	}
+	r, err := pcapgo.NewReader(b)
+	if err != nil {
+		return nil, fmt.Errorf("not a pcap or pcapng file: %w", err)
+	}
+	r.SetSnaplen(maxFrame)
+	return r, nil
+}

@@ -1,0 +1,95 @@
+package report
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+
+	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// Flow is one flow: what a sender's QP sent to a receiver's.
+type Flow struct {
+	SourceIP      netip.Addr        `json:"source_ip"`
+	DestinationIP netip.Addr        `json:"destination_ip"`
+	SourceQP      *uint32           `json:"source_qp"`
+	DestinationQP uint32            `json:"destination_qp"`
+	VLAN          []uint16          `json:"vlan,omitempty"`
+	QPState       string            `json:"qp_state"`
+	QPEvidence    *string           `json:"qp_evidence"`
+	Transport     string            `json:"transport"`
+	Packets       uint64            `json:"packets"`
+	Bytes         uint64            `json:"bytes"`
+	ECNMarked     uint64            `json:"ecn_marked"`
+	Notifications map[string]uint64 `json:"notifications"`
+	Ended         string            `json:"ended,omitempty"`
+}
+
+// Flows gathers the flows that ended before the report is made; nil gathers none.
+type Flows struct{ ended []Flow }
+
+// Ended remembers a flow that is about to leave its table; it is a flowtable.Config.Ended.
+func (f *Flows) Ended(k *flowtable.Key, r *flowtable.Flow, v flowtable.View) {
+	flow := makeFlow(k, r, v)
+	flow.Ended = "aged"
+	f.ended = append(f.ended, flow)
+}
+
+// list adds the flows that the workers' tables hold, in an order that depends on nothing but the flows, and their counts to v.
+func (f *Flows) list(d *dataplane.Dataplane, v Values) []Flow {
+	flows := []Flow{}
+	if f != nil {
+		flows = append(flows, f.ended...)
+	}
+	var s flowtable.Stats
+	for i := range d.Workers() {
+		t := d.Worker(i).Flows()
+		t.Each(func(x flowtable.Index, k *flowtable.Key, r *flowtable.Flow) bool {
+			flows = append(flows, makeFlow(k, r, t.View(x)))
+			return true
+		})
+		one := t.Stats()
+		s.Flows += one.Flows
+		s.Aged += one.Aged
+		s.Evictions += one.Evictions
+		s.Refused += one.Refused
+	}
+	v["flows"], v["flows_aged_total"] = s.Flows, s.Aged
+	v["flow_evictions_total"], v["flows_refused_total"] = s.Evictions, s.Refused
+	slices.SortStableFunc(flows, compareFlows)
+	return flows
+}
+
+func makeFlow(k *flowtable.Key, r *flowtable.Flow, v flowtable.View) Flow {
+	f := Flow{
+		SourceIP: k.Src.Netip(), DestinationIP: k.Dst.Netip(), DestinationQP: k.DestQP,
+		QPState: v.State.String(), Transport: packet.Opcode(r.Transport << 5).Transport(),
+		Packets: r.Packets, Bytes: r.Bytes, ECNMarked: r.Marked, Notifications: map[string]uint64{},
+	}
+	if v.State == flowtable.Confirmed {
+		f.SourceQP = &v.SourceQP
+	}
+	if v.Evidence != flowtable.EvidenceNone {
+		e := v.Evidence.String()
+		f.QPEvidence = &e
+	}
+	for _, vid := range []uint16{k.OuterVID, k.InnerVID} {
+		if vid != 0 {
+			f.VLAN = append(f.VLAN, vid)
+		}
+	}
+	for kind, n := range r.Notified {
+		if n > 0 {
+			f.Notifications[congestion.Format(kind).String()] = uint64(n)
+		}
+	}
+	return f
+}
+
+func compareFlows(a, b Flow) int {
+	return cmp.Or(a.SourceIP.Compare(b.SourceIP), a.DestinationIP.Compare(b.DestinationIP),
+		cmp.Compare(a.DestinationQP, b.DestinationQP), slices.Compare(a.VLAN, b.VLAN), cmp.Compare(b.Packets, a.Packets))
+}

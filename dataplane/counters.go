@@ -1,0 +1,112 @@
+package dataplane
+
+import "sync/atomic"
+
+// counters are one worker's, in plain memory that only its goroutine touches; publish brings them to where others read them.
+type counters struct {
+	ports     []portCounters
+	published []publishedPort
+}
+
+type portCounters struct {
+	count     [Counters]uint64
+	watermark [MaxClasses]uint64
+}
+
+// publishedPort is what everyone may read of one worker and port.
+type publishedPort struct {
+	count     [Counters]atomic.Uint64
+	depth     [MaxClasses]atomic.Uint64 // octets waiting
+	frames    [MaxClasses]atomic.Int64  // frames waiting
+	watermark [MaxClasses]atomic.Uint64 // the most octets that waited, at all workers together
+	largest   atomic.Uint64             // octets of the flow with the largest share
+	_         [64]byte                  // no line shared with the next port
+}
+
+func newCounters(ports int) counters {
+	return counters{ports: make([]portCounters, ports), published: make([]publishedPort, ports)}
+}
+
+func (c *counters) add(port int, n Counter, by uint64) { c.ports[port].count[n] += by }
+
+// watermark notes the depth that a frame found, its own octets included.
+func (c *counters) watermark(port, class int, depth uint64) {
+	if depth > c.ports[port].watermark[class] {
+		c.ports[port].watermark[class] = depth
+	}
+}
+
+// publish brings what this burst changed to where others read it. A store to shared memory costs as much as twenty comparisons,
+// so what is as it was is left alone.
+func (w *Worker) publish() {
+	for port := range w.egress {
+		mine, out, q := &w.counters.ports[port], &w.counters.published[port], &w.egress[port]
+		for n := range mine.count {
+			store(&out.count[n], mine.count[n])
+		}
+		for class := range q.classes {
+			store(&out.depth[class], q.depth[class])
+			store(&out.watermark[class], mine.watermark[class])
+			if n := int64(q.classes[class].n); out.frames[class].Load() != n {
+				out.frames[class].Store(n)
+			}
+		}
+		store(&out.largest, q.share.largest())
+	}
+}
+
+func store(to *atomic.Uint64, value uint64) {
+	if to.Load() != value {
+		to.Store(value)
+	}
+}
+
+// elsewhere brings what the other workers published of a port's queue into q, for this burst.
+func (d *Dataplane) elsewhere(port, worker int, q *egress) {
+	for class := range q.classes {
+		octets, frames := uint64(0), 0
+		for i, w := range d.workers {
+			if i != worker {
+				octets += w.counters.published[port].depth[class].Load()
+				frames += int(w.counters.published[port].frames[class].Load())
+			}
+		}
+		q.others[class], q.othersFrames[class] = octets, frames
+	}
+}
+
+// largestElsewhere is the largest share that a flow has of the port's queue at another worker.
+func (d *Dataplane) largestElsewhere(port, worker int) uint64 {
+	most := uint64(0)
+	for i, w := range d.workers {
+		if i != worker {
+			most = max(most, w.counters.published[port].largest.Load())
+		}
+	}
+	return most
+}
+
+// PortStats is what all workers together published of one port. Each number is exact to a burst.
+type PortStats struct {
+	Count     [Counters]uint64
+	Depth     [MaxClasses]uint64 // octets waiting, by class
+	Frames    [MaxClasses]int64  // frames waiting
+	Watermark [MaxClasses]uint64 // the most octets that waited at once
+}
+
+// Port reads a port's numbers; any goroutine may.
+func (d *Dataplane) Port(port int) PortStats {
+	var s PortStats
+	for _, w := range d.workers {
+		p := &w.counters.published[port]
+		for n := range s.Count {
+			s.Count[n] += p.count[n].Load()
+		}
+		for class := range s.Depth {
+			s.Depth[class] += p.depth[class].Load()
+			s.Frames[class] += p.frames[class].Load()
+			s.Watermark[class] = max(s.Watermark[class], p.watermark[class].Load())
+		}
+	}
+	return s
+}

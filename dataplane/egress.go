@@ -1,0 +1,107 @@
+package dataplane
+
+import (
+	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/burst"
+)
+
+// egress is one worker's part of the queues in front of one port: notifications, which go ahead of all, then the classes in
+// strict priority. Its depths are exact; the port's are these and what the other workers published.
+type egress struct {
+	line          *line
+	notifications ring
+	classes       []ring
+	depth         []uint64 // octets waiting, by class
+	others        []uint64 // octets waiting at the other workers, by class, as of the start of this burst
+	othersFrames  []int    // frames waiting there
+	share         share
+
+	offered    [1 + MaxClasses]int // how many of the frames in Batch.Tx come from notifications and from each class
+	backlogged bool                // frames were waiting after the last burst: the line has not been idle
+	fraction   uint64              // of a nanosecond, see line.take
+}
+
+func (q *egress) init(l *line, p *PortConfig, c *Config) (err error) {
+	*q = egress{line: l, classes: make([]ring, p.Classes), depth: make([]uint64, p.Classes),
+		others: make([]uint64, p.Classes), othersFrames: make([]int, p.Classes)}
+	if q.notifications, err = c.ring(notificationFrames); err != nil {
+		return err
+	}
+	for i := range q.classes {
+		if q.classes[i], err = c.ring(p.Frames); err != nil {
+			return err
+		}
+	}
+	memory, err := c.Allocate(8 * (1 + p.Classes*p.Frames))
+	q.share = newShare(memory)
+	return err
+}
+
+func (c *Config) ring(frames int) (ring, error) {
+	memory, err := c.Allocate(frames * entrySize)
+	return newRing(memory), err
+}
+
+// queued counts the data frames that wait.
+func (q *egress) queued() int {
+	n := 0
+	for i := range q.classes {
+		n += q.classes[i].n
+	}
+	return n
+}
+
+func (q *egress) empty() bool { return q.notifications.n == 0 && q.queued() == 0 }
+
+// offer lists in tx the frames that may start by now, in the order they are to leave; they stay queued until settle.
+func (q *egress) offer(now int64, tx []burst.Frame) []burst.Frame {
+	q.offered = [1 + MaxClasses]int{}
+	if q.empty() {
+		q.backlogged = false
+		return tx
+	}
+	if q.line.busy(now) {
+		return tx
+	}
+	tx = list(&q.notifications, tx)
+	for i := range q.classes {
+		tx = list(&q.classes[i], tx)
+	}
+	n := q.line.take(now, q.backlogged, tx, &q.fraction)
+	q.backlogged = true
+	q.divide(n)
+	return tx[:n]
+}
+
+// list appends the frames of r to tx as far as it has room.
+func list(r *ring, tx []burst.Frame) []burst.Frame {
+	for i := 0; i < r.n && len(tx) < cap(tx); i++ {
+		tx = append(tx, r.at(i).frame)
+	}
+	return tx
+}
+
+// divide notes where the first n listed frames came from.
+func (q *egress) divide(n int) {
+	q.offered[0] = min(n, q.notifications.n)
+	n -= q.offered[0]
+	for i := range q.classes {
+		q.offered[1+i] = min(n, q.classes[i].n)
+		n -= q.offered[1+i]
+	}
+}
+
+// leave takes the first frame of a class out of the queue.
+func (q *egress) leave(class int, flows *flowtable.Table) entry {
+	e := q.classes[class].pop()
+	q.depth[class] -= uint64(e.frame.Len)
+	q.share.remove(flows, e.flow, e.frame.Len)
+	return e
+}
+
+// enter puts a frame at the end of a class; the class's ring must have room.
+func (q *egress) enter(class int, e entry, flows *flowtable.Table) {
+	q.classes[class].push(e)
+	q.depth[class] += uint64(e.frame.Len)
+	q.share.add(flows, e.flow, e.frame.Len)
+}

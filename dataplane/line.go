@@ -1,0 +1,77 @@
+package dataplane
+
+import (
+	"math/bits"
+	"sync/atomic"
+
+	"github.com/cnpgate/cnpgate/internal/burst"
+)
+
+// lineOverhead is what a frame takes on the line besides its octets: 7 preamble, 1 start delimiter, 4 FCS, 12 gap
+// (IEEE 802.3 3.1.1, 4.4.2).
+const lineOverhead = 24
+
+// maxLateness is how much time a backlogged port may make up for when its worker came late (ns): long enough to hold the rate on
+// a machine that schedules the worker away now and then, and a 200th of a second's octets at most.
+const maxLateness = 5_000_000
+
+// line is the shaper of one port: the time at which its line is free again, one atomic word that the port's workers share. A
+// frame may start once that time has come and moves it on by what the frame takes at the port's rate. An idle line saves nothing up.
+type line struct {
+	free     atomic.Int64 // ns
+	perOctet uint64       // ns in 32.32 fixed point
+	_        [48]byte     // a cache line of its own
+}
+
+// newline shapes to rate, in bits a second of octets on the line (frame + 24).
+func newLine(rate uint64) *line {
+	perOctet, _ := bits.Div64(8e9>>32, (8e9<<32)&(1<<64-1), rate)
+	return &line{perOctet: perOctet}
+}
+
+// cost is the time that octets take, in ns and 2^-32 ns.
+func (l *line) cost(octets uint64) (ns int64, fraction uint64) {
+	hi, lo := bits.Mul64(octets, l.perOctet)
+	return int64(hi<<32 | lo>>32), lo & (1<<32 - 1)
+}
+
+// busy tells whether no frame may start at the time now.
+func (l *line) busy(now int64) bool { return l.free.Load() > now }
+
+// take books the line for as many of the frames, in order, as may start by now, and returns how many. A backlogged caller may
+// still use time that has passed, up to maxLateness. fraction carries the caller's part of a nanosecond from call to call.
+func (l *line) take(now int64, backlogged bool, frames []burst.Frame, fraction *uint64) int {
+	floor := now
+	if backlogged {
+		floor -= maxLateness
+	}
+	for range 8 { // another worker won the race; after a few times the frames wait for the next burst
+		old := l.free.Load()
+		free, rest, n := max(old, floor), *fraction, 0
+		for n < len(frames) && free <= now {
+			ns, part := l.cost(uint64(frames[n].Len) + lineOverhead)
+			rest += part
+			free += ns + int64(rest>>32)
+			rest &= 1<<32 - 1
+			n++
+		}
+		if n == 0 {
+			return 0
+		}
+		if l.free.CompareAndSwap(old, free) {
+			*fraction = rest
+			return n
+		}
+	}
+	return 0
+}
+
+// giveBack returns the time of frames that the device did not take.
+func (l *line) giveBack(frames []burst.Frame) {
+	var total int64
+	for i := range frames {
+		ns, _ := l.cost(uint64(frames[i].Len) + lineOverhead)
+		total += ns
+	}
+	l.free.Add(-total)
+}

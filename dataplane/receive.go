@@ -1,0 +1,106 @@
+package dataplane
+
+import (
+	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/burst"
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// ecnCE is the codepoint Congestion Experienced (RFC 3168 5).
+const ecnCE = 3
+
+// receive takes one port's burst through parse, learn, border policy, queue and response (in passes over the burst, so that the
+// flow table's memory is fetched for all of it at once).
+func (w *Worker) receive(port int) {
+	rx := w.batch.Ports[port].Rx
+	if len(rx) == 0 {
+		return
+	}
+	w.work += len(rx)
+	w.counters.add(port, RxPackets, uint64(len(rx)))
+	for i := range rx {
+		w.counters.add(port, RxBytes, uint64(rx[i].Len))
+		packet.Parse(w.batch.Bytes(rx[i]), rx[i].Len, &w.parsed[i])
+	}
+	w.learn(port, len(rx))
+	for i := range rx {
+		w.forward(port, rx[i], &w.parsed[i], w.flow[i])
+	}
+}
+
+// learn finds or adds the flow of every RoCEv2 packet of the burst (draft-tian 5.2). CNPs are of no flow of their own: they
+// answer one, and one from a gateway names no peer.
+func (w *Worker) learn(port, n int) {
+	keys := 0
+	for i := range n {
+		w.flow[i] = flowtable.None
+		p := &w.parsed[i]
+		if p.Kind != packet.RoCEv2 || p.Opcode == packet.CNP {
+			continue
+		}
+		w.keys[keys] = flowtable.Key{
+			Src: p.Src, Dst: p.Dst, DestQP: p.DestQP, SourceQP: p.SourceQP,
+			Port: uint16(port), OuterVID: p.OuterVID, InnerVID: p.InnerVID,
+		}
+		w.of[keys] = uint8(i)
+		keys++
+	}
+	if keys == 0 {
+		return
+	}
+	w.flows.Lookup(w.keys[:keys], w.now, w.found[:keys])
+	for k, i := range w.of[:keys] {
+		w.flow[i] = w.found[k]
+	}
+}
+
+// forward decides where one frame ends: consumed, dropped by the border policy, or in the queue of the port's peer.
+func (w *Worker) forward(port int, f burst.Frame, p *packet.Parsed, flow flowtable.Index) {
+	if p.Kind == packet.MACControl {
+		w.drop(port, ConsumedMACControl, f)
+		return
+	}
+	note := packet.Classify(w.batch.Bytes(f), p, &w.policy.Build.Code)
+	if note != packet.NotANotification {
+		w.counters.add(port, ReceivedFirst+Counter(note-1), 1)
+		if reason, stop := w.policy.Border.stops(w.ports[port].Role, note, p); stop {
+			w.drop(port, reason, f)
+			return
+		}
+	}
+	if p.Kind == packet.RoCEv2 && p.ECN == ecnCE {
+		w.counters.add(port, CEReceived, 1)
+	}
+	if flow != flowtable.None {
+		r := w.flows.Flow(flow)
+		r.Packets++
+		r.Bytes += uint64(f.Len)
+		r.Transport = uint8(p.Opcode) >> 5
+	}
+	w.enqueue(port, f, p, flow)
+}
+
+// enqueue puts the frame into the queue of the port's peer, or drops it where that is full, and responds to the depth it finds.
+func (w *Worker) enqueue(port int, f burst.Frame, p *packet.Parsed, flow flowtable.Index) {
+	out := w.ports[port].Peer
+	q := &w.egress[out]
+	class := int(w.ports[out].ClassOf[p.DSCP])
+	depth := q.depth[class] + q.others[class] + uint64(f.Len)
+	if depth > w.ports[out].Capacity {
+		w.drop(out, DroppedQueueOctets, f)
+		return
+	}
+	if q.classes[class].full() || q.classes[class].n+q.othersFrames[class] >= w.ports[out].Frames {
+		w.drop(out, DroppedQueueFrames, f)
+		return
+	}
+	q.enter(class, entry{frame: f, flow: flow}, w.flows)
+	w.counters.watermark(out, class, depth)
+	w.respond(port, f, p, flow, depth)
+}
+
+// drop ends a frame: its buffer goes back, and the counter says why.
+func (w *Worker) drop(port int, reason Counter, f burst.Frame) {
+	w.counters.add(port, reason, 1)
+	w.batch.Free = append(w.batch.Free, f.Buf)
+}

@@ -1,0 +1,174 @@
+package dataplane
+
+import (
+	"github.com/cnpgate/cnpgate/cnpgen"
+	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/burst"
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/ratelimit"
+)
+
+// respond is the multi-level response (draft-tian 5.4) to the depth that a frame found, itself included, in the queue it entered:
+// above K_min the frame is marked, above K_max its sender is told. A packet whose Fast CNP was sent is not marked (draft
+// fast-cnp-05 4: the sender is known to be capable).
+func (w *Worker) respond(in int, f burst.Frame, p *packet.Parsed, flow flowtable.Index, depth uint64) {
+	out := w.ports[in].Peer
+	level := w.policy.Ports[out].Thresholds.Level(depth)
+	if level == congestion.None {
+		return
+	}
+	if level == congestion.Second && w.ports[out].Role == WAN && carriesData(p) {
+		if w.notify(in, f, p, flow, depth) == toldByFastCNP {
+			return
+		}
+	}
+	if packet.MarkCE(w.batch.Bytes(f), p) {
+		w.counters.add(out, ECNMarked, 1)
+		if flow != flowtable.None {
+			w.flows.Flow(flow).Marked++
+		}
+	}
+}
+
+// carriesData tells whether a packet can be the one whose sender is told: RoCEv2 with data in it, and neither a CNP nor any other
+// notification, which are never answered (draft fast-cnp-05 4 knows only data packets as causes).
+func carriesData(p *packet.Parsed) bool { return p.Kind == packet.RoCEv2 && p.Opcode.HasPayload() }
+
+type outcome uint8
+
+const (
+	nobodyTold outcome = iota
+	told
+	toldByFastCNP
+)
+
+// managementQPs are QP 0 (SMI) and QP 1 (GSI): they carry management datagrams and have no rate to reduce (IBTA 3.9.3).
+const managementQPs = 2
+
+// notify tells the sender of a data packet that entered a queue above K_max, if its flow has the largest share of that queue
+// (draft-tian 5.5). Every reason not to is counted.
+func (w *Worker) notify(in int, f burst.Frame, p *packet.Parsed, flow flowtable.Index, depth uint64) outcome {
+	if flow == flowtable.None {
+		return w.suppress(in, FlowUnknown)
+	}
+	switch reason := w.largest(w.ports[in].Peer, flow); reason {
+	case allowed:
+	case notTheLargest:
+		return nobodyTold // another flow's packet brings its own turn
+	default:
+		return w.suppress(in, reason)
+	}
+	if reason := w.due(in, flow, p); reason != allowed {
+		return w.suppress(in, reason)
+	}
+	sourceQP, known := w.flows.SourceQP(flow)
+	format, reason := w.policy.Who.Choose(p.Src, known)
+	if reason != congestion.OK {
+		return w.suppress(in, Suppression(reason))
+	}
+	if reason := w.send(in, format, f, p, sourceQP, depth); reason != allowed {
+		return w.suppress(in, reason)
+	}
+	w.flows.SetNotified(flow, w.now)
+	w.flows.Flow(flow).Notified[format]++
+	if format == congestion.FastCNP {
+		return toldByFastCNP
+	}
+	return told
+}
+
+func (w *Worker) suppress(in int, s Suppression) outcome {
+	w.counters.add(in, SuppressedFirst+Counter(s-1), 1)
+	return nobodyTold
+}
+
+// largest is allowed if no flow has more octets waiting for the port than this one, at this worker or another. Frames that are
+// not RoCEv2 have no sender that could be told: where they are the larger part, telling an RDMA flow would be wrong.
+func (w *Worker) largest(out int, flow flowtable.Index) Suppression {
+	q := &w.egress[out]
+	octets := uint64(w.flows.Flow(flow).Queued)
+	if octets < q.share.largest() || octets < w.plane.largestElsewhere(out, w.id) {
+		return notTheLargest
+	}
+	if octets < q.share.other {
+		return LargestNotRoCE
+	}
+	return allowed
+}
+
+// due is allowed if the flow has a rate to reduce and was not told within its minimum interval (draft-tian 5.5), here or at a
+// worker that other packets of the flow went to.
+func (w *Worker) due(in int, flow flowtable.Index, p *packet.Parsed) Suppression {
+	if p.DestQP < managementQPs {
+		return ManagementQP
+	}
+	interval := w.policy.Ports[w.ports[in].Peer].PerFlow
+	if !interval.Ready(w.flows.Notified(flow), w.now) {
+		return FlowLimit
+	}
+	for _, other := range w.plane.workers {
+		if other == w {
+			continue
+		}
+		if v, found := other.flows.Find(w.flows.Key(flow)); found && !interval.Ready(v.Notified, w.now) {
+			return FlowLimit
+		}
+	}
+	return allowed
+}
+
+// send builds the notification in a spare buffer and queues it, ahead of data, for the port the flow came in by, if the limits of
+// the destination and the port allow it.
+func (w *Worker) send(in int, format congestion.Format, f burst.Frame, p *packet.Parsed, sourceQP uint32, depth uint64) Suppression {
+	q, spares := &w.egress[in], len(w.batch.Spare)
+	if q.notifications.full() {
+		return NotificationQueueFull
+	}
+	if spares == 0 {
+		return NoBuffer
+	}
+	if reason := w.limits(in, p); reason != allowed {
+		return reason
+	}
+	spare := w.batch.Spare[spares-1]
+	instruction := congestion.RateReduce(w.policy.ReducePercent, depth, w.ports[w.ports[in].Peer].Capacity, w.policy.DiscloseMetrics)
+	n := w.build(w.batch.Bytes(spare), format, w.batch.Bytes(f), p, sourceQP, instruction)
+	if n == 0 {
+		return NotBuilt
+	}
+	w.batch.Spare = w.batch.Spare[:spares-1]
+	spare.Len, spare.Head = uint32(n), uint32(n)
+	q.notifications.push(entry{frame: spare, kind: uint32(format)})
+	return allowed
+}
+
+// limits takes a token of the destination and one of the port, or none.
+func (w *Worker) limits(in int, p *packet.Parsed) Suppression {
+	to, each := w.plane.toDestination, w.policy.PerDestination
+	switch to.Allow(each, p.Src, w.now) {
+	case ratelimit.Limited:
+		return DestinationLimit
+	case ratelimit.Busy:
+		return DestinationsFull
+	}
+	if !w.policy.PerPort.Allow(&w.plane.toPort[in], w.now) {
+		to.Refund(each, p.Src)
+		return PortLimit
+	}
+	return allowed
+}
+
+func (w *Worker) build(out []byte, format congestion.Format, data []byte, p *packet.Parsed, sourceQP uint32, i congestion.Instruction) int {
+	if format == congestion.FastCNP {
+		return cnpgen.FastCNP(out, data, p, &w.policy.Build)
+	}
+	l := cnpgen.LongHaul{
+		Level: i.Level, Action: cnpgen.RateReduce, Parameter: i.Parameter, SourceQP: sourceQP,
+		MetricType: i.MetricType, MetricValue: i.MetricValue,
+	}
+	if format == congestion.LongHaulCNPICMPv6 {
+		return cnpgen.LongHaulCNPICMPv6(out, data, p, &w.policy.Build, &l)
+	}
+	return cnpgen.LongHaulCNP(out, data, p, &w.policy.Build, &l)
+}

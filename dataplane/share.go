@@ -1,0 +1,104 @@
+package dataplane
+
+import (
+	"unsafe"
+
+	"github.com/cnpgate/cnpgate/flowtable"
+)
+
+// share keeps, for one egress queue, what each flow has waiting in it, and which flow has most (draft-tian 5.5, step 1): a binary
+// heap of the flows that are in the queue, largest first. A flow's own record holds its octets and its place in the heap, so that
+// adding and taking away a frame is a few steps, and none of them searches.
+type share struct {
+	heap  []uint64 // octets << 32 | flow; place 0 is unused
+	n     int
+	other uint64 // octets of frames that belong to no flow
+}
+
+// newShare makes a share over memory of 8 octets for each flow that can be queued, and one more.
+func newShare(memory []byte) share {
+	return share{heap: unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(memory))), len(memory)/8)}
+}
+
+// largest is the octets of the flow that has most.
+func (s *share) largest() uint64 {
+	if s.n == 0 {
+		return 0
+	}
+	return s.heap[1] >> 32
+}
+
+// add counts a frame that entered the queue.
+func (s *share) add(t *flowtable.Table, i flowtable.Index, octets uint32) {
+	if i == flowtable.None {
+		s.other += uint64(octets)
+		return
+	}
+	f := t.Flow(i)
+	f.Queued += octets
+	place := int(f.Rank)
+	if place == 0 {
+		s.n++
+		place = s.n
+	}
+	s.up(t, place, uint64(f.Queued)<<32|uint64(i))
+}
+
+// remove counts a frame that left the queue.
+func (s *share) remove(t *flowtable.Table, i flowtable.Index, octets uint32) {
+	if i == flowtable.None {
+		s.other -= uint64(octets)
+		return
+	}
+	f := t.Flow(i)
+	f.Queued -= octets
+	place := int(f.Rank)
+	if f.Queued > 0 {
+		s.down(t, place, uint64(f.Queued)<<32|uint64(i))
+		return
+	}
+	f.Rank = 0
+	last := s.heap[s.n]
+	s.n--
+	if place <= s.n {
+		s.up(t, place, last)
+		s.down(t, int(t.Flow(flowOf(last)).Rank), last)
+	}
+}
+
+func flowOf(word uint64) flowtable.Index { return flowtable.Index(uint32(word)) }
+
+// put writes the word at its place, and the place into the flow's record.
+func (s *share) put(t *flowtable.Table, place int, word uint64) {
+	s.heap[place] = word
+	t.Flow(flowOf(word)).Rank = uint32(place)
+}
+
+// up moves the word from place towards the root as far as its octets carry it. Equal octets stay, so that frames of one size
+// cost one comparison.
+func (s *share) up(t *flowtable.Table, place int, word uint64) {
+	for place > 1 && s.heap[place/2]>>32 < word>>32 {
+		s.put(t, place, s.heap[place/2])
+		place /= 2
+	}
+	s.put(t, place, word)
+}
+
+// down moves the word from place towards the leaves.
+func (s *share) down(t *flowtable.Table, place int, word uint64) {
+	for {
+		child := 2 * place
+		if child > s.n {
+			break
+		}
+		if child < s.n && s.heap[child+1]>>32 > s.heap[child]>>32 {
+			child++
+		}
+		if s.heap[child]>>32 <= word>>32 {
+			break
+		}
+		s.put(t, place, s.heap[child])
+		place = child
+	}
+	s.put(t, place, word)
+}

@@ -1,0 +1,40 @@
+package dataplane
+
+import "github.com/cnpgate/cnpgate/congestion"
+
+// Suppression is why a sender was not told of congestion above K_max. The first ones are congestion's reasons.
+type Suppression uint8
+
+// The worker's own reasons.
+const (
+	allowed     = Suppression(congestion.OK)
+	FlowUnknown = Suppression(congestion.Reasons) + iota - 1 // the flow table had no place for the flow
+	LargestNotRoCE
+	ManagementQP
+	FlowLimit
+	DestinationLimit
+	DestinationsFull
+	PortLimit
+	NoBuffer
+	NotificationQueueFull
+	NotBuilt
+	Shutdown
+	suppressionsEnd
+
+	// notTheLargest is no suppression: another flow is the one to tell.
+	notTheLargest
+)
+
+// Suppressions is the number of reasons; they are 1 to Suppressions.
+const Suppressions = suppressionsEnd - 1
+
+var suppressionNames = [...]string{"flow-unknown", "largest-not-roce", "management-qp", "flow-limit", "destination-limit",
+	"destinations-full", "port-limit", "no-buffer", "notification-queue-full", "not-built", "shutdown"}
+
+// String gives the name that reports and metrics use.
+func (s Suppression) String() string {
+	if s < Suppression(congestion.Reasons) {
+		return congestion.Reason(s).String()
+	}
+	return suppressionNames[s-Suppression(congestion.Reasons)]
+}

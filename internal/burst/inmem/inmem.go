@@ -1,0 +1,189 @@
+// Package inmem is the burst backend that needs no device: frames go in by Inject, come out by a function, and time is whatever
+// the caller says it is. The replay, the simulator and the race tests run the worker on it. It starts no goroutine and keeps
+// every buffer accounted for: a buffer given back twice, or sent without being owned, is a bug of the worker and panics.
+package inmem
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/cnpgate/cnpgate/internal/burst"
+)
+
+// Config says how large a backend is.
+type Config struct {
+	Ports int
+	// Burst bounds the frames a port and direction that one Exchange moves; 1 to burst.MaxSize.
+	Burst int
+	// Room is the octets of one buffer: the largest frame.
+	Room int
+	// Memory holds the buffers, as many as fit whole. It may be Go memory or off the heap; the backend keeps it alive.
+	Memory []byte
+	// Sent takes each frame that a port sends; nil to forget them.
+	Sent func(Sent)
+}
+
+// Sent is a frame that left.
+type Sent struct {
+	Port   int
+	Octets []byte // valid during the call only
+	Length uint32 // on the wire; more than the octets at hand for a frame that was injected cut short
+	Built  bool   // in a spare buffer, by the worker
+	Now    int64
+}
+
+// Backend implements burst.Backend for one worker.
+type Backend struct {
+	batch  burst.Batch
+	ports  []port
+	free   []uint64 // handles of empty buffers, used last in first out so that few pages are touched
+	owned  []bool   // by handle: not in free
+	memory []byte
+	room   int
+	burst  int
+	now    int64
+	sent   func(Sent)
+	built  []bool // by handle: handed out as a spare
+	calls  uint64
+}
+
+type port struct {
+	inbox []burst.Frame // received, not yet handed to the worker
+	head  int
+	limit int // frames the device takes in one Exchange
+}
+
+// New makes a backend over the caller's memory.
+func New(c Config) (*Backend, error) {
+	buffers := 0
+	if c.Room > 0 {
+		buffers = len(c.Memory) / c.Room
+	}
+	if c.Ports < 1 || c.Burst < 1 || c.Burst > burst.MaxSize || buffers < 1 {
+		return nil, fmt.Errorf("in-memory backend of %d ports, burst %d, %d buffers of %d octets: expected at least one port and buffer and a burst of 1 to %d",
+			c.Ports, c.Burst, buffers, c.Room, burst.MaxSize)
+	}
+	b := &Backend{
+		ports: make([]port, c.Ports), memory: c.Memory, room: c.Room, burst: c.Burst, sent: c.Sent,
+		free: make([]uint64, buffers), owned: make([]bool, buffers+1), built: make([]bool, buffers+1),
+	}
+	for i := range b.free {
+		b.free[i] = uint64(buffers - i)
+	}
+	b.batch = burst.Batch{
+		Base:  unsafe.Pointer(unsafe.SliceData(c.Memory)),
+		Ports: make([]burst.Port, c.Ports),
+		Free:  make([]uint64, 0, burst.MaxSize*(c.Ports+1)),
+		Spare: make([]burst.Frame, 0, burst.MaxSize),
+	}
+	for i := range b.ports {
+		b.ports[i].limit = c.Burst
+		b.batch.Ports[i] = burst.Port{Rx: make([]burst.Frame, 0, c.Burst), Tx: make([]burst.Frame, 0, c.Burst)}
+	}
+	return b, nil
+}
+
+// Batch is the worker's side.
+func (b *Backend) Batch() *burst.Batch { return &b.batch }
+
+// SetTime moves the clock to now, in nanoseconds; it must not go back.
+func (b *Backend) SetTime(now int64) { b.now = now }
+
+// Limit sets how many frames the port's device takes in one Exchange, to play a device that pushes back.
+func (b *Backend) Limit(port, frames int) { b.ports[port].limit = frames }
+
+// Inject hands the port a frame of the given length on the wire, of which octets are at hand. It is false, and nothing is kept,
+// when no buffer is free or the octets don't fit into one.
+func (b *Backend) Inject(port int, octets []byte, length uint32) bool {
+	if len(b.free) == 0 || len(octets) > b.room {
+		return false
+	}
+	f := b.take()
+	f.Len, f.Head = length, uint32(len(octets))
+	copy(b.batch.Bytes(f), octets)
+	p := &b.ports[port]
+	if p.head == len(p.inbox) {
+		p.inbox, p.head = p.inbox[:0], 0
+	}
+	p.inbox = append(p.inbox, f)
+	return true
+}
+
+// Waiting is the number of injected frames that the worker has not received.
+func (b *Backend) Waiting() int {
+	n := 0
+	for i := range b.ports {
+		n += len(b.ports[i].inbox) - b.ports[i].head
+	}
+	return n
+}
+
+// InUse is the number of buffers that are not free; the worker's spares count among them.
+func (b *Backend) InUse() int { return len(b.owned) - 1 - len(b.free) }
+
+// Exchanges is how often the worker has called.
+func (b *Backend) Exchanges() uint64 { return b.calls }
+
+// Exchange implements burst.Backend.
+func (b *Backend) Exchange() int64 {
+	b.calls++
+	for i := range b.ports {
+		b.batch.Ports[i].Rx = b.batch.Ports[i].Rx[:0]
+		b.transmit(i)
+	}
+	for _, h := range b.batch.Free {
+		b.release(h)
+	}
+	b.batch.Free = b.batch.Free[:0]
+	if !b.batch.Drain {
+		b.refill()
+		for i := range b.ports {
+			b.receive(i)
+		}
+	}
+	return b.now
+}
+
+func (b *Backend) transmit(i int) {
+	p := &b.batch.Ports[i]
+	p.Sent = min(len(p.Tx), b.ports[i].limit)
+	for _, f := range p.Tx[:p.Sent] {
+		if b.sent != nil {
+			f.Head = min(f.Head, f.Len)
+			b.sent(Sent{i, b.batch.Bytes(f), f.Len, b.built[f.Buf], b.now})
+		}
+		b.release(f.Buf)
+	}
+}
+
+func (b *Backend) receive(i int) {
+	rx := &b.batch.Ports[i].Rx
+	p := &b.ports[i]
+	n := min(b.burst, len(p.inbox)-p.head)
+	*rx = append(*rx, p.inbox[p.head:p.head+n]...)
+	p.head += n
+}
+
+// refill leaves a quarter of the buffers to reception, so that notifications can't starve it.
+func (b *Backend) refill() {
+	for len(b.batch.Spare) < cap(b.batch.Spare) && len(b.free) > len(b.owned)/4 {
+		f := b.take()
+		b.built[f.Buf] = true
+		b.batch.Spare = append(b.batch.Spare, f)
+	}
+}
+
+func (b *Backend) take() burst.Frame {
+	h := b.free[len(b.free)-1]
+	b.free = b.free[:len(b.free)-1]
+	b.owned[h] = true
+	return burst.Frame{Buf: h, Data: (h - 1) * uint64(b.room), Head: uint32(b.room)}
+}
+
+func (b *Backend) release(h uint64) {
+	if h == 0 || h >= uint64(len(b.owned)) || !b.owned[h] {
+		panic(fmt.Sprintf("in-memory backend: buffer %d given back without being owned", h))
+	}
+	b.owned[h], b.built[h] = false, false
+	b.free = append(b.free, h)
+}
