@@ -1,0 +1,159 @@
+//go:build !nodpdk
+
+package dpdk
+
+/*
+#cgo noescape cnp_exchange
+#cgo nocallback cnp_exchange
+#cgo noescape cnp_release
+#cgo nocallback cnp_release
+#include <stdlib.h>
+#include "crossing.h"
+*/
+import "C"
+
+import (
+	"unsafe"
+
+	"github.com/cnpgate/cnpgate/internal/burst"
+)
+
+// Spares is how many empty buffers each worker has at hand for notifications.
+const Spares = 64
+
+// struct cnp_frame and burst.Frame are the same; a constant below zero would not compile. crossing.h checks C's side.
+const (
+	_ = uint(unsafe.Sizeof(burst.Frame{})-C.sizeof_struct_cnp_frame) + uint(C.sizeof_struct_cnp_frame-unsafe.Sizeof(burst.Frame{}))
+	_ = uint(unsafe.Offsetof(burst.Frame{}.Data)-8) + uint(8-unsafe.Offsetof(burst.Frame{}.Data))
+	_ = uint(unsafe.Offsetof(burst.Frame{}.Len)-16) + uint(16-unsafe.Offsetof(burst.Frame{}.Len))
+	_ = uint(unsafe.Offsetof(burst.Frame{}.Head)-20) + uint(20-unsafe.Offsetof(burst.Frame{}.Head))
+)
+
+// Backend is one worker's burst.Backend: queue number worker of every port. Its batch lies in C memory.
+type Backend struct {
+	batch     burst.Batch
+	c         *C.struct_cnp_batch
+	queues    []C.struct_cnp_queue
+	rx, tx    [][]burst.Frame // by port, at full capacity
+	free      []uint64
+	spare     []burst.Frame
+	crossings uint64
+}
+
+var _ burst.Backend = (*Backend)(nil)
+
+// newBackend makes a worker's batch over the ports, in their order.
+func newBackend(ports []*Port, pool *Pool, worker, burstSize int) *Backend {
+	frees := burst.MaxSize*len(ports) + Spares
+	b := &Backend{
+		c:      callocOf[C.struct_cnp_batch](1),
+		queues: callocSlice[C.struct_cnp_queue](len(ports)),
+		free:   callocSlice[uint64](frees),
+		spare:  callocSlice[burst.Frame](Spares),
+	}
+	base := unsafe.Pointer(pool.pool)
+	b.c.base = C.uint64_t(uintptr(base))
+	b.c.pool = pool.pool
+	b.c.queue = unsafe.SliceData(b.queues)
+	b.c.free = (*C.uint64_t)(unsafe.SliceData(b.free))
+	b.c.spare = (*C.struct_cnp_frame)(unsafe.Pointer(unsafe.SliceData(b.spare)))
+	b.c.n_queue = C.uint32_t(len(ports))
+	b.c.spares = Spares
+	b.c.burst = C.uint32_t(burstSize)
+	b.batch = burst.Batch{Base: base, Ports: make([]burst.Port, len(ports)), Free: b.free[:0], Spare: b.spare[:0]}
+	for i, p := range ports {
+		rx, tx := callocSlice[burst.Frame](burst.MaxSize), callocSlice[burst.Frame](burst.MaxSize)
+		b.rx, b.tx = append(b.rx, rx), append(b.tx, tx[:burstSize:burstSize])
+		q := &b.queues[i]
+		q.rx = (*C.struct_cnp_frame)(unsafe.Pointer(unsafe.SliceData(rx)))
+		q.tx = (*C.struct_cnp_frame)(unsafe.Pointer(unsafe.SliceData(tx)))
+		q.port, q.queue = p.id, C.uint16_t(worker)
+		b.batch.Ports[i] = burst.Port{Rx: rx[:0], Tx: b.tx[i][:0]}
+	}
+	return b
+}
+
+// Batch is the worker's batch.
+func (b *Backend) Batch() *burst.Batch { return &b.batch }
+
+// Crossings counts the cgo calls since the backend was made: one an Exchange.
+func (b *Backend) Crossings() uint64 { return b.crossings }
+
+// Exchange sends, frees, refills the spares and receives, with one cgo call. The time is CLOCK_MONOTONIC's.
+func (b *Backend) Exchange() int64 {
+	for i := range b.queues {
+		p, q := &b.batch.Ports[i], &b.queues[i]
+		q.n_tx = C.uint32_t(settle(b.tx[i], p.Tx))
+	}
+	for len(b.batch.Free) > len(b.free) {
+		b.releaseSome()
+	}
+	b.c.n_free = C.uint32_t(settle(b.free, b.batch.Free))
+	b.c.n_spare = C.uint32_t(settle(b.spare, b.batch.Spare))
+	b.c.drain = 0
+	if b.batch.Drain {
+		b.c.drain = 1
+	}
+	b.crossings++
+	now := int64(C.cnp_exchange(C.uintptr_t(uintptr(unsafe.Pointer(b.c)))))
+	for i := range b.queues {
+		p, q := &b.batch.Ports[i], &b.queues[i]
+		p.Rx, p.Sent = b.rx[i][:q.n_rx], int(q.sent)
+	}
+	b.batch.Free = b.free[:0]
+	b.batch.Spare = b.spare[:b.c.n_spare]
+	return now
+}
+
+// settle makes sure that what is to cross lies in the batch's own memory, also if the worker put another slice in its place, and
+// returns how much of it there is.
+func settle[T any](own, given []T) int {
+	if len(given) == 0 || unsafe.SliceData(given) == unsafe.SliceData(own) && len(given) <= len(own) {
+		return len(given)
+	}
+	return copy(own, given)
+}
+
+// releaseSome takes a batch's worth from a list of frees that outgrew its capacity. A worker that keeps to the contract never
+// gets here.
+func (b *Backend) releaseSome() {
+	n := copy(b.free, b.batch.Free[len(b.batch.Free)-len(b.free):])
+	b.c.n_free = C.uint32_t(n)
+	b.crossings++
+	C.cnp_release(C.uintptr_t(uintptr(unsafe.Pointer(b.c))))
+	b.batch.Free = b.batch.Free[:len(b.batch.Free)-n]
+}
+
+// close gives the spares back, and the C memory. Frames that the worker holds stay its own; it must not call Exchange again.
+func (b *Backend) close() {
+	for _, f := range b.batch.Spare {
+		b.batch.Free = append(b.batch.Free, f.Buf)
+	}
+	for len(b.batch.Free) > len(b.free) {
+		b.releaseSome()
+	}
+	b.c.n_free = C.uint32_t(settle(b.free, b.batch.Free))
+	C.cnp_release(C.uintptr_t(uintptr(unsafe.Pointer(b.c))))
+	for i := range b.rx {
+		freeSlice(b.rx[i])
+		freeSlice(b.tx[i])
+	}
+	freeSlice(b.free)
+	freeSlice(b.spare)
+	freeSlice(b.queues)
+	C.free(unsafe.Pointer(b.c))
+	*b = Backend{crossings: b.crossings}
+}
+
+// callocOf takes zeroed C memory. cgo's malloc, unlike its calloc, never returns nil.
+func callocOf[T any](n int) *T {
+	var t T
+	size := max(n, 1) * int(unsafe.Sizeof(t))
+	p := C.malloc(C.size_t(size))
+	clear(unsafe.Slice((*byte)(p), size))
+	return (*T)(p)
+}
+
+func callocSlice[T any](n int) []T { return unsafe.Slice(callocOf[T](n), n) }
+
+func freeSlice[T any](s []T) { C.free(unsafe.Pointer(unsafe.SliceData(s))) }

@@ -1,0 +1,55 @@
+/* What Go and C share of the burst: the layout of frames and of a worker's batch, and the one call an iteration. */
+#ifndef CNPGATE_CROSSING_H
+#define CNPGATE_CROSSING_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct rte_mempool;
+
+/* burst.Frame, octet for octet; backend.go checks the same numbers from the other side. */
+struct cnp_frame {
+	uint64_t buf;  /* struct rte_mbuf * */
+	uint64_t data; /* first octet, counted from cnp_batch.base */
+	uint32_t len;
+	uint32_t head;
+};
+
+_Static_assert(sizeof(struct cnp_frame) == 24, "burst.Frame has 24 octets");
+_Static_assert(offsetof(struct cnp_frame, data) == 8, "burst.Frame.Data is at 8");
+_Static_assert(offsetof(struct cnp_frame, len) == 16, "burst.Frame.Len is at 16");
+_Static_assert(offsetof(struct cnp_frame, head) == 20, "burst.Frame.Head is at 20");
+
+/* One worker's pair of queues on one port. */
+struct cnp_queue {
+	struct cnp_frame *rx; /* burst frames, written by C */
+	struct cnp_frame *tx; /* burst frames, written by Go */
+	uint32_t n_rx;
+	uint32_t n_tx;
+	uint32_t sent;
+	uint16_t port;
+	uint16_t queue;
+};
+
+/* One worker's batch. All of it is C memory, so that cgo has nothing to check or to pin. */
+struct cnp_batch {
+	uint64_t base;
+	struct rte_mempool *pool;
+	struct cnp_queue *queue;
+	uint64_t *free; /* struct rte_mbuf *, n_free of them */
+	struct cnp_frame *spare;
+	uint32_t n_queue;
+	uint32_t n_free;
+	uint32_t n_spare;
+	uint32_t spares; /* capacity of spare */
+	uint32_t burst;  /* frames a port and direction, at most 64 */
+	uint32_t drain;  /* receive nothing */
+};
+
+/* Sends, frees, refills and receives; returns CLOCK_MONOTONIC in nanoseconds. batch is a struct cnp_batch *. */
+int64_t cnp_exchange(uintptr_t batch);
+
+/* Frees the first n_free buffers of the batch and nothing else. */
+void cnp_release(uintptr_t batch);
+
+#endif

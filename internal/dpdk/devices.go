@@ -1,0 +1,138 @@
+//go:build !nodpdk
+
+package dpdk
+
+/*
+#include "eal.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Devices are the opened ports, the pool their frames come from, and the workers' backends.
+type Devices struct {
+	eal      *EAL
+	ownEAL   bool
+	workers  int
+	ports    []*Port
+	pool     *Pool
+	backends []*Backend
+	stopped  bool
+}
+
+// Open starts the EAL with as much memory as the configuration asks for and opens the devices. A process can do it once; Close
+// closes the EAL too. Everything that can be told beforehand is checked before anything starts.
+func Open(cfg Config) (*Devices, error) {
+	p, err := newPlan(cfg)
+	if err != nil {
+		return nil, err
+	}
+	e, err := Start(p.eal())
+	if err != nil {
+		return nil, err
+	}
+	d, err := e.open(p)
+	if err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	d.ownEAL = true
+	return d, nil
+}
+
+// Open opens devices on an EAL that runs already, as often as wanted. What Config says of the EAL itself is not looked at.
+func (e *EAL) Open(cfg Config) (*Devices, error) {
+	p, err := newPlan(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return e.open(p)
+}
+
+func (e *EAL) open(p *plan) (*Devices, error) {
+	d := &Devices{eal: e, workers: len(p.Cores)}
+	err := e.do(func() error { return d.open(p) })
+	if err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return d, nil
+}
+
+func (d *Devices) open(p *plan) error {
+	for i, cfg := range p.Ports {
+		port, err := attachPort(d.eal, cfg, p.devices[i])
+		if err != nil {
+			return portError(cfg, err)
+		}
+		d.ports = append(d.ports, port)
+	}
+	var err error
+	if d.pool, err = newPool(d.eal, p.frames, p.room, int(C.rte_eth_dev_socket_id(d.ports[0].id))); err != nil {
+		return err
+	}
+	for _, port := range d.ports {
+		if err := port.setup(d.pool, d.workers); err != nil {
+			return portError(port.cfg, err)
+		}
+	}
+	for w := range d.workers {
+		d.backends = append(d.backends, newBackend(d.ports, d.pool, w, p.Burst))
+	}
+	return nil
+}
+
+// Backend is a worker's, by its number from 0. It is for one goroutine at a time, best one that called RegisterThread.
+func (d *Devices) Backend(worker int) *Backend { return d.backends[worker] }
+
+// Workers is how many backends there are.
+func (d *Devices) Workers() int { return len(d.backends) }
+
+// Port is a port by its place in the configuration.
+func (d *Devices) Port(i int) *Port { return d.ports[i] }
+
+// Pool is where all frames come from.
+func (d *Devices) Pool() *Pool { return d.pool }
+
+// Stop takes back the spares, stops the devices and closes them. No worker may call Exchange any more, and each should have freed
+// what it held: then Pool().InUse() is 0. It can be called twice.
+func (d *Devices) Stop() error {
+	if d.stopped {
+		return nil
+	}
+	d.stopped = true
+	return d.eal.do(func() error {
+		for _, b := range d.backends {
+			b.close()
+		}
+		var errs []error
+		for _, p := range d.ports {
+			errs = append(errs, p.stop(d.workers))
+		}
+		for _, p := range d.ports {
+			errs = append(errs, p.close())
+		}
+		return errors.Join(errs...)
+	})
+}
+
+// Close stops the devices and frees the pool, and closes the EAL if Open started it. Frames that are still in use are an error:
+// somebody lost them. It can be called twice.
+func (d *Devices) Close() error {
+	errs := []error{d.Stop()}
+	if d.pool != nil && d.pool.pool != nil {
+		errs = append(errs, d.eal.do(func() error {
+			lost := d.pool.InUse()
+			d.pool.free()
+			if lost != 0 {
+				return fmt.Errorf("dpdk: %d frames were never given back", lost)
+			}
+			return nil
+		}))
+	}
+	if d.ownEAL {
+		errs = append(errs, d.eal.Close())
+	}
+	return errors.Join(errs...)
+}

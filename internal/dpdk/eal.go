@@ -1,0 +1,242 @@
+//go:build !nodpdk
+
+package dpdk
+
+/*
+#cgo pkg-config: libdpdk
+#cgo LDFLAGS: -ldl
+#include <stdlib.h>
+#include "eal.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// EALConfig says how the EAL, DPDK's runtime, starts.
+type EALConfig struct {
+	// Hugepages uses them; otherwise the EAL has Memory octets of ordinary memory.
+	Hugepages bool
+	// InMemory keeps hugepages without files or a mounted hugetlbfs (--in-memory).
+	InMemory bool
+	// Memory is how many octets the EAL is asked for; see PoolMemory.
+	Memory int
+	// PCI lets the EAL look for PCI devices. Only those that are opened are ever touched.
+	PCI bool
+	// MainCore is where EAL's own thread runs; negative: any allowed core that is not in Cores.
+	MainCore int
+	// Cores are the workers' cores, which EAL's own threads stay away from; negative ones don't matter.
+	Cores []int
+	// Args are the operator's, added at the end; they replace what Start would have said itself.
+	Args []string
+}
+
+// EAL is DPDK's runtime, of which a process has one in its life. Its methods may be called from any goroutine.
+type EAL struct {
+	calls  chan func()
+	done   chan struct{}
+	closed atomic.Bool
+}
+
+var ealStarted atomic.Bool
+
+// Start starts the EAL on a thread that is kept for it. A process can do it once; after a failure that the EAL could not undo
+// it can't do it again either, and the error of the next try says so.
+func Start(cfg EALConfig) (*EAL, error) {
+	args, err := ealArgs(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Hugepages {
+		err = checkHugepages("/", cfg.Memory, cfg.InMemory || slices.Contains(cfg.Args, "--in-memory"))
+	} else {
+		err = checkMemory("/", cfg.Memory)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !ealStarted.CompareAndSwap(false, true) {
+		return nil, errors.New("dpdk: the EAL was started before in this process, and can't be started twice")
+	}
+	e := &EAL{calls: make(chan func()), done: make(chan struct{})}
+	started := make(chan error)
+	go e.main(args, started)
+	if err := <-started; err != nil {
+		// EALREADY means that the EAL got too far to begin again.
+		if !errors.Is(err, unix.EALREADY) {
+			ealStarted.Store(false)
+		}
+		return nil, err
+	}
+	return e, nil
+}
+
+// main is EAL's main lcore: it runs the control calls. The goroutine never unlocks its thread, so Go ends the thread with it and
+// the affinity that rte_eal_init gave it goes nowhere else.
+func (e *EAL) main(args []string, started chan<- error) {
+	runtime.LockOSThread()
+	defer close(e.done)
+	if err := ealInit(args); err != nil {
+		started <- err
+		return
+	}
+	started <- nil
+	for call := range e.calls {
+		call()
+	}
+}
+
+// do runs f on EAL's thread and waits for it.
+func (e *EAL) do(f func() error) error {
+	if e.closed.Load() {
+		return errors.New("dpdk: the EAL is closed")
+	}
+	result := make(chan error)
+	select {
+	case e.calls <- func() { result <- f() }:
+		return <-result
+	case <-e.done:
+		return errors.New("dpdk: the EAL is closed")
+	}
+}
+
+// Close gives everything back that the EAL holds. Devices must be closed before. It can be called twice.
+func (e *EAL) Close() error {
+	if e.closed.Load() {
+		return nil
+	}
+	err := e.do(func() error {
+		dir := C.GoString(C.rte_eal_get_runtime_dir())
+		if ret := C.rte_eal_cleanup(); ret != 0 {
+			return fmt.Errorf("dpdk: closing the EAL: %w", unix.Errno(-ret))
+		}
+		os.Remove(dir) // empty but for a hugepage set-up with files, which keeps them for the next process of this prefix
+		return nil
+	})
+	if e.closed.CompareAndSwap(false, true) {
+		close(e.calls)
+		<-e.done
+	}
+	return err
+}
+
+func ealInit(args []string) error {
+	if ret := C.cnp_log_start(); ret != 0 {
+		return fmt.Errorf("dpdk: redirecting EAL's log: %w", unix.Errno(-ret))
+	}
+	// getopt and the EAL keep pointers into the arguments for the life of the process, so they are never freed.
+	argv := (**C.char)(C.calloc(C.size_t(len(args)+1), C.size_t(unsafe.Sizeof((*C.char)(nil)))))
+	for i, a := range args {
+		*(**C.char)(unsafe.Add(unsafe.Pointer(argv), uintptr(i)*unsafe.Sizeof(argv))) = C.CString(a)
+	}
+	C.cnp_log_clear()
+	if C.rte_eal_init(C.int(len(args)), argv) >= 0 {
+		return nil
+	}
+	err := unix.Errno(C.cnp_errno())
+	hint := ""
+	switch err {
+	case unix.EACCES, unix.EPERM:
+		hint = " (run as root, or with CAP_NET_ADMIN, CAP_NET_RAW and CAP_IPC_LOCK)"
+	case unix.EALREADY:
+		hint = " (an earlier start failed too late to be undone: start the process again)"
+	}
+	return fmt.Errorf("dpdk: the EAL did not start: %w%s%s; its arguments were %q", err, hint, firstLog(), args[1:])
+}
+
+// firstLog is the first error EAL logged since the last cnp_log_clear, as the tail of an error message.
+func firstLog() string {
+	var text [512]C.char
+	C.cnp_log_first(&text[0], C.size_t(len(text)))
+	s := strings.TrimSpace(C.GoString(&text[0]))
+	if s == "" {
+		return ""
+	}
+	return ": " + s
+}
+
+// ealArgs makes the command line. What the operator says wins over what would be said here.
+func ealArgs(cfg EALConfig) ([]string, error) {
+	given := map[string]bool{}
+	for _, a := range cfg.Args {
+		name, _, _ := strings.Cut(a, "=")
+		switch {
+		case name == "-h" || name == "--help" || name == "-v" || name == "--version" || name == "--":
+			return nil, fmt.Errorf("dpdk: eal_args: %s is not for a service: it would end the process or the arguments", name)
+		case strings.HasPrefix(a, "-") && !strings.HasPrefix(a, "--") && len(a) > 2:
+			name = a[:2]
+		}
+		given[name] = true
+	}
+	any := func(names ...string) bool {
+		return slices.ContainsFunc(names, func(n string) bool { return given[n] })
+	}
+	args := []string{"cnpgate", "--log-level=*:warning"}
+	if !any("--file-prefix") && !any("--in-memory") {
+		args = append(args, fmt.Sprintf("--file-prefix=cnpgate-%d", os.Getpid()))
+	}
+	if !any("-l", "-c", "--lcores") {
+		lcores, err := mainLcore(cfg)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, "--lcores="+lcores)
+	}
+	switch {
+	case !cfg.Hugepages:
+		args = append(args, "--no-huge", "--no-shconf", "--no-telemetry")
+		if !any("-m", "--socket-mem") {
+			args = append(args, "-m", fmt.Sprint(toMiB(cfg.Memory)))
+		}
+	case cfg.InMemory && !any("--in-memory"):
+		args = append(args, "--in-memory")
+	}
+	switch {
+	case cfg.PCI && !any("-a", "--allow", "-b", "--block"):
+		// An allow list that names the host bridge alone: nothing is probed until a port asks for it.
+		args = append(args, "-a", "0000:00:00.0")
+	case !cfg.PCI && !any("-a", "--allow", "-b", "--block"):
+		args = append(args, "--no-pci")
+		if !any("--iova-mode") {
+			args = append(args, "--iova-mode=va")
+		}
+	}
+	return append(args, cfg.Args...), nil
+}
+
+// mainLcore is EAL's only lcore, number 0: workers get theirs by RegisterThread.
+func mainLcore(cfg EALConfig) (string, error) {
+	if cfg.MainCore >= 0 {
+		if err := CheckCore(cfg.MainCore); err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("0@%d", cfg.MainCore), nil
+	}
+	allowed, err := allowedCores()
+	if err != nil {
+		return "", fmt.Errorf("dpdk: reading the process's affinity: %w", err)
+	}
+	rest := allowed
+	for _, c := range cfg.Cores {
+		if c >= 0 {
+			if err := CheckCore(c); err != nil {
+				return "", err
+			}
+			rest.Clear(c)
+		}
+	}
+	if rest.Count() == 0 {
+		rest = allowed
+	}
+	return "0@(" + coreList(&rest) + ")", nil
+}

@@ -1,0 +1,56 @@
+//go:build !nodpdk
+
+package dpdk
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// checkPCI looks at a PCI device before the EAL does: the EAL skips one that is missing or has the wrong driver without an error.
+// root is the file system's root, "/" but in tests.
+func checkPCI(root, address string) error {
+	dir := filepath.Join(root, "sys/bus/pci/devices", address)
+	if _, err := os.Stat(dir); err != nil {
+		return fmt.Errorf("PCI device %s: there is none at that address (see `dpdk-devbind.py --status-dev net`)", address)
+	}
+	if class, err := os.ReadFile(filepath.Join(dir, "class")); err == nil && !strings.HasPrefix(string(class), "0x02") {
+		return fmt.Errorf("PCI device %s is no network device: its class is %s, expected 0x02....", address, strings.TrimSpace(string(class)))
+	}
+	driver := "no driver"
+	if link, err := os.Readlink(filepath.Join(dir, "driver")); err == nil {
+		driver = filepath.Base(link)
+	}
+	switch driver {
+	case "vfio-pci":
+		return checkVFIO(root, dir, address)
+	case "uio_pci_generic", "igb_uio", "mlx4_core", "mlx5_core": // the last two share the device with the kernel
+		return nil
+	}
+	return fmt.Errorf("PCI device %s is bound to %s, expected vfio-pci: `dpdk-devbind.py --bind=vfio-pci %s`", address, driver, address)
+}
+
+// checkVFIO makes sure that the device's IOMMU group can be opened.
+func checkVFIO(root, dir, address string) error {
+	group, err := os.Readlink(filepath.Join(dir, "iommu_group"))
+	if err != nil {
+		return fmt.Errorf("PCI device %s is bound to vfio-pci but has no IOMMU group: switch the IOMMU on (BIOS and intel_iommu=on), "+
+			"or set vfio's enable_unsafe_noiommu_mode", address)
+	}
+	name := filepath.Join(root, "dev/vfio", filepath.Base(group))
+	for _, path := range []string{name, filepath.Join(root, "dev/vfio", "noiommu-"+filepath.Base(group))} {
+		f, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err == nil {
+			return f.Close()
+		}
+		if os.IsPermission(err) {
+			return fmt.Errorf("PCI device %s: %s can't be opened: run as root, or give this user the file", address, path)
+		}
+		if !os.IsNotExist(err) {
+			return fmt.Errorf("PCI device %s: %s can't be opened (does another process use the device?): %w", address, path, err)
+		}
+	}
+	return fmt.Errorf("PCI device %s: %s is missing: load vfio-pci, and hand /dev/vfio into the container", address, name)
+}
