@@ -1,0 +1,172 @@
+//go:build secondopinion
+
+package cnpgen
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// opinion is a frame for others to judge.
+type opinion struct {
+	kind       string
+	extensions bool // ICRCExtensionHeaders
+	frame      []byte
+}
+
+func (o opinion) String() string {
+	covered := 0
+	if o.extensions {
+		covered = 1
+	}
+	return fmt.Sprintf("%s %d %x\n", o.kind, covered, o.frame)
+}
+
+// TestScapyAgrees has scapy and zlib check the golden frames, as written by hand, and many frames as built.
+func TestScapyAgrees(t *testing.T) {
+	frames := append(goldenOpinions(), randomOpinions()...)
+	if out, err := ask(frames); err != nil || !strings.Contains(out, fmt.Sprintf("checked %d frames, 0 wrong", len(frames))) {
+		t.Errorf("%v:\n%s", err, out)
+	}
+}
+
+// TestScapyObjects: the checks are worth something. A golden frame is refused with any octet of its IP packet changed, except the
+// first of IPv6, where only DSCP changes.
+func TestScapyObjects(t *testing.T) {
+	var frames []opinion
+	for _, o := range goldenOpinions() {
+		var p packet.Parsed
+		packet.Parse(o.frame, uint32(len(o.frame)), &p)
+		for at := int(p.L3) + 1; o.extensions && at < len(o.frame); at++ {
+			broken := bytes.Clone(o.frame)
+			broken[at] ^= 1
+			frames = append(frames, opinion{o.kind, o.extensions, broken})
+		}
+	}
+	out, err := ask(frames)
+	if want := fmt.Sprintf("checked %d frames, %d wrong", len(frames), len(frames)); err == nil || !strings.Contains(out, want) {
+		t.Errorf("broken frames pass: %v:\n%s", err, out)
+	}
+}
+
+// TestTsharkReads has tshark dissect the golden frames: nothing malformed, and the fields it knows are what they should be.
+func TestTsharkReads(t *testing.T) {
+	capture := filepath.Join(t.TempDir(), "golden.pcap")
+	if err := os.WriteFile(capture, pcap(goldenOpinions()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tshark := func(args ...string) string {
+		t.Helper()
+		out, err := exec.Command("tshark", append([]string{"-n", "-r", capture, "-o", "ip.check_checksum:TRUE"}, args...)...).Output()
+		if err != nil {
+			t.Fatalf("tshark: %v", err)
+		}
+		return string(out)
+	}
+	if out := tshark("-V"); strings.Contains(out, "Malformed") || !strings.Contains(out, "Destination Queue Pair: 0x0000c8") {
+		t.Errorf("tshark reads:\n%s", out)
+	}
+	fields := tshark("-T", "fields", "-E", "separator=/s", "-e", "frame.number", "-e", "ip.checksum.status", "-e", "icmpv6.checksum.status",
+		"-e", "infiniband.bth.opcode", "-e", "infiniband.bth.destqp", "-e", "icmpv6.type")
+	want := `1   129 0x0000c8 
+2   129 0x0000c8 
+3 1  129 0x000064 
+4   129 0x000064 
+5  1   200
+6  1   200
+`
+	if fields != want {
+		t.Errorf("tshark's fields are\n%swant\n%s", fields, want)
+	}
+}
+
+// ask runs the Python script. Without it, scapy or Python there is no second opinion, which is an error like any.
+func ask(frames []opinion) (string, error) {
+	var input strings.Builder
+	for _, o := range frames {
+		input.WriteString(o.String())
+	}
+	cmd := exec.Command("/usr/bin/python3", "-W", "ignore", "testdata/second_opinion.py")
+	cmd.Stdin = strings.NewReader(input.String())
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func goldenOpinions() []opinion {
+	var all []opinion
+	for _, g := range goldens {
+		kind := "fast-cnp"
+		for _, f := range formats {
+			if strings.HasPrefix(g.name, f.name) {
+				kind = f.name // the longest, being the last
+			}
+		}
+		gw := g.gateway()
+		all = append(all, opinion{kind, gw.ICRCExtensionHeaders, g.bytes()})
+	}
+	return all
+}
+
+// randomOpinions are frames about data packets with tags and extension headers, from a fixed seed.
+func randomOpinions() []opinion {
+	r := rand.New(rand.NewPCG(1, 2))
+	address := func(v6 bool) packet.Addr {
+		if v6 {
+			return packet.Addr{Hi: r.Uint64(), Lo: r.Uint64()}
+		}
+		return packet.Addr{Lo: 0xffff<<32 | uint64(r.Uint32())}
+	}
+	var all []opinion
+	for i := range 60 {
+		v6 := i%2 == 0
+		d := dataPacket{src: address(v6), dst: address(v6), v6: v6, srcPort: uint16(r.Uint32()), destQP: r.Uint32N(1 << 24)}
+		words := []uint16{0x8100, uint16(r.Uint32()), 0x8100, uint16(r.Uint32())}
+		d = d.tagged(words[:2*r.IntN(3)]...)
+		if v6 && r.IntN(2) == 0 {
+			d.extensions = []extension{{packet.ProtoDestOpts, 1 + r.IntN(3)}}
+		}
+		g := testGateway
+		g.IPv4, g.IPv6, g.DSCP, g.ICRCExtensionHeaders = address(false), address(true), uint8(r.IntN(64)), r.IntN(2) == 0
+		l := LongHaul{Level: uint8(r.Uint32()), Action: Action(r.IntN(4)), Parameter: uint16(r.Uint32()), SourceQP: r.Uint32N(1 << 24),
+			MetricType: uint8(r.Uint32()), MetricValue: r.Uint32()}
+		all = append(all, opinionsOf(d, g, l)...)
+	}
+	return all
+}
+
+func opinionsOf(d dataPacket, g Gateway, l LongHaul) []opinion {
+	var all []opinion
+	frame, p := d.frame()
+	for kind, build := range map[string]builder{
+		"fast-cnp": FastCNP, "long-haul-cnp": longHaul(LongHaulCNP, l), "long-haul-cnp-icmpv6": longHaul(LongHaulCNPICMPv6, l),
+	} {
+		out := make([]byte, MaxLen)
+		if n := build(out, frame, &p, &g); n > 0 {
+			all = append(all, opinion{kind, g.ICRCExtensionHeaders, out[:n]})
+		}
+	}
+	return all
+}
+
+// pcap makes a classic capture file of the frames.
+func pcap(frames []opinion) []byte {
+	le := binary.LittleEndian
+	b := le.AppendUint32(nil, 0xa1b2c3d4)
+	b = append(b, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+	b = le.AppendUint32(le.AppendUint32(b, 65535), 1) // snap length, Ethernet
+	for i, o := range frames {
+		b = le.AppendUint32(le.AppendUint32(b, uint32(i)), 0)
+		b = le.AppendUint32(le.AppendUint32(b, uint32(len(o.frame))), uint32(len(o.frame)))
+		b = append(b, o.frame...)
+	}
+	return b
+}
