@@ -60,7 +60,7 @@ func Classify(b []byte, p *Parsed, c *CodePoints) Notification {
 
 func classifyCNP(b []byte, p *Parsed, c *CodePoints) Notification {
 	switch {
-	case p.DstOpts != 0 && hasOption(b, int(p.DstOpts), c.FastCNPOption):
+	case p.DstOpts != 0 && hasDestOption(b, p, c.FastCNPOption):
 		return FastCNP
 	case p.BTHFlags&ExtensionBit != 0:
 		return ExtendedCNP
@@ -68,24 +68,38 @@ func classifyCNP(b []byte, p *Parsed, c *CodePoints) Notification {
 	return StandardCNP
 }
 
+// hasDestOption looks for an option in each Destination Options header of a packet whose extension headers Parse has found
+// sound up to p.L4. It doesn't stop at the last such header: an option that a receiver finds must not be hidden from the border.
+func hasDestOption(b []byte, p *Parsed, option uint8) bool {
+	next, off := b[p.L3+6], int(p.L3)+IPv6Len
+	for n := 0; n < maxExtHeaders && off < int(p.L4); n++ {
+		end := off + extHeaderLen(next, b[off+1])
+		if next == ProtoDestOpts && hasOption(b[off+2:end], option) {
+			return true
+		}
+		next, off = b[off], end
+	}
+	return false
+}
+
 // optPad1 is the one option without a length octet (RFC 8200 4.2).
 const optPad1 = 0
 
-// hasOption tells whether the options header at off, which Parse has found to lie in the packet, holds an option of the given
-// type (RFC 8200 4.2). Each round of the loop takes at least one of at most 2,046 octets.
-func hasOption(b []byte, off int, option uint8) bool {
-	end := min(off+8+int(b[off+1])*8, len(b))
-	for at := off + 2; at < end; {
-		switch {
-		case b[at] == option:
-			return at+1 < end && at+2+int(b[at+1]) <= end
-		case b[at] == optPad1:
-			at++
-		case at+1 < end:
-			at += 2 + int(b[at+1])
-		default:
-			return false
+// hasOption tells whether a list of at most 2,046 octets of options (RFC 8200 4.2) holds a whole one of the given type. Each
+// round of the loop takes at least one octet.
+func hasOption(options []byte, option uint8) bool {
+	for len(options) > 0 {
+		size := 1
+		if options[0] != optPad1 {
+			if len(options) < 2 || len(options) < 2+int(options[1]) {
+				return false
+			}
+			size = 2 + int(options[1])
 		}
+		if options[0] == option {
+			return true
+		}
+		options = options[size:]
 	}
 	return false
 }

@@ -96,6 +96,7 @@ type opcodeInfo struct {
 const (
 	opcodeKnown = 1 << iota
 	opcodeData
+	opcodePlain // known, without DETH
 )
 
 var opcodes, opcodeNames = opcodeTables()
@@ -114,9 +115,12 @@ func opcodeTables() (infos [256]opcodeInfo, names [256]string) {
 		if o.data {
 			infos[i].flags |= opcodeData
 		}
+		if ext&HasDETH == 0 {
+			infos[i].flags |= opcodePlain
+		}
 		names[i] = s.name + " " + o.name
 	}
-	infos[CNP].flags, names[CNP] = opcodeKnown, "CNP"
+	infos[CNP].flags, names[CNP] = opcodeKnown|opcodePlain, "CNP"
 	return infos, names
 }
 

@@ -13,6 +13,23 @@ const maxExtHeaders = 8
 // the IP packet is fine. Checksums and the ICRC aren't verified. Any fragment is of Kind IP without Proto and L4; an IPv6 "atomic"
 // fragment (RFC 6946) is a whole packet.
 func Parse(b []byte, frameLen uint32, p *Parsed) {
+	if len(b) >= EthernetLen {
+		switch binary.BigEndian.Uint16(b[12:]) {
+		case EtherTypeIPv4:
+			if parsePlain4(b, frameLen, p) {
+				return
+			}
+		case EtherTypeIPv6:
+			if parsePlain6(b, frameLen, p) {
+				return
+			}
+		}
+	}
+	parseAny(b, frameLen, p)
+}
+
+// parseAny is Parse for frames of every sort.
+func parseAny(b []byte, frameLen uint32, p *Parsed) {
 	*p = Parsed{}
 	if uint64(len(b)) > uint64(frameLen) {
 		b = b[:frameLen]
@@ -113,7 +130,6 @@ func parseExtHeaders(b []byte, next uint8, off, end int, p *Parsed) {
 			return
 		}
 		h := b[off : off+8]
-		headerLen := 8 + int(h[1])*8
 		switch next {
 		case ProtoHopByHop:
 			if n != 0 { // RFC 8200 4.1: directly behind the IPv6 header only
@@ -123,27 +139,16 @@ func parseExtHeaders(b []byte, next uint8, off, end int, p *Parsed) {
 		case ProtoDestOpts:
 			p.DstOpts = uint16(off)
 		case ProtoFragment:
-			headerLen = 8
 			if binary.BigEndian.Uint16(h[2:])&ipv6OffsetMF != 0 {
 				return
 			}
-		case ProtoAH:
-			headerLen = 8 + int(h[1])*4 // RFC 4302 2.2: in words of 4 octets, less 2
 		}
-		next = h[0]
-		off += headerLen
+		off += extHeaderLen(next, h[1])
 		if off > end {
 			return
 		}
+		next = h[0]
 	}
-}
-
-func isExtHeader(next uint8) bool {
-	switch next {
-	case ProtoHopByHop, ProtoRouting, ProtoFragment, ProtoAH, ProtoDestOpts:
-		return true
-	}
-	return false
 }
 
 // parseUpper notes the upper-layer header at l4, which need not lie in b, and goes on with UDP.
