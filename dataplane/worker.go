@@ -72,6 +72,9 @@ func (w *Worker) Step() int {
 	return w.work
 }
 
+// Now is the time of the last step on the backend's clock, ns.
+func (w *Worker) Now() int64 { return w.now }
+
 // Drain stops reception; Step goes on sending what is queued.
 func (w *Worker) Drain() { w.batch.Drain = true }
 

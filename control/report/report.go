@@ -66,6 +66,25 @@ func Make(c *config.Config, d *dataplane.Dataplane, flows *Flows) *Report {
 	return r
 }
 
+// Unaccounted is how many received frames were neither forwarded, dropped nor consumed, and are not queued: 0.
+func (r *Report) Unaccounted() int64 {
+	sum := func(name string) (n int64) {
+		switch v := r.Counters[name].(type) {
+		case uint64:
+			return int64(v)
+		case int64:
+			return v
+		case map[string]uint64:
+			for _, c := range v {
+				n += int64(c)
+			}
+		}
+		return n
+	}
+	return sum("received_packets_total") - sum("forwarded_packets_total") - sum("dropped_packets_total") - sum("consumed_packets_total") -
+		sum("queued_packets")
+}
+
 func makePort(c *config.Config, i int, s *dataplane.PortStats) Port {
 	p := &c.Ports[i]
 	return Port{

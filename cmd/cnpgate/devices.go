@@ -1,0 +1,55 @@
+//go:build !nodpdk
+
+package main
+
+import (
+	"github.com/rs/zerolog"
+
+	"github.com/cnpgate/cnpgate/control/assemble"
+	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/internal/burst"
+	"github.com/cnpgate/cnpgate/internal/dpdk"
+)
+
+// devices are DPDK's, as control wants them.
+type devices struct{ *dpdk.Devices }
+
+// devicesVersion is what drives devices.
+func devicesVersion() string { return dpdk.Version() }
+
+func open(c *config.Config, log zerolog.Logger) (*devices, error) {
+	cfg := dpdk.Config{
+		Hugepages: c.DPDK.Hugepages, InMemory: c.DPDK.InMemory, EALArgs: c.DPDK.EALArgs, MainCore: -1,
+		Cores: c.DPDK.Workers, Burst: c.DPDK.Burst,
+		Frames: assemble.Frames(c, len(c.DPDK.Workers)), DataRoom: assemble.Room(c),
+	}
+	for i := range c.Ports {
+		cfg.Ports = append(cfg.Ports, dpdk.PortConfig{Name: c.Ports[i].Name, Device: c.Ports[i].Device, MTU: c.Ports[i].MTU})
+	}
+	d, err := dpdk.Open(cfg)
+	if err != nil {
+		return nil, err
+	}
+	log.Info().Str("dpdk", dpdk.Version()).Int("frames", d.Pool().Size()).Int("ports", len(cfg.Ports)).Msg("devices opened")
+	return &devices{d}, nil
+}
+
+func (d *devices) Backend(worker int) burst.Backend { return d.Devices.Backend(worker) }
+
+func (d *devices) Enter(core int) (leave func(), err error) {
+	if err := dpdk.RegisterThread(core); err != nil {
+		return nil, err
+	}
+	return dpdk.UnregisterThread, nil
+}
+
+func (d *devices) LinkUp(port int) (bool, error) { return d.Port(port).LinkUp(), nil }
+
+func (d *devices) SetLink(port int, up bool) error { return d.Port(port).SetLink(up) }
+
+func (d *devices) Missed(port int) (uint64, error) {
+	s, err := d.Port(port).Stats()
+	return s.RxMissed + s.RxNoMbuf, err
+}
+
+func (d *devices) close() error { return d.Close() }

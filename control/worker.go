@@ -1,0 +1,83 @@
+package control
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/dataplane"
+)
+
+// drainTime is how long a stop waits for the queues to empty: what a queue of a second's worth needs, with room.
+const drainTime = 5 * time.Second
+
+// work is a worker's goroutine, from its first burst to its last. It says on ready that it has begun.
+func (g *gateway) work(i, core int, ready chan<- struct{}) error {
+	leave, err := g.devices.Enter(core)
+	if err != nil {
+		return fmt.Errorf("worker %d on core %d: %w", i, core, err)
+	}
+	defer leave()
+	ready <- struct{}{}
+	w := g.plane.Worker(i)
+	rest := idler{backoff: g.config.DPDK.Idle == config.Backoff}
+	for !g.stop.Load() {
+		rest.after(w, w.Step())
+	}
+	g.drain(w, &rest)
+	w.Close()
+	return nil
+}
+
+// drain sends what is queued, at the ports' rates, for as long as that may take.
+func (g *gateway) drain(w *dataplane.Worker, rest *idler) {
+	w.Drain()
+	deadline := time.Now().Add(drainTime)
+	for {
+		moved := w.Step()
+		if moved == 0 && w.Queued() == 0 || time.Now().After(deadline) {
+			return
+		}
+		select {
+		case <-g.options.Abort:
+			return
+		default:
+			rest.after(w, moved)
+		}
+	}
+}
+
+// idler gives the core to others when a worker has nothing to do: at first it polls on, as the next frame is likely near, then it
+// sleeps, longer as the silence lasts, and never past the time at which a queued frame may start.
+type idler struct {
+	backoff bool // else it polls for ever
+	empty   int  // polls in a row that moved nothing
+}
+
+const (
+	pollsBeforeSleep = 512
+	shortSleep       = 20 * time.Microsecond
+	longSleep        = 500 * time.Microsecond
+	longSilence      = pollsBeforeSleep + 200
+)
+
+// after is called after each step with the number of frames that it moved.
+func (r *idler) after(w *dataplane.Worker, moved int) {
+	if moved > 0 || !r.backoff {
+		r.empty = 0
+		return
+	}
+	if r.empty++; r.empty < pollsBeforeSleep {
+		return
+	}
+	sleep := shortSleep
+	if r.empty > longSilence {
+		r.empty, sleep = longSilence, longSleep
+	}
+	if due, any := w.NextDue(); any {
+		sleep = min(sleep, time.Duration(due-w.Now()))
+	}
+	if sleep > 0 {
+		time.Sleep(sleep)
+	}
+}
