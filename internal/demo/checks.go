@@ -1,0 +1,125 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cnpgate/cnpgate/control/report"
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// verdict is one check's outcome.
+type verdict struct {
+	ok        bool
+	what, got string
+}
+
+// judge holds what the captures show against what the gateway reported and what the demo is to prove.
+func judge(o *observed, r *gatewayReport, hosts []host, rate float64) []verdict {
+	var v []verdict
+	check := func(ok bool, what, format string, args ...any) {
+		v = append(v, verdict{ok, what, fmt.Sprintf(format, args...)})
+	}
+	wan, in := r.wan, r.fabric
+	check(wan.WatermarkBytes > wan.KMaxBytes && wan.WatermarkBytes <= wan.CapacityBytes && r.dropped() > 0,
+		"the queue passed K_min and K_max and filled up, never beyond its capacity", "peak %s of %s", kilo(wan.WatermarkBytes), kilo(wan.CapacityBytes))
+	received := number(in.Counters, "received_packets_total", "")
+	check(received == o.sent, "every frame sent was received", "%d of %d", received, o.sent)
+	all := r.Counters
+	sum := number(all, "forwarded_packets_total", "") + total(all, "dropped_packets_total") + total(all, "consumed_packets_total") +
+		number(all, "queued_packets", "")
+	check(sum == number(all, "received_packets_total", ""), "received = forwarded + dropped + consumed + still queued", "%d = %d + %d + %d + %d",
+		number(all, "received_packets_total", ""), number(all, "forwarded_packets_total", ""), total(all, "dropped_packets_total"),
+		total(all, "consumed_packets_total"), number(all, "queued_packets", ""))
+	forwarded := number(wan.Counters, "forwarded_packets_total", "")
+	check(forwarded == len(o.forwarded), "what it says it forwarded arrived on the WAN side", "%d of %d", len(o.forwarded), forwarded)
+	check(o.strangers == 0 && o.badSums == 0, "forwarded as sent, in order, but for CE; every checksum and ICRC right",
+		"%d differ, %d wrong", o.strangers, o.badSums)
+	marked := number(wan.Counters, "queue_ecn_marked_packets_total", "")
+	check(o.ceMarked == marked && o.ceMarked > 0 && o.ceOnNotECT == 0, "CE on ECN-capable packets only, as many as it says",
+		"%d marked, %d of them not ECN-capable", o.ceMarked, o.ceOnNotECT)
+	v = append(v, judgeNotifications(o, r, hosts)...)
+	measured := o.rate() / rate
+	check(measured > 0.99 && measured < 1.01, "the WAN port kept to its rate within 1%", "%.3f Mbit/s of %g", o.rate()*1e-6, rate*1e-6)
+	return v
+}
+
+func judgeNotifications(o *observed, r *gatewayReport, hosts []host) []verdict {
+	var v []verdict
+	arrived := map[string]int{}
+	astray, wrong := 0, 0
+	for i := range o.notifications {
+		n := &o.notifications[i]
+		if !n.addressed() || n.flow.accepts != n.kind {
+			astray++
+			continue
+		}
+		arrived[n.kind]++
+		if !n.sound() {
+			wrong++
+		}
+	}
+	for _, h := range hosts {
+		if h.accepts == "" {
+			continue
+		}
+		said := number(r.fabric.Counters, "notifications_sent_total", h.accepts)
+		v = append(v, verdict{arrived[h.accepts] > 0 && arrived[h.accepts] == said, h.accepts + " arrived at its sender, as many as it says",
+			fmt.Sprintf("%d of %d", arrived[h.accepts], said)})
+	}
+	return append(v,
+		verdict{astray == 0 && o.leaked == 0, "no notification went to anyone else, by MAC, IP and true QP",
+			fmt.Sprintf("%d astray, %d on the WAN side", astray, o.leaked)},
+		verdict{wrong == 0, "every notification's checksum or ICRC is right", fmt.Sprintf("%d wrong", wrong)})
+}
+
+// rate is what arrived on the WAN side in bits a second on the line while the queue held frames: from the first CE, which shows
+// that it does, to the last time that a host sent.
+func (o *observed) rate() float64 {
+	begin := slices.IndexFunc(o.forwarded, func(f captured) bool {
+		var p packet.Parsed
+		packet.Parse(f.data, uint32(len(f.data)), &p)
+		return p.ECN == packet.CE
+	})
+	if begin < 0 {
+		return 0
+	}
+	bits, from, to := 0, o.forwarded[begin].at, int64(0)
+	for _, f := range o.forwarded[begin+1:] {
+		if f.at > o.last {
+			break
+		}
+		bits += 8 * (len(f.data) + lineOverhead)
+		to = f.at
+	}
+	if to <= from {
+		return 0
+	}
+	return float64(bits) / (float64(to-from) * 1e-9)
+}
+
+// number reads a counter; label picks one of several.
+func number(v report.Values, name, label string) int {
+	x := v[name]
+	if by, ok := x.(map[string]any); ok {
+		x = by[label]
+	}
+	n, _ := x.(float64)
+	return int(n)
+}
+
+// total adds a counter up over its labels.
+func total(v report.Values, name string) int {
+	by, _ := v[name].(map[string]any)
+	sum := 0
+	for _, x := range by {
+		n, _ := x.(float64)
+		sum += int(n)
+	}
+	return sum
+}
+
+func kilo[T int | uint64](octets T) string {
+	return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(octets)/1000), ".0") + " KB"
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// The demo's queue, in octets. At 20 Mbit/s and 10 ms the bandwidth-delay product is 25 KB, so K_base decides K_max.
+const (
+	kBase    = "64KB"
+	capacity = "128KB"
+)
+
+// configuration is the gateway's for the demo: two af_packet ports without hugepages, a WAN port of the given rate in Mbit/s, and
+// each host's grant and true QP pairs. One direction alone can't show the gateway which QP is the sender's; an operator who
+// knows it writes qp_map.
+func configuration(hosts []host, rate float64, core int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `gateway: {name: demo, ipv4: %s, ipv6: "%s"}
+dpdk: {hugepages: false, workers: [%d], idle: backoff}
+ports:
+  # 2 KiB a frame are enough for MTU 1500; 4096 of them ride out a busy machine.
+  - {name: fabric, device: "net_af_packet0,iface=fabric,blocksz=65536,framesz=2048,framecnt=4096", role: fabric, peer: wan, rate: 10Gbps, mtu: 1500}
+  - {name: wan, device: "net_af_packet1,iface=wan,blocksz=65536,framesz=2048,framecnt=4096", role: wan, peer: fabric, rate: %gMbps,
+     rtt: 10ms, mtu: 1500, queue_capacity: %s, profile: demo}
+profiles:
+  demo: {k_base: %s, k_min_percent: 50}
+flows: {capacity: 1Ki}
+notifications:
+  fast_cnp: {enabled: true}
+  long_haul_cnp: {enabled: true, reduce_percent: 30}
+endpoints:
+`, gateway4, gateway6, core, rate, capacity, kBase)
+	for _, h := range hosts {
+		if h.accepts != "" {
+			fmt.Fprintf(&b, "  - {prefix: \"%s/%d\", accepts: [%s]}\n", h.addr, h.addr.BitLen(), h.accepts)
+		}
+	}
+	b.WriteString("qp_map:\n")
+	for _, h := range hosts {
+		for _, p := range h.pairs {
+			fmt.Fprintf(&b, "  - {source: \"%s\", destination: \"%s\", source_qp: %d, destination_qp: %d}\n", h.addr, p.receiver, p.qp, p.peerQP)
+		}
+	}
+	return b.String()
+}
+
+// anyCore picks one of the cores that this process may use, another one for the next process: demos that run at the same time
+// shouldn't share one.
+func anyCore() (int, error) {
+	var may unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &may); err != nil {
+		return 0, fmt.Errorf("the cores this process may use: %w", err)
+	}
+	nth := os.Getpid() % may.Count()
+	for core := 0; ; core++ {
+		if !may.IsSet(core) {
+			continue
+		}
+		if nth == 0 {
+			return core, nil
+		}
+		nth--
+	}
+}
