@@ -146,12 +146,17 @@ func randomOpinions() []opinion {
 func opinionsOf(d dataPacket, g Gateway, l LongHaul) []opinion {
 	var all []opinion
 	frame, p := d.frame()
-	for kind, build := range map[string]builder{
-		"fast-cnp": FastCNP, "long-haul-cnp": longHaul(LongHaulCNP, l), "long-haul-cnp-icmpv6": longHaul(LongHaulCNPICMPv6, l),
+	for _, f := range []struct {
+		kind  string
+		build builder
+	}{
+		{"fast-cnp", FastCNP},
+		{"long-haul-cnp", longHaul(LongHaulCNP, l)},
+		{"long-haul-cnp-icmpv6", longHaul(LongHaulCNPICMPv6, l)},
 	} {
 		out := make([]byte, MaxLen)
-		if n := build(out, frame, &p, &g); n > 0 {
-			all = append(all, opinion{kind, g.ICRCExtensionHeaders, out[:n]})
+		if n := f.build(out, frame, &p, &g); n > 0 {
+			all = append(all, opinion{f.kind, g.ICRCExtensionHeaders, out[:n]})
 		}
 	}
 	return all

@@ -20,6 +20,7 @@ var testEndpoints = prefix.New([]prefix.Entry[Preference]{
 	endpoint("10.0.0.0/8", LongHaulCNP),
 	endpoint("10.9.0.0/16"), // granted nothing inside of what is granted something
 	endpoint("10.8.0.0/16", FastCNP, LongHaulCNPICMPv6),
+	endpoint("10.7.0.0/16", LongHaulCNP, FastCNP, PPFC),
 	endpoint("2001:db8:a::/48", FastCNP, LongHaulCNP, LongHaulCNPICMPv6),
 	endpoint("2001:db8:a:1::/64", LongHaulCNPICMPv6, LongHaulCNP, FastCNP),
 	endpoint("2001:db8:a:2::/64", PPFC, StandardCNP, LongHaulCNP),
@@ -75,6 +76,7 @@ func TestChoose(t *testing.T) {
 		{"no IPv4 address", no4, v4, true, 0, NoGatewayAddress},
 		{"no IPv6 address", no6, v6, true, 0, NoGatewayAddress},
 		{"source QP unknown", both, v4, false, 0, SourceQPUnknown},
+		{"the reason nearest to success", both, "10.7.0.1", false, 0, SourceQPUnknown},
 		{"source QP unknown, Fast CNP disabled", only(Enabled{LongHaulCNP: true, LongHaulCNPICMPv6: true}), v6, false, 0, SourceQPUnknown},
 
 		{"IPv4 multicast", both, "224.0.0.1", true, 0, NotUnicast},

@@ -41,6 +41,7 @@ func TestAdaptive(t *testing.T) {
 		{"K_min of 0 percent", 64 * kb, 1, 1, 1, 0, 0, 64 * kb},
 		{"nothing known", 0, 1, 0, 0, 50, 0, 1},
 		{"saturates", 1, 1, math.MaxUint64, math.MaxInt64, 50, math.MaxUint64 / 2, math.MaxUint64},
+		{"saturates at the first product beyond 64 bits", 1, 1, 1 << 40, 8e9 << 24, 50, math.MaxUint64 / 2, math.MaxUint64},
 		{"alpha saturates", 1, 1e300, 1000 * g, 10 * s, 50, math.MaxUint64 / 2, math.MaxUint64},
 		{"alpha infinite saturates", 1, math.Inf(1), 1000 * g, 10 * s, 50, math.MaxUint64 / 2, math.MaxUint64},
 	}
