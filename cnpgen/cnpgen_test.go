@@ -144,7 +144,9 @@ func TestAnyDataPacket(t *testing.T) {
 	})
 }
 
-func checkNotification(t *rapid.T, name string, out, frame []byte, data *packet.Parsed, g *Gateway, kind packet.Notification, destQP uint32) {
+func checkNotification(
+	t *rapid.T, name string, out, frame []byte, data *packet.Parsed, g *Gateway, kind packet.Notification, destQP uint32,
+) {
 	var p packet.Parsed
 	packet.Parse(out, uint32(len(out)), &p)
 	from := g.IPv4
