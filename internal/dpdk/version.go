@@ -1,0 +1,12 @@
+//go:build !nodpdk
+
+package dpdk
+
+/*
+#include "eal.h"
+#include <rte_version.h>
+*/
+import "C"
+
+// Version is the name and version of the DPDK that the binary runs with.
+func Version() string { return C.GoString(C.rte_version()) }
