@@ -1,0 +1,207 @@
+package ratelimit
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+func newDestinations(t testing.TB, n int) *Destinations {
+	t.Helper()
+	d, err := New(make([]byte, Size(n)), n, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func addr(n uint64) packet.Addr { return packet.Addr{Hi: 0xfd000018 << 32, Lo: n} }
+
+func TestNewRefuses(t *testing.T) {
+	for _, c := range []struct{ octets, n int }{{0, 0}, {1000, -1}, {0, 1}, {Size(10) - 1, 10}, {1000, maxDestinations + 1}} {
+		if d, err := New(make([]byte, c.octets), c.n, 0); err == nil || d != nil {
+			t.Errorf("%d octets for %d destinations: no error", c.octets, c.n)
+		}
+	}
+}
+
+func TestMemoryNeedNotBeAlignedOrClear(t *testing.T) {
+	for skip := range 65 {
+		mem := make([]byte, Size(3)+skip+1)
+		for i := range mem {
+			mem[i] = 0xaa
+		}
+		d, err := New(mem[skip:skip+Size(3)], 3, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range uint64(3) {
+			if v := d.Allow(PerSecond(1), addr(i), 1); v != Allowed {
+				t.Fatalf("skip %d: destination %d: verdict %d", skip, i, v)
+			}
+		}
+		if mem[len(mem)-1] != 0xaa || skip > 0 && mem[skip-1] != 0xaa {
+			t.Fatalf("skip %d: wrote outside its memory", skip)
+		}
+	}
+}
+
+// A destination that has a place to itself gets what a Rate of its own would give it.
+func TestDestinationIsARate(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rate := anyRate(t)
+		r := PerSecond(rate)
+		d, _ := New(make([]byte, Size(1000)), 1000, rapid.Uint64().Draw(t, "seed"))
+		var tat atomic.Int64
+		a := packet.Addr{Hi: rapid.Uint64().Draw(t, "hi"), Lo: rapid.Uint64().Draw(t, "lo")}
+		for i, now := range anyTimes(t, rate) {
+			want := r.Allow(&tat, now)
+			if got := d.Allow(r, a, now); got == Allowed != want || got == Busy {
+				t.Fatalf("%d/s: event %d at %d: verdict %d, a rate allows %v", rate, i, now, got, want)
+			}
+			if want && rapid.Bool().Draw(t, "refund") {
+				r.Refund(&tat)
+				d.Refund(r, a)
+			}
+		}
+	})
+}
+
+// Of many destinations in a small table none ever gets more than its rate, all places busy or not.
+func TestDestinationsNeverExceed(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rate := anyRate(t)
+		r := PerSecond(rate)
+		n := rapid.IntRange(1, 3).Draw(t, "size")
+		d, _ := New(make([]byte, Size(n)), n, rapid.Uint64().Draw(t, "seed"))
+		allowed := map[uint64][]int64{}
+		for _, now := range anyTimes(t, rate) {
+			a := rapid.Uint64Range(0, 12).Draw(t, "destination")
+			if d.Allow(r, addr(a), now) == Allowed {
+				allowed[a] = append(allowed[a], now)
+			}
+		}
+		for _, times := range allowed {
+			mustKeepLimit(t, rate, times)
+		}
+	})
+}
+
+func TestBusyUntilAPlaceExpires(t *testing.T) {
+	d := newDestinations(t, 1) // one set of four
+	r := PerSecond(1)
+	for i := range uint64(4) {
+		if v := d.Allow(r, addr(i), int64(i)*ms); v != Allowed {
+			t.Fatalf("destination %d: verdict %d", i, v)
+		}
+	}
+	for _, c := range []struct {
+		to   uint64
+		now  int64
+		want Verdict
+	}{
+		{4, 4 * ms, Busy}, {3, 4 * ms, Limited}, {4, sec - 1, Busy},
+		{4, sec, Allowed}, // destination 0's place
+		{0, sec, Busy}, {0, sec + ms, Allowed}, {1, sec + ms, Busy}, {4, 2*sec - 1, Limited},
+	} {
+		if v := d.Allow(r, addr(c.to), c.now); v != c.want {
+			t.Errorf("destination %d at %d ns: verdict %d, want %d", c.to, c.now, v, c.want)
+		}
+	}
+	if v := d.Allow(PerSecond(0), addr(99), 0); v != Allowed {
+		t.Errorf("no limit: verdict %d", v)
+	}
+}
+
+// The 48 bits wrap after 2^44 ns; what was left in a word then counts as past, but for a second in those hours.
+func TestDestinationsAcrossWraps(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := PerSecond(1)
+		d, _ := New(make([]byte, Size(1)), 1, 0)
+		wrap := int64(1) << 44
+		start := wrap - rapid.Int64Range(0, 2*sec).Draw(t, "before the wrap")
+		if v := d.Allow(r, addr(1), start); v != Allowed {
+			t.Fatalf("verdict %d", v)
+		}
+		if v := d.Allow(r, addr(1), start+sec-1); v != Limited {
+			t.Fatalf("within a gap: verdict %d", v)
+		}
+		later := start + sec + rapid.Int64Range(0, wrap-4*sec).Draw(t, "idle")
+		if v := d.Allow(r, addr(1), later); v != Allowed {
+			t.Fatalf("after %d ns: verdict %d", later-start, v)
+		}
+		if v := d.Allow(r, addr(1), later); v != Limited {
+			t.Fatalf("again: verdict %d", v)
+		}
+	})
+}
+
+func TestFewAreBusyWhenAllAreActive(t *testing.T) {
+	const n = 10000
+	d := newDestinations(t, n)
+	busy := 0
+	for i := range uint64(n) {
+		switch d.Allow(PerSecond(1), addr(i), sec) {
+		case Busy:
+			busy++
+		case Limited: // a tag shared with another
+			busy++
+		}
+	}
+	t.Logf("%d of %d destinations found no place", busy, n)
+	if busy > n/125 {
+		t.Fatalf("%d of %d destinations found no place, expected about %d", busy, n, n/250)
+	}
+}
+
+func TestDestinationsSharedByWorkers(t *testing.T) {
+	const workers, destinations, rounds = 4, 16, 300
+	d := newDestinations(t, destinations)
+	r := PerSecond(10000) // a burst of 100
+	var allowed, seen [destinations]atomic.Int64
+	var wg sync.WaitGroup
+	for w := range workers {
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(uint64(w), 0))
+			for range rounds * destinations {
+				i := rng.IntN(destinations)
+				seen[i].Add(1)
+				if d.Allow(r, addr(uint64(i)), sec) == Allowed {
+					allowed[i].Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for i := range allowed {
+		if n := allowed[i].Load(); n > 100 {
+			t.Errorf("destination %d: %d of %d events allowed at one instant, want at most 100", i, n, seen[i].Load())
+		}
+	}
+}
+
+func BenchmarkDestinations(b *testing.B) {
+	for _, n := range []int{1 << 10, 1 << 18} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			d := newDestinations(b, n)
+			r := PerSecond(1000)
+			rng := rand.New(rand.NewPCG(1, 2))
+			addrs := make([]packet.Addr, n)
+			for i := range addrs {
+				addrs[i] = addr(rng.Uint64())
+			}
+			now := sec
+			for i := 0; b.Loop(); i++ {
+				now += 100
+				d.Allow(r, addrs[i&(n-1)], now)
+			}
+			b.ReportMetric(float64(Size(n))/float64(n), "octets/destination")
+		})
+	}
+}
