@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
@@ -64,6 +65,9 @@ func logger() zerolog.Logger {
 	return log.With().Timestamp().Logger()
 }
 
+// echo is how long after the first signal another one is taken for the same: some supervisors signal a process and its group.
+const echo = 500 * time.Millisecond
+
 // untilSignal ends the context at the first SIGINT or SIGTERM and closes abort at the second.
 func untilSignal() (ctx context.Context, abort <-chan struct{}, release func()) {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -72,7 +76,9 @@ func untilSignal() (ctx context.Context, abort <-chan struct{}, release func()) 
 	go func() {
 		<-signals
 		cancel()
-		<-signals
+		for first := time.Now(); time.Since(first) < echo; {
+			<-signals
+		}
 		fmt.Fprintln(os.Stderr, "cnpgate: second signal: what is still queued is dropped")
 		close(again)
 	}()
