@@ -16,15 +16,15 @@ type list[T any] struct {
 func (l *list[T]) read(r *report, n *yaml.Node, at place, rl rule) {
 	l.place = at
 	if n.Kind != yaml.SequenceNode {
-		r.mismatch(n, at, l.expects(rl))
+		r.mismatch(n, at, rl, l.expects(rl))
 		return
 	}
 	if len(n.Content) < rl.items {
-		r.problem(at, "has %d entries; expected at least %d", len(n.Content), rl.items)
+		r.problem(at, "expected at least %d, found %d", rl.items, len(n.Content))
 		return
 	}
 	if rl.most > 0 && len(n.Content) > rl.most {
-		r.problem(at, "has %d entries; expected at most %d", len(n.Content), rl.most)
+		r.problem(at, "expected at most %d, found %d", rl.most, len(n.Content))
 		return
 	}
 	l.valid = true
@@ -63,7 +63,7 @@ type table[T any] struct {
 func (t *table[T]) read(r *report, n *yaml.Node, at place, rl rule) {
 	t.place = at
 	if n.Kind != yaml.MappingNode {
-		r.mismatch(n, at, t.expects(rl))
+		r.mismatch(n, at, rl, t.expects(rl))
 		return
 	}
 	t.valid = true
@@ -92,7 +92,7 @@ type opaque struct{ place }
 func (o *opaque) read(r *report, n *yaml.Node, at place, rl rule) {
 	o.place = at
 	if n.Kind != yaml.MappingNode {
-		r.mismatch(n, at, o.expects(rl))
+		r.mismatch(n, at, rl, o.expects(rl))
 		return
 	}
 	o.valid = true

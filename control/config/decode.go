@@ -94,7 +94,7 @@ func (r *report) value(v reflect.Value, n *yaml.Node, at place, rl rule) {
 		return
 	}
 	if n.Kind != yaml.MappingNode {
-		r.mismatch(n, at, "keys with values")
+		r.mismatch(n, at, rl, "keys with values")
 		return
 	}
 	r.section(v, n, at)
@@ -114,12 +114,14 @@ func (r *report) plain(n *yaml.Node, at place) bool {
 }
 
 // mismatch reports a node of the wrong kind.
-func (r *report) mismatch(n *yaml.Node, at place, expected string) {
+func (r *report) mismatch(n *yaml.Node, at place, rl rule, expected string) {
 	switch {
 	case n.Kind == yaml.MappingNode:
 		r.problem(at, "expected %s, found keys with values", expected)
 	case n.Kind == yaml.SequenceNode:
 		r.problem(at, "expected %s, found a list", expected)
+	case n.Tag == "!!null" && rl.required:
+		r.problem(at, "has no value; expected %s", expected)
 	case n.Tag == "!!null":
 		r.problem(at, "has no value; expected %s, or remove the key", expected)
 	default:
@@ -172,11 +174,16 @@ func (r *report) entries(n *yaml.Node, at place, fields []field) map[string]*yam
 				return
 			}
 		}
-		if meant := nearest(key, known); meant != "" {
+		meant := nearest(key, known)
+		switch {
+		case n.Style&yaml.FlowStyle != 0 && value.Tag == "!!null" && value.Value == "": // {device: net_tap0,iface=tap0}
+			r.problem(keyAt, "unknown key without a value; quote the value before it if this is a part of that. Known here: %s",
+				strings.Join(known, ", "))
+		case meant != "":
 			r.problem(keyAt, "unknown key; did you mean %s? Known here: %s", meant, strings.Join(known, ", "))
-			return
+		default:
+			r.problem(keyAt, "unknown key; known here: %s", strings.Join(known, ", "))
 		}
-		r.problem(keyAt, "unknown key; known here: %s", strings.Join(known, ", "))
 	})
 	return nodes
 }

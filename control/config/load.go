@@ -99,7 +99,8 @@ func (r *report) parseYAML(data []byte) *yaml.Node {
 	return doc.Content[0]
 }
 
-// nextDocument gives nil after the last document. The YAML package reports some malformed input by a panic; that is an error here.
+// nextDocument gives nil after the last document. The YAML package panics where it finds itself in a state it doesn't know; what a file
+// can bring about must be an error.
 func nextDocument(dec *yaml.Decoder) (doc *yaml.Node, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -169,7 +170,7 @@ func (r *report) syntax(data []byte, err error) {
 		r.problem(placeOf(data, bytes.Index(data, []byte("*"+m[1]))), aliasRefused)
 		return
 	}
-	if tab := tabIndent.FindIndex(data); tab != nil && strings.Contains(text, "token") {
+	if tab := tabIndent.FindIndex(data); tab != nil && (strings.Contains(text, "token") || strings.Contains(text, "tab character")) {
 		r.problem(placeOf(data, tab[1]-1), "a tab indents this line; expected spaces")
 		return
 	}

@@ -18,7 +18,8 @@ func (r *report) resolvePorts(doc *document) []Port {
 			unique(r, names, s.Name.V, s.Name.place, "this name")
 		}
 		if s.Device.valid {
-			r.checkDevice(s, devices)
+			device, _, _ := strings.Cut(s.Device.V, ",") // EAL knows a device by this part
+			unique(r, devices, device, s.Device.place, "the device "+quote(device))
 		}
 		ports[i] = r.resolvePort(doc, s)
 	}
@@ -38,18 +39,6 @@ func (r *report) resolvePort(doc *document, s *portSection) Port {
 	return p
 }
 
-// checkDevice refuses what EAL would take for two arguments or none, and a device that another port has: EAL knows a device by what
-// stands in front of the first comma.
-func (r *report) checkDevice(s *portSection, seen map[string]place) {
-	const expected = "what EAL's -a or --vdev takes, such as 0000:01:00.0 or net_af_packet0,iface=eth1"
-	if strings.HasPrefix(s.Device.V, "-") || strings.ContainsRune(s.Device.V, ' ') {
-		r.problem(s.Device.place, "%s is not a device; expected %s", quote(s.Device.V), expected)
-		return
-	}
-	device, _, _ := strings.Cut(s.Device.V, ",")
-	unique(r, seen, device, s.Device.place, "the device "+quote(device))
-}
-
 // resolvePeer finds the index of a port's peer: a port of the other role that names this one as its peer. That also puts each port
 // in one pair only.
 func (r *report) resolvePeer(sections []portSection, i int) int {
@@ -67,7 +56,9 @@ func (r *report) resolvePeer(sections []portSection, i int) int {
 			r.checkPair(s, peer)
 			return j
 		}
-		names = append(names, peer.Name.V)
+		if j != i {
+			names = append(names, peer.Name.V)
+		}
 	}
 	r.unknownName(s.Peer.place, s.Peer.V, "port", names)
 	return 0
@@ -80,7 +71,7 @@ func (r *report) checkPair(s, peer *portSection) {
 	case s.Role.valid && peer.Role.valid && s.Role.V == peer.Role.V:
 		r.problem(s.Peer.place, "%s has role %s too (%s); expected a fabric port and a WAN port as a pair",
 			peer.Name.V, Role(peer.Role.V), r.position(peer.Role.place))
-	case s.Name.valid && peer.Peer.valid && peer.Peer.V != s.Name.V:
+	case s.Name.valid && peer.Peer.valid && peer.Peer.V != s.Name.V && peer.Peer.V != peer.Name.V:
 		r.problem(s.Peer.place, "%s has another peer, %s (%s); expected two ports that name each other",
 			peer.Name.V, peer.Peer.V, r.position(peer.Peer.place))
 	}

@@ -21,8 +21,8 @@ func (r *report) resolve(doc *document) *Config {
 // checkLater makes sure that nothing the file asks for is silently left undone: what would change traffic is refused, the rest warned
 // about.
 func (r *report) checkLater(doc *document) {
-	const refused = "is not in this version; expected false, or no such section"
-	for _, later := range []*flag{&doc.Notifications.PPFC.Enabled, &doc.Notifications.StandardCNP.Enabled, &doc.Proxy.Enabled} {
+	const refused = "true is not possible in this version; expected false, or no such section"
+	for _, later := range []*toggle{&doc.Notifications.PPFC.Enabled, &doc.Notifications.StandardCNP.Enabled, &doc.Proxy.Enabled} {
 		if later.V {
 			r.problem(later.place, refused)
 		}

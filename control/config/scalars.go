@@ -27,7 +27,7 @@ type scalar[T any, K kind[T]] struct {
 func (s *scalar[T, K]) read(r *report, n *yaml.Node, at place, rl rule) {
 	s.place = at
 	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
-		r.mismatch(n, at, s.expects(rl))
+		r.mismatch(n, at, rl, s.expects(rl))
 		return
 	}
 	var k K
@@ -57,7 +57,8 @@ func (s *scalar[T, K]) expects(rl rule) string {
 type (
 	text    = scalar[string, textKind]
 	name    = scalar[string, nameKind]
-	flag    = scalar[bool, flagKind]
+	device  = scalar[string, deviceKind]
+	toggle  = scalar[bool, toggleKind]
 	integer = scalar[int64, integerKind]
 	decimal = scalar[uint64, decimalKind] // in millionths
 	choice  = scalar[int, choiceKind]     // index of the word among those of the rule
@@ -135,16 +136,30 @@ func isName(text string) bool {
 	return text != "" && len(text) <= maxName
 }
 
-type flagKind struct{}
+// deviceKind is one argument for EAL, so that nothing else can come in by it.
+type deviceKind struct{}
 
-func (k flagKind) parse(text string, rl rule) (bool, error) {
+func (k deviceKind) parse(text string, rl rule) (string, error) {
+	if _, err := (textKind{}).parse(text, rl); err != nil || text[0] == '-' || strings.ContainsFunc(text, unicode.IsSpace) {
+		return "", not(text, "a device", k.expects(rl))
+	}
+	return text, nil
+}
+
+func (deviceKind) expects(rule) string {
+	return "what EAL's -a or --vdev takes, such as 0000:01:00.0 or net_af_packet0,iface=eth1"
+}
+
+type toggleKind struct{}
+
+func (k toggleKind) parse(text string, rl rule) (bool, error) {
 	if text != "true" && text != "false" {
 		return false, not(text, "a switch", k.expects(rl))
 	}
 	return text == "true", nil
 }
 
-func (flagKind) expects(rule) string { return "true or false" }
+func (toggleKind) expects(rule) string { return "true or false" }
 
 type integerKind struct{}
 

@@ -34,8 +34,8 @@ type gatewaySection struct {
 
 type dpdkSection struct {
 	place
-	Hugepages flag          `key:"hugepages" default:"true"`
-	InMemory  flag          `key:"in_memory" default:"false"`
+	Hugepages toggle        `key:"hugepages" default:"true"`
+	InMemory  toggle        `key:"in_memory" default:"false"`
 	EALArgs   list[text]    `key:"eal_args"`
 	Workers   list[integer] `key:"workers" default:"[1]" items:"1" min:"0" max:"1023"`
 	Burst     integer       `key:"burst" default:"32" min:"1" max:"64"`
@@ -45,7 +45,7 @@ type dpdkSection struct {
 type portSection struct {
 	place
 	Name           name               `key:"name" required:"yes"`
-	Device         text               `key:"device" required:"yes"`
+	Device         device             `key:"device" required:"yes"`
 	Role           choice             `key:"role" required:"yes" one:"fabric|wan"`
 	Peer           name               `key:"peer" required:"yes"`
 	Rate           rate               `key:"rate" required:"yes" min:"100kbps" max:"10Tbps"`
@@ -97,23 +97,23 @@ type notificationsSection struct {
 
 type fastCNPSection struct {
 	place
-	Enabled              flag    `key:"enabled" default:"false"`
+	Enabled              toggle  `key:"enabled" default:"false"`
 	OptionType           integer `key:"option_type" default:"0x9E" min:"0x80" max:"0x9F"` // act 10, chg 0 (RFC 8200 4.2)
-	ICRCExtensionHeaders flag    `key:"icrc_extension_headers" default:"true"`
+	ICRCExtensionHeaders toggle  `key:"icrc_extension_headers" default:"true"`
 }
 
 type longHaulSection struct {
 	place
-	Enabled         flag    `key:"enabled" default:"false"`
+	Enabled         toggle  `key:"enabled" default:"false"`
 	ICMPv6Type      integer `key:"icmpv6_type" default:"200" min:"128" max:"255"` // informational (RFC 4443 2.1)
 	ReducePercent   integer `key:"reduce_percent" default:"30" min:"1" max:"100"`
-	DiscloseMetrics flag    `key:"disclose_metrics" default:"true"`
+	DiscloseMetrics toggle  `key:"disclose_metrics" default:"true"`
 }
 
 // laterSection is a feature that can only be off in this version.
 type laterSection struct {
 	place
-	Enabled flag `key:"enabled" default:"false"`
+	Enabled toggle `key:"enabled" default:"false"`
 }
 
 type limitsSection struct {
@@ -133,7 +133,7 @@ type qpPairSection struct {
 
 type proxySection struct {
 	place
-	Enabled flag                `key:"enabled" default:"false"`
+	Enabled toggle              `key:"enabled" default:"false"`
 	Listen  address             `key:"listen"`
 	Port    integer             `key:"port" default:"1022" min:"1" max:"65535"`
 	Senders list[senderSection] `key:"senders"`

@@ -1,0 +1,214 @@
+package config
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the golden files of testdata/good anew")
+
+func files(t testing.TB, pattern string) []string {
+	t.Helper()
+	names, err := filepath.Glob(pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+func read(t testing.TB, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// wanted is the error text that the comments at the head of a bad configuration give, a line each.
+func wanted(data []byte) []string {
+	var want []string
+	for line := range strings.Lines(string(data)) {
+		text, ok := strings.CutPrefix(line, "# want: ")
+		if !ok {
+			break
+		}
+		want = append(want, strings.TrimSuffix(text, "\n"))
+	}
+	return want
+}
+
+func TestBadConfigurations(t *testing.T) {
+	names := files(t, "testdata/bad/*.yaml")
+	if len(names) < 60 {
+		t.Fatalf("found %d cases", len(names))
+	}
+	for _, name := range names {
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			data := read(t, name)
+			cfg, err := Parse(filepath.Base(name), data)
+			if err == nil || cfg != nil {
+				t.Fatalf("accepted: %+v, %v", cfg, err)
+			}
+			if got, want := err.Error(), strings.Join(wanted(data), "\n"); got != want {
+				t.Errorf("got:\n%s\nwant:\n%s", got, want)
+			}
+		})
+	}
+}
+
+func TestGoodConfigurations(t *testing.T) {
+	for _, name := range files(t, "testdata/good/*.yaml") {
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			cfg, err := Parse(filepath.Base(name), read(t, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var b strings.Builder
+			flatten(&b, "", reflect.ValueOf(*cfg))
+			golden := strings.TrimSuffix(name, ".yaml") + ".golden"
+			if *update {
+				if err := os.WriteFile(golden, []byte(b.String()), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if want := string(read(t, golden)); b.String() != want {
+				t.Errorf("got:\n%s\nwant:\n%s", b.String(), want)
+			}
+		})
+	}
+}
+
+// flatten writes a snapshot as one line a value.
+func flatten(b *strings.Builder, path string, v reflect.Value) {
+	_, isText := v.Interface().(fmt.Stringer)
+	switch {
+	case v.Kind() == reflect.Struct && !isText:
+		for i := range v.NumField() {
+			flatten(b, strings.TrimPrefix(path+"."+v.Type().Field(i).Name, "."), v.Field(i))
+		}
+	case v.Kind() == reflect.Slice && v.Len() > 0:
+		for i := range v.Len() {
+			flatten(b, fmt.Sprintf("%s[%d]", path, i), v.Index(i))
+		}
+	case v.Kind() == reflect.Pointer && !v.IsNil():
+		flatten(b, path, v.Elem())
+	case strings.HasSuffix(path, ".DSCP") && v.Kind() == reflect.Uint64:
+		fmt.Fprintf(b, "%s = %#016x\n", path, v.Interface())
+	default:
+		fmt.Fprintf(b, "%s = %v\n", path, v.Interface())
+	}
+}
+
+// What other parts of the program rely on, said once more without a golden file in between.
+func TestDraftExample(t *testing.T) {
+	cfg, err := Load("testdata/good/draft_example.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wan := cfg.Ports[1]
+	if wan.KMax != 125_000_000 || wan.KMin != 62_500_000 || wan.QueueCapacity != 250_000_000 || wan.QueueFrames != 244140 {
+		t.Errorf("wan0: %+v", wan)
+	}
+	if wan.Peer != 0 || cfg.Ports[0].Peer != 1 || cfg.Ports[0].Role != Fabric || wan.Role != WAN {
+		t.Errorf("pairing: %+v", cfg.Ports)
+	}
+	want := []QPPair{{netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.4"), 100, 200}}
+	if !reflect.DeepEqual(cfg.QPMap, want) {
+		t.Errorf("qp_map: %v", cfg.QPMap)
+	}
+}
+
+// Files that can't hold their own expectation in a comment.
+func TestBadText(t *testing.T) {
+	long := append([]byte("# "), make([]byte, MaxFile)...)
+	for _, c := range []struct {
+		name, data, want string
+	}{
+		{"empty", "", "f:1:1: the file is empty; expected at least the sections gateway and ports"},
+		{"comments only", "# nothing\n\n", "f:1:1: the file is empty; expected at least the sections gateway and ports"},
+		{"null", "---\n~\n", "f:1:1: the file is empty; expected at least the sections gateway and ports"},
+		{"Latin-1", "gateway:\n  näme: caf\xe9\n", "f:2:12: octet 0xe9 is not UTF-8; expected a text file in UTF-8"},
+		{"UTF-16", "\xff\xfea\x00", "f:1:1: octet 0xff is not UTF-8; expected a text file in UTF-8"},
+		{"NUL", "gateway: \x00\n", "f:1:10: character U+0000 is not allowed in a configuration; remove it"},
+		{"byte order mark inside", "a: 1\n\uFEFFb: 2\n", "f:2:1: character U+FEFF is not allowed in a configuration; remove it"},
+		{"too long", string(long), "f:1:1: the file is too long; expected at most 4MiB"},
+		{"scalar", "gateway\n", `f:1:1: expected keys with values, found "gateway"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cfg, err := Parse("f", []byte(c.data))
+			if err == nil || err.Error() != c.want || cfg != nil {
+				t.Errorf("got %v, %v\nwant %s", cfg, err, c.want)
+			}
+		})
+	}
+}
+
+func TestByteOrderMarkInFront(t *testing.T) {
+	data := append([]byte("\uFEFF"), read(t, "testdata/good/minimal.yaml")...)
+	if _, err := Parse("f", data); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLoadUnreadable(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		path, want string
+		is         error
+	}{
+		{filepath.Join(dir, "none.yaml"), "none.yaml: there is no such configuration file; check the path", fs.ErrNotExist},
+		{dir, ": can't read the configuration file: ", nil},
+	} {
+		cfg, err := Load(c.path)
+		if err == nil || cfg != nil || !strings.Contains(err.Error(), c.want) || c.is != nil && !errors.Is(err, c.is) {
+			t.Errorf("%s: got %v, %v", c.path, cfg, err)
+		}
+	}
+}
+
+func TestErrorIsAList(t *testing.T) {
+	_, err := Load("testdata/bad/more_than_twenty.yaml")
+	var list *Error
+	if !errors.As(err, &list) || len(list.Problems) != MaxProblems || list.Omitted != 3 {
+		t.Fatalf("got %#v", err)
+	}
+	if p := list.Problems[0]; p.File != "testdata/bad/more_than_twenty.yaml" || p.Line == 0 || p.Column == 0 || p.Text == "" {
+		t.Errorf("got %#v", p)
+	}
+}
+
+// However many mistakes there are, the first ones by position are listed and the rest counted.
+func TestErrorStaysSmall(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("qp_map:\n")
+	const n = 5000
+	for range n {
+		b.WriteString("  - {source: x, destination: 10.0.0.1, source_qp: 2, destination_qp: 3}\n")
+	}
+	_, err := Parse("f", []byte(b.String()))
+	var list *Error
+	if !errors.As(err, &list) || len(list.Problems) != MaxProblems || list.Omitted != n+2-MaxProblems { // and no gateway, no ports
+		t.Fatalf("got %.200v", err)
+	}
+	if p := list.Problems[2]; p.Line != 2 || !strings.HasPrefix(p.Text, "qp_map[0].source: ") {
+		t.Errorf("third is %v", p)
+	}
+}
+
+// Every configuration that comes with the program loads.
+func TestDeployedConfigurations(t *testing.T) {
+	for _, name := range files(t, "../../deploy/*.yaml") {
+		if _, err := Load(name); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,169 @@
+package config
+
+import (
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/cnpgate/cnpgate/internal/burst"
+)
+
+// schemaKey is one key of the schema: path with [] for a list's entries and NAME for those of a table.
+type schemaKey struct {
+	path string
+	rule rule
+	leaf bool // without keys of its own
+	v    reflect.Value
+}
+
+// schemaKeys walks the schema.
+func schemaKeys(t reflect.Type, path string) []schemaKey {
+	var keys []schemaKey
+	for _, f := range fieldsOf(t) {
+		v := reflect.New(t.Field(f.index).Type).Elem()
+		child := strings.TrimPrefix(path+"."+f.key, ".")
+		below := v.Type()
+		suffix := ""
+		if items := v.FieldByName("Items"); items.IsValid() {
+			below, suffix = items.Type().Elem(), "[]"
+		} else if entries := v.FieldByName("Entries"); entries.IsValid() {
+			below, suffix = entries.Type().Elem(), ".NAME"
+		}
+		var nested []schemaKey
+		if below.Kind() == reflect.Struct {
+			nested = schemaKeys(below, child+suffix)
+		}
+		keys = append(keys, schemaKey{child, f.rule, len(nested) == 0, v})
+		keys = append(keys, nested...)
+	}
+	return keys
+}
+
+func allKeys() []schemaKey { return schemaKeys(reflect.TypeFor[document](), "") }
+
+// Every default and bound in the tags is one that the key itself would take.
+func TestSchemaTags(t *testing.T) {
+	for _, k := range allKeys() {
+		x, ok := k.v.Addr().Interface().(reader)
+		if !ok {
+			continue
+		}
+		if s := x.expects(k.rule); s == "" {
+			t.Errorf("%s: nothing to expect", k.path)
+		}
+		r := &report{}
+		bare := rule{one: k.rule.one, min: k.rule.min, max: k.rule.max}
+		for _, text := range []string{k.rule.def, k.rule.min, k.rule.max} {
+			if bare.def = text; text == "" || k.v.FieldByName("Items").IsValid() && text != k.rule.def {
+				continue
+			}
+			x.absent(r, place{path: k.path}, bare)
+			if valid := k.v.Addr().Interface().(interface{ where() *place }).where().valid; !valid || len(r.problems) > 0 {
+				t.Errorf("%s: %q in the tags is not valid: %v", k.path, text, r.problems)
+			}
+		}
+	}
+}
+
+// The words in the tags are those of the constants.
+func TestSchemaWords(t *testing.T) {
+	names := map[string][]string{"dpdk.idle": idleNames, "ports[].role": roleNames, "endpoints[].accepts": formatNames}
+	for _, k := range allKeys() {
+		if want, ok := names[k.path]; ok && !slices.Equal(k.rule.one, want) {
+			t.Errorf("%s: %v, but the constants are %v", k.path, k.rule.one, want)
+		}
+		if k.path == "dpdk.burst" && k.rule.max != strconv.Itoa(burst.MaxSize) {
+			t.Errorf("%s: at most %s, but a burst is at most %d", k.path, k.rule.max, burst.MaxSize)
+		}
+	}
+	if Poll.String() != "poll" || WAN.String() != "wan" || StandardCNP.String() != "standard-cnp" || Format(99).String() != "unknown" {
+		t.Error("constants and names differ")
+	}
+}
+
+var index = regexp.MustCompile(`\[\d+\]`)
+
+// Every key has a case in testdata/bad that complains about it, and a value in testdata/good.
+func TestEveryKeyHasCases(t *testing.T) {
+	complained := map[string]bool{}
+	for _, name := range files(t, "testdata/bad/*.yaml") {
+		for _, line := range wanted(read(t, name)) {
+			if parts := strings.SplitN(line, ": ", 3); len(parts) == 3 {
+				path := index.ReplaceAllString(parts[1], "[]")
+				path = regexp.MustCompile(`^profiles\.[a-z]+`).ReplaceAllString(path, "profiles.NAME")
+				complained[path], complained[strings.TrimSuffix(path, "[]")] = true, true
+			}
+		}
+	}
+	good := string(read(t, "testdata/good/every_key.yaml"))
+	for _, k := range allKeys() {
+		if k.leaf && !complained[k.path] {
+			t.Errorf("%s: no bad case", k.path)
+		}
+		if key := k.path[strings.LastIndex(k.path, ".")+1:]; !regexp.MustCompile(`\b` + key + `:`).MatchString(good) {
+			t.Errorf("%s: not in every_key.yaml", k.path)
+		}
+	}
+}
+
+var keyRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([^|]+) \\| ([^|]+) \\| ([^|]+) \\|$")
+
+// docs/configuration.md has a row for each key, with its default and its bounds, and for nothing else.
+func TestReferencePage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string][]string{}
+	for _, m := range keyRow.FindAllStringSubmatch(string(page), -1) {
+		if rows[m[1]] != nil {
+			t.Errorf("the page has two rows for %s", m[1])
+		}
+		rows[m[1]] = m[2:]
+	}
+	for _, k := range allKeys() {
+		row := rows[k.path]
+		if row == nil {
+			t.Errorf("the page has no row for %s", k.path)
+			continue
+		}
+		delete(rows, k.path)
+		switch def := strings.TrimSpace(row[1]); {
+		case k.rule.required != (def == "required"):
+			t.Errorf("%s: default is %q, required is %t", k.path, def, k.rule.required)
+		case k.rule.def != "" && def != "`"+k.rule.def+"`":
+			t.Errorf("%s: default is %q on the page and %q in the schema", k.path, def, k.rule.def)
+		case k.rule.def == "" && strings.HasPrefix(def, "`"):
+			t.Errorf("%s: default is %q on the page, there is none in the schema", k.path, def)
+		}
+		for _, said := range append([]string{k.rule.min, k.rule.max}, k.rule.one...) {
+			if !strings.Contains(row[0], said) {
+				t.Errorf("%s: %q is not in the page's type, %q", k.path, said, row[0])
+			}
+		}
+	}
+	for path := range rows {
+		t.Errorf("the page has a row for %s, which is not in the schema", path)
+	}
+}
+
+// The examples on the page are configurations that load.
+func TestReferencePageExamples(t *testing.T) {
+	page, err := os.ReadFile("../../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllSubmatch(page, -1)
+	if len(examples) < 2 {
+		t.Fatalf("found %d examples", len(examples))
+	}
+	for i, m := range examples {
+		if _, err := Parse("example "+strconv.Itoa(i+1), m[1]); err != nil {
+			t.Error(err)
+		}
+	}
+}
