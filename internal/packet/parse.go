@@ -121,12 +121,8 @@ func parseIPv6(b []byte, l3, frameLen int, p *Parsed) {
 // parseExtHeaders walks the IPv6 extension headers (RFC 8200 4), the first being of type next and at off, to the upper layer.
 // It gives up where a header is cut, out of place or runs past the packet, or behind maxExtHeaders of them.
 func parseExtHeaders(b []byte, next uint8, off, end int, p *Parsed) {
-	for n := 0; n < maxExtHeaders; n++ {
-		if !isExtHeader(next) {
-			parseUpper(b, next, off, end, p)
-			return
-		}
-		if len(b) < off+8 || end < off+8 {
+	for n := 0; isExtHeader(next); n++ {
+		if n == maxExtHeaders || len(b) < off+8 || end < off+8 {
 			return
 		}
 		h := b[off : off+8]
@@ -149,6 +145,7 @@ func parseExtHeaders(b []byte, next uint8, off, end int, p *Parsed) {
 		}
 		next = h[0]
 	}
+	parseUpper(b, next, off, end, p)
 }
 
 // parseUpper notes the upper-layer header at l4, which need not lie in b, and goes on with UDP.

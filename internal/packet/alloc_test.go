@@ -1,0 +1,32 @@
+package packet
+
+import "testing"
+
+func TestNoAllocations(t *testing.T) {
+	frame, _ := stack{family: 6, ecn: ECT0, opcode: CNP, ext: []extHeader{{60, fastCNPOption}}, payload: 16}.build()
+	frame4, _ := stack{family: 4, ecn: ECT0, opcode: UDSendOnly, payload: 16}.build()
+	var p Parsed
+	var out [64]byte
+	allocs := testing.AllocsPerRun(100, func() {
+		for _, f := range [][]byte{frame, frame4} {
+			Parse(f, uint32(len(f)), &p)
+			p.ECN = ECT0 // as it was before the first run
+			if !MarkCE(f, &p) {
+				t.Fatal("not marked")
+			}
+			Classify(f, &p, &DefaultCodePoints)
+			PutICRC(f, int(p.L3), int(p.BTH), int(p.ICRC), true)
+			if !VerifyICRC(f, &p) {
+				t.Fatal("wrong ICRC")
+			}
+			ReplyEthernet(out[:], f, &p)
+		}
+		(&IPv4Header{}).Put(out[:])
+		(&IPv6Header{}).Put(out[:])
+		(&UDPHeader{}).Put(out[:])
+		(&BTH{}).Put(out[:])
+	})
+	if allocs != 0 {
+		t.Errorf("%v allocations a run, want 0", allocs)
+	}
+}

@@ -1,0 +1,95 @@
+package packet
+
+import (
+	"testing"
+)
+
+// checkInvariants is what every consumer of a Parsed relies on.
+func checkInvariants(t interface{ Fatalf(string, ...any) }, b []byte, frameLen uint32, p *Parsed) {
+	check := func(ok bool, what string) {
+		if !ok {
+			t.Fatalf("%s: % x of %d octets parsed to %+v", what, b, frameLen, *p)
+		}
+	}
+	captured := min(uint32(len(b)), frameLen)
+	l3, l4 := uint32(p.L3), uint32(p.L4)
+	check(p.Tags <= MaxTags && p.OuterVID < 4096 && p.InnerVID < 4096, "tags")
+	check(p.DSCP < 64 && p.ECN < 4, "traffic class")
+	switch p.Kind {
+	case Other, MACControl:
+		only := Parsed{Kind: p.Kind, Tags: p.Tags, OuterVID: p.OuterVID, InnerVID: p.InnerVID, EtherType: p.EtherType}
+		check(*p == only, "more than the Ethernet header")
+		return
+	}
+	check(p.Family == 4 || p.Family == 6, "family")
+	check(l3 == 14+4*uint32(p.Tags) && l3+20 <= captured && p.IPEnd <= frameLen, "IP header")
+	check(p.Family == 4 || l3+40 <= captured, "IPv6 header")
+	check(p.Family == 4 == (p.EtherType == 0x0800) && p.Family == 6 == (p.EtherType == 0x86dd), "EtherType")
+	check(l4 == 0 && p.Proto == 0 || l4 >= l3+20 && l4 <= p.IPEnd, "upper layer")
+	for _, options := range []uint16{p.HopOpts, p.DstOpts} {
+		check(options == 0 || p.Family == 6 && uint32(options) >= l3+40 && uint32(options)+8 <= captured, "options")
+		check(options == 0 || l4 == 0 || uint32(options)+8 <= l4, "options before the upper layer")
+	}
+	check(p.DstPort == 0 && p.SrcPort == 0 || p.Proto == 17 && l4+8 <= captured && l4+8 <= p.IPEnd, "ports")
+	if p.Kind != RoCEv2 {
+		ip := *p
+		ip.BTH, ip.Ext, ip.Payload, ip.ICRC, ip.Opcode, ip.BTHFlags, ip.DestQP, ip.PSN, ip.SourceQP = 0, 0, 0, 0, 0, 0, 0, 0, 0
+		check(*p == ip, "RoCEv2 fields of another packet")
+		return
+	}
+	check(p.DstPort == 4791 && uint32(p.BTH) == l4+8 && p.Ext == p.BTH+12 && p.Payload >= p.Ext, "RoCEv2 headers")
+	check(uint32(p.Payload) <= captured && uint32(p.Payload) <= p.ICRC && p.ICRC+4 <= p.IPEnd, "RoCEv2 extent")
+	check(p.Opcode.Known() && p.DestQP < 1<<24 && p.PSN < 1<<24 && p.SourceQP < 1<<24, "RoCEv2 fields")
+}
+
+// FuzzParse: no input panics, whatever else works on a Parsed included, and the invariants hold.
+func FuzzParse(f *testing.F) {
+	for _, path := range captures(f) {
+		frames := readCapture(f, path)
+		for _, frame := range frames[:min(len(frames), 12)] {
+			f.Add(frame[:min(len(frame), 128)], uint32(len(frame)))
+		}
+	}
+	for _, s := range seedStacks {
+		frame, _ := s.build()
+		f.Add(frame, uint32(len(frame)))
+	}
+	f.Fuzz(func(t *testing.T, b []byte, frameLen uint32) {
+		var p Parsed
+		Parse(b, frameLen, &p)
+		checkInvariants(t, b, frameLen, &p)
+		checkPlainIsAny(t, b, frameLen)
+		if uint64(len(b)) > uint64(frameLen) {
+			b = b[:frameLen]
+		}
+		if Classify(b, &p, &DefaultCodePoints) != NotANotification && p.Family == 0 {
+			t.Fatalf("% x: a notification without IP", b)
+		}
+		ok := VerifyICRC(b, &p)
+		before := p
+		if MarkCE(b, &p) {
+			var again Parsed
+			Parse(b, frameLen, &again)
+			if again != p || VerifyICRC(b, &again) != ok {
+				t.Fatalf("marked %+v, which was %+v, parses to %+v", p, before, again)
+			}
+		}
+		if len(b) >= EthernetLen {
+			var out [EthernetLen + MaxTags*VLANTagLen]byte
+			ReplyEthernet(out[:], b, &p)
+		}
+	})
+}
+
+// seedStacks have what the captures lack.
+var seedStacks = []stack{
+	{family: 4, tags: []tag{{0x8100, 5}}, opcode: UDSendOnly, ecn: ECT0},
+	{family: 4, options: make([]byte, 8), opcode: RDWriteOnlyImm, ecn: ECT1},
+	{family: 4, frag: 0x2000, opcode: RCSendOnly},
+	{family: 6, tags: []tag{{0x88a8, 5}, {0x8100, 6}}, opcode: XRCCmpSwap},
+	{family: 6, ext: []extHeader{{0, make([]byte, 6)}, {43, make([]byte, 14)}, {60, fastCNPOption}}, opcode: CNP, payload: 16},
+	{family: 6, ext: []extHeader{{44, []byte{0, 0, 1, 2, 3, 4}}, {51, make([]byte, 10)}}, opcode: CNP, bthFlags: 0x60, payload: 12},
+	{family: 6, ext: []extHeader{{44, []byte{0, 1, 1, 2, 3, 4}}}, opcode: RCSendOnly},
+	{family: 6, proto: 58, body: []byte{200, 0, 0, 0, 1, 2, 3, 4}},
+	{family: 4, dstPort: 1022},
+}

@@ -1,0 +1,168 @@
+package packet
+
+import (
+	"bytes"
+	"net/netip"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func addr(s string) Addr { return AddrFrom(netip.MustParseAddr(s)) }
+
+func TestPutHeaders(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		put  func(b []byte)
+		want string
+	}{
+		{"IPv4", (&IPv4Header{TotalLen: 60, DSCP: 48, TTL: 64, Proto: ProtoUDP, Src: addr("192.0.2.1"), Dst: addr("198.51.100.2")}).Put,
+			"\x45" + // version 4, IHL 5
+				"\xc0" + // DSCP 48, Not-ECT
+				"\x00\x3c" + // total length 60
+				"\x00\x00" + // identification
+				"\x40\x00" + // DF
+				"\x40\x11" + // TTL 64, UDP
+				"\x4d\xba" + // checksum: 45c0+003c+4000+4011+c000+0201+c633+6402 = 2b243 -> b245 -> complement 4dba
+				"\xc0\x00\x02\x01" + "\xc6\x33\x64\x02"},
+		{"IPv6", (&IPv6Header{PayloadLen: 64, DSCP: 48, NextHeader: ProtoDestOpts, HopLimit: 64,
+			Src: addr("2001:db8::1"), Dst: addr("fd00:18::2")}).Put,
+			"\x6c\x00\x00\x00" + // version 6, DSCP 48, Not-ECT, flow label 0
+				"\x00\x40" + // payload length 64
+				"\x3c\x40" + // Destination Options, hop limit 64
+				"\x20\x01\x0d\xb8\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01" +
+				"\xfd\x00\x00\x18\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02"},
+		{"UDP", (&UDPHeader{SrcPort: 0xc123, DstPort: RoCEv2Port, Length: 40, Checksum: 0xabcd}).Put,
+			"\xc1\x23" + "\x12\xb7" + "\x00\x28" + "\xab\xcd"},
+		{"BTH of a Long-haul CNP", (&BTH{Opcode: CNP, MigReq: true, PKey: DefaultPKey, Flags: BECN | ExtensionBit, DestQP: 0x123456}).Put,
+			"\x81\x40\xff\xff" + "\x60\x12\x34\x56" + "\x00\x00\x00\x00"},
+		{"BTH with everything set", (&BTH{Opcode: RCSendOnly, SE: true, PadCount: 3, TVer: 5, PKey: 0x8001, Flags: FECN | 0x1f,
+			DestQP: 0xffffffff, AckReq: true, PSN: 0xfffffffe}).Put,
+			"\x04\xb5\x80\x01" + "\x9f\xff\xff\xff" + "\x80\xff\xff\xfe"},
+	} {
+		b := bytes.Repeat([]byte{0xee}, len(c.want)+1)
+		c.put(b)
+		if string(b) != c.want+"\xee" {
+			t.Errorf("%s:\n% x, want\n% x", c.name, b[:len(c.want)], c.want)
+		}
+	}
+}
+
+func TestBTHRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := rapid.SliceOfN(rapid.Byte(), BTHLen, BTHLen).Draw(t, "octets")
+		b[8] &= 0x80 // the reserved bits aren't kept
+		h := DecodeBTH(b)
+		out := make([]byte, BTHLen)
+		h.Put(out)
+		if !bytes.Equal(b, out) {
+			t.Fatalf("% x became %+v became % x", b, h, out)
+		}
+	})
+}
+
+// TestMarkCEChecksum: for any IPv4 header the new checksum is as wrong as the old one was, and exactly what a full computation
+// gives when the old one was (RFC 1624 3).
+func TestMarkCEChecksum(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		frame, p := stack{family: 4, ecn: rapid.Uint8Range(ECT1, ECT0).Draw(t, "ecn"), dscp: rapid.Uint8Range(0, 63).Draw(t, "dscp"),
+			opcode: RCSendOnly}.build()
+		h := frame[p.L3 : p.L3+IPv4Len]
+		// The identification moves the sum to any value, the corners 0 and 0xFFFF among them.
+		be.PutUint16(h[4:], rapid.Uint16().Draw(t, "id"))
+		be.PutUint16(h[10:], 0)
+		right := plainChecksum(h)
+		checksum := rapid.OneOf(rapid.Just(right), rapid.Uint16(), rapid.SampledFrom([]uint16{0, 0xffff})).Draw(t, "checksum")
+		be.PutUint16(h[10:], checksum)
+		error := plainChecksum(h) // 0 where it is right
+		if !MarkCE(frame, &p) {
+			t.Fatal("not marked")
+		}
+		if got := plainChecksum(h); got != error && got^error != 0xffff {
+			t.Fatalf("checksum %04x was off by %04x, is off by %04x now", checksum, error, got)
+		}
+		if checksum == right {
+			got := be.Uint16(h[10:])
+			be.PutUint16(h[10:], 0)
+			if want := plainChecksum(h); got != want {
+				t.Fatalf("checksum %04x, want %04x", got, want)
+			}
+		}
+	})
+}
+
+// TestMarkCECorners goes through all identifications and so through all sums, for both codepoints.
+func TestMarkCECorners(t *testing.T) {
+	for _, ecn := range []uint8{ECT0, ECT1} {
+		frame, p := stack{family: 4, ecn: ecn, opcode: RCSendOnly}.build()
+		h := frame[p.L3 : p.L3+IPv4Len]
+		for id := range 0x10000 {
+			be.PutUint16(h[4:], uint16(id))
+			h[1] = ecn
+			be.PutUint16(h[10:], 0)
+			be.PutUint16(h[10:], plainChecksum(h))
+			p.ECN = ecn
+			MarkCE(frame, &p)
+			got := be.Uint16(h[10:])
+			be.PutUint16(h[10:], 0)
+			if want := plainChecksum(h); got != want || h[1] != CE {
+				t.Fatalf("ECN %d, identification %04x: checksum %04x, want %04x, TOS %02x", ecn, id, got, want, h[1])
+			}
+		}
+	}
+}
+
+func TestMarkCERefuses(t *testing.T) {
+	arp := append([]byte("\x02\x00\x00\x00\x00\x01\x02\x00\x00\x00\x00\x02\x08\x06"), make([]byte, 46)...)
+	notECT4, _ := stack{family: 4, opcode: RCSendOnly}.build()
+	notECT6, _ := stack{family: 6, opcode: RCSendOnly}.build()
+	ce4, _ := stack{family: 4, ecn: CE, opcode: RCSendOnly}.build()
+	ce6, _ := stack{family: 6, ecn: CE, opcode: RCSendOnly}.build()
+	for i, frame := range [][]byte{arp, notECT4, notECT6, ce4, ce6} {
+		before := bytes.Clone(frame)
+		var p Parsed
+		Parse(frame, uint32(len(frame)), &p)
+		q := p
+		if MarkCE(frame, &p) || !bytes.Equal(frame, before) || p != q {
+			t.Errorf("case %d: marked or changed", i)
+		}
+	}
+}
+
+// TestMarkCEIPv6 changes two bits of the traffic class and nothing else: DSCP and flow label stay.
+func TestMarkCEIPv6(t *testing.T) {
+	for _, ecn := range []uint8{ECT0, ECT1} {
+		frame, p := stack{family: 6, ecn: ecn, dscp: 63, opcode: RCSendOnly}.build()
+		want := bytes.Clone(frame)
+		want[15] |= 0x30
+		if !MarkCE(frame, &p) || p.ECN != CE || !bytes.Equal(frame, want) {
+			t.Errorf("ECN %d: % x", ecn, frame[14:18])
+		}
+	}
+}
+
+func TestICMPv6Checksum(t *testing.T) {
+	// Echo request with 2 octets of data from fe80::1 to fe80::2. Pseudo-header: fe80+1 + fe80+2 + length a + next header 3a = 1fd47;
+	// message without its checksum: 8000 + 1234 + 0001 + abcd = 13e02. Sum 33b49 -> 3b4c, complement c4b3.
+	msg := []byte{128, 0, 0xde, 0xad, 0x12, 0x34, 0x00, 0x01, 0xab, 0xcd}
+	if got := ICMPv6Checksum(addr("fe80::1"), addr("fe80::2"), msg); got != 0xc4b3 {
+		t.Errorf("checksum %04x, want c4b3", got)
+	}
+}
+
+// TestICMPv6ChecksumPlain compares with the definition: RFC 1071 over the written-out pseudo-header and message.
+func TestICMPv6ChecksumPlain(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		octets := rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "addresses")
+		msg := rapid.SliceOfN(rapid.Byte(), 4, 99).Draw(t, "message")
+		pseudo := append(append([]byte(nil), octets...), 0, 0, 0, byte(len(msg)), 0, 0, 0, 58, msg[0], msg[1], 0, 0)
+		pseudo = append(pseudo, msg[4:]...)
+		if len(pseudo)%2 == 1 {
+			pseudo = append(pseudo, 0)
+		}
+		got := ICMPv6Checksum(AddrFrom16(octets), AddrFrom16(octets[16:]), msg)
+		if want := plainChecksum(pseudo); got != want {
+			t.Fatalf("checksum %04x, want %04x", got, want)
+		}
+	})
+}

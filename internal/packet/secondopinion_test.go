@@ -1,0 +1,161 @@
+//go:build secondopinion
+
+package packet
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+type opinion struct {
+	ICRC        string
+	ICRCWithout string `json:"icrc_without"`
+	Checksum    *bool
+}
+
+// secondOpinions asks testdata/secondopinion.py about frames. SCAPY_PYTHON names a Python that has scapy.
+func secondOpinions(t *testing.T, frames [][]byte) []opinion {
+	t.Helper()
+	python := os.Getenv("SCAPY_PYTHON")
+	if python == "" {
+		python = "/usr/bin/python3" // where Debian's python3-scapy is
+	}
+	var in bytes.Buffer
+	for _, f := range frames {
+		in.WriteString(hex.EncodeToString(f) + "\n")
+	}
+	cmd := exec.Command(python, filepath.Join("testdata", "secondopinion.py"))
+	cmd.Stdin, cmd.Stderr = &in, os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("secondopinion.py: %v (it needs scapy: install python3-scapy, or let SCAPY_PYTHON name a Python that has it)", err)
+	}
+	opinions := make([]opinion, len(frames))
+	d := json.NewDecoder(bytes.NewReader(out))
+	for i := range opinions {
+		if err := d.Decode(&opinions[i]); err != nil {
+			t.Fatalf("secondopinion.py on frame %d: %v", i+1, err)
+		}
+	}
+	return opinions
+}
+
+func icrcText(f []byte, p *Parsed, withExtensionHeaders bool) string {
+	b := binary.LittleEndian.AppendUint32(nil, ICRC(f, int(p.L3), int(p.BTH), int(p.ICRC), withExtensionHeaders))
+	return hex.EncodeToString(b)
+}
+
+// compare checks ICRCs, both ways of W4, and IPv4 checksums of RoCEv2 frames against the second opinion.
+func compare(t *testing.T, frames [][]byte) {
+	t.Helper()
+	for i, o := range secondOpinions(t, frames) {
+		var p Parsed
+		Parse(frames[i], uint32(len(frames[i])), &p)
+		if p.Kind != RoCEv2 {
+			t.Fatalf("frame %d isn't RoCEv2: %x", i+1, frames[i])
+		}
+		if ours := icrcText(frames[i], &p, true); ours != o.ICRC {
+			t.Errorf("frame %d: ICRC %s, second opinion %s: %x", i+1, ours, o.ICRC, frames[i])
+		}
+		if ours := icrcText(frames[i], &p, false); p.Family == 6 && ours != o.ICRCWithout {
+			t.Errorf("frame %d without extension headers: ICRC %s, second opinion %s: %x", i+1, ours, o.ICRCWithout, frames[i])
+		}
+		if p.Family == 4 && (o.Checksum == nil || !*o.Checksum) {
+			t.Errorf("frame %d: the second opinion finds the IPv4 header checksum wrong: %x", i+1, frames[i])
+		}
+	}
+}
+
+func TestSecondOpinionCaptures(t *testing.T) {
+	var frames [][]byte
+	for _, path := range captures(t) {
+		n := 0
+		for _, f := range readCapture(t, path) {
+			if n == 100 {
+				break
+			}
+			var p Parsed
+			if Parse(f, uint32(len(f)), &p); p.Kind != RoCEv2 {
+				continue
+			}
+			frames = append(frames, f)
+			n++
+			if p.ECN == ECT0 || p.ECN == ECT1 { // and marked
+				marked := bytes.Clone(f)
+				MarkCE(marked, &p)
+				frames = append(frames, marked)
+			}
+		}
+	}
+	compare(t, frames)
+}
+
+// TestSecondOpinionStacks compares over frames of all makes: tags, IPv4 options, IPv6 extension headers, all opcodes.
+func TestSecondOpinionStacks(t *testing.T) {
+	var frames [][]byte
+	example := rapid.Custom(drawRoCEv2)
+	for i := range 300 {
+		s := example.Example(i)
+		if s.family == 4 { // scapy wants well-formed options and the ICRC at the end of the IP packet
+			s.options = bytes.Repeat([]byte{1}, len(s.options))
+			s.udpShorter = 0
+		}
+		frame, _ := s.build()
+		frames = append(frames, frame)
+	}
+	compare(t, frames)
+}
+
+// TestSecondOpinionBuilt compares over packets that the Put methods made.
+func TestSecondOpinionBuilt(t *testing.T) {
+	ethernet := []byte("\x02\x00\x00\x00\x00\x01\x02\x00\x00\x00\x00\x02")
+	v4 := append(bytes.Clone(ethernet), 0x08, 0x00)
+	v4 = append(v4, make([]byte, IPv4Len+UDPLen+BTHLen+16+ICRCLen)...)
+	(&IPv4Header{TotalLen: 60, DSCP: 48, TTL: 64, Proto: ProtoUDP, Src: addr("192.0.2.1"), Dst: addr("198.51.100.2")}).Put(v4[14:])
+	(&UDPHeader{SrcPort: 0xc123, DstPort: RoCEv2Port, Length: 40}).Put(v4[34:])
+	(&BTH{Opcode: CNP, PKey: DefaultPKey, Flags: BECN, DestQP: 0x123456}).Put(v4[42:])
+	PutICRC(v4, 14, 42, 70, true)
+
+	v6 := append(bytes.Clone(ethernet), 0x86, 0xdd)
+	v6 = append(v6, make([]byte, IPv6Len+UDPLen+BTHLen+12+ICRCLen)...)
+	(&IPv6Header{PayloadLen: 36, DSCP: 48, NextHeader: ProtoUDP, HopLimit: 64, Src: addr("2001:db8::1"), Dst: addr("fd00::2")}).Put(v6[14:])
+	(&UDPHeader{SrcPort: 0xc123, DstPort: RoCEv2Port, Length: 36}).Put(v6[54:])
+	(&BTH{Opcode: CNP, PKey: DefaultPKey, Flags: BECN | ExtensionBit, DestQP: 0x123456}).Put(v6[62:])
+	PutICRC(v6, 14, 62, 86, true)
+	compare(t, [][]byte{v4, v6})
+	for i, f := range [][]byte{v4, v6} {
+		var p Parsed
+		if Parse(f, uint32(len(f)), &p); !VerifyICRC(f, &p) {
+			t.Errorf("frame %d: PutICRC wrote another ICRC", i+1)
+		}
+	}
+}
+
+func TestSecondOpinionICMPv6(t *testing.T) {
+	var frames [][]byte
+	for n := ICMPv6Len; n < 40; n++ {
+		f := append([]byte("\x02\x00\x00\x00\x00\x01\x02\x00\x00\x00\x00\x02\x86\xdd"), make([]byte, IPv6Len+n)...)
+		h := IPv6Header{PayloadLen: uint16(n), NextHeader: ProtoICMPv6, HopLimit: 64, Src: addr("2001:db8::1"), Dst: addr("fd00:18::2")}
+		h.Put(f[14:])
+		msg := f[14+IPv6Len:]
+		msg[0] = 200
+		for i := ICMPv6Len; i < n; i++ {
+			msg[i] = byte(i * 37)
+		}
+		be.PutUint16(msg[2:], ICMPv6Checksum(h.Src, h.Dst, msg))
+		frames = append(frames, f)
+	}
+	for i, o := range secondOpinions(t, frames) {
+		if o.Checksum == nil || !*o.Checksum {
+			t.Errorf("ICMPv6 message of %d octets: the second opinion finds the checksum wrong", ICMPv6Len+i)
+		}
+	}
+}
