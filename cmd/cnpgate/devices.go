@@ -18,6 +18,17 @@ type devices struct{ *dpdk.Devices }
 func devicesVersion() string { return dpdk.Version() }
 
 func open(c *config.Config, log zerolog.Logger) (*devices, error) {
+	cfg := deviceConfig(c)
+	d, err := dpdk.Open(cfg)
+	if err != nil {
+		return nil, err
+	}
+	log.Info().Str("dpdk", dpdk.Version()).Int("frames", d.Pool().Size()).Int("ports", len(cfg.Ports)).Msg("devices opened")
+	return &devices{d}, nil
+}
+
+// deviceConfig is what a configuration asks of the devices.
+func deviceConfig(c *config.Config) dpdk.Config {
 	cfg := dpdk.Config{
 		Hugepages: c.DPDK.Hugepages, InMemory: c.DPDK.InMemory, EALArgs: c.DPDK.EALArgs, MainCore: -1,
 		Cores: c.DPDK.Workers, Burst: c.DPDK.Burst,
@@ -26,12 +37,7 @@ func open(c *config.Config, log zerolog.Logger) (*devices, error) {
 	for i := range c.Ports {
 		cfg.Ports = append(cfg.Ports, dpdk.PortConfig{Name: c.Ports[i].Name, Device: c.Ports[i].Device, MTU: c.Ports[i].MTU})
 	}
-	d, err := dpdk.Open(cfg)
-	if err != nil {
-		return nil, err
-	}
-	log.Info().Str("dpdk", dpdk.Version()).Int("frames", d.Pool().Size()).Int("ports", len(cfg.Ports)).Msg("devices opened")
-	return &devices{d}, nil
+	return cfg
 }
 
 func (d *devices) Backend(worker int) burst.Backend { return d.Devices.Backend(worker) }
