@@ -24,7 +24,7 @@ type Config struct {
 	Warnings      []Warning
 }
 
-// Gateway is the box itself. Its addresses are the source of the notifications it makes (DESIGN 6, W6).
+// Gateway is the box itself. Its addresses are the source of the notifications it makes.
 type Gateway struct {
 	Name       string
 	IPv4, IPv6 netip.Addr // the zero Addr where the file gives none
@@ -84,7 +84,7 @@ type Notifications struct {
 type FastCNPConfig struct {
 	Enabled              bool
 	OptionType           uint8 // of the Destination option; its high bits are act 10, chg 0
-	ICRCExtensionHeaders bool  // the ICRC covers IPv6 extension headers (DESIGN 6, W4)
+	ICRCExtensionHeaders bool  // the ICRC covers IPv6 extension headers, which no specification says or denies
 }
 
 // LongHaulConfig is Long-haul CNP in both its formats (draft-tian 6).

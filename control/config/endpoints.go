@@ -35,7 +35,7 @@ func (r *report) resolveAccepts(s *endpointSection) []Format {
 }
 
 // checkSharedBit keeps two formats apart that an endpoint can't tell from each other: the E bit of Long-haul CNP and the P bit of PPFC
-// are the same bit (DESIGN 6, W1).
+// are the same bit.
 func (r *report) checkSharedBit(f Format, at place, seen map[Format]place) {
 	for _, pair := range [][2]Format{{LongHaulCNP, PPFC}, {PPFC, LongHaulCNP}} {
 		if other, both := seen[pair[1]]; both && f == pair[0] {

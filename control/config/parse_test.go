@@ -204,6 +204,23 @@ func TestErrorStaysSmall(t *testing.T) {
 	}
 }
 
+// Nor do mistakes pile up before the first ones are picked.
+func TestReportStaysSmall(t *testing.T) {
+	r, most := &report{}, 0
+	const n = 100_000
+	for i := range n {
+		r.problem(place{line: n - i}, "x")
+		most = max(most, len(r.problems))
+	}
+	if most > 100*MaxProblems {
+		t.Errorf("%d problems at a time", most)
+	}
+	var list *Error
+	if !errors.As(r.err(), &list) || list.Problems[0].Line != 1 || list.Problems[MaxProblems-1].Line != MaxProblems {
+		t.Errorf("got %v", list)
+	}
+}
+
 // Every configuration that comes with the program loads.
 func TestDeployedConfigurations(t *testing.T) {
 	for _, name := range files(t, "../../deploy/*.yaml") {
