@@ -27,7 +27,7 @@ func checkInvariants(t interface{ Fatalf(string, ...any) }, b []byte, frameLen u
 	check(p.Family == 4 == (p.EtherType == 0x0800) && p.Family == 6 == (p.EtherType == 0x86dd), "EtherType")
 	check(l4 == 0 && p.Proto == 0 || l4 >= l3+20 && l4 <= p.IPEnd, "upper layer")
 	for _, options := range []uint16{p.HopOpts, p.DstOpts} {
-		check(options == 0 || p.Family == 6 && uint32(options) >= l3+40 && uint32(options)+8 <= captured, "options")
+		check(options == 0 || p.Family == 6 && uint32(options) >= l3+40 && uint32(options)+8 <= min(captured, p.IPEnd), "options")
 		check(options == 0 || l4 == 0 || uint32(options)+8 <= l4, "options before the upper layer")
 	}
 	check(p.DstPort == 0 && p.SrcPort == 0 || p.Proto == 17 && l4+8 <= captured && l4+8 <= p.IPEnd, "ports")

@@ -41,6 +41,7 @@ func TestHostileFrames(t *testing.T) {
 		{"IPv6 no next header", v6, set(20, "\x3b"), IP, true},
 		{"Hop-by-Hop not first", hop, set(54, "\x00"), IP, false},
 		{"extension header longer than the packet", hop, set(63, "\xff"), IP, false},
+		{"extension header 8 octets longer than the packet", hop, func(f []byte) []byte { f[63] = 1; return set(18, "\x00\x10")(f) }, IP, false},
 		{"extension header cut by the packet's end", hop, set(18, "\x00\x0f"), IP, false},
 		{"extension headers fill the packet", hop, set(18, "\x00\x10"), IP, true},
 		{"more extension headers than we walk", stack{family: 6, opcode: RCSendOnly, ext: []extHeader{
@@ -82,23 +83,36 @@ func TestHostileFrames(t *testing.T) {
 	}
 }
 
-// TestFrameLenRules: octets behind frameLen aren't the frame's.
+// TestFrameLenRules: octets behind frameLen aren't the frame's; a frame captured in part is RoCEv2 from its last header on.
 func TestFrameLenRules(t *testing.T) {
-	for _, family := range []uint8{4, 6} {
-		f, want := stack{family: family, opcode: RCSendOnly, payload: 4}.build()
+	for _, s := range []stack{
+		{family: 4, opcode: RCSendOnly, payload: 4},
+		{family: 6, opcode: RCSendOnly, payload: 4},
+		{family: 4, opcode: RCWriteOnlyImm, payload: 4},
+		{family: 6, opcode: RCWriteOnlyImm, payload: 4},
+		{family: 6, opcode: UDSendOnlyImm, payload: 4, ext: []extHeader{{60, fastCNPOption}}, tags: []tag{{0x8100, 1}}},
+	} {
+		f, want := s.build()
 		longer := append(bytes.Clone(f), make([]byte, 32)...)
 		var p Parsed
 		if Parse(longer, uint32(len(f)), &p); p != want {
-			t.Errorf("IPv%d: %+v, want %+v", family, p, want)
+			t.Errorf("%+v: %+v, want %+v", s, p, want)
 		}
 		if Parse(longer, uint32(len(f)-1), &p); p.Kind != Other {
-			t.Errorf("IPv%d longer than the frame: %+v", family, p)
+			t.Errorf("%+v longer than the frame: %+v", s, p)
 		}
-		if Parse(f[:want.Payload], uint32(len(f)), &p); p != want {
-			t.Errorf("IPv%d, headers only: %+v, want %+v", family, p, want)
-		}
-		if Parse(f[:want.Payload-1], uint32(len(f)), &p); p.Kind != IP || p.DstPort != 4791 {
-			t.Errorf("IPv%d, cut in the BTH: %+v", family, p)
+		for n := range f {
+			Parse(f[:n], uint32(len(f)), &p)
+			switch whole := n >= int(want.Payload); {
+			case whole && p != want:
+				t.Errorf("%+v, %d octets captured: %+v, want %+v", s, n, p, want)
+			case !whole && p.Kind == RoCEv2:
+				t.Errorf("%+v, %d octets captured are RoCEv2", s, n)
+			case !whole && n >= int(want.L4)+UDPLen && p.DstPort != 4791:
+				t.Errorf("%+v, %d octets captured: %+v", s, n, p)
+			}
+			checkInvariants(t, f[:n], uint32(len(f)), &p)
+			checkPlainIsAny(t, f[:n], uint32(len(f)))
 		}
 	}
 }

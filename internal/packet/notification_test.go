@@ -28,6 +28,9 @@ func TestClassify(t *testing.T) {
 		{"option in the first of two headers", stack{family: 6, opcode: CNP,
 			ext: []extHeader{{60, fastCNPOption}, {43, make([]byte, 6)}, {60, make([]byte, 6)}}}, FastCNP},
 		{"option in a Hop-by-Hop header", stack{family: 6, opcode: CNP, ext: []extHeader{{0, fastCNPOption}}}, StandardCNP},
+		{"option in a Hop-by-Hop header, padding in the other", stack{family: 6, opcode: CNP,
+			ext: []extHeader{{0, fastCNPOption}, {60, make([]byte, 6)}}}, StandardCNP},
+		{"option behind one Pad1", stack{family: 6, opcode: CNP, ext: options("\x00\x9e\x03\x00\x00\x00")}, FastCNP},
 		{"the code as data of another option", stack{family: 6, opcode: CNP, ext: options("\x1e\x04\x9e\x10\x00\x00")}, StandardCNP},
 		{"option cut by its header", stack{family: 6, opcode: CNP, ext: options("\x00\x00\x00\x00\x9e\x01")}, StandardCNP},
 		{"option without length", stack{family: 6, opcode: CNP, ext: options("\x00\x00\x00\x00\x00\x9e")}, StandardCNP},
@@ -51,6 +54,15 @@ func TestClassify(t *testing.T) {
 		if got := Classify(frame, &p, &DefaultCodePoints); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
+	}
+}
+
+// TestClassifyPadding: Ethernet padding isn't the ICMPv6 message's type.
+func TestClassifyPadding(t *testing.T) {
+	frame, p := stack{family: 6, ext: []extHeader{{0, make([]byte, 6)}}, proto: 58, padding: 1}.build()
+	frame[p.IPEnd] = DefaultCodePoints.LongHaulICMPv6Type
+	if got := Classify(frame, &p, &DefaultCodePoints); got != NotANotification {
+		t.Errorf("%q, want none", got)
 	}
 }
 
