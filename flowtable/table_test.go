@@ -1,6 +1,9 @@
 package flowtable
 
 import (
+	"math/bits"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -20,6 +23,41 @@ func keyOf(n uint64) Key {
 	return Key{Src: packet.Addr{Hi: 0xfd000018 << 32, Lo: n >> 8}, Dst: packet.Addr{Hi: 0xfd000019 << 32, Lo: 2}, DestQP: uint32(n & 0xff), Port: 1}
 }
 
+// one looks up one key.
+func one(tab *Table, k Key, now int64) Index {
+	var out [1]Index
+	tab.Lookup([]Key{k}, now, out[:])
+	return out[0]
+}
+
+func TestNewRefuses(t *testing.T) {
+	for _, c := range []struct{ octets, capacity int }{{1 << 20, 0}, {1 << 20, -1}, {1 << 20, maxCapacity + 1}, {Size(100) - 1, 100}, {0, 1}} {
+		if tab, err := New(make([]byte, c.octets), Config{Capacity: c.capacity}); err == nil || tab != nil {
+			t.Errorf("%d octets for %d flows: no error", c.octets, c.capacity)
+		}
+	}
+}
+
+func TestMemoryNeedNotBeAlignedOrClear(t *testing.T) {
+	const capacity = 20
+	for skip := range lineSize + 1 {
+		mem := slices.Repeat([]byte{0xaa}, skip+Size(capacity)+1)
+		tab, err := New(mem[skip:skip+Size(capacity)], Config{Capacity: capacity})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range uint64(2 * capacity) {
+			one(tab, keyOf(n), int64(n))
+		}
+		if s := tab.Stats(); s.Flows != capacity || s.Evictions != capacity {
+			t.Fatalf("skip %d: stats %+v", skip, s)
+		}
+		if mem[len(mem)-1] != 0xaa || skip > 0 && mem[skip-1] != 0xaa {
+			t.Fatalf("skip %d: wrote outside its memory", skip)
+		}
+	}
+}
+
 func TestFindsWhatItAdded(t *testing.T) {
 	tab := newTable(t, Config{Capacity: 100})
 	keys := make([]Key, 64)
@@ -33,23 +71,197 @@ func TestFindsWhatItAdded(t *testing.T) {
 	if first != second {
 		t.Fatalf("second lookup gave other flows: %v, %v", first, second)
 	}
-	seen := map[Index]bool{}
-	for i, x := range first[:63] {
-		if x == None || seen[x] {
-			t.Fatalf("key %d: flow %d is not its own", i, x)
-		}
-		seen[x] = true
-		if k := tab.Key(x); *k != keys[i] {
-			t.Fatalf("key %d: flow has key %v", i, k)
-		}
-		if f := tab.Flow(x); f.LastSeen != 6 {
-			t.Fatalf("key %d: last seen %d, want 6", i, f.LastSeen)
-		}
-	}
 	if first[63] != first[0] {
 		t.Fatalf("one key twice in a burst is flows %d and %d", first[0], first[63])
 	}
 	if s := tab.Stats(); s != (Stats{Flows: 63, Insertions: 63}) {
 		t.Fatalf("stats %+v", s)
+	}
+}
+
+// Every field of a key tells flows apart, and its padding doesn't.
+func TestKeyFields(t *testing.T) {
+	base := Key{Src: packet.Addr{Hi: 1, Lo: 2}, Dst: packet.Addr{Hi: 3, Lo: 4}, DestQP: 5, SourceQP: 6, Port: 7, OuterVID: 8, InnerVID: 9}
+	keys := []Key{base}
+	for _, change := range []func(*Key){
+		func(k *Key) { k.Src.Hi++ }, func(k *Key) { k.Src.Lo++ }, func(k *Key) { k.Dst.Hi++ }, func(k *Key) { k.Dst.Lo++ },
+		func(k *Key) { k.DestQP++ }, func(k *Key) { k.SourceQP++ }, func(k *Key) { k.Port++ },
+		func(k *Key) { k.OuterVID++ }, func(k *Key) { k.InnerVID++ }, func(k *Key) { k.Src, k.Dst = k.Dst, k.Src },
+	} {
+		k := base
+		change(&k)
+		keys = append(keys, k)
+	}
+	tab := newTable(t, Config{Capacity: 100})
+	out := make([]Index, len(keys))
+	tab.Lookup(keys, 1, out)
+	for i, x := range out {
+		if slices.Contains(out[:i], x) {
+			t.Errorf("key %d is the flow of another", i)
+		}
+		if got := *tab.Key(x); got != keys[i] {
+			t.Errorf("key %d: flow has key %+v", i, got)
+		}
+		if _, ok := tab.Find(&keys[i]); !ok {
+			t.Errorf("key %d: not found", i)
+		}
+	}
+	padded := base
+	padKey(&padded)
+	if x := one(tab, padded, 2); x != out[0] {
+		t.Error("what lies in the padding makes another flow")
+	}
+	if _, ok := tab.Find(&padded); !ok {
+		t.Error("what lies in the padding hides a flow from readers")
+	}
+}
+
+func TestFlowStartsAnewAfterAging(t *testing.T) {
+	var ended []Flow
+	tab := newTable(t, Config{Capacity: 10, Aging: 100, Ended: func(_ *Key, f *Flow, _ View) { ended = append(ended, *f) }})
+	k := keyOf(1)
+	x := one(tab, k, 1000)
+	tab.Flow(x).Packets = 3
+	tab.SetNotified(x, 1000)
+	if one(tab, k, 1100); tab.Flow(x).Packets != 3 || len(ended) != 0 {
+		t.Fatal("a flow idle for just the aging period has ended")
+	}
+	tab.Flow(x).Queued = 1
+	if one(tab, k, 2000); tab.Flow(x).Packets != 3 || len(ended) != 0 {
+		t.Fatal("a flow with frames queued has ended")
+	}
+	tab.Flow(x).Queued = 0
+	x = one(tab, k, 3000)
+	if len(ended) != 1 || ended[0].Packets != 3 || ended[0].LastSeen != 2000 {
+		t.Fatalf("ended: %+v", ended)
+	}
+	if f := tab.Flow(x); f.Packets != 0 || f.LastSeen != 3000 || tab.Notified(x) != 0 {
+		t.Fatalf("new flow has %+v, notified at %d", f, tab.Notified(x))
+	}
+	if s := tab.Stats(); s != (Stats{Flows: 1, Insertions: 2, Aged: 1}) {
+		t.Fatalf("stats %+v", s)
+	}
+}
+
+// A burst never evicts a flow it has given out, even if it has to refuse the rest.
+func TestBurstLargerThanTable(t *testing.T) {
+	tab := newTable(t, Config{Capacity: 10})
+	keys := make([]Key, 2*maxBurst+7)
+	for i := range keys {
+		keys[i] = keyOf(uint64(i))
+	}
+	out := make([]Index, len(keys))
+	for now := range int64(3) {
+		tab.Lookup(keys, now, out)
+		for i, x := range out {
+			if (x != None) != (i < 10) {
+				t.Fatalf("round %d: key %d is flow %d", now, i, x)
+			}
+		}
+	}
+	if s := tab.Stats(); s.Refused != 3*uint64(len(keys)-10) || s.Flows != 10 {
+		t.Fatalf("stats %+v", s)
+	}
+}
+
+func TestNotified(t *testing.T) {
+	tab := newTable(t, Config{Capacity: 10})
+	x := one(tab, keyOf(1), 0)
+	for _, c := range []struct{ now, want int64 }{{5, 5}, {0, 1}, {-3, -3}} {
+		tab.SetNotified(x, c.now)
+		if got := tab.Notified(x); got != c.want {
+			t.Errorf("notified at %d, want %d", got, c.want)
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	for got, want := range map[string]string{
+		Unknown.String(): "unknown", Candidate.String(): "candidate", Confirmed.String(): "confirmed", QPState(9).String(): "invalid",
+		EvidenceNone.String(): "none", EvidenceStatic.String(): "static", EvidenceDETH.String(): "deth", Evidence(7).String(): "invalid",
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// As many random flows as the table has room for fit without evicting one, and still do after the table has turned over.
+func TestFillsToCapacity(t *testing.T) {
+	for _, capacity := range []int{1, 2, 7, 8, 9, 16, 17, 100, 1000, 10000, 100000} {
+		rounds := max(1, 50000/capacity)
+		var evicted, turned uint64
+		for round := range rounds {
+			rng := rand.New(rand.NewPCG(uint64(capacity), uint64(round)))
+			tab := newTable(t, Config{Capacity: capacity, Aging: 1000, Seed: rng.Uint64()})
+			keys := randomKeys(3*capacity, rng.Uint64)
+			out := make([]Index, len(keys))
+			tab.Lookup(keys[:capacity], 0, out)
+			evicted += tab.Stats().Evictions + tab.Stats().Refused
+			for i, k := range keys[capacity:] { // the oldest flow ages as the next one comes
+				oldest := tab.find(&keys[i], tab.hash(&keys[i]))
+				tab.end(oldest, tab.Flow(oldest).LastSeen+1001)
+				one(tab, k, 1)
+			}
+			turned += tab.Stats().Evictions + tab.Stats().Refused
+		}
+		t.Logf("capacity %d: %d of %d insertions evicted while filling, %d more in two turnovers",
+			capacity, evicted, capacity*rounds, turned-evicted)
+		if turned > uint64(capacity*rounds)/10000 {
+			t.Errorf("capacity %d: %d evictions", capacity, turned)
+		}
+	}
+}
+
+// Flipping any bit of a key flips each bit of its hash half of the time.
+func TestHashAvalanche(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	tab := newTable(t, Config{Capacity: 1, Seed: 3})
+	const trials = 1000
+	for bit := range 8*keyWords*8 - 16 { // all but the padding
+		var flips [64]int
+		for range trials {
+			k := randomKeys(1, rng.Uint64)[0]
+			o := k
+			flip(&o, bit)
+			for d := tab.hash(&k) ^ tab.hash(&o); d != 0; d &= d - 1 {
+				flips[bits.TrailingZeros64(d)]++
+			}
+		}
+		for i, n := range flips {
+			if n < trials*2/5 || n > trials*3/5 {
+				t.Fatalf("key bit %d flips hash bit %d in %d of %d keys", bit, i, n, trials)
+			}
+		}
+	}
+}
+
+func TestSeedChangesHash(t *testing.T) {
+	k := keyOf(1)
+	a, b := newTable(t, Config{Capacity: 1, Seed: 1}), newTable(t, Config{Capacity: 1, Seed: 2})
+	if a.hash(&k) == b.hash(&k) {
+		t.Error("one hash for two seeds")
+	}
+}
+
+func TestNoAllocation(t *testing.T) {
+	m, _ := NewQPMap([]QPPair{{packet.Addr{Lo: 1}, packet.Addr{Lo: 2}, 17, 18}})
+	tab := newTable(t, Config{Capacity: 1000, Aging: 1000, Static: m, Ended: func(*Key, *Flow, View) {}})
+	keys := make([]Key, 64)
+	out := make([]Index, 64)
+	now := int64(0)
+	if n := testing.AllocsPerRun(1000, func() {
+		for i := range keys {
+			keys[i] = keyOf(uint64(now) + uint64(i))
+		}
+		tab.Lookup(keys, now, out)
+		tab.Sweep(now)
+		tab.Find(&keys[0])
+		now += 20
+	}); n != 0 {
+		t.Fatalf("%v allocations a burst", n)
+	}
+	if s := tab.Stats(); s.Aged == 0 || s.Evictions == 0 {
+		t.Fatalf("no flow left: %+v", s)
 	}
 }

@@ -1,0 +1,129 @@
+package flowtable
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+var benchSizes = []struct {
+	name  string
+	flows int
+}{{"1Ki", 1 << 10}, {"1Mi", 1 << 20}}
+
+// filled is a full table and its keys.
+func filled(b *testing.B, flows int) (*Table, []Key) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	tab := newTable(b, Config{Capacity: flows, Aging: 1e9, Seed: 3})
+	keys := randomKeys(flows, rng.Uint64)
+	tab.Lookup(keys, 1, make([]Index, flows))
+	return tab, keys
+}
+
+func reportFlows(b *testing.B, perOp int, flows int) {
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*perOp), "ns/key")
+	b.ReportMetric(float64(Size(flows))/float64(flows), "octets/flow")
+}
+
+// BenchmarkLookup finds bursts of 64 random keys.
+func BenchmarkLookup(b *testing.B) {
+	for _, c := range benchSizes {
+		b.Run(c.name, func(b *testing.B) {
+			tab, keys := filled(b, c.flows)
+			rng := rand.New(rand.NewPCG(4, 5))
+			bursts := make([][64]Key, max(16, c.flows/64)) // bursts in random order, in memory that is read in order
+			for i := range bursts {
+				for j := range bursts[i] {
+					bursts[i][j] = keys[rng.IntN(len(keys))]
+				}
+			}
+			var out [64]Index
+			now := int64(2)
+			for i := 0; b.Loop(); i++ {
+				tab.Lookup(bursts[i%len(bursts)][:], now, out[:])
+				now++
+			}
+			reportFlows(b, 64, c.flows)
+		})
+	}
+}
+
+// BenchmarkLookupAndSweep is the same with the sweep that goes with each burst.
+func BenchmarkLookupAndSweep(b *testing.B) {
+	tab, keys := filled(b, 1<<20)
+	rng := rand.New(rand.NewPCG(4, 5))
+	bursts := make([][64]Key, 1<<14)
+	for i := range bursts {
+		for j := range bursts[i] {
+			bursts[i][j] = keys[rng.IntN(len(keys))]
+		}
+	}
+	var out [64]Index
+	now := int64(2)
+	for i := 0; b.Loop(); i++ {
+		tab.Lookup(bursts[i%len(bursts)][:], now, out[:])
+		tab.Sweep(now)
+		now += 2000
+	}
+	reportFlows(b, 64, 1<<20)
+}
+
+// BenchmarkInsert adds flows to a table with room, in bursts of 64.
+func BenchmarkInsert(b *testing.B) {
+	for _, c := range benchSizes {
+		b.Run(c.name, func(b *testing.B) {
+			tab, keys := filled(b, c.flows)
+			var out [64]Index
+			at := c.flows
+			for b.Loop() {
+				if at == c.flows { // the keys are all in, begin again
+					b.StopTimer()
+					tab = newTable(b, Config{Capacity: c.flows, Aging: 1e9, Seed: 3})
+					at = 0
+					b.StartTimer()
+				}
+				tab.Lookup(keys[at:at+64], 1, out[:])
+				at += 64
+			}
+			reportFlows(b, 64, c.flows)
+		})
+	}
+}
+
+// BenchmarkInsertFull adds flows to a full table, in bursts of 64; each evicts another.
+func BenchmarkInsertFull(b *testing.B) {
+	for _, c := range benchSizes {
+		b.Run(c.name, func(b *testing.B) {
+			tab, _ := filled(b, c.flows)
+			rng := rand.New(rand.NewPCG(4, 5))
+			keys := randomKeys(2*c.flows, rng.Uint64)
+			var out [64]Index
+			now := int64(2)
+			for at := 0; b.Loop(); at = (at + 64) % len(keys) {
+				tab.Lookup(keys[at:at+64], now, out[:])
+				now++
+			}
+			reportFlows(b, 64, c.flows)
+			b.ReportMetric(float64(tab.Stats().Evictions)/float64(b.N*64), "evictions/key")
+		})
+	}
+}
+
+// BenchmarkFind is another goroutine's lookup.
+func BenchmarkFind(b *testing.B) {
+	for _, c := range benchSizes {
+		b.Run(c.name, func(b *testing.B) {
+			tab, keys := filled(b, c.flows)
+			for i := uint64(0); b.Loop(); i++ {
+				if _, ok := tab.Find(&keys[i*0x9e3779b97f4a7c15>>32%uint64(len(keys))]); !ok {
+					b.Fatal("not found")
+				}
+			}
+		})
+	}
+}
+
+func ExampleSize() {
+	fmt.Println(Size(1<<20)/(1<<20), "octets a flow")
+	// Output: 144 octets a flow
+}
