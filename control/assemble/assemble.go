@@ -3,10 +3,6 @@
 package assemble
 
 import (
-	"fmt"
-
-	"golang.org/x/sys/unix"
-
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/flowtable"
@@ -17,6 +13,7 @@ import (
 // Options are what a configuration doesn't say.
 type Options struct {
 	Backends []burst.Backend // one a worker
+	Memory   *Memory         // for queues and tables, released after the dataplane's last use; nil: never
 	Seed     uint64          // of the hashes
 	Ended    func(*flowtable.Key, *flowtable.Flow, flowtable.View)
 }
@@ -27,10 +24,13 @@ func Dataplane(c *config.Config, o Options) (*dataplane.Dataplane, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Memory == nil {
+		o.Memory = &Memory{}
+	}
 	return dataplane.New(dataplane.Config{
 		Ports: ports(c), Backends: o.Backends, Seed: o.Seed, Ended: o.Ended,
 		Flows: (c.Flows.Capacity + len(o.Backends) - 1) / len(o.Backends), Aging: int64(c.Flows.Aging),
-		Static: static, Policy: Policy(c), Allocate: OffHeap,
+		Static: static, Policy: Policy(c), Allocate: o.Memory.Allocate,
 	})
 }
 
@@ -51,16 +51,6 @@ func Room(c *config.Config) int {
 		mtu = max(mtu, c.Ports[i].MTU)
 	}
 	return mtu + packet.EthernetLen + packet.MaxTags*packet.VLANTagLen
-}
-
-// OffHeap gives zeroed memory that the garbage collector doesn't see. It counts against the machine only where it is touched.
-func OffHeap(octets int) ([]byte, error) {
-	m, err := unix.Mmap(-1, 0, octets, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
-	if err != nil {
-		return nil, fmt.Errorf("memory for tables: %d MiB of address space: %w; lower flows.capacity or the ports' queue_capacity",
-			(octets+1<<20-1)>>20, err)
-	}
-	return m, nil
 }
 
 func ports(c *config.Config) []dataplane.PortConfig {

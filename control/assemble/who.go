@@ -18,11 +18,7 @@ func who(c *config.Config) *congestion.Policy {
 	}
 	grants := make([]prefix.Entry[congestion.Preference], len(c.Endpoints))
 	for i, e := range c.Endpoints {
-		formats := make([]congestion.Format, len(e.Accepts))
-		for j, f := range e.Accepts {
-			formats[j] = congestion.Format(f)
-		}
-		grants[i] = prefix.Entry[congestion.Preference]{Prefix: e.Prefix, Value: congestion.Prefer(formats...)}
+		grants[i] = prefix.Entry[congestion.Preference]{Prefix: e.Prefix, Value: congestion.Prefer(e.Accepts...)}
 	}
 	p.Endpoints = prefix.New(grants)
 	return p

@@ -8,6 +8,8 @@ package config
 import (
 	"net/netip"
 	"time"
+
+	"github.com/cnpgate/cnpgate/congestion"
 )
 
 // Config is one snapshot. It is never changed once made, so goroutines share it without locks. Two snapshots are compared with
@@ -130,20 +132,11 @@ const (
 )
 
 // Format is a kind of notification that an endpoint may accept.
-type Format uint8
-
-const (
-	FastCNP           Format = iota // rocev2-fast-cnp-05, IPv6 only
-	LongHaulCNP                     // draft-tian 6.2, in a RoCEv2 CNP
-	LongHaulCNPICMPv6               // draft-tian 6.1, IPv6 only
-	PPFC                            // ppfc-rocv2-00
-	StandardCNP                     // IBTA Annex A17
-)
+type Format = congestion.Format
 
 var (
-	roleNames   = []string{"fabric", "wan"}
-	idleNames   = []string{"poll", "backoff"}
-	formatNames = []string{"fast-cnp", "long-haul-cnp", "long-haul-cnp-icmpv6", "ppfc", "standard-cnp"}
+	roleNames = []string{"fabric", "wan"}
+	idleNames = []string{"poll", "backoff"}
 )
 
 // String gives the name the configuration uses.
@@ -151,9 +144,6 @@ func (r Role) String() string { return nameOf(roleNames, int(r)) }
 
 // String gives the name the configuration uses.
 func (i Idle) String() string { return nameOf(idleNames, int(i)) }
-
-// String gives the name the configuration, the reports and the metrics use.
-func (f Format) String() string { return nameOf(formatNames, int(f)) }
 
 func nameOf(names []string, i int) string {
 	if i < len(names) {

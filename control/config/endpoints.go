@@ -1,6 +1,10 @@
 package config
 
-import "net/netip"
+import (
+	"net/netip"
+
+	"github.com/cnpgate/cnpgate/congestion"
+)
 
 func (r *report) resolveEndpoints(s *list[endpointSection]) []Endpoint {
 	var endpoints []Endpoint
@@ -25,7 +29,7 @@ func (r *report) resolveAccepts(s *endpointSection) []Format {
 		}
 		f := Format(item.V)
 		unique(r, seen, f, item.place, f.String())
-		if (f == FastCNP || f == LongHaulCNPICMPv6) && s.Prefix.valid && s.Prefix.V.Addr().Is4() {
+		if (f == congestion.FastCNP || f == congestion.LongHaulCNPICMPv6) && s.Prefix.valid && s.Prefix.V.Addr().Is4() {
 			r.problem(item.place, "%s is for IPv6 only, but the prefix is %s (%s); remove it here", f, s.Prefix.V, r.position(s.Prefix.place))
 		}
 		r.checkSharedBit(f, item.place, seen)
@@ -34,10 +38,10 @@ func (r *report) resolveAccepts(s *endpointSection) []Format {
 	return formats
 }
 
-// checkSharedBit keeps two formats apart that an endpoint can't tell from each other: the E bit of Long-haul CNP and the P bit of PPFC
-// are the same bit.
+// checkSharedBit keeps two formats apart that an endpoint can't tell from each other: the E bit of Long-haul CNP and the P bit of PPFC are
+// the same bit.
 func (r *report) checkSharedBit(f Format, at place, seen map[Format]place) {
-	for _, pair := range [][2]Format{{LongHaulCNP, PPFC}, {PPFC, LongHaulCNP}} {
+	for _, pair := range [][2]Format{{congestion.LongHaulCNP, congestion.PPFC}, {congestion.PPFC, congestion.LongHaulCNP}} {
 		if other, both := seen[pair[1]]; both && f == pair[0] {
 			r.problem(at, "%s and %s (%s) can't go together, both use the same bit of the BTH; keep the one these hosts understand",
 				f, pair[1], r.position(other))

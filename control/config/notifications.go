@@ -1,6 +1,10 @@
 package config
 
-import "time"
+import (
+	"time"
+
+	"github.com/cnpgate/cnpgate/congestion"
+)
 
 // defaultPerFlow is the least time between notifications of a flow where no round-trip time is known.
 const defaultPerFlow = time.Millisecond
@@ -64,7 +68,7 @@ func (r *report) warnUnreachable(s *endpointSection, has4, has6 bool) {
 		return
 	}
 	for i := range s.Accepts.Items {
-		if f := &s.Accepts.Items[i]; f.valid && (Format(f.V) == LongHaulCNP || Format(f.V) == LongHaulCNPICMPv6) {
+		if f := &s.Accepts.Items[i]; f.valid && (Format(f.V) == congestion.LongHaulCNP || Format(f.V) == congestion.LongHaulCNPICMPv6) {
 			family := "ipv6"
 			if is4 {
 				family = "ipv4"

@@ -51,7 +51,7 @@ type portSection struct {
 	Rate           rate               `key:"rate" required:"yes" min:"100kbps" max:"10Tbps"`
 	RTT            duration           `key:"rtt" default:"0s" min:"0s" max:"10s"`
 	MTU            integer            `key:"mtu" default:"9000" min:"576" max:"16000"`
-	QueueCapacity  size               `key:"queue_capacity" max:"1TiB"`
+	QueueCapacity  size               `key:"queue_capacity" max:"4095MiB"`
 	TrafficClasses list[classSection] `key:"traffic_classes" items:"1" most:"8"`
 	Profile        name               `key:"profile"`
 }
@@ -64,7 +64,7 @@ type classSection struct {
 
 type profileSection struct {
 	place
-	KBase       size         `key:"k_base" default:"64KB" min:"100B" max:"512GiB"`
+	KBase       size         `key:"k_base" default:"64KB" min:"100B" max:"4000MiB"`
 	Alpha       decimal      `key:"alpha" default:"1.0" min:"0.000001" max:"100"`
 	KMinPercent integer      `key:"k_min_percent" default:"50" min:"1" max:"99"`
 	VECN        decimal      `key:"v_ecn" min:"0" max:"100"`

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/internal/burst"
 )
 
@@ -71,7 +72,11 @@ func TestSchemaTags(t *testing.T) {
 
 // The words in the tags are those of the constants.
 func TestSchemaWords(t *testing.T) {
-	names := map[string][]string{"dpdk.idle": idleNames, "ports[].role": roleNames, "endpoints[].accepts": formatNames}
+	formats := make([]string, congestion.Formats)
+	for f := range formats {
+		formats[f] = Format(f).String()
+	}
+	names := map[string][]string{"dpdk.idle": idleNames, "ports[].role": roleNames, "endpoints[].accepts": formats}
 	for _, k := range allKeys() {
 		if want, ok := names[k.path]; ok && !slices.Equal(k.rule.one, want) {
 			t.Errorf("%s: %v, but the constants are %v", k.path, k.rule.one, want)
@@ -80,7 +85,7 @@ func TestSchemaWords(t *testing.T) {
 			t.Errorf("%s: at most %s, but a burst is at most %d", k.path, k.rule.max, burst.MaxSize)
 		}
 	}
-	if Poll.String() != "poll" || WAN.String() != "wan" || StandardCNP.String() != "standard-cnp" || Format(99).String() != "unknown" {
+	if Poll.String() != "poll" || WAN.String() != "wan" || Role(99).String() != "unknown" {
 		t.Error("constants and names differ")
 	}
 }

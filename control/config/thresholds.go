@@ -2,13 +2,16 @@ package config
 
 import (
 	"fmt"
-	"math/big"
 	"reflect"
 	"strconv"
-	"time"
+
+	"github.com/cnpgate/cnpgate/congestion"
 )
 
-const maxKMax = 512 << 30 // octets: so that twice of it is still a queue_capacity
+const (
+	maxCapacity = 4095 << 20 // octets: a flow's share of a queue is counted in 32 bits
+	maxKMax     = 4000 << 20 // octets: so that a capacity above it is possible
+)
 
 // profileOf finds a port's profile: the one it names, else the one called default, else the defaults of the schema. It gives nil,
 // and has reported it, when there is none of that name.
@@ -46,39 +49,25 @@ func (r *report) resolveQueue(p *Port, s *portSection, profile *profileSection) 
 		r.warn(profile.KBase.place, "%s is less than one frame of port %s, whose mtu is %d (draft-tian 5.3.2: K_base should hold one)",
 			formatUnits(profile.KBase.V, sizeUnits), s.Name.V, s.MTU.V)
 	}
-	bdp := productOf(profile.Alpha.V, s.Rate.V, s.RTT.V)
-	if bdp > maxKMax {
+	k := congestion.Adaptive(profile.KBase.V, float64(profile.Alpha.V)/million, s.Rate.V, int64(s.RTT.V), int(profile.KMinPercent.V))
+	if k.KMax > maxKMax {
 		r.problem(s.RTT.place, "K_max would be %s, from %s; expected at most %s: lower rtt, rate or alpha",
-			formatUnits(bdp, sizeUnits), r.explain(s, profile), formatUnits(maxKMax, sizeUnits))
+			formatUnits(k.KMax, sizeUnits), r.explain(s, profile), formatUnits(maxKMax, sizeUnits))
 		return
 	}
-	p.KMax = max(profile.KBase.V, bdp)
-	p.KMin = p.KMax * uint64(profile.KMinPercent.V) / 100
-	p.QueueCapacity = max(2*p.KMax, minCapacity)
+	p.KMin, p.KMax = k.KMin, k.KMax
+	p.QueueCapacity = min(max(2*p.KMax, minCapacity), maxCapacity)
 	if !s.QueueCapacity.given {
 		return
 	}
 	if p.QueueCapacity = s.QueueCapacity.V; s.QueueCapacity.valid && p.QueueCapacity <= p.KMax {
 		from := "k_base"
-		if bdp > profile.KBase.V {
+		if p.KMax > profile.KBase.V {
 			from = r.explain(s, profile)
 		}
 		r.problem(s.QueueCapacity.place, "%s is not above K_max, which is %s, from %s (%s); expected more, or leave it out for 2 x K_max",
 			formatUnits(p.QueueCapacity, sizeUnits), formatUnits(p.KMax, sizeUnits), from, r.source(profile))
 	}
-}
-
-// productOf is alpha * rate * rtt / 8 in octets, rounded down: the bandwidth-delay product times alpha, which is in millionths. Values
-// above 2^63 octets are all the same to the caller.
-func productOf(alpha, rate uint64, rtt time.Duration) uint64 {
-	v := new(big.Int).SetUint64(alpha)
-	v.Mul(v, new(big.Int).SetUint64(rate))
-	v.Mul(v, big.NewInt(int64(rtt)))
-	v.Div(v, big.NewInt(8*million*int64(time.Second)))
-	if !v.IsInt64() {
-		return 1 << 63
-	}
-	return v.Uint64()
 }
 
 // explain tells how the bandwidth-delay product came about.

@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/big"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 )
@@ -122,23 +121,4 @@ func TestOtherNumbers(t *testing.T) {
 			t.Errorf("millionths %d: got %d, %v", v, got, err)
 		}
 	}
-}
-
-// draft-tian 5.3.2, with its own numbers and in general.
-func TestProduct(t *testing.T) {
-	if got := productOf(million, 100e9, 10*time.Millisecond); got != 125_000_000 {
-		t.Errorf("100 Gbps and 10 ms make %d octets", got)
-	}
-	if got := productOf(100*million, 10e12, math.MaxInt64); got < 1<<63-1 {
-		t.Errorf("the greatest product is %d", got)
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		alpha := rapid.Uint64Range(1, 100*million).Draw(t, "alpha")
-		rate := rapid.Uint64Range(100e3, 10e12).Draw(t, "rate")
-		rtt := rapid.Int64Range(0, int64(10*time.Second)).Draw(t, "rtt")
-		want := float64(alpha) / million * float64(rate) * (float64(rtt) / 1e9) / 8
-		if got := float64(productOf(alpha, rate, time.Duration(rtt))); math.Abs(got-want) > 1+want*1e-12 {
-			t.Fatalf("got %f, want %f", got, want)
-		}
-	})
 }
