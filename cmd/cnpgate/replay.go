@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -11,7 +10,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/replay"
+	"github.com/cnpgate/cnpgate/control/report"
 )
 
 type replayFlags struct {
@@ -24,10 +25,11 @@ func replayCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "replay --config FILE --fabric PREFIX [--fabric PREFIX ...] [--report R.json] [--forwarded F.pcap] [--emitted E.pcap] IN.pcap",
 		Short: "Take a capture through the gateway's own pipeline in virtual time",
-		Long: `Frames whose source is inside a --fabric prefix come in by the fabric port, the rest by the WAN port. The capture's timestamps are
-the clock, and the ports drain at their configured rate. The same input gives the same output. The report goes to standard output
-unless --report names a file.`,
-		Args: cobra.ExactArgs(1),
+		Long: `Frames whose source is inside a --fabric prefix come in by the fabric port, the rest by the WAN port; ARP goes by its sender's
+address. The ports are the first fabric port of the configuration and its peer. The capture's timestamps are the clock, and the
+ports drain at their configured rate. The same input gives the same output. The report goes to standard output unless --report
+names a file. A file has ".partial" at the end of its name until it is whole.`,
+		Args: oneCapture,
 		RunE: func(c *cobra.Command, args []string) error { return f.replay(c, args[0]) },
 	}
 	configFlag(c, &f.config)
@@ -41,13 +43,20 @@ unless --report names a file.`,
 	return c
 }
 
+func oneCapture(_ *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("%d captures are named, expected one: the IN.pcap at the end of the command line", len(args))
+	}
+	return nil
+}
+
 func (f *replayFlags) replay(c *cobra.Command, in string) (err error) {
-	cfg, err := load(c, f.config)
+	fabric, err := prefixes(f.fabric)
 	if err != nil {
 		return err
 	}
-	options := replay.Options{}
-	if options.Fabric, err = prefixes(f.fabric); err != nil {
+	cfg, err := load(c, f.config)
+	if err != nil {
 		return err
 	}
 	capture, err := replay.Open(in)
@@ -58,102 +67,80 @@ func (f *replayFlags) replay(c *cobra.Command, in string) (err error) {
 	for _, w := range capture.Warnings {
 		fmt.Fprintln(c.ErrOrStderr(), "cnpgate: warning:", w)
 	}
-	if err := f.distinct(in); err != nil {
+	forwarded, emitted, result := &output{flag: "--forwarded", path: f.forwarded}, &output{flag: "--emitted", path: f.emitted},
+		&output{flag: "--report", path: f.report}
+	all := outputs{forwarded, emitted, result}
+	if err := distinct([]input{{"IN.pcap", in}, {"--config", f.config}}, all); err != nil {
 		return err
 	}
-	forwarded, emitted := &output{path: f.forwarded}, &output{path: f.emitted}
-	defer func() { err = errors.Join(err, forwarded.close(), emitted.close()) }()
-	if options.Forwarded, err = forwarded.open(); err != nil {
+	if err := all.open(); err != nil {
 		return err
 	}
-	if options.Emitted, err = emitted.open(); err != nil {
-		return err
-	}
-	options.Progress = progress(c.ErrOrStderr(), capture.Frames)
-	result, err := replay.Run(cfg, capture, options)
-	if err != nil {
+	options := replay.Options{Fabric: fabric, Forwarded: forwarded.writer(), Emitted: emitted.writer()}
+	if err := f.write(c, cfg, capture, options, result); err != nil {
+		all.discard()
 		return fmt.Errorf("replay of %s: %w", in, err)
 	}
-	return writeReport(c.OutOrStdout(), f.report, result)
+	return all.keep()
 }
 
-// distinct refuses to write over the capture or one output over another.
-func (f *replayFlags) distinct(in string) error {
-	seen := map[string]string{}
-	for _, file := range [...]struct{ what, path string }{{"IN.pcap", in}, {"--report", f.report}, {"--forwarded", f.forwarded}, {"--emitted", f.emitted}} {
-		if file.path == "" {
-			continue
-		}
-		id := identity(file.path)
-		if other, ok := seen[id]; ok && !isDevice(file.path) {
-			return fmt.Errorf("%s and %s are the same file, %s; expected different ones", other, file.what, file.path)
-		}
-		seen[id] = file.what
+// write replays, and writes the report.
+func (f *replayFlags) write(c *cobra.Command, cfg *config.Config, capture *replay.Capture, o replay.Options, to *output) error {
+	var finish func()
+	o.Progress, finish = progress(c.ErrOrStderr(), capture.Frames)
+	result, err := replay.Run(cfg, capture, o)
+	finish()
+	if err != nil {
+		return err
+	}
+	return writeReport(c, result, to)
+}
+
+// writeReport writes a report to the output, or to standard output where none was asked for.
+func writeReport(c *cobra.Command, r *report.Report, to *output) error {
+	w := to.writer()
+	if w == nil {
+		w = c.OutOrStdout()
+	}
+	if err := r.Write(w); err != nil {
+		return fmt.Errorf("the report: %w", err)
 	}
 	return nil
 }
 
-// identity is the same for two names of one file.
-func identity(path string) string {
-	var s unix.Stat_t
-	if unix.Stat(path, &s) == nil {
-		return fmt.Sprint(s.Dev, " ", s.Ino)
-	}
-	return path
-}
-
-func isDevice(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode()&os.ModeDevice != 0
-}
-
 func prefixes(texts []string) ([]netip.Prefix, error) {
+	const expected = "expected one such as 10.0.0.0/8 or fd00::/8"
 	out := make([]netip.Prefix, len(texts))
 	for i, t := range texts {
 		p, err := netip.ParsePrefix(t)
-		if err != nil {
-			return nil, fmt.Errorf("--fabric %s: not a prefix; expected one such as 10.0.0.0/8 or fd00::/8", t)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("--fabric %q is not a prefix; %s", t, expected)
+		case p.Addr().Is4In6():
+			return nil, fmt.Errorf("--fabric %q is IPv4 written as IPv6, which no packet's address is inside; %s", t, expected)
 		}
 		out[i] = p.Masked()
 	}
 	return out, nil
 }
 
-// progress prints where a long replay is, to a terminal only.
-func progress(w io.Writer, frames int) func(int) {
+// progress prints where a long replay is, to a terminal only; finish ends the line.
+func progress(w io.Writer, frames int) (show func(int), finish func()) {
 	file, ok := w.(*os.File)
 	if !ok {
-		return nil
+		return nil, func() {}
 	}
 	if _, err := unix.IoctlGetTermios(int(file.Fd()), unix.TCGETS); err != nil {
-		return nil
+		return nil, func() {}
 	}
-	return func(done int) { fmt.Fprintf(w, "\r%d of %d frames", done, frames) }
-}
-
-// output is a file to be written, or none.
-type output struct {
-	path   string
-	file   *os.File
-	buffer *bufio.Writer
-}
-
-// open returns nil for an output that nobody asked for.
-func (o *output) open() (io.Writer, error) {
-	if o.path == "" {
-		return nil, nil
+	shown := false
+	show = func(done int) {
+		shown = true
+		fmt.Fprintf(w, "\r%d of %d frames", done, frames)
 	}
-	file, err := os.Create(o.path)
-	if err != nil {
-		return nil, err
+	return show, func() {
+		if shown {
+			fmt.Fprintln(w)
+		}
 	}
-	o.file, o.buffer = file, bufio.NewWriterSize(file, 1<<20)
-	return o.buffer, nil
-}
-
-func (o *output) close() error {
-	if o.file == nil {
-		return nil
-	}
-	return errors.Join(o.buffer.Flush(), o.file.Close())
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -40,20 +41,26 @@ func run(c *cobra.Command, cfg *config.Config, report string) error {
 	log := logger()
 	ctx, abort, release := untilSignal()
 	defer release()
+	out := outputs{{flag: "--report", path: report}}
+	if err := out.open(); err != nil {
+		return err
+	}
 	devices, err := open(cfg, log)
 	if err != nil {
+		out.discard()
 		return err
 	}
 	result, err := control.Run(ctx, cfg, devices, control.Options{Log: log, Timeline: report != "", Abort: abort})
-	if closeErr := devices.close(); err == nil {
-		err = closeErr
+	err = errors.Join(err, devices.close())
+	if result == nil || report == "" {
+		out.discard()
+		return err
 	}
-	if result != nil && report != "" {
-		if writeErr := writeReport(c.OutOrStdout(), report, result); err == nil {
-			err = writeErr
-		}
+	if writeErr := writeReport(c, result, out[0]); writeErr != nil {
+		out.discard()
+		return errors.Join(err, writeErr)
 	}
-	return err
+	return errors.Join(err, out.keep())
 }
 
 func logger() zerolog.Logger {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"time"
 
@@ -62,42 +63,89 @@ func (c *Capture) Close() error { return c.file.Close() }
 
 // Next reads a frame; io.EOF after the last.
 func (c *Capture) Next() (Frame, error) {
-	octets, info, err := c.source.ZeroCopyReadPacketData()
-	if errors.Is(err, io.ErrUnexpectedEOF) {
+	octets, info, err := c.read()
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
 		return Frame{}, io.EOF // survey has warned of it
-	}
-	if err != nil {
+	case err != nil:
 		return Frame{}, err
-	}
-	if c.First.IsZero() {
-		c.First = info.Timestamp
+	case len(octets) > c.Longest:
+		return Frame{}, errors.New("the file has changed while it was read")
 	}
 	c.last = max(c.last, info.Timestamp.Sub(c.First).Nanoseconds())
 	return Frame{Time: c.last, Octets: octets, Length: uint32(max(info.Length, len(octets)))}, nil
 }
 
+// read is what the source gives, with its peculiarities evened out.
+func (c *Capture) read() ([]byte, gopacket.CaptureInfo, error) {
+	octets, info, err := c.source.ZeroCopyReadPacketData()
+	if errors.Is(err, io.EOF) && info.CaptureLength > 0 {
+		err = io.ErrUnexpectedEOF // the frame's header is there, and nothing behind it
+	}
+	if info.Timestamp.IsZero() {
+		info.Timestamp = time.Unix(0, 0).UTC() // a simple packet block of pcapng has none
+	}
+	return octets, info, err
+}
+
+// survey reads the file to its end and notes what a replay must know of it.
 func (c *Capture) survey() error {
 	if err := c.rewind(); err != nil {
 		return err
 	}
+	latest, backwards := int64(0), 0
 	for {
-		_, info, err := c.source.ZeroCopyReadPacketData()
+		_, info, err := c.read()
 		switch {
 		case err == nil:
+			err = plausible(&info)
 		case errors.Is(err, io.ErrUnexpectedEOF):
-			c.Warnings = append(c.Warnings, fmt.Sprintf("%s is cut short: its last frame is not whole and is left out; %d frames are replayed", c.name, c.Frames))
-			return c.rewind()
+			c.warn("it is cut short: its last frame is not whole and is left out; %d frames are replayed", c.Frames)
+			fallthrough
 		case errors.Is(err, io.EOF):
+			c.warnOfTimes(latest, backwards)
 			return c.rewind()
-		default:
+		}
+		if err != nil {
 			return fmt.Errorf("capture %s: frame %d: %w", c.name, c.Frames+1, err)
 		}
 		if c.Frames == 0 {
 			c.First = info.Timestamp
 		}
+		at := info.Timestamp.Sub(c.First).Nanoseconds()
+		if at < latest {
+			backwards++
+		}
+		latest = max(latest, at)
 		c.Frames++
 		c.Longest = max(c.Longest, info.CaptureLength)
 	}
+}
+
+// plausible refuses a frame that no output could hold: classic pcap has 32 bits for the seconds since 1970.
+func plausible(info *gopacket.CaptureInfo) error {
+	if s := info.Timestamp.Unix(); s < 0 || s > math.MaxUint32 {
+		return fmt.Errorf("its timestamp is of the year %d, expected 1970 to 2106", info.Timestamp.Year())
+	}
+	if info.CaptureLength > maxFrame {
+		return fmt.Errorf("it has %d octets, expected at most %d", info.CaptureLength, maxFrame)
+	}
+	return nil
+}
+
+func (c *Capture) warnOfTimes(latest int64, backwards int) {
+	switch {
+	case c.Frames == 0:
+		c.warn("it holds no frames")
+	case backwards > 0:
+		c.warn("%d frames have earlier timestamps than frames in front of them, and are replayed at the latest time so far", backwards)
+	case c.Frames > 1 && latest == 0:
+		c.warn("all its frames have one timestamp, and are replayed at one instant")
+	}
+}
+
+func (c *Capture) warn(format string, args ...any) {
+	c.Warnings = append(c.Warnings, "capture "+c.name+": "+fmt.Sprintf(format, args...))
 }
 
 func (c *Capture) rewind() error {
@@ -119,21 +167,32 @@ func (c *Capture) rewind() error {
 func reader(file io.Reader) (source, error) {
 	b := bufio.NewReaderSize(file, 1<<20)
 	magic, err := b.Peek(4)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
 	if err != nil {
-		return nil, errors.New("not a capture: it has less than four octets; expected a pcap or pcapng file")
+		return nil, fmt.Errorf("it has %d octets; expected a pcap or pcapng file", len(magic))
 	}
 	const pcapng = 0x0a0d0d0a // the same in either byte order
 	if binary.BigEndian.Uint32(magic) == pcapng {
 		r, err := pcapgo.NewNgReader(b, pcapgo.NgReaderOptions{ErrorOnMismatchingLinkType: true})
 		if err != nil {
-			return nil, fmt.Errorf("not a sound pcapng file: %w", err)
+			return nil, fmt.Errorf("not a sound pcapng file: %w", headless(err))
 		}
 		return r, nil
 	}
 	r, err := pcapgo.NewReader(b)
 	if err != nil {
-		return nil, fmt.Errorf("not a pcap or pcapng file: %w", err)
+		return nil, fmt.Errorf("not a pcap or pcapng file: %w", headless(err))
 	}
 	r.SetSnaplen(maxFrame)
 	return r, nil
+}
+
+// headless says what the end of a file means where its header should be.
+func headless(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("it ends within its header")
+	}
+	return err
 }

@@ -52,6 +52,3 @@ func (o *outputs) sent(s inmem.Sent) {
 		Timestamp: o.first.Add(time.Duration(s.Now - epoch)), CaptureLength: len(s.Octets), Length: int(s.Length),
 	}, s.Octets)
 }
-
-// flush reports the first error of writing.
-func (o *outputs) flush() error { return o.err }

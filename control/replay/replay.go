@@ -41,6 +41,7 @@ type run struct {
 	fabric  int // port numbers
 	wan     int
 	burst   int
+	memory  assemble.Memory
 	backend *inmem.Backend
 	plane   *dataplane.Dataplane
 	worker  *dataplane.Worker
@@ -52,11 +53,12 @@ type run struct {
 }
 
 // Run replays the capture. It runs through the first fabric port of the configuration and its peer.
-func Run(c *config.Config, capture *Capture, o Options) (*report.Report, error) {
+func Run(c *config.Config, capture *Capture, o Options) (result *report.Report, err error) {
 	r := &run{options: o, burst: c.DPDK.Burst, now: epoch}
 	for r.fabric = 0; c.Ports[r.fabric].Role != config.Fabric; r.fabric++ { // a configuration has at least one
 	}
 	r.wan = c.Ports[r.fabric].Peer
+	defer func() { err = errors.Join(err, r.memory.Release()) }()
 	if err := r.start(c, capture); err != nil {
 		return nil, err
 	}
@@ -64,12 +66,21 @@ func Run(c *config.Config, capture *Capture, o Options) (*report.Report, error) 
 		return nil, err
 	}
 	r.runUntil(-1)
-	result := report.Make(c, r.plane, &r.ended)
+	result = report.Make(c, r.plane, &r.ended)
 	r.worker.Close()
-	if n := r.backend.InUse(); n != 0 {
-		return nil, fmt.Errorf("%d buffers were not given back: a bug in cnpgate; please report it with the capture and configuration", n)
+	return result, errors.Join(r.out.err, r.account(result))
+}
+
+// account is an error if a frame or a buffer has gone nowhere.
+func (r *run) account(result *report.Report) error {
+	const please = "a bug in cnpgate; please report it with the capture and configuration"
+	if n := result.Unaccounted(); n != 0 {
+		return fmt.Errorf("%d frames are not accounted for (received less forwarded, dropped, consumed and queued): %s", n, please)
 	}
-	return result, r.out.flush()
+	if n := r.backend.InUse(); n != 0 {
+		return fmt.Errorf("%d buffers were not given back: %s", n, please)
+	}
+	return nil
 }
 
 func (r *run) start(c *config.Config, capture *Capture) (err error) {
@@ -77,7 +88,7 @@ func (r *run) start(c *config.Config, capture *Capture) (err error) {
 		return err
 	}
 	room := max(assemble.Room(c), capture.Longest)
-	memory, err := assemble.OffHeap(room * assemble.Frames(c, 1))
+	memory, err := r.memory.Allocate(room * assemble.Frames(c, 1))
 	if err != nil {
 		return err
 	}
@@ -86,7 +97,9 @@ func (r *run) start(c *config.Config, capture *Capture) (err error) {
 		return err
 	}
 	r.backend.SetTime(r.now)
-	r.plane, err = assemble.Dataplane(c, assemble.Options{Backends: []burst.Backend{r.backend}, Seed: seed, Ended: r.ended.Ended})
+	r.plane, err = assemble.Dataplane(c, assemble.Options{
+		Backends: []burst.Backend{r.backend}, Memory: &r.memory, Seed: seed, Ended: r.ended.Ended,
+	})
 	if err != nil {
 		return err
 	}
