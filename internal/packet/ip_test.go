@@ -74,12 +74,12 @@ func TestMarkCEChecksum(t *testing.T) {
 		right := plainChecksum(h)
 		checksum := rapid.OneOf(rapid.Just(right), rapid.Uint16(), rapid.SampledFrom([]uint16{0, 0xffff})).Draw(t, "checksum")
 		be.PutUint16(h[10:], checksum)
-		error := plainChecksum(h) // 0 where it is right
+		off := plainChecksum(h) // 0 where it is right
 		if !MarkCE(frame, &p) {
 			t.Fatal("not marked")
 		}
-		if got := plainChecksum(h); got != error && got^error != 0xffff {
-			t.Fatalf("checksum %04x was off by %04x, is off by %04x now", checksum, error, got)
+		if got := plainChecksum(h); got != off && got^off != 0xffff {
+			t.Fatalf("checksum %04x was off by %04x, is off by %04x now", checksum, off, got)
 		}
 		if checksum == right {
 			got := be.Uint16(h[10:])
