@@ -17,7 +17,7 @@ type egress struct {
 	share         share
 
 	offered    [1 + MaxClasses]int // how many of the frames in Batch.Tx come from notifications and from each class
-	backlogged bool                // frames were waiting after the last burst: the line has not been idle
+	backlogged bool                // frames were waiting after the last burst: the line has not been idle since it was free
 	fraction   uint64              // of a nanosecond, see line.take
 }
 
@@ -60,6 +60,8 @@ func (q *egress) offer(now int64, tx []burst.Frame) []burst.Frame {
 		q.backlogged = false
 		return tx
 	}
+	backlogged := q.backlogged || q.waitElsewhere()
+	q.backlogged = true
 	if q.line.busy(now) {
 		return tx
 	}
@@ -67,10 +69,20 @@ func (q *egress) offer(now int64, tx []burst.Frame) []burst.Frame {
 	for i := range q.classes {
 		tx = list(&q.classes[i], tx)
 	}
-	n := q.line.take(now, q.backlogged, tx, &q.fraction)
-	q.backlogged = true
+	n := q.line.take(now, backlogged, tx, &q.fraction)
 	q.divide(n)
 	return tx[:n]
+}
+
+// waitElsewhere tells whether frames were waiting for the line at another worker: then it has not been idle, and a frame that is
+// new here must not take away the time that the other one may still use.
+func (q *egress) waitElsewhere() bool {
+	for _, frames := range q.othersFrames {
+		if frames > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // list appends the frames of r to tx as far as it has room.

@@ -8,7 +8,7 @@ func (w *Worker) settle(port int) {
 		return
 	}
 	if b.Sent < len(b.Tx) {
-		q.line.giveBack(b.Tx[b.Sent:])
+		q.line.giveBack(b.Tx[b.Sent:], &q.fraction)
 	}
 	w.work += b.Sent
 	left := b.Sent

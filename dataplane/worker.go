@@ -105,8 +105,10 @@ func (w *Worker) NextDue() (int64, bool) {
 // Close gives every buffer back to the backend. What was still queued counts as dropped by the shutdown.
 func (w *Worker) Close() {
 	w.batch.Drain = true
-	for port := range w.egress {
+	for port := range w.batch.Ports { // of all ports, before the first exchange: none may send what is about to be freed
 		w.batch.Ports[port].Tx = w.batch.Ports[port].Tx[:0]
+	}
+	for port := range w.egress {
 		q := &w.egress[port]
 		for q.notifications.n > 0 {
 			w.giveBack(q.notifications.pop().frame.Buf)

@@ -1,0 +1,89 @@
+package testkit
+
+import (
+	"encoding/binary"
+	"net/netip"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// RoCE describes a RoCEv2 frame. What is left zero is ordinary: no tags, an RC RDMA WRITE Middle, as short as it can be.
+type RoCE struct {
+	Tags             []uint32 // TPID and TCI of each, in 32 bits
+	Src, Dst         string   // of one family
+	DSCP, ECN        uint8
+	SrcPort          uint16
+	Opcode           packet.Opcode // 0 is RC RDMA WRITE Middle
+	Flags            uint8         // BTH octet 4
+	DestQP, SourceQP uint32        // SourceQP where the opcode has a DETH
+	PSN              uint32
+	Size             int // octets of the frame; less than the headers and ICRC need: as many as these
+}
+
+// Frame builds the frame, with right checksums and ICRC.
+func (r RoCE) Frame() []byte {
+	opcode := r.Opcode
+	if opcode == 0 {
+		opcode = packet.RCWriteMiddle
+	}
+	src, dst := netip.MustParseAddr(r.Src), netip.MustParseAddr(r.Dst)
+	b := []byte{2, 0, 0, 0, 0, 0xd, 2, 0, 0, 0, 0, 0x5}
+	for _, tag := range r.Tags {
+		b = binary.BigEndian.AppendUint32(b, tag)
+	}
+	l3 := len(b) + 2
+	ipLen := packet.IPv6Len
+	if src.Is4() {
+		ipLen = packet.IPv4Len
+	}
+	l4 := l3 + ipLen
+	ext := l4 + packet.UDPLen + packet.BTHLen
+	payload := ext + opcode.HeadersLen()
+	size := max(r.Size, payload+packet.ICRCLen)
+	b = append(b, make([]byte, size-len(b))...)
+	if src.Is4() {
+		binary.BigEndian.PutUint16(b[l3-2:], packet.EtherTypeIPv4)
+		h := packet.IPv4Header{TotalLen: uint16(size - l3), DSCP: r.DSCP, TTL: 63, Proto: packet.ProtoUDP,
+			Src: packet.AddrFrom(src), Dst: packet.AddrFrom(dst)}
+		h.Put(b[l3:])
+		SetECN(b, l3, r.ECN)
+	} else {
+		binary.BigEndian.PutUint16(b[l3-2:], packet.EtherTypeIPv6)
+		h := packet.IPv6Header{PayloadLen: uint16(size - l4), DSCP: r.DSCP, NextHeader: packet.ProtoUDP, HopLimit: 63,
+			Src: packet.AddrFrom(src), Dst: packet.AddrFrom(dst)}
+		h.Put(b[l3:])
+		SetECN(b, l3, r.ECN)
+	}
+	udp := packet.UDPHeader{SrcPort: r.SrcPort, DstPort: packet.RoCEv2Port, Length: uint16(size - l4)}
+	udp.Put(b[l4:])
+	bth := packet.BTH{Opcode: opcode, PKey: packet.DefaultPKey, Flags: r.Flags, DestQP: r.DestQP, PSN: r.PSN}
+	bth.Put(b[l4+packet.UDPLen:])
+	if opcode.Headers()&packet.HasDETH != 0 {
+		binary.BigEndian.PutUint32(b[ext+opcode.Offset(packet.HasDETH)+4:], r.SourceQP)
+	}
+	for i := payload; i < size-packet.ICRCLen; i++ {
+		b[i] = byte(i)
+	}
+	packet.PutICRC(b, l3, l4+packet.UDPLen, size-packet.ICRCLen, true)
+	return b
+}
+
+// SetECN writes the ECN field of the IP header at l3 and, for IPv4, a right header checksum (RFC 1071).
+func SetECN(b []byte, l3 int, ecn uint8) {
+	h := b[l3:]
+	if h[0]>>4 == 6 {
+		h[1] = h[1]&^0x30 | ecn<<4
+		return
+	}
+	h = h[:4*int(h[0]&0xf)]
+	h[1] = h[1]&^3 | ecn
+	h[10], h[11] = 0, 0
+	sum := uint32(0)
+	for i := 0; i < len(h); i += 2 {
+		sum += uint32(binary.BigEndian.Uint16(h[i:]))
+	}
+	for sum > 0xffff {
+		sum = sum&0xffff + sum>>16
+	}
+	binary.BigEndian.PutUint16(h[10:], ^uint16(sum))
+}
