@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/cnpgate/cnpgate/control/report"
@@ -74,29 +73,26 @@ func judgeNotifications(o *observed, r *gatewayReport, hosts []host) []verdict {
 		verdict{wrong == 0, "every notification's checksum or ICRC is right", fmt.Sprintf("%d wrong", wrong)})
 }
 
-// rate is what arrived on the WAN side in bits a second on the line while the queue held frames: from the first CE, which shows
-// that it does, to the last time that a host sent.
+// rate is what arrived on the WAN side in bits a second on the line while the queue held frames: from the first CE to the last, as
+// CE shows that it does and the load between them is above the port's rate.
 func (o *observed) rate() float64 {
-	begin := slices.IndexFunc(o.forwarded, func(f captured) bool {
+	first, last, octets, upTo := -1, 0, 0, 0
+	for i, f := range o.forwarded {
+		octets += len(f.data) + lineOverhead
 		var p packet.Parsed
 		packet.Parse(f.data, uint32(len(f.data)), &p)
-		return p.ECN == packet.CE
-	})
-	if begin < 0 {
-		return 0
-	}
-	bits, from, to := 0, o.forwarded[begin].at, int64(0)
-	for _, f := range o.forwarded[begin+1:] {
-		if f.at > o.last {
-			break
+		if p.ECN != packet.CE {
+			continue
 		}
-		bits += 8 * (len(f.data) + lineOverhead)
-		to = f.at
+		if first < 0 {
+			first, octets = i, 0
+		}
+		last, upTo = i, octets
 	}
-	if to <= from {
+	if last <= first {
 		return 0
 	}
-	return float64(bits) / (float64(to-from) * 1e-9)
+	return float64(8*upTo) / (float64(o.forwarded[last].at-o.forwarded[first].at) * 1e-9)
 }
 
 // number reads a counter; label picks one of several.

@@ -10,8 +10,8 @@ import (
 
 // The demo's queue, in octets. At 20 Mbit/s and 10 ms the bandwidth-delay product is 25 KB, so K_base decides K_max.
 const (
-	kBase    = "64KB"
-	capacity = "128KB"
+	kBase    = "128KB"
+	capacity = "256KB"
 )
 
 // configuration is the gateway's for the demo: two af_packet ports without hugepages, a WAN port of the given rate in Mbit/s, and

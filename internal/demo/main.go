@@ -18,7 +18,7 @@ func main() {
 	captures := f.String("captures", "testdata/captures", "folder of the captured traffic")
 	dir := f.String("dir", ".", "folder of the run: config.yaml, report.json, dc.pcap, wan.pcap")
 	rate := f.Float64("rate", 20, "rate of the WAN port, Mbit/s")
-	offered := f.Float64("offered", 80, "rate the hosts send at, Mbit/s")
+	offered := f.Float64("offered", 80, "greatest rate the hosts send at, Mbit/s")
 	seconds := f.Float64("seconds", 4, "how long they send")
 	iface := f.String("interface", "", "interface to send on")
 	_ = f.Parse(os.Args[2:]) // ExitOnError

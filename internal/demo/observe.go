@@ -21,7 +21,7 @@ type observed struct {
 	ceOnNotECT    int   // of those, by frames that weren't ECN-capable
 	badSums       int   // forwarded frames with a wrong IPv4 checksum or ICRC
 	leaked        int   // frames of the gateway's own on the WAN side
-	first, last   int64 // when a host first and last sent, nanoseconds since 1970
+	first         int64 // when a host first sent, nanoseconds since 1970
 }
 
 // flow is one flow as the captures show it.
@@ -75,7 +75,7 @@ func observe(hosts []host, dir string) (*observed, error) {
 	if len(sent) == 0 {
 		return nil, fmt.Errorf("dc.pcap holds no frame that a host sent")
 	}
-	o.sent, o.first, o.last = len(sent), sent[0].at, sent[len(sent)-1].at
+	o.sent, o.first = len(sent), sent[0].at
 	o.match(hosts, sent, wan)
 	for i := range o.notifications {
 		o.assign(&o.notifications[i])

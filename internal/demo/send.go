@@ -13,14 +13,14 @@ import (
 // lineOverhead is what a frame without FCS takes on the line beside its octets: FCS, preamble and gap (IEEE 802.3).
 const lineOverhead = 24
 
-// send plays the hosts' frames on an interface at a rate in bits a second on the line.
+// send plays the hosts' frames on an interface at up to a rate in bits a second on the line.
 func send(hosts []host, iface string, rate float64, length time.Duration) error {
 	fd, to, err := open(iface)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
-	s := newSchedule(hosts)
+	s := newSchedule(hosts, turnOf(length))
 	start, due, frames := time.Now(), 0.0, 0
 	told := 1
 	for {
@@ -41,7 +41,7 @@ func send(hosts []host, iface string, rate float64, length time.Duration) error 
 				return fmt.Errorf("sending on %s: %w", iface, err)
 			}
 			frames++
-			due += float64(8*(len(f)+lineOverhead)) / rate
+			due += float64(8*(len(f)+lineOverhead)) / (rate * loadAt(now, length))
 		}
 		time.Sleep(500 * time.Microsecond)
 	}

@@ -24,7 +24,7 @@ func show(w io.Writer, hosts []host, dir string, offered float64) (bool, error) 
 	rate := float64(r.wan.RateBps)
 	fmt.Fprintf(w, "\nFLOWS, as captured before and behind the gateway (QPs: sender's -> receiver's; ECT: ECN-capable)\n")
 	showFlows(w, o)
-	fmt.Fprintf(w, "\nWAN QUEUE, as the gateway reports it: %g Mbit/s offered to a port of %g Mbit/s\n", offered, rate*1e-6)
+	fmt.Fprintf(w, "\nWAN QUEUE, as the gateway reports it: up to %g Mbit/s offered to a port of %g Mbit/s\n", offered, rate*1e-6)
 	showQueue(w, r)
 	picture(w, r.Timeline, r.wan)
 	fmt.Fprintf(w, "\nFRAMES\n")
@@ -107,7 +107,7 @@ func showNotifications(w io.Writer, o *observed) {
 		if name == "" {
 			name = "something else"
 		}
-		fmt.Fprintf(w, "  %s: %d. The first, %.1f ms after the hosts began to send:\n", name, count[kind], float64(n.at-o.first)*1e-6)
+		fmt.Fprintf(w, "  %s: %d. The first, at %.0f ms:\n", name, count[kind], float64(n.at-o.first)*1e-6)
 		if kind != "" {
 			decode(w, n)
 		}
