@@ -3,7 +3,6 @@ package testkit
 import (
 	"bytes"
 	"math"
-	"testing"
 
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
@@ -68,7 +67,7 @@ func DefaultPolicy(ports int) *dataplane.Policy {
 }
 
 // New makes a Rig.
-func New(t testing.TB, s Setup) *Rig {
+func New(t T, s Setup) *Rig {
 	t.Helper()
 	s.fill()
 	r := &Rig{ports: 2 * s.Pairs, Sent: make([][]Sent, s.Workers)}
@@ -82,7 +81,7 @@ func New(t testing.TB, s Setup) *Rig {
 		memory, _ := Heap(s.Room * s.Buffers)
 		b, err := inmem.New(inmem.Config{Ports: r.ports, Burst: s.Burst, Room: s.Room, Memory: memory, Sent: r.recorder(i, s.Forget)})
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("%v", err)
 		}
 		r.Backends = append(r.Backends, b)
 		c.Backends = append(c.Backends, burst.Backend(b))
@@ -92,7 +91,7 @@ func New(t testing.TB, s Setup) *Rig {
 	}
 	var err error
 	if r.Plane, err = dataplane.New(c); err != nil {
-		t.Fatal(err)
+		t.Fatalf("%v", err)
 	}
 	r.Advance(Epoch)
 	return r
@@ -140,7 +139,7 @@ func (r *Rig) Advance(ns int64) {
 }
 
 // Inject hands worker 0 a frame to receive by a port.
-func (r *Rig) Inject(t testing.TB, port int, frames ...[]byte) {
+func (r *Rig) Inject(t T, port int, frames ...[]byte) {
 	t.Helper()
 	for _, f := range frames {
 		r.InjectAt(t, 0, port, f)
@@ -148,7 +147,7 @@ func (r *Rig) Inject(t testing.TB, port int, frames ...[]byte) {
 }
 
 // InjectAt hands a worker a frame to receive by a port.
-func (r *Rig) InjectAt(t testing.TB, worker, port int, frame []byte) {
+func (r *Rig) InjectAt(t T, worker, port int, frame []byte) {
 	t.Helper()
 	if !r.Backends[worker].Inject(port, frame, uint32(len(frame))) {
 		t.Fatalf("worker %d has no buffer for a frame of %d octets", worker, len(frame))
@@ -201,7 +200,7 @@ func (r *Rig) Take(port int) (out []Sent) {
 func (r *Rig) Count(port int, c dataplane.Counter) uint64 { return r.Plane.Port(port).Count[c] }
 
 // Balance fails the test unless every received frame is forwarded, dropped for a reason, consumed or queued.
-func (r *Rig) Balance(t testing.TB) {
+func (r *Rig) Balance(t T) {
 	t.Helper()
 	var received, ended, waiting uint64
 	for port := range r.ports {
@@ -226,7 +225,7 @@ func (r *Rig) Balance(t testing.TB) {
 }
 
 // Close closes the workers and fails the test unless the sum is right, nothing is queued and every buffer is back.
-func (r *Rig) Close(t testing.TB) {
+func (r *Rig) Close(t T) {
 	t.Helper()
 	r.Balance(t)
 	for i, b := range r.Backends {

@@ -9,11 +9,17 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"testing"
 	"unsafe"
 
 	"github.com/gopacket/gopacket/pcapgo"
 )
+
+// T is what a helper needs of a *testing.T, *testing.B, *testing.F or *rapid.T.
+type T interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
 
 // Heap gives zeroed memory of the Go heap, 64-octet aligned, where the race detector sees what workers do with it.
 func Heap(octets int) ([]byte, error) {
@@ -24,7 +30,7 @@ func Heap(octets int) ([]byte, error) {
 }
 
 // Captures reads the frames of all captures of real traffic in testdata/captures.
-func Captures(t testing.TB) [][]byte {
+func Captures(t T) [][]byte {
 	t.Helper()
 	_, here, _, _ := runtime.Caller(0)
 	paths, err := filepath.Glob(filepath.Join(filepath.Dir(here), "../../testdata/captures/*.pcap"))
@@ -38,11 +44,11 @@ func Captures(t testing.TB) [][]byte {
 	return frames
 }
 
-func capture(t testing.TB, path string) (frames [][]byte) {
+func capture(t T, path string) (frames [][]byte) {
 	t.Helper()
 	f, err := os.Open(path)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%v", err)
 	}
 	defer f.Close()
 	r, err := pcapgo.NewReader(f)

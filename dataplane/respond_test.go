@@ -1,0 +1,419 @@
+package dataplane_test
+
+import (
+	"bytes"
+	"maps"
+	"testing"
+
+	"github.com/cnpgate/cnpgate/cnpgen"
+	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/testkit"
+)
+
+// marks tells of each frame that left by a port whether it came out with CE in place of what it came in with, and fails the test
+// if anything else changed.
+func marks(t *testing.T, s *scene, port int, came [][]byte) (marked []bool) {
+	t.Helper()
+	s.Drain()
+	left := s.Take(port)
+	if len(left) != len(came) {
+		t.Fatalf("%d frames left of %d", len(left), len(came))
+	}
+	for i, f := range came {
+		ce := bytes.Clone(f)
+		testkit.SetECN(ce, 14, packet.CE)
+		switch {
+		case bytes.Equal(left[i].Octets, f):
+			marked = append(marked, false)
+		case bytes.Equal(left[i].Octets, ce):
+			marked = append(marked, true)
+		default:
+			t.Fatalf("frame %d came as\n% x, left as\n% x", i, f, left[i].Octets)
+		}
+	}
+	return marked
+}
+
+// TestMarking: with the default policy a gateway marks what is ECN-capable above K_min, at either side, and does nothing else.
+func TestMarking(t *testing.T) {
+	for _, v6 := range []bool{false, true} {
+		for port := range 2 {
+			p := telling()
+			p.Who = &congestion.Policy{}
+			s := newScene(t, p, nil)
+			var came [][]byte
+			for i := range 8 {
+				f := data(v6, 0)
+				f.ECN = []uint8{packet.ECT0, packet.ECT1, packet.ECT0, packet.ECT1, packet.NotECT, packet.CE, packet.ECT0, packet.ECT0}[i]
+				came = append(came, f.Frame())
+			}
+			came[7] = other(f4or6(v6), f4or6to(v6), packet.ProtoTCP, 1000) // also where it isn't RoCEv2
+			s.arriveAt(port, came...)
+			want := []bool{false, false, true, true, false, false, true, true} // 1000, 2000: not above K_min; Not-ECT; CE already
+			got := marks(t, s, port^1, came)
+			for i := range want {
+				if got[i] != want[i] {
+					t.Errorf("IPv6 %v, from port %d: frame %d marked %v", v6, port, i, got[i])
+				}
+			}
+			if n := s.Count(port^1, dataplane.ECNMarked); n != 4 {
+				t.Errorf("%d frames marked, expected 4", n)
+			}
+			if s.suppressed(port^1) != nil && len(s.suppressed(port^1)) > 0 {
+				t.Errorf("suppressed %v", s.suppressed(port^1))
+			}
+			if n := s.suppressed(port)["no-endpoint"]; port == wan && n != 0 || port == fabric && n != 3 {
+				t.Errorf("from port %d: %d packets above K_max told nobody for want of an endpoint", port, n)
+			}
+			if notes := s.finish(); len(notes) != 0 {
+				t.Errorf("%d notifications", len(notes))
+			}
+		}
+	}
+}
+
+func f4or6(v6 bool) string {
+	if v6 {
+		return sender6
+	}
+	return sender4
+}
+
+func f4or6to(v6 bool) string {
+	if v6 {
+		return receiver6
+	}
+	return receiver4
+}
+
+// TestFormats: which notification a sender gets, and why none.
+func TestFormats(t *testing.T) {
+	const fast, rocev2, icmpv6 = congestion.FastCNP, congestion.LongHaulCNP, congestion.LongHaulCNPICMPv6
+	all := func(p *dataplane.Policy) {}
+	for _, c := range []struct {
+		name    string
+		v6      bool
+		accepts []congestion.Format
+		flow    uint32 // 0 to 9 have a known source QP
+		change  func(*dataplane.Policy)
+		kind    packet.Notification
+		sent    congestion.Format
+		reason  string
+	}{
+		{"Fast CNP", true, []congestion.Format{fast, rocev2}, 0, all, packet.FastCNP, fast, ""},
+		{"Fast CNP needs no source QP", true, []congestion.Format{icmpv6, fast}, 10, all, packet.FastCNP, fast, ""},
+		{"Long-haul CNP", false, []congestion.Format{rocev2}, 0, all, packet.ExtendedCNP, rocev2, ""},
+		{"Long-haul CNP, IPv6", true, []congestion.Format{rocev2, fast}, 3, all, packet.ExtendedCNP, rocev2, ""},
+		{"Long-haul CNP in ICMPv6", true, []congestion.Format{icmpv6, rocev2, fast}, 0, all, packet.LongHaulICMPv6, icmpv6, ""},
+		{"what exists for IPv4", false, []congestion.Format{fast, icmpv6, rocev2}, 0, all, packet.ExtendedCNP, rocev2, ""},
+		{"source QP unknown", true, []congestion.Format{rocev2, icmpv6}, 10, all, 0, 0, "source-qp-unknown"},
+		{"source QP unknown, IPv4", false, []congestion.Format{rocev2}, 10, all, 0, 0, "source-qp-unknown"},
+		{"no format of IPv4", false, []congestion.Format{fast}, 0, all, 0, 0, "wrong-family"},
+		{"accepts nothing", true, nil, 0, all, 0, 0, "nothing-accepted"},
+		{"not enabled", true, []congestion.Format{fast}, 0, func(p *dataplane.Policy) { p.Who.Enabled.FastCNP = false }, 0, 0, "not-enabled"},
+		{"no address", true, []congestion.Format{fast}, 0, func(p *dataplane.Policy) { p.Who.HasIPv6 = false }, 0, 0, "no-gateway-address"},
+		{"no address to build with", true, []congestion.Format{fast}, 0, func(p *dataplane.Policy) { p.Build.HasIPv6 = false }, 0, 0, "not-built"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := telling(grant("fd00:18::/32", c.accepts...), grant("198.18.0.0/16", c.accepts...))
+			p.Ports[wan].PerFlow = 1e9
+			c.change(p)
+			s := newScene(t, p, nil)
+			var came [][]byte
+			for range 5 { // the last one is above K_max
+				came = append(came, data(c.v6, c.flow).Frame())
+			}
+			s.arrive(came...)
+			if got := marks(t, s, wan, came); got[4] != (c.sent != fast || c.reason != "") || !got[3] {
+				t.Errorf("marked %v", got)
+			}
+			want := map[string]uint64{}
+			if c.reason != "" {
+				want[c.reason] = 1
+			}
+			s.wantSuppressed(want)
+			notes := s.finish()
+			if c.reason != "" {
+				if len(notes) != 0 {
+					t.Fatalf("%d notifications", len(notes))
+				}
+				return
+			}
+			if len(notes) != 1 || s.Count(fabric, dataplane.SentFirst+dataplane.Counter(c.sent)) != 1 {
+				t.Fatalf("%d notifications", len(notes))
+			}
+			checkNote(t, notes[0], c.kind, data(c.v6, c.flow), 5000, p)
+		})
+	}
+}
+
+// checkNote compares what the notification says with the data packet it answers and the queue.
+func checkNote(t *testing.T, note testkit.Sent, kind packet.Notification, cause testkit.RoCE, depth uint64, policy *dataplane.Policy) {
+	t.Helper()
+	got, p := kindOf(note)
+	if got != kind || p.Dst != address(cause.Src) || p.DSCP != 48 || p.ECN != packet.NotECT {
+		t.Fatalf("%v to %v with DSCP %d, ECN %d, expected %v to %s", got, p.Dst.Netip(), p.DSCP, p.ECN, kind, cause.Src)
+	}
+	qp := cause.DestQP - 100 + sourceQP
+	if kind == packet.FastCNP {
+		qp = cause.DestQP
+	}
+	if kind != packet.LongHaulICMPv6 && (p.DestQP != qp || p.Opcode != packet.CNP || !packet.VerifyICRC(note.Octets, &p)) {
+		t.Errorf("%v for QP %d, expected %d", p.Opcode, p.DestQP, qp)
+	}
+	if kind == packet.FastCNP {
+		return
+	}
+	fields := note.Octets[p.L4+packet.ICMPv6Len:]
+	if kind == packet.ExtendedCNP {
+		fields = note.Octets[p.Payload:]
+	}
+	metric := []byte{0, 0, 0, 0}
+	if policy.DiscloseMetrics {
+		metric = []byte{1, 0, 0, byte(depth / 1000)}
+	}
+	want := append([]byte{congestion.Severity(depth, 1_000_000), 0x80, 0, 30, 0, 0, 0, byte(cause.DestQP - 100 + sourceQP)}, metric...)
+	if !bytes.Equal(fields[:12], want) {
+		t.Errorf("says % x, expected % x", fields[:12], want)
+	}
+}
+
+// TestDisclosed: with the operator's leave a Long-haul CNP says how deep the queue is.
+func TestDisclosed(t *testing.T) {
+	p := telling(grant("198.18.0.0/16", congestion.LongHaulCNP))
+	p.DiscloseMetrics = true
+	s := newScene(t, p, nil)
+	s.fill(7, data(false, 2))
+	notes := s.finish()
+	if len(notes) != 3 {
+		t.Fatalf("%d notifications", len(notes))
+	}
+	for i, n := range notes {
+		checkNote(t, n, packet.ExtendedCNP, data(false, 2), uint64(5000+1000*i), p)
+	}
+}
+
+// TestLargestShare: only a flow that has most in the queue is told, at a tie any, and none where more of it is not RoCEv2.
+func TestLargestShare(t *testing.T) {
+	sized := func(flow uint32, octets int) []byte {
+		f := data(true, flow)
+		f.Size = octets
+		return f.Frame()
+	}
+	tcp := func(octets int) []byte { return other(sender4, receiver4, packet.ProtoTCP, octets) }
+	for _, c := range []struct {
+		name   string
+		frames [][]byte
+		told   []uint32 // flows
+		reason map[string]uint64
+	}{
+		{"another flow has more", [][]byte{sized(0, 3000), sized(1, 2000)}, nil, nil},
+		{"then its own turn comes", [][]byte{sized(0, 3000), sized(1, 2000), sized(0, 100)}, []uint32{0}, nil},
+		{"a tie", [][]byte{sized(0, 2500), sized(1, 2500)}, []uint32{1}, nil},
+		{"a tie of all", [][]byte{sized(0, 2500), sized(1, 2500), sized(2, 2500)}, []uint32{1, 2}, nil},
+		{"one octet less than a tie", [][]byte{sized(0, 2501), sized(1, 2500)}, nil, nil},
+		{"the small ones grow", [][]byte{sized(0, 4000), sized(1, 2000), sized(1, 1999), sized(1, 62)}, []uint32{1}, nil},
+		{"TCP has more", [][]byte{tcp(3000), sized(0, 2000)}, nil, map[string]uint64{"largest-not-roce": 1}},
+		{"TCP has as much", [][]byte{tcp(2500), sized(0, 2500)}, []uint32{0}, nil},
+		{"TCP above K_max is nobody to tell", [][]byte{sized(0, 3000), tcp(2000)}, nil, nil},
+		{"management datagrams", [][]byte{testkit.RoCE{Src: sender6, Dst: receiver6, Opcode: packet.UDSendOnly, DestQP: 1, SourceQP: 1,
+			Size: 4500}.Frame()}, nil, map[string]uint64{"management-qp": 1}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := newScene(t, telling(byAnything...), func(s *testkit.Setup) { s.Room = 9018 })
+			s.arrive(c.frames...)
+			s.wantSuppressed(c.reason)
+			notes := s.finish()
+			if len(notes) != len(c.told) {
+				t.Fatalf("%d notifications, expected %d", len(notes), len(c.told))
+			}
+			for i, n := range notes {
+				if _, p := kindOf(n); p.DestQP != 100+c.told[i] {
+					t.Errorf("notification %d is for QP %d, expected %d", i, p.DestQP, 100+c.told[i])
+				}
+			}
+		})
+	}
+}
+
+// TestLargestChanges: as frames leave, another flow becomes the largest.
+func TestLargestChanges(t *testing.T) {
+	s := newScene(t, telling(byAnything...), nil)
+	s.fill(4, data(true, 0))
+	s.fill(3, data(true, 1)) // above K_max, but not the largest
+	if n := s.Count(fabric, dataplane.SentFirst); n != 0 {
+		t.Fatalf("%d Fast CNPs", n)
+	}
+	s.Advance(84*8_000 + 3*1024*8_000) // the first frame of the line, then two of flow 0 and the start of the third
+	s.Settle()
+	s.fill(1, data(true, 1))
+	notes := s.finish()
+	if len(notes) != 1 {
+		t.Fatalf("%d notifications", len(notes))
+	}
+	if _, p := kindOf(notes[0]); p.DestQP != 101 {
+		t.Errorf("told flow %d", p.DestQP-100)
+	}
+}
+
+// notCauses are frames that are never answered.
+func notCauses(t *testing.T) map[string][]byte {
+	p := telling()
+	cause := data(true, 0)
+	frame := cause.Frame()
+	var parsed packet.Parsed
+	packet.Parse(frame, uint32(len(frame)), &parsed)
+	build := func(n int, out []byte) []byte {
+		if n == 0 {
+			t.Fatal("not built")
+		}
+		// From a member of the domain on the fabric side, ECN-capable, so that it could be marked.
+		out = out[:n]
+		address(sender6).Put16(out[22:38])
+		return out
+	}
+	out := func() []byte { return make([]byte, cnpgen.MaxLen) }
+	fast, extended, icmp := out(), out(), out()
+	l := cnpgen.LongHaul{Action: cnpgen.RateReduce, SourceQP: 100}
+	fast = build(cnpgen.FastCNP(fast, frame, &parsed, &p.Build), fast)
+	extended = build(cnpgen.LongHaulCNP(extended, frame, &parsed, &p.Build, &l), extended)
+	icmp = build(cnpgen.LongHaulCNPICMPv6(icmp, frame, &parsed, &p.Build, &l), icmp)
+	ack := cause
+	ack.Opcode = packet.RCAcknowledge
+	request := cause
+	request.Opcode = packet.RCReadRequest
+	cnp := cause
+	cnp.Opcode, cnp.Flags = packet.CNP, packet.BECN
+	proxy := other(sender6, receiver6, packet.ProtoUDP, 300)
+	proxy[56], proxy[57] = 1022>>8, 1022&0xff
+	return map[string][]byte{
+		"standard-cnp": cnp.Frame(), "fast-cnp": fast, "extended-cnp": extended, "long-haul-cnp-icmpv6": icmp, "proxy-notification": proxy,
+		"ACK": ack.Frame(), "READ request": request.Frame(),
+	}
+}
+
+// TestNeverAnswered: notifications of any kind, CNPs and packets without data tell nobody, and no reason is counted, whatever the
+// depth they meet (DESIGN W13); they pass, and notifications are counted as received.
+func TestNeverAnswered(t *testing.T) {
+	for name, frame := range notCauses(t) {
+		t.Run(name, func(t *testing.T) {
+			p := telling(byAnything...)
+			p.Ports[wan].Thresholds = congestion.Thresholds{}
+			s := newScene(t, p, nil)
+			s.arrive(frame, frame, frame)
+			if depth := s.Plane.Port(wan).Depth[0]; depth != uint64(3*len(frame)) {
+				t.Fatalf("depth %d", depth)
+			}
+			s.wantSuppressed(nil)
+			received := map[string]uint64{}
+			for n := dataplane.ReceivedFirst; n < dataplane.SuppressedFirst; n++ {
+				if v := s.Count(fabric, n); v > 0 {
+					received[dataplane.Catalogue[n].Value] = v
+				}
+			}
+			want := map[string]uint64{name: 3}
+			if name == "ACK" || name == "READ request" {
+				want = nil
+			}
+			if !maps.Equal(received, want) {
+				t.Errorf("received notifications %v, expected %v", received, want)
+			}
+			if notes := s.finish(); len(notes) != 0 {
+				t.Errorf("answered with %d notifications", len(notes))
+			}
+		})
+	}
+}
+
+// TestFabricNeverTells: a queue towards the fabric marks, and tells nobody, however deep it is.
+func TestFabricNeverTells(t *testing.T) {
+	p := telling(grant("::/0", congestion.FastCNP), grant("0.0.0.0/0", congestion.LongHaulCNP))
+	p.Ports[fabric].Thresholds = congestion.Thresholds{KMin: 1, KMax: 2}
+	s := newScene(t, p, nil)
+	f := data(true, 0).Frame()
+	s.arriveAt(wan, f, f, f)
+	if n := s.Count(fabric, dataplane.ECNMarked); n != 3 {
+		t.Errorf("%d marked, expected 3", n)
+	}
+	s.wantSuppressed(nil)
+	if notes := s.finish(); len(notes) != 0 {
+		t.Errorf("%d notifications", len(notes))
+	}
+}
+
+// TestAheadOfData: a notification leaves by the port that the flow came in by, in front of all data that waits there, with the VLAN
+// tags of the data packet.
+func TestAheadOfData(t *testing.T) {
+	s := newScene(t, telling(byAnything...), nil)
+	s.arriveAt(wan, other(receiver4, sender4, packet.ProtoTCP, 1000), other(receiver4, sender4, packet.ProtoTCP, 1000))
+	cause := data(true, 0)
+	cause.Tags = []uint32{0x88a8_7011, 0x8100_2022}
+	s.fill(5, cause)
+	s.Drain()
+	left := s.Take(fabric)
+	if len(left) != 3 || !left[0].Built || left[1].Built || left[2].Built {
+		t.Fatalf("left: %+v", left)
+	}
+	if n := s.Count(fabric, dataplane.SentFirst+dataplane.Counter(congestion.FastCNP)); n != 1 {
+		t.Errorf("%d Fast CNPs counted", n)
+	}
+	if got, want := left[0].Octets[:22], []byte{2, 0, 0, 0, 0, 5, 2, 0, 0, 0, 0, 0xd, 0x88, 0xa8, 0x70, 0x11, 0x81, 0, 0x20, 0x22, 0x86, 0xdd}; !bytes.Equal(got, want) {
+		t.Errorf("Ethernet header % x, expected % x", got, want)
+	}
+	if s.Count(fabric, dataplane.TxPackets) != 1+2 { // and the one that took the line
+		t.Errorf("a notification counts as forwarded")
+	}
+	s.Close(t)
+}
+
+// TestThresholdsByClass: each class of a port is congested, or not, by itself.
+func TestThresholdsByClass(t *testing.T) {
+	s := newScene(t, telling(byAnything...), func(s *testkit.Setup) { s.Change = threeClasses })
+	for class := range uint8(3) {
+		for range 4 {
+			f := data(true, uint32(class))
+			f.DSCP = class
+			s.arrive(f.Frame())
+		}
+	}
+	port := s.Plane.Port(wan)
+	if [3]uint64(port.Depth[:3]) != [3]uint64{4000, 4000, 4000} || port.Count[dataplane.ECNMarked] != 6 {
+		t.Errorf("depth %v, %d marked, expected 4000 and 2 in each class", port.Depth, port.Count[dataplane.ECNMarked])
+	}
+	f := data(true, 1)
+	f.DSCP = 1
+	s.arrive(f.Frame())
+	notes := s.finish()
+	if len(notes) != 1 {
+		t.Fatalf("%d notifications, expected 1", len(notes))
+	}
+	if _, p := kindOf(notes[0]); p.DestQP != 101 {
+		t.Errorf("told flow %d", p.DestQP-100)
+	}
+}
+
+// TestPolicySwap: a worker goes by a new policy from its next burst on.
+func TestPolicySwap(t *testing.T) {
+	s := newScene(t, telling(byAnything...), nil)
+	s.fill(6, data(true, 0))
+	quiet := telling()
+	quiet.Ports[wan].Thresholds = congestion.Thresholds{KMin: 1e6, KMax: 2e6}
+	s.Plane.SetPolicy(quiet)
+	s.fill(3, data(true, 0))
+	s.Plane.SetPolicy(telling(grant("fd00:18::/32", congestion.LongHaulCNPICMPv6)))
+	s.fill(1, data(true, 0))
+	if n := s.Count(wan, dataplane.ECNMarked); n != 3 {
+		t.Errorf("%d marked, expected 3", n)
+	}
+	notes := s.finish()
+	var kinds []packet.Notification
+	for _, n := range notes {
+		k, _ := kindOf(n)
+		kinds = append(kinds, k)
+	}
+	if len(kinds) != 3 || kinds[0] != packet.FastCNP || kinds[1] != packet.FastCNP || kinds[2] != packet.LongHaulICMPv6 {
+		t.Errorf("told by %v", kinds)
+	}
+}

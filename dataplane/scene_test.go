@@ -1,0 +1,179 @@
+package dataplane_test
+
+import (
+	"maps"
+	"net/netip"
+	"testing"
+
+	"github.com/cnpgate/cnpgate/cnpgen"
+	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/prefix"
+	"github.com/cnpgate/cnpgate/internal/testkit"
+	"github.com/cnpgate/cnpgate/ratelimit"
+)
+
+// The queues of a scene: above 2,000 octets packets are marked, above 4,000 senders are told.
+const (
+	kMin, kMax = 2000, 4000
+	fabric     = 0
+	wan        = 1
+	sourceQP   = 55
+)
+
+func address(s string) packet.Addr { return packet.AddrFrom(netip.MustParseAddr(s)) }
+
+func grant(p string, accepts ...congestion.Format) prefix.Entry[congestion.Preference] {
+	return prefix.Entry[congestion.Preference]{Prefix: netip.MustParsePrefix(p), Value: congestion.Prefer(accepts...)}
+}
+
+// telling is a policy that tells every sender of the grants, by any format, as often as it can.
+func telling(grants ...prefix.Entry[congestion.Preference]) *dataplane.Policy {
+	p := testkit.DefaultPolicy(2)
+	for i := range p.Ports {
+		p.Ports[i].Thresholds = congestion.Thresholds{KMin: kMin, KMax: kMax}
+	}
+	p.Who = &congestion.Policy{
+		Enabled: congestion.Enabled{FastCNP: true, LongHaulCNP: true, LongHaulCNPICMPv6: true}, HasIPv4: true, HasIPv6: true,
+		Endpoints: prefix.New(grants),
+	}
+	p.Build = cnpgen.Gateway{
+		IPv4: address("192.0.2.1"), IPv6: address("2001:db8::1"), HasIPv4: true, HasIPv6: true, DSCP: 48,
+		Code: packet.DefaultCodePoints, ICRCExtensionHeaders: true,
+	}
+	p.ReducePercent = 30
+	return p
+}
+
+// byAnything grants the senders of the tests every format, Fast CNP first.
+var byAnything = []prefix.Entry[congestion.Preference]{
+	grant("fd00:18::/32", congestion.FastCNP, congestion.LongHaulCNP, congestion.LongHaulCNPICMPv6),
+	grant("198.18.0.0/16", congestion.FastCNP, congestion.LongHaulCNP, congestion.LongHaulCNPICMPv6),
+}
+
+// knownQPs gives the flows to DestQP 100 to 109 source QP 55 to 64.
+func knownQPs(t *testing.T) *flowtable.QPMap {
+	t.Helper()
+	var pairs []flowtable.QPPair
+	for n := range uint32(10) {
+		for _, ends := range [][2]string{{sender4, receiver4}, {sender6, receiver6}} {
+			pairs = append(pairs, flowtable.QPPair{Source: address(ends[0]), Destination: address(ends[1]), SourceQP: sourceQP + n, DestinationQP: 100 + n})
+		}
+	}
+	m, err := flowtable.NewQPMap(pairs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// scene is a gateway in front of two slow lines, each with a frame on it: nothing leaves until time goes on.
+type scene struct {
+	*testkit.Rig
+	t *testing.T
+}
+
+func newScene(t *testing.T, p *dataplane.Policy, change func(*testkit.Setup)) *scene {
+	t.Helper()
+	s := testkit.Setup{Rate: 1_000_000, Policy: p, Static: knownQPs(t), Capacity: 1_000_000, Frames: 4096, Buffers: 8192}
+	if change != nil {
+		change(&s)
+	}
+	r := &scene{testkit.New(t, s), t}
+	for port := range 2 * max(1, s.Pairs) {
+		r.Inject(t, port, ethernet(0x88cc))
+	}
+	r.Settle()
+	for port := range 2 * max(1, s.Pairs) {
+		if len(r.Take(port)) != 1 {
+			t.Fatal("the line isn't taken")
+		}
+	}
+	return r
+}
+
+// data is a data packet of a flow from the fabric, 1000 octets long.
+func data(v6 bool, flow uint32) testkit.RoCE {
+	r := testkit.RoCE{Src: sender4, Dst: receiver4, ECN: packet.ECT0, SrcPort: 0xc123, DestQP: 100 + flow, Size: 1000}
+	if v6 {
+		r.Src, r.Dst = sender6, receiver6
+	}
+	return r
+}
+
+// arrive lets frames come in by the fabric port, one after another, at this moment.
+func (s *scene) arrive(frames ...[]byte) { s.arriveAt(fabric, frames...) }
+
+func (s *scene) arriveAt(port int, frames ...[]byte) {
+	s.t.Helper()
+	for _, f := range frames {
+		s.Inject(s.t, port, f)
+		s.Settle()
+	}
+}
+
+// fill lets n data packets of a flow come in.
+func (s *scene) fill(n int, f testkit.RoCE) {
+	s.t.Helper()
+	for range n {
+		s.arrive(f.Frame())
+	}
+}
+
+// suppressed is the fabric port's count of each reason, by name, without the zeros.
+func (s *scene) suppressed(port int) map[string]uint64 {
+	out := map[string]uint64{}
+	for n := dataplane.SuppressedFirst; n < dataplane.Counters; n++ {
+		if v := s.Count(port, n); v > 0 {
+			out[dataplane.Catalogue[n].Value] = v
+		}
+	}
+	return out
+}
+
+func (s *scene) wantSuppressed(want map[string]uint64) {
+	s.t.Helper()
+	if got := s.suppressed(fabric); !maps.Equal(got, want) {
+		s.t.Errorf("suppressed %v, expected %v", got, want)
+	}
+	if got := s.suppressed(wan); len(got) != 0 {
+		s.t.Errorf("suppressed %v at the WAN port", got)
+	}
+}
+
+// finish lets all leave, checks the sums, and returns the notifications, in order.
+func (s *scene) finish() (notes []testkit.Sent) {
+	s.t.Helper()
+	s.Drain()
+	for port := range 2 {
+		for _, f := range s.Take(port) {
+			switch {
+			case !f.Built:
+			case port != fabric:
+				s.t.Errorf("a notification left by port %d", port)
+			default:
+				notes = append(notes, f)
+			}
+		}
+	}
+	sent := uint64(0)
+	for n := dataplane.SentFirst; n < dataplane.ReceivedFirst; n++ {
+		sent += s.Count(fabric, n)
+	}
+	if sent != uint64(len(notes)) {
+		s.t.Errorf("%d notifications counted, %d sent", sent, len(notes))
+	}
+	s.Close(s.t)
+	return notes
+}
+
+// kindOf tells what a notification is on the wire.
+func kindOf(f testkit.Sent) (packet.Notification, packet.Parsed) {
+	var p packet.Parsed
+	packet.Parse(f.Octets, f.Length, &p)
+	return packet.Classify(f.Octets, &p, &packet.DefaultCodePoints), p
+}
+
+func perSecond(n uint64) ratelimit.Rate { return ratelimit.PerSecond(n) }
