@@ -38,6 +38,7 @@ type Backend struct {
 	free      []uint64
 	spare     []burst.Frame
 	crossings uint64
+	tooLong   uint64
 }
 
 var _ burst.Backend = (*Backend)(nil)
@@ -67,6 +68,7 @@ func newBackend(ports []*Port, pool *Pool, worker, burstSize int) *Backend {
 		q := &b.queues[i]
 		q.rx = (*C.struct_cnp_frame)(unsafe.Pointer(unsafe.SliceData(rx)))
 		q.tx = (*C.struct_cnp_frame)(unsafe.Pointer(unsafe.SliceData(tx)))
+		q.longest = C.uint32_t(p.longest)
 		q.port, q.queue = p.id, C.uint16_t(worker)
 		b.batch.Ports[i] = burst.Port{Rx: rx[:0], Tx: b.tx[i][:0]}
 	}
@@ -78,6 +80,9 @@ func (b *Backend) Batch() *burst.Batch { return &b.batch }
 
 // Crossings counts the cgo calls since the backend was made: one an Exchange.
 func (b *Backend) Crossings() uint64 { return b.crossings }
+
+// TooLong counts the frames that counted as sent but were dropped, because the device would have refused their length for ever.
+func (b *Backend) TooLong() uint64 { return b.tooLong }
 
 // Exchange sends, frees, refills the spares and receives, with one cgo call. The time is CLOCK_MONOTONIC's.
 func (b *Backend) Exchange() int64 {
@@ -99,6 +104,7 @@ func (b *Backend) Exchange() int64 {
 	for i := range b.queues {
 		p, q := &b.batch.Ports[i], &b.queues[i]
 		p.Rx, p.Sent = b.rx[i][:q.n_rx], int(q.sent)
+		b.tooLong += uint64(q.dropped)
 	}
 	b.batch.Free = b.free[:0]
 	b.batch.Spare = b.spare[:b.c.n_spare]
@@ -142,7 +148,7 @@ func (b *Backend) close() {
 	freeSlice(b.spare)
 	freeSlice(b.queues)
 	C.free(unsafe.Pointer(b.c))
-	*b = Backend{crossings: b.crossings}
+	*b = Backend{crossings: b.crossings, tooLong: b.tooLong}
 }
 
 // callocOf takes zeroed C memory. cgo's malloc, unlike its calloc, never returns nil.

@@ -23,16 +23,19 @@ frame_of(struct cnp_frame *f, struct rte_mbuf *m, uint64_t base)
 	f->data = (uint64_t)rte_pktmbuf_mtod(m, uintptr_t) - base;
 }
 
-/* The mbuf of a frame that waited in a queue has left the cache: ask for all of them before the first is written. */
+/*
+ * The mbuf of a frame that waited in a queue has left the cache: ask for all of them before the first is written. The burst ends
+ * before a frame that the device would refuse for ever; when that is the first, it is dropped, or it would stop the port.
+ */
 static inline void
 send_burst(struct cnp_queue *q, uint32_t burst)
 {
 	struct rte_mbuf *pk[CNP_MAX_BURST];
-	uint32_t n = RTE_MIN(q->n_tx, burst);
+	uint32_t n = 0, waiting = RTE_MIN(q->n_tx, burst);
 
-	for (uint32_t i = 0; i < n; i++) {
-		pk[i] = mbuf_of(q->tx[i].buf);
-		rte_prefetch0(pk[i]);
+	for (; n < waiting && q->tx[n].len <= q->longest; n++) {
+		pk[n] = mbuf_of(q->tx[n].buf);
+		rte_prefetch0(pk[n]);
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		/* A frame of several segments can't have been built here, so its lengths still hold. */
@@ -42,6 +45,11 @@ send_burst(struct cnp_queue *q, uint32_t burst)
 		}
 	}
 	q->sent = n == 0 ? 0 : rte_eth_tx_burst(q->port, q->queue, pk, (uint16_t)n);
+	q->dropped = 0;
+	if (unlikely(n == 0 && waiting != 0)) {
+		rte_pktmbuf_free(mbuf_of(q->tx[0].buf));
+		q->sent = q->dropped = 1;
+	}
 }
 
 static inline void

@@ -27,6 +27,8 @@ struct cnp_queue {
 	uint32_t n_rx;
 	uint32_t n_tx;
 	uint32_t sent;
+	uint32_t longest; /* octets of the longest frame the device sends */
+	uint32_t dropped; /* frames longer than that in the last exchange, 0 or 1 */
 	uint16_t port;
 	uint16_t queue;
 };

@@ -60,6 +60,7 @@ func (e *EAL) open(p *plan) (*Devices, error) {
 	return d, nil
 }
 
+// open takes the ports one after the other: a net_virtio_user may need the socket that a net_vhost before it serves.
 func (d *Devices) open(p *plan) error {
 	for i, cfg := range p.Ports {
 		port, err := attachPort(d.eal, cfg, p.devices[i])
@@ -67,14 +68,13 @@ func (d *Devices) open(p *plan) error {
 			return portError(cfg, err)
 		}
 		d.ports = append(d.ports, port)
-	}
-	var err error
-	if d.pool, err = newPool(d.eal, p.frames, p.room, int(C.rte_eth_dev_socket_id(d.ports[0].id))); err != nil {
-		return err
-	}
-	for _, port := range d.ports {
+		if d.pool == nil { // on the NUMA node of the first device
+			if d.pool, err = newPool(d.eal, p.frames, p.room, int(C.rte_eth_dev_socket_id(port.id))); err != nil {
+				return err
+			}
+		}
 		if err := port.setup(d.pool, d.workers); err != nil {
-			return portError(port.cfg, err)
+			return portError(cfg, err)
 		}
 	}
 	for w := range d.workers {

@@ -50,8 +50,8 @@ type EAL struct {
 
 var ealStarted atomic.Bool
 
-// Start starts the EAL on a thread that is kept for it. A process can do it once; after a failure that the EAL could not undo
-// it can't do it again either, and the error of the next try says so.
+// Start starts the EAL on a thread that is kept for it. A process can do it once: the EAL keeps what it parsed also when it fails.
+// What is checked before (cores, memory) can be tried again.
 func Start(cfg EALConfig) (*EAL, error) {
 	args, err := ealArgs(cfg)
 	if err != nil {
@@ -66,16 +66,12 @@ func Start(cfg EALConfig) (*EAL, error) {
 		return nil, err
 	}
 	if !ealStarted.CompareAndSwap(false, true) {
-		return nil, errors.New("dpdk: the EAL was started before in this process, and can't be started twice")
+		return nil, errors.New("dpdk: the EAL was started before in this process, and can't be started twice: start the process again")
 	}
 	e := &EAL{calls: make(chan func()), done: make(chan struct{})}
 	started := make(chan error)
 	go e.main(args, started)
 	if err := <-started; err != nil {
-		// EALREADY means that the EAL got too far to begin again.
-		if !errors.Is(err, unix.EALREADY) {
-			ealStarted.Store(false)
-		}
 		return nil, err
 	}
 	return e, nil
@@ -145,11 +141,8 @@ func ealInit(args []string) error {
 	}
 	err := unix.Errno(C.cnp_errno())
 	hint := ""
-	switch err {
-	case unix.EACCES, unix.EPERM:
+	if err == unix.EACCES || err == unix.EPERM {
 		hint = " (run as root, or with CAP_NET_ADMIN, CAP_NET_RAW and CAP_IPC_LOCK)"
-	case unix.EALREADY:
-		hint = " (an earlier start failed too late to be undone: start the process again)"
 	}
 	return fmt.Errorf("dpdk: the EAL did not start: %w%s%s; its arguments were %q", err, hint, firstLog(), args[1:])
 }

@@ -10,6 +10,7 @@ import "C"
 
 import (
 	"fmt"
+	"math"
 	"sync/atomic"
 	"unsafe"
 
@@ -31,6 +32,9 @@ var poolNumber atomic.Uint32
 
 // newPool makes a mempool, on EAL's thread. socket is a NUMA node, or negative for any.
 func newPool(e *EAL, frames, room, socket int) (*Pool, error) {
+	if frames <= 0 || frames > math.MaxInt32 {
+		return nil, fmt.Errorf("dpdk: a pool of %d frames was asked for, expected 1 to %d", frames, math.MaxInt32)
+	}
 	if room > maxRoom {
 		return nil, fmt.Errorf("dpdk: a frame buffer of %d octets was asked for, expected at most %d", room, maxRoom)
 	}

@@ -43,21 +43,6 @@ func readNetif(name string) (netif, error) {
 // up is the link as the kernel sees it: switched on, and with a carrier.
 func (n netif) up() bool { return n.flags&unix.IFF_UP != 0 && n.flags&unix.IFF_RUNNING != 0 }
 
-// setMTU sets an interface's MTU in octets.
-func setMTU(name string, mtu int) error {
-	ifr, err := unix.NewIfreq(name)
-	if err != nil {
-		return err
-	}
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	ifr.SetUint32(uint32(mtu))
-	return unix.IoctlIfreq(fd, unix.SIOCSIFMTU, ifr)
-}
-
 // checkInterface refuses an af_packet interface that is missing, down, or whose frames the ring would cut short.
 func checkInterface(d device, mtu int) error {
 	n, err := readNetif(d.iface)

@@ -11,6 +11,7 @@ import "C"
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"unsafe"
 
@@ -30,6 +31,7 @@ type Port struct {
 	promisc bool // switched on here
 	rss     bool
 	lent    bool // it was there before, and stays
+	longest int  // octets of the longest frame it sends
 }
 
 // attachPort has the EAL probe a device, or finds the port that somebody else made of it: a Ring, or eal_args with --vdev.
@@ -42,7 +44,7 @@ func attachPort(e *EAL, cfg PortConfig, d device) (*Port, error) {
 	p.lent = C.rte_eth_dev_get_port_by_name(name, &p.id) == 0
 	if !p.lent {
 		if ret := C.rte_dev_probe(args); ret != 0 {
-			return nil, fmt.Errorf("the device can't be opened%s%s: %w", firstLog(), d.hint(), unix.Errno(-ret))
+			return nil, fmt.Errorf("the device can't be opened%s%s", firstLog(), d.hint())
 		}
 		if C.rte_eth_dev_get_port_by_name(name, &p.id) != 0 {
 			return nil, fmt.Errorf("the device was probed, but no driver made a port of it%s", firstLog())
@@ -103,6 +105,10 @@ func (p *Port) setup(pool *Pool, workers int) error {
 	if ret := C.rte_eth_dev_adjust_nb_rx_tx_desc(p.id, &rx, &tx); ret != 0 {
 		return fmt.Errorf("choosing the number of descriptors: %w%s", unix.Errno(-ret), firstLog())
 	}
+	var err error
+	if p.longest, err = p.longestFrame(); err != nil {
+		return err
+	}
 	socket := C.uint(C.rte_eth_dev_socket_id(p.id))
 	for q := range C.uint16_t(workers) {
 		if ret := C.rte_eth_rx_queue_setup(p.id, q, rx, socket, &info.default_rxconf, pool.pool); ret != 0 {
@@ -124,7 +130,7 @@ func (p *Port) setup(pool *Pool, workers int) error {
 			C.cnp_discard(p.id, q, rxDescriptors)
 		}
 	}
-	return p.tapMTU(&info)
+	return nil
 }
 
 // fits compares what is asked for with what the device can do.
@@ -139,14 +145,18 @@ func (p *Port) fits(info *C.struct_rte_eth_dev_info, pool *Pool, workers int) er
 	if !p.setsMTU() || p.cfg.MTU == 0 {
 		return nil
 	}
-	if mtu := p.cfg.MTU; mtu < int(info.min_mtu) || mtu > int(info.max_mtu) {
-		return fmt.Errorf("the device takes an MTU from %d to %d, not %d", info.min_mtu, info.max_mtu, mtu)
+	most := int(info.max_mtu)
+	if info.max_mtu == math.MaxUint16 { // the device only says what its frames may have, FCS included
+		most = min(most, int(info.max_rx_pktlen)-14-4)
+	}
+	if mtu := p.cfg.MTU; mtu < int(info.min_mtu) || mtu > most {
+		return fmt.Errorf("the device takes an MTU from %d to %d, not %d", info.min_mtu, most, mtu)
 	}
 	return nil
 }
 
-// setsMTU tells whether the device takes its MTU through ethdev. af_packet refuses a jumbo one, and so does tap.
-func (p *Port) setsMTU() bool { return !p.device.is("af_packet") && !p.device.is("tap") }
+// setsMTU tells whether the device takes its MTU through ethdev, which af_packet's refuses above 1500.
+func (p *Port) setsMTU() bool { return !p.device.is("af_packet") }
 
 // configure asks for the queues and, where the device can and it matters, for symmetric RSS.
 func (p *Port) configure(info *C.struct_rte_eth_dev_info, workers int) error {
@@ -209,19 +219,16 @@ func (p *Port) receiveAll() error {
 	return nil
 }
 
-// tapMTU sets the MTU of the kernel's side of a tap device, which ethdev would not take beyond 1500.
-func (p *Port) tapMTU(info *C.struct_rte_eth_dev_info) error {
-	if !p.device.is("tap") || p.cfg.MTU == 0 {
-		return nil
+// longestFrame is without a limit but for tap: its PMD refuses a frame longer than MTU + 22, and with it everything behind.
+func (p *Port) longestFrame() (int, error) {
+	if !p.device.is("tap") {
+		return math.MaxUint32, nil
 	}
-	ifc, err := net.InterfaceByIndex(int(info.if_index))
-	if err == nil {
-		err = setMTU(ifc.Name, p.cfg.MTU)
+	var mtu C.uint16_t
+	if ret := C.rte_eth_dev_get_mtu(p.id, &mtu); ret != 0 {
+		return 0, fmt.Errorf("reading the MTU: %w", unix.Errno(-ret))
 	}
-	if err != nil {
-		return fmt.Errorf("setting the tap interface's MTU to %d: %w", p.cfg.MTU, err)
-	}
-	return nil
+	return int(mtu) + frameHead, nil
 }
 
 // stop throws away what waits in the device and stops it, on EAL's thread.
