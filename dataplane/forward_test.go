@@ -125,9 +125,7 @@ func TestCutShort(t *testing.T) {
 	r := testkit.New(t, testkit.Setup{})
 	frame := testkit.RoCE{Src: sender4, Dst: receiver4, DestQP: 7, Size: 4000}.Frame()
 	r.Inject(t, 0, frame[:64])
-	if !r.Backends[0].Inject(0, frame[:64], uint32(len(frame))) {
-		t.Fatal("not injected")
-	}
+	r.InjectCut(t, 0, 0, frame[:64], uint32(len(frame)))
 	r.Settle()
 	if got := r.Count(0, dataplane.RxBytes); got != 64+4000 {
 		t.Errorf("%d octets received", got)
@@ -140,12 +138,7 @@ func TestCutShort(t *testing.T) {
 	if got := r.Count(1, dataplane.TxBytes); got != 64+4000 {
 		t.Errorf("%d octets sent", got)
 	}
-	for i := range r.Plane.Workers() {
-		r.Plane.Worker(i).Close()
-	}
-	if n := r.Backends[0].InUse(); n != 0 {
-		t.Errorf("%d buffers are not given back", n)
-	}
+	r.Close(t)
 }
 
 // TestMACControl: PAUSE and PFC end here, whatever they hold, and are counted; a tagged one too.

@@ -269,9 +269,9 @@ func notCauses(t *testing.T) map[string][]byte {
 		if n == 0 {
 			t.Fatal("not built")
 		}
-		// From a member of the domain on the fabric side, ECN-capable, so that it could be marked.
-		out = out[:n]
+		out = out[:n] // from and to the same hosts as the others; no gateway looks at checksums
 		address(sender6).Put16(out[22:38])
+		address(receiver6).Put16(out[38:54])
 		return out
 	}
 	out := func() []byte { return make([]byte, cnpgen.MaxLen) }

@@ -3,6 +3,7 @@ package testkit
 import (
 	"bytes"
 	"math"
+	"sync/atomic"
 
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
@@ -30,6 +31,8 @@ type Setup struct {
 	Static   *flowtable.QPMap
 	Policy   *dataplane.Policy // DefaultPolicy
 	Forget   bool              // don't record what is sent
+	// Sent takes what a worker sends, in place of recording it. It is called on the worker's goroutine.
+	Sent func(worker int, s inmem.Sent)
 	// Change has the last word.
 	Change func(*dataplane.Config)
 }
@@ -51,7 +54,7 @@ type Rig struct {
 	Now      int64    // ns
 
 	ports    int
-	injected uint64
+	injected atomic.Uint64
 }
 
 // DefaultPolicy tells nobody and never marks.
@@ -79,7 +82,7 @@ func New(t T, s Setup) *Rig {
 	}
 	for i := range s.Workers {
 		memory, _ := Heap(s.Room * s.Buffers)
-		b, err := inmem.New(inmem.Config{Ports: r.ports, Burst: s.Burst, Room: s.Room, Memory: memory, Sent: r.recorder(i, s.Forget)})
+		b, err := inmem.New(inmem.Config{Ports: r.ports, Burst: s.Burst, Room: s.Room, Memory: memory, Sent: r.recorder(i, &s)})
 		if err != nil {
 			t.Fatalf("%v", err)
 		}
@@ -121,8 +124,11 @@ func (s *Setup) fill() {
 	}
 }
 
-func (r *Rig) recorder(worker int, forget bool) func(inmem.Sent) {
-	if forget {
+func (r *Rig) recorder(worker int, s *Setup) func(inmem.Sent) {
+	if take := s.Sent; take != nil {
+		return func(s inmem.Sent) { take(worker, s) }
+	}
+	if s.Forget {
 		return nil
 	}
 	return func(s inmem.Sent) {
@@ -146,16 +152,23 @@ func (r *Rig) Inject(t T, port int, frames ...[]byte) {
 	}
 }
 
-// InjectAt hands a worker a frame to receive by a port.
+// InjectAt hands a worker a frame to receive by a port. Each worker's goroutine may do it for its own.
 func (r *Rig) InjectAt(t T, worker, port int, frame []byte) {
 	t.Helper()
-	if !r.Backends[worker].Inject(port, frame, uint32(len(frame))) {
-		t.Fatalf("worker %d has no buffer for a frame of %d octets", worker, len(frame))
-	}
-	r.injected++
+	r.InjectCut(t, worker, port, frame, uint32(len(frame)))
 }
 
-// Settle steps all workers, at the present time, until none has anything left to do now.
+// InjectCut hands a worker a frame of the given length, of which the octets are the part at hand.
+func (r *Rig) InjectCut(t T, worker, port int, octets []byte, length uint32) {
+	t.Helper()
+	if !r.Backends[worker].Inject(port, octets, length) {
+		t.Fatalf("worker %d has no buffer for a frame of %d octets", worker, len(octets))
+	}
+	r.injected.Add(1)
+}
+
+// Settle steps all workers, at the present time, until none has anything left to do now. That never comes while a device takes less
+// than is due.
 func (r *Rig) Settle() {
 	for again := true; again; {
 		again = false
@@ -219,8 +232,9 @@ func (r *Rig) Balance(t T) {
 	for _, b := range r.Backends {
 		waiting += uint64(b.Waiting())
 	}
-	if received != ended || received+waiting != r.injected {
-		t.Errorf("%d frames injected, %d not yet received, %d received, %d forwarded, dropped, consumed or queued", r.injected, waiting, received, ended)
+	if received != ended || received+waiting != r.injected.Load() {
+		t.Errorf("%d frames injected, %d not yet received, %d received, %d forwarded, dropped, consumed or queued",
+			r.injected.Load(), waiting, received, ended)
 	}
 }
 

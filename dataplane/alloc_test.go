@@ -1,0 +1,56 @@
+package dataplane_test
+
+import (
+	"testing"
+
+	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/testkit"
+)
+
+// TestStepAllocatesNothing: with flows learned, evicted and aged, packets marked, dropped and answered, a step allocates nothing and
+// is one exchange.
+func TestStepAllocatesNothing(t *testing.T) {
+	p := telling(byAnything...)
+	p.Ports[wan].PerFlow = 1000
+	p.PerDestination, p.PerPort = perSecond(1e8), perSecond(1e8)
+	p.Border = dataplane.NewBorder(nil, nil)
+	r := testkit.New(t, testkit.Setup{Policy: p, Static: knownQPs(t), Forget: true, Flows: 256, Capacity: 40_000, Rate: 1e9,
+		Change: func(c *dataplane.Config) { c.Aging = ms }})
+	var frames [][]byte
+	for flow := range uint32(1000) {
+		frames = append(frames, data(flow%3 == 0, flow%50+flow%7*100).Frame())
+	}
+	frames = append(frames, other(sender4, receiver4, packet.ProtoTCP, 1000), ethernet(0x8808), notCauses(t)["fast-cnp"])
+	place, steps := 0, 0
+	round := func() {
+		for i := range 16 {
+			r.Inject(t, (place+i)&1, frames[(place*5+i)%len(frames)])
+		}
+		place += 16
+		r.Advance(30_000)
+		r.Plane.Worker(0).Step()
+		steps++
+	}
+	for range 200 {
+		round()
+	}
+	before, began := r.Backends[0].Exchanges(), steps
+	if n := testing.AllocsPerRun(1000, round); n != 0 {
+		t.Errorf("%v allocations a step", n)
+	}
+	if n := int(r.Backends[0].Exchanges() - before); n != steps-began {
+		t.Errorf("%d exchanges in %d steps", n, steps-began)
+	}
+	for name, n := range map[string]uint64{
+		"marked": r.Count(wan, dataplane.ECNMarked), "told": r.Count(fabric, dataplane.SentFirst),
+		"dropped by a full queue": r.Count(wan, dataplane.DroppedQueueOctets), "dropped at the border": r.Count(fabric, dataplane.DroppedBorderOut),
+		"flows evicted": r.Plane.Worker(0).Flows().Stats().Evictions, "flows aged": r.Plane.Worker(0).Flows().Stats().Aged,
+	} {
+		if n == 0 {
+			t.Errorf("none was %s: not what was to be tested", name)
+		}
+	}
+	r.Drain()
+	r.Close(t)
+}

@@ -1,0 +1,69 @@
+package dataplane_test
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/testkit"
+)
+
+// TestBorder: notifications come in by a WAN port from known sources only, and leave by one to members only; standard CNPs and all
+// that is no notification pass. Without a domain everything does.
+func TestBorder(t *testing.T) {
+	prefixes := func(p ...string) (out []netip.Prefix) {
+		for _, s := range p {
+			out = append(out, netip.MustParsePrefix(s))
+		}
+		return out
+	}
+	const inside, outside = sender6, receiver6
+	for _, c := range []struct {
+		name                string
+		border              *dataplane.Border
+		in, out             bool // whether a notification from sender6 to receiver6 passes from the WAN, and to it
+		countsIn, countsOut dataplane.Counter
+	}{
+		{"no domain", nil, true, true, 0, 0},
+		{"an empty domain", dataplane.NewBorder(nil, nil), false, false, dataplane.DroppedBorderIn, dataplane.DroppedBorderOut},
+		{"known source", dataplane.NewBorder(nil, prefixes("fd00:18::/32")), true, false, 0, dataplane.DroppedBorderOut},
+		{"member", dataplane.NewBorder(prefixes("fd00:19::1/128"), nil), false, true, dataplane.DroppedBorderIn, 0},
+		{"the destination's no source", dataplane.NewBorder(prefixes("fd00:18::/32"), prefixes("fd00:19::/32")), false, false,
+			dataplane.DroppedBorderIn, dataplane.DroppedBorderOut},
+		{"both", dataplane.NewBorder(prefixes("::/0"), prefixes("::/0")), true, true, 0, 0},
+	} {
+		for name, frame := range notCauses(t) {
+			notification := name != "ACK" && name != "READ request" && name != "standard-cnp"
+			for port := range 2 {
+				passes, reason := c.out, c.countsOut
+				if port == wan {
+					passes, reason = c.in, c.countsIn
+				}
+				passes = passes || !notification
+				p := testkit.DefaultPolicy(2)
+				p.Border = c.border
+				r := testkit.New(t, testkit.Setup{Policy: p})
+				r.Inject(t, port, frame)
+				r.Drain()
+				if n := len(r.Take(port ^ 1)); (n == 1) != passes {
+					t.Errorf("%s: %s from port %d: %d passed", c.name, name, port, n)
+				}
+				if !passes && r.Count(port, reason) != 1 {
+					t.Errorf("%s: %s from port %d isn't counted as %v", c.name, name, port, dataplane.Catalogue[reason])
+				}
+				if name == "standard-cnp" && r.Count(port, dataplane.ReceivedFirst) != 1 {
+					t.Errorf("%s: a standard CNP isn't counted", c.name)
+				}
+				r.Close(t)
+			}
+		}
+	}
+	var p packet.Parsed
+	for name, frame := range notCauses(t) {
+		packet.Parse(frame, uint32(len(frame)), &p)
+		if p.Src != address(inside) || p.Dst != address(outside) {
+			t.Errorf("%s is from %v to %v", name, p.Src.Netip(), p.Dst.Netip())
+		}
+	}
+}

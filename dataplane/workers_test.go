@@ -1,0 +1,192 @@
+package dataplane_test
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/testkit"
+)
+
+// TestSporadicWorkerTakesNoTime: a port whose queue is never empty at one worker keeps its rate although another worker sends a frame
+// now and then, and neither comes at the moment the line is free.
+func TestSporadicWorkerTakesNoTime(t *testing.T) {
+	const rate, length = 1_000_000_000, 50 * ms
+	r := testkit.New(t, testkit.Setup{Workers: 2, Rate: rate, Forget: true})
+	frame := testkit.RoCE{Src: sender4, Dst: receiver4, DestQP: 7, Size: 1476}.Frame() // 12 us on the line
+	begin, n := r.Now, 0
+	for r.Now < begin+length {
+		for r.Plane.Worker(0).Queued() < 100 {
+			r.InjectAt(t, 0, fabric, frame)
+			r.Plane.Worker(0).Step()
+		}
+		r.Advance(47_000)
+		if n++; n%2 == 0 {
+			r.InjectAt(t, 1, fabric, frame)
+		}
+		r.Plane.Worker(1).Step()
+		r.Advance(4_000)
+		r.Plane.Worker(0).Step()
+	}
+	if got, want := (r.Count(wan, dataplane.TxBytes)+24*r.Count(wan, dataplane.TxPackets))*8, uint64(rate/1e9*float64(r.Now-begin)); got < want*99/100 || got > want {
+		t.Errorf("%d bits left in the time of %d", got, want)
+	}
+	r.Drain()
+	r.Close(t)
+}
+
+// TestPortIsTheSum: what waits for a port is what waits at all workers, for thresholds, capacity and whoever reads it.
+func TestPortIsTheSum(t *testing.T) {
+	s := newScene(t, telling(byAnything...), func(s *testkit.Setup) {
+		s.Workers, s.Capacity, s.Frames = 3, 10_000, 9
+	})
+	at := func(worker, n int) {
+		for range n {
+			s.InjectAt(t, worker, fabric, data(true, uint32(worker)).Frame())
+		}
+		s.Settle()
+	}
+	at(1, 2)
+	at(2, 1)
+	if got := s.Count(wan, dataplane.ECNMarked); got != 1 {
+		t.Errorf("%d frames marked, expected the one that found 3000 octets at the port", got)
+	}
+	at(0, 3) // above K_max, and the largest flow from 2000 octets on
+	if p := s.Plane.Port(wan); p.Depth[0] != 6000 || p.Frames[0] != 6 || p.Watermark[0] != 6000 {
+		t.Errorf("depth %d, %d frames, watermark %d", p.Depth[0], p.Frames[0], p.Watermark[0])
+	}
+	if got := s.notified(); got != 2 {
+		t.Errorf("%d notifications, expected 2", got)
+	}
+	at(1, 5)
+	if full := s.Count(wan, dataplane.DroppedQueueFrames); full != 2 || s.Plane.Port(wan).Frames[0] != 9 {
+		t.Errorf("%d frames dropped, %d queued, expected 2 and 9", full, s.Plane.Port(wan).Frames[0])
+	}
+	big := data(true, 5)
+	big.Size = 1001
+	s.InjectAt(t, 2, fabric, big.Frame())
+	s.Settle()
+	if full := s.Count(wan, dataplane.DroppedQueueOctets); full != 1 {
+		t.Errorf("%d frames dropped for their octets, expected 1", full)
+	}
+	s.Drain()
+	s.Close(t)
+}
+
+// TestFlowLimitAcrossWorkers: a flow whose packets go to two workers is told once an interval.
+func TestFlowLimitAcrossWorkers(t *testing.T) {
+	p := telling(byAnything...)
+	above(p)
+	p.Ports[wan].PerFlow = 10 * ms
+	s := newScene(t, p, func(s *testkit.Setup) { s.Workers = 2 })
+	for i := range 100 {
+		size := data(true, 0)
+		size.Size = 62 + i // so that each worker's share is as large as the other's, or larger
+		for worker := range 2 {
+			s.InjectAt(t, (i+worker)%2, fabric, size.Frame())
+			s.Settle()
+		}
+		s.Advance(ms)
+	}
+	s.Drain()
+	told := s.Count(fabric, dataplane.SentFirst)
+	if told != 10 {
+		t.Errorf("told %d times in 100 ms, expected 10", told)
+	}
+	s.Close(t)
+}
+
+// TestLargestAcrossWorkers: a flow is told only if no worker has a larger one in the port's queue.
+func TestLargestAcrossWorkers(t *testing.T) {
+	s := newScene(t, telling(byAnything...), func(s *testkit.Setup) { s.Workers = 2 })
+	at := func(worker, n int, flow uint32) {
+		for range n {
+			s.InjectAt(t, worker, fabric, data(true, flow).Frame())
+			s.Settle()
+		}
+	}
+	at(0, 4, 0)
+	at(1, 3, 1)
+	if n := s.notified(); n != 0 {
+		t.Errorf("%d notifications for the smaller flow", n)
+	}
+	at(1, 1, 1)
+	s.Drain()
+	if n := s.Count(fabric, dataplane.SentFirst); n != 1 {
+		t.Errorf("%d notifications at a tie, expected 1", n)
+	}
+	s.Close(t)
+}
+
+// TestWorkersConcurrently runs four workers on goroutines of their own while others read and change what they share. All of it is
+// on the Go heap, so that the race detector sees it.
+func TestWorkersConcurrently(t *testing.T) {
+	const workers, rounds = 4, 1500
+	policies := make([]*dataplane.Policy, 3)
+	for i := range policies {
+		policies[i] = telling(byAnything...)
+		policies[i].Ports[wan].PerFlow = 20_000
+		policies[i].PerDestination, policies[i].PerPort = perSecond(1_000_000), perSecond(2_000_000)
+	}
+	policies[1].Who.Enabled.FastCNP = false
+	policies[2].Border = dataplane.NewBorder(nil, nil)
+	r := testkit.New(t, testkit.Setup{Workers: workers, Rate: 2_000_000_000, Policy: policies[0], Static: knownQPs(t), Flows: 64,
+		Capacity: 200_000, Buffers: 1024, Forget: true})
+	var frames [][]byte
+	for flow := range uint32(100) { // more than a table holds, and the same ones at all workers
+		frames = append(frames, data(flow%2 == 0, flow%20).Frame(), data(true, flow).Frame())
+	}
+	frames = append(frames, other(sender4, receiver4, packet.ProtoTCP, 1000), ethernet(0x8808), notCauses(t)["fast-cnp"])
+	var working, watching sync.WaitGroup
+	var done atomic.Bool
+	for worker := range workers {
+		working.Go(func() {
+			w, b, now := r.Plane.Worker(worker), r.Backends[worker], r.Now
+			for round := range rounds {
+				for i := range 1 + (round+worker)%5 {
+					r.InjectAt(t, worker, (round+i)%2, frames[(round*7+i*13+worker)%len(frames)])
+				}
+				b.Limit(wan, 1+round%32)
+				now += int64(1000 + 137*worker)
+				b.SetTime(now)
+				w.Step()
+			}
+		})
+	}
+	watching.Go(func() {
+		for i := 0; !done.Load(); i++ {
+			r.Plane.SetPolicy(policies[i%len(policies)])
+		}
+	})
+	watching.Go(func() {
+		before := make([]dataplane.PortStats, 2)
+		for !done.Load() {
+			for port := range before {
+				now := r.Plane.Port(port)
+				for c := range now.Count {
+					if now.Count[c] < before[port].Count[c] {
+						t.Errorf("port %d: counter %d went from %d to %d", port, c, before[port].Count[c], now.Count[c])
+					}
+				}
+				before[port] = now
+			}
+		}
+	})
+	working.Wait()
+	done.Store(true)
+	watching.Wait()
+	r.Advance(1e9)
+	for _, b := range r.Backends {
+		b.Limit(wan, 32)
+	}
+	r.Drain()
+	total := r.Count(fabric, dataplane.RxPackets) + r.Count(wan, dataplane.RxPackets)
+	if told, marked := r.Count(fabric, dataplane.SentFirst), r.Count(wan, dataplane.ECNMarked); told == 0 || marked == 0 ||
+		r.Count(fabric, dataplane.SentFirst+dataplane.Counter(congestion.LongHaulCNP)) == 0 {
+		t.Errorf("of %d frames %d were marked, %d led to a Fast CNP: not what was to be tested", total, marked, told)
+	}
+	r.Close(t)
+}
