@@ -92,6 +92,73 @@ func read(t *testing.T, tables []*Table, done *atomic.Bool, rounds, found *atomi
 	}
 }
 
+// A reader that slept while an entry became another flow and the first one again must be able to tell.
+func TestEachFlowHasAGenerationOfItsOwn(t *testing.T) {
+	var e entry
+	k := mixKey(1)
+	seen := map[uint64]bool{e.state.Load() & flowMask: true}
+	for range 5 {
+		e.begin(&k, 0, 1, 1)
+		s := e.state.Load()
+		if seen[s&flowMask] || !state(s).live() {
+			t.Fatalf("state %#x comes again", s)
+		}
+		seen[s&flowMask] = true
+		if e.setQP(qpWord(17, Confirmed, EvidenceStatic)); e.state.Load()&flowMask != s&flowMask {
+			t.Fatal("a flow whose source QP becomes known looks like another flow")
+		}
+	}
+}
+
+// One entry becomes one flow and the other in turn, which differ in every word of the key. Readers never find a mixture of the two,
+// nor one with what belongs to the other.
+func TestReaderNeverSeesHalfAnEntry(t *testing.T) {
+	const none, all = uint64(0), uint64(mixKeys - 1)
+	var e entry
+	var done atomic.Bool
+	var found atomic.Int64
+	var reading sync.WaitGroup
+	for range 2 {
+		reading.Go(func() {
+			for !done.Load() && !t.Failed() {
+				n := int64(0)
+				for id := range uint64(mixKeys) {
+					k := mixKey(id)
+					v, ok := e.view(&k)
+					switch {
+					case !ok:
+					case id != none && id != all:
+						t.Errorf("a reader found flow %d, which has never been", id)
+					case v.SourceQP != mixQP(id) || v.Notified != 0 && v.Notified != int64(id+1):
+						t.Errorf("a reader found flow %d with %+v", id, v)
+					default:
+						n++
+					}
+				}
+				found.Add(n)
+			}
+		})
+	}
+	keys := [2]Key{mixKey(none), mixKey(all)}
+	for n := 0; (n < ownerRounds/3 || found.Load() < 1000) && !t.Failed(); n++ {
+		id := none
+		if n%2 == 1 {
+			id = all
+		}
+		e.begin(&keys[n%2], qpWord(mixQP(id), Confirmed, EvidenceStatic), 1, 1)
+		e.notified.Store(int64(id + 1))
+		for range n % 100 { // the flow lasts for a while, shorter or longer than a reader takes
+			e.notified.Load()
+		}
+		if n%1000 == 0 {
+			runtime.Gosched()
+		}
+	}
+	done.Store(true)
+	reading.Wait()
+	t.Logf("%d flows found by readers", found.Load())
+}
+
 // Two workers with a table each, two other goroutines that look flows up in both. Under the race detector this shows that readers
 // and owner share nothing but atomics; without it, it runs at full speed and shows that no reader takes one flow for another.
 func TestReadersNeverMixFlows(t *testing.T) {

@@ -98,18 +98,15 @@ func qpWord(qp uint32, s QPState, e Evidence) uint64 {
 
 // begin makes the entry the flow k.
 func (e *entry) begin(k *Key, qp uint64, now int64, burst uint16) {
-	e.retire()
+	old := e.state.Load()
+	e.state.Store(old &^ liveBit)
 	for i, w := range k.words() {
 		e.key[i].Store(w)
 	}
 	e.notified.Store(0)
 	e.flow = Flow{LastSeen: now, burst: burst}
-	generation := e.state.Load() &^ (generationOne - 1)
-	e.state.Store(generation + generationOne | liveBit | qp)
+	e.state.Store(old&^(generationOne-1) + generationOne | liveBit | qp)
 }
-
-// retire hides the entry from readers.
-func (e *entry) retire() { e.state.Store(e.state.Load() &^ liveBit) }
 
 // setQP changes what is known of the source QP of a flow that goes on.
 func (e *entry) setQP(qp uint64) { e.state.Store(e.state.Load()&flowMask | qp) }

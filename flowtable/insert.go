@@ -115,7 +115,6 @@ func (t *Table) end(x Index, now int64) {
 		t.ended(e.plainKey(), &e.flow, e.now())
 	}
 	t.unlink(x)
-	e.retire()
 	e.flow.Queued = notInUse
 	e.flow.Rank = t.free
 	t.free = uint32(x)

@@ -52,7 +52,10 @@ func TestSweepCatchesUp(t *testing.T) {
 		one(tab, keyOf(n), 0)
 	}
 	const later = int64(1e18)
-	for range (1000 + sweepWindow - 1) / sweepWindow {
+	for left := uint64(1000); left > 0; left -= min(left, sweepWindow) {
+		if n := tab.Stats().Flows; n != left {
+			t.Fatalf("%d flows left, want %d", n, left)
+		}
 		tab.Sweep(later)
 	}
 	if n := tab.Stats().Flows; n != 0 {

@@ -46,6 +46,9 @@ func TestMemoryNeedNotBeAlignedOrClear(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if lineOffset(tab) != 0 {
+			t.Fatalf("skip %d: buckets or entries don't begin on a cache line", skip)
+		}
 		for n := range uint64(2 * capacity) {
 			one(tab, keyOf(n), int64(n))
 		}
@@ -98,6 +101,9 @@ func TestKeyFields(t *testing.T) {
 	for i, x := range out {
 		if slices.Contains(out[:i], x) {
 			t.Errorf("key %d is the flow of another", i)
+		}
+		if i > 0 && (keys[i].same(&keys[0]) || tab.hash(&keys[i]) == tab.hash(&keys[0])) {
+			t.Errorf("key %d compares or hashes as key 0", i)
 		}
 		if got := *tab.Key(x); got != keys[i] {
 			t.Errorf("key %d: flow has key %+v", i, got)
@@ -161,6 +167,43 @@ func TestBurstLargerThanTable(t *testing.T) {
 	}
 	if s := tab.Stats(); s.Refused != 3*uint64(len(keys)-10) || s.Flows != 10 {
 		t.Fatalf("stats %+v", s)
+	}
+}
+
+// Two keys with one fingerprint in one pair of buckets are two flows, for the owner and for readers, and neither is evicted by a
+// burst that has it.
+func TestEqualFingerprints(t *testing.T) {
+	const capacity = 3 // so few that all keys have the same two buckets
+	tab := newTable(t, Config{Capacity: capacity, Seed: 1})
+	pair := sameFingerprint(tab)
+	a, b := one(tab, pair[0], 1), one(tab, pair[1], 2)
+	third := one(tab, keyOf(1<<30), 3)
+	if a == b || a == None || b == None || third == None {
+		t.Fatalf("flows %d, %d and %d", a, b, third)
+	}
+	var out [3]Index
+	tab.Lookup([]Key{pair[1], pair[0], keyOf(1<<30 + 1)}, 4, out[:])
+	if out != [3]Index{b, a, third} {
+		t.Fatalf("got flows %v, want %d, %d and the third one's place, %d", out, b, a, third)
+	}
+	for i, x := range []Index{a, b} {
+		tab.SetNotified(x, int64(10+i))
+		if v, ok := tab.Find(&pair[i]); !ok || v.Notified != int64(10+i) {
+			t.Errorf("a reader finds %+v, %v", v, ok)
+		}
+	}
+}
+
+// sameFingerprint looks for two keys whose hashes have one fingerprint.
+func sameFingerprint(tab *Table) [2]Key {
+	seen := map[uint32]Key{}
+	for n := uint64(0); ; n++ {
+		k := keyOf(n)
+		fp := fingerprint(tab.hash(&k))
+		if other, ok := seen[fp]; ok {
+			return [2]Key{other, k}
+		}
+		seen[fp] = k
 	}
 }
 

@@ -10,3 +10,8 @@ func padKey(k *Key) { octets(k)[8*keyWords-1] = 0x55 }
 
 // flip flips a bit of a key's memory.
 func flip(k *Key, bit int) { octets(k)[bit/8] ^= 1 << (bit % 8) }
+
+// lineOffset is not 0 if the table's buckets or entries don't begin on a cache line.
+func lineOffset(t *Table) uintptr {
+	return uintptr(unsafe.Pointer(&t.buckets[0]))%lineSize | uintptr(unsafe.Pointer(&t.entries[0]))%lineSize
+}

@@ -73,15 +73,11 @@ func fold(a, b uint64) uint64 {
 	return hi ^ lo
 }
 
-// place is an address's set, and its tag in the upper 16 bits. A tag is never 0, so a word in use isn't either.
+// place is an address's set, and its tag in the upper 16 bits.
 func (d *Destinations) place(a packet.Addr) (*[ways]atomic.Uint64, uint64) {
 	h := fold(fold(a.Hi^d.seed[0], a.Lo^d.seed[1])^d.seed[2], 0x94d049bb133111eb)
 	set, _ := bits.Mul64(h, uint64(len(d.sets)))
-	tag := h & (1<<tagBits - 1)
-	if tag == 0 {
-		tag = 1
-	}
-	return &d.sets[set], tag << tatBits
+	return &d.sets[set], h << tatBits
 }
 
 // Allow tells whether a notification may go to a now under the limit r, and counts it if so. The limit may change between calls.

@@ -37,6 +37,21 @@ func TestRateExamples(t *testing.T) {
 	}
 }
 
+// The gap is the rate's or a little longer, never shorter.
+func TestGap(t *testing.T) {
+	for _, rate := range []uint64{1, 3, 7, 999, 1000, 1e6, 3e6, 7e6 + 1, 1e9, second} {
+		if over := PerSecond(rate).gap*int64(rate) - second; over < 0 || over >= int64(rate) {
+			t.Errorf("%d/s: gap of %d/16 ns", rate, PerSecond(rate).gap)
+		}
+	}
+	if r := PerSecond(math.MaxUint64); r.Off() || r.gap != 1 {
+		t.Errorf("the fastest rate has a gap of %d/16 ns", r.gap)
+	}
+	if !PerSecond(0).Off() {
+		t.Error("0/s is a limit")
+	}
+}
+
 func TestBurst(t *testing.T) {
 	for rate, want := range map[uint64]int64{0: 0, 1: 1, 100: 1, 101: 2, 1000: 10, 1e6: 1e4, math.MaxUint64: 16e9 / 100} {
 		if got := Burst(rate); got != want {
@@ -172,24 +187,51 @@ func TestRateRaised(t *testing.T) {
 }
 
 func TestRateSharedByWorkers(t *testing.T) {
-	const workers, asks = 4, 20000
-	r := PerSecond(1e6) // a burst of 10,000
-	var tat atomic.Int64
-	var n atomic.Int64
-	var wg sync.WaitGroup
-	for w := range workers {
-		wg.Go(func() {
-			for i := range int64(asks) {
-				if r.Allow(&tat, sec+i*100+int64(w)*10) { // clocks a little apart
-					n.Add(1)
-				}
+	const burst = 200_000
+	r := PerSecond(100 * burst)
+	var tat, n atomic.Int64
+	together(func(int) {
+		allowed := int64(0)
+		for range burst {
+			if r.Allow(&tat, sec) {
+				allowed++
 			}
-		})
+		}
+		n.Add(allowed)
+	})
+	if n.Load() != burst {
+		t.Fatalf("%d events at one instant, want %d", n.Load(), burst)
 	}
-	wg.Wait()
+}
+
+func TestRateSharedByWorkersWithClocksApart(t *testing.T) {
+	const asks = 20000
+	r := PerSecond(1e6) // a burst of 10,000
+	var tat, n atomic.Int64
+	together(func(w int) {
+		for i := range int64(asks) {
+			if r.Allow(&tat, sec+i*100+int64(w)*10) {
+				n.Add(1)
+			}
+		}
+	})
 	if most := int64(asks/10 + 10000 + 1); n.Load() > most || n.Load() < 10000 {
 		t.Fatalf("%d events, want 10,000 to %d", n.Load(), most)
 	}
+}
+
+// together runs f in four goroutines that begin at the same time.
+func together(f func(worker int)) {
+	var ready, wg sync.WaitGroup
+	for w := range 4 {
+		ready.Add(1)
+		wg.Go(func() {
+			ready.Done()
+			ready.Wait()
+			f(w)
+		})
+	}
+	wg.Wait()
 }
 
 func TestInterval(t *testing.T) {
@@ -220,20 +262,21 @@ func TestInterval(t *testing.T) {
 }
 
 func TestIntervalAllowsOneOfMany(t *testing.T) {
-	var word, n atomic.Int64
-	var wg sync.WaitGroup
-	for range 4 {
-		wg.Go(func() {
-			for now := int64(0); now < 10000; now++ {
-				if Interval(100).Allow(&word, now) {
-					n.Add(1)
-				}
+	const flows = 100_000
+	var n, place atomic.Int64
+	words := make([]atomic.Int64, flows+1)
+	together(func(int) {
+		allowed := int64(0)
+		for i := place.Load(); i < flows; i = place.Load() { // all of them ask for the same flow
+			if Interval(100).Allow(&words[i], 1000) {
+				allowed++
 			}
-		})
-	}
-	wg.Wait()
-	if n.Load() < 1 || n.Load() > 101 {
-		t.Fatalf("%d events in 10,000 ns with an interval of 100 ns", n.Load())
+			place.CompareAndSwap(i, i+1)
+		}
+		n.Add(allowed)
+	})
+	if n.Load() != flows {
+		t.Fatalf("%d events of %d flows at one instant", n.Load(), flows)
 	}
 }
 

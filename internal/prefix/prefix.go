@@ -48,7 +48,7 @@ func New[T any](entries []Entry[T]) *Table[T] {
 			continue
 		}
 		s := spanOf(e.Prefix, int32(i))
-		if s.first.Is4() && s.bits >= 96 {
+		if s.first.Is4() { // then the prefix is 96 bits or longer: the first address of a shorter one has zeros there
 			v4 = append(v4, s)
 		} else {
 			v6 = append(v6, s)
