@@ -39,6 +39,7 @@ type BTH struct {
 	Flags    uint8  // octet 4: FECN, BECN, ExtensionBit, five reserved bits
 	DestQP   uint32 // 24 bits
 	AckReq   bool
+	Reserved uint8  // 7 bits before the PSN: senders put 0, receivers ignore them
 	PSN      uint32 // 24 bits
 }
 
@@ -49,10 +50,10 @@ func (h *BTH) Put(b []byte) {
 	b[1] = bit(h.SE, 0x80) | bit(h.MigReq, 0x40) | h.PadCount&3<<4 | h.TVer&0xf
 	binary.BigEndian.PutUint16(b[2:], h.PKey)
 	binary.BigEndian.PutUint32(b[4:], uint32(h.Flags)<<24|h.DestQP&0xffffff)
-	binary.BigEndian.PutUint32(b[8:], uint32(bit(h.AckReq, 0x80))<<24|h.PSN&0xffffff)
+	binary.BigEndian.PutUint32(b[8:], uint32(bit(h.AckReq, 0x80)|h.Reserved&0x7f)<<24|h.PSN&0xffffff)
 }
 
-// DecodeBTH reads 12 octets; the seven reserved bits before the PSN are dropped.
+// DecodeBTH reads 12 octets.
 func DecodeBTH(b []byte) BTH {
 	_ = b[BTHLen-1]
 	qp, psn := binary.BigEndian.Uint32(b[4:]), binary.BigEndian.Uint32(b[8:])
@@ -66,6 +67,7 @@ func DecodeBTH(b []byte) BTH {
 		Flags:    uint8(qp >> 24),
 		DestQP:   qp & 0xffffff,
 		AckReq:   psn>>31 != 0,
+		Reserved: uint8(psn >> 24 & 0x7f),
 		PSN:      psn & 0xffffff,
 	}
 }

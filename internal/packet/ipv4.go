@@ -50,3 +50,9 @@ func (h *IPv4Header) Put(b []byte) {
 	h.Dst.Put4(b[16:20])
 	binary.BigEndian.PutUint16(b[10:], fold(onesSum(0, b)))
 }
+
+// IPv4ChecksumOK tells whether the header checksum of a parsed IPv4 packet is right (RFC 791 3.1). b is what Parse was given.
+func IPv4ChecksumOK(b []byte, p *Parsed) bool {
+	end := int(p.L3) + int(b[p.L3]&0xf)*4
+	return end <= len(b) && fold(onesSum(0, b[p.L3:end])) == 0
+}

@@ -5,10 +5,11 @@ type CodePoints struct {
 	FastCNPOption      uint8  // IPv6 option type of both Fast CNP options (draft-xiao-fast-cnp 6)
 	LongHaulICMPv6Type uint8  // ICMPv6 type of the Long-haul CNP (draft-tian 6.1)
 	ProxyPort          uint16 // UDP destination port of notifications to a proxy (draft-xiao-proxy)
+	ExtensionClass     uint8  // Class-Num of the Long-haul CNP's Extension Objects (draft-tian 10.3)
 }
 
-// DefaultCodePoints are of the ranges for experiments: RFC 4727 and RFC 4443 2.1.
-var DefaultCodePoints = CodePoints{FastCNPOption: 0x9e, LongHaulICMPv6Type: 200, ProxyPort: 1022}
+// DefaultCodePoints are of the ranges for experiments and private use: RFC 4727, RFC 4443 2.1, RFC 4884 10.
+var DefaultCodePoints = CodePoints{FastCNPOption: 0x9e, LongHaulICMPv6Type: 200, ProxyPort: 1022, ExtensionClass: 247}
 
 // Notification is a kind of congestion notification as far as the wire shows it.
 type Notification uint8

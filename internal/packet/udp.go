@@ -32,3 +32,12 @@ func (h *UDPHeader) Put(b []byte) {
 	binary.BigEndian.PutUint16(b[4:], h.Length)
 	binary.BigEndian.PutUint16(b[6:], h.Checksum)
 }
+
+// DecodeUDP reads 8 octets.
+func DecodeUDP(b []byte) UDPHeader {
+	_ = b[UDPLen-1]
+	return UDPHeader{
+		SrcPort: binary.BigEndian.Uint16(b), DstPort: binary.BigEndian.Uint16(b[2:]),
+		Length: binary.BigEndian.Uint16(b[4:]), Checksum: binary.BigEndian.Uint16(b[6:]),
+	}
+}

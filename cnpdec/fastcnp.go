@@ -1,0 +1,54 @@
+package cnpdec
+
+import "github.com/cnpgate/cnpgate/internal/packet"
+
+// decodeFastCNP reads the Destination Options header of a Fast CNP (draft-xiao-fast-cnp 4). It must be the packet's only one and stand
+// directly before UDP, behind a Hop-by-Hop Options header at most, so that the option which Classify saw is the one read here.
+func (r *Receiver) decodeFastCNP(frame []byte, p *packet.Parsed, n *Notification) Reason {
+	at := int(p.DstOpts)
+	before := int(p.L3) + packet.IPv6Len
+	if p.HopOpts != 0 {
+		before = int(p.HopOpts) + len(packet.OptionsHeader(frame, int(p.HopOpts), int(p.L4)))
+	}
+	header := packet.OptionsHeader(frame, at, int(p.L4))
+	if at != before || at+len(header) != int(p.L4) {
+		return OptionMisplaced
+	}
+	n.Start = at
+	if reason := decodeOptions(header, r.Code.FastCNPOption, &n.Fast); reason != Accepted {
+		return reason
+	}
+	if r.KnownFlow != nil && !r.KnownFlow(n.Fast.Option.Dst, n.BTH.DestQP) {
+		return UnknownFlow
+	}
+	return Accepted
+}
+
+// decodeOptions reads a Destination Options header with one Fast CNP option. Padding, and options that an ignorant node skips, may
+// stand around it in any way: the drafts ask for no layout.
+func decodeOptions(header []byte, optionType uint8, h *packet.FastCNPHeader) Reason {
+	list, found := header[2:], false
+	for at := 0; at < len(list); { // each round takes at least an octet of at most 2,046
+		o, size := packet.NextOption(list[at:])
+		switch {
+		case size == 0:
+			return OptionMalformed
+		case o.Type == optionType && found:
+			return OptionRepeated
+		case o.Type == optionType:
+			option, ok := packet.DecodeFastCNPOption(o.Data)
+			if !ok {
+				return OptionMalformed
+			}
+			*h = packet.FastCNPHeader{NextHeader: header[0], Type: optionType, Option: option, Before: list[:at], After: list[at+size:]}
+			found = true
+		case !o.Skippable():
+			return OptionUnknown
+		}
+		at += size
+	}
+	if !found {
+		return OptionMisplaced
+	}
+	return Accepted
+}

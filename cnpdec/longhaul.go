@@ -1,0 +1,141 @@
+package cnpdec
+
+import (
+	"encoding/binary"
+	"unicode/utf8"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// codeFlowLevel is the only assigned Code of a Long-haul CNP (draft-tian 10.2).
+const codeFlowLevel = 0
+
+// LongHaul is the content of a Long-haul CNP, the same in both of its formats.
+type LongHaul struct {
+	packet.LongHaul
+	Header  packet.ExtensionHeader // zero without objects
+	Objects []byte                 // the Extension Objects, for packet.NextObject; empty without
+
+	// What objects of the Long-haul CNP's class say, the first of each type.
+	Timestamp    uint64 // NTP timestamp format
+	HasTimestamp bool
+	Device       []byte // UTF-8; nil: none
+	Path         []byte // nil: none
+}
+
+// Undisclosed tells whether the sender keeps the state of its queue to itself (draft-tian 9).
+func (l *LongHaul) Undisclosed() bool { return l.MetricType == 0 && l.MetricValue == 0 }
+
+// decodeLongHaulICMPv6 reads the message m of a Long-haul CNP in ICMPv6 format (draft-tian 6.1).
+func (r *Receiver) decodeLongHaulICMPv6(m []byte, n *Notification) Reason {
+	if len(m) < packet.ICMPv6Len || !longHaulLengthOK(len(m)-packet.ICMPv6Len) {
+		return WrongLength
+	}
+	if binary.BigEndian.Uint16(m[2:]) != packet.ICMPv6Checksum(n.Src, n.Dst, m) {
+		return WrongChecksum
+	}
+	if m[1] != codeFlowLevel {
+		return UnknownCode
+	}
+	return r.decodeLongHaul(m[packet.ICMPv6Len:], n)
+}
+
+// decodeLongHaulCNP reads what follows the BTH in RoCEv2 format (draft-tian 6.2.4).
+func (r *Receiver) decodeLongHaulCNP(n *Notification) Reason {
+	b := n.Body
+	n.Body = nil
+	return r.decodeLongHaul(b, n)
+}
+
+// longHaulLengthOK tells whether n octets are the fixed fields, or these and an Extension Header with or without objects. Objects
+// are padded to whole words.
+func longHaulLengthOK(n int) bool { return n >= packet.LongHaulLen && n%4 == 0 }
+
+func (r *Receiver) decodeLongHaul(b []byte, n *Notification) Reason {
+	l := &n.LongHaul
+	l.LongHaul = packet.DecodeLongHaul(b)
+	if reason := l.check(); reason != Accepted {
+		return reason
+	}
+	if len(b) > packet.LongHaulLen {
+		if reason := l.decodeExtension(b[packet.LongHaulLen:], r.Code.ExtensionClass); reason != Accepted {
+			return reason
+		}
+	}
+	if r.KnownQP != nil && !r.KnownQP(l.SourceQP) {
+		return UnknownQP
+	}
+	return Accepted
+}
+
+// check judges whether the fields go together (draft-tian 9, "Reserved Bit Manipulation"; ranges in 6.1). Metric type 0 may have any
+// value, which is opaque then.
+func (l *LongHaul) check() Reason {
+	const percent = 100
+	switch {
+	case l.SourceQP > 0xffffff:
+		return WrongSourceQP
+	case l.Action == packet.ActionNotify && l.Parameter != 0:
+		return WrongParameter
+	case (l.Action == packet.ActionRateReduce || l.Action == packet.ActionResume) && l.Parameter > percent:
+		return WrongParameter
+	case l.MetricType == packet.MetricECNRate && l.MetricValue > percent:
+		return WrongMetric
+	}
+	return Accepted
+}
+
+// decodeExtension reads an extension structure (draft-tian 6.1.1): Extension Header and at least one object. Objects of other
+// classes or types stay in Objects and are skipped.
+func (l *LongHaul) decodeExtension(b []byte, class uint8) Reason {
+	l.Header, l.Objects = packet.DecodeExtensionHeader(b), b[packet.ExtensionHeaderLen:]
+	switch {
+	case l.Header.Version != packet.ExtensionVersion:
+		return ExtensionVersion
+	case !packet.ExtensionChecksumOK(b):
+		return ExtensionChecksum
+	case len(l.Objects) == 0:
+		return ExtensionEmpty
+	}
+	for list := l.Objects; len(list) > 0; { // each round takes at least four octets
+		o, size := packet.NextObject(list)
+		if size == 0 {
+			return ObjectMalformed
+		}
+		for _, b := range list[packet.ObjectHeaderLen+len(o.Payload) : size] {
+			if b != 0 {
+				return ObjectPadding
+			}
+		}
+		if o.Class == class && !l.take(&o) {
+			return ObjectContent
+		}
+		list = list[size:]
+	}
+	return Accepted
+}
+
+// take reads an object of the Long-haul CNP's class. It returns false if the object isn't what its type says.
+func (l *LongHaul) take(o *packet.Object) bool {
+	switch o.CType {
+	case packet.CTypeTimestamp:
+		if len(o.Payload) != packet.TimestampLen {
+			return false
+		}
+		if !l.HasTimestamp {
+			l.Timestamp, l.HasTimestamp = binary.BigEndian.Uint64(o.Payload), true
+		}
+	case packet.CTypeDevice:
+		if !utf8.Valid(o.Payload) {
+			return false
+		}
+		if l.Device == nil {
+			l.Device = o.Payload
+		}
+	case packet.CTypePath:
+		if l.Path == nil {
+			l.Path = o.Payload
+		}
+	}
+	return true
+}

@@ -1,0 +1,43 @@
+package cnpdec
+
+import "github.com/cnpgate/cnpgate/internal/packet"
+
+// Proxy is the content of a notification to a proxy (draft-xiao-proxy 4).
+type Proxy struct {
+	packet.Proxied
+	Invoking []byte // the invoking packet from its IP header, cut where the notification ended
+	// Inner is what packet.ParseIP finds in Invoking. Where it is of Kind RoCEv2, its DestQP names the flow.
+	Inner packet.Parsed
+}
+
+// decodeProxy reads the UDP datagram of a notification to a proxy. The invoking packet must be the five-tuple's: the proxy takes the
+// sender from the one and the QP from the other.
+func (r *Receiver) decodeProxy(datagram []byte, n *Notification) Reason {
+	if reason := decodeUDP(datagram, n); reason != Accepted {
+		return reason
+	}
+	if n.Family == 6 && n.UDP.Checksum == 0 { // RFC 8200 8.1
+		return WrongChecksum
+	}
+	b := datagram[packet.UDPLen:]
+	x := &n.Proxy
+	var ok bool
+	if x.Proxied, ok = packet.DecodeProxied(b); !ok {
+		return FiveTupleMalformed
+	}
+	x.Invoking = b[packet.ProxiedLen(x.Version):]
+	packet.ParseIP(x.Invoking, &x.Inner)
+	if !x.matches() {
+		return FiveTupleMismatch
+	}
+	return Accepted
+}
+
+// matches tells whether the invoking packet has the five-tuple. Ports that are cut off, or that its protocol hasn't, can't differ.
+func (x *Proxy) matches() bool {
+	in := &x.Inner
+	if in.Family != x.Version || in.Src != x.Src || in.Dst != x.Dst || in.Proto != x.Proto {
+		return false
+	}
+	return in.SrcPort == 0 && in.DstPort == 0 || in.SrcPort == x.SrcPort && in.DstPort == x.DstPort
+}

@@ -1,0 +1,63 @@
+package packet
+
+// Option is an option of a Hop-by-Hop or Destination Options header (RFC 8200 4.2):
+//
+//	 0                   1                   2                   3
+//	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//	|  Option Type  |  Opt Data Len |  Option Data                  ~
+//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//
+// Pad1 is a type octet of 0 alone.
+type Option struct {
+	Type uint8
+	Data []byte // at most 255 octets
+}
+
+// Option types that are padding (RFC 8200 4.2).
+const (
+	OptionPad1 = 0
+	OptionPadN = 1
+)
+
+// OptionHeaderLen is the length in octets of what precedes an option's data.
+const OptionHeaderLen = 2
+
+// optionAct are the two high bits of an option type: 0 is to skip an unknown option, any other value to discard the packet.
+const optionAct = 0xc0
+
+// Skippable tells whether a node that doesn't know the option goes on with the packet (RFC 8200 4.2, act 00).
+func (o Option) Skippable() bool { return o.Type&optionAct == 0 }
+
+// NextOption reads the option at the front of a list of options and returns it with its length in octets, at least 1; the length
+// is 0 when the list is empty or the option runs past its end. Data is a view of the list.
+func NextOption(list []byte) (Option, int) {
+	if len(list) == 0 {
+		return Option{}, 0
+	}
+	if list[0] == OptionPad1 {
+		return Option{}, 1
+	}
+	if len(list) < OptionHeaderLen {
+		return Option{}, 0
+	}
+	end := OptionHeaderLen + int(list[1])
+	if len(list) < end {
+		return Option{}, 0
+	}
+	return Option{list[0], list[OptionHeaderLen:end]}, end
+}
+
+// OptionsHeader returns the Hop-by-Hop or Destination Options header at off (RFC 8200 4.3, 4.6) whole, or nil when it doesn't end
+// before limit or isn't all in b. Its list of options starts at octet 2.
+func OptionsHeader(b []byte, off, limit int) []byte {
+	limit = min(limit, len(b))
+	if off < 0 || limit < off+8 {
+		return nil
+	}
+	end := off + extHeaderLen(ProtoDestOpts, b[off+1])
+	if end > limit {
+		return nil
+	}
+	return b[off:end]
+}

@@ -1,0 +1,68 @@
+package packet
+
+import "encoding/binary"
+
+// PPFC are the fields of a PPFC notification (draft-xz-ppfc 3), behind the BTH of a CNP with ExtensionBit. The draft doesn't say how
+// wide Flags and PT are, nor what they mean; this is how they are taken:
+//
+//	 0                   1                   2                   3
+//	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//	|  Congested Destination IP: 16 octets over IPv6, 4 over IPv4   ~
+//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//	|          Flags (14)       |PT |        Congestion Port        |
+//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+//	|           Reserved            |        Pause Duration         |
+//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
+type PPFC struct {
+	Dst      Addr   // of the data packets that met congestion
+	Flags    uint16 // 14 bits without a meaning: senders put 0, receivers ignore them
+	PT       PauseType
+	Port     uint16 // where the congestion is, as its device numbers ports
+	Reserved uint16 // senders put 0, receivers ignore it
+	Duration uint16 // microseconds
+}
+
+// PauseType is the PT field of a PPFC notification, 2 bits.
+type PauseType uint8
+
+const (
+	PTPause  PauseType = 0 // stop for Duration
+	PTResume PauseType = 1 // go on
+)
+
+// PPFCLen is the length in octets of the fields over the given IP version.
+func PPFCLen(family uint8) int {
+	if family == 6 {
+		return 16 + 8
+	}
+	return 4 + 8
+}
+
+// Put writes PPFCLen(family) octets.
+func (n *PPFC) Put(b []byte, family uint8) {
+	b = b[:PPFCLen(family)]
+	if family == 6 {
+		n.Dst.Put16(b)
+	} else {
+		n.Dst.Put4(b)
+	}
+	words := b[len(b)-8:]
+	binary.BigEndian.PutUint32(words, uint32(n.Flags&0x3fff)<<18|uint32(n.PT&3)<<16|uint32(n.Port))
+	binary.BigEndian.PutUint32(words[4:], uint32(n.Reserved)<<16|uint32(n.Duration))
+}
+
+// DecodePPFC reads PPFCLen(family) octets.
+func DecodePPFC(b []byte, family uint8) PPFC {
+	b = b[:PPFCLen(family)]
+	var n PPFC
+	if family == 6 {
+		n.Dst = AddrFrom16(b)
+	} else {
+		n.Dst = AddrFrom4(b)
+	}
+	first, second := binary.BigEndian.Uint32(b[len(b)-8:]), binary.BigEndian.Uint32(b[len(b)-4:])
+	n.Flags, n.PT, n.Port = uint16(first>>18), PauseType(first>>16&3), uint16(first)
+	n.Reserved, n.Duration = uint16(second>>16), uint16(second)
+	return n
+}
