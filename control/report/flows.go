@@ -66,7 +66,7 @@ func (f *Flows) list(d *dataplane.Dataplane, v Values) []Flow {
 func makeFlow(k *flowtable.Key, r *flowtable.Flow, v flowtable.View) Flow {
 	f := Flow{
 		SourceIP: k.Src.Netip(), DestinationIP: k.Dst.Netip(), DestinationQP: k.DestQP,
-		QPState: v.State.String(), Transport: packet.Opcode(r.Transport << 5).Transport(),
+		QPState: v.State.String(), Transport: transport(r),
 		Packets: r.Packets, Bytes: r.Bytes, ECNMarked: r.Marked, Notifications: map[string]uint64{},
 	}
 	if v.State == flowtable.Confirmed {
@@ -89,7 +89,20 @@ func makeFlow(k *flowtable.Key, r *flowtable.Flow, v flowtable.View) Flow {
 	return f
 }
 
+// transport is the name of a flow's transport service. SEND Only is the one operation that every service has.
+func transport(r *flowtable.Flow) string {
+	return (packet.Opcode(r.Transport<<5) | packet.RCSendOnly).Transport()
+}
+
+// sourceQP is 0 for an unknown one.
+func (f *Flow) sourceQP() uint32 {
+	if f.SourceQP == nil {
+		return 0
+	}
+	return *f.SourceQP
+}
+
 func compareFlows(a, b Flow) int {
 	return cmp.Or(a.SourceIP.Compare(b.SourceIP), a.DestinationIP.Compare(b.DestinationIP),
-		cmp.Compare(a.DestinationQP, b.DestinationQP), slices.Compare(a.VLAN, b.VLAN), cmp.Compare(b.Packets, a.Packets))
+		cmp.Compare(a.DestinationQP, b.DestinationQP), cmp.Compare(a.sourceQP(), b.sourceQP()), slices.Compare(a.VLAN, b.VLAN), cmp.Compare(b.Packets, a.Packets))
 }
