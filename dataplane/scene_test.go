@@ -54,7 +54,7 @@ var byAnything = []prefix.Entry[congestion.Preference]{
 }
 
 // knownQPs gives the flows to DestQP 100 to 109 source QP 55 to 64.
-func knownQPs(t *testing.T) *flowtable.QPMap {
+func knownQPs(t testing.TB) *flowtable.QPMap {
 	t.Helper()
 	var pairs []flowtable.QPPair
 	for n := range uint32(10) {

@@ -1,0 +1,5 @@
+//go:build long
+
+package dataplane_test
+
+const mutants = 10_000_000
