@@ -24,7 +24,6 @@ func root() *cobra.Command {
 fills, and tells the sender of the flow with the largest share when it is severe: by Fast CNP or Long-haul CNP.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
 	}
 	c.AddCommand(runCommand(), checkCommand(), replayCommand(), versionCommand())
 	return c

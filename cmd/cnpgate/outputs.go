@@ -23,12 +23,21 @@ type output struct {
 	buffer     *bufio.Writer
 }
 
-// outputs are opened together, before any work is done, and kept or discarded together.
+// outputs are opened together, before any work is done, and renamed or discarded together.
 type outputs []*output
 
-func (all outputs) open() error {
+func (all outputs) open() error { return all.each((*output).open) }
+
+// finish writes what is still to be written.
+func (all outputs) finish() error { return all.each((*output).finish) }
+
+// rename gives them the names that were asked for, once all are whole.
+func (all outputs) rename() error { return all.each((*output).rename) }
+
+// each does a step with all, and discards all when it fails with one.
+func (all outputs) each(step func(*output) error) error {
 	for _, o := range all {
-		if err := o.open(); err != nil {
+		if err := step(o); err != nil {
 			all.discard()
 			return fmt.Errorf("%s: %w", o.flag, err)
 		}
@@ -36,24 +45,17 @@ func (all outputs) open() error {
 	return nil
 }
 
-// keep makes them whole, or discards what can't be.
-func (all outputs) keep() error {
-	var errs []error
-	for _, o := range all {
-		if err := o.keep(); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", o.flag, err))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// discard removes those that aren't whole.
+// discard removes what doesn't have its name yet.
 func (all outputs) discard() {
 	for _, o := range all {
-		if o.file != nil {
-			_ = o.file.Close()
-			o.remove()
+		if o.file == nil {
+			continue
 		}
+		_ = o.file.Close() // finish may have closed it
+		if o.target != "" {
+			_ = os.Remove(o.file.Name())
+		}
+		o.file = nil
 	}
 }
 
@@ -106,25 +108,22 @@ func (o *output) writer() io.Writer {
 	return o.buffer
 }
 
-func (o *output) keep() error {
+func (o *output) finish() error {
 	if o.file == nil {
 		return nil
 	}
-	err := errors.Join(o.buffer.Flush(), o.file.Close())
-	if err == nil && o.target != "" {
-		err = os.Rename(o.file.Name(), o.target)
-	}
-	if err != nil {
-		o.remove()
-	}
-	o.file = nil
-	return err
+	return errors.Join(o.buffer.Flush(), o.file.Close())
 }
 
-func (o *output) remove() {
-	if o.target != "" {
-		_ = os.Remove(o.file.Name())
+func (o *output) rename() error {
+	if o.file == nil || o.target == "" {
+		return nil
 	}
+	err := os.Rename(o.file.Name(), o.target)
+	if err == nil {
+		o.file = nil
+	}
+	return err
 }
 
 // input is a file that is read, and what it is called on the command line.
@@ -137,12 +136,12 @@ func distinct(inputs []input, all outputs) error {
 		seen[identity(in.path)] = in.what
 	}
 	for _, o := range all {
-		if o.path == "" {
+		if o.path == "" || isDevice(o.path) {
 			continue
 		}
 		for _, path := range []string{o.path, o.path + partial} {
 			id := identity(path)
-			if other, ok := seen[id]; ok && !isDevice(path) {
+			if other, ok := seen[id]; ok {
 				return fmt.Errorf("%s and %s are the same file, %s; expected different ones", other, o.flag, path)
 			}
 			seen[id] = o.flag

@@ -12,7 +12,6 @@ import (
 
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/replay"
-	"github.com/cnpgate/cnpgate/control/report"
 )
 
 type replayFlags struct {
@@ -67,9 +66,9 @@ func (f *replayFlags) replay(c *cobra.Command, in string) (err error) {
 	for _, w := range capture.Warnings {
 		fmt.Fprintln(c.ErrOrStderr(), "cnpgate: warning:", w)
 	}
-	forwarded, emitted, result := &output{flag: "--forwarded", path: f.forwarded}, &output{flag: "--emitted", path: f.emitted},
-		&output{flag: "--report", path: f.report}
-	all := outputs{forwarded, emitted, result}
+	forwarded, emitted := &output{flag: "--forwarded", path: f.forwarded}, &output{flag: "--emitted", path: f.emitted}
+	report := &output{flag: "--report", path: f.report}
+	all := outputs{forwarded, emitted, report}
 	if err := distinct([]input{{"IN.pcap", in}, {"--config", f.config}}, all); err != nil {
 		return err
 	}
@@ -77,32 +76,29 @@ func (f *replayFlags) replay(c *cobra.Command, in string) (err error) {
 		return err
 	}
 	options := replay.Options{Fabric: fabric, Forwarded: forwarded.writer(), Emitted: emitted.writer()}
-	if err := f.write(c, cfg, capture, options, result); err != nil {
+	if err := f.write(c, cfg, capture, options, all, report); err != nil {
 		all.discard()
 		return fmt.Errorf("replay of %s: %w", in, err)
 	}
-	return all.keep()
+	return all.rename()
 }
 
-// write replays, and writes the report.
-func (f *replayFlags) write(c *cobra.Command, cfg *config.Config, capture *replay.Capture, o replay.Options, to *output) error {
-	var finish func()
-	o.Progress, finish = progress(c.ErrOrStderr(), capture.Frames)
-	result, err := replay.Run(cfg, capture, o)
-	finish()
+// write replays, and writes the report; to standard output only when the files are whole.
+func (f *replayFlags) write(c *cobra.Command, cfg *config.Config, capture *replay.Capture, o replay.Options, all outputs, report *output) error {
+	var done func()
+	o.Progress, done = progress(c.ErrOrStderr(), capture.Frames)
+	r, err := replay.Run(cfg, capture, o)
+	done()
 	if err != nil {
 		return err
 	}
-	return writeReport(c, result, to)
-}
-
-// writeReport writes a report to the output, or to standard output where none was asked for.
-func writeReport(c *cobra.Command, r *report.Report, to *output) error {
-	w := to.writer()
-	if w == nil {
-		w = c.OutOrStdout()
+	if w := report.writer(); w != nil {
+		return errors.Join(r.Write(w), all.finish())
 	}
-	if err := r.Write(w); err != nil {
+	if err := all.finish(); err != nil {
+		return err
+	}
+	if err := r.Write(c.OutOrStdout()); err != nil {
 		return fmt.Errorf("the report: %w", err)
 	}
 	return nil
@@ -124,8 +120,8 @@ func prefixes(texts []string) ([]netip.Prefix, error) {
 	return out, nil
 }
 
-// progress prints where a long replay is, to a terminal only; finish ends the line.
-func progress(w io.Writer, frames int) (show func(int), finish func()) {
+// progress prints where a long replay is, to a terminal only; done ends the line.
+func progress(w io.Writer, frames int) (show func(int), done func()) {
 	file, ok := w.(*os.File)
 	if !ok {
 		return nil, func() {}

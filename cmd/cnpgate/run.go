@@ -56,11 +56,11 @@ func run(c *cobra.Command, cfg *config.Config, report string) error {
 		out.discard()
 		return err
 	}
-	if writeErr := writeReport(c, result, out[0]); writeErr != nil {
+	if writeErr := result.Write(out[0].writer()); writeErr != nil {
 		out.discard()
 		return errors.Join(err, writeErr)
 	}
-	return errors.Join(err, out.keep())
+	return errors.Join(err, out.finish(), out.rename())
 }
 
 func logger() zerolog.Logger {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gopacket/gopacket/pcapgo"
 
@@ -178,3 +179,5 @@ func captures(t *testing.T) (all []capture) {
 	}
 	return all
 }
+
+func timeOf(ns int64) time.Time { return time.Unix(0, ns).UTC() }

@@ -20,8 +20,9 @@ from scapy.layers.inet6 import IPv6, in6_chksum
 from scapy.layers.l2 import Dot1AD, Dot1Q, Ether
 from scapy.packet import Raw, bind_layers
 
-import model
-import wire
+sys.dont_write_bytecode = True  # not into the source tree
+import model  # noqa: E402
+import wire  # noqa: E402
 
 bind_layers(Ether, Dot1AD, type=0x9100)
 SECOND = 10**9

@@ -1,0 +1,178 @@
+package main_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func replayArgs(more ...string) []string {
+	return append([]string{"replay", "--config", "gw.yaml", "--fabric", "fd00:18::2/128", "--fabric", "198.18.0.2/32"}, more...)
+}
+
+// TestReplay: the same outputs every time, without rights and whatever stands there already.
+func TestReplay(t *testing.T) {
+	dir := workspace(t)
+	for _, d := range []string{filepath.Dir(dir), dir} {
+		if err := os.Chmod(d, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var first []string
+	for range 2 {
+		c := command(dir, replayArgs("--report", "r.json", "--forwarded", "f.pcap", "--emitted", "e.pcap", "in.pcap")...)
+		c.Env, c.SysProcAttr = []string{}, nobody()
+		if got := finished(t, c); got != (ran{}) {
+			t.Fatalf("exit status %d\nstdout: %s\nstderr: %s", got.status, got.stdout, got.stderr)
+		}
+		if left := names(t, dir); !slices.Equal(left, []string{"e.pcap", "f.pcap", "r.json"}) {
+			t.Fatalf("the files are %q", left)
+		}
+		these := []string{get(t, dir, "e.pcap"), get(t, dir, "f.pcap"), get(t, dir, "r.json")}
+		if first != nil && !slices.Equal(these, first) {
+			t.Error("two replays differ")
+		}
+		first = these
+	}
+	const nanoseconds = "\x4d\x3c\xb2\xa1"
+	if !strings.HasPrefix(first[0], nanoseconds) || !strings.HasPrefix(first[1], nanoseconds) {
+		t.Error("the outputs aren't classic captures with nanoseconds")
+	}
+	if len(first[0]) == 24 || len(first[1]) != len(get(t, dir, "in.pcap")) {
+		t.Errorf("%d octets of notifications and %d of frames, want some, and as many as came in", len(first[0]), len(first[1]))
+	}
+	got := cnpgate(t, dir, replayArgs("in.pcap")...)
+	if got.status != 0 || got.stdout != first[2] {
+		t.Errorf("exit status %d; the report on standard output isn't the one in the file:\n%s%s", got.status, got.stdout, got.stderr)
+	}
+	if got := cnpgate(t, dir, replayArgs("--forwarded", "/dev/null", "--emitted", "/dev/null", "--report", "/dev/stdout", "in.pcap")...); got.stdout != first[2] {
+		t.Errorf("to devices: exit status %d\n%s", got.status, got.stderr)
+	}
+}
+
+// TestReplayWarns, and goes on.
+func TestReplayWarns(t *testing.T) {
+	dir := workspace(t)
+	capture := get(t, dir, "in.pcap")
+	put(t, dir, "cut.pcap", []byte(capture[:len(capture)-1]))
+	got := cnpgate(t, dir, replayArgs("cut.pcap")...)
+	if got.status != 0 || got.stderr != "cnpgate: warning: capture cut.pcap: it is cut short: its last frame is not whole and is left out; 363 frames are replayed\n" {
+		t.Errorf("exit status %d, stderr %q", got.status, got.stderr)
+	}
+	if !strings.Contains(got.stdout, `"received_packets_total": 363`) {
+		t.Errorf("the report isn't about 363 frames:\n%s", got.stdout)
+	}
+}
+
+// TestReplayRefuses: exit status 1, what is wrong on standard error, nothing on standard output, no file that looks whole.
+func TestReplayRefuses(t *testing.T) {
+	const given = "replay --config gw.yaml --fabric fd00:18::2/128 "
+	for _, c := range []struct{ args, says string }{
+		{"replay", "0 captures are named"},
+		{"replay in.pcap", `"config", "fabric" not set`},
+		{"replay --config gw.yaml in.pcap", `"fabric" not set`},
+		{given, "0 captures are named, expected one"},
+		{given + "in.pcap more.pcap", "2 captures are named, expected one"},
+		{given + "--fast in.pcap", "unknown flag: --fast"},
+		{given + "none.pcap", "capture: open none.pcap: no such file or directory"},
+		{given + ".", "is a directory"},
+		{given + "gw.yaml", "not a pcap or pcapng file"},
+		{given + "sll.pcap", "link type Linux SLL, expected Ethernet"},
+		{given + "broken.pcap", "capture broken.pcap: frame 2: "},
+		{"replay --config none.yaml --fabric ::/0 in.pcap", "none.yaml"},
+		{"replay --config sll.pcap --fabric ::/0 in.pcap", "sll.pcap"},
+		{"replay --config gw.yaml --fabric fd00:18::2 in.pcap", `--fabric "fd00:18::2" is not a prefix; expected one such as`},
+		{"replay --config gw.yaml --fabric ::/129 in.pcap", `--fabric "::/129" is not a prefix`},
+		{"replay --config gw.yaml --fabric fe80::%eth0/64 in.pcap", `is not a prefix`},
+		{"replay --config gw.yaml --fabric ::ffff:198.18.0.2/128 in.pcap", "is IPv4 written as IPv6"},
+		{"replay --config gw.yaml --fabric= in.pcap", `--fabric "" is not a prefix`},
+		{given + "--forwarded no/f.pcap in.pcap", "--forwarded: open no/f.pcap"},
+		{given + "--emitted . in.pcap", "--emitted: open .: is a directory"},
+		{given + "--report no/r.json --forwarded f.pcap in.pcap", "--report: open no/r.json"},
+		{given + "--forwarded in.pcap in.pcap", "IN.pcap and --forwarded are the same file, in.pcap"},
+		{given + "--emitted hard.pcap in.pcap", "IN.pcap and --emitted are the same file, hard.pcap"},
+		{given + "--emitted soft.pcap in.pcap", "IN.pcap and --emitted are the same file, soft.pcap"},
+		{given + "--report gw.yaml in.pcap", "--config and --report are the same file, gw.yaml"},
+		{given + "--forwarded x.pcap --emitted ./x.pcap in.pcap", "--forwarded and --emitted are the same file, ./x.pcap"},
+		{given + "--forwarded x --emitted x.partial in.pcap", "are the same file, x.partial"},
+		{given + "--forwarded f.pcap --emitted /dev/full in.pcap", "--emitted: write /dev/full: no space left on device"},
+		{given + "--forwarded f.pcap --report /dev/full in.pcap", "--report: write /dev/full: no space left on device"},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			dir := refusing(t)
+			before := names(t, dir)
+			got := cnpgate(t, dir, strings.Fields(c.args)...)
+			if got.status != 1 || got.stdout != "" || !strings.HasPrefix(got.stderr, "cnpgate: ") || !strings.Contains(got.stderr, c.says) {
+				t.Errorf("exit status %d, want 1\nstdout: %s\nstderr: %s\nwant %q", got.status, got.stdout, got.stderr, c.says)
+			}
+			if strings.Contains(got.stderr, "panic") || strings.Contains(got.stderr, "goroutine") {
+				t.Error("it panicked")
+			}
+			if after := names(t, dir); !slices.Equal(after, before) {
+				t.Errorf("files are %q, want %q", after, before)
+			}
+			if get(t, dir, "gw.yaml") != goodConfig || get(t, dir, "old.pcap") != "old" {
+				t.Error("a file that was there was changed")
+			}
+		})
+	}
+}
+
+// refusing is a workspace with files that are not what a replay wants.
+func refusing(t *testing.T) string {
+	t.Helper()
+	dir := workspace(t)
+	capture := []byte(get(t, dir, "in.pcap"))
+	sll := bytes.Clone(capture)
+	sll[20] = 113
+	put(t, dir, "sll.pcap", sll)
+	first := 24 + 16 + int(capture[24+8]) + int(capture[24+9])<<8
+	put(t, dir, "broken.pcap", append(bytes.Clone(capture[:first]), bytes.Repeat([]byte{0xff}, 100)...))
+	put(t, dir, "old.pcap", []byte("old"))
+	for name, link := range map[string]func(string, string) error{"hard.pcap": os.Link, "soft.pcap": os.Symlink} {
+		if err := link(filepath.Join(dir, "in.pcap"), filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// TestFailureKeepsWhatWasThere: an earlier result outlasts a replay that fails, and a link to it stays a link.
+func TestFailureKeepsWhatWasThere(t *testing.T) {
+	dir := workspace(t)
+	put(t, dir, "f.pcap", []byte("earlier"))
+	if err := os.Symlink("f.pcap", filepath.Join(dir, "link.pcap")); err != nil {
+		t.Fatal(err)
+	}
+	if got := cnpgate(t, dir, replayArgs("--forwarded", "link.pcap", "--emitted", "/dev/full", "in.pcap")...); got.status != 1 {
+		t.Fatalf("exit status %d, want 1", got.status)
+	}
+	if got := get(t, dir, "f.pcap"); got != "earlier" {
+		t.Errorf("the earlier result has become %d octets", len(got))
+	}
+	if got := cnpgate(t, dir, replayArgs("--forwarded", "link.pcap", "in.pcap")...); got.status != 0 {
+		t.Fatalf("exit status %d: %s", got.status, got.stderr)
+	}
+	if target, err := os.Readlink(filepath.Join(dir, "link.pcap")); err != nil || target != "f.pcap" || len(get(t, dir, "f.pcap")) < 1000 {
+		t.Errorf("the link leads to %q (%v), where %d octets are", target, err, len(get(t, dir, "f.pcap")))
+	}
+}
+
+// TestReportCannotBeWritten: standard output is full.
+func TestReportCannotBeWritten(t *testing.T) {
+	dir := workspace(t)
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	c := command(dir, replayArgs("--forwarded", "f.pcap", "in.pcap")...)
+	c.Stdout = full
+	got := finished(t, c)
+	if got.status != 1 || !strings.Contains(got.stderr, "the report: ") || len(names(t, dir)) != 0 {
+		t.Errorf("exit status %d, stderr %q, files %q", got.status, got.stderr, names(t, dir))
+	}
+}
