@@ -125,5 +125,5 @@ func BenchmarkFind(b *testing.B) {
 
 func ExampleSize() {
 	fmt.Println(Size(1<<20)/(1<<20), "octets a flow")
-	// Output: 144 octets a flow
+	// Output: 184 octets a flow
 }

@@ -1,0 +1,287 @@
+package flowtable
+
+import (
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// learner is what the owner of a flow keeps about its pairing.
+type learner struct {
+	slot  uint32 // the flow's place, 0 for none
+	first uint32 // PSN of the first request seen, or 2^20 behind the highest
+	exact uint32 // highest PSN that a request carried
+	high  uint32 // highest PSN that requests may have used: a READ uses as many as its response has packets
+	told  uint32 // high as the other side can read it
+	took  uint32 // packets until the source QP was confirmed
+	odd   uint32 // PSN of a request that continues nothing, plus 1
+	port  uint16 // UDP source port
+	odds  uint16 // another one that was seen last
+	wait  uint16 // packets until the next judgement
+	step  uint16 // packets between the last judgement and that
+	flags uint8
+}
+
+const (
+	sends      = 1 << iota // has sent a request
+	varies                 // its source port has changed
+	unreliable             // UC: nothing is acknowledged
+	refreshed              // what its first responses ruled out has been taken back once
+)
+
+const (
+	psnMask    = 1<<24 - 1
+	psnHalf    = 1 << 23
+	maxSpan    = 1 << 20 // PSNs behind the highest that an acknowledgement may be for
+	maxGap     = 1 << 16 // PSNs a flow may skip or go back without being another connection
+	coarse     = 64      // PSNs between two stores of a confirmed flow
+	margin     = 2 * coarse
+	maxStep    = 1024 // packets between two judgements of a flow
+	burstWork  = 512  // comparisons a table does for pairing in one burst
+	dreqLinger = 1e9  // ns that packets after a DREQ still belong to its connection
+)
+
+// Observe learns from a packet of a connection, the flow of which Lookup has found: b is the frame that p was parsed from. It is
+// for the owner, once a packet, between a Lookup and the next.
+func (t *Table) Observe(x Index, p *packet.Parsed, b []byte, now int64) {
+	role := p.Opcode.Role()
+	if x == None || role == packet.NoRole || t.pairing == nil {
+		return
+	}
+	l := &t.learners[x]
+	if l.slot == 0 && !t.enter(x, l, p, now) {
+		return
+	}
+	if p.SrcPort != l.port {
+		t.portChanged(x, l, p.SrcPort)
+	}
+	s := state(t.entries[x].state.Load())
+	if s.ending() != Open {
+		return
+	}
+	if role == packet.Response {
+		t.answers(l, s, p.PSN)
+	} else {
+		t.requests(x, l, s, p, b)
+	}
+	if s.qpState() == Confirmed {
+		if l.took == 0 {
+			l.took = uint32(min(t.entries[x].flow.Packets+1, 1<<32-1))
+		}
+		return
+	}
+	if l.wait--; l.wait == 0 {
+		l.step = min(2*l.step, maxStep)
+		l.wait = l.step
+		t.judge(x, l, now)
+	}
+}
+
+// enter gives the flow a place among those between its hosts, and what RDMA-CM has said of it.
+func (t *Table) enter(x Index, l *learner, p *packet.Parsed, now int64) bool {
+	if l.wait > 0 { // there was no room; try again later
+		l.wait--
+		return false
+	}
+	if p.DestQP <= packet.GSIQP {
+		return false
+	}
+	pairing := t.pairing
+	if !pairing.claim() {
+		t.skipped++
+		return false
+	}
+	defer pairing.release()
+	key, side := pairing.groupOf(t.entries[x].plainKey())
+	h := pairing.hashOf(&key)
+	g := pairing.findGroup(&key, h)
+	if g == 0 {
+		g = pairing.newGroup(&key, h, now)
+	}
+	o := t.ownerOf(x)
+	known := pairing.findKnown(knownHash(h, side, p.DestQP), now)
+	if known != nil && pairing.assert(o, known.sourceQP, Confirmed, EvidenceCM) {
+		t.confirmed[EvidenceCM]++
+	}
+	if g != 0 {
+		l.slot = pairing.newPlace(g, side)
+	}
+	if l.slot == 0 {
+		t.noPlace++
+		l.wait = maxStep
+		return false
+	}
+	l.port, l.wait, l.step = p.SrcPort, 1, 1
+	if p.Opcode>>5 == packet.UCSendOnly>>5 {
+		l.flags |= unreliable
+	}
+	pairing.occupy(l.slot, o, l.identity(p.DestQP))
+	if known != nil {
+		pl := pairing.placeOf(l.slot)
+		pairing.marry(&pl, known.sourceQP)
+	}
+	return true
+}
+
+func (l *learner) identity(qp uint32) identity {
+	return makeIdentity(qp, l.port, l.flags&varies != 0, l.flags&unreliable != 0)
+}
+
+// leave gives up a flow's place.
+func (t *Table) leave(x Index) {
+	if t.pairing == nil {
+		return
+	}
+	l := &t.learners[x]
+	if l.slot != 0 {
+		pl := t.pairing.placeOf(l.slot)
+		t.pairing.part(&pl)
+		pl.p.owner[pl.k].Store(0)
+	}
+	*l = learner{}
+}
+
+// marry ties a flow to the other side's flow to its source QP, if that is there. Under the claim.
+func (p *Pairing) marry(pl *place, sourceQP uint32) {
+	for n := range int(pl.g.used[1-pl.side].Load()) {
+		o, ok := p.at(pl.g, 1-pl.side, n)
+		if !ok || o.owner() == 0 || o.id().qp() != sourceQP {
+			continue
+		}
+		if _, s := p.entryOf(o.owner()); s.usable() && s.qp() == pl.id().qp() {
+			p.tie(pl, &o)
+		}
+		return
+	}
+}
+
+// tie makes two places each other's mate, unless one has another.
+func (p *Pairing) tie(a, b *place) bool {
+	if !a.p.mate[a.k].CompareAndSwap(0, uint64(b.n)+1) {
+		return a.mate() == b.n
+	}
+	if !b.p.mate[b.k].CompareAndSwap(0, uint64(a.n)+1) {
+		a.p.mate[a.k].Store(0)
+		return false
+	}
+	return true
+}
+
+// part ends the tie between a place and its mate, if it has one, and returns the mate's place.
+func (p *Pairing) part(pl *place) (mate place, ok bool) {
+	m := pl.mate()
+	if m < 0 {
+		return place{}, false
+	}
+	pl.p.mate[pl.k].Store(0)
+	mate, ok = p.at(pl.g, 1-pl.side, m)
+	return mate, ok && mate.p.mate[mate.k].CompareAndSwap(uint64(pl.n)+1, 0)
+}
+
+// requests notes which PSNs the flow has used.
+func (t *Table) requests(x Index, l *learner, s state, p *packet.Parsed, b []byte) {
+	span := uint32(0)
+	if p.Opcode.Role() == packet.ReadRequest {
+		span = readSpan(p, b)
+	}
+	if l.flags&sends == 0 {
+		l.flags |= sends
+		l.first, l.exact, l.high = p.PSN, p.PSN, (p.PSN+span)&psnMask
+		t.tell(l)
+		return
+	}
+	ahead := (p.PSN - l.exact) & psnMask
+	switch {
+	case ahead == 0:
+		return
+	case ahead <= (l.high-l.exact)&psnMask+maxGap:
+		l.exact, l.high, l.odd = p.PSN, (p.PSN+span)&psnMask, 0
+		if (l.high-l.first)&psnMask > maxSpan {
+			l.first = (l.high - maxSpan) & psnMask
+		}
+		if s.qpState() != Confirmed || (l.high-l.told)&psnMask >= coarse {
+			t.tell(l)
+		}
+	case t.newBeginning(l, p.PSN, psnMask+1-ahead):
+		t.reused(x)
+	}
+}
+
+// readSpan is how many PSNs more than one a READ request takes: as many as its response has packets, by the smallest path MTU.
+func readSpan(p *packet.Parsed, b []byte) uint32 {
+	at := int(p.Ext) + p.Opcode.Offset(packet.HasRETH)
+	if at+packet.RETHLen > len(b) {
+		return 0
+	}
+	const smallestMTU = 256
+	octets := uint64(packet.DecodeRETH(b[at:]).DMALength)
+	return uint32(min((max(octets, 1)-1)/smallestMTU, maxSpan))
+}
+
+// tell brings the flow's PSNs to where the other side reads them.
+func (t *Table) tell(l *learner) {
+	pl := t.pairing.placeOf(l.slot)
+	pl.p.sent[pl.k].Store(uint64(makeSent(l.first, l.high)))
+	l.told = l.high
+}
+
+// newBeginning tells whether a second request in a row continues what can only be another connection with the same QP: PSNs far
+// from all that was sent, or behind what the peer has acknowledged, where no sender goes back to.
+func (t *Table) newBeginning(l *learner, psn, back uint32) bool {
+	if back < maxGap && !t.behindAcknowledged(l, psn, back) {
+		l.odd = 0
+		return false
+	}
+	last := l.odd
+	l.odd = psn + 1
+	return last != 0 && (psn-(last-1))&psnMask-1 < coarse
+}
+
+func (t *Table) behindAcknowledged(l *learner, psn, back uint32) bool {
+	if l.flags&unreliable != 0 {
+		return back > 1024
+	}
+	pl := t.pairing.placeOf(l.slot)
+	mate, ok := t.pairing.at(pl.g, 1-pl.side, max(pl.mate(), 0))
+	if !ok || pl.mate() < 0 {
+		return false
+	}
+	a := mate.ack()
+	behind := (a.last() - psn) & psnMask
+	return a.valid() && behind > 4*coarse && behind < psnHalf
+}
+
+// portChanged notes that a flow's UDP source port is not what it was. A pair that the port gave is over if the new one stays.
+func (t *Table) portChanged(x Index, l *learner, port uint16) {
+	if port != l.odds {
+		l.odds = port
+	} else if s := state(t.entries[x].state.Load()); s.usable() && s.evidence() == EvidencePort {
+		t.reused(x)
+		return
+	}
+	if l.flags&varies == 0 {
+		l.flags |= varies
+		pl := t.pairing.placeOf(l.slot)
+		pl.p.id[pl.k].Store(uint64(l.identity(pl.id().qp())))
+	}
+}
+
+// reused ends the record of a flow whose QP serves another connection now, and what was learned from it about its mate.
+func (t *Table) reused(x Index) {
+	l := &t.learners[x]
+	t.entries[x].close(state(t.entries[x].state.Load()), EndedReuse)
+	t.reuses++
+	t.dirty = true
+	pl := t.pairing.placeOf(l.slot)
+	if mate, ok := t.pairing.part(&pl); ok {
+		t.pairing.withdraw(&mate)
+	}
+}
+
+// withdraw takes back what was learned of a flow.
+func (p *Pairing) withdraw(pl *place) {
+	for {
+		e, was := p.entryOf(pl.owner())
+		if e == nil || was.settled() && was.evidence() != EvidenceCM || was.qpState() == Unknown || e.change(was, qpWord(0, Unknown, EvidenceNone)) {
+			return
+		}
+	}
+}
