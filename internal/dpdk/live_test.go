@@ -28,7 +28,8 @@ const afPacketPair = "net_af_packet0,iface=a0|net_af_packet1,iface=b0"
 const patience = 10 * time.Second // until a live test gives up; nothing is measured
 
 func TestLive(t *testing.T) {
-	for _, name := range []string{"live forward", "live two queues", "live refused", "live link", "live again", "live tap", "live vhost"} {
+	for _, name := range []string{"live forward", "live two queues", "live refused", "live link", "live again", "live tap", "live vhost",
+		"live hugepages", "live hugepages in memory"} {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
 			cmd := exec.Command(os.Args[0], "-test.run=^$")
@@ -191,6 +192,8 @@ func init() {
 	children["live again"] = liveAgain
 	children["live tap"] = liveTap
 	children["live vhost"] = liveVhost
+	children["live hugepages"] = func() error { return liveHugepages(false) }
+	children["live hugepages in memory"] = func() error { return liveHugepages(true) }
 }
 
 // Both ways, small to jumbo, with and without tags. An S-tag's type is what the PMD is known to change.
@@ -515,4 +518,55 @@ func liveVhost() error {
 		}
 	}
 	return finish(d)
+}
+
+// With hugepages, of which the test reserves a few if there are too few, and gives them back. Files of theirs stay nowhere.
+func liveHugepages(inMemory bool) error {
+	const reserve, wanted = "/proc/sys/vm/nr_hugepages", 64
+	if before := readNumber(reserve, 0); readNumber("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", 0) < wanted {
+		if err := os.WriteFile(reserve, []byte(fmt.Sprint(before+wanted)), 0); err != nil {
+			return err
+		}
+		defer func() {
+			if readNumber(reserve, 0) == before+wanted {
+				os.WriteFile(reserve, []byte(fmt.Sprint(before)), 0)
+			}
+		}()
+	}
+	mounts, err := os.MkdirTemp("", "hugetlbfs")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(mounts)
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return err
+	}
+	if err := unix.Mount("none", mounts, "hugetlbfs", 0, "pagesize=2M"); err != nil {
+		return err
+	}
+	defer unix.Unmount(mounts, unix.MNT_DETACH)
+	cfg := oneWorker("net_null0", "net_null1")
+	cfg.Hugepages, cfg.InMemory = true, inMemory
+	d, err := Open(cfg)
+	if err != nil {
+		return err
+	}
+	if err := RegisterThread(-1); err != nil { // which the EAL refuses where it shares itself with other processes
+		return err
+	}
+	b := d.Backend(0)
+	for range 10 {
+		b.Exchange()
+		forward(b.Batch())
+	}
+	dropAll(b)
+	UnregisterThread()
+	err = finish(d)
+	if left, e := os.ReadDir(mounts); e != nil || len(left) != 0 {
+		err = errors.Join(err, fmt.Errorf("%d files were left in hugetlbfs, %w", len(left), e))
+	}
+	if _, e := os.Stat("/var/run/dpdk/" + filePrefix()); e == nil {
+		err = errors.Join(err, errors.New("the EAL's runtime directory was left"))
+	}
+	return err
 }

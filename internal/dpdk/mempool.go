@@ -47,7 +47,7 @@ func newPool(e *EAL, frames, room, socket int) (*Pool, error) {
 	if pool == nil {
 		err := unix.Errno(C.cnp_errno())
 		return nil, fmt.Errorf("dpdk: a pool of %d frames of %d octets needs %d MiB, which the EAL does not have: %w%s",
-			frames, room, toMiB(PoolMemory(frames, room)), err, firstLog())
+			frames, room, toMiB(PoolMemory(frames, room, C.rte_eal_has_hugepages() != 0)), err, firstLog())
 	}
 	return &Pool{eal: e, pool: pool, frames: frames, room: room}, nil
 }
