@@ -1,4 +1,4 @@
-package main_test
+package main
 
 import (
 	"bytes"
@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// binary is the program under test, as it is built without DPDK.
+// binary is the program under test, as it is built without DPDK. The tests use nothing else of package main; being part of it,
+// they run again when anything in it has changed.
 var binary string
 
 func TestMain(m *testing.M) { os.Exit(build(m)) }
