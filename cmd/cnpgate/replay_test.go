@@ -176,3 +176,23 @@ func TestReportCannotBeWritten(t *testing.T) {
 		t.Errorf("exit status %d, stderr %q, files %q", got.status, got.stderr, names(t, dir))
 	}
 }
+
+// TestReadOnlyOutput: a file that may not be written to isn't replaced either.
+func TestReadOnlyOutput(t *testing.T) {
+	dir := workspace(t)
+	for _, d := range []string{filepath.Dir(dir), dir} {
+		if err := os.Chmod(d, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(t, dir, "f.pcap", []byte("earlier"))
+	if err := os.Chmod(filepath.Join(dir, "f.pcap"), 0o444); err != nil {
+		t.Fatal(err)
+	}
+	c := command(dir, replayArgs("--forwarded", "f.pcap", "in.pcap")...)
+	c.SysProcAttr = nobody()
+	got := finished(t, c)
+	if got.status != 1 || !strings.Contains(got.stderr, "--forwarded: open f.pcap: permission denied") || get(t, dir, "f.pcap") != "earlier" {
+		t.Errorf("exit status %d, stderr %q", got.status, got.stderr)
+	}
+}
