@@ -186,6 +186,11 @@ func TestEqualFingerprints(t *testing.T) {
 	if out != [3]Index{b, a, third} {
 		t.Fatalf("got flows %v, want %d, %d and the third one's place, %d", out, b, a, third)
 	}
+	tab.Flow(third).Queued = 1
+	tab.Lookup([]Key{pair[1], pair[0], keyOf(1<<30 + 2)}, 5, out[:])
+	if out != [3]Index{b, a, None} {
+		t.Fatalf("got flows %v, want %d, %d and none", out, b, a)
+	}
 	for i, x := range []Index{a, b} {
 		tab.SetNotified(x, int64(10+i))
 		if v, ok := tab.Find(&pair[i]); !ok || v.Notified != int64(10+i) {
