@@ -59,7 +59,8 @@ func TestReplayWarns(t *testing.T) {
 	capture := get(t, dir, "in.pcap")
 	put(t, dir, "cut.pcap", []byte(capture[:len(capture)-1]))
 	got := cnpgate(t, dir, replayArgs("cut.pcap")...)
-	if got.status != 0 || got.stderr != "cnpgate: warning: capture cut.pcap: it is cut short: its last frame is not whole and is left out; 363 frames are replayed\n" {
+	const warning = "cnpgate: warning: capture cut.pcap: it is cut short: its last frame is not whole and is left out; 363 frames are replayed\n"
+	if got.status != 0 || got.stderr != warning {
 		t.Errorf("exit status %d, stderr %q", got.status, got.stderr)
 	}
 	if !strings.Contains(got.stdout, `"received_packets_total": 363`) {
