@@ -44,6 +44,7 @@ func (w *watch) run(ctx context.Context, ready <-chan struct{}) []report.Depth {
 		select {
 		case <-ctx.Done():
 			w.g.options.Log.Info().Msg("stopping: the queues are drained first")
+			w.links.release()
 			return w.samples
 		case now := <-tick.C:
 			w.links.look(now)
