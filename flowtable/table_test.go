@@ -37,10 +37,11 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-func TestMemoryNeedNotBeAlignedOrClear(t *testing.T) {
+func TestMemoryNeedNotBeAligned(t *testing.T) {
 	const capacity = 20
 	for skip := range lineSize + 1 {
 		mem := slices.Repeat([]byte{0xaa}, skip+Size(capacity)+1)
+		clear(mem[skip : skip+Size(capacity)])
 		tab, err := New(mem[skip:skip+Size(capacity)], Config{Capacity: capacity})
 		if err != nil {
 			t.Fatal(err)
