@@ -135,9 +135,7 @@ func TestRateGoesFromCEToCE(t *testing.T) {
 	p := parse(ce)
 	packet.MarkCE(ce, &p)
 	o := &observed{}
-	for _, c := range []captured{{0, f}, {1e6, ce}, {2e6, f}, {3e6, ce}, {90e6, f}} {
-		o.forwarded = append(o.forwarded, c)
-	}
+	o.forwarded = []captured{{0, f}, {1e6, ce}, {2e6, f}, {3e6, ce}, {90e6, f}}
 	want := float64(2*8*(len(f)+lineOverhead)) / 2e-3
 	if got := o.rate(); math.Abs(got-want) > 1 {
 		t.Errorf("%g bit/s, want %g", got, want)
