@@ -14,7 +14,7 @@ type egress struct {
 	depth         []uint64 // octets waiting, by class
 	others        []uint64 // octets waiting at the other workers, by class, as of the start of this burst
 	othersFrames  []int    // frames waiting there
-	shares        []share // by class
+	shares        []share  // by class
 
 	offered    [1 + MaxClasses]int // how many of the frames in Batch.Tx come from notifications and from each class
 	backlogged bool                // frames were waiting after the last burst: the line has not been idle since it was free
