@@ -122,7 +122,7 @@ func (p *plan) planPorts() error {
 
 // memory is how many octets the EAL needs.
 func (p *plan) memory() int {
-	return ealMemory + PoolMemory(p.frames, p.room, p.Hugepages) + len(p.Ports)*len(p.Cores)*pairMemory
+	return ealMemory + PoolMemory(p.frames, p.room) + len(p.Ports)*len(p.Cores)*pairMemory
 }
 
 func (p *plan) eal() EALConfig {

@@ -89,7 +89,7 @@ func TestOpenErrors(t *testing.T) {
 		{"driver that is not there", oneWorker("net_nosuch0"), []string{"port port0", "can't be opened"}},
 		{"missing capture", pcap, []string{"port port0", "can't be opened", "nonexistent.pcap"}},
 		{"too few queues", many, []string{"port wan", "16 pairs of queues for 20 workers"}},
-		{"too little memory", large, []string{"a pool of ", "needs 41", "MiB", "does not have"}},
+		{"too little memory", large, []string{"a pool of ", "needs 26", "MiB", "does not have"}},
 		{"room", huge, []string{"frames of 131072 octets"}},
 		{"second fails", oneWorker("net_null0", "net_nosuch0"), []string{"port port1"}},
 	} {

@@ -107,22 +107,3 @@ func TestCheckMemory(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) { says(t, checkMemory(root(t, c.files), 100*mebi), c.fault) })
 	}
 }
-
-func TestPoolMemory(t *testing.T) {
-	for _, c := range []struct {
-		frames, room int
-		hugepages    bool
-		least, most  int // MiB
-	}{
-		{1000, 2048, false, 4, 5},    // one a page of 4 KiB
-		{1000, 2048, true, 2, 5},     // side by side
-		{1000, 9216, false, 11, 13},  // three pages each
-		{1000, 16352, false, 19, 21}, // five pages each
-		{1 << 20, 2048, false, 4096, 4160},
-	} {
-		got := toMiB(PoolMemory(c.frames, c.room, c.hugepages))
-		if got < c.least || got > c.most {
-			t.Errorf("%d frames of %d octets (hugepages %v): %d MiB, expected %d to %d", c.frames, c.room, c.hugepages, got, c.least, c.most)
-		}
-	}
-}

@@ -27,19 +27,10 @@ const (
 	pairMemory = 2 * mebi // a pair of queues on one port
 )
 
-// PoolMemory is how many octets a mempool of so many frames takes, each with room octets of data behind its headroom. No buffer
-// crosses a page unless it is larger than one, which leaves gaps where pages have 4 KiB.
-func PoolMemory(frames, room int, hugepages bool) int {
-	page := 4096
-	if hugepages {
-		page = 2 * mebi
-	}
+// PoolMemory is how many octets a mempool of so many frames takes, each with room octets of data behind its headroom.
+func PoolMemory(frames, room int) int {
 	ring := 16 << bits.Len(uint(frames)) // pointers, at the next power of two, twice for slack
-	object := mbufOverhead + alignRoom(room) + headroom
-	if fit := page / object; fit > 0 {
-		return (frames+fit-1)/fit*page + ring
-	}
-	return frames*((object+page-1)/page*page) + ring
+	return frames*(mbufOverhead+alignRoom(room)+headroom) + ring
 }
 
 func alignRoom(room int) int { return (room + 63) &^ 63 }
