@@ -153,8 +153,8 @@ func TestPicture(t *testing.T) {
 	picture(&b, timeline, port)
 	lines := strings.Split(b.String(), "\n")
 	for i, want := range []string{
-		"       capacity 8 KB |        █", "                     |       ██", "                     |      ███", "                     |     ████",
-		"          K_max 4 KB |    █████", "                     |   ██████", "          K_min 2 KB |  ███████", "                     | ████████",
+		"       capacity 8 KB |········█", "                     |       ██", "                     |      ███", "                     |     ████",
+		"          K_max 4 KB |····█████", "                     |   ██████", "          K_min 2 KB |··███████", "                     | ████████",
 	} {
 		if strings.TrimSpace(lines[i]) != strings.TrimSpace(want) {
 			t.Errorf("row %d is %q, want %q", i, lines[i], want)
