@@ -190,8 +190,9 @@ func (c Config) settings() settings {
 	or(&c.QPBase[Fabric], 0x11)
 	or(&c.QPBase[WAN], 0x11)
 	or(&c.MTU, 1024)
-	or(&c.Sizes[0], 256)
-	or(&c.Sizes[1], max(c.Sizes[0], 16384))
+	if c.Sizes == [2]int{} {
+		c.Sizes = [2]int{256, 16384}
+	}
 	or(&c.Messages, 16)
 	or(&c.Window, 64)
 	or(&c.DSCP, 26)

@@ -103,7 +103,7 @@ func (t *Traffic) arrive(i uint32) {
 	t.free = append(t.free, i)
 	to := 1 - f.from
 	l := t.live[f.to]
-	if l == nil {
+	if l == nil || !l.up && f.kind != mad {
 		return
 	}
 	if f.ecn == 3 || f.marked {

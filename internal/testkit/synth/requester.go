@@ -109,7 +109,7 @@ func (t *Traffic) sendRequest(l *live, end End, m *message, span uint32) {
 	case l.kind == UD:
 		f.octets = uint16(left)
 		f.to = t.datagram[l.rng.below(uint64(len(t.datagram)))]
-		if t.conns[f.to].VID != t.conns[l.id].VID {
+		if t.live[f.to] == nil || t.conns[f.to].VID != t.conns[l.id].VID {
 			f.to = l.id
 		}
 	default:
