@@ -184,7 +184,9 @@ func checkNote(t *testing.T, note testkit.Sent, kind packet.Notification, cause 
 func TestDisclosed(t *testing.T) {
 	p := telling(grant("198.18.0.0/16", congestion.LongHaulCNP))
 	p.DiscloseMetrics = true
-	s := newScene(t, p, nil)
+	s := newScene(t, p, func(s *testkit.Setup) {
+		s.Change = func(c *dataplane.Config) { c.Ports[fabric].Capacity = 50_000 } // which is none of the congested queue
+	})
 	s.fill(7, data(false, 2))
 	notes := s.finish()
 	if len(notes) != 3 {
