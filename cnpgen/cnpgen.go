@@ -1,13 +1,21 @@
-// Package cnpgen builds the notifications that a gateway sends: Fast CNP, and Long-haul CNP as a RoCEv2 packet or as an ICMPv6
-// message, one format a file. A builder takes the data packet that met congestion and writes one whole Ethernet frame, without
-// FCS, into the caller's buffer. The package doesn't decide who is told, what, or how often, apart from refusing to answer
-// what is not a RoCEv2 data packet; it reads no clock, allocates nothing and keeps nothing.
+// Package cnpgen builds the notifications that a gateway sends: standard CNP, Fast CNP, Long-haul CNP as a RoCEv2 packet or as an
+// ICMPv6 message, PPFC notification, and notification to a proxy, one format a file. A builder takes the data packet that met
+// congestion and writes one whole Ethernet frame, without FCS, into the caller's buffer. The package doesn't decide who is told,
+// what, or how often, apart from refusing to answer what is not a RoCEv2 data packet; it reads no clock, allocates nothing and
+// keeps nothing.
 package cnpgen
 
 import "github.com/cnpgate/cnpgate/internal/packet"
 
-// MaxLen is the length in octets of the longest frame that any builder writes: a Fast CNP with two VLAN tags.
-const MaxLen = packet.EthernetLen + packet.MaxTags*packet.VLANTagLen + packet.IPv6Len + fastCNPHeaderLen + fastCNPUDPLen
+// MaxLen is the length in octets of the longest frame that any builder writes: two VLAN tags and an IPv6 packet of maxIPv6 octets.
+const MaxLen = packet.EthernetLen + packet.MaxTags*packet.VLANTagLen + maxIPv6
+
+// The longest IP packets that every link and host must take unfragmented (RFC 791 3.1, RFC 8200 5), in octets. No notification is
+// longer.
+const (
+	maxIPv4 = packet.MaxProxyIPv4
+	maxIPv6 = packet.MaxProxyIPv6
+)
 
 // hopLimit is the TTL or hop limit that a notification starts with.
 const hopLimit = 64
@@ -32,27 +40,67 @@ func answerable(frame []byte, p *packet.Parsed) bool {
 // ethernetLen is the length of the notification's Ethernet header: the data frame's.
 func ethernetLen(p *packet.Parsed) int { return packet.EthernetLen + packet.VLANTagLen*int(p.Tags) }
 
-// putIPv4 writes the IPv4 header of a notification with n octets behind it, to the data packet's source.
-func putIPv4(b []byte, p *packet.Parsed, g *Gateway, proto uint8, n int) {
-	h := packet.IPv4Header{
-		TotalLen: uint16(packet.IPv4Len + n), DSCP: g.DSCP, TTL: hopLimit, Proto: proto, Src: g.IPv4, Dst: p.Src,
+// ipLen is the length of the IP header of a notification about a packet of the given family.
+func ipLen(family uint8) int {
+	if family == 6 {
+		return packet.IPv6Len
 	}
-	h.Put(b)
+	return packet.IPv4Len
 }
 
-// putIPv6 writes the IPv6 header of a notification with n octets behind it, to the data packet's source.
-func putIPv6(b []byte, p *packet.Parsed, g *Gateway, next uint8, n int) {
-	h := packet.IPv6Header{
-		PayloadLen: uint16(n), DSCP: g.DSCP, NextHeader: next, HopLimit: hopLimit, Src: g.IPv6, Dst: p.Src,
+// source is the gateway's address of the given family, if it has one.
+func (g *Gateway) source(family uint8) (packet.Addr, bool) {
+	if family == 6 {
+		return g.IPv6, g.HasIPv6
 	}
+	return g.IPv4, g.HasIPv4
+}
+
+// putIP writes the IP header of a notification with n octets behind it, 20 or 40 octets.
+func putIP(b []byte, family uint8, g *Gateway, src, dst packet.Addr, proto uint8, n int) {
+	if family == 6 {
+		h := packet.IPv6Header{PayloadLen: uint16(n), DSCP: g.DSCP, NextHeader: proto, HopLimit: hopLimit, Src: src, Dst: dst}
+		h.Put(b)
+		return
+	}
+	h := packet.IPv4Header{TotalLen: uint16(packet.IPv4Len + n), DSCP: g.DSCP, TTL: hopLimit, Proto: proto, Src: src, Dst: dst}
 	h.Put(b)
 }
 
 // putCNP writes the UDP header and BTH that start the n octets of a CNP's UDP datagram (IBTA Annex A17). The source port is
 // the data packet's, so that a network which spreads load over paths by it treats both alike; the UDP checksum is 0.
-func putCNP(b []byte, p *packet.Parsed, n int, flags uint8, destQP uint32) {
-	udp := packet.UDPHeader{SrcPort: p.SrcPort, DstPort: packet.RoCEv2Port, Length: uint16(n)}
+func putCNP(b []byte, srcPort uint16, n int, flags uint8, destQP uint32) {
+	udp := packet.UDPHeader{SrcPort: srcPort, DstPort: packet.RoCEv2Port, Length: uint16(n)}
 	udp.Put(b)
 	bth := packet.BTH{Opcode: packet.CNP, PKey: packet.DefaultPKey, Flags: flags, DestQP: destQP}
 	bth.Put(b[packet.UDPLen:])
+}
+
+// cnpUDPLen is the length of a CNP's UDP datagram with n octets between BTH and ICRC.
+func cnpUDPLen(n int) int { return packet.UDPLen + packet.BTHLen + n + packet.ICRCLen }
+
+// reply starts a RoCEv2 notification from the gateway to the data packet's source: all up to the BTH, for n octets between BTH and
+// ICRC. It returns these and the frame's length, or 0 when the notification can't be built.
+func reply(out, frame []byte, p *packet.Parsed, g *Gateway, n int, flags uint8, destQP uint32) (body []byte, end int) {
+	src, has := g.source(p.Family)
+	if !has || !answerable(frame, p) {
+		return nil, 0
+	}
+	l3, size := ethernetLen(p), cnpUDPLen(n)
+	udp := l3 + ipLen(p.Family)
+	end = udp + size
+	if len(out) < end {
+		return nil, 0
+	}
+	packet.ReplyEthernet(out, frame, p)
+	putIP(out[l3:end], p.Family, g, src, p.Src, packet.ProtoUDP, size)
+	putCNP(out[udp:end], p.SrcPort, size, flags, destQP)
+	return out[end-packet.ICRCLen-n : end-packet.ICRCLen], end
+}
+
+// seal ends a RoCEv2 notification that reply has started: the ICRC.
+func seal(out []byte, p *packet.Parsed, g *Gateway, end int) int {
+	l3 := ethernetLen(p)
+	packet.PutICRC(out[:end], l3, l3+ipLen(p.Family)+packet.UDPLen, end-packet.ICRCLen, g.ICRCExtensionHeaders)
+	return end
 }

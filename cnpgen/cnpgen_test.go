@@ -12,21 +12,69 @@ var formats = []struct {
 	name  string
 	build builder
 	v4    bool // also over IPv4
+	own   bool // its source is the gateway, which needs an address of the version
 	kind  packet.Notification
 }{
-	{"fast-cnp", FastCNP, false, packet.FastCNP},
-	{"long-haul-cnp", longHaul(LongHaulCNP, severe), true, packet.ExtendedCNP},
-	{"long-haul-cnp-icmpv6", longHaul(LongHaulCNPICMPv6, severe), false, packet.LongHaulICMPv6},
+	{"standard-cnp", standardCNP(100), true, false, packet.StandardCNP},
+	{"fast-cnp", FastCNP, false, true, packet.FastCNP},
+	{"long-haul-cnp", longHaul(LongHaulCNP, severe), true, true, packet.ExtendedCNP},
+	{"long-haul-cnp-icmpv6", longHaul(LongHaulCNPICMPv6, severe), false, true, packet.LongHaulICMPv6},
+	{"ppfc", ppfc(PPFC{Port: 2, Duration: 500}), true, true, packet.ExtendedCNP},
+	{"proxy-notification", toSameFamily, true, true, packet.ProxyNotification},
+}
+
+// toSameFamily notifies a proxy over the data packet's IP version.
+func toSameFamily(out, frame []byte, p *packet.Parsed, g *Gateway) int {
+	if p.Family == 4 {
+		return ProxyNotification(out, frame, p, g, proxy4, 3)
+	}
+	return ProxyNotification(out, frame, p, g, proxy6, 3)
 }
 
 func TestLongestFrame(t *testing.T) {
-	frame, p := flow6.tagged(0x88a8, 1, 0x8100, 2).frame()
-	longest := 0
-	for _, f := range formats {
-		longest = max(longest, f.build(make([]byte, MaxLen), frame, &p, &testGateway))
+	frame, p := flow6.carrying(3000).tagged(0x88a8, 1, 0x8100, 2).frame()
+	if n := toSameFamily(make([]byte, MaxLen), frame, &p, &testGateway); n != MaxLen {
+		t.Errorf("the longest frame has %d octets, MaxLen is %d", n, MaxLen)
 	}
-	if longest != MaxLen {
-		t.Errorf("the longest frame has %d octets, MaxLen is %d", longest, MaxLen)
+	frame, p = flow4.carrying(3000).frame()
+	if n := toSameFamily(make([]byte, MaxLen), frame, &p, &testGateway); n != 14+576 {
+		t.Errorf("the longest frame over IPv4 has %d octets, want 590", n)
+	}
+}
+
+// TestLongestExtension: objects may fill the longest packet, and not an octet more; whatever is longer isn't built.
+func TestLongestExtension(t *testing.T) {
+	frame4, p4 := flow4.frame()
+	frame6, p6 := flow6.frame()
+	for _, c := range []struct {
+		name  string
+		build func(out, frame []byte, p *packet.Parsed, g *Gateway, l *LongHaul) int
+		frame []byte
+		p     *packet.Parsed
+		room  int // for payload of one object: of the IP packet, less headers, fields, extension header, object header
+		whole int
+	}{
+		{"RoCEv2 over IPv4", LongHaulCNP, frame4, &p4, 576 - 20 - 8 - 12 - 12 - 4 - 8, 14 + 576},
+		{"RoCEv2 over IPv6", LongHaulCNP, frame6, &p6, 1280 - 40 - 8 - 12 - 12 - 4 - 8, 14 + 1280},
+		{"ICMPv6", LongHaulCNPICMPv6, frame6, &p6, 1280 - 40 - 4 - 12 - 8, 14 + 1280},
+	} {
+		for _, x := range []struct {
+			e    Extension
+			want int
+		}{
+			{Extension{Device: make([]byte, c.room)}, c.whole},
+			{Extension{Path: make([]byte, c.room+1)}, 0},
+			{Extension{Others: []packet.Object{{Payload: make([]byte, c.room-16)}, {Payload: make([]byte, 12)}}}, c.whole},
+			{Extension{Others: []packet.Object{{Payload: make([]byte, 1<<16)}}}, 0},
+			{Extension{Others: make([]packet.Object, 1000)}, 0},
+			{Extension{Timestamp: 1, Device: make([]byte, c.room-12)}, c.whole},
+			{Extension{}, c.whole - c.room - 8}, // no objects, no Extension Header
+		} {
+			l := LongHaul{Extension: &x.e}
+			if n := c.build(make([]byte, MaxLen), c.frame, c.p, &testGateway, &l); n != x.want {
+				t.Errorf("%s, %d octets of objects: %d octets, want %d", c.name, x.e.len(), n, x.want)
+			}
+		}
 	}
 }
 
@@ -55,8 +103,8 @@ func TestCannotBeBuilt(t *testing.T) {
 			{"IPv6 without an IPv4 address", need, frame6, p6, no4, true},
 			{"IPv4", MaxLen, frame4, p4, testGateway, f.v4},
 			{"IPv4 without an IPv6 address", MaxLen, frame4, p4, no6, f.v4},
-			{"IPv4 without an IPv4 address", MaxLen, frame4, p4, no4, false},
-			{"IPv6 without an IPv6 address", need, frame6, p6, no6, false},
+			{"IPv4 without an IPv4 address", MaxLen, frame4, p4, no4, f.v4 && !f.own},
+			{"IPv6 without an IPv6 address", need, frame6, p6, no6, !f.own},
 			{"one octet short", need - 1, frame6, p6, testGateway, false},
 			{"no buffer", 0, frame6, p6, testGateway, false},
 			{"a CNP is not answered", MaxLen, frameCNP, pCNP, testGateway, false},
@@ -89,9 +137,10 @@ func TestLongHaulFields(t *testing.T) {
 		{"largest metric", LongHaul{MetricType: 2, MetricValue: 0xffffff}, []byte{0, 0, 0, 0, 0, 0, 0, 0, 2, 0xff, 0xff, 0xff}},
 		{"a larger one saturates", LongHaul{MetricType: 1, MetricValue: 1 << 24}, []byte{0, 0, 0, 0, 0, 0, 0, 0, 1, 0xff, 0xff, 0xff}},
 		{"reserved bits stay 0", LongHaul{Action: 0xfe}, []byte{0, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}},
+		{"at most 100 percent marked", LongHaul{MetricType: 3, MetricValue: 101}, []byte{0, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 100}},
 	} {
-		got := bytes.Repeat([]byte{0xa5}, longHaulLen)
-		c.l.put(got)
+		got := bytes.Repeat([]byte{0xa5}, packet.LongHaulLen)
+		c.l.put(got, 247)
 		if !bytes.Equal(got, c.want) {
 			t.Errorf("%s: got % x, want % x", c.name, got, c.want)
 		}
@@ -133,6 +182,9 @@ func TestAnyDataPacket(t *testing.T) {
 			}
 			checkNotification(t, name, out[:n], frame, &p, &g, kind, destQP)
 		}
+		check("standard-cnp", standardCNP(l.SourceQP), packet.StandardCNP, l.SourceQP)
+		check("ppfc", ppfc(PPFC{Resume: l.Level > 128, Port: l.Parameter, Duration: l.Parameter}), packet.ExtendedCNP, d.destQP)
+		check("proxy-notification", toSameFamily, packet.ProxyNotification, 0)
 		check("long-haul-cnp", longHaul(LongHaulCNP, l), packet.ExtendedCNP, l.SourceQP)
 		if p.Family == 6 {
 			check("fast-cnp", FastCNP, packet.FastCNP, d.destQP)
@@ -153,7 +205,16 @@ func checkNotification(
 	if data.Family == 6 {
 		from = g.IPv6
 	}
-	if p.Src != from || p.Dst != data.Src || p.Family != data.Family || int(p.IPEnd) != len(out) {
+	to := data.Src
+	switch kind {
+	case packet.StandardCNP:
+		from = data.Dst
+	case packet.ProxyNotification:
+		if to = proxy4; data.Family == 6 {
+			to = proxy6
+		}
+	}
+	if p.Src != from || p.Dst != to || p.Family != data.Family || int(p.IPEnd) != len(out) {
 		t.Fatalf("%s: IPv%d from %v to %v, ends at %d of %d", name, p.Family, p.Src.Netip(), p.Dst.Netip(), p.IPEnd, len(out))
 	}
 	if p.DSCP != g.DSCP || p.ECN != packet.NotECT {
@@ -176,11 +237,37 @@ func checkNotification(
 		}
 		return
 	}
+	if kind == packet.ProxyNotification {
+		checkProxied(t, ip, upper, frame, data)
+		return
+	}
 	if p.Kind != packet.RoCEv2 || p.Opcode != packet.CNP || p.DestQP != destQP || p.SrcPort != data.SrcPort || p.PSN != 0 {
 		t.Fatalf("%s: parsed as %+v", name, p)
 	}
 	if got, want := [4]byte(ip[len(ip)-4:]), plainICRC(ip, upper, g.ICRCExtensionHeaders); got != want {
 		t.Fatalf("%s: ICRC % x, want % x", name, got, want)
+	}
+}
+
+// checkProxied checks a notification to a proxy behind its IP header: UDP, five-tuple, and how much of the data packet there is.
+func checkProxied(t *rapid.T, ip []byte, udp int, frame []byte, data *packet.Parsed) {
+	addrs, longest := ip[12:20], 576
+	if ip[0]>>4 == 6 {
+		addrs, longest = ip[8:40], 1280
+	}
+	datagram := ip[udp:]
+	whole := append(bytes.Clone(datagram), make([]byte, len(datagram)%2)...)
+	if plainSum(addrs, []byte{0, 17, byte(len(datagram) >> 8), byte(len(datagram))}, whole) != 0xffff {
+		t.Fatalf("UDP checksum of % x", ip)
+	}
+	fields := 16
+	if data.Family == 6 {
+		fields = 40
+	}
+	invoking := datagram[8+fields:]
+	all := frame[data.L3:data.IPEnd]
+	if !bytes.Equal(invoking, all[:len(invoking)]) || len(invoking) < len(all) && len(ip) != longest || len(ip) > longest {
+		t.Fatalf("%d octets of %d in an IP packet of %d", len(invoking), len(all), len(ip))
 	}
 }
 
@@ -199,7 +286,7 @@ func drawDataPacket(t *rapid.T) dataPacket {
 		opcode: rapid.SampledFrom([]packet.Opcode{packet.RCSendFirst, packet.RCWriteMiddle, packet.RCReadRespMiddle,
 			packet.UCSendLast, packet.UDSendOnly}).Draw(t, "opcode"),
 		destQP:  rapid.Uint32Range(0, 0xffffff).Draw(t, "destination QP"),
-		payload: rapid.SliceOfN(rapid.Byte(), 64, 128).Draw(t, "payload"),
+		payload: count(rapid.SampledFrom([]int{64, 65, 300, 470, 500, 1200, 1500}).Draw(t, "payload")),
 	}
 	for range rapid.IntRange(0, packet.MaxTags).Draw(t, "tags") {
 		tpid := rapid.SampledFrom([][]byte{{0x81, 0}, {0x88, 0xa8}, {0x91, 0}}).Draw(t, "TPID")
@@ -212,7 +299,7 @@ func drawDataPacket(t *rapid.T) dataPacket {
 	}
 	d.src, d.dst = drawAddr6(t, "source"), drawAddr6(t, "destination")
 	for range rapid.IntRange(0, 3).Draw(t, "extension headers") {
-		d.extensions = append(d.extensions, extension{packet.ProtoDestOpts, rapid.IntRange(1, 4).Draw(t, "length")})
+		d.extensions = append(d.extensions, extension{header: packet.ProtoDestOpts, length: rapid.IntRange(1, 4).Draw(t, "length")})
 	}
 	return d
 }

@@ -29,10 +29,47 @@ type dataPacket struct {
 	payload    []byte // extended transport headers and payload
 }
 
-// extension is an IPv6 extension header of 8 octets times its length.
+func standardCNP(qp uint32) builder {
+	return func(out, frame []byte, p *packet.Parsed, g *Gateway) int { return StandardCNP(out, frame, p, g, qp) }
+}
+
+func ppfc(n PPFC) builder {
+	return func(out, frame []byte, p *packet.Parsed, g *Gateway) int {
+		return PPFCNotification(out, frame, p, g, &n)
+	}
+}
+
+func notifyProxy(to packet.Addr, level uint8) builder {
+	return func(out, frame []byte, p *packet.Parsed, g *Gateway) int {
+		return ProxyNotification(out, frame, p, g, to, level)
+	}
+}
+
+// extension is an IPv6 extension header of 8 octets times its length; body is what follows its first two octets, zeros where it
+// ends.
 type extension struct {
 	header uint8
 	length int
+	body   []byte
+}
+
+// traced gives d a Hop-by-Hop Options header with an IOAM option, on a 4-octet boundary (RFC 9486 3): data in hexadecimal is what
+// follows the IOAM-Opt-Type.
+func (d dataPacket) traced(option, ioamType byte, data string) dataPacket {
+	octets := mustHex(data)
+	body := append([]byte{1, 0, option, byte(2 + len(octets)), 0, ioamType}, octets...)
+	length := (2 + len(body) + 7) / 8
+	if room := 8*length - 2 - len(body); room > 1 {
+		body = append(body, 1, byte(room-2))
+	}
+	d.extensions = []extension{{packet.ProtoHopByHop, length, body}}
+	return d
+}
+
+// carrying gives d n octets behind the BTH.
+func (d dataPacket) carrying(n int) dataPacket {
+	d.payload = count(n)
+	return d
 }
 
 // tagged gives d VLAN tags, as 16-bit words: TPID and TCI of each.
@@ -65,7 +102,7 @@ func (d dataPacket) frame() ([]byte, packet.Parsed) {
 		for _, x := range d.extensions {
 			b[next] = x.header
 			next = len(b)
-			b = append(append(b, 17, byte(x.length-1)), make([]byte, 8*x.length-2)...)
+			b = append(append(append(b, 17, byte(x.length-1)), x.body...), make([]byte, 8*x.length-2-len(x.body))...)
 		}
 		be.PutUint16(b[l3+4:], uint16(len(b)-l3-40+8+len(transport)))
 	}

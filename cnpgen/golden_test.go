@@ -3,34 +3,18 @@ package cnpgen
 import (
 	"bytes"
 	"encoding/hex"
-	"strings"
 	"testing"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/testkit/notifications"
 )
 
-// golden is a frame written by hand from a draft's figure: its octets and what they are. ICRC and checksums come from
-// testdata/second_opinion.py, which shares nothing with this module.
+// golden is one of the golden notifications and what it is built from.
 type golden struct {
 	name  string
 	data  dataPacket
 	code  func(g *Gateway) // changes the gateway, nil: none
 	build builder
-	wire  []octets
-}
-
-type octets struct{ hex, what string }
-
-func (g *golden) bytes() []byte {
-	var all strings.Builder
-	for _, o := range g.wire {
-		all.WriteString(strings.ReplaceAll(o.hex, " ", ""))
-	}
-	b, err := hex.DecodeString(all.String())
-	if err != nil {
-		panic(g.name + ": " + err.Error())
-	}
-	return b
 }
 
 func (g *golden) gateway() Gateway {
@@ -58,114 +42,59 @@ var (
 	halt      = LongHaul{Level: 255, Action: Pause, Parameter: 500, SourceQP: 0xabcdef}
 )
 
-// The data frames go from 02:00:00:00:00:01 to 02:00:00:00:00:02.
-const macs = "02 00 00 00 00 01  02 00 00 00 00 02"
+var proxy4, proxy6 = addr("10.0.0.253"), addr("2001:db8:a::fd")
+
+// count is n octets that count up from 0.
+func count(n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(i)
+	}
+	return b
+}
+
+func mustHex(s string) []byte {
+	b, err := hex.DecodeString(s)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
 
 var goldens = []golden{
-	{"fast-cnp", flow6, nil, FastCNP, []octets{
-		{macs, "MAC addresses: destination the data frame's source, source its destination"},
-		{"86 dd", "EtherType IPv6"},
-		{"6c 00 00 00", "version 6, traffic class 0xC0: DSCP 48, Not-ECT; flow label 0"},
-		{"00 40", "payload length 64 = 24 + 8 + 12 + 16 + 4"},
-		{"3c 40", "next header 60, Destination Options; hop limit 64"},
-		{"20 01 0d b8 00 0a 00 00 00 00 00 00 00 00 00 fe", "source: the gateway"},
-		{"20 01 0d b8 00 0a 00 00 00 00 00 00 00 00 00 01", "destination: the data packet's source"},
-		{"11 02", "Destination Options: next header 17, UDP; length 24 = (2 + 1) x 8"},
-		{"9e 10", "option type 10 0 11110, option data length 16"},
-		{"20 01 0d b8 00 0b 00 00 00 00 00 00 00 00 00 04", "the data packet's destination"},
-		{"01 02 00 00", "PadN with two octets"},
-		{"ce 21 12 b7", "UDP source port 52769 as the data packet, destination port 4791"},
-		{"00 28 00 00", "UDP length 40 = 8 + 12 + 16 + 4, no checksum"},
-		{"81 00 ff ff", "BTH: CNP; SE, M, Pad, TVer 0; default P_Key"},
-		{"40 00 00 c8", "BECN; DestQP 200 as the data packet"},
-		{"00 00 00 00", "A 0, PSN 0"},
-		{"00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00", "reserved"},
-		{"6e a9 74 f2", "ICRC"},
-	}},
+	{"standard-cnp-v4", flow4, nil, standardCNP(100)},
+	{"standard-cnp-v6-tagged", flow6.tagged(0x8100, 0x6064), nil, standardCNP(100)},
+	{"fast-cnp", flow6, nil, FastCNP},
 	{"fast-cnp-qinq-icrc-without-extension-headers", flow6.tagged(0x88a8, 0x600a, 0x8100, 0x6064),
-		func(g *Gateway) { g.ICRCExtensionHeaders = false }, FastCNP, []octets{
-			{macs, "MAC addresses"},
-			{"88 a8 60 0a", "S-tag: priority 3, VID 10, as in the data frame"},
-			{"81 00 60 64", "C-tag: priority 3, VID 100, as in the data frame"},
-			{"86 dd", "EtherType IPv6"},
-			{"6c 00 00 00  00 40 3c 40", "as fast-cnp"},
-			{"20 01 0d b8 00 0a 00 00 00 00 00 00 00 00 00 fe", "source"},
-			{"20 01 0d b8 00 0a 00 00 00 00 00 00 00 00 00 01", "destination"},
-			{"11 02 9e 10", "Destination Options header and option 1"},
-			{"20 01 0d b8 00 0b 00 00 00 00 00 00 00 00 00 04", "the data packet's destination"},
-			{"01 02 00 00", "PadN"},
-			{"ce 21 12 b7 00 28 00 00", "UDP"},
-			{"81 00 ff ff 40 00 00 c8 00 00 00 00", "BTH"},
-			{"00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00", "reserved"},
-			{"d6 b8 82 e3", "ICRC over the IPv6 header and UDP on"},
-		}},
-	{"long-haul-cnp-v4", flow4, nil, longHaul(LongHaulCNP, severe), []octets{ // draft-tian 7 step 4
-		{macs, "MAC addresses"},
-		{"08 00", "EtherType IPv4"},
-		{"45 c0", "version 4, 5 words; DSCP 48, Not-ECT"},
-		{"00 38", "total length 56 = 20 + 8 + 12 + 12 + 4"},
-		{"00 00 40 00", "identification 0; DF, offset 0"},
-		{"40 11", "TTL 64, UDP"},
-		{"24 f7", "header checksum"},
-		{"0a 00 00 fe", "source: the gateway"},
-		{"0a 00 00 01", "destination: the data packet's source"},
-		{"ce 21 12 b7", "UDP source port 52769 as the data packet, destination port 4791"},
-		{"00 24 00 00", "UDP length 36 = 8 + 12 + 12 + 4, no checksum"},
-		{"81 00 ff ff", "BTH: CNP; SE, M, Pad, TVer 0; default P_Key"},
-		{"60 00 00 64", "F 0, B 1, E 1; DestQP 100, the source's QP"},
-		{"00 00 00 00", "A 0, PSN 0"},
-		{"b4", "Congestion Level 180"},
-		{"80", "Action Flags 10 000000: Rate Reduce"},
-		{"00 1e", "Parameter 30 percent"},
-		{"00 00 00 64", "Source QP Number 100"},
-		{"01", "Metric Type 1: queue depth in kilobytes"},
-		{"01 fb d0", "130000"},
-		{"14 73 8e d8", "ICRC"},
-	}},
-	{"long-haul-cnp-v6-tagged", flow6.tagged(0x8100, 0x6064), nil, longHaul(LongHaulCNP, subsiding), []octets{ // draft-tian 7 step 8
-		{macs, "MAC addresses"},
-		{"81 00 60 64", "C-tag: priority 3, VID 100, as in the data frame"},
-		{"86 dd", "EtherType IPv6"},
-		{"6c 00 00 00", "version 6, DSCP 48, Not-ECT, flow label 0"},
-		{"00 24", "payload length 36"},
-		{"11 40", "next header UDP, hop limit 64"},
-		{"20 01 0d b8 00 0a 00 00 00 00 00 00 00 00 00 fe", "source: the gateway"},
-		{"20 01 0d b8 00 0a 00 00 00 00 00 00 00 00 00 01", "destination: the data packet's source"},
-		{"ce 21 12 b7 00 24 00 00", "UDP"},
-		{"81 00 ff ff 60 00 00 64 00 00 00 00", "BTH: CNP, B and E, DestQP 100"},
-		{"14 c0 00 32", "level 20; 11 000000: Resume; 50 percent"},
-		{"00 00 00 64", "Source QP Number 100"},
-		{"01 00 75 30", "queue depth 30000 kilobytes"},
-		{"70 c7 29 c9", "ICRC"},
-	}},
-	{"long-haul-cnp-icmpv6", flow6, nil, longHaul(LongHaulCNPICMPv6, severe), []octets{
-		{macs, "MAC addresses"},
-		{"86 dd", "EtherType IPv6"},
-		{"6c 00 00 00", "version 6, DSCP 48, Not-ECT, flow label 0"},
-		{"00 10", "payload length 16 = 4 + 12"},
-		{"3a 40", "next header 58, ICMPv6; hop limit 64"},
-		{"20 01 0d b8 00 0a 00 00 00 00 00 00 00 00 00 fe", "source: the gateway"},
-		{"20 01 0d b8 00 0a 00 00 00 00 00 00 00 00 00 01", "destination: the data packet's source"},
-		{"c8 00", "type 200, code 0: flow level"},
-		{"29 5b", "checksum"},
-		{"b4 80 00 1e", "level 180, Rate Reduce, 30 percent"},
-		{"00 00 00 64", "Source QP Number 100"},
-		{"01 01 fb d0", "queue depth 130000 kilobytes"},
-	}},
-	{"long-haul-cnp-icmpv6-qinq-undisclosed", flow6.tagged(0x9100, 0xefff, 0x8100, 0x0001), nil,
-		longHaul(LongHaulCNPICMPv6, halt), []octets{
-			{macs, "MAC addresses"},
-			{"91 00 ef ff", "outer tag: priority 7, VID 4095, as in the data frame"},
-			{"81 00 00 01", "C-tag: VID 1, as in the data frame"},
-			{"86 dd", "EtherType IPv6"},
-			{"6c 00 00 00 00 10 3a 40", "version 6, DSCP 48; payload length 16; ICMPv6, hop limit 64"},
-			{"20 01 0d b8 00 0a 00 00 00 00 00 00 00 00 00 fe", "source"},
-			{"20 01 0d b8 00 0a 00 00 00 00 00 00 00 00 00 01", "destination"},
-			{"c8 00 0b 60", "type 200, code 0, checksum"},
-			{"ff 40 01 f4", "level 255; 01 000000: Pause; 500 microseconds"},
-			{"00 ab cd ef", "Source QP Number"},
-			{"00 00 00 00", "metric not disclosed"},
-		}},
+		func(g *Gateway) { g.ICRCExtensionHeaders = false }, FastCNP},
+	{"fast-cnp-preallocated-trace", flow6.traced(0x31, 0,
+		"00011002c0000000"+"0000000000000000"+"3e00000700010002"), nil, FastCNP},
+	{"fast-cnp-incremental-trace", flow6.tagged(0x8100, 0x6064).traced(0x11, 1,
+		"0000088080000000"+"3d000009"+"3e000008"+"3f000007"), nil, FastCNP},
+	{"fast-cnp-longest-trace", flow6.tagged(0x88a8, 0x600a, 0x8100, 0x6064).traced(0x31, 0,
+		"00011800e0000000"+hex.EncodeToString(count(228))), nil, FastCNP},
+	{"fast-cnp", flow6.traced(0x31, 0, "00011800e0000000"+hex.EncodeToString(count(232))), nil, FastCNP}, // too long: option 1
+	{"long-haul-cnp-v4", flow4, nil, longHaul(LongHaulCNP, severe)},
+	{"long-haul-cnp-v6-tagged", flow6.tagged(0x8100, 0x6064), nil, longHaul(LongHaulCNP, subsiding)},
+	{"long-haul-cnp-v4-notify-ecn-rate", flow4, nil, longHaul(LongHaulCNP,
+		LongHaul{Level: 1, Action: Notify, Parameter: 9, SourceQP: 100, MetricType: packet.MetricECNRate, MetricValue: 42})},
+	{"long-haul-cnp-v6-pause-growth", flow6, nil, longHaul(LongHaulCNP,
+		LongHaul{Level: 255, Action: Pause, Parameter: 0xffff, SourceQP: 0xabcdef, MetricType: packet.MetricQueueGrowth, MetricValue: 1 << 24})},
+	{"long-haul-cnp-v4-objects", flow4, nil, longHaul(LongHaulCNP,
+		LongHaul{Level: 180, Action: RateReduce, Parameter: 30, SourceQP: 100, MetricType: packet.MetricRTT, MetricValue: 10000,
+			Extension: &Extension{Timestamp: 0xec3f5a80_80000000, Device: []byte("gwü-1"), Path: count(9)}})},
+	{"long-haul-cnp-icmpv6", flow6, nil, longHaul(LongHaulCNPICMPv6, severe)},
+	{"long-haul-cnp-icmpv6-qinq-undisclosed", flow6.tagged(0x9100, 0xefff, 0x8100, 0x0001), nil, longHaul(LongHaulCNPICMPv6, halt)},
+	{"long-haul-cnp-icmpv6-objects", flow6, nil, longHaul(LongHaulCNPICMPv6,
+		LongHaul{Level: 20, Action: Resume, SourceQP: 100, MetricType: packet.MetricQueueDepth,
+			Extension: &Extension{Timestamp: 0xec3f5a80_00000000, Device: []byte("A"), Others: []packet.Object{
+				{Class: 247, CType: 254, Payload: []byte{0xbe, 0xef}}, {Class: 2, CType: 1, Payload: []byte{10, 0, 0, 1}}}}})},
+	{"ppfc-v4-pause", flow4, nil, ppfc(PPFC{Port: 2, Duration: 500})},
+	{"ppfc-v6-resume-tagged", flow6.tagged(0x8100, 0x6064), nil, ppfc(PPFC{Resume: true, Port: 2, Duration: 500})},
+	{"proxy-notification-v4", flow4.carrying(16), nil, notifyProxy(proxy4, 5)},
+	{"proxy-notification-v4-cut", flow4.carrying(1000).tagged(0x8100, 0x6064), nil, notifyProxy(proxy4, 8)}, // 8 counts as 7
+	{"proxy-notification-v6-cut", flow6.carrying(1500).tagged(0x88a8, 0x600a, 0x8100, 0x6064), nil, notifyProxy(proxy6, 0)},
+	{"proxy-notification-v4-about-v6", flow6.carrying(1500), nil, notifyProxy(proxy4, 1)},
 }
 
 func TestGolden(t *testing.T) {
@@ -175,9 +104,66 @@ func TestGolden(t *testing.T) {
 			gw := c.gateway()
 			out := bytes.Repeat([]byte{0xa5}, MaxLen+16)
 			n := c.build(out, frame, &p, &gw)
-			if want := c.bytes(); !bytes.Equal(out[:n], want) {
+			if want := notifications.Find(c.name).Bytes(); !bytes.Equal(out[:n], want) {
 				t.Errorf("got\n%s\nwant\n%s", hex.Dump(out[:n]), hex.Dump(want))
 			}
 		})
+	}
+}
+
+// TestGoldenAbout: without a data frame the same CNP comes out.
+func TestGoldenAbout(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		data dataPacket
+	}{{"standard-cnp-v4", flow4}, {"standard-cnp-v6-tagged", flow6.tagged(0x8100, 0x6064)}} {
+		frame, p := c.data.frame()
+		link := append([]byte("\x02\x00\x00\x00\x00\x01\x02\x00\x00\x00\x00\x02"), frame[12:12+4*int(p.Tags)]...)
+		f := Flow{Family: p.Family, Src: p.Src, Dst: p.Dst, SrcPort: p.SrcPort, SourceQP: 100}
+		want := notifications.Find(c.name).Bytes()
+		out := make([]byte, len(want))
+		if n := StandardCNPAbout(out, link, &testGateway, &f); !bytes.Equal(out[:n], want) {
+			t.Errorf("%s: got\n%s\nwant\n%s", c.name, hex.Dump(out[:n]), hex.Dump(want))
+		}
+		bad := f
+		bad.Family = 0
+		for i, n := range []int{
+			StandardCNPAbout(out[:len(want)-1], link, &testGateway, &f),
+			StandardCNPAbout(nil, link, &testGateway, &f),
+			StandardCNPAbout(out, link[:11], &testGateway, &f),
+			StandardCNPAbout(out, link, &testGateway, &bad),
+		} {
+			if n != 0 {
+				t.Errorf("%s, case %d: built", c.name, i)
+			}
+		}
+	}
+}
+
+// TestCarried: the caller learns what became of the trace, whether anything was built or not.
+func TestCarried(t *testing.T) {
+	node := func(n int) string { return "00011800e0000000" + hex.EncodeToString(count(n)) }
+	for _, c := range []struct {
+		name string
+		data dataPacket
+		want Carried
+	}{
+		{"no trace", flow6, CarriesNoTrace},
+		{"a trace without room for a node", flow6.traced(0x31, 0, node(0)), CarriesTrace},
+		{"the longest that fits", flow6.traced(0x31, 1, node(228)), CarriesTrace},
+		{"one word too long", flow6.traced(0x31, 0, node(232)), TraceTooLong},
+		{"not whole words", flow6.traced(0x31, 0, node(2)), CarriesNoTrace},
+		{"without its fixed part", flow6.traced(0x31, 0, "00011800"), CarriesNoTrace},
+		{"proof of transit", flow6.traced(0x31, 2, node(8)), CarriesNoTrace},
+		{"another option", flow6.traced(0x05, 0, node(8)), CarriesNoTrace},
+	} {
+		frame, p := c.data.frame()
+		n, carried := FastCNPCarrying(make([]byte, MaxLen), frame, &p, &testGateway)
+		if carried != c.want || n == 0 {
+			t.Errorf("%s: %d octets, carried %d, want %d", c.name, n, carried, c.want)
+		}
+		if n, again := FastCNPCarrying(nil, frame, &p, &testGateway); n != 0 || again != c.want {
+			t.Errorf("%s: in no buffer %d octets, carried %d", c.name, n, again)
+		}
 	}
 }

@@ -1,57 +1,134 @@
 package cnpgen
 
-import "encoding/binary"
+import "github.com/cnpgate/cnpgate/internal/packet"
 
-// Action is what a Long-haul CNP asks of the source: the upper two bits of Action Flags (draft-tian 6.1, 5.5.1).
-type Action uint8
+// Action is what a Long-haul CNP asks of the source (draft-tian 6.1, 5.5.1).
+type Action = packet.Action
 
 const (
-	Notify     Action = 0 // congestion exists; Parameter is unused
-	Pause      Action = 1 // stop for Parameter microseconds
-	RateReduce Action = 2 // reduce the rate by Parameter percent
-	Resume     Action = 3 // take back Parameter percent of the last reduction, 0 for all of it
+	Notify     = packet.ActionNotify
+	Pause      = packet.ActionPause
+	RateReduce = packet.ActionRateReduce
+	Resume     = packet.ActionResume
 )
 
 // LongHaul is the content of a Long-haul CNP, the same in both of its formats (draft-tian 6.1, 6.2.4).
 type LongHaul struct {
 	Level       uint8 // Congestion Level, 0 none to 255 most severe
 	Action      Action
-	Parameter   uint16 // by Action: percent or microseconds
-	SourceQP    uint32 // 24 bits: the QP at the data's source
-	MetricType  uint8  // draft-tian 10.4; 0 with value 0 discloses nothing
-	MetricValue uint32 // unit by MetricType; 24 bits, larger values saturate
+	Parameter   uint16     // by Action: percent or microseconds
+	SourceQP    uint32     // 24 bits: the QP at the data's source
+	MetricType  uint8      // draft-tian 10.4; 0 with value 0 discloses nothing
+	MetricValue uint32     // unit by MetricType; 24 bits, larger values saturate
+	Extension   *Extension // nil: none. It is read only: notifications may share one
 }
 
-// longHaulLen is the length in octets of the fixed fields:
-//
-//	 0                   1                   2                   3
-//	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
-//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
-//	|  Cong. Level  |Act|     0     |           Parameter           |
-//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
-//	|       0       |               Source QP Number                |
-//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
-//	|  Metric Type  |            Congestion Metric Value            |
-//	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
-const longHaulLen = 12
-
-// put writes the 12 octets.
-func (l *LongHaul) put(b []byte) {
-	b = b[:longHaulLen]
-	b[0] = l.Level
-	b[1] = byte(l.Action) << 6
-	binary.BigEndian.PutUint16(b[2:], l.parameter())
-	binary.BigEndian.PutUint32(b[4:], l.SourceQP&0xffffff)
-	binary.BigEndian.PutUint32(b[8:], uint32(l.MetricType)<<24|min(l.MetricValue, 0xffffff))
+// body gives the fields the form that the draft asks of a sender: reserved bits 0, everything in its range.
+func (l *LongHaul) body() packet.LongHaul {
+	return packet.LongHaul{
+		Level: l.Level, Action: l.Action & 3, Parameter: l.parameter(), SourceQP: l.SourceQP & 0xffffff,
+		MetricType: l.MetricType, MetricValue: l.metric(),
+	}
 }
 
 // parameter keeps Parameter to what draft-tian 6.1 allows: 0 for Notify, a percentage for Rate Reduce and Resume.
 func (l *LongHaul) parameter() uint16 {
-	switch l.Action {
+	switch l.Action & 3 {
 	case Notify:
 		return 0
 	case Pause:
 		return l.Parameter
 	}
 	return min(l.Parameter, 100)
+}
+
+// metric keeps MetricValue to 24 bits, and a percentage to 100.
+func (l *LongHaul) metric() uint32 {
+	if l.MetricType == packet.MetricECNRate {
+		return min(l.MetricValue, 100)
+	}
+	return min(l.MetricValue, 0xffffff)
+}
+
+// len is the length in octets of the fields and the extension structure.
+func (l *LongHaul) len() int {
+	if l.Extension == nil {
+		return packet.LongHaulLen
+	}
+	return packet.LongHaulLen + l.Extension.len()
+}
+
+// put writes len() octets.
+func (l *LongHaul) put(b []byte, class uint8) {
+	body := l.body()
+	body.Put(b)
+	if len(b) > packet.LongHaulLen {
+		l.Extension.put(b[packet.LongHaulLen:], class)
+	}
+}
+
+// Extension are the Extension Objects of a Long-haul CNP (draft-tian 6.1.1). A notification whose IP packet would be longer than 576
+// octets (IPv4) or 1280 (IPv6) with them isn't built.
+type Extension struct {
+	Timestamp uint64 // packet.NTPTime; 0: left out
+	Device    []byte // device identifier, valid UTF-8; empty: left out
+	Path      []byte // path identifier, opaque; empty: left out
+	Others    []packet.Object
+}
+
+// maxExtension bounds the sum of lengths: with more nothing is built whatever the format.
+const maxExtension = maxIPv6
+
+// len is the length in octets of the extension structure, 0 without objects: then there is no Extension Header either. More than
+// maxExtension means too long.
+func (x *Extension) len() int {
+	n := 0
+	if x.Timestamp != 0 {
+		n += packet.ObjectHeaderLen + packet.TimestampLen
+	}
+	n += identifierLen(x.Device) + identifierLen(x.Path)
+	for i := range x.Others {
+		n += x.Others[i].Len()
+		if n > maxExtension {
+			return n
+		}
+	}
+	if n == 0 {
+		return 0
+	}
+	return packet.ExtensionHeaderLen + n
+}
+
+func identifierLen(id []byte) int {
+	if len(id) == 0 {
+		return 0
+	}
+	o := packet.Object{Payload: id}
+	return o.Len()
+}
+
+// put writes the extension structure, which fills b.
+func (x *Extension) put(b []byte, class uint8) {
+	list := b[packet.ExtensionHeaderLen:]
+	if x.Timestamp != 0 {
+		list = list[packet.PutTimestamp(list, class, x.Timestamp):]
+	}
+	list = putIdentifier(list, class, packet.CTypeDevice, x.Device)
+	list = putIdentifier(list, class, packet.CTypePath, x.Path)
+	for i := range x.Others {
+		o := &x.Others[i]
+		o.Put(list)
+		list = list[o.Len():]
+	}
+	packet.PutExtensionHeader(b)
+}
+
+// putIdentifier writes an object with an identifier, unless that is empty, and returns what is left of list.
+func putIdentifier(list []byte, class, ctype uint8, id []byte) []byte {
+	if len(id) == 0 {
+		return list
+	}
+	o := packet.Object{Class: class, CType: ctype, Payload: id}
+	o.Put(list)
+	return list[o.Len():]
 }

@@ -6,8 +6,6 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-const longHaulICMPv6Len = packet.ICMPv6Len + longHaulLen
-
 // codeFlowLevel is the only Code of a Long-haul CNP (draft-tian 10.2).
 const codeFlowLevel = 0
 
@@ -20,7 +18,7 @@ const codeFlowLevel = 0
 //	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //	|     Type      |   Code = 0    |           Checksum            |
 //	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
-//	|  Long-haul CNP fields (12)                                    ~
+//	|  Long-haul CNP fields (12), extension structure               ~
 //	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //
 // p is what packet.Parse found in frame, the data packet; out must not overlap frame.
@@ -28,19 +26,19 @@ func LongHaulCNPICMPv6(out, frame []byte, p *packet.Parsed, g *Gateway, l *LongH
 	if !answerable(frame, p) || p.Family != 6 || !g.HasIPv6 {
 		return 0
 	}
-	l3 := ethernetLen(p)
+	l3, size := ethernetLen(p), packet.ICMPv6Len+l.len()
 	icmp := l3 + packet.IPv6Len
-	end := icmp + longHaulICMPv6Len
-	if len(out) < end {
+	end := icmp + size
+	if len(out) < end || packet.IPv6Len+size > maxIPv6 {
 		return 0
 	}
 	out = out[:end]
 	packet.ReplyEthernet(out, frame, p)
-	putIPv6(out[l3:], p, g, packet.ProtoICMPv6, longHaulICMPv6Len)
+	putIP(out[l3:], 6, g, g.IPv6, p.Src, packet.ProtoICMPv6, size)
 	m := out[icmp:]
 	m[0] = g.Code.LongHaulICMPv6Type
 	m[1] = codeFlowLevel
-	l.put(m[packet.ICMPv6Len:])
+	l.put(m[packet.ICMPv6Len:], g.Code.ExtensionClass)
 	binary.BigEndian.PutUint16(m[2:], packet.ICMPv6Checksum(g.IPv6, p.Src, m))
 	return end
 }

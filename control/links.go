@@ -28,6 +28,7 @@ type linkState struct {
 	up    bool // as last seen
 	held  bool // taken down for the peer's sake
 	fixed bool // the device can't be taken down
+	stuck bool // the device refused the last change, and the log has it
 	since time.Time
 }
 
@@ -60,6 +61,21 @@ func (l *links) look(now time.Time) {
 	}
 }
 
+// release lets every link up that is held down: some devices keep what they were told when the gateway is gone, and the next run
+// would take it for the cable's state.
+func (l *links) release() {
+	for i := range l.ports {
+		if !l.ports[i].held {
+			continue
+		}
+		if err := l.devices.SetLink(i, true); err != nil {
+			l.log.Error().Err(err).Str("port", l.ports[i].name).Msg("link left down: it was taken down as the peer's was")
+			continue
+		}
+		l.ports[i].held = false
+	}
+}
+
 // set takes a port's link down, or lets it up again.
 func (l *links) set(i int, up bool, now time.Time) {
 	p := &l.ports[i]
@@ -70,10 +86,13 @@ func (l *links) set(i int, up bool, now time.Time) {
 		l.log.Warn().Str("port", p.name).Msg("the device can't take its link down: the state of the peer's link is not passed on")
 		return
 	case err != nil:
-		l.log.Error().Err(err).Str("port", p.name).Bool("up", up).Msg("link not set; trying again")
+		if !p.stuck { // several tries a second, for as long as it lasts
+			l.log.Error().Err(err).Str("port", p.name).Bool("up", up).Msg("link not set; trying again")
+		}
+		p.stuck = true
 		return
 	}
-	p.held = !up
+	p.held, p.stuck = !up, false
 	if up {
 		p.since = now.Add(settleTime)
 	}

@@ -44,6 +44,7 @@ func (w *watch) run(ctx context.Context, ready <-chan struct{}) []report.Depth {
 		select {
 		case <-ctx.Done():
 			w.g.options.Log.Info().Msg("stopping: the queues are drained first")
+			w.links.release()
 			return w.samples
 		case now := <-tick.C:
 			w.links.look(now)
@@ -75,10 +76,10 @@ func (w *watch) sample(now time.Time) {
 	}
 }
 
-// thin drops every other look.
+// thin drops every other look, the first one and so on: those that stay are as far apart as the ones to come.
 func (w *watch) thin() {
 	ports, kept := len(w.g.config.Ports), 0
-	for look := 0; look*ports < len(w.samples); look += 2 {
+	for look := 1; look*ports < len(w.samples); look += 2 {
 		kept += copy(w.samples[kept:], w.samples[look*ports:(look+1)*ports])
 	}
 	w.samples = w.samples[:kept]

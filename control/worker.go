@@ -63,12 +63,19 @@ const (
 
 // after is called after each step with the number of frames that it moved.
 func (r *idler) after(w *dataplane.Worker, moved int) {
+	if pause := r.pause(w, moved); pause > 0 {
+		time.Sleep(pause)
+	}
+}
+
+// pause is how long to sleep now; 0 or less for not at all.
+func (r *idler) pause(w *dataplane.Worker, moved int) time.Duration {
 	if moved > 0 || !r.backoff {
 		r.empty = 0
-		return
+		return 0
 	}
 	if r.empty++; r.empty < pollsBeforeSleep {
-		return
+		return 0
 	}
 	sleep := shortSleep
 	if r.empty > longSilence {
@@ -77,7 +84,5 @@ func (r *idler) after(w *dataplane.Worker, moved int) {
 	if due, any := w.NextDue(); any {
 		sleep = min(sleep, time.Duration(due-w.Now()))
 	}
-	if sleep > 0 {
-		time.Sleep(sleep)
-	}
+	return sleep
 }

@@ -19,7 +19,7 @@ type publishedPort struct {
 	depth     [MaxClasses]atomic.Uint64 // octets waiting
 	frames    [MaxClasses]atomic.Int64  // frames waiting
 	watermark [MaxClasses]atomic.Uint64 // the most octets that waited, at all workers together
-	largest   atomic.Uint64             // octets of the flow with the largest share
+	largest   [MaxClasses]atomic.Uint64 // octets of the flow with the largest share
 	_         [64]byte                  // no line shared with the next port
 }
 
@@ -46,12 +46,12 @@ func (w *Worker) publish() {
 		}
 		for class := range q.classes {
 			store(&out.depth[class], q.depth[class])
+			store(&out.largest[class], q.shares[class].largest())
 			store(&out.watermark[class], mine.watermark[class])
 			if n := int64(q.classes[class].n); out.frames[class].Load() != n {
 				out.frames[class].Store(n)
 			}
 		}
-		store(&out.largest, q.share.largest())
 	}
 }
 
@@ -75,12 +75,12 @@ func (d *Dataplane) elsewhere(port, worker int, q *egress) {
 	}
 }
 
-// largestElsewhere is the largest share that a flow has of the port's queue at another worker.
-func (d *Dataplane) largestElsewhere(port, worker int) uint64 {
+// largestElsewhere is the largest share that a flow has of a class of the port's queue at another worker.
+func (d *Dataplane) largestElsewhere(port, class, worker int) uint64 {
 	most := uint64(0)
 	for i, w := range d.workers {
 		if i != worker {
-			most = max(most, w.counters.published[port].largest.Load())
+			most = max(most, w.counters.published[port].largest[class].Load())
 		}
 	}
 	return most

@@ -14,7 +14,7 @@ type egress struct {
 	depth         []uint64 // octets waiting, by class
 	others        []uint64 // octets waiting at the other workers, by class, as of the start of this burst
 	othersFrames  []int    // frames waiting there
-	share         share
+	shares        []share  // by class
 
 	offered    [1 + MaxClasses]int // how many of the frames in Batch.Tx come from notifications and from each class
 	backlogged bool                // frames were waiting after the last burst: the line has not been idle since it was free
@@ -23,7 +23,7 @@ type egress struct {
 
 func (q *egress) init(l *line, p *PortConfig, c *Config) (err error) {
 	*q = egress{line: l, classes: make([]ring, p.Classes), depth: make([]uint64, p.Classes),
-		others: make([]uint64, p.Classes), othersFrames: make([]int, p.Classes)}
+		others: make([]uint64, p.Classes), othersFrames: make([]int, p.Classes), shares: make([]share, p.Classes)}
 	if q.notifications, err = c.ring(notificationFrames); err != nil {
 		return err
 	}
@@ -31,10 +31,13 @@ func (q *egress) init(l *line, p *PortConfig, c *Config) (err error) {
 		if q.classes[i], err = c.ring(p.Frames); err != nil {
 			return err
 		}
+		memory, err := c.Allocate(8 * (1 + p.Frames))
+		if err != nil {
+			return err
+		}
+		q.shares[i] = newShare(memory)
 	}
-	memory, err := c.Allocate(8 * (1 + p.Classes*p.Frames))
-	q.share = newShare(memory)
-	return err
+	return nil
 }
 
 func (c *Config) ring(frames int) (ring, error) {
@@ -107,13 +110,21 @@ func (q *egress) divide(n int) {
 func (q *egress) leave(class int, flows *flowtable.Table) entry {
 	e := q.classes[class].pop()
 	q.depth[class] -= uint64(e.frame.Len)
-	q.share.remove(flows, e.flow, e.frame.Len)
+	q.shares[class].remove(flows, e.flow, e.frame.Len)
 	return e
 }
 
-// enter puts a frame at the end of a class; the class's ring must have room.
+// enter puts a frame at the end of a class; the class's ring must have room. A flow's share is of the class in which it has frames
+// waiting already; a frame that its DSCP takes to another one meanwhile counts there as no flow's.
 func (q *egress) enter(class int, e entry, flows *flowtable.Table) {
+	if e.flow != flowtable.None {
+		if f := flows.Flow(e.flow); f.Queued == 0 {
+			f.Class = uint8(class)
+		} else if f.Class != uint8(class) {
+			e.flow = flowtable.None
+		}
+	}
 	q.classes[class].push(e)
 	q.depth[class] += uint64(e.frame.Len)
-	q.share.add(flows, e.flow, e.frame.Len)
+	q.shares[class].add(flows, e.flow, e.frame.Len)
 }

@@ -83,3 +83,24 @@ func TestOfferInPriority(t *testing.T) {
 		}
 	}
 }
+
+// TestIdleQueueSavesNothing: after a time with nothing to send one frame starts, and the others one after another, however long that
+// time was.
+func TestIdleQueueSavesNothing(t *testing.T) {
+	q := testEgress(t, 10_000_000, 1)
+	tx := make([]burst.Frame, 0, 16)
+	now := int64(1e9)
+	for _, idle := range []int64{1_000, 2_000_000, maxLateness, 1e9} {
+		for range 8 {
+			q.enter(0, entry{frame: burst.Frame{Buf: 1, Len: 1226}}, nil) // 1 ms on the line
+		}
+		for i := range int64(8) {
+			if n := len(q.offer(now+i*1_000_000, tx)); n != 1 {
+				t.Fatalf("after %d ns without a frame %d start in millisecond %d", idle, n, i)
+			}
+			q.sent()
+		}
+		q.offer(now+7_000_001, tx)
+		now += 8_000_000 + idle
+	}
+}

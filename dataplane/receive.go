@@ -35,7 +35,7 @@ func (w *Worker) learn(port int, rx []burst.Frame) {
 	for i := range rx {
 		w.flow[i] = flowtable.None
 		p := &w.parsed[i]
-		if p.Kind != packet.RoCEv2 {
+		if p.Kind != packet.RoCEv2 || impostor(p) {
 			continue
 		}
 		if p.Opcode == packet.CNP {
@@ -81,6 +81,10 @@ func (w *Worker) learnCNP(port int, p *packet.Parsed) {
 		w.flows.ObserveCNP(&k)
 	}
 }
+
+// impostor tells whether an IPv6 packet has an IPv4-mapped address, which no packet may have on the wire (RFC 4038 4.2): its flow
+// would be taken for the IPv4 flow of the same addresses.
+func impostor(p *packet.Parsed) bool { return p.Family == 6 && (p.Src.Is4() || p.Dst.Is4()) }
 
 // forward decides where one frame ends: consumed, dropped by the border policy, or in the queue of the port's peer.
 func (w *Worker) forward(port int, f burst.Frame, p *packet.Parsed, flow flowtable.Index) {

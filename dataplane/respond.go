@@ -52,7 +52,7 @@ func (w *Worker) notify(in int, f burst.Frame, p *packet.Parsed, flow flowtable.
 	if flow == flowtable.None {
 		return w.suppress(in, FlowUnknown)
 	}
-	switch reason := w.largest(w.ports[in].Peer, flow); reason {
+	switch reason := w.largest(w.ports[in].Peer, p, flow); reason {
 	case allowed:
 	case notTheLargest:
 		return nobodyTold // another flow's packet brings its own turn
@@ -63,6 +63,9 @@ func (w *Worker) notify(in int, f burst.Frame, p *packet.Parsed, flow flowtable.
 		return w.suppress(in, reason)
 	}
 	sourceQP, known := w.flows.SourceQP(flow)
+	if known && sourceQP < managementQPs {
+		return w.suppress(in, ManagementQP)
+	}
 	format, reason := w.policy.Who.Choose(p.Src, known)
 	if reason != congestion.OK {
 		return w.suppress(in, Suppression(reason))
@@ -83,15 +86,16 @@ func (w *Worker) suppress(in int, s Suppression) outcome {
 	return nobodyTold
 }
 
-// largest is allowed if no flow has more octets waiting for the port than this one, at this worker or another. Frames that are
-// not RoCEv2 have no sender that could be told: where they are the larger part, telling an RDMA flow would be wrong.
-func (w *Worker) largest(out int, flow flowtable.Index) Suppression {
-	q := &w.egress[out]
-	octets := uint64(w.flows.Flow(flow).Queued)
-	if octets < q.share.largest() || octets < w.plane.largestElsewhere(out, w.id) {
+// largest is allowed if no flow has more octets waiting in the packet's class than its own, at this worker or another. Frames that
+// are not RoCEv2 have no sender that could be told: where they are the larger part, telling an RDMA flow would be wrong.
+func (w *Worker) largest(out int, p *packet.Parsed, flow flowtable.Index) Suppression {
+	class := w.ports[out].ClassOf[p.DSCP]
+	f, share := w.flows.Flow(flow), &w.egress[out].shares[class]
+	octets := uint64(f.Queued)
+	if f.Class != class || octets < share.largest() || octets < w.plane.largestElsewhere(out, int(class), w.id) {
 		return notTheLargest
 	}
-	if octets < q.share.other {
+	if octets < share.other {
 		return LargestNotRoCE
 	}
 	return allowed

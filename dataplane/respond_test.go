@@ -184,7 +184,9 @@ func checkNote(t *testing.T, note testkit.Sent, kind packet.Notification, cause 
 func TestDisclosed(t *testing.T) {
 	p := telling(grant("198.18.0.0/16", congestion.LongHaulCNP))
 	p.DiscloseMetrics = true
-	s := newScene(t, p, nil)
+	s := newScene(t, p, func(s *testkit.Setup) {
+		s.Change = func(c *dataplane.Config) { c.Ports[fabric].Capacity = 50_000 } // which is none of the congested queue
+	})
 	s.fill(7, data(false, 2))
 	notes := s.finish()
 	if len(notes) != 3 {
@@ -415,5 +417,36 @@ func TestPolicySwap(t *testing.T) {
 	}
 	if len(kinds) != 3 || kinds[0] != packet.FastCNP || kinds[1] != packet.FastCNP || kinds[2] != packet.LongHaulICMPv6 {
 		t.Errorf("told by %v", kinds)
+	}
+}
+
+// TestLargestByClass: the largest share is of the class that is congested, whatever waits in another one; and a flow with frames in
+// two classes has its share in the first.
+func TestLargestByClass(t *testing.T) {
+	s := newScene(t, telling(byAnything...), func(s *testkit.Setup) { s.Change = threeClasses })
+	bulk, urgent, small := data(true, 0), data(true, 1), data(true, 2)
+	bulk.DSCP, urgent.DSCP, small.DSCP = 1, 0, 0
+	s.fill(4, bulk) // 4,000 octets: not above K_max
+	s.fill(1, small)
+	s.fill(3, urgent)
+	s.wantSuppressed(map[string]uint64{})
+	s.fill(1, urgent) // 5,000 octets in its class, 4,000 of them its own
+	moved := urgent
+	moved.DSCP = 1
+	s.fill(1, moved) // above K_max there, but the share of its flow is elsewhere
+	if notes := s.finish(); len(notes) != 1 {
+		t.Fatalf("%d notifications, expected one for the largest of the congested class", len(notes))
+	}
+}
+
+// TestImpostor: an IPv6 packet with IPv4-mapped addresses is not of the IPv4 flow, and nobody is told of it.
+func TestImpostor(t *testing.T) {
+	s := newScene(t, telling(byAnything...), nil)
+	f := data(true, 0)
+	f.Src, f.Dst = "::ffff:"+sender4, "::ffff:"+receiver4
+	s.fill(5, f)
+	s.wantSuppressed(map[string]uint64{"flow-unknown": 1})
+	if notes := s.finish(); len(notes) != 0 {
+		t.Fatalf("%d notifications", len(notes))
 	}
 }

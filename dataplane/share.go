@@ -6,9 +6,9 @@ import (
 	"github.com/cnpgate/cnpgate/flowtable"
 )
 
-// share keeps, for one egress queue, what each flow has waiting in it, and which flow has most (draft-tian 5.5, step 1): a binary
+// share keeps, for one class of an egress queue, what each flow has waiting in it, and which flow has most (draft-tian 5.5, step 1): a binary
 // heap of the flows that are in the queue, largest first. A flow's own record holds its octets and its place in the heap, so that
-// adding and taking away a frame is a few steps, and none of them searches.
+// adding and taking away a frame is a few steps, and none of them searches. A record has room for one share: see egress.enter.
 type share struct {
 	heap  []uint64 // octets << 32 | flow; place 0 is unused
 	n     int

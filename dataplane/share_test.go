@@ -73,6 +73,11 @@ func checkShare(t *rapid.T, s *share, table *flowtable.Table, index []flowtable.
 			t.Fatalf("flow %d: place %d of %d says %x, expected %x", x, f.Rank, s.n, s.heap[f.Rank], want<<32|uint64(x))
 		}
 	}
+	for place := 2; place <= s.n; place++ {
+		if s.heap[place/2]>>32 < s.heap[place]>>32 {
+			t.Fatalf("place %d has more than place %d above it", place, place/2)
+		}
+	}
 	if s.largest() != largest || s.n != inHeap || s.other != model[flowtable.None] {
 		t.Fatalf("largest %d, %d flows, other %d, expected %d, %d, %d", s.largest(), s.n, s.other, largest, inHeap, model[flowtable.None])
 	}

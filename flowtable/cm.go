@@ -242,7 +242,7 @@ func (c *cmMessage) close(pl *place, why Ending) {
 	p := c.t.pairing
 	for {
 		e, s := p.entryOf(pl.owner())
-		if e == nil || s.ending() != Open || s.qpState() == Confirmed && (s.evidence() == EvidenceStatic || s.evidence() == EvidenceHint) {
+		if e == nil || s.ending() >= why || s.qpState() == Confirmed && (s.evidence() == EvidenceStatic || s.evidence() == EvidenceHint) {
 			return
 		}
 		if e.close(s, why) {

@@ -25,13 +25,14 @@ type Flow struct {
 	LastSeen int64
 	// Queued is the flow's share of its egress queue; while it is not 0 the flow is neither aged nor evicted. At most 2^32 - 2.
 	Queued uint32
-	// Rank is for the egress queue's order of its flows.
+	// Rank is for the egress queue's order of its flows, Class for which of a port's queues that is.
 	Rank uint32
 	// Notified counts notifications sent about the flow by kind; the kinds are the caller's.
 	Notified  [5]uint32
 	Transport uint8 // opcode >> 5, IBTA 9.2.1
 
-	_     uint8
+	Class uint8
+
 	burst uint16 // Lookup that touched the flow last, modulo 2^16
 }
 

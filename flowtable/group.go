@@ -46,12 +46,15 @@ type page struct {
 	mate  [placesAPage]atomic.Uint64 // the place of the other side it is confirmed with, plus 1; 0 for none
 	ended [placesAPage]atomic.Int64  // when RDMA-CM released the connection, ns
 	lost  [placesAPage]atomic.Uint32 // contradictions
+	match [placesAPage]atomic.Uint32 // what the port rule found last: matchEqual, matchFormula
 	row   [placesAPage][rowWords]atomic.Uint64
+	doubt [placesAPage][rowWords]atomic.Uint64  // candidates of the row that the last acknowledgement spoke against
+	asked [placesAPage][askedRing]atomic.Uint32 // the last PSNs that were to be acknowledged, with askedBit
 	// Set while the page is given out to a group.
 	group uint32
 	base  uint16 // number of its first place on its side
 	side  uint8
-	_     [25]byte
+	_     [57]byte
 }
 
 // place is a flow's place: where its words are, and where it stands in its group.
@@ -251,6 +254,10 @@ func (p *Pairing) occupy(slot uint32, o owner, id identity) {
 	pl.p.ended[pl.k].Store(0)
 	pl.p.lost[pl.k].Store(0)
 	pl.p.id[pl.k].Store(uint64(id))
+	pl.p.match[pl.k].Store(0)
+	for i := range pl.p.asked[pl.k] {
+		pl.p.asked[pl.k][i].Store(0)
+	}
 	p.forget(&pl)
 	if n := uint32(pl.n) + 1; n > pl.g.used[pl.side].Load() {
 		pl.g.used[pl.side].Store(n)
@@ -262,10 +269,12 @@ func (p *Pairing) occupy(slot uint32, o owner, id identity) {
 func (p *Pairing) forget(pl *place) {
 	for i := range pl.p.row[pl.k] {
 		pl.p.row[pl.k][i].Store(^uint64(0))
+		pl.p.doubt[pl.k][i].Store(0)
 	}
 	for n := range int(pl.g.used[1-pl.side].Load()) {
 		if o, ok := p.at(pl.g, 1-pl.side, n); ok {
 			o.p.row[o.k][pl.n/64].Or(1 << (pl.n % 64))
+			o.p.doubt[o.k][pl.n/64].And(^(uint64(1) << (pl.n % 64)))
 		}
 	}
 }

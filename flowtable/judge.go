@@ -12,13 +12,8 @@ func (t *Table) judge(x Index, l *learner, now int64) {
 		return
 	}
 	t.refresh(l, &pl, now)
-	n, sure := p.portRule(&pl)
-	if n >= 0 {
-		t.conclude(&pl, n, EvidencePort, sure)
-		return
-	}
-	if n, sure = p.psnRule(&pl); n >= 0 {
-		t.conclude(&pl, n, EvidencePSN, sure)
+	if n, why, sure := p.verdict(&pl); n >= 0 {
+		t.conclude(&pl, n, why, sure)
 		return
 	}
 	if s := state(t.entries[x].state.Load()); s.qpState() == Candidate && s.evidence() != EvidenceCNP {
@@ -83,25 +78,46 @@ func (t *Table) pair(pl, mate *place, why Evidence) {
 	t.confirmed[why] += 2
 }
 
-// The psn rule confirms where the probability that an unrelated flow would have agreed as well is below 2^-sureBits.
+// verdict is the flow of the other side that the evidence points at, -1 for none, with the evidence and whether that is enough.
+func (p *Pairing) verdict(pl *place) (n int, why Evidence, sure bool) {
+	n, formula := p.portRule(pl)
+	if n >= 0 {
+		mate, _ := p.at(pl.g, 1-pl.side, n)
+		if formula && p.formulaSure(pl, &mate) || p.equalSure(pl, &mate) {
+			return n, EvidencePort, true
+		}
+		if formula {
+			return n, EvidencePort, false
+		}
+	}
+	if m := p.psnRule(pl); m >= 0 {
+		mate, _ := p.at(pl.g, 1-pl.side, m)
+		return m, EvidencePSN, p.psnSure(&mate, pl)
+	}
+	return n, EvidencePort, false
+}
+
+// A pair is confirmed where the probability that it is wrong is below 2^-sureBits.
 const (
 	sureBits    = 20
+	portBits    = 14      // an equal port says so much: 2^14 are in use
+	maxExact    = 40      // ACKs to the rhythm of a flow don't say more than so much
 	farApart    = 1 << 16 // PSNs between flows that began with random ones
 	minAgreeing = 8       // responses that one flow alone can have asked for
 )
 
 // psnRule looks for the one flow of the other side that can have asked for what this one answers, and that no other can answer.
-// The number of the place is -1 if there is none; sure is false if the pair is only a candidate.
-func (p *Pairing) psnRule(pl *place) (n int, sure bool) {
+// The number of the place is -1 if there is none.
+func (p *Pairing) psnRule(pl *place) int {
 	a := pl.ack()
 	if a.sole() < 0 || a.agreeing() < minAgreeing {
-		return -1, false
+		return -1
 	}
 	mate, ok := p.at(pl.g, 1-pl.side, a.sole())
 	if !ok || mate.owner() == 0 || !mate.may(pl.n) || !p.columnIs(&mate, pl.n) || !p.bothWays(pl, &mate) {
-		return -1, false
+		return -1
 	}
-	return mate.n, p.chance(pl, &mate) >= sureBits
+	return mate.n
 }
 
 // columnIs tells whether the flow at place n is the only one of the other side that the flow at pl may be answered by.
@@ -120,18 +136,57 @@ func (p *Pairing) bothWays(pl, mate *place) bool {
 	return !pl.sent().valid() || !mate.ack().valid() || mate.ack().sole() == pl.n
 }
 
-// chance is the negative binary logarithm of the probability that the pair is wrong. Among flows that began with random PSNs an
-// unrelated one agrees where the response falls into what it had sent: width in 2^24. It is the only one left for the pair to be
-// wrong if both true partners are out of sight, of which the flows that have found no partner tell. Where flows began with
-// equal PSNs an agreement says nothing, and the probability is 1.
-func (p *Pairing) chance(pl, mate *place) int {
-	requesters, far := p.requesters(mate)
-	responders, matched := p.responders(pl)
-	if requesters > 1 && 4*far < 3*(requesters-1) || requesters == 1 && near0(mate.sent().first()) {
+// chance is the negative binary logarithm of the probability that two flows are no pair although they agree: an unrelated flow agrees
+// with the probability 2^-says, and both true partners must be out of sight, of which the flows that have found no partner tell.
+func chance(says, one, other, matched int) int {
+	hidden := (max(one-matched, 0) + 1) * (max(other-matched, 0) + 1)
+	return says + bits.Len(uint(matched+1)) - 1 - bits.Len(uint(hidden))
+}
+
+// equalSure tells whether two flows that have a port in common, which no third has, are a pair.
+func (p *Pairing) equalSure(pl, mate *place) bool {
+	if !pl.may(mate.n) || !mate.may(pl.n) || !answered(pl, mate) && !answered(mate, pl) {
+		return false
+	}
+	one, other := p.matches(pl), p.matches(mate)
+	says := min(one.bits(), other.bits()) + p.agreement(pl, mate) + p.agreement(mate, pl)
+	return chance(says, one.flows, other.flows, min(one.equal, other.equal)) >= sureBits
+}
+
+// psnSure tells whether a responder that one requester is left for is its pair.
+func (p *Pairing) psnSure(requester, responder *place) bool {
+	requesters, _ := p.requesters(requester)
+	responders, matched := p.responders(responder)
+	says := p.agreement(requester, responder) + p.agreement(responder, requester)
+	return chance(says, requesters, responders, matched) >= sureBits
+}
+
+// agreement is what the PSNs say for a pair in one direction, if the requester is the only one left for the responder.
+func (p *Pairing) agreement(requester, responder *place) int {
+	a := responder.ack()
+	if !a.valid() || a.sole() != requester.n || a.agreeing() < minAgreeing {
 		return 0
 	}
-	hidden := (max(requesters-matched, 0) + 1) * (max(responders-matched, 0) + 1)
-	return 24 - int(pl.ack().width()) + bits.Len(uint(matched+1)) - 1 - bits.Len(uint(hidden))
+	return p.startBits(requester, responder) + p.rhythmBits(requester, responder)
+}
+
+// startBits is what the PSNs say where flows begin with random ones: an unrelated flow agrees if the response falls into what it had
+// sent, width in 2^24, and if its ACKs are for the PSNs for which one is asked. Where flows begin with equal PSNs, that says nothing.
+func (p *Pairing) startBits(requester, responder *place) int {
+	n, far := p.requesters(requester)
+	if n > 1 && 4*far < 3*(n-1) || n == 1 && near0(requester.sent().first()) {
+		return 0
+	}
+	says := 24 - max(int(responder.ack().width()), bits.Len(firstSlack))
+	if responder.ack().exact() >= minAgreeing {
+		says += requester.sparseness()
+	}
+	return says
+}
+
+// rhythmBits is what it says that the ACKs were for just the PSNs for which the requester wanted one, where flows differ in that.
+func (p *Pairing) rhythmBits(requester, responder *place) int {
+	return min(p.ownRhythm(requester)*int(responder.ack().exact()), maxExact)
 }
 
 // near0 tells whether a PSN is one that a sender might begin with without having chosen it at random.

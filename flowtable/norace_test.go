@@ -2,4 +2,8 @@
 
 package flowtable
 
-const ownerRounds = 300_000
+// How much the longer tests do.
+const (
+	ownerRounds = 300_000
+	fillFlows   = 100_000
+)

@@ -12,12 +12,11 @@ type learner struct {
 	high  uint32 // highest PSN that requests may have used: a READ uses as many as its response has packets
 	told  uint32 // high as the other side can read it
 	took  uint32 // packets until the source QP was confirmed
-	odd   uint32 // PSN of a request that continues nothing, plus 1
 	port  uint16 // UDP source port
-	odds  uint16 // another one that was seen last
 	wait  uint16 // packets until the next judgement
 	step  uint16 // packets between the last judgement and that
 	flags uint8
+	asks  uint8 // place in the ring of PSNs that are to be acknowledged
 }
 
 const (
@@ -35,7 +34,8 @@ const (
 	coarse     = 64      // PSNs between two stores of a confirmed flow
 	margin     = 2 * coarse
 	maxStep    = 1024 // packets between two judgements of a flow
-	burstWork  = 512  // comparisons a table does for pairing in one burst
+	firstSlack = 63   // PSNs before the first seen one that may have been sent: lost, or overtaken
+	burstWork  = 2048 // comparisons a table does for pairing in one burst
 	dreqLinger = 1e9  // ns that packets after a DREQ still belong to its connection
 )
 
@@ -58,7 +58,7 @@ func (t *Table) Observe(x Index, p *packet.Parsed, b []byte, now int64) {
 		return
 	}
 	if role == packet.Response {
-		t.answers(l, s, p.PSN)
+		t.answers(l, s, p.PSN, isACK(p, b))
 	} else {
 		t.requests(x, l, s, p, b)
 	}
@@ -182,6 +182,9 @@ func (t *Table) requests(x Index, l *learner, s state, p *packet.Parsed, b []byt
 	if p.Opcode.Role() == packet.ReadRequest {
 		span = readSpan(p, b)
 	}
+	if s.qpState() != Confirmed && asksForACK(p, b) {
+		t.ask(l, p.PSN)
+	}
 	if l.flags&sends == 0 {
 		l.flags |= sends
 		l.first, l.exact, l.high = p.PSN, p.PSN, (p.PSN+span)&psnMask
@@ -191,16 +194,18 @@ func (t *Table) requests(x Index, l *learner, s state, p *packet.Parsed, b []byt
 	ahead := (p.PSN - l.exact) & psnMask
 	switch {
 	case ahead == 0:
-		return
+	case (l.first-p.PSN)&psnMask-1 < firstSlack: // sent before what was seen first
+		l.first = p.PSN
+		t.tell(l)
 	case ahead <= (l.high-l.exact)&psnMask+maxGap:
-		l.exact, l.high, l.odd = p.PSN, (p.PSN+span)&psnMask, 0
+		l.exact, l.high = p.PSN, (p.PSN+span)&psnMask
 		if (l.high-l.first)&psnMask > maxSpan {
 			l.first = (l.high - maxSpan) & psnMask
 		}
 		if s.qpState() != Confirmed || (l.high-l.told)&psnMask >= coarse {
 			t.tell(l)
 		}
-	case t.newBeginning(l, p.PSN, psnMask+1-ahead):
+	case s.qpState() == Confirmed && t.newBeginning(l, p.PSN, psnMask+1-ahead):
 		t.reused(x)
 	}
 }
@@ -223,16 +228,29 @@ func (t *Table) tell(l *learner) {
 	l.told = l.high
 }
 
-// newBeginning tells whether a second request in a row continues what can only be another connection with the same QP: PSNs far
-// from all that was sent, or behind what the peer has acknowledged, where no sender goes back to.
+// newBeginning tells whether a request can only be of another connection with the same QP: its PSN is far from all that was sent,
+// or behind what the peer has acknowledged, where no sender goes back to.
 func (t *Table) newBeginning(l *learner, psn, back uint32) bool {
-	if back < maxGap && !t.behindAcknowledged(l, psn, back) {
-		l.odd = 0
-		return false
-	}
-	last := l.odd
-	l.odd = psn + 1
-	return last != 0 && (psn-(last-1))&psnMask-1 < coarse
+	return back >= maxGap || t.behindAcknowledged(l, psn, back)
+}
+
+// asksForACK tells whether a request has the AckReq bit (IBTA 9.2.13).
+func asksForACK(p *packet.Parsed, b []byte) bool {
+	at := int(p.BTH) + 8
+	return at < len(b) && b[at]&0x80 != 0
+}
+
+// isACK tells whether a response is a positive acknowledgement and nothing else.
+func isACK(p *packet.Parsed, b []byte) bool {
+	at := int(p.Ext)
+	return p.Opcode.Headers() == packet.HasAETH && !p.Opcode.HasPayload() && at < len(b) && b[at]>>5 == 0
+}
+
+// ask notes a PSN that is to be acknowledged.
+func (t *Table) ask(l *learner, psn uint32) {
+	pl := t.pairing.placeOf(l.slot)
+	pl.p.asked[pl.k][l.asks%askedRing].Store(psn | askedBit)
+	l.asks++
 }
 
 func (t *Table) behindAcknowledged(l *learner, psn, back uint32) bool {
@@ -249,11 +267,11 @@ func (t *Table) behindAcknowledged(l *learner, psn, back uint32) bool {
 	return a.valid() && behind > 4*coarse && behind < psnHalf
 }
 
-// portChanged notes that a flow's UDP source port is not what it was. A pair that the port gave is over if the new one stays.
+// portChanged notes that a flow's UDP source port is not what it was. What was learned of the flow is over: another connection has
+// its QP, or its sender changes ports all the time, and then the port says nothing.
 func (t *Table) portChanged(x Index, l *learner, port uint16) {
-	if port != l.odds {
-		l.odds = port
-	} else if s := state(t.entries[x].state.Load()); s.usable() && s.evidence() == EvidencePort {
+	s := state(t.entries[x].state.Load())
+	if s.usable() && s.evidence() >= EvidenceCM && l.flags&varies == 0 {
 		t.reused(x)
 		return
 	}

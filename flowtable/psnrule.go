@@ -17,23 +17,29 @@ func (s sentWord) width() uint32 { return (s.high() - s.first()) & psnMask }
 // has tells whether a response to psn may be one to this flow: it was sent, and not before the flow was seen first.
 func (s sentWord) has(psn uint32) bool { return s.valid() && (s.high()-psn)&psnMask <= s.width() }
 
+// may is has with room for what was sent before the flow was seen first.
+func (s sentWord) may(psn uint32) bool {
+	return s.valid() && (s.high()-psn)&psnMask <= s.width()+firstSlack
+}
+
 // ackWord is what a flow's responses have come to: bits 0-23 the last PSN that they answered, 24 whether there were any, 25-33 the
-// one place of the other side that is left (plus 1; 0 for none or several), 34-49 advancing responses since, 50-54 the logarithm of the
-// width of what it had sent when it was left.
+// one place of the other side that is left (plus 1; 0 for none or several), 34-41 advancing responses since, 42-49 those among them
+// that are ACKs to a PSN for which one was asked, 50-54 the logarithm of the width of what it had sent when it was left.
 type ackWord uint64
 
-func makeAck(last uint32, sole int, agreeing, width uint32) ackWord {
-	return ackWord(last) | 1<<24 | ackWord(sole+1)<<25 | ackWord(min(agreeing, 1<<16-1))<<34 | ackWord(width)<<50
+func makeAck(last uint32, sole int, agreeing, exact, width uint32) ackWord {
+	return ackWord(last) | 1<<24 | ackWord(sole+1)<<25 | ackWord(min(agreeing, 255))<<34 | ackWord(min(exact, 255))<<42 | ackWord(width)<<50
 }
 
 func (a ackWord) valid() bool      { return a>>24&1 != 0 }
 func (a ackWord) last() uint32     { return uint32(a & psnMask) }
 func (a ackWord) sole() int        { return int(a>>25&0x1ff) - 1 }
-func (a ackWord) agreeing() uint32 { return uint32(a >> 34 & 0xffff) }
+func (a ackWord) agreeing() uint32 { return uint32(a >> 34 & 0xff) }
+func (a ackWord) exact() uint32    { return uint32(a >> 42 & 0xff) }
 func (a ackWord) width() uint32    { return uint32(a >> 50 & 0x1f) }
 
-// answers takes a response of the flow x: to a PSN that its peer must have sent.
-func (t *Table) answers(l *learner, s state, psn uint32) {
+// answers takes a response of the flow: to a PSN that its peer must have sent.
+func (t *Table) answers(l *learner, s state, psn uint32, positive bool) {
 	pl := t.pairing.placeOf(l.slot)
 	a := pl.ack()
 	if a.valid() && a.last() == psn {
@@ -43,7 +49,7 @@ func (t *Table) answers(l *learner, s state, psn uint32) {
 		t.check(&pl, a, psn)
 		return
 	}
-	t.eliminate(&pl, a, psn)
+	t.eliminate(&pl, a, psn, positive)
 }
 
 // check meets a response of a confirmed flow: if its mate has never sent that PSN, the pair is wrong.
@@ -59,7 +65,7 @@ func (t *Table) check(pl *place, a ackWord, psn uint32) {
 		}
 	}
 	if ahead := (psn - a.last()) & psnMask; !a.valid() || ahead >= coarse && ahead < psnHalf {
-		pl.p.ack[pl.k].Store(uint64(makeAck(psn, a.sole(), a.agreeing(), a.width())))
+		pl.p.ack[pl.k].Store(uint64(makeAck(psn, a.sole(), a.agreeing(), a.exact(), a.width())))
 	}
 }
 
@@ -89,57 +95,126 @@ func (p *Pairing) bar(pl *place) {
 	}
 }
 
+// scan is one response compared with the flows that it might answer.
+type scan struct {
+	psn      uint32
+	fresh    bool // it answers more than all before
+	positive bool // it is an ACK
+	left     int  // flows that are left
+	sole     int  // the last of them
+	width    uint32
+	asked    answer
+	exact    bool // it is for a PSN for which one of the flows asked
+	doubted  int  // the last flow that did not ask for it twice in a row
+}
+
 // eliminate rules out, for the flow at pl that has just answered psn, every flow of the other side that has not sent it.
-func (t *Table) eliminate(pl *place, a ackWord, psn uint32) {
-	left, sole, width := 0, -1, uint32(0)
+func (t *Table) eliminate(pl *place, a ackWord, psn uint32, positive bool) {
+	ahead := (psn - a.last()) & psnMask
+	var again [rowWords]uint64
+	s := scan{psn: psn, fresh: !a.valid() || ahead < psnHalf, positive: positive, sole: -1}
 	used := int(pl.g.used[1-pl.side].Load())
-	for w := range rowWords {
+	for w := 0; w*64 < used; w++ {
 		row := pl.p.row[pl.k][w].Load()
-		if row == 0 || w*64 >= used {
-			continue
-		}
 		if t.work -= bits.OnesCount64(row); t.work < 0 {
 			t.skipped++
 			return
 		}
-		out := uint64(0)
-		for rest := row; rest != 0; rest &= rest - 1 {
-			n := w*64 + bits.TrailingZeros64(rest)
-			o, ok := t.pairing.at(pl.g, 1-pl.side, n)
-			if !ok || n >= used {
-				break
-			}
-			if o.owner() == 0 {
-				continue
-			}
-			if s := o.sent(); s.has(psn) {
-				left, sole, width = left+1, n, s.width()
-			} else {
-				out |= 1 << (n % 64)
-			}
-		}
-		if out != 0 {
-			pl.p.row[pl.k][w].And(^out)
-			t.dirty = true
-			t.taken[EvidencePSN] += uint64(bits.OnesCount64(out))
-		}
+		var out uint64
+		out, again[w] = t.scanWord(pl, w, row, used, &s)
+		t.ruleOut(pl, w, out)
 	}
-	t.agree(pl, a, psn, left, sole, width)
+	if s.exact { // one of the flows has asked for it, so those that have not are out
+		for w := range again {
+			t.ruleOut(pl, w, again[w])
+		}
+	} else {
+		s.keepDoubted(pl, &again)
+	}
+	pl.p.ack[pl.k].Store(uint64(s.result(a)))
 }
 
-// agree counts responses that one flow alone can have asked for, as far as it is seen.
-func (t *Table) agree(pl *place, a ackWord, psn uint32, left, sole int, width uint32) {
-	if left != 1 {
-		pl.p.ack[pl.k].Store(uint64(makeAck(psn, -1, 0, 0)))
-		return
+func (t *Table) ruleOut(pl *place, w int, out uint64) {
+	if out != 0 {
+		pl.p.row[pl.k][w].And(^out)
+		t.taken[EvidencePSN] += uint64(bits.OnesCount64(out))
+		t.dirty = true
 	}
-	if sole != a.sole() {
-		pl.p.ack[pl.k].Store(uint64(makeAck(psn, sole, 1, uint32(bits.Len32(width)))))
-		return
+}
+
+// keepDoubted counts the flows in doubt as left, since nobody else has asked for the acknowledgement either.
+func (s *scan) keepDoubted(pl *place, again *[rowWords]uint64) {
+	for _, w := range again {
+		s.left += bits.OnesCount64(w)
+		if w != 0 && s.left == 1 {
+			s.sole, s.asked = s.doubted, no
+		}
 	}
-	n := a.agreeing()
-	if ahead := (psn - a.last()) & psnMask; ahead < psnHalf {
-		n++
+}
+
+// scanWord compares a response with the flows of one word of a row, and returns those to be ruled out.
+func (t *Table) scanWord(pl *place, w int, row uint64, used int, s *scan) (out, again uint64) {
+	doubt := pl.p.doubt[pl.k][w].Load()
+	was := doubt
+	for ; row != 0; row &= row - 1 {
+		n, bit := w*64+bits.TrailingZeros64(row), row&-row
+		o, ok := t.pairing.at(pl.g, 1-pl.side, n)
+		if !ok || n >= used {
+			break
+		}
+		if o.owner() == 0 {
+			continue
+		}
+		sent := o.sent()
+		if !sent.may(s.psn) {
+			out |= bit
+			continue
+		}
+		asked := unknown
+		if s.fresh && s.positive && sent.has(s.psn) {
+			t.work -= askedRing / 4
+			asked = o.askedFor(sent, s.psn)
+		}
+		switch {
+		case asked == no && doubt&bit != 0: // twice in a row
+			again |= bit
+			s.doubted = n
+			continue
+		case asked == no:
+			doubt |= bit
+		case asked == yes:
+			doubt &^= bit
+			s.exact = true
+		}
+		s.left, s.sole, s.width, s.asked = s.left+1, n, sent.width(), asked
 	}
-	pl.p.ack[pl.k].Store(uint64(makeAck(psn, sole, n, a.width())))
+	if doubt != was {
+		pl.p.doubt[pl.k][w].Store(doubt)
+	}
+	return out, again
+}
+
+// result is what a flow's responses have come to after one more.
+func (s *scan) result(a ackWord) ackWord {
+	last := s.psn
+	if !s.fresh {
+		last = a.last()
+	}
+	if s.left != 1 {
+		return makeAck(last, -1, 0, 0, 0)
+	}
+	agreeing, exact, width := uint32(0), uint32(0), uint32(bits.Len32(s.width))
+	if s.sole == a.sole() {
+		agreeing, exact, width = a.agreeing(), a.exact(), a.width()
+	}
+	if s.fresh {
+		agreeing++
+	}
+	switch s.asked {
+	case yes:
+		exact++
+	case no:
+		exact = 0
+	}
+	return makeAck(last, s.sole, agreeing, exact, width)
 }

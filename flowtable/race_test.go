@@ -9,7 +9,11 @@ import (
 	"testing"
 )
 
-const ownerRounds = 20_000
+// How much the longer tests do under the race detector, which makes them ten times slower.
+const (
+	ownerRounds = 20_000
+	fillFlows   = 2_000
+)
 
 const plantedRace = "FLOWTABLE_TEST_PLANTED_RACE"
 
@@ -46,7 +50,8 @@ func TestDetectorSeesTables(t *testing.T) {
 	c := exec.Command(self)
 	c.Env = append(os.Environ(), plantedRace+"=1", "GORACE=exitcode=66")
 	out, err := c.CombinedOutput()
-	if c.ProcessState.ExitCode() != 66 || !strings.Contains(string(out), "WARNING: DATA RACE") || !strings.Contains(string(out), "raceOnFlow") {
-		t.Fatalf("a planted race was not reported: %v\n%s", err, out)
+	report := string(out)
+	if c.ProcessState.ExitCode() != 66 || !strings.Contains(report, "WARNING: DATA RACE") || !strings.Contains(report, "raceOnFlow") {
+		t.Fatalf("a planted race was not reported: %v\n%s", err, report)
 	}
 }

@@ -96,7 +96,7 @@ func Size(capacity int) int {
 
 func half(capacity int) int { return (capacity + 2*meanLoad - 1) / (2 * meanLoad) }
 
-// New makes an empty table in mem, of which it clears and keeps the first Size(c.Capacity) octets. The memory may lie on or off
+// New makes an empty table in mem, which must be zero and of which it keeps the first Size(c.Capacity) octets. The memory may lie on or off
 // the Go heap and must stay mapped as long as anyone uses the table.
 func New(mem []byte, c Config) (*Table, error) {
 	need := Size(c.Capacity)
@@ -106,7 +106,6 @@ func New(mem []byte, c Config) (*Table, error) {
 	if len(mem) < need {
 		return nil, fmt.Errorf("flowtable: %d octets of memory for %d flows: expected at least %d", len(mem), c.Capacity, need)
 	}
-	clear(mem[:need])
 	skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(mem))) % lineSize)
 	n := half(c.Capacity)
 	t := &Table{

@@ -48,7 +48,7 @@ func Size(n int) int {
 	return lineSize - 1 + n*setSize
 }
 
-// New makes an empty table in mem, of which it clears and keeps the first Size(n) octets. The memory may lie on or off the Go heap.
+// New makes an empty table in mem, which must be zero and of which it keeps the first Size(n) octets. The memory may lie on or off the Go heap.
 // The seed keys the hash, so that nobody outside can choose addresses that collide.
 func New(mem []byte, n int, seed uint64) (*Destinations, error) {
 	need := Size(n)
@@ -58,7 +58,6 @@ func New(mem []byte, n int, seed uint64) (*Destinations, error) {
 	if len(mem) < need {
 		return nil, fmt.Errorf("ratelimit: %d octets of memory for %d destinations: expected at least %d", len(mem), n, need)
 	}
-	clear(mem[:need])
 	skip := -uintptr(unsafe.Pointer(unsafe.SliceData(mem))) % lineSize
 	d := &Destinations{sets: unsafe.Slice((*[ways]atomic.Uint64)(unsafe.Pointer(&mem[skip])), n)}
 	for i := range d.seed {

@@ -30,12 +30,13 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-func TestMemoryNeedNotBeAlignedOrClear(t *testing.T) {
+func TestMemoryNeedNotBeAligned(t *testing.T) {
 	for skip := range 65 {
 		mem := make([]byte, Size(3)+skip+1)
 		for i := range mem {
 			mem[i] = 0xaa
 		}
+		clear(mem[skip : skip+Size(3)])
 		d, err := New(mem[skip:skip+Size(3)], 3, 0)
 		if err != nil {
 			t.Fatal(err)

@@ -222,9 +222,10 @@ func TestRateSharedByWorkersWithClocksApart(t *testing.T) {
 
 // together runs f in four goroutines that begin at the same time.
 func together(f func(worker int)) {
+	const workers = 4
 	var ready, wg sync.WaitGroup
-	for w := range 4 {
-		ready.Add(1)
+	ready.Add(workers) // before the first one waits
+	for w := range workers {
 		wg.Go(func() {
 			ready.Done()
 			ready.Wait()

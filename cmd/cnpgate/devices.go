@@ -58,4 +58,13 @@ func (d *devices) Missed(port int) (uint64, error) {
 	return s.RxMissed + s.RxNoMbuf, err
 }
 
-func (d *devices) close() error { return d.Close() }
+// close closes the devices once the workers have stopped, and says what they could not send.
+func (d *devices) close(log zerolog.Logger) error {
+	for worker := range d.Workers() {
+		if n := d.Devices.Backend(worker).TooLong(); n > 0 {
+			log.Warn().Int("worker", worker).Uint64("device_too_long_packets_total", n).
+				Msg("frames longer than their device sends were dropped, though they count as forwarded; give the ports one mtu")
+		}
+	}
+	return d.Close()
+}

@@ -1,4 +1,4 @@
-package main_test
+package main
 
 import (
 	"bytes"
@@ -59,7 +59,8 @@ func TestReplayWarns(t *testing.T) {
 	capture := get(t, dir, "in.pcap")
 	put(t, dir, "cut.pcap", []byte(capture[:len(capture)-1]))
 	got := cnpgate(t, dir, replayArgs("cut.pcap")...)
-	if got.status != 0 || got.stderr != "cnpgate: warning: capture cut.pcap: it is cut short: its last frame is not whole and is left out; 363 frames are replayed\n" {
+	const warning = "cnpgate: warning: capture cut.pcap: it is cut short: its last frame is not whole and is left out; 363 frames are replayed\n"
+	if got.status != 0 || got.stderr != warning {
 		t.Errorf("exit status %d, stderr %q", got.status, got.stderr)
 	}
 	if !strings.Contains(got.stdout, `"received_packets_total": 363`) {
@@ -174,5 +175,25 @@ func TestReportCannotBeWritten(t *testing.T) {
 	got := finished(t, c)
 	if got.status != 1 || !strings.Contains(got.stderr, "the report: ") || len(names(t, dir)) != 0 {
 		t.Errorf("exit status %d, stderr %q, files %q", got.status, got.stderr, names(t, dir))
+	}
+}
+
+// TestReadOnlyOutput: a file that may not be written to isn't replaced either.
+func TestReadOnlyOutput(t *testing.T) {
+	dir := workspace(t)
+	for _, d := range []string{filepath.Dir(dir), dir} {
+		if err := os.Chmod(d, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(t, dir, "f.pcap", []byte("earlier"))
+	if err := os.Chmod(filepath.Join(dir, "f.pcap"), 0o444); err != nil {
+		t.Fatal(err)
+	}
+	c := command(dir, replayArgs("--forwarded", "f.pcap", "in.pcap")...)
+	c.SysProcAttr = nobody()
+	got := finished(t, c)
+	if got.status != 1 || !strings.Contains(got.stderr, "--forwarded: open f.pcap: permission denied") || get(t, dir, "f.pcap") != "earlier" {
+		t.Errorf("exit status %d, stderr %q", got.status, got.stderr)
 	}
 }

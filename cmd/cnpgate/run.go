@@ -51,7 +51,7 @@ func run(c *cobra.Command, cfg *config.Config, report string) error {
 		return err
 	}
 	result, err := control.Run(ctx, cfg, devices, control.Options{Log: log, Timeline: report != "", Abort: abort})
-	err = errors.Join(err, devices.close())
+	err = errors.Join(err, devices.close(log))
 	if result == nil || report == "" {
 		out.discard()
 		return err

@@ -169,6 +169,19 @@ func TestOddCaptures(t *testing.T) {
 	}
 }
 
+// TestThousandsAtOneInstant: more frames than all queues and buffers hold, none of which gets lost uncounted.
+func TestThousandsAtOneInstant(t *testing.T) {
+	const many, queue = 5000, 1024
+	var records []record
+	for n := range uint32(many) {
+		records = append(records, whole(1, 0, frameOf(n)))
+	}
+	r := replayed(t, &scenario{config: wire, path: save(t, classic(binary.LittleEndian, micro, 1, records...)), fabric: prefixes("10.1.0.0/16")})
+	if len(r.forwarded) != queue+1 || r.lost != many-queue-1 {
+		t.Errorf("%d frames forwarded and %d lost, want the first, and a queue of %d", len(r.forwarded), r.lost, queue)
+	}
+}
+
 // simplePackets is a pcapng file of simple packet blocks, which have no timestamps.
 func simplePackets(octets ...[]byte) []byte {
 	le := binary.LittleEndian

@@ -40,7 +40,7 @@ func TestSecondOpinion(t *testing.T) {
 			config: string(readFile(t, filepath.Join(dir, "config.yaml"))),
 		}))
 	}
-	out, err := oracle(dirs...)
+	out, err := oracle(t, dirs...)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -87,7 +87,7 @@ func TestOracleObjects(t *testing.T) {
 		t.Run(spoil.name, func(t *testing.T) {
 			dir := writeCase(t, s)
 			spoil.do(t, dir)
-			if out, err := oracle(dir); err == nil {
+			if out, err := oracle(t, dir); err == nil {
 				t.Errorf("the oracle found nothing wrong:\n%s", out)
 			}
 		})
@@ -115,7 +115,11 @@ func replace(name, from, to string) func(*testing.T, string) {
 }
 
 // oracle runs the Python script. Without it, Python or scapy there is no second opinion, which is an error like any.
-func oracle(dirs ...string) ([]byte, error) {
+func oracle(t *testing.T, dirs ...string) ([]byte, error) {
+	t.Helper()
+	for _, script := range []string{"oracle.py", "model.py", "wire.py"} {
+		readFile(t, filepath.Join("testdata", script)) // so that go test knows what the result depends on
+	}
 	return exec.Command("/usr/bin/python3", append([]string{"-W", "ignore", "testdata/oracle.py"}, dirs...)...).CombinedOutput()
 }
 
@@ -198,8 +202,9 @@ func TestTsharkUnderstandsNotifications(t *testing.T) {
 
 // TestGoldenInputs: the inputs of the golden cases are what the script makes.
 func TestGoldenInputs(t *testing.T) {
-	dir := t.TempDir()
-	if out, err := exec.Command("/usr/bin/python3", "-W", "ignore", filepath.Join(goldenDir, "make_inputs.py"), dir).CombinedOutput(); err != nil {
+	dir, script := t.TempDir(), filepath.Join(goldenDir, "make_inputs.py")
+	readFile(t, script)
+	if out, err := exec.Command("/usr/bin/python3", "-W", "ignore", script, dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for _, name := range goldenCases(t) {

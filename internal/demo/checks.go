@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/cnpgate/cnpgate/cnpdec"
 	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
@@ -47,16 +48,16 @@ func judge(o *observed, r *gatewayReport, hosts []host, rate float64) []verdict 
 func judgeNotifications(o *observed, r *gatewayReport, hosts []host) []verdict {
 	var v []verdict
 	arrived := map[string]int{}
-	astray, wrong := 0, 0
+	astray, refused := 0, 0
 	for i := range o.notifications {
 		n := &o.notifications[i]
-		if !n.addressed() || n.flow.accepts != n.kind {
+		switch {
+		case n.reason != cnpdec.Accepted:
+			refused++
+		case !n.addressed() || n.flow.accepts != n.kind():
 			astray++
-			continue
-		}
-		arrived[n.kind]++
-		if !n.sound() {
-			wrong++
+		default:
+			arrived[n.kind()]++
 		}
 	}
 	for _, h := range hosts {
@@ -68,9 +69,9 @@ func judgeNotifications(o *observed, r *gatewayReport, hosts []host) []verdict {
 			fmt.Sprintf("%d of %d", arrived[h.accepts], said)})
 	}
 	return append(v,
-		verdict{astray == 0 && o.leaked == 0, "no notification went to anyone else, by MAC, IP and true QP",
-			fmt.Sprintf("%d astray, %d on the WAN side", astray, o.leaked)},
-		verdict{wrong == 0, "every notification's checksum or ICRC is right", fmt.Sprintf("%d wrong", wrong)})
+		verdict{refused == 0, "the hosts accept every one: its checksum or ICRC, each field, and the QP, which is a true one of theirs",
+			fmt.Sprintf("%d refused", refused)},
+		verdict{astray == 0 && o.leaked == 0, "none went to anyone else", fmt.Sprintf("%d astray, %d on the WAN side", astray, o.leaked)})
 }
 
 // rate is what arrived on the WAN side in bits a second on the line while the queue held frames: from the first CE to the last, as

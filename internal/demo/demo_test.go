@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
@@ -135,12 +136,62 @@ func TestRateGoesFromCEToCE(t *testing.T) {
 	p := parse(ce)
 	packet.MarkCE(ce, &p)
 	o := &observed{}
-	for _, c := range []captured{{0, f}, {1e6, ce}, {2e6, f}, {3e6, ce}, {90e6, f}} {
-		o.forwarded = append(o.forwarded, c)
-	}
+	o.forwarded = []captured{{0, f}, {1e6, ce}, {2e6, f}, {3e6, ce}, {90e6, f}}
 	want := float64(2*8*(len(f)+lineOverhead)) / 2e-3
 	if got := o.rate(); math.Abs(got-want) > 1 {
 		t.Errorf("%g bit/s, want %g", got, want)
+	}
+}
+
+// A notification counts only where the host it is about accepts it, may be sent that kind, and is the one that gets it.
+func TestJudgeNotifications(t *testing.T) {
+	hosts := loadAll(t)
+	gw := &cnpgen.Gateway{
+		IPv6: packet.AddrFrom(gateway6), HasIPv6: true, Code: packet.DefaultCodePoints, ICRCExtensionHeaders: true,
+	}
+	fast := func(of int) []byte {
+		data := hosts[of].frames[0]
+		p := parse(data)
+		out := make([]byte, 256)
+		return out[:cnpgen.FastCNP(out, data, &p, gw)]
+	}
+	changed := func(at int) []byte {
+		f := fast(1)
+		f[at] ^= 1
+		return f
+	}
+	const fastBTH = 14 + 40 + 24 + 8
+	cases := []struct {
+		name            string
+		frame           []byte
+		arrived         int
+		refused, astray bool
+	}{
+		{"as it should be", fast(1), 1, false, false},
+		{"a kind that its sender wasn't granted", fast(2), 0, false, true},
+		{"to another MAC address", changed(5), 0, false, true},
+		{"about another QP", changed(fastBTH + 7), 0, true, false},
+		{"damaged", changed(fastBTH + 20), 0, true, false},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			o := &observed{}
+			for _, h := range hosts {
+				p := parse(h.frames[0])
+				o.flow(hosts, &p)
+			}
+			n := notification{captured: captured{data: c.frame}, parsed: parse(c.frame)}
+			o.assign(hosts, &n)
+			o.notifications = []notification{n}
+			r := &gatewayReport{fabric: &report.Port{Counters: report.Values{"notifications_sent_total": map[string]any{"fast-cnp": 1.0}}}}
+			v := judgeNotifications(o, r, hosts)
+			if got := v[1].ok; got != (c.arrived == 1) {
+				t.Errorf("%s: %t", v[1].what, got)
+			}
+			if !v[3].ok != c.refused || !v[4].ok != c.astray {
+				t.Errorf("%s, %s; want refused %t, astray %t", v[3].got, v[4].got, c.refused, c.astray)
+			}
+		})
 	}
 }
 
@@ -155,8 +206,8 @@ func TestPicture(t *testing.T) {
 	picture(&b, timeline, port)
 	lines := strings.Split(b.String(), "\n")
 	for i, want := range []string{
-		"       capacity 8 KB |        █", "                     |       ██", "                     |      ███", "                     |     ████",
-		"          K_max 4 KB |    █████", "                     |   ██████", "          K_min 2 KB |  ███████", "                     | ████████",
+		"       capacity 8 KB |········█", "                     |       ██", "                     |      ███", "                     |     ████",
+		"          K_max 4 KB |····█████", "                     |   ██████", "          K_min 2 KB |··███████", "                     | ████████",
 	} {
 		if strings.TrimSpace(lines[i]) != strings.TrimSpace(want) {
 			t.Errorf("row %d is %q, want %q", i, lines[i], want)

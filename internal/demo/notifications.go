@@ -1,68 +1,81 @@
 package main
 
 import (
-	"encoding/binary"
 	"net"
+	"slices"
 
+	"github.com/cnpgate/cnpgate/cnpdec"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// assign names the notification's kind as the configuration does, and finds the flow it is about by what it says: a Fast CNP names
-// the receiver and its QP, a Long-haul CNP the sender's QP.
-func (o *observed) assign(n *notification) {
-	p := &n.parsed
-	var about func(*flow) bool
-	switch packet.Classify(n.data, p, &packet.DefaultCodePoints) {
-	case packet.FastCNP:
-		n.kind = "fast-cnp"
-		receiver := packet.AddrFrom16(n.data[p.DstOpts+4:]).Netip()
-		about = func(f *flow) bool { return f.destQP == p.DestQP && f.dst == receiver }
-	case packet.ExtendedCNP: // the demo grants nobody PPFC
-		n.kind = "long-haul-cnp"
-		about = func(f *flow) bool { return f.sourceQP == p.DestQP && f.sourceQP == longHaulQP(n.data[p.Ext:]) }
-	case packet.LongHaulICMPv6:
-		n.kind = "long-haul-cnp-icmpv6"
-		about = func(f *flow) bool { return f.sourceQP == longHaulQP(n.data[int(p.L4)+packet.ICMPv6Len:]) }
-	case packet.StandardCNP:
-		n.kind = "standard-cnp"
-		return
-	default:
+// notification is one frame that the gateway sent to the hosts' side.
+type notification struct {
+	captured
+	parsed packet.Parsed
+	said   cnpdec.Notification
+	reason cnpdec.Reason // Accepted, or why the host that it is addressed to refuses it
+	flow   *flow         // the one it is about; nil when it fits none
+}
+
+func (n *notification) kind() string { return n.said.Kind.String() }
+
+// assign reads the notification as the host that it is addressed to does, and finds the flow it is about.
+func (o *observed) assign(hosts []host, n *notification) {
+	to := host{name: "nobody that sent"}
+	for _, h := range hosts {
+		if packet.AddrFrom(h.addr) == n.parsed.Dst {
+			to = h
+		}
+	}
+	r := to.receiver()
+	if n.reason = r.Decode(n.data, &n.parsed, &n.said); n.reason != cnpdec.Accepted {
 		return
 	}
 	for _, f := range o.flows {
-		if f.src == p.Dst.Netip() && about(f) {
+		if f.src == to.addr && n.about(f) {
 			n.flow = f
-			f.told[n.kind]++
+			f.told[n.kind()]++
 			return
 		}
 	}
 }
 
-// longHaulQP reads the Source QP Number of a Long-haul CNP's fields (draft-tian 6.1).
-func longHaulQP(fields []byte) uint32 { return binary.BigEndian.Uint32(fields[4:]) }
-
-// sound tells whether the notification's checksum, ICMPv6 or ICRC and IPv4, is right.
-func (n *notification) sound() bool {
-	p := &n.parsed
-	if p.Proto == packet.ProtoICMPv6 {
-		m := n.data[p.L4:p.IPEnd]
-		return binary.BigEndian.Uint16(m[2:]) == packet.ICMPv6Checksum(p.Src, p.Dst, m)
+// about tells whether the notification names the flow: a Fast CNP by the receiver and its QP, a Long-haul CNP by the sender's.
+func (n *notification) about(f *flow) bool {
+	switch n.said.Kind {
+	case cnpdec.FastCNP:
+		return n.said.Fast.Option.Dst == packet.AddrFrom(f.dst) && n.said.BTH.DestQP == f.destQP
+	case cnpdec.LongHaulCNP, cnpdec.LongHaulCNPICMPv6:
+		return n.said.LongHaul.SourceQP == f.sourceQP
 	}
-	if p.Family == 4 && checksum(n.data[p.L3:p.L4]) != 0 {
-		return false
-	}
-	return packet.VerifyICRC(n.data, p)
+	return false
 }
 
-// addressed tells whether the notification's MAC and IP address are those of the flow's sender. The captured hosts' MAC addresses
-// end in the same octet as their IP addresses.
+// receiver is what the host knows: the gateway it trusts, its own QPs and what they are connected to.
+func (h *host) receiver() *cnpdec.Receiver {
+	return &cnpdec.Receiver{
+		Code:      packet.DefaultCodePoints,
+		Extension: cnpdec.LongHaulExtension,
+		Trusted: func(_ cnpdec.Kind, src packet.Addr) bool {
+			return src == packet.AddrFrom(gateway4) || src == packet.AddrFrom(gateway6)
+		},
+		KnownQP: func(qp uint32) bool {
+			return slices.ContainsFunc(h.pairs, func(p qpPair) bool { return p.qp == qp })
+		},
+		KnownFlow: func(dst packet.Addr, destQP uint32) bool {
+			return slices.ContainsFunc(h.pairs, func(p qpPair) bool { return packet.AddrFrom(p.receiver) == dst && p.peerQP == destQP })
+		},
+	}
+}
+
+// addressed tells whether the notification's MAC address is that of the flow's sender too. The captured hosts' MAC addresses end in
+// the same octet as their IP addresses.
 func (n *notification) addressed() bool {
 	if n.flow == nil {
 		return false
 	}
 	dst := n.flow.src.AsSlice()
-	mac := net.HardwareAddr(n.data[:6])
-	return n.parsed.Dst.Netip() == n.flow.src && mac.String() == macOf(dst[len(dst)-1]).String()
+	return net.HardwareAddr(n.data[:6]).String() == macOf(dst[len(dst)-1]).String()
 }
 
 func macOf(last byte) net.HardwareAddr { return net.HardwareAddr{2, 0, 0, 0x18, 0, last} }

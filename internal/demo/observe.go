@@ -39,14 +39,6 @@ type flow struct {
 	told            map[string]int // notifications by kind
 }
 
-// notification is one frame that the gateway sent to the hosts' side.
-type notification struct {
-	captured
-	parsed packet.Parsed
-	kind   string // as in the configuration's accepts; "standard-cnp" or "" for what should not be there
-	flow   *flow  // the one it is about; nil when it fits none
-}
-
 func observe(hosts []host, dir string) (*observed, error) {
 	dc, err := readPcap(dir + "/dc.pcap")
 	if err != nil {
@@ -78,7 +70,7 @@ func observe(hosts []host, dir string) (*observed, error) {
 	o.sent, o.first = len(sent), sent[0].at
 	o.match(hosts, sent, wan)
 	for i := range o.notifications {
-		o.assign(&o.notifications[i])
+		o.assign(hosts, &o.notifications[i])
 	}
 	return o, nil
 }

@@ -13,7 +13,8 @@ const (
 	pictureRows  = 8 // each an eighth of the capacity
 )
 
-// picture draws the WAN queue's depth over time, its capacity at the top, and marks the rows in which the thresholds lie.
+// picture draws the WAN queue's depth over time, its capacity at the top, and names the rows whose tops are
+// the thresholds.
 func picture(w io.Writer, timeline []report.Depth, port *report.Port) {
 	columns := depths(timeline, port.Name)
 	if len(columns) == 0 {
@@ -21,14 +22,20 @@ func picture(w io.Writer, timeline []report.Depth, port *report.Port) {
 	}
 	row := float64(port.CapacityBytes) / pictureRows
 	blocks := []rune(" ▁▂▃▄▅▆▇█")
+	const empty = '·' // of a row with a threshold at its top
 	for i := pictureRows - 1; i >= 0; i-- {
 		var line strings.Builder
 		low := float64(i) * row
+		label := threshold(port, low, low+row)
 		for _, d := range columns {
 			part := (float64(d) - low) / row
-			line.WriteRune(blocks[int(8*min(max(part, 0), 1))])
+			block := blocks[int(8*min(max(part, 0), 1))]
+			if label != "" && block == blocks[0] {
+				block = empty
+			}
+			line.WriteRune(block)
 		}
-		fmt.Fprintf(w, "  %20s |%s\n", threshold(port, low, low+row), line.String())
+		fmt.Fprintf(w, "  %20s |%s\n", label, line.String())
 	}
 	fmt.Fprintf(w, "  %20s +%s\n", "0", strings.Repeat("-", len(columns)))
 	fmt.Fprintf(w, "  %20s  0 s%*.1f s\n", "", max(len(columns)-5, 1), float64(timeline[len(timeline)-1].MS)/1000)

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/cnpgate/cnpgate/cnpdec"
 )
 
 // show prints what happened and the verdicts, and tells whether all of them are good.
@@ -87,28 +89,31 @@ func showFrames(w io.Writer, o *observed, r *gatewayReport) {
 	fmt.Fprintf(w, "  on the WAN side: %d from ECN-capable senders, %d of them with CE; %d Not-ECT\n", ect, o.ceMarked, len(o.forwarded)-ect)
 }
 
-// showNotifications counts them by kind and decodes the first of each.
+// showNotifications counts them by kind and decodes the first of each kind.
 func showNotifications(w io.Writer, o *observed) {
 	first := map[string]*notification{}
 	count := map[string]int{}
 	for i := range o.notifications {
 		n := &o.notifications[i]
-		count[n.kind]++
-		if first[n.kind] == nil {
-			first[n.kind] = n
+		what := n.kind()
+		switch {
+		case n.reason != cnpdec.Accepted:
+			what = "refused: " + n.reason.Explain()
+		case n.flow == nil:
+			what += " about no flow"
+		}
+		count[what]++
+		if first[what] == nil {
+			first[what] = n
 		}
 	}
 	if len(first) == 0 {
 		fmt.Fprintln(w, "  none")
 	}
-	for _, kind := range slices.Sorted(maps.Keys(first)) {
-		n := first[kind]
-		name := kind
-		if name == "" {
-			name = "something else"
-		}
-		fmt.Fprintf(w, "  %s: %d. The first, at %.0f ms:\n", name, count[kind], float64(n.at-o.first)*1e-6)
-		if kind != "" {
+	for _, what := range slices.Sorted(maps.Keys(first)) {
+		n := first[what]
+		fmt.Fprintf(w, "  %s: %d. The first, at %.0f ms:\n", what, count[what], float64(n.at-o.first)*1e-6)
+		if n.flow != nil {
 			decode(w, n)
 		}
 	}

@@ -4,6 +4,7 @@ package dpdk
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/cnpgate/cnpgate/internal/burst"
 )
@@ -68,11 +69,15 @@ func newPlan(cfg Config) (*plan, error) {
 	case p.Frames < 0:
 		return nil, fmt.Errorf("dpdk: %d frames were asked for", p.Frames)
 	}
-	for _, core := range p.Cores {
-		if core >= 0 {
-			if err := CheckCore(core); err != nil {
-				return nil, err
-			}
+	for i, core := range p.Cores {
+		if core < 0 {
+			continue
+		}
+		if err := CheckCore(core); err != nil {
+			return nil, err
+		}
+		if slices.Contains(p.Cores[:i], core) {
+			return nil, fmt.Errorf("dpdk: core %d has two workers: a polling worker needs a core of its own", core)
 		}
 	}
 	if err := p.planPorts(); err != nil {

@@ -69,6 +69,8 @@ func TestOpenErrors(t *testing.T) {
 	huge.DataRoom = 1 << 17
 	core := oneWorker("net_null0")
 	core.Cores = []int{1 << 16}
+	twice := oneWorker("net_null0")
+	twice.Cores = []int{0, -1, 0}
 	wide := oneWorker("net_null0")
 	wide.Burst = 65
 	for _, c := range []struct {
@@ -79,6 +81,7 @@ func TestOpenErrors(t *testing.T) {
 		{"no ports", oneWorker(), []string{"1 workers and 0 ports"}},
 		{"burst", wide, []string{"burst is 65, expected 1 to 64"}},
 		{"missing core", core, []string{"core 65536", "it may use"}},
+		{"two workers on a core", twice, []string{"core 0 has two workers"}},
 		{"missing interface", oneWorker("net_af_packet0,iface=nope0"), []string{"port port0", "interface nope0", "ip link"}},
 		{"long interface", oneWorker("net_af_packet0,iface=a123456789012345"), []string{"longer than 15"}},
 		{"PCI device", oneWorker("0000:ff:1f.7"), []string{"port port0", "PCI device 0000:ff:1f.7", "none at that address"}},
@@ -86,7 +89,7 @@ func TestOpenErrors(t *testing.T) {
 		{"driver that is not there", oneWorker("net_nosuch0"), []string{"port port0", "can't be opened"}},
 		{"missing capture", pcap, []string{"port port0", "can't be opened", "nonexistent.pcap"}},
 		{"too few queues", many, []string{"port wan", "16 pairs of queues for 20 workers"}},
-		{"too little memory", large, []string{"a pool of ", "needs 2", "MiB", "does not have"}},
+		{"too little memory", large, []string{"a pool of ", "needs 26", "MiB", "does not have"}},
 		{"room", huge, []string{"frames of 131072 octets"}},
 		{"second fails", oneWorker("net_null0", "net_nosuch0"), []string{"port port1"}},
 	} {

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -112,18 +113,28 @@ func (e *EAL) Close() error {
 		return nil
 	}
 	err := e.do(func() error {
-		dir := C.GoString(C.rte_eal_get_runtime_dir())
 		if ret := C.rte_eal_cleanup(); ret != 0 {
 			return fmt.Errorf("dpdk: closing the EAL: %w", unix.Errno(-ret))
 		}
-		os.Remove(dir) // empty but for a hugepage set-up with files, which keeps them for the next process of this prefix
-		return nil
+		return removeRuntimeDir()
 	})
 	if e.closed.CompareAndSwap(false, true) {
 		close(e.calls)
 		<-e.done
 	}
 	return err
+}
+
+// filePrefix tells this process's files from those of others.
+func filePrefix() string { return fmt.Sprintf("cnpgate-%d", os.Getpid()) }
+
+// removeRuntimeDir removes what the EAL leaves in /run/dpdk for a next process of the same prefix, unless the operator chose it.
+func removeRuntimeDir() error {
+	dir := C.GoString(C.rte_eal_get_runtime_dir())
+	if filepath.Base(dir) != filePrefix() {
+		return nil
+	}
+	return os.RemoveAll(dir)
 }
 
 func ealInit(args []string) error {
@@ -140,6 +151,7 @@ func ealInit(args []string) error {
 		return nil
 	}
 	err := unix.Errno(C.cnp_errno())
+	removeRuntimeDir()
 	hint := ""
 	if err == unix.EACCES || err == unix.EPERM {
 		hint = " (run as root, or with CAP_NET_ADMIN, CAP_NET_RAW and CAP_IPC_LOCK)"
@@ -175,8 +187,8 @@ func ealArgs(cfg EALConfig) ([]string, error) {
 		return slices.ContainsFunc(names, func(n string) bool { return given[n] })
 	}
 	args := []string{"cnpgate", "--log-level=*:warning"}
-	if !any("--file-prefix") && !any("--in-memory") {
-		args = append(args, fmt.Sprintf("--file-prefix=cnpgate-%d", os.Getpid()))
+	if !any("--file-prefix") {
+		args = append(args, "--file-prefix="+filePrefix())
 	}
 	if !any("-l", "-c", "--lcores") {
 		lcores, err := mainLcore(cfg)
@@ -193,6 +205,9 @@ func ealArgs(cfg EALConfig) ([]string, error) {
 		}
 	case cfg.InMemory && !any("--in-memory"):
 		args = append(args, "--in-memory")
+	case !any("--in-memory", "--huge-unlink"):
+		// Nobody comes back for the files of this prefix, and each would keep its hugepage.
+		args = append(args, "--huge-unlink=always")
 	}
 	switch {
 	case cfg.PCI && !any("-a", "--allow", "-b", "--block"):

@@ -25,6 +25,7 @@ func TestEALArgs(t *testing.T) {
 			hasNot: []string{"--in-memory"}},
 		{name: "bare metal", cfg: EALConfig{MainCore: 0, Hugepages: true, PCI: true},
 			has: []string{"-a", "0000:00:00.0"}, hasNot: []string{"--no-huge", "-m", "--no-pci", "--iova-mode=va", "--in-memory"}},
+		{name: "hugepages in files", cfg: EALConfig{MainCore: 0, Hugepages: true}, has: []string{"--huge-unlink=always", "--no-pci"}},
 		{name: "in memory", cfg: EALConfig{MainCore: 0, Hugepages: true, InMemory: true, PCI: true}, has: []string{"--in-memory"}},
 		{name: "in memory without hugepages", cfg: EALConfig{MainCore: 0, InMemory: true}, has: []string{"--no-huge"},
 			hasNot: []string{"--in-memory"}},
@@ -198,19 +199,36 @@ func init() {
 		_, err := Open(cfg)
 		return err
 	}
-	// Memory is worked out before the EAL starts: it must do for several ports, workers and large frames.
+	// Memory is worked out before the EAL starts: it must do for several ports, workers and many frames.
 	children["sized"] = func() error {
 		cfg := oneWorker("net_ring0", "net_ring1", "net_null2", "net_null3")
 		cfg.Cores = []int{-1, -1, -1, -1}
-		cfg.Frames = 20000
-		for i := range cfg.Ports {
-			cfg.Ports[i].MTU = 9000
-		}
+		cfg.Frames = 150000
 		d, err := Open(cfg)
 		if err != nil {
 			return err
 		}
 		return d.Close()
+	}
+	children["sized jumbo"] = func() error {
+		cfg := oneWorker("net_null0", "net_null1")
+		cfg.Frames, cfg.Ports[0].MTU = 10000, 9000
+		d, err := Open(cfg)
+		if err != nil {
+			return err
+		}
+		if room := d.Pool().Room(); room < 9022 {
+			return fmt.Errorf("a frame of MTU 9000 has %d octets of room", room)
+		}
+		return d.Close()
+	}
+	// With PCI the EAL looks at the bus but takes nothing; a device that is not there fails as it does without.
+	children["pci"] = func() error {
+		e, err := Start(EALConfig{Memory: 64 * mebi, MainCore: -1, PCI: true})
+		if err != nil {
+			return err
+		}
+		return e.Close()
 	}
 }
 
@@ -223,6 +241,8 @@ func TestChildren(t *testing.T) {
 		{"life", "", 0},
 		{"leak", "", 0},
 		{"sized", "", 0},
+		{"sized jumbo", "", 0},
+		{"pci", "", 0},
 		{"bad argument", "the EAL did not start: invalid argument: EAL: Invalid 'command line' arguments.; its arguments were", 1},
 		{"bad device", "port port1 (device \"net_pcap0,rx_pcap=/nonexistent.pcap\"): the device can't be opened", 1},
 		{"no memory", "MiB of memory are needed, ", 1},

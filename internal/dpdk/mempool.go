@@ -5,6 +5,7 @@ package dpdk
 /*
 #include <stdlib.h>
 #include "eal.h"
+#include "pool.h"
 */
 import "C"
 
@@ -43,7 +44,7 @@ func newPool(e *EAL, frames, room, socket int) (*Pool, error) {
 	name := C.CString(fmt.Sprintf("cnpgate-%d", poolNumber.Add(1)))
 	defer C.free(unsafe.Pointer(name))
 	C.cnp_log_clear()
-	pool := C.rte_pktmbuf_pool_create(name, C.uint(frames), C.uint(cache), 0, C.uint16_t(room+headroom), C.int(max(socket, -1)))
+	pool := C.cnp_pool_create(name, C.uint(frames), C.uint(cache), C.uint16_t(room+headroom), C.int(max(socket, -1)))
 	if pool == nil {
 		err := unix.Errno(C.cnp_errno())
 		return nil, fmt.Errorf("dpdk: a pool of %d frames of %d octets needs %d MiB, which the EAL does not have: %w%s",

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"runtime"
 	"sync"
 	"testing"
 
@@ -264,7 +265,7 @@ func TestExchangeCost(t *testing.T) {
 	d := open(t, oneWorker(left.Device(), right.Device()))
 	b := d.Backend(0)
 	last := b.Exchange()
-	before, calls := b.Crossings(), uint64(0)
+	before, cgo, calls := b.Crossings(), runtime.NumCgoCall(), uint64(0)
 	allocs := testing.AllocsPerRun(100, func() {
 		calls++
 		forward(b.Batch())
@@ -281,6 +282,9 @@ func TestExchangeCost(t *testing.T) {
 	}
 	if got := b.Crossings() - before; got != calls {
 		t.Errorf("%d crossings in %d calls of Exchange", got, calls)
+	}
+	if got := runtime.NumCgoCall() - cgo; got != int64(calls) {
+		t.Errorf("the runtime counted %d cgo calls in %d calls of Exchange", got, calls)
 	}
 }
 

@@ -53,10 +53,22 @@ func BenchmarkClassify(b *testing.B) {
 	}
 }
 
-// A Fast CNP with option 1 takes 40 + 24 + 8 + 12 + 16 + 4 octets of IPv6 packet, a Long-haul CNP over IPv6 40 + 8 + 12 + 12 + 4.
+// The sizes of notifications: a Long-haul CNP over IPv4 and IPv6, and a Fast CNP with option 1.
 func BenchmarkPutICRC(b *testing.B) {
-	frame, p := stack{family: 6, opcode: CNP, payload: 12}.build()
-	for b.Loop() {
-		PutICRC(frame, int(p.L3), int(p.BTH), int(p.ICRC), true)
+	option := []extHeader{{ProtoDestOpts, fastCNPOption}}
+	for _, c := range []struct {
+		name string
+		stack
+	}{
+		{"long-haul-v4", stack{family: 4, opcode: CNP, payload: LongHaulLen}},
+		{"long-haul-v6", stack{family: 6, opcode: CNP, payload: LongHaulLen}},
+		{"fast-cnp", stack{family: 6, opcode: CNP, payload: CNPReservedLen, ext: option}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			frame, p := c.build()
+			for b.Loop() {
+				PutICRC(frame, int(p.L3), int(p.BTH), int(p.ICRC), true)
+			}
+		})
 	}
 }

@@ -1,5 +1,7 @@
 package packet
 
+import "encoding/binary"
+
 // Ethernet header (IEEE 802.3 3.1.1) with VLAN tags (IEEE 802.1Q 9.3 to 9.6), the FCS not being part of a frame here:
 //
 //	 0                   1                   2                   3
@@ -42,8 +44,12 @@ const (
 func ReplyEthernet(out, frame []byte, p *Parsed) int {
 	n := EthernetLen + VLANTagLen*int(p.Tags)
 	out, frame = out[:n], frame[:n]
-	copy(out[0:6], frame[6:12])
-	copy(out[6:12], frame[0:6])
-	copy(out[12:], frame[12:])
+	front, back := binary.BigEndian.Uint64(frame), binary.BigEndian.Uint64(frame[6:]) // octets 0 to 7, 6 to 13
+	binary.BigEndian.PutUint64(out, back&^0xffff|front>>48)
+	binary.BigEndian.PutUint32(out[8:], uint32(front>>16))
+	binary.BigEndian.PutUint16(out[12:], uint16(back))
+	for at := EthernetLen; at < n; at += VLANTagLen {
+		binary.BigEndian.PutUint32(out[at:], binary.BigEndian.Uint32(frame[at:]))
+	}
 	return n
 }

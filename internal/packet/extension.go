@@ -97,6 +97,15 @@ func (o *Object) Put(b []byte) {
 	clear(b[ObjectHeaderLen+copy(b[ObjectHeaderLen:], o.Payload):])
 }
 
+// PutTimestamp writes a timestamp object, 12 octets, and returns their number.
+func PutTimestamp(b []byte, class uint8, ntp uint64) int {
+	const n = ObjectHeaderLen + TimestampLen
+	b = b[:n]
+	binary.BigEndian.PutUint32(b, n<<16|uint32(class)<<8|CTypeTimestamp)
+	binary.BigEndian.PutUint64(b[ObjectHeaderLen:], ntp)
+	return n
+}
+
 // NextObject reads the object at the front of a list of objects and returns it with its length in octets, zeros included; the
 // length is 0 when the list is empty or the object, or its zeros, run past its end. Payload is a view of the list. What the
 // octets behind the payload hold isn't looked at.

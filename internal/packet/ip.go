@@ -1,5 +1,7 @@
 package packet
 
+import "encoding/binary"
+
 // Protocol numbers (IANA "Assigned Internet Protocol Numbers"), as in IPv4's Protocol and IPv6's Next Header.
 const (
 	ProtoHopByHop = 0
@@ -51,9 +53,14 @@ func MarkCE(b []byte, p *Parsed) bool {
 	return true
 }
 
-// onesSum adds the 16-bit words of b, an odd last octet padded with zero, to sum (RFC 1071). The result is not folded; sum
-// holds at least 2^47 such words.
+// onesSum adds the 16-bit words of b, an odd last octet padded with zero, to sum (RFC 1071). It takes words of 32 bits, which are
+// congruent to their halves' sum. The result is not folded; sum holds 2^32 of them at least, which is more than any packet has.
 func onesSum(sum uint64, b []byte) uint64 {
+	for len(b) >= 8 {
+		v := binary.BigEndian.Uint64(b)
+		sum += v>>32 + v&0xffffffff
+		b = b[8:]
+	}
 	for len(b) >= 2 {
 		sum += uint64(b[0])<<8 | uint64(b[1])
 		b = b[2:]

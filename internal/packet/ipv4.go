@@ -38,17 +38,13 @@ type IPv4Header struct {
 // header checksum.
 func (h *IPv4Header) Put(b []byte) {
 	b = b[:IPv4Len]
-	b[0] = 0x45
-	b[1] = h.DSCP << 2
-	binary.BigEndian.PutUint16(b[2:], h.TotalLen)
-	binary.BigEndian.PutUint16(b[4:], 0)
-	binary.BigEndian.PutUint16(b[6:], ipv4DF)
-	b[8] = h.TTL
-	b[9] = h.Proto
-	binary.BigEndian.PutUint16(b[10:], 0)
-	h.Src.Put4(b[12:16])
-	h.Dst.Put4(b[16:20])
-	binary.BigEndian.PutUint16(b[10:], fold(onesSum(0, b)))
+	first := 0x45<<56 | uint64(h.DSCP&0x3f)<<50 | uint64(h.TotalLen)<<32 | ipv4DF
+	third := uint64(h.TTL)<<24 | uint64(h.Proto)<<16
+	src, dst := h.Src.Lo&0xffffffff, h.Dst.Lo&0xffffffff
+	sum := first>>32 + first&0xffffffff + third + src + dst // words of 32 bits are congruent to their halves' sum
+	binary.BigEndian.PutUint64(b, first)
+	binary.BigEndian.PutUint64(b[8:], (third|uint64(fold(sum)))<<32|src)
+	binary.BigEndian.PutUint32(b[16:], uint32(dst))
 }
 
 // IPv4ChecksumOK tells whether the header checksum of a parsed IPv4 packet is right (RFC 791 3.1). b is what Parse was given.

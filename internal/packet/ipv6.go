@@ -57,10 +57,7 @@ type IPv6Header struct {
 // Put writes 40 octets: Not-ECT, flow label 0.
 func (h *IPv6Header) Put(b []byte) {
 	b = b[:IPv6Len]
-	binary.BigEndian.PutUint32(b, 6<<28|uint32(h.DSCP&0x3f)<<22)
-	binary.BigEndian.PutUint16(b[4:], h.PayloadLen)
-	b[6] = h.NextHeader
-	b[7] = h.HopLimit
+	binary.BigEndian.PutUint64(b, 6<<60|uint64(h.DSCP&0x3f)<<54|uint64(h.PayloadLen)<<16|uint64(h.NextHeader)<<8|uint64(h.HopLimit))
 	h.Src.Put16(b[8:24])
 	h.Dst.Put16(b[24:40])
 }

@@ -8,7 +8,7 @@ type CodePoints struct {
 	ExtensionClass     uint8  // Class-Num of the Long-haul CNP's Extension Objects (draft-tian 10.3)
 }
 
-// DefaultCodePoints are of the ranges for experiments and private use: RFC 4727, RFC 4443 2.1, RFC 4884 10.
+// DefaultCodePoints are of the ranges for experiments and private use: RFC 4727, RFC 4443 2.1, and private use of RFC 4884.
 var DefaultCodePoints = CodePoints{FastCNPOption: 0x9e, LongHaulICMPv6Type: 200, ProxyPort: 1022, ExtensionClass: 247}
 
 // Notification is a kind of congestion notification as far as the wire shows it.

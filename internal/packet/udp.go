@@ -27,10 +27,7 @@ type UDPHeader struct {
 // Put writes 8 octets.
 func (h *UDPHeader) Put(b []byte) {
 	_ = b[UDPLen-1]
-	binary.BigEndian.PutUint16(b, h.SrcPort)
-	binary.BigEndian.PutUint16(b[2:], h.DstPort)
-	binary.BigEndian.PutUint16(b[4:], h.Length)
-	binary.BigEndian.PutUint16(b[6:], h.Checksum)
+	binary.BigEndian.PutUint64(b, uint64(h.SrcPort)<<48|uint64(h.DstPort)<<32|uint64(h.Length)<<16|uint64(h.Checksum))
 }
 
 // DecodeUDP reads 8 octets.

@@ -198,6 +198,10 @@ def never_answered():
         roce(A6, Z6, 100, size=62 + 16 + 16, op=READ_REQUEST, psn=n))])
 
 
+def not_roce():
+    return every(1, [tcp(A6, Z6) for _ in range(6)] + [roce(A6, Z6, 100, psn=n) for n in range(7)])
+
+
 def limits():
     frames = []
     for n in range(45):  # two senders with two flows each, at twice the rate of the line
@@ -214,7 +218,7 @@ def classes():
 
 
 CASES = {f.__name__.replace("_", "-"): f for f in (
-    uncongested, marking, fast_cnp, long_haul, long_haul_ud, qinq, tail_drop, jumbo, non_ip, malformed, border, never_answered,
+    uncongested, marking, fast_cnp, long_haul, long_haul_ud, qinq, tail_drop, jumbo, non_ip, malformed, border, never_answered, not_roce,
     limits, classes)}
 CASES["long-haul-icmpv6"] = CASES["long-haul"]
 

@@ -36,7 +36,7 @@ class Queue:
         self.notes = collections.deque()
         self.classes = [collections.deque() for _ in c["Classes"]]
         self.depth = [0] * len(self.classes)
-        self.octets = collections.Counter()  # by flow; None for frames of no flow
+        self.octets = [collections.Counter() for _ in self.classes]  # by flow; None for frames of no flow
         self.per_octet = (8 * 10**9 << 32) // c["Rate"]
 
     def class_of(self, dscp):
@@ -53,7 +53,7 @@ class Queue:
             i = next(i for i, k in enumerate(self.classes) if k)
             kind, octets, length, flow = self.classes[i].popleft()
             self.depth[i] -= length
-            self.octets[flow] -= length
+            self.octets[i][flow] -= length
         cost = (length + LINE_OVERHEAD) * self.per_octet + self.fraction
         self.free, self.fraction = max(self.free, now) + (cost >> 32), cost & 0xffffffff
         return kind, octets, length
@@ -212,26 +212,31 @@ class Gateway:
             self.dropped.append(f)
             return
         q.depth[i] = depth
-        q.octets[flow] += f.length
+        if any(flow is not None and o[flow] for o in q.octets[:i] + q.octets[i + 1:]):
+            share = None  # a flow has its share in one class at a time
+        else:
+            share = flow
+        q.octets[i][share] += f.length
         octets = f.octets
         if depth > q.c["KMin"]:
             told = None
             if depth > q.c["KMax"] and out == self.wan and f.roce and f.data:
-                told = self.tell(f, port, out, flow, depth)
+                told = self.tell(f, port, out, i, flow, depth) if share is not None else None
             if told != "fast-cnp" and f.ecn in (1, 2):
                 octets = wire.mark_ce(f)
                 self.counters["queue_ecn_marked_packets_total", None] += 1
                 if flow is not None:
                     self.flows[flow].marked += 1
-        q.classes[i].append((None, octets, f.length, flow))
+        q.classes[i].append((None, octets, f.length, share))
 
-    def tell(self, f, port, out, flow, depth):
+    def tell(self, f, port, out, i, flow, depth):
         """The kind of notification sent; None if none was, with the reason counted."""
         q, r = self.queues[out], self.flows[flow]
-        largest = max((n for k, n in q.octets.items() if k is not None), default=0)
-        if q.octets[flow] < largest:
+        octets = q.octets[i]
+        largest = max((n for k, n in octets.items() if k is not None), default=0)
+        if octets[flow] < largest:
             return None
-        kind, reason = self.decide(f, q, r, flow)
+        kind, reason = self.decide(f, q, r, octets[flow] < octets[None])
         if reason is None and not self.to_destination.allows(f.src, self.now):
             reason = "destination-limit"
         if reason is None and not self.to_port.allows(port, self.now):
@@ -250,8 +255,8 @@ class Gateway:
         r.notified[kind] += 1
         return kind
 
-    def decide(self, f, q, r, flow):
-        if q.octets[flow] < q.octets[None]:
+    def decide(self, f, q, r, other_is_larger):
+        if other_is_larger:
             return None, "largest-not-roce"
         if f.qp < 2:
             return None, "management-qp"

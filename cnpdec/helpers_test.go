@@ -1,0 +1,195 @@
+package cnpdec
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/testkit/notifications"
+	"github.com/gopacket/gopacket/pcapgo"
+)
+
+var extensions = map[string]Extension{"none": NoExtension, "long-haul": LongHaulExtension, "ppfc": PPFCExtension}
+
+// receiverOf is a receiver that a golden notification is for: it trusts everybody and has every QP.
+func receiverOf(g *notifications.Golden) Receiver {
+	r := Receiver{Code: packet.DefaultCodePoints, Extension: extensions[g.Extension]}
+	if g.ICRC == "without-extension-headers" {
+		r.ICRC = ICRCWithoutExtensionHeaders
+	}
+	return r
+}
+
+func golden(name string) (*notifications.Golden, Receiver) {
+	g := notifications.Find(name)
+	return g, receiverOf(g)
+}
+
+// encode puts an accepted notification together again from what n says: envelope is what came before it, link-layer and IP headers.
+// ICRC and checksums are computed anew.
+func encode(n *Notification, envelope []byte) []byte {
+	out := append([]byte(nil), envelope[:n.Start]...)
+	switch n.Kind {
+	case Pause:
+		return append(out, put(packet.PauseLen, n.Pause.Put)...)
+	case PFC:
+		return append(out, put(packet.PFCLen, n.PFC.Put)...)
+	case LongHaulCNPICMPv6:
+		m := append([]byte{packet.DefaultCodePoints.LongHaulICMPv6Type, codeFlowLevel, 0, 0}, encodeLongHaul(&n.LongHaul)...)
+		binary.BigEndian.PutUint16(m[2:], packet.ICMPv6Checksum(n.Src, n.Dst, m))
+		return append(out, m...)
+	case FastCNP:
+		out = append(out, put(n.Fast.Len(), n.Fast.Put)...)
+	}
+	udp := len(out)
+	out = append(out, put(packet.UDPLen, n.UDP.Put)...)
+	if n.Kind == ProxyNotification {
+		out = append(out, put(packet.ProxiedLen(n.Proxy.Version), n.Proxy.Put)...)
+		return checksummed(n, append(out, n.Proxy.Invoking...), udp)
+	}
+	out = append(out, put(packet.BTHLen, n.BTH.Put)...)
+	switch n.Kind {
+	case StandardCNP, FastCNP:
+		out = append(out, n.Body...)
+	case LongHaulCNP:
+		out = append(out, encodeLongHaul(&n.LongHaul)...)
+	case PPFC:
+		out = append(out, put(packet.PPFCLen(n.Family), func(b []byte) { n.PPFC.Put(b, n.Family) })...)
+	}
+	l3 := l3Of(out)
+	icrc := packet.ICRC(out, l3, udp+packet.UDPLen, len(out), n.ICRC == ICRCAsSent)
+	return checksummed(n, binary.LittleEndian.AppendUint32(out, icrc), udp)
+}
+
+// checksummed computes the UDP checksum, where there is one.
+func checksummed(n *Notification, out []byte, udp int) []byte {
+	if n.UDP.Checksum != 0 {
+		binary.BigEndian.PutUint16(out[udp+6:], packet.UDPChecksum(n.Src, n.Dst, out[udp:]))
+	}
+	return out
+}
+
+func put(length int, encode func([]byte)) []byte {
+	b := make([]byte, length)
+	for i := range b {
+		b[i] = 0xa5
+	}
+	encode(b)
+	return b
+}
+
+// encodeLongHaul encodes object by object.
+func encodeLongHaul(l *LongHaul) []byte {
+	b := put(packet.LongHaulLen, l.Put)
+	if len(l.Objects) == 0 {
+		return b
+	}
+	b = append(b, put(packet.ExtensionHeaderLen, l.Header.Put)...)
+	for list := l.Objects; len(list) > 0; {
+		o, size := packet.NextObject(list)
+		b = append(b, put(o.Len(), o.Put)...)
+		list = list[size:]
+	}
+	return b
+}
+
+// l3Of is the offset of the IP header behind any number of tags.
+func l3Of(frame []byte) int {
+	at := 12
+	for frame[at] == 0x81 || frame[at] == 0x88 && frame[at+1] == 0xa8 || frame[at] == 0x91 {
+		at += 4
+	}
+	return at + 2
+}
+
+// repair makes a frame's checksums and ICRC right, as far as there are any, so that a decoder has to look further.
+func repair(frame []byte, c *packet.CodePoints, coverage ICRCCoverage) {
+	var p packet.Parsed
+	packet.Parse(frame, uint32(len(frame)), &p)
+	l4, end := int(p.L4), int(p.IPEnd)
+	if p.Family == 4 && l4 != 0 {
+		h := frame[p.L3:l4]
+		h[10], h[11] = 0, 0
+		binary.BigEndian.PutUint16(h[10:], ^plainSum(h))
+	}
+	switch packet.Classify(frame, &p, c) {
+	case packet.NotANotification:
+	case packet.LongHaulICMPv6:
+		if m := frame[l4:end]; len(m) >= packet.ICMPv6Len+packet.LongHaulLen {
+			repairExtension(m[packet.ICMPv6Len+packet.LongHaulLen:])
+			binary.BigEndian.PutUint16(m[2:], packet.ICMPv6Checksum(p.Src, p.Dst, m))
+		}
+	case packet.ProxyNotification:
+		repairUDP(frame[l4:end], &p)
+	default:
+		if behind := frame[p.Ext:p.ICRC]; len(behind) > packet.LongHaulLen {
+			repairExtension(behind[packet.LongHaulLen:])
+		}
+		icrc := packet.ICRC(frame, int(p.L3), int(p.BTH), int(p.ICRC), coverage != ICRCWithoutExtensionHeaders)
+		binary.LittleEndian.PutUint32(frame[p.ICRC:], icrc)
+		repairUDP(frame[l4:end], &p)
+	}
+}
+
+// repairExtension makes the checksum right of what looks like an extension structure: an Extension Header's version.
+func repairExtension(b []byte) {
+	if len(b) >= packet.ExtensionHeaderLen && b[0]>>4 == packet.ExtensionVersion && b[2]|b[3] != 0 {
+		b[2], b[3] = 0, 0
+		even := append(append([]byte(nil), b...), make([]byte, len(b)%2)...)
+		binary.BigEndian.PutUint16(b[2:], ^plainSum(even))
+	}
+}
+
+func repairUDP(datagram []byte, p *packet.Parsed) {
+	if len(datagram) >= 8 && datagram[6]|datagram[7] != 0 {
+		binary.BigEndian.PutUint16(datagram[6:], packet.UDPChecksum(p.Src, p.Dst, datagram))
+	}
+}
+
+// plainSum is the one's complement sum of 16-bit words (RFC 1071).
+func plainSum(b []byte) uint16 {
+	sum := 0
+	for i := 0; i+1 < len(b); i += 2 {
+		sum += int(b[i])<<8 + int(b[i+1])
+		if sum > 0xffff {
+			sum -= 0xffff
+		}
+	}
+	return uint16(sum)
+}
+
+// captured returns the first frames of each capture of real traffic.
+func captured(t testing.TB, each int) [][]byte {
+	t.Helper()
+	paths, err := filepath.Glob("../testdata/captures/*.pcap")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no captures: %v", err)
+	}
+	var all [][]byte
+	for _, path := range paths {
+		f, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := pcapgo.NewReader(f)
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		for range each {
+			frame, _, err := r.ReadPacketData()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", path, err)
+			}
+			all = append(all, frame)
+		}
+		f.Close()
+	}
+	return all
+}

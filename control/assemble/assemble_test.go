@@ -1,0 +1,204 @@
+package assemble
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/internal/burst"
+	"github.com/cnpgate/cnpgate/internal/burst/inmem"
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/ratelimit"
+)
+
+func parse(t *testing.T, text string) *config.Config {
+	t.Helper()
+	c, err := config.Parse("test.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+const full = `gateway: {name: gw, ipv6: "fd00:ffff::1"}
+ports:
+  - {name: dc, device: d0, role: fabric, peer: wan, rate: 100Gbps, mtu: 1500}
+  - {name: wan, device: d1, role: wan, peer: dc, rate: 10Gbps, rtt: 10ms, mtu: 9000, queue_capacity: 64MiB,
+     traffic_classes: [{name: urgent, dscp: [48, 46]}, {name: rdma, dscp: [26]}, {name: rest}]}
+flows: {capacity: 1Ki}
+endpoints:
+  - {prefix: "fd00:1::/32", accepts: [long-haul-cnp-icmpv6, fast-cnp]}
+  - {prefix: "fd00:1:1::/48", accepts: []}
+notifications:
+  dscp: 40
+  fast_cnp: {enabled: true, option_type: 0x8A, icrc_extension_headers: false}
+  long_haul_cnp: {enabled: true, icmpv6_type: 201, reduce_percent: 45, disclose_metrics: false}
+  limits: {per_destination: 5/s, per_port: 7/s}
+qp_map: [{source: 10.1.0.1, destination: 10.9.0.9, source_qp: 50, destination_qp: 100}]
+domain: {members: ["fd00:1::/32"], notification_sources: ["fd00:8::/32"]}
+`
+
+// TestPolicy: every setting that workers go by reaches them.
+func TestPolicy(t *testing.T) {
+	p := Policy(parse(t, full))
+	if b := p.Build; b.HasIPv4 || !b.HasIPv6 || b.IPv6 != packet.AddrFrom(netip.MustParseAddr("fd00:ffff::1")) || b.DSCP != 40 ||
+		b.ICRCExtensionHeaders || b.Code.FastCNPOption != 0x8a || b.Code.LongHaulICMPv6Type != 201 || b.Code.ProxyPort != 1022 {
+		t.Errorf("builds with %+v", b)
+	}
+	if p.ReducePercent != 45 || p.DiscloseMetrics || p.PerDestination != ratelimit.PerSecond(5) || p.PerPort != ratelimit.PerSecond(7) || p.Border == nil {
+		t.Errorf("the policy is %+v", p)
+	}
+	const bdp = 12_500_000 // octets: 10 Gbps for 10 ms
+	if w := p.Ports[1]; w.PerFlow != 10e6 || w.Thresholds != (congestion.Thresholds{KMin: bdp / 2, KMax: bdp}) {
+		t.Errorf("the WAN port's policy is %+v", w)
+	}
+	for _, c := range []struct {
+		host   string
+		known  bool
+		format congestion.Format
+		reason congestion.Reason
+	}{
+		{"fd00:1::1", true, congestion.LongHaulCNPICMPv6, congestion.OK},
+		{"fd00:1::1", false, congestion.FastCNP, congestion.OK},
+		{"fd00:1:1::1", true, 0, congestion.NothingAccepted},
+		{"fd00:2::1", true, 0, congestion.NoEndpoint},
+		{"10.1.0.1", true, 0, congestion.NoEndpoint},
+	} {
+		format, reason := p.Who.Choose(packet.AddrFrom(netip.MustParseAddr(c.host)), c.known)
+		if format != c.format || reason != c.reason {
+			t.Errorf("%s is told by %v (%v), want %v (%v)", c.host, format, reason, c.format, c.reason)
+		}
+	}
+}
+
+// TestNothingIsOnByDefault (draft fast-cnp-05 5, draft-tian 10.5).
+func TestNothingIsOnByDefault(t *testing.T) {
+	p := Policy(parse(t, strings.NewReplacer("enabled: true", "enabled: false").Replace(full)))
+	if p.Who.Enabled != (congestion.Enabled{}) {
+		t.Errorf("enabled: %+v", p.Who.Enabled)
+	}
+	if _, reason := p.Who.Choose(packet.AddrFrom(netip.MustParseAddr("fd00:1::1")), true); reason != congestion.NotEnabled {
+		t.Errorf("reason %v, want not-enabled", reason)
+	}
+}
+
+// TestPorts: rates, capacities and the class of each DSCP.
+func TestPorts(t *testing.T) {
+	p := ports(parse(t, full))
+	if p[0].Role != dataplane.Fabric || p[0].Peer != 1 || p[0].Rate != 100e9 || p[0].Classes != 1 || p[0].ClassOf != ([64]uint8{}) {
+		t.Errorf("the fabric port is %+v", p[0])
+	}
+	if p[1].Role != dataplane.WAN || p[1].Peer != 0 || p[1].Capacity != 64<<20 || p[1].Frames != 64<<10 || p[1].Classes != 3 {
+		t.Errorf("the WAN port is %+v", p[1])
+	}
+	for dscp, class := range p[1].ClassOf {
+		want := uint8(2)
+		switch dscp {
+		case 46, 48:
+			want = 0
+		case 26:
+			want = 1
+		}
+		if class != want {
+			t.Errorf("DSCP %d is of class %d, want %d", dscp, class, want)
+		}
+	}
+}
+
+// TestSizes: room for the largest frame with two tags, and frames for all that can be held at once.
+func TestSizes(t *testing.T) {
+	c := parse(t, full)
+	if got, want := Room(c), 9000+14+8; got != want {
+		t.Errorf("room for %d octets, want %d", got, want)
+	}
+	queues := 1024 + 3*65536 // 1 MiB, and three classes of 64 MiB
+	if got, want := Frames(c, 2), queues+2*dataplane.WorkerFrames(2, 32); got != want {
+		t.Errorf("%d frames, want %d", got, want)
+	}
+}
+
+// TestFramesAreEnough: with every queue full and a burst on top no frame lacks a buffer, and every one comes back.
+func TestFramesAreEnough(t *testing.T) {
+	c := parse(t, `gateway: {name: gw, ipv4: 192.0.2.1}
+ports:
+  - {name: dc, device: d0, role: fabric, peer: wan, rate: 100kbps, queue_capacity: 128KiB, traffic_classes: [{name: a, dscp: [1]}, {name: b}]}
+  - {name: wan, device: d1, role: wan, peer: dc, rate: 100kbps, queue_capacity: 128KiB, traffic_classes: [{name: a, dscp: [1]}, {name: b}]}
+flows: {capacity: 1Ki}
+`)
+	var memory Memory
+	defer func() {
+		if err := memory.Release(); err != nil {
+			t.Error(err)
+		}
+	}()
+	buffers, err := memory.Allocate(64 * Frames(c, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := inmem.New(inmem.Config{Ports: 2, Burst: c.DPDK.Burst, Room: 64, Memory: buffers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plane, err := Dataplane(c, Options{Backends: []burst.Backend{b}, Memory: &memory})
+	if err != nil {
+		t.Fatal(err)
+	}
+	frame := make([]byte, 60)
+	copy(frame[12:], "\x08\x00\x45\x04\x00\x2e") // IPv4, DSCP 1, 46 octets
+	for range 20 {
+		for _, tos := range []byte{1 << 2, 0} {
+			frame[15] = tos
+			for port := range 2 {
+				for range c.DPDK.Burst {
+					if !b.Inject(port, frame, 60) {
+						t.Fatalf("no buffer with %d in use", b.InUse())
+					}
+				}
+			}
+			plane.Worker(0).Step()
+		}
+	}
+	if dropped := plane.Port(0).Count[dataplane.DroppedQueueFrames] + plane.Port(1).Count[dataplane.DroppedQueueFrames]; dropped == 0 {
+		t.Error("the queues are not full")
+	}
+	plane.Worker(0).Close()
+	if n := b.InUse(); n != 0 {
+		t.Errorf("%d buffers were not given back", n)
+	}
+}
+
+// TestQPMap: both directions of an entry are known to the flow table.
+func TestQPMap(t *testing.T) {
+	m, err := qpMap(parse(t, full).QPMap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, z := packet.AddrFrom(netip.MustParseAddr("10.1.0.1")), packet.AddrFrom(netip.MustParseAddr("10.9.0.9"))
+	if qp, ok := m.Lookup(a, z, 100); !ok || qp != 50 {
+		t.Errorf("forward: %d, %v", qp, ok)
+	}
+	if qp, ok := m.Lookup(z, a, 50); !ok || qp != 100 {
+		t.Errorf("reverse: %d, %v", qp, ok)
+	}
+}
+
+// TestMemory that can't be had is an error that says what to lower.
+func TestMemory(t *testing.T) {
+	var m Memory
+	if _, err := m.Allocate(1 << 62); err == nil || !strings.Contains(err.Error(), "lower flows.capacity") {
+		t.Errorf("error %v", err)
+	}
+	b, err := m.Allocate(4096)
+	if err != nil || len(b) != 4096 || b[0] != 0 {
+		t.Fatalf("%d octets, %v", len(b), err)
+	}
+	if err := m.Release(); err != nil {
+		t.Error(err)
+	}
+	if err := m.Release(); err != nil {
+		t.Errorf("released twice: %v", err)
+	}
+}

@@ -1,0 +1,230 @@
+package control
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"pgregory.net/rapid"
+
+	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/internal/burst"
+)
+
+// wire is a device whose cables are plugged and pulled by the test.
+type wire struct {
+	cable, admin []bool
+	blind        []bool // can't tell its link
+	refuse       []error
+	calls        []string
+}
+
+func newWire(ports int) *wire {
+	w := &wire{make([]bool, ports), make([]bool, ports), make([]bool, ports), make([]error, ports), nil}
+	for i := range ports {
+		w.cable[i], w.admin[i] = true, true
+	}
+	return w
+}
+
+func (w *wire) Backend(int) burst.Backend  { return nil }
+func (w *wire) Enter(int) (func(), error)  { return func() {}, nil }
+func (w *wire) Missed(int) (uint64, error) { return 0, nil }
+
+func (w *wire) LinkUp(port int) (up bool, err error) {
+	if w.blind[port] {
+		return false, errors.New("can't tell")
+	}
+	return w.cable[port] && w.admin[port], nil
+}
+
+func (w *wire) SetLink(port int, up bool) error {
+	w.calls = append(w.calls, fmt.Sprintf("%d %v", port, up))
+	if w.refuse[port] != nil {
+		return w.refuse[port]
+	}
+	w.admin[port] = up
+	return nil
+}
+
+// watched is links over such a device, and the time.
+type watched struct {
+	*wire
+	links *links
+	now   time.Time
+	log   *bytes.Buffer
+}
+
+func newWatched(pairs int) *watched {
+	c := &config.Config{}
+	for i := range 2 * pairs {
+		c.Ports = append(c.Ports, config.Port{Name: fmt.Sprint("port", i), Peer: i ^ 1})
+	}
+	w := &watched{wire: newWire(2 * pairs), now: time.Unix(1000, 0), log: &bytes.Buffer{}}
+	w.links = newLinks(c, w.wire, zerolog.New(w.log))
+	return w
+}
+
+// after looks again and again until so much time has passed, and returns what the devices were told meanwhile.
+func (w *watched) after(d time.Duration) string {
+	w.calls = nil
+	for end := w.now.Add(d); w.now.Before(end); {
+		w.now = w.now.Add(min(sampleStep, end.Sub(w.now)))
+		w.links.look(w.now)
+	}
+	return strings.Join(w.calls, ", ")
+}
+
+func (w *watched) want(t *testing.T, what string, d time.Duration, calls string) {
+	t.Helper()
+	if got := w.after(d); got != calls {
+		t.Errorf("%s: told the devices %q, expected %q", what, got, calls)
+	}
+}
+
+const aLook = sampleStep
+
+func TestLinkDownPassesOn(t *testing.T) {
+	w := newWatched(2)
+	w.want(t, "all up", time.Second, "")
+	w.cable[2] = false
+	w.want(t, "port 2 goes down", time.Second, "3 false")
+	w.cable[3] = false
+	w.want(t, "the cable of the port that is held down", time.Second, "")
+	w.cable[3] = true
+	w.cable[2] = true
+	w.want(t, "port 2 comes back", time.Second, "3 true")
+	w.want(t, "and stays", 10*time.Second, "")
+	w.cable[1] = false
+	w.want(t, "the other pair, the other way", time.Second, "0 false")
+	w.cable[1] = true
+	w.want(t, "and back", time.Second, "0 true")
+}
+
+// TestLinkSettles: a link that was let up again may take its time, and is believed only then; its peer is watched all the while.
+func TestLinkSettles(t *testing.T) {
+	w := newWatched(1)
+	w.cable[0] = false
+	w.want(t, "down", aLook, "1 false")
+	w.cable[0], w.cable[1] = true, false // port 1 negotiates
+	w.want(t, "up, the peer not yet", aLook, "1 true")
+	w.want(t, "settling", settleTime-2*aLook, "")
+	w.cable[1] = true
+	w.want(t, "settled in time", 10*time.Second, "")
+
+	w.cable[0] = false
+	w.want(t, "down", aLook, "1 false")
+	w.cable[0] = true
+	w.want(t, "up", aLook, "1 true")
+	w.cable[0] = false
+	w.want(t, "down again while the peer settles", aLook, "1 false")
+	w.cable[0], w.cable[1] = true, false
+	w.want(t, "up, the peer's cable was pulled meanwhile", aLook, "1 true")
+	w.want(t, "the peer doesn't come", settleTime+aLook, "0 false")
+	w.cable[1] = true
+	w.want(t, "until it comes", aLook, "0 true")
+}
+
+// TestLinksNeverHoldEachOther: whatever becomes of the cables, and of the device's willingness, at most one port of a pair is held
+// down, and once all cables are plugged all links come up.
+func TestLinksNeverHoldEachOther(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWatched(2)
+		port := rapid.IntRange(0, 3)
+		t.Repeat(map[string]func(*rapid.T){
+			"pull": func(t *rapid.T) { w.cable[port.Draw(t, "port")] = false },
+			"plug": func(t *rapid.T) { w.cable[port.Draw(t, "port")] = true },
+			"refuse": func(t *rapid.T) {
+				w.refuse[port.Draw(t, "port")] = rapid.SampledFrom([]error{nil, errors.New("busy")}).Draw(t, "error")
+			},
+			"blind": func(t *rapid.T) { w.blind[port.Draw(t, "port")] = rapid.Bool().Draw(t, "blind") },
+			"time":  func(t *rapid.T) { w.after(time.Duration(rapid.Int64Range(1, int64(5*time.Second)).Draw(t, "ns"))) },
+			"": func(t *rapid.T) {
+				for i := range w.admin {
+					if !w.admin[i] && !w.admin[i^1] {
+						t.Fatalf("ports %d and %d are both held down", i, i^1)
+					}
+					if w.admin[i] == w.links.ports[i].held {
+						t.Fatalf("port %d: down %v, thought to be held %v", i, !w.admin[i], w.links.ports[i].held)
+					}
+				}
+			},
+		})
+		for i := range w.cable {
+			w.cable[i], w.blind[i], w.refuse[i] = true, false, nil
+		}
+		w.after(2*settleTime + time.Second)
+		for i := range w.admin {
+			if !w.admin[i] {
+				t.Fatalf("port %d is held down although all is plugged", i)
+			}
+		}
+	})
+}
+
+func TestLinkUnsupported(t *testing.T) {
+	w := newWatched(1)
+	w.refuse[1] = fmt.Errorf("port 1: %w", errors.ErrUnsupported)
+	w.cable[0] = false
+	w.want(t, "down", time.Second, "1 false")
+	w.cable[0] = true
+	w.want(t, "up", time.Second, "")
+	w.cable[0] = false
+	w.want(t, "down again", time.Second, "")
+	if n := strings.Count(w.log.String(), "can't take its link down"); n != 1 {
+		t.Errorf("%d warnings, expected 1:\n%s", n, w.log)
+	}
+	w.cable[1], w.cable[0] = false, true
+	w.want(t, "the other way it works", time.Second, "0 false")
+}
+
+// TestLinkRefusedIsTriedAgain: at each look, but the log has it once.
+func TestLinkRefusedIsTriedAgain(t *testing.T) {
+	w := newWatched(1)
+	w.refuse[1] = errors.New("firmware")
+	w.cable[0] = false
+	w.want(t, "down", 3*aLook, "1 false, 1 false, 1 false")
+	if n := strings.Count(w.log.String(), "firmware"); n != 1 {
+		t.Errorf("told %d times, expected once:\n%s", n, w.log)
+	}
+	w.refuse[1] = nil
+	w.want(t, "then it works", time.Second, "1 false")
+	w.cable[0] = true
+	w.refuse[1] = errors.New("firmware")
+	w.want(t, "and again on the way up", 2*aLook, "1 true, 1 true")
+	if n := strings.Count(w.log.String(), "firmware"); n != 2 {
+		t.Errorf("told %d times, expected twice:\n%s", n, w.log)
+	}
+	w.cable[0] = false
+	w.refuse[1] = nil
+	w.want(t, "down before it ever came up", time.Second, "")
+}
+
+// TestLinkBlind: a port that can't tell its link changes nothing.
+func TestLinkBlind(t *testing.T) {
+	w := newWatched(1)
+	w.blind[0] = true
+	w.cable[0] = false
+	w.want(t, "down unseen", time.Second, "")
+	w.blind[0] = false
+	w.want(t, "seen", aLook, "1 false")
+	w.blind[0], w.cable[0] = true, true
+	w.want(t, "up unseen", time.Second, "")
+}
+
+// TestLinksReleased: what is held down is let up at the end.
+func TestLinksReleased(t *testing.T) {
+	w := newWatched(3)
+	w.cable[0], w.cable[3] = false, false
+	w.after(time.Second)
+	w.calls = nil
+	w.refuse[1] = errors.New("firmware")
+	w.links.release()
+	if got := strings.Join(w.calls, ", "); got != "1 true, 2 true" || !strings.Contains(w.log.String(), "left down") {
+		t.Errorf("told %q, and the log\n%s", got, w.log)
+	}
+}

@@ -1,0 +1,102 @@
+package dataplane_test
+
+import (
+	"maps"
+	"testing"
+
+	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/testkit"
+)
+
+// flowsOf lists what worker 0 has learned, with LastSeen and the queue's own fields set aside.
+func flowsOf(r *testkit.Rig) map[flowtable.Key]flowtable.Flow {
+	out := map[flowtable.Key]flowtable.Flow{}
+	r.Plane.Worker(0).Flows().Each(func(_ flowtable.Index, k *flowtable.Key, f *flowtable.Flow) bool {
+		out[*k] = flowtable.Flow{Packets: f.Packets, Bytes: f.Bytes, Marked: f.Marked, Notified: f.Notified, Transport: f.Transport}
+		return true
+	})
+	return out
+}
+
+// TestLearns: each RDMA flow is learned once for each direction, VLAN and pair of ports, with what it did; CNPs make none.
+func TestLearns(t *testing.T) {
+	p := telling(byAnything...)
+	p.Ports = append(p.Ports, p.Ports...)
+	s := newScene(t, p, func(s *testkit.Setup) { s.Pairs = 2 })
+	s.fill(6, data(true, 0)) // 3rd to 6th above K_min, the 5th and 6th told by Fast CNP
+	tagged := data(true, 0)
+	tagged.Tags = []uint32{0x8100_0005}
+	double := data(true, 0)
+	double.Tags = []uint32{0x88a8_0005, 0x8100_0006}
+	ud := testkit.RoCE{Src: sender4, Dst: receiver4, Opcode: packet.UDSendOnly, DestQP: 9, SourceQP: 17, Size: 300}
+	udToo := ud
+	udToo.SourceQP = 18
+	s.arriveAt(2, data(true, 0).Frame(), tagged.Frame(), double.Frame(), ud.Frame(), udToo.Frame(), ud.Frame())
+	ack := testkit.RoCE{Src: receiver6, Dst: sender6, Opcode: packet.RCAcknowledge, DestQP: sourceQP}
+	cnp := testkit.RoCE{Src: receiver6, Dst: sender6, Opcode: packet.CNP, Flags: packet.BECN, DestQP: sourceQP}
+	s.arriveAt(1, ack.Frame(), cnp.Frame(), other(receiver4, sender4, packet.ProtoTCP, 100))
+	s.arriveAt(3, ack.Frame())
+
+	at := func(r testkit.RoCE, port uint16) flowtable.Key {
+		k := flowtable.Key{Src: address(r.Src), Dst: address(r.Dst), DestQP: r.DestQP, SourceQP: r.SourceQP, Port: port}
+		if len(r.Tags) > 0 {
+			k.OuterVID = uint16(r.Tags[0])
+		}
+		if len(r.Tags) > 1 {
+			k.InnerVID = uint16(r.Tags[1])
+		}
+		return k
+	}
+	want := map[flowtable.Key]flowtable.Flow{
+		at(data(true, 0), 0): {Packets: 6, Bytes: 6000, Marked: 2, Notified: [5]uint32{congestion.FastCNP: 2}},
+		at(data(true, 0), 2): {Packets: 1, Bytes: 1000},
+		at(tagged, 2):        {Packets: 1, Bytes: 1000},
+		at(double, 2):        {Packets: 1, Bytes: 1000, Marked: 1},
+		at(ud, 2):            {Packets: 2, Bytes: 600, Transport: 3},
+		at(udToo, 2):         {Packets: 1, Bytes: 300, Transport: 3},
+		at(ack, 1):           {Packets: 1, Bytes: uint64(len(ack.Frame()))},
+		at(ack, 3):           {Packets: 1, Bytes: uint64(len(ack.Frame()))},
+	}
+	if got := flowsOf(s.Rig); !maps.Equal(got, want) {
+		t.Errorf("learned\n%+v, expected\n%+v", got, want)
+	}
+	s.Drain()
+	s.Close(t)
+}
+
+// TestForgets: a flow that sends nothing for the aging time is forgotten, by the sweep, and whoever asked is told; not while it has
+// frames queued.
+func TestForgets(t *testing.T) {
+	var ended []uint32
+	r := testkit.New(t, testkit.Setup{Rate: 1_000_000, Change: func(c *dataplane.Config) {
+		c.Aging = 100 * ms
+		c.Ended = func(k *flowtable.Key, f *flowtable.Flow, _ flowtable.View) {
+			ended = append(ended, k.DestQP, uint32(f.Packets))
+		}
+	}})
+	long := data(true, 7)
+	long.Size = 2000
+	for range 20 {
+		r.Inject(t, fabric, long.Frame()) // 16 ms each
+	}
+	r.Inject(t, wan, data(true, 3).Frame())
+	r.Settle()
+	for range 200 {
+		r.Advance(ms)
+		r.Settle()
+	}
+	if len(ended) != 2 || ended[0] != 103 || ended[1] != 1 {
+		t.Errorf("ended: %v", ended)
+	}
+	for range 300 {
+		r.Advance(ms)
+		r.Settle()
+	}
+	if len(ended) != 4 || ended[2] != 107 || ended[3] != 20 || r.Plane.Worker(0).Flows().Stats().Flows != 0 {
+		t.Errorf("ended: %v", ended)
+	}
+	r.Close(t)
+}

@@ -1,0 +1,66 @@
+//go:build !nodpdk
+
+#include "pool.h"
+
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_mbuf.h>
+#include <rte_mbuf_pool_ops.h>
+#include <rte_mempool.h>
+#include <rte_memzone.h>
+
+static void
+free_zone(struct rte_mempool_memhdr *chunk, void *zone)
+{
+	RTE_SET_USED(chunk);
+	rte_memzone_free(zone);
+}
+
+/* All buffers side by side in one piece of memory, wherever a page may end. */
+static int
+populate_packed(struct rte_mempool *pool)
+{
+	size_t each = pool->header_size + pool->elt_size + pool->trailer_size;
+	const struct rte_memzone *zone = rte_memzone_reserve_aligned(pool->name, each * pool->size + RTE_MEMPOOL_ALIGN, SOCKET_ID_ANY,
+		RTE_MEMZONE_IOVA_CONTIG, RTE_MEMPOOL_ALIGN);
+	int got;
+
+	if (zone == NULL)
+		return -rte_errno;
+	got = rte_mempool_populate_iova(pool, zone->addr, zone->iova, zone->len, free_zone, (void *)(uintptr_t)zone);
+	if (got <= 0)
+		rte_memzone_free(zone);
+	return got == (int)pool->size ? 0 : got < 0 ? got : -ENOMEM;
+}
+
+struct rte_mempool *
+cnp_pool_create(const char *name, unsigned int frames, unsigned int cache, uint16_t room, int socket)
+{
+	struct rte_pktmbuf_pool_private private = { .mbuf_data_room_size = room };
+	struct rte_mempool *pool;
+	int ret;
+
+	/*
+	 * rte_pktmbuf_pool_create lets no buffer cross a page, in case the next page is elsewhere for the device. With pages of 4 KiB
+	 * that puts every mbuf at the same place of its page, so that they all compete for the same few lines of the cache, and wastes
+	 * half the memory. Where devices use virtual addresses, the next page is next for them too.
+	 */
+	if (rte_eal_has_hugepages() || rte_eal_iova_mode() != RTE_IOVA_VA)
+		return rte_pktmbuf_pool_create(name, frames, cache, 0, room, socket);
+	pool = rte_mempool_create_empty(name, frames, sizeof(struct rte_mbuf) + room, cache, sizeof(private), socket,
+		RTE_MEMPOOL_F_NO_IOVA_CONTIG);
+	if (pool == NULL)
+		return NULL;
+	ret = rte_mempool_set_ops_byname(pool, rte_mbuf_best_mempool_ops(), NULL);
+	if (ret == 0) {
+		rte_pktmbuf_pool_init(pool, &private);
+		ret = populate_packed(pool);
+	}
+	if (ret != 0) {
+		rte_mempool_free(pool);
+		rte_errno = -ret;
+		return NULL;
+	}
+	rte_mempool_obj_iter(pool, rte_pktmbuf_init, NULL);
+	return pool;
+}

@@ -1,0 +1,12 @@
+/* A mempool of mbufs that also lies well in pages of 4 KiB. */
+#ifndef CNPGATE_POOL_H
+#define CNPGATE_POOL_H
+
+#include <stdint.h>
+
+struct rte_mempool;
+
+/* As rte_pktmbuf_pool_create; NULL and rte_errno on failure. room has the headroom in it. */
+struct rte_mempool *cnp_pool_create(const char *name, unsigned int frames, unsigned int cache, uint16_t room, int socket);
+
+#endif

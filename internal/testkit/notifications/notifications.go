@@ -1,0 +1,130 @@
+// Package notifications holds golden notifications: whole Ethernet frames without FCS, written out octet by octet from the figures
+// of the drafts with what each octet is. Tests of cnpgen, cnpdec and of what reads notifications elsewhere (a dissector, the
+// documentation) go by them. Nothing here calls the code under test; ICRCs and checksums come from testdata/checksums.py, which
+// shares nothing with this module. The same frames are in testdata/notifications as a capture and a listing.
+package notifications
+
+import (
+	"encoding/hex"
+	"fmt"
+	"math/bits"
+	"net/netip"
+	"strings"
+)
+
+// Golden is a frame and what it is.
+type Golden struct {
+	Name      string
+	Kind      string // standard-cnp, fast-cnp, long-haul-cnp, long-haul-cnp-icmpv6, ppfc, proxy-notification, pause, pfc
+	Extension string // what ExtensionBit means to the receiver that the frame is for: long-haul, ppfc or none
+	ICRC      string // as-sent or without-extension-headers; empty without an ICRC
+	Origin    string // of a frame that isn't made up
+	Fields    []Field
+}
+
+// Field is a run of octets, or, with Mask, some bits of the run named before it.
+type Field struct {
+	Hex   string // of octets in the order of the wire; empty where Mask says which bits of the last run
+	Name  string
+	Value any    // int, netip.Addr, or string for octets and text; nil: the number that the octets are
+	Mask  uint64 // of the last run taken as one number
+	Note  string
+}
+
+// Line is a Field with its place.
+type Line struct {
+	Offset, Length int
+	Mask           uint64 // 0: all bits
+	Octets         []byte
+	Name           string
+	Value          any
+	Note           string
+}
+
+// Bytes is the frame.
+func (g *Golden) Bytes() []byte {
+	var b []byte
+	for _, f := range g.Fields {
+		b = append(b, octets(f.Hex)...)
+	}
+	return b
+}
+
+func octets(s string) []byte {
+	b, err := hex.DecodeString(strings.ReplaceAll(s, " ", ""))
+	if err != nil {
+		panic(fmt.Sprintf("%q: %v", s, err))
+	}
+	return b
+}
+
+// Lines are the fields with their places.
+func (g *Golden) Lines() []Line {
+	var lines []Line
+	offset, last := 0, Line{}
+	for _, f := range g.Fields {
+		l := Line{Mask: f.Mask, Name: f.Name, Value: f.Value, Note: f.Note}
+		if f.Mask == 0 {
+			l.Octets = octets(f.Hex)
+			l.Offset, l.Length = offset, len(l.Octets)
+			offset += l.Length
+			last = l
+		} else {
+			l.Offset, l.Length, l.Octets = last.Offset, last.Length, last.Octets
+		}
+		if l.Value == nil {
+			l.Value = l.Number()
+		}
+		lines = append(lines, l)
+	}
+	return lines
+}
+
+// Number is what the line's octets, or the bits of them, are as one number.
+func (l *Line) Number() int {
+	var v uint64
+	for _, o := range l.Octets {
+		v = v<<8 | uint64(o)
+	}
+	if l.Mask != 0 {
+		v = v & l.Mask >> bits.TrailingZeros64(l.Mask)
+	}
+	return int(v)
+}
+
+// Check tells what is wrong with the line: a value that isn't what the octets say.
+func (l *Line) Check() error {
+	var ok bool
+	switch v := l.Value.(type) {
+	case int:
+		ok = l.Length <= 8 && v == l.Number()
+	case netip.Addr:
+		ok = string(v.AsSlice()) == string(l.Octets)
+	case string:
+		ok = v == string(l.Octets) || v == hexOf(l.Octets) || v == mac(l.Octets)
+	}
+	if !ok {
+		return fmt.Errorf("%s at octet %d: value %v isn't octets % x under mask %#x", l.Name, l.Offset, l.Value, l.Octets, l.Mask)
+	}
+	return nil
+}
+
+func hexOf(b []byte) string { return hex.EncodeToString(b) }
+
+func mac(b []byte) string {
+	var s []string
+	for _, o := range b {
+		s = append(s, fmt.Sprintf("%02x", o))
+	}
+	return strings.Join(s, ":")
+}
+
+// Find is the golden frame of the given name; a name that isn't there is a mistake in a test.
+func Find(name string) *Golden {
+	for i := range All {
+		if All[i].Name == name {
+			return &All[i]
+		}
+	}
+	panic("no golden notification " + name)
+}

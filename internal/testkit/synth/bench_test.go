@@ -1,0 +1,33 @@
+package synth
+
+import "testing"
+
+// BenchmarkNext counts events; one core.
+func BenchmarkNext(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		Config
+	}{
+		{"write", Config{}},
+		{"lockstep", Config{Schedule: Lockstep, StartPSN: PSNZero, Ports: PortsEqual, QPNs: QPSequential}},
+		{"small", Config{Sizes: [2]int{64, 1024}}},
+		{"all", Config{IPv6: true, Hosts: [2]int{4, 4}, Transports: Transports{4, 1, 1, 1}, Mix: Mix{2, 1, 2, 1, 2, 1}, CM: true, Requesters: FromBoth,
+			LossBefore: [2]float64{.01, .01}, LossAfter: [2]float64{.01, .01}, Reorder: .01, CE: .01, RNR: .01, Generations: 3,
+			Attack: Attack{Interval: 10_000, ACK: true, CNP: true, CM: true, KnowsQPs: true}}},
+	} {
+		c.Messages = 1 << 30
+		b.Run(c.name, func(b *testing.B) {
+			t := New(c.Config)
+			for range 1 << 17 { // until all memory there will be is there
+				t.Next()
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, ok := t.Next(); !ok {
+					b.Fatal("came to an end")
+				}
+			}
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds()/1e6, "Mevents/s")
+		})
+	}
+}

@@ -1,0 +1,221 @@
+package synth
+
+import (
+	"math"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// Transport is a transport service.
+type Transport uint8
+
+// Transport services, in the order of Transports.
+const (
+	RC Transport = iota
+	UC
+	UD
+	XRC
+)
+
+// Conn is the truth about a connection. A UD "connection" is one UD QP on each side; each sends to all QPs of the other side.
+type Conn struct {
+	Transport Transport
+	Host      [2]packet.Addr // by End, as QP, StartPSN and Port
+	QP        [2]uint32
+	StartPSN  [2]uint32
+	Port      [2]uint16 // UDP source port of what the end sends, unless PortsSpray
+	VID       uint16    // 0: untagged
+	Active    End       // which end set it up
+	Requests  [2]bool   // which end sends requests
+	Seen      [2]bool   // by sending end: passes the tap
+	Start     int64     // ns; math.MaxInt64: not yet, or it never came up
+	End       int64     // ns, of the hosts' state, packets may be on their way; math.MaxInt64: not yet
+	Before    int32     // the connection whose place it took, -1 for none
+	Refused   bool      // by a REJ, or it gave up
+	place     [2]int32  // of the hosts
+	slot      int32     // its number among those of one time
+	age       int32     // generations before it
+}
+
+// live is the state of a connection between its start and its end. It is used again for another connection.
+type live struct {
+	id      int32
+	rng     rng
+	c       *settings
+	kind    Transport
+	up      bool // data may flow
+	closing bool
+	offset  int64   // fixed delay of its packets on each half of the path, ns
+	speed   float64 // of its clock
+	sides   [2]side
+	cm      manager
+}
+
+// side is an end of a live connection.
+type side struct {
+	requester
+	responder
+	lastTap, lastArrival int64 // of what it sent: packets don't overtake
+	lastCNP              int64
+}
+
+// open makes the first connection of a slot.
+func (t *Traffic) open(slot int) {
+	r := rng(mix(t.c.Seed ^ mix(uint64(slot)+1)))
+	w := t.c.Transports
+	c := Conn{Transport: Transport(r.weighted([]int{w.RC, w.UC, w.UD, w.XRC})), Before: -1, slot: int32(slot)}
+	tenant := 0
+	if t.c.Tenants > 0 {
+		tenant = slot % t.c.Tenants
+		slot /= t.c.Tenants
+	}
+	fabric := slot % t.c.Hosts[Fabric]
+	wan := slot / t.c.Hosts[Fabric] % t.c.Hosts[WAN]
+	c.place = [2]int32{int32(tenant*t.c.Hosts[Fabric] + fabric), int32(tenant*t.c.Hosts[WAN] + wan)}
+	c.QP = [2]uint32{t.newQP(Fabric, c.place[Fabric]), t.newQP(WAN, c.place[WAN])}
+	start := r.upTo(t.c.Spread)
+	if t.c.Schedule == Lockstep {
+		start += int64(c.slot) * max(1, t.c.Gap/int64(t.c.Connections))
+	}
+	t.add(c, r, start)
+}
+
+// add makes a connection known, which is to start at a time.
+func (t *Traffic) add(c Conn, r rng, start int64) {
+	id := int32(len(t.conns))
+	for end := range End(2) {
+		h := &t.hosts[end][c.place[end]]
+		c.Host[end], c.VID = h.addr, h.vid
+	}
+	c.Start, c.End = math.MaxInt64, math.MaxInt64
+	c.Active = End(r.below(2))
+	t.chooseRequesters(&c, &r)
+	t.chooseStartPSNs(&c, &r)
+	t.chooseSight(&c, &r)
+	l := t.newLive(id, &c, r)
+	t.choosePorts(&c, l)
+	t.conns = append(t.conns, c)
+	t.live = append(t.live, l)
+	t.shown = append(t.shown, t.templates(&c))
+	if c.Transport == UD {
+		t.datagram = append(t.datagram, id)
+	}
+	t.queue.push(start, taskStart, uint32(id))
+}
+
+func (t *Traffic) chooseRequesters(c *Conn, r *rng) {
+	switch {
+	case c.Transport == UD || c.Transport != XRC && t.c.Requesters == FromBoth:
+		c.Requests = [2]bool{true, true}
+		return
+	case c.Transport == XRC:
+		c.Requests[c.Active] = true
+		return
+	case t.c.Requesters == FromEither:
+		c.Requests[r.below(2)] = true
+		return
+	}
+	c.Requests[t.c.Requesters] = true // FromFabric and FromWAN are numbered like the ends
+}
+
+func (t *Traffic) chooseStartPSNs(c *Conn, r *rng) {
+	for end := range c.StartPSN {
+		switch t.c.StartPSN {
+		case PSNRandom:
+			c.StartPSN[end] = uint32(r.below(1 << 24))
+		case PSNWrap:
+			c.StartPSN[end] = 1<<24 - 1 - uint32(r.below(64))
+		case PSNEqual:
+			c.StartPSN[end] = uint32(r.below(1 << 24))
+			c.StartPSN[1-end] = c.StartPSN[end]
+		}
+	}
+}
+
+func (t *Traffic) chooseSight(c *Conn, r *rng) {
+	sight := t.c.Sight
+	if sight == SeeMixed {
+		sight = Sight(r.below(3))
+	}
+	forward := c.Active
+	if c.Requests[0] != c.Requests[1] {
+		forward = Fabric
+		if c.Requests[WAN] {
+			forward = WAN
+		}
+	}
+	c.Seen = [2]bool{true, true}
+	switch sight {
+	case SeeForward:
+		c.Seen[1-forward] = false
+	case SeeReverse:
+		c.Seen[forward] = false
+	}
+}
+
+func (t *Traffic) newLive(id int32, c *Conn, r rng) *live {
+	var l *live
+	if n := len(t.spare); n > 0 {
+		l = t.spare[n-1]
+		t.spare = t.spare[:n-1]
+	} else {
+		l = new(live)
+	}
+	*l = live{id: id, rng: r, c: &t.c, kind: c.Transport, speed: 1}
+	l.offset = l.rng.upTo(t.c.ConnJitter)
+	if t.c.Drift > 0 {
+		l.speed += t.c.Drift * (2*float64(l.rng.below(1<<32))/(1<<32) - 1)
+	}
+	for end := range l.sides {
+		s := &l.sides[end]
+		s.una, s.nxt, s.end, s.high = c.StartPSN[end], c.StartPSN[end], c.StartPSN[end], c.StartPSN[end]
+		s.expect = c.StartPSN[1-end]
+		s.sends = c.Requests[end]
+		s.lastCNP = math.MinInt64 / 2
+	}
+	return l
+}
+
+// start sets a connection up, by its communication managers or by means that don't pass the tap.
+func (t *Traffic) start(id int32) {
+	l := t.live[id]
+	if t.c.CM {
+		t.connect(l)
+		return
+	}
+	t.establish(l, Fabric)
+	t.establish(l, WAN)
+}
+
+// establish lets an end send.
+func (t *Traffic) establish(l *live, end End) {
+	if !l.up {
+		l.up = true
+		t.conns[l.id].Start = t.now
+		if t.c.Lifetime > 0 {
+			t.queue.push(t.now+t.c.Lifetime, taskClose, uint32(l.id))
+		}
+	}
+	s := &l.sides[end]
+	if s.sends && !s.ready {
+		s.ready = true
+		s.due = t.now
+		if t.c.Schedule == Free {
+			s.due += l.rng.upTo(t.c.Period)
+		}
+		t.armDepart(l, end, s.due)
+	}
+}
+
+// doneIfDone ends a connection that has nothing left to send, after as long as its last packets take.
+func (t *Traffic) doneIfDone(l *live) {
+	for end := range l.sides {
+		if s := &l.sides[end]; s.sends && (!s.ready || s.posted < t.c.Messages || s.una != s.end) {
+			return
+		}
+	}
+	if !l.closing {
+		l.closing = true
+		t.queue.push(t.now+2*(t.c.Delay[0]+t.c.Delay[1]), taskClose, uint32(l.id))
+	}
+}

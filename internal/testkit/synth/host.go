@@ -1,0 +1,110 @@
+package synth
+
+import (
+	"net/netip"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// host is a host with one RNIC.
+type host struct {
+	addr   packet.Addr
+	vid    uint16
+	next   uint32          // QPN, QPSequential
+	used   map[uint32]bool // QPNs, QPRandom
+	free   []uint32        // QPNs of connections that ended
+	gsiPSN uint32          // of QP 1
+}
+
+const firstVID = 100
+
+// makeHosts makes the hosts of all tenants: 10.0.0.0/16 and fd00:a::/64 on the fabric side, 10.1.0.0/16 and fd00:b::/64 on the other.
+func (t *Traffic) makeHosts() {
+	for end := range End(2) {
+		for tenant := range max(1, t.c.Tenants) {
+			for i := range t.c.Hosts[end] {
+				h := host{next: t.c.QPBase[end], used: map[uint32]bool{}, gsiPSN: uint32(t.rng.below(256))}
+				if t.c.Tenants > 0 {
+					h.vid = uint16(firstVID + tenant)
+				}
+				n := i + 1
+				a := netip.AddrFrom4([4]byte{10, byte(end), byte(n >> 8), byte(n)})
+				if t.c.IPv6 {
+					a = netip.AddrFrom16([16]byte{0: 0xfd, 3: 0xa + byte(end), 14: byte(n >> 8), 15: byte(n)})
+				}
+				h.addr = packet.AddrFrom(a)
+				t.hosts[end] = append(t.hosts[end], h)
+			}
+		}
+	}
+}
+
+// newQP gives a host another QP.
+func (t *Traffic) newQP(end End, place int32) uint32 {
+	h := &t.hosts[end][place]
+	if t.c.QPNs == QPSequential {
+		qp := h.next & 0xffffff
+		h.next++
+		return max(qp, 2) // 0 and 1 are the management QPs
+	}
+	tenantSeed := mix(uint64(end)<<32 | uint64(int(place)%t.c.Hosts[end])) // tenants have the same QPNs
+	for i := uint64(len(h.used)); ; i++ {
+		qp := uint32(mix(t.c.Seed^tenantSeed+i*0x9e3779b97f4a7c15) >> 40)
+		if qp > 1 && !h.used[qp] {
+			h.used[qp] = true
+			return qp
+		}
+	}
+}
+
+// succeed starts the connection that takes the place of one that ended.
+func (t *Traffic) succeed(id int32) {
+	old := t.conns[id]
+	r := rng(mix(t.c.Seed ^ mix(uint64(old.slot)+1) ^ mix(uint64(id)<<32|1)))
+	c := Conn{Transport: old.Transport, QP: old.QP, Before: id, place: old.place, slot: old.slot, age: old.age + 1}
+	keep := End(r.below(2))
+	switch {
+	case old.Refused:
+		c.age = old.age
+		keep = old.Active // the passive side never told its QPN, and may have made none
+		c.QP[1-keep] = t.newQP(1-keep, c.place[1-keep])
+	case t.c.Reuse == ReusePeerQP:
+		c.QP[1-keep] = t.newQP(1-keep, c.place[1-keep])
+	case t.c.Reuse == ReusePeerHost:
+		hosts := int32(t.c.Hosts[1-keep])
+		tenant := c.place[1-keep] / hosts
+		c.place[1-keep] = tenant*hosts + (c.place[1-keep]+1)%hosts
+		c.QP[1-keep] = t.newQP(1-keep, c.place[1-keep])
+	case t.c.Reuse == ReuseShuffled:
+		for end := range End(2) {
+			c.QP[end] = t.hosts[end][c.place[end]].takeFree(&r)
+		}
+	}
+	t.add(c, r, t.now)
+}
+
+func (h *host) takeFree(r *rng) uint32 {
+	i, last := r.below(uint64(len(h.free))), len(h.free)-1
+	qp := h.free[i]
+	h.free[i] = h.free[last]
+	h.free = h.free[:last]
+	return qp
+}
+
+// finish ends a connection in both hosts; what is on its way will meet no QP.
+func (t *Traffic) finish(l *live) {
+	c := &t.conns[l.id]
+	c.End = t.now
+	for end := range End(2) {
+		if h := &t.hosts[end][c.place[end]]; t.c.Reuse == ReuseShuffled && !c.Refused {
+			h.free = append(h.free, c.QP[end])
+		}
+	}
+	t.live[l.id] = nil
+	t.spare = append(t.spare, l)
+	if c.Refused && c.Start > t.now || int(c.age) < t.c.Generations {
+		t.queue.push(t.now+t.c.ReuseGap, taskSucceed, uint32(l.id))
+	} else {
+		t.retired++
+	}
+}

@@ -1,0 +1,101 @@
+//go:build secondopinion
+
+package synth
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
+	"github.com/gopacket/gopacket/pcapgo"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// writeCapture writes events as a classic pcap.
+func writeCapture(t *testing.T, path string, events []Event) {
+	t.Helper()
+	var b bytes.Buffer
+	w := pcapgo.NewWriterNanos(&b)
+	err := w.WriteFileHeader(65535, layers.LinkTypeEthernet)
+	for i := range events {
+		frame := Frame(&events[i])
+		if err == nil {
+			info := gopacket.CaptureInfo{Timestamp: time.Unix(0, events[i].Time), CaptureLength: len(frame), Length: len(frame)}
+			err = w.WritePacket(info, frame)
+		}
+	}
+	if err == nil {
+		err = os.WriteFile(path, b.Bytes(), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSecondOpinion has tshark read traffic of all kinds: nothing is malformed, and it finds what the events say. Of CNPs
+// and XRC packets tshark 4.0 knows no more than the BTH.
+func TestSecondOpinion(t *testing.T) {
+	for _, v6 := range []bool{false, true} {
+		c := busy(4)
+		c.IPv6, c.Messages, c.Connections = v6, 6, 16
+		events, _ := run(c)
+		path := filepath.Join(t.TempDir(), "synth.pcap")
+		writeCapture(t, path, events)
+		fields := []string{"infiniband.bth.opcode", "infiniband.bth.destqp", "infiniband.bth.psn", "infiniband.bth.a", "infiniband.bth.padcnt",
+			"infiniband.deth.srcqp", "infiniband.aeth.msn", "infiniband.reth.dmalen", "infiniband.mad.attributeid", "udp.srcport", "_ws.malformed"}
+		args := []string{"-r", path, "-T", "fields", "-E", "separator=,"}
+		for _, f := range fields {
+			args = append(args, "-e", f)
+		}
+		out, err := exec.Command("tshark", args...).Output()
+		if err != nil {
+			t.Fatalf("tshark: %v (install tshark)", err)
+		}
+		lines := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
+		if len(lines) != len(events) {
+			t.Fatalf("tshark finds %d frames, want %d", len(lines), len(events))
+		}
+		bad := map[packet.Opcode]string{}
+		for i := range events {
+			if want := asTshark(&events[i]); lines[i] != want {
+				bad[events[i].Packet.Opcode] = fmt.Sprintf("frame %d: tshark finds %s, want %s", i+1, lines[i], want)
+			}
+		}
+		for op, text := range bad {
+			t.Errorf("%v: %s", op, text)
+		}
+	}
+}
+
+func asTshark(e *Event) string {
+	p := &e.Packet
+	h := p.Opcode.Headers()
+	if p.Opcode.Transport() == "XRC" {
+		h = 0
+	}
+	one := func(has bool, format string, v any) string {
+		if !has {
+			return ""
+		}
+		return fmt.Sprintf(format, v)
+	}
+	a := 0
+	if e.AckReq {
+		a = 1
+	}
+	attr := uint16(0)
+	if e.MAD != nil {
+		attr = attrOf(e.MAD)
+	}
+	return fmt.Sprintf("%d,0x%06x,%d,%d,%d,%s,%s,%s,%s,%d,", p.Opcode, p.DestQP, p.PSN, a, e.Pad,
+		one(h&packet.HasDETH != 0, "0x%08x", p.SourceQP), one(h&packet.HasAETH != 0, "%d", e.MSN), one(h&packet.HasRETH != 0, "%d", e.DMALength),
+		one(e.MAD != nil, "0x%04x", attr), p.SrcPort)
+}
