@@ -242,6 +242,21 @@ func (p *Pairing) newPlace(x uint32, side int) (slot uint32) {
 			}
 		}
 	}
+	return p.closedPlace(g, side)
+}
+
+// closedPlace is the place of a flow whose record is closed, 0 if there is none. Under the claim.
+func (p *Pairing) closedPlace(g *group, side int) uint32 {
+	for n := range placesASide {
+		pl, ok := p.at(g, side, n)
+		if !ok {
+			break
+		}
+		if e, s := p.entryOf(pl.owner()); e == nil || s.ending() != Open {
+			p.vacate(&pl)
+			return g.pages[side][n/placesAPage].Load()*placesAPage + uint32(pl.k)
+		}
+	}
 	return 0
 }
 

@@ -103,7 +103,7 @@ const (
 	portBits    = 14      // an equal port says so much: 2^14 are in use
 	maxExact    = 40      // ACKs to the rhythm of a flow don't say more than so much
 	farApart    = 1 << 16 // PSNs between flows that began with random ones
-	minAgreeing = 8       // responses that one flow alone can have asked for
+	minAgreeing = 4       // responses that one flow alone can have asked for
 )
 
 // psnRule looks for the one flow of the other side that can have asked for what this one answers, and that no other can answer.

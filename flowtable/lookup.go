@@ -148,12 +148,8 @@ func (t *Table) report(x Index, why Ending) {
 
 // over tells whether a closed record takes no packets any more.
 func (t *Table) over(x Index, s state, now int64) bool {
-	l := &t.learners[x]
-	if s.ending() != EndedDREQ || l.slot == 0 {
-		return true
-	}
-	pl := t.pairing.placeOf(l.slot)
-	return now-pl.p.ended[pl.k].Load() > dreqLinger
+	pl, ok := t.placeOf(x)
+	return s.ending() != EndedDREQ || !ok || now-pl.p.ended[pl.k].Load() > dreqLinger
 }
 
 // idle tells whether a flow is over.

@@ -6,6 +6,7 @@ import (
 
 // learner is what the owner of a flow keeps about its pairing.
 type learner struct {
+	me    owner  // what stands at the place as long as it is the flow's
 	slot  uint32 // the flow's place, 0 for none
 	first uint32 // PSN of the first request seen, or 2^20 behind the highest
 	exact uint32 // highest PSN that a request carried
@@ -47,6 +48,9 @@ func (t *Table) Observe(x Index, p *packet.Parsed, b []byte, now int64) {
 		return
 	}
 	l := &t.learners[x]
+	if l.slot != 0 && owner(t.pairing.pages[l.slot/placesAPage].owner[l.slot%placesAPage].Load()) != l.me {
+		*l = learner{took: l.took} // another flow has the place
+	}
 	if l.slot == 0 && !t.enter(x, l, p, now) {
 		return
 	}
@@ -58,7 +62,9 @@ func (t *Table) Observe(x Index, p *packet.Parsed, b []byte, now int64) {
 		return
 	}
 	if role == packet.Response {
-		t.answers(l, s, p.PSN, isACK(p, b))
+		if t.answers(l, s, p.PSN, isACK(p, b)) {
+			l.wait, l.step = 1, max(l.step/2, 1)
+		}
 	} else {
 		t.requests(x, l, s, p, b)
 	}
@@ -109,7 +115,7 @@ func (t *Table) enter(x Index, l *learner, p *packet.Parsed, now int64) bool {
 		l.wait = maxStep
 		return false
 	}
-	l.port, l.wait, l.step = p.SrcPort, 1, 1
+	l.me, l.port, l.wait, l.step = o, p.SrcPort, 1, 1
 	if p.Opcode>>5 == packet.UCSendOnly>>5 {
 		l.flags |= unreliable
 	}
@@ -131,10 +137,9 @@ func (t *Table) leave(x Index) {
 		return
 	}
 	l := &t.learners[x]
-	if l.slot != 0 {
-		pl := t.pairing.placeOf(l.slot)
+	if pl, ok := t.placeOf(x); ok {
 		t.pairing.part(&pl)
-		pl.p.owner[pl.k].Store(0)
+		pl.p.owner[pl.k].CompareAndSwap(uint64(l.me), 0)
 	}
 	*l = learner{}
 }
@@ -163,6 +168,22 @@ func (p *Pairing) tie(a, b *place) bool {
 		return false
 	}
 	return true
+}
+
+// placeOf is the flow's place, and false if it has none, or none any more.
+func (t *Table) placeOf(x Index) (pl place, ok bool) {
+	l := &t.learners[x]
+	if l.slot == 0 {
+		return place{}, false
+	}
+	pl = t.pairing.placeOf(l.slot)
+	return pl, pl.owner() == l.me
+}
+
+// vacate takes a place from a flow whose connection is over.
+func (p *Pairing) vacate(pl *place) {
+	p.part(pl)
+	pl.p.owner[pl.k].Store(0)
 }
 
 // part ends the tie between a place and its mate, if it has one, and returns the mate's place.
@@ -291,6 +312,7 @@ func (t *Table) reused(x Index) {
 	pl := t.pairing.placeOf(l.slot)
 	if mate, ok := t.pairing.part(&pl); ok {
 		t.pairing.withdraw(&mate)
+		t.pairing.vacate(&mate)
 	}
 }
 

@@ -14,7 +14,7 @@ func symmetricPort(a, b uint32) uint16 {
 
 // What a flow's port has in common with others', as of its last judgement.
 const (
-	matchEqual   = 1 << iota // one flow of the other side has the same port
+	matchEqual   = 1 << iota // a flow of the other side has the same port
 	matchFormula             // and the port is the formula's for the two
 	matchShared              // another flow of the same side has the same port
 )
@@ -23,11 +23,12 @@ const (
 const smallGroup = 16
 
 // portMatch looks for the one flow of the other side whose QP, multiplied with this flow's, gives the port of both, or else the one flow
-// that has the same port, whatever has been ruled out. The number of its place is -1 if there is none or more than one.
-func (p *Pairing) portMatch(pl *place) (n int, formula bool) {
+// that has the same port, whatever has been ruled out. The number of its place is -1 if there is none or more than one; any tells
+// whether any flow has the same port.
+func (p *Pairing) portMatch(pl *place) (n int, formula, any bool) {
 	id := pl.id()
 	if !id.steady() {
-		return -1, false
+		return -1, false, false
 	}
 	equal, fit, equals, fits := -1, -1, 0, 0
 	for m := range int(pl.g.used[1-pl.side].Load()) {
@@ -46,11 +47,11 @@ func (p *Pairing) portMatch(pl *place) (n int, formula bool) {
 	}
 	switch {
 	case fits == 1:
-		return fit, true
+		return fit, true, true
 	case fits == 0 && equals == 1:
-		return equal, false
+		return equal, false, true
 	}
-	return -1, false
+	return -1, false, equals > 0
 }
 
 // shared tells whether another flow of the same side has the same port.
@@ -68,21 +69,22 @@ func (p *Pairing) shared(pl *place) bool {
 // portRule finds the pair that the ports point at: by the formula, or only because they are the same. The number of the place is -1
 // if there is none.
 func (p *Pairing) portRule(pl *place) (n int, formula bool) {
-	n, formula = p.portMatch(pl)
-	pl.p.match[pl.k].Store(matchBits(n, formula, p.shared(pl)))
+	n, formula, equal := p.portMatch(pl)
+	pl.p.match[pl.k].Store(matchBits(equal, formula, p.shared(pl)))
 	if n < 0 {
 		return -1, false
 	}
 	mate, _ := p.at(pl.g, 1-pl.side, n)
-	back, backFormula := p.portMatch(&mate)
+	back, backFormula, equal := p.portMatch(&mate)
+	mate.p.match[mate.k].Store(matchBits(equal, backFormula, p.shared(&mate)))
 	if back != pl.n || backFormula != formula {
 		return -1, false
 	}
 	return n, formula
 }
 
-func matchBits(n int, formula, shared bool) (m uint32) {
-	if n >= 0 {
+func matchBits(equal, formula, shared bool) (m uint32) {
+	if equal {
 		m |= matchEqual
 	}
 	if formula {
@@ -130,5 +132,8 @@ func (p *Pairing) matches(pl *place) (c portCounts) {
 // bits is what it says that two flows have the same port, one that no third has: the logarithm of how many ports are in use, as far as
 // the flows of a side show it by how few of them share one.
 func (c *portCounts) bits() int {
+	if c.flows >= smallGroup && c.shared <= 1+c.flows*c.flows>>(portBits-2) {
+		return portBits
+	}
 	return min(bits.Len(uint(c.flows*c.flows/(c.shared+2)))-1, portBits)
 }

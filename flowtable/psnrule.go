@@ -38,18 +38,20 @@ func (a ackWord) agreeing() uint32 { return uint32(a >> 34 & 0xff) }
 func (a ackWord) exact() uint32    { return uint32(a >> 42 & 0xff) }
 func (a ackWord) width() uint32    { return uint32(a >> 50 & 0x1f) }
 
-// answers takes a response of the flow: to a PSN that its peer must have sent.
-func (t *Table) answers(l *learner, s state, psn uint32, positive bool) {
+// answers takes a response of the flow: to a PSN that its peer must have sent. It tells whether it is time to judge.
+func (t *Table) answers(l *learner, s state, psn uint32, positive bool) bool {
 	pl := t.pairing.placeOf(l.slot)
 	a := pl.ack()
 	if a.valid() && a.last() == psn {
-		return
+		return false
 	}
 	if s.qpState() == Confirmed {
 		t.check(&pl, a, psn)
-		return
+		return false
 	}
 	t.eliminate(&pl, a, psn, positive)
+	now := pl.ack().agreeing()
+	return now != a.agreeing() && now >= minAgreeing && now&(now-1) == 0
 }
 
 // check meets a response of a confirmed flow: if its mate has never sent that PSN, the pair is wrong.

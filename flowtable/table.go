@@ -146,8 +146,7 @@ func (t *Table) View(i Index) View {
 	default:
 		v.Took = uint64(l.took)
 	}
-	if l.slot != 0 {
-		pl := t.pairing.placeOf(l.slot)
+	if pl, ok := t.placeOf(i); ok {
 		v.Contradictions = pl.p.lost[pl.k].Load()
 	}
 	return v
