@@ -77,12 +77,11 @@ const (
 	othersAsked  = 3 // flows that must be there to tell whether flows do the same
 )
 
-// ownRhythm is how many PSNs go by for each that asks for an acknowledgement, as a logarithm, of a flow that asks at distances that
-// are not those of the other flows between its hosts; else 0: if all do the same, that one answers to the rhythm of another says nothing.
-func (p *Pairing) ownRhythm(pl *place) int {
-	mine, n, sum := pl.gaps()
+// ownRhythm tells whether a flow asks for acknowledgements at distances that are not those of the other flows between its hosts.
+func (p *Pairing) ownRhythm(pl *place) bool {
+	mine, n, _ := pl.gaps()
 	if n < gapsCompared {
-		return 0
+		return false
 	}
 	others := 0
 	for m := range int(pl.g.used[pl.side].Load()) {
@@ -96,13 +95,10 @@ func (p *Pairing) ownRhythm(pl *place) int {
 		}
 		others++
 		if shareRun(mine[n-gapsCompared:n], theirs[:k]) {
-			return 0
+			return false
 		}
 	}
-	if others < othersAsked {
-		return 0
-	}
-	return max(bits.Len32(sum/uint32(n))-1, 0)
+	return others >= othersAsked
 }
 
 // sparseness is how many PSNs go by for each that asks for an acknowledgement, as a logarithm.

@@ -48,7 +48,6 @@ type page struct {
 	lost  [placesAPage]atomic.Uint32 // contradictions
 	match [placesAPage]atomic.Uint32 // what the port rule found last: matchEqual, matchFormula
 	row   [placesAPage][rowWords]atomic.Uint64
-	doubt [placesAPage][rowWords]atomic.Uint64  // candidates of the row that the last acknowledgement spoke against
 	asked [placesAPage][askedRing]atomic.Uint32 // the last PSNs that were to be acknowledged, with askedBit
 	// Set while the page is given out to a group.
 	group uint32
@@ -284,12 +283,10 @@ func (p *Pairing) occupy(slot uint32, o owner, id identity) {
 func (p *Pairing) forget(pl *place) {
 	for i := range pl.p.row[pl.k] {
 		pl.p.row[pl.k][i].Store(^uint64(0))
-		pl.p.doubt[pl.k][i].Store(0)
 	}
 	for n := range int(pl.g.used[1-pl.side].Load()) {
 		if o, ok := p.at(pl.g, 1-pl.side, n); ok {
 			o.p.row[o.k][pl.n/64].Or(1 << (pl.n % 64))
-			o.p.doubt[o.k][pl.n/64].And(^(uint64(1) << (pl.n % 64)))
 		}
 	}
 }

@@ -131,9 +131,9 @@ func (p *Pairing) columnIs(pl *place, n int) bool {
 	return true
 }
 
-// bothWays tells whether the other direction, if it carries requests and responses too, agrees as well.
+// bothWays tells whether the other direction, if it carries requests too, has responses that agree as well.
 func (p *Pairing) bothWays(pl, mate *place) bool {
-	return !pl.sent().valid() || !mate.ack().valid() || mate.ack().sole() == pl.n
+	return !pl.sent().valid() || mate.ack().valid() && mate.ack().sole() == pl.n
 }
 
 // chance is the negative binary logarithm of the probability that two flows are no pair although they agree: an unrelated flow agrees
@@ -145,7 +145,8 @@ func chance(says, one, other, matched int) int {
 
 // equalSure tells whether two flows that have a port in common, which no third has, are a pair.
 func (p *Pairing) equalSure(pl, mate *place) bool {
-	if !pl.may(mate.n) || !mate.may(pl.n) || !answered(pl, mate) && !answered(mate, pl) {
+	if !pl.may(mate.n) || !mate.may(pl.n) || !pl.sent().valid() && !mate.sent().valid() ||
+		pl.sent().valid() && !answered(pl, mate) || mate.sent().valid() && !answered(mate, pl) {
 		return false
 	}
 	one, other := p.matches(pl), p.matches(mate)
@@ -167,26 +168,26 @@ func (p *Pairing) agreement(requester, responder *place) int {
 	if !a.valid() || a.sole() != requester.n || a.agreeing() < minAgreeing {
 		return 0
 	}
-	return p.startBits(requester, responder) + p.rhythmBits(requester, responder)
+	return p.startBits(requester, a)
 }
 
 // startBits is what the PSNs say where flows begin with random ones: an unrelated flow agrees if the response falls into what it had
-// sent, width in 2^24, and if its ACKs are for the PSNs for which one is asked. Where flows begin with equal PSNs, that says nothing.
-func (p *Pairing) startBits(requester, responder *place) int {
+// sent, width in 2^24. If the ACKs were for just the PSNs for which the requester asked for one, then that says as much again as such PSNs
+// are rare: once if all flows ask at the same distances, since the one coincidence brings all others about, else each time. Where flows
+// begin with equal PSNs they may do everything alike, and nothing of this says anything.
+func (p *Pairing) startBits(requester *place, a ackWord) int {
 	n, far := p.requesters(requester)
 	if n > 1 && 4*far < 3*(n-1) || n == 1 && near0(requester.sent().first()) {
 		return 0
 	}
-	says := 24 - max(int(responder.ack().width()), bits.Len(firstSlack))
-	if responder.ack().exact() >= minAgreeing {
-		says += requester.sparseness()
+	says := 24 - max(int(a.width()), bits.Len(firstSlack))
+	if a.exact() < minAgreeing {
+		return says
 	}
-	return says
-}
-
-// rhythmBits is what it says that the ACKs were for just the PSNs for which the requester wanted one, where flows differ in that.
-func (p *Pairing) rhythmBits(requester, responder *place) int {
-	return min(p.ownRhythm(requester)*int(responder.ack().exact()), maxExact)
+	if p.ownRhythm(requester) {
+		return says + min(requester.sparseness()*int(a.exact()), maxExact)
+	}
+	return says + requester.sparseness()
 }
 
 // near0 tells whether a PSN is one that a sender might begin with without having chosen it at random.

@@ -32,12 +32,14 @@ const (
 	psnHalf    = 1 << 23
 	maxSpan    = 1 << 20 // PSNs behind the highest that an acknowledgement may be for
 	maxGap     = 1 << 16 // PSNs a flow may skip or go back without being another connection
-	coarse     = 64      // PSNs between two stores of a confirmed flow
+	nearGap    = 64      // the same where a pair was learned from PSNs or ports
+	coarse     = 16      // PSNs between two stores of a confirmed flow
 	margin     = 2 * coarse
-	maxStep    = 1024 // packets between two judgements of a flow
-	firstSlack = 63   // PSNs before the first seen one that may have been sent: lost, or overtaken
-	burstWork  = 2048 // comparisons a table does for pairing in one burst
-	dreqLinger = 1e9  // ns that packets after a DREQ still belong to its connection
+	backMargin = 3 * coarse // PSNs behind an acknowledged one that a sender may go back to: acknowledgements get lost
+	maxStep    = 1024       // packets between two judgements of a flow
+	firstSlack = 63         // PSNs before the first seen one that may have been sent: lost, or overtaken
+	burstWork  = 2048       // comparisons a table does for pairing in one burst
+	dreqLinger = 1e9        // ns that packets after a DREQ still belong to its connection
 )
 
 // Observe learns from a packet of a connection, the flow of which Lookup has found: b is the frame that p was parsed from. It is
@@ -49,9 +51,12 @@ func (t *Table) Observe(x Index, p *packet.Parsed, b []byte, now int64) {
 	}
 	l := &t.learners[x]
 	if l.slot != 0 && owner(t.pairing.pages[l.slot/placesAPage].owner[l.slot%placesAPage].Load()) != l.me {
-		*l = learner{took: l.took} // another flow has the place
+		l.slot, l.wait = 0, 0 // another flow has the place
 	}
 	if l.slot == 0 && !t.enter(x, l, p, now) {
+		if s := state(t.entries[x].state.Load()); role != packet.Response && s.ending() == Open {
+			t.requests(x, l, s, p, b)
+		}
 		return
 	}
 	if p.SrcPort != l.port {
@@ -62,7 +67,7 @@ func (t *Table) Observe(x Index, p *packet.Parsed, b []byte, now int64) {
 		return
 	}
 	if role == packet.Response {
-		if t.answers(l, s, p.PSN, isACK(p, b)) {
+		if t.answers(x, l, s, p, b) {
 			l.wait, l.step = 1, max(l.step/2, 1)
 		}
 	} else {
@@ -112,7 +117,8 @@ func (t *Table) enter(x Index, l *learner, p *packet.Parsed, now int64) bool {
 	}
 	if l.slot == 0 {
 		t.noPlace++
-		l.wait = maxStep
+		l.step = min(2*l.step+1, maxStep)
+		l.wait = l.step
 		return false
 	}
 	l.me, l.port, l.wait, l.step = o, p.SrcPort, 1, 1
@@ -120,6 +126,9 @@ func (t *Table) enter(x Index, l *learner, p *packet.Parsed, now int64) bool {
 		l.flags |= unreliable
 	}
 	pairing.occupy(l.slot, o, l.identity(p.DestQP))
+	if l.flags&sends != 0 {
+		t.tell(l)
+	}
 	if known != nil {
 		pl := pairing.placeOf(l.slot)
 		pairing.marry(&pl, known.sourceQP)
@@ -207,6 +216,9 @@ func (t *Table) requests(x Index, l *learner, s state, p *packet.Parsed, b []byt
 		t.ask(l, p.PSN)
 	}
 	if l.flags&sends == 0 {
+		if s.qpState() == Confirmed {
+			t.reconsider(x, l)
+		}
 		l.flags |= sends
 		l.first, l.exact, l.high = p.PSN, p.PSN, (p.PSN+span)&psnMask
 		t.tell(l)
@@ -218,7 +230,7 @@ func (t *Table) requests(x Index, l *learner, s state, p *packet.Parsed, b []byt
 	case (l.first-p.PSN)&psnMask-1 < firstSlack: // sent before what was seen first
 		l.first = p.PSN
 		t.tell(l)
-	case ahead <= (l.high-l.exact)&psnMask+maxGap:
+	case ahead <= (l.high-l.exact)&psnMask+gapOf(s):
 		l.exact, l.high = p.PSN, (p.PSN+span)&psnMask
 		if (l.high-l.first)&psnMask > maxSpan {
 			l.first = (l.high - maxSpan) & psnMask
@@ -229,6 +241,15 @@ func (t *Table) requests(x Index, l *learner, s state, p *packet.Parsed, b []byt
 	case s.qpState() == Confirmed && t.newBeginning(l, p.PSN, psnMask+1-ahead):
 		t.reused(x)
 	}
+}
+
+// gapOf is how many PSNs a flow may skip: lost before they were seen. With evidence that a new connection would have changed there is time
+// to find out; else a skip is the only sign of one.
+func gapOf(s state) uint32 {
+	if s.qpState() == Confirmed && s.evidence() >= EvidencePort {
+		return nearGap
+	}
+	return maxGap
 }
 
 // readSpan is how many PSNs more than one a READ request takes: as many as its response has packets, by the smallest path MTU.
@@ -244,6 +265,9 @@ func readSpan(p *packet.Parsed, b []byte) uint32 {
 
 // tell brings the flow's PSNs to where the other side reads them.
 func (t *Table) tell(l *learner) {
+	if l.slot == 0 {
+		return
+	}
 	pl := t.pairing.placeOf(l.slot)
 	pl.p.sent[pl.k].Store(uint64(makeSent(l.first, l.high)))
 	l.told = l.high
@@ -269,6 +293,9 @@ func isACK(p *packet.Parsed, b []byte) bool {
 
 // ask notes a PSN that is to be acknowledged.
 func (t *Table) ask(l *learner, psn uint32) {
+	if l.slot == 0 {
+		return
+	}
 	pl := t.pairing.placeOf(l.slot)
 	pl.p.asked[pl.k][l.asks%askedRing].Store(psn | askedBit)
 	l.asks++
@@ -278,6 +305,9 @@ func (t *Table) behindAcknowledged(l *learner, psn, back uint32) bool {
 	if l.flags&unreliable != 0 {
 		return back > 1024
 	}
+	if l.slot == 0 {
+		return false
+	}
 	pl := t.pairing.placeOf(l.slot)
 	mate, ok := t.pairing.at(pl.g, 1-pl.side, max(pl.mate(), 0))
 	if !ok || pl.mate() < 0 {
@@ -285,7 +315,7 @@ func (t *Table) behindAcknowledged(l *learner, psn, back uint32) bool {
 	}
 	a := mate.ack()
 	behind := (a.last() - psn) & psnMask
-	return a.valid() && behind > 4*coarse && behind < psnHalf
+	return a.valid() && behind > backMargin && behind < psnHalf
 }
 
 // portChanged notes that a flow's UDP source port is not what it was. What was learned of the flow is over: another connection has
@@ -305,15 +335,33 @@ func (t *Table) portChanged(x Index, l *learner, port uint16) {
 
 // reused ends the record of a flow whose QP serves another connection now, and what was learned from it about its mate.
 func (t *Table) reused(x Index) {
-	l := &t.learners[x]
 	t.entries[x].close(state(t.entries[x].state.Load()), EndedReuse)
 	t.reuses++
 	t.dirty = true
-	pl := t.pairing.placeOf(l.slot)
+	pl, ok := t.placeOf(x)
+	if !ok {
+		return
+	}
 	if mate, ok := t.pairing.part(&pl); ok {
 		t.pairing.withdraw(&mate)
 		t.pairing.vacate(&mate)
 	}
+}
+
+// reconsider takes back a pair that PSNs or equal ports have made when one of its flows, that had only answered so far, begins to send
+// requests: they may be those of a new connection with the QP. If not, the responses to them will confirm the pair again.
+func (t *Table) reconsider(x Index, l *learner) {
+	pl, ok := t.placeOf(x)
+	s := state(t.entries[x].state.Load())
+	if !ok || s.evidence() < EvidencePort || s.evidence() == EvidencePort && pl.p.match[pl.k].Load()&matchFormula != 0 {
+		return
+	}
+	mate, tied := t.pairing.part(&pl)
+	t.pairing.withdraw(&pl)
+	if tied {
+		t.pairing.withdraw(&mate)
+	}
+	l.wait, l.step = 1, 1
 }
 
 // withdraw takes back what was learned of a flow.

@@ -41,6 +41,9 @@ func (p *Pairing) portMatch(pl *place) (n int, formula, any bool) {
 			continue
 		}
 		equal, equals = m, equals+1
+		if o.p.match[o.k].Load()&matchEqual == 0 {
+			o.p.match[o.k].Or(matchEqual)
+		}
 		if pl.may(m) && o.may(pl.n) && symmetricPort(id.qp(), i.qp()) == id.port() {
 			fit, fits = m, fits+1
 		}

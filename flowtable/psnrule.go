@@ -1,6 +1,10 @@
 package flowtable
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
 
 // sentWord is what a flow's requests have used of the PSNs: bits 0-23 the first, 24-47 the highest, 48 whether there were any.
 type sentWord uint64
@@ -39,27 +43,41 @@ func (a ackWord) exact() uint32    { return uint32(a >> 42 & 0xff) }
 func (a ackWord) width() uint32    { return uint32(a >> 50 & 0x1f) }
 
 // answers takes a response of the flow: to a PSN that its peer must have sent. It tells whether it is time to judge.
-func (t *Table) answers(l *learner, s state, psn uint32, positive bool) bool {
+func (t *Table) answers(x Index, l *learner, s state, p *packet.Parsed, b []byte) bool {
+	psn := p.PSN
 	pl := t.pairing.placeOf(l.slot)
 	a := pl.ack()
 	if a.valid() && a.last() == psn {
 		return false
 	}
 	if s.qpState() == Confirmed {
-		t.check(&pl, a, psn)
+		t.check(x, &pl, a, p)
 		return false
 	}
-	t.eliminate(&pl, a, psn, positive)
+	t.eliminate(&pl, a, psn, isACK(p, b))
 	now := pl.ack().agreeing()
 	return now != a.agreeing() && now >= minAgreeing && now&(now-1) == 0
 }
 
-// check meets a response of a confirmed flow: if its mate has never sent that PSN, the pair is wrong.
-func (t *Table) check(pl *place, a ackWord, psn uint32) {
+// check meets a response of a confirmed flow: if its mate has never sent that PSN, the pair is wrong; and if it goes back behind what
+// was acknowledged, it belongs to another connection. READ and atomic responses may be sent again, acknowledgements never go back.
+func (t *Table) check(x Index, pl *place, a ackWord, p *packet.Parsed) {
+	psn := p.PSN
+	if behind := (a.last() - psn) & psnMask; a.valid() && p.Opcode.Headers() == packet.HasAETH && !p.Opcode.HasPayload() &&
+		behind > backMargin && behind < psnHalf {
+		if s := state(t.entries[x].state.Load()); s.evidence() >= EvidenceCM {
+			t.reused(x)
+			return
+		}
+	}
 	if m := pl.mate(); m >= 0 {
 		mate, ok := t.pairing.at(pl.g, 1-pl.side, m)
 		if ok && mate.owner() != 0 {
 			sent := mate.sent()
+			if s := state(t.entries[x].state.Load()); !sent.valid() && s.evidence() >= EvidenceCM {
+				t.reused(x)
+				return
+			}
 			if beyond := (psn - sent.high()) & psnMask; sent.valid() && beyond > margin && beyond < psnHalf {
 				t.contradict(pl)
 				return
@@ -99,67 +117,44 @@ func (p *Pairing) bar(pl *place) {
 
 // scan is one response compared with the flows that it might answer.
 type scan struct {
-	psn      uint32
-	fresh    bool // it answers more than all before
-	positive bool // it is an ACK
-	left     int  // flows that are left
-	sole     int  // the last of them
-	width    uint32
-	asked    answer
-	exact    bool // it is for a PSN for which one of the flows asked
-	doubted  int  // the last flow that did not ask for it twice in a row
+	psn   uint32
+	fresh bool // it answers more than all before
+	left  int  // flows that are left
+	sole  int  // the last of them
+	width uint32
+	asked answer
 }
 
 // eliminate rules out, for the flow at pl that has just answered psn, every flow of the other side that has not sent it.
 func (t *Table) eliminate(pl *place, a ackWord, psn uint32, positive bool) {
 	ahead := (psn - a.last()) & psnMask
-	var again [rowWords]uint64
-	s := scan{psn: psn, fresh: !a.valid() || ahead < psnHalf, positive: positive, sole: -1}
+	s := scan{psn: psn, fresh: !a.valid() || ahead < psnHalf, sole: -1}
 	used := int(pl.g.used[1-pl.side].Load())
 	for w := 0; w*64 < used; w++ {
 		row := pl.p.row[pl.k][w].Load()
 		if t.work -= bits.OnesCount64(row); t.work < 0 {
 			t.skipped++
+			t.dirty = true
 			return
 		}
-		var out uint64
-		out, again[w] = t.scanWord(pl, w, row, used, &s)
-		t.ruleOut(pl, w, out)
-	}
-	if s.exact { // one of the flows has asked for it, so those that have not are out
-		for w := range again {
-			t.ruleOut(pl, w, again[w])
+		if out := t.scanWord(pl, w, row, used, &s); out != 0 {
+			pl.p.row[pl.k][w].And(^out)
+			t.taken[EvidencePSN] += uint64(bits.OnesCount64(out))
+			t.dirty = true
 		}
-	} else {
-		s.keepDoubted(pl, &again)
+	}
+	if s.left == 1 && s.fresh && positive {
+		if o, ok := t.pairing.at(pl.g, 1-pl.side, s.sole); ok {
+			s.asked = o.askedFor(o.sent(), psn)
+		}
 	}
 	pl.p.ack[pl.k].Store(uint64(s.result(a)))
 }
 
-func (t *Table) ruleOut(pl *place, w int, out uint64) {
-	if out != 0 {
-		pl.p.row[pl.k][w].And(^out)
-		t.taken[EvidencePSN] += uint64(bits.OnesCount64(out))
-		t.dirty = true
-	}
-}
-
-// keepDoubted counts the flows in doubt as left, since nobody else has asked for the acknowledgement either.
-func (s *scan) keepDoubted(pl *place, again *[rowWords]uint64) {
-	for _, w := range again {
-		s.left += bits.OnesCount64(w)
-		if w != 0 && s.left == 1 {
-			s.sole, s.asked = s.doubted, no
-		}
-	}
-}
-
 // scanWord compares a response with the flows of one word of a row, and returns those to be ruled out.
-func (t *Table) scanWord(pl *place, w int, row uint64, used int, s *scan) (out, again uint64) {
-	doubt := pl.p.doubt[pl.k][w].Load()
-	was := doubt
+func (t *Table) scanWord(pl *place, w int, row uint64, used int, s *scan) (out uint64) {
 	for ; row != 0; row &= row - 1 {
-		n, bit := w*64+bits.TrailingZeros64(row), row&-row
+		n := w*64 + bits.TrailingZeros64(row)
 		o, ok := t.pairing.at(pl.g, 1-pl.side, n)
 		if !ok || n >= used {
 			break
@@ -167,33 +162,13 @@ func (t *Table) scanWord(pl *place, w int, row uint64, used int, s *scan) (out, 
 		if o.owner() == 0 {
 			continue
 		}
-		sent := o.sent()
-		if !sent.may(s.psn) {
-			out |= bit
-			continue
+		if sent := o.sent(); sent.may(s.psn) {
+			s.left, s.sole, s.width = s.left+1, n, sent.width()
+		} else {
+			out |= row & -row
 		}
-		asked := unknown
-		if s.fresh && s.positive && sent.has(s.psn) {
-			t.work -= askedRing / 4
-			asked = o.askedFor(sent, s.psn)
-		}
-		switch {
-		case asked == no && doubt&bit != 0: // twice in a row
-			again |= bit
-			s.doubted = n
-			continue
-		case asked == no:
-			doubt |= bit
-		case asked == yes:
-			doubt &^= bit
-			s.exact = true
-		}
-		s.left, s.sole, s.width, s.asked = s.left+1, n, sent.width(), asked
 	}
-	if doubt != was {
-		pl.p.doubt[pl.k][w].Store(doubt)
-	}
-	return out, again
+	return out
 }
 
 // result is what a flow's responses have come to after one more.
