@@ -199,13 +199,33 @@ func (c *cmMessage) connect(r *cmRecord) {
 }
 
 // flow is the place of the flow from a side to a QP of the other.
-func (c *cmMessage) flow(side int, to uint32) (found place, ok bool) {
-	c.eachFlow(side, func(pl *place, _ state) {
-		if pl.id().qp() == to {
-			found, ok = *pl, true
+func (c *cmMessage) flow(side int, to uint32) (place, bool) {
+	g, used := c.flows(side)
+	for n := range used {
+		if pl, _, ok := c.t.pairing.live(g, side, n); ok && pl.id().qp() == to {
+			return pl, true
 		}
-	})
-	return found, ok
+	}
+	return place{}, false
+}
+
+// flows are the group's, and how many places of a side were ever in use.
+func (c *cmMessage) flows(side int) (g *group, used int) {
+	x := c.t.pairing.findGroup(&c.key, c.h)
+	if x == 0 {
+		return nil, 0
+	}
+	g = &c.t.pairing.groups[x]
+	return g, int(g.used[side].Load())
+}
+
+// live is the place n of a side with the state of its flow; ok is false if it is empty.
+func (p *Pairing) live(g *group, side, n int) (pl place, s state, ok bool) {
+	if pl, ok = p.at(g, side, n); !ok {
+		return pl, 0, false
+	}
+	e, s := p.entryOf(pl.owner())
+	return pl, s, e != nil
 }
 
 // reuse closes the records of flows that the sender's QP had in another connection.
@@ -213,26 +233,10 @@ func (c *cmMessage) reuse() {
 	if pl, ok := c.flow(1-c.side, c.m.QPN); ok {
 		c.close(&pl, EndedReuse)
 	}
-	c.eachFlow(c.side, func(pl *place, s state) {
-		if s.qpState() == Confirmed && s.qp() == c.m.QPN {
-			c.close(pl, EndedReuse)
-		}
-	})
-}
-
-// eachFlow goes over the flows of a side.
-func (c *cmMessage) eachFlow(side int, f func(*place, state)) {
-	p := c.t.pairing
-	x := p.findGroup(&c.key, c.h)
-	if x == 0 {
-		return
-	}
-	g := &p.groups[x]
-	for n := range int(g.used[side].Load()) {
-		if pl, ok := p.at(g, side, n); ok {
-			if e, s := p.entryOf(pl.owner()); e != nil {
-				f(&pl, s)
-			}
+	g, used := c.flows(c.side)
+	for n := range used {
+		if pl, s, ok := c.t.pairing.live(g, c.side, n); ok && s.qpState() == Confirmed && s.qp() == c.m.QPN {
+			c.close(&pl, EndedReuse)
 		}
 	}
 }

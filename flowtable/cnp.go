@@ -19,9 +19,12 @@ func (t *Table) ObserveCNP(k *Key) {
 	c := cmMessage{t: t, key: key, h: p.hashOf(&key)}
 	var only place
 	flows := 0
-	c.eachFlow(1-side, func(pl *place, _ state) {
-		only, flows = *pl, flows+1
-	})
+	g, used := c.flows(1 - side)
+	for n := range used {
+		if pl, _, ok := p.live(g, 1-side, n); ok {
+			only, flows = pl, flows+1
+		}
+	}
 	if flows != 1 {
 		return
 	}

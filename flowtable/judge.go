@@ -80,21 +80,21 @@ func (t *Table) pair(pl, mate *place, why Evidence) {
 
 // verdict is the flow of the other side that the evidence points at, -1 for none, with the evidence and whether that is enough.
 func (p *Pairing) verdict(pl *place) (n int, why Evidence, sure bool) {
-	n, formula := p.portRule(pl)
-	if n >= 0 {
-		mate, _ := p.at(pl.g, 1-pl.side, n)
-		if formula && p.formulaSure(pl, &mate) || p.equalSure(pl, &mate) {
-			return n, EvidencePort, true
-		}
-		if formula {
-			return n, EvidencePort, false
-		}
+	pair, ok := p.portRule(pl)
+	if ok && (pair.formula && p.formulaSure(pl, &pair) || pair.alone && p.equalSure(pl, &pair.mate)) {
+		return pair.mate.n, EvidencePort, true
+	}
+	if ok && pair.formula {
+		return pair.mate.n, EvidencePort, false
 	}
 	if m := p.psnRule(pl); m >= 0 {
 		mate, _ := p.at(pl.g, 1-pl.side, m)
 		return m, EvidencePSN, p.psnSure(&mate, pl)
 	}
-	return n, EvidencePort, false
+	if ok {
+		return pair.mate.n, EvidencePort, false
+	}
+	return -1, EvidenceNone, false
 }
 
 // A pair is confirmed where the probability that it is wrong is below 2^-sureBits.

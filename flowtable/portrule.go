@@ -19,20 +19,29 @@ const (
 	matchShared              // another flow of the same side has the same port
 )
 
-// smallGroup is the number of flows of one direction from which on a single pair may fit the formula by chance.
-const smallGroup = 16
+const (
+	smallGroup = 16 // flows of one direction from which on one pair may fit the formula, or have a port in common, by chance
+	manyFit    = 16 // flows of one direction that fit the formula where it is surely what makes their ports
+)
 
-// portMatch looks for the one flow of the other side whose QP, multiplied with this flow's, gives the port of both, or else the one flow
-// that has the same port, whatever has been ruled out. The number of its place is -1 if there is none or more than one; any tells
-// whether any flow has the same port.
-func (p *Pairing) portMatch(pl *place) (n int, formula, any bool) {
+// portMatch is what the other side has for a flow's port.
+type portMatch struct {
+	n       int  // place of the one flow that it points at, -1 for none
+	formula bool // by the formula, else only because the port is the same
+	equal   int  // flows with the same port, whatever has been ruled out
+}
+
+// match looks for the one flow of the other side whose QP, multiplied with this flow's, gives the port of both, or else the one flow
+// that has the same port.
+func (p *Pairing) match(pl *place) portMatch {
 	id := pl.id()
+	m := portMatch{n: -1}
 	if !id.steady() {
-		return -1, false, false
+		return m
 	}
-	equal, fit, equals, fits := -1, -1, 0, 0
-	for m := range int(pl.g.used[1-pl.side].Load()) {
-		o, ok := p.at(pl.g, 1-pl.side, m)
+	equal, fit, fits := -1, -1, 0
+	for n := range int(pl.g.used[1-pl.side].Load()) {
+		o, ok := p.at(pl.g, 1-pl.side, n)
 		if !ok || o.owner() == 0 {
 			continue
 		}
@@ -40,75 +49,97 @@ func (p *Pairing) portMatch(pl *place) (n int, formula, any bool) {
 		if i.port() != id.port() || !i.steady() || i.unreliable() != id.unreliable() {
 			continue
 		}
-		equal, equals = m, equals+1
-		if o.p.match[o.k].Load()&matchEqual == 0 {
-			o.p.match[o.k].Or(matchEqual)
-		}
-		if pl.may(m) && o.may(pl.n) && symmetricPort(id.qp(), i.qp()) == id.port() {
-			fit, fits = m, fits+1
+		equal, m.equal = n, m.equal+1
+		o.mark(matchEqual)
+		if pl.may(n) && o.may(pl.n) && symmetricPort(id.qp(), i.qp()) == id.port() {
+			fit, fits = n, fits+1
 		}
 	}
 	switch {
 	case fits == 1:
-		return fit, true, true
-	case fits == 0 && equals == 1:
-		return equal, false, true
-	}
-	return -1, false, equals > 0
-}
-
-// shared tells whether another flow of the same side has the same port.
-func (p *Pairing) shared(pl *place) bool {
-	port := pl.id().port()
-	for m := range int(pl.g.used[pl.side].Load()) {
-		o, ok := p.at(pl.g, pl.side, m)
-		if ok && m != pl.n && o.owner() != 0 && o.id().port() == port {
-			return true
-		}
-	}
-	return false
-}
-
-// portRule finds the pair that the ports point at: by the formula, or only because they are the same. The number of the place is -1
-// if there is none.
-func (p *Pairing) portRule(pl *place) (n int, formula bool) {
-	n, formula, equal := p.portMatch(pl)
-	pl.p.match[pl.k].Store(matchBits(equal, formula, p.shared(pl)))
-	if n < 0 {
-		return -1, false
-	}
-	mate, _ := p.at(pl.g, 1-pl.side, n)
-	back, backFormula, equal := p.portMatch(&mate)
-	mate.p.match[mate.k].Store(matchBits(equal, backFormula, p.shared(&mate)))
-	if back != pl.n || backFormula != formula {
-		return -1, false
-	}
-	return n, formula
-}
-
-func matchBits(equal, formula, shared bool) (m uint32) {
-	if equal {
-		m |= matchEqual
-	}
-	if formula {
-		m |= matchFormula
-	}
-	if shared {
-		m |= matchShared
+		m.n, m.formula = fit, true
+	case fits == 0 && m.equal == 1:
+		m.n = equal
 	}
 	return m
 }
 
+// mark notes what a port has in common with others'.
+func (pl *place) mark(m uint32) {
+	if pl.p.match[pl.k].Load()&m != m {
+		pl.p.match[pl.k].Or(m)
+	}
+}
+
+// shared tells whether another flow of the same side has the same port, and marks both.
+func (p *Pairing) shared(pl *place) (any bool) {
+	port := pl.id().port()
+	for m := range int(pl.g.used[pl.side].Load()) {
+		o, ok := p.at(pl.g, pl.side, m)
+		if ok && m != pl.n && o.owner() != 0 && o.id().port() == port {
+			o.mark(matchShared)
+			any = true
+		}
+	}
+	if any {
+		pl.mark(matchShared)
+	}
+	return any
+}
+
+// portPair is two flows whose ports point at each other.
+type portPair struct {
+	mate    place
+	formula bool
+	alone   bool // no third flow has the port
+}
+
+// portRule finds the pair that the ports point at, if there is one.
+func (p *Pairing) portRule(pl *place) (pair portPair, ok bool) {
+	shared := p.shared(pl)
+	m := p.match(pl)
+	pl.note(&m)
+	if m.n < 0 {
+		return pair, false
+	}
+	mate, ok := p.at(pl.g, 1-pl.side, m.n)
+	if !ok {
+		return pair, false
+	}
+	back := p.match(&mate)
+	mate.note(&back)
+	if back.n != pl.n || back.formula != m.formula {
+		return pair, false
+	}
+	return portPair{mate, m.formula, m.equal == 1 && back.equal == 1 && !shared && !p.shared(&mate)}, true
+}
+
+// note keeps what was found for a port; that it is shared is never taken back.
+func (pl *place) note(m *portMatch) {
+	was := pl.p.match[pl.k].Load() & matchShared
+	if m.equal > 0 {
+		was |= matchEqual
+	}
+	if m.formula {
+		was |= matchFormula
+	}
+	pl.p.match[pl.k].Store(was)
+}
+
 // formulaSure tells whether two flows whose port is the formula's are a pair. A responder must have answered what the requester sent,
 // where there are responses at all, and the two hosts must make their ports by the formula: with ports that are all equal, or random,
-// one pair in 2^14 fits by chance, and with 256 flows a side there are 2^16 pairs. So of the flows that have a partner of the same port
-// most must fit, and where there are many flows, at least two.
-func (p *Pairing) formulaSure(pl, mate *place) bool {
+// one pair in 2^14 fits by chance, and with 256 flows a side there are 2^16 pairs. So either no third flow has the port, and where there
+// are many flows another one fits too, or many flows fit, and most of those that have a partner with the same port.
+func (p *Pairing) formulaSure(pl *place, pair *portPair) bool {
+	mate := &pair.mate
 	if !pl.id().unreliable() && !answered(pl, mate) && !answered(mate, pl) {
 		return false
 	}
-	c := p.matches(pl)
-	return 2*c.formula > c.equal && (c.formula > 1 || c.flows < smallGroup)
+	one, other := p.matches(pl), p.matches(mate)
+	if pair.alone && (one.formula > 1 || max(one.flows, other.flows) < smallGroup) {
+		return true
+	}
+	return min(one.formula, other.formula) >= manyFit && 2*one.formula > one.equal && 2*other.formula > other.equal
 }
 
 // answered tells whether the last response of b is one to a.

@@ -32,9 +32,12 @@ func scenes() (all []scene) {
 			case s == "random":
 				recall = .99
 			case p == "flow-label" || p == "random" || p == "borrowed":
-				recall = .97 // some share a port with another
+				recall = .98
 			}
 			c := synth.Config{Ports: port, StartPSN: start}
+			if s != "random" {
+				c.Messages = 32
+			}
 			add := func(name string, recall float64, change func(*synth.Config)) {
 				d := c
 				change(&d)
@@ -48,7 +51,10 @@ func scenes() (all []scene) {
 			if s == "wrap" {
 				continue
 			}
-			hidden := 0.
+			hidden, cm := 0., .99
+			if p == "equal" && s == "zero" {
+				cm = 0 // none can be told apart without RDMA-CM, which recall doesn't count
+			}
 			if p == "symmetric" {
 				hidden = .999
 			}
@@ -63,7 +69,7 @@ func scenes() (all []scene) {
 			add("reuse by another host", 0, func(c *synth.Config) {
 				c.Generations, c.Reuse, c.Requesters, c.Hosts = 2, synth.ReusePeerHost, synth.FromEither, [2]int{2, 4}
 			})
-			add("RDMA-CM and reuse", .9, func(c *synth.Config) {
+			add("RDMA-CM and reuse", cm, func(c *synth.Config) {
 				c.Generations, c.Reuse, c.CM, c.Connections, c.LossAfter = 3, synth.ReuseShuffled, true, 64, lossy
 			})
 			add("late, all transports", 0, func(c *synth.Config) {

@@ -70,7 +70,7 @@ func (g *gateway) knows(e *synth.Event) bool {
 
 // score is what came of a run.
 type score struct {
-	flows, confirmed int // those of connections that are seen both ways, with at least minPackets
+	flows, confirmed int // those of connections that are seen both ways, with at least minPackets, and that can be told apart
 	wrong            int // packets whose flow was confirmed with another QP than theirs
 	took             []uint32
 	by               [Evidences]int
@@ -146,7 +146,14 @@ func learn(t testing.TB, c synth.Config) *score {
 		}
 	}
 	conns := traffic.Conns()
+	same := map[uint16]int{}
+	for i := range conns {
+		same[conns[i].Port[0]]++
+	}
 	for i := range seen {
+		if c.StartPSN != synth.PSNRandom && c.Ports != synth.PortsSymmetric && same[conns[i].Port[0]] > 1 {
+			continue // can't be told from the other one with the port
+		}
 		if !conns[i].Seen[0] || !conns[i].Seen[1] || conns[i].Start == math.MaxInt64 {
 			continue
 		}
