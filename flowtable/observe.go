@@ -17,6 +17,8 @@ type learner struct {
 	wait  uint16 // packets until the next judgement
 	step  uint16 // packets between the last judgement and that
 	flags uint8
+	idle  uint8 // responses in a row that ruled nothing out, up to maxIdle
+	skip  uint8 // responses to be left aside because of that
 	asks  uint8 // place in the ring of PSNs that are to be acknowledged
 }
 
@@ -39,6 +41,7 @@ const (
 	maxStep    = 1024       // packets between two judgements of a flow
 	firstSlack = 63         // PSNs before the first seen one that may have been sent: lost, or overtaken
 	burstWork  = 2048       // comparisons a table does for pairing in one burst
+	maxIdle    = 6          // one in 2^6 responses is looked at where they tell nothing
 	dreqLinger = 1e9        // ns that packets after a DREQ still belong to its connection
 )
 
@@ -50,19 +53,20 @@ func (t *Table) Observe(x Index, p *packet.Parsed, b []byte, now int64) {
 		return
 	}
 	l := &t.learners[x]
-	if l.slot != 0 && owner(t.pairing.pages[l.slot/placesAPage].owner[l.slot%placesAPage].Load()) != l.me {
+	s := state(t.entries[x].state.Load())
+	if l.slot != 0 && s.qpState() != Confirmed && !t.holds(l) {
 		l.slot, l.wait = 0, 0 // another flow has the place
 	}
 	if l.slot == 0 && !t.enter(x, l, p, now) {
-		if s := state(t.entries[x].state.Load()); role != packet.Response && s.ending() == Open {
+		if role != packet.Response && s.ending() == Open {
 			t.requests(x, l, s, p, b)
 		}
 		return
 	}
 	if p.SrcPort != l.port {
 		t.portChanged(x, l, p.SrcPort)
+		s = state(t.entries[x].state.Load())
 	}
-	s := state(t.entries[x].state.Load())
 	if s.ending() != Open {
 		return
 	}
@@ -79,11 +83,18 @@ func (t *Table) Observe(x Index, p *packet.Parsed, b []byte, now int64) {
 		}
 		return
 	}
-	if l.wait--; l.wait == 0 {
-		l.step = min(2*l.step, maxStep)
-		l.wait = l.step
-		t.judge(x, l, now)
+	if l.wait > 1 {
+		l.wait--
+		return
 	}
+	l.step = min(2*l.step+1, maxStep)
+	l.wait = l.step
+	t.judge(x, l, now)
+}
+
+// holds tells whether a flow still has its place. A flow loses it when it is not confirmed any more; a confirmed one need not ask.
+func (t *Table) holds(l *learner) bool {
+	return owner(t.pairing.pages[l.slot/placesAPage].owner[l.slot%placesAPage].Load()) == l.me
 }
 
 // enter gives the flow a place among those between its hosts, and what RDMA-CM has said of it.
@@ -95,45 +106,53 @@ func (t *Table) enter(x Index, l *learner, p *packet.Parsed, now int64) bool {
 	if p.DestQP <= packet.GSIQP {
 		return false
 	}
-	pairing := t.pairing
-	if !pairing.claim() {
+	if !t.pairing.claim() {
 		t.skipped++
 		return false
 	}
-	defer pairing.release()
-	key, side := pairing.groupOf(t.entries[x].plainKey())
-	h := pairing.hashOf(&key)
-	g := pairing.findGroup(&key, h)
-	if g == 0 {
-		g = pairing.newGroup(&key, h, now)
-	}
-	o := t.ownerOf(x)
-	known := pairing.findKnown(knownHash(h, side, p.DestQP), now)
-	if known != nil && pairing.assert(o, known.sourceQP, Confirmed, EvidenceCM) {
-		t.confirmed[EvidenceCM]++
-	}
-	if g != 0 {
-		l.slot = pairing.newPlace(g, side)
-	}
+	t.settle(x, l, p, now)
+	t.pairing.release()
 	if l.slot == 0 {
 		t.noPlace++
 		l.step = min(2*l.step+1, maxStep)
 		l.wait = l.step
 		return false
 	}
+	if l.flags&sends != 0 {
+		t.tell(l)
+	}
+	return true
+}
+
+// settle finds the flow's place and what RDMA-CM has said of it. Under the claim.
+func (t *Table) settle(x Index, l *learner, p *packet.Parsed, now int64) {
+	pairing := t.pairing
+	key, side := pairing.groupOf(t.entries[x].plainKey())
+	h := pairing.hashOf(&key)
+	o := t.ownerOf(x)
+	known := pairing.findKnown(knownHash(h, side, p.DestQP), now)
+	if known != nil && pairing.assert(o, known.sourceQP, Confirmed, EvidenceCM) {
+		t.confirmed[EvidenceCM]++
+	}
+	g := pairing.findGroup(&key, h)
+	if g == 0 {
+		g = pairing.newGroup(&key, h, now)
+	}
+	if g == 0 {
+		return
+	}
+	if l.slot = pairing.newPlace(g, side); l.slot == 0 {
+		return
+	}
 	l.me, l.port, l.wait, l.step = o, p.SrcPort, 1, 1
 	if p.Opcode>>5 == packet.UCSendOnly>>5 {
 		l.flags |= unreliable
 	}
 	pairing.occupy(l.slot, o, l.identity(p.DestQP))
-	if l.flags&sends != 0 {
-		t.tell(l)
-	}
 	if known != nil {
 		pl := pairing.placeOf(l.slot)
 		pairing.marry(&pl, known.sourceQP)
 	}
-	return true
 }
 
 func (l *learner) identity(qp uint32) identity {
@@ -187,6 +206,16 @@ func (t *Table) placeOf(x Index) (pl place, ok bool) {
 	}
 	pl = t.pairing.placeOf(l.slot)
 	return pl, pl.owner() == l.me
+}
+
+// mateOf is the place of a flow's mate, if it has one.
+func (p *Pairing) mateOf(pl *place) (mate place, ok bool) {
+	n := pl.mate()
+	if n < 0 {
+		return place{}, false
+	}
+	mate, ok = p.at(pl.g, 1-pl.side, n)
+	return mate, ok && mate.owner() != 0
 }
 
 // vacate takes a place from a flow whose connection is over.
@@ -265,7 +294,7 @@ func readSpan(p *packet.Parsed, b []byte) uint32 {
 
 // tell brings the flow's PSNs to where the other side reads them.
 func (t *Table) tell(l *learner) {
-	if l.slot == 0 {
+	if l.slot == 0 || !t.holds(l) {
 		return
 	}
 	pl := t.pairing.placeOf(l.slot)
@@ -309,8 +338,8 @@ func (t *Table) behindAcknowledged(l *learner, psn, back uint32) bool {
 		return false
 	}
 	pl := t.pairing.placeOf(l.slot)
-	mate, ok := t.pairing.at(pl.g, 1-pl.side, max(pl.mate(), 0))
-	if !ok || pl.mate() < 0 {
+	mate, ok := t.pairing.mateOf(&pl)
+	if !ok {
 		return false
 	}
 	a := mate.ack()

@@ -54,7 +54,16 @@ func (t *Table) answers(x Index, l *learner, s state, p *packet.Parsed, b []byte
 		t.check(x, &pl, a, p)
 		return false
 	}
-	t.eliminate(&pl, a, psn, isACK(p, b))
+	if l.skip > 0 {
+		l.skip--
+		return false
+	}
+	if t.eliminate(&pl, a, psn, isACK(p, b)) || pl.ack().sole() >= 0 {
+		l.idle = 0
+	} else if l.idle < maxIdle { // flows in step can't be told apart: look ever more seldom
+		l.idle++
+	}
+	l.skip = 1<<l.idle - 1
 	now := pl.ack().agreeing()
 	return now != a.agreeing() && now >= minAgreeing && now&(now-1) == 0
 }
@@ -62,31 +71,29 @@ func (t *Table) answers(x Index, l *learner, s state, p *packet.Parsed, b []byte
 // check meets a response of a confirmed flow: if its mate has never sent that PSN, the pair is wrong; and if it goes back behind what
 // was acknowledged, it belongs to another connection. READ and atomic responses may be sent again, acknowledgements never go back.
 func (t *Table) check(x Index, pl *place, a ackWord, p *packet.Parsed) {
-	psn := p.PSN
-	if behind := (a.last() - psn) & psnMask; a.valid() && p.Opcode.Headers() == packet.HasAETH && !p.Opcode.HasPayload() &&
-		behind > backMargin && behind < psnHalf {
-		if s := state(t.entries[x].state.Load()); s.evidence() >= EvidenceCM {
+	ahead := (p.PSN - a.last()) & psnMask
+	if a.valid() && (ahead < coarse || ahead >= psnMask-backMargin) {
+		return // as good as the last one
+	}
+	learned := state(t.entries[x].state.Load()).evidence() >= EvidenceCM
+	if a.valid() && ahead >= psnHalf {
+		if learned && p.Opcode.Headers()&packet.HasAETH != 0 && !p.Opcode.HasPayload() && p.Opcode.Headers()&packet.HasAtomicAckETH == 0 {
+			t.reused(x)
+		}
+		return
+	}
+	if mate, ok := t.pairing.mateOf(pl); ok {
+		sent := mate.sent()
+		if !sent.valid() && learned {
 			t.reused(x)
 			return
 		}
-	}
-	if m := pl.mate(); m >= 0 {
-		mate, ok := t.pairing.at(pl.g, 1-pl.side, m)
-		if ok && mate.owner() != 0 {
-			sent := mate.sent()
-			if s := state(t.entries[x].state.Load()); !sent.valid() && s.evidence() >= EvidenceCM {
-				t.reused(x)
-				return
-			}
-			if beyond := (psn - sent.high()) & psnMask; sent.valid() && beyond > margin && beyond < psnHalf {
-				t.contradict(pl)
-				return
-			}
+		if beyond := (p.PSN - sent.high()) & psnMask; sent.valid() && beyond > margin && beyond < psnHalf {
+			t.contradict(pl)
+			return
 		}
 	}
-	if ahead := (psn - a.last()) & psnMask; !a.valid() || ahead >= coarse && ahead < psnHalf {
-		pl.p.ack[pl.k].Store(uint64(makeAck(psn, a.sole(), a.agreeing(), a.exact(), a.width())))
-	}
+	pl.p.ack[pl.k].Store(uint64(makeAck(p.PSN, a.sole(), a.agreeing(), a.exact(), a.width())))
 }
 
 // contradict demotes a pair at once, and rules out for both flows every partner that there is at this moment: what has misled once
@@ -125,8 +132,9 @@ type scan struct {
 	asked answer
 }
 
-// eliminate rules out, for the flow at pl that has just answered psn, every flow of the other side that has not sent it.
-func (t *Table) eliminate(pl *place, a ackWord, psn uint32, positive bool) {
+// eliminate rules out, for the flow at pl that has just answered psn, every flow of the other side that has not sent it. It tells
+// whether there were any.
+func (t *Table) eliminate(pl *place, a ackWord, psn uint32, positive bool) (any bool) {
 	ahead := (psn - a.last()) & psnMask
 	s := scan{psn: psn, fresh: !a.valid() || ahead < psnHalf, sole: -1}
 	used := int(pl.g.used[1-pl.side].Load())
@@ -135,12 +143,12 @@ func (t *Table) eliminate(pl *place, a ackWord, psn uint32, positive bool) {
 		if t.work -= bits.OnesCount64(row); t.work < 0 {
 			t.skipped++
 			t.dirty = true
-			return
+			return any
 		}
 		if out := t.scanWord(pl, w, row, used, &s); out != 0 {
 			pl.p.row[pl.k][w].And(^out)
 			t.taken[EvidencePSN] += uint64(bits.OnesCount64(out))
-			t.dirty = true
+			t.dirty, any = true, true
 		}
 	}
 	if s.left == 1 && s.fresh && positive {
@@ -149,6 +157,7 @@ func (t *Table) eliminate(pl *place, a ackWord, psn uint32, positive bool) {
 		}
 	}
 	pl.p.ack[pl.k].Store(uint64(s.result(a)))
+	return any
 }
 
 // scanWord compares a response with the flows of one word of a row, and returns those to be ruled out.

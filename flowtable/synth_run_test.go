@@ -75,6 +75,9 @@ func scenes() (all []scene) {
 			add("late, all transports", 0, func(c *synth.Config) {
 				c.TapStart, c.Tenants, c.IPv6, c.Transports = 1e6, 2, true, synth.Transports{RC: 2, UC: 1, UD: 1, XRC: 1}
 			})
+			if p != "symmetric" && p != "random" && p != "equal" {
+				continue
+			}
 			add("attacker who knows QPs", 0, func(c *synth.Config) {
 				c.Attack = synth.Attack{Interval: 4000, KnowsQPs: true, ACK: true, CNP: true, CM: true}
 			})
