@@ -76,11 +76,7 @@ type Extension struct {
 	Others    []packet.Object
 }
 
-// maxExtension bounds the sum of lengths: with more nothing is built whatever the format.
-const maxExtension = maxIPv6
-
-// len is the length in octets of the extension structure, 0 without objects: then there is no Extension Header either. More than
-// maxExtension means too long.
+// len is the length in octets of the extension structure, 0 without objects: then there is no Extension Header either.
 func (x *Extension) len() int {
 	n := 0
 	if x.Timestamp != 0 {
@@ -89,9 +85,6 @@ func (x *Extension) len() int {
 	n += identifierLen(x.Device) + identifierLen(x.Path)
 	for i := range x.Others {
 		n += x.Others[i].Len()
-		if n > maxExtension {
-			return n
-		}
 	}
 	if n == 0 {
 		return 0
