@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -217,7 +218,7 @@ func frameOf(t *rapid.T, n *Notification) []byte {
 	switch n.Kind {
 	case Pause, PFC:
 		copy(link, packet.MACControlAddr[:])
-		envelope := append(link, 0x88, 0x08)
+		envelope := slices.Concat(link, []byte{0x88, 0x08})
 		n.Start = len(envelope)
 		frame := encode(n, envelope)
 		n.End = len(frame)
@@ -262,7 +263,7 @@ func TestDecodeEncode(t *testing.T) {
 		case PPFC:
 			r.Extension = PPFCExtension
 		}
-		padded := append(frame, octetsOf(t, "Ethernet padding", rapid.IntRange(0, 20).Draw(t, "padding"))...)
+		padded := slices.Concat(frame, octetsOf(t, "Ethernet padding", rapid.IntRange(0, 20).Draw(t, "padding")))
 		got, err := r.DecodeFrame(padded)
 		if err != nil {
 			t.Fatalf("%+v\nas % x: %v", want, frame, err)

@@ -91,7 +91,7 @@ func f4or6to(v6 bool) string {
 // TestFormats: which notification a sender gets, and why none.
 func TestFormats(t *testing.T) {
 	const fast, rocev2, icmpv6 = congestion.FastCNP, congestion.LongHaulCNP, congestion.LongHaulCNPICMPv6
-	all := func(p *dataplane.Policy) {}
+	all := func(*dataplane.Policy) {}
 	for _, c := range []struct {
 		name    string
 		v6      bool

@@ -31,7 +31,7 @@ type Flow struct {
 	Notified  [5]uint32
 	Transport uint8 // opcode >> 5, IBTA 9.2.1
 
-	Class     uint8
+	Class uint8
 
 	burst uint16 // Lookup that touched the flow last, modulo 2^16
 }
