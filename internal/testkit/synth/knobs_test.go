@@ -176,18 +176,18 @@ func TestSight(t *testing.T) {
 	whole, _ := run(Config{Messages: 8})
 	some, _ := run(Config{Messages: 8, Sampled: .3})
 	within(t, "sampled", float64(len(some))/float64(len(whole)), .3, .02)
-	late, conns := run(Config{Messages: 100, TapStart: 2e6})
+	late, conns := run(Config{Messages: 100, TapStart: 2e6, Connections: 32})
 	if late[0].Time < 2e6 || late[0].Packet.PSN == conns[late[0].Conn].StartPSN[late[0].From] {
 		t.Errorf("a tap from 2 ms on begins with %+v", late[0])
 	}
-	short, _ := run(Config{Duration: 1e6})
+	short, _ := run(Config{Duration: 1e6, Connections: 32})
 	if last := short[len(short)-1].Time; last > 1e6 || last < 9e5 {
 		t.Errorf("a run of 1 ms ends at %d", last)
 	}
 }
 
 func TestLossAndMarks(t *testing.T) {
-	c := Config{Messages: 40, LossAfter: [2]float64{.02, .05}, CE: .04, CNPInterval: 1}
+	c := Config{Messages: 30, LossAfter: [2]float64{.02, .05}, CE: .04, CNPInterval: 1}
 	events, _ := run(c)
 	from := func(end End) func(*Event) bool { return func(e *Event) bool { return e.From == end } }
 	lost := func(e *Event) bool { return e.Lost }
