@@ -23,14 +23,6 @@ type LongHaul struct {
 	Extension   *Extension // nil: none. It is read only: notifications may share one
 }
 
-// body gives the fields the form that the draft asks of a sender: reserved bits 0, everything in its range.
-func (l *LongHaul) body() packet.LongHaul {
-	return packet.LongHaul{
-		Level: l.Level, Action: l.Action & 3, Parameter: l.parameter(), SourceQP: l.SourceQP & 0xffffff,
-		MetricType: l.MetricType, MetricValue: l.metric(),
-	}
-}
-
 // parameter keeps Parameter to what draft-tian 6.1 allows: 0 for Notify, a percentage for Rate Reduce and Resume.
 func (l *LongHaul) parameter() uint16 {
 	switch l.Action & 3 {
@@ -58,10 +50,9 @@ func (l *LongHaul) len() int {
 	return packet.LongHaulLen + l.Extension.len()
 }
 
-// put writes len() octets.
+// put writes len() octets in the form that the draft asks of a sender: reserved bits 0, everything in its range.
 func (l *LongHaul) put(b []byte, class uint8) {
-	body := l.body()
-	body.Put(b)
+	packet.PutLongHaul(b, l.Level, uint8(l.Action)<<6, l.parameter(), l.SourceQP&0xffffff, l.MetricType, l.metric())
 	if len(b) > packet.LongHaulLen {
 		l.Extension.put(b[packet.LongHaulLen:], class)
 	}

@@ -59,52 +59,45 @@ const icrcLent = 12
 // PutICRC computes the ICRC of a packet being built and writes its four octets, the least significant first, at icrc. The arguments
 // are those of ICRC, and the same comes out, in a quarter of the time where a link-layer header of 12 octets or more is in front of
 // l3. b must be the caller's alone: for the time of the computation masked fields and link-layer header hold other octets.
+//
+// It is one CRC, over a length where hash/crc32 is fastest: from 64 octets on, a multiple of 16. That can be had as zeros in front
+// don't count when a CRC's register is zero. And it is: the first four of the eight octets 0xFF turn the register, which starts
+// as ones, to zero. So the other four stand in front of the packet, with zeros before them to fill up.
 func PutICRC(b []byte, l3, bth, icrc int, withExtensionHeaders bool) {
 	v6 := b[l3]>>4 == 6
 	if l3 < icrcLent || v6 && !withExtensionHeaders && bth-UDPLen > l3+IPv6Len {
 		binary.LittleEndian.PutUint32(b[icrc:], ICRC(b, l3, bth, icrc, withExtensionHeaders))
 		return
 	}
-	ip, checksum, flags := b[l3:l3+12], b[bth-2:bth], b[bth+4:bth+5]
+	lent, ip, udp := b[l3-icrcLent:l3], b[l3:l3+12], b[bth-2:bth+5]
+	link, last := binary.BigEndian.Uint64(lent), binary.BigEndian.Uint32(lent[8:])
 	first, third := binary.BigEndian.Uint64(ip), binary.BigEndian.Uint32(ip[8:])
-	sum, flag := binary.BigEndian.Uint16(checksum), flags[0]
+	sum, flags := binary.BigEndian.Uint16(udp), udp[6]
+
+	binary.BigEndian.PutUint64(lent, 0)
+	binary.BigEndian.PutUint32(lent[8:], 0xffffffff)
 	if v6 {
 		binary.BigEndian.PutUint64(ip, first|0x0fffffff_000000ff) // traffic class, flow label; hop limit
 	} else {
 		binary.BigEndian.PutUint64(ip, first|0x00ff0000_00000000) // TOS
 		binary.BigEndian.PutUint32(ip[8:], third|0xff00ffff)      // TTL, header checksum
 	}
-	binary.BigEndian.PutUint16(checksum, 0xffff)
-	flags[0] = 0xff
-	crc := icrcMasked(b, l3, icrc)
+	binary.BigEndian.PutUint16(udp, 0xffff)
+	udp[6] = 0xff
+
+	front, register := 4 + -(icrc-l3+4)&15, uint32(0xffffffff) // hash/crc32 takes the register's complement
+	if front > icrcLent {                                      // 16: the packet's length is such a multiple itself; 13 to 15: no CNP
+		front, register = 0, icrcSeed
+	}
+	crc := crc32.Update(register, crc32.IEEETable, b[l3-front:icrc])
+
+	binary.BigEndian.PutUint64(lent, link)
+	binary.BigEndian.PutUint32(lent[8:], last)
 	binary.BigEndian.PutUint64(ip, first)
 	binary.BigEndian.PutUint32(ip[8:], third)
-	binary.BigEndian.PutUint16(checksum, sum)
-	flags[0] = flag
+	binary.BigEndian.PutUint16(udp, sum)
+	udp[6] = flags
 	binary.LittleEndian.PutUint32(b[icrc:], crc)
-}
-
-// icrcMasked is one CRC over a packet that is masked already, where hash/crc32 is fastest: from 64 octets on, with a multiple of 16.
-// Both can be had as zeros in front don't count when a CRC's register is zero. And it is: the first four octets 0xFF of eight turn
-// the register, which starts as ones, to zero. So the other four stand in front of the packet, with zeros before them to fill up.
-func icrcMasked(b []byte, l3, icrc int) uint32 {
-	n := icrc - l3
-	if n&15 == 0 { // 16 octets in front would be needed
-		return crc32.Update(icrcSeed, crc32.IEEETable, b[l3:icrc])
-	}
-	lent := b[l3-icrcLent : l3]
-	link, rest := binary.BigEndian.Uint64(lent), binary.BigEndian.Uint32(lent[8:])
-	binary.BigEndian.PutUint64(lent, 0)
-	binary.BigEndian.PutUint32(lent[8:], 0xffffffff)
-	front := 4 + -(n+4)&15
-	if front > icrcLent {
-		front = 4 // n isn't a multiple of four: no CNP
-	}
-	const zero = 0xffffffff // the register is the complement of what hash/crc32 is given
-	crc := crc32.Update(zero, crc32.IEEETable, b[l3-front:icrc])
-	binary.BigEndian.PutUint64(lent, link)
-	binary.BigEndian.PutUint32(lent[8:], rest)
-	return crc
 }
 
 // VerifyICRC tells whether the ICRC of a received RoCEv2 packet is right, IPv6 extension headers taken as sent. A packet that
