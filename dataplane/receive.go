@@ -38,10 +38,9 @@ func (w *Worker) learn(port, n int) {
 		if p.Kind != packet.RoCEv2 || p.Opcode == packet.CNP || impostor(p) {
 			continue
 		}
-		w.keys[keys] = flowtable.Key{
-			Src: p.Src, Dst: p.Dst, DestQP: p.DestQP, SourceQP: p.SourceQP,
-			Port: uint16(port), OuterVID: p.OuterVID, InnerVID: p.InnerVID,
-		}
+		k := &w.keys[keys] // field by field: a whole Key would be made on the stack first, which costs more than all else here
+		k.Src, k.Dst, k.DestQP, k.SourceQP = p.Src, p.Dst, p.DestQP, p.SourceQP
+		k.Port, k.OuterVID, k.InnerVID = uint16(port), p.OuterVID, p.InnerVID
 		w.of[keys] = uint8(i)
 		keys++
 	}
