@@ -8,6 +8,7 @@ func BenchmarkBuild(b *testing.B) {
 			frame, p := c.data.frame()
 			gw := c.gateway()
 			out := make([]byte, MaxLen)
+			b.ReportAllocs()
 			for b.Loop() {
 				c.build(out, frame, &p, &gw)
 			}

@@ -85,8 +85,8 @@ func PutICRC(b []byte, l3, bth, icrc int, withExtensionHeaders bool) {
 	binary.BigEndian.PutUint16(udp, 0xffff)
 	udp[6] = 0xff
 
-	front, register := 4 + -(icrc-l3+4)&15, uint32(0xffffffff) // hash/crc32 takes the register's complement
-	if front > icrcLent {                                      // 16: the packet's length is such a multiple itself; 13 to 15: no CNP
+	front, register := 4+-(icrc-l3+4)&15, uint32(0xffffffff) // hash/crc32 takes the register's complement
+	if front > icrcLent {                                    // 16: the packet's length is such a multiple itself; 13 to 15: no CNP
 		front, register = 0, icrcSeed
 	}
 	crc := crc32.Update(register, crc32.IEEETable, b[l3-front:icrc])
