@@ -287,7 +287,7 @@ type watchedBench struct {
 
 func (w *watchedBench) Backend(worker int) burst.Backend { return w.bench.Backend(worker) }
 func (w *watchedBench) Enter(core int) (func(), error)   { return w.bench.Enter(core) }
-func (w *watchedBench) Missed(int) (uint64, error)  { return 0, nil }
+func (w *watchedBench) Missed(int) (uint64, error)       { return 0, nil }
 func (w *watchedBench) SetLink(port int, up bool) error  { return w.wire.SetLink(port, up) }
 func (w *watchedBench) LinkUp(port int) (bool, error) {
 	if port == 0 {

@@ -188,7 +188,7 @@ func liveAgain() error {
 				case <-stop:
 					return
 				default:
-					unix.Send(x, ethernet(999, 64, 0x88b6), 0)
+					_ = unix.Send(x, ethernet(999, 64, 0x88b6), 0)
 				}
 			}
 		}()
