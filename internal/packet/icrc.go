@@ -11,12 +11,6 @@ const ICRCLen = 4
 // icrcSeed is the CRC-32 of eight octets 0xFF. They stand for the Local Route Header, which RoCEv2 doesn't have (IBTA Annex A17).
 const icrcSeed = 0x2144df1c
 
-// What the ICRC takes in place of fields that may change on the way.
-var (
-	icrcOnes = []byte{0xff, 0xff}
-	icrcIPv6 = []byte{0x6f, 0xff, 0xff, 0xff} // version 6; traffic class and flow label as ones
-)
-
 // ICRC computes the invariant CRC (IBTA 7.8.1, Annex A17) of a RoCEv2 packet in b: CRC-32 (IEEE 802.3) over eight octets 0xFF
 // and the packet from its IP header at l3 to the ICRC at icrc, with these as ones: TOS, TTL and header checksum of IPv4; traffic
 // class, flow label and hop limit of IPv6; the UDP checksum; octet 4 of the BTH, which follows the UDP header and is at bth.
@@ -25,32 +19,36 @@ var (
 // header's own Next Header and Payload Length are taken as sent in both cases. IPv4 options are taken as sent.
 // The offsets must be those of a packet that is whole in b. b is not changed.
 func ICRC(b []byte, l3, bth, icrc int, withExtensionHeaders bool) uint32 {
-	udp := bth - UDPLen
-	t := crc32.IEEETable
-	crc := uint32(icrcSeed)
+	head := b[l3 : l3+12]
+	first, third := binary.LittleEndian.Uint64(head), binary.LittleEndian.Uint32(head[8:])
 	rest := l3 + 12 // from here to the UDP checksum nothing is masked
-	if b[l3]>>4 == 4 {
-		crc = crc32.Update(crc, t, b[l3:l3+1])
-		crc = crc32.Update(crc, t, icrcOnes[:1]) // TOS
-		crc = crc32.Update(crc, t, b[l3+2:l3+8])
-		crc = crc32.Update(crc, t, icrcOnes[:1]) // TTL
-		crc = crc32.Update(crc, t, b[l3+9:l3+10])
-		crc = crc32.Update(crc, t, icrcOnes) // header checksum
+	v6 := b[l3]>>4 == 6
+	if v6 {
+		first |= 0xff000000_ffffff0f // traffic class, flow label; hop limit
 	} else {
-		crc = crc32.Update(crc, t, icrcIPv6)
-		crc = crc32.Update(crc, t, b[l3+4:l3+7])
-		crc = crc32.Update(crc, t, icrcOnes[:1]) // hop limit
-		rest = l3 + 8
-		if !withExtensionHeaders {
-			crc = crc32.Update(crc, t, b[rest:l3+IPv6Len])
-			rest = udp
-		}
+		first |= 0x0000ff00 // TOS
+		third |= 0xffff00ff // TTL, header checksum
 	}
-	crc = crc32.Update(crc, t, b[rest:bth-2])
-	crc = crc32.Update(crc, t, icrcOnes) // UDP checksum
-	crc = crc32.Update(crc, t, b[bth:bth+4])
-	crc = crc32.Update(crc, t, icrcOnes[:1]) // BTH octet 4
-	return crc32.Update(crc, t, b[bth+5:icrc])
+	crc := icrcOctets(icrcSeed, first, 8)
+	crc = icrcOctets(crc, uint64(third), 4)
+	if v6 && !withExtensionHeaders {
+		crc = crc32.Update(crc, crc32.IEEETable, b[rest:l3+IPv6Len])
+		rest = bth - UDPLen
+	}
+	crc = crc32.Update(crc, crc32.IEEETable, b[rest:bth-2])
+	masked := 0xffff | uint64(binary.LittleEndian.Uint32(b[bth:]))<<16 | 0xff<<48 // UDP checksum, four octets of the BTH, the fifth
+	crc = icrcOctets(crc, masked, 7)
+	return crc32.Update(crc, crc32.IEEETable, b[bth+5:icrc])
+}
+
+// icrcOctets updates a CRC with the low n octets of v, the lowest first. For so few octets a call of hash/crc32 takes longer.
+func icrcOctets(crc uint32, v uint64, n int) uint32 {
+	register := ^crc
+	for range n {
+		register = crc32.IEEETable[uint8(register)^uint8(v)] ^ register>>8
+		v >>= 8
+	}
+	return ^register
 }
 
 // icrcLent are the octets in front of the IP header that PutICRC lends.
