@@ -137,5 +137,11 @@ func WorkerFrames(ports, burstSize int) int {
 // Worker is the worker of a number, as in Config.Backends.
 func (d *Dataplane) Worker(i int) *Worker { return d.workers[i] }
 
-// SetPolicy replaces the policy; each worker goes by it from its next burst on.
-func (d *Dataplane) SetPolicy(p *Policy) { d.policy.Store(p) }
+// SetPolicy replaces the policy, which must be for the same ports; each worker goes by it from its next burst on.
+func (d *Dataplane) SetPolicy(p *Policy) error {
+	if len(p.Ports) != len(d.ports) {
+		return fmt.Errorf("a policy for %d ports, expected %d", len(p.Ports), len(d.ports))
+	}
+	d.policy.Store(p)
+	return nil
+}

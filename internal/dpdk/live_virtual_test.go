@@ -87,7 +87,7 @@ func liveVhost() error {
 	if err != nil {
 		return err
 	}
-	if err := until("link up", func() bool { return d.Port(0).LinkUp() && d.Port(1).LinkUp() }); err != nil {
+	if err := until("link up", func() bool { return linkUp(d.Port(0)) && linkUp(d.Port(1)) }); err != nil {
 		return err
 	}
 	b := d.Backend(0)

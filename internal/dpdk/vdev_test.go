@@ -116,7 +116,7 @@ func TestNull(t *testing.T) {
 	if rx != uint64(received) || tx != uint64(received-2*burst.MaxSize) {
 		t.Errorf("the devices counted %d in and %d out, the worker %d in", rx, tx, received)
 	}
-	if !d.Port(0).LinkUp() {
+	if !linkUp(d.Port(0)) {
 		t.Error("net_null's link is down")
 	}
 	if err := d.Stop(); err != nil {
