@@ -164,7 +164,8 @@ func TestObjects(t *testing.T) {
 		g, r := golden(c.name)
 		n, err := r.DecodeFrame(g.Bytes())
 		l := n.LongHaul
-		if err != nil || string(l.Device) != c.device || string(l.Path) != c.path || l.Timestamp != c.timestamp || l.HasTimestamp != (c.timestamp != 0) {
+		if err != nil || string(l.Device) != c.device || string(l.Path) != c.path || l.Timestamp != c.timestamp ||
+			l.HasTimestamp != (c.timestamp != 0) {
 			t.Errorf("%s: device %q, path %q, timestamp %x: %v", c.name, l.Device, l.Path, l.Timestamp, err)
 		}
 		r.Code.ExtensionClass = 248
@@ -208,7 +209,8 @@ func TestMappedAddresses(t *testing.T) {
 
 // TestInvoking: the QP of the flow is in the invoking packet of a notification to a proxy.
 func TestInvoking(t *testing.T) {
-	for _, name := range []string{"proxy-notification-v4", "proxy-notification-v4-cut", "proxy-notification-v6-cut", "proxy-notification-v4-about-v6"} {
+	for _, name := range []string{"proxy-notification-v4", "proxy-notification-v4-cut", "proxy-notification-v6-cut",
+		"proxy-notification-v4-about-v6"} {
 		g, r := golden(name)
 		n, err := r.DecodeFrame(g.Bytes())
 		if in := n.Proxy.Inner; err != nil || in.Kind != packet.RoCEv2 || in.DestQP != 200 || in.PSN != 7 || in.Src != n.Proxy.Src {

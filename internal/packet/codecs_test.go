@@ -36,7 +36,8 @@ var codecs = []codec{
 		"\xb4\xa5\x00\x1e"+ // level 180; 10 Rate Reduce, 100101 reserved; parameter 30
 			"\x01\x00\x00\x64"+ // source QP, 32 bits
 			"\x03\xff\x00\x01", // metric type 3, 24 bits
-		LongHaul{Level: 180, Action: ActionRateReduce, Reserved: 0x25, Parameter: 30, SourceQP: 0x1000064, MetricType: MetricECNRate, MetricValue: 0xff0001},
+		LongHaul{Level: 180, Action: ActionRateReduce, Reserved: 0x25, Parameter: 30, SourceQP: 0x1000064,
+			MetricType: MetricECNRate, MetricValue: 0xff0001},
 		DecodeLongHaul, (*LongHaul).Put),
 	codecOf("IOAM trace",
 		"\x00\x01\xaf\x85"+ // namespace 1; 10101 1111 0000101: NodeLen 21, flags 15, RemainingLen 5
@@ -420,7 +421,8 @@ func TestFindIOAMTrace(t *testing.T) {
 			t.Errorf("%s, cut: % x", c.name, got.Data)
 		}
 	}
-	frame, p := stack{family: 6, opcode: RCSendOnly, ext: []extHeader{{ProtoDestOpts, []byte("\x01\x00\x31\x0e\x00\x00" + trace + "\x00\x00\x00\x00")}}}.build()
+	other := []extHeader{{ProtoDestOpts, []byte("\x01\x00\x31\x0e\x00\x00" + trace + "\x00\x00\x00\x00")}}
+	frame, p := stack{family: 6, opcode: RCSendOnly, ext: other}.build()
 	if got := FindIOAMTrace(frame, &p); got.Data != nil {
 		t.Errorf("in a Destination Options header: % x", got.Data)
 	}
