@@ -74,16 +74,16 @@ var fastCNPs = []Golden{
 		udp("00 28"), bth("40", "00 00 c8", ofReceiver), reserved, icrc("6e a9 74 f2"))},
 	{Name: "fast-cnp-qinq-icrc-without-extension-headers", Kind: "fast-cnp", Extension: "none",
 		ICRC: "without-extension-headers", Fields: join(
-		eth("86 dd", "88 a8 60 0a", "81 00 60 64"),
-		ipv6("00 40", "3c", gateway6, sender6),
-		destination("02", "24 octets"),
-		[]Field{
-			{Hex: "9e", Name: "fastcnp.type", Value: 0x9e},
-			{Hex: "10", Name: "fastcnp.len", Value: 16, Note: "option 1"},
-			{Hex: receiver6, Name: "fastcnp.dst", Value: addr(receiver6)},
-			{Hex: "01 02 00 00", Name: "dstopts.padding", Value: "01020000", Note: "PadN"},
-		},
-		udp("00 28"), bth("40", "00 00 c8", ofReceiver), reserved, icrc("d6 b8 82 e3"))},
+			eth("86 dd", "88 a8 60 0a", "81 00 60 64"),
+			ipv6("00 40", "3c", gateway6, sender6),
+			destination("02", "24 octets"),
+			[]Field{
+				{Hex: "9e", Name: "fastcnp.type", Value: 0x9e},
+				{Hex: "10", Name: "fastcnp.len", Value: 16, Note: "option 1"},
+				{Hex: receiver6, Name: "fastcnp.dst", Value: addr(receiver6)},
+				{Hex: "01 02 00 00", Name: "dstopts.padding", Value: "01020000", Note: "PadN"},
+			},
+			udp("00 28"), bth("40", "00 00 c8", ofReceiver), reserved, icrc("d6 b8 82 e3"))},
 	{Name: "fast-cnp-preallocated-trace", Kind: "fast-cnp", Extension: "none", ICRC: "as-sent", Fields: join(
 		eth("86 dd"),
 		ipv6("00 58", "3c", gateway6, sender6), // 88 = 48 + 40
