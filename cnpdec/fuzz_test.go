@@ -24,6 +24,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, frame []byte, missing uint16, extension, icrc uint8, repairs bool) {
 		r := Receiver{Code: packet.DefaultCodePoints, Extension: Extension(extension % 3), ICRC: ICRCCoverage(icrc % 3)}
+		frame = bytes.Clone(frame) // the input isn't the target's to change
 		if repairs {
 			missing = 0
 			repair(frame, &r.Code, r.ICRC)
@@ -76,7 +77,7 @@ func FuzzLongHaul(f *testing.F) {
 		f.Add(g.Bytes()[icmpv6At+packet.ICMPv6Len:])
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if b = b[:len(b)&^3]; !longHaulLengthOK(len(b)) {
+		if b = bytes.Clone(b[:len(b)&^3]); !longHaulLengthOK(len(b)) {
 			return
 		}
 		repairExtension(b[packet.LongHaulLen:])

@@ -164,7 +164,8 @@ func TestObjects(t *testing.T) {
 		g, r := golden(c.name)
 		n, err := r.DecodeFrame(g.Bytes())
 		l := n.LongHaul
-		if err != nil || string(l.Device) != c.device || string(l.Path) != c.path || l.Timestamp != c.timestamp || l.HasTimestamp != (c.timestamp != 0) {
+		if err != nil || string(l.Device) != c.device || string(l.Path) != c.path || l.Timestamp != c.timestamp ||
+			l.HasTimestamp != (c.timestamp != 0) {
 			t.Errorf("%s: device %q, path %q, timestamp %x: %v", c.name, l.Device, l.Path, l.Timestamp, err)
 		}
 		r.Code.ExtensionClass = 248
@@ -174,9 +175,42 @@ func TestObjects(t *testing.T) {
 	}
 }
 
+// TestFirstObjectCounts: of several objects of a type the first is taken, even an empty one.
+func TestFirstObjectCounts(t *testing.T) {
+	for _, first := range []string{"", "first"} {
+		var l LongHaul
+		for _, payload := range []string{first, "second"} {
+			for _, ctype := range []uint8{packet.CTypeDevice, packet.CTypePath} {
+				o := packet.Object{Class: 247, CType: ctype, Payload: []byte(payload)}
+				l.Objects = append(l.Objects, put(o.Len(), o.Put)...)
+			}
+		}
+		l.Header.Version = packet.ExtensionVersion
+		r := Receiver{Code: packet.DefaultCodePoints}
+		var n Notification
+		reason := r.decodeLongHaul(encodeLongHaul(&l), &n)
+		if l := n.LongHaul; reason != Accepted || string(l.Device) != first || string(l.Path) != first || l.Device == nil || l.Path == nil {
+			t.Errorf("%v: device %q, path %q, want %q", reason, l.Device, l.Path, first)
+		}
+	}
+}
+
+// TestMappedAddresses: an IPv4-mapped IPv6 address is the same to Addr, but not the same packet.
+func TestMappedAddresses(t *testing.T) {
+	x := Proxy{Proxied: packet.Proxied{Version: 6, Src: address("10.0.0.1"), Dst: address("10.0.0.4"), Proto: 17}}
+	x.Inner = packet.Parsed{Family: 6, Src: x.Src, Dst: x.Dst, Proto: 17}
+	if !x.matches() {
+		t.Error("the same version doesn't match")
+	}
+	if x.Inner.Family = 4; x.matches() {
+		t.Error("another version matches")
+	}
+}
+
 // TestInvoking: the QP of the flow is in the invoking packet of a notification to a proxy.
 func TestInvoking(t *testing.T) {
-	for _, name := range []string{"proxy-notification-v4", "proxy-notification-v4-cut", "proxy-notification-v6-cut", "proxy-notification-v4-about-v6"} {
+	for _, name := range []string{"proxy-notification-v4", "proxy-notification-v4-cut", "proxy-notification-v6-cut",
+		"proxy-notification-v4-about-v6"} {
 		g, r := golden(name)
 		n, err := r.DecodeFrame(g.Bytes())
 		if in := n.Proxy.Inner; err != nil || in.Kind != packet.RoCEv2 || in.DestQP != 200 || in.PSN != 7 || in.Src != n.Proxy.Src {
@@ -231,6 +265,16 @@ func TestFromReceiver(t *testing.T) {
 	if n, err := r.DecodeFrame(frame); err != nil || !n.FromReceiver() {
 		t.Errorf("from the receiver: %v, %v", n.FromReceiver(), err)
 	}
+}
+
+// TestICRCCoverage: a receiver takes the ICRC that it is told to, and no other.
+func TestICRCCoverage(t *testing.T) {
+	g, r := golden("fast-cnp")
+	r.ICRC = ICRCWithoutExtensionHeaders
+	checkReason(t, "as sent", &r, g.Bytes(), WrongICRC)
+	g, r = golden("fast-cnp-qinq-icrc-without-extension-headers")
+	r.ICRC = ICRCAsSent
+	checkReason(t, "without extension headers", &r, g.Bytes(), WrongICRC)
 }
 
 // TestICRCEither: a receiver that takes both ICRCs tells which it was.

@@ -28,7 +28,7 @@ func (l *LongHaul) Undisclosed() bool { return l.MetricType == 0 && l.MetricValu
 
 // decodeLongHaulICMPv6 reads the message m of a Long-haul CNP in ICMPv6 format (draft-tian 6.1).
 func (r *Receiver) decodeLongHaulICMPv6(m []byte, n *Notification) Reason {
-	if len(m) < packet.ICMPv6Len || !longHaulLengthOK(len(m)-packet.ICMPv6Len) {
+	if !longHaulLengthOK(len(m) - packet.ICMPv6Len) {
 		return WrongLength
 	}
 	if binary.BigEndian.Uint16(m[2:]) != packet.ICMPv6Checksum(n.Src, n.Dst, m) {

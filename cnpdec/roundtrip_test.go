@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -39,7 +40,8 @@ func drawNotification(t *rapid.T) Notification {
 		n.Family = 4
 	}
 	n.Src, n.Dst = drawAddr(t, n.Family), drawAddr(t, n.Family)
-	n.UDP = packet.UDPHeader{SrcPort: bitsOf[uint16](t, "source port", 16), DstPort: packet.RoCEv2Port, Checksum: bitsOf[uint16](t, "checksum", 1)}
+	n.UDP = packet.UDPHeader{SrcPort: bitsOf[uint16](t, "source port", 16), DstPort: packet.RoCEv2Port,
+		Checksum: bitsOf[uint16](t, "checksum", 1)}
 	flags := uint8(packet.BECN)
 	switch n.Kind {
 	case StandardCNP:
@@ -91,7 +93,8 @@ func drawFast(t *rapid.T) packet.FastCNPHeader {
 	h.Option.Dst = drawAddr(t, 6)
 	if rapid.Bool().Draw(t, "trace") {
 		h.Option.Reserved = bitsOf[uint8](t, "reserved", 8)
-		h.Option.Trace = packet.IOAMTrace{Type: bitsOf[uint8](t, "trace type", 1), Data: octetsOf(t, "trace", 8+4*rapid.IntRange(0, 57).Draw(t, "words"))}
+		words := rapid.IntRange(0, 57).Draw(t, "words")
+		h.Option.Trace = packet.IOAMTrace{Type: bitsOf[uint8](t, "trace type", 1), Data: octetsOf(t, "trace", 8+4*words)}
 	}
 	h.Pad()
 	if rapid.Bool().Draw(t, "other layout") {
@@ -105,7 +108,8 @@ func drawFast(t *rapid.T) packet.FastCNPHeader {
 func drawOptions(t *rapid.T) []byte {
 	var b []byte
 	for range rapid.IntRange(0, 4).Draw(t, "options") {
-		option := rapid.SampledFrom([]byte{packet.OptionPad1, packet.OptionPadN, packet.OptionIOAM, packet.OptionIOAMChanges, 0x1e}).Draw(t, "option")
+		known := []byte{packet.OptionPad1, packet.OptionPadN, packet.OptionIOAM, packet.OptionIOAMChanges, 0x1e}
+		option := rapid.SampledFrom(known).Draw(t, "option")
 		if b = append(b, option); option != packet.OptionPad1 {
 			data := octetsOf(t, "data", rapid.IntRange(0, 20).Draw(t, "length"))
 			b = append(append(b, byte(len(data))), data...)
@@ -217,7 +221,7 @@ func frameOf(t *rapid.T, n *Notification) []byte {
 	switch n.Kind {
 	case Pause, PFC:
 		copy(link, packet.MACControlAddr[:])
-		envelope := append(link, 0x88, 0x08)
+		envelope := slices.Concat(link, []byte{0x88, 0x08})
 		n.Start = len(envelope)
 		frame := encode(n, envelope)
 		n.End = len(frame)
@@ -262,7 +266,7 @@ func TestDecodeEncode(t *testing.T) {
 		case PPFC:
 			r.Extension = PPFCExtension
 		}
-		padded := append(frame, octetsOf(t, "Ethernet padding", rapid.IntRange(0, 20).Draw(t, "padding"))...)
+		padded := slices.Concat(frame, octetsOf(t, "Ethernet padding", rapid.IntRange(0, 20).Draw(t, "padding")))
 		got, err := r.DecodeFrame(padded)
 		if err != nil {
 			t.Fatalf("%+v\nas % x: %v", want, frame, err)

@@ -48,32 +48,24 @@ func ipLen(family uint8) int {
 	return packet.IPv4Len
 }
 
-// source is the gateway's address of the given family, if it has one.
-func (g *Gateway) source(family uint8) (packet.Addr, bool) {
+// has tells whether the gateway has an address of the given family.
+func (g *Gateway) has(family uint8) bool { return family == 6 && g.HasIPv6 || family != 6 && g.HasIPv4 }
+
+// source is the gateway's address of the given family.
+func (g *Gateway) source(family uint8) *packet.Addr {
 	if family == 6 {
-		return g.IPv6, g.HasIPv6
+		return &g.IPv6
 	}
-	return g.IPv4, g.HasIPv4
+	return &g.IPv4
 }
 
 // putIP writes the IP header of a notification with n octets behind it, 20 or 40 octets.
-func putIP(b []byte, family uint8, g *Gateway, src, dst packet.Addr, proto uint8, n int) {
+func putIP(b []byte, family uint8, g *Gateway, src, dst *packet.Addr, proto uint8, n int) {
 	if family == 6 {
-		h := packet.IPv6Header{PayloadLen: uint16(n), DSCP: g.DSCP, NextHeader: proto, HopLimit: hopLimit, Src: src, Dst: dst}
-		h.Put(b)
+		packet.PutIPv6(b, uint16(n), g.DSCP, proto, hopLimit, src, dst)
 		return
 	}
-	h := packet.IPv4Header{TotalLen: uint16(packet.IPv4Len + n), DSCP: g.DSCP, TTL: hopLimit, Proto: proto, Src: src, Dst: dst}
-	h.Put(b)
-}
-
-// putCNP writes the UDP header and BTH that start the n octets of a CNP's UDP datagram (IBTA Annex A17). The source port is
-// the data packet's, so that a network which spreads load over paths by it treats both alike; the UDP checksum is 0.
-func putCNP(b []byte, srcPort uint16, n int, flags uint8, destQP uint32) {
-	udp := packet.UDPHeader{SrcPort: srcPort, DstPort: packet.RoCEv2Port, Length: uint16(n)}
-	udp.Put(b)
-	bth := packet.BTH{Opcode: packet.CNP, PKey: packet.DefaultPKey, Flags: flags, DestQP: destQP}
-	bth.Put(b[packet.UDPLen:])
+	packet.PutIPv4(b, uint16(packet.IPv4Len+n), g.DSCP, hopLimit, proto, uint32(src.Lo), uint32(dst.Lo))
 }
 
 // cnpUDPLen is the length of a CNP's UDP datagram with n octets between BTH and ICRC.
@@ -82,8 +74,7 @@ func cnpUDPLen(n int) int { return packet.UDPLen + packet.BTHLen + n + packet.IC
 // reply starts a RoCEv2 notification from the gateway to the data packet's source: all up to the BTH, for n octets between BTH and
 // ICRC. It returns these and the frame's length, or 0 when the notification can't be built.
 func reply(out, frame []byte, p *packet.Parsed, g *Gateway, n int, flags uint8, destQP uint32) (body []byte, end int) {
-	src, has := g.source(p.Family)
-	if !has || !answerable(frame, p) {
+	if !g.has(p.Family) || !answerable(frame, p) {
 		return nil, 0
 	}
 	l3, size := ethernetLen(p), cnpUDPLen(n)
@@ -93,8 +84,8 @@ func reply(out, frame []byte, p *packet.Parsed, g *Gateway, n int, flags uint8, 
 		return nil, 0
 	}
 	packet.ReplyEthernet(out, frame, p)
-	putIP(out[l3:end], p.Family, g, src, p.Src, packet.ProtoUDP, size)
-	putCNP(out[udp:end], p.SrcPort, size, flags, destQP)
+	putIP(out[l3:end], p.Family, g, g.source(p.Family), &p.Src, packet.ProtoUDP, size)
+	packet.PutCNP(out[udp:end], p.SrcPort, size, flags, destQP)
 	return out[end-packet.ICRCLen-n : end-packet.ICRCLen], end
 }
 

@@ -313,11 +313,18 @@ func drawAddr6(t *rapid.T, label string) packet.Addr {
 }
 
 func TestNoAllocations(t *testing.T) {
-	frame, p := flow6.frame()
 	out := make([]byte, MaxLen)
-	for _, f := range formats {
-		if n := testing.AllocsPerRun(100, func() { f.build(out, frame, &p, &testGateway) }); n != 0 {
-			t.Errorf("%s: %v allocations", f.name, n)
+	for i := range goldens {
+		c := &goldens[i]
+		frame, p := c.data.frame()
+		gw := c.gateway()
+		if n := testing.AllocsPerRun(100, func() { c.build(out, frame, &p, &gw) }); n != 0 {
+			t.Errorf("%s: %v allocations", c.name, n)
 		}
+	}
+	frame, p := flow6.frame()
+	link, f := frame[:12], Flow{Family: 6, Src: p.Src, Dst: p.Dst, SourceQP: 100}
+	if n := testing.AllocsPerRun(100, func() { StandardCNPAbout(out, link, &testGateway, &f) }); n != 0 {
+		t.Errorf("standard CNP without a data frame: %v allocations", n)
 	}
 }

@@ -72,9 +72,9 @@ func FastCNPCarrying(out, frame []byte, p *packet.Parsed, g *Gateway) (int, Carr
 	}
 	out = out[:end]
 	packet.ReplyEthernet(out, frame, p)
-	putIP(out[l3:], 6, g, g.IPv6, p.Src, packet.ProtoDestOpts, end-opts)
+	putIP(out[l3:], 6, g, &g.IPv6, &p.Src, packet.ProtoDestOpts, end-opts)
 	h.Put(out[opts:])
-	putCNP(out[udp:], p.SrcPort, size, packet.BECN, p.DestQP)
+	packet.PutCNP(out[udp:], p.SrcPort, size, packet.BECN, p.DestQP)
 	bth := udp + packet.UDPLen
 	icrc := end - packet.ICRCLen
 	clear(out[bth+packet.BTHLen : icrc])

@@ -53,6 +53,8 @@ func count(n int) []byte {
 	return b
 }
 
+func hexOf(n int) string { return hex.EncodeToString(count(n)) }
+
 func mustHex(s string) []byte {
 	b, err := hex.DecodeString(s)
 	if err != nil {
@@ -72,8 +74,8 @@ var goldens = []golden{
 	{"fast-cnp-incremental-trace", flow6.tagged(0x8100, 0x6064).traced(0x11, 1,
 		"0000088080000000"+"3d000009"+"3e000008"+"3f000007"), nil, FastCNP},
 	{"fast-cnp-longest-trace", flow6.tagged(0x88a8, 0x600a, 0x8100, 0x6064).traced(0x31, 0,
-		"00011800e0000000"+hex.EncodeToString(count(228))), nil, FastCNP},
-	{"fast-cnp", flow6.traced(0x31, 0, "00011800e0000000"+hex.EncodeToString(count(232))), nil, FastCNP}, // too long: option 1
+		"00011800e0000000"+hexOf(228)), nil, FastCNP},
+	{"fast-cnp", flow6.traced(0x31, 0, "00011800e0000000"+hexOf(232)), nil, FastCNP}, // too long: option 1
 	{"long-haul-cnp-v4", flow4, nil, longHaul(LongHaulCNP, severe)},
 	{"long-haul-cnp-v6-tagged", flow6.tagged(0x8100, 0x6064), nil, longHaul(LongHaulCNP, subsiding)},
 	{"long-haul-cnp-v4-notify-ecn-rate", flow4, nil, longHaul(LongHaulCNP,
@@ -142,7 +144,7 @@ func TestGoldenAbout(t *testing.T) {
 
 // TestCarried: the caller learns what became of the trace, whether anything was built or not.
 func TestCarried(t *testing.T) {
-	node := func(n int) string { return "00011800e0000000" + hex.EncodeToString(count(n)) }
+	node := func(n int) string { return "00011800e0000000" + hexOf(n) }
 	for _, c := range []struct {
 		name string
 		data dataPacket

@@ -23,31 +23,16 @@ type LongHaul struct {
 	Extension   *Extension // nil: none. It is read only: notifications may share one
 }
 
-// body gives the fields the form that the draft asks of a sender: reserved bits 0, everything in its range.
-func (l *LongHaul) body() packet.LongHaul {
-	return packet.LongHaul{
-		Level: l.Level, Action: l.Action & 3, Parameter: l.parameter(), SourceQP: l.SourceQP & 0xffffff,
-		MetricType: l.MetricType, MetricValue: l.metric(),
-	}
-}
+// largestParameter is what draft-tian 6.1 allows: 0 for Notify, any for Pause, a percentage for Rate Reduce and Resume.
+var largestParameter = [4]uint16{Notify: 0, Pause: 0xffff, RateReduce: 100, Resume: 100}
 
-// parameter keeps Parameter to what draft-tian 6.1 allows: 0 for Notify, a percentage for Rate Reduce and Resume.
-func (l *LongHaul) parameter() uint16 {
-	switch l.Action & 3 {
-	case Notify:
-		return 0
-	case Pause:
-		return l.Parameter
-	}
-	return min(l.Parameter, 100)
-}
-
-// metric keeps MetricValue to 24 bits, and a percentage to 100.
-func (l *LongHaul) metric() uint32 {
+// ranged are the fields in the form that the draft asks of a sender: reserved bits 0, everything in its range.
+func (l *LongHaul) ranged() (flags uint8, parameter uint16, sourceQP, metric uint32) {
+	largest := uint32(0xffffff)
 	if l.MetricType == packet.MetricECNRate {
-		return min(l.MetricValue, 100)
+		largest = 100
 	}
-	return min(l.MetricValue, 0xffffff)
+	return uint8(l.Action) << 6, min(l.Parameter, largestParameter[l.Action&3]), l.SourceQP & 0xffffff, min(l.MetricValue, largest)
 }
 
 // len is the length in octets of the fields and the extension structure.
@@ -60,8 +45,8 @@ func (l *LongHaul) len() int {
 
 // put writes len() octets.
 func (l *LongHaul) put(b []byte, class uint8) {
-	body := l.body()
-	body.Put(b)
+	flags, parameter, sourceQP, metric := l.ranged()
+	packet.PutLongHaul(b, l.Level, flags, parameter, sourceQP, l.MetricType, metric)
 	if len(b) > packet.LongHaulLen {
 		l.Extension.put(b[packet.LongHaulLen:], class)
 	}
@@ -76,11 +61,7 @@ type Extension struct {
 	Others    []packet.Object
 }
 
-// maxExtension bounds the sum of lengths: with more nothing is built whatever the format.
-const maxExtension = maxIPv6
-
-// len is the length in octets of the extension structure, 0 without objects: then there is no Extension Header either. More than
-// maxExtension means too long.
+// len is the length in octets of the extension structure, 0 without objects: then there is no Extension Header either.
 func (x *Extension) len() int {
 	n := 0
 	if x.Timestamp != 0 {
@@ -89,9 +70,6 @@ func (x *Extension) len() int {
 	n += identifierLen(x.Device) + identifierLen(x.Path)
 	for i := range x.Others {
 		n += x.Others[i].Len()
-		if n > maxExtension {
-			return n
-		}
 	}
 	if n == 0 {
 		return 0

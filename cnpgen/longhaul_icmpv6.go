@@ -34,7 +34,7 @@ func LongHaulCNPICMPv6(out, frame []byte, p *packet.Parsed, g *Gateway, l *LongH
 	}
 	out = out[:end]
 	packet.ReplyEthernet(out, frame, p)
-	putIP(out[l3:], 6, g, g.IPv6, p.Src, packet.ProtoICMPv6, size)
+	putIP(out[l3:], 6, g, &g.IPv6, &p.Src, packet.ProtoICMPv6, size)
 	m := out[icmp:]
 	m[0] = g.Code.LongHaulICMPv6Type
 	m[1] = codeFlowLevel

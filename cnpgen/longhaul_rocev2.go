@@ -21,7 +21,35 @@ import "github.com/cnpgate/cnpgate/internal/packet"
 //	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //
 // The ICRC covers neither B nor E. p is what packet.Parse found in frame, the data packet; out must not overlap frame.
+//
+// Without extension objects it is what a worker builds most often, and takes the straight way.
 func LongHaulCNP(out, frame []byte, p *packet.Parsed, g *Gateway, l *LongHaul) int {
+	if l.Extension != nil {
+		return extendedLongHaulCNP(out, frame, p, g, l)
+	}
+	l3 := ethernetLen(p)
+	udp := l3 + ipLen(p.Family)
+	end := udp + longHaulUDPLen
+	if !g.has(p.Family) || !answerable(frame, p) || len(out) < end {
+		return 0
+	}
+	packet.ReplyEthernet(out, frame, p)
+	if p.Family == 6 {
+		packet.PutIPv6(out[l3:], longHaulUDPLen, g.DSCP, packet.ProtoUDP, hopLimit, &g.IPv6, &p.Src)
+	} else {
+		packet.PutIPv4(out[l3:], packet.IPv4Len+longHaulUDPLen, g.DSCP, hopLimit, packet.ProtoUDP, uint32(g.IPv4.Lo), uint32(p.Src.Lo))
+	}
+	cnp := out[udp:end]
+	packet.PutCNP(cnp, p.SrcPort, longHaulUDPLen, packet.BECN|packet.ExtensionBit, l.SourceQP)
+	flags, parameter, sourceQP, metric := l.ranged()
+	packet.PutLongHaul(cnp[packet.UDPLen+packet.BTHLen:], l.Level, flags, parameter, sourceQP, l.MetricType, metric)
+	packet.PutICRC(out, l3, udp+packet.UDPLen, end-packet.ICRCLen, g.ICRCExtensionHeaders)
+	return end
+}
+
+const longHaulUDPLen = packet.UDPLen + packet.BTHLen + packet.LongHaulLen + packet.ICRCLen
+
+func extendedLongHaulCNP(out, frame []byte, p *packet.Parsed, g *Gateway, l *LongHaul) int {
 	n := l.len()
 	if cnpUDPLen(n) > maxIP(p.Family)-ipLen(p.Family) {
 		return 0

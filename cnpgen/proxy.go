@@ -29,8 +29,7 @@ func ProxyNotification(out, frame []byte, p *packet.Parsed, g *Gateway, to packe
 	if to.Is4() {
 		family = 4
 	}
-	src, has := g.source(family)
-	if !has || !answerable(frame, p) {
+	if !g.has(family) || !answerable(frame, p) {
 		return 0
 	}
 	l3 := ethernetLen(p)
@@ -43,9 +42,10 @@ func ProxyNotification(out, frame []byte, p *packet.Parsed, g *Gateway, to packe
 		return 0
 	}
 	out = out[:end]
+	src := g.source(family)
 	packet.ReplyEthernet(out, frame, p)
 	putEtherType(out[l3-2:], family)
-	putIP(out[l3:], family, g, src, to, packet.ProtoUDP, end-udp)
+	putIP(out[l3:], family, g, src, &to, packet.ProtoUDP, end-udp)
 	h := packet.UDPHeader{SrcPort: p.SrcPort, DstPort: g.Code.ProxyPort, Length: uint16(end - udp)}
 	h.Put(out[udp:])
 	x := packet.Proxied{
@@ -53,6 +53,6 @@ func ProxyNotification(out, frame []byte, p *packet.Parsed, g *Gateway, to packe
 	}
 	x.Put(out[fields:])
 	copy(out[data:], invoking)
-	binary.BigEndian.PutUint16(out[udp+6:], packet.UDPChecksum(src, to, out[udp:]))
+	binary.BigEndian.PutUint16(out[udp+6:], packet.UDPChecksum(*src, to, out[udp:]))
 	return end
 }

@@ -30,7 +30,7 @@ func StandardCNP(out, frame []byte, p *packet.Parsed, g *Gateway, sourceQP uint3
 		return 0
 	}
 	l3 := ethernetLen(p)
-	n := putStandardCNP(out[l3:], p.Family, g, p.Dst, p.Src, p.SrcPort, sourceQP)
+	n := putStandardCNP(out[l3:], p.Family, g, &p.Dst, &p.Src, p.SrcPort, sourceQP)
 	if n == 0 {
 		return 0
 	}
@@ -54,7 +54,7 @@ func StandardCNPAbout(out, link []byte, g *Gateway, f *Flow) int {
 	if f.Family != 4 && f.Family != 6 || l3 < packet.EthernetLen || len(out) < l3 {
 		return 0
 	}
-	n := putStandardCNP(out[l3:], f.Family, g, f.Dst, f.Src, f.SrcPort, f.SourceQP)
+	n := putStandardCNP(out[l3:], f.Family, g, &f.Dst, &f.Src, f.SrcPort, f.SourceQP)
 	if n == 0 {
 		return 0
 	}
@@ -63,13 +63,13 @@ func StandardCNPAbout(out, link []byte, g *Gateway, f *Flow) int {
 }
 
 // putStandardCNP writes the IP packet but its ICRC and returns its length, or 0 where b has no room for it.
-func putStandardCNP(b []byte, family uint8, g *Gateway, src, dst packet.Addr, srcPort uint16, destQP uint32) int {
+func putStandardCNP(b []byte, family uint8, g *Gateway, src, dst *packet.Addr, srcPort uint16, destQP uint32) int {
 	udp, size := ipLen(family), cnpUDPLen(packet.CNPReservedLen)
 	if len(b) < udp+size {
 		return 0
 	}
 	putIP(b, family, g, src, dst, packet.ProtoUDP, size)
-	putCNP(b[udp:], srcPort, size, packet.BECN, destQP)
+	packet.PutCNP(b[udp:], srcPort, size, packet.BECN, destQP)
 	clear(b[udp+packet.UDPLen+packet.BTHLen : udp+size-packet.ICRCLen])
 	return udp + size
 }

@@ -227,4 +227,8 @@ func TestLinksReleased(t *testing.T) {
 	if got := strings.Join(w.calls, ", "); got != "1 true, 2 true" || !strings.Contains(w.log.String(), "left down") {
 		t.Errorf("told %q, and the log\n%s", got, w.log)
 	}
+	w.calls = nil
+	if w.links.release(); len(w.calls) != 1 {
+		t.Errorf("then told %q, expected what was refused", w.calls)
+	}
 }

@@ -99,7 +99,7 @@ func New(c Config) (*Dataplane, error) {
 
 // newPairing makes what the workers' flow tables share to learn source QPs.
 func newPairing(c *Config) (*flowtable.Pairing, error) {
-	flows := c.Flows * len(c.Backends)
+	flows := max(c.Flows, 1) * len(c.Backends) // a worker refuses fewer
 	memory, err := c.Allocate(flowtable.PairingSize(flows))
 	if err != nil {
 		return nil, err
@@ -158,5 +158,11 @@ func WorkerFrames(ports, burstSize int) int {
 // Worker is the worker of a number, as in Config.Backends.
 func (d *Dataplane) Worker(i int) *Worker { return d.workers[i] }
 
-// SetPolicy replaces the policy; each worker goes by it from its next burst on.
-func (d *Dataplane) SetPolicy(p *Policy) { d.policy.Store(p) }
+// SetPolicy replaces the policy, which must be for the same ports; each worker goes by it from its next burst on.
+func (d *Dataplane) SetPolicy(p *Policy) error {
+	if len(p.Ports) != len(d.ports) {
+		return fmt.Errorf("a policy for %d ports, expected %d", len(p.Ports), len(d.ports))
+	}
+	d.policy.Store(p)
+	return nil
+}

@@ -44,7 +44,6 @@ type crowd struct {
 	fraction  []uint64
 	starts    []start
 	refuse    func(n int) int // how many of n frames the device leaves
-	booked    []int           // by worker: frames of its last take, from place of
 	place     int
 	backlogs  []bool
 	maxFrames int

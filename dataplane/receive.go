@@ -42,7 +42,7 @@ func (w *Worker) learn(port int, rx []burst.Frame) {
 			w.learnCNP(port, p)
 			continue
 		}
-		w.keys[keys] = keyOf(port, p)
+		setKey(&w.keys[keys], port, p)
 		w.of[keys] = uint8(i)
 		keys++
 	}
@@ -56,11 +56,10 @@ func (w *Worker) learn(port int, rx []burst.Frame) {
 	}
 }
 
-func keyOf(port int, p *packet.Parsed) flowtable.Key {
-	return flowtable.Key{
-		Src: p.Src, Dst: p.Dst, DestQP: p.DestQP, SourceQP: p.SourceQP,
-		Port: uint16(port), OuterVID: p.OuterVID, InnerVID: p.InnerVID,
-	}
+// setKey writes a packet's flow key field by field: a whole Key would be made on the stack first, which costs more than all else here.
+func setKey(k *flowtable.Key, port int, p *packet.Parsed) {
+	k.Src, k.Dst, k.DestQP, k.SourceQP = p.Src, p.Dst, p.DestQP, p.SourceQP
+	k.Port, k.OuterVID, k.InnerVID = uint16(port), p.OuterVID, p.InnerVID
 }
 
 // evidence shows the flow table what a packet tells of source QPs.
@@ -77,7 +76,8 @@ func (w *Worker) evidence(k *flowtable.Key, x flowtable.Index, p *packet.Parsed,
 // learnCNP takes a receiver's CNP as evidence; a notification of a gateway says nothing of the receiver's QPs.
 func (w *Worker) learnCNP(port int, p *packet.Parsed) {
 	if p.BTHFlags&packet.ExtensionBit == 0 && p.DstOpts == 0 {
-		k := keyOf(port, p)
+		var k flowtable.Key
+		setKey(&k, port, p)
 		w.flows.ObserveCNP(&k)
 	}
 }

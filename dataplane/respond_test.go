@@ -91,7 +91,7 @@ func f4or6to(v6 bool) string {
 // TestFormats: which notification a sender gets, and why none.
 func TestFormats(t *testing.T) {
 	const fast, rocev2, icmpv6 = congestion.FastCNP, congestion.LongHaulCNP, congestion.LongHaulCNPICMPv6
-	all := func(p *dataplane.Policy) {}
+	all := func(*dataplane.Policy) {}
 	for _, c := range []struct {
 		name    string
 		v6      bool
@@ -402,9 +402,16 @@ func TestPolicySwap(t *testing.T) {
 	s.fill(6, data(true, 0))
 	quiet := telling()
 	quiet.Ports[wan].Thresholds = congestion.Thresholds{KMin: 1e6, KMax: 2e6}
-	s.Plane.SetPolicy(quiet)
+	if s.Plane.SetPolicy(testkit.DefaultPolicy(1)) == nil {
+		t.Error("a policy for one port was taken for two")
+	}
+	if err := s.Plane.SetPolicy(quiet); err != nil {
+		t.Fatal(err)
+	}
 	s.fill(3, data(true, 0))
-	s.Plane.SetPolicy(telling(grant("fd00:18::/32", congestion.LongHaulCNPICMPv6)))
+	if err := s.Plane.SetPolicy(telling(grant("fd00:18::/32", congestion.LongHaulCNPICMPv6))); err != nil {
+		t.Fatal(err)
+	}
 	s.fill(1, data(true, 0))
 	if n := s.Count(wan, dataplane.ECNMarked); n != 3 {
 		t.Errorf("%d marked, expected 3", n)

@@ -158,7 +158,9 @@ func TestWorkersConcurrently(t *testing.T) {
 	}
 	watching.Go(func() {
 		for i := 0; !done.Load(); i++ {
-			r.Plane.SetPolicy(policies[i%len(policies)])
+			if err := r.Plane.SetPolicy(policies[i%len(policies)]); err != nil {
+				t.Error(err)
+			}
 		}
 	})
 	watching.Go(func() {

@@ -13,7 +13,6 @@ import (
 type model struct {
 	t      *rapid.T
 	tab    *Table
-	static *QPMap
 	now    int64
 	aging  int64
 	burst  []Key // keys of the Lookup under way
@@ -49,6 +48,7 @@ func (m *model) ended(k *Key, f *Flow, v View) {
 	was := m.flows[*k]
 	if was == nil {
 		m.t.Fatalf("a flow ended that there was not: %v", *k)
+		return
 	}
 	m.mustAgree(was, f)
 	if want := (View{Notified: was.notified, Ended: v.Ended}); v != want || v.Ended < EndedAged {

@@ -49,7 +49,7 @@ func (d *devices) Enter(core int) (leave func(), err error) {
 	return dpdk.UnregisterThread, nil
 }
 
-func (d *devices) LinkUp(port int) (bool, error) { return d.Port(port).LinkUp(), nil }
+func (d *devices) LinkUp(port int) (bool, error) { return d.Port(port).LinkUp() }
 
 func (d *devices) SetLink(port int, up bool) error { return d.Port(port).SetLink(up) }
 

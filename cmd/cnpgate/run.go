@@ -29,7 +29,7 @@ signal ends the draining. The log goes to standard error, as JSON unless that is
 			if err != nil {
 				return err
 			}
-			return run(c, cfg, report)
+			return run(cfg, report)
 		},
 	}
 	configFlag(c, &path)
@@ -37,7 +37,7 @@ signal ends the draining. The log goes to standard error, as JSON unless that is
 	return c
 }
 
-func run(c *cobra.Command, cfg *config.Config, report string) error {
+func run(cfg *config.Config, report string) error {
 	log := logger()
 	ctx, abort, release := untilSignal()
 	defer release()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/cnpgate/cnpgate/cnpdec"
@@ -16,7 +17,7 @@ type verdict struct {
 }
 
 // judge holds what the captures show against what the gateway reported and what the demo is to prove.
-func judge(o *observed, r *gatewayReport, hosts []host, rate float64) []verdict {
+func judge(o *observed, r *gatewayReport, hosts []host, rate, tolerance float64) []verdict {
 	var v []verdict
 	check := func(ok bool, what, format string, args ...any) {
 		v = append(v, verdict{ok, what, fmt.Sprintf(format, args...)})
@@ -40,8 +41,8 @@ func judge(o *observed, r *gatewayReport, hosts []host, rate float64) []verdict 
 	check(o.ceMarked == marked && o.ceMarked > 0 && o.ceOnNotECT == 0, "CE on ECN-capable packets only, as many as it says",
 		"%d marked, %d of them not ECN-capable", o.ceMarked, o.ceOnNotECT)
 	v = append(v, judgeNotifications(o, r, hosts)...)
-	measured := o.rate() / rate
-	check(measured > 0.99 && measured < 1.01, "the WAN port kept to its rate within 1%", "%.3f Mbit/s of %g", o.rate()*1e-6, rate*1e-6)
+	off := math.Abs(o.rate()/rate-1) * 100
+	check(off <= tolerance, fmt.Sprintf("the WAN port kept to its rate within %g%%", tolerance), "%.3f Mbit/s of %g", o.rate()*1e-6, rate*1e-6)
 	return v
 }
 

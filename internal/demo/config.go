@@ -2,10 +2,7 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"strings"
-
-	"golang.org/x/sys/unix"
 )
 
 // The demo's queue, in octets. At 20 Mbit/s and 10 ms the bandwidth-delay product is 25 KB, so K_base decides K_max.
@@ -46,23 +43,4 @@ endpoints:
 		}
 	}
 	return b.String()
-}
-
-// anyCore picks one of the cores that this process may use, another one for the next process: demos that run at the same time
-// shouldn't share one.
-func anyCore() (int, error) {
-	var may unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &may); err != nil {
-		return 0, fmt.Errorf("the cores this process may use: %w", err)
-	}
-	nth := os.Getpid() % may.Count()
-	for core := 0; ; core++ {
-		if !may.IsSet(core) {
-			continue
-		}
-		if nth == 0 {
-			return core, nil
-		}
-		nth--
-	}
 }

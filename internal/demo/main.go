@@ -19,7 +19,9 @@ func main() {
 	dir := f.String("dir", ".", "folder of the run: config.yaml, report.json, dc.pcap, wan.pcap")
 	rate := f.Float64("rate", 20, "rate of the WAN port, Mbit/s")
 	offered := f.Float64("offered", 80, "greatest rate the hosts send at, Mbit/s")
+	tolerance := f.Float64("tolerance", 1, "how far from its rate the WAN port may be, percent")
 	seconds := f.Float64("seconds", 4, "how long they send")
+	core := f.Int("core", 0, "the gateway's core")
 	iface := f.String("interface", "", "interface to send on")
 	_ = f.Parse(os.Args[2:]) // ExitOnError
 	hosts, err := loadHosts(*captures)
@@ -28,15 +30,12 @@ func main() {
 	}
 	switch os.Args[1] {
 	case "config":
-		var core int
-		if core, err = anyCore(); err == nil {
-			fmt.Print(configuration(hosts, *rate, core))
-		}
+		fmt.Print(configuration(hosts, *rate, *core))
 	case "send":
 		err = send(hosts, *iface, *offered*1e6, time.Duration(*seconds*float64(time.Second)))
 	case "show":
 		var ok bool
-		if ok, err = show(os.Stdout, hosts, *dir, *offered); err == nil && !ok {
+		if ok, err = show(os.Stdout, hosts, *dir, *offered, *tolerance); err == nil && !ok {
 			os.Exit(1)
 		}
 	default:

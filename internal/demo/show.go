@@ -13,8 +13,9 @@ import (
 	"github.com/cnpgate/cnpgate/cnpdec"
 )
 
-// show prints what happened and the verdicts, and tells whether all of them are good.
-func show(w io.Writer, hosts []host, dir string, offered float64) (bool, error) {
+// show prints what happened and the verdicts, and tells whether all of them are good. offered is the hosts' greatest rate in Mbit/s,
+// tolerance of the WAN port's rate in percent.
+func show(w io.Writer, hosts []host, dir string, offered, tolerance float64) (bool, error) {
 	r, err := readReport(filepath.Join(dir, "report.json"))
 	if err != nil {
 		return false, err
@@ -35,7 +36,7 @@ func show(w io.Writer, hosts []host, dir string, offered float64) (bool, error) 
 	showNotifications(w, o)
 	fmt.Fprintf(w, "\nVERDICT\n")
 	good := true
-	for _, v := range judge(o, r, hosts, rate) {
+	for _, v := range judge(o, r, hosts, rate, tolerance) {
 		word := "PASS"
 		if !v.ok {
 			word, good = "FAIL", false

@@ -149,7 +149,7 @@ func init() {
 		if err := errors.Join(d.Stop(), d.Close(), d.Close()); err != nil {
 			return err
 		}
-		if d.Port(0).LinkUp() {
+		if linkUp(d.Port(0)) {
 			return errors.New("a closed port has a link")
 		}
 		if _, err := d.Port(0).Stats(); err == nil {

@@ -14,19 +14,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// LinkUp tells whether the port has a link now; false as well when the device can't be asked.
-func (p *Port) LinkUp() bool {
-	up := false
-	err := p.eal.do(func() error {
+// LinkUp tells whether the port has a link now. An error means that the device can't be asked, and says nothing of the link.
+func (p *Port) LinkUp() (up bool, err error) {
+	err = p.eal.do(func() error {
 		if p.device.iface != "" {
 			n, err := readNetif(p.device.iface)
 			up = err == nil && n.up()
 			return err
 		}
-		up = C.cnp_link(p.id) == 1
+		ret := C.cnp_link(p.id)
+		if ret < 0 {
+			return portError(p.cfg, fmt.Errorf("reading the link: %w", unix.Errno(-ret)))
+		}
+		up = ret == 1
 		return nil
 	})
-	return err == nil && up
+	return up, err
 }
 
 // SetLink switches the port's link on or off; errors.ErrUnsupported where the device can't. The kernel's interface under

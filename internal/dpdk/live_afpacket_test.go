@@ -138,9 +138,9 @@ func liveLink() error {
 		return fmt.Errorf("not promiscuous: %+v, %v", n, err)
 	}
 	err = errors.Join(
-		until("link up", d.Port(0).LinkUp),
-		ip("link set a1 down"), until("link down", func() bool { return !d.Port(0).LinkUp() && d.Port(1).LinkUp() }),
-		ip("link set a1 up"), until("link up again", d.Port(0).LinkUp))
+		until("link up", func() bool { return linkUp(d.Port(0)) }),
+		ip("link set a1 down"), until("link down", func() bool { return !linkUp(d.Port(0)) && linkUp(d.Port(1)) }),
+		ip("link set a1 up"), until("link up again", func() bool { return linkUp(d.Port(0)) }))
 	if err := d.Port(0).SetLink(false); !errors.Is(err, errors.ErrUnsupported) {
 		return fmt.Errorf("switching the link: %v", err)
 	}
@@ -188,7 +188,7 @@ func liveAgain() error {
 				case <-stop:
 					return
 				default:
-					unix.Send(x, ethernet(999, 64, 0x88b6), 0)
+					_ = unix.Send(x, ethernet(999, 64, 0x88b6), 0)
 				}
 			}
 		}()

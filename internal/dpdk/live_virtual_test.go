@@ -87,7 +87,7 @@ func liveVhost() error {
 	if err != nil {
 		return err
 	}
-	if err := until("link up", func() bool { return d.Port(0).LinkUp() && d.Port(1).LinkUp() }); err != nil {
+	if err := until("link up", func() bool { return linkUp(d.Port(0)) && linkUp(d.Port(1)) }); err != nil {
 		return err
 	}
 	b := d.Backend(0)
@@ -132,7 +132,7 @@ func liveHugepages(inMemory bool) error {
 		}
 		defer func() {
 			if readNumber(reserve, 0) == before+wanted {
-				os.WriteFile(reserve, []byte(fmt.Sprint(before)), 0)
+				_ = os.WriteFile(reserve, []byte(fmt.Sprint(before)), 0)
 			}
 		}()
 	}
@@ -147,7 +147,7 @@ func liveHugepages(inMemory bool) error {
 	if err := unix.Mount("none", mounts, "hugetlbfs", 0, "pagesize=2M"); err != nil {
 		return err
 	}
-	defer unix.Unmount(mounts, unix.MNT_DETACH)
+	defer func() { _ = unix.Unmount(mounts, unix.MNT_DETACH) }()
 	cfg := oneWorker("net_null0", "net_null1")
 	cfg.Hugepages, cfg.InMemory = true, inMemory
 	d, err := Open(cfg)

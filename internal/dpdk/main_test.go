@@ -136,3 +136,9 @@ func dropAll(b *Backend) {
 	batch.Drain = true
 	b.Exchange()
 }
+
+// linkUp is whether the port says that it has a link.
+func linkUp(p *Port) bool {
+	up, err := p.LinkUp()
+	return err == nil && up
+}

@@ -17,7 +17,7 @@ func checkPCI(root, address string) error {
 		return fmt.Errorf("PCI device %s: there is none at that address (see `dpdk-devbind.py --status-dev net`)", address)
 	}
 	if class, err := os.ReadFile(filepath.Join(dir, "class")); err == nil && !strings.HasPrefix(string(class), "0x02") {
-		return fmt.Errorf("PCI device %s is no network device: its class is %s, expected 0x02....", address, strings.TrimSpace(string(class)))
+		return fmt.Errorf("PCI device %s is no network device: its class is %s, expected one that begins with 0x02", address, strings.TrimSpace(string(class)))
 	}
 	driver := "no driver"
 	if link, err := os.Readlink(filepath.Join(dir, "driver")); err == nil {

@@ -336,7 +336,7 @@ func TestLink(t *testing.T) {
 		if err := d.Port(0).SetLink(up); err != nil {
 			t.Fatal(err)
 		}
-		if got := d.Port(0).LinkUp(); got != up {
+		if got := linkUp(d.Port(0)); got != up {
 			t.Errorf("link is %v after SetLink(%v)", got, up)
 		}
 	}

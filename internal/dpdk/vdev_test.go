@@ -15,14 +15,18 @@ import (
 // writePcap writes a classic capture with nanosecond stamps.
 func writePcap(t testing.TB, path string, frames [][]byte) {
 	t.Helper()
-	var w bytes.Buffer
-	head := []uint32{0xa1b23c4d, 0x00040002, 0, 0, 65535, 1}
-	binary.Write(&w, binary.LittleEndian, head)
-	for i, f := range frames {
-		binary.Write(&w, binary.LittleEndian, []uint32{1, uint32(i), uint32(len(f)), uint32(len(f))})
-		w.Write(f)
+	var w []byte
+	words := func(v ...uint32) {
+		for _, x := range v {
+			w = binary.LittleEndian.AppendUint32(w, x)
+		}
 	}
-	if err := os.WriteFile(path, w.Bytes(), 0o644); err != nil {
+	words(0xa1b23c4d, 0x00040002, 0, 0, 65535, 1)
+	for i, f := range frames {
+		words(1, uint32(i), uint32(len(f)), uint32(len(f)))
+		w = append(w, f...)
+	}
+	if err := os.WriteFile(path, w, 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -112,7 +116,7 @@ func TestNull(t *testing.T) {
 	if rx != uint64(received) || tx != uint64(received-2*burst.MaxSize) {
 		t.Errorf("the devices counted %d in and %d out, the worker %d in", rx, tx, received)
 	}
-	if !d.Port(0).LinkUp() {
+	if !linkUp(d.Port(0)) {
 		t.Error("net_null's link is down")
 	}
 	if err := d.Stop(); err != nil {

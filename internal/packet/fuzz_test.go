@@ -2,6 +2,8 @@ package packet
 
 import (
 	"testing"
+
+	"github.com/cnpgate/cnpgate/internal/testkit/notifications"
 )
 
 // checkInvariants is what every consumer of a Parsed relies on.
@@ -52,6 +54,10 @@ func FuzzParse(f *testing.F) {
 	}
 	for _, s := range seedStacks {
 		frame, _ := s.build()
+		f.Add(frame, uint32(len(frame)))
+	}
+	for i := range notifications.All {
+		frame := notifications.All[i].Bytes()
 		f.Add(frame, uint32(len(frame)))
 	}
 	f.Fuzz(func(t *testing.T, b []byte, frameLen uint32) {

@@ -67,7 +67,7 @@ func TestHostileFrames(t *testing.T) {
 			}, Other, false},
 		{"frame ends in a tag", stack{family: 4, opcode: RCSendOnly, tags: []tag{{0x88a8, 1}}}, func(f []byte) []byte { return f[:17] }, Other, false},
 		{"13 octets", v4, func(f []byte) []byte { return f[:13] }, Other, false},
-		{"nothing", v4, func(f []byte) []byte { return nil }, Other, false},
+		{"nothing", v4, func([]byte) []byte { return nil }, Other, false},
 	} {
 		f, _ := c.build()
 		if c.change != nil {

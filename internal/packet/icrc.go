@@ -11,12 +11,6 @@ const ICRCLen = 4
 // icrcSeed is the CRC-32 of eight octets 0xFF. They stand for the Local Route Header, which RoCEv2 doesn't have (IBTA Annex A17).
 const icrcSeed = 0x2144df1c
 
-// What the ICRC takes in place of fields that may change on the way.
-var (
-	icrcOnes = []byte{0xff, 0xff}
-	icrcIPv6 = []byte{0x6f, 0xff, 0xff, 0xff} // version 6; traffic class and flow label as ones
-)
-
 // ICRC computes the invariant CRC (IBTA 7.8.1, Annex A17) of a RoCEv2 packet in b: CRC-32 (IEEE 802.3) over eight octets 0xFF
 // and the packet from its IP header at l3 to the ICRC at icrc, with these as ones: TOS, TTL and header checksum of IPv4; traffic
 // class, flow label and hop limit of IPv6; the UDP checksum; octet 4 of the BTH, which follows the UDP header and is at bth.
@@ -25,32 +19,36 @@ var (
 // header's own Next Header and Payload Length are taken as sent in both cases. IPv4 options are taken as sent.
 // The offsets must be those of a packet that is whole in b. b is not changed.
 func ICRC(b []byte, l3, bth, icrc int, withExtensionHeaders bool) uint32 {
-	udp := bth - UDPLen
-	t := crc32.IEEETable
-	crc := uint32(icrcSeed)
+	head := b[l3 : l3+12]
+	first, third := binary.LittleEndian.Uint64(head), binary.LittleEndian.Uint32(head[8:])
 	rest := l3 + 12 // from here to the UDP checksum nothing is masked
-	if b[l3]>>4 == 4 {
-		crc = crc32.Update(crc, t, b[l3:l3+1])
-		crc = crc32.Update(crc, t, icrcOnes[:1]) // TOS
-		crc = crc32.Update(crc, t, b[l3+2:l3+8])
-		crc = crc32.Update(crc, t, icrcOnes[:1]) // TTL
-		crc = crc32.Update(crc, t, b[l3+9:l3+10])
-		crc = crc32.Update(crc, t, icrcOnes) // header checksum
+	v6 := b[l3]>>4 == 6
+	if v6 {
+		first |= 0xff000000_ffffff0f // traffic class, flow label; hop limit
 	} else {
-		crc = crc32.Update(crc, t, icrcIPv6)
-		crc = crc32.Update(crc, t, b[l3+4:l3+7])
-		crc = crc32.Update(crc, t, icrcOnes[:1]) // hop limit
-		rest = l3 + 8
-		if !withExtensionHeaders {
-			crc = crc32.Update(crc, t, b[rest:l3+IPv6Len])
-			rest = udp
-		}
+		first |= 0x0000ff00 // TOS
+		third |= 0xffff00ff // TTL, header checksum
 	}
-	crc = crc32.Update(crc, t, b[rest:bth-2])
-	crc = crc32.Update(crc, t, icrcOnes) // UDP checksum
-	crc = crc32.Update(crc, t, b[bth:bth+4])
-	crc = crc32.Update(crc, t, icrcOnes[:1]) // BTH octet 4
-	return crc32.Update(crc, t, b[bth+5:icrc])
+	crc := icrcOctets(icrcSeed, first, 8)
+	crc = icrcOctets(crc, uint64(third), 4)
+	if v6 && !withExtensionHeaders {
+		crc = crc32.Update(crc, crc32.IEEETable, b[rest:l3+IPv6Len])
+		rest = bth - UDPLen
+	}
+	crc = crc32.Update(crc, crc32.IEEETable, b[rest:bth-2])
+	masked := 0xffff | uint64(binary.LittleEndian.Uint32(b[bth:]))<<16 | 0xff<<48 // UDP checksum, four octets of the BTH, the fifth
+	crc = icrcOctets(crc, masked, 7)
+	return crc32.Update(crc, crc32.IEEETable, b[bth+5:icrc])
+}
+
+// icrcOctets updates a CRC with the low n octets of v, the lowest first. For so few octets a call of hash/crc32 takes longer.
+func icrcOctets(crc uint32, v uint64, n int) uint32 {
+	register := ^crc
+	for range n {
+		register = crc32.IEEETable[uint8(register)^uint8(v)] ^ register>>8
+		v >>= 8
+	}
+	return ^register
 }
 
 // icrcLent are the octets in front of the IP header that PutICRC lends.
@@ -59,52 +57,45 @@ const icrcLent = 12
 // PutICRC computes the ICRC of a packet being built and writes its four octets, the least significant first, at icrc. The arguments
 // are those of ICRC, and the same comes out, in a quarter of the time where a link-layer header of 12 octets or more is in front of
 // l3. b must be the caller's alone: for the time of the computation masked fields and link-layer header hold other octets.
+//
+// It is one CRC, over a length where hash/crc32 is fastest: from 64 octets on, a multiple of 16. That can be had as zeros in front
+// don't count when a CRC's register is zero. And it is: the first four of the eight octets 0xFF turn the register, which starts
+// as ones, to zero. So the other four stand in front of the packet, with zeros before them to fill up.
 func PutICRC(b []byte, l3, bth, icrc int, withExtensionHeaders bool) {
 	v6 := b[l3]>>4 == 6
 	if l3 < icrcLent || v6 && !withExtensionHeaders && bth-UDPLen > l3+IPv6Len {
 		binary.LittleEndian.PutUint32(b[icrc:], ICRC(b, l3, bth, icrc, withExtensionHeaders))
 		return
 	}
-	ip, checksum, flags := b[l3:l3+12], b[bth-2:bth], b[bth+4:bth+5]
+	lent, ip, udp := b[l3-icrcLent:l3], b[l3:l3+12], b[bth-2:bth+5]
+	link, last := binary.BigEndian.Uint64(lent), binary.BigEndian.Uint32(lent[8:])
 	first, third := binary.BigEndian.Uint64(ip), binary.BigEndian.Uint32(ip[8:])
-	sum, flag := binary.BigEndian.Uint16(checksum), flags[0]
+	sum, flags := binary.BigEndian.Uint16(udp), udp[6]
+
+	binary.BigEndian.PutUint64(lent, 0)
+	binary.BigEndian.PutUint32(lent[8:], 0xffffffff)
 	if v6 {
 		binary.BigEndian.PutUint64(ip, first|0x0fffffff_000000ff) // traffic class, flow label; hop limit
 	} else {
 		binary.BigEndian.PutUint64(ip, first|0x00ff0000_00000000) // TOS
 		binary.BigEndian.PutUint32(ip[8:], third|0xff00ffff)      // TTL, header checksum
 	}
-	binary.BigEndian.PutUint16(checksum, 0xffff)
-	flags[0] = 0xff
-	crc := icrcMasked(b, l3, icrc)
+	binary.BigEndian.PutUint16(udp, 0xffff)
+	udp[6] = 0xff
+
+	front, register := 4+-(icrc-l3+4)&15, uint32(0xffffffff) // hash/crc32 takes the register's complement
+	if front > icrcLent {                                    // 16: the packet's length is such a multiple itself; 13 to 15: no CNP
+		front, register = 0, icrcSeed
+	}
+	crc := crc32.Update(register, crc32.IEEETable, b[l3-front:icrc])
+
+	binary.BigEndian.PutUint64(lent, link)
+	binary.BigEndian.PutUint32(lent[8:], last)
 	binary.BigEndian.PutUint64(ip, first)
 	binary.BigEndian.PutUint32(ip[8:], third)
-	binary.BigEndian.PutUint16(checksum, sum)
-	flags[0] = flag
+	binary.BigEndian.PutUint16(udp, sum)
+	udp[6] = flags
 	binary.LittleEndian.PutUint32(b[icrc:], crc)
-}
-
-// icrcMasked is one CRC over a packet that is masked already, where hash/crc32 is fastest: from 64 octets on, with a multiple of 16.
-// Both can be had as zeros in front don't count when a CRC's register is zero. And it is: the first four octets 0xFF of eight turn
-// the register, which starts as ones, to zero. So the other four stand in front of the packet, with zeros before them to fill up.
-func icrcMasked(b []byte, l3, icrc int) uint32 {
-	n := icrc - l3
-	if n&15 == 0 { // 16 octets in front would be needed
-		return crc32.Update(icrcSeed, crc32.IEEETable, b[l3:icrc])
-	}
-	lent := b[l3-icrcLent : l3]
-	link, rest := binary.BigEndian.Uint64(lent), binary.BigEndian.Uint32(lent[8:])
-	binary.BigEndian.PutUint64(lent, 0)
-	binary.BigEndian.PutUint32(lent[8:], 0xffffffff)
-	front := 4 + -(n+4)&15
-	if front > icrcLent {
-		front = 4 // n isn't a multiple of four: no CNP
-	}
-	const zero = 0xffffffff // the register is the complement of what hash/crc32 is given
-	crc := crc32.Update(zero, crc32.IEEETable, b[l3-front:icrc])
-	binary.BigEndian.PutUint64(lent, link)
-	binary.BigEndian.PutUint32(lent[8:], rest)
-	return crc
 }
 
 // VerifyICRC tells whether the ICRC of a received RoCEv2 packet is right, IPv6 extension headers taken as sent. A packet that

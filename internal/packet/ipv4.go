@@ -37,14 +37,18 @@ type IPv4Header struct {
 // Put writes 20 octets: no options, Not-ECT, Don't Fragment, Identification 0 (an atomic datagram, RFC 6864 4.1), and the
 // header checksum.
 func (h *IPv4Header) Put(b []byte) {
+	PutIPv4(b, h.TotalLen, h.DSCP, h.TTL, h.Proto, uint32(h.Src.Lo), uint32(h.Dst.Lo))
+}
+
+// PutIPv4 is Put for fields that are no IPv4Header yet.
+func PutIPv4(b []byte, totalLen uint16, dscp, ttl, proto uint8, src, dst uint32) {
 	b = b[:IPv4Len]
-	first := 0x45<<56 | uint64(h.DSCP&0x3f)<<50 | uint64(h.TotalLen)<<32 | ipv4DF
-	third := uint64(h.TTL)<<24 | uint64(h.Proto)<<16
-	src, dst := h.Src.Lo&0xffffffff, h.Dst.Lo&0xffffffff
-	sum := first>>32 + first&0xffffffff + third + src + dst // words of 32 bits are congruent to their halves' sum
+	first := 0x45<<56 | uint64(dscp&0x3f)<<50 | uint64(totalLen)<<32 | ipv4DF
+	third := uint64(ttl)<<24 | uint64(proto)<<16
+	sum := first>>32 + first&0xffffffff + third + uint64(src) + uint64(dst) // words of 32 bits are congruent to their halves' sum
 	binary.BigEndian.PutUint64(b, first)
-	binary.BigEndian.PutUint64(b[8:], (third|uint64(fold(sum)))<<32|src)
-	binary.BigEndian.PutUint32(b[16:], uint32(dst))
+	binary.BigEndian.PutUint64(b[8:], (third|uint64(fold(sum)))<<32|uint64(src))
+	binary.BigEndian.PutUint32(b[16:], dst)
 }
 
 // IPv4ChecksumOK tells whether the header checksum of a parsed IPv4 packet is right (RFC 791 3.1). b is what Parse was given.

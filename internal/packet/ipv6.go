@@ -56,8 +56,13 @@ type IPv6Header struct {
 
 // Put writes 40 octets: Not-ECT, flow label 0.
 func (h *IPv6Header) Put(b []byte) {
+	PutIPv6(b, h.PayloadLen, h.DSCP, h.NextHeader, h.HopLimit, &h.Src, &h.Dst)
+}
+
+// PutIPv6 is Put for fields that are no IPv6Header yet.
+func PutIPv6(b []byte, payloadLen uint16, dscp, next, hopLimit uint8, src, dst *Addr) {
 	b = b[:IPv6Len]
-	binary.BigEndian.PutUint64(b, 6<<60|uint64(h.DSCP&0x3f)<<54|uint64(h.PayloadLen)<<16|uint64(h.NextHeader)<<8|uint64(h.HopLimit))
-	h.Src.Put16(b[8:24])
-	h.Dst.Put16(b[24:40])
+	binary.BigEndian.PutUint64(b, 6<<60|uint64(dscp&0x3f)<<54|uint64(payloadLen)<<16|uint64(next)<<8|uint64(hopLimit))
+	src.Put16(b[8:24])
+	dst.Put16(b[24:40])
 }

@@ -61,10 +61,15 @@ const (
 
 // Put writes 12 octets.
 func (l *LongHaul) Put(b []byte) {
+	PutLongHaul(b, l.Level, uint8(l.Action)<<6|l.Reserved&0x3f, l.Parameter, l.SourceQP, l.MetricType, l.MetricValue)
+}
+
+// PutLongHaul is Put for fields that are no LongHaul yet; flags are Action Flags.
+func PutLongHaul(b []byte, level, flags uint8, parameter uint16, sourceQP uint32, metricType uint8, metricValue uint32) {
 	_ = b[LongHaulLen-1]
-	binary.BigEndian.PutUint32(b, uint32(l.Level)<<24|uint32(l.Action&3)<<22|uint32(l.Reserved&0x3f)<<16|uint32(l.Parameter))
-	binary.BigEndian.PutUint32(b[4:], l.SourceQP)
-	binary.BigEndian.PutUint32(b[8:], uint32(l.MetricType)<<24|l.MetricValue&0xffffff)
+	first := uint32(level)<<24 | uint32(flags)<<16 | uint32(parameter)
+	binary.BigEndian.PutUint64(b, uint64(first)<<32|uint64(sourceQP))
+	binary.BigEndian.PutUint32(b[8:], uint32(metricType)<<24|metricValue&0xffffff)
 }
 
 // DecodeLongHaul reads 12 octets.

@@ -60,6 +60,7 @@ func TestModel(t *testing.T) {
 		var built [ports][]bool
 		limits := [ports]int{burstSize, burstSize}
 		var held []burst.Frame
+		own := map[uint64]bool{} // buffers that hold what the worker built
 		number, now, calls, leaving := byte(0), int64(0), uint64(0), false
 		t.Repeat(map[string]func(*rapid.T){
 			"inject": func(t *rapid.T) {
@@ -107,6 +108,7 @@ func TestModel(t *testing.T) {
 						t.Fatalf("port %d received %d, expected %d", i, len(p.Rx), want)
 					}
 					for j, f := range p.Rx {
+						delete(own, f.Buf)
 						if !bytes.Equal(batch.Bytes(f), inbox[i][j]) || f.Len != f.Head+3 || f.Buf == 0 {
 							t.Fatalf("port %d received %+v: %v, expected %v", i, f, batch.Bytes(f), inbox[i][j])
 						}
@@ -132,7 +134,7 @@ func TestModel(t *testing.T) {
 					held = held[1:]
 					p.Tx = append(p.Tx, f)
 					queued[i] = append(queued[i], bytes.Clone(batch.Bytes(f)))
-					built[i] = append(built[i], b.built[f.Buf])
+					built[i] = append(built[i], own[f.Buf])
 				}
 			},
 			"build": func(t *rapid.T) {
@@ -147,6 +149,7 @@ func TestModel(t *testing.T) {
 					number++
 					copy(batch.Bytes(f), bytes.Repeat([]byte{number}, 9))
 					f.Len, f.Head = 9, 9
+					own[f.Buf] = true
 					p.Tx = append(p.Tx, f)
 					queued[i] = append(queued[i], bytes.Clone(batch.Bytes(f)))
 					built[i] = append(built[i], true)

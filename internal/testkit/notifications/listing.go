@@ -20,8 +20,8 @@ func Pcap(frames [][]byte) []byte {
 	return b
 }
 
-const listingHead = `# Golden notifications, written out from the figures of the drafts: the frames of golden.pcap in their order, and what each octet
-# is. Made from internal/testkit/notifications by
+const listingHead = `# Golden notifications, written out from the figures of the drafts: the frames of golden.pcap in their order,
+# and what each octet is. Made from internal/testkit/notifications by
 #   go test ./internal/testkit/notifications -update
 # offset and length are octets, counted from the frame's first one. mask selects bits of the octets taken as one number; octets are
 # those of the whole field. A value is a number, an address, or octets or text in quotes. extension is what the E/P bit of the BTH means
@@ -35,7 +35,8 @@ func Listing() []byte {
 	b.WriteString(listingHead)
 	for i := range All {
 		g := &All[i]
-		fmt.Fprintf(&b, "- name: %s\n  frame: %d\n  kind: %s\n  extension: %s\n", g.Name, i+1, g.Kind, g.Extension)
+		fmt.Fprintf(&b, "- name: %s\n  frame: %d\n  kind: %s\n  extension: %s\n",
+			g.Name, i+1, g.Kind, g.Extension)
 		if g.ICRC != "" {
 			fmt.Fprintf(&b, "  icrc: %s\n", g.ICRC)
 		}

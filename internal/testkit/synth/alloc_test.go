@@ -4,7 +4,8 @@ import "testing"
 
 // TestNoAllocations: once all memory is there, an event and its headers cost none.
 func TestNoAllocations(t *testing.T) {
-	tr := New(Config{Messages: 1 << 30, Mix: Mix{1, 1, 1, 1, 1, 1}, Requesters: FromBoth, CE: .01, LossAfter: [2]float64{.01, .01}, Transports: Transports{RC: 3, UC: 1, UD: 1, XRC: 1}})
+	tr := New(Config{Messages: 1 << 30, Mix: Mix{1, 1, 1, 1, 1, 1}, Requesters: FromBoth, CE: .01,
+		LossAfter: [2]float64{.01, .01}, Transports: Transports{RC: 3, UC: 1, UD: 1, XRC: 1}})
 	for range 1 << 18 {
 		tr.Next()
 	}

@@ -31,3 +31,26 @@ func BenchmarkNext(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkRun is the price of a whole run of 256 connections with a few messages each, memory and all: what a test that pairs many
+// QPs pays for a connection.
+func BenchmarkRun(b *testing.B) {
+	events := 0
+	for i := 0; b.Loop(); i++ {
+		t := New(Config{Seed: uint64(i), Messages: 8, Sizes: [2]int{256, 4096}})
+		for _, ok := t.Next(); ok; _, ok = t.Next() {
+			events++
+		}
+	}
+	n := float64(b.N) * 256
+	b.ReportMetric(float64(events)/n, "events/conn")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/n, "ns/conn")
+}
+
+func BenchmarkHead(b *testing.B) {
+	e, _ := New(Config{}).Next()
+	var head [HeadLen]byte
+	for b.Loop() {
+		Head(&e, head[:])
+	}
+}

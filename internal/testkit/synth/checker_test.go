@@ -24,6 +24,7 @@ type sent struct {
 
 type psnState struct {
 	delivered, last, read, atomic, recvs bool
+	answered                             bool // a READ's response or an ATOMIC Acknowledge was delivered
 }
 
 func newChecker(mtu int, strict bool) *checker {
@@ -100,7 +101,7 @@ func (c *checker) request(e *Event, s *sent) error {
 	for i := at; i < at+span; i++ {
 		was, is := &s.psns[i], state
 		is.last = is.last && i == at+span-1
-		is.delivered = is.delivered || was.delivered
+		is.delivered, is.answered = is.delivered || was.delivered, was.answered
 		if was.delivered && (is.last != was.last || is.read != was.read || is.atomic != was.atomic) {
 			return fmt.Errorf("PSN start+%d was %+v, becomes %+v", i, *was, is)
 		}
@@ -156,6 +157,9 @@ func (c *checker) response(e *Event, s *sent) error {
 		if end := op == 0x0f || op == 0x10; end != s.psns[at].last {
 			return fmt.Errorf("%v at PSN start+%d, the READ's last is start+%d", e.Packet.Opcode, at, before-1)
 		}
+	}
+	if op != 0x11 && !e.Lost {
+		s.psns[at].answered = true
 	}
 	msn, err := s.completed(before)
 	if err != nil {

@@ -65,7 +65,7 @@ func (t *Traffic) manage(l *live, end End) {
 		return
 	}
 	if l.cm.tries[end]++; l.cm.tries[end] > maxMADs {
-		t.finish(l)
+		t.fail(l)
 		return
 	}
 	t.sendMAD(l, end, l.cm.waits[end])

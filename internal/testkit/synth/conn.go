@@ -31,7 +31,8 @@ type Conn struct {
 	Start     int64     // ns; math.MaxInt64: not yet, or it never came up
 	End       int64     // ns, of the hosts' state, packets may be on their way; math.MaxInt64: not yet
 	Before    int32     // the connection whose place it took, -1 for none
-	Refused   bool      // by a REJ, or it gave up
+	Refused   bool      // by a REJ
+	Failed    bool      // it gave up after many timeouts, perhaps before it came up
 	place     [2]int32  // of the hosts
 	slot      int32     // its number among those of one time
 	age       int32     // generations before it

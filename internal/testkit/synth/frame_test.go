@@ -38,6 +38,9 @@ func checkFrame(t *testing.T, e *Event) {
 	if p != e.Packet || len(frame) != int(e.Length()) {
 		t.Fatalf("frame of %d octets parses to\n%+v, event\n%+v", len(frame), p, e.Packet)
 	}
+	if (p.ICRC-uint32(p.Payload))%4 != 0 {
+		t.Fatalf("a payload of %d octets, pad count %d", p.ICRC-uint32(p.Payload), e.Pad)
+	}
 	if !packet.VerifyICRC(frame, &p) || p.Family == 4 && !packet.IPv4ChecksumOK(frame, &p) {
 		t.Fatalf("wrong checksum: %x", frame)
 	}

@@ -91,6 +91,12 @@ func (h *host) takeFree(r *rng) uint32 {
 	return qp
 }
 
+// fail ends a connection that doesn't get on: both QPs go to the error state.
+func (t *Traffic) fail(l *live) {
+	t.conns[l.id].Failed = true
+	t.finish(l)
+}
+
 // finish ends a connection in both hosts; what is on its way will meet no QP.
 func (t *Traffic) finish(l *live) {
 	c := &t.conns[l.id]

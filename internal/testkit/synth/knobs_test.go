@@ -107,7 +107,8 @@ func TestQPNsAndPSNs(t *testing.T) {
 	}
 	events, conns := run(Config{StartPSN: PSNWrap, Connections: 4, Messages: 20})
 	for i, c := range conns {
-		if c.StartPSN[0] < 1<<24-65 || part(events, func(e *Event) bool { return e.Conn == int32(i) }, func(e *Event) bool { return e.Packet.PSN < 1000 }) == 0 {
+		if c.StartPSN[0] < 1<<24-65 || part(events, func(e *Event) bool { return e.Conn == int32(i) },
+			func(e *Event) bool { return e.Packet.PSN < 1000 }) == 0 {
 			t.Errorf("connection %d doesn't wrap from %v", i, c.StartPSN)
 		}
 	}
@@ -175,18 +176,18 @@ func TestSight(t *testing.T) {
 	whole, _ := run(Config{Messages: 8})
 	some, _ := run(Config{Messages: 8, Sampled: .3})
 	within(t, "sampled", float64(len(some))/float64(len(whole)), .3, .02)
-	late, conns := run(Config{Messages: 100, TapStart: 2e6})
+	late, conns := run(Config{Messages: 100, TapStart: 2e6, Connections: 32})
 	if late[0].Time < 2e6 || late[0].Packet.PSN == conns[late[0].Conn].StartPSN[late[0].From] {
 		t.Errorf("a tap from 2 ms on begins with %+v", late[0])
 	}
-	short, _ := run(Config{Duration: 1e6})
+	short, _ := run(Config{Duration: 1e6, Connections: 32})
 	if last := short[len(short)-1].Time; last > 1e6 || last < 9e5 {
 		t.Errorf("a run of 1 ms ends at %d", last)
 	}
 }
 
 func TestLossAndMarks(t *testing.T) {
-	c := Config{Messages: 40, LossAfter: [2]float64{.02, .05}, CE: .04, CNPInterval: 1}
+	c := Config{Messages: 30, LossAfter: [2]float64{.02, .05}, CE: .04, CNPInterval: 1}
 	events, _ := run(c)
 	from := func(end End) func(*Event) bool { return func(e *Event) bool { return e.From == end } }
 	lost := func(e *Event) bool { return e.Lost }
@@ -201,6 +202,10 @@ func TestLossAndMarks(t *testing.T) {
 			t.Fatalf("CNP %+v", e)
 		}
 	}
+	c.CNPInterval = 1e9
+	events, conns := run(c)
+	once := part(events, func(*Event) bool { return true }, func(e *Event) bool { return e.Packet.Opcode == packet.CNP }) * float64(len(events))
+	within(t, "CNPs, one a connection", once, float64(len(conns)), 20)
 	events, _ = run(Config{Messages: 40, LossBefore: [2]float64{.02, 0}})
 	for i := range events {
 		if e := &events[i]; e.Lost || e.From == WAN && e.Syndrome>>5 != 0 && e.Syndrome != syndromeNAK {
@@ -213,11 +218,35 @@ func TestLossAndMarks(t *testing.T) {
 	}
 }
 
+// TestMissingResponses: a READ response that gets lost is asked for as soon as a later one comes, long before a timeout.
+func TestMissingResponses(t *testing.T) {
+	c := Config{Mix: Mix{Read: 1}, Sizes: [2]int{8192, 8192}, Messages: 30, Connections: 50, LossAfter: [2]float64{WAN: .01}}
+	events, _ := run(c)
+	lost, again := map[int32]int64{}, 0.0 // when a response that is missing passed
+	prompt := 0.0
+	for _, e := range events {
+		switch since, waits := lost[e.Conn]; {
+		case e.Lost && !waits:
+			lost[e.Conn] = e.Time
+		case e.Resent && waits:
+			again++
+			if e.Time-since < 1e6 { // the tap is near the requester
+				prompt++
+			}
+			delete(lost, e.Conn)
+		}
+	}
+	if again < 50 || prompt/again < .8 {
+		t.Errorf("%v responses asked for again, %v of them promptly", again, prompt)
+	}
+}
+
 func TestCoalescing(t *testing.T) {
 	acks := func(c Config) float64 {
 		c.Messages = 32
 		events, _ := run(c)
-		return part(events, func(*Event) bool { return true }, func(e *Event) bool { return e.Packet.Opcode == packet.RCAcknowledge }) * float64(len(events)) / 256 / 32
+		isACK := func(e *Event) bool { return e.Packet.Opcode == packet.RCAcknowledge }
+		return part(events, func(*Event) bool { return true }, isACK) * float64(len(events)) / 256 / 32
 	}
 	small := [2]int{100, 1000}
 	within(t, "ACKs a message", acks(Config{Sizes: small}), 1, .15)

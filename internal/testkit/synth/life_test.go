@@ -71,6 +71,24 @@ func TestLifetime(t *testing.T) {
 	}
 }
 
+// TestQuietAfterDREQ: an end that has sent or answered a DREQ says nothing more on the connection.
+func TestQuietAfterDREQ(t *testing.T) {
+	events, _ := run(Config{CM: true, Lifetime: 2e6, Messages: 1e6, Connections: 20, Requesters: FromBoth, Sizes: [2]int{64, 64},
+		Delay: [2]int64{5000, 100_000}})
+	quiet := map[[2]int32]bool{}
+	for _, e := range events {
+		key := [2]int32{e.Conn, int32(e.From)}
+		if e.MAD != nil && (attrOf(e.MAD) == attrDREQ || attrOf(e.MAD) == attrDREP) {
+			quiet[key] = true
+		} else if quiet[key] {
+			t.Fatalf("%+v after the end's DREQ or DREP", e)
+		}
+	}
+	if len(quiet) != 40 {
+		t.Errorf("%d ends of 20 connections said DREQ or DREP", len(quiet))
+	}
+}
+
 // TestCM: who is told what by MADs, in right order, also when they get lost.
 func TestCM(t *testing.T) {
 	c := Config{CM: true, IPv6: true, CMReject: .2, Connections: 40, Messages: 2, Generations: 1, Mix: Mix{Send: 1},
@@ -126,6 +144,36 @@ func TestCM(t *testing.T) {
 	}
 	if repeated < 20 || refused < 5 {
 		t.Errorf("%d MADs repeated, %d connections refused", repeated, refused)
+	}
+	requests, destinations := map[[4]byte]bool{}, map[int32]map[uint32]bool{}
+	events, conns = run(Config{CM: true, Transports: Transports{UD: 1}, Messages: 8})
+	replies := 0
+	for _, e := range events {
+		if e.MAD == nil {
+			if destinations[e.Conn] == nil {
+				destinations[e.Conn] = map[uint32]bool{}
+			}
+			destinations[e.Conn][e.Packet.DestQP] = true
+			continue
+		}
+		x := e.MAD[madHead:]
+		switch id := [4]byte(x); attrOf(e.MAD) {
+		case attrSIDRREQ:
+			requests[id] = true
+		case attrSIDRREP:
+			replies++
+			if qp := conns[e.Conn].QP[e.From]; !requests[id] || uint32(x[8])<<16|uint32(x[9])<<8|uint32(x[10]) != qp {
+				t.Fatalf("SIDR REP of QP %d: %x", qp, *e.MAD)
+			}
+		}
+	}
+	for conn, to := range destinations {
+		if len(to) < 10 {
+			t.Errorf("UD QPs %v talk with %d others only", conns[conn].QP, len(to))
+		}
+	}
+	if replies != len(conns) || len(requests) != len(conns) {
+		t.Errorf("%d SIDR REQs and %d REPs of %d connections", len(requests), replies, len(conns))
 	}
 	events, _ = run(Config{CM: true, NoDREQ: true, Messages: 1})
 	for _, e := range events {

@@ -28,9 +28,8 @@ type flight struct {
 // launch sends a packet towards the tap.
 func (t *Traffic) launch(l *live, f flight) {
 	f.port = t.port(&f)
-	before := true
 	if f.ecn == 2 && hasData(f.op) && t.rng.hit(t.c.ce) {
-		if before = t.rng.next()&1 == 0; before {
+		if t.rng.next()&1 == 0 {
 			f.ecn = 3
 		} else {
 			f.marked = true

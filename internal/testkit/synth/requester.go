@@ -196,7 +196,7 @@ func (t *Traffic) timeout(l *live, end End) {
 	}
 	if s.mark == s.una && s.hold <= t.now {
 		if s.tries++; s.tries > maxTries {
-			t.finish(l) // both QPs go to the error state
+			t.fail(l)
 			return
 		}
 		s.goBack()

@@ -82,14 +82,13 @@ func (t *Traffic) execute(l *live, end End, f *flight) {
 	}
 }
 
-// requestedAgain takes a request that it has executed already.
+// requestedAgain takes a request that it has executed already. Soft-RoCE acknowledges each such packet, AckReq or not.
 func (t *Traffic) requestedAgain(l *live, end End, f *flight) {
-	switch {
-	case f.kind.answered():
+	if f.kind.answered() {
 		t.owe(l, end, job{what: f.kind, psn: f.psn, n: f.span, msn: f.number + 1, octets: f.left, message: f.number})
-	case f.ackReq:
-		t.acknowledge(l, end)
+		return
 	}
+	t.acknowledge(l, end)
 }
 
 func (t *Traffic) acknowledge(l *live, end End) {

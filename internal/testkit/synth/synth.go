@@ -11,11 +11,12 @@
 //		if !ok {
 //			break
 //		}
-//		learn(e.Time, e.From, &e.Packet)     // what packet.Parse finds; synth.Head and synth.Frame build the octets
-//		check(e.SourceQP, traffic.Conns()[e.Conn])
+//		learn(e.Time, e.From, &e.Packet) // as packet.Parse would have it
+//		check(e.SourceQP)                // the truth; with more of it in traffic.Conns()[e.Conn], unless e.Forged
 //	}
 //
-// Forged packets change what the tap sees, not what the hosts do.
+// Head writes an event's headers, for readers of the extended ones; Frame builds the whole frame, for captures. Forged packets
+// change what the tap sees, not what the hosts do.
 package synth
 
 import "github.com/cnpgate/cnpgate/internal/packet"
@@ -60,8 +61,8 @@ func New(c Config) *Traffic {
 // Next goes on to the next packet that the tap sees; false at the end, when all connections are done or Config.Duration is over.
 func (t *Traffic) Next() (e Event, ok bool) {
 	for !t.ended {
-		due, any := t.queue.pop()
-		if !any || t.c.Duration > 0 && due.at > t.c.Duration {
+		due, more := t.queue.pop()
+		if !more || t.c.Duration > 0 && due.at > t.c.Duration {
 			break
 		}
 		t.now = due.at
@@ -89,19 +90,17 @@ func (t *Traffic) Next() (e Event, ok bool) {
 
 // run does what isn't the network's.
 func (t *Traffic) run(what task, subject uint32) {
-	if what == taskAttack {
+	switch what {
+	case taskAttack:
 		t.attack()
 		return
-	}
-	if what == taskStart {
+	case taskStart:
 		t.start(int32(subject))
 		return
-	}
-	if what == taskSucceed {
+	case taskSucceed:
 		t.succeed(int32(subject))
 		return
-	}
-	if what == taskClose {
+	case taskClose:
 		if l := t.live[subject]; l != nil {
 			t.shut(l)
 		}

@@ -1,0 +1,130 @@
+package cnpgen
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/cnpgate/cnpgate/cnpdec"
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"pgregory.net/rapid"
+)
+
+// TestDecoderAgrees: what is built about any data packet a receiver accepts, and reads as what was meant.
+func TestDecoderAgrees(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := drawDataPacket(t)
+		if d.v6 && rapid.Bool().Draw(t, "trace") {
+			d = d.traced(rapid.SampledFrom([]byte{0x11, 0x31}).Draw(t, "option"), rapid.Uint8Range(0, 1).Draw(t, "trace type"),
+				"0001100200c00000"+hexOf(4*rapid.IntRange(0, 60).Draw(t, "words")))
+		}
+		frame, p := d.frame()
+		g := drawGateway(t)
+		decode := func(build builder, speaks cnpdec.Extension, kind cnpdec.Kind) *cnpdec.Notification {
+			out := make([]byte, MaxLen)
+			out = out[:build(out, frame, &p, &g)]
+			r := cnpdec.Receiver{Code: g.Code, Extension: speaks, KnownQP: func(qp uint32) bool { return qp == 100 },
+				KnownFlow: func(dst packet.Addr, qp uint32) bool { return dst == p.Dst && qp == p.DestQP }}
+			if !g.ICRCExtensionHeaders {
+				r.ICRC = cnpdec.ICRCWithoutExtensionHeaders
+			}
+			n, err := r.DecodeFrame(out)
+			if err != nil || n.Kind != kind {
+				t.Fatalf("%v decoded as %v: %v: % x", kind, n.Kind, err, out)
+			}
+			return &n
+		}
+		if n := decode(standardCNP(100), cnpdec.NoExtension, cnpdec.StandardCNP); n.Src != p.Dst || n.BTH.DestQP != 100 {
+			t.Fatalf("standard CNP from %v", n.Src)
+		}
+		checkLongHaul(t, decode)
+		pause := PPFC{Port: rapid.Uint16().Draw(t, "port"), Duration: rapid.Uint16().Draw(t, "duration")}
+		want := packet.PPFC{Dst: p.Dst, Port: pause.Port, Duration: pause.Duration}
+		if n := decode(ppfc(pause), cnpdec.PPFCExtension, cnpdec.PPFC); n.PPFC != want {
+			t.Fatalf("PPFC %+v, want %+v", n.PPFC, want)
+		}
+		pause.Resume, want.PT, want.Duration = true, packet.PTResume, 0
+		if n := decode(ppfc(pause), cnpdec.PPFCExtension, cnpdec.PPFC); n.PPFC != want {
+			t.Fatalf("PPFC %+v, want %+v", n.PPFC, want)
+		}
+		level := rapid.Uint8Range(0, 9).Draw(t, "level")
+		x := decode(notifyProxy(proxy4, level), cnpdec.NoExtension, cnpdec.ProxyNotification).Proxy
+		if x.Level != min(level, 7) || x.Src != p.Src || x.Dst != p.Dst || x.Inner.Kind != packet.RoCEv2 || x.Inner.DestQP != p.DestQP {
+			t.Fatalf("proxy notification %+v", x)
+		}
+		if p.Family == 6 {
+			o := decode(FastCNP, cnpdec.NoExtension, cnpdec.FastCNP).Fast.Option
+			trace := packet.FindIOAMTrace(frame, &p)
+			if len(trace.Data) > 236 {
+				trace = packet.IOAMTrace{}
+			}
+			if o.Dst != p.Dst || o.Trace.Type != trace.Type || !bytes.Equal(o.Trace.Data, trace.Data) || o.Reserved != 0 {
+				t.Fatalf("Fast CNP %+v, want trace %+v", o, trace)
+			}
+			checkLongHaulICMPv6(t, decode)
+		}
+	})
+}
+
+type decoding func(build builder, speaks cnpdec.Extension, kind cnpdec.Kind) *cnpdec.Notification
+
+func drawContent(t *rapid.T) (LongHaul, cnpdec.LongHaul) {
+	l := LongHaul{
+		Level: rapid.Uint8().Draw(t, "level"), Action: Action(rapid.Uint8Range(0, 3).Draw(t, "action")),
+		Parameter: rapid.Uint16Range(0, 100).Draw(t, "parameter"), SourceQP: 100,
+		MetricType: rapid.Uint8().Draw(t, "metric type"), MetricValue: rapid.Uint32Range(0, 100).Draw(t, "metric"),
+	}
+	want := cnpdec.LongHaul{LongHaul: packet.LongHaul{Level: l.Level, Action: l.Action, Parameter: l.Parameter, SourceQP: 100,
+		MetricType: l.MetricType, MetricValue: l.MetricValue}}
+	if l.Action == Notify {
+		want.Parameter = 0
+	}
+	if rapid.Bool().Draw(t, "extension") {
+		x := &Extension{Timestamp: rapid.Uint64().Draw(t, "timestamp"), Device: []byte(rapid.StringN(0, 9, 30).Draw(t, "device")),
+			Path: rapid.SliceOfN(rapid.Byte(), 0, 9).Draw(t, "path")}
+		if rapid.Bool().Draw(t, "others") {
+			x.Others = []packet.Object{{Class: 1, CType: 2, Payload: x.Path}}
+		}
+		l.Extension = x
+		want.Timestamp, want.HasTimestamp, want.Device, want.Path = x.Timestamp, x.Timestamp != 0, x.Device, x.Path
+	}
+	return l, want
+}
+
+func compareLongHaul(t *rapid.T, got, want *cnpdec.LongHaul, l *LongHaul) {
+	if got.LongHaul != want.LongHaul || got.Timestamp != want.Timestamp || got.HasTimestamp != want.HasTimestamp ||
+		!bytes.Equal(got.Device, want.Device) || !bytes.Equal(got.Path, want.Path) {
+		t.Fatalf("got %+v, want %+v", got, want)
+	}
+	objects := 0
+	for list := got.Objects; len(list) > 0; objects++ {
+		_, n := packet.NextObject(list)
+		list = list[n:]
+	}
+	meant := 0
+	if x := l.Extension; x != nil {
+		for _, there := range []bool{x.Timestamp != 0, len(x.Device) > 0, len(x.Path) > 0} {
+			if there {
+				meant++
+			}
+		}
+		meant += len(x.Others)
+	}
+	if objects != meant {
+		t.Fatalf("%d objects, want %d", objects, meant)
+	}
+}
+
+func checkLongHaul(t *rapid.T, decode decoding) {
+	l, want := drawContent(t)
+	n := decode(longHaul(LongHaulCNP, l), cnpdec.LongHaulExtension, cnpdec.LongHaulCNP)
+	if n.BTH.DestQP != 100 {
+		t.Fatalf("DestQP %d", n.BTH.DestQP)
+	}
+	compareLongHaul(t, &n.LongHaul, &want, &l)
+}
+
+func checkLongHaulICMPv6(t *rapid.T, decode decoding) {
+	l, want := drawContent(t)
+	n := decode(longHaul(LongHaulCNPICMPv6, l), cnpdec.NoExtension, cnpdec.LongHaulCNPICMPv6)
+	compareLongHaul(t, &n.LongHaul, &want, &l)
+}

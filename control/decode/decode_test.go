@@ -1,0 +1,252 @@
+package decode_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cnpgate/cnpgate/cnpdec"
+	"github.com/cnpgate/cnpgate/control/decode"
+	"github.com/cnpgate/cnpgate/control/replay"
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/testkit/notifications"
+)
+
+var update = flag.Bool("update", false, "write testdata anew")
+
+func receiver(extension string) *cnpdec.Receiver {
+	r := &cnpdec.Receiver{Code: packet.DefaultCodePoints, Extension: cnpdec.LongHaulExtension, ICRC: cnpdec.ICRCEither}
+	if extension == "ppfc" {
+		r.Extension = cnpdec.PPFCExtension
+	}
+	return r
+}
+
+// run decodes a capture of the octets given.
+func run(t testing.TB, pcap []byte, r *cnpdec.Receiver, f decode.Format) (string, decode.Summary) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "in.pcap")
+	if err := os.WriteFile(path, pcap, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c, err := replay.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	var out bytes.Buffer
+	s, err := decode.Run(c, r, f, &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.String(), s
+}
+
+// spoiled is a golden frame with one octet changed.
+func spoiled(name string, at int) []byte {
+	b := notifications.Find(name).Bytes()
+	if at < 0 {
+		at += len(b)
+	}
+	b[at] ^= 1
+	return b
+}
+
+// capture has every golden notification, some that are damaged, and frames that are none.
+func capture() []byte {
+	var frames [][]byte
+	for i := range notifications.All {
+		frames = append(frames, notifications.All[i].Bytes())
+	}
+	frames = append(frames,
+		spoiled("long-haul-cnp-v4", 24),         // IPv4 checksum
+		spoiled("standard-cnp-v4", -1),          // ICRC
+		spoiled("fast-cnp", -1),                 // ICRC behind an extension header
+		spoiled("long-haul-cnp-icmpv6", -1),     // ICMPv6 checksum
+		spoiled("proxy-notification-v4", -1),    // UDP checksum
+		spoiled("pfc", 0),                       // destination
+		make([]byte, 60),                        // no EtherType
+		bytes.Repeat([]byte{0xff}, 14),          // nothing behind the header
+		[]byte("\x01\x80\xc2\x00\x00\x01short"), // no whole header
+	)
+	return notifications.Pcap(frames)
+}
+
+// TestGolden: the whole output, letter by letter.
+func TestGolden(t *testing.T) {
+	for _, c := range []struct {
+		file, extension string
+		format          decode.Format
+	}{
+		{"long-haul-cnp.txt", "long-haul", decode.Text},
+		{"ppfc.txt", "ppfc", decode.Text},
+		{"long-haul-cnp.json", "long-haul", decode.JSON},
+		{"ppfc.json", "ppfc", decode.JSON},
+	} {
+		got, s := run(t, capture(), receiver(c.extension), c.format)
+		if s.Other != 3 || s.Frames != s.Accepted+s.Refused+s.Other || s.Frames != len(notifications.All)+9 {
+			t.Errorf("%s: %+v", c.file, s)
+		}
+		path := filepath.Join("testdata", c.file)
+		if *update {
+			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got == string(want) {
+			continue
+		}
+		g, w := strings.Split(got, "\n"), strings.Split(string(want), "\n")
+		for i := range w {
+			if i >= len(g) || g[i] != w[i] {
+				t.Errorf("%s differs from line %d on (-update writes it anew)\ngot  %s\nwant %s", path, i+1, append(g, "")[min(i, len(g))], w[i])
+				break
+			}
+		}
+	}
+}
+
+// jsonNames are the places in JSON of the fields of golden notifications.
+var jsonNames = map[string]string{
+	"eth.dst": "ethernet.destination", "eth.src": "ethernet.source", "ip.src": "ip.source", "ip.dst": "ip.destination", "ip.dscp": "ip.dscp",
+	"ip.ecn": "ip.ecn", "ip.ttl": "ip.ttl", "ipv6.hlim": "ip.hop_limit", "ip.checksum": "ip.checksum", "udp.srcport": "udp.source_port",
+	"udp.dstport": "udp.destination_port", "udp.length": "udp.length", "udp.checksum": "udp.checksum", "bth.opcode": "bth.opcode",
+	"bth.becn": "bth.becn", "bth.fecn": "bth.fecn", "bth.extension": "bth.extension_bit", "bth.pkey": "bth.p_key", "bth.destqp": "bth.dest_qp",
+	"bth.psn": "bth.psn", "cnp.reserved": "cnp.reserved", "icmpv6.type": "icmpv6.type", "icmpv6.code": "icmpv6.code",
+	"icmpv6.checksum": "icmpv6.checksum", "fastcnp.type": "fast_cnp.option_type", "fastcnp.dst": "fast_cnp.congested_destination",
+	"fastcnp.reserved": "fast_cnp.reserved", "fastcnp.ioam_type": "ioam.option_type", "ioam.namespace": "ioam.namespace_id",
+	"ioam.nodelen": "ioam.node_len", "ioam.flags": "ioam.flags", "ioam.remaininglen": "ioam.remaining_len", "ioam.tracetype": "ioam.trace_type",
+	"ioam.reserved": "ioam.reserved", "longhaul.level": "long_haul_cnp.level", "longhaul.parameter": "long_haul_cnp.parameter",
+	"longhaul.source_qp": "long_haul_cnp.source_qp", "longhaul.metric_type": "long_haul_cnp.metric_type",
+	"longhaul.metric_value": "long_haul_cnp.metric_value", "longhaul.reserved": "long_haul_cnp.reserved", "extension.version": "extension.version",
+	"extension.checksum": "extension.checksum", "extension.reserved": "extension.reserved", "ppfc.dst": "ppfc.congested_destination",
+	"ppfc.flags": "ppfc.flags", "ppfc.pt": "ppfc.pt", "ppfc.port": "ppfc.port", "ppfc.reserved": "ppfc.reserved", "ppfc.duration": "ppfc.duration_us",
+	"proxy.version": "proxy.ip_version", "proxy.r": "proxy.r", "proxy.level": "proxy.level", "proxy.protocol": "proxy.protocol",
+	"proxy.reserved": "proxy.reserved", "proxy.srcport": "proxy.source_port", "proxy.dstport": "proxy.destination_port", "proxy.src": "proxy.source",
+	"proxy.dst": "proxy.destination", "macc.time": "pause.time_quanta", "pfc.enabled": "pfc.enabled", "pfc.reserved": "pfc.reserved",
+	"pfc.time0": "pfc.time0_quanta", "pfc.time1": "pfc.time1_quanta", "pfc.time2": "pfc.time2_quanta", "pfc.time3": "pfc.time3_quanta",
+	"pfc.time4": "pfc.time4_quanta", "pfc.time5": "pfc.time5_quanta", "pfc.time6": "pfc.time6_quanta", "pfc.time7": "pfc.time7_quanta",
+}
+
+// TestValues: JSON says of every golden notification what its fields are written to be.
+func TestValues(t *testing.T) {
+	seen := map[string]bool{}
+	for i := range notifications.All {
+		g := &notifications.All[i]
+		out, s := run(t, notifications.Pcap([][]byte{g.Bytes()}), receiver(g.Extension), decode.JSON)
+		d := json.NewDecoder(strings.NewReader(out))
+		d.UseNumber()
+		var got map[string]any
+		if err := d.Decode(&got); err != nil {
+			t.Fatalf("%s: %v in %s", g.Name, err, out)
+		}
+		if s.Accepted != 1 || got["kind"] != g.Kind || got["accepted"] != true {
+			t.Errorf("%s: %+v, %v", g.Name, s, got)
+		}
+		var objects []string
+		for _, l := range g.Lines() {
+			switch l.Name {
+			case "object.class", "object.ctype":
+				objects = append(objects, fmt.Sprint(l.Number()))
+			case "object.payload":
+				objects = append(objects, fmt.Sprintf("%x", l.Octets))
+			}
+			name, ok := jsonNames[l.Name]
+			if !ok {
+				continue
+			}
+			seen[l.Name] = true
+			layer, field, _ := strings.Cut(name, ".")
+			members, _ := got[layer].(map[string]any)
+			if fmt.Sprint(members[field]) != fmt.Sprint(l.Value) {
+				t.Errorf("%s: %s is %v, want %v", g.Name, name, members[field], l.Value)
+			}
+		}
+		list, _ := got["objects"].([]any)
+		var said []string
+		for _, o := range list {
+			m := o.(map[string]any)
+			said = append(said, fmt.Sprint(m["class"]), fmt.Sprint(m["c_type"]), fmt.Sprint(m["payload"]))
+		}
+		if strings.Join(said, " ") != strings.Join(objects, " ") {
+			t.Errorf("%s: objects %q, want %q", g.Name, said, objects)
+		}
+	}
+	for name := range jsonNames {
+		if !seen[name] {
+			t.Errorf("no golden notification has %s", name)
+		}
+	}
+}
+
+// full can't be written to.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("full") }
+
+func TestWriteFails(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "in.pcap")
+	if err := os.WriteFile(path, capture(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []decode.Format{decode.Text, decode.JSON} {
+		c, err := replay.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := decode.Run(c, receiver("ppfc"), f, full{}); err == nil || err.Error() != "full" {
+			t.Errorf("format %d: %v", f, err)
+		}
+		c.Close()
+	}
+}
+
+// FuzzRun: whatever a frame is, it is counted once, and each line of JSON is an object.
+func FuzzRun(f *testing.F) {
+	for i := range notifications.All {
+		f.Add(notifications.All[i].Bytes(), uint16(0), i%2 == 0)
+		f.Add(notifications.All[i].Bytes(), uint16(6), i%2 == 0)
+	}
+	f.Fuzz(func(t *testing.T, frame []byte, missing uint16, ppfc bool) {
+		if len(frame) > 20000 {
+			return
+		}
+		pcap := notifications.Pcap([][]byte{frame})
+		length := len(frame) + int(missing)
+		copy(pcap[24+12:], []byte{byte(length), byte(length >> 8), byte(length >> 16)})
+		extension := "long-haul"
+		if ppfc {
+			extension = "ppfc"
+		}
+		text, _ := run(t, pcap, receiver(extension), decode.Text)
+		for _, c := range text {
+			if c < ' ' && c != '\n' || c == 0x7f {
+				t.Fatalf("%q has a control character", text)
+			}
+		}
+		out, s := run(t, pcap, receiver(extension), decode.JSON)
+		if s.Frames != 1 || s.Accepted+s.Refused+s.Other != 1 {
+			t.Fatalf("%+v", s)
+		}
+		lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
+		if len(lines) != 2-s.Other {
+			t.Fatalf("%+v in\n%s", s, out)
+		}
+		for _, l := range lines {
+			var o map[string]any
+			if err := json.Unmarshal([]byte(l), &o); err != nil {
+				t.Fatalf("%v in %s", err, l)
+			}
+		}
+	})
+}

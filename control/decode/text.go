@@ -1,0 +1,55 @@
+package decode
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/cnpgate/cnpgate/cnpdec"
+)
+
+// timeLayout is RFC 3339 with nanoseconds, always nine digits.
+const timeLayout = "2006-01-02T15:04:05.000000000Z07:00"
+
+// textRecord prints a line that says what, when, from and to, and a line a field.
+func textRecord(w io.Writer, r *Record) error {
+	verdict := "accepted"
+	if r.Reason != cnpdec.Accepted {
+		verdict = fmt.Sprintf("refused (%s): %s", r.Reason, r.Reason.Explain())
+	}
+	_, err := fmt.Fprintf(w, "frame %d, %s (+%d.%09d s): %s from %s to %s, %s\n", r.Frame, r.Time.Format(timeLayout),
+		r.Since/1e9, r.Since%1e9, r.Kind, r.Source, r.Destination, verdict)
+	if err != nil {
+		return err
+	}
+	if err := WriteText(w, r.Layers); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(w)
+	return err
+}
+
+// WriteText prints a line a field, the layer in front of its first one.
+func WriteText(w io.Writer, layers []Layer) error {
+	for i := range layers {
+		name := layers[i].Name
+		for _, f := range layers[i].Fields {
+			if f.Name == "" {
+				continue
+			}
+			text := f.Text
+			if text == "" {
+				text = fmt.Sprint(f.Value)
+			}
+			if _, err := fmt.Fprintf(w, "    %-10s %-18s %s\n", name, f.Name, text); err != nil {
+				return err
+			}
+			name = ""
+		}
+	}
+	return nil
+}
+
+func textSummary(w io.Writer, s Summary) error {
+	_, err := fmt.Fprintf(w, "%d frames: %d notifications accepted, %d refused, %d other frames\n", s.Frames, s.Accepted, s.Refused, s.Other)
+	return err
+}

@@ -1,0 +1,329 @@
+//go:build secondopinion
+
+// Package wireshark_test runs the dissector in tshark.
+package wireshark_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"io/fs"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/cnpgate/cnpgate/cnpdec"
+	"github.com/cnpgate/cnpgate/control/decode"
+	"github.com/cnpgate/cnpgate/control/replay"
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/testkit/notifications"
+)
+
+const root = "../.."
+
+// plain runs tshark without the dissector.
+func plain(t *testing.T, args ...string) string {
+	t.Helper()
+	c := exec.Command("tshark", append([]string{"-n"}, args...)...)
+	c.Env = append(os.Environ(), "HOME="+t.TempDir(), "XDG_CONFIG_HOME="+t.TempDir()) // nobody's own plugins and preferences
+	var stderr bytes.Buffer
+	c.Stderr = &stderr
+	out, err := c.Output()
+	if err != nil || strings.Contains(strings.ToLower(stderr.String()), "lua") {
+		t.Fatalf("tshark %q: %v\n%s", args, err, stderr.String())
+	}
+	return string(out)
+}
+
+// dissected runs tshark with it.
+func dissected(t *testing.T, args ...string) string {
+	t.Helper()
+	return plain(t, append([]string{"-X", "lua_script:cnpgate.lua"}, args...)...)
+}
+
+// lines are the fields of each frame; the last field of a line is never missing.
+func lines(out string) [][]string {
+	var all [][]string
+	for _, l := range strings.Split(strings.TrimSuffix(out, "\n"), "\n") {
+		if l != "" {
+			all = append(all, strings.Split(l, "\t"))
+		}
+	}
+	return all
+}
+
+// names are the dissector's names of the fields of golden notifications, without "cnpgate.". An address has 4 or 6 behind its name
+// where both families have a field.
+var names = map[string]string{
+	"bth.opcode": "bth.opcode", "bth.pkey": "bth.p_key",
+	"bth.destqp": "bth.dest_qp", "bth.psn": "bth.psn", "cnp.reserved": "cnp.reserved", "icrc": "icrc", "fastcnp.type": "fast_cnp.option_type",
+	"fastcnp.len": "fast_cnp.option_length", "fastcnp.reserved": "fast_cnp.reserved", "fastcnp.dst": "fast_cnp.congested_destination",
+	"fastcnp.ioam_type": "ioam.option_type", "ioam.namespace": "ioam.namespace_id", "ioam.nodelen": "ioam.node_len", "ioam.flags": "ioam.flags",
+	"ioam.remaininglen": "ioam.remaining_len", "ioam.tracetype": "ioam.trace_type", "ioam.reserved": "ioam.reserved",
+	"ioam.node_data": "ioam.node_data", "icmpv6.code": "icmpv6.code", "longhaul.level": "long_haul_cnp.level",
+	"longhaul.action": "long_haul_cnp.action", "longhaul.reserved": "long_haul_cnp.reserved", "longhaul.parameter": "long_haul_cnp.parameter",
+	"longhaul.source_qp": "long_haul_cnp.source_qp", "longhaul.metric_type": "long_haul_cnp.metric_type",
+	"longhaul.metric_value": "long_haul_cnp.metric_value", "extension.version": "extension.version", "extension.reserved": "extension.reserved",
+	"extension.checksum": "extension.checksum", "object.length": "object.length", "object.class": "object.class", "object.ctype": "object.c_type",
+	"object.payload": "object.payload", "object.padding": "object.padding", "ppfc.dst": "ppfc.congested_destination", "ppfc.flags": "ppfc.flags",
+	"ppfc.pt": "ppfc.pt", "ppfc.port": "ppfc.port", "ppfc.reserved": "ppfc.reserved", "ppfc.duration": "ppfc.duration",
+	"proxy.version": "proxy.ip_version", "proxy.r": "proxy.r", "proxy.level": "proxy.level", "proxy.protocol": "proxy.protocol",
+	"proxy.reserved": "proxy.reserved", "proxy.srcport": "proxy.source_port", "proxy.dstport": "proxy.destination_port",
+	"proxy.src": "proxy.source", "proxy.dst": "proxy.destination", "proxy.invoking": "proxy.invoking_packet",
+}
+
+// flags are the dissector's names of bits of the BTH's octet 4.
+var flags = map[int]string{7: "bth.fecn", 6: "bth.becn", 5: "bth.extension"}
+
+// value is how the dissector should say a line: numbers as they are, octets in hexadecimal.
+func value(l *notifications.Line) (name, text string) {
+	name = names[l.Name]
+	switch v := l.Value.(type) {
+	case netip.Addr:
+		if l.Name != "fastcnp.dst" {
+			name += map[bool]string{true: "4", false: "6"}[v.Is4()]
+		}
+		return name, v.String()
+	case int:
+		switch l.Name {
+		case "object.padding":
+			return name, hex.EncodeToString(l.Octets)
+		case "icrc":
+			v = int(binary.LittleEndian.Uint32(l.Octets))
+		}
+		return name, strconv.Itoa(v)
+	}
+	return name, hex.EncodeToString(l.Octets)
+}
+
+// number is a number in decimal, whatever way it was written in.
+func number(s string) string {
+	if n, err := strconv.ParseUint(s, 0, 64); err == nil && strings.HasPrefix(s, "0x") {
+		return strconv.FormatUint(n, 10)
+	}
+	return s
+}
+
+// TestFields: the dissector says of every golden notification what each field is written to be, and nothing of fields it hasn't.
+func TestFields(t *testing.T) {
+	columns := []string{"kind"}
+	for _, name := range flags {
+		columns = append(columns, name)
+	}
+	for _, name := range names {
+		switch name {
+		case "ppfc.congested_destination", "proxy.source", "proxy.destination":
+			columns = append(columns, name+"4", name+"6")
+		default:
+			columns = append(columns, name)
+		}
+	}
+	args := []string{"-r", filepath.Join(root, "testdata/notifications/golden.pcap"), "-T", "fields", "-E", "aggregator=;"}
+	for _, c := range columns {
+		args = append(args, "-e", "cnpgate."+c)
+	}
+	said := map[string][][]string{"ppfc": lines(dissected(t, append(args, "-o", "cnpgate.extension:PPFC")...))}
+	said["none"] = lines(dissected(t, args...))
+	said["long-haul"] = said["none"]
+	seen := map[string]bool{}
+	for i := range notifications.All {
+		g := &notifications.All[i]
+		if g.Kind == "pause" || g.Kind == "pfc" {
+			continue // Wireshark's own
+		}
+		want := map[string][]string{"kind": {g.Kind}}
+		for _, l := range g.Lines() {
+			if l.Name == "bth.flags" {
+				for bit, name := range flags {
+					want[name] = []string{strconv.Itoa(l.Number() >> bit & 1)}
+				}
+			}
+			if names[l.Name] == "" {
+				continue
+			}
+			seen[l.Name] = true
+			name, text := value(&l)
+			if name == "ioam.node_data" && want[name] != nil {
+				want[name][0] += text // one run of octets, whatever nodes it is of
+				continue
+			}
+			want[name] = append(want[name], text)
+		}
+		for c, name := range columns {
+			got := strings.Split(said[g.Extension][i][c], ";")
+			for i := range got {
+				got[i] = number(got[i])
+			}
+			if strings.Join(got, " ") != strings.Join(want[name], " ") {
+				t.Errorf("%s: cnpgate.%s is %q, want %q", g.Name, name, got, want[name])
+			}
+		}
+	}
+	for name := range names {
+		if !seen[name] {
+			t.Errorf("no golden notification has %s", name)
+		}
+	}
+}
+
+// TestObjects: the objects of the Long-haul CNP's class by what they mean, and only those.
+func TestObjects(t *testing.T) {
+	args := []string{"-T", "fields", "-e", "cnpgate.object.timestamp", "-e", "cnpgate.object.path", "-e", "cnpgate.object.device"}
+	for _, c := range []struct{ golden, want string }{
+		{"long-haul-cnp-v4-objects", "Aug  7, 2025 17:01:52.500000000 UTC\t000102030405060708\tgwü-1\n"},
+		{"long-haul-cnp-icmpv6-objects", "Aug  7, 2025 17:01:52.000000000 UTC\t\tA\n"},
+	} {
+		file := frame(t, notifications.Find(c.golden).Bytes())
+		if got := dissected(t, append(args, "-r", file)...); got != c.want {
+			t.Errorf("%s: %q, want %q", c.golden, got, c.want)
+		}
+		if got := dissected(t, append(args, "-r", file, "-o", "cnpgate.object_class:246")...); got != "\t\t\n" {
+			t.Errorf("%s: %q of another class", c.golden, got)
+		}
+	}
+}
+
+// TestPreferences: each code point can be another one.
+func TestPreferences(t *testing.T) {
+	for _, c := range []struct{ golden, preference, want string }{
+		{"fast-cnp", "option_type:159", "standard-cnp\n"},
+		{"long-haul-cnp-icmpv6", "icmpv6_type:201", "\n"},
+		{"proxy-notification-v4", "proxy_port:1021", "\n"},
+		{"long-haul-cnp-v4", "extension:PPFC", "ppfc\n"},
+		{"ppfc-v4-pause", "extension:Long-haul CNP", "long-haul-cnp\n"},
+		{"long-haul-cnp-v4", "extension:Neither", "standard-cnp\n"},
+	} {
+		args := []string{"-r", frame(t, notifications.Find(c.golden).Bytes()), "-T", "fields", "-e", "cnpgate.kind", "-o", "cnpgate." + c.preference}
+		if got := dissected(t, args...); got != c.want {
+			t.Errorf("%s with %s: %q, want %q", c.golden, c.preference, got, c.want)
+		}
+	}
+}
+
+func frame(t *testing.T, frames ...[]byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "in.pcap")
+	if err := os.WriteFile(path, notifications.Pcap(frames), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// captures are all of the project.
+func captures(t *testing.T) (files []string) {
+	t.Helper()
+	err := filepath.WalkDir(filepath.Join(root, "testdata"), func(path string, _ fs.DirEntry, err error) error {
+		if filepath.Ext(path) == ".pcap" {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil || len(files) < 20 {
+		t.Fatalf("%d captures, %v", len(files), err)
+	}
+	return files
+}
+
+// TestCaptures: on every capture the dissector finds the notifications that cnpgate decode finds, none that is accepted is
+// too short to it, and it leaves what the other dissectors find malformed as that is.
+func TestCaptures(t *testing.T) {
+	found := 0
+	for _, file := range captures(t) {
+		want, refused := decoded(t, file)
+		got, malformed := map[string]string{}, ""
+		for _, l := range lines(dissected(t, "-r", file, "-T", "fields", "-e", "frame.number", "-e", "cnpgate.kind", "-e", "_ws.malformed",
+			"-e", "cnpgate.short", "-e", "_ws.lua.error")) {
+			if l[1] != "" {
+				got[l[0]] = l[1]
+			}
+			if l[2] != "" {
+				malformed += l[0] + "\n"
+			}
+			if l[3] != "" && !refused[l[0]] || l[4] != "" {
+				t.Errorf("%s: frame %s, which cnpgate decode accepts: short %q, error %q", file, l[0], l[3], l[4])
+			}
+		}
+		found += len(got)
+		for n, kind := range want {
+			if got[n] != kind {
+				t.Errorf("%s: frame %s is %q, cnpgate decode says %q", file, n, got[n], kind)
+			}
+		}
+		if len(got) != len(want) {
+			t.Errorf("%s: %d notifications, cnpgate decode finds %d", file, len(got), len(want))
+		}
+		if without := plain(t, "-r", file, "-Y", "_ws.malformed", "-T", "fields", "-e", "frame.number"); malformed != without {
+			t.Errorf("%s: malformed are %q, without the dissector %q", file, malformed, without)
+		}
+	}
+	if found < 50 {
+		t.Errorf("%d notifications in all captures", found)
+	}
+	if out := plain(t, "-r", filepath.Join(root, "testdata/notifications/golden.pcap"), "-Y", "_ws.malformed"); out != "" {
+		t.Errorf("golden notifications are malformed without the dissector:\n%s", out)
+	}
+}
+
+// decoded are the kinds that cnpgate decode finds, by frame number, and which of them it refuses.
+func decoded(t *testing.T, file string) (kinds map[string]string, refused map[string]bool) {
+	t.Helper()
+	c, err := replay.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	var out bytes.Buffer
+	r := cnpdec.Receiver{Code: packet.DefaultCodePoints, Extension: cnpdec.LongHaulExtension, ICRC: cnpdec.ICRCEither}
+	if _, err := decode.Run(c, &r, decode.JSON, &out); err != nil {
+		t.Fatal(err)
+	}
+	kinds, refused = map[string]string{}, map[string]bool{}
+	for d := json.NewDecoder(&out); d.More(); {
+		var n struct {
+			Frame    int
+			Kind     string
+			Accepted bool
+		}
+		if err := d.Decode(&n); err != nil {
+			t.Fatal(err)
+		}
+		if n.Kind != "" && n.Kind != "pause" && n.Kind != "pfc" {
+			kinds[strconv.Itoa(n.Frame)] = n.Kind
+			refused[strconv.Itoa(n.Frame)] = !n.Accepted
+		}
+	}
+	return kinds, refused
+}
+
+// TestHostile: golden notifications cut behind every octet, and with every octet changed, cause no error in the script.
+func TestHostile(t *testing.T) {
+	var frames [][]byte
+	for i := range notifications.All {
+		b := notifications.All[i].Bytes()
+		b = b[:min(len(b), 250)]
+		for at := 12; at < len(b); at++ {
+			cut := bytes.Clone(b[:at])
+			frames = append(frames, cut)
+			for _, v := range []byte{0x00, 0xff, b[at] ^ 1} {
+				changed := bytes.Clone(b)
+				changed[at] = v
+				frames = append(frames, changed)
+			}
+		}
+	}
+	file := frame(t, frames...)
+	for _, extension := range []string{"Long-haul CNP", "PPFC"} {
+		text := dissected(t, "-r", file, "-o", "cnpgate.extension:"+extension, "-O", "cnpgate")
+		if at := strings.Index(text, "Lua Error"); at >= 0 {
+			t.Errorf("%s: %.500s", extension, text[at:])
+		}
+		if !strings.Contains(text, "It ends within a field") {
+			t.Errorf("%s: of %d frames none is short", extension, len(frames))
+		}
+	}
+}
