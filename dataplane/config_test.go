@@ -81,7 +81,7 @@ func TestNoMemoryAnywhere(t *testing.T) {
 			return testkit.Heap(octets)
 		}
 		if _, err = dataplane.New(config); err == nil {
-			if fail != 2+2*5 { // the destinations, the flow table; of each port the notifications, two classes with their shares
+			if fail != 3+2*5 { // the destinations, what is learned of pairs, the flow table; of each port the notifications, two classes with their shares
 				t.Errorf("%d allocations", fail)
 			}
 			return

@@ -64,6 +64,7 @@ type Dataplane struct {
 	policy        atomic.Pointer[Policy]
 	toPort        []atomic.Int64 // limit of notifications a port
 	toDestination *ratelimit.Destinations
+	pairing       *flowtable.Pairing
 }
 
 // New makes a dataplane and its workers.
@@ -80,6 +81,9 @@ func New(c Config) (*Dataplane, error) {
 	if d.toDestination, err = ratelimit.New(memory, destinations, c.Seed); err != nil {
 		return nil, err
 	}
+	if d.pairing, err = newPairing(&c); err != nil {
+		return nil, err
+	}
 	for _, p := range c.Ports {
 		d.lines = append(d.lines, newLine(p.Rate))
 	}
@@ -92,6 +96,23 @@ func New(c Config) (*Dataplane, error) {
 	}
 	return d, nil
 }
+
+// newPairing makes what the workers' flow tables share to learn source QPs.
+func newPairing(c *Config) (*flowtable.Pairing, error) {
+	flows := max(c.Flows, 1) * len(c.Backends) // a worker refuses fewer
+	memory, err := c.Allocate(flowtable.PairingSize(flows))
+	if err != nil {
+		return nil, err
+	}
+	peers := make([]int, len(c.Ports))
+	for i := range c.Ports {
+		peers[i] = c.Ports[i].Peer
+	}
+	return flowtable.NewPairing(memory, flowtable.PairingConfig{Flows: flows, Peers: peers, Aging: c.Aging, Seed: c.Seed})
+}
+
+// Pairing is what the workers' flow tables share; SetHints is for any goroutine.
+func (d *Dataplane) Pairing() *flowtable.Pairing { return d.pairing }
 
 // destinations is how many senders' limits are kept at once.
 const destinations = 65536

@@ -22,25 +22,27 @@ func (w *Worker) receive(port int) {
 		w.counters.add(port, RxBytes, uint64(rx[i].Len))
 		packet.Parse(w.batch.Bytes(rx[i]), rx[i].Len, &w.parsed[i])
 	}
-	w.learn(port, len(rx))
+	w.learn(port, rx)
 	for i := range rx {
 		w.forward(port, rx[i], &w.parsed[i], w.flow[i])
 	}
 }
 
-// learn finds or adds the flow of every RoCEv2 packet of the burst (draft-tian 5.2). CNPs are of no flow of their own: they
-// answer one, and one from a gateway names no peer.
-func (w *Worker) learn(port, n int) {
+// learn finds or adds the flow of every RoCEv2 packet of the burst (draft-tian 5.2), and takes what the packets tell of source
+// QPs. CNPs are of no flow of their own: they answer one, and one from a gateway names no peer.
+func (w *Worker) learn(port int, rx []burst.Frame) {
 	keys := 0
-	for i := range n {
+	for i := range rx {
 		w.flow[i] = flowtable.None
 		p := &w.parsed[i]
-		if p.Kind != packet.RoCEv2 || p.Opcode == packet.CNP || impostor(p) {
+		if p.Kind != packet.RoCEv2 || impostor(p) {
 			continue
 		}
-		k := &w.keys[keys] // field by field: a whole Key would be made on the stack first, which costs more than all else here
-		k.Src, k.Dst, k.DestQP, k.SourceQP = p.Src, p.Dst, p.DestQP, p.SourceQP
-		k.Port, k.OuterVID, k.InnerVID = uint16(port), p.OuterVID, p.InnerVID
+		if p.Opcode == packet.CNP {
+			w.learnCNP(port, p)
+			continue
+		}
+		setKey(&w.keys[keys], port, p)
 		w.of[keys] = uint8(i)
 		keys++
 	}
@@ -50,6 +52,33 @@ func (w *Worker) learn(port, n int) {
 	w.flows.Lookup(w.keys[:keys], w.now, w.found[:keys])
 	for k, i := range w.of[:keys] {
 		w.flow[i] = w.found[k]
+		w.evidence(&w.keys[k], w.found[k], &w.parsed[i], rx[i])
+	}
+}
+
+// setKey writes a packet's flow key field by field: a whole Key would be made on the stack first, which costs more than all else here.
+func setKey(k *flowtable.Key, port int, p *packet.Parsed) {
+	k.Src, k.Dst, k.DestQP, k.SourceQP = p.Src, p.Dst, p.DestQP, p.SourceQP
+	k.Port, k.OuterVID, k.InnerVID = uint16(port), p.OuterVID, p.InnerVID
+}
+
+// evidence shows the flow table what a packet tells of source QPs.
+func (w *Worker) evidence(k *flowtable.Key, x flowtable.Index, p *packet.Parsed, f burst.Frame) {
+	if p.DestQP == packet.GSIQP {
+		if m, ok := packet.CMMessage(w.batch.Bytes(f), p); ok {
+			w.flows.ObserveCM(k, &m, w.now)
+		}
+		return
+	}
+	w.flows.Observe(x, p, w.batch.Bytes(f), w.now)
+}
+
+// learnCNP takes a receiver's CNP as evidence; a notification of a gateway says nothing of the receiver's QPs.
+func (w *Worker) learnCNP(port int, p *packet.Parsed) {
+	if p.BTHFlags&packet.ExtensionBit == 0 && p.DstOpts == 0 {
+		var k flowtable.Key
+		setKey(&k, port, p)
+		w.flows.ObserveCNP(&k)
 	}
 }
 

@@ -37,7 +37,7 @@ func newWorker(d *Dataplane, id int, b burst.Backend, c *Config) (*Worker, error
 		return nil, err
 	}
 	w.flows, err = flowtable.New(memory, flowtable.Config{
-		Capacity: c.Flows, Aging: c.Aging, Seed: c.Seed + uint64(id), Static: c.Static, Ended: c.Ended,
+		Capacity: c.Flows, Aging: c.Aging, Seed: c.Seed + uint64(id), Static: c.Static, Pairing: d.pairing, Ended: c.Ended,
 	})
 	if err != nil {
 		return nil, err

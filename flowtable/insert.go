@@ -24,7 +24,7 @@ func (t *Table) insert(k *Key, h uint64, now int64) Index {
 		}
 	}
 	x := t.take()
-	t.entries[x].begin(k, t.initialQP(k), now, t.burst)
+	t.entries[x].begin(k, t.firstQP(k), now, t.burst)
 	slot.Store(uint64(fingerprint(h))<<32 | uint64(x))
 	t.flows++
 	t.insertions++
@@ -106,14 +106,15 @@ func (t *Table) older(v, x Index) Index {
 func (t *Table) end(x Index, now int64) {
 	e := &t.entries[x]
 	t.dirty = true
+	why := EndedEviction
 	if t.idle(&e.flow, now) {
+		why = EndedAged
 		t.aged++
 	} else {
 		t.evictions++
 	}
-	if t.ended != nil {
-		t.ended(e.plainKey(), &e.flow, e.now())
-	}
+	t.report(x, why)
+	t.leave(x)
 	t.unlink(x)
 	e.flow.Queued = notInUse
 	e.flow.Rank = t.free
@@ -143,5 +144,18 @@ func (t *Table) initialQP(k *Key) uint64 {
 	if qp, ok := t.static.Lookup(k.Src, k.Dst, k.DestQP); ok {
 		return qpWord(qp, Confirmed, EvidenceStatic)
 	}
+	if qp, ok := t.hints.Lookup(k.Src, k.Dst, k.DestQP); ok {
+		return qpWord(qp, Confirmed, EvidenceHint)
+	}
 	return qpWord(0, Unknown, EvidenceNone)
+}
+
+// firstQP is initialQP, counted.
+func (t *Table) firstQP(k *Key) uint64 {
+	qp := t.initialQP(k)
+	if why := state(qp).evidence(); why != EvidenceNone {
+		t.taken[why]++
+		t.confirmed[why]++
+	}
+	return qp
 }

@@ -17,6 +17,7 @@ func (t *Table) bucketsOf(h uint64) (left, right *bucket) {
 // memory it needs for one key arrives while it works on the others. It never allocates.
 func (t *Table) Lookup(keys []Key, now int64, out []Index) {
 	t.burst++
+	t.work = burstWork
 	out = out[:len(keys)]
 	for len(keys) > 0 {
 		n := min(len(keys), maxBurst)
@@ -106,17 +107,49 @@ func (t *Table) find(k *Key, h uint64) Index {
 func (t *Table) seen(x Index, k *Key, now int64) {
 	e := &t.entries[x]
 	if t.idle(&e.flow, now) {
-		t.dirty = true
 		t.aged++
-		t.insertions++
-		if t.ended != nil {
-			t.ended(e.plainKey(), &e.flow, e.now())
-		}
-		e.begin(k, t.initialQP(k), now, t.burst)
+		t.renew(x, k, now, EndedAged)
+		return
+	}
+	if s := state(e.state.Load()); s.ending() != Open && t.over(x, s, now) {
+		t.renew(x, k, now, s.ending())
 		return
 	}
 	e.flow.LastSeen = now
 	e.flow.burst = t.burst
+}
+
+// renew ends the record of a flow and begins another in its place. What is queued stays the flow's.
+func (t *Table) renew(x Index, k *Key, now int64, why Ending) {
+	e := &t.entries[x]
+	t.dirty = true
+	t.insertions++
+	t.report(x, why)
+	t.leave(x)
+	queued, rank := e.flow.Queued, e.flow.Rank
+	e.begin(k, t.firstQP(k), now, t.burst)
+	if queued != 0 {
+		e.flow.Queued, e.flow.Rank = queued, rank
+	}
+}
+
+// report tells the caller of a flow's end.
+func (t *Table) report(x Index, why Ending) {
+	if t.ended == nil {
+		return
+	}
+	v := t.View(x)
+	if v.Ended == Open {
+		v.Ended = why
+	}
+	e := &t.entries[x]
+	t.ended(e.plainKey(), &e.flow, v)
+}
+
+// over tells whether a closed record takes no packets any more.
+func (t *Table) over(x Index, s state, now int64) bool {
+	pl, ok := t.placeOf(x)
+	return s.ending() != EndedDREQ || !ok || now-pl.p.ended[pl.k].Load() > dreqLinger
 }
 
 // idle tells whether a flow is over.
@@ -130,6 +163,11 @@ type View struct {
 	State    QPState
 	Evidence Evidence
 	Notified int64 // time of the last notification in nanoseconds, 0 for never
+	Ended    Ending
+	// Took is how many of the flow's packets it took to confirm the source QP, Contradictions how often it was wrong to all appearances.
+	// Find does not tell these two.
+	Took           uint64
+	Contradictions uint32
 }
 
 // Find looks a flow up without adding it. It is safe for any goroutine, takes no lock and tries once: a flow that the owner
@@ -155,7 +193,7 @@ func (t *Table) Find(k *Key) (View, bool) {
 // now is the owner's own look at an entry.
 func (e *entry) now() View {
 	s := state(e.state.Load())
-	return View{SourceQP: s.qp(), State: s.qpState(), Evidence: s.evidence(), Notified: e.notified.Load()}
+	return View{SourceQP: s.qp(), State: s.qpState(), Evidence: s.evidence(), Notified: e.notified.Load(), Ended: s.ending()}
 }
 
 // view reads the entry if it is the flow k and stays it meanwhile.
@@ -175,5 +213,5 @@ func (e *entry) view(k *Key) (View, bool) {
 		return View{}, false
 	}
 	s := state(after)
-	return View{s.qp(), s.qpState(), s.evidence(), notified}, true
+	return View{SourceQP: s.qp(), State: s.qpState(), Evidence: s.evidence(), Notified: notified, Ended: s.ending()}, true
 }

@@ -51,7 +51,7 @@ func (m *model) ended(k *Key, f *Flow, v View) {
 		return
 	}
 	m.mustAgree(was, f)
-	if v != (View{Notified: was.notified}) {
+	if want := (View{Notified: was.notified, Ended: v.Ended}); v != want || v.Ended < EndedAged {
 		m.t.Fatalf("%v ended as %+v, notified at %d", *k, v, was.notified)
 	}
 	delete(m.flows, *k)

@@ -10,6 +10,11 @@ const (
 // call looks at as many entries as the time since the last one asks for to go over the table twice an aging period, but at most
 // 32; what that leaves undone, up to one round, the next calls catch up with.
 func (t *Table) Sweep(now int64) {
+	if t.pairing != nil {
+		if h := t.pairing.hints.Load(); h != t.hints {
+			t.hints, t.recheckAt = h, t.high
+		}
+	}
 	t.recheck()
 	for n := t.share(now); n > 0; n-- {
 		t.sweepAt = t.sweepAt%t.high + 1
@@ -53,7 +58,8 @@ func (t *Table) recheck() {
 			continue
 		}
 		qp := t.initialQP(e.plainKey())
-		if state(qp).qpState() == Confirmed || state(e.state.Load()).evidence() == EvidenceStatic {
+		was := state(e.state.Load()).evidence()
+		if state(qp).qpState() == Confirmed || was == EvidenceStatic || was == EvidenceHint {
 			e.setQP(qp)
 		}
 	}

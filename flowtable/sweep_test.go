@@ -143,10 +143,10 @@ func TestSourceQP(t *testing.T) {
 	for range 10 {
 		tab.Sweep(1e10)
 	}
-	if got, want := ended[k], (View{17, Confirmed, EvidenceStatic, 0}); got != want {
+	if got, want := ended[k], (View{SourceQP: 17, State: Confirmed, Evidence: EvidenceStatic, Ended: EndedAged, Took: 1}); got != want {
 		t.Errorf("a flow ended as %+v, want %+v", got, want)
 	}
-	if got, want := ended[keys[3]], (View{99, Confirmed, EvidenceDETH, 0}); got != want {
+	if got, want := ended[keys[3]], (View{SourceQP: 99, State: Confirmed, Evidence: EvidenceDETH, Ended: EndedAged, Took: 1}); got != want {
 		t.Errorf("a flow ended as %+v, want %+v", got, want)
 	}
 }

@@ -36,6 +36,8 @@ type Config struct {
 	Seed uint64
 	// Static is the operator's map of QP pairs, or nil.
 	Static *QPMap
+	// Pairing is what the gateway's tables share to learn source QPs, or nil to learn none but those that packets carry.
+	Pairing *Pairing
 	// Ended is nil, or is called by the owner's goroutine when a flow has aged or was evicted, before its place is reused. The
 	// pointers are valid during the call only, and the call must not use the table.
 	Ended func(*Key, *Flow, View)
@@ -55,6 +57,12 @@ type Table struct {
 	static *QPMap
 	ended  func(*Key, *Flow, View)
 
+	pairing  *Pairing
+	number   uint64    // of the table in pairing
+	learners []learner // by entry
+	work     int       // comparisons left for pairing in this burst
+	hints    *QPMap    // as of the last Sweep
+
 	flows uint32 // entries in use
 	high  uint32 // entries 1..high have been used
 	free  uint32 // head of the list of entries that were given back, linked through Flow.Rank
@@ -66,7 +74,9 @@ type Table struct {
 	sweepTime int64  // time up to which Sweep has done its share
 	recheckAt uint32 // entries 1..recheckAt may still hold what an earlier static map said
 
-	insertions, aged, evictions, refused uint64
+	insertions, aged, evictions, refused     uint64
+	reuses, contradictions, skipped, noPlace uint64
+	taken, confirmed                         [Evidences]uint64
 
 	hashes     [maxBurst]uint64
 	candidates [maxBurst]Index
@@ -81,7 +91,7 @@ func Size(capacity int) int {
 	if capacity < 1 || capacity > maxCapacity {
 		return 0
 	}
-	return lineSize - 1 + 2*half(capacity)*lineSize + (capacity+1)*int(unsafe.Sizeof(entry{}))
+	return lineSize - 1 + 2*half(capacity)*lineSize + (capacity+1)*int(unsafe.Sizeof(entry{})+unsafe.Sizeof(learner{}))
 }
 
 func half(capacity int) int { return (capacity + 2*meanLoad - 1) / (2 * meanLoad) }
@@ -107,7 +117,13 @@ func New(mem []byte, c Config) (*Table, error) {
 		static:  c.Static,
 		ended:   c.Ended,
 	}
+	t.learners = unsafe.Slice((*learner)(unsafe.Pointer(&mem[skip+2*n*lineSize+(c.Capacity+1)*int(unsafe.Sizeof(entry{}))])), c.Capacity+1)
 	t.entries[0].flow.Queued = notInUse
+	if t.pairing = c.Pairing; t.pairing != nil {
+		if err := t.pairing.join(t); err != nil {
+			return nil, err
+		}
+	}
 	return t, nil
 }
 
@@ -117,13 +133,29 @@ func (t *Table) Flow(i Index) *Flow { return &t.entries[i].flow }
 // Key is a flow's key, to be read only.
 func (t *Table) Key(i Index) *Key { return t.entries[i].plainKey() }
 
-// View is what a reader would learn of a flow.
-func (t *Table) View(i Index) View { return t.entries[i].now() }
+// View is what a reader would learn of a flow, and what only the owner knows.
+func (t *Table) View(i Index) View {
+	v := t.entries[i].now()
+	l := &t.learners[i]
+	switch {
+	case v.State != Confirmed:
+	case v.Evidence < EvidenceCM || v.Evidence == EvidenceDETH:
+		v.Took = 1
+	case l.took == 0: // by a packet of the other direction, after the flow's last
+		v.Took = t.entries[i].flow.Packets
+	default:
+		v.Took = uint64(l.took)
+	}
+	if pl, ok := t.placeOf(i); ok {
+		v.Contradictions = pl.p.lost[pl.k].Load()
+	}
+	return v
+}
 
-// SourceQP is the flow's source QP; ok is false unless the QP is confirmed.
+// SourceQP is the flow's source QP; ok is false unless the QP is confirmed and the connection not over.
 func (t *Table) SourceQP(i Index) (qp uint32, ok bool) {
 	s := state(t.entries[i].state.Load())
-	return s.qp(), s.qpState() == Confirmed
+	return s.qp(), s.usable()
 }
 
 // QPState tells how sure the flow's source QP is.
@@ -157,6 +189,8 @@ func (t *Table) Each(f func(Index, *Key, *Flow) bool) {
 // published is what the owner lets everyone see.
 type published struct {
 	flows, insertions, aged, evictions, refused atomic.Uint64
+	reuses, contradictions, skipped, noPlace    atomic.Uint64
+	taken, confirmed                            [Evidences]atomic.Uint64
 }
 
 // Stats counts what became of flows since New; Flows is how many there are.
@@ -166,12 +200,29 @@ type Stats struct {
 	Aged       uint64 // flows removed or begun anew because they were idle
 	Evictions  uint64 // flows removed to make room
 	Refused    uint64 // keys that got no flow because no flow could be removed
+
+	// Evidence counts what each source had to say: RDMA-CM messages, CNPs, pairs whose ports fit, flows that an acknowledgement ruled
+	// out, flows whose packets carry their QP or for which a human said it.
+	Evidence [Evidences]uint64
+	// Confirmed counts the flows whose source QP was confirmed, by the evidence that did it.
+	Confirmed      [Evidences]uint64
+	Contradictions uint64 // times that a packet could not be of the pair it was thought to be of
+	Reuses         uint64 // records that ended because a QP began to serve another connection
+	Skipped        uint64 // pieces of evidence that were left aside for want of time
+	NoPlace        uint64 // attempts to find a flow a place for pairing that found no room
 }
 
 // Stats is safe for any goroutine. Each number is exact as of the owner's last Lookup or Sweep.
 func (t *Table) Stats() Stats {
 	p := &t.published
-	return Stats{p.flows.Load(), p.insertions.Load(), p.aged.Load(), p.evictions.Load(), p.refused.Load()}
+	s := Stats{
+		Flows: p.flows.Load(), Insertions: p.insertions.Load(), Aged: p.aged.Load(), Evictions: p.evictions.Load(), Refused: p.refused.Load(),
+		Contradictions: p.contradictions.Load(), Reuses: p.reuses.Load(), Skipped: p.skipped.Load(), NoPlace: p.noPlace.Load(),
+	}
+	for i := range s.Evidence {
+		s.Evidence[i], s.Confirmed[i] = p.taken[i].Load(), p.confirmed[i].Load()
+	}
+	return s
 }
 
 func (t *Table) publish() {
@@ -185,4 +236,19 @@ func (t *Table) publish() {
 	p.aged.Store(t.aged)
 	p.evictions.Store(t.evictions)
 	p.refused.Store(t.refused)
+	put(&p.contradictions, t.contradictions)
+	put(&p.reuses, t.reuses)
+	put(&p.skipped, t.skipped)
+	put(&p.noPlace, t.noPlace)
+	for i := range t.taken {
+		put(&p.taken[i], t.taken[i])
+		put(&p.confirmed[i], t.confirmed[i])
+	}
+}
+
+// put leaves a line alone that others read if there is nothing new.
+func put(to *atomic.Uint64, v uint64) {
+	if to.Load() != v {
+		to.Store(v)
+	}
 }

@@ -226,7 +226,10 @@ func TestNotified(t *testing.T) {
 func TestNames(t *testing.T) {
 	for got, want := range map[string]string{
 		Unknown.String(): "unknown", Candidate.String(): "candidate", Confirmed.String(): "confirmed", QPState(9).String(): "invalid",
-		EvidenceNone.String(): "none", EvidenceStatic.String(): "static", EvidenceDETH.String(): "deth", Evidence(7).String(): "invalid",
+		EvidenceNone.String(): "none", EvidenceStatic.String(): "static", EvidenceHint.String(): "hint",
+		EvidenceCM.String(): "cm", EvidenceDETH.String(): "deth", EvidencePort.String(): "port", EvidencePSN.String(): "psn",
+		EvidenceCNP.String(): "cnp", Evidence(8).String(): "invalid", Open.String(): "", EndedDREQ.String(): "dreq",
+		EndedReuse.String(): "reuse", EndedAged.String(): "aged", EndedEviction.String(): "evicted", Ending(5).String(): "invalid",
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -54,7 +54,8 @@ func find(t *testing.T, all []*scenario, name string) *scenario {
 	return nil
 }
 
-var flowFields = []string{"bytes", "destination_ip", "destination_qp", "ecn_marked", "notifications", "packets", "qp_evidence", "qp_state",
+var flowFields = []string{"bytes", "destination_ip", "destination_qp", "ecn_marked", "notifications", "packets", "qp_contradictions", "qp_evidence",
+	"qp_packets", "qp_state",
 	"source_ip", "source_qp", "transport"}
 
 func checkFlows(t *testing.T, flows []map[string]any) {
@@ -72,7 +73,7 @@ func checkFlows(t *testing.T, flows []map[string]any) {
 				t.Errorf("%s is %v, want an address as netip prints it", field, f[field])
 			}
 		}
-		for _, field := range []string{"destination_qp", "packets", "bytes", "ecn_marked"} {
+		for _, field := range []string{"destination_qp", "packets", "bytes", "ecn_marked", "qp_packets", "qp_contradictions"} {
 			if _, ok := f[field].(float64); !ok {
 				t.Errorf("%s is %v, want a number", field, f[field])
 			}

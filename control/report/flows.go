@@ -20,6 +20,8 @@ type Flow struct {
 	VLAN          []uint16          `json:"vlan,omitempty"`
 	QPState       string            `json:"qp_state"`
 	QPEvidence    *string           `json:"qp_evidence"`
+	QPPackets     uint64            `json:"qp_packets"` // of the flow, until its source QP was confirmed
+	QPConflicts   uint32            `json:"qp_contradictions"`
 	Transport     string            `json:"transport"`
 	Packets       uint64            `json:"packets"`
 	Bytes         uint64            `json:"bytes"`
@@ -34,7 +36,6 @@ type Flows struct{ ended []Flow }
 // Ended remembers a flow that is about to leave its table; it is a flowtable.Config.Ended.
 func (f *Flows) Ended(k *flowtable.Key, r *flowtable.Flow, v flowtable.View) {
 	flow := makeFlow(k, r, v)
-	flow.Ended = "aged"
 	f.ended = append(f.ended, flow)
 }
 
@@ -56,17 +57,38 @@ func (f *Flows) list(d *dataplane.Dataplane, v Values) []Flow {
 		s.Aged += one.Aged
 		s.Evictions += one.Evictions
 		s.Refused += one.Refused
+		s.Contradictions += one.Contradictions
+		s.Reuses += one.Reuses
+		s.Skipped += one.Skipped
+		s.NoPlace += one.NoPlace
+		for e := range s.Evidence {
+			s.Evidence[e] += one.Evidence[e]
+			s.Confirmed[e] += one.Confirmed[e]
+		}
 	}
 	v["flows"], v["flows_aged_total"] = s.Flows, s.Aged
 	v["flow_evictions_total"], v["flows_refused_total"] = s.Evictions, s.Refused
+	addPairing(v, &s)
 	slices.SortStableFunc(flows, compareFlows)
 	return flows
+}
+
+// addPairing adds what became of the evidence for source QPs.
+func addPairing(v Values, s *flowtable.Stats) {
+	evidence, confirmed := map[string]uint64{}, map[string]uint64{}
+	for e := flowtable.EvidenceStatic; e < flowtable.Evidences; e++ {
+		evidence[e.String()], confirmed[e.String()] = s.Evidence[e], s.Confirmed[e]
+	}
+	v["qp_evidence_total"], v["qp_confirmed_total"] = evidence, confirmed
+	v["qp_contradictions_total"], v["qp_reuses_total"] = s.Contradictions, s.Reuses
+	v["qp_evidence_skipped_total"], v["qp_unpaired_total"] = s.Skipped, s.NoPlace
 }
 
 func makeFlow(k *flowtable.Key, r *flowtable.Flow, v flowtable.View) Flow {
 	f := Flow{
 		SourceIP: k.Src.Netip(), DestinationIP: k.Dst.Netip(), DestinationQP: k.DestQP,
 		QPState: v.State.String(), Transport: transport(r),
+		QPPackets: v.Took, QPConflicts: v.Contradictions, Ended: v.Ended.String(),
 		Packets: r.Packets, Bytes: r.Bytes, ECNMarked: r.Marked, Notifications: map[string]uint64{},
 	}
 	if v.State == flowtable.Confirmed {

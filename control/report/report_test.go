@@ -38,17 +38,17 @@ func TestSourceQPOnlyWhenConfirmed(t *testing.T) {
 		view flowtable.View
 		want string
 	}{
-		{flowtable.View{SourceQP: 9, State: flowtable.Candidate}, `"source_qp":null,"destination_qp":7,"vlan":[100,200],"qp_state":"candidate","qp_evidence":null`},
-		{flowtable.View{}, `"source_qp":null,"destination_qp":7,"vlan":[100,200],"qp_state":"unknown","qp_evidence":null`},
-		{flowtable.View{SourceQP: 9, State: flowtable.Confirmed, Evidence: flowtable.EvidenceStatic},
-			`"source_qp":9,"destination_qp":7,"vlan":[100,200],"qp_state":"confirmed","qp_evidence":"static"`},
+		{flowtable.View{SourceQP: 9, State: flowtable.Candidate}, `"source_qp":null,"destination_qp":7,"vlan":[100,200],"qp_state":"candidate","qp_evidence":null,"qp_packets":0`},
+		{flowtable.View{}, `"source_qp":null,"destination_qp":7,"vlan":[100,200],"qp_state":"unknown","qp_evidence":null,"qp_packets":0`},
+		{flowtable.View{SourceQP: 9, State: flowtable.Confirmed, Evidence: flowtable.EvidenceStatic, Took: 1},
+			`"source_qp":9,"destination_qp":7,"vlan":[100,200],"qp_state":"confirmed","qp_evidence":"static","qp_packets":1`},
 	} {
 		b, err := json.Marshal(makeFlow(key, record, c.view))
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := `{"source_ip":"10.1.0.1","destination_ip":"fd00::1",` + c.want +
-			`,"transport":"RC","packets":3,"bytes":300,"ecn_marked":2,"notifications":{"long-haul-cnp":5}}`
+			`,"qp_contradictions":0,"transport":"RC","packets":3,"bytes":300,"ecn_marked":2,"notifications":{"long-haul-cnp":5}}`
 		if string(b) != want {
 			t.Errorf("got\n%s, want\n%s", b, want)
 		}

@@ -1,0 +1,35 @@
+package packet
+
+// Role says which side of a connection sends packets of an opcode, and so whose PSNs they carry (IBTA 9.7.2): a request carries
+// its sender's, a response those of the requests that it answers.
+type Role uint8
+
+const (
+	// NoRole is for datagrams and CNPs, which belong to no connection.
+	NoRole Role = iota
+	Request
+	// ReadRequest is a request that takes as many PSNs as its response has packets.
+	ReadRequest
+	Response
+)
+
+// Role is the role of a connection's packets (RC, UC and XRC).
+func (o Opcode) Role() Role { return roles[o] }
+
+var roles = func() (r [256]Role) {
+	for i := range r {
+		name := services[i>>5].name
+		if !Opcode(i).Known() || name != "RC" && name != "UC" && name != "XRC" {
+			continue
+		}
+		switch {
+		case operations[i&31].response:
+			r[i] = Response
+		case i&31 == int(RCReadRequest):
+			r[i] = ReadRequest
+		default:
+			r[i] = Request
+		}
+	}
+	return r
+}()
