@@ -95,6 +95,7 @@ var goldens = []golden{
 	{"ppfc-v6-resume-tagged", flow6.tagged(0x8100, 0x6064), nil, ppfc(PPFC{Resume: true, Port: 2, Duration: 500})},
 	{"proxy-notification-v4", flow4.carrying(16), nil, notifyProxy(proxy4, 5)},
 	{"proxy-notification-v4-cut", flow4.carrying(1000).tagged(0x8100, 0x6064), nil, notifyProxy(proxy4, 8)}, // 8 counts as 7
+	{"proxy-notification-v6", flow6.carrying(16), nil, notifyProxy(proxy6, 5)},
 	{"proxy-notification-v6-cut", flow6.carrying(1500).tagged(0x88a8, 0x600a, 0x8100, 0x6064), nil, notifyProxy(proxy6, 0)},
 	{"proxy-notification-v4-about-v6", flow6.carrying(1500), nil, notifyProxy(proxy4, 1)},
 }

@@ -1,6 +1,6 @@
 // Package notifications holds golden notifications: whole Ethernet frames without FCS, written out octet by octet from the figures
 // of the drafts with what each octet is. Tests of cnpgen, cnpdec and of what reads notifications elsewhere (a dissector, the
-// documentation) go by them. Nothing here calls the code under test; ICRCs and checksums come from testdata/checksums.py, which
+// documentation) go by them. Nothing here calls the code under test; ICRCs and checksums are held to testdata/second_opinion.py, which
 // shares nothing with this module. The same frames are in testdata/notifications as a capture and a listing.
 package notifications
 

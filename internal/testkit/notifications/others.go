@@ -42,6 +42,7 @@ func proxyUDP(length, checksum string) []Field {
 const (
 	data4Header = "45 02 00 3c 12 34 40 00 3f 11 00 00" + sender4 + receiver4 + "ce 21 12 b7 00 28 00 00" + dataBTH
 	data4Long   = "45 02 04 14 12 34 40 00 3f 11 00 00" + sender4 + receiver4 + "ce 21 12 b7 04 00 00 00" + dataBTH // 1044 octets
+	data6       = "60 21 23 45 00 28 11 3f" + sender6 + receiver6 + "ce 21 12 b7 00 28 00 00" + dataBTH             // 80 octets
 	data6Long   = "60 21 23 45 05 f4 11 3f" + sender6 + receiver6 + "ce 21 12 b7 05 f4 00 00" + dataBTH             // 1564 octets
 	dataBTH     = "00 40 ff ff 00 00 00 c8 00 00 00 07"
 )
@@ -64,6 +65,12 @@ var proxyNotifications = []Golden{
 		proxyUDP("02 2c", "1e 6a"),
 		proxied("47", sender4, receiver4),
 		invoking(data4Long+pattern(492), "cut at 576 octets"))},
+	{Name: "proxy-notification-v6", Kind: "proxy-notification", Extension: "none", Fields: join(
+		eth("86 dd"),
+		ipv6("00 80", "11", gateway6, proxy6), // 128 = 8 + 40 + 80
+		proxyUDP("00 80", "47 66"),
+		proxied("65", sender6, receiver6), // level 5
+		invoking(data6+pattern(16)+"69 63 72 63", "whole"))},
 	{Name: "proxy-notification-v6-cut", Kind: "proxy-notification", Extension: "none", Fields: join(
 		eth("86 dd", "88 a8 60 0a", "81 00 60 64"),
 		ipv6("04 d8", "11", gateway6, proxy6), // 1240 = 8 + 40 + 1192
