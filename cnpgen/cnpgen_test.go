@@ -16,7 +16,7 @@ var formats = []struct {
 	kind  packet.Notification
 }{
 	{"standard-cnp", standardCNP(100), true, false, packet.StandardCNP},
-	{"fast-cnp", FastCNP, false, true, packet.FastCNP},
+	{"fast-cnp", fastCNP, false, true, packet.FastCNP},
 	{"long-haul-cnp", longHaul(LongHaulCNP, severe), true, true, packet.ExtendedCNP},
 	{"long-haul-cnp-icmpv6", longHaul(LongHaulCNPICMPv6, severe), false, true, packet.LongHaulICMPv6},
 	{"ppfc", ppfc(PPFC{Port: 2, Duration: 500}), true, true, packet.ExtendedCNP},
@@ -187,7 +187,7 @@ func TestAnyDataPacket(t *testing.T) {
 		check("proxy-notification", toSameFamily, packet.ProxyNotification, 0)
 		check("long-haul-cnp", longHaul(LongHaulCNP, l), packet.ExtendedCNP, l.SourceQP)
 		if p.Family == 6 {
-			check("fast-cnp", FastCNP, packet.FastCNP, d.destQP)
+			check("fast-cnp", fastCNP, packet.FastCNP, d.destQP)
 			check("long-haul-cnp-icmpv6", longHaul(LongHaulCNPICMPv6, l), packet.LongHaulICMPv6, 0)
 		}
 		if !bytes.Equal(frame, before) {

@@ -33,6 +33,11 @@ func standardCNP(qp uint32) builder {
 	return func(out, frame []byte, p *packet.Parsed, g *Gateway) int { return StandardCNP(out, frame, p, g, qp) }
 }
 
+func fastCNP(out, frame []byte, p *packet.Parsed, g *Gateway) int {
+	n, _ := FastCNP(out, frame, p, g)
+	return n
+}
+
 func ppfc(n PPFC) builder {
 	return func(out, frame []byte, p *packet.Parsed, g *Gateway) int {
 		return PPFCNotification(out, frame, p, g, &n)

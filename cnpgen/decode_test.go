@@ -52,7 +52,7 @@ func TestDecoderAgrees(t *testing.T) {
 			t.Fatalf("proxy notification %+v", x)
 		}
 		if p.Family == 6 {
-			o := decode(FastCNP, cnpdec.NoExtension, cnpdec.FastCNP).Fast.Option
+			o := decode(fastCNP, cnpdec.NoExtension, cnpdec.FastCNP).Fast.Option
 			trace := packet.FindIOAMTrace(frame, &p)
 			if len(trace.Data) > 236 {
 				trace = packet.IOAMTrace{}

@@ -2,9 +2,18 @@ package cnpgen
 
 import "github.com/cnpgate/cnpgate/internal/packet"
 
+// Carried is what a Fast CNP has of the data packet's IOAM trace.
+type Carried uint8
+
+const (
+	CarriesNoTrace Carried = iota // option 1: the data packet has no sound trace
+	CarriesTrace                  // option 2
+	TraceTooLong                  // option 1: the data packet's trace has more than 228 octets of node data, too many for option 2
+)
+
 // FastCNP builds a Fast CNP (draft-xiao-rtgwg-rocev2-fast-cnp-05 4) and returns the frame's length, or 0 when it can't be built:
-// the data packet isn't an IPv6 one, the gateway has no IPv6 address, or out is too short. Behind the IPv6 header, where the data
-// packet has no IOAM trace (figures 2 and 3):
+// the data packet isn't an IPv6 one, the gateway has no IPv6 address, or out is too short; and what became of the data packet's
+// IOAM trace. Behind the IPv6 header, where the data packet has none (figures 2 and 3):
 //
 //	 0                   1                   2                   3
 //	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
@@ -37,22 +46,7 @@ import "github.com/cnpgate/cnpgate/internal/packet"
 // DestQP is the data packet's, that is the receiver's QP: with the address in the option the sender finds its own by it.
 //
 // p is what packet.Parse found in frame, the data packet; out must not overlap frame.
-func FastCNP(out, frame []byte, p *packet.Parsed, g *Gateway) int {
-	n, _ := FastCNPCarrying(out, frame, p, g)
-	return n
-}
-
-// Carried is what a Fast CNP has of the data packet's IOAM trace.
-type Carried uint8
-
-const (
-	CarriesNoTrace Carried = iota // option 1: the data packet has no sound trace
-	CarriesTrace                  // option 2
-	TraceTooLong                  // option 1: the data packet's trace has more than 228 octets of node data, too many for option 2
-)
-
-// FastCNPCarrying is FastCNP, and tells what became of the data packet's IOAM trace.
-func FastCNPCarrying(out, frame []byte, p *packet.Parsed, g *Gateway) (int, Carried) {
+func FastCNP(out, frame []byte, p *packet.Parsed, g *Gateway) (int, Carried) {
 	if !answerable(frame, p) || p.Family != 6 || !g.HasIPv6 {
 		return 0, CarriesNoTrace
 	}

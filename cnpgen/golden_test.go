@@ -66,16 +66,16 @@ func mustHex(s string) []byte {
 var goldens = []golden{
 	{"standard-cnp-v4", flow4, nil, standardCNP(100)},
 	{"standard-cnp-v6-tagged", flow6.tagged(0x8100, 0x6064), nil, standardCNP(100)},
-	{"fast-cnp", flow6, nil, FastCNP},
+	{"fast-cnp", flow6, nil, fastCNP},
 	{"fast-cnp-qinq-icrc-without-extension-headers", flow6.tagged(0x88a8, 0x600a, 0x8100, 0x6064),
-		func(g *Gateway) { g.ICRCExtensionHeaders = false }, FastCNP},
+		func(g *Gateway) { g.ICRCExtensionHeaders = false }, fastCNP},
 	{"fast-cnp-preallocated-trace", flow6.traced(0x31, 0,
-		"00011002c0000000"+"0000000000000000"+"3e00000700010002"), nil, FastCNP},
+		"00011002c0000000"+"0000000000000000"+"3e00000700010002"), nil, fastCNP},
 	{"fast-cnp-incremental-trace", flow6.tagged(0x8100, 0x6064).traced(0x11, 1,
-		"0000088080000000"+"3d000009"+"3e000008"+"3f000007"), nil, FastCNP},
+		"0000088080000000"+"3d000009"+"3e000008"+"3f000007"), nil, fastCNP},
 	{"fast-cnp-longest-trace", flow6.tagged(0x88a8, 0x600a, 0x8100, 0x6064).traced(0x31, 0,
-		"00011800e0000000"+hexOf(228)), nil, FastCNP},
-	{"fast-cnp", flow6.traced(0x31, 0, "00011800e0000000"+hexOf(232)), nil, FastCNP}, // too long: option 1
+		"00011800e0000000"+hexOf(228)), nil, fastCNP},
+	{"fast-cnp", flow6.traced(0x31, 0, "00011800e0000000"+hexOf(232)), nil, fastCNP}, // too long: option 1
 	{"long-haul-cnp-v4", flow4, nil, longHaul(LongHaulCNP, severe)},
 	{"long-haul-cnp-v6-tagged", flow6.tagged(0x8100, 0x6064), nil, longHaul(LongHaulCNP, subsiding)},
 	{"long-haul-cnp-v4-notify-ecn-rate", flow4, nil, longHaul(LongHaulCNP,
@@ -161,11 +161,11 @@ func TestCarried(t *testing.T) {
 		{"another option", flow6.traced(0x05, 0, node(8)), CarriesNoTrace},
 	} {
 		frame, p := c.data.frame()
-		n, carried := FastCNPCarrying(make([]byte, MaxLen), frame, &p, &testGateway)
+		n, carried := FastCNP(make([]byte, MaxLen), frame, &p, &testGateway)
 		if carried != c.want || n == 0 {
 			t.Errorf("%s: %d octets, carried %d, want %d", c.name, n, carried, c.want)
 		}
-		if n, again := FastCNPCarrying(nil, frame, &p, &testGateway); n != 0 || again != c.want {
+		if n, again := FastCNP(nil, frame, &p, &testGateway); n != 0 || again != c.want {
 			t.Errorf("%s: in no buffer %d octets, carried %d", c.name, n, again)
 		}
 	}

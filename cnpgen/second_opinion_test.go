@@ -122,7 +122,7 @@ func opinionsOf(d dataPacket, g Gateway, l LongHaul) []opinion {
 		build builder
 	}{
 		{"standard-cnp", standardCNP(l.SourceQP)},
-		{"fast-cnp", FastCNP},
+		{"fast-cnp", fastCNP},
 		{"ppfc", ppfc(PPFC{Resume: l.Level < 128, Port: l.Parameter, Duration: l.Parameter})},
 		{"proxy-notification", notifyProxy(proxy4, l.Level&7)},
 		{"proxy-notification", notifyProxy(proxy6, l.Level&7)},

@@ -25,6 +25,7 @@ const (
 	DroppedShutdown
 	ECNMarked
 	CEReceived
+	FastCNPTraceTooLong
 	SentFirst
 	ReceivedFirst   = SentFirst + Counter(congestion.Formats)
 	SuppressedFirst = ReceivedFirst + Counter(packet.ProxyNotification)
@@ -59,6 +60,8 @@ func catalogue() (c [Counters]Info) {
 			Help: "Packets that got CE in this port's queue. SONiC: SAI_QUEUE_STAT_WRED_ECN_MARKED_PACKETS."},
 		CEReceived: {Name: "roce_ce_received_packets_total",
 			Help: "RoCEv2 packets that came in with CE. mlx5 receiver: np_ecn_marked_roce_packets."},
+		FastCNPTraceTooLong: {Name: "notifications_fast_cnp_trace_too_long_total",
+			Help: "Fast CNPs that went out with option 1, as the data packet's IOAM trace is too long for option 2."},
 	}
 	for f := range congestion.Formats {
 		c[SentFirst+Counter(f)] = Info{"notifications_sent_total", "kind", congestion.Format(f).String(),

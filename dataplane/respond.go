@@ -137,7 +137,7 @@ func (w *Worker) send(in int, format congestion.Format, f burst.Frame, p *packet
 	}
 	spare := w.batch.Spare[spares-1]
 	instruction := congestion.RateReduce(w.policy.ReducePercent, depth, w.ports[w.ports[in].Peer].Capacity, w.policy.DiscloseMetrics)
-	n := w.build(w.batch.Bytes(spare), format, w.batch.Bytes(f), p, sourceQP, instruction)
+	n := w.build(in, w.batch.Bytes(spare), format, w.batch.Bytes(f), p, sourceQP, instruction)
 	if n == 0 {
 		return NotBuilt
 	}
@@ -163,9 +163,15 @@ func (w *Worker) limits(in int, p *packet.Parsed) Suppression {
 	return allowed
 }
 
-func (w *Worker) build(out []byte, format congestion.Format, data []byte, p *packet.Parsed, sourceQP uint32, i congestion.Instruction) int {
+func (w *Worker) build(
+	in int, out []byte, format congestion.Format, data []byte, p *packet.Parsed, sourceQP uint32, i congestion.Instruction,
+) int {
 	if format == congestion.FastCNP {
-		return cnpgen.FastCNP(out, data, p, &w.policy.Build)
+		n, carried := cnpgen.FastCNP(out, data, p, &w.policy.Build)
+		if n != 0 && carried == cnpgen.TraceTooLong {
+			w.counters.add(in, FastCNPTraceTooLong, 1)
+		}
+		return n
 	}
 	l := cnpgen.LongHaul{
 		Level: i.Level, Action: cnpgen.RateReduce, Parameter: i.Parameter, SourceQP: sourceQP,

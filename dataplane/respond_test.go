@@ -2,7 +2,9 @@ package dataplane_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"maps"
+	"slices"
 	"testing"
 
 	"github.com/cnpgate/cnpgate/cnpgen"
@@ -149,6 +151,56 @@ func TestFormats(t *testing.T) {
 	}
 }
 
+// traced puts a Hop-by-Hop Options header with an IOAM pre-allocated trace of n octets of node data behind the IPv6 header of frame.
+func traced(frame []byte, n int) []byte {
+	const l4 = packet.EthernetLen + packet.IPv6Len
+	trace := append([]byte{packet.OptionPadN, 0, packet.OptionIOAMChanges, byte(2 + 8 + n), 0, packet.IOAMPreallocatedTrace,
+		0, 1, 0x10, 0, 0xc0, 0, 0, 0}, make([]byte, n)...)
+	header := append([]byte{packet.ProtoUDP, 0}, trace...)
+	if len(header)%8 == 4 {
+		header = append(header, packet.OptionPadN, 2, 0, 0)
+	}
+	header[1] = byte(len(header)/8 - 1)
+	out := slices.Concat(frame[:l4], header, frame[l4:])
+	binary.BigEndian.PutUint16(out[18:], binary.BigEndian.Uint16(out[18:])+uint16(len(header)))
+	out[20] = packet.ProtoHopByHop
+	return out
+}
+
+// TestFastCNPTrace: a Fast CNP takes the data packet's IOAM trace along in option 2; where it is too long for that, option 1 goes out
+// and is counted, and where nothing is built nothing is.
+func TestFastCNPTrace(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		nodes    int
+		length   int // of the notification: Ethernet 14, IPv6 40, Destination Options, UDP 8, BTH 12, reserved 16, ICRC 4
+		tooLong  uint64
+		hasIPv6  bool
+		notified uint64
+	}{
+		{"the longest that fits", 228, 14 + 40 + 264 + 40, 0, true, 1},
+		{"a word more", 232, 14 + 40 + 24 + 40, 1, true, 1},
+		{"nothing built", 232, 0, 0, false, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := telling(grant("fd00:18::/32", congestion.FastCNP))
+			p.Ports[wan].PerFlow = 1e9
+			p.Build.HasIPv6 = c.hasIPv6
+			s := newScene(t, p, nil)
+			for range 4 { // the last one is above K_max
+				s.arrive(traced(data(true, 0).Frame(), c.nodes))
+			}
+			notes := s.finish()
+			if uint64(len(notes)) != c.notified || c.notified == 1 && len(notes[0].Octets) != c.length {
+				t.Fatalf("%d notifications: %+v", len(notes), notes)
+			}
+			if sent, n := s.Count(fabric, dataplane.SentFirst), s.Count(fabric, dataplane.FastCNPTraceTooLong); sent != c.notified || n != c.tooLong {
+				t.Errorf("%d sent, of which %d with a trace too long, expected %d and %d", sent, n, c.notified, c.tooLong)
+			}
+		})
+	}
+}
+
 // checkNote compares what the notification says with the data packet it answers and the queue.
 func checkNote(t *testing.T, note testkit.Sent, kind packet.Notification, cause testkit.RoCE, depth uint64, policy *dataplane.Policy) {
 	t.Helper()
@@ -279,7 +331,8 @@ func notCauses(t *testing.T) map[string][]byte {
 	out := func() []byte { return make([]byte, cnpgen.MaxLen) }
 	fast, extended, icmp := out(), out(), out()
 	l := cnpgen.LongHaul{Action: cnpgen.RateReduce, SourceQP: 100}
-	fast = build(cnpgen.FastCNP(fast, frame, &parsed, &p.Build), fast)
+	n, _ := cnpgen.FastCNP(fast, frame, &parsed, &p.Build)
+	fast = build(n, fast)
 	extended = build(cnpgen.LongHaulCNP(extended, frame, &parsed, &p.Build, &l), extended)
 	icmp = build(cnpgen.LongHaulCNPICMPv6(icmp, frame, &parsed, &p.Build, &l), icmp)
 	ack := cause

@@ -22,14 +22,14 @@ func TestDecode(t *testing.T) {
 		stdout, stderr string // parts; "" for nothing at all
 	}{
 		{"decode n.pcap", 0, "): long-haul-cnp-icmpv6 from 2001:db8:a::fe to 2001:db8:a::1, accepted\n    Ethernet   destination ", ""},
-		{"decode n.pcap", 0, "\n27 frames: 24 notifications accepted, 3 refused, 0 other frames\n", ""},
+		{"decode n.pcap", 0, "\n28 frames: 25 notifications accepted, 3 refused, 0 other frames\n", ""},
 		{"decode --accepts ppfc n.pcap", 0, "): ppfc from 10.0.0.254 to 10.0.0.1, accepted\n", ""},
 		{"decode -o json n.pcap", 0, `{"frame":1,"time":"1970-01-01T00:00:00.000000000Z","since_first_ns":0,"kind":"standard-cnp",`, ""},
-		{"decode --output json n.pcap", 0, "\n" + `{"summary":{"frames":27,`, ""},
+		{"decode --output json n.pcap", 0, "\n" + `{"summary":{"frames":28,`, ""},
 		{"decode in.pcap", 0, "364 frames: 0 notifications accepted, 0 refused, 364 other frames\n", ""},
 		{"decode --config gw.yaml n.pcap", 0, "): fast-cnp from ", ""},
-		{"decode --config other.yaml --accepts ppfc n.pcap", 0, "27 frames: 21 notifications accepted, 3 refused, 3 other frames\n", ""},
-		{"decode cut.pcap", 0, "\n26 frames: ", "cnpgate: warning: capture cut.pcap: it is cut short"},
+		{"decode --config other.yaml --accepts ppfc n.pcap", 0, "28 frames: 22 notifications accepted, 3 refused, 3 other frames\n", ""},
+		{"decode cut.pcap", 0, "\n27 frames: ", "cnpgate: warning: capture cut.pcap: it is cut short"},
 		{"decode", 1, "", "0 captures are named, expected one"},
 		{"decode n.pcap in.pcap", 1, "", "2 captures are named, expected one"},
 		{"decode -o xml n.pcap", 1, "", `--output is "xml", expected "text" or "json"`},

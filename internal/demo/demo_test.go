@@ -153,7 +153,8 @@ func TestJudgeNotifications(t *testing.T) {
 		data := hosts[of].frames[0]
 		p := parse(data)
 		out := make([]byte, 256)
-		return out[:cnpgen.FastCNP(out, data, &p, gw)]
+		n, _ := cnpgen.FastCNP(out, data, &p, gw)
+		return out[:n]
 	}
 	changed := func(at int) []byte {
 		f := fast(1)
