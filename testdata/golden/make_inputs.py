@@ -30,8 +30,11 @@ NOT_ECT, ECT1, ECT0, CE = range(4)
 WRITE, READ_REQUEST, ACK, UD, CNP = 0x07, 0x0c, 0x11, 0x64, 0x81
 
 
-def roce(src, dst, qp, size=976, ecn=ECT0, dscp=26, op=WRITE, psn=0, tags=(), source_qp=None, resv=0, port=49152, options=()):
-    """A RoCEv2 frame of size octets with a right ICRC; options are (type, data) of a Destination Options header."""
+def roce(src, dst, qp, size=976, ecn=ECT0, dscp=26, op=WRITE, psn=0, tags=(), source_qp=None, resv=0, port=49152, options=(), trace=None):
+    """A RoCEv2 frame of size octets with a right ICRC; options are (type, data) of a Destination Options header.
+
+    trace is (IOAM-Opt-Type, IOAM Trace Option Data) of a Hop-by-Hop Options header, on a 4-octet boundary.
+    """
     inward = src in (Z4, Z6)
     frame = Ether(src=OUTSIDE if inward else INSIDE, dst=INSIDE if inward else OUTSIDE)
     for tpid, vid, prio in tags:
@@ -45,6 +48,12 @@ def roce(src, dst, qp, size=976, ecn=ECT0, dscp=26, op=WRITE, psn=0, tags=(), so
         if pad:
             body += (b"\0" if pad == 1 else bytes((1, pad - 2)) + bytes(pad - 2))
         extension = bytes((17, (len(body) + 2) // 8 - 1)) + body
+    following = 60 if extension else 17
+    if trace:
+        body = bytes((1, 0, 0x31, 2 + len(trace[1]), 0, trace[0])) + trace[1]
+        body += b"\1\2\0\0" if len(body) % 8 == 2 else b""
+        extension = bytes((following, (len(body) + 2) // 8 - 1)) + body + extension
+        following = 0
     bth = BTH(opcode=op, pkey=0xffff, becn=op == CNP, resv6=resv, dqpn=qp, psn=psn, ackreq=0)
     extended = {UD: struct.pack("!II", 0x11111111, source_qp or 0), ACK: bytes(4), READ_REQUEST: bytes(16)}.get(op, b"")
     head = len(frame) + (40 if v6 else 20) + len(extension)
@@ -53,7 +62,7 @@ def roce(src, dst, qp, size=976, ecn=ECT0, dscp=26, op=WRITE, psn=0, tags=(), so
     if not v6:
         packet = IP(src=src, dst=dst, tos=dscp << 2 | ecn, ttl=64, id=psn, flags="DF") / UDP(sport=port, dport=4791, chksum=0)
         return bytes(frame / packet / bth / Raw(extended + payload))
-    ip = IPv6(src=src, dst=dst, tc=dscp << 2 | ecn, hlim=64, nh=60 if extension else 17, plen=len(extension) + datagram)
+    ip = IPv6(src=src, dst=dst, tc=dscp << 2 | ecn, hlim=64, nh=following, plen=len(extension) + datagram)
     udp = struct.pack("!HHHH", port, 4791, datagram, 0)
     transport = bytes(bth)[:12] + extended + payload
     masked = b"\xff" * 8 + b"\x6f\xff\xff\xff" + bytes(ip)[4:7] + b"\xff" + bytes(ip)[8:40] + extension
@@ -102,6 +111,18 @@ def fast_cnp():
     frames = [roce(A6, Z6, 0xabc0de, psn=n, port=50001) for n in range(10)]
     frames[5] = roce(A6, Z6, 0xabc0de, psn=5, port=50001, options=[(0x1e, b"abc")])
     return every(1, frames) + every(1, [roce(A6, Z6, 0xabc0de, ecn=NOT_ECT, psn=100 + n, port=50001) for n in range(2)], 2600)
+
+
+def fast_cnp_trace():
+    def ioam(node_len, trace_type, nodes):
+        return struct.pack("!HHI", 1, node_len << 11, trace_type << 8) + nodes
+    two = (0, ioam(2, 0xc00000, bytes(8) + bytes.fromhex("3e00000700010002")))
+    three = (1, ioam(1, 0x800000, bytes.fromhex("3d000009" "3e000008" "3f000007")))
+    longest = (0, ioam(3, 0xe00000, bytes(range(228))))
+    too_long = (0, ioam(1, 0x800000, bytes(range(232))))
+    other = (2, bytes(8))  # proof of transit
+    return [(100_000 * n + i, roce(A6, Z6, 0xabc0de, psn=6 * n + i, port=50001, trace=trace))
+            for n, trace in enumerate((two, three, longest, too_long, other)) for i in range(6)]
 
 
 def long_haul():
@@ -218,7 +239,7 @@ def classes():
 
 
 CASES = {f.__name__.replace("_", "-"): f for f in (
-    uncongested, marking, fast_cnp, long_haul, long_haul_ud, qinq, tail_drop, jumbo, non_ip, malformed, border, never_answered, not_roce,
+    uncongested, marking, fast_cnp, fast_cnp_trace, long_haul, long_haul_ud, qinq, tail_drop, jumbo, non_ip, malformed, border, never_answered, not_roce,
     limits, classes)}
 CASES["long-haul-icmpv6"] = CASES["long-haul"]
 

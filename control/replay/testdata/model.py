@@ -77,7 +77,7 @@ class Gateway:
         n = c["Notifications"]
         self.build = {
             "ipv4": address(c["Gateway"]["IPv4"]), "ipv6": address(c["Gateway"]["IPv6"]), "dscp": n["DSCP"],
-            "option": n["FastCNP"]["OptionType"], "icmpv6": n["LongHaul"]["ICMPv6Type"],
+            "option": n["FastCNP"]["OptionType"], "trace option": n["FastCNP"]["OptionType"], "icmpv6": n["LongHaul"]["ICMPv6Type"],
             "extensions": n["FastCNP"]["ICRCExtensionHeaders"],
         }
         self.percent, self.disclose = n["LongHaul"]["ReducePercent"], n["LongHaul"]["DiscloseMetrics"]
@@ -194,7 +194,7 @@ class Gateway:
         if f.roce:
             if f.opcode != wire.CNP:
                 return None
-            if f.family == 6 and any(kind == self.build["option"] for kind, _ in f.options):
+            if f.family == 6 and any(kind in (self.build["option"], self.build["trace option"]) for kind, _ in f.options):
                 return "fast-cnp"
             return "extended-cnp" if f.flags & 0x20 else "standard-cnp"
         if f.family == 6 and f.proto == 58 and f.octets[f.l4] == self.build["icmpv6"]:
@@ -250,6 +250,8 @@ class Gateway:
         level = 255 if depth >= capacity else depth * 255 // capacity
         metric = 1 << 24 | min(depth // 1000, 0xffffff) if self.disclose else 0
         octets = wire.notification(kind, f, self.build, r.source_qp, level, self.percent, metric)
+        if kind == "fast-cnp" and wire.trace_too_long(f):
+            self.counters["notifications_fast_cnp_trace_too_long_total", None] += 1
         self.queues[port].notes.append((kind, octets, len(octets)))
         r.told = self.now
         r.notified[kind] += 1

@@ -173,7 +173,7 @@ class Case:
         truth = self.facts.get("truth")
         at = f.l4 + 4 if kind == "long-haul-cnp-icmpv6" else f.bth_at + 12
         if kind == "fast-cnp":
-            receiver = ipaddress.IPv6Address(f.octets[f.l3 + 44:f.l3 + 60])
+            receiver = ipaddress.IPv6Address(self.receiver(f))
             qp, peer = f.qp, receiver
         else:
             qp, peer = struct.unpack_from("!I", f.octets, at + 4)[0], f.dst
@@ -184,6 +184,11 @@ class Case:
             self.expect("%s: QP %d at %s exists" % (what, qp, peer), [str(peer), qp] in truth, True)
             self.seen["true QPs"] += 1
 
+    def receiver(self, f):
+        """The address in a Fast CNP's option, which it ends with; None for other notifications."""
+        types = self.model.build["option"], self.model.build["trace option"]
+        return next((value[-16:] for kind, value in getattr(f, "options", []) if kind in types), None)
+
     def limits(self):
         """Limits hold on the line too, but for the time that a notification waits behind a frame of the fabric port's."""
         c = self.facts["config"]
@@ -192,7 +197,7 @@ class Case:
         last, by_destination = {}, collections.defaultdict(list)
         for at, octets, length in self.emitted:
             f = wire.Frame(octets, length)
-            about = (f.dst, f.octets[f.l3 + 44:f.l3 + 60] if getattr(f, "options", None) else None, f.vlans,
+            about = (f.dst, self.receiver(f), f.vlans,
                      f.qp if f.roce else struct.unpack_from("!I", f.octets, f.l4 + 8)[0])
             if about in last and at - last[about] < interval - slack:
                 self.wrong.append("two notifications of one flow are %d ns apart, want %d" % (at - last[about], interval))

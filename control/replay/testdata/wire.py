@@ -74,11 +74,13 @@ class Frame:
             return
         self.family, self.dscp, self.ecn = 6, word >> 22 & 63, word >> 20 & 3
         self.src, self.dst = self.sender, ipaddress.IPv6Address(h[24:40])
-        self.options, at = [], self.l3 + 40
+        self.options, self.trace, at = [], None, self.l3 + 40
         while following in (0, 43, 60):
             size = (self.octets[at + 1] + 1) * 8
             if following == 60:
-                self.options += [(kind, len(value)) for kind, value in options(self.octets[at + 2:at + size])]
+                self.options += options(self.octets[at + 2:at + size])
+            if following == 0:
+                self.trace = next(filter(is_trace, options(self.octets[at + 2:at + size])), (0, None))[1]
             following, at = self.octets[at], at + size
         if following != 44:
             self.upper(following, at, end)
@@ -119,6 +121,28 @@ def options(b):
             continue
         yield b[0], b[2:2 + b[1]]
         b = b[2 + b[1]:]
+
+
+def is_trace(option):
+    """An IOAM option (RFC 9486 3) with a pre-allocated or incremental trace: a reserved octet, the type, 8 octets, whole words."""
+    kind, value = option
+    return kind in (0x11, 0x31) and len(value) >= 10 and len(value) % 4 == 2 and value[1] < 2
+
+
+def fast_cnp_option(f, g):
+    """The Destination Options header of a Fast CNP about f."""
+    if f.trace is None or trace_too_long(f):
+        return struct.pack("!BBBB", 17, 2, g["option"], 16) + f.dst.packed + b"\1\2\0\0"
+    data = b"\0" + f.trace[1:] + f.dst.packed
+    header = b"\1\0" + struct.pack("!BB", g["trace option"], len(data)) + data
+    if len(header) % 8 == 2:
+        header += b"\1\2\0\0"
+    return struct.pack("!BB", 17, (len(header) + 2) // 8 - 1) + header
+
+
+def trace_too_long(f):
+    """Whether a Fast CNP about f needs option 1 though the data packet has a trace: 8 bits of length, 2 + 8 + node data + 16."""
+    return f.trace is not None and len(f.trace) + 16 > 255
 
 
 def opcode(code):
@@ -187,7 +211,7 @@ def notification(kind, f, g, qp, level, percent, metric):
         return ethernet + ipv6(f, g, 58, len(message)) + message
     extensions, bits, dqp, behind = b"", 0x60, qp, fields
     if kind == "fast-cnp":
-        extensions = struct.pack("!BBBB", 17, 2, g["option"], 16) + f.dst.packed + b"\1\2\0\0"
+        extensions = fast_cnp_option(f, g)
         bits, dqp, behind = 0x40, f.qp, bytes(16)
     udp = struct.pack("!HHHH", f.sport, ROCE, 8 + 12 + len(behind) + 4, 0)
     udp += struct.pack("!BBHII", CNP, 0, 0xffff, bits << 24 | dqp, 0) + behind
