@@ -1,0 +1,45 @@
+package dataplane_test
+
+import (
+	"testing"
+
+	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/ratelimit"
+)
+
+// TestLongHaulLimits: Long-haul CNPs of either format keep a flow's interval and the port's limit (draft-tian 5.5, 9), and what
+// a limit holds back is counted.
+func TestLongHaulLimits(t *testing.T) {
+	for _, format := range []congestion.Format{congestion.LongHaulCNP, congestion.LongHaulCNPICMPv6} {
+		for _, c := range []struct {
+			name   string
+			limit  func(*dataplane.Policy)
+			told   int
+			reason string
+		}{
+			{"none", func(*dataplane.Policy) {}, 100, ""},
+			{"a flow each 10 ms", func(p *dataplane.Policy) { p.Ports[wan].PerFlow = ratelimit.Interval(10 * ms) }, 10, "flow-limit"},
+			{"50 a second out of the port", func(p *dataplane.Policy) { p.PerPort = perSecond(50) }, 5, "port-limit"},
+		} {
+			t.Run(format.String()+"/"+c.name, func(t *testing.T) {
+				p := telling(grant("fd00:18::/32", format))
+				above(p)
+				c.limit(p)
+				s := newScene(t, p, nil)
+				for range 100 { // one each millisecond
+					s.arrive(data(true, 0).Frame())
+					s.Advance(ms)
+				}
+				want := map[string]uint64{}
+				if c.reason != "" {
+					want[c.reason] = uint64(100 - c.told)
+				}
+				s.wantSuppressed(want)
+				if notes := s.finish(); len(notes) != c.told || s.Count(fabric, dataplane.SentFirst+dataplane.Counter(format)) != uint64(c.told) {
+					t.Errorf("%d notifications, expected %d", len(notes), c.told)
+				}
+			})
+		}
+	}
+}
