@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 )
@@ -22,8 +23,16 @@ func TestStepAllocatesNothing(t *testing.T) {
 		frames = append(frames, data(flow%3 == 0, flow%50+flow%7*100).Frame())
 	}
 	frames = append(frames, other(sender4, receiver4, packet.ProtoTCP, 1000), ethernet(0x8808), notCauses(t)["fast-cnp"])
-	place, steps := 0, 0
+	place, steps, copied := 0, 0, 0
+	snapshot := &dataplane.Snapshot{Flows: make([]dataplane.FlowCopy, 0, 100)}
 	round := func() {
+		if w := r.Plane.Worker(0); !w.Asked(snapshot) { // all the while
+			copied += len(snapshot.Flows)
+			if snapshot.Flows = snapshot.Flows[:0]; snapshot.End {
+				snapshot.At = flowtable.None
+			}
+			w.Ask(snapshot)
+		}
 		for i := range 16 {
 			r.Inject(t, (place+i)&1, frames[(place*5+i)%len(frames)])
 		}
@@ -45,7 +54,7 @@ func TestStepAllocatesNothing(t *testing.T) {
 	for name, n := range map[string]uint64{
 		"marked": r.Count(wan, dataplane.ECNMarked), "told": r.Count(fabric, dataplane.SentFirst),
 		"dropped by a full queue": r.Count(wan, dataplane.DroppedQueueOctets), "dropped at the border": r.Count(fabric, dataplane.DroppedBorderOut),
-		"flows evicted": r.Plane.Worker(0).Flows().Stats().Evictions, "flows aged": r.Plane.Worker(0).Flows().Stats().Aged,
+		"flow copied": uint64(copied), "flows evicted": r.Plane.Worker(0).Flows().Stats().Evictions, "flows aged": r.Plane.Worker(0).Flows().Stats().Aged,
 	} {
 		if n == 0 {
 			t.Errorf("none was %s: not what was to be tested", name)

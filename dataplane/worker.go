@@ -1,6 +1,8 @@
 package dataplane
 
 import (
+	"sync/atomic"
+
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -20,6 +22,7 @@ type Worker struct {
 	flows    *flowtable.Table
 	egress   []egress
 	counters counters
+	asked    atomic.Pointer[Snapshot] // what another goroutine waits for, or nil
 
 	// By place in a burst.
 	parsed [burst.MaxSize]packet.Parsed
@@ -69,6 +72,9 @@ func (w *Worker) Step() int {
 	}
 	w.flows.Sweep(w.now)
 	w.publish()
+	if s := w.asked.Load(); s != nil {
+		w.answer(s)
+	}
 	return w.work
 }
 

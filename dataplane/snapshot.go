@@ -1,0 +1,57 @@
+package dataplane
+
+import "github.com/cnpgate/cnpgate/flowtable"
+
+const (
+	entriesBusy = 32  // entries of the flow table that a step looks at for a snapshot when it has frames
+	entriesIdle = 256 // and when it has none
+)
+
+// FlowCopy is a flow as it stood when its worker copied it.
+type FlowCopy struct {
+	Key  flowtable.Key
+	Flow flowtable.Flow
+	View flowtable.View
+}
+
+// Snapshot asks a worker for copies of its flows, as many as fit. A flow's counters are the plain words of its worker, so nobody
+// else may read them while it runs: the worker copies some at the end of each step, and the one who asks waits.
+type Snapshot struct {
+	// Flows is filled up to its capacity. A flow that lives from the first snapshot of a row to the last, each beginning where the one
+	// before ended, is in one of them, and once; others may be missed.
+	Flows []FlowCopy
+	// At is the last index looked at; 0 to begin.
+	At flowtable.Index
+	// End tells that there are no flows behind At.
+	End bool
+}
+
+// Ask hands the worker a snapshot to fill, which is the worker's until Asked is false; false if another one is asked for. Any
+// goroutine may call it.
+func (w *Worker) Ask(s *Snapshot) bool { return w.asked.CompareAndSwap(nil, s) }
+
+// Asked tells whether the worker is still to fill the snapshot. Any goroutine may call it.
+func (w *Worker) Asked(s *Snapshot) bool { return w.asked.Load() == s }
+
+// Forget takes a snapshot back that nobody waits for any more. The worker may be at it, so that it must not be looked at again.
+func (w *Worker) Forget(s *Snapshot) { w.asked.CompareAndSwap(s, nil) }
+
+// answer copies flows for whoever has asked, a few a step.
+func (w *Worker) answer(s *Snapshot) {
+	n := entriesBusy
+	if w.work == 0 {
+		n = entriesIdle
+	}
+	high := w.flows.High()
+	for ; n > 0 && s.At < high && len(s.Flows) < cap(s.Flows); n-- {
+		s.At++
+		if w.flows.InUse(s.At) {
+			s.Flows = s.Flows[:len(s.Flows)+1]
+			c := &s.Flows[len(s.Flows)-1]
+			c.Key, c.Flow, c.View = *w.flows.Key(s.At), *w.flows.Flow(s.At), w.flows.View(s.At)
+		}
+	}
+	if s.End = s.At >= high; s.End || len(s.Flows) == cap(s.Flows) {
+		w.asked.CompareAndSwap(s, nil)
+	}
+}
