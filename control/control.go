@@ -2,7 +2,7 @@
 // in order, with the queues drained. It decides nothing about a frame. Its own goroutines only read what workers publish; a
 // worker's goroutine never logs and never waits for one of them.
 //
-// Log keys: port, peer, worker, core, and the counters' names of the report.
+// Log keys: port, peer, worker, core, socket, and the counters' names of the report.
 package control
 
 import (
@@ -61,7 +61,12 @@ func Run(ctx context.Context, c *config.Config, devices Devices, o Options) (*re
 	if g.plane, err = assemble.Dataplane(c, assemble.Options{Backends: backends, Seed: seed}); err != nil {
 		return nil, err
 	}
+	stopAPI, err := g.startAPI(ctx)
+	if err != nil {
+		return nil, err
+	}
 	timeline, err := g.forward(ctx)
+	stopAPI()
 	r := report.Make(c, g.plane, nil)
 	r.Timeline = timeline
 	return r, errors.Join(err, g.account(r))

@@ -25,7 +25,7 @@ fills, and tells the sender of the flow with the largest share when it is severe
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	c.AddCommand(runCommand(), checkCommand(), replayCommand(), decodeCommand(), versionCommand())
+	c.AddCommand(runCommand(), checkCommand(), replayCommand(), decodeCommand(), showCommand(), versionCommand())
 	return c
 }
 

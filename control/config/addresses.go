@@ -102,23 +102,19 @@ func (socketKind) expects(rule) string {
 	return "an address and a port, such as 127.0.0.1:9456 or [::1]:9456"
 }
 
-// listenerKind is a Unix socket, or an address and a port.
+// listenerKind is a Unix socket: whoever may open it may change what the gateway does, and only a file has permissions.
 type listenerKind struct{}
 
+const unixPrefix = "unix:"
+
 func (k listenerKind) parse(text string, rl rule) (string, error) {
-	file, isUnix := strings.CutPrefix(text, "unix:")
-	if !isUnix {
-		if _, err := (socketKind{}).parse(text, rl); err != nil {
-			return "", not(text, "a place to listen at", k.expects(rl))
-		}
-		return text, nil
-	}
-	if !path.IsAbs(file) || path.Clean(file) != file || len(file) > 107 { // sun_path, unix(7)
-		return "", not(text, "a Unix socket", "unix: and an absolute path of at most 107 octets, such as unix:/run/cnpgate/cnpgate.sock")
+	file, isUnix := strings.CutPrefix(text, unixPrefix)
+	if !isUnix || !path.IsAbs(file) || path.Clean(file) != file || len(file) > 107 { // sun_path, unix(7)
+		return "", not(text, "a Unix socket", k.expects(rl))
 	}
 	return text, nil
 }
 
 func (listenerKind) expects(rule) string {
-	return "a Unix socket or an address and a port, such as unix:/run/cnpgate/cnpgate.sock or 127.0.0.1:9455"
+	return "unix: and an absolute path of at most 107 octets, such as unix:/run/cnpgate/cnpgate.sock"
 }

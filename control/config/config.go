@@ -23,6 +23,7 @@ type Config struct {
 	Notifications Notifications
 	QPMap         []QPPair
 	Domain        *Domain // nil: no border policy
+	Management    Management
 	Warnings      []Warning
 }
 
@@ -113,6 +114,11 @@ type QPPair struct {
 type Domain struct {
 	Members             []netip.Prefix // destinations that notifications may leave to
 	NotificationSources []netip.Prefix // sources that notifications may come in from
+}
+
+// Management is where the gateway is asked.
+type Management struct {
+	Socket string // path of the API's Unix socket; empty: no API
 }
 
 // Role is the side a port is on.

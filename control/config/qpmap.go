@@ -1,6 +1,10 @@
 package config
 
-import "net/netip"
+import (
+	"fmt"
+	"net/netip"
+	"reflect"
+)
 
 // qpKey is what a packet shows of its flow: the source QP is what is looked for.
 type qpKey struct {
@@ -53,4 +57,55 @@ func (r *report) contradicts(seen map[qpKey]qpEntry, key qpKey, entry qpEntry) b
 	r.problem(entry.at, "from %s to QP %d at %s the source QP would be %d, but %s (%s) makes it %d; keep one of the two",
 		key.source, key.destinationQP, key.destination, entry.sourceQP, other.at.path, r.position(other.at), other.sourceQP)
 	return true
+}
+
+// QPPairKeys are the keys of a QP pair, in a file and elsewhere.
+var QPPairKeys = []string{"source", "destination", "source_qp", "destination_qp"}
+
+// ParseQPPair reads a pair that stands in no file under the rules for qp_map's entries. values has a text for each key; the error
+// begins with the key that it is about.
+func ParseQPPair(values map[string]string) (QPPair, error) {
+	rules := map[string]rule{}
+	for _, f := range fieldsOf(reflect.TypeFor[qpPairSection]()) {
+		rules[f.key] = f.rule
+	}
+	var p QPPair
+	for _, key := range []struct {
+		name string
+		to   *netip.Addr
+	}{{"source", &p.Source}, {"destination", &p.Destination}} {
+		if err := parseKey(values, rules, key.name, addressKind{}, key.to); err != nil {
+			return p, err
+		}
+	}
+	if p.Source.Is4() != p.Destination.Is4() {
+		return p, fmt.Errorf("destination: %s is not of the same IP version as the source %s; expected two addresses of one version", p.Destination, p.Source)
+	}
+	for _, key := range []struct {
+		name string
+		to   *uint32
+	}{{"source_qp", &p.SourceQP}, {"destination_qp", &p.DestinationQP}} {
+		var qp int64
+		if err := parseKey(values, rules, key.name, integerKind{}, &qp); err != nil {
+			return p, err
+		}
+		*key.to = uint32(qp)
+	}
+	return p, nil
+}
+
+func parseKey[T any](values map[string]string, rules map[string]rule, key string, k interface {
+	parse(string, rule) (T, error)
+	expects(rule) string
+}, to *T) error {
+	text, given := values[key]
+	if !given {
+		return fmt.Errorf("%s: missing; expected %s", key, k.expects(rules[key]))
+	}
+	v, err := k.parse(text, rules[key])
+	if err != nil {
+		return fmt.Errorf("%s: %w", key, err)
+	}
+	*to = v
+	return nil
 }

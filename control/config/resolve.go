@@ -1,5 +1,7 @@
 package config
 
+import "strings"
+
 // resolve turns a decoded document into a snapshot, and reports what its keys contradict. It is called for a document with mistakes
 // too, so that all of them are reported together: each check looks at valid values only, and the snapshot is then thrown away.
 func (r *report) resolve(doc *document) *Config {
@@ -11,6 +13,7 @@ func (r *report) resolve(doc *document) *Config {
 		Notifications: r.resolveNotifications(&doc.Notifications),
 		QPMap:         r.resolveQPMap(&doc.QPMap),
 		Domain:        r.resolveDomain(&doc.Domain),
+		Management:    Management{strings.TrimPrefix(doc.Management.Listen.V, unixPrefix)},
 	}
 	cfg.Ports = r.resolvePorts(doc)
 	r.checkSources(doc)
@@ -36,7 +39,7 @@ func (r *report) checkLater(doc *document) {
 			}
 		}
 	}
-	for _, later := range []place{doc.Proxy.place, doc.Management.place} {
+	for _, later := range []place{doc.Proxy.place, doc.Management.Metrics.place} {
 		if later.given {
 			r.warn(later, noEffect)
 		}

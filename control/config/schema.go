@@ -127,8 +127,8 @@ type qpPairSection struct {
 	place
 	Source        address `key:"source" required:"yes"`
 	Destination   address `key:"destination" required:"yes"`
-	SourceQP      integer `key:"source_qp" required:"yes" min:"2" max:"16777215"`
-	DestinationQP integer `key:"destination_qp" required:"yes" min:"2" max:"16777215"`
+	SourceQP      integer `key:"source_qp" required:"yes" min:"2" max:"16777214"`
+	DestinationQP integer `key:"destination_qp" required:"yes" min:"2" max:"16777214"`
 }
 
 type proxySection struct {

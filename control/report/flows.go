@@ -35,7 +35,7 @@ type Flows struct{ ended []Flow }
 
 // Ended remembers a flow that is about to leave its table; it is a flowtable.Config.Ended.
 func (f *Flows) Ended(k *flowtable.Key, r *flowtable.Flow, v flowtable.View) {
-	flow := makeFlow(k, r, v)
+	flow := MakeFlow(k, r, v)
 	f.ended = append(f.ended, flow)
 }
 
@@ -49,7 +49,7 @@ func (f *Flows) list(d *dataplane.Dataplane, v Values) []Flow {
 	for i := range d.Workers() {
 		t := d.Worker(i).Flows()
 		t.Each(func(x flowtable.Index, k *flowtable.Key, r *flowtable.Flow) bool {
-			flows = append(flows, makeFlow(k, r, t.View(x)))
+			flows = append(flows, MakeFlow(k, r, t.View(x)))
 			return true
 		})
 		one := t.Stats()
@@ -69,7 +69,7 @@ func (f *Flows) list(d *dataplane.Dataplane, v Values) []Flow {
 	v["flows"], v["flows_aged_total"] = s.Flows, s.Aged
 	v["flow_evictions_total"], v["flows_refused_total"] = s.Evictions, s.Refused
 	addPairing(v, &s)
-	slices.SortStableFunc(flows, compareFlows)
+	slices.SortStableFunc(flows, CompareFlows)
 	return flows
 }
 
@@ -84,7 +84,8 @@ func addPairing(v Values, s *flowtable.Stats) {
 	v["qp_evidence_skipped_total"], v["qp_unpaired_total"] = s.Skipped, s.NoPlace
 }
 
-func makeFlow(k *flowtable.Key, r *flowtable.Flow, v flowtable.View) Flow {
+// MakeFlow describes a flow as its worker has counted it.
+func MakeFlow(k *flowtable.Key, r *flowtable.Flow, v flowtable.View) Flow {
 	f := Flow{
 		SourceIP: k.Src.Netip(), DestinationIP: k.Dst.Netip(), DestinationQP: k.DestQP,
 		QPState: v.State.String(), Transport: transport(r),
@@ -124,7 +125,8 @@ func (f *Flow) sourceQP() uint32 {
 	return *f.SourceQP
 }
 
-func compareFlows(a, b Flow) int {
+// CompareFlows orders flows by source, destination, QPs, VLANs, and packets, most first.
+func CompareFlows(a, b Flow) int {
 	return cmp.Or(a.SourceIP.Compare(b.SourceIP), a.DestinationIP.Compare(b.DestinationIP),
 		cmp.Compare(a.DestinationQP, b.DestinationQP), cmp.Compare(a.sourceQP(), b.sourceQP()), slices.Compare(a.VLAN, b.VLAN), cmp.Compare(b.Packets, a.Packets))
 }

@@ -43,7 +43,7 @@ func TestSourceQPOnlyWhenConfirmed(t *testing.T) {
 		{flowtable.View{SourceQP: 9, State: flowtable.Confirmed, Evidence: flowtable.EvidenceStatic, Took: 1},
 			`"source_qp":9,"destination_qp":7,"vlan":[100,200],"qp_state":"confirmed","qp_evidence":"static","qp_packets":1`},
 	} {
-		b, err := json.Marshal(makeFlow(key, record, c.view))
+		b, err := json.Marshal(MakeFlow(key, record, c.view))
 		if err != nil {
 			t.Fatal(err)
 		}

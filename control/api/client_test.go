@@ -1,0 +1,42 @@
+package api
+
+import (
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestClientOfAnotherServer: what answers may be no gateway, or one that speaks otherwise.
+func TestClientOfAnotherServer(t *testing.T) {
+	for _, c := range []struct {
+		answer func(http.ResponseWriter)
+		want   string
+	}{
+		{func(w http.ResponseWriter) { http.Error(w, "nginx", http.StatusBadGateway) }, "answers with 502 Bad Gateway, not as the API does; expected a gateway of this version"},
+		{func(w http.ResponseWriter) { answerError(w, failed(http.StatusTeapot, "short and stout")) }, ": short and stout"},
+		{func(w http.ResponseWriter) { _, _ = w.Write([]byte("<html>")) }, "invalid character '<'"},
+		{func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, "EOF"},
+		{func(w http.ResponseWriter) {
+			_, _ = w.Write([]byte(`{"flows":[`))
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}, "EOF; try again"},
+		{func(w http.ResponseWriter) { _, _ = w.Write([]byte(`{"flows":[]}`)) }, ""},
+	} {
+		l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { c.answer(w) })}
+		served := make(chan error)
+		go func() { served <- server.Serve(l) }()
+		_, err = NewClient(l.Addr().String()).Flows(t.Context())
+		if (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("error %v, want %q", err, c.want)
+		}
+		check(t, server.Close())
+		<-served
+	}
+}

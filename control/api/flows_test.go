@@ -1,0 +1,151 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/testkit"
+)
+
+// scene has four flows at two workers: one of qp_map, one of UD, one that nothing is known of, and one that comes in by the WAN
+// port with a VLAN.
+func scene(t *testing.T) *gate {
+	t.Helper()
+	g := newGate(t, 2)
+	static := testkit.RoCE{Src: "10.1.0.1", Dst: "10.9.0.9", DestQP: 100}
+	g.see(t, 0, 0, static, static, testkit.RoCE{Src: "10.1.0.2", Dst: "10.9.0.9", DestQP: 7, SourceQP: 8, Opcode: packet.UDSendOnly})
+	g.see(t, 1, 0, testkit.RoCE{Src: "fd00::1", Dst: "fd00::9", DestQP: 100})
+	g.see(t, 1, 1, testkit.RoCE{Src: "10.9.0.9", Dst: "10.1.0.3", DestQP: 9, Tags: []uint32{0x8100_0064}})
+	g.run(0, 1)
+	return g
+}
+
+const (
+	staticFlow = `{"port":"dc","source_ip":"10.1.0.1","destination_ip":"10.9.0.9","source_qp":50,"destination_qp":100,"qp_state":"confirmed",` +
+		`"qp_evidence":"static","qp_packets":1,"qp_contradictions":0,"transport":"RC","packets":2,"bytes":1000,"ecn_marked":0,"notifications":{}}`
+	udFlow = `{"port":"dc","source_ip":"10.1.0.2","destination_ip":"10.9.0.9","source_qp":8,"destination_qp":7,"qp_state":"confirmed",` +
+		`"qp_evidence":"deth","qp_packets":1,"qp_contradictions":0,"transport":"UD","packets":1,"bytes":500,"ecn_marked":0,"notifications":{}}`
+	unknownFlow = `{"port":"dc","source_ip":"fd00::1","destination_ip":"fd00::9","source_qp":null,"destination_qp":100,"qp_state":"unknown",` +
+		`"qp_evidence":null,"qp_packets":0,"qp_contradictions":0,"transport":"RC","packets":1,"bytes":500,"ecn_marked":0,"notifications":{}}`
+	vlanFlow = `{"port":"wan","source_ip":"10.9.0.9","destination_ip":"10.1.0.3","source_qp":null,"destination_qp":9,"vlan":[100],"qp_state":"unknown",` +
+		`"qp_evidence":null,"qp_packets":0,"qp_contradictions":0,"transport":"RC","packets":1,"bytes":500,"ecn_marked":0,"notifications":{}}`
+)
+
+func TestFlows(t *testing.T) {
+	g := scene(t)
+	for _, c := range []struct {
+		query string
+		more  bool
+		want  []string
+	}{
+		{"", false, []string{staticFlow, udFlow, unknownFlow, vlanFlow}},
+		{"?source=10.1.0.1", false, []string{staticFlow}},
+		{"?source=10.1.0.0/16", false, []string{staticFlow, udFlow}},
+		{"?source=10.1.0.77/16&destination=10.9.0.9", false, []string{staticFlow, udFlow}},
+		{"?destination=fd00::/64", false, []string{unknownFlow}},
+		{"?destination_qp=100", false, []string{staticFlow, unknownFlow}},
+		{"?destination_qp=0x64&state=unknown", false, []string{unknownFlow}},
+		{"?source_qp=8", false, []string{udFlow}},
+		{"?source_qp=0", false, nil},
+		{"?state=confirmed", false, []string{staticFlow, udFlow}},
+		{"?state=candidate", false, nil},
+		{"?evidence=deth", false, []string{udFlow}},
+		{"?evidence=none", false, []string{unknownFlow, vlanFlow}},
+		{"?limit=1", true, []string{staticFlow}},
+		{"?limit=3", true, []string{staticFlow, udFlow, unknownFlow}},
+		{"?limit=4", false, []string{staticFlow, udFlow, unknownFlow, vlanFlow}},
+		{"?limit=1&state=unknown", true, []string{unknownFlow}},
+	} {
+		lines := strings.Join(c.want, ",\n")
+		if lines != "" {
+			lines = "\n" + lines
+		}
+		want := fmt.Sprintf("{\"flows\":[%s\n],\"more\":%t}\n", lines, c.more)
+		if status, _, got := g.ask(t, http.MethodGet, flowsPath+c.query, ""); status != http.StatusOK || got != want {
+			t.Errorf("%s: status %d\n got %s\nwant %s", c.query, status, got, want)
+		}
+	}
+}
+
+// TestManyFlows: of more flows than are in memory at once, each comes once, to several clients at the same time.
+func TestManyFlows(t *testing.T) {
+	const flows = 2*flowsAtOnce + 100
+	g := newGate(t, 2)
+	for i := range uint32(flows) {
+		g.see(t, int(i%2), 0, testkit.RoCE{Src: "10.1.0.1", Dst: "10.9.0.8", DestQP: 2 + i})
+	}
+	g.run(0, 1)
+	results := make(chan error)
+	for range 4 {
+		go func() {
+			all, err := NewClient(g.path).Flows(t.Context())
+			seen := map[uint32]bool{}
+			for _, f := range all {
+				seen[f.DestinationQP] = true
+			}
+			if err == nil && (len(all) != flows || len(seen) != flows) {
+				err = fmt.Errorf("%d flows, %d of them different, want %d", len(all), len(seen), flows)
+			}
+			results <- err
+		}()
+	}
+	for range 4 {
+		if err := <-results; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestStopWhileFlowsAreRead: a client never takes a part of an answer for the whole.
+func TestStopWhileFlowsAreRead(t *testing.T) {
+	for _, c := range []struct {
+		running []int
+		waits   int // worker that is asked, and doesn't answer
+		want    string
+	}{{nil, 0, "worker 0 does not answer: it is stopping, or gets no processor; try again"}, {[]int{0}, 1, "EOF"}} {
+		g := newGate(t, 2)
+		g.see(t, 0, 0, testkit.RoCE{Src: "10.1.0.1", Dst: "10.9.0.8", DestQP: 2})
+		g.run(c.running...)
+		answer := make(chan error)
+		go func() {
+			_, err := NewClient(g.path).Flows(context.Background())
+			answer <- err
+		}()
+		for len(g.server.turns[c.waits]) == 0 {
+			runtime.Gosched()
+		}
+		g.cancel()
+		if err := <-answer; err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("error %v, want %q", err, c.want)
+		}
+	}
+}
+
+// TestClientIsGone: flows for a client that has hung up keep nobody waiting.
+func TestClientIsGone(t *testing.T) {
+	g := newGate(t, 1)
+	ctx, hangUp := context.WithCancel(t.Context())
+	answer := make(chan error)
+	go func() {
+		_, err := NewClient(g.path).Flows(ctx)
+		answer <- err
+	}()
+	for len(g.server.turns[0]) == 0 {
+		runtime.Gosched()
+	}
+	hangUp()
+	if err := <-answer; err == nil {
+		t.Error("no error")
+	}
+	for len(g.server.turns[0]) != 0 {
+		runtime.Gosched()
+	}
+	g.see(t, 0, 0, testkit.RoCE{Src: "10.1.0.1", Dst: "10.9.0.9", DestQP: 100})
+	g.run(0)
+	g.want(t, http.MethodGet, flowsPath, "", http.StatusOK, `"packets":1`)
+}

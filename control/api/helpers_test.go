@@ -1,0 +1,161 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/testkit"
+)
+
+const gateConfig = `gateway: {name: gw, ipv4: 192.0.2.1}
+ports:
+  - {name: dc, device: d0, role: fabric, peer: wan, rate: 10Gbps}
+  - {name: wan, device: d1, role: wan, peer: dc, rate: 10Gbps}
+qp_map: [{source: 10.1.0.1, destination: 10.9.0.9, source_qp: 50, destination_qp: 100}]
+management: {listen: "unix:`
+
+// gate is a gateway with an API, of which each worker steps on a goroutine of its own.
+type gate struct {
+	*testkit.Rig
+	server  *Server
+	path    string
+	log     bytes.Buffer
+	cancel  func()         // ends the API
+	served  chan error     // what Serve returned
+	done    []atomic.Bool  // by worker: stops stepping
+	working sync.WaitGroup // of workers
+	client  http.Client
+}
+
+func newGate(t *testing.T, workers int) *gate {
+	t.Helper()
+	g := &gate{path: filepath.Join(t.TempDir(), "api.sock"), served: make(chan error, 1), done: make([]atomic.Bool, workers)}
+	c, err := config.Parse("gate.yaml", []byte(gateConfig+g.path+"\"}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pairs []flowtable.QPPair
+	for _, p := range c.QPMap {
+		pairs = append(pairs, flowtable.QPPair{Source: packet.AddrFrom(p.Source), Destination: packet.AddrFrom(p.Destination),
+			SourceQP: p.SourceQP, DestinationQP: p.DestinationQP})
+	}
+	static, err := flowtable.NewQPMap(pairs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Rig = testkit.New(t, testkit.Setup{Workers: workers, Forget: true, Static: static, Flows: 4096})
+	if g.server, err = Open(c, g.Plane, log.New(&g.log, "", 0)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	g.cancel = cancel
+	go func() { g.served <- g.server.Serve(ctx) }()
+	g.client.Transport = &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", g.path)
+	}}
+	t.Cleanup(func() { g.close(t) })
+	return g
+}
+
+// see lets a worker see frames before it runs.
+func (g *gate) see(t *testing.T, worker, port int, frames ...testkit.RoCE) {
+	t.Helper()
+	for _, f := range frames {
+		f.Size = 500
+		g.InjectAt(t, worker, port, f.Frame())
+		g.Drain()
+	}
+}
+
+// run has workers step until the end.
+func (g *gate) run(workers ...int) {
+	for _, worker := range workers {
+		g.working.Go(func() {
+			for w := g.Plane.Worker(worker); !g.done[worker].Load(); {
+				w.Step()
+				runtime.Gosched()
+			}
+		})
+	}
+}
+
+func (g *gate) close(t *testing.T) {
+	g.client.CloseIdleConnections()
+	g.cancel()
+	if err := <-g.served; err != nil {
+		t.Error(err)
+	}
+	for worker := range g.done {
+		g.done[worker].Store(true)
+	}
+	g.working.Wait()
+	g.Close(t)
+	if g.log.Len() > 0 {
+		t.Errorf("the API has logged:\n%s", &g.log)
+	}
+}
+
+// ask makes one request.
+func (g *gate) ask(t *testing.T, method, path, body string) (status int, header http.Header, text string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, "http://gate"+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := g.client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Body.Close()
+	b, err := io.ReadAll(a.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if kind := a.Header.Get("Content-Type"); kind != "application/json" || !json.Valid(b) {
+		t.Errorf("%s %s: an answer of type %q that is no JSON: %s", method, path, kind, b)
+	}
+	return a.StatusCode, a.Header, string(b)
+}
+
+// want makes one request, and expects the status and, somewhere in the answer, each text.
+func (g *gate) want(t *testing.T, method, path, body string, status int, texts ...string) {
+	t.Helper()
+	got, _, text := g.ask(t, method, path, body)
+	if got != status || slices.ContainsFunc(texts, func(part string) bool { return !strings.Contains(text, part) }) {
+		t.Errorf("%s %s %s: status %d, want %d\n got %s\nwant %q", method, path, body, got, status, text, texts)
+	}
+}
+
+// eventually asks for the flows until they are as wanted, or a minute has passed.
+func (g *gate) eventually(t *testing.T, query, want string) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; {
+		status, _, text := g.ask(t, http.MethodGet, flowsPath+query, "")
+		if status != http.StatusOK {
+			t.Fatalf("status %d: %s", status, text)
+		}
+		if strings.Contains(text, want) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("never %s, but %s", want, text)
+		}
+		runtime.Gosched()
+	}
+}

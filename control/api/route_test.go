@@ -1,0 +1,135 @@
+package api
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+const aHint = `{"source":"10.1.0.5","destination":"10.9.0.9","source_qp":17,"destination_qp":18}`
+
+// TestRefused: what is not understood, with what was expected.
+func TestRefused(t *testing.T) {
+	g := newGate(t, 1)
+	g.run(0)
+	put := func(old, changed string) string { return strings.Replace(aHint, old, changed, 1) }
+	for _, c := range []struct {
+		method, path, body string
+		status             int
+		allow, want        string
+	}{
+		{"GET", "/", "", 404, "", `{"error":"no resource \"/\"; expected /v1/flows or /v1/hints"}`},
+		{"GET", "/v1/flows/", "", 404, "", `no resource \"/v1/flows/\"`},
+		{"GET", "/v2/flows", "", 404, "", "expected /v1/flows"},
+		{"GET", "/" + strings.Repeat("x", 5000), "", 404, "", "no resource"},
+		{"PUT", "/v1/flows", "", 405, "GET", `no method \"PUT\" at /v1/flows; expected GET`},
+		{"POST", "/v1/hints", aHint, 405, "DELETE, GET, PUT", `no method \"POST\" at /v1/hints; expected DELETE or GET or PUT`},
+		{"BREW", "/v1/hints", "", 405, "DELETE, GET, PUT", `\"BREW\"`},
+		{"GET", "/v1/flows?src=10.0.0.1", "", 400, "", `no parameter \"src\" at /v1/flows; expected source, destination, source_qp`},
+		{"GET", "/v1/flows?source=1.2.3.4&source=1.2.3.4", "", 400, "", "source is given 2 times; expected once"},
+		{"GET", "/v1/flows?source=host", "", 400, "", `source is \"host\"; expected an address or a prefix`},
+		{"GET", "/v1/flows?destination=", "", 400, "", `destination is \"\"; expected an address`},
+		{"GET", "/v1/flows?source_qp=16777216", "", 400, "", `source_qp is \"16777216\"; expected a QP, 0 to 16777215`},
+		{"GET", "/v1/flows?destination_qp=-1", "", 400, "", "destination_qp is"},
+		{"GET", "/v1/flows?state=sure", "", 400, "", `state is \"sure\"; expected unknown, candidate, confirmed`},
+		{"GET", "/v1/flows?evidence=guess", "", 400, "", "expected none, static, hint, cm, deth, port, psn, cnp"},
+		{"GET", "/v1/flows?limit=0", "", 400, "", `limit is \"0\"; expected a number from 1`},
+		{"GET", "/v1/flows?a=%zz", "", 400, "", "the query: "},
+		{"GET", "/v1/hints?source=10.0.0.1", "", 400, "", `no parameter \"source\" at GET /v1/hints; expected none`},
+		{"PUT", "/v1/hints?source=10.0.0.1", aHint, 400, "", "expected none"},
+		{"PUT", "/v1/hints", "", 400, "", "the body: it ends too early; expected one JSON object"},
+		{"PUT", "/v1/hints", aHint[:40], 400, "", "the body: it ends too early"},
+		{"PUT", "/v1/hints", aHint + aHint, 400, "", "something follows the object"},
+		{"PUT", "/v1/hints", aHint + "x", 400, "", "the body: "},
+		{"PUT", "/v1/hints", "[" + aHint + "]", 400, "", "it is [, not an object"},
+		{"PUT", "/v1/hints", "source=10.1.0.5", 400, "", "the body: invalid character"},
+		{"PUT", "/v1/hints", "null", 400, "", "not an object"},
+		{"PUT", "/v1/hints", put(`"source"`, `"src"`), 400, "", `unknown key \"src\"; known here: source, destination, source_qp, destination_qp`},
+		{"PUT", "/v1/hints", put(`"source"`, `"Source"`), 400, "", `unknown key \"Source\"`},
+		{"PUT", "/v1/hints", put(`"source_qp":17`, `"vlan":1,"source_qp":17`), 400, "", `unknown key \"vlan\"`},
+		{"PUT", "/v1/hints", put(`"source_qp":17`, `"source_qp":17,"source_qp":17`), 400, "", "source_qp is given twice"},
+		{"PUT", "/v1/hints", put(`,"source_qp":17`, ""), 400, "", "source_qp: missing; expected a whole number, 2 to 16777214"},
+		{"PUT", "/v1/hints", put("17", `"17"`), 400, "", "source_qp is not a number"},
+		{"PUT", "/v1/hints", put("17", "[17]"), 400, "", "source_qp is not a number"},
+		{"PUT", "/v1/hints", put("17", "1.5"), 400, "", `source_qp: \"1.5\" is not a whole number`},
+		{"PUT", "/v1/hints", put("17", "1"), 400, "", `source_qp: \"1\" is too low`},
+		{"PUT", "/v1/hints", put("17", "16777215"), 400, "", `source_qp: \"16777215\" is too high`},
+		{"PUT", "/v1/hints", put(`"10.1.0.5"`, "10"), 400, "", "source is not a text"},
+		{"PUT", "/v1/hints", put("10.1.0.5", "host"), 400, "", `source: \"host\" is not an IP address`},
+		{"PUT", "/v1/hints", put("10.1.0.5", "fd00::1"), 400, "", "destination: 10.9.0.9 is not of the same IP version"},
+		{"PUT", "/v1/hints", put("10.1.0.5", strings.Repeat("1", maxBody)), 413, "", "the body is longer than 4096 octets; expected one JSON object"},
+		{"DELETE", "/v1/hints", "", 400, "", "the query: source: missing"},
+		{"DELETE", "/v1/hints?source=10.1.0.5&destination=10.9.0.9&source_qp=17", "", 400, "", "the query: destination_qp: missing"},
+		{"DELETE", "/v1/hints?qp=1", "", 400, "", `no parameter \"qp\" at /v1/hints; expected source, destination, source_qp, destination_qp`},
+	} {
+		status, header, got := g.ask(t, c.method, c.path, c.body)
+		if status != c.status || header.Get("Allow") != c.allow || !strings.HasPrefix(got, `{"error":"`) || !strings.Contains(got, c.want) {
+			t.Errorf("%s %.60s %.60s: status %d, want %d, Allow %q\n got %s\nwant %s", c.method, c.path, c.body, status, c.status, header.Get("Allow"), got, c.want)
+		}
+	}
+	g.want(t, "GET", hintsPath, "", 200, `{"hints":[],"capacity":65536}`)
+}
+
+// TestNotHTTP: whatever else comes in ends the connection, not the API.
+func TestNotHTTP(t *testing.T) {
+	g := newGate(t, 1)
+	g.run(0)
+	for _, text := range []string{"", "\x00\x01\x02\r\n\r\n", "GET /v1/flows HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("y", 2*maxHeader) + "\r\n\r\n"} {
+		c, err := net.Dial("unix", g.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() { _, _ = io.WriteString(c, text); _ = c.(*net.UnixConn).CloseWrite() }()
+		b, _ := io.ReadAll(c) // the server may reset the connection
+		if strings.Contains(string(b), " 200 ") {
+			t.Errorf("%.20q was answered with %s", text, b)
+		}
+		_ = c.Close()
+	}
+	g.want(t, http.MethodGet, flowsPath, "", 200, `{"flows":[`)
+}
+
+// TestConnections: no more than so many at once; the next one is served when one of them ends.
+func TestConnections(t *testing.T) {
+	s, err := listen(t.TempDir() + "/s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := limit(s.listener, 1)
+	accepted := make(chan net.Conn)
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				close(accepted)
+				return
+			}
+			accepted <- c
+		}
+	}()
+	for range 3 { // they wait in the backlog
+		c, err := (&net.Dialer{}).DialContext(context.Background(), "unix", s.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+	}
+	for range 2 {
+		c := <-accepted
+		if n := len(l.(*limited).slots); n != 1 {
+			t.Errorf("%d connections at once", n)
+		}
+		_ = c.Close()
+		_ = c.Close() // gives its place back once only
+	}
+	<-accepted // never closed: no place is left
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	if c, open := <-accepted; open {
+		t.Errorf("accepted %v after the end", c)
+	}
+}

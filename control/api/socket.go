@@ -1,0 +1,169 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	socketMode    = 0o660
+	directoryMode = 0o755
+	probeTime     = time.Second           // for another gateway to take a connection
+	lockTries     = 100                   // for another one that is just starting
+	lockPause     = 10 * time.Millisecond // between two tries
+)
+
+// socket is a listening Unix socket and its file.
+type socket struct {
+	listener *net.UnixListener
+	path     string
+	file     fs.FileInfo
+}
+
+// listen makes the socket. A file that an earlier gateway left is removed; one that somebody answers at is not, nor is anything
+// but a socket.
+func listen(path string) (*socket, error) {
+	s, err := makeSocket(path)
+	if err != nil {
+		return nil, fmt.Errorf("management.listen: %w", err)
+	}
+	return s, nil
+}
+
+func makeSocket(path string) (*socket, error) {
+	directory := filepath.Dir(path)
+	if err := os.Mkdir(directory, directoryMode); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("%w; expected a directory for the socket %s: make it, or run as someone who may", err, filepath.Base(path))
+	}
+	unlock, err := lock(directory)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if err := clearAway(path); err != nil {
+		return nil, err
+	}
+	l, err := (&net.ListenConfig{Control: narrow}).Listen(context.Background(), "unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("%w; expected a directory that the gateway may make a socket in", err)
+	}
+	s := &socket{listener: l.(*net.UnixListener), path: path}
+	s.listener.SetUnlinkOnClose(false) // by then the file may be another gateway's
+	if err = os.Chmod(path, socketMode); err == nil {
+		s.file, err = os.Lstat(path)
+	}
+	if err != nil {
+		_ = s.listener.Close()
+		return nil, fmt.Errorf("the mode of the socket: %w", err)
+	}
+	return s, nil
+}
+
+// narrow sets the mode of a socket that has no file yet: on Linux the file gets it, less the umask, in the moment it is made, so
+// that it never stands open to everyone. (The process's umask is not ours to change: others make files at the same time.)
+func narrow(_, _ string, c syscall.RawConn) error {
+	var err error
+	if outer := c.Control(func(fd uintptr) { err = unix.Fchmod(int(fd), socketMode) }); outer != nil {
+		return outer
+	}
+	return err
+}
+
+// lock keeps two gateways from taking each other's socket, just made and not yet listened at, for a dead one's.
+func lock(directory string) (unlock func(), err error) {
+	d, err := os.Open(directory)
+	if err != nil {
+		return nil, err
+	}
+	for range lockTries {
+		if err = unix.Flock(int(d.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil {
+			return func() { _ = d.Close() }, nil
+		}
+		time.Sleep(lockPause)
+	}
+	_ = d.Close()
+	return nil, fmt.Errorf("%s is locked by another process (%w); expected a directory of the gateway's own", directory, err)
+}
+
+// clearAway removes the socket of a gateway that is gone.
+func clearAway(path string) error {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if info.Mode()&fs.ModeSocket == 0 {
+		return fmt.Errorf("%s is there and is no socket (%v); expected nothing, or the socket of an earlier gateway: remove it, or choose another path",
+			path, info.Mode())
+	}
+	c, err := net.DialTimeout("unix", path, probeTime)
+	switch {
+	case err == nil:
+		_ = c.Close()
+		return fmt.Errorf("another process answers at %s; expected no other gateway with this socket: stop it, or choose another path", path)
+	case !errors.Is(err, unix.ECONNREFUSED):
+		return fmt.Errorf("%s may be another gateway's: %w", path, err)
+	}
+	return os.Remove(path)
+}
+
+// remove removes the file, unless it is another's by now. It comes before the listener is closed: whoever finds the file until then is
+// answered, and doesn't take it for a dead one's.
+func (s *socket) remove() {
+	if now, err := os.Lstat(s.path); err == nil && os.SameFile(now, s.file) {
+		_ = os.Remove(s.path) // a file that stays is removed by the next gateway
+	}
+}
+
+// limited is a listener with so many connections at most; the next ones wait.
+type limited struct {
+	net.Listener
+	slots  chan struct{}
+	closed chan struct{}
+	once   sync.Once
+}
+
+func limit(l net.Listener, n int) net.Listener {
+	return &limited{Listener: l, slots: make(chan struct{}, n), closed: make(chan struct{})}
+}
+
+func (l *limited) Accept() (net.Conn, error) {
+	select {
+	case l.slots <- struct{}{}:
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+	c, err := l.Listener.Accept()
+	if err != nil {
+		<-l.slots
+		return nil, err
+	}
+	return &limitedConn{Conn: c, release: sync.OnceFunc(func() { <-l.slots })}, nil
+}
+
+func (l *limited) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return l.Listener.Close()
+}
+
+type limitedConn struct {
+	net.Conn
+	release func()
+}
+
+func (c *limitedConn) Close() error {
+	defer c.release()
+	return c.Conn.Close()
+}
