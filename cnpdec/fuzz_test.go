@@ -61,7 +61,7 @@ func FuzzOptions(f *testing.F) {
 		header = append(header, make([]byte, -len(header)&7)...)
 		header[1] = uint8(len(header)/8 - 1)
 		var h packet.FastCNPHeader
-		if decodeOptions(header, packet.DefaultCodePoints.FastCNPOption, &h) != Accepted {
+		if decodeOptions(header, &packet.DefaultCodePoints, &h) != Accepted {
 			return
 		}
 		if got := put(h.Len(), h.Put); !bytes.Equal(got, header) {

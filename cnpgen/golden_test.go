@@ -173,6 +173,26 @@ func TestGoldenAbout(t *testing.T) {
 	}
 }
 
+// TestOptionTypes: each option has its own type, where they differ.
+func TestOptionTypes(t *testing.T) {
+	g := testGateway
+	g.Code.FastCNPOption, g.Code.FastCNPTraceOption = 0x81, 0x82
+	out := make([]byte, MaxLen)
+	const behindHeader = packet.EthernetLen + packet.IPv6Len + 2
+	frame, p := flow6.frame()
+	if fastCNP(out, frame, &p, &g); out[behindHeader] != 0x81 {
+		t.Errorf("option 1 has type %#x", out[behindHeader])
+	}
+	frame, p = flow6.traced(0x31, 0, "00011000c0000000"+hexOf(8)).frame()
+	if fastCNP(out, frame, &p, &g); out[behindHeader+2] != 0x82 {
+		t.Errorf("option 2 has type %#x", out[behindHeader+2])
+	}
+	frame, p = flow6.traced(0x31, 0, "00011000c0000000"+hexOf(232)).frame()
+	if fastCNP(out, frame, &p, &g); out[behindHeader] != 0x81 {
+		t.Errorf("option 1 in place of option 2 has type %#x", out[behindHeader])
+	}
+}
+
 // TestCarried: the caller learns what became of the trace, whether anything was built or not.
 func TestCarried(t *testing.T) {
 	node := func(n int) string { return "00011800e0000000" + hexOf(n) }
