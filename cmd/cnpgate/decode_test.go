@@ -92,7 +92,7 @@ func TestDecodeCodePoints(t *testing.T) {
 		{"--config all.yaml --trace-option-type 0x9E --icmpv6-type 200 --proxy-port 1022 --extension-class 247", 6, 0, 3, 5, 2},
 	} {
 		got := cnpgate(t, dir, strings.Fields("decode "+c.args+" n.pcap")...)
-		for text, want := range map[string]int{"): fast-cnp from ": c.fast, "option-malformed": c.malformed, "): long-haul-cnp-icmpv6 from ": c.icmpv6,
+		for text, want := range map[string]int{"): fast-cnp from ": c.fast, "(option-malformed): ": c.malformed, "): long-haul-cnp-icmpv6 from ": c.icmpv6,
 			"): proxy-notification from ": c.toProxy, "\n               device  ": c.devices} {
 			if n := strings.Count(got.stdout, text); n != want || got.status != 0 {
 				t.Errorf("%s: %d of %q, want %d; exit status %d, %s", c.args, n, text, want, got.status, got.stderr)
