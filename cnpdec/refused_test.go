@@ -250,13 +250,20 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// TestExtensionChecksum: a wrong one is noticed though the message's own is right.
-func TestExtensionChecksum(t *testing.T) {
-	g, r := golden("long-haul-cnp-icmpv6-objects")
+// wrongExtensionChecksum is a frame with a wrong one behind a right ICMPv6 checksum.
+func wrongExtensionChecksum() []byte {
+	g, _ := golden("long-haul-cnp-icmpv6-objects")
 	frame := g.Bytes()
 	frame[icmpv6At+18]++
 	m := frame[icmpv6At:]
 	binary.BigEndian.PutUint16(m[2:], packet.ICMPv6Checksum(address("2001:db8:a::fe"), address("2001:db8:a::1"), m))
+	return frame
+}
+
+// TestExtensionChecksum: a wrong one is noticed though the message's own is right.
+func TestExtensionChecksum(t *testing.T) {
+	_, r := golden("long-haul-cnp-icmpv6-objects")
+	frame := wrongExtensionChecksum()
 	checkReason(t, "extension checksum", &r, frame, ExtensionChecksum)
 }
 
