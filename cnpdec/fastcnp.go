@@ -15,7 +15,7 @@ func (r *Receiver) decodeFastCNP(frame []byte, p *packet.Parsed, n *Notification
 		return OptionMisplaced
 	}
 	n.Start = at
-	if reason := decodeOptions(header, r.Code.FastCNPOption, &n.Fast); reason != Accepted {
+	if reason := decodeOptions(header, &r.Code, &n.Fast); reason != Accepted {
 		return reason
 	}
 	if r.KnownFlow != nil && !r.KnownFlow(n.Fast.Option.Dst, n.BTH.DestQP) {
@@ -26,21 +26,22 @@ func (r *Receiver) decodeFastCNP(frame []byte, p *packet.Parsed, n *Notification
 
 // decodeOptions reads a Destination Options header with one Fast CNP option. Padding, and options that an ignorant node skips, may
 // stand around it in any way: the drafts ask for no layout.
-func decodeOptions(header []byte, optionType uint8, h *packet.FastCNPHeader) Reason {
+func decodeOptions(header []byte, c *packet.CodePoints, h *packet.FastCNPHeader) Reason {
 	list, found := header[2:], false
 	for at := 0; at < len(list); { // each round takes at least an octet of at most 2,046
 		o, size := packet.NextOption(list[at:])
+		ours := o.Type == c.FastCNPOption || o.Type == c.FastCNPTraceOption
 		switch {
 		case size == 0:
 			return OptionMalformed
-		case o.Type == optionType && found:
+		case ours && found:
 			return OptionRepeated
-		case o.Type == optionType:
+		case ours:
 			option, ok := packet.DecodeFastCNPOption(o.Data)
-			if !ok {
+			if !ok || o.Type != typeOf(&option, c) {
 				return OptionMalformed
 			}
-			*h = packet.FastCNPHeader{NextHeader: header[0], Type: optionType, Option: option, Before: list[:at], After: list[at+size:]}
+			*h = packet.FastCNPHeader{NextHeader: header[0], Type: o.Type, Option: option, Before: list[:at], After: list[at+size:]}
 			found = true
 		case !o.Skippable():
 			return OptionUnknown
@@ -51,4 +52,12 @@ func decodeOptions(header []byte, optionType uint8, h *packet.FastCNPHeader) Rea
 		return OptionMisplaced
 	}
 	return Accepted
+}
+
+// typeOf is the type that an option of this content has.
+func typeOf(o *packet.FastCNPOption, c *packet.CodePoints) uint8 {
+	if o.Trace.Data != nil {
+		return c.FastCNPTraceOption
+	}
+	return c.FastCNPOption
 }

@@ -2,25 +2,98 @@ package cnpdec
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit/notifications"
 )
 
-// FuzzDecode: no frame panics, whole or captured in part, at a receiver of any sort; what is accepted encodes to the same octets.
-// With repairs, checksums and ICRC are made right first, so that the decoders behind them are reached.
-func FuzzDecode(f *testing.F) {
+// decodeSeed is an input of FuzzDecode.
+type decodeSeed struct {
+	frame     []byte
+	missing   uint16 // octets that weren't captured
+	extension Extension
+	icrc      ICRCCoverage
+	repairs   bool
+}
+
+// decodeSeeds are the golden notifications, as they are and cut, what of them is refused, and frames of real traffic.
+func decodeSeeds(t testing.TB) []decodeSeed {
+	var all []decodeSeed
 	for i := range notifications.All {
 		g := &notifications.All[i]
 		frame, r := g.Bytes(), receiverOf(g)
 		for _, repairs := range []bool{false, true} {
-			f.Add(frame, uint16(0), uint8(r.Extension), uint8(r.ICRC), repairs)
+			all = append(all, decodeSeed{frame, 0, r.Extension, r.ICRC, repairs})
 		}
-		f.Add(frame, uint16(4), uint8(r.Extension), uint8(ICRCEither), false)
+		all = append(all, decodeSeed{frame[:len(frame)-4], 4, r.Extension, ICRCEither, false})
 	}
-	for _, frame := range captured(f, 4) {
-		f.Add(frame[:min(len(frame), 160)], uint16(max(0, len(frame)-160)), uint8(LongHaulExtension), uint8(ICRCEither), false)
+	for _, c := range refusals {
+		g, r := golden(c.golden)
+		frame := g.Bytes()
+		copy(frame[c.change.at:], c.change.to)
+		all = append(all, decodeSeed{frame, 0, r.Extension, r.ICRC, !c.raw})
+	}
+	all = append(all, decodeSeed{wrongExtensionChecksum(), 0, NoExtension, ICRCAsSent, false})
+	g, _ := golden("long-haul-cnp-icmpv6-objects")
+	const noObjects = packet.ICMPv6Len + packet.LongHaulLen + packet.ExtensionHeaderLen
+	all = append(all, decodeSeed{shorten(g.Bytes(), len(g.Bytes())-icmpv6At-noObjects), 0, NoExtension, ICRCAsSent, true})
+	for _, frame := range captured(t, 4) {
+		all = append(all, decodeSeed{frame[:min(len(frame), 160)], uint16(max(0, len(frame)-160)), LongHaulExtension, ICRCEither, false})
+	}
+	return all
+}
+
+// TestDecodeSeeds: the seeds of FuzzDecode reach every decoder, to the end, and every reason to refuse that a frame alone can give.
+func TestDecodeSeeds(t *testing.T) {
+	accepted, refused := map[string]bool{}, map[Reason]bool{}
+	for _, s := range decodeSeeds(t) {
+		r := Receiver{Code: packet.DefaultCodePoints, Extension: s.extension, ICRC: s.icrc}
+		frame := bytes.Clone(s.frame)
+		if s.repairs {
+			repair(frame, &r.Code, r.ICRC)
+		}
+		var p packet.Parsed
+		var n Notification
+		packet.Parse(frame, uint32(len(frame))+uint32(s.missing), &p)
+		if reason := r.Decode(frame, &p, &n); reason != Accepted {
+			refused[reason] = true
+			continue
+		}
+		what := fmt.Sprintf("%v v%d", n.Kind, n.Family)
+		switch {
+		case n.Kind == FastCNP && n.Fast.Option.Trace.Data != nil:
+			what += fmt.Sprintf(" trace %d", n.Fast.Option.Trace.Type)
+		case n.LongHaul.Objects != nil:
+			what += " objects"
+		case n.Kind == ProxyNotification:
+			what += fmt.Sprintf(" about v%d", n.Proxy.Version)
+		}
+		accepted[what] = true
+	}
+	for _, want := range []string{
+		"standard-cnp v4", "standard-cnp v6", "fast-cnp v6", "fast-cnp v6 trace 0", "fast-cnp v6 trace 1", "long-haul-cnp v4", "long-haul-cnp v6",
+		"long-haul-cnp v4 objects", "long-haul-cnp-icmpv6 v6", "long-haul-cnp-icmpv6 v6 objects", "ppfc v4", "ppfc v6",
+		"proxy-notification v4 about v4", "proxy-notification v4 about v6", "proxy-notification v6 about v6", "pause v0", "pfc v0",
+	} {
+		if !accepted[want] {
+			t.Errorf("no seed is accepted as %s", want)
+		}
+	}
+	asked := map[Reason]bool{Accepted: true, UntrustedSource: true, UnknownQP: true, UnknownFlow: true} // the host's to say
+	for r := range Reason(Reasons) {
+		if !refused[r] && !asked[r] {
+			t.Errorf("no seed is refused for %v", r)
+		}
+	}
+}
+
+// FuzzDecode: no frame panics, whole or captured in part, at a receiver of any sort; what is accepted encodes to the same octets.
+// With repairs, checksums and ICRC are made right first, so that the decoders behind them are reached.
+func FuzzDecode(f *testing.F) {
+	for _, s := range decodeSeeds(f) {
+		f.Add(s.frame, s.missing, uint8(s.extension), uint8(s.icrc), s.repairs)
 	}
 	f.Fuzz(func(t *testing.T, frame []byte, missing uint16, extension, icrc uint8, repairs bool) {
 		r := Receiver{Code: packet.DefaultCodePoints, Extension: Extension(extension % 3), ICRC: ICRCCoverage(icrc % 3)}
@@ -61,7 +134,7 @@ func FuzzOptions(f *testing.F) {
 		header = append(header, make([]byte, -len(header)&7)...)
 		header[1] = uint8(len(header)/8 - 1)
 		var h packet.FastCNPHeader
-		if decodeOptions(header, packet.DefaultCodePoints.FastCNPOption, &h) != Accepted {
+		if decodeOptions(header, &packet.DefaultCodePoints, &h) != Accepted {
 			return
 		}
 		if got := put(h.Len(), h.Put); !bytes.Equal(got, header) {

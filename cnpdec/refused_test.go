@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -248,13 +250,20 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// TestExtensionChecksum: a wrong one is noticed though the message's own is right.
-func TestExtensionChecksum(t *testing.T) {
-	g, r := golden("long-haul-cnp-icmpv6-objects")
+// wrongExtensionChecksum is a frame with a wrong one behind a right ICMPv6 checksum.
+func wrongExtensionChecksum() []byte {
+	g, _ := golden("long-haul-cnp-icmpv6-objects")
 	frame := g.Bytes()
 	frame[icmpv6At+18]++
 	m := frame[icmpv6At:]
 	binary.BigEndian.PutUint16(m[2:], packet.ICMPv6Checksum(address("2001:db8:a::fe"), address("2001:db8:a::1"), m))
+	return frame
+}
+
+// TestExtensionChecksum: a wrong one is noticed though the message's own is right.
+func TestExtensionChecksum(t *testing.T) {
+	_, r := golden("long-haul-cnp-icmpv6-objects")
+	frame := wrongExtensionChecksum()
 	checkReason(t, "extension checksum", &r, frame, ExtensionChecksum)
 }
 
@@ -376,5 +385,33 @@ func TestKindString(t *testing.T) {
 		if got := Kind(k).String(); got != name {
 			t.Errorf("kind %d is %q, want %q", k, got, name)
 		}
+	}
+}
+
+// TestOptionTypes: where the two options have types of their own, each is taken with its own only, and only one of them.
+func TestOptionTypes(t *testing.T) {
+	for _, c := range []struct {
+		golden     string
+		at         int // of the option
+		optionType byte
+		want       Reason
+	}{
+		{"fast-cnp", v6Options + 2, 0x81, Accepted},
+		{"fast-cnp", v6Options + 2, 0x82, OptionMalformed},
+		{"fast-cnp-incremental-trace", v6Options + 4 + 4, 0x82, Accepted}, // behind a tag
+		{"fast-cnp-incremental-trace", v6Options + 4 + 4, 0x81, OptionMalformed},
+		{"fast-cnp-preallocated-trace", v6Options + 4, 0x82, Accepted},
+	} {
+		g, r := golden(c.golden)
+		r.Code.FastCNPOption, r.Code.FastCNPTraceOption = 0x81, 0x82
+		frame := g.Bytes()
+		frame[c.at] = c.optionType
+		repair(frame, &r.Code, r.ICRC)
+		checkReason(t, fmt.Sprintf("%s with type %#x", c.golden, c.optionType), &r, frame, c.want)
+	}
+	list := slices.Concat([]byte{packet.ProtoUDP, 4, 0x81, 16}, make([]byte, 16), []byte{0x82, 16}, make([]byte, 16), []byte{1, 0})
+	code := packet.CodePoints{FastCNPOption: 0x81, FastCNPTraceOption: 0x82}
+	if got := decodeOptions(list, &code, &packet.FastCNPHeader{}); got != OptionRepeated {
+		t.Errorf("both options: %v", got)
 	}
 }

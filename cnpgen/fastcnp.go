@@ -56,6 +56,9 @@ func FastCNP(out, frame []byte, p *packet.Parsed, g *Gateway) (int, Carried) {
 	if p.HopOpts != 0 {
 		carried = takeTrace(&h.Option, frame, p)
 	}
+	if carried == CarriesTrace {
+		h.Type = g.Code.FastCNPTraceOption
+	}
 	h.Pad()
 	l3, size := ethernetLen(p), cnpUDPLen(packet.CNPReservedLen)
 	opts := l3 + packet.IPv6Len

@@ -3,6 +3,7 @@ package cnpgen
 import (
 	"bytes"
 	"encoding/hex"
+	"os"
 	"testing"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -114,6 +115,35 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// TestPage: what the encoders write is what docs/wire-formats.md shows.
+func TestPage(t *testing.T) {
+	page, err := os.ReadFile("../docs/wire-formats.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown, err := notifications.PageRead(string(page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, c := range goldens {
+		want, is := shown[c.name]
+		if !is {
+			continue
+		}
+		seen[c.name] = true
+		frame, p := c.data.frame()
+		gw := c.gateway()
+		out := make([]byte, MaxLen)
+		if n := c.build(out, frame, &p, &gw); !bytes.Equal(out[:n], want) {
+			t.Errorf("%s: built\n% x, the page shows\n% x", c.name, out[:n], want)
+		}
+	}
+	if made := len(shown) - 3; len(seen) != made { // all but the captured one, PFC and PAUSE
+		t.Errorf("%d of %d frames of the page are built here", len(seen), made)
+	}
+}
+
 // TestGoldenAbout: without a data frame the same CNP comes out.
 func TestGoldenAbout(t *testing.T) {
 	for _, c := range []struct {
@@ -140,6 +170,26 @@ func TestGoldenAbout(t *testing.T) {
 				t.Errorf("%s, case %d: built", c.name, i)
 			}
 		}
+	}
+}
+
+// TestOptionTypes: each option has its own type, where they differ.
+func TestOptionTypes(t *testing.T) {
+	g := testGateway
+	g.Code.FastCNPOption, g.Code.FastCNPTraceOption = 0x81, 0x82
+	out := make([]byte, MaxLen)
+	const behindHeader = packet.EthernetLen + packet.IPv6Len + 2
+	frame, p := flow6.frame()
+	if fastCNP(out, frame, &p, &g); out[behindHeader] != 0x81 {
+		t.Errorf("option 1 has type %#x", out[behindHeader])
+	}
+	frame, p = flow6.traced(0x31, 0, "00011000c0000000"+hexOf(8)).frame()
+	if fastCNP(out, frame, &p, &g); out[behindHeader+2] != 0x82 {
+		t.Errorf("option 2 has type %#x", out[behindHeader+2])
+	}
+	frame, p = flow6.traced(0x31, 0, "00011000c0000000"+hexOf(232)).frame()
+	if fastCNP(out, frame, &p, &g); out[behindHeader] != 0x81 {
+		t.Errorf("option 1 in place of option 2 has type %#x", out[behindHeader])
 	}
 }
 

@@ -39,7 +39,7 @@ Keywords: none. Plain: 1 rows.
 var goodTree = fstest.MapFS{
 	"pkg/a.go":                      {Data: []byte("package pkg\n")},
 	"pkg/b.go":                      {Data: []byte("package pkg\n")},
-	"pkg/a_test.go":                 {Data: []byte("package pkg\n\nfunc TestMain(m *testing.M) {}\n\nfunc TestA(t *testing.T) { _ = \"a case\" }\n\nfunc testB(t *testing.T) {}\n")},
+	"pkg/a_test.go":                 {Data: []byte("func TestMain(m *testing.M) {}\nfunc TestA(t *testing.T) { _ = \"a case\" }\nfunc testB(t *testing.T) {}\n")},
 	"pkg/bench_test.go":             {Data: []byte("func BenchmarkA(b *testing.B) {\n}\nfunc FuzzA(f *testing.F) {}\n")},
 	"pkg/tagged_test.go":            {Data: []byte("//go:build secondopinion\n\nfunc TestTagged(t *testing.T) {\n}\n")},
 	"pkg/testdata/x/of a file.yaml": {},

@@ -81,7 +81,7 @@ func (t *Table) pair(pl, mate *place, why Evidence) {
 // verdict is the flow of the other side that the evidence points at, -1 for none, with the evidence and whether that is enough.
 func (p *Pairing) verdict(pl *place) (n int, why Evidence, sure bool) {
 	pair, ok := p.portRule(pl)
-	if ok && (pair.formula && p.formulaSure(pl, &pair) || pair.alone && p.equalSure(pl, &pair.mate)) {
+	if ok && (pair.formula && p.formulaSure(pl, &pair) || !pair.formula && p.equalSure(pl, &pair.mate)) {
 		return pair.mate.n, EvidencePort, true
 	}
 	if ok && pair.formula {
@@ -137,13 +137,15 @@ func (p *Pairing) bothWays(pl, mate *place) bool {
 }
 
 // chance is the negative binary logarithm of the probability that two flows are no pair although they agree: an unrelated flow agrees
-// with the probability 2^-says, and both true partners must be out of sight, of which the flows that have found no partner tell.
+// with the probability 2^-says, and the true partner of either must be out of sight. How often that is so the other flows show: where
+// all of n have found their partners, it is so with one in n at most, and for both partners with one in n squared; each flow that has
+// found none makes it likelier.
 func chance(says, one, other, matched int) int {
 	hidden := (max(one-matched, 0) + 1) * (max(other-matched, 0) + 1)
-	return says + bits.Len(uint(matched+1)) - 1 - bits.Len(uint(hidden))
+	return says + 2*(bits.Len(uint(max(matched, 1)))-1) - bits.Len(uint(hidden-1))
 }
 
-// equalSure tells whether two flows that have a port in common, which no third has, are a pair.
+// equalSure tells whether two flows that have a port in common, which no third has that may be the mate of either, are a pair.
 func (p *Pairing) equalSure(pl, mate *place) bool {
 	if !pl.may(mate.n) || !mate.may(pl.n) || !pl.sent().valid() && !mate.sent().valid() ||
 		pl.sent().valid() && !answered(pl, mate) || mate.sent().valid() && !answered(mate, pl) {

@@ -3,6 +3,6 @@
 package flowtable
 
 const (
-	runsAScene = 20
+	runsAScene = 26
 	leastPairs = 1_000_000
 )

@@ -259,6 +259,9 @@ func (t *Table) requests(x Index, l *learner, s state, p *packet.Parsed, b []byt
 	case (l.first-p.PSN)&psnMask-1 < firstSlack: // sent before what was seen first
 		l.first = p.PSN
 		t.tell(l)
+		if s.qpState() == Confirmed && t.acknowledged(l, p.PSN) {
+			t.reconsider(x, l)
+		}
 	case ahead <= (l.high-l.exact)&psnMask+gapOf(s):
 		l.exact, l.high = p.PSN, (p.PSN+span)&psnMask
 		if (l.high-l.first)&psnMask > maxSpan {
@@ -269,6 +272,8 @@ func (t *Table) requests(x Index, l *learner, s state, p *packet.Parsed, b []byt
 		}
 	case s.qpState() == Confirmed && t.newBeginning(l, p.PSN, psnMask+1-ahead):
 		t.reused(x)
+	case s.qpState() == Confirmed && t.acknowledged(l, p.PSN):
+		t.reconsider(x, l)
 	}
 }
 
@@ -334,17 +339,29 @@ func (t *Table) behindAcknowledged(l *learner, psn, back uint32) bool {
 	if l.flags&unreliable != 0 {
 		return back > 1024
 	}
+	behind, ok := t.behind(l, psn)
+	return ok && behind > backMargin
+}
+
+// acknowledged tells whether the flow's mate has acknowledged a PSN.
+func (t *Table) acknowledged(l *learner, psn uint32) bool {
+	_, ok := t.behind(l, psn)
+	return ok
+}
+
+// behind is how far a PSN is behind the last that the flow's mate has acknowledged; ok is false if it is ahead.
+func (t *Table) behind(l *learner, psn uint32) (n uint32, ok bool) {
 	if l.slot == 0 {
-		return false
+		return 0, false
 	}
 	pl := t.pairing.placeOf(l.slot)
 	mate, ok := t.pairing.mateOf(&pl)
 	if !ok {
-		return false
+		return 0, false
 	}
 	a := mate.ack()
-	behind := (a.last() - psn) & psnMask
-	return a.valid() && behind > backMargin && behind < psnHalf
+	n = (a.last() - psn) & psnMask
+	return n, a.valid() && n < psnHalf
 }
 
 // portChanged notes that a flow's UDP source port is not what it was. What was learned of the flow is over: another connection has
@@ -377,8 +394,9 @@ func (t *Table) reused(x Index) {
 	}
 }
 
-// reconsider takes back a pair that PSNs or equal ports have made when one of its flows, that had only answered so far, begins to send
-// requests: they may be those of a new connection with the QP. If not, the responses to them will confirm the pair again.
+// reconsider takes back a pair that PSNs or equal ports have made, where there is a sign that one of its QPs serves a new connection: a
+// flow that had only answered so far begins to send requests, or one goes back to what was acknowledged. If it is the old connection,
+// the responses to come will confirm the pair again.
 func (t *Table) reconsider(x Index, l *learner) {
 	pl, ok := t.placeOf(x)
 	s := state(t.entries[x].state.Load())

@@ -29,17 +29,18 @@ type portMatch struct {
 	n       int  // place of the one flow that it points at, -1 for none
 	formula bool // by the formula, else only because the port is the same
 	equal   int  // flows with the same port, whatever has been ruled out
+	left    int  // those among them that have no mate yet, and are not ruled out
 }
 
 // match looks for the one flow of the other side whose QP, multiplied with this flow's, gives the port of both, or else the one flow
-// that has the same port.
+// that has the same port and may be its mate.
 func (p *Pairing) match(pl *place) portMatch {
 	id := pl.id()
 	m := portMatch{n: -1}
 	if !id.steady() {
 		return m
 	}
-	equal, fit, fits := -1, -1, 0
+	last, fit, fits := -1, -1, 0
 	for n := range int(pl.g.used[1-pl.side].Load()) {
 		o, ok := p.at(pl.g, 1-pl.side, n)
 		if !ok || o.owner() == 0 {
@@ -49,17 +50,23 @@ func (p *Pairing) match(pl *place) portMatch {
 		if i.port() != id.port() || !i.steady() || i.unreliable() != id.unreliable() {
 			continue
 		}
-		equal, m.equal = n, m.equal+1
+		m.equal++
 		o.mark(matchEqual)
-		if pl.may(n) && o.may(pl.n) && symmetricPort(id.qp(), i.qp()) == id.port() {
+		if !pl.may(n) || !o.may(pl.n) {
+			continue
+		}
+		if o.mate() < 0 {
+			last, m.left = n, m.left+1
+		}
+		if symmetricPort(id.qp(), i.qp()) == id.port() {
 			fit, fits = n, fits+1
 		}
 	}
 	switch {
 	case fits == 1:
 		m.n, m.formula = fit, true
-	case fits == 0 && m.equal == 1:
-		m.n = equal
+	case fits == 0 && m.left == 1:
+		m.n = last
 	}
 	return m
 }

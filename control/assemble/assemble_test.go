@@ -34,10 +34,11 @@ endpoints:
   - {prefix: "fd00:1:1::/48", accepts: []}
 notifications:
   dscp: 40
-  fast_cnp: {enabled: true, option_type: 0x8A, icrc_extension_headers: false}
-  long_haul_cnp: {enabled: true, icmpv6_type: 201, reduce_percent: 45, disclose_metrics: false}
+  fast_cnp: {enabled: true, option_type: 0x8A, trace_option_type: 0x8B, icrc_extension_headers: false}
+  long_haul_cnp: {enabled: true, icmpv6_type: 201, extension_class: 250, reduce_percent: 45, disclose_metrics: false}
   limits: {per_destination: 5/s, per_port: 7/s}
 qp_map: [{source: 10.1.0.1, destination: 10.9.0.9, source_qp: 50, destination_qp: 100}]
+proxy: {port: 1021}
 domain: {members: ["fd00:1::/32"], notification_sources: ["fd00:8::/32"]}
 `
 
@@ -45,7 +46,9 @@ domain: {members: ["fd00:1::/32"], notification_sources: ["fd00:8::/32"]}
 func TestPolicy(t *testing.T) {
 	p := Policy(parse(t, full))
 	if b := p.Build; b.HasIPv4 || !b.HasIPv6 || b.IPv6 != packet.AddrFrom(netip.MustParseAddr("fd00:ffff::1")) || b.DSCP != 40 ||
-		b.ICRCExtensionHeaders || b.Code.FastCNPOption != 0x8a || b.Code.LongHaulICMPv6Type != 201 || b.Code.ProxyPort != 1022 {
+		b.ICRCExtensionHeaders || b.Code != (packet.CodePoints{
+		FastCNPOption: 0x8a, FastCNPTraceOption: 0x8b, LongHaulICMPv6Type: 201, ExtensionClass: 250, ProxyPort: 1021,
+	}) {
 		t.Errorf("builds with %+v", b)
 	}
 	if p.ReducePercent != 45 || p.DiscloseMetrics || p.PerDestination != ratelimit.PerSecond(5) || p.PerPort != ratelimit.PerSecond(7) || p.Border == nil {

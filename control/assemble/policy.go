@@ -39,13 +39,20 @@ func Policy(c *config.Config) *dataplane.Policy {
 func gateway(c *config.Config) cnpgen.Gateway {
 	g := cnpgen.Gateway{
 		HasIPv4: c.Gateway.IPv4.IsValid(), HasIPv6: c.Gateway.IPv6.IsValid(), DSCP: c.Notifications.DSCP,
-		Code:                 packet.DefaultCodePoints,
+		Code:                 CodePoints(c),
 		ICRCExtensionHeaders: c.Notifications.FastCNP.ICRCExtensionHeaders,
 	}
 	g.IPv4, g.IPv6 = address(c.Gateway.IPv4), address(c.Gateway.IPv6)
-	g.Code.FastCNPOption = c.Notifications.FastCNP.OptionType
-	g.Code.LongHaulICMPv6Type = c.Notifications.LongHaul.ICMPv6Type
 	return g
+}
+
+// CodePoints are the numbers, not assigned yet, that the configuration wants notifications to have.
+func CodePoints(c *config.Config) packet.CodePoints {
+	fast, long := &c.Notifications.FastCNP, &c.Notifications.LongHaul
+	return packet.CodePoints{
+		FastCNPOption: fast.OptionType, FastCNPTraceOption: fast.TraceOptionType, LongHaulICMPv6Type: long.ICMPv6Type,
+		ExtensionClass: long.ExtensionClass, ProxyPort: c.Proxy.Port,
+	}
 }
 
 func address(a netip.Addr) packet.Addr {

@@ -22,6 +22,7 @@ type Config struct {
 	Endpoints     []Endpoint // in the file's order; the longest prefix that contains an address decides
 	Notifications Notifications
 	QPMap         []QPPair
+	Proxy         Proxy
 	Domain        *Domain // nil: no border policy
 	Management    Management
 	Warnings      []Warning
@@ -86,7 +87,8 @@ type Notifications struct {
 // FastCNPConfig is Fast CNP (rocev2-fast-cnp-05).
 type FastCNPConfig struct {
 	Enabled              bool
-	OptionType           uint8 // of the Destination option; its high bits are act 10, chg 0
+	OptionType           uint8 // of Destination option 1; its high bits are act 10, chg 0
+	TraceOptionType      uint8 // of option 2, which carries an IOAM trace; the same unless configured
 	ICRCExtensionHeaders bool  // the ICRC covers IPv6 extension headers, which no specification says or denies
 }
 
@@ -94,6 +96,7 @@ type FastCNPConfig struct {
 type LongHaulConfig struct {
 	Enabled         bool
 	ICMPv6Type      uint8
+	ExtensionClass  uint8 // Class-Num of Extension Objects (draft-tian 10.3)
 	ReducePercent   uint8 // Parameter of the action Rate Reduce (draft-tian 5.5.1)
 	DiscloseMetrics bool  // false: Metric Type and Congestion Metric Value are 0 (draft-tian 9)
 }
@@ -108,6 +111,11 @@ type Limits struct {
 type QPPair struct {
 	Source, Destination     netip.Addr
 	SourceQP, DestinationQP uint32 // 24 bits
+}
+
+// Proxy is what is known of the domain's notification proxies.
+type Proxy struct {
+	Port uint16 // UDP port that they listen at
 }
 
 // Domain is the border: which notifications may pass a WAN port inward and outward.

@@ -4,27 +4,42 @@ import (
 	"time"
 
 	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 // defaultPerFlow is the least time between notifications of a flow where no round-trip time is known.
 const defaultPerFlow = time.Millisecond
 
 func (r *report) resolveNotifications(s *notificationsSection) Notifications {
+	traceOption := s.FastCNP.OptionType.V
+	if s.FastCNP.TraceOptionType.given {
+		traceOption = s.FastCNP.TraceOptionType.V
+	}
 	return Notifications{
 		DSCP: uint8(s.DSCP.V),
 		FastCNP: FastCNPConfig{
 			Enabled:              s.FastCNP.Enabled.V,
 			OptionType:           uint8(s.FastCNP.OptionType.V),
+			TraceOptionType:      uint8(traceOption),
 			ICRCExtensionHeaders: s.FastCNP.ICRCExtensionHeaders.V,
 		},
 		LongHaul: LongHaulConfig{
 			Enabled:         s.LongHaulCNP.Enabled.V,
 			ICMPv6Type:      uint8(s.LongHaulCNP.ICMPv6Type.V),
+			ExtensionClass:  uint8(s.LongHaulCNP.ExtensionClass.V),
 			ReducePercent:   uint8(s.LongHaulCNP.ReducePercent.V),
 			DiscloseMetrics: s.LongHaulCNP.DiscloseMetrics.V,
 		},
 		Limits: Limits{PerDestination: s.Limits.PerDestination.V, PerPort: s.Limits.PerPort.V},
 	}
+}
+
+// resolveProxy reads what a gateway has to know of proxies before it talks to any: their port, by which it tells notifications to them.
+func (r *report) resolveProxy(s *proxySection) Proxy {
+	if s.Port.V == packet.RoCEv2Port {
+		r.problem(s.Port.place, "%d is the port of RoCEv2; expected another", packet.RoCEv2Port)
+	}
+	return Proxy{Port: uint16(s.Port.V)}
 }
 
 // resolvePerFlow gives a port its least time between notifications of a flow: draft-tian 5.5 recommends one round-trip time.

@@ -12,6 +12,7 @@ func (r *report) resolve(doc *document) *Config {
 		Endpoints:     r.resolveEndpoints(&doc.Endpoints),
 		Notifications: r.resolveNotifications(&doc.Notifications),
 		QPMap:         r.resolveQPMap(&doc.QPMap),
+		Proxy:         r.resolveProxy(&doc.Proxy),
 		Domain:        r.resolveDomain(&doc.Domain),
 		Management:    Management{strings.TrimPrefix(doc.Management.Listen.V, unixPrefix)},
 	}
@@ -39,7 +40,8 @@ func (r *report) checkLater(doc *document) {
 			}
 		}
 	}
-	for _, later := range []place{doc.Proxy.place, doc.Management.Metrics.place} {
+	p := &doc.Proxy
+	for _, later := range []place{p.Listen.place, p.Senders.place, p.BGP.place, doc.Management.Metrics.place} {
 		if later.given {
 			r.warn(later, noEffect)
 		}

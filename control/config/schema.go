@@ -99,13 +99,15 @@ type fastCNPSection struct {
 	place
 	Enabled              toggle  `key:"enabled" default:"false"`
 	OptionType           integer `key:"option_type" default:"0x9E" min:"0x80" max:"0x9F"` // act 10, chg 0 (RFC 8200 4.2)
+	TraceOptionType      integer `key:"trace_option_type" min:"0x80" max:"0x9F"`
 	ICRCExtensionHeaders toggle  `key:"icrc_extension_headers" default:"true"`
 }
 
 type longHaulSection struct {
 	place
 	Enabled         toggle  `key:"enabled" default:"false"`
-	ICMPv6Type      integer `key:"icmpv6_type" default:"200" min:"128" max:"255"` // informational (RFC 4443 2.1)
+	ICMPv6Type      integer `key:"icmpv6_type" default:"200" min:"128" max:"255"`   // informational (RFC 4443 2.1)
+	ExtensionClass  integer `key:"extension_class" default:"247" min:"1" max:"255"` // RFC 4884 9: 247 to 255 for private use
 	ReducePercent   integer `key:"reduce_percent" default:"30" min:"1" max:"100"`
 	DiscloseMetrics toggle  `key:"disclose_metrics" default:"true"`
 }
@@ -135,7 +137,7 @@ type proxySection struct {
 	place
 	Enabled toggle              `key:"enabled" default:"false"`
 	Listen  address             `key:"listen"`
-	Port    integer             `key:"port" default:"1022" min:"1" max:"65535"`
+	Port    integer             `key:"port" default:"1022" min:"1" max:"65535"` // RFC 4727 6
 	Senders list[senderSection] `key:"senders"`
 	BGP     opaque              `key:"bgp"`
 }

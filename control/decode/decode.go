@@ -37,7 +37,10 @@ type Record struct {
 }
 
 // Summary counts the frames of a capture.
-type Summary struct{ Frames, Accepted, Refused, Other int }
+type Summary struct {
+	Frames, Accepted, Refused, Other int
+	ByReason                         [cnpdec.Reasons]int // of Refused, by cnpdec.Reason
+}
 
 // Run prints the notifications of capture to w, then the summary, which it returns too. r says what is expected of them.
 func Run(capture *replay.Capture, r *cnpdec.Receiver, format Format, w io.Writer) (Summary, error) {
@@ -65,6 +68,7 @@ func Run(capture *replay.Capture, r *cnpdec.Receiver, format Format, w io.Writer
 			s.Accepted++
 		} else {
 			s.Refused++
+			s.ByReason[record.Reason]++
 		}
 		record.Frame, record.Time, record.Since = s.Frames, capture.First.Add(time.Duration(f.Time)).UTC(), time.Duration(f.Time)
 		if err := printRecord(out, &record); err != nil {

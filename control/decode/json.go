@@ -98,11 +98,17 @@ func (l *Layer) json(o *object) []byte {
 }
 
 func jsonSummary(w io.Writer, s Summary) error {
-	var o, inner object
+	var o, inner, reasons object
+	for reason, n := range s.ByReason {
+		if n != 0 {
+			reasons.member(cnpdec.Reason(reason).String(), n)
+		}
+	}
 	inner.member("frames", s.Frames)
 	inner.member("accepted", s.Accepted)
 	inner.member("refused", s.Refused)
 	inner.member("other", s.Other)
+	inner.raw("refused_by_reason", reasons.closed())
 	o.raw("summary", inner.closed())
 	_, err := w.Write(append(o.closed(), '\n'))
 	return err

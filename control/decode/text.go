@@ -50,6 +50,16 @@ func WriteText(w io.Writer, layers []Layer) error {
 }
 
 func textSummary(w io.Writer, s Summary) error {
-	_, err := fmt.Fprintf(w, "%d frames: %d notifications accepted, %d refused, %d other frames\n", s.Frames, s.Accepted, s.Refused, s.Other)
-	return err
+	if _, err := fmt.Fprintf(w, "%d frames: %d notifications accepted, %d refused, %d other frames\n", s.Frames, s.Accepted, s.Refused, s.Other); err != nil {
+		return err
+	}
+	for reason, n := range s.ByReason {
+		if n == 0 {
+			continue
+		}
+		if _, err := fmt.Fprintf(w, "refused for %s: %d\n", cnpdec.Reason(reason), n); err != nil {
+			return err
+		}
+	}
+	return nil
 }

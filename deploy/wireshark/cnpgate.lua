@@ -10,7 +10,8 @@ local cnp = Proto("cnpgate", "Congestion notification (cnpgate)")
 
 cnp.prefs.extension = Pref.enum("CNP with the E or P bit", 1, "Long-haul CNP's E bit and PPFC's P bit are the same bit of the BTH",
   { { 1, "Long-haul CNP", 1 }, { 2, "PPFC", 2 }, { 3, "Neither", 3 } }, false)
-cnp.prefs.option_type = Pref.uint("Fast CNP option type", 0x9e, "IPv6 option type of both Fast CNP options")
+cnp.prefs.option_type = Pref.uint("Fast CNP option type", 0x9e, "IPv6 option type of Fast CNP option 1")
+cnp.prefs.trace_option_type = Pref.uint("Fast CNP option type with a trace", 0x9e, "IPv6 option type of Fast CNP option 2; may be the same")
 cnp.prefs.icmpv6_type = Pref.uint("Long-haul CNP ICMPv6 type", 200, "ICMPv6 type of the Long-haul CNP")
 cnp.prefs.object_class = Pref.uint("Long-haul CNP object class", 247, "Class-Num of the Long-haul CNP's Extension Objects")
 cnp.prefs.proxy_port = Pref.uint("Proxy UDP port", 1022, "UDP destination port of notifications to a proxy")
@@ -239,7 +240,7 @@ local function option_of(b)
       at = at + 1
     elseif at + 2 + n > b:len() then
       return nil
-    elseif type == cnp.prefs.option_type then
+    elseif type == cnp.prefs.option_type or type == cnp.prefs.trace_option_type then
       return b(at, 2 + n):tvb()
     else
       at = at + 2 + n

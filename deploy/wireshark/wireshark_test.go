@@ -191,14 +191,19 @@ func TestObjects(t *testing.T) {
 // TestPreferences: each code point can be another one.
 func TestPreferences(t *testing.T) {
 	for _, c := range []struct{ golden, preference, want string }{
-		{"fast-cnp", "option_type:159", "standard-cnp\n"},
+		{"fast-cnp", "option_type:159, trace_option_type:159", "standard-cnp\n"},
+		{"fast-cnp-preallocated-trace", "option_type:159", "fast-cnp\n"},
+		{"fast-cnp", "trace_option_type:159", "fast-cnp\n"},
 		{"long-haul-cnp-icmpv6", "icmpv6_type:201", "\n"},
 		{"proxy-notification-v4", "proxy_port:1021", "\n"},
 		{"long-haul-cnp-v4", "extension:PPFC", "ppfc\n"},
 		{"ppfc-v4-pause", "extension:Long-haul CNP", "long-haul-cnp\n"},
 		{"long-haul-cnp-v4", "extension:Neither", "standard-cnp\n"},
 	} {
-		args := []string{"-r", frame(t, notifications.Find(c.golden).Bytes()), "-T", "fields", "-e", "cnpgate.kind", "-o", "cnpgate." + c.preference}
+		args := []string{"-r", frame(t, notifications.Find(c.golden).Bytes()), "-T", "fields", "-e", "cnpgate.kind"}
+		for p := range strings.SplitSeq(c.preference, ", ") {
+			args = append(args, "-o", "cnpgate."+p)
+		}
 		if got := dissected(t, args...); got != c.want {
 			t.Errorf("%s with %s: %q, want %q", c.golden, c.preference, got, c.want)
 		}

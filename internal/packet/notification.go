@@ -2,14 +2,15 @@ package packet
 
 // CodePoints are the numbers of notifications that no registry has assigned yet; all in a domain must agree on them.
 type CodePoints struct {
-	FastCNPOption      uint8  // IPv6 option type of both Fast CNP options (draft-xiao-fast-cnp 6)
+	FastCNPOption      uint8  // IPv6 option type of Fast CNP option 1 (draft-xiao-fast-cnp 6, TBD1)
+	FastCNPTraceOption uint8  // IPv6 option type of Fast CNP option 2, with a trace (TBD2). May be the same
 	LongHaulICMPv6Type uint8  // ICMPv6 type of the Long-haul CNP (draft-tian 6.1)
 	ProxyPort          uint16 // UDP destination port of notifications to a proxy (draft-xiao-proxy)
 	ExtensionClass     uint8  // Class-Num of the Long-haul CNP's Extension Objects (draft-tian 10.3)
 }
 
 // DefaultCodePoints are of the ranges for experiments and private use: RFC 4727, RFC 4443 2.1, and private use of RFC 4884.
-var DefaultCodePoints = CodePoints{FastCNPOption: 0x9e, LongHaulICMPv6Type: 200, ProxyPort: 1022, ExtensionClass: 247}
+var DefaultCodePoints = CodePoints{FastCNPOption: 0x9e, FastCNPTraceOption: 0x9e, LongHaulICMPv6Type: 200, ProxyPort: 1022, ExtensionClass: 247}
 
 // Notification is a kind of congestion notification as far as the wire shows it.
 type Notification uint8
@@ -61,7 +62,7 @@ func Classify(b []byte, p *Parsed, c *CodePoints) Notification {
 
 func classifyCNP(b []byte, p *Parsed, c *CodePoints) Notification {
 	switch {
-	case p.DstOpts != 0 && hasDestOption(b, p, c.FastCNPOption):
+	case p.DstOpts != 0 && hasDestOption(b, p, c):
 		return FastCNP
 	case p.BTHFlags&ExtensionBit != 0:
 		return ExtendedCNP
@@ -69,13 +70,13 @@ func classifyCNP(b []byte, p *Parsed, c *CodePoints) Notification {
 	return StandardCNP
 }
 
-// hasDestOption looks for an option in each Destination Options header of a packet whose extension headers Parse has found
+// hasDestOption looks for a Fast CNP option in each Destination Options header of a packet whose extension headers Parse has found
 // sound up to p.L4. It doesn't stop at the last such header: an option that a receiver finds must not be hidden from the border.
-func hasDestOption(b []byte, p *Parsed, option uint8) bool {
+func hasDestOption(b []byte, p *Parsed, c *CodePoints) bool {
 	next, off := b[p.L3+6], int(p.L3)+IPv6Len
 	for n := 0; n < maxExtHeaders && off < int(p.L4); n++ {
 		end := off + extHeaderLen(next, b[off+1])
-		if next == ProtoDestOpts && hasOption(b[off+2:end], option) {
+		if next == ProtoDestOpts && hasOption(b[off+2:end], c.FastCNPOption, c.FastCNPTraceOption) {
 			return true
 		}
 		next, off = b[off], end
@@ -86,9 +87,9 @@ func hasDestOption(b []byte, p *Parsed, option uint8) bool {
 // optPad1 is the one option without a length octet (RFC 8200 4.2).
 const optPad1 = 0
 
-// hasOption tells whether a list of at most 2,046 octets of options (RFC 8200 4.2) holds a whole one of the given type. Each
+// hasOption tells whether a list of at most 2,046 octets of options (RFC 8200 4.2) holds a whole one of either type. Each
 // round of the loop takes at least one octet.
-func hasOption(options []byte, option uint8) bool {
+func hasOption(options []byte, either, other uint8) bool {
 	for len(options) > 0 {
 		size := 1
 		if options[0] != optPad1 {
@@ -97,7 +98,7 @@ func hasOption(options []byte, option uint8) bool {
 			}
 			size = 2 + int(options[1])
 		}
-		if options[0] == option {
+		if options[0] == either || options[0] == other {
 			return true
 		}
 		options = options[size:]

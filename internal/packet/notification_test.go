@@ -68,13 +68,14 @@ func TestClassifyPadding(t *testing.T) {
 
 // TestClassifyCodePoints: the numbers are the caller's.
 func TestClassifyCodePoints(t *testing.T) {
-	other := CodePoints{FastCNPOption: 0x9f, LongHaulICMPv6Type: 201, ProxyPort: 1023}
+	other := CodePoints{FastCNPOption: 0x9f, FastCNPTraceOption: 0x9d, LongHaulICMPv6Type: 201, ProxyPort: 1023}
 	for i, c := range []struct {
 		stack
 		want Notification
 	}{
 		{stack{family: 6, opcode: CNP, ext: []extHeader{{60, fastCNPOption}}}, StandardCNP},
 		{stack{family: 6, opcode: CNP, ext: []extHeader{{60, []byte("\x9f\x04\x00\x00\x00\x00")}}}, FastCNP},
+		{stack{family: 6, opcode: CNP, ext: []extHeader{{60, []byte("\x9d\x04\x00\x00\x00\x00")}}}, FastCNP},
 		{stack{family: 6, proto: 58, body: []byte{200}}, NotANotification},
 		{stack{family: 6, proto: 58, body: []byte{201}}, LongHaulICMPv6},
 		{stack{family: 6, dstPort: 1022}, NotANotification},

@@ -77,7 +77,7 @@ class Gateway:
         n = c["Notifications"]
         self.build = {
             "ipv4": address(c["Gateway"]["IPv4"]), "ipv6": address(c["Gateway"]["IPv6"]), "dscp": n["DSCP"],
-            "option": n["FastCNP"]["OptionType"], "trace option": n["FastCNP"]["OptionType"], "icmpv6": n["LongHaul"]["ICMPv6Type"],
+            "option": n["FastCNP"]["OptionType"], "trace option": n["FastCNP"]["TraceOptionType"], "proxy": c["Proxy"]["Port"], "icmpv6": n["LongHaul"]["ICMPv6Type"],
             "extensions": n["FastCNP"]["ICRCExtensionHeaders"],
         }
         self.percent, self.disclose = n["LongHaul"]["ReducePercent"], n["LongHaul"]["DiscloseMetrics"]
@@ -199,7 +199,7 @@ class Gateway:
             return "extended-cnp" if f.flags & 0x20 else "standard-cnp"
         if f.family == 6 and f.proto == 58 and f.octets[f.l4] == self.build["icmpv6"]:
             return "long-haul-cnp-icmpv6"
-        return "proxy-notification" if f.proto == 17 and f.dport == 1022 else None
+        return "proxy-notification" if f.proto == 17 and f.dport == self.build["proxy"] else None
 
     def enqueue(self, f, port, flow):
         out = self.wan if port == self.fabric else self.fabric
