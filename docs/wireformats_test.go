@@ -119,7 +119,7 @@ func TestWireFormatRows(t *testing.T) {
 // TestWireFormatText: addresses that the text names are those of the frames.
 func TestWireFormatText(t *testing.T) {
 	page, frames := wirePage(t)
-	text := page[:strings.Index(page, "## Code points")]
+	text, _, _ := strings.Cut(page, "## Code points")
 	all := slices.Concat(frames["long-haul-cnp-v4"], frames["proxy-notification-v4"], frames["proxy-notification-v6"])
 	n := 0
 	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(" ,;\n", r) }) {

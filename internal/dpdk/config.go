@@ -3,6 +3,7 @@
 package dpdk
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -25,6 +26,8 @@ type Config struct {
 	Frames int
 	// DataRoom is how many octets of a frame lie in one piece at least, without FCS; 0 means what the largest MTU asks for.
 	DataRoom int
+	// LeastRoom bounds that from below; 0 means 2048 octets, which every device takes.
+	LeastRoom int
 }
 
 // PortConfig names one port.
@@ -57,7 +60,7 @@ type plan struct {
 
 // newPlan checks what can be told without opening anything.
 func newPlan(cfg Config) (*plan, error) {
-	p := &plan{Config: cfg, frames: cfg.Frames, room: max(cfg.DataRoom, minRoom)}
+	p := &plan{Config: cfg, frames: cfg.Frames, room: max(cfg.DataRoom, cmp.Or(cfg.LeastRoom, minRoom))}
 	if p.Burst == 0 {
 		p.Burst = burst.MaxSize
 	}

@@ -108,3 +108,16 @@ func TestOpenErrors(t *testing.T) {
 	}
 	open(t, oneWorker("net_null0")) // what failed half-way gave the name back
 }
+
+// TestRoom: buffers are as large as is asked for, and as the device and its frames need, whichever is most.
+func TestRoom(t *testing.T) {
+	for _, c := range []struct{ asked, least, mtu, want int }{
+		{0, 0, 0, 2048}, {1000, 0, 0, 2048}, {9000, 0, 0, 9000}, {0, 0, 9000, 9000 + frameHead}, {100, 128, 0, 128}, {200, 128, 0, 200}, {0, 128, 1500, 1500 + frameHead},
+	} {
+		cfg := oneWorker("net_null0")
+		cfg.DataRoom, cfg.LeastRoom, cfg.Ports[0].MTU = c.asked, c.least, c.mtu
+		if p, err := newPlan(cfg); err != nil || p.room != c.want {
+			t.Errorf("%+v: %+v, %v", c, p, err)
+		}
+	}
+}

@@ -12,7 +12,7 @@ import (
 // again: so the page says what the encoders write, and a test can tell.
 var (
 	framed = regexp.MustCompile(`(?s)<!-- frame: ([a-z0-9-]+) -->\n(.*?)<!-- end -->`)
-	ours   = regexp.MustCompile("(, )?\\bW\\d+")
+	ours   = regexp.MustCompile(`(, )?\bW\d+`)
 	row    = regexp.MustCompile("(?m)^\\| (\\d+) \\| `([0-9a-f ]+)` \\|")
 )
 

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"os"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/testkit"
+)
+
+// traffic describes a capture: one frame of each of so many flows, in random order. All frames have the same length.
+type traffic struct {
+	flows   int
+	first   int // number of the first flow: captures with other numbers share none
+	v6      bool
+	payload int // octets of data a packet
+}
+
+// Smallest payload of a packet that carries data: with it a RoCEv2 frame over IPv4 has 62 octets, 66 with FCS.
+const smallest = 4
+
+// hosts is how many senders the flows have; each has flows to as many receivers as are needed.
+const hosts = 4096
+
+// write makes the capture file, the same one every time.
+func (t traffic) write(path string) (err error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if e := f.Close(); err == nil {
+			err = e
+		}
+	}()
+	w := bufio.NewWriterSize(f, 1<<20)
+	head := make([]byte, 24)
+	binary.LittleEndian.PutUint32(head, 0xa1b2c3d4) // pcap, microseconds
+	binary.LittleEndian.PutUint16(head[4:], 2)
+	binary.LittleEndian.PutUint16(head[6:], 4)
+	binary.LittleEndian.PutUint32(head[16:], 65535)
+	binary.LittleEndian.PutUint32(head[20:], 1) // Ethernet
+	if _, err = w.Write(head); err != nil {
+		return err
+	}
+	frame := t.frame()
+	record := head[:16]
+	clear(record)
+	binary.LittleEndian.PutUint32(record[8:], uint32(len(frame)))
+	binary.LittleEndian.PutUint32(record[12:], uint32(len(frame)))
+	for _, flow := range t.order() {
+		t.put(frame, t.first+int(flow))
+		if _, err = w.Write(record); err != nil {
+			return err
+		}
+		if _, err = w.Write(frame); err != nil {
+			return err
+		}
+	}
+	return w.Flush()
+}
+
+// order is a random order of the flows.
+func (t traffic) order() []uint32 {
+	rng := rand.New(rand.NewPCG(uint64(t.flows), uint64(t.first)))
+	order := make([]uint32, t.flows)
+	for i := range order {
+		j := rng.IntN(i + 1)
+		order[i] = order[j]
+		order[j] = uint32(i)
+	}
+	return order
+}
+
+// frame is an RC RDMA WRITE Middle with ECT(0), for put to fill in.
+func (t traffic) frame() []byte {
+	r := testkit.RoCE{Src: "10.0.0.0", Dst: "11.0.0.0", ECN: packet.ECT0, SrcPort: 0xc000, DestQP: 2}
+	if t.v6 {
+		r.Src, r.Dst = "fd00:a::", "fd00:b::"
+	}
+	r.Size = len(r.Frame()) + t.payload
+	return r.Frame()
+}
+
+// put makes the frame one of a flow: its addresses, destination QP, checksum and ICRC.
+func (t traffic) put(frame []byte, flow int) {
+	const l3 = packet.EthernetLen
+	l4 := l3 + packet.IPv4Len
+	src, dst := frame[l3+12:l3+16], frame[l3+16:l3+20]
+	if t.v6 {
+		l4 = l3 + packet.IPv6Len
+		src, dst = frame[l3+20:l3+24], frame[l3+36:l3+40]
+	}
+	f := flowNumber(flow)
+	binary.BigEndian.PutUint16(src[2:], f.source)
+	binary.BigEndian.PutUint16(dst[2:], f.destination)
+	qp := frame[l4+packet.UDPLen+5:]
+	qp[0], qp[1], qp[2] = byte(f.qp>>16), byte(f.qp>>8), byte(f.qp)
+	testkit.SetECN(frame, l3, packet.ECT0) // and the checksum of IPv4
+	packet.PutICRC(frame, l3, l4+packet.UDPLen, len(frame)-packet.ICRCLen, true)
+}
+
+// flow is what tells a flow from others: the low halves of its hosts' addresses, and its destination QP.
+type flow struct {
+	source, destination uint16
+	qp                  uint32
+}
+
+func flowNumber(i int) flow {
+	return flow{uint16(i % hosts), uint16(i / hosts), 2 + uint32(i)*0x9e3779b1>>8%0xfffff0}
+}
+
+// pairs is the configuration's qp_map for the flows.
+func (t traffic) pairs() string {
+	text := "qp_map:\n"
+	src, dst := "10.0.%d.%d", "11.0.%d.%d"
+	if t.v6 {
+		src, dst = "fd00:a::%x%02x", "fd00:b::%x%02x"
+	}
+	for i := t.first; i < t.first+t.flows; i++ {
+		f := flowNumber(i)
+		text += fmt.Sprintf("  - {source: %q, destination: %q, source_qp: %d, destination_qp: %d}\n",
+			fmt.Sprintf(src, f.source>>8, f.source&0xff), fmt.Sprintf(dst, f.destination>>8, f.destination&0xff), 2+i%0xfffff0, f.qp)
+	}
+	return text
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/gopacket/gopacket/pcapgo"
+
+	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// TestCapture: a capture holds one sound RoCEv2 data packet of each flow, and captures that begin elsewhere share no flow with it.
+func TestCapture(t *testing.T) {
+	for _, v6 := range []bool{false, true} {
+		for _, payload := range []int{smallest, 1024} {
+			seen := map[flowtable.Key]bool{}
+			order := []uint32{}
+			for first := 0; first < 2*hosts; first += hosts {
+				for _, frame := range captured(t, traffic{flows: hosts, first: first, v6: v6, payload: payload}) {
+					var p packet.Parsed
+					packet.Parse(frame, uint32(len(frame)), &p)
+					if p.Kind != packet.RoCEv2 || !p.Opcode.HasPayload() || p.ECN != packet.ECT0 || (p.Family == 6) != v6 {
+						t.Fatalf("the frame is %+v", p)
+					}
+					if data := int(p.ICRC) - int(p.Payload); data != payload {
+						t.Fatalf("%d octets of data, expected %d", data, payload)
+					}
+					whole := bytes.Clone(frame)
+					packet.PutICRC(whole, int(p.L3), int(p.BTH), int(p.ICRC), true)
+					if !bytes.Equal(whole, frame) {
+						t.Fatal("the ICRC is wrong")
+					}
+					seen[flowtable.Key{Src: p.Src, Dst: p.Dst, DestQP: p.DestQP}] = true
+					order = append(order, p.DestQP)
+				}
+			}
+			if len(seen) != 2*hosts {
+				t.Errorf("%d flows, expected %d", len(seen), 2*hosts)
+			}
+			steps := 0
+			for i := range order[1:] {
+				if order[i+1] > order[i] {
+					steps++
+				}
+			}
+			if steps < hosts/2 || steps > 3*hosts/2 {
+				t.Errorf("%d of %d steps go up: not a random order", steps, 2*hosts)
+			}
+		}
+	}
+}
+
+func captured(t *testing.T, c traffic) (frames [][]byte) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "c.pcap")
+	if err := c.write(path); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r, err := pcapgo.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		frame, _, err := r.ReadPacketData()
+		if errors.Is(err, io.EOF) {
+			return frames
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		frames = append(frames, frame)
+	}
+}
+
+// TestKeysAreTheFrames': the keys that the flow table is measured with are those of the captures.
+func TestKeysAreTheFrames(t *testing.T) {
+	for i := range 3 * hosts {
+		frame := traffic{}.frame()
+		traffic{}.put(frame, i)
+		var p packet.Parsed
+		packet.Parse(frame, uint32(len(frame)), &p)
+		if want := (flowtable.Key{Src: p.Src, Dst: p.Dst, DestQP: p.DestQP}); (traffic{}).key(i) != want {
+			t.Fatalf("flow %d has key %+v, its frame %+v", i, traffic{}.key(i), want)
+		}
+	}
+}
+
+// TestGatewaySetup: every configuration that the rows ask for is sound, and has the thresholds they want.
+func TestGatewaySetup(t *testing.T) {
+	for _, c := range []struct {
+		respond, accepts string
+		v6               bool
+		want             congestion.Level
+	}{
+		{"", "", false, congestion.None}, {"mark", "", true, congestion.First},
+		{"notify", "long-haul-cnp", false, congestion.Second}, {"notify", "fast-cnp", true, congestion.Second},
+		{"notify", "long-haul-cnp-icmpv6", true, congestion.Second},
+	} {
+		t.Run(fmt.Sprint(c.respond, " ", c.accepts), func(t *testing.T) {
+			s := gatewaySetup{Workers: []int{0, 1}, Burst: 64, Devices: []string{"net_null0", "net_null1"}, Room: roomOf(0), Respond: c.respond, Accepts: c.accepts}
+			cfg, err := config.Parse("bench.yaml", []byte(s.yaml(traffic{flows: 1024, v6: c.v6}.pairs())))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(cfg.QPMap) != 1024 || len(cfg.Warnings) != 0 {
+				t.Errorf("%d pairs of QPs, warnings %v", len(cfg.QPMap), cfg.Warnings)
+			}
+			th := s.thresholds(congestion.Thresholds{KMin: cfg.Ports[1].KMin, KMax: cfg.Ports[1].KMax})
+			if got := th.Level(64 * 62); got != c.want {
+				t.Errorf("a burst's depth is of level %v, expected %v", got, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,158 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// sample is what one run of one side did.
+type sample struct {
+	Ops   uint64             `json:"ops"`
+	CPU   int64              `json:"cpu_ns"`  // of the measured thread
+	Wall  int64              `json:"wall_ns"` // from its first operation to its last
+	Rate  float64            `json:"rate"`    // operations a second of the core, of all workers; 0: Ops/CPU
+	Extra map[string]float64 `json:"extra,omitempty"`
+	Wrong string             `json:"wrong,omitempty"` // why the run doesn't count
+}
+
+// rate is in operations a second of the core.
+func (s *sample) rate() float64 {
+	if s.Rate != 0 {
+		return s.Rate
+	}
+	return float64(s.Ops) / float64(s.CPU) * 1e9
+}
+
+// side is what can be measured again and again: it rests between runs.
+type side interface {
+	run(d time.Duration) (*sample, error)
+}
+
+// process is a side that is a program: it says "ready", then answers each line "run MILLISECONDS" with a sample in JSON.
+type process struct {
+	name string
+	cmd  *exec.Cmd
+	in   io.WriteCloser
+	out  *bufio.Reader
+	log  *tail
+}
+
+// startup is how long a program may take to load its frames, and patience how long an answer may take beyond the run's time.
+const (
+	startup  = 3 * time.Minute
+	patience = time.Minute
+)
+
+func start(name string, args ...string) (*process, error) {
+	p := &process{name: name, cmd: exec.Command(args[0], args[1:]...), log: &tail{}}
+	p.cmd.Stderr = p.log
+	p.cmd.Env = append(os.Environ(), "LC_ALL=C")
+	in, err := p.cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	p.in, p.out = in, bufio.NewReader(out)
+	if err := p.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	children.add(p.cmd.Process)
+	return p, nil
+}
+
+// startChild starts a program of the protocol above and waits until it is ready.
+func startChild(name string, args ...string) (*process, error) {
+	p, err := start(name, args...)
+	if err != nil {
+		return nil, err
+	}
+	line, err := p.line(startup)
+	if err == nil && line != "ready" {
+		err = fmt.Errorf("%s: said %q, expected \"ready\"", name, line)
+	}
+	if err != nil {
+		p.close()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *process) run(d time.Duration) (*sample, error) {
+	return p.ask(fmt.Sprintf("run %d", d.Milliseconds()), d+patience)
+}
+
+// asking is a process that is asked for something else than to run.
+type asking struct {
+	*process
+	what string
+}
+
+func (a asking) run(d time.Duration) (*sample, error) {
+	return a.ask(fmt.Sprintf("%s %d", a.what, d.Milliseconds()), d+patience)
+}
+
+func (p *process) ask(question string, limit time.Duration) (*sample, error) {
+	if _, err := fmt.Fprintln(p.in, question); err != nil {
+		return nil, p.failed(err)
+	}
+	return p.sample(limit)
+}
+
+// sample reads one.
+func (p *process) sample(limit time.Duration) (*sample, error) {
+	line, err := p.line(limit)
+	if err != nil {
+		return nil, err
+	}
+	var s sample
+	if err := json.Unmarshal([]byte(line), &s); err != nil {
+		return nil, fmt.Errorf("%s: answered %q: %w", p.name, line, err)
+	}
+	if s.Wrong != "" {
+		return nil, fmt.Errorf("%s: %s", p.name, s.Wrong)
+	}
+	return &s, nil
+}
+
+// line reads one line, or gives the program up.
+func (p *process) line(limit time.Duration) (string, error) {
+	timer := time.AfterFunc(limit, func() { _ = p.cmd.Process.Kill() })
+	line, err := p.out.ReadString('\n')
+	if !timer.Stop() && err != nil {
+		err = fmt.Errorf("no answer in %v", limit)
+	}
+	if err != nil {
+		return "", p.failed(err)
+	}
+	return strings.TrimRight(line, "\r\n"), nil
+}
+
+// failed says what the program itself had to say.
+func (p *process) failed(err error) error {
+	p.close()
+	if said := p.log.last(); said != "" {
+		return fmt.Errorf("%s: %w; it said: %s", p.name, err, said)
+	}
+	return fmt.Errorf("%s: %w", p.name, err)
+}
+
+func (p *process) close() {
+	if p.cmd.ProcessState != nil {
+		return
+	}
+	_ = p.in.Close() // the end of its input ends it
+	timer := time.AfterFunc(20*time.Second, func() { _ = p.cmd.Process.Kill() })
+	_, _ = io.Copy(io.Discard, p.out)
+	_ = p.cmd.Wait()
+	timer.Stop()
+	children.remove(p.cmd.Process)
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/cnpgate/cnpgate/congestion"
+)
+
+// gatewaySetup is what the gateway's program is told.
+type gatewaySetup struct {
+	Workers   []int
+	MainCore  int
+	Hugepages bool
+	Burst     int
+	Devices   []string
+	Room      int
+	Frames    int    // that the devices keep
+	Flows     int    // a worker's
+	Respond   string // to every packet: "mark", "notify", or nothing
+	QPMap     string // file with the qp_map section
+	Accepts   string // format that the senders are told by
+	Payload   int    // of the frames on a wire
+}
+
+// thresholds are the configuration's own, which no packet crosses, or such as every packet crosses.
+func (s *gatewaySetup) thresholds(own congestion.Thresholds) congestion.Thresholds {
+	switch s.Respond {
+	case "mark":
+		return congestion.Thresholds{KMin: 0, KMax: 1 << 60}
+	case "notify":
+		return congestion.Thresholds{}
+	}
+	return own
+}
+
+// yaml is the configuration: lines faster than any core, queues with room for many bursts.
+func (s *gatewaySetup) yaml(qpMap string) string {
+	text := fmt.Sprintf(`gateway: {name: bench, ipv4: 192.0.2.1, ipv6: "2001:db8::1"}
+dpdk: {hugepages: %v, in_memory: %v, workers: %s, burst: %d}
+profiles: {default: {k_base: 4MiB}}
+flows: {capacity: %d}
+ports:
+`, s.Hugepages, s.Hugepages, list(s.Workers), s.Burst, max(1<<20, s.Flows))
+	for i, role := range []string{"fabric", "wan"} {
+		text += fmt.Sprintf("  - {name: %s, device: %q, role: %s, peer: %s, rate: 10Tbps, mtu: %d, queue_capacity: 8MiB}\n",
+			role, s.Devices[i], role, []string{"wan", "fabric"}[i], max(s.Room-frameHead, 576))
+	}
+	if s.Accepts != "" {
+		prefix := "fd00:a::/32"
+		if s.Accepts == "long-haul-cnp" {
+			prefix = "10.0.0.0/8"
+		}
+		text += fmt.Sprintf(`endpoints: [{prefix: %q, accepts: [%s]}]
+notifications:
+  fast_cnp: {enabled: true}
+  long_haul_cnp: {enabled: true}
+  limits: {per_flow: 0s, per_destination: 0/s, per_port: 0/s}
+`, prefix, s.Accepts)
+	}
+	return text + qpMap
+}
+
+func list(numbers []int) string { return strings.ReplaceAll(fmt.Sprint(numbers), " ", ", ") }
+
+// gatewayOf starts cnpgate on a layout.
+func (b *bench) gatewayOf(l *layout, change func(*gatewaySetup)) (*process, error) {
+	s := gatewaySetup{
+		Workers: []int{b.core}, MainCore: b.mainCore, Hugepages: b.hugepages, Burst: b.burst, Room: l.room,
+		Devices: l.devices, Frames: l.frames, Flows: l.flows,
+	}
+	if l.qpMap != "" {
+		s.QPMap = filepath.Join(b.dir, "qpmap.yaml")
+		if err := os.WriteFile(s.QPMap, []byte(l.qpMap), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	if change != nil {
+		change(&s)
+	}
+	return b.child("gateway", &s)
+}
+
+// child starts this program as one of those that run cnpgate's code.
+func (b *bench) child(command string, s *gatewaySetup) (*process, error) {
+	setup, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	return startChild("cnpgate", b.self, command, string(setup))
+}

@@ -1,0 +1,268 @@
+//go:build !nodpdk
+
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/cnpgate/cnpgate/control/assemble"
+	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/internal/burst"
+	"github.com/cnpgate/cnpgate/internal/dpdk"
+)
+
+// rig is a gateway as `cnpgate run` makes it, on the devices of a layout: the same configuration, assembly, devices and workers.
+// Its workers rest between runs.
+type rig struct {
+	setup   gatewaySetup
+	config  *config.Config
+	devices *dpdk.Devices
+	plane   *dataplane.Dataplane
+	memory  assemble.Memory
+	stop    atomic.Bool
+	workers []*measured
+}
+
+// measured is a worker, and what its last run did.
+type measured struct {
+	*dataplane.Worker
+	core int
+	runs chan time.Duration
+	done chan error
+	cpu  int64 // ns
+}
+
+// gateway is the program: it reads its setup as JSON from its argument, and then serves runs.
+func gateway(args []string) (err error) {
+	var g rig
+	if len(args) != 1 {
+		return errors.New("gateway: expected a setup in JSON")
+	}
+	if err := json.Unmarshal([]byte(args[0]), &g.setup); err != nil {
+		return err
+	}
+	qpMap := ""
+	if g.setup.QPMap != "" {
+		text, err := os.ReadFile(g.setup.QPMap)
+		if err != nil {
+			return err
+		}
+		qpMap = string(text)
+	}
+	if g.config, err = config.Parse("bench.yaml", []byte(g.setup.yaml(qpMap))); err != nil {
+		return err
+	}
+	if g.devices, err = dpdk.Open(g.deviceConfig()); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, g.devices.Close()) }()
+	return g.serve()
+}
+
+// deviceConfig is what `cnpgate run` asks of the devices, and buffers for the captures that net_pcap keeps.
+func (g *rig) deviceConfig() dpdk.Config {
+	c := g.config
+	d := dpdk.Config{
+		Hugepages: c.DPDK.Hugepages, InMemory: c.DPDK.InMemory, MainCore: g.setup.MainCore, Cores: c.DPDK.Workers, Burst: c.DPDK.Burst,
+		Frames: assemble.Frames(c, len(c.DPDK.Workers)) + g.setup.Frames, DataRoom: g.setup.Room, LeastRoom: smallRoom,
+	}
+	for i := range c.Ports {
+		d.Ports = append(d.Ports, dpdk.PortConfig{Name: c.Ports[i].Name, Device: c.Ports[i].Device}) // these devices ask for no MTU
+	}
+	return d
+}
+
+func (g *rig) serve() error {
+	// As control tunes a gateway's run.
+	runtime.GOMAXPROCS(max(runtime.NumCPU(), len(g.config.DPDK.Workers)+2))
+	debug.SetGCPercent(800)
+	if err := g.assemble(); err != nil {
+		return err
+	}
+	for _, m := range g.workers {
+		go m.work(&g.stop)
+	}
+	if _, err := g.run(0); err != nil { // every flow is learned before anything is measured
+		return err
+	}
+	fmt.Println("ready")
+	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+		var ms int64
+		if _, err := fmt.Sscanf(in.Text(), "run %d", &ms); err != nil {
+			return fmt.Errorf("asked %q", in.Text())
+		}
+		s, err := g.run(time.Duration(ms) * time.Millisecond)
+		if err != nil {
+			return err
+		}
+		text, err := json.Marshal(s)
+		if err != nil {
+			return err
+		}
+		fmt.Println(string(text))
+	}
+	for _, m := range g.workers {
+		close(m.runs)
+		<-m.done
+	}
+	return nil
+}
+
+// assemble makes the dataplane and its workers, which rest.
+func (g *rig) assemble() error {
+	var backends []burst.Backend
+	for i := range g.config.DPDK.Workers {
+		backends = append(backends, g.devices.Backend(i))
+	}
+	var err error
+	if g.plane, err = assemble.Dataplane(g.config, assemble.Options{Backends: backends, Memory: &g.memory, Seed: 1}); err != nil {
+		return err
+	}
+	p := assemble.Policy(g.config)
+	for i := range p.Ports {
+		p.Ports[i].Thresholds = g.setup.thresholds(p.Ports[i].Thresholds)
+	}
+	if err := g.plane.SetPolicy(p); err != nil {
+		return err
+	}
+	for i, core := range g.config.DPDK.Workers {
+		g.workers = append(g.workers, &measured{g.plane.Worker(i), core, make(chan time.Duration), make(chan error), 0})
+	}
+	return nil
+}
+
+// work is a worker's goroutine: the loop of control's, run after run.
+func (m *measured) work(stop *atomic.Bool) {
+	err := dpdk.RegisterThread(m.core)
+	if err == nil {
+		defer dpdk.UnregisterThread()
+	}
+	for range m.runs {
+		before := threadCPU()
+		for !stop.Load() && err == nil {
+			m.Step()
+		}
+		m.cpu = threadCPU() - before
+		m.done <- err
+	}
+	if err == nil {
+		m.Close()
+	}
+	m.done <- nil
+}
+
+// counts is what the ports have counted so far, of all ports.
+type counts struct {
+	received, forwarded, dropped, marked, notified uint64
+}
+
+func (g *rig) count() (n counts) {
+	for i := range g.config.Ports {
+		s := g.plane.Port(i)
+		n.received += s.Count[dataplane.RxPackets]
+		n.forwarded += s.Count[dataplane.TxPackets]
+		n.marked += s.Count[dataplane.ECNMarked]
+		for c := range dataplane.Counters {
+			if c.IsDrop() {
+				n.dropped += s.Count[c]
+			}
+			if info := dataplane.Catalogue[c]; info.Name == dataplane.Catalogue[dataplane.SentFirst].Name {
+				n.notified += s.Count[c]
+			}
+		}
+	}
+	return n
+}
+
+// run lets the workers forward until each has had its core for d, and long enough for all flows to have been seen where d is 0.
+func (g *rig) run(d time.Duration) (*sample, error) {
+	before := g.count()
+	began := time.Now()
+	g.stop.Store(false)
+	cpu := make([]int64, len(g.workers))
+	for {
+		if d > 0 {
+			time.AfterFunc(d, func() { g.stop.Store(true) })
+		} else {
+			go g.stopWhenLearned()
+		}
+		for _, m := range g.workers {
+			m.runs <- d
+		}
+		for i, m := range g.workers {
+			if err := <-m.done; err != nil {
+				return nil, err
+			}
+			cpu[i] += m.cpu
+		}
+		g.stop.Store(false)
+		if slices.Min(cpu) >= d.Nanoseconds()*9/10 || time.Since(began) > 20*d+patience {
+			break
+		}
+	}
+	after := g.count()
+	s := &sample{Wall: time.Since(began).Nanoseconds(), Ops: after.forwarded - before.forwarded, Extra: map[string]float64{}}
+	for _, ns := range cpu {
+		s.CPU += ns
+	}
+	marked, notified := after.marked-before.marked, after.notified-before.notified
+	s.Extra["flows"], s.Extra["forwarded"] = float64(g.flows()), float64(s.Ops)
+	switch {
+	case after.dropped != 0:
+		s.Wrong = fmt.Sprintf("%d frames were dropped", after.dropped)
+	case d > 0 && g.flows() != g.setup.Flows*len(g.workers):
+		s.Wrong = fmt.Sprintf("%d flows are known, expected %d", g.flows(), g.setup.Flows*len(g.workers))
+	case g.setup.Respond == "mark" && marked < s.Ops*99/100:
+		s.Wrong = fmt.Sprintf("%d of %d frames were marked", marked, s.Ops)
+	case g.setup.Respond == "notify" && notified < s.Ops*99/100:
+		s.Wrong = fmt.Sprintf("%d notifications for %d frames; suppressed: %s", notified, s.Ops, g.suppressed())
+	}
+	if g.setup.Respond == "notify" {
+		s.Ops = notified
+	}
+	if len(g.workers) > 1 { // what all cores do together
+		s.Rate = float64(s.Ops) / float64(s.CPU) * 1e9 * float64(len(g.workers))
+	}
+	return s, nil
+}
+
+// stopWhenLearned stops the workers when every frame of the captures has come twice.
+func (g *rig) stopWhenLearned() {
+	for g.count().received < 2*uint64(g.setup.Frames)*uint64(len(g.workers)) {
+		time.Sleep(time.Millisecond)
+	}
+	g.stop.Store(true)
+}
+
+func (g *rig) flows() int {
+	n := 0
+	for _, m := range g.workers {
+		n += int(m.Flows().Stats().Flows)
+	}
+	return n
+}
+
+// suppressed names the reasons for which nobody was told.
+func (g *rig) suppressed() string {
+	text := ""
+	for i := range g.config.Ports {
+		s := g.plane.Port(i)
+		for c, info := range dataplane.Catalogue {
+			if strings.Contains(info.Name, "suppressed") && s.Count[c] > 0 {
+				text += fmt.Sprintf("%s %d ", info.Value, s.Count[c])
+			}
+		}
+	}
+	return text
+}

@@ -1,0 +1,11 @@
+//go:build nodpdk
+
+package main
+
+import "errors"
+
+var errNoDPDK = errors.New("built without libdpdk (tag nodpdk)")
+
+func gateway([]string) error { return errNoDPDK }
+
+func latency([]string) error { return errNoDPDK }

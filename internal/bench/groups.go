@@ -1,0 +1,365 @@
+package main
+
+import "path/filepath"
+
+// groups is everything there is to measure, in order.
+func groups() []group {
+	all := []group{
+		forwarding("fwd64_1k", "64-octet class, IPv4, 1,024 flows", traffic{flows: 1 << 10, payload: smallest}, "", map[string]float64{"csum": 1}),
+		forwarding("fwd64v6_1k", "64-octet class, IPv6, 1,024 flows", traffic{flows: 1 << 10, payload: smallest, v6: true}, "", nil),
+		forwarding("fwd1k", "payloads of 1 KB, IPv4, 1,024 flows", traffic{flows: 1 << 10, payload: 1 << 10}, "", map[string]float64{"io": 0.95}),
+		forwarding("fwd1kv6", "payloads of 1 KB, IPv6, 1,024 flows", traffic{flows: 1 << 10, payload: 1 << 10, v6: true}, "", nil),
+		forwarding("fwd4k", "payloads of 4 KB, IPv4, 1,024 flows", traffic{flows: 1 << 10, payload: 4 << 10}, "", nil),
+		forwarding("ecn64_1k", "as fwd64_1k, every packet marked CE", traffic{flows: 1 << 10, payload: smallest}, "mark", nil),
+		large(forwarding("fwd64_1m", "64-octet class, IPv4, 1,048,576 flows in random order", traffic{flows: 1 << 20, payload: smallest}, "",
+			map[string]float64{"csum": 0.7})),
+		large(forwarding("fwd64v6_1m", "64-octet class, IPv6, 1,048,576 flows in random order", traffic{flows: 1 << 20, payload: smallest, v6: true}, "", nil)),
+		huge(forwarding("fwd64_10m", "64-octet class, IPv4, 10,485,760 flows in random order", traffic{flows: 10 << 20, payload: smallest}, "", nil)),
+		floor(), workers(),
+		notifying("notify", "a Long-haul CNP (RoCEv2 over IPv4) for every packet, 1,024 flows", "long-haul-cnp", traffic{}),
+		notifying("notify_fast_cnp", "a Fast CNP for every packet, 1,024 flows", "fast-cnp", traffic{v6: true}),
+		notifying("notify_icmpv6", "a Long-haul CNP (ICMPv6) for every packet, 1,024 flows", "long-haul-cnp-icmpv6", traffic{v6: true}),
+		waiting("reaction", "packet that crosses K_max in by the fabric port, its notification out by it", "notify", 20),
+		waiting("latency", "packet in by the fabric port, out by the WAN port, nothing else under way", "", 10),
+		hashing("_1k", 1<<10), needs(hashing("", 1<<20), 2, 0.5),
+	}
+	for _, flows := range growth[1:] {
+		g := growing(flows)
+		switch {
+		case flows.flows > 1<<20:
+			g = huge(g)
+		case flows.flows > 1<<16:
+			g = large(g)
+		}
+		all = append(all, g)
+	}
+	return append(all, remembering("flow_octets", "flow_rss_1m", "1,048,576", 1<<20), needs(remembering("flow_octets_10m", "flow_rss_10m", "10,485,760", 10<<20), 2, 0))
+}
+
+// large and huge say what a group needs: two programs with a million frames each, or with ten million.
+func large(g group) group { return needs(g, 7, 5.5) }
+func huge(g group) group  { return needs(g, 15, 10.5) }
+
+func needs(g group, gib, hugepages float64) group {
+	g.memory, g.hugepages = gib, hugepages
+	return g
+}
+
+// ---- forwarding, beside testpmd
+
+var modes = []string{"io", "mac", "5tswap", "csum"}
+
+// forwarding is the rows of one layout, one for each of testpmd's modes.
+func forwarding(name, what string, t traffic, respond string, wanted map[string]float64) group {
+	g := group{name: name}
+	for _, mode := range modes {
+		g.rows = append(g.rows, row{Name: name + "_" + mode, What: what, Unit: "Mpps", Peer: "testpmd " + mode, Wanted: wanted[mode]})
+	}
+	g.measure = func(b *bench, rows []row) error {
+		l, err := b.both(name, t, 1)
+		if err != nil {
+			return err
+		}
+		defer l.remove()
+		gw, err := b.gatewayOf(l, func(s *gatewaySetup) { s.Respond = respond })
+		if err != nil {
+			return err
+		}
+		defer gw.close()
+		peer, err := startTestpmd(b, l)
+		if err != nil {
+			return err
+		}
+		defer peer.close()
+		sides := []side{gw}
+		for i := range rows {
+			sides = append(sides, testpmdMode{peer, rows[i].Peer[len("testpmd "):]})
+		}
+		rates, err := b.sides(sides...)
+		if err != nil {
+			return err
+		}
+		for i := range rows {
+			rows[i].fill(millions(rates[0]), millions(rates[1+i]), b.noise)
+		}
+		return nil
+	}
+	return g
+}
+
+// floor is what there is to gain at most: forwarding in C that looks at nothing, on devices that do nothing.
+func floor() group {
+	return group{
+		name: "null_c_loop",
+		rows: []row{{Name: "null_c_loop", What: "net_null, empty frames, no flows", Unit: "Mpps", Peer: "a loop in C"}},
+		measure: func(b *bench, rows []row) error {
+			l := nothing()
+			gw, err := b.gatewayOf(l, nil)
+			if err != nil {
+				return err
+			}
+			defer gw.close()
+			peer, err := b.startPeer("nullfwd", 64, []string{"--vdev", l.devices[0], "--vdev", l.devices[1]}, number10(b.burst))
+			if err != nil {
+				return err
+			}
+			defer peer.close()
+			rates, err := b.sides(gw, peer)
+			if err != nil {
+				return err
+			}
+			rows[0].fill(millions(rates[0]), millions(rates[1]), b.noise)
+			return nil
+		},
+	}
+}
+
+// workers compares two workers with one.
+func workers() group {
+	return group{
+		name: "workers_2", cores: 2,
+		rows: []row{{Name: "workers_2", What: "as fwd64_1k, two workers on two cores", Unit: "Mpps", Peer: "one worker"}},
+		measure: func(b *bench, rows []row) error {
+			t := traffic{flows: 1 << 10, payload: smallest}
+			two, err := b.both("workers_2", t, 2)
+			if err != nil {
+				return err
+			}
+			defer two.remove()
+			one, err := b.both("workers_1", t, 1)
+			if err != nil {
+				return err
+			}
+			gw1, err := b.gatewayOf(one, nil)
+			if err != nil {
+				return err
+			}
+			defer gw1.close()
+			gw2, err := b.gatewayOf(two, func(s *gatewaySetup) { s.Workers = []int{b.core, b.otherCore()} })
+			if err != nil {
+				return err
+			}
+			defer gw2.close()
+			rates, err := b.sides(gw2, gw1)
+			if err != nil {
+				return err
+			}
+			rows[0].fill(millions(rates[0]), millions(rates[1]), b.noise)
+			return nil
+		},
+	}
+}
+
+// growth is the numbers of flows that a packet's cost is told for.
+var growth = []struct {
+	name  string
+	flows int
+}{{"1k", 1 << 10}, {"16k", 16 << 10}, {"128k", 128 << 10}, {"1m", 1 << 20}, {"10m", 10 << 20}}
+
+// growing compares a packet's cost with what it is with few flows.
+func growing(n struct {
+	name  string
+	flows int
+}) group {
+	name := "cost_" + n.name
+	return group{
+		name: name,
+		rows: []row{{Name: name, What: "a packet's time of the core, 64-octet class, flows in random order", Unit: "ns", Peer: "cnpgate, 1,024 flows", less: true}},
+		measure: func(b *bench, rows []row) error {
+			var sides []side
+			for _, flows := range []int{n.flows, growth[0].flows} {
+				l, err := b.both(name, traffic{flows: flows, payload: smallest}, 1)
+				if err != nil {
+					return err
+				}
+				defer l.remove()
+				gw, err := b.gatewayOf(l, nil)
+				if err != nil {
+					return err
+				}
+				defer gw.close()
+				sides = append(sides, gw)
+			}
+			rates, err := b.sides(sides...)
+			if err != nil {
+				return err
+			}
+			rows[0].fill(nanoseconds(rates[0]), nanoseconds(rates[1]), b.noise)
+			return nil
+		},
+	}
+}
+
+// ---- notifications and times, beside what is required
+
+// notifying counts notifications.
+func notifying(name, what, accepts string, t traffic) group {
+	t.flows, t.payload = 1<<10, smallest
+	return group{
+		name: name,
+		rows: []row{{Name: name + "_mpps", What: what, Unit: "M/s", Peer: "required", Wanted: 1}},
+		measure: func(b *bench, rows []row) error {
+			l, err := b.oneWay(name, t)
+			if err != nil {
+				return err
+			}
+			defer l.remove()
+			gw, err := b.gatewayOf(l, func(s *gatewaySetup) { s.Respond, s.Accepts = "notify", accepts })
+			if err != nil {
+				return err
+			}
+			defer gw.close()
+			rates, err := b.sides(gw)
+			if err != nil {
+				return err
+			}
+			rows[0].fill(millions(rates[0]), constant(5, len(rates[0])), b.noise)
+			return nil
+		},
+	}
+}
+
+// waiting measures times between two net_ring ports. The far ends are on the core that isn't measured.
+func waiting(name, what, respond string, limit float64) group {
+	quantiles := []string{"p50", "p99", "p99.9"}
+	g := group{name: name, cores: 2}
+	for i, suffix := range []string{"_p50_us", "_p99_us", "_p999_us"} {
+		r := row{Name: name + suffix, What: what, Unit: "us", Peer: "required of p99", less: true}
+		if i == 1 {
+			r.Wanted = 1
+		}
+		g.rows = append(g.rows, r)
+	}
+	g.measure = func(b *bench, rows []row) error {
+		s := gatewaySetup{
+			Workers: []int{b.core}, MainCore: b.otherCore(), Hugepages: b.hugepages, Burst: b.burst, Room: roomOf(0), Flows: 1 << 10, Payload: 1 << 10,
+			Respond: respond, Accepts: "long-haul-cnp",
+		}
+		gw, err := b.child("latency", &s)
+		if err != nil {
+			return err
+		}
+		defer gw.close()
+		values := make([][]float64, len(rows))
+		for range b.runs {
+			s, err := gw.run(b.time)
+			if err != nil {
+				return err
+			}
+			for i := range rows {
+				for k := range quantiles {
+					if rows[i].Name == g.rows[k].Name {
+						values[i] = append(values[i], s.Extra[quantiles[k]])
+					}
+				}
+			}
+		}
+		for i := range rows {
+			rows[i].fill(values[i], constant(limit, len(values[i])), 2*b.noise)
+		}
+		return nil
+	}
+	return g
+}
+
+// remembering is about memory. It needs one run, as nothing in it is left to chance.
+func remembering(octets, total, flows string, n int) group {
+	return group{
+		name: octets,
+		rows: []row{
+			{Name: octets, What: "memory of a flow, all of its table in, " + flows + " flows", Unit: "octets", Peer: "required", Wanted: 1, less: true},
+			{Name: total, What: "resident memory of a process with " + flows + " flows", Unit: "MiB", Peer: "128 octets a flow", less: true},
+		},
+		measure: func(b *bench, rows []row) error {
+			p, err := startChild("cnpgate", b.self, "memory", number10(n))
+			if err != nil {
+				return err
+			}
+			defer p.close()
+			s, err := p.sample(startup)
+			if err != nil {
+				return err
+			}
+			for i := range rows {
+				if rows[i].Name == octets {
+					rows[i].fill([]float64{s.Extra["octets"] / float64(n)}, constant(128, 1), b.noise)
+				} else {
+					rows[i].fill([]float64{s.Extra["process"] / (1 << 20)}, []float64{128 * float64(n) / (1 << 20)}, b.noise)
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// ---- the flow table, beside rte_hash
+
+// hashing compares the flow table with rte_hash on the same keys, looked up in the same order.
+func hashing(suffix string, n int) group {
+	g := group{name: "table" + suffix}
+	flows := map[int]string{1 << 10: "1,024", 1 << 20: "1,048,576"}[n]
+	g.rows = []row{
+		{Name: "lookup" + suffix + "_rte_hash", What: "lookups in bulk, random, of " + flows + " flows", Unit: "M/s", Peer: "rte_hash_lookup_bulk", Wanted: 1},
+		{Name: "lookup" + suffix + "_rte_hash_lf", What: "the same, rte_hash with lock-free readers", Unit: "M/s", Peer: "rte_hash_lookup_bulk, LF"},
+		{Name: "insert" + suffix + "_rte_hash", What: "insertions of " + flows + " flows into an empty table", Unit: "M/s", Peer: "rte_hash_add_key"},
+	}
+	g.measure = func(b *bench, rows []row) error {
+		keys, wanted, err := b.keyFiles(n)
+		if err != nil {
+			return err
+		}
+		ours, err := startChild("cnpgate", b.self, "table", number10(b.core), keys, wanted)
+		if err != nil {
+			return err
+		}
+		defer ours.close()
+		var theirs [2]*process // without and with lock-free readers
+		for lf := range theirs {
+			if theirs[lf], err = b.startPeer("rtehash", 1024, nil, keys, number10(keySize), wanted, number10(lf)); err != nil {
+				return err
+			}
+			defer theirs[lf].close()
+		}
+		for i := range rows {
+			pair := map[string][2]side{
+				g.rows[0].Name: {ours, theirs[0]}, g.rows[1].Name: {ours, theirs[1]},
+				g.rows[2].Name: {asking{ours, "insert"}, asking{theirs[0], "insert"}},
+			}[rows[i].Name]
+			rates, err := b.sides(pair[0], pair[1])
+			if err != nil {
+				return err
+			}
+			rows[i].fill(millions(rates[0]), millions(rates[1]), b.noise)
+		}
+		return nil
+	}
+	return g
+}
+
+// startPeer starts one of the C programs, on the measured core.
+func (b *bench) startPeer(name string, memory int, eal []string, args ...string) (*process, error) {
+	all := append([]string{filepath.Join(b.peers, name)}, b.eal(memory)...)
+	all = append(all, "--lcores=0@"+number10(b.core))
+	all = append(append(all, eal...), "--")
+	return startChild(name, append(all, args...)...)
+}
+
+func millions(rates []float64) []float64 {
+	return mapped(rates, func(r float64) float64 { return r / 1e6 })
+}
+
+func nanoseconds(rates []float64) []float64 {
+	return mapped(rates, func(r float64) float64 { return 1e9 / r })
+}
+
+func mapped(v []float64, f func(float64) float64) []float64 {
+	out := make([]float64, len(v))
+	for i := range v {
+		out[i] = f(v[i])
+	}
+	return out
+}
+
+func constant(v float64, n int) []float64 {
+	return mapped(make([]float64, n), func(float64) float64 { return v })
+}

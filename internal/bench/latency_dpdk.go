@@ -1,0 +1,148 @@
+//go:build !nodpdk
+
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/internal/dpdk"
+)
+
+// wire is a gateway between two net_ring ports whose far ends are this program's, on another core: it puts one frame in, waits for
+// what comes out, and takes the time from before the one to after the other. With the thresholds at 0 every frame crosses them, and
+// what is waited for is the notification.
+type wire struct {
+	rig
+	fabric, wan *dpdk.Ring
+	frames      [][]byte
+	next        int
+	times       []int64 // ns
+}
+
+const (
+	ringSize = 1024
+	// lost is how long a frame may take before it is given up, and mostSamples how many of a run are kept.
+	lost        = 10 * time.Second
+	mostSamples = 1 << 21
+)
+
+// latency is the program: its argument is a setup in JSON, of which it uses what isn't about devices.
+func latency(args []string) (err error) {
+	if len(args) != 1 {
+		return errors.New("latency: expected a setup in JSON")
+	}
+	w := wire{times: make([]int64, 0, mostSamples)}
+	if err := json.Unmarshal([]byte(args[0]), &w.setup); err != nil {
+		return err
+	}
+	t := traffic{flows: w.setup.Flows, payload: w.setup.Payload}
+	for i := range t.flows {
+		frame := t.frame()
+		t.put(frame, i)
+		w.frames = append(w.frames, frame)
+	}
+	e, err := dpdk.Start(dpdk.EALConfig{
+		Hugepages: w.setup.Hugepages, InMemory: w.setup.Hugepages, Memory: 256 << 20, MainCore: w.setup.MainCore, Cores: w.setup.Workers,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, e.Close()) }()
+	if w.fabric, err = e.NewRing("fabric", 1, ringSize, w.setup.Room); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.fabric.Close()) }()
+	if w.wan, err = e.NewRing("wan", 1, ringSize, w.setup.Room); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.wan.Close()) }()
+	w.setup.Devices = []string{w.fabric.Device(), w.wan.Device()}
+	if w.config, err = config.Parse("bench.yaml", []byte(w.setup.yaml(t.pairs()))); err != nil {
+		return err
+	}
+	if w.devices, err = e.Open(w.deviceConfig()); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.devices.Close()) }()
+	return w.serve()
+}
+
+func (w *wire) serve() error {
+	runtime.GOMAXPROCS(max(runtime.NumCPU(), 3))
+	debug.SetGCPercent(-1) // the far end allocates, which a gateway doesn't
+	if err := w.assemble(); err != nil {
+		return err
+	}
+	m := w.workers[0]
+	go m.work(&w.stop)
+	m.runs <- 0
+	if err := dpdk.RegisterThread(w.setup.MainCore); err != nil {
+		return err
+	}
+	fmt.Println("ready")
+	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+		var ms int64
+		if _, err := fmt.Sscanf(in.Text(), "run %d", &ms); err != nil {
+			return fmt.Errorf("asked %q", in.Text())
+		}
+		s, err := w.pingPong(time.Duration(ms) * time.Millisecond)
+		if err != nil {
+			return err
+		}
+		text, err := json.Marshal(s)
+		if err != nil {
+			return err
+		}
+		fmt.Println(string(text))
+		runtime.GC()
+	}
+	dpdk.UnregisterThread()
+	w.stop.Store(true)
+	if err := <-m.done; err != nil {
+		return err
+	}
+	close(m.runs)
+	return <-m.done
+}
+
+// pingPong sends one frame after the other.
+func (w *wire) pingPong(d time.Duration) (*sample, error) {
+	w.times = w.times[:0]
+	began := time.Now()
+	for time.Since(began) < d && len(w.times) < mostSamples {
+		frame := w.frames[w.next%len(w.frames)]
+		w.next++
+		sent := time.Now()
+		if err := w.fabric.Inject(0, frame); err != nil {
+			return nil, err
+		}
+		ends := []*dpdk.Ring{w.wan}
+		if w.setup.Respond == "notify" {
+			ends = []*dpdk.Ring{w.fabric, w.wan} // the notification, then the frame itself
+		}
+		for i, end := range ends {
+			for end.Collect(0) == nil {
+				if time.Since(sent) > lost {
+					return nil, fmt.Errorf("a frame went in, and nothing came out in %v; suppressed: %s", lost, w.suppressed())
+				}
+			}
+			if i == 0 {
+				w.times = append(w.times, time.Since(sent).Nanoseconds())
+			}
+		}
+	}
+	slices.Sort(w.times)
+	at := func(q float64) float64 { return float64(w.times[int(q*float64(len(w.times)-1))]) / 1000 }
+	return &sample{Ops: uint64(len(w.times)), Wall: time.Since(began).Nanoseconds(), Extra: map[string]float64{
+		"p50": at(0.5), "p99": at(0.99), "p99.9": at(0.999),
+	}}, nil
+}

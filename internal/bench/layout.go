@@ -1,0 +1,98 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// layout is what both sides of a comparison are given: two devices with their captures, and buffers of one size.
+type layout struct {
+	name     string
+	captures []string // of the fabric port and the WAN port
+	devices  []string // as EAL's --vdev takes them
+	frames   int      // of both captures
+	flows    int
+	length   int // octets of a frame
+	room     int // octets of data in a buffer
+	queues   int // of each port
+	qpMap    string
+}
+
+// both makes a layout in which each port receives half of the flows, over and over.
+func (b *bench) both(name string, t traffic, queues int) (*layout, error) {
+	l := &layout{name: name, flows: t.flows, queues: queues, length: len(t.frame())}
+	half := t.flows / 2
+	for port := range 2 {
+		t.flows, t.first = half, port*half
+		if err := b.capture(l, t); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+// oneWay makes a layout in which the fabric port alone receives, over and over.
+func (b *bench) oneWay(name string, t traffic) (*layout, error) {
+	l := &layout{name: name, flows: t.flows, queues: 1, length: len(t.frame()), qpMap: t.pairs()}
+	err := b.capture(l, t)
+	l.devices = append(l.devices, "net_null1,no-rx=1")
+	return l, err
+}
+
+// nothing is a layout of two devices that make empty frames and forget what they are given.
+func nothing() *layout {
+	return &layout{name: "null", devices: []string{"net_null0", "net_null1"}, room: roomOf(0), queues: 1}
+}
+
+// capture adds a port that receives t, unless it is there from before.
+func (b *bench) capture(l *layout, t traffic) error {
+	path := filepath.Join(b.dir, fmt.Sprintf("%d-%d-%d-%v.pcap", t.flows, t.first, t.payload, t.v6))
+	if _, err := os.Stat(path); err != nil {
+		if err := t.write(path); err != nil {
+			return err
+		}
+	}
+	l.captures = append(l.captures, path)
+	device := fmt.Sprintf("net_pcap%d", len(l.devices))
+	for range l.queues {
+		device += ",rx_pcap=" + path
+	}
+	l.devices = append(l.devices, device+",infinite_rx=1")
+	l.frames += t.flows * l.queues
+	l.room = max(l.room, roomOf(l.length))
+	if t.flows > manyFrames {
+		l.room = smallRoom
+	}
+	return nil
+}
+
+// roomOf is the data room of a buffer for frames of a length: as large as for an MTU of 1500, or whatever a longer frame needs.
+func roomOf(length int) int { return max(2048, (length+frameHead+63)&^63) }
+
+// So many frames a port would take tens of GiB in buffers of the usual size: they get small ones, on both sides.
+const (
+	manyFrames = 4 << 20
+	smallRoom  = 128
+)
+
+// frameHead is an Ethernet header with two VLAN tags: what a buffer has room for besides a port's MTU.
+const frameHead = 14 + 2*4
+
+// spareMbufs is what the forwarding itself needs: bursts and caches.
+const spareMbufs = 8192
+
+func (l *layout) mbufs() int { return l.frames + spareMbufs }
+
+// testpmdMemory is how much memory testpmd needs without hugepages, MiB. Its pools let no buffer cross a page.
+func (l *layout) testpmdMemory() int {
+	each := (64 + 128 + headroom + l.room + 4095) &^ 4095
+	return 64 + l.mbufs()*each>>20
+}
+
+// remove deletes the captures, which are large.
+func (l *layout) remove() {
+	for _, path := range l.captures {
+		_ = os.Remove(path)
+	}
+}

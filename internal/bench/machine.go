@@ -1,0 +1,96 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// machine is what the figures were measured on.
+type machine struct {
+	CPU       string  `json:"cpu"`
+	Cores     int     `json:"cores"`
+	L2        string  `json:"l2_a_core"`
+	L3        string  `json:"l3"`
+	MemoryGiB float64 `json:"memory_gib"`
+	Virtual   bool    `json:"virtual"`
+	Kernel    string  `json:"kernel"`
+	DPDK      string  `json:"dpdk"`
+	Go        string  `json:"go"`
+	Hugepages string  `json:"hugepages"`
+	Burst     int     `json:"burst"`
+	Runs      int     `json:"runs"`
+	RunMS     int64   `json:"run_ms"`
+	Short     bool    `json:"short"` // then the figures mean little
+	Load      string  `json:"load"`  // when it began: averages of 1, 5 and 15 minutes
+}
+
+func thisMachine(b *bench) machine {
+	m := machine{
+		CPU: field("/proc/cpuinfo", "model name"), Cores: runtime.NumCPU(), Go: runtime.Version(), Burst: b.burst, Runs: b.runs,
+		RunMS: b.time.Milliseconds(), Short: b.short, Hugepages: "none (--no-huge)",
+		Virtual: strings.Contains(field("/proc/cpuinfo", "flags"), "hypervisor"),
+		L2:      firstLine("/sys/devices/system/cpu/cpu0/cache/index2/size"), L3: firstLine("/sys/devices/system/cpu/cpu0/cache/index3/size"),
+	}
+	if b.hugepages {
+		m.Hugepages = "2 MiB"
+	}
+	var u unix.Utsname
+	if unix.Uname(&u) == nil {
+		m.Kernel = unix.ByteSliceToString(u.Release[:])
+	}
+	var kib float64
+	if _, err := fmt.Sscanf(field("/proc/meminfo", "MemTotal"), "%g", &kib); err == nil {
+		m.MemoryGiB = *number3(kib / (1 << 20))
+	}
+	if version, err := exec.Command("pkg-config", "--modversion", "libdpdk").Output(); err == nil {
+		m.DPDK = strings.TrimSpace(string(version))
+	}
+	if f := strings.Fields(firstLine("/proc/loadavg")); len(f) > 3 {
+		m.Load = strings.Join(f[:3], " ")
+	}
+	return m
+}
+
+func (m *machine) String() string {
+	kind := ""
+	if m.Virtual {
+		kind = " (a virtual machine)"
+	}
+	short := ""
+	if m.Short {
+		short = "; a short run, whose figures mean little"
+	}
+	return fmt.Sprintf("%s, %d cores%s, %s of L2 a core, %s of L3, %.3g GiB; Linux %s, DPDK %s, %s; hugepages: %s; bursts of %d; %d runs of %d ms; load %s%s",
+		m.CPU, m.Cores, kind, m.L2, m.L3, m.MemoryGiB, m.Kernel, m.DPDK, m.Go, m.Hugepages, m.Burst, m.Runs, m.RunMS, m.Load, short)
+}
+
+// field is the value of the first line "name : value" of a file.
+func field(path, name string) string {
+	text, _ := os.ReadFile(path)
+	for line := range strings.Lines(string(text)) {
+		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == name {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+func firstLine(path string) string {
+	text, _ := os.ReadFile(path)
+	line, _, _ := strings.Cut(string(text), "\n")
+	return line
+}
+
+// availableGiB is how much memory can be had, hugepages that are reserved and free included.
+func availableGiB() float64 {
+	var kib, pages, size float64
+	_, _ = fmt.Sscanf(field("/proc/meminfo", "MemAvailable"), "%g", &kib)
+	_, _ = fmt.Sscanf(field("/proc/meminfo", "HugePages_Free"), "%g", &pages)
+	_, _ = fmt.Sscanf(field("/proc/meminfo", "Hugepagesize"), "%g", &size)
+	return (kib + pages*size) / (1 << 20)
+}

@@ -1,0 +1,220 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"path"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// bench is one run of scripts/bench.
+type bench struct {
+	self      string // this program
+	peers     string // folder of the C programs
+	dir       string // for captures, removed at the end
+	core      int    // that is measured
+	mainCore  int    // for everything else
+	hugepages bool
+	burst     int
+	runs      int
+	time      time.Duration // of the core, a run
+	noise     float64       // greatest spread of a figure
+	short     bool
+	verbose   bool
+	filter    []string
+	result    result
+}
+
+func run(args []string) (err error) {
+	b := bench{}
+	f := flag.NewFlagSet("run", flag.ExitOnError)
+	f.StringVar(&b.peers, "peers", ".", "folder of the compiled C programs")
+	f.StringVar(&b.dir, "dir", "", "folder for captures")
+	f.IntVar(&b.core, "core", 1, "core that is measured")
+	f.IntVar(&b.mainCore, "main-core", 0, "core for everything else")
+	f.BoolVar(&b.hugepages, "hugepages", false, "use hugepages")
+	f.IntVar(&b.burst, "burst", 64, "frames a burst, of both sides")
+	f.IntVar(&b.runs, "runs", 7, "alternating runs")
+	f.DurationVar(&b.time, "time", 500*time.Millisecond, "of the core, a run")
+	f.Float64Var(&b.noise, "noise", 0.1, "spread above which runs give no figure")
+	f.BoolVar(&b.short, "short", false, "only show that it works")
+	f.BoolVar(&b.verbose, "verbose", false, "print every run's rates")
+	rows := f.String("rows", "", "names or patterns, comma-separated")
+	format := f.String("format", "text", "text, json or markdown")
+	check := f.Bool("check", false, "a ratio below what is wanted is a failure")
+	list := f.Bool("list", false, "print the rows' names")
+	need := f.Bool("need", false, "print how many MiB of hugepages the rows would take")
+	_ = f.Parse(args) // ExitOnError
+	if *rows != "" {
+		b.filter = strings.Split(*rows, ",")
+	}
+	print, ok := map[string]func(*result){"text": text, "json": inJSON, "markdown": markdown}[*format]
+	if !ok {
+		return fmt.Errorf("format %q: expected text, json or markdown", *format)
+	}
+	switch {
+	case *list:
+		for _, g := range groups() {
+			for _, r := range g.rows {
+				fmt.Printf("%-24s %s\n", r.Name, r.What)
+			}
+		}
+		return nil
+	case *need:
+		fmt.Println(b.hugepagesNeeded())
+		return nil
+	}
+	if b.short {
+		b.runs, b.time, b.noise = 2, 20*time.Millisecond, math.Inf(1)
+	}
+	if b.self, err = os.Executable(); err != nil {
+		return err
+	}
+	children.killOnSignal(func() { _ = os.RemoveAll(b.dir) })
+	b.result.Machine = thisMachine(&b)
+	if err := b.measure(); err != nil {
+		return err
+	}
+	print(&b.result)
+	return b.verdict(*check)
+}
+
+// group is rows that are measured together: on one layout, in one alternation.
+type group struct {
+	name      string
+	rows      []row
+	memory    float64                          // GiB that it needs, where that is much
+	hugepages float64                          // GiB of hugepages that its frames take, where that is much
+	cores     int                              // that it needs, where one is not enough
+	measure   func(b *bench, rows []row) error // fills those of its rows that are wanted
+}
+
+func (b *bench) measure() error {
+	for _, g := range groups() {
+		var rows []row
+		for _, r := range g.rows {
+			if b.wants(r.Name) {
+				rows = append(rows, r)
+			}
+		}
+		if len(rows) == 0 {
+			continue
+		}
+		progress("%s", g.name)
+		err := b.canMeasure(&g)
+		if err == nil {
+			err = g.measure(b, rows)
+		}
+		for i := range rows {
+			if r := &rows[i]; err != nil {
+				r.Value, r.PeerValue, r.Ratio = nil, nil, nil
+				r.Error = err.Error()
+			}
+			progress("%s", rows[i].line())
+		}
+		b.result.Rows = append(b.result.Rows, rows...)
+	}
+	if len(b.result.Rows) == 0 {
+		return fmt.Errorf("no row is called %s; --list prints them", strings.Join(b.filter, ","))
+	}
+	return nil
+}
+
+// errLeftOut is not a failure.
+var errLeftOut = errors.New("left out")
+
+// canMeasure tells why a group can't be measured here.
+func (b *bench) canMeasure(g *group) error {
+	if b.short && g.memory > 0 {
+		return fmt.Errorf("%w: too long for a short run", errLeftOut)
+	}
+	if free := availableGiB(); g.memory > free {
+		return fmt.Errorf("%w: it needs %g GiB of memory, %.3g GiB are available", errLeftOut, g.memory, free)
+	}
+	if have := runtime.NumCPU(); g.cores > have {
+		return fmt.Errorf("%w: it needs %d cores, there are %d", errLeftOut, g.cores, have)
+	}
+	return nil
+}
+
+// hugepagesNeeded is in MiB, for the rows that are wanted and the machine has the memory for.
+func (b *bench) hugepagesNeeded() int {
+	most := 512 // what a group of few flows takes on both sides, with room
+	for _, g := range groups() {
+		for _, r := range g.rows {
+			if b.wants(r.Name) && b.canMeasure(&g) == nil {
+				most = max(most, int(g.hugepages*1024))
+			}
+		}
+	}
+	return most
+}
+
+// otherCore is one that isn't measured.
+func (b *bench) otherCore() int {
+	if b.mainCore != b.core {
+		return b.mainCore
+	}
+	return (b.core + 1) % runtime.NumCPU()
+}
+
+func (b *bench) wants(name string) bool {
+	for _, pattern := range b.filter {
+		if ok, err := path.Match(pattern, name); ok || err != nil {
+			return true
+		}
+	}
+	return len(b.filter) == 0
+}
+
+// verdict is an error if a row has no figure, or less than was wanted and that matters.
+func (b *bench) verdict(check bool) error {
+	var errs []error
+	for i := range b.result.Rows {
+		r := &b.result.Rows[i]
+		switch v := r.verdict(); {
+		case v == "no figure" && !strings.HasPrefix(r.Error, errLeftOut.Error()):
+			errs = append(errs, fmt.Errorf("%s: %s", r.Name, r.Error))
+		case v == "missed" && check && !b.short:
+			errs = append(errs, fmt.Errorf("%s: ratio %.3g, wanted at least %.3g", r.Name, *r.Ratio, r.Wanted))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// sides runs each side in turn, as often as asked, and returns the rates of each.
+func (b *bench) sides(sides ...side) ([][]float64, error) {
+	rates := make([][]float64, len(sides))
+	for n := range b.runs {
+		for i := range sides {
+			k := (i + n) % len(sides) // not always the same one after the same other one
+			s, err := sides[k].run(b.time)
+			if err != nil {
+				return nil, err
+			}
+			rates[k] = append(rates[k], s.rate())
+		}
+		if b.verbose {
+			var all []string
+			for k := range rates {
+				all = append(all, figure(rates[k][n]))
+			}
+			progress("run %d: %s", n+1, strings.Join(all, " "))
+		}
+	}
+	return rates, nil
+}
+
+func inJSON(r *result) {
+	e := json.NewEncoder(os.Stdout)
+	e.SetIndent("", "  ")
+	_ = e.Encode(r)
+}
+
+func progress(format string, args ...any) { fmt.Fprintf(os.Stderr, "bench: "+format+"\n", args...) }

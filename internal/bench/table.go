@@ -1,0 +1,219 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+	"unsafe"
+
+	"github.com/cnpgate/cnpgate/control/assemble"
+	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+const keySize = int(unsafe.Sizeof(flowtable.Key{}))
+
+// key is a flow's, as the dataplane makes it of the traffic's frame.
+func (t traffic) key(i int) flowtable.Key {
+	f := flowNumber(i)
+	k := flowtable.Key{DestQP: f.qp}
+	k.Src = packet.Addr{Lo: 0xffff<<32 | 10<<24 | uint64(f.source)}
+	k.Dst = packet.Addr{Lo: 0xffff<<32 | 11<<24 | uint64(f.destination)}
+	return k
+}
+
+// keyFiles writes the keys of the flows, and a random sequence of as many of them or more to look up, as C reads them too.
+func (b *bench) keyFiles(flows int) (keys, wanted string, err error) {
+	all := make([]flowtable.Key, flows)
+	for i := range all {
+		all[i] = traffic{}.key(i)
+	}
+	rng := rand.New(rand.NewPCG(1, uint64(flows)))
+	some := make([]flowtable.Key, max(flows, 1<<12))
+	for i := range some {
+		some[i] = all[rng.IntN(flows)]
+	}
+	keys, wanted = filepath.Join(b.dir, "keys"), filepath.Join(b.dir, "wanted")
+	return keys, wanted, errors.Join(os.WriteFile(keys, octets(all), 0o600), os.WriteFile(wanted, octets(some), 0o600))
+}
+
+func octets(keys []flowtable.Key) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(keys))), len(keys)*keySize)
+}
+
+func readKeys(path string) ([]flowtable.Key, error) {
+	text, err := os.ReadFile(path)
+	keys := make([]flowtable.Key, len(text)/keySize)
+	copy(octets(keys), text)
+	return keys, err
+}
+
+// flows is a flow table under test.
+type flows struct {
+	memory []byte
+	keys   []flowtable.Key
+	wanted []flowtable.Key
+	at     int // next to look up
+	now    int64
+	table  *flowtable.Table
+	out    [64]flowtable.Index
+}
+
+// table is the program: arguments are the files of keys and of keys to look up.
+func table(args []string) error {
+	if len(args) != 3 {
+		return errors.New("table: expected a core and two files")
+	}
+	core, err := strconv.Atoi(args[0])
+	if err != nil {
+		return err
+	}
+	if err := pin(core); err != nil {
+		return err
+	}
+	f := flows{now: 1}
+	if f.keys, err = readKeys(args[1]); err != nil {
+		return err
+	}
+	if f.wanted, err = readKeys(args[2]); err != nil {
+		return err
+	}
+	var memory assemble.Memory
+	if f.memory, err = memory.Allocate(flowtable.Size(len(f.keys))); err != nil {
+		return err
+	}
+	if err := f.insert(); err != nil {
+		return err
+	}
+	fmt.Println("ready")
+	return f.serve()
+}
+
+func (f *flows) serve() error {
+	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+		what, number, _ := strings.Cut(in.Text(), " ")
+		ms, err := strconv.Atoi(number)
+		if err != nil {
+			return fmt.Errorf("asked %q", in.Text())
+		}
+		s := sample{}
+		for s.CPU < int64(ms)*1e6 {
+			var n int
+			var cpu int64
+			if what == "insert" {
+				n = len(f.keys)
+				if err := f.clear(); err != nil {
+					return err
+				}
+				cpu = threadCPU()
+				f.fill()
+			} else {
+				n = 1024 * 64
+				cpu = threadCPU()
+				f.lookUp()
+			}
+			s.CPU += threadCPU() - cpu
+			s.Ops += uint64(n)
+		}
+		if stats := f.table.Stats(); stats.Flows != uint64(len(f.keys)) || stats.Insertions != stats.Flows {
+			s.Wrong = fmt.Sprintf("the table has %+v of %d keys", stats, len(f.keys))
+		}
+		text, err := json.Marshal(s)
+		if err != nil {
+			return err
+		}
+		fmt.Println(string(text))
+	}
+	return nil
+}
+
+func (f *flows) insert() error {
+	if err := f.clear(); err != nil {
+		return err
+	}
+	f.fill()
+	return nil
+}
+
+// clear makes the table anew, in memory that has been touched before.
+func (f *flows) clear() (err error) {
+	clear(f.memory)
+	f.table, err = flowtable.New(f.memory, flowtable.Config{Capacity: len(f.keys), Aging: int64(time.Hour), Seed: 1})
+	return err
+}
+
+func (f *flows) fill() {
+	for at := 0; at < len(f.keys); at += 64 {
+		f.table.Lookup(f.keys[at:at+64], f.now, f.out[:])
+	}
+}
+
+// lookUp does 1024 bursts.
+func (f *flows) lookUp() {
+	for range 1024 {
+		f.table.Lookup(f.wanted[f.at:f.at+64], f.now, f.out[:])
+		f.now += 1000
+		if f.at += 64; f.at == len(f.wanted) {
+			f.at = 0
+		}
+	}
+}
+
+// memory is the program that tells how much memory so many flows take: what the process has more of, once they are all in.
+func memory(args []string) error {
+	if len(args) != 1 {
+		return errors.New("memory: expected a number of flows")
+	}
+	n, err := strconv.Atoi(args[0])
+	if err != nil {
+		return err
+	}
+	before, err := resident()
+	if err != nil {
+		return err
+	}
+	var m assemble.Memory
+	piece, err := m.Allocate(flowtable.Size(n))
+	if err != nil {
+		return err
+	}
+	t, err := flowtable.New(piece, flowtable.Config{Capacity: n, Seed: 1})
+	if err != nil {
+		return err
+	}
+	var keys [64]flowtable.Key
+	var out [64]flowtable.Index
+	for at := 0; at < n; at += len(keys) {
+		for i := range keys {
+			keys[i] = traffic{}.key(at + i)
+		}
+		t.Lookup(keys[:], 1, out[:])
+	}
+	if stats := t.Stats(); stats.Flows != uint64(n) {
+		return fmt.Errorf("the table has %d of %d flows", stats.Flows, n)
+	}
+	after, err := resident()
+	if err != nil {
+		return err
+	}
+	fmt.Printf("ready\n{\"extra\":{\"octets\":%d,\"process\":%d}}\n", after-before, after)
+	return nil
+}
+
+// resident is how many octets of memory the process has.
+func resident() (int, error) {
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0, err
+	}
+	pages, err := strconv.Atoi(string(bytes.Fields(text)[1]))
+	return pages * os.Getpagesize(), err
+}

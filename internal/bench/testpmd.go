@@ -1,0 +1,185 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// testpmd drives a dpdk-testpmd with two ports and one forwarding core through its standard input. Between runs it is stopped, so
+// that what it counted and the CPU time of its forwarding thread are exact.
+type testpmd struct {
+	*process
+	threads []string // /proc/PID/task/TID of the forwarding ones
+}
+
+// testpmdMode is one forwarding mode of a testpmd; several share the program.
+type testpmdMode struct {
+	*testpmd
+	mode string
+}
+
+func startTestpmd(b *bench, l *layout) (*testpmd, error) {
+	args := append([]string{"stdbuf", "-oL", "dpdk-testpmd"}, b.eal(l.testpmdMemory())...)
+	args = append(args, fmt.Sprintf("--lcores=0@%d,1@%d", b.mainCore, b.core))
+	for _, d := range l.devices {
+		args = append(args, "--vdev", d)
+	}
+	args = append(args, "--", "-i", "--nb-cores=1", "--no-flush-rx", "--mbcache=256", "--max-pkt-len=9000",
+		fmt.Sprintf("--burst=%d", b.burst), fmt.Sprintf("--total-num-mbufs=%d", l.mbufs()), fmt.Sprintf("--mbuf-size=%d", l.room+headroom))
+	p, err := start("dpdk-testpmd", args...)
+	if err != nil {
+		return nil, err
+	}
+	t := &testpmd{process: p}
+	if err := t.waitUntilUp(); err != nil {
+		t.close()
+		return nil, err
+	}
+	return t, nil
+}
+
+// eal is EAL's arguments for a C program that needs so many MiB of memory.
+func (b *bench) eal(memory int) []string {
+	args := []string{"--no-pci", "--no-telemetry", "--log-level=*:warning", "--iova-mode=va", fmt.Sprintf("--file-prefix=cnpgate-bench-%d", os.Getpid())}
+	if b.hugepages {
+		return append(args, "--in-memory")
+	}
+	return append(args, "--no-huge", "--no-shconf", "-m", strconv.Itoa(memory))
+}
+
+// headroom is RTE_PKTMBUF_HEADROOM.
+const headroom = 128
+
+// waitUntilUp waits for the first answer, and finds the forwarding threads.
+func (t *testpmd) waitUntilUp() error {
+	if _, err := t.command("show fwd stats all", "Accumulated forward statistics", startup); err != nil {
+		return err
+	}
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", t.cmd.Process.Pid))
+	if err != nil {
+		return err
+	}
+	for _, task := range tasks {
+		if name, err := os.ReadFile(filepath.Join(task, "comm")); err == nil && strings.HasPrefix(string(name), "rte-worker") {
+			t.threads = append(t.threads, task)
+		}
+	}
+	if len(t.threads) == 0 {
+		return fmt.Errorf("dpdk-testpmd: none of its threads is called rte-worker-1: this version can't be measured")
+	}
+	return nil
+}
+
+// command sends a line and reads until a line holds the mark; it returns that line and those before it.
+func (t *testpmd) command(line, mark string, limit time.Duration) ([]string, error) {
+	if _, err := fmt.Fprintln(t.in, line); err != nil {
+		return nil, t.failed(err)
+	}
+	var said []string
+	for end := time.Now().Add(limit); ; {
+		text, err := t.line(time.Until(end))
+		if err != nil {
+			return nil, fmt.Errorf("%w; after %q it printed %q", err, line, said[max(0, len(said)-5):])
+		}
+		said = append(said, text)
+		if strings.Contains(text, mark) {
+			return said, nil
+		}
+	}
+}
+
+// cpu is the time that the forwarding threads have run, ns. It is exact while they rest.
+func (t *testpmd) cpu() (int64, error) {
+	total := int64(0)
+	for _, task := range t.threads {
+		text, err := os.ReadFile(filepath.Join(task, "schedstat"))
+		if err != nil {
+			return 0, err
+		}
+		ns, err := strconv.ParseInt(strings.Fields(string(text))[0], 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("%s/schedstat: %w", task, err)
+		}
+		total += ns
+	}
+	return total, nil
+}
+
+func (m testpmdMode) run(d time.Duration) (*sample, error) {
+	if _, err := m.command("set fwd "+m.mode, "Set "+m.mode+" packet forwarding mode", patience); err != nil {
+		return nil, err
+	}
+	before, err := m.cpu()
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	if _, err := fmt.Fprintln(m.in, "start"); err != nil {
+		return nil, m.failed(err)
+	}
+	for { // on a busy machine it takes longer until the thread has had its time
+		time.Sleep(d)
+		now, err := m.cpu()
+		if err != nil {
+			return nil, err
+		}
+		if now-before >= d.Nanoseconds()*9/10 || time.Since(began) > 20*d+patience {
+			break
+		}
+	}
+	said, err := m.command("stop", "Accumulated forward statistics", patience)
+	if err != nil {
+		return nil, err
+	}
+	s := &sample{Wall: time.Since(began).Nanoseconds()}
+	rest, err := m.command("", "TX-packets", patience)
+	if err != nil {
+		return nil, err
+	}
+	after, err := m.cpu()
+	if err != nil {
+		return nil, err
+	}
+	s.CPU = after - before
+	return s, s.readStatistics(said, rest)
+}
+
+// readStatistics takes from what testpmd prints at "stop" how many frames it forwarded, and whether it should have.
+func (s *sample) readStatistics(ports, sum []string) error {
+	for _, line := range ports {
+		for _, name := range []string{"Bad-ipcsum:", "Bad-l4csum:"} {
+			if n, ok := number(line, name); ok && n != 0 {
+				return fmt.Errorf("dpdk-testpmd: %d frames had %s", n, name)
+			}
+		}
+	}
+	for _, line := range sum {
+		tx, ok := number(line, "TX-packets:")
+		if !ok {
+			continue
+		}
+		if dropped, _ := number(line, "TX-dropped:"); dropped != 0 || tx == 0 {
+			return fmt.Errorf("dpdk-testpmd: %d frames forwarded, %d dropped", tx, dropped)
+		}
+		s.Ops = tx
+		return nil
+	}
+	return fmt.Errorf("dpdk-testpmd: its statistics are %q, expected TX-packets", sum)
+}
+
+// number is the whole number behind a name in a line.
+func number(line, name string) (uint64, bool) {
+	_, rest, ok := strings.Cut(line, name)
+	fields := strings.Fields(rest)
+	if !ok || len(fields) == 0 {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(fields[0], 10, 64)
+	return n, err == nil
+}
+
+func number10(n int) string { return strconv.Itoa(n) }
