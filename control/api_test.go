@@ -1,0 +1,186 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/cnpgate/cnpgate/control/api"
+	"github.com/cnpgate/cnpgate/control/report"
+)
+
+// live is a run with an API.
+type live struct {
+	*bench
+	path   string
+	log    shared
+	stop   func()
+	done   chan error
+	report *report.Report
+}
+
+// shared is a log that is read while others write it.
+type shared struct {
+	mutex sync.Mutex
+	text  strings.Builder
+}
+
+func (s *shared) Write(b []byte) (int, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.text.Write(b)
+}
+
+func (s *shared) String() string {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.text.String()
+}
+
+// startLive runs a gateway until all its frames have come in, and on.
+func startLive(t *testing.T, cores []int, frames int) *live {
+	t.Helper()
+	c, b := newBench(t, cores, "backoff", "1Gbps", frames)
+	l := &live{bench: b, path: filepath.Join(t.TempDir(), "run", "api.sock"), done: make(chan error)}
+	c.Management.Socket = l.path
+	ctx, cancel := context.WithCancel(t.Context())
+	l.stop = cancel
+	go func() {
+		var err error
+		l.report, err = Run(ctx, c, b, Options{Log: zerolog.New(&l.log)})
+		l.done <- err
+	}()
+	for _, f := range b.backends {
+		<-f.fed
+	}
+	return l
+}
+
+// flows asks until the flows are as wanted, or a minute has passed.
+func (l *live) flows(t *testing.T, what string, as func([]api.Flow) bool) []api.Flow {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; {
+		flows, err := api.NewClient(l.path).Flows(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if as(flows) {
+			return flows
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("never %s, but %+v", what, flows)
+		}
+		runtime.Gosched()
+	}
+}
+
+// hint makes a request about one.
+func (l *live) hint(t *testing.T, method, query, body string, status int) {
+	t.Helper()
+	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", l.path)
+	}}
+	r, err := http.NewRequestWithContext(t.Context(), method, "http://gateway/v1/hints"+query, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := transport.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = a.Body.Close()
+	if a.StatusCode != status {
+		t.Errorf("%s: status %d, want %d", method, a.StatusCode, status)
+	}
+}
+
+// TestRunAnswers: flows are seen while workers run, and are those of the report afterwards; hints confirm them.
+func TestRunAnswers(t *testing.T) {
+	before := runtime.NumGoroutine()
+	const frames = 210 // of 7 flows, each from both sides
+	l := startLive(t, []int{0, 1}, frames)
+	packets := func(flows []api.Flow) (n uint64) {
+		for _, f := range flows {
+			n += f.Packets
+		}
+		return n
+	}
+	flows := l.flows(t, "all packets", func(flows []api.Flow) bool { return packets(flows) == 2*frames })
+	if len(flows) != 2*2*7 { // each worker has its own, by each port
+		t.Errorf("%d flows", len(flows))
+	}
+	const five = `{"source":"198.18.0.1","destination":"198.19.0.1","source_qp":500,"destination_qp":5}`
+	named := func(state, evidence string) func([]api.Flow) bool {
+		return func(flows []api.Flow) bool {
+			n := 0
+			for _, f := range flows {
+				hinted := f.QPEvidence != nil && *f.QPEvidence == evidence && f.SourceQP != nil && *f.SourceQP == 500
+				if f.DestinationQP == 5 && f.QPState == state && hinted == (evidence != "") {
+					n++
+				}
+			}
+			return n == 4
+		}
+	}
+	l.hint(t, http.MethodPut, "", five, http.StatusCreated)
+	l.flows(t, "confirmed", named("confirmed", "hint"))
+	l.hint(t, http.MethodDelete, "?source=198.18.0.1&destination=198.19.0.1&source_qp=500&destination_qp=5", "", http.StatusOK)
+	l.flows(t, "unknown again", named("unknown", ""))
+	l.hint(t, http.MethodPut, "", five, http.StatusCreated)
+	l.flows(t, "confirmed", named("confirmed", "hint"))
+	if info, err := os.Lstat(l.path); err != nil || info.Mode() != fs.ModeSocket|0o660 {
+		t.Errorf("the socket: %v, %v", info, err)
+	}
+
+	l.stop()
+	if err := <-l.done; err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(l.path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the socket is left: %v", err)
+	}
+	reported := []api.Flow{}
+	for _, f := range l.report.Flows {
+		reported = append(reported, api.Flow{Flow: f})
+	}
+	if packets(reported) != 2*frames || !named("confirmed", "hint")(reported) {
+		t.Errorf("the report has %+v", l.report.Flows)
+	}
+	if got := l.log.String(); !strings.Contains(got, `"message":"api"`) || strings.Contains(got, `"level":"error"`) {
+		t.Errorf("the log: %s", got)
+	}
+	l.bench.done(t, before)
+}
+
+// TestSecondGateway: it doesn't start where another one answers, which it leaves alone; nor where it can't make its socket.
+func TestSecondGateway(t *testing.T) {
+	before := runtime.NumGoroutine()
+	l := startLive(t, []int{0}, 10)
+	for path, want := range map[string]string{l.path: "another process answers at " + l.path, "/proc/new/api.sock": "management.listen: mkdir /proc/new"} {
+		c, b := newBench(t, []int{0}, "backoff", "1Gbps", 0)
+		c.Management.Socket = path
+		if r, err := Run(t.Context(), c, b, Options{Log: zerolog.Nop()}); r != nil || err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("report %v, error %v, want %q", r, err, want)
+		}
+		if len(b.entered) != 0 {
+			t.Error("it has begun to forward")
+		}
+	}
+	l.flows(t, "all packets", func(flows []api.Flow) bool { return len(flows) > 0 })
+	l.stop()
+	if err := <-l.done; err != nil {
+		t.Error(err)
+	}
+	l.bench.done(t, before)
+}
