@@ -184,3 +184,18 @@ func TestSecondGateway(t *testing.T) {
 	}
 	l.bench.done(t, before)
 }
+
+// TestFailedRunEndsTheAPI: it ends with the workers, not with the context.
+func TestFailedRunEndsTheAPI(t *testing.T) {
+	before := runtime.NumGoroutine()
+	c, b := newBench(t, []int{0, 1}, "backoff", "1Gbps", 0)
+	c.Management.Socket = filepath.Join(t.TempDir(), "api.sock")
+	b.refuse[1] = errors.New("no such core")
+	if _, err := Run(t.Context(), c, b, Options{Log: zerolog.Nop()}); err == nil {
+		t.Error("no error")
+	}
+	if _, err := os.Lstat(c.Management.Socket); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the socket is left: %v", err)
+	}
+	b.done(t, before)
+}

@@ -64,6 +64,30 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
+// TestSnapshotOfEndedFlows: the places of flows that have ended are passed over.
+func TestSnapshotOfEndedFlows(t *testing.T) {
+	r := testkit.New(t, testkit.Setup{Forget: true})
+	for flow := range uint32(100) {
+		r.Inject(t, fabric, data(true, flow).Frame())
+		r.Settle()
+		r.Drain()
+	}
+	w := r.Plane.Worker(0)
+	for range 100 {
+		r.Advance(2e9)
+		r.Inject(t, fabric, data(false, 1000).Frame())
+		r.Drain()
+	}
+	s := &dataplane.Snapshot{Flows: make([]dataplane.FlowCopy, 0, 200)}
+	for w.Ask(s); w.Asked(s); {
+		w.Step()
+	}
+	if len(s.Flows) != 1 || s.Flows[0].Key.DestQP != data(false, 1000).DestQP || s.Flows[0].Flow.Packets != 100 {
+		t.Errorf("%d flows: %+v", len(s.Flows), s.Flows[:min(len(s.Flows), 2)])
+	}
+	r.Close(t)
+}
+
 // TestSnapshotForgotten: one that nobody waits for any more makes room for another.
 func TestSnapshotForgotten(t *testing.T) {
 	r := testkit.New(t, testkit.Setup{})
