@@ -45,7 +45,7 @@ func (t *Table) observe(x Index, l *learner, s state, p *packet.Parsed, b []byte
 		return
 	}
 	if p.SrcPort != l.port {
-		t.portChanged(x, l, p.SrcPort)
+		t.portChanged(x, l)
 		s = state(t.entries[x].state.Load())
 	}
 	if s.ending() != Open {
@@ -349,7 +349,7 @@ func (t *Table) behind(l *learner, psn uint32) (n uint32, ok bool) {
 
 // portChanged notes that a flow's UDP source port is not what it was. What was learned of the flow is over: another connection has
 // its QP, or its sender changes ports all the time, and then the port says nothing.
-func (t *Table) portChanged(x Index, l *learner, port uint16) {
+func (t *Table) portChanged(x Index, l *learner) {
 	s := state(t.entries[x].state.Load())
 	if s.usable() && s.evidence() >= EvidenceCM && l.flags&varies == 0 {
 		t.reused(x)
