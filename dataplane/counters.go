@@ -46,7 +46,9 @@ func (w *Worker) publish() {
 		}
 		for class := range q.classes {
 			store(&out.depth[class], q.depth[class])
-			store(&out.largest[class], q.shares[class].largest())
+			if len(w.plane.workers) > 1 {
+				store(&out.largest[class], q.largest(class, w.flows))
+			}
 			store(&out.watermark[class], mine.watermark[class])
 			if n := int64(q.classes[class].n); out.frames[class].Load() != n {
 				out.frames[class].Store(n)

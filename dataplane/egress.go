@@ -42,7 +42,10 @@ func (q *egress) init(l *line, p *PortConfig, c *Config) (err error) {
 
 func (c *Config) ring(frames int) (ring, error) {
 	memory, err := c.Allocate(frames * entrySize)
-	return newRing(memory), err
+	if err != nil {
+		return ring{}, err
+	}
+	return newRing(memory), nil
 }
 
 // queued counts the data frames that wait.
@@ -68,9 +71,9 @@ func (q *egress) offer(now int64, tx []burst.Frame) []burst.Frame {
 	if q.line.busy(now) {
 		return tx
 	}
-	tx = list(&q.notifications, tx)
+	tx = q.notifications.list(tx)
 	for i := range q.classes {
-		tx = list(&q.classes[i], tx)
+		tx = q.classes[i].list(tx)
 	}
 	n := q.line.take(now, backlogged, tx, &q.fraction)
 	q.divide(n)
@@ -88,14 +91,6 @@ func (q *egress) waitElsewhere() bool {
 	return false
 }
 
-// list appends the frames of r to tx as far as it has room.
-func list(r *ring, tx []burst.Frame) []burst.Frame {
-	for i := 0; i < r.n && len(tx) < cap(tx); i++ {
-		tx = append(tx, r.at(i).frame)
-	}
-	return tx
-}
-
 // divide notes where the first n listed frames came from.
 func (q *egress) divide(n int) {
 	q.offered[0] = min(n, q.notifications.n)
@@ -110,21 +105,72 @@ func (q *egress) divide(n int) {
 func (q *egress) leave(class int, flows *flowtable.Table) entry {
 	e := q.classes[class].pop()
 	q.depth[class] -= uint64(e.frame.Len)
-	q.shares[class].remove(flows, e.flow, e.frame.Len)
+	q.shares[class].remove(flows, e.tag, e.frame.Len)
 	return e
+}
+
+// leaveAll takes the first n frames of a class out of the queue and returns their octets.
+func (q *egress) leaveAll(class, n int, flows *flowtable.Table) (octets uint64) {
+	r, s := &q.classes[class], &q.shares[class]
+	for n > 0 {
+		frames, tags := r.front(n)
+		for i, x := range tags {
+			size := frames[i].Len
+			octets += uint64(size)
+			if x == flowtable.None {
+				s.other -= uint64(size)
+				continue
+			}
+			f := flows.Flow(x)
+			f.Queued -= size
+			if s.ranked {
+				s.relist(flows, x, f)
+			}
+		}
+		n -= len(tags)
+		r.drop(len(tags))
+	}
+	q.depth[class] -= octets
+	q.unrank(class, flows)
+	return octets
 }
 
 // enter puts a frame at the end of a class; the class's ring must have room. A flow's share is of the class in which it has frames
 // waiting already; a frame that its DSCP takes to another one meanwhile counts there as no flow's.
 func (q *egress) enter(class int, e entry, flows *flowtable.Table) {
-	if e.flow != flowtable.None {
-		if f := flows.Flow(e.flow); f.Queued == 0 {
+	if e.tag != flowtable.None {
+		if f := flows.Flow(e.tag); f.Queued == 0 {
 			f.Class = uint8(class)
 		} else if f.Class != uint8(class) {
-			e.flow = flowtable.None
+			e.tag = flowtable.None
 		}
 	}
 	q.classes[class].push(e)
 	q.depth[class] += uint64(e.frame.Len)
-	q.shares[class].add(flows, e.flow, e.frame.Len)
+	q.shares[class].add(flows, e.tag, e.frame.Len)
+}
+
+// enterAll is enter for a burst of so many octets. Where a frame counts as no flow's, its tag becomes None.
+func (q *egress) enterAll(class int, frames []burst.Frame, tags []flowtable.Index, octets uint64, flows *flowtable.Table) {
+	s := &q.shares[class]
+	for i, x := range tags {
+		size := frames[i].Len
+		if x != flowtable.None {
+			f := flows.Flow(x)
+			if f.Queued == 0 {
+				f.Class = uint8(class)
+			}
+			if f.Class == uint8(class) {
+				f.Queued += size
+				if s.ranked {
+					s.enlist(flows, x, f)
+				}
+				continue
+			}
+			tags[i] = flowtable.None
+		}
+		s.other += uint64(size)
+	}
+	q.classes[class].pushAll(frames, tags)
+	q.depth[class] += octets
 }

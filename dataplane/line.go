@@ -45,16 +45,10 @@ func (l *line) take(now int64, backlogged bool, frames []burst.Frame, fraction *
 	if backlogged {
 		floor -= maxLateness
 	}
+	octets := lineOctets(frames)
 	for range 8 { // another worker won the race; after a few times the frames wait for the next burst
 		old := l.free.Load()
-		free, rest, n := max(old, floor), *fraction, 0
-		for n < len(frames) && free <= now {
-			ns, part := l.cost(uint64(frames[n].Len) + lineOverhead)
-			rest += part
-			free += ns + int64(rest>>32)
-			rest &= 1<<32 - 1
-			n++
-		}
+		free, rest, n := l.book(now, max(old, floor), *fraction, frames, octets)
 		if n == 0 {
 			return 0
 		}
@@ -64,6 +58,41 @@ func (l *line) take(now int64, backlogged bool, frames []burst.Frame, fraction *
 		}
 	}
 	return 0
+}
+
+// lineOctets is what the frames of a burst take on the line, or 0 for more frames than a burst has.
+func lineOctets(frames []burst.Frame) (octets uint64) {
+	if len(frames) > burst.MaxSize {
+		return 0
+	}
+	for i := range frames {
+		octets += uint64(frames[i].Len) + lineOverhead
+	}
+	return octets
+}
+
+// book tells how many of the frames may start by now on a line that is free at the time free, and when it is free again. octets, if
+// not 0, are all that they take: mostly the last frame may start as well, which is one calculation for all of them.
+func (l *line) book(now, free int64, fraction uint64, frames []burst.Frame, octets uint64) (again int64, rest uint64, n int) {
+	if octets != 0 && free <= now {
+		last := uint64(frames[len(frames)-1].Len) + lineOverhead
+		if again, rest = l.after(free, fraction, octets-last); again <= now {
+			again, rest = l.after(again, rest, last)
+			return again, rest, len(frames)
+		}
+	}
+	for n < len(frames) && free <= now {
+		free, fraction = l.after(free, fraction, uint64(frames[n].Len)+lineOverhead)
+		n++
+	}
+	return free, fraction, n
+}
+
+// after is the time, in ns and 2^-32 ns, at which octets that start at the given time have left.
+func (l *line) after(free int64, fraction, octets uint64) (again int64, rest uint64) {
+	ns, part := l.cost(octets)
+	part += fraction
+	return free + ns + int64(part>>32), part & (1<<32 - 1)
 }
 
 // giveBack returns the time of frames that the device did not take, all of what take booked for them: at 400 Gbps the part of a

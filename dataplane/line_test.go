@@ -216,3 +216,21 @@ func TestLineGiveBack(t *testing.T) {
 		})
 	})
 }
+
+// TestBookAtOnce: a burst that is booked at once takes the line for as long as its frames one by one, to the last part of a nanosecond.
+func TestBookAtOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := newLine(rapid.Uint64Range(100_000, 1e12).Draw(t, "rate"))
+		frames := make([]burst.Frame, rapid.IntRange(1, burst.MaxSize).Draw(t, "frames"))
+		for i := range frames {
+			frames[i].Len = rapid.Uint32Range(0, 70_000).Draw(t, "octets")
+		}
+		free, fraction := rapid.Int64Range(0, 1e9).Draw(t, "free"), rapid.Uint64Range(0, 1<<32-1).Draw(t, "fraction")
+		now := free + rapid.SampledFrom([]int64{-1, 0, 1, 100, 10_000, 1e6, 1e9, 1e15}).Draw(t, "since")
+		a, restA, n := l.book(now, free, fraction, frames, lineOctets(frames))
+		b, restB, m := l.book(now, free, fraction, frames, 0)
+		if a != b || restA != restB || n != m {
+			t.Fatalf("at once %d frames until %d and %d parts, one by one %d until %d and %d", n, a, restA, m, b, restB)
+		}
+	})
+}

@@ -17,35 +17,68 @@ func (w *Worker) receive(port int) {
 		return
 	}
 	w.work += len(rx)
+	b := w.parse(port, rx)
 	w.counters.add(port, RxPackets, uint64(len(rx)))
-	for i := range rx {
-		w.counters.add(port, RxBytes, uint64(rx[i].Len))
-		packet.Parse(w.batch.Bytes(rx[i]), rx[i].Len, &w.parsed[i])
+	w.counters.add(port, RxBytes, b.octets)
+	w.learn(rx, b.keys)
+	if b.plain && w.smooth(port, len(rx), &b) {
+		w.pass(port, rx, &b)
+		return
 	}
-	w.learn(port, rx)
 	for i := range rx {
 		w.forward(port, rx[i], &w.parsed[i], w.flow[i])
 	}
 }
 
-// learn finds or adds the flow of every RoCEv2 packet of the burst (draft-tian 5.2), and takes what the packets tell of source
-// QPs. CNPs are of no flow of their own: they answer one, and one from a gateway names no peer.
-func (w *Worker) learn(port int, rx []burst.Frame) {
-	keys := 0
+// seen is what the first pass over a burst finds.
+type seen struct {
+	octets uint64
+	ce     uint64 // RoCEv2 packets with CE
+	keys   int    // flows to look up
+	class  int    // the first frame's
+	plain  bool   // all frames are of this class, none is a notification or MAC control: there is nothing to decide about any of them
+}
+
+// parse is the first pass: headers, flow keys, and what is special about the burst. A receiver's CNPs are evidence for source QPs, and
+// of no flow of their own: they answer one, and one from a gateway names no peer.
+func (w *Worker) parse(port int, rx []burst.Frame) (s seen) {
+	classOf := &w.ports[w.ports[port].Peer].ClassOf
+	s.plain = true
 	for i := range rx {
+		p, b := &w.parsed[i], w.batch.Bytes(rx[i])
+		s.octets += uint64(rx[i].Len)
+		packet.Parse(b, rx[i].Len, p)
 		w.flow[i] = flowtable.None
-		p := &w.parsed[i]
-		if p.Kind != packet.RoCEv2 || impostor(p) {
+		class := int(classOf[p.DSCP&63])
+		if i == 0 {
+			s.class = class
+		}
+		s.plain = s.plain && class == s.class
+		if p.Kind != packet.RoCEv2 {
+			s.plain = s.plain && p.Kind != packet.MACControl && packet.Classify(b, p, &w.policy.Build.Code) == packet.NotANotification
 			continue
+		}
+		if p.ECN == ecnCE {
+			s.ce++
 		}
 		if p.Opcode == packet.CNP {
-			w.learnCNP(port, p)
+			s.plain = false
+			if !impostor(p) {
+				w.learnCNP(port, p)
+			}
 			continue
 		}
-		setKey(&w.keys[keys], port, p)
-		w.of[keys] = uint8(i)
-		keys++
+		if !impostor(p) {
+			setKey(&w.keys[s.keys], port, p)
+			w.of[s.keys] = uint8(i)
+			s.keys++
+		}
 	}
+	return s
+}
+
+// learn finds or adds the flow of every RoCEv2 packet of the burst (draft-tian 5.2), and takes what the packets tell of source QPs.
+func (w *Worker) learn(rx []burst.Frame, keys int) {
 	if keys == 0 {
 		return
 	}
@@ -104,10 +137,7 @@ func (w *Worker) forward(port int, f burst.Frame, p *packet.Parsed, flow flowtab
 		w.counters.add(port, CEReceived, 1)
 	}
 	if flow != flowtable.None {
-		r := w.flows.Flow(flow)
-		r.Packets++
-		r.Bytes += uint64(f.Len)
-		r.Transport = uint8(p.Opcode) >> 5
+		w.count(flow, f.Len, p)
 	}
 	w.enqueue(port, f, p, flow)
 }
@@ -126,7 +156,7 @@ func (w *Worker) enqueue(port int, f burst.Frame, p *packet.Parsed, flow flowtab
 		w.drop(out, DroppedQueueFrames, f)
 		return
 	}
-	q.enter(class, entry{frame: f, flow: flow}, w.flows)
+	q.enter(class, entry{f, flow}, w.flows)
 	w.counters.watermark(out, class, depth)
 	w.respond(port, f, p, flow, depth)
 }

@@ -90,7 +90,7 @@ func (w *Worker) suppress(in int, s Suppression) outcome {
 // are not RoCEv2 have no sender that could be told: where they are the larger part, telling an RDMA flow would be wrong.
 func (w *Worker) largest(out int, p *packet.Parsed, flow flowtable.Index) Suppression {
 	class := w.ports[out].ClassOf[p.DSCP]
-	f, share := w.flows.Flow(flow), &w.egress[out].shares[class]
+	f, share := w.flows.Flow(flow), w.egress[out].rank(int(class), w.flows)
 	octets := uint64(f.Queued)
 	if f.Class != class || octets < share.largest() || octets < w.plane.largestElsewhere(out, int(class), w.id) {
 		return notTheLargest
@@ -143,7 +143,7 @@ func (w *Worker) send(in int, format congestion.Format, f burst.Frame, p *packet
 	}
 	w.batch.Spare = w.batch.Spare[:spares-1]
 	spare.Len, spare.Head = uint32(n), uint32(n)
-	q.notifications.push(entry{frame: spare, kind: uint32(format)})
+	q.notifications.push(entry{spare, flowtable.Index(format)})
 	return allowed
 }
 

@@ -6,13 +6,17 @@ import (
 	"github.com/cnpgate/cnpgate/flowtable"
 )
 
-// share keeps, for one class of an egress queue, what each flow has waiting in it, and which flow has most (draft-tian 5.5, step 1): a binary
-// heap of the flows that are in the queue, largest first. A flow's own record holds its octets and its place in the heap, so that
-// adding and taking away a frame is a few steps, and none of them searches. A record has room for one share: see egress.enter.
+// share keeps, for one class of an egress queue, what each flow has waiting in it, and which flow has most (draft-tian 5.5, step 1). A
+// flow's own record holds its octets. Only who tells senders needs to know which flow has most: then the flows in the queue are
+// ranked, in a binary heap, largest first, and a flow's record holds its place there too, so that adding and taking away a frame
+// is a few steps, and none of them searches. A record has room for one share: see egress.enter.
 type share struct {
-	heap  []uint64 // octets << 32 | flow; place 0 is unused
-	n     int
-	other uint64 // octets of frames that belong to no flow
+	heap   []uint64 // octets << 32 | flow; place 0 is unused
+	n      int
+	other  uint64 // octets of frames that belong to no flow
+	ranked bool   // the heap is kept
+	from   int    // frames in the queue when that began
+	always bool   // never ends; so that a test can compare
 }
 
 // newShare makes a share over memory of 8 octets for each flow that can be queued, and one more.
@@ -20,7 +24,7 @@ func newShare(memory []byte) share {
 	return share{heap: unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(memory))), len(memory)/8)}
 }
 
-// largest is the octets of the flow that has most.
+// largest is the octets of the flow that has most, of a share that is ranked.
 func (s *share) largest() uint64 {
 	if s.n == 0 {
 		return 0
@@ -36,6 +40,13 @@ func (s *share) add(t *flowtable.Table, i flowtable.Index, octets uint32) {
 	}
 	f := t.Flow(i)
 	f.Queued += octets
+	if s.ranked {
+		s.enlist(t, i, f)
+	}
+}
+
+// enlist gives a flow the place in the heap that its octets, which are no less than before, call for.
+func (s *share) enlist(t *flowtable.Table, i flowtable.Index, f *flowtable.Flow) {
 	place := int(f.Rank)
 	if place == 0 {
 		s.n++
@@ -52,6 +63,13 @@ func (s *share) remove(t *flowtable.Table, i flowtable.Index, octets uint32) {
 	}
 	f := t.Flow(i)
 	f.Queued -= octets
+	if s.ranked {
+		s.relist(t, i, f)
+	}
+}
+
+// relist gives a flow that has less than before its place in the heap, or takes it out.
+func (s *share) relist(t *flowtable.Table, i flowtable.Index, f *flowtable.Flow) {
 	place := int(f.Rank)
 	if f.Queued > 0 {
 		s.down(t, place, uint64(f.Queued)<<32|uint64(i))
@@ -64,6 +82,14 @@ func (s *share) remove(t *flowtable.Table, i flowtable.Index, octets uint32) {
 		s.up(t, place, last)
 		s.down(t, int(t.Flow(flowOf(last)).Rank), last)
 	}
+}
+
+// unrank gives the heap up.
+func (s *share) unrank(t *flowtable.Table) {
+	for _, word := range s.heap[1 : 1+s.n] {
+		t.Flow(flowOf(word)).Rank = 0
+	}
+	s.n, s.ranked = 0, false
 }
 
 func flowOf(word uint64) flowtable.Index { return flowtable.Index(uint32(word)) }

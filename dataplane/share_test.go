@@ -24,6 +24,7 @@ func TestShareModel(t *testing.T) {
 		}
 		table.Lookup(keys[:], 1, index[:])
 		s := newShare(make([]byte, 8*(flows+1)))
+		s.ranked = true
 		type frame struct {
 			flow   flowtable.Index
 			octets uint32

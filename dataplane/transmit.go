@@ -13,15 +13,14 @@ func (w *Worker) settle(port int) {
 	w.work += b.Sent
 	left := b.Sent
 	for n := min(left, q.offered[0]); n > 0; n-- {
-		w.counters.add(port, SentFirst+Counter(q.notifications.pop().kind), 1)
+		w.counters.add(port, SentFirst+Counter(q.notifications.pop().tag), 1)
 		left--
 	}
 	for class := range q.classes {
-		for n := min(left, q.offered[1+class]); n > 0; n-- {
-			e := q.leave(class, w.flows)
-			w.counters.add(port, TxPackets, 1)
-			w.counters.add(port, TxBytes, uint64(e.frame.Len))
-			left--
+		if n := min(left, q.offered[1+class]); n > 0 {
+			w.counters.add(port, TxPackets, uint64(n))
+			w.counters.add(port, TxBytes, q.leaveAll(class, n, w.flows))
+			left -= n
 		}
 	}
 	b.Tx, b.Sent = b.Tx[:0], 0

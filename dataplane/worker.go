@@ -19,6 +19,7 @@ type Worker struct {
 	now     int64   // ns, as of this burst
 	work    int     // frames that this step moved
 
+	oneByOne bool // never; so that a test can compare
 	flows    *flowtable.Table
 	egress   []egress
 	counters counters

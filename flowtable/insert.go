@@ -31,11 +31,17 @@ func (t *Table) insert(k *Key, h uint64, now int64) Index {
 	return x
 }
 
-// emptySlot is an empty slot in the emptier of the candidate buckets, the left one if they are equal; nil if both are full.
-// Filling the emptier one keeps buckets so even that, at a mean of half full, none overflows.
+// leftFirst is the number of free slots below which the left bucket isn't the first choice any more.
+const leftFirst = 3
+
+// emptySlot is an empty slot: in the left candidate bucket while it has some to spare, so that lookups find most flows there, then in the
+// emptier one; nil if both are full. At a mean of half full none overflows.
 func (t *Table) emptySlot(h uint64) *atomic.Uint64 {
 	left, right := t.bucketsOf(h)
 	l, nl := left.empty()
+	if nl >= leftFirst {
+		return l
+	}
 	r, nr := right.empty()
 	if nr > nl {
 		return r

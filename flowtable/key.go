@@ -20,14 +20,17 @@ type Key struct {
 	_        uint16
 }
 
-const keyWords = 6
+const (
+	keyWords  = 6
+	placeMask = 1<<48 - 1 // the last word without the padding
+)
 
 var _ [8 * keyWords]byte = [unsafe.Sizeof(Key{})]byte{}
 
-// same compares all but the padding.
+// same compares all but the padding, in words.
 func (k *Key) same(o *Key) bool {
-	d := (k.Src.Hi ^ o.Src.Hi) | (k.Src.Lo ^ o.Src.Lo) | (k.Dst.Hi ^ o.Dst.Hi) | (k.Dst.Lo ^ o.Dst.Lo)
-	return d|(k.qps()^o.qps())|(k.place()^o.place()) == 0
+	a, b := (*[keyWords]uint64)(unsafe.Pointer(k)), (*[keyWords]uint64)(unsafe.Pointer(o))
+	return (a[0]^b[0])|(a[1]^b[1])|(a[2]^b[2])|(a[3]^b[3])|(a[4]^b[4])|(a[5]^b[5])&placeMask == 0
 }
 
 func (k *Key) qps() uint64   { return uint64(k.DestQP) | uint64(k.SourceQP)<<32 }

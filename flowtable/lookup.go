@@ -1,6 +1,9 @@
 package flowtable
 
-import "sync/atomic"
+import (
+	"math/bits"
+	"sync/atomic"
+)
 
 // bucket is a cache line of slots. A slot is 0, or the fingerprint of a flow's hash (high half) and the flow's index (low half).
 type bucket [slots]atomic.Uint64
@@ -13,7 +16,7 @@ func (t *Table) bucketsOf(h uint64) (left, right *bucket) {
 // Lookup finds the flow of each key, adding those it doesn't know, and stores their indexes in out, which is at least as long. A
 // flow that has been idle for longer than Aging, with nothing queued, begins anew. What it returns stays valid until the next
 // Lookup or Sweep, and for longer while Flow.Queued is not 0. An index is None only where there is no room and every flow that
-// could make some has frames queued or is in this Lookup too. It works in bursts of up to 64 keys, in three passes, so that the
+// could make some has frames queued or is in this Lookup too. It works in bursts of up to 64 keys, in passes, so that the
 // memory it needs for one key arrives while it works on the others. It never allocates.
 func (t *Table) Lookup(keys []Key, now int64, out []Index) {
 	t.burst++
@@ -22,72 +25,108 @@ func (t *Table) Lookup(keys []Key, now int64, out []Index) {
 	for len(keys) > 0 {
 		n := min(len(keys), maxBurst)
 		t.touchBuckets(keys[:n])
-		t.touchEntries(n)
+		missed := t.touchLeft(n)
+		if len(missed) > 0 {
+			t.touchRight(missed)
+		}
 		t.resolve(keys[:n], now, out[:n])
 		keys, out = keys[n:], out[n:]
 	}
 	t.publish()
 }
 
-// touchBuckets hashes the keys and reads a word of each candidate bucket, for the memory to be on its way.
+// touchBuckets hashes the keys and reads a word of each left bucket, for the memory to be on its way. Few flows are in a right one.
 func (t *Table) touchBuckets(keys []Key) {
+	buckets, half := t.buckets, t.half
 	for i := range keys {
 		h := t.hash(&keys[i])
 		t.hashes[i%maxBurst] = h
-		left, right := t.bucketsOf(h)
-		left[0].Load()
-		right[0].Load()
+		buckets[h>>32*half>>32][0].Load()
 	}
 }
 
-// touchEntries finds the likely entries and touches both of their lines. It marks them as part of this burst, so that no key in
-// front of theirs can evict them.
-func (t *Table) touchEntries(n int) {
+// touchLeft finds the likely entries of the keys whose flow is in its left bucket and touches what will be read and written of them. It
+// marks them as part of this burst, so that no key in front of theirs can evict them. Of the others it returns the numbers, having
+// touched their right bucket.
+func (t *Table) touchLeft(n int) (missed []uint8) {
+	missed = t.missed[:0]
+	buckets, half := t.buckets, t.half
 	for i, h := range t.hashes[:n] {
-		x := t.candidate(h)
+		x := buckets[h>>32*half>>32].likely(fingerprint(h))
 		t.candidates[i] = x
+		if x == None {
+			buckets[half+h&(1<<32-1)*half>>32][0].Load()
+			missed = append(missed, uint8(i))
+			continue
+		}
+		t.touch(x)
+	}
+	return missed
+}
+
+// touchRight finds the likely entries of the keys whose flow is in no left bucket.
+func (t *Table) touchRight(missed []uint8) {
+	for _, i := range missed {
+		_, right := t.bucketsOf(t.hashes[i%maxBurst])
+		x := right.likely(fingerprint(t.hashes[i%maxBurst]))
+		t.candidates[i%maxBurst] = x
 		if x != None {
-			e := &t.entries[x]
-			e.flow.burst = t.burst
-			e.state.Load()
+			t.touch(x)
 		}
 	}
 }
 
-// candidate is the first entry with the hash's fingerprint.
-func (t *Table) candidate(h uint64) Index {
-	fp := fingerprint(h)
-	left, right := t.bucketsOf(h)
-	for i := range left {
-		if w := left[i].Load(); uint32(w>>32) == fp {
-			return Index(w)
-		}
+func (t *Table) touch(x Index) {
+	e := &t.entries[x]
+	e.flow.burst = t.burst
+	e.state.Load()
+	atomic.LoadUint32(&t.learners[x].slot)
+}
+
+// likely is the first entry with a fingerprint. Where the table isn't full it is in the first slot; the others are compared without a
+// branch for each, which none could foretell.
+func (b *bucket) likely(fp uint32) Index {
+	if w := b[0].Load(); uint32(w>>32) == fp {
+		return Index(w)
 	}
-	for i := range right {
-		if w := right[i].Load(); uint32(w>>32) == fp {
-			return Index(w)
-		}
+	found := uint64(0)
+	for i := 1; i < slots; i++ {
+		differs := b[i].Load()>>32 ^ uint64(fp)
+		found |= (differs - 1) >> 63 << i
 	}
-	return None
+	if found == 0 {
+		return None
+	}
+	return Index(b[bits.TrailingZeros64(found)%slots].Load())
 }
 
 // resolve compares, finds what the first passes could not know of, and adds the rest.
 func (t *Table) resolve(keys []Key, now int64, out []Index) {
 	for i := range keys {
-		k, h, x := &keys[i], t.hashes[i%maxBurst], t.candidates[i%maxBurst]
-		if x == None || !t.entries[x].plainKey().same(k) {
-			x = t.find(k, h)
+		k, x := &keys[i], t.candidates[i%maxBurst]
+		e := &t.entries[x]
+		if x != None && e.plainKey().same(k) && now-e.flow.LastSeen <= t.lasting && state(e.state.Load())&endingMask == 0 {
+			e.flow.LastSeen = now
+			out[i] = x
+			continue
 		}
-		if x == None {
-			x = t.insert(k, h, now)
-		} else {
-			t.seen(x, k, now)
-		}
-		out[i] = x
+		out[i] = t.findOrAdd(k, t.hashes[i%maxBurst], x, now)
 	}
 }
 
-// find is the entry of a key: the thorough search for what candidate missed, which is an entry that the burst has just added or
+// findOrAdd is the flow of a key for which x may have been found, and which may have ended.
+func (t *Table) findOrAdd(k *Key, h uint64, x Index, now int64) Index {
+	if x == None || !t.entries[x].plainKey().same(k) {
+		x = t.find(k, h)
+	}
+	if x == None {
+		return t.insert(k, h, now)
+	}
+	t.seen(x, k, now)
+	return x
+}
+
+// find is the entry of a key: the thorough search for what likely missed, which is an entry that the burst has just added or
 // the second of two with one fingerprint.
 func (t *Table) find(k *Key, h uint64) Index {
 	fp := fingerprint(h)

@@ -4,31 +4,6 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// learner is what the owner of a flow keeps about its pairing.
-type learner struct {
-	me    owner  // what stands at the place as long as it is the flow's
-	slot  uint32 // the flow's place, 0 for none
-	first uint32 // PSN of the first request seen, or 2^20 behind the highest
-	exact uint32 // highest PSN that a request carried
-	high  uint32 // highest PSN that requests may have used: a READ uses as many as its response has packets
-	told  uint32 // high as the other side can read it
-	took  uint32 // packets until the source QP was confirmed
-	port  uint16 // UDP source port
-	wait  uint16 // packets until the next judgement
-	step  uint16 // packets between the last judgement and that
-	flags uint8
-	idle  uint8 // responses in a row that ruled nothing out, up to maxIdle
-	skip  uint8 // responses to be left aside because of that
-	asks  uint8 // place in the ring of PSNs that are to be acknowledged
-}
-
-const (
-	sends      = 1 << iota // has sent a request
-	varies                 // its source port has changed
-	unreliable             // UC: nothing is acknowledged
-	refreshed              // what its first responses ruled out has been taken back once
-)
-
 const (
 	psnMask    = 1<<24 - 1
 	psnHalf    = 1 << 23
@@ -38,10 +13,8 @@ const (
 	coarse     = 16      // PSNs between two stores of a confirmed flow
 	margin     = 2 * coarse
 	backMargin = 3 * coarse // PSNs behind an acknowledged one that a sender may go back to: acknowledgements get lost
-	maxStep    = 1024       // packets between two judgements of a flow
 	firstSlack = 63         // PSNs before the first seen one that may have been sent: lost, or overtaken
 	burstWork  = 2048       // comparisons a table does for pairing in one burst
-	maxIdle    = 6          // one in 2^6 responses is looked at where they tell nothing
 	dreqLinger = 1e9        // ns that packets after a DREQ still belong to its connection
 )
 
@@ -54,7 +27,15 @@ func (t *Table) Observe(x Index, p *packet.Parsed, b []byte, now int64) {
 	}
 	l := &t.learners[x]
 	s := state(t.entries[x].state.Load())
-	if l.slot != 0 && s.qpState() != Confirmed && !t.holds(l) {
+	if s.usable() && l.routine(role, p.PSN, p.SrcPort) {
+		return
+	}
+	t.observe(x, l, s, p, b, now)
+}
+
+func (t *Table) observe(x Index, l *learner, s state, p *packet.Parsed, b []byte, now int64) {
+	role := p.Opcode.Role()
+	if l.slot != 0 && s.qpState() != Confirmed && !t.holds(x, l) {
 		l.slot, l.wait = 0, 0 // another flow has the place
 	}
 	if l.slot == 0 && !t.enter(x, l, p, now) {
@@ -64,15 +45,18 @@ func (t *Table) Observe(x Index, p *packet.Parsed, b []byte, now int64) {
 		return
 	}
 	if p.SrcPort != l.port {
-		t.portChanged(x, l, p.SrcPort)
+		t.portChanged(x, l)
 		s = state(t.entries[x].state.Load())
 	}
 	if s.ending() != Open {
 		return
 	}
+	if s.qpState() != Confirmed {
+		l.acked = 0
+	}
 	if role == packet.Response {
 		if t.answers(x, l, s, p, b) {
-			l.wait, l.step = 1, max(l.step/2, 1)
+			l.sooner()
 		}
 	} else {
 		t.requests(x, l, s, p, b)
@@ -87,14 +71,13 @@ func (t *Table) Observe(x Index, p *packet.Parsed, b []byte, now int64) {
 		l.wait--
 		return
 	}
-	l.step = min(2*l.step+1, maxStep)
-	l.wait = l.step
+	l.later()
 	t.judge(x, l, now)
 }
 
 // holds tells whether a flow still has its place. A flow loses it when it is not confirmed any more; a confirmed one need not ask.
-func (t *Table) holds(l *learner) bool {
-	return owner(t.pairing.pages[l.slot/placesAPage].owner[l.slot%placesAPage].Load()) == l.me
+func (t *Table) holds(x Index, l *learner) bool {
+	return owner(t.pairing.pages[l.slot/placesAPage].owner[l.slot%placesAPage].Load()) == t.ownerOf(x)
 }
 
 // enter gives the flow a place among those between its hosts, and what RDMA-CM has said of it.
@@ -114,12 +97,11 @@ func (t *Table) enter(x Index, l *learner, p *packet.Parsed, now int64) bool {
 	t.pairing.release()
 	if l.slot == 0 {
 		t.noPlace++
-		l.step = min(2*l.step+1, maxStep)
-		l.wait = l.step
+		l.later()
 		return false
 	}
 	if l.flags&sends != 0 {
-		t.tell(l)
+		t.tell(x, l)
 	}
 	return true
 }
@@ -144,7 +126,8 @@ func (t *Table) settle(x Index, l *learner, p *packet.Parsed, now int64) {
 	if l.slot = pairing.newPlace(g, side); l.slot == 0 {
 		return
 	}
-	l.me, l.port, l.wait, l.step = o, p.SrcPort, 1, 1
+	l.port = p.SrcPort
+	l.soon()
 	if p.Opcode>>5 == packet.UCSendOnly>>5 {
 		l.flags |= unreliable
 	}
@@ -167,7 +150,7 @@ func (t *Table) leave(x Index) {
 	l := &t.learners[x]
 	if pl, ok := t.placeOf(x); ok {
 		t.pairing.part(&pl)
-		pl.p.owner[pl.k].CompareAndSwap(uint64(l.me), 0)
+		pl.p.owner[pl.k].CompareAndSwap(uint64(t.ownerOf(x)), 0)
 	}
 	*l = learner{}
 }
@@ -205,7 +188,7 @@ func (t *Table) placeOf(x Index) (pl place, ok bool) {
 		return place{}, false
 	}
 	pl = t.pairing.placeOf(l.slot)
-	return pl, pl.owner() == l.me
+	return pl, pl.owner() == t.ownerOf(x)
 }
 
 // mateOf is the place of a flow's mate, if it has one.
@@ -250,7 +233,7 @@ func (t *Table) requests(x Index, l *learner, s state, p *packet.Parsed, b []byt
 		}
 		l.flags |= sends
 		l.first, l.exact, l.high = p.PSN, p.PSN, (p.PSN+span)&psnMask
-		t.tell(l)
+		t.tell(x, l)
 		return
 	}
 	ahead := (p.PSN - l.exact) & psnMask
@@ -258,17 +241,18 @@ func (t *Table) requests(x Index, l *learner, s state, p *packet.Parsed, b []byt
 	case ahead == 0:
 	case (l.first-p.PSN)&psnMask-1 < firstSlack: // sent before what was seen first
 		l.first = p.PSN
-		t.tell(l)
+		t.tell(x, l)
 		if s.qpState() == Confirmed && t.acknowledged(l, p.PSN) {
 			t.reconsider(x, l)
 		}
 	case ahead <= (l.high-l.exact)&psnMask+gapOf(s):
+		was := l.high
 		l.exact, l.high = p.PSN, (p.PSN+span)&psnMask
 		if (l.high-l.first)&psnMask > maxSpan {
 			l.first = (l.high - maxSpan) & psnMask
 		}
-		if s.qpState() != Confirmed || (l.high-l.told)&psnMask >= coarse {
-			t.tell(l)
+		if s.qpState() != Confirmed || was/coarse != l.high/coarse {
+			t.tell(x, l)
 		}
 	case s.qpState() == Confirmed && t.newBeginning(l, p.PSN, psnMask+1-ahead):
 		t.reused(x)
@@ -298,13 +282,12 @@ func readSpan(p *packet.Parsed, b []byte) uint32 {
 }
 
 // tell brings the flow's PSNs to where the other side reads them.
-func (t *Table) tell(l *learner) {
-	if l.slot == 0 || !t.holds(l) {
+func (t *Table) tell(x Index, l *learner) {
+	if l.slot == 0 || !t.holds(x, l) {
 		return
 	}
 	pl := t.pairing.placeOf(l.slot)
 	pl.p.sent[pl.k].Store(uint64(makeSent(l.first, l.high)))
-	l.told = l.high
 }
 
 // newBeginning tells whether a request can only be of another connection with the same QP: its PSN is far from all that was sent,
@@ -366,7 +349,7 @@ func (t *Table) behind(l *learner, psn uint32) (n uint32, ok bool) {
 
 // portChanged notes that a flow's UDP source port is not what it was. What was learned of the flow is over: another connection has
 // its QP, or its sender changes ports all the time, and then the port says nothing.
-func (t *Table) portChanged(x Index, l *learner, port uint16) {
+func (t *Table) portChanged(x Index, l *learner) {
 	s := state(t.entries[x].state.Load())
 	if s.usable() && s.evidence() >= EvidenceCM && l.flags&varies == 0 {
 		t.reused(x)
@@ -408,7 +391,7 @@ func (t *Table) reconsider(x Index, l *learner) {
 	if tied {
 		t.pairing.withdraw(&mate)
 	}
-	l.wait, l.step = 1, 1
+	l.soon()
 }
 
 // withdraw takes back what was learned of a flow.

@@ -51,7 +51,7 @@ func (t *Table) answers(x Index, l *learner, s state, p *packet.Parsed, b []byte
 		return false
 	}
 	if s.qpState() == Confirmed {
-		t.check(x, &pl, a, p)
+		t.check(x, l, &pl, a, p)
 		return false
 	}
 	if l.skip > 0 {
@@ -59,18 +59,17 @@ func (t *Table) answers(x Index, l *learner, s state, p *packet.Parsed, b []byte
 		return false
 	}
 	if t.eliminate(&pl, a, psn, isACK(p, b)) || pl.ack().sole() >= 0 {
-		l.idle = 0
-	} else if l.idle < maxIdle { // flows in step can't be told apart: look ever more seldom
-		l.idle++
+		l.attend()
+	} else {
+		l.ignore()
 	}
-	l.skip = 1<<l.idle - 1
 	now := pl.ack().agreeing()
 	return now != a.agreeing() && now >= minAgreeing && now&(now-1) == 0
 }
 
 // check meets a response of a confirmed flow: if its mate has never sent that PSN, the pair is wrong; and if it goes back behind what
 // was acknowledged, it belongs to another connection. READ and atomic responses may be sent again, acknowledgements never go back.
-func (t *Table) check(x Index, pl *place, a ackWord, p *packet.Parsed) {
+func (t *Table) check(x Index, l *learner, pl *place, a ackWord, p *packet.Parsed) {
 	ahead := (p.PSN - a.last()) & psnMask
 	if a.valid() && (ahead < coarse || ahead >= psnMask-backMargin) {
 		return // as good as the last one
@@ -93,6 +92,7 @@ func (t *Table) check(x Index, pl *place, a ackWord, p *packet.Parsed) {
 			return
 		}
 	}
+	l.acked = p.PSN | ackedBit
 	pl.p.ack[pl.k].Store(uint64(makeAck(p.PSN, a.sole(), a.agreeing(), a.exact(), a.width())))
 }
 

@@ -8,6 +8,7 @@ package flowtable
 
 import (
 	"fmt"
+	"math"
 	"sync/atomic"
 	"unsafe"
 )
@@ -53,9 +54,10 @@ type Table struct {
 
 	_ [lineSize]byte // the owner's words share no line with the readers'
 
-	aging  int64
-	static *QPMap
-	ended  func(*Key, *Flow, View)
+	aging   int64
+	lasting int64 // aging, or the end of time
+	static  *QPMap
+	ended   func(*Key, *Flow, View)
 
 	pairing  *Pairing
 	number   uint64    // of the table in pairing
@@ -80,6 +82,7 @@ type Table struct {
 
 	hashes     [maxBurst]uint64
 	candidates [maxBurst]Index
+	missed     [maxBurst]uint8
 
 	_ [lineSize]byte
 
@@ -116,6 +119,10 @@ func New(mem []byte, c Config) (*Table, error) {
 		aging:   c.Aging,
 		static:  c.Static,
 		ended:   c.Ended,
+		lasting: c.Aging,
+	}
+	if c.Aging <= 0 {
+		t.lasting = math.MaxInt64
 	}
 	t.learners = unsafe.Slice((*learner)(unsafe.Pointer(&mem[skip+2*n*lineSize+(c.Capacity+1)*int(unsafe.Sizeof(entry{}))])), c.Capacity+1)
 	t.entries[0].flow.Queued = notInUse

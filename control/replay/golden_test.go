@@ -3,8 +3,10 @@ package replay_test
 import (
 	"bytes"
 	"encoding/hex"
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -21,10 +23,20 @@ var update = flag.Bool("update", false, "write what the golden cases give now as
 
 const goldenDir = "../../testdata/golden"
 
-// goldenFabric is the data centre of every golden case; testdata/golden/README.md says so too.
-var goldenFabric = []netip.Prefix{
-	netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("fd00:1::/32"),
-	netip.MustParsePrefix("198.18.0.2/32"), netip.MustParsePrefix("fd00:18::2/128"),
+// goldenFabric is the data centre of a golden case that has no file of its own for it; testdata/golden/README.md says so too.
+var goldenFabric = prefixes("10.1.0.0/16", "fd00:1::/32", "198.18.0.2/32", "fd00:18::2/128")
+
+// fabricOf is the data centre of a golden case.
+func fabricOf(t *testing.T, dir string) []netip.Prefix {
+	t.Helper()
+	own, err := os.ReadFile(filepath.Join(dir, "fabric"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return goldenFabric
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return prefixes(strings.Fields(string(own))...)
 }
 
 // TestGolden replays every case of testdata/golden and compares what left, in order and to the octet, and every counter.
@@ -59,7 +71,7 @@ func goldenRun(t *testing.T, dir string) (out, counters []byte) {
 	t.Helper()
 	var left bytes.Buffer
 	r := run(t, loadConfig(t, filepath.Join(dir, "config.yaml")), filepath.Join(dir, "in.pcap"), replay.Options{
-		Fabric: goldenFabric, Forwarded: &left, Emitted: &headless{to: &left},
+		Fabric: fabricOf(t, dir), Forwarded: &left, Emitted: &headless{to: &left},
 	})
 	return left.Bytes(), nonZero(t, r)
 }

@@ -16,6 +16,9 @@ type scenario struct {
 	config string
 	kind   string   // the one kind of notification that may be sent; "" for none
 	truth  [][2]any // address and QP of all that a notification may name; nil where a capture doesn't tell
+	pairs  [][4]any // source and destination address, destination QP and true source QP of the capture's flows
+
+	mayMiss bool // it may be that the evidence for source QPs is not enough
 }
 
 // side is who is in the data centre.
@@ -52,7 +55,7 @@ func uncongested(t *testing.T) (all []*scenario) {
 	for _, c := range captures(t) {
 		for _, s := range sides {
 			all = append(all, &scenario{
-				name: c.name + "/" + s.name, path: c.path, fabric: s.fabric,
+				name: c.name + "/" + s.name, path: c.path, fabric: s.fabric, pairs: truePairs(c),
 				config: gatewayAddresses + everyoneIsTold + qpMap(c) + `ports:
   - {name: dc, device: d0, role: fabric, peer: wan, rate: 100Gbps}
   - {name: wan, device: d1, role: wan, peer: dc, rate: 100Gbps}
@@ -109,7 +112,7 @@ func congestedBy(c capture, s side, w way, rate uint64, capacity string) *scenar
 	if c.truth.Family == 4 && kind != "long-haul-cnp" || w.name == "others-granted" {
 		kind = ""
 	}
-	out := &scenario{name: c.name + "/" + s.name + "/" + w.name, path: c.path, fabric: s.fabric, kind: kind, truth: truths(c)}
+	out := &scenario{name: c.name + "/" + s.name + "/" + w.name, path: c.path, fabric: s.fabric, kind: kind, truth: truths(c), pairs: truePairs(c)}
 	out.config = gatewayAddresses + fmt.Sprintf(`ports:
   - {name: dc, device: d0, role: fabric, peer: wan, rate: 1Gbps}
   - {name: wan, device: d1, role: wan, peer: dc, rate: %dbps, queue_capacity: %s}
@@ -146,6 +149,13 @@ func qpMap(c capture) string {
 func truths(c capture) (all [][2]any) {
 	for _, q := range c.truth.Connections {
 		all = append(all, [2]any{q.ClientIP, q.ClientQPN}, [2]any{q.ServerIP, q.ServerQPN})
+	}
+	return all
+}
+
+func truePairs(c capture) (all [][4]any) {
+	for _, q := range c.truth.Connections {
+		all = append(all, [4]any{q.ClientIP, q.ServerIP, q.ServerQPN, q.ClientQPN}, [4]any{q.ServerIP, q.ClientIP, q.ClientQPN, q.ServerQPN})
 	}
 	return all
 }

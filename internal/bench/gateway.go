@@ -24,6 +24,7 @@ type gatewaySetup struct {
 	QPMap     string // file with the qp_map section
 	Accepts   string // format that the senders are told by
 	Payload   int    // of the frames on a wire
+	Profile   string // file for a CPU profile of the runs, "" for none
 }
 
 // thresholds are the configuration's own, which no packet crosses, or such as every packet crosses.
@@ -80,6 +81,9 @@ func (b *bench) gatewayOf(l *layout, change func(*gatewaySetup)) (*process, erro
 	}
 	if change != nil {
 		change(&s)
+	}
+	if b.profiles != "" {
+		s.Profile = filepath.Join(b.profiles, l.name+".pprof")
 	}
 	return b.child("gateway", &s)
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"runtime/pprof"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -95,6 +96,17 @@ func (g *rig) serve() error {
 	}
 	if _, err := g.run(0); err != nil { // every flow is learned before anything is measured
 		return err
+	}
+	if g.setup.Profile != "" {
+		f, err := os.Create(g.setup.Profile)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
 	}
 	fmt.Println("ready")
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {

@@ -27,6 +27,7 @@ type bench struct {
 	noise     float64       // greatest spread of a figure
 	short     bool
 	verbose   bool
+	profiles  string // folder for CPU profiles of cnpgate, "" for none
 	filter    []string
 	result    result
 }
@@ -45,6 +46,7 @@ func run(args []string) (err error) {
 	f.Float64Var(&b.noise, "noise", 0.1, "spread above which runs give no figure")
 	f.BoolVar(&b.short, "short", false, "only show that it works")
 	f.BoolVar(&b.verbose, "verbose", false, "print every run's rates")
+	f.StringVar(&b.profiles, "profiles", "", "folder for CPU profiles of cnpgate's runs")
 	rows := f.String("rows", "", "names or patterns, comma-separated")
 	format := f.String("format", "text", "text, json or markdown")
 	check := f.Bool("check", false, "a ratio below what is wanted is a failure")

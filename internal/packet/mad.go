@@ -63,7 +63,7 @@ type CM struct {
 type cmLayout struct{ remote, qpn, psn, gids uint8 }
 
 var cmLayouts = [...]cmLayout{
-	CMREQ - CMREQ:     {qpn: 32, psn: 44, gids: 56},
+	0:                 {qpn: 32, psn: 44, gids: 56},
 	CMMRA - CMREQ:     {remote: 4},
 	CMREJ - CMREQ:     {remote: 4},
 	CMREP - CMREQ:     {remote: 4, qpn: 12, psn: 20},

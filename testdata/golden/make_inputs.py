@@ -238,9 +238,19 @@ def classes():
     return every(1, bulk) + every(1, other, 100) + every(1, urgent, 200)
 
 
+def learned_cm():
+    released = cut("cm_rping_v6", 123, 125)
+    before, after = cut("cm_rping_v6", 0, 60), cut("cm_rping_v6", 60, 72)
+    return before + [(t + 48_000, f) for t, f in released] + [(t + 51_000, f) for t, f in after]
+
+
+def learned_read():
+    return cut("rc_read_v4", 19, 60)
+
+
 CASES = {f.__name__.replace("_", "-"): f for f in (
     uncongested, marking, fast_cnp, fast_cnp_trace, long_haul, long_haul_ud, qinq, tail_drop, jumbo, non_ip, malformed, border, never_answered, not_roce,
-    limits, classes)}
+    limits, classes, learned_cm, learned_read)}
 CASES["long-haul-icmpv6"] = CASES["long-haul"]
 
 

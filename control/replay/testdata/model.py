@@ -6,6 +6,7 @@ at that instant; a line is booked in nanoseconds with 32 binary digits behind th
 import collections
 import ipaddress
 
+import pairing
 import wire
 
 LINE_OVERHEAD = 24  # octets: preamble, FCS, gap
@@ -62,12 +63,15 @@ class Queue:
 class Flow:
     def __init__(self, source_qp, evidence):
         self.source_qp, self.evidence = source_qp, evidence
+        self.seen, self.took, self.ended, self.ended_at = 0, int(source_qp is not None), "", None
         self.packets = self.bytes = self.marked = 0
         self.notified, self.told, self.transport = collections.Counter(), None, None
 
 
 class Gateway:
-    def __init__(self, facts):
+    """claims(gateway) are the pairs of flows of which a report says that they were learned from ports or PSNs."""
+
+    def __init__(self, facts, claims=lambda _: []):
         c = facts["config"]
         self.burst = c["DPDK"]["Burst"]
         self.fabric = next(i for i, p in enumerate(c["Ports"]) if p["Role"] == 0)
@@ -91,6 +95,9 @@ class Gateway:
         for p in c["QPMap"] or []:
             self.pairs[p["Source"], p["Destination"], p["DestinationQP"]] = p["SourceQP"]
             self.pairs[p["Destination"], p["Source"], p["SourceQP"]] = p["DestinationQP"]
+        self.cm, self.said = pairing.CM({self.fabric: self.wan, self.wan: self.fabric}), {}
+        self.claims = claims(self)
+        self.sights, self.cnps = pairing.Sights(self.claims), set()
         self.flows, self.counters = {}, collections.Counter()
         self.forwarded, self.emitted, self.dropped = [], [], []
         self.now = 0
@@ -143,15 +150,14 @@ class Gateway:
 
     def receive(self, frames):
         for port in sorted((self.fabric, self.wan)):
-            for f in frames:
-                if self.side(f) == port:
-                    self.counters["received_packets_total", None] += 1
-                    self.counters["received_bytes_total", None] += f.length
-                    self.forward(f, port)
+            burst = [f for f in frames if self.side(f) == port]
+            for f, flow in zip(burst, [self.learn(f, port) for f in burst]):
+                self.counters["received_packets_total", None] += 1
+                self.counters["received_bytes_total", None] += f.length
+                self.forward(f, port, flow)
         self.send()
 
-    def forward(self, f, port):
-        flow = self.learn(f, port)
+    def forward(self, f, port, flow):
         if f.mac_control:
             self.counters["consumed_packets_total", "mac-control"] += 1
             return
@@ -165,16 +171,75 @@ class Gateway:
         self.enqueue(f, port, flow)
 
     def learn(self, f, port):
-        if not f.roce or f.opcode == wire.CNP:
+        if not f.roce:
+            return None
+        if f.opcode == wire.CNP:
+            self.learn_cnp(f)
             return None
         key = (f.src, f.dst, f.qp, f.source_qp, port, f.vlans)
         if key not in self.flows:
-            known = self.pairs.get((str(f.src), str(f.dst), f.qp))
-            if f.source_qp:
-                self.flows[key] = Flow(f.source_qp, "deth")
-            else:
-                self.flows[key] = Flow(known, "static" if known is not None else None)
+            self.flows[key] = self.begin(f)
+            if self.flows[key].evidence is not None:
+                self.sights.known.add(key)
+        if f.qp == 1:
+            self.learn_cm(f, port)
+        elif f.transport != "UD":
+            self.learn_connection(f, key)
         return key
+
+    def begin(self, f):
+        known = self.pairs.get((str(f.src), str(f.dst), f.qp))
+        r = Flow(f.source_qp, "deth") if f.source_qp else Flow(known, "static" if known is not None else None)
+        if r.evidence is not None:
+            self.counters["qp_evidence_total", r.evidence] += 1
+            self.counters["qp_confirmed_total", r.evidence] += 1
+        return r
+
+    def learn_cnp(self, f):
+        """A receiver's CNP names its sender's QP; one of a gateway says nothing of the receiver."""
+        if self.notification(f) == "standard-cnp":
+            self.counters["qp_evidence_total", "cnp"] += 1
+            self.cnps.add((f.dst, f.src))
+
+    def learn_cm(self, f, port):
+        before = self.cm.messages
+        known, ended = self.cm.hear(f, port)
+        self.counters["qp_evidence_total", "cm"] += self.cm.messages - before
+        self.said.update(known)
+        for src, dst, qp, side, vlans in known:
+            key = src, dst, qp, 0, side, vlans
+            if key in self.flows:
+                self.confirm(key, known[src, dst, qp, side, vlans], "cm", self.flows[key].seen)
+        for src, dst, qp, side, vlans in ended:
+            self.said.pop((src, dst, qp, side, vlans))
+            r = self.flows.get((src, dst, qp, 0, side, vlans))
+            if r is not None and r.evidence != "static":
+                r.ended, r.ended_at = "dreq", self.now
+
+    def learn_connection(self, f, key):
+        r = self.flows[key]
+        if r.ended:
+            if self.now - r.ended_at > pairing.LINGER:
+                raise ValueError("a packet long after its connection was released: not for this model")
+            return
+        r.seen += 1
+        for c in self.sights.see(key, f):
+            for (k, mate), took in zip((c.flows, c.flows[::-1]), c.took):
+                self.confirm(k, mate[2], c.evidence, took)
+        said = self.said.get(key[:3] + key[4:])
+        if said is not None:
+            self.confirm(key, said, "cm", r.seen)
+
+    def confirm(self, key, qp, evidence, took):
+        r = self.flows[key]
+        self.sights.known.add(key)
+        if r.evidence not in (None, evidence):
+            if evidence != "cm" or r.evidence == "static":
+                return
+            raise ValueError("better evidence for what was learned before: not for this model")
+        if r.evidence is None:
+            r.source_qp, r.evidence, r.took = qp, evidence, took
+            self.counters["qp_confirmed_total", evidence] += 1
 
     def ends_at_border(self, f, port):
         kind = self.notification(f)
@@ -264,7 +329,7 @@ class Gateway:
             return None, "management-qp"
         if r.told is not None and self.now - r.told < q.c["PerFlow"]:
             return None, "flow-limit"
-        return self.choose(f.src, r.source_qp is not None)
+        return self.choose(f.src, r.source_qp is not None and not r.ended)
 
     def choose(self, src, known):
         """The first format in the endpoint's order that is enabled and possible, or the reason of the one nearest to that."""

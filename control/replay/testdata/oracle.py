@@ -4,7 +4,7 @@
 Usage: oracle.py CASE...
 
 Each CASE is a directory with facts.json (the configuration as cnpgate resolved it, the fabric prefixes, who may be told by what,
-and, where known, the true QPs), in.pcap, forwarded.pcap, emitted.pcap and report.json. Prints what is wrong, and what was checked;
+and, where known, the true source QP of each flow), in.pcap, forwarded.pcap, emitted.pcap and report.json. Prints what is wrong, and what was checked;
 the exit status is 1 if anything was wrong or no case was given.
 """
 import collections
@@ -22,11 +22,13 @@ from scapy.packet import Raw, bind_layers
 
 sys.dont_write_bytecode = True  # not into the source tree
 import model  # noqa: E402
+import pairing  # noqa: E402
 import wire  # noqa: E402
 
 bind_layers(Ether, Dot1AD, type=0x9100)
 SECOND = 10**9
 ECT = (1, 2)
+LEARNED = ("cm", "port", "psn")
 SCAPY_ONE_IN = 20  # of the marked frames: it takes milliseconds for each; zlib takes all of them
 
 
@@ -38,10 +40,11 @@ class Case:
             self.report = json.load(f)
         self.taken, self.forwarded, self.emitted = (
             wire.read_pcap(os.path.join(directory, n + ".pcap")) for n in ("in", "forwarded", "emitted"))
-        self.model = model.Gateway(self.facts)
-        self.model.run(self.taken)
         self.seen = collections.Counter()
         self.wrong = []
+        self.truth = {(a, b, qp): source for a, b, qp, source in self.facts["pairs"]}
+        self.model = model.Gateway(self.facts, self.claims)
+        self.model.run(self.taken)
 
     def expect(self, what, got, want):
         if got != want:
@@ -49,7 +52,7 @@ class Case:
         return got == want
 
     def check(self):
-        for step in (self.sums, self.frames, self.same_as_model, self.flows, self.counters, self.rates, self.notifications, self.limits):
+        for step in (self.sums, self.frames, self.source_qps, self.same_as_model, self.flows, self.counters, self.rates, self.notifications, self.limits):
             step()
             if len(self.wrong) > 5:
                 break  # the first ones tell the cause
@@ -170,7 +173,6 @@ class Case:
 
     def names_the_true_qp(self, what, kind, f):
         """Long-haul CNP: the source QP, in all places. Fast CNP: the QP and address of the receiver."""
-        truth = self.facts.get("truth")
         at = f.l4 + 4 if kind == "long-haul-cnp-icmpv6" else f.bth_at + 12
         if kind == "fast-cnp":
             receiver = ipaddress.IPv6Address(self.receiver(f))
@@ -180,8 +182,9 @@ class Case:
             if kind == "long-haul-cnp":
                 self.expect(what + "'s DestQP", f.qp, qp)
         self.expect(what + " is about a connection's QP", qp > 1, True)
-        if truth is not None:
-            self.expect("%s: QP %d at %s exists" % (what, qp, peer), [str(peer), qp] in truth, True)
+        if self.facts["truth_is_whole"]:
+            exists = any((str(peer), qp) == (source, number) for (source, _, _), number in self.truth.items())
+            self.expect("%s: QP %d at %s exists" % (what, qp, peer), exists, True)
             self.seen["true QPs"] += 1
 
     def receiver(self, f):
@@ -225,12 +228,13 @@ class Case:
             self.expect("number of %s frames" % what, len(got), len(want))
 
     def flows(self):
-        want = [(str(k[0]), str(k[1]), r.source_qp, k[2], "unknown" if r.source_qp is None else "confirmed", r.evidence, r.transport,
-                 r.packets, r.bytes, r.marked, dict(r.notified)) for k, r in self.model.flows.items()]
-        names = ("source_ip", "destination_ip", "source_qp", "destination_qp", "qp_state", "qp_evidence", "transport", "packets",
-                 "bytes", "ecn_marked", "notifications")
-        got = [tuple(f[n] for n in names) for f in self.report["flows"]]
-        self.expect("flows", sorted(got, key=repr), sorted(want, key=repr))
+        want = [(str(k[0]), str(k[1]), r.source_qp, k[2], "unknown" if r.source_qp is None else "confirmed", r.evidence, r.took, 0, r.ended,
+                 r.transport, r.packets, r.bytes, r.marked, dict(r.notified)) for k, r in self.model.flows.items()]
+        names = ("source_ip", "destination_ip", "source_qp", "destination_qp", "qp_state", "qp_evidence", "qp_packets", "qp_contradictions",
+                 "ended", "transport", "packets", "bytes", "ecn_marked", "notifications")
+        flows = [{"ended": "", **f, **({} if f["qp_state"] == "confirmed" else {"qp_state": "unknown", "qp_evidence": None})}
+                 for f in self.report["flows"]]  # candidates: see source_qps
+        self.expect("flows", sorted([tuple(f[n] for n in names) for f in flows], key=repr), sorted(want, key=repr))
 
     def counters(self):
         want = {(name, label): n for (name, label), n in self.model.counters.items() if n}
@@ -239,7 +243,83 @@ class Case:
             for label, n in (v.items() if isinstance(v, dict) else [(None, v)]):
                 if n and name != "flows":
                     got[name, label] = n
+        got.pop(("qp_evidence_total", "psn"), None)  # for how often a gateway looks at these, nobody says: see source_qps
+        got.pop(("qp_evidence_total", "port"), None)
         self.expect("counters", got, want)
+
+    # --- which QP sends a flow
+
+    def claims(self, gateway):
+        """The pairs of flows that the report says were learned from ports or PSNs."""
+        learned = {}
+        for f in self.report["flows"]:
+            if f["qp_state"] == "confirmed" and f["qp_evidence"] in ("port", "psn"):
+                src, dst = (ipaddress.ip_address(f[n]) for n in ("source_ip", "destination_ip"))
+                inside = any(src in p for p in gateway.prefixes)
+                key = src, dst, f["destination_qp"], 0, gateway.fabric if inside else gateway.wan, tuple(f.get("vlan", ()))
+                learned[key] = f
+        claims = []
+        for key, f in learned.items():
+            src, dst, qp, _, port, vlans = key
+            mate = dst, src, f["source_qp"], 0, gateway.wan if port == gateway.fabric else gateway.fabric, vlans
+            back = learned.get(mate)
+            if back is None or back["source_qp"] != qp or back["qp_evidence"] != f["qp_evidence"]:
+                self.wrong.append("%s to %s QP %d is learned, and not so its reverse" % (src, dst, qp))
+            elif port == gateway.fabric:
+                claims.append(pairing.Claim(f["qp_evidence"], (key, mate), (f["qp_packets"], back["qp_packets"])))
+        return claims
+
+    def source_qps(self):
+        """No flow has a wrong source QP; every flow of a connection with traffic both ways has one; and what is claimed for it holds."""
+        ways = {(k[0], k[1], k[2]): k[4] for k in self.model.flows}
+        for f in self.report["flows"]:
+            src, dst, qp = f["source_ip"], f["destination_ip"], f["destination_qp"]
+            what = "%s to %s QP %d, %s by %s" % (src, dst, qp, f["qp_state"], f["qp_evidence"])
+            true = self.truth.get((src, dst, qp))
+            if f["qp_state"] == "confirmed":
+                self.seen["confirmed by " + f["qp_evidence"]] += 1
+                if true is not None:
+                    self.expect("source QP of " + what, f["source_qp"], true)
+                    self.seen["true source QPs"] += 1
+                elif f["qp_evidence"] in LEARNED:
+                    self.wrong.append(what + ": nobody knows of such a connection")
+                continue
+            self.expect("source QP of " + what, f["source_qp"], None)
+            self.candidate(what, f)
+            a, b = ipaddress.ip_address(src), ipaddress.ip_address(dst)
+            way, back = ways.get((a, b, qp)), ways.get((b, a, true))
+            if true is not None and None not in (way, back) and way != back and not self.facts["may_miss"]:
+                self.wrong.append(what + ": has traffic both ways")
+        for c in self.model.claims:
+            why = c.wrong if c.known else "never had so many packets"
+            if why is not None:
+                self.wrong.append("%s and %s, by %s after %s packets: %s" % (*c.flows, c.evidence, c.took, why))
+        self.evidence()
+
+    def candidate(self, what, f):
+        """What makes a candidate must be there as well."""
+        src, dst = (ipaddress.ip_address(f[n]) for n in ("source_ip", "destination_ip"))
+        sights = self.model.sights.items()
+        there = [s for k, s in sights if k[:3] == (src, dst, f["destination_qp"])]
+        back = [s for k, s in sights if k[:2] == (dst, src)]
+        self.expect("a candidate is one by some evidence: " + what, f["qp_state"] == "candidate", f["qp_evidence"] is not None)
+        ground = {
+            None: True, "cnp": (src, dst) in self.model.cnps,
+            "port": any(s.ports & t.ports for s in there for t in back),
+            "psn": any(s.answered_by(t) or t.answered_by(s) for s in there for t in back),
+        }
+        self.expect("what makes it a candidate: " + what, ground[f["qp_evidence"]], True)
+
+    def evidence(self):
+        """Ports are looked at only where two are equal, PSNs only where something is acknowledged, each at least once for a pair."""
+        sights, got = self.model.sights.items(), self.report["counters"]["qp_evidence_total"]
+        pairs = [(s, t) for k, s in sights for m, t in sights if k[0] == m[1] and k[1] == m[0] and k[4] != m[4]]
+        ports, answers = any(s.ports & t.ports for s, t in pairs), sum(bool(s.answers) for s, _ in pairs)
+        by_port = self.report["counters"]["qp_confirmed_total"]["port"]
+        if not ports and got["port"] or 2 * got["port"] < by_port:
+            self.wrong.append("evidence of ports is %d; %d flows confirmed" % (got["port"], by_port))
+        if got["psn"] > 2 * answers:
+            self.wrong.append("PSNs have ruled out %d, of %d that they could" % (got["psn"], answers))
 
 
 def main(directories):

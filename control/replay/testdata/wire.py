@@ -103,6 +103,7 @@ class Frame:
         self.roce, self.bth_at, self.icrc = True, at, icrc
         self.opcode, self.data = b[at], known[1]
         self.flags, self.qp = b[at + 4], int.from_bytes(b[at + 5:at + 8], "big")
+        self.psn = int.from_bytes(b[at + 9:at + 12], "big")
         self.transport = ("RC", "UC", "RD", "UD", "CNP", "XRC")[b[at] >> 5]
         self.source_qp = int.from_bytes(b[at + 17:at + 20], "big") if b[at] >> 5 == 3 else 0
 

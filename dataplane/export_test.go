@@ -1,0 +1,14 @@
+package dataplane
+
+// OneByOne makes a worker look at every frame for itself, and rank flows at all times.
+func (w *Worker) OneByOne() {
+	w.oneByOne = true
+	for i := range w.egress {
+		for class := range w.egress[i].shares {
+			w.egress[i].shares[class].ranked, w.egress[i].shares[class].always = true, true
+		}
+	}
+}
+
+// Ranked tells whether the flows in a class of a port's queue are ranked.
+func (w *Worker) Ranked(port, class int) bool { return w.egress[port].shares[class].ranked }
