@@ -93,3 +93,28 @@ func benchmarkBackend(b *testing.B, burst int) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*burst), "ns/packet")
 }
+
+// BenchmarkSnapshot is a step that nobody has asked anything, and one that copies flows of a table of 2^16 for someone.
+func BenchmarkSnapshot(b *testing.B) {
+	for _, asked := range []bool{false, true} {
+		b.Run(fmt.Sprintf("asked=%t", asked), func(b *testing.B) {
+			const flows = 1 << 16
+			r := testkit.New(b, testkit.Setup{Forget: true, Flows: flows, Rate: 1e12})
+			for flow := range uint32(flows) {
+				r.Inject(b, fabric, data(true, flow).Frame())
+				r.Settle()
+				r.Drain()
+			}
+			w, s := r.Plane.Worker(0), &dataplane.Snapshot{Flows: make([]dataplane.FlowCopy, 0, 1024)}
+			for b.Loop() {
+				if asked && !w.Asked(s) {
+					if s.Flows = s.Flows[:0]; s.End {
+						s.At = 0
+					}
+					w.Ask(s)
+				}
+				w.Step()
+			}
+		})
+	}
+}

@@ -4,7 +4,7 @@ import "github.com/cnpgate/cnpgate/flowtable"
 
 const (
 	entriesBusy = 32  // entries of the flow table that a step looks at for a snapshot when it has frames
-	entriesIdle = 256 // and when it has none
+	entriesIdle = 128 // and when it has none: some 10 us (BenchmarkSnapshot), in which a device's ring must hold what comes
 )
 
 // FlowCopy is a flow as it stood when its worker copied it.

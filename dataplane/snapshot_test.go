@@ -18,7 +18,7 @@ func TestSnapshot(t *testing.T) {
 		room  int
 		busy  bool // frames come while it is taken
 		least int  // steps
-	}{{flows, false, flows / 256}, {1000, false, flows / 256}, {7, false, flows / 7}, {1, false, flows}, {flows, true, flows / 32}} {
+	}{{flows, false, flows / 128}, {1000, false, flows / 128}, {7, false, flows / 7}, {1, false, flows}, {flows, true, flows / 32}} {
 		r := testkit.New(t, testkit.Setup{Forget: true})
 		w := r.Plane.Worker(0)
 		for flow := range uint32(flows) {
