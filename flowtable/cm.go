@@ -189,8 +189,8 @@ func (c *cmMessage) connect(r *cmRecord) {
 		to, from := r.qpn[1-side], r.qpn[side]
 		p.keepKnown(knownHash(c.h, side, to), from, c.now)
 		places[side], found[side] = c.flow(side, to)
-		if found[side] && p.assert(places[side].owner(), from, Confirmed, EvidenceCM) {
-			c.t.confirmed[EvidenceCM]++
+		if found[side] {
+			c.t.confirm(places[side].owner(), from, EvidenceCM)
 		}
 	}
 	if found[0] && found[1] {

@@ -30,7 +30,7 @@ func (t *Table) refresh(l *learner, pl *place, now int64) {
 		return
 	}
 	l.flags |= refreshed
-	if l.took != 0 || pl.p.lost[pl.k].Load() != 0 || !pl.ack().valid() {
+	if l.flags&sure != 0 || pl.p.lost[pl.k].Load() != 0 || !pl.ack().valid() {
 		return
 	}
 	for i := range pl.p.row[pl.k] {
@@ -68,14 +68,19 @@ func (t *Table) pair(pl, mate *place, why Evidence) {
 	if !p.tie(pl, mate) {
 		return
 	}
-	one, other := p.assert(pl.owner(), mate.id().qp(), Confirmed, why), p.assert(mate.owner(), pl.id().qp(), Confirmed, why)
+	one, first := p.assert(pl.owner(), mate.id().qp(), Confirmed, why)
+	other, second := p.assert(mate.owner(), pl.id().qp(), Confirmed, why)
 	if !one || !other { // better evidence says otherwise of one of them
 		p.part(pl)
 		p.withdraw(pl)
 		p.withdraw(mate)
 		return
 	}
-	t.confirmed[why] += 2
+	for _, changed := range [...]bool{first, second} {
+		if changed {
+			t.confirmed[why]++
+		}
+	}
 }
 
 // verdict is the flow of the other side that the evidence points at, -1 for none, with the evidence and whether that is enough.

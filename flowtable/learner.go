@@ -9,7 +9,7 @@ type learner struct {
 	exact uint32 // highest PSN that a request carried
 	high  uint32 // highest PSN that requests may have used: a READ uses as many as its response has packets
 	acked uint32 // PSN that a confirmed flow's responses have come to, and ackedBit
-	took  uint32 // packets until the source QP was confirmed
+	took  uint32 // packets that it took to confirm the source QP: all until then
 	port  uint16 // UDP source port
 	wait  uint16 // packets until the next judgement
 	flags uint8
@@ -25,6 +25,7 @@ const (
 	varies                 // its source port has changed
 	unreliable             // UC: nothing is acknowledged
 	refreshed              // what its first responses ruled out has been taken back once
+	sure                   // its source QP has been confirmed
 )
 
 const (
@@ -53,7 +54,7 @@ func (l *learner) ignore() {
 // routine takes a packet that says nothing new of a confirmed flow, and tells whether it did: a request that goes on where the last one
 // ended, a response about as good as the last one.
 func (l *learner) routine(role packet.Role, psn uint32, port uint16) bool {
-	if l.took == 0 || port != l.port {
+	if l.flags&sure == 0 || port != l.port {
 		return false
 	}
 	switch role {

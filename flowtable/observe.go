@@ -35,6 +35,9 @@ func (t *Table) Observe(x Index, p *packet.Parsed, b []byte, now int64) {
 
 func (t *Table) observe(x Index, l *learner, s state, p *packet.Parsed, b []byte, now int64) {
 	role := p.Opcode.Role()
+	if s.qpState() != Confirmed && l.took < 1<<32-1 {
+		l.took++
+	}
 	if l.slot != 0 && s.qpState() != Confirmed && !t.holds(x, l) {
 		l.slot, l.wait = 0, 0 // another flow has the place
 	}
@@ -62,9 +65,7 @@ func (t *Table) observe(x Index, l *learner, s state, p *packet.Parsed, b []byte
 		t.requests(x, l, s, p, b)
 	}
 	if s.qpState() == Confirmed {
-		if l.took == 0 {
-			l.took = uint32(min(t.entries[x].flow.Packets+1, 1<<32-1))
-		}
+		l.flags |= sure
 		return
 	}
 	if l.wait > 1 {
@@ -113,8 +114,8 @@ func (t *Table) settle(x Index, l *learner, p *packet.Parsed, now int64) {
 	h := pairing.hashOf(&key)
 	o := t.ownerOf(x)
 	known := pairing.findKnown(knownHash(h, side, p.DestQP), now)
-	if known != nil && pairing.assert(o, known.sourceQP, Confirmed, EvidenceCM) {
-		t.confirmed[EvidenceCM]++
+	if known != nil {
+		t.confirm(o, known.sourceQP, EvidenceCM)
 	}
 	g := pairing.findGroup(&key, h)
 	if g == 0 {

@@ -157,20 +157,30 @@ func (s state) settled() bool {
 	return s.qpState() == Confirmed && s.evidence() <= EvidenceDETH || s.ending() != Open
 }
 
-// assert gives a flow a source QP, unless it has one from better evidence. It tells whether the flow has that QP now.
-func (p *Pairing) assert(o owner, qp uint32, s QPState, why Evidence) bool {
+// assert gives a flow a source QP, unless it has one from better evidence. It tells whether the flow has that QP now, and whether it
+// is this that made it so.
+func (p *Pairing) assert(o owner, qp uint32, s QPState, why Evidence) (has, changed bool) {
 	for {
 		e, was := p.entryOf(o)
 		if e == nil {
-			return false
+			return false, false
 		}
 		if was.ending() != Open || was.qpState() == Confirmed && (was.evidence() < why || s != Confirmed) {
-			return was.usable() && was.qp() == qp
+			return was.usable() && was.qp() == qp, false
 		}
 		if e.change(was, qpWord(qp, s, why)) {
-			return true
+			return true, true
 		}
 	}
+}
+
+// confirm gives a flow a source QP for good, and counts it if that was not known before. It tells whether the flow has that QP now.
+func (t *Table) confirm(o owner, qp uint32, why Evidence) bool {
+	has, changed := t.pairing.assert(o, qp, Confirmed, why)
+	if changed {
+		t.confirmed[why]++
+	}
+	return has
 }
 
 // reverseKey says which group a flow belongs to, and which side of it: 0 for flows that come in by the lower port.

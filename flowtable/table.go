@@ -148,8 +148,6 @@ func (t *Table) View(i Index) View {
 	case v.State != Confirmed:
 	case v.Evidence < EvidenceCM || v.Evidence == EvidenceDETH:
 		v.Took = 1
-	case l.took == 0: // by a packet of the other direction, after the flow's last
-		v.Took = t.entries[i].flow.Packets
 	default:
 		v.Took = uint64(l.took)
 	}
