@@ -78,6 +78,9 @@ func run(args []string) (err error) {
 	if b.self, err = os.Executable(); err != nil {
 		return err
 	}
+	if err := os.Setenv("RUNTIME_DIRECTORY", b.dir); err != nil { // where EALs leave their files; they don't clean up when they are killed
+		return err
+	}
 	children.killOnSignal(func() { _ = os.RemoveAll(b.dir) })
 	b.result.Machine = thisMachine(&b)
 	if err := b.measure(); err != nil {
