@@ -49,6 +49,7 @@ func run(args []string) (err error) {
 	f.StringVar(&b.profiles, "profiles", "", "folder for CPU profiles of cnpgate's runs")
 	rows := f.String("rows", "", "names or patterns, comma-separated")
 	format := f.String("format", "text", "text, json or markdown")
+	docs := f.String("docs", "", "document whose tables are replaced")
 	check := f.Bool("check", false, "a ratio below what is wanted is a failure")
 	list := f.Bool("list", false, "print the rows' names")
 	need := f.Bool("need", false, "print how many MiB of hugepages the rows would take")
@@ -87,6 +88,11 @@ func run(args []string) (err error) {
 		return err
 	}
 	print(&b.result)
+	if *docs != "" {
+		if err := b.result.intoDocs(*docs); err != nil {
+			return err
+		}
+	}
 	return b.verdict(*check)
 }
 
