@@ -1,17 +1,15 @@
 package flowtable
 
-import "sync/atomic"
-
 // searchWindow bounds how many entries are looked at for a victim outside the candidate buckets.
 const searchWindow = 64
 
 // insert adds a flow that is not in the table, evicting another if there is no room.
 func (t *Table) insert(k *Key, h uint64, now int64) Index {
 	t.dirty = true
-	slot := t.emptySlot(h)
-	if slot == nil || t.full() {
+	b := t.roomy(h)
+	if b == nil || t.full() {
 		v := t.oldestCandidate(h)
-		if v == None && slot != nil {
+		if v == None && b != nil {
 			v = t.searchVictim()
 		}
 		if v == None {
@@ -19,13 +17,13 @@ func (t *Table) insert(k *Key, h uint64, now int64) Index {
 			return None
 		}
 		t.end(v, now)
-		if slot == nil {
-			slot = t.emptySlot(h)
+		if b == nil {
+			b = t.roomy(h)
 		}
 	}
 	x := t.take()
 	t.entries[x].begin(k, t.firstQP(k), now, t.burst)
-	slot.Store(uint64(fingerprint(h))<<32 | uint64(x))
+	b.add(tag(h), x)
 	t.flows++
 	t.insertions++
 	return x
@@ -34,31 +32,21 @@ func (t *Table) insert(k *Key, h uint64, now int64) Index {
 // leftFirst is the number of free slots below which the left bucket isn't the first choice any more.
 const leftFirst = 3
 
-// emptySlot is an empty slot: in the left candidate bucket while it has some to spare, so that lookups find most flows there, then in the
+// roomy is the candidate bucket for a new flow: the left one while it has slots to spare, so that lookups find most flows there, then the
 // emptier one; nil if both are full. At a mean of half full none overflows.
-func (t *Table) emptySlot(h uint64) *atomic.Uint64 {
+func (t *Table) roomy(h uint64) *bucket {
 	left, right := t.bucketsOf(h)
-	l, nl := left.empty()
-	if nl >= leftFirst {
-		return l
+	l := left.free()
+	if l >= leftFirst {
+		return left
 	}
-	r, nr := right.empty()
-	if nr > nl {
-		return r
+	switch r := right.free(); {
+	case r > l:
+		return right
+	case l > 0:
+		return left
 	}
-	return l
-}
-
-func (b *bucket) empty() (first *atomic.Uint64, n int) {
-	for i := range b {
-		if b[i].Load() == 0 {
-			if first == nil {
-				first = &b[i]
-			}
-			n++
-		}
-	}
-	return first, n
+	return nil
 }
 
 func (t *Table) full() bool { return t.free == 0 && int(t.high) == len(t.entries)-1 }
@@ -82,8 +70,8 @@ func (t *Table) oldestCandidate(h uint64) Index {
 	v := None
 	left, right := t.bucketsOf(h)
 	for _, b := range [...]*bucket{left, right} {
-		for i := range b {
-			v = t.older(v, Index(b[i].Load()))
+		for i := range slots {
+			v = t.older(v, b.any(i))
 		}
 	}
 	return v
@@ -130,14 +118,8 @@ func (t *Table) end(x Index, now int64) {
 
 // unlink clears the slot that leads to an entry.
 func (t *Table) unlink(x Index) {
-	left, right := t.bucketsOf(t.hash(t.entries[x].plainKey()))
-	for _, b := range [...]*bucket{left, right} {
-		for i := range b {
-			if Index(b[i].Load()) == x {
-				b[i].Store(0)
-				return
-			}
-		}
+	if left, right := t.bucketsOf(t.hash(t.entries[x].plainKey())); !left.remove(x) {
+		right.remove(x)
 	}
 }
 

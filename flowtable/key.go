@@ -33,9 +33,6 @@ func (k *Key) same(o *Key) bool {
 	return (a[0]^b[0])|(a[1]^b[1])|(a[2]^b[2])|(a[3]^b[3])|(a[4]^b[4])|(a[5]^b[5])&placeMask == 0
 }
 
-func (k *Key) qps() uint64   { return uint64(k.DestQP) | uint64(k.SourceQP)<<32 }
-func (k *Key) place() uint64 { return uint64(k.Port) | uint64(k.OuterVID)<<16 | uint64(k.InnerVID)<<32 }
-
 // words is the key as it lies in memory, with its padding cleared.
 func (k *Key) words() [keyWords]uint64 {
 	c := Key{k.Src, k.Dst, k.DestQP, k.SourceQP, k.Port, k.OuterVID, k.InnerVID, 0}
@@ -62,14 +59,13 @@ func fold(a, b uint64) uint64 {
 	return hi ^ lo
 }
 
-// hash keys the words of k with the table's secrets. The first three products don't wait for each other.
-func (t *Table) hash(k *Key) uint64 {
-	s := &t.secret
-	x := fold(k.Src.Hi^s[0], k.Src.Lo^s[1])
-	y := fold(k.Dst.Hi^s[2], k.Dst.Lo^s[3])
-	z := fold(k.qps()^s[4], k.place()^s[5])
+// hash keys the words of k with secrets. The first three products don't wait for each other.
+func hash(s *[secrets]uint64, k *Key) uint64 {
+	w := (*[keyWords]uint64)(unsafe.Pointer(k))
+	x := fold(w[0]^s[0], w[1]^s[1])
+	y := fold(w[2]^s[2], w[3]^s[3])
+	z := fold(w[4]^s[4], w[5]&placeMask^s[5])
 	return fold(x^z, y^bits.RotateLeft64(z, 32)^s[6])
 }
 
-// fingerprint is what a bucket's slot keeps of a hash. It is never 0, so that it differs from an empty slot.
-func fingerprint(h uint64) uint32 { return uint32(h*0x9e3779b97f4a7c15>>32) | 1 }
+func (t *Table) hash(k *Key) uint64 { return hash(&t.secret, k) }

@@ -1,12 +1,6 @@
 package flowtable
 
-import (
-	"math/bits"
-	"sync/atomic"
-)
-
-// bucket is a cache line of slots. A slot is 0, or the fingerprint of a flow's hash (high half) and the flow's index (low half).
-type bucket [slots]atomic.Uint64
+import "sync/atomic"
 
 // bucketsOf are the two buckets that a flow with this hash can be in, one on each side of the table.
 func (t *Table) bucketsOf(h uint64) (left, right *bucket) {
@@ -16,88 +10,87 @@ func (t *Table) bucketsOf(h uint64) (left, right *bucket) {
 // Lookup finds the flow of each key, adding those it doesn't know, and stores their indexes in out, which is at least as long. A
 // flow that has been idle for longer than Aging, with nothing queued, begins anew. What it returns stays valid until the next
 // Lookup or Sweep, and for longer while Flow.Queued is not 0. An index is None only where there is no room and every flow that
-// could make some has frames queued or is in this Lookup too. It works in bursts of up to 64 keys, in passes, so that the
-// memory it needs for one key arrives while it works on the others. It never allocates.
+// could make some has frames queued or is in this Lookup too. It never allocates.
+//
+// It works in bursts of up to 64 keys, in passes. A pass that touches memory does nothing else, and waits for none of it: so as many
+// lines are on their way at a time as the processor can ask for, where a pass that also computes has a few at most.
 func (t *Table) Lookup(keys []Key, now int64, out []Index) {
 	t.burst++
 	t.work = burstWork
 	out = out[:len(keys)]
-	for len(keys) > 0 {
-		n := min(len(keys), maxBurst)
-		t.touchBuckets(keys[:n])
-		missed := t.touchLeft(n)
-		if len(missed) > 0 {
-			t.touchRight(missed)
+	for at := 0; at < len(keys); at += maxBurst {
+		n := min(len(keys)-at, maxBurst)
+		t.hashAll(keys[at : at+n])
+		t.touchBuckets(n)
+		t.pick(n)
+		t.touchEntries(n)
+		t.protected = 0
+		if at > 0 {
+			t.protect(out[:at])
 		}
-		t.resolve(keys[:n], now, out[:n])
-		keys, out = keys[n:], out[n:]
+		t.resolve(keys[at:at+n], now, out[at:at+n])
 	}
 	t.publish()
 }
 
-// touchBuckets hashes the keys and reads a word of each left bucket, for the memory to be on its way. Few flows are in a right one.
-func (t *Table) touchBuckets(keys []Key) {
-	buckets, half := t.buckets, t.half
+func (t *Table) hashAll(keys []Key) {
+	s := &t.secret
 	for i := range keys {
-		h := t.hash(&keys[i])
-		t.hashes[i%maxBurst] = h
-		buckets[h>>32*half>>32][0].Load()
+		t.hashes[i%maxBurst] = hash(s, &keys[i])
 	}
 }
 
-// touchLeft finds the likely entries of the keys whose flow is in its left bucket and touches what will be read and written of them. It
-// marks them as part of this burst, so that no key in front of theirs can evict them. Of the others it returns the numbers, having
-// touched their right bucket.
-func (t *Table) touchLeft(n int) (missed []uint8) {
-	missed = t.missed[:0]
+// touchBuckets reads a word of each key's left bucket. Few flows are in a right one.
+func (t *Table) touchBuckets(n int) {
+	buckets, half := t.buckets, t.half
+	for _, h := range t.hashes[:n] {
+		buckets[h>>32*half>>32].tags[0].Load()
+	}
+}
+
+// pick finds the likely entries: of most keys in their left bucket, of the others, having touched those, in the right one.
+func (t *Table) pick(n int) {
+	missed := t.missed[:0]
 	buckets, half := t.buckets, t.half
 	for i, h := range t.hashes[:n] {
-		x := buckets[h>>32*half>>32].likely(fingerprint(h))
+		x := buckets[h>>32*half>>32].likely(tag(h))
 		t.candidates[i] = x
 		if x == None {
-			buckets[half+h&(1<<32-1)*half>>32][0].Load()
 			missed = append(missed, uint8(i))
-			continue
 		}
-		t.touch(x)
 	}
-	return missed
-}
-
-// touchRight finds the likely entries of the keys whose flow is in no left bucket.
-func (t *Table) touchRight(missed []uint8) {
 	for _, i := range missed {
-		_, right := t.bucketsOf(t.hashes[i%maxBurst])
-		x := right.likely(fingerprint(t.hashes[i%maxBurst]))
-		t.candidates[i%maxBurst] = x
+		buckets[half+t.hashes[i%maxBurst]&(1<<32-1)*half>>32].tags[0].Load()
+	}
+	for _, i := range missed {
+		h := t.hashes[i%maxBurst]
+		t.candidates[i%maxBurst] = buckets[half+h&(1<<32-1)*half>>32].likely(tag(h))
+	}
+}
+
+// touchEntries reads a word of each line of what will be read and written of the likely flows.
+func (t *Table) touchEntries(n int) {
+	entries := t.entries
+	for _, x := range t.candidates[:n] {
+		e := &entries[x]
+		e.state.Load()
+		atomic.LoadInt64(&e.flow.LastSeen)
+	}
+	if t.pairing == nil {
+		return
+	}
+	for _, x := range t.candidates[:n] {
+		atomic.LoadUint32(&t.learners[x].slot)
+	}
+}
+
+// protect marks flows as part of this Lookup, so that no key in front of theirs can evict them.
+func (t *Table) protect(flows []Index) {
+	for _, x := range flows {
 		if x != None {
-			t.touch(x)
+			t.entries[x].flow.burst = t.burst
 		}
 	}
-}
-
-func (t *Table) touch(x Index) {
-	e := &t.entries[x]
-	e.flow.burst = t.burst
-	e.state.Load()
-	atomic.LoadUint32(&t.learners[x].slot)
-}
-
-// likely is the first entry with a fingerprint. Where the table isn't full it is in the first slot; the others are compared without a
-// branch for each, which none could foretell.
-func (b *bucket) likely(fp uint32) Index {
-	if w := b[0].Load(); uint32(w>>32) == fp {
-		return Index(w)
-	}
-	found := uint64(0)
-	for i := 1; i < slots; i++ {
-		differs := b[i].Load()>>32 ^ uint64(fp)
-		found |= (differs - 1) >> 63 << i
-	}
-	if found == 0 {
-		return None
-	}
-	return Index(b[bits.TrailingZeros64(found)%slots].Load())
 }
 
 // resolve compares, finds what the first passes could not know of, and adds the rest.
@@ -106,9 +99,13 @@ func (t *Table) resolve(keys []Key, now int64, out []Index) {
 		k, x := &keys[i], t.candidates[i%maxBurst]
 		e := &t.entries[x]
 		if x != None && e.plainKey().same(k) && now-e.flow.LastSeen <= t.lasting && state(e.state.Load())&endingMask == 0 {
-			e.flow.LastSeen = now
+			e.flow.LastSeen, e.flow.burst = now, t.burst
 			out[i] = x
 			continue
+		}
+		if t.protected == 0 { // the likely ones of the keys to come
+			t.protected = len(keys)
+			t.protect(t.candidates[:len(keys)])
 		}
 		out[i] = t.findOrAdd(k, t.hashes[i%maxBurst], x, now)
 	}
@@ -127,15 +124,14 @@ func (t *Table) findOrAdd(k *Key, h uint64, x Index, now int64) Index {
 }
 
 // find is the entry of a key: the thorough search for what likely missed, which is an entry that the burst has just added or
-// the second of two with one fingerprint.
+// the second of two with one tag.
 func (t *Table) find(k *Key, h uint64) Index {
-	fp := fingerprint(h)
+	tag := tag(h)
 	left, right := t.bucketsOf(h)
 	for _, b := range [...]*bucket{left, right} {
-		for i := range b {
-			w := b[i].Load()
-			if uint32(w>>32) == fp && t.entries[uint32(w)].plainKey().same(k) {
-				return Index(w)
+		for i := range slots {
+			if x := b.flow(i, tag); x != None && t.entries[x].plainKey().same(k) {
+				return x
 			}
 		}
 	}
@@ -213,15 +209,15 @@ type View struct {
 // begins or ends at this moment may be missed, but what it returns belongs to this key.
 func (t *Table) Find(k *Key) (View, bool) {
 	h := t.hash(k)
-	fp := fingerprint(h)
+	tag := tag(h)
 	left, right := t.bucketsOf(h)
 	for _, b := range [...]*bucket{left, right} {
-		for i := range b {
-			w := b[i].Load()
-			if uint32(w>>32) != fp {
+		for i := range slots {
+			x := b.flow(i, tag)
+			if x == None {
 				continue
 			}
-			if v, ok := t.entries[uint32(w)].view(k); ok {
+			if v, ok := t.entries[x].view(k); ok {
 				return v, true
 			}
 		}

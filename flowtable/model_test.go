@@ -140,8 +140,7 @@ func (m *model) found(k Key, x Index) {
 func (m *model) refused(k *Key) {
 	m.stats.Refused++
 	left, right := m.tab.bucketsOf(m.tab.hash(k))
-	_, l := left.empty()
-	_, r := right.empty()
+	l, r := left.free(), right.free()
 	if len(m.flows) < m.capacity() && l+r > 0 {
 		m.t.Fatalf("refused a flow with %d of %d there", len(m.flows), m.capacity())
 	}

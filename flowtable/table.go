@@ -15,7 +15,6 @@ import (
 
 const (
 	lineSize    = 64      // octets of a cache line; buckets and entries begin on one
-	slots       = 8       // slots of a bucket
 	meanLoad    = 4       // flows a bucket holds on average when the table is full
 	maxCapacity = 1 << 28 // flows; keeps Size far from overflow
 	maxBurst    = 64      // keys one pass of Lookup works on
@@ -83,6 +82,7 @@ type Table struct {
 	hashes     [maxBurst]uint64
 	candidates [maxBurst]Index
 	missed     [maxBurst]uint8
+	protected  int // candidates that no insertion can evict; 0 while there was none
 
 	_ [lineSize]byte
 

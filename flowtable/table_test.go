@@ -170,12 +170,12 @@ func TestBurstLargerThanTable(t *testing.T) {
 	}
 }
 
-// Two keys with one fingerprint in one pair of buckets are two flows, for the owner and for readers, and neither is evicted by a
+// Two keys with one tag in one pair of buckets are two flows, for the owner and for readers, and neither is evicted by a
 // burst that has it.
-func TestEqualFingerprints(t *testing.T) {
+func TestEqualTags(t *testing.T) {
 	const capacity = 3 // so few that all keys have the same two buckets
 	tab := newTable(t, Config{Capacity: capacity, Seed: 1})
-	pair := sameFingerprint(tab)
+	pair := sameTag(tab)
 	a, b := one(tab, pair[0], 1), one(tab, pair[1], 2)
 	third := one(tab, keyOf(1<<30), 3)
 	if a == b || a == None || b == None || third == None {
@@ -199,12 +199,12 @@ func TestEqualFingerprints(t *testing.T) {
 	}
 }
 
-// sameFingerprint looks for two keys whose hashes have one fingerprint.
-func sameFingerprint(tab *Table) [2]Key {
-	seen := map[uint32]Key{}
+// sameTag looks for two keys whose hashes have one tag.
+func sameTag(tab *Table) [2]Key {
+	seen := map[uint16]Key{}
 	for n := uint64(0); ; n++ {
 		k := keyOf(n)
-		fp := fingerprint(tab.hash(&k))
+		fp := tag(tab.hash(&k))
 		if other, ok := seen[fp]; ok {
 			return [2]Key{other, k}
 		}

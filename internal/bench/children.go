@@ -1,8 +1,10 @@
 package main
 
 import (
+	"maps"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -32,7 +34,7 @@ func (f *family) remove(p *os.Process) {
 	delete(f.alive, p)
 }
 
-// killOnSignal ends the programs, calls then and exits when the process is told to stop.
+// killOnSignal ends the programs, waits until they are gone, calls then and exits, when the process is told to stop.
 func (f *family) killOnSignal(then func()) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
@@ -43,7 +45,11 @@ func (f *family) killOnSignal(then func()) {
 		for p := range f.alive {
 			_ = p.Kill()
 		}
+		alive := slices.Collect(maps.Keys(f.alive))
 		f.mutex.Unlock()
+		for _, p := range alive {
+			_, _ = p.Wait() // or whoever started it has
+		}
 		then()
 		os.Exit(128 + int(s.(syscall.Signal)))
 	}()

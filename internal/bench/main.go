@@ -13,10 +13,10 @@ import (
 
 func main() {
 	commands := map[string]func([]string) error{
-		"run": run, "gateway": gateway, "latency": latency, "table": table, "memory": memory,
+		"run": run, "gateway": gateway, "latency": latency, "table": table, "memory": memory, "count": count,
 	}
 	if len(os.Args) < 2 || commands[os.Args[1]] == nil {
-		fail("usage: bench run|gateway|latency|table|memory [flags]; scripts/bench --help tells what there is")
+		fail("usage: bench run|gateway|latency|table|memory|count [flags]; scripts/bench --help tells what there is")
 	}
 	if err := commands[os.Args[1]](os.Args[2:]); err != nil {
 		fail(err)

@@ -49,6 +49,7 @@ func run(args []string) (err error) {
 	f.StringVar(&b.profiles, "profiles", "", "folder for CPU profiles of cnpgate's runs")
 	rows := f.String("rows", "", "names or patterns, comma-separated")
 	format := f.String("format", "text", "text, json or markdown")
+	docs := f.String("docs", "", "document whose tables are replaced")
 	check := f.Bool("check", false, "a ratio below what is wanted is a failure")
 	list := f.Bool("list", false, "print the rows' names")
 	need := f.Bool("need", false, "print how many MiB of hugepages the rows would take")
@@ -78,12 +79,20 @@ func run(args []string) (err error) {
 	if b.self, err = os.Executable(); err != nil {
 		return err
 	}
+	if err := os.Setenv("RUNTIME_DIRECTORY", b.dir); err != nil { // where EALs leave their files; they don't clean up when they are killed
+		return err
+	}
 	children.killOnSignal(func() { _ = os.RemoveAll(b.dir) })
 	b.result.Machine = thisMachine(&b)
 	if err := b.measure(); err != nil {
 		return err
 	}
 	print(&b.result)
+	if *docs != "" {
+		if err := b.result.intoDocs(*docs); err != nil {
+			return err
+		}
+	}
 	return b.verdict(*check)
 }
 

@@ -1,0 +1,96 @@
+package flowtable
+
+import (
+	"math/bits"
+	"sync/atomic"
+)
+
+// bucket is a cache line of slots. A slot has a tag, 16 bits of the flow's hash that are not 0, and the flow's index; the tag is 0 while
+// the slot is empty. Tags lie side by side, so that four are compared at a time. Only the owner writes; a tag is set after the index it
+// belongs to and cleared before that changes, and whoever follows an index holds the flow's own key against the one he looks for.
+type bucket struct {
+	tags  [slots / tagsAWord]atomic.Uint64
+	flows [slots]atomic.Uint32
+	_     [2]uint64
+}
+
+const (
+	slots     = 8 // of a bucket
+	tagBits   = 16
+	tagsAWord = 64 / tagBits
+	tagMask   = 1<<tagBits - 1
+	ones      = 0x0001_0001_0001_0001 // in each tag
+	lows      = 0x7fff_7fff_7fff_7fff // all but the highest bit of each tag
+)
+
+// tag is what a slot keeps of a hash.
+func tag(h uint64) uint16 { return uint16(h*0x9e3779b97f4a7c15>>48) | 1 }
+
+// zeros has the highest bit of each tag that is 0 in a word of four.
+func zeros(w uint64) uint64 { return ^((w&lows + lows) | w | lows) }
+
+// likely is the first flow with a tag. Where there is one, another flow has the same tag once in some thousand times.
+func (b *bucket) likely(tag uint16) Index {
+	first := zeros(b.tags[0].Load() ^ uint64(tag)*ones)
+	second := zeros(b.tags[1].Load() ^ uint64(tag)*ones)
+	if first|second == 0 {
+		return None
+	}
+	at := uint(bits.TrailingZeros64(first) / tagBits) // 4 if there is none
+	if first == 0 {
+		at += uint(bits.TrailingZeros64(second) / tagBits)
+	}
+	return Index(b.flows[at%slots].Load())
+}
+
+// flow is the flow of a slot if the slot has a tag, else None.
+func (b *bucket) flow(slot int, tag uint16) Index {
+	if b.tag(slot) != tag {
+		return None
+	}
+	return Index(b.flows[slot].Load())
+}
+
+func (b *bucket) tag(slot int) uint16 {
+	return uint16(b.tags[slot/tagsAWord].Load() >> (slot % tagsAWord * tagBits))
+}
+
+// any is the flow of a slot, None if it is empty.
+func (b *bucket) any(slot int) Index {
+	if b.tag(slot) == 0 {
+		return None
+	}
+	return Index(b.flows[slot].Load())
+}
+
+// free counts the empty slots.
+func (b *bucket) free() int {
+	return bits.OnesCount64(zeros(b.tags[0].Load())) + bits.OnesCount64(zeros(b.tags[1].Load()))
+}
+
+// add puts a flow into the first empty slot; there is one.
+func (b *bucket) add(tag uint16, x Index) {
+	for i := range b.tags {
+		w := b.tags[i].Load()
+		empty := zeros(w)
+		if empty == 0 {
+			continue
+		}
+		at := bits.TrailingZeros64(empty) / tagBits
+		b.flows[i*tagsAWord+at].Store(uint32(x))
+		b.tags[i].Store(w | uint64(tag)<<(at*tagBits))
+		return
+	}
+}
+
+// remove empties the slot of a flow, and tells whether there was one.
+func (b *bucket) remove(x Index) bool {
+	for slot := range slots {
+		if b.any(slot) == x {
+			w := &b.tags[slot/tagsAWord]
+			w.Store(w.Load() &^ (tagMask << (slot % tagsAWord * tagBits)))
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+)
+
+// What ports of some rates ask for, by arithmetic: packets a second of each size, cores at the measured rates, memory for a queue of
+// a bandwidth-delay product.
+
+// lineOverhead is what a frame takes on the line besides its octets: preamble, FCS and gap (IEEE 802.3).
+const lineOverhead = 24
+
+// sizes are the frames that cores are told for: octets without FCS, and the group that has cnpgate's rate with such frames.
+var sizes = []struct {
+	name, group string
+	octets      int
+}{
+	{"64-octet class", "fwd64_1k", 60},
+	{"1 KB payload", "fwd1k", len(traffic{payload: 1 << 10}.frame())},
+	{"4 KB payload", "fwd4k", len(traffic{payload: 4 << 10}.frame())},
+}
+
+var (
+	portRates  = []float64{100e9, 200e9, 400e9}
+	roundTrips = []time.Duration{time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond}
+)
+
+// packetsPerSecond is how many frames of so many octets a line of a rate carries, one way.
+func packetsPerSecond(rate float64, octets int) float64 {
+	return rate / 8 / float64(octets+lineOverhead)
+}
+
+// bdp is the octets of a bandwidth-delay product.
+func bdp(rate float64, rtt time.Duration) float64 { return rate / 8 * rtt.Seconds() }
+
+// bufferOctets is what a frame buffer takes of memory with a data room: the mempool's object header and spreading, struct rte_mbuf, headroom.
+func bufferOctets(room int) float64 { return float64(64 + 128 + 4*64 + headroom + (room+63)&^63) }
+
+// portTables prints both tables; rates are the measured ones, packets a second of a core, by group.
+func portTables(rates map[string]float64) string {
+	var t strings.Builder
+	t.WriteString("| Port pair | Frames | Packets/s one way | Both ways | Cores for both ways at line rate |\n|---|---|---|---|---|\n")
+	for _, rate := range portRates {
+		for _, s := range sizes {
+			pps := packetsPerSecond(rate, s.octets)
+			cores := "not measured"
+			if r := rates[s.group]; r > 0 {
+				cores = fmt.Sprintf("%.0f (%.2f)", math.Ceil(2*pps/r), 2*pps/r)
+			}
+			fmt.Fprintf(&t, "| %.0fG | %s | %s M | %s M | %s |\n", rate/1e9, s.name, figure(*number3(pps / 1e6)), figure(*number3(2 * pps / 1e6)), cores)
+		}
+	}
+	t.WriteString("\n| Round-trip time |")
+	for _, rate := range portRates {
+		fmt.Fprintf(&t, " %.0fG: octets | buffers for 1 KB payloads | for 4 KB payloads |", rate/1e9)
+	}
+	t.WriteString("\n|---|" + strings.Repeat("---|", 3*len(portRates)) + "\n")
+	for _, rtt := range roundTrips {
+		fmt.Fprintf(&t, "| %v |", rtt)
+		for _, rate := range portRates {
+			octets := bdp(rate, rtt)
+			fmt.Fprintf(&t, " %s |", gib(octets))
+			for _, s := range sizes[1:] {
+				fmt.Fprintf(&t, " %s |", gib(octets/float64(s.octets)*bufferOctets(roomOf(s.octets))))
+			}
+		}
+		t.WriteString("\n")
+	}
+	return t.String()
+}
+
+func gib(octets float64) string {
+	if octets < 1<<30 {
+		return fmt.Sprintf("%.3g MiB", octets/(1<<20))
+	}
+	return fmt.Sprintf("%.3g GiB", octets/(1<<30))
+}
