@@ -102,6 +102,15 @@ func BenchmarkWorker(b *testing.B) {
 	}
 }
 
+// BenchmarkWorkerIdle is the time of a step without a frame.
+func BenchmarkWorkerIdle(b *testing.B) {
+	r := testkit.New(b, testkit.Setup{Change: func(c *dataplane.Config) { c.Backends[0] = newTreadmill(nil, 0, false) }})
+	w := r.Plane.Worker(0)
+	for b.Loop() {
+		w.Step()
+	}
+}
+
 func benchmarkWorker(b *testing.B, flows int, v6, marks bool, p *dataplane.Policy) {
 	frames := benchmarkFrames(flows, v6)
 	for len(frames) < burst.MaxSize {

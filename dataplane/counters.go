@@ -1,6 +1,9 @@
 package dataplane
 
-import "sync/atomic"
+import (
+	"math/bits"
+	"sync/atomic"
+)
 
 // counters are one worker's, in plain memory that only its goroutine touches; publish brings them to where others read them.
 type counters struct {
@@ -9,6 +12,7 @@ type counters struct {
 }
 
 type portCounters struct {
+	changed   uint64 // a bit for each counter that publish has not seen yet
 	count     [Counters]uint64
 	watermark [MaxClasses]uint64
 }
@@ -27,7 +31,13 @@ func newCounters(ports int) counters {
 	return counters{ports: make([]portCounters, ports), published: make([]publishedPort, ports)}
 }
 
-func (c *counters) add(port int, n Counter, by uint64) { c.ports[port].count[n] += by }
+var _ [64 - Counters]struct{} // a bit for each
+
+func (c *counters) add(port int, n Counter, by uint64) {
+	p := &c.ports[port]
+	p.count[n] += by
+	p.changed |= 1 << (n & 63)
+}
 
 // watermark notes the depth that a frame found, its own octets included.
 func (c *counters) watermark(port, class int, depth uint64) {
@@ -37,11 +47,12 @@ func (c *counters) watermark(port, class int, depth uint64) {
 }
 
 // publish brings what this burst changed to where others read it. A store to shared memory costs as much as twenty comparisons,
-// so what is as it was is left alone.
+// so what is as it was is left alone, and counters, which are many and change seldom, are not even compared.
 func (w *Worker) publish() {
 	for port := range w.egress {
 		mine, out, q := &w.counters.ports[port], &w.counters.published[port], &w.egress[port]
-		for n := range mine.count {
+		for ; mine.changed != 0; mine.changed &= mine.changed - 1 {
+			n := bits.TrailingZeros64(mine.changed)
 			store(&out.count[n], mine.count[n])
 		}
 		for class := range q.classes {

@@ -39,42 +39,48 @@ type seen struct {
 	plain  bool   // all frames are of this class, none is a notification or MAC control: there is nothing to decide about any of them
 }
 
-// parse is the first pass: headers, flow keys, and what is special about the burst. A receiver's CNPs are evidence for source QPs, and
-// of no flow of their own: they answer one, and one from a gateway names no peer.
+// parse is the first pass: headers, flow keys, and what is special about the burst.
 func (w *Worker) parse(port int, rx []burst.Frame) (s seen) {
 	classOf := &w.ports[w.ports[port].Peer].ClassOf
 	s.plain = true
+	rx = rx[:min(len(rx), burst.MaxSize)] // as it is: for the compiler, which then knows where i ends
 	for i := range rx {
 		p, b := &w.parsed[i], w.batch.Bytes(rx[i])
-		s.octets += uint64(rx[i].Len)
 		packet.Parse(b, rx[i].Len, p)
 		w.flow[i] = flowtable.None
+		s.octets += uint64(rx[i].Len)
 		class := int(classOf[p.DSCP&63])
 		if i == 0 {
 			s.class = class
 		}
-		s.plain = s.plain && class == s.class
-		if p.Kind != packet.RoCEv2 {
-			s.plain = s.plain && p.Kind != packet.MACControl && packet.Classify(b, p, &w.policy.Build.Code) == packet.NotANotification
+		if class != s.class {
+			s.plain = false
+		}
+		if p.Kind != packet.RoCEv2 || p.Opcode == packet.CNP {
+			s.plain = w.flowless(port, b, p) && s.plain
 			continue
 		}
 		if p.ECN == ecnCE {
 			s.ce++
 		}
-		if p.Opcode == packet.CNP {
-			s.plain = false
-			if !impostor(p) {
-				w.learnCNP(port, p)
-			}
+		if impostor(p) {
 			continue
 		}
-		if !impostor(p) {
-			setKey(&w.keys[s.keys], port, p)
-			w.of[s.keys] = uint8(i)
-			s.keys++
-		}
+		k := s.keys & (burst.MaxSize - 1)
+		setKey(&w.keys[k], port, p)
+		w.of[k] = uint8(i)
+		s.keys++
 	}
 	return s
+}
+
+// flowless takes a packet without a flow, and tells whether there is nothing to decide about it. A receiver's CNP is evidence for source
+// QPs, and of no flow of its own: it answers one, and one from a gateway names no peer.
+func (w *Worker) flowless(port int, b []byte, p *packet.Parsed) bool {
+	if p.Opcode == packet.CNP && !impostor(p) { // of RoCEv2 packets alone the opcode is set
+		w.learnCNP(port, p)
+	}
+	return p.Kind != packet.MACControl && packet.Classify(b, p, &w.policy.Build.Code) == packet.NotANotification
 }
 
 // learn finds or adds the flow of every RoCEv2 packet of the burst (draft-tian 5.2), and takes what the packets tell of source QPs.

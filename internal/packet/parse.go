@@ -13,19 +13,9 @@ const maxExtHeaders = 8
 // the IP packet is fine. Checksums and the ICRC aren't verified. Any fragment is of Kind IP without Proto and L4; an IPv6 "atomic"
 // fragment (RFC 6946) is a whole packet.
 func Parse(b []byte, frameLen uint32, p *Parsed) {
-	if len(b) >= EthernetLen {
-		switch binary.BigEndian.Uint16(b[12:]) {
-		case EtherTypeIPv4:
-			if parsePlain4(b, frameLen, p) {
-				return
-			}
-		case EtherTypeIPv6:
-			if parsePlain6(b, frameLen, p) {
-				return
-			}
-		}
+	if !parsePlain(b, frameLen, p) {
+		parseAny(b, frameLen, p)
 	}
-	parseAny(b, frameLen, p)
 }
 
 // parseAny is Parse for frames of every sort.

@@ -2,38 +2,40 @@ package packet
 
 // Parsed is what one pass over a frame found. The worker reuses one for each place in a burst; Parse overwrites all of it.
 // It is plain: offsets count octets from the frame's first one, numbers are in host byte order, 0 means absent.
+//
+// The order of the fields is such that those which Parse has at hand at one time lie in one word of eight octets.
 type Parsed struct {
 	Src, Dst Addr // of the outermost IP header
 
-	Kind   Kind
-	Family uint8 // 4, 6, or 0 when the frame has no (sound) IP header
-	DSCP   uint8 // 6 bits
-	ECN    uint8 // 2 bits, RFC 3168: 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE
-	Proto  uint8 // upper-layer protocol after all IPv6 extension headers; 0 where it can't be told (no IP, a fragment, a broken chain)
-	Tags   uint8 // number of VLAN tags, at most MaxTags
+	Kind      Kind
+	Family    uint8  // 4, 6, or 0 when the frame has no (sound) IP header
+	DSCP      uint8  // 6 bits
+	ECN       uint8  // 2 bits, RFC 3168: 0 Not-ECT, 1 ECT(1), 2 ECT(0), 3 CE
+	Proto     uint8  // upper-layer protocol after all IPv6 extension headers; 0 where it can't be told (no IP, a fragment, a broken chain)
+	Tags      uint8  // number of VLAN tags, at most MaxTags
+	EtherType uint16 // after the tags; 0 for an IEEE 802.3 length
+
+	// L3 is the IP header; L4 the upper-layer header, at most IPEnd, 0 where Proto can't be told. Only of Kind RoCEv2 is it surely
+	// captured. BTH and Ext are set for Kind RoCEv2 only: the Base Transport Header, and the first extended transport header; where
+	// Opcode has none, what follows the BTH.
+	L3, L4, BTH, Ext uint16
 
 	OuterVID, InnerVID uint16 // VLAN ID 1-4095 of the first and second tag, 0 without one
-	EtherType          uint16 // after the tags; 0 for an IEEE 802.3 length
-
-	L3      uint16 // the IP header
-	L4      uint16 // the upper-layer header, at most IPEnd; 0 where Proto can't be told. Only of Kind RoCEv2 is it surely captured
-	DstOpts uint16 // the last Destination Options header before L4 (IPv6)
-	HopOpts uint16 // the Hop-by-Hop Options header (IPv6)
-	IPEnd   uint32 // end of the IP packet; the frame may go on with padding
+	DstOpts            uint16 // the last Destination Options header before L4 (IPv6)
+	HopOpts            uint16 // the Hop-by-Hop Options header (IPv6)
 
 	SrcPort, DstPort uint16 // UDP, also of packets that are not RoCEv2; 0 where the UDP header isn't captured
+	IPEnd            uint32 // end of the IP packet; the frame may go on with padding
 
 	// The rest is set for Kind RoCEv2 only.
 
-	BTH      uint16 // offset of the Base Transport Header
-	Ext      uint16 // offset of the first extended transport header; where Opcode has none, of what follows the BTH
-	Payload  uint16 // offset of the payload after all transport headers
 	ICRC     uint32 // offset of the invariant CRC: the end of the UDP payload less 4
+	Payload  uint16 // offset of the payload after all transport headers
 	Opcode   Opcode
 	BTHFlags uint8  // BTH octet 4: FECN 0x80, BECN 0x40, then six reserved bits
 	DestQP   uint32 // 24 bits
-	PSN      uint32 // 24 bits
 	SourceQP uint32 // 24 bits, from DETH; UD (and RD) only
+	PSN      uint32 // 24 bits
 }
 
 // Kind is the coarse class of a frame: what the worker's policy asks first.

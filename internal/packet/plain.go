@@ -1,87 +1,148 @@
 package packet
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"unsafe"
+)
 
-// The plain frames that nearly all traffic is made of, untagged, without IP options, extension headers or DETH, have their
-// headers at fixed offsets. parsePlain4 and parsePlain6 read them a word at a time and write p once, which takes about half the
-// time of parseAny (BenchmarkParse). They return false, and leave p alone, whenever a frame is anything but plain; for a
-// plain one they find what parseAny finds. Where the two differ, parseAny is right and a test fails.
+// The plain frames that nearly all traffic is made of, with one VLAN tag or none, without IP options, extension headers or DETH, have
+// their headers at fixed offsets. Parse and parsePlain6 take them in at once: they look at each octet once and write eight octets of
+// p at a time. Stores are what a parser that fills a record is made of, and a processor does one a cycle: field by field it took
+// half as long again, and the calls from one function to the next as long as a third of it (BenchmarkParse). They leave p alone
+// whenever a frame is anything but plain; for a plain one they find what parseAny finds. Where the two differ, parseAny is right
+// and a test fails.
 
 // Where fields are in the first eight octets of a header, taken as one number: the shift that brings a field to the low end.
 const (
 	ipv4TotalLen   = 32
 	ipv4TOS        = 48
 	ipv6PayloadLen = 16
-	ipv6Next       = 8
 	ipv6Class      = 52
-	udpDstPort     = 32
-	udpLength      = 16
-
-	bthTVerMask = 0xf << 48
 )
 
-func parsePlain4(b []byte, frameLen uint32, p *Parsed) bool {
-	const (
-		l3    = EthernetLen
-		l4    = l3 + IPv4Len
-		bthAt = l4 + UDPLen
-		ext   = bthAt + BTHLen
-	)
-	if len(b) < ext {
+// The octets of an untagged frame in which all of its plain headers lie.
+const (
+	plain4 = EthernetLen + IPv4Len + UDPLen + BTHLen
+	plain6 = EthernetLen + IPv6Len + UDPLen + BTHLen
+)
+
+// plainExt is the length of an opcode's extended transport headers and 1, or 0 if its packets aren't plain.
+var plainExt = func() (n [256]uint8) {
+	for i := range opcodes {
+		if opcodes[i].flags&opcodePlain != 0 {
+			n[i] = opcodes[i].len + 1
+		}
+	}
+	return n
+}()
+
+// Numbers of two octets as they lie in a frame: to compare one of them is a single instruction.
+const (
+	etherTypeIPv4 = EtherTypeIPv4>>8 | EtherTypeIPv4&0xff<<8
+	etherTypeIPv6 = EtherTypeIPv6>>8 | EtherTypeIPv6&0xff<<8
+	etherTypeCTag = EtherTypeCTag>>8 | EtherTypeCTag&0xff<<8
+	roceV2Port    = RoCEv2Port>>8 | RoCEv2Port&0xff<<8
+)
+
+// words is a Parsed in words of eight octets, as it lies in the memory of a processor whose numbers begin with the low end. A field
+// belongs to the word of the first one named, at the shift of the distance from there.
+type words struct {
+	src, dst  Addr
+	kind      uint64 // Kind, Family, DSCP, ECN, Proto, Tags, EtherType
+	offsets   uint64 // L3, L4, BTH, Ext
+	tags      uint64 // OuterVID, InnerVID, DstOpts, HopOpts
+	ports     uint64 // SrcPort, DstPort, IPEnd
+	extent    uint64 // ICRC, Payload, Opcode, BTHFlags
+	qps       uint64 // DestQP, SourceQP
+	psn, none uint32
+}
+
+// What is the same in all plain frames of a kind.
+const (
+	kind4    = uint64(RoCEv2) | 4<<8 | ProtoUDP<<32 | EtherTypeIPv4<<48
+	kind6    = uint64(RoCEv2) | 6<<8 | ProtoUDP<<32 | EtherTypeIPv6<<48
+	offsets4 = EthernetLen | (plain4-BTHLen-UDPLen)<<16 | (plain4-BTHLen)<<32 | plain4<<48
+	offsets6 = EthernetLen | (plain6-BTHLen-UDPLen)<<16 | (plain6-BTHLen)<<32 | plain6<<48
+)
+
+func class(dscp, ecn uint8) uint64 { return uint64(dscp)<<16 | uint64(ecn)<<24 }
+
+func ports(src uint16, ipEnd uint32) uint64 {
+	return uint64(src) | RoCEv2Port<<16 | uint64(ipEnd)<<32
+}
+
+// extent takes the first word of the BTH, as a number.
+func extent(icrc, payload uint32, opcode uint8, qp uint32) uint64 {
+	return uint64(icrc) | uint64(payload)<<32 | uint64(opcode)<<48 | uint64(qp>>24)<<56
+}
+
+// parsePlain is all of it in one function.
+func parsePlain(b []byte, frameLen uint32, p *Parsed) bool {
+	const l4, bth = EthernetLen + IPv4Len, plain4 - BTHLen
+	if len(b) < plain4 {
 		return false
 	}
-	ip, udp, bth := binary.BigEndian.Uint64(b[l3:]), binary.BigEndian.Uint64(b[l4:]), binary.BigEndian.Uint64(b[bthAt:])
-	if ip>>56 != 0x45 || ip&ipv4MFOffset != 0 || b[l3+9] != ProtoUDP || uint16(udp>>udpDstPort) != RoCEv2Port {
+	h := (*[plain4]byte)(b)
+	if etherType := binary.LittleEndian.Uint16(h[12:]); etherType != etherTypeIPv4 {
+		return etherType == etherTypeIPv6 && parsePlain6(b, frameLen, p) || etherType == etherTypeCTag && parseTagged(b, frameLen, p)
+	}
+	ip, ext := binary.BigEndian.Uint64(h[EthernetLen:]), uint32(plainExt[h[bth]])
+	if ip&(0xff<<56|ipv4MFOffset) != 0x45<<56 || h[EthernetLen+9] != ProtoUDP || binary.LittleEndian.Uint16(h[l4+2:]) != roceV2Port ||
+		ext == 0 || h[bth+1]&0xf != 0 {
 		return false
 	}
-	end, udpEnd := l3+uint32(uint16(ip>>ipv4TotalLen)), l4+uint32(uint16(udp>>udpLength))
-	info := &opcodes[uint8(bth>>56)]
-	payload := ext + uint32(info.len)
-	if info.flags&opcodePlain == 0 || bth&bthTVerMask != 0 || payload+ICRCLen > udpEnd || udpEnd > end || end > frameLen ||
-		int(payload) > len(b) {
+	end, udpEnd, payload := EthernetLen+uint32(ip>>ipv4TotalLen)&0xffff, l4+uint32(binary.BigEndian.Uint16(h[l4+4:])), plain4-1+ext
+	if payload+ICRCLen > udpEnd || udpEnd > end || end > frameLen || int(payload) > len(b) {
 		return false
 	}
-	addrs, tos := binary.BigEndian.Uint64(b[l3+12:]), uint8(ip>>ipv4TOS)
-	p.Src, p.Dst = Addr{0, mapped | addrs>>32}, Addr{0, mapped | addrs&0xffffffff}
-	p.Kind, p.Family, p.DSCP, p.ECN, p.Proto, p.Tags = RoCEv2, 4, tos>>2, tos&3, ProtoUDP, 0
-	p.OuterVID, p.InnerVID, p.EtherType, p.L3 = 0, 0, EtherTypeIPv4, l3
-	p.L4, p.DstOpts, p.HopOpts, p.IPEnd = l4, 0, 0, end
-	p.SrcPort, p.DstPort, p.BTH, p.Ext = uint16(udp>>48), RoCEv2Port, bthAt, ext
-	p.Payload, p.ICRC = uint16(payload), udpEnd-ICRCLen
-	p.Opcode, p.BTHFlags, p.DestQP = Opcode(bth>>56), uint8(bth>>24), uint32(bth)&0xffffff
-	p.PSN, p.SourceQP = binary.BigEndian.Uint32(b[bthAt+8:])&0xffffff, 0
+	tos, qp, w := uint8(ip>>ipv4TOS), binary.BigEndian.Uint32(h[bth+4:]), (*words)(unsafe.Pointer(p))
+	w.src = Addr{0, mapped | uint64(binary.BigEndian.Uint32(h[EthernetLen+12:]))}
+	w.dst = Addr{0, mapped | uint64(binary.BigEndian.Uint32(h[EthernetLen+16:]))}
+	w.kind, w.offsets, w.tags = kind4|class(tos>>2, tos&3), offsets4, 0
+	w.ports = ports(binary.BigEndian.Uint16(h[l4:]), end)
+	w.extent = extent(udpEnd-ICRCLen, payload, h[bth], qp)
+	w.qps, w.psn = uint64(qp&0xffffff), binary.BigEndian.Uint32(h[bth+8:])&0xffffff
 	return true
 }
 
 func parsePlain6(b []byte, frameLen uint32, p *Parsed) bool {
-	const (
-		l3    = EthernetLen
-		l4    = l3 + IPv6Len
-		bthAt = l4 + UDPLen
-		ext   = bthAt + BTHLen
-	)
-	if len(b) < ext {
+	const l4, bth = EthernetLen + IPv6Len, plain6 - BTHLen
+	if len(b) < plain6 {
 		return false
 	}
-	ip, udp, bth := binary.BigEndian.Uint64(b[l3:]), binary.BigEndian.Uint64(b[l4:]), binary.BigEndian.Uint64(b[bthAt:])
-	if ip>>60 != 6 || uint8(ip>>ipv6Next) != ProtoUDP || uint16(udp>>udpDstPort) != RoCEv2Port {
+	h := (*[plain6]byte)(b)
+	ip, ext := binary.BigEndian.Uint64(h[EthernetLen:]), uint32(plainExt[h[bth]])
+	if ip>>60 != 6 || h[EthernetLen+6] != ProtoUDP || binary.LittleEndian.Uint16(h[l4+2:]) != roceV2Port || ext == 0 || h[bth+1]&0xf != 0 {
 		return false
 	}
-	end, udpEnd := l4+uint32(uint16(ip>>ipv6PayloadLen)), l4+uint32(uint16(udp>>udpLength))
-	info := &opcodes[uint8(bth>>56)]
-	payload := ext + uint32(info.len)
-	if info.flags&opcodePlain == 0 || bth&bthTVerMask != 0 || payload+ICRCLen > udpEnd || udpEnd > end || end > frameLen ||
-		int(payload) > len(b) {
+	end, udpEnd, payload := l4+uint32(ip>>ipv6PayloadLen)&0xffff, l4+uint32(binary.BigEndian.Uint16(h[l4+4:])), plain6-1+ext
+	if payload+ICRCLen > udpEnd || udpEnd > end || end > frameLen || int(payload) > len(b) {
 		return false
 	}
-	class := uint8(ip >> ipv6Class)
-	p.Src, p.Dst = AddrFrom16(b[l3+8:]), AddrFrom16(b[l3+24:])
-	p.Kind, p.Family, p.DSCP, p.ECN, p.Proto, p.Tags = RoCEv2, 6, class>>2, class&3, ProtoUDP, 0
-	p.OuterVID, p.InnerVID, p.EtherType, p.L3 = 0, 0, EtherTypeIPv6, l3
-	p.L4, p.DstOpts, p.HopOpts, p.IPEnd = l4, 0, 0, end
-	p.SrcPort, p.DstPort, p.BTH, p.Ext = uint16(udp>>48), RoCEv2Port, bthAt, ext
-	p.Payload, p.ICRC = uint16(payload), udpEnd-ICRCLen
-	p.Opcode, p.BTHFlags, p.DestQP = Opcode(bth>>56), uint8(bth>>24), uint32(bth)&0xffffff
-	p.PSN, p.SourceQP = binary.BigEndian.Uint32(b[bthAt+8:])&0xffffff, 0
+	tc, qp, w := uint8(ip>>ipv6Class), binary.BigEndian.Uint32(h[bth+4:]), (*words)(unsafe.Pointer(p))
+	w.src = Addr{binary.BigEndian.Uint64(h[EthernetLen+8:]), binary.BigEndian.Uint64(h[EthernetLen+16:])}
+	w.dst = Addr{binary.BigEndian.Uint64(h[EthernetLen+24:]), binary.BigEndian.Uint64(h[EthernetLen+32:])}
+	w.kind, w.offsets, w.tags = kind6|class(tc>>2, tc&3), offsets6, 0
+	w.ports = ports(binary.BigEndian.Uint16(h[l4:]), end)
+	w.extent = extent(udpEnd-ICRCLen, payload, h[bth], qp)
+	w.qps, w.psn = uint64(qp&0xffffff), binary.BigEndian.Uint32(h[bth+8:])&0xffffff
+	return true
+}
+
+// parseTagged takes a plain frame behind one VLAN tag: what follows its addresses and the tag is an untagged one's.
+func parseTagged(b []byte, frameLen uint32, p *Parsed) bool {
+	if len(b) < VLANTagLen+plain4 || frameLen < VLANTagLen+plain4 {
+		return false
+	}
+	if !parsePlain(b[VLANTagLen:], frameLen-VLANTagLen, p) {
+		return false
+	}
+	const each = VLANTagLen * (1<<48 | 1<<32 | 1<<16 | 1)
+	w := (*words)(unsafe.Pointer(p))
+	w.kind |= 1 << 40
+	w.offsets += each
+	w.tags = uint64(binary.BigEndian.Uint16(b[EthernetLen:]) & 0xfff)
+	w.ports += VLANTagLen << 32
+	w.extent += VLANTagLen<<32 | VLANTagLen
 	return true
 }

@@ -115,6 +115,7 @@ func TestPlainIsAny(t *testing.T) {
 		frame, _ := drawAny(t).build()
 		if rapid.Bool().Draw(t, "plain") {
 			frame, _ = stack{family: rapid.SampledFrom([]uint8{4, 6}).Draw(t, "plain family"),
+				tags:   rapid.SampledFrom([][]tag{nil, {{EtherTypeCTag, 0xfff}}, {{EtherTypeCTag, 0x1001}}}).Draw(t, "plain tag"),
 				opcode: Opcode(rapid.Byte().Draw(t, "plain opcode")), payload: rapid.IntRange(0, 20).Draw(t, "plain payload")}.build()
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "damages") {
@@ -126,7 +127,8 @@ func TestPlainIsAny(t *testing.T) {
 }
 
 func checkPlainIsAny(t interface{ Fatalf(string, ...any) }, b []byte, frameLen uint32) {
-	var got, want Parsed
+	got := Parsed{Addr{1, 2}, Addr{3, 4}, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29}
+	var want Parsed
 	Parse(b, frameLen, &got)
 	parseAny(b, frameLen, &want)
 	if got != want {
@@ -136,11 +138,15 @@ func checkPlainIsAny(t interface{ Fatalf(string, ...any) }, b []byte, frameLen u
 
 // TestPlainIsUsed: otherwise the test above would compare the general path with itself.
 func TestPlainIsUsed(t *testing.T) {
-	var p Parsed
-	frame4, _ := stack{family: 4, opcode: RCWriteMiddle}.build()
-	frame6, _ := stack{family: 6, opcode: RCWriteMiddle}.build()
-	if !parsePlain4(frame4, uint32(len(frame4)), &p) || !parsePlain6(frame6, uint32(len(frame6)), &p) {
-		t.Fatal("the fast path doesn't take plain frames")
+	for _, s := range []stack{{}, {tags: []tag{{EtherTypeCTag, 3<<13 | 100}}}} {
+		for _, s.family = range []uint8{4, 6} {
+			s.opcode = RCWriteMiddle
+			frame, want := s.build()
+			var p Parsed
+			if !parsePlain(frame, uint32(len(frame)), &p) || p != want {
+				t.Errorf("the fast path finds %+v in the plain frame %+v", p, s)
+			}
+		}
 	}
 }
 
