@@ -134,7 +134,8 @@ func parseTagged(b []byte, frameLen uint32, p *Parsed) bool {
 	if len(b) < VLANTagLen+plain4 || frameLen < VLANTagLen+plain4 {
 		return false
 	}
-	if !parsePlain(b[VLANTagLen:], frameLen-VLANTagLen, p) {
+	behind := b[VLANTagLen:]
+	if binary.LittleEndian.Uint16(behind[12:]) == etherTypeCTag || !parsePlain(behind, frameLen-VLANTagLen, p) {
 		return false
 	}
 	const each = VLANTagLen * (1<<48 | 1<<32 | 1<<16 | 1)

@@ -115,7 +115,7 @@ func TestPlainIsAny(t *testing.T) {
 		frame, _ := drawAny(t).build()
 		if rapid.Bool().Draw(t, "plain") {
 			frame, _ = stack{family: rapid.SampledFrom([]uint8{4, 6}).Draw(t, "plain family"),
-				tags:   rapid.SampledFrom([][]tag{nil, {{EtherTypeCTag, 0xfff}}, {{EtherTypeCTag, 0x1001}}}).Draw(t, "plain tag"),
+				tags:   rapid.SampledFrom(plainTags).Draw(t, "plain tag"),
 				opcode: Opcode(rapid.Byte().Draw(t, "plain opcode")), payload: rapid.IntRange(0, 20).Draw(t, "plain payload")}.build()
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "damages") {
@@ -125,6 +125,11 @@ func TestPlainIsAny(t *testing.T) {
 		checkPlainIsAny(t, frame[:rapid.IntRange(0, len(frame)).Draw(t, "captured")], frameLen)
 	})
 }
+
+// plainTags are those that the fast path may be taken with, and those that it mustn't take for one of them.
+var plainTags = [][]tag{nil, {{EtherTypeCTag, 0xfff}}, {{EtherTypeCTag, 0x1001}}, {{EtherTypeSTag, 1}},
+	{{EtherTypeCTag, 1}, {EtherTypeCTag, 2}}, {{EtherTypeCTag, 1}, {EtherTypeSTag, 2}}, {{EtherTypeSTag, 1}, {EtherTypeCTag, 2}},
+	{{EtherTypeCTag, 1}, {EtherTypeCTag, 2}, {EtherTypeCTag, 3}}}
 
 func checkPlainIsAny(t interface{ Fatalf(string, ...any) }, b []byte, frameLen uint32) {
 	got := Parsed{Addr{1, 2}, Addr{3, 4}, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29}
