@@ -249,12 +249,21 @@ func (g *rig) run(d time.Duration) (*sample, error) {
 	return s, nil
 }
 
-// stopWhenLearned stops the workers when every frame of the captures has come twice.
+// stopWhenLearned stops the workers when each knows every flow, or when all frames have come so often that it never will.
 func (g *rig) stopWhenLearned() {
-	for g.count().received < 2*uint64(g.setup.Frames)*uint64(len(g.workers)) {
+	for g.count().received < 4*uint64(g.setup.Frames)*uint64(len(g.workers)) && !g.learned() {
 		time.Sleep(time.Millisecond)
 	}
 	g.stop.Store(true)
+}
+
+func (g *rig) learned() bool {
+	for _, m := range g.workers {
+		if m.Flows().Stats().Flows < uint64(g.setup.Flows) {
+			return false
+		}
+	}
+	return true
 }
 
 func (g *rig) flows() int {

@@ -8,7 +8,7 @@ func groups() []group {
 		forwarding("fwd64_1k", "64-octet class, IPv4, 1,024 flows", traffic{flows: 1 << 10, payload: smallest}, "", map[string]float64{"csum": 1}),
 		forwarding("fwd64v6_1k", "64-octet class, IPv6, 1,024 flows", traffic{flows: 1 << 10, payload: smallest, v6: true}, "", nil),
 		forwarding("fwd1k", "payloads of 1 KB, IPv4, 1,024 flows", traffic{flows: 1 << 10, payload: 1 << 10}, "", map[string]float64{"io": 0.95}),
-		forwarding("fwd1kv6", "payloads of 1 KB, IPv6, 1,024 flows", traffic{flows: 1 << 10, payload: 1 << 10, v6: true}, "", nil),
+		more(forwarding("fwd1kv6", "payloads of 1 KB, IPv6, 1,024 flows", traffic{flows: 1 << 10, payload: 1 << 10, v6: true}, "", nil)),
 		forwarding("fwd4k", "payloads of 4 KB, IPv4, 1,024 flows", traffic{flows: 1 << 10, payload: 4 << 10}, "", nil),
 		forwarding("ecn64_1k", "as fwd64_1k, every packet marked CE", traffic{flows: 1 << 10, payload: smallest}, "mark", nil),
 		large(forwarding("fwd64_1m", "64-octet class, IPv4, 1,048,576 flows in random order", traffic{flows: 1 << 20, payload: smallest}, "",
@@ -18,7 +18,7 @@ func groups() []group {
 		floor(), workers(),
 		notifying("notify", "a Long-haul CNP (RoCEv2 over IPv4) for every packet, 1,024 flows", "long-haul-cnp", traffic{}),
 		notifying("notify_fast_cnp", "a Fast CNP for every packet, 1,024 flows", "fast-cnp", traffic{v6: true}),
-		notifying("notify_icmpv6", "a Long-haul CNP (ICMPv6) for every packet, 1,024 flows", "long-haul-cnp-icmpv6", traffic{v6: true}),
+		more(notifying("notify_icmpv6", "a Long-haul CNP (ICMPv6) for every packet, 1,024 flows", "long-haul-cnp-icmpv6", traffic{v6: true})),
 		waiting("reaction", "packet that crosses K_max in by the fabric port, its notification out by it", "notify", 20),
 		waiting("latency", "packet in by the fabric port, out by the WAN port, nothing else under way", "", 10),
 		hashing("_1k", 1<<10), needs(hashing("", 1<<20), 2, 0.5),
@@ -39,6 +39,11 @@ func groups() []group {
 // large and huge say what a group needs: two programs with a million frames each, or with ten million.
 func large(g group) group { return needs(g, 7, 5.5) }
 func huge(g group) group  { return needs(g, 15, 10.5) }
+
+func more(g group) group {
+	g.more = true
+	return g
+}
 
 func needs(g group, gib, hugepages float64) group {
 	g.memory, g.hugepages = gib, hugepages

@@ -103,6 +103,7 @@ type group struct {
 	memory    float64                          // GiB that it needs, where that is much
 	hugepages float64                          // GiB of hugepages that its frames take, where that is much
 	cores     int                              // that it needs, where one is not enough
+	more      bool                             // of what another group has already: left out of a short run
 	measure   func(b *bench, rows []row) error // fills those of its rows that are wanted
 }
 
@@ -142,8 +143,8 @@ var errLeftOut = errors.New("left out")
 
 // canMeasure tells why a group can't be measured here.
 func (b *bench) canMeasure(g *group) error {
-	if b.short && g.memory > 0 {
-		return fmt.Errorf("%w: too long for a short run", errLeftOut)
+	if b.short && (g.memory > 0 || g.more) {
+		return fmt.Errorf("%w of a short run", errLeftOut)
 	}
 	if free := availableGiB(); g.memory > free {
 		return fmt.Errorf("%w: it needs %g GiB of memory, %.3g GiB are available", errLeftOut, g.memory, free)
