@@ -29,18 +29,17 @@ func tag(h uint64) uint16 { return uint16(h*0x9e3779b97f4a7c15>>48) | 1 }
 // zeros has the highest bit of each tag that is 0 in a word of four.
 func zeros(w uint64) uint64 { return ^((w&lows + lows) | w | lows) }
 
-// likely is the first flow with a tag. Where there is one, another flow has the same tag once in some thousand times.
-func (b *bucket) likely(tag uint16) Index {
-	first := zeros(b.tags[0].Load() ^ uint64(tag)*ones)
-	second := zeros(b.tags[1].Load() ^ uint64(tag)*ones)
-	if first|second == 0 {
-		return None
-	}
-	at := uint(bits.TrailingZeros64(first) / tagBits) // 4 if there is none
-	if first == 0 {
-		at += uint(bits.TrailingZeros64(second) / tagBits)
-	}
-	return Index(b.flows[at%slots].Load())
+// matches has a bit for each slot with a tag: bits 0, 16, 32 and 48 for the first four, the next bits for the others.
+func (b *bucket) matches(tag uint16) uint64 {
+	all := uint64(tag) * ones
+	return zeros(b.tags[0].Load()^all)>>(tagBits-1) | zeros(b.tags[1].Load()^all)>>(tagBits-2)
+}
+
+// first is the flow of the first slot of matches, of which there is one. Another flow than the one that is looked for has the same tag
+// once in some thousand times.
+func (b *bucket) first(matches uint64) Index {
+	at := uint(bits.TrailingZeros64(matches))
+	return Index(b.flows[(at/tagBits|at%2*tagsAWord)%slots].Load())
 }
 
 // flow is the flow of a slot if the slot has a tag, else None.

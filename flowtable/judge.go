@@ -106,6 +106,7 @@ func (p *Pairing) verdict(pl *place) (n int, why Evidence, sure bool) {
 const (
 	sureBits    = 20
 	portBits    = 14      // an equal port says so much: 2^14 are in use
+	fewPorts    = 12      // and if so many or fewer, too little
 	maxExact    = 40      // ACKs to the rhythm of a flow don't say more than so much
 	farApart    = 1 << 16 // PSNs between flows that began with random ones
 	minAgreeing = 4       // responses that one flow alone can have asked for
@@ -157,7 +158,11 @@ func (p *Pairing) equalSure(pl, mate *place) bool {
 		return false
 	}
 	one, other := p.matches(pl), p.matches(mate)
-	says := min(one.bits(), other.bits()) + p.agreement(pl, mate) + p.agreement(mate, pl)
+	port := min(one.bits(), other.bits())
+	if port < fewPorts {
+		return false // many share a port: that there is one for a flow does not say that its partner is in sight
+	}
+	says := port + p.agreement(pl, mate) + p.agreement(mate, pl)
 	return chance(says, one.flows, other.flows, min(one.equal, other.equal)) >= sureBits
 }
 

@@ -59,13 +59,20 @@ func fold(a, b uint64) uint64 {
 	return hi ^ lo
 }
 
-// hash keys the words of k with secrets. The first three products don't wait for each other.
-func hash(s *[secrets]uint64, k *Key) uint64 {
-	w := (*[keyWords]uint64)(unsafe.Pointer(k))
-	x := fold(w[0]^s[0], w[1]^s[1])
-	y := fold(w[2]^s[2], w[3]^s[3])
-	z := fold(w[4]^s[4], w[5]&placeMask^s[5])
-	return fold(x^z, y^bits.RotateLeft64(z, 32)^s[6])
+// hashAll keys the words of each key with secrets. The first three products of a key don't wait for each other.
+func hashAll(s *[secrets]uint64, keys []Key, out []uint64) {
+	out = out[:len(keys)]
+	for i := range keys {
+		w := (*[keyWords]uint64)(unsafe.Pointer(&keys[i]))
+		x := fold(w[0]^s[0], w[1]^s[1])
+		y := fold(w[2]^s[2], w[3]^s[3])
+		z := fold(w[4]^s[4], w[5]&placeMask^s[5])
+		out[i] = fold(x^z, y^bits.RotateLeft64(z, 32)^s[6])
+	}
 }
 
-func (t *Table) hash(k *Key) uint64 { return hash(&t.secret, k) }
+func (t *Table) hash(k *Key) uint64 {
+	var h [1]uint64
+	hashAll(&t.secret, unsafe.Slice(k, 1), h[:])
+	return h[0]
+}

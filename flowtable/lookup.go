@@ -20,9 +20,10 @@ func (t *Table) Lookup(keys []Key, now int64, out []Index) {
 	out = out[:len(keys)]
 	for at := 0; at < len(keys); at += maxBurst {
 		n := min(len(keys)-at, maxBurst)
-		t.hashAll(keys[at : at+n])
-		t.touchBuckets(n)
-		t.pick(n)
+		hashes := t.hashes[:n]
+		hashAll(&t.secret, keys[at:at+n], hashes)
+		t.touchBuckets(hashes)
+		t.pick(hashes, &t.candidates)
 		t.touchEntries(n)
 		t.protected = 0
 		if at > 0 {
@@ -33,38 +34,37 @@ func (t *Table) Lookup(keys []Key, now int64, out []Index) {
 	t.publish()
 }
 
-func (t *Table) hashAll(keys []Key) {
-	s := &t.secret
-	for i := range keys {
-		t.hashes[i%maxBurst] = hash(s, &keys[i])
-	}
-}
-
 // touchBuckets reads a word of each key's left bucket. Few flows are in a right one.
-func (t *Table) touchBuckets(n int) {
+func (t *Table) touchBuckets(hashes []uint64) {
 	buckets, half := t.buckets, t.half
-	for _, h := range t.hashes[:n] {
+	for _, h := range hashes {
 		buckets[h>>32*half>>32].tags[0].Load()
 	}
 }
 
 // pick finds the likely entries: of most keys in their left bucket, of the others, having touched those, in the right one.
-func (t *Table) pick(n int) {
+func (t *Table) pick(hashes []uint64, candidates *[maxBurst]Index) {
 	missed := t.missed[:0]
 	buckets, half := t.buckets, t.half
-	for i, h := range t.hashes[:n] {
-		x := buckets[h>>32*half>>32].likely(tag(h))
-		t.candidates[i] = x
-		if x == None {
+	for i, h := range hashes {
+		b := &buckets[h>>32*half>>32]
+		m := b.matches(tag(h))
+		if m == 0 {
 			missed = append(missed, uint8(i))
+			continue
 		}
+		candidates[i%maxBurst] = b.first(m)
 	}
 	for _, i := range missed {
-		buckets[half+t.hashes[i%maxBurst]&(1<<32-1)*half>>32].tags[0].Load()
+		buckets[half+hashes[i]&(1<<32-1)*half>>32].tags[0].Load()
 	}
 	for _, i := range missed {
-		h := t.hashes[i%maxBurst]
-		t.candidates[i%maxBurst] = buckets[half+h&(1<<32-1)*half>>32].likely(tag(h))
+		h := hashes[i]
+		b := &buckets[half+h&(1<<32-1)*half>>32]
+		candidates[i%maxBurst] = None
+		if m := b.matches(tag(h)); m != 0 {
+			candidates[i%maxBurst] = b.first(m)
+		}
 	}
 }
 
@@ -93,6 +93,15 @@ func (t *Table) protect(flows []Index) {
 	}
 }
 
+// protectLikely is protect for the flows of the keys, as far as they have been found.
+func (t *Table) protectLikely(keys []Key) {
+	for i := range keys {
+		if x := t.candidates[i%maxBurst]; x != None && t.entries[x].plainKey().same(&keys[i]) {
+			t.entries[x].flow.burst = t.burst
+		}
+	}
+}
+
 // resolve compares, finds what the first passes could not know of, and adds the rest.
 func (t *Table) resolve(keys []Key, now int64, out []Index) {
 	for i := range keys {
@@ -105,7 +114,7 @@ func (t *Table) resolve(keys []Key, now int64, out []Index) {
 		}
 		if t.protected == 0 { // the likely ones of the keys to come
 			t.protected = len(keys)
-			t.protect(t.candidates[:len(keys)])
+			t.protectLikely(keys)
 		}
 		out[i] = t.findOrAdd(k, t.hashes[i%maxBurst], x, now)
 	}

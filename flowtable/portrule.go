@@ -176,5 +176,8 @@ func (c *portCounts) bits() int {
 	if c.flows >= smallGroup && c.shared <= 1+c.flows*c.flows>>(portBits-2) {
 		return portBits
 	}
+	if 2*c.shared > c.flows {
+		return 0 // so few ports that how few can't be told
+	}
 	return min(bits.Len(uint(c.flows*c.flows/(c.shared+2)))-1, portBits)
 }
