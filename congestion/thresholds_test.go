@@ -161,3 +161,17 @@ func TestSeverityMonotone(t *testing.T) {
 		}
 	})
 }
+
+// TestSeverityExactly: the quotient is that of whole numbers, also where it is just below one.
+func TestSeverityExactly(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		capacity := rapid.Uint64Range(1, 1<<41).Draw(t, "capacity")
+		step := rapid.Uint64Range(0, 255).Draw(t, "level") * capacity / 255
+		for _, depth := range []uint64{step, step + 1, max(step, 1) - 1, rapid.Uint64Range(0, capacity).Draw(t, "depth")} {
+			want := min(depth, capacity) * 255 / capacity
+			if got := Severity(depth, capacity); uint64(got) != want {
+				t.Fatalf("%d of %d octets: %d, expected %d", depth, capacity, got, want)
+			}
+		}
+	})
+}

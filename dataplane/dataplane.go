@@ -46,6 +46,7 @@ type Config struct {
 	Ports    []PortConfig
 	Backends []burst.Backend // one a worker
 	Flows    int             // capacity of each worker's flow table
+	Paired   int             // flows of all workers that can be paired at a time
 	Aging    int64           // ns without a packet after which a flow is forgotten
 	Seed     uint64          // of the hashes, so that nobody outside can aim at a bucket
 	Static   *flowtable.QPMap
@@ -99,7 +100,7 @@ func New(c Config) (*Dataplane, error) {
 
 // newPairing makes what the workers' flow tables share to learn source QPs.
 func newPairing(c *Config) (*flowtable.Pairing, error) {
-	flows := max(c.Flows, 1) * len(c.Backends) // a worker refuses fewer
+	flows := max(min(c.Paired, c.Flows*len(c.Backends)), 1) // a worker refuses fewer
 	memory, err := c.Allocate(flowtable.PairingSize(flows))
 	if err != nil {
 		return nil, err

@@ -48,9 +48,10 @@ func (w *Worker) count(x flowtable.Index, octets uint32, p *packet.Parsed) {
 // mark marks the frames of a burst that find the queue above K_min, the first of them before octets deep.
 func (w *Worker) mark(out int, before uint64, rx []burst.Frame) {
 	k, depth, marked := w.policy.Ports[out].Thresholds, before, uint64(0)
+	limit := min(k.KMin, k.KMax)
 	for i := range rx {
 		depth += uint64(rx[i].Len)
-		if k.Level(depth) != congestion.None && packet.MarkCE(w.batch.Bytes(rx[i]), &w.parsed[i]) {
+		if p := &w.parsed[i]; depth > limit && packet.MarkCE(w.batch.Bytes(rx[i]), p) {
 			marked++
 			if x := w.flow[i]; x != flowtable.None {
 				w.flows.Flow(x).Marked++

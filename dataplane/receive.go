@@ -26,7 +26,7 @@ func (w *Worker) receive(port int) {
 		return
 	}
 	for i := range rx {
-		w.forward(port, rx[i], &w.parsed[i], w.flow[i])
+		w.forward(port, rx[i], &w.parsed[i], w.flow[i], b.plain)
 	}
 }
 
@@ -126,18 +126,10 @@ func (w *Worker) learnCNP(port int, p *packet.Parsed) {
 func impostor(p *packet.Parsed) bool { return p.Family == 6 && (p.Src.Is4() || p.Dst.Is4()) }
 
 // forward decides where one frame ends: consumed, dropped by the border policy, or in the queue of the port's peer.
-func (w *Worker) forward(port int, f burst.Frame, p *packet.Parsed, flow flowtable.Index) {
-	if p.Kind == packet.MACControl {
-		w.drop(port, ConsumedMACControl, f)
+// About the frames of a plain burst there is nothing to decide.
+func (w *Worker) forward(port int, f burst.Frame, p *packet.Parsed, flow flowtable.Index, plain bool) {
+	if !plain && w.stop(port, f, p) {
 		return
-	}
-	note := packet.Classify(w.batch.Bytes(f), p, &w.policy.Build.Code)
-	if note != packet.NotANotification {
-		w.counters.add(port, ReceivedFirst+Counter(note-1), 1)
-		if reason, stop := w.policy.Border.stops(w.ports[port].Role, note, p); stop {
-			w.drop(port, reason, f)
-			return
-		}
 	}
 	if p.Kind == packet.RoCEv2 && p.ECN == ecnCE {
 		w.counters.add(port, CEReceived, 1)
@@ -146,6 +138,23 @@ func (w *Worker) forward(port int, f burst.Frame, p *packet.Parsed, flow flowtab
 		w.count(flow, f.Len, p)
 	}
 	w.enqueue(port, f, p, flow)
+}
+
+// stop takes a frame that ends here, and counts notifications.
+func (w *Worker) stop(port int, f burst.Frame, p *packet.Parsed) bool {
+	if p.Kind == packet.MACControl {
+		w.drop(port, ConsumedMACControl, f)
+		return true
+	}
+	note := packet.Classify(w.batch.Bytes(f), p, &w.policy.Build.Code)
+	if note != packet.NotANotification {
+		w.counters.add(port, ReceivedFirst+Counter(note-1), 1)
+		if reason, stop := w.policy.Border.stops(w.ports[port].Role, note, p); stop {
+			w.drop(port, reason, f)
+			return true
+		}
+	}
+	return false
 }
 
 // enqueue puts the frame into the queue of the port's peer, or drops it where that is full, and responds to the depth it finds.

@@ -66,7 +66,7 @@ func (w *Worker) notify(in int, f burst.Frame, p *packet.Parsed, flow flowtable.
 	if known && sourceQP < managementQPs {
 		return w.suppress(in, ManagementQP)
 	}
-	format, reason := w.policy.Who.Choose(p.Src, known)
+	format, reason := w.choose(p.Src, known)
 	if reason != congestion.OK {
 		return w.suppress(in, Suppression(reason))
 	}
@@ -79,6 +79,24 @@ func (w *Worker) notify(in int, f burst.Frame, p *packet.Parsed, flow flowtable.
 		return toldByFastCNP
 	}
 	return told
+}
+
+// choice is the last answer of a policy. Packets that find the queue above K_max are mostly of the same few senders, one after another.
+type choice struct {
+	who    *congestion.Policy
+	src    packet.Addr
+	known  bool
+	format congestion.Format
+	reason congestion.Reason
+}
+
+func (w *Worker) choose(src packet.Addr, sourceQPKnown bool) (congestion.Format, congestion.Reason) {
+	c := &w.chosen
+	if c.who != w.policy.Who || c.src != src || c.known != sourceQPKnown {
+		c.who, c.src, c.known = w.policy.Who, src, sourceQPKnown
+		c.format, c.reason = c.who.Choose(src, sourceQPKnown)
+	}
+	return c.format, c.reason
 }
 
 func (w *Worker) suppress(in int, s Suppression) outcome {

@@ -22,6 +22,7 @@ type Worker struct {
 	oneByOne bool // never; so that a test can compare
 	flows    *flowtable.Table
 	egress   []egress
+	chosen   choice
 	counters counters
 	asked    atomic.Pointer[Snapshot] // what another goroutine waits for, or nil
 

@@ -28,22 +28,19 @@ const (
 // The ICRC leaves the field out, so it stays as it is.
 //
 // The checksum is updated by equation 3 of RFC 1624, HC' = ~(~HC + ~m + m'), which, unlike equation 4, never makes 0xFFFF of
-// a header that isn't all zeros: a right checksum comes out as a full computation would have it, a wrong one stays wrong.
+// a header that isn't all zeros: a right checksum comes out as a full computation would have it, a wrong one stays wrong. Of m
+// and m' the codepoint is all that differs, so ~m + m' is by how much CE is more.
 func MarkCE(b []byte, p *Parsed) bool {
-	if p.ECN == NotECT || p.ECN == CE {
+	ecn := p.ECN
+	if ecn == NotECT || ecn == CE {
 		return false
 	}
-	h := b[p.L3:]
-	switch p.Family {
+	switch h := b[p.L3:]; p.Family {
 	case 4:
-		_ = h[IPv4Len-1]
-		m := uint32(h[0])<<8 | uint32(h[1])
+		h := (*[IPv4Len]byte)(h)
+		sum := uint32(^binary.BigEndian.Uint16(h[10:])) + uint32(CE-ecn)
+		binary.BigEndian.PutUint16(h[10:], ^uint16(sum+sum>>16))
 		h[1] |= CE
-		hc := uint32(h[10])<<8 | uint32(h[11])
-		sum := (hc ^ 0xffff) + (m ^ 0xffff) + (m | CE)
-		sum = sum&0xffff + sum>>16
-		sum = sum&0xffff + sum>>16
-		h[10], h[11] = byte(^sum>>8), byte(^sum)
 	case 6:
 		h[1] |= CE << 4
 	default:
