@@ -104,7 +104,7 @@ func TestEachFlowHasAGenerationOfItsOwn(t *testing.T) {
 			t.Fatalf("state %#x comes again", s)
 		}
 		seen[s&flowMask] = true
-		if e.setQP(qpWord(17, Confirmed, EvidenceStatic)); e.state.Load()&flowMask != s&flowMask {
+		if e.change(state(s), qpWord(17, Confirmed, EvidenceStatic)); e.state.Load()&flowMask != s&flowMask {
 			t.Fatal("a flow whose source QP becomes known looks like another flow")
 		}
 	}

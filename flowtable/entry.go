@@ -143,12 +143,6 @@ func (e *entry) change(was state, qp uint64) bool {
 	return e.state.CompareAndSwap(uint64(was), uint64(was)&flowMask|qp)
 }
 
-// setQP changes what is known of the source QP of a flow that goes on, and opens its record again.
-func (e *entry) setQP(qp uint64) {
-	for !e.change(state(e.state.Load()), qp) {
-	}
-}
-
 // close ends the record; what it has learned stays to be read.
 func (e *entry) close(was state, why Ending) bool {
 	return e.state.CompareAndSwap(uint64(was), uint64(was)&^endingMask|uint64(why)<<endingShift)

@@ -142,8 +142,14 @@ func (t *Table) initialQP(k *Key) uint64 {
 func (t *Table) firstQP(k *Key) uint64 {
 	qp := t.initialQP(k)
 	if why := state(qp).evidence(); why != EvidenceNone {
-		t.taken[why]++
-		t.confirmed[why]++
+		t.count(why)
 	}
 	return qp
+}
+
+// count counts evidence that confirms by itself.
+func (t *Table) count(why Evidence) {
+	t.taken[why]++
+	t.confirmed[why]++
+	t.dirty = true
 }

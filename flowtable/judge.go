@@ -70,10 +70,10 @@ func (t *Table) pair(pl, mate *place, why Evidence) {
 	}
 	one, first := p.assert(pl.owner(), mate.id().qp(), Confirmed, why)
 	other, second := p.assert(mate.owner(), pl.id().qp(), Confirmed, why)
-	if !one || !other { // better evidence says otherwise of one of them
+	if !one || !other { // better evidence says otherwise of one of them, and stands
 		p.part(pl)
-		p.withdraw(pl)
-		p.withdraw(mate)
+		p.retract(pl, why)
+		p.retract(mate, why)
 		return
 	}
 	for _, changed := range [...]bool{first, second} {

@@ -404,3 +404,10 @@ func (p *Pairing) withdraw(pl *place) {
 		}
 	}
 }
+
+// retract takes back what some evidence has said of a flow, if it was that.
+func (p *Pairing) retract(pl *place, why Evidence) {
+	if e, s := p.entryOf(pl.owner()); e != nil && s.qpState() == Confirmed && s.evidence() == why {
+		e.change(s, qpWord(0, Unknown, EvidenceNone))
+	}
+}

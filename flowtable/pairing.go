@@ -38,7 +38,7 @@ type Pairing struct {
 
 // PairingConfig is what NewPairing needs to know.
 type PairingConfig struct {
-	// Flows is the number of flows of all tables together.
+	// Flows is for how many flows of all tables together there is room to be paired at a time.
 	Flows int
 	// Peers tells for each port which one its frames leave by; the reverse of a flow comes in there.
 	Peers []int
@@ -66,7 +66,7 @@ func PairingSize(flows int) int {
 		sets*int(unsafe.Sizeof(cmSet{})+unsafe.Sizeof(knownSet{})) + 4*lineSize
 }
 
-// NewPairing makes an empty Pairing in mem, of which it clears and keeps the first PairingSize(c.Flows) octets. Tables join it by
+// NewPairing makes an empty Pairing in mem, which must be zero and of which it keeps the first PairingSize(c.Flows) octets. Tables join it by
 // Config.Pairing, before any of them is used.
 func NewPairing(mem []byte, c PairingConfig) (*Pairing, error) {
 	if c.Flows < 1 || c.Flows > maxCapacity {
@@ -76,7 +76,6 @@ func NewPairing(mem []byte, c PairingConfig) (*Pairing, error) {
 	if len(mem) < need {
 		return nil, fmt.Errorf("flowtable: %d octets of memory to pair %d flows: expected at least %d", len(mem), c.Flows, need)
 	}
-	clear(mem[:need])
 	p := &Pairing{secret: secretsFrom(^c.Seed), aging: c.Aging}
 	for i, peer := range c.Peers {
 		if peer < 0 || peer >= len(c.Peers) || peer == i {

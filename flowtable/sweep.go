@@ -3,7 +3,7 @@ package flowtable
 const (
 	laps         = 2  // times Sweep goes over the table an aging period
 	sweepWindow  = 32 // entries one Sweep looks at, at most
-	recheckBatch = 32 // flows one Sweep compares with a new static map, at most
+	recheckBatch = 64 // entries one Sweep compares with a new map of QP pairs, at most
 )
 
 // Sweep removes flows that have been idle for longer than Aging and have nothing queued. The owner calls it once a burst; each
@@ -12,7 +12,7 @@ const (
 func (t *Table) Sweep(now int64) {
 	if t.pairing != nil {
 		if h := t.pairing.hints.Load(); h != t.hints {
-			t.hints, t.recheckAt = h, t.high
+			t.hints, t.recheckLeft = h, t.high
 		}
 	}
 	t.recheck()
@@ -47,20 +47,39 @@ func (t *Table) share(now int64) int64 {
 // through by the next Sweeps, which give them the source QP of the new map, or take away one that only the old map said.
 func (t *Table) SetStatic(m *QPMap) {
 	t.static = m
-	t.recheckAt = t.high
+	t.recheckLeft = t.high
 }
 
+// recheck goes on round the table from where it was: a map that changes all the time keeps it from no flow.
 func (t *Table) recheck() {
-	for range min(recheckBatch, t.recheckAt) {
-		e := &t.entries[t.recheckAt]
-		t.recheckAt--
-		if e.flow.Queued == notInUse {
-			continue
+	n := min(recheckBatch, t.recheckLeft)
+	t.recheckLeft -= n
+	for range n {
+		t.recheckAt = t.recheckAt%t.high + 1
+		if t.entries[t.recheckAt].flow.Queued != notInUse {
+			t.reread(Index(t.recheckAt))
 		}
-		qp := t.initialQP(e.plainKey())
-		was := state(e.state.Load()).evidence()
-		if state(qp).qpState() == Confirmed || was == EvidenceStatic || was == EvidenceHint {
-			e.setQP(qp)
+	}
+}
+
+// reread gives a flow what the maps say of it now, or takes away what they said before. A closed record stays as it is.
+func (t *Table) reread(x Index) {
+	e := &t.entries[x]
+	qp := t.initialQP(e.plainKey())
+	for {
+		s := state(e.state.Load())
+		said := state(qp).qpState() == Confirmed
+		if s.ending() != Open || !said && s.evidence() != EvidenceStatic && s.evidence() != EvidenceHint {
+			return
+		}
+		if uint64(s)&^(flowMask|endingMask) == qp {
+			return
+		}
+		if e.change(s, qp) {
+			if said {
+				t.count(state(qp).evidence())
+			}
+			return
 		}
 	}
 }

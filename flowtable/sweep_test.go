@@ -176,3 +176,51 @@ func TestNewMapReachesAllFlows(t *testing.T) {
 		}
 	}
 }
+
+// Maps that change faster than the table can be gone through keep the latest from no flow, and each flow it gives its source QP counts.
+func TestManyMapsReachAllFlows(t *testing.T) {
+	const flows = 4 * recheckBatch
+	tab := newTable(t, Config{Capacity: flows})
+	var pairs []QPPair
+	for n := range uint64(flows) {
+		k := keyOf(n)
+		one(tab, k, 1)
+		pairs = append(pairs, QPPair{k.Src, k.Dst, uint32(1000 + n), max(k.DestQP, 2)})
+	}
+	m, err := NewQPMap(pairs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range flows / recheckBatch {
+		tab.SetStatic(m)
+		tab.Sweep(1)
+	}
+	for n := range uint64(flows) {
+		k := keyOf(n)
+		if v, _ := tab.Find(&k); v.State != Confirmed {
+			t.Fatalf("flow %d: %+v", n, v)
+		}
+	}
+	if s := tab.Stats(); s.Confirmed[EvidenceStatic] != flows || s.Evidence[EvidenceStatic] != flows {
+		t.Errorf("%+v, want %d flows confirmed by the map", s, flows)
+	}
+}
+
+// A closed record stays closed and keeps what it had learned, whatever map comes.
+func TestNewMapLeavesClosedRecords(t *testing.T) {
+	tab := newTable(t, Config{Capacity: 4})
+	k := keyOf(1)
+	x := one(tab, k, 1)
+	e := &tab.entries[x]
+	e.change(state(e.state.Load()), qpWord(17, Confirmed, EvidenceCM))
+	e.close(state(e.state.Load()), EndedDREQ)
+	m, err := NewQPMap([]QPPair{{k.Src, k.Dst, 99, max(k.DestQP, 2)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tab.SetStatic(m)
+	tab.Sweep(1)
+	if v := tab.View(x); v.Ended != EndedDREQ || v.SourceQP != 17 || v.Evidence != EvidenceCM {
+		t.Errorf("%+v", v)
+	}
+}

@@ -71,9 +71,10 @@ type Table struct {
 	burst uint16 // number of the current Lookup, modulo 2^16
 	dirty bool   // counts have changed since publish
 
-	sweepAt   uint32 // entry Sweep looked at last
-	sweepTime int64  // time up to which Sweep has done its share
-	recheckAt uint32 // entries 1..recheckAt may still hold what an earlier static map said
+	sweepAt     uint32 // entry Sweep looked at last
+	sweepTime   int64  // time up to which Sweep has done its share
+	recheckAt   uint32 // entry recheck looked at last
+	recheckLeft uint32 // entries that may still hold what earlier maps said
 
 	insertions, aged, evictions, refused     uint64
 	reuses, contradictions, skipped, noPlace uint64

@@ -29,7 +29,7 @@ func Dataplane(c *config.Config, o Options) (*dataplane.Dataplane, error) {
 	}
 	return dataplane.New(dataplane.Config{
 		Ports: ports(c), Backends: o.Backends, Seed: o.Seed, Ended: o.Ended,
-		Flows: (c.Flows.Capacity + len(o.Backends) - 1) / len(o.Backends), Aging: int64(c.Flows.Aging),
+		Flows: (c.Flows.Capacity + len(o.Backends) - 1) / len(o.Backends), Paired: c.Flows.Paired, Aging: int64(c.Flows.Aging),
 		Static: static, Policy: Policy(c), Allocate: o.Memory.Allocate,
 	})
 }

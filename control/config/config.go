@@ -67,6 +67,7 @@ type Class struct {
 // Flows sizes the flow table.
 type Flows struct {
 	Capacity int           // entries
+	Paired   int           // flows whose source QP is looked for at a time
 	Aging    time.Duration // a flow not seen for this long is forgotten
 }
 

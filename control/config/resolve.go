@@ -8,7 +8,7 @@ func (r *report) resolve(doc *document) *Config {
 	cfg := &Config{
 		Gateway:       Gateway{doc.Gateway.Name.V, doc.Gateway.IPv4.V, doc.Gateway.IPv6.V},
 		DPDK:          r.resolveDPDK(&doc.DPDK),
-		Flows:         Flows{int(doc.Flows.Capacity.V), doc.Flows.Aging.V},
+		Flows:         Flows{int(doc.Flows.Capacity.V), int(doc.Flows.Paired.V), doc.Flows.Aging.V},
 		Endpoints:     r.resolveEndpoints(&doc.Endpoints),
 		Notifications: r.resolveNotifications(&doc.Notifications),
 		QPMap:         r.resolveQPMap(&doc.QPMap),

@@ -74,7 +74,7 @@ func New(t T, s Setup) *Rig {
 	t.Helper()
 	s.fill()
 	r := &Rig{ports: 2 * s.Pairs, Sent: make([][]Sent, s.Workers)}
-	c := dataplane.Config{Flows: s.Flows, Aging: 60e9, Seed: 7, Static: s.Static, Policy: s.Policy, Allocate: Heap}
+	c := dataplane.Config{Flows: s.Flows, Paired: 64 * s.Flows, Aging: 60e9, Seed: 7, Static: s.Static, Policy: s.Policy, Allocate: Heap}
 	for i := range r.ports {
 		c.Ports = append(c.Ports, dataplane.PortConfig{
 			Role: dataplane.Role(i % 2), Peer: i ^ 1, Rate: s.Rate, Capacity: s.Capacity, Frames: s.Frames, Classes: 1,
