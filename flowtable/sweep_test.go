@@ -182,10 +182,11 @@ func TestManyMapsReachAllFlows(t *testing.T) {
 	const flows = 4 * recheckBatch
 	tab := newTable(t, Config{Capacity: flows})
 	var pairs []QPPair
-	for n := range uint64(flows) {
+	for n := uint64(2); n < flows+2; n++ {
 		k := keyOf(n)
+		k.DestQP = 2 + uint32(n)
 		one(tab, k, 1)
-		pairs = append(pairs, QPPair{k.Src, k.Dst, uint32(1000 + n), max(k.DestQP, 2)})
+		pairs = append(pairs, QPPair{k.Src, k.Dst, uint32(1000 + n), k.DestQP})
 	}
 	m, err := NewQPMap(pairs)
 	if err != nil {
@@ -195,8 +196,9 @@ func TestManyMapsReachAllFlows(t *testing.T) {
 		tab.SetStatic(m)
 		tab.Sweep(1)
 	}
-	for n := range uint64(flows) {
+	for n := uint64(2); n < flows+2; n++ {
 		k := keyOf(n)
+		k.DestQP = 2 + uint32(n)
 		if v, _ := tab.Find(&k); v.State != Confirmed {
 			t.Fatalf("flow %d: %+v", n, v)
 		}
