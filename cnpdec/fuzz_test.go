@@ -95,72 +95,119 @@ func FuzzDecode(f *testing.F) {
 	for _, s := range decodeSeeds(f) {
 		f.Add(s.frame, s.missing, uint8(s.extension), uint8(s.icrc), s.repairs)
 	}
+	var w workspace
 	f.Fuzz(func(t *testing.T, frame []byte, missing uint16, extension, icrc uint8, repairs bool) {
-		r := Receiver{Code: packet.DefaultCodePoints, Extension: Extension(extension % 3), ICRC: ICRCCoverage(icrc % 3)}
 		frame = bytes.Clone(frame) // the input isn't the target's to change
-		if repairs {
-			missing = 0
-			repair(frame, &r.Code, r.ICRC)
-		}
-		before := bytes.Clone(frame)
-		var p packet.Parsed
-		var n Notification
-		packet.Parse(frame, uint32(len(frame))+uint32(missing), &p)
-		reason := r.Decode(frame, &p, &n)
-		if !bytes.Equal(frame, before) {
-			t.Fatal("Decode changed the frame")
-		}
-		if reason >= Reason(Reasons) || (reason == Accepted && n.Kind == None) {
-			t.Fatalf("%v of kind %v", reason, n.Kind)
-		}
-		if reason == Accepted {
-			if got := encode(&n, frame); !bytes.Equal(got, frame[:n.End]) {
-				t.Fatalf("%+v\nencodes to\n%x, want\n%x", n, got, frame[:n.End])
-			}
-		}
+		w.decode(t, frame, uint32(missing), Extension(extension%3), ICRCCoverage(icrc%3), repairs)
 	})
+}
+
+// workspace is what the bodies of the fuzz targets work in, so that they allocate nothing.
+type workspace struct {
+	p               packet.Parsed
+	n               Notification
+	r               Receiver
+	header          packet.FastCNPHeader
+	before, in, out []byte
+}
+
+// decode is FuzzDecode of a frame, which it may repair; it returns whether the frame was accepted. What it was is in w.n.
+func (w *workspace) decode(t testing.TB, frame []byte, missing uint32, extension Extension, icrc ICRCCoverage, repairs bool) bool {
+	r := &w.r
+	*r = Receiver{Code: packet.DefaultCodePoints, Extension: extension, ICRC: icrc}
+	if repairs {
+		missing = 0
+		repair(frame, &r.Code, r.ICRC)
+	}
+	w.before = append(w.before[:0], frame...)
+	packet.Parse(frame, uint32(len(frame))+missing, &w.p)
+	n := &w.n
+	reason := r.Decode(frame, &w.p, n)
+	if !bytes.Equal(frame, w.before) {
+		t.Fatalf("Decode changed the frame\n%x", w.before)
+	}
+	if reason >= Reason(Reasons) || (reason == Accepted && n.Kind == None) {
+		t.Fatalf("%v of kind %v: %x", reason, n.Kind, frame)
+	}
+	if reason == Accepted {
+		if w.out = appendEncoded(w.out, n, frame); !bytes.Equal(w.out, frame[:n.End]) {
+			t.Fatalf("%+v\nencodes to\n%x, want\n%x", *n, w.out, frame[:n.End])
+		}
+	}
+	return reason == Accepted
+}
+
+// optionLists are the lists of options of golden Fast CNPs.
+func optionLists() (all [][]byte) {
+	for _, name := range []string{"fast-cnp", "fast-cnp-preallocated-trace", "fast-cnp-other-layout"} {
+		g, _ := golden(name)
+		frame := g.Bytes()
+		all = append(all, frame[v6Options+2:v6Options+8+8*int(frame[v6Options+1])])
+	}
+	return all
 }
 
 // FuzzOptions: a list of options of any content, as a whole Destination Options header.
 func FuzzOptions(f *testing.F) {
-	for _, name := range []string{"fast-cnp", "fast-cnp-preallocated-trace", "fast-cnp-other-layout"} {
-		g, _ := golden(name)
-		frame := g.Bytes()
-		f.Add(frame[v6Options+2 : v6Options+8+8*int(frame[v6Options+1])])
+	for _, list := range optionLists() {
+		f.Add(list)
 	}
-	f.Fuzz(func(t *testing.T, list []byte) {
-		list = list[:min(len(list), 2046)]
-		header := append([]byte{packet.ProtoUDP, 0}, list...)
-		header = append(header, make([]byte, -len(header)&7)...)
-		header[1] = uint8(len(header)/8 - 1)
-		var h packet.FastCNPHeader
-		if decodeOptions(header, &packet.DefaultCodePoints, &h) != Accepted {
-			return
-		}
-		if got := put(h.Len(), h.Put); !bytes.Equal(got, header) {
-			t.Fatalf("%+v\nencodes to\n%x, want\n%x", h, got, header)
-		}
-	})
+	var w workspace
+	f.Fuzz(func(t *testing.T, list []byte) { w.options(t, list) })
+}
+
+// options is FuzzOptions; it returns whether the list was accepted.
+func (w *workspace) options(t testing.TB, list []byte) bool {
+	w.in = append(w.in[:0], packet.ProtoUDP, 0)
+	w.in = append(w.in, list[:min(len(list), 2046)]...)
+	for len(w.in)%8 != 0 {
+		w.in = append(w.in, packet.OptionPad1)
+	}
+	header := w.in
+	header[1] = uint8(len(header)/8 - 1)
+	h := &w.header
+	if decodeOptions(header, &packet.DefaultCodePoints, h) != Accepted {
+		return false
+	}
+	var b []byte
+	w.out, b = extend(w.out[:0], h.Len())
+	if h.Put(b); !bytes.Equal(b, header) {
+		t.Fatalf("%+v\nencodes to\n%x, want\n%x", *h, b, header)
+	}
+	return true
+}
+
+// longHauls are the golden messages with the fields of a Long-haul CNP, from these on.
+func longHauls() (all [][]byte) {
+	for _, name := range []string{"long-haul-cnp-icmpv6", "long-haul-cnp-icmpv6-objects"} {
+		g, _ := golden(name)
+		all = append(all, g.Bytes()[icmpv6At+packet.ICMPv6Len:])
+	}
+	return all
 }
 
 // FuzzLongHaul: the fields of a Long-haul CNP and an extension structure of any content.
 func FuzzLongHaul(f *testing.F) {
-	for _, name := range []string{"long-haul-cnp-icmpv6", "long-haul-cnp-icmpv6-objects"} {
-		g, _ := golden(name)
-		f.Add(g.Bytes()[icmpv6At+packet.ICMPv6Len:])
+	for _, b := range longHauls() {
+		f.Add(b)
 	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if b = bytes.Clone(b[:len(b)&^3]); !longHaulLengthOK(len(b)) {
-			return
-		}
-		repairExtension(b[packet.LongHaulLen:])
-		r := Receiver{Code: packet.DefaultCodePoints}
-		var n Notification
-		if r.decodeLongHaul(b, &n) != Accepted {
-			return
-		}
-		if got := encodeLongHaul(&n.LongHaul); !bytes.Equal(got, b) {
-			t.Fatalf("%+v\nencodes to\n%x, want\n%x", n.LongHaul, got, b)
-		}
-	})
+	var w workspace
+	f.Fuzz(func(t *testing.T, b []byte) { w.longHaul(t, bytes.Clone(b)) })
+}
+
+// longHaul is FuzzLongHaul of octets that it may repair; it returns whether they were accepted.
+func (w *workspace) longHaul(t testing.TB, b []byte) bool {
+	if b = b[:len(b)&^3]; !longHaulLengthOK(len(b)) {
+		return false
+	}
+	repairExtension(b[packet.LongHaulLen:])
+	r, n := &w.r, &w.n
+	*r, *n = Receiver{Code: packet.DefaultCodePoints}, Notification{}
+	if r.decodeLongHaul(b, n) != Accepted {
+		return false
+	}
+	if w.out = appendLongHaul(w.out[:0], &n.LongHaul); !bytes.Equal(w.out, b) {
+		t.Fatalf("%+v\nencodes to\n%x, want\n%x", n.LongHaul, w.out, b)
+	}
+	return true
 }

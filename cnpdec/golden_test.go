@@ -188,7 +188,7 @@ func TestFirstObjectCounts(t *testing.T) {
 		l.Header.Version = packet.ExtensionVersion
 		r := Receiver{Code: packet.DefaultCodePoints}
 		var n Notification
-		reason := r.decodeLongHaul(encodeLongHaul(&l), &n)
+		reason := r.decodeLongHaul(appendLongHaul(nil, &l), &n)
 		if l := n.LongHaul; reason != Accepted || string(l.Device) != first || string(l.Path) != first || l.Device == nil || l.Path == nil {
 			t.Errorf("%v: device %q, path %q, want %q", reason, l.Device, l.Path, first)
 		}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -31,37 +32,50 @@ func golden(name string) (*notifications.Golden, Receiver) {
 
 // encode puts an accepted notification together again from what n says: envelope is what came before it, link-layer and IP headers.
 // ICRC and checksums are computed anew.
-func encode(n *Notification, envelope []byte) []byte {
-	out := append([]byte(nil), envelope[:n.Start]...)
+func encode(n *Notification, envelope []byte) []byte { return appendEncoded(nil, n, envelope) }
+
+// appendEncoded is encode in place of what out holds.
+func appendEncoded(out []byte, n *Notification, envelope []byte) []byte {
+	out = append(out[:0], envelope[:n.Start]...)
+	var b []byte
 	switch n.Kind {
 	case Pause:
-		return append(out, put(packet.PauseLen, n.Pause.Put)...)
+		out, b = extend(out, packet.PauseLen)
+		n.Pause.Put(b)
+		return out
 	case PFC:
-		return append(out, put(packet.PFCLen, n.PFC.Put)...)
+		out, b = extend(out, packet.PFCLen)
+		n.PFC.Put(b)
+		return out
 	case LongHaulCNPICMPv6:
-		m := append([]byte{packet.DefaultCodePoints.LongHaulICMPv6Type, codeFlowLevel, 0, 0}, encodeLongHaul(&n.LongHaul)...)
-		binary.BigEndian.PutUint16(m[2:], packet.ICMPv6Checksum(n.Src, n.Dst, m))
-		return append(out, m...)
+		out = append(out, packet.DefaultCodePoints.LongHaulICMPv6Type, codeFlowLevel, 0, 0)
+		out = appendLongHaul(out, &n.LongHaul)
+		binary.BigEndian.PutUint16(out[n.Start+2:], packet.ICMPv6Checksum(n.Src, n.Dst, out[n.Start:]))
+		return out
 	case FastCNP:
-		out = append(out, put(n.Fast.Len(), n.Fast.Put)...)
+		out, b = extend(out, n.Fast.Len())
+		n.Fast.Put(b)
 	}
 	udp := len(out)
-	out = append(out, put(packet.UDPLen, n.UDP.Put)...)
+	out, b = extend(out, packet.UDPLen)
+	n.UDP.Put(b)
 	if n.Kind == ProxyNotification {
-		out = append(out, put(packet.ProxiedLen(n.Proxy.Version), n.Proxy.Put)...)
+		out, b = extend(out, packet.ProxiedLen(n.Proxy.Version))
+		n.Proxy.Put(b)
 		return checksummed(n, append(out, n.Proxy.Invoking...), udp)
 	}
-	out = append(out, put(packet.BTHLen, n.BTH.Put)...)
+	out, b = extend(out, packet.BTHLen)
+	n.BTH.Put(b)
 	switch n.Kind {
 	case StandardCNP, FastCNP:
 		out = append(out, n.Body...)
 	case LongHaulCNP:
-		out = append(out, encodeLongHaul(&n.LongHaul)...)
+		out = appendLongHaul(out, &n.LongHaul)
 	case PPFC:
-		out = append(out, put(packet.PPFCLen(n.Family), func(b []byte) { n.PPFC.Put(b, n.Family) })...)
+		out, b = extend(out, packet.PPFCLen(n.Family))
+		n.PPFC.Put(b, n.Family)
 	}
-	l3 := l3Of(out)
-	icrc := packet.ICRC(out, l3, udp+packet.UDPLen, len(out), n.ICRC == ICRCAsSent)
+	icrc := packet.ICRC(out, l3Of(out), udp+packet.UDPLen, len(out), n.ICRC == ICRCAsSent)
 	return checksummed(n, binary.LittleEndian.AppendUint32(out, icrc), udp)
 }
 
@@ -73,28 +87,38 @@ func checksummed(n *Notification, out []byte, udp int) []byte {
 	return out
 }
 
-func put(length int, encode func([]byte)) []byte {
-	b := make([]byte, length)
-	for i := range b {
-		b[i] = 0xa5
+// extend makes room for n more octets behind out, none of them zero, and returns these too.
+func extend(out []byte, n int) (all, room []byte) {
+	at := len(out)
+	out = slices.Grow(out, n)[:at+n]
+	for i := range out[at:] {
+		out[at+i] = 0xa5
 	}
+	return out, out[at:]
+}
+
+func put(length int, encode func([]byte)) []byte {
+	_, b := extend(nil, length)
 	encode(b)
 	return b
 }
 
-// encodeLongHaul encodes object by object.
-func encodeLongHaul(l *LongHaul) []byte {
-	b := put(packet.LongHaulLen, l.Put)
+// appendLongHaul encodes object by object.
+func appendLongHaul(out []byte, l *LongHaul) []byte {
+	out, b := extend(out, packet.LongHaulLen)
+	l.Put(b)
 	if len(l.Objects) == 0 {
-		return b
+		return out
 	}
-	b = append(b, put(packet.ExtensionHeaderLen, l.Header.Put)...)
+	out, b = extend(out, packet.ExtensionHeaderLen)
+	l.Header.Put(b)
 	for list := l.Objects; len(list) > 0; {
 		o, size := packet.NextObject(list)
-		b = append(b, put(o.Len(), o.Put)...)
+		out, b = extend(out, o.Len())
+		o.Put(b)
 		list = list[size:]
 	}
-	return b
+	return out
 }
 
 // l3Of is the offset of the IP header behind any number of tags.
@@ -137,11 +161,15 @@ func repair(frame []byte, c *packet.CodePoints, coverage ICRCCoverage) {
 
 // repairExtension makes the checksum right of what looks like an extension structure: an Extension Header's version.
 func repairExtension(b []byte) {
-	if len(b) >= packet.ExtensionHeaderLen && b[0]>>4 == packet.ExtensionVersion && b[2]|b[3] != 0 {
-		b[2], b[3] = 0, 0
-		even := append(append([]byte(nil), b...), make([]byte, len(b)%2)...)
-		binary.BigEndian.PutUint16(b[2:], ^plainSum(even))
+	if len(b) < packet.ExtensionHeaderLen || b[0]>>4 != packet.ExtensionVersion || b[2]|b[3] == 0 {
+		return
 	}
+	b[2], b[3] = 0, 0
+	sum := int(plainSum(b))
+	if len(b)%2 != 0 {
+		sum += int(b[len(b)-1]) << 8
+	}
+	binary.BigEndian.PutUint16(b[2:], ^uint16(sum+sum>>16))
 }
 
 func repairUDP(datagram []byte, p *packet.Parsed) {

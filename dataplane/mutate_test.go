@@ -2,16 +2,13 @@ package dataplane_test
 
 import (
 	"bytes"
-	"encoding/binary"
-	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
 
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/burst/inmem"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
+	"github.com/cnpgate/cnpgate/internal/testkit/mutate"
 )
 
 // passage compares what leaves a port with what came in by its peer.
@@ -71,45 +68,6 @@ func markedAs(a, b []byte) bool {
 	return a[l3+1]>>4&3%3 != 0 && bytes.Equal(want, b)
 }
 
-// mutant is a captured frame after some accidents, and its length on the wire.
-func mutant(random *rand.Rand, frames [][]byte) ([]byte, uint32) {
-	f := bytes.Clone(frames[random.IntN(len(frames))])
-	for range 1 + random.IntN(3) {
-		at := func() int { return random.IntN(min(len(f), 120)) } // where headers are
-		if len(f) < 20 {
-			break
-		}
-		switch random.IntN(6) {
-		case 0:
-			for range 1 + random.IntN(8) {
-				f[at()] ^= 1 << random.IntN(8)
-			}
-		case 1:
-			f = f[:random.IntN(len(f)+1)]
-		case 2: // a length that lies: of IPv4, IPv6, UDP or an extension header, or another 16-bit word
-			place := []int{16, 18, 38, 40, 58, 55, at()}[random.IntN(7)]
-			if place+2 <= len(f) {
-				binary.BigEndian.PutUint16(f[place:], []uint16{0, 1, 7, 8, 19, 20, 0xffff, uint16(len(f)), uint16(random.Uint32())}[random.IntN(9)])
-			}
-		case 3:
-			tail := frames[random.IntN(len(frames))]
-			cut := random.IntN(min(len(f), len(tail), 120))
-			f = append(f[:cut:cut], tail[cut:]...)
-		case 4: // octets that don't belong there, such as a tag
-			cut := at()
-			f = append(f[:cut:cut], append([][]byte{{0x81, 0, 0, 1}, {0x88, 0xa8, 0, 2}, {60, 0, 1, 4, 0, 0, 0, 0}, {44, 0, 0, 0, 0, 0, 0, 0}}[random.IntN(4)], f[cut:]...)...)
-		case 5:
-			f[at()] = []byte{0, 1, 4, 6, 17, 43, 44, 51, 58, 60, 0x81, 0xff}[random.IntN(12)]
-		}
-	}
-	f = f[:min(len(f), 2048)]
-	length := uint32(len(f))
-	if random.IntN(16) == 0 {
-		length += random.Uint32N(9000) // cut short by whoever captured it
-	}
-	return f, length
-}
-
 // hostile are the frames that mutants come from.
 func hostile(t *testing.T) [][]byte {
 	frames := testkit.Captures(t)
@@ -127,13 +85,9 @@ func hostile(t *testing.T) [][]byte {
 // TestMutants: frames of real traffic after any accident harm nothing: each that isn't MAC control leaves as it came, but for CE,
 // and every one is accounted for. CNPGATE_SEED repeats a run.
 func TestMutants(t *testing.T) {
-	seed := rand.Uint64()
-	if s, err := strconv.ParseUint(os.Getenv("CNPGATE_SEED"), 10, 64); err == nil {
-		seed = s
-	}
+	seed := mutate.Seed()
 	t.Logf("CNPGATE_SEED=%d, %d frames", seed, mutants)
-	random := rand.New(rand.NewPCG(seed, 0))
-	frames := hostile(t)
+	m := mutate.New(seed, hostile(t))
 	way := &passage{t: t}
 	p := telling(grant("::/0", 0, 1, 2), grant("0.0.0.0/0", 0, 1, 2))
 	above(p)
@@ -142,8 +96,9 @@ func TestMutants(t *testing.T) {
 	order := [2]int{}
 	for done := 0; done < mutants; {
 		for range 32 {
-			port := random.IntN(2)
-			f, length := mutant(random, frames)
+			port := m.IntN(2)
+			_, octets, missing := m.Next()
+			f, length := bytes.Clone(octets), uint32(len(octets))+missing
 			way.came(port, f, length)
 			r.InjectCut(t, 0, port, f, length)
 			order[port]++

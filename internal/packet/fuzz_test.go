@@ -1,6 +1,7 @@
 package packet
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/cnpgate/cnpgate/internal/testkit/notifications"
@@ -44,47 +45,64 @@ func checkInvariants(t interface{ Fatalf(string, ...any) }, b []byte, frameLen u
 	check(p.Opcode.Known() && p.DestQP < 1<<24 && p.PSN < 1<<24 && p.SourceQP < 1<<24, "RoCEv2 fields")
 }
 
-// FuzzParse: no input panics, whatever else works on a Parsed included, and the invariants hold.
-func FuzzParse(f *testing.F) {
-	for _, path := range captures(f) {
-		frames := readCapture(f, path)
+// parseSeed is an input of FuzzParse.
+type parseSeed struct {
+	frame    []byte
+	frameLen uint32
+}
+
+// parseSeeds are frames of real traffic, captured in part, what these lack, and the golden notifications.
+func parseSeeds(t testing.TB) (all []parseSeed) {
+	for _, path := range captures(t) {
+		frames := readCapture(t, path)
 		for _, frame := range frames[:min(len(frames), 12)] {
-			f.Add(frame[:min(len(frame), 128)], uint32(len(frame)))
+			all = append(all, parseSeed{frame[:min(len(frame), 128)], uint32(len(frame))})
 		}
 	}
 	for _, s := range seedStacks {
 		frame, _ := s.build()
-		f.Add(frame, uint32(len(frame)))
+		all = append(all, parseSeed{frame, uint32(len(frame))})
 	}
 	for i := range notifications.All {
 		frame := notifications.All[i].Bytes()
-		f.Add(frame, uint32(len(frame)))
+		all = append(all, parseSeed{frame, uint32(len(frame))})
 	}
-	f.Fuzz(func(t *testing.T, b []byte, frameLen uint32) {
-		var p Parsed
-		Parse(b, frameLen, &p)
-		checkInvariants(t, b, frameLen, &p)
-		checkPlainIsAny(t, b, frameLen)
-		if uint64(len(b)) > uint64(frameLen) {
-			b = b[:frameLen]
+	return all
+}
+
+// FuzzParse: no input panics, whatever else works on a Parsed included, and the invariants hold.
+func FuzzParse(f *testing.F) {
+	for _, s := range parseSeeds(f) {
+		f.Add(s.frame, s.frameLen)
+	}
+	var p Parsed
+	f.Fuzz(func(t *testing.T, b []byte, frameLen uint32) { parseBody(t, bytes.Clone(b), frameLen, &p) })
+}
+
+// parseBody is FuzzParse of a frame, which it may mark. Whatever p holds, it is overwritten.
+func parseBody(t testing.TB, b []byte, frameLen uint32, p *Parsed) {
+	Parse(b, frameLen, p)
+	checkInvariants(t, b, frameLen, p)
+	checkPlainIsAny(t, b, frameLen)
+	if uint64(len(b)) > uint64(frameLen) {
+		b = b[:frameLen]
+	}
+	if Classify(b, p, &DefaultCodePoints) != NotANotification && p.Family == 0 {
+		t.Fatalf("% x: a notification without IP", b)
+	}
+	ok := VerifyICRC(b, p)
+	before := *p
+	if MarkCE(b, p) {
+		var again Parsed
+		Parse(b, frameLen, &again)
+		if again != *p || VerifyICRC(b, &again) != ok {
+			t.Fatalf("marked %+v, which was %+v, parses to %+v", *p, before, again)
 		}
-		if Classify(b, &p, &DefaultCodePoints) != NotANotification && p.Family == 0 {
-			t.Fatalf("% x: a notification without IP", b)
-		}
-		ok := VerifyICRC(b, &p)
-		before := p
-		if MarkCE(b, &p) {
-			var again Parsed
-			Parse(b, frameLen, &again)
-			if again != p || VerifyICRC(b, &again) != ok {
-				t.Fatalf("marked %+v, which was %+v, parses to %+v", p, before, again)
-			}
-		}
-		if len(b) >= EthernetLen {
-			var out [EthernetLen + MaxTags*VLANTagLen]byte
-			ReplyEthernet(out[:], b, &p)
-		}
-	})
+	}
+	if len(b) >= EthernetLen {
+		var out [EthernetLen + MaxTags*VLANTagLen]byte
+		ReplyEthernet(out[:], b, p)
+	}
 }
 
 // seedStacks have what the captures lack.

@@ -1,0 +1,5 @@
+//go:build long
+
+package cnpdec
+
+const mutants = 25_000_000

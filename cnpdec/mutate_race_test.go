@@ -1,0 +1,5 @@
+//go:build !long && race
+
+package cnpdec
+
+const mutants = 20_000

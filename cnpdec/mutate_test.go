@@ -1,0 +1,87 @@
+package cnpdec
+
+import (
+	"testing"
+	"time"
+
+	"github.com/cnpgate/cnpgate/internal/testkit/mutate"
+)
+
+// mutated starts a run of a fuzz target's body in process, over mutants of its seeds. CNPGATE_SEED repeats a run.
+func mutated(t *testing.T, seeds [][]byte) *mutate.Mutator {
+	number, start := mutate.Seed(), time.Now()
+	t.Logf("CNPGATE_SEED=%d", number)
+	t.Cleanup(func() { t.Logf("%d executions in %.1f s", mutants, time.Since(start).Seconds()) })
+	return mutate.New(number, seeds)
+}
+
+// TestMutatedDecode is FuzzDecode over mutants. Some of every kind have to be accepted: else the decoders weren't reached.
+func TestMutatedDecode(t *testing.T) {
+	seeds := decodeSeeds(t)
+	frames := make([][]byte, len(seeds))
+	for i := range seeds {
+		frames[i] = seeds[i].frame
+	}
+	m := mutated(t, frames)
+	var w workspace
+	var accepted [PFC + 1]int
+	for range mutants {
+		i, frame, missing := m.Next()
+		s := &seeds[i]
+		extension, icrc := s.extension, s.icrc
+		if m.IntN(8) == 0 {
+			extension, icrc = Extension(m.IntN(3)), ICRCCoverage(m.IntN(3))
+		}
+		if w.decode(t, frame, missing+uint32(s.missing), extension, icrc, m.IntN(4) != 0) {
+			accepted[w.n.Kind]++
+		}
+	}
+	for k := StandardCNP; k <= PFC; k++ {
+		t.Logf("accepted as %v: %d", k, accepted[k])
+		if accepted[k] < mutants/10_000 {
+			t.Errorf("%d of %d mutants are accepted as %v", accepted[k], mutants, k)
+		}
+	}
+}
+
+// TestMutatedOptions is FuzzOptions over mutants.
+func TestMutatedOptions(t *testing.T) {
+	var w workspace
+	run(t, optionLists(), w.options)
+}
+
+// TestMutatedLongHaul is FuzzLongHaul over mutants.
+func TestMutatedLongHaul(t *testing.T) {
+	var w workspace
+	run(t, longHauls(), w.longHaul)
+}
+
+// run runs a body that wants octets only. Some have to be accepted, and some not.
+func run(t *testing.T, seeds [][]byte, body func(testing.TB, []byte) bool) {
+	m, accepted := mutated(t, seeds), 0
+	for range mutants {
+		if _, b, _ := m.Next(); body(t, b) {
+			accepted++
+		}
+	}
+	t.Logf("accepted: %d", accepted)
+	if accepted < mutants/100 || accepted > mutants*99/100 {
+		t.Errorf("%d of %d mutants are accepted", accepted, mutants)
+	}
+}
+
+// BenchmarkMutated is the cost of an execution, mutation included.
+func BenchmarkMutated(b *testing.B) {
+	seeds := decodeSeeds(b)
+	frames := make([][]byte, len(seeds))
+	for i := range seeds {
+		frames[i] = seeds[i].frame
+	}
+	var w workspace
+	m := mutate.New(1, frames)
+	b.ReportAllocs()
+	for b.Loop() {
+		i, frame, missing := m.Next()
+		w.decode(b, frame, missing, seeds[i].extension, seeds[i].icrc, true)
+	}
+}

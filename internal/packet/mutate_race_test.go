@@ -1,0 +1,5 @@
+//go:build !long && race
+
+package packet
+
+const mutants = 20_000

@@ -1,0 +1,74 @@
+package packet
+
+import (
+	"testing"
+	"time"
+
+	"github.com/cnpgate/cnpgate/internal/testkit/mutate"
+)
+
+// mutated starts a run of a fuzz target's body in process, over mutants of its seeds. CNPGATE_SEED repeats a run.
+func mutated(t *testing.T, seeds [][]byte) *mutate.Mutator {
+	number, start := mutate.Seed(), time.Now()
+	t.Logf("CNPGATE_SEED=%d", number)
+	t.Cleanup(func() { t.Logf("%d executions in %.1f s", mutants, time.Since(start).Seconds()) })
+	return mutate.New(number, seeds)
+}
+
+// TestMutatedParse is FuzzParse over mutants. Some of every kind have to come up, notifications of each format among them.
+func TestMutatedParse(t *testing.T) {
+	seeds := parseSeeds(t)
+	frames := make([][]byte, len(seeds))
+	for i := range seeds {
+		frames[i] = seeds[i].frame
+	}
+	m := mutated(t, frames)
+	var p Parsed
+	var kinds [RoCEv2 + 1]int
+	var notes [ProxyNotification + 1]int
+	for range mutants {
+		i, b, missing := m.Next()
+		length := uint32(len(b)) + missing + seeds[i].frameLen - uint32(len(seeds[i].frame))
+		if m.IntN(16) == 0 {
+			length = m.Uint32N(uint32(len(b)) + 1) // more was given than the frame has
+		}
+		parseBody(t, b, length, &p)
+		kinds[p.Kind]++
+		notes[Classify(b[:min(uint32(len(b)), length)], &p, &DefaultCodePoints)]++
+	}
+	t.Logf("by kind %v, notifications %v", kinds, notes)
+	for _, n := range append(kinds[:], notes[:]...) {
+		if n < mutants/1000 {
+			t.Errorf("by kind %v, notifications %v, of %d: some aren't reached", kinds, notes, mutants)
+		}
+	}
+}
+
+// TestMutatedLists is FuzzLists over mutants.
+func TestMutatedLists(t *testing.T) {
+	m := mutated(t, lists)
+	var w listWork
+	for range mutants {
+		_, b, _ := m.Next()
+		w.body(t, b)
+	}
+	t.Logf("%d Fast CNP options, %d objects, %d five-tuples", w.fast, w.objects, w.proxied)
+	if min(w.fast, w.objects, w.proxied) < mutants/100 {
+		t.Error("some of them aren't reached")
+	}
+}
+
+// TestMutatedCM is FuzzDecodeCM over mutants.
+func TestMutatedCM(t *testing.T) {
+	m := mutated(t, cmSeeds())
+	decoded := 0
+	for range mutants {
+		if _, b, _ := m.Next(); cmBody(t, b) {
+			decoded++
+		}
+	}
+	t.Logf("%d messages", decoded)
+	if decoded < mutants/100 || decoded > mutants*99/100 {
+		t.Errorf("%d of %d are decoded", decoded, mutants)
+	}
+}
