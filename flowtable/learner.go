@@ -74,3 +74,13 @@ func (l *learner) routine(role packet.Role, psn uint32, port uint16) bool {
 	}
 	return false
 }
+
+// again takes a request with the PSN of the last, which says nothing new of an unconfirmed flow, and tells whether it was one.
+func (l *learner) again(psn uint32, port uint16) bool {
+	if psn != l.exact || port != l.port || l.wait <= 1 || l.slot == 0 || l.flags&sends == 0 || l.took == 1<<32-1 {
+		return false
+	}
+	l.wait--
+	l.took++
+	return true
+}

@@ -27,7 +27,12 @@ func (t *Table) Observe(x Index, p *packet.Parsed, b []byte, now int64) {
 	}
 	l := &t.learners[x]
 	s := state(t.entries[x].state.Load())
-	if s.usable() && l.routine(role, p.PSN, p.SrcPort) {
+	switch {
+	case s.usable():
+		if l.routine(role, p.PSN, p.SrcPort) {
+			return
+		}
+	case role == packet.Request && s.ending() == Open && l.again(p.PSN, p.SrcPort):
 		return
 	}
 	t.observe(x, l, s, p, b, now)
