@@ -16,7 +16,8 @@ type traffic struct {
 	flows   int
 	first   int // number of the first flow: captures with other numbers share none
 	v6      bool
-	payload int // octets of data a packet
+	payload int  // octets of data a packet
+	packed  bool // in buffers no larger than it needs: a capture of many frames then takes less of the caches
 }
 
 // Smallest payload of a packet that carries data: with it a RoCEv2 frame over IPv4 has 62 octets, 66 with FCS.

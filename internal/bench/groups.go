@@ -14,7 +14,9 @@ func groups() []group {
 		large(forwarding("fwd64_1m", "64-octet class, IPv4, 1,048,576 flows in random order", traffic{flows: 1 << 20, payload: smallest}, "",
 			map[string]float64{"csum": 0.7})),
 		large(forwarding("fwd64v6_1m", "64-octet class, IPv6, 1,048,576 flows in random order", traffic{flows: 1 << 20, payload: smallest, v6: true}, "", nil)),
-		huge(forwarding("fwd64_10m", "64-octet class, IPv4, 10,485,760 flows in random order", traffic{flows: 10 << 20, payload: smallest}, "", nil)),
+		large(forwarding("fwd64_1m_packed", "as fwd64_1m, in buffers of 128 octets", traffic{flows: 1 << 20, payload: smallest, packed: true}, "", nil)),
+		huge(forwarding("fwd64_10m_packed", "64-octet class, IPv4, 10,485,760 flows in random order, in buffers of 128 octets",
+			traffic{flows: 10 << 20, payload: smallest, packed: true}, "", nil)),
 		floor(), workers(),
 		notifying("notify", "a Long-haul CNP (RoCEv2 over IPv4) for every packet, 1,024 flows", "long-haul-cnp", traffic{}),
 		notifying("notify_fast_cnp", "a Fast CNP for every packet, 1,024 flows", "fast-cnp", traffic{v6: true}),
@@ -169,11 +171,11 @@ func growing(n struct {
 	name := "cost_" + n.name
 	return group{
 		name: name,
-		rows: []row{{Name: name, What: "a packet's time of the core, 64-octet class, flows in random order", Unit: "ns", Peer: "cnpgate, 1,024 flows", less: true}},
+		rows: []row{{Name: name, What: "a packet's time of the core, 64-octet class, flows in random order, in buffers of 128 octets", Unit: "ns", Peer: "cnpgate, 1,024 flows", less: true}},
 		measure: func(b *bench, rows []row) error {
 			var sides []side
 			for _, flows := range []int{n.flows, growth[0].flows} {
-				l, err := b.both(name, traffic{flows: flows, payload: smallest}, 1)
+				l, err := b.both(name+"-"+number10(flows), traffic{flows: flows, payload: smallest, packed: true}, 1)
 				if err != nil {
 					return err
 				}

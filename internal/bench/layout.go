@@ -61,7 +61,7 @@ func (b *bench) capture(l *layout, t traffic) error {
 	l.devices = append(l.devices, device+",infinite_rx=1")
 	l.frames += t.flows * l.queues
 	l.room = max(l.room, roomOf(l.length))
-	if t.flows > manyFrames {
+	if t.packed {
 		l.room = smallRoom
 	}
 	return nil
@@ -70,11 +70,8 @@ func (b *bench) capture(l *layout, t traffic) error {
 // roomOf is the data room of a buffer for frames of a length: as large as for an MTU of 1500, or whatever a longer frame needs.
 func roomOf(length int) int { return max(2048, (length+frameHead+63)&^63) }
 
-// So many frames a port would take tens of GiB in buffers of the usual size: they get small ones, on both sides.
-const (
-	manyFrames = 4 << 20
-	smallRoom  = 128
-)
+// smallRoom is the data room of packed frames: for the 64-octet class.
+const smallRoom = 128
 
 // frameHead is an Ethernet header with two VLAN tags: what a buffer has room for besides a port's MTU.
 const frameHead = 14 + 2*4

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
@@ -77,6 +78,9 @@ func run(args []string) (err error) {
 		b.runs, b.time, b.noise = 2, 20*time.Millisecond, math.Inf(1)
 	}
 	if b.self, err = os.Executable(); err != nil {
+		return err
+	}
+	if b.peers, err = filepath.Abs(b.peers); err != nil {
 		return err
 	}
 	if err := os.Setenv("RUNTIME_DIRECTORY", b.dir); err != nil { // where EALs leave their files; they don't clean up when they are killed
