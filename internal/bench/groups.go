@@ -274,7 +274,7 @@ func remembering(octets, total, flows string, n int) group {
 	return group{
 		name: octets,
 		rows: []row{
-			{Name: octets, What: "memory of a flow, all of its table in, " + flows + " flows", Unit: "octets", Peer: "required", Wanted: 1, less: true},
+			{Name: octets, What: "memory of a flow, all that the gateway has for it in, " + flows + " flows", Unit: "octets", Peer: "required", Wanted: 1, less: true},
 			{Name: total, What: "resident memory of a process with " + flows + " flows", Unit: "MiB", Peer: "128 octets a flow", less: true},
 		},
 		measure: func(b *bench, rows []row) error {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -165,55 +164,4 @@ func (f *flows) lookUp() {
 			f.at = 0
 		}
 	}
-}
-
-// memory is the program that tells how much memory so many flows take: what the process has more of, once they are all in.
-func memory(args []string) error {
-	if len(args) != 1 {
-		return errors.New("memory: expected a number of flows")
-	}
-	n, err := strconv.Atoi(args[0])
-	if err != nil {
-		return err
-	}
-	before, err := resident()
-	if err != nil {
-		return err
-	}
-	var m assemble.Memory
-	piece, err := m.Allocate(flowtable.Size(n))
-	if err != nil {
-		return err
-	}
-	t, err := flowtable.New(piece, flowtable.Config{Capacity: n, Seed: 1})
-	if err != nil {
-		return err
-	}
-	var keys [64]flowtable.Key
-	var out [64]flowtable.Index
-	for at := 0; at < n; at += len(keys) {
-		for i := range keys {
-			keys[i] = traffic{}.key(at + i)
-		}
-		t.Lookup(keys[:], 1, out[:])
-	}
-	if stats := t.Stats(); stats.Flows != uint64(n) {
-		return fmt.Errorf("the table has %d of %d flows", stats.Flows, n)
-	}
-	after, err := resident()
-	if err != nil {
-		return err
-	}
-	fmt.Printf("ready\n{\"extra\":{\"octets\":%d,\"process\":%d}}\n", after-before, after)
-	return nil
-}
-
-// resident is how many octets of memory the process has.
-func resident() (int, error) {
-	text, err := os.ReadFile("/proc/self/statm")
-	if err != nil {
-		return 0, err
-	}
-	pages, err := strconv.Atoi(string(bytes.Fields(text)[1]))
-	return pages * os.Getpagesize(), err
 }
