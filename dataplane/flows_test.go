@@ -11,7 +11,7 @@ import (
 	"github.com/cnpgate/cnpgate/internal/testkit"
 )
 
-// flowsOf lists what worker 0 has learned, with LastSeen and the queue's own fields set aside.
+// flowsOf lists what worker 0 has learned, with the queue's own fields set aside.
 func flowsOf(r *testkit.Rig) map[flowtable.Key]flowtable.Flow {
 	out := map[flowtable.Key]flowtable.Flow{}
 	r.Plane.Worker(0).Flows().Each(func(_ flowtable.Index, k *flowtable.Key, f *flowtable.Flow) bool {

@@ -89,6 +89,7 @@ func (w *Worker) learn(rx []burst.Frame, keys int) {
 		return
 	}
 	w.flows.Lookup(w.keys[:keys], w.now, w.found[:keys])
+	w.flows.Touch(w.found[:keys])
 	for k, i := range w.of[:keys] {
 		w.flow[i] = w.found[k]
 		w.evidence(&w.keys[k], w.found[k], &w.parsed[i], rx[i])

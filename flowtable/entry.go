@@ -1,6 +1,7 @@
 package flowtable
 
 import (
+	"math"
 	"sync/atomic"
 	"unsafe"
 )
@@ -12,17 +13,19 @@ import (
 type entry struct {
 	key      [keyWords]atomic.Uint64 // a Key
 	state    atomic.Uint64           // a state
-	notified atomic.Int64            // nanoseconds, 0 for never
+	lastSeen int64                   // the owner's: time of the last Lookup that found the flow, nanoseconds; unseen without a flow
 	flow     Flow
+	notified atomic.Int64 // nanoseconds, 0 for never
 }
 
-// Flow is what the owner alone knows of a flow. Lookup zeroes it for a new flow and keeps LastSeen; the rest is the owner's.
+// unseen is later than any flow, so that an entry without one never looks idle.
+const unseen = math.MaxInt64
+
+// Flow is what the owner counts of a flow. Lookup zeroes it for a new one.
 type Flow struct {
 	Packets uint64
 	Bytes   uint64 // octets of frames without FCS
 	Marked  uint64 // packets marked CE here
-	// LastSeen is the time of the last Lookup that found the flow, nanoseconds.
-	LastSeen int64
 	// Queued is the flow's share of its egress queue; while it is not 0 the flow is neither aged nor evicted. At most 2^32 - 2.
 	Queued uint32
 	// Rank is for the egress queue's order of its flows, Class for which of a port's queues that is.
@@ -37,7 +40,7 @@ type Flow struct {
 }
 
 var (
-	_ [lineSize]byte     = [unsafe.Sizeof(Flow{})]byte{}
+	_ [lineSize]byte     = [unsafe.Sizeof(Flow{}) + unsafe.Sizeof(atomic.Int64{})]byte{}
 	_ [2 * lineSize]byte = [unsafe.Sizeof(entry{})]byte{}
 )
 
@@ -133,8 +136,9 @@ func (e *entry) begin(k *Key, qp uint64, now int64, burst uint16) {
 	for i, w := range k.words() {
 		e.key[i].Store(w)
 	}
+	e.lastSeen = now
 	e.notified.Store(0)
-	e.flow = Flow{LastSeen: now, burst: burst}
+	e.flow = Flow{burst: burst}
 	e.state.Store(old&^(generationOne-1) + generationOne | liveBit | qp)
 }
 

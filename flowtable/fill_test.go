@@ -20,7 +20,7 @@ func TestFillsToCapacity(t *testing.T) {
 			evicted += tab.Stats().Evictions + tab.Stats().Refused
 			for i, k := range keys[capacity:] { // the oldest flow ages as the next one comes
 				oldest := tab.find(&keys[i], tab.hash(&keys[i]))
-				tab.end(oldest, tab.Flow(oldest).LastSeen+1001)
+				tab.end(oldest, tab.entries[oldest].lastSeen+1001)
 				one(tab, k, 1)
 			}
 			turned += tab.Stats().Evictions + tab.Stats().Refused

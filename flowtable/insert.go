@@ -89,8 +89,8 @@ func (t *Table) searchVictim() Index {
 
 // older is x if it is evictable and was seen before v, else v.
 func (t *Table) older(v, x Index) Index {
-	f := &t.entries[x].flow
-	if t.evictable(f) && (v == None || f.LastSeen < t.entries[v].flow.LastSeen) {
+	e := &t.entries[x]
+	if t.evictable(&e.flow) && (v == None || e.lastSeen < t.entries[v].lastSeen) {
 		return x
 	}
 	return v
@@ -101,7 +101,7 @@ func (t *Table) end(x Index, now int64) {
 	e := &t.entries[x]
 	t.dirty = true
 	why := EndedEviction
-	if t.idle(&e.flow, now) {
+	if t.idle(e, now) {
 		why = EndedAged
 		t.aged++
 	} else {
@@ -110,7 +110,7 @@ func (t *Table) end(x Index, now int64) {
 	t.report(x, why)
 	t.leave(x)
 	t.unlink(x)
-	e.flow.Queued = notInUse
+	e.flow.Queued, e.lastSeen = notInUse, unseen
 	e.flow.Rank = t.free
 	t.free = uint32(x)
 	t.flows--

@@ -68,19 +68,21 @@ func (t *Table) pick(hashes []uint64, candidates *[maxBurst]Index) {
 	}
 }
 
-// touchEntries reads a word of each line of what will be read and written of the likely flows.
+// touchEntries reads a word of each likely flow's key.
 func (t *Table) touchEntries(n int) {
 	entries := t.entries
 	for _, x := range t.candidates[:n] {
-		e := &entries[x]
-		e.state.Load()
-		atomic.LoadInt64(&e.flow.LastSeen)
+		entries[x].state.Load()
 	}
-	if t.pairing == nil {
-		return
-	}
-	for _, x := range t.candidates[:n] {
-		atomic.LoadUint32(&t.learners[x].slot)
+}
+
+// Touch reads a word of each line of what Flow and Observe work on, for the memory to be on its way when the owner goes over flows that
+// Lookup has found.
+func (t *Table) Touch(flows []Index) {
+	entries, learners := t.entries, t.learners
+	for _, x := range flows {
+		atomic.LoadUint64(&entries[x].flow.Packets)
+		atomic.LoadUint32(&learners[x].slot)
 	}
 }
 
@@ -107,12 +109,12 @@ func (t *Table) resolve(keys []Key, now int64, out []Index) {
 	for i := range keys {
 		k, x := &keys[i], t.candidates[i%maxBurst]
 		e := &t.entries[x]
-		if x != None && e.plainKey().same(k) && now-e.flow.LastSeen <= t.lasting && state(e.state.Load())&endingMask == 0 {
-			e.flow.LastSeen, e.flow.burst = now, t.burst
+		if x != None && e.plainKey().same(k) && now-e.lastSeen <= t.lasting && state(e.state.Load())&endingMask == 0 {
+			e.lastSeen = now
 			out[i] = x
 			continue
 		}
-		if t.protected == 0 { // the likely ones of the keys to come
+		if t.protected == 0 {
 			t.protected = len(keys)
 			t.protectLikely(keys)
 		}
@@ -150,7 +152,7 @@ func (t *Table) find(k *Key, h uint64) Index {
 // seen notes that a flow goes on, or begins it anew if it had been idle for too long.
 func (t *Table) seen(x Index, k *Key, now int64) {
 	e := &t.entries[x]
-	if t.idle(&e.flow, now) {
+	if t.idle(e, now) {
 		t.aged++
 		t.renew(x, k, now, EndedAged)
 		return
@@ -159,7 +161,7 @@ func (t *Table) seen(x Index, k *Key, now int64) {
 		t.renew(x, k, now, s.ending())
 		return
 	}
-	e.flow.LastSeen = now
+	e.lastSeen = now
 	e.flow.burst = t.burst
 }
 
@@ -197,8 +199,8 @@ func (t *Table) over(x Index, s state, now int64) bool {
 }
 
 // idle tells whether a flow is over.
-func (t *Table) idle(f *Flow, now int64) bool {
-	return t.aging > 0 && f.Queued == 0 && now-f.LastSeen > t.aging
+func (t *Table) idle(e *entry, now int64) bool {
+	return t.aging > 0 && now-e.lastSeen > t.aging && e.flow.Queued == 0
 }
 
 // View is what a reader learns of a flow.

@@ -25,6 +25,7 @@ type modelFlow struct {
 	Flow
 	index    Index
 	notified int64
+	lastSeen int64
 }
 
 const modelKeys = 80
@@ -55,7 +56,7 @@ func (m *model) ended(k *Key, f *Flow, v View) {
 		m.t.Fatalf("%v ended as %+v, notified at %d", *k, v, was.notified)
 	}
 	delete(m.flows, *k)
-	idle := m.aging > 0 && m.now-was.LastSeen > m.aging
+	idle := m.aging > 0 && m.now-was.lastSeen > m.aging
 	switch {
 	case was.Queued != 0:
 		m.t.Fatalf("a flow ended with frames queued: %v", *k)
@@ -77,8 +78,8 @@ func (m *model) mustBeOldest(victim *modelFlow) {
 		return
 	}
 	for k, f := range m.flows {
-		if m.evictable(&k, f) && f.LastSeen < victim.LastSeen {
-			m.t.Fatalf("evicted a flow last seen at %d, there was one at %d", victim.LastSeen, f.LastSeen)
+		if m.evictable(&k, f) && f.lastSeen < victim.lastSeen {
+			m.t.Fatalf("evicted a flow last seen at %d, there was one at %d", victim.lastSeen, f.lastSeen)
 		}
 	}
 }
@@ -130,7 +131,7 @@ func (m *model) found(k Key, x Index) {
 	if f.index != x {
 		m.t.Fatalf("%v: flow %d, was %d", k, x, f.index)
 	}
-	f.LastSeen = m.now
+	f.lastSeen = m.now
 	f.Packets++
 	m.tab.Flow(x).Packets++
 }

@@ -18,7 +18,7 @@ func (t *Table) Sweep(now int64) {
 	t.recheck()
 	for n := t.share(now); n > 0; n-- {
 		t.sweepAt = t.sweepAt%t.high + 1
-		if t.idle(&t.entries[t.sweepAt].flow, now) {
+		if t.idle(&t.entries[t.sweepAt], now) {
 			t.end(Index(t.sweepAt), now)
 		}
 	}
