@@ -149,28 +149,3 @@ func (q *egress) enter(class int, e entry, flows *flowtable.Table) {
 	q.depth[class] += uint64(e.frame.Len)
 	q.shares[class].add(flows, e.tag, e.frame.Len)
 }
-
-// enterAll is enter for a burst of so many octets. Where a frame counts as no flow's, its tag becomes None.
-func (q *egress) enterAll(class int, frames []burst.Frame, tags []flowtable.Index, octets uint64, flows *flowtable.Table) {
-	s := &q.shares[class]
-	for i, x := range tags {
-		size := frames[i].Len
-		if x != flowtable.None {
-			f := flows.Flow(x)
-			if f.Queued == 0 {
-				f.Class = uint8(class)
-			}
-			if f.Class == uint8(class) {
-				f.Queued += size
-				if s.ranked {
-					s.enlist(flows, x, f)
-				}
-				continue
-			}
-			tags[i] = flowtable.None
-		}
-		s.other += uint64(size)
-	}
-	q.classes[class].pushAll(frames, tags)
-	q.depth[class] += octets
-}

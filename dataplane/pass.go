@@ -29,12 +29,37 @@ func (w *Worker) pass(port int, rx []burst.Frame, b *seen) {
 	if w.policy.Ports[out].Thresholds.Level(before+b.octets) != congestion.None {
 		w.mark(out, before, rx)
 	}
-	for i := range rx {
-		if x := w.flow[i]; x != flowtable.None {
-			w.count(x, rx[i].Len, &w.parsed[i])
+	w.enterAll(q, b, rx)
+}
+
+// enterAll is count and egress.enter for a burst: a flow's counters and its share lie in one line, and are written at one go.
+func (w *Worker) enterAll(q *egress, b *seen, rx []burst.Frame) {
+	s, class := &q.shares[b.class], uint8(b.class)
+	tags := w.flow[:len(rx)]
+	for i, x := range tags {
+		size := rx[i].Len
+		if x == flowtable.None {
+			s.other += uint64(size)
+			continue
+		}
+		f := w.flows.Flow(x)
+		f.Packets++
+		f.Bytes += uint64(size)
+		f.Transport = uint8(w.parsed[i].Opcode) >> 5
+		if f.Queued == 0 {
+			f.Class = class
+		} else if f.Class != class {
+			tags[i] = flowtable.None
+			s.other += uint64(size)
+			continue
+		}
+		f.Queued += size
+		if s.ranked {
+			s.enlist(w.flows, x, f)
 		}
 	}
-	q.enterAll(b.class, rx, w.flow[:len(rx)], b.octets, w.flows)
+	q.classes[b.class].pushAll(rx, tags)
+	q.depth[b.class] += b.octets
 }
 
 // count counts a frame at its flow.

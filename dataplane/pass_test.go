@@ -71,13 +71,13 @@ func sameFlows(t *rapid.T, a, b *flowtable.Table) {
 	})
 }
 
-// drawTraffic makes the frames that a run takes its bursts from, and how likely one is not of the plain sort.
+// drawFrame makes a frame for the twins, so many in a hundred of them not of the plain sort.
 func drawFrame(t *rapid.T, special int) []byte {
 	r := data(rapid.Bool().Draw(t, "v6"), rapid.Uint32Range(0, 11).Draw(t, "flow"))
 	r.DSCP = rapid.SampledFrom([]uint8{0, 0, 0, 0, 0, 1, 2}).Draw(t, "DSCP")
 	r.ECN = rapid.SampledFrom([]uint8{packet.ECT0, packet.ECT0, packet.ECT1, packet.NotECT, packet.CE}).Draw(t, "ECN")
 	r.PSN = rapid.Uint32Range(0, 100).Draw(t, "PSN")
-	r.Size = rapid.IntRange(60, 1100).Draw(t, "octets")
+	r.Size = rapid.SampledFrom([]int{100, 100, 200, 1000, rapid.IntRange(60, 1100).Draw(t, "octets")}).Draw(t, "size") // so that sums hit thresholds
 	if rapid.IntRange(0, 99).Draw(t, "special") >= special {
 		return r.Frame()
 	}
@@ -105,9 +105,10 @@ func TestPass(t *testing.T) {
 	plain := 0
 	rapid.Check(t, func(t *rapid.T) {
 		p := telling(byAnything...)
-		kMax := rapid.Uint64Range(1, 30_000).Draw(t, "K_max")
+		kMax := 100 * rapid.Uint64Range(1, 300).Draw(t, "K_max")
 		for i := range p.Ports {
-			p.Ports[i].Thresholds = congestion.Thresholds{KMin: rapid.Uint64Range(0, kMax-1).Draw(t, "K_min"), KMax: kMax}
+			kMin := 100*rapid.Uint64Range(0, kMax/100-1).Draw(t, "K_min") + rapid.SampledFrom([]uint64{0, 99}).Draw(t, "and")
+			p.Ports[i].Thresholds = congestion.Thresholds{KMin: kMin, KMax: kMax}
 			p.Ports[i].PerFlow = ratelimit.Interval(rapid.Int64Range(0, 50_000).Draw(t, "interval"))
 		}
 		workers, special := rapid.IntRange(1, 2).Draw(t, "workers"), rapid.SampledFrom([]int{0, 1, 20}).Draw(t, "special in 100")

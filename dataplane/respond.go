@@ -168,11 +168,13 @@ func (w *Worker) send(in int, format congestion.Format, f burst.Frame, p *packet
 // limits takes a token of the destination and one of the port, or none.
 func (w *Worker) limits(in int, p *packet.Parsed) Suppression {
 	to, each := w.plane.toDestination, w.policy.PerDestination
-	switch to.Allow(each, p.Src, w.now) {
-	case ratelimit.Limited:
-		return DestinationLimit
-	case ratelimit.Busy:
-		return DestinationsFull
+	if !each.Off() {
+		switch to.Allow(each, p.Src, w.now) {
+		case ratelimit.Limited:
+			return DestinationLimit
+		case ratelimit.Busy:
+			return DestinationsFull
+		}
 	}
 	if !w.policy.PerPort.Allow(&w.plane.toPort[in], w.now) {
 		to.Refund(each, p.Src)
