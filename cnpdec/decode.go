@@ -9,8 +9,8 @@ import (
 // Decode reads the notification that frame is, and fills n. p is what packet.Parse found in frame. Of a packet that isn't
 // accepted n holds nothing to rely on but Kind, as far as it can be told, and the addresses.
 //
-// The order of the checks: the packet is whole; its source is trusted; its checksums or ICRC are right; its fields are in order;
-// the QP it names is known.
+// The order of the checks: the packet is whole; its addresses can be; its source is trusted; its IP header, with IPv6 options, is in
+// order; its checksums or ICRC are right; its fields are in order; the QP it names is known.
 func (r *Receiver) Decode(frame []byte, p *packet.Parsed, n *Notification) Reason {
 	*n = Notification{Family: p.Family, Src: p.Src, Dst: p.Dst, Start: int(p.L4), End: int(p.IPEnd)}
 	if p.Kind == packet.MACControl {
@@ -23,11 +23,17 @@ func (r *Receiver) Decode(frame []byte, p *packet.Parsed, n *Notification) Reaso
 	if len(frame) < n.End {
 		return Truncated
 	}
+	if !n.addressesOK() {
+		return WrongAddress
+	}
 	if n.Kind != StandardCNP && r.Trusted != nil && !r.Trusted(n.Kind, p.Src) {
 		return UntrustedSource
 	}
 	if p.Family == 4 && !packet.IPv4ChecksumOK(frame, p) {
 		return WrongChecksum
+	}
+	if reason := r.checkOptions(frame, p); reason != Accepted {
+		return reason
 	}
 	switch n.Kind {
 	case LongHaulCNPICMPv6:
@@ -36,6 +42,21 @@ func (r *Receiver) Decode(frame []byte, p *packet.Parsed, n *Notification) Reaso
 		return r.decodeProxy(frame[n.Start:n.End], n)
 	}
 	return r.decodeCNP(frame, p, n)
+}
+
+// checkOptions refuses a packet with IPv6 options by which a host that doesn't know them must discard it (RFC 8200 4.2): a Fast CNP
+// whose option type is another's is no standard CNP, for its DestQP is the receiver's.
+func (r *Receiver) checkOptions(frame []byte, p *packet.Parsed) Reason {
+	if p.Family != 6 || int(p.L4) == int(p.L3)+packet.IPv6Len {
+		return Accepted
+	}
+	switch whole, skippable := packet.OptionsOK(frame, p, &r.Code); {
+	case !whole:
+		return OptionMalformed
+	case !skippable:
+		return OptionUnknown
+	}
+	return Accepted
 }
 
 // kind is what a class of packet is to this receiver.

@@ -18,6 +18,9 @@ func (r *Receiver) decodeFastCNP(frame []byte, p *packet.Parsed, n *Notification
 	if reason := decodeOptions(header, &r.Code, &n.Fast); reason != Accepted {
 		return reason
 	}
+	if impostor(n.Family, n.Fast.Option.Dst) {
+		return WrongAddress
+	}
 	if r.KnownFlow != nil && !r.KnownFlow(n.Fast.Option.Dst, n.BTH.DestQP) {
 		return UnknownFlow
 	}

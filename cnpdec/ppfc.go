@@ -9,6 +9,9 @@ func (r *Receiver) decodePPFC(n *Notification) Reason {
 	if n.PPFC.PT > packet.PTResume {
 		return UnknownPauseType
 	}
+	if impostor(n.Family, n.PPFC.Dst) {
+		return WrongAddress
+	}
 	if r.KnownFlow != nil && !r.KnownFlow(n.PPFC.Dst, n.BTH.DestQP) {
 		return UnknownFlow
 	}

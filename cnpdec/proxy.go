@@ -25,6 +25,9 @@ func (r *Receiver) decodeProxy(datagram []byte, n *Notification) Reason {
 	if x.Proxied, ok = packet.DecodeProxied(b); !ok {
 		return FiveTupleMalformed
 	}
+	if !unicast(x.Version, x.Src) || impostor(x.Version, x.Dst) {
+		return WrongAddress
+	}
 	x.Invoking = b[packet.ProxiedLen(x.Version):]
 	packet.ParseIP(x.Invoking, &x.Inner)
 	if !x.matches() {

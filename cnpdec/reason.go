@@ -8,6 +8,7 @@ const (
 	NotANotification
 	Truncated
 	WrongLength
+	WrongAddress
 	UntrustedSource
 	WrongChecksum
 	WrongICRC
@@ -45,6 +46,8 @@ var reasons = [Reasons]struct{ name, text string }{
 	Truncated:        {"truncated", "the packet isn't whole; capture full frames"},
 	WrongLength: {"wrong-length",
 		"its length isn't what its format asks for; check which of Long-haul CNP and PPFC the sender speaks"},
+	WrongAddress: {"wrong-address",
+		"its source or destination isn't the address of one host, or an IPv6 address in it is an IPv4-mapped one"},
 	UntrustedSource: {"untrusted-source", "its source address isn't on the access list"},
 	WrongChecksum: {"wrong-checksum",
 		"the IPv4, UDP or ICMPv6 checksum is wrong: the packet was damaged, or captured before the device filled it in"},
@@ -59,9 +62,9 @@ var reasons = [Reasons]struct{ name, text string }{
 		"the Fast CNP option isn't in the one Destination Options header that stands directly before UDP"},
 	OptionRepeated: {"option-repeated", "there is more than one Fast CNP option"},
 	OptionUnknown: {"option-unknown",
-		"beside the Fast CNP option there is an unknown one that forbids to go on (RFC 8200 4.2)"},
+		"there is an unknown IPv6 option that forbids to go on (RFC 8200 4.2); check the option type of Fast CNP"},
 	OptionMalformed: {"option-malformed",
-		"the Fast CNP option has 16 octets of data, or 26 and more with an IOAM trace in them; this one has not"},
+		"an IPv6 option goes past its header, or the Fast CNP option hasn't 16 octets of data, nor 26 and more with an IOAM trace"},
 	UnknownCode: {"unknown-code", "the ICMPv6 code isn't 0, flow level"},
 	WrongParameter: {"wrong-parameter",
 		"the parameter doesn't go with the action: 0 for Notify, 0 to 100 for Rate Reduce and Resume"},

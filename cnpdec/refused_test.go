@@ -29,7 +29,14 @@ const (
 	v6Options = 14 + 40
 	fastBTH   = v6Options + 24 + 8
 	icmpv6At  = 14 + 40
+	v4Src     = 14 + 12
+	v6Src     = 14 + 8
 )
+
+const noAddress = "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+
+// mappedGateway is an address of an IPv6 header that Addr doesn't tell from the IPv4 gateway's.
+const mappedGateway = "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xff\xff\x0a\x00\x00\xfe"
 
 // refusals change one thing in a golden notification each. Unless raw, checksums and ICRC are made right again.
 var refusals = []struct {
@@ -42,6 +49,8 @@ var refusals = []struct {
 	{"nothing", "long-haul-cnp-v4", false, change{0, ""}, Accepted},
 	{"an opcode that isn't CNP", "standard-cnp-v4", false, change{v4BTH, "\x11"}, NotANotification},
 	{"another option type", "fast-cnp", false, change{v6Options + 2, "\x1e"}, Accepted}, // a standard CNP with an option to skip
+	{"an unknown option that forbids to go on", "fast-cnp", false, change{v6Options + 2, "\x9f"}, OptionUnknown},
+	{"an unknown option longer than its header", "fast-cnp", false, change{v6Options + 2, "\x1e\xff"}, OptionMalformed},
 	{"another ICMPv6 type", "long-haul-cnp-icmpv6", false, change{icmpv6At, "\x80"}, NotANotification},
 	{"another UDP port", "proxy-notification-v4", false, change{36, "\x03\xff"}, NotANotification},
 	{"more octets behind UDP", "standard-cnp-v4", false, change{38, "\x00\x27"}, WrongLength},
@@ -58,6 +67,21 @@ var refusals = []struct {
 	{"damaged CNP", "long-haul-cnp-v4", true, change{v4Fields, "\x00"}, WrongICRC},
 	{"damaged ICRC", "standard-cnp-v4", true, change{70, "\x00"}, WrongICRC},
 	{"damaged option", "fast-cnp", true, change{v6Options + 10, "\x01"}, WrongICRC},
+
+	{"from an IPv4-mapped address", "long-haul-cnp-icmpv6", false, change{v6Src, mappedGateway}, WrongAddress},
+	{"to an IPv4-mapped address", "fast-cnp", false, change{v6Src + 16, mappedGateway}, WrongAddress},
+	{"about an IPv4-mapped address", "fast-cnp", false, change{v6Options + 4, mappedGateway}, WrongAddress},
+	{"PPFC about an IPv4-mapped address", "ppfc-v6-resume-tagged", false, change{4 + v6Options + 20, mappedGateway}, WrongAddress},
+	{"a proxied flow of IPv4-mapped addresses", "proxy-notification-v6", false, change{v6Options + 8 + 8, mappedGateway}, WrongAddress},
+	{"to an IPv6 group", "long-haul-cnp-icmpv6", false, change{v6Src + 16, "\xff\x02"}, WrongAddress},
+	{"from an IPv6 group", "fast-cnp", false, change{v6Src, "\xff\x02"}, WrongAddress},
+	{"from no IPv6 address", "fast-cnp", false, change{v6Src, noAddress}, WrongAddress},
+	{"to an IPv4 group", "long-haul-cnp-v4", false, change{v4Src + 4, "\xe0"}, WrongAddress},
+	{"to all", "long-haul-cnp-v4", false, change{v4Src + 4, "\xff\xff\xff\xff"}, WrongAddress},
+	{"from its own loopback", "long-haul-cnp-v4", false, change{v4Src, "\x7f"}, WrongAddress},
+	{"from its own loopback in IPv6", "fast-cnp", false, change{v6Src, noAddress[1:] + "\x01"}, WrongAddress},
+	{"from no IPv4 address", "standard-cnp-v4", false, change{v4Src, "\x00\x00\x00\x00"}, WrongAddress},
+	{"about an IPv4 group", "ppfc-v4-pause", false, change{v4Fields, "\xef"}, Accepted}, // UD packets may go to one
 
 	{"SE", "standard-cnp-v4", false, change{v4BTH + 1, "\x80"}, WrongBTH},
 	{"PadCount", "standard-cnp-v4", false, change{v4BTH + 1, "\x10"}, WrongBTH},
@@ -78,7 +102,7 @@ var refusals = []struct {
 		change{v6Options, "\x2b\x00\x9e\x04\x00\x00\x00\x00\x11\x01\x01\x0c"}, OptionMisplaced},
 	{"an option that covers the other", "fast-cnp-other-layout", false, change{v6Options + 4, "\x9e\x10"}, Accepted},
 	{"two options", "fast-cnp-preallocated-trace", false,
-		change{v6Options + 2, "\x9e\x10\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x9e\x10"}, OptionRepeated},
+		change{v6Options + 2, "\x9e\x10" + noAddress + "\x9e\x10" + noAddress + "\x01\x08"}, OptionRepeated},
 	{"an unknown option to discard the packet for", "fast-cnp-other-layout", false, change{v6Options + 4, "\x5e"}, OptionUnknown},
 	{"an option past the header", "fast-cnp", false, change{v6Options + 20, "\x01\x03"}, OptionMalformed},
 	{"an option of 15 octets", "fast-cnp", false, change{v6Options + 3, "\x0f"}, OptionMalformed},
@@ -265,6 +289,52 @@ func TestExtensionChecksum(t *testing.T) {
 	_, r := golden("long-haul-cnp-icmpv6-objects")
 	frame := wrongExtensionChecksum()
 	checkReason(t, "extension checksum", &r, frame, ExtensionChecksum)
+}
+
+// TestOptionsOfOthers: a packet of any kind whose options are broken, or among whose options is one that forbids an ignorant
+// receiver to go on (RFC 8200 4.2), is refused, in whichever header that is.
+func TestOptionsOfOthers(t *testing.T) {
+	for _, name := range []string{"standard-cnp-v6-tagged", "fast-cnp", "long-haul-cnp-v6-tagged", "long-haul-cnp-icmpv6", "ppfc-v6-resume-tagged",
+		"proxy-notification-v6"} {
+		g, r := golden(name)
+		plain := g.Bytes()
+		var p packet.Parsed
+		packet.Parse(plain, uint32(len(plain)), &p)
+		l3, at := int(p.L3), int(p.L3)+packet.IPv6Len
+		for _, c := range []struct {
+			header  byte
+			options string
+			want    Reason
+		}{
+			{packet.ProtoHopByHop, "\x1e\x02\x00\x00\x01\x00", Accepted},
+			{packet.ProtoHopByHop, "\x00\xc5\x03\x00\x00\x00", OptionUnknown},
+			{packet.ProtoHopByHop, "\x9e\x04\x00\x00\x00\x00", OptionUnknown}, // a Fast CNP's, but not there
+			{packet.ProtoHopByHop, "\x1e\x05\x00\x00\x00\x00", OptionMalformed},
+			{packet.ProtoDestOpts, "\x1e\x02\x00\x00\x01\x00", Accepted},
+			{packet.ProtoDestOpts, "\x00\x45\x03\x00\x00\x00", OptionUnknown},
+			{packet.ProtoDestOpts, "\x00\x00\x00\x00\x00\x1e", OptionMalformed},
+		} {
+			frame := slices.Concat(plain[:at], []byte{plain[l3+6], 0}, []byte(c.options), plain[at:])
+			frame[l3+6] = c.header
+			binary.BigEndian.PutUint16(frame[l3+4:], binary.BigEndian.Uint16(frame[l3+4:])+8)
+			repair(frame, &r.Code, r.ICRC)
+			want := c.want
+			if want == Accepted && g.Kind == "fast-cnp" && c.header == packet.ProtoDestOpts {
+				want = OptionMisplaced
+			}
+			checkReason(t, fmt.Sprintf("%s behind header %d with %x", name, c.header, c.options), &r, frame, want)
+		}
+	}
+}
+
+// TestImpostor: nobody is asked to trust an address that an IPv6 packet can't have.
+func TestImpostor(t *testing.T) {
+	g, r := golden("long-haul-cnp-icmpv6")
+	frame := g.Bytes()
+	copy(frame[v6Src:], mappedGateway)
+	repair(frame, &r.Code, r.ICRC)
+	r.Trusted = func(_ Kind, src packet.Addr) bool { return src == address("10.0.0.254") }
+	checkReason(t, "impostor", &r, frame, WrongAddress)
 }
 
 // TestWhoIsAsked: the access list, the QPs, the flows and the partition keys are the caller's, and each is asked about what the format

@@ -80,11 +80,12 @@ func drawNotification(t *rapid.T) Notification {
 	return n
 }
 
+// drawAddr draws a unicast address.
 func drawAddr(t *rapid.T, family uint8) packet.Addr {
 	if family == 4 {
-		return packet.AddrFrom4(octetsOf(t, "address", 4))
+		return packet.AddrFrom4(append([]byte{rapid.ByteRange(1, 126).Draw(t, "address")}, octetsOf(t, "address", 3)...))
 	}
-	return packet.AddrFrom16(octetsOf(t, "address", 16))
+	return packet.AddrFrom16(append([]byte{rapid.ByteRange(1, 0xfe).Draw(t, "address")}, octetsOf(t, "address", 15)...))
 }
 
 // drawFast draws a Destination Options header in the senders' layout or any other.

@@ -304,12 +304,13 @@ func drawDataPacket(t *rapid.T) dataPacket {
 	return d
 }
 
+// drawAddr4 draws a unicast address, as senders, receivers and gateways have.
 func drawAddr4(t *rapid.T, label string) packet.Addr {
-	return packet.AddrFrom4(rapid.SliceOfN(rapid.Byte(), 4, 4).Draw(t, label))
+	return packet.AddrFrom4(append([]byte{rapid.ByteRange(1, 126).Draw(t, label)}, rapid.SliceOfN(rapid.Byte(), 3, 3).Draw(t, label)...))
 }
 
 func drawAddr6(t *rapid.T, label string) packet.Addr {
-	return packet.Addr{Hi: rapid.Uint64().Draw(t, label), Lo: rapid.Uint64().Draw(t, label)}
+	return packet.Addr{Hi: rapid.Uint64Range(1, 0xfeffffff_ffffffff).Draw(t, label), Lo: rapid.Uint64().Draw(t, label)}
 }
 
 func TestNoAllocations(t *testing.T) {

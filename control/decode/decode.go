@@ -90,7 +90,7 @@ func read(f *replay.Frame, r *cnpdec.Receiver) (Record, bool) {
 	if n.Kind == cnpdec.None {
 		return Record{}, false
 	}
-	record := Record{Kind: n.Kind, Reason: reason, Source: n.Src.Netip().String(), Destination: n.Dst.Netip().String()}
+	record := Record{Kind: n.Kind, Reason: reason, Source: address(n.Family, n.Src), Destination: address(n.Family, n.Dst)}
 	if n.Kind == cnpdec.Pause || n.Kind == cnpdec.PFC {
 		record.Source, record.Destination = mac(f.Octets[6:]), mac(f.Octets)
 	}

@@ -190,6 +190,23 @@ func TestValues(t *testing.T) {
 }
 
 // full can't be written to.
+// TestImpostor: an IPv4-mapped address of an IPv6 packet isn't printed as the IPv4 host's.
+func TestImpostor(t *testing.T) {
+	frame := notifications.Find("long-haul-cnp-icmpv6").Bytes()
+	copy(frame[14+8:], "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xff\xff\x0a\x00\x00\xfe")
+	for format, want := range map[decode.Format][]string{
+		decode.Text: {"long-haul-cnp-icmpv6 from ::ffff:10.0.0.254 to 2001:db8:a::1, refused (wrong-address)", "source             ::ffff:10.0.0.254\n"},
+		decode.JSON: {`"source":"::ffff:10.0.0.254","destination":"2001:db8:a::1","accepted":false`, `"ip":{"version":6,"source":"::ffff:10.0.0.254"`},
+	} {
+		out, _ := run(t, notifications.Pcap([][]byte{frame}), receiver("long-haul"), format)
+		for _, w := range want {
+			if !strings.Contains(out, w) {
+				t.Errorf("%q isn't in\n%s", w, out)
+			}
+		}
+	}
+}
+
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errors.New("full") }

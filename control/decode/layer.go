@@ -3,6 +3,8 @@ package decode
 import (
 	"fmt"
 	"net"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 // Layer is a header, or what else belongs together.
@@ -38,6 +40,14 @@ func (l *Layer) reserved(key string, value uint64) {
 		name = "reserved"
 	}
 	l.say(key, name, value, "0x%x (ignored)", value)
+}
+
+// address writes an address of the IP version. An IPv4-mapped one in IPv6, which shouldn't be there, isn't made to look like IPv4's.
+func address(family uint8, a packet.Addr) string {
+	if family == 6 && a.Is4() {
+		return "::ffff:" + a.Netip().String()
+	}
+	return a.Netip().String()
 }
 
 func mac(b []byte) string { return net.HardwareAddr(b[:6]).String() }

@@ -37,8 +37,8 @@ var ecnNames = [4]string{"Not-ECT", "ECT(1)", "ECT(0)", "CE"}
 func internet(frame []byte, p *packet.Parsed) Layer {
 	l := Layer{Key: "ip", Name: fmt.Sprintf("IPv%d", p.Family)}
 	l.as("version", "", p.Family)
-	l.as("source", "source", p.Src.Netip().String())
-	l.as("destination", "destination", p.Dst.Netip().String())
+	l.as("source", "source", address(p.Family, p.Src))
+	l.as("destination", "destination", address(p.Family, p.Dst))
 	l.as("dscp", "DSCP", p.DSCP)
 	l.say("ecn", "ECN", p.ECN, "%d, %s", p.ECN, ecnNames[p.ECN&3])
 	if p.Family == 4 {

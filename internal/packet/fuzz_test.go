@@ -90,6 +90,9 @@ func parseBody(t testing.TB, b []byte, frameLen uint32, p *Parsed) {
 	if Classify(b, p, &DefaultCodePoints) != NotANotification && p.Family == 0 {
 		t.Fatalf("% x: a notification without IP", b)
 	}
+	if p.Family == 6 && p.L4 != 0 && len(b) >= int(p.L4) {
+		OptionsOK(b, p, &DefaultCodePoints)
+	}
 	ok := VerifyICRC(b, p)
 	before := *p
 	if MarkCE(b, p) {

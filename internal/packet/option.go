@@ -61,3 +61,27 @@ func OptionsHeader(b []byte, off, limit int) []byte {
 	}
 	return b[off:end]
 }
+
+// OptionsOK goes over every Hop-by-Hop and Destination Options header of an IPv6 packet whose extension headers Parse has found sound up
+// to p.L4. whole tells whether no option runs past its header; skippable, whether who knows but the Fast CNP options in Destination
+// Options may go on with the packet (RFC 8200 4.2). b is what Parse was given, up to p.L4 at least.
+func OptionsOK(b []byte, p *Parsed, c *CodePoints) (whole, skippable bool) {
+	next, off := b[p.L3+6], int(p.L3)+IPv6Len
+	skippable = true
+	for n := 0; n < maxExtHeaders && off < int(p.L4); n++ {
+		end := off + extHeaderLen(next, b[off+1])
+		if next == ProtoHopByHop || next == ProtoDestOpts {
+			for list := b[off+2 : end]; len(list) > 0; { // each round takes at least an octet of at most 2,046
+				o, size := NextOption(list)
+				if size == 0 {
+					return false, skippable
+				}
+				known := next == ProtoDestOpts && (o.Type == c.FastCNPOption || o.Type == c.FastCNPTraceOption)
+				skippable = skippable && (known || o.Skippable())
+				list = list[size:]
+			}
+		}
+		next, off = b[off], end
+	}
+	return true, skippable
+}
