@@ -94,7 +94,7 @@ field("ipv6", "proxy.destination6", "Flow's destination")
 field("bytes", "proxy.invoking_packet", "Invoking packet")
 cnp.fields = fields
 
-local short = ProtoExpert.new("cnpgate.short", "It ends within a field, or a length goes past its end", expert.group.PROTOCOL, expert.severity.WARN)
+local short = ProtoExpert.new("cnpgate.short", "It ends within a field or before the ICRC, or a length goes past its end", expert.group.PROTOCOL, expert.severity.WARN)
 cnp.experts = { short }
 
 -- What other dissectors have found. Of an ICMP error's quoted packet they find fields too: the outer packet's come first.
@@ -275,9 +275,10 @@ local function titled(root, b, kind)
   return tree
 end
 
--- cnp_packet dissects what a UDP datagram to port 4791 carries, b; option is the Fast CNP option in front of it, or nil.
-local function cnp_packet(root, b, option, version)
-  if b:len() < 16 or b(0, 1):uint() ~= 0x81 then return nil end
+-- cnp_packet dissects what a UDP datagram to port 4791 carries, b, of which there were whole octets on the wire; option is the Fast CNP
+-- option in front of it, or nil.
+local function cnp_packet(root, b, whole, option, version)
+  if whole < 16 or b:len() < 12 or b(0, 1):uint() ~= 0x81 then return nil end
   local extended = math.floor(b(4, 1):uint() / 32) % 2 == 1
   local kind = "standard-cnp"
   if option then
@@ -297,7 +298,7 @@ local function cnp_packet(root, b, option, version)
   bth:add(F["bth.extension"], b(4, 1))
   bth:add(F["bth.dest_qp"], b(5, 3))
   bth:add(F["bth.psn"], b(9, 3))
-  local n = b:len() - 16
+  local n = math.min(whole - 16, b:len() - 12) -- captured of what is between BTH and ICRC
   if kind == "long-haul-cnp" and n > 0 then
     long_haul(tree, b(12, n):tvb())
   elseif kind == "ppfc" and n > 0 then
@@ -305,7 +306,11 @@ local function cnp_packet(root, b, option, version)
   elseif n > 0 then
     tree:add(F["cnp.reserved"], b(12, n))
   end
-  tree:add_le(F.icrc, b(12 + n, 4))
+  if b:len() < whole then
+    tree:add_proto_expert_info(short)
+  else
+    tree:add_le(F.icrc, b(12 + n, 4))
+  end
   return kind
 end
 
@@ -323,7 +328,7 @@ function cnp.dissector(tvb, pinfo, root)
     if n <= 0 then return end
     if port.value == 4791 then
       local option = version == 6 and find_option(tvb, v6.offset, port.offset - 2) or nil
-      kind = cnp_packet(root, tvb(at, n):tvb(), option, version)
+      kind = cnp_packet(root, tvb(at, n):tvb(), length.value - 8, option, version)
     elseif port.value == cnp.prefs.proxy_port then
       kind = "proxy-notification"
       local b = tvb(at, n):tvb()

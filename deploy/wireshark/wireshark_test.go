@@ -305,6 +305,37 @@ func decoded(t *testing.T, file string) (kinds map[string]string, refused map[st
 	return kinds, refused
 }
 
+// TestCaptured: of a frame that was captured in part, no octets are shown for an ICRC that they aren't, and that something is missing is
+// said.
+func TestCaptured(t *testing.T) {
+	header := notifications.Pcap(nil)
+	pcap := bytes.Clone(header)
+	var names []string
+	for _, name := range []string{"standard-cnp-v4", "fast-cnp", "long-haul-cnp-v4", "long-haul-cnp-v4-objects"} {
+		whole := notifications.Find(name).Bytes()
+		for missing := range 12 {
+			one := notifications.Pcap([][]byte{whole[:len(whole)-missing]})[len(header):]
+			binary.LittleEndian.PutUint32(one[12:], uint32(len(whole)))
+			names = append(names, name)
+			pcap = append(pcap, one...)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "in.pcap")
+	if err := os.WriteFile(path, pcap, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	said := lines(dissected(t, "-r", path, "-T", "fields", "-e", "cnpgate.icrc", "-e", "cnpgate.short", "-e", "cnpgate.kind"))
+	if len(said) != len(names) {
+		t.Fatalf("%d frames, want %d", len(said), len(names))
+	}
+	for i, l := range said {
+		whole := i%12 == 0
+		if (l[0] != "") != whole || (l[1] == "") != whole || l[2] == "" {
+			t.Errorf("%s without its last %d octets: ICRC %q, short %q, kind %q", names[i], i%12, l[0], l[1], l[2])
+		}
+	}
+}
+
 // TestHostile: golden notifications cut behind every octet, and with every octet changed, cause no error in the script.
 func TestHostile(t *testing.T) {
 	var frames [][]byte
@@ -327,7 +358,7 @@ func TestHostile(t *testing.T) {
 		if at := strings.Index(text, "Lua Error"); at >= 0 {
 			t.Errorf("%s: %.500s", extension, text[at:])
 		}
-		if !strings.Contains(text, "It ends within a field") {
+		if !strings.Contains(text, "It ends within a field or before the ICRC") {
 			t.Errorf("%s: of %d frames none is short", extension, len(frames))
 		}
 	}
