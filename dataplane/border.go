@@ -28,15 +28,15 @@ func set(prefixes []netip.Prefix) *prefix.Table[struct{}] {
 }
 
 // stops tells whether a notification that came in by a port of the given role ends here, and as what it counts. What comes in by
-// a fabric port leaves by a WAN port.
+// a fabric port leaves by a WAN port. An impostor, whose address a table would take for an IPv4 host's, is from and for nobody.
 func (b *Border) stops(role Role, note packet.Notification, p *packet.Parsed) (Counter, bool) {
 	if b == nil || note == packet.StandardCNP {
 		return 0, false
 	}
 	if role == WAN {
 		_, known := b.sources.Lookup(p.Src)
-		return DroppedBorderIn, !known
+		return DroppedBorderIn, !known || impostor(p)
 	}
 	_, member := b.members.Lookup(p.Dst)
-	return DroppedBorderOut, !member
+	return DroppedBorderOut, !member || impostor(p)
 }

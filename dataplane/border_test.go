@@ -1,6 +1,7 @@
 package dataplane_test
 
 import (
+	"bytes"
 	"net/netip"
 	"testing"
 
@@ -64,6 +65,31 @@ func TestBorder(t *testing.T) {
 		packet.Parse(frame, uint32(len(frame)), &p)
 		if p.Src != address(inside) || p.Dst != address(outside) {
 			t.Errorf("%s is from %v to %v", name, p.Src.Netip(), p.Dst.Netip())
+		}
+	}
+}
+
+// TestBorderKnowsImpostors: an IPv4-mapped source in IPv6 isn't the known IPv4 source, nor such a destination the IPv4 member.
+func TestBorderKnowsImpostors(t *testing.T) {
+	all := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
+	for port, reason := range map[int]dataplane.Counter{fabric: dataplane.DroppedBorderOut, wan: dataplane.DroppedBorderIn} {
+		for name, frame := range notCauses(t) {
+			if name == "ACK" || name == "READ request" || name == "standard-cnp" {
+				continue
+			}
+			for _, at := range []int{22, 38} {
+				changed := bytes.Clone(frame)
+				packet.AddrFrom(netip.MustParseAddr("10.0.0.254")).Put16(changed[at:])
+				p := testkit.DefaultPolicy(2)
+				p.Border = dataplane.NewBorder(all, all)
+				r := testkit.New(t, testkit.Setup{Policy: p})
+				r.Inject(t, port, changed)
+				r.Drain()
+				if len(r.Take(port^1)) != 0 || r.Count(port, reason) != 1 {
+					t.Errorf("%s with an impostor at octet %d passes from port %d", name, at, port)
+				}
+				r.Close(t)
+			}
 		}
 	}
 }
