@@ -1,6 +1,6 @@
 package notifications
 
-// about says of a field what it is and who says so: a section, or a decision W1 to W16 of docs/decisions.md.
+// about says of a field what it is and who says so: a section, or a decision W1 to W18 of docs/decisions.md.
 type about struct{ field, from string }
 
 const (
