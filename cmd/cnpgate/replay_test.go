@@ -59,7 +59,7 @@ func TestReplayWarns(t *testing.T) {
 	capture := get(t, dir, "in.pcap")
 	put(t, dir, "cut.pcap", []byte(capture[:len(capture)-1]))
 	got := cnpgate(t, dir, replayArgs("cut.pcap")...)
-	const warning = "cnpgate: warning: capture cut.pcap: it is cut short: its last frame is not whole and is left out; 363 frames are replayed\n"
+	const warning = "cnpgate: warning: capture cut.pcap: it is cut short: its last frame is not whole and is left out; 363 frames are read\n"
 	if got.status != 0 || got.stderr != warning {
 		t.Errorf("exit status %d, stderr %q", got.status, got.stderr)
 	}

@@ -100,7 +100,7 @@ func (c *Capture) survey() error {
 		case err == nil:
 			err = plausible(&info)
 		case errors.Is(err, io.ErrUnexpectedEOF):
-			c.warn("it is cut short: its last frame is not whole and is left out; %d frames are replayed", c.Frames)
+			c.warn("it is cut short: its last frame is not whole and is left out; %d frames are read", c.Frames)
 			fallthrough
 		case errors.Is(err, io.EOF):
 			c.warnOfTimes(latest, backwards)
@@ -138,9 +138,9 @@ func (c *Capture) warnOfTimes(latest int64, backwards int) {
 	case c.Frames == 0:
 		c.warn("it holds no frames")
 	case backwards > 0:
-		c.warn("%d frames have earlier timestamps than frames in front of them, and are replayed at the latest time so far", backwards)
+		c.warn("%d frames have earlier timestamps than frames in front of them, and are taken at the latest time so far", backwards)
 	case c.Frames > 1 && latest == 0:
-		c.warn("all its frames have one timestamp, and are replayed at one instant")
+		c.warn("all its frames have one timestamp, and are taken at one instant")
 	}
 }
 
