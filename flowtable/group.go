@@ -11,8 +11,9 @@ const (
 	pagesASide  = 32
 	placesASide = placesAPage * pagesASide // flows of one direction between two hosts that can be paired
 	rowWords    = placesASide / 64
-	groupSearch = 32 // groups looked at for an empty one
-	maxChain    = 64 // groups with one hash value
+	groupSearch = 32  // groups looked at for an empty one
+	fullTime    = 1e6 // ns that a search for room isn't begun again where there was none: with many flows, all would search all the time
+	maxChain    = 64  // groups with one hash value
 )
 
 // groupKey is what a connection's two flows have in common: the hosts, that of side 0 first, and the place (ports and VLANs).
@@ -27,6 +28,7 @@ type group struct {
 	next uint32   // under the claim: the next group with the hash, or the next free one
 	hash uint32   // under the claim
 	born int64    // ns
+	full [2]int64 // under the claim: until when no place is looked for on a side, since there was none
 	// pages are the places of each side, 8 a page; 0 for none. Anyone may read them.
 	pages [2][pagesASide]atomic.Uint32
 	// used is one more than the highest place that was ever given out.
@@ -140,8 +142,11 @@ func (p *Pairing) newGroup(k *groupKey, h uint64, now int64) uint32 {
 	case int(p.usedGroups) < len(p.groups)-1:
 		p.usedGroups++
 		x = p.usedGroups
+	case now < p.full:
+		return 0
 	default:
 		if x = p.emptyGroup(0); x == 0 {
+			p.full = now + fullTime
 			return 0
 		}
 	}
@@ -150,6 +155,7 @@ func (p *Pairing) newGroup(k *groupKey, h uint64, now int64) uint32 {
 	g.used[0].Store(0)
 	g.used[1].Store(0)
 	g.refreshed.Store(0)
+	g.full = [2]int64{}
 	g.next, *head = *head, x
 	return x
 }
@@ -223,7 +229,18 @@ func (p *Pairing) newPage(x uint32) uint32 {
 }
 
 // newPlace finds an empty place on a side of a group, adding a page if need be; 0 if there is none. Under the claim.
-func (p *Pairing) newPlace(x uint32, side int) (slot uint32) {
+func (p *Pairing) newPlace(x uint32, side int, now int64) (slot uint32) {
+	g := &p.groups[x]
+	if now < g.full[side] {
+		return 0
+	}
+	if slot = p.findPlace(x, side); slot == 0 {
+		g.full[side] = now + fullTime
+	}
+	return slot
+}
+
+func (p *Pairing) findPlace(x uint32, side int) (slot uint32) {
 	g := &p.groups[x]
 	for i := range g.pages[side] {
 		n := g.pages[side][i].Load()

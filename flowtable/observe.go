@@ -129,7 +129,7 @@ func (t *Table) settle(x Index, l *learner, p *packet.Parsed, now int64) {
 	if g == 0 {
 		return
 	}
-	if l.slot = pairing.newPlace(g, side); l.slot == 0 {
+	if l.slot = pairing.newPlace(g, side, now); l.slot == 0 {
 		return
 	}
 	l.port = p.SrcPort
@@ -260,6 +260,9 @@ func (t *Table) requests(x Index, l *learner, s state, p *packet.Parsed, b []byt
 		if s.qpState() != Confirmed || was/coarse != l.high/coarse {
 			t.tell(x, l)
 		}
+	case s.qpState() != Confirmed && psnMask+1-ahead >= maxGap:
+		l.first, l.exact, l.high = p.PSN, p.PSN, (p.PSN+span)&psnMask
+		t.restart(x, l)
 	case s.qpState() == Confirmed && t.newBeginning(l, p.PSN, psnMask+1-ahead):
 		t.reused(x)
 	case s.qpState() == Confirmed && t.acknowledged(l, p.PSN):
@@ -294,6 +297,26 @@ func (t *Table) tell(x Index, l *learner) {
 	}
 	pl := t.pairing.placeOf(l.slot)
 	pl.p.sent[pl.k].Store(uint64(makeSent(l.first, l.high)))
+}
+
+// restart forgets what was learned about an unconfirmed flow whose PSNs are far from all it had sent: another connection has its QP.
+func (t *Table) restart(x Index, l *learner) {
+	if l.slot == 0 || !t.holds(x, l) {
+		return
+	}
+	pl := t.pairing.placeOf(l.slot)
+	pl.p.ack[pl.k].Store(0)
+	t.pairing.forget(&pl)
+	for n := range int(pl.g.used[1-pl.side].Load()) {
+		o, ok := t.pairing.at(pl.g, 1-pl.side, n)
+		if !ok {
+			break
+		}
+		if a := o.ack(); a.sole() == pl.n {
+			o.p.ack[o.k].CompareAndSwap(uint64(a), uint64(makeAck(a.last(), -1, 0, 0, 0)))
+		}
+	}
+	t.tell(x, l)
 }
 
 // newBeginning tells whether a request can only be of another connection with the same QP: its PSN is far from all that was sent,

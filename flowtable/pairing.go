@@ -33,6 +33,7 @@ type Pairing struct {
 	freeGroup  uint32
 	usedPages  uint32
 	usedGroups uint32
+	full       int64  // until when no empty group is looked for, since there was none
 	hand       uint32 // where the next search for an empty group begins
 }
 

@@ -135,18 +135,23 @@ func (pl *place) note(m *portMatch) {
 
 // formulaSure tells whether two flows whose port is the formula's are a pair. A responder must have answered what the requester sent,
 // where there are responses at all, and the two hosts must make their ports by the formula: with ports that are all equal, or random,
-// one pair in 2^14 fits by chance, and with 256 flows a side there are 2^16 pairs. So either no third flow has the port, and where there
-// are many flows another one fits too, or many flows fit, and most of those that have a partner with the same port.
+// one pair in 2^14 fits by chance, and with 256 flows a side there are 2^16 pairs. So between hosts with few flows no third one may have
+// the port, and where there are many, most flows that have a partner with the same port must fit: two at least, or many of them where
+// others have the port too.
 func (p *Pairing) formulaSure(pl *place, pair *portPair) bool {
 	mate := &pair.mate
 	if !pl.id().unreliable() && !answered(pl, mate) && !answered(mate, pl) {
 		return false
 	}
 	one, other := p.matches(pl), p.matches(mate)
-	if pair.alone && (one.formula > 1 || max(one.flows, other.flows) < smallGroup) {
-		return true
+	if max(one.flows, other.flows) < smallGroup {
+		return pair.alone
 	}
-	return min(one.formula, other.formula) >= manyFit && 2*one.formula > one.equal && 2*other.formula > other.equal
+	need := manyFit
+	if pair.alone {
+		need = 2
+	}
+	return min(one.formula, other.formula) >= need && 2*one.formula > one.equal && 2*other.formula > other.equal
 }
 
 // answered tells whether the last response of b is one to a.
