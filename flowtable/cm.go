@@ -66,9 +66,13 @@ func (p *Pairing) keepKnown(h uint64, sourceQP uint32, now int64) {
 	*oldest = knownQP{hash: h, time: now, sourceQP: sourceQP}
 }
 
-func (p *Pairing) forgetKnown(h uint64) {
-	if k := p.findKnown(h, 0); k != nil {
-		*k = knownQP{}
+// forgetKnown forgets that a flow comes from a QP, unless another has been said since. Under the claim.
+func (p *Pairing) forgetKnown(h uint64, sourceQP uint32) {
+	set := &p.known[h%uint64(len(p.known))]
+	for i := range set {
+		if set[i].hash == h && set[i].sourceQP == sourceQP {
+			set[i] = knownQP{}
+		}
 	}
 }
 
@@ -163,8 +167,8 @@ func (c *cmMessage) reply() {
 		return
 	}
 	r := c.t.pairing.makeCM(cmHash(c.h, 1-c.side, c.m.RemoteComm), c.now)
-	if r.have>>c.side&1 != 0 && r.qpn[c.side] == c.m.QPN && r.comm[c.side] == c.m.LocalComm {
-		return // sent again
+	if r.have == 3 || r.have>>c.side&1 != 0 && r.qpn[c.side] == c.m.QPN && r.comm[c.side] == c.m.LocalComm {
+		return // sent again; or another's, or forged, and then the first one stands
 	}
 	c.half(r)
 	r.comm[1-c.side] = c.m.RemoteComm
@@ -290,7 +294,7 @@ func (c *cmMessage) end(r *cmRecord, why Ending) {
 			break
 		}
 		to, from := r.qpn[1-side], r.qpn[side]
-		p.forgetKnown(knownHash(c.h, side, to))
+		p.forgetKnown(knownHash(c.h, side, to), from)
 		if pl, ok := c.flow(side, to); ok {
 			if e, s := p.entryOf(pl.owner()); e != nil && s.qp() == from {
 				pl.p.ended[pl.k].Store(c.now)

@@ -53,7 +53,7 @@ func (t *Table) observe(x Index, l *learner, s state, p *packet.Parsed, b []byte
 		return
 	}
 	if p.SrcPort != l.port {
-		t.portChanged(x, l)
+		t.portChanged(x, l, p.SrcPort)
 		s = state(t.entries[x].state.Load())
 	}
 	if s.ending() != Open {
@@ -377,17 +377,28 @@ func (t *Table) behind(l *learner, psn uint32) (n uint32, ok bool) {
 }
 
 // portChanged notes that a flow's UDP source port is not what it was. What was learned of the flow is over: another connection has
-// its QP, or its sender changes ports all the time, and then the port says nothing.
-func (t *Table) portChanged(x Index, l *learner) {
+// its QP, or, if it goes on like that, its sender changes ports all the time, and then the port says nothing.
+func (t *Table) portChanged(x Index, l *learner, port uint16) {
 	s := state(t.entries[x].state.Load())
-	if s.usable() && s.evidence() >= EvidenceCM && l.flags&varies == 0 {
+	if l.flags&varies != 0 {
+		return
+	}
+	if s.usable() && s.evidence() >= EvidenceCM {
 		t.reused(x)
 		return
 	}
-	if l.flags&varies == 0 {
+	if l.port = port; l.flags&moves != moves {
+		l.flags += moved
+	} else {
 		l.flags |= varies
-		pl := t.pairing.placeOf(l.slot)
-		pl.p.id[pl.k].Store(uint64(l.identity(pl.id().qp())))
+	}
+	if !t.holds(x, l) {
+		return
+	}
+	pl := t.pairing.placeOf(l.slot)
+	pl.p.id[pl.k].Store(uint64(l.identity(pl.id().qp())))
+	if s.qpState() != Confirmed {
+		t.restart(x, l)
 	}
 }
 
@@ -400,10 +411,27 @@ func (t *Table) reused(x Index) {
 	if !ok {
 		return
 	}
-	if mate, ok := t.pairing.part(&pl); ok {
+	mate, tied := t.pairing.part(&pl)
+	t.unlearn(x, &pl)
+	if tied {
 		t.pairing.withdraw(&mate)
 		t.pairing.vacate(&mate)
 	}
+}
+
+// unlearn forgets what RDMA-CM has said of a connection that is over, in both directions: its QPs may serve again without it.
+func (t *Table) unlearn(x Index, pl *place) {
+	p := t.pairing
+	if !p.claimSoon() {
+		t.skipped++
+		return
+	}
+	defer p.release()
+	from, to := state(t.entries[x].state.Load()).qp(), pl.id().qp()
+	key, side := p.groupOf(t.entries[x].plainKey())
+	h := p.hashOf(&key)
+	p.forgetKnown(knownHash(h, side, to), from)
+	p.forgetKnown(knownHash(h, 1-side, from), to)
 }
 
 // reconsider takes back a pair that PSNs or equal ports have made, where there is a sign that one of its QPs serves a new connection: a

@@ -99,6 +99,7 @@ type portPair struct {
 	mate    place
 	formula bool
 	alone   bool // no third flow has the port
+	few     bool // one other flow has it at most, on either side
 }
 
 // portRule finds the pair that the ports point at, if there is one.
@@ -118,7 +119,7 @@ func (p *Pairing) portRule(pl *place) (pair portPair, ok bool) {
 	if back.n != pl.n || back.formula != m.formula {
 		return pair, false
 	}
-	return portPair{mate, m.formula, m.equal == 1 && back.equal == 1 && !shared && !p.shared(&mate)}, true
+	return portPair{mate, m.formula, m.equal == 1 && back.equal == 1 && !shared && !p.shared(&mate), max(m.equal, back.equal) <= 2}, true
 }
 
 // note keeps what was found for a port; that it is shared is never taken back.
@@ -146,6 +147,9 @@ func (p *Pairing) formulaSure(pl *place, pair *portPair) bool {
 	one, other := p.matches(pl), p.matches(mate)
 	if max(one.flows, other.flows) < smallGroup {
 		return pair.alone
+	}
+	if !pair.few { // flows with ports made otherwise may be among those with this one
+		return false
 	}
 	need := manyFit
 	if pair.alone {

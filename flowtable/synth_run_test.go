@@ -80,6 +80,9 @@ func scenes() (all []scene) {
 			if p != "symmetric" && p != "random" && p != "equal" {
 				continue
 			}
+			add("attacker who knows nothing", 0, func(c *synth.Config) {
+				c.Attack = synth.Attack{Interval: 4000, ACK: true, CNP: true, CM: true}
+			})
 			add("attacker who knows QPs", 0, func(c *synth.Config) {
 				c.Attack = synth.Attack{Interval: 4000, KnowsQPs: true, ACK: true, CNP: true, CM: true}
 			})
