@@ -26,8 +26,6 @@ const (
 	unreliable             // UC: nothing is acknowledged
 	refreshed              // what its first responses ruled out has been taken back once
 	sure                   // its source QP has been confirmed
-	moved                  // from here on two bits that count how often its source port has changed
-	moves      = 3 * moved
 )
 
 const (

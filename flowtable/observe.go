@@ -53,7 +53,7 @@ func (t *Table) observe(x Index, l *learner, s state, p *packet.Parsed, b []byte
 		return
 	}
 	if p.SrcPort != l.port {
-		t.portChanged(x, l, p.SrcPort)
+		t.portChanged(x, l)
 		s = state(t.entries[x].state.Load())
 	}
 	if s.ending() != Open {
@@ -377,29 +377,23 @@ func (t *Table) behind(l *learner, psn uint32) (n uint32, ok bool) {
 }
 
 // portChanged notes that a flow's UDP source port is not what it was. What was learned of the flow is over: another connection has
-// its QP, or, if it goes on like that, its sender changes ports all the time, and then the port says nothing.
-func (t *Table) portChanged(x Index, l *learner, port uint16) {
+// its QP, or its sender changes ports all the time, and then the port says nothing. Where RDMA-CM or a human has said more than the
+// port could, PSNs tell whether it is another.
+func (t *Table) portChanged(x Index, l *learner) {
 	s := state(t.entries[x].state.Load())
 	if l.flags&varies != 0 {
 		return
 	}
-	if s.usable() && s.evidence() >= EvidenceCM {
+	if s.usable() && s.evidence() >= EvidencePort {
 		t.reused(x)
 		return
 	}
-	if l.port = port; l.flags&moves != moves {
-		l.flags += moved
-	} else {
-		l.flags |= varies
-	}
+	l.flags |= varies
 	if !t.holds(x, l) {
 		return
 	}
 	pl := t.pairing.placeOf(l.slot)
 	pl.p.id[pl.k].Store(uint64(l.identity(pl.id().qp())))
-	if s.qpState() != Confirmed {
-		t.restart(x, l)
-	}
 }
 
 // reused ends the record of a flow whose QP serves another connection now, and what was learned from it about its mate.
