@@ -90,9 +90,12 @@ func (w *Worker) learn(rx []burst.Frame, keys int) {
 	}
 	w.flows.Lookup(w.keys[:keys], w.now, w.found[:keys])
 	w.flows.Touch(w.found[:keys])
-	for k, i := range w.of[:keys] {
-		w.flow[i] = w.found[k]
-		w.evidence(&w.keys[k], w.found[k], &w.parsed[i], rx[i])
+	found, of := w.found[:keys], w.of[:keys]
+	for k, i := range of {
+		w.flow[i] = found[k]
+	}
+	for k := w.flows.Routine(found, of, &w.parsed, 0); k < keys; k = w.flows.Routine(found, of, &w.parsed, k+1) {
+		w.evidence(&w.keys[k], found[k], &w.parsed[of[k]], rx[of[k]])
 	}
 }
 

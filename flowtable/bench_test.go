@@ -164,17 +164,26 @@ func benchmarkObserve(b *testing.B, port func(a, b uint32) uint16, on bool) {
 	frame := make([]byte, 64)
 	frame[8] = 0x80
 	var out [burst]Index
+	var of [burst]uint8
+	for i := range of {
+		of[i] = uint8(i)
+	}
+	var parsed [maxBurst]packet.Parsed
 	at, psn, now := 0, uint32(0), int64(1e9)
 	round := func() {
 		for side, t := range g.tables {
 			now += 1000
 			t.Lookup(keys[side][at:at+burst], now, out[:])
-			for i, x := range out {
-				p := &packets[side][at+i]
+			for i := range out {
+				p := &parsed[i]
+				*p = packets[side][at+i]
 				p.PSN = psn & psnMask
-				if on {
-					t.Observe(x, p, frame, now)
-				}
+			}
+			if !on {
+				continue
+			}
+			for k := t.Routine(out[:], of[:], &parsed, 0); k < burst; k = t.Routine(out[:], of[:], &parsed, k+1) {
+				t.Observe(out[k], &parsed[k], frame, now)
 			}
 		}
 		if at += burst; at == flows {

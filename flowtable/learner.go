@@ -53,8 +53,8 @@ func (l *learner) ignore() {
 
 // routine takes a packet that says nothing new of a confirmed flow, and tells whether it did: a request that goes on where the last one
 // ended, a response about as good as the last one.
-func (l *learner) routine(role packet.Role, psn uint32, port uint16) bool {
-	if l.flags&sure == 0 || port != l.port {
+func (l *learner) routine(role packet.Role, psn uint32) bool {
+	if l.flags&sure == 0 {
 		return false
 	}
 	switch role {
@@ -76,8 +76,8 @@ func (l *learner) routine(role packet.Role, psn uint32, port uint16) bool {
 }
 
 // again takes a request with the PSN of the last, which says nothing new of an unconfirmed flow, and tells whether it was one.
-func (l *learner) again(psn uint32, port uint16) bool {
-	if psn != l.exact || port != l.port || l.wait <= 1 || l.slot == 0 || l.flags&sends == 0 || l.took == 1<<32-1 {
+func (l *learner) again(psn uint32) bool {
+	if psn != l.exact || l.wait <= 1 || l.slot == 0 || l.flags&sends == 0 || l.took == 1<<32-1 {
 		return false
 	}
 	l.wait--

@@ -18,24 +18,42 @@ const (
 	dreqLinger = 1e9        // ns that packets after a DREQ still belong to its connection
 )
 
-// Observe learns from a packet of a connection, the flow of which Lookup has found: b is the frame that p was parsed from. It is
-// for the owner, once a packet, between a Lookup and the next.
-func (t *Table) Observe(x Index, p *packet.Parsed, b []byte, now int64) {
-	role := p.Opcode.Role()
-	if x == None || role == packet.NoRole || t.pairing == nil {
-		return
+// Routine goes over packets that say nothing new, which most do once source QPs are known, and returns the number of the first that may
+// say something, from a number on; all of them if there is none. flows[k] is the flow of the packet parsed[of[k]], as Lookup has found
+// it; what Routine stops at is for Observe, or ObserveCM, before it goes on.
+func (t *Table) Routine(flows []Index, of []uint8, parsed *[maxBurst]packet.Parsed, from int) int {
+	if t.pairing == nil {
+		return len(flows)
 	}
-	l := &t.learners[x]
-	s := state(t.entries[x].state.Load())
-	switch {
-	case s.usable():
-		if l.routine(role, p.PSN, p.SrcPort) {
-			return
+	of = of[:len(flows)]
+	for k := from; k < len(flows); k++ {
+		p, x := &parsed[of[k]%maxBurst], flows[k]
+		role := p.Opcode.Role()
+		if role == packet.NoRole && p.DestQP != packet.GSIQP {
+			continue
 		}
-	case role == packet.Request && s.ending() == Open && l.again(p.PSN, p.SrcPort):
+		l := &t.learners[x]
+		if role == packet.NoRole || x == None || p.SrcPort != l.port {
+			return k
+		}
+		if s := state(t.entries[x].state.Load()); s.usable() {
+			if !l.routine(role, p.PSN) {
+				return k
+			}
+		} else if role != packet.Request || s.ending() != Open || !l.again(p.PSN) {
+			return k
+		}
+	}
+	return len(flows)
+}
+
+// Observe learns from a packet of a connection, the flow of which Lookup has found: b is the frame that p was parsed from. It is
+// for the owner, once a packet that Routine stops at, between a Lookup and the next.
+func (t *Table) Observe(x Index, p *packet.Parsed, b []byte, now int64) {
+	if x == None || p.Opcode.Role() == packet.NoRole || t.pairing == nil {
 		return
 	}
-	t.observe(x, l, s, p, b, now)
+	t.observe(x, &t.learners[x], state(t.entries[x].state.Load()), p, b, now)
 }
 
 func (t *Table) observe(x Index, l *learner, s state, p *packet.Parsed, b []byte, now int64) {

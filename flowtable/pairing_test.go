@@ -36,7 +36,7 @@ func (w *wire) send(side int, qp uint32, op packet.Opcode, psn uint32, port uint
 	p := packet.Parsed{Kind: packet.RoCEv2, Opcode: op, DestQP: qp, PSN: psn, SrcPort: port, Ext: 12}
 	b := make([]byte, 64)
 	b[8] = 0x80 // AckReq
-	table.Observe(x[0], &p, b, w.now)
+	observe(table, x[0], &p, b, w.now)
 	table.Flow(x[0]).Packets++
 }
 

@@ -53,7 +53,7 @@ func (g *gateway) take(e *synth.Event) (*Table, Index) {
 	if m, ok := packet.CMMessage(b, p); ok {
 		table.ObserveCM(k, &m, now)
 	} else {
-		table.Observe(g.index[0], p, b, now)
+		observe(table, g.index[0], p, b, now)
 	}
 	if x := g.index[0]; x != None {
 		table.Flow(x).Packets++
