@@ -34,11 +34,11 @@ func LongHaulCNP(out, frame []byte, p *packet.Parsed, g *Gateway, l *LongHaul) i
 		return 0
 	}
 	packet.ReplyEthernet(out, frame, p)
-	if p.Family == 6 {
-		packet.PutIPv6(out[l3:], longHaulUDPLen, g.DSCP, packet.ProtoUDP, hopLimit, &g.IPv6, &p.Src)
-	} else {
-		packet.PutIPv4(out[l3:], packet.IPv4Len+longHaulUDPLen, g.DSCP, hopLimit, packet.ProtoUDP, uint32(g.IPv4.Lo), uint32(p.Src.Lo))
+	if p.Family != 6 {
+		putLongHaulIPv4((*[longHaulIPv4Len]byte)(out[l3:]), p, g, l)
+		return end
 	}
+	packet.PutIPv6(out[l3:], longHaulUDPLen, g.DSCP, packet.ProtoUDP, hopLimit, &g.IPv6, &p.Src)
 	cnp := out[udp:end]
 	packet.PutCNP(cnp, p.SrcPort, longHaulUDPLen, packet.BECN|packet.ExtensionBit, l.SourceQP)
 	flags, parameter, sourceQP, metric := l.ranged()

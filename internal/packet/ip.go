@@ -68,10 +68,12 @@ func onesSum(sum uint64, b []byte) uint64 {
 	return sum
 }
 
-// fold brings a sum of words to 16 bits in one's complement arithmetic and complements it.
+// fold brings a sum of words to 16 bits in one's complement arithmetic and complements it. Of 64 bits the first step leaves 33, the
+// next ones 18, 17, and 16.
 func fold(sum uint64) uint16 {
-	for sum > 0xffff {
-		sum = sum&0xffff + sum>>16
-	}
+	sum = sum&0xffffffff + sum>>32
+	sum = sum&0xffff + sum>>16
+	sum = sum&0xffff + sum>>16
+	sum = sum&0xffff + sum>>16
 	return ^uint16(sum)
 }
