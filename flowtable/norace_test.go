@@ -6,4 +6,5 @@ package flowtable
 const (
 	ownerRounds = 300_000
 	fillFlows   = 100_000
+	eachScene   = 1
 )

@@ -13,6 +13,7 @@ import (
 const (
 	ownerRounds = 20_000
 	fillFlows   = 2_000
+	eachScene   = 12
 )
 
 const plantedRace = "FLOWTABLE_TEST_PLANTED_RACE"

@@ -2,6 +2,8 @@ package flowtable
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/cnpgate/cnpgate/internal/testkit/synth"
@@ -97,8 +99,9 @@ func scenes() (all []scene) {
 // TestNeverWrong runs every scene, and holds the learned source QP of every packet's flow to the truth.
 func TestNeverWrong(t *testing.T) {
 	all := scenes()
+	slices.SortFunc(all, func(a, b scene) int { return strings.Compare(a.name, b.name) })
 	total := &score{}
-	for n := range all {
+	for n := 0; n < len(all); n += eachScene {
 		sum := &score{}
 		for seed := range uint64(runsAScene) {
 			c := all[n].config
@@ -115,7 +118,7 @@ func TestNeverWrong(t *testing.T) {
 		}
 		total.add(sum)
 	}
-	if total.flows < 2*leastPairs {
+	if eachScene == 1 && total.flows < 2*leastPairs {
 		t.Errorf("%d flows, want at least %d", total.flows, 2*leastPairs)
 	}
 	t.Logf("%v", total)
