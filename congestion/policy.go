@@ -53,6 +53,45 @@ func (p *Policy) Choose(src packet.Addr, sourceQPKnown bool) (Format, Reason) {
 	if !unicast(src) {
 		return 0, NotUnicast
 	}
+	return p.choose(src, sourceQPKnown)
+}
+
+// Choice is what a policy's Choose says of all senders of a range of addresses. To keep the last one saves a search where senders are
+// of few prefixes.
+type Choice struct {
+	around         prefix.Range
+	known, unknown answer // by whether the source QP is
+}
+
+type answer struct {
+	format Format
+	reason Reason
+}
+
+// Around makes the choice for the range that src, a host's address, lies in; of any other address there is none, and false is returned.
+func (p *Policy) Around(src packet.Addr, c *Choice) bool {
+	if !unicast(src) {
+		return false
+	}
+	c.around = p.Endpoints.Around(src)
+	c.known.format, c.known.reason = p.choose(src, true)
+	c.unknown.format, c.unknown.reason = p.choose(src, false)
+	return true
+}
+
+// Covers tells whether the choice is for this sender, too. The zero Choice is for none.
+func (c *Choice) Covers(src packet.Addr) bool { return c.around.Has(src) && unicast(src) }
+
+// Of gives what Choose would.
+func (c *Choice) Of(sourceQPKnown bool) (Format, Reason) {
+	if sourceQPKnown {
+		return c.known.format, c.known.reason
+	}
+	return c.unknown.format, c.unknown.reason
+}
+
+// choose is Choose for a host's address.
+func (p *Policy) choose(src packet.Addr, sourceQPKnown bool) (Format, Reason) {
 	if p.Endpoints == nil {
 		return 0, NoEndpoint
 	}

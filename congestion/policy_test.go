@@ -129,6 +129,37 @@ func TestChooseProperties(t *testing.T) {
 	})
 }
 
+// TestChoice: a choice kept says of every sender that it covers what Choose says, and covers the one it was made for.
+func TestChoice(t *testing.T) {
+	sources := []string{"10.0.0.1", "10.6.255.255", "10.7.0.0", "10.9.1.1", "11.0.0.1", "0.0.0.1", "1.0.0.0", "126.255.255.255", "127.0.0.1",
+		"128.0.0.0", "223.255.255.255", "224.0.0.1", "255.255.255.255", "::", "::1", "::2", "2001:db8:a::1", "2001:db8:a:1::1", "2001:db8:a:4::1",
+		"2001:db8:b::1", "feff:ffff::1", "ff02::1"}
+	rapid.Check(t, func(t *rapid.T) {
+		flag := rapid.Bool().Draw
+		p := Policy{Enabled: Enabled{flag(t, "fast"), flag(t, "long-haul"), flag(t, "icmpv6")}, HasIPv4: flag(t, "IPv4"), HasIPv6: flag(t, "IPv6")}
+		if flag(t, "endpoints") {
+			p.Endpoints = testEndpoints
+		}
+		var c Choice
+		first := addr(rapid.SampledFrom(sources).Draw(t, "first"))
+		made := p.Around(first, &c)
+		if made != (c.Covers(first)) {
+			t.Fatalf("made %v, covers its own %v", made, c.Covers(first))
+		}
+		other, known := addr(rapid.SampledFrom(sources).Draw(t, "other")), flag(t, "source QP known")
+		if !c.Covers(other) {
+			return
+		}
+		format, reason := c.Of(known)
+		if f, r := p.Choose(other, known); f != format || r != reason {
+			t.Fatalf("%v, %v; Choose says %v, %v", format, reason, f, r)
+		}
+	})
+	if c := (Choice{}); c.Covers(addr("::")) || c.Covers(addr("10.0.0.1")) {
+		t.Error("the zero choice covers somebody")
+	}
+}
+
 func TestPrefer(t *testing.T) {
 	p := Prefer(LongHaulCNP, LongHaulCNP, Formats, FastCNP, 255, LongHaulCNP)
 	if want := (Preference{[Formats]Format{LongHaulCNP, FastCNP}, 2}); p != want {

@@ -112,6 +112,8 @@ func (q *egress) leave(class int, flows *flowtable.Table) entry {
 // leaveAll takes the first n frames of a class out of the queue and returns their octets.
 func (q *egress) leaveAll(class, n int, flows *flowtable.Table) (octets uint64) {
 	r, s := &q.classes[class], &q.shares[class]
+	q.unrank(class, r.n-n, flows)
+	s.exact = false
 	for n > 0 {
 		frames, tags := r.front(n)
 		for i, x := range tags {
@@ -131,7 +133,9 @@ func (q *egress) leaveAll(class, n int, flows *flowtable.Table) (octets uint64) 
 		r.drop(len(tags))
 	}
 	q.depth[class] -= octets
-	q.unrank(class, flows)
+	if r.n == 0 {
+		s.most, s.exact = 0, true
+	}
 	return octets
 }
 

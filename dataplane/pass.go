@@ -7,16 +7,15 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// Most bursts come to a queue with room for all of them, and nobody is to be told. Such a burst passes: what forward, enqueue and
-// respond decide for each of its frames is decided for all of them at once, and comes to the same (TestPass).
+// Most bursts come to a queue with room for all of them. Such a burst passes: what forward, enqueue and respond decide for each of its
+// frames is decided for all of them at once as far as it can be, and comes to the same (TestPass).
 
-// smooth tells whether a plain burst that came in by port finds room in its peer's queue, and nobody to tell.
+// smooth tells whether a plain burst that came in by port finds room in its peer's queue.
 func (w *Worker) smooth(port, frames int, b *seen) bool {
 	out := w.ports[port].Peer
 	q, c := &w.egress[out], &w.ports[out]
-	depth := q.depth[b.class] + q.others[b.class] + b.octets
-	return !w.oneByOne && depth <= c.Capacity && q.classes[b.class].n+frames+q.othersFrames[b.class] <= c.Frames &&
-		(c.Role != WAN || w.policy.Ports[out].Thresholds.Level(depth) != congestion.Second)
+	return !w.oneByOne && q.depth[b.class]+q.others[b.class]+b.octets <= c.Capacity &&
+		q.classes[b.class].n+frames+q.othersFrames[b.class] <= c.Frames
 }
 
 // pass queues a smooth burst.
@@ -26,7 +25,11 @@ func (w *Worker) pass(port int, rx []burst.Frame, b *seen) {
 	w.counters.add(port, CEReceived, b.ce)
 	before := q.depth[b.class] + q.others[b.class]
 	w.counters.watermark(out, b.class, before+b.octets)
-	if w.policy.Ports[out].Thresholds.Level(before+b.octets) != congestion.None {
+	switch level := w.policy.Ports[out].Thresholds.Level(before + b.octets); {
+	case level == congestion.Second && w.ports[out].Role == WAN:
+		w.enterTelling(port, q, b, rx)
+		return
+	case level != congestion.None:
 		w.mark(out, before, rx)
 	}
 	w.enterAll(q, b, rx)
@@ -35,6 +38,7 @@ func (w *Worker) pass(port int, rx []burst.Frame, b *seen) {
 // enterAll is count and egress.enter for a burst: a flow's counters and its share lie in one line, and are written at one go.
 func (w *Worker) enterAll(q *egress, b *seen, rx []burst.Frame) {
 	s, class := &q.shares[b.class], uint8(b.class)
+	s.exact = false
 	tags := w.flow[:len(rx)]
 	for i, x := range tags {
 		size := rx[i].Len
@@ -46,17 +50,41 @@ func (w *Worker) enterAll(q *egress, b *seen, rx []burst.Frame) {
 		f.Packets++
 		f.Bytes += uint64(size)
 		f.Transport = uint8(w.parsed[i].Opcode) >> 5
-		if f.Queued == 0 {
-			f.Class = class
-		} else if f.Class != class {
+		if !s.take(f, class, size) {
 			tags[i] = flowtable.None
-			s.other += uint64(size)
-			continue
-		}
-		f.Queued += size
-		if s.ranked {
+		} else if s.ranked {
 			s.enlist(w.flows, x, f)
 		}
+	}
+	q.classes[b.class].pushAll(rx, tags)
+	q.depth[b.class] += b.octets
+}
+
+// enterTelling is enterAll and respond: who is told depends on what is in the queue when his packet enters it.
+func (w *Worker) enterTelling(port int, q *egress, b *seen, rx []burst.Frame) {
+	s, class := &q.shares[b.class], uint8(b.class)
+	q.largest(b.class, w.flows) // from here on it is known, by the ranking or by s.most, and as no frame leaves it only grows
+	depth := q.depth[b.class] + q.others[b.class]
+	tags := w.flow[:len(rx)]
+	for i, x := range tags {
+		size, p := rx[i].Len, &w.parsed[i]
+		if x == flowtable.None {
+			s.other += uint64(size)
+		} else {
+			f := w.flows.Flow(x)
+			f.Packets++
+			f.Bytes += uint64(size)
+			f.Transport = uint8(p.Opcode) >> 5
+			if !s.take(f, class, size) {
+				tags[i] = flowtable.None
+			} else {
+				if s.most = max(s.most, uint64(f.Queued)); s.ranked {
+					s.enlist(w.flows, x, f)
+				}
+			}
+		}
+		depth += uint64(size)
+		w.respond(port, rx[i], p, x, depth)
 	}
 	q.classes[b.class].pushAll(rx, tags)
 	q.depth[b.class] += b.octets

@@ -22,28 +22,40 @@ func (q *egress) rank(class int, flows *flowtable.Table) *share {
 	return s
 }
 
-// unrank ends the ranking of a class in which no more frames wait than half of those that it began with: so it can't begin again before
-// as many have come and gone as it took steps.
-func (q *egress) unrank(class int, flows *flowtable.Table) {
-	if s := &q.shares[class]; s.ranked && !s.always && q.classes[class].n <= s.from/2 {
+// unrank ends the ranking of a class in which no more frames will wait than half of those that it began with: so it can't begin again
+// before as many have come and gone as it took steps.
+func (q *egress) unrank(class, frames int, flows *flowtable.Table) {
+	if s := &q.shares[class]; s.ranked && !s.always && frames <= s.from/2 {
 		s.unrank(flows)
 	}
 }
 
-// fewFrames is how many frames in a queue are looked through for the largest share, each time that it is to be published.
+// fewFrames is how many frames in a queue are looked through for the largest share, once after frames have left.
 const fewFrames = 2 * burst.MaxSize
 
 // largest is the octets of the flow that has most in a class.
 func (q *egress) largest(class int, flows *flowtable.Table) uint64 {
-	r := &q.classes[class]
-	if q.shares[class].ranked || r.n > fewFrames {
+	s := &q.shares[class]
+	if s.ranked {
+		return s.largest()
+	}
+	if s.exact {
+		return s.most
+	}
+	return q.search(class, flows)
+}
+
+// search ranks the flows of a long queue, and looks through a short one.
+func (q *egress) search(class int, flows *flowtable.Table) uint64 {
+	s, r := &q.shares[class], &q.classes[class]
+	if r.n > fewFrames {
 		return q.rank(class, flows).largest()
 	}
-	most := uint32(0)
+	s.most, s.exact = 0, true
 	for i := range r.n {
 		if x := r.tags[r.place(i)]; x != flowtable.None {
-			most = max(most, flows.Flow(x).Queued)
+			s.most = max(s.most, uint64(flows.Flow(x).Queued))
 		}
 	}
-	return uint64(most)
+	return s.most
 }

@@ -81,22 +81,21 @@ func (w *Worker) notify(in int, f burst.Frame, p *packet.Parsed, flow flowtable.
 	return told
 }
 
-// choice is the last answer of a policy. Packets that find the queue above K_max are mostly of the same few senders, one after another.
+// choice is the last one of a policy. Packets that find the queue above K_max are mostly of senders of few prefixes.
 type choice struct {
-	who    *congestion.Policy
-	src    packet.Addr
-	known  bool
-	format congestion.Format
-	reason congestion.Reason
+	who  *congestion.Policy
+	last congestion.Choice
 }
 
 func (w *Worker) choose(src packet.Addr, sourceQPKnown bool) (congestion.Format, congestion.Reason) {
-	c := &w.chosen
-	if c.who != w.policy.Who || c.src != src || c.known != sourceQPKnown {
-		c.who, c.src, c.known = w.policy.Who, src, sourceQPKnown
-		c.format, c.reason = c.who.Choose(src, sourceQPKnown)
+	c, who := &w.chosen, w.policy.Who
+	if c.who != who || !c.last.Covers(src) {
+		if c.who = who; !who.Around(src, &c.last) {
+			c.who = nil
+			return who.Choose(src, sourceQPKnown)
+		}
 	}
-	return c.format, c.reason
+	return c.last.Of(sourceQPKnown)
 }
 
 func (w *Worker) suppress(in int, s Suppression) outcome {
@@ -108,12 +107,12 @@ func (w *Worker) suppress(in int, s Suppression) outcome {
 // are not RoCEv2 have no sender that could be told: where they are the larger part, telling an RDMA flow would be wrong.
 func (w *Worker) largest(out int, p *packet.Parsed, flow flowtable.Index) Suppression {
 	class := w.ports[out].ClassOf[p.DSCP]
-	f, share := w.flows.Flow(flow), w.egress[out].rank(int(class), w.flows)
+	q, f := &w.egress[out], w.flows.Flow(flow)
 	octets := uint64(f.Queued)
-	if f.Class != class || octets < share.largest() || octets < w.plane.largestElsewhere(out, int(class), w.id) {
+	if f.Class != class || octets < q.largest(int(class), w.flows) || octets < w.plane.largestElsewhere(out, int(class), w.id) {
 		return notTheLargest
 	}
-	if octets < share.other {
+	if octets < q.shares[class].other {
 		return LargestNotRoCE
 	}
 	return allowed

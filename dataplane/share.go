@@ -14,6 +14,8 @@ type share struct {
 	heap   []uint64 // octets << 32 | flow; place 0 is unused
 	n      int
 	other  uint64 // octets of frames that belong to no flow
+	most   uint64 // octets of the flow that has most, while exact
+	exact  bool   // most is; not from when a frame leaves on until someone asks
 	ranked bool   // the heap is kept
 	from   int    // frames in the queue when that began
 	always bool   // never ends; so that a test can compare
@@ -40,9 +42,22 @@ func (s *share) add(t *flowtable.Table, i flowtable.Index, octets uint32) {
 	}
 	f := t.Flow(i)
 	f.Queued += octets
+	s.most = max(s.most, uint64(f.Queued))
 	if s.ranked {
 		s.enlist(t, i, f)
 	}
+}
+
+// take counts a frame at its flow, or at none if the flow's share is of another class: see egress.enter. It doesn't touch the ranking.
+func (s *share) take(f *flowtable.Flow, class uint8, octets uint32) bool {
+	if f.Queued == 0 {
+		f.Class = class
+	} else if f.Class != class {
+		s.other += uint64(octets)
+		return false
+	}
+	f.Queued += octets
+	return true
 }
 
 // enlist gives a flow the place in the heap that its octets, which are no less than before, call for.
@@ -57,6 +72,7 @@ func (s *share) enlist(t *flowtable.Table, i flowtable.Index, f *flowtable.Flow)
 
 // remove counts a frame that left the queue.
 func (s *share) remove(t *flowtable.Table, i flowtable.Index, octets uint32) {
+	s.exact = false
 	if i == flowtable.None {
 		s.other -= uint64(octets)
 		return

@@ -1,5 +1,7 @@
 package dataplane
 
+import "github.com/cnpgate/cnpgate/congestion"
+
 // settle takes what the device sent out of the queues. What it refused is still there, in order, and its time on the line is
 // given back.
 func (w *Worker) settle(port int) {
@@ -12,9 +14,9 @@ func (w *Worker) settle(port int) {
 	}
 	w.work += b.Sent
 	left := b.Sent
-	for n := min(left, q.offered[0]); n > 0; n-- {
-		w.counters.add(port, SentFirst+Counter(q.notifications.pop().tag), 1)
-		left--
+	if n := min(left, q.offered[0]); n > 0 {
+		w.told(port, n)
+		left -= n
 	}
 	for class := range q.classes {
 		if n := min(left, q.offered[1+class]); n > 0 {
@@ -24,6 +26,25 @@ func (w *Worker) settle(port int) {
 		}
 	}
 	b.Tx, b.Sent = b.Tx[:0], 0
+}
+
+// told takes the first n notifications of a port, which were sent, out of its queue.
+func (w *Worker) told(port, n int) {
+	r := &w.egress[port].notifications
+	var sent [congestion.Formats]uint64
+	for n > 0 {
+		_, formats := r.front(n)
+		for _, format := range formats {
+			sent[format]++
+		}
+		n -= len(formats)
+		r.drop(len(formats))
+	}
+	for format, n := range sent {
+		if n > 0 {
+			w.counters.add(port, SentFirst+Counter(format), n)
+		}
+	}
 }
 
 // offer hands the device the frames that may start now.

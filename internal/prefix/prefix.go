@@ -74,6 +74,68 @@ func (t *Table[T]) Lookup(a packet.Addr) (v T, ok bool) {
 	return t.values[i], true
 }
 
+// Range is a row of addresses that have one longest prefix in common, or none.
+type Range struct{ first, last packet.Addr }
+
+// Has tells whether a is in the range.
+func (r *Range) Has(a packet.Addr) bool { return less(a, r.first)|less(r.last, a) == 0 }
+
+// mapped are the IPv4 addresses, which lie in the middle of the IPv6 ones and belong to none of their prefixes.
+var mapped = Range{packet.AddrFrom4([]byte{0, 0, 0, 0}), packet.AddrFrom4([]byte{255, 255, 255, 255})}
+
+// Around is the range that a lies in: for each address there, and its family, Lookup gives what it gives for a. Of a nil table it is
+// the address alone.
+func (t *Table[T]) Around(a packet.Addr) Range {
+	if t == nil {
+		return Range{a, a}
+	}
+	if a.Is4() {
+		r := t.v4.around(a)
+		return Range{higher(r.first, mapped.first), lower(r.last, mapped.last)}
+	}
+	r := t.v6.around(a)
+	if less(a, mapped.first) == 1 {
+		r.last = lower(r.last, before(mapped.first))
+	} else {
+		r.first = higher(r.first, after(mapped.last))
+	}
+	return r
+}
+
+func (r *ranges) around(a packet.Addr) Range {
+	i := r.find(a)
+	last := packet.Addr{Hi: ^uint64(0), Lo: ^uint64(0)}
+	if i+1 < len(r.starts) {
+		last = before(r.starts[i+1])
+	}
+	return Range{r.starts[i], last}
+}
+
+func higher(a, b packet.Addr) packet.Addr {
+	if less(a, b) == 1 {
+		return b
+	}
+	return a
+}
+
+func lower(a, b packet.Addr) packet.Addr {
+	if less(a, b) == 1 {
+		return a
+	}
+	return b
+}
+
+// before and after are the neighbours of an address that is neither the lowest nor the highest.
+func before(a packet.Addr) packet.Addr {
+	lo, borrow := bits.Sub64(a.Lo, 1, 0)
+	return packet.Addr{Hi: a.Hi - borrow, Lo: lo}
+}
+
+func after(a packet.Addr) packet.Addr {
+	lo, carry := bits.Add64(a.Lo, 1, 0)
+	return packet.Addr{Hi: a.Hi + carry, Lo: lo}
+}
+
 // find is the index of the range that a lies in.
 func (r *ranges) find(a packet.Addr) int {
 	i := 0

@@ -183,3 +183,37 @@ func BenchmarkLookup(b *testing.B) {
 		}
 	}
 }
+
+// TestAround: an address is in its own range, whose ends, and whatever lies in it, have what the address has and are of its family; the
+// neighbours of the ends are of the other family or of another range.
+func TestAround(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		entries := make([]Entry[int], rapid.IntRange(0, 10).Draw(t, "n"))
+		for i := range entries {
+			a := anyAddr(t)
+			entries[i] = Entry[int]{netip.PrefixFrom(a, rapid.IntRange(0, a.BitLen()).Draw(t, "bits")), i}
+		}
+		table := New(entries)
+		a := packet.AddrFrom(anyAddr(t))
+		r := table.Around(a)
+		v, ok := table.Lookup(a)
+		if !r.Has(a) {
+			t.Fatalf("%v is not in its own range, %v to %v", a, r.first, r.last)
+		}
+		for _, b := range []packet.Addr{r.first, r.last, packet.AddrFrom(anyAddr(t)), packet.AddrFrom(anyAddr(t))} {
+			if w, has := table.Lookup(b); r.Has(b) && (b.Is4() != a.Is4() || w != v || has != ok) {
+				t.Fatalf("%v is in the range of %v and has %d, %v, not %d, %v", b, a, w, has, v, ok)
+			}
+		}
+		if r.first != (packet.Addr{}) && r.Has(before(r.first)) || r.last != (packet.Addr{Hi: ^uint64(0), Lo: ^uint64(0)}) && r.Has(after(r.last)) {
+			t.Fatalf("%v to %v has more than its ends", r.first, r.last)
+		}
+		if other := table.Around(r.last); other != r {
+			t.Fatalf("the last of %v to %v is in %v to %v", r.first, r.last, other.first, other.last)
+		}
+	})
+	var none *Table[int]
+	if a := packet.AddrFrom(netip.MustParseAddr("192.0.2.1")); none.Around(a) != (Range{a, a}) {
+		t.Error("a nil table has ranges")
+	}
+}
