@@ -64,6 +64,8 @@ func (w *Worker) enterAll(q *egress, b *seen, rx []burst.Frame) {
 func (w *Worker) enterTelling(port int, q *egress, b *seen, rx []burst.Frame) {
 	s, class := &q.shares[b.class], uint8(b.class)
 	q.largest(b.class, w.flows) // from here on it is known, by the ranking or by s.most, and as no frame leaves it only grows
+	var r response
+	w.begin(&r, port, b.class)
 	depth := q.depth[b.class] + q.others[b.class]
 	tags := w.flow[:len(rx)]
 	for i, x := range tags {
@@ -84,7 +86,7 @@ func (w *Worker) enterTelling(port int, q *egress, b *seen, rx []burst.Frame) {
 			}
 		}
 		depth += uint64(size)
-		w.respond(port, rx[i], p, x, depth)
+		w.respond(&r, rx[i], p, x, depth)
 	}
 	q.classes[b.class].pushAll(rx, tags)
 	q.depth[b.class] += b.octets

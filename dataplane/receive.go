@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -177,7 +178,11 @@ func (w *Worker) enqueue(port int, f burst.Frame, p *packet.Parsed, flow flowtab
 	}
 	q.enter(class, entry{f, flow}, w.flows)
 	w.counters.watermark(out, class, depth)
-	w.respond(port, f, p, flow, depth)
+	if w.policy.Ports[out].Thresholds.Level(depth) != congestion.None {
+		var r response
+		w.begin(&r, port, class)
+		w.respond(&r, f, p, flow, depth)
+	}
 }
 
 // drop ends a frame: its buffer goes back, and the counter says why.

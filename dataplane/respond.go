@@ -9,22 +9,46 @@ import (
 	"github.com/cnpgate/cnpgate/ratelimit"
 )
 
+// response is what answering packets of one burst to one class of a queue has in common.
+type response struct {
+	in, out, class int
+	thresholds     congestion.Thresholds
+	perFlow        ratelimit.Interval
+	tells          bool   // senders are told of this queue
+	limited        bool   // by destination or by port
+	alone          bool   // no other worker can have flows of this queue
+	capacity       uint64 // octets of the queue
+	elsewhere      uint64 // octets of the flow that has most of it at another worker
+}
+
+// begin makes the response for frames that come in by a port, to a class of its peer's queue.
+func (w *Worker) begin(r *response, in, class int) {
+	out := w.ports[in].Peer
+	policy, port := &w.policy.Ports[out], &w.ports[out]
+	r.in, r.out, r.class = in, out, class
+	r.thresholds, r.perFlow, r.capacity, r.tells = policy.Thresholds, policy.PerFlow, port.Capacity, port.Role == WAN
+	r.limited = !w.policy.PerDestination.Off() || !w.policy.PerPort.Off()
+	r.elsewhere, r.alone = 0, len(w.plane.workers) == 1
+	if !r.alone {
+		r.elsewhere = w.plane.largestElsewhere(out, class, w.id)
+	}
+}
+
 // respond is the multi-level response (draft-tian 5.4) to the depth that a frame found, itself included, in the queue it entered:
 // above K_min the frame is marked, above K_max its sender is told. A packet whose Fast CNP was sent is not marked (draft
 // fast-cnp-05 4: the sender is known to be capable).
-func (w *Worker) respond(in int, f burst.Frame, p *packet.Parsed, flow flowtable.Index, depth uint64) {
-	out := w.ports[in].Peer
-	level := w.policy.Ports[out].Thresholds.Level(depth)
+func (w *Worker) respond(r *response, f burst.Frame, p *packet.Parsed, flow flowtable.Index, depth uint64) {
+	level := r.thresholds.Level(depth)
 	if level == congestion.None {
 		return
 	}
-	if level == congestion.Second && w.ports[out].Role == WAN && carriesData(p) {
-		if w.notify(in, f, p, flow, depth) == toldByFastCNP {
+	if level == congestion.Second && r.tells && carriesData(p) {
+		if w.notify(r, f, p, flow, depth) == toldByFastCNP {
 			return
 		}
 	}
-	if packet.MarkCE(w.batch.Bytes(f), p) {
-		w.counters.add(out, ECNMarked, 1)
+	if p.ECN != packet.NotECT && packet.MarkCE(w.batch.Bytes(f), p) {
+		w.counters.add(r.out, ECNMarked, 1)
 		if flow != flowtable.None {
 			w.flows.Flow(flow).Marked++
 		}
@@ -48,33 +72,34 @@ const managementQPs = 2
 
 // notify tells the sender of a data packet that entered a queue above K_max, if its flow has the largest share of that queue
 // (draft-tian 5.5). Every reason not to is counted.
-func (w *Worker) notify(in int, f burst.Frame, p *packet.Parsed, flow flowtable.Index, depth uint64) outcome {
+func (w *Worker) notify(r *response, f burst.Frame, p *packet.Parsed, flow flowtable.Index, depth uint64) outcome {
 	if flow == flowtable.None {
-		return w.suppress(in, FlowUnknown)
+		return w.suppress(r.in, FlowUnknown)
 	}
-	switch reason := w.largest(w.ports[in].Peer, p, flow); reason {
+	record := w.flows.Flow(flow)
+	switch reason := w.largest(r, record); reason {
 	case allowed:
 	case notTheLargest:
 		return nobodyTold // another flow's packet brings its own turn
 	default:
-		return w.suppress(in, reason)
+		return w.suppress(r.in, reason)
 	}
-	if reason := w.due(in, flow, p); reason != allowed {
-		return w.suppress(in, reason)
+	if reason := w.due(r, flow, p); reason != allowed {
+		return w.suppress(r.in, reason)
 	}
 	sourceQP, known := w.flows.SourceQP(flow)
 	if known && sourceQP < managementQPs {
-		return w.suppress(in, ManagementQP)
+		return w.suppress(r.in, ManagementQP)
 	}
 	format, reason := w.choose(p.Src, known)
 	if reason != congestion.OK {
-		return w.suppress(in, Suppression(reason))
+		return w.suppress(r.in, Suppression(reason))
 	}
-	if reason := w.send(in, format, f, p, sourceQP, depth); reason != allowed {
-		return w.suppress(in, reason)
+	if reason := w.send(r, format, f, p, sourceQP, depth); reason != allowed {
+		return w.suppress(r.in, reason)
 	}
 	w.flows.SetNotified(flow, w.now)
-	w.flows.Flow(flow).Notified[format]++
+	record.Notified[format]++
 	if format == congestion.FastCNP {
 		return toldByFastCNP
 	}
@@ -105,14 +130,12 @@ func (w *Worker) suppress(in int, s Suppression) outcome {
 
 // largest is allowed if no flow has more octets waiting in the packet's class than its own, at this worker or another. Frames that
 // are not RoCEv2 have no sender that could be told: where they are the larger part, telling an RDMA flow would be wrong.
-func (w *Worker) largest(out int, p *packet.Parsed, flow flowtable.Index) Suppression {
-	class := w.ports[out].ClassOf[p.DSCP]
-	q, f := &w.egress[out], w.flows.Flow(flow)
-	octets := uint64(f.Queued)
-	if f.Class != class || octets < q.largest(int(class), w.flows) || octets < w.plane.largestElsewhere(out, int(class), w.id) {
+func (w *Worker) largest(r *response, f *flowtable.Flow) Suppression {
+	q, octets := &w.egress[r.out], uint64(f.Queued)
+	if int(f.Class) != r.class || octets < r.elsewhere || octets < q.largest(r.class, w.flows) {
 		return notTheLargest
 	}
-	if octets < q.shares[class].other {
+	if octets < q.shares[r.class].other {
 		return LargestNotRoCE
 	}
 	return allowed
@@ -120,47 +143,53 @@ func (w *Worker) largest(out int, p *packet.Parsed, flow flowtable.Index) Suppre
 
 // due is allowed if the flow has a rate to reduce and was not told within its minimum interval (draft-tian 5.5), here or at a
 // worker that other packets of the flow went to.
-func (w *Worker) due(in int, flow flowtable.Index, p *packet.Parsed) Suppression {
+func (w *Worker) due(r *response, flow flowtable.Index, p *packet.Parsed) Suppression {
 	if p.DestQP < managementQPs {
 		return ManagementQP
 	}
-	interval := w.policy.Ports[w.ports[in].Peer].PerFlow
-	if !interval.Ready(w.flows.Notified(flow), w.now) {
+	if !r.perFlow.Ready(w.flows.Notified(flow), w.now) || !r.alone && !w.dueElsewhere(r, flow) {
 		return FlowLimit
-	}
-	for _, other := range w.plane.workers {
-		if other == w {
-			continue
-		}
-		if v, found := other.flows.Find(w.flows.Key(flow)); found && !interval.Ready(v.Notified, w.now) {
-			return FlowLimit
-		}
 	}
 	return allowed
 }
 
+func (w *Worker) dueElsewhere(r *response, flow flowtable.Index) bool {
+	for _, other := range w.plane.workers {
+		if other == w {
+			continue
+		}
+		if v, found := other.flows.Find(w.flows.Key(flow)); found && !r.perFlow.Ready(v.Notified, w.now) {
+			return false
+		}
+	}
+	return true
+}
+
 // send builds the notification in a spare buffer and queues it, ahead of data, for the port the flow came in by, if the limits of
 // the destination and the port allow it.
-func (w *Worker) send(in int, format congestion.Format, f burst.Frame, p *packet.Parsed, sourceQP uint32, depth uint64) Suppression {
-	q, spares := &w.egress[in], len(w.batch.Spare)
-	if q.notifications.full() {
+func (w *Worker) send(r *response, format congestion.Format, f burst.Frame, p *packet.Parsed, sourceQP uint32, depth uint64) Suppression {
+	q, spares := &w.egress[r.in].notifications, len(w.batch.Spare)
+	if q.full() {
 		return NotificationQueueFull
 	}
 	if spares == 0 {
 		return NoBuffer
 	}
-	if reason := w.limits(in, p); reason != allowed {
-		return reason
+	if r.limited {
+		if reason := w.limits(r.in, p); reason != allowed {
+			return reason
+		}
 	}
-	spare := w.batch.Spare[spares-1]
-	instruction := congestion.RateReduce(w.policy.ReducePercent, depth, w.ports[w.ports[in].Peer].Capacity, w.policy.DiscloseMetrics)
-	n := w.build(in, w.batch.Bytes(spare), format, w.batch.Bytes(f), p, sourceQP, instruction)
+	spare := &w.batch.Spare[spares-1]
+	n := w.build(r, w.batch.Bytes(*spare), format, w.batch.Bytes(f), p, sourceQP, depth)
 	if n == 0 {
 		return NotBuilt
 	}
+	at := q.place(q.n)
+	q.frames[at] = burst.Frame{Buf: spare.Buf, Data: spare.Data, Len: uint32(n), Head: uint32(n)}
+	q.tags[at] = flowtable.Index(format)
+	q.n++
 	w.batch.Spare = w.batch.Spare[:spares-1]
-	spare.Len, spare.Head = uint32(n), uint32(n)
-	q.notifications.push(entry{spare, flowtable.Index(format)})
 	return allowed
 }
 
@@ -183,15 +212,16 @@ func (w *Worker) limits(in int, p *packet.Parsed) Suppression {
 }
 
 func (w *Worker) build(
-	in int, out []byte, format congestion.Format, data []byte, p *packet.Parsed, sourceQP uint32, i congestion.Instruction,
+	r *response, out []byte, format congestion.Format, data []byte, p *packet.Parsed, sourceQP uint32, depth uint64,
 ) int {
 	if format == congestion.FastCNP {
 		n, carried := cnpgen.FastCNP(out, data, p, &w.policy.Build)
 		if n != 0 && carried == cnpgen.TraceTooLong {
-			w.counters.add(in, FastCNPTraceTooLong, 1)
+			w.counters.add(r.in, FastCNPTraceTooLong, 1)
 		}
 		return n
 	}
+	i := congestion.RateReduce(w.policy.ReducePercent, depth, r.capacity, w.policy.DiscloseMetrics)
 	l := cnpgen.LongHaul{
 		Level: i.Level, Action: cnpgen.RateReduce, Parameter: i.Parameter, SourceQP: sourceQP,
 		MetricType: i.MetricType, MetricValue: i.MetricValue,
