@@ -329,3 +329,29 @@ func TestNoAllocations(t *testing.T) {
 		t.Errorf("standard CNP without a data frame: %v allocations", n)
 	}
 }
+
+// TestDraft: whatever was built with a draft before, and for whom, what is built next is what is built without one.
+func TestDraft(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		gateways := []Gateway{drawGateway(t), drawGateway(t)}
+		metrics := []uint32{0, 7, 1 << 24}
+		var d Draft
+		for range rapid.IntRange(1, 8).Draw(t, "notifications") {
+			frame, p := drawDataPacket(t).frame()
+			g := rapid.SampledFrom(gateways).Draw(t, "gateway")
+			l := LongHaul{
+				Level: rapid.Uint8Range(0, 2).Draw(t, "level"), Action: Action(rapid.Uint8Range(0, 3).Draw(t, "action")),
+				Parameter: rapid.Uint16Range(0, 2).Draw(t, "parameter"), SourceQP: rapid.Uint32().Draw(t, "source QP"),
+				MetricType: rapid.Uint8Range(0, 4).Draw(t, "metric type"), MetricValue: rapid.SampledFrom(metrics).Draw(t, "metric"),
+			}
+			if rapid.Bool().Draw(t, "extended") {
+				l.Extension = &Extension{Timestamp: 1}
+			}
+			got, want := make([]byte, MaxLen), make([]byte, MaxLen)
+			n, m := d.LongHaulCNP(got, frame, &p, &g, &l), LongHaulCNP(want, frame, &p, &g, &l)
+			if n != m || !bytes.Equal(got, want) {
+				t.Fatalf("% x, without a draft % x", got[:n], want[:m])
+			}
+		}
+	})
+}

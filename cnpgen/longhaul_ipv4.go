@@ -8,22 +8,69 @@ import (
 
 const longHaulIPv4Len = packet.IPv4Len + longHaulUDPLen
 
-// putLongHaulIPv4 writes the IPv4 packet of a Long-haul CNP without extension objects, ICRC included: what packet.PutIPv4, PutCNP,
-// PutLongHaul and PutICRC would write, in a few wide stores and without reading any of it back.
-func putLongHaulIPv4(b *[longHaulIPv4Len]byte, p *packet.Parsed, g *Gateway, l *LongHaul) {
-	src, dst := uint32(g.IPv4.Lo), uint32(p.Src.Lo)
+// Draft keeps what the Long-haul CNPs of a gateway over IPv4 have in common while congestion stays as it is: for whoever builds many,
+// one after another, each is the last one with its sender's address, port and QP put in. The zero Draft is of none yet.
+type Draft struct {
+	made          bool
+	dscp          uint8
+	src           uint32 // the gateway
+	asked, metric uint32 // words 1 and 3 of the Long-haul CNP's fields
+	first, second uint64 // the IPv4 header's octets 0 to 15, with the checksum 0
+	sum           uint32 // one's complement sum of the header but for the destination, 16 bits
+	icrc          uint32 // without destination, UDP source port and QP
+}
+
+// LongHaulCNP is the function of this name, and the same comes out.
+func (d *Draft) LongHaulCNP(out, frame []byte, p *packet.Parsed, g *Gateway, l *LongHaul) int {
+	if p.Family == 6 || l.Extension != nil {
+		return LongHaulCNP(out, frame, p, g, l)
+	}
+	l3 := ethernetLen(p)
+	if !g.HasIPv4 || !answerable(frame, p) || len(out) < l3+longHaulIPv4Len {
+		return 0
+	}
 	flags, parameter, sourceQP, metric := l.ranged()
 	asked := uint32(l.Level)<<24 | uint32(flags)<<16 | uint32(parameter)
 	metric |= uint32(l.MetricType) << 24
-	packet.PutIPv4(b[:packet.IPv4Len], longHaulIPv4Len, g.DSCP, hopLimit, packet.ProtoUDP, src, dst)
+	if src := uint32(g.IPv4.Lo); d.asked != asked || d.metric != metric || d.src != src || d.dscp != g.DSCP || !d.made {
+		*d = Draft{made: true, dscp: g.DSCP, src: src, asked: asked, metric: metric}
+		d.make()
+	}
+	packet.ReplyEthernet(out, frame, p)
+	d.put((*[longHaulIPv4Len]byte)(out[l3:]), uint32(p.Src.Lo), p.SrcPort, sourceQP)
+	return l3 + longHaulIPv4Len
+}
+
+func (d *Draft) make() {
+	var ip [packet.IPv4Len]byte
+	packet.PutIPv4(ip[:], longHaulIPv4Len, d.dscp, hopLimit, packet.ProtoUDP, d.src, 0)
+	const checksum = 10
+	d.sum = uint32(^binary.BigEndian.Uint16(ip[checksum:]))
+	binary.BigEndian.PutUint16(ip[checksum:], 0)
+	d.first, d.second = binary.BigEndian.Uint64(ip[:]), binary.BigEndian.Uint64(ip[8:])
+	t := longHaulICRC
+	d.icrc = t.zeros ^ word(&t.src, d.src) ^ word(&t.asked, d.asked) ^ word(&t.metric, d.metric)
+}
+
+// put writes the IPv4 packet: what packet.PutIPv4, PutCNP, PutLongHaul and PutICRC would write, in a few wide stores and without
+// reading any of it back.
+func (d *Draft) put(b *[longHaulIPv4Len]byte, dst uint32, port uint16, qp uint32) {
+	sum := d.sum + dst>>16 + dst&0xffff
+	sum = sum&0xffff + sum>>16
+	sum += sum >> 16
+	binary.BigEndian.PutUint64(b[:], d.first)
+	binary.BigEndian.PutUint64(b[8:], d.second|uint64(^uint16(sum))<<32)
+	binary.BigEndian.PutUint32(b[16:], dst)
 	cnp := b[packet.IPv4Len:]
-	binary.BigEndian.PutUint64(cnp, uint64(p.SrcPort)<<48|packet.RoCEv2Port<<32|longHaulUDPLen<<16)
-	binary.BigEndian.PutUint64(cnp[8:], uint64(packet.CNP)<<56|packet.DefaultPKey<<32|(packet.BECN|packet.ExtensionBit)<<24|uint64(sourceQP))
+	binary.BigEndian.PutUint64(cnp, uint64(port)<<48|packet.RoCEv2Port<<32|longHaulUDPLen<<16)
+	binary.BigEndian.PutUint64(cnp[8:], uint64(packet.CNP)<<56|packet.DefaultPKey<<32|(packet.BECN|packet.ExtensionBit)<<24|uint64(qp))
 	binary.BigEndian.PutUint32(cnp[16:], 0) // the rest of the BTH
-	binary.BigEndian.PutUint32(cnp[20:], asked)
-	binary.BigEndian.PutUint32(cnp[24:], sourceQP)
-	binary.BigEndian.PutUint32(cnp[28:], metric)
-	binary.LittleEndian.PutUint32(cnp[32:], longHaulICRC.of(src, dst, p.SrcPort, sourceQP, asked, metric))
+	binary.BigEndian.PutUint32(cnp[20:], d.asked)
+	binary.BigEndian.PutUint32(cnp[24:], qp)
+	binary.BigEndian.PutUint32(cnp[28:], d.metric)
+	t := longHaulICRC
+	binary.LittleEndian.PutUint32(cnp[32:], d.icrc^word(&t.dst, dst)^t.port[0][port>>8]^t.port[1][uint8(port)]^
+		t.qp[0][uint8(qp>>16)]^t.qp[1][uint8(qp>>8)]^t.qp[2][uint8(qp)])
 }
 
 // octetICRC is what a value of one octet of a packet changes in the packet's ICRC. A CRC is linear: for packets of one length it is the
@@ -41,11 +88,6 @@ type longHaulIPv4ICRC struct {
 }
 
 var longHaulICRC = newLongHaulIPv4ICRC()
-
-func (t *longHaulIPv4ICRC) of(src, dst uint32, port uint16, qp, asked, metric uint32) uint32 {
-	return t.zeros ^ word(&t.src, src) ^ word(&t.dst, dst) ^ t.port[0][port>>8] ^ t.port[1][uint8(port)] ^
-		t.qp[0][uint8(qp>>16)] ^ t.qp[1][uint8(qp>>8)] ^ t.qp[2][uint8(qp)] ^ word(&t.asked, asked) ^ word(&t.metric, metric)
-}
 
 func word(t *[4]octetICRC, v uint32) uint32 {
 	return t[0][v>>24] ^ t[1][uint8(v>>16)] ^ t[2][uint8(v>>8)] ^ t[3][uint8(v)]

@@ -27,17 +27,17 @@ func LongHaulCNP(out, frame []byte, p *packet.Parsed, g *Gateway, l *LongHaul) i
 	if l.Extension != nil {
 		return extendedLongHaulCNP(out, frame, p, g, l)
 	}
+	if p.Family != 6 {
+		var d Draft
+		return d.LongHaulCNP(out, frame, p, g, l)
+	}
 	l3 := ethernetLen(p)
-	udp := l3 + ipLen(p.Family)
+	udp := l3 + packet.IPv6Len
 	end := udp + longHaulUDPLen
-	if !g.has(p.Family) || !answerable(frame, p) || len(out) < end {
+	if !g.HasIPv6 || !answerable(frame, p) || len(out) < end {
 		return 0
 	}
 	packet.ReplyEthernet(out, frame, p)
-	if p.Family != 6 {
-		putLongHaulIPv4((*[longHaulIPv4Len]byte)(out[l3:]), p, g, l)
-		return end
-	}
 	packet.PutIPv6(out[l3:], longHaulUDPLen, g.DSCP, packet.ProtoUDP, hopLimit, &g.IPv6, &p.Src)
 	cnp := out[udp:end]
 	packet.PutCNP(cnp, p.SrcPort, longHaulUDPLen, packet.BECN|packet.ExtensionBit, l.SourceQP)

@@ -229,5 +229,5 @@ func (w *Worker) build(
 	if format == congestion.LongHaulCNPICMPv6 {
 		return cnpgen.LongHaulCNPICMPv6(out, data, p, &w.policy.Build, &l)
 	}
-	return cnpgen.LongHaulCNP(out, data, p, &w.policy.Build, &l)
+	return w.draft.LongHaulCNP(out, data, p, &w.policy.Build, &l)
 }

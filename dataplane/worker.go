@@ -3,6 +3,7 @@ package dataplane
 import (
 	"sync/atomic"
 
+	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -23,6 +24,7 @@ type Worker struct {
 	flows    *flowtable.Table
 	egress   []egress
 	chosen   choice
+	draft    cnpgen.Draft
 	counters counters
 	asked    atomic.Pointer[Snapshot] // what another goroutine waits for, or nil
 
