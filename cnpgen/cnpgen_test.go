@@ -333,20 +333,31 @@ func TestNoAllocations(t *testing.T) {
 // TestDraft: whatever was built with a draft before, and for whom, what is built next is what is built without one.
 func TestDraft(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		gateways := []Gateway{drawGateway(t), drawGateway(t)}
-		metrics := []uint32{0, 7, 1 << 24}
 		var d Draft
-		for range rapid.IntRange(1, 8).Draw(t, "notifications") {
+		g, l := drawGateway(t), LongHaul{Action: RateReduce}
+		for range rapid.IntRange(1, 20).Draw(t, "notifications") {
+			switch rapid.SampledFrom([]string{"none", "gateway", "DSCP", "level", "action", "parameter", "metric type", "metric", "extension"}).Draw(t, "change") {
+			case "gateway":
+				g.IPv4 = drawAddr4(t, "gateway's IPv4")
+			case "DSCP":
+				g.DSCP = rapid.Uint8Range(0, 63).Draw(t, "DSCP")
+			case "level":
+				l.Level = rapid.Uint8().Draw(t, "level")
+			case "action":
+				l.Action = Action(rapid.Uint8Range(0, 3).Draw(t, "action"))
+			case "parameter":
+				l.Parameter = rapid.Uint16().Draw(t, "parameter")
+			case "metric type":
+				l.MetricType = rapid.Uint8().Draw(t, "metric type")
+			case "metric":
+				l.MetricValue = rapid.Uint32().Draw(t, "metric")
+			case "extension":
+				if l.Extension = nil; rapid.Bool().Draw(t, "extended") {
+					l.Extension = &Extension{Timestamp: 1}
+				}
+			}
 			frame, p := drawDataPacket(t).frame()
-			g := rapid.SampledFrom(gateways).Draw(t, "gateway")
-			l := LongHaul{
-				Level: rapid.Uint8Range(0, 2).Draw(t, "level"), Action: Action(rapid.Uint8Range(0, 3).Draw(t, "action")),
-				Parameter: rapid.Uint16Range(0, 2).Draw(t, "parameter"), SourceQP: rapid.Uint32().Draw(t, "source QP"),
-				MetricType: rapid.Uint8Range(0, 4).Draw(t, "metric type"), MetricValue: rapid.SampledFrom(metrics).Draw(t, "metric"),
-			}
-			if rapid.Bool().Draw(t, "extended") {
-				l.Extension = &Extension{Timestamp: 1}
-			}
+			l.SourceQP = rapid.Uint32().Draw(t, "source QP")
 			got, want := make([]byte, MaxLen), make([]byte, MaxLen)
 			n, m := d.LongHaulCNP(got, frame, &p, &g, &l), LongHaulCNP(want, frame, &p, &g, &l)
 			if n != m || !bytes.Equal(got, want) {
