@@ -8,48 +8,43 @@ import (
 
 const longHaulIPv4Len = packet.IPv4Len + longHaulUDPLen
 
-// Draft keeps what the Long-haul CNPs of a gateway over IPv4 have in common while congestion stays as it is: for whoever builds many,
-// one after another, each is the last one with its sender's address, port and QP put in. The zero Draft is of none yet.
+// Draft is what the Long-haul CNPs of a gateway over IPv4 have in common while congestion stays as it is. Who builds many, one after
+// another, keeps it, and has the sender's address, port and QP put in.
 type Draft struct {
-	made          bool
-	dscp          uint8
-	src           uint32 // the gateway
 	asked, metric uint32 // words 1 and 3 of the Long-haul CNP's fields
 	first, second uint64 // the IPv4 header's octets 0 to 15, with the checksum 0
 	sum           uint32 // one's complement sum of the header but for the destination, 16 bits
 	icrc          uint32 // without destination, UDP source port and QP
+	sendable      bool   // there is an address to send from
 }
 
-// LongHaulCNP is the function of this name, and the same comes out.
-func (d *Draft) LongHaulCNP(out, frame []byte, p *packet.Parsed, g *Gateway, l *LongHaul) int {
-	if p.Family == 6 || l.Extension != nil {
-		return LongHaulCNP(out, frame, p, g, l)
-	}
-	l3 := ethernetLen(p)
-	if !g.HasIPv4 || !answerable(frame, p) || len(out) < l3+longHaulIPv4Len {
-		return 0
-	}
-	flags, parameter, sourceQP, metric := l.ranged()
-	asked := uint32(l.Level)<<24 | uint32(flags)<<16 | uint32(parameter)
-	metric |= uint32(l.MetricType) << 24
-	if src := uint32(g.IPv4.Lo); d.asked != asked || d.metric != metric || d.src != src || d.dscp != g.DSCP || !d.made {
-		*d = Draft{made: true, dscp: g.DSCP, src: src, asked: asked, metric: metric}
-		d.make()
-	}
-	packet.ReplyEthernet(out, frame, p)
-	d.put((*[longHaulIPv4Len]byte)(out[l3:]), uint32(p.Src.Lo), p.SrcPort, sourceQP)
-	return l3 + longHaulIPv4Len
-}
-
-func (d *Draft) make() {
+// DraftLongHaulCNP makes a draft for all that LongHaulCNP takes, but for the data packet and the source QP. It has no extension objects.
+func DraftLongHaulCNP(g *Gateway, l *LongHaul) (d Draft) {
+	flags, parameter, _, metric := l.ranged()
+	d.asked = uint32(l.Level)<<24 | uint32(flags)<<16 | uint32(parameter)
+	d.metric = metric | uint32(l.MetricType)<<24
+	d.sendable = g.HasIPv4
+	src := uint32(g.IPv4.Lo)
 	var ip [packet.IPv4Len]byte
-	packet.PutIPv4(ip[:], longHaulIPv4Len, d.dscp, hopLimit, packet.ProtoUDP, d.src, 0)
+	packet.PutIPv4(ip[:], longHaulIPv4Len, g.DSCP, hopLimit, packet.ProtoUDP, src, 0)
 	const checksum = 10
 	d.sum = uint32(^binary.BigEndian.Uint16(ip[checksum:]))
 	binary.BigEndian.PutUint16(ip[checksum:], 0)
 	d.first, d.second = binary.BigEndian.Uint64(ip[:]), binary.BigEndian.Uint64(ip[8:])
 	t := longHaulICRC
-	d.icrc = t.zeros ^ word(&t.src, d.src) ^ word(&t.asked, d.asked) ^ word(&t.metric, d.metric)
+	d.icrc = t.zeros ^ word(&t.src, src) ^ word(&t.asked, d.asked) ^ word(&t.metric, d.metric)
+	return d
+}
+
+// LongHaulCNP is the function of this name for an IPv4 data packet, and the same comes out; of others nothing does.
+func (d *Draft) LongHaulCNP(out, frame []byte, p *packet.Parsed, sourceQP uint32) int {
+	l3 := ethernetLen(p)
+	if !d.sendable || p.Family != 4 || !answerable(frame, p) || len(out) < l3+longHaulIPv4Len {
+		return 0
+	}
+	packet.ReplyEthernet(out, frame, p)
+	d.put((*[longHaulIPv4Len]byte)(out[l3:]), uint32(p.Src.Lo), p.SrcPort, sourceQP&0xffffff)
+	return l3 + longHaulIPv4Len
 }
 
 // put writes the IPv4 packet: what packet.PutIPv4, PutCNP, PutLongHaul and PutICRC would write, in a few wide stores and without

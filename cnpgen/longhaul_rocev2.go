@@ -28,8 +28,8 @@ func LongHaulCNP(out, frame []byte, p *packet.Parsed, g *Gateway, l *LongHaul) i
 		return extendedLongHaulCNP(out, frame, p, g, l)
 	}
 	if p.Family != 6 {
-		var d Draft
-		return d.LongHaulCNP(out, frame, p, g, l)
+		d := DraftLongHaulCNP(g, l)
+		return d.LongHaulCNP(out, frame, p, l.SourceQP)
 	}
 	l3 := ethernetLen(p)
 	udp := l3 + packet.IPv6Len

@@ -63,7 +63,7 @@ func (w *Worker) enterAll(q *egress, b *seen, rx []burst.Frame) {
 // enterTelling is enterAll and respond: who is told depends on what is in the queue when his packet enters it.
 func (w *Worker) enterTelling(port int, q *egress, b *seen, rx []burst.Frame) {
 	s, class := &q.shares[b.class], uint8(b.class)
-	q.largest(b.class, w.flows) // from here on it is known, by the ranking or by s.most, and as no frame leaves it only grows
+	q.largest(b.class, w.flows) // from here on it is in s.most, and as no frame leaves it only grows
 	var r response
 	w.begin(&r, port, b.class)
 	depth := q.depth[b.class] + q.others[b.class]

@@ -35,11 +35,7 @@ const fewFrames = 2 * burst.MaxSize
 
 // largest is the octets of the flow that has most in a class.
 func (q *egress) largest(class int, flows *flowtable.Table) uint64 {
-	s := &q.shares[class]
-	if s.ranked {
-		return s.largest()
-	}
-	if s.exact {
+	if s := &q.shares[class]; s.exact {
 		return s.most
 	}
 	return q.search(class, flows)
@@ -48,10 +44,11 @@ func (q *egress) largest(class int, flows *flowtable.Table) uint64 {
 // search ranks the flows of a long queue, and looks through a short one.
 func (q *egress) search(class int, flows *flowtable.Table) uint64 {
 	s, r := &q.shares[class], &q.classes[class]
-	if r.n > fewFrames {
-		return q.rank(class, flows).largest()
-	}
 	s.most, s.exact = 0, true
+	if s.ranked || r.n > fewFrames {
+		s.most = q.rank(class, flows).largest()
+		return s.most
+	}
 	for i := range r.n {
 		if x := r.tags[r.place(i)]; x != flowtable.None {
 			s.most = max(s.most, uint64(flows.Flow(x).Queued))

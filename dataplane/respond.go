@@ -222,12 +222,31 @@ func (w *Worker) build(
 		return n
 	}
 	i := congestion.RateReduce(w.policy.ReducePercent, depth, r.capacity, w.policy.DiscloseMetrics)
-	l := cnpgen.LongHaul{
-		Level: i.Level, Action: cnpgen.RateReduce, Parameter: i.Parameter, SourceQP: sourceQP,
-		MetricType: i.MetricType, MetricValue: i.MetricValue,
+	if format == congestion.LongHaulCNP && p.Family == 4 {
+		if w.drafted.policy != w.policy || w.drafted.instruction != i {
+			l := longHaul(&i, 0)
+			w.drafted.policy, w.drafted.instruction, w.drafted.draft = w.policy, i, cnpgen.DraftLongHaulCNP(&w.policy.Build, &l)
+		}
+		return w.drafted.draft.LongHaulCNP(out, data, p, sourceQP)
 	}
+	l := longHaul(&i, sourceQP)
 	if format == congestion.LongHaulCNPICMPv6 {
 		return cnpgen.LongHaulCNPICMPv6(out, data, p, &w.policy.Build, &l)
 	}
-	return w.draft.LongHaulCNP(out, data, p, &w.policy.Build, &l)
+	return cnpgen.LongHaulCNP(out, data, p, &w.policy.Build, &l)
+}
+
+// drafted is the draft of the last Long-haul CNP over IPv4. A queue's depth in kilobytes, and what follows from it, is the same for many
+// packets.
+type drafted struct {
+	policy      *Policy
+	instruction congestion.Instruction
+	draft       cnpgen.Draft
+}
+
+func longHaul(i *congestion.Instruction, sourceQP uint32) cnpgen.LongHaul {
+	return cnpgen.LongHaul{
+		Level: i.Level, Action: cnpgen.RateReduce, Parameter: i.Parameter, SourceQP: sourceQP,
+		MetricType: i.MetricType, MetricValue: i.MetricValue,
+	}
 }

@@ -3,7 +3,6 @@ package dataplane
 import (
 	"sync/atomic"
 
-	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -24,7 +23,7 @@ type Worker struct {
 	flows    *flowtable.Table
 	egress   []egress
 	chosen   choice
-	draft    cnpgen.Draft
+	drafted  drafted
 	counters counters
 	asked    atomic.Pointer[Snapshot] // what another goroutine waits for, or nil
 
