@@ -98,7 +98,11 @@ func (t *Table) protect(flows []Index) {
 // protectLikely is protect for the flows of the keys, as far as they have been found.
 func (t *Table) protectLikely(keys []Key) {
 	for i := range keys {
-		if x := t.candidates[i%maxBurst]; x != None && t.entries[x].plainKey().same(&keys[i]) {
+		x := t.candidates[i%maxBurst]
+		if x != None && !t.entries[x].plainKey().same(&keys[i]) {
+			x = t.find(&keys[i], t.hashes[i%maxBurst]) // behind another flow with its tag
+		}
+		if x != None {
 			t.entries[x].flow.burst = t.burst
 		}
 	}

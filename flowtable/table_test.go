@@ -186,6 +186,10 @@ func TestEqualTags(t *testing.T) {
 	if out != [3]Index{b, a, third} {
 		t.Fatalf("got flows %v, want %d, %d and the third one's place, %d", out, b, a, third)
 	}
+	tab.Lookup([]Key{keyOf(1<<30 + 3), pair[0], pair[1]}, 4, out[:]) // both are older than the third, and come later
+	if out != [3]Index{third, a, b} {
+		t.Fatalf("got flows %v, want the third one's place, %d, then %d and %d", out, third, a, b)
+	}
 	tab.Flow(third).Queued = 1
 	tab.Lookup([]Key{pair[1], pair[0], keyOf(1<<30 + 2)}, 5, out[:])
 	if out != [3]Index{b, a, None} {
