@@ -449,6 +449,37 @@ func TestThresholdsByClass(t *testing.T) {
 	}
 }
 
+// TestPolicySwapSender: what is sent after a new policy came is from its addresses and of its DSCP, congestion being as it was.
+func TestPolicySwapSender(t *testing.T) {
+	small := data(false, 0)
+	small.Size = 100 // less than the kilobyte by which a metric changes
+	p := telling(byAnything...)
+	p.DiscloseMetrics = false
+	s := newScene(t, p, nil)
+	s.fill(6, data(false, 0))
+	s.arrive(small.Frame())
+	q := *p
+	q.Build.IPv4, q.Build.DSCP = address("192.0.2.77"), 5
+	if err := s.Plane.SetPolicy(&q); err != nil {
+		t.Fatal(err)
+	}
+	s.arrive(small.Frame())
+	notes := s.finish()
+	for i, n := range notes {
+		kind, parsed := kindOf(n)
+		want := &p.Build
+		if i == len(notes)-1 {
+			want = &q.Build
+		}
+		if kind != packet.ExtendedCNP || parsed.Src != want.IPv4 || parsed.DSCP != want.DSCP || !packet.VerifyICRC(n.Octets, &parsed) {
+			t.Errorf("notification %d: %v from %v, DSCP %d", i, kind, parsed.Src.Netip(), parsed.DSCP)
+		}
+	}
+	if len(notes) != 4 {
+		t.Errorf("%d notifications, expected 4", len(notes))
+	}
+}
+
 // TestPolicySwap: a worker goes by a new policy from its next burst on.
 func TestPolicySwap(t *testing.T) {
 	s := newScene(t, telling(byAnything...), nil)
