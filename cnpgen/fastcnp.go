@@ -50,33 +50,49 @@ func FastCNP(out, frame []byte, p *packet.Parsed, g *Gateway) (int, Carried) {
 	if !answerable(frame, p) || p.Family != 6 || !g.HasIPv6 {
 		return 0, CarriesNoTrace
 	}
+	if p.HopOpts == 0 {
+		return fastCNP1(out, frame, p, g), CarriesNoTrace
+	}
 	h := packet.FastCNPHeader{NextHeader: packet.ProtoUDP, Type: g.Code.FastCNPOption}
 	h.Option.Dst = p.Dst
-	carried := CarriesNoTrace
-	if p.HopOpts != 0 {
-		carried = takeTrace(&h.Option, frame, p)
-	}
+	carried := takeTrace(&h.Option, frame, p)
 	if carried == CarriesTrace {
 		h.Type = g.Code.FastCNPTraceOption
 	}
 	h.Pad()
-	l3, size := ethernetLen(p), cnpUDPLen(packet.CNPReservedLen)
-	opts := l3 + packet.IPv6Len
-	udp := opts + h.Len()
-	end := udp + size
+	opts := ethernetLen(p) + packet.IPv6Len
+	end := opts + h.Len() + fastCNPUDPLen
 	if len(out) < end {
 		return 0, carried
 	}
-	out = out[:end]
+	h.Put(out[opts:end])
+	return aroundFastCNP(out[:end], frame, p, g, opts+h.Len()), carried
+}
+
+const fastCNPUDPLen = packet.UDPLen + packet.BTHLen + packet.CNPReservedLen + packet.ICRCLen
+
+// fastCNP1 is FastCNP for option 1, with which a worker has most to do.
+func fastCNP1(out, frame []byte, p *packet.Parsed, g *Gateway) int {
+	opts := ethernetLen(p) + packet.IPv6Len
+	end := opts + packet.FastCNPHeader1Len + fastCNPUDPLen
+	if len(out) < end {
+		return 0
+	}
+	packet.PutFastCNPHeader1(out[opts:], packet.ProtoUDP, g.Code.FastCNPOption, &p.Dst)
+	return aroundFastCNP(out[:end], frame, p, g, opts+packet.FastCNPHeader1Len)
+}
+
+// aroundFastCNP writes all that a Fast CNP has around its extension header, into the whole of out; udp is where the UDP header begins.
+func aroundFastCNP(out, frame []byte, p *packet.Parsed, g *Gateway, udp int) int {
+	l3 := ethernetLen(p)
 	packet.ReplyEthernet(out, frame, p)
-	putIP(out[l3:], 6, g, &g.IPv6, &p.Src, packet.ProtoDestOpts, end-opts)
-	h.Put(out[opts:])
-	packet.PutCNP(out[udp:], p.SrcPort, size, packet.BECN, p.DestQP)
-	bth := udp + packet.UDPLen
-	icrc := end - packet.ICRCLen
-	clear(out[bth+packet.BTHLen : icrc])
-	packet.PutICRC(out, l3, bth, icrc, g.ICRCExtensionHeaders)
-	return end, carried
+	packet.PutIPv6(out[l3:], uint16(len(out)-l3-packet.IPv6Len), g.DSCP, packet.ProtoDestOpts, hopLimit, &g.IPv6, &p.Src)
+	cnp := (*[fastCNPUDPLen]byte)(out[udp:])
+	packet.PutCNP(cnp[:], p.SrcPort, fastCNPUDPLen, packet.BECN, p.DestQP)
+	const bth = packet.UDPLen
+	*(*[packet.CNPReservedLen]byte)(cnp[bth+packet.BTHLen:]) = [packet.CNPReservedLen]byte{}
+	packet.PutICRC(out, l3, udp+bth, len(out)-packet.ICRCLen, g.ICRCExtensionHeaders)
+	return len(out)
 }
 
 // takeTrace makes the option one with the data packet's IOAM trace, if it has one that fits.

@@ -1,5 +1,7 @@
 package packet
 
+import "encoding/binary"
+
 // MaxOptionTrace is the longest IOAM Trace Option Data in octets that fits option 2: the option's 8-bit length leaves room for 228
 // octets of node data.
 const MaxOptionTrace = IOAMTraceHeaderLen + 228
@@ -97,6 +99,18 @@ func (h *FastCNPHeader) Pad() {
 			h.After = nil
 		}
 	}
+}
+
+// FastCNPHeader1Len is the length in octets of a padded header with option 1.
+const FastCNPHeader1Len = 24
+
+// PutFastCNPHeader1 is Pad and Put for option 1, which nearly all Fast CNPs have.
+func PutFastCNPHeader1(b []byte, nextHeader, optionType uint8, dst *Addr) {
+	b = b[:FastCNPHeader1Len]
+	const units = FastCNPHeader1Len/8 - 1
+	binary.BigEndian.PutUint32(b, uint32(nextHeader)<<24|units<<16|uint32(optionType)<<8|option1DataLen)
+	dst.Put16(b[4:20])
+	binary.BigEndian.PutUint32(b[20:], OptionPadN<<24|2<<16)
 }
 
 // Len is the length in octets of the whole header, a multiple of 8 where Pad, or a sound packet, has set Before and After.
