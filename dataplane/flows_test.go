@@ -9,6 +9,7 @@ import (
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
+	"pgregory.net/rapid"
 )
 
 // flowsOf lists what worker 0 has learned, with the queue's own fields set aside.
@@ -99,4 +100,25 @@ func TestForgets(t *testing.T) {
 		t.Errorf("ended: %v", ended)
 	}
 	r.Close(t)
+}
+
+// TestLearnsAmongOthers: a packet counts at its own flow, whatever comes in the same burst.
+func TestLearnsAmongOthers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var rigs [2]*testkit.Rig // the second gets each frame in a burst of its own
+		for i := range rigs {
+			rigs[i] = testkit.New(t, testkit.Setup{Burst: 32, Rate: 400e9})
+		}
+		for range rapid.IntRange(1, 32).Draw(t, "frames") {
+			frame := drawFrame(t, 40)
+			for i := range rigs {
+				rigs[i].Inject(t, fabric, frame)
+			}
+			rigs[1].Plane.Worker(0).Step()
+		}
+		rigs[0].Plane.Worker(0).Step()
+		if got, want := flowsOf(rigs[0]), flowsOf(rigs[1]); !maps.Equal(got, want) {
+			t.Fatalf("%v\none by one %v", got, want)
+		}
+	})
 }

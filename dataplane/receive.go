@@ -1,6 +1,8 @@
 package dataplane
 
 import (
+	"unsafe"
+
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
@@ -21,7 +23,7 @@ func (w *Worker) receive(port int) {
 	b := w.parse(port, rx)
 	w.counters.add(port, RxPackets, uint64(len(rx)))
 	w.counters.add(port, RxBytes, b.octets)
-	w.learn(rx, b.keys)
+	w.learn(rx, &b)
 	if b.plain && w.smooth(port, len(rx), &b) {
 		w.pass(port, rx, &b)
 		return
@@ -35,44 +37,82 @@ func (w *Worker) receive(port int) {
 type seen struct {
 	octets uint64
 	ce     uint64 // RoCEv2 packets with CE
-	keys   int    // flows to look up
+	none   uint64 // by place in the burst: the packet has no flow
+	keys   int    // flows to look up: of the other packets, in their order
 	class  int    // the first frame's
 	plain  bool   // all frames are of this class, none is a notification or MAC control: there is nothing to decide about any of them
 }
 
-// parse is the first pass: headers, flow keys, and what is special about the burst.
+// parse is the first pass: headers, flow keys, and what is special about the burst. It goes from run to run of plain frames.
 func (w *Worker) parse(port int, rx []burst.Frame) (s seen) {
-	classOf := &w.ports[w.ports[port].Peer].ClassOf
 	s.plain = true
+	keys := (*[burst.MaxSize]packet.FlowWords)(unsafe.Pointer(&w.keys))
 	rx = rx[:min(len(rx), burst.MaxSize)] // as it is: for the compiler, which then knows where i ends
-	for i := range rx {
-		p, b := &w.parsed[i], w.batch.Bytes(rx[i])
-		packet.Parse(b, rx[i].Len, p)
-		w.flow[i] = flowtable.None
-		s.octets += uint64(rx[i].Len)
-		class := int(classOf[p.DSCP&63])
-		if i == 0 {
-			s.class = class
+	for i := 0; i < len(rx); i++ {
+		run := packet.ParsePlain(w.batch.Base, rx[i:], uint64(port), w.parsed[i:], keys[s.keys:])
+		if run.N > 0 {
+			w.sum(port, i, &run, &s)
+			i += run.N
 		}
-		if class != s.class {
-			s.plain = false
+		if i < len(rx) {
+			w.parseOne(port, i, rx[i], &s)
 		}
-		if p.Kind != packet.RoCEv2 || p.Opcode == packet.CNP {
-			s.plain = w.flowless(port, b, p) && s.plain
-			continue
-		}
-		if p.ECN == ecnCE {
-			s.ce++
-		}
-		if impostor(p) {
-			continue
-		}
-		k := s.keys & (burst.MaxSize - 1)
-		setKey(&w.keys[k], port, p)
-		w.of[k] = uint8(i)
-		s.keys++
 	}
 	return s
+}
+
+// sum takes a run of plain frames, which begins at place first. Most runs have one traffic class; where there are several, the packets say
+// which it is.
+func (w *Worker) sum(port, first int, run *packet.Run, s *seen) {
+	s.octets += run.Octets
+	s.keys += run.N
+	parsed := w.parsed[first : first+run.N]
+	w.classify(port, first, &parsed[0], s)
+	if run.Any>>2 != run.All>>2 {
+		for i := range parsed {
+			w.classify(port, first+i, &parsed[i], s)
+		}
+	}
+	if run.Any&ecnCE == ecnCE {
+		for i := range parsed {
+			if parsed[i].ECN == ecnCE {
+				s.ce++
+			}
+		}
+	}
+}
+
+// classify compares a packet's class with that of the burst's first one.
+func (w *Worker) classify(port, i int, p *packet.Parsed, s *seen) {
+	class := int(w.ports[w.ports[port].Peer].ClassOf[p.DSCP&63])
+	if i == 0 {
+		s.class = class
+	}
+	if class != s.class {
+		s.plain = false
+	}
+}
+
+// parseOne takes a frame that isn't plain.
+func (w *Worker) parseOne(port, i int, f burst.Frame, s *seen) {
+	p, b := &w.parsed[i], w.batch.Bytes(f)
+	packet.Parse(b, f.Len, p)
+	s.octets += uint64(f.Len)
+	w.classify(port, i, p, s)
+	if p.Kind != packet.RoCEv2 || p.Opcode == packet.CNP {
+		s.plain = w.flowless(port, b, p) && s.plain
+		s.none |= 1 << i
+		return
+	}
+	if p.ECN == ecnCE {
+		s.ce++
+	}
+	if impostor(p) {
+		s.none |= 1 << i
+		return
+	}
+	setKey(&w.keys[s.keys], port, p)
+	s.keys++
 }
 
 // flowless takes a packet without a flow, and tells whether there is nothing to decide about it. A receiver's CNP is evidence for source
@@ -85,20 +125,50 @@ func (w *Worker) flowless(port int, b []byte, p *packet.Parsed) bool {
 }
 
 // learn finds or adds the flow of every RoCEv2 packet of the burst (draft-tian 5.2), and takes what the packets tell of source QPs.
-func (w *Worker) learn(rx []burst.Frame, keys int) {
-	if keys == 0 {
+func (w *Worker) learn(rx []burst.Frame, s *seen) {
+	found, of := w.flow[:len(rx)], inOrder[:len(rx)]
+	if s.none != 0 {
+		found, of = w.found[:s.keys], w.of[:s.keys]
+		w.place(len(rx), s.none)
+	}
+	keys := w.keys[:s.keys]
+	if len(keys) == 0 {
 		return
 	}
-	w.flows.Lookup(w.keys[:keys], w.now, w.found[:keys])
-	w.flows.Touch(w.found[:keys])
-	found, of := w.found[:keys], w.of[:keys]
-	for k, i := range of {
-		w.flow[i] = found[k]
+	w.flows.Lookup(keys, w.now, found)
+	w.flows.Touch(found)
+	if s.none != 0 {
+		for k, i := range of {
+			w.flow[i] = found[k]
+		}
 	}
-	for k := w.flows.Routine(found, of, &w.parsed, 0); k < keys; k = w.flows.Routine(found, of, &w.parsed, k+1) {
-		w.evidence(&w.keys[k], found[k], &w.parsed[of[k]], rx[of[k]])
+	for k := w.flows.Routine(found, of, &w.parsed, 0); k < len(keys); k = w.flows.Routine(found, of, &w.parsed, k+1) {
+		w.evidence(&keys[k], found[k], &w.parsed[of[k]], rx[of[k]])
 	}
 }
+
+// inOrder are the places of packets in a burst in which each has a flow.
+var inOrder = func() (of [burst.MaxSize]uint8) {
+	for i := range of {
+		of[i] = uint8(i)
+	}
+	return of
+}()
+
+// place notes the places of the packets that have a flow, in a burst where not all have one.
+func (w *Worker) place(n int, none uint64) {
+	k := 0
+	for i := range n {
+		w.flow[i] = flowtable.None
+		if none>>i&1 == 0 {
+			w.of[k] = uint8(i)
+			k++
+		}
+	}
+}
+
+// ParsePlain writes keys as they lie in memory.
+var _ [unsafe.Sizeof(flowtable.Key{})]byte = [unsafe.Sizeof(packet.FlowWords{})]byte{}
 
 // setKey writes a packet's flow key field by field: a whole Key would be made on the stack first, which costs more than all else here.
 func setKey(k *flowtable.Key, port int, p *packet.Parsed) {

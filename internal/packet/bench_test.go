@@ -1,6 +1,11 @@
 package packet
 
-import "testing"
+import (
+	"testing"
+	"unsafe"
+
+	"github.com/cnpgate/cnpgate/internal/burst"
+)
 
 // Plain frames of the common kinds: RDMA WRITE Middle of 1 KB.
 var benchStacks = []struct {
@@ -30,6 +35,27 @@ func BenchmarkParse(b *testing.B) {
 			if p.Kind != RoCEv2 {
 				b.Fatal("not parsed as RoCEv2")
 			}
+		})
+	}
+}
+
+// BenchmarkParsePlain is the time of a run of 64 plain frames.
+func BenchmarkParsePlain(b *testing.B) {
+	for _, c := range benchStacks[:3] {
+		b.Run(c.name, func(b *testing.B) {
+			octets, _ := benchFrame(c.stack)
+			var frames [burst.MaxSize]burst.Frame
+			for i := range frames {
+				frames[i] = burst.Frame{Len: uint32(len(octets)), Head: uint32(len(octets))}
+			}
+			var parsed [burst.MaxSize]Parsed
+			var keys [burst.MaxSize]FlowWords
+			for b.Loop() {
+				if ParsePlain(unsafe.Pointer(&octets[0]), frames[:], 1, parsed[:], keys[:]).N != len(frames) {
+					b.Fatal("not taken as plain")
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(frames)), "ns/packet")
 		})
 	}
 }

@@ -96,7 +96,7 @@ type opcodeInfo struct {
 const (
 	opcodeKnown = 1 << iota
 	opcodeData
-	opcodePlain // known, without DETH
+	opcodePlain // known, without DETH, of a flow
 )
 
 var opcodes, opcodeNames = opcodeTables()
@@ -120,7 +120,7 @@ func opcodeTables() (infos [256]opcodeInfo, names [256]string) {
 		}
 		names[i] = s.name + " " + o.name
 	}
-	infos[CNP].flags, names[CNP] = opcodeKnown|opcodePlain, "CNP"
+	infos[CNP].flags, names[CNP] = opcodeKnown, "CNP"
 	return infos, names
 }
 

@@ -24,15 +24,15 @@ type Parsed struct {
 	DstOpts            uint16 // the last Destination Options header before L4 (IPv6)
 	HopOpts            uint16 // the Hop-by-Hop Options header (IPv6)
 
-	SrcPort, DstPort uint16 // UDP, also of packets that are not RoCEv2; 0 where the UDP header isn't captured
+	DstPort, SrcPort uint16 // UDP, also of packets that are not RoCEv2; 0 where the UDP header isn't captured
 	IPEnd            uint32 // end of the IP packet; the frame may go on with padding
 
 	// The rest is set for Kind RoCEv2 only.
 
 	ICRC     uint32 // offset of the invariant CRC: the end of the UDP payload less 4
-	Payload  uint16 // offset of the payload after all transport headers
 	Opcode   Opcode
 	BTHFlags uint8  // BTH octet 4: FECN 0x80, BECN 0x40, then six reserved bits
+	Payload  uint16 // offset of the payload after all transport headers
 	DestQP   uint32 // 24 bits
 	SourceQP uint32 // 24 bits, from DETH; UD (and RD) only
 	PSN      uint32 // 24 bits

@@ -5,7 +5,9 @@ import (
 	"net/netip"
 	"slices"
 	"testing"
+	"unsafe"
 
+	"github.com/cnpgate/cnpgate/internal/burst"
 	"pgregory.net/rapid"
 )
 
@@ -114,9 +116,9 @@ func TestPlainIsAny(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		frame, _ := drawAny(t).build()
 		if rapid.Bool().Draw(t, "plain") {
-			frame, _ = stack{family: rapid.SampledFrom([]uint8{4, 6}).Draw(t, "plain family"),
-				tags:   rapid.SampledFrom(plainTags).Draw(t, "plain tag"),
-				opcode: Opcode(rapid.Byte().Draw(t, "plain opcode")), payload: rapid.IntRange(0, 20).Draw(t, "plain payload")}.build()
+			s := stack{family: rapid.SampledFrom([]uint8{4, 6}).Draw(t, "plain family"), tags: rapid.SampledFrom(plainTags).Draw(t, "plain tag"),
+				opcode: Opcode(rapid.Byte().Draw(t, "plain opcode")), payload: rapid.IntRange(0, 20).Draw(t, "plain payload")}
+			frame, _ = s.build()
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "damages") {
 			frame[rapid.IntRange(0, min(len(frame), 90)-1).Draw(t, "at")] = rapid.Byte().Draw(t, "octet")
@@ -132,25 +134,68 @@ var plainTags = [][]tag{nil, {{EtherTypeCTag, 0xfff}}, {{EtherTypeCTag, 0x1001}}
 	{{EtherTypeCTag, 1}, {EtherTypeCTag, 2}, {EtherTypeCTag, 3}}}
 
 func checkPlainIsAny(t interface{ Fatalf(string, ...any) }, b []byte, frameLen uint32) {
-	got := Parsed{Addr{1, 2}, Addr{3, 4}, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29}
-	var want Parsed
-	Parse(b, frameLen, &got)
-	parseAny(b, frameLen, &want)
-	if got != want {
-		t.Fatalf("% x of %d octets parsed to\n%+v, the general path finds\n%+v", b, frameLen, got, want)
+	got := []Parsed{{Addr{1, 2}, Addr{3, 4}, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29}}
+	key := []FlowWords{{Addr{1, 2}, Addr{3, 4}, 5, 6}}
+	frame := []burst.Frame{{Buf: 1, Len: frameLen, Head: uint32(len(b))}}
+	run := ParsePlain(unsafe.Pointer(unsafe.SliceData(b)), frame, 7, got, key)
+	if run.N == 0 {
+		return
+	}
+	var p Parsed
+	Parse(b, frameLen, &p)
+	want := FlowWords{p.Src, p.Dst, uint64(p.DestQP), 7 | uint64(p.OuterVID)<<16}
+	class := p.DSCP<<2 | p.ECN
+	if got[0] != p || key[0] != want || run != (Run{1, uint64(frameLen), class, class}) || p.SourceQP != 0 || p.InnerVID != 0 ||
+		p.Kind != RoCEv2 || p.Opcode == CNP || p.Family == 6 && (p.Src.Is4() || p.Dst.Is4()) {
+		t.Fatalf("% x of %d octets parsed to\n%+v %+v %+v, the general path finds\n%+v", b, frameLen, got[0], key[0], run, p)
 	}
 }
 
-// TestPlainIsUsed: otherwise the test above would compare the general path with itself.
+// TestPlainIsUsed: otherwise the test above would compare nothing. A run ends at the first frame that isn't plain.
 func TestPlainIsUsed(t *testing.T) {
-	for _, s := range []stack{{}, {tags: []tag{{EtherTypeCTag, 3<<13 | 100}}}} {
+	var octets []byte
+	var frames []burst.Frame
+	var want []Parsed
+	sum := Run{Any: 7<<2 | CE, All: 3 << 2}
+	add := func(s stack) {
+		b, p := s.build()
+		frames = append(frames, burst.Frame{Data: uint64(len(octets)), Len: uint32(len(b)), Head: uint32(p.Payload) + ICRCLen})
+		octets, want = append(octets, b...), append(want, p)
+	}
+	for _, s := range []stack{{dscp: 7, ecn: ECT0}, {dscp: 3, ecn: ECT1, tags: []tag{{EtherTypeCTag, 3<<13 | 100}}}} {
 		for _, s.family = range []uint8{4, 6} {
-			s.opcode = RCWriteMiddle
-			frame, want := s.build()
-			var p Parsed
-			if !parsePlain(frame, uint32(len(frame)), &p) || p != want {
-				t.Errorf("the fast path finds %+v in the plain frame %+v", p, s)
+			for _, s.opcode = range []Opcode{RCWriteMiddle, RCAcknowledge} {
+				s.payload = 100
+				add(s)
+				sum.N++
+				sum.Octets += uint64(frames[len(frames)-1].Len)
 			}
+		}
+	}
+	add(stack{family: 4, opcode: CNP, payload: CNPReservedLen})
+	add(stack{family: 4, opcode: RCWriteMiddle})
+	got, keys := make([]Parsed, len(frames)), make([]FlowWords, len(frames))
+	run := ParsePlain(unsafe.Pointer(&octets[0]), frames, 1, got, keys)
+	if run != sum || !slices.Equal(got[:run.N], want[:run.N]) {
+		t.Errorf("%+v, want %+v, and of all frames\n%+v\nof which\n%+v", run, sum, want, got)
+	}
+}
+
+// TestPlainIsNotUsed for packets without a flow, or of one that takes more to find.
+func TestPlainIsNotUsed(t *testing.T) {
+	good, mapped := netip.MustParseAddr("fd00:18::1"), netip.MustParseAddr("::ffff:192.0.2.1")
+	for _, s := range []stack{
+		{family: 4, opcode: CNP, payload: CNPReservedLen},
+		{family: 4, opcode: UDSendOnly, payload: 20},
+		{family: 6, opcode: RCWriteMiddle, src: mapped, dst: good},
+		{family: 6, opcode: RCWriteMiddle, src: good, dst: mapped},
+		{family: 4, opcode: RCWriteMiddle, udpShorter: 4, payload: 20},
+		{family: 6, opcode: RCWriteMiddle, tags: []tag{{EtherTypeCTag, 1}, {EtherTypeCTag, 2}}},
+	} {
+		b, want := s.build()
+		checkPlainIsAny(t, b, uint32(len(b)))
+		if run := ParsePlain(unsafe.Pointer(&b[0]), []burst.Frame{{Len: uint32(len(b)), Head: uint32(len(b))}}, 0, make([]Parsed, 1), make([]FlowWords, 1)); run.N != 0 {
+			t.Errorf("taken as plain: %+v", want)
 		}
 	}
 }
