@@ -124,7 +124,7 @@ func TestLargestAcrossWorkers(t *testing.T) {
 // TestWorkersConcurrently runs four workers on goroutines of their own while others read and change what they share. All of it is
 // on the Go heap, so that the race detector sees it.
 func TestWorkersConcurrently(t *testing.T) {
-	const workers, rounds = 4, 1500
+	const workers, rounds, most = 4, 1500, 60_000
 	policies := make([]*dataplane.Policy, 3)
 	for i := range policies {
 		policies[i] = telling(byAnything...)
@@ -140,12 +140,18 @@ func TestWorkersConcurrently(t *testing.T) {
 		frames = append(frames, data(flow%2 == 0, flow%20).Frame(), data(true, flow).Frame())
 	}
 	frames = append(frames, other(sender4, receiver4, packet.ProtoTCP, 1000), ethernet(0x8808), notCauses(t)["fast-cnp"])
+	// Whose turn it is decides what happens: the workers go on until all has that is to be tested.
+	enough := func() bool {
+		f := r.Plane.Port(fabric)
+		return f.Count[dataplane.SentFirst] > 0 && f.Count[dataplane.SentFirst+dataplane.Counter(congestion.LongHaulCNP)] > 0 &&
+			r.Plane.Port(wan).Count[dataplane.ECNMarked] > 0
+	}
 	var working, watching sync.WaitGroup
 	var done atomic.Bool
 	for worker := range workers {
 		working.Go(func() {
 			w, b, now := r.Plane.Worker(worker), r.Backends[worker], r.Now
-			for round := range rounds {
+			for round := 0; round < rounds || round < most && !enough(); round++ {
 				for i := range 1 + (round+worker)%5 {
 					r.InjectAt(t, worker, (round+i)%2, frames[(round*7+i*13+worker)%len(frames)])
 				}
