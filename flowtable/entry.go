@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// entry is a flow: one cache line that everyone may read, and one that only the owner touches.
+// entry is a flow: a cache line with all that a lookup reads, and one with what the owner counts.
 //
 // The state word validates the key: the owner clears its live bit before it touches the key and raises its generation when the
 // key is complete, so a reader that finds the same generation live before and after it has read the key has read one flow's key.

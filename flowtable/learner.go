@@ -84,3 +84,7 @@ func (l *learner) again(psn uint32) bool {
 	l.took++
 	return true
 }
+
+func (l *learner) identity(qp uint32) identity {
+	return makeIdentity(qp, l.port, l.flags&varies != 0, l.flags&unreliable != 0)
+}

@@ -25,7 +25,7 @@ func (t *Table) Lookup(keys []Key, now int64, out []Index) {
 		t.touchBuckets(hashes)
 		t.pick(hashes, &t.candidates)
 		t.touchEntries(n)
-		t.protected = 0
+		t.protected = false
 		if at > 0 {
 			t.protect(out[:at])
 		}
@@ -118,8 +118,8 @@ func (t *Table) resolve(keys []Key, now int64, out []Index) {
 			out[i] = x
 			continue
 		}
-		if t.protected == 0 {
-			t.protected = len(keys)
+		if !t.protected {
+			t.protected = true
 			t.protectLikely(keys)
 		}
 		out[i] = t.findOrAdd(k, t.hashes[i%maxBurst], x, now)

@@ -56,6 +56,12 @@ func (w *wire) view(side int, qp uint32) View {
 	return v
 }
 
+// find is the flow from a side to a QP, None if there is none.
+func (w *wire) find(side int, qp uint32) Index {
+	k := w.key(side, qp)
+	return w.tables[side].find(&k, w.tables[side].hash(&k))
+}
+
 // is fails the test unless the flow from a side to a QP is confirmed with a source QP by some evidence; 0 is for unconfirmed.
 func (w *wire) is(side int, qp, source uint32, why Evidence) {
 	w.t.Helper()

@@ -204,3 +204,9 @@ func (s *scan) result(a ackWord) ackWord {
 	}
 	return makeAck(last, s.sole, agreeing, exact, width)
 }
+
+// isACK tells whether a response is a positive acknowledgement and nothing else.
+func isACK(p *packet.Parsed, b []byte) bool {
+	at := int(p.Ext)
+	return p.Opcode.Headers() == packet.HasAETH && !p.Opcode.HasPayload() && at < len(b) && b[at]>>5 == 0
+}

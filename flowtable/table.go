@@ -83,7 +83,7 @@ type Table struct {
 	hashes     [maxBurst]uint64
 	candidates [maxBurst]Index
 	missed     [maxBurst]uint8
-	protected  int // candidates that no insertion can evict; 0 while there was none
+	protected  bool // the candidates are marked as part of this burst: not before an insertion may evict one
 
 	_ [lineSize]byte
 
