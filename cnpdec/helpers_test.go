@@ -2,16 +2,12 @@ package cnpdec
 
 import (
 	"encoding/binary"
-	"errors"
-	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit/notifications"
-	"github.com/gopacket/gopacket/pcapgo"
+	"github.com/cnpgate/cnpgate/internal/testkit/pcap"
 )
 
 var extensions = map[string]Extension{"none": NoExtension, "long-haul": LongHaulExtension, "ppfc": PPFCExtension}
@@ -191,33 +187,10 @@ func plainSum(b []byte) uint16 {
 }
 
 // captured returns the first frames of each capture of real traffic.
-func captured(t testing.TB, each int) [][]byte {
+func captured(t testing.TB, each int) (all [][]byte) {
 	t.Helper()
-	paths, err := filepath.Glob("../testdata/captures/*.pcap")
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no captures: %v", err)
-	}
-	var all [][]byte
-	for _, path := range paths {
-		f, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := pcapgo.NewReader(f)
-		if err != nil {
-			t.Fatalf("%s: %v", path, err)
-		}
-		for range each {
-			frame, _, err := r.ReadPacketData()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				t.Fatalf("%s: %v", path, err)
-			}
-			all = append(all, frame)
-		}
-		f.Close()
+	for _, path := range pcap.Real(t) {
+		all = append(all, pcap.Octets(pcap.Read(t, path)[:each])...)
 	}
 	return all
 }

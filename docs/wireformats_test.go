@@ -10,11 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gopacket/gopacket/pcapgo"
-
 	"github.com/cnpgate/cnpgate/cnpdec"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit/notifications"
+	"github.com/cnpgate/cnpgate/internal/testkit/pcap"
 )
 
 var update = flag.Bool("update", false, "write the tables of wire-formats.md anew")
@@ -59,22 +58,14 @@ func TestWireFormatTables(t *testing.T) {
 // encoders write the same is tested beside them.
 func TestWireFormatOctets(t *testing.T) {
 	_, frames := wirePage(t)
-	capture, err := os.Open("../testdata/notifications/golden.pcap")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer capture.Close()
-	r, err := pcapgo.NewReader(capture)
-	if err != nil {
-		t.Fatal(err)
+	capture := pcap.Octets(pcap.Read(t, "../testdata/notifications/golden.pcap"))
+	if len(capture) != len(notifications.All) {
+		t.Fatalf("%d frames in the capture, expected %d", len(capture), len(notifications.All))
 	}
 	seen := map[cnpdec.Kind]int{}
 	for i := range notifications.All {
 		g := &notifications.All[i]
-		captured, _, err := r.ReadPacketData()
-		if err != nil {
-			t.Fatal(err)
-		}
+		captured := capture[i]
 		shown, is := frames[g.Name]
 		if !is {
 			continue

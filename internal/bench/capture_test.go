@@ -2,19 +2,15 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"testing"
-
-	"github.com/gopacket/gopacket/pcapgo"
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/testkit/pcap"
 )
 
 // TestCapture: a capture holds one sound RoCEv2 data packet of each flow, and captures that begin elsewhere share no flow with it.
@@ -58,31 +54,13 @@ func TestCapture(t *testing.T) {
 	}
 }
 
-func captured(t *testing.T, c traffic) (frames [][]byte) {
+func captured(t *testing.T, c traffic) [][]byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "c.pcap")
 	if err := c.write(path); err != nil {
 		t.Fatal(err)
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	r, err := pcapgo.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		frame, _, err := r.ReadPacketData()
-		if errors.Is(err, io.EOF) {
-			return frames
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		frames = append(frames, frame)
-	}
+	return pcap.Octets(pcap.Read(t, path))
 }
 
 // TestKeysAreTheFrames': the keys that the flow table is measured with are those of the captures.

@@ -2,51 +2,15 @@ package packet
 
 import (
 	"encoding/json"
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/gopacket/gopacket/pcapgo"
+	"github.com/cnpgate/cnpgate/internal/testkit/pcap"
 )
 
 const capturesDir = "../../testdata/captures"
-
-// readCapture returns the frames of a classic pcap file.
-func readCapture(t testing.TB, path string) [][]byte {
-	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	r, err := pcapgo.NewReader(f)
-	if err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
-	var frames [][]byte
-	for {
-		frame, info, err := r.ReadPacketData()
-		if errors.Is(err, io.EOF) {
-			return frames
-		}
-		if err != nil || info.Length != len(frame) {
-			t.Fatalf("%s: frame %d: %v, %d of %d octets", path, len(frames)+1, err, len(frame), info.Length)
-		}
-		frames = append(frames, frame)
-	}
-}
-
-func captures(t testing.TB) []string {
-	t.Helper()
-	paths, err := filepath.Glob(capturesDir + "/*.pcap")
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no captures in %s: %v", capturesDir, err)
-	}
-	return paths
-}
 
 // end is a host with a QP.
 type end struct {
@@ -55,7 +19,7 @@ type end struct {
 }
 
 // captureQPs reads the true QPs of both ends from the JSON beside a capture. Each host has QP 1, too.
-func captureQPs(t *testing.T, pcap string) map[end]bool {
+func captureQPs(t *testing.T, path string) map[end]bool {
 	t.Helper()
 	var truth struct {
 		Connections []struct {
@@ -65,12 +29,12 @@ func captureQPs(t *testing.T, pcap string) map[end]bool {
 			ServerQPN uint32 `json:"server_qpn"`
 		}
 	}
-	b, err := os.ReadFile(strings.TrimSuffix(pcap, ".pcap") + ".json")
+	b, err := os.ReadFile(strings.TrimSuffix(path, ".pcap") + ".json")
 	if err == nil {
 		err = json.Unmarshal(b, &truth)
 	}
 	if err != nil || len(truth.Connections) == 0 {
-		t.Fatalf("truth of %s: %v", pcap, err)
+		t.Fatalf("truth of %s: %v", path, err)
 	}
 	qps := map[end]bool{}
 	for _, c := range truth.Connections {
@@ -93,11 +57,11 @@ func isRoCEv2(f []byte) bool {
 
 // TestCaptures: all RoCEv2 frames of real traffic are found, with a right ICRC and the true QPs; MarkCE keeps both checksums.
 func TestCaptures(t *testing.T) {
-	for _, path := range captures(t) {
+	for _, path := range pcap.Real(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			qps := captureQPs(t, path)
 			roce, transports := 0, map[string]bool{}
-			for i, f := range readCapture(t, path) {
+			for i, f := range pcap.Octets(pcap.Read(t, path)) {
 				var p Parsed
 				Parse(f, uint32(len(f)), &p)
 				if (p.Kind == RoCEv2) != isRoCEv2(f) {

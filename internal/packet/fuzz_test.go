@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/internal/testkit/notifications"
+	"github.com/cnpgate/cnpgate/internal/testkit/pcap"
 )
 
 // checkInvariants is what every consumer of a Parsed relies on.
@@ -53,8 +54,8 @@ type parseSeed struct {
 
 // parseSeeds are frames of real traffic, captured in part, what these lack, and the golden notifications.
 func parseSeeds(t testing.TB) (all []parseSeed) {
-	for _, path := range captures(t) {
-		frames := readCapture(t, path)
+	for _, path := range pcap.Real(t) {
+		frames := pcap.Octets(pcap.Read(t, path))
 		for _, frame := range frames[:min(len(frames), 12)] {
 			all = append(all, parseSeed{frame[:min(len(frame), 128)], uint32(len(frame))})
 		}

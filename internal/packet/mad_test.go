@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"net/netip"
 	"testing"
+
+	"github.com/cnpgate/cnpgate/internal/testkit/pcap"
 )
 
 // mad makes a communication management datagram.
@@ -80,7 +82,7 @@ func TestCMOfCaptures(t *testing.T) {
 		{"cm_rping_v6", "fd00:18::2", "fd00:18::1", 488, 128, 0x0ff27b},
 	} {
 		var got []CM
-		for _, b := range readCapture(t, capturesDir+"/"+c.file+".pcap") {
+		for _, b := range pcap.Octets(pcap.Read(t, capturesDir+"/"+c.file+".pcap")) {
 			var p Parsed
 			Parse(b, uint32(len(b)), &p)
 			if m, ok := CMMessage(b, &p); ok {

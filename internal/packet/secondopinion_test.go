@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/cnpgate/cnpgate/internal/testkit/pcap"
 )
 
 type opinion struct {
@@ -76,9 +78,9 @@ func compare(t *testing.T, frames [][]byte) {
 
 func TestSecondOpinionCaptures(t *testing.T) {
 	var frames [][]byte
-	for _, path := range captures(t) {
+	for _, path := range pcap.Real(t) {
 		n := 0
-		for _, f := range readCapture(t, path) {
+		for _, f := range pcap.Octets(pcap.Read(t, path)) {
 			if n == 100 {
 				break
 			}

@@ -4,14 +4,9 @@
 package testkit
 
 import (
-	"errors"
-	"io"
-	"os"
-	"path/filepath"
-	"runtime"
 	"unsafe"
 
-	"github.com/gopacket/gopacket/pcapgo"
+	"github.com/cnpgate/cnpgate/internal/testkit/pcap"
 )
 
 // T is what a helper needs of a *testing.T, *testing.B, *testing.F or *rapid.T.
@@ -30,39 +25,10 @@ func Heap(octets int) ([]byte, error) {
 }
 
 // Captures reads the frames of all captures of real traffic in testdata/captures.
-func Captures(t T) [][]byte {
+func Captures(t T) (frames [][]byte) {
 	t.Helper()
-	_, here, _, _ := runtime.Caller(0)
-	paths, err := filepath.Glob(filepath.Join(filepath.Dir(here), "../../testdata/captures/*.pcap"))
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no captures beside the tests: %v", err)
-	}
-	var frames [][]byte
-	for _, path := range paths {
-		frames = append(frames, capture(t, path)...)
+	for _, path := range pcap.Real(t) {
+		frames = append(frames, pcap.Octets(pcap.Read(t, path))...)
 	}
 	return frames
-}
-
-func capture(t T, path string) (frames [][]byte) {
-	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatalf("%v", err)
-	}
-	defer f.Close()
-	r, err := pcapgo.NewReader(f)
-	if err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
-	for {
-		frame, _, err := r.ReadPacketData()
-		if errors.Is(err, io.EOF) {
-			return frames
-		}
-		if err != nil {
-			t.Fatalf("%s: frame %d: %v", path, len(frames)+1, err)
-		}
-		frames = append(frames, frame)
-	}
 }

@@ -2,15 +2,12 @@ package synth
 
 import (
 	"encoding/json"
-	"errors"
-	"io"
 	"maps"
 	"os"
 	"testing"
 
-	"github.com/gopacket/gopacket/pcapgo"
-
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/testkit/pcap"
 )
 
 const captures = "../../../testdata/captures/"
@@ -42,24 +39,9 @@ func readCapture(t *testing.T, name string) (frames []captured, conns []Conn) {
 	for _, c := range truth.Connections {
 		conns = append(conns, Conn{QP: [2]uint32{c.ClientQPN, c.ServerQPN}})
 	}
-	f, err := os.Open(captures + name + ".pcap")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	r, err := pcapgo.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		b, info, err := r.ReadPacketData()
-		if errors.Is(err, io.EOF) {
-			return frames, conns
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := captured{octets: b, Event: Event{Conn: -1, Time: info.Timestamp.UnixNano()}}
+	for _, f := range pcap.Read(t, captures+name+".pcap") {
+		b := f.Octets
+		c := captured{octets: b, Event: Event{Conn: -1, Time: f.Time}}
 		p := &c.Packet
 		if packet.Parse(b, uint32(len(b)), p); p.Kind != packet.RoCEv2 {
 			continue
@@ -77,6 +59,7 @@ func readCapture(t *testing.T, name string) (frames []captured, conns []Conn) {
 		c.readExtended()
 		frames = append(frames, c)
 	}
+	return frames, conns
 }
 
 func (c *captured) readExtended() {
