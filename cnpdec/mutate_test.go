@@ -2,18 +2,9 @@ package cnpdec
 
 import (
 	"testing"
-	"time"
 
 	"github.com/cnpgate/cnpgate/internal/testkit/mutate"
 )
-
-// mutated starts a run of a fuzz target's body in process, over mutants of its seeds. CNPGATE_SEED repeats a run.
-func mutated(t *testing.T, seeds [][]byte) *mutate.Mutator {
-	number, start := mutate.Seed(), time.Now()
-	t.Logf("CNPGATE_SEED=%d", number)
-	t.Cleanup(func() { t.Logf("%d executions in %.1f s", mutants, time.Since(start).Seconds()) })
-	return mutate.New(number, seeds)
-}
 
 // TestMutatedDecode is FuzzDecode over mutants. Some of every kind have to be accepted: else the decoders weren't reached.
 func TestMutatedDecode(t *testing.T) {
@@ -22,7 +13,7 @@ func TestMutatedDecode(t *testing.T) {
 	for i := range seeds {
 		frames[i] = seeds[i].frame
 	}
-	m := mutated(t, frames)
+	m := mutate.Run(t, mutants, frames)
 	var w workspace
 	var accepted [PFC + 1]int
 	for range mutants {
@@ -58,7 +49,7 @@ func TestMutatedLongHaul(t *testing.T) {
 
 // run runs a body that wants octets only. Some have to be accepted, and some not.
 func run(t *testing.T, seeds [][]byte, body func(testing.TB, []byte) bool) {
-	m, accepted := mutated(t, seeds), 0
+	m, accepted := mutate.Run(t, mutants, seeds), 0
 	for range mutants {
 		if _, b, _ := m.Next(); body(t, b) {
 			accepted++

@@ -9,7 +9,6 @@ import (
 	"github.com/cnpgate/cnpgate/cnpdec"
 	"github.com/cnpgate/cnpgate/control/assemble"
 	"github.com/cnpgate/cnpgate/control/decode"
-	"github.com/cnpgate/cnpgate/control/replay"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
@@ -101,14 +100,11 @@ func (f *decodeFlags) decode(c *cobra.Command, in string) (err error) {
 	if r.Code, err = f.codePoints(c); err != nil {
 		return err
 	}
-	capture, err := replay.Open(in)
+	capture, err := openCapture(c, in)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, capture.Close()) }()
-	for _, w := range capture.Warnings {
-		fmt.Fprintln(c.ErrOrStderr(), "cnpgate: warning:", w)
-	}
 	if _, err := decode.Run(capture, &r, format, c.OutOrStdout()); err != nil {
 		return fmt.Errorf("decode of %s: %w", in, err)
 	}

@@ -49,6 +49,18 @@ func oneCapture(_ *cobra.Command, args []string) error {
 	return nil
 }
 
+// openCapture opens a capture, and warns of what in it is not as it should be.
+func openCapture(c *cobra.Command, path string) (*replay.Capture, error) {
+	capture, err := replay.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range capture.Warnings {
+		fmt.Fprintln(c.ErrOrStderr(), "cnpgate: warning:", w)
+	}
+	return capture, nil
+}
+
 func (f *replayFlags) replay(c *cobra.Command, in string) (err error) {
 	fabric, err := prefixes(f.fabric)
 	if err != nil {
@@ -58,14 +70,11 @@ func (f *replayFlags) replay(c *cobra.Command, in string) (err error) {
 	if err != nil {
 		return err
 	}
-	capture, err := replay.Open(in)
+	capture, err := openCapture(c, in)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, capture.Close()) }()
-	for _, w := range capture.Warnings {
-		fmt.Fprintln(c.ErrOrStderr(), "cnpgate: warning:", w)
-	}
 	forwarded, emitted := &output{flag: "--forwarded", path: f.forwarded}, &output{flag: "--emitted", path: f.emitted}
 	report := &output{flag: "--report", path: f.report}
 	all := outputs{forwarded, emitted, report}

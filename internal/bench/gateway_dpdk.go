@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -108,21 +107,8 @@ func (g *rig) serve() error {
 		}
 		defer pprof.StopCPUProfile()
 	}
-	fmt.Println("ready")
-	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-		var ms int64
-		if _, err := fmt.Sscanf(in.Text(), "run %d", &ms); err != nil {
-			return fmt.Errorf("asked %q", in.Text())
-		}
-		s, err := g.run(time.Duration(ms) * time.Millisecond)
-		if err != nil {
-			return err
-		}
-		text, err := json.Marshal(s)
-		if err != nil {
-			return err
-		}
-		fmt.Println(string(text))
+	if err := serve(g.run); err != nil {
+		return err
 	}
 	for _, m := range g.workers {
 		close(m.runs)

@@ -3,11 +3,9 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -88,22 +86,12 @@ func (w *wire) serve() error {
 	if err := dpdk.RegisterThread(w.setup.MainCore); err != nil {
 		return err
 	}
-	fmt.Println("ready")
-	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-		var ms int64
-		if _, err := fmt.Sscanf(in.Text(), "run %d", &ms); err != nil {
-			return fmt.Errorf("asked %q", in.Text())
-		}
-		s, err := w.pingPong(time.Duration(ms) * time.Millisecond)
-		if err != nil {
-			return err
-		}
-		text, err := json.Marshal(s)
-		if err != nil {
-			return err
-		}
-		fmt.Println(string(text))
-		runtime.GC()
+	err := serve(func(d time.Duration) (*sample, error) {
+		defer runtime.GC() // between runs, never in one
+		return w.pingPong(d)
+	})
+	if err != nil {
+		return err
 	}
 	dpdk.UnregisterThread()
 	w.stop.Store(true)

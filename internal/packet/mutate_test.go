@@ -2,18 +2,9 @@ package packet
 
 import (
 	"testing"
-	"time"
 
 	"github.com/cnpgate/cnpgate/internal/testkit/mutate"
 )
-
-// mutated starts a run of a fuzz target's body in process, over mutants of its seeds. CNPGATE_SEED repeats a run.
-func mutated(t *testing.T, seeds [][]byte) *mutate.Mutator {
-	number, start := mutate.Seed(), time.Now()
-	t.Logf("CNPGATE_SEED=%d", number)
-	t.Cleanup(func() { t.Logf("%d executions in %.1f s", mutants, time.Since(start).Seconds()) })
-	return mutate.New(number, seeds)
-}
 
 // TestMutatedParse is FuzzParse over mutants. Some of every kind have to come up, notifications of each format among them.
 func TestMutatedParse(t *testing.T) {
@@ -22,7 +13,7 @@ func TestMutatedParse(t *testing.T) {
 	for i := range seeds {
 		frames[i] = seeds[i].frame
 	}
-	m := mutated(t, frames)
+	m := mutate.Run(t, mutants, frames)
 	var p Parsed
 	var kinds [RoCEv2 + 1]int
 	var notes [ProxyNotification + 1]int
@@ -46,7 +37,7 @@ func TestMutatedParse(t *testing.T) {
 
 // TestMutatedLists is FuzzLists over mutants.
 func TestMutatedLists(t *testing.T) {
-	m := mutated(t, lists)
+	m := mutate.Run(t, mutants, lists)
 	var w listWork
 	for range mutants {
 		_, b, _ := m.Next()
@@ -60,7 +51,7 @@ func TestMutatedLists(t *testing.T) {
 
 // TestMutatedCM is FuzzDecodeCM over mutants.
 func TestMutatedCM(t *testing.T) {
-	m := mutated(t, cmSeeds())
+	m := mutate.Run(t, mutants, cmSeeds())
 	decoded := 0
 	for range mutants {
 		if _, b, _ := m.Next(); cmBody(t, b) {

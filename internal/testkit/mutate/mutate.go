@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"strconv"
+	"time"
 )
 
 const (
@@ -39,6 +40,20 @@ func Seed() uint64 {
 		return s
 	}
 	return rand.Uint64()
+}
+
+// T is what Run needs of a *testing.T.
+type T interface {
+	Logf(format string, args ...any)
+	Cleanup(func())
+}
+
+// Run begins a test of so many executions of a fuzz target's body, in process, over mutants of its seeds. CNPGATE_SEED repeats it.
+func Run(t T, executions int, seeds [][]byte) *Mutator {
+	number, start := Seed(), time.Now()
+	t.Logf("CNPGATE_SEED=%d", number)
+	t.Cleanup(func() { t.Logf("%d executions in %.1f s", executions, time.Since(start).Seconds()) })
+	return New(number, seeds)
 }
 
 // Next makes a mutant. It returns the index of its seed; its octets, the caller's until the next call; and the number of octets

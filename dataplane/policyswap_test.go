@@ -1,0 +1,72 @@
+package dataplane_test
+
+import (
+	"testing"
+
+	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/testkit"
+)
+
+// TestPolicySwapSender: what is sent after a new policy came is from its addresses and of its DSCP, congestion being as it was.
+func TestPolicySwapSender(t *testing.T) {
+	small := data(false, 0)
+	small.Size = 100 // less than the kilobyte by which a metric changes
+	p := telling(byAnything...)
+	p.DiscloseMetrics = false
+	s := newScene(t, p, nil)
+	s.fill(6, data(false, 0))
+	s.arrive(small.Frame())
+	q := *p
+	q.Build.IPv4, q.Build.DSCP = address("192.0.2.77"), 5
+	if err := s.Plane.SetPolicy(&q); err != nil {
+		t.Fatal(err)
+	}
+	s.arrive(small.Frame())
+	notes := s.finish()
+	for i, n := range notes {
+		kind, parsed := kindOf(n)
+		want := &p.Build
+		if i == len(notes)-1 {
+			want = &q.Build
+		}
+		if kind != packet.ExtendedCNP || parsed.Src != want.IPv4 || parsed.DSCP != want.DSCP || !packet.VerifyICRC(n.Octets, &parsed) {
+			t.Errorf("notification %d: %v from %v, DSCP %d", i, kind, parsed.Src.Netip(), parsed.DSCP)
+		}
+	}
+	if len(notes) != 4 {
+		t.Errorf("%d notifications, expected 4", len(notes))
+	}
+}
+
+// TestPolicySwap: a worker goes by a new policy from its next burst on.
+func TestPolicySwap(t *testing.T) {
+	s := newScene(t, telling(byAnything...), nil)
+	s.fill(6, data(true, 0))
+	quiet := telling()
+	quiet.Ports[wan].Thresholds = congestion.Thresholds{KMin: 1e6, KMax: 2e6}
+	if s.Plane.SetPolicy(testkit.DefaultPolicy(1)) == nil {
+		t.Error("a policy for one port was taken for two")
+	}
+	if err := s.Plane.SetPolicy(quiet); err != nil {
+		t.Fatal(err)
+	}
+	s.fill(3, data(true, 0))
+	if err := s.Plane.SetPolicy(telling(grant("fd00:18::/32", congestion.LongHaulCNPICMPv6))); err != nil {
+		t.Fatal(err)
+	}
+	s.fill(1, data(true, 0))
+	if n := s.Count(wan, dataplane.ECNMarked); n != 3 {
+		t.Errorf("%d marked, expected 3", n)
+	}
+	notes := s.finish()
+	var kinds []packet.Notification
+	for _, n := range notes {
+		k, _ := kindOf(n)
+		kinds = append(kinds, k)
+	}
+	if len(kinds) != 3 || kinds[0] != packet.FastCNP || kinds[1] != packet.FastCNP || kinds[2] != packet.LongHaulICMPv6 {
+		t.Errorf("told by %v", kinds)
+	}
+}
