@@ -17,7 +17,7 @@ func TestStepAllocatesNothing(t *testing.T) {
 	p.PerDestination, p.PerPort = perSecond(1e8), perSecond(1e8)
 	p.Border = dataplane.NewBorder(nil, nil)
 	r := testkit.New(t, testkit.Setup{Policy: p, Static: knownQPs(t), Forget: true, Flows: 256, Capacity: 40_000, Rate: 1e9,
-		Change: func(c *dataplane.Config) { c.Aging = ms }})
+		Change: func(c *dataplane.Config) { c.Aging = ms / 2 }})
 	var frames [][]byte
 	for flow := range uint32(1000) {
 		frames = append(frames, data(flow%3 == 0, flow%50+flow%7*100).Frame())

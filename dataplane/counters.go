@@ -58,7 +58,8 @@ func (w *Worker) publish() {
 		for class := range q.classes {
 			store(&out.depth[class], q.depth[class])
 			if len(w.plane.workers) > 1 {
-				store(&out.largest[class], q.largest(class, w.flows))
+				w.compare(port, class)
+				store(&out.largest[class], q.atMost(class, w.flows))
 			}
 			store(&out.watermark[class], mine.watermark[class])
 			if n := int64(q.classes[class].n); out.frames[class].Load() != n {

@@ -15,6 +15,7 @@ type egress struct {
 	others        []uint64 // octets waiting at the other workers, by class, as of the start of this burst
 	othersFrames  []int    // frames waiting there
 	shares        []share  // by class
+	waits         []wait   // by class
 
 	offered    [1 + MaxClasses]int // how many of the frames in Batch.Tx come from notifications and from each class
 	backlogged bool                // frames were waiting after the last burst: the line has not been idle since it was free
@@ -23,7 +24,7 @@ type egress struct {
 
 func (q *egress) init(l *line, p *PortConfig, c *Config) (err error) {
 	*q = egress{line: l, classes: make([]ring, p.Classes), depth: make([]uint64, p.Classes),
-		others: make([]uint64, p.Classes), othersFrames: make([]int, p.Classes), shares: make([]share, p.Classes)}
+		others: make([]uint64, p.Classes), othersFrames: make([]int, p.Classes), shares: make([]share, p.Classes), waits: make([]wait, p.Classes)}
 	if q.notifications, err = c.ring(notificationFrames); err != nil {
 		return err
 	}
@@ -105,13 +106,20 @@ func (q *egress) divide(n int) {
 func (q *egress) leave(class int, flows *flowtable.Table) entry {
 	e := q.classes[class].pop()
 	q.depth[class] -= uint64(e.frame.Len)
-	q.shares[class].remove(flows, e.tag, e.frame.Len)
+	if s := &q.shares[class]; s.kept {
+		s.remove(flows, e.tag, e.frame.Len)
+	}
 	return e
 }
 
 // leaveAll takes the first n frames of a class out of the queue and returns their octets.
 func (q *egress) leaveAll(class, n int, flows *flowtable.Table) (octets uint64) {
 	r, s := &q.classes[class], &q.shares[class]
+	if !s.kept {
+		octets = r.leave(n)
+		q.depth[class] -= octets
+		return octets
+	}
 	q.unrank(class, r.n-n, flows)
 	s.exact = false
 	for n > 0 {
@@ -123,7 +131,7 @@ func (q *egress) leaveAll(class, n int, flows *flowtable.Table) (octets uint64) 
 				s.other -= uint64(size)
 				continue
 			}
-			f := flows.Flow(x)
+			f := flows.Account(x)
 			f.Queued -= size
 			if s.ranked {
 				s.relist(flows, x, f)
@@ -133,23 +141,19 @@ func (q *egress) leaveAll(class, n int, flows *flowtable.Table) (octets uint64) 
 		r.drop(len(tags))
 	}
 	q.depth[class] -= octets
-	if r.n == 0 {
-		s.most, s.exact = 0, true
-	}
+	q.release(class, flows)
 	return octets
 }
 
-// enter puts a frame at the end of a class; the class's ring must have room. A flow's share is of the class in which it has frames
-// waiting already; a frame that its DSCP takes to another one meanwhile counts there as no flow's.
+// enter puts a frame at the end of a class; the class's ring must have room.
 func (q *egress) enter(class int, e entry, flows *flowtable.Table) {
-	if e.tag != flowtable.None {
-		if f := flows.Flow(e.tag); f.Queued == 0 {
-			f.Class = uint8(class)
-		} else if f.Class != uint8(class) {
-			e.tag = flowtable.None
-		}
+	s := &q.shares[class]
+	if q.classes[class].n >= fewFrames {
+		q.keep(class, flows)
+	}
+	if s.kept {
+		s.enter(&e, class, flows)
 	}
 	q.classes[class].push(e)
 	q.depth[class] += uint64(e.frame.Len)
-	q.shares[class].add(flows, e.tag, e.frame.Len)
 }

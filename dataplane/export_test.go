@@ -1,11 +1,11 @@
 package dataplane
 
-// OneByOne makes a worker look at every frame for itself, and rank flows at all times.
+// OneByOne makes a worker look at every frame for itself, and rank flows as soon as it keeps their shares.
 func (w *Worker) OneByOne() {
 	w.oneByOne = true
 	for i := range w.egress {
 		for class := range w.egress[i].shares {
-			w.egress[i].shares[class].ranked, w.egress[i].shares[class].always = true, true
+			w.egress[i].shares[class].eager = true
 		}
 	}
 }

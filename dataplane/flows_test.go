@@ -69,7 +69,7 @@ func TestLearns(t *testing.T) {
 }
 
 // TestForgets: a flow that sends nothing for the aging time is forgotten, by the sweep, and whoever asked is told; not while it has
-// frames queued.
+// frames queued, nor while others have that came when its last one did.
 func TestForgets(t *testing.T) {
 	var ended []uint32
 	r := testkit.New(t, testkit.Setup{Rate: 1_000_000, Change: func(c *dataplane.Config) {
@@ -80,10 +80,12 @@ func TestForgets(t *testing.T) {
 	}})
 	long := data(true, 7)
 	long.Size = 2000
+	r.Inject(t, wan, data(true, 3).Frame())
+	r.Settle()
+	r.Advance(ms)
 	for range 20 {
 		r.Inject(t, fabric, long.Frame()) // 16 ms each
 	}
-	r.Inject(t, wan, data(true, 3).Frame())
 	r.Settle()
 	for range 200 {
 		r.Advance(ms)

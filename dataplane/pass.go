@@ -35,69 +35,43 @@ func (w *Worker) pass(port int, rx []burst.Frame, b *seen) {
 	w.enterAll(q, b, rx)
 }
 
-// enterAll is count and egress.enter for a burst: a flow's counters and its share lie in one line, and are written at one go.
+// enterAll is egress.enter for a burst.
 func (w *Worker) enterAll(q *egress, b *seen, rx []burst.Frame) {
-	s, class := &q.shares[b.class], uint8(b.class)
-	s.exact = false
+	r, s := &q.classes[b.class], &q.shares[b.class]
 	tags := w.flow[:len(rx)]
-	for i, x := range tags {
-		size := rx[i].Len
-		if x == flowtable.None {
-			s.other += uint64(size)
-			continue
-		}
-		f := w.flows.Flow(x)
-		f.Packets++
-		f.Bytes += uint64(size)
-		f.Transport = uint8(w.parsed[i].Opcode) >> 5
-		if !s.take(f, class, size) {
-			tags[i] = flowtable.None
-		} else if s.ranked {
-			s.enlist(w.flows, x, f)
+	if r.n+len(rx) > fewFrames {
+		q.keep(b.class, w.flows)
+	}
+	if s.kept {
+		s.exact = false
+		for i := range rx {
+			e := entry{rx[i], tags[i]}
+			s.enter(&e, b.class, w.flows)
+			tags[i] = e.tag
 		}
 	}
-	q.classes[b.class].pushAll(rx, tags)
+	r.pushAll(rx, tags)
 	q.depth[b.class] += b.octets
 }
 
 // enterTelling is enterAll and respond: who is told depends on what is in the queue when his packet enters it.
 func (w *Worker) enterTelling(port int, q *egress, b *seen, rx []burst.Frame) {
-	s, class := &q.shares[b.class], uint8(b.class)
+	q.keep(b.class, w.flows)
 	q.largest(b.class, w.flows) // from here on it is in s.most, and as no frame leaves it only grows
+	s := &q.shares[b.class]
 	var r response
 	w.begin(&r, port, b.class)
 	depth := q.depth[b.class] + q.others[b.class]
 	tags := w.flow[:len(rx)]
 	for i, x := range tags {
-		size, p := rx[i].Len, &w.parsed[i]
-		if x == flowtable.None {
-			s.other += uint64(size)
-		} else {
-			f := w.flows.Flow(x)
-			f.Packets++
-			f.Bytes += uint64(size)
-			f.Transport = uint8(p.Opcode) >> 5
-			if !s.take(f, class, size) {
-				tags[i] = flowtable.None
-			} else {
-				if s.most = max(s.most, uint64(f.Queued)); s.ranked {
-					s.enlist(w.flows, x, f)
-				}
-			}
-		}
-		depth += uint64(size)
-		w.respond(&r, rx[i], p, x, depth)
+		e := entry{rx[i], x}
+		s.enter(&e, b.class, w.flows)
+		tags[i] = e.tag
+		depth += uint64(rx[i].Len)
+		w.respond(&r, rx[i], &w.parsed[i], x, depth)
 	}
 	q.classes[b.class].pushAll(rx, tags)
 	q.depth[b.class] += b.octets
-}
-
-// count counts a frame at its flow.
-func (w *Worker) count(x flowtable.Index, octets uint32, p *packet.Parsed) {
-	f := w.flows.Flow(x)
-	f.Packets++
-	f.Bytes += uint64(octets)
-	f.Transport = uint8(p.Opcode) >> 5
 }
 
 // mark marks the frames of a burst that find the queue above K_min, the first of them before octets deep.
@@ -109,7 +83,7 @@ func (w *Worker) mark(out int, before uint64, rx []burst.Frame) {
 		if p := &w.parsed[i]; depth > limit && packet.MarkCE(w.batch.Bytes(rx[i]), p) {
 			marked++
 			if x := w.flow[i]; x != flowtable.None {
-				w.flows.Flow(x).Marked++
+				w.flows.Account(x).Marked++
 			}
 		}
 	}

@@ -5,6 +5,49 @@ import (
 	"github.com/cnpgate/cnpgate/internal/burst"
 )
 
+// fewFrames is how many frames in a queue are gone through at a time: to begin to keep its shares, or to look for the largest once after
+// frames have left.
+const fewFrames = 2 * burst.MaxSize
+
+// keep begins to keep the shares of a class. A queue of no more than a few frames, which is most of the time's, is not worth the trouble;
+// one that grows is taken in hand when it has few still.
+func (q *egress) keep(class int, flows *flowtable.Table) {
+	s, r := &q.shares[class], &q.classes[class]
+	if s.kept {
+		return
+	}
+	s.kept, s.exact, s.other = true, false, 0
+	for i := range r.n {
+		at := r.place(i)
+		x, size := r.tags[at], r.frames[at].Len
+		if x == flowtable.None {
+			s.other += uint64(size)
+		} else if !s.take(flows.Account(x), uint8(class), size) {
+			r.tags[at] = flowtable.None
+		}
+	}
+	if s.eager {
+		q.rank(class, flows)
+	}
+}
+
+// release ends that when hardly any frames are left.
+func (q *egress) release(class int, flows *flowtable.Table) {
+	s, r := &q.shares[class], &q.classes[class]
+	if !s.kept || r.n > fewFrames/4 {
+		return
+	}
+	if s.ranked {
+		s.unrank(flows)
+	}
+	for i := range r.n {
+		if x := r.tags[r.place(i)]; x != flowtable.None {
+			flows.Account(x).Queued = 0
+		}
+	}
+	s.kept = false
+}
+
 // rank has the flows of a class ranked by what they have in it. That takes a step for each frame in the queue, and then some for each
 // that comes or goes, a third of all that a worker does for a frame; so it begins when someone asks for the largest share, and ends
 // when the queue is short again.
@@ -16,7 +59,7 @@ func (q *egress) rank(class int, flows *flowtable.Table) *share {
 	s.ranked, s.from = true, r.n
 	for i := range r.n {
 		if x := r.tags[r.place(i)]; x != flowtable.None {
-			s.enlist(flows, x, flows.Flow(x))
+			s.enlist(flows, x, flows.Account(x))
 		}
 	}
 	return s
@@ -25,15 +68,12 @@ func (q *egress) rank(class int, flows *flowtable.Table) *share {
 // unrank ends the ranking of a class in which no more frames will wait than half of those that it began with: so it can't begin again
 // before as many have come and gone as it took steps.
 func (q *egress) unrank(class, frames int, flows *flowtable.Table) {
-	if s := &q.shares[class]; s.ranked && !s.always && frames <= s.from/2 {
+	if s := &q.shares[class]; s.ranked && !s.eager && frames <= s.from/2 {
 		s.unrank(flows)
 	}
 }
 
-// fewFrames is how many frames in a queue are looked through for the largest share, once after frames have left.
-const fewFrames = 2 * burst.MaxSize
-
-// largest is the octets of the flow that has most in a class.
+// largest is the octets of the flow that has most in a class whose shares are kept.
 func (q *egress) largest(class int, flows *flowtable.Table) uint64 {
 	if s := &q.shares[class]; s.exact {
 		return s.most
@@ -51,8 +91,16 @@ func (q *egress) search(class int, flows *flowtable.Table) uint64 {
 	}
 	for i := range r.n {
 		if x := r.tags[r.place(i)]; x != flowtable.None {
-			s.most = max(s.most, uint64(flows.Flow(x).Queued))
+			s.most = max(s.most, uint64(flows.Account(x).Queued))
 		}
 	}
 	return s.most
+}
+
+// atMost is what no flow has more than of a class: what the largest has, or of a short queue all that is in it.
+func (q *egress) atMost(class int, flows *flowtable.Table) uint64 {
+	if !q.shares[class].kept {
+		return q.depth[class]
+	}
+	return q.largest(class, flows)
 }

@@ -178,13 +178,12 @@ func setKey(k *flowtable.Key, port int, p *packet.Parsed) {
 
 // evidence shows the flow table what a packet tells of source QPs.
 func (w *Worker) evidence(k *flowtable.Key, x flowtable.Index, p *packet.Parsed, f burst.Frame) {
+	w.flows.Observe(x, p, w.batch.Bytes(f), w.now)
 	if p.DestQP == packet.GSIQP {
 		if m, ok := packet.CMMessage(w.batch.Bytes(f), p); ok {
 			w.flows.ObserveCM(k, &m, w.now)
 		}
-		return
 	}
-	w.flows.Observe(x, p, w.batch.Bytes(f), w.now)
 }
 
 // learnCNP takes a receiver's CNP as evidence; a notification of a gateway says nothing of the receiver's QPs.
@@ -208,9 +207,6 @@ func (w *Worker) forward(port int, f burst.Frame, p *packet.Parsed, flow flowtab
 	}
 	if p.Kind == packet.RoCEv2 && p.ECN == ecnCE {
 		w.counters.add(port, CEReceived, 1)
-	}
-	if flow != flowtable.None {
-		w.count(flow, f.Len, p)
 	}
 	w.enqueue(port, f, p, flow)
 }

@@ -50,7 +50,7 @@ func (w *Worker) respond(r *response, f burst.Frame, p *packet.Parsed, flow flow
 	if p.ECN != packet.NotECT && packet.MarkCE(w.batch.Bytes(f), p) {
 		w.counters.add(r.out, ECNMarked, 1)
 		if flow != flowtable.None {
-			w.flows.Flow(flow).Marked++
+			w.flows.Account(flow).Marked++
 		}
 	}
 }
@@ -76,7 +76,8 @@ func (w *Worker) notify(r *response, f burst.Frame, p *packet.Parsed, flow flowt
 	if flow == flowtable.None {
 		return w.suppress(r.in, FlowUnknown)
 	}
-	record := w.flows.Flow(flow)
+	w.egress[r.out].keep(r.class, w.flows)
+	record := w.flows.Account(flow)
 	switch reason := w.largest(r, record); reason {
 	case allowed:
 	case notTheLargest:
@@ -130,7 +131,7 @@ func (w *Worker) suppress(in int, s Suppression) outcome {
 
 // largest is allowed if no flow has more octets waiting in the packet's class than its own, at this worker or another. Frames that
 // are not RoCEv2 have no sender that could be told: where they are the larger part, telling an RDMA flow would be wrong.
-func (w *Worker) largest(r *response, f *flowtable.Flow) Suppression {
+func (w *Worker) largest(r *response, f *flowtable.Account) Suppression {
 	q, octets := &w.egress[r.out], uint64(f.Queued)
 	if int(f.Class) != r.class || octets < r.elsewhere || octets < q.largest(r.class, w.flows) {
 		return notTheLargest
@@ -139,6 +140,14 @@ func (w *Worker) largest(r *response, f *flowtable.Flow) Suppression {
 		return LargestNotRoCE
 	}
 	return allowed
+}
+
+// compare has the shares of a class kept, for the other workers to know what its largest is, while any of them may tell a sender of it.
+func (w *Worker) compare(port, class int) {
+	q := &w.egress[port]
+	if w.ports[port].Role == WAN && w.policy.Ports[port].Thresholds.Level(q.depth[class]+q.others[class]) == congestion.Second {
+		q.keep(class, w.flows)
+	}
 }
 
 // due is allowed if the flow has a rate to reduce and was not told within its minimum interval (draft-tian 5.5), here or at a

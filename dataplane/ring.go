@@ -83,6 +83,19 @@ func (r *ring) drop(n int) {
 	r.n -= n
 }
 
+// leave takes the first n entries out and returns the octets of their frames.
+func (r *ring) leave(n int) (octets uint64) {
+	for n > 0 {
+		frames, _ := r.front(n)
+		for i := range frames {
+			octets += uint64(frames[i].Len)
+		}
+		n -= len(frames)
+		r.drop(len(frames))
+	}
+	return octets
+}
+
 // list appends the first frames to tx as far as it has room.
 func (r *ring) list(tx []burst.Frame) []burst.Frame {
 	n := min(r.n, cap(tx)-len(tx))

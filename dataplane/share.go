@@ -6,19 +6,21 @@ import (
 	"github.com/cnpgate/cnpgate/flowtable"
 )
 
-// share keeps, for one class of an egress queue, what each flow has waiting in it, and which flow has most (draft-tian 5.5, step 1). A
-// flow's own record holds its octets. Only who tells senders needs to know which flow has most: then the flows in the queue are
-// ranked, in a binary heap, largest first, and a flow's record holds its place there too, so that adding and taking away a frame
-// is a few steps, and none of them searches. A record has room for one share: see egress.enter.
+// share keeps, for one class of an egress queue, what each flow has waiting in it, and which flow has most (draft-tian 5.5, step 1). Only
+// who tells senders needs to know; so a share is kept while the queue is long or someone asks: see keep. A flow's account holds its
+// octets. To know which flow has most the flows in a long queue are ranked, in a binary heap, largest first, and a flow's account
+// holds its place there too, so that adding and taking away a frame is a few steps, and none of them searches. An account
+// has room for one share: see take.
 type share struct {
 	heap   []uint64 // octets << 32 | flow; place 0 is unused
 	n      int
 	other  uint64 // octets of frames that belong to no flow
 	most   uint64 // octets of the flow that has most, while exact
+	kept   bool   // accounts hold what their flows have waiting
 	exact  bool   // most is; not from when a frame leaves on until someone asks
 	ranked bool   // the heap is kept
 	from   int    // frames in the queue when that began
-	always bool   // never ends; so that a test can compare
+	eager  bool   // ranks what it keeps at once; so that a test can compare
 }
 
 // newShare makes a share over memory of 8 octets for each flow that can be queued, and one more.
@@ -34,22 +36,25 @@ func (s *share) largest() uint64 {
 	return s.heap[1] >> 32
 }
 
-// add counts a frame that entered the queue.
-func (s *share) add(t *flowtable.Table, i flowtable.Index, octets uint32) {
-	if i == flowtable.None {
-		s.other += uint64(octets)
+// enter counts a frame that enters the queue, at no flow where take doesn't take it.
+func (s *share) enter(e *entry, class int, t *flowtable.Table) {
+	if e.tag == flowtable.None {
+		s.other += uint64(e.frame.Len)
 		return
 	}
-	f := t.Flow(i)
-	f.Queued += octets
-	s.most = max(s.most, uint64(f.Queued))
-	if s.ranked {
-		s.enlist(t, i, f)
+	f := t.Account(e.tag)
+	if !s.take(f, uint8(class), e.frame.Len) {
+		e.tag = flowtable.None
+		return
+	}
+	if s.most = max(s.most, uint64(f.Queued)); s.ranked {
+		s.enlist(t, e.tag, f)
 	}
 }
 
-// take counts a frame at its flow, or at none if the flow's share is of another class: see egress.enter. It doesn't touch the ranking.
-func (s *share) take(f *flowtable.Flow, class uint8, octets uint32) bool {
+// take counts a frame at its flow, or at none if the flow's share is of another class: a flow that changes its DSCP has its share where it
+// was kept first, and the frames that go elsewhere meanwhile count there as no flow's. It doesn't touch the ranking.
+func (s *share) take(f *flowtable.Account, class uint8, octets uint32) bool {
 	if f.Queued == 0 {
 		f.Class = class
 	} else if f.Class != class {
@@ -61,7 +66,7 @@ func (s *share) take(f *flowtable.Flow, class uint8, octets uint32) bool {
 }
 
 // enlist gives a flow the place in the heap that its octets, which are no less than before, call for.
-func (s *share) enlist(t *flowtable.Table, i flowtable.Index, f *flowtable.Flow) {
+func (s *share) enlist(t *flowtable.Table, i flowtable.Index, f *flowtable.Account) {
 	place := int(f.Rank)
 	if place == 0 {
 		s.n++
@@ -77,7 +82,7 @@ func (s *share) remove(t *flowtable.Table, i flowtable.Index, octets uint32) {
 		s.other -= uint64(octets)
 		return
 	}
-	f := t.Flow(i)
+	f := t.Account(i)
 	f.Queued -= octets
 	if s.ranked {
 		s.relist(t, i, f)
@@ -85,7 +90,7 @@ func (s *share) remove(t *flowtable.Table, i flowtable.Index, octets uint32) {
 }
 
 // relist gives a flow that has less than before its place in the heap, or takes it out.
-func (s *share) relist(t *flowtable.Table, i flowtable.Index, f *flowtable.Flow) {
+func (s *share) relist(t *flowtable.Table, i flowtable.Index, f *flowtable.Account) {
 	place := int(f.Rank)
 	if f.Queued > 0 {
 		s.down(t, place, uint64(f.Queued)<<32|uint64(i))
@@ -96,14 +101,14 @@ func (s *share) relist(t *flowtable.Table, i flowtable.Index, f *flowtable.Flow)
 	s.n--
 	if place <= s.n {
 		s.up(t, place, last)
-		s.down(t, int(t.Flow(flowOf(last)).Rank), last)
+		s.down(t, int(t.Account(flowOf(last)).Rank), last)
 	}
 }
 
 // unrank gives the heap up.
 func (s *share) unrank(t *flowtable.Table) {
 	for _, word := range s.heap[1 : 1+s.n] {
-		t.Flow(flowOf(word)).Rank = 0
+		t.Account(flowOf(word)).Rank = 0
 	}
 	s.n, s.ranked = 0, false
 }
@@ -113,7 +118,7 @@ func flowOf(word uint64) flowtable.Index { return flowtable.Index(uint32(word)) 
 // put writes the word at its place, and the place into the flow's record.
 func (s *share) put(t *flowtable.Table, place int, word uint64) {
 	s.heap[place] = word
-	t.Flow(flowOf(word)).Rank = uint32(place)
+	t.Account(flowOf(word)).Rank = uint32(place)
 }
 
 // up moves the word from place towards the root as far as its octets carry it. Equal octets stay, so that frames of one size

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"pgregory.net/rapid"
 )
@@ -37,7 +38,8 @@ func TestShareModel(t *testing.T) {
 				if n := rapid.IntRange(-2, flows-1).Draw(t, "flow"); n >= 0 {
 					f.flow = index[n]
 				}
-				s.add(table, f.flow, f.octets)
+				e := entry{burst.Frame{Len: f.octets}, f.flow}
+				s.enter(&e, 0, table)
 				model[f.flow] += uint64(f.octets)
 				queue = append(queue, f)
 			},
@@ -61,7 +63,7 @@ func TestShareModel(t *testing.T) {
 func checkShare(t *rapid.T, s *share, table *flowtable.Table, index []flowtable.Index, model map[flowtable.Index]uint64) {
 	largest, inHeap := uint64(0), 0
 	for _, x := range index {
-		f, want := table.Flow(x), model[x]
+		f, want := table.Account(x), model[x]
 		largest = max(largest, want)
 		if uint64(f.Queued) != want || (f.Rank != 0) != (want > 0) {
 			t.Fatalf("flow %d: %d octets and place %d, expected %d octets", x, f.Queued, f.Rank, want)

@@ -48,7 +48,7 @@ func (w *Worker) answer(s *Snapshot) {
 		if w.flows.InUse(s.At) {
 			s.Flows = s.Flows[:len(s.Flows)+1]
 			c := &s.Flows[len(s.Flows)-1]
-			c.Key, c.Flow, c.View = *w.flows.Key(s.At), *w.flows.Flow(s.At), w.flows.View(s.At)
+			c.Key, c.Flow, c.View = *w.flows.Key(s.At), w.flows.Flow(s.At), w.flows.View(s.At)
 		}
 	}
 	if s.End = s.At >= high; s.End || len(s.Flows) == cap(s.Flows) {

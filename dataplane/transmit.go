@@ -22,6 +22,7 @@ func (w *Worker) settle(port int) {
 		if n := min(left, q.offered[1+class]); n > 0 {
 			w.counters.add(port, TxPackets, uint64(n))
 			w.counters.add(port, TxBytes, q.leaveAll(class, n, w.flows))
+			q.waits[class].gone(w.now, n, q.classes[class].n)
 			left -= n
 		}
 	}

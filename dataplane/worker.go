@@ -67,6 +67,7 @@ func (w *Worker) Step() int {
 		w.settle(port)
 		w.plane.elsewhere(port, w.id, &w.egress[port])
 	}
+	w.hold()
 	for port := range w.egress {
 		w.receive(port)
 	}

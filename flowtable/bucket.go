@@ -3,6 +3,7 @@ package flowtable
 import (
 	"math/bits"
 	"sync/atomic"
+	"unsafe"
 )
 
 // bucket is a cache line of slots. A slot has a tag, 16 bits of the flow's hash that are not 0, and the flow's index; the tag is 0 while
@@ -23,8 +24,17 @@ const (
 	lows      = 0x7fff_7fff_7fff_7fff // all but the highest bit of each tag
 )
 
-// tag is what a slot keeps of a hash.
-func tag(h uint64) uint16 { return uint16(h*0x9e3779b97f4a7c15>>48) | 1 }
+// tag is what a slot keeps of a hash. The highest bits of the hash's halves choose the buckets.
+func tag(h uint64) uint16 { return uint16(h) | 1 }
+
+// slotOf is the slot that a flow takes if it is empty: there a lookup finds it by one comparison.
+func slotOf(h uint64) uint { return uint(h>>32) % slots }
+
+// preferred is the flow in the slot that one with this hash prefers, and whether that has its tag.
+func (b *bucket) preferred(h uint64) (Index, bool) {
+	at := slotOf(h)
+	return Index(b.flows[at].Load()), (*[slots]uint16)(unsafe.Pointer(&b.tags))[at] == tag(h)
+}
 
 // zeros has the highest bit of each tag that is 0 in a word of four.
 func zeros(w uint64) uint64 { return ^((w&lows + lows) | w | lows) }
@@ -67,8 +77,15 @@ func (b *bucket) free() int {
 	return bits.OnesCount64(zeros(b.tags[0].Load())) + bits.OnesCount64(zeros(b.tags[1].Load()))
 }
 
-// add puts a flow into the first empty slot; there is one.
-func (b *bucket) add(tag uint16, x Index) {
+// add puts a flow with a hash into the slot that it prefers, or into the first empty one; there is one.
+func (b *bucket) add(h uint64, x Index) {
+	tag := tag(h)
+	if at := slotOf(h); b.tag(int(at)) == 0 {
+		b.flows[at].Store(uint32(x))
+		w := &b.tags[at/tagsAWord]
+		w.Store(w.Load() | uint64(tag)<<(at%tagsAWord*tagBits))
+		return
+	}
 	for i := range b.tags {
 		w := b.tags[i].Load()
 		empty := zeros(w)

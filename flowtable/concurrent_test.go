@@ -54,7 +54,7 @@ func own(tab *Table, seed uint64, rounds int, enough func() bool) {
 		}
 		tab.Lookup(keys[:], now, out[:])
 		for i, x := range out {
-			tab.Flow(x).Packets++
+			tab.Observe(x, &packet.Parsed{Len: 64}, nil, now)
 			tab.SetNotified(x, int64(ids[i]+1))
 		}
 		tab.Sweep(now)
@@ -98,7 +98,7 @@ func TestEachFlowHasAGenerationOfItsOwn(t *testing.T) {
 	k := mixKey(1)
 	seen := map[uint64]bool{e.state.Load() & flowMask: true}
 	for range 5 {
-		e.begin(&k, 0, 1, 1)
+		e.begin(&k, 0, 1)
 		s := e.state.Load()
 		if seen[s&flowMask] || !state(s).live() {
 			t.Fatalf("state %#x comes again", s)
@@ -115,6 +115,7 @@ func TestEachFlowHasAGenerationOfItsOwn(t *testing.T) {
 func TestReaderNeverSeesHalfAnEntry(t *testing.T) {
 	const none, all = uint64(0), uint64(mixKeys - 1)
 	var e entry
+	var a Account
 	var done atomic.Bool
 	var found atomic.Int64
 	var reading sync.WaitGroup
@@ -124,7 +125,7 @@ func TestReaderNeverSeesHalfAnEntry(t *testing.T) {
 				n := int64(0)
 				for id := range uint64(mixKeys) {
 					k := mixKey(id)
-					v, ok := e.view(&k)
+					v, ok := e.view(&k, &a)
 					switch {
 					case !ok:
 					case id != none && id != all:
@@ -145,10 +146,11 @@ func TestReaderNeverSeesHalfAnEntry(t *testing.T) {
 		if n%2 == 1 {
 			id = all
 		}
-		e.begin(&keys[n%2], qpWord(mixQP(id), Confirmed, EvidenceStatic), 1, 1)
-		e.notified.Store(int64(id + 1))
+		e.begin(&keys[n%2], qpWord(mixQP(id), Confirmed, EvidenceStatic), 1)
+		a.begin(state(e.state.Load()).generation())
+		a.notified.Store(int64(id + 1))
 		for range n % 100 { // the flow lasts for a while, shorter or longer than a reader takes
-			e.notified.Load()
+			a.notified.Load()
 		}
 		if n%1000 == 0 {
 			runtime.Gosched()

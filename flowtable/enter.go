@@ -9,8 +9,8 @@ func (t *Table) holds(x Index, l *learner) bool {
 
 // enter gives the flow a place among those between its hosts, and what RDMA-CM has said of it.
 func (t *Table) enter(x Index, l *learner, p *packet.Parsed, now int64) bool {
-	if l.wait > 0 { // there was no room; try again later
-		l.wait--
+	k := &t.tracks[x]
+	if k.left() > 0 { // there was no room; try again later
 		return false
 	}
 	if p.DestQP <= packet.GSIQP {
@@ -24,7 +24,8 @@ func (t *Table) enter(x Index, l *learner, p *packet.Parsed, now int64) bool {
 	t.pairing.release()
 	if l.slot == 0 {
 		t.noPlace++
-		l.later()
+		l.later(k)
+		k.due++
 		return false
 	}
 	if l.flags&sends != 0 {
@@ -53,12 +54,13 @@ func (t *Table) settle(x Index, l *learner, p *packet.Parsed, now int64) {
 	if l.slot = pairing.newPlace(g, side, now); l.slot == 0 {
 		return
 	}
-	l.port = p.SrcPort
-	l.soon()
+	k := &t.tracks[x]
+	k.port = p.SrcPort
+	l.soon(k)
 	if p.Opcode>>5 == packet.UCSendOnly>>5 {
 		l.flags |= unreliable
 	}
-	pairing.occupy(l.slot, o, l.identity(p.DestQP))
+	pairing.occupy(l.slot, o, l.identity(p.DestQP, k.port))
 	if known != nil {
 		pl := pairing.placeOf(l.slot)
 		pairing.marry(&pl, known.sourceQP)

@@ -6,7 +6,8 @@ import (
 	"unsafe"
 )
 
-// entry is a flow: a cache line with all that a lookup reads, and one with what the owner counts.
+// entry is a flow: a cache line with all that a lookup reads. What the owner counts of it is its track, what was done about it its
+// Account, what pairing keeps its learner; all have the flow's index.
 //
 // The state word validates the key: the owner clears its live bit before it touches the key and raises its generation when the
 // key is complete, so a reader that finds the same generation live before and after it has read the key has read one flow's key.
@@ -14,38 +15,12 @@ type entry struct {
 	key      [keyWords]atomic.Uint64 // a Key
 	state    atomic.Uint64           // a state
 	lastSeen int64                   // the owner's: time of the last Lookup that found the flow, nanoseconds; unseen without a flow
-	flow     Flow
-	notified atomic.Int64 // nanoseconds, 0 for never
 }
 
 // unseen is later than any flow, so that an entry without one never looks idle.
 const unseen = math.MaxInt64
 
-// Flow is what the owner counts of a flow. Lookup zeroes it for a new one.
-type Flow struct {
-	Packets uint64
-	Bytes   uint64 // octets of frames without FCS
-	Marked  uint64 // packets marked CE here
-	// Queued is the flow's share of its egress queue; while it is not 0 the flow is neither aged nor evicted. At most 2^32 - 2.
-	Queued uint32
-	// Rank is for the egress queue's order of its flows, Class for which of a port's queues that is.
-	Rank uint32
-	// Notified counts notifications sent about the flow by kind; the kinds are the caller's.
-	Notified  [5]uint32
-	Transport uint8 // opcode >> 5, IBTA 9.2.1
-
-	Class uint8
-
-	burst uint16 // Lookup that touched the flow last, modulo 2^16
-}
-
-var (
-	_ [lineSize]byte     = [unsafe.Sizeof(Flow{}) + unsafe.Sizeof(atomic.Int64{})]byte{}
-	_ [2 * lineSize]byte = [unsafe.Sizeof(entry{})]byte{}
-)
-
-// notInUse in Queued marks an entry without a flow, in the line that Sweep and evictions read anyway.
-const notInUse = ^uint32(0)
+var _ [lineSize]byte = [unsafe.Sizeof(entry{})]byte{}
 
 func (e *entry) plainKey() *Key { return (*Key)(unsafe.Pointer(&e.key)) }
 
@@ -130,16 +105,20 @@ func qpWord(qp uint32, s QPState, e Evidence) uint64 {
 }
 
 // begin makes the entry the flow k.
-func (e *entry) begin(k *Key, qp uint64, now int64, burst uint16) {
+func (e *entry) begin(k *Key, qp uint64, now int64) {
 	old := e.state.Load()
 	e.state.Store(old &^ liveBit)
 	for i, w := range k.words() {
 		e.key[i].Store(w)
 	}
 	e.lastSeen = now
-	e.notified.Store(0)
-	e.flow = Flow{burst: burst}
 	e.state.Store(old&^(generationOne-1) + generationOne | liveBit | qp)
+}
+
+// end makes the entry nobody's.
+func (e *entry) end() {
+	e.state.Store(e.state.Load() &^ liveBit)
+	e.lastSeen = unseen
 }
 
 // change replaces what is known of a flow that goes on, unless another table was faster.

@@ -8,9 +8,9 @@ func (t *Table) insert(k *Key, h uint64, now int64) Index {
 	t.dirty = true
 	b := t.roomy(h)
 	if b == nil || t.full() {
-		v := t.oldestCandidate(h)
+		v := t.oldestCandidate(h, now)
 		if v == None && b != nil {
-			v = t.searchVictim()
+			v = t.searchVictim(now)
 		}
 		if v == None {
 			t.refused++
@@ -22,8 +22,9 @@ func (t *Table) insert(k *Key, h uint64, now int64) Index {
 		}
 	}
 	x := t.take()
-	t.entries[x].begin(k, t.firstQP(k), now, t.burst)
-	b.add(tag(h), x)
+	t.entries[x].begin(k, t.firstQP(k), now)
+	t.tracks[x] = track{exact: unsettled}
+	b.add(h, x)
 	t.flows++
 	t.insertions++
 	return x
@@ -54,43 +55,43 @@ func (t *Table) full() bool { return t.free == 0 && int(t.high) == len(t.entries
 // take removes an entry from the unused ones; there is one.
 func (t *Table) take() Index {
 	if x := t.free; x != 0 {
-		t.free = t.entries[x].flow.Rank
+		t.free = t.tracks[x].exact
 		return Index(x)
 	}
 	t.high++
 	return Index(t.high)
 }
 
-// evictable leaves out flows with frames queued, whose index the queue holds, and those whose index this Lookup has given out or
-// is about to.
-func (t *Table) evictable(f *Flow) bool { return f.Queued == 0 && f.burst != t.burst }
+// evictable leaves out flows that may have frames queued, whose index the queue holds, and those whose index this Lookup has given out
+// or is about to, which were seen at this moment. What is no flow was never seen.
+func (t *Table) evictable(e *entry, now int64) bool { return e.lastSeen < t.held && e.lastSeen != now }
 
 // oldestCandidate is the evictable flow of the candidate buckets that was seen longest ago.
-func (t *Table) oldestCandidate(h uint64) Index {
+func (t *Table) oldestCandidate(h uint64, now int64) Index {
 	v := None
 	left, right := t.bucketsOf(h)
 	for _, b := range [...]*bucket{left, right} {
 		for i := range slots {
-			v = t.older(v, b.any(i))
+			v = t.older(v, b.any(i), now)
 		}
 	}
 	return v
 }
 
 // searchVictim is the oldest evictable flow among the next few of the table.
-func (t *Table) searchVictim() Index {
+func (t *Table) searchVictim(now int64) Index {
 	v := None
 	for range min(searchWindow, t.high) {
 		t.hand = t.hand%t.high + 1
-		v = t.older(v, Index(t.hand))
+		v = t.older(v, Index(t.hand), now)
 	}
 	return v
 }
 
 // older is x if it is evictable and was seen before v, else v.
-func (t *Table) older(v, x Index) Index {
+func (t *Table) older(v, x Index, now int64) Index {
 	e := &t.entries[x]
-	if t.evictable(&e.flow) && (v == None || e.lastSeen < t.entries[v].lastSeen) {
+	if t.evictable(e, now) && (v == None || e.lastSeen < t.entries[v].lastSeen) {
 		return x
 	}
 	return v
@@ -110,8 +111,8 @@ func (t *Table) end(x Index, now int64) {
 	t.report(x, why)
 	t.leave(x)
 	t.unlink(x)
-	e.flow.Queued, e.lastSeen = notInUse, unseen
-	e.flow.Rank = t.free
+	e.end()
+	t.tracks[x].exact = t.free
 	t.free = uint32(x)
 	t.flows--
 }

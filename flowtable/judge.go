@@ -8,7 +8,7 @@ func (t *Table) judge(x Index, l *learner, now int64) {
 	pl := p.placeOf(l.slot)
 	if t.work -= int(pl.g.used[1-pl.side].Load()); t.work < 0 {
 		t.skipped++
-		l.sooner()
+		l.sooner(&t.tracks[x])
 		return
 	}
 	t.refresh(l, &pl, now)

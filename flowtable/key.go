@@ -39,7 +39,7 @@ func (k *Key) words() [keyWords]uint64 {
 	return *(*[keyWords]uint64)(unsafe.Pointer(&c))
 }
 
-const secrets = keyWords + 1
+const secrets = keyWords
 
 // secretsFrom spreads a seed over the words the hash needs (the SplitMix64 sequence).
 func secretsFrom(seed uint64) (s [secrets]uint64) {
@@ -59,20 +59,15 @@ func fold(a, b uint64) uint64 {
 	return hi ^ lo
 }
 
-// hashAll keys the words of each key with secrets. The first three products of a key don't wait for each other.
-func hashAll(s *[secrets]uint64, keys []Key, out []uint64) {
-	out = out[:len(keys)]
-	for i := range keys {
-		w := (*[keyWords]uint64)(unsafe.Pointer(&keys[i]))
-		x := fold(w[0]^s[0], w[1]^s[1])
-		y := fold(w[2]^s[2], w[3]^s[3])
-		z := fold(w[4]^s[4], w[5]&placeMask^s[5])
-		out[i] = fold(x^z, y^bits.RotateLeft64(z, 32)^s[6])
+// hash keys the words of a key with secrets. In an IPv4 packet's, two say nothing.
+func hash(s *[secrets]uint64, k *Key) uint64 {
+	w := (*[keyWords]uint64)(unsafe.Pointer(k))
+	a, b := w[4]^s[4], w[5]&placeMask^s[5]
+	if w[0]|w[2] == 0 {
+		x := fold(w[1]^s[1], w[3]^s[3])
+		return fold(x^a, bits.RotateLeft64(x, 32)^b)
 	}
+	return fold(fold(w[0]^s[0], w[1]^s[1])^a, fold(w[2]^s[2], w[3]^s[3])^b)
 }
 
-func (t *Table) hash(k *Key) uint64 {
-	var h [1]uint64
-	hashAll(&t.secret, unsafe.Slice(k, 1), h[:])
-	return h[0]
-}
+func (t *Table) hash(k *Key) uint64 { return hash(&t.secret, k) }

@@ -8,62 +8,68 @@ func (t *Table) bucketsOf(h uint64) (left, right *bucket) {
 }
 
 // Lookup finds the flow of each key, adding those it doesn't know, and stores their indexes in out, which is at least as long. A
-// flow that has been idle for longer than Aging, with nothing queued, begins anew. What it returns stays valid until the next
-// Lookup or Sweep, and for longer while Flow.Queued is not 0. An index is None only where there is no room and every flow that
-// could make some has frames queued or is in this Lookup too. It never allocates.
+// flow that has been idle for longer than Aging, and may have nothing queued, begins anew. What it returns stays valid until the next
+// Lookup or Sweep, and for longer as Hold says. An index is None only where there is no room and every flow that
+// could make some may have frames queued or is in this Lookup too. It never allocates.
 //
-// It works in bursts of up to 64 keys, in passes. A pass that touches memory does nothing else, and waits for none of it: so as many
+// It works in bursts of up to 64 keys, in passes. A pass that touches memory does little else, and waits for none of it: so as many
 // lines are on their way at a time as the processor can ask for, where a pass that also computes has a few at most.
 func (t *Table) Lookup(keys []Key, now int64, out []Index) {
-	t.burst++
 	t.work = burstWork
 	out = out[:len(keys)]
 	for at := 0; at < len(keys); at += maxBurst {
 		n := min(len(keys)-at, maxBurst)
-		hashes := t.hashes[:n]
-		hashAll(&t.secret, keys[at:at+n], hashes)
-		t.touchBuckets(hashes)
-		t.pick(hashes, &t.candidates)
+		t.hashAndTouch(keys[at : at+n])
+		t.pick(n)
 		t.touchEntries(n)
 		t.protected = false
-		if at > 0 {
-			t.protect(out[:at])
-		}
 		t.resolve(keys[at:at+n], now, out[at:at+n])
 	}
 	t.publish()
 }
 
-// touchBuckets reads a word of each key's left bucket. Few flows are in a right one.
-func (t *Table) touchBuckets(hashes []uint64) {
-	buckets, half := t.buckets, t.half
-	for _, h := range hashes {
+// hashAndTouch hashes the keys and reads a word of each one's left bucket. Few flows are in a right one.
+func (t *Table) hashAndTouch(keys []Key) {
+	buckets, half, hashes := t.buckets, t.half, t.hashes[:len(keys)]
+	for i := range keys {
+		h := hash(&t.secret, &keys[i])
+		hashes[i] = h
 		buckets[h>>32*half>>32].tags[0].Load()
 	}
 }
 
-// pick finds the likely entries: of most keys in their left bucket, of the others, having touched those, in the right one.
-func (t *Table) pick(hashes []uint64, candidates *[maxBurst]Index) {
+// pick finds the likely entries: of most keys in the slot of their left bucket that they prefer, of the others anywhere in it or, having
+// touched those, in the right one.
+func (t *Table) pick(n int) {
 	missed := t.missed[:0]
-	buckets, half := t.buckets, t.half
-	for i, h := range hashes {
+	buckets, half, candidates := t.buckets, t.half, t.candidates[:n]
+	for i, h := range t.hashes[:n] {
 		b := &buckets[h>>32*half>>32]
-		m := b.matches(tag(h))
-		if m == 0 {
+		if x, ok := b.preferred(h); ok {
+			candidates[i] = x
+		} else if m := b.matches(tag(h)); m != 0 {
+			candidates[i] = b.first(m)
+		} else {
 			missed = append(missed, uint8(i))
-			continue
 		}
-		candidates[i%maxBurst] = b.first(m)
+	}
+	if len(missed) > 0 {
+		t.pickRight(missed)
+	}
+}
+
+// pickRight is pick for flows that are not in their left bucket.
+func (t *Table) pickRight(missed []uint8) {
+	for _, i := range missed {
+		_, right := t.bucketsOf(t.hashes[i%maxBurst])
+		right.tags[0].Load()
 	}
 	for _, i := range missed {
-		buckets[half+hashes[i]&(1<<32-1)*half>>32].tags[0].Load()
-	}
-	for _, i := range missed {
-		h := hashes[i]
-		b := &buckets[half+h&(1<<32-1)*half>>32]
-		candidates[i%maxBurst] = None
-		if m := b.matches(tag(h)); m != 0 {
-			candidates[i%maxBurst] = b.first(m)
+		h := t.hashes[i%maxBurst]
+		_, right := t.bucketsOf(h)
+		t.candidates[i%maxBurst] = None
+		if m := right.matches(tag(h)); m != 0 {
+			t.candidates[i%maxBurst] = right.first(m)
 		}
 	}
 }
@@ -76,51 +82,41 @@ func (t *Table) touchEntries(n int) {
 	}
 }
 
-// Touch reads a word of each line of what Flow and Observe work on, for the memory to be on its way when the owner goes over flows that
-// Lookup has found.
+// Touch reads a word of what Routine works on, for the memory to be on its way when the owner goes over flows that Lookup has found.
 func (t *Table) Touch(flows []Index) {
-	entries, learners := t.entries, t.learners
+	tracks := t.tracks
 	for _, x := range flows {
-		atomic.LoadUint64(&entries[x].flow.Packets)
-		atomic.LoadUint32(&learners[x].slot)
+		atomic.LoadUint32(&tracks[x].known)
 	}
 }
 
-// protect marks flows as part of this Lookup, so that no key in front of theirs can evict them.
-func (t *Table) protect(flows []Index) {
-	for _, x := range flows {
-		if x != None {
-			t.entries[x].flow.burst = t.burst
-		}
-	}
-}
-
-// protectLikely is protect for the flows of the keys, as far as they have been found.
-func (t *Table) protectLikely(keys []Key) {
+// protect has no flow of the burst evicted by a key in front of its own: their time is that of the burst, as if they had been found.
+func (t *Table) protect(keys []Key, now int64) {
 	for i := range keys {
 		x := t.candidates[i%maxBurst]
 		if x != None && !t.entries[x].plainKey().same(&keys[i]) {
 			x = t.find(&keys[i], t.hashes[i%maxBurst]) // behind another flow with its tag
 		}
-		if x != None {
-			t.entries[x].flow.burst = t.burst
+		if e := &t.entries[x]; x != None && now-e.lastSeen <= t.lasting {
+			e.lastSeen = now
 		}
 	}
 }
 
 // resolve compares, finds what the first passes could not know of, and adds the rest.
 func (t *Table) resolve(keys []Key, now int64, out []Index) {
+	candidates, out := t.candidates[:len(keys)], out[:len(keys)]
 	for i := range keys {
-		k, x := &keys[i], t.candidates[i%maxBurst]
+		k, x := &keys[i], candidates[i]
 		e := &t.entries[x]
-		if x != None && e.plainKey().same(k) && now-e.lastSeen <= t.lasting && state(e.state.Load())&endingMask == 0 {
+		if e.plainKey().same(k) && now-e.lastSeen <= t.lasting && e.state.Load()&(liveBit|endingMask) == liveBit {
 			e.lastSeen = now
 			out[i] = x
 			continue
 		}
 		if !t.protected {
 			t.protected = true
-			t.protectLikely(keys)
+			t.protect(keys, now)
 		}
 		out[i] = t.findOrAdd(k, t.hashes[i%maxBurst], x, now)
 	}
@@ -166,7 +162,6 @@ func (t *Table) seen(x Index, k *Key, now int64) {
 		return
 	}
 	e.lastSeen = now
-	e.flow.burst = t.burst
 }
 
 // renew ends the record of a flow and begins another in its place. What is queued stays the flow's.
@@ -176,10 +171,16 @@ func (t *Table) renew(x Index, k *Key, now int64, why Ending) {
 	t.insertions++
 	t.report(x, why)
 	t.leave(x)
-	queued, rank := e.flow.Queued, e.flow.Rank
-	e.begin(k, t.firstQP(k), now, t.burst)
+	var queued, rank uint32
+	var class uint8
+	if e.lastSeen >= t.held {
+		queued, rank, class = t.accounts[x].share(e)
+	}
+	e.begin(k, t.firstQP(k), now)
+	t.tracks[x] = track{exact: unsettled}
 	if queued != 0 {
-		e.flow.Queued, e.flow.Rank = queued, rank
+		a := t.Account(x)
+		a.Queued, a.Rank, a.Class = queued, rank, class
 	}
 }
 
@@ -192,8 +193,8 @@ func (t *Table) report(x Index, why Ending) {
 	if v.Ended == Open {
 		v.Ended = why
 	}
-	e := &t.entries[x]
-	t.ended(e.plainKey(), &e.flow, v)
+	t.last = t.Flow(x)
+	t.ended(t.entries[x].plainKey(), &t.last, v)
 }
 
 // over tells whether a closed record takes no packets any more.
@@ -204,8 +205,12 @@ func (t *Table) over(x Index, s state, now int64) bool {
 
 // idle tells whether a flow is over.
 func (t *Table) idle(e *entry, now int64) bool {
-	return t.aging > 0 && now-e.lastSeen > t.aging && e.flow.Queued == 0
+	return t.aging > 0 && now-e.lastSeen > t.aging && e.lastSeen < t.held
 }
+
+// Hold keeps flows that were seen at the time since or later from being removed, until it is called again: they may have frames queued,
+// which name them by their index.
+func (t *Table) Hold(since int64) { t.held = since }
 
 // View is what a reader learns of a flow.
 type View struct {
@@ -232,7 +237,7 @@ func (t *Table) Find(k *Key) (View, bool) {
 			if x == None {
 				continue
 			}
-			if v, ok := t.entries[x].view(k); ok {
+			if v, ok := t.entries[x].view(k, &t.accounts[x]); ok {
 				return v, true
 			}
 		}
@@ -241,13 +246,13 @@ func (t *Table) Find(k *Key) (View, bool) {
 }
 
 // now is the owner's own look at an entry.
-func (e *entry) now() View {
+func (e *entry) now(a *Account) View {
 	s := state(e.state.Load())
-	return View{SourceQP: s.qp(), State: s.qpState(), Evidence: s.evidence(), Notified: e.notified.Load(), Ended: s.ending()}
+	return View{SourceQP: s.qp(), State: s.qpState(), Evidence: s.evidence(), Notified: a.of(s.generation()), Ended: s.ending()}
 }
 
 // view reads the entry if it is the flow k and stays it meanwhile.
-func (e *entry) view(k *Key) (View, bool) {
+func (e *entry) view(k *Key, a *Account) (View, bool) {
 	before := e.state.Load()
 	if !state(before).live() {
 		return View{}, false
@@ -257,7 +262,7 @@ func (e *entry) view(k *Key) (View, bool) {
 			return View{}, false
 		}
 	}
-	notified := e.notified.Load()
+	notified := a.of(state(before).generation())
 	after := e.state.Load()
 	if (before^after)&flowMask != 0 {
 		return View{}, false

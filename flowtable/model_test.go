@@ -14,6 +14,7 @@ type model struct {
 	t      *rapid.T
 	tab    *Table
 	now    int64
+	held   int64
 	aging  int64
 	burst  []Key // keys of the Lookup under way
 	sweeps bool  // a Sweep is under way
@@ -23,6 +24,7 @@ type model struct {
 
 type modelFlow struct {
 	Flow
+	held     uint32 // what its account has queued
 	index    Index
 	notified int64
 	lastSeen int64
@@ -31,7 +33,7 @@ type modelFlow struct {
 const modelKeys = 80
 
 func newModel(t *rapid.T) *model {
-	m := &model{t: t, flows: map[Key]*modelFlow{}, aging: rapid.SampledFrom([]int64{0, 100}).Draw(t, "aging")}
+	m := &model{t: t, held: unseen, flows: map[Key]*modelFlow{}, aging: rapid.SampledFrom([]int64{0, 100}).Draw(t, "aging")}
 	c := Config{Capacity: rapid.IntRange(1, 40).Draw(t, "capacity"), Aging: m.aging, Seed: rapid.Uint64().Draw(t, "seed"), Ended: m.ended}
 	tab, err := New(make([]byte, Size(c.Capacity)), c)
 	if err != nil {
@@ -51,15 +53,17 @@ func (m *model) ended(k *Key, f *Flow, v View) {
 		m.t.Fatalf("a flow ended that there was not: %v", *k)
 		return
 	}
-	m.mustAgree(was, f)
+	if *f != was.Flow {
+		m.t.Fatalf("flow is %+v, want %+v", *f, was.Flow)
+	}
 	if want := (View{Notified: was.notified, Ended: v.Ended}); v != want || v.Ended < EndedAged {
 		m.t.Fatalf("%v ended as %+v, notified at %d", *k, v, was.notified)
 	}
 	delete(m.flows, *k)
 	idle := m.aging > 0 && m.now-was.lastSeen > m.aging
 	switch {
-	case was.Queued != 0:
-		m.t.Fatalf("a flow ended with frames queued: %v", *k)
+	case was.lastSeen >= m.held:
+		m.t.Fatalf("a flow ended that may have frames queued: %v", *k)
 	case idle:
 		m.stats.Aged++
 	case m.sweeps:
@@ -85,14 +89,16 @@ func (m *model) mustBeOldest(victim *modelFlow) {
 }
 
 func (m *model) evictable(k *Key, f *modelFlow) bool {
-	return f.Queued == 0 && !slices.Contains(m.burst, *k)
+	return f.lastSeen < m.held && f.lastSeen != m.now && !slices.Contains(m.burst, *k)
 }
 
-func (m *model) mustAgree(want *modelFlow, got *Flow) {
-	g := *got
-	g.burst = 0
-	if g != want.Flow {
-		m.t.Fatalf("flow is %+v, want %+v", g, want.Flow)
+func (m *model) mustAgree(want *modelFlow) {
+	x := want.index
+	if got := m.tab.Flow(x); got != want.Flow {
+		m.t.Fatalf("flow is %+v, want %+v", got, want.Flow)
+	}
+	if got := m.tab.Account(x).Queued; got != want.held {
+		m.t.Fatalf("flow has %d queued, want %d", got, want.held)
 	}
 }
 
@@ -133,7 +139,8 @@ func (m *model) found(k Key, x Index) {
 	}
 	f.lastSeen = m.now
 	f.Packets++
-	m.tab.Flow(x).Packets++
+	f.Bytes += 64
+	m.tab.Observe(x, &packet.Parsed{Len: 64}, nil, m.now)
 }
 
 // refused checks that nobody could have made room. The search goes beyond the candidate buckets unless these are full, and the
@@ -152,27 +159,34 @@ func (m *model) refused(k *Key) {
 	}
 }
 
-func (m *model) someFlow() (*Flow, *modelFlow) {
+func (m *model) someFlow() *modelFlow {
 	var known []Key
 	m.tab.Each(func(_ Index, k *Key, _ *Flow) bool { known = append(known, *k); return true })
 	if len(known) == 0 {
-		return nil, nil
+		return nil
 	}
-	f := m.flows[rapid.SampledFrom(known).Draw(m.t, "flow")]
-	return m.tab.Flow(f.index), f
+	return m.flows[rapid.SampledFrom(known).Draw(m.t, "flow")]
 }
 
-func (m *model) queue() {
-	if f, want := m.someFlow(); f != nil {
-		f.Queued = rapid.SampledFrom([]uint32{0, 1, 1500}).Draw(m.t, "queued")
-		f.Rank, f.Bytes, f.Transport = 7, f.Bytes+1500, 4
+func (m *model) mark() {
+	if f := m.someFlow(); f != nil {
+		a := m.tab.Account(f.index)
+		f.held = rapid.SampledFrom([]uint32{0, 1, 1500}).Draw(m.t, "queued")
+		a.Queued = f.held
+		a.Marked++
+		a.Notified[4]++
+		f.Marked++
 		f.Notified[4]++
-		want.Queued, want.Rank, want.Bytes, want.Transport, want.Notified = f.Queued, 7, want.Bytes+1500, 4, f.Notified
 	}
+}
+
+func (m *model) hold() {
+	m.held = m.now - rapid.SampledFrom([]int64{0, 1, 30, 200, -1, -1 << 60}).Draw(m.t, "held")
+	m.tab.Hold(m.held)
 }
 
 func (m *model) notify() {
-	if _, want := m.someFlow(); want != nil {
+	if want := m.someFlow(); want != nil {
 		m.tab.SetNotified(want.index, m.now)
 		if want.notified = m.now; m.now == 0 {
 			want.notified = 1
@@ -203,14 +217,14 @@ func (m *model) check() {
 		if f == nil {
 			continue
 		}
-		m.mustAgree(f, m.tab.Flow(f.index))
+		m.mustAgree(f)
 		if v.Notified != f.notified || m.tab.Notified(f.index) != f.notified {
 			m.t.Fatalf("%v: notified at %d, want %d", k, v.Notified, f.notified)
 		}
 	}
 	last, n := None, 0
 	m.tab.Each(func(x Index, k *Key, f *Flow) bool {
-		if x <= last || m.flows[*k] == nil || m.flows[*k].index != x || f != m.tab.Flow(x) || k != m.tab.Key(x) {
+		if x <= last || m.flows[*k] == nil || m.flows[*k].index != x || *f != m.tab.Flow(x) || k != m.tab.Key(x) {
 			m.t.Fatalf("each gives flow %d %v after flow %d", x, *k, last)
 		}
 		last = x
@@ -228,7 +242,8 @@ func TestAgreesWithModel(t *testing.T) {
 		m := newModel(t)
 		t.Repeat(map[string]func(*rapid.T){
 			"lookup": func(*rapid.T) { m.lookup() },
-			"queue":  func(*rapid.T) { m.queue() },
+			"mark":   func(*rapid.T) { m.mark() },
+			"hold":   func(*rapid.T) { m.hold() },
 			"notify": func(*rapid.T) { m.notify() },
 			"sweep":  func(*rapid.T) { m.sweep() },
 			"":       func(*rapid.T) { m.check() },

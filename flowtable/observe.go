@@ -18,71 +18,86 @@ const (
 	dreqLinger = 1e9        // ns that packets after a DREQ still belong to its connection
 )
 
-// Routine goes over packets that say nothing new, which most do once source QPs are known, and returns the number of the first that may
+// Routine counts packets that say nothing new, which most do once source QPs are known, and returns the number of the first that may
 // say something, from a number on; all of them if there is none. flows[k] is the flow of the packet parsed[of[k]], as Lookup has found
-// it; what Routine stops at is for Observe, or ObserveCM, before it goes on.
+// it; what Routine stops at is for Observe before it goes on.
 func (t *Table) Routine(flows []Index, of []uint8, parsed *[maxBurst]packet.Parsed, from int) int {
-	if t.pairing == nil {
-		return len(flows)
-	}
 	of = of[:len(flows)]
-	for k := from; k < len(flows); k++ {
-		p, x := &parsed[of[k]%maxBurst], flows[k]
-		role := p.Opcode.Role()
-		if role == packet.NoRole && p.DestQP != packet.GSIQP {
-			continue
-		}
-		l := &t.learners[x]
-		if role == packet.NoRole || x == None || p.SrcPort != l.port && l.flags&varies == 0 {
-			return k
-		}
-		if s := state(t.entries[x].state.Load()); s.usable() {
-			if !l.routine(role, p.PSN) {
-				return k
-			}
-		} else if role != packet.Request || s.ending() != Open || !l.again(p.PSN) {
-			return k
+	for n := from; n < len(flows); n++ {
+		x := flows[n]
+		if x == None || !t.tracks[x].routine(state(t.entries[x].state.Load()), &parsed[of[n]%maxBurst]) {
+			return n
 		}
 	}
 	return len(flows)
 }
 
-// Observe learns from a packet of a connection, the flow of which Lookup has found: b is the frame that p was parsed from. It is
-// for the owner, once a packet that Routine stops at, between a Lookup and the next.
+// Observe counts a packet of a connection, the flow of which Lookup has found, and learns from it: b is the frame that p was parsed
+// from. It is for the owner, once a packet that Routine stops at, between a Lookup and the next.
 func (t *Table) Observe(x Index, p *packet.Parsed, b []byte, now int64) {
-	if x == None || p.Opcode.Role() == packet.NoRole || t.pairing == nil {
+	if x == None {
 		return
 	}
-	t.observe(x, &t.learners[x], state(t.entries[x].state.Load()), p, b, now)
+	k, l := &t.tracks[x], &t.learners[x]
+	k.take(p.Len)
+	l.transport = uint8(p.Opcode) >> 5
+	s := state(t.entries[x].state.Load())
+	was := state(k.known)
+	k.known = uint32(s)
+	if p.Opcode.Role() == packet.NoRole || p.DestQP == packet.GSIQP || t.pairing == nil {
+		k.port = p.SrcPort
+		k.wait(noHurry)
+		return
+	}
+	l.pause(k, was, s)
+	t.observe(x, l, s, p, b, now)
+}
+
+// pause counts the packets that it takes to confirm the source QP, and has judgement rest while it is.
+func (l *learner) pause(k *track, was, s state) {
+	before := k.packets - 1
+	switch {
+	case s.qpState() != Confirmed:
+		l.took = uint32(min(k.packets, 1<<32-1))
+		if was.qpState() == Confirmed {
+			k.due = uint16(before) + l.rest
+		}
+		return
+	case was.qpState() != Confirmed:
+		l.took = uint32(min(before, 1<<32-1))
+		l.rest = k.due - uint16(before)
+	}
+	k.wait(noHurry)
 }
 
 func (t *Table) observe(x Index, l *learner, s state, p *packet.Parsed, b []byte, now int64) {
 	role := p.Opcode.Role()
-	if s.qpState() != Confirmed && l.took < 1<<32-1 {
-		l.took++
-	}
+	k := &t.tracks[x]
 	if l.slot != 0 && s.qpState() != Confirmed && !t.holds(x, l) {
-		l.slot, l.wait = 0, 0 // another flow has the place
+		l.slot = 0 // another flow has the place
+		k.wait(0)
 	}
 	if l.slot == 0 && !t.enter(x, l, p, now) {
+		k.port = p.SrcPort
 		if role != packet.Response && s.ending() == Open {
 			t.requests(x, l, s, p, b)
 		}
 		return
 	}
-	if p.SrcPort != l.port {
+	if p.SrcPort != k.port {
 		t.portChanged(x, l)
+		k.port = p.SrcPort
 		s = state(t.entries[x].state.Load())
 	}
 	if s.ending() != Open {
 		return
 	}
 	if s.qpState() != Confirmed {
-		l.acked = 0
+		k.acked = 0
 	}
 	if role == packet.Response {
 		if t.answers(x, l, s, p, b) {
-			l.sooner()
+			l.sooner(k)
 		}
 	} else {
 		t.requests(x, l, s, p, b)
@@ -91,10 +106,9 @@ func (t *Table) observe(x Index, l *learner, s state, p *packet.Parsed, b []byte
 		l.flags |= sure
 		return
 	}
-	if l.wait > 1 {
-		l.wait--
+	if k.left() > 0 {
 		return
 	}
-	l.later()
+	l.later(k)
 	t.judge(x, l, now)
 }

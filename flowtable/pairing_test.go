@@ -37,7 +37,6 @@ func (w *wire) send(side int, qp uint32, op packet.Opcode, psn uint32, port uint
 	b := make([]byte, 64)
 	b[8] = 0x80 // AckReq
 	observe(table, x[0], &p, b, w.now)
-	table.Flow(x[0]).Packets++
 }
 
 // cm has a side send a communication management message.

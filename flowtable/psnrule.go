@@ -92,7 +92,7 @@ func (t *Table) check(x Index, l *learner, pl *place, a ackWord, p *packet.Parse
 			return
 		}
 	}
-	l.acked = p.PSN | ackedBit
+	t.tracks[x].acked = p.PSN | ackedBit
 	pl.p.ack[pl.k].Store(uint64(makeAck(p.PSN, a.sole(), a.agreeing(), a.exact(), a.width())))
 }
 

@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 // How much the longer tests do under the race detector, which makes them ten times slower.
@@ -37,7 +39,7 @@ func raceOnFlow() {
 	x := one(tab, keyOf(1), 1)
 	read := make(chan uint64)
 	go func() { read <- tab.Flow(x).Packets }()
-	tab.Flow(x).Packets++
+	tab.Observe(x, &packet.Parsed{}, nil, 1)
 	<-read
 }
 

@@ -11,16 +11,18 @@ func (t *Table) requests(x Index, l *learner, s state, p *packet.Parsed, b []byt
 	if s.qpState() != Confirmed && asksForACK(p, b) {
 		t.ask(l, p.PSN)
 	}
+	k := &t.tracks[x]
 	if l.flags&sends == 0 {
 		if s.qpState() == Confirmed {
 			t.reconsider(x, l)
 		}
 		l.flags |= sends
-		l.first, l.exact, l.high = p.PSN, p.PSN, (p.PSN+span)&psnMask
+		l.first = p.PSN
+		l.note(k, p.PSN, span)
 		t.tell(x, l)
 		return
 	}
-	ahead := (p.PSN - l.exact) & psnMask
+	ahead := (p.PSN - k.psn()) & psnMask
 	switch {
 	case ahead == 0:
 	case (l.first-p.PSN)&psnMask-1 < firstSlack: // sent before what was seen first
@@ -29,17 +31,18 @@ func (t *Table) requests(x Index, l *learner, s state, p *packet.Parsed, b []byt
 		if s.qpState() == Confirmed && t.acknowledged(l, p.PSN) {
 			t.reconsider(x, l)
 		}
-	case ahead <= (l.high-l.exact)&psnMask+gapOf(s):
-		was := l.high
-		l.exact, l.high = p.PSN, (p.PSN+span)&psnMask
-		if (l.high-l.first)&psnMask > maxSpan {
-			l.first = (l.high - maxSpan) & psnMask
+	case ahead <= l.span+gapOf(s):
+		was := l.high(k)
+		l.note(k, p.PSN, span)
+		if now := l.high(k); (now-l.first)&psnMask > maxSpan {
+			l.first = (now - maxSpan) & psnMask
 		}
-		if s.qpState() != Confirmed || was/coarse != l.high/coarse {
+		if s.qpState() != Confirmed || was/coarse != l.high(k)/coarse {
 			t.tell(x, l)
 		}
 	case s.qpState() != Confirmed && psnMask+1-ahead >= maxGap:
-		l.first, l.exact, l.high = p.PSN, p.PSN, (p.PSN+span)&psnMask
+		l.first = p.PSN
+		l.note(k, p.PSN, span)
 		t.restart(x, l)
 	case s.qpState() == Confirmed && t.newBeginning(l, p.PSN, psnMask+1-ahead):
 		t.reused(x)
@@ -74,7 +77,7 @@ func (t *Table) tell(x Index, l *learner) {
 		return
 	}
 	pl := t.pairing.placeOf(l.slot)
-	pl.p.sent[pl.k].Store(uint64(makeSent(l.first, l.high)))
+	pl.p.sent[pl.k].Store(uint64(makeSent(l.first, l.high(&t.tracks[x]))))
 }
 
 // asksForACK tells whether a request has the AckReq bit (IBTA 9.2.13).

@@ -17,7 +17,7 @@ func (t *Table) portChanged(x Index, l *learner) {
 		return
 	}
 	pl := t.pairing.placeOf(l.slot)
-	pl.p.id[pl.k].Store(uint64(l.identity(pl.id().qp())))
+	pl.p.id[pl.k].Store(uint64(l.identity(pl.id().qp(), pl.id().port())))
 }
 
 // reused ends the record of a flow whose QP serves another connection now, and what was learned from it about its mate.
@@ -86,7 +86,7 @@ func (t *Table) reconsider(x Index, l *learner) {
 	if tied {
 		t.pairing.withdraw(&mate)
 	}
-	l.soon()
+	l.soon(&t.tracks[x])
 }
 
 // withdraw takes back what was learned of a flow.

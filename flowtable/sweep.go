@@ -56,7 +56,7 @@ func (t *Table) recheck() {
 	t.recheckLeft -= n
 	for range n {
 		t.recheckAt = t.recheckAt%t.high + 1
-		if t.entries[t.recheckAt].flow.Queued != notInUse {
+		if t.InUse(Index(t.recheckAt)) {
 			t.reread(Index(t.recheckAt))
 		}
 	}

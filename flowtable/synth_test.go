@@ -55,9 +55,6 @@ func (g *gateway) take(e *synth.Event) (*Table, Index) {
 	} else {
 		observe(table, g.index[0], p, b, now)
 	}
-	if x := g.index[0]; x != None {
-		table.Flow(x).Packets++
-	}
 	return table, g.index[0]
 }
 

@@ -59,16 +59,18 @@ type Table struct {
 	ended   func(*Key, *Flow, View)
 
 	pairing  *Pairing
-	number   uint64    // of the table in pairing
-	learners []learner // by entry
-	work     int       // comparisons left for pairing in this burst
-	hints    *QPMap    // as of the last Sweep
+	number   uint64  // of the table in pairing
+	tracks   []track // by entry, as the next two
+	learners []learner
+	accounts []Account
+	work     int    // comparisons left for pairing in this burst
+	hints    *QPMap // as of the last Sweep
 
 	flows uint32 // entries in use
 	high  uint32 // entries 1..high have been used
-	free  uint32 // head of the list of entries that were given back, linked through Flow.Rank
+	free  uint32 // head of the list of entries that were given back, linked through track.exact
 	hand  uint32 // where the next search for a victim begins
-	burst uint16 // number of the current Lookup, modulo 2^16
+	held  int64  // flows seen from this time on may have frames queued
 	dirty bool   // counts have changed since publish
 
 	sweepAt     uint32 // entry Sweep looked at last
@@ -83,6 +85,7 @@ type Table struct {
 	hashes     [maxBurst]uint64
 	candidates [maxBurst]Index
 	missed     [maxBurst]uint8
+	last       Flow // for ended
 	protected  bool // the candidates are marked as part of this burst: not before an insertion may evict one
 
 	_ [lineSize]byte
@@ -95,7 +98,7 @@ func Size(capacity int) int {
 	if capacity < 1 || capacity > maxCapacity {
 		return 0
 	}
-	return lineSize - 1 + 2*half(capacity)*lineSize + (capacity+1)*int(unsafe.Sizeof(entry{})+unsafe.Sizeof(learner{}))
+	return lineSize - 1 + 2*half(capacity)*lineSize + (capacity+1)*int(unsafe.Sizeof(entry{})+unsafe.Sizeof(track{})+unsafe.Sizeof(learner{})+unsafe.Sizeof(Account{}))
 }
 
 func half(capacity int) int { return (capacity + 2*meanLoad - 1) / (2 * meanLoad) }
@@ -125,8 +128,11 @@ func New(mem []byte, c Config) (*Table, error) {
 	if c.Aging <= 0 {
 		t.lasting = math.MaxInt64
 	}
-	t.learners = unsafe.Slice((*learner)(unsafe.Pointer(&mem[skip+2*n*lineSize+(c.Capacity+1)*int(unsafe.Sizeof(entry{}))])), c.Capacity+1)
-	t.entries[0].flow.Queued = notInUse
+	rest := mem[skip+2*n*lineSize+(c.Capacity+1)*int(unsafe.Sizeof(entry{})):]
+	t.tracks, rest = cut[track](rest, c.Capacity+1)
+	t.accounts, rest = cut[Account](rest, c.Capacity+1)
+	t.learners, _ = cut[learner](rest, c.Capacity+1)
+	t.entries[0].lastSeen, t.held = unseen, unseen
 	if t.pairing = c.Pairing; t.pairing != nil {
 		if err := t.pairing.join(t); err != nil {
 			return nil, err
@@ -135,22 +141,27 @@ func New(mem []byte, c Config) (*Table, error) {
 	return t, nil
 }
 
-// Flow is a flow's counters. Flow(None) is a place no flow uses.
-func (t *Table) Flow(i Index) *Flow { return &t.entries[i].flow }
+// cut takes n of T from the front of mem.
+func cut[T any](mem []byte, n int) (of []T, rest []byte) {
+	of = unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(mem))), n)
+	return of, mem[n*int(unsafe.Sizeof(of[0])):]
+}
 
 // Key is a flow's key, to be read only.
 func (t *Table) Key(i Index) *Key { return t.entries[i].plainKey() }
 
 // View is what a reader would learn of a flow, and what only the owner knows.
 func (t *Table) View(i Index) View {
-	v := t.entries[i].now()
+	v := t.entries[i].now(&t.accounts[i])
 	l := &t.learners[i]
 	switch {
 	case v.State != Confirmed:
 	case v.Evidence < EvidenceCM || v.Evidence == EvidenceDETH:
 		v.Took = 1
-	default:
+	case state(t.tracks[i].known).qpState() == Confirmed:
 		v.Took = uint64(l.took)
+	default: // since the flow's last packet
+		v.Took = t.tracks[i].packets
 	}
 	if pl, ok := t.placeOf(i); ok {
 		v.Contradictions = pl.p.lost[pl.k].Load()
@@ -170,23 +181,14 @@ func (t *Table) QPState(i Index) QPState { return state(t.entries[i].state.Load(
 // Evidence tells where the flow's source QP comes from.
 func (t *Table) Evidence(i Index) Evidence { return state(t.entries[i].state.Load()).evidence() }
 
-// Notified is the time of the last notification about the flow in nanoseconds, 0 if there was none.
-func (t *Table) Notified(i Index) int64 { return t.entries[i].notified.Load() }
-
-// SetNotified notes that a notification about the flow was sent. Since 0 means never, the time 0 is kept as 1.
-func (t *Table) SetNotified(i Index, now int64) {
-	if now == 0 {
-		now = 1
-	}
-	t.entries[i].notified.Store(now)
-}
-
-// Each calls f for every flow, in the order of their indexes, until f returns false. f may change the Flow, and must not call
-// Lookup or Sweep.
+// Each calls f for every flow, in the order of their indexes, until f returns false. f must not call Lookup or Sweep.
 func (t *Table) Each(f func(Index, *Key, *Flow) bool) {
-	for i := uint32(1); i <= t.high; i++ {
-		e := &t.entries[i]
-		if e.flow.Queued != notInUse && !f(Index(i), e.plainKey(), &e.flow) {
+	var flow Flow
+	for i := Index(1); i <= t.High(); i++ {
+		if !t.InUse(i) {
+			continue
+		}
+		if flow = t.Flow(i); !f(i, t.Key(i), &flow) {
 			return
 		}
 	}

@@ -127,16 +127,18 @@ func TestFlowStartsAnewAfterAging(t *testing.T) {
 	tab := newTable(t, Config{Capacity: 10, Aging: 100, Ended: func(_ *Key, f *Flow, _ View) { ended = append(ended, *f) }})
 	k := keyOf(1)
 	x := one(tab, k, 1000)
-	tab.Flow(x).Packets = 3
+	for range 3 {
+		tab.Observe(x, &packet.Parsed{Len: 64}, nil, 1000)
+	}
 	tab.SetNotified(x, 1000)
 	if one(tab, k, 1100); tab.Flow(x).Packets != 3 || len(ended) != 0 {
 		t.Fatal("a flow idle for just the aging period has ended")
 	}
-	tab.Flow(x).Queued = 1
+	tab.Hold(1100)
 	if one(tab, k, 2000); tab.Flow(x).Packets != 3 || len(ended) != 0 {
-		t.Fatal("a flow with frames queued has ended")
+		t.Fatal("a flow that may have frames queued has ended")
 	}
-	tab.Flow(x).Queued = 0
+	tab.Hold(2001)
 	x = one(tab, k, 3000)
 	if len(ended) != 1 || ended[0].Packets != 3 {
 		t.Fatalf("ended: %+v", ended)
@@ -186,12 +188,12 @@ func TestEqualTags(t *testing.T) {
 	if out != [3]Index{b, a, third} {
 		t.Fatalf("got flows %v, want %d, %d and the third one's place, %d", out, b, a, third)
 	}
-	tab.Lookup([]Key{keyOf(1<<30 + 3), pair[0], pair[1]}, 4, out[:]) // both are older than the third, and come later
+	tab.Lookup([]Key{keyOf(1<<30 + 3), pair[0], pair[1]}, 5, out[:]) // both are older than the third, and come later
 	if out != [3]Index{third, a, b} {
 		t.Fatalf("got flows %v, want the third one's place, %d, then %d and %d", out, third, a, b)
 	}
-	tab.Flow(third).Queued = 1
-	tab.Lookup([]Key{pair[1], pair[0], keyOf(1<<30 + 2)}, 5, out[:])
+	tab.Hold(5)
+	tab.Lookup([]Key{pair[1], pair[0], keyOf(1<<30 + 2)}, 6, out[:])
 	if out != [3]Index{b, a, None} {
 		t.Fatalf("got flows %v, want %d, %d and none", out, b, a)
 	}

@@ -4,4 +4,4 @@ package flowtable
 func (t *Table) High() Index { return Index(t.high) }
 
 // InUse tells whether an index, from 1 to High, names a flow now.
-func (t *Table) InUse(i Index) bool { return t.entries[i].flow.Queued != notInUse }
+func (t *Table) InUse(i Index) bool { return state(t.entries[i].state.Load()).live() }

@@ -15,13 +15,14 @@ func checkInvariants(t interface{ Fatalf(string, ...any) }, b []byte, frameLen u
 			t.Fatalf("%s: % x of %d octets parsed to %+v", what, b, frameLen, *p)
 		}
 	}
+	check(p.Len == frameLen, "length")
 	captured := min(uint32(len(b)), frameLen)
 	l3, l4 := uint32(p.L3), uint32(p.L4)
 	check(p.Tags <= MaxTags && p.OuterVID < 4096 && p.InnerVID < 4096, "tags")
 	check(p.DSCP < 64 && p.ECN < 4, "traffic class")
 	switch p.Kind {
 	case Other, MACControl:
-		only := Parsed{Kind: p.Kind, Tags: p.Tags, OuterVID: p.OuterVID, InnerVID: p.InnerVID, EtherType: p.EtherType}
+		only := Parsed{Kind: p.Kind, Tags: p.Tags, OuterVID: p.OuterVID, InnerVID: p.InnerVID, EtherType: p.EtherType, Len: frameLen}
 		check(*p == only, "more than the Ethernet header")
 		return
 	}

@@ -13,7 +13,7 @@ const maxExtHeaders = 8
 // the IP packet is fine. Checksums and the ICRC aren't verified. Any fragment is of Kind IP without Proto and L4; an IPv6 "atomic"
 // fragment (RFC 6946) is a whole packet.
 func Parse(b []byte, frameLen uint32, p *Parsed) {
-	*p = Parsed{}
+	*p = Parsed{Len: frameLen}
 	if uint64(len(b)) > uint64(frameLen) {
 		b = b[:frameLen]
 	}

@@ -36,6 +36,8 @@ type Parsed struct {
 	DestQP   uint32 // 24 bits
 	SourceQP uint32 // 24 bits, from DETH; UD (and RD) only
 	PSN      uint32 // 24 bits
+
+	Len uint32 // octets of the frame, without FCS; of any Kind, but 0 of a packet without a frame
 }
 
 // Kind is the coarse class of a frame: what the worker's policy asks first.

@@ -40,7 +40,7 @@ type words struct {
 	ipEnd    uint32
 	extent   uint64 // ICRC, Opcode, BTHFlags, Payload
 	qps      uint64 // DestQP, SourceQP
-	psn, _   uint32
+	psn      uint64 // PSN, Len
 }
 
 // The octets of an untagged frame in which all of its plain headers lie, and the least it has when the ICRC follows.
@@ -172,7 +172,7 @@ run:
 		qp := uint64(binary.BigEndian.Uint32(udp[12:]) & 0xffffff)
 		w.class = class | uint32(tos)*(1<<14|1<<24)&(0x3f<<16|3<<24)
 		w.ports, w.ipEnd, w.extent = ports, ipEnd, extent|uint64(udp[12])<<40
-		w.qps, w.psn, k.QPs = qp, binary.BigEndian.Uint32(udp[16:])&0xffffff, qp
+		w.qps, w.psn, k.QPs = qp, uint64(binary.BigEndian.Uint32(udp[16:])&0xffffff)|uint64(size)<<32, qp
 		r.Octets += uint64(size)
 		r.Any |= tos
 		r.All &= tos

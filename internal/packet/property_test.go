@@ -134,7 +134,7 @@ var plainTags = [][]tag{nil, {{EtherTypeCTag, 0xfff}}, {{EtherTypeCTag, 0x1001}}
 	{{EtherTypeCTag, 1}, {EtherTypeCTag, 2}, {EtherTypeCTag, 3}}}
 
 func checkPlainIsAny(t interface{ Fatalf(string, ...any) }, b []byte, frameLen uint32) {
-	got := []Parsed{{Addr{1, 2}, Addr{3, 4}, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29}}
+	got := []Parsed{{Addr{1, 2}, Addr{3, 4}, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30}}
 	key := []FlowWords{{Addr{1, 2}, Addr{3, 4}, 5, 6}}
 	frame := []burst.Frame{{Buf: 1, Len: frameLen, Head: uint32(len(b))}}
 	run := ParsePlain(unsafe.Pointer(unsafe.SliceData(b)), frame, 7, got, key)

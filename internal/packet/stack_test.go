@@ -67,7 +67,9 @@ func (s stack) build() ([]byte, Parsed) {
 		icrc := plainICRC(f[p.L3:p.ICRC], int(p.L4-p.L3))
 		binary.LittleEndian.PutUint32(f[p.ICRC:], icrc)
 	}
-	return append(f, make([]byte, s.padding)...), p
+	f = append(f, make([]byte, s.padding)...)
+	p.Len = uint32(len(f))
+	return f, p
 }
 
 func (s stack) buildIPv4(f []byte, p *Parsed) []byte {

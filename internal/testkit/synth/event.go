@@ -64,4 +64,5 @@ func setLengths(p *packet.Parsed, payload uint16) {
 	p.Payload = p.Ext + uint16(p.Opcode.HeadersLen())
 	p.ICRC = uint32(p.Payload + payload)
 	p.IPEnd = p.ICRC + packet.ICRCLen
+	p.Len = p.IPEnd
 }

@@ -1,0 +1,70 @@
+package flowtable
+
+import (
+	"unsafe"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// track is what the owner reads and writes for each packet of a flow: half a cache line. Most packets say nothing new of source QPs; to
+// see that one doesn't, it is enough to look here.
+type track struct {
+	packets uint64
+	bytes   uint64
+	known   uint32 // the low half of the entry's state as it was when a packet was observed last; 0, which no flow's is, before the first
+	exact   uint32 // highest PSN that a request carried, with unsettled where that is not all
+	acked   uint32 // PSN that a confirmed flow's responses have come to, with ackedBit
+	port    uint16 // UDP source port
+	due     uint16 // number of the packet, modulo 2^16, that is to be observed in any case
+}
+
+var _ [lineSize / 2]byte = [unsafe.Sizeof(track{})]byte{}
+
+const (
+	unsettled = 1 << 31 // in exact: the flow has sent no request yet, or a READ has taken PSNs beyond this one
+	ackedBit  = 1 << 31 // in acked
+	noHurry   = 1 << 14 // packets until one is observed in any case, where nothing waits for that
+)
+
+// routine takes a packet if it says nothing new of a flow with this state, and tells whether it did: a request with the PSN of the last
+// one, or, of a confirmed flow, one that goes on where the last one ended, or a response about as good as the last one.
+func (k *track) routine(s state, p *packet.Parsed) bool {
+	if uint32(s) != k.known || p.SrcPort != k.port || k.left() <= 1 {
+		return false
+	}
+	psn := p.PSN
+	switch role := p.Opcode.Role(); {
+	case role == packet.Request:
+		if psn == k.exact {
+			break
+		}
+		// Within one block of coarse PSNs, which no PSN with unsettled is.
+		if psn-k.exact >= coarse || (psn^k.exact) >= coarse || !s.usable() {
+			return false
+		}
+		k.exact = psn
+	case role == packet.Response:
+		if k.acked&ackedBit == 0 || (psn-k.acked+backMargin+1)&psnMask > backMargin+coarse {
+			return false
+		}
+	case role != packet.NoRole || p.DestQP == packet.GSIQP:
+		return false
+	}
+	k.take(p.Len)
+	return true
+}
+
+// take counts a packet.
+func (k *track) take(octets uint32) {
+	k.packets++
+	k.bytes += uint64(octets)
+}
+
+// left is how many packets there are until the one that is due, 0 or less if that was the last one or has gone by.
+func (k *track) left() int16 { return int16(k.due - uint16(k.packets)) }
+
+// wait has the n-th packet from now on observed, 0 for the one at hand.
+func (k *track) wait(n uint16) { k.due = uint16(k.packets) + n }
+
+// psn is the highest PSN that a request carried.
+func (k *track) psn() uint32 { return k.exact & psnMask }
