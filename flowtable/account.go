@@ -15,6 +15,8 @@ type Account struct {
 	// Notified counts notifications sent about the flow by kind; the kinds are the caller's.
 	Notified [5]uint32
 	Class    uint8
+
+	packets, bytes uint64 // what is too much for the track
 }
 
 // Account is a flow's account, for its owner. Account(None) is one that no flow has.
@@ -30,6 +32,7 @@ func (t *Table) Account(x Index) *Account {
 func (a *Account) begin(generation uint32) {
 	a.notified.Store(0)
 	a.Queued, a.Marked, a.Rank, a.Notified, a.Class = 0, 0, 0, [5]uint32{}, 0
+	a.packets, a.bytes = 0, 0
 	a.generation.Store(generation)
 }
 
@@ -74,9 +77,11 @@ type Flow struct {
 // Flow is what has been counted of a flow.
 func (t *Table) Flow(x Index) Flow {
 	k, a := &t.tracks[x], &t.accounts[x]
-	f := Flow{Packets: k.packets, Bytes: k.bytes, Transport: t.learners[x].transport}
+	f := Flow{Packets: uint64(k.packets), Bytes: uint64(k.bytes), Transport: k.transport}
 	if a.generation.Load() == state(t.entries[x].state.Load()).generation() {
 		f.Marked, f.Notified = a.Marked, a.Notified
+		f.Packets += a.packets
+		f.Bytes += a.bytes
 	}
 	return f
 }

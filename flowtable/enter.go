@@ -3,14 +3,13 @@ package flowtable
 import "github.com/cnpgate/cnpgate/internal/packet"
 
 // holds tells whether a flow still has its place. A flow loses it when it is not confirmed any more; a confirmed one need not ask.
-func (t *Table) holds(x Index, l *learner) bool {
+func (t *Table) holds(x Index, l subject) bool {
 	return owner(t.pairing.pages[l.slot/placesAPage].owner[l.slot%placesAPage].Load()) == t.ownerOf(x)
 }
 
 // enter gives the flow a place among those between its hosts, and what RDMA-CM has said of it.
-func (t *Table) enter(x Index, l *learner, p *packet.Parsed, now int64) bool {
-	k := &t.tracks[x]
-	if k.left() > 0 { // there was no room; try again later
+func (t *Table) enter(x Index, l subject, p *packet.Parsed, now int64) bool {
+	if l.left() > 0 { // there was no room; try again later
 		return false
 	}
 	if p.DestQP <= packet.GSIQP {
@@ -24,18 +23,15 @@ func (t *Table) enter(x Index, l *learner, p *packet.Parsed, now int64) bool {
 	t.pairing.release()
 	if l.slot == 0 {
 		t.noPlace++
-		l.later(k)
-		k.due++
+		l.later()
+		l.due++
 		return false
-	}
-	if l.flags&sends != 0 {
-		t.tell(x, l)
 	}
 	return true
 }
 
 // settle finds the flow's place and what RDMA-CM has said of it. Under the claim.
-func (t *Table) settle(x Index, l *learner, p *packet.Parsed, now int64) {
+func (t *Table) settle(x Index, l subject, p *packet.Parsed, now int64) {
 	pairing := t.pairing
 	key, side := pairing.groupOf(t.entries[x].plainKey())
 	h := pairing.hashOf(&key)
@@ -54,13 +50,15 @@ func (t *Table) settle(x Index, l *learner, p *packet.Parsed, now int64) {
 	if l.slot = pairing.newPlace(g, side, now); l.slot == 0 {
 		return
 	}
-	k := &t.tracks[x]
-	k.port = p.SrcPort
-	l.soon(k)
+	t.learners[x] = learner{}
+	l = t.subject(x)
+	l.port = p.SrcPort
+	l.flags &^= sends | refreshed // what it had sent is forgotten: the next request is its first
+	l.soon()
 	if p.Opcode>>5 == packet.UCSendOnly>>5 {
 		l.flags |= unreliable
 	}
-	pairing.occupy(l.slot, o, l.identity(p.DestQP, k.port))
+	pairing.occupy(l.slot, o, l.identity(p.DestQP, l.port))
 	if known != nil {
 		pl := pairing.placeOf(l.slot)
 		pairing.marry(&pl, known.sourceQP)
@@ -72,12 +70,10 @@ func (t *Table) leave(x Index) {
 	if t.pairing == nil {
 		return
 	}
-	l := &t.learners[x]
 	if pl, ok := t.placeOf(x); ok {
 		t.pairing.part(&pl)
 		pl.p.owner[pl.k].CompareAndSwap(uint64(t.ownerOf(x)), 0)
 	}
-	*l = learner{}
 }
 
 // marry ties a flow to the other side's flow to its source QP, if that is there. Under the claim.
@@ -108,11 +104,11 @@ func (p *Pairing) tie(a, b *place) bool {
 
 // placeOf is the flow's place, and false if it has none, or none any more.
 func (t *Table) placeOf(x Index) (pl place, ok bool) {
-	l := &t.learners[x]
-	if l.slot == 0 {
+	k := &t.tracks[x]
+	if k.slot == 0 {
 		return place{}, false
 	}
-	pl = t.pairing.placeOf(l.slot)
+	pl = t.pairing.placeOf(k.slot)
 	return pl, pl.owner() == t.ownerOf(x)
 }
 

@@ -3,12 +3,12 @@ package flowtable
 import "math/bits"
 
 // judge weighs what is known of an unconfirmed flow: once after each of its first packets, then ever more seldom.
-func (t *Table) judge(x Index, l *learner, now int64) {
+func (t *Table) judge(x Index, l subject, now int64) {
 	p := t.pairing
 	pl := p.placeOf(l.slot)
 	if t.work -= int(pl.g.used[1-pl.side].Load()); t.work < 0 {
 		t.skipped++
-		l.sooner(&t.tracks[x])
+		l.sooner()
 		return
 	}
 	t.refresh(l, &pl, now)
@@ -25,7 +25,7 @@ const refreshAfter = 1e9 // ns
 
 // refresh gives a flow that was met in the middle of its traffic, whose first responses were to requests that nobody saw, another
 // chance, once.
-func (t *Table) refresh(l *learner, pl *place, now int64) {
+func (t *Table) refresh(l subject, pl *place, now int64) {
 	if l.flags&refreshed != 0 || now-pl.g.born < refreshAfter {
 		return
 	}

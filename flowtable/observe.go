@@ -38,9 +38,11 @@ func (t *Table) Observe(x Index, p *packet.Parsed, b []byte, now int64) {
 	if x == None {
 		return
 	}
-	k, l := &t.tracks[x], &t.learners[x]
-	k.take(p.Len)
-	l.transport = uint8(p.Opcode) >> 5
+	k := &t.tracks[x]
+	if k.take(p.Len); (k.packets|k.bytes)&carried != 0 {
+		t.carry(x)
+	}
+	k.transport = uint8(p.Opcode) >> 5
 	s := state(t.entries[x].state.Load())
 	was := state(k.known)
 	k.known = uint32(s)
@@ -49,55 +51,41 @@ func (t *Table) Observe(x Index, p *packet.Parsed, b []byte, now int64) {
 		k.wait(noHurry)
 		return
 	}
-	l.pause(k, was, s)
+	l := t.subject(x)
+	l.pause(was, s)
 	t.observe(x, l, s, p, b, now)
 }
 
-// pause counts the packets that it takes to confirm the source QP, and has judgement rest while it is.
-func (l *learner) pause(k *track, was, s state) {
-	before := k.packets - 1
-	switch {
-	case s.qpState() != Confirmed:
-		l.took = uint32(min(k.packets, 1<<32-1))
-		if was.qpState() == Confirmed {
-			k.due = uint16(before) + l.rest
-		}
-		return
-	case was.qpState() != Confirmed:
-		l.took = uint32(min(before, 1<<32-1))
-		l.rest = k.due - uint16(before)
-	}
-	k.wait(noHurry)
-}
-
-func (t *Table) observe(x Index, l *learner, s state, p *packet.Parsed, b []byte, now int64) {
+func (t *Table) observe(x Index, l subject, s state, p *packet.Parsed, b []byte, now int64) {
 	role := p.Opcode.Role()
-	k := &t.tracks[x]
 	if l.slot != 0 && s.qpState() != Confirmed && !t.holds(x, l) {
 		l.slot = 0 // another flow has the place
-		k.wait(0)
+		l.wait(0)
 	}
-	if l.slot == 0 && !t.enter(x, l, p, now) {
-		k.port = p.SrcPort
-		if role != packet.Response && s.ending() == Open {
-			t.requests(x, l, s, p, b)
+	if l.slot == 0 {
+		if !t.enter(x, l, p, now) {
+			l.port = p.SrcPort
+			if role != packet.Response && s.ending() == Open {
+				t.requests(x, l, s, p, b)
+			}
+			return
 		}
-		return
+		l = t.subject(x)
 	}
-	if p.SrcPort != k.port {
+	if p.SrcPort != l.port {
 		t.portChanged(x, l)
-		k.port = p.SrcPort
+		l.port = p.SrcPort
 		s = state(t.entries[x].state.Load())
 	}
 	if s.ending() != Open {
 		return
 	}
 	if s.qpState() != Confirmed {
-		k.acked = 0
+		l.acked = 0
 	}
 	if role == packet.Response {
 		if t.answers(x, l, s, p, b) {
-			l.sooner(k)
+			l.sooner()
 		}
 	} else {
 		t.requests(x, l, s, p, b)
@@ -106,9 +94,9 @@ func (t *Table) observe(x Index, l *learner, s state, p *packet.Parsed, b []byte
 		l.flags |= sure
 		return
 	}
-	if k.left() > 0 {
+	if l.left() > 0 {
 		return
 	}
-	l.later(k)
+	l.later()
 	t.judge(x, l, now)
 }

@@ -43,7 +43,7 @@ func (a ackWord) exact() uint32    { return uint32(a >> 42 & 0xff) }
 func (a ackWord) width() uint32    { return uint32(a >> 50 & 0x1f) }
 
 // answers takes a response of the flow: to a PSN that its peer must have sent. It tells whether it is time to judge.
-func (t *Table) answers(x Index, l *learner, s state, p *packet.Parsed, b []byte) bool {
+func (t *Table) answers(x Index, l subject, s state, p *packet.Parsed, b []byte) bool {
 	psn := p.PSN
 	pl := t.pairing.placeOf(l.slot)
 	a := pl.ack()
@@ -69,7 +69,7 @@ func (t *Table) answers(x Index, l *learner, s state, p *packet.Parsed, b []byte
 
 // check meets a response of a confirmed flow: if its mate has never sent that PSN, the pair is wrong; and if it goes back behind what
 // was acknowledged, it belongs to another connection. READ and atomic responses may be sent again, acknowledgements never go back.
-func (t *Table) check(x Index, l *learner, pl *place, a ackWord, p *packet.Parsed) {
+func (t *Table) check(x Index, l subject, pl *place, a ackWord, p *packet.Parsed) {
 	ahead := (p.PSN - a.last()) & psnMask
 	if a.valid() && (ahead < coarse || ahead >= psnMask-backMargin) {
 		return // as good as the last one
@@ -92,7 +92,7 @@ func (t *Table) check(x Index, l *learner, pl *place, a ackWord, p *packet.Parse
 			return
 		}
 	}
-	t.tracks[x].acked = p.PSN | ackedBit
+	l.acked = p.PSN | ackedBit
 	pl.p.ack[pl.k].Store(uint64(makeAck(p.PSN, a.sole(), a.agreeing(), a.exact(), a.width())))
 }
 

@@ -3,7 +3,7 @@ package flowtable
 import "github.com/cnpgate/cnpgate/internal/packet"
 
 // requests notes which PSNs the flow has used.
-func (t *Table) requests(x Index, l *learner, s state, p *packet.Parsed, b []byte) {
+func (t *Table) requests(x Index, l subject, s state, p *packet.Parsed, b []byte) {
 	span := uint32(0)
 	if p.Opcode.Role() == packet.ReadRequest {
 		span = readSpan(p, b)
@@ -11,18 +11,17 @@ func (t *Table) requests(x Index, l *learner, s state, p *packet.Parsed, b []byt
 	if s.qpState() != Confirmed && asksForACK(p, b) {
 		t.ask(l, p.PSN)
 	}
-	k := &t.tracks[x]
 	if l.flags&sends == 0 {
 		if s.qpState() == Confirmed {
 			t.reconsider(x, l)
 		}
 		l.flags |= sends
 		l.first = p.PSN
-		l.note(k, p.PSN, span)
+		l.note(p.PSN, span)
 		t.tell(x, l)
 		return
 	}
-	ahead := (p.PSN - k.psn()) & psnMask
+	ahead := (p.PSN - l.psn()) & psnMask
 	switch {
 	case ahead == 0:
 	case (l.first-p.PSN)&psnMask-1 < firstSlack: // sent before what was seen first
@@ -32,17 +31,17 @@ func (t *Table) requests(x Index, l *learner, s state, p *packet.Parsed, b []byt
 			t.reconsider(x, l)
 		}
 	case ahead <= l.span+gapOf(s):
-		was := l.high(k)
-		l.note(k, p.PSN, span)
-		if now := l.high(k); (now-l.first)&psnMask > maxSpan {
+		was := l.high()
+		l.note(p.PSN, span)
+		if now := l.high(); (now-l.first)&psnMask > maxSpan {
 			l.first = (now - maxSpan) & psnMask
 		}
-		if s.qpState() != Confirmed || was/coarse != l.high(k)/coarse {
+		if s.qpState() != Confirmed || was/coarse != l.high()/coarse {
 			t.tell(x, l)
 		}
 	case s.qpState() != Confirmed && psnMask+1-ahead >= maxGap:
 		l.first = p.PSN
-		l.note(k, p.PSN, span)
+		l.note(p.PSN, span)
 		t.restart(x, l)
 	case s.qpState() == Confirmed && t.newBeginning(l, p.PSN, psnMask+1-ahead):
 		t.reused(x)
@@ -72,12 +71,12 @@ func readSpan(p *packet.Parsed, b []byte) uint32 {
 }
 
 // tell brings the flow's PSNs to where the other side reads them.
-func (t *Table) tell(x Index, l *learner) {
+func (t *Table) tell(x Index, l subject) {
 	if l.slot == 0 || !t.holds(x, l) {
 		return
 	}
 	pl := t.pairing.placeOf(l.slot)
-	pl.p.sent[pl.k].Store(uint64(makeSent(l.first, l.high(&t.tracks[x]))))
+	pl.p.sent[pl.k].Store(uint64(makeSent(l.first, l.high())))
 }
 
 // asksForACK tells whether a request has the AckReq bit (IBTA 9.2.13).
@@ -87,7 +86,7 @@ func asksForACK(p *packet.Parsed, b []byte) bool {
 }
 
 // ask notes a PSN that is to be acknowledged.
-func (t *Table) ask(l *learner, psn uint32) {
+func (t *Table) ask(l subject, psn uint32) {
 	if l.slot == 0 {
 		return
 	}
@@ -98,11 +97,11 @@ func (t *Table) ask(l *learner, psn uint32) {
 
 // newBeginning tells whether a request can only be of another connection with the same QP: its PSN is far from all that was sent,
 // or behind what the peer has acknowledged, where no sender goes back to.
-func (t *Table) newBeginning(l *learner, psn, back uint32) bool {
+func (t *Table) newBeginning(l subject, psn, back uint32) bool {
 	return back >= maxGap || t.behindAcknowledged(l, psn, back)
 }
 
-func (t *Table) behindAcknowledged(l *learner, psn, back uint32) bool {
+func (t *Table) behindAcknowledged(l subject, psn, back uint32) bool {
 	if l.flags&unreliable != 0 {
 		return back > 1024
 	}
@@ -111,13 +110,13 @@ func (t *Table) behindAcknowledged(l *learner, psn, back uint32) bool {
 }
 
 // acknowledged tells whether the flow's mate has acknowledged a PSN.
-func (t *Table) acknowledged(l *learner, psn uint32) bool {
+func (t *Table) acknowledged(l subject, psn uint32) bool {
 	_, ok := t.behind(l, psn)
 	return ok
 }
 
 // behind is how far a PSN is behind the last that the flow's mate has acknowledged; ok is false if it is ahead.
-func (t *Table) behind(l *learner, psn uint32) (n uint32, ok bool) {
+func (t *Table) behind(l subject, psn uint32) (n uint32, ok bool) {
 	if l.slot == 0 {
 		return 0, false
 	}

@@ -3,7 +3,7 @@ package flowtable
 // portChanged notes that a flow's UDP source port is not what it was. What was learned of the flow is over: another connection has
 // its QP, or its sender changes ports all the time, and then the port says nothing. Where RDMA-CM or a human has said more than the
 // port could, PSNs tell whether it is another.
-func (t *Table) portChanged(x Index, l *learner) {
+func (t *Table) portChanged(x Index, l subject) {
 	s := state(t.entries[x].state.Load())
 	if l.flags&varies != 0 {
 		return
@@ -53,7 +53,7 @@ func (t *Table) unlearn(x Index) {
 }
 
 // restart forgets what was learned about an unconfirmed flow whose PSNs are far from all it had sent: another connection has its QP.
-func (t *Table) restart(x Index, l *learner) {
+func (t *Table) restart(x Index, l subject) {
 	if l.slot == 0 || !t.holds(x, l) {
 		return
 	}
@@ -75,7 +75,7 @@ func (t *Table) restart(x Index, l *learner) {
 // reconsider takes back a pair that PSNs or equal ports have made, where there is a sign that one of its QPs serves a new connection: a
 // flow that had only answered so far begins to send requests, or one goes back to what was acknowledged. If it is the old connection,
 // the responses to come will confirm the pair again.
-func (t *Table) reconsider(x Index, l *learner) {
+func (t *Table) reconsider(x Index, l subject) {
 	pl, ok := t.placeOf(x)
 	s := state(t.entries[x].state.Load())
 	if !ok || s.evidence() < EvidencePort || s.evidence() == EvidencePort && pl.p.match[pl.k].Load()&matchFormula != 0 {
@@ -86,7 +86,7 @@ func (t *Table) reconsider(x Index, l *learner) {
 	if tied {
 		t.pairing.withdraw(&mate)
 	}
-	l.soon(&t.tracks[x])
+	l.soon()
 }
 
 // withdraw takes back what was learned of a flow.

@@ -85,8 +85,9 @@ type Table struct {
 	hashes     [maxBurst]uint64
 	candidates [maxBurst]Index
 	missed     [maxBurst]uint8
-	last       Flow // for ended
-	protected  bool // the candidates are marked as part of this burst: not before an insertion may evict one
+	placeless  learner // of the flow at hand
+	last       Flow    // for ended
+	protected  bool    // the candidates are marked as part of this burst: not before an insertion may evict one
 
 	_ [lineSize]byte
 
@@ -153,15 +154,16 @@ func (t *Table) Key(i Index) *Key { return t.entries[i].plainKey() }
 // View is what a reader would learn of a flow, and what only the owner knows.
 func (t *Table) View(i Index) View {
 	v := t.entries[i].now(&t.accounts[i])
-	l := &t.learners[i]
+	k := &t.tracks[i]
 	switch {
 	case v.State != Confirmed:
 	case v.Evidence < EvidenceCM || v.Evidence == EvidenceDETH:
 		v.Took = 1
-	case state(t.tracks[i].known).qpState() == Confirmed:
-		v.Took = uint64(l.took)
+	case k.slot == 0:
+	case state(k.known).qpState() == Confirmed:
+		v.Took = uint64(t.learners[i].took)
 	default: // since the flow's last packet
-		v.Took = t.tracks[i].packets
+		v.Took = uint64(k.packets)
 	}
 	if pl, ok := t.placeOf(i); ok {
 		v.Contradictions = pl.p.lost[pl.k].Load()

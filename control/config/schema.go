@@ -76,7 +76,7 @@ type profileSection struct {
 type flowsSection struct {
 	place
 	Capacity count    `key:"capacity" default:"1Mi" min:"1024" max:"16Mi"`
-	Paired   count    `key:"paired" default:"128Ki" min:"1024" max:"16Mi"`
+	Paired   count    `key:"paired" default:"32Ki" min:"1024" max:"16Mi"`
 	Aging    duration `key:"aging" default:"60s" min:"1s" max:"24h"`
 }
 
