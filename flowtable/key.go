@@ -21,8 +21,8 @@ type Key struct {
 }
 
 const (
-	keyWords  = 6
-	placeMask = 1<<48 - 1 // the last word without the padding
+	keyWords = 6
+	padding  = 16 // highest bits of the last word, where a processor's numbers begin with the low end
 )
 
 var _ [8 * keyWords]byte = [unsafe.Sizeof(Key{})]byte{}
@@ -30,7 +30,7 @@ var _ [8 * keyWords]byte = [unsafe.Sizeof(Key{})]byte{}
 // same compares all but the padding, in words.
 func (k *Key) same(o *Key) bool {
 	a, b := (*[keyWords]uint64)(unsafe.Pointer(k)), (*[keyWords]uint64)(unsafe.Pointer(o))
-	return (a[0]^b[0])|(a[1]^b[1])|(a[2]^b[2])|(a[3]^b[3])|(a[4]^b[4])|(a[5]^b[5])&placeMask == 0
+	return (a[0]^b[0])|(a[1]^b[1])|(a[2]^b[2])|(a[3]^b[3])|(a[4]^b[4])|(a[5]^b[5])<<padding == 0
 }
 
 // words is the key as it lies in memory, with its padding cleared.
@@ -59,15 +59,25 @@ func fold(a, b uint64) uint64 {
 	return hi ^ lo
 }
 
-// hash keys the words of a key with secrets. In an IPv4 packet's, two say nothing.
-func hash(s *[secrets]uint64, k *Key) uint64 {
-	w := (*[keyWords]uint64)(unsafe.Pointer(k))
-	a, b := w[4]^s[4], w[5]&placeMask^s[5]
-	if w[0]|w[2] == 0 {
-		x := fold(w[1]^s[1], w[3]^s[3])
-		return fold(x^a, bits.RotateLeft64(x, 32)^b)
+// hashAll keys the words of each key with secrets. In an IPv4 packet's, two say nothing.
+func hashAll(s *[secrets]uint64, keys []Key, out []uint64) {
+	out = out[:len(keys)]
+	for i := range keys {
+		w := (*[keyWords]uint64)(unsafe.Pointer(&keys[i]))
+		a, b := w[4]^s[4], w[5]<<padding>>padding^s[5]
+		var x, y uint64
+		if w[0]|w[2] == 0 {
+			x = fold(w[1]^s[1], w[3]^s[3])
+			y = bits.RotateLeft64(x, 32)
+		} else {
+			x, y = fold(w[0]^s[0], w[1]^s[1]), fold(w[2]^s[2], w[3]^s[3])
+		}
+		out[i] = fold(x^a, y^b)
 	}
-	return fold(fold(w[0]^s[0], w[1]^s[1])^a, fold(w[2]^s[2], w[3]^s[3])^b)
 }
 
-func (t *Table) hash(k *Key) uint64 { return hash(&t.secret, k) }
+func (t *Table) hash(k *Key) uint64 {
+	var h [1]uint64
+	hashAll(&t.secret, unsafe.Slice(k, 1), h[:])
+	return h[0]
+}

@@ -1,6 +1,10 @@
 package flowtable
 
-import "sync/atomic"
+import (
+	"math/bits"
+	"sync/atomic"
+	"unsafe"
+)
 
 // bucketsOf are the two buckets that a flow with this hash can be in, one on each side of the table.
 func (t *Table) bucketsOf(h uint64) (left, right *bucket) {
@@ -19,74 +23,88 @@ func (t *Table) Lookup(keys []Key, now int64, out []Index) {
 	out = out[:len(keys)]
 	for at := 0; at < len(keys); at += maxBurst {
 		n := min(len(keys)-at, maxBurst)
-		t.hashAndTouch(keys[at : at+n])
-		t.pick(n)
+		hashAll(&t.secret, keys[at:at+n], t.hashes[:n])
+		t.touchBuckets(t.hashes[:n])
+		if missed := t.pick(n); missed != 0 {
+			t.pickOthers(missed)
+		}
 		t.touchEntries(n)
-		t.protected = false
 		t.resolve(keys[at:at+n], now, out[at:at+n])
 	}
 	t.publish()
 }
 
-// hashAndTouch hashes the keys and reads a word of each one's left bucket. Few flows are in a right one.
-func (t *Table) hashAndTouch(keys []Key) {
-	buckets, half, hashes := t.buckets, t.half, t.hashes[:len(keys)]
-	for i := range keys {
-		h := hash(&t.secret, &keys[i])
-		hashes[i] = h
-		buckets[h>>32*half>>32].tags[0].Load()
+// The loops over a burst call nothing and check no bounds: an index that a slot holds is an entry's, and a bucket's number is below how many
+// there are on a side.
+
+func (t *Table) leftOf(h uint64) *bucket {
+	return (*bucket)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(t.buckets)), h>>32*t.half>>32*lineSize))
+}
+
+func (t *Table) entryOf(x Index) *entry {
+	return (*entry)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(t.entries)), uint64(x)*uint64(unsafe.Sizeof(entry{}))))
+}
+
+func (t *Table) trackOf(x Index) *track {
+	return (*track)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(t.tracks)), uint64(x)*uint64(unsafe.Sizeof(track{}))))
+}
+
+// touchBuckets reads a word of each key's left bucket. Few flows are in a right one.
+func (t *Table) touchBuckets(hashes []uint64) {
+	for _, h := range hashes {
+		t.leftOf(h).tags[0].Load()
 	}
 }
 
-// pick finds the likely entries: of most keys in the slot of their left bucket that they prefer, of the others anywhere in it or, having
-// touched those, in the right one.
-func (t *Table) pick(n int) {
-	missed := t.missed[:0]
-	buckets, half, candidates := t.buckets, t.half, t.candidates[:n]
-	for i, h := range t.hashes[:n] {
-		b := &buckets[h>>32*half>>32]
-		if x, ok := b.preferred(h); ok {
-			candidates[i] = x
-		} else if m := b.matches(tag(h)); m != 0 {
-			candidates[i] = b.first(m)
-		} else {
-			missed = append(missed, uint8(i))
+// pick finds the likely entries of most keys, in the slot of their left bucket that they prefer. It returns a bit for each of the others.
+func (t *Table) pick(n int) (missed uint64) {
+	hashes, candidates := t.hashes[:n], t.candidates[:n]
+	for i, h := range hashes {
+		x, ok := t.leftOf(h).preferred(h)
+		candidates[i] = x
+		if !ok {
+			missed |= 1 << i
 		}
 	}
-	if len(missed) > 0 {
-		t.pickRight(missed)
-	}
+	return missed
 }
 
-// pickRight is pick for flows that are not in their left bucket.
-func (t *Table) pickRight(missed []uint8) {
-	for _, i := range missed {
-		_, right := t.bucketsOf(t.hashes[i%maxBurst])
-		right.tags[0].Load()
+// pickOthers is pick for keys whose flow is anywhere else in its left bucket, or in the right one, where it looks once it has touched those.
+func (t *Table) pickOthers(missed uint64) {
+	right := uint64(0)
+	for ; missed != 0; missed &= missed - 1 {
+		i := bits.TrailingZeros64(missed) % maxBurst
+		h := t.hashes[i]
+		left, other := t.bucketsOf(h)
+		if m := left.matches(tag(h)); m != 0 {
+			t.candidates[i] = left.first(m)
+			continue
+		}
+		right |= 1 << i
+		other.tags[0].Load()
 	}
-	for _, i := range missed {
-		h := t.hashes[i%maxBurst]
-		_, right := t.bucketsOf(h)
-		t.candidates[i%maxBurst] = None
-		if m := right.matches(tag(h)); m != 0 {
-			t.candidates[i%maxBurst] = right.first(m)
+	for ; right != 0; right &= right - 1 {
+		i := bits.TrailingZeros64(right) % maxBurst
+		h := t.hashes[i]
+		_, b := t.bucketsOf(h)
+		t.candidates[i] = None
+		if m := b.matches(tag(h)); m != 0 {
+			t.candidates[i] = b.first(m)
 		}
 	}
 }
 
 // touchEntries reads a word of each likely flow's key.
 func (t *Table) touchEntries(n int) {
-	entries := t.entries
 	for _, x := range t.candidates[:n] {
-		entries[x].state.Load()
+		t.entryOf(x).state.Load()
 	}
 }
 
 // Touch reads a word of what Routine works on, for the memory to be on its way when the owner goes over flows that Lookup has found.
 func (t *Table) Touch(flows []Index) {
-	tracks := t.tracks
 	for _, x := range flows {
-		atomic.LoadUint32(&tracks[x].known)
+		atomic.LoadUint32(&t.trackOf(x).known)
 	}
 }
 
@@ -105,21 +123,36 @@ func (t *Table) protect(keys []Key, now int64) {
 
 // resolve compares, finds what the first passes could not know of, and adds the rest.
 func (t *Table) resolve(keys []Key, now int64, out []Index) {
-	candidates, out := t.candidates[:len(keys)], out[:len(keys)]
-	for i := range keys {
-		k, x := &keys[i], candidates[i]
-		e := &t.entries[x]
-		if e.plainKey().same(k) && now-e.lastSeen <= t.lasting && e.state.Load()&(liveBit|endingMask) == liveBit {
-			e.lastSeen = now
-			out[i] = x
-			continue
-		}
-		if !t.protected {
-			t.protected = true
+	protected := false
+	for i := t.agree(keys, now, out, 0); i < len(keys); i = t.agree(keys, now, out, i+1) {
+		if !protected {
+			protected = true
 			t.protect(keys, now)
 		}
-		out[i] = t.findOrAdd(k, t.hashes[i%maxBurst], x, now)
+		out[i] = t.findOrAdd(&keys[i], t.hashes[i%maxBurst], t.candidates[i%maxBurst], now)
 	}
+}
+
+// agree goes over keys whose likely entry is their flow, which goes on, and returns the number of the first that isn't so, from a number on.
+func (t *Table) agree(keys []Key, now int64, out []Index, from int) int {
+	candidates := t.candidates[:len(keys)]
+	out = out[:len(keys)]
+	for i := from; i < len(keys); i++ {
+		x := candidates[i]
+		e := t.entryOf(x)
+		if !e.plainKey().same(&keys[i]) {
+			return i
+		}
+		if now-e.lastSeen > t.lasting {
+			return i
+		}
+		if uint32(e.state.Load())>>endingShift != liveBit>>endingShift {
+			return i
+		}
+		e.lastSeen = now
+		out[i] = x
+	}
+	return len(keys)
 }
 
 // findOrAdd is the flow of a key for which x may have been found, and which may have ended.

@@ -21,13 +21,40 @@ const (
 // Routine counts packets that say nothing new, which most do once source QPs are known, and returns the number of the first that may
 // say something, from a number on; all of them if there is none. flows[k] is the flow of the packet parsed[of[k]], as Lookup has found
 // it; what Routine stops at is for Observe before it goes on.
+//
+// A request with the PSN of the last one says nothing new, nor, of a confirmed flow, does one that goes on where the last one ended, or a
+// response about as good as the last one.
 func (t *Table) Routine(flows []Index, of []uint8, parsed *[maxBurst]packet.Parsed, from int) int {
 	of = of[:len(flows)]
 	for n := from; n < len(flows); n++ {
-		x := flows[n]
-		if x == None || !t.tracks[x].routine(state(t.entries[x].state.Load()), &parsed[of[n]%maxBurst]) {
+		x, p := flows[n], &parsed[of[n]%maxBurst]
+		k, s := t.trackOf(x), state(t.entryOf(x).state.Load())
+		if uint32(s) != k.known || p.SrcPort != k.port || k.left() <= 1 {
 			return n
 		}
+		psn := p.PSN
+		switch p.Opcode.Role() {
+		case packet.Request:
+			if psn == k.exact {
+				break
+			}
+			// Within one block of coarse PSNs, which no PSN with unsettled is.
+			if psn-k.exact >= coarse || (psn^k.exact) >= coarse || !s.usable() {
+				return n
+			}
+			k.exact = psn
+		case packet.Response:
+			if k.acked&ackedBit == 0 || (psn-k.acked+backMargin+1)&psnMask > backMargin+coarse {
+				return n
+			}
+		case packet.NoRole:
+			if p.DestQP == packet.GSIQP {
+				return n
+			}
+		default:
+			return n
+		}
+		k.take(p.Len)
 	}
 	return len(flows)
 }

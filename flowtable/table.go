@@ -84,10 +84,8 @@ type Table struct {
 
 	hashes     [maxBurst]uint64
 	candidates [maxBurst]Index
-	missed     [maxBurst]uint8
 	placeless  learner // of the flow at hand
 	last       Flow    // for ended
-	protected  bool    // the candidates are marked as part of this burst: not before an insertion may evict one
 
 	_ [lineSize]byte
 

@@ -1,10 +1,6 @@
 package flowtable
 
-import (
-	"unsafe"
-
-	"github.com/cnpgate/cnpgate/internal/packet"
-)
+import "unsafe"
 
 // track is what the owner reads and writes for each packet of a flow: half a cache line. Most packets say nothing new of source QPs; to
 // see that one doesn't, it is enough to look here.
@@ -32,34 +28,6 @@ const (
 	// carried is what goes to the account once packets or bytes have come so far: 2^14 packets of 2^16 octets fit on top.
 	carried = 1 << 31
 )
-
-// routine takes a packet if it says nothing new of a flow with this state, and tells whether it did: a request with the PSN of the last
-// one, or, of a confirmed flow, one that goes on where the last one ended, or a response about as good as the last one.
-func (k *track) routine(s state, p *packet.Parsed) bool {
-	if uint32(s) != k.known || p.SrcPort != k.port || k.left() <= 1 {
-		return false
-	}
-	psn := p.PSN
-	switch role := p.Opcode.Role(); {
-	case role == packet.Request:
-		if psn == k.exact {
-			break
-		}
-		// Within one block of coarse PSNs, which no PSN with unsettled is.
-		if psn-k.exact >= coarse || (psn^k.exact) >= coarse || !s.usable() {
-			return false
-		}
-		k.exact = psn
-	case role == packet.Response:
-		if k.acked&ackedBit == 0 || (psn-k.acked+backMargin+1)&psnMask > backMargin+coarse {
-			return false
-		}
-	case role != packet.NoRole || p.DestQP == packet.GSIQP:
-		return false
-	}
-	k.take(p.Len)
-	return true
-}
 
 // take counts a packet.
 func (k *track) take(octets uint32) {
