@@ -30,22 +30,22 @@ func (t *Table) insert(k *Key, h uint64, now int64) Index {
 	return x
 }
 
-// leftFirst is the number of free slots below which the left bucket isn't the first choice any more.
-const leftFirst = 3
+// spare is the number of free slots below which the first bucket isn't the first choice any more.
+const spare = 3
 
-// roomy is the candidate bucket for a new flow: the left one while it has slots to spare, so that lookups find most flows there, then the
-// emptier one; nil if both are full. At a mean of half full none overflows.
+// roomy is the bucket for a new flow: the first one while it has slots to spare, so that lookups find most flows there, then the
+// emptier one; nil if both are full. Where they hold half of what they could, which is what a full table's do, hardly any does.
 func (t *Table) roomy(h uint64) *bucket {
-	left, right := t.bucketsOf(h)
-	l := left.free()
-	if l >= leftFirst {
-		return left
+	first, second := t.bucketsOf(h)
+	a := first.free()
+	if a >= spare {
+		return first
 	}
-	switch r := right.free(); {
-	case r > l:
-		return right
-	case l > 0:
-		return left
+	switch b := second.free(); {
+	case b > a:
+		return second
+	case a > 0:
+		return first
 	}
 	return nil
 }
@@ -69,8 +69,8 @@ func (t *Table) evictable(e *entry, now int64) bool { return e.lastSeen < t.held
 // oldestCandidate is the evictable flow of the candidate buckets that was seen longest ago.
 func (t *Table) oldestCandidate(h uint64, now int64) Index {
 	v := None
-	left, right := t.bucketsOf(h)
-	for _, b := range [...]*bucket{left, right} {
+	first, second := t.bucketsOf(h)
+	for _, b := range [...]*bucket{first, second} {
 		for i := range slots {
 			v = t.older(v, b.any(i), now)
 		}
@@ -119,8 +119,8 @@ func (t *Table) end(x Index, now int64) {
 
 // unlink clears the slot that leads to an entry.
 func (t *Table) unlink(x Index) {
-	if left, right := t.bucketsOf(t.hash(t.entries[x].plainKey())); !left.remove(x) {
-		right.remove(x)
+	if first, second := t.bucketsOf(t.hash(t.entries[x].plainKey())); !first.remove(x) {
+		second.remove(x)
 	}
 }
 

@@ -6,9 +6,14 @@ import (
 	"unsafe"
 )
 
-// bucketsOf are the two buckets that a flow with this hash can be in, one on each side of the table.
-func (t *Table) bucketsOf(h uint64) (left, right *bucket) {
-	return &t.buckets[h>>32*t.half>>32], &t.buckets[t.half+h&(1<<32-1)*t.half>>32]
+// bucketsOf are the two buckets that a flow with this hash can be in.
+func (t *Table) bucketsOf(h uint64) (first, second *bucket) {
+	n := uint64(len(t.buckets)) // even
+	a, b := h>>32*n>>32, h&(1<<32-1)*n>>32
+	if a == b {
+		b ^= 1
+	}
+	return &t.buckets[a], &t.buckets[b]
 }
 
 // Lookup finds the flow of each key, adding those it doesn't know, and stores their indexes in out, which is at least as long. A
@@ -37,8 +42,8 @@ func (t *Table) Lookup(keys []Key, now int64, out []Index) {
 // The loops over a burst call nothing and check no bounds: an index that a slot holds is an entry's, and a bucket's number is below how many
 // there are on a side.
 
-func (t *Table) leftOf(h uint64) *bucket {
-	return (*bucket)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(t.buckets)), h>>32*t.half>>32*lineSize))
+func (t *Table) firstOf(h uint64) *bucket {
+	return (*bucket)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(t.buckets)), h>>32*uint64(len(t.buckets))>>32*lineSize))
 }
 
 func (t *Table) entryOf(x Index) *entry {
@@ -49,18 +54,18 @@ func (t *Table) trackOf(x Index) *track {
 	return (*track)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(t.tracks)), uint64(x)*uint64(unsafe.Sizeof(track{}))))
 }
 
-// touchBuckets reads a word of each key's left bucket. Few flows are in a right one.
+// touchBuckets reads a word of each key's first bucket. Few flows are in their second one.
 func (t *Table) touchBuckets(hashes []uint64) {
 	for _, h := range hashes {
-		t.leftOf(h).tags[0].Load()
+		t.firstOf(h).tags[0].Load()
 	}
 }
 
-// pick finds the likely entries of most keys, in the slot of their left bucket that they prefer. It returns a bit for each of the others.
+// pick finds the likely entries of most keys, in the slot of their first bucket that they prefer. It returns a bit for each of the others.
 func (t *Table) pick(n int) (missed uint64) {
 	hashes, candidates := t.hashes[:n], t.candidates[:n]
 	for i, h := range hashes {
-		x, ok := t.leftOf(h).preferred(h)
+		x, ok := t.firstOf(h).preferred(h)
 		candidates[i] = x
 		if !ok {
 			missed |= 1 << i
@@ -69,22 +74,22 @@ func (t *Table) pick(n int) (missed uint64) {
 	return missed
 }
 
-// pickOthers is pick for keys whose flow is anywhere else in its left bucket, or in the right one, where it looks once it has touched those.
+// pickOthers is pick for keys whose flow is anywhere else in its first bucket, or in the second one, where it looks once it has touched those.
 func (t *Table) pickOthers(missed uint64) {
-	right := uint64(0)
+	others := uint64(0)
 	for ; missed != 0; missed &= missed - 1 {
 		i := bits.TrailingZeros64(missed) % maxBurst
 		h := t.hashes[i]
-		left, other := t.bucketsOf(h)
-		if m := left.matches(tag(h)); m != 0 {
-			t.candidates[i] = left.first(m)
+		first, second := t.bucketsOf(h)
+		if m := first.matches(tag(h)); m != 0 {
+			t.candidates[i] = first.first(m)
 			continue
 		}
-		right |= 1 << i
-		other.tags[0].Load()
+		others |= 1 << i
+		second.tags[0].Load()
 	}
-	for ; right != 0; right &= right - 1 {
-		i := bits.TrailingZeros64(right) % maxBurst
+	for ; others != 0; others &= others - 1 {
+		i := bits.TrailingZeros64(others) % maxBurst
 		h := t.hashes[i]
 		_, b := t.bucketsOf(h)
 		t.candidates[i] = None
@@ -171,8 +176,8 @@ func (t *Table) findOrAdd(k *Key, h uint64, x Index, now int64) Index {
 // the second of two with one tag.
 func (t *Table) find(k *Key, h uint64) Index {
 	tag := tag(h)
-	left, right := t.bucketsOf(h)
-	for _, b := range [...]*bucket{left, right} {
+	first, second := t.bucketsOf(h)
+	for _, b := range [...]*bucket{first, second} {
 		for i := range slots {
 			if x := b.flow(i, tag); x != None && t.entries[x].plainKey().same(k) {
 				return x
@@ -263,8 +268,8 @@ type View struct {
 func (t *Table) Find(k *Key) (View, bool) {
 	h := t.hash(k)
 	tag := tag(h)
-	left, right := t.bucketsOf(h)
-	for _, b := range [...]*bucket{left, right} {
+	first, second := t.bucketsOf(h)
+	for _, b := range [...]*bucket{first, second} {
 		for i := range slots {
 			x := b.flow(i, tag)
 			if x == None {

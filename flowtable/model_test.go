@@ -78,7 +78,7 @@ func (m *model) ended(k *Key, f *Flow, v View) {
 
 // mustBeOldest holds for tables so small that every flow is a candidate.
 func (m *model) mustBeOldest(victim *modelFlow) {
-	if m.tab.half != 1 {
+	if len(m.tab.buckets) != 2 {
 		return
 	}
 	for k, f := range m.flows {

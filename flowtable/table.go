@@ -47,7 +47,6 @@ type Config struct {
 type Table struct {
 	// Set by New and never changed; readers use these.
 	secret  [secrets]uint64
-	half    uint64 // buckets on each side; a flow has one candidate bucket on either
 	buckets []bucket
 	entries []entry // entry 0 is never a flow
 
@@ -116,7 +115,6 @@ func New(mem []byte, c Config) (*Table, error) {
 	n := half(c.Capacity)
 	t := &Table{
 		secret:  secretsFrom(c.Seed),
-		half:    uint64(n),
 		buckets: unsafe.Slice((*bucket)(unsafe.Pointer(&mem[skip])), 2*n),
 		entries: unsafe.Slice((*entry)(unsafe.Pointer(&mem[skip+2*n*lineSize])), c.Capacity+1),
 		aging:   c.Aging,
