@@ -131,7 +131,7 @@ func (q *egress) leaveAll(class, n int, flows *flowtable.Table) (octets uint64) 
 				s.other -= uint64(size)
 				continue
 			}
-			f := flows.Account(x)
+			f := flows.Accounted(x)
 			f.Queued -= size
 			if s.ranked {
 				s.relist(flows, x, f)
@@ -148,11 +148,11 @@ func (q *egress) leaveAll(class, n int, flows *flowtable.Table) (octets uint64) 
 // enter puts a frame at the end of a class; the class's ring must have room.
 func (q *egress) enter(class int, e entry, flows *flowtable.Table) {
 	s := &q.shares[class]
-	if q.classes[class].n >= fewFrames {
+	if q.classes[class].n >= someFrames {
 		q.keep(class, flows)
 	}
 	if s.kept {
-		s.enter(&e, class, flows)
+		e.tag = s.enter(e.tag, flows.Account(e.tag), class, e.frame.Len, flows)
 	}
 	q.classes[class].push(e)
 	q.depth[class] += uint64(e.frame.Len)

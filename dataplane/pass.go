@@ -39,15 +39,13 @@ func (w *Worker) pass(port int, rx []burst.Frame, b *seen) {
 func (w *Worker) enterAll(q *egress, b *seen, rx []burst.Frame) {
 	r, s := &q.classes[b.class], &q.shares[b.class]
 	tags := w.flow[:len(rx)]
-	if r.n+len(rx) > fewFrames {
+	if r.n+len(rx) > someFrames {
 		q.keep(b.class, w.flows)
 	}
 	if s.kept {
 		s.exact = false
-		for i := range rx {
-			e := entry{rx[i], tags[i]}
-			s.enter(&e, b.class, w.flows)
-			tags[i] = e.tag
+		for i, x := range tags {
+			tags[i] = s.enter(x, w.flows.Account(x), b.class, rx[i].Len, w.flows)
 		}
 	}
 	r.pushAll(rx, tags)
@@ -64,11 +62,10 @@ func (w *Worker) enterTelling(port int, q *egress, b *seen, rx []burst.Frame) {
 	depth := q.depth[b.class] + q.others[b.class]
 	tags := w.flow[:len(rx)]
 	for i, x := range tags {
-		e := entry{rx[i], x}
-		s.enter(&e, b.class, w.flows)
-		tags[i] = e.tag
+		account := w.flows.Account(x)
+		tags[i] = s.enter(x, account, b.class, rx[i].Len, w.flows)
 		depth += uint64(rx[i].Len)
-		w.respond(&r, rx[i], &w.parsed[i], x, depth)
+		w.respond(&r, rx[i], &w.parsed[i], x, account, depth)
 	}
 	q.classes[b.class].pushAll(rx, tags)
 	q.depth[b.class] += b.octets

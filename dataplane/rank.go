@@ -5,9 +5,12 @@ import (
 	"github.com/cnpgate/cnpgate/internal/burst"
 )
 
-// fewFrames is how many frames in a queue are gone through at a time: to begin to keep its shares, or to look for the largest once after
-// frames have left.
-const fewFrames = 2 * burst.MaxSize
+// fewFrames is how many frames in a queue are gone through to look for the largest, once after frames have left; someFrames how many to
+// begin to keep its shares.
+const (
+	fewFrames  = 2 * burst.MaxSize
+	someFrames = 4 * burst.MaxSize
+)
 
 // keep begins to keep the shares of a class. A queue of no more than a few frames, which is most of the time's, is not worth the trouble;
 // one that grows is taken in hand when it has few still.
@@ -34,7 +37,7 @@ func (q *egress) keep(class int, flows *flowtable.Table) {
 // release ends that when hardly any frames are left.
 func (q *egress) release(class int, flows *flowtable.Table) {
 	s, r := &q.shares[class], &q.classes[class]
-	if !s.kept || r.n > fewFrames/4 {
+	if !s.kept || r.n > someFrames/8 {
 		return
 	}
 	if s.ranked {
@@ -42,7 +45,7 @@ func (q *egress) release(class int, flows *flowtable.Table) {
 	}
 	for i := range r.n {
 		if x := r.tags[r.place(i)]; x != flowtable.None {
-			flows.Account(x).Queued = 0
+			flows.Accounted(x).Queued = 0
 		}
 	}
 	s.kept = false
@@ -59,7 +62,7 @@ func (q *egress) rank(class int, flows *flowtable.Table) *share {
 	s.ranked, s.from = true, r.n
 	for i := range r.n {
 		if x := r.tags[r.place(i)]; x != flowtable.None {
-			s.enlist(flows, x, flows.Account(x))
+			s.enlist(flows, x, flows.Accounted(x))
 		}
 	}
 	return s
@@ -89,11 +92,14 @@ func (q *egress) search(class int, flows *flowtable.Table) uint64 {
 		s.most = q.rank(class, flows).largest()
 		return s.most
 	}
-	for i := range r.n {
-		if x := r.tags[r.place(i)]; x != flowtable.None {
-			s.most = max(s.most, uint64(flows.Account(x).Queued))
+	most := uint32(0)
+	_, front := r.front(r.n)
+	for _, tags := range [...][]flowtable.Index{front, r.tags[:r.n-len(front)]} {
+		for _, x := range tags {
+			most = max(most, flows.Accounted(x).Queued) // flowtable.None has nothing
 		}
 	}
+	s.most = uint64(most)
 	return s.most
 }
 

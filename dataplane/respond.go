@@ -37,21 +37,19 @@ func (w *Worker) begin(r *response, in, class int) {
 // respond is the multi-level response (draft-tian 5.4) to the depth that a frame found, itself included, in the queue it entered:
 // above K_min the frame is marked, above K_max its sender is told. A packet whose Fast CNP was sent is not marked (draft
 // fast-cnp-05 4: the sender is known to be capable).
-func (w *Worker) respond(r *response, f burst.Frame, p *packet.Parsed, flow flowtable.Index, depth uint64) {
+func (w *Worker) respond(r *response, f burst.Frame, p *packet.Parsed, flow flowtable.Index, account *flowtable.Account, depth uint64) {
 	level := r.thresholds.Level(depth)
 	if level == congestion.None {
 		return
 	}
 	if level == congestion.Second && r.tells && carriesData(p) {
-		if w.notify(r, f, p, flow, depth) == toldByFastCNP {
+		if w.notify(r, f, p, flow, account, depth) == toldByFastCNP {
 			return
 		}
 	}
 	if p.ECN != packet.NotECT && packet.MarkCE(w.batch.Bytes(f), p) {
 		w.counters.add(r.out, ECNMarked, 1)
-		if flow != flowtable.None {
-			w.flows.Account(flow).Marked++
-		}
+		account.Marked++ // Account(None) too, which nobody reads
 	}
 }
 
@@ -72,20 +70,23 @@ const managementQPs = 2
 
 // notify tells the sender of a data packet that entered a queue above K_max, if its flow has the largest share of that queue
 // (draft-tian 5.5). Every reason not to is counted.
-func (w *Worker) notify(r *response, f burst.Frame, p *packet.Parsed, flow flowtable.Index, depth uint64) outcome {
+func (w *Worker) notify(
+	r *response, f burst.Frame, p *packet.Parsed, flow flowtable.Index, account *flowtable.Account, depth uint64,
+) outcome {
 	if flow == flowtable.None {
 		return w.suppress(r.in, FlowUnknown)
 	}
-	w.egress[r.out].keep(r.class, w.flows)
-	record := w.flows.Account(flow)
-	switch reason := w.largest(r, record); reason {
+	if q := &w.egress[r.out]; !q.shares[r.class].kept {
+		q.keep(r.class, w.flows)
+	}
+	switch reason := w.largest(r, account); reason {
 	case allowed:
 	case notTheLargest:
 		return nobodyTold // another flow's packet brings its own turn
 	default:
 		return w.suppress(r.in, reason)
 	}
-	if reason := w.due(r, flow, p); reason != allowed {
+	if reason := w.due(r, flow, account, p); reason != allowed {
 		return w.suppress(r.in, reason)
 	}
 	sourceQP, known := w.flows.SourceQP(flow)
@@ -99,8 +100,8 @@ func (w *Worker) notify(r *response, f burst.Frame, p *packet.Parsed, flow flowt
 	if reason := w.send(r, format, f, p, sourceQP, depth); reason != allowed {
 		return w.suppress(r.in, reason)
 	}
-	w.flows.SetNotified(flow, w.now)
-	record.Notified[format]++
+	account.SetTold(w.now, !r.alone)
+	account.Notified[format]++
 	if format == congestion.FastCNP {
 		return toldByFastCNP
 	}
@@ -152,11 +153,11 @@ func (w *Worker) compare(port, class int) {
 
 // due is allowed if the flow has a rate to reduce and was not told within its minimum interval (draft-tian 5.5), here or at a
 // worker that other packets of the flow went to.
-func (w *Worker) due(r *response, flow flowtable.Index, p *packet.Parsed) Suppression {
+func (w *Worker) due(r *response, flow flowtable.Index, account *flowtable.Account, p *packet.Parsed) Suppression {
 	if p.DestQP < managementQPs {
 		return ManagementQP
 	}
-	if !r.perFlow.Ready(w.flows.Notified(flow), w.now) || !r.alone && !w.dueElsewhere(r, flow) {
+	if !r.perFlow.Ready(account.Told(), w.now) || !r.alone && !w.dueElsewhere(r, flow) {
 		return FlowLimit
 	}
 	return allowed

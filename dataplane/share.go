@@ -36,20 +36,19 @@ func (s *share) largest() uint64 {
 	return s.heap[1] >> 32
 }
 
-// enter counts a frame that enters the queue, at no flow where take doesn't take it.
-func (s *share) enter(e *entry, class int, t *flowtable.Table) {
-	if e.tag == flowtable.None {
-		s.other += uint64(e.frame.Len)
-		return
+// enter counts a frame of a flow that enters the queue. It returns the frame's tag: none where take doesn't take it.
+func (s *share) enter(x flowtable.Index, f *flowtable.Account, class int, octets uint32, t *flowtable.Table) flowtable.Index {
+	if x == flowtable.None {
+		s.other += uint64(octets)
+		return flowtable.None
 	}
-	f := t.Account(e.tag)
-	if !s.take(f, uint8(class), e.frame.Len) {
-		e.tag = flowtable.None
-		return
+	if !s.take(f, uint8(class), octets) {
+		return flowtable.None
 	}
 	if s.most = max(s.most, uint64(f.Queued)); s.ranked {
-		s.enlist(t, e.tag, f)
+		s.enlist(t, x, f)
 	}
+	return x
 }
 
 // take counts a frame at its flow, or at none if the flow's share is of another class: a flow that changes its DSCP has its share where it
@@ -82,7 +81,7 @@ func (s *share) remove(t *flowtable.Table, i flowtable.Index, octets uint32) {
 		s.other -= uint64(octets)
 		return
 	}
-	f := t.Account(i)
+	f := t.Accounted(i)
 	f.Queued -= octets
 	if s.ranked {
 		s.relist(t, i, f)
@@ -101,14 +100,14 @@ func (s *share) relist(t *flowtable.Table, i flowtable.Index, f *flowtable.Accou
 	s.n--
 	if place <= s.n {
 		s.up(t, place, last)
-		s.down(t, int(t.Account(flowOf(last)).Rank), last)
+		s.down(t, int(t.Accounted(flowOf(last)).Rank), last)
 	}
 }
 
 // unrank gives the heap up.
 func (s *share) unrank(t *flowtable.Table) {
 	for _, word := range s.heap[1 : 1+s.n] {
-		t.Account(flowOf(word)).Rank = 0
+		t.Accounted(flowOf(word)).Rank = 0
 	}
 	s.n, s.ranked = 0, false
 }
@@ -118,7 +117,7 @@ func flowOf(word uint64) flowtable.Index { return flowtable.Index(uint32(word)) 
 // put writes the word at its place, and the place into the flow's record.
 func (s *share) put(t *flowtable.Table, place int, word uint64) {
 	s.heap[place] = word
-	t.Account(flowOf(word)).Rank = uint32(place)
+	t.Accounted(flowOf(word)).Rank = uint32(place)
 }
 
 // up moves the word from place towards the root as far as its octets carry it. Equal octets stay, so that frames of one size

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/flowtable"
-	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"pgregory.net/rapid"
 )
@@ -38,8 +37,7 @@ func TestShareModel(t *testing.T) {
 				if n := rapid.IntRange(-2, flows-1).Draw(t, "flow"); n >= 0 {
 					f.flow = index[n]
 				}
-				e := entry{burst.Frame{Len: f.octets}, f.flow}
-				s.enter(&e, 0, table)
+				s.enter(f.flow, table.Account(f.flow), 0, f.octets, table)
 				model[f.flow] += uint64(f.octets)
 				queue = append(queue, f)
 			},

@@ -5,7 +5,8 @@ import "sync/atomic"
 // Account is what the owner keeps of a flow that has met with congestion. It is the flow's while it has the generation of the flow's entry:
 // so a flow that begins leaves it alone, and memory of flows that never met with any is never touched.
 type Account struct {
-	notified   atomic.Int64  // nanoseconds, 0 for never
+	notified   atomic.Int64  // told, as far as others are to know
+	told       int64         // nanoseconds, 0 for never
 	generation atomic.Uint32 // of the entry
 	// Queued is the flow's share of its egress queue in octets, while the queue keeps shares; at most 2^32 - 2.
 	Queued uint32
@@ -28,9 +29,13 @@ func (t *Table) Account(x Index) *Account {
 	return a
 }
 
+// Accounted is Account for a flow whose account was asked for since it began.
+func (t *Table) Accounted(x Index) *Account { return &t.accounts[x] }
+
 // begin makes the account another flow's. A reader that finds its generation finds what belongs to it.
 func (a *Account) begin(generation uint32) {
 	a.notified.Store(0)
+	a.told = 0
 	a.Queued, a.Marked, a.Rank, a.Notified, a.Class = 0, 0, 0, [5]uint32{}, 0
 	a.packets, a.bytes = 0, 0
 	a.generation.Store(generation)
@@ -44,7 +49,7 @@ func (a *Account) share(e *entry) (queued, rank uint32, class uint8) {
 	return a.Queued, a.Rank, a.Class
 }
 
-// of is the time of the last notification about the flow of a generation.
+// of is the time of the last notification about the flow of a generation, as far as others are to know.
 func (a *Account) of(generation uint32) int64 {
 	if a.generation.Load() != generation {
 		return 0
@@ -52,17 +57,18 @@ func (a *Account) of(generation uint32) int64 {
 	return a.notified.Load()
 }
 
-// Notified is the time of the last notification about the flow in nanoseconds, 0 if there was none.
-func (t *Table) Notified(x Index) int64 {
-	return t.accounts[x].of(state(t.entries[x].state.Load()).generation())
-}
+// Told is the time of the last notification about the flow in nanoseconds, 0 if there was none.
+func (a *Account) Told() int64 { return a.told }
 
-// SetNotified notes that a notification about the flow was sent. Since 0 means never, the time 0 is kept as 1.
-func (t *Table) SetNotified(x Index, now int64) {
+// SetTold notes that a notification about the flow was sent, for others to find if they may look: that takes as long as all else here.
+// Since 0 means never, the time 0 is kept as 1.
+func (a *Account) SetTold(now int64, others bool) {
 	if now == 0 {
 		now = 1
 	}
-	t.Account(x).notified.Store(now)
+	if a.told = now; others {
+		a.notified.Store(now)
+	}
 }
 
 // Flow is what a report tells of a flow.

@@ -127,7 +127,7 @@ func BenchmarkFind(b *testing.B) {
 
 func ExampleSize() {
 	fmt.Println(Size(1<<20)/(1<<20), "octets a flow")
-	// Output: 200 octets a flow
+	// Output: 208 octets a flow
 }
 
 // BenchmarkObserve is what learning costs a packet: of flows that are confirmed, and of flows that never will be, with ports and PSNs

@@ -55,7 +55,7 @@ func own(tab *Table, seed uint64, rounds int, enough func() bool) {
 		tab.Lookup(keys[:], now, out[:])
 		for i, x := range out {
 			tab.Observe(x, &packet.Parsed{Len: 64}, nil, now)
-			tab.SetNotified(x, int64(ids[i]+1))
+			tab.Account(x).SetTold(int64(ids[i]+1), true)
 		}
 		tab.Sweep(now)
 	}

@@ -286,7 +286,11 @@ func (t *Table) Find(k *Key) (View, bool) {
 // now is the owner's own look at an entry.
 func (e *entry) now(a *Account) View {
 	s := state(e.state.Load())
-	return View{SourceQP: s.qp(), State: s.qpState(), Evidence: s.evidence(), Notified: a.of(s.generation()), Ended: s.ending()}
+	v := View{SourceQP: s.qp(), State: s.qpState(), Evidence: s.evidence(), Ended: s.ending()}
+	if a.generation.Load() == s.generation() {
+		v.Notified = a.told
+	}
+	return v
 }
 
 // view reads the entry if it is the flow k and stays it meanwhile.

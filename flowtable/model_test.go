@@ -187,7 +187,7 @@ func (m *model) hold() {
 
 func (m *model) notify() {
 	if want := m.someFlow(); want != nil {
-		m.tab.SetNotified(want.index, m.now)
+		m.tab.Account(want.index).SetTold(m.now, true)
 		if want.notified = m.now; m.now == 0 {
 			want.notified = 1
 		}
@@ -218,7 +218,7 @@ func (m *model) check() {
 			continue
 		}
 		m.mustAgree(f)
-		if v.Notified != f.notified || m.tab.Notified(f.index) != f.notified {
+		if v.Notified != f.notified || m.tab.Account(f.index).Told() != f.notified {
 			m.t.Fatalf("%v: notified at %d, want %d", k, v.Notified, f.notified)
 		}
 	}

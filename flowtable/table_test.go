@@ -130,7 +130,7 @@ func TestFlowStartsAnewAfterAging(t *testing.T) {
 	for range 3 {
 		tab.Observe(x, &packet.Parsed{Len: 64}, nil, 1000)
 	}
-	tab.SetNotified(x, 1000)
+	tab.Account(x).SetTold(1000, true)
 	if one(tab, k, 1100); tab.Flow(x).Packets != 3 || len(ended) != 0 {
 		t.Fatal("a flow idle for just the aging period has ended")
 	}
@@ -143,8 +143,8 @@ func TestFlowStartsAnewAfterAging(t *testing.T) {
 	if len(ended) != 1 || ended[0].Packets != 3 {
 		t.Fatalf("ended: %+v", ended)
 	}
-	if f := tab.Flow(x); f.Packets != 0 || tab.entries[x].lastSeen != 3000 || tab.Notified(x) != 0 {
-		t.Fatalf("new flow has %+v, notified at %d", f, tab.Notified(x))
+	if f := tab.Flow(x); f.Packets != 0 || tab.entries[x].lastSeen != 3000 || tab.Account(x).Told() != 0 {
+		t.Fatalf("new flow has %+v, notified at %d", f, tab.Account(x).Told())
 	}
 	if s := tab.Stats(); s != (Stats{Flows: 1, Insertions: 2, Aged: 1}) {
 		t.Fatalf("stats %+v", s)
@@ -198,7 +198,7 @@ func TestEqualTags(t *testing.T) {
 		t.Fatalf("got flows %v, want %d, %d and none", out, b, a)
 	}
 	for i, x := range []Index{a, b} {
-		tab.SetNotified(x, int64(10+i))
+		tab.Account(x).SetTold(int64(10+i), true)
 		if v, ok := tab.Find(&pair[i]); !ok || v.Notified != int64(10+i) {
 			t.Errorf("a reader finds %+v, %v", v, ok)
 		}
@@ -222,8 +222,8 @@ func TestNotified(t *testing.T) {
 	tab := newTable(t, Config{Capacity: 10})
 	x := one(tab, keyOf(1), 0)
 	for _, c := range []struct{ now, want int64 }{{5, 5}, {0, 1}, {-3, -3}} {
-		tab.SetNotified(x, c.now)
-		if got := tab.Notified(x); got != c.want {
+		tab.Account(x).SetTold(c.now, true)
+		if got := tab.Account(x).Told(); got != c.want {
 			t.Errorf("notified at %d, want %d", got, c.want)
 		}
 	}
