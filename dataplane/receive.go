@@ -46,6 +46,7 @@ type seen struct {
 // parse is the first pass: headers, flow keys, and what is special about the burst. It goes from run to run of plain frames.
 func (w *Worker) parse(port int, rx []burst.Frame) (s seen) {
 	s.plain = true
+	w.touched = packet.Touch(w.batch.Base, rx)
 	keys := (*[burst.MaxSize]packet.FlowWords)(unsafe.Pointer(&w.keys))
 	rx = rx[:min(len(rx), burst.MaxSize)] // as it is: for the compiler, which then knows where i ends
 	for i := 0; i < len(rx); i++ {
