@@ -18,7 +18,7 @@ type Worker struct {
 	policy  *Policy // as of this burst
 	now     int64   // ns, as of this burst
 	work    int     // frames that this step moved
-	touched uint8 // of no use, see packet.Touch
+	touched uint8   // of no use, see packet.Touch
 
 	oneByOne bool // never; so that a test can compare
 	flows    *flowtable.Table
