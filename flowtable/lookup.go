@@ -257,7 +257,8 @@ type View struct {
 	Evidence Evidence
 	Notified int64 // time of the last notification in nanoseconds, 0 for never
 	Ended    Ending
-	// Took is how many of the flow's packets it took to confirm the source QP, Contradictions how often it was wrong to all appearances.
+	// Took is how many of the flow's packets it took to confirm the source QP, 0 if nobody counted since it has no place; Contradictions how
+	// often that was wrong to all appearances.
 	// Find does not tell these two.
 	Took           uint64
 	Contradictions uint32
