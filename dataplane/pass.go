@@ -65,7 +65,8 @@ func (w *Worker) enterTelling(port int, q *egress, b *seen, rx []burst.Frame) {
 		account := w.flows.Account(x)
 		tags[i] = s.enter(x, account, b.class, rx[i].Len, w.flows)
 		depth += uint64(rx[i].Len)
-		w.respond(&r, rx[i], &w.parsed[i], x, account, depth)
+		r.cause = cause{rx[i], &w.parsed[i], x, account, depth}
+		w.respond(&r)
 	}
 	q.classes[b.class].pushAll(rx, tags)
 	q.depth[b.class] += b.octets

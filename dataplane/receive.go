@@ -248,7 +248,8 @@ func (w *Worker) enqueue(port int, f burst.Frame, p *packet.Parsed, flow flowtab
 	if w.policy.Ports[out].Thresholds.Level(depth) != congestion.None {
 		var r response
 		w.begin(&r, port, class)
-		w.respond(&r, f, p, flow, w.flows.Account(flow), depth)
+		r.cause = cause{f, p, flow, w.flows.Account(flow), depth}
+		w.respond(&r)
 	}
 }
 

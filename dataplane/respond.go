@@ -9,8 +9,18 @@ import (
 	"github.com/cnpgate/cnpgate/ratelimit"
 )
 
-// response is what answering packets of one burst to one class of a queue has in common.
+// cause is the packet that is answered.
+type cause struct {
+	frame   burst.Frame
+	packet  *packet.Parsed
+	flow    flowtable.Index
+	account *flowtable.Account // of the flow
+	depth   uint64             // octets that the frame found in the queue, itself included
+}
+
+// response is what answering packets of one burst to one class of a queue has in common, and the one that is answered now.
 type response struct {
+	cause
 	in, out, class int
 	thresholds     congestion.Thresholds
 	perFlow        ratelimit.Interval
@@ -37,19 +47,19 @@ func (w *Worker) begin(r *response, in, class int) {
 // respond is the multi-level response (draft-tian 5.4) to the depth that a frame found, itself included, in the queue it entered:
 // above K_min the frame is marked, above K_max its sender is told. A packet whose Fast CNP was sent is not marked (draft
 // fast-cnp-05 4: the sender is known to be capable).
-func (w *Worker) respond(r *response, f burst.Frame, p *packet.Parsed, flow flowtable.Index, account *flowtable.Account, depth uint64) {
-	level := r.thresholds.Level(depth)
+func (w *Worker) respond(r *response) {
+	level, p := r.thresholds.Level(r.depth), r.packet
 	if level == congestion.None {
 		return
 	}
 	if level == congestion.Second && r.tells && carriesData(p) {
-		if w.notify(r, f, p, flow, account, depth) == toldByFastCNP {
+		if w.notify(r) == toldByFastCNP {
 			return
 		}
 	}
-	if p.ECN != packet.NotECT && packet.MarkCE(w.batch.Bytes(f), p) {
+	if p.ECN != packet.NotECT && packet.MarkCE(w.batch.Bytes(r.frame), p) {
 		w.counters.add(r.out, ECNMarked, 1)
-		account.Marked++ // Account(None) too, which nobody reads
+		r.account.Marked++ // Account(None) too, which nobody reads
 	}
 }
 
@@ -70,38 +80,36 @@ const managementQPs = 2
 
 // notify tells the sender of a data packet that entered a queue above K_max, if its flow has the largest share of that queue
 // (draft-tian 5.5). Every reason not to is counted.
-func (w *Worker) notify(
-	r *response, f burst.Frame, p *packet.Parsed, flow flowtable.Index, account *flowtable.Account, depth uint64,
-) outcome {
-	if flow == flowtable.None {
+func (w *Worker) notify(r *response) outcome {
+	if r.flow == flowtable.None {
 		return w.suppress(r.in, FlowUnknown)
 	}
 	if q := &w.egress[r.out]; !q.shares[r.class].kept {
 		q.keep(r.class, w.flows)
 	}
-	switch reason := w.largest(r, account); reason {
+	switch reason := w.largest(r); reason {
 	case allowed:
 	case notTheLargest:
 		return nobodyTold // another flow's packet brings its own turn
 	default:
 		return w.suppress(r.in, reason)
 	}
-	if reason := w.due(r, flow, account, p); reason != allowed {
+	if reason := w.due(r); reason != allowed {
 		return w.suppress(r.in, reason)
 	}
-	sourceQP, known := w.flows.SourceQP(flow)
+	sourceQP, known := w.flows.SourceQP(r.flow)
 	if known && sourceQP < managementQPs {
 		return w.suppress(r.in, ManagementQP)
 	}
-	format, reason := w.choose(p.Src, known)
+	format, reason := w.choose(&r.packet.Src, known)
 	if reason != congestion.OK {
 		return w.suppress(r.in, Suppression(reason))
 	}
-	if reason := w.send(r, format, f, p, sourceQP, depth); reason != allowed {
+	if reason := w.send(r, format, sourceQP); reason != allowed {
 		return w.suppress(r.in, reason)
 	}
-	account.SetTold(w.now, !r.alone)
-	account.Notified[format]++
+	r.account.SetTold(w.now, !r.alone)
+	r.account.Notified[format]++
 	if format == congestion.FastCNP {
 		return toldByFastCNP
 	}
@@ -114,12 +122,12 @@ type choice struct {
 	last congestion.Choice
 }
 
-func (w *Worker) choose(src packet.Addr, sourceQPKnown bool) (congestion.Format, congestion.Reason) {
+func (w *Worker) choose(src *packet.Addr, sourceQPKnown bool) (congestion.Format, congestion.Reason) {
 	c, who := &w.chosen, w.policy.Who
-	if c.who != who || !c.last.Covers(src) {
-		if c.who = who; !who.Around(src, &c.last) {
+	if c.who != who || !c.last.Covers(*src) {
+		if c.who = who; !who.Around(*src, &c.last) {
 			c.who = nil
-			return who.Choose(src, sourceQPKnown)
+			return who.Choose(*src, sourceQPKnown)
 		}
 	}
 	return c.last.Of(sourceQPKnown)
@@ -132,9 +140,9 @@ func (w *Worker) suppress(in int, s Suppression) outcome {
 
 // largest is allowed if no flow has more octets waiting in the packet's class than its own, at this worker or another. Frames that
 // are not RoCEv2 have no sender that could be told: where they are the larger part, telling an RDMA flow would be wrong.
-func (w *Worker) largest(r *response, f *flowtable.Account) Suppression {
-	q, octets := &w.egress[r.out], uint64(f.Queued)
-	if int(f.Class) != r.class || octets < r.elsewhere || octets < q.largest(r.class, w.flows) {
+func (w *Worker) largest(r *response) Suppression {
+	q, octets := &w.egress[r.out], uint64(r.account.Queued)
+	if int(r.account.Class) != r.class || octets < r.elsewhere || octets < q.largest(r.class, w.flows) {
 		return notTheLargest
 	}
 	if octets < q.shares[r.class].other {
@@ -153,22 +161,22 @@ func (w *Worker) compare(port, class int) {
 
 // due is allowed if the flow has a rate to reduce and was not told within its minimum interval (draft-tian 5.5), here or at a
 // worker that other packets of the flow went to.
-func (w *Worker) due(r *response, flow flowtable.Index, account *flowtable.Account, p *packet.Parsed) Suppression {
-	if p.DestQP < managementQPs {
+func (w *Worker) due(r *response) Suppression {
+	if r.packet.DestQP < managementQPs {
 		return ManagementQP
 	}
-	if !r.perFlow.Ready(account.Told(), w.now) || !r.alone && !w.dueElsewhere(r, flow) {
+	if !r.perFlow.Ready(r.account.Told(), w.now) || !r.alone && !w.dueElsewhere(r) {
 		return FlowLimit
 	}
 	return allowed
 }
 
-func (w *Worker) dueElsewhere(r *response, flow flowtable.Index) bool {
+func (w *Worker) dueElsewhere(r *response) bool {
 	for _, other := range w.plane.workers {
 		if other == w {
 			continue
 		}
-		if v, found := other.flows.Find(w.flows.Key(flow)); found && !r.perFlow.Ready(v.Notified, w.now) {
+		if v, found := other.flows.Find(w.flows.Key(r.flow)); found && !r.perFlow.Ready(v.Notified, w.now) {
 			return false
 		}
 	}
@@ -177,7 +185,7 @@ func (w *Worker) dueElsewhere(r *response, flow flowtable.Index) bool {
 
 // send builds the notification in a spare buffer and queues it, ahead of data, for the port the flow came in by, if the limits of
 // the destination and the port allow it.
-func (w *Worker) send(r *response, format congestion.Format, f burst.Frame, p *packet.Parsed, sourceQP uint32, depth uint64) Suppression {
+func (w *Worker) send(r *response, format congestion.Format, sourceQP uint32) Suppression {
 	q, spares := &w.egress[r.in].notifications, len(w.batch.Spare)
 	if q.full() {
 		return NotificationQueueFull
@@ -186,12 +194,12 @@ func (w *Worker) send(r *response, format congestion.Format, f burst.Frame, p *p
 		return NoBuffer
 	}
 	if r.limited {
-		if reason := w.limits(r.in, p); reason != allowed {
+		if reason := w.limits(r.in, r.packet); reason != allowed {
 			return reason
 		}
 	}
 	spare := &w.batch.Spare[spares-1]
-	n := w.build(r, w.batch.Bytes(*spare), format, w.batch.Bytes(f), p, sourceQP, depth)
+	n := w.build(r, w.batch.Bytes(*spare), format, sourceQP)
 	if n == 0 {
 		return NotBuilt
 	}
@@ -221,9 +229,8 @@ func (w *Worker) limits(in int, p *packet.Parsed) Suppression {
 	return allowed
 }
 
-func (w *Worker) build(
-	r *response, out []byte, format congestion.Format, data []byte, p *packet.Parsed, sourceQP uint32, depth uint64,
-) int {
+func (w *Worker) build(r *response, out []byte, format congestion.Format, sourceQP uint32) int {
+	data, p := w.batch.Bytes(r.frame), r.packet
 	if format == congestion.FastCNP {
 		n, carried := cnpgen.FastCNP(out, data, p, &w.policy.Build)
 		if n != 0 && carried == cnpgen.TraceTooLong {
@@ -231,7 +238,7 @@ func (w *Worker) build(
 		}
 		return n
 	}
-	i := congestion.RateReduce(w.policy.ReducePercent, depth, r.capacity, w.policy.DiscloseMetrics)
+	i := congestion.RateReduce(w.policy.ReducePercent, r.depth, r.capacity, w.policy.DiscloseMetrics)
 	if format == congestion.LongHaulCNP && p.Family == 4 {
 		if w.drafted.policy != w.policy || w.drafted.instruction != i {
 			l := longHaul(&i, 0)
