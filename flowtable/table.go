@@ -147,26 +147,6 @@ func cut[T any](mem []byte, n int) (of []T, rest []byte) {
 // Key is a flow's key, to be read only.
 func (t *Table) Key(i Index) *Key { return t.entries[i].plainKey() }
 
-// View is what a reader would learn of a flow, and what only the owner knows.
-func (t *Table) View(i Index) View {
-	v := t.entries[i].now(&t.accounts[i])
-	k := &t.tracks[i]
-	switch {
-	case v.State != Confirmed:
-	case v.Evidence < EvidenceCM || v.Evidence == EvidenceDETH:
-		v.Took = 1
-	case k.slot == 0:
-	case state(k.known).qpState() == Confirmed:
-		v.Took = uint64(t.learners[i].took)
-	default: // since the flow's last packet
-		v.Took = uint64(k.packets)
-	}
-	if pl, ok := t.placeOf(i); ok {
-		v.Contradictions = pl.p.lost[pl.k].Load()
-	}
-	return v
-}
-
 // SourceQP is the flow's source QP; ok is false unless the QP is confirmed and the connection not over.
 func (t *Table) SourceQP(i Index) (qp uint32, ok bool) {
 	s := state(t.entries[i].state.Load())
