@@ -124,3 +124,80 @@ func TestLearnsAmongOthers(t *testing.T) {
 		}
 	})
 }
+
+// A port whose device takes nothing (its link is down, its peer pauses it) holds one flow's frame. The flows of the other pair
+// of ports come, go silent, and make room for others as ever.
+func TestStuckPortKeepsItsOwnFlows(t *testing.T) {
+	p := telling(byAnything...)
+	p.Ports = append(p.Ports, p.Ports...)
+	r := testkit.New(t, testkit.Setup{Pairs: 2, Policy: p, Flows: 128, Change: func(c *dataplane.Config) { c.Aging = 100 * ms }})
+	r.Backends[0].Limit(wan, 0)
+	r.Inject(t, fabric, data(true, 7).Frame())
+	for range 3 {
+		r.Plane.Worker(0).Step()
+	}
+	for n := range uint32(1000) { // one new flow each 10 ms: ten or so are alive at a time
+		r.Advance(10 * ms)
+		f := data(true, 1000+n)
+		r.Inject(t, 2, f.Frame())
+		for range 3 {
+			r.Plane.Worker(0).Step()
+		}
+	}
+	if s := r.Plane.Worker(0).Flows().Stats(); s.Refused != 0 || s.Flows > 40 {
+		t.Errorf("%d flows refused, %d in the table, %d aged, %d evicted", s.Refused, s.Flows, s.Aged, s.Evictions)
+	}
+}
+
+// The same where strict priority starves a class for long: one frame waits in class 1 while class 0 always has some.
+func TestStarvedClassKeepsItsOwnFlows(t *testing.T) {
+	p := telling(byAnything...)
+	r := testkit.New(t, testkit.Setup{Rate: 100_000_000, Policy: p, Flows: 128, Change: func(c *dataplane.Config) {
+		c.Aging = 100 * ms
+		for i := range c.Ports {
+			c.Ports[i].Classes = 2
+			c.Ports[i].ClassOf[1] = 1
+		}
+	}})
+	high := data(true, 7)
+	low := data(true, 8)
+	low.DSCP = 1
+	for range 20 {
+		r.Inject(t, fabric, high.Frame())
+	}
+	r.Settle()
+	r.Inject(t, fabric, low.Frame())
+	for n := range uint32(2000) { // 12 frames of class 0 leave in a ms, 14 come; and one new flow the other way
+		for range 14 {
+			r.Inject(t, fabric, high.Frame())
+		}
+		b := data(true, 1000+n)
+		b.Src, b.Dst = b.Dst, b.Src
+		r.Inject(t, wan, b.Frame())
+		r.Advance(ms)
+		r.Settle()
+	}
+	if s := r.Plane.Worker(0).Flows().Stats(); s.Refused != 0 {
+		t.Errorf("%d flows refused, %d in the table, %d aged, %d evicted", s.Refused, s.Flows, s.Aged, s.Evictions)
+	}
+}
+
+// Nothing is ever queued by two workers but one frame each; sanity of the packets counted: each is counted once.
+func TestCountsOnce(t *testing.T) {
+	r := testkit.New(t, testkit.Setup{Flows: 128})
+	for n := range uint32(70000) {
+		f := data(true, 7)
+		f.PSN = n
+		r.Inject(t, fabric, f.Frame())
+		if n%16 == 0 {
+			r.Advance(ms)
+			r.Settle()
+		}
+	}
+	r.Settle()
+	for _, f := range flowsOf(r) {
+		if f.Packets != 70000 || f.Bytes != 70000000 {
+			t.Errorf("%+v", f)
+		}
+	}
+}

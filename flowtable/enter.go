@@ -2,17 +2,14 @@ package flowtable
 
 import "github.com/cnpgate/cnpgate/internal/packet"
 
-// holds tells whether a flow still has its place. A flow loses it when it is not confirmed any more; a confirmed one need not ask.
-func (t *Table) holds(x Index, l subject) bool {
-	return owner(t.pairing.pages[l.slot/placesAPage].owner[l.slot%placesAPage].Load()) == t.ownerOf(x)
+// holds tells whether a flow still has its place; if not, the page may be another group's by now, or nobody's.
+func (t *Table) holds(x Index, slot uint32) bool {
+	return owner(t.pairing.pages[slot/placesAPage].owner[slot%placesAPage].Load()) == t.ownerOf(x)
 }
 
 // enter gives the flow a place among those between its hosts, and what RDMA-CM has said of it.
 func (t *Table) enter(x Index, l subject, p *packet.Parsed, now int64) bool {
 	if l.left() > 0 { // there was no room; try again later
-		return false
-	}
-	if p.DestQP <= packet.GSIQP {
 		return false
 	}
 	if !t.pairing.claim() {
@@ -54,6 +51,7 @@ func (t *Table) settle(x Index, l subject, p *packet.Parsed, now int64) {
 	l = t.subject(x)
 	l.port = p.SrcPort
 	l.flags &^= sends | refreshed // what it had sent is forgotten: the next request is its first
+	l.exact |= unsettled
 	l.soon()
 	if p.Opcode>>5 == packet.UCSendOnly>>5 {
 		l.flags |= unreliable
@@ -104,12 +102,10 @@ func (p *Pairing) tie(a, b *place) bool {
 
 // placeOf is the flow's place, and false if it has none, or none any more.
 func (t *Table) placeOf(x Index) (pl place, ok bool) {
-	k := &t.tracks[x]
-	if k.slot == 0 {
+	if k := &t.tracks[x]; k.slot == 0 || !t.holds(x, k.slot) {
 		return place{}, false
 	}
-	pl = t.pairing.placeOf(k.slot)
-	return pl, pl.owner() == t.ownerOf(x)
+	return t.pairing.placeOf(t.tracks[x].slot), true
 }
 
 // mateOf is the place of a flow's mate, if it has one.

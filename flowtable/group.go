@@ -51,11 +51,12 @@ type page struct {
 	match [placesAPage]atomic.Uint32 // what the port rule found last: matchEqual, matchFormula
 	row   [placesAPage][rowWords]atomic.Uint64
 	asked [placesAPage][askedRing]atomic.Uint32 // the last PSNs that were to be acknowledged, with askedBit
-	// Set while the page is given out to a group.
+	next  uint32                                // under the claim: of a free page, the next one
+	// Set when the page is given out to a group.
 	group uint32
 	base  uint16 // number of its first place on its side
 	side  uint8
-	_     [57]byte
+	_     [53]byte
 }
 
 // place is a flow's place: where its words are, and where it stands in its group.
@@ -203,7 +204,7 @@ func (p *Pairing) dropGroup(x uint32) {
 	for side := range g.pages {
 		for i := range g.pages[side] {
 			if n := g.pages[side][i].Swap(0); n != 0 {
-				p.pages[n].group = p.freePage
+				p.pages[n].next = p.freePage
 				p.freePage = n
 			}
 		}
@@ -223,7 +224,7 @@ func (p *Pairing) newPage(x uint32) uint32 {
 	}
 	n := p.freePage
 	if n != 0 {
-		p.freePage = p.pages[n].group
+		p.freePage = p.pages[n].next
 	}
 	return n
 }

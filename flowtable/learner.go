@@ -5,7 +5,7 @@ package flowtable
 type learner struct {
 	first uint32 // PSN of the first request seen, or 2^20 behind the highest
 	span  uint32 // PSNs behind exact that requests may have used: a READ uses as many as its response has packets
-	took  uint32 // packets that it took to confirm the source QP: all until then
+	took  uint32 // packets that it took to confirm the source QP: all until then, but from 2^31 on no more are counted
 	rest  uint16 // packets that were left until the next judgement when the source QP was confirmed
 	skip  uint8  // responses to be left aside because they told nothing of late
 	asks  uint8  // place in the ring of PSNs that are to be acknowledged
@@ -80,21 +80,24 @@ func (l subject) note(psn, span uint32) {
 	}
 }
 
-// pause counts the packets that it takes to confirm the source QP, and has judgement rest while it is.
+// pause counts the packets that it takes to confirm the source QP, and has judgement rest while it is. A flow without a place has nothing
+// to be judged by: enter says when it tries for one again.
 func (l subject) pause(was, s state) {
-	before := l.packets - 1
+	before := uint16(l.packets) - 1
 	switch {
 	case s.qpState() != Confirmed:
-		l.took = l.packets
+		l.took = max(l.took, l.packets)
 		if was.qpState() == Confirmed {
-			l.due = uint16(before) + l.rest
+			l.due = before + l.rest
 		}
 		return
 	case was.qpState() != Confirmed:
-		l.took = before
-		l.rest = l.due - uint16(before)
+		l.took = max(l.took, max(l.packets, 1)-1)
+		l.rest = l.due - before
 	}
-	l.wait(noHurry)
+	if l.slot != 0 {
+		l.wait(noHurry)
+	}
 }
 
 func (l subject) identity(qp uint32, port uint16) identity {

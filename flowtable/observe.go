@@ -29,11 +29,14 @@ func (t *Table) Routine(flows []Index, of []uint8, parsed *[maxBurst]packet.Pars
 	for n := from; n < len(flows); n++ {
 		x, p := flows[n], &parsed[of[n]%maxBurst]
 		k, s := t.trackOf(x), state(t.entryOf(x).state.Load())
-		if uint32(s) != k.known || p.SrcPort != k.port || k.left() <= 1 {
+		if uint32(s) != k.known || k.left() <= 1 || p.Len >= longFrame {
 			return n
 		}
-		psn := p.PSN
-		switch p.Opcode.Role() {
+		role, psn := p.Opcode.Role(), p.PSN
+		if p.SrcPort != k.port && role != packet.NoRole {
+			return n
+		}
+		switch role {
 		case packet.Request:
 			if psn == k.exact {
 				break
@@ -65,15 +68,15 @@ func (t *Table) Observe(x Index, p *packet.Parsed, b []byte, now int64) {
 	if x == None {
 		return
 	}
-	k := &t.tracks[x]
-	if k.take(p.Len); (k.packets|k.bytes)&carried != 0 {
-		t.carry(x)
+	t.tally(x, p.Len)
+	k, role := &t.tracks[x], p.Opcode.Role()
+	if role == packet.NoRole && p.SourceQP == 0 && p.DestQP > packet.GSIQP {
+		return // RD, or forged: not of the connection that the key looks like
 	}
 	k.transport = uint8(p.Opcode) >> 5
-	s := state(t.entries[x].state.Load())
-	was := state(k.known)
+	was, s := state(k.known), state(t.entries[x].state.Load())
 	k.known = uint32(s)
-	if p.Opcode.Role() == packet.NoRole || p.DestQP == packet.GSIQP || t.pairing == nil {
+	if role == packet.NoRole || p.DestQP <= packet.GSIQP || t.pairing == nil {
 		k.port = p.SrcPort
 		k.wait(noHurry)
 		return
@@ -85,7 +88,7 @@ func (t *Table) Observe(x Index, p *packet.Parsed, b []byte, now int64) {
 
 func (t *Table) observe(x Index, l subject, s state, p *packet.Parsed, b []byte, now int64) {
 	role := p.Opcode.Role()
-	if l.slot != 0 && s.qpState() != Confirmed && !t.holds(x, l) {
+	if l.slot != 0 && !t.holds(x, l.slot) {
 		l.slot = 0 // another flow has the place
 		l.wait(0)
 	}

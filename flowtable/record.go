@@ -62,3 +62,6 @@ func (t *Table) idle(e *entry, now int64) bool {
 // Hold keeps flows that were seen at the time since or later from being removed, until it is called again: they may have frames queued,
 // which name them by their index.
 func (t *Table) Hold(since int64) { t.held = since }
+
+// Keep keeps a flow as if it had been seen now, since it has frames queued.
+func (t *Table) Keep(x Index, now int64) { t.entries[x].lastSeen = now }

@@ -72,7 +72,7 @@ func readSpan(p *packet.Parsed, b []byte) uint32 {
 
 // tell brings the flow's PSNs to where the other side reads them.
 func (t *Table) tell(x Index, l subject) {
-	if l.slot == 0 || !t.holds(x, l) {
+	if l.slot == 0 || !t.holds(x, l.slot) {
 		return
 	}
 	pl := t.pairing.placeOf(l.slot)

@@ -13,7 +13,7 @@ func (t *Table) portChanged(x Index, l subject) {
 		return
 	}
 	l.flags |= varies
-	if !t.holds(x, l) {
+	if !t.holds(x, l.slot) {
 		return
 	}
 	pl := t.pairing.placeOf(l.slot)
@@ -54,7 +54,7 @@ func (t *Table) unlearn(x Index) {
 
 // restart forgets what was learned about an unconfirmed flow whose PSNs are far from all it had sent: another connection has its QP.
 func (t *Table) restart(x Index, l subject) {
-	if l.slot == 0 || !t.holds(x, l) {
+	if l.slot == 0 || !t.holds(x, l.slot) {
 		return
 	}
 	pl := t.pairing.placeOf(l.slot)

@@ -25,8 +25,9 @@ const (
 	unsettled = 1 << 31 // in exact: the flow has sent no request yet, or a READ has taken PSNs beyond this one
 	ackedBit  = 1 << 31 // in acked
 	noHurry   = 1 << 14 // packets until one is observed in any case, where nothing waits for that
-	// carried is what goes to the account once packets or bytes have come so far: 2^14 packets of 2^16 octets fit on top.
-	carried = 1 << 31
+	// carried is what goes to the account once packets or bytes have come so far: noHurry packets of longFrame octets fit on top.
+	carried   = 1 << 31
+	longFrame = 1 << 16
 )
 
 // take counts a packet.
@@ -35,10 +36,18 @@ func (k *track) take(octets uint32) {
 	k.bytes += octets
 }
 
-// carry brings the high part of a flow's numbers to its account. Each comes so far seldom, and is seen before it overflows, for a packet in
-// noHurry is observed.
-func (t *Table) carry(x Index) {
-	k, a := &t.tracks[x], t.Account(x)
+// tally counts a packet, and brings the high part of the flow's numbers to its account. They come so far seldom, and are seen before they
+// overflow: some packet in noHurry is observed, and each that is longer than any on a wire.
+func (t *Table) tally(x Index, octets uint32) {
+	k := &t.tracks[x]
+	if octets >= longFrame {
+		t.Account(x).bytes += uint64(octets)
+		octets = 0
+	}
+	if k.take(octets); (k.packets|k.bytes)&carried == 0 {
+		return
+	}
+	a := t.Account(x)
 	a.packets += uint64(k.packets & carried)
 	a.bytes += uint64(k.bytes & carried)
 	k.packets &^= carried

@@ -76,7 +76,7 @@ func (t *Table) View(i Index) View {
 	case state(k.known).qpState() == Confirmed:
 		v.Took = uint64(t.learners[i].took)
 	default: // since the flow's last packet
-		v.Took = uint64(k.packets)
+		v.Took = uint64(max(k.packets, t.learners[i].took))
 	}
 	if pl, ok := t.placeOf(i); ok {
 		v.Contradictions = pl.p.lost[pl.k].Load()

@@ -106,3 +106,23 @@ func TestCMsWordEndsWithoutAPlace(t *testing.T) {
 		}
 	}
 }
+
+// A packet of an opcode without a role, to the QP of a connection, changes nothing of what was learned of it, nor of what will be.
+func TestNoRole(t *testing.T) {
+	w := newWire(t)
+	w.talk(100, 200, 5, 5, 52769)
+	w.is(0, 200, 100, EvidencePort)
+	w.send(0, 200, packet.RDAcknowledge, 0, 4000)
+	w.talk(100, 200, 10, 5, 52769)
+	w.is(0, 200, 100, EvidencePort)
+	w.is(1, 100, 200, EvidencePort)
+	if n := w.tables[0].reuses; n != 0 {
+		t.Errorf("%d records ended", n)
+	}
+
+	w = newWire(t)
+	w.send(0, 200, packet.RDAcknowledge, 0, 52769)
+	w.talk(100, 200, 5, 1000, 52769)
+	w.is(0, 200, 100, EvidencePort)
+	w.is(1, 100, 200, EvidencePort)
+}
