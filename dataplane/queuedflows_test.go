@@ -13,9 +13,8 @@ import (
 // TestQueuedFlowsStay: whatever comes, leaves, changes its class, ages, is closed or evicted, the flow of a frame that waits is the one that
 // it came with, and what a queue keeps of flows is what a walk over it finds. A worker's loop in small, with two ports and two classes.
 func TestQueuedFlowsStay(t *testing.T) {
-	const seeds = 200
 	long := 0
-	for seed := range int64(seeds) {
+	for seed := range int64(queueSeeds) {
 		waited, err := queuedFlows(seed)
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
