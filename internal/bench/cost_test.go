@@ -46,7 +46,8 @@ func TestCost(t *testing.T) {
 	}
 	got := cost{Go: runtime.Version(), Instructions: map[string]float64{}}
 	for _, w := range works {
-		const few, many = 2 * warmBursts, 6 * warmBursts
+		// So many that what the runtime does now and then is nothing beside them, and pairing has come to rest.
+		const few, many = 6 * warmBursts, 18 * warmBursts
 		a, _ := callgrind(t, binary, &w, few)
 		z, did := callgrind(t, binary, &w, many)
 		w.check(t, &did, many)
