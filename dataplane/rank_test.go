@@ -7,7 +7,6 @@ import (
 
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
-	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 // TestKeptShares: whenever a queue's shares are kept, they are what a walk over the queue finds; when they aren't, no account says anything;
@@ -16,16 +15,7 @@ func TestKeptShares(t *testing.T) {
 	const flows, frames = 30, 1000
 	everything := 0
 	rapid.Check(t, func(t *rapid.T) {
-		table, err := flowtable.New(make([]byte, flowtable.Size(4*flows)), flowtable.Config{Capacity: 4 * flows})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var keys [flows]flowtable.Key
-		var index [flows]flowtable.Index
-		for i := range keys {
-			keys[i] = flowtable.Key{Src: packet.Addr{Lo: uint64(i)}, DestQP: uint32(i + 2)}
-		}
-		table.Lookup(keys[:], 1, index[:])
+		table, index := tableOf(t, flows)
 		c := Config{Allocate: func(octets int) ([]byte, error) { return make([]byte, octets), nil }}
 		q := &egress{}
 		if err := q.init(newLine(1e9), &PortConfig{Classes: 1, Frames: frames}, &c); err != nil {

@@ -13,16 +13,7 @@ import (
 func TestShareModel(t *testing.T) {
 	const flows = 40
 	rapid.Check(t, func(t *rapid.T) {
-		table, err := flowtable.New(make([]byte, flowtable.Size(4*flows)), flowtable.Config{Capacity: 4 * flows})
-		if err != nil {
-			t.Fatal(err)
-		}
-		var keys [flows]flowtable.Key
-		var index [flows]flowtable.Index
-		for i := range keys {
-			keys[i] = flowtable.Key{Src: packet.Addr{Lo: uint64(i)}, DestQP: uint32(i + 2)}
-		}
-		table.Lookup(keys[:], 1, index[:])
+		table, index := tableOf(t, flows)
 		s := newShare(make([]byte, 8*(flows+1)))
 		s.ranked = true
 		type frame struct {
@@ -53,9 +44,23 @@ func TestShareModel(t *testing.T) {
 					delete(model, f.flow)
 				}
 			},
-			"": func(t *rapid.T) { checkShare(t, &s, table, index[:], model) },
+			"": func(t *rapid.T) { checkShare(t, &s, table, index, model) },
 		})
 	})
+}
+
+// tableOf is a table of so many flows, with room for more.
+func tableOf(t *rapid.T, flows int) (*flowtable.Table, []flowtable.Index) {
+	table, err := flowtable.New(make([]byte, flowtable.Size(4*flows)), flowtable.Config{Capacity: 4 * flows})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, index := make([]flowtable.Key, flows), make([]flowtable.Index, flows)
+	for i := range keys {
+		keys[i] = flowtable.Key{Src: packet.Addr{Lo: uint64(i)}, DestQP: uint32(i + 2)}
+	}
+	table.Lookup(keys, 1, index)
+	return table, index
 }
 
 func checkShare(t *rapid.T, s *share, table *flowtable.Table, index []flowtable.Index, model map[flowtable.Index]uint64) {

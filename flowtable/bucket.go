@@ -30,7 +30,8 @@ func tag(h uint64) uint16 { return uint16(h) | 1 }
 // slotOf is the slot that a flow takes if it is empty: there a lookup finds it by one comparison.
 func slotOf(h uint64) uint { return uint(h>>32) % slots }
 
-// preferred is the flow in the slot that one with this hash prefers, and whether that has its tag.
+// preferred is the flow in the slot that one with this hash prefers, and whether that has its tag. It reads one tag where they lie in
+// memory, as those of a processor whose numbers begin with the low end do, which keys and packet.ParsePlain go by as well.
 func (b *bucket) preferred(h uint64) (Index, bool) {
 	at := slotOf(h)
 	return Index(b.flows[at].Load()), (*[slots]uint16)(unsafe.Pointer(&b.tags))[at] == tag(h)

@@ -8,8 +8,8 @@ import (
 
 // What happens to a flow that has no place yet, or has lost the one it had.
 
-// A flow that RDMA-CM names but that found no place gets one once there is room.
-func TestPlaceLater(t *testing.T) {
+// newCrowd is two hosts with so many flows that the one to QP 200, which RDMA-CM has named, has found no place.
+func newCrowd(t *testing.T) *wire {
 	w := newWire(t)
 	for i := range uint32(placesASide) {
 		w.send(0, 1000+i, packet.RCSendOnly, 0, 0xc000)
@@ -19,6 +19,15 @@ func TestPlaceLater(t *testing.T) {
 		w.send(0, 200, packet.RCSendOnly, i, 52769)
 	}
 	w.is(0, 200, 100, EvidenceCM)
+	if _, ok := w.tables[0].placeOf(w.find(0, 200)); ok {
+		t.Fatal("the flow has a place: not what was to be tested")
+	}
+	return w
+}
+
+// A flow that RDMA-CM names but that found no place gets one once there is room.
+func TestPlaceLater(t *testing.T) {
+	w := newCrowd(t)
 	// the others age
 	for s := range 200 {
 		w.now += 1e9
