@@ -2,11 +2,6 @@
 
 package dpdk
 
-/*
-#include "eal.h"
-*/
-import "C"
-
 import (
 	"errors"
 	"fmt"
@@ -18,6 +13,7 @@ type Devices struct {
 	ownEAL   bool
 	workers  int
 	ports    []*Port
+	profiles []Profile
 	pool     *Pool
 	backends []*Backend
 	stopped  bool
@@ -63,19 +59,21 @@ func (e *EAL) open(p *plan) (*Devices, error) {
 // open takes the ports one after the other: a net_virtio_user may need the socket that a net_vhost before it serves.
 func (d *Devices) open(p *plan) error {
 	for i, cfg := range p.Ports {
-		port, err := attachPort(d.eal, cfg, p.devices[i])
+		port, err := newPort(d.eal, cfg, p.devices[i])
 		if err != nil {
 			return portError(cfg, err)
 		}
 		d.ports = append(d.ports, port)
 		if d.pool == nil { // on the NUMA node of the first device
-			if d.pool, err = newPool(d.eal, p.frames, p.room, int(C.rte_eth_dev_socket_id(port.id))); err != nil {
+			if d.pool, err = newPool(d.eal, p.frames, p.room, port.driver.numa()); err != nil {
 				return err
 			}
 		}
-		if err := port.setup(d.pool, d.workers); err != nil {
+		profile, err := port.setup(d.pool, d.workers)
+		if err != nil {
 			return portError(cfg, err)
 		}
+		d.profiles = append(d.profiles, profile)
 	}
 	for w := range d.workers {
 		d.backends = append(d.backends, newBackend(d.ports, d.pool, w, p.Burst))
@@ -91,6 +89,9 @@ func (d *Devices) Workers() int { return len(d.backends) }
 
 // Port is a port by its place in the configuration.
 func (d *Devices) Port(i int) *Port { return d.ports[i] }
+
+// Profile is what a port's device can do, and how it was set up.
+func (d *Devices) Profile(port int) *Profile { return &d.profiles[port] }
 
 // Pool is where all frames come from.
 func (d *Devices) Pool() *Pool { return d.pool }
@@ -108,10 +109,15 @@ func (d *Devices) Stop() error {
 		}
 		var errs []error
 		for _, p := range d.ports {
-			errs = append(errs, p.stop(d.workers))
+			if err := p.driver.stop(); err != nil {
+				errs = append(errs, portError(p.cfg, err))
+			}
 		}
 		for _, p := range d.ports {
-			errs = append(errs, p.close())
+			if err := p.driver.close(); err != nil {
+				errs = append(errs, portError(p.cfg, err))
+			}
+			p.free()
 		}
 		return errors.Join(errs...)
 	})
