@@ -6,6 +6,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/internal/burst"
 )
 
 // drainTime is how long a stop waits for the queues to empty: what a queue of a second's worth needs, with room.
@@ -20,7 +21,10 @@ func (g *gateway) work(i, core int, ready chan<- struct{}) error {
 	defer leave()
 	ready <- struct{}{}
 	w := g.plane.Worker(i)
-	rest := idler{backoff: g.config.DPDK.Idle == config.Backoff}
+	rest := idler{backoff: g.config.DPDK.Idle == config.Backoff, wait: time.Sleep}
+	if b, ok := g.devices.Backend(i).(burst.Waiter); ok {
+		rest.wait = func(d time.Duration) { b.Wait(d.Nanoseconds()) }
+	}
 	for !g.stop.Load() {
 		rest.after(w, w.Step())
 	}
@@ -50,8 +54,9 @@ func (g *gateway) drain(w *dataplane.Worker, rest *idler) {
 // idler gives the core to others when a worker has nothing to do: at first it polls on, as the next frame is likely near, then it
 // sleeps, longer as the silence lasts, and never past the time at which a queued frame may start.
 type idler struct {
-	backoff bool // else it polls for ever
-	empty   int  // polls in a row that moved nothing
+	backoff bool                // else it polls for ever
+	empty   int                 // polls in a row that moved nothing
+	wait    func(time.Duration) // sleeps so long, or until a frame comes where the devices can tell
 }
 
 const (
@@ -64,7 +69,7 @@ const (
 // after is called after each step with the number of frames that it moved.
 func (r *idler) after(w *dataplane.Worker, moved int) {
 	if pause := r.pause(w, moved); pause > 0 {
-		time.Sleep(pause)
+		r.wait(pause)
 	}
 }
 
