@@ -3,8 +3,11 @@
 package main
 
 import (
+	"context"
+
 	"github.com/rs/zerolog"
 
+	"github.com/cnpgate/cnpgate/control"
 	"github.com/cnpgate/cnpgate/control/assemble"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/internal/burst"
@@ -24,6 +27,13 @@ func open(c *config.Config, log zerolog.Logger) (*devices, error) {
 		return nil, err
 	}
 	log.Info().Str("dpdk", dpdk.Version()).Int("frames", d.Pool().Size()).Int("ports", len(cfg.Ports)).Msg("devices opened")
+	for i, port := range cfg.Ports {
+		profile := d.Profile(i)
+		log.Info().Str("port", port.Name).Msg(profile.String())
+		for _, w := range profile.Warnings {
+			log.Warn().Str("port", port.Name).Msg(w)
+		}
+	}
 	return &devices{d}, nil
 }
 
@@ -32,7 +42,7 @@ func deviceConfig(c *config.Config) dpdk.Config {
 	cfg := dpdk.Config{
 		Hugepages: c.DPDK.Hugepages, InMemory: c.DPDK.InMemory, EALArgs: c.DPDK.EALArgs, MainCore: -1,
 		Cores: c.DPDK.Workers, Burst: c.DPDK.Burst,
-		Frames: assemble.Frames(c, len(c.DPDK.Workers)), DataRoom: assemble.Room(c),
+		Frames: assemble.Frames(c, len(c.DPDK.Workers)),
 	}
 	for i := range c.Ports {
 		cfg.Ports = append(cfg.Ports, dpdk.PortConfig{Name: c.Ports[i].Name, Device: c.Ports[i].Device, MTU: c.Ports[i].MTU})
@@ -53,18 +63,16 @@ func (d *devices) LinkUp(port int) (bool, error) { return d.Port(port).LinkUp() 
 
 func (d *devices) SetLink(port int, up bool) error { return d.Port(port).SetLink(up) }
 
-func (d *devices) Missed(port int) (uint64, error) {
+func (d *devices) Counters(port int) (control.DeviceCounters, error) {
 	s, err := d.Port(port).Stats()
-	return s.RxMissed + s.RxNoMbuf, err
+	return control.DeviceCounters{
+		Missed: s.RxMissed, NoBuffer: s.RxNoBuffer, ReceiveErrors: s.RxErrors, Oversized: s.RxOversized, TransmitErrors: s.TxErrors,
+	}, err
 }
 
-// close closes the devices once the workers have stopped, and says what they could not send.
-func (d *devices) close(log zerolog.Logger) error {
-	for worker := range d.Workers() {
-		if n := d.Devices.Backend(worker).TooLong(); n > 0 {
-			log.Warn().Int("worker", worker).Uint64("device_too_long_packets_total", n).
-				Msg("frames longer than their device sends were dropped, though they count as forwarded; give the ports one mtu")
-		}
-	}
-	return d.Close()
+func (d *devices) Watch(ctx context.Context, report func(control.Notice)) error {
+	return d.Devices.Watch(ctx, func(n dpdk.Notice) { report(control.Notice(n)) })
 }
+
+// close closes the devices once the workers have stopped.
+func (d *devices) close() error { return d.Close() }

@@ -20,4 +20,4 @@ func open(*config.Config, zerolog.Logger) (*devices, error) {
 	return nil, errors.New("this binary was built without DPDK (tag nodpdk) and can't run on devices; expected one built without the tag: scripts/build")
 }
 
-func (d *devices) close(zerolog.Logger) error { return nil }
+func (d *devices) close() error { return nil }
