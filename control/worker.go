@@ -21,9 +21,12 @@ func (g *gateway) work(i, core int, ready chan<- struct{}) error {
 	defer leave()
 	ready <- struct{}{}
 	w := g.plane.Worker(i)
-	rest := idler{backoff: g.config.DPDK.Idle == config.Backoff, wait: time.Sleep}
+	rest := idler{backoff: g.config.DPDK.Idle == config.Backoff, wait: time.Sleep, longest: longSleep}
 	if b, ok := g.devices.Backend(i).(burst.Waiter); ok {
 		rest.wait = func(d time.Duration) { b.Wait(d.Nanoseconds()) }
+		if b.Wakes() {
+			rest.longest = wakenSleep
+		}
 	}
 	for !g.stop.Load() {
 		rest.after(w, w.Step())
@@ -57,12 +60,14 @@ type idler struct {
 	backoff bool                // else it polls for ever
 	empty   int                 // polls in a row that moved nothing
 	wait    func(time.Duration) // sleeps so long, or until a frame comes where the devices can tell
+	longest time.Duration       // of a sleep
 }
 
 const (
 	pollsBeforeSleep = 512
 	shortSleep       = 20 * time.Microsecond
 	longSleep        = 500 * time.Microsecond
+	wakenSleep       = time.Millisecond // where a frame ends the sleep
 	longSilence      = pollsBeforeSleep + 200
 )
 
@@ -84,7 +89,7 @@ func (r *idler) pause(w *dataplane.Worker, moved int) time.Duration {
 	}
 	sleep := shortSleep
 	if r.empty > longSilence {
-		r.empty, sleep = longSilence, longSleep
+		r.empty, sleep = longSilence, r.longest
 	}
 	if due, any := w.NextDue(); any {
 		sleep = min(sleep, time.Duration(due-w.Now()))

@@ -86,4 +86,6 @@ type Backend interface {
 type Waiter interface {
 	// Wait returns when a frame may have arrived, and no later than after the given time, in nanoseconds.
 	Wait(nanoseconds int64)
+	// Wakes tells whether a frame at any port ends a Wait; otherwise those of some ports are seen after it only.
+	Wakes() bool
 }
