@@ -5,6 +5,7 @@ package dpdk
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Devices are the opened ports, the pool their frames come from, and the workers' backends.
@@ -56,20 +57,30 @@ func (e *EAL) open(p *plan) (*Devices, error) {
 	return d, nil
 }
 
-// open takes the ports one after the other: a net_virtio_user may need the socket that a net_vhost before it serves.
+// open opens the ports. PCI devices come first, as their drivers may want larger buffers than others do. The rest follow one after the
+// other: a net_virtio_user may need the socket that a net_vhost before it serves.
 func (d *Devices) open(p *plan) error {
-	for i, cfg := range p.Ports {
-		port, err := newPort(d.eal, cfg, p.devices[i])
-		if err != nil {
-			return portError(cfg, err)
-		}
-		d.ports = append(d.ports, port)
-		if d.pool == nil { // on the NUMA node of the first device
-			if d.pool, err = newPool(d.eal, p.frames, p.room, port.driver.numa()); err != nil {
+	d.ports = make([]*Port, len(p.Ports))
+	for i, device := range p.devices {
+		if device.pci {
+			if err := d.attach(p, i); err != nil {
 				return err
 			}
 		}
-		profile, err := port.setup(d.pool, d.workers)
+	}
+	for i, cfg := range p.Ports {
+		if d.ports[i] == nil {
+			if err := d.attach(p, i); err != nil {
+				return err
+			}
+		}
+		if d.pool == nil { // on the NUMA node of the first device
+			var err error
+			if d.pool, err = newPool(d.eal, p.frames, p.room, d.ports[i].driver.numa()); err != nil {
+				return err
+			}
+		}
+		profile, err := d.ports[i].setup(d.pool, d.workers)
 		if err != nil {
 			return portError(cfg, err)
 		}
@@ -77,6 +88,18 @@ func (d *Devices) open(p *plan) error {
 	}
 	for w := range d.workers {
 		d.backends = append(d.backends, newBackend(d.ports, d.pool, w, p.Burst))
+	}
+	return nil
+}
+
+func (d *Devices) attach(p *plan, i int) error {
+	port, err := newPort(d.eal, p.Ports[i], p.devices[i])
+	if err != nil {
+		return portError(p.Ports[i], err)
+	}
+	d.ports[i] = port
+	if mtu := p.Ports[i].MTU; mtu > 0 {
+		p.room = max(p.room, min(port.driver.buffer(mtu), maxRoom))
 	}
 	return nil
 }
@@ -108,12 +131,13 @@ func (d *Devices) Stop() error {
 			b.close()
 		}
 		var errs []error
-		for _, p := range d.ports {
+		opened := slices.DeleteFunc(slices.Clone(d.ports), func(p *Port) bool { return p == nil })
+		for _, p := range opened {
 			if err := p.driver.stop(); err != nil {
 				errs = append(errs, portError(p.cfg, err))
 			}
 		}
-		for _, p := range d.ports {
+		for _, p := range opened {
 			if err := p.driver.close(); err != nil {
 				errs = append(errs, portError(p.cfg, err))
 			}

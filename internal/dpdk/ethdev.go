@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"net"
 	"strings"
 	"unsafe"
@@ -74,6 +75,26 @@ func (p *ethdev) probe() error {
 	return nil
 }
 
+// em is the driver of e1000 and e1000e, whose receive buffers have a power of two of bytes: of any other they use the next smaller one.
+const em = "net_e1000_em"
+
+func (p *ethdev) driverName() string { return C.GoString(p.info.driver_name) }
+
+func (p *ethdev) buffer(mtu int) int {
+	if p.driverName() == em {
+		return 1 << bits.Len(uint(mtu+tagRoom+driverHead-1))
+	}
+	return bufferFor(mtu)
+}
+
+// usable is how much of a buffer the device fills.
+func (p *ethdev) usable(room int) int {
+	if p.driverName() == em {
+		return 1 << (bits.Len(uint(room)) - 1)
+	}
+	return room / roomUnit * roomUnit
+}
+
 func (p *ethdev) numa() int { return int(C.rte_eth_dev_socket_id(p.id)) }
 
 // setup configures the device, sets up a pair of queues a worker and starts it.
@@ -113,7 +134,7 @@ func (p *ethdev) profile(pool *Pool, spread Spread) (Profile, error) {
 	if ret := C.rte_eth_dev_get_mtu(p.id, &mtu); ret != 0 {
 		return Profile{}, fmt.Errorf("reading the MTU: %w", unix.Errno(-ret))
 	}
-	f := Profile{Driver: C.GoString(p.info.driver_name), MTU: int(mtu), Buffer: pool.Room(), Workers: p.workers, Spread: spread}
+	f := Profile{Driver: p.driverName(), MTU: int(mtu), Buffer: pool.Room(), Workers: p.workers, Spread: spread}
 	var mac C.struct_rte_ether_addr
 	if C.rte_eth_macaddr_get(p.id, &mac) == 0 {
 		f.Address = net.HardwareAddr(C.GoBytes(unsafe.Pointer(&mac.addr_bytes[0]), 6)).String()
@@ -223,14 +244,17 @@ func (p *ethdev) queues(pool *Pool) error {
 	return nil
 }
 
-// scatters refuses a device that would put a frame of the full MTU into several buffers, as some do that count a buffer's size in
-// KiB: the way out was not asked to send such frames whole.
+// scatters refuses a device that would put a frame of the full MTU into several buffers: the way out was not asked to send such frames
+// whole. Some drivers turn to receiving that way although every frame fits; that does no harm.
 func (p *ethdev) scatters(pool *Pool) error {
+	if p.usable(pool.Room()) >= p.mtu+14+tagRoom+4 {
+		return nil
+	}
 	for q := range C.uint16_t(p.workers) {
 		var queue C.struct_rte_eth_rxq_info
 		if C.rte_eth_rx_queue_info_get(p.id, q, &queue) == 0 && queue.scattered_rx != 0 {
 			return fmt.Errorf("the device would receive frames of MTU %d in several buffers of %d bytes, which the gateway doesn't forward: "+
-				"lower the port's mtu, and report the driver", p.cfg.MTU, pool.Room())
+				"lower the port's mtu, and report the driver (%s)", p.cfg.MTU, pool.Room(), p.driverName())
 		}
 	}
 	return nil

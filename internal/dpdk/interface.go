@@ -33,7 +33,7 @@ type kernelInterface struct {
 	device  device
 	workers int
 	name    string // what the interface is called now
-	buffer  int    // bytes of a frame's
+	room    int    // bytes of a buffer
 
 	lock    *lock // of the interface
 	sockets []socketPair
@@ -56,13 +56,15 @@ func newInterface(cfg PortConfig, d device) (*kernelInterface, error) {
 
 func (p *kernelInterface) numa() int { return -1 }
 
+func (p *kernelInterface) buffer(mtu int) int { return bufferFor(mtu) }
+
 // setup opens the sockets.
 func (p *kernelInterface) setup(pool *Pool, workers int) (Profile, error) {
 	n, err := netif.Read(p.device.iface)
 	if err != nil {
 		return Profile{}, err
 	}
-	p.workers, p.buffer = workers, pool.Room()
+	p.workers, p.room = workers, pool.Room()
 	if err := p.open(n.Index); err != nil {
 		return Profile{}, err
 	}

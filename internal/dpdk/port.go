@@ -27,6 +27,8 @@ type Port struct {
 
 // driver is what a port's frames go through. Everything but queue's result is used on EAL's thread only.
 type driver interface {
+	// buffer is how many bytes a buffer must have so that frames of an MTU, with two tags, come in one piece.
+	buffer(mtu int) int
 	// setup asks the device for what the plan needs, starts it, and says what came of it.
 	setup(pool *Pool, workers int) (Profile, error)
 	// queue completes what a worker's Exchange has to know.

@@ -56,8 +56,8 @@ func (k *kernelInterface) changed(p *Port, c netif.Change) error {
 		if c.Now.MTU < k.cfg.MTU {
 			return fmt.Errorf("the port's mtu is %d: longer frames are dropped (longer-than-mtu)", k.cfg.MTU)
 		}
-		if need := c.Now.MTU + frameHead; need > k.buffer {
-			return fmt.Errorf("frames of more than %d bytes are dropped (longer-than-buffer): start the gateway again", k.buffer)
+		if need := c.Now.MTU + frameHead; need > k.room {
+			return fmt.Errorf("frames of more than %d bytes are dropped (longer-than-buffer): start the gateway again", k.room)
 		}
 	}
 	return nil

@@ -66,8 +66,8 @@ func Boot(c Config) (g *Guest, err error) {
 		c.MemoryMiB = 1024
 	}
 	args := []string{
-		"-machine", "q35,kernel-irqchip=split,accel=tcg", "-cpu", "max", "-smp", fmt.Sprint(c.CPUs), "-m", fmt.Sprint(c.MemoryMiB),
-		"-device", "intel-iommu,intremap=off,caching-mode=on,device-iotlb=on",
+		"-machine", "q35,accel=tcg", "-cpu", "max", "-smp", fmt.Sprint(c.CPUs), "-m", fmt.Sprint(c.MemoryMiB),
+		"-device", "intel-iommu,intremap=on,caching-mode=on,device-iotlb=on",
 		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
 		"-kernel", kernel.image, "-initrd", initramfs,
 		"-append", "console=ttyS0 quiet panic=-1 intel_iommu=on net.ifnames=0 mitigations=off",

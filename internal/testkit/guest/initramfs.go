@@ -50,6 +50,7 @@ func Programs(names ...string) ([]File, error) {
 const initScript = `#!/bin/busybox sh
 /bin/busybox mkdir -p /bin /sbin /usr/bin /usr/sbin /proc /sys /dev /run /tmp /var
 /bin/busybox --install -s
+chmod 755 /
 ln -sf /run /var/run
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
@@ -149,12 +150,25 @@ func (c *cpio) add(f File, seen map[string]bool) error {
 			}
 		}
 	}
-	content := []byte(f.Text)
-	if f.From != "" {
-		var err error
-		if content, err = os.ReadFile(f.From); err != nil { // through links: the guest has files only
-			return err
+	if f.From == "" {
+		return c.entry(f.Path, 0o100000|int(f.Mode), []byte(f.Text))
+	}
+	real, err := filepath.EvalSymlinks(f.From)
+	if err != nil {
+		return err
+	}
+	if f.Path == f.From && real != f.From { // a library must be one file by all its names, or it would be loaded twice
+		if !seen[real] {
+			seen[real] = true
+			if err := c.add(File{Path: real, From: real, Mode: f.Mode}, seen); err != nil {
+				return err
+			}
 		}
+		return c.entry(f.Path, 0o120777, []byte(real))
+	}
+	content, err := os.ReadFile(real)
+	if err != nil {
+		return err
 	}
 	return c.entry(f.Path, 0o100000|int(f.Mode), content)
 }
