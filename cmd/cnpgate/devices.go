@@ -4,6 +4,9 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
 
 	"github.com/rs/zerolog"
 
@@ -38,6 +41,24 @@ func open(c *config.Config, log zerolog.Logger) (*devices, error) {
 		}
 	}
 	return &devices{d}, nil
+}
+
+// describeDevices opens the devices of a configuration and prints what they can do.
+func describeDevices(w io.Writer, c *config.Config) error {
+	d, err := dpdk.Open(deviceConfig(c))
+	if err != nil {
+		return err
+	}
+	for i := range c.Ports {
+		profile := d.Profile(i)
+		_, e := fmt.Fprintf(w, "port %s: %s\n", c.Ports[i].Name, profile)
+		err = errors.Join(err, e)
+		for _, warning := range profile.Warnings {
+			_, e := fmt.Fprintf(w, "port %s: warning: %s\n", c.Ports[i].Name, warning)
+			err = errors.Join(err, e)
+		}
+	}
+	return errors.Join(err, d.Close())
 }
 
 // programMemory is what the program takes itself, in bytes: its code and libraries, Go's heap, and small tables.
