@@ -59,5 +59,5 @@ func summarize(w io.Writer, path string, cfg *config.Config) error {
 			return err
 		}
 	}
-	return nil
+	return describeMemory(w, cfg)
 }

@@ -43,6 +43,20 @@ func open(c *config.Config, log zerolog.Logger) (*devices, error) {
 	return &devices{d}, nil
 }
 
+// describeMemory prints what the frames of a configuration need.
+func describeMemory(w io.Writer, c *config.Config) error {
+	bytes, err := dpdk.Memory(deviceConfig(c))
+	if err != nil {
+		return err
+	}
+	if !c.DPDK.Hugepages {
+		_, err = fmt.Fprintf(w, "frames take %d MiB of memory\n", bytes>>20)
+		return err
+	}
+	_, err = fmt.Fprintf(w, "frames take %d hugepages of 2 MiB\n", (bytes+2<<20-1)/(2<<20))
+	return err
+}
+
 // describeDevices opens the devices of a configuration and prints what they can do.
 func describeDevices(w io.Writer, c *config.Config) error {
 	d, err := dpdk.Open(deviceConfig(c))

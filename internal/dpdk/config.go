@@ -99,8 +99,40 @@ func newPlan(cfg Config) (*plan, error) {
 	if p.room > maxRoom {
 		return nil, fmt.Errorf("dpdk: frames of %d bytes were asked for, expected at most %d", p.room, maxRoom)
 	}
-	p.frames += len(p.Cores) * (p.Burst*len(p.Ports) + Spares + poolCache*3/2)
+	p.addWorkers()
 	return p, nil
+}
+
+// Memory is how many bytes the EAL needs for a configuration: of hugepages, where those are used. It looks at nothing but the configuration,
+// so a kernel interface with a larger MTU than its port's needs more.
+func Memory(cfg Config) (int, error) {
+	p := &plan{Config: cfg, frames: cfg.Frames, room: max(cfg.DataRoom, cmp.Or(cfg.LeastRoom, minRoom))}
+	if p.Burst == 0 {
+		p.Burst = burst.MaxSize
+	}
+	for _, port := range cfg.Ports {
+		d, err := parseDevice(port.Device)
+		if err != nil {
+			return 0, portError(port, err)
+		}
+		p.add(d, port.MTU)
+	}
+	p.addWorkers()
+	return p.memory(), nil
+}
+
+// add counts what a device needs for frames of an MTU.
+func (p *plan) add(d device, mtu int) {
+	p.devices = append(p.devices, d)
+	p.frames += d.holds(len(p.Cores), rxDescriptors, txDescriptors)
+	if mtu > 0 {
+		p.room = max(p.room, bufferFor(mtu))
+	}
+}
+
+// addWorkers counts what workers hold besides their queues.
+func (p *plan) addWorkers() {
+	p.frames += len(p.Cores) * (p.Burst*len(p.Ports) + Spares + poolCache*3/2)
 }
 
 // planPorts takes the device strings apart and looks at what they name.
@@ -129,11 +161,7 @@ func (p *plan) planPorts() error {
 		if err != nil {
 			return portError(port, err)
 		}
-		p.devices = append(p.devices, d)
-		p.frames += d.holds(len(p.Cores), rxDescriptors, txDescriptors)
-		if mtu > 0 {
-			p.room = max(p.room, bufferFor(mtu))
-		}
+		p.add(d, mtu)
 	}
 	return nil
 }
