@@ -96,7 +96,7 @@ func (w *watched) after(d time.Duration) string {
 		w.now = w.now.Add(min(sampleStep, end.Sub(w.now)))
 		w.wire.now = w.now
 		for i := range w.cable {
-			w.wire.up(i)
+			w.up(i)
 		}
 		w.links.look(w.now)
 	}

@@ -315,7 +315,7 @@ func TestLiveDisturbed(t *testing.T) {
 			p.says("interface b0 has MTU 1500 now", 1)
 			return nil
 		}},
-		{"deleted and made again", func(t *testing.T, p *process, b *host) *host {
+		{"deleted and made again", func(t *testing.T, p *process, _ *host) *host {
 			ip(t, "link del b0")
 			p.says("interface b0 is gone", 1)
 			if status, body := p.health(); status != 503 || !strings.Contains(body, "interface b0 is gone") {

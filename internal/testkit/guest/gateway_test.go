@@ -243,6 +243,7 @@ func testDevice(t *testing.T, binary, model string, mtus []int, workers string) 
 		frames := mixed(mtu, 2)
 		w := start(t, g, workers, "10Gbps", mtu)
 		w.passes(fmt.Sprint("MTU ", mtu), frames)
+		t.Log(run(t, g, "grep 'device MTU' /tmp/log || true"))
 		c := w.stop()
 		if n := uint64(2 * len(frames)); c.Counters.Received != n || c.Counters.Forwarded != n {
 			t.Errorf("MTU %d: %d frames sent, %d received, %d forwarded, dropped %v\n%s", mtu, n, c.Counters.Received, c.Counters.Forwarded, c.Counters.Dropped, tail(g))

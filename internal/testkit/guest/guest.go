@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"net"
 	"os"
 	"os/exec"
@@ -21,7 +22,8 @@ type Config struct {
 	Folder    string   // for sockets and the initramfs: one that the caller removes
 	CPUs      int      // 2 unless given
 	MemoryMiB int      // 1024 unless given
-	NICs      []string // QEMU's names of devices: virtio-net-pci, e1000e, vmxnet3
+	NICs      []string // QEMU's names of devices: virtio-net-pci, e1000e, vmxnet3; their wires end in the test
+	Taps      []string // tap interfaces of the test's network namespace, each behind a virtio-net-pci after the NICs
 	Files     []File   // what the initramfs has besides a shell and the kernel's modules
 	Modules   []string // the kernel's modules to load, in any order
 }
@@ -83,6 +85,10 @@ func Boot(c Config) (g *Guest, err error) {
 		g.NICs = append(g.NICs, n)
 		args = append(args, n.arguments()...)
 	}
+	for i, tap := range c.Taps {
+		args = append(args, "-netdev", fmt.Sprintf("tap,id=tap%d,ifname=%s,script=no,downscript=no", i, tap),
+			"-device", fmt.Sprintf("virtio-net-pci,netdev=tap%d,mac=%s", i, macOf(tap)))
+	}
 	g.process = exec.Command("qemu-system-x86_64", args...)
 	g.process.Stdout, g.process.Stderr = g.console, g.console
 	if err := g.process.Start(); err != nil {
@@ -103,6 +109,13 @@ func Boot(c Config) (g *Guest, err error) {
 		return g, fmt.Errorf("the guest did not boot: %w", err)
 	}
 	return g, nil
+}
+
+// macOf is a MAC address for the NIC behind a tap interface, another one for another name.
+func macOf(name string) string {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(name))
+	return fmt.Sprintf("02:00:%s", net.HardwareAddr(h.Sum(nil)))
 }
 
 func (g *Guest) path(name string) string { return filepath.Join(g.folder, name) }
@@ -169,11 +182,13 @@ func (g *Guest) answer() (string, error) {
 
 // Until runs a command again and again until it succeeds.
 func (g *Guest) Until(command string) error {
-	out, err := g.Run(fmt.Sprintf("i=0; until %s; do i=$((i+1)); [ $i -lt 1200 ] || break; sleep 0.1; done; [ $i -lt 1200 ]", command))
-	if err != nil {
-		return fmt.Errorf("never: %s: %w\n%s", command, err, out)
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		out, err := g.Run("if " + command + "; then echo yes; fi")
+		if err != nil || strings.HasSuffix(out, "yes\n") {
+			return err
+		}
 	}
-	return nil
+	return fmt.Errorf("in the guest, never: %s", command)
 }
 
 // Console is what the guest's kernel has said.
