@@ -23,6 +23,7 @@ type Config struct {
 	CPUs      int      // 2 unless given
 	MemoryMiB int      // 1024 unless given
 	NICs      []string // QEMU's names of devices: virtio-net-pci, e1000e, vmxnet3; their wires end in the test
+	Bus       int      // the PCI bus that the NICs are on, as functions of one device; 0: each is a device of the root bus
 	Taps      []string // tap interfaces of the test's network namespace, each behind a virtio-net-pci after the NICs
 	Files     []File   // what the initramfs has besides a shell and the kernel's modules
 	Modules   []string // the kernel's modules to load, in any order
@@ -77,8 +78,12 @@ func Boot(c Config) (g *Guest, err error) {
 		"-chardev", "socket,id=shell,server=on,wait=off,path=" + g.path("shell"), "-serial", "chardev:shell",
 		"-qmp", "unix:" + g.path("qmp") + ",server=on,wait=off",
 	}
+	if c.Bus != 0 {
+		args = append(args, "-device", fmt.Sprintf("pxb-pcie,id=bridge,bus=pcie.0,addr=0x8,bus_nr=%d", c.Bus-1),
+			"-device", "pcie-root-port,id=root,bus=bridge,chassis=1,slot=1")
+	}
 	for i, model := range c.NICs {
-		n, err := newNIC(g, i, model)
+		n, err := newNIC(g, i, model, c.Bus)
 		if err != nil {
 			return g, err
 		}

@@ -57,6 +57,7 @@ mount -t sysfs sysfs /sys
 mount -t devtmpfs devtmpfs /dev
 mount -t tmpfs tmpfs /run
 mkdir -p /dev/shm /dev/hugepages
+ln -s /proc/self/fd /dev/fd
 ip link set lo up
 for module in %s; do insmod "$module" || echo "insmod $module failed"; done
 stty -F /dev/ttyS1 raw -echo

@@ -11,15 +11,17 @@ import (
 
 // NIC is an emulated NIC, whose wire the test holds the other end of.
 type NIC struct {
-	guest *Guest
-	name  string
-	model string
-	wire  *net.UnixConn
-	far   *net.UnixAddr
+	guest  *Guest
+	name   string
+	number int
+	model  string
+	bus    int
+	wire   *net.UnixConn
+	far    *net.UnixAddr
 }
 
-func newNIC(g *Guest, i int, model string) (*NIC, error) {
-	n := &NIC{guest: g, name: fmt.Sprint("nic", i), model: model}
+func newNIC(g *Guest, i int, model string, bus int) (*NIC, error) {
+	n := &NIC{guest: g, name: fmt.Sprint("nic", i), number: i, model: model, bus: bus}
 	n.far = &net.UnixAddr{Name: g.path(n.name), Net: "unixgram"}
 	var err error
 	n.wire, err = net.ListenUnixgram("unixgram", &net.UnixAddr{Name: g.path(n.name + ".test"), Net: "unixgram"})
@@ -32,17 +34,20 @@ func newNIC(g *Guest, i int, model string) (*NIC, error) {
 // slot is where on the PCI bus the first NIC is; the others follow.
 const slot = 0x10
 
-func (n *NIC) number() int {
-	i := 0
-	_, _ = fmt.Sscanf(n.name, "nic%d", &i)
-	return i
+// Address is the NIC's PCI address in the guest.
+func (n *NIC) Address() string {
+	if n.bus != 0 {
+		return fmt.Sprintf("0000:%02x:00.%d", n.bus, n.number)
+	}
+	return fmt.Sprintf("0000:00:%02x.0", slot+n.number)
 }
 
-// Address is the NIC's PCI address in the guest.
-func (n *NIC) Address() string { return fmt.Sprintf("0000:00:%02x.0", slot+n.number()) }
-
 func (n *NIC) arguments() []string {
-	device := fmt.Sprintf("%s,id=%s,netdev=%s-wire,mac=02:00:00:00:00:%02x,addr=%#x", n.model, n.name, n.name, slot+n.number(), slot+n.number())
+	at := fmt.Sprintf("addr=%#x", slot+n.number)
+	if n.bus != 0 {
+		at = fmt.Sprintf("bus=root,addr=0.%d,multifunction=on", n.number)
+	}
+	device := fmt.Sprintf("%s,id=%s,netdev=%s-wire,mac=02:00:00:00:00:%02x,%s", n.model, n.name, n.name, slot+n.number, at)
 	if n.model == "virtio-net-pci" {
 		device += ",disable-legacy=on,iommu_platform=on,ats=on"
 	}
