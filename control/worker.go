@@ -21,11 +21,11 @@ func (g *gateway) work(i, core int, ready chan<- struct{}) error {
 	defer leave()
 	ready <- struct{}{}
 	w := g.plane.Worker(i)
-	rest := idler{backoff: g.config.DPDK.Idle == config.Backoff, wait: time.Sleep, longest: longSleep}
+	rest := idler{backoff: g.config.DPDK.Idle == config.Backoff, wait: time.Sleep, polls: pollsBeforeSleep, longest: longSleep}
 	if b, ok := g.devices.Backend(i).(burst.Waiter); ok {
 		rest.wait = func(d time.Duration) { b.Wait(d.Nanoseconds()) }
 		if b.Wakes() {
-			rest.longest = wakenSleep
+			rest.polls, rest.longest = pollsBeforeWait, wakenSleep
 		}
 	}
 	for !g.stop.Load() {
@@ -60,15 +60,17 @@ type idler struct {
 	backoff bool                // else it polls for ever
 	empty   int                 // polls in a row that moved nothing
 	wait    func(time.Duration) // sleeps so long, or until a frame comes where the devices can tell
+	polls   int                 // that move nothing before the first sleep
 	longest time.Duration       // of a sleep
 }
 
 const (
 	pollsBeforeSleep = 512
+	pollsBeforeWait  = 32 // where a frame ends the sleep; each poll asks the kernel, and a worker that never sleeps is made to by its scheduler
 	shortSleep       = 20 * time.Microsecond
 	longSleep        = 500 * time.Microsecond
 	wakenSleep       = time.Millisecond // where a frame ends the sleep
-	longSilence      = pollsBeforeSleep + 200
+	longSilence      = 200 // short sleeps
 )
 
 // after is called after each step with the number of frames that it moved.
@@ -84,12 +86,12 @@ func (r *idler) pause(w *dataplane.Worker, moved int) time.Duration {
 		r.empty = 0
 		return 0
 	}
-	if r.empty++; r.empty < pollsBeforeSleep {
+	if r.empty++; r.empty < r.polls {
 		return 0
 	}
 	sleep := shortSleep
-	if r.empty > longSilence {
-		r.empty, sleep = longSilence, r.longest
+	if r.empty > r.polls+longSilence {
+		r.empty, sleep = r.polls+longSilence, r.longest
 	}
 	if due, any := w.NextDue(); any {
 		sleep = min(sleep, time.Duration(due-w.Now()))
