@@ -66,11 +66,11 @@ type idler struct {
 
 const (
 	pollsBeforeSleep = 512
-	pollsBeforeWait  = 32 // where a frame ends the sleep; each poll asks the kernel, and a worker that never sleeps is made to by its scheduler
+	pollsBeforeWait  = 8 // where a frame ends the sleep; each poll asks the kernel, and a worker that never sleeps is made to by its scheduler
 	shortSleep       = 20 * time.Microsecond
 	longSleep        = 500 * time.Microsecond
 	wakenSleep       = time.Millisecond // where a frame ends the sleep
-	longSilence      = 200 // short sleeps
+	longSilence      = 200              // short sleeps
 )
 
 // after is called after each step with the number of frames that it moved.
