@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package netif asks the kernel about its network interfaces and watches them. It changes nothing. All questions are about the network
 // namespace of the calling thread.
 package netif
