@@ -398,6 +398,20 @@ func TestLiveKilled(t *testing.T) {
 	}
 }
 
+// TestLiveSIGQUIT: it stops the gateway in order, with its report.
+func TestLiveSIGQUIT(t *testing.T) {
+	program := liveBinary(t)
+	enterNamespace(t)
+	p := startGateway(t, program)
+	p.signal(syscall.SIGQUIT)
+	if err := <-p.ended; err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(p.report); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestLiveCheck: check --devices says what the devices can do.
 func TestLiveCheck(t *testing.T) {
 	program := liveBinary(t)

@@ -51,9 +51,13 @@ func run(cfg *config.Config, reportPath string) error {
 		return err
 	}
 	result, err := control.Run(ctx, cfg, devices, control.Options{Log: log, Timeline: reportPath != "", Abort: abort})
-	// The report comes first: closing devices can take a NIC's time, and a supervisor's patience may end before.
-	err = errors.Join(err, save(result, out))
-	return errors.Join(err, devices.close())
+	return errors.Join(err, finish(result, out, devices.close))
+}
+
+// finish writes the report and then closes the devices: that can take a NIC half a minute, and a supervisor's patience may end before.
+func finish(result *report.Report, out outputs, closeDevices func() error) error {
+	err := save(result, out)
+	return errors.Join(err, closeDevices())
 }
 
 // save writes the report, if there is one and it was asked for.
