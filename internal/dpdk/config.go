@@ -191,6 +191,8 @@ func checkInterface(d device, mtu int) (netif.State, error) {
 		return n, err
 	case n.Loopback:
 		return n, fmt.Errorf("interface %s is the loopback interface: nothing is behind it", d.iface)
+	case !n.Ethernet:
+		return n, fmt.Errorf("interface %s carries no Ethernet frames (a tunnel, or a tun device?): expected one that does", d.iface)
 	case !n.On:
 		return n, fmt.Errorf("interface %s is down: switch it on with `ip link set %s up`", d.iface, d.iface)
 	case bufferFor(n.MTU) > maxRoom:

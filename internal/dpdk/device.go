@@ -91,7 +91,7 @@ func (d *device) findInterface() error {
 func (d device) hint() string {
 	switch {
 	case d.pci:
-		return " (is it bound to vfio-pci, and free?)"
+		return " (is it bound to vfio-pci, and free? are vfio-pci and vfio_iommu_type1 loaded? scripts/host-setup --bind sees to both)"
 	case d.is("tap"):
 		return " (CAP_NET_ADMIN and /dev/net/tun are needed)"
 	case d.is("virtio_user"):

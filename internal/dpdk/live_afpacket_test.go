@@ -140,7 +140,7 @@ func liveTwoQueues() error {
 // What can't work is refused; a device that failed is no obstacle to the next. A second gateway on an interface is refused with the
 // first one's process, also under another name of the interface.
 func liveRefused() error {
-	err := errors.Join(wire(1500), ip("link set a0 mtu 65500", "link set b0 down"))
+	err := errors.Join(wire(1500), ip("link set a0 mtu 65500", "link set b0 down", "tuntap add mode tun name tun0", "link set tun0 up"))
 	if err != nil {
 		return err
 	}
@@ -149,9 +149,10 @@ func liveRefused() error {
 		return err
 	}
 	for device, fault := range map[string]string{
-		"net_af_packet0,iface=a0": "interface a0 has MTU 65500, but buffers have 65407",
-		"net_af_packet0,iface=b0": "interface b0 is down",
-		"net_af_packet0,iface=lo": "is the loopback interface",
+		"net_af_packet0,iface=a0":   "interface a0 has MTU 65500, but buffers have 65407",
+		"net_af_packet0,iface=b0":   "interface b0 is down",
+		"net_af_packet0,iface=lo":   "is the loopback interface",
+		"net_af_packet0,iface=tun0": "carries no Ethernet frames",
 	} {
 		if _, err := e.Open(oneWorker(device)); err == nil || !strings.Contains(err.Error(), fault) {
 			return fmt.Errorf("%s: error %v, expected one with %q", device, err, fault)

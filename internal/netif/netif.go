@@ -20,6 +20,7 @@ type State struct {
 	On       bool // switched on (IFF_UP)
 	Running  bool // with a carrier (IFF_RUNNING)
 	Loopback bool
+	Ethernet bool // its frames have Ethernet headers; known to Read only
 }
 
 // Up is the link: switched on, and with a carrier.
@@ -54,6 +55,8 @@ func Read(name string) (State, error) {
 	s.MTU = int(ifr.Uint32())
 	ask(unix.SIOCGIFINDEX, "index")
 	s.Index = int(ifr.Uint32())
+	ask(unix.SIOCGIFHWADDR, "type")
+	s.Ethernet = ifr.Uint16() == unix.ARPHRD_ETHER
 	ask(unix.SIOCGIFFLAGS, "flags")
 	s.setFlags(uint32(ifr.Uint16()))
 	if err != nil {
