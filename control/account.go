@@ -32,9 +32,23 @@ func (g *gateway) logStatus(message string) {
 			}
 			e = e.Uint64(name, count)
 		}
-		if missed, err := g.devices.Missed(i); err == nil && missed > 0 {
-			e = e.Uint64("device_missed_packets_total", missed)
+		if c, err := g.devices.Counters(i); err == nil {
+			c.each(func(name string, value uint64) {
+				if value > 0 {
+					e = e.Uint64(name, value)
+				}
+			})
 		}
 		e.Msg(message)
+	}
+}
+
+// addDeviceCounters puts what the devices counted by themselves into the report: frames that no worker has seen.
+func (g *gateway) addDeviceCounters(r *report.Report) {
+	for i := range r.Ports {
+		if c, err := g.devices.Counters(i); err == nil {
+			r.Ports[i].Device = report.Values{}
+			c.each(func(name string, value uint64) { r.Ports[i].Device[name] = value })
+		}
 	}
 }

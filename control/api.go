@@ -18,6 +18,7 @@ func (g *gateway) startAPI(ctx context.Context) (stop func(), err error) {
 	if err != nil {
 		return nil, err
 	}
+	server.WatchHealth(g.health.problems)
 	g.options.Log.Info().Str("socket", path).Msg("api")
 	ctx, cancel := context.WithCancel(ctx)
 	over := make(chan struct{})

@@ -43,6 +43,7 @@ type gateway struct {
 	plane   *dataplane.Dataplane
 	stop    atomic.Bool
 	begin   time.Time
+	health  health
 }
 
 // Run forwards until the context ends, then drains the queues and reports. An error means that it did not forward, or lost
@@ -69,6 +70,7 @@ func Run(ctx context.Context, c *config.Config, devices Devices, o Options) (*re
 	stopAPI()
 	r := report.Make(c, g.plane, nil)
 	r.Timeline = timeline
+	g.addDeviceCounters(r)
 	return r, errors.Join(err, g.account(r))
 }
 
@@ -82,8 +84,12 @@ func (g *gateway) forward(ctx context.Context) ([]report.Depth, error) {
 		go func() { ended <- g.work(i, core, ready) }()
 	}
 	watch := g.newWatch()
-	watched := make(chan []report.Depth)
+	watched, deviceWatch := make(chan []report.Depth), make(chan struct{})
 	go func() { watched <- watch.run(ctx, ready) }()
+	go func() {
+		defer close(deviceWatch)
+		g.watchDevices(ctx)
+	}()
 	go func() {
 		<-ctx.Done()
 		g.stop.Store(true)
@@ -96,6 +102,7 @@ func (g *gateway) forward(ctx context.Context) ([]report.Depth, error) {
 		}
 	}
 	cancel()
+	<-deviceWatch
 	return <-watched, errors.Join(errs...)
 }
 

@@ -23,7 +23,7 @@ func TestIdlerPolls(t *testing.T) {
 // TestIdlerBacksOff: the pauses of a worker with nothing to do, and that a frame ends them.
 func TestIdlerBacksOff(t *testing.T) {
 	r := testkit.New(t, testkit.Setup{})
-	idle := idler{backoff: true}
+	idle := idler{backoff: true, polls: pollsBeforeSleep, longest: longSleep}
 	for range 2 {
 		counts := map[time.Duration]int{}
 		last := time.Duration(0)
@@ -35,7 +35,7 @@ func TestIdlerBacksOff(t *testing.T) {
 			last = pause
 			counts[pause]++
 		}
-		if len(counts) != 3 || counts[0] != pollsBeforeSleep-1 || counts[shortSleep] != longSilence-pollsBeforeSleep+1 || counts[longSleep] == 0 {
+		if len(counts) != 3 || counts[0] != pollsBeforeSleep-1 || counts[shortSleep] != longSilence+1 || counts[longSleep] == 0 {
 			t.Errorf("pauses %v", counts)
 		}
 		if pause := idle.pause(r.Plane.Worker(0), 1); pause > 0 {
@@ -49,7 +49,7 @@ func TestIdlerBacksOff(t *testing.T) {
 func TestIdlerWakesInTime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := testkit.New(t, testkit.Setup{Pairs: 2, Rate: rapid.Uint64Range(100_000, 1_000_000_000).Draw(t, "rate"), Forget: true, Buffers: 128})
-		idle, w := idler{backoff: true}, r.Plane.Worker(0)
+		idle, w := idler{backoff: true, polls: pollsBeforeSleep, longest: longSleep}, r.Plane.Worker(0)
 		frame := testkit.RoCE{Src: "198.18.0.1", Dst: "198.19.0.1", DestQP: 7, Size: rapid.IntRange(62, 1514).Draw(t, "size")}.Frame()
 		for range rapid.IntRange(1, 3).Draw(t, "rounds") {
 			for range rapid.IntRange(0, 10).Draw(t, "frames") {

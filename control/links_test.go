@@ -2,6 +2,7 @@ package control
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -21,25 +22,44 @@ type wire struct {
 	blind        []bool // can't tell its link
 	refuse       []error
 	calls        []string
+	// rise is how long a link takes to come up once its cable is in and it isn't taken down; both ends of it start again then.
+	rise  []time.Duration
+	begun []time.Time // when it began to come up; zero: it may not
+	now   time.Time
 }
 
 func newWire(ports int) *wire {
-	w := &wire{make([]bool, ports), make([]bool, ports), make([]bool, ports), make([]error, ports), nil}
+	w := &wire{cable: make([]bool, ports), admin: make([]bool, ports), blind: make([]bool, ports), refuse: make([]error, ports),
+		rise: make([]time.Duration, ports), begun: make([]time.Time, ports)}
 	for i := range ports {
 		w.cable[i], w.admin[i] = true, true
 	}
 	return w
 }
 
-func (w *wire) Backend(int) burst.Backend  { return nil }
-func (w *wire) Enter(int) (func(), error)  { return func() {}, nil }
-func (w *wire) Missed(int) (uint64, error) { return 0, nil }
+func (w *wire) Backend(int) burst.Backend { return nil }
+func (w *wire) Enter(int) (func(), error) { return func() {}, nil }
+
+func (w *wire) Counters(int) (DeviceCounters, error)      { return DeviceCounters{}, nil }
+func (w *wire) Watch(context.Context, func(Notice)) error { return nil }
 
 func (w *wire) LinkUp(port int) (up bool, err error) {
 	if w.blind[port] {
 		return false, errors.New("can't tell")
 	}
-	return w.cable[port] && w.admin[port], nil
+	return w.up(port), nil
+}
+
+// up moves a link on to the present time.
+func (w *wire) up(port int) bool {
+	if !w.cable[port] || !w.admin[port] {
+		w.begun[port] = time.Time{}
+		return false
+	}
+	if w.begun[port].IsZero() {
+		w.begun[port] = w.now
+	}
+	return w.now.Sub(w.begun[port]) >= w.rise[port]
 }
 
 func (w *wire) SetLink(port int, up bool) error {
@@ -74,6 +94,10 @@ func (w *watched) after(d time.Duration) string {
 	w.calls = nil
 	for end := w.now.Add(d); w.now.Before(end); {
 		w.now = w.now.Add(min(sampleStep, end.Sub(w.now)))
+		w.wire.now = w.now
+		for i := range w.cable {
+			w.up(i)
+		}
 		w.links.look(w.now)
 	}
 	return strings.Join(w.calls, ", ")
@@ -86,7 +110,8 @@ func (w *watched) want(t *testing.T, what string, d time.Duration, calls string)
 	}
 }
 
-const aLook = sampleStep
+// confirmed is long enough for a change to be seen and passed on.
+const confirmed = confirmTime + 2*sampleStep
 
 func TestLinkDownPassesOn(t *testing.T) {
 	w := newWatched(2)
@@ -105,28 +130,82 @@ func TestLinkDownPassesOn(t *testing.T) {
 	w.want(t, "and back", time.Second, "0 true")
 }
 
-// TestLinkSettles: a link that was let up again may take its time, and is believed only then; its peer is watched all the while.
-func TestLinkSettles(t *testing.T) {
-	w := newWatched(1)
-	w.cable[0] = false
-	w.want(t, "down", aLook, "1 false")
-	w.cable[0], w.cable[1] = true, false // port 1 negotiates
-	w.want(t, "up, the peer not yet", aLook, "1 true")
-	w.want(t, "settling", settleTime-2*aLook, "")
-	w.cable[1] = true
-	w.want(t, "settled in time", 10*time.Second, "")
+// TestSlowLinksComeUp: links that take from no time to a minute, both of a pair differently, come up after the start without being switched,
+// and after a cable was pulled, each within its own time and the peer's.
+func TestSlowLinksComeUp(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWatched(1)
+		rise := rapid.Int64Range(0, int64(60*time.Second))
+		for i := range w.rise {
+			w.rise[i] = time.Duration(rise.Draw(t, "rise"))
+		}
+		patience := w.rise[0] + w.rise[1] + time.Second
+		if calls := w.after(patience); calls != "" || !w.up(0) || !w.up(1) {
+			t.Fatalf("links of %v: up %v %v after the start; the devices were told %q", w.rise, w.up(0), w.up(1), calls)
+		}
+		for range 3 {
+			port := rapid.IntRange(0, 1).Draw(t, "port")
+			w.cable[port] = false
+			w.after(time.Duration(rapid.Int64Range(int64(confirmed), int64(30*time.Second)).Draw(t, "pulled")))
+			if w.admin[1-port] {
+				t.Fatal("the peer of a port without a cable is up")
+			}
+			w.cable[port] = true
+			if w.after(patience); !w.up(0) || !w.up(1) {
+				t.Fatalf("links of %v: up %v %v after a cable was plugged", w.rise, w.up(0), w.up(1))
+			}
+		}
+	})
+}
 
-	w.cable[0] = false
-	w.want(t, "down", aLook, "1 false")
-	w.cable[0] = true
-	w.want(t, "up", aLook, "1 true")
-	w.cable[0] = false
-	w.want(t, "down again while the peer settles", aLook, "1 false")
-	w.cable[0], w.cable[1] = true, false
-	w.want(t, "up, the peer's cable was pulled meanwhile", aLook, "1 true")
-	w.want(t, "the peer doesn't come", settleTime+aLook, "0 false")
+// TestLinkFlaps: a link that fails again and again takes its peer down each time that the peer is up, and doesn't disturb it while it comes
+// up; afterwards both are up.
+func TestLinkFlaps(t *testing.T) {
+	for _, rise := range []time.Duration{0, 3100 * time.Millisecond, 20 * time.Second, 60 * time.Second} {
+		w := newWatched(1)
+		w.rise[1] = rise
+		w.after(rise + time.Second)
+		for range 100 {
+			w.cable[0] = false
+			w.after(500 * time.Millisecond)
+			w.cable[0] = true
+			w.after(1500 * time.Millisecond)
+		}
+		if n := strings.Count(w.log.String(), `"message":"link set as the peer's"`); n < 2 || rise == 0 && n != 200 {
+			t.Errorf("a link that takes %v: the peer was switched %d times in 100 flaps", rise, n)
+		}
+		if w.after(rise + time.Second); !w.up(0) || !w.up(1) {
+			t.Errorf("a link that takes %v: up %v %v after the flaps", rise, w.up(0), w.up(1))
+		}
+	}
+}
+
+// TestShortGlitch: what is over before it is confirmed is not passed on.
+func TestShortGlitch(t *testing.T) {
+	w := newWatched(1)
+	w.after(time.Second)
+	for range 20 {
+		w.cable[0] = false
+		w.want(t, "a glitch", confirmTime, "")
+		w.cable[0] = true
+		w.want(t, "and back", time.Second, "")
+	}
+}
+
+// TestLinkNeverUp: a port that never had a link takes nothing down; one whose link doesn't come back does, after riseTime.
+func TestLinkNeverUp(t *testing.T) {
+	w := newWatched(1)
+	w.cable[1] = false
+	w.want(t, "port 1 was never up", time.Hour, "")
 	w.cable[1] = true
-	w.want(t, "until it comes", aLook, "0 true")
+	w.want(t, "it comes up", time.Second, "")
+	w.cable[0] = false
+	w.want(t, "port 0 fails", time.Second, "1 false")
+	w.cable[0], w.cable[1] = true, false
+	w.want(t, "port 0 is back, the peer's cable was pulled meanwhile", riseTime, "1 true")
+	w.want(t, "the peer doesn't come", 2*time.Second, "0 false")
+	w.cable[1] = true
+	w.want(t, "until it comes", confirmed, "0 true")
 }
 
 // TestLinksNeverHoldEachOther: whatever becomes of the cables, and of the device's willingness, at most one port of a pair is held
@@ -148,8 +227,8 @@ func TestLinksNeverHoldEachOther(t *testing.T) {
 					if !w.admin[i] && !w.admin[i^1] {
 						t.Fatalf("ports %d and %d are both held down", i, i^1)
 					}
-					if w.admin[i] == w.links.ports[i].held {
-						t.Fatalf("port %d: down %v, thought to be held %v", i, !w.admin[i], w.links.ports[i].held)
+					if w.admin[i] == (w.links.ports[i].phase == held) {
+						t.Fatalf("port %d: down %v, phase %v", i, !w.admin[i], w.links.ports[i].phase)
 					}
 				}
 			},
@@ -157,7 +236,7 @@ func TestLinksNeverHoldEachOther(t *testing.T) {
 		for i := range w.cable {
 			w.cable[i], w.blind[i], w.refuse[i] = true, false, nil
 		}
-		w.after(2*settleTime + time.Second)
+		w.after(riseTime + 2*time.Second)
 		for i := range w.admin {
 			if !w.admin[i] {
 				t.Fatalf("port %d is held down although all is plugged", i)
@@ -168,6 +247,7 @@ func TestLinksNeverHoldEachOther(t *testing.T) {
 
 func TestLinkUnsupported(t *testing.T) {
 	w := newWatched(1)
+	w.after(time.Second)
 	w.refuse[1] = fmt.Errorf("port 1: %w", errors.ErrUnsupported)
 	w.cable[0] = false
 	w.want(t, "down", time.Second, "1 false")
@@ -185,9 +265,10 @@ func TestLinkUnsupported(t *testing.T) {
 // TestLinkRefusedIsTriedAgain: at each look, but the log has it once.
 func TestLinkRefusedIsTriedAgain(t *testing.T) {
 	w := newWatched(1)
+	w.after(time.Second)
 	w.refuse[1] = errors.New("firmware")
 	w.cable[0] = false
-	w.want(t, "down", 3*aLook, "1 false, 1 false, 1 false")
+	w.want(t, "down", confirmTime+3*sampleStep, "1 false, 1 false, 1 false")
 	if n := strings.Count(w.log.String(), "firmware"); n != 1 {
 		t.Errorf("told %d times, expected once:\n%s", n, w.log)
 	}
@@ -195,11 +276,12 @@ func TestLinkRefusedIsTriedAgain(t *testing.T) {
 	w.want(t, "then it works", time.Second, "1 false")
 	w.cable[0] = true
 	w.refuse[1] = errors.New("firmware")
-	w.want(t, "and again on the way up", 2*aLook, "1 true, 1 true")
+	w.want(t, "and again on the way up", confirmTime+2*sampleStep, "1 true, 1 true")
 	if n := strings.Count(w.log.String(), "firmware"); n != 2 {
 		t.Errorf("told %d times, expected twice:\n%s", n, w.log)
 	}
 	w.cable[0] = false
+	w.after(confirmed)
 	w.refuse[1] = nil
 	w.want(t, "down before it ever came up", time.Second, "")
 }
@@ -207,11 +289,12 @@ func TestLinkRefusedIsTriedAgain(t *testing.T) {
 // TestLinkBlind: a port that can't tell its link changes nothing.
 func TestLinkBlind(t *testing.T) {
 	w := newWatched(1)
+	w.after(time.Second)
 	w.blind[0] = true
 	w.cable[0] = false
 	w.want(t, "down unseen", time.Second, "")
 	w.blind[0] = false
-	w.want(t, "seen", aLook, "1 false")
+	w.want(t, "seen", confirmed, "1 false")
 	w.blind[0], w.cable[0] = true, true
 	w.want(t, "up unseen", time.Second, "")
 }
@@ -219,6 +302,7 @@ func TestLinkBlind(t *testing.T) {
 // TestLinksReleased: what is held down is let up at the end.
 func TestLinksReleased(t *testing.T) {
 	w := newWatched(3)
+	w.after(time.Second)
 	w.cable[0], w.cable[3] = false, false
 	w.after(time.Second)
 	w.calls = nil

@@ -89,9 +89,11 @@ func (b *bench) Enter(core int) (func(), error) {
 	return func() { b.left.Add(1) }, nil
 }
 
-func (b *bench) LinkUp(int) (bool, error)   { return true, nil }
-func (b *bench) SetLink(int, bool) error    { return errors.ErrUnsupported }
-func (b *bench) Missed(int) (uint64, error) { return 3, nil }
+func (b *bench) LinkUp(int) (bool, error) { return true, nil }
+func (b *bench) SetLink(int, bool) error  { return errors.ErrUnsupported }
+
+func (b *bench) Counters(int) (DeviceCounters, error)      { return DeviceCounters{Missed: 3}, nil }
+func (b *bench) Watch(context.Context, func(Notice)) error { return nil }
 
 const runConfig = `
 gateway: {name: test, ipv4: 192.0.2.1}
@@ -262,9 +264,9 @@ func TestRunWatches(t *testing.T) {
 	c, b := newBench(t, []int{0}, "poll", "100kbps", 10)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	w := &watchedBench{bench: b, wire: newWire(2), looks: 3, seen: cancel}
-	w.cable[0] = false
-	r, err := Run(ctx, c, w, Options{Log: zerolog.Nop(), Timeline: true})
+	w := &watchedBench{bench: b, wire: newWire(2), looks: 12, seen: cancel}
+	var log shared
+	r, err := Run(ctx, c, w, Options{Log: zerolog.New(&log), Timeline: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,10 +276,13 @@ func TestRunWatches(t *testing.T) {
 	if n := len(r.Timeline); n < 2 || r.Timeline[0].Port != "dc" || r.Timeline[1].Port != "line" || r.Timeline[n-1].DepthBytes == 0 {
 		t.Errorf("timeline %+v", r.Timeline)
 	}
+	if want := `"port":"line","healthy":false,"message":"interface is gone"`; !strings.Contains(log.String(), want) {
+		t.Errorf("the log lacks %s:\n%s", want, log.String())
+	}
 	b.done(t, before)
 }
 
-// watchedBench ends the run at the third look at port 0.
+// watchedBench pulls the cable of port 0 after a few looks at it, and ends the run after some more.
 type watchedBench struct {
 	*bench
 	*wire
@@ -285,13 +290,21 @@ type watchedBench struct {
 	seen  func()
 }
 
-func (w *watchedBench) Backend(worker int) burst.Backend { return w.bench.Backend(worker) }
-func (w *watchedBench) Enter(core int) (func(), error)   { return w.bench.Enter(core) }
-func (w *watchedBench) Missed(int) (uint64, error)       { return 0, nil }
-func (w *watchedBench) SetLink(port int, up bool) error  { return w.wire.SetLink(port, up) }
+func (w *watchedBench) Backend(worker int) burst.Backend     { return w.bench.Backend(worker) }
+func (w *watchedBench) Enter(core int) (func(), error)       { return w.bench.Enter(core) }
+func (w *watchedBench) Counters(int) (DeviceCounters, error) { return DeviceCounters{}, nil }
+func (w *watchedBench) Watch(ctx context.Context, report func(Notice)) error {
+	report(Notice{Port: 1, Text: "interface is gone"})
+	<-ctx.Done()
+	return nil
+}
+func (w *watchedBench) SetLink(port int, up bool) error { return w.wire.SetLink(port, up) }
 func (w *watchedBench) LinkUp(port int) (bool, error) {
 	if port == 0 {
-		if w.looks--; w.looks == 0 {
+		switch w.looks--; w.looks {
+		case 8:
+			w.cable[0] = false
+		case 0:
 			w.seen()
 		}
 	}

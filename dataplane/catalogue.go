@@ -23,6 +23,10 @@ const (
 	DroppedBorderIn
 	DroppedBorderOut
 	DroppedShutdown
+	DroppedUnusable
+	DroppedTooLong // this and the next two: in the order of burst.Cause
+	DroppedLinkDown
+	DroppedRefused
 	ECNMarked
 	CEReceived
 	FastCNPTraceTooLong
@@ -56,6 +60,10 @@ func catalogue() (c [Counters]Info) {
 		DroppedBorderIn:    {droppedName, "reason", "border-in", droppedHelp},
 		DroppedBorderOut:   {droppedName, "reason", "border-out", droppedHelp},
 		DroppedShutdown:    {droppedName, "reason", "shutdown", droppedHelp},
+		DroppedUnusable:    {droppedName, "reason", "longer-than-buffer", droppedHelp},
+		DroppedTooLong:     {droppedName, "reason", "longer-than-mtu", droppedHelp},
+		DroppedLinkDown:    {droppedName, "reason", "link-down", droppedHelp},
+		DroppedRefused:     {droppedName, "reason", "refused-by-device", droppedHelp},
 		ECNMarked: {Name: "queue_ecn_marked_packets_total",
 			Help: "Packets that got CE in this port's queue. SONiC: SAI_QUEUE_STAT_WRED_ECN_MARKED_PACKETS."},
 		CEReceived: {Name: "roce_ce_received_packets_total",

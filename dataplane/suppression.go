@@ -18,6 +18,7 @@ const (
 	NoBuffer
 	NotificationQueueFull
 	NotBuilt
+	NotSent // the port it was to leave by dropped it
 	Shutdown
 	suppressionsEnd
 
@@ -29,7 +30,7 @@ const (
 const Suppressions = suppressionsEnd - 1
 
 var suppressionNames = [...]string{"flow-unknown", "largest-not-roce", "management-qp", "flow-limit", "destination-limit",
-	"destinations-full", "port-limit", "no-buffer", "notification-queue-full", "not-built", "shutdown"}
+	"destinations-full", "port-limit", "no-buffer", "notification-queue-full", "not-built", "not-sent", "shutdown"}
 
 // String gives the name that reports and metrics use.
 func (s Suppression) String() string {

@@ -6,6 +6,9 @@ import "github.com/cnpgate/cnpgate/congestion"
 // given back.
 func (w *Worker) settle(port int) {
 	q, b := &w.egress[port], &w.batch.Ports[port]
+	if b.Unusable.Frames > 0 {
+		w.countUnusable(port, b.Unusable)
+	}
 	if len(b.Tx) == 0 {
 		return
 	}
@@ -13,6 +16,9 @@ func (w *Worker) settle(port int) {
 		q.line.giveBack(b.Tx[b.Sent:], &q.fraction)
 	}
 	w.work += b.Sent
+	if len(b.Lost) > 0 {
+		w.countLost(port)
+	}
 	left := b.Sent
 	if n := min(left, q.offered[0]); n > 0 {
 		w.told(port, n)

@@ -4,6 +4,7 @@ package main
 
 import (
 	"errors"
+	"io"
 
 	"github.com/rs/zerolog"
 
@@ -16,8 +17,16 @@ type devices struct{ control.Devices }
 
 func devicesVersion() string { return "without DPDK: everything but run" }
 
+// errNoDPDK is what a build without DPDK says where devices are asked for.
+var errNoDPDK = errors.New("this binary was built without DPDK (tag nodpdk) and can't use devices; expected one built without the tag: scripts/build")
+
+// describeMemory says nothing: nothing here moves frames.
+func describeMemory(io.Writer, *config.Config) error { return nil }
+
+func describeDevices(io.Writer, *config.Config) error { return errNoDPDK }
+
 func open(*config.Config, zerolog.Logger) (*devices, error) {
-	return nil, errors.New("this binary was built without DPDK (tag nodpdk) and can't run on devices; expected one built without the tag: scripts/build")
+	return nil, errNoDPDK
 }
 
-func (d *devices) close(zerolog.Logger) error { return nil }
+func (d *devices) close() error { return nil }

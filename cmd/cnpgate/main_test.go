@@ -147,15 +147,16 @@ func TestCommands(t *testing.T) {
 		{"replay --help", 0, "--fabric PREFIX", ""},
 		{"replya", 1, "", `unknown command "replya"`},
 		{"replya --config gw.yaml", 1, "", `cnpgate: unknown`},
-		{"check --config gw.yaml", 0, "gw.yaml is sound", ""},
+		{"check --config gw.yaml", 0, "gw.yaml is valid", ""},
 		{"check --config gw.yaml", 0, "port wan (wan, peer dc): 1000000 bit/s, K_min 4550, K_max 9100", ""},
-		{"check -c warns.yaml", 0, "warns.yaml is sound", "cnpgate: warning: warns.yaml:"},
+		{"check -c warns.yaml", 0, "warns.yaml is valid", "cnpgate: warning: warns.yaml:"},
 		{"check --config bad.yaml", 1, "", "bad.yaml:4:56: ports[1].rate: "},
 		{"check --config none.yaml", 1, "", "none.yaml"},
 		{"check", 1, "", `"config" not set`},
 		{"check --config gw.yaml more", 1, "", `"more"`},
 		{"check --verbose", 1, "", "unknown flag: --verbose"},
 		{"run --config gw.yaml --report run.json", 1, "", "built without DPDK"},
+		{"check --config gw.yaml --devices", 1, "gw.yaml is valid", "built without DPDK"},
 		{"run --config gw.yaml --report no/run.json", 1, "", "--report: open no/run.json"},
 	} {
 		t.Run(c.args, func(t *testing.T) {

@@ -1,5 +1,5 @@
 // Package api is how a running gateway is asked and told: HTTP with JSON over a Unix socket of mode 0660, and the client of
-// `cnpgate show`. GET /v1/flows reads the flows of all workers; PUT, GET and DELETE /v1/hints keep what host agents say of QP
+// `cnpgate show`. GET /v1/health says whether all ports forward; GET /v1/flows reads the flows of all workers; PUT, GET and DELETE /v1/hints keep what host agents say of QP
 // pairs. It never holds a worker up: flows come as copies that a worker makes between bursts, a few at a time, and hints go to
 // the flow tables as one immutable map.
 //
@@ -34,7 +34,9 @@ type Server struct {
 	turns  []chan struct{} // by worker: who may ask it for flows holds the one token
 	hints  *hints
 	socket *socket
-	http   http.Server
+	// problems are the ports that don't forward, and why; nil: nobody watches.
+	problems func() map[string]string
+	http     http.Server
 }
 
 // Open begins to listen where the configuration says; nobody is answered before Serve. Errors that no request can be told go to the

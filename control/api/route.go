@@ -12,8 +12,9 @@ import (
 
 // The resources.
 const (
-	flowsPath = "/v1/flows"
-	hintsPath = "/v1/hints"
+	healthPath = "/v1/health"
+	flowsPath  = "/v1/flows"
+	hintsPath  = "/v1/hints"
 )
 
 // failure is an error with its HTTP status.
@@ -38,8 +39,9 @@ type action func(http.ResponseWriter, *http.Request) error
 
 func (s *Server) handler() http.Handler {
 	resources := map[string]map[string]action{
-		flowsPath: {http.MethodGet: s.getFlows},
-		hintsPath: {http.MethodGet: s.getHints, http.MethodPut: s.putHint, http.MethodDelete: s.deleteHint},
+		healthPath: {http.MethodGet: s.getHealth},
+		flowsPath:  {http.MethodGet: s.getFlows},
+		hintsPath:  {http.MethodGet: s.getHints, http.MethodPut: s.putHint, http.MethodDelete: s.deleteHint},
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := route(resources, w, r); err != nil {
@@ -51,7 +53,7 @@ func (s *Server) handler() http.Handler {
 func route(resources map[string]map[string]action, w http.ResponseWriter, r *http.Request) error {
 	methods, ok := resources[r.URL.Path]
 	if !ok {
-		return failed(http.StatusNotFound, "no resource %.100q; expected %s or %s", r.URL.Path, flowsPath, hintsPath)
+		return failed(http.StatusNotFound, "no resource %.100q; expected %s, %s or %s", r.URL.Path, flowsPath, hintsPath, healthPath)
 	}
 	act, ok := methods[r.Method]
 	if !ok {

@@ -21,7 +21,7 @@ func TestRefused(t *testing.T) {
 		status             int
 		allow, want        string
 	}{
-		{"GET", "/", "", 404, "", `{"error":"no resource \"/\"; expected /v1/flows or /v1/hints"}`},
+		{"GET", "/", "", 404, "", `{"error":"no resource \"/\"; expected /v1/flows, /v1/hints or /v1/health"}`},
 		{"GET", "/v1/flows/", "", 404, "", `no resource \"/v1/flows/\"`},
 		{"GET", "/v2/flows", "", 404, "", "expected /v1/flows"},
 		{"GET", "/" + strings.Repeat("x", 5000), "", 404, "", "no resource"},
@@ -132,4 +132,15 @@ func TestConnections(t *testing.T) {
 	if c, open := <-accepted; open {
 		t.Errorf("accepted %v after the end", c)
 	}
+}
+
+// TestHealth: 200 while all ports forward, 503 with what happened while one doesn't.
+func TestHealth(t *testing.T) {
+	g := newGate(t, 1)
+	problems := map[string]string{}
+	g.server.WatchHealth(func() map[string]string { return problems })
+	g.run(0)
+	g.want(t, http.MethodGet, healthPath, "", 200, `{"healthy":true,"problems":{}}`)
+	problems = map[string]string{"wan": "interface eth1 is gone"}
+	g.want(t, http.MethodGet, healthPath, "", 503, `{"healthy":false,"problems":{"wan":"interface eth1 is gone"}}`)
 }

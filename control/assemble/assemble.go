@@ -44,6 +44,16 @@ func Frames(c *config.Config, workers int) int {
 	return n + workers*dataplane.WorkerFrames(len(c.Ports), c.DPDK.Burst)
 }
 
+// QueueMemory is how many bytes the queues of a configuration take when they are full, less the frames' buffers.
+func QueueMemory(c *config.Config) int {
+	const entry, share = 28, 8 // bytes of a frame in a queue, and in the flows' shares of it
+	n := 0
+	for i := range c.Ports {
+		n += len(c.Ports[i].Classes) * c.Ports[i].QueueFrames
+	}
+	return n * len(c.DPDK.Workers) * (entry + share)
+}
+
 // Room is the octets of the largest frame that a port of the configuration takes: its MTU, Ethernet and two VLAN tags.
 func Room(c *config.Config) int {
 	mtu := 0

@@ -35,6 +35,8 @@ type Port struct {
 	DepthBytes     uint64 `json:"queue_depth_bytes"`
 	WatermarkBytes uint64 `json:"queue_watermark_bytes"`
 	Counters       Values `json:"counters"`
+	// Device is what the port's device counted by itself, of frames that no worker has seen; a replay has none.
+	Device Values `json:"device,omitempty"`
 }
 
 // Depth is a port's queue at a moment of a run.

@@ -26,7 +26,32 @@ type Port struct {
 	// A frame that was built or changed in length by the worker is sent with the Len given here.
 	Tx   []Frame
 	Sent int
+	// Lost names those of the first Sent frames that the backend dropped, in their order: nobody receives them.
+	// Usually empty; Exchange resets it.
+	Lost []Loss
+	// Unusable counts the frames that the last Exchange received and had to drop, because they don't lie in one buffer.
+	// They are not in Rx.
+	Unusable Volume
 }
+
+// Loss is a frame that a backend dropped instead of sending it.
+type Loss struct {
+	Place uint32 // index in Tx
+	Cause Cause
+}
+
+// Cause is why a backend dropped a frame instead of sending it.
+type Cause uint32
+
+const (
+	TooLong  Cause  = iota // longer than the port, or the link behind it, carries
+	LinkDown               // the port has no link, or its interface is gone
+	Refused                // the device refuses this frame for ever
+	Causes   = iota        // how many there are
+)
+
+// Volume is a number of frames and of their bytes, without FCS.
+type Volume struct{ Frames, Bytes uint64 }
 
 // Batch is what one worker and its backend exchange. The backend makes it; its slices have backend memory behind them.
 type Batch struct {
@@ -55,4 +80,12 @@ type Backend interface {
 	// Exchange sends, frees, refills and receives, in this order, and returns the time in nanoseconds on the backend's own
 	// monotonic clock, taken after reception.
 	Exchange() int64
+}
+
+// Waiter is a Backend that a worker with nothing to do can wait at.
+type Waiter interface {
+	// Wait returns when a frame may have arrived, and no later than after the given time, in nanoseconds.
+	Wait(nanoseconds int64)
+	// Wakes tells whether a frame at any port ends a Wait; otherwise those of some ports are seen after it only.
+	Wakes() bool
 }

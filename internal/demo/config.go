@@ -19,9 +19,8 @@ func configuration(hosts []host, rate float64, core int) string {
 	fmt.Fprintf(&b, `gateway: {name: demo, ipv4: %s, ipv6: "%s"}
 dpdk: {hugepages: false, workers: [%d], idle: backoff}
 ports:
-  # 2 KiB a frame are enough for MTU 1500; 4096 of them ride out a busy machine.
-  - {name: fabric, device: "net_af_packet0,iface=fabric,blocksz=65536,framesz=2048,framecnt=4096", role: fabric, peer: wan, rate: 10Gbps, mtu: 1500}
-  - {name: wan, device: "net_af_packet1,iface=wan,blocksz=65536,framesz=2048,framecnt=4096", role: wan, peer: fabric, rate: %gMbps,
+  - {name: fabric, device: "net_af_packet0,iface=fabric", role: fabric, peer: wan, rate: 10Gbps, mtu: 1500}
+  - {name: wan, device: "net_af_packet1,iface=wan", role: wan, peer: fabric, rate: %gMbps,
      rtt: 10ms, mtu: 1500, queue_capacity: %s, profile: demo}
 profiles:
   demo: {k_base: %s, k_min_percent: 50}

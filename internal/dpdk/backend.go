@@ -13,7 +13,10 @@ package dpdk
 import "C"
 
 import (
+	"time"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/cnpgate/cnpgate/internal/burst"
 )
@@ -27,6 +30,8 @@ const (
 	_ = uint(unsafe.Offsetof(burst.Frame{}.Data)-8) + uint(8-unsafe.Offsetof(burst.Frame{}.Data))
 	_ = uint(unsafe.Offsetof(burst.Frame{}.Len)-16) + uint(16-unsafe.Offsetof(burst.Frame{}.Len))
 	_ = uint(unsafe.Offsetof(burst.Frame{}.Head)-20) + uint(20-unsafe.Offsetof(burst.Frame{}.Head))
+	_ = uint(unsafe.Sizeof(burst.Loss{})-C.sizeof_struct_cnp_loss) + uint(C.sizeof_struct_cnp_loss-unsafe.Sizeof(burst.Loss{}))
+	_ = uint(burst.TooLong-C.CNP_TOO_LONG) + uint(burst.LinkDown-C.CNP_LINK_DOWN) + uint(burst.Refused-C.CNP_REFUSED)
 )
 
 // Backend is one worker's burst.Backend: queue number worker of every port. Its batch lies in C memory.
@@ -35,13 +40,17 @@ type Backend struct {
 	c         *C.struct_cnp_batch
 	queues    []C.struct_cnp_queue
 	rx, tx    [][]burst.Frame // by port, at full capacity
+	lost      [][]burst.Loss  // by port
+	wakers    []unix.PollFd   // sockets whose frames end a Wait
 	free      []uint64
 	spare     []burst.Frame
 	crossings uint64
-	tooLong   uint64
 }
 
-var _ burst.Backend = (*Backend)(nil)
+var (
+	_ burst.Backend = (*Backend)(nil)
+	_ burst.Waiter  = (*Backend)(nil)
+)
 
 // newBackend makes a worker's batch over the ports, in their order.
 func newBackend(ports []*Port, pool *Pool, worker, burstSize int) *Backend {
@@ -65,11 +74,17 @@ func newBackend(ports []*Port, pool *Pool, worker, burstSize int) *Backend {
 	for i, p := range ports {
 		rx, tx := callocSlice[burst.Frame](burst.MaxSize), callocSlice[burst.Frame](burst.MaxSize)
 		b.rx, b.tx = append(b.rx, rx), append(b.tx, tx[:burstSize:burstSize])
+		lost := callocSlice[burst.Loss](burst.MaxSize)
+		b.lost = append(b.lost, lost)
 		q := &b.queues[i]
 		q.rx = (*C.struct_cnp_frame)(unsafe.Pointer(unsafe.SliceData(rx)))
 		q.tx = (*C.struct_cnp_frame)(unsafe.Pointer(unsafe.SliceData(tx)))
-		q.longest = C.uint32_t(p.longest)
-		q.port, q.queue = p.id, C.uint16_t(worker)
+		q.lost = (*C.struct_cnp_loss)(unsafe.Pointer(unsafe.SliceData(lost)))
+		q.carrier = (*C.int32_t)(p.carrier)
+		p.driver.queue(worker, q)
+		if k, ok := p.driver.(*kernelInterface); ok {
+			b.wakers = append(b.wakers, unix.PollFd{Fd: int32(k.sockets[worker].rx), Events: unix.POLLIN})
+		}
 		b.batch.Ports[i] = burst.Port{Rx: rx[:0], Tx: b.tx[i][:0]}
 	}
 	return b
@@ -81,8 +96,21 @@ func (b *Backend) Batch() *burst.Batch { return &b.batch }
 // Crossings counts the cgo calls since the backend was made: one an Exchange.
 func (b *Backend) Crossings() uint64 { return b.crossings }
 
-// TooLong counts the frames that counted as sent but were dropped, because the device would have refused their length for ever.
-func (b *Backend) TooLong() uint64 { return b.tooLong }
+// Wait returns when a frame waits at an interface of the kernel's, and after the given time at the latest. A NIC wakes nobody.
+func (b *Backend) Wait(nanoseconds int64) {
+	timeout := unix.NsecToTimespec(max(nanoseconds, 0))
+	if len(b.wakers) == 0 {
+		time.Sleep(time.Duration(nanoseconds))
+		return
+	}
+	// Raw, as a worker keeps its place in Go's scheduler for so short a time: to hand it over and take it back costs more than the poll.
+	// An error, of which only EINTR is possible, is as good as a wake.
+	_, _, _ = unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(unsafe.SliceData(b.wakers))), uintptr(len(b.wakers)),
+		uintptr(unsafe.Pointer(&timeout)), 0, 0, 0)
+}
+
+// Wakes tells whether all ports are interfaces of the kernel's.
+func (b *Backend) Wakes() bool { return len(b.wakers) == len(b.queues) }
 
 // Exchange sends, frees, refills the spares and receives, with one cgo call. The time is CLOCK_MONOTONIC's.
 func (b *Backend) Exchange() int64 {
@@ -104,7 +132,8 @@ func (b *Backend) Exchange() int64 {
 	for i := range b.queues {
 		p, q := &b.batch.Ports[i], &b.queues[i]
 		p.Rx, p.Sent = b.rx[i][:q.n_rx], int(q.sent)
-		b.tooLong += uint64(q.dropped)
+		p.Lost = b.lost[i][:q.n_lost]
+		p.Unusable = burst.Volume{Frames: uint64(q.unusable), Bytes: uint64(q.unusable_bytes)}
 	}
 	b.batch.Free = b.free[:0]
 	b.batch.Spare = b.spare[:b.c.n_spare]
@@ -143,12 +172,13 @@ func (b *Backend) close() {
 	for i := range b.rx {
 		freeSlice(b.rx[i])
 		freeSlice(b.tx[i])
+		freeSlice(b.lost[i])
 	}
 	freeSlice(b.free)
 	freeSlice(b.spare)
 	freeSlice(b.queues)
 	C.free(unsafe.Pointer(b.c))
-	*b = Backend{crossings: b.crossings, tooLong: b.tooLong}
+	*b = Backend{crossings: b.crossings}
 }
 
 // callocOf takes zeroed C memory. cgo's malloc, unlike its calloc, never returns nil.

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/cnpgate/cnpgate/internal/burst"
+	"github.com/cnpgate/cnpgate/internal/netif"
 )
 
 // Config says which devices are opened, and for whom.
@@ -24,17 +25,19 @@ type Config struct {
 	// Frames is how many frames all workers together may keep in their queues. What devices, bursts, spares and caches hold
 	// comes on top and is worked out here.
 	Frames int
-	// DataRoom is how many octets of a frame lie in one piece at least, without FCS; 0 means what the largest MTU asks for.
+	// DataRoom is how many bytes a buffer has at least; 0 means what the largest MTU asks for.
 	DataRoom int
-	// LeastRoom bounds that from below; 0 means 2048 octets, which every device takes.
+	// LeastRoom bounds that from below; 0 means 2048 bytes, which every device takes.
 	LeastRoom int
+	// OtherMemory is how many bytes the process needs besides the devices and their frames, for the check of what is available.
+	OtherMemory int
 }
 
 // PortConfig names one port.
 type PortConfig struct {
 	Name   string // the operator's, for errors
 	Device string // what EAL's -a or --vdev takes: "0000:3b:00.0", "net_af_packet0,iface=eth0"
-	MTU    int    // octets of the IP packet; 0 means 1500, or what the interface has
+	MTU    int    // bytes of the IP packet; 0 means the device's own
 }
 
 // Descriptors of a device's queue; adjusted to what the device takes.
@@ -44,18 +47,25 @@ const (
 )
 
 const (
-	defaultMTU = 1500
-	minRoom    = 2048
+	minRoom = 2048
 	// frameHead is an Ethernet header with two VLAN tags.
 	frameHead = 14 + 2*4
+	// driverHead is the most that a driver wants in a buffer on top of the MTU it is set to: net_virtio counts an Ethernet header, a tag
+	// and its own header of 12 bytes; the others two tags, or an FCS.
+	driverHead = 14 + 4 + 12
+	// roomUnit is what some NICs (ixgbe) count a buffer's size in: the rest of it they leave unused, and put long frames into several.
+	roomUnit = 1024
 )
 
-// plan is a configuration that was found sound, and what follows from it.
+// bufferFor is how many bytes a buffer must have so that every device takes frames of an MTU with two tags in one piece.
+func bufferFor(mtu int) int { return (mtu + tagRoom + driverHead + roomUnit - 1) / roomUnit * roomUnit }
+
+// plan is a valid configuration, and what follows from it.
 type plan struct {
 	Config
 	devices []device
 	frames  int // of the whole pool
-	room    int // octets of data a frame
+	room    int // bytes of data a frame
 }
 
 // newPlan checks what can be told without opening anything.
@@ -87,17 +97,49 @@ func newPlan(cfg Config) (*plan, error) {
 		return nil, err
 	}
 	if p.room > maxRoom {
-		return nil, fmt.Errorf("dpdk: frames of %d octets were asked for, expected at most %d", p.room, maxRoom)
+		return nil, fmt.Errorf("dpdk: frames of %d bytes were asked for, expected at most %d", p.room, maxRoom)
 	}
-	p.frames += len(p.Cores) * (p.Burst*len(p.Ports) + Spares + poolCache*3/2)
+	p.addWorkers()
 	return p, nil
+}
+
+// Memory is how many bytes the EAL needs for a configuration: of hugepages, where those are used. It looks at nothing but the configuration,
+// so a kernel interface with a larger MTU than its port's needs more.
+func Memory(cfg Config) (int, error) {
+	p := &plan{Config: cfg, frames: cfg.Frames, room: max(cfg.DataRoom, cmp.Or(cfg.LeastRoom, minRoom))}
+	if p.Burst == 0 {
+		p.Burst = burst.MaxSize
+	}
+	for _, port := range cfg.Ports {
+		d, err := parseDevice(port.Device)
+		if err != nil {
+			return 0, portError(port, err)
+		}
+		p.add(d, port.MTU)
+	}
+	p.addWorkers()
+	return p.memory(), nil
+}
+
+// add counts what a device needs for frames of an MTU.
+func (p *plan) add(d device, mtu int) {
+	p.devices = append(p.devices, d)
+	p.frames += d.holds(len(p.Cores), rxDescriptors, txDescriptors)
+	if mtu > 0 {
+		p.room = max(p.room, bufferFor(mtu))
+	}
+}
+
+// addWorkers counts what workers hold besides their queues.
+func (p *plan) addWorkers() {
+	p.frames += len(p.Cores) * (p.Burst*len(p.Ports) + Spares + poolCache*3/2)
 }
 
 // planPorts takes the device strings apart and looks at what they name.
 func (p *plan) planPorts() error {
 	owner := map[string]string{} // device or interface -> port
 	for _, port := range p.Ports {
-		d, err := parseDevice(port.Device, len(p.Cores))
+		d, err := parseDevice(port.Device)
 		if err != nil {
 			return portError(port, err)
 		}
@@ -107,18 +149,19 @@ func (p *plan) planPorts() error {
 			}
 			owner[what] = port.Name
 		}
+		mtu := port.MTU
 		switch {
 		case d.iface != "":
-			err = checkInterface(d, port.MTU)
+			var n netif.State
+			n, err = checkInterface(d, port.MTU)
+			mtu = n.MTU // whatever the host's other end sends, it is not above that
 		case d.pci:
 			err = checkPCI("/", d.name)
 		}
 		if err != nil {
 			return portError(port, err)
 		}
-		p.devices = append(p.devices, d)
-		p.frames += d.holds(len(p.Cores), rxDescriptors, txDescriptors)
-		p.room = max(p.room, d.room(), port.MTU+frameHead)
+		p.add(d, mtu)
 	}
 	return nil
 }
@@ -129,7 +172,7 @@ func (p *plan) memory() int {
 }
 
 func (p *plan) eal() EALConfig {
-	cfg := EALConfig{Hugepages: p.Hugepages, InMemory: p.InMemory, Memory: p.memory(), MainCore: p.MainCore, Cores: p.Cores, Args: p.EALArgs}
+	cfg := EALConfig{Hugepages: p.Hugepages, InMemory: p.InMemory, Memory: p.memory(), OtherMemory: p.OtherMemory, MainCore: p.MainCore, Cores: p.Cores, Args: p.EALArgs}
 	for _, d := range p.devices {
 		cfg.PCI = cfg.PCI || d.pci
 	}
@@ -138,4 +181,25 @@ func (p *plan) eal() EALConfig {
 
 func portError(port PortConfig, err error) error {
 	return fmt.Errorf("dpdk: port %s (device %q): %w", port.Name, port.Device, err)
+}
+
+// checkInterface refuses an interface that is missing, down, or that can't carry the port's MTU; otherwise it says what the kernel knows.
+func checkInterface(d device, mtu int) (netif.State, error) {
+	n, err := netif.Read(d.iface)
+	switch {
+	case err != nil:
+		return n, err
+	case n.Loopback:
+		return n, fmt.Errorf("interface %s is the loopback interface: nothing is behind it", d.iface)
+	case !n.Ethernet:
+		return n, fmt.Errorf("interface %s carries no Ethernet frames (a tunnel, or a tun device?): expected one that does", d.iface)
+	case !n.On:
+		return n, fmt.Errorf("interface %s is down: switch it on with `ip link set %s up`", d.iface, d.iface)
+	case bufferFor(n.MTU) > maxRoom:
+		return n, fmt.Errorf("interface %s has MTU %d, but buffers have %d bytes at most: `ip link set %s mtu 9000`", d.iface, n.MTU, maxRoom, d.iface)
+	case mtu > n.MTU:
+		return n, fmt.Errorf("interface %s has MTU %d, but the port is configured for %d: `ip link set %s mtu %d`",
+			d.iface, n.MTU, mtu, d.iface, mtu)
+	}
+	return n, nil
 }

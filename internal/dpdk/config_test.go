@@ -10,26 +10,21 @@ import (
 func TestParseDevice(t *testing.T) {
 	for _, c := range []struct {
 		device, devargs, fault string
-		workers                int
 	}{
 		{device: "0000:3b:00.0", devargs: "0000:3b:00.0"},
 		{device: "3B:00.1,dv_flow_en=1", devargs: "0000:3b:00.1,dv_flow_en=1"},
 		{device: "net_ring0", devargs: "net_ring0"},
 		{device: "net_virtio_user0,path=/tmp/s,queues=2", devargs: "net_virtio_user0,path=/tmp/s,queues=2"},
-		{device: "net_af_packet0,iface=eth0", workers: 2,
-			devargs: "net_af_packet0,iface=eth0,framesz=16384,blocksz=65536,qpairs=2"},
-		{device: "eth_af_packet0,iface=eth0,framesz=4096,framecnt=128", workers: 1,
-			devargs: "eth_af_packet0,iface=eth0,framesz=4096,framecnt=128,blocksz=65536,qpairs=1"},
+		{device: "net_af_packet0,iface=eth0", devargs: "net_af_packet0,iface=eth0"},
+		{device: "eth_af_packet0,iface=eth0,framesz=4096,framecnt=128", devargs: "eth_af_packet0,iface=eth0,framesz=4096,framecnt=128"},
 		{device: "net_af_packet0", fault: "needs the interface"},
-		{device: "net_af_packet0,iface=eth0,framesz=big", fault: "framesz is \"big\""},
-		{device: "net_af_packet0,iface=eth0,framesz=65536", fault: "at most 32768"},
-		{device: "net_af_packet0,iface=eth0,qpairs=2", workers: 1, fault: "qpairs is 2 but there are 1 workers"},
+		{device: "net_af_packet0,iface=eth0,snaplen=2", fault: "no argument \"snaplen\""},
 		{device: "eth0", fault: "expected a PCI address"},
 		{device: "", fault: "expected a PCI address"},
 		{device: "3b:00.9", fault: "expected a PCI address"},
 		{device: "net_", fault: "expected a PCI address"},
 	} {
-		d, err := parseDevice(c.device, c.workers)
+		d, err := parseDevice(c.device)
 		switch {
 		case c.fault != "":
 			if err == nil || !strings.Contains(err.Error(), c.fault) {
@@ -43,15 +38,15 @@ func TestParseDevice(t *testing.T) {
 
 func FuzzParseDevice(f *testing.F) {
 	for _, s := range []string{"0000:3b:00.0,x=1", "net_af_packet0,iface=a,framesz=1", "net_ring_x-1", ",", "net_af_packet0,,=,iface=x"} {
-		f.Add(s, 2)
+		f.Add(s)
 	}
-	f.Fuzz(func(t *testing.T, s string, workers int) {
-		d, err := parseDevice(s, workers)
+	f.Fuzz(func(t *testing.T, s string) {
+		d, err := parseDevice(s)
 		if err == nil && d.name == "" {
 			t.Errorf("%q has no name", s)
 		}
-		if err == nil && d.iface != "" && d.room() > maxRoom {
-			t.Errorf("%q wants %d octets", s, d.room())
+		if err == nil && d.is("af_packet") != (d.iface != "") {
+			t.Errorf("%q has interface %q", s, d.iface)
 		}
 	})
 }
@@ -90,7 +85,7 @@ func TestOpenErrors(t *testing.T) {
 		{"missing capture", pcap, []string{"port port0", "can't be opened", "nonexistent.pcap"}},
 		{"too few queues", many, []string{"port wan", "16 pairs of queues for 20 workers"}},
 		{"too little memory", large, []string{"a pool of ", "needs 26", "MiB", "does not have"}},
-		{"room", huge, []string{"frames of 131072 octets"}},
+		{"room", huge, []string{"frames of 131072 bytes"}},
 		{"second fails", oneWorker("net_null0", "net_nosuch0"), []string{"port port1"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -109,10 +104,27 @@ func TestOpenErrors(t *testing.T) {
 	open(t, oneWorker("net_null0")) // what failed half-way gave the name back
 }
 
+// TestBufferFor: what each driver wants of a buffer for an MTU it is set to, by its source in DPDK 22.11.
+func TestBufferFor(t *testing.T) {
+	for mtu := 576; mtu <= 16000; mtu++ {
+		room, device := bufferFor(mtu), mtu+tagRoom
+		for driver, want := range map[string]int{
+			"net_virtio": device + 14 + 4 + 12, // virtio_check_rxq: header, tag, the virtio header
+			"ixgbe":      device + 14 + 4 + 8,  // ixgbe_dev_rx_init: FCS and two tags; it counts whole KiB
+			"i40e, ice":  device + 14 + 4 + 8,  // in units of 128 bytes
+			"e1000e":     device + 14 + 4 + 4,
+		} {
+			if usable := room / 1024 * 1024; usable < want {
+				t.Fatalf("MTU %d: %s wants %d bytes in a buffer, of %d it uses %d", mtu, driver, want, room, usable)
+			}
+		}
+	}
+}
+
 // TestRoom: buffers are as large as is asked for, and as the device and its frames need, whichever is most.
 func TestRoom(t *testing.T) {
 	for _, c := range []struct{ asked, least, mtu, want int }{
-		{0, 0, 0, 2048}, {1000, 0, 0, 2048}, {9000, 0, 0, 9000}, {0, 0, 9000, 9000 + frameHead}, {100, 128, 0, 128}, {200, 128, 0, 200}, {0, 128, 1500, 1500 + frameHead},
+		{0, 0, 0, 2048}, {1000, 0, 0, 2048}, {9000, 0, 0, 9000}, {0, 0, 9000, 9216}, {0, 0, 4200, 5120}, {0, 0, 4096, 5120}, {0, 0, 1500, 2048}, {100, 128, 0, 128}, {200, 128, 0, 200}, {0, 128, 1500, 2048},
 	} {
 		cfg := oneWorker("net_null0")
 		cfg.DataRoom, cfg.LeastRoom, cfg.Ports[0].MTU = c.asked, c.least, c.mtu

@@ -1,14 +1,13 @@
 //go:build !nodpdk
 
 #include "crossing.h"
+#include "socket.h"
 
 #include <time.h>
 
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 #include <rte_prefetch.h>
-
-#define CNP_MAX_BURST 64 /* burst.MaxSize */
 
 static inline struct rte_mbuf *
 mbuf_of(uint64_t handle)
@@ -23,6 +22,24 @@ frame_of(struct cnp_frame *f, struct rte_mbuf *m, uint64_t base)
 	f->data = (uint64_t)rte_pktmbuf_mtod(m, uintptr_t) - base;
 }
 
+static inline void
+lose(struct cnp_queue *q, uint32_t place, uint32_t cause)
+{
+	rte_pktmbuf_free(mbuf_of(q->tx[place].buf));
+	q->lost[q->n_lost++] = (struct cnp_loss){ .place = place, .cause = cause };
+}
+
+/*
+ * Drops everything that is offered: without a link the device would keep it, and send it whenever the link comes back.
+ */
+static void
+lose_all(struct cnp_queue *q, uint32_t waiting)
+{
+	for (uint32_t i = 0; i < waiting; i++)
+		lose(q, i, CNP_LINK_DOWN);
+	q->sent = waiting;
+}
+
 /*
  * The mbuf of a frame that waited in a queue has left the cache: ask for all of them before the first is written. The burst ends
  * before a frame that the device would refuse for ever; when that is the first, it is dropped, or it would stop the port.
@@ -33,30 +50,57 @@ send_burst(struct cnp_queue *q, uint32_t burst)
 	struct rte_mbuf *pk[CNP_MAX_BURST];
 	uint32_t n = 0, waiting = RTE_MIN(q->n_tx, burst);
 
+	q->sent = q->n_lost = 0;
+	if (waiting == 0)
+		return;
+	if (unlikely(__atomic_load_n(q->carrier, __ATOMIC_RELAXED) == 0)) {
+		lose_all(q, waiting);
+		return;
+	}
 	for (; n < waiting && q->tx[n].len <= q->longest; n++) {
 		pk[n] = mbuf_of(q->tx[n].buf);
 		rte_prefetch0(pk[n]);
 	}
 	for (uint32_t i = 0; i < n; i++) {
-		/* A frame of several segments can't have been built here, so its lengths still hold. */
-		if (likely(pk[i]->nb_segs == 1)) {
-			pk[i]->pkt_len = q->tx[i].len;
-			pk[i]->data_len = (uint16_t)q->tx[i].len;
-		}
+		pk[i]->pkt_len = q->tx[i].len;
+		pk[i]->data_len = (uint16_t)q->tx[i].len;
 	}
-	q->sent = n == 0 ? 0 : rte_eth_tx_burst(q->port, q->queue, pk, (uint16_t)n);
-	q->dropped = 0;
-	if (unlikely(n == 0 && waiting != 0)) {
-		rte_pktmbuf_free(mbuf_of(q->tx[0].buf));
-		q->sent = q->dropped = 1;
+	if (unlikely(q->socket != NULL))
+		cnp_socket_send(q, pk, n);
+	else if (n != 0)
+		q->sent = rte_eth_tx_burst(q->port, q->queue, pk, (uint16_t)n);
+	if (unlikely(n == 0)) {
+		lose(q, 0, CNP_TOO_LONG);
+		q->sent = 1;
 	}
 }
 
-static inline void
-receive_burst(struct cnp_queue *q, uint32_t burst, uint64_t base)
+/*
+ * A frame in several segments is longer than a buffer. Devices are set up so that none comes; one that does is dropped and counted:
+ * what reads frames here reads one piece, and a device that wasn't asked for scattered sending would send the first segment alone.
+ */
+static uint32_t
+drop_segmented(struct cnp_queue *q, struct rte_mbuf **pk, uint32_t n)
 {
-	struct rte_mbuf *pk[CNP_MAX_BURST];
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (pk[i]->nb_segs == 1) {
+			pk[kept++] = pk[i];
+			continue;
+		}
+		q->unusable++;
+		q->unusable_bytes += pk[i]->pkt_len;
+		rte_pktmbuf_free(pk[i]);
+	}
+	return kept;
+}
+
+static inline uint32_t
+receive_ethdev(struct cnp_queue *q, struct rte_mbuf **pk, uint32_t burst)
+{
 	uint32_t n = rte_eth_rx_burst(q->port, q->queue, pk, (uint16_t)burst);
+	uint16_t segments = 0;
 
 	/* Headers of RoCEv2 over IPv6, or behind VLAN tags, reach into the second cache line. */
 	for (uint32_t i = 0; i < n; i++) {
@@ -64,11 +108,23 @@ receive_burst(struct cnp_queue *q, uint32_t burst, uint64_t base)
 
 		rte_prefetch0(data);
 		rte_prefetch0(data + RTE_CACHE_LINE_SIZE);
+		segments |= pk[i]->nb_segs;
 	}
+	return likely(segments <= 1) ? n : drop_segmented(q, pk, n);
+}
+
+static inline void
+receive_burst(struct cnp_queue *q, uint32_t burst, uint64_t base)
+{
+	struct rte_mbuf *pk[CNP_MAX_BURST];
+	uint32_t n;
+
+	q->unusable = 0;
+	q->unusable_bytes = 0;
+	n = unlikely(q->socket != NULL) ? cnp_socket_receive(q, pk, burst) : receive_ethdev(q, pk, burst);
 	for (uint32_t i = 0; i < n; i++) {
 		frame_of(&q->rx[i], pk[i], base);
-		q->rx[i].len = pk[i]->pkt_len;
-		q->rx[i].head = pk[i]->data_len;
+		q->rx[i].len = q->rx[i].head = pk[i]->pkt_len;
 	}
 	q->n_rx = n;
 }
@@ -114,7 +170,7 @@ cnp_exchange(uintptr_t batch)
 	refill_spares(b);
 	for (uint32_t i = 0; i < b->n_queue; i++) {
 		if (b->drain)
-			b->queue[i].n_rx = 0;
+			b->queue[i].n_rx = b->queue[i].unusable = 0;
 		else
 			receive_burst(&b->queue[i], b->burst, b->base);
 	}

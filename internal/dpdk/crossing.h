@@ -5,30 +5,48 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct rte_mempool;
+#define CNP_MAX_BURST 64 /* burst.MaxSize */
 
-/* burst.Frame, octet for octet; backend.go checks the same numbers from the other side. */
+struct rte_mbuf;
+struct rte_mempool;
+struct cnp_socket;
+
+/* burst.Frame, byte for byte; backend.go checks the same numbers from the other side. */
 struct cnp_frame {
 	uint64_t buf;  /* struct rte_mbuf * */
-	uint64_t data; /* first octet, counted from cnp_batch.base */
+	uint64_t data; /* first byte, counted from cnp_batch.base */
 	uint32_t len;
 	uint32_t head;
 };
 
-_Static_assert(sizeof(struct cnp_frame) == 24, "burst.Frame has 24 octets");
+_Static_assert(sizeof(struct cnp_frame) == 24, "burst.Frame has 24 bytes");
 _Static_assert(offsetof(struct cnp_frame, data) == 8, "burst.Frame.Data is at 8");
 _Static_assert(offsetof(struct cnp_frame, len) == 16, "burst.Frame.Len is at 16");
 _Static_assert(offsetof(struct cnp_frame, head) == 20, "burst.Frame.Head is at 20");
 
+/* burst.Loss, byte for byte. */
+struct cnp_loss {
+	uint32_t place;
+	uint32_t cause;
+};
+
+/* burst.Cause */
+enum { CNP_TOO_LONG, CNP_LINK_DOWN, CNP_REFUSED };
+
 /* One worker's pair of queues on one port. */
 struct cnp_queue {
-	struct cnp_frame *rx; /* burst frames, written by C */
-	struct cnp_frame *tx; /* burst frames, written by Go */
+	struct cnp_frame *rx;      /* burst frames, written by C */
+	struct cnp_frame *tx;      /* burst frames, written by Go */
+	struct cnp_loss *lost;     /* burst losses, written by C */
+	struct cnp_socket *socket; /* of a kernel interface; NULL: the port is an ethdev */
+	const int32_t *carrier;    /* the port's: 0 when it is known to have no link */
 	uint32_t n_rx;
 	uint32_t n_tx;
+	uint32_t n_lost;
 	uint32_t sent;
-	uint32_t longest; /* octets of the longest frame the device sends */
-	uint32_t dropped; /* frames longer than that in the last exchange, 0 or 1 */
+	uint32_t longest;  /* bytes of the longest frame that the device sends */
+	uint32_t unusable; /* frames received that don't lie in one buffer: dropped */
+	uint64_t unusable_bytes;
 	uint16_t port;
 	uint16_t queue;
 };
@@ -44,7 +62,7 @@ struct cnp_batch {
 	uint32_t n_free;
 	uint32_t n_spare;
 	uint32_t spares; /* capacity of spare */
-	uint32_t burst;  /* frames a port and direction, at most 64 */
+	uint32_t burst;  /* frames a port and direction, at most CNP_MAX_BURST */
 	uint32_t drain;  /* receive nothing */
 };
 

@@ -2,14 +2,10 @@
 
 package dpdk
 
-/*
-#include "eal.h"
-*/
-import "C"
-
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Devices are the opened ports, the pool their frames come from, and the workers' backends.
@@ -18,6 +14,7 @@ type Devices struct {
 	ownEAL   bool
 	workers  int
 	ports    []*Port
+	profiles []Profile
 	pool     *Pool
 	backends []*Backend
 	stopped  bool
@@ -60,25 +57,49 @@ func (e *EAL) open(p *plan) (*Devices, error) {
 	return d, nil
 }
 
-// open takes the ports one after the other: a net_virtio_user may need the socket that a net_vhost before it serves.
+// open opens the ports. PCI devices come first, as their drivers may want larger buffers than others do. The rest follow one after the
+// other: a net_virtio_user may need the socket that a net_vhost before it serves.
 func (d *Devices) open(p *plan) error {
-	for i, cfg := range p.Ports {
-		port, err := attachPort(d.eal, cfg, p.devices[i])
-		if err != nil {
-			return portError(cfg, err)
-		}
-		d.ports = append(d.ports, port)
-		if d.pool == nil { // on the NUMA node of the first device
-			if d.pool, err = newPool(d.eal, p.frames, p.room, int(C.rte_eth_dev_socket_id(port.id))); err != nil {
+	d.ports = make([]*Port, len(p.Ports))
+	for i, device := range p.devices {
+		if device.pci {
+			if err := d.attach(p, i); err != nil {
 				return err
 			}
 		}
-		if err := port.setup(d.pool, d.workers); err != nil {
+	}
+	for i, cfg := range p.Ports {
+		if d.ports[i] == nil {
+			if err := d.attach(p, i); err != nil {
+				return err
+			}
+		}
+		if d.pool == nil { // on the NUMA node of the first device
+			var err error
+			if d.pool, err = newPool(d.eal, p.frames, p.room, d.ports[i].driver.numa()); err != nil {
+				return err
+			}
+		}
+		profile, err := d.ports[i].setup(d.pool, d.workers)
+		if err != nil {
 			return portError(cfg, err)
 		}
+		d.profiles = append(d.profiles, profile)
 	}
 	for w := range d.workers {
 		d.backends = append(d.backends, newBackend(d.ports, d.pool, w, p.Burst))
+	}
+	return nil
+}
+
+func (d *Devices) attach(p *plan, i int) error {
+	port, err := newPort(d.eal, p.Ports[i], p.devices[i])
+	if err != nil {
+		return portError(p.Ports[i], err)
+	}
+	d.ports[i] = port
+	if mtu := p.Ports[i].MTU; mtu > 0 {
+		p.room = max(p.room, min(port.driver.buffer(mtu), maxRoom))
 	}
 	return nil
 }
@@ -91,6 +112,9 @@ func (d *Devices) Workers() int { return len(d.backends) }
 
 // Port is a port by its place in the configuration.
 func (d *Devices) Port(i int) *Port { return d.ports[i] }
+
+// Profile is what a port's device can do, and how it was set up.
+func (d *Devices) Profile(port int) *Profile { return &d.profiles[port] }
 
 // Pool is where all frames come from.
 func (d *Devices) Pool() *Pool { return d.pool }
@@ -107,13 +131,27 @@ func (d *Devices) Stop() error {
 			b.close()
 		}
 		var errs []error
-		for _, p := range d.ports {
-			errs = append(errs, p.stop(d.workers))
+		opened := slices.DeleteFunc(slices.Clone(d.ports), func(p *Port) bool { return p == nil })
+		for _, p := range opened {
+			if err := p.driver.stop(); err != nil {
+				errs = append(errs, portError(p.cfg, err))
+			}
 		}
-		for _, p := range d.ports {
-			errs = append(errs, p.close())
+		for _, p := range opened {
+			if err := p.driver.close(); err != nil {
+				errs = append(errs, portError(p.cfg, err))
+			}
+			p.free()
 		}
 		return errors.Join(errs...)
+	})
+}
+
+// keepsFrames tells whether a device never gives back the buffers that wait in it: DPDK's driver for XDP sockets.
+func (d *Devices) keepsFrames() bool {
+	return slices.ContainsFunc(d.ports, func(p *Port) bool {
+		e, ok := p.driver.(*ethdev)
+		return ok && e.device.is("af_xdp")
 	})
 }
 
@@ -125,7 +163,7 @@ func (d *Devices) Close() error {
 		errs = append(errs, d.eal.do(func() error {
 			lost := d.pool.InUse()
 			d.pool.free()
-			if lost != 0 {
+			if lost != 0 && !d.keepsFrames() {
 				return fmt.Errorf("dpdk: %d frames were never given back", lost)
 			}
 			return nil

@@ -1,28 +1,35 @@
-// Package dpdk is a thin binding to libdpdk (found by pkg-config, tested with 22.11): it starts the EAL, opens devices as ports
-// with a pair of queues a worker, makes the mempool, and gives each worker a burst.Backend that moves all its frames with one
-// cgo call an iteration. It is the only place with `import "C"`, and uses the names of go-dpdk for what both have.
+// Package dpdk moves frames between workers and devices: a thin binding to libdpdk (found by pkg-config, tested with 22.11) that starts
+// the EAL, opens devices as ports with a pair of queues a worker, makes the mempool, and gives each worker a burst.Backend that moves all
+// its frames with one cgo call an iteration. It is the only package with `import "C"`, and uses the names of go-dpdk for what both have.
 //
 // It never looks into a frame, decides nothing about one, and starts no worker: whoever calls Exchange is the worker. Frames the
-// device refuses stay with the caller. Control calls (open, statistics, link state, close) run on one parked thread, EAL's main
-// lcore, so that the affinity that rte_eal_init gives its caller stays there.
+// device refuses for now stay with the caller; those that it refuses for ever are dropped and named (burst.Port.Lost). Control calls (open,
+// statistics, link state, close) run on one parked thread, EAL's main lcore, so that the affinity that rte_eal_init gives its caller stays
+// there.
 //
 // The build tag nodpdk leaves everything but this comment out.
 //
-// # What the af_packet PMD of 22.11 does
+// # A page each
 //
-// Read in its source and seen in tests; none of it shows in its counters, so judge loss end to end.
+//   - config.go, device.go: what is asked for, and the device strings
+//   - devices.go, port.go: the ports of a gateway, and what all of them can do
+//   - ethdev.go: a port that DPDK has a driver for; profile.go: what it can do
+//   - interface.go, socket.c, segment.c: a port on an interface of the kernel's; watch.go, lock.go: what happens to it, and who has it
+//   - mempool.go, pool.c: the frames' memory; memory.go: whether there is enough
+//   - backend.go, crossing.c: a worker's exchange
+//   - eal.go, eal.c, worker.go: DPDK's runtime, and its threads
 //
-//   - Every queue, also a single one, joins a PACKET_FANOUT group with FLAG_DEFRAG and FLAG_ROLLOVER: the kernel reassembles IPv4
-//     fragments before the port sees them, and the whole datagram no longer fits the other side's MTU. RoCEv2 sets DF; other
-//     fragmented traffic needs a NIC of its own.
-//   - A frame longer than framesz less 66 octets comes in as its stump, without a mark. Hence framesz=16384, the check of the
-//     interface's MTU at start, and the advice to switch GRO, TSO and GSO off.
-//   - On the way out a frame longer than framesz less 32 octets, or than the interface's MTU, is dropped and counted as sent; so
-//     is everything while the interface is down.
-//   - The kernel keeps the outer VLAN tag beside the frame and the PMD puts it back, always as 0x8100: an 802.1ad S-tag (0x88a8)
-//     changes its type on the way through. Inner tags stay as they are.
-//   - Its sockets see every interface until they are bound, and the frames the host itself sends on theirs. Open throws away
-//     what arrived before it was ready; the interface must carry no address (IPv6 link-local included) of the host's own.
-//   - It always says that the link is up; Port.LinkUp asks the kernel instead.
-//   - Its rings are locked memory: a process without CAP_IPC_LOCK needs RLIMIT_MEMLOCK to cover 2 x framesz x framecnt a queue.
+// # Interfaces of the kernel's
+//
+// A device net_af_packet is served by packet sockets of this package, not by DPDK's driver of that name. That one hands frames to a ring in
+// which the kernel discards what is longer than the MTU, or keeps what can't leave until the link is back, and counts all of it as sent; it
+// has the kernel put IP fragments together; it turns an 802.1ad tag into an 802.1Q one; it doesn't complete checksums that the other end
+// of a veth left to be offloaded; and it goes on with a deleted interface for ever. Here:
+//
+//   - sendmmsg, past the queueing discipline (PACKET_QDISC_BYPASS), says of each frame whether the device took it. One that is too long or
+//     has no link is lost, with its cause; one for which there is no place stays with the worker, whose queue's depth shows it.
+//   - recvmmsg with PACKET_AUXDATA gives tags back as they were; with PACKET_VNET_HDR it says what was left to be offloaded: checksums
+//     are completed, and large TCP and UDP packets are cut into frames, as a NIC would. Other large packets are dropped and counted.
+//   - A frame may have one 802.1Q tag beyond the MTU; with two, or an 802.1ad tag, it must be 4 bytes shorter. That is the kernel's rule.
+//   - The kernel hands over what the host itself receives, too. The interface should have no address of the host's own.
 package dpdk

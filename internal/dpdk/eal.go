@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"unsafe"
@@ -30,8 +31,10 @@ type EALConfig struct {
 	Hugepages bool
 	// InMemory keeps hugepages without files or a mounted hugetlbfs (--in-memory).
 	InMemory bool
-	// Memory is how many octets the EAL is asked for; see PoolMemory.
+	// Memory is how many bytes the EAL is asked for; see PoolMemory.
 	Memory int
+	// OtherMemory is how many bytes of ordinary memory the process needs besides; it is only compared with what is available.
+	OtherMemory int
 	// PCI lets the EAL look for PCI devices. Only those that are opened are ever touched.
 	PCI bool
 	// MainCore is where EAL's own thread runs; negative: any allowed core that is not in Cores.
@@ -58,17 +61,20 @@ func Start(cfg EALConfig) (*EAL, error) {
 	if err != nil {
 		return nil, err
 	}
+	needed := cfg.OtherMemory
 	if cfg.Hugepages {
 		err = checkHugepages("/", cfg.Memory, cfg.InMemory || slices.Contains(cfg.Args, "--in-memory"))
 	} else {
-		err = checkMemory("/", cfg.Memory)
+		needed += cfg.Memory
 	}
+	err = errors.Join(err, checkMemory("/", needed))
 	if err != nil {
 		return nil, err
 	}
 	if !ealStarted.CompareAndSwap(false, true) {
 		return nil, errors.New("dpdk: the EAL was started before in this process, and can't be started twice: start the process again")
 	}
+	removeStaleRuntimeDirs("/var/run/dpdk")
 	e := &EAL{calls: make(chan func()), done: make(chan struct{})}
 	started := make(chan error)
 	go e.main(args, started)
@@ -123,6 +129,18 @@ func (e *EAL) Close() error {
 		<-e.done
 	}
 	return err
+}
+
+// removeStaleRuntimeDirs removes what gateways left that were killed: the folders of processes that are no more. A folder whose process is
+// there, or can't be asked for, stays.
+func removeStaleRuntimeDirs(root string) {
+	dirs, _ := filepath.Glob(filepath.Join(root, "cnpgate-*"))
+	for _, dir := range dirs {
+		pid, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(dir), "cnpgate-"))
+		if err == nil && pid > 0 && unix.Kill(pid, 0) == unix.ESRCH {
+			_ = os.RemoveAll(dir)
+		}
+	}
 }
 
 // filePrefix tells this process's files from those of others.

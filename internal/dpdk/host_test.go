@@ -3,6 +3,7 @@
 package dpdk
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -74,7 +75,8 @@ func TestCheckHugepages(t *testing.T) {
 		fault    string
 	}{
 		{"none", map[string]string{two + "free_hugepages": "0\n"}, true,
-			"100 MiB of hugepages are needed (50 of 2048 kB), 0 MiB are free: reserve more (`sysctl vm.nr_hugepages=50`)"},
+			"100 MiB of hugepages are needed (50 of 2048 kB), 0 MiB are free: reserve 50 pages more (`echo 50 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages`"},
+		{"held by others", map[string]string{two + "free_hugepages": "22\n", two + "nr_hugepages": "300\n"}, true, "reserve 28 pages more (`echo 328 > "},
 		{"too few", map[string]string{two + "free_hugepages": "49\n"}, true, "98 MiB are free"},
 		{"enough", map[string]string{two + "free_hugepages": "50\n"}, true, ""},
 		{"large ones", map[string]string{two + "free_hugepages": "0\n", one + "free_hugepages": "1\n"}, true, ""},
@@ -100,10 +102,55 @@ func TestCheckMemory(t *testing.T) {
 		{"too little", map[string]string{meminfo: "MemAvailable: 51200 kB\n"}, "100 MiB of memory are needed, 50 MiB are available"},
 		{"container", map[string]string{meminfo: rich, group + "memory.max": "104857600\n", group + "memory.current": "20971520\n"},
 			"80 MiB are available"},
+		{"a service's own group", map[string]string{meminfo: rich, "proc/self/cgroup": "0::/system.slice/cnpgate.service\n",
+			group + "system.slice/cnpgate.service/memory.max": "62914560\n", group + "system.slice/cnpgate.service/memory.current": "20971520\n",
+			group + "system.slice/cnpgate.service/memory.stat": "anon 1\ninactive_file 10485760\n", group + "system.slice/memory.max": "max\n"},
+			"50 MiB are available"},
+		{"a group above it", map[string]string{meminfo: rich, "proc/self/cgroup": "0::/a/b\n", group + "a/b/memory.max": "max\n",
+			group + "a/memory.max": "1048576\n"}, "1 MiB are available"},
+		{"a group of version 1", map[string]string{meminfo: rich, "proc/self/cgroup": "4:cpu,memory:/a\n0::/\n",
+			group + "memory/a/memory.limit_in_bytes": "2097152\n"}, "2 MiB are available"},
 		{"container without limit", map[string]string{meminfo: rich, group + "memory.max": "max\n", group + "memory.current": "1\n"}, ""},
 		{"old container", map[string]string{meminfo: rich, group + "memory/memory.limit_in_bytes": "1048576\n"}, "1 MiB are available"},
 		{"container that is full", map[string]string{group + "memory.max": "10\n", group + "memory.current": "20\n"}, "0 MiB are available"},
 	} {
 		t.Run(c.name, func(t *testing.T) { says(t, checkMemory(root(t, c.files), 100*mebi), c.fault) })
+	}
+}
+
+// TestStaleRuntimeDirs: what killed gateways left goes, what others need stays.
+func TestStaleRuntimeDirs(t *testing.T) {
+	dir := t.TempDir()
+	mine := filePrefix()
+	for _, name := range []string{mine, "cnpgate-4194304", "cnpgate-x", "rte"} {
+		if err := os.MkdirAll(filepath.Join(dir, name, "files"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	removeStaleRuntimeDirs(dir)
+	for name, stays := range map[string]bool{mine: true, "cnpgate-4194304": false, "cnpgate-x": true, "rte": true} { // no process has that number
+		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != stays {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestPoolIsLocked: the memory of frames is taken and locked at start, or it is said why it isn't.
+func TestPoolIsLocked(t *testing.T) {
+	locked := func() int {
+		text, err := os.ReadFile("/proc/self/status")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, after, _ := strings.Cut(string(text), "VmLck:")
+		n := 0
+		_, _ = fmt.Sscan(after, &n)
+		return n * 1024
+	}
+	cfg := oneWorker("net_null0")
+	cfg.Frames = 8192
+	d := open(t, cfg)
+	if want := d.Pool().Size() * d.Pool().Room(); d.Pool().Locked() == nil && locked() < want {
+		t.Errorf("%d bytes are locked, expected at least %d", locked(), want)
 	}
 }

@@ -27,7 +27,8 @@ const afPacketPair = "net_af_packet0,iface=a0|net_af_packet1,iface=b0"
 const patience = 10 * time.Second // until a live test gives up; nothing is measured
 
 func TestLive(t *testing.T) {
-	for _, name := range []string{"live forward", "live two queues", "live refused", "live link", "live again", "live tap", "live vhost",
+	for _, name := range []string{"live forward", "live fragments", "live two queues", "live refused", "live link", "live lost",
+		"live watched", "live again", "live tap", "live vhost",
 		"live hugepages", "live hugepages in memory"} {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
@@ -188,6 +189,9 @@ func init() {
 	children["live two queues"] = liveTwoQueues
 	children["live refused"] = liveRefused
 	children["live link"] = liveLink
+	children["live fragments"] = liveFragments
+	children["live lost"] = liveLost
+	children["live watched"] = liveWatched
 	children["live again"] = liveAgain
 	children["live tap"] = liveTap
 	children["live vhost"] = liveVhost

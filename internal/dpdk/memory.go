@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -37,8 +38,8 @@ func alignRoom(room int) int { return (room + 63) &^ 63 }
 
 func toMiB(octets int) int { return (octets + mebi - 1) / mebi }
 
-// hugepages is one size of hugepages, in octets, and how many of it are free.
-type hugepages struct{ size, free int }
+// hugepages is one size of hugepages, in bytes, and how many of it are free, and are there.
+type hugepages struct{ size, free, total int }
 
 // readHugepages lists the machine's hugepage sizes. root is "/" but in tests.
 func readHugepages(root string) []hugepages {
@@ -50,24 +51,25 @@ func readHugepages(root string) []hugepages {
 		if err != nil {
 			continue
 		}
-		all = append(all, hugepages{size * 1024, readNumber(filepath.Join(dir, "free_hugepages"), 0)})
+		all = append(all, hugepages{size * 1024, readNumber(filepath.Join(dir, "free_hugepages"), 0), readNumber(filepath.Join(dir, "nr_hugepages"), 0)})
 	}
 	return all
 }
 
-// checkHugepages compares what is needed, in octets, with the free hugepages, and looks for a hugetlbfs where EAL needs one.
+// checkHugepages compares what is needed, in bytes, with the free hugepages, and looks for a hugetlbfs where EAL needs one.
 func checkHugepages(root string, needed int, inMemory bool) error {
-	free, size := 0, 2*mebi
+	free, size, total := 0, 2*mebi, 0
 	for _, h := range readHugepages(root) {
 		free += h.size * h.free
-		if h.free > 0 {
-			size = h.size
+		if h.free > 0 || total == 0 {
+			size, total = h.size, h.total
 		}
 	}
 	if free < needed {
-		pages := (needed + size - 1) / size
-		return fmt.Errorf("dpdk: %d MiB of hugepages are needed (%d of %d kB), %d MiB are free: reserve more "+
-			"(`sysctl vm.nr_hugepages=%d`), or do without (hugepages: false)", toMiB(needed), pages, size/1024, free/mebi, pages)
+		pages, missing := pagesOf(needed, size), pagesOf(needed-free, size)
+		return fmt.Errorf("dpdk: %d MiB of hugepages are needed (%d of %d kB), %d MiB are free: reserve %d pages more "+
+			"(`echo %d > /sys/kernel/mm/hugepages/hugepages-%dkB/nr_hugepages`, or scripts/host-setup), or do without (hugepages: false)",
+			toMiB(needed), pages, size/1024, free/mebi, missing, total+missing, size/1024)
 	}
 	if inMemory {
 		return nil
@@ -79,37 +81,85 @@ func checkHugepages(root string, needed int, inMemory bool) error {
 	return nil
 }
 
-// checkMemory compares what is needed, in octets, with what the machine and the control group leave.
+func pagesOf(bytes, size int) int { return (bytes + size - 1) / size }
+
+// checkMemory compares what is needed, in bytes, with what the machine and the control groups leave.
 func checkMemory(root string, needed int) error {
-	if free := availableMemory(root); free < needed {
-		return fmt.Errorf("dpdk: %d MiB of memory are needed, %d MiB are available: configure smaller queues or fewer workers, "+
-			"or give the machine (or container) more", toMiB(needed), free/mebi)
+	if free, limit := availableMemory(root); free < needed {
+		return fmt.Errorf("dpdk: %d MiB of memory are needed, %d MiB are available (%s): configure smaller queues, a smaller mtu or fewer workers, "+
+			"or give the machine (or container) more", toMiB(needed), free/mebi, limit)
 	}
 	return nil
 }
 
-// availableMemory is in octets; without an answer from the kernel there is no limit.
-func availableMemory(root string) int {
-	free := int(^uint(0) >> 1)
+// availableMemory is in bytes, with what limits it; without an answer from the kernel there is no limit.
+func availableMemory(root string) (free int, limit string) {
+	free = int(^uint(0) >> 1)
 	if text, err := os.ReadFile(filepath.Join(root, "proc/meminfo")); err == nil {
 		for line := range strings.Lines(string(text)) {
 			if f := strings.Fields(line); len(f) >= 2 && f[0] == "MemAvailable:" {
 				if kb, err := strconv.Atoi(f[1]); err == nil {
-					free = kb * 1024
+					free, limit = kb*1024, "MemAvailable of /proc/meminfo"
 				}
 			}
 		}
 	}
-	// Version 2 of control groups, then version 1; "max" is no number and leaves free as it is.
-	for _, g := range [][2]string{
-		{"sys/fs/cgroup/memory.max", "sys/fs/cgroup/memory.current"},
-		{"sys/fs/cgroup/memory/memory.limit_in_bytes", "sys/fs/cgroup/memory/memory.usage_in_bytes"},
-	} {
-		if limit := readNumber(filepath.Join(root, g[0]), -1); limit >= 0 {
-			free = min(free, max(0, limit-readNumber(filepath.Join(root, g[1]), 0)))
+	for _, group := range controlGroups(root) {
+		if left, ok := group.left(); ok && left < free {
+			free, limit = left, group.limit
 		}
 	}
-	return free
+	return free, limit
+}
+
+// controlGroup is one that the process is in, and the names of its files in the two versions of control groups.
+type controlGroup struct{ limit, usage, stat, cache string }
+
+// controlGroups are the process's own group and all that it lies in: the least of their limits holds. In a container the path may be the
+// host's, and not be there; the group at the top is the container's own then.
+func controlGroups(root string) (groups []controlGroup) {
+	text, _ := os.ReadFile(filepath.Join(root, "proc/self/cgroup"))
+	add := func(mount, path, limit, usage, cache string) {
+		for ; ; path = filepath.Dir(path) {
+			dir := filepath.Join(root, mount, path)
+			groups = append(groups, controlGroup{filepath.Join(dir, limit), filepath.Join(dir, usage), filepath.Join(dir, "memory.stat"), cache})
+			if path == "/" || path == "." {
+				return
+			}
+		}
+	}
+	second, first := "/", "/"
+	for line := range strings.Lines(string(text)) {
+		f := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		switch {
+		case len(f) < 3:
+		case f[1] == "":
+			second = f[2]
+		case slices.Contains(strings.Split(f[1], ","), "memory"):
+			first = f[2]
+		}
+	}
+	add("sys/fs/cgroup", second, "memory.max", "memory.current", "inactive_file")
+	add("sys/fs/cgroup/memory", first, "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+	return groups
+}
+
+// left is what the group may still take, in bytes; files that it has read and needn't keep count as free. False: it has no limit.
+func (g controlGroup) left() (int, bool) {
+	limit := readNumber(g.limit, -1) // "max" is no number
+	if limit < 0 {
+		return 0, false
+	}
+	used := readNumber(g.usage, 0)
+	if text, err := os.ReadFile(g.stat); err == nil {
+		for line := range strings.Lines(string(text)) {
+			if value, ok := strings.CutPrefix(line, g.cache+" "); ok {
+				n, _ := strconv.Atoi(strings.TrimSpace(value))
+				used -= n
+			}
+		}
+	}
+	return max(0, limit-max(0, used)), true
 }
 
 // readNumber reads a file that holds one decimal number, or says otherwise.

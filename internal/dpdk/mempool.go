@@ -24,6 +24,7 @@ type Pool struct {
 	pool   *C.struct_rte_mempool
 	frames int
 	room   int
+	locked error // why its memory isn't locked; nil: it is
 }
 
 // poolCache is how many buffers each worker keeps for itself.
@@ -50,7 +51,11 @@ func newPool(e *EAL, frames, room, socket int) (*Pool, error) {
 		return nil, fmt.Errorf("dpdk: a pool of %d frames of %d octets needs %d MiB, which the EAL does not have: %w%s",
 			frames, room, toMiB(PoolMemory(frames, room)), err, firstLog())
 	}
-	return &Pool{eal: e, pool: pool, frames: frames, room: room}, nil
+	p := &Pool{eal: e, pool: pool, frames: frames, room: room}
+	if error := C.cnp_pool_lock(pool); error != 0 {
+		p.locked = unix.Errno(error)
+	}
+	return p, nil
 }
 
 // Size is how many frames there are.
@@ -58,6 +63,9 @@ func (p *Pool) Size() int { return p.frames }
 
 // Room is how many octets a frame can have in one piece.
 func (p *Pool) Room() int { return p.room }
+
+// Locked is nil where the pool's memory can't be swapped out, and otherwise says why it can.
+func (p *Pool) Locked() error { return p.locked }
 
 // Available is how many frames are free, in the pool and in workers' caches. While workers run it is a guess.
 func (p *Pool) Available() int { return int(C.rte_mempool_avail_count(p.pool)) }

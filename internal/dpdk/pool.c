@@ -2,12 +2,44 @@
 
 #include "pool.h"
 
+#include <errno.h>
+#include <sys/mman.h>
+
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_mbuf.h>
 #include <rte_mbuf_pool_ops.h>
 #include <rte_mempool.h>
 #include <rte_memzone.h>
+
+static void
+lock_chunk(struct rte_mempool *pool, void *result, struct rte_mempool_memhdr *chunk, unsigned int index)
+{
+	int *error = result;
+
+	RTE_SET_USED(pool);
+	RTE_SET_USED(index);
+	if (mlock(chunk->addr, chunk->len) == 0)
+		return;
+	if (*error == 0)
+		*error = errno;
+	/* Not locked, but there: memory that is missing is missing now, and not when the queue fills. */
+	for (size_t at = 0; at < chunk->len; at += 4096) {
+		volatile char *byte = (volatile char *)chunk->addr + at;
+
+		*byte = *byte;
+	}
+}
+
+int
+cnp_pool_lock(struct rte_mempool *pool)
+{
+	int error = 0;
+
+	if (!rte_eal_has_hugepages()) /* those are never swapped out, and were taken at once */
+		rte_mempool_mem_iter(pool, lock_chunk, &error);
+	return error;
+}
 
 static void
 free_zone(struct rte_mempool_memhdr *chunk, void *zone)

@@ -9,4 +9,7 @@ struct rte_mempool;
 /* As rte_pktmbuf_pool_create; NULL and rte_errno on failure. room has the headroom in it. */
 struct rte_mempool *cnp_pool_create(const char *name, unsigned int frames, unsigned int cache, uint16_t room, int socket);
 
+/* Takes all of the pool's memory now and locks it. 0, or the errno for which it could only be taken. */
+int cnp_pool_lock(struct rte_mempool *pool);
+
 #endif

@@ -143,24 +143,53 @@ func TestRingBuilt(t *testing.T) {
 	}
 }
 
-// A frame in several segments passes whole, and only its first segment shows.
+// A frame in several segments is dropped and counted, and those around it pass.
 func TestRingSegments(t *testing.T) {
 	left, right := ringPort(t, "gl", 1, 64), ringPort(t, "gr", 1, 64)
 	d := open(t, oneWorker(left.Device(), right.Device()))
-	want := numbered(1, 5000)
-	if err := left.InjectSegments(0, want, 2000); err != nil {
-		t.Fatal(err)
+	for i, c := range []struct{ size, segment int }{{1000, 0}, {4000, 2000}, {2000, 0}} {
+		if err := left.InjectSegments(0, numbered(i, c.size), c.segment); err != nil {
+			t.Fatal(err)
+		}
 	}
 	b := d.Backend(0)
 	b.Exchange()
-	f := b.Batch().Ports[0].Rx[0]
-	if f.Len != 5000 || f.Head != 2000 || !bytes.Equal(b.Batch().Bytes(f), want[:2000]) {
-		t.Fatalf("received %+v", f)
+	p := &b.Batch().Ports[0]
+	if want := (burst.Volume{Frames: 1, Bytes: 4000}); p.Unusable != want {
+		t.Errorf("dropped %+v, expected %+v", p.Unusable, want)
 	}
+	got := len(p.Rx)
 	forward(b.Batch())
 	b.Exchange()
-	if got := right.Collect(0); !bytes.Equal(got, want) {
-		t.Fatalf("%d octets came out of %d", len(got), len(want))
+	for _, want := range [][]byte{numbered(0, 1000), numbered(2, 2000)} {
+		if out := right.Collect(0); !bytes.Equal(out, want) {
+			t.Errorf("a frame of %d bytes came out as %d", len(want), len(out))
+		}
+	}
+	if p.Unusable.Frames != 0 || got != 2 {
+		t.Errorf("%d frames received, then %d more dropped", got, p.Unusable.Frames)
+	}
+}
+
+// A port without a link drops what is to leave by it: in the device it would wait for the link and leave stale.
+func TestRingLinkDown(t *testing.T) {
+	left, right := ringPort(t, "kl", 1, 64), ringPort(t, "kr", 1, 64)
+	d := open(t, oneWorker(left.Device(), right.Device()))
+	b := d.Backend(0)
+	for _, up := range []bool{true, false, true} {
+		d.Port(1).setCarrier(up)
+		if err := left.Inject(0, numbered(1, 64)); err != nil {
+			t.Fatal(err)
+		}
+		b.Exchange()
+		forward(b.Batch())
+		b.Exchange()
+		p := &b.Batch().Ports[1]
+		lost := len(p.Lost) == 1 && p.Lost[0] == burst.Loss{Cause: burst.LinkDown}
+		if got := right.Collect(0); (got != nil) != up || p.Sent != 1 || lost == up {
+			t.Errorf("up %v: %d bytes came out, sent %d, lost %v", up, len(got), p.Sent, p.Lost)
+		}
+		forward(b.Batch())
 	}
 }
 
@@ -330,7 +359,7 @@ func TestTwoWorkers(t *testing.T) {
 
 // The link of a ring port can be switched, and shows.
 func TestLink(t *testing.T) {
-	left := ringPort(t, "kl", 1, 64)
+	left := ringPort(t, "jl", 1, 64)
 	d := open(t, oneWorker(left.Device(), "net_null9"))
 	for _, up := range []bool{false, true} {
 		if err := d.Port(0).SetLink(up); err != nil {
@@ -343,8 +372,11 @@ func TestLink(t *testing.T) {
 	if err := d.Port(1).SetLink(false); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("net_null's link: %v, expected errors.ErrUnsupported", err)
 	}
-	if d.Port(0).Driver() != "net_ring" || len(d.Port(0).MAC()) != 6 || d.Port(0).Name() != "port0" {
-		t.Errorf("port says driver %q, MAC %v, name %q", d.Port(0).Driver(), d.Port(0).MAC(), d.Port(0).Name())
+	if f := d.Profile(0); f.Driver != "net_ring" || !f.LinkControl || f.Spread != OneWorker || f.Address == "" || d.Port(0).Name() != "port0" {
+		t.Errorf("port says %+v, name %q", f, d.Port(0).Name())
+	}
+	if f := d.Profile(1); f.LinkControl {
+		t.Errorf("net_null says %+v", f)
 	}
 }
 

@@ -23,7 +23,7 @@ type Ring struct {
 	pool   *Pool
 	in     []*C.struct_rte_ring // far end -> port
 	out    []*C.struct_rte_ring // port -> far end
-	port   *Port
+	port   *ethdev
 	buffer unsafe.Pointer // for Collect, maxRoom octets
 }
 
@@ -54,7 +54,7 @@ func (e *EAL) NewRing(name string, workers, size, room int) (*Ring, error) {
 		if ret := C.cnp_eth_from_rings(c, unsafe.SliceData(r.in), n, unsafe.SliceData(r.out), n); ret < 0 {
 			return fmt.Errorf("dpdk: ring port %s: %w%s", name, unix.Errno(-ret), firstLog())
 		}
-		r.port, err = attachPort(e, PortConfig{Name: name, Device: r.device}, device{name: r.device})
+		r.port, err = attach(PortConfig{Name: name, Device: r.device}, device{name: r.device})
 		return err
 	})
 	if err != nil {

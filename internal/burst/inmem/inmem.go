@@ -51,6 +51,9 @@ type port struct {
 	inbox []burst.Frame // received, not yet handed to the worker
 	head  int
 	limit int // frames the device takes in one Exchange
+	lose  func(burst.Frame) (burst.Cause, bool)
+	// unusable is what the next Exchange says it could not hand over.
+	unusable burst.Volume
 }
 
 // New makes a backend over the caller's memory.
@@ -78,7 +81,7 @@ func New(c Config) (*Backend, error) {
 	}
 	for i := range b.ports {
 		b.ports[i].limit = c.Burst
-		b.batch.Ports[i] = burst.Port{Rx: make([]burst.Frame, 0, c.Burst), Tx: make([]burst.Frame, 0, c.Burst)}
+		b.batch.Ports[i] = burst.Port{Rx: make([]burst.Frame, 0, c.Burst), Tx: make([]burst.Frame, 0, c.Burst), Lost: make([]burst.Loss, 0, c.Burst)}
 	}
 	return b, nil
 }
@@ -91,6 +94,17 @@ func (b *Backend) SetTime(now int64) { b.now = now }
 
 // Limit sets how many frames the port's device takes in one Exchange, to play a device that pushes back.
 func (b *Backend) Limit(port, frames int) { b.ports[port].limit = frames }
+
+// Lose has the port drop the frames for which lose is true, instead of sending them; nil for none.
+func (b *Backend) Lose(port int, lose func(burst.Frame) (burst.Cause, bool)) {
+	b.ports[port].lose = lose
+}
+
+// Unusable has the port say at the next Exchange that it received so much more and could not hand it over.
+func (b *Backend) Unusable(port int, v burst.Volume) {
+	u := &b.ports[port].unusable
+	u.Frames, u.Bytes = u.Frames+v.Frames, u.Bytes+v.Bytes
+}
 
 // Inject hands the port a frame of the given length on the wire, of which octets are at hand. It is false, and nothing is kept,
 // when no buffer is free or the octets don't fit into one.
@@ -128,7 +142,7 @@ func (b *Backend) Exchanges() uint64 { return b.calls }
 func (b *Backend) Exchange() int64 {
 	b.calls++
 	for i := range b.ports {
-		b.batch.Ports[i].Rx = b.batch.Ports[i].Rx[:0]
+		b.batch.Ports[i].Rx, b.batch.Ports[i].Unusable = b.batch.Ports[i].Rx[:0], burst.Volume{}
 		b.transmit(i)
 	}
 	for _, h := range b.batch.Free {
@@ -146,9 +160,11 @@ func (b *Backend) Exchange() int64 {
 
 func (b *Backend) transmit(i int) {
 	p := &b.batch.Ports[i]
-	p.Sent = min(len(p.Tx), b.ports[i].limit)
-	for _, f := range p.Tx[:p.Sent] {
-		if b.sent != nil {
+	p.Sent, p.Lost = min(len(p.Tx), b.ports[i].limit), p.Lost[:0]
+	for place, f := range p.Tx[:p.Sent] {
+		if cause, lost := b.loses(i, f); lost {
+			p.Lost = append(p.Lost, burst.Loss{Place: uint32(place), Cause: cause})
+		} else if b.sent != nil {
 			f.Head = min(f.Head, f.Len)
 			b.sent(Sent{i, b.batch.Bytes(f), f.Len, b.built[f.Buf], b.now})
 		}
@@ -156,9 +172,17 @@ func (b *Backend) transmit(i int) {
 	}
 }
 
+func (b *Backend) loses(i int, f burst.Frame) (burst.Cause, bool) {
+	if lose := b.ports[i].lose; lose != nil {
+		return lose(f)
+	}
+	return 0, false
+}
+
 func (b *Backend) receive(i int) {
 	rx := &b.batch.Ports[i].Rx
 	p := &b.ports[i]
+	b.batch.Ports[i].Unusable, p.unusable = p.unusable, burst.Volume{}
 	n := min(b.burst, len(p.inbox)-p.head)
 	*rx = append(*rx, p.inbox[p.head:p.head+n]...)
 	p.head += n

@@ -1,0 +1,7 @@
+//go:build live && !nodpdk && long
+
+package main
+
+import "time"
+
+const stopTime = 10 * time.Second

@@ -1,0 +1,101 @@
+//go:build live && !nodpdk
+
+// Package deploy has no code: these tests carry out what the README says.
+package deploy
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// section is the text of a section of the README.
+func section(t *testing.T, title string) string {
+	t.Helper()
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, found := strings.Cut(string(text), "\n## "+title+"\n")
+	if !found {
+		t.Fatalf("README.md has no section %s", title)
+	}
+	before, _, _ := strings.Cut(after, "\n## ")
+	return before
+}
+
+// commands are the lines of a section that are indented by at least so many spaces: what the reader is to type.
+func commands(text string, indent int) string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, strings.Repeat(" ", indent)) {
+			lines = append(lines, line[indent:])
+		}
+	}
+	return strings.Join(lines, "")
+}
+
+// checkout is a folder like the repository's, with a gateway compiled in bin.
+func checkout(t *testing.T) string {
+	t.Helper()
+	dir, root := t.TempDir(), ""
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"scripts", "deploy", "go.mod"} {
+		if err := os.Symlink(filepath.Join(root, name), filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	build := exec.Command("go", "build", "-o", filepath.Join(dir, "bin", "cnpgate"), "./cmd/cnpgate")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return dir
+}
+
+// TestLaptop carries out the laptop's section, line by line, with namespaces of its own.
+func TestLaptop(t *testing.T) {
+	script := "mount -t tmpfs none /run/netns\nset -e -m\n" + commands(section(t, "Laptop"), 4)
+	cmd := exec.Command("bash", "-c", script)
+	cmd.Dir = checkout(t)
+	if err := os.MkdirAll("/run/netns", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), " 0% packet loss") || !strings.Contains(string(out), `"message":"stopped"`) {
+		t.Errorf("%v\n%s\n%s", err, script, out)
+	}
+}
+
+// TestHugepagesAreEnough: as many as the README reserves for bare-metal.yaml, and not many more.
+func TestHugepagesAreEnough(t *testing.T) {
+	text := section(t, "Bare metal")
+	number := func(text, pattern string) int {
+		m := regexp.MustCompile(pattern).FindStringSubmatch(text)
+		if m == nil {
+			t.Fatalf("%s is nowhere in:\n%s", pattern, text)
+		}
+		n, _ := strconv.Atoi(m[1])
+		return n
+	}
+	out, err := exec.Command(filepath.Join(checkout(t), "bin/cnpgate"), "check", "--config", "bare-metal.yaml").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	needed := number(string(out), `frames take (\d+) hugepages`)
+	if n := number(text, `three classes of 250 MB (\d+)`); n != needed {
+		t.Errorf("the README says that %d are needed, check says %d", n, needed)
+	}
+	if n := number(text, `host-setup --hugepages (\d+)`); n < needed || n > needed*5/4 {
+		t.Errorf("the README reserves %d, %d are needed", n, needed)
+	}
+}

@@ -1,0 +1,238 @@
+//go:build !nodpdk
+
+package dpdk
+
+/*
+#include "crossing.h"
+#include "socket.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cnpgate/cnpgate/internal/netif"
+)
+
+// Bytes that the kernel keeps for a worker's sockets of one interface. Frames that wait to be received fill the first; the second bounds
+// what a NIC holds unsent, and is for a burst of jumbo frames: what is more waits in the egress queue, where its depth is measured.
+const (
+	receiveMemory = 16 * mebi
+	sendMemory    = 2 * mebi
+)
+
+// kernelInterface is a port on one of the kernel's interfaces: a pair of packet sockets a worker. It is named as DPDK's
+// net_af_packet is, and takes its place (see the package comment for why).
+type kernelInterface struct {
+	cfg     PortConfig
+	device  device
+	workers int
+	name    string // what the interface is called now
+	room    int    // bytes of a buffer
+
+	lock    *lock // of the interface
+	sockets []socketPair
+	group   int // of PACKET_FANOUT, which spreads frames over the workers' sockets
+	c       []*C.struct_cnp_socket
+
+	mutex  sync.Mutex
+	missed uint64 // frames that found no place in the kernel's queue; reading them resets the kernel's count
+}
+
+// socketPair is one worker's.
+type socketPair struct{ rx, tx int }
+
+func newInterface(cfg PortConfig, d device) (*kernelInterface, error) {
+	p := &kernelInterface{cfg: cfg, device: d, name: d.iface}
+	var err error
+	p.lock, err = lockInterface(d.iface)
+	return p, err
+}
+
+func (p *kernelInterface) numa() int { return -1 }
+
+func (p *kernelInterface) buffer(mtu int) int { return bufferFor(mtu) }
+
+// setup opens the sockets.
+func (p *kernelInterface) setup(pool *Pool, workers int) (Profile, error) {
+	n, err := netif.Read(p.device.iface)
+	if err != nil {
+		return Profile{}, err
+	}
+	p.workers, p.room = workers, pool.Room()
+	if err := p.open(n.Index); err != nil {
+		return Profile{}, err
+	}
+	for _, s := range p.sockets {
+		c := C.cnp_socket_new(C.int(s.rx), C.int(s.tx), pool.pool, C.uint32_t(pool.Room()))
+		if c == nil {
+			return Profile{}, errors.New("no memory for the sockets' buffers")
+		}
+		p.c = append(p.c, c)
+	}
+	f := Profile{
+		Driver: "net_af_packet", Interface: p.device.iface, Address: netif.MAC(n.Name), MTU: n.MTU, Buffer: pool.Room(), Longest: n.MTU + 14 + 4,
+		Workers: workers, Spread: OneWorker,
+	}
+	if workers > 1 {
+		f.Spread = KernelHash
+	}
+	f.consequences(tagRoom)
+	return f, nil
+}
+
+// open makes the sockets for the interface of an index, and puts them in the place of those that are there, which workers may be using.
+func (p *kernelInterface) open(index int) error {
+	p.group = 0
+	for w := range p.workers {
+		s, err := p.openPair(w, index)
+		if err != nil {
+			return err
+		}
+		if w == len(p.sockets) {
+			p.sockets = append(p.sockets, s)
+			continue
+		}
+		old := p.sockets[w]
+		p.collectMissed(old.rx)
+		err = errors.Join(unix.Dup3(s.rx, old.rx, unix.O_CLOEXEC), unix.Dup3(s.tx, old.tx, unix.O_CLOEXEC), unix.Close(s.rx), unix.Close(s.tx))
+		if err != nil {
+			return fmt.Errorf("replacing the packet sockets: %w", err)
+		}
+	}
+	return nil
+}
+
+func (p *kernelInterface) openPair(worker, index int) (s socketPair, err error) {
+	if s.rx, err = p.openReceiver(worker, index); err != nil {
+		return s, fmt.Errorf("opening a packet socket to receive: %w (CAP_NET_RAW and CAP_NET_ADMIN are needed)", err)
+	}
+	if s.tx, err = openSender(index); err != nil {
+		_ = unix.Close(s.rx)
+		return s, fmt.Errorf("opening a packet socket to send: %w (CAP_NET_RAW and CAP_NET_ADMIN are needed)", err)
+	}
+	return s, nil
+}
+
+// openReceiver makes a socket that sees every frame of one interface and nothing else: it is bound before it listens to a protocol.
+func (p *kernelInterface) openReceiver(worker, index int) (int, error) {
+	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	set := func(option, value int) error { return unix.SetsockoptInt(fd, unix.SOL_PACKET, option, value) }
+	err = errors.Join(
+		set(unix.PACKET_AUXDATA, 1), set(unix.PACKET_VNET_HDR, 1), set(unix.PACKET_IGNORE_OUTGOING, 1),
+		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, receiveMemory/2)) // the kernel doubles it
+	if err == nil && worker == 0 {
+		err = unix.SetsockoptPacketMreq(fd, unix.SOL_PACKET, unix.PACKET_ADD_MEMBERSHIP, &unix.PacketMreq{Ifindex: int32(index), Type: unix.PACKET_MR_PROMISC})
+	}
+	if err == nil {
+		err = unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: networkOrder(unix.ETH_P_ALL), Ifindex: index})
+	}
+	if err == nil && p.workers > 1 {
+		err = p.joinGroup(fd, worker)
+	}
+	if err != nil {
+		_ = unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+// joinGroup has the kernel spread frames over the workers by a hash that is the same for both directions of a flow. Unlike DPDK's driver
+// it asks for nothing else: with PACKET_FANOUT_FLAG_DEFRAG the kernel would put IP fragments together, which then fit no link.
+func (p *kernelInterface) joinGroup(fd, worker int) error {
+	const hash = unix.PACKET_FANOUT_HASH << 16
+	if worker > 0 {
+		return unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_FANOUT, hash|p.group)
+	}
+	if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_FANOUT, hash|unix.PACKET_FANOUT_FLAG_UNIQUEID<<16); err != nil {
+		return err
+	}
+	group, err := unix.GetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_FANOUT)
+	p.group = group & 0xffff
+	return err
+}
+
+// openSender makes a socket that receives nothing. Past the queueing discipline every frame has one outcome, which sendmmsg reports: with
+// one, an interface without a carrier would take frames and drop them.
+func openSender(index int) (int, error) {
+	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	err = errors.Join(
+		unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_QDISC_BYPASS, 1),
+		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, sendMemory/2),
+		unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: index}))
+	if err != nil {
+		_ = unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+func networkOrder(v uint16) uint16 { return v<<8 | v>>8 }
+
+func (p *kernelInterface) queue(worker int, q *C.struct_cnp_queue) {
+	q.longest = math.MaxUint32 // the kernel says which are too long
+	q.socket = p.c[worker]
+}
+
+// linkUp is down for an interface that is gone.
+func (p *kernelInterface) linkUp() (bool, error) {
+	n, err := netif.Read(p.name)
+	if errors.Is(err, netif.ErrNone) {
+		return false, nil
+	}
+	return n.Up(), err
+}
+
+// setLink: the interface is the operator's and stays as it is.
+func (p *kernelInterface) setLink(bool) error { return errors.ErrUnsupported }
+
+// stats are the sockets'; what they took and sent the worker counts.
+func (p *kernelInterface) stats() (Stats, error) {
+	var s Stats
+	for w := range p.sockets {
+		p.collectMissed(p.sockets[w].rx)
+		if w < len(p.c) {
+			s.RxNoBuffer += uint64(C.cnp_socket_no_buffer(p.c[w]))
+		}
+	}
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	s.RxMissed = p.missed
+	return s, nil
+}
+
+func (p *kernelInterface) collectMissed(fd int) {
+	if s, err := unix.GetsockoptTpacketStats(fd, unix.SOL_PACKET, unix.PACKET_STATISTICS); err == nil {
+		p.mutex.Lock()
+		p.missed += uint64(s.Drops)
+		p.mutex.Unlock()
+	}
+}
+
+func (p *kernelInterface) stop() error {
+	for _, c := range p.c {
+		C.cnp_socket_free(c)
+	}
+	p.c = nil
+	return nil
+}
+
+func (p *kernelInterface) close() error {
+	var errs []error
+	for _, s := range p.sockets {
+		errs = append(errs, unix.Close(s.rx), unix.Close(s.tx))
+	}
+	p.sockets = nil
+	return errors.Join(append(errs, p.lock.release())...)
+}

@@ -1,0 +1,263 @@
+// Package guest boots a small Linux in QEMU, to run a gateway on PCI devices that the machine doesn't have: Debian's generic kernel, an
+// initramfs made here, a virtual IOMMU, and emulated NICs whose wires end in the test. It needs QEMU, no KVM and no root. Nothing is
+// installed, and nothing is left: the guest's disk is memory.
+package guest
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Config says what guest is wanted.
+type Config struct {
+	Folder    string   // for sockets and the initramfs: one that the caller removes
+	CPUs      int      // 2 unless given
+	MemoryMiB int      // 1024 unless given
+	NICs      []string // QEMU's names of devices: virtio-net-pci, e1000e, vmxnet3; their wires end in the test
+	Bus       int      // the PCI bus that the NICs are on, as functions of one device; 0: each is a device of the root bus
+	Taps      []string // tap interfaces of the test's network namespace, each behind a virtio-net-pci after the NICs
+	Files     []File   // what the initramfs has besides a shell and the kernel's modules
+	Modules   []string // the kernel's modules to load, in any order
+}
+
+// Guest is a machine that runs.
+type Guest struct {
+	NICs []*NIC
+
+	folder  string
+	process *exec.Cmd
+	ended   chan struct{}
+	console *console
+	shell   net.Conn
+	answers *bufio.Reader
+	qmp     *qmp
+}
+
+// patience is how long the guest may take for one thing; it is emulated, on a machine that may be busy. Nothing is measured by it.
+const patience = 4 * time.Minute
+
+// Boot starts a guest and waits until its shell answers.
+func Boot(c Config) (g *Guest, err error) {
+	kernel, err := findKernel()
+	if err != nil {
+		return nil, err
+	}
+	g = &Guest{folder: c.Folder, ended: make(chan struct{}), console: &console{}}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%w; the guest's console:\n%s", err, g.console)
+			g.Close()
+		}
+	}()
+	initramfs := filepath.Join(c.Folder, "initramfs")
+	if err := writeInitramfs(initramfs, kernel, c); err != nil {
+		return g, err
+	}
+	if c.CPUs == 0 {
+		c.CPUs = 2
+	}
+	if c.MemoryMiB == 0 {
+		c.MemoryMiB = 1024
+	}
+	args := []string{
+		"-machine", "q35,accel=tcg", "-cpu", "max", "-smp", fmt.Sprint(c.CPUs), "-m", fmt.Sprint(c.MemoryMiB),
+		"-device", "intel-iommu,intremap=on,caching-mode=on,device-iotlb=on",
+		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+		"-kernel", kernel.image, "-initrd", initramfs,
+		"-append", "console=ttyS0 quiet panic=-1 intel_iommu=on net.ifnames=0 mitigations=off",
+		"-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console",
+		"-chardev", "socket,id=shell,server=on,wait=off,path=" + g.path("shell"), "-serial", "chardev:shell",
+		"-qmp", "unix:" + g.path("qmp") + ",server=on,wait=off",
+	}
+	if c.Bus != 0 {
+		args = append(args, "-device", fmt.Sprintf("pxb-pcie,id=bridge,bus=pcie.0,addr=0x8,bus_nr=%d", c.Bus-1),
+			"-device", "pcie-root-port,id=root,bus=bridge,chassis=1,slot=1")
+	}
+	for i, model := range c.NICs {
+		n, err := newNIC(g, i, model, c.Bus)
+		if err != nil {
+			return g, err
+		}
+		g.NICs = append(g.NICs, n)
+		args = append(args, n.arguments()...)
+	}
+	for i, tap := range c.Taps {
+		args = append(args, "-netdev", fmt.Sprintf("tap,id=tap%d,ifname=%s,script=no,downscript=no", i, tap),
+			"-device", fmt.Sprintf("virtio-net-pci,netdev=tap%d,mac=%s", i, macOf(tap)))
+	}
+	g.process = exec.Command("qemu-system-x86_64", args...)
+	g.process.Stdout, g.process.Stderr = g.console, g.console
+	if err := g.process.Start(); err != nil {
+		return g, fmt.Errorf("starting QEMU: %w (run scripts/setup --test)", err)
+	}
+	go func() {
+		defer close(g.ended)
+		_ = g.process.Wait() // how it ended is on its console
+	}()
+	if g.shell, err = g.dial("shell"); err != nil {
+		return g, err
+	}
+	g.answers = bufio.NewReader(g.shell)
+	if g.qmp, err = openQMP(g); err != nil {
+		return g, err
+	}
+	if _, err := g.answer(); err != nil {
+		return g, fmt.Errorf("the guest did not boot: %w", err)
+	}
+	return g, nil
+}
+
+// macOf is a MAC address for the NIC behind a tap interface, another one for another name.
+func macOf(name string) string {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(name))
+	return fmt.Sprintf("02:00:%s", net.HardwareAddr(h.Sum(nil)))
+}
+
+func (g *Guest) path(name string) string { return filepath.Join(g.folder, name) }
+
+// dial connects to one of QEMU's sockets as soon as it is there.
+func (g *Guest) dial(name string) (net.Conn, error) {
+	var last error
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		c, err := net.Dial("unix", g.path(name))
+		if err == nil {
+			return c, nil
+		}
+		last = err
+		select {
+		case <-g.ended:
+			return nil, errors.New("QEMU has ended")
+		default:
+		}
+	}
+	return nil, last
+}
+
+// done ends the answer to a command, with its exit status.
+const done = "@@done "
+
+// Run has the guest's shell (busybox) run a command, and returns what it printed. An exit status other than 0 is an error.
+func (g *Guest) Run(command string) (string, error) {
+	if strings.Contains(command, "\n") {
+		return "", errors.New("a command is one line")
+	}
+	if _, err := fmt.Fprintln(g.shell, command); err != nil {
+		return "", err
+	}
+	out, err := g.answer()
+	if err != nil {
+		err = fmt.Errorf("in the guest: %s: %w\n%s", command, err, out)
+	}
+	return out, err
+}
+
+func (g *Guest) answer() (string, error) {
+	if err := g.shell.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		return "", err
+	}
+	var out strings.Builder
+	for {
+		line, err := g.answers.ReadString('\n')
+		if err != nil {
+			return out.String(), err
+		}
+		line = strings.TrimSuffix(line, "\n")
+		before, status, ended := strings.Cut(line, done)
+		if !ended {
+			out.WriteString(line + "\n")
+			continue
+		}
+		out.WriteString(before)
+		if status != "0" {
+			return out.String(), fmt.Errorf("exit status %s", status)
+		}
+		return out.String(), nil
+	}
+}
+
+// Until runs a command again and again until it succeeds.
+func (g *Guest) Until(command string) error {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		out, err := g.Run("if " + command + "; then echo yes; fi")
+		if err != nil || strings.HasSuffix(out, "yes\n") {
+			return err
+		}
+	}
+	return fmt.Errorf("in the guest, never: %s", command)
+}
+
+// Console is what the guest's kernel has said.
+func (g *Guest) Console() string { return g.console.String() }
+
+// Close ends the guest.
+func (g *Guest) Close() {
+	if g.process != nil && g.process.Process != nil {
+		_ = g.process.Process.Kill()
+		<-g.ended
+	}
+	if g.shell != nil {
+		_ = g.shell.Close()
+	}
+	if g.qmp != nil {
+		_ = g.qmp.connection.Close()
+	}
+	for _, n := range g.NICs {
+		_ = n.wire.Close()
+	}
+}
+
+// console keeps what QEMU and the guest's kernel print.
+type console struct {
+	mutex sync.Mutex
+	text  strings.Builder
+}
+
+func (c *console) Write(b []byte) (int, error) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.text.Write(b)
+}
+
+func (c *console) String() string {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.text.String()
+}
+
+// kernel is Debian's, as scripts/setup --test unpacks it.
+type kernel struct {
+	image   string
+	modules string // the folder with modules.dep
+}
+
+// Cache is the folder that scripts/setup keeps things in.
+func Cache() string {
+	if dir := os.Getenv("CNPGATE_CACHE"); dir != "" {
+		return dir
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		dir = "/root/.cache"
+	}
+	return filepath.Join(dir, "cnpgate")
+}
+
+func findKernel() (kernel, error) {
+	dir := filepath.Join(Cache(), "kernel")
+	images, _ := filepath.Glob(filepath.Join(dir, "boot/vmlinuz-*"))
+	if len(images) != 1 {
+		return kernel{}, fmt.Errorf("%d kernels in %s, expected one: run scripts/setup --test", len(images), dir)
+	}
+	version := strings.TrimPrefix(filepath.Base(images[0]), "vmlinuz-")
+	return kernel{images[0], filepath.Join(dir, "lib/modules", version)}, nil
+}

@@ -1,0 +1,16 @@
+//go:build live && !nodpdk && long
+
+package guest
+
+import "testing"
+
+var virtioMTUs = []int{1500, 4200, 9000}
+
+// The other kinds of devices that QEMU has, with as many workers as they have queues for.
+func TestE1000E(t *testing.T) {
+	testDevice(t, buildGateway(t), "e1000e", []int{1500, 4200, 9000}, "[1]")
+}
+
+func TestVMXNet3(t *testing.T) {
+	testDevice(t, buildGateway(t), "vmxnet3", []int{1500, 4200, 9000}, "[1, 2]")
+}

@@ -1,0 +1,129 @@
+//go:build live && !nodpdk
+
+package guest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const roceConfig = `gateway: {name: roce, ipv4: 192.0.2.1}
+dpdk: {hugepages: false, workers: [0], idle: backoff}
+ports:
+  - {name: fabric, device: "net_af_packet0,iface=tapa", role: fabric, peer: wan, rate: 10Gbps, mtu: 4200, queue_capacity: 32MB}
+  - {name: wan, device: "net_af_packet1,iface=tapb", role: wan, peer: fabric, rate: 10Gbps, mtu: 4200, queue_capacity: 32MB}
+flows: {capacity: 1Ki}
+`
+
+// roceGuest is a host with the kernel's Soft-RoCE behind a tap interface, and the tools that measure RDMA.
+func roceGuest(t *testing.T, tap, address string) *Guest {
+	t.Helper()
+	provider, _ := filepath.Glob("/usr/lib/*/libibverbs/librxe-rdmav*.so")
+	if len(provider) != 1 {
+		t.Fatalf("the provider of Soft-RoCE is at %q; run scripts/setup --test", provider)
+	}
+	files, err := Programs("/usr/bin/rdma", "/usr/bin/ib_write_bw", "/usr/bin/ib_read_bw", "/usr/bin/ib_send_bw", provider[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	files = append(files, File{Path: "/etc/libibverbs.d/rxe.driver", Text: "driver rxe\n", Mode: 0o644})
+	dir, err := os.MkdirTemp("", "cnpgate-guest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	g, err := Boot(Config{
+		Folder: dir, CPUs: 1, MemoryMiB: 512, Taps: []string{tap}, Files: files,
+		Modules: []string{"virtio_pci", "virtio_net", "crc32_generic", "rdma_rxe", "ib_uverbs", "rdma_ucm"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.Close)
+	for _, command := range []string{
+		"echo 1 > /proc/sys/net/ipv6/conf/eth0/disable_ipv6",
+		"ip link set eth0 mtu 4200 up", "ip address add " + address + "/24 dev eth0", "rdma link add rxe0 type rxe netdev eth0",
+	} {
+		if _, err := g.Run(command); err != nil {
+			t.Fatalf("%v\n%s", err, g.Console())
+		}
+	}
+	return g
+}
+
+// TestSoftRoCE runs RDMA between two kernels with the gateway in the wire: writes, reads and sends, several QPs, a path MTU of 4096. None fails, and
+// no packet arrives with a wrong ICRC.
+func TestSoftRoCE(t *testing.T) {
+	binary := buildGateway(t)
+	runtime.LockOSThread() // never unlocked: the namespace ends with the thread, and with what runs in it
+	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+		t.Fatal(err)
+	}
+	for _, tap := range []string{"tapa", "tapb"} {
+		for _, line := range []string{"tuntap add mode tap name " + tap, "link set dev " + tap + " mtu 4200 up"} {
+			if out, err := exec.Command("ip", strings.Fields(line)...).CombinedOutput(); err != nil {
+				t.Fatalf("ip %s: %v\n%s", line, err, out)
+			}
+		}
+		if out, err := exec.Command("sysctl", "-qw", "net.ipv6.conf."+tap+".disable_ipv6=1").CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	a, b := roceGuest(t, "tapa", "198.18.0.1"), roceGuest(t, "tapb", "198.18.0.2")
+	config, log := filepath.Join(t.TempDir(), "c.yaml"), &console{}
+	if err := os.WriteFile(config, []byte(roceConfig), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	gateway := exec.Command(binary, "run", "--config", config)
+	gateway.Stderr = log
+	if err := gateway.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- gateway.Wait() }()
+	defer func() { _ = gateway.Process.Kill() }()
+	for deadline := time.Now().Add(patience); strings.Count(log.String(), "link is up") < 2; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the gateway: %s", log)
+		}
+	}
+	for i, program := range []string{"ib_write_bw", "ib_read_bw", "ib_send_bw"} {
+		arguments := fmt.Sprintf("%s -d rxe0 -x 1 -m 4096 -q 4 -s 65536 -n 100 -F -p %d", program, 18515+i)
+		if _, err := a.Run(fmt.Sprintf("(timeout 100 %s >/tmp/%s 2>&1; echo $? >/tmp/%s.status) & sleep 2", arguments, program, program)); err != nil {
+			t.Fatal(err)
+		}
+		out, err := b.Run("timeout 100 " + arguments + " 198.18.0.1 2>&1")
+		if err != nil {
+			server, _ := a.Run("cat /tmp/" + program)
+			t.Errorf("%v\nthe server: %s\nthe gateway: %s", err, server, log)
+			continue
+		}
+		if err := a.Until("[ -e /tmp/" + program + ".status ]"); err != nil {
+			t.Error(err)
+		}
+		t.Logf("%s:\n%s", program, out)
+	}
+	for name, g := range map[string]*Guest{"a": a, "b": b} {
+		if out, _ := g.Run("dmesg | grep -i icrc"); out != "" {
+			t.Errorf("guest %s says: %s", name, out)
+		}
+	}
+	if err := gateway.Process.Signal(unix.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil {
+		t.Errorf("the gateway: %v\n%s", err, log)
+	}
+	if strings.Contains(log.String(), "dropped_packets_total") {
+		t.Errorf("the gateway dropped: %s", log)
+	}
+	t.Log(log)
+}
