@@ -24,7 +24,7 @@ func TestStepAllocatesNothing(t *testing.T) {
 	}
 	frames = append(frames, other(sender4, receiver4, packet.ProtoTCP, 1000), ethernet(0x8808), notCauses(t)["fast-cnp"])
 	place, steps, copied := 0, 0, 0
-	snapshot := &dataplane.Snapshot{Flows: make([]dataplane.FlowCopy, 0, 100)}
+	snapshot := &dataplane.Snapshot{Flows: make([]dataplane.FlowRecord, 0, 100)}
 	round := func() {
 		if w := r.Plane.Worker(0); !w.Asked(snapshot) { // all the while
 			copied += len(snapshot.Flows)
@@ -54,7 +54,7 @@ func TestStepAllocatesNothing(t *testing.T) {
 	for name, n := range map[string]uint64{
 		"marked": r.Count(wan, dataplane.ECNMarked), "told": r.Count(fabric, dataplane.SentFirst),
 		"dropped by a full queue": r.Count(wan, dataplane.DroppedQueueOctets), "dropped at the border": r.Count(fabric, dataplane.DroppedBorderOut),
-		"flow copied": uint64(copied), "flows evicted": r.Plane.Worker(0).Flows().Stats().Evictions, "flows aged": r.Plane.Worker(0).Flows().Stats().Aged,
+		"flow copied": uint64(copied), "flows evicted": r.Plane.Worker(0).FlowStats().Evictions, "flows aged": r.Plane.Worker(0).FlowStats().Aged,
 	} {
 		if n == 0 {
 			t.Errorf("none was %s: not what was to be tested", name)

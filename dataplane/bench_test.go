@@ -105,7 +105,7 @@ func BenchmarkSnapshot(b *testing.B) {
 				r.Settle()
 				r.Drain()
 			}
-			w, s := r.Plane.Worker(0), &dataplane.Snapshot{Flows: make([]dataplane.FlowCopy, 0, 1024)}
+			w, s := r.Plane.Worker(0), &dataplane.Snapshot{Flows: make([]dataplane.FlowRecord, 0, 1024)}
 			for b.Loop() {
 				if asked && !w.Asked(s) {
 					if s.Flows = s.Flows[:0]; s.End {

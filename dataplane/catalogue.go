@@ -81,7 +81,7 @@ func catalogue() (c [Counters]Info) {
 	}
 	for s := range Suppressions {
 		c[SuppressedFirst+Counter(s)] = Info{"notifications_suppressed_total", "reason", (s + 1).String(),
-			"Times that a sender was not told of congestion above K_max."}
+			"Times that a sender was not notified of congestion above K_max."}
 	}
 	return c
 }

@@ -35,8 +35,8 @@ func TestNewRefuses(t *testing.T) {
 		{"port 2: 0 traffic classes", func(c *dataplane.Config) { c.Ports[2].Classes = 0 }},
 		{"port 2: 9 traffic classes", func(c *dataplane.Config) { c.Ports[2].Classes = 9 }},
 		{"port 3: DSCP 63 is of class 1 of 1", func(c *dataplane.Config) { c.Ports[3].ClassOf[63] = 1 }},
-		{"port 3: a queue of 0 octets", func(c *dataplane.Config) { c.Ports[3].Capacity = 0 }},
-		{"port 3: a queue of 4294967296 octets", func(c *dataplane.Config) { c.Ports[3].Capacity = 1 << 32 }},
+		{"port 3: a queue of 0 bytes", func(c *dataplane.Config) { c.Ports[3].Capacity = 0 }},
+		{"port 3: a queue of 4294967296 bytes", func(c *dataplane.Config) { c.Ports[3].Capacity = 1 << 32 }},
 		{"0 frames", func(c *dataplane.Config) { c.Ports[3].Frames = 0 }},
 		{"a backend a worker", func(c *dataplane.Config) { c.Backends = nil }},
 		{"a dataplane needs ports", func(c *dataplane.Config) { c.Ports, c.Policy = nil, testkit.DefaultPolicy(0) }},
@@ -74,14 +74,14 @@ func TestNoMemoryAnywhere(t *testing.T) {
 		for i := range 2 {
 			config.Ports = append(config.Ports, dataplane.PortConfig{Role: dataplane.Role(i), Peer: i ^ 1, Rate: 1e9, Capacity: 1e6, Frames: 8, Classes: 2})
 		}
-		config.Allocate = func(octets int) ([]byte, error) {
+		config.Allocate = func(bytes int) ([]byte, error) {
 			if n++; n > fail {
 				return nil, full
 			}
-			return testkit.Heap(octets)
+			return testkit.Heap(bytes)
 		}
 		if _, err = dataplane.New(config); err == nil {
-			if fail != 3+2*5 { // the destinations, what is learned of pairs, the flow table; of each port the notifications, two classes with their shares
+			if fail != 5+2*5 { // destinations, pairing, flow table, learner, accounts; of each port notifications, two classes with their shares
 				t.Errorf("%d allocations", fail)
 			}
 			return

@@ -20,10 +20,10 @@ type portCounters struct {
 // publishedPort is what everyone may read of one worker and port.
 type publishedPort struct {
 	count     [Counters]atomic.Uint64
-	depth     [MaxClasses]atomic.Uint64 // octets waiting
+	depth     [MaxClasses]atomic.Uint64 // bytes waiting
 	frames    [MaxClasses]atomic.Int64  // frames waiting
-	watermark [MaxClasses]atomic.Uint64 // the most octets that waited, at all workers together
-	largest   [MaxClasses]atomic.Uint64 // octets of the flow with the largest share
+	watermark [MaxClasses]atomic.Uint64 // the most bytes that waited, at all workers together
+	largest   [MaxClasses]atomic.Uint64 // bytes of the flow with the largest share
 	_         [64]byte                  // no line shared with the next port
 }
 
@@ -39,7 +39,7 @@ func (c *counters) add(port int, n Counter, by uint64) {
 	p.changed |= 1 << (n & 63)
 }
 
-// watermark notes the depth that a frame found, its own octets included.
+// watermark notes the depth that a frame found, its own bytes included.
 func (c *counters) watermark(port, class int, depth uint64) {
 	if depth > c.ports[port].watermark[class] {
 		c.ports[port].watermark[class] = depth
@@ -58,8 +58,8 @@ func (w *Worker) publish() {
 		for class := range q.classes {
 			store(&out.depth[class], q.depth[class])
 			if len(w.plane.workers) > 1 {
-				w.compare(port, class)
-				store(&out.largest[class], q.atMost(class, w.flows))
+				w.trackForOthers(port, class)
+				store(&out.largest[class], q.largestBound(class))
 			}
 			store(&out.watermark[class], mine.watermark[class])
 			if n := int64(q.classes[class].n); out.frames[class].Load() != n {
@@ -75,22 +75,22 @@ func store(to *atomic.Uint64, value uint64) {
 	}
 }
 
-// elsewhere brings what the other workers published of a port's queue into q, for this burst.
-func (d *Dataplane) elsewhere(port, worker int, q *egress) {
+// readOthers brings what the other workers published of a port's queue into q, for this burst.
+func (d *Dataplane) readOthers(port, worker int, q *egress) {
 	for class := range q.classes {
-		octets, frames := uint64(0), 0
+		bytes, frames := uint64(0), 0
 		for i, w := range d.workers {
 			if i != worker {
-				octets += w.counters.published[port].depth[class].Load()
+				bytes += w.counters.published[port].depth[class].Load()
 				frames += int(w.counters.published[port].frames[class].Load())
 			}
 		}
-		q.others[class], q.othersFrames[class] = octets, frames
+		q.others[class], q.othersFrames[class] = bytes, frames
 	}
 }
 
-// largestElsewhere is the largest share that a flow has of a class of the port's queue at another worker.
-func (d *Dataplane) largestElsewhere(port, class, worker int) uint64 {
+// othersLargest is the largest share that a flow has of a class of the port's queue at another worker.
+func (d *Dataplane) othersLargest(port, class, worker int) uint64 {
 	most := uint64(0)
 	for i, w := range d.workers {
 		if i != worker {
@@ -103,9 +103,9 @@ func (d *Dataplane) largestElsewhere(port, class, worker int) uint64 {
 // PortStats is what all workers together published of one port. Each number is exact to a burst.
 type PortStats struct {
 	Count     [Counters]uint64
-	Depth     [MaxClasses]uint64 // octets waiting, by class
+	Depth     [MaxClasses]uint64 // bytes waiting, by class
 	Frames    [MaxClasses]int64  // frames waiting
-	Watermark [MaxClasses]uint64 // the most octets that waited at once
+	Watermark [MaxClasses]uint64 // the most bytes that waited at once
 }
 
 // Port reads a port's numbers; any goroutine may.

@@ -1,5 +1,5 @@
 // Package dataplane is the gateway's worker: it takes every frame from one port of a pair to the other, learns the RDMA flows
-// among them, keeps the egress queues, and responds to congestion by marking CE and by telling senders. It works on a burst
+// among them, keeps the egress queues, and responds to congestion by marking CE and by notifying senders. It works on a burst
 // backend and on memory and time from its caller, so the gateway, the replay and the tests run the same code. It never logs,
 // starts no goroutine, opens no device and reads no clock, and in a worker nothing allocates.
 //
@@ -11,8 +11,8 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
+	"github.com/cnpgate/cnpgate/pairing"
 	"github.com/cnpgate/cnpgate/ratelimit"
 )
 
@@ -34,8 +34,8 @@ const (
 type PortConfig struct {
 	Role     Role
 	Peer     int       // the port its frames go to
-	Rate     uint64    // bits a second of octets on the line (frame + 24); at least 100,000
-	Capacity uint64    // octets of frames that may wait in a class; less than 4 GiB
+	Rate     uint64    // bit/s on the line, where a frame takes 24 bytes more than its length; at least 100,000
+	Capacity uint64    // bytes of frames that may wait in a class; less than 4 GiB
 	Frames   int       // frames that may wait in a class
 	Classes  int       // 1 to MaxClasses; class 0 goes first
 	ClassOf  [64]uint8 // class of a DSCP; frames without one go by DSCP 0
@@ -49,12 +49,12 @@ type Config struct {
 	Paired   int             // flows of all workers that can be paired at a time
 	Aging    int64           // ns without a packet after which a flow is forgotten
 	Seed     uint64          // of the hashes, so that nobody outside can aim at a bucket
-	Static   *flowtable.QPMap
+	Static   *pairing.QPMap  // the operator's pairs, or nil
 	Policy   *Policy
-	// Ended is told of each flow that was aged or evicted, on its worker's goroutine; nil to forget it.
-	Ended func(*flowtable.Key, *flowtable.Flow, flowtable.View)
-	// Allocate gives zeroed memory, 64-octet aligned; off the heap where the collector is not to see it.
-	Allocate func(octets int) ([]byte, error)
+	// Ended is nil, or is called on the worker's goroutine for each flow that ends. The record is valid during the call.
+	Ended func(*FlowRecord)
+	// Allocate gives zeroed memory, 64-byte aligned; off the heap where the collector is not to see it.
+	Allocate func(bytes int) ([]byte, error)
 }
 
 // Dataplane is what the workers of one gateway have in common.
@@ -63,9 +63,9 @@ type Dataplane struct {
 	workers       []*Worker
 	lines         []*line
 	policy        atomic.Pointer[Policy]
-	toPort        []atomic.Int64 // limit of notifications a port
+	toPort        []atomic.Int64 // limit of notifications, by port
 	toDestination *ratelimit.Destinations
-	pairing       *flowtable.Pairing
+	pairing       *pairing.Pairing
 }
 
 // New makes a dataplane and its workers.
@@ -98,10 +98,10 @@ func New(c Config) (*Dataplane, error) {
 	return d, nil
 }
 
-// newPairing makes what the workers' flow tables share to learn source QPs.
-func newPairing(c *Config) (*flowtable.Pairing, error) {
+// newPairing makes what the workers share to learn source QPs.
+func newPairing(c *Config) (*pairing.Pairing, error) {
 	flows := max(min(c.Paired, c.Flows*len(c.Backends)), 1) // a worker refuses fewer
-	memory, err := c.Allocate(flowtable.PairingSize(flows))
+	memory, err := c.Allocate(pairing.Size(flows))
 	if err != nil {
 		return nil, err
 	}
@@ -109,11 +109,11 @@ func newPairing(c *Config) (*flowtable.Pairing, error) {
 	for i := range c.Ports {
 		peers[i] = c.Ports[i].Peer
 	}
-	return flowtable.NewPairing(memory, flowtable.PairingConfig{Flows: flows, Peers: peers, Aging: c.Aging, Seed: c.Seed})
+	return pairing.New(memory, pairing.Config{Flows: flows, Peers: peers, Aging: c.Aging, Seed: c.Seed, Static: c.Static})
 }
 
-// Pairing is what the workers' flow tables share; SetHints is for any goroutine.
-func (d *Dataplane) Pairing() *flowtable.Pairing { return d.pairing }
+// Pairing is what the workers share to learn source QPs; SetHints and SetStatic are for any goroutine.
+func (d *Dataplane) Pairing() *pairing.Pairing { return d.pairing }
 
 // destinations is how many senders' limits are kept at once.
 const destinations = 65536
@@ -128,7 +128,7 @@ func (c *Config) validate() error {
 		case p.Classes < 1 || p.Classes > MaxClasses:
 			return fmt.Errorf("port %d: %d traffic classes, expected 1 to %d", i, p.Classes, MaxClasses)
 		case p.Frames < 1 || p.Capacity < 1 || p.Capacity >= 1<<32:
-			return fmt.Errorf("port %d: a queue of %d octets and %d frames, expected at least 1 of each and less than 4 GiB", i, p.Capacity, p.Frames)
+			return fmt.Errorf("port %d: a queue of %d bytes and %d frames, expected at least 1 of each and less than 4 GiB", i, p.Capacity, p.Frames)
 		}
 		for dscp, class := range p.ClassOf {
 			if int(class) >= p.Classes {
@@ -159,7 +159,7 @@ func WorkerFrames(ports, burstSize int) int {
 // Worker is the worker of a number, as in Config.Backends.
 func (d *Dataplane) Worker(i int) *Worker { return d.workers[i] }
 
-// SetPolicy replaces the policy, which must be for the same ports; each worker goes by it from its next burst on.
+// SetPolicy replaces the policy, which must be for the same ports; each worker uses it from its next burst on.
 func (d *Dataplane) SetPolicy(p *Policy) error {
 	if len(p.Ports) != len(d.ports) {
 		return fmt.Errorf("a policy for %d ports, expected %d", len(p.Ports), len(d.ports))

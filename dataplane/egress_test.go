@@ -9,14 +9,14 @@ import (
 func testEgress(t *testing.T, rate uint64, classes int) *egress {
 	t.Helper()
 	q := &egress{}
-	c := Config{Allocate: func(octets int) ([]byte, error) { return make([]byte, octets), nil }}
-	if err := q.init(newLine(rate), &PortConfig{Classes: classes, Frames: 16}, &c); err != nil {
+	c := Config{Allocate: func(bytes int) ([]byte, error) { return make([]byte, bytes), nil }}
+	if err := q.init(newLine(rate), &PortConfig{Classes: classes, Frames: 16}, nil, &c); err != nil {
 		t.Fatal(err)
 	}
 	return q
 }
 
-// sent takes out of the queue what was offered, as settle does when the device took it all.
+// sent takes out of the queue what was offered, as completeTransmits does when the device took it all.
 func (q *egress) sent() (n int) {
 	for range q.offered[0] {
 		q.notifications.pop()
@@ -24,7 +24,7 @@ func (q *egress) sent() (n int) {
 	}
 	for class := range q.classes {
 		for range q.offered[1+class] {
-			q.leave(class, nil)
+			q.leave(class)
 			n++
 		}
 	}
@@ -39,13 +39,13 @@ func TestWaitingFrameLosesNoTime(t *testing.T) {
 	tx := make([]burst.Frame, 0, 4)
 	frame := entry{frame: burst.Frame{Buf: 1, Len: 1226}} // 1 ms on the line
 	now := int64(1e9)
-	q.enter(0, frame, nil)
+	q.enter(0, frame)
 	q.offer(now, tx)
 	if q.sent() != 1 {
 		t.Fatal("the first frame didn't start")
 	}
 	q.offer(now+1_000, tx) // nothing waits
-	q.enter(0, frame, nil)
+	q.enter(0, frame)
 	if len(q.offer(now+2_000, tx)) != 0 {
 		t.Fatal("a frame started while another was on the line")
 	}
@@ -62,7 +62,7 @@ func TestOfferInPriority(t *testing.T) {
 	q := testEgress(t, 400_000_000_000, 3)
 	for n := range uint64(4) {
 		for class := range q.classes {
-			q.enter(class, entry{frame: burst.Frame{Buf: uint64(class+1)*10 + n, Len: 60}}, nil)
+			q.enter(class, entry{frame: burst.Frame{Buf: uint64(class+1)*10 + n, Len: 60}})
 		}
 		q.notifications.push(entry{frame: burst.Frame{Buf: 100 + n, Len: 60}})
 	}
@@ -92,7 +92,7 @@ func TestIdleQueueSavesNothing(t *testing.T) {
 	now := int64(1e9)
 	for _, idle := range []int64{1_000, 2_000_000, maxLateness, 1e9} {
 		for range 8 {
-			q.enter(0, entry{frame: burst.Frame{Buf: 1, Len: 1226}}, nil) // 1 ms on the line
+			q.enter(0, entry{frame: burst.Frame{Buf: 1, Len: 1226}}) // 1 ms on the line
 		}
 		for i := range int64(8) {
 			if n := len(q.offer(now+i*1_000_000, tx)); n != 1 {

@@ -12,17 +12,22 @@ import (
 	"pgregory.net/rapid"
 )
 
-// flowsOf lists what worker 0 has learned, with the queue's own fields set aside.
-func flowsOf(r *testkit.Rig) map[flowtable.Key]flowtable.Flow {
-	out := map[flowtable.Key]flowtable.Flow{}
-	r.Plane.Worker(0).Flows().Each(func(_ flowtable.Index, k *flowtable.Key, f *flowtable.Flow) bool {
-		out[*k] = flowtable.Flow{Packets: f.Packets, Bytes: f.Bytes, Marked: f.Marked, Notified: f.Notified, Transport: f.Transport}
-		return true
-	})
+// flowsOf lists what worker 0 has counted of each flow.
+func flowsOf(r *testkit.Rig) map[flowtable.Key]counted {
+	out := map[flowtable.Key]counted{}
+	for f := range r.Plane.Worker(0).Records() {
+		out[f.Key] = counted{f.Traffic.Packets, f.Traffic.Bytes, f.Marked, f.Notified, f.Traffic.Transport}
+	}
 	return out
 }
 
-// TestLearns: each RDMA flow is learned once for each direction, VLAN and pair of ports, with what it did; CNPs make none.
+type counted struct {
+	Packets, Bytes, Marked uint64
+	Notified               [congestion.Formats]uint32
+	Transport              uint8
+}
+
+// TestLearns: each RDMA flow is learned once for each direction, pair of VLAN tags and pair of ports, with what it did; CNPs make none.
 func TestLearns(t *testing.T) {
 	p := telling(byAnything...)
 	p.Ports = append(p.Ports, p.Ports...)
@@ -32,10 +37,14 @@ func TestLearns(t *testing.T) {
 	tagged.Tags = []uint32{0x8100_0005}
 	double := data(true, 0)
 	double.Tags = []uint32{0x88a8_0005, 0x8100_0006}
+	priority, service, old, swapped := tagged, tagged, tagged, double // other tags, with no VID and the same VIDs
+	priority.Tags, service.Tags, old.Tags = []uint32{0x8100_e000}, []uint32{0x88a8_0005}, []uint32{0x9100_0005}
+	swapped.Tags = []uint32{0x8100_0005, 0x88a8_0006}
 	ud := testkit.RoCE{Src: sender4, Dst: receiver4, Opcode: packet.UDSendOnly, DestQP: 9, SourceQP: 17, Size: 300}
 	udToo := ud
 	udToo.SourceQP = 18
 	s.arriveAt(2, data(true, 0).Frame(), tagged.Frame(), double.Frame(), ud.Frame(), udToo.Frame(), ud.Frame())
+	s.arriveAt(3, priority.Frame(), service.Frame(), old.Frame(), swapped.Frame(), tagged.Frame(), double.Frame())
 	ack := testkit.RoCE{Src: receiver6, Dst: sender6, Opcode: packet.RCAcknowledge, DestQP: sourceQP}
 	cnp := testkit.RoCE{Src: receiver6, Dst: sender6, Opcode: packet.CNP, Flags: packet.BECN, DestQP: sourceQP}
 	s.arriveAt(1, ack.Frame(), cnp.Frame(), other(receiver4, sender4, packet.ProtoTCP, 100))
@@ -44,15 +53,15 @@ func TestLearns(t *testing.T) {
 	at := func(r testkit.RoCE, port uint16) flowtable.Key {
 		k := flowtable.Key{Src: address(r.Src), Dst: address(r.Dst), DestQP: r.DestQP, SourceQP: r.SourceQP, Port: port}
 		if len(r.Tags) > 0 {
-			k.OuterVID = uint16(r.Tags[0])
+			k.OuterTag = packet.MakeTag(uint16(r.Tags[0]>>16), uint16(r.Tags[0]))
 		}
 		if len(r.Tags) > 1 {
-			k.InnerVID = uint16(r.Tags[1])
+			k.InnerTag = packet.MakeTag(uint16(r.Tags[1]>>16), uint16(r.Tags[1]))
 		}
 		return k
 	}
-	want := map[flowtable.Key]flowtable.Flow{
-		at(data(true, 0), 0): {Packets: 6, Bytes: 6000, Marked: 2, Notified: [5]uint32{congestion.FastCNP: 2}},
+	want := map[flowtable.Key]counted{
+		at(data(true, 0), 0): {Packets: 6, Bytes: 6000, Marked: 2, Notified: [congestion.Formats]uint32{congestion.FastCNP: 2}},
 		at(data(true, 0), 2): {Packets: 1, Bytes: 1000},
 		at(tagged, 2):        {Packets: 1, Bytes: 1000},
 		at(double, 2):        {Packets: 1, Bytes: 1000, Marked: 1},
@@ -60,6 +69,12 @@ func TestLearns(t *testing.T) {
 		at(udToo, 2):         {Packets: 1, Bytes: 300, Transport: 3},
 		at(ack, 1):           {Packets: 1, Bytes: uint64(len(ack.Frame()))},
 		at(ack, 3):           {Packets: 1, Bytes: uint64(len(ack.Frame()))},
+		at(priority, 3):      {Packets: 1, Bytes: 1000},
+		at(service, 3):       {Packets: 1, Bytes: 1000},
+		at(old, 3):           {Packets: 1, Bytes: 1000, Marked: 1},
+		at(swapped, 3):       {Packets: 1, Bytes: 1000, Marked: 1},
+		at(tagged, 3):        {Packets: 1, Bytes: 1000, Marked: 1},
+		at(double, 3):        {Packets: 1, Bytes: 1000, Marked: 1},
 	}
 	if got := flowsOf(s.Rig); !maps.Equal(got, want) {
 		t.Errorf("learned\n%+v, expected\n%+v", got, want)
@@ -74,8 +89,8 @@ func TestForgets(t *testing.T) {
 	var ended []uint32
 	r := testkit.New(t, testkit.Setup{Rate: 1_000_000, Change: func(c *dataplane.Config) {
 		c.Aging = 100 * ms
-		c.Ended = func(k *flowtable.Key, f *flowtable.Flow, _ flowtable.View) {
-			ended = append(ended, k.DestQP, uint32(f.Packets))
+		c.Ended = func(f *dataplane.FlowRecord) {
+			ended = append(ended, f.Key.DestQP, uint32(f.Traffic.Packets))
 		}
 	}})
 	long := data(true, 7)
@@ -98,7 +113,7 @@ func TestForgets(t *testing.T) {
 		r.Advance(ms)
 		r.Settle()
 	}
-	if len(ended) != 4 || ended[2] != 107 || ended[3] != 20 || r.Plane.Worker(0).Flows().Stats().Flows != 0 {
+	if len(ended) != 4 || ended[2] != 107 || ended[3] != 20 || r.Plane.Worker(0).FlowStats().Flows != 0 {
 		t.Errorf("ended: %v", ended)
 	}
 	r.Close(t)
@@ -144,7 +159,7 @@ func TestStuckPortKeepsItsOwnFlows(t *testing.T) {
 			r.Plane.Worker(0).Step()
 		}
 	}
-	if s := r.Plane.Worker(0).Flows().Stats(); s.Refused != 0 || s.Flows > 40 {
+	if s := r.Plane.Worker(0).FlowStats(); s.Refused != 0 || s.Flows > 40 {
 		t.Errorf("%d flows refused, %d in the table, %d aged, %d evicted", s.Refused, s.Flows, s.Aged, s.Evictions)
 	}
 }
@@ -177,7 +192,7 @@ func TestStarvedClassKeepsItsOwnFlows(t *testing.T) {
 		r.Advance(ms)
 		r.Settle()
 	}
-	if s := r.Plane.Worker(0).Flows().Stats(); s.Refused != 0 {
+	if s := r.Plane.Worker(0).FlowStats(); s.Refused != 0 {
 		t.Errorf("%d flows refused, %d in the table, %d aged, %d evicted", s.Refused, s.Flows, s.Aged, s.Evictions)
 	}
 }

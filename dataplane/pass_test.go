@@ -2,11 +2,11 @@ package dataplane_test
 
 import (
 	"bytes"
+	"iter"
 	"testing"
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
-	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 	"github.com/cnpgate/cnpgate/ratelimit"
@@ -48,7 +48,7 @@ func (w twins) same(t *rapid.T, ports int) {
 		if x.Queued() != y.Queued() || dueX != dueY || waitsX != waitsY {
 			t.Fatalf("worker %d: %d queued, due %d %v; one by one %d, due %d %v", n, x.Queued(), dueX, waitsX, y.Queued(), dueY, waitsY)
 		}
-		sameFlows(t, x.Flows(), y.Flows())
+		sameFlows(t, x, y)
 	}
 	for port := range ports {
 		if a, b := w[0].Plane.Port(port), w[1].Plane.Port(port); a != b {
@@ -57,17 +57,21 @@ func (w twins) same(t *rapid.T, ports int) {
 	}
 }
 
-func sameFlows(t *rapid.T, a, b *flowtable.Table) {
-	if a.Stats() != b.Stats() {
-		t.Fatalf("flows %+v\none by one %+v", a.Stats(), b.Stats())
+func sameFlows(t *rapid.T, a, b *dataplane.Worker) {
+	if a.FlowStats() != b.FlowStats() || a.PairingStats() != b.PairingStats() {
+		t.Fatalf("flows %+v, pairing %+v\none by one %+v, %+v", a.FlowStats(), a.PairingStats(), b.FlowStats(), b.PairingStats())
 	}
-	a.Each(func(i flowtable.Index, k *flowtable.Key, f *flowtable.Flow) bool {
-		x, y := *f, b.Flow(i)
-		if *k != *b.Key(i) || x != y || a.View(i) != b.View(i) {
-			t.Fatalf("flow %d %+v\n%+v %+v\none by one %+v\n%+v %+v", i, *k, x, a.View(i), *b.Key(i), y, b.View(i))
+	next, stop := iter.Pull(b.Records())
+	defer stop()
+	for x := range a.Records() {
+		y, ok := next()
+		if !ok || *x != *y {
+			t.Fatalf("flow %+v\none by one %+v", *x, y)
 		}
-		return true
-	})
+	}
+	if y, ok := next(); ok {
+		t.Fatalf("no flow\none by one %+v", *y)
+	}
 }
 
 // drawFrame makes a frame for the twins, so many in a hundred of them not of the plain sort.

@@ -8,21 +8,23 @@ import (
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/pairing"
 )
 
-// TestQueuedFlowsStay: whatever comes, leaves, changes its class, ages, is closed or evicted, the flow of a frame that waits is the one that
-// it came with, and what a queue keeps of flows is what a walk over it finds. A worker's loop in small, with two ports and two classes.
+// TestQueuedFlowsStay: whatever comes, leaves, changes its class, ages, is renewed or evicted, the flow of a frame that waits is the one that
+// it came with, and what a queue tracks of flows is what a walk over it finds. A worker's loop in small, with two ports and two classes.
 func TestQueuedFlowsStay(t *testing.T) {
-	long := 0
+	var all happened
 	for seed := range int64(queueSeeds) {
-		waited, err := queuedFlows(seed)
+		one, err := queuedFlows(seed)
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		long += waited
+		all.long += one.long
+		all.renewed += one.renewed
 	}
-	if long == 0 {
-		t.Error("no frame waited for long: not what was to be tested")
+	if all.long == 0 || all.renewed == 0 {
+		t.Errorf("%+v: not what was to be tested", all)
 	}
 }
 
@@ -32,8 +34,11 @@ type modelFrame struct {
 	size uint32
 }
 
-// queuedFlows tells how many steps found frames that had waited for long.
-func queuedFlows(seed int64) (long int, err error) {
+// happened counts what a run is to have in it: steps that found frames which had waited for long, and flows that were renewed with frames
+// queued whose shares were tracked.
+type happened struct{ long, renewed int }
+
+func queuedFlows(seed int64) (did happened, err error) {
 	r := rand.New(rand.NewSource(seed))
 	const ports, classes = 2, 2
 	capacity := 16 + r.Intn(200)
@@ -42,22 +47,22 @@ func queuedFlows(seed int64) (long int, err error) {
 		unit = 1e6
 	}
 	aging := unit * int64(20+r.Intn(200))
-	pairing, err := flowtable.NewPairing(make([]byte, flowtable.PairingSize(1024)), flowtable.PairingConfig{Flows: 1024, Peers: []int{1, 0}})
+	shared, err := pairing.New(make([]byte, pairing.Size(1024)), pairing.Config{Flows: 1024, Peers: []int{1, 0}})
 	if err != nil {
-		return 0, err
+		return did, err
 	}
-	flows, err := flowtable.New(make([]byte, flowtable.Size(capacity)), flowtable.Config{Capacity: capacity, Aging: aging, Pairing: pairing})
+	w := &Worker{plane: &Dataplane{pairing: shared}, egress: make([]egress, ports)}
+	err = w.initFlows(&Config{Flows: capacity, Aging: aging, Allocate: func(bytes int) ([]byte, error) { return make([]byte, bytes+8), nil }})
 	if err != nil {
-		return 0, err
+		return did, err
 	}
-	w := &Worker{flows: flows, egress: make([]egress, ports)}
 	model := [ports][classes][]modelFrame{}
 	for i := range w.egress {
 		q := &w.egress[i]
-		q.classes, q.depth, q.shares, q.waits = make([]ring, classes), make([]uint64, classes), make([]share, classes), make([]wait, classes)
+		q.classes, q.depth, q.shares, q.waits = make([]ring, classes), make([]uint64, classes), make([]flowShares, classes), make([]wait, classes)
 		for c := range classes {
 			q.classes[c] = newRing(make([]byte, 1024*entrySize))
-			q.shares[c] = newShare(make([]byte, 8*1025))
+			q.shares[c] = newFlowShares(make([]byte, 8*1025), &w.accounts)
 			q.shares[c].eager = seed%3 == 0
 		}
 	}
@@ -69,7 +74,7 @@ func queuedFlows(seed int64) (long int, err error) {
 		if r.Intn(30) == 0 {
 			w.now += aging
 		}
-		for p := range w.egress { // settle
+		for p := range w.egress { // what the device has sent leaves
 			q := &w.egress[p]
 			for c := range classes {
 				n := q.classes[c].n
@@ -84,17 +89,17 @@ func queuedFlows(seed int64) (long int, err error) {
 				for _, f := range model[p][c][:n] {
 					want += uint64(f.size)
 				}
-				if got := q.leaveAll(c, n, flows); got != want {
-					return 0, fmt.Errorf("step %d: %d octets left, want %d", step, got, want)
+				if got := q.leaveAll(c, n); got != want {
+					return did, fmt.Errorf("step %d: %d bytes left, want %d", step, got, want)
 				}
 				model[p][c] = model[p][c][n:]
-				q.waits[c].gone(w.now, n, q.classes[c].n)
+				q.waits[c].leave(w.now, n, q.classes[c].n)
 			}
 		}
 		for p := range w.egress {
 			for c, t := range w.egress[p].waits {
 				if w.egress[p].classes[c].n > 0 && w.now-t.since > longWait {
-					long++
+					did.long++
 				}
 			}
 		}
@@ -111,17 +116,13 @@ func queuedFlows(seed int64) (long int, err error) {
 				}
 				keys[i] = flowtable.Key{Src: packet.Addr{Lo: uint64(k)}, DestQP: uint32(2 + k), Port: uint16(p)}
 			}
-			flows.Lookup(keys[:n], w.now, x[:n])
+			w.flows.Lookup(keys[:n], w.now, x[:n])
 			for i := range n {
-				pp := packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCSendOnly, DestQP: keys[i].DestQP, PSN: r.Uint32() & 0xffffff, SrcPort: uint16(r.Intn(3)), Len: 100}
-				if r.Intn(4) == 0 {
-					flows.Observe(x[i], &pp, make([]byte, 64), w.now)
-				}
-				if r.Intn(50) == 0 { // RDMA-CM says that the QP serves another
-					m := packet.CM{Attribute: packet.CMREP, QPN: keys[i].DestQP, LocalComm: r.Uint32(), RemoteComm: r.Uint32()}
-					k := keys[i]
-					k.Src, k.Dst, k.DestQP, k.Port = k.Dst, k.Src, 1, uint16(1-p)
-					flows.ObserveCM(&k, &m, w.now)
+				if x[i] != flowtable.None && r.Intn(20) == 0 { // its QPs serve another connection
+					if w.accounts.get(x[i]).queued > 0 {
+						did.renewed++
+					}
+					w.flows.Renew(x[i], w.now)
 				}
 			}
 			q := &w.egress[p]
@@ -129,10 +130,10 @@ func queuedFlows(seed int64) (long int, err error) {
 				c := r.Intn(classes)
 				if q.classes[c].n+n <= 1024 {
 					rx := make([]burst.Frame, n)
-					b := seen{class: c}
+					b := summary{class: c}
 					for i := range rx {
 						rx[i] = burst.Frame{Buf: 1, Len: uint32(60 + r.Intn(1000))}
-						b.octets += uint64(rx[i].Len)
+						b.bytes += uint64(rx[i].Len)
 						model[p][c] = append(model[p][c], modelFrame{keys[i], x[i], rx[i].Len})
 					}
 					copy(w.flow[:], x[:n])
@@ -146,21 +147,21 @@ func queuedFlows(seed int64) (long int, err error) {
 					}
 					f := burst.Frame{Buf: 1, Len: uint32(60 + r.Intn(1000))}
 					model[p][c] = append(model[p][c], modelFrame{keys[i], x[i], f.Len})
-					q.enter(c, entry{f, x[i]}, flows)
+					q.enter(c, entry{f, x[i]})
 				}
 			}
 			if r.Intn(4) == 0 {
 				c := r.Intn(classes)
-				q.keep(c, flows)
-				q.largest(c, flows)
+				q.track(c)
+				q.largest(c)
 			}
 		}
-		flows.Sweep(w.now)
+		w.flows.Sweep(w.now)
 		if err := checkQueuedFlows(w, &model); err != nil {
-			return 0, fmt.Errorf("step %d: %w", step, err)
+			return did, fmt.Errorf("step %d: %w", step, err)
 		}
 	}
-	return long, nil
+	return did, nil
 }
 
 func checkQueuedFlows(w *Worker, model *[2][2][]modelFrame) error {
@@ -186,10 +187,10 @@ func checkQueuedFlows(w *Worker, model *[2][2][]modelFrame) error {
 				if x != m.x {
 					return fmt.Errorf("tag %d, want %d", x, m.x)
 				}
-				if !w.flows.InUse(x) || *w.flows.Key(x) != m.key {
+				if !w.flows.State(x).Live() || *w.flows.Key(x) != m.key {
 					return fmt.Errorf("port %d class %d: frame %d's flow is gone", p, c, i)
 				}
-				if s.kept {
+				if s.tracked {
 					mine[x] += uint64(m.size)
 					queued[x] += uint64(m.size)
 				}
@@ -197,16 +198,16 @@ func checkQueuedFlows(w *Worker, model *[2][2][]modelFrame) error {
 			if depth != q.depth[c] {
 				return fmt.Errorf("depth")
 			}
-			if !s.kept {
+			if !s.tracked {
 				continue
 			}
 			for x, n := range mine {
-				a := w.flows.Accounted(x)
-				if a != w.flows.Account(x) || uint64(a.Queued) != n || int(a.Class) != c {
-					return fmt.Errorf("port %d class %d flow %d: %d queued in class %d, want %d", p, c, x, a.Queued, a.Class, n)
+				a := w.accounts.known(x)
+				if a != w.accounts.get(x) || uint64(a.queued) != n || int(a.class) != c {
+					return fmt.Errorf("port %d class %d flow %d: %d queued in class %d, want %d", p, c, x, a.queued, a.class, n)
 				}
-				if (a.Rank != 0) != s.ranked {
-					return fmt.Errorf("rank %d, ranked %v", a.Rank, s.ranked)
+				if (a.rank != 0) != s.ranked {
+					return fmt.Errorf("rank %d, ranked %v", a.rank, s.ranked)
 				}
 				most = max(most, n)
 			}
@@ -222,11 +223,11 @@ func checkQueuedFlows(w *Worker, model *[2][2][]modelFrame) error {
 		}
 	}
 	for x := flowtable.Index(1); x <= w.flows.High(); x++ {
-		if !w.flows.InUse(x) {
+		if !w.flows.State(x).Live() {
 			continue
 		}
-		if a := w.flows.Account(x); uint64(a.Queued) != queued[x] || queued[x] == 0 && a.Rank != 0 {
-			return fmt.Errorf("flow %d: %d queued, rank %d, want %d", x, a.Queued, a.Rank, queued[x])
+		if a := w.accounts.get(x); uint64(a.queued) != queued[x] || queued[x] == 0 && a.rank != 0 {
+			return fmt.Errorf("flow %d: %d queued, rank %d, want %d", x, a.queued, a.rank, queued[x])
 		}
 	}
 	return nil

@@ -12,19 +12,20 @@ import (
 // ecnCE is the codepoint Congestion Experienced (RFC 3168 5).
 const ecnCE = 3
 
-// receive takes one port's burst through parse, learn, border policy, queue and response (in passes over the burst, so that the
-// flow table's memory is fetched for all of it at once).
+// receive takes one port's burst through parse, learn, border policy, queue and response. Each is a pass over the burst, so that the
+// flow table's memory is fetched for all of its packets at a time.
 func (w *Worker) receive(port int) {
 	rx := w.batch.Ports[port].Rx
 	if len(rx) == 0 {
 		return
 	}
 	w.work += len(rx)
+	w.learner.StartBurst()
 	b := w.parse(port, rx)
 	w.counters.add(port, RxPackets, uint64(len(rx)))
-	w.counters.add(port, RxBytes, b.octets)
+	w.counters.add(port, RxBytes, b.bytes)
 	w.learn(rx, &b)
-	if b.plain && w.smooth(port, len(rx), &b) {
+	if b.plain && w.fits(port, len(rx), &b) {
 		w.pass(port, rx, &b)
 		return
 	}
@@ -33,18 +34,18 @@ func (w *Worker) receive(port int) {
 	}
 }
 
-// seen is what the first pass over a burst finds.
-type seen struct {
-	octets uint64
-	ce     uint64 // RoCEv2 packets with CE
-	none   uint64 // by place in the burst: the packet has no flow
-	keys   int    // flows to look up: of the other packets, in their order
-	class  int    // the first frame's
-	plain  bool   // all frames are of this class, none is a notification or MAC control: there is nothing to decide about any of them
+// summary is what the first pass over a burst finds.
+type summary struct {
+	bytes uint64
+	ce    uint64 // RoCEv2 packets with CE
+	none  uint64 // by place in the burst: the packet has no flow
+	keys  int    // flows to look up: of the other packets, in their order
+	class int    // the first frame's
+	plain bool   // all frames are of this class, none is a notification or MAC control: there is nothing to decide about any of them
 }
 
 // parse is the first pass: headers, flow keys, and what is special about the burst. It goes from run to run of plain frames.
-func (w *Worker) parse(port int, rx []burst.Frame) (s seen) {
+func (w *Worker) parse(port int, rx []burst.Frame) (s summary) {
 	s.plain = true
 	w.touched = packet.Touch(w.batch.Base, rx)
 	keys := (*[burst.MaxSize]packet.FlowWords)(unsafe.Pointer(&w.keys))
@@ -62,10 +63,10 @@ func (w *Worker) parse(port int, rx []burst.Frame) (s seen) {
 	return s
 }
 
-// sum takes a run of plain frames, which begins at place first. Most runs have one traffic class; where there are several, the packets say
+// sum adds a run of plain frames, which begins at place first. Most runs have one traffic class; where there are several, the packets say
 // which it is.
-func (w *Worker) sum(port, first int, run *packet.Run, s *seen) {
-	s.octets += run.Octets
+func (w *Worker) sum(port, first int, run *packet.Run, s *summary) {
+	s.bytes += run.Octets
 	s.keys += run.N
 	parsed := w.parsed[first : first+run.N]
 	w.classify(port, first, &parsed[0], s)
@@ -84,7 +85,7 @@ func (w *Worker) sum(port, first int, run *packet.Run, s *seen) {
 }
 
 // classify compares a packet's class with that of the burst's first one.
-func (w *Worker) classify(port, i int, p *packet.Parsed, s *seen) {
+func (w *Worker) classify(port, i int, p *packet.Parsed, s *summary) {
 	class := int(w.ports[w.ports[port].Peer].ClassOf[p.DSCP&63])
 	if i == 0 {
 		s.class = class
@@ -94,14 +95,14 @@ func (w *Worker) classify(port, i int, p *packet.Parsed, s *seen) {
 	}
 }
 
-// parseOne takes a frame that isn't plain.
-func (w *Worker) parseOne(port, i int, f burst.Frame, s *seen) {
+// parseOne parses a frame that isn't plain.
+func (w *Worker) parseOne(port, i int, f burst.Frame, s *summary) {
 	p, b := &w.parsed[i], w.batch.Bytes(f)
 	packet.Parse(b, f.Len, p)
-	s.octets += uint64(f.Len)
+	s.bytes += uint64(f.Len)
 	w.classify(port, i, p, s)
 	if p.Kind != packet.RoCEv2 || p.Opcode == packet.CNP {
-		s.plain = w.flowless(port, b, p) && s.plain
+		s.plain = w.flowless(port, b, p, &w.keys[s.keys]) && s.plain
 		s.none |= 1 << i
 		return
 	}
@@ -116,17 +117,20 @@ func (w *Worker) parseOne(port, i int, f burst.Frame, s *seen) {
 	s.keys++
 }
 
-// flowless takes a packet without a flow, and tells whether there is nothing to decide about it. A receiver's CNP is evidence for source
-// QPs, and of no flow of its own: it answers one, and one from a gateway names no peer.
-func (w *Worker) flowless(port int, b []byte, p *packet.Parsed) bool {
-	if p.Opcode == packet.CNP && !impostor(p) { // of RoCEv2 packets alone the opcode is set
-		w.learnCNP(port, p)
+// flowless handles a packet without a flow, and says whether there is nothing to decide about it. A CNP makes no flow: it answers one. A
+// receiver's CNP is evidence for source QPs; a gateway's notification is not, since it says nothing of the receiver's QPs. The packet's key
+// is written to k.
+func (w *Worker) flowless(port int, b []byte, p *packet.Parsed, k *flowtable.Key) bool {
+	receivers := p.Opcode == packet.CNP && p.BTHFlags&packet.ExtensionBit == 0 && p.DstOpts == 0 // only RoCEv2 packets have an opcode
+	if receivers && !impostor(p) {
+		setKey(k, port, p)
+		w.learner.Observe(flowtable.None, k, p, b, w.now)
 	}
 	return p.Kind != packet.MACControl && packet.Classify(b, p, &w.policy.Build.Code) == packet.NotANotification
 }
 
-// learn finds or adds the flow of every RoCEv2 packet of the burst (draft-tian 5.2), and takes what the packets tell of source QPs.
-func (w *Worker) learn(rx []burst.Frame, s *seen) {
+// learn finds or adds the flow of every RoCEv2 packet of the burst (draft-tian 5.2), and learns source QPs from the packets.
+func (w *Worker) learn(rx []burst.Frame, s *summary) {
 	found, of := w.flow[:len(rx)], inOrder[:len(rx)]
 	if s.none != 0 {
 		found, of = w.found[:s.keys], w.of[:s.keys]
@@ -137,14 +141,14 @@ func (w *Worker) learn(rx []burst.Frame, s *seen) {
 		return
 	}
 	w.flows.Lookup(keys, w.now, found)
-	w.flows.Touch(found)
+	w.learner.Touch(found)
 	if s.none != 0 {
 		for k, i := range of {
 			w.flow[i] = found[k]
 		}
 	}
-	for k := w.flows.Routine(found, of, &w.parsed, 0); k < len(keys); k = w.flows.Routine(found, of, &w.parsed, k+1) {
-		w.evidence(&keys[k], found[k], &w.parsed[of[k]], rx[of[k]])
+	for k := w.learner.Routine(found, of, &w.parsed, 0); k < len(keys); k = w.learner.Routine(found, of, &w.parsed, k+1) {
+		w.learner.Observe(found[k], &keys[k], &w.parsed[of[k]], w.batch.Bytes(rx[of[k]]), w.now)
 	}
 }
 
@@ -174,29 +178,10 @@ var _ [unsafe.Sizeof(flowtable.Key{})]byte = [unsafe.Sizeof(packet.FlowWords{})]
 // setKey writes a packet's flow key field by field: a whole Key would be made on the stack first, which costs more than all else here.
 func setKey(k *flowtable.Key, port int, p *packet.Parsed) {
 	k.Src, k.Dst, k.DestQP, k.SourceQP = p.Src, p.Dst, p.DestQP, p.SourceQP
-	k.Port, k.OuterVID, k.InnerVID = uint16(port), p.OuterVID, p.InnerVID
+	k.Port, k.OuterTag, k.InnerTag = uint16(port), p.OuterTag, p.InnerTag
 }
 
-// evidence shows the flow table what a packet tells of source QPs.
-func (w *Worker) evidence(k *flowtable.Key, x flowtable.Index, p *packet.Parsed, f burst.Frame) {
-	w.flows.Observe(x, p, w.batch.Bytes(f), w.now)
-	if p.DestQP == packet.GSIQP {
-		if m, ok := packet.CMMessage(w.batch.Bytes(f), p); ok {
-			w.flows.ObserveCM(k, &m, w.now)
-		}
-	}
-}
-
-// learnCNP takes a receiver's CNP as evidence; a notification of a gateway says nothing of the receiver's QPs.
-func (w *Worker) learnCNP(port int, p *packet.Parsed) {
-	if p.BTHFlags&packet.ExtensionBit == 0 && p.DstOpts == 0 {
-		var k flowtable.Key
-		setKey(&k, port, p)
-		w.flows.ObserveCNP(&k)
-	}
-}
-
-// impostor tells whether an IPv6 packet has an IPv4-mapped address, which no packet may have on the wire (RFC 4038 4.2): its flow
+// impostor says whether an IPv6 packet has an IPv4-mapped address, which no packet may have on the wire (RFC 4038 4.2): its flow
 // would be taken for the IPv4 flow of the same addresses.
 func impostor(p *packet.Parsed) bool { return p.Family == 6 && (p.Src.Is4() || p.Dst.Is4()) }
 
@@ -212,7 +197,7 @@ func (w *Worker) forward(port int, f burst.Frame, p *packet.Parsed, flow flowtab
 	w.enqueue(port, f, p, flow)
 }
 
-// stop takes a frame that ends here, and counts notifications.
+// stop ends a frame that goes no further, and counts notifications.
 func (w *Worker) stop(port int, f burst.Frame, p *packet.Parsed) bool {
 	if p.Kind == packet.MACControl {
 		w.drop(port, ConsumedMACControl, f)
@@ -243,12 +228,12 @@ func (w *Worker) enqueue(port int, f burst.Frame, p *packet.Parsed, flow flowtab
 		w.drop(out, DroppedQueueFrames, f)
 		return
 	}
-	q.enter(class, entry{f, flow}, w.flows)
+	q.enter(class, entry{f, flow})
 	w.counters.watermark(out, class, depth)
 	if w.policy.Ports[out].Thresholds.Level(depth) != congestion.None {
 		var r response
 		w.begin(&r, port, class)
-		r.cause = cause{f, p, flow, w.flows.Account(flow), depth}
+		r.cause = cause{f, p, flow, w.accounts.get(flow), depth}
 		w.respond(&r)
 	}
 }

@@ -14,8 +14,8 @@ type cause struct {
 	frame   burst.Frame
 	packet  *packet.Parsed
 	flow    flowtable.Index
-	account *flowtable.Account // of the flow
-	depth   uint64             // octets that the frame found in the queue, itself included
+	account *account // of the flow
+	depth   uint64   // bytes that the frame found in the queue, itself included
 }
 
 // response is what answering packets of one burst to one class of a queue has in common, and the one that is answered now.
@@ -24,11 +24,11 @@ type response struct {
 	in, out, class int
 	thresholds     congestion.Thresholds
 	perFlow        ratelimit.Interval
-	tells          bool   // senders are told of this queue
+	notifies       bool   // senders are notified of congestion in this queue
 	limited        bool   // by destination or by port
 	alone          bool   // no other worker can have flows of this queue
-	capacity       uint64 // octets of the queue
-	elsewhere      uint64 // octets of the flow that has most of it at another worker
+	capacity       uint64 // bytes of the queue
+	othersLargest  uint64 // bytes of the flow that has most of it at another worker
 }
 
 // begin makes the response for frames that come in by a port, to a class of its peer's queue.
@@ -36,68 +36,68 @@ func (w *Worker) begin(r *response, in, class int) {
 	out := w.ports[in].Peer
 	policy, port := &w.policy.Ports[out], &w.ports[out]
 	r.in, r.out, r.class = in, out, class
-	r.thresholds, r.perFlow, r.capacity, r.tells = policy.Thresholds, policy.PerFlow, port.Capacity, port.Role == WAN
+	r.thresholds, r.perFlow, r.capacity, r.notifies = policy.Thresholds, policy.PerFlow, port.Capacity, port.Role == WAN
 	r.limited = !w.policy.PerDestination.Off() || !w.policy.PerPort.Off()
-	r.elsewhere, r.alone = 0, len(w.plane.workers) == 1
+	r.othersLargest, r.alone = 0, len(w.plane.workers) == 1
 	if !r.alone {
-		r.elsewhere = w.plane.largestElsewhere(out, class, w.id)
+		r.othersLargest = w.plane.othersLargest(out, class, w.id)
 	}
 }
 
 // respond is the multi-level response (draft-tian 5.4) to the depth that a frame found, itself included, in the queue it entered:
-// above K_min the frame is marked, above K_max its sender is told. A packet whose Fast CNP was sent is not marked (draft
+// above K_min the frame is marked, above K_max its sender is notified. A packet whose Fast CNP was sent is not marked (draft
 // fast-cnp-05 4: the sender is known to be capable).
 func (w *Worker) respond(r *response) {
 	level, p := r.thresholds.Level(r.depth), r.packet
 	if level == congestion.None {
 		return
 	}
-	if level == congestion.Second && r.tells && carriesData(p) {
-		if w.notify(r) == toldByFastCNP {
+	if level == congestion.Second && r.notifies && carriesData(p) {
+		if w.notify(r) == notifiedByFastCNP {
 			return
 		}
 	}
 	if p.ECN != packet.NotECT && packet.MarkCE(w.batch.Bytes(r.frame), p) {
 		w.counters.add(r.out, ECNMarked, 1)
-		r.account.Marked++ // Account(None) too, which nobody reads
+		r.account.marked++ // of flowtable.None too, which nobody reads
 	}
 }
 
-// carriesData tells whether a packet can be the one whose sender is told: RoCEv2 with data in it, and neither a CNP nor any other
+// carriesData says whether a packet can be one whose sender is notified: RoCEv2 with data in it, and neither a CNP nor any other
 // notification, which are never answered (draft fast-cnp-05 4 knows only data packets as causes).
 func carriesData(p *packet.Parsed) bool { return p.Kind == packet.RoCEv2 && p.Opcode.HasPayload() }
 
 type outcome uint8
 
 const (
-	nobodyTold outcome = iota
-	told
-	toldByFastCNP
+	notNotified outcome = iota
+	notified
+	notifiedByFastCNP
 )
 
 // managementQPs are QP 0 (SMI) and QP 1 (GSI): they carry management datagrams and have no rate to reduce (IBTA 3.9.3).
 const managementQPs = 2
 
-// notify tells the sender of a data packet that entered a queue above K_max, if its flow has the largest share of that queue
+// notify notifies the sender of a data packet that entered a queue above K_max, if its flow has the largest share of that queue
 // (draft-tian 5.5). Every reason not to is counted.
 func (w *Worker) notify(r *response) outcome {
 	if r.flow == flowtable.None {
 		return w.suppress(r.in, FlowUnknown)
 	}
-	if q := &w.egress[r.out]; !q.shares[r.class].kept {
-		q.keep(r.class, w.flows)
+	if q := &w.egress[r.out]; !q.shares[r.class].tracked {
+		q.track(r.class)
 	}
 	switch reason := w.largest(r); reason {
 	case allowed:
 	case notTheLargest:
-		return nobodyTold // another flow's packet brings its own turn
+		return notNotified // another flow's packet brings its own turn
 	default:
 		return w.suppress(r.in, reason)
 	}
 	if reason := w.due(r); reason != allowed {
 		return w.suppress(r.in, reason)
 	}
-	sourceQP, known := w.flows.SourceQP(r.flow)
+	sourceQP, known := w.learner.SourceQP(r.flow)
 	if known && sourceQP < managementQPs {
 		return w.suppress(r.in, ManagementQP)
 	}
@@ -108,12 +108,11 @@ func (w *Worker) notify(r *response) outcome {
 	if reason := w.send(r, format, sourceQP); reason != allowed {
 		return w.suppress(r.in, reason)
 	}
-	r.account.SetTold(w.now, !r.alone)
-	r.account.Notified[format]++
+	r.account.notify(format, w.now, !r.alone)
 	if format == congestion.FastCNP {
-		return toldByFastCNP
+		return notifiedByFastCNP
 	}
-	return told
+	return notified
 }
 
 // choice is the last one of a policy. Packets that find the queue above K_max are mostly of senders of few prefixes.
@@ -135,48 +134,50 @@ func (w *Worker) choose(src *packet.Addr, sourceQPKnown bool) (congestion.Format
 
 func (w *Worker) suppress(in int, s Suppression) outcome {
 	w.counters.add(in, SuppressedFirst+Counter(s-1), 1)
-	return nobodyTold
+	return notNotified
 }
 
-// largest is allowed if no flow has more octets waiting in the packet's class than its own, at this worker or another. Frames that
-// are not RoCEv2 have no sender that could be told: where they are the larger part, telling an RDMA flow would be wrong.
+// largest is allowed if no flow has more bytes waiting in the packet's class than its own, at this worker or another. Frames that
+// are not RoCEv2 have no sender that could be notified: where they are the larger part, notifying an RDMA flow would be wrong.
 func (w *Worker) largest(r *response) Suppression {
-	q, octets := &w.egress[r.out], uint64(r.account.Queued)
-	if int(r.account.Class) != r.class || octets < r.elsewhere || octets < q.largest(r.class, w.flows) {
+	q, bytes := &w.egress[r.out], uint64(r.account.queued)
+	if int(r.account.class) != r.class || bytes < r.othersLargest || bytes < q.largest(r.class) {
 		return notTheLargest
 	}
-	if octets < q.shares[r.class].other {
+	if bytes < q.shares[r.class].other {
 		return LargestNotRoCE
 	}
 	return allowed
 }
 
-// compare has the shares of a class kept, for the other workers to know what its largest is, while any of them may tell a sender of it.
-func (w *Worker) compare(port, class int) {
+// trackForOthers tracks the shares of a class while any worker may notify a sender of it: the others need to know its largest.
+func (w *Worker) trackForOthers(port, class int) {
 	q := &w.egress[port]
 	if w.ports[port].Role == WAN && w.policy.Ports[port].Thresholds.Level(q.depth[class]+q.others[class]) == congestion.Second {
-		q.keep(class, w.flows)
+		q.track(class)
 	}
 }
 
-// due is allowed if the flow has a rate to reduce and was not told within its minimum interval (draft-tian 5.5), here or at a
-// worker that other packets of the flow went to.
+// due is allowed if the flow has a rate to reduce and its sender was not notified within the minimum interval (draft-tian 5.5), by this
+// worker or by one that other packets of the flow went to.
 func (w *Worker) due(r *response) Suppression {
 	if r.packet.DestQP < managementQPs {
 		return ManagementQP
 	}
-	if !r.perFlow.Ready(r.account.Told(), w.now) || !r.alone && !w.dueElsewhere(r) {
+	if !r.perFlow.Ready(r.account.lastNotified, w.now) || !r.alone && !w.dueAtOthers(r) {
 		return FlowLimit
 	}
 	return allowed
 }
 
-func (w *Worker) dueElsewhere(r *response) bool {
+// dueAtOthers says whether the interval has passed at the other workers too.
+func (w *Worker) dueAtOthers(r *response) bool {
 	for _, other := range w.plane.workers {
 		if other == w {
 			continue
 		}
-		if v, found := other.flows.Find(w.flows.Key(r.flow)); found && !r.perFlow.Ready(v.Notified, w.now) {
+		x, state, found := other.flows.Find(w.flows.Key(r.flow))
+		if found && !r.perFlow.Ready(other.accounts.lastNotifiedOf(x, state.Generation()), w.now) {
 			return false
 		}
 	}

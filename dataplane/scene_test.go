@@ -8,10 +8,10 @@ import (
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
-	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/prefix"
 	"github.com/cnpgate/cnpgate/internal/testkit"
+	"github.com/cnpgate/cnpgate/pairing"
 	"github.com/cnpgate/cnpgate/ratelimit"
 )
 
@@ -54,15 +54,15 @@ var byAnything = []prefix.Entry[congestion.Preference]{
 }
 
 // knownQPs gives the flows to DestQP 100 to 109 source QP 55 to 64.
-func knownQPs(t testing.TB) *flowtable.QPMap {
+func knownQPs(t testing.TB) *pairing.QPMap {
 	t.Helper()
-	var pairs []flowtable.QPPair
+	var pairs []pairing.QPPair
 	for n := range uint32(10) {
 		for _, ends := range [][2]string{{sender4, receiver4}, {sender6, receiver6}} {
-			pairs = append(pairs, flowtable.QPPair{Source: address(ends[0]), Destination: address(ends[1]), SourceQP: sourceQP + n, DestinationQP: 100 + n})
+			pairs = append(pairs, pairing.QPPair{Source: address(ends[0]), Destination: address(ends[1]), SourceQP: sourceQP + n, DestinationQP: 100 + n})
 		}
 	}
-	m, err := flowtable.NewQPMap(pairs)
+	m, err := pairing.NewQPMap(pairs, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

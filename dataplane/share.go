@@ -6,132 +6,134 @@ import (
 	"github.com/cnpgate/cnpgate/flowtable"
 )
 
-// share keeps, for one class of an egress queue, what each flow has waiting in it, and which flow has most (draft-tian 5.5, step 1). Only
-// who tells senders needs to know; so a share is kept while the queue is long or someone asks: see keep. A flow's account holds its
-// octets. To know which flow has most the flows in a long queue are ranked, in a binary heap, largest first, and a flow's account
-// holds its place there too, so that adding and taking away a frame is a few steps, and none of them searches. An account
-// has room for one share: see take.
-type share struct {
-	heap   []uint64 // octets << 32 | flow; place 0 is unused
-	n      int
-	other  uint64 // octets of frames that belong to no flow
-	most   uint64 // octets of the flow that has most, while exact
-	kept   bool   // accounts hold what their flows have waiting
-	exact  bool   // most is; not from when a frame leaves on until someone asks
-	ranked bool   // the heap is kept
-	from   int    // frames in the queue when that began
-	eager  bool   // ranks what it keeps at once; so that a test can compare
+// flowShares knows, for one class of an egress queue, how many bytes each flow has waiting in it, and which flow has most (draft-tian 5.5,
+// step 1). That is needed only to notify senders, so it is tracked only while the queue is long or someone asks: see egress.track. A flow's
+// account holds its bytes, in account.queued. To know which flow has most, the flows in a long queue are ranked in a binary heap, largest
+// first; account.rank is a flow's place in it, so that a frame that comes or goes takes a few steps and no search. An account can hold one
+// share: see count.
+type flowShares struct {
+	accounts *accounts
+	heap     []uint64 // bytes << 32 | flow; place 0 is unused
+	n        int      // flows in the heap
+	other    uint64   // bytes of frames that belong to no flow
+	most     uint64   // bytes of the flow that has most, while exact
+	tracked  bool     // accounts hold what their flows have waiting
+	exact    bool     // most is; not from when a frame leaves until someone asks
+	ranked   bool     // the heap is in use
+	rankedAt int      // frames in the queue when ranking began
+	eager    bool     // ranks as soon as it tracks; for a test to compare
 }
 
-// newShare makes a share over memory of 8 octets for each flow that can be queued, and one more.
-func newShare(memory []byte) share {
-	return share{heap: unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(memory))), len(memory)/8)}
+// newFlowShares needs memory of 8 bytes for each flow that can be queued, and 8 more.
+func newFlowShares(memory []byte, a *accounts) flowShares {
+	return flowShares{accounts: a, heap: unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(memory))), len(memory)/8)}
 }
 
-// largest is the octets of the flow that has most, of a share that is ranked.
-func (s *share) largest() uint64 {
+// largest is the bytes of the flow that has most, while flows are ranked.
+func (s *flowShares) largest() uint64 {
 	if s.n == 0 {
 		return 0
 	}
 	return s.heap[1] >> 32
 }
 
-// enter counts a frame of a flow that enters the queue. It returns the frame's tag: none where take doesn't take it.
-func (s *share) enter(x flowtable.Index, f *flowtable.Account, class int, octets uint32, t *flowtable.Table) flowtable.Index {
+// add counts a frame that enters the queue at its flow, whose account is f. It returns the frame's tag: none where count counts it at no
+// flow.
+func (s *flowShares) add(x flowtable.Index, f *account, class int, bytes uint32) flowtable.Index {
 	if x == flowtable.None {
-		s.other += uint64(octets)
+		s.other += uint64(bytes)
 		return flowtable.None
 	}
-	if !s.take(f, uint8(class), octets) {
+	if !s.count(f, uint8(class), bytes) {
 		return flowtable.None
 	}
-	if s.most = max(s.most, uint64(f.Queued)); s.ranked {
-		s.enlist(t, x, f)
+	if s.most = max(s.most, uint64(f.queued)); s.ranked {
+		s.raise(x, f)
 	}
 	return x
 }
 
-// take counts a frame at its flow, or at none if the flow's share is of another class: a flow that changes its DSCP has its share where it
-// was kept first, and the frames that go elsewhere meanwhile count there as no flow's. It doesn't touch the ranking.
-func (s *share) take(f *flowtable.Account, class uint8, octets uint32) bool {
-	if f.Queued == 0 {
-		f.Class = class
-	} else if f.Class != class {
-		s.other += uint64(octets)
+// count counts a frame at its flow, or at no flow if the flow's share is of another class: a flow that changes its DSCP has its share in
+// the class where it was counted first, and frames in other classes count there as no flow's. It doesn't touch the heap.
+func (s *flowShares) count(f *account, class uint8, bytes uint32) bool {
+	if f.queued == 0 {
+		f.class = class
+	} else if f.class != class {
+		s.other += uint64(bytes)
 		return false
 	}
-	f.Queued += octets
+	f.queued += bytes
 	return true
 }
 
-// enlist gives a flow the place in the heap that its octets, which are no less than before, call for.
-func (s *share) enlist(t *flowtable.Table, i flowtable.Index, f *flowtable.Account) {
-	place := int(f.Rank)
+// raise moves a flow whose bytes have grown to its place in the heap, or adds it.
+func (s *flowShares) raise(x flowtable.Index, f *account) {
+	place := int(f.rank)
 	if place == 0 {
 		s.n++
 		place = s.n
 	}
-	s.up(t, place, uint64(f.Queued)<<32|uint64(i))
+	s.up(place, uint64(f.queued)<<32|uint64(x))
 }
 
 // remove counts a frame that left the queue.
-func (s *share) remove(t *flowtable.Table, i flowtable.Index, octets uint32) {
+func (s *flowShares) remove(x flowtable.Index, bytes uint32) {
 	s.exact = false
-	if i == flowtable.None {
-		s.other -= uint64(octets)
+	if x == flowtable.None {
+		s.other -= uint64(bytes)
 		return
 	}
-	f := t.Accounted(i)
-	f.Queued -= octets
+	f := s.accounts.known(x)
+	f.queued -= bytes
 	if s.ranked {
-		s.relist(t, i, f)
+		s.lower(x, f)
 	}
 }
 
-// relist gives a flow that has less than before its place in the heap, or takes it out.
-func (s *share) relist(t *flowtable.Table, i flowtable.Index, f *flowtable.Account) {
-	place := int(f.Rank)
-	if f.Queued > 0 {
-		s.down(t, place, uint64(f.Queued)<<32|uint64(i))
+// lower moves a flow whose bytes have shrunk to its place in the heap, or removes it.
+func (s *flowShares) lower(x flowtable.Index, f *account) {
+	place := int(f.rank)
+	if f.queued > 0 {
+		s.down(place, uint64(f.queued)<<32|uint64(x))
 		return
 	}
-	f.Rank = 0
+	f.rank = 0
 	last := s.heap[s.n]
 	s.n--
 	if place <= s.n {
-		s.up(t, place, last)
-		s.down(t, int(t.Accounted(flowOf(last)).Rank), last)
+		s.up(place, last)
+		s.down(int(s.accounts.known(flowOf(last)).rank), last)
 	}
 }
 
-// unrank gives the heap up.
-func (s *share) unrank(t *flowtable.Table) {
+// unrank empties the heap.
+func (s *flowShares) unrank() {
 	for _, word := range s.heap[1 : 1+s.n] {
-		t.Accounted(flowOf(word)).Rank = 0
+		s.accounts.known(flowOf(word)).rank = 0
 	}
 	s.n, s.ranked = 0, false
 }
 
 func flowOf(word uint64) flowtable.Index { return flowtable.Index(uint32(word)) }
 
-// put writes the word at its place, and the place into the flow's record.
-func (s *share) put(t *flowtable.Table, place int, word uint64) {
+// put writes the word at its place, and the place into the flow's account.
+func (s *flowShares) put(place int, word uint64) {
 	s.heap[place] = word
-	t.Accounted(flowOf(word)).Rank = uint32(place)
+	s.accounts.known(flowOf(word)).rank = uint32(place)
 }
 
-// up moves the word from place towards the root as far as its octets carry it. Equal octets stay, so that frames of one size
-// cost one comparison.
-func (s *share) up(t *flowtable.Table, place int, word uint64) {
+// up moves the word from place towards the root as far as its bytes carry it. Equal ones stay, so that frames of one size cost one
+// comparison.
+func (s *flowShares) up(place int, word uint64) {
 	for place > 1 && s.heap[place/2]>>32 < word>>32 {
-		s.put(t, place, s.heap[place/2])
+		s.put(place, s.heap[place/2])
 		place /= 2
 	}
-	s.put(t, place, word)
+	s.put(place, word)
 }
 
 // down moves the word from place towards the leaves.
-func (s *share) down(t *flowtable.Table, place int, word uint64) {
+func (s *flowShares) down(place int, word uint64) {
 	for {
 		child := 2 * place
 		if child > s.n {
@@ -143,8 +145,8 @@ func (s *share) down(t *flowtable.Table, place int, word uint64) {
 		if s.heap[child]>>32 <= word>>32 {
 			break
 		}
-		s.put(t, place, s.heap[child])
+		s.put(place, s.heap[child])
 		place = child
 	}
-	s.put(t, place, word)
+	s.put(place, word)
 }

@@ -8,28 +8,28 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestShareModel: whatever enters and leaves, a flow's octets, the largest of them, those of no flow, and every flow's place in the
+// TestShareModel: whatever enters and leaves, a flow's bytes, the largest of them, those of no flow, and every flow's place in the
 // heap are those of a plain map.
 func TestShareModel(t *testing.T) {
 	const flows = 40
 	rapid.Check(t, func(t *rapid.T) {
-		table, index := tableOf(t, flows)
-		s := newShare(make([]byte, 8*(flows+1)))
+		a, index := accountsOf(t, flows)
+		s := newFlowShares(make([]byte, 8*(flows+1)), a)
 		s.ranked = true
 		type frame struct {
-			flow   flowtable.Index
-			octets uint32
+			flow  flowtable.Index
+			bytes uint32
 		}
 		var queue []frame
 		model := map[flowtable.Index]uint64{}
 		t.Repeat(map[string]func(*rapid.T){
 			"add": func(t *rapid.T) {
-				f := frame{flowtable.None, rapid.Uint32Range(60, 300).Draw(t, "octets")}
+				f := frame{flowtable.None, rapid.Uint32Range(60, 300).Draw(t, "bytes")}
 				if n := rapid.IntRange(-2, flows-1).Draw(t, "flow"); n >= 0 {
 					f.flow = index[n]
 				}
-				s.enter(f.flow, table.Account(f.flow), 0, f.octets, table)
-				model[f.flow] += uint64(f.octets)
+				s.add(f.flow, a.get(f.flow), 0, f.bytes)
+				model[f.flow] += uint64(f.bytes)
 				queue = append(queue, f)
 			},
 			"remove": func(t *rapid.T) {
@@ -39,18 +39,18 @@ func TestShareModel(t *testing.T) {
 				i := rapid.IntRange(0, len(queue)-1).Draw(t, "place")
 				f := queue[i]
 				queue = append(queue[:i:i], queue[i+1:]...)
-				s.remove(table, f.flow, f.octets)
-				if model[f.flow] -= uint64(f.octets); model[f.flow] == 0 {
+				s.remove(f.flow, f.bytes)
+				if model[f.flow] -= uint64(f.bytes); model[f.flow] == 0 {
 					delete(model, f.flow)
 				}
 			},
-			"": func(t *rapid.T) { checkShare(t, &s, table, index, model) },
+			"": func(t *rapid.T) { checkShare(t, &s, index, model) },
 		})
 	})
 }
 
-// tableOf is a table of so many flows, with room for more.
-func tableOf(t *rapid.T, flows int) (*flowtable.Table, []flowtable.Index) {
+// accountsOf are the accounts of a table of so many flows, with space for more.
+func accountsOf(t *rapid.T, flows int) (*accounts, []flowtable.Index) {
 	table, err := flowtable.New(make([]byte, flowtable.Size(4*flows)), flowtable.Config{Capacity: 4 * flows})
 	if err != nil {
 		t.Fatal(err)
@@ -60,23 +60,24 @@ func tableOf(t *rapid.T, flows int) (*flowtable.Table, []flowtable.Index) {
 		keys[i] = flowtable.Key{Src: packet.Addr{Lo: uint64(i)}, DestQP: uint32(i + 2)}
 	}
 	table.Lookup(keys, 1, index)
-	return table, index
+	a := newAccounts(make([]byte, accountsSize(4*flows)), table)
+	return &a, index
 }
 
-func checkShare(t *rapid.T, s *share, table *flowtable.Table, index []flowtable.Index, model map[flowtable.Index]uint64) {
+func checkShare(t *rapid.T, s *flowShares, index []flowtable.Index, model map[flowtable.Index]uint64) {
 	largest, inHeap := uint64(0), 0
 	for _, x := range index {
-		f, want := table.Account(x), model[x]
+		f, want := s.accounts.get(x), model[x]
 		largest = max(largest, want)
-		if uint64(f.Queued) != want || (f.Rank != 0) != (want > 0) {
-			t.Fatalf("flow %d: %d octets and place %d, expected %d octets", x, f.Queued, f.Rank, want)
+		if uint64(f.queued) != want || (f.rank != 0) != (want > 0) {
+			t.Fatalf("flow %d: %d bytes and place %d, expected %d bytes", x, f.queued, f.rank, want)
 		}
-		if f.Rank == 0 {
+		if f.rank == 0 {
 			continue
 		}
 		inHeap++
-		if int(f.Rank) > s.n || s.heap[f.Rank] != want<<32|uint64(x) {
-			t.Fatalf("flow %d: place %d of %d says %x, expected %x", x, f.Rank, s.n, s.heap[f.Rank], want<<32|uint64(x))
+		if int(f.rank) > s.n || s.heap[f.rank] != want<<32|uint64(x) {
+			t.Fatalf("flow %d: place %d of %d says %x, expected %x", x, f.rank, s.n, s.heap[f.rank], want<<32|uint64(x))
 		}
 	}
 	for place := 2; place <= s.n; place++ {

@@ -7,22 +7,15 @@ const (
 	entriesIdle = 128 // and when it has none: some 10 us (BenchmarkSnapshot), in which a device's ring must hold what comes
 )
 
-// FlowCopy is a flow as it stood when its worker copied it.
-type FlowCopy struct {
-	Key  flowtable.Key
-	Flow flowtable.Flow
-	View flowtable.View
-}
-
-// Snapshot asks a worker for copies of its flows, as many as fit. A flow's counters are the plain words of its worker, so nobody
-// else may read them while it runs: the worker copies some at the end of each step, and the one who asks waits.
+// Snapshot asks a worker for the records of its flows, as many as fit. A flow's counters are plain words of its worker, so no other
+// goroutine may read them while it runs: the worker copies some at the end of each step, and the caller waits.
 type Snapshot struct {
 	// Flows is filled up to its capacity. A flow that lives from the first snapshot of a row to the last, each beginning where the one
 	// before ended, is in one of them, and once; others may be missed.
-	Flows []FlowCopy
+	Flows []FlowRecord
 	// At is the last index looked at; 0 to begin.
 	At flowtable.Index
-	// End tells that there are no flows behind At.
+	// End says that there are no flows behind At.
 	End bool
 }
 
@@ -30,13 +23,13 @@ type Snapshot struct {
 // goroutine may call it.
 func (w *Worker) Ask(s *Snapshot) bool { return w.asked.CompareAndSwap(nil, s) }
 
-// Asked tells whether the worker is still to fill the snapshot. Any goroutine may call it.
+// Asked is true while the worker is still to fill the snapshot. Any goroutine may call it.
 func (w *Worker) Asked(s *Snapshot) bool { return w.asked.Load() == s }
 
-// Forget takes a snapshot back that nobody waits for any more. The worker may be at it, so that it must not be looked at again.
+// Forget withdraws a snapshot that its caller no longer waits for. The worker may be filling it, so the caller must not look at it again.
 func (w *Worker) Forget(s *Snapshot) { w.asked.CompareAndSwap(s, nil) }
 
-// answer copies flows for whoever has asked, a few a step.
+// answer copies flows for the one who asks, a few a step.
 func (w *Worker) answer(s *Snapshot) {
 	n := entriesBusy
 	if w.work == 0 {
@@ -45,10 +38,9 @@ func (w *Worker) answer(s *Snapshot) {
 	high := w.flows.High()
 	for ; n > 0 && s.At < high && len(s.Flows) < cap(s.Flows); n-- {
 		s.At++
-		if w.flows.InUse(s.At) {
+		if w.flows.State(s.At).Live() {
 			s.Flows = s.Flows[:len(s.Flows)+1]
-			c := &s.Flows[len(s.Flows)-1]
-			c.Key, c.Flow, c.View = *w.flows.Key(s.At), w.flows.Flow(s.At), w.flows.View(s.At)
+			w.record(s.At, &s.Flows[len(s.Flows)-1])
 		}
 	}
 	if s.End = s.At >= high; s.End || len(s.Flows) == cap(s.Flows) {

@@ -28,7 +28,7 @@ func TestSnapshot(t *testing.T) {
 			r.Settle()
 			r.Drain()
 		}
-		s, steps := &dataplane.Snapshot{Flows: make([]dataplane.FlowCopy, 0, c.room)}, 0
+		s, steps := &dataplane.Snapshot{Flows: make([]dataplane.FlowRecord, 0, c.room)}, 0
 		seen := map[flowtable.Key]bool{}
 		for !s.End {
 			s.Flows = s.Flows[:0]
@@ -51,8 +51,8 @@ func TestSnapshot(t *testing.T) {
 					t.Errorf("flow to QP %d comes twice", f.Key.DestQP)
 				}
 				seen[f.Key] = true
-				if n := 1 + uint64(f.Key.DestQP-data(true, 0).DestQP)%3; f.Key.Port == fabric && (f.Flow.Packets != n || f.Flow.Bytes == 0) {
-					t.Errorf("flow to QP %d: %d packets, %d octets, want %d", f.Key.DestQP, f.Flow.Packets, f.Flow.Bytes, n)
+				if n := 1 + uint64(f.Key.DestQP-data(true, 0).DestQP)%3; f.Key.Port == fabric && (f.Traffic.Packets != n || f.Traffic.Bytes == 0) {
+					t.Errorf("flow to QP %d: %d packets, %d octets, want %d", f.Key.DestQP, f.Traffic.Packets, f.Traffic.Bytes, n)
 				}
 			}
 		}
@@ -78,11 +78,11 @@ func TestSnapshotOfEndedFlows(t *testing.T) {
 		r.Inject(t, fabric, data(false, 1000).Frame())
 		r.Drain()
 	}
-	s := &dataplane.Snapshot{Flows: make([]dataplane.FlowCopy, 0, 200)}
+	s := &dataplane.Snapshot{Flows: make([]dataplane.FlowRecord, 0, 200)}
 	for w.Ask(s); w.Asked(s); {
 		w.Step()
 	}
-	if len(s.Flows) != 1 || s.Flows[0].Key.DestQP != data(false, 1000).DestQP || s.Flows[0].Flow.Packets != 100 {
+	if len(s.Flows) != 1 || s.Flows[0].Key.DestQP != data(false, 1000).DestQP || s.Flows[0].Traffic.Packets != 100 {
 		t.Errorf("%d flows: %+v", len(s.Flows), s.Flows[:min(len(s.Flows), 2)])
 	}
 	r.Close(t)
@@ -91,7 +91,7 @@ func TestSnapshotOfEndedFlows(t *testing.T) {
 // TestSnapshotForgotten: one that nobody waits for any more makes room for another.
 func TestSnapshotForgotten(t *testing.T) {
 	r := testkit.New(t, testkit.Setup{})
-	w, s := r.Plane.Worker(0), &dataplane.Snapshot{Flows: make([]dataplane.FlowCopy, 0, 1)}
+	w, s := r.Plane.Worker(0), &dataplane.Snapshot{Flows: make([]dataplane.FlowRecord, 0, 1)}
 	if !w.Ask(s) || !w.Asked(s) {
 		t.Error("not asked")
 	}
@@ -121,7 +121,7 @@ func TestSnapshotConcurrently(t *testing.T) {
 	for reader := range rounds {
 		reading.Go(func() {
 			for n := 0; !done.Load(); n++ {
-				s := &dataplane.Snapshot{Flows: make([]dataplane.FlowCopy, 0, 10)}
+				s := &dataplane.Snapshot{Flows: make([]dataplane.FlowRecord, 0, 10)}
 				if !w.Ask(s) {
 					runtime.Gosched()
 					continue
@@ -137,7 +137,7 @@ func TestSnapshotConcurrently(t *testing.T) {
 					return
 				}
 				for i := range s.Flows {
-					if f := &s.Flows[i]; f.Flow.Packets == 0 || f.Flow.Bytes == 0 {
+					if f := &s.Flows[i]; f.Traffic.Packets == 0 || f.Traffic.Bytes == 0 {
 						t.Errorf("flow %+v of which nothing was seen", f)
 					}
 				}

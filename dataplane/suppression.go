@@ -2,13 +2,13 @@ package dataplane
 
 import "github.com/cnpgate/cnpgate/congestion"
 
-// Suppression is why a sender was not told of congestion above K_max. The first ones are congestion's reasons.
+// Suppression is why a sender was not notified of congestion above K_max. The first ones are congestion's reasons.
 type Suppression uint8
 
 // The worker's own reasons.
 const (
 	allowed     = Suppression(congestion.OK)
-	FlowUnknown = Suppression(congestion.Reasons) + iota - 1 // the flow table had no place for the flow
+	FlowUnknown = Suppression(congestion.Reasons) + iota - 1 // the flow table was full of flows that must not end
 	LargestNotRoCE
 	ManagementQP
 	FlowLimit
@@ -22,7 +22,7 @@ const (
 	Shutdown
 	suppressionsEnd
 
-	// notTheLargest is no suppression: another flow is the one to tell.
+	// notTheLargest is no suppression: the sender of another flow is the one to notify.
 	notTheLargest
 )
 

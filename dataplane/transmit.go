@@ -2,9 +2,9 @@ package dataplane
 
 import "github.com/cnpgate/cnpgate/congestion"
 
-// settle takes what the device sent out of the queues. What it refused is still there, in order, and its time on the line is
+// completeTransmits removes what the device has sent from the queues. What it refused is still there, in order, and its time on the line is
 // given back.
-func (w *Worker) settle(port int) {
+func (w *Worker) completeTransmits(port int) {
 	q, b := &w.egress[port], &w.batch.Ports[port]
 	if b.Unusable.Frames > 0 {
 		w.countUnusable(port, b.Unusable)
@@ -21,22 +21,22 @@ func (w *Worker) settle(port int) {
 	}
 	left := b.Sent
 	if n := min(left, q.offered[0]); n > 0 {
-		w.told(port, n)
+		w.notificationsSent(port, n)
 		left -= n
 	}
 	for class := range q.classes {
 		if n := min(left, q.offered[1+class]); n > 0 {
 			w.counters.add(port, TxPackets, uint64(n))
-			w.counters.add(port, TxBytes, q.leaveAll(class, n, w.flows))
-			q.waits[class].gone(w.now, n, q.classes[class].n)
+			w.counters.add(port, TxBytes, q.leaveAll(class, n))
+			q.waits[class].leave(w.now, n, q.classes[class].n)
 			left -= n
 		}
 	}
 	b.Tx, b.Sent = b.Tx[:0], 0
 }
 
-// told takes the first n notifications of a port, which were sent, out of its queue.
-func (w *Worker) told(port, n int) {
+// notificationsSent removes the first n notifications of a port, which were sent, from its queue, and counts them.
+func (w *Worker) notificationsSent(port, n int) {
 	r := &w.egress[port].notifications
 	var sent [congestion.Formats]uint64
 	for n > 0 {

@@ -32,7 +32,7 @@ func TestWaitBounds(t *testing.T) {
 					leftAt = append(leftAt, now)
 				}
 				queue = queue[n:]
-				w.gone(now, n, len(queue))
+				w.leave(now, n, len(queue))
 			},
 			"time": func(t *rapid.T) { now += rapid.Int64Range(0, 1000).Draw(t, "ns") },
 			"": func(t *rapid.T) {

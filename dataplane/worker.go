@@ -6,9 +6,10 @@ import (
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/pairing"
 )
 
-// Worker owns a pair of queues on every port, a flow table, and its part of every egress queue.
+// Worker owns a pair of device queues on every port, a flow table with its learner and accounts, and its part of every egress queue.
 type Worker struct {
 	plane   *Dataplane
 	id      int
@@ -22,11 +23,13 @@ type Worker struct {
 
 	oneByOne bool // never; so that a test can compare
 	flows    *flowtable.Table
+	learner  *pairing.Learner
+	accounts accounts
 	egress   []egress
 	chosen   choice
 	drafted  drafted
 	counters counters
-	asked    atomic.Pointer[Snapshot] // what another goroutine waits for, or nil
+	asked    atomic.Pointer[Snapshot] // by another goroutine, or nil
 
 	// By place in a burst.
 	parsed [burst.MaxSize]packet.Parsed
@@ -39,18 +42,11 @@ type Worker struct {
 
 func newWorker(d *Dataplane, id int, b burst.Backend, c *Config) (*Worker, error) {
 	w := &Worker{plane: d, id: id, backend: b, batch: b.Batch(), ports: c.Ports, egress: make([]egress, len(c.Ports))}
-	memory, err := c.Allocate(flowtable.Size(c.Flows))
-	if err != nil {
-		return nil, err
-	}
-	w.flows, err = flowtable.New(memory, flowtable.Config{
-		Capacity: c.Flows, Aging: c.Aging, Seed: c.Seed + uint64(id), Static: c.Static, Pairing: d.pairing, Ended: c.Ended,
-	})
-	if err != nil {
+	if err := w.initFlows(c); err != nil {
 		return nil, err
 	}
 	for i := range w.egress {
-		if err := w.egress[i].init(d.lines[i], &c.Ports[i], c); err != nil {
+		if err := w.egress[i].init(d.lines[i], &c.Ports[i], &w.accounts, c); err != nil {
 			return nil, err
 		}
 	}
@@ -58,15 +54,40 @@ func newWorker(d *Dataplane, id int, b burst.Backend, c *Config) (*Worker, error
 	return w, nil
 }
 
-// Step is one iteration: one exchange with the device, then everything that follows from it. It returns how many frames it
+// initFlows makes the flow table and what the worker keeps by its indexes.
+func (w *Worker) initFlows(c *Config) error {
+	memory, err := c.Allocate(flowtable.Size(c.Flows))
+	if err != nil {
+		return err
+	}
+	w.flows, err = flowtable.New(memory, flowtable.Config{
+		Capacity: c.Flows, Aging: c.Aging, Seed: c.Seed + uint64(w.id), Observer: &observer{w: w, ended: c.Ended},
+	})
+	if err != nil {
+		return err
+	}
+	if memory, err = c.Allocate(pairing.LearnerSize(c.Flows)); err != nil {
+		return err
+	}
+	if w.learner, err = w.plane.pairing.Join(w.flows, memory); err != nil {
+		return err
+	}
+	if memory, err = c.Allocate(accountsSize(c.Flows)); err != nil {
+		return err
+	}
+	w.accounts = newAccounts(memory, w.flows)
+	return nil
+}
+
+// Step is one iteration: one exchange with the device, then all that follows from it. It returns how many frames it
 // moved, 0 when there was nothing to do.
 func (w *Worker) Step() int {
 	w.work = 0
 	w.now = w.backend.Exchange()
 	w.policy = w.plane.policy.Load()
 	for port := range w.egress {
-		w.settle(port)
-		w.plane.elsewhere(port, w.id, &w.egress[port])
+		w.completeTransmits(port)
+		w.plane.readOthers(port, w.id, &w.egress[port])
 	}
 	w.hold()
 	for port := range w.egress {
@@ -76,6 +97,7 @@ func (w *Worker) Step() int {
 		w.offer(port)
 	}
 	w.flows.Sweep(w.now)
+	w.learner.Sweep()
 	w.publish()
 	if s := w.asked.Load(); s != nil {
 		w.answer(s)
@@ -127,7 +149,7 @@ func (w *Worker) Close() {
 		}
 		for class := range q.classes {
 			for q.classes[class].n > 0 {
-				w.giveBack(q.leave(class, w.flows).frame.Buf)
+				w.giveBack(q.leave(class).frame.Buf)
 				w.counters.add(port, DroppedShutdown, 1)
 			}
 		}
@@ -147,6 +169,3 @@ func (w *Worker) giveBack(buf uint64) {
 	}
 	w.batch.Free = append(w.batch.Free, buf)
 }
-
-// Flows is the worker's flow table; only the worker's goroutine may use what belongs to the table's owner.
-func (w *Worker) Flows() *flowtable.Table { return w.flows }

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
-
-	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 var benchSizes = []struct {
@@ -24,7 +22,7 @@ func filled(b *testing.B, flows int) (*Table, []Key) {
 
 func reportFlows(b *testing.B, perOp int, flows int) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*perOp), "ns/key")
-	b.ReportMetric(float64(Size(flows))/float64(flows), "octets/flow")
+	b.ReportMetric(float64(Size(flows))/float64(flows), "bytes/flow")
 }
 
 // BenchmarkLookup finds bursts of 64 random keys.
@@ -117,7 +115,7 @@ func BenchmarkFind(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			tab, keys := filled(b, c.flows)
 			for i := uint64(0); b.Loop(); i++ {
-				if _, ok := tab.Find(&keys[i*0x9e3779b97f4a7c15>>32%uint64(len(keys))]); !ok {
+				if _, _, ok := tab.Find(&keys[i*0x9e3779b97f4a7c15>>32%uint64(len(keys))]); !ok {
 					b.Fatal("not found")
 				}
 			}
@@ -126,78 +124,6 @@ func BenchmarkFind(b *testing.B) {
 }
 
 func ExampleSize() {
-	fmt.Println(Size(1<<20)/(1<<20), "octets a flow")
-	// Output: 208 octets a flow
-}
-
-// BenchmarkObserve is what learning costs a packet: of flows that are confirmed, and of flows that never will be, with ports and PSNs
-// all alike; "off" is the same Lookup without.
-func BenchmarkObserve(b *testing.B) {
-	for _, c := range []struct {
-		name string
-		port func(a, b uint32) uint16
-		on   bool
-	}{
-		{"off", symmetricPort, false},
-		{"confirmed", symmetricPort, true},
-		{"unconfirmed", func(uint32, uint32) uint16 { return 0xc000 }, true},
-	} {
-		b.Run(c.name, func(b *testing.B) { benchmarkObserve(b, c.port, c.on) })
-	}
-}
-
-// benchmarkObserve has 256 QPs of a host send, each packet answered by an ACK: a burst each way, in turn.
-func benchmarkObserve(b *testing.B, port func(a, b uint32) uint16, on bool) {
-	const flows, burst = 256, 32
-	g := newGateway(b, 1024)
-	var keys [2][flows]Key
-	var packets [2][flows]packet.Parsed
-	for n := range uint32(flows) {
-		here, there := 0x1000+n*7, 0x2000+n*5
-		keys[0][n] = Key{Src: alice, Dst: bob, DestQP: there}
-		keys[1][n] = Key{Src: bob, Dst: alice, DestQP: here, Port: 1}
-		for side := range 2 {
-			packets[side][n] = packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCSendOnly, DestQP: keys[side][n].DestQP, SrcPort: port(here, there), Ext: 12}
-		}
-		packets[1][n].Opcode = packet.RCAcknowledge
-	}
-	frame := make([]byte, 64)
-	frame[8] = 0x80
-	var out [burst]Index
-	var of [burst]uint8
-	for i := range of {
-		of[i] = uint8(i)
-	}
-	var parsed [maxBurst]packet.Parsed
-	at, psn, now := 0, uint32(0), int64(1e9)
-	round := func() {
-		for side, t := range g.tables {
-			now += 1000
-			t.Lookup(keys[side][at:at+burst], now, out[:])
-			for i := range out {
-				p := &parsed[i]
-				*p = packets[side][at+i]
-				p.PSN = psn & psnMask
-			}
-			if !on {
-				continue
-			}
-			for k := t.Routine(out[:], of[:], &parsed, 0); k < burst; k = t.Routine(out[:], of[:], &parsed, k+1) {
-				t.Observe(out[k], &parsed[k], frame, now)
-			}
-		}
-		if at += burst; at == flows {
-			at, psn = 0, psn+1
-		}
-	}
-	for range 200 * flows / burst {
-		round()
-	}
-	for b.Loop() {
-		round()
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*2*burst), "ns/packet")
-	if confirmed := g.tables[0].confirmed[EvidencePort] + g.tables[1].confirmed[EvidencePort]; on && (confirmed == 2*flows) != (port(3, 5) == symmetricPort(3, 5)) {
-		b.Errorf("%d flows are confirmed", confirmed)
-	}
+	fmt.Println(Size(1<<20)/(1<<20), "bytes a flow")
+	// Output: 80 bytes a flow
 }

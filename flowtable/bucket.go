@@ -6,9 +6,9 @@ import (
 	"unsafe"
 )
 
-// bucket is a cache line of slots. A slot has a tag, 16 bits of the flow's hash that are not 0, and the flow's index; the tag is 0 while
-// the slot is empty. Tags lie side by side, so that four are compared at a time. Only the owner writes; a tag is set after the index it
-// belongs to and cleared before that changes, and whoever follows an index holds the flow's own key against the one he looks for.
+// bucket is a cache line of slots. A slot has a tag, which is 16 bits of the flow's hash and not 0, and the flow's index. The tag of an
+// empty slot is 0. Tags lie side by side, so that four are compared at a time. Only the owner writes. It sets a tag after the index, and
+// clears it before the index changes. A reader that follows an index compares the flow's own key with the key that it looks for.
 type bucket struct {
 	tags  [slots / tagsAWord]atomic.Uint64
 	flows [slots]atomic.Uint32
@@ -24,20 +24,20 @@ const (
 	lows      = 0x7fff_7fff_7fff_7fff // all but the highest bit of each tag
 )
 
-// tag is what a slot keeps of a hash. The highest bits of the hash's halves choose the buckets.
+// tag is what a slot keeps of a hash: low bits, since the highest bits of the hash's two halves choose the buckets.
 func tag(h uint64) uint16 { return uint16(h) | 1 }
 
-// slotOf is the slot that a flow takes if it is empty: there a lookup finds it by one comparison.
+// slotOf is the slot that a flow prefers, and takes if it is empty: there a lookup finds it by one comparison.
 func slotOf(h uint64) uint { return uint(h>>32) % slots }
 
-// preferred is the flow in the slot that one with this hash prefers, and whether that has its tag. It reads one tag where they lie in
-// memory, as those of a processor whose numbers begin with the low end do, which keys and packet.ParsePlain go by as well.
+// preferred is the flow in the slot that a flow with this hash prefers, and whether that slot has the hash's tag. It reads the tag directly
+// from memory, which presumes a little-endian processor, as keys and packet.ParsePlain do.
 func (b *bucket) preferred(h uint64) (Index, bool) {
 	at := slotOf(h)
 	return Index(b.flows[at].Load()), (*[slots]uint16)(unsafe.Pointer(&b.tags))[at] == tag(h)
 }
 
-// zeros has the highest bit of each tag that is 0 in a word of four.
+// zeros sets the highest bit of each of the four tags in a word that is 0.
 func zeros(w uint64) uint64 { return ^((w&lows + lows) | w | lows) }
 
 // matches has a bit for each slot with a tag: bits 0, 16, 32 and 48 for the first four, the next bits for the others.
@@ -46,14 +46,13 @@ func (b *bucket) matches(tag uint16) uint64 {
 	return zeros(b.tags[0].Load()^all)>>(tagBits-1) | zeros(b.tags[1].Load()^all)>>(tagBits-2)
 }
 
-// first is the flow of the first slot of matches, of which there is one. Another flow than the one that is looked for has the same tag
-// once in some thousand times.
+// first is the flow of the first slot in matches, which must not be 0. Once in some thousand times it is another flow with the same tag.
 func (b *bucket) first(matches uint64) Index {
 	at := uint(bits.TrailingZeros64(matches))
 	return Index(b.flows[(at/tagBits|at%2*tagsAWord)%slots].Load())
 }
 
-// flow is the flow of a slot if the slot has a tag, else None.
+// flow is the flow of a slot if the slot has the given tag, None otherwise.
 func (b *bucket) flow(slot int, tag uint16) Index {
 	if b.tag(slot) != tag {
 		return None
@@ -65,7 +64,7 @@ func (b *bucket) tag(slot int) uint16 {
 	return uint16(b.tags[slot/tagsAWord].Load() >> (slot % tagsAWord * tagBits))
 }
 
-// any is the flow of a slot, None if it is empty.
+// any is the flow of a slot, None if the slot is empty.
 func (b *bucket) any(slot int) Index {
 	if b.tag(slot) == 0 {
 		return None
@@ -78,7 +77,7 @@ func (b *bucket) free() int {
 	return bits.OnesCount64(zeros(b.tags[0].Load())) + bits.OnesCount64(zeros(b.tags[1].Load()))
 }
 
-// add puts a flow with a hash into the slot that it prefers, or into the first empty one; there is one.
+// add puts a flow into the slot that it prefers, or into the first empty one if that is taken. The bucket must not be full.
 func (b *bucket) add(h uint64, x Index) {
 	tag := tag(h)
 	if at := slotOf(h); b.tag(int(at)) == 0 {
@@ -100,7 +99,7 @@ func (b *bucket) add(h uint64, x Index) {
 	}
 }
 
-// remove empties the slot of a flow, and tells whether there was one.
+// remove empties the slot of a flow, and reports whether the flow had one here.
 func (b *bucket) remove(x Index) bool {
 	for slot := range slots {
 		if b.any(slot) == x {

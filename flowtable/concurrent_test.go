@@ -11,7 +11,7 @@ import (
 )
 
 // The keys of these tests take one of two values in each of the key's words, so that any mixture of two keys is a third key of the
-// set, with a source QP and a notification time of its own: a reader that took a mixture for a key would read another flow's.
+// set, with an answer of its own: a reader that took a mixture for a key would find another flow's answer.
 const mixKeys = 64
 
 func mixKey(id uint64) Key {
@@ -24,71 +24,95 @@ func mixKey(id uint64) Key {
 	}
 }
 
-func mixQP(id uint64) uint32 { return uint32(1000 + id&31) }
-
-func mixPairs(t *testing.T) *QPMap {
-	var pairs []QPPair
-	for id := range uint64(32) {
-		k := mixKey(id)
-		pairs = append(pairs, QPPair{k.Src, k.Dst, mixQP(id), k.DestQP})
-	}
-	m, err := NewQPMap(pairs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+// mixID is the inverse of mixKey.
+func mixID(k *Key) uint64 {
+	return k.Src.Hi | (k.Src.Lo-1)<<1 | k.Dst.Hi<<2 | (k.Dst.Lo-3)<<3 | uint64(k.DestQP-7)<<4 | uint64(k.Port)<<5
 }
 
-// own adds, evicts and ages flows until it has done its rounds and the readers theirs.
+// mixAnswer is an answer that says which flow it was meant for, and who gave it.
+func mixAnswer(id uint64, who int) Answer { return Answer(id + 1 + uint64(who)<<8) }
+
+// meantFor reports whether an answer is 0 or was meant for this flow.
+func meantFor(a Answer, id uint64) bool { return a == 0 || uint64(a&0xff) == id+1 }
+
+// answers is the Observer of these tests' tables: it gives a flow that begins an answer, and looks at the answer of one that ends.
+type answers struct {
+	t   *testing.T
+	tab *Table
+}
+
+func (a *answers) Begin(x Index) {
+	a.tab.SetAnswer(x, a.tab.State(x), mixAnswer(mixID(a.tab.Key(x)), 0))
+}
+
+func (a *answers) End(x Index, _ Ending) {
+	if id, s := mixID(a.tab.Key(x)), a.tab.State(x); !s.Live() || !meantFor(s.Answer(), id) {
+		a.t.Errorf("flow %d ends with the answer %#x", id, s.Answer())
+	}
+}
+
+// own adds, evicts, ages and renews flows until it has done its rounds and the readers theirs.
 func own(tab *Table, seed uint64, rounds int, enough func() bool) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	var keys [3]Key
-	var ids [3]uint64
 	var out [3]Index
 	now := int64(0)
 	for n := 0; n < rounds || !enough(); n++ {
 		now += rng.Int64N(40)
 		for i := range keys {
-			ids[i] = rng.Uint64N(mixKeys)
-			keys[i] = mixKey(ids[i])
+			keys[i] = mixKey(rng.Uint64N(mixKeys))
 		}
 		tab.Lookup(keys[:], now, out[:])
-		for i, x := range out {
-			tab.Observe(x, &packet.Parsed{Len: 64}, nil, now)
-			tab.Account(x).SetTold(int64(ids[i]+1), true)
+		if x := out[0]; x != None && n%3 == 0 {
+			tab.Renew(x, now)
 		}
 		tab.Sweep(now)
 	}
 }
 
-// read looks flows up in all tables until done, and counts its rounds.
-func read(t *testing.T, tables []*Table, done *atomic.Bool, rounds, found *atomic.Int64) {
-	for !done.Load() {
+// reader looks flows up in all tables and gives them answers, as often late as at once.
+type reader struct {
+	t             *testing.T
+	who           int
+	tables        []*Table
+	rounds, found atomic.Int64
+	given, late   atomic.Int64 // answers that a flow took, and that came too late for it
+}
+
+func (r *reader) run(done *atomic.Bool) {
+	for !done.Load() && !r.t.Failed() {
 		for id := range uint64(mixKeys) {
 			k := mixKey(id)
-			for _, tab := range tables {
-				v, ok := tab.Find(&k)
-				if !ok {
-					continue
-				}
-				found.Add(1)
-				if v.SourceQP != mixQP(id) || v.State != Confirmed || v.Evidence != EvidenceStatic {
-					t.Errorf("flow %d: source QP %d %v by %v, want %d", id, v.SourceQP, v.State, v.Evidence, mixQP(id))
-					return
-				}
-				if v.Notified != 0 && v.Notified != int64(id+1) {
-					t.Errorf("flow %d: notified at %d, want %d", id, v.Notified, id+1)
-					return
-				}
+			for _, tab := range r.tables {
+				r.look(tab, id, &k)
 			}
 		}
-		for _, tab := range tables {
+		for _, tab := range r.tables {
 			if s := tab.Stats(); s.Flows > 8 {
-				t.Errorf("stats %+v of a table for 8 flows", s)
+				r.t.Errorf("stats %+v of a table for 8 flows", s)
 			}
 		}
-		rounds.Add(1)
+		r.rounds.Add(1)
 		runtime.Gosched()
+	}
+}
+
+func (r *reader) look(tab *Table, id uint64, k *Key) {
+	x, s, ok := tab.Find(k)
+	if !ok {
+		return
+	}
+	r.found.Add(1)
+	if !s.Live() || !meantFor(s.Answer(), id) {
+		r.t.Errorf("flow %d has the state %#x", id, s)
+	}
+	if r.found.Load()%2 == 0 {
+		runtime.Gosched()
+	}
+	if tab.SetAnswer(x, s, mixAnswer(id, r.who)) {
+		r.given.Add(1)
+	} else {
+		r.late.Add(1)
 	}
 }
 
@@ -96,26 +120,25 @@ func read(t *testing.T, tables []*Table, done *atomic.Bool, rounds, found *atomi
 func TestEachFlowHasAGenerationOfItsOwn(t *testing.T) {
 	var e entry
 	k := mixKey(1)
-	seen := map[uint64]bool{e.state.Load() & flowMask: true}
+	seen := map[State]bool{State(e.state.Load()) & flowMask: true}
 	for range 5 {
-		e.begin(&k, 0, 1)
-		s := e.state.Load()
-		if seen[s&flowMask] || !state(s).live() {
-			t.Fatalf("state %#x comes again", s)
+		e.begin(&k, 0)
+		s := State(e.state.Load())
+		if seen[s&flowMask] || !s.Live() || s.Answer() != 0 {
+			t.Fatalf("state %#x comes again, or is no new flow's", s)
 		}
 		seen[s&flowMask] = true
-		if e.change(state(s), qpWord(17, Confirmed, EvidenceStatic)); e.state.Load()&flowMask != s&flowMask {
-			t.Fatal("a flow whose source QP becomes known looks like another flow")
+		if a := s.with(answerMask); a&flowMask != s&flowMask || a.Generation() != s.Generation() || a.Answer() != answerMask {
+			t.Fatal("a flow that gets an answer looks like another flow")
 		}
 	}
 }
 
-// One entry becomes one flow and the other in turn, which differ in every word of the key. Readers never find a mixture of the two,
+// One entry becomes one flow and another in turn. Their keys differ in every word. Readers never find a mixture of the two,
 // nor one with what belongs to the other.
 func TestReaderNeverSeesHalfAnEntry(t *testing.T) {
 	const none, all = uint64(0), uint64(mixKeys - 1)
 	var e entry
-	var a Account
 	var done atomic.Bool
 	var found atomic.Int64
 	var reading sync.WaitGroup
@@ -125,13 +148,13 @@ func TestReaderNeverSeesHalfAnEntry(t *testing.T) {
 				n := int64(0)
 				for id := range uint64(mixKeys) {
 					k := mixKey(id)
-					v, ok := e.view(&k, &a)
+					s, ok := e.is(&k)
 					switch {
 					case !ok:
 					case id != none && id != all:
 						t.Errorf("a reader found flow %d, which has never been", id)
-					case v.SourceQP != mixQP(id) || v.Notified != 0 && v.Notified != int64(id+1):
-						t.Errorf("a reader found flow %d with %+v", id, v)
+					case !meantFor(s.Answer(), id):
+						t.Errorf("a reader found flow %d with the answer %#x", id, s.Answer())
 					default:
 						n++
 					}
@@ -146,11 +169,10 @@ func TestReaderNeverSeesHalfAnEntry(t *testing.T) {
 		if n%2 == 1 {
 			id = all
 		}
-		e.begin(&keys[n%2], qpWord(mixQP(id), Confirmed, EvidenceStatic), 1)
-		a.begin(state(e.state.Load()).generation())
-		a.notified.Store(int64(id + 1))
+		e.begin(&keys[n%2], 1)
+		e.state.Store(uint64(State(e.state.Load()).with(mixAnswer(id, 0))))
 		for range n % 100 { // the flow lasts for a while, shorter or longer than a reader takes
-			a.notified.Load()
+			e.state.Load()
 		}
 		if n%1000 == 0 {
 			runtime.Gosched()
@@ -161,28 +183,28 @@ func TestReaderNeverSeesHalfAnEntry(t *testing.T) {
 	t.Logf("%d flows found by readers", found.Load())
 }
 
-// Two workers with a table each, two other goroutines that look flows up in both. Under the race detector this shows that readers
-// and owner share nothing but atomics; without it, it runs at full speed and shows that no reader takes one flow for another.
+// Two workers have a table each. Two other goroutines look flows up in both tables and set their answers. Under the race detector this
+// shows that readers and owner share nothing but atomics; without it, it runs at full speed and shows that no reader takes one flow for
+// another, and that no answer reaches another flow than it was meant for.
 func TestReadersNeverMixFlows(t *testing.T) {
-	const owners, readers, readerRounds = 2, 2, 300
-	static := mixPairs(t)
+	const owners, readerRounds = 2, 300
 	var tables []*Table
 	for i := range owners {
-		tables = append(tables, newTable(t, Config{Capacity: 8, Aging: 100, Seed: uint64(i), Static: static}))
+		a := &answers{t: t}
+		a.tab = newTable(t, Config{Capacity: 8, Aging: 100, Seed: uint64(i), Observer: a})
+		tables = append(tables, a.tab)
+	}
+	readers := [...]*reader{{t: t, who: 1, tables: tables}, {t: t, who: 2, tables: tables}}
+	enough := func() bool {
+		return t.Failed() || min(readers[0].rounds.Load(), readers[1].rounds.Load()) >= readerRounds
 	}
 	var done atomic.Bool
-	var rounds [readers]atomic.Int64
-	var found atomic.Int64
 	var reading, owning sync.WaitGroup
-	for i := range readers {
-		reading.Go(func() { read(t, tables, &done, &rounds[i], &found) })
+	for _, r := range readers {
+		reading.Go(func() { r.run(&done) })
 	}
 	for i := range owners {
-		owning.Go(func() {
-			own(tables[i], uint64(i), ownerRounds, func() bool {
-				return t.Failed() || rounds[0].Load() >= readerRounds && rounds[1].Load() >= readerRounds
-			})
-		})
+		owning.Go(func() { own(tables[i], uint64(i), ownerRounds, enough) })
 	}
 	owning.Wait()
 	done.Store(true)
@@ -191,11 +213,13 @@ func TestReadersNeverMixFlows(t *testing.T) {
 		s := tab.Stats()
 		t.Logf("table %d: %+v", i, s)
 		if s.Aged == 0 || s.Evictions == 0 {
-			t.Errorf("table %d: no flow has left: %+v", i, s)
+			t.Errorf("table %d: no flow has ended: %+v", i, s)
 		}
 	}
-	t.Logf("%d flows found by readers", found.Load())
-	if found.Load() == 0 {
-		t.Error("the readers found nothing")
+	for _, r := range readers {
+		t.Logf("reader %d: %d flows found, %d answers given, %d too late", r.who, r.found.Load(), r.given.Load(), r.late.Load())
+		if r.found.Load() == 0 || r.given.Load() == 0 {
+			t.Errorf("reader %d found nothing", r.who)
+		}
 	}
 }

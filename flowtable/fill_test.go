@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// As many random flows as the table has room for fit without evicting one, and still do after the table has turned over.
+// As many random flows as the table's capacity fit without an eviction, and still do after every flow was replaced.
 func TestFillsToCapacity(t *testing.T) {
 	for _, capacity := range []int{1, 2, 7, 8, 9, 16, 17, 100, 1000, fillFlows} {
 		rounds := fillFlows / capacity

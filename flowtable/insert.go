@@ -1,17 +1,24 @@
 package flowtable
 
-// searchWindow bounds how many entries are looked at for a victim outside the candidate buckets.
-const searchWindow = 64
+const (
+	// searchWindow bounds how many entries are looked at for a victim outside the candidate buckets.
+	searchWindow = 64
+	// maxEvictions bounds the evictions in a pass of Lookup. An insertion with an eviction costs several times as much as finding a flow. So
+	// packets of made-up flows can take only a part of the owner's time.
+	maxEvictions = 8
+)
 
-// insert adds a flow that is not in the table, evicting another if there is no room.
+// insert adds a flow that is not in the table, and evicts another if there is no room. It returns None if it may evict none.
 func (t *Table) insert(k *Key, h uint64, now int64) Index {
 	t.dirty = true
+	full := t.full()
+	if full && t.evictionsLeft == 0 {
+		t.refused++
+		return None
+	}
 	b := t.roomy(h)
-	if b == nil || t.full() {
-		v := t.oldestCandidate(h, now)
-		if v == None && b != nil {
-			v = t.searchVictim(now)
-		}
+	if b == nil || full {
+		v := t.victim(h, b != nil, now)
 		if v == None {
 			t.refused++
 			return None
@@ -21,20 +28,35 @@ func (t *Table) insert(k *Key, h uint64, now int64) Index {
 			b = t.roomy(h)
 		}
 	}
-	x := t.take()
-	t.entries[x].begin(k, t.firstQP(k), now)
-	t.tracks[x] = track{exact: unsettled}
+	x := t.unused()
+	t.entries[x].begin(k, now)
 	b.add(h, x)
 	t.flows++
 	t.insertions++
+	if t.observer != nil {
+		t.observer.Begin(x)
+	}
 	return x
 }
 
-// spare is the number of free slots below which the first bucket isn't the first choice any more.
+// victim is the flow to evict for a key with this hash, None if there is none. If the key's buckets have room (any), any flow will do.
+func (t *Table) victim(h uint64, any bool, now int64) Index {
+	if t.evictionsLeft == 0 {
+		return None
+	}
+	t.evictionsLeft--
+	v := t.oldestCandidate(h, now)
+	if v == None && any {
+		v = t.searchVictim(now)
+	}
+	return v
+}
+
+// spare is how many free slots the first bucket must have to be taken without a look at the second one.
 const spare = 3
 
-// roomy is the bucket for a new flow: the first one while it has slots to spare, so that lookups find most flows there, then the
-// emptier one; nil if both are full. Where they hold half of what they could, which is what a full table's do, hardly any does.
+// roomy is the bucket for a new flow: the first one while it has slots to spare, so that lookups find most flows there; then the emptier of the
+// two; nil if both are full. That is rare, because the buckets of a full table are half full on average.
 func (t *Table) roomy(h uint64) *bucket {
 	first, second := t.bucketsOf(h)
 	a := first.free()
@@ -52,18 +74,18 @@ func (t *Table) roomy(h uint64) *bucket {
 
 func (t *Table) full() bool { return t.free == 0 && int(t.high) == len(t.entries)-1 }
 
-// take removes an entry from the unused ones; there is one.
-func (t *Table) take() Index {
+// unused takes a free entry. The table must not be full.
+func (t *Table) unused() Index {
 	if x := t.free; x != 0 {
-		t.free = t.tracks[x].exact
+		t.free = uint32(t.entries[x].lastSeen - unseen)
 		return Index(x)
 	}
 	t.high++
 	return Index(t.high)
 }
 
-// evictable leaves out flows that may have frames queued, whose index the queue holds, and those whose index this Lookup has given out
-// or is about to, which were seen at this moment. What is no flow was never seen.
+// evictable reports whether a flow may be evicted. Flows that may have frames queued may not, because the queue holds their index. Nor may
+// flows of this burst, whose index Lookup returns: they were seen now.
 func (t *Table) evictable(e *entry, now int64) bool { return e.lastSeen < t.held && e.lastSeen != now }
 
 // oldestCandidate is the evictable flow of the candidate buckets that was seen longest ago.
@@ -88,7 +110,7 @@ func (t *Table) searchVictim(now int64) Index {
 	return v
 }
 
-// older is x if it is evictable and was seen before v, else v.
+// older is x if x is evictable and was seen before v, otherwise v.
 func (t *Table) older(v, x Index, now int64) Index {
 	e := &t.entries[x]
 	if t.evictable(e, now) && (v == None || e.lastSeen < t.entries[v].lastSeen) {
@@ -101,18 +123,19 @@ func (t *Table) older(v, x Index, now int64) Index {
 func (t *Table) end(x Index, now int64) {
 	e := &t.entries[x]
 	t.dirty = true
-	why := EndedEviction
+	why := Evicted
 	if t.idle(e, now) {
-		why = EndedAged
+		why = Aged
 		t.aged++
 	} else {
 		t.evictions++
 	}
-	t.report(x, why)
-	t.leave(x)
+	if t.observer != nil {
+		t.observer.End(x, why)
+	}
 	t.unlink(x)
 	e.end()
-	t.tracks[x].exact = t.free
+	e.lastSeen = unseen + int64(t.free)
 	t.free = uint32(x)
 	t.flows--
 }
@@ -122,35 +145,4 @@ func (t *Table) unlink(x Index) {
 	if first, second := t.bucketsOf(t.hash(t.entries[x].plainKey())); !first.remove(x) {
 		second.remove(x)
 	}
-}
-
-// initialQP is what is known of a flow's source QP when it begins. UD packets carry it, and there it is part of the key, so no
-// map can say otherwise.
-func (t *Table) initialQP(k *Key) uint64 {
-	if k.SourceQP != 0 {
-		return qpWord(k.SourceQP, Confirmed, EvidenceDETH)
-	}
-	if qp, ok := t.static.Lookup(k.Src, k.Dst, k.DestQP); ok {
-		return qpWord(qp, Confirmed, EvidenceStatic)
-	}
-	if qp, ok := t.hints.Lookup(k.Src, k.Dst, k.DestQP); ok {
-		return qpWord(qp, Confirmed, EvidenceHint)
-	}
-	return qpWord(0, Unknown, EvidenceNone)
-}
-
-// firstQP is initialQP, counted.
-func (t *Table) firstQP(k *Key) uint64 {
-	qp := t.initialQP(k)
-	if why := state(qp).evidence(); why != EvidenceNone {
-		t.count(why)
-	}
-	return qp
-}
-
-// count counts evidence that confirms by itself.
-func (t *Table) count(why Evidence) {
-	t.taken[why]++
-	t.confirmed[why]++
-	t.dirty = true
 }

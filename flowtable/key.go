@@ -7,22 +7,22 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// Key is what makes packets one flow: the addresses and the destination QP, and the place where the flow was seen, because
-// tenants may use the same addresses behind different ports and VLANs. The source QP is not in most packets, so it is no part of
-// the key but for UD. Numbers are in host byte order, absent ones 0.
+// Key is what the packets of a flow have in common: the addresses, the destination QP, and where the flow was seen. Port and tags count because
+// tenants may use the same addresses behind different ports and in different VLANs, and the same VID in an S-VLAN and a C-VLAN. Only UD packets
+// carry their source QP, so it is 0 in other keys. Numbers are in host byte order; what a packet doesn't have is 0.
 type Key struct {
 	Src, Dst packet.Addr
-	DestQP   uint32 // 24 bits
-	SourceQP uint32 // 24 bits, of UD packets only (DETH), else 0
-	Port     uint16 // port the flow comes in by; its peer is given by it, and so is the direction
-	OuterVID uint16
-	InnerVID uint16
+	DestQP   uint32     // 24 bits
+	SourceQP uint32     // 24 bits, of UD packets only (DETH), else 0
+	Port     uint16     // port that the flow comes in by, which also gives the direction
+	OuterTag packet.Tag // of the frame; 0 without
+	InnerTag packet.Tag
 	_        uint16
 }
 
 const (
 	keyWords = 6
-	padding  = 16 // highest bits of the last word, where a processor's numbers begin with the low end
+	padding  = 16 // bits of padding: the highest ones of the last word, on a little-endian processor
 )
 
 var _ [8 * keyWords]byte = [unsafe.Sizeof(Key{})]byte{}
@@ -35,13 +35,13 @@ func (k *Key) same(o *Key) bool {
 
 // words is the key as it lies in memory, with its padding cleared.
 func (k *Key) words() [keyWords]uint64 {
-	c := Key{k.Src, k.Dst, k.DestQP, k.SourceQP, k.Port, k.OuterVID, k.InnerVID, 0}
+	c := Key{k.Src, k.Dst, k.DestQP, k.SourceQP, k.Port, k.OuterTag, k.InnerTag, 0}
 	return *(*[keyWords]uint64)(unsafe.Pointer(&c))
 }
 
 const secrets = keyWords
 
-// secretsFrom spreads a seed over the words the hash needs (the SplitMix64 sequence).
+// secretsFrom spreads a seed over the words that the hash needs (the SplitMix64 sequence).
 func secretsFrom(seed uint64) (s [secrets]uint64) {
 	for i := range s {
 		seed += 0x9e3779b97f4a7c15
@@ -59,7 +59,7 @@ func fold(a, b uint64) uint64 {
 	return hi ^ lo
 }
 
-// hashAll keys the words of each key with secrets. In an IPv4 packet's, two say nothing.
+// hashAll stores the hash of each key in out. Of an IPv4 key, whose upper address words are 0, it leaves these two out.
 func hashAll(s *[secrets]uint64, keys []Key, out []uint64) {
 	out = out[:len(keys)]
 	for i := range keys {

@@ -2,7 +2,6 @@ package flowtable
 
 import (
 	"math/bits"
-	"sync/atomic"
 	"unsafe"
 )
 
@@ -16,18 +15,19 @@ func (t *Table) bucketsOf(h uint64) (first, second *bucket) {
 	return &t.buckets[a], &t.buckets[b]
 }
 
-// Lookup finds the flow of each key, adding those it doesn't know, and stores their indexes in out, which is at least as long. A
-// flow that has been idle for longer than Aging, and may have nothing queued, begins anew. What it returns stays valid until the next
-// Lookup or Sweep, and for longer as Hold says. An index is None only where there is no room and every flow that
-// could make some may have frames queued or is in this Lookup too. It never allocates.
+// Lookup finds the flow of each key, adds flows that are not in the table, and stores the indexes in out, which must be at least as long as
+// keys. A flow that has been idle for longer than Aging, and can't have frames queued, ends, and another one begins. The indexes stay valid
+// until the next Lookup or Sweep; see Hold for how to keep them longer. An index is None if the table is full and nothing may be evicted for
+// it: the flows that could be may have frames queued or are in this burst too, or 8 flows were evicted for these 64 keys already. Lookup
+// never allocates.
 //
-// It works in bursts of up to 64 keys, in passes. A pass that touches memory does little else, and waits for none of it: so as many
-// lines are on their way at a time as the processor can ask for, where a pass that also computes has a few at most.
+// It works on up to 64 keys at a time, in passes. A pass that touches memory does little else and waits for none of it. So the processor
+// fetches as many cache lines at a time as it can. In a pass that also computes it would fetch only a few.
 func (t *Table) Lookup(keys []Key, now int64, out []Index) {
-	t.work = burstWork
 	out = out[:len(keys)]
 	for at := 0; at < len(keys); at += maxBurst {
 		n := min(len(keys)-at, maxBurst)
+		t.evictionsLeft = maxEvictions
 		hashAll(&t.secret, keys[at:at+n], t.hashes[:n])
 		t.touchBuckets(t.hashes[:n])
 		if missed := t.pick(n); missed != 0 {
@@ -39,8 +39,8 @@ func (t *Table) Lookup(keys []Key, now int64, out []Index) {
 	t.publish()
 }
 
-// The loops over a burst call nothing and check no bounds: an index that a slot holds is an entry's, and a bucket's number is below how many
-// there are on a side.
+// The loops over a burst make no calls and check no bounds. Those checks aren't needed: an index in a slot is always an entry's, and the
+// number of a bucket is always less than the number of buckets.
 
 func (t *Table) firstOf(h uint64) *bucket {
 	return (*bucket)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(t.buckets)), h>>32*uint64(len(t.buckets))>>32*lineSize))
@@ -50,10 +50,6 @@ func (t *Table) entryOf(x Index) *entry {
 	return (*entry)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(t.entries)), uint64(x)*uint64(unsafe.Sizeof(entry{}))))
 }
 
-func (t *Table) trackOf(x Index) *track {
-	return (*track)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(t.tracks)), uint64(x)*uint64(unsafe.Sizeof(track{}))))
-}
-
 // touchBuckets reads a word of each key's first bucket. Few flows are in their second one.
 func (t *Table) touchBuckets(hashes []uint64) {
 	for _, h := range hashes {
@@ -61,7 +57,8 @@ func (t *Table) touchBuckets(hashes []uint64) {
 	}
 }
 
-// pick finds the likely entries of most keys, in the slot of their first bucket that they prefer. It returns a bit for each of the others.
+// pick finds the likely entry of each key whose flow is in the slot of its first bucket that it prefers, as most are. It returns a bit for each
+// other key.
 func (t *Table) pick(n int) (missed uint64) {
 	hashes, candidates := t.hashes[:n], t.candidates[:n]
 	for i, h := range hashes {
@@ -74,7 +71,8 @@ func (t *Table) pick(n int) (missed uint64) {
 	return missed
 }
 
-// pickOthers is pick for keys whose flow is anywhere else in its first bucket, or in the second one, where it looks once it has touched those.
+// pickOthers is pick for keys whose flow is elsewhere: in another slot of the first bucket, or in the second one. It touches all second buckets
+// before it reads one.
 func (t *Table) pickOthers(missed uint64) {
 	others := uint64(0)
 	for ; missed != 0; missed &= missed - 1 {
@@ -106,14 +104,8 @@ func (t *Table) touchEntries(n int) {
 	}
 }
 
-// Touch reads a word of what Routine works on, for the memory to be on its way when the owner goes over flows that Lookup has found.
-func (t *Table) Touch(flows []Index) {
-	for _, x := range flows {
-		atomic.LoadUint32(&t.trackOf(x).known)
-	}
-}
-
-// protect has no flow of the burst evicted by a key in front of its own: their time is that of the burst, as if they had been found.
+// protect keeps the flows of the burst from being evicted for a key that comes before their own. It gives them the time of the burst, as if
+// they had been found already.
 func (t *Table) protect(keys []Key, now int64) {
 	for i := range keys {
 		x := t.candidates[i%maxBurst]
@@ -126,7 +118,7 @@ func (t *Table) protect(keys []Key, now int64) {
 	}
 }
 
-// resolve compares, finds what the first passes could not know of, and adds the rest.
+// resolve compares keys with their likely entries, finds the flows that the first passes could not, and adds those that are missing.
 func (t *Table) resolve(keys []Key, now int64, out []Index) {
 	protected := false
 	for i := t.agree(keys, now, out, 0); i < len(keys); i = t.agree(keys, now, out, i+1) {
@@ -138,7 +130,8 @@ func (t *Table) resolve(keys []Key, now int64, out []Index) {
 	}
 }
 
-// agree goes over keys whose likely entry is their flow, which goes on, and returns the number of the first that isn't so, from a number on.
+// agree goes over keys, beginning at number from, as long as each key's likely entry is its flow and the flow has not aged. It returns the
+// number of the first key of which that is not true, or len(keys).
 func (t *Table) agree(keys []Key, now int64, out []Index, from int) int {
 	candidates := t.candidates[:len(keys)]
 	out = out[:len(keys)]
@@ -151,16 +144,13 @@ func (t *Table) agree(keys []Key, now int64, out []Index, from int) int {
 		if now-e.lastSeen > t.lasting {
 			return i
 		}
-		if uint32(e.state.Load())>>endingShift != liveBit>>endingShift {
-			return i
-		}
 		e.lastSeen = now
 		out[i] = x
 	}
 	return len(keys)
 }
 
-// findOrAdd is the flow of a key for which x may have been found, and which may have ended.
+// findOrAdd finds or adds the flow of a key whose likely entry is x.
 func (t *Table) findOrAdd(k *Key, h uint64, x Index, now int64) Index {
 	if x == None || !t.entries[x].plainKey().same(k) {
 		x = t.find(k, h)
@@ -168,12 +158,12 @@ func (t *Table) findOrAdd(k *Key, h uint64, x Index, now int64) Index {
 	if x == None {
 		return t.insert(k, h, now)
 	}
-	t.seen(x, k, now)
+	t.seen(x, now)
 	return x
 }
 
-// find is the entry of a key: the thorough search for what likely missed, which is an entry that the burst has just added or
-// the second of two with one tag.
+// find is the entry of a key, by a search of both buckets. It finds what the likely entry missed: a flow that this burst has just added, or the
+// second of two flows with the same tag.
 func (t *Table) find(k *Key, h uint64) Index {
 	tag := tag(h)
 	first, second := t.bucketsOf(h)

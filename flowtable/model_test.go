@@ -9,32 +9,46 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// model is what a Table should be: a map, with the rules for who may leave it.
+// model is what a Table should be: a map, with the rules for which flow may end. It is the table's Observer.
 type model struct {
-	t      *rapid.T
-	tab    *Table
-	now    int64
-	held   int64
-	aging  int64
-	burst  []Key // keys of the Lookup under way
-	sweeps bool  // a Sweep is under way
-	flows  map[Key]*modelFlow
-	stats  Stats
+	t         *rapid.T
+	tab       *Table
+	now       int64
+	held      int64
+	aging     int64
+	burst     []Key // keys of the Lookup under way
+	removals  int   // flows that the Lookup has ended to make room or because they were idle, and keys that it refused, at most
+	sweeps    bool  // a Sweep is under way
+	renews    bool  // a Renew is under way
+	flows     map[Key]*modelFlow
+	past      map[flowName]bool // flows that have been
+	stale     []staleState      // states that flows no longer have
+	stats     Stats
+	published Stats
 }
 
 type modelFlow struct {
-	Flow
-	held     uint32 // what its account has queued
 	index    Index
-	notified int64
+	state    State
 	lastSeen int64
+}
+
+// flowName is what no two flows of a table have in common.
+type flowName struct {
+	index      Index
+	generation uint32
+}
+
+type staleState struct {
+	index Index
+	state State
 }
 
 const modelKeys = 80
 
 func newModel(t *rapid.T) *model {
-	m := &model{t: t, held: unseen, flows: map[Key]*modelFlow{}, aging: rapid.SampledFrom([]int64{0, 100}).Draw(t, "aging")}
-	c := Config{Capacity: rapid.IntRange(1, 40).Draw(t, "capacity"), Aging: m.aging, Seed: rapid.Uint64().Draw(t, "seed"), Ended: m.ended}
+	m := &model{t: t, held: unseen, flows: map[Key]*modelFlow{}, past: map[flowName]bool{}, aging: rapid.SampledFrom([]int64{0, 100}).Draw(t, "aging")}
+	c := Config{Capacity: rapid.IntRange(1, 40).Draw(t, "capacity"), Aging: m.aging, Seed: rapid.Uint64().Draw(t, "seed"), Observer: m}
 	tab, err := New(make([]byte, Size(c.Capacity)), c)
 	if err != nil {
 		t.Fatal(err)
@@ -44,36 +58,66 @@ func newModel(t *rapid.T) *model {
 	return m
 }
 
-func (m *model) capacity() int { return len(m.tab.entries) - 1 }
+// Begin checks that the flow is new, and notes it.
+func (m *model) Begin(x Index) {
+	k, s := *m.tab.Key(x), m.tab.State(x)
+	if m.flows[k] != nil {
+		m.t.Fatalf("%v began and was there", k)
+	}
+	for k, f := range m.flows {
+		if f.index == x {
+			m.t.Fatalf("flow %d began and %v has its index", x, k)
+		}
+	}
+	if !s.Live() || s.Answer() != 0 {
+		m.t.Fatalf("flow %d began with the state %#x", x, s)
+	}
+	if name := (flowName{x, s.Generation()}); m.past[name] {
+		m.t.Fatalf("flow %d has the generation %d again", x, s.Generation())
+	} else {
+		m.past[name] = true
+	}
+	m.flows[k] = &modelFlow{x, s, m.now}
+	m.stats.Insertions++
+}
 
-// ended checks that the flow may end, with everything counted.
-func (m *model) ended(k *Key, f *Flow, v View) {
-	was := m.flows[*k]
+// End checks that the flow may end, and for which reason.
+func (m *model) End(x Index, why Ending) {
+	k := *m.tab.Key(x)
+	was := m.flows[k]
 	if was == nil {
-		m.t.Fatalf("a flow ended that there was not: %v", *k)
+		m.t.Fatalf("a flow ended that there was not: %v", k)
 		return
 	}
-	if *f != was.Flow {
-		m.t.Fatalf("flow is %+v, want %+v", *f, was.Flow)
+	if s := m.tab.State(x); was.index != x || s != was.state {
+		m.t.Fatalf("%v ended as flow %d with the state %#x, want %d and %#x", k, x, s, was.index, was.state)
 	}
-	if want := (View{Notified: was.notified, Ended: v.Ended}); v != want || v.Ended < EndedAged {
-		m.t.Fatalf("%v ended as %+v, notified at %d", *k, v, was.notified)
+	delete(m.flows, k)
+	m.removals++
+	m.stale = append(m.stale, staleState{x, was.state})
+	if want := m.ending(&k, was); why != want {
+		m.t.Fatalf("%v ended for the reason %d, want %d", k, why, want)
 	}
-	delete(m.flows, *k)
-	idle := m.aging > 0 && m.now-was.lastSeen > m.aging
+}
+
+// ending is the reason for which a flow may end now.
+func (m *model) ending(k *Key, was *modelFlow) Ending {
 	switch {
+	case m.renews:
+		return Renewed
 	case was.lastSeen >= m.held:
 		m.t.Fatalf("a flow ended that may have frames queued: %v", *k)
-	case idle:
+	case m.aging > 0 && m.now-was.lastSeen > m.aging:
 		m.stats.Aged++
+		return Aged
 	case m.sweeps:
 		m.t.Fatalf("a sweep removed a flow that was not idle: %v", *k)
 	case slices.Contains(m.burst, *k):
 		m.t.Fatalf("a lookup evicted a flow it gives out: %v", *k)
-	default:
-		m.stats.Evictions++
-		m.mustBeOldest(was)
 	}
+	m.stats.Evictions++
+	m.mustBeOldest(was)
+	return Evicted
 }
 
 // mustBeOldest holds for tables so small that every flow is a candidate.
@@ -92,23 +136,13 @@ func (m *model) evictable(k *Key, f *modelFlow) bool {
 	return f.lastSeen < m.held && f.lastSeen != m.now && !slices.Contains(m.burst, *k)
 }
 
-func (m *model) mustAgree(want *modelFlow) {
-	x := want.index
-	if got := m.tab.Flow(x); got != want.Flow {
-		m.t.Fatalf("flow is %+v, want %+v", got, want.Flow)
-	}
-	if got := m.tab.Account(x).Queued; got != want.held {
-		m.t.Fatalf("flow has %d queued, want %d", got, want.held)
-	}
-}
-
 func (m *model) lookup() {
 	m.now += rapid.SampledFrom([]int64{0, 0, 1, 10, 50, 101, 300, -5}).Draw(m.t, "step")
 	n := rapid.IntRange(0, 2*maxBurst).Draw(m.t, "burst")
 	if n > maxBurst {
 		n -= maxBurst // 64 more often than by chance
 	}
-	m.burst = make([]Key, n)
+	m.burst, m.removals = make([]Key, n), 0
 	for i := range m.burst {
 		m.burst[i] = keyOf(rapid.Uint64Range(0, modelKeys-1).Draw(m.t, "key"))
 	}
@@ -125,32 +159,28 @@ func (m *model) lookup() {
 		}
 	}
 	m.burst = nil
+	m.publishes()
 }
 
 func (m *model) found(k Key, x Index) {
 	f := m.flows[k]
-	if f == nil {
-		f = &modelFlow{index: x}
-		m.flows[k] = f
-		m.stats.Insertions++
-	}
-	if f.index != x {
-		m.t.Fatalf("%v: flow %d, was %d", k, x, f.index)
+	if f == nil || f.index != x {
+		m.t.Fatalf("%v: flow %d, want %+v", k, x, f)
 	}
 	f.lastSeen = m.now
-	f.Packets++
-	f.Bytes += 64
-	m.tab.Observe(x, &packet.Parsed{Len: 64}, nil, m.now)
 }
 
-// refused checks that nobody could have made room. The search goes beyond the candidate buckets unless these are full, and the
-// table is so small that it then sees every flow.
+// refused checks that no flow could have been evicted, or that as many were as may be. If the candidate buckets are not full, the search goes
+// beyond them, and the table is so small that it then sees every flow.
 func (m *model) refused(k *Key) {
 	m.stats.Refused++
+	if m.removals++; m.removals > maxEvictions {
+		return
+	}
 	left, right := m.tab.bucketsOf(m.tab.hash(k))
 	l, r := left.free(), right.free()
-	if len(m.flows) < m.capacity() && l+r > 0 {
-		m.t.Fatalf("refused a flow with %d of %d there", len(m.flows), m.capacity())
+	if len(m.flows) < m.tab.Capacity() && l+r > 0 {
+		m.t.Fatalf("refused a flow with %d of %d there", len(m.flows), m.tab.Capacity())
 	}
 	for k, f := range m.flows {
 		if m.evictable(&k, f) && l+r > 0 {
@@ -159,24 +189,46 @@ func (m *model) refused(k *Key) {
 	}
 }
 
-func (m *model) someFlow() *modelFlow {
+// someFlow is the key of a flow, if there is one.
+func (m *model) someFlow() (k Key, f *modelFlow) {
 	var known []Key
-	m.tab.Each(func(_ Index, k *Key, _ *Flow) bool { known = append(known, *k); return true })
-	if len(known) == 0 {
-		return nil
+	for x := Index(1); x <= m.tab.High(); x++ {
+		if m.tab.State(x).Live() {
+			known = append(known, *m.tab.Key(x))
+		}
 	}
-	return m.flows[rapid.SampledFrom(known).Draw(m.t, "flow")]
+	if len(known) == 0 {
+		return k, nil
+	}
+	k = rapid.SampledFrom(known).Draw(m.t, "flow")
+	return k, m.flows[k]
 }
 
-func (m *model) mark() {
-	if f := m.someFlow(); f != nil {
-		a := m.tab.Account(f.index)
-		f.held = rapid.SampledFrom([]uint32{0, 1, 1500}).Draw(m.t, "queued")
-		a.Queued = f.held
-		a.Marked++
-		a.Notified[4]++
-		f.Marked++
-		f.Notified[4]++
+func (m *model) answer() {
+	_, f := m.someFlow()
+	if f == nil {
+		return
+	}
+	a := Answer(rapid.Uint32Range(0, answerMask).Draw(m.t, "answer"))
+	if !m.tab.SetAnswer(f.index, f.state, a) {
+		m.t.Fatalf("flow %d takes no answer", f.index)
+	}
+	m.stale = append(m.stale, staleState{f.index, f.state})
+	f.state = f.state&^answerMask | State(a)
+}
+
+// answerLate gives an answer to a flow that is over, or has another answer by now.
+func (m *model) answerLate() {
+	if len(m.stale) == 0 {
+		return
+	}
+	was := rapid.SampledFrom(m.stale).Draw(m.t, "stale")
+	s := m.tab.State(was.index)
+	if m.tab.SetAnswer(was.index, was.state, 99) && s != was.state {
+		m.t.Fatalf("flow %d with the state %#x took an answer for %#x", was.index, s, was.state)
+	} else if s == was.state { // the flow has the answer again that it had then
+		f := m.flows[*m.tab.Key(was.index)]
+		f.state = f.state&^answerMask | 99
 	}
 }
 
@@ -185,12 +237,23 @@ func (m *model) hold() {
 	m.tab.Hold(m.held)
 }
 
-func (m *model) notify() {
-	if want := m.someFlow(); want != nil {
-		m.tab.Account(want.index).SetTold(m.now, true)
-		if want.notified = m.now; m.now == 0 {
-			want.notified = 1
-		}
+func (m *model) keep() {
+	if _, f := m.someFlow(); f != nil {
+		m.tab.Keep(f.index, m.now)
+		f.lastSeen = m.now
+	}
+}
+
+func (m *model) renew() {
+	k, f := m.someFlow()
+	if f == nil {
+		return
+	}
+	m.renews = true
+	m.tab.Renew(f.index, m.now)
+	m.renews = false
+	if again := m.flows[k]; again == nil || again == f || again.index != f.index {
+		m.t.Fatalf("%v was renewed as %+v, was %+v", k, again, f)
 	}
 }
 
@@ -199,40 +262,52 @@ func (m *model) sweep() {
 	m.sweeps = true
 	m.tab.Sweep(m.now)
 	m.sweeps = false
+	m.publishes()
+}
+
+func (m *model) publishes() {
+	m.stats.Flows = uint64(len(m.flows))
+	m.published = m.stats
 }
 
 // check compares the whole table with the model.
 func (m *model) check() {
-	m.stats.Flows = uint64(len(m.flows))
-	if s := m.tab.Stats(); s != m.stats {
-		m.t.Fatalf("stats are %+v, want %+v", s, m.stats)
+	if s := m.tab.Stats(); s != m.published {
+		m.t.Fatalf("stats are %+v, want %+v", s, m.published)
 	}
 	for n := range uint64(modelKeys) {
 		k := keyOf(n)
 		f := m.flows[k]
-		v, ok := m.tab.Find(&k)
+		x, s, ok := m.tab.Find(&k)
 		if ok != (f != nil) {
 			m.t.Fatalf("%v: found %v, want %v", k, ok, f != nil)
 		}
-		if f == nil {
-			continue
-		}
-		m.mustAgree(f)
-		if v.Notified != f.notified || m.tab.Account(f.index).Told() != f.notified {
-			m.t.Fatalf("%v: notified at %d, want %d", k, v.Notified, f.notified)
+		if f != nil && (x != f.index || s != f.state || m.tab.State(x) != f.state || *m.tab.Key(x) != k) {
+			m.t.Fatalf("%v: found flow %d with the state %#x, want %+v", k, x, s, *f)
 		}
 	}
-	last, n := None, 0
-	m.tab.Each(func(x Index, k *Key, f *Flow) bool {
-		if x <= last || m.flows[*k] == nil || m.flows[*k].index != x || *f != m.tab.Flow(x) || k != m.tab.Key(x) {
-			m.t.Fatalf("each gives flow %d %v after flow %d", x, *k, last)
+	m.checkEntries()
+}
+
+// checkEntries goes over the entries: each that has been used is a flow's or in the free list, and once.
+func (m *model) checkEntries() {
+	free := map[Index]bool{}
+	for x := Index(m.tab.free); x != None; x = Index(m.tab.entries[x].lastSeen - unseen) {
+		if free[x] || x > m.tab.High() || m.tab.State(x).Live() {
+			m.t.Fatalf("the free list has entry %d, which is there twice, unused or a flow's", x)
 		}
-		last = x
-		n++
-		return true
-	})
-	if n != len(m.flows) {
-		m.t.Fatalf("each gives %d flows, want %d", n, len(m.flows))
+		free[x] = true
+	}
+	live := 0
+	for x := Index(1); x <= m.tab.High(); x++ {
+		if m.tab.State(x).Live() {
+			live++
+		} else if !free[x] {
+			m.t.Fatalf("entry %d is lost", x)
+		}
+	}
+	if live != len(m.flows) || int(m.tab.flows) != live {
+		m.t.Fatalf("%d entries are live, the table counts %d, want %d", live, m.tab.flows, len(m.flows))
 	}
 }
 
@@ -241,12 +316,14 @@ func TestAgreesWithModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newModel(t)
 		t.Repeat(map[string]func(*rapid.T){
-			"lookup": func(*rapid.T) { m.lookup() },
-			"mark":   func(*rapid.T) { m.mark() },
-			"hold":   func(*rapid.T) { m.hold() },
-			"notify": func(*rapid.T) { m.notify() },
-			"sweep":  func(*rapid.T) { m.sweep() },
-			"":       func(*rapid.T) { m.check() },
+			"lookup":      func(*rapid.T) { m.lookup() },
+			"answer":      func(*rapid.T) { m.answer() },
+			"answer late": func(*rapid.T) { m.answerLate() },
+			"hold":        func(*rapid.T) { m.hold() },
+			"keep":        func(*rapid.T) { m.keep() },
+			"renew":       func(*rapid.T) { m.renew() },
+			"sweep":       func(*rapid.T) { m.sweep() },
+			"":            func(*rapid.T) { m.check() },
 		})
 		total.Aged += m.stats.Aged
 		total.Evictions += m.stats.Evictions
@@ -254,7 +331,7 @@ func TestAgreesWithModel(t *testing.T) {
 	})
 	t.Logf("in all %d flows aged, %d were evicted, %d were refused", total.Aged, total.Evictions, total.Refused)
 	if total.Aged == 0 || total.Evictions == 0 || total.Refused == 0 {
-		t.Fatal("the model went nowhere interesting")
+		t.Fatal("no flow aged, was evicted or was refused: the actions above reach too little")
 	}
 }
 
@@ -266,7 +343,7 @@ func randomKeys(n int, next func() uint64) []Key {
 		keys[i] = Key{
 			Src:    packet.Addr{Lo: 0xffff_0a00_0000 | a&0xffff},
 			Dst:    packet.Addr{Lo: 0xffff_0a01_0000 | a>>16&0xffff},
-			DestQP: uint32(b & qpMask),
+			DestQP: uint32(b & 0xffffff),
 			Port:   uint16(b >> 24 & 1),
 		}
 	}

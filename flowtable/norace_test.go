@@ -6,5 +6,4 @@ package flowtable
 const (
 	ownerRounds = 300_000
 	fillFlows   = 100_000
-	eachScene   = 1
 )

@@ -1,9 +1,36 @@
-// Package flowtable is a worker's table of RDMA flows (draft-tian 5.2): who sends, who receives, what the sender's queue pair
-// is if that is known, and what has been counted. One Table belongs to one worker, its owner, which alone adds, changes and
-// removes flows; any other goroutine may look flows up with Find and read Stats, without a lock and without ever holding the
-// owner up. The table lives in memory that the caller hands over, holds no pointer and never grows: when it is full, the flow
-// that was seen longest ago makes room. It takes the time from its caller, starts nothing and prints nothing, and it never
-// guesses a source QP.
+// Package flowtable finds, adds, ages and evicts the RDMA flows that one worker sees (draft-tian 5.2).
+//
+// # What a flow is
+//
+// Packets with the same Key are one flow. A Key has source and destination address, destination QP, the port that the packets come in by, their
+// VLAN tags, and for UD packets the source QP. The table gives each flow an Index. Its user can keep more about a flow in arrays of his own,
+// by that index. The index names the flow until the flow ends. Then the table may give it to another flow, with another generation.
+//
+// # What the table keeps
+//
+// The table keeps each flow's key, the time of its last packet, and a State: the flow's generation, and an Answer of 31 bits whose meaning
+// the table doesn't know. (Package pairing keeps in it what it knows of the flow's source QP.) The table knows no PSN, UDP port, queue or
+// notification.
+//
+// # Who may call what
+//
+// A Table belongs to one worker, its owner. Only the owner adds and removes flows. Any goroutine may call Find, State, SetAnswer and Stats
+// at any time. These take no lock and never delay the owner. The owner clears a flow's live bit before it changes the key, and sets it again
+// with a new generation when the key is complete. So if a reader finds the same generation before and after it has read the key, it has read
+// the key of one flow. SetAnswer is a compare-and-swap of the whole state, so it changes the flow that its caller means, or none.
+//
+// # Memory and time
+//
+// The caller provides the memory. The table holds no pointer into the Go heap and never grows: when it is full, it evicts the flow that was
+// seen longest ago among a few. A flow ends when it has been idle for longer than Config.Aging, when it is evicted, or when the owner calls
+// Renew. Flows that may have frames queued do not age and are not evicted: see Hold. The caller also provides the time. The table starts no
+// goroutine and prints nothing. Every loop is bounded.
+//
+// # Layout
+//
+// The table is a hash table. A bucket is one cache line with 8 slots; a slot has 16 tag bits and an index. A flow is in one of two buckets.
+// An entry is one cache line with all that a lookup reads of a flow. Lookup works on bursts, in passes, so that the memory for many keys is
+// fetched at the same time.
 package flowtable
 
 import (
@@ -14,10 +41,12 @@ import (
 )
 
 const (
-	lineSize    = 64      // octets of a cache line; buckets and entries begin on one
-	meanLoad    = 4       // flows a bucket holds on average when the table is full
-	maxCapacity = 1 << 28 // flows; keeps Size far from overflow
-	maxBurst    = 64      // keys one pass of Lookup works on
+	lineSize = 64 // bytes of a cache line; buckets and entries begin on one
+	meanLoad = 4  // flows a bucket holds on average when the table is full
+	maxBurst = 64 // keys one pass of Lookup works on
+
+	// MaxCapacity is the largest number of flows of a table; an Index fits 28 bits.
+	MaxCapacity = 1<<28 - 1
 )
 
 // Index names a flow of one Table, from the Lookup that returned it until the flow ends.
@@ -26,21 +55,34 @@ type Index uint32
 // None is no flow.
 const None Index = 0
 
+// Observer learns when flows begin and end, so that it can keep more about each. The table calls it on the owner's goroutine, in Lookup,
+// Sweep and Renew; it may call State, SetAnswer and Key, and nothing else of the table.
+type Observer interface {
+	// Begin is called for a flow that has just been added. Its answer is 0.
+	Begin(Index)
+	// End is called for a flow that is about to be removed; its key and state can still be read.
+	End(Index, Ending)
+}
+
+// Ending says why a flow ends.
+type Ending uint8
+
+const (
+	Aged    Ending = iota // no packet for longer than Config.Aging
+	Evicted               // another flow needed the entry
+	Renewed               // the owner called Renew
+)
+
 // Config is what New needs to know.
 type Config struct {
-	// Capacity is the largest number of flows, 1 to 2^28.
+	// Capacity is the largest number of flows, 1 to MaxCapacity.
 	Capacity int
 	// Aging is how long, in nanoseconds, a flow may go without a packet before it is removed; 0 or less: for ever.
 	Aging int64
 	// Seed keys the hash, so that nobody outside can choose flows that collide.
 	Seed uint64
-	// Static is the operator's map of QP pairs, or nil.
-	Static *QPMap
-	// Pairing is what the gateway's tables share to learn source QPs, or nil to learn none but those that packets carry.
-	Pairing *Pairing
-	// Ended is nil, or is called by the owner's goroutine when a flow has aged or was evicted, before its place is reused. The
-	// pointers are valid during the call only, and the call must not use the table.
-	Ended func(*Key, *Flow, View)
+	// Observer may be nil.
+	Observer Observer
 }
 
 // Table is one worker's flows. Unless a method says otherwise only the owner may call it.
@@ -52,131 +94,91 @@ type Table struct {
 
 	_ [lineSize]byte // the owner's words share no line with the readers'
 
-	aging   int64
-	lasting int64 // aging, or the end of time
-	static  *QPMap
-	ended   func(*Key, *Flow, View)
-
-	pairing  *Pairing
-	number   uint64  // of the table in pairing
-	tracks   []track // by entry, as the next two
-	learners []learner
-	accounts []Account
-	work     int    // comparisons left for pairing in this burst
-	hints    *QPMap // as of the last Sweep
+	aging    int64
+	lasting  int64 // aging, or the largest time if flows never age
+	observer Observer
 
 	flows uint32 // entries in use
 	high  uint32 // entries 1..high have been used
-	free  uint32 // head of the list of entries that were given back, linked through track.exact
+	free  uint32 // head of the list of free entries that were in use before, linked through entry.lastSeen
 	hand  uint32 // where the next search for a victim begins
 	held  int64  // flows seen from this time on may have frames queued
 	dirty bool   // counts have changed since publish
 
-	sweepAt     uint32 // entry Sweep looked at last
-	sweepTime   int64  // time up to which Sweep has done its share
-	recheckAt   uint32 // entry recheck looked at last
-	recheckLeft uint32 // entries that may still hold what earlier maps said
+	evictionsLeft int // in this pass of Lookup
 
-	insertions, aged, evictions, refused     uint64
-	reuses, contradictions, skipped, noPlace uint64
-	taken, confirmed                         [Evidences]uint64
+	sweepAt   uint32 // entry Sweep looked at last
+	sweepTime int64  // time up to which Sweep has done its share
+
+	insertions, aged, evictions, refused uint64
 
 	hashes     [maxBurst]uint64
 	candidates [maxBurst]Index
-	placeless  learner // of the flow at hand
-	last       Flow    // for ended
 
 	_ [lineSize]byte
 
 	published published
 }
 
-// Size is the number of octets New needs for a capacity, or 0 for one that New refuses.
+// Size is the number of bytes that New needs for a capacity; 0 for a capacity that New refuses.
 func Size(capacity int) int {
-	if capacity < 1 || capacity > maxCapacity {
+	if capacity < 1 || capacity > MaxCapacity {
 		return 0
 	}
-	return lineSize - 1 + 2*half(capacity)*lineSize + (capacity+1)*int(unsafe.Sizeof(entry{})+unsafe.Sizeof(track{})+unsafe.Sizeof(learner{})+unsafe.Sizeof(Account{}))
+	return lineSize - 1 + 2*half(capacity)*lineSize + (capacity+1)*int(unsafe.Sizeof(entry{}))
 }
 
+// half is half of the number of buckets.
 func half(capacity int) int { return (capacity + 2*meanLoad - 1) / (2 * meanLoad) }
 
-// New makes an empty table in mem, which must be zero and of which it keeps the first Size(c.Capacity) octets. The memory may lie on or off
-// the Go heap and must stay mapped as long as anyone uses the table.
+// New makes an empty table in mem, which must be zero. The table uses the first Size(c.Capacity) bytes. The memory may be on or off the Go
+// heap. It must stay mapped as long as anyone uses the table.
 func New(mem []byte, c Config) (*Table, error) {
 	need := Size(c.Capacity)
 	if need == 0 {
-		return nil, fmt.Errorf("flowtable: capacity %d: expected 1 to %d flows", c.Capacity, maxCapacity)
+		return nil, fmt.Errorf("flowtable: capacity %d: expected 1 to %d flows", c.Capacity, MaxCapacity)
 	}
 	if len(mem) < need {
-		return nil, fmt.Errorf("flowtable: %d octets of memory for %d flows: expected at least %d", len(mem), c.Capacity, need)
+		return nil, fmt.Errorf("flowtable: %d bytes of memory for %d flows: expected at least %d", len(mem), c.Capacity, need)
 	}
 	skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(mem))) % lineSize)
 	n := half(c.Capacity)
 	t := &Table{
-		secret:  secretsFrom(c.Seed),
-		buckets: unsafe.Slice((*bucket)(unsafe.Pointer(&mem[skip])), 2*n),
-		entries: unsafe.Slice((*entry)(unsafe.Pointer(&mem[skip+2*n*lineSize])), c.Capacity+1),
-		aging:   c.Aging,
-		static:  c.Static,
-		ended:   c.Ended,
-		lasting: c.Aging,
+		secret:   secretsFrom(c.Seed),
+		buckets:  unsafe.Slice((*bucket)(unsafe.Pointer(&mem[skip])), 2*n),
+		entries:  unsafe.Slice((*entry)(unsafe.Pointer(&mem[skip+2*n*lineSize])), c.Capacity+1),
+		aging:    c.Aging,
+		lasting:  c.Aging,
+		observer: c.Observer,
 	}
 	if c.Aging <= 0 {
 		t.lasting = math.MaxInt64
 	}
-	rest := mem[skip+2*n*lineSize+(c.Capacity+1)*int(unsafe.Sizeof(entry{})):]
-	t.tracks, rest = cut[track](rest, c.Capacity+1)
-	t.accounts, rest = cut[Account](rest, c.Capacity+1)
-	t.learners, _ = cut[learner](rest, c.Capacity+1)
 	t.entries[0].lastSeen, t.held = unseen, unseen
-	if t.pairing = c.Pairing; t.pairing != nil {
-		if err := t.pairing.join(t); err != nil {
-			return nil, err
-		}
-	}
+	t.entries[0].key[4].Store(math.MaxUint64) // QPs of 32 bits, which no packet has: no key finds entry 0
 	return t, nil
 }
 
-// cut takes n of T from the front of mem.
-func cut[T any](mem []byte, n int) (of []T, rest []byte) {
-	of = unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(mem))), n)
-	return of, mem[n*int(unsafe.Sizeof(of[0])):]
+// Capacity is the largest number of flows of the table.
+func (t *Table) Capacity() int { return len(t.entries) - 1 }
+
+// Key is a flow's key. The caller must not change it.
+func (t *Table) Key(x Index) *Key { return t.entries[x].plainKey() }
+
+// State is a flow's state. Any goroutine may call it; the state of an index that names no flow is not Live.
+func (t *Table) State(x Index) State { return State(t.entryOf(x).state.Load()) }
+
+// SetAnswer replaces a flow's answer if its state is still was, and reports whether it did. Any goroutine may call it.
+func (t *Table) SetAnswer(x Index, was State, a Answer) bool {
+	return t.entryOf(x).state.CompareAndSwap(uint64(was), uint64(was.with(a)))
 }
 
-// Key is a flow's key, to be read only.
-func (t *Table) Key(i Index) *Key { return t.entries[i].plainKey() }
+// High is the highest index that has ever named a flow.
+func (t *Table) High() Index { return Index(t.high) }
 
-// SourceQP is the flow's source QP; ok is false unless the QP is confirmed and the connection not over.
-func (t *Table) SourceQP(i Index) (qp uint32, ok bool) {
-	s := state(t.entries[i].state.Load())
-	return s.qp(), s.usable()
-}
-
-// QPState tells how sure the flow's source QP is.
-func (t *Table) QPState(i Index) QPState { return state(t.entries[i].state.Load()).qpState() }
-
-// Evidence tells where the flow's source QP comes from.
-func (t *Table) Evidence(i Index) Evidence { return state(t.entries[i].state.Load()).evidence() }
-
-// Each calls f for every flow, in the order of their indexes, until f returns false. f must not call Lookup or Sweep.
-func (t *Table) Each(f func(Index, *Key, *Flow) bool) {
-	var flow Flow
-	for i := Index(1); i <= t.High(); i++ {
-		if !t.InUse(i) {
-			continue
-		}
-		if flow = t.Flow(i); !f(i, t.Key(i), &flow) {
-			return
-		}
-	}
-}
-
-// published is what the owner lets everyone see.
+// published is what Stats reads.
 type published struct {
 	flows, insertions, aged, evictions, refused atomic.Uint64
-	reuses, contradictions, skipped, noPlace    atomic.Uint64
-	taken, confirmed                            [Evidences]atomic.Uint64
 }
 
 // Stats counts what became of flows since New; Flows is how many there are.
@@ -186,29 +188,14 @@ type Stats struct {
 	Aged       uint64 // flows removed or begun anew because they were idle
 	Evictions  uint64 // flows removed to make room
 	Refused    uint64 // keys that got no flow because no flow could be removed
-
-	// Evidence counts what each source had to say: RDMA-CM messages, CNPs, pairs whose ports fit, flows that an acknowledgement ruled
-	// out, flows whose packets carry their QP or for which a human said it.
-	Evidence [Evidences]uint64
-	// Confirmed counts the flows whose source QP was confirmed, by the evidence that did it.
-	Confirmed      [Evidences]uint64
-	Contradictions uint64 // times that a packet could not be of the pair it was thought to be of
-	Reuses         uint64 // records that ended because a QP began to serve another connection
-	Skipped        uint64 // pieces of evidence that were left aside for want of time
-	NoPlace        uint64 // attempts to find a flow a place for pairing that found no room
 }
 
 // Stats is safe for any goroutine. Each number is exact as of the owner's last Lookup or Sweep.
 func (t *Table) Stats() Stats {
 	p := &t.published
-	s := Stats{
+	return Stats{
 		Flows: p.flows.Load(), Insertions: p.insertions.Load(), Aged: p.aged.Load(), Evictions: p.evictions.Load(), Refused: p.refused.Load(),
-		Contradictions: p.contradictions.Load(), Reuses: p.reuses.Load(), Skipped: p.skipped.Load(), NoPlace: p.noPlace.Load(),
 	}
-	for i := range s.Evidence {
-		s.Evidence[i], s.Confirmed[i] = p.taken[i].Load(), p.confirmed[i].Load()
-	}
-	return s
 }
 
 func (t *Table) publish() {
@@ -222,19 +209,4 @@ func (t *Table) publish() {
 	p.aged.Store(t.aged)
 	p.evictions.Store(t.evictions)
 	p.refused.Store(t.refused)
-	put(&p.contradictions, t.contradictions)
-	put(&p.reuses, t.reuses)
-	put(&p.skipped, t.skipped)
-	put(&p.noPlace, t.noPlace)
-	for i := range t.taken {
-		put(&p.taken[i], t.taken[i])
-		put(&p.confirmed[i], t.confirmed[i])
-	}
-}
-
-// put leaves a line alone that others read if there is nothing new.
-func put(to *atomic.Uint64, v uint64) {
-	if to.Load() != v {
-		to.Store(v)
-	}
 }

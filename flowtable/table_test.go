@@ -30,9 +30,9 @@ func one(tab *Table, k Key, now int64) Index {
 }
 
 func TestNewRefuses(t *testing.T) {
-	for _, c := range []struct{ octets, capacity int }{{1 << 20, 0}, {1 << 20, -1}, {1 << 20, maxCapacity + 1}, {Size(100) - 1, 100}, {0, 1}} {
-		if tab, err := New(make([]byte, c.octets), Config{Capacity: c.capacity}); err == nil || tab != nil {
-			t.Errorf("%d octets for %d flows: no error", c.octets, c.capacity)
+	for _, c := range []struct{ bytes, capacity int }{{1 << 20, 0}, {1 << 20, -1}, {1 << 20, MaxCapacity + 1}, {Size(100) - 1, 100}, {0, 1}} {
+		if tab, err := New(make([]byte, c.bytes), Config{Capacity: c.capacity}); err == nil || tab != nil {
+			t.Errorf("%d bytes for %d flows: no error", c.bytes, c.capacity)
 		}
 	}
 }
@@ -82,14 +82,16 @@ func TestFindsWhatItAdded(t *testing.T) {
 	}
 }
 
-// Every field of a key tells flows apart, and its padding doesn't.
+// Every field of a key tells flows apart; the padding doesn't.
 func TestKeyFields(t *testing.T) {
-	base := Key{Src: packet.Addr{Hi: 1, Lo: 2}, Dst: packet.Addr{Hi: 3, Lo: 4}, DestQP: 5, SourceQP: 6, Port: 7, OuterVID: 8, InnerVID: 9}
+	base := Key{Src: packet.Addr{Hi: 1, Lo: 2}, Dst: packet.Addr{Hi: 3, Lo: 4}, DestQP: 5, SourceQP: 6, Port: 7, OuterTag: packet.MakeTag(packet.EtherTypeSTag, 8), InnerTag: packet.MakeTag(packet.EtherTypeCTag, 9)}
 	keys := []Key{base}
 	for _, change := range []func(*Key){
 		func(k *Key) { k.Src.Hi++ }, func(k *Key) { k.Src.Lo++ }, func(k *Key) { k.Dst.Hi++ }, func(k *Key) { k.Dst.Lo++ },
 		func(k *Key) { k.DestQP++ }, func(k *Key) { k.SourceQP++ }, func(k *Key) { k.Port++ },
-		func(k *Key) { k.OuterVID++ }, func(k *Key) { k.InnerVID++ }, func(k *Key) { k.Src, k.Dst = k.Dst, k.Src },
+		func(k *Key) { k.OuterTag++ }, func(k *Key) { k.InnerTag++ },
+		func(k *Key) { k.OuterTag = packet.MakeTag(packet.EtherTypeCTag, 8) }, func(k *Key) { k.OuterTag = packet.MakeTag(packet.EtherTypeQinQ, 8) },
+		func(k *Key) { k.InnerTag = packet.MakeTag(packet.EtherTypeSTag, 9) }, func(k *Key) { k.InnerTag = 0 }, func(k *Key) { k.Src, k.Dst = k.Dst, k.Src },
 	} {
 		k := base
 		change(&k)
@@ -108,7 +110,7 @@ func TestKeyFields(t *testing.T) {
 		if got := *tab.Key(x); got != keys[i] {
 			t.Errorf("key %d: flow has key %+v", i, got)
 		}
-		if _, ok := tab.Find(&keys[i]); !ok {
+		if _, _, ok := tab.Find(&keys[i]); !ok {
 			t.Errorf("key %d: not found", i)
 		}
 	}
@@ -117,41 +119,97 @@ func TestKeyFields(t *testing.T) {
 	if x := one(tab, padded, 2); x != out[0] {
 		t.Error("what lies in the padding makes another flow")
 	}
-	if _, ok := tab.Find(&padded); !ok {
+	if _, _, ok := tab.Find(&padded); !ok {
 		t.Error("what lies in the padding hides a flow from readers")
 	}
 }
 
+// recorder notes what an Observer is called for.
+type recorder struct {
+	tab    *Table
+	events []event
+}
+
+type event struct {
+	flow   Index
+	key    Key
+	begins bool
+	why    Ending
+	answer Answer
+}
+
+func (r *recorder) Begin(x Index) {
+	r.events = append(r.events, event{x, *r.tab.Key(x), true, 0, r.tab.State(x).Answer()})
+}
+
+func (r *recorder) End(x Index, why Ending) {
+	r.events = append(r.events, event{x, *r.tab.Key(x), false, why, r.tab.State(x).Answer()})
+}
+
 func TestFlowStartsAnewAfterAging(t *testing.T) {
-	var ended []Flow
-	tab := newTable(t, Config{Capacity: 10, Aging: 100, Ended: func(_ *Key, f *Flow, _ View) { ended = append(ended, *f) }})
+	seen := &recorder{}
+	tab := newTable(t, Config{Capacity: 10, Aging: 100, Observer: seen})
+	seen.tab = tab
 	k := keyOf(1)
 	x := one(tab, k, 1000)
-	for range 3 {
-		tab.Observe(x, &packet.Parsed{Len: 64}, nil, 1000)
+	first := tab.State(x)
+	tab.SetAnswer(x, first, 77)
+	same := func(why string) {
+		t.Helper()
+		if s := tab.State(x); s != first.with(77) || len(seen.events) != 1 {
+			t.Fatalf("%s has ended: state %#x, observed %+v", why, s, seen.events)
+		}
 	}
-	tab.Account(x).SetTold(1000, true)
-	if one(tab, k, 1100); tab.Flow(x).Packets != 3 || len(ended) != 0 {
-		t.Fatal("a flow idle for just the aging period has ended")
-	}
+	one(tab, k, 1100)
+	same("a flow idle for just the aging period")
 	tab.Hold(1100)
-	if one(tab, k, 2000); tab.Flow(x).Packets != 3 || len(ended) != 0 {
-		t.Fatal("a flow that may have frames queued has ended")
-	}
+	one(tab, k, 2000)
+	same("a flow that may have frames queued")
 	tab.Hold(2001)
-	x = one(tab, k, 3000)
-	if len(ended) != 1 || ended[0].Packets != 3 {
-		t.Fatalf("ended: %+v", ended)
+	if one(tab, k, 3000) != x {
+		t.Fatal("the flow has another index")
 	}
-	if f := tab.Flow(x); f.Packets != 0 || tab.entries[x].lastSeen != 3000 || tab.Account(x).Told() != 0 {
-		t.Fatalf("new flow has %+v, notified at %d", f, tab.Account(x).Told())
+	if want := []event{{x, k, true, 0, 0}, {x, k, false, Aged, 77}, {x, k, true, 0, 0}}; !slices.Equal(seen.events, want) {
+		t.Fatalf("observed %+v", seen.events)
+	}
+	if s := tab.State(x); s.Answer() != 0 || s.Generation() == first.Generation() || tab.entries[x].lastSeen != 3000 {
+		t.Fatalf("the new flow's state is %#x after %#x, last seen at %d", s, first, tab.entries[x].lastSeen)
 	}
 	if s := tab.Stats(); s != (Stats{Flows: 1, Insertions: 2, Aged: 1}) {
 		t.Fatalf("stats %+v", s)
 	}
 }
 
-// A burst never evicts a flow it has given out, even if it has to refuse the rest.
+// The state of an index that names no flow is not Live, and SetAnswer changes nothing there.
+func TestStateOfNoFlow(t *testing.T) {
+	tab := newTable(t, Config{Capacity: 2, Aging: 100})
+	x := one(tab, keyOf(1), 0)
+	s := tab.State(x)
+	tab.Sweep(1000)
+	if tab.State(x).Live() || tab.State(None).Live() || tab.State(2).Live() {
+		t.Error("the state of an index without a flow is Live")
+	}
+	if tab.SetAnswer(x, s, 5) {
+		t.Error("a flow that has ended takes an answer")
+	}
+	if _, _, ok := tab.Find(new(keyOf(1))); ok {
+		t.Error("a flow that has ended is found")
+	}
+}
+
+// A key of zeros, which a forged packet from :: to :: has, is a flow like any other. It is not entry 0, which stands for no flow.
+func TestZeroKey(t *testing.T) {
+	tab := newTable(t, Config{Capacity: 4})
+	x := one(tab, Key{}, 5)
+	if x == None || one(tab, Key{}, 6) != x || tab.Stats().Flows != 1 {
+		t.Errorf("flow %d, stats %+v", x, tab.Stats())
+	}
+	if tab.entries[None].lastSeen != unseen {
+		t.Error("the entry of no flow has been seen")
+	}
+}
+
+// A burst never evicts a flow whose index it has returned, even if it has to refuse other keys.
 func TestBurstLargerThanTable(t *testing.T) {
 	tab := newTable(t, Config{Capacity: 10})
 	keys := make([]Key, 2*maxBurst+7)
@@ -172,8 +230,7 @@ func TestBurstLargerThanTable(t *testing.T) {
 	}
 }
 
-// Two keys with one tag in one pair of buckets are two flows, for the owner and for readers, and neither is evicted by a
-// burst that has it.
+// Two keys with the same tag in the same two buckets are two flows, for the owner and for readers. A burst that has one of them doesn't evict it.
 func TestEqualTags(t *testing.T) {
 	const capacity = 3 // so few that all keys have the same two buckets
 	tab := newTable(t, Config{Capacity: capacity, Seed: 1})
@@ -197,15 +254,14 @@ func TestEqualTags(t *testing.T) {
 	if out != [3]Index{b, a, None} {
 		t.Fatalf("got flows %v, want %d, %d and none", out, b, a)
 	}
-	for i, x := range []Index{a, b} {
-		tab.Account(x).SetTold(int64(10+i), true)
-		if v, ok := tab.Find(&pair[i]); !ok || v.Notified != int64(10+i) {
-			t.Errorf("a reader finds %+v, %v", v, ok)
+	for i, want := range []Index{a, b} {
+		if x, _, ok := tab.Find(&pair[i]); !ok || x != want {
+			t.Errorf("a reader finds flow %d, %v, want %d", x, ok, want)
 		}
 	}
 }
 
-// sameTag looks for two keys whose hashes have one tag.
+// sameTag looks for two keys whose hashes have the same tag.
 func sameTag(tab *Table) [2]Key {
 	seen := map[uint16]Key{}
 	for n := uint64(0); ; n++ {
@@ -218,34 +274,9 @@ func sameTag(tab *Table) [2]Key {
 	}
 }
 
-func TestNotified(t *testing.T) {
-	tab := newTable(t, Config{Capacity: 10})
-	x := one(tab, keyOf(1), 0)
-	for _, c := range []struct{ now, want int64 }{{5, 5}, {0, 1}, {-3, -3}} {
-		tab.Account(x).SetTold(c.now, true)
-		if got := tab.Account(x).Told(); got != c.want {
-			t.Errorf("notified at %d, want %d", got, c.want)
-		}
-	}
-}
-
-func TestNames(t *testing.T) {
-	for got, want := range map[string]string{
-		Unknown.String(): "unknown", Candidate.String(): "candidate", Confirmed.String(): "confirmed", QPState(9).String(): "invalid",
-		EvidenceNone.String(): "none", EvidenceStatic.String(): "static", EvidenceHint.String(): "hint",
-		EvidenceCM.String(): "cm", EvidenceDETH.String(): "deth", EvidencePort.String(): "port", EvidencePSN.String(): "psn",
-		EvidenceCNP.String(): "cnp", Evidence(8).String(): "invalid", Open.String(): "", EndedDREQ.String(): "dreq",
-		EndedReuse.String(): "reuse", EndedAged.String(): "aged", EndedEviction.String(): "evicted", Ending(5).String(): "invalid",
-	} {
-		if got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	}
-}
-
 func TestNoAllocation(t *testing.T) {
-	m, _ := NewQPMap([]QPPair{{packet.Addr{Lo: 1}, packet.Addr{Lo: 2}, 17, 18}})
-	tab := newTable(t, Config{Capacity: 1000, Aging: 1000, Static: m, Ended: func(*Key, *Flow, View) {}})
+	seen := &counter{}
+	tab := newTable(t, Config{Capacity: 1000, Aging: 1000, Observer: seen})
 	keys := make([]Key, 64)
 	out := make([]Index, 64)
 	now := int64(0)
@@ -260,7 +291,13 @@ func TestNoAllocation(t *testing.T) {
 	}); n != 0 {
 		t.Fatalf("%v allocations a burst", n)
 	}
-	if s := tab.Stats(); s.Aged == 0 || s.Evictions == 0 {
-		t.Fatalf("no flow left: %+v", s)
+	if s := tab.Stats(); s.Aged == 0 || s.Evictions == 0 || seen.begun != s.Insertions || seen.ended != s.Aged+s.Evictions {
+		t.Fatalf("%d flows observed to begin and %d to end, stats %+v", seen.begun, seen.ended, s)
 	}
 }
+
+// counter is an Observer that counts.
+type counter struct{ begun, ended uint64 }
+
+func (c *counter) Begin(Index)       { c.begun++ }
+func (c *counter) End(Index, Ending) { c.ended++ }

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/cnpgate/cnpgate/dataplane"
-	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/pairing"
 )
 
 func parseQuery(raw string) (url.Values, error) {
@@ -56,9 +56,9 @@ func (f *filter) set(key, text string) (err error) {
 	case "destination_qp":
 		f.destinationQP, err = parseQP(key, text)
 	case "state":
-		f.state, err = oneOf(key, text, names[flowtable.QPState](flowtable.Unknown, flowtable.Confirmed))
+		f.state, err = oneOf(key, text, names[pairing.State](pairing.Unknown, pairing.Confirmed))
 	case "evidence":
-		f.evidence, err = oneOf(key, text, names[flowtable.Evidence](flowtable.EvidenceNone, flowtable.Evidences-1))
+		f.evidence, err = oneOf(key, text, names[pairing.Evidence](pairing.EvidenceNone, pairing.Evidences-1))
 	case "limit":
 		if f.limit, err = strconv.ParseUint(text, 10, 32); err != nil || f.limit == 0 {
 			err = failed(http.StatusBadRequest, "limit is %.50q; expected a number from 1 to 4294967295, or no limit", text)
@@ -105,13 +105,13 @@ func parseQP(key, text string) (*uint32, error) {
 	return &qp, nil
 }
 
-// wants tells whether a flow is one of those.
-func (f *filter) wants(c *dataplane.FlowCopy) bool {
+// wants says whether a flow is one of those.
+func (f *filter) wants(c *dataplane.FlowRecord) bool {
 	switch v := &c.View; {
 	case f.destinationQP != nil && *f.destinationQP != c.Key.DestQP:
-	case f.sourceQP != nil && (v.State != flowtable.Confirmed || v.SourceQP != *f.sourceQP):
-	case f.state != "" && f.state != v.State.String():
-	case f.evidence != "" && f.evidence != v.Evidence.String():
+	case f.sourceQP != nil && (v.State() != pairing.Confirmed || v.SourceQP() != *f.sourceQP):
+	case f.state != "" && f.state != v.State().String():
+	case f.evidence != "" && f.evidence != v.Evidence().String():
 	case f.source.IsValid() && !f.source.Contains(c.Key.Src.Netip()):
 	case f.destination.IsValid() && !f.destination.Contains(c.Key.Dst.Netip()):
 	default:

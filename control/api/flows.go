@@ -33,7 +33,7 @@ func (s *Server) getFlows(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	out := &flowWriter{w: w, to: bufio.NewWriterSize(w, 64<<10), filter: f, ports: s.ports}
-	snapshot := &dataplane.Snapshot{Flows: make([]dataplane.FlowCopy, 0, flowsAtOnce)}
+	snapshot := &dataplane.Snapshot{Flows: make([]dataplane.FlowRecord, 0, flowsAtOnce)}
 	for worker := range s.turns {
 		snapshot.At = flowtable.None
 		for snapshot.End = false; !snapshot.End && !out.more; {
@@ -93,7 +93,7 @@ type flowWriter struct {
 }
 
 // write adds those of the flows that are wanted.
-func (o *flowWriter) write(flows []dataplane.FlowCopy) error {
+func (o *flowWriter) write(flows []dataplane.FlowRecord) error {
 	if err := o.begin(); err != nil {
 		return err
 	}
@@ -113,8 +113,8 @@ func (o *flowWriter) write(flows []dataplane.FlowCopy) error {
 	return nil
 }
 
-func (o *flowWriter) add(c *dataplane.FlowCopy) error {
-	b, err := json.Marshal(Flow{o.ports[c.Key.Port], report.MakeFlow(&c.Key, &c.Flow, c.View)})
+func (o *flowWriter) add(c *dataplane.FlowRecord) error {
+	b, err := json.Marshal(Flow{o.ports[c.Key.Port], report.MakeFlow(c)})
 	if err != nil {
 		return err
 	}

@@ -18,9 +18,9 @@ import (
 	"time"
 
 	"github.com/cnpgate/cnpgate/control/config"
-	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
+	"github.com/cnpgate/cnpgate/pairing"
 )
 
 const gateConfig = `gateway: {name: gw, ipv4: 192.0.2.1}
@@ -50,12 +50,12 @@ func newGate(t *testing.T, workers int) *gate {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var pairs []flowtable.QPPair
+	var pairs []pairing.QPPair
 	for _, p := range c.QPMap {
-		pairs = append(pairs, flowtable.QPPair{Source: packet.AddrFrom(p.Source), Destination: packet.AddrFrom(p.Destination),
+		pairs = append(pairs, pairing.QPPair{Source: packet.AddrFrom(p.Source), Destination: packet.AddrFrom(p.Destination),
 			SourceQP: p.SourceQP, DestinationQP: p.DestinationQP})
 	}
-	static, err := flowtable.NewQPMap(pairs)
+	static, err := pairing.NewQPMap(pairs, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"math/rand/v2"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -9,8 +10,8 @@ import (
 	"time"
 
 	"github.com/cnpgate/cnpgate/control/config"
-	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/pairing"
 )
 
 const (
@@ -140,17 +141,17 @@ func (h *hints) list() []config.QPPair {
 	return pairs
 }
 
-// table is the map for the flow tables, nil for none.
-func (h *hints) table() (*flowtable.QPMap, error) {
+// table is the map for the workers, nil for none. Host agents choose what is in it, so each map's hash has a seed that nobody knows.
+func (h *hints) table() (*pairing.QPMap, error) {
 	list := h.list()
 	if len(list) == 0 {
 		return nil, nil
 	}
-	pairs := make([]flowtable.QPPair, len(list))
+	pairs := make([]pairing.QPPair, len(list))
 	for i, p := range list {
-		pairs[i] = flowtable.QPPair{
+		pairs[i] = pairing.QPPair{
 			Source: packet.AddrFrom(p.Source), Destination: packet.AddrFrom(p.Destination), SourceQP: p.SourceQP, DestinationQP: p.DestinationQP,
 		}
 	}
-	return flowtable.NewQPMap(pairs)
+	return pairing.NewQPMap(pairs, rand.Uint64())
 }

@@ -5,9 +5,9 @@ package assemble
 import (
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/dataplane"
-	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/pairing"
 )
 
 // Options are what a configuration doesn't say.
@@ -15,12 +15,12 @@ type Options struct {
 	Backends []burst.Backend // one a worker
 	Memory   *Memory         // for queues and tables, released after the dataplane's last use; nil: never
 	Seed     uint64          // of the hashes
-	Ended    func(*flowtable.Key, *flowtable.Flow, flowtable.View)
+	Ended    func(*dataplane.FlowRecord)
 }
 
 // Dataplane makes the dataplane of a configuration.
 func Dataplane(c *config.Config, o Options) (*dataplane.Dataplane, error) {
-	static, err := qpMap(c.QPMap)
+	static, err := qpMap(c.QPMap, o.Seed)
 	if err != nil {
 		return nil, err
 	}
@@ -82,13 +82,13 @@ func ports(c *config.Config) []dataplane.PortConfig {
 	return out
 }
 
-func qpMap(pairs []config.QPPair) (*flowtable.QPMap, error) {
-	out := make([]flowtable.QPPair, len(pairs))
+func qpMap(pairs []config.QPPair, seed uint64) (*pairing.QPMap, error) {
+	out := make([]pairing.QPPair, len(pairs))
 	for i, p := range pairs {
-		out[i] = flowtable.QPPair{
+		out[i] = pairing.QPPair{
 			Source: packet.AddrFrom(p.Source), Destination: packet.AddrFrom(p.Destination),
 			SourceQP: p.SourceQP, DestinationQP: p.DestinationQP,
 		}
 	}
-	return flowtable.NewQPMap(out)
+	return pairing.NewQPMap(out, seed)
 }

@@ -175,7 +175,7 @@ flows: {capacity: 1Ki}
 
 // TestQPMap: both directions of an entry are known to the flow table.
 func TestQPMap(t *testing.T) {
-	m, err := qpMap(parse(t, full).QPMap)
+	m, err := qpMap(parse(t, full).QPMap, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

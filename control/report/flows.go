@@ -2,6 +2,7 @@ package report
 
 import (
 	"cmp"
+	"fmt"
 	"net/netip"
 	"slices"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/pairing"
 )
 
 // Flow is one flow: what a sender's QP sent to a receiver's.
@@ -17,7 +19,8 @@ type Flow struct {
 	DestinationIP netip.Addr        `json:"destination_ip"`
 	SourceQP      *uint32           `json:"source_qp"`
 	DestinationQP uint32            `json:"destination_qp"`
-	VLAN          []uint16          `json:"vlan,omitempty"`
+	VLAN          []uint16          `json:"vlan,omitempty"`          // VID of each tag, the outer one first; 0 of a priority tag
+	VLANProtocol  []string          `json:"vlan_protocol,omitempty"` // TPID of each tag, "0x88a8"; left out where all are 0x8100
 	QPState       string            `json:"qp_state"`
 	QPEvidence    *string           `json:"qp_evidence"`
 	QPPackets     uint64            `json:"qp_packets"` // of the flow, until its source QP was confirmed
@@ -33,50 +36,53 @@ type Flow struct {
 // Flows gathers the flows that ended before the report is made; nil gathers none.
 type Flows struct{ ended []Flow }
 
-// Ended remembers a flow that is about to leave its table; it is a flowtable.Config.Ended.
-func (f *Flows) Ended(k *flowtable.Key, r *flowtable.Flow, v flowtable.View) {
-	flow := MakeFlow(k, r, v)
-	f.ended = append(f.ended, flow)
-}
+// Ended adds a flow that has ended; it is a dataplane.Config.Ended.
+func (f *Flows) Ended(r *dataplane.FlowRecord) { f.ended = append(f.ended, MakeFlow(r)) }
 
-// list adds the flows that the workers' tables hold, in an order that depends on nothing but the flows, and their counts to v.
+// list gives the flows that have ended and those that the workers know, in an order that depends on nothing but the flows, and adds the
+// workers' counts to v.
 func (f *Flows) list(d *dataplane.Dataplane, v Values) []Flow {
 	flows := []Flow{}
 	if f != nil {
 		flows = append(flows, f.ended...)
 	}
-	var s flowtable.Stats
+	var sum flowtable.Stats
+	var pairs pairing.Stats
 	for i := range d.Workers() {
-		t := d.Worker(i).Flows()
-		t.Each(func(x flowtable.Index, k *flowtable.Key, r *flowtable.Flow) bool {
-			flows = append(flows, MakeFlow(k, r, t.View(x)))
-			return true
-		})
-		one := t.Stats()
-		s.Flows += one.Flows
-		s.Aged += one.Aged
-		s.Evictions += one.Evictions
-		s.Refused += one.Refused
-		s.Contradictions += one.Contradictions
-		s.Reuses += one.Reuses
-		s.Skipped += one.Skipped
-		s.NoPlace += one.NoPlace
-		for e := range s.Evidence {
-			s.Evidence[e] += one.Evidence[e]
-			s.Confirmed[e] += one.Confirmed[e]
+		w := d.Worker(i)
+		for r := range w.Records() {
+			flows = append(flows, MakeFlow(r))
 		}
+		s := w.FlowStats()
+		sum.Flows += s.Flows
+		sum.Aged += s.Aged
+		sum.Evictions += s.Evictions
+		sum.Refused += s.Refused
+		addPairing(&pairs, w.PairingStats())
 	}
-	v["flows"], v["flows_aged_total"] = s.Flows, s.Aged
-	v["flow_evictions_total"], v["flows_refused_total"] = s.Evictions, s.Refused
-	addPairing(v, &s)
+	v["flows"], v["flows_aged_total"] = sum.Flows, sum.Aged
+	v["flow_evictions_total"], v["flows_refused_total"] = sum.Evictions, sum.Refused
+	v.setPairing(&pairs)
 	slices.SortStableFunc(flows, CompareFlows)
 	return flows
 }
 
-// addPairing adds what became of the evidence for source QPs.
-func addPairing(v Values, s *flowtable.Stats) {
+// addPairing adds a worker's counts to those of others.
+func addPairing(sum *pairing.Stats, s pairing.Stats) {
+	sum.Contradictions += s.Contradictions
+	sum.Reuses += s.Reuses
+	sum.Skipped += s.Skipped
+	sum.NoPlace += s.NoPlace
+	for e := range s.Evidence {
+		sum.Evidence[e] += s.Evidence[e]
+		sum.Confirmed[e] += s.Confirmed[e]
+	}
+}
+
+// setPairing says what became of the evidence for source QPs.
+func (v Values) setPairing(s *pairing.Stats) {
 	evidence, confirmed := map[string]uint64{}, map[string]uint64{}
-	for e := flowtable.EvidenceStatic; e < flowtable.Evidences; e++ {
+	for e := pairing.EvidenceStatic; e < pairing.Evidences; e++ {
 		evidence[e.String()], confirmed[e.String()] = s.Evidence[e], s.Confirmed[e]
 	}
 	v["qp_evidence_total"], v["qp_confirmed_total"] = evidence, confirmed
@@ -84,26 +90,24 @@ func addPairing(v Values, s *flowtable.Stats) {
 	v["qp_evidence_skipped_total"], v["qp_unpaired_total"] = s.Skipped, s.NoPlace
 }
 
-// MakeFlow describes a flow as its worker has counted it.
-func MakeFlow(k *flowtable.Key, r *flowtable.Flow, v flowtable.View) Flow {
+// MakeFlow describes a flow as its worker has recorded it.
+func MakeFlow(r *dataplane.FlowRecord) Flow {
+	k, v := &r.Key, &r.View
 	f := Flow{
 		SourceIP: k.Src.Netip(), DestinationIP: k.Dst.Netip(), DestinationQP: k.DestQP,
-		QPState: v.State.String(), Transport: transport(r),
-		QPPackets: v.Took, QPConflicts: v.Contradictions, Ended: v.Ended.String(),
-		Packets: r.Packets, Bytes: r.Bytes, ECNMarked: r.Marked, Notifications: map[string]uint64{},
+		QPState: v.State().String(), Transport: transport(r.Traffic.Transport),
+		QPPackets: v.Took, QPConflicts: v.Contradictions, Ended: r.Ended.String(),
+		Packets: r.Traffic.Packets, Bytes: r.Traffic.Bytes, ECNMarked: r.Marked, Notifications: map[string]uint64{},
 	}
-	if v.State == flowtable.Confirmed {
-		f.SourceQP = &v.SourceQP
+	if v.State() == pairing.Confirmed {
+		qp := v.SourceQP()
+		f.SourceQP = &qp
 	}
-	if v.Evidence != flowtable.EvidenceNone {
-		e := v.Evidence.String()
+	if v.Evidence() != pairing.EvidenceNone {
+		e := v.Evidence().String()
 		f.QPEvidence = &e
 	}
-	for _, vid := range []uint16{k.OuterVID, k.InnerVID} {
-		if vid != 0 {
-			f.VLAN = append(f.VLAN, vid)
-		}
-	}
+	f.setVLANs(k.OuterTag, k.InnerTag)
 	for kind, n := range r.Notified {
 		if n > 0 {
 			f.Notifications[congestion.Format(kind).String()] = uint64(n)
@@ -112,9 +116,26 @@ func MakeFlow(k *flowtable.Key, r *flowtable.Flow, v flowtable.View) Flow {
 	return f
 }
 
-// transport is the name of a flow's transport service. SEND Only is the one operation that every service has.
-func transport(r *flowtable.Flow) string {
-	return (packet.Opcode(r.Transport<<5) | packet.RCSendOnly).Transport()
+// setVLANs says which tags the flow's frames have, and their TPIDs where they tell it from a flow in C-VLANs.
+func (f *Flow) setVLANs(tags ...packet.Tag) {
+	var protocols []string
+	unusual := false
+	for _, tag := range tags {
+		if tag == 0 {
+			continue
+		}
+		f.VLAN = append(f.VLAN, tag.VID())
+		protocols = append(protocols, fmt.Sprintf("%#04x", tag.TPID()))
+		unusual = unusual || tag.TPID() != packet.EtherTypeCTag
+	}
+	if unusual {
+		f.VLANProtocol = protocols
+	}
+}
+
+// transport is the name of a transport service, given as opcode >> 5. SEND Only is the one operation that every service has.
+func transport(service uint8) string {
+	return (packet.Opcode(service<<5) | packet.RCSendOnly).Transport()
 }
 
 // sourceQP is 0 for an unknown one.
@@ -128,5 +149,6 @@ func (f *Flow) sourceQP() uint32 {
 // CompareFlows orders flows by source, destination, QPs, VLANs, and packets, most first.
 func CompareFlows(a, b Flow) int {
 	return cmp.Or(a.SourceIP.Compare(b.SourceIP), a.DestinationIP.Compare(b.DestinationIP),
-		cmp.Compare(a.DestinationQP, b.DestinationQP), cmp.Compare(a.sourceQP(), b.sourceQP()), slices.Compare(a.VLAN, b.VLAN), cmp.Compare(b.Packets, a.Packets))
+		cmp.Compare(a.DestinationQP, b.DestinationQP), cmp.Compare(a.sourceQP(), b.sourceQP()), slices.Compare(a.VLAN, b.VLAN),
+		slices.Compare(a.VLANProtocol, b.VLANProtocol), cmp.Compare(b.Packets, a.Packets))
 }

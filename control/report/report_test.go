@@ -13,6 +13,7 @@ import (
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
+	"github.com/cnpgate/cnpgate/pairing"
 )
 
 // TestTransportOfEveryService: a flow keeps only the three bits of the service.
@@ -21,8 +22,7 @@ func TestTransportOfEveryService(t *testing.T) {
 		packet.RCReadRespMiddle: "RC", packet.UCSendOnly: "UC", packet.RDWriteFirst: "RD", packet.UDSendOnly: "UD", packet.UDSendOnlyImm: "UD",
 		packet.XRCAcknowledge: "XRC",
 	} {
-		r := &flowtable.Flow{Transport: uint8(opcode) >> 5}
-		if got := transport(r); got != want {
+		if got := transport(uint8(opcode) >> 5); got != want {
 			t.Errorf("%v: transport %q, want %q", opcode, got, want)
 		}
 	}
@@ -30,20 +30,23 @@ func TestTransportOfEveryService(t *testing.T) {
 
 // TestSourceQPOnlyWhenConfirmed: a candidate isn't named, or someone would act on it.
 func TestSourceQPOnlyWhenConfirmed(t *testing.T) {
-	key := &flowtable.Key{Src: packet.AddrFrom(netip.MustParseAddr("10.1.0.1")), Dst: packet.AddrFrom(netip.MustParseAddr("fd00::1")),
-		DestQP: 7, OuterVID: 100, InnerVID: 200}
-	record := &flowtable.Flow{Packets: 3, Bytes: 300, Marked: 2}
+	record := &dataplane.FlowRecord{
+		Key: flowtable.Key{Src: packet.AddrFrom(netip.MustParseAddr("10.1.0.1")), Dst: packet.AddrFrom(netip.MustParseAddr("fd00::1")),
+			DestQP: 7, OuterTag: packet.MakeTag(packet.EtherTypeCTag, 100), InnerTag: packet.MakeTag(packet.EtherTypeCTag, 200)},
+		Traffic: pairing.Traffic{Packets: 3, Bytes: 300}, Marked: 2,
+	}
 	record.Notified[congestion.LongHaulCNP] = 5
 	for _, c := range []struct {
-		view flowtable.View
+		view pairing.View
 		want string
 	}{
-		{flowtable.View{SourceQP: 9, State: flowtable.Candidate}, `"source_qp":null,"destination_qp":7,"vlan":[100,200],"qp_state":"candidate","qp_evidence":null,"qp_packets":0`},
-		{flowtable.View{}, `"source_qp":null,"destination_qp":7,"vlan":[100,200],"qp_state":"unknown","qp_evidence":null,"qp_packets":0`},
-		{flowtable.View{SourceQP: 9, State: flowtable.Confirmed, Evidence: flowtable.EvidenceStatic, Took: 1},
+		{pairing.View{Answer: answer(9, pairing.Candidate, pairing.EvidenceNone)}, `"source_qp":null,"destination_qp":7,"vlan":[100,200],"qp_state":"candidate","qp_evidence":null,"qp_packets":0`},
+		{pairing.View{}, `"source_qp":null,"destination_qp":7,"vlan":[100,200],"qp_state":"unknown","qp_evidence":null,"qp_packets":0`},
+		{pairing.View{Answer: answer(9, pairing.Confirmed, pairing.EvidenceStatic), Took: 1},
 			`"source_qp":9,"destination_qp":7,"vlan":[100,200],"qp_state":"confirmed","qp_evidence":"static","qp_packets":1`},
 	} {
-		b, err := json.Marshal(MakeFlow(key, record, c.view))
+		record.View = c.view
+		b, err := json.Marshal(MakeFlow(record))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,6 +54,34 @@ func TestSourceQPOnlyWhenConfirmed(t *testing.T) {
 			`,"qp_contradictions":0,"transport":"RC","packets":3,"bytes":300,"ecn_marked":2,"notifications":{"long-haul-cnp":5}}`
 		if string(b) != want {
 			t.Errorf("got\n%s, want\n%s", b, want)
+		}
+	}
+}
+
+// answer lays an answer out as pairing.Answer says.
+func answer(qp uint32, s pairing.State, e pairing.Evidence) pairing.Answer {
+	return pairing.Answer(qp) | pairing.Answer(s)<<24 | pairing.Answer(e)<<26
+}
+
+// TestVLANs: the VIDs of all tags, and the TPIDs where one isn't 0x8100.
+func TestVLANs(t *testing.T) {
+	c, s, q := packet.MakeTag(packet.EtherTypeCTag, 100), packet.MakeTag(packet.EtherTypeSTag, 100), packet.MakeTag(packet.EtherTypeQinQ, 0)
+	for _, k := range []struct {
+		outer, inner packet.Tag
+		vids         []uint16
+		protocols    []string
+	}{
+		{0, 0, nil, nil},
+		{c, 0, []uint16{100}, nil},
+		{packet.MakeTag(packet.EtherTypeCTag, 0), 0, []uint16{0}, nil},
+		{c, c, []uint16{100, 100}, nil},
+		{s, 0, []uint16{100}, []string{"0x88a8"}},
+		{s, c, []uint16{100, 100}, []string{"0x88a8", "0x8100"}},
+		{c, q, []uint16{100, 0}, []string{"0x8100", "0x9100"}},
+	} {
+		f := MakeFlow(&dataplane.FlowRecord{Key: flowtable.Key{OuterTag: k.outer, InnerTag: k.inner}})
+		if !slices.Equal(f.VLAN, k.vids) || !slices.Equal(f.VLANProtocol, k.protocols) {
+			t.Errorf("tags %v and %v: VLANs %v, protocols %v", k.outer, k.inner, f.VLAN, f.VLANProtocol)
 		}
 	}
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
-	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/prefix"
 	"github.com/cnpgate/cnpgate/internal/testkit"
+	"github.com/cnpgate/cnpgate/pairing"
 )
 
 // work is one kind of packets whose cost in instructions is counted.
@@ -131,7 +131,7 @@ func (w *work) step(r *testkit.Rig) {
 }
 
 // policy allows every kind of notification without limits, and the thresholds of the work.
-func (w *work) policy() (*dataplane.Policy, *flowtable.QPMap, error) {
+func (w *work) policy() (*dataplane.Policy, *pairing.QPMap, error) {
 	p := testkit.DefaultPolicy(2)
 	if w.change != nil {
 		w.change(p)
@@ -148,11 +148,11 @@ func (w *work) policy() (*dataplane.Policy, *flowtable.QPMap, error) {
 		HasIPv4: true, HasIPv6: true, DSCP: 48, Code: packet.DefaultCodePoints, ICRCExtensionHeaders: true,
 	}
 	p.ReducePercent = 30
-	var pairs []flowtable.QPPair
+	var pairs []pairing.QPPair
 	for i := range countedFlows {
 		k := traffic{}.key(i)
-		pairs = append(pairs, flowtable.QPPair{Source: k.Src, Destination: k.Dst, SourceQP: 2 + uint32(i), DestinationQP: k.DestQP})
+		pairs = append(pairs, pairing.QPPair{Source: k.Src, Destination: k.Dst, SourceQP: 2 + uint32(i), DestinationQP: k.DestQP})
 	}
-	static, err := flowtable.NewQPMap(pairs)
+	static, err := pairing.NewQPMap(pairs, 1)
 	return p, static, err
 }

@@ -260,7 +260,7 @@ func (g *rig) stopWhenLearned() {
 
 func (g *rig) learned() bool {
 	for _, m := range g.workers {
-		if m.Flows().Stats().Flows < uint64(g.setup.Flows) {
+		if m.FlowStats().Flows < uint64(g.setup.Flows) {
 			return false
 		}
 	}
@@ -270,7 +270,7 @@ func (g *rig) learned() bool {
 func (g *rig) flows() int {
 	n := 0
 	for _, m := range g.workers {
-		n += int(m.Flows().Stats().Flows)
+		n += int(m.FlowStats().Flows)
 	}
 	return n
 }

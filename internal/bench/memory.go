@@ -48,7 +48,7 @@ func memory(args []string) error {
 	if err := learn(backend, plane.Worker(0), n); err != nil {
 		return err
 	}
-	if known := plane.Worker(0).Flows().Stats().Flows; known != uint64(n) {
+	if known := plane.Worker(0).FlowStats().Flows; known != uint64(n) {
 		return fmt.Errorf("%d of %d flows are known", known, n)
 	}
 	after, err := resident()

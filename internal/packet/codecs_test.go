@@ -378,7 +378,7 @@ func TestParseIP(t *testing.T) {
 		}
 		want.IPEnd -= min(want.IPEnd, uint32(l3))
 		want.ICRC -= min(want.ICRC, uint32(l3))
-		want.Tags, want.OuterVID, want.InnerVID, want.EtherType, want.Len = 0, 0, 0, 0, 0
+		want.Tags, want.OuterTag, want.InnerTag, want.EtherType, want.Len = 0, 0, 0, 0, 0
 		if got != want {
 			t.Fatalf("got  %+v\nwant %+v", got, want)
 		}

@@ -18,11 +18,11 @@ func checkInvariants(t interface{ Fatalf(string, ...any) }, b []byte, frameLen u
 	check(p.Len == frameLen, "length")
 	captured := min(uint32(len(b)), frameLen)
 	l3, l4 := uint32(p.L3), uint32(p.L4)
-	check(p.Tags <= MaxTags && p.OuterVID < 4096 && p.InnerVID < 4096, "tags")
+	check(p.Tags <= MaxTags && (p.OuterTag != 0) == (p.Tags > 0) && (p.InnerTag != 0) == (p.Tags > 1), "tags")
 	check(p.DSCP < 64 && p.ECN < 4, "traffic class")
 	switch p.Kind {
 	case Other, MACControl:
-		only := Parsed{Kind: p.Kind, Tags: p.Tags, OuterVID: p.OuterVID, InnerVID: p.InnerVID, EtherType: p.EtherType, Len: frameLen}
+		only := Parsed{Kind: p.Kind, Tags: p.Tags, OuterTag: p.OuterTag, InnerTag: p.InnerTag, EtherType: p.EtherType, Len: frameLen}
 		check(*p == only, "more than the Ethernet header")
 		return
 	}

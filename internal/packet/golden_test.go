@@ -63,7 +63,7 @@ var goldenFrames = []struct {
 			"\x00\x00\x00\x00" + // 74: ICRC
 			"\x00\x00\x00\x00", // 78: Ethernet padding
 		want: Parsed{
-			Kind: RoCEv2, Family: 4, ECN: CE, Proto: 17, Tags: 2, OuterVID: 100, InnerVID: 4095, EtherType: 0x0800,
+			Kind: RoCEv2, Family: 4, ECN: CE, Proto: 17, Tags: 2, OuterTag: 0x2000 | 100, InnerTag: 0x1000 | 4095, EtherType: 0x0800,
 			Src: Addr{0, 0xffff_c0000201}, Dst: Addr{0, 0xffff_c0000202}, L3: 22, L4: 46, IPEnd: 78, DstPort: 4791,
 			BTH: 54, Ext: 66, Payload: 74, ICRC: 74, Opcode: UDSendOnly, BTHFlags: FECN | BECN, DestQP: 17, PSN: 0xffffff, SourceQP: 0xabcdef,
 		},
@@ -97,7 +97,7 @@ var goldenFrames = []struct {
 	{
 		name:  "PAUSE behind a priority tag",
 		frame: "\x01\x80\xc2\x00\x00\x01" + "\x02\x00\x00\x18\x00\x01" + "\x81\x00\xe0\x00" + "\x88\x08" + "\x00\x01\xff\xff",
-		want:  Parsed{Kind: MACControl, EtherType: 0x8808, Tags: 1},
+		want:  Parsed{Kind: MACControl, EtherType: 0x8808, Tags: 1, OuterTag: 0x1000},
 	},
 	{
 		name:  "LLDP",
@@ -113,7 +113,7 @@ var goldenFrames = []struct {
 		name: "ARP in a VLAN",
 		frame: "\xff\xff\xff\xff\xff\xff" + "\x02\x00\x00\x18\x00\x01" + "\x81\x00\x00\x07" + "\x08\x06" +
 			"\x00\x01\x08\x00\x06\x04\x00\x01",
-		want: Parsed{EtherType: 0x0806, Tags: 1, OuterVID: 7},
+		want: Parsed{EtherType: 0x0806, Tags: 1, OuterTag: 0x1000 | 7},
 	},
 }
 

@@ -39,7 +39,7 @@ const (
 //
 //	          offset after the MAD header, octets
 //	          LocalComm RemoteComm  QPN  PSN  GIDs
-//	REQ           0         -       32    44  56, 72   IBTA 12.6.5
+//	REQ           0         -       32    44  56, 72   IBTA 12.6.5; the flow label lies in the upper 20 bits at 88
 //	REJ           0         4        -     -   -       IBTA 12.6.7
 //	REP           0         4       12    20   -       IBTA 12.6.8
 //	RTU           0         4        -     -   -       IBTA 12.6.9
@@ -54,7 +54,10 @@ type CM struct {
 	LocalComm, RemoteComm uint32
 	// QPN is the sender's own QP in REQ and REP, the receiver's in DREQ, the UD service's in SIDR_REP. 24 bits.
 	QPN uint32
-	PSN uint32 // starting PSN of a REQ or REP, 24 bits
+	// PSN is the starting PSN of a REQ or REP, 24 bits: of the requests to QPN, so of those that the receiver of the message sends.
+	PSN uint32
+	// FlowLabel is the primary path's in a REQ, 20 bits.
+	FlowLabel uint32
 	// LocalGID and RemoteGID are the addresses of the primary path; for RoCEv2 the IP addresses that the connection will use.
 	LocalGID, RemoteGID Addr
 }
@@ -96,6 +99,7 @@ func DecodeCM(b []byte) (m CM, ok bool) {
 	}
 	if l.gids != 0 {
 		m.LocalGID, m.RemoteGID = AddrFrom16(b[l.gids:]), AddrFrom16(b[l.gids+16:])
+		m.FlowLabel = binary.BigEndian.Uint32(b[l.gids+32:]) >> 12
 	}
 	return m, true
 }

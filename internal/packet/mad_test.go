@@ -34,7 +34,7 @@ func TestDecodeCM(t *testing.T) {
 		return AddrFrom16(b[:])
 	}
 	for _, want := range []CM{
-		{Attribute: CMREQ, LocalComm: 0x00010203, QPN: 0x202122, PSN: 0x2c2d2e, LocalGID: gid(56), RemoteGID: gid(72)},
+		{Attribute: CMREQ, LocalComm: 0x00010203, QPN: 0x202122, PSN: 0x2c2d2e, FlowLabel: 0x58595, LocalGID: gid(56), RemoteGID: gid(72)},
 		{Attribute: CMMRA, LocalComm: 0x00010203, RemoteComm: 0x04050607},
 		{Attribute: CMREJ, LocalComm: 0x00010203, RemoteComm: 0x04050607},
 		{Attribute: CMREP, LocalComm: 0x00010203, RemoteComm: 0x04050607, QPN: 0x0c0d0e, PSN: 0x141516},
@@ -76,10 +76,10 @@ func TestCMOfCaptures(t *testing.T) {
 		file               string
 		client, server     string
 		clientQP, serverQP uint32
-		clientPSN          uint32
+		clientPSN, label   uint32
 	}{
-		{"cm_rping_v4", "198.18.0.2", "198.18.0.1", 480, 120, 0x745f7c},
-		{"cm_rping_v6", "fd00:18::2", "fd00:18::1", 488, 128, 0x0ff27b},
+		{"cm_rping_v4", "198.18.0.2", "198.18.0.1", 480, 120, 0x745f7c, 146475},
+		{"cm_rping_v6", "fd00:18::2", "fd00:18::1", 488, 128, 0x0ff27b, 355821},
 	} {
 		var got []CM
 		for _, b := range pcap.Octets(pcap.Read(t, capturesDir+"/"+c.file+".pcap")) {
@@ -95,7 +95,7 @@ func TestCMOfCaptures(t *testing.T) {
 		client, server := AddrFrom(netip.MustParseAddr(c.client)), AddrFrom(netip.MustParseAddr(c.server))
 		req, rep := got[0], got[1]
 		want := []CM{
-			{Attribute: CMREQ, LocalComm: req.LocalComm, QPN: c.clientQP, PSN: c.clientPSN, LocalGID: client, RemoteGID: server},
+			{Attribute: CMREQ, LocalComm: req.LocalComm, QPN: c.clientQP, PSN: c.clientPSN, FlowLabel: c.label, LocalGID: client, RemoteGID: server},
 			{Attribute: CMREP, LocalComm: rep.LocalComm, RemoteComm: req.LocalComm, QPN: c.serverQP, PSN: rep.PSN},
 			{Attribute: CMRTU, LocalComm: req.LocalComm, RemoteComm: rep.LocalComm},
 			{Attribute: CMDREQ, LocalComm: req.LocalComm, RemoteComm: rep.LocalComm, QPN: c.serverQP},

@@ -96,7 +96,7 @@ type opcodeInfo struct {
 const (
 	opcodeKnown = 1 << iota
 	opcodeData
-	opcodePlain // known, without DETH, of a flow
+	opcodePlain // known, not RD, of a flow
 )
 
 var opcodes, opcodeNames = opcodeTables()
@@ -115,7 +115,7 @@ func opcodeTables() (infos [256]opcodeInfo, names [256]string) {
 		if o.data {
 			infos[i].flags |= opcodeData
 		}
-		if ext&HasDETH == 0 {
+		if ext&HasRDETH == 0 {
 			infos[i].flags |= opcodePlain
 		}
 		names[i] = s.name + " " + o.name

@@ -43,11 +43,11 @@ func Parse(b []byte, frameLen uint32, p *Parsed) {
 func parseTags(b []byte, etherType uint16, p *Parsed) (int, uint16) {
 	at := EthernetLen
 	for p.Tags < MaxTags && isTag(etherType) && len(b) >= at+VLANTagLen {
-		vid := binary.BigEndian.Uint16(b[at:]) & 0xfff
+		tag := MakeTag(etherType, binary.BigEndian.Uint16(b[at:]))
 		if p.Tags == 0 {
-			p.OuterVID = vid
+			p.OuterTag = tag
 		} else {
-			p.InnerVID = vid
+			p.InnerTag = tag
 		}
 		etherType = binary.BigEndian.Uint16(b[at+2:])
 		at += VLANTagLen

@@ -20,7 +20,7 @@ type Parsed struct {
 	// Opcode has none, what follows the BTH.
 	L3, L4, BTH, Ext uint16
 
-	OuterVID, InnerVID uint16 // VLAN ID 1-4095 of the first and second tag, 0 without one
+	OuterTag, InnerTag Tag    // first and second VLAN tag, 0 without one
 	DstOpts            uint16 // the last Destination Options header before L4 (IPv6)
 	HopOpts            uint16 // the Hop-by-Hop Options header (IPv6)
 

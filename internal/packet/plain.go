@@ -7,7 +7,7 @@ import (
 	"github.com/cnpgate/cnpgate/internal/burst"
 )
 
-// The plain frames that nearly all traffic is made of, with one VLAN tag or none, without IP options, extension headers or DETH, have
+// The plain frames that nearly all traffic is made of, with one VLAN tag or none, without IP options or extension headers, have
 // their headers at fixed offsets. ParsePlain goes over a run of them in one loop, calls nothing, looks at each octet once, writes
 // eight octets at a time where the values are at hand, and the flow's key with them: about half the time of Parse (BenchmarkParse,
 // BenchmarkParsePlain). Where the two differ, Parse is right and a test fails.
@@ -16,8 +16,8 @@ import (
 // the low end: the flow table's key.
 type FlowWords struct {
 	Src, Dst Addr
-	QPs      uint64 // the destination QP; a plain packet tells no source QP
-	Place    uint64 // the port that it came in by, and at 16 the VLAN ID
+	QPs      uint64 // the destination QP, and at 32 the source QP of a UD packet
+	Place    uint64 // the port that it came in by, and at 16 the outer Tag
 }
 
 // Run is what ParsePlain says of the frames it took.
@@ -35,7 +35,7 @@ type words struct {
 	class    uint32 // Kind, Family, DSCP, ECN
 	upper    uint32 // Proto, Tags, EtherType
 	offsets  uint64 // L3, L4, BTH, Ext
-	tags     uint64 // OuterVID, InnerVID, DstOpts, HopOpts
+	tags     uint64 // OuterTag, InnerTag, DstOpts, HopOpts
 	ports    uint32 // DstPort, SrcPort: the first word of the UDP header, as a number
 	ipEnd    uint32
 	extent   uint64 // ICRC, Opcode, BTHFlags, Payload
@@ -110,7 +110,7 @@ run:
 		h := (*[plain4]byte)(unsafe.Add(base, int(frames[i].Data)))
 		etherType, tag := binary.LittleEndian.Uint16(h[12:]), uint64(0)
 		if etherType == etherTypeCTag { // what follows the addresses and the tag is an untagged frame's
-			tag = plainTag | uint64(binary.BigEndian.Uint16(h[EthernetLen:])&0xfff)
+			tag = cTag | uint64(binary.BigEndian.Uint16(h[EthernetLen:])&vidMask)
 			h = (*[plain4]byte)(unsafe.Add(unsafe.Pointer(h), VLANTagLen))
 			etherType = binary.LittleEndian.Uint16(h[12:])
 		}
@@ -161,7 +161,7 @@ run:
 		w.tags, k.Place = 0, port
 		if tag != 0 {
 			extent += taggedExtent
-			w.tagged(k, tag&0xfff)
+			w.tagged(k, tag)
 		}
 		ports, opcode := binary.BigEndian.Uint32(udp[:]), plainOpcodes[udp[8]]
 		extent += opcode
@@ -172,6 +172,9 @@ run:
 		qp := uint64(binary.BigEndian.Uint32(udp[12:]) & 0xffffff)
 		w.class = class | uint32(tos)*(1<<14|1<<24)&(0x3f<<16|3<<24)
 		w.ports, w.ipEnd, w.extent = ports, ipEnd, extent|uint64(udp[12])<<40
+		if udp[8]>>5 == uint8(UDSendOnly>>5) { // the payload lies behind a DETH, which is within room
+			qp |= uint64(binary.BigEndian.Uint32((*[DETHLen]byte)(unsafe.Add(unsafe.Pointer(udp), UDPLen+BTHLen))[4:])&0xffffff) << 32
+		}
 		w.qps, w.psn, k.QPs = qp, uint64(binary.BigEndian.Uint32(udp[16:])&0xffffff)|uint64(size)<<32, qp
 		r.Octets += uint64(size)
 		r.Any |= tos
@@ -190,13 +193,13 @@ func Touch(base unsafe.Pointer, frames []burst.Frame) (octets uint8) {
 	return octets
 }
 
-// plainTag tells a VLAN tag, whose VLAN ID can be 0, from none.
-const plainTag = 1 << 16
+// cTag is the Tag of TPID 0x8100 and VID 0: the only TPID that a plain frame has.
+const cTag = 1 << tagWhich
 
 // tagged makes what is known of an untagged frame that of a tagged one.
-func (w *words) tagged(k *FlowWords, vid uint64) {
-	w.tags = vid
+func (w *words) tagged(k *FlowWords, tag uint64) {
+	w.tags = tag
 	w.upper |= 1 << 8
 	w.offsets += taggedOffsets
-	k.Place |= vid << 16
+	k.Place |= tag << 16
 }

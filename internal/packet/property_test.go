@@ -103,7 +103,7 @@ func TestParseFindsTheTruth(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawAny(t)
 		frame, want := s.build()
-		got := Parsed{Src: Addr{1, 2}, HopOpts: 3, DstOpts: 4, SourceQP: 5, InnerVID: 6} // Parse is to overwrite all
+		got := Parsed{Src: Addr{1, 2}, HopOpts: 3, DstOpts: 4, SourceQP: 5, InnerTag: 6} // Parse is to overwrite all
 		Parse(frame, uint32(len(frame)), &got)
 		if got != want {
 			t.Fatalf("%+v\nparsed to\n%+v, want\n%+v", s, got, want)
@@ -143,9 +143,9 @@ func checkPlainIsAny(t interface{ Fatalf(string, ...any) }, b []byte, frameLen u
 	}
 	var p Parsed
 	Parse(b, frameLen, &p)
-	want := FlowWords{p.Src, p.Dst, uint64(p.DestQP), 7 | uint64(p.OuterVID)<<16}
+	want := FlowWords{p.Src, p.Dst, uint64(p.DestQP) | uint64(p.SourceQP)<<32, 7 | uint64(p.OuterTag)<<16}
 	class := p.DSCP<<2 | p.ECN
-	if got[0] != p || key[0] != want || run != (Run{1, uint64(frameLen), class, class}) || p.SourceQP != 0 || p.InnerVID != 0 ||
+	if got[0] != p || key[0] != want || run != (Run{1, uint64(frameLen), class, class}) || p.InnerTag != 0 ||
 		p.Kind != RoCEv2 || p.Opcode == CNP || p.Family == 6 && (p.Src.Is4() || p.Dst.Is4()) {
 		t.Fatalf("% x of %d octets parsed to\n%+v %+v %+v, the general path finds\n%+v", b, frameLen, got[0], key[0], run, p)
 	}
@@ -164,7 +164,7 @@ func TestPlainIsUsed(t *testing.T) {
 	}
 	for _, s := range []stack{{dscp: 7, ecn: ECT0}, {dscp: 3, ecn: ECT1, tags: []tag{{EtherTypeCTag, 3<<13 | 100}}}} {
 		for _, s.family = range []uint8{4, 6} {
-			for _, s.opcode = range []Opcode{RCWriteMiddle, RCAcknowledge} {
+			for _, s.opcode = range []Opcode{RCWriteMiddle, RCAcknowledge, UDSendOnly} {
 				s.payload = 100
 				add(s)
 				sum.N++
@@ -186,7 +186,7 @@ func TestPlainIsNotUsed(t *testing.T) {
 	good, mapped := netip.MustParseAddr("fd00:18::1"), netip.MustParseAddr("::ffff:192.0.2.1")
 	for _, s := range []stack{
 		{family: 4, opcode: CNP, payload: CNPReservedLen},
-		{family: 4, opcode: UDSendOnly, payload: 20},
+		{family: 4, opcode: Opcode(0x44), payload: 20}, // RD SEND Only
 		{family: 6, opcode: RCWriteMiddle, src: mapped, dst: good},
 		{family: 6, opcode: RCWriteMiddle, src: good, dst: mapped},
 		{family: 4, opcode: RCWriteMiddle, udpShorter: 4, payload: 20},

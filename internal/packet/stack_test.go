@@ -36,6 +36,10 @@ type stack struct {
 
 type tag struct{ tpid, tci uint16 }
 
+func (t tag) want() Tag {
+	return map[uint16]Tag{0x8100: 0x1000, 0x88a8: 0x2000, 0x9100: 0x3000}[t.tpid] | Tag(t.tci&0xfff)
+}
+
 // extHeader is an IPv6 extension header; body is what follows its first two octets.
 type extHeader struct {
 	header uint8
@@ -50,9 +54,9 @@ func (s stack) build() ([]byte, Parsed) {
 	for i, t := range s.tags {
 		f = be.AppendUint16(be.AppendUint16(f, t.tpid), t.tci)
 		if i == 0 {
-			p.OuterVID = t.tci & 0xfff
+			p.OuterTag = t.want()
 		} else {
-			p.InnerVID = t.tci & 0xfff
+			p.InnerTag = t.want()
 		}
 		p.Tags++
 	}

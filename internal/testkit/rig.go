@@ -8,10 +8,10 @@ import (
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
-	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/burst/inmem"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/pairing"
 )
 
 // Epoch is the time a Rig begins at (ns); not 0, which in a flow means never.
@@ -28,7 +28,7 @@ type Setup struct {
 	Capacity uint64 // of a class, octets; 1 MiB
 	Frames   int    // of a class; 1024
 	Flows    int    // of each worker; 1024
-	Static   *flowtable.QPMap
+	Static   *pairing.QPMap
 	Policy   *dataplane.Policy // DefaultPolicy
 	Forget   bool              // don't record what is sent
 	// Sent takes what a worker sends, in place of recording it. It is called on the worker's goroutine.

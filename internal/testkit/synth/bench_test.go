@@ -14,6 +14,8 @@ func BenchmarkNext(b *testing.B) {
 		{"all", Config{IPv6: true, Hosts: [2]int{4, 4}, Transports: Transports{4, 1, 1, 1}, Mix: Mix{2, 1, 2, 1, 2, 1}, CM: true, Requesters: FromBoth,
 			LossBefore: [2]float64{.01, .01}, LossAfter: [2]float64{.01, .01}, Reorder: .01, CE: .01, RNR: .01, Generations: 3,
 			Attack: Attack{Interval: 10_000, ACK: true, CNP: true, CM: true, KnowsQPs: true}}},
+		{"half lost, bottleneck", Config{LossBefore: [2]float64{.3, .3}, LossAfter: [2]float64{.3, .3}, Timeouts: Timeouts{Retries: Forever},
+			Bottleneck: Bottleneck{Rate: 10_000_000_000, Capacity: 4_000_000}, NAKs: NAKs{Every: true}}},
 	} {
 		c.Messages = 1 << 30
 		b.Run(c.name, func(b *testing.B) {

@@ -20,6 +20,11 @@ type checker struct {
 type sent struct {
 	start, high uint32 // high is one past the highest, from the start PSN
 	psns        []psnState
+	msn         []uint32 // for each PSN up to the first one that was not delivered: how many messages end before it
+	next        int      // one past the last request
+	back        int      // where the requester went back to, the last time
+	said        int      // one past what the last ACK or NAK has acknowledged
+	acked       int      // one past what responses that were not lost have acknowledged
 }
 
 type psnState struct {
@@ -35,7 +40,7 @@ func newChecker(mtu int, strict bool) *checker {
 func (c *checker) end(conn int32, end End, start uint32) *sent {
 	key := [2]int32{conn, int32(end)}
 	if c.ends[key] == nil {
-		c.ends[key] = &sent{start: start}
+		c.ends[key] = &sent{start: start, msn: []uint32{0}}
 	}
 	return c.ends[key]
 }
@@ -90,6 +95,9 @@ func (c *checker) request(e *Event, s *sent) error {
 	if again := at < int(s.high); c.strict && (again != e.Resent || at > int(s.high)) {
 		return fmt.Errorf("%v has PSN start+%d, high is %d, resent: %v", e.Packet.Opcode, at, s.high, e.Resent)
 	}
+	if err := c.sequence(s, at, at+span); err != nil {
+		return fmt.Errorf("%v: %w", e.Packet.Opcode, err)
+	}
 	c.counts["request"]++
 	if e.Resent {
 		c.counts["resent"]++
@@ -110,17 +118,41 @@ func (c *checker) request(e *Event, s *sent) error {
 	return nil
 }
 
+// sequence holds requesters to go-back-N: a request follows the one before, or the requester's oldest unacknowledged PSN comes next. That
+// is one that the tap has seen acknowledged at the most, and never lies before the one from last time.
+func (c *checker) sequence(s *sent, at, next int) error {
+	if !c.strict || at == s.next {
+		s.next = next
+		return nil
+	}
+	if at < s.back || at > s.acked {
+		return fmt.Errorf("PSN start+%d comes after start+%d; acknowledged is start+%d, the requester last went back to start+%d",
+			at, s.next-1, s.acked, s.back)
+	}
+	if at < s.next {
+		c.counts["back"]++
+	}
+	if at < s.acked {
+		c.counts["back behind the acknowledged"]++
+	}
+	s.next, s.back = next, at
+	return nil
+}
+
 // completed counts the messages that end before a PSN, all of which must have been delivered.
 func (s *sent) completed(before int) (msn uint32, err error) {
-	for i := range before {
-		if !s.psns[i].delivered {
-			return 0, fmt.Errorf("PSN start+%d is acknowledged, but was not delivered", i)
+	for n := len(s.msn); n <= before; n++ {
+		last := &s.psns[n-1]
+		if !last.delivered {
+			return 0, fmt.Errorf("PSN start+%d is acknowledged, but was not delivered", n-1)
 		}
-		if s.psns[i].last {
-			msn++
+		ends := uint32(0)
+		if last.last {
+			ends = 1
 		}
+		s.msn = append(s.msn, s.msn[n-1]+ends)
 	}
-	return msn, nil
+	return s.msn[before], nil
 }
 
 func (c *checker) response(e *Event, s *sent) error {
@@ -160,6 +192,20 @@ func (c *checker) response(e *Event, s *sent) error {
 	}
 	if op != 0x11 && !e.Lost {
 		s.psns[at].answered = true
+	}
+	if op == 0x11 {
+		if c.strict && before < s.said { // an ACK of a duplicate, too, is for the latest PSN (IBTA 9.7.5.1.2)
+			return fmt.Errorf("%v of start+%d after one of start+%d", e.Packet.Opcode, at, s.said-1)
+		}
+		s.said = before
+	} else if s.psns[at].answered {
+		c.counts["answered again"]++
+	}
+	if acked := before; !e.Lost {
+		if op != 0x11 { // of a READ, the responses up to this one
+			acked = at + 1
+		}
+		s.acked = max(s.acked, acked)
 	}
 	msn, err := s.completed(before)
 	if err != nil {

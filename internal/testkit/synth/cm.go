@@ -19,7 +19,6 @@ type manager struct {
 }
 
 const (
-	maxMADs   = 8    // how often one message is sent
 	cmService = 4420 // TCP-like port, NVMe over Fabrics
 )
 
@@ -41,7 +40,7 @@ func (t *Traffic) shut(l *live) {
 		return
 	}
 	l.closing = true
-	if !t.c.CM || t.c.NoDREQ || l.kind == UD || !l.up {
+	if !t.conns[l.id].ByCM || t.c.NoDREQ || l.kind == UD || !l.up {
 		t.finish(l)
 		return
 	}
@@ -59,17 +58,24 @@ func (t *Traffic) ask(l *live, end End, attr uint16) {
 	t.manage(l, end)
 }
 
+// askLater sends a message that wants an answer after a delay.
+func (t *Traffic) askLater(l *live, end End, attr uint16, delay int64) {
+	l.cm.waits[end] = t.compose(l, end, attr)
+	l.cm.tries[end], l.cm.again[end] = 0, t.now+delay
+	t.queue.push(l.cm.again[end], taskManage, t.whose(l, end))
+}
+
 // manage sends what an end still has no answer to, and gives up in the end.
 func (t *Traffic) manage(l *live, end End) {
 	if l.cm.waits[end] == 0 || t.now < l.cm.again[end] {
 		return
 	}
-	if l.cm.tries[end]++; l.cm.tries[end] > maxMADs {
+	if l.cm.tries[end]++; l.cm.tries[end] > t.c.Timeouts.MADs {
 		t.fail(l)
 		return
 	}
 	t.sendMAD(l, end, l.cm.waits[end])
-	l.cm.again[end] = t.now + t.c.timeout
+	l.cm.again[end] = t.now + t.c.Timeouts.Manager
 	t.queue.push(l.cm.again[end], taskManage, t.whose(l, end))
 }
 
@@ -86,8 +92,15 @@ func (t *Traffic) sendMAD(l *live, end End, place int32) {
 	psn := h.gsiPSN & 0xffffff
 	h.gsiPSN++
 	// Soft-RoCE sets AckReq in packets of QP 1, senseless as it is.
-	t.launch(l, flight{conn: l.id, to: l.id, from: end, psn: psn, kind: mad, op: uint8(packet.UDSendOnly), octets: MADLen,
-		mad: place - 1, ackReq: true})
+	f := flight{conn: l.id, to: l.id, from: end, psn: psn, kind: mad, op: uint8(packet.UDSendOnly), octets: MADLen,
+		mad: place - 1, ackReq: true}
+	t.launch(l, f)
+	if t.rng.hit(t.c.stale) {
+		f.psn = h.gsiPSN & 0xffffff
+		h.gsiPSN++
+		f.port = t.port(&f)
+		t.fly(f, t.now+t.c.Delay[end]+t.rng.upTo(t.c.Managers.StaleDelay))
+	}
 }
 
 // managed takes a MAD.
@@ -97,9 +110,19 @@ func (t *Traffic) managed(l *live, end End, b *[MADLen]byte) {
 		switch {
 		case l.cm.waits[end] != 0 || l.cm.open[end] || l.closing: // REP has been sent, and is repeated until RTU comes
 		case l.cm.told[end] == 0 && !l.rng.hit(t.c.reject):
+			if l.rng.hit(t.c.mra) {
+				t.tell(l, end, attrMRA)
+				t.askLater(l, end, attrREP, t.c.Managers.MRADelay)
+				return
+			}
 			t.ask(l, end, attrREP)
 		default:
 			t.tell(l, end, attrREJ)
+		}
+	case attrMRA:
+		if l.cm.waits[end] != 0 {
+			l.cm.again[end] = t.now + t.c.Managers.MRADelay + t.c.Timeouts.Manager
+			t.queue.push(l.cm.again[end], taskManage, t.whose(l, end))
 		}
 	case attrREP:
 		if !l.closing {
@@ -135,7 +158,7 @@ func (t *Traffic) managed(l *live, end End, b *[MADLen]byte) {
 // compose makes a MAD and returns its place in mads plus 1.
 func (t *Traffic) compose(l *live, end End, attr uint16) int32 {
 	c := &t.conns[l.id]
-	m := cmMessage{attr: attr, localID: l.cm.id[end], peerID: l.cm.id[1-end], qp: c.QP[end], psn: c.StartPSN[end], guid: guid(c.Host[end]),
+	m := cmMessage{attr: attr, localID: l.cm.id[end], peerID: l.cm.id[1-end], qp: c.QP[end], psn: c.StartPSN[1-end], guid: guid(c.Host[end]),
 		service: l.cm.service, source: l.cm.source, local: c.Host[end], peer: c.Host[1-end],
 		flowLabel: cmFlowLabel(l.cm.source, l.cm.service), mtu: uint8(bits.Len(uint(t.c.MTU)) - 8), responders: window, deep: window,
 		reason: 28} // consumer reject

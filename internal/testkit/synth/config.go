@@ -17,19 +17,21 @@ type Config struct {
 	IPv6        bool
 	Hosts       [2]int // on each side; 1 and 1
 	Tenants     int    // that many VLANs from 100 on with the same addresses and QPNs in each; 0: untagged
+	TwoTags     bool   // two tenants share each VID, one in a customer tag, one in a service tag, and match the same QPNs differently
 	Connections int    // at a time; 256
 	Transports  Transports
 	QPNs        QPNs
 	QPBase      [2]uint32 // the lowest QPN of a host of each side for QPSequential; 0x11 and 0x11
 	StartPSN    StartPSN
+	Near        [2]uint32 // with PSNNear: start PSNs lie from so many PSNs behind to so many ahead; 0 and 65,536
 
 	// What they say.
-	MTU        int // path MTU, octets; 1024
+	MTU        int // path MTU, bytes; 1024
 	Requesters Requesters
 	Mix        Mix
-	Sizes      [2]int // of messages, octets, smallest and largest; 256 and 16,384
+	Sizes      [2]int // of messages, bytes, smallest and largest; 256 and 16,384
 	Messages   int    // of each requester of a connection; 16
-	Window     int    // packets that may be unacknowledged; 64
+	Window     int    // packets that may be unacknowledged, of at most 16 messages; 64
 	DSCP       uint8  // of all packets but CNPs and MADs; 26
 	NotECT     bool   // else ECT(0)
 	Ports      Ports
@@ -45,10 +47,13 @@ type Config struct {
 	Duration int64   // of the run; 0: until all connections are done
 
 	// Acknowledgements.
-	AckEvery int     // AckReq also on every AckEvery-th packet of a message; 0: on the last one only
+	AckEvery int // AckReq also on every AckEvery-th packet of a message; 0: on the last one only
+	AckFull  AckFull
 	Coalesce int     // AckReqs that one ACK answers; 1
 	AckDelay int64   // from request to response; 500
 	RNR      float64 // an inbound SEND finds no receive buffer
+	NAKs     NAKs
+	Timeouts Timeouts
 
 	// The network.
 	Delay        [2]int64   // from the tap to the hosts of each side; 5,000 and 500,000
@@ -56,11 +61,14 @@ type Config struct {
 	ConnJitter   int64      // a connection's packets are all late by a fixed time up to this
 	LossBefore   [2]float64 // before the tap, by sending side
 	LossAfter    [2]float64 // after the tap, by sending side
-	Reorder      float64    // a packet is held back on each half of the path
-	ReorderDelay int64      // by up to this; 10,000
-	CE           float64    // a data packet is marked CE, before or behind the tap
-	CNPInterval  int64      // between a receiver's CNPs for one QP; 50,000
-	CNPPort      bool       // CNPs have the connection's UDP source port, not 0
+	RequestLoss  KindLoss   // of requests only
+	ResponseLoss KindLoss   // of acknowledgements, READ and ATOMIC responses only
+	Bottleneck   Bottleneck
+	Reorder      float64 // a packet is held back on each half of the path
+	ReorderDelay int64   // by up to this; 10,000
+	CE           float64 // a data packet is marked CE, before or behind the tap
+	CNPInterval  int64   // between a receiver's CNPs for one QP; 50,000
+	CNPPort      bool    // CNPs have the connection's UDP source port, not 0
 
 	// What the tap sees.
 	TapStart int64   // nothing before
@@ -71,6 +79,7 @@ type Config struct {
 	CM       bool    // RDMA-CM sets connections up, SIDR resolves UD QPs
 	NoDREQ   bool    // no DREQ and DREP at the end
 	CMReject float64 // a REQ is answered by a REJ, and tried again with the same QPN
+	Managers Managers
 
 	// What follows a connection that ended.
 	Generations int // that many more connections in its place; 0
@@ -79,6 +88,15 @@ type Config struct {
 
 	Attack Attack
 }
+
+// AckFull is whether a requester sets AckReq on the packet that fills its window.
+type AckFull uint8
+
+// Values of AckFull.
+const (
+	AckIfFull   AckFull = iota
+	NoAckIfFull         // as Soft-RoCE: only at AckEvery and a message's end; without AckEvery, a message longer than Window waits for a time-out
+)
 
 // Transports are weights of transport services; all zero is RC only.
 type Transports struct{ RC, UC, UD, XRC int }
@@ -104,6 +122,7 @@ const (
 	PSNZero            // as NCCL has it
 	PSNWrap            // a few packets before 2^24
 	PSNEqual           // both ends at the same random one
+	PSNNear            // near the PSN after the last one that went to the same QP on the connection before it, see Config.Near; at first, random
 )
 
 // Requesters is who sends requests on an RC or UC connection. Of XRC it is the end that set it up, of UD both.
@@ -161,85 +180,3 @@ const (
 	ReusePair                  // both QPNs
 	ReuseShuffled              // the hosts' QPNs that are free, matched anew
 )
-
-// Attack is what an attacker does.
-type Attack struct {
-	Interval  int64   // between packets that come in from the WAN with a forged source, about; 0: none
-	KnowsQPs  bool    // uses QPNs that exist; else random ones
-	KnowsPSNs bool    // uses PSNs that are in flight
-	ACK       bool    // forges acknowledgements
-	CNP       bool    // forges CNPs
-	CM        bool    // forges RDMA-CM messages
-	OnPath    float64 // for each response or CNP that it sees: a copy to another QP of the host, just before or after
-}
-
-// settings is Config with what is left zero filled in, and what follows from it.
-type settings struct {
-	Config
-	lossBefore, lossAfter [2]chance
-	reorder, ce, rnr      chance
-	sampled, reject       chance
-	onPath                chance
-	timeout               int64 // of a requester and of a communication manager
-}
-
-func (c Config) settings() settings {
-	or(&c.Hosts[Fabric], 1)
-	or(&c.Hosts[WAN], 1)
-	or(&c.Connections, 256)
-	or(&c.QPBase[Fabric], 0x11)
-	or(&c.QPBase[WAN], 0x11)
-	or(&c.MTU, 1024)
-	if c.Sizes == [2]int{} {
-		c.Sizes = [2]int{256, 16384}
-	}
-	or(&c.Messages, 16)
-	or(&c.Window, 64)
-	or(&c.DSCP, 26)
-	or(&c.Period, 50_000)
-	or(&c.Gap, 1000)
-	or(&c.Coalesce, 1)
-	or(&c.AckDelay, 500)
-	or(&c.Delay[Fabric], 5000)
-	or(&c.Delay[WAN], 500_000)
-	or(&c.ReorderDelay, 10_000)
-	or(&c.CNPInterval, 50_000)
-	or(&c.Sampled, 1)
-	or(&c.ReuseGap, 20_000)
-	if c.Transports == (Transports{}) {
-		c.Transports.RC = 1
-	}
-	if c.Mix == (Mix{}) {
-		c.Mix.Write = 1
-	}
-	s := settings{Config: c, reorder: chanceOf(c.Reorder), ce: chanceOf(c.CE), rnr: chanceOf(c.RNR), sampled: chanceOf(c.Sampled),
-		reject: chanceOf(c.CMReject), onPath: chanceOf(c.Attack.OnPath)}
-	for end := range 2 {
-		s.lossBefore[end], s.lossAfter[end] = chanceOf(c.LossBefore[end]), chanceOf(c.LossAfter[end])
-	}
-	late := c.PathJitter + c.ConnJitter + c.ReorderDelay
-	s.timeout = 4*(c.Delay[Fabric]+c.Delay[WAN]+late) + int64(c.Window)*c.Gap*4 + 100_000
-	s.check()
-	return s
-}
-
-func or[T int | int64 | uint8 | uint32 | float64](v *T, ordinary T) {
-	if *v == 0 {
-		*v = ordinary
-	}
-}
-
-func (s *settings) check() {
-	switch {
-	case s.MTU < 256 || s.MTU > 4096 || s.MTU&(s.MTU-1) != 0:
-		panic("synth: MTU must be 256, 512, 1024, 2048 or 4096")
-	case s.Sizes[0] < 0 || s.Sizes[1] < s.Sizes[0] || s.Sizes[1] > 1<<24:
-		panic("synth: Sizes must be a smallest and a largest size of at most 2^24 octets")
-	case s.Connections >= 1<<(taskBits-1):
-		panic("synth: too many connections")
-	case s.Tenants > 3000:
-		panic("synth: at most 3,000 tenants")
-	case s.CMReject >= 1:
-		panic("synth: with CMReject 1 no connection would ever come up")
-	}
-}

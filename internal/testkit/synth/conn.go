@@ -17,7 +17,8 @@ const (
 	XRC
 )
 
-// Conn is the truth about a connection. A UD "connection" is one UD QP on each side; each sends to all QPs of the other side.
+// Conn is the truth about a connection. It is live from Start to End; its packets may pass the tap for some time after End. A UD
+// "connection" is one UD QP on each side; each sends to all QPs of the other side.
 type Conn struct {
 	Transport Transport
 	Host      [2]packet.Addr // by End, as QP, StartPSN and Port
@@ -25,14 +26,19 @@ type Conn struct {
 	StartPSN  [2]uint32
 	Port      [2]uint16 // UDP source port of what the end sends, unless PortsSpray
 	VID       uint16    // 0: untagged
+	TPID      uint16    // of the tag; 0: untagged
+	ByCM      bool      // set up by RDMA-CM
 	Active    End       // which end set it up
 	Requests  [2]bool   // which end sends requests
 	Seen      [2]bool   // by sending end: passes the tap
 	Start     int64     // ns; math.MaxInt64: not yet, or it never came up
 	End       int64     // ns, of the hosts' state, packets may be on their way; math.MaxInt64: not yet
+	NextPSN   [2]uint32 // by sending end, from the connection's end on: one past the highest PSN that it ever sent
+	Packets   [2]uint32 // by sending end: how many the tap has seen so far, MADs included
 	Before    int32     // the connection whose place it took, -1 for none
 	Refused   bool      // by a REJ
 	Failed    bool      // it gave up after many timeouts, perhaps before it came up
+	near      [2]uint32 // by sending end: the PSN that its StartPSN is near to, with PSNNear
 	place     [2]int32  // of the hosts
 	slot      int32     // its number among those of one time
 	age       int32     // generations before it
@@ -86,13 +92,14 @@ func (t *Traffic) add(c Conn, r rng, start int64) {
 	id := int32(len(t.conns))
 	for end := range End(2) {
 		h := &t.hosts[end][c.place[end]]
-		c.Host[end], c.VID = h.addr, h.vid
+		c.Host[end], c.TPID, c.VID = h.addr, h.tag.tpid, h.tag.vid
 	}
 	c.Start, c.End = math.MaxInt64, math.MaxInt64
 	c.Active = End(r.below(2))
 	t.chooseRequesters(&c, &r)
 	t.chooseStartPSNs(&c, &r)
 	t.chooseSight(&c, &r)
+	c.ByCM = t.c.CM && r.hit(t.c.byCM)
 	l := t.newLive(id, &c, r)
 	t.choosePorts(&c, l)
 	t.conns = append(t.conns, c)
@@ -102,6 +109,9 @@ func (t *Traffic) add(c Conn, r rng, start int64) {
 		t.datagram = append(t.datagram, id)
 	}
 	t.queue.push(start, taskStart, uint32(id))
+	if ahead := t.c.Attack.Managers.Ahead; ahead > 0 && start-ahead >= t.now {
+		t.queue.push(start-ahead, taskForesee, uint32(id))
+	}
 }
 
 func (t *Traffic) chooseRequesters(c *Conn, r *rng) {
@@ -129,6 +139,12 @@ func (t *Traffic) chooseStartPSNs(c *Conn, r *rng) {
 		case PSNEqual:
 			c.StartPSN[end] = uint32(r.below(1 << 24))
 			c.StartPSN[1-end] = c.StartPSN[end]
+		case PSNNear:
+			near := t.c.Near
+			c.StartPSN[end] = (c.near[end] - near[0] + uint32(r.below(uint64(near[0]+near[1])+1))) & 0xffffff
+			if c.Before < 0 {
+				c.StartPSN[end] = uint32(r.below(1 << 24))
+			}
 		}
 	}
 }
@@ -180,7 +196,7 @@ func (t *Traffic) newLive(id int32, c *Conn, r rng) *live {
 // start sets a connection up, by its communication managers or by means that don't pass the tap.
 func (t *Traffic) start(id int32) {
 	l := t.live[id]
-	if t.c.CM {
+	if t.conns[id].ByCM {
 		t.connect(l)
 		return
 	}

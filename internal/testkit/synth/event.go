@@ -15,11 +15,11 @@ type Event struct {
 	AckReq    bool
 
 	// The truth.
-	Forged   bool // by an attacker; what follows isn't known then
-	Resent   bool // an earlier packet had the same PSN and was sent, though perhaps lost before the tap
-	Lost     bool // gets lost behind the tap
-	From     End  // the side it comes in from, of forged packets too
-	Conn     int32
+	Forged   bool   // by an attacker; what follows isn't known then
+	Resent   bool   // an earlier packet had the same PSN and was sent, though perhaps lost before the tap
+	Lost     bool   // gets lost behind the tap
+	From     End    // the side it comes in from, of forged packets too
+	Conn     int32  // -1 of forged packets, and of MADs that answer them
 	Time     int64  // ns
 	SourceQP uint32 // of the sender; 1 of MADs
 	Message  uint32 // requests and READ or atomic responses: the requester's message, from 0

@@ -26,7 +26,7 @@ func Head(e *Event, b []byte) int {
 	p := &e.Packet
 	n := int(p.Payload)
 	clear(b[:n])
-	putEthernet(p, b)
+	putEthernet(e, b)
 	putIP(p, b[p.L3:])
 	udp := packet.UDPHeader{SrcPort: p.SrcPort, DstPort: p.DstPort, Length: uint16(p.IPEnd) - p.L4}
 	udp.Put(b[p.L4:])
@@ -43,13 +43,14 @@ func Head(e *Event, b []byte) int {
 // HeadLen is as long as Head's result can become: Ethernet with a tag, IPv6, UDP, BTH, DETH and a MAD.
 const HeadLen = 18 + packet.IPv6Len + packet.UDPLen + packet.BTHLen + packet.DETHLen + MADLen
 
-func putEthernet(p *packet.Parsed, b []byte) {
+func putEthernet(e *Event, b []byte) {
+	p := &e.Packet
 	b[0], b[6] = 2, 2
 	binary.BigEndian.PutUint32(b[2:], uint32(p.Dst.Lo))
 	binary.BigEndian.PutUint32(b[8:], uint32(p.Src.Lo))
 	if p.Tags > 0 {
-		binary.BigEndian.PutUint16(b[12:], packet.EtherTypeCTag)
-		binary.BigEndian.PutUint16(b[14:], p.OuterVID)
+		binary.BigEndian.PutUint16(b[12:], p.OuterTag.TPID())
+		binary.BigEndian.PutUint16(b[14:], p.OuterTag.VID())
 	}
 	binary.BigEndian.PutUint16(b[p.L3-2:], p.EtherType)
 }

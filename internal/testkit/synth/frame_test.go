@@ -15,7 +15,9 @@ func TestFrame(t *testing.T) {
 	for _, v6 := range []bool{false, true} {
 		for _, tenants := range []int{0, 2} {
 			c := busy(3)
-			c.IPv6, c.Tenants, c.Sizes = v6, tenants, [2]int{0, 9000}
+			c.IPv6, c.Tenants, c.TwoTags, c.Sizes = v6, tenants, tenants > 0, [2]int{0, 9000}
+			c.Managers = Managers{MRA: .3}
+			c.Attack.Request, c.Attack.Managers = true, ForgedCM{All: true, Connect: true}
 			tr := New(c)
 			for e, ok := tr.Next(); ok; e, ok = tr.Next() {
 				if opcodes[e.Packet.Opcode]++; opcodes[e.Packet.Opcode] > 500 {
@@ -120,6 +122,10 @@ func TestMADFields(t *testing.T) {
 	at(attrSIDRREQ, 48, 5, 6, 7, 8)
 	at(attrSIDRREP, 0, 1, 2, 3, 4, 0, 0, 0, 0, 0xab, 0xcd, 0xef, 0, 0, 0, 0, 0, 1, 17, 0x11, 0x22, 0x11, 0x11, 0x11, 0x11)
 	at(attrREJ, 0, 1, 2, 3, 4, 5, 6, 7, 8, 2<<6, 0, 0, 28)
+	at(attrMRA, 0, 1, 2, 3, 4, 5, 6, 7, 8, 2<<6, 20<<3, 0, 0)
+	at(attrLAP, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 0, 0xab, 0xcd, 0xef, 0)
+	at(attrLAP, 24, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 1, 2, 3, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 5, 6, 7, 8)
+	at(attrAPR, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 0)
 	m.transport, m.extended = 3, 1
 	at(attrREQ, 32, 0xab, 0xcd, 0xef, 0)
 	at(attrREQ, 43, 20<<3|3<<1)

@@ -9,11 +9,28 @@ import (
 // host is a host with one RNIC.
 type host struct {
 	addr   packet.Addr
-	vid    uint16
+	tag    tag
 	next   uint32          // QPN, QPSequential
 	used   map[uint32]bool // QPNs, QPRandom
-	free   []uint32        // QPNs of connections that ended
+	free   []freeQP        // QPs of connections that ended
 	gsiPSN uint32          // of QP 1
+	spent  []spentQP       // QPNs that a listener used, oldest first
+	cross  bool            // neighbouring QPNs change places, see Config.TwoTags
+}
+
+// tag is a VLAN tag; zero: none.
+type tag struct{ tpid, vid uint16 }
+
+// spentQP is a QPN that may be used again from a time on.
+type spentQP struct {
+	number uint32
+	from   int64 // ns
+}
+
+// freeQP is a QP whose connection ended.
+type freeQP struct {
+	number uint32
+	next   uint32 // PSN after the last one that was sent to it
 }
 
 const firstVID = 100
@@ -25,7 +42,13 @@ func (t *Traffic) makeHosts() {
 			for i := range t.c.Hosts[end] {
 				h := host{next: t.c.QPBase[end], used: map[uint32]bool{}, gsiPSN: uint32(t.rng.below(256))}
 				if t.c.Tenants > 0 {
-					h.vid = uint16(firstVID + tenant)
+					h.tag = tag{packet.EtherTypeCTag, uint16(firstVID + tenant)}
+				}
+				if t.c.Tenants > 0 && t.c.TwoTags {
+					h.tag.vid = uint16(firstVID + tenant/2)
+					if tenant%2 == 1 {
+						h.tag.tpid, h.cross = packet.EtherTypeSTag, end == WAN
+					}
 				}
 				n := i + 1
 				a := netip.AddrFrom4([4]byte{10, byte(end), byte(n >> 8), byte(n)})
@@ -42,14 +65,36 @@ func (t *Traffic) makeHosts() {
 // newQP gives a host another QP.
 func (t *Traffic) newQP(end End, place int32) uint32 {
 	h := &t.hosts[end][place]
+	if len(h.spent) > 0 && h.spent[0].from <= t.now {
+		qp := h.spent[0].number
+		h.spent = h.spent[1:]
+		return qp
+	}
+	return t.freshQP(end, place)
+}
+
+// sameTenant tells whether two connections belong to one tenant.
+func (t *Traffic) sameTenant(a, b int32) bool {
+	hosts := int32(t.c.Hosts[Fabric])
+	return t.conns[a].place[Fabric]/hosts == t.conns[b].place[Fabric]/hosts
+}
+
+// freshQP gives a host a QP that it never had.
+func (t *Traffic) freshQP(end End, place int32) uint32 {
+	h := &t.hosts[end][place]
+	swap := uint32(0)
+	if h.cross {
+		swap = 1
+	}
 	if t.c.QPNs == QPSequential {
-		qp := h.next & 0xffffff
+		base := t.c.QPBase[end]
+		qp := (base + ((h.next - base) ^ swap)) & 0xffffff
 		h.next++
 		return max(qp, 2) // 0 and 1 are the management QPs
 	}
 	tenantSeed := mix(uint64(end)<<32 | uint64(int(place)%t.c.Hosts[end])) // tenants have the same QPNs
 	for i := uint64(len(h.used)); ; i++ {
-		qp := uint32(mix(t.c.Seed^tenantSeed+i*0x9e3779b97f4a7c15) >> 40)
+		qp := uint32(mix(t.c.Seed^tenantSeed+(i^uint64(swap))*0x9e3779b97f4a7c15) >> 40)
 		if qp > 1 && !h.used[qp] {
 			h.used[qp] = true
 			return qp
@@ -57,11 +102,11 @@ func (t *Traffic) newQP(end End, place int32) uint32 {
 	}
 }
 
-// succeed starts the connection that takes the place of one that ended.
-func (t *Traffic) succeed(id int32) {
+// succeed makes the connection that takes the place of one that ended, and starts at a time.
+func (t *Traffic) succeed(id int32, start int64) {
 	old := t.conns[id]
 	r := rng(mix(t.c.Seed ^ mix(uint64(old.slot)+1) ^ mix(uint64(id)<<32|1)))
-	c := Conn{Transport: old.Transport, QP: old.QP, Before: id, place: old.place, slot: old.slot, age: old.age + 1}
+	c := Conn{Transport: old.Transport, QP: old.QP, Before: id, near: old.NextPSN, place: old.place, slot: old.slot, age: old.age + 1}
 	keep := End(r.below(2))
 	switch {
 	case old.Refused:
@@ -77,13 +122,14 @@ func (t *Traffic) succeed(id int32) {
 		c.QP[1-keep] = t.newQP(1-keep, c.place[1-keep])
 	case t.c.Reuse == ReuseShuffled:
 		for end := range End(2) {
-			c.QP[end] = t.hosts[end][c.place[end]].takeFree(&r)
+			qp := t.hosts[end][c.place[end]].takeFree(&r)
+			c.QP[end], c.near[1-end] = qp.number, qp.next
 		}
 	}
-	t.add(c, r, t.now)
+	t.add(c, r, start)
 }
 
-func (h *host) takeFree(r *rng) uint32 {
+func (h *host) takeFree(r *rng) freeQP {
 	i, last := r.below(uint64(len(h.free))), len(h.free)-1
 	qp := h.free[i]
 	h.free[i] = h.free[last]
@@ -102,14 +148,19 @@ func (t *Traffic) finish(l *live) {
 	c := &t.conns[l.id]
 	c.End = t.now
 	for end := range End(2) {
+		c.NextPSN[end] = l.sides[end].high & 0xffffff
 		if h := &t.hosts[end][c.place[end]]; t.c.Reuse == ReuseShuffled && !c.Refused {
-			h.free = append(h.free, c.QP[end])
+			h.free = append(h.free, freeQP{c.QP[end], l.sides[1-end].high & 0xffffff})
 		}
 	}
 	t.live[l.id] = nil
 	t.spare = append(t.spare, l)
 	if c.Refused && c.Start > t.now || int(c.age) < t.c.Generations {
-		t.queue.push(t.now+t.c.ReuseGap, taskSucceed, uint32(l.id))
+		if start := t.now + t.c.ReuseGap; t.c.Attack.Managers.Ahead > 0 { // the attacker knows it as soon as it can
+			t.succeed(l.id, start)
+		} else {
+			t.queue.push(start, taskSucceed, uint32(l.id))
+		}
 	} else {
 		t.retired++
 	}

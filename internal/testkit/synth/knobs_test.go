@@ -218,6 +218,19 @@ func TestLossAndMarks(t *testing.T) {
 	}
 }
 
+// TestAckFull: Soft-RoCE's requesters ask for ACKs at AckEvery only, others whenever their window is full, too.
+func TestAckFull(t *testing.T) {
+	c := Config{Sizes: [2]int{16384, 16384}, Window: 6, AckEvery: 4, Connections: 32}
+	asks := func(e *Event) bool { return e.AckReq }
+	events, _ := run(c)
+	if got := part(events, isData, asks); got < .4 {
+		t.Errorf("%.3f of the packets have AckReq, with windows that are full", got)
+	}
+	c.AckFull = NoAckIfFull
+	events, _ = run(c)
+	within(t, "packets with AckReq", part(events, isData, asks), .25, 0)
+}
+
 // TestMissingResponses: a READ response that gets lost is asked for as soon as a later one comes, long before a timeout.
 func TestMissingResponses(t *testing.T) {
 	c := Config{Mix: Mix{Read: 1}, Sizes: [2]int{8192, 8192}, Messages: 30, Connections: 50, LossAfter: [2]float64{WAN: .01}}

@@ -112,10 +112,10 @@ func TestCM(t *testing.T) {
 		ok := true
 		switch attr {
 		case attrREQ:
-			ok = e.From == conn.Active && qp(32) == conn.QP[conn.Active] && qp(44) == conn.StartPSN[conn.Active] &&
+			ok = e.From == conn.Active && qp(32) == conn.QP[conn.Active] && qp(44) == conn.StartPSN[passive] &&
 				packet.AddrFrom16(x[56:]) == conn.Host[conn.Active] && packet.AddrFrom16(x[72:]) == conn.Host[passive]
 		case attrREP:
-			ok = e.From == passive && qp(12) == conn.QP[passive] && qp(20) == conn.StartPSN[passive]
+			ok = e.From == passive && qp(12) == conn.QP[passive] && qp(20) == conn.StartPSN[conn.Active]
 		case attrRTU, attrREJ:
 			ok = (e.From == conn.Active) == (attr == attrRTU)
 		case attrDREQ:

@@ -12,6 +12,7 @@ const MADLen = 256
 // Attributes of the communication management class (IBTA 12.6, 12.11).
 const (
 	attrREQ     = 0x10
+	attrMRA     = 0x11
 	attrREJ     = 0x12
 	attrREP     = 0x13
 	attrRTU     = 0x14
@@ -19,6 +20,8 @@ const (
 	attrDREP    = 0x16
 	attrSIDRREQ = 0x17
 	attrSIDRREP = 0x18
+	attrLAP     = 0x19
+	attrAPR     = 0x1a
 )
 
 // madHead is the length of the common MAD header; the offsets below count from its end, as IBTA's tables do.
@@ -30,7 +33,7 @@ type cmMessage struct {
 	tid              uint64 // transaction ID
 	localID, peerID  uint32 // communication IDs; localID is SIDR's request ID, too
 	qp               uint32 // the sender's QPN; of DREQ, the receiver's
-	psn              uint32 // the sender's start PSN
+	psn              uint32 // of the first request that the sender will receive
 	guid             uint64 // of the sender's channel adapter
 	service          uint16 // TCP-like port of RDMA-CM's service
 	source           uint16 // TCP-like port of the active side
@@ -39,7 +42,7 @@ type cmMessage struct {
 	mtu              uint8  // code of the path MTU: 256 is 1, 4096 is 5
 	transport        uint8  // of REQ: 0 RC, 1 UC, 3 with extended: XRC
 	extended         uint8
-	refused, reason  uint8 // of REJ: which message (0 REQ), why
+	refused, reason  uint8 // of REJ: which message (0 REQ, 1 REP), why; refused of MRA, too
 	responders, deep uint8 // responder resources, initiator depth
 }
 
@@ -64,10 +67,18 @@ func (m *cmMessage) mad() *[MADLen]byte {
 		putQP(x[8:], m.qp)
 		binary.BigEndian.PutUint64(x[12:], m.serviceID(spaceUDP))
 		binary.BigEndian.PutUint32(x[20:], udQKey)
-	default: // REJ, RTU, DREQ, DREP
+	case attrLAP: // IBTA table 118
+		binary.BigEndian.PutUint32(x[4:], m.peerID)
+		putQP(x[12:], m.qp)
+		m.local.Put16(x[24:])
+		m.peer.Put16(x[40:])
+	default: // MRA, REJ, RTU, DREQ, DREP, APR
 		binary.BigEndian.PutUint32(x[4:], m.peerID)
 		if m.attr == attrDREQ {
 			putQP(x[8:], m.qp)
+		}
+		if m.attr == attrMRA {
+			x[8], x[9] = m.refused<<6, 20<<3 // service time-out
 		}
 		if m.attr == attrREJ {
 			x[8] = m.refused << 6

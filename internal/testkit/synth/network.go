@@ -35,10 +35,11 @@ func (t *Traffic) launch(l *live, f flight) {
 			f.marked = true
 		}
 	}
-	if t.rng.hit(t.c.lossBefore[f.from]) {
+	before, after := t.lost(&f)
+	if before {
 		return
 	}
-	f.lost = t.rng.hit(t.c.lossAfter[f.from])
+	f.lost = after
 	at := t.now + t.c.Delay[f.from] + l.offset + t.rng.upTo(t.c.PathJitter)
 	if t.rng.hit(t.c.reorder) {
 		at += t.rng.upTo(t.c.ReorderDelay)
@@ -47,6 +48,11 @@ func (t *Traffic) launch(l *live, f flight) {
 		at = max(at, s.lastTap+1)
 		s.lastTap = at
 	}
+	t.fly(f, at)
+}
+
+// fly makes a packet pass the tap at a time.
+func (t *Traffic) fly(f flight, at int64) {
 	var i uint32
 	if n := len(t.free); n > 0 {
 		i = t.free[n-1]
@@ -59,14 +65,42 @@ func (t *Traffic) launch(l *live, f flight) {
 	t.queue.push(at, taskTap, i)
 }
 
+// lost draws whether a packet gets lost before the tap or behind it.
+func (t *Traffic) lost(f *flight) (before, after bool) {
+	if t.rng.hit(t.c.lossBefore[f.from]) {
+		return true, false
+	}
+	after = t.rng.hit(t.c.lossAfter[f.from])
+	if f.kind > answer { // CNPs and MADs are neither requests nor responses
+		return false, after
+	}
+	l := &t.c.kindLoss[0]
+	if f.kind >= ack {
+		l = &t.c.kindLoss[1]
+	}
+	before = t.rng.hit(l.before[f.from])
+	return before, t.rng.hit(l.after[f.from]) || after
+}
+
 // tap lets a packet pass the tap; true if it is seen there.
 func (t *Traffic) tap(i uint32, e *Event) bool {
 	f := &t.flights[i]
-	seen := t.conns[f.conn].Seen[f.from] && t.now >= t.c.TapStart && t.rng.hit(t.c.sampled)
+	queued := int64(0)
+	if t.c.Bottleneck.Rate > 0 && f.from == t.c.Bottleneck.From && !f.lost {
+		fits := false
+		queued, fits = t.enqueue(f)
+		f.lost = !fits
+	}
+	c := &t.conns[f.conn]
+	seen := c.Seen[f.from] && t.now >= t.c.TapStart && t.rng.hit(t.c.sampled)
 	if seen {
 		t.show(f, e)
+		c.Packets[f.from]++
 		if t.rng.hit(t.c.onPath) {
 			t.mimic(e)
+		}
+		if f.kind == mad && t.c.fakeREP > 0 {
+			t.answerFirst(f, e)
 		}
 	}
 	if f.lost || f.idle() {
@@ -74,7 +108,7 @@ func (t *Traffic) tap(i uint32, e *Event) bool {
 		return seen
 	}
 	to := 1 - f.from
-	at := t.now + t.c.Delay[to] + t.rng.upTo(t.c.PathJitter)
+	at := t.now + queued + t.c.Delay[to] + t.rng.upTo(t.c.PathJitter)
 	l := t.live[f.conn]
 	if l != nil {
 		at += l.offset

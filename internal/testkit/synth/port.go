@@ -38,7 +38,7 @@ func (t *Traffic) choosePorts(c *Conn, l *live) {
 			c.Port[end] = portBase
 		case c.Transport == UD:
 			c.Port[end] = softUDPort(c.QP[end])
-		case t.c.Ports == PortsFlowLabel:
+		case t.c.Ports == PortsFlowLabel && (c.ByCM || !t.c.CM):
 			c.Port[end] = labelPort(cmFlowLabel(l.cm.source, l.cm.service))
 		case t.c.Ports == PortsBorrowed && len(t.conns) > 0:
 			other := &t.conns[len(t.conns)-1]
@@ -67,12 +67,12 @@ func (t *Traffic) templates(c *Conn) (both [2]packet.Parsed) {
 	for end := range both {
 		p := &both[end]
 		*p = packet.Parsed{
-			Kind: packet.RoCEv2, Family: 4, Proto: packet.ProtoUDP, EtherType: packet.EtherTypeIPv4, OuterVID: c.VID,
+			Kind: packet.RoCEv2, Family: 4, Proto: packet.ProtoUDP, EtherType: packet.EtherTypeIPv4,
 			L3: packet.EthernetLen, DstPort: packet.RoCEv2Port,
 			Src: c.Host[end], Dst: c.Host[1-end], DestQP: c.QP[1-end],
 		}
 		if c.VID != 0 {
-			p.Tags = 1
+			p.Tags, p.OuterTag = 1, packet.MakeTag(c.TPID, c.VID)
 			p.L3 += packet.VLANTagLen
 		}
 		p.L4 = p.L3 + packet.IPv4Len

@@ -24,6 +24,8 @@ const (
 	taskArrive               // a packet arrives: flight
 	taskShow                 // the first pending packet passes the tap
 	taskAttack               // the attacker off the path acts
+	taskPlanned              // a planned packet passes the tap
+	taskForesee              // the attacker knows of a connection to come: connection
 	taskBits     = 28
 	taskSubjects = 1<<taskBits - 1
 )

@@ -16,8 +16,6 @@ type requester struct {
 	timing, dead        bool
 }
 
-const maxTries = 7 // timeouts until the connection is given up
-
 func (s *requester) message(i int) *message { return &s.ring[(s.head+i)%window] }
 
 func (t *Traffic) armDepart(l *live, end End, at int64) {
@@ -66,7 +64,7 @@ func (t *Traffic) depart(l *live, end End) {
 		t.doneIfDone(l)
 	} else if !s.timing {
 		s.timing, s.mark, s.tries = true, s.una, 0
-		t.queue.push(t.now+t.c.timeout, taskTimeout, t.whose(l, end))
+		t.queue.push(t.now+t.c.Timeouts.Requester, taskTimeout, t.whose(l, end))
 	}
 	t.armDepart(l, end, t.now+t.c.Gap)
 }
@@ -109,14 +107,14 @@ func (t *Traffic) sendRequest(l *live, end End, m *message, span uint32) {
 	case l.kind == UD:
 		f.octets = uint16(left)
 		f.to = t.datagram[l.rng.below(uint64(len(t.datagram)))]
-		if t.live[f.to] == nil || t.conns[f.to].VID != t.conns[l.id].VID {
+		if t.live[f.to] == nil || !t.sameTenant(f.to, l.id) {
 			f.to = l.id
 		}
 	default:
 		f.octets = uint16(min(left, mtu))
 	}
 	if l.kind == RC || l.kind == XRC {
-		full := s.nxt+span-s.una >= uint32(t.c.Window)
+		full := t.c.AckFull == AckIfFull && s.nxt+span-s.una >= uint32(t.c.Window)
 		f.ackReq = f.last || full || t.c.AckEvery > 0 && (offset+1)%uint32(t.c.AckEvery) == 0
 	}
 	t.launch(l, f)
@@ -195,7 +193,7 @@ func (t *Traffic) timeout(l *live, end End) {
 		return
 	}
 	if s.mark == s.una && s.hold <= t.now {
-		if s.tries++; s.tries > maxTries {
+		if s.tries++; s.tries > t.c.Timeouts.Retries {
 			t.fail(l)
 			return
 		}
@@ -204,7 +202,7 @@ func (t *Traffic) timeout(l *live, end End) {
 	}
 	s.mark = s.una
 	s.timing = true
-	t.queue.push(t.now+t.c.timeout, taskTimeout, t.whose(l, end))
+	t.queue.push(t.now+t.c.Timeouts.Requester, taskTimeout, t.whose(l, end))
 }
 
 func (s *settings) ecn() uint8 {

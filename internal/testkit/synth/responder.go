@@ -38,6 +38,7 @@ type responder struct {
 	busy        bool
 	flushing    bool
 	naked       bool // a NAK is out: silence until what it asks for comes
+	refused     bool // that was an RNR NAK
 }
 
 // requested takes a request.
@@ -46,24 +47,32 @@ func (t *Traffic) requested(l *live, end End, f *flight) {
 	switch {
 	case s.dead || l.kind == UC || l.kind == UD:
 	case f.psn > s.expect:
-		if !s.naked {
+		if !s.naked || t.c.NAKs.Every {
 			s.naked = t.owe(l, end, job{what: ack, syndrome: syndromeNAK, psn: s.expect, msn: s.msn})
 		}
 	case f.psn < s.expect:
 		t.requestedAgain(l, end, f)
 	case s.owes >= jobs-1: // as if lost: the requester asks again
-	case f.first && (f.kind == send || f.kind == sendImm) && !s.naked && l.rng.hit(t.c.rnr):
-		s.naked = true
+	case f.first && (f.kind == send || f.kind == sendImm) && t.unready(l, s):
+		s.naked, s.refused = true, true
 		t.owe(l, end, job{what: ack, syndrome: syndromeRNR, psn: s.expect, msn: s.msn})
 	default:
 		t.execute(l, end, f)
 	}
 }
 
+// unready tells whether a SEND finds no receive buffer.
+func (t *Traffic) unready(l *live, s *side) bool {
+	if s.naked {
+		return s.refused && l.rng.hit(t.c.rnrAgain)
+	}
+	return l.rng.hit(t.c.rnr)
+}
+
 // execute takes the request that is in order.
 func (t *Traffic) execute(l *live, end End, f *flight) {
 	s := &l.sides[end]
-	s.naked = false
+	s.naked, s.refused = false, false
 	s.expect += f.span
 	if f.last {
 		s.msn++

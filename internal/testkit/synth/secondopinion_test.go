@@ -45,12 +45,14 @@ func writeCapture(t *testing.T, path string, events []Event) {
 func TestSecondOpinion(t *testing.T) {
 	for _, v6 := range []bool{false, true} {
 		c := busy(4)
-		c.IPv6, c.Messages, c.Connections = v6, 6, 16
+		c.IPv6, c.Messages, c.Connections, c.Tenants, c.TwoTags = v6, 6, 16, 2, true
+		c.Managers, c.Attack.Request, c.Attack.Managers = Managers{MRA: .3, Stale: .2}, true, ForgedCM{All: true, Connect: true, REP: .5}
 		events, _ := run(c)
 		path := filepath.Join(t.TempDir(), "synth.pcap")
 		writeCapture(t, path, events)
 		fields := []string{"infiniband.bth.opcode", "infiniband.bth.destqp", "infiniband.bth.psn", "infiniband.bth.a", "infiniband.bth.padcnt",
-			"infiniband.deth.srcqp", "infiniband.aeth.msn", "infiniband.reth.dmalen", "infiniband.mad.attributeid", "udp.srcport", "_ws.malformed"}
+			"infiniband.deth.srcqp", "infiniband.aeth.msn", "infiniband.reth.dmalen", "infiniband.mad.attributeid", "udp.srcport",
+			"ieee8021ad.id", "vlan.id", "_ws.malformed"}
 		args := []string{"-r", path, "-T", "fields", "-E", "separator=,"}
 		for _, f := range fields {
 			args = append(args, "-e", f)
@@ -95,7 +97,8 @@ func asTshark(e *Event) string {
 	if e.MAD != nil {
 		attr = attrOf(e.MAD)
 	}
-	return fmt.Sprintf("%d,0x%06x,%d,%d,%d,%s,%s,%s,%s,%d,", p.Opcode, p.DestQP, p.PSN, a, e.Pad,
+	return fmt.Sprintf("%d,0x%06x,%d,%d,%d,%s,%s,%s,%s,%d,%s,%s,", p.Opcode, p.DestQP, p.PSN, a, e.Pad,
 		one(h&packet.HasDETH != 0, "0x%08x", p.SourceQP), one(h&packet.HasAETH != 0, "%d", e.MSN), one(h&packet.HasRETH != 0, "%d", e.DMALength),
-		one(e.MAD != nil, "0x%04x", attr), p.SrcPort)
+		one(e.MAD != nil, "0x%04x", attr), p.SrcPort,
+		one(p.OuterTag.TPID() == packet.EtherTypeSTag, "%d", p.OuterTag.VID()), one(p.OuterTag.TPID() == packet.EtherTypeCTag, "%d", p.OuterTag.VID()))
 }

@@ -2,8 +2,11 @@
 // fabric and on a WAN side talk RC, UC, UD and XRC in virtual time, with windows, acknowledgements, retransmission and go-back-N
 // as InfiniBand has them; a tap between the two sides sees packets in the order they pass. One Config says what the traffic, the
 // network, the communication managers, the tap and an attacker do; its zero value is 256 plain RC connections of RDMA WRITEs between
-// two hosts. The same Config gives the same events, always. It knows nothing of the gateway under test beyond its header codecs, holds
-// no clock, goroutine or file, and is for tests only.
+// two hosts. The same Config gives the same events, always. The package knows nothing of the gateway under test beyond its header codecs,
+// holds no clock, goroutine or file, and is for tests only.
+//
+// A network in trouble has LossBefore, LossAfter, RequestLoss, ResponseLoss, a Bottleneck behind the tap, NAKs and Timeouts. RDMA-CM has
+// Managers; an attacker has Attack and, for RDMA-CM, Attack.Managers.
 //
 //	traffic := synth.New(synth.Config{Seed: 1, Ports: synth.PortsEqual, StartPSN: synth.PSNZero, Schedule: synth.Lockstep})
 //	for {
@@ -12,11 +15,11 @@
 //			break
 //		}
 //		learn(e.Time, e.From, &e.Packet) // as packet.Parse would have it
-//		check(e.SourceQP)                // the truth; with more of it in traffic.Conns()[e.Conn], unless e.Forged
+//		check(e.SourceQP)                // the truth; with more of it in traffic.Conns()[e.Conn], unless that is -1
 //	}
 //
 // Head writes an event's headers, for readers of the extended ones; Frame builds the whole frame, for captures. Forged packets
-// change what the tap sees, not what the hosts do.
+// change what the tap sees, not what the hosts do, but for a listener's answers to forged REQs (ForgedCM).
 package synth
 
 import "github.com/cnpgate/cnpgate/internal/packet"
@@ -31,8 +34,11 @@ type Traffic struct {
 	ended   bool
 	flights []flight
 	free    []uint32 // places in flights
+	idleAt  int64    // when the bottleneck has sent all that waits in it, ns
 	mads    []*[MADLen]byte
-	pending []Event // what the attacker has put after another packet, or holds back
+	pending []Event  // what the attacker has put after another packet, or holds back
+	planned []Event  // what passes the tap later, of the attacker and of hosts that answer it
+	unused  []uint32 // places in planned
 
 	hosts    [2][]host
 	conns    []Conn
@@ -78,6 +84,11 @@ func (t *Traffic) Next() (e Event, ok bool) {
 			if e.Time = t.now; t.now >= t.c.TapStart {
 				return e, true
 			}
+		case taskPlanned:
+			e = t.takePlanned(subject)
+			if e.Time = t.now; t.now >= t.c.TapStart {
+				return e, true
+			}
 		case taskArrive:
 			t.arrive(subject)
 		default:
@@ -97,8 +108,11 @@ func (t *Traffic) run(what task, subject uint32) {
 	case taskStart:
 		t.start(int32(subject))
 		return
+	case taskForesee:
+		t.foresee(int(subject))
+		return
 	case taskSucceed:
-		t.succeed(int32(subject))
+		t.succeed(int32(subject), t.now)
 		return
 	case taskClose:
 		if l := t.live[subject]; l != nil {

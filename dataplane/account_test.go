@@ -1,0 +1,138 @@
+package dataplane
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"unsafe"
+
+	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/pairing"
+)
+
+// A cache line: the account of each packet of a congested queue is written.
+var _ [64]byte = [unsafe.Sizeof(account{})]byte{}
+
+// testWorker is a worker with flows and accounts, and no device.
+func testWorker(t *testing.T, c Config) *Worker {
+	t.Helper()
+	shared, err := pairing.New(make([]byte, pairing.Size(16)), pairing.Config{Flows: 16, Peers: []int{1, 0}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Allocate = func(bytes int) ([]byte, error) {
+		words := make([]uint64, (bytes+7)/8)
+		return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), bytes), nil
+	}
+	w := &Worker{plane: &Dataplane{pairing: shared}}
+	if err := w.initFlows(&c); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func testKey(n uint32) flowtable.Key { return flowtable.Key{DestQP: 2 + n} }
+
+// see has a worker see a packet of a flow.
+func (w *Worker) see(k flowtable.Key, now int64) flowtable.Index {
+	var x [1]flowtable.Index
+	w.flows.Lookup([]flowtable.Key{k}, now, x[:])
+	return x[0]
+}
+
+// An account is the flow's that has its generation, and empty until it is used.
+func TestAccountIsOfOneFlow(t *testing.T) {
+	w := testWorker(t, Config{Flows: 4})
+	x := w.see(testKey(0), 1)
+	first := w.flows.State(x).Generation()
+	if w.accounts.find(x) != nil {
+		t.Error("a flow has an account before it needs one")
+	}
+	a := w.accounts.get(x)
+	a.queued, a.rank, a.class, a.marked = 100, 1, 2, 3
+	a.notify(congestion.LongHaulCNP, 50, true)
+	if w.accounts.get(x) != a || w.accounts.find(x) != a || w.accounts.known(x) != a || a.queued != 100 {
+		t.Error("a flow has two accounts")
+	}
+	if at := w.accounts.lastNotifiedOf(x, first); at != 50 {
+		t.Errorf("others find it notified at %d", at)
+	}
+	w.flows.Renew(x, 60)
+	second := w.flows.State(x).Generation()
+	if a := w.accounts.get(x); a.queued != 100 || a.rank != 1 || a.class != 2 {
+		t.Errorf("a renewed flow has %d bytes of class %d queued, rank %d", a.queued, a.class, a.rank)
+	}
+	if a := w.accounts.get(x); a.marked != 0 || a.notified != [congestion.Formats]uint32{} || a.lastNotified != 0 {
+		t.Errorf("a renewed flow has been notified before: %+v", a.notified)
+	}
+	if at := w.accounts.lastNotifiedOf(x, first); at != 0 {
+		t.Errorf("others find the flow before notified at %d", at)
+	}
+	w.accounts.get(x).queued = 0
+	w.flows.Renew(x, 70)
+	if w.accounts.find(x) != nil || w.accounts.lastNotifiedOf(x, second) != 0 {
+		t.Error("a flow without frames has an account when it begins")
+	}
+}
+
+// What was published is never 0, which means never, and nothing is published for nobody.
+func TestNotifyTime(t *testing.T) {
+	for _, c := range []struct {
+		now     int64
+		publish bool
+		mine    int64
+		others  int64
+	}{{5, true, 5, 5}, {0, true, 1, 1}, {-3, true, -3, -3}, {5, false, 5, 0}} {
+		var a account
+		a.notify(congestion.FastCNP, c.now, c.publish)
+		if a.lastNotified != c.mine || a.published.Load() != c.others || a.notified[congestion.FastCNP] != 1 {
+			t.Errorf("notified at %d, publish %v: %d here, %d for others", c.now, c.publish, a.lastNotified, a.published.Load())
+		}
+	}
+}
+
+// Another worker that looks for the last notification about a flow never finds one about the flow that has its place now.
+func TestOthersNeverMixAccounts(t *testing.T) {
+	w := testWorker(t, Config{Flows: 1})
+	keys := [2]flowtable.Key{testKey(0), testKey(1)}
+	about := func(which int, generation uint32) int64 { return int64(generation)<<1 | int64(which) }
+	var done atomic.Bool
+	var found [2]atomic.Int64
+	var reading sync.WaitGroup
+	for range 2 {
+		reading.Go(func() {
+			for !done.Load() && !t.Failed() {
+				for which := range keys {
+					x, s, ok := w.flows.Find(&keys[which])
+					if !ok {
+						continue
+					}
+					at := w.accounts.lastNotifiedOf(x, s.Generation())
+					if at != 0 && at != about(which, s.Generation()) {
+						t.Errorf("flow %d of generation %d was notified at %d", which, s.Generation(), at)
+					}
+					if at != 0 {
+						found[which].Add(1)
+					}
+				}
+				runtime.Gosched()
+			}
+		})
+	}
+	for n := int64(1); (n < 10_000 || min(found[0].Load(), found[1].Load()) < 100) && !t.Failed(); n++ {
+		which := int(n % 2)
+		x := w.see(keys[which], n) // evicts the other
+		w.flows.Hold(n + 1)
+		w.accounts.get(x).notify(congestion.FastCNP, about(which, w.flows.State(x).Generation()), true)
+		if n%8 == 0 {
+			w.flows.Renew(x, n)
+		}
+		if n%16 == 0 {
+			runtime.Gosched()
+		}
+	}
+	done.Store(true)
+	reading.Wait()
+}

@@ -1,0 +1,64 @@
+package dataplane
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/pairing"
+)
+
+// The record of a flow that ends says why, and what was done about it; the flow that follows starts at nothing.
+func TestEndedRecords(t *testing.T) {
+	var ended []FlowRecord
+	w := testWorker(t, Config{Flows: 2, Aging: 100, Ended: func(r *FlowRecord) { ended = append(ended, *r) }})
+	want := func(k flowtable.Key, why pairing.Ending, marked uint64, notified uint32) {
+		t.Helper()
+		if len(ended) != 1 {
+			t.Fatalf("%d flows ended: %+v", len(ended), ended)
+		}
+		r := ended[0]
+		ended = nil
+		if r.Key != k || r.Ended != why || r.Marked != marked || r.Notified[congestion.LongHaulCNP] != notified {
+			t.Errorf("%+v, want QP %d, %v, %d marked, %d notified", r, k.DestQP, why, marked, notified)
+		}
+	}
+	x := w.see(testKey(0), 1)
+	w.accounts.get(x).marked = 7
+	w.accounts.get(x).notify(congestion.LongHaulCNP, 1, false)
+	w.flows.Renew(x, 2)
+	want(testKey(0), pairing.EndedReuse, 7, 1)
+	w.see(testKey(1), 3)
+	w.flows.Hold(4)
+	w.see(testKey(2), 4)
+	want(testKey(0), pairing.EndedEviction, 0, 0)
+	w.flows.Hold(1000)
+	w.see(testKey(1), 1000)
+	want(testKey(1), pairing.EndedAged, 0, 0)
+	for range 4 {
+		w.flows.Sweep(1000)
+	}
+	want(testKey(2), pairing.EndedAged, 0, 0)
+	records := slices.Collect(func(yield func(uint32) bool) {
+		for r := range w.Records() {
+			if r.Ended != pairing.Open || !yield(r.Key.DestQP) {
+				return
+			}
+		}
+	})
+	if !slices.Equal(records, []uint32{testKey(1).DestQP}) {
+		t.Errorf("flows to QPs %v are left", records)
+	}
+}
+
+// A flow that ends without being renewed leaves no share behind for the next one with its index.
+func TestOnlyRenewedFlowsKeepShares(t *testing.T) {
+	w := testWorker(t, Config{Flows: 1})
+	x := w.see(testKey(0), 1)
+	w.accounts.get(x).queued = 100
+	w.flows.Hold(2)
+	if y := w.see(testKey(1), 2); y != x || w.accounts.get(y).queued != 0 {
+		t.Errorf("flow %d has %d bytes queued that another one had", y, w.accounts.get(y).queued)
+	}
+}

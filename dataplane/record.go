@@ -1,0 +1,51 @@
+package dataplane
+
+import (
+	"iter"
+
+	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/pairing"
+)
+
+// FlowRecord is what a worker knows of a flow: its key, what was counted, what was done about it, and its source QP.
+type FlowRecord struct {
+	Key      flowtable.Key
+	Traffic  pairing.Traffic
+	Marked   uint64                     // packets marked CE here
+	Notified [congestion.Formats]uint32 // notifications sent, by kind
+	View     pairing.View
+	Ended    pairing.Ending // pairing.Open while the flow goes on
+}
+
+// record writes a flow's record. The flow may be about to end.
+func (w *Worker) record(x flowtable.Index, r *FlowRecord) {
+	r.Key, r.Traffic, r.View = *w.flows.Key(x), w.learner.Traffic(x), w.learner.View(x)
+	r.Ended = r.View.Ended()
+	r.Marked, r.Notified = 0, [congestion.Formats]uint32{}
+	if a := w.accounts.find(x); a != nil {
+		r.Marked, r.Notified = a.marked, a.notified
+	}
+}
+
+// Records are the flows of a worker that has stopped, or that the caller's goroutine steps, in the order of their indexes. Each record is
+// valid until the next one.
+func (w *Worker) Records() iter.Seq[*FlowRecord] {
+	return func(yield func(*FlowRecord) bool) {
+		var r FlowRecord
+		for x := flowtable.Index(1); x <= w.flows.High(); x++ {
+			if !w.flows.State(x).Live() {
+				continue
+			}
+			if w.record(x, &r); !yield(&r) {
+				return
+			}
+		}
+	}
+}
+
+// FlowStats counts the worker's flows. Any goroutine may call it.
+func (w *Worker) FlowStats() flowtable.Stats { return w.flows.Stats() }
+
+// PairingStats counts what the worker has learned of source QPs. Any goroutine may call it.
+func (w *Worker) PairingStats() pairing.Stats { return w.learner.Stats() }

@@ -1,0 +1,36 @@
+package flowtable
+
+// Find looks a flow up without adding it, and returns its index with the state that it had then. It is safe for any goroutine, takes no lock
+// and tries once: a flow that the owner begins or ends at this moment may be missed, but what Find returns belongs to this key.
+func (t *Table) Find(k *Key) (Index, State, bool) {
+	h := t.hash(k)
+	tag := tag(h)
+	first, second := t.bucketsOf(h)
+	for _, b := range [...]*bucket{first, second} {
+		for i := range slots {
+			x := b.flow(i, tag)
+			if x == None {
+				continue
+			}
+			if s, ok := t.entries[x].is(k); ok {
+				return x, s, true
+			}
+		}
+	}
+	return None, 0, false
+}
+
+// is reports whether the entry is the flow with key k, and was throughout the comparison. It returns the flow's state.
+func (e *entry) is(k *Key) (State, bool) {
+	before := State(e.state.Load())
+	if !before.Live() {
+		return 0, false
+	}
+	for i, w := range k.words() {
+		if e.key[i].Load() != w {
+			return 0, false
+		}
+	}
+	after := State(e.state.Load())
+	return after, (before^after)&flowMask == 0
+}

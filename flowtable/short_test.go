@@ -1,8 +1,0 @@
-//go:build !long
-
-package flowtable
-
-const (
-	runsAScene = 1
-	leastPairs = 10_000
-)

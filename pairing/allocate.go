@@ -1,0 +1,222 @@
+package pairing
+
+const (
+	groupSearch = 32  // groups looked at for an empty one
+	fullTime    = 1e6 // ns between two searches that find nothing: otherwise, with many flows, each of them would search all the time
+	maxChain    = 64  // groups with the same hash that a search looks at
+)
+
+// This file gives out groups, pages and places. The caller holds Pairing.allocating, and to give out a place also the learning claim of its
+// group.
+
+// findGroup is the group of a key, or 0.
+func (p *Pairing) findGroup(k *groupKey, h uint64) uint32 {
+	x := p.heads[h%uint64(len(p.heads))]
+	for range maxChain {
+		if x == 0 || p.groups[x].key == *k {
+			return x
+		}
+		x = p.groups[x].next
+	}
+	return 0
+}
+
+// newGroup makes the group of a key. If all groups are in use it looks for an empty one. It returns 0 if there is none.
+func (p *Pairing) newGroup(k *groupKey, h uint64, now int64) uint32 {
+	x := p.freeGroup
+	switch {
+	case x != 0:
+		p.freeGroup = p.groups[x].next
+	case int(p.usedGroups) < len(p.groups)-1:
+		p.usedGroups++
+		x = p.usedGroups
+	case now < p.full:
+		return 0
+	default:
+		if x = p.emptyGroup(0); x == 0 {
+			p.full = now + fullTime
+			return 0
+		}
+	}
+	g, head := &p.groups[x], &p.heads[h%uint64(len(p.heads))]
+	g.key, g.hash, g.live = *k, uint32(h%uint64(len(p.heads))), true
+	g.full = [2]int64{}
+	for side := range g.used {
+		g.used[side].Store(0)
+		g.flows[side].Store(0)
+	}
+	g.next, *head = *head, x
+	return x
+}
+
+// emptyGroup looks for a group whose flows have all ended, takes it out of use and returns it; 0 if there is none. It spares the group keep.
+func (p *Pairing) emptyGroup(keep uint32) uint32 {
+	for range groupSearch {
+		p.hand = p.hand%p.usedGroups + 1
+		if g := &p.groups[p.hand]; p.hand != keep && g.live && p.dropGroup(p.hand) {
+			return p.hand
+		}
+	}
+	return 0
+}
+
+// dropGroup unlinks a group and frees its pages, if the group has no flows. It reports whether it did.
+func (p *Pairing) dropGroup(x uint32) bool {
+	g := &p.groups[x]
+	if !p.emptied(g) || !g.learning.try() {
+		return false
+	}
+	defer g.learning.release()
+	link := &p.heads[g.hash]
+	for *link != x {
+		link = &p.groups[*link].next
+	}
+	*link, g.live = g.next, false
+	for side := range g.pages {
+		for i := range g.pages[side] {
+			if n := g.pages[side][i].Swap(0); n != 0 {
+				p.pages[n].free = p.freePage
+				p.freePage = n
+			}
+		}
+	}
+	return true
+}
+
+func (p *Pairing) emptied(g *group) bool {
+	for side := range g.pages {
+		for i := range g.pages[side] {
+			x := g.pages[side][i].Load()
+			if x == 0 {
+				break
+			}
+			for k := range p.pages[x].owner {
+				if p.pages[x].owner[k].Load() != 0 {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// newPage takes a page for a side of group x. If all pages are in use it looks for an empty group, and frees its pages. 0 if there is none.
+func (p *Pairing) newPage(x uint32) uint32 {
+	if p.freePage == 0 && int(p.usedPages) < len(p.pages)-1 {
+		p.usedPages++
+		return p.usedPages
+	}
+	if p.freePage == 0 {
+		if empty := p.emptyGroup(x); empty != 0 {
+			p.groups[empty].next, p.freeGroup = p.freeGroup, empty
+		}
+	}
+	n := p.freePage
+	if n != 0 {
+		p.freePage = p.pages[n].free
+	}
+	return n
+}
+
+// newPlace finds an empty place on a side of a group, and adds a page if it has to; 0 if there is none.
+func (p *Pairing) newPlace(x uint32, side int, now int64) (slot uint32) {
+	g := &p.groups[x]
+	if now < g.full[side] {
+		return 0
+	}
+	if slot = p.findPlace(x, side); slot == 0 {
+		g.full[side] = now + fullTime
+	}
+	return slot
+}
+
+func (p *Pairing) findPlace(x uint32, side int) (slot uint32) {
+	g := &p.groups[x]
+	if g.flows[side].Load() < g.used[side].Load() { // a place that was used is empty
+		for n := range int(g.used[side].Load()) {
+			if pl, ok := p.at(g, side, n); ok && pl.owner() == 0 {
+				return g.pages[side][n/placesAPage].Load()*placesAPage + uint32(pl.k)
+			}
+		}
+	}
+	n := int(g.used[side].Load())
+	if n == placesASide {
+		return p.closedPlace(g, side)
+	}
+	i := n / placesAPage
+	pg := g.pages[side][i].Load()
+	if pg == 0 {
+		if pg = p.newPage(x); pg == 0 {
+			return 0
+		}
+		at := &p.pages[pg]
+		at.group, at.side, at.base = x, uint8(side), uint16(i*placesAPage)
+		g.pages[side][i].Store(pg)
+	}
+	return pg*placesAPage + uint32(n%placesAPage)
+}
+
+// closedPlace takes the place away from a flow that has ended or whose record is closed; 0 if there is none.
+func (p *Pairing) closedPlace(g *group, side int) uint32 {
+	for n := range placesASide {
+		pl, ok := p.at(g, side, n)
+		if !ok {
+			break
+		}
+		if a, ok := p.answerOf(pl.owner()); !ok || a.Ended() != Open {
+			if mate, ok := p.part(&pl); ok {
+				p.withdraw(&mate)
+			}
+			pl.vacate(pl.owner())
+			return g.pages[side][n/placesAPage].Load()*placesAPage + uint32(pl.k)
+		}
+	}
+	return 0
+}
+
+// occupy gives a place to a flow. Nothing is ruled out at first: any flow of the other side can be its mate.
+func (p *Pairing) occupy(slot uint32, r flowRef, id identity) (lease uint16) {
+	pl := p.placeOf(slot)
+	pg, k := pl.p, pl.k
+	pg.lease[k] = max((pg.lease[k]+1)&leaseMask, 1)
+	lease = pg.lease[k]
+	pg.sent[k].Store(uint64(lease) << 49)
+	pg.ack[k].Store(uint64(lease) << 49)
+	pg.mate[k].Store(0)
+	pg.ended[k].Store(0)
+	pg.id[k], pg.match[k], pg.trial[k], pg.said[k], pg.contradictions[k] = id, 0, trial{}, 0, 0
+	for i := range pg.asked[k] {
+		pg.asked[k][i].Store(0)
+	}
+	for i := range pg.next[k] {
+		pg.next[k][i].Store(0)
+	}
+	p.forget(&pl)
+	if n := int32(pl.n) + 1; n > pl.g.used[pl.side].Load() {
+		pl.g.used[pl.side].Store(n)
+	}
+	pg.owner[k].Store(uint64(r))
+	pl.g.flows[pl.side].Add(1)
+	return lease
+}
+
+// vacate takes the place away from a flow, if that flow has it.
+func (pl *place) vacate(r flowRef) {
+	if r != 0 && pl.p.owner[pl.k].CompareAndSwap(uint64(r), 0) {
+		pl.g.flows[pl.side].Add(-1)
+	}
+}
+
+// forget takes back everything that was ruled out about a place, in both directions.
+func (p *Pairing) forget(pl *place) {
+	pl.anyone()
+	pl.trial().restart()
+	for n := range pl.others() {
+		if o, ok := p.at(pl.g, 1-pl.side, n); ok {
+			o.p.row[o.k][pl.n/64] |= 1 << (pl.n % 64)
+			if t := o.trial(); t.sole() == pl.n {
+				t.restart()
+			}
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package pairing
+
+import (
+	"fmt"
+
+	"github.com/cnpgate/cnpgate/flowtable"
+)
+
+// State says how sure a flow's source QP is.
+type State uint8
+
+const (
+	Unknown   State = iota // nothing points to a source QP
+	Candidate              // something does, but not enough to act on; or the flow has a mate and is in doubt
+	Confirmed              // notifications may name it
+)
+
+func (s State) String() string {
+	return [...]string{"unknown", "candidate", "confirmed", "invalid"}[min(s, 3)]
+}
+
+// Evidence says where a source QP comes from. Evidence that is listed earlier is better.
+type Evidence uint8
+
+const (
+	EvidenceNone   Evidence = iota
+	EvidenceStatic          // the operator's map of QP pairs
+	EvidenceHint            // a host agent
+	EvidenceCM              // RDMA-CM: REQ and REP of the connection, and data that begins at the PSNs that they say
+	EvidenceDETH            // UD packets carry their source QP
+	EvidencePort            // the UDP source port, the same in both directions
+	EvidencePSN             // PSNs of responses, by elimination
+	EvidenceCNP             // a receiver's CNP; makes candidates only
+	Evidences      = iota
+)
+
+func (e Evidence) String() string {
+	return [...]string{"none", "static", "hint", "cm", "deth", "port", "psn", "cnp", "invalid"}[min(e, Evidences)]
+}
+
+// Ending says why a flow's record is closed. A closed record keeps what was learned, for the report. No notification names its source QP.
+type Ending uint8
+
+const (
+	Open       Ending = iota
+	EndedDREQ         // RDMA-CM released or rejected the connection; packets of the next second still belong to it
+	EndedReuse        // one of its QPs serves another connection
+	// EndedAged and EndedEviction are for flows that leave the flow table; no Answer has them.
+	EndedAged     // no packet for longer than the aging time
+	EndedEviction // another flow needed its entry of the table
+)
+
+func (e Ending) String() string {
+	return [...]string{"", "dreq", "reuse", "aged", "evicted", "invalid"}[min(e, 5)]
+}
+
+// Answer is what is known of a flow's source QP. The flow's entry in the flow table keeps it.
+//
+//	30  29 28    26 25   24 23          0
+//	+------+--------+-------+------------+
+//	|ending|evidence| State | source QP  |
+//	+------+--------+-------+------------+
+type Answer flowtable.Answer
+
+const qpMask = 1<<24 - 1
+
+func makeAnswer(qp uint32, s State, e Evidence) Answer {
+	return Answer(qp&qpMask) | Answer(s)<<24 | Answer(e)<<26
+}
+
+// SourceQP is the flow's source QP, 24 bits; it can be relied on only if the answer is Usable.
+func (a Answer) SourceQP() uint32 { return uint32(a & qpMask) }
+
+// State says how sure the source QP is.
+func (a Answer) State() State { return State(a >> 24 & 3) }
+
+// Evidence says where the source QP comes from.
+func (a Answer) Evidence() Evidence { return Evidence(a >> 26 & 7) }
+
+// Ended is Open unless the record is closed: EndedDREQ or EndedReuse.
+func (a Answer) Ended() Ending { return Ending(a >> 29 & 3) }
+
+// Usable reports whether a notification may name the source QP: it is confirmed, and the record is open.
+func (a Answer) Usable() bool { return a>>29&3 == 0 && a.State() == Confirmed }
+
+func (a Answer) closed(why Ending) Answer { return a&^(3<<29) | Answer(why)<<29 }
+
+// String is for tests and debugging.
+func (a Answer) String() string {
+	s := fmt.Sprintf("%v from %d by %v", a.State(), a.SourceQP(), a.Evidence())
+	if a.Ended() != Open {
+		s += ", ended " + a.Ended().String()
+	}
+	return s
+}

@@ -1,0 +1,196 @@
+package pairing
+
+import (
+	"testing"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// TestAsSaid: RDMA-CM's word holds where data of both directions begins as it said, and is answered where anything is.
+func TestAsSaid(t *testing.T) {
+	const begin = 0x345900
+	for name, c := range map[string]struct {
+		a, b                 uint32 // first PSN of each direction's requests, 0 for none
+		answered, unreliable bool
+		said, port           uint16
+		want                 bool
+	}{
+		"one way":                          {a: begin, answered: true, want: true},
+		"the other way":                    {b: begin, answered: true, want: true},
+		"both ways":                        {a: begin, b: begin, answered: true, want: true},
+		"within the slack":                 {a: begin + 63, answered: true, want: true},
+		"beyond the slack":                 {a: begin + 64, answered: true},
+		"before":                           {a: begin - 1, answered: true},
+		"one way elsewhere":                {a: begin + 64, b: begin, answered: true},
+		"the other way elsewhere":          {a: begin, b: begin + 64, answered: true},
+		"no requests":                      {answered: true},
+		"not answered":                     {a: begin},
+		"UC, both ways":                    {a: begin, b: begin, unreliable: true, want: true},
+		"UC, one way, no port said":        {a: begin, unreliable: true},
+		"UC, one way, the port said":       {a: begin, unreliable: true, said: 50000, port: 50000, want: true},
+		"UC, one way, another port":        {a: begin, unreliable: true, said: 50000, port: 50001},
+		"UC, elsewhere, with its own port": {a: begin + 64, unreliable: true, said: 50000, port: 50000},
+	} {
+		_, a, b := two(t)
+		for i, pl := range []*place{&a, &b} {
+			first := [2]uint32{c.a, c.b}[i]
+			claimed(pl, 7, begin, c.said)
+			pl.p.sent[pl.k].Store(uint64(pl.p.lease[pl.k]) << 49)
+			if first != 0 {
+				pl.p.sent[pl.k].Store(uint64(makeSent(first, first, pl.p.lease[pl.k])))
+			}
+			pl.p.id[pl.k] = makeIdentity(pl.id().qp(), c.port, false, c.unreliable)
+			psn := [2]uint32{c.b, c.a}[i]
+			if !c.answered {
+				psn = 0x500000
+			}
+			pl.p.ack[pl.k].Store(uint64(makeAck(psn, pl.p.lease[pl.k])))
+		}
+		if got := (&Pairing{}).asSaid(&a, &b); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// TestAsSaidNear0: where anyone might guess the first PSN, the port must be the connection's own and four responses must have agreed.
+func TestAsSaidNear0(t *testing.T) {
+	for name, c := range map[string]struct {
+		psn     uint32
+		port    [2]uint16
+		said    uint16
+		trusted uint8
+		want    bool
+	}{
+		"the flow label's port":       {5, [2]uint16{50000, 50000}, 50000, 4, true},
+		"too few responses":           {5, [2]uint16{50000, 50000}, 50000, 3, false},
+		"another port than said":      {5, [2]uint16{50000, 50000}, 50001, 4, false},
+		"one way only":                {5, [2]uint16{50000, 50001}, 50000, 4, false},
+		"no port":                     {5, [2]uint16{0, 0}, 0, 4, false},
+		"near 2^24":                   {psnMask - 5, [2]uint16{50000, 50000}, 50001, 4, false},
+		"far from 0":                  {farApart, [2]uint16{50000, 50000}, 50001, 0, true},
+		"the formula's port":          {5, [2]uint16{symmetricPort(5000, 1000), symmetricPort(5000, 1000)}, 0, 4, true},
+		"the formula's, of other QPs": {5, [2]uint16{symmetricPort(5001, 1000), symmetricPort(5001, 1000)}, 0, 4, false},
+	} {
+		_, a, b := two(t)
+		claimed(&a, 7, c.psn, c.said)
+		for i, pl := range []*place{&a, &b} {
+			pl.p.id[pl.k] = makeIdentity(pl.id().qp(), c.port[i], false, false)
+		}
+		a.p.sent[a.k].Store(uint64(makeSent(c.psn, c.psn, a.p.lease[a.k])))
+		b.p.sent[b.k].Store(uint64(b.p.lease[b.k]) << 49)
+		b.p.ack[b.k].Store(uint64(makeAck(c.psn, b.p.lease[b.k])))
+		b.trial().trusted = c.trusted
+		if got := (&Pairing{}).asSaid(&a, &b); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// claimed has RDMA-CM claim something of the flow at a place.
+func claimed(pl *place, sourceQP, psn uint32, port uint16) {
+	pl.p.said[pl.k] = makeSaying(&flowClaim{sourceQP: sourceQP, psn: psn, port: port})
+}
+
+// TestCrossCheck: each flow's claim names the other one's QP, or the other one has no requests by which to tell its claims apart.
+func TestCrossCheck(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(a, b *place)
+		want   bool
+	}{
+		"both":                          {func(_, _ *place) {}, true},
+		"the other's, of an answerer":   {func(_, b *place) { claimed(b, 1, 5, 0) }, true},
+		"none, of an answerer":          {func(_, b *place) { b.p.said[b.k] = 0 }, true},
+		"the other's, of a requester":   {func(_, b *place) { claimed(b, 1, 5, 0); b.p.sent[b.k].Store(uint64(makeSent(5, 5, b.p.lease[b.k]))) }, false},
+		"the other's, not begun itself": {func(a, b *place) { claimed(b, 1, 5, 0); claimed(a, 5000, 5, 0) }, false},
+		"the other's, UC": {func(a, b *place) {
+			claimed(b, 1, 5, 0)
+			claimed(a, 5000, 0x500000, 50000)
+			a.p.id[a.k] = makeIdentity(1000, 50000, false, true)
+		}, false},
+		"its own names another QP": {func(a, _ *place) { claimed(a, 1, 0x500000, 0) }, false},
+		"no claim":                 {func(a, _ *place) { a.p.said[a.k] = 0 }, false},
+	} {
+		w, a, b := two(t)
+		claimed(&a, 5000, 0x500000, 0)
+		claimed(&b, 1000, 5, 0)
+		c.change(&a, &b)
+		if _, ok := w.pairing.cmRule(&a); ok != c.want {
+			t.Errorf("%s: %v, want %v", name, ok, c.want)
+		}
+	}
+}
+
+// TestCMRecords: which messages make and end a connection.
+func TestCMRecords(t *testing.T) {
+	req := packet.CM{Attribute: packet.CMREQ, LocalComm: commA, QPN: 100, PSN: psnA}
+	rep := packet.CM{Attribute: packet.CMREP, LocalComm: commB, RemoteComm: commA, QPN: 200, PSN: psnB}
+	with := func(m packet.CM, change func(m *packet.CM)) packet.CM { change(&m); return m }
+	for name, c := range map[string]struct {
+		do   func(w *wire)
+		want [2]uint32 // source QPs that are claimed of the flows to 200 and to 100; 0 for none
+	}{
+		"REQ and REP": {func(w *wire) { w.connect(100, 200) }, [2]uint32{100, 200}},
+		"a second REP, of another QP": {func(w *wire) {
+			w.connect(100, 200)
+			w.cm(1, with(rep, func(m *packet.CM) { m.QPN, m.LocalComm = 300, 1 }))
+		}, [2]uint32{100, 200}},
+		"the ID again, not answered yet": {func(w *wire) {
+			w.cm(0, req)
+			w.cm(1, rep)
+			w.cm(0, with(req, func(m *packet.CM) { m.QPN = 101 }))
+		}, [2]uint32{100, 200}},
+		"the ID again, answered": {func(w *wire) {
+			w.connect(100, 200)
+			w.cm(0, with(req, func(m *packet.CM) { m.QPN, m.PSN = 101, 1 }))
+			w.cm(1, with(rep, func(m *packet.CM) { m.QPN = 201 }))
+			w.release(0) // of the first
+		}, [2]uint32{100, 200}},
+		"DREQ": {func(w *wire) { w.connect(100, 200); w.release(0) }, [2]uint32{}},
+		"DREQ of other IDs": {func(w *wire) {
+			w.connect(100, 200)
+			w.cm(0, packet.CM{Attribute: packet.CMDREQ, LocalComm: commA, RemoteComm: 1, QPN: 200})
+		}, [2]uint32{100, 200}},
+		"DREQ of another QP": {func(w *wire) {
+			w.connect(100, 200)
+			w.cm(0, packet.CM{Attribute: packet.CMDREQ, LocalComm: commA, RemoteComm: commB, QPN: 201})
+		}, [2]uint32{100, 200}},
+		"REJ": {func(w *wire) {
+			w.connect(100, 200)
+			w.cm(1, packet.CM{Attribute: packet.CMREJ, LocalComm: commB, RemoteComm: commA})
+		}, [2]uint32{}},
+		"REJ of another ID": {func(w *wire) {
+			w.connect(100, 200)
+			w.cm(1, packet.CM{Attribute: packet.CMREJ, LocalComm: 1, RemoteComm: commA})
+		}, [2]uint32{100, 200}},
+		"a REQ of QP 1":        {func(w *wire) { w.connect(1, 200) }, [2]uint32{}},
+		"a REP of QP 0xffffff": {func(w *wire) { w.connect(100, 0xffffff) }, [2]uint32{}},
+		"60 s old":             {func(w *wire) { w.connect(100, 200); w.now += 59e9 }, [2]uint32{100, 200}},
+		"older":                {func(w *wire) { w.connect(100, 200); w.now += 61e9 }, [2]uint32{}},
+	} {
+		w := newWire(t)
+		w.send(0, 200, packet.RCSendOnly, 0x700000, 7)
+		w.send(1, 100, packet.RCSendOnly, 0x700000, 8)
+		w.now -= 3000
+		c.do(w)
+		for side, qp := range []uint32{200, 100} {
+			got, ok, busy := w.workers[side].claimOf(w.find(side, qp), 0x700000, w.now)
+			if ok != (c.want[side] != 0) || busy || got.sourceQP != c.want[side] {
+				t.Errorf("%s: the flow to QP %d is claimed (%v) to come from %d, want %d", name, qp, ok, got.sourceQP, c.want[side])
+			}
+		}
+	}
+}
+
+// TestNearestClaim: of several claims about a flow the one counts that begins where the flow does.
+func TestNearestClaim(t *testing.T) {
+	w := newWire(t)
+	w.send(0, 200, packet.RCSendOnly, 0x700000, 7)
+	key, side := w.pairing.groupOf(w.workers[0].table.Key(w.find(0, 200)))
+	h := claimHash(w.pairing.hashOf(&key), side, 200)
+	for i, psn := range []uint32{1, 0x700000 - 64, 0x700000 - 63, 0x700001} {
+		w.pairing.cm.addClaim(flowClaim{hash: h, time: w.now, sourceQP: 100 + uint32(i), psn: psn})
+	}
+	if c, _, _ := w.workers[0].claimOf(w.find(0, 200), 0x700000, w.now); c.sourceQP != 102 {
+		t.Errorf("the claim of source QP %d, want 102", c.sourceQP)
+	}
+}

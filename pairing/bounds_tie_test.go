@@ -1,0 +1,232 @@
+package pairing
+
+import (
+	"testing"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// TestConfirm: what a verdict makes of what is known already, and whether the flow has the verdict's QP then.
+func TestConfirm(t *testing.T) {
+	confirmed := func(qp uint32, why Evidence) Answer { return makeAnswer(qp, Confirmed, why) }
+	for _, c := range []struct {
+		name   string
+		before Answer
+		why    Evidence
+		after  Answer
+		has    bool
+	}{
+		{"nothing known", 0, EvidencePSN, confirmed(7, EvidencePSN), true},
+		{"a candidate", makeAnswer(8, Candidate, EvidenceCM), EvidencePSN, confirmed(7, EvidencePSN), true},
+		{"the same by worse evidence", confirmed(7, EvidencePSN), EvidencePort, confirmed(7, EvidencePort), true},
+		{"the same by better evidence", confirmed(7, EvidenceCM), EvidencePort, confirmed(7, EvidenceCM), true},
+		{"another by worse evidence", confirmed(8, EvidencePSN), EvidencePort, confirmed(7, EvidencePort), true},
+		{"another by better evidence", confirmed(8, EvidenceCM), EvidencePort, confirmed(8, EvidenceCM), false},
+		{"another by as good evidence", confirmed(8, EvidencePort), EvidencePort, confirmed(8, EvidencePort), false},
+		{"another by the packets themselves", confirmed(8, EvidenceDETH), EvidenceCM, confirmed(8, EvidenceDETH), false},
+		{"another by the map", confirmed(8, EvidenceStatic), EvidenceCM, confirmed(8, EvidenceStatic), false},
+		{"closed", confirmed(7, EvidencePSN).closed(EndedDREQ), EvidenceCM, confirmed(7, EvidencePSN).closed(EndedDREQ), false},
+	} {
+		w, a, _ := two(t)
+		w.workers[0].setAnswer(w.find(0, 1000), c.before)
+		if has := w.workers[0].confirm(a.owner(), 7, c.why); has != c.has || w.view(0, 1000) != c.after {
+			t.Errorf("%s: %v, %v; want %v, %v", c.name, w.view(0, 1000), has, c.after, c.has)
+		}
+	}
+}
+
+// TestSuggest: a candidate replaces nothing better.
+func TestSuggest(t *testing.T) {
+	for name, c := range map[string]struct {
+		before Answer
+		tied   bool
+		want   bool
+	}{
+		"nothing known":     {0, false, true},
+		"another candidate": {makeAnswer(8, Candidate, EvidenceCNP), false, true},
+		"in doubt":          {makeAnswer(8, Candidate, EvidenceCM), true, false},
+		"confirmed":         {makeAnswer(8, Confirmed, EvidencePSN), false, false},
+		"closed":            {makeAnswer(8, Candidate, EvidencePSN).closed(EndedDREQ), false, false},
+	} {
+		w, a, b := two(t)
+		w.workers[0].setAnswer(w.find(0, 1000), c.before)
+		if c.tied {
+			w.pairing.tie(&a, &b, false)
+		}
+		w.pairing.suggest(&a, 7, EvidencePort)
+		want := c.before
+		if c.want {
+			want = makeAnswer(7, Candidate, EvidencePort)
+		}
+		if w.view(0, 1000) != want {
+			t.Errorf("%s: %v, want %v", name, w.view(0, 1000), want)
+		}
+	}
+}
+
+// TestPair: a verdict about flows of which one has a mate, or better evidence for another one.
+func TestPair(t *testing.T) {
+	confirm := func(w *wire, side int, qp, source uint32, s State, why Evidence) {
+		w.workers[side].setAnswer(w.find(side, qp), makeAnswer(source, s, why))
+	}
+	for name, c := range map[string]struct {
+		before         func(w *wire, a, b, third *place)
+		there, back    uint32 // what the flows to 1000 and 5000 are confirmed with
+		contradictions uint64
+	}{
+		"free":                     {func(*wire, *place, *place, *place) {}, 5000, 1000, 0},
+		"the requester's evidence": {func(w *wire, _, _, _ *place) { confirm(w, 0, 1000, 8, Confirmed, EvidenceCM) }, 8, 0, 0},
+		"the responder's evidence": {func(w *wire, _, _, _ *place) { confirm(w, 1, 5000, 8, Confirmed, EvidenceCM) }, 0, 8, 0},
+		"the requester has a mate": {func(w *wire, a, _, c *place) {
+			w.pairing.tie(a, c, false)
+			confirm(w, 0, 1000, 5001, Confirmed, EvidencePSN)
+		}, 5001, 0, 0},
+		"the requester's is in doubt": {func(w *wire, a, _, c *place) {
+			w.pairing.tie(a, c, false)
+			confirm(w, 0, 1000, 5001, Candidate, EvidencePSN)
+		}, 5000, 1000, 1},
+		"its mate has gone": {func(w *wire, a, _, c *place) {
+			w.pairing.tie(a, c, false)
+			c.p.lease[c.k]++
+			confirm(w, 0, 1000, 5001, Confirmed, EvidencePSN)
+		}, 5000, 1000, 0},
+		"they are each other's already": {func(w *wire, a, b, _ *place) {
+			w.pairing.tie(a, b, false)
+			confirm(w, 0, 1000, 5000, Confirmed, EvidencePSN)
+		}, 5000, 1000, 0},
+	} {
+		w, a, b := two(t)
+		w.send(1, 5001, packet.RCAcknowledge, 0x100, 50001)
+		third := w.at(1, 5001)
+		c.before(w, &a, &b, &third)
+		w.workers[0].pair(&a, &b, a.owner(), b.owner(), EvidencePort, false)
+		for side, want := range []uint32{c.there, c.back} {
+			v := w.view(side, [2]uint32{1000, 5000}[side])
+			if v.Usable() != (want != 0) || want != 0 && v.SourceQP() != want {
+				t.Errorf("%s: the flow of side %d is %v, want it from %d", name, side, v, want)
+			}
+		}
+		if n := w.workers[0].counts.Contradictions; n != c.contradictions {
+			t.Errorf("%s: %d contradictions, want %d", name, n, c.contradictions)
+		}
+	}
+}
+
+// TestMistaken: contradictions are held against a flow, but not more than five.
+func TestMistaken(t *testing.T) {
+	w, a, _ := two(t)
+	for n := range 20 {
+		w.pairing.mistaken(&a)
+		if want := min(n+1, 5); int(a.trial().doubts) != want {
+			t.Errorf("%d contradictions: %d doubts, want %d", n+1, a.trial().doubts, want)
+		}
+	}
+}
+
+// TestLeases: a word of a place is of the flow that had the place then.
+func TestLeases(t *testing.T) {
+	w, _, _ := paired(t, false)
+	a, b := w.at(0, 200), w.at(1, 100)
+	s := subject{l: w.workers[0].Learner, pl: a}
+	m := mateWord(a.p.mate[a.k].Load())
+	if ok := s.findMate(m); !ok || !sentBy(&a, mateWord(b.p.mate[b.k].Load())).valid() || !heardFrom(&b, m).valid() || !a.sent().valid() || !b.ack().valid() {
+		t.Fatal("the pair's words are not valid")
+	}
+	before := makeMate(b.n, b.p.lease[b.k]+1, false)
+	if ok := s.findMate(before); ok || sentBy(&a, before) != 0 || heardFrom(&b, before) != 0 {
+		t.Error("words of another lease are taken")
+	}
+	a.p.lease[a.k]++
+	b.p.lease[b.k]++
+	if a.sent().valid() || b.ack().valid() {
+		t.Error("words of the flow that had the place before are taken")
+	}
+	if _, ok := w.pairing.tied(&a); ok {
+		t.Error("a flow is paired with one that has gone")
+	}
+}
+
+// TestMateEnds: a flow whose mate has ended is not known by it any more.
+func TestMateEnds(t *testing.T) {
+	w, next, _ := paired(t, false)
+	w.workers[1].Renew(w.find(1, 100), w.now)
+	for i := range uint32(coarse) {
+		w.send(0, 200, packet.RCSendOnly, next+i, 7)
+	}
+	w.is(0, 200, 0, 0)
+}
+
+// TestWhatEndsAClaim: what RDMA-CM said is over when the data says so with another UDP source port.
+func TestWhatEndsAClaim(t *testing.T) {
+	for _, c := range []struct {
+		side int
+		op   packet.Opcode
+		port uint16
+		kept bool
+	}{{0, packet.RCSendOnly, 8, false}, {0, packet.RCSendOnly, 7, false}, {1, packet.RCAcknowledge, 8, false}, {1, packet.RCAcknowledge, 7, true}} {
+		w, _, _ := paired(t, false)
+		qp := [2]uint32{200, 100}[c.side]
+		for i := range uint32(2) {
+			w.send(c.side, qp, c.op, 0x700000+i, c.port)
+		}
+		for side, qp := range []uint32{200, 100} {
+			if _, ok, _ := w.workers[side].claimOf(w.find(side, qp), psnB, w.now); ok != c.kept {
+				t.Errorf("two packets to QP %d with port %d: the claim about the flow of side %d is there: %v", qp, c.port, side, ok)
+			}
+		}
+		if a := w.at(c.side, qp); a.said() != 0 && !c.kept {
+			t.Errorf("two packets to QP %d with port %d: the flow heeds %+v", qp, c.port, a.said())
+		}
+	}
+}
+
+// TestSettledStays: no packet puts what a map says in doubt, and a new map changes no record that is closed.
+func TestSettledStays(t *testing.T) {
+	m, err := NewQPMap([]QPPair{{Source: alice, Destination: bob, SourceQP: 100, DestinationQP: 200}}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, _, _ := paired(t, false)
+	w.release(0)
+	closed := w.view(0, 200)
+	w.pairing.SetStatic(m)
+	w.sweep()
+	if w.view(0, 200) != closed {
+		t.Errorf("the closed record is %v, was %v", w.view(0, 200), closed)
+	}
+	w = newWire(t)
+	w.pairing.SetStatic(m)
+	w.sweep()
+	w.talk(100, 200, 5, 100, 7)
+	s := subject{l: w.workers[0].Learner, x: w.find(0, 200)}
+	for _, do := range []func(){s.doubt, func() { w.send(0, 200, packet.RCSendOnly, 0x700000, 9) }, func() { w.send(0, 200, packet.RCSendOnly, 0x700001, 9) }} {
+		do()
+		w.is(0, 200, 100, EvidenceStatic)
+	}
+}
+
+// TestSlack: a response is to what was sent; one may be to what was sent shortly before the flow was seen first.
+func TestSlack(t *testing.T) {
+	s := makeSent(1000, 1010, 1)
+	for _, c := range []struct {
+		psn      uint32
+		has, may bool
+	}{{1010, true, true}, {1000, true, true}, {1011, false, false}, {999, false, true}, {937, false, true}, {936, false, false}} {
+		if s.has(c.psn) != c.has || s.may(c.psn) != c.may {
+			t.Errorf("PSN %d: has %v, may %v", c.psn, s.has(c.psn), s.may(c.psn))
+		}
+	}
+}
+
+// TestCNPOfSeveralFlows: it says nothing about any of them.
+func TestCNPOfSeveralFlows(t *testing.T) {
+	w := newWire(t)
+	w.send(0, 200, packet.RCWriteOnly, 5, 50000)
+	w.send(0, 201, packet.RCWriteOnly, 5, 50000)
+	w.cnp(1, 101)
+	for _, qp := range []uint32{200, 201} {
+		if a := w.view(0, qp); a != 0 {
+			t.Errorf("the flow to QP %d is %v", qp, a)
+		}
+	}
+}

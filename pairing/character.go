@@ -1,0 +1,103 @@
+package pairing
+
+import "github.com/cnpgate/cnpgate/internal/packet"
+
+// character says how a packet fits its flow.
+type character uint8
+
+const (
+	fits   character = iota // the connection can have sent it
+	odd                     // out of character; the packet before it was not, or does not go with it
+	others                  // the second one in a row out of character, and it goes with the first: both are another connection's
+)
+
+const (
+	// If two packets out of character are at most so many PSNs apart, they go together.
+	requestsApart = 1 << 10
+	answersApart  = 1 << 12
+)
+
+// character compares the packet at hand with its flow. own says whether the flow may use the packet's PSN.
+func (s *subject) character(own bool, apart uint32) character {
+	n, p := s.n, s.p
+	if own && (p.SrcPort == s.t.port || !s.steady()) {
+		n.odd = 0
+		return fits
+	}
+	again := n.odd != 0
+	together := (p.PSN-n.odd+apart)&psnMask <= 2*apart && n.oddPort == p.SrcPort
+	n.odd, n.oddPort = p.PSN|noteBit, p.SrcPort
+	switch {
+	case again && together:
+		return others
+	case again && own: // a third UDP source port in a row: this sender changes its port all the time
+		n.odd = 0
+		return fits
+	}
+	return odd
+}
+
+const (
+	steadyPackets = 64 // packets in a row with one UDP source port, after which the port is steady
+	maxWanders    = 3  // changes of the port that count; each one quadruples steadyPackets
+)
+
+// steady reports whether the flow has had its UDP source port for so long that another port means another connection.
+func (s *subject) steady() bool {
+	since := s.t.packets
+	if s.n.moved != 0 {
+		since = (s.t.packets - s.n.moved) &^ noteBit
+	}
+	return since >= steadyPackets<<(2*s.n.wanders)
+}
+
+// portMoved notes that the flow has another UDP source port now. From then on the port doesn't tell the flow's connection from others. It
+// reports whether the change is unusual, which it is until the port has changed maxWanders times.
+func (s *subject) portMoved() (unusual bool) {
+	s.n.moved = s.t.packets | noteBit
+	s.t.port = s.p.SrcPort
+	if unusual = s.n.wanders < maxWanders; unusual {
+		s.n.wanders++
+	}
+	if s.pl.g.learning.try() {
+		s.pl.p.id[s.pl.k] = s.identity()
+		s.pl.g.learning.release()
+	}
+	w := &s.pl.p.mate[s.pl.k]
+	if m := mateWord(w.Load()); m.ownPort() {
+		w.CompareAndSwap(uint64(m), uint64(m.sharedPort()))
+	}
+	return unusual
+}
+
+// identity is the flow's identity with its present UDP source port.
+func (s *subject) identity() identity {
+	return makeIdentity(s.p.DestQP, s.t.port, s.n.moved != 0 && !s.steady(), s.t.flags&unreliable != 0)
+}
+
+// within reports whether the flow's requests may use a PSN. A sender may go back to any PSN that it has used (maxSpan at most), but not skip
+// more than maxGap. UC sends nothing twice, so its PSNs go back by no more than reordering makes them.
+func (s *subject) within(psn uint32) bool {
+	const reordering = 1 << 10
+	n := s.n
+	if s.t.flags&unreliable != 0 && !atMost((n.high-reordering)&psnMask, psn) {
+		return false
+	}
+	return (psn-n.first+firstSlack)&psnMask <= (n.high-n.first)&psnMask+firstSlack+maxGap
+}
+
+// noteService notes whether the packet's transport service, and so the flow's, is UC.
+func (s *subject) noteService() {
+	s.t.flags &^= unreliable
+	if isUC(s.p.Opcode) {
+		s.t.flags |= unreliable
+	}
+}
+
+// ofService tells whether the packet's transport service is the flow's, as far as it matters: a QP of one has none of the other's packets.
+func (s *subject) ofService() bool { return isUC(s.p.Opcode) == (s.t.flags&unreliable != 0) }
+
+func isUC(o packet.Opcode) bool { return o>>5 == packet.UCSendOnly>>5 }
+
+// atMost reports whether PSN a is b or comes before it, modulo 2^24.
+func atMost(a, b uint32) bool { return (b-a)&psnMask < psnHalf }

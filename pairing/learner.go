@@ -1,0 +1,255 @@
+package pairing
+
+import (
+	"fmt"
+	"unsafe"
+
+	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// Learner learns from the packets of one worker. It belongs to the worker that owns its flow table; only Stats is for any goroutine.
+type Learner struct {
+	pairing *Pairing
+	table   *flowtable.Table
+	number  uint64 // in Pairing.learners
+
+	// By the flow's index.
+	tracks []track
+	notes  []note
+	totals []total
+
+	budget        int // comparisons left in this burst
+	static, hints *QPMap
+	recheckAt     uint32 // the flow that Sweep has rechecked last
+	recheckLeft   uint32 // flows that Sweep has yet to compare with the present maps
+
+	subject   subject // the packet that Observe is about
+	counts    Stats
+	dirty     bool
+	published published
+}
+
+// LearnerSize is the number of bytes that Join needs for a table of a capacity.
+func LearnerSize(capacity int) int {
+	return (capacity+1)*int(unsafe.Sizeof(track{})+unsafe.Sizeof(note{})+unsafe.Sizeof(total{})) + 3*lineSize
+}
+
+// Join makes the Learner of the worker that owns a table, in mem, which must be zero. It uses the first LearnerSize(t.Capacity()) bytes for as
+// long as the Learner is used. All workers join before the first packet.
+func (p *Pairing) Join(t *flowtable.Table, mem []byte) (*Learner, error) {
+	if len(p.learners) == maxLearners {
+		return nil, fmt.Errorf("pairing: more than %d workers", maxLearners)
+	}
+	if need := LearnerSize(t.Capacity()); len(mem) < need {
+		return nil, fmt.Errorf("pairing: %d bytes of memory to learn about %d flows: expected at least %d", len(mem), t.Capacity(), need)
+	}
+	l := &Learner{pairing: p, table: t, number: uint64(len(p.learners)), static: p.static.Load()}
+	l.subject.l = l
+	n := t.Capacity() + 1
+	l.tracks, mem = carve[track](mem, n)
+	l.notes, mem = carve[note](mem, n)
+	l.totals, _ = carve[total](mem, n)
+	p.learners = append(p.learners, l)
+	return l, nil
+}
+
+// The budget bounds a worker's comparisons of flows. Each burst brings burstBudget. What a worker doesn't use it keeps, up to maxBudget.
+// What it spends beyond the budget it owes to the next bursts. Without budget it leaves evidence out, and nothing else.
+const (
+	burstBudget = 512
+	maxBudget   = 2048
+)
+
+// StartBurst adds the budget of a burst. The worker calls it before it shows the learner a burst.
+func (l *Learner) StartBurst() { l.budget = min(l.budget+burstBudget, maxBudget) }
+
+// spend takes from the budget, which may become negative. It reports whether there was any.
+func (l *Learner) spend(comparisons int) bool {
+	if l.budget <= 0 {
+		l.skipped()
+		return false
+	}
+	l.budget -= comparisons
+	return true
+}
+
+func (l *Learner) skipped() {
+	l.counts.Skipped++
+	l.dirty = true
+}
+
+// Begin must be called when the flow table has begun a flow (flowtable.Observer).
+func (l *Learner) Begin(x flowtable.Index) {
+	l.tracks[x] = track{last: unsettled}
+	if a := l.initial(l.table.Key(x)); a != 0 {
+		l.count(a.Evidence())
+		l.setAnswer(x, a)
+	}
+}
+
+// End must be called when the flow table is about to end a flow (flowtable.Observer). It gives the flow's place back.
+func (l *Learner) End(x flowtable.Index) {
+	pl, ok := l.place(x)
+	if !ok {
+		return
+	}
+	pl.p.sent[pl.k].Store(0)
+	pl.p.ack[pl.k].Store(0)
+	pl.vacate(l.ref(x))
+}
+
+func (l *Learner) ref(x flowtable.Index) flowRef { return l.refOf(x, l.table.State(x)) }
+
+func (l *Learner) answer(x flowtable.Index) Answer { return Answer(l.table.State(x).Answer()) }
+
+// setAnswer gives a flow of this worker an answer, even if another worker changes it at the same time.
+func (l *Learner) setAnswer(x flowtable.Index, a Answer) {
+	for !l.table.SetAnswer(x, l.table.State(x), flowtable.Answer(a)) {
+	}
+}
+
+// place is the flow's place; ok is false if it has none, or has it no longer. It looks at the owner before the rest of the page: the page of a
+// place that the flow no longer has may be another group's by now.
+func (l *Learner) place(x flowtable.Index) (place, bool) {
+	slot := l.tracks[x].slot
+	if slot == 0 || flowRef(l.pairing.pages[slot/placesAPage].owner[slot%placesAPage].Load()) != l.ref(x) {
+		return place{}, false
+	}
+	return l.pairing.placeOf(slot), true
+}
+
+// SourceQP is the flow's source QP; ok is false unless it is confirmed and the record is open.
+func (l *Learner) SourceQP(x flowtable.Index) (qp uint32, ok bool) {
+	a := l.answer(x)
+	return a.SourceQP(), a.Usable()
+}
+
+// View is what is known of a flow's source QP, and what it took to learn it.
+type View struct {
+	Answer
+	// Took is how many of the flow's packets it took to confirm the source QP; 0 for a flow without a place, for which nobody counts.
+	Took uint64
+	// Contradictions is how often the flow's pair was taken back because packets contradicted it.
+	Contradictions uint32
+}
+
+// View is what a report says of a flow.
+func (l *Learner) View(x flowtable.Index) View {
+	v := View{Answer: l.answer(x)}
+	t, n := &l.tracks[x], &l.notes[x]
+	switch {
+	case v.State() != Confirmed:
+	case settled(v.Answer):
+		v.Took = 1
+	case t.slot == 0:
+	case t.flags&sure != 0:
+		v.Took = uint64(n.took)
+	default: // confirmed since the flow's last packet
+		v.Took = uint64(max(t.packets, n.took))
+	}
+	if pl, ok := l.place(x); ok && pl.g.learning.try() {
+		v.Contradictions = uint32(pl.p.contradictions[pl.k])
+		pl.g.learning.release()
+	}
+	return v
+}
+
+// settled reports whether an answer comes from a source that no packet may overrule: a map, a hint or a DETH.
+func settled(a Answer) bool {
+	return a.State() == Confirmed && (a.Evidence() == EvidenceStatic || a.Evidence() == EvidenceHint || a.Evidence() == EvidenceDETH)
+}
+
+// Observe counts a packet that Routine has stopped at, and learns from it. x is the packet's flow, k its key, b the frame that p was parsed
+// from. A CNP has no flow: x is flowtable.None. It must be called before the next Lookup, which may end the flow.
+func (l *Learner) Observe(x flowtable.Index, k *flowtable.Key, p *packet.Parsed, b []byte, now int64) {
+	if p.Opcode == packet.CNP {
+		l.observeCNP(k)
+		return
+	}
+	if p.DestQP == packet.GSIQP {
+		l.observeMAD(k, p, b, now)
+	}
+	if x == flowtable.None {
+		return
+	}
+	l.tally(x, p.Len)
+	t, role := &l.tracks[x], p.Opcode.Role()
+	if role == packet.NoRole && p.SourceQP == 0 && p.DestQP > packet.GSIQP {
+		return // RD, or forged: not of the connection that the key looks like
+	}
+	t.setTransport(p.Opcode)
+	a := l.answer(x)
+	t.known = known(a)
+	if role == packet.NoRole || p.DestQP <= packet.GSIQP || settled(a) { // nothing to learn: Routine may let pass the packets that follow this one
+		t.port, t.last, t.acked = p.SrcPort, p.PSN, p.PSN|ackedBit
+		t.wait(noHurry)
+		return
+	}
+	l.observe(x, a, p, b, now)
+}
+
+// observe learns from a packet of a connection.
+func (l *Learner) observe(x flowtable.Index, a Answer, p *packet.Parsed, b []byte, now int64) {
+	if a.Ended() != Open {
+		if !l.over(x, a, p, now) {
+			l.tracks[x].acked = 0 // so that the next packet is observed, too
+			return
+		}
+		l.renew(x, p, now)
+	}
+	s := &l.subject
+	s.x, s.t, s.n, s.p, s.b, s.now = x, &l.tracks[x], &l.notes[x], p, b, now
+	var ok bool
+	if s.pl, ok = l.place(x); !ok {
+		if s.t.slot != 0 { // another flow has the place
+			s.t.wait(0)
+		}
+		if s.pl, ok = s.enter(); !ok {
+			return
+		}
+	}
+	s.pause()
+	s.catchUp()
+	m := mateWord(s.pl.p.mate[s.pl.k].Load())
+	// A flow that a map has named, and names no more, is learned anew.
+	if s.answer().State() != Unknown && s.findMate(m) {
+		s.guard(m, &s.mate)
+		return
+	}
+	if m != 0 || s.answer().State() == Confirmed {
+		s.lost(m)
+	}
+	s.learn()
+}
+
+// renew ends the flow's record and begins a new one, and moves the packet at hand to the new one's counts.
+func (l *Learner) renew(x flowtable.Index, p *packet.Parsed, now int64) {
+	t := &l.tracks[x]
+	t.packets--
+	t.bytes -= min(p.Len, t.bytes)
+	l.table.Renew(x, now)
+	l.tally(x, p.Len)
+	l.tracks[x].setTransport(p.Opcode)
+	l.tracks[x].known = known(l.answer(x))
+}
+
+// subject is the flow and the packet at hand, for the functions that learn from one packet.
+type subject struct {
+	l    *Learner
+	x    flowtable.Index
+	t    *track
+	n    *note
+	pl   place
+	mate place // of a flow that has one
+	p    *packet.Parsed
+	b    []byte
+	now  int64
+}
+
+func (s *subject) answer() Answer { return s.l.answer(s.x) }
+
+// change replaces the flow's answer by what the function makes of it.
+func (s *subject) change(change func(Answer) Answer) bool {
+	return s.l.pairing.update(s.l.ref(s.x), change)
+}

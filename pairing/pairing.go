@@ -1,0 +1,191 @@
+package pairing
+
+import (
+	"fmt"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// Config is what New needs to know.
+type Config struct {
+	// Flows is how many flows, of all workers together, can be paired at a time.
+	Flows int
+	// Peers gives each port's peer: the port that its frames leave by. The opposite direction of a flow comes in there.
+	Peers []int
+	// Aging is how long, in nanoseconds, RDMA-CM's claims about a connection are kept until its data begins; 0 or less: for ever.
+	Aging int64
+	// Seed keys the hashes.
+	Seed uint64
+	// Static is the operator's map of QP pairs, or nil.
+	Static *QPMap
+}
+
+// Pairing is what the workers of one gateway share: the groups and the places of their flows, RDMA-CM's records, and the maps of QP pairs.
+type Pairing struct {
+	secret        [secrets]uint64
+	peers         []uint16
+	aging         int64
+	learners      []*Learner
+	static, hints atomic.Pointer[QPMap]
+
+	groups []group  // 0 is never used
+	heads  []uint32 // groups by hash, linked by group.next
+	pages  []page   // 0 is never used
+
+	allocating claim // guards what follows, heads, and which group and page is in use
+	freePage   uint32
+	freeGroup  uint32
+	usedPages  uint32
+	usedGroups uint32
+	full       int64  // there was no empty group: none is looked for until then, ns
+	hand       uint32 // where the next search for an empty group begins
+
+	cm cmRecords
+}
+
+const (
+	lineSize     = 64
+	flowsAGroup  = 10 // flows for which there is a group, on average
+	flowsAPage   = 4  // flows for which there are placesAPage places
+	flowsACMSet  = 32 // flows for which there is a set of RDMA-CM records
+	maxLearners  = 256
+	maxFlows     = 1 << 28
+	cacheLinePad = 4 * lineSize // bytes that aligning four arrays may need
+)
+
+func (c *Config) sizes() (groups, pages, sets int) {
+	return c.Flows/flowsAGroup + 64, c.Flows/flowsAPage + 128, c.Flows/flowsACMSet + 64
+}
+
+// Size is the number of bytes that New needs.
+func Size(flows int) int {
+	groups, pages, sets := (&Config{Flows: flows}).sizes()
+	return lineSize + (groups+1)*int(unsafe.Sizeof(group{})+4) + (pages+1)*int(unsafe.Sizeof(page{})) +
+		sets*int(unsafe.Sizeof(cmSet{})+unsafe.Sizeof(claimSet{})) + cacheLinePad
+}
+
+// New makes an empty Pairing in mem, which must be zero. It uses the first Size(c.Flows) bytes for as long as the Pairing is used.
+func New(mem []byte, c Config) (*Pairing, error) {
+	if c.Flows < 1 || c.Flows > maxFlows {
+		return nil, fmt.Errorf("pairing: room for %d flows: expected 1 to %d", c.Flows, maxFlows)
+	}
+	need := Size(c.Flows)
+	if len(mem) < need {
+		return nil, fmt.Errorf("pairing: %d bytes of memory for %d flows: expected at least %d", len(mem), c.Flows, need)
+	}
+	p := &Pairing{secret: secretsFrom(^c.Seed), aging: c.Aging}
+	for i, peer := range c.Peers {
+		if peer < 0 || peer >= len(c.Peers) || peer == i {
+			return nil, fmt.Errorf("pairing: port %d has peer %d: expected another of the %d ports", i, peer, len(c.Peers))
+		}
+		p.peers = append(p.peers, uint16(peer))
+	}
+	groups, pages, sets := c.sizes()
+	mem = mem[int(-uintptr(unsafe.Pointer(unsafe.SliceData(mem)))%lineSize):]
+	p.pages, mem = carve[page](mem, pages+1)
+	p.groups, mem = carve[group](mem, groups+1)
+	p.cm.sets, mem = carve[cmSet](mem, sets)
+	p.cm.claims, mem = carve[claimSet](mem, sets)
+	p.heads, _ = carve[uint32](mem, groups+1)
+	p.static.Store(c.Static)
+	return p, nil
+}
+
+// carve takes n values of type T from the front of mem. The rest begins on a cache line.
+func carve[T any](mem []byte, n int) ([]T, []byte) {
+	var t T
+	size := (n*int(unsafe.Sizeof(t)) + lineSize - 1) &^ (lineSize - 1)
+	return unsafe.Slice((*T)(unsafe.Pointer(&mem[0])), n), mem[size:]
+}
+
+// SetStatic replaces the operator's map of QP pairs; nil is an empty map. Any goroutine may call it. The workers apply a new map to the flows
+// that there are with their next Sweeps, and to flows that begin later at once.
+func (p *Pairing) SetStatic(m *QPMap) { p.static.Store(m) }
+
+// SetHints replaces the map of host agents' hints; see SetStatic.
+func (p *Pairing) SetHints(m *QPMap) { p.hints.Store(m) }
+
+// claim is the right to change something that workers share. A worker never waits for a claim that another worker holds. It goes on without;
+// what it wanted to note is lost, or comes again with a later packet of the flow.
+type claim struct{ held atomic.Uint32 }
+
+func (c *claim) try() bool { return c.held.CompareAndSwap(0, 1) }
+func (c *claim) release()  { c.held.Store(0) }
+
+// trySoon tries up to 1000 times. It is for messages that come only once. Nobody holds a claim for longer than some microseconds.
+func (c *claim) trySoon() bool {
+	const tries = 1000
+	for range tries {
+		if c.try() {
+			return true
+		}
+	}
+	return false
+}
+
+// flowRef names a flow of any worker: the learner's number, the low 28 bits of the flow's generation, and the flow's index (28 bits). It never
+// names another flow, as long as an index serves fewer than 2^28 flows. 0 is no flow.
+type flowRef uint64
+
+const refBits = 28
+
+func (l *Learner) refOf(x flowtable.Index, s flowtable.State) flowRef {
+	return flowRef(l.number<<(2*refBits) | uint64(s.Generation()&(1<<refBits-1))<<refBits | uint64(x))
+}
+
+// flowOf is the table, index and state of a flow; ok is false if the flow has ended.
+func (p *Pairing) flowOf(r flowRef) (t *flowtable.Table, x flowtable.Index, s flowtable.State, ok bool) {
+	if r == 0 {
+		return nil, 0, 0, false
+	}
+	t, x = p.learners[r>>(2*refBits)].table, flowtable.Index(r&(1<<refBits-1))
+	s = t.State(x)
+	return t, x, s, s.Live() && s.Generation()&(1<<refBits-1) == uint32(r>>refBits)&(1<<refBits-1)
+}
+
+// answerOf is what is known of the flow's source QP.
+func (p *Pairing) answerOf(r flowRef) (Answer, bool) {
+	_, _, s, ok := p.flowOf(r)
+	return Answer(s.Answer()), ok
+}
+
+// update replaces a flow's answer by what change makes of it, and reports whether the answer is another one now. The flow may be another
+// worker's, and that worker may change the answer at the same time. Then update calls change again, with the new answer.
+func (p *Pairing) update(r flowRef, change func(Answer) Answer) bool {
+	for {
+		t, x, s, ok := p.flowOf(r)
+		if !ok {
+			return false
+		}
+		now := change(Answer(s.Answer()))
+		if now == Answer(s.Answer()) {
+			return false
+		}
+		if t.SetAnswer(x, s, flowtable.Answer(now)) {
+			return true
+		}
+	}
+}
+
+// groupKey is what the two flows of a connection have in common: the hosts, the one of side 0 first, and in one word the two ports and the
+// VLAN tags.
+type groupKey struct {
+	hosts [2]packet.Addr
+	place uint64
+}
+
+// groupOf is the key of a flow's group, and the flow's side of it: 0 for flows that come in by the lower port of the two.
+func (p *Pairing) groupOf(k *flowtable.Key) (g groupKey, side int) {
+	peer := k.Port
+	if int(k.Port) < len(p.peers) {
+		peer = p.peers[k.Port]
+	}
+	tags := uint64(k.OuterTag)<<32 | uint64(k.InnerTag)<<48
+	if k.Port <= peer {
+		return groupKey{[2]packet.Addr{k.Src, k.Dst}, uint64(k.Port) | uint64(peer)<<16 | tags}, 0
+	}
+	return groupKey{[2]packet.Addr{k.Dst, k.Src}, uint64(peer) | uint64(k.Port)<<16 | tags}, 1
+}

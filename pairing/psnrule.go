@@ -1,0 +1,119 @@
+package pairing
+
+import "math/bits"
+
+const (
+	maxExact    = 40      // bits that ACKs in the rhythm of a flow count at most
+	farApart    = 1 << 16 // PSNs; flows farther apart than this began with random PSNs
+	minAgreeing = 4       // responses that only one flow can have asked for, before that counts
+)
+
+// psnRule looks for the mate by elimination: the only flow of the other side that can have asked for what this one answers, if no other flow
+// of this side can answer it.
+func (p *Pairing) psnRule(pl *place) (mate place, ok bool) {
+	t := pl.trial()
+	if t.sole() < 0 || t.agreeing < minAgreeing {
+		return mate, false
+	}
+	mate, ok = p.occupied(pl.g, 1-pl.side, t.sole())
+	return mate, ok && mate.may(pl.n) && p.columnIs(&mate, pl.n) && p.bothWays(pl, &mate)
+}
+
+// columnIs reports whether the flow at place n of the other side is the only one there that may answer the flow at pl.
+func (p *Pairing) columnIs(pl *place, n int) bool {
+	for m := range pl.others() {
+		o, ok := p.occupied(pl.g, 1-pl.side, m)
+		if m != n && ok && o.ack().valid() && o.may(pl.n) && pl.may(m) && !p.answersAnother(&o, pl) {
+			return false
+		}
+	}
+	return true
+}
+
+// answersAnother reports whether a flow is confirmed as the mate of another flow than pl. The mate that pl has now may answer it, also while
+// pl is in doubt: else anyone who answers for an invented QP could take its place.
+func (p *Pairing) answersAnother(o, pl *place) bool {
+	mate, tied := p.tied(o)
+	if !tied || mate.n == pl.n {
+		return false
+	}
+	a, ok := p.answerOf(o.owner())
+	return ok && a.Usable()
+}
+
+// bothWays reports whether the other direction agrees, too: if the flow at pl has sent requests, the mate's responses must leave only this
+// flow.
+func (p *Pairing) bothWays(pl, mate *place) bool {
+	return !pl.sent().valid() || mate.ack().valid() && mate.trial().sole() == pl.n
+}
+
+// psnSure reports whether a responder and the only requester that is left for it are surely a pair.
+func (p *Pairing) psnSure(requester, responder *place) bool {
+	requesters, _ := p.requesters(requester)
+	responders, matched := p.responders(responder)
+	says := p.agreement(requester, responder) + p.agreement(responder, requester)
+	return enough(requester, responder, chance(says, requesters, responders, matched))
+}
+
+// agreement is how many bits the PSNs of one direction count; 0 unless the requester is the only one left for the responder.
+func (p *Pairing) agreement(requester, responder *place) int {
+	t := responder.trial()
+	if t.sole() != requester.n || t.agreeing < minAgreeing {
+		return 0
+	}
+	return p.startBits(requester, t)
+}
+
+// startBits is how many bits it counts that responses agree with the requester. It presumes that flows begin with random PSNs: an unrelated
+// flow agrees if the response falls by chance among the PSNs that it has sent, 2^width in 2^24. ACKs of just those PSNs for which the
+// requester asked count more, the rarer such PSNs are. They count once if other flows ask at the same distances, since one coincidence then
+// brings about all others; otherwise they count each time. Flows that begin with PSNs near each other may do everything alike. Then nothing
+// counts.
+func (p *Pairing) startBits(requester *place, t *trial) int {
+	n, far := p.requesters(requester)
+	if n > 1 && 4*far < 3*(n-1) || n == 1 && near0(requester.sent().first()) {
+		return 0
+	}
+	says := 24 - max(int(t.width), bits.Len(firstSlack))
+	if t.exact < minAgreeing {
+		return says
+	}
+	if p.ownRhythm(requester) {
+		return says + min(requester.sparseness()*int(t.exact), maxExact)
+	}
+	return says + requester.sparseness()
+}
+
+// near0 reports whether a PSN is so near to 0 that a sender may have begun at 0 and not at random.
+func near0(psn uint32) bool { return psn < farApart || psn >= psnMask-farApart }
+
+// requesters counts the flows on pl's side that have sent requests, and those of them whose PSNs are far from pl's.
+func (p *Pairing) requesters(pl *place) (n, far int) {
+	high := pl.sent().high()
+	for m := range pl.own() {
+		o, ok := p.occupied(pl.g, pl.side, m)
+		if !ok || !o.sent().valid() {
+			continue
+		}
+		n++
+		if d := (o.sent().high() - high) & psnMask; d > farApart && d < psnMask-farApart {
+			far++
+		}
+	}
+	return n, far
+}
+
+// responders counts the flows on pl's side that have answered, and those of them that have a mate or one requester left; pl counts, too.
+func (p *Pairing) responders(pl *place) (n, matched int) {
+	for m := range pl.own() {
+		o, ok := p.occupied(pl.g, pl.side, m)
+		if !ok || !o.ack().valid() {
+			continue
+		}
+		n++
+		if o.p.mate[o.k].Load() != 0 || o.trial().sole() >= 0 {
+			matched++
+		}
+	}
+	return n, matched
+}

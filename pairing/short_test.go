@@ -1,0 +1,8 @@
+//go:build !long
+
+package pairing
+
+const (
+	runsAScene = 1
+	leastPairs = 10_000
+)

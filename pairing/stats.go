@@ -1,0 +1,50 @@
+package pairing
+
+import "sync/atomic"
+
+// Stats counts what became of evidence since Join.
+type Stats struct {
+	// Evidence counts pieces of evidence by source. For EvidenceStatic, EvidenceHint and EvidenceDETH it counts flows; for EvidenceCM messages,
+	// for EvidencePort judgements in which the ports of two flows fit, for EvidencePSN flows that a response ruled out, for EvidenceCNP CNPs.
+	Evidence [Evidences]uint64
+	// Confirmed counts the flows whose source QP was confirmed, by the evidence that did it.
+	Confirmed      [Evidences]uint64
+	Contradictions uint64 // pairs that were taken back because packets contradicted them
+	Reuses         uint64 // records that ended because a QP began to serve another connection
+	Skipped        uint64 // times that evidence was left out, without budget or because another worker held a claim
+	NoPlace        uint64 // attempts to give a flow a place that found none
+}
+
+// published is what Stats reads.
+type published struct {
+	evidence, confirmed                      [Evidences]atomic.Uint64
+	contradictions, reuses, skipped, noPlace atomic.Uint64
+}
+
+// Stats is safe for any goroutine. Each number is exact as of the worker's last Sweep.
+func (l *Learner) Stats() Stats {
+	p := &l.published
+	s := Stats{
+		Contradictions: p.contradictions.Load(), Reuses: p.reuses.Load(), Skipped: p.skipped.Load(), NoPlace: p.noPlace.Load(),
+	}
+	for i := range s.Evidence {
+		s.Evidence[i], s.Confirmed[i] = p.evidence[i].Load(), p.confirmed[i].Load()
+	}
+	return s
+}
+
+func (l *Learner) publish() {
+	if !l.dirty {
+		return
+	}
+	l.dirty = false
+	p, c := &l.published, &l.counts
+	p.contradictions.Store(c.Contradictions)
+	p.reuses.Store(c.Reuses)
+	p.skipped.Store(c.Skipped)
+	p.noPlace.Store(c.NoPlace)
+	for i := range c.Evidence {
+		p.evidence[i].Store(c.Evidence[i])
+		p.confirmed[i].Store(c.Confirmed[i])
+	}
+}

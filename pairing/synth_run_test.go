@@ -1,0 +1,49 @@
+package pairing
+
+import (
+	"sync"
+	"testing"
+)
+
+// TestNeverWrong runs every scene, and compares the source QP of each packet's flow with the truth.
+func TestNeverWrong(t *testing.T) {
+	all := scenes()
+	total, adding := &score{}, sync.Mutex{}
+	t.Run("scenes", func(t *testing.T) {
+		for n := 0; n < len(all); n += eachScene {
+			t.Run(all[n].name, func(t *testing.T) {
+				t.Parallel()
+				s := all[n].run(t)
+				adding.Lock()
+				defer adding.Unlock()
+				total.add(s)
+			})
+		}
+	})
+	if eachScene == 1 && total.flows < 2*leastPairs {
+		t.Errorf("%d flows, want at least %d", total.flows, 2*leastPairs)
+	}
+	t.Logf("%v", total)
+}
+
+// run runs a scene with several seeds.
+func (sc *scene) run(t *testing.T) *score {
+	sum := &score{}
+	for seed := range uint64(runsAScene) {
+		c := sc.config
+		c.Seed = seed*1000 + 1
+		s := learn(t, c)
+		if s.wrong > 0 {
+			t.Errorf("seed %d: %v", c.Seed, s)
+		}
+		sum.add(s)
+	}
+	t.Log(sum)
+	if sum.recall() < sc.recall {
+		t.Errorf("%.4f of %d flows confirmed, want %.3f", sum.recall(), sum.flows, sc.recall)
+	}
+	if sc.forgotten > 0 && sum.forgotten() > sc.forgotten {
+		t.Errorf("flows that were confirmed are unknown for %.5f of their time, want at most %.4f", sum.forgotten(), sc.forgotten)
+	}
+	return sum
+}

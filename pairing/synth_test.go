@@ -1,0 +1,255 @@
+package pairing
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/testkit/synth"
+)
+
+// worker is a flow table and its learner.
+type worker struct {
+	*flowtable.Table
+	*Learner
+	ended func(k *flowtable.Key, v View)
+}
+
+func (w *worker) Begin(x flowtable.Index) { w.Learner.Begin(x) }
+
+func (w *worker) End(x flowtable.Index, why flowtable.Ending) {
+	if w.ended != nil {
+		v := w.View(x)
+		if why != flowtable.Renewed {
+			v.Answer = v.closed(EndedAged)
+		}
+		w.ended(w.Key(x), v)
+	}
+	w.Learner.End(x)
+}
+
+// Sweep does what a worker does once a step.
+func (w *worker) Sweep(now int64) {
+	w.Table.Sweep(now)
+	w.Learner.Sweep()
+}
+
+// find is what a reader finds of a flow.
+func (w *worker) find(k *flowtable.Key) (a Answer, ok bool) {
+	_, s, ok := w.Find(k)
+	return Answer(s.Answer()), ok
+}
+
+func newWorker(t testing.TB, p *Pairing, flows int, seed uint64) *worker {
+	t.Helper()
+	w := &worker{}
+	var err error
+	if w.Table, err = flowtable.New(make([]byte, flowtable.Size(flows)), flowtable.Config{Capacity: flows, Aging: 60e9, Seed: seed, Observer: w}); err != nil {
+		t.Fatal(err)
+	}
+	if w.Learner, err = p.Join(w.Table, make([]byte, LearnerSize(flows))); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// gateway is two workers. Each sees the frames of one port.
+type gateway struct {
+	pairing *Pairing
+	workers [2]*worker
+	head    [synth.HeadLen]byte
+	index   [1]flowtable.Index
+	key     [1]flowtable.Key
+}
+
+const synthEpoch = 1e9
+
+func newGateway(t testing.TB, flows int) *gateway {
+	t.Helper()
+	p, err := New(make([]byte, Size(2*flows)), Config{Flows: 2 * flows, Peers: []int{1, 0}, Aging: 60e9, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &gateway{pairing: p}
+	for i := range g.workers {
+		g.workers[i] = newWorker(t, p, flows, uint64(i))
+	}
+	return g
+}
+
+// observe shows the learner a packet as the dataplane does: Observe gets what Routine stops at.
+func (w *worker) observe(x flowtable.Index, k *flowtable.Key, p *packet.Parsed, b []byte, now int64) {
+	parsed := [maxBurst]packet.Parsed{*p}
+	if w.Routine([]flowtable.Index{x}, []uint8{0}, &parsed, 0) == 0 {
+		w.Observe(x, k, p, b, now)
+	}
+}
+
+// show shows the gateway a packet, and returns its worker and flow.
+func (g *gateway) show(e *synth.Event) (*worker, flowtable.Index) {
+	p := &e.Packet
+	w, k := g.workers[e.From], &g.key[0]
+	*k = flowtable.Key{Src: p.Src, Dst: p.Dst, DestQP: p.DestQP, SourceQP: p.SourceQP, Port: uint16(e.From), OuterTag: p.OuterTag}
+	now := synthEpoch + e.Time
+	w.StartBurst()
+	b := g.head[:synth.Head(e, g.head[:])]
+	if p.Opcode == packet.CNP {
+		w.Observe(flowtable.None, k, p, b, now)
+		return w, flowtable.None
+	}
+	w.Lookup(g.key[:], now, g.index[:])
+	w.observe(g.index[0], k, p, b, now)
+	return w, g.index[0]
+}
+
+// knows tells whether the flow that e's packet answers is confirmed with the QP that the packet goes to.
+func (g *gateway) knows(e *synth.Event) bool {
+	p := &e.Packet
+	a, ok := g.workers[1-e.From].find(&flowtable.Key{Src: p.Dst, Dst: p.Src, DestQP: e.SourceQP, Port: uint16(1 - e.From), OuterTag: p.OuterTag})
+	return ok && a.Usable() && a.SourceQP() == p.DestQP
+}
+
+// score is what came of a run.
+type score struct {
+	packets          int
+	flows, confirmed int // those of connections that are seen both ways, with at least minPackets, and that can be told apart
+	wrong            int // packets whose flow was confirmed with another QP than theirs
+	took             []uint32
+	by               [Evidences]int
+	live, unknown    int64 // ns that flows lived after they were confirmed first, and in which they were not known then
+	stats            Stats
+	why              string
+}
+
+func (s *score) recall() float64 { return float64(s.confirmed) / float64(max(s.flows, 1)) }
+
+// forgotten is the share of time in which live flows that were confirmed once were not known.
+func (s *score) forgotten() float64 { return float64(s.unknown) / float64(max(s.live, 1)) }
+
+func (s *score) String() string {
+	slices.Sort(s.took)
+	median, p99 := uint32(0), uint32(0)
+	if n := len(s.took); n > 0 {
+		median, p99 = s.took[n/2], s.took[n*99/100]
+	}
+	return fmt.Sprintf("%d flows, %.4f confirmed, %d wrong, unknown %.5f, took %d (p99 %d), by %v, contradictions %d, reuses %d, skipped %d %s",
+		s.flows, s.recall(), s.wrong, s.forgotten(), median, p99, s.by, s.stats.Contradictions, s.stats.Reuses, s.stats.Skipped, s.why)
+}
+
+func (s *score) add(o *score) {
+	s.flows, s.confirmed, s.wrong = s.flows+o.flows, s.confirmed+o.confirmed, s.wrong+o.wrong
+	s.took = append(s.took, o.took...)
+	s.live, s.unknown = s.live+o.live, s.unknown+o.unknown
+	for i := range s.by {
+		s.by[i] += o.by[i]
+	}
+	s.stats.Contradictions += o.stats.Contradictions
+	s.stats.Reuses += o.stats.Reuses
+	s.stats.Skipped += o.stats.Skipped
+	if s.why == "" {
+		s.why = o.why
+	}
+}
+
+// progress is what has become of one direction of a connection.
+type progress struct {
+	packets, took uint32
+	by            Evidence
+	since         int64 // when the flow was looked at last, after it was confirmed
+	known         bool
+}
+
+// look notes whether the flow is known now, and how long it was not.
+func (p *progress) look(s *score, now int64, known bool) {
+	if p.took == 0 {
+		return
+	}
+	if p.since != 0 {
+		s.live += now - p.since
+		if !p.known {
+			s.unknown += now - p.since
+		}
+	}
+	p.since, p.known = now, known
+}
+
+// maxPackets ends a run.
+const maxPackets = 500_000
+
+// minPackets is what a flow must have been seen of for its recall to count.
+const minPackets = 4
+
+// learn runs traffic past a gateway, and compares what it learns with the truth at every packet.
+func learn(t testing.TB, c synth.Config) *score {
+	t.Helper()
+	flows := max(c.Connections, 256) * max(1, c.Tenants) * (c.Generations + 1) * 2
+	g := newGateway(t, flows+1024)
+	traffic := synth.New(c)
+	s := &score{}
+	var seen [][2]progress
+	for e, ok := traffic.Next(); ok; e, ok = traffic.Next() {
+		worker, x := g.show(&e)
+		if s.packets++; s.packets == maxPackets {
+			break
+		}
+		if x == flowtable.None || e.Forged || e.MAD != nil || e.Packet.SourceQP != 0 {
+			continue
+		}
+		for int(e.Conn) >= len(seen) {
+			seen = append(seen, [2]progress{})
+		}
+		p := &seen[e.Conn][e.From]
+		p.packets++
+		qp, ok := worker.SourceQP(x)
+		if ok && qp != e.SourceQP {
+			if s.wrong++; s.why == "" {
+				s.why = fmt.Sprintf("\n  first wrong: %+v is said to come from %d by %v, comes from %d; connection %+v",
+					e.Packet, qp, worker.View(x).Evidence(), e.SourceQP, traffic.Conns()[e.Conn])
+			}
+		}
+		if ok && qp == e.SourceQP && p.took == 0 {
+			p.took, p.by = p.packets, worker.View(x).Evidence()
+			if back := &seen[e.Conn][1-e.From]; back.took == 0 && back.packets > 0 && g.knows(&e) {
+				back.took, back.by = back.packets, p.by
+			}
+		}
+		p.look(s, e.Time, ok)
+		seen[e.Conn][1-e.From].look(s, e.Time, g.knows(&e))
+	}
+	conns := traffic.Conns()
+	same := map[uint16]int{}
+	for i := range conns {
+		same[conns[i].Port[0]]++
+	}
+	for i := range seen {
+		if c.StartPSN != synth.PSNRandom && c.Ports != synth.PortsSymmetric && same[conns[i].Port[0]] > 1 {
+			continue // can't be told from the other one with the port
+		}
+		if !conns[i].Seen[0] || !conns[i].Seen[1] || conns[i].Start == math.MaxInt64 {
+			continue
+		}
+		for end := range 2 {
+			p := &seen[i][end]
+			if p.packets < minPackets || seen[i][1-end].packets < minPackets {
+				continue
+			}
+			s.flows++
+			if p.took > 0 {
+				s.confirmed++
+				s.took = append(s.took, p.took)
+				s.by[p.by]++
+			}
+		}
+	}
+	for _, w := range g.workers {
+		w.Learner.Sweep()
+		one := w.Learner.Stats()
+		s.stats.Contradictions += one.Contradictions
+		s.stats.Reuses += one.Reuses
+		s.stats.Skipped += one.Skipped
+	}
+	return s
+}

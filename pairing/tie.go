@@ -1,0 +1,134 @@
+package pairing
+
+// This file makes and ends pairs, under the group's learning claim.
+
+// tied is the place of the flow's mate, if it has one that still has its place.
+func (p *Pairing) tied(pl *place) (mate place, ok bool) {
+	m := mateWord(pl.p.mate[pl.k].Load())
+	if m == 0 {
+		return place{}, false
+	}
+	mate, ok = p.at(pl.g, 1-pl.side, m.n())
+	return mate, ok && mate.p.lease[mate.k] == m.lease() && mate.owner() != 0
+}
+
+// tie makes two places each other's mate.
+func (p *Pairing) tie(a, b *place, ownPort bool) {
+	a.p.mate[a.k].Store(uint64(makeMate(b.n, b.p.lease[b.k], ownPort)))
+	b.p.mate[b.k].Store(uint64(makeMate(a.n, a.p.lease[a.k], ownPort)))
+}
+
+// part ends the tie between a place and its mate, if it has one, and returns the mate's place. Their answers stay as they are.
+func (p *Pairing) part(pl *place) (mate place, ok bool) {
+	mate, ok = p.tied(pl)
+	pl.p.mate[pl.k].Store(0)
+	if ok {
+		mate.p.mate[mate.k].Store(0)
+	}
+	return mate, ok
+}
+
+// abandon is for a flow whose mate belongs to another connection now. It takes back the flow's source QP and its place. If the flow goes on,
+// it gets another place.
+func (p *Pairing) abandon(pl *place) {
+	p.withdraw(pl)
+	pl.vacate(pl.owner())
+}
+
+// withdraw takes back a flow's source QP, if it was learned and the record is open.
+func (p *Pairing) withdraw(pl *place) {
+	p.update(pl.owner(), func(a Answer) Answer {
+		if settled(a) || a.Ended() != Open {
+			return a
+		}
+		return 0
+	})
+}
+
+// maxDoubts bounds the contradictions that count, so that a flow can always be confirmed again.
+const maxDoubts = 5
+
+// dissolve takes a pair back that seems to be a mistake. It forgets what was learned of both flows, and counts a contradiction for each.
+func (p *Pairing) dissolve(pl *place) {
+	mate, ok := p.part(pl)
+	p.mistaken(pl)
+	if ok {
+		p.mistaken(&mate)
+	}
+}
+
+func (p *Pairing) mistaken(pl *place) {
+	pl.p.contradictions[pl.k] = min(pl.p.contradictions[pl.k], 1<<16-2) + 1
+	p.withdraw(pl)
+	p.forget(pl)
+	pl.p.ack[pl.k].Store(uint64(pl.p.lease[pl.k]) << 49)
+	t := pl.trial()
+	t.doubts = min(t.doubts+1, maxDoubts)
+}
+
+// pair makes two flows mates and confirms both. a and b are the flows that had the places when the evidence was weighed. If one of the two
+// has another mate and is confirmed, nothing changes; if it is in doubt, the old pair is taken back first.
+func (l *Learner) pair(pl, mate *place, a, b flowRef, why Evidence, ownPort bool) {
+	p := l.pairing
+	for _, one := range [...]*place{pl, mate} {
+		if old, ok := p.tied(one); ok && (one != pl || old.n != mate.n) && (one != mate || old.n != pl.n) {
+			answer, ok := p.answerOf(one.owner())
+			guessed := answer.Evidence() == EvidenceCM && near0(one.said().psn()) && why == EvidencePort && ownPort
+			if ok && answer.State() == Confirmed && !guessed {
+				return
+			}
+			l.counts.Contradictions++
+			p.dissolve(one)
+			if guessed { // a claim with a PSN that anyone might guess was forged, by all appearances
+				one.p.said[one.k], old.p.said[old.k] = 0, 0
+				return
+			}
+		}
+	}
+	if !l.confirm(a, mate.id().qp(), why) || !l.confirm(b, pl.id().qp(), why) { // better evidence has given one of them another source QP, which stands
+		p.retract(pl, why)
+		p.retract(mate, why)
+		return
+	}
+	p.tie(pl, mate, ownPort)
+}
+
+// confirm gives a flow a source QP, unless evidence that is as good or better has confirmed one. It reports whether the flow has that QP now.
+func (l *Learner) confirm(r flowRef, qp uint32, why Evidence) bool {
+	has := false
+	if l.pairing.update(r, func(a Answer) Answer {
+		has = a.SourceQP() == qp && a.State() == Confirmed && a.Ended() == Open
+		if a.Ended() != Open || a.State() == Confirmed && (a.Evidence() <= why || settled(a)) {
+			return a
+		}
+		has = true
+		return makeAnswer(qp, Confirmed, why)
+	}) {
+		l.counts.Confirmed[why]++
+		l.dirty = true
+	}
+	return has
+}
+
+// suggest makes a source QP the flow's candidate, unless the flow has a mate or is confirmed.
+func (p *Pairing) suggest(pl *place, qp uint32, why Evidence) {
+	if _, ok := p.tied(pl); ok {
+		return
+	}
+	p.update(pl.owner(), func(a Answer) Answer {
+		if a.State() == Confirmed || a.Ended() != Open {
+			return a
+		}
+		return makeAnswer(qp, Candidate, why)
+	})
+}
+
+// retract takes back a flow's source QP, if this evidence has confirmed it.
+func (p *Pairing) retract(pl *place, why Evidence) {
+	p.update(pl.owner(), func(a Answer) Answer {
+		if a.State() == Confirmed && a.Evidence() == why && a.Ended() == Open {
+			return 0
+		}
+		return a
+	})
+}
