@@ -20,10 +20,14 @@ type sequence struct{ n atomic.Uint32 }
 func (s *sequence) next()       { s.n.Add(1) }
 func (s *sequence) now() uint32 { return s.n.Load() + 1 } // never 0 before it wraps
 
+// heedPackets is how many packets after a flow's first one a claim about it may come: RDMA-CM sets a connection up before its data, and only
+// reordering puts it behind. So nobody can make claims about a flow that goes on until one fits.
+const heedPackets = 64
+
 // heedClaim looks for RDMA-CM's claim about the flow, if claims were added since it looked last.
 func (s *subject) heedClaim() {
 	number := s.l.pairing.cm.number.now()
-	if s.n.seenCM == number || !s.l.spend(madCost/4) {
+	if s.n.seenCM == number || s.t.packets-s.n.began > heedPackets || !s.l.spend(madCost/4) {
 		return
 	}
 	if number == 1 {

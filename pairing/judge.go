@@ -70,6 +70,9 @@ func (l *Learner) weigh(pl *place) verdict {
 		return verdict{ports.mate, EvidencePort, true, false}
 	}
 	mate, alone := p.psnRule(pl)
+	if alone {
+		l.budget -= pl.own() + pl.others() // what the next line takes
+	}
 	sure := alone && p.psnSure(&mate, pl)
 	if ok && !sure && (ports.formula || !alone) {
 		return verdict{ports.mate, EvidencePort, false, false}

@@ -53,7 +53,7 @@ func (s *subject) startOver(own bool) bool {
 	}
 	defer s.pl.g.learning.release()
 	n := s.n
-	n.odd, n.moved = 0, 0
+	n.odd, n.moved, n.began = 0, 0, s.t.packets
 	if n.wanders = min(n.wanders+1, maxWanders); !own {
 		n.wanders = 0
 	}

@@ -226,7 +226,7 @@ func (l *Learner) observe(x flowtable.Index, a Answer, p *packet.Parsed, b []byt
 // renew ends the flow's record and begins a new one, and moves the packet at hand to the new one's counts.
 func (l *Learner) renew(x flowtable.Index, p *packet.Parsed, now int64) {
 	t := &l.tracks[x]
-	t.packets--
+	t.packets = max(t.packets, 1) - 1
 	t.bytes -= min(p.Len, t.bytes)
 	l.table.Renew(x, now)
 	l.tally(x, p.Len)

@@ -4,6 +4,7 @@ package pairing
 type note struct {
 	first uint32 // first PSN of the requests, but at most maxSpan behind the highest
 	high  uint32 // highest PSN that requests may have used: a READ uses as many as its response has packets
+	began uint32 // packets of the record before the flow's present connection began
 	took  uint32 // packets up to the one that confirmed the source QP; while it isn't confirmed, all
 
 	odd     uint32 // PSN of the last packet that was out of character, with noteBit

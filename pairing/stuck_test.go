@@ -191,3 +191,18 @@ func TestResponsesFirst(t *testing.T) {
 	}
 	w.is(0, 1000, 5000, EvidencePSN)
 }
+
+// A claim that comes when the flow has long begun is not heeded: else anyone could make claims until one fits.
+func TestClaimAfterTheData(t *testing.T) {
+	for packets, want := range map[int]Evidence{10: EvidenceCM, heedPackets + 10: EvidenceNone} {
+		w := newWire(t)
+		w.talk(100, 200, psnB, packets, 7)
+		w.connect(100, 200)
+		w.talk(100, 200, psnB+uint32(packets), 400, 7)
+		if want == EvidenceNone {
+			w.is(0, 200, 0, want)
+		} else {
+			w.is(0, 200, 100, want)
+		}
+	}
+}
