@@ -32,8 +32,9 @@ type kernelInterface struct {
 	cfg     PortConfig
 	device  device
 	workers int
-	name    string // what the interface is called now
-	room    int    // bytes of a buffer
+	name    string      // what the interface is called now
+	room    int         // bytes of a buffer
+	opened  netif.State // the interface as setup found it
 
 	lock    *lock // of the interface
 	sockets []socketPair
@@ -64,7 +65,7 @@ func (p *kernelInterface) setup(pool *Pool, workers int) (Profile, error) {
 	if err != nil {
 		return Profile{}, err
 	}
-	p.workers, p.room = workers, pool.Room()
+	p.workers, p.room, p.opened = workers, pool.Room(), n
 	if err := p.open(n.Index); err != nil {
 		return Profile{}, err
 	}

@@ -314,6 +314,10 @@ func liveWatched() error {
 }
 
 func watchInterfaces(d *Devices) error {
+	const before = "link set b0 mtu 1400" // done between opening the ports and watching them
+	if err := ip(before); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	notices, ended := make(chan Notice, 100), make(chan error, 1)
@@ -338,7 +342,7 @@ func watchInterfaces(d *Devices) error {
 		healthy bool
 		text    string
 	}{
-		{"link set b0 mtu 1400", 1, false, "interface b0 has MTU 1400 now, it was 1500, but the port can't use it: the port's mtu is 1500"},
+		{before, 1, false, "interface b0 has MTU 1400 now, it was 1500, but the port can't use it: the port's mtu is 1500"},
 		{"link set b0 mtu 1500", 1, true, "has MTU 1500 now"},
 		{"link set a0 mtu 9000", 0, false, "frames of more than 2048 bytes are dropped"},
 		{"link set a0 mtu 1500", 0, true, "has MTU 1500 now"},

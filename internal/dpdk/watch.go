@@ -16,20 +16,20 @@ type Notice struct {
 	Text    string
 }
 
-// Watch looks after the ports on kernel interfaces until the context ends: it reports what happens to an interface, and connects the port
-// again when one that was deleted is back. report is called one call at a time.
+// Watch looks after the ports on kernel interfaces until the context ends: it reports what has happened to an interface since the port was
+// opened, and connects the port again when one that was deleted is back. report is called one call at a time.
 func (d *Devices) Watch(ctx context.Context, report func(Notice)) error {
 	var ports []int
-	var names []string
+	var interfaces []netif.State
 	for i, p := range d.ports {
 		if k, ok := p.driver.(*kernelInterface); ok {
-			ports, names = append(ports, i), append(names, k.device.iface)
+			ports, interfaces = append(ports, i), append(interfaces, k.opened)
 		}
 	}
 	if len(ports) == 0 {
 		return nil
 	}
-	return netif.Watch(ctx, names, func(i int, c netif.Change) {
+	return netif.Watch(ctx, interfaces, func(i int, c netif.Change) {
 		n := Notice{Port: ports[i], Healthy: c.Kind != netif.Gone && c.Now.On, Text: c.String()}
 		p := d.ports[ports[i]]
 		err := p.do(func() error {

@@ -71,12 +71,32 @@ func TestLook(t *testing.T) {
 }
 
 func TestWatchEnds(t *testing.T) {
+	lo, err := Read("lo")
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := Watch(ctx, []string{"lo"}, func(int, Change) {}); err != nil {
+	if err := Watch(ctx, []State{lo}, func(_ int, c Change) { t.Errorf("lo has not changed: %v", c) }); err != nil {
 		t.Error(err)
 	}
-	if err := Watch(t.Context(), []string{"no-such-if"}, func(int, Change) {}); !errors.Is(err, ErrNone) {
-		t.Errorf("an interface that isn't there: %v", err)
+}
+
+// TestWatchBegins: a change between reading the state of an interface and watching it is reported.
+func TestWatchBegins(t *testing.T) {
+	before, err := Read("lo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before.MTU++
+	ctx, cancel := context.WithCancel(t.Context())
+	var got []Kind
+	err = Watch(ctx, []State{before, {Index: 1 << 30, Name: "no-such-if"}}, func(i int, c Change) {
+		if got = append(got, c.Kind); i == 1 {
+			cancel()
+		}
+	})
+	if err != nil || !slices.Equal(got, []Kind{MTUChanged, Gone}) {
+		t.Errorf("%v, %v", got, err)
 	}
 }

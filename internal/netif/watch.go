@@ -52,16 +52,12 @@ func (c Change) String() string {
 // lookEvery bounds how late a change is seen whose message from the kernel was lost.
 const lookEvery = 500 * time.Millisecond
 
-// Watch reports what happens to interfaces, which are there when it is called, until the context ends. changed gets the number of the
-// interface in the list; it is called from Watch's own goroutine, one call at a time.
-func Watch(ctx context.Context, names []string, changed func(int, Change)) error {
+// Watch reports what happens to interfaces until the context ends, beginning with what has changed since their states were read. changed
+// gets the number of the interface in the list; it is called from Watch's own goroutine, one call at a time.
+func Watch(ctx context.Context, interfaces []State, changed func(int, Change)) error {
 	w := watch{changed: changed}
-	for _, name := range names {
-		s, err := Read(name)
-		if err != nil {
-			return err
-		}
-		w.watched = append(w.watched, watched{name: name, state: s})
+	for _, s := range interfaces {
+		w.watched = append(w.watched, watched{name: s.Name, state: s})
 	}
 	done := make(chan struct{})
 	defer close(done)
@@ -73,6 +69,7 @@ func Watch(ctx context.Context, names []string, changed func(int, Change)) error
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
+		w.look()
 		select {
 		case <-ctx.Done():
 			return nil
@@ -82,7 +79,6 @@ func Watch(ctx context.Context, names []string, changed func(int, Change)) error
 			}
 		case <-tick.C:
 		}
-		w.look()
 	}
 }
 

@@ -146,15 +146,26 @@ func (g *Guest) dial(name string) (net.Conn, error) {
 // done ends the answer to a command, with its exit status.
 const done = "@@done "
 
+// damaged is the exit status of a command that lost bytes on its way to the guest, and was not executed.
+const damaged = "again"
+
+var errDamaged = errors.New("the command lost bytes on the way to the guest")
+
 // Run has the guest's shell (busybox) run a command, and returns what it printed. An exit status other than 0 is an error.
 func (g *Guest) Run(command string) (string, error) {
 	if strings.Contains(command, "\n") {
 		return "", errors.New("a command is one line")
 	}
-	if _, err := fmt.Fprintln(g.shell, command); err != nil {
-		return "", err
+	command = strings.TrimSpace(command)
+	var out string
+	var err error = errDamaged
+	for try := 0; errors.Is(err, errDamaged) && try < 3; try++ {
+		// With its length, so that the guest executes no part of a command: on a busy machine the serial port loses bytes.
+		if _, err := fmt.Fprintf(g.shell, "%d %s\n", len(command), command); err != nil {
+			return "", err
+		}
+		out, err = g.answer()
 	}
-	out, err := g.answer()
 	if err != nil {
 		err = fmt.Errorf("in the guest: %s: %w\n%s", command, err, out)
 	}
@@ -178,6 +189,9 @@ func (g *Guest) answer() (string, error) {
 			continue
 		}
 		out.WriteString(before)
+		if status == damaged {
+			return out.String(), errDamaged
+		}
 		if status != "0" {
 			return out.String(), fmt.Errorf("exit status %s", status)
 		}

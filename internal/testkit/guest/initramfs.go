@@ -63,9 +63,8 @@ for module in %s; do insmod "$module" || echo "insmod $module failed"; done
 stty -F /dev/ttyS1 raw -echo
 exec </dev/ttyS1 >/dev/ttyS1 2>&1
 echo "%s0"
-while read -r line; do
-  eval "$line"
-  echo "%s$?"
+while read -r length line; do
+  if [ "${#line}" = "$length" ]; then eval "$line"; echo "%s$?"; else echo "%s%s"; fi
 done
 poweroff -f
 `
@@ -84,7 +83,7 @@ func writeInitramfs(name string, k kernel, c Config) error {
 	}
 	files = append(files,
 		File{Path: "/bin/busybox", From: "/bin/busybox", Mode: 0o755},
-		File{Path: "/init", Text: fmt.Sprintf(initScript, strings.Join(paths, " "), done, done), Mode: 0o755})
+		File{Path: "/init", Text: fmt.Sprintf(initScript, strings.Join(paths, " "), done, done, done, damaged), Mode: 0o755})
 	f, err := os.Create(name)
 	if err != nil {
 		return err

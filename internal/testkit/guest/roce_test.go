@@ -95,8 +95,10 @@ func TestSoftRoCE(t *testing.T) {
 			t.Fatalf("the gateway: %s", log)
 		}
 	}
+	// What is in flight fits every queue on the path however slow the guests are, also the 1000 frames of a tap interface: 4 messages (-t) of
+	// 64 KiB on each of 4 QPs, and no retransmission for being slow: a time-out of 2^21 * 4.096 us (-u).
 	for i, program := range []string{"ib_write_bw", "ib_read_bw", "ib_send_bw"} {
-		arguments := fmt.Sprintf("%s -d rxe0 -x 1 -m 4096 -q 4 -s 65536 -n 100 -F -p %d", program, 18515+i)
+		arguments := fmt.Sprintf("%s -d rxe0 -x 1 -m 4096 -q 4 -s 65536 -n 100 -t 4 -u 21 -F -p %d", program, 18515+i)
 		if _, err := a.Run(fmt.Sprintf("(timeout 100 %s >/tmp/%s 2>&1; echo $? >/tmp/%s.status) & sleep 2", arguments, program, program)); err != nil {
 			t.Fatal(err)
 		}
