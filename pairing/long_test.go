@@ -3,6 +3,6 @@
 package pairing
 
 const (
-	runsAScene = 22
+	runsAScene = 26
 	leastPairs = 1_000_000
 )

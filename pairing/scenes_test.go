@@ -76,7 +76,7 @@ func portScenes(p string, port synth.Ports, s string, start synth.StartPSN) (all
 	if s == "wrap" {
 		return all
 	}
-	hidden, cm := 0., .99
+	hidden, cm := 0., .98
 	if s == "zero" && p != "symmetric" && p != "flow-label" || p == "spray" {
 		cm = 0 // anyone might guess where the connections begin, and the ports are not RDMA-CM's
 	}
@@ -137,8 +137,8 @@ func lossScenes() (all []scene) {
 			c.Requesters, c.Mix, c.IPv6 = synth.FromBoth, synth.Mix{Write: 2, Send: 1, Read: 1, Atomic: 1}, true
 		})
 		add("RDMA-CM", bound, func(c *synth.Config) { c.CM, c.Ports = true, synth.PortsFlowLabel })
-		add("random ports, the same both ways", 0, func(c *synth.Config) { c.Ports = synth.PortsRandom })
-		add("ports say nothing", 0, func(c *synth.Config) { c.Ports = synth.PortsEqual })
+		add("random ports, the same both ways", max(bound, lost/10), func(c *synth.Config) { c.Ports = synth.PortsRandom })
+		add("ports say nothing", bound, func(c *synth.Config) { c.Ports = synth.PortsEqual })
 		add("reuse", 0, func(c *synth.Config) {
 			c.Generations, c.Reuse, c.Messages, c.StartPSN = 3, synth.ReusePeerQP, 30, synth.PSNNear
 		})
