@@ -158,7 +158,7 @@ func (g *Guest) Run(command string) (string, error) {
 	}
 	command = strings.TrimSpace(command)
 	var out string
-	var err error = errDamaged
+	err := errDamaged
 	for try := 0; errors.Is(err, errDamaged) && try < 3; try++ {
 		// With its length, so that the guest executes no part of a command: on a busy machine the serial port loses bytes.
 		if _, err := fmt.Fprintf(g.shell, "%d %s\n", len(command), command); err != nil {
