@@ -76,7 +76,7 @@ func portScenes(p string, port synth.Ports, s string, start synth.StartPSN) (all
 	if s == "wrap" {
 		return all
 	}
-	hidden, cm := 0., .98
+	hidden, cm := 0., .99
 	if s == "zero" && p != "symmetric" && p != "flow-label" || p == "spray" {
 		cm = 0 // anyone might guess where the connections begin, and the ports are not RDMA-CM's
 	}
