@@ -2,13 +2,13 @@ package cnpdec
 
 import "github.com/cnpgate/cnpgate/internal/packet"
 
-// addressesOK tells whether source and destination of an IP header are such as one host has: a notification goes by unicast (draft-tian
-// 5.5 step 5), and nobody is asked to trust an address that can't be.
+// addressesOK reports whether source and destination of an IP header can be hosts' addresses: a notification is sent by unicast (draft-tian
+// 5.5 step 5), and no access list should have to check an invalid address.
 func (n *Notification) addressesOK() bool {
 	return unicast(n.Family, n.Src) && unicast(n.Family, n.Dst)
 }
 
-// unicast tells whether an address of the IP version can be a host's on a network (RFC 1122 3.2.1.3, RFC 4291 2.5.2, 2.5.3 and 2.7).
+// unicast reports whether an address of the IP version can be a host's (RFC 1122 3.2.1.3, RFC 4291 2.5.2, 2.5.3 and 2.7).
 func unicast(family uint8, a packet.Addr) bool {
 	if family == 4 {
 		first := uint8(a.Lo >> 24)
@@ -17,6 +17,6 @@ func unicast(family uint8, a packet.Addr) bool {
 	return a.Hi>>56 != 0xff && (a.Hi != 0 || a.Lo > 1) && !impostor(family, a)
 }
 
-// impostor tells whether an address of the IP version is an IPv4-mapped one in IPv6. No packet may have it on the wire (RFC 4038 4.2),
-// and Addr, access lists and flows would take it for the IPv4 host's.
+// impostor reports whether an address of the IP version is an IPv4-mapped one in IPv6. No packet may have it on the wire (RFC 4038 4.2),
+// and Addr, access lists and flows would confuse it with the IPv4 host's.
 func impostor(family uint8, a packet.Addr) bool { return family == 6 && a.Is4() }

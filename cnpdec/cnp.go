@@ -36,8 +36,8 @@ func (r *Receiver) decodeCNP(frame []byte, p *packet.Parsed, n *Notification) Re
 	return Accepted
 }
 
-// lengthOK tells whether what is between BTH and ICRC is as long as the format has it. What an extension that the receiver
-// doesn't speak adds is of any length.
+// lengthOK reports whether the part between BTH and ICRC has the length of the format. An extension that the receiver doesn't support may
+// have any length.
 func (n *Notification) lengthOK(flags uint8) bool {
 	switch n.Kind {
 	case LongHaulCNP:
@@ -50,7 +50,7 @@ func (n *Notification) lengthOK(flags uint8) bool {
 	return len(n.Body) == packet.CNPReservedLen
 }
 
-// icrcOK verifies the ICRC, both ways where the receiver takes both, and notes which it is.
+// icrcOK verifies the ICRC, both ways if the receiver accepts both, and records which one is right.
 func (r *Receiver) icrcOK(frame []byte, p *packet.Parsed, n *Notification) bool {
 	l3, bth, icrc := int(p.L3), int(p.BTH), int(p.ICRC)
 	got := binary.LittleEndian.Uint32(frame[icrc:])
@@ -65,9 +65,8 @@ func (r *Receiver) icrcOK(frame []byte, p *packet.Parsed, n *Notification) bool 
 	return false
 }
 
-// checkBTH checks what a CNP's BTH has to be (IBTA Annex A17, draft-tian 6.2.3). Reserved bits are ignored, ExtensionBit among them
-// where it isn't spoken. MigReq is the connection's state, and RNICs were seen to send it in other packets: only the formats
-// that are new have to have it 0.
+// checkBTH checks a CNP's BTH (IBTA Annex A17, draft-tian 6.2.3). It ignores reserved bits, including ExtensionBit if the receiver doesn't
+// support it. MigReq is the connection's state, and RNICs were seen to send it in other packets, so only the new formats require 0.
 func (r *Receiver) checkBTH(n *Notification) Reason {
 	h := &n.BTH
 	if h.SE || h.PadCount != 0 || h.Flags&packet.FECN != 0 || h.Flags&packet.BECN == 0 || h.AckReq || h.PSN != 0 {
@@ -76,7 +75,7 @@ func (r *Receiver) checkBTH(n *Notification) Reason {
 	if h.MigReq && (n.Kind == LongHaulCNP || n.Kind == PPFC) {
 		return WrongBTH
 	}
-	if h.PKey != packet.DefaultPKey && (r.KnownPKey == nil || !r.KnownPKey(h.PKey)) {
+	if !packet.ValidPKey(h.PKey) || h.PKey != packet.DefaultPKey && r.KnownPKey != nil && !r.KnownPKey(h.PKey) {
 		return UnknownPKey
 	}
 	return Accepted

@@ -1,20 +1,20 @@
-// Package cnpdec reads what cnpgen and other vendors' gateways send: standard CNP, Fast CNP, Long-haul CNP in both formats, PPFC
-// notification and notification to a proxy, and beside them the PAUSE and PFC frames of a link. Decode takes a frame that
-// packet.Parse has gone over, checks all that the drafts ask a receiver to check, and fills a Notification or says why the
-// packet is refused. The package keeps nothing, allocates nothing, looks nothing up by itself, and doesn't act on what it reads.
+// Package cnpdec reads notifications of cnpgen and of other vendors' gateways: standard CNP, Fast CNP, Long-haul CNP in both formats, PPFC
+// notification and notification to a proxy; also the PAUSE and PFC frames of a link. Decode takes a frame that packet.Parse has parsed,
+// makes all checks that the drafts require of a receiver, and fills a Notification or returns why the packet is refused. The package has no
+// state, doesn't allocate, and doesn't act on notifications.
 //
-// What an accepted packet says can be put back together octet by octet from the Notification: bits that receivers must
-// ignore are kept. Where that can't be, the packet isn't accepted.
+// An accepted packet can be rebuilt octet by octet from the Notification: it keeps bits that receivers must ignore. A packet that can't be
+// rebuilt isn't accepted.
 package cnpdec
 
 import "github.com/cnpgate/cnpgate/internal/packet"
 
-// Kind is the format of a decoded notification: it says which fields of a Notification are set.
+// Kind is the format of a decoded notification. It determines which fields of a Notification are set.
 type Kind uint8
 
 const (
 	None              Kind = iota
-	StandardCNP            // IBTA Annex A17; also a CNP with ExtensionBit at a receiver that speaks no extension
+	StandardCNP            // IBTA Annex A17; also a CNP with ExtensionBit at a receiver that supports no extension
 	FastCNP                // draft-xiao-fast-cnp 4
 	LongHaulCNP            // draft-tian 6.2
 	LongHaulCNPICMPv6      // draft-tian 6.1
@@ -29,7 +29,7 @@ var kindNames = [...]string{
 	PPFC: "ppfc", ProxyNotification: "proxy-notification", Pause: "pause", PFC: "pfc",
 }
 
-// String names the kind as configuration and metrics do.
+// String returns the kind as in configuration and metrics.
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {
 		return kindNames[k]
@@ -42,11 +42,11 @@ type Notification struct {
 	Kind       Kind
 	Family     uint8       // 4 or 6; 0 of Pause and PFC
 	Src, Dst   packet.Addr // of the IP header
-	Start, End int         // the notification's octets in the frame: behind the IP header, or behind the Ethernet header
+	Start, End int         // the notification's octets in the frame: after the IP header, or after the Ethernet header
 
 	UDP  packet.UDPHeader // all kinds but LongHaulCNPICMPv6, Pause and PFC
 	BTH  packet.BTH       // StandardCNP, FastCNP, LongHaulCNP, PPFC
-	ICRC ICRCCoverage     // the same: what its ICRC turned out to cover
+	ICRC ICRCCoverage     // the same: what its ICRC covers
 
 	Body     []byte               // StandardCNP, FastCNP: what is between BTH and ICRC, reserved
 	Fast     packet.FastCNPHeader // FastCNP
@@ -57,5 +57,5 @@ type Notification struct {
 	PFC      packet.PFC           // PFC
 }
 
-// FromReceiver tells of a Fast CNP whether the data's receiver sent it, rather than a device on the way (draft-xiao-fast-cnp 4).
+// FromReceiver reports whether the data's receiver sent a Fast CNP, rather than a device on the path (draft-xiao-fast-cnp 4).
 func (n *Notification) FromReceiver() bool { return n.Kind == FastCNP && n.Src == n.Fast.Option.Dst }

@@ -6,11 +6,11 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// Decode reads the notification that frame is, and fills n. p is what packet.Parse found in frame. Of a packet that isn't
-// accepted n holds nothing to rely on but Kind, as far as it can be told, and the addresses.
+// Decode reads the notification in frame, and fills n. p is the result of packet.Parse for frame. If the packet isn't accepted, only Kind,
+// as far as known, and the addresses of n are valid.
 //
-// The order of the checks: the packet is whole; its addresses can be; its source is trusted; its IP header, with IPv6 options, is in
-// order; its checksums or ICRC are right; its fields are in order; the QP it names is known.
+// The order of the checks: the packet is complete; its addresses are valid; its source is trusted; its IP header, with IPv6 options, is
+// valid; its checksums or ICRC are right; its fields are valid; its QP is known.
 func (r *Receiver) Decode(frame []byte, p *packet.Parsed, n *Notification) Reason {
 	*n = Notification{Family: p.Family, Src: p.Src, Dst: p.Dst, Start: int(p.L4), End: int(p.IPEnd)}
 	if p.Kind == packet.MACControl {
@@ -44,8 +44,8 @@ func (r *Receiver) Decode(frame []byte, p *packet.Parsed, n *Notification) Reaso
 	return r.decodeCNP(frame, p, n)
 }
 
-// checkOptions refuses a packet with IPv6 options by which a host that doesn't know them must discard it (RFC 8200 4.2): a Fast CNP
-// whose option type is another's is no standard CNP, for its DestQP is the receiver's.
+// checkOptions refuses a packet with unknown IPv6 options that require a host to discard it (RFC 8200 4.2): a Fast CNP with another option
+// type is no standard CNP, since its DestQP is the receiver's.
 func (r *Receiver) checkOptions(frame []byte, p *packet.Parsed) Reason {
 	if p.Family != 6 || int(p.L4) == int(p.L3)+packet.IPv6Len {
 		return Accepted
@@ -59,7 +59,7 @@ func (r *Receiver) checkOptions(frame []byte, p *packet.Parsed) Reason {
 	return Accepted
 }
 
-// kind is what a class of packet is to this receiver.
+// kind is the Kind of a class of packet for this receiver.
 func (r *Receiver) kind(c packet.Notification) Kind {
 	switch c {
 	case packet.StandardCNP:

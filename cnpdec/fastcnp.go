@@ -2,8 +2,8 @@ package cnpdec
 
 import "github.com/cnpgate/cnpgate/internal/packet"
 
-// decodeFastCNP reads the Destination Options header of a Fast CNP (draft-xiao-fast-cnp 4). It must be the packet's only one and stand
-// directly before UDP, behind a Hop-by-Hop Options header at most, so that the option which Classify saw is the one read here.
+// decodeFastCNP reads the Destination Options header of a Fast CNP (draft-xiao-fast-cnp 4). It must be the packet's only one and directly
+// precede UDP, with at most a Hop-by-Hop Options header before it. So the option found by Classify is the one read here.
 func (r *Receiver) decodeFastCNP(frame []byte, p *packet.Parsed, n *Notification) Reason {
 	at := int(p.DstOpts)
 	before := int(p.L3) + packet.IPv6Len
@@ -27,11 +27,11 @@ func (r *Receiver) decodeFastCNP(frame []byte, p *packet.Parsed, n *Notification
 	return Accepted
 }
 
-// decodeOptions reads a Destination Options header with one Fast CNP option. Padding, and options that an ignorant node skips, may
-// stand around it in any way: the drafts ask for no layout.
+// decodeOptions reads a Destination Options header with one Fast CNP option. Padding and skippable options may surround it in any way: the
+// drafts require no layout.
 func decodeOptions(header []byte, c *packet.CodePoints, h *packet.FastCNPHeader) Reason {
 	list, found := header[2:], false
-	for at := 0; at < len(list); { // each round takes at least an octet of at most 2,046
+	for at := 0; at < len(list); { // each iteration uses at least one of at most 2,046 octets
 		o, size := packet.NextOption(list[at:])
 		ours := o.Type == c.FastCNPOption || o.Type == c.FastCNPTraceOption
 		switch {
@@ -57,7 +57,7 @@ func decodeOptions(header []byte, c *packet.CodePoints, h *packet.FastCNPHeader)
 	return Accepted
 }
 
-// typeOf is the type that an option of this content has.
+// typeOf returns the type of an option with this content.
 func typeOf(o *packet.FastCNPOption, c *packet.CodePoints) uint8 {
 	if o.Trace.Data != nil {
 		return c.FastCNPTraceOption

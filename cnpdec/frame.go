@@ -4,12 +4,12 @@ import "github.com/cnpgate/cnpgate/internal/packet"
 
 // Refused is the error of a packet that isn't accepted.
 type Refused struct {
-	Kind     Kind // as far as it can be told
+	Kind     Kind // as far as known
 	Src, Dst packet.Addr
 	Reason   Reason
 }
 
-// Error tells what was wrong with which packet.
+// Error describes the packet and what was wrong with it.
 func (e *Refused) Error() string {
 	what := "packet"
 	if e.Kind != None {
@@ -21,7 +21,7 @@ func (e *Refused) Error() string {
 	return what + " refused (" + e.Reason.String() + "): " + e.Reason.Explain()
 }
 
-// DecodeFrame parses and decodes a whole Ethernet frame without FCS, for callers that have time: the error is a *Refused.
+// DecodeFrame parses and decodes an Ethernet frame without FCS. It is for callers outside the hot path: the error is a *Refused.
 func (r *Receiver) DecodeFrame(frame []byte) (Notification, error) {
 	var p packet.Parsed
 	var n Notification

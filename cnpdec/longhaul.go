@@ -16,14 +16,14 @@ type LongHaul struct {
 	Header  packet.ExtensionHeader // zero without objects
 	Objects []byte                 // the Extension Objects, for packet.NextObject; empty without
 
-	// What objects of the Long-haul CNP's class say, the first of each type.
+	// Contents of the objects of the Long-haul CNP's class, the first of each type.
 	Timestamp    uint64 // NTP timestamp format
 	HasTimestamp bool
 	Device       []byte // UTF-8; nil: none
 	Path         []byte // nil: none
 }
 
-// Undisclosed tells whether the sender keeps the state of its queue to itself (draft-tian 9).
+// Undisclosed reports whether the sender doesn't disclose the state of its queue (draft-tian 9).
 func (l *LongHaul) Undisclosed() bool { return l.MetricType == 0 && l.MetricValue == 0 }
 
 // decodeLongHaulICMPv6 reads the message m of a Long-haul CNP in ICMPv6 format (draft-tian 6.1).
@@ -47,7 +47,7 @@ func (r *Receiver) decodeLongHaulCNP(n *Notification) Reason {
 	return r.decodeLongHaul(b, n)
 }
 
-// longHaulLengthOK tells whether n octets are the fixed fields, or these and an Extension Header with or without objects. Objects
+// longHaulLengthOK reports whether n octets are the fixed fields, or these and an Extension Header with or without objects. Objects
 // are padded to whole words.
 func longHaulLengthOK(n int) bool { return n >= packet.LongHaulLen && n%4 == 0 }
 
@@ -68,8 +68,8 @@ func (r *Receiver) decodeLongHaul(b []byte, n *Notification) Reason {
 	return Accepted
 }
 
-// check judges whether the fields go together (draft-tian 9, "Reserved Bit Manipulation"; ranges in 6.1). Metric type 0 may have any
-// value, which is opaque then.
+// check checks that the fields are consistent (draft-tian 9, "Reserved Bit Manipulation"; ranges in 6.1). Metric type 0 may have any value,
+// which is then opaque.
 func (l *LongHaul) check() Reason {
 	const percent = 100
 	switch {
@@ -97,7 +97,7 @@ func (l *LongHaul) decodeExtension(b []byte, class uint8) Reason {
 	case len(l.Objects) == 0:
 		return ExtensionEmpty
 	}
-	for list := l.Objects; len(list) > 0; { // each round takes at least four octets
+	for list := l.Objects; len(list) > 0; { // each iteration uses at least four octets
 		o, size := packet.NextObject(list)
 		if size == 0 {
 			return ObjectMalformed
@@ -115,7 +115,7 @@ func (l *LongHaul) decodeExtension(b []byte, class uint8) Reason {
 	return Accepted
 }
 
-// take reads an object of the Long-haul CNP's class. It returns false if the object isn't what its type says.
+// take reads an object of the Long-haul CNP's class. It returns false if the content doesn't match the type.
 func (l *LongHaul) take(o *packet.Object) bool {
 	switch o.CType {
 	case packet.CTypeTimestamp:

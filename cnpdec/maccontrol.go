@@ -6,8 +6,8 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// decodeMACControl reads a PAUSE (IEEE 802.3 31B) or a PFC frame (IEEE 802.1Qbb). Nobody is asked to trust its source: it is the
-// link's other end. What fills the frame up behind the fields is ignored.
+// decodeMACControl reads a PAUSE (IEEE 802.3 31B) or a PFC frame (IEEE 802.1Qbb). It doesn't check the source, which is the link's other
+// end. It ignores padding after the fields.
 func decodeMACControl(frame []byte, p *packet.Parsed, n *Notification) Reason {
 	n.Start = packet.EthernetLen + packet.VLANTagLen*int(p.Tags)
 	b := frame[min(n.Start, len(frame)):]

@@ -2,7 +2,7 @@ package cnpdec
 
 import "github.com/cnpgate/cnpgate/internal/packet"
 
-// decodePPFC reads what follows the BTH of a PPFC notification (draft-xz-ppfc 3). DestQP and the congested destination name the flow.
+// decodePPFC reads what follows the BTH of a PPFC notification (draft-xz-ppfc 3). DestQP and the congested destination identify the flow.
 func (r *Receiver) decodePPFC(n *Notification) Reason {
 	n.PPFC = packet.DecodePPFC(n.Body, n.Family)
 	n.Body = nil

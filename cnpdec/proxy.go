@@ -5,13 +5,13 @@ import "github.com/cnpgate/cnpgate/internal/packet"
 // Proxy is the content of a notification to a proxy (draft-xiao-proxy 4).
 type Proxy struct {
 	packet.Proxied
-	Invoking []byte // the invoking packet from its IP header, cut where the notification ended
-	// Inner is what packet.ParseIP finds in Invoking. Where it is of Kind RoCEv2, its DestQP names the flow.
+	Invoking []byte // the invoking packet from its IP header, truncated at the notification's end
+	// Inner is the result of packet.ParseIP for Invoking. If it is of Kind RoCEv2, its DestQP identifies the flow.
 	Inner packet.Parsed
 }
 
-// decodeProxy reads the UDP datagram of a notification to a proxy. The invoking packet must be the five-tuple's: the proxy takes the
-// sender from the one and the QP from the other.
+// decodeProxy reads the UDP datagram of a notification to a proxy. The invoking packet must match the five-tuple: the proxy takes the QP
+// from the one and the sender from the other.
 func (r *Receiver) decodeProxy(datagram []byte, n *Notification) Reason {
 	if reason := decodeUDP(datagram, n); reason != Accepted {
 		return reason
@@ -36,7 +36,8 @@ func (r *Receiver) decodeProxy(datagram []byte, n *Notification) Reason {
 	return Accepted
 }
 
-// matches tells whether the invoking packet has the five-tuple. Ports that are cut off, or that its protocol hasn't, can't differ.
+// matches reports whether the invoking packet has the five-tuple. It doesn't compare ports that are truncated, or that the protocol doesn't
+// have.
 func (x *Proxy) matches() bool {
 	in := &x.Inner
 	if in.Family != x.Version || in.Src != x.Src || in.Dst != x.Dst || in.Proto != x.Proto {

@@ -36,7 +36,7 @@ const (
 	UnknownMACControl
 	WrongDestination
 
-	// Reasons is the number of reasons, Accepted included: a table of counters has as many.
+	// Reasons is the number of reasons, including Accepted: the size of a table of counters.
 	Reasons = iota
 )
 
@@ -86,7 +86,7 @@ var reasons = [Reasons]struct{ name, text string }{
 		"a MAC control frame goes to 01:80:c2:00:00:01, a PAUSE also to a station's own address"},
 }
 
-// String names the reason as a metric's label does.
+// String returns the reason as in a metric's label.
 func (r Reason) String() string {
 	if int(r) < Reasons {
 		return reasons[r].name
@@ -94,7 +94,7 @@ func (r Reason) String() string {
 	return "unknown"
 }
 
-// Explain tells an operator what was wrong and, where there is something, what to look at.
+// Explain tells an operator what was wrong and, if possible, what to check.
 func (r Reason) Explain() string {
 	if int(r) < Reasons {
 		return reasons[r].text

@@ -94,7 +94,10 @@ var refusals = []struct {
 	{"no BECN", "long-haul-cnp-v4", false, change{v4BTH + 4, "\x20"}, WrongBTH},
 	{"AckReq", "long-haul-cnp-v4", false, change{v4BTH + 8, "\x80"}, WrongBTH},
 	{"PSN", "long-haul-cnp-v4", false, change{v4BTH + 11, "\x01"}, WrongBTH},
-	{"partition key", "long-haul-cnp-v4", false, change{v4BTH + 2, "\x80\x01"}, UnknownPKey},
+	{"partition key of the flow", "long-haul-cnp-v4", false, change{v4BTH + 2, "\x80\x01"}, Accepted},
+	{"partition key of the flow, limited member", "fast-cnp", false, change{fastBTH + 2, "\x00\x01"}, Accepted},
+	{"no partition key", "long-haul-cnp-v4", false, change{v4BTH + 2, "\x00\x00"}, UnknownPKey},
+	{"no partition key, full member", "standard-cnp-v4", false, change{v4BTH + 2, "\x80\x00"}, UnknownPKey},
 
 	{"another header before UDP", "fast-cnp", false,
 		change{v6Options, "\x3c\x01\x9e\x04\x00\x00\x00\x00\x00\x00\x00\x00\x01\x02\x00\x00\x11\x00\x01\x04"}, OptionMisplaced},

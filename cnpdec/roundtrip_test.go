@@ -74,7 +74,8 @@ func drawNotification(t *rapid.T) Notification {
 		n.UDP = packet.UDPHeader{}
 		return n
 	}
-	n.BTH = packet.BTH{Opcode: packet.CNP, PKey: packet.DefaultPKey, Flags: flags | bitsOf[uint8](t, "reserved bits", 5),
+	n.BTH = packet.BTH{Opcode: packet.CNP, Flags: flags | bitsOf[uint8](t, "reserved bits", 5),
+		PKey:   rapid.Uint16Range(1, 0x7fff).Draw(t, "partition") | bitsOf[uint16](t, "full member", 1)<<15,
 		DestQP: bitsOf[uint32](t, "DestQP", 24), Reserved: bitsOf[uint8](t, "seven reserved bits", 7),
 		MigReq: (n.Kind == StandardCNP || n.Kind == FastCNP) && rapid.Bool().Draw(t, "MigReq")}
 	return n

@@ -1,46 +1,63 @@
-// Package cnpgen builds the notifications that a gateway sends: standard CNP, Fast CNP, Long-haul CNP as a RoCEv2 packet or as an
-// ICMPv6 message, PPFC notification, and notification to a proxy, one format a file. A builder takes the data packet that met
-// congestion and writes one whole Ethernet frame, without FCS, into the caller's buffer. The package doesn't decide who is told,
-// what, or how often, apart from refusing to answer what is not a RoCEv2 data packet; it reads no clock, allocates nothing and
-// keeps nothing.
+// Package cnpgen builds the notifications that a gateway sends: standard CNP, Fast CNP, Long-haul CNP as a RoCEv2 packet or as an ICMPv6
+// message, PPFC notification, and notification to a proxy, one format a file. A builder takes a Target, which has the sender's address and
+// identifies the flow, and writes one complete Ethernet frame, without FCS, into the caller's buffer. It returns the frame's length in
+// bytes, or 0 if the frame can't be built; then it has written nothing. The package doesn't decide which senders are notified, of what, or
+// how often, except that it makes a Target only from a RoCEv2 data packet. It reads no clock, doesn't allocate and has no state.
 package cnpgen
 
-import "github.com/cnpgate/cnpgate/internal/packet"
+import (
+	"encoding/binary"
 
-// MaxLen is the length in octets of the longest frame that any builder writes: two VLAN tags and an IPv6 packet of maxIPv6 octets.
-const MaxLen = packet.EthernetLen + packet.MaxTags*packet.VLANTagLen + maxIPv6
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
 
-// The longest IP packets that every link and host must take unfragmented (RFC 791 3.1, RFC 8200 5), in octets. No notification is
+// MaxLen is the length in bytes of the longest frame that any builder writes: two VLAN tags and an IPv6 packet of maxIPv6 bytes.
+const MaxLen = LinkLen + maxIPv6
+
+// The longest IP packets that every link and host must accept unfragmented (RFC 791 3.1, RFC 8200 5), in bytes. No notification is
 // longer.
 const (
 	maxIPv4 = packet.MaxProxyIPv4
 	maxIPv6 = packet.MaxProxyIPv6
 )
 
-// hopLimit is the TTL or hop limit that a notification starts with.
+// hopLimit is the initial TTL or hop limit of a notification.
 const hopLimit = 64
 
-// Gateway is what notifications say of their sender. It is read only: workers may share one.
+// Gateway has the originating gateway's fields of notifications. It is read-only: workers may share one.
 type Gateway struct {
 	IPv4, IPv6       packet.Addr // source addresses
-	HasIPv4, HasIPv6 bool        // whether the gateway has an address of the family; without one nothing of it is built
+	HasIPv4, HasIPv6 bool        // whether the gateway has an address of the family, which most formats need
 	DSCP             uint8       // 6 bits
 	Code             packet.CodePoints
-	// ICRCExtensionHeaders takes IPv6 extension headers into the ICRC as they are sent. No specification says whether they
-	// are, so an operator can have them left out for endpoints that do so.
+	// ICRCExtensionHeaders includes IPv6 extension headers, as sent, in the ICRC. No specification says whether they belong to it, so an
+	// operator can exclude them for endpoints that do so.
 	ICRCExtensionHeaders bool
+	// FlowPKey gives CNPs of any format the flow's partition key, if the Target has a valid one. Otherwise they have 0xFFFF. draft-tian
+	// 6.2.3 allows both and requires the flow's where partitions are used.
+	FlowPKey bool
 }
 
-// answerable tells whether frame is a RoCEv2 data packet. A CNP is never answered, whoever sent it: two gateways would keep
-// answering each other. frame is at least as long as the header that is answered with.
-func answerable(frame []byte, p *packet.Parsed) bool {
-	return p.Kind == packet.RoCEv2 && p.Opcode != packet.CNP && len(frame) >= ethernetLen(p)
+// source returns the gateway's address of the given family, nil without one.
+func (g *Gateway) source(family uint8) *packet.Addr {
+	switch {
+	case family == 6 && g.HasIPv6:
+		return &g.IPv6
+	case family == 4 && g.HasIPv4:
+		return &g.IPv4
+	}
+	return nil
 }
 
-// ethernetLen is the length of the notification's Ethernet header: the data frame's.
-func ethernetLen(p *packet.Parsed) int { return packet.EthernetLen + packet.VLANTagLen*int(p.Tags) }
+// pKey is the partition key of a CNP to t.
+func (g *Gateway) pKey(t *Target) uint16 {
+	if g.FlowPKey && packet.ValidPKey(t.PKey) {
+		return t.PKey
+	}
+	return packet.DefaultPKey
+}
 
-// ipLen is the length of the IP header of a notification about a packet of the given family.
+// ipLen is the length of the IP header of a notification over the given family.
 func ipLen(family uint8) int {
 	if family == 6 {
 		return packet.IPv6Len
@@ -48,50 +65,58 @@ func ipLen(family uint8) int {
 	return packet.IPv4Len
 }
 
-// has tells whether the gateway has an address of the given family.
-func (g *Gateway) has(family uint8) bool { return family == 6 && g.HasIPv6 || family != 6 && g.HasIPv4 }
-
-// source is the gateway's address of the given family.
-func (g *Gateway) source(family uint8) *packet.Addr {
+func maxIP(family uint8) int {
 	if family == 6 {
-		return &g.IPv6
+		return maxIPv6
 	}
-	return &g.IPv4
+	return maxIPv4
 }
 
-// putIP writes the IP header of a notification with n octets behind it, 20 or 40 octets.
-func putIP(b []byte, family uint8, g *Gateway, src, dst *packet.Addr, proto uint8, n int) {
-	if family == 6 {
-		packet.PutIPv6(b, uint16(n), g.DSCP, proto, hopLimit, src, dst)
-		return
-	}
-	packet.PutIPv4(b, uint16(packet.IPv4Len+n), g.DSCP, hopLimit, proto, uint32(src.Lo), uint32(dst.Lo))
+// ends are the variable fields of a notification's IP header.
+type ends struct {
+	family   uint8
+	src, dst *packet.Addr // src is nil if the gateway has no address of the family
+	proto    uint8
 }
 
-// cnpUDPLen is the length of a CNP's UDP datagram with n octets between BTH and ICRC.
-func cnpUDPLen(n int) int { return packet.UDPLen + packet.BTHLen + n + packet.ICRCLen }
+// fromGateway returns the ends of a notification from the gateway to t's sender.
+func (t *Target) fromGateway(g *Gateway, proto uint8) ends {
+	return ends{t.Family, g.source(t.Family), &t.Src, proto}
+}
 
-// reply starts a RoCEv2 notification from the gateway to the data packet's source: all up to the BTH, for n octets between BTH and
-// ICRC. It returns these and the frame's length, or 0 when the notification can't be built.
-func reply(out, frame []byte, p *packet.Parsed, g *Gateway, n int, flags uint8, destQP uint32) (body []byte, end int) {
-	if !g.has(p.Family) || !answerable(frame, p) {
+// putOuter writes the Ethernet and IP headers of a notification with n bytes after them. It returns the frame in its final length, and the
+// offset of those bytes; nil if t is not valid, there is no source address, the IP packet would exceed the maximum, or out is too short.
+func putOuter(out []byte, t *Target, g *Gateway, e ends, n int) (frame []byte, at int) {
+	l3 := t.linkLen()
+	at = l3 + ipLen(e.family)
+	if !t.valid() || e.src == nil || at-l3+n > maxIP(e.family) || len(out) < at+n {
 		return nil, 0
 	}
-	l3, size := ethernetLen(p), cnpUDPLen(n)
-	udp := l3 + ipLen(p.Family)
-	end = udp + size
-	if len(out) < end {
-		return nil, 0
+	frame = out[:at+n]
+	copy(frame, t.Link[:l3])
+	etherType := frame[l3-2:]
+	if e.family == 6 {
+		binary.BigEndian.PutUint16(etherType, packet.EtherTypeIPv6)
+		packet.PutIPv6(frame[l3:], uint16(n), g.DSCP<<2, e.proto, hopLimit, e.src, e.dst)
+	} else {
+		binary.BigEndian.PutUint16(etherType, packet.EtherTypeIPv4)
+		packet.PutIPv4(frame[l3:], uint16(packet.IPv4Len+n), g.DSCP<<2, hopLimit, e.proto, uint32(e.src.Lo), uint32(e.dst.Lo))
 	}
-	packet.ReplyEthernet(out, frame, p)
-	putIP(out[l3:end], p.Family, g, g.source(p.Family), &p.Src, packet.ProtoUDP, size)
-	packet.PutCNP(out[udp:end], p.SrcPort, size, flags, destQP)
-	return out[end-packet.ICRCLen-n : end-packet.ICRCLen], end
+	return frame, at
 }
 
-// seal ends a RoCEv2 notification that reply has started: the ICRC.
-func seal(out []byte, p *packet.Parsed, g *Gateway, end int) int {
-	l3 := ethernetLen(p)
-	packet.PutICRC(out[:end], l3, l3+ipLen(p.Family)+packet.UDPLen, end-packet.ICRCLen, g.ICRCExtensionHeaders)
-	return end
+// cnpLen is the length of a CNP's UDP datagram with n bytes between BTH and ICRC.
+func cnpLen(n int) int { return packet.UDPLen + packet.BTHLen + n + packet.ICRCLen }
+
+// putCNP writes UDP header and BTH of a CNP into b, which is the whole UDP datagram, and returns the part for the format's fields, between
+// BTH and ICRC.
+func putCNP(b []byte, t *Target, g *Gateway, flags uint8, destQP uint32) (fields []byte) {
+	packet.PutCNP(b, t.SrcPort, len(b), g.pKey(t), flags, destQP)
+	return b[packet.UDPLen+packet.BTHLen : len(b)-packet.ICRCLen]
+}
+
+// seal writes a CNP's ICRC and returns the frame's length; udp is the offset of the UDP header.
+func seal(frame []byte, t *Target, g *Gateway, udp int) int {
+	packet.PutICRC(frame, t.linkLen(), udp+packet.UDPLen, len(frame)-packet.ICRCLen, g.ICRCExtensionHeaders)
+	return len(frame)
 }

@@ -25,10 +25,11 @@ var formats = []struct {
 
 // toSameFamily notifies a proxy over the data packet's IP version.
 func toSameFamily(out, frame []byte, p *packet.Parsed, g *Gateway) int {
+	to := proxy6
 	if p.Family == 4 {
-		return ProxyNotification(out, frame, p, g, proxy4, 3)
+		to = proxy4
 	}
-	return ProxyNotification(out, frame, p, g, proxy6, 3)
+	return notifyProxy(to, 3)(out, frame, p, g)
 }
 
 func TestLongestFrame(t *testing.T) {
@@ -44,20 +45,18 @@ func TestLongestFrame(t *testing.T) {
 
 // TestLongestExtension: objects may fill the longest packet, and not an octet more; whatever is longer isn't built.
 func TestLongestExtension(t *testing.T) {
-	frame4, p4 := flow4.frame()
-	frame6, p6 := flow6.frame()
 	for _, c := range []struct {
 		name  string
-		build func(out, frame []byte, p *packet.Parsed, g *Gateway, l *LongHaul) int
-		frame []byte
-		p     *packet.Parsed
+		build func(out []byte, t *Target, g *Gateway, l *LongHaul) int
+		data  dataPacket
 		room  int // for payload of one object: of the IP packet, less headers, fields, extension header, object header
 		whole int
 	}{
-		{"RoCEv2 over IPv4", LongHaulCNP, frame4, &p4, 576 - 20 - 8 - 12 - 12 - 4 - 8, 14 + 576},
-		{"RoCEv2 over IPv6", LongHaulCNP, frame6, &p6, 1280 - 40 - 8 - 12 - 12 - 4 - 8, 14 + 1280},
-		{"ICMPv6", LongHaulCNPICMPv6, frame6, &p6, 1280 - 40 - 4 - 12 - 8, 14 + 1280},
+		{"RoCEv2 over IPv4", LongHaulCNP, flow4, 576 - 20 - 8 - 12 - 12 - 4 - 8, 14 + 576},
+		{"RoCEv2 over IPv6", LongHaulCNP, flow6, 1280 - 40 - 8 - 12 - 12 - 4 - 8, 14 + 1280},
+		{"ICMPv6", LongHaulCNPICMPv6, flow6, 1280 - 40 - 4 - 12 - 8, 14 + 1280},
 	} {
+		target := c.data.target()
 		for _, x := range []struct {
 			e    Extension
 			want int
@@ -71,7 +70,7 @@ func TestLongestExtension(t *testing.T) {
 			{Extension{}, c.whole - c.room - 8}, // no objects, no Extension Header
 		} {
 			l := LongHaul{Extension: &x.e}
-			if n := c.build(make([]byte, MaxLen), c.frame, c.p, &testGateway, &l); n != x.want {
+			if n := c.build(make([]byte, MaxLen), &target, &testGateway, &l); n != x.want {
 				t.Errorf("%s, %d octets of objects: %d octets, want %d", c.name, x.e.len(), n, x.want)
 			}
 		}
@@ -244,6 +243,13 @@ func checkNotification(
 	if p.Kind != packet.RoCEv2 || p.Opcode != packet.CNP || p.DestQP != destQP || p.SrcPort != data.SrcPort || p.PSN != 0 {
 		t.Fatalf("%s: parsed as %+v", name, p)
 	}
+	pKey := frame[data.BTH+2 : data.BTH+4]
+	if !g.FlowPKey || pKey[0]&0x7f|pKey[1] == 0 {
+		pKey = []byte{0xff, 0xff}
+	}
+	if got := out[p.BTH+2 : p.BTH+4]; !bytes.Equal(got, pKey) {
+		t.Fatalf("%s: P_Key % x, want % x", name, got, pKey)
+	}
 	if got, want := [4]byte(ip[len(ip)-4:]), plainICRC(ip, upper, g.ICRCExtensionHeaders); got != want {
 		t.Fatalf("%s: ICRC % x, want % x", name, got, want)
 	}
@@ -275,7 +281,7 @@ func drawGateway(t *rapid.T) Gateway {
 	return Gateway{
 		IPv4: drawAddr4(t, "gateway's IPv4"), IPv6: drawAddr6(t, "gateway's IPv6"), HasIPv4: true, HasIPv6: true,
 		DSCP: rapid.Uint8Range(0, 63).Draw(t, "DSCP"), Code: packet.DefaultCodePoints,
-		ICRCExtensionHeaders: rapid.Bool().Draw(t, "ICRC extension headers"),
+		ICRCExtensionHeaders: rapid.Bool().Draw(t, "ICRC extension headers"), FlowPKey: rapid.Bool().Draw(t, "the flow's P_Key"),
 	}
 }
 
@@ -285,6 +291,7 @@ func drawDataPacket(t *rapid.T) dataPacket {
 		srcPort: rapid.Uint16().Draw(t, "source port"),
 		opcode: rapid.SampledFrom([]packet.Opcode{packet.RCSendFirst, packet.RCWriteMiddle, packet.RCReadRespMiddle,
 			packet.UCSendLast, packet.UDSendOnly}).Draw(t, "opcode"),
+		pKey:    rapid.OneOf(rapid.Uint16Range(1, 0xffff), rapid.SampledFrom([]uint16{0x7fff, 0x8000, 0xffff})).Draw(t, "P_Key"),
 		destQP:  rapid.Uint32Range(0, 0xffffff).Draw(t, "destination QP"),
 		payload: count(rapid.SampledFrom([]int{64, 65, 300, 470, 500, 1200, 1500}).Draw(t, "payload")),
 	}
@@ -323,35 +330,4 @@ func TestNoAllocations(t *testing.T) {
 			t.Errorf("%s: %v allocations", c.name, n)
 		}
 	}
-	frame, p := flow6.frame()
-	link, f := frame[:12], Flow{Family: 6, Src: p.Src, Dst: p.Dst, SourceQP: 100}
-	if n := testing.AllocsPerRun(100, func() { StandardCNPAbout(out, link, &testGateway, &f) }); n != 0 {
-		t.Errorf("standard CNP without a data frame: %v allocations", n)
-	}
-}
-
-// TestDraft: a draft serves any number of data packets, and what is built of it is what is built without one; of IPv6 packets nothing.
-func TestDraft(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		g, l := drawGateway(t), LongHaul{
-			Level: rapid.Uint8().Draw(t, "level"), Action: Action(rapid.Uint8Range(0, 3).Draw(t, "action")),
-			Parameter: rapid.Uint16().Draw(t, "parameter"), SourceQP: rapid.Uint32().Draw(t, "not the source QP"),
-			MetricType: rapid.Uint8().Draw(t, "metric type"), MetricValue: rapid.Uint32().Draw(t, "metric"),
-		}
-		g.HasIPv4 = rapid.IntRange(0, 9).Draw(t, "one in ten has no IPv4 address") > 0
-		d := DraftLongHaulCNP(&g, &l)
-		for range rapid.IntRange(1, 5).Draw(t, "notifications") {
-			frame, p := drawDataPacket(t).frame()
-			l.SourceQP = rapid.Uint32().Draw(t, "source QP")
-			got, want := make([]byte, MaxLen), make([]byte, MaxLen)
-			n, m := d.LongHaulCNP(got, frame, &p, l.SourceQP), 0
-			if p.Family == 4 {
-				l.Extension = &Extension{} // no objects: the same frame, by another way
-				m = LongHaulCNP(want, frame, &p, &g, &l)
-			}
-			if n != m || !bytes.Equal(got, want) {
-				t.Fatalf("% x, without a draft % x", got[:n], want[:m])
-			}
-		}
-	})
 }

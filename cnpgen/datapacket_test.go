@@ -7,11 +7,22 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// builder is any of the package's builders, with the content of a Long-haul CNP bound to it.
+// builder notifies the sender of a data packet, by any of the package's builders with the content bound to it.
 type builder func(out, frame []byte, p *packet.Parsed, g *Gateway) int
 
-func longHaul(build func(out, frame []byte, p *packet.Parsed, g *Gateway, l *LongHaul) int, l LongHaul) builder {
-	return func(out, frame []byte, p *packet.Parsed, g *Gateway) int { return build(out, frame, p, g, &l) }
+// about is a builder that needs no more of the data packet than its Target.
+func about(build func(out []byte, t *Target, g *Gateway) int) builder {
+	return func(out, frame []byte, p *packet.Parsed, g *Gateway) int {
+		t, ok := TargetOf(frame, p)
+		if !ok {
+			return 0
+		}
+		return build(out, &t, g)
+	}
+}
+
+func longHaul(build func(out []byte, t *Target, g *Gateway, l *LongHaul) int, l LongHaul) builder {
+	return about(func(out []byte, t *Target, g *Gateway) int { return build(out, t, g, &l) })
 }
 
 func addr(s string) packet.Addr { return packet.AddrFrom(netip.MustParseAddr(s)) }
@@ -25,28 +36,36 @@ type dataPacket struct {
 	extensions []extension
 	srcPort    uint16
 	opcode     packet.Opcode // 0 is RC SEND First
+	pKey       uint16        // 0 is 0xFFFF
 	destQP     uint32
 	payload    []byte // extended transport headers and payload
 }
 
 func standardCNP(qp uint32) builder {
-	return func(out, frame []byte, p *packet.Parsed, g *Gateway) int { return StandardCNP(out, frame, p, g, qp) }
+	return about(func(out []byte, t *Target, g *Gateway) int { return StandardCNP(out, t, g, qp) })
 }
 
+// fastCNP builds a Fast CNP with the data packet's trace, if it has one.
 func fastCNP(out, frame []byte, p *packet.Parsed, g *Gateway) int {
-	n, _ := FastCNP(out, frame, p, g)
+	t, ok := TargetOf(frame, p)
+	if !ok {
+		return 0
+	}
+	n, _ := FastCNP(out, &t, g, packet.FindIOAMTrace(frame, p))
 	return n
 }
 
 func ppfc(n PPFC) builder {
-	return func(out, frame []byte, p *packet.Parsed, g *Gateway) int {
-		return PPFCNotification(out, frame, p, g, &n)
-	}
+	return about(func(out []byte, t *Target, g *Gateway) int { return PPFCNotification(out, t, g, &n) })
 }
 
 func notifyProxy(to packet.Addr, level uint8) builder {
 	return func(out, frame []byte, p *packet.Parsed, g *Gateway) int {
-		return ProxyNotification(out, frame, p, g, to, level)
+		t, ok := TargetOf(frame, p)
+		if !ok {
+			return 0
+		}
+		return ProxyNotification(out, &t, g, frame, p, to, level)
 	}
 }
 
@@ -77,6 +96,12 @@ func (d dataPacket) carrying(n int) dataPacket {
 	return d
 }
 
+// in puts d into a partition.
+func (d dataPacket) in(pKey uint16) dataPacket {
+	d.pKey = pKey
+	return d
+}
+
 // tagged gives d VLAN tags, as 16-bit words: TPID and TCI of each.
 func (d dataPacket) tagged(words ...uint16) dataPacket {
 	d.tags = nil
@@ -89,7 +114,10 @@ func (d dataPacket) tagged(words ...uint16) dataPacket {
 // frame returns the octets and what packet.Parse finds in them.
 func (d dataPacket) frame() ([]byte, packet.Parsed) {
 	be := binary.BigEndian
-	bth := []byte{byte(d.opcode), 0x40, 0xff, 0xff, 0, byte(d.destQP >> 16), byte(d.destQP >> 8), byte(d.destQP), 0, 0, 0, 7}
+	if d.pKey == 0 {
+		d.pKey = 0xffff
+	}
+	bth := []byte{byte(d.opcode), 0x40, byte(d.pKey >> 8), byte(d.pKey), 0, byte(d.destQP >> 16), byte(d.destQP >> 8), byte(d.destQP), 0, 0, 0, 7}
 	transport := append(append(bth, d.payload...), "icrc"...)
 	b := append([]byte{2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1}, d.tags...)
 	if d.src.Is4() && !d.v6 {
@@ -120,4 +148,14 @@ func (d dataPacket) frame() ([]byte, packet.Parsed) {
 		panic("the test's data packet is not RoCEv2")
 	}
 	return b, p
+}
+
+// target is the Target of the packet.
+func (d dataPacket) target() Target {
+	frame, p := d.frame()
+	t, ok := TargetOf(frame, &p)
+	if !ok {
+		panic("the test's data packet is not answered")
+	}
+	return t
 }

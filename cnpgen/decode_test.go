@@ -31,6 +31,9 @@ func TestDecoderAgrees(t *testing.T) {
 			if err != nil || n.Kind != kind {
 				t.Fatalf("%v decoded as %v: %v: % x", kind, n.Kind, err, out)
 			}
+			if want := wantPKey(&d, &g); n.BTH.Opcode == packet.CNP && n.BTH.PKey != want {
+				t.Fatalf("%v: P_Key %#x, want %#x", kind, n.BTH.PKey, want)
+			}
 			return &n
 		}
 		if n := decode(standardCNP(100), cnpdec.NoExtension, cnpdec.StandardCNP); n.Src != p.Dst || n.BTH.DestQP != 100 {
@@ -63,6 +66,14 @@ func TestDecoderAgrees(t *testing.T) {
 			checkLongHaulICMPv6(t, decode)
 		}
 	})
+}
+
+// wantPKey is the partition key of a CNP about d.
+func wantPKey(d *dataPacket, g *Gateway) uint16 {
+	if g.FlowPKey && d.pKey != 0x8000 { // which names no partition
+		return d.pKey
+	}
+	return 0xffff
 }
 
 type decoding func(build builder, speaks cnpdec.Extension, kind cnpdec.Kind) *cnpdec.Notification

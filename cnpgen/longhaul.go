@@ -2,7 +2,7 @@ package cnpgen
 
 import "github.com/cnpgate/cnpgate/internal/packet"
 
-// Action is what a Long-haul CNP asks of the source (draft-tian 6.1, 5.5.1).
+// Action is the request of a Long-haul CNP to the source (draft-tian 6.1, 5.5.1).
 type Action = packet.Action
 
 const (
@@ -20,13 +20,13 @@ type LongHaul struct {
 	SourceQP    uint32     // 24 bits: the QP at the data's source
 	MetricType  uint8      // draft-tian 10.4; 0 with value 0 discloses nothing
 	MetricValue uint32     // unit by MetricType; 24 bits, larger values saturate
-	Extension   *Extension // nil: none. It is read only: notifications may share one
+	Extension   *Extension // nil: none. It is read-only: notifications may share one
 }
 
-// largestParameter is what draft-tian 6.1 allows: 0 for Notify, any for Pause, a percentage for Rate Reduce and Resume.
+// largestParameter is the maximum of draft-tian 6.1: 0 for Notify, any for Pause, a percentage for Rate Reduce and Resume.
 var largestParameter = [4]uint16{Notify: 0, Pause: 0xffff, RateReduce: 100, Resume: 100}
 
-// ranged are the fields in the form that the draft asks of a sender: reserved bits 0, everything in its range.
+// ranged returns the fields as the draft requires of a sender: reserved bits 0, all values in their ranges.
 func (l *LongHaul) ranged() (flags uint8, parameter uint16, sourceQP, metric uint32) {
 	largest := uint32(0xffffff)
 	if l.MetricType == packet.MetricECNRate {
@@ -52,12 +52,12 @@ func (l *LongHaul) put(b []byte, class uint8) {
 	}
 }
 
-// Extension are the Extension Objects of a Long-haul CNP (draft-tian 6.1.1). A notification whose IP packet would be longer than 576
-// octets (IPv4) or 1280 (IPv6) with them isn't built.
+// Extension are the Extension Objects of a Long-haul CNP (draft-tian 6.1.1). If the IP packet would be longer than 576 octets (IPv4) or
+// 1280 (IPv6) with them, the notification isn't built.
 type Extension struct {
-	Timestamp uint64 // packet.NTPTime; 0: left out
-	Device    []byte // device identifier, valid UTF-8; empty: left out
-	Path      []byte // path identifier, opaque; empty: left out
+	Timestamp uint64 // packet.NTPTime; 0: omitted
+	Device    []byte // device identifier, valid UTF-8; empty: omitted
+	Path      []byte // path identifier, opaque; empty: omitted
 	Others    []packet.Object
 }
 
@@ -85,7 +85,7 @@ func identifierLen(id []byte) int {
 	return o.Len()
 }
 
-// put writes the extension structure, which fills b.
+// put writes the extension structure, which is all of b.
 func (x *Extension) put(b []byte, class uint8) {
 	list := b[packet.ExtensionHeaderLen:]
 	if x.Timestamp != 0 {
@@ -101,7 +101,7 @@ func (x *Extension) put(b []byte, class uint8) {
 	packet.PutExtensionHeader(b)
 }
 
-// putIdentifier writes an object with an identifier, unless that is empty, and returns what is left of list.
+// putIdentifier writes an object with an identifier, unless that is empty, and returns the rest of list.
 func putIdentifier(list []byte, class, ctype uint8, id []byte) []byte {
 	if len(id) == 0 {
 		return list

@@ -19,6 +19,7 @@ import (
 type opinion struct {
 	kind       string
 	extensions bool // ICRCExtensionHeaders
+	pKey       uint16
 	frame      []byte
 }
 
@@ -27,7 +28,7 @@ func (o opinion) String() string {
 	if o.extensions {
 		covered = 1
 	}
-	return fmt.Sprintf("%s %d %x\n", o.kind, covered, o.frame)
+	return fmt.Sprintf("%s %d %04x %x\n", o.kind, covered, o.pKey, o.frame)
 }
 
 // TestScapyAgrees has scapy and zlib check the golden frames, as written by hand, and many frames as built.
@@ -48,7 +49,7 @@ func TestScapyObjects(t *testing.T) {
 		for at := int(p.L3) + 1; o.extensions && at < len(o.frame); at++ {
 			broken := bytes.Clone(o.frame)
 			broken[at] ^= 1
-			frames = append(frames, opinion{o.kind, o.extensions, broken})
+			frames = append(frames, opinion{o.kind, o.extensions, o.pKey, broken})
 		}
 	}
 	out, err := ask(frames)
@@ -74,7 +75,7 @@ func goldenOpinions() []opinion {
 	for _, g := range goldens {
 		n := notifications.Find(g.name)
 		gw := g.gateway()
-		all = append(all, opinion{n.Kind, gw.ICRCExtensionHeaders, n.Bytes()})
+		all = append(all, opinion{n.Kind, gw.ICRCExtensionHeaders, 0xffff, n.Bytes()})
 	}
 	return all
 }
@@ -91,7 +92,7 @@ func randomOpinions() []opinion {
 	var all []opinion
 	for i := range 60 {
 		v6 := i%2 == 0
-		d := dataPacket{src: address(v6), dst: address(v6), v6: v6, srcPort: uint16(r.Uint32()), destQP: r.Uint32N(1 << 24)}
+		d := dataPacket{src: address(v6), dst: address(v6), v6: v6, srcPort: uint16(r.Uint32()), pKey: uint16(1 + r.IntN(0xffff)), destQP: r.Uint32N(1 << 24)}
 		words := []uint16{0x8100, uint16(r.Uint32()), 0x8100, uint16(r.Uint32())}
 		d = d.tagged(words[:2*r.IntN(3)]...)
 		if v6 && r.IntN(2) == 0 {
@@ -102,7 +103,8 @@ func randomOpinions() []opinion {
 		}
 		d.payload = count(r.IntN(1600))
 		g := testGateway
-		g.IPv4, g.IPv6, g.DSCP, g.ICRCExtensionHeaders = address(false), address(true), uint8(r.IntN(64)), r.IntN(2) == 0
+		g.IPv4, g.IPv6, g.DSCP = address(false), address(true), uint8(r.IntN(64))
+		g.ICRCExtensionHeaders, g.FlowPKey = r.IntN(2) == 0, r.IntN(2) == 0
 		l := LongHaul{Level: uint8(r.Uint32()), Action: Action(r.IntN(4)), Parameter: uint16(r.Uint32()), SourceQP: r.Uint32N(1 << 24),
 			MetricType: uint8(r.Uint32()), MetricValue: r.Uint32()}
 		if r.IntN(2) == 0 {
@@ -131,7 +133,7 @@ func opinionsOf(d dataPacket, g Gateway, l LongHaul) []opinion {
 	} {
 		out := make([]byte, MaxLen)
 		if n := f.build(out, frame, &p, &g); n > 0 {
-			all = append(all, opinion{f.kind, g.ICRCExtensionHeaders, out[:n]})
+			all = append(all, opinion{f.kind, g.ICRCExtensionHeaders, wantPKey(&d, &g), out[:n]})
 		}
 	}
 	return all

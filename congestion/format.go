@@ -1,10 +1,10 @@
 package congestion
 
-// Format is a kind of notification: what a sender can be told by.
+// Format is a kind of notification.
 type Format uint8
 
 const (
-	FastCNP           Format = iota // draft-xiao-rtgwg-rocev2-fast-cnp-05; IPv6 only
+	FastCNP           Format = iota // draft-xiao-rtgwg-rocev2-fast-cnp-05
 	LongHaulCNP                     // RoCEv2 format, draft-tian 6.2
 	LongHaulCNPICMPv6               // ICMPv6 format, draft-tian 6.1
 	PPFC                            // draft-xz-rtgwg-ppfc-rocv2-00
@@ -14,23 +14,50 @@ const (
 // Formats is the number of formats.
 const Formats = 5
 
-var formatNames = [Formats]string{"fast-cnp", "long-haul-cnp", "long-haul-cnp-icmpv6", "ppfc", "standard-cnp"}
+// formats has the properties of each format. The builders are in cnpgen, the decoders in cnpdec.
+var formats = [Formats]struct {
+	name      string
+	ipv4      bool // exists for IPv4; all exist for IPv6
+	sourceQP  bool // names the source QP, so the flow's must be confirmed
+	receivers bool // its source address is the receiver's, so the gateway needs none
+	notify    bool // can ask for Notify
+	slowDown  bool // can ask for RateReduce and Pause, perhaps only together as "slow down"
+	resume    bool
+}{
+	FastCNP:           {name: "fast-cnp", notify: true, slowDown: true}, // names the receiver's QP
+	LongHaulCNP:       {name: "long-haul-cnp", ipv4: true, sourceQP: true, notify: true, slowDown: true, resume: true},
+	LongHaulCNPICMPv6: {name: "long-haul-cnp-icmpv6", sourceQP: true, notify: true, slowDown: true, resume: true},
+	PPFC:              {name: "ppfc", ipv4: true, slowDown: true, resume: true}, // names the receiver and its QP; pauses only
+	StandardCNP:       {name: "standard-cnp", ipv4: true, sourceQP: true, receivers: true, notify: true, slowDown: true},
+}
 
 // String is the format's name in configuration, reports and metrics.
 func (f Format) String() string {
 	if f >= Formats {
 		return "unknown"
 	}
-	return formatNames[f]
+	return formats[f].name
 }
 
-// Preference is what an endpoint accepts, the format it likes best first. The zero value accepts nothing.
+// Expresses reports whether a notification of the format can ask for an action.
+func (f Format) Expresses(a Action) bool {
+	switch row := &formats[f]; a {
+	case Notify:
+		return row.notify
+	case Resume:
+		return row.resume
+	default:
+		return row.slowDown
+	}
+}
+
+// Preference is the formats that an endpoint accepts, the preferred one first. The zero value accepts none.
 type Preference struct {
 	order [Formats]Format
 	n     uint8
 }
 
-// Prefer makes a preference. A format given twice keeps its first place; what is no format is left out.
+// Prefer makes a Preference. It ignores invalid formats and repetitions.
 func Prefer(formats ...Format) Preference {
 	var p Preference
 	for _, f := range formats {
@@ -42,7 +69,7 @@ func Prefer(formats ...Format) Preference {
 	return p
 }
 
-// Accepts tells whether f is among the preferred formats.
+// Accepts reports whether f is among the accepted formats.
 func (p Preference) Accepts(f Format) bool {
 	for _, accepted := range p.order[:p.n] {
 		if accepted == f {

@@ -18,7 +18,7 @@ func endpoint(p string, accepts ...Format) prefix.Entry[Preference] {
 
 var testEndpoints = prefix.New([]prefix.Entry[Preference]{
 	endpoint("10.0.0.0/8", LongHaulCNP),
-	endpoint("10.9.0.0/16"), // granted nothing inside of what is granted something
+	endpoint("10.9.0.0/16"), // a prefix without formats inside one with formats
 	endpoint("10.8.0.0/16", FastCNP, LongHaulCNPICMPv6),
 	endpoint("10.7.0.0/16", LongHaulCNP, FastCNP, PPFC),
 	endpoint("2001:db8:a::/48", FastCNP, LongHaulCNP, LongHaulCNPICMPv6),
@@ -32,10 +32,17 @@ var testEndpoints = prefix.New([]prefix.Entry[Preference]{
 	endpoint("127.0.0.0/8", LongHaulCNP),
 })
 
+func enabled(formats ...Format) (e [Formats]bool) {
+	for _, f := range formats {
+		e[f] = true
+	}
+	return e
+}
+
 func TestChoose(t *testing.T) {
-	all := Enabled{true, true, true}
+	all := enabled(FastCNP, LongHaulCNP, LongHaulCNPICMPv6)
 	both := Policy{Enabled: all, HasIPv4: true, HasIPv6: true, Endpoints: testEndpoints}
-	only := func(e Enabled) Policy {
+	only := func(e [Formats]bool) Policy {
 		p := both
 		p.Enabled = e
 		return p
@@ -46,49 +53,65 @@ func TestChoose(t *testing.T) {
 	nobody.Endpoints = nil
 	const v4, v6 = "10.0.0.1", "2001:db8:a::1"
 	for _, c := range []struct {
-		name   string
-		policy Policy
-		src    string
-		known  bool
-		format Format
-		reason Reason
+		name    string
+		policy  Policy
+		src     string
+		known   bool
+		format  Format
+		reason  Reason
+		action  Action
+		refused bool
 	}{
-		{"first choice", both, v6, true, FastCNP, OK},
-		{"Fast CNP needs no source QP", both, v6, false, FastCNP, OK},
-		{"an endpoint's own order", both, "2001:db8:a:1::1", true, LongHaulCNPICMPv6, OK},
-		{"the first possible of an endpoint's order", both, "2001:db8:a:1::1", false, FastCNP, OK},
-		{"second choice where the first is disabled", only(Enabled{LongHaulCNP: true}), v6, true, LongHaulCNP, OK},
-		{"third choice", only(Enabled{LongHaulCNPICMPv6: true}), v6, true, LongHaulCNPICMPv6, OK},
-		{"what this version doesn't build is passed over", both, "2001:db8:a:2::1", true, LongHaulCNP, OK},
-		{"IPv4", both, v4, true, LongHaulCNP, OK},
-		{"IPv4 without an IPv6 address", no6, v4, true, LongHaulCNP, OK},
-		{"IPv6 without an IPv4 address", no4, v6, true, FastCNP, OK},
+		{"first choice", both, v6, true, FastCNP, OK, Notify, false},
+		{"Fast CNP needs no source QP", both, v6, false, FastCNP, OK, Notify, false},
+		{"an endpoint's own order", both, "2001:db8:a:1::1", true, LongHaulCNPICMPv6, OK, Notify, false},
+		{"the first possible of an endpoint's order", both, "2001:db8:a:1::1", false, FastCNP, OK, Notify, false},
+		{"second choice where the first is disabled", only(enabled(LongHaulCNP)), v6, true, LongHaulCNP, OK, Notify, false},
+		{"third choice", only(enabled(LongHaulCNPICMPv6)), v6, true, LongHaulCNPICMPv6, OK, Notify, false},
+		{"what isn't enabled is passed over", both, "2001:db8:a:2::1", true, LongHaulCNP, OK, Notify, false},
+		{"PPFC can't ask for nothing but attention", only(enabled(PPFC, LongHaulCNP)), "2001:db8:a:2::1", true, LongHaulCNP, OK, Notify, false},
+		{"PPFC pauses", only(enabled(PPFC, LongHaulCNP)), "2001:db8:a:2::1", true, PPFC, OK, Pause, false},
+		{"PPFC pauses where a rate is to be reduced", only(enabled(PPFC)), "10.7.0.1", false, PPFC, OK, RateReduce, false},
+		{"PPFC resumes", only(enabled(PPFC)), "10.7.0.1", false, PPFC, OK, Resume, false},
+		{"standard CNP needs no address of the gateway's", Policy{Enabled: enabled(StandardCNP), Endpoints: testEndpoints}, "2001:db8:a:3::1", true, StandardCNP, OK, RateReduce, false},
+		{"standard CNP needs the source QP", only(enabled(StandardCNP)), "2001:db8:a:3::1", false, 0, SourceQPUnknown, RateReduce, false},
+		{"standard CNP knows no Resume", only(enabled(StandardCNP)), "2001:db8:a:3::1", true, 0, NotExpressible, Resume, false},
+		{"Fast CNP knows no Resume", only(enabled(FastCNP)), v6, true, 0, NotExpressible, Resume, false},
+		{"Resume in the format that knows it", both, v6, true, LongHaulCNP, OK, Resume, false},
+		{"IPv4", both, v4, true, LongHaulCNP, OK, Notify, false},
+		{"IPv4 without an IPv6 address", no6, v4, true, LongHaulCNP, OK, Notify, false},
+		{"IPv6 without an IPv4 address", no4, v6, true, FastCNP, OK, Notify, false},
 
-		{"off by default", Policy{HasIPv4: true, HasIPv6: true, Endpoints: testEndpoints}, v6, true, 0, NotEnabled},
-		{"nobody is told by default", Policy{}, v6, true, 0, NoEndpoint},
-		{"no endpoints", nobody, v6, true, 0, NoEndpoint},
-		{"no endpoint's prefix", both, "2001:db8:b::1", true, 0, NoEndpoint},
-		{"no endpoint's prefix, IPv4", both, "11.0.0.1", true, 0, NoEndpoint},
-		{"the longest prefix takes away", both, "10.9.1.1", true, 0, NothingAccepted},
-		{"none of the accepted is enabled", only(Enabled{LongHaulCNPICMPv6: true}), v4, true, 0, NotEnabled},
-		{"none of the accepted is built", both, "2001:db8:a:3::1", true, 0, NotEnabled},
-		{"formats of IPv6 for IPv4", both, "10.8.0.1", true, 0, WrongFamily},
-		{"no IPv4 address", no4, v4, true, 0, NoGatewayAddress},
-		{"no IPv6 address", no6, v6, true, 0, NoGatewayAddress},
-		{"source QP unknown", both, v4, false, 0, SourceQPUnknown},
-		{"the reason nearest to success", both, "10.7.0.1", false, 0, SourceQPUnknown},
-		{"source QP unknown, Fast CNP disabled", only(Enabled{LongHaulCNP: true, LongHaulCNPICMPv6: true}), v6, false, 0, SourceQPUnknown},
+		{"off by default", Policy{HasIPv4: true, HasIPv6: true, Endpoints: testEndpoints}, v6, true, 0, NotEnabled, Notify, false},
+		{"no notification by default", Policy{}, v6, true, 0, NoEndpoint, Notify, false},
+		{"no endpoints", nobody, v6, true, 0, NoEndpoint, Notify, false},
+		{"no endpoint's prefix", both, "2001:db8:b::1", true, 0, NoEndpoint, Notify, false},
+		{"no endpoint's prefix, IPv4", both, "11.0.0.1", true, 0, NoEndpoint, Notify, false},
+		{"the longest prefix takes away", both, "10.9.1.1", true, 0, NothingAccepted, Notify, false},
+		{"none of the accepted is enabled", only(enabled(LongHaulCNPICMPv6)), v4, true, 0, NotEnabled, Notify, false},
+		{"none of the accepted is built", both, "2001:db8:a:3::1", true, 0, NotEnabled, Notify, false},
+		{"formats of IPv6 for IPv4", both, "10.8.0.1", true, 0, WrongFamily, Notify, false},
+		{"no IPv4 address", no4, v4, true, 0, NoGatewayAddress, Notify, false},
+		{"no IPv6 address", no6, v6, true, 0, NoGatewayAddress, Notify, false},
+		{"source QP unknown", both, v4, false, 0, SourceQPUnknown, Notify, false},
+		{"the reason nearest to success", both, "10.7.0.1", false, 0, SourceQPUnknown, Notify, false},
+		{"source QP unknown, Fast CNP disabled", only(enabled(LongHaulCNP, LongHaulCNPICMPv6)), v6, false, 0, SourceQPUnknown, Notify, false},
 
-		{"IPv4 multicast", both, "224.0.0.1", true, 0, NotUnicast},
-		{"IPv4 broadcast", both, "255.255.255.255", true, 0, NotUnicast},
-		{"IPv4 this network", both, "0.0.0.0", true, 0, NotUnicast},
-		{"IPv4 loopback", both, "127.0.0.1", true, 0, NotUnicast},
-		{"IPv6 multicast", both, "ff02::1", true, 0, NotUnicast},
-		{"IPv6 unspecified", both, "::", true, 0, NotUnicast},
-		{"IPv6 loopback", both, "::1", true, 0, NotUnicast},
+		{"IPv4 multicast", both, "224.0.0.1", true, 0, NotUnicast, Notify, false},
+		{"IPv4 broadcast", both, "255.255.255.255", true, 0, NotUnicast, Notify, false},
+		{"IPv4 this network", both, "0.0.0.0", true, 0, NotUnicast, Notify, false},
+		{"IPv4 loopback", both, "127.0.0.1", true, 0, NotUnicast, Notify, false},
+		{"IPv6 multicast", both, "ff02::1", true, 0, NotUnicast, Notify, false},
+		{"IPv6 unspecified", both, "::", true, 0, NotUnicast, Notify, false},
+		{"IPv6 loopback", both, "::1", true, 0, NotUnicast, Notify, false},
+
+		{"the option refused", only(enabled(FastCNP)), v6, true, 0, OptionRefused, Notify, true},
+		{"the option refused, and a second choice", both, v6, true, LongHaulCNP, OK, Notify, true},
+		{"the option refused, and no source QP for the second choice", both, v6, false, 0, SourceQPUnknown, Notify, true},
+		{"the option refused, where another format comes first", both, "2001:db8:a:1::1", true, LongHaulCNPICMPv6, OK, Notify, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			format, reason := c.policy.Choose(addr(c.src), c.known)
+			format, reason := c.policy.Choose(addr(c.src), c.known, c.refused, c.action)
 			if format != c.format || reason != c.reason {
 				t.Errorf("%v, %v; want %v, %v", format, reason, c.format, c.reason)
 			}
@@ -96,30 +119,34 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestChooseProperties: nobody is told by what it doesn't accept, what isn't enabled or what can't be built, and somebody who can
-// be told is, by the first format that does it.
+// TestChooseProperties: no sender is notified in a format that it doesn't accept, that isn't enabled or that can't ask for the action, and one
+// that can be notified is, in the first format that does it.
 func TestChooseProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		flag := func(name string) bool { return rapid.Bool().Draw(t, name) }
 		accepts := rapid.SliceOf(rapid.Map(rapid.Uint8Range(0, Formats), func(n uint8) Format { return Format(n) })).Draw(t, "accepts")
-		known := flag("source QP known")
+		known, refused, action := flag("source QP known"), flag("option refused"), Action(rapid.Uint8Range(0, Actions-1).Draw(t, "action"))
 		src := rapid.SampledFrom([]string{"10.0.0.1", "2001:db8::1"}).Draw(t, "source")
 		granted := rapid.SampledFrom([]string{"10.0.0.0/8", "2001:db8::/32"}).Draw(t, "granted")
-		p := Policy{
-			Enabled: Enabled{flag("fast"), flag("long-haul"), flag("icmpv6")}, HasIPv4: flag("IPv4"), HasIPv6: flag("IPv6"),
-			Endpoints: prefix.New([]prefix.Entry[Preference]{endpoint(granted, accepts...)}),
+		p := Policy{HasIPv4: flag("IPv4"), HasIPv6: flag("IPv6"), Endpoints: prefix.New([]prefix.Entry[Preference]{endpoint(granted, accepts...)})}
+		for f := range p.Enabled {
+			p.Enabled[f] = flag("enabled")
 		}
 		is4 := src == "10.0.0.1"
+		own := is4 && p.HasIPv4 || !is4 && p.HasIPv6
+		slows := action == RateReduce || action == Pause
 		can := map[Format]bool{
-			FastCNP:           p.Enabled.FastCNP && !is4 && p.HasIPv6,
-			LongHaulCNP:       p.Enabled.LongHaulCNP && known && (is4 && p.HasIPv4 || !is4 && p.HasIPv6),
-			LongHaulCNPICMPv6: p.Enabled.LongHaulCNPICMPv6 && !is4 && p.HasIPv6 && known,
+			FastCNP:           !is4 && own && action != Resume && !refused,
+			LongHaulCNP:       known && own,
+			LongHaulCNPICMPv6: !is4 && own && known,
+			PPFC:              own && action != Notify,
+			StandardCNP:       known && (slows || action == Notify),
 		}
-		want := slices.IndexFunc(accepts, func(f Format) bool { return can[f] })
+		want := slices.IndexFunc(accepts, func(f Format) bool { return f < Formats && p.Enabled[f] && can[f] })
 		if is4 != (granted == "10.0.0.0/8") {
 			want = -1
 		}
-		format, reason := p.Choose(addr(src), known)
+		format, reason := p.Choose(addr(src), known, refused, action)
 		switch {
 		case (want >= 0) != (reason == OK):
 			t.Fatalf("%v, %v; want the accepted number %d", format, reason, want)
@@ -127,37 +154,6 @@ func TestChooseProperties(t *testing.T) {
 			t.Fatalf("%v, want %v", format, accepts[want])
 		}
 	})
-}
-
-// TestChoice: a choice kept says of every sender that it covers what Choose says, and covers the one it was made for.
-func TestChoice(t *testing.T) {
-	sources := []string{"10.0.0.1", "10.6.255.255", "10.7.0.0", "10.9.1.1", "11.0.0.1", "0.0.0.1", "1.0.0.0", "126.255.255.255", "127.0.0.1",
-		"128.0.0.0", "223.255.255.255", "224.0.0.1", "255.255.255.255", "::", "::1", "::2", "2001:db8:a::1", "2001:db8:a:1::1", "2001:db8:a:4::1",
-		"2001:db8:b::1", "feff:ffff::1", "ff02::1"}
-	rapid.Check(t, func(t *rapid.T) {
-		flag := rapid.Bool().Draw
-		p := Policy{Enabled: Enabled{flag(t, "fast"), flag(t, "long-haul"), flag(t, "icmpv6")}, HasIPv4: flag(t, "IPv4"), HasIPv6: flag(t, "IPv6")}
-		if flag(t, "endpoints") {
-			p.Endpoints = testEndpoints
-		}
-		var c Choice
-		first := addr(rapid.SampledFrom(sources).Draw(t, "first"))
-		made := p.Around(first, &c)
-		if made != (c.Covers(first)) {
-			t.Fatalf("made %v, covers its own %v", made, c.Covers(first))
-		}
-		other, known := addr(rapid.SampledFrom(sources).Draw(t, "other")), flag(t, "source QP known")
-		if !c.Covers(other) {
-			return
-		}
-		format, reason := c.Of(known)
-		if f, r := p.Choose(other, known); f != format || r != reason {
-			t.Fatalf("%v, %v; Choose says %v, %v", format, reason, f, r)
-		}
-	})
-	if c := (Choice{}); c.Covers(addr("::")) || c.Covers(addr("10.0.0.1")) {
-		t.Error("the zero choice covers somebody")
-	}
 }
 
 func TestPrefer(t *testing.T) {
@@ -184,52 +180,30 @@ func TestNames(t *testing.T) {
 		names[l.String()] = true
 	}
 	if len(names) != Formats+Reasons+int(Second)+1 || names["unknown"] || names[""] {
-		t.Errorf("a name is missing or there twice: %v", names)
+		t.Errorf("a name is missing or repeated: %v", names)
 	}
 	if Format(Formats).String() != "unknown" || Reason(Reasons).String() != "unknown" || Level(3).String() != "unknown" {
 		t.Error("a value out of range has a name")
 	}
 }
 
-func TestRateReduce(t *testing.T) {
-	const mb = 1_000_000
-	for _, c := range []struct {
-		name            string
-		percent         uint16
-		depth, capacity uint64
-		disclose        bool
-		want            Instruction
-	}{
-		{"draft-tian 7 step 4", 30, 130 * mb, 184_166_666, true, Instruction{180, 30, MetricQueueDepth, 130_000}},
-		{"undisclosed (draft-tian 9)", 30, 130 * mb, 184_166_666, false, Instruction{180, 30, MetricUnspecified, 0}},
-		{"more than everything", 101, 999, 1000, true, Instruction{254, 100, MetricQueueDepth, 0}},
-		{"24 bits of kilobytes", 1, 16_777_215_999, 1 << 40, true, Instruction{3, 1, MetricQueueDepth, 0xffffff}},
-		{"more saturate", 1, 1 << 63, 1 << 63, true, Instruction{255, 1, MetricQueueDepth, 0xffffff}},
-	} {
-		if got := RateReduce(c.percent, c.depth, c.capacity, c.disclose); got != c.want {
-			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
-		}
-	}
-}
-
 func TestNoAllocations(t *testing.T) {
-	p := Policy{Enabled: Enabled{true, true, true}, HasIPv4: true, HasIPv6: true, Endpoints: testEndpoints}
+	p := Policy{Enabled: enabled(FastCNP, LongHaulCNP, LongHaulCNPICMPv6), HasIPv4: true, HasIPv6: true, Endpoints: testEndpoints}
 	src := addr("2001:db8:a:1::1")
 	var sum uint64
 	if n := testing.AllocsPerRun(100, func() {
 		k := Adaptive(64_000, 1, 100e9, 10e6, 50)
-		format, reason := p.Choose(src, true)
-		i := RateReduce(30, 130_000_000, 250_000_000, true)
-		sum += uint64(k.Level(130_000_000)) + uint64(format) + uint64(reason) + uint64(i.MetricValue)
+		format, reason := p.Choose(src, true, false, Notify)
+		sum += uint64(k.Level(130_000_000)) + uint64(format) + uint64(reason) + uint64(k.Severity(130_000_000))
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
 
 func BenchmarkChoose(b *testing.B) {
-	p := Policy{Enabled: Enabled{true, true, true}, HasIPv4: true, HasIPv6: true, Endpoints: testEndpoints}
+	p := Policy{Enabled: enabled(FastCNP, LongHaulCNP, LongHaulCNPICMPv6), HasIPv4: true, HasIPv6: true, Endpoints: testEndpoints}
 	src := addr("2001:db8:a:1::1")
 	for b.Loop() {
-		p.Choose(src, false)
+		p.Choose(src, false, false, Notify)
 	}
 }

@@ -5,25 +5,24 @@ import (
 	"math/bits"
 )
 
-// Thresholds of one egress queue (draft-tian 5.3.2), in octets of frames without FCS. Adaptive makes them with KMin < KMax.
+// Thresholds of one egress queue (draft-tian 5.3.2), in bytes of frames without FCS. Adaptive makes them with KMin < KMax.
 type Thresholds struct{ KMin, KMax uint64 }
 
 // Adaptive calculates the thresholds of a queue from its link (draft-tian 5.3.2):
 //
 //	K_max = max(K_base, alpha * R_port * RTT_est / 8)
 //
-// kBase is in octets, rate (R_port) in bits per second, rtt (RTT_est) in nanoseconds, 0 or less when unknown: then K_max is
-// K_base. alpha is 1.0 by default; one that is not a positive number takes the product away too. kMinPercent is K_min in percent
-// of K_max, 50 by default.
+// kBase is in bytes, rate (R_port) in bits per second, rtt (RTT_est) in nanoseconds, 0 or less when unknown: then K_max is K_base. alpha is
+// 1.0 by default; if it is not a positive number K_max is K_base, too. kMinPercent is K_min in percent of K_max, 50 by default.
 //
-// The bandwidth-delay product is exact, rounded down to an octet, and what alpha makes of it is rounded to the nearest one; a
-// product beyond 64 bits saturates. K_max is at least 1 and K_min at most K_max-1, as the draft wants K_min below K_max.
+// The bandwidth-delay product is exact, rounded down to a byte; its product with alpha is rounded to the nearest byte; a product beyond 64
+// bits saturates. K_max is at least 1 and K_min at most K_max-1, since the draft requires K_min below K_max.
 func Adaptive(kBase uint64, alpha float64, rate uint64, rtt int64, kMinPercent int) Thresholds {
 	kMax := max(kBase, scale(bdp(rate, rtt), alpha), 1)
 	return Thresholds{KMin: min(percent(kMax, kMinPercent), kMax-1), KMax: kMax}
 }
 
-// bdp is rate * rtt in octets. The product passes 64 bits from 100 Gbps x 0.2 s on, so it is taken in 128.
+// bdp is rate * rtt in bytes. The product exceeds 64 bits from 100 Gbps x 0.2 s on, so it has 128.
 func bdp(rate uint64, rtt int64) uint64 {
 	if rtt <= 0 {
 		return 0
@@ -37,7 +36,7 @@ func bdp(rate uint64, rtt int64) uint64 {
 	return octets
 }
 
-// scale multiplies octets by alpha. It leaves them as they are for 1.0: a float64 holds only 53 bits of them.
+// scale multiplies bytes by alpha. For 1.0 it returns them unchanged: a float64 holds only 53 bits of them.
 func scale(octets uint64, alpha float64) uint64 {
 	if alpha == 1 {
 		return octets
@@ -61,7 +60,7 @@ func percent(of uint64, percents int) uint64 {
 	return p
 }
 
-// Level is the response that a queue's depth asks for (draft-tian 5.4).
+// Level is the response to a queue's depth (draft-tian 5.4).
 type Level uint8
 
 const (
@@ -70,7 +69,7 @@ const (
 	Second              // severe: notify the sender
 )
 
-// Level tells what depth, in octets, asks for. To exceed a threshold is to be strictly above it.
+// Level returns the response to a depth in bytes. To exceed a threshold means to be strictly above it.
 func (t Thresholds) Level(depth uint64) Level {
 	switch {
 	case depth > t.KMax:
@@ -92,25 +91,3 @@ func (l Level) String() string {
 	}
 	return "unknown"
 }
-
-// Severity is the Congestion Level of a Long-haul CNP (draft-tian 6.1: 0 no congestion, 255 maximum severity; how to get there
-// is left to the node): depth as a share of the queue's capacity, both in octets, in 255 steps rounded down. It is 255 only from
-// a full queue on, and 0 for a queue without capacity and nothing in it.
-func Severity(depth, capacity uint64) uint8 {
-	if depth >= capacity {
-		if depth == 0 {
-			return 0
-		}
-		return math.MaxUint8
-	}
-	if capacity < exactQuotient {
-		return uint8(float64(depth*math.MaxUint8) / float64(capacity))
-	}
-	hi, lo := bits.Mul64(depth, math.MaxUint8)
-	level, _ := bits.Div64(hi, lo, capacity)
-	return uint8(level)
-}
-
-// exactQuotient bounds the capacities for which a division of floating-point numbers, a quarter of the time of one of integers, says the
-// same: a quotient that is no whole number is at least 2^-40 below the next one, and its rounding less than 2^-45.
-const exactQuotient = 1 << 40

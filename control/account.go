@@ -1,54 +1,40 @@
 package control
 
-import (
-	"fmt"
+import "github.com/cnpgate/cnpgate/control/report"
 
-	"github.com/cnpgate/cnpgate/control/report"
-	"github.com/cnpgate/cnpgate/dataplane"
-)
-
-// account says where every received frame went, and is an error if some went nowhere.
+// account logs where the received frames went, and returns an error if some are unaccounted for.
 func (g *gateway) account(r *report.Report) error {
-	g.logStatus("stopped")
-	if n := r.Unaccounted(); n != 0 {
-		return fmt.Errorf("%d frames are not accounted for (received less forwarded, dropped, consumed and queued): a bug in cnpgate; please report it", n)
-	}
-	return nil
+	g.logStatus("The gateway has stopped. These are the port's counters.")
+	return r.Counters.Check()
 }
 
-// logStatus logs each port's counters that are not 0.
+// logStatus logs the counters of each port and its device, with the names and in the form of the report, without zeros.
 func (g *gateway) logStatus(message string) {
-	for i := range g.config.Ports {
+	for i := range g.started.Ports {
 		s := g.plane.Port(i)
-		e := g.options.Log.Info().Str("port", g.config.Ports[i].Name)
-		for n, count := range s.Count {
-			if count == 0 {
-				continue
-			}
-			info := dataplane.Catalogue[n]
-			name := info.Name
-			if info.Label != "" {
-				name += "{" + info.Value + "}"
-			}
-			e = e.Uint64(name, count)
-		}
-		if c, err := g.devices.Counters(i); err == nil {
-			c.each(func(name string, value uint64) {
-				if value > 0 {
-					e = e.Uint64(name, value)
-				}
-			})
+		e := g.options.Log.Info().Str("port", g.started.Ports[i].Name).Any("counters", s.Values().NonZero())
+		if device, err := g.devices.Counters(i); err == nil {
+			e = e.Any("device", device.NonZero())
 		}
 		e.Msg(message)
 	}
 }
 
-// addDeviceCounters puts what the devices counted by themselves into the report: frames that no worker has seen.
-func (g *gateway) addDeviceCounters(r *report.Report) {
-	for i := range r.Ports {
+// addDeviceCounters adds the devices' own counters to the ports' part of a report. They count frames that no worker has seen.
+func (g *gateway) addDeviceCounters(ports []report.Port) {
+	for i := range ports {
 		if c, err := g.devices.Counters(i); err == nil {
-			r.Ports[i].Device = report.Values{}
-			c.each(func(name string, value uint64) { r.Ports[i].Device[name] = value })
+			ports[i].Device = c
 		}
 	}
+}
+
+// Counters are for the API.
+func (g *gateway) Counters() *report.Counters {
+	c := report.MakeCounters(g.running.Load(), g.plane)
+	c.Identity = g.Identity()
+	g.addDeviceCounters(c.Ports)
+	g.heart.addTo(c.Counters)
+	c.Histograms = report.MakeHistograms(g.started, g.plane)
+	return c
 }

@@ -2,30 +2,33 @@ package control
 
 import (
 	"context"
-	"log"
+	"strings"
+
+	"github.com/rs/zerolog"
 
 	"github.com/cnpgate/cnpgate/control/api"
+	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/control/report"
 )
 
-// startAPI begins to answer at the Unix socket of the configuration, if it names one, until the context ends or stop is called, which
-// waits for the last answer. Before that, a gateway that can't be asked doesn't start; later it forwards on.
+// startAPI serves the API at the configuration's Unix socket, if it names one, until the context ends or stop is called; stop waits for
+// the last answer. If the API can't listen, the gateway doesn't start; if the API fails later, forwarding continues.
 func (g *gateway) startAPI(ctx context.Context) (stop func(), err error) {
-	path := g.config.Management.Socket
+	path := g.started.Management.Socket
 	if path == "" {
 		return func() {}, nil
 	}
-	server, err := api.Open(g.config, g.plane, log.New(g.options.Log, "api: ", 0))
+	server, err := api.Open(g.started, g.plane, g, g.options.Log)
 	if err != nil {
 		return nil, err
 	}
-	server.WatchHealth(g.health.problems)
-	g.options.Log.Info().Str("socket", path).Msg("api")
+	g.options.Log.Info().Str("socket", path).Msg("The API listens at a Unix socket.")
 	ctx, cancel := context.WithCancel(ctx)
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
 		if err := server.Serve(ctx); err != nil {
-			g.options.Log.Error().Err(err).Str("socket", path).Msg("the API has ended; forwarding goes on")
+			g.options.Log.Error().Err(err).Str("socket", path).Msg("The API has stopped. Forwarding continues.")
 		}
 	}()
 	return func() {
@@ -33,3 +36,42 @@ func (g *gateway) startAPI(ctx context.Context) (stop func(), err error) {
 		<-over
 	}, nil
 }
+
+// Identity identifies this gateway.
+func (g *gateway) Identity() report.Identity {
+	i := report.Identify(g.running.Load())
+	i.Version, i.StartTime = strings.TrimSpace(g.options.Build.Version+" "+g.options.Build.Commit), &g.begin
+	return i
+}
+
+// identify adds the identity to a log event.
+func (g *gateway) identify(e *zerolog.Event) *zerolog.Event {
+	i := g.Identity()
+	return e.Str("gateway", i.Gateway).Str("version", i.Version).Time("start_time", *i.StartTime).Str("config_hash", i.ConfigHash)
+}
+
+// LogLevel is the lowest level that the process logs.
+func (g *gateway) LogLevel() string { return zerolog.GlobalLevel().String() }
+
+// SetLogLevel changes it, until the next reload.
+func (g *gateway) SetLogLevel(level string) {
+	log := g.options.Log.Info()
+	setLogLevel(level)
+	if log == nil { // info was not logged before
+		log = g.options.Log.Info()
+	}
+	log.Str("log_level", level).Msg("The log level was changed until the next reload.")
+}
+
+// setLogLevel sets the lowest level that the process logs, one of config.LogLevels.
+func setLogLevel(level string) {
+	if l, err := zerolog.ParseLevel(level); err == nil {
+		zerolog.SetGlobalLevel(l)
+	}
+}
+
+// Problems are the ports that don't forward, and why.
+func (g *gateway) Problems() map[string]string { return g.health.problems() }
+
+// Config is the configuration in force.
+func (g *gateway) Config() *config.Config { return g.running.Load() }

@@ -71,7 +71,7 @@ func startLive(t *testing.T, cores []int, frames int) *live {
 func (l *live) flows(t *testing.T, what string, as func([]api.Flow) bool) []api.Flow {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; {
-		flows, err := api.NewClient(l.path).Flows(t.Context())
+		flows, err := api.NewClient(l.path).Flows(t.Context(), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +120,7 @@ func TestRunAnswers(t *testing.T) {
 	if len(flows) != 2*2*7 { // each worker has its own, by each port
 		t.Errorf("%d flows", len(flows))
 	}
-	const five = `{"source":"198.18.0.1","destination":"198.19.0.1","source_qp":500,"destination_qp":5}`
+	const five = `{"source_ip":"198.18.0.1","destination_ip":"198.19.0.1","source_qp":500,"destination_qp":5}`
 	named := func(state, evidence string) func([]api.Flow) bool {
 		return func(flows []api.Flow) bool {
 			n := 0
@@ -135,7 +135,7 @@ func TestRunAnswers(t *testing.T) {
 	}
 	l.hint(t, http.MethodPut, "", five, http.StatusCreated)
 	l.flows(t, "confirmed", named("confirmed", "hint"))
-	l.hint(t, http.MethodDelete, "?source=198.18.0.1&destination=198.19.0.1&source_qp=500&destination_qp=5", "", http.StatusOK)
+	l.hint(t, http.MethodDelete, "?source_ip=198.18.0.1&destination_ip=198.19.0.1&source_qp=500&destination_qp=5", "", http.StatusOK)
 	l.flows(t, "unknown again", named("unknown", ""))
 	l.hint(t, http.MethodPut, "", five, http.StatusCreated)
 	l.flows(t, "confirmed", named("confirmed", "hint"))
@@ -157,7 +157,7 @@ func TestRunAnswers(t *testing.T) {
 	if packets(reported) != 2*frames || !named("confirmed", "hint")(reported) {
 		t.Errorf("the report has %+v", l.report.Flows)
 	}
-	if got := l.log.String(); !strings.Contains(got, `"message":"api"`) || strings.Contains(got, `"level":"error"`) {
+	if got := l.log.String(); !strings.Contains(got, `"message":"The API listens at a Unix socket."`) || strings.Contains(got, `"level":"error"`) {
 		t.Errorf("the log: %s", got)
 	}
 	l.bench.done(t, before)

@@ -1,8 +1,8 @@
-// Package control runs a gateway: it starts the workers on their cores, watches links, says in the log what happens, and stops
-// in order, with the queues drained. It decides nothing about a frame. Its own goroutines only read what workers publish; a
-// worker's goroutine never logs and never waits for one of them.
+// Package control runs a gateway: it starts the workers on their cores, watches links, logs events, and stops in order, after the
+// queues have drained. It makes no decision about frames. Its own goroutines only read what workers publish; a worker's goroutine
+// never logs, and never waits for the others.
 //
-// Log keys: port, peer, worker, core, socket, and the counters' names of the report.
+// docs/operations.md lists the keys of the log, which are those of the report and the API.
 package control
 
 import (
@@ -14,6 +14,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -21,66 +22,104 @@ import (
 
 	"github.com/cnpgate/cnpgate/control/assemble"
 	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/control/metrics"
 	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/burst"
 )
 
-// Options are what a configuration doesn't say of a run.
+// Options are the settings of a run that are not in the configuration.
 type Options struct {
 	Log zerolog.Logger
-	// Timeline keeps the depth of each queue over time for the report.
+	// Timeline records the depth of each queue over time for the report.
 	Timeline bool
+	// Addresses are the ports' MAC addresses, zero where there is none.
+	Addresses [][6]byte
 	// Abort, once closed, ends the draining of the queues early.
 	Abort <-chan struct{}
+	// Build identifies the program.
+	Build metrics.Build
+	// Load reads the configuration again, for a reload; nil: no reload is possible.
+	Load func() (*config.Config, error)
+	// Hangups asks for a reload with each value received: SIGHUP.
+	Hangups <-chan struct{}
+	// Started is called once every worker forwards, before the service manager is notified; may be nil.
+	Started func()
 }
 
-// gateway is a run under way.
+// gateway is an active run.
 type gateway struct {
-	config  *config.Config
-	devices Devices
-	options Options
-	plane   *dataplane.Dataplane
-	stop    atomic.Bool
-	begin   time.Time
-	health  health
+	started   *config.Config                // its ports, workers and sizes apply until the end
+	running   atomic.Pointer[config.Config] // the one in force
+	reloading sync.Mutex
+	adapting  sync.Mutex // guards the policy, which reloads and measurements change
+	devices   Devices
+	options   Options
+	seed      uint64 // of hashes
+	plane     *dataplane.Dataplane
+	stop      atomic.Bool
+	announced atomic.Bool // the service manager was notified that the gateway forwards, and not yet that it stops
+	begin     time.Time
+	health    health
+	episodes  *episodes
+	heart     heart
 }
 
-// Run forwards until the context ends, then drains the queues and reports. An error means that it did not forward, or lost
-// count of a frame.
+// Run forwards until the context ends, then drains the queues and reports. It returns an error if it could not forward, or if
+// frames are unaccounted for.
 func Run(ctx context.Context, c *config.Config, devices Devices, o Options) (*report.Report, error) {
 	tuneRuntime(len(c.DPDK.Workers))
-	g := &gateway{config: c, devices: devices, options: o, begin: time.Now()}
+	return (&gateway{started: c, devices: devices, options: o}).run(ctx)
+}
+
+func (g *gateway) run(ctx context.Context) (*report.Report, error) {
+	c, o := g.started, &g.options
+	g.begin = time.Now()
 	backends := make([]burst.Backend, len(c.DPDK.Workers))
 	for i := range backends {
-		backends[i] = devices.Backend(i)
+		backends[i] = g.devices.Backend(i)
 	}
-	seed, err := randomSeed()
-	if err != nil {
+	var err error
+	if g.seed, err = randomSeed(); err != nil {
 		return nil, err
 	}
-	if g.plane, err = assemble.Dataplane(c, assemble.Options{Backends: backends, Seed: seed}); err != nil {
+	if g.plane, err = assemble.Dataplane(c, assemble.Options{Backends: backends, Seed: g.seed, Addresses: o.Addresses}); err != nil {
 		return nil, err
 	}
+	if err := g.apply(c); err != nil {
+		return nil, err
+	}
+	g.identify(o.Log.Info()).Msg("The gateway starts.")
+	g.episodes = newEpisodes(g)
+	g.setWallClock()
 	stopAPI, err := g.startAPI(ctx)
 	if err != nil {
 		return nil, err
 	}
+	stopMetrics, err := g.startMetrics(ctx)
+	if err != nil {
+		stopAPI()
+		return nil, err
+	}
 	timeline, err := g.forward(ctx)
 	stopAPI()
-	r := report.Make(c, g.plane, nil)
-	r.Timeline = timeline
-	g.addDeviceCounters(r)
+	stopMetrics()
+	r := report.Make(g.running.Load(), g.plane, nil)
+	r.Identity = g.Identity()
+	r.SetTimeline(g.begin, timeline)
+	r.Histograms = report.MakeHistograms(c, g.plane)
+	g.heart.addTo(r.Counters)
+	g.addDeviceCounters(r.Ports)
 	return r, errors.Join(err, g.account(r))
 }
 
-// forward runs the workers and watches them until the context ends or a worker can't go on, then until the last one has stopped.
+// forward runs the workers and watches them until the context ends or a worker fails, then until the last worker has stopped.
 func (g *gateway) forward(ctx context.Context) ([]report.Depth, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ended := make(chan error)
-	ready := make(chan struct{}, len(g.config.DPDK.Workers))
-	for i, core := range g.config.DPDK.Workers {
+	ready := make(chan struct{}, len(g.started.DPDK.Workers))
+	for i, core := range g.started.DPDK.Workers {
 		go func() { ended <- g.work(i, core, ready) }()
 	}
 	watch := g.newWatch()
@@ -94,8 +133,9 @@ func (g *gateway) forward(ctx context.Context) ([]report.Depth, error) {
 		<-ctx.Done()
 		g.stop.Store(true)
 	}()
+	go g.obeyHangups(ctx)
 	var errs []error
-	for range g.config.DPDK.Workers {
+	for range g.started.DPDK.Workers {
 		if err := <-ended; err != nil {
 			errs = append(errs, err)
 			cancel()
@@ -106,8 +146,20 @@ func (g *gateway) forward(ctx context.Context) ([]report.Depth, error) {
 	return <-watched, errors.Join(errs...)
 }
 
-// tuneRuntime leaves Go two threads besides the pollers, without which a timer or a collection waits for them, and lets the small
-// heap grow before it is collected; unless the operator has said otherwise.
+// obeyHangups reloads the configuration at each SIGHUP, until the context ends.
+func (g *gateway) obeyHangups(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-g.options.Hangups:
+			_, _ = g.Reload() // Reload has logged the error
+		}
+	}
+}
+
+// tuneRuntime gives Go two threads besides the polling workers, so that timers and garbage collection don't wait for them. It lets
+// the small heap grow before a collection. Settings in the environment take precedence.
 func tuneRuntime(workers int) {
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(max(runtime.NumCPU(), workers+2))

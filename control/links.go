@@ -9,33 +9,34 @@ import (
 	"github.com/cnpgate/cnpgate/control/config"
 )
 
-// links passes the state of each port's link on to its peer, so that the equipment on both sides sees the wire that the gateway stands
-// for: a link that fails takes the peer's down, and lets it up again when it is back.
+// links copies the state of each port's link to its peer, as on a plain wire: when a link fails, the peer's link goes down too, and it
+// comes up again when the first one is back.
 //
-// A link takes its time to come up: 10GBASE-T some seconds, 100G optics and DACs with FEC and link training up to a minute. So only a link
-// that was up can fail, and a port whose link is coming up is left alone until it is up, or until riseTime is over. At most one port of a
-// pair is held down, and a port that is held has no state of its own; so two ports can't hold each other, whatever the cables do.
+// A link can be slow to come up: 10GBASE-T takes some seconds, 100G optics and DACs with FEC and link training up to a minute. So only a
+// link that was up can fail, and a port whose link is coming up isn't changed until it is up, or until riseTime is over. At most one port
+// of a pair is held down, and the state of a held port is not copied. So two ports can't hold each other down.
 type links struct {
 	devices Devices
 	log     zerolog.Logger
 	ports   []linkState
 }
 
-// phase is where a port's link is between the cable and the gateway.
+// phase is the state of a port's link.
 type phase uint8
 
 const (
-	waiting phase = iota // not up since the start
+	unread  phase = iota // the device has not reported it
+	waiting              // not up since the start
 	up
 	down   // was up and has failed
-	held   // taken down for the peer's sake
-	rising // let up again, not up yet
+	held   // taken down because of the peer
+	rising // released, not up yet
 )
 
 const (
-	// confirmTime is how long a link must be seen in its new state before it is passed on: it bounds how often a peer is switched.
+	// confirmTime is how long a link must be in its new state before the peer follows: it bounds how often a peer's link changes.
 	confirmTime = 100 * time.Millisecond
-	// riseTime is how long a link that was let up may take before it counts as failed.
+	// riseTime is how long a released link may take to come up before it counts as failed.
 	riseTime = 90 * time.Second
 )
 
@@ -43,11 +44,11 @@ type linkState struct {
 	name  string
 	peer  int
 	phase phase
-	since time.Time // of rising
+	since time.Time // of the phase
 	seen  bool      // the link's last state as read
-	at    time.Time // since when it was read so; zero before the first look
+	at    time.Time // time of the first such reading; zero before the first look
 	fixed bool      // the device can't take its link down
-	stuck bool      // the device refused the last change, and the log has it
+	stuck bool      // the device refused the last change, which was logged
 }
 
 func newLinks(c *config.Config, d Devices, log zerolog.Logger) *links {
@@ -58,7 +59,7 @@ func newLinks(c *config.Config, d Devices, log zerolog.Logger) *links {
 	return l
 }
 
-// look reads every link and passes changes on.
+// look reads every link and copies changes to the peers.
 func (l *links) look(now time.Time) {
 	for i := range l.ports {
 		if l.ports[i].phase != held {
@@ -76,12 +77,12 @@ func (l *links) look(now time.Time) {
 	}
 }
 
-// read moves a port to the phase that its link is in.
+// read updates a port's phase by the state of its link.
 func (l *links) read(i int, now time.Time) {
 	p := &l.ports[i]
 	isUp, err := l.devices.LinkUp(i)
 	if err != nil {
-		return // the device can't tell; everything stays as it is
+		return // the device doesn't report its link; nothing changes
 	}
 	first := p.at.IsZero()
 	if first || isUp != p.seen {
@@ -92,48 +93,65 @@ func (l *links) read(i int, now time.Time) {
 	}
 	switch {
 	case isUp && p.phase != up:
-		l.enter(p, up, "link is up")
+		l.enter(p, up, p.at, "The link is up.")
 	case !isUp && p.phase == up:
-		l.enter(p, down, "link is down")
+		l.enter(p, down, p.at, "The link is down.")
 	case !isUp && p.phase == rising && now.Sub(p.since) >= riseTime:
-		l.enter(p, down, "link did not come up again")
-	case first:
-		l.log.Info().Str("port", p.name).Bool("up", false).Msg("link is not up yet")
+		l.enter(p, down, p.since, "The link did not come up again.")
+	case p.phase == unread:
+		l.enter(p, waiting, now, "The link is not up yet.")
 	}
 }
 
-func (l *links) enter(p *linkState, to phase, message string) {
-	p.phase = to
+// problem describes why a port has no link; "" if it has one, or if its device doesn't report it.
+func (l *links) problem(i int) string {
+	p := &l.ports[i]
+	since := p.since.UTC().Format(time.RFC3339)
+	switch p.phase {
+	case waiting:
+		return "no link since the gateway started at " + since
+	case down:
+		return "no link since " + since
+	case held:
+		return "link taken down at " + since + ", as port " + l.ports[p.peer].name + " has none"
+	case rising:
+		return "no link yet: let up again at " + since
+	}
+	return ""
+}
+
+func (l *links) enter(p *linkState, to phase, since time.Time, message string) {
+	p.phase, p.since = to, since
 	l.log.Info().Str("port", p.name).Bool("up", to == up).Msg(message)
 }
 
-// release lets every link up that is held down: some devices keep what they were told when the gateway is gone, and the next run
-// would take it for the cable's state.
+// release releases every link that is held down. Some devices stay in the state that they were set to after the gateway has ended, and the
+// next run would mistake it for the cable's state.
 func (l *links) release() {
 	for i := range l.ports {
 		if l.ports[i].phase != held {
 			continue
 		}
 		if err := l.devices.SetLink(i, true); err != nil {
-			l.log.Error().Err(err).Str("port", l.ports[i].name).Msg("link left down: it was taken down as the peer's was")
+			l.log.Error().Err(err).Str("port", l.ports[i].name).Msg("The link could not be let up again. It was taken down because the peer's link was down.")
 			continue
 		}
 		l.ports[i].phase = rising
 	}
 }
 
-// set takes a port's link down, or lets it up again.
+// set takes a port's link down, or releases it.
 func (l *links) set(i int, on bool, now time.Time) {
 	p := &l.ports[i]
 	err := l.devices.SetLink(i, on)
 	switch {
 	case errors.Is(err, errors.ErrUnsupported):
 		p.fixed = true
-		l.log.Warn().Str("port", p.name).Msg("the device can't take its link down: the state of the peer's link is not passed on")
+		l.log.Warn().Str("port", p.name).Msg("The device can't take its link down. The state of the peer's link is not passed on.")
 		return
 	case err != nil:
-		if !p.stuck { // several tries a second, for as long as it lasts
-			l.log.Error().Err(err).Str("port", p.name).Bool("up", on).Msg("link not set; trying again")
+		if !p.stuck { // this would be logged several times a second
+			l.log.Error().Err(err).Str("port", p.name).Bool("up", on).Msg("The link could not be set. The gateway tries again.")
 		}
 		p.stuck = true
 		return
@@ -142,5 +160,5 @@ func (l *links) set(i int, on bool, now time.Time) {
 	if on {
 		p.phase, p.seen, p.at = rising, false, now
 	}
-	l.log.Info().Str("port", p.name).Str("peer", l.ports[p.peer].name).Bool("up", on).Msg("link set as the peer's")
+	l.log.Info().Str("port", p.name).Str("peer", l.ports[p.peer].name).Bool("up", on).Msg("The link was set to the state of the peer's link.")
 }

@@ -14,12 +14,13 @@ import (
 
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/internal/burst"
+	"github.com/cnpgate/cnpgate/telemetry"
 )
 
 // wire is a device whose cables are plugged and pulled by the test.
 type wire struct {
 	cable, admin []bool
-	blind        []bool // can't tell its link
+	blind        []bool // doesn't report its link
 	refuse       []error
 	calls        []string
 	// rise is how long a link takes to come up once its cable is in and it isn't taken down; both ends of it start again then.
@@ -40,7 +41,7 @@ func newWire(ports int) *wire {
 func (w *wire) Backend(int) burst.Backend { return nil }
 func (w *wire) Enter(int) (func(), error) { return func() {}, nil }
 
-func (w *wire) Counters(int) (DeviceCounters, error)      { return DeviceCounters{}, nil }
+func (w *wire) Counters(int) (telemetry.Values, error)    { return telemetry.Values{}, nil }
 func (w *wire) Watch(context.Context, func(Notice)) error { return nil }
 
 func (w *wire) LinkUp(port int) (up bool, err error) {
@@ -74,9 +75,10 @@ func (w *wire) SetLink(port int, up bool) error {
 // watched is links over such a device, and the time.
 type watched struct {
 	*wire
-	links *links
-	now   time.Time
-	log   *bytes.Buffer
+	config *config.Config
+	links  *links
+	now    time.Time
+	log    *bytes.Buffer
 }
 
 func newWatched(pairs int) *watched {
@@ -84,12 +86,12 @@ func newWatched(pairs int) *watched {
 	for i := range 2 * pairs {
 		c.Ports = append(c.Ports, config.Port{Name: fmt.Sprint("port", i), Peer: i ^ 1})
 	}
-	w := &watched{wire: newWire(2 * pairs), now: time.Unix(1000, 0), log: &bytes.Buffer{}}
+	w := &watched{wire: newWire(2 * pairs), config: c, now: time.Unix(1000, 0), log: &bytes.Buffer{}}
 	w.links = newLinks(c, w.wire, zerolog.New(w.log))
 	return w
 }
 
-// after looks again and again until so much time has passed, and returns what the devices were told meanwhile.
+// after looks repeatedly until this time has passed, and returns the devices' link settings in it.
 func (w *watched) after(d time.Duration) string {
 	w.calls = nil
 	for end := w.now.Add(d); w.now.Before(end); {
@@ -171,7 +173,7 @@ func TestLinkFlaps(t *testing.T) {
 			w.cable[0] = true
 			w.after(1500 * time.Millisecond)
 		}
-		if n := strings.Count(w.log.String(), `"message":"link set as the peer's"`); n < 2 || rise == 0 && n != 200 {
+		if n := strings.Count(w.log.String(), `"message":"The link was set to the state of the peer's link."`); n < 2 || rise == 0 && n != 200 {
 			t.Errorf("a link that takes %v: the peer was switched %d times in 100 flaps", rise, n)
 		}
 		if w.after(rise + time.Second); !w.up(0) || !w.up(1) {
@@ -180,7 +182,7 @@ func TestLinkFlaps(t *testing.T) {
 	}
 }
 
-// TestShortGlitch: what is over before it is confirmed is not passed on.
+// TestShortGlitch: the peer does not follow a change that ends before it is confirmed.
 func TestShortGlitch(t *testing.T) {
 	w := newWatched(1)
 	w.after(time.Second)
@@ -286,7 +288,7 @@ func TestLinkRefusedIsTriedAgain(t *testing.T) {
 	w.want(t, "down before it ever came up", time.Second, "")
 }
 
-// TestLinkBlind: a port that can't tell its link changes nothing.
+// TestLinkBlind: a port that doesn't report its link changes nothing.
 func TestLinkBlind(t *testing.T) {
 	w := newWatched(1)
 	w.after(time.Second)
@@ -308,7 +310,7 @@ func TestLinksReleased(t *testing.T) {
 	w.calls = nil
 	w.refuse[1] = errors.New("firmware")
 	w.links.release()
-	if got := strings.Join(w.calls, ", "); got != "1 true, 2 true" || !strings.Contains(w.log.String(), "left down") {
+	if got := strings.Join(w.calls, ", "); got != "1 true, 2 true" || !strings.Contains(w.log.String(), "could not be let up again") {
 		t.Errorf("told %q, and the log\n%s", got, w.log)
 	}
 	w.calls = nil

@@ -4,81 +4,129 @@ import (
 	"context"
 	"time"
 
+	"github.com/coreos/go-systemd/v22/daemon"
+
+	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/report"
+	"github.com/cnpgate/cnpgate/dataplane"
 )
 
 const (
 	sampleStep  = 50 * time.Millisecond
 	statusEvery = 30 * time.Second
-	// maxSamples bounds the timeline of a report; a longer one is kept at half as many samples a second.
+	// maxSamples bounds the timeline of a report; when it is exceeded, the sampling rate is halved.
 	maxSamples = 8192
 )
 
-// watch looks at a gateway from outside, a few times a second.
+// watch observes a gateway from outside, a few times a second.
 type watch struct {
 	g       *gateway
 	links   *links
+	pauses  *pauses
 	samples []report.Depth
-	every   int // of how many looks one is kept
+	policy  *dataplane.Policy // that was in force at the last look
+	every   int               // one in this many looks is recorded
 	looks   int
 }
 
 func (g *gateway) newWatch() *watch {
-	return &watch{g: g, links: newLinks(g.config, g.devices, g.options.Log), every: 1}
+	return &watch{g: g, links: newLinks(g.started, g.devices, g.options.Log), pauses: newPauses(g.started, g.options.Log), every: 1, policy: g.plane.Policy()}
 }
 
 // run watches until the context ends, and returns the timeline.
 func (w *watch) run(ctx context.Context, ready <-chan struct{}) []report.Depth {
-	for range w.g.config.DPDK.Workers {
+	for range w.g.started.DPDK.Workers {
 		select {
 		case <-ready:
 		case <-ctx.Done():
 			return nil
 		}
 	}
-	w.g.options.Log.Info().Int("workers", len(w.g.config.DPDK.Workers)).Int("ports", len(w.g.config.Ports)).Msg("forwarding")
+	if w.g.options.Started != nil {
+		w.g.options.Started()
+	}
+	w.g.options.Log.Info().Ints("workers", w.g.started.DPDK.Workers).Strs("ports", portNames(w.g.started)).Msg("The gateway is forwarding.")
+	announce(daemon.SdNotifyReady)
+	w.g.announced.Store(true)
+	guarded := make(chan struct{})
+	go func() {
+		defer close(guarded)
+		w.g.guard(ctx)
+	}()
 	tick, status := time.NewTicker(sampleStep), time.NewTicker(statusEvery)
 	defer tick.Stop()
 	defer status.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			w.g.options.Log.Info().Msg("stopping: the queues are drained first")
+			w.g.options.Log.Info().Msg("The gateway stops once its queues are drained.")
+			w.g.announced.Store(false)
+			announce(daemon.SdNotifyStopping)
+			<-guarded
 			w.links.release()
 			return w.samples
 		case now := <-tick.C:
+			w.g.setWallClock()
 			w.links.look(now)
+			w.noteLinks()
+			w.lookAtPauses()
+			w.adapt(now)
+			w.g.episodes.look(now)
 			if w.g.options.Timeline {
 				w.sample(now)
 			}
 		case <-status.C:
-			w.g.logStatus("status")
+			w.g.logStatus("These are the port's counters so far.")
 		}
 	}
 }
 
-// sample keeps the depth of each port's queue.
+// portNames are the ports' names.
+func portNames(c *config.Config) (names []string) {
+	for i := range c.Ports {
+		names = append(names, c.Ports[i].Name)
+	}
+	return names
+}
+
+// noteLinks updates the ports' health by the state of their links.
+func (w *watch) noteLinks() {
+	for i := range w.g.started.Ports {
+		w.g.health.note(w.g.started.Ports[i].Name, linkCause, w.links.problem(i))
+	}
+}
+
+func (w *watch) lookAtPauses() {
+	for i := range w.g.started.Ports {
+		if w.g.started.Ports[i].FlowControl != nil {
+			s := w.g.plane.Port(i)
+			w.pauses.look(i, &s.FlowControl)
+		}
+	}
+}
+
+// sample records the depth of each port's queue.
 func (w *watch) sample(now time.Time) {
 	w.looks++
 	if w.looks%w.every != 0 {
 		return
 	}
-	for i := range w.g.config.Ports {
+	for i := range w.g.started.Ports {
 		s := w.g.plane.Port(i)
 		depth := uint64(0)
 		for _, d := range s.Depth {
 			depth += d
 		}
-		w.samples = append(w.samples, report.Depth{MS: now.Sub(w.g.begin).Milliseconds(), Port: w.g.config.Ports[i].Name, DepthBytes: depth})
+		w.samples = append(w.samples, report.Depth{MS: now.Sub(w.g.begin).Milliseconds(), Port: w.g.started.Ports[i].Name, DepthBytes: depth})
 	}
 	if len(w.samples) >= maxSamples {
 		w.thin()
 	}
 }
 
-// thin drops every other look, the first one and so on: those that stay are as far apart as the ones to come.
+// thin drops every other sample, beginning with the first: the rest have the same distance as future ones.
 func (w *watch) thin() {
-	ports, kept := len(w.g.config.Ports), 0
+	ports, kept := len(w.g.started.Ports), 0
 	for look := 1; look*ports < len(w.samples); look += 2 {
 		kept += copy(w.samples[kept:], w.samples[look*ports:(look+1)*ports])
 	}

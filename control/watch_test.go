@@ -21,7 +21,7 @@ func TestTimeline(t *testing.T) {
 		frame := testkit.RoCE{Src: "198.18.0.1", Dst: "198.19.0.1", DestQP: 7, Size: 500}.Frame()
 		r.Inject(t, 0, frame, frame, frame) // of which one is sent at once
 		r.Settle()
-		g := &gateway{config: c, plane: r.Plane, begin: time.Unix(100, 0)}
+		g := &gateway{started: c, plane: r.Plane, begin: time.Unix(100, 0)}
 		w := &watch{g: g, every: 1}
 		now := g.begin
 		for look := range 50_000 {
@@ -42,7 +42,7 @@ func TestTimeline(t *testing.T) {
 
 func checkTimeline(t *testing.T, w *watch, look int, now time.Time) {
 	t.Helper()
-	ports := len(w.g.config.Ports)
+	ports := len(w.g.started.Ports)
 	if len(w.samples) >= maxSamples || len(w.samples)%ports != 0 {
 		t.Fatalf("%d samples after %d looks", len(w.samples), look+1)
 	}
@@ -55,7 +55,7 @@ func checkTimeline(t *testing.T, w *watch, look int, now time.Time) {
 		if i%ports == 1 {
 			depth = 1000
 		}
-		if s.Port != w.g.config.Ports[i%ports].Name || s.DepthBytes != depth {
+		if s.Port != w.g.started.Ports[i%ports].Name || s.DepthBytes != depth {
 			t.Fatalf("sample %d is %+v", i, s)
 		}
 		if want := step * int64(i/ports+1); s.MS != want {

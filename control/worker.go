@@ -2,6 +2,7 @@ package control
 
 import (
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/cnpgate/cnpgate/control/config"
@@ -9,19 +10,21 @@ import (
 	"github.com/cnpgate/cnpgate/internal/burst"
 )
 
-// drainTime is how long a stop waits for the queues to empty: what a queue of a second's worth needs, with room.
+// drainTime is how long a stop waits for the queues to empty: more than a queue of one second needs.
 const drainTime = 5 * time.Second
 
-// work is a worker's goroutine, from its first burst to its last. It says on ready that it has begun.
+// work is a worker's goroutine, from its first burst to its last. It signals on ready that it has begun.
 func (g *gateway) work(i, core int, ready chan<- struct{}) error {
 	leave, err := g.devices.Enter(core)
 	if err != nil {
 		return fmt.Errorf("worker %d on core %d: %w", i, core, err)
 	}
 	defer leave()
+	defer g.endAtPanic(i, core)
+	debug.SetPanicOnFault(true) // for this goroutine: an access to a bad address is then a panic too
 	ready <- struct{}{}
 	w := g.plane.Worker(i)
-	rest := idler{backoff: g.config.DPDK.Idle == config.Backoff, wait: time.Sleep, polls: pollsBeforeSleep, longest: longSleep}
+	rest := idler{backoff: g.started.DPDK.Idle == config.Backoff, wait: time.Sleep, polls: pollsBeforeSleep, longest: longSleep}
 	if b, ok := g.devices.Backend(i).(burst.Waiter); ok {
 		rest.wait = func(d time.Duration) { b.Wait(d.Nanoseconds()) }
 		if b.Wakes() {
@@ -36,7 +39,7 @@ func (g *gateway) work(i, core int, ready chan<- struct{}) error {
 	return nil
 }
 
-// drain sends what is queued, at the ports' rates, for as long as that may take.
+// drain sends queued frames at the ports' rates, for at most drainTime.
 func (g *gateway) drain(w *dataplane.Worker, rest *idler) {
 	w.Drain()
 	deadline := time.Now().Add(drainTime)
@@ -54,26 +57,26 @@ func (g *gateway) drain(w *dataplane.Worker, rest *idler) {
 	}
 }
 
-// idler gives the core to others when a worker has nothing to do: at first it polls on, as the next frame is likely near, then it
-// sleeps, longer as the silence lasts, and never past the time at which a queued frame may start.
+// idler frees the core when a worker is idle. At first it continues to poll, as the next frame is likely to arrive soon. Then it
+// sleeps, longer each time, but never past the time at which a queued frame may start.
 type idler struct {
-	backoff bool                // else it polls for ever
+	backoff bool                // false: it always polls
 	empty   int                 // polls in a row that moved nothing
-	wait    func(time.Duration) // sleeps so long, or until a frame comes where the devices can tell
-	polls   int                 // that move nothing before the first sleep
+	wait    func(time.Duration) // sleeps this long, or until a frame arrives if the devices can signal that
+	polls   int                 // empty polls before the first sleep
 	longest time.Duration       // of a sleep
 }
 
 const (
 	pollsBeforeSleep = 512
-	pollsBeforeWait  = 8 // where a frame ends the sleep; each poll asks the kernel, and a worker that never sleeps is made to by its scheduler
+	pollsBeforeWait  = 8 // if a frame ends the sleep: each poll is a system call, and the kernel preempts a worker that never sleeps
 	shortSleep       = 20 * time.Microsecond
 	longSleep        = 500 * time.Microsecond
-	wakenSleep       = time.Millisecond // where a frame ends the sleep
+	wakenSleep       = time.Millisecond // if a frame ends the sleep
 	longSilence      = 200              // short sleeps
 )
 
-// after is called after each step with the number of frames that it moved.
+// after is called after each step, with the number of frames that the step moved.
 func (r *idler) after(w *dataplane.Worker, moved int) {
 	if pause := r.pause(w, moved); pause > 0 {
 		r.wait(pause)

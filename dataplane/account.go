@@ -6,22 +6,25 @@ import (
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/ratelimit"
 )
 
-// account is what a worker keeps of a flow that has met congestion. It belongs to the flow whose generation it has, so that a flow that
-// begins need not touch it, and the memory of accounts that no flow has used stays untouched.
+// account is a worker's state of a flow that has met congestion. It has the generation of its flow, so a new flow need not clear it, and
+// the memory of unused accounts stays untouched.
 type account struct {
-	published    atomic.Int64 // lastNotified, for other workers
-	lastNotified int64        // ns, 0 for never
-	marked       uint64       // packets marked CE here
+	lastNotified atomic.Int64  // of congestion in a queue here, ns, 0 for never; other workers read it
+	marked       uint64        // packets marked CE here
+	arrivals     atomic.Uint64 // a congestion.Arrivals; other workers read it
 	generation   atomic.Uint32
 	queued       uint32                     // bytes waiting, while the queue tracks its flows' shares; at most 2^32 - 2
 	rank         uint32                     // place in the heap of the queue's flows, 0 for none
 	notified     [congestion.Formats]uint32 // notifications sent, by kind
-	class        uint8                      // the class that queued and rank are about
+	watch        uint16                     // place of the sender in senders, 0 for none
+	paced        uint16                     // place of the flow in a pacer, 0 for none
+	class        uint8                      // the class of queued and rank
 }
 
-// accounts are a worker's accounts, by flowtable.Index. The account of flowtable.None is one that nobody reads.
+// accounts are a worker's accounts, by flowtable.Index. The account of flowtable.None is never read.
 type accounts struct {
 	of    []account
 	flows *flowtable.Table
@@ -30,12 +33,12 @@ type accounts struct {
 // accountsSize is the number of bytes that newAccounts needs.
 func accountsSize(flows int) int { return (flows + 1) * int(unsafe.Sizeof(account{})) }
 
-// newAccounts lays accounts for the flows of a table over memory, zeroed and 8-byte aligned.
+// newAccounts places the accounts for the flows of a table in memory, which must be zero and 8-byte aligned.
 func newAccounts(memory []byte, flows *flowtable.Table) accounts {
 	return accounts{unsafe.Slice((*account)(unsafe.Pointer(unsafe.SliceData(memory))), flows.Capacity()+1), flows}
 }
 
-// get is a flow's account, an empty one if it had none yet.
+// get returns a flow's account, an empty one if it had none yet.
 func (a *accounts) get(x flowtable.Index) *account {
 	f, generation := &a.of[x], a.flows.State(x).Generation()
 	if f.generation.Load() != generation {
@@ -44,10 +47,16 @@ func (a *accounts) get(x flowtable.Index) *account {
 	return f
 }
 
-// known is the account of a flow that get was called for since the flow began.
+// known returns the account of a flow for which get was called since the flow began.
 func (a *accounts) known(x flowtable.Index) *account { return &a.of[x] }
 
-// find is a flow's account, nil if it has none.
+// named returns the account of the flow in the tag of a tracked frame; false if the frame had no flow, or the flow has ended.
+func (a *accounts) named(t flowtable.Ref) (*account, bool) {
+	f := &a.of[t.Index]
+	return f, t.Index != flowtable.None && f.generation.Load() == t.Generation
+}
+
+// find returns a flow's account, nil if it has none.
 func (a *accounts) find(x flowtable.Index) *account {
 	if f := &a.of[x]; f.generation.Load() == a.flows.State(x).Generation() {
 		return f
@@ -55,28 +64,19 @@ func (a *accounts) find(x flowtable.Index) *account {
 	return nil
 }
 
-// begin makes the account that of the flow with a generation. The generation is stored last, so that a reader who finds it there finds
-// nothing of the flow before.
+// begin assigns the account to the flow with this generation. It stores the generation last, so that a reader who finds it doesn't read
+// values of an earlier flow.
 func (f *account) begin(generation uint32) {
-	f.published.Store(0)
-	f.lastNotified, f.marked = 0, 0
-	f.queued, f.rank, f.class = 0, 0, 0
+	f.lastNotified.Store(0)
+	f.arrivals.Store(0)
+	f.marked = 0
+	f.queued, f.rank, f.class, f.watch, f.paced = 0, 0, 0, 0, 0
 	f.notified = [congestion.Formats]uint32{}
 	f.generation.Store(generation)
 }
 
-// notify notes that a notification of a kind was sent at the time now. It is published only where there are other workers: that takes as
-// long as all else here.
-func (f *account) notify(kind congestion.Format, now int64, publish bool) {
-	if now == 0 {
-		now = 1 // 0 means never
-	}
-	f.notified[kind]++
-	f.lastNotified = now
-	if publish {
-		f.published.Store(now)
-	}
-}
+// notify records that a notification was sent at the time now, or would have been in observe mode.
+func (f *account) notify(now int64) { f.lastNotified.Store(ratelimit.Stamp(now)) }
 
 // lastNotifiedOf is the time of the last notification about the flow with an index and generation, 0 for never, and for a flow that has
 // ended. Any goroutine may call it.
@@ -85,9 +85,20 @@ func (a *accounts) lastNotifiedOf(x flowtable.Index, generation uint32) int64 {
 	if f.generation.Load() != generation {
 		return 0
 	}
-	at := f.published.Load()
-	if f.generation.Load() != generation { // the time may be that of the flow which has the account now
+	at := f.lastNotified.Load()
+	if f.generation.Load() != generation { // the time may belong to the flow that has the account now
 		return 0
 	}
 	return at
+}
+
+// notifiedWithin reports whether the sender of the flow with an index and generation was notified less than this many ns before now,
+// because of a queue here or of packets that arrived with CE. Any goroutine may call it.
+func (a *accounts) notifiedWithin(x flowtable.Index, generation uint32, now, ns int64) bool {
+	if at := a.lastNotifiedOf(x, generation); at != 0 && now-at < ns {
+		return true
+	}
+	f := &a.of[x]
+	arrivals := congestion.Arrivals(f.arrivals.Load())
+	return f.generation.Load() == generation && arrivals.AnsweredWithin(now, ns)
 }

@@ -16,7 +16,7 @@ import (
 var _ [64]byte = [unsafe.Sizeof(account{})]byte{}
 
 // testWorker is a worker with flows and accounts, and no device.
-func testWorker(t *testing.T, c Config) *Worker {
+func testWorker(t testing.TB, c Config) *Worker {
 	t.Helper()
 	shared, err := pairing.New(make([]byte, pairing.Size(16)), pairing.Config{Flows: 16, Peers: []int{1, 0}})
 	if err != nil {
@@ -37,9 +37,9 @@ func testKey(n uint32) flowtable.Key { return flowtable.Key{DestQP: 2 + n} }
 
 // see has a worker see a packet of a flow.
 func (w *Worker) see(k flowtable.Key, now int64) flowtable.Index {
-	var x [1]flowtable.Index
+	var x [1]flowtable.Ref
 	w.flows.Lookup([]flowtable.Key{k}, now, x[:])
-	return x[0]
+	return x[0].Index
 }
 
 // An account is the flow's that has its generation, and empty until it is used.
@@ -51,9 +51,9 @@ func TestAccountIsOfOneFlow(t *testing.T) {
 		t.Error("a flow has an account before it needs one")
 	}
 	a := w.accounts.get(x)
-	a.queued, a.rank, a.class, a.marked = 100, 1, 2, 3
-	a.notify(congestion.LongHaulCNP, 50, true)
-	if w.accounts.get(x) != a || w.accounts.find(x) != a || w.accounts.known(x) != a || a.queued != 100 {
+	a.marked = 3
+	a.notify(50)
+	if w.accounts.get(x) != a || w.accounts.find(x) != a || w.accounts.known(x) != a || a.marked != 3 {
 		t.Error("a flow has two accounts")
 	}
 	if at := w.accounts.lastNotifiedOf(x, first); at != 50 {
@@ -61,34 +61,25 @@ func TestAccountIsOfOneFlow(t *testing.T) {
 	}
 	w.flows.Renew(x, 60)
 	second := w.flows.State(x).Generation()
-	if a := w.accounts.get(x); a.queued != 100 || a.rank != 1 || a.class != 2 {
-		t.Errorf("a renewed flow has %d bytes of class %d queued, rank %d", a.queued, a.class, a.rank)
-	}
-	if a := w.accounts.get(x); a.marked != 0 || a.notified != [congestion.Formats]uint32{} || a.lastNotified != 0 {
+	if a := w.accounts.get(x); a.marked != 0 || a.notified != [congestion.Formats]uint32{} || a.lastNotified.Load() != 0 {
 		t.Errorf("a renewed flow has been notified before: %+v", a.notified)
 	}
 	if at := w.accounts.lastNotifiedOf(x, first); at != 0 {
 		t.Errorf("others find the flow before notified at %d", at)
 	}
-	w.accounts.get(x).queued = 0
 	w.flows.Renew(x, 70)
-	if w.accounts.find(x) != nil || w.accounts.lastNotifiedOf(x, second) != 0 {
-		t.Error("a flow without frames has an account when it begins")
+	if a := w.accounts.get(x); a.marked != 0 || w.accounts.lastNotifiedOf(x, second) != 0 {
+		t.Errorf("a flow begins with %d packets marked", a.marked)
 	}
 }
 
-// What was published is never 0, which means never, and nothing is published for nobody.
+// What is noted is never 0, which means never.
 func TestNotifyTime(t *testing.T) {
-	for _, c := range []struct {
-		now     int64
-		publish bool
-		mine    int64
-		others  int64
-	}{{5, true, 5, 5}, {0, true, 1, 1}, {-3, true, -3, -3}, {5, false, 5, 0}} {
+	for _, c := range []struct{ now, noted int64 }{{5, 5}, {0, 1}, {-3, -3}} {
 		var a account
-		a.notify(congestion.FastCNP, c.now, c.publish)
-		if a.lastNotified != c.mine || a.published.Load() != c.others || a.notified[congestion.FastCNP] != 1 {
-			t.Errorf("notified at %d, publish %v: %d here, %d for others", c.now, c.publish, a.lastNotified, a.published.Load())
+		a.notify(c.now)
+		if at := a.lastNotified.Load(); at != c.noted {
+			t.Errorf("notified at %d: noted %d, expected %d", c.now, at, c.noted)
 		}
 	}
 }
@@ -124,8 +115,7 @@ func TestOthersNeverMixAccounts(t *testing.T) {
 	for n := int64(1); (n < 10_000 || min(found[0].Load(), found[1].Load()) < 100) && !t.Failed(); n++ {
 		which := int(n % 2)
 		x := w.see(keys[which], n) // evicts the other
-		w.flows.Hold(n + 1)
-		w.accounts.get(x).notify(congestion.FastCNP, about(which, w.flows.State(x).Generation()), true)
+		w.accounts.get(x).notify(about(which, w.flows.State(x).Generation()))
 		if n%8 == 0 {
 			w.flows.Renew(x, n)
 		}

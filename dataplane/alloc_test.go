@@ -12,7 +12,7 @@ import (
 // TestStepAllocatesNothing: with flows learned, evicted and aged, packets marked, dropped and answered, a step allocates nothing and
 // is one exchange.
 func TestStepAllocatesNothing(t *testing.T) {
-	p := telling(byAnything...)
+	p := notifying(byAnything...)
 	p.Ports[wan].PerFlow = 1000
 	p.PerDestination, p.PerPort = perSecond(1e8), perSecond(1e8)
 	p.Border = dataplane.NewBorder(nil, nil)
@@ -22,7 +22,7 @@ func TestStepAllocatesNothing(t *testing.T) {
 	for flow := range uint32(1000) {
 		frames = append(frames, data(flow%3 == 0, flow%50+flow%7*100).Frame())
 	}
-	frames = append(frames, other(sender4, receiver4, packet.ProtoTCP, 1000), ethernet(0x8808), notCauses(t)["fast-cnp"])
+	frames = append(frames, other(sender4, receiver4, packet.ProtoTCP, 1000), macControl(), notCauses(t)["fast-cnp"])
 	place, steps, copied := 0, 0, 0
 	snapshot := &dataplane.Snapshot{Flows: make([]dataplane.FlowRecord, 0, 100)}
 	round := func() {

@@ -194,7 +194,7 @@ func BenchmarkFrameKinds(b *testing.B) {
 			func(b []byte, number uint32) { setDestQP(b, 0x800000+number); setPSN(b, number*0x3779b9) }},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			p := telling(byAnything...)
+			p := notifying(byAnything...)
 			for i := range p.Ports {
 				p.Ports[i].Thresholds = congestion.Thresholds{KMin: 1 << 40, KMax: 1 << 41}
 			}

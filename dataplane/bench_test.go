@@ -9,7 +9,7 @@ import (
 	"github.com/cnpgate/cnpgate/internal/testkit"
 )
 
-// BenchmarkStep is the time a packet of a worker on the in-memory backend: frames of the 64-octet class (60 without FCS) from the
+// BenchmarkStep is the time a packet of a worker on the in-memory backend: frames of the 64-byte class (60 without FCS) from the
 // fabric, one burst a step. "backend" is what the backend takes of it, without a worker.
 func BenchmarkStep(b *testing.B) {
 	for _, burst := range []int{32, 64} {
@@ -32,7 +32,7 @@ func BenchmarkStep(b *testing.B) {
 			{"telling/flows=1", 1, false, above},
 			{"telling-fast-cnp/flows=1", 1, true, above},
 		} {
-			p := telling(byAnything...)
+			p := notifying(byAnything...)
 			for i := range p.Ports {
 				p.Ports[i].Thresholds = congestion.Thresholds{KMin: 1 << 40, KMax: 1 << 41}
 			}
@@ -52,7 +52,7 @@ func benchmarkFrames(flows int, v6 bool) (frames [][]byte) {
 }
 
 func benchmarkStep(b *testing.B, burst, flows int, v6 bool, p *dataplane.Policy) {
-	r := testkit.New(b, testkit.Setup{Policy: p, Static: knownQPs(b), Burst: burst, Rate: 400e9, Forget: true, Flows: 4096, Buffers: 1024, Room: 128})
+	r := testkit.New(b, testkit.Setup{Policy: p, Static: knownQPs(b), Burst: burst, Rate: 400e9, Forget: true, Flows: 4096, Buffers: 1024, BufferSize: 128})
 	frames := benchmarkFrames(flows, v6)
 	w, backend := r.Plane.Worker(0), r.Backends[0]
 	place := 0
@@ -80,7 +80,7 @@ func benchmarkStep(b *testing.B, burst, flows int, v6 bool, p *dataplane.Policy)
 }
 
 func benchmarkBackend(b *testing.B, burst int) {
-	r := testkit.New(b, testkit.Setup{Burst: burst, Forget: true, Buffers: 1024, Room: 128})
+	r := testkit.New(b, testkit.Setup{Burst: burst, Forget: true, Buffers: 1024, BufferSize: 128})
 	f := benchmarkFrames(1, false)[0]
 	backend := r.Backends[0]
 	batch := backend.Batch()

@@ -71,7 +71,7 @@ func (m *treadmill) Exchange() int64 {
 	return m.now
 }
 
-// BenchmarkWorker is the time a packet of the worker alone, in bursts of 64 frames of the 64-octet class.
+// BenchmarkWorker is the time a packet of the worker alone, in bursts of 64 frames of the 64-byte class.
 func BenchmarkWorker(b *testing.B) {
 	for _, c := range []struct {
 		name   string
@@ -90,7 +90,7 @@ func BenchmarkWorker(b *testing.B) {
 		{name: "telling-fast-cnp/flows=1", flows: 1, v6: true, marks: true, policy: above},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			p := telling(byAnything...)
+			p := notifying(byAnything...)
 			for i := range p.Ports {
 				p.Ports[i].Thresholds = congestion.Thresholds{KMin: 1 << 40, KMax: 1 << 41}
 			}

@@ -7,9 +7,9 @@ import (
 	"github.com/cnpgate/cnpgate/internal/prefix"
 )
 
-// Border keeps notifications inside the domain (draft fast-cnp-05 5, draft proxy-03 6, draft-tian 9): what comes in by a WAN port
-// must be from a known source, what leaves by one must be for a member. A nil Border lets everything pass, and standard CNPs
-// always pass, as they are the receivers' own.
+// Border is the domain filter (draft fast-cnp-05 5, draft proxy-03 6, draft-tian 9): a notification that arrives on a WAN port must have a
+// known source, one that leaves by it must have a member as destination. A frame that may hide a notification (packet.MayHide) is dropped
+// in both directions. Standard CNPs always pass, since receivers send them. A nil Border drops nothing.
 type Border struct {
 	members, sources *prefix.Table[struct{}]
 }
@@ -27,16 +27,36 @@ func set(prefixes []netip.Prefix) *prefix.Table[struct{}] {
 	return prefix.New(entries)
 }
 
-// stops tells whether a notification that came in by a port of the given role ends here, and as what it counts. What comes in by
-// a fabric port leaves by a WAN port. An impostor, whose address a table would take for an IPv4 host's, is from and for nobody.
-func (b *Border) stops(role Role, note packet.Notification, p *packet.Parsed) (Counter, bool) {
-	if b == nil || note == packet.StandardCNP {
+// stops reports whether to drop a frame that arrived on a port of the given role, and under which counter: a notification that may not
+// cross, or a frame that may hide one, whatever its addresses. Frames from a fabric port leave by a WAN port. b is the frame.
+func (d *Border) stops(role Role, note packet.Notification, b []byte, p *packet.Parsed, c *packet.CodePoints) (Counter, bool) {
+	switch {
+	case d == nil:
 		return 0, false
+	case note == packet.NotANotification, note == packet.StandardCNP:
+		return unclassified(role), packet.MayHide(b, p, c)
+	case role == WAN:
+		return DroppedBorderIn, !d.from(p)
 	}
+	return DroppedBorderOut, !d.to(b, p)
+}
+
+func unclassified(role Role) Counter {
 	if role == WAN {
-		_, known := b.sources.Lookup(p.Src)
-		return DroppedBorderIn, !known || impostor(p)
+		return DroppedBorderUnclassifiedIn
 	}
-	_, member := b.members.Lookup(p.Dst)
-	return DroppedBorderOut, !member || impostor(p)
+	return DroppedBorderUnclassifiedOut
+}
+
+// from reports whether a notification has a known source. An IPv4-mapped address, which a table would confuse with an IPv4 host's, never
+// matches, as source or destination.
+func (d *Border) from(p *packet.Parsed) bool {
+	_, known := d.sources.Lookup(p.Src)
+	return known && !impostor(p)
+}
+
+// to reports whether a notification is for a member. If the member would forward it to another host, it isn't.
+func (d *Border) to(b []byte, p *packet.Parsed) bool {
+	_, member := d.members.Lookup(p.Dst)
+	return member && !impostor(p) && !packet.SourceRouted(b, p)
 }

@@ -3,88 +3,150 @@ package dataplane
 import (
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/telemetry"
 )
 
-// Counter numbers what a worker counts for each port. A counter belongs to the port where the thing happened: reception, border
-// policy and MAC control to the port the frame came in by, full queues and marks to the port it was to leave by, notifications
-// to the port they leave by, or would have. Every received frame ends in exactly one of TxPackets of the peer, a drop, consumed,
-// or a queue.
+// Counter numbers what a worker counts for each port: a metric of package telemetry, or one value of its label. Every received frame ends
+// in exactly one of TxPackets of the peer, a drop, consumed, or a queue.
 type Counter uint8
 
-// The counters of a port. The three groups at the end have one counter a congestion.Format, packet.Notification and Suppression.
+// The counters of a port. The groups at the end have one counter for each congestion.Cause, congestion.Format (two groups),
+// packet.Notification and Suppression.
 const (
 	RxPackets Counter = iota
 	RxBytes
 	TxPackets
 	TxBytes
 	ConsumedMACControl
+	ConsumedSTAMP
+	ConsumedParameterProblem
 	DroppedQueueOctets
 	DroppedQueueFrames
 	DroppedBorderIn
 	DroppedBorderOut
+	DroppedBorderUnclassifiedIn
+	DroppedBorderUnclassifiedOut
 	DroppedShutdown
 	DroppedUnusable
+	DroppedUnfinished
 	DroppedTooLong // this and the next two: in the order of burst.Cause
 	DroppedLinkDown
 	DroppedRefused
+	DroppedPFCWatchdog
 	ECNMarked
 	CEReceived
+	CECleared
 	FastCNPTraceTooLong
-	SentFirst
-	ReceivedFirst   = SentFirst + Counter(congestion.Formats)
+	FastCNPRefused
+	SendersFull
+	STAMPSentFirst // test packets, then replies
+	STAMPReplySent
+	STAMPReplyLimit
+	STAMPNoPlace
+	STAMPNotSent
+	PacedPackets
+	PacedTooMany
+	PaceReductions
+	TriggeredFirst
+	SentFirst       = TriggeredFirst + Counter(congestion.Causes)
+	ObservedFirst   = SentFirst + Counter(congestion.Formats)
+	ReceivedFirst   = ObservedFirst + Counter(congestion.Formats)
 	SuppressedFirst = ReceivedFirst + Counter(packet.ProxyNotification)
 	Counters        = SuppressedFirst + Counter(Suppressions)
 )
 
-// Info says what a counter is called: a metric's name without its prefix, a label with its value where it is one of several, and
-// help that names what an RDMA NIC or a switch calls the same thing.
-type Info struct{ Name, Label, Value, Help string }
-
-const (
-	droppedName = "dropped_packets_total"
-	droppedHelp = "Received frames that were not forwarded. SONiC: SAI_QUEUE_STAT_DROPPED_PACKETS for a full queue."
-)
+// Info is a counter's metric, and the value of its label, "" if it has none.
+type Info struct {
+	*telemetry.Metric
+	Value string
+}
 
 // Catalogue describes every counter.
 var Catalogue = catalogue()
 
 func catalogue() (c [Counters]Info) {
 	c = [Counters]Info{
-		RxPackets:          {Name: "received_packets_total", Help: "Frames received. SONiC: RX_OK."},
-		RxBytes:            {Name: "received_bytes_total", Help: "Octets of frames received, without FCS."},
-		TxPackets:          {Name: "forwarded_packets_total", Help: "Received frames that left by this port. SONiC: TX_OK, less notifications."},
-		TxBytes:            {Name: "forwarded_bytes_total", Help: "Octets of received frames that left by this port, without FCS."},
-		ConsumedMACControl: {"consumed_packets_total", "reason", "mac-control", "Received frames that end at the gateway: PAUSE and PFC stay on their link."},
-		DroppedQueueOctets: {droppedName, "reason", "queue-full-bytes", droppedHelp},
-		DroppedQueueFrames: {droppedName, "reason", "queue-full-frames", droppedHelp},
-		DroppedBorderIn:    {droppedName, "reason", "border-in", droppedHelp},
-		DroppedBorderOut:   {droppedName, "reason", "border-out", droppedHelp},
-		DroppedShutdown:    {droppedName, "reason", "shutdown", droppedHelp},
-		DroppedUnusable:    {droppedName, "reason", "longer-than-buffer", droppedHelp},
-		DroppedTooLong:     {droppedName, "reason", "longer-than-mtu", droppedHelp},
-		DroppedLinkDown:    {droppedName, "reason", "link-down", droppedHelp},
-		DroppedRefused:     {droppedName, "reason", "refused-by-device", droppedHelp},
-		ECNMarked: {Name: "queue_ecn_marked_packets_total",
-			Help: "Packets that got CE in this port's queue. SONiC: SAI_QUEUE_STAT_WRED_ECN_MARKED_PACKETS."},
-		CEReceived: {Name: "roce_ce_received_packets_total",
-			Help: "RoCEv2 packets that came in with CE. mlx5 receiver: np_ecn_marked_roce_packets."},
-		FastCNPTraceTooLong: {Name: "notifications_fast_cnp_trace_too_long_total",
-			Help: "Fast CNPs that went out with option 1, as the data packet's IOAM trace is too long for option 2."},
+		RxPackets:                    {telemetry.ReceivedPackets, ""},
+		RxBytes:                      {telemetry.ReceivedBytes, ""},
+		TxPackets:                    {telemetry.ForwardedPackets, ""},
+		TxBytes:                      {telemetry.ForwardedBytes, ""},
+		ConsumedMACControl:           {telemetry.ConsumedPackets, "mac-control"},
+		ConsumedParameterProblem:     {telemetry.ConsumedPackets, "icmpv6-parameter-problem"},
+		DroppedQueueOctets:           {telemetry.DroppedPackets, "queue-full-bytes"},
+		DroppedQueueFrames:           {telemetry.DroppedPackets, "queue-full-frames"},
+		DroppedBorderIn:              {telemetry.DroppedPackets, "border-in"},
+		DroppedBorderOut:             {telemetry.DroppedPackets, "border-out"},
+		DroppedBorderUnclassifiedIn:  {telemetry.DroppedPackets, "border-unclassified-in"},
+		DroppedBorderUnclassifiedOut: {telemetry.DroppedPackets, "border-unclassified-out"},
+		DroppedShutdown:              {telemetry.DroppedPackets, "shutdown"},
+		DroppedUnusable:              {telemetry.DroppedPackets, "longer-than-buffer"},
+		DroppedUnfinished:            {telemetry.DroppedPackets, "unfinished-offload"},
+		DroppedTooLong:               {telemetry.DroppedPackets, "longer-than-mtu"},
+		DroppedLinkDown:              {telemetry.DroppedPackets, "link-down"},
+		DroppedRefused:               {telemetry.DroppedPackets, "refused-by-device"},
+		DroppedPFCWatchdog:           {telemetry.DroppedPackets, "pfc-watchdog"},
+		ECNMarked:                    {telemetry.ECNMarkedPackets, ""},
+		CEReceived:                   {telemetry.CEReceivedPackets, ""},
+		CECleared:                    {telemetry.CEClearedPackets, ""},
+		FastCNPTraceTooLong:          {telemetry.FastCNPTraceTooLong, ""},
+		ConsumedSTAMP:                {telemetry.ConsumedPackets, "stamp"},
+		STAMPSentFirst:               {telemetry.STAMPSent, "test"},
+		STAMPReplySent:               {telemetry.STAMPSent, "reply"},
+		STAMPReplyLimit:              {telemetry.STAMPUnsent, "reply-limit"},
+		STAMPNoPlace:                 {telemetry.STAMPUnsent, "no-place"},
+		STAMPNotSent:                 {telemetry.STAMPUnsent, "not-sent"},
+		PacedPackets:                 {telemetry.PacedPackets, ""},
+		PacedTooMany:                 {telemetry.PacedTooMany, ""},
+		PaceReductions:               {telemetry.PaceReductions, ""},
+		FastCNPRefused:               {telemetry.FastCNPRefused, ""},
+	}
+	c[SendersFull] = Info{telemetry.SendersUnwatched, ""}
+	for n := range congestion.Causes {
+		c[TriggeredFirst+Counter(n)] = Info{telemetry.NotificationsTriggered, congestion.CauseName(n)}
 	}
 	for f := range congestion.Formats {
-		c[SentFirst+Counter(f)] = Info{"notifications_sent_total", "kind", congestion.Format(f).String(),
-			"Notifications sent. mlx5 receiver: np_cnp_sent."}
+		c[ObservedFirst+Counter(f)] = Info{telemetry.NotificationsObserved, congestion.Format(f).String()}
+		c[SentFirst+Counter(f)] = Info{telemetry.NotificationsSent, congestion.Format(f).String()}
 	}
 	for n := range uint8(packet.ProxyNotification) {
-		c[ReceivedFirst+Counter(n)] = Info{"notifications_received_total", "kind", packet.Notification(n + 1).String(),
-			"CNPs and notifications of others that came in, and are forwarded. mlx5 sender: rp_cnp_handled."}
+		c[ReceivedFirst+Counter(n)] = Info{telemetry.NotificationsReceived, packet.Notification(n + 1).String()}
 	}
 	for s := range Suppressions {
-		c[SuppressedFirst+Counter(s)] = Info{"notifications_suppressed_total", "reason", (s + 1).String(),
-			"Times that a sender was not notified of congestion above K_max."}
+		c[SuppressedFirst+Counter(s)] = Info{telemetry.NotificationsSuppressed, (s + 1).String()}
 	}
 	return c
 }
 
-// IsDrop tells whether the counter counts frames that were not forwarded.
-func (c Counter) IsDrop() bool { return Catalogue[c].Name == droppedName }
+// Values returns the counts of all ports together, and the frames that wait in their queues; any goroutine may call it.
+func (d *Dataplane) Values() telemetry.Values {
+	v := telemetry.Values{}
+	for i := range d.ports {
+		s := d.Port(i)
+		s.addTo(v)
+	}
+	return v
+}
+
+// Values returns a port's counts, and the frames that wait in its queue.
+func (s *PortStats) Values() telemetry.Values {
+	v := telemetry.Values{}
+	s.addTo(v)
+	return v
+}
+
+func (s *PortStats) addTo(v telemetry.Values) {
+	for n, count := range s.Count {
+		v.Add(Catalogue[n].Metric, Catalogue[n].Value, count)
+	}
+	s.FlowControl.addTo(v)
+	for source, n := range s.RTTSamples {
+		if source := congestion.RTTSource(source); source != congestion.RTTConfigured {
+			v.Add(telemetry.RTTSamples, source.String(), n)
+		}
+	}
+	for _, frames := range s.Frames {
+		v.Add(telemetry.QueuedPackets, "", uint64(frames))
+	}
+	v.Add(telemetry.QueuedPackets, "", s.PacedFrames)
+	v.Add(telemetry.PacedBytes, "", s.PacedBytes)
+}

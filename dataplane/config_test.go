@@ -14,7 +14,7 @@ import (
 // TestNewRefuses: what a worker could not run with is an error that says where.
 func TestNewRefuses(t *testing.T) {
 	backend := func(ports int) burst.Backend {
-		b, err := inmem.New(inmem.Config{Ports: ports, Burst: 1, Room: 64, Memory: make([]byte, 64)})
+		b, err := inmem.New(inmem.Config{Ports: ports, Burst: 1, BufferSize: 64, Memory: make([]byte, 64)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,8 +38,8 @@ func TestNewRefuses(t *testing.T) {
 		{"port 3: a queue of 0 bytes", func(c *dataplane.Config) { c.Ports[3].Capacity = 0 }},
 		{"port 3: a queue of 4294967296 bytes", func(c *dataplane.Config) { c.Ports[3].Capacity = 1 << 32 }},
 		{"0 frames", func(c *dataplane.Config) { c.Ports[3].Frames = 0 }},
-		{"a backend a worker", func(c *dataplane.Config) { c.Backends = nil }},
-		{"a dataplane needs ports", func(c *dataplane.Config) { c.Ports, c.Policy = nil, testkit.DefaultPolicy(0) }},
+		{"a backend for each worker", func(c *dataplane.Config) { c.Backends = nil }},
+		{"no ports", func(c *dataplane.Config) { c.Ports, c.Policy = nil, testkit.DefaultPolicy(0) }},
 		{"a policy for each port", func(c *dataplane.Config) { c.Policy = nil }},
 		{"a policy for each port", func(c *dataplane.Config) { c.Policy = testkit.DefaultPolicy(3) }},
 		{"worker 1 has 5 ports", func(c *dataplane.Config) { c.Backends = append(c.Backends, backend(5)) }},
@@ -50,7 +50,7 @@ func TestNewRefuses(t *testing.T) {
 		config := dataplane.Config{Backends: []burst.Backend{backend(4)}, Flows: 16, Policy: testkit.DefaultPolicy(4), Allocate: testkit.Heap}
 		for i := range 4 {
 			config.Ports = append(config.Ports, dataplane.PortConfig{
-				Role: dataplane.Role(i % 2), Peer: i ^ 1, Rate: 100_000, Capacity: 1<<32 - 1, Frames: 1, Classes: 1,
+				Role: dataplane.Role(i % 2), Peer: i ^ 1, Queue: dataplane.Queue{Rate: 100_000, Capacity: 1<<32 - 1, Frames: 1}, Classes: 1,
 			})
 		}
 		c.change(&config)
@@ -66,13 +66,13 @@ func TestNoMemoryAnywhere(t *testing.T) {
 	full := errors.New("no memory")
 	for fail := range 100 {
 		n := 0
-		b, err := inmem.New(inmem.Config{Ports: 2, Burst: 1, Room: 64, Memory: make([]byte, 64)})
+		b, err := inmem.New(inmem.Config{Ports: 2, Burst: 1, BufferSize: 64, Memory: make([]byte, 64)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		config := dataplane.Config{Backends: []burst.Backend{b}, Flows: 16, Policy: testkit.DefaultPolicy(2)}
 		for i := range 2 {
-			config.Ports = append(config.Ports, dataplane.PortConfig{Role: dataplane.Role(i), Peer: i ^ 1, Rate: 1e9, Capacity: 1e6, Frames: 8, Classes: 2})
+			config.Ports = append(config.Ports, dataplane.PortConfig{Role: dataplane.Role(i), Peer: i ^ 1, Queue: dataplane.Queue{Rate: 1e9, Capacity: 1e6, Frames: 8}, Classes: 2})
 		}
 		config.Allocate = func(bytes int) ([]byte, error) {
 			if n++; n > fail {
@@ -81,7 +81,7 @@ func TestNoMemoryAnywhere(t *testing.T) {
 			return testkit.Heap(bytes)
 		}
 		if _, err = dataplane.New(config); err == nil {
-			if fail != 5+2*5 { // destinations, pairing, flow table, learner, accounts; of each port notifications, two classes with their shares
+			if fail != 8+2*5 { // destinations, pairing, flow table, learner, accounts, senders, records of notifications and of suppressed ones; of each port notifications, two classes with their shares
 				t.Errorf("%d allocations", fail)
 			}
 			return

@@ -3,65 +3,92 @@ package dataplane
 import (
 	"math/bits"
 	"sync/atomic"
+
+	"github.com/cnpgate/cnpgate/congestion"
 )
 
-// counters are one worker's, in plain memory that only its goroutine touches; publish brings them to where others read them.
+// counters are one worker's, in plain memory that only its goroutine touches; publish copies them for other goroutines.
 type counters struct {
 	ports     []portCounters
 	published []publishedPort
 }
 
 type portCounters struct {
-	changed   uint64 // a bit for each counter that publish has not seen yet
+	changed   [changedWords]uint64 // a bit for each counter that was not published since it changed
 	count     [Counters]uint64
 	watermark [MaxClasses]uint64
+	peak      [MaxClasses]uint64 // as watermark, of this step
 }
 
-// publishedPort is what everyone may read of one worker and port.
+// publishedPort is the data of one worker and port that any goroutine may read.
 type publishedPort struct {
 	count     [Counters]atomic.Uint64
 	depth     [MaxClasses]atomic.Uint64 // bytes waiting
 	frames    [MaxClasses]atomic.Int64  // frames waiting
 	watermark [MaxClasses]atomic.Uint64 // the most bytes that waited, at all workers together
-	largest   [MaxClasses]atomic.Uint64 // bytes of the flow with the largest share
-	_         [64]byte                  // no line shared with the next port
+	peak      [MaxClasses]atomic.Uint64 // as watermark, since TakePeak was called
+	marked    [MaxClasses]atomic.Uint64 // packets marked CE, or that would have been
+	// held by pacing
+	pacedFrames, pacedBytes atomic.Uint64
+	// bytes of the flows with the largest shares of each class, the largest first
+	largest [MaxClasses][congestion.MaxFlowsPerRound]atomic.Uint64
+	_       [64]byte // no line shared with the next port
 }
 
 func newCounters(ports int) counters {
 	return counters{ports: make([]portCounters, ports), published: make([]publishedPort, ports)}
 }
 
-var _ [64 - Counters]struct{} // a bit for each
+// changedWords is the number of words with a bit for each counter.
+const changedWords = (int(Counters) + 63) / 64
 
 func (c *counters) add(port int, n Counter, by uint64) {
 	p := &c.ports[port]
 	p.count[n] += by
-	p.changed |= 1 << (n & 63)
+	p.changed[n/64] |= 1 << (n % 64)
 }
 
-// watermark notes the depth that a frame found, its own bytes included.
+// watermark updates the maximum depth with the depth at a frame's arrival, including the frame.
 func (c *counters) watermark(port, class int, depth uint64) {
-	if depth > c.ports[port].watermark[class] {
-		c.ports[port].watermark[class] = depth
+	p := &c.ports[port]
+	if depth <= p.peak[class] {
+		return
+	}
+	p.peak[class] = depth
+	if depth > p.watermark[class] {
+		p.watermark[class] = depth
 	}
 }
 
-// publish brings what this burst changed to where others read it. A store to shared memory costs as much as twenty comparisons,
-// so what is as it was is left alone, and counters, which are many and change seldom, are not even compared.
+// publish copies the changes of this burst to shared memory. A store there costs as much as twenty comparisons, so it skips unchanged
+// values. Counters, which are many and change rarely, have change bits instead of a comparison.
 func (w *Worker) publish() {
 	for port := range w.egress {
 		mine, out, q := &w.counters.ports[port], &w.counters.published[port], &w.egress[port]
-		for ; mine.changed != 0; mine.changed &= mine.changed - 1 {
-			n := bits.TrailingZeros64(mine.changed)
-			store(&out.count[n], mine.count[n])
+		for word := range mine.changed {
+			for ; mine.changed[word] != 0; mine.changed[word] &= mine.changed[word] - 1 {
+				n := 64*word + bits.TrailingZeros64(mine.changed[word])
+				store(&out.count[n], mine.count[n])
+			}
+		}
+		if q.pacer != nil {
+			store(&out.pacedFrames, uint64(q.pacer.held))
+			store(&out.pacedBytes, q.pacer.bytes)
 		}
 		for class := range q.classes {
 			store(&out.depth[class], q.depth[class])
 			if len(w.plane.workers) > 1 {
 				w.trackForOthers(port, class)
-				store(&out.largest[class], q.largestBound(class))
+				w.publishLargest(port, class)
 			}
 			store(&out.watermark[class], mine.watermark[class])
+			if peak := mine.peak[class]; peak > 0 {
+				mine.peak[class] = 0
+				if peak > out.peak[class].Load() {
+					out.peak[class].Store(peak)
+				}
+				store(&out.marked[class], q.states[class].marked)
+			}
 			if n := int64(q.classes[class].n); out.frames[class].Load() != n {
 				out.frames[class].Store(n)
 			}
@@ -75,7 +102,7 @@ func store(to *atomic.Uint64, value uint64) {
 	}
 }
 
-// readOthers brings what the other workers published of a port's queue into q, for this burst.
+// readOthers reads the other workers' published values of a port's queue into q, for this burst.
 func (d *Dataplane) readOthers(port, worker int, q *egress) {
 	for class := range q.classes {
 		bytes, frames := uint64(0), 0
@@ -89,38 +116,85 @@ func (d *Dataplane) readOthers(port, worker int, q *egress) {
 	}
 }
 
-// othersLargest is the largest share that a flow has of a class of the port's queue at another worker.
-func (d *Dataplane) othersLargest(port, class, worker int) uint64 {
-	most := uint64(0)
-	for i, w := range d.workers {
-		if i != worker {
-			most = max(most, w.counters.published[port].largest[class].Load())
+// publishLargest publishes the largest shares of a class, at most as many as a round may notify.
+func (w *Worker) publishLargest(port, class int) {
+	var largest [congestion.MaxFlowsPerRound]uint64
+	top := largest[:w.policy.Ports[port].FlowsPerRound]
+	w.egress[port].top(class, top)
+	for i, bytes := range largest {
+		store(&w.counters.published[port].largest[class][i], bytes)
+		if bytes == 0 {
+			break // what is behind doesn't count
 		}
 	}
-	return most
 }
 
-// PortStats is what all workers together published of one port. Each number is exact to a burst.
+// mergeLargest merges the other workers' published largest shares of a class into the worker's own, and keeps the largest of all.
+func (d *Dataplane) mergeLargest(port, class, worker int, top []uint64) {
+	for i, w := range d.workers {
+		if i == worker {
+			continue
+		}
+		for k := range w.counters.published[port].largest[class] {
+			bytes := w.counters.published[port].largest[class][k].Load()
+			if bytes <= top[len(top)-1] {
+				break
+			}
+			at := len(top) - 1
+			for ; at > 0 && top[at-1] < bytes; at-- {
+				top[at] = top[at-1]
+			}
+			top[at] = bytes
+		}
+	}
+}
+
+// PortStats has the published values of one port, of all workers together. Each number is exact to a burst.
 type PortStats struct {
 	Count     [Counters]uint64
 	Depth     [MaxClasses]uint64 // bytes waiting, by class
 	Frames    [MaxClasses]int64  // frames waiting
 	Watermark [MaxClasses]uint64 // the most bytes that waited at once
+	Marked    [MaxClasses]uint64 // packets marked CE, or that would have been where the policy only observes
+	// RTTSamples are the round-trip times that were measured, by source.
+	RTTSamples [congestion.RTTSources]uint64
+	// PacedFrames and PacedBytes are held by pacing, in addition to those queued in the classes.
+	PacedFrames, PacedBytes uint64
+
+	FlowControl FlowControlStats
 }
 
 // Port reads a port's numbers; any goroutine may.
 func (d *Dataplane) Port(port int) PortStats {
 	var s PortStats
+	for source := range s.RTTSamples {
+		s.RTTSamples[source] = d.paths[port].samples[source].Load()
+	}
 	for _, w := range d.workers {
 		p := &w.counters.published[port]
 		for n := range s.Count {
 			s.Count[n] += p.count[n].Load()
 		}
+		s.PacedFrames += p.pacedFrames.Load()
+		s.PacedBytes += p.pacedBytes.Load()
 		for class := range s.Depth {
 			s.Depth[class] += p.depth[class].Load()
 			s.Frames[class] += p.frames[class].Load()
 			s.Watermark[class] = max(s.Watermark[class], p.watermark[class].Load())
+			s.Marked[class] += p.marked[class].Load()
 		}
 	}
+	if l := d.links[port]; l != nil {
+		s.FlowControl = l.stats()
+	}
 	return s
+}
+
+// TakePeak is the most bytes that waited in a class of a port's queue at once since the last call, as frames came in; 0 if none came. One goroutine at a
+// time may call it.
+func (d *Dataplane) TakePeak(port, class int) (peak uint64) {
+	for _, w := range d.workers {
+		peak = max(peak, w.counters.published[port].peak[class].Swap(0))
+	}
+	return peak
 }

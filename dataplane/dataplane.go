@@ -1,10 +1,10 @@
-// Package dataplane is the gateway's worker: it takes every frame from one port of a pair to the other, learns the RDMA flows
-// among them, keeps the egress queues, and responds to congestion by marking CE and by notifying senders. It works on a burst
-// backend and on memory and time from its caller, so the gateway, the replay and the tests run the same code. It never logs,
-// starts no goroutine, opens no device and reads no clock, and in a worker nothing allocates.
+// Package dataplane is the gateway's worker: it forwards every frame from one port of a pair to the other, learns the RDMA flows, holds
+// frames in egress queues, and responds to congestion by marking CE and by notifying senders. Its backend, memory and time come from the
+// caller, so the gateway, the replay and the tests run the same code. It never logs, starts no goroutine, opens no device and reads no
+// clock. A worker doesn't allocate.
 //
-// Threads: a Worker belongs to one goroutine. Workers of one Dataplane share the lines, the limits and what they publish, all of
-// it atomic. Any goroutine may read the published counters and replace the policy.
+// Threads: a Worker belongs to one goroutine. Workers of one Dataplane share the lines, the limits and the published values, which are all
+// atomic. Any goroutine may read the published counters and replace the policy.
 package dataplane
 
 import (
@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/cnpgate/cnpgate/internal/burst"
+	"github.com/cnpgate/cnpgate/internal/keyhash"
 	"github.com/cnpgate/cnpgate/pairing"
 	"github.com/cnpgate/cnpgate/ratelimit"
 )
@@ -19,7 +20,7 @@ import (
 // MaxClasses bounds the traffic classes of a port.
 const MaxClasses = 8
 
-// notificationFrames bounds the notifications that wait for a port, a worker.
+// notificationFrames bounds the queued notifications for each port and worker.
 const notificationFrames = 256
 
 // Role of a port.
@@ -32,13 +33,37 @@ const (
 
 // PortConfig describes a port.
 type PortConfig struct {
-	Role     Role
-	Peer     int       // the port its frames go to
+	Role    Role
+	Peer    int    // the port that its frames are sent to
+	Queue          // at the start; memory is reserved for its Frames
+	Classes int    // 1 to MaxClasses; class 0 goes first
+	Paced   uint64 // bytes of frames that pacing may hold at each worker, in front of the queue; 0: none
+
+	FlowControl *FlowControl // nil: PAUSE and PFC frames of the link are consumed, and none is sent
+}
+
+// Queue has the parameters of a port's queue. A policy can change it.
+type Queue struct {
 	Rate     uint64    // bit/s on the line, where a frame takes 24 bytes more than its length; at least 100,000
 	Capacity uint64    // bytes of frames that may wait in a class; less than 4 GiB
 	Frames   int       // frames that may wait in a class
-	Classes  int       // 1 to MaxClasses; class 0 goes first
 	ClassOf  [64]uint8 // class of a DSCP; frames without one go by DSCP 0
+}
+
+// validate returns an error if workers can't use a queue with this number of classes.
+func (q *Queue) validate(classes int) error {
+	switch {
+	case q.Rate < 100_000:
+		return fmt.Errorf("rate of %d bit/s, expected at least 100000", q.Rate)
+	case q.Frames < 1 || q.Capacity < 1 || q.Capacity >= 1<<32:
+		return fmt.Errorf("a queue of %d bytes and %d frames, expected at least 1 of each and less than 4 GiB", q.Capacity, q.Frames)
+	}
+	for dscp, class := range q.ClassOf {
+		if int(class) >= classes {
+			return fmt.Errorf("DSCP %d is of class %d of %d", dscp, class, classes)
+		}
+	}
+	return nil
 }
 
 // Config describes a dataplane.
@@ -47,25 +72,31 @@ type Config struct {
 	Backends []burst.Backend // one a worker
 	Flows    int             // capacity of each worker's flow table
 	Paired   int             // flows of all workers that can be paired at a time
-	Aging    int64           // ns without a packet after which a flow is forgotten
-	Seed     uint64          // of the hashes, so that nobody outside can aim at a bucket
-	Static   *pairing.QPMap  // the operator's pairs, or nil
+	Aging    int64           // ns without a packet after which a flow ends
+	Seed     uint64          // of the hashes, so that an attacker can't choose colliding flows
 	Policy   *Policy
 	// Ended is nil, or is called on the worker's goroutine for each flow that ends. The record is valid during the call.
 	Ended func(*FlowRecord)
-	// Allocate gives zeroed memory, 64-byte aligned; off the heap where the collector is not to see it.
+	// Allocate returns zeroed memory, 64-byte aligned; off the Go heap if the garbage collector should not scan it.
 	Allocate func(bytes int) ([]byte, error)
 }
 
-// Dataplane is what the workers of one gateway have in common.
+// Dataplane is the shared state of the workers of one gateway.
 type Dataplane struct {
 	ports         []PortConfig
 	workers       []*Worker
 	lines         []*line
-	policy        atomic.Pointer[Policy]
+	links         []*link                // nil where a port has no flow control
+	base          *Policy                // the operator's
+	policy        atomic.Pointer[Policy] // the present one
+	adaptations   []adaptation           // by port; Adapt's
+	paths         []path                 // by port
+	seed          uint64
 	toPort        []atomic.Int64 // limit of notifications, by port
 	toDestination *ratelimit.Destinations
 	pairing       *pairing.Pairing
+	refusals      refusals
+	wallClock     atomic.Int64 // offset in ns from the workers' clock to Unix time
 }
 
 // New makes a dataplane and its workers.
@@ -73,8 +104,11 @@ func New(c Config) (*Dataplane, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	d := &Dataplane{ports: c.Ports, toPort: make([]atomic.Int64, len(c.Ports))}
-	d.policy.Store(c.Policy)
+	d := &Dataplane{
+		ports: c.Ports, toPort: make([]atomic.Int64, len(c.Ports)), seed: c.Seed,
+		adaptations: make([]adaptation, len(c.Ports)), paths: make([]path, len(c.Ports)),
+	}
+	keyhash.Spread(d.refusals.seed[:], c.Seed)
 	memory, err := c.Allocate(ratelimit.Size(destinations))
 	if err != nil {
 		return nil, err
@@ -87,6 +121,10 @@ func New(c Config) (*Dataplane, error) {
 	}
 	for _, p := range c.Ports {
 		d.lines = append(d.lines, newLine(p.Rate))
+		d.links = append(d.links, newLink(p.FlowControl))
+	}
+	if err := d.SetPolicy(c.Policy); err != nil {
+		return nil, err
 	}
 	for i, b := range c.Backends {
 		w, err := newWorker(d, i, b, &c)
@@ -98,7 +136,13 @@ func New(c Config) (*Dataplane, error) {
 	return d, nil
 }
 
-// newPairing makes what the workers share to learn source QPs.
+// PacedFrames is the number of frames that pacing may hold at a port with this limit in bytes: one for each KB.
+func PacedFrames(bytes uint64) int { return int(bytes / 1024) }
+
+// PacerMemory is the memory that a worker needs to hold this many bytes of frames at a port, without the frames' buffers.
+func PacerMemory(bytes uint64) int { return pacerSize(PacedFrames(bytes)) }
+
+// newPairing makes the workers' shared state for learning source QPs.
 func newPairing(c *Config) (*pairing.Pairing, error) {
 	flows := max(min(c.Paired, c.Flows*len(c.Backends)), 1) // a worker refuses fewer
 	memory, err := c.Allocate(pairing.Size(flows))
@@ -109,13 +153,17 @@ func newPairing(c *Config) (*pairing.Pairing, error) {
 	for i := range c.Ports {
 		peers[i] = c.Ports[i].Peer
 	}
-	return pairing.New(memory, pairing.Config{Flows: flows, Peers: peers, Aging: c.Aging, Seed: c.Seed, Static: c.Static})
+	return pairing.New(memory, pairing.Config{Flows: flows, Peers: peers, Aging: c.Aging, Seed: c.Seed})
 }
 
-// Pairing is what the workers share to learn source QPs; SetHints and SetStatic are for any goroutine.
+// Pairing is what the workers share to learn source QPs; SetHints is for any goroutine.
 func (d *Dataplane) Pairing() *pairing.Pairing { return d.pairing }
 
-// destinations is how many senders' limits are kept at once.
+// SetWallClock sets the offset in ns from the workers' clock to Unix time, for the timestamps in notifications. Any goroutine may call it,
+// at any time.
+func (d *Dataplane) SetWallClock(ahead int64) { d.wallClock.Store(ahead) }
+
+// destinations is the number of senders whose limits are kept at once.
 const destinations = 65536
 
 func (c *Config) validate() error {
@@ -123,21 +171,21 @@ func (c *Config) validate() error {
 		switch {
 		case p.Peer < 0 || p.Peer >= len(c.Ports) || p.Peer == i || c.Ports[p.Peer].Peer != i || c.Ports[p.Peer].Role == p.Role:
 			return fmt.Errorf("port %d: peer %d is not the other end of a fabric and WAN pair", i, p.Peer)
-		case p.Rate < 100_000:
-			return fmt.Errorf("port %d: rate of %d bit/s, expected at least 100000", i, p.Rate)
 		case p.Classes < 1 || p.Classes > MaxClasses:
 			return fmt.Errorf("port %d: %d traffic classes, expected 1 to %d", i, p.Classes, MaxClasses)
-		case p.Frames < 1 || p.Capacity < 1 || p.Capacity >= 1<<32:
-			return fmt.Errorf("port %d: a queue of %d bytes and %d frames, expected at least 1 of each and less than 4 GiB", i, p.Capacity, p.Frames)
 		}
-		for dscp, class := range p.ClassOf {
-			if int(class) >= p.Classes {
-				return fmt.Errorf("port %d: DSCP %d is of class %d of %d", i, dscp, class, p.Classes)
-			}
+		if err := p.validate(p.Classes); err != nil {
+			return fmt.Errorf("port %d: %w", i, err)
+		}
+		if err := p.FlowControl.validate(&p, &c.Ports[p.Peer]); err != nil {
+			return fmt.Errorf("port %d: %w", i, err)
 		}
 	}
-	if len(c.Backends) == 0 || len(c.Ports) == 0 || c.Policy == nil || len(c.Policy.Ports) != len(c.Ports) {
-		return fmt.Errorf("a dataplane needs ports, a backend a worker and a policy for each port")
+	if len(c.Backends) == 0 || len(c.Ports) == 0 {
+		return fmt.Errorf("no ports or no backends, expected at least one pair of ports and a backend for each worker")
+	}
+	if err := c.Policy.validate(c.Ports); err != nil {
+		return err
 	}
 	for i, b := range c.Backends {
 		if n := len(b.Batch().Ports); n != len(c.Ports) {
@@ -150,20 +198,11 @@ func (c *Config) validate() error {
 // Workers is the number of workers.
 func (d *Dataplane) Workers() int { return len(d.workers) }
 
-// WorkerFrames is how many frames one worker can hold besides those in its data queues: notifications, spares, and a burst each
-// way on every port.
+// WorkerFrames is the number of frames that one worker can hold besides those in its data queues: notifications, spares, and for every port
+// a burst in each direction and a PFC frame.
 func WorkerFrames(ports, burstSize int) int {
-	return ports*(notificationFrames+2*burstSize) + burst.MaxSize
+	return ports*(notificationFrames+2*burstSize+1) + burst.MaxSize
 }
 
-// Worker is the worker of a number, as in Config.Backends.
+// Worker returns worker n, with the backend n of Config.Backends.
 func (d *Dataplane) Worker(i int) *Worker { return d.workers[i] }
-
-// SetPolicy replaces the policy, which must be for the same ports; each worker uses it from its next burst on.
-func (d *Dataplane) SetPolicy(p *Policy) error {
-	if len(p.Ports) != len(d.ports) {
-		return fmt.Errorf("a policy for %d ports, expected %d", len(p.Ports), len(d.ports))
-	}
-	d.policy.Store(p)
-	return nil
-}

@@ -5,26 +5,37 @@ import (
 	"github.com/cnpgate/cnpgate/internal/burst"
 )
 
-// egress is one worker's part of the queues in front of one port: notifications, which go ahead of all else, then the classes in
-// strict priority. Its depths are exact; the port's are the sum of these and what the other workers published.
+// egress is one worker's part of the queues in front of one port: notifications first, then the classes in strict priority. Its depths are
+// exact; the port's are the sum of these and the other workers' published depths.
 type egress struct {
 	line          *line
+	link          *link            // nil: no flow control
+	flows         *flowtable.Table // the worker's
 	notifications ring
 	classes       []ring
 	depth         []uint64     // bytes waiting, by class
-	others        []uint64     // bytes waiting at the other workers, by class, as of the start of this burst
+	others        []uint64     // bytes waiting at the other workers, by class, at the start of this burst
 	othersFrames  []int        // frames waiting there
 	shares        []flowShares // by class
-	waits         []wait       // by class
+	states        []classState // by class
+	pacer         *pacer       // nil: none
 
-	offered    [1 + MaxClasses]int // how many of the frames in Batch.Tx come from notifications and from each class
-	backlogged bool                // frames were waiting after the last burst: the line has not been idle since it was free
-	fraction   uint64              // of a nanosecond, see line.take
+	offered    [offeredClasses + MaxClasses]int // number of frames in Batch.Tx by origin
+	paused     classSet                         // at the last offer
+	backlogged bool                             // frames were waiting after the last burst, so the line has not been idle
+	fraction   uint64                           // of a nanosecond, see line.take
 }
 
+// Origins of the frames in Batch.Tx, in the order in which they leave.
+const (
+	offeredPFC = iota // 1 or 0
+	offeredNotifications
+	offeredClasses // and the classes that follow
+)
+
 func (q *egress) init(l *line, p *PortConfig, a *accounts, c *Config) (err error) {
-	*q = egress{line: l, classes: make([]ring, p.Classes), depth: make([]uint64, p.Classes),
-		others: make([]uint64, p.Classes), othersFrames: make([]int, p.Classes), shares: make([]flowShares, p.Classes), waits: make([]wait, p.Classes)}
+	*q = egress{line: l, flows: a.flows, classes: make([]ring, p.Classes), depth: make([]uint64, p.Classes),
+		others: make([]uint64, p.Classes), othersFrames: make([]int, p.Classes), shares: make([]flowShares, p.Classes), states: make([]classState, p.Classes)}
 	if q.notifications, err = c.ring(notificationFrames); err != nil {
 		return err
 	}
@@ -38,6 +49,16 @@ func (q *egress) init(l *line, p *PortConfig, a *accounts, c *Config) (err error
 		}
 		q.shares[i] = newFlowShares(memory, a)
 	}
+	if p.Paced == 0 {
+		return nil
+	}
+	frames := PacedFrames(p.Paced)
+	memory, err := c.Allocate(pacerSize(frames))
+	if err != nil {
+		return err
+	}
+	held := newPacer(memory, frames, p.Paced, a.flows, c.Seed)
+	q.pacer = &held
 	return nil
 }
 
@@ -49,7 +70,7 @@ func (c *Config) ring(frames int) (ring, error) {
 	return newRing(memory), nil
 }
 
-// queued counts the data frames that wait.
+// queued counts the waiting data frames.
 func (q *egress) queued() int {
 	n := 0
 	for i := range q.classes {
@@ -60,10 +81,27 @@ func (q *egress) queued() int {
 
 func (q *egress) empty() bool { return q.notifications.n == 0 && q.queued() == 0 }
 
-// offer lists in tx the frames that may start by now, in the order they are to leave; they stay queued until completeTransmits.
+// sendable reports whether frames wait that are not paused.
+func (q *egress) sendable() bool {
+	if q.paused == 0 {
+		return !q.empty()
+	}
+	if q.notifications.n > 0 && !q.paused.has(ofNotifications) {
+		return true
+	}
+	for class := range q.classes {
+		if q.classes[class].n > 0 && !q.paused.has(class) {
+			return true
+		}
+	}
+	return false
+}
+
+// offer appends the frames that may start by now to tx, which may have a PFC frame, in the order in which they leave; they stay queued
+// until completeTransmits. While all frames of a port are paused its line is idle, and can't catch up later.
 func (q *egress) offer(now int64, tx []burst.Frame) []burst.Frame {
-	q.offered = [1 + MaxClasses]int{}
-	if q.empty() {
+	q.offered = [offeredClasses + MaxClasses]int{offeredPFC: len(tx)}
+	if !q.sendable() {
 		q.backlogged = false
 		return tx
 	}
@@ -72,37 +110,46 @@ func (q *egress) offer(now int64, tx []burst.Frame) []burst.Frame {
 	if q.line.busy(now) {
 		return tx
 	}
-	tx = q.notifications.list(tx)
-	for i := range q.classes {
-		tx = q.classes[i].list(tx)
+	shaped := len(tx)
+	if !q.paused.has(ofNotifications) {
+		tx = q.notifications.list(tx)
 	}
-	n := q.line.take(now, backlogged, tx, &q.fraction)
+	for i := range q.classes {
+		if !q.paused.has(i) {
+			tx = q.classes[i].list(tx)
+		}
+	}
+	n := q.line.take(now, backlogged, tx[shaped:], &q.fraction)
 	q.divide(n)
-	return tx[:n]
+	return tx[:shaped+n]
 }
 
-// othersWait says whether frames were waiting for the line at another worker: then the line has not been idle, and a frame that is
-// new here must not use up the time that the other worker may still use.
+// othersWait reports whether frames were waiting for the line at another worker: then the line has not been idle, and a new frame here must
+// not use the time that the other worker may still use.
 func (q *egress) othersWait() bool {
-	for _, frames := range q.othersFrames {
-		if frames > 0 {
+	for class, frames := range q.othersFrames {
+		if frames > 0 && !q.paused.has(class) {
 			return true
 		}
 	}
 	return false
 }
 
-// divide notes where the first n listed frames came from.
+// divide records the origins of the first n listed frames, without the PFC frame.
 func (q *egress) divide(n int) {
-	q.offered[0] = min(n, q.notifications.n)
-	n -= q.offered[0]
+	if !q.paused.has(ofNotifications) {
+		q.offered[offeredNotifications] = min(n, q.notifications.n)
+		n -= q.offered[offeredNotifications]
+	}
 	for i := range q.classes {
-		q.offered[1+i] = min(n, q.classes[i].n)
-		n -= q.offered[1+i]
+		if !q.paused.has(i) {
+			q.offered[offeredClasses+i] = min(n, q.classes[i].n)
+			n -= q.offered[offeredClasses+i]
+		}
 	}
 }
 
-// leave takes the first frame of a class out of the queue.
+// leave removes the first frame of a class from the queue.
 func (q *egress) leave(class int) entry {
 	e := q.classes[class].pop()
 	q.depth[class] -= uint64(e.frame.Len)
@@ -112,30 +159,21 @@ func (q *egress) leave(class int) entry {
 	return e
 }
 
-// leaveAll takes the first n frames of a class out of the queue and returns their bytes.
+// leaveAll removes the first n frames of a class from the queue and returns their bytes.
 func (q *egress) leaveAll(class, n int) (bytes uint64) {
 	r, s := &q.classes[class], &q.shares[class]
 	if !s.tracked {
-		bytes = r.leave(n)
+		bytes = r.bytes(n)
+		r.drop(n)
 		q.depth[class] -= bytes
 		return bytes
 	}
 	q.unrank(class, r.n-n)
-	s.exact = false
 	for n > 0 {
 		frames, tags := r.front(n)
-		for i, x := range tags {
-			size := frames[i].Len
-			bytes += uint64(size)
-			if x == flowtable.None {
-				s.other -= uint64(size)
-				continue
-			}
-			f := s.accounts.known(x)
-			f.queued -= size
-			if s.ranked {
-				s.lower(x, f)
-			}
+		for i, t := range tags {
+			bytes += uint64(frames[i].Len)
+			s.remove(t, frames[i].Len)
 		}
 		n -= len(tags)
 		r.drop(len(tags))
@@ -145,15 +183,21 @@ func (q *egress) leaveAll(class, n int) (bytes uint64) {
 	return bytes
 }
 
-// enter puts a frame at the end of a class; the class's ring must have room.
-func (q *egress) enter(class int, e entry) {
-	s := &q.shares[class]
-	if q.classes[class].n >= someFrames {
+// enterAll appends frames of flows, with their total bytes, to a class. The caller has checked that the ring has enough free entries.
+func (q *egress) enterAll(class int, frames []burst.Frame, flows []flowtable.Ref, bytes uint64) {
+	r, s := &q.classes[class], &q.shares[class]
+	if r.n+len(frames) > someFrames {
 		q.track(class)
 	}
+	behind := r.n
+	r.pushAll(frames, flows)
 	if s.tracked {
-		e.tag = s.add(e.tag, s.accounts.get(e.tag), class, e.frame.Len)
+		for i, f := range flows {
+			if !s.add(f.Index, s.accounts.get(f.Index), class, frames[i].Len) {
+				r.tags[r.place(behind+i)] = flowtable.Ref{}
+			}
+		}
 	}
-	q.classes[class].push(e)
-	q.depth[class] += uint64(e.frame.Len)
+	q.depth[class] += bytes
+	q.states[class].entered += uint64(len(frames))
 }

@@ -1,14 +1,44 @@
 package dataplane
 
-// OneByOne makes a worker look at every frame for itself, and rank flows as soon as it keeps their shares.
-func (w *Worker) OneByOne() {
-	w.oneByOne = true
-	for i := range w.egress {
-		for class := range w.egress[i].shares {
-			w.egress[i].shares[class].eager = true
-		}
-	}
+import (
+	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/burst"
+)
+
+// enter puts one frame of a flow at the end of a class.
+func (q *egress) enter(class int, f burst.Frame, x flowtable.Index) {
+	q.enterAll(class, []burst.Frame{f}, []flowtable.Ref{q.flows.Ref(x)}, uint64(f.Len))
+}
+
+// largest is the bytes of the flow that has most, while flows are ranked.
+func (s *flowShares) largest() uint64 {
+	var top [1]uint64
+	s.top(top[:])
+	return top[0]
+}
+
+// largest is the bytes of the flow that has most in a class.
+func (q *egress) largest(class int) uint64 {
+	var top [1]uint64
+	q.top(class, top[:])
+	return top[0]
 }
 
 // Ranked tells whether the flows in a class of a port's queue are ranked.
 func (w *Worker) Ranked(port, class int) bool { return w.egress[port].shares[class].ranked }
+
+// EndedBytes is what a class of a port's queue counts of flows that have ended, and what a walk over it finds of them; 0 while no shares are
+// tracked.
+func (w *Worker) EndedBytes(port, class int) (counted, found uint64) {
+	r, s := &w.egress[port].classes[class], &w.egress[port].shares[class]
+	if !s.tracked {
+		return 0, 0
+	}
+	for i := range r.n {
+		at := r.place(i)
+		if t := r.tags[at]; t.Index != flowtable.None && !w.flows.Live(t) {
+			found += uint64(r.frames[at].Len)
+		}
+	}
+	return s.ended, found
+}

@@ -81,7 +81,7 @@ var anyFrames = []struct {
 func TestForwardsEverything(t *testing.T) {
 	for pairs := 1; pairs <= 3; pairs++ {
 		t.Run(fmt.Sprintf("%d pairs", pairs), func(t *testing.T) {
-			r := testkit.New(t, testkit.Setup{Pairs: pairs, Room: 9600})
+			r := testkit.New(t, testkit.Setup{Pairs: pairs, BufferSize: 9600})
 			octets := uint64(0)
 			for port := range 2 * pairs {
 				for _, c := range anyFrames {
@@ -137,25 +137,6 @@ func TestCutShort(t *testing.T) {
 	}
 	if got := r.Count(1, dataplane.TxBytes); got != 64+4000 {
 		t.Errorf("%d octets sent", got)
-	}
-	r.Close(t)
-}
-
-// TestMACControl: PAUSE and PFC end here, whatever they hold, and are counted; a tagged one too.
-func TestMACControl(t *testing.T) {
-	r := testkit.New(t, testkit.Setup{})
-	frames := [][]byte{
-		ethernet(0x8808, 0, 1, 0xff, 0xff), ethernet(0x8808, 1, 1, 0, 8), ethernet(0x8808, 0xff),
-		append(ethernet(0x8100, 0, 1, 0x88, 0x08)[:18], make([]byte, 42)...),
-	}
-	r.Inject(t, 0, frames...)
-	r.Inject(t, 1, frames[0])
-	r.Drain()
-	if n := len(r.Take(0)) + len(r.Take(1)); n != 0 {
-		t.Errorf("%d frames left", n)
-	}
-	if a, b := r.Count(0, dataplane.ConsumedMACControl), r.Count(1, dataplane.ConsumedMACControl); a != 4 || b != 1 {
-		t.Errorf("%d and %d frames consumed, expected 4 and 1", a, b)
 	}
 	r.Close(t)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/cnpgate/cnpgate/internal/testkit"
 )
 
-// TestLargestShare: only a flow that has most in the queue is told, at a tie any, and none where more of it is not RoCEv2.
+// TestLargestShare: only the sender of a flow that has most in the queue is notified, at a tie any, and none where more of it is not RoCEv2.
 func TestLargestShare(t *testing.T) {
 	sized := func(flow uint32, octets int) []byte {
 		f := data(true, flow)
@@ -35,7 +35,7 @@ func TestLargestShare(t *testing.T) {
 			Size: 4500}.Frame()}, nil, map[string]uint64{"management-qp": 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := newScene(t, telling(byAnything...), func(s *testkit.Setup) { s.Room = 9018 })
+			s := newScene(t, notifying(byAnything...), func(s *testkit.Setup) { s.BufferSize = 9018 })
 			s.arrive(c.frames...)
 			s.wantSuppressed(c.reason)
 			notes := s.finish()
@@ -53,7 +53,7 @@ func TestLargestShare(t *testing.T) {
 
 // TestLargestChanges: as frames leave, another flow becomes the largest.
 func TestLargestChanges(t *testing.T) {
-	s := newScene(t, telling(byAnything...), nil)
+	s := newScene(t, notifying(byAnything...), nil)
 	s.fill(4, data(true, 0))
 	s.fill(3, data(true, 1)) // above K_max, but not the largest
 	if n := s.Count(fabric, dataplane.SentFirst); n != 0 {
@@ -74,7 +74,7 @@ func TestLargestChanges(t *testing.T) {
 // TestLargestByClass: the largest share is of the class that is congested, whatever waits in another one; and a flow with frames in
 // two classes has its share in the first.
 func TestLargestByClass(t *testing.T) {
-	s := newScene(t, telling(byAnything...), func(s *testkit.Setup) { s.Change = threeClasses })
+	s := newScene(t, notifying(byAnything...), func(s *testkit.Setup) { s.Change = threeClasses })
 	bulk, urgent, small := data(true, 0), data(true, 1), data(true, 2)
 	bulk.DSCP, urgent.DSCP, small.DSCP = 1, 0, 0
 	s.fill(4, bulk) // 4,000 octets: not above K_max

@@ -45,7 +45,7 @@ func TestLimitPerFlow(t *testing.T) {
 		interval int64
 		told     int
 	}{{0, 101}, {1, 101}, {100_000, 101}, {100_001, 51}, {ms, 11}, {10 * ms, 2}, {3600e9, 1}} {
-		p := telling(byAnything...)
+		p := notifying(byAnything...)
 		above(p)
 		p.Ports[fabric].PerFlow = 1 // of another queue
 		p.Ports[wan].PerFlow = ratelimit.Interval(c.interval)
@@ -69,7 +69,7 @@ func TestLimitPerFlow(t *testing.T) {
 
 // TestLimitPerFlowIsEachFlows: flows don't share an interval.
 func TestLimitPerFlowIsEachFlows(t *testing.T) {
-	p := telling(byAnything...)
+	p := notifying(byAnything...)
 	above(p)
 	p.Ports[wan].PerFlow = 10 * ms
 	s := newScene(t, p, nil)
@@ -86,7 +86,7 @@ func TestLimitPerFlowIsEachFlows(t *testing.T) {
 
 // TestLimitPerDestination: 100 a second are one each 10 ms to one sender, and others have their own.
 func TestLimitPerDestination(t *testing.T) {
-	p := telling(byAnything...)
+	p := notifying(byAnything...)
 	above(p)
 	p.PerDestination = perSecond(100)
 	s := newScene(t, p, nil)
@@ -108,7 +108,7 @@ func TestLimitPerDestination(t *testing.T) {
 
 // TestLimitPerPort: a notification that the port's limit stops costs the destination's limit nothing.
 func TestLimitPerPort(t *testing.T) {
-	p := telling(byAnything...)
+	p := notifying(byAnything...)
 	above(p)
 	p.PerDestination, p.PerPort = perSecond(100), perSecond(50)
 	s := newScene(t, p, nil)
@@ -121,7 +121,7 @@ func TestLimitPerPort(t *testing.T) {
 
 // TestLimitPerPortIsEachPorts: two pairs don't share a limit.
 func TestLimitPerPortIsEachPorts(t *testing.T) {
-	p := telling(byAnything...)
+	p := notifying(byAnything...)
 	above(p)
 	p.Ports = append(p.Ports, p.Ports...)
 	p.PerPort = perSecond(1)
@@ -152,19 +152,16 @@ func TestNoRoom(t *testing.T) {
 	}{
 		{"notification-queue-full", anyRate, 300, 256},
 		{"no-buffer", func(s *testkit.Setup) { anyRate(s); s.Buffers = 24 }, 30, 18},
-		{"not-built", func(s *testkit.Setup) { s.Room = 100 }, 3, 0},
+		{"not-built", func(s *testkit.Setup) { s.BufferSize = 100 }, 3, 0},
 		{"flow-unknown", func(s *testkit.Setup) { s.Flows = 1 }, 3, 1},
 	} {
 		t.Run(c.reason, func(t *testing.T) {
-			p := telling(byAnything...)
+			p := notifying(byAnything...)
 			above(p)
 			s := newScene(t, p, c.setup)
 			for i := range c.frames {
-				f := data(true, 0)
+				f := data(true, uint32(i)) // a sender that is notified the first time
 				f.Size = 0
-				if c.reason == "flow-unknown" {
-					f.DestQP += uint32(i)
-				}
 				s.arrive(f.Frame())
 				if c.setup != nil && c.reason != "flow-unknown" && c.reason != "not-built" {
 					s.Advance(1_000) // the WAN port's line is free again, the fabric port's is not
@@ -180,10 +177,10 @@ func TestNoRoom(t *testing.T) {
 
 // TestDestinationsFull: more senders within a limit's time than can be kept apart.
 func TestDestinationsFull(t *testing.T) {
-	p := telling(grant("fd00::/16", congestion.FastCNP))
+	p := notifying(grant("fd00::/16", congestion.FastCNP))
 	above(p)
 	p.PerDestination = perSecond(1)
-	s := newScene(t, p, func(s *testkit.Setup) { s.Rate = 400e9 })
+	s := newScene(t, p, func(s *testkit.Setup) { s.Rate, s.Flows = 400e9, 1<<17 })
 	full := dataplane.DestinationsFull.String()
 	for n := 0; s.suppressed(fabric)[full] == 0; n++ {
 		if n == 200_000 {
@@ -203,7 +200,7 @@ func TestDestinationsFull(t *testing.T) {
 
 // TestShutdownLosesNotifications: a notification that is still queued when the worker closes counts as not sent.
 func TestShutdownLosesNotifications(t *testing.T) {
-	p := telling(byAnything...)
+	p := notifying(byAnything...)
 	above(p)
 	s := newScene(t, p, nil)
 	s.fill(7, data(true, 0))

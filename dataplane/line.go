@@ -7,39 +7,46 @@ import (
 	"github.com/cnpgate/cnpgate/internal/burst"
 )
 
-// lineOverhead is what a frame takes on the line besides its octets: 7 preamble, 1 start delimiter, 4 FCS, 12 gap
+// lineOverhead is the overhead of a frame on the line, in bytes: 7 preamble, 1 start delimiter, 4 FCS, 12 gap
 // (IEEE 802.3 3.1.1, 4.4.2).
 const lineOverhead = 24
 
-// maxLateness is how much time a backlogged port may make up for when its worker came late (ns): long enough to hold the rate on
-// a machine that schedules the worker away now and then, and a 200th of a second's octets at most.
+// maxLateness is the time that a backlogged port may catch up after a late worker (ns): long enough to hold the rate on a machine that
+// sometimes deschedules the worker, and at most the bytes of 5 ms.
 const maxLateness = 5_000_000
 
-// line is the shaper of one port: the time at which its line is free again, one atomic word that the port's workers share. A
-// frame may start once that time has come and moves it on by what the frame takes at the port's rate. An idle line saves nothing up.
+// line is the shaper of one port: the time at which its line is free again, one atomic word that the port's workers share. A frame may
+// start once that time has come, and advances it by the frame's time at the port's rate. An idle line saves no credit.
 type line struct {
-	free     atomic.Int64 // ns
-	perOctet uint64       // ns in 32.32 fixed point
-	_        [48]byte     // a cache line of its own
+	free     atomic.Int64  // ns
+	perOctet atomic.Uint64 // ns in 32.32 fixed point
+	_        [48]byte      // its own cache line
 }
 
-// newLine shapes to rate, in bits a second of octets on the line (frame + 24).
+// newLine makes a shaper for a rate in bit/s, which counts frame + 24 bytes.
 func newLine(rate uint64) *line {
-	perOctet, _ := bits.Div64(8e9>>32, (8e9<<32)&(1<<64-1), rate)
-	return &line{perOctet: perOctet}
+	l := &line{}
+	l.setRate(rate)
+	return l
 }
 
-// cost is the time that octets take, in ns and 2^-32 ns.
+// setRate changes the rate from the next frame on. Any goroutine may call it.
+func (l *line) setRate(rate uint64) {
+	perOctet, _ := bits.Div64(8e9>>32, (8e9<<32)&(1<<64-1), rate)
+	l.perOctet.Store(perOctet)
+}
+
+// cost is the time that bytes take, in ns and 2^-32 ns.
 func (l *line) cost(octets uint64) (ns int64, fraction uint64) {
-	hi, lo := bits.Mul64(octets, l.perOctet)
+	hi, lo := bits.Mul64(octets, l.perOctet.Load())
 	return int64(hi<<32 | lo>>32), lo & (1<<32 - 1)
 }
 
-// busy tells whether no frame may start at the time now.
+// busy reports whether no frame may start at the time now.
 func (l *line) busy(now int64) bool { return l.free.Load() > now }
 
-// take books the line for as many of the frames, in order, as may start by now, and returns how many. A backlogged caller may
-// still use time that has passed, up to maxLateness. fraction carries the caller's part of a nanosecond from call to call.
+// take reserves the line for as many of the frames, in order, as may start by now, and returns their number. A backlogged caller may still
+// use past time, up to maxLateness. fraction carries the caller's part of a nanosecond from call to call.
 func (l *line) take(now int64, backlogged bool, frames []burst.Frame, fraction *uint64) int {
 	floor := now
 	if backlogged {
@@ -60,19 +67,16 @@ func (l *line) take(now int64, backlogged bool, frames []burst.Frame, fraction *
 	return 0
 }
 
-// lineOctets is what the frames of a burst take on the line, or 0 for more frames than a burst has.
-func lineOctets(frames []burst.Frame) (octets uint64) {
+// lineOctets is the bytes that the frames of a burst take on the line, or 0 for more frames than a burst has.
+func lineOctets(frames []burst.Frame) uint64 {
 	if len(frames) > burst.MaxSize {
 		return 0
 	}
-	for i := range frames {
-		octets += uint64(frames[i].Len) + lineOverhead
-	}
-	return octets
+	return bytesOf(frames) + uint64(len(frames))*lineOverhead
 }
 
-// book tells how many of the frames may start by now on a line that is free at the time free, and when it is free again. octets, if
-// not 0, are all that they take: mostly the last frame may start as well, which is one calculation for all of them.
+// book returns how many of the frames may start by now on a line that is free at the time free, and when it is free again. octets, if not
+// 0, is their total on the line: usually the last frame may start as well, and then one calculation is enough.
 func (l *line) book(now, free int64, fraction uint64, frames []burst.Frame, octets uint64) (again int64, rest uint64, n int) {
 	if octets != 0 && free <= now {
 		last := uint64(frames[len(frames)-1].Len) + lineOverhead
@@ -88,15 +92,15 @@ func (l *line) book(now, free int64, fraction uint64, frames []burst.Frame, octe
 	return free, fraction, n
 }
 
-// after is the time, in ns and 2^-32 ns, at which octets that start at the given time have left.
+// after is the time, in ns and 2^-32 ns, at which bytes that start at the given time have left.
 func (l *line) after(free int64, fraction, octets uint64) (again int64, rest uint64) {
 	ns, part := l.cost(octets)
 	part += fraction
 	return free + ns + int64(part>>32), part & (1<<32 - 1)
 }
 
-// giveBack returns the time of frames that the device did not take, all of what take booked for them: at 400 Gbps the part of a
-// nanosecond is most of what a short frame takes.
+// giveBack returns the exact time that take reserved for frames that the device refused: at 400 Gbps the part of a nanosecond is most of a
+// short frame's time.
 func (l *line) giveBack(frames []burst.Frame, fraction *uint64) {
 	total, rest := int64(0), *fraction
 	for i := range frames {

@@ -23,7 +23,7 @@ func TestLongHaulLimits(t *testing.T) {
 			{"50 a second out of the port", func(p *dataplane.Policy) { p.PerPort = perSecond(50) }, 5, "port-limit"},
 		} {
 			t.Run(format.String()+"/"+c.name, func(t *testing.T) {
-				p := telling(grant("fd00:18::/32", format))
+				p := notifying(grant("fd00:18::/32", format))
 				above(p)
 				c.limit(p)
 				s := newScene(t, p, nil)

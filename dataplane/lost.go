@@ -2,22 +2,26 @@ package dataplane
 
 import "github.com/cnpgate/cnpgate/internal/burst"
 
-// What a backend drops by itself is counted here, so that every frame it was handed, or took from the wire, has one end.
+// Frames that a backend drops by itself are counted here, so that every frame that it got or received is counted once.
 
-// countUnusable counts frames that a port received and its backend could not hand over.
-func (w *Worker) countUnusable(port int, v burst.Volume) {
+// countNotHandedOver counts frames that a port received and its backend dropped, by reason.
+func (w *Worker) countNotHandedOver(port int, reason Counter, v burst.Volume) {
 	w.counters.add(port, RxPackets, v.Frames)
 	w.counters.add(port, RxBytes, v.Bytes)
-	w.counters.add(port, DroppedUnusable, v.Frames)
+	w.counters.add(port, reason, v.Frames)
 }
 
-// countLost moves the frames that the backend dropped from those that left, as which settle counts all that were taken, to the drops.
-// It runs before the queue forgets them.
+// countLost corrects the counters for frames that the backend accepted and then dropped: completeTransmits counts all accepted frames as
+// sent. It runs before the queue removes them.
 func (w *Worker) countLost(port int) {
-	b, notifications := &w.batch.Ports[port], w.egress[port].offered[0]
+	b, offered := &w.batch.Ports[port], &w.egress[port].offered
 	for _, l := range b.Lost {
-		if int(l.Place) < notifications {
-			w.countUnsent(port, int(l.Place))
+		place := int(l.Place) - offered[offeredPFC]
+		if place < 0 {
+			continue // completePFC counts it
+		}
+		if place < offered[offeredNotifications] {
+			w.countUnsent(port, place)
 			continue
 		}
 		w.counters.add(port, TxPackets, minusOne)
@@ -28,9 +32,10 @@ func (w *Worker) countLost(port int) {
 
 const minusOne = ^uint64(0) // modulo 2^64
 
-// countUnsent takes back that the notification at a place of the port's queue will count as sent.
+// countUnsent compensates that the notification at this position of the port's queue will count as sent.
 func (w *Worker) countUnsent(port, place int) {
 	r := &w.egress[port].notifications
-	w.counters.add(port, SentFirst+Counter(r.tags[r.place(place)]), minusOne)
-	w.suppress(port, NotSent)
+	tag := r.tags[r.place(place)].Index
+	w.counters.add(port, sentAs(tag), minusOne)
+	w.countNotSent(port, tag, NotSent)
 }

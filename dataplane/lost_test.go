@@ -51,7 +51,7 @@ func TestLostFramesAreDrops(t *testing.T) {
 
 // TestLostNotificationsAreNotSent: a notification that the backend dropped counts as suppressed.
 func TestLostNotificationsAreNotSent(t *testing.T) {
-	s := newScene(t, telling(byAnything...), nil)
+	s := newScene(t, notifying(byAnything...), nil)
 	n := 0
 	s.Backends[0].Lose(fabric, func(burst.Frame) (burst.Cause, bool) {
 		n++
@@ -83,8 +83,10 @@ func TestUnusableFramesAreDrops(t *testing.T) {
 	r := testkit.New(t, testkit.Setup{})
 	r.Inject(t, fabric, testkit.RoCE{Src: sender4, Dst: receiver4, DestQP: 7}.Frame())
 	r.Backends[0].Unusable(fabric, burst.Volume{Frames: 3, Bytes: 30_000})
+	r.Backends[0].Unfinished(fabric, burst.Volume{Frames: 2, Bytes: 90_000})
 	r.Settle()
-	if p := r.Plane.Port(fabric); p.Count[dataplane.RxPackets] != 4 || p.Count[dataplane.DroppedUnusable] != 3 || p.Count[dataplane.RxBytes] < 30_000 {
-		t.Errorf("received %d, dropped %d", p.Count[dataplane.RxPackets], p.Count[dataplane.DroppedUnusable])
+	p := r.Plane.Port(fabric)
+	if p.Count[dataplane.RxPackets] != 6 || p.Count[dataplane.DroppedUnusable] != 3 || p.Count[dataplane.DroppedUnfinished] != 2 || p.Count[dataplane.RxBytes] < 120_000 {
+		t.Errorf("received %d, dropped %d and %d", p.Count[dataplane.RxPackets], p.Count[dataplane.DroppedUnusable], p.Count[dataplane.DroppedUnfinished])
 	}
 }

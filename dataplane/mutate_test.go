@@ -19,11 +19,11 @@ type passage struct {
 	marked  int
 }
 
-// came notes a frame that the worker is about to receive by a port; PAUSE and PFC end there.
+// came notes a frame that the worker is about to receive by a port; MAC control of the link ends there.
 func (p *passage) came(port int, octets []byte, length uint32) {
 	var parsed packet.Parsed
 	packet.Parse(octets, length, &parsed)
-	if parsed.Kind != packet.MACControl {
+	if parsed.Kind != packet.MACControl || [6]byte(octets) != packet.MACControlAddr {
 		p.waiting[port^1] = append(p.waiting[port^1], octets)
 	}
 }
@@ -82,17 +82,17 @@ func hostile(t *testing.T) [][]byte {
 	return frames
 }
 
-// TestMutants: frames of real traffic after any accident harm nothing: each that isn't MAC control leaves as it came, but for CE,
+// TestMutants: frames of real traffic after any accident harm nothing: each that isn't MAC control of the link leaves as it came, but for CE,
 // and every one is accounted for. CNPGATE_SEED repeats a run.
 func TestMutants(t *testing.T) {
 	seed := mutate.Seed()
 	t.Logf("CNPGATE_SEED=%d, %d frames", seed, mutants)
 	m := mutate.New(seed, hostile(t))
 	way := &passage{t: t}
-	p := telling(grant("::/0", 0, 1, 2), grant("0.0.0.0/0", 0, 1, 2))
+	p := notifying(grant("::/0", 0, 1, 2), grant("0.0.0.0/0", 0, 1, 2))
 	above(p)
 	p.Ports[fabric].Thresholds = p.Ports[wan].Thresholds
-	r := testkit.New(t, testkit.Setup{Policy: p, Static: knownQPs(t), Room: 2048, Sent: way.sent, Rate: 400e9})
+	r := testkit.New(t, testkit.Setup{Policy: p, Static: knownQPs(t), BufferSize: 2048, Sent: way.sent, Rate: 400e9})
 	order := [2]int{}
 	for done := 0; done < mutants; {
 		for range 32 {
@@ -134,9 +134,9 @@ func FuzzWorker(f *testing.F) {
 	f.Fuzz(func(t *testing.T, frame []byte, more uint16) {
 		frame = frame[:min(len(frame), 4096)]
 		way := &passage{t: t}
-		p := telling(grant("::/0", 0, 1, 2), grant("0.0.0.0/0", 0, 1, 2))
+		p := notifying(grant("::/0", 0, 1, 2), grant("0.0.0.0/0", 0, 1, 2))
 		above(p)
-		r := testkit.New(t, testkit.Setup{Policy: p, Static: knownQPs(t), Room: 4096, Buffers: 64, Flows: 8, Frames: 32, Sent: way.sent})
+		r := testkit.New(t, testkit.Setup{Policy: p, Static: knownQPs(t), BufferSize: 4096, Buffers: 64, Flows: 8, Frames: 32, Sent: way.sent})
 		for range 2 {
 			for port := range 2 {
 				length := uint32(len(frame)) + uint32(more)

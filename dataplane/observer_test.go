@@ -26,14 +26,12 @@ func TestEndedRecords(t *testing.T) {
 	}
 	x := w.see(testKey(0), 1)
 	w.accounts.get(x).marked = 7
-	w.accounts.get(x).notify(congestion.LongHaulCNP, 1, false)
+	w.accounts.get(x).notified[congestion.LongHaulCNP] = 1
 	w.flows.Renew(x, 2)
 	want(testKey(0), pairing.EndedReuse, 7, 1)
 	w.see(testKey(1), 3)
-	w.flows.Hold(4)
 	w.see(testKey(2), 4)
 	want(testKey(0), pairing.EndedEviction, 0, 0)
-	w.flows.Hold(1000)
 	w.see(testKey(1), 1000)
 	want(testKey(1), pairing.EndedAged, 0, 0)
 	for range 4 {
@@ -49,16 +47,5 @@ func TestEndedRecords(t *testing.T) {
 	})
 	if !slices.Equal(records, []uint32{testKey(1).DestQP}) {
 		t.Errorf("flows to QPs %v are left", records)
-	}
-}
-
-// A flow that ends without being renewed leaves no share behind for the next one with its index.
-func TestOnlyRenewedFlowsKeepShares(t *testing.T) {
-	w := testWorker(t, Config{Flows: 1})
-	x := w.see(testKey(0), 1)
-	w.accounts.get(x).queued = 100
-	w.flows.Hold(2)
-	if y := w.see(testKey(1), 2); y != x || w.accounts.get(y).queued != 0 {
-		t.Errorf("flow %d has %d bytes queued that another one had", y, w.accounts.get(y).queued)
 	}
 }

@@ -1,28 +1,99 @@
 package dataplane
 
 import (
+	"fmt"
+
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/pairing"
 	"github.com/cnpgate/cnpgate/ratelimit"
 )
 
-// Policy is what an operator may change while the gateway runs: an immutable snapshot that every burst goes by whole.
+// Policy has the parameters that an operator may change while the gateway runs. It is an immutable snapshot; a burst uses only one.
 type Policy struct {
 	Ports []PortPolicy // by port
 	Who   *congestion.Policy
 	Build cnpgen.Gateway
+	QPMap *pairing.QPMap // the operator's pairs of QPs, nil for none
 
-	ReducePercent   uint16 // Parameter of Rate Reduce (draft-tian 6.1)
-	DiscloseMetrics bool   // else Metric Type and Value are 0 (draft-tian 9)
+	// Extension are the Extension Objects of Long-haul CNPs, nil for none; with Timestamp, they have the time of sending.
+	Extension *cnpgen.Extension
+	Timestamp bool
+
+	// With Observe the gateway decides and counts everything, but sends and marks nothing; ObserveKind does the same for notifications of
+	// one kind.
+	Observe     bool
+	ObserveKind [congestion.Formats]bool
 
 	PerDestination ratelimit.Rate // notifications towards one sender
 	PerPort        ratelimit.Rate // notifications out of one port (draft-tian 9: a global limit a port)
 
 	Border *Border // nil: no domain is set
+
+	Reflects []packet.Addr // whose STAMP test packets are answered, a few at most
 }
 
 // PortPolicy is the part of the policy that belongs to a port's queue.
 type PortPolicy struct {
-	Thresholds congestion.Thresholds
-	PerFlow    ratelimit.Interval // between notifications for one flow that congest this port
+	congestion.Response
+	PerFlow      ratelimit.Interval // between notifications for one flow that congests this port
+	PerFlowIsRTT bool               // PerFlow is RTT_est, if that is known
+
+	RTTFrom congestion.RTTPolicy    // where RTT_est comes from; Response.RTT is the configured one
+	Sizing  congestion.Sizing       // of the thresholds, if RTT_est is measured or they are adjusted
+	Adjust  congestion.AdjustPolicy // of the queue's parameters
+	STAMP   STAMPSession
+	Queue   *Queue // nil: as the PortConfig says
+
+	Pacing *congestion.Pacing // of frames that leave by this port, by host; nil: none is paced
+
+	// Only in the present policy: Response.RTT comes from RTTSource, and the adjusted parameters have this Percent.
+	RTTSource congestion.RTTSource
+	Percent   int
+}
+
+// STAMPSession has the peer of a port's STAMP probes. The zero STAMPSession: none.
+type STAMPSession struct {
+	Peer     packet.Addr
+	Interval int64 // between test packets, ns; 0: none is sent
+}
+
+// observes reports whether notifications of a kind are only counted.
+func (p *Policy) observes(f congestion.Format) bool { return p.Observe || p.ObserveKind[f] }
+
+// validate returns an error if workers can't use a policy for these ports.
+func (p *Policy) validate(ports []PortConfig) error {
+	if p == nil || len(p.Ports) != len(ports) {
+		return fmt.Errorf("a dataplane needs a policy for each port, %d of them", len(ports))
+	}
+	for i := range p.Ports {
+		if err := p.Ports[i].Queue.validateFor(ports, i); err != nil {
+			return fmt.Errorf("port %d: %w", i, err)
+		}
+		r := &p.Ports[i].Response
+		if len(r.Ladder) == 0 || r.Ladder[0].Level != 0 || r.FlowsPerRound < 1 || r.FlowsPerRound > congestion.MaxFlowsPerRound {
+			return fmt.Errorf("port %d: %d rungs and %d flows a round: expected a ladder from level 0 on, and 1 to %d flows",
+				i, len(r.Ladder), r.FlowsPerRound, congestion.MaxFlowsPerRound)
+		}
+	}
+	return nil
+}
+
+// validateFor returns an error if a port can't have this queue: the memory for its frames is reserved, and the thresholds of lossless
+// classes stay.
+func (q *Queue) validateFor(ports []PortConfig, port int) error {
+	if q == nil {
+		return nil
+	}
+	own := &ports[port]
+	if err := q.validate(own.Classes); err != nil {
+		return err
+	}
+	if q.Frames > own.Frames {
+		return fmt.Errorf("a queue of %d frames, expected at most %d, which memory is reserved for", q.Frames, own.Frames)
+	}
+	changed := *own
+	changed.Queue = *q
+	return ports[own.Peer].FlowControl.validate(&ports[own.Peer], &changed)
 }

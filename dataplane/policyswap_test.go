@@ -13,8 +13,8 @@ import (
 func TestPolicySwapSender(t *testing.T) {
 	small := data(false, 0)
 	small.Size = 100 // less than the kilobyte by which a metric changes
-	p := telling(byAnything...)
-	p.DiscloseMetrics = false
+	p := notifying(byAnything...)
+	p.Ports[wan].Disclose = false
 	s := newScene(t, p, nil)
 	s.fill(6, data(false, 0))
 	s.arrive(small.Frame())
@@ -42,9 +42,10 @@ func TestPolicySwapSender(t *testing.T) {
 
 // TestPolicySwap: a worker goes by a new policy from its next burst on.
 func TestPolicySwap(t *testing.T) {
-	s := newScene(t, telling(byAnything...), nil)
+	s := newScene(t, notifying(byAnything...), nil)
 	s.fill(6, data(true, 0))
-	quiet := telling()
+	quiet := notifying()
+	quiet.QPMap = knownQPs(t)
 	quiet.Ports[wan].Thresholds = congestion.Thresholds{KMin: 1e6, KMax: 2e6}
 	if s.Plane.SetPolicy(testkit.DefaultPolicy(1)) == nil {
 		t.Error("a policy for one port was taken for two")
@@ -53,7 +54,9 @@ func TestPolicySwap(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.fill(3, data(true, 0))
-	if err := s.Plane.SetPolicy(telling(grant("fd00:18::/32", congestion.LongHaulCNPICMPv6))); err != nil {
+	next := notifying(grant("fd00:18::/32", congestion.LongHaulCNPICMPv6))
+	next.QPMap = knownQPs(t)
+	if err := s.Plane.SetPolicy(next); err != nil {
 		t.Fatal(err)
 	}
 	s.fill(1, data(true, 0))

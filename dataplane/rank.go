@@ -5,30 +5,28 @@ import (
 	"github.com/cnpgate/cnpgate/internal/burst"
 )
 
-const (
-	fewFrames  = 2 * burst.MaxSize // a queue of so many frames is searched for the largest flow, at most once after frames have left
-	someFrames = 4 * burst.MaxSize // the shares of a longer queue are tracked
-)
+// someFrames is the queue length from which on shares are tracked even if no sender may be notified yet.
+const someFrames = 4 * burst.MaxSize
 
-// track begins to track the flows' shares of a class. A queue of a few frames, as most are nearly always, is not worth the work; for one
-// that grows, tracking begins while it has few.
+// track begins to track the flows' shares of a class. A queue of a few frames, the usual case, is not worth the work; for one that grows,
+// tracking begins while it has few frames.
 func (q *egress) track(class int) {
 	s, r := &q.shares[class], &q.classes[class]
 	if s.tracked {
 		return
 	}
-	s.tracked, s.exact, s.other = true, false, 0
+	s.tracked, s.other, s.ended = true, 0, 0
 	for i := range r.n {
 		at := r.place(i)
-		x, size := r.tags[at], r.frames[at].Len
-		if x == flowtable.None {
+		t, size := r.tags[at], r.frames[at].Len
+		switch {
+		case t.Index == flowtable.None:
 			s.other += uint64(size)
-		} else if !s.count(s.accounts.get(x), uint8(class), size) {
-			r.tags[at] = flowtable.None
+		case !q.flows.Live(t):
+			s.ended += uint64(size)
+		case !s.count(s.accounts.get(t.Index), uint8(class), size):
+			r.tags[at] = flowtable.Ref{}
 		}
-	}
-	if s.eager {
-		q.rank(class)
 	}
 }
 
@@ -42,16 +40,15 @@ func (q *egress) untrack(class int) {
 		s.unrank()
 	}
 	for i := range r.n {
-		if x := r.tags[r.place(i)]; x != flowtable.None {
-			s.accounts.known(x).queued = 0
+		if f, ok := s.accounts.named(r.tags[r.place(i)]); ok {
+			f.queued = 0
 		}
 	}
 	s.tracked = false
 }
 
-// rank ranks the flows of a class by their bytes in it. It takes a step for each frame in the queue, and then some for each that comes or
-// goes, a third of all that a worker does for a frame; so it begins when someone asks for the largest share, and ends when the queue is
-// short again.
+// rank ranks the flows of a class by their bytes in it. It takes a step for each frame in the queue, and then some for each that enters or
+// leaves, a third of a worker's time for a frame. So it begins when the largest share is needed, and ends when the queue is short again.
 func (q *egress) rank(class int) *flowShares {
 	s, r := &q.shares[class], &q.classes[class]
 	if s.ranked {
@@ -59,52 +56,28 @@ func (q *egress) rank(class int) *flowShares {
 	}
 	s.ranked, s.rankedAt = true, r.n
 	for i := range r.n {
-		if x := r.tags[r.place(i)]; x != flowtable.None {
-			s.raise(x, s.accounts.known(x))
+		if f, ok := s.accounts.named(r.tags[r.place(i)]); ok {
+			s.raise(r.tags[r.place(i)].Index, f)
 		}
 	}
 	return s
 }
 
-// unrank ends the ranking of a class in which no more frames will wait than half of those that it began with: so ranking can't begin again
-// before as many frames have come and gone as it took steps.
+// unrank ends the ranking of a class once at most half of the frames wait that it began with: so ranking can't begin again before as many
+// frames have entered and left as it took steps.
 func (q *egress) unrank(class, frames int) {
-	if s := &q.shares[class]; s.ranked && !s.eager && frames <= s.rankedAt/2 {
+	if s := &q.shares[class]; s.ranked && frames <= s.rankedAt/2 {
 		s.unrank()
 	}
 }
 
-// largest is the bytes of the flow that has most in a class whose shares are tracked.
-func (q *egress) largest(class int) uint64 {
-	if s := &q.shares[class]; s.exact {
-		return s.most
-	}
-	return q.search(class)
-}
-
-// search ranks the flows of a long queue, and goes over the frames of a short one.
-func (q *egress) search(class int) uint64 {
-	s, r := &q.shares[class], &q.classes[class]
-	s.most, s.exact = 0, true
-	if s.ranked || r.n > fewFrames {
-		s.most = q.rank(class).largest()
-		return s.most
-	}
-	most := uint32(0)
-	_, front := r.front(r.n)
-	for _, tags := range [...][]flowtable.Index{front, r.tags[:r.n-len(front)]} {
-		for _, x := range tags {
-			most = max(most, s.accounts.known(x).queued) // that of flowtable.None is 0
-		}
-	}
-	s.most = uint64(most)
-	return s.most
-}
-
-// largestBound is at least the bytes of each flow in a class: those of the largest one, or of a short queue all bytes in it.
-func (q *egress) largestBound(class int) uint64 {
+// top returns the bytes of the flows with the largest shares of a class, the largest first; 0 if there are no more. For a class without
+// tracked shares it returns all waiting bytes, as if one flow had them: no flow has more.
+func (q *egress) top(class int, to []uint64) {
 	if !q.shares[class].tracked {
-		return q.depth[class]
+		clear(to)
+		to[0] = q.depth[class]
+		return
 	}
-	return q.largest(class)
+	q.rank(class).top(to)
 }

@@ -18,18 +18,17 @@ func TestTrackedShares(t *testing.T) {
 		a, index := accountsOf(t, flows)
 		c := Config{Allocate: func(bytes int) ([]byte, error) { return make([]byte, bytes), nil }}
 		q := &egress{}
-		if err := q.init(newLine(1e9), &PortConfig{Classes: 1, Frames: frames}, a, &c); err != nil {
+		if err := q.init(newLine(1e9), &PortConfig{Classes: 1, Queue: Queue{Frames: frames}}, a, &c); err != nil {
 			t.Fatal(err)
 		}
-		q.shares[0].eager = rapid.Bool().Draw(t, "eager")
 		t.Repeat(map[string]func(*rapid.T){
 			"enter": func(t *rapid.T) {
 				for range min(rapid.IntRange(1, 200).Draw(t, "frames"), frames-q.classes[0].n) {
-					e := entry{burst.Frame{Buf: 1, Len: rapid.Uint32Range(60, 1500).Draw(t, "bytes")}, flowtable.None}
+					x := flowtable.None
 					if n := rapid.IntRange(-2, flows-1).Draw(t, "flow"); n >= 0 {
-						e.tag = index[n]
+						x = index[n]
 					}
-					q.enter(0, e)
+					q.enter(0, burst.Frame{Buf: 1, Len: rapid.Uint32Range(60, 1500).Draw(t, "bytes")}, x)
 				}
 			},
 			"leave": func(t *rapid.T) {
@@ -40,6 +39,16 @@ func TestTrackedShares(t *testing.T) {
 					q.leave(0)
 				}
 			},
+			"end": func(t *rapid.T) {
+				x := rapid.SampledFrom(index).Draw(t, "flow")
+				if f := a.find(x); f != nil {
+					if f.queued > 0 {
+						q.shares[0].end(x, f)
+					}
+					f.begin(f.generation.Load() + 1)
+				}
+				a.flows.Renew(x, 2)
+			},
 			"ask": func(t *rapid.T) {
 				q.track(0)
 				if got, want := q.largest(0), largestOf(q); got != want {
@@ -47,7 +56,7 @@ func TestTrackedShares(t *testing.T) {
 				}
 			},
 			"bound": func(t *rapid.T) {
-				if got, want := q.largestBound(0), largestOf(q); got < want {
+				if got, want := q.largest(0), largestOf(q); got < want {
 					t.Fatalf("no flow has more than %d, but one has %d", got, want)
 				}
 			},
@@ -64,18 +73,25 @@ func TestTrackedShares(t *testing.T) {
 	}
 }
 
-// walk is what each flow has in the first class of a queue.
-func walk(q *egress) map[flowtable.Index]uint32 {
-	found, r := map[flowtable.Index]uint32{}, &q.classes[0]
+// walk is what each flow has in the first class of a queue, and what those have that have ended.
+func walk(q *egress) (found map[flowtable.Index]uint32, ended uint64) {
+	found = map[flowtable.Index]uint32{}
+	r := &q.classes[0]
 	for i := range r.n {
-		found[r.tags[r.place(i)]] += r.frames[r.place(i)].Len
+		t, bytes := r.tags[r.place(i)], r.frames[r.place(i)].Len
+		if q.flows.Ref(t.Index) == t {
+			found[t.Index] += bytes
+		} else {
+			ended += uint64(bytes)
+		}
 	}
-	return found
+	return found, ended
 }
 
 func largestOf(q *egress) uint64 {
 	most := uint32(0)
-	for x, bytes := range walk(q) {
+	found, _ := walk(q)
+	for x, bytes := range found {
 		if x != flowtable.None {
 			most = max(most, bytes)
 		}
@@ -84,7 +100,8 @@ func largestOf(q *egress) uint64 {
 }
 
 func checkTracked(t *rapid.T, q *egress, index []flowtable.Index) {
-	found, s := walk(q), &q.shares[0]
+	s := &q.shares[0]
+	found, ended := walk(q)
 	if q.classes[0].n > someFrames && !s.tracked {
 		t.Fatalf("the shares of %d frames aren't tracked", q.classes[0].n)
 	}
@@ -99,5 +116,8 @@ func checkTracked(t *rapid.T, q *egress, index []flowtable.Index) {
 	}
 	if s.tracked && s.other != uint64(found[flowtable.None]) {
 		t.Fatalf("%d bytes of no flow, want %d", s.other, found[flowtable.None])
+	}
+	if s.tracked && s.ended != ended {
+		t.Fatalf("%d bytes of flows that have ended, want %d", s.ended, ended)
 	}
 }

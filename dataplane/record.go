@@ -8,23 +8,28 @@ import (
 	"github.com/cnpgate/cnpgate/pairing"
 )
 
-// FlowRecord is what a worker knows of a flow: its key, what was counted, what was done about it, and its source QP.
+// FlowRecord is a worker's data about a flow: its key, counts, marks and notifications, and its source QP.
 type FlowRecord struct {
+	Flow     flowtable.Ref
+	At       int64 // when the record was made, ns by the worker's clock
+	LastSeen int64 // when the flow's last packet came, by the same clock
 	Key      flowtable.Key
+	Queued   uint64 // bytes that wait in a queue, as far as the worker tracks shares
 	Traffic  pairing.Traffic
 	Marked   uint64                     // packets marked CE here
 	Notified [congestion.Formats]uint32 // notifications sent, by kind
 	View     pairing.View
-	Ended    pairing.Ending // pairing.Open while the flow goes on
+	Ended    pairing.Ending // pairing.Open while the flow is alive
 }
 
-// record writes a flow's record. The flow may be about to end.
+// record writes a flow's record. It also works for a flow that is about to end.
 func (w *Worker) record(x flowtable.Index, r *FlowRecord) {
+	r.Flow, r.At, r.LastSeen = w.flows.Ref(x), w.now, w.flows.LastSeen(x)
 	r.Key, r.Traffic, r.View = *w.flows.Key(x), w.learner.Traffic(x), w.learner.View(x)
 	r.Ended = r.View.Ended()
-	r.Marked, r.Notified = 0, [congestion.Formats]uint32{}
+	r.Queued, r.Marked, r.Notified = 0, 0, [congestion.Formats]uint32{}
 	if a := w.accounts.find(x); a != nil {
-		r.Marked, r.Notified = a.marked, a.notified
+		r.Queued, r.Marked, r.Notified = uint64(a.queued), a.marked, a.notified
 	}
 }
 
@@ -47,5 +52,5 @@ func (w *Worker) Records() iter.Seq[*FlowRecord] {
 // FlowStats counts the worker's flows. Any goroutine may call it.
 func (w *Worker) FlowStats() flowtable.Stats { return w.flows.Stats() }
 
-// PairingStats counts what the worker has learned of source QPs. Any goroutine may call it.
+// PairingStats counts what the worker has learned about source QPs. Any goroutine may call it.
 func (w *Worker) PairingStats() pairing.Stats { return w.learner.Stats() }

@@ -42,7 +42,7 @@ func marks(t *testing.T, s *scene, port int, came [][]byte) (marked []bool) {
 func TestMarking(t *testing.T) {
 	for _, v6 := range []bool{false, true} {
 		for port := range 2 {
-			p := telling()
+			p := notifying()
 			p.Who = &congestion.Policy{}
 			s := newScene(t, p, nil)
 			var came [][]byte
@@ -114,12 +114,12 @@ func TestFormats(t *testing.T) {
 		{"source QP unknown, IPv4", false, []congestion.Format{rocev2}, 10, all, 0, 0, "source-qp-unknown"},
 		{"no format of IPv4", false, []congestion.Format{fast}, 0, all, 0, 0, "wrong-family"},
 		{"accepts nothing", true, nil, 0, all, 0, 0, "nothing-accepted"},
-		{"not enabled", true, []congestion.Format{fast}, 0, func(p *dataplane.Policy) { p.Who.Enabled.FastCNP = false }, 0, 0, "not-enabled"},
+		{"not enabled", true, []congestion.Format{fast}, 0, func(p *dataplane.Policy) { p.Who.Enabled[congestion.FastCNP] = false }, 0, 0, "not-enabled"},
 		{"no address", true, []congestion.Format{fast}, 0, func(p *dataplane.Policy) { p.Who.HasIPv6 = false }, 0, 0, "no-gateway-address"},
 		{"no address to build with", true, []congestion.Format{fast}, 0, func(p *dataplane.Policy) { p.Build.HasIPv6 = false }, 0, 0, "not-built"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := telling(grant("fd00:18::/32", c.accepts...), grant("198.18.0.0/16", c.accepts...))
+			p := notifying(grant("fd00:18::/32", c.accepts...), grant("198.18.0.0/16", c.accepts...))
 			p.Ports[wan].PerFlow = 1e9
 			c.change(p)
 			s := newScene(t, p, nil)
@@ -183,7 +183,7 @@ func TestFastCNPTrace(t *testing.T) {
 		{"nothing built", 232, 0, 0, false, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := telling(grant("fd00:18::/32", congestion.FastCNP))
+			p := notifying(grant("fd00:18::/32", congestion.FastCNP))
 			p.Ports[wan].PerFlow = 1e9
 			p.Build.HasIPv6 = c.hasIPv6
 			s := newScene(t, p, nil)
@@ -223,10 +223,10 @@ func checkNote(t *testing.T, note testkit.Sent, kind packet.Notification, cause 
 		fields = note.Octets[p.Payload:]
 	}
 	metric := []byte{0, 0, 0, 0}
-	if policy.DiscloseMetrics {
+	if policy.Ports[wan].Disclose {
 		metric = []byte{1, 0, 0, byte(depth / 1000)}
 	}
-	want := append([]byte{congestion.Severity(depth, 1_000_000), 0x80, 0, 30, 0, 0, 0, byte(cause.DestQP - 100 + sourceQP)}, metric...)
+	want := append([]byte{policy.Ports[wan].Severity(depth), 0x80, 0, 30, 0, 0, 0, byte(cause.DestQP - 100 + sourceQP)}, metric...)
 	if !bytes.Equal(fields[:12], want) {
 		t.Errorf("says % x, expected % x", fields[:12], want)
 	}
@@ -234,8 +234,8 @@ func checkNote(t *testing.T, note testkit.Sent, kind packet.Notification, cause 
 
 // TestDisclosed: with the operator's leave a Long-haul CNP says how deep the queue is.
 func TestDisclosed(t *testing.T) {
-	p := telling(grant("198.18.0.0/16", congestion.LongHaulCNP))
-	p.DiscloseMetrics = true
+	p := notifying(grant("198.18.0.0/16", congestion.LongHaulCNP))
+	p.Ports[wan].Disclose = true
 	s := newScene(t, p, func(s *testkit.Setup) {
 		s.Change = func(c *dataplane.Config) { c.Ports[fabric].Capacity = 50_000 } // which is none of the congested queue
 	})
@@ -251,7 +251,7 @@ func TestDisclosed(t *testing.T) {
 
 // notCauses are frames that are never answered.
 func notCauses(t *testing.T) map[string][]byte {
-	p := telling()
+	p := notifying()
 	cause := data(true, 0)
 	frame := cause.Frame()
 	var parsed packet.Parsed
@@ -268,10 +268,14 @@ func notCauses(t *testing.T) map[string][]byte {
 	out := func() []byte { return make([]byte, cnpgen.MaxLen) }
 	fast, extended, icmp := out(), out(), out()
 	l := cnpgen.LongHaul{Action: cnpgen.RateReduce, SourceQP: 100}
-	n, _ := cnpgen.FastCNP(fast, frame, &parsed, &p.Build)
+	target, ok := cnpgen.TargetOf(frame, &parsed)
+	if !ok {
+		t.Fatal("the data packet is not answered")
+	}
+	n, _ := cnpgen.FastCNP(fast, &target, &p.Build, packet.IOAMTrace{})
 	fast = build(n, fast)
-	extended = build(cnpgen.LongHaulCNP(extended, frame, &parsed, &p.Build, &l), extended)
-	icmp = build(cnpgen.LongHaulCNPICMPv6(icmp, frame, &parsed, &p.Build, &l), icmp)
+	extended = build(cnpgen.LongHaulCNP(extended, &target, &p.Build, &l), extended)
+	icmp = build(cnpgen.LongHaulCNPICMPv6(icmp, &target, &p.Build, &l), icmp)
 	ack := cause
 	ack.Opcode = packet.RCAcknowledge
 	request := cause
@@ -291,7 +295,7 @@ func notCauses(t *testing.T) map[string][]byte {
 func TestNeverAnswered(t *testing.T) {
 	for name, frame := range notCauses(t) {
 		t.Run(name, func(t *testing.T) {
-			p := telling(byAnything...)
+			p := notifying(byAnything...)
 			p.Ports[wan].Thresholds = congestion.Thresholds{}
 			s := newScene(t, p, nil)
 			s.arrive(frame, frame, frame)
@@ -319,9 +323,9 @@ func TestNeverAnswered(t *testing.T) {
 	}
 }
 
-// TestFabricNeverTells: a queue towards the fabric marks, and tells nobody, however deep it is.
-func TestFabricNeverTells(t *testing.T) {
-	p := telling(grant("::/0", congestion.FastCNP), grant("0.0.0.0/0", congestion.LongHaulCNP))
+// TestFabricNeverNotifies: a queue towards the fabric marks, and nobody is notified, however deep it is.
+func TestFabricNeverNotifies(t *testing.T) {
+	p := notifying(grant("::/0", congestion.FastCNP), grant("0.0.0.0/0", congestion.LongHaulCNP))
 	p.Ports[fabric].Thresholds = congestion.Thresholds{KMin: 1, KMax: 2}
 	s := newScene(t, p, nil)
 	f := data(true, 0).Frame()
@@ -338,7 +342,7 @@ func TestFabricNeverTells(t *testing.T) {
 // TestAheadOfData: a notification leaves by the port that the flow came in by, in front of all data that waits there, with the VLAN
 // tags of the data packet.
 func TestAheadOfData(t *testing.T) {
-	s := newScene(t, telling(byAnything...), nil)
+	s := newScene(t, notifying(byAnything...), nil)
 	s.arriveAt(wan, other(receiver4, sender4, packet.ProtoTCP, 1000), other(receiver4, sender4, packet.ProtoTCP, 1000))
 	cause := data(true, 0)
 	cause.Tags = []uint32{0x88a8_7011, 0x8100_2022}
@@ -362,7 +366,7 @@ func TestAheadOfData(t *testing.T) {
 
 // TestThresholdsByClass: each class of a port is congested, or not, by itself.
 func TestThresholdsByClass(t *testing.T) {
-	s := newScene(t, telling(byAnything...), func(s *testkit.Setup) { s.Change = threeClasses })
+	s := newScene(t, notifying(byAnything...), func(s *testkit.Setup) { s.Change = threeClasses })
 	for class := range uint8(3) {
 		for range 4 {
 			f := data(true, uint32(class))
@@ -386,9 +390,9 @@ func TestThresholdsByClass(t *testing.T) {
 	}
 }
 
-// TestImpostor: an IPv6 packet with IPv4-mapped addresses is not of the IPv4 flow, and nobody is told of it.
+// TestImpostor: an IPv6 packet with IPv4-mapped addresses is not of the IPv4 flow, and nobody is notified because of it.
 func TestImpostor(t *testing.T) {
-	s := newScene(t, telling(byAnything...), nil)
+	s := newScene(t, notifying(byAnything...), nil)
 	f := data(true, 0)
 	f.Src, f.Dst = "::ffff:"+sender4, "::ffff:"+receiver4
 	s.fill(5, f)

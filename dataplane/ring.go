@@ -10,35 +10,35 @@ import (
 // entry is a frame in a queue.
 type entry struct {
 	frame burst.Frame
-	tag   flowtable.Index // whose it is, flowtable.None for a frame of no flow; of a notification, its congestion.Format
+	tag   flowtable.Ref // the frame's flow; for frames that the gateway originates, Index is one of the tags in transmit.go
 }
 
-// ring is a bounded first-in first-out queue of entries over memory that New took from the caller. Frames and tags lie apart, so that
-// bursts of frames come and go as they are in the backends' lists: one move, not one a frame.
+// ring is a bounded first-in first-out queue of entries in memory from New's caller. Frames and tags are separate arrays, so that a burst
+// of frames is copied to or from a backend's list at once, not frame by frame.
 type ring struct {
 	frames []burst.Frame
-	tags   []flowtable.Index
+	tags   []flowtable.Ref
 	head   int
 	n      int
 }
 
 const (
 	frameSize = int(unsafe.Sizeof(burst.Frame{}))
-	entrySize = frameSize + int(unsafe.Sizeof(flowtable.None))
+	entrySize = frameSize + int(unsafe.Sizeof(flowtable.Ref{}))
 )
 
-// newRing makes a ring over memory of entrySize octets a slot, 8-octet aligned.
+// newRing makes a ring in memory of entrySize bytes a slot, 8-byte aligned.
 func newRing(memory []byte) ring {
 	slots := len(memory) / entrySize
 	return ring{
 		frames: unsafe.Slice((*burst.Frame)(unsafe.Pointer(&memory[0])), slots),
-		tags:   unsafe.Slice((*flowtable.Index)(unsafe.Pointer(&memory[slots*frameSize])), slots),
+		tags:   unsafe.Slice((*flowtable.Ref)(unsafe.Pointer(&memory[slots*frameSize])), slots),
 	}
 }
 
 func (r *ring) full() bool { return r.n == len(r.frames) }
 
-// place is the slot i places behind the first.
+// place returns the slot i slots after the first.
 func (r *ring) place(i int) int {
 	i += r.head
 	if i >= len(r.frames) {
@@ -47,15 +47,8 @@ func (r *ring) place(i int) int {
 	return i
 }
 
-// push needs a ring that isn't full.
-func (r *ring) push(e entry) {
-	i := r.place(r.n)
-	r.frames[i], r.tags[i] = e.frame, e.tag
-	r.n++
-}
-
-// pushAll needs a ring with room for all.
-func (r *ring) pushAll(frames []burst.Frame, tags []flowtable.Index) {
+// pushAll needs a ring with space for all.
+func (r *ring) pushAll(frames []burst.Frame, tags []flowtable.Ref) {
 	i := r.place(r.n)
 	n := copy(r.frames[i:], frames)
 	copy(r.frames, frames[n:])
@@ -64,39 +57,43 @@ func (r *ring) pushAll(frames []burst.Frame, tags []flowtable.Index) {
 	r.n += len(frames)
 }
 
-// pop takes the first entry; the ring must not be empty.
+// pop removes the first entry; the ring must not be empty.
 func (r *ring) pop() entry {
 	e := entry{r.frames[r.head], r.tags[r.head]}
 	r.drop(1)
 	return e
 }
 
-// front are the first n entries, or those of them that lie in one piece.
-func (r *ring) front(n int) ([]burst.Frame, []flowtable.Index) {
+// front returns the first n entries, or those of them that are contiguous.
+func (r *ring) front(n int) ([]burst.Frame, []flowtable.Ref) {
 	end := min(r.head+n, len(r.frames))
 	return r.frames[r.head:end], r.tags[r.head:end]
 }
 
-// drop takes the first n entries out.
+// drop removes the first n entries.
 func (r *ring) drop(n int) {
 	r.head = r.place(n)
 	r.n -= n
 }
 
-// leave takes the first n entries out and returns the octets of their frames.
-func (r *ring) leave(n int) (octets uint64) {
-	for n > 0 {
-		frames, _ := r.front(n)
-		for i := range frames {
-			octets += uint64(frames[i].Len)
-		}
-		n -= len(frames)
-		r.drop(len(frames))
-	}
-	return octets
+// bytes is the total length of the frames of the first n entries.
+func (r *ring) bytes(n int) uint64 {
+	front, _ := r.front(n)
+	return bytesOf(front) + bytesOf(r.frames[:n-len(front)])
 }
 
-// list appends the first frames to tx as far as it has room.
+// bytesOf is the total length of frames. It adds four at a time, which costs half as much as one at a time.
+func bytesOf(frames []burst.Frame) (bytes uint64) {
+	for ; len(frames) >= 4; frames = frames[4:] {
+		bytes += uint64(frames[0].Len) + uint64(frames[1].Len) + uint64(frames[2].Len) + uint64(frames[3].Len)
+	}
+	for i := range frames {
+		bytes += uint64(frames[i].Len)
+	}
+	return bytes
+}
+
+// list appends the first frames to tx as far as it has space.
 func (r *ring) list(tx []burst.Frame) []burst.Frame {
 	n := min(r.n, cap(tx)-len(tx))
 	front, _ := r.front(n)

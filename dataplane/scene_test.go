@@ -1,10 +1,13 @@
 package dataplane_test
 
 import (
+	"bytes"
 	"maps"
 	"net/netip"
+	"slices"
 	"testing"
 
+	"github.com/cnpgate/cnpgate/cnpdec"
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
@@ -29,21 +32,21 @@ func grant(p string, accepts ...congestion.Format) prefix.Entry[congestion.Prefe
 	return prefix.Entry[congestion.Preference]{Prefix: netip.MustParsePrefix(p), Value: congestion.Prefer(accepts...)}
 }
 
-// telling is a policy that tells every sender of the grants, by any format, as often as it can.
-func telling(grants ...prefix.Entry[congestion.Preference]) *dataplane.Policy {
+// notifying is a policy that notifies every sender of the grants, in any format, as often as it can.
+func notifying(grants ...prefix.Entry[congestion.Preference]) *dataplane.Policy {
 	p := testkit.DefaultPolicy(2)
 	for i := range p.Ports {
 		p.Ports[i].Thresholds = congestion.Thresholds{KMin: kMin, KMax: kMax}
+		p.Ports[i].Ladder = []congestion.Rung{{Action: congestion.RateReduce, Percent: 30}}
 	}
 	p.Who = &congestion.Policy{
-		Enabled: congestion.Enabled{FastCNP: true, LongHaulCNP: true, LongHaulCNPICMPv6: true}, HasIPv4: true, HasIPv6: true,
+		Enabled: [congestion.Formats]bool{congestion.FastCNP: true, congestion.LongHaulCNP: true, congestion.LongHaulCNPICMPv6: true}, HasIPv4: true, HasIPv6: true,
 		Endpoints: prefix.New(grants),
 	}
 	p.Build = cnpgen.Gateway{
 		IPv4: address("192.0.2.1"), IPv6: address("2001:db8::1"), HasIPv4: true, HasIPv6: true, DSCP: 48,
 		Code: packet.DefaultCodePoints, ICRCExtensionHeaders: true,
 	}
-	p.ReducePercent = 30
 	return p
 }
 
@@ -159,14 +162,42 @@ func (s *scene) finish() (notes []testkit.Sent) {
 		}
 	}
 	sent := uint64(0)
-	for n := dataplane.SentFirst; n < dataplane.ReceivedFirst; n++ {
+	for n := dataplane.SentFirst; n < dataplane.ObservedFirst; n++ {
 		sent += s.Count(fabric, n)
 	}
 	if sent != uint64(len(notes)) {
 		s.t.Errorf("%d notifications counted, %d sent", sent, len(notes))
 	}
+	s.wantRecords(notes)
 	s.Close(s.t)
 	return notes
+}
+
+// wantRecords checks that the worker has a record of each notification, in order, with what it keeps of the frame, and the flow that it is about.
+func (s *scene) wantRecords(notes []testkit.Sent) {
+	s.t.Helper()
+	records := s.records()
+	for i, n := range notes {
+		k := slices.IndexFunc(records, func(r dataplane.NotificationRecord) bool {
+			return int(r.Length) == len(n.Octets) && bytes.HasPrefix(n.Octets, r.Captured())
+		})
+		if k < 0 {
+			s.t.Fatalf("notification %d has no record: % x", i, n.Octets)
+		}
+		r := &records[k]
+		_, p := kindOf(n)
+		if r.Outcome != dataplane.Emitted || int(r.In) != fabric || int(r.Out) != wan || r.Key.Src != p.Dst || int(r.Length) != len(n.Octets) {
+			s.t.Errorf("notification %d to %v has the record %+v", i, p.Dst, r)
+		}
+		records = records[k+1:]
+	}
+}
+
+// records are those that worker 0 has of what it sent, or only observed.
+func (s *scene) records() []dataplane.NotificationRecord {
+	all := make([]dataplane.NotificationRecord, 1024)
+	n, _ := s.Plane.Worker(0).Notifications(0, all)
+	return all[:n]
 }
 
 // kindOf tells what a notification is on the wire.
@@ -174,6 +205,17 @@ func kindOf(f testkit.Sent) (packet.Notification, packet.Parsed) {
 	var p packet.Parsed
 	packet.Parse(f.Octets, f.Length, &p)
 	return packet.Classify(f.Octets, &p, &packet.DefaultCodePoints), p
+}
+
+// decoded is what a receiver reads in a notification.
+func decoded(t testing.TB, n testkit.Sent) (d cnpdec.Notification) {
+	t.Helper()
+	_, p := kindOf(n)
+	r := cnpdec.Receiver{Code: packet.DefaultCodePoints, Extension: cnpdec.LongHaulExtension}
+	if reason := r.Decode(n.Octets, &p, &d); reason != cnpdec.Accepted {
+		t.Fatalf("refused: %v", reason)
+	}
+	return d
 }
 
 func perSecond(n uint64) ratelimit.Rate { return ratelimit.PerSecond(n) }

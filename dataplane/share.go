@@ -3,25 +3,24 @@ package dataplane
 import (
 	"unsafe"
 
+	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/flowtable"
 )
 
-// flowShares knows, for one class of an egress queue, how many bytes each flow has waiting in it, and which flow has most (draft-tian 5.5,
-// step 1). That is needed only to notify senders, so it is tracked only while the queue is long or someone asks: see egress.track. A flow's
-// account holds its bytes, in account.queued. To know which flow has most, the flows in a long queue are ranked in a binary heap, largest
-// first; account.rank is a flow's place in it, so that a frame that comes or goes takes a few steps and no search. An account can hold one
-// share: see count.
+// flowShares tracks, for one class of an egress queue, each flow's waiting bytes, and the flow with most (draft-tian 5.5, step 1). Only
+// notifying senders needs that, so it is tracked only while the queue is long or a sender may be notified: see egress.track. A flow's
+// account holds its bytes, in account.queued. To find the flow with most bytes, the flows in a long queue are ranked in a binary heap,
+// largest first; account.rank is a flow's place in it, so that a frame that enters or leaves takes a few steps and no search. An account
+// can hold one share: see count.
 type flowShares struct {
 	accounts *accounts
 	heap     []uint64 // bytes << 32 | flow; place 0 is unused
 	n        int      // flows in the heap
 	other    uint64   // bytes of frames that belong to no flow
-	most     uint64   // bytes of the flow that has most, while exact
-	tracked  bool     // accounts hold what their flows have waiting
-	exact    bool     // most is; not from when a frame leaves until someone asks
+	ended    uint64   // bytes of frames whose flow has ended
+	tracked  bool     // accounts hold their flows' waiting bytes
 	ranked   bool     // the heap is in use
 	rankedAt int      // frames in the queue when ranking began
-	eager    bool     // ranks as soon as it tracks; for a test to compare
 }
 
 // newFlowShares needs memory of 8 bytes for each flow that can be queued, and 8 more.
@@ -29,32 +28,55 @@ func newFlowShares(memory []byte, a *accounts) flowShares {
 	return flowShares{accounts: a, heap: unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(memory))), len(memory)/8)}
 }
 
-// largest is the bytes of the flow that has most, while flows are ranked.
-func (s *flowShares) largest() uint64 {
-	if s.n == 0 {
-		return 0
+// top returns the largest bytes of flows, largest first, up to the length of to; 0 if there are fewer. Flows must be ranked.
+//
+// A flow's children in the heap have no more bytes than it has. So the next largest one is always among the children of those already
+// found: the search checks two flows for each that it finds, whatever their total number.
+func (s *flowShares) top(to []uint64) {
+	var next [congestion.MaxFlowsPerRound + 1]int // places in the heap, in no order
+	n := 0
+	if s.n > 0 {
+		next[0], n = 1, 1
 	}
-	return s.heap[1] >> 32
+	for i := range to {
+		to[i] = 0
+		if n == 0 {
+			continue
+		}
+		best := 0
+		for k := 1; k < n; k++ {
+			if s.heap[next[k]]>>32 > s.heap[next[best]]>>32 {
+				best = k
+			}
+		}
+		place := next[best]
+		to[i] = s.heap[place] >> 32
+		n--
+		next[best] = next[n]
+		for child := 2 * place; child <= min(2*place+1, s.n); child++ {
+			next[n] = child
+			n++
+		}
+	}
 }
 
-// add counts a frame that enters the queue at its flow, whose account is f. It returns the frame's tag: none where count counts it at no
-// flow.
-func (s *flowShares) add(x flowtable.Index, f *account, class int, bytes uint32) flowtable.Index {
+// add counts a frame that enters the queue for its flow, whose account is f. It returns false if it counts for no flow.
+func (s *flowShares) add(x flowtable.Index, f *account, class int, bytes uint32) bool {
 	if x == flowtable.None {
 		s.other += uint64(bytes)
-		return flowtable.None
+		return false
 	}
 	if !s.count(f, uint8(class), bytes) {
-		return flowtable.None
+		return false
 	}
-	if s.most = max(s.most, uint64(f.queued)); s.ranked {
+	if s.ranked {
 		s.raise(x, f)
 	}
-	return x
+	return true
 }
 
-// count counts a frame at its flow, or at no flow if the flow's share is of another class: a flow that changes its DSCP has its share in
-// the class where it was counted first, and frames in other classes count there as no flow's. It doesn't touch the heap.
+// count counts a frame for its flow, or for no flow if the flow's share is in another class: a flow that changes its DSCP has its share in
+// the class where it was first counted, and its frames in other classes count for no flow. It doesn't touch the heap.
 func (s *flowShares) count(f *account, class uint8, bytes uint32) bool {
 	if f.queued == 0 {
 		f.class = class
@@ -77,14 +99,25 @@ func (s *flowShares) raise(x flowtable.Index, f *account) {
 }
 
 // remove counts a frame that left the queue.
-func (s *flowShares) remove(x flowtable.Index, bytes uint32) {
-	s.exact = false
-	if x == flowtable.None {
+func (s *flowShares) remove(t flowtable.Ref, bytes uint32) {
+	f := s.accounts.known(t.Index)
+	switch {
+	case t.Index == flowtable.None:
 		s.other -= uint64(bytes)
-		return
+	case f.generation.Load() != t.Generation:
+		s.ended -= uint64(bytes)
+	default:
+		f.queued -= bytes
+		if s.ranked {
+			s.lower(t.Index, f)
+		}
 	}
-	f := s.accounts.known(x)
-	f.queued -= bytes
+}
+
+// end counts a flow's waiting bytes as those of an ended flow.
+func (s *flowShares) end(x flowtable.Index, f *account) {
+	s.ended += uint64(f.queued)
+	f.queued = 0
 	if s.ranked {
 		s.lower(x, f)
 	}
@@ -122,8 +155,7 @@ func (s *flowShares) put(place int, word uint64) {
 	s.accounts.known(flowOf(word)).rank = uint32(place)
 }
 
-// up moves the word from place towards the root as far as its bytes carry it. Equal ones stay, so that frames of one size cost one
-// comparison.
+// up moves the word from place towards the root while it is larger. Equal ones stay, so that frames of one size cost one comparison.
 func (s *flowShares) up(place int, word uint64) {
 	for place > 1 && s.heap[place/2]>>32 < word>>32 {
 		s.put(place, s.heap[place/2])

@@ -17,19 +17,22 @@ func TestShareModel(t *testing.T) {
 		s := newFlowShares(make([]byte, 8*(flows+1)), a)
 		s.ranked = true
 		type frame struct {
-			flow  flowtable.Index
+			tag   flowtable.Ref // whose it is; of a notification, Index is its congestion.Format
 			bytes uint32
 		}
 		var queue []frame
-		model := map[flowtable.Index]uint64{}
+		model, ended := map[flowtable.Index]uint64{}, uint64(0)
 		t.Repeat(map[string]func(*rapid.T){
 			"add": func(t *rapid.T) {
-				f := frame{flowtable.None, rapid.Uint32Range(60, 300).Draw(t, "bytes")}
+				x := flowtable.None
 				if n := rapid.IntRange(-2, flows-1).Draw(t, "flow"); n >= 0 {
-					f.flow = index[n]
+					x = index[n]
 				}
-				s.add(f.flow, a.get(f.flow), 0, f.bytes)
-				model[f.flow] += uint64(f.bytes)
+				f := frame{a.flows.Ref(x), rapid.Uint32Range(60, 300).Draw(t, "bytes")}
+				if s.add(x, a.get(x), 0, f.bytes) != (x != flowtable.None) {
+					t.Fatalf("flow %d: counted at no flow", x)
+				}
+				model[x] += uint64(f.bytes)
 				queue = append(queue, f)
 			},
 			"remove": func(t *rapid.T) {
@@ -39,12 +42,31 @@ func TestShareModel(t *testing.T) {
 				i := rapid.IntRange(0, len(queue)-1).Draw(t, "place")
 				f := queue[i]
 				queue = append(queue[:i:i], queue[i+1:]...)
-				s.remove(f.flow, f.bytes)
-				if model[f.flow] -= uint64(f.bytes); model[f.flow] == 0 {
-					delete(model, f.flow)
+				s.remove(f.tag, f.bytes)
+				if x := f.tag.Index; a.flows.Ref(x) == f.tag {
+					model[x] -= uint64(f.bytes)
+				} else {
+					ended -= uint64(f.bytes)
 				}
 			},
-			"": func(t *rapid.T) { checkShare(t, &s, index, model) },
+			"end": func(t *rapid.T) { // and another flow has the index
+				x := rapid.SampledFrom(index).Draw(t, "flow")
+				if f := a.find(x); f != nil {
+					if f.queued > 0 {
+						s.end(x, f)
+					}
+					f.begin(f.generation.Load() + 1)
+				}
+				a.flows.Renew(x, 2)
+				ended += model[x]
+				model[x] = 0
+			},
+			"": func(t *rapid.T) {
+				checkShare(t, &s, index, model)
+				if s.ended != ended {
+					t.Fatalf("%d bytes of flows that have ended, expected %d", s.ended, ended)
+				}
+			},
 		})
 	})
 }
@@ -55,11 +77,14 @@ func accountsOf(t *rapid.T, flows int) (*accounts, []flowtable.Index) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys, index := make([]flowtable.Key, flows), make([]flowtable.Index, flows)
+	keys, found, index := make([]flowtable.Key, flows), make([]flowtable.Ref, flows), make([]flowtable.Index, flows)
 	for i := range keys {
 		keys[i] = flowtable.Key{Src: packet.Addr{Lo: uint64(i)}, DestQP: uint32(i + 2)}
 	}
-	table.Lookup(keys, 1, index)
+	table.Lookup(keys, 1, found)
+	for i := range found {
+		index[i] = found[i].Index
+	}
 	a := newAccounts(make([]byte, accountsSize(4*flows)), table)
 	return &a, index
 }

@@ -8,7 +8,7 @@ type Suppression uint8
 // The worker's own reasons.
 const (
 	allowed     = Suppression(congestion.OK)
-	FlowUnknown = Suppression(congestion.Reasons) + iota - 1 // the flow table was full of flows that must not end
+	FlowUnknown = Suppression(congestion.Reasons) + iota - 1 // the flow table was full of flows that must not be evicted
 	LargestNotRoCE
 	ManagementQP
 	FlowLimit
@@ -18,11 +18,13 @@ const (
 	NoBuffer
 	NotificationQueueFull
 	NotBuilt
-	NotSent // the port it was to leave by dropped it
+	NotSent     // its egress port dropped it
+	SlowingDown // its flow's arrival rate fell, see congestion.SlowingDown
+	Draining    // it was notified, and the queue has shrunk since
 	Shutdown
 	suppressionsEnd
 
-	// notTheLargest is no suppression: the sender of another flow is the one to notify.
+	// notTheLargest is no suppression: the sender of another flow must be notified.
 	notTheLargest
 )
 
@@ -30,12 +32,21 @@ const (
 const Suppressions = suppressionsEnd - 1
 
 var suppressionNames = [...]string{"flow-unknown", "largest-not-roce", "management-qp", "flow-limit", "destination-limit",
-	"destinations-full", "port-limit", "no-buffer", "notification-queue-full", "not-built", "not-sent", "shutdown"}
+	"destinations-full", "port-limit", "no-buffer", "notification-queue-full", "not-built", "not-sent",
+	"slowing-down", "draining", "shutdown"}
 
-// String gives the name that reports and metrics use.
+// String returns the name in reports and metrics.
 func (s Suppression) String() string {
 	if s < Suppression(congestion.Reasons) {
 		return congestion.Reason(s).String()
 	}
 	return suppressionNames[s-Suppression(congestion.Reasons)]
+}
+
+// restrained returns the suppression for a congestion.Restraint.
+func restrained(r congestion.Restraint) Suppression {
+	if r == congestion.SlowingDown {
+		return SlowingDown
+	}
+	return Draining
 }

@@ -1,62 +1,101 @@
 package dataplane
 
-import "github.com/cnpgate/cnpgate/congestion"
+import (
+	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/flowtable"
+)
 
-// completeTransmits removes what the device has sent from the queues. What it refused is still there, in order, and its time on the line is
-// given back.
+// completeTransmits removes the frames that the device has sent from the queues. Refused frames stay queued, in order, and their time on
+// the line is returned.
 func (w *Worker) completeTransmits(port int) {
 	q, b := &w.egress[port], &w.batch.Ports[port]
 	if b.Unusable.Frames > 0 {
-		w.countUnusable(port, b.Unusable)
+		w.countNotHandedOver(port, DroppedUnusable, b.Unusable)
+	}
+	if b.Unfinished.Frames > 0 {
+		w.countNotHandedOver(port, DroppedUnfinished, b.Unfinished)
 	}
 	if len(b.Tx) == 0 {
 		return
 	}
 	if b.Sent < len(b.Tx) {
-		q.line.giveBack(b.Tx[b.Sent:], &q.fraction)
+		q.line.giveBack(b.Tx[max(b.Sent, q.offered[offeredPFC]):], &q.fraction)
 	}
 	w.work += b.Sent
 	if len(b.Lost) > 0 {
 		w.countLost(port)
 	}
 	left := b.Sent
-	if n := min(left, q.offered[0]); n > 0 {
+	if q.offered[offeredPFC] > 0 {
+		q.link.completePFC(b.Sent > 0, len(b.Lost) > 0 && b.Lost[0].Place == 0)
+		left = max(left-1, 0)
+	}
+	if n := min(left, q.offered[offeredNotifications]); n > 0 {
 		w.notificationsSent(port, n)
 		left -= n
 	}
 	for class := range q.classes {
-		if n := min(left, q.offered[1+class]); n > 0 {
+		if n := min(left, q.offered[offeredClasses+class]); n > 0 {
 			w.counters.add(port, TxPackets, uint64(n))
 			w.counters.add(port, TxBytes, q.leaveAll(class, n))
-			q.waits[class].leave(w.now, n, q.classes[class].n)
 			left -= n
 		}
 	}
 	b.Tx, b.Sent = b.Tx[:0], 0
 }
 
+// Tags of frames that the gateway originates: first the notifications, whose tag is their congestion.Format.
+const (
+	tagTest  = congestion.Formats + iota // a STAMP test packet
+	tagReply                             // a STAMP reply
+	tags
+)
+
+// sentAs returns the counter of sent frames with a tag.
+func sentAs(tag flowtable.Index) Counter {
+	if tag >= tagTest {
+		return STAMPSentFirst + Counter(tag-tagTest)
+	}
+	return SentFirst + Counter(tag)
+}
+
+// countNotSent counts that a frame with a tag is not sent, with the reason.
+func (w *Worker) countNotSent(port int, tag flowtable.Index, reason Suppression) {
+	if tag >= tagTest {
+		w.counters.add(port, STAMPNotSent, 1)
+		return
+	}
+	w.suppress(port, reason)
+}
+
 // notificationsSent removes the first n notifications of a port, which were sent, from its queue, and counts them.
 func (w *Worker) notificationsSent(port, n int) {
 	r := &w.egress[port].notifications
-	var sent [congestion.Formats]uint64
+	var sent [tags]uint64
 	for n > 0 {
-		_, formats := r.front(n)
-		for _, format := range formats {
-			sent[format]++
+		_, which := r.front(n)
+		for _, tag := range which {
+			if sent[tag.Index]++; tag.Index < tagTest {
+				w.histograms.ports[port].reaction.add(sinceStamp(w.now, tag.Generation))
+			}
 		}
-		n -= len(formats)
-		r.drop(len(formats))
+		n -= len(which)
+		r.drop(len(which))
 	}
-	for format, n := range sent {
+	for tag, n := range sent {
 		if n > 0 {
-			w.counters.add(port, SentFirst+Counter(format), n)
+			w.counters.add(port, sentAs(flowtable.Index(tag)), n)
 		}
 	}
 }
 
-// offer hands the device the frames that may start now.
+// offer gives the device the frames that may start now.
 func (w *Worker) offer(port int) {
-	b := &w.batch.Ports[port]
-	b.Tx = w.egress[port].offer(w.now, b.Tx[:0])
+	b, q := &w.batch.Ports[port], &w.egress[port]
+	tx := b.Tx[:0]
+	if q.link != nil {
+		tx, q.paused = w.flowControl(port, q.link, tx)
+	}
+	b.Tx = q.offer(w.now, tx)
 	w.work += len(b.Tx)
 }

@@ -3,6 +3,7 @@ package dataplane
 import (
 	"sync/atomic"
 
+	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -16,32 +17,43 @@ type Worker struct {
 	backend burst.Backend
 	batch   *burst.Batch
 	ports   []PortConfig
-	policy  *Policy // as of this burst
-	now     int64   // ns, as of this burst
-	work    int     // frames that this step moved
+	policy  *Policy // in this burst
+	now     int64   // ns, in this burst
+	work    int     // frames moved in this step
 	touched uint8   // of no use, see packet.Touch
 
-	oneByOne bool // never; so that a test can compare
-	flows    *flowtable.Table
-	learner  *pairing.Learner
-	accounts accounts
-	egress   []egress
-	chosen   choice
-	drafted  drafted
-	counters counters
-	asked    atomic.Pointer[Snapshot] // by another goroutine, or nil
+	receiving int   // 1 + the port whose burst goes through the stages now, or 0
+	inHand    uint8 // place of the packet in it that a stage handles now, or notInHand
+
+	flows      *flowtable.Table
+	learner    *pairing.Learner
+	accounts   accounts
+	egress     []egress
+	senders    senders
+	note       note             // the one that is being sent
+	extension  cnpgen.Extension // of note
+	trackers   []tracker        // by port
+	counters   counters
+	mail       []mailbox     // by the worker that writes
+	steps      atomic.Uint64 // made so far
+	histograms histograms
+
+	notifications, suppressions history
+	suppressedNext              [suppressionsEnd]int64 // ns, the time from which on a suppressed notification is recorded again
+
+	asked atomic.Pointer[Snapshot] // by another goroutine, or nil
 
 	// By place in a burst.
 	parsed [burst.MaxSize]packet.Parsed
-	flow   [burst.MaxSize]flowtable.Index
+	flow   [burst.MaxSize]flowtable.Ref
 	// By key looked up.
 	keys  [burst.MaxSize]flowtable.Key
 	of    [burst.MaxSize]uint8 // its place in the burst
-	found [burst.MaxSize]flowtable.Index
+	found [burst.MaxSize]flowtable.Ref
 }
 
 func newWorker(d *Dataplane, id int, b burst.Backend, c *Config) (*Worker, error) {
-	w := &Worker{plane: d, id: id, backend: b, batch: b.Batch(), ports: c.Ports, egress: make([]egress, len(c.Ports))}
+	w := &Worker{plane: d, id: id, backend: b, batch: b.Batch(), ports: c.Ports, egress: make([]egress, len(c.Ports)), trackers: make([]tracker, len(c.Ports))}
 	if err := w.initFlows(c); err != nil {
 		return nil, err
 	}
@@ -49,12 +61,14 @@ func newWorker(d *Dataplane, id int, b burst.Backend, c *Config) (*Worker, error
 		if err := w.egress[i].init(d.lines[i], &c.Ports[i], &w.accounts, c); err != nil {
 			return nil, err
 		}
+		w.egress[i].link = d.links[i]
 	}
-	w.counters = newCounters(len(c.Ports))
+	w.counters, w.mail = newCounters(len(c.Ports)), newMailboxes(len(c.Backends), c.Ports)
+	w.histograms.init(c.Ports)
 	return w, nil
 }
 
-// initFlows makes the flow table and what the worker keeps by its indexes.
+// initFlows makes the flow table and the worker's state by its indexes.
 func (w *Worker) initFlows(c *Config) error {
 	memory, err := c.Allocate(flowtable.Size(c.Flows))
 	if err != nil {
@@ -76,39 +90,89 @@ func (w *Worker) initFlows(c *Config) error {
 		return err
 	}
 	w.accounts = newAccounts(memory, w.flows)
-	return nil
+	if memory, err = c.Allocate(sendersSize()); err != nil {
+		return err
+	}
+	w.senders = newSenders(memory, w, c.Seed)
+	return w.initHistory(c)
 }
 
-// Step is one iteration: one exchange with the device, then all that follows from it. It returns how many frames it
-// moved, 0 when there was nothing to do.
+// Step is one iteration: one exchange with the device, then all stages. It returns the number of moved frames, 0 if there was nothing to
+// do.
 func (w *Worker) Step() int {
 	w.work = 0
 	w.now = w.backend.Exchange()
+	w.steps.Store(w.steps.Load() + 1)
+	w.histograms.step(w.now)
 	w.policy = w.plane.policy.Load()
+	w.learner.SetStatic(w.policy.QPMap)
 	for port := range w.egress {
 		w.completeTransmits(port)
+		if p := w.egress[port].pacer; p != nil {
+			p.policy = nil // in observe mode frames are not held
+			if !w.policy.Observe {
+				p.policy = w.policy.Ports[port].Pacing
+			}
+		}
 		w.plane.readOthers(port, w.id, &w.egress[port])
 	}
-	w.hold()
+	w.readMail()
 	for port := range w.egress {
 		w.receive(port)
 	}
 	for port := range w.egress {
+		w.resume(port)
+		if s := &w.policy.Ports[port].STAMP; s.Interval > 0 {
+			w.sendTest(port, s)
+		}
+		if w.egress[port].pacer != nil {
+			w.release(port)
+		}
 		w.offer(port)
 	}
 	w.flows.Sweep(w.now)
 	w.learner.Sweep()
 	w.publish()
+	if w.now >= w.histograms.due {
+		w.sample()
+	}
 	if s := w.asked.Load(); s != nil {
 		w.answer(s)
 	}
 	return w.work
 }
 
+// receive passes a port's received frames through the stages, which are a file each: parse, classify, learn, answer CE, measure, queue,
+// respond. Each stage processes the whole batch, so that the flow table's memory is fetched for all packets together.
+func (w *Worker) receive(port int) {
+	rx := w.batch.Ports[port].Rx
+	if len(rx) == 0 {
+		return
+	}
+	w.work += len(rx)
+	w.receiving, w.inHand = port+1, notInHand
+	w.learner.StartBurst()
+	b := w.parse(port, rx)
+	w.counters.add(port, RxPackets, uint64(len(rx)))
+	w.counters.add(port, RxBytes, b.bytes)
+	w.classify(&b)
+	w.learn(&b)
+	if b.ce != 0 {
+		w.answerCE(&b)
+	}
+	w.inHand = notInHand
+	w.measure(&b)
+	w.queue(&b)
+	w.receiving = 0
+}
+
+// Steps is how many steps the worker has begun; any goroutine may ask.
+func (w *Worker) Steps() uint64 { return w.steps.Load() }
+
 // Now is the time of the last step on the backend's clock, ns.
 func (w *Worker) Now() int64 { return w.now }
 
-// Drain stops reception; Step goes on sending what is queued.
+// Drain stops reception; Step still sends queued frames.
 func (w *Worker) Drain() { w.batch.Drain = true }
 
 // Queued is the number of frames, notifications included, that wait at this worker.
@@ -116,36 +180,62 @@ func (w *Worker) Queued() int {
 	n := 0
 	for i := range w.egress {
 		n += w.egress[i].queued() + w.egress[i].notifications.n
+		if p := w.egress[i].pacer; p != nil {
+			n += p.held
+		}
 	}
 	return n
 }
 
-// NextDue is the time at which the next waiting frame may start, and false when none waits.
+// NextDue is the time of the worker's next action if no frame arrives: the next waiting frame may start, or a Resume or
+// PFC frame is due.
+// False when there is nothing.
 func (w *Worker) NextDue() (int64, bool) {
 	due, any := int64(0), false
 	for i := range w.egress {
 		q := &w.egress[i]
-		if q.empty() {
-			continue
-		}
-		if free := q.line.free.Load(); !any || free < due {
+		if free := q.line.free.Load(); q.sendable() && (!any || free < due) {
 			due, any = free, true
+		}
+		if p := q.pacer; p != nil && p.held > 0 {
+			if at := p.hosts.of[p.due[1]].ready; !any || at < due {
+				due, any = at, true
+			}
+		}
+		if at, ok := w.nextFlowControl(i); ok && (!any || at < due) {
+			due, any = at, true
+		}
+		if at, ok := w.nextResume(i); ok && (!any || at < due) {
+			due, any = at, true
 		}
 	}
 	return due, any
 }
 
-// Close gives every buffer back to the backend. What was still queued counts as dropped by the shutdown.
+// Close returns every buffer to the backend. Frames that were still queued count as dropped by the shutdown.
 func (w *Worker) Close() {
 	w.batch.Drain = true
-	for port := range w.batch.Ports { // of all ports, before the first exchange: none may send what is about to be freed
+	for port := range w.batch.Ports { // of all ports, before the first exchange: no port may send buffers that are about to be freed
 		w.batch.Ports[port].Tx = w.batch.Ports[port].Tx[:0]
 	}
 	for port := range w.egress {
 		q := &w.egress[port]
+		if w.id == 0 && q.link != nil && q.link.sender.buffer.Buf != 0 {
+			w.giveBack(q.link.sender.buffer.Buf)
+			q.link.sender.buffer = burst.Frame{}
+		}
 		for q.notifications.n > 0 {
-			w.giveBack(q.notifications.pop().frame.Buf)
-			w.suppress(port, Shutdown)
+			e := q.notifications.pop()
+			w.giveBack(e.frame.Buf)
+			w.countNotSent(port, e.tag.Index, Shutdown)
+		}
+		if p := q.pacer; p != nil {
+			for p.held > 0 {
+				f, _ := p.next(p.due[1])
+				w.giveBack(f.frame.Buf)
+				p.leave(p.due[1], w.now)
+				w.counters.add(port, DroppedShutdown, 1)
+			}
 		}
 		for class := range q.classes {
 			for q.classes[class].n > 0 {
@@ -160,9 +250,10 @@ func (w *Worker) Close() {
 	w.batch.Spare = w.batch.Spare[:0]
 	w.backend.Exchange()
 	w.publish()
+	w.sample()
 }
 
-// giveBack frees a buffer at the next exchange, and has one as soon as no more fit.
+// giveBack frees a buffer at the next exchange; it runs one at once if no more fit.
 func (w *Worker) giveBack(buf uint64) {
 	if len(w.batch.Free) == cap(w.batch.Free) {
 		w.backend.Exchange()

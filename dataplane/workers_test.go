@@ -9,6 +9,7 @@ import (
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
+	"github.com/cnpgate/cnpgate/lossless"
 )
 
 // TestSporadicWorkerTakesNoTime: a port whose queue is never empty at one worker keeps its rate although another worker sends a frame
@@ -40,7 +41,7 @@ func TestSporadicWorkerTakesNoTime(t *testing.T) {
 
 // TestPortIsTheSum: what waits for a port is what waits at all workers, for thresholds, capacity and whoever reads it.
 func TestPortIsTheSum(t *testing.T) {
-	s := newScene(t, telling(byAnything...), func(s *testkit.Setup) {
+	s := newScene(t, notifying(byAnything...), func(s *testkit.Setup) {
 		s.Workers, s.Capacity, s.Frames = 3, 10_000, 9
 	})
 	at := func(worker, n int) {
@@ -54,12 +55,12 @@ func TestPortIsTheSum(t *testing.T) {
 	if got := s.Count(wan, dataplane.ECNMarked); got != 1 {
 		t.Errorf("%d frames marked, expected the one that found 3000 octets at the port", got)
 	}
-	at(0, 3) // above K_max, and the largest flow from 2000 octets on
+	at(0, 3) // a batch that brings the port above K_max, of the largest flow
 	if p := s.Plane.Port(wan); p.Depth[0] != 6000 || p.Frames[0] != 6 || p.Watermark[0] != 6000 {
 		t.Errorf("depth %d, %d frames, watermark %d", p.Depth[0], p.Frames[0], p.Watermark[0])
 	}
-	if got := s.notified(); got != 2 {
-		t.Errorf("%d notifications, expected 2", got)
+	if got := s.notified(); got != 3 {
+		t.Errorf("%d notifications, expected 3", got)
 	}
 	at(1, 5)
 	if full := s.Count(wan, dataplane.DroppedQueueFrames); full != 2 || s.Plane.Port(wan).Frames[0] != 9 {
@@ -76,9 +77,9 @@ func TestPortIsTheSum(t *testing.T) {
 	s.Close(t)
 }
 
-// TestFlowLimitAcrossWorkers: a flow whose packets go to two workers is told once an interval.
+// TestFlowLimitAcrossWorkers: the sender of a flow whose packets go to two workers is notified once an interval.
 func TestFlowLimitAcrossWorkers(t *testing.T) {
-	p := telling(byAnything...)
+	p := notifying(byAnything...)
 	above(p)
 	p.Ports[wan].PerFlow = 10 * ms
 	s := newScene(t, p, func(s *testkit.Setup) { s.Workers = 2 })
@@ -99,9 +100,9 @@ func TestFlowLimitAcrossWorkers(t *testing.T) {
 	s.Close(t)
 }
 
-// TestLargestAcrossWorkers: a flow is told only if no worker has a larger one in the port's queue.
+// TestLargestAcrossWorkers: the sender of a flow is notified only if no worker has a larger one in the port's queue.
 func TestLargestAcrossWorkers(t *testing.T) {
-	s := newScene(t, telling(byAnything...), func(s *testkit.Setup) { s.Workers = 2 })
+	s := newScene(t, notifying(byAnything...), func(s *testkit.Setup) { s.Workers = 2 })
 	at := func(worker, n int, flow uint32) {
 		for range n {
 			s.InjectAt(t, worker, fabric, data(true, flow).Frame())
@@ -127,24 +128,30 @@ func TestWorkersConcurrently(t *testing.T) {
 	const workers, rounds, most = 4, 1500, 60_000
 	policies := make([]*dataplane.Policy, 3)
 	for i := range policies {
-		policies[i] = telling(byAnything...)
+		policies[i] = notifying(byAnything...)
 		policies[i].Ports[wan].PerFlow = 20_000
 		policies[i].PerDestination, policies[i].PerPort = perSecond(1_000_000), perSecond(2_000_000)
 	}
-	policies[1].Who.Enabled.FastCNP = false
+	policies[1].Who.Enabled[congestion.FastCNP] = false
 	policies[2].Border = dataplane.NewBorder(nil, nil)
 	r := testkit.New(t, testkit.Setup{Workers: workers, Rate: 2_000_000_000, Policy: policies[0], Static: knownQPs(t), Flows: 64,
-		Capacity: 200_000, Buffers: 1024, Forget: true})
+		Capacity: 200_000, Buffers: 1024, Forget: true, Change: func(c *dataplane.Config) {
+			f := flowControl(2e9)
+			f.Lossless[0] = dataplane.Lossless{On: true, Priority: losslessPriority, Thresholds: lossless.Thresholds{
+				XOff: 20_000, XOn: 10_000, XOffFrames: 900, XOnFrames: 800, Refresh: ms, Limit: 100 * ms,
+			}}
+			c.Ports[fabric].FlowControl, c.Ports[wan].FlowControl = f, flowControl(2e9)
+		}})
 	var frames [][]byte
 	for flow := range uint32(100) { // more than a table holds, and the same ones at all workers
 		frames = append(frames, data(flow%2 == 0, flow%20).Frame(), data(true, flow).Frame())
 	}
-	frames = append(frames, other(sender4, receiver4, packet.ProtoTCP, 1000), ethernet(0x8808), notCauses(t)["fast-cnp"])
+	frames = append(frames, other(sender4, receiver4, packet.ProtoTCP, 1000), macControl(), pfcFor(1<<otherPriority, 20), pauseFor(10), notCauses(t)["fast-cnp"])
 	// Whose turn it is decides what happens: the workers go on until all has that is to be tested.
 	enough := func() bool {
 		f := r.Plane.Port(fabric)
 		return f.Count[dataplane.SentFirst] > 0 && f.Count[dataplane.SentFirst+dataplane.Counter(congestion.LongHaulCNP)] > 0 &&
-			r.Plane.Port(wan).Count[dataplane.ECNMarked] > 0
+			r.Plane.Port(wan).Count[dataplane.ECNMarked] > 0 && f.FlowControl.PFCSent[losslessPriority] > 0
 	}
 	var working, watching sync.WaitGroup
 	var done atomic.Bool

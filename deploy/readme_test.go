@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// section is the text of a section of the README.
+// section returns the text of a section of the README.
 func section(t *testing.T, title string) string {
 	t.Helper()
 	text, err := os.ReadFile("README.md")
@@ -71,12 +71,12 @@ func TestLaptop(t *testing.T) {
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET}
 	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), " 0% packet loss") || !strings.Contains(string(out), `"message":"stopped"`) {
+	if err != nil || !strings.Contains(string(out), " 0% packet loss") || !strings.Contains(string(out), `"message":"The gateway has stopped. `) {
 		t.Errorf("%v\n%s\n%s", err, script, out)
 	}
 }
 
-// TestHugepagesAreEnough: as many as the README reserves for bare-metal.yaml, and not many more.
+// TestHugepagesAreEnough: the README reserves enough hugepages for bare-metal.yaml, and not many more.
 func TestHugepagesAreEnough(t *testing.T) {
 	text := section(t, "Bare metal")
 	number := func(text, pattern string) int {
@@ -92,7 +92,7 @@ func TestHugepagesAreEnough(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	needed := number(string(out), `frames take (\d+) hugepages`)
-	if n := number(text, `three classes of 250 MB (\d+)`); n != needed {
+	if n := number(text, `(\d+) for bare-metal\.yaml with its\s+three classes of 250 MB`); n != needed {
 		t.Errorf("the README says that %d are needed, check says %d", n, needed)
 	}
 	if n := number(text, `host-setup --hugepages (\d+)`); n < needed || n > needed*5/4 {

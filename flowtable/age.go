@@ -1,13 +1,13 @@
 package flowtable
 
 const (
-	laps        = 2  // times that Sweep goes over the table in an aging period
-	sweepWindow = 32 // entries that one Sweep looks at, at most
+	laps        = 2  // passes of Sweep over the table in an aging period
+	sweepWindow = 32 // maximum number of entries that one Sweep checks
 )
 
-// Sweep removes flows that have been idle for longer than Aging and can't have frames queued. The owner calls it once a step. Sweep goes
-// over the table twice in an aging period: each call looks at as many entries as are due by the time, but at most 32. The next calls catch
-// up with what is left, up to one round of the table.
+// Sweep removes flows that have been idle for longer than Aging. The owner calls it once a step. Sweep scans the table twice in an aging
+// period: each call checks the entries that are due at that time, but at most 32. Later calls catch up, by at most one pass over the table.
+// now is in nanoseconds, by the same clock as for Lookup.
 func (t *Table) Sweep(now int64) {
 	for n := t.entriesDue(now); n > 0; n-- {
 		t.sweepAt = t.sweepAt%t.high + 1
@@ -18,7 +18,7 @@ func (t *Table) Sweep(now int64) {
 	t.publish()
 }
 
-// entriesDue is how many entries Sweep has to look at now. It counts them as done.
+// entriesDue returns the number of entries that Sweep has to check now, and counts them as done.
 func (t *Table) entriesDue(now int64) int64 {
 	if t.aging <= 0 || t.high == 0 {
 		t.sweepTime = now
@@ -27,7 +27,7 @@ func (t *Table) entriesDue(now int64) int64 {
 	high := int64(t.high)
 	step := max(1, t.aging/(laps*high)) // nanoseconds an entry
 	due := (now - t.sweepTime) / step
-	if due < 0 || due > high { // the clock went back, or more than a round is owed
+	if due < 0 || due > high { // the clock went back, or more than a pass is due
 		due = min(max(due, 0), high)
 		t.sweepTime = now - due*step
 	}
@@ -38,17 +38,13 @@ func (t *Table) entriesDue(now int64) int64 {
 
 // idle reports whether a flow has aged.
 func (t *Table) idle(e *entry, now int64) bool {
-	return t.aging > 0 && now-e.lastSeen > t.aging && e.lastSeen < t.held
+	return t.aging > 0 && now-e.lastSeen > t.aging
 }
 
-// Hold keeps flows that were seen at the time since or later from being aged or evicted, until it is called again: they may have frames queued,
-// which name them by their index.
-func (t *Table) Hold(since int64) { t.held = min(since, unseen) }
+// LastSeen is the time of the last Lookup that found a flow, ns. Only the owner calls it.
+func (t *Table) LastSeen(x Index) int64 { return t.entries[x].lastSeen }
 
-// Keep treats a flow as if it had been seen now. It is for a flow that has frames queued.
-func (t *Table) Keep(x Index, now int64) { t.entries[x].lastSeen = now }
-
-// Renew ends a flow and begins another with the same key and index.
+// Renew ends a flow and begins another with the same key and index. now is in nanoseconds, by the same clock as for Lookup.
 func (t *Table) Renew(x Index, now int64) { t.renew(x, now, Renewed) }
 
 func (t *Table) renew(x Index, now int64, why Ending) {
@@ -64,7 +60,7 @@ func (t *Table) renew(x Index, now int64, why Ending) {
 	}
 }
 
-// seen notes a packet of a flow. If the flow has been idle for too long it ends, and another one begins.
+// seen records a packet of a flow. If the flow has been idle for longer than Aging, it ends and another one begins.
 func (t *Table) seen(x Index, now int64) {
 	e := &t.entries[x]
 	if t.idle(e, now) {

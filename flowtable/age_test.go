@@ -20,7 +20,7 @@ func TestSweepCoversTableTwiceAnAgingPeriod(t *testing.T) {
 		for i := range keys {
 			keys[i] = keyOf(uint64(i))
 		}
-		out := make([]Index, flows)
+		out := make([]Ref, flows)
 		tab.Lookup(keys, start, out)
 		active, step := keyOf(1<<20), int64(aging/bursts)
 		x := one(tab, active, start)
@@ -79,35 +79,6 @@ func TestNoAging(t *testing.T) {
 	one(tab, keyOf(1), 1e18)
 	if s := tab.Stats(); s != (Stats{Flows: 1, Insertions: 1}) {
 		t.Fatalf("stats %+v", s)
-	}
-}
-
-// A flow that may have frames queued (Hold), or has some (Keep), doesn't age.
-func TestHeldFlowsDoNotAge(t *testing.T) {
-	tab := newTable(t, Config{Capacity: 10, Aging: 100})
-	var x [3]Index
-	for i, seen := range []int64{0, 50, 60} {
-		x[i] = one(tab, keyOf(uint64(i)), seen)
-	}
-	now := int64(1000)
-	live := func() (l [3]bool) {
-		for range 10 {
-			tab.Sweep(now)
-		}
-		for i := range x {
-			l[i] = tab.State(x[i]).Live()
-		}
-		return l
-	}
-	tab.Hold(50)
-	if l := live(); l != [3]bool{false, true, true} {
-		t.Fatalf("with all held that were seen from 50 on: %v live", l)
-	}
-	now = 1200
-	tab.Keep(x[1], 1150)
-	tab.Hold(1200)
-	if l := live(); l != [3]bool{false, true, false} {
-		t.Fatalf("with one kept: %v live", l)
 	}
 }
 

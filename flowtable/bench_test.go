@@ -11,12 +11,12 @@ var benchSizes = []struct {
 	flows int
 }{{"1Ki", 1 << 10}, {"1Mi", 1 << 20}}
 
-// filled is a full table and its keys.
+// filled returns a full table and its keys.
 func filled(b *testing.B, flows int) (*Table, []Key) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	tab := newTable(b, Config{Capacity: flows, Aging: 1e9, Seed: 3})
 	keys := randomKeys(flows, rng.Uint64)
-	tab.Lookup(keys, 1, make([]Index, flows))
+	tab.Lookup(keys, 1, make([]Ref, flows))
 	return tab, keys
 }
 
@@ -37,7 +37,7 @@ func BenchmarkLookup(b *testing.B) {
 					bursts[i][j] = keys[rng.IntN(len(keys))]
 				}
 			}
-			var out [64]Index
+			var out [64]Ref
 			now := int64(2)
 			for i := 0; b.Loop(); i++ {
 				tab.Lookup(bursts[i%len(bursts)][:], now, out[:])
@@ -58,7 +58,7 @@ func BenchmarkLookupAndSweep(b *testing.B) {
 			bursts[i][j] = keys[rng.IntN(len(keys))]
 		}
 	}
-	var out [64]Index
+	var out [64]Ref
 	now := int64(2)
 	for i := 0; b.Loop(); i++ {
 		tab.Lookup(bursts[i%len(bursts)][:], now, out[:])
@@ -68,15 +68,15 @@ func BenchmarkLookupAndSweep(b *testing.B) {
 	reportFlows(b, 64, 1<<20)
 }
 
-// BenchmarkInsert adds flows to a table with room, in bursts of 64.
+// BenchmarkInsert adds flows to a table with free entries, in bursts of 64.
 func BenchmarkInsert(b *testing.B) {
 	for _, c := range benchSizes {
 		b.Run(c.name, func(b *testing.B) {
 			tab, keys := filled(b, c.flows)
-			var out [64]Index
+			var out [64]Ref
 			at := c.flows
 			for b.Loop() {
-				if at == c.flows { // the keys are all in, begin again
+				if at == c.flows { // all keys are in the table, begin again
 					b.StopTimer()
 					tab = newTable(b, Config{Capacity: c.flows, Aging: 1e9, Seed: 3})
 					at = 0
@@ -97,7 +97,7 @@ func BenchmarkInsertFull(b *testing.B) {
 			tab, _ := filled(b, c.flows)
 			rng := rand.New(rand.NewPCG(4, 5))
 			keys := randomKeys(2*c.flows, rng.Uint64)
-			var out [64]Index
+			var out [64]Ref
 			now := int64(2)
 			for at := 0; b.Loop(); at = (at + 64) % len(keys) {
 				tab.Lookup(keys[at:at+64], now, out[:])
@@ -109,7 +109,7 @@ func BenchmarkInsertFull(b *testing.B) {
 	}
 }
 
-// BenchmarkFind is another goroutine's lookup.
+// BenchmarkFind measures a lookup by another goroutine.
 func BenchmarkFind(b *testing.B) {
 	for _, c := range benchSizes {
 		b.Run(c.name, func(b *testing.B) {

@@ -24,14 +24,14 @@ const (
 	lows      = 0x7fff_7fff_7fff_7fff // all but the highest bit of each tag
 )
 
-// tag is what a slot keeps of a hash: low bits, since the highest bits of the hash's two halves choose the buckets.
+// tag is the part of a hash that a slot keeps: low bits, since the highest bits of the hash's two halves choose the buckets.
 func tag(h uint64) uint16 { return uint16(h) | 1 }
 
-// slotOf is the slot that a flow prefers, and takes if it is empty: there a lookup finds it by one comparison.
+// slotOf is the slot that a flow prefers, and uses if it is empty: there a lookup finds it by one comparison.
 func slotOf(h uint64) uint { return uint(h>>32) % slots }
 
-// preferred is the flow in the slot that a flow with this hash prefers, and whether that slot has the hash's tag. It reads the tag directly
-// from memory, which presumes a little-endian processor, as keys and packet.ParsePlain do.
+// preferred returns the flow in the slot that a flow with this hash prefers, and whether that slot has the hash's tag. It reads the tag
+// directly from memory, which requires a little-endian processor, like keys and packet.ParsePlain.
 func (b *bucket) preferred(h uint64) (Index, bool) {
 	at := slotOf(h)
 	return Index(b.flows[at].Load()), (*[slots]uint16)(unsafe.Pointer(&b.tags))[at] == tag(h)
@@ -46,13 +46,14 @@ func (b *bucket) matches(tag uint16) uint64 {
 	return zeros(b.tags[0].Load()^all)>>(tagBits-1) | zeros(b.tags[1].Load()^all)>>(tagBits-2)
 }
 
-// first is the flow of the first slot in matches, which must not be 0. Once in some thousand times it is another flow with the same tag.
+// first is the flow of the first slot in matches, which must not be 0. In about one of several thousand cases it is another flow with the
+// same tag.
 func (b *bucket) first(matches uint64) Index {
 	at := uint(bits.TrailingZeros64(matches))
 	return Index(b.flows[(at/tagBits|at%2*tagsAWord)%slots].Load())
 }
 
-// flow is the flow of a slot if the slot has the given tag, None otherwise.
+// flow is the flow of a slot if the slot has the given tag; None otherwise.
 func (b *bucket) flow(slot int, tag uint16) Index {
 	if b.tag(slot) != tag {
 		return None
@@ -64,7 +65,7 @@ func (b *bucket) tag(slot int) uint16 {
 	return uint16(b.tags[slot/tagsAWord].Load() >> (slot % tagsAWord * tagBits))
 }
 
-// any is the flow of a slot, None if the slot is empty.
+// any is the flow of a slot; None if the slot is empty.
 func (b *bucket) any(slot int) Index {
 	if b.tag(slot) == 0 {
 		return None

@@ -10,8 +10,8 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// The keys of these tests take one of two values in each of the key's words, so that any mixture of two keys is a third key of the
-// set, with an answer of its own: a reader that took a mixture for a key would find another flow's answer.
+// The keys of these tests take one of two values in each of the key's words, so that any mixture of two keys is a third key of the set,
+// with its own answer: a reader that accepted a mixture would find another flow's answer.
 const mixKeys = 64
 
 func mixKey(id uint64) Key {
@@ -29,13 +29,13 @@ func mixID(k *Key) uint64 {
 	return k.Src.Hi | (k.Src.Lo-1)<<1 | k.Dst.Hi<<2 | (k.Dst.Lo-3)<<3 | uint64(k.DestQP-7)<<4 | uint64(k.Port)<<5
 }
 
-// mixAnswer is an answer that says which flow it was meant for, and who gave it.
+// mixAnswer is an answer that contains its flow and the goroutine that set it.
 func mixAnswer(id uint64, who int) Answer { return Answer(id + 1 + uint64(who)<<8) }
 
 // meantFor reports whether an answer is 0 or was meant for this flow.
 func meantFor(a Answer, id uint64) bool { return a == 0 || uint64(a&0xff) == id+1 }
 
-// answers is the Observer of these tests' tables: it gives a flow that begins an answer, and looks at the answer of one that ends.
+// answers is the Observer of these tests' tables: it sets an answer when a flow begins, and checks the answer when the flow ends.
 type answers struct {
 	t   *testing.T
 	tab *Table
@@ -51,11 +51,11 @@ func (a *answers) End(x Index, _ Ending) {
 	}
 }
 
-// own adds, evicts, ages and renews flows until it has done its rounds and the readers theirs.
+// own adds, evicts, ages and renews flows until it and the readers have done their rounds.
 func own(tab *Table, seed uint64, rounds int, enough func() bool) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	var keys [3]Key
-	var out [3]Index
+	var out [3]Ref
 	now := int64(0)
 	for n := 0; n < rounds || !enough(); n++ {
 		now += rng.Int64N(40)
@@ -63,20 +63,20 @@ func own(tab *Table, seed uint64, rounds int, enough func() bool) {
 			keys[i] = mixKey(rng.Uint64N(mixKeys))
 		}
 		tab.Lookup(keys[:], now, out[:])
-		if x := out[0]; x != None && n%3 == 0 {
+		if x := out[0].Index; x != None && n%3 == 0 {
 			tab.Renew(x, now)
 		}
 		tab.Sweep(now)
 	}
 }
 
-// reader looks flows up in all tables and gives them answers, as often late as at once.
+// reader looks up flows in all tables and sets their answers, half of them late.
 type reader struct {
 	t             *testing.T
 	who           int
 	tables        []*Table
 	rounds, found atomic.Int64
-	given, late   atomic.Int64 // answers that a flow took, and that came too late for it
+	given, late   atomic.Int64 // answers that were set, and answers that came too late
 }
 
 func (r *reader) run(done *atomic.Bool) {
@@ -116,7 +116,7 @@ func (r *reader) look(tab *Table, id uint64, k *Key) {
 	}
 }
 
-// A reader that slept while an entry became another flow and the first one again must be able to tell.
+// A reader must detect that an entry became another flow and then the first one again.
 func TestEachFlowHasAGenerationOfItsOwn(t *testing.T) {
 	var e entry
 	k := mixKey(1)
@@ -125,7 +125,7 @@ func TestEachFlowHasAGenerationOfItsOwn(t *testing.T) {
 		e.begin(&k, 0)
 		s := State(e.state.Load())
 		if seen[s&flowMask] || !s.Live() || s.Answer() != 0 {
-			t.Fatalf("state %#x comes again, or is no new flow's", s)
+			t.Fatalf("state %#x is repeated, or is not a new flow's", s)
 		}
 		seen[s&flowMask] = true
 		if a := s.with(answerMask); a&flowMask != s&flowMask || a.Generation() != s.Generation() || a.Answer() != answerMask {
@@ -134,8 +134,8 @@ func TestEachFlowHasAGenerationOfItsOwn(t *testing.T) {
 	}
 }
 
-// One entry becomes one flow and another in turn. Their keys differ in every word. Readers never find a mixture of the two,
-// nor one with what belongs to the other.
+// One entry alternates between two flows whose keys differ in every word. Readers never find a mixture of the keys, nor one flow with the
+// other's answer.
 func TestReaderNeverSeesHalfAnEntry(t *testing.T) {
 	const none, all = uint64(0), uint64(mixKeys - 1)
 	var e entry
@@ -152,7 +152,7 @@ func TestReaderNeverSeesHalfAnEntry(t *testing.T) {
 					switch {
 					case !ok:
 					case id != none && id != all:
-						t.Errorf("a reader found flow %d, which has never been", id)
+						t.Errorf("a reader found flow %d, which has never existed", id)
 					case !meantFor(s.Answer(), id):
 						t.Errorf("a reader found flow %d with the answer %#x", id, s.Answer())
 					default:
@@ -171,7 +171,7 @@ func TestReaderNeverSeesHalfAnEntry(t *testing.T) {
 		}
 		e.begin(&keys[n%2], 1)
 		e.state.Store(uint64(State(e.state.Load()).with(mixAnswer(id, 0))))
-		for range n % 100 { // the flow lasts for a while, shorter or longer than a reader takes
+		for range n % 100 { // the flow lives for shorter or longer than a reader's access
 			e.state.Load()
 		}
 		if n%1000 == 0 {
@@ -183,9 +183,9 @@ func TestReaderNeverSeesHalfAnEntry(t *testing.T) {
 	t.Logf("%d flows found by readers", found.Load())
 }
 
-// Two workers have a table each. Two other goroutines look flows up in both tables and set their answers. Under the race detector this
-// shows that readers and owner share nothing but atomics; without it, it runs at full speed and shows that no reader takes one flow for
-// another, and that no answer reaches another flow than it was meant for.
+// Two workers have a table each. Two other goroutines look up flows in both tables and set their answers. Under the race detector this
+// shows that readers and owner share only atomics. Without the detector the test runs at full speed, and shows that no reader confuses two
+// flows, and that no answer reaches another flow than its own.
 func TestReadersNeverMixFlows(t *testing.T) {
 	const owners, readerRounds = 2, 300
 	var tables []*Table

@@ -6,7 +6,7 @@ import (
 	"unsafe"
 )
 
-// entry is a flow: a cache line with all that a lookup reads.
+// entry is a flow: a cache line with all data that a lookup reads.
 type entry struct {
 	key      [keyWords]atomic.Uint64 // a Key
 	state    atomic.Uint64           // a State
@@ -21,7 +21,8 @@ var _ [lineSize]byte = [unsafe.Sizeof(entry{})]byte{}
 
 func (e *entry) plainKey() *Key { return (*Key)(unsafe.Pointer(&e.key)) }
 
-// Answer is what the table's user tells readers of a flow: 31 bits, whose meaning the table doesn't know.
+// Answer is what the table's user publishes about a flow for readers: 31 bits that the table doesn't interpret. In a gateway it is a
+// pairing.Answer.
 type Answer uint32
 
 // State is a flow's generation and answer. Anyone may read it, and change the answer by SetAnswer. Only the owner changes the rest.
@@ -42,10 +43,10 @@ const (
 // Live reports whether there is a flow.
 func (s State) Live() bool { return s&liveBit != 0 }
 
-// Generation tells apart the flows that have had the same index, as long as there are fewer than 2^32 of them.
+// Generation distinguishes the flows that have had the same index, as long as there are fewer than 2^32 of them.
 func (s State) Generation() uint32 { return uint32(s >> 32) }
 
-// Answer is what SetAnswer has set last; 0 at first.
+// Answer is the last value of SetAnswer; 0 at first.
 func (s State) Answer() Answer { return Answer(s & answerMask) }
 
 // with is the state with another answer.

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// As many random flows as the table's capacity fit without an eviction, and still do after every flow was replaced.
+// A table holds as many random flows as its capacity without an eviction, also after every flow was replaced.
 func TestFillsToCapacity(t *testing.T) {
 	for _, capacity := range []int{1, 2, 7, 8, 9, 16, 17, 100, 1000, fillFlows} {
 		rounds := fillFlows / capacity
@@ -15,10 +15,10 @@ func TestFillsToCapacity(t *testing.T) {
 			rng := rand.New(rand.NewPCG(uint64(capacity), uint64(round)))
 			tab := newTable(t, Config{Capacity: capacity, Aging: 1000, Seed: rng.Uint64()})
 			keys := randomKeys(3*capacity, rng.Uint64)
-			out := make([]Index, len(keys))
+			out := make([]Ref, len(keys))
 			tab.Lookup(keys[:capacity], 0, out)
 			evicted += tab.Stats().Evictions + tab.Stats().Refused
-			for i, k := range keys[capacity:] { // the oldest flow ages as the next one comes
+			for i, k := range keys[capacity:] { // the oldest flow ages when the next one is added
 				oldest := tab.find(&keys[i], tab.hash(&keys[i]))
 				tab.end(oldest, tab.entries[oldest].lastSeen+1001)
 				one(tab, k, 1)

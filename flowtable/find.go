@@ -1,7 +1,7 @@
 package flowtable
 
-// Find looks a flow up without adding it, and returns its index with the state that it had then. It is safe for any goroutine, takes no lock
-// and tries once: a flow that the owner begins or ends at this moment may be missed, but what Find returns belongs to this key.
+// Find looks up a flow without adding it, and returns its index and its state at that time. It is safe for any goroutine, takes no lock and
+// tries once. It may miss a flow that the owner begins or ends at this moment, but its result always belongs to this key.
 func (t *Table) Find(k *Key) (Index, State, bool) {
 	h := t.hash(k)
 	tag := tag(h)
@@ -20,7 +20,7 @@ func (t *Table) Find(k *Key) (Index, State, bool) {
 	return None, 0, false
 }
 
-// is reports whether the entry is the flow with key k, and was throughout the comparison. It returns the flow's state.
+// is reports whether the entry was the flow with key k during the whole comparison. It returns the flow's state.
 func (e *entry) is(k *Key) (State, bool) {
 	before := State(e.state.Load())
 	if !before.Live() {

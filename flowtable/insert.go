@@ -1,14 +1,14 @@
 package flowtable
 
 const (
-	// searchWindow bounds how many entries are looked at for a victim outside the candidate buckets.
+	// searchWindow is the maximum number of entries checked for a victim outside the candidate buckets.
 	searchWindow = 64
-	// maxEvictions bounds the evictions in a pass of Lookup. An insertion with an eviction costs several times as much as finding a flow. So
-	// packets of made-up flows can take only a part of the owner's time.
-	maxEvictions = 8
+	// maxEvictions bounds the evictions in a pass of Lookup. An insertion with an eviction costs several times as much as finding a flow.
+	// So packets of forged flows can use only a part of the owner's time.
+	maxEvictions = 4
 )
 
-// insert adds a flow that is not in the table, and evicts another if there is no room. It returns None if it may evict none.
+// insert adds a flow that is not in the table, and evicts another one if there is no space. It returns None if it may not evict any.
 func (t *Table) insert(k *Key, h uint64, now int64) Index {
 	t.dirty = true
 	full := t.full()
@@ -39,7 +39,8 @@ func (t *Table) insert(k *Key, h uint64, now int64) Index {
 	return x
 }
 
-// victim is the flow to evict for a key with this hash, None if there is none. If the key's buckets have room (any), any flow will do.
+// victim is the flow to evict for a key with this hash; None if there is none. If the key's buckets have a free slot (any), any flow will
+// do.
 func (t *Table) victim(h uint64, any bool, now int64) Index {
 	if t.evictionsLeft == 0 {
 		return None
@@ -52,11 +53,11 @@ func (t *Table) victim(h uint64, any bool, now int64) Index {
 	return v
 }
 
-// spare is how many free slots the first bucket must have to be taken without a look at the second one.
+// spare is the number of free slots with which the first bucket is used without checking the second one.
 const spare = 3
 
-// roomy is the bucket for a new flow: the first one while it has slots to spare, so that lookups find most flows there; then the emptier of the
-// two; nil if both are full. That is rare, because the buckets of a full table are half full on average.
+// roomy is the bucket for a new flow: the first one while it has enough free slots, so that lookups find most flows there; then the emptier
+// of the two; nil if both are full. That is rare, because the buckets of a full table are half full on average.
 func (t *Table) roomy(h uint64) *bucket {
 	first, second := t.bucketsOf(h)
 	a := first.free()
@@ -84,11 +85,11 @@ func (t *Table) unused() Index {
 	return Index(t.high)
 }
 
-// evictable reports whether a flow may be evicted. Flows that may have frames queued may not, because the queue holds their index. Nor may
-// flows of this burst, whose index Lookup returns: they were seen now.
-func (t *Table) evictable(e *entry, now int64) bool { return e.lastSeen < t.held && e.lastSeen != now }
+// evictable reports whether there is a flow that may be evicted. Flows of this burst, whose index Lookup returns, may not: their time is
+// now.
+func (t *Table) evictable(e *entry, now int64) bool { return e.lastSeen < unseen && e.lastSeen != now }
 
-// oldestCandidate is the evictable flow of the candidate buckets that was seen longest ago.
+// oldestCandidate is the least recently seen evictable flow of the candidate buckets.
 func (t *Table) oldestCandidate(h uint64, now int64) Index {
 	v := None
 	first, second := t.bucketsOf(h)
@@ -100,7 +101,7 @@ func (t *Table) oldestCandidate(h uint64, now int64) Index {
 	return v
 }
 
-// searchVictim is the oldest evictable flow among the next few of the table.
+// searchVictim is the least recently seen evictable flow among the next few of the table.
 func (t *Table) searchVictim(now int64) Index {
 	v := None
 	for range min(searchWindow, t.high) {

@@ -4,17 +4,18 @@ import (
 	"math/bits"
 	"unsafe"
 
+	"github.com/cnpgate/cnpgate/internal/keyhash"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 // Key is what the packets of a flow have in common: the addresses, the destination QP, and where the flow was seen. Port and tags count because
-// tenants may use the same addresses behind different ports and in different VLANs, and the same VID in an S-VLAN and a C-VLAN. Only UD packets
-// carry their source QP, so it is 0 in other keys. Numbers are in host byte order; what a packet doesn't have is 0.
+// tenants may use the same addresses behind different gateway ports and in different VLANs, and the same VID in an S-VLAN and a C-VLAN. Only UD
+// packets carry their source QP, so it is 0 in other keys. Numbers are in host byte order; a missing field is 0.
 type Key struct {
 	Src, Dst packet.Addr
 	DestQP   uint32     // 24 bits
 	SourceQP uint32     // 24 bits, of UD packets only (DETH), else 0
-	Port     uint16     // port that the flow comes in by, which also gives the direction
+	Port     uint16     // the flow's ingress port, which also gives the direction
 	OuterTag packet.Tag // of the frame; 0 without
 	InnerTag packet.Tag
 	_        uint16
@@ -41,25 +42,7 @@ func (k *Key) words() [keyWords]uint64 {
 
 const secrets = keyWords
 
-// secretsFrom spreads a seed over the words that the hash needs (the SplitMix64 sequence).
-func secretsFrom(seed uint64) (s [secrets]uint64) {
-	for i := range s {
-		seed += 0x9e3779b97f4a7c15
-		z := seed
-		z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-		z = (z ^ z>>27) * 0x94d049bb133111eb
-		s[i] = z ^ z>>31
-	}
-	return s
-}
-
-// fold multiplies to 128 bits and folds the halves: every bit of the result depends on every bit of both factors.
-func fold(a, b uint64) uint64 {
-	hi, lo := bits.Mul64(a, b)
-	return hi ^ lo
-}
-
-// hashAll stores the hash of each key in out. Of an IPv4 key, whose upper address words are 0, it leaves these two out.
+// hashAll stores the hash of each key in out. It skips the upper address words of an IPv4 key, which are 0.
 func hashAll(s *[secrets]uint64, keys []Key, out []uint64) {
 	out = out[:len(keys)]
 	for i := range keys {
@@ -67,12 +50,12 @@ func hashAll(s *[secrets]uint64, keys []Key, out []uint64) {
 		a, b := w[4]^s[4], w[5]<<padding>>padding^s[5]
 		var x, y uint64
 		if w[0]|w[2] == 0 {
-			x = fold(w[1]^s[1], w[3]^s[3])
+			x = keyhash.Fold(w[1]^s[1], w[3]^s[3])
 			y = bits.RotateLeft64(x, 32)
 		} else {
-			x, y = fold(w[0]^s[0], w[1]^s[1]), fold(w[2]^s[2], w[3]^s[3])
+			x, y = keyhash.Fold(w[0]^s[0], w[1]^s[1]), keyhash.Fold(w[2]^s[2], w[3]^s[3])
 		}
-		out[i] = fold(x^a, y^b)
+		out[i] = keyhash.Fold(x^a, y^b)
 	}
 }
 

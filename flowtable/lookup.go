@@ -15,15 +15,16 @@ func (t *Table) bucketsOf(h uint64) (first, second *bucket) {
 	return &t.buckets[a], &t.buckets[b]
 }
 
-// Lookup finds the flow of each key, adds flows that are not in the table, and stores the indexes in out, which must be at least as long as
-// keys. A flow that has been idle for longer than Aging, and can't have frames queued, ends, and another one begins. The indexes stay valid
-// until the next Lookup or Sweep; see Hold for how to keep them longer. An index is None if the table is full and nothing may be evicted for
-// it: the flows that could be may have frames queued or are in this burst too, or 8 flows were evicted for these 64 keys already. Lookup
-// never allocates.
+// Lookup finds the flow of each key, adds flows that are not in the table, and stores the flows in out, which must be at least as long as
+// keys. A flow that has been idle for longer than Aging ends, and another one begins. The flows live at least until the next Lookup or
+// Sweep; after that, check Live. A Ref is zero if the table is full and no flow may be evicted: the candidates are in this burst too, or 4
+// flows were already evicted for these 64 keys. Lookup never allocates.
 //
-// It works on up to 64 keys at a time, in passes. A pass that touches memory does little else and waits for none of it. So the processor
-// fetches as many cache lines at a time as it can. In a pass that also computes it would fetch only a few.
-func (t *Table) Lookup(keys []Key, now int64, out []Index) {
+// now is the time in nanoseconds, by the caller's clock. Sweep and Renew need times by the same clock.
+//
+// It works on up to 64 keys at a time, in passes. A pass that touches memory does little else and doesn't wait for it. So the processor
+// fetches as many cache lines in parallel as it can. If the pass also computed, the processor would fetch only a few.
+func (t *Table) Lookup(keys []Key, now int64, out []Ref) {
 	out = out[:len(keys)]
 	for at := 0; at < len(keys); at += maxBurst {
 		n := min(len(keys)-at, maxBurst)
@@ -39,8 +40,8 @@ func (t *Table) Lookup(keys []Key, now int64, out []Index) {
 	t.publish()
 }
 
-// The loops over a burst make no calls and check no bounds. Those checks aren't needed: an index in a slot is always an entry's, and the
-// number of a bucket is always less than the number of buckets.
+// The loops over a burst make no calls and check no bounds. The checks aren't needed: an index in a slot is always that of an entry, and a
+// bucket's number is always below the number of buckets.
 
 func (t *Table) firstOf(h uint64) *bucket {
 	return (*bucket)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(t.buckets)), h>>32*uint64(len(t.buckets))>>32*lineSize))
@@ -57,8 +58,7 @@ func (t *Table) touchBuckets(hashes []uint64) {
 	}
 }
 
-// pick finds the likely entry of each key whose flow is in the slot of its first bucket that it prefers, as most are. It returns a bit for each
-// other key.
+// pick finds the likely entry of each key whose flow is in its preferred slot, as most flows are. It returns a bit for each other key.
 func (t *Table) pick(n int) (missed uint64) {
 	hashes, candidates := t.hashes[:n], t.candidates[:n]
 	for i, h := range hashes {
@@ -71,8 +71,8 @@ func (t *Table) pick(n int) (missed uint64) {
 	return missed
 }
 
-// pickOthers is pick for keys whose flow is elsewhere: in another slot of the first bucket, or in the second one. It touches all second buckets
-// before it reads one.
+// pickOthers does the same for keys whose flow is in another slot of the first bucket, or in the second bucket. It touches all second
+// buckets before it reads one.
 func (t *Table) pickOthers(missed uint64) {
 	others := uint64(0)
 	for ; missed != 0; missed &= missed - 1 {
@@ -104,7 +104,7 @@ func (t *Table) touchEntries(n int) {
 	}
 }
 
-// protect keeps the flows of the burst from being evicted for a key that comes before their own. It gives them the time of the burst, as if
+// protect prevents that a flow of the burst is evicted for an earlier key of the burst. It sets their times to that of the burst, as if
 // they had been found already.
 func (t *Table) protect(keys []Key, now int64) {
 	for i := range keys {
@@ -118,34 +118,35 @@ func (t *Table) protect(keys []Key, now int64) {
 	}
 }
 
-// resolve compares keys with their likely entries, finds the flows that the first passes could not, and adds those that are missing.
-func (t *Table) resolve(keys []Key, now int64, out []Index) {
+// resolve compares keys with their likely entries, finds the flows that the first passes missed, and adds those that are not in the table.
+func (t *Table) resolve(keys []Key, now int64, out []Ref) {
 	protected := false
 	for i := t.agree(keys, now, out, 0); i < len(keys); i = t.agree(keys, now, out, i+1) {
 		if !protected {
 			protected = true
 			t.protect(keys, now)
 		}
-		out[i] = t.findOrAdd(&keys[i], t.hashes[i%maxBurst], t.candidates[i%maxBurst], now)
+		out[i] = t.Ref(t.findOrAdd(&keys[i], t.hashes[i%maxBurst], t.candidates[i%maxBurst], now))
 	}
 }
 
-// agree goes over keys, beginning at number from, as long as each key's likely entry is its flow and the flow has not aged. It returns the
-// number of the first key of which that is not true, or len(keys).
-func (t *Table) agree(keys []Key, now int64, out []Index, from int) int {
+// agree checks keys, beginning at number from, while each key's likely entry is its flow and the flow has not aged. It returns the number
+// of the first other key, or len(keys).
+func (t *Table) agree(keys []Key, now int64, out []Ref, from int) int {
 	candidates := t.candidates[:len(keys)]
 	out = out[:len(keys)]
+	aged := now - t.lasting
 	for i := from; i < len(keys); i++ {
 		x := candidates[i]
 		e := t.entryOf(x)
 		if !e.plainKey().same(&keys[i]) {
 			return i
 		}
-		if now-e.lastSeen > t.lasting {
+		if e.lastSeen < aged {
 			return i
 		}
 		e.lastSeen = now
-		out[i] = x
+		out[i] = Ref{x, State(e.state.Load()).Generation()}
 	}
 	return len(keys)
 }
@@ -162,8 +163,8 @@ func (t *Table) findOrAdd(k *Key, h uint64, x Index, now int64) Index {
 	return x
 }
 
-// find is the entry of a key, by a search of both buckets. It finds what the likely entry missed: a flow that this burst has just added, or the
-// second of two flows with the same tag.
+// find returns the entry of a key after a search of both buckets. It finds flows that the likely entry missed: a flow that this burst has
+// just added, or the second of two flows with the same tag.
 func (t *Table) find(k *Key, h uint64) Index {
 	tag := tag(h)
 	first, second := t.bucketsOf(h)

@@ -9,20 +9,19 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// model is what a Table should be: a map, with the rules for which flow may end. It is the table's Observer.
+// model is a reference for Table: a map, with the rules for which flow may end. It is the table's Observer.
 type model struct {
 	t         *rapid.T
 	tab       *Table
 	now       int64
-	held      int64
 	aging     int64
-	burst     []Key // keys of the Lookup under way
-	removals  int   // flows that the Lookup has ended to make room or because they were idle, and keys that it refused, at most
-	sweeps    bool  // a Sweep is under way
-	renews    bool  // a Renew is under way
+	burst     []Key // keys of the current Lookup
+	removals  int   // upper bound of the flows that the Lookup has evicted or aged, and of the keys that it refused
+	sweeps    bool  // during a Sweep
+	renews    bool  // during a Renew
 	flows     map[Key]*modelFlow
 	past      map[flowName]bool // flows that have been
-	stale     []staleState      // states that flows no longer have
+	stale     []staleState      // previous states of flows
 	stats     Stats
 	published Stats
 }
@@ -33,7 +32,7 @@ type modelFlow struct {
 	lastSeen int64
 }
 
-// flowName is what no two flows of a table have in common.
+// flowName is unique for each flow of a table.
 type flowName struct {
 	index      Index
 	generation uint32
@@ -47,7 +46,7 @@ type staleState struct {
 const modelKeys = 80
 
 func newModel(t *rapid.T) *model {
-	m := &model{t: t, held: unseen, flows: map[Key]*modelFlow{}, past: map[flowName]bool{}, aging: rapid.SampledFrom([]int64{0, 100}).Draw(t, "aging")}
+	m := &model{t: t, flows: map[Key]*modelFlow{}, past: map[flowName]bool{}, aging: rapid.SampledFrom([]int64{0, 100}).Draw(t, "aging")}
 	c := Config{Capacity: rapid.IntRange(1, 40).Draw(t, "capacity"), Aging: m.aging, Seed: rapid.Uint64().Draw(t, "seed"), Observer: m}
 	tab, err := New(make([]byte, Size(c.Capacity)), c)
 	if err != nil {
@@ -58,11 +57,11 @@ func newModel(t *rapid.T) *model {
 	return m
 }
 
-// Begin checks that the flow is new, and notes it.
+// Begin checks that the flow is new, and records it.
 func (m *model) Begin(x Index) {
 	k, s := *m.tab.Key(x), m.tab.State(x)
 	if m.flows[k] != nil {
-		m.t.Fatalf("%v began and was there", k)
+		m.t.Fatalf("%v began although it was in the table", k)
 	}
 	for k, f := range m.flows {
 		if f.index == x {
@@ -86,7 +85,7 @@ func (m *model) End(x Index, why Ending) {
 	k := *m.tab.Key(x)
 	was := m.flows[k]
 	if was == nil {
-		m.t.Fatalf("a flow ended that there was not: %v", k)
+		m.t.Fatalf("a flow ended that did not exist: %v", k)
 		return
 	}
 	if s := m.tab.State(x); was.index != x || s != was.state {
@@ -105,8 +104,6 @@ func (m *model) ending(k *Key, was *modelFlow) Ending {
 	switch {
 	case m.renews:
 		return Renewed
-	case was.lastSeen >= m.held:
-		m.t.Fatalf("a flow ended that may have frames queued: %v", *k)
 	case m.aging > 0 && m.now-was.lastSeen > m.aging:
 		m.stats.Aged++
 		return Aged
@@ -120,7 +117,7 @@ func (m *model) ending(k *Key, was *modelFlow) Ending {
 	return Evicted
 }
 
-// mustBeOldest holds for tables so small that every flow is a candidate.
+// mustBeOldest applies to tables so small that every flow is a candidate.
 func (m *model) mustBeOldest(victim *modelFlow) {
 	if len(m.tab.buckets) != 2 {
 		return
@@ -133,7 +130,7 @@ func (m *model) mustBeOldest(victim *modelFlow) {
 }
 
 func (m *model) evictable(k *Key, f *modelFlow) bool {
-	return f.lastSeen < m.held && f.lastSeen != m.now && !slices.Contains(m.burst, *k)
+	return f.lastSeen != m.now && !slices.Contains(m.burst, *k)
 }
 
 func (m *model) lookup() {
@@ -146,15 +143,18 @@ func (m *model) lookup() {
 	for i := range m.burst {
 		m.burst[i] = keyOf(rapid.Uint64Range(0, modelKeys-1).Draw(m.t, "key"))
 	}
-	out := make([]Index, n)
+	out := make([]Ref, n)
 	m.tab.Lookup(m.burst, m.now, out)
 	for i, x := range out {
-		if x != None {
-			m.found(m.burst[i], x)
+		if x != (Ref{}) {
+			m.found(m.burst[i], x.Index)
+			if x != m.tab.Ref(x.Index) {
+				m.t.Fatalf("%v: %+v, its state has %+v", m.burst[i], x, m.tab.Ref(x.Index))
+			}
 		}
 	}
 	for i, x := range out {
-		if x == None {
+		if x == (Ref{}) {
 			m.refused(&m.burst[i])
 		}
 	}
@@ -170,8 +170,8 @@ func (m *model) found(k Key, x Index) {
 	f.lastSeen = m.now
 }
 
-// refused checks that no flow could have been evicted, or that as many were as may be. If the candidate buckets are not full, the search goes
-// beyond them, and the table is so small that it then sees every flow.
+// refused checks that no flow could have been evicted, or that the limit of evictions was reached. If the candidate buckets are not full,
+// the search continues outside them, and the table is so small that it then covers every flow.
 func (m *model) refused(k *Key) {
 	m.stats.Refused++
 	if m.removals++; m.removals > maxEvictions {
@@ -217,7 +217,7 @@ func (m *model) answer() {
 	f.state = f.state&^answerMask | State(a)
 }
 
-// answerLate gives an answer to a flow that is over, or has another answer by now.
+// answerLate sets an answer for a flow that has ended, or has got another answer meanwhile.
 func (m *model) answerLate() {
 	if len(m.stale) == 0 {
 		return
@@ -226,21 +226,9 @@ func (m *model) answerLate() {
 	s := m.tab.State(was.index)
 	if m.tab.SetAnswer(was.index, was.state, 99) && s != was.state {
 		m.t.Fatalf("flow %d with the state %#x took an answer for %#x", was.index, s, was.state)
-	} else if s == was.state { // the flow has the answer again that it had then
+	} else if s == was.state { // the flow has the same answer as then
 		f := m.flows[*m.tab.Key(was.index)]
 		f.state = f.state&^answerMask | 99
-	}
-}
-
-func (m *model) hold() {
-	m.held = m.now - rapid.SampledFrom([]int64{0, 1, 30, 200, -1, -1 << 60}).Draw(m.t, "held")
-	m.tab.Hold(m.held)
-}
-
-func (m *model) keep() {
-	if _, f := m.someFlow(); f != nil {
-		m.tab.Keep(f.index, m.now)
-		f.lastSeen = m.now
 	}
 }
 
@@ -289,7 +277,7 @@ func (m *model) check() {
 	m.checkEntries()
 }
 
-// checkEntries goes over the entries: each that has been used is a flow's or in the free list, and once.
+// checkEntries checks that each used entry is a flow's or in the free list, exactly once.
 func (m *model) checkEntries() {
 	free := map[Index]bool{}
 	for x := Index(m.tab.free); x != None; x = Index(m.tab.entries[x].lastSeen - unseen) {
@@ -319,8 +307,6 @@ func TestAgreesWithModel(t *testing.T) {
 			"lookup":      func(*rapid.T) { m.lookup() },
 			"answer":      func(*rapid.T) { m.answer() },
 			"answer late": func(*rapid.T) { m.answerLate() },
-			"hold":        func(*rapid.T) { m.hold() },
-			"keep":        func(*rapid.T) { m.keep() },
 			"renew":       func(*rapid.T) { m.renew() },
 			"sweep":       func(*rapid.T) { m.sweep() },
 			"":            func(*rapid.T) { m.check() },
@@ -335,7 +321,7 @@ func TestAgreesWithModel(t *testing.T) {
 	}
 }
 
-// randomKeys draws keys as a data centre has them: few hosts, many QPs.
+// randomKeys draws keys as in a data centre: few hosts, many QPs.
 func randomKeys(n int, next func() uint64) []Key {
 	keys := make([]Key, n)
 	for i := range keys {

@@ -2,7 +2,7 @@
 
 package flowtable
 
-// How much the longer tests do.
+// Size of the longer tests.
 const (
 	ownerRounds = 300_000
 	fillFlows   = 100_000

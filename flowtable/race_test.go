@@ -40,8 +40,8 @@ func raceOnFlow() {
 	<-read
 }
 
-// The race detector sees nothing in memory that isn't Go's. This shows that it does see the memory that the tests of this package
-// give to tables, so that their silence means something.
+// The race detector sees only Go memory. This test shows that it sees the memory that the tests of this package give to tables, so that it
+// would report their races.
 func TestDetectorSeesTables(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

@@ -2,14 +2,15 @@
 //
 // # What a flow is
 //
-// Packets with the same Key are one flow. A Key has source and destination address, destination QP, the port that the packets come in by, their
-// VLAN tags, and for UD packets the source QP. The table gives each flow an Index. Its user can keep more about a flow in arrays of his own,
-// by that index. The index names the flow until the flow ends. Then the table may give it to another flow, with another generation.
+// Packets with the same Key are one flow. A Key has source and destination address, destination QP, the gateway port that the packets come
+// in by, their VLAN tags, and for UD packets the source QP. The table gives each flow an Index. Its user can keep more state of a flow in
+// other arrays, by that index. The index names the flow until the flow ends. Then the table may give it to another flow, with another
+// generation.
 //
 // # What the table keeps
 //
 // The table keeps each flow's key, the time of its last packet, and a State: the flow's generation, and an Answer of 31 bits whose meaning
-// the table doesn't know. (Package pairing keeps in it what it knows of the flow's source QP.) The table knows no PSN, UDP port, queue or
+// the table doesn't know. (Package pairing stores the flow's source QP in it.) The table knows no PSN, UDP source port, queue or
 // notification.
 //
 // # Who may call what
@@ -17,20 +18,20 @@
 // A Table belongs to one worker, its owner. Only the owner adds and removes flows. Any goroutine may call Find, State, SetAnswer and Stats
 // at any time. These take no lock and never delay the owner. The owner clears a flow's live bit before it changes the key, and sets it again
 // with a new generation when the key is complete. So if a reader finds the same generation before and after it has read the key, it has read
-// the key of one flow. SetAnswer is a compare-and-swap of the whole state, so it changes the flow that its caller means, or none.
+// the key of one flow. SetAnswer is a compare-and-swap of the whole state, so it changes the caller's flow or none.
 //
 // # Memory and time
 //
-// The caller provides the memory. The table holds no pointer into the Go heap and never grows: when it is full, it evicts the flow that was
-// seen longest ago among a few. A flow ends when it has been idle for longer than Config.Aging, when it is evicted, or when the owner calls
-// Renew. Flows that may have frames queued do not age and are not evicted: see Hold. The caller also provides the time. The table starts no
-// goroutine and prints nothing. Every loop is bounded.
+// The caller provides the memory. The table holds no pointer into the Go heap and never grows: when it is full, it evicts the least
+// recently seen of a few flows. A flow ends when it has been idle for longer than Config.Aging, when it is evicted, or when the owner calls
+// Renew. To keep an index for longer than a burst, keep the flow's generation with it. The caller also provides the time. The table
+// starts no goroutine and prints nothing. Every loop is bounded.
 //
 // # Layout
 //
 // The table is a hash table. A bucket is one cache line with 8 slots; a slot has 16 tag bits and an index. A flow is in one of two buckets.
-// An entry is one cache line with all that a lookup reads of a flow. Lookup works on bursts, in passes, so that the memory for many keys is
-// fetched at the same time.
+// An entry is one cache line with all data of a flow that a lookup reads. Lookup works on bursts, in passes, so that the memory for many
+// keys is fetched at the same time.
 package flowtable
 
 import (
@@ -38,6 +39,8 @@ import (
 	"math"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/cnpgate/cnpgate/internal/keyhash"
 )
 
 const (
@@ -55,8 +58,8 @@ type Index uint32
 // None is no flow.
 const None Index = 0
 
-// Observer learns when flows begin and end, so that it can keep more about each. The table calls it on the owner's goroutine, in Lookup,
-// Sweep and Renew; it may call State, SetAnswer and Key, and nothing else of the table.
+// Observer is called when flows begin and end, so that it can keep more state of each. The table calls it on the owner's goroutine, in
+// Lookup, Sweep and Renew; it may call State, SetAnswer and Key, but no other method of the table.
 type Observer interface {
 	// Begin is called for a flow that has just been added. Its answer is 0.
 	Begin(Index)
@@ -73,19 +76,19 @@ const (
 	Renewed               // the owner called Renew
 )
 
-// Config is what New needs to know.
+// Config has the parameters of New.
 type Config struct {
 	// Capacity is the largest number of flows, 1 to MaxCapacity.
 	Capacity int
-	// Aging is how long, in nanoseconds, a flow may go without a packet before it is removed; 0 or less: for ever.
+	// Aging is the time in nanoseconds after which a flow without packets is removed; 0 or less: never.
 	Aging int64
-	// Seed keys the hash, so that nobody outside can choose flows that collide.
+	// Seed keys the hash, so that an attacker can't choose flows that collide.
 	Seed uint64
 	// Observer may be nil.
 	Observer Observer
 }
 
-// Table is one worker's flows. Unless a method says otherwise only the owner may call it.
+// Table holds one worker's flows. Only the owner may call a method, unless its comment says otherwise.
 type Table struct {
 	// Set by New and never changed; readers use these.
 	secret  [secrets]uint64
@@ -102,13 +105,12 @@ type Table struct {
 	high  uint32 // entries 1..high have been used
 	free  uint32 // head of the list of free entries that were in use before, linked through entry.lastSeen
 	hand  uint32 // where the next search for a victim begins
-	held  int64  // flows seen from this time on may have frames queued
 	dirty bool   // counts have changed since publish
 
 	evictionsLeft int // in this pass of Lookup
 
-	sweepAt   uint32 // entry Sweep looked at last
-	sweepTime int64  // time up to which Sweep has done its share
+	sweepAt   uint32 // last entry that Sweep checked
+	sweepTime int64  // time up to which Sweep has checked its entries
 
 	insertions, aged, evictions, refused uint64
 
@@ -120,7 +122,7 @@ type Table struct {
 	published published
 }
 
-// Size is the number of bytes that New needs for a capacity; 0 for a capacity that New refuses.
+// Size returns the number of bytes that New needs for a capacity; 0 for a capacity that New refuses.
 func Size(capacity int) int {
 	if capacity < 1 || capacity > MaxCapacity {
 		return 0
@@ -144,17 +146,17 @@ func New(mem []byte, c Config) (*Table, error) {
 	skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(mem))) % lineSize)
 	n := half(c.Capacity)
 	t := &Table{
-		secret:   secretsFrom(c.Seed),
 		buckets:  unsafe.Slice((*bucket)(unsafe.Pointer(&mem[skip])), 2*n),
 		entries:  unsafe.Slice((*entry)(unsafe.Pointer(&mem[skip+2*n*lineSize])), c.Capacity+1),
 		aging:    c.Aging,
 		lasting:  c.Aging,
 		observer: c.Observer,
 	}
+	keyhash.Spread(t.secret[:], c.Seed)
 	if c.Aging <= 0 {
 		t.lasting = math.MaxInt64
 	}
-	t.entries[0].lastSeen, t.held = unseen, unseen
+	t.entries[0].lastSeen = unseen
 	t.entries[0].key[4].Store(math.MaxUint64) // QPs of 32 bits, which no packet has: no key finds entry 0
 	return t, nil
 }
@@ -165,7 +167,7 @@ func (t *Table) Capacity() int { return len(t.entries) - 1 }
 // Key is a flow's key. The caller must not change it.
 func (t *Table) Key(x Index) *Key { return t.entries[x].plainKey() }
 
-// State is a flow's state. Any goroutine may call it; the state of an index that names no flow is not Live.
+// State is a flow's state. Any goroutine may call it; the state of an index without a flow is not Live.
 func (t *Table) State(x Index) State { return State(t.entryOf(x).state.Load()) }
 
 // SetAnswer replaces a flow's answer if its state is still was, and reports whether it did. Any goroutine may call it.
@@ -173,7 +175,7 @@ func (t *Table) SetAnswer(x Index, was State, a Answer) bool {
 	return t.entryOf(x).state.CompareAndSwap(uint64(was), uint64(was.with(a)))
 }
 
-// High is the highest index that has ever named a flow.
+// High is the highest index that a flow has ever had.
 func (t *Table) High() Index { return Index(t.high) }
 
 // published is what Stats reads.
@@ -181,16 +183,16 @@ type published struct {
 	flows, insertions, aged, evictions, refused atomic.Uint64
 }
 
-// Stats counts what became of flows since New; Flows is how many there are.
+// Stats counts flows since New; Flows is their present number.
 type Stats struct {
 	Flows      uint64
 	Insertions uint64 // flows added
-	Aged       uint64 // flows removed or begun anew because they were idle
-	Evictions  uint64 // flows removed to make room
+	Aged       uint64 // flows removed or renewed because they were idle
+	Evictions  uint64 // flows evicted for new ones
 	Refused    uint64 // keys that got no flow because no flow could be removed
 }
 
-// Stats is safe for any goroutine. Each number is exact as of the owner's last Lookup or Sweep.
+// Stats is safe for any goroutine. Each number is exact at the time of the owner's last Lookup or Sweep.
 func (t *Table) Stats() Stats {
 	p := &t.published
 	return Stats{

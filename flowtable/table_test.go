@@ -24,9 +24,9 @@ func keyOf(n uint64) Key {
 
 // one looks up one key.
 func one(tab *Table, k Key, now int64) Index {
-	var out [1]Index
+	var out [1]Ref
 	tab.Lookup([]Key{k}, now, out[:])
-	return out[0]
+	return out[0].Index
 }
 
 func TestNewRefuses(t *testing.T) {
@@ -68,21 +68,21 @@ func TestFindsWhatItAdded(t *testing.T) {
 		keys[i] = keyOf(uint64(i))
 	}
 	keys[63] = keys[0]
-	var first, second [64]Index
+	var first, second [64]Ref
 	tab.Lookup(keys, 5, first[:])
 	tab.Lookup(keys, 6, second[:])
 	if first != second {
 		t.Fatalf("second lookup gave other flows: %v, %v", first, second)
 	}
 	if first[63] != first[0] {
-		t.Fatalf("one key twice in a burst is flows %d and %d", first[0], first[63])
+		t.Fatalf("one key twice in a burst is flows %v and %v", first[0], first[63])
 	}
 	if s := tab.Stats(); s != (Stats{Flows: 63, Insertions: 63}) {
 		t.Fatalf("stats %+v", s)
 	}
 }
 
-// Every field of a key tells flows apart; the padding doesn't.
+// Every field of a key distinguishes flows; the padding doesn't.
 func TestKeyFields(t *testing.T) {
 	base := Key{Src: packet.Addr{Hi: 1, Lo: 2}, Dst: packet.Addr{Hi: 3, Lo: 4}, DestQP: 5, SourceQP: 6, Port: 7, OuterTag: packet.MakeTag(packet.EtherTypeSTag, 8), InnerTag: packet.MakeTag(packet.EtherTypeCTag, 9)}
 	keys := []Key{base}
@@ -98,7 +98,7 @@ func TestKeyFields(t *testing.T) {
 		keys = append(keys, k)
 	}
 	tab := newTable(t, Config{Capacity: 100})
-	out := make([]Index, len(keys))
+	out := make([]Ref, len(keys))
 	tab.Lookup(keys, 1, out)
 	for i, x := range out {
 		if slices.Contains(out[:i], x) {
@@ -107,7 +107,7 @@ func TestKeyFields(t *testing.T) {
 		if i > 0 && (keys[i].same(&keys[0]) || tab.hash(&keys[i]) == tab.hash(&keys[0])) {
 			t.Errorf("key %d compares or hashes as key 0", i)
 		}
-		if got := *tab.Key(x); got != keys[i] {
+		if got := *tab.Key(x.Index); got != keys[i] {
 			t.Errorf("key %d: flow has key %+v", i, got)
 		}
 		if _, _, ok := tab.Find(&keys[i]); !ok {
@@ -116,15 +116,15 @@ func TestKeyFields(t *testing.T) {
 	}
 	padded := base
 	padKey(&padded)
-	if x := one(tab, padded, 2); x != out[0] {
-		t.Error("what lies in the padding makes another flow")
+	if x := one(tab, padded, 2); x != out[0].Index {
+		t.Error("other bits in the padding make another flow")
 	}
 	if _, _, ok := tab.Find(&padded); !ok {
-		t.Error("what lies in the padding hides a flow from readers")
+		t.Error("other bits in the padding hide a flow from readers")
 	}
 }
 
-// recorder notes what an Observer is called for.
+// recorder records an Observer's calls.
 type recorder struct {
 	tab    *Table
 	events []event
@@ -162,10 +162,6 @@ func TestFlowStartsAnewAfterAging(t *testing.T) {
 	}
 	one(tab, k, 1100)
 	same("a flow idle for just the aging period")
-	tab.Hold(1100)
-	one(tab, k, 2000)
-	same("a flow that may have frames queued")
-	tab.Hold(2001)
 	if one(tab, k, 3000) != x {
 		t.Fatal("the flow has another index")
 	}
@@ -180,7 +176,7 @@ func TestFlowStartsAnewAfterAging(t *testing.T) {
 	}
 }
 
-// The state of an index that names no flow is not Live, and SetAnswer changes nothing there.
+// The state of an index without a flow is not Live, and SetAnswer doesn't change it.
 func TestStateOfNoFlow(t *testing.T) {
 	tab := newTable(t, Config{Capacity: 2, Aging: 100})
 	x := one(tab, keyOf(1), 0)
@@ -197,7 +193,7 @@ func TestStateOfNoFlow(t *testing.T) {
 	}
 }
 
-// A key of zeros, which a forged packet from :: to :: has, is a flow like any other. It is not entry 0, which stands for no flow.
+// A key of zeros, which a forged packet from :: to :: has, is a flow like any other. It is not entry 0, which means no flow.
 func TestZeroKey(t *testing.T) {
 	tab := newTable(t, Config{Capacity: 4})
 	x := one(tab, Key{}, 5)
@@ -216,12 +212,12 @@ func TestBurstLargerThanTable(t *testing.T) {
 	for i := range keys {
 		keys[i] = keyOf(uint64(i))
 	}
-	out := make([]Index, len(keys))
+	out := make([]Ref, len(keys))
 	for now := range int64(3) {
 		tab.Lookup(keys, now, out)
 		for i, x := range out {
-			if (x != None) != (i < 10) {
-				t.Fatalf("round %d: key %d is flow %d", now, i, x)
+			if (x != Ref{}) != (i < 10) {
+				t.Fatalf("round %d: key %d is flow %v", now, i, x)
 			}
 		}
 	}
@@ -240,19 +236,14 @@ func TestEqualTags(t *testing.T) {
 	if a == b || a == None || b == None || third == None {
 		t.Fatalf("flows %d, %d and %d", a, b, third)
 	}
-	var out [3]Index
+	var out [3]Ref
 	tab.Lookup([]Key{pair[1], pair[0], keyOf(1<<30 + 1)}, 4, out[:])
-	if out != [3]Index{b, a, third} {
+	if indexes(out) != [3]Index{b, a, third} {
 		t.Fatalf("got flows %v, want %d, %d and the third one's place, %d", out, b, a, third)
 	}
 	tab.Lookup([]Key{keyOf(1<<30 + 3), pair[0], pair[1]}, 5, out[:]) // both are older than the third, and come later
-	if out != [3]Index{third, a, b} {
+	if indexes(out) != [3]Index{third, a, b} {
 		t.Fatalf("got flows %v, want the third one's place, %d, then %d and %d", out, third, a, b)
-	}
-	tab.Hold(5)
-	tab.Lookup([]Key{pair[1], pair[0], keyOf(1<<30 + 2)}, 6, out[:])
-	if out != [3]Index{b, a, None} {
-		t.Fatalf("got flows %v, want %d, %d and none", out, b, a)
 	}
 	for i, want := range []Index{a, b} {
 		if x, _, ok := tab.Find(&pair[i]); !ok || x != want {
@@ -260,6 +251,8 @@ func TestEqualTags(t *testing.T) {
 		}
 	}
 }
+
+func indexes(of [3]Ref) [3]Index { return [3]Index{of[0].Index, of[1].Index, of[2].Index} }
 
 // sameTag looks for two keys whose hashes have the same tag.
 func sameTag(tab *Table) [2]Key {
@@ -278,7 +271,7 @@ func TestNoAllocation(t *testing.T) {
 	seen := &counter{}
 	tab := newTable(t, Config{Capacity: 1000, Aging: 1000, Observer: seen})
 	keys := make([]Key, 64)
-	out := make([]Index, 64)
+	out := make([]Ref, 64)
 	now := int64(0)
 	if n := testing.AllocsPerRun(1000, func() {
 		for i := range keys {
@@ -301,3 +294,24 @@ type counter struct{ begun, ended uint64 }
 
 func (c *counter) Begin(Index)       { c.begun++ }
 func (c *counter) End(Index, Ending) { c.ended++ }
+
+// TestRef: Lookup and Ref return the same Ref for a flow, and a renewed flow has another Ref.
+func TestRef(t *testing.T) {
+	tab := newTable(t, Config{Capacity: 10})
+	a, b := one(tab, keyOf(1), 1), one(tab, keyOf(2), 1)
+	tab.Renew(b, 2)
+	tab.SetAnswer(b, tab.State(b), answerMask)
+	var refs [2]Ref
+	tab.Lookup([]Key{keyOf(1), keyOf(2)}, 3, refs[:])
+	if want := [2]Ref{{a, 1}, {b, 2}}; refs != want {
+		t.Errorf("%v for the first flow of an index and the second one, want %v", refs, want)
+	}
+	if tab.Ref(a) != refs[0] || tab.Ref(b) != refs[1] || tab.Ref(None) != (Ref{}) {
+		t.Errorf("%v, %v and %v for none, want %v", tab.Ref(a), tab.Ref(b), tab.Ref(None), refs)
+	}
+	before := tab.Ref(a)
+	tab.Renew(a, 3)
+	if after := tab.Ref(a); after == before || after.Index != a {
+		t.Errorf("renewed: %v, was %v", after, before)
+	}
+}

@@ -2,7 +2,7 @@ package flowtable
 
 import "unsafe"
 
-// memory is a key's bytes.
+// memory returns a key's bytes.
 func memory(k *Key) *[8 * keyWords]byte { return (*[8 * keyWords]byte)(unsafe.Pointer(k)) }
 
 // padKey puts something into the padding.

@@ -1,15 +1,14 @@
 package pairing
 
 const (
-	groupSearch = 32  // groups looked at for an empty one
-	fullTime    = 1e6 // ns between two searches that find nothing: otherwise, with many flows, each of them would search all the time
-	maxChain    = 64  // groups with the same hash that a search looks at
+	groupSearch = 32  // maximum number of groups checked for an empty one
+	fullTime    = 1e6 // ns between two searches that find nothing: otherwise each of many flows would search all the time
+	maxChain    = 64  // groups with the same hash that a search checks
 )
 
-// This file gives out groups, pages and places. The caller holds Pairing.allocating, and to give out a place also the learning claim of its
-// group.
+// This file assigns groups, pages and places. The caller holds Pairing.allocation, and for a place also the lock of its group.
 
-// findGroup is the group of a key, or 0.
+// findGroup returns the group of a key, or 0.
 func (p *Pairing) findGroup(k *groupKey, h uint64) uint32 {
 	x := p.heads[h%uint64(len(p.heads))]
 	for range maxChain {
@@ -21,7 +20,7 @@ func (p *Pairing) findGroup(k *groupKey, h uint64) uint32 {
 	return 0
 }
 
-// newGroup makes the group of a key. If all groups are in use it looks for an empty one. It returns 0 if there is none.
+// newGroup makes a group for a key. If all groups are in use it searches an empty one. It returns 0 if there is none.
 func (p *Pairing) newGroup(k *groupKey, h uint64, now int64) uint32 {
 	x := p.freeGroup
 	switch {
@@ -49,7 +48,7 @@ func (p *Pairing) newGroup(k *groupKey, h uint64, now int64) uint32 {
 	return x
 }
 
-// emptyGroup looks for a group whose flows have all ended, takes it out of use and returns it; 0 if there is none. It spares the group keep.
+// emptyGroup finds a group whose flows have all ended, frees it and returns it; 0 if there is none. It never frees the group keep.
 func (p *Pairing) emptyGroup(keep uint32) uint32 {
 	for range groupSearch {
 		p.hand = p.hand%p.usedGroups + 1
@@ -63,10 +62,10 @@ func (p *Pairing) emptyGroup(keep uint32) uint32 {
 // dropGroup unlinks a group and frees its pages, if the group has no flows. It reports whether it did.
 func (p *Pairing) dropGroup(x uint32) bool {
 	g := &p.groups[x]
-	if !p.emptied(g) || !g.learning.try() {
+	if !p.emptied(g) || !g.lock.try() {
 		return false
 	}
-	defer g.learning.release()
+	defer g.lock.release()
 	link := &p.heads[g.hash]
 	for *link != x {
 		link = &p.groups[*link].next
@@ -100,7 +99,8 @@ func (p *Pairing) emptied(g *group) bool {
 	return true
 }
 
-// newPage takes a page for a side of group x. If all pages are in use it looks for an empty group, and frees its pages. 0 if there is none.
+// newPage assigns a page to a side of group x. If all pages are in use it finds an empty group and frees its pages. It returns 0 if there
+// is none.
 func (p *Pairing) newPage(x uint32) uint32 {
 	if p.freePage == 0 && int(p.usedPages) < len(p.pages)-1 {
 		p.usedPages++
@@ -118,7 +118,7 @@ func (p *Pairing) newPage(x uint32) uint32 {
 	return n
 }
 
-// newPlace finds an empty place on a side of a group, and adds a page if it has to; 0 if there is none.
+// newPlace finds an empty place on a side of a group, and adds a page if necessary; 0 if there is none.
 func (p *Pairing) newPlace(x uint32, side int, now int64) (slot uint32) {
 	g := &p.groups[x]
 	if now < g.full[side] {
@@ -132,7 +132,7 @@ func (p *Pairing) newPlace(x uint32, side int, now int64) (slot uint32) {
 
 func (p *Pairing) findPlace(x uint32, side int) (slot uint32) {
 	g := &p.groups[x]
-	if g.flows[side].Load() < g.used[side].Load() { // a place that was used is empty
+	if g.flows[side].Load() < g.used[side].Load() { // a used place is empty again
 		for n := range int(g.used[side].Load()) {
 			if pl, ok := p.at(g, side, n); ok && pl.owner() == 0 {
 				return g.pages[side][n/placesAPage].Load()*placesAPage + uint32(pl.k)
@@ -156,7 +156,7 @@ func (p *Pairing) findPlace(x uint32, side int) (slot uint32) {
 	return pg*placesAPage + uint32(n%placesAPage)
 }
 
-// closedPlace takes the place away from a flow that has ended or whose record is closed; 0 if there is none.
+// closedPlace frees the place of a flow that has ended or whose record is closed, and returns it; 0 if there is none.
 func (p *Pairing) closedPlace(g *group, side int) uint32 {
 	for n := range placesASide {
 		pl, ok := p.at(g, side, n)
@@ -174,40 +174,53 @@ func (p *Pairing) closedPlace(g *group, side int) uint32 {
 	return 0
 }
 
-// occupy gives a place to a flow. Nothing is ruled out at first: any flow of the other side can be its mate.
+// occupy gives a place to a flow. At first no flow of the other side is ruled out as its mate.
 func (p *Pairing) occupy(slot uint32, r flowRef, id identity) (lease uint16) {
 	pl := p.placeOf(slot)
 	pg, k := pl.p, pl.k
 	pg.lease[k] = max((pg.lease[k]+1)&leaseMask, 1)
-	lease = pg.lease[k]
-	pg.sent[k].Store(uint64(lease) << 49)
-	pg.ack[k].Store(uint64(lease) << 49)
 	pg.mate[k].Store(0)
 	pg.ended[k].Store(0)
-	pg.id[k], pg.match[k], pg.trial[k], pg.said[k], pg.contradictions[k] = id, 0, trial{}, 0, 0
-	for i := range pg.asked[k] {
-		pg.asked[k][i].Store(0)
-	}
-	for i := range pg.next[k] {
-		pg.next[k][i].Store(0)
-	}
-	p.forget(&pl)
+	pg.trial[k], pg.allContradictions[k] = trial{}, 0
+	p.reset(&pl, id)
 	if n := int32(pl.n) + 1; n > pl.g.used[pl.side].Load() {
 		pl.g.used[pl.side].Store(n)
 	}
 	pg.owner[k].Store(uint64(r))
 	pl.g.flows[pl.side].Add(1)
-	return lease
+	return pg.lease[k]
 }
 
-// vacate takes the place away from a flow, if that flow has it.
+// vacate frees a place if the given flow has it.
 func (pl *place) vacate(r flowRef) {
 	if r != 0 && pl.p.owner[pl.k].CompareAndSwap(uint64(r), 0) {
 		pl.g.flows[pl.side].Add(-1)
 	}
 }
 
-// forget takes back everything that was ruled out about a place, in both directions.
+// reset clears what a place has about its flow's connection, because another one begins. It keeps the number of contradictions.
+func (p *Pairing) reset(pl *place, id identity) {
+	pg, k := pl.p, pl.k
+	pg.sent[k].Store(uint64(pg.lease[k]) << 49)
+	pg.id[k], pg.claimed[k] = id, 0
+	for i := range pg.asked[k] {
+		pg.asked[k][i].Store(0)
+	}
+	p.unlearn(pl)
+}
+
+// unlearn clears the evidence from the flow's responses and its port.
+func (p *Pairing) unlearn(pl *place) {
+	pg, k := pl.p, pl.k
+	pg.ack[k].Store(uint64(pg.lease[k]) << 49)
+	for i := range pg.next[k] {
+		pg.next[k][i].Store(0)
+	}
+	pg.match[k] = 0
+	p.forget(pl)
+}
+
+// forget clears what was ruled out about a place, in both directions.
 func (p *Pairing) forget(pl *place) {
 	pl.anyone()
 	pl.trial().restart()

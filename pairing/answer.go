@@ -6,12 +6,12 @@ import (
 	"github.com/cnpgate/cnpgate/flowtable"
 )
 
-// State says how sure a flow's source QP is.
+// State is the certainty of a flow's source QP.
 type State uint8
 
 const (
 	Unknown   State = iota // nothing points to a source QP
-	Candidate              // something does, but not enough to act on; or the flow has a mate and is in doubt
+	Candidate              // weak evidence points to it; or the flow has a mate and is in doubt
 	Confirmed              // notifications may name it
 )
 
@@ -19,14 +19,14 @@ func (s State) String() string {
 	return [...]string{"unknown", "candidate", "confirmed", "invalid"}[min(s, 3)]
 }
 
-// Evidence says where a source QP comes from. Evidence that is listed earlier is better.
+// Evidence is the source of a source QP, best first.
 type Evidence uint8
 
 const (
 	EvidenceNone   Evidence = iota
 	EvidenceStatic          // the operator's map of QP pairs
 	EvidenceHint            // a host agent
-	EvidenceCM              // RDMA-CM: REQ and REP of the connection, and data that begins at the PSNs that they say
+	EvidenceCM              // RDMA-CM: REQ and REP of the connection, and data that begins at the PSNs that they name
 	EvidenceDETH            // UD packets carry their source QP
 	EvidencePort            // the UDP source port, the same in both directions
 	EvidencePSN             // PSNs of responses, by elimination
@@ -38,7 +38,8 @@ func (e Evidence) String() string {
 	return [...]string{"none", "static", "hint", "cm", "deth", "port", "psn", "cnp", "invalid"}[min(e, Evidences)]
 }
 
-// Ending says why a flow's record is closed. A closed record keeps what was learned, for the report. No notification names its source QP.
+// Ending is the reason why a flow record (see doc.go) is closed. A closed record keeps its answer for the report. No notification names its
+// source QP.
 type Ending uint8
 
 const (
@@ -54,7 +55,7 @@ func (e Ending) String() string {
 	return [...]string{"", "dreq", "reuse", "aged", "evicted", "invalid"}[min(e, 5)]
 }
 
-// Answer is what is known of a flow's source QP. The flow's entry in the flow table keeps it.
+// Answer describes a flow's source QP. The flow's entry in the flow table has it.
 //
 //	30  29 28    26 25   24 23          0
 //	+------+--------+-------+------------+
@@ -68,13 +69,13 @@ func makeAnswer(qp uint32, s State, e Evidence) Answer {
 	return Answer(qp&qpMask) | Answer(s)<<24 | Answer(e)<<26
 }
 
-// SourceQP is the flow's source QP, 24 bits; it can be relied on only if the answer is Usable.
+// SourceQP is the flow's source QP, 24 bits; don't rely on it unless the answer is Usable.
 func (a Answer) SourceQP() uint32 { return uint32(a & qpMask) }
 
-// State says how sure the source QP is.
+// State is the certainty of the source QP.
 func (a Answer) State() State { return State(a >> 24 & 3) }
 
-// Evidence says where the source QP comes from.
+// Evidence is the source of the source QP.
 func (a Answer) Evidence() Evidence { return Evidence(a >> 26 & 7) }
 
 // Ended is Open unless the record is closed: EndedDREQ or EndedReuse.

@@ -7,9 +7,9 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// What forged and stale messages of RDMA-CM, and forged data, must not bring about.
+// Forged and stale messages of RDMA-CM and forged data must not have these effects.
 
-// Someone sends a REQ under bob's address, with a QP of bob's that is in use, and alice's listener answers it with a genuine REP. The live
+// Someone sends a REQ with bob's address and a QP of bob's that is in use, and alice's listener answers it with a genuine REP. The live
 // connection keeps its QPs.
 func TestForgedREQForALiveQP(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -37,7 +37,7 @@ func TestForgedREQForALiveQP(t *testing.T) {
 	}
 }
 
-// REQ and REP name QPs that a connection gets 30 s later. Its data doesn't begin where they said, so they say nothing about it.
+// REQ and REP name QPs that a connection gets 30 s later. Its data doesn't begin where they claim, so they are no evidence about it.
 func TestForgedConnectionAhead(t *testing.T) {
 	w := newWire(t)
 	w.cm(1, packet.CM{Attribute: packet.CMREQ, LocalComm: 0x666, QPN: 200, PSN: 0x123456})
@@ -81,8 +81,8 @@ func TestReuseAfterAnUnseenDREQ(t *testing.T) {
 	}
 }
 
-// The same, but the new connection has the old one's port, and begins at the same PSN. The only sign of it is that the old QP doesn't answer
-// any more, and that is enough.
+// The same, but the new connection has the old one's port, and begins at the same PSN. The only sign, which is enough, is that the old QP
+// no longer answers.
 func TestReuseWithTheSamePort(t *testing.T) {
 	w := newWire(t)
 	w.connect(100, 200)
@@ -95,7 +95,7 @@ func TestReuseWithTheSamePort(t *testing.T) {
 	}
 }
 
-// Two forged requests that go together end a flow's record. The flow is learned again as fast as it was at first.
+// Two forged requests that go together end a flow's record. The flow is then learned as fast as at first.
 func TestLearnedAgain(t *testing.T) {
 	w := newWire(t)
 	w.talk(100, 200, 5, 100, 52769)
@@ -123,15 +123,15 @@ func TestContradictedForEver(t *testing.T) {
 		w.send(1, 100, packet.RCAcknowledge, psn+0x300000, 52769)
 		w.send(1, 100, packet.RCAcknowledge, psn+0x300001, 52769)
 		w.is(0, 200, 0, 0)
-		w.talk(100, 200, psn, 1<<maxDoubts, 52769)
-		psn += 1 << maxDoubts
+		w.talk(100, 200, psn, 1<<maxContradictions, 52769)
+		psn += 1 << maxContradictions
 		w.is(0, 200, 100, EvidencePort)
 		w.is(1, 100, 200, EvidencePort)
 	}
 }
 
-// A verdict is about the flows that had the places when it was made. If one of them ends before the verdict is carried out, and another flow gets
-// its index, then neither that flow nor the other flow of the pair changes.
+// A verdict applies to the flows that had the places when it was made. If one of them ends before the verdict is applied, and another flow
+// gets its index, then neither that flow nor the other flow of the pair changes.
 func TestVerdictAboutAFlowThatEnded(t *testing.T) {
 	for _, side := range []int{0, 1} {
 		w := newWire(t)
@@ -158,13 +158,13 @@ func TestVerdictAboutAFlowThatEnded(t *testing.T) {
 	}
 }
 
-// While one worker compares the flows between two hosts, another one gives none of their places away.
+// While one worker compares the flows between two hosts, no other worker gives away their places.
 func TestPlacesStayWhileTheyAreCompared(t *testing.T) {
 	w := newWire(t)
 	w.send(0, 200, packet.RCSendOnly, 5, 52769)
 	pl, _ := w.workers[0].place(w.find(0, 200))
-	if !pl.g.learning.try() {
-		t.Fatal("somebody else has the claim")
+	if !pl.g.lock.try() {
+		t.Fatal("another worker holds the group's lock")
 	}
 	w.workers[0].setAnswer(w.find(0, 200), makeAnswer(100, Confirmed, EvidenceCM).closed(EndedReuse)) // its place may be given away
 	before := pl.p.lease
@@ -175,11 +175,11 @@ func TestPlacesStayWhileTheyAreCompared(t *testing.T) {
 	if pl.owner() == 0 || before != pl.p.lease || pl.own() != 1 || pl.others() != 0 {
 		t.Errorf("%d and %d places are in use, the first one by %x", pl.own(), pl.others(), pl.owner())
 	}
-	pl.g.learning.release()
+	pl.g.lock.release()
 }
 
-// Tenants are apart even if their VLANs differ only in the TPID of the tag: flows with different tags are in different groups, so what RDMA-CM says
-// in one VLAN doesn't count in the other.
+// Tenants are separate even if their VLANs differ only in the TPID of the tag: flows with different tags are in different groups, so
+// RDMA-CM's claims in one VLAN don't count in the other.
 func TestTenantsAreApart(t *testing.T) {
 	p, err := New(make([]byte, Size(16)), Config{Flows: 16, Peers: []int{1, 0}})
 	if err != nil {
@@ -197,7 +197,8 @@ func TestTenantsAreApart(t *testing.T) {
 	}
 }
 
-// The same, with requests both ways: that the new connection answers what the old one had not yet is no sign that the old one goes on.
+// The same, with requests both ways: if the new connection answers a PSN that the old one had not answered, that doesn't show that the old
+// one continues.
 func TestReuseWithTheSamePortBothWays(t *testing.T) {
 	const start, requests, pending = 0x900, 500, 110
 	w := bothWays(t, start, requests, pending)
@@ -208,8 +209,9 @@ func TestReuseWithTheSamePortBothWays(t *testing.T) {
 	}
 }
 
-// The PSNs for which a flow asks while it is paired are not noted. When it is learned again, that gap is no rhythm that would tell it from
-// other flows: after 20,000 PSNs an ACK to one of them says 24-15 bits, and among 16 flows the chance is 2^-17.
+// The PSNs for which a flow asks while it is paired are not recorded. When it is learned again, that gap is no rhythm that would
+// distinguish it from other flows: after 20,000 PSNs an ACK to one of them is 24-15 bits of evidence, and among 16 flows the chance is
+// 2^-17.
 func TestGapIsNoRhythm(t *testing.T) {
 	const flows = 16
 	w := newWire(t)
@@ -223,4 +225,47 @@ func TestGapIsNoRhythm(t *testing.T) {
 		w.lockstep(flows, 20_000+k)
 		w.is(0, 1000, 0, 0)
 	}
+}
+
+// A forged request to a QP that has only had responses doesn't prevent that the connection is confirmed. One before the connection's first
+// packet does, until the true port has been steady for some hundred packets.
+func TestForgedRequestFirst(t *testing.T) {
+	for _, c := range []struct{ answers, packets int }{{1, 3}, {0, 600}} {
+		w := newWire(t)
+		for range c.answers {
+			w.send(1, 100, packet.RCAcknowledge, 4, 52769)
+		}
+		w.send(1, 100, packet.RCSendOnly, 0x700000, 51217)
+		w.talk(100, 200, 5, c.packets, 52769)
+		w.is(0, 200, 100, EvidencePort)
+		w.is(1, 100, 200, EvidencePort)
+		if a := w.at(1, 100); c.answers > 0 && a.sent().valid() {
+			t.Error("the forged request counts as one of the flow's")
+		}
+	}
+}
+
+// A forged response far ahead doesn't prevent that the connection is confirmed.
+func TestForgedResponseAhead(t *testing.T) {
+	w := newWire(t)
+	w.send(0, 200, packet.RCSendOnly, 5, 52769)
+	w.send(1, 100, packet.RCAcknowledge, 0x700000, 52769)
+	w.talk(100, 200, 6, 3, 52769)
+	w.is(0, 200, 100, EvidencePort)
+	w.is(1, 100, 200, EvidencePort)
+}
+
+// A packet that may be another connection's first one causes no verdict about its flow: the evidence is about the old connection.
+func TestNoVerdictAtAnOddPacket(t *testing.T) {
+	w := newWire(t)
+	w.send(0, 300, packet.RCSendOnly, 0x400000, 52769) // a third flow with the port: no verdict
+	w.talk(100, 200, 5, 70, 52769)
+	w.is(0, 200, 0, 0)
+	third := w.at(0, 300)
+	third.vacate(third.owner())
+	w.workers[0].tracks[w.find(0, 200)].wait(0)
+	w.send(0, 200, packet.RCSendOnly, 0x700000, 9)
+	w.is(0, 200, 0, 0)
+	w.talk(100, 200, 75, 2, 52769)
+	w.is(0, 200, 100, EvidencePort)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// TestBudget: a burst brings 512 comparisons, and no more than 2048 are kept.
+// TestBudget: a burst adds 512 comparisons, and at most 2048 are kept.
 func TestBudget(t *testing.T) {
 	w := newWire(t)
 	l := w.workers[0].Learner
@@ -17,7 +17,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestNothingOnCredit: without a budget no packet has anything compared, and what it would have brought about comes with a later one.
+// TestNothingOnCredit: without a budget no packet causes a comparison, and a later packet has the effect instead.
 func TestNothingOnCredit(t *testing.T) {
 	for name, c := range map[string]struct {
 		before func(w *wire)
@@ -56,7 +56,26 @@ func TestNothingOnCredit(t *testing.T) {
 		"a claim of RDMA-CM": {
 			func(w *wire) { w.send(0, 200, packet.RCSendOnly, psnB, 7); w.connect(100, 200) },
 			func(w *wire) { w.talk(100, 200, psnB, 3, 7) },
-			func(w *wire) bool { a := w.at(0, 200); return a.said() != 0 }},
+			func(w *wire) bool { a := w.at(0, 200); return a.claimed() != 0 }},
+		"what was ruled out about a flow whose port moves": {
+			func(w *wire) {
+				w.send(1, 100, packet.RCAcknowledge, 0x900000, 7)
+				w.send(0, 200, packet.RCSendOnly, 5, 7)
+				pl := w.at(1, 100)
+				pl.ruleOut(0, 1)
+			},
+			func(w *wire) { w.send(0, 200, packet.RCSendOnly, 6, 8) },
+			func(w *wire) bool { pl := w.at(1, 100); return pl.may(0) }},
+		"the connection after a DREQ": {
+			func(w *wire) {
+				w.connect(100, 200)
+				w.talk(100, 200, psnB, 20, 7)
+				w.release(1)
+				w.cm(0, packet.CM{Attribute: packet.CMREQ, LocalComm: 0xccc, QPN: 100, PSN: 0x111111})
+				w.cm(1, packet.CM{Attribute: packet.CMREP, LocalComm: 0xddd, RemoteComm: 0xccc, QPN: 200, PSN: 0x222222})
+			},
+			func(w *wire) { w.send(0, 200, packet.RCSendOnly, 0x222222, 7) },
+			func(w *wire) bool { return w.view(0, 200).Ended() == Open }},
 		"a CNP": {
 			func(w *wire) { w.send(0, 200, packet.RCSendOnly, 5, 7) },
 			func(w *wire) { w.cnp(1, 100) },
@@ -85,7 +104,7 @@ func TestNothingOnCredit(t *testing.T) {
 	}
 }
 
-// TestCosts: what a frame that everyone can send takes at least.
+// TestCosts: the minimum cost of frames that anyone can send.
 func TestCosts(t *testing.T) {
 	for name, c := range map[string]struct {
 		frame packet.Parsed
@@ -110,16 +129,45 @@ func TestCosts(t *testing.T) {
 	}
 }
 
+// TestClosedRecordIsCharged: each packet of a released connection pays for the search of RDMA-CM's claims.
+func TestClosedRecordIsCharged(t *testing.T) {
+	w := newWire(t)
+	w.connect(100, 200)
+	w.talk(100, 200, psnB, 20, 7)
+	w.release(1)
+	l := w.workers[0].Learner
+	for range 4 {
+		l.StartBurst()
+	}
+	w.send(0, 200, packet.RCAcknowledge, psnA, 7)
+	if spent := maxBudget - l.budget; spent != madCost/4 {
+		t.Errorf("%d comparisons, want %d", spent, madCost/4)
+	}
+}
+
+// TestCNPIsCharged: a CNP pays for the places that it scans.
+func TestCNPIsCharged(t *testing.T) {
+	w := onlyInPlace8(t)
+	l := w.workers[1].Learner
+	for range 4 {
+		l.StartBurst()
+	}
+	w.cnp(1, 100)
+	if spent := maxBudget - l.budget; spent != cnpCost+9 {
+		t.Errorf("%d comparisons, want %d", spent, cnpCost+9)
+	}
+}
+
 // TestNoClaimNoJudgement: while another worker compares the flows of a group nobody else does.
 func TestNoClaimNoJudgement(t *testing.T) {
 	w := newWire(t)
 	w.send(0, 200, packet.RCSendOnly, 5, 52769)
 	w.send(1, 100, packet.RCAcknowledge, 4, 52769)
 	a := w.at(0, 200)
-	a.g.learning.try()
+	a.g.lock.try()
 	w.talk(100, 200, 6, 10, 52769)
 	w.is(0, 200, 0, 0)
-	a.g.learning.release()
+	a.g.lock.release()
 	w.talk(100, 200, 16, 4, 52769)
 	w.is(0, 200, 100, EvidencePort)
 }

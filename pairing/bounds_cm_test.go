@@ -6,13 +6,13 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// TestAsSaid: RDMA-CM's word holds where data of both directions begins as it said, and is answered where anything is.
-func TestAsSaid(t *testing.T) {
+// TestAsClaimed: RDMA-CM's claim counts if the data of both directions begins as claimed, and has responses if the service has any.
+func TestAsClaimed(t *testing.T) {
 	const begin = 0x345900
 	for name, c := range map[string]struct {
 		a, b                 uint32 // first PSN of each direction's requests, 0 for none
 		answered, unreliable bool
-		said, port           uint16
+		claimed, port        uint16
 		want                 bool
 	}{
 		"one way":                          {a: begin, answered: true, want: true},
@@ -26,15 +26,15 @@ func TestAsSaid(t *testing.T) {
 		"no requests":                      {answered: true},
 		"not answered":                     {a: begin},
 		"UC, both ways":                    {a: begin, b: begin, unreliable: true, want: true},
-		"UC, one way, no port said":        {a: begin, unreliable: true},
-		"UC, one way, the port said":       {a: begin, unreliable: true, said: 50000, port: 50000, want: true},
-		"UC, one way, another port":        {a: begin, unreliable: true, said: 50000, port: 50001},
-		"UC, elsewhere, with its own port": {a: begin + 64, unreliable: true, said: 50000, port: 50000},
+		"UC, one way, no port claimed":     {a: begin, unreliable: true},
+		"UC, one way, the port claimed":    {a: begin, unreliable: true, claimed: 50000, port: 50000, want: true},
+		"UC, one way, another port":        {a: begin, unreliable: true, claimed: 50000, port: 50001},
+		"UC, elsewhere, with its own port": {a: begin + 64, unreliable: true, claimed: 50000, port: 50000},
 	} {
 		_, a, b := two(t)
 		for i, pl := range []*place{&a, &b} {
 			first := [2]uint32{c.a, c.b}[i]
-			claimed(pl, 7, begin, c.said)
+			setClaim(pl, 7, begin, c.claimed)
 			pl.p.sent[pl.k].Store(uint64(pl.p.lease[pl.k]) << 49)
 			if first != 0 {
 				pl.p.sent[pl.k].Store(uint64(makeSent(first, first, pl.p.lease[pl.k])))
@@ -46,24 +46,24 @@ func TestAsSaid(t *testing.T) {
 			}
 			pl.p.ack[pl.k].Store(uint64(makeAck(psn, pl.p.lease[pl.k])))
 		}
-		if got := (&Pairing{}).asSaid(&a, &b); got != c.want {
+		if got := (&Pairing{}).asClaimed(&a, &b); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
 }
 
-// TestAsSaidNear0: where anyone might guess the first PSN, the port must be the connection's own and four responses must have agreed.
-func TestAsSaidNear0(t *testing.T) {
+// TestAsClaimedNear0: where anyone might guess the first PSN, the port must be the connection's own and four responses must have agreed.
+func TestAsClaimedNear0(t *testing.T) {
 	for name, c := range map[string]struct {
 		psn     uint32
 		port    [2]uint16
-		said    uint16
+		claimed uint16
 		trusted uint8
 		want    bool
 	}{
 		"the flow label's port":       {5, [2]uint16{50000, 50000}, 50000, 4, true},
 		"too few responses":           {5, [2]uint16{50000, 50000}, 50000, 3, false},
-		"another port than said":      {5, [2]uint16{50000, 50000}, 50001, 4, false},
+		"another port than claimed":   {5, [2]uint16{50000, 50000}, 50001, 4, false},
 		"one way only":                {5, [2]uint16{50000, 50001}, 50000, 4, false},
 		"no port":                     {5, [2]uint16{0, 0}, 0, 4, false},
 		"near 2^24":                   {psnMask - 5, [2]uint16{50000, 50000}, 50001, 4, false},
@@ -72,7 +72,7 @@ func TestAsSaidNear0(t *testing.T) {
 		"the formula's, of other QPs": {5, [2]uint16{symmetricPort(5001, 1000), symmetricPort(5001, 1000)}, 0, 4, false},
 	} {
 		_, a, b := two(t)
-		claimed(&a, 7, c.psn, c.said)
+		setClaim(&a, 7, c.psn, c.claimed)
 		for i, pl := range []*place{&a, &b} {
 			pl.p.id[pl.k] = makeIdentity(pl.id().qp(), c.port[i], false, false)
 		}
@@ -80,39 +80,68 @@ func TestAsSaidNear0(t *testing.T) {
 		b.p.sent[b.k].Store(uint64(b.p.lease[b.k]) << 49)
 		b.p.ack[b.k].Store(uint64(makeAck(c.psn, b.p.lease[b.k])))
 		b.trial().trusted = c.trusted
-		if got := (&Pairing{}).asSaid(&a, &b); got != c.want {
+		if got := (&Pairing{}).asClaimed(&a, &b); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
 }
 
-// claimed has RDMA-CM claim something of the flow at a place.
-func claimed(pl *place, sourceQP, psn uint32, port uint16) {
-	pl.p.said[pl.k] = makeSaying(&flowClaim{sourceQP: sourceQP, psn: psn, port: port})
+// TestAsClaimedNear0UC: where anyone might guess a first PSN, UC flows that begin as claimed also need a port that is the connection's own.
+func TestAsClaimedNear0UC(t *testing.T) {
+	for name, c := range map[string]struct {
+		a, b    uint32 // first PSN of each flow
+		ports   [2]uint16
+		claimed uint16
+		want    bool
+	}{
+		"both far from 0":         {farApart, farApart, [2]uint16{50000, 50001}, 0, true},
+		"the first near 0":        {5, farApart, [2]uint16{50000, 50000}, 0, false},
+		"the second near 0":       {farApart, psnMask, [2]uint16{50000, 50000}, 0, false},
+		"the flow label's port":   {0, 0, [2]uint16{50000, 50000}, 50000, true},
+		"that, one way":           {0, 0, [2]uint16{50000, 50001}, 50000, false},
+		"the formula's port":      {0, 0, [2]uint16{symmetricPort(5000, 1000), symmetricPort(5000, 1000)}, 0, true},
+		"another port than those": {0, 0, [2]uint16{50000, 50000}, 50001, false},
+	} {
+		_, a, b := two(t)
+		for i, pl := range []*place{&a, &b} {
+			first := [2]uint32{c.a, c.b}[i]
+			setClaim(pl, 7, first, c.claimed)
+			pl.p.sent[pl.k].Store(uint64(makeSent(first, first, pl.p.lease[pl.k])))
+			pl.p.id[pl.k] = makeIdentity(pl.id().qp(), c.ports[i], false, true)
+		}
+		if got := (&Pairing{}).asClaimed(&a, &b); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
 }
 
-// TestCrossCheck: each flow's claim names the other one's QP, or the other one has no requests by which to tell its claims apart.
+// setClaim sets RDMA-CM's claim about the flow at a place.
+func setClaim(pl *place, sourceQP, psn uint32, port uint16) {
+	pl.p.claimed[pl.k] = makePlaceClaim(&flowClaim{sourceQP: sourceQP, psn: psn, port: port})
+}
+
+// TestCrossCheck: each flow's claim names the other one's QP, or the other one has no requests to distinguish its claims.
 func TestCrossCheck(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(a, b *place)
 		want   bool
 	}{
 		"both":                          {func(_, _ *place) {}, true},
-		"the other's, of an answerer":   {func(_, b *place) { claimed(b, 1, 5, 0) }, true},
-		"none, of an answerer":          {func(_, b *place) { b.p.said[b.k] = 0 }, true},
-		"the other's, of a requester":   {func(_, b *place) { claimed(b, 1, 5, 0); b.p.sent[b.k].Store(uint64(makeSent(5, 5, b.p.lease[b.k]))) }, false},
-		"the other's, not begun itself": {func(a, b *place) { claimed(b, 1, 5, 0); claimed(a, 5000, 5, 0) }, false},
+		"the other's, of an answerer":   {func(_, b *place) { setClaim(b, 1, 5, 0) }, true},
+		"none, of an answerer":          {func(_, b *place) { b.p.claimed[b.k] = 0 }, true},
+		"the other's, of a requester":   {func(_, b *place) { setClaim(b, 1, 5, 0); b.p.sent[b.k].Store(uint64(makeSent(5, 5, b.p.lease[b.k]))) }, false},
+		"the other's, not begun itself": {func(a, b *place) { setClaim(b, 1, 5, 0); setClaim(a, 5000, 5, 0) }, false},
 		"the other's, UC": {func(a, b *place) {
-			claimed(b, 1, 5, 0)
-			claimed(a, 5000, 0x500000, 50000)
+			setClaim(b, 1, 5, 0)
+			setClaim(a, 5000, 0x500000, 50000)
 			a.p.id[a.k] = makeIdentity(1000, 50000, false, true)
 		}, false},
-		"its own names another QP": {func(a, _ *place) { claimed(a, 1, 0x500000, 0) }, false},
-		"no claim":                 {func(a, _ *place) { a.p.said[a.k] = 0 }, false},
+		"its own names another QP": {func(a, _ *place) { setClaim(a, 1, 0x500000, 0) }, false},
+		"no claim":                 {func(a, _ *place) { a.p.claimed[a.k] = 0 }, false},
 	} {
 		w, a, b := two(t)
-		claimed(&a, 5000, 0x500000, 0)
-		claimed(&b, 1000, 5, 0)
+		setClaim(&a, 5000, 0x500000, 0)
+		setClaim(&b, 1000, 5, 0)
 		c.change(&a, &b)
 		if _, ok := w.pairing.cmRule(&a); ok != c.want {
 			t.Errorf("%s: %v, want %v", name, ok, c.want)
@@ -127,7 +156,7 @@ func TestCMRecords(t *testing.T) {
 	with := func(m packet.CM, change func(m *packet.CM)) packet.CM { change(&m); return m }
 	for name, c := range map[string]struct {
 		do   func(w *wire)
-		want [2]uint32 // source QPs that are claimed of the flows to 200 and to 100; 0 for none
+		want [2]uint32 // claimed source QPs of the flows to 200 and to 100; 0 for none
 	}{
 		"REQ and REP": {func(w *wire) { w.connect(100, 200) }, [2]uint32{100, 200}},
 		"a second REP, of another QP": {func(w *wire) {
@@ -181,7 +210,7 @@ func TestCMRecords(t *testing.T) {
 	}
 }
 
-// TestNearestClaim: of several claims about a flow the one counts that begins where the flow does.
+// TestNearestClaim: of several claims about a flow, the one with the flow's first PSN counts.
 func TestNearestClaim(t *testing.T) {
 	w := newWire(t)
 	w.send(0, 200, packet.RCSendOnly, 0x700000, 7)
@@ -189,8 +218,42 @@ func TestNearestClaim(t *testing.T) {
 	h := claimHash(w.pairing.hashOf(&key), side, 200)
 	for i, psn := range []uint32{1, 0x700000 - 64, 0x700000 - 63, 0x700001} {
 		w.pairing.cm.addClaim(flowClaim{hash: h, time: w.now, sourceQP: 100 + uint32(i), psn: psn})
+		w.pairing.cm.addClaim(flowClaim{hash: claimHash(w.pairing.hashOf(&key), 1-side, 100+uint32(i)), time: w.now, sourceQP: 200})
 	}
 	if c, _, _ := w.workers[0].claimOf(w.find(0, 200), 0x700000, w.now); c.sourceQP != 102 {
 		t.Errorf("the claim of source QP %d, want 102", c.sourceQP)
+	}
+	for _, c := range w.pairing.cm.claimsOf(h) {
+		if c.hash == h && (c.owner != 0) != (c.sourceQP == 102) {
+			t.Errorf("the claim of source QP %d is noted as the flow's: %v", c.sourceQP, c.owner != 0)
+		}
+	}
+}
+
+// TestOneClaim: a claim about only one of the two flows is no evidence.
+func TestOneClaim(t *testing.T) {
+	for side, qp := range []uint32{200, 100} {
+		w := newWire(t)
+		w.connect(100, 200)
+		key := w.key(side, qp)
+		g, _ := w.pairing.groupOf(&key)
+		*w.pairing.cm.claimThat(claimHash(w.pairing.hashOf(&g), side, qp), 300-qp) = flowClaim{}
+		w.talk(100, 200, psnB, 30, 7)
+		if w.usable(0) || w.usable(1) {
+			t.Errorf("no claim about the flow to %d: %v", qp, w.view(0, 200))
+		}
+	}
+}
+
+// TestOldFlowLabel: a communication ID of a connection with a flow label is used again for one without.
+func TestOldFlowLabel(t *testing.T) {
+	w := newWire(t)
+	w.cm(0, packet.CM{Attribute: packet.CMREQ, LocalComm: commA, QPN: 100, PSN: psnA, FlowLabel: 0x12345})
+	w.cm(0, packet.CM{Attribute: packet.CMREQ, LocalComm: commA, QPN: 101, PSN: psnA + 5})
+	w.cm(1, packet.CM{Attribute: packet.CMREP, LocalComm: commB, RemoteComm: commA, QPN: 201, PSN: psnB})
+	key := w.key(0, 201)
+	g, side := w.pairing.groupOf(&key)
+	if c := w.pairing.cm.claimThat(claimHash(w.pairing.hashOf(&g), side, 201), 101); c == nil || c.port != 0 {
+		t.Errorf("%+v: want a claim without a port", c)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// paired is a connection between QPs 100 and 200 that is confirmed, the PSN that comes next, and its UDP port, which is its own or any other's.
+// paired is a confirmed connection between QPs 100 and 200, its next PSN, and its UDP port, which is its own or shared.
 func paired(t *testing.T, ownPort bool) (w *wire, next uint32, port uint16) {
 	w, port = newWire(t), 7
 	if ownPort {
@@ -25,8 +25,7 @@ func (w *wire) usable(side int) bool {
 	return w.view(side, [2]uint32{200, 100}[side]).Usable()
 }
 
-// TestOneOddPacket: the first packet that is out of character, and that by which it just is not. A second one ends the pair only if both go
-// together.
+// TestOneOddPacket: the first packet out of character, and the last one in character. A second one ends the pair only if both go together.
 func TestOneOddPacket(t *testing.T) {
 	const far = 0x700000
 	for _, c := range []struct {
@@ -71,7 +70,7 @@ func TestOneOddPacket(t *testing.T) {
 	}
 }
 
-// TestDoubt: where the UDP port is any connection's, what puts a flow in doubt, and what ends the doubt.
+// TestDoubt: with a shared UDP port, what puts a flow in doubt, and what ends the doubt.
 func TestDoubt(t *testing.T) {
 	back := func(n uint32) func(w *wire, next uint32) {
 		return func(w *wire, next uint32) { w.send(0, 200, packet.RCSendOnly, next-n, 7) }
@@ -130,7 +129,8 @@ func TestDoubt(t *testing.T) {
 	}
 }
 
-// TestSilence: a flow whose requests nobody answers is in doubt after 2^16 PSNs, or four times as many as it ever had on the way.
+// TestSilence: a flow whose requests get no responses is in doubt after 2^16 PSNs, or four times the most that were ever without a
+// response.
 func TestSilence(t *testing.T) {
 	for _, c := range []struct{ onTheWay, least, most uint32 }{
 		{0, 1 << 16, 1<<16 + 256}, {1 << 14, 1 << 16, 1<<16 + 256}, {20_000, 79_000, 81_000},
@@ -159,29 +159,23 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// TestPortMoves: until the UDP source port has been the same for some time a change does not end a pair, but has it wait for an answer; from
-// the fourth time on it says nothing. Its port does not tell the connection from others any more.
+// TestPortMoves: until the UDP source port is steady, a change does not end a pair, but the flow waits for a response; from the fourth time
+// on it is no evidence.
 func TestPortMoves(t *testing.T) {
 	for side := range 2 {
 		w := newWire(t)
-		w.talk(100, 200, 5, 10, 52769)
-		psn, qp := uint32(15), [2]uint32{200, 100}[side]
+		w.connect(100, 200)
+		w.talk(100, 200, psnB, 10, 7)
+		psn := psnB + uint32(10)
 		for n := range uint16(6) {
-			port := 60000 + n
-			ports := [2]uint16{52769, 52769}
-			ports[side] = port
+			ports := [2]uint16{7, 7}
+			ports[side] = 60000 + n
 			w.send(0, 200, packet.RCSendOnly, psn, ports[0])
 			w.send(1, 100, packet.RCAcknowledge, psn-uint32(side), ports[1])
 			if side == 0 {
 				w.send(0, 200, packet.RCSendOnly, psn, ports[0])
 			}
 			psn++
-			if n == 0 {
-				m := mateWord(w.at(side, qp).p.mate[w.at(side, qp).k].Load())
-				if m.ownPort() {
-					t.Errorf("side %d: its port is still its own", side)
-				}
-			}
 		}
 		if counts := &w.workers[side].counts; counts.Reuses+counts.Contradictions != 0 {
 			t.Errorf("side %d: %d records ended, %d contradictions", side, counts.Reuses, counts.Contradictions)
@@ -189,18 +183,49 @@ func TestPortMoves(t *testing.T) {
 	}
 }
 
+// TestOwnPortStays: a port that results from a connection's QPs never changes, so a packet with another port is never the connection's. The
+// flow is in doubt until its next packet; two such packets in a row end the record.
+func TestOwnPortStays(t *testing.T) {
+	for side, qp := range []uint32{200, 100} {
+		w := newWire(t)
+		w.talk(100, 200, 5, 3, 52769)
+		stray := func(port uint16) {
+			if side == 0 {
+				w.send(0, 200, packet.RCSendOnly, 8, port)
+			} else {
+				w.send(1, 100, packet.RCSendOnly, 0x700000, port)
+			}
+		}
+		for n := range uint16(6) {
+			stray(60000 + n)
+			w.is(side, qp, 0, 0)
+			w.talk(100, 200, 8, 1, 52769)
+			w.is(side, qp, [2]uint32{100, 200}[side], EvidencePort)
+			if m := mateWord(w.at(side, qp).p.mate[w.at(side, qp).k].Load()); !m.ownPort() {
+				t.Errorf("side %d: its port isn't its own any more", side)
+			}
+		}
+		stray(60000)
+		stray(60000)
+		if n := w.workers[side].counts.Reuses; n != 1 {
+			t.Errorf("side %d: %d records ended, want 1", side, n)
+		}
+	}
+}
+
 // TestPortMovesDoubt: the doubt of TestPortMoves.
 func TestPortMovesDoubt(t *testing.T) {
 	w := newWire(t)
-	w.talk(100, 200, 5, 10, 52769)
-	psn := uint32(15)
+	w.connect(100, 200)
+	w.talk(100, 200, psnB, 10, 7)
+	psn := psnB + uint32(10)
 	for n := range uint16(6) {
 		for i := range uint32(2 * coarse) {
 			w.send(0, 200, packet.RCSendOnly, psn, 60000+n)
 			if i == 0 && w.usable(0) != (n >= 3) {
 				t.Errorf("change %d: %v", n+1, w.view(0, 200))
 			}
-			w.send(1, 100, packet.RCAcknowledge, psn, 52769)
+			w.send(1, 100, packet.RCAcknowledge, psn, 7)
 			psn++
 		}
 		if !w.usable(0) {
@@ -208,12 +233,13 @@ func TestPortMovesDoubt(t *testing.T) {
 		}
 	}
 	w = newWire(t)
-	w.talk(100, 200, 5, 10, 52769)
-	w.send(1, 100, packet.RCAcknowledge, 14, 60000)
+	w.connect(100, 200)
+	w.talk(100, 200, psnB, 10, 7)
+	w.send(1, 100, packet.RCAcknowledge, psnB+9, 60000)
 	w.is(1, 100, 0, 0)
 }
 
-// TestUCGoesBack: UC sends nothing twice.
+// TestUCGoesBack: UC never retransmits.
 func TestUCGoesBack(t *testing.T) {
 	for _, c := range []struct {
 		back uint32

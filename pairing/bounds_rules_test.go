@@ -32,17 +32,18 @@ func TestEqualSure(t *testing.T) {
 			}
 		}
 		c.change(w.pairing, &a, &b)
-		if got := w.pairing.equalSure(&a, &b); got != c.want {
+		if got := w.workers[0].equalSure(&a, &b); got != c.want {
 			t.Errorf("%s: sure %v, want %v", name, got, c.want)
 		}
 	}
 }
 
-// share marks so many flows of a side as having ports that others have, unmatched so many as having none in common with the other side.
+// share gives this many flows of a side shared ports, two to three each. unmatched marks this many as having no port in common with the
+// other side.
 func (p *Pairing) share(pl *place, flows int) {
 	for n := range flows {
-		o, _ := p.at(pl.g, pl.side, n)
-		o.mark(matchShared)
+		o, _ := p.at(pl.g, pl.side, pl.own()-1-n)
+		o.p.id[o.k] = makeIdentity(o.id().qp(), uint16(max(min(n, flows-2)/2, 0)), false, false)
 	}
 }
 
@@ -53,7 +54,7 @@ func (p *Pairing) unmatched(pl *place, flows int) {
 	}
 }
 
-// TestPortMatch: which flow of the other side a port points at.
+// TestPortMatch: which flow of the other side fits a port.
 func TestPortMatch(t *testing.T) {
 	const port, fits, fitsToo, other = 52769, 100, 11405, 101
 	type flow struct {
@@ -104,7 +105,7 @@ func TestPortMatch(t *testing.T) {
 	}
 }
 
-// TestPSNRule: the one flow that can have asked is the mate only if nothing else can be.
+// TestPSNRule: the only flow that can have sent the request is the mate, if no other flow can be.
 func TestPSNRule(t *testing.T) {
 	confirm := func(w *wire, g *place, s State) {
 		w.pairing.update(g.owner(), func(Answer) Answer { return makeAnswer(1001, s, EvidencePSN) })
@@ -164,9 +165,9 @@ func TestPSNRule(t *testing.T) {
 	}
 }
 
-// TestTrial: what a response adds to what responses have shown.
+// TestTrial: what a response adds to the evidence.
 func TestTrial(t *testing.T) {
-	before := trial{soleIs: 8, width: 7, agreeing: 9, exact: 5, retries: 1, doubts: 2, trusted: 3}
+	before := trial{soleIs: 8, width: 7, agreeing: 9, exact: 5, retries: 1, contradictions: 2, trusted: 3}
 	for _, c := range []struct {
 		name string
 		scan scan
@@ -187,16 +188,16 @@ func TestTrial(t *testing.T) {
 		}
 	}
 	got := before
-	if got.answered(false); got.trusted != 0 {
+	if got.noteResponse(false); got.trusted != 0 {
 		t.Error("a response that nobody asked for leaves the trust there was")
 	}
 	got = before
-	if got.restart(); got != (trial{retries: 1, doubts: 2}) {
+	if got.restart(); got != (trial{retries: 1, contradictions: 2}) {
 		t.Errorf("begun again: %+v", got)
 	}
 }
 
-// TestExhausted: everything that was ruled out comes back after 0, 1, 3, 7 responses, and so on up to 4095.
+// TestExhausted: all flows become possible again after 0, 1, 3, 7 responses, and so on up to 4095.
 func TestExhausted(t *testing.T) {
 	_, _, b := two(t)
 	s := subject{pl: b}
@@ -211,7 +212,7 @@ func TestExhausted(t *testing.T) {
 	}
 }
 
-// TestSameResponseAgain: a response that comes again is no more evidence.
+// TestSameResponseAgain: a repeated response is no new evidence.
 func TestSameResponseAgain(t *testing.T) {
 	w := newWire(t)
 	w.send(0, 1000, packet.RCSendOnly, 0x500000, 50000)
@@ -224,8 +225,30 @@ func TestSameResponseAgain(t *testing.T) {
 	}
 }
 
-// TestForget: what a flow's responses ruled out, what was ruled out about it, and what pointed at it, all go; and with a new beginning, what it
-// had answered.
+// TestStartOver: nothing of the flow's earlier connection is left, and RDMA-CM's claims are searched again.
+func TestStartOver(t *testing.T) {
+	w := newWire(t)
+	w.connect(100, 200)
+	w.talk(100, 200, psnB+1000, 20, 7) // doesn't begin where RDMA-CM claims
+	a := w.at(0, 200)
+	if a.claimed() == 0 {
+		t.Fatal("no claim")
+	}
+	w.pairing.cm.claims = make([]claimSet, len(w.pairing.cm.claims))
+	w.send(0, 200, packet.RCSendOnly, 0x800000, 8)
+	w.send(0, 200, packet.RCSendOnly, 0x800001, 8)
+	if a.claimed() != 0 || a.ack().valid() || a.sent().first() != 0x800001 {
+		t.Errorf("claim %x, responses %x, requests %x", a.claimed(), a.ack(), a.sent())
+	}
+	w = newWire(t)
+	w.connect(100, 200)
+	w.talk(100, 200, 0x5000, 20, 7)
+	w.talk(100, 200, psnB-1, 20, 7) // the first packet doesn't count
+	w.is(0, 200, 100, EvidenceCM)
+}
+
+// TestForget: clears what a flow's responses ruled out, what was ruled out about it, and the evidence for it; with a new connection, also
+// its responses.
 func TestForget(t *testing.T) {
 	for name, forget := range map[string]func(w *wire, a *place){
 		"forgotten": func(w *wire, a *place) { w.pairing.forget(a) },
@@ -242,15 +265,15 @@ func TestForget(t *testing.T) {
 		a.p.ack[a.k].Store(uint64(makeAck(5, a.p.lease[a.k])))
 		a.ruleOut(0, ^uint64(0))
 		b.ruleOut(0, ^uint64(0))
-		*b.trial() = trial{soleIs: uint16(a.n + 1), agreeing: 9, doubts: 1}
+		*b.trial() = trial{soleIs: uint16(a.n + 1), agreeing: 9, contradictions: 1}
 		forget(w, &a)
-		if !a.may(b.n) || !b.may(a.n) || b.trial().agreeing != 0 || b.trial().doubts != 1 {
+		if !a.may(b.n) || !b.may(a.n) || b.trial().agreeing != 0 || b.trial().contradictions != 1 {
 			t.Errorf("%s: %v, %v, %+v", name, a.may(b.n), b.may(a.n), b.trial())
 		}
 	}
 }
 
-// TestPortRule: whether third flows have the port of a pair that the formula points at, and how many.
+// TestPortRule: whether third flows have the port of a pair by the formula, and how many.
 func TestPortRule(t *testing.T) {
 	const port = 52769
 	for _, c := range []struct {
@@ -286,18 +309,18 @@ func TestPortRule(t *testing.T) {
 	}
 }
 
-// TestOwnPort: the UDP port tells a connection from others only if it is made from its QPs, or from the flow label that RDMA-CM said.
+// TestOwnPort: the UDP source port is a connection's own only if it results from its QPs, or from the flow label in RDMA-CM's REQ.
 func TestOwnPort(t *testing.T) {
 	for name, c := range map[string]struct {
-		ports  [2]uint16
-		varies [2]bool
-		said   uint16
-		want   bool
+		ports   [2]uint16
+		varies  [2]bool
+		claimed uint16
+		want    bool
 	}{
 		"the formula's":                {[2]uint16{52769, 52769}, [2]bool{}, 0, true},
 		"another":                      {[2]uint16{52768, 52768}, [2]bool{}, 0, false},
 		"the flow label's":             {[2]uint16{52768, 52768}, [2]bool{}, 52768, true},
-		"another than said":            {[2]uint16{52768, 52768}, [2]bool{}, 50000, false},
+		"another than claimed":         {[2]uint16{52768, 52768}, [2]bool{}, 50000, false},
 		"one way only":                 {[2]uint16{52769, 52768}, [2]bool{}, 0, false},
 		"it has changed":               {[2]uint16{52769, 52769}, [2]bool{true, false}, 0, false},
 		"it has changed the other way": {[2]uint16{52769, 52769}, [2]bool{false, true}, 0, false},
@@ -308,7 +331,7 @@ func TestOwnPort(t *testing.T) {
 		a, b := w.at(0, 200), w.at(1, 100)
 		a.p.id[a.k] = makeIdentity(200, c.ports[0], c.varies[0], false)
 		b.p.id[b.k] = makeIdentity(100, c.ports[1], c.varies[1], false)
-		claimed(&a, 7, 5, c.said)
+		setClaim(&a, 7, 5, c.claimed)
 		if got := w.pairing.ownPort(&a, &b); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}

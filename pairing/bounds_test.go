@@ -6,10 +6,10 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// The bounds of the rules: what is just enough confirms, and what is just short of it does not.
+// The bounds of the rules: evidence just at a bound confirms, evidence just below it does not.
 
 func TestChance(t *testing.T) {
-	for _, c := range []struct{ says, one, other, matched, want int }{
+	for _, c := range []struct{ evidence, one, other, matched, want int }{
 		{18, 1, 1, 1, 18},
 		{18, 1, 1, 0, 16},    // two that have not found their partners
 		{18, 16, 16, 16, 26}, // one in 16 hidden, on both sides
@@ -20,8 +20,8 @@ func TestChance(t *testing.T) {
 		{0, 256, 256, 256, 16},
 		{18, 256, 256, 0, 1},
 	} {
-		if got := chance(c.says, c.one, c.other, c.matched); got != c.want {
-			t.Errorf("chance(%d, %d, %d, %d) = %d, want %d", c.says, c.one, c.other, c.matched, got, c.want)
+		if got := chance(c.evidence, c.one, c.other, c.matched); got != c.want {
+			t.Errorf("chance(%d, %d, %d, %d) = %d, want %d", c.evidence, c.one, c.other, c.matched, got, c.want)
 		}
 	}
 }
@@ -46,32 +46,32 @@ func (w *wire) at(side int, qp uint32) place {
 
 func TestEnough(t *testing.T) {
 	for _, c := range []struct {
-		doubts, retries uint8
-		least           int
-	}{{0, 0, 20}, {1, 0, 22}, {2, 0, 24}, {maxDoubts, 0, 30}, {0, 1, 21}, {0, 8, 28}, {0, 12, 28}, {2, 3, 27}} {
+		contradictions, retries uint8
+		least                   int
+	}{{0, 0, 20}, {1, 0, 22}, {2, 0, 24}, {maxContradictions, 0, 30}, {0, 1, 21}, {0, 8, 28}, {0, 12, 28}, {2, 3, 27}} {
 		_, a, b := two(t)
 		for _, one := range []*place{&a, &b} { // whichever of the two it was
 			*a.trial(), *b.trial() = trial{}, trial{}
-			one.trial().doubts, one.trial().retries = c.doubts, c.retries
+			one.trial().contradictions, one.trial().retries = c.contradictions, c.retries
 			if !enough(&a, &b, c.least) || enough(&a, &b, c.least-1) {
-				t.Errorf("%d doubts, %d retries: want exactly %d bits to be enough", c.doubts, c.retries, c.least)
+				t.Errorf("%d contradictions, %d retries: want exactly %d bits to be enough", c.contradictions, c.retries, c.least)
 			}
 		}
 	}
 }
 
 func TestTrusted(t *testing.T) {
-	for _, c := range []struct{ doubts, least uint8 }{{0, 0}, {1, 2}, {2, 4}, {maxDoubts, 32}} {
+	for _, c := range []struct{ contradictions, least uint8 }{{0, 0}, {1, 2}, {2, 4}, {maxContradictions, 32}} {
 		_, a, b := two(t)
 		for _, doubted := range []*place{&a, &b} {
 			for _, answers := range []*place{&a, &b} {
 				*a.trial(), *b.trial() = trial{}, trial{}
-				doubted.trial().doubts, answers.trial().trusted = c.doubts, c.least
+				doubted.trial().contradictions, answers.trial().trusted = c.contradictions, c.least
 				if !trusted(&a, &b) {
-					t.Errorf("%d doubts: %d responses are not enough", c.doubts, c.least)
+					t.Errorf("%d contradictions: %d responses are not enough", c.contradictions, c.least)
 				}
 				if answers.trial().trusted--; c.least > 0 && trusted(&a, &b) {
-					t.Errorf("%d doubts: %d responses are enough", c.doubts, c.least-1)
+					t.Errorf("%d contradictions: %d responses are enough", c.contradictions, c.least-1)
 				}
 			}
 		}
@@ -82,21 +82,20 @@ func TestPortBits(t *testing.T) {
 	for _, c := range []struct{ flows, shared, want int }{
 		{2, 0, 1}, {15, 0, 6}, {15, 2, 5}, {16, 0, 14}, {16, 1, 14}, {16, 2, 6}, {64, 2, 14}, {64, 3, 9}, {64, 33, 0}, {256, 17, 14}, {256, 18, 11}, {256, 129, 0},
 	} {
-		p := portCounts{flows: c.flows, shared: c.shared}
-		if got := p.bits(); got != c.want {
+		if got := bitsOfPort(c.flows, c.shared); got != c.want {
 			t.Errorf("%d flows of which %d share a port: %d bits, want %d", c.flows, c.shared, got, c.want)
 		}
 	}
 }
 
-// many is n connections with ports of their own and far first PSNs, too little to confirm any.
+// many is n connections with own ports and distant first PSNs, which is too little to confirm any.
 func many(t *testing.T, n uint32) *wire {
 	w := newWire(t)
 	for i := range n {
 		w.send(0, 1000+i, packet.RCSendOnly, randomStart(i), 50000+uint16(i))
 	}
 	for i := range n {
-		w.send(1, 5000+i, packet.RCAcknowledge, randomStart(i), 60000)
+		w.send(1, 5000+i, packet.RCAcknowledge, randomStart(i), 60000+uint16(i))
 	}
 	return w
 }
@@ -146,7 +145,7 @@ func TestFormulaSure(t *testing.T) {
 	}
 }
 
-// TestStartBits: what a response says for a flow whose requests it is to.
+// TestStartBits: the evidence in bits of a response for the flow whose request it answers.
 func TestStartBits(t *testing.T) {
 	const distance = 1 << 16
 	far := func(n int) (others []uint32) {
@@ -188,8 +187,8 @@ func TestStartBits(t *testing.T) {
 	}
 }
 
-// TestRhythm: that ACKs are for just the PSNs that were asked for says something by how seldom that is, and again each time if the flow does
-// not do as others do.
+// TestRhythm: ACKs for exactly the PSNs with AckReq are more evidence the rarer these PSNs are, and count each time if no other flow asks
+// at the same distances.
 func TestRhythm(t *testing.T) {
 	asks := func(w *wire, qp uint32, gaps []uint32) {
 		psn := qp << 12
@@ -211,7 +210,7 @@ func TestRhythm(t *testing.T) {
 	}{
 		{"too few exact", own, [][]uint32{same, same, same}, 3, 0},
 		{"its own", own, [][]uint32{same, same, same}, 4, 16},
-		{"its own, at most", own, [][]uint32{same, same, same}, 20, maxExact},
+		{"its own, at most", own, [][]uint32{same, same, same}, 20, 40},
 		{"too few others", own, [][]uint32{same, same}, 4, 4},
 		{"as another's", own, [][]uint32{same, same, own}, 4, 4},
 		{"too few gaps", own[:4], [][]uint32{same, same, same}, 4, 4},

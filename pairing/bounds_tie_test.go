@@ -6,7 +6,7 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// TestConfirm: what a verdict makes of what is known already, and whether the flow has the verdict's QP then.
+// TestConfirm: the effect of a verdict on an existing answer, and whether the flow has the verdict's QP then.
 func TestConfirm(t *testing.T) {
 	confirmed := func(qp uint32, why Evidence) Answer { return makeAnswer(qp, Confirmed, why) }
 	for _, c := range []struct {
@@ -64,7 +64,7 @@ func TestSuggest(t *testing.T) {
 	}
 }
 
-// TestPair: a verdict about flows of which one has a mate, or better evidence for another one.
+// TestPair: a verdict about two flows when one has a mate, or better evidence for another one.
 func TestPair(t *testing.T) {
 	confirm := func(w *wire, side int, qp, source uint32, s State, why Evidence) {
 		w.workers[side].setAnswer(w.find(side, qp), makeAnswer(source, s, why))
@@ -112,18 +112,23 @@ func TestPair(t *testing.T) {
 	}
 }
 
-// TestMistaken: contradictions are held against a flow, but not more than five.
+// TestMistaken: contradictions count against a flow, up to five. The evidence of its port and its responses is cleared.
 func TestMistaken(t *testing.T) {
 	w, a, _ := two(t)
 	for n := range 20 {
+		a.mark(matchFormula)
+		a.p.next[a.k][0].Store(5 | noteBit)
 		w.pairing.mistaken(&a)
-		if want := min(n+1, 5); int(a.trial().doubts) != want {
-			t.Errorf("%d contradictions: %d doubts, want %d", n+1, a.trial().doubts, want)
+		if a.p.match[a.k] != 0 || a.waitsFor(5) {
+			t.Errorf("%d contradictions: its port and responses count", n+1)
+		}
+		if want := min(n+1, 5); int(a.trial().contradictions) != want {
+			t.Errorf("%d contradictions: %d that count, want %d", n+1, a.trial().contradictions, want)
 		}
 	}
 }
 
-// TestLeases: a word of a place is of the flow that had the place then.
+// TestLeases: a word of a place belongs to the flow that had the place when it was written.
 func TestLeases(t *testing.T) {
 	w, _, _ := paired(t, false)
 	a, b := w.at(0, 200), w.at(1, 100)
@@ -134,19 +139,19 @@ func TestLeases(t *testing.T) {
 	}
 	before := makeMate(b.n, b.p.lease[b.k]+1, false)
 	if ok := s.findMate(before); ok || sentBy(&a, before) != 0 || heardFrom(&b, before) != 0 {
-		t.Error("words of another lease are taken")
+		t.Error("words of another lease are accepted")
 	}
 	a.p.lease[a.k]++
 	b.p.lease[b.k]++
 	if a.sent().valid() || b.ack().valid() {
-		t.Error("words of the flow that had the place before are taken")
+		t.Error("words of the flow that had the place before are accepted")
 	}
 	if _, ok := w.pairing.tied(&a); ok {
 		t.Error("a flow is paired with one that has gone")
 	}
 }
 
-// TestMateEnds: a flow whose mate has ended is not known by it any more.
+// TestMateEnds: a flow whose mate has ended is no longer confirmed by it.
 func TestMateEnds(t *testing.T) {
 	w, next, _ := paired(t, false)
 	w.workers[1].Renew(w.find(1, 100), w.now)
@@ -156,7 +161,7 @@ func TestMateEnds(t *testing.T) {
 	w.is(0, 200, 0, 0)
 }
 
-// TestWhatEndsAClaim: what RDMA-CM said is over when the data says so with another UDP source port.
+// TestWhatEndsAClaim: RDMA-CM's claim ends when data of another connection comes with another UDP source port.
 func TestWhatEndsAClaim(t *testing.T) {
 	for _, c := range []struct {
 		side int
@@ -174,13 +179,13 @@ func TestWhatEndsAClaim(t *testing.T) {
 				t.Errorf("two packets to QP %d with port %d: the claim about the flow of side %d is there: %v", qp, c.port, side, ok)
 			}
 		}
-		if a := w.at(c.side, qp); a.said() != 0 && !c.kept {
-			t.Errorf("two packets to QP %d with port %d: the flow heeds %+v", qp, c.port, a.said())
+		if a := w.at(c.side, qp); a.claimed() != 0 && !c.kept {
+			t.Errorf("two packets to QP %d with port %d: the flow heeds %+v", qp, c.port, a.claimed())
 		}
 	}
 }
 
-// TestSettledStays: no packet puts what a map says in doubt, and a new map changes no record that is closed.
+// TestSettledStays: no packet puts a map's QP in doubt, and a new map changes no closed record.
 func TestSettledStays(t *testing.T) {
 	m, err := NewQPMap([]QPPair{{Source: alice, Destination: bob, SourceQP: 100, DestinationQP: 200}}, 1)
 	if err != nil {
@@ -189,13 +194,13 @@ func TestSettledStays(t *testing.T) {
 	w, _, _ := paired(t, false)
 	w.release(0)
 	closed := w.view(0, 200)
-	w.pairing.SetStatic(m)
+	w.setStatic(m)
 	w.sweep()
 	if w.view(0, 200) != closed {
 		t.Errorf("the closed record is %v, was %v", w.view(0, 200), closed)
 	}
 	w = newWire(t)
-	w.pairing.SetStatic(m)
+	w.setStatic(m)
 	w.sweep()
 	w.talk(100, 200, 5, 100, 7)
 	s := subject{l: w.workers[0].Learner, x: w.find(0, 200)}
@@ -205,7 +210,7 @@ func TestSettledStays(t *testing.T) {
 	}
 }
 
-// TestSlack: a response is to what was sent; one may be to what was sent shortly before the flow was seen first.
+// TestSlack: a response is to a PSN that was sent, perhaps shortly before the flow was first seen.
 func TestSlack(t *testing.T) {
 	s := makeSent(1000, 1010, 1)
 	for _, c := range []struct {
@@ -218,7 +223,7 @@ func TestSlack(t *testing.T) {
 	}
 }
 
-// TestCNPOfSeveralFlows: it says nothing about any of them.
+// TestCNPOfSeveralFlows: it is no evidence about any of them.
 func TestCNPOfSeveralFlows(t *testing.T) {
 	w := newWire(t)
 	w.send(0, 200, packet.RCWriteOnly, 5, 50000)
@@ -228,5 +233,42 @@ func TestCNPOfSeveralFlows(t *testing.T) {
 		if a := w.view(0, qp); a != 0 {
 			t.Errorf("the flow to QP %d is %v", qp, a)
 		}
+	}
+}
+
+// onlyInPlace8 is a side with one flow, to QP 208, in a place on its second page.
+func onlyInPlace8(t *testing.T) *wire {
+	w := newWire(t)
+	for i := range uint32(9) {
+		w.send(0, 200+i, packet.RCWriteOnly, 5, 50000)
+	}
+	for i := range uint32(8) {
+		pl := w.at(0, 200+i)
+		pl.vacate(pl.owner())
+	}
+	if pl := w.at(0, 208); pl.n != 8 || pl.g.flows[0].Load() != 1 {
+		t.Fatalf("place %d, of %d flows", pl.n, pl.g.flows[0].Load())
+	}
+	return w
+}
+
+// TestCNPOfTheOnlyFlow: wherever its place is.
+func TestCNPOfTheOnlyFlow(t *testing.T) {
+	w := onlyInPlace8(t)
+	w.cnp(1, 100)
+	if v := w.view(0, 208); v.State() != Candidate || v.SourceQP() != 100 || v.Evidence() != EvidenceCNP {
+		t.Errorf("%v", v)
+	}
+}
+
+// TestCNPSkipped: a CNP that is left out because another worker holds the group's lock is counted.
+func TestCNPSkipped(t *testing.T) {
+	w := newWire(t)
+	w.send(0, 200, packet.RCWriteOnly, 5, 50000)
+	pl := w.at(0, 200)
+	pl.g.lock.try()
+	w.cnp(1, 100)
+	if n := w.workers[1].counts.Skipped; n != 1 {
+		t.Errorf("%d are counted, want 1", n)
 	}
 }

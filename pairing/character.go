@@ -2,7 +2,7 @@ package pairing
 
 import "github.com/cnpgate/cnpgate/internal/packet"
 
-// character says how a packet fits its flow.
+// character classifies how a packet fits its flow.
 type character uint8
 
 const (
@@ -12,14 +12,17 @@ const (
 )
 
 const (
-	// If two packets out of character are at most so many PSNs apart, they go together.
-	requestsApart = 1 << 10
-	answersApart  = 1 << 12
+	// Two packets out of character go together if they are at most this many PSNs apart.
+	requestsApart  = 1 << 10
+	responsesApart = 1 << 12
 )
 
-// character compares the packet at hand with its flow. own says whether the flow may use the packet's PSN.
+// character compares the current packet with its flow. own: the flow may use the packet's PSN.
 func (s *subject) character(own bool, apart uint32) character {
 	n, p := s.n, s.p
+	if p.SrcPort != s.t.port && mateWord(s.pl.p.mate[s.pl.k].Load()).ownPort() {
+		own = false // the port results from the connection's QPs, so it never changes
+	}
 	if own && (p.SrcPort == s.t.port || !s.steady()) {
 		n.odd = 0
 		return fits
@@ -42,7 +45,7 @@ const (
 	maxWanders    = 3  // changes of the port that count; each one quadruples steadyPackets
 )
 
-// steady reports whether the flow has had its UDP source port for so long that another port means another connection.
+// steady reports whether the flow has had its UDP source port long enough for another port to mean another connection.
 func (s *subject) steady() bool {
 	since := s.t.packets
 	if s.n.moved != 0 {
@@ -51,23 +54,28 @@ func (s *subject) steady() bool {
 	return since >= steadyPackets<<(2*s.n.wanders)
 }
 
-// portMoved notes that the flow has another UDP source port now. From then on the port doesn't tell the flow's connection from others. It
-// reports whether the change is unusual, which it is until the port has changed maxWanders times.
+// portMoved records that the flow's UDP source port has changed. From then on the port doesn't distinguish the flow's connection from
+// others. It reports whether the change is unusual: it is until the port has changed maxWanders times.
 func (s *subject) portMoved() (unusual bool) {
+	unusual = s.n.wanders < maxWanders
+	s.notePort()
+	if s.lockGroup() {
+		s.pl.p.id[s.pl.k] = s.identity()
+		s.pl.g.lock.release()
+	}
+	return unusual
+}
+
+// notePort records the port of the current packet as the flow's. If another flow has the place by now, that flow is only checked more
+// strictly.
+func (s *subject) notePort() {
 	s.n.moved = s.t.packets | noteBit
 	s.t.port = s.p.SrcPort
-	if unusual = s.n.wanders < maxWanders; unusual {
-		s.n.wanders++
-	}
-	if s.pl.g.learning.try() {
-		s.pl.p.id[s.pl.k] = s.identity()
-		s.pl.g.learning.release()
-	}
+	s.n.wanders = min(s.n.wanders+1, maxWanders)
 	w := &s.pl.p.mate[s.pl.k]
 	if m := mateWord(w.Load()); m.ownPort() {
 		w.CompareAndSwap(uint64(m), uint64(m.sharedPort()))
 	}
-	return unusual
 }
 
 // identity is the flow's identity with its present UDP source port.
@@ -76,7 +84,7 @@ func (s *subject) identity() identity {
 }
 
 // within reports whether the flow's requests may use a PSN. A sender may go back to any PSN that it has used (maxSpan at most), but not skip
-// more than maxGap. UC sends nothing twice, so its PSNs go back by no more than reordering makes them.
+// more than maxGap. UC never retransmits, so its PSNs go back only by reordering.
 func (s *subject) within(psn uint32) bool {
 	const reordering = 1 << 10
 	n := s.n
@@ -86,7 +94,7 @@ func (s *subject) within(psn uint32) bool {
 	return (psn-n.first+firstSlack)&psnMask <= (n.high-n.first)&psnMask+firstSlack+maxGap
 }
 
-// noteService notes whether the packet's transport service, and so the flow's, is UC.
+// noteService records whether the packet's transport service, and so the flow's, is UC.
 func (s *subject) noteService() {
 	s.t.flags &^= unreliable
 	if isUC(s.p.Opcode) {
@@ -94,7 +102,7 @@ func (s *subject) noteService() {
 	}
 }
 
-// ofService tells whether the packet's transport service is the flow's, as far as it matters: a QP of one has none of the other's packets.
+// ofService reports whether the packet's transport service is the flow's (UC or not): a QP has only one service.
 func (s *subject) ofService() bool { return isUC(s.p.Opcode) == (s.t.flags&unreliable != 0) }
 
 func isUC(o packet.Opcode) bool { return o>>5 == packet.UCSendOnly>>5 }

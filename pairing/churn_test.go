@@ -10,8 +10,8 @@ import (
 	"github.com/cnpgate/cnpgate/internal/testkit/synth"
 )
 
-// TestWorkersUnderChurn: four workers, over which the UDP source port spreads the flows of both directions, with small tables that evict all
-// the time, maps that come and go, and readers that find flows. What is usable is true, by a map or by evidence. The race detector watches.
+// TestWorkersUnderChurn: the UDP source port spreads the flows of both directions over four workers, with small tables that evict all the
+// time, changing maps, and readers that find flows. Every usable answer is true, by a map or by evidence. Run it with the race detector.
 func TestWorkersUnderChurn(t *testing.T) {
 	const workers, flows = 4, 40
 	c := synth.Config{Connections: 96, Messages: 24, Seed: 9, Generations: 2, CM: true, Requesters: synth.FromBoth, IPv6: true,

@@ -4,32 +4,34 @@ import (
 	"math/bits"
 
 	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/keyhash"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 // This file reads RDMA-CM's messages (IBTA 12.6). REQ and REP carry the QP of their sender, and the PSN at which requests to that QP begin. So
-// the receiver of the message will use that PSN first. REQ and REP together claim of each of the connection's two flows which QP sends
-// it, and at which PSN it begins. Anyone can forge a REQ, and a listener will answer it. So a claim changes nothing by itself: it counts when
-// data begins where it says (cmrule.go).
+// the receiver of the message will use that PSN first. REQ and REP together make a claim about each of the connection's two flows: which QP
+// sends it, and at which PSN it begins. Anyone can forge a REQ, and a listener sends a genuine REP for it. So a claim changes nothing by itself.
+// It counts once data begins at the PSN that it names (cmrule.go).
 
-const waysACMSet = 4
+const waysACMSet = 8
 
-// cmRecord is a connection that RDMA-CM sets up (IBTA 12.9): the communication ID and the QP of each end, by side of the group.
+// cmRecord (a CM record) describes a connection that RDMA-CM sets up (IBTA 12.9): the communication ID and the QP of each end, by side of
+// the group.
 type cmRecord struct {
 	hash uint64 // of the group, the requester's side and its communication ID; 0 for none
-	time int64  // of the last message, ns
+	time int64  // of the last message, ns; after both messages also the time of the claims
 	comm [2]uint32
 	qpn  [2]uint32
 	psn  [2]uint32 // starting PSN of the requests to the QP
-	have uint8     // a bit for each side whose REQ or REP was seen
+	have uint8     // a bit for each side: its REQ or REP was seen
 	_    uint8
-	port uint16 // the UDP source port that the REQ's flow label makes, 0 for none
+	port uint16 // the UDP source port that results from the REQ's flow label, 0 for none
 	_    uint32
 }
 
 type cmSet [waysACMSet]cmRecord
 
-// flowClaim is what RDMA-CM claims of a flow.
+// flowClaim is RDMA-CM's claim about a flow.
 type flowClaim struct {
 	hash     uint64 // of the group, the side and the destination QP; 0 for none
 	time     int64  // ns
@@ -43,16 +45,16 @@ type flowClaim struct {
 
 type claimSet [waysACMSet]flowClaim
 
-// cmRecords holds the records and claims, each in sets of four. In a full set the oldest one makes room.
+// cmRecords holds the CM records and the claims, each in sets of eight. In a full set a new one replaces the oldest.
 type cmRecords struct {
-	writing claim // guards sets and claims
-	sets    []cmSet
-	claims  []claimSet
-	number  sequence // of claims that were added
+	lock   tryLock // guards sets and claims
+	sets   []cmSet
+	claims []claimSet
+	number sequence // counts added claims
 }
 
 func mix(h uint64, side int, number uint32) uint64 {
-	return fold(h^0x9e3779b97f4a7c15, uint64(side+1)<<32|uint64(number)) | 1
+	return keyhash.Fold(h^0x9e3779b97f4a7c15, uint64(side+1)<<32|uint64(number)) | 1
 }
 
 func claimHash(group uint64, side int, destQP uint32) uint64 { return mix(group, side, destQP) }
@@ -62,35 +64,42 @@ func cmHash(group uint64, side int, comm uint32) uint64 {
 
 // addClaim adds a claim. There may be several claims about a flow, with different source QPs: data shows which one is true.
 func (r *cmRecords) addClaim(c flowClaim) {
-	set := &r.claims[c.hash%uint64(len(r.claims))]
-	at := &set[0]
-	for i := range set {
-		if set[i].hash == c.hash && set[i].sourceQP == c.sourceQP {
-			at = &set[i]
-			break
-		}
-		if set[i].time < at.time {
-			at = &set[i]
-		}
+	at := r.claimThat(c.hash, c.sourceQP)
+	if at == nil {
+		at = oldest(r.claimsOf(c.hash)[:], func(c *flowClaim) int64 { return c.time })
 	}
 	*at = c
 	r.number.next()
 }
 
-// removeClaim removes the claim that a flow comes from a QP, and returns it; the zero claim if there is none.
-func (r *cmRecords) removeClaim(h uint64, sourceQP uint32) (c flowClaim) {
-	set := &r.claims[h%uint64(len(r.claims))]
+// claimsOf is the set of the claims with a hash, recordsOf that of the CM records. They don't use the lowest bit of a hash, which is always
+// set.
+func (r *cmRecords) claimsOf(h uint64) *claimSet { return &r.claims[h>>1%uint64(len(r.claims))] }
+func (r *cmRecords) recordsOf(h uint64) *cmSet   { return &r.sets[h>>1%uint64(len(r.sets))] }
+
+// claimThat returns the claim that a flow comes from a QP, or nil.
+func (r *cmRecords) claimThat(h uint64, sourceQP uint32) *flowClaim {
+	set := r.claimsOf(h)
 	for i := range set {
 		if set[i].hash == h && set[i].sourceQP == sourceQP {
-			c, set[i] = set[i], flowClaim{}
+			return &set[i]
 		}
+	}
+	return nil
+}
+
+// removeClaim removes the claim that a flow comes from a QP, if it was made at the given time, and returns it; the zero claim if there is none.
+// A claim made later is about a later connection of the same two QPs.
+func (r *cmRecords) removeClaim(h uint64, sourceQP uint32, made int64) (c flowClaim) {
+	if at := r.claimThat(h, sourceQP); at != nil && at.time == made {
+		c, *at = *at, flowClaim{}
 	}
 	return c
 }
 
-// find is the record with a hash, or nil.
+// find returns the CM record with a hash, or nil.
 func (r *cmRecords) find(h uint64) *cmRecord {
-	set := &r.sets[h%uint64(len(r.sets))]
+	set := r.recordsOf(h)
 	for i := range set {
 		if set[i].hash == h {
 			return &set[i]
@@ -99,23 +108,28 @@ func (r *cmRecords) find(h uint64) *cmRecord {
 	return nil
 }
 
-// make is the record with a hash. If there is none it begins one, in place of the oldest of the set.
+// make returns the CM record with a hash. If there is none it begins one, which replaces the oldest of the set.
 func (r *cmRecords) make(h uint64, now int64) *cmRecord {
 	if c := r.find(h); c != nil {
 		return c
 	}
-	set := &r.sets[h%uint64(len(r.sets))]
-	oldest := &set[0]
-	for i := range set {
-		if set[i].time < oldest.time {
-			oldest = &set[i]
-		}
-	}
-	*oldest = cmRecord{hash: h, time: now}
-	return oldest
+	c := oldest(r.recordsOf(h)[:], func(c *cmRecord) int64 { return c.time })
+	*c = cmRecord{hash: h, time: now}
+	return c
 }
 
-// madCost is what a packet to QP 1 takes from the budget.
+// oldest is the element of a set with the lowest time. An empty one has the time 0.
+func oldest[T any](set []T, time func(*T) int64) *T {
+	at := &set[0]
+	for i := range set {
+		if time(&set[i]) < time(at) {
+			at = &set[i]
+		}
+	}
+	return at
+}
+
+// madCost is the budget that a packet to QP 1 uses.
 const madCost = 128
 
 // observeMAD reads a packet to QP 1, which may carry a communication management message.
@@ -131,11 +145,11 @@ func (l *Learner) observeMAD(k *flowtable.Key, p *packet.Parsed, b []byte, now i
 // observeCM learns from a communication management message. k is the key of the packet that carried it.
 func (l *Learner) observeCM(k *flowtable.Key, m *packet.CM, now int64) {
 	p := l.pairing
-	if !p.cm.writing.trySoon() {
+	if !p.cm.lock.trySoon() {
 		l.skipped()
 		return
 	}
-	defer p.cm.writing.release()
+	defer p.cm.lock.release()
 	l.counts.Evidence[EvidenceCM]++
 	l.dirty = true
 	key, side := p.groupOf(k)
@@ -154,7 +168,7 @@ func (l *Learner) observeCM(k *flowtable.Key, m *packet.CM, now int64) {
 	}
 }
 
-// cmMessage is the message at hand. Its methods are called under cmRecords.writing.
+// cmMessage is the current message. Its methods are called under cmRecords.lock.
 type cmMessage struct {
 	l    *Learner
 	h    uint64 // of the group
@@ -166,7 +180,7 @@ type cmMessage struct {
 // connectionQP reports whether a QP can be one end of a connection.
 func connectionQP(qp uint32) bool { return qp > packet.GSIQP && qp < 0xffffff }
 
-// request reads a REQ: of a new connection, or sent again.
+// request reads a REQ, of a new connection or retransmitted.
 func (c *cmMessage) request() {
 	if !connectionQP(c.m.QPN) {
 		return
@@ -175,8 +189,8 @@ func (c *cmMessage) request() {
 	if r.have>>c.side&1 != 0 && r.qpn[c.side] == c.m.QPN && r.psn[c.side] == c.m.PSN {
 		return // sent again
 	}
-	if r.have>>c.side&1 != 0 { // the communication ID serves another connection now
-		r.have = 0
+	if r.have>>c.side&1 != 0 { // the communication ID now belongs to another connection
+		r.have, r.port = 0, 0
 	}
 	if c.m.FlowLabel != 0 {
 		r.port = labelPort(c.m.FlowLabel)
@@ -184,20 +198,20 @@ func (c *cmMessage) request() {
 	c.half(r)
 }
 
-// reply reads a REP. It may come before the REQ, which another worker sees.
+// reply reads a REP. It may come before the REQ, which another worker may read.
 func (c *cmMessage) reply() {
 	if !connectionQP(c.m.QPN) {
 		return
 	}
 	r := c.l.pairing.cm.make(cmHash(c.h, 1-c.side, c.m.RemoteComm), c.now)
 	if r.have == 3 || r.have>>c.side&1 != 0 {
-		return // sent again. Or another's, or forged: the first one stands
+		return // retransmitted, or another one, perhaps forged: the first one counts
 	}
 	c.half(r)
 	r.comm[1-c.side] = c.m.RemoteComm
 }
 
-// half notes one end of a connection. When it knows both ends, it claims which QP sends each of the two flows.
+// half records one end of a connection. Once both ends are known, it adds a claim about each of the two flows.
 func (c *cmMessage) half(r *cmRecord) {
 	r.have |= 1 << c.side
 	r.comm[c.side], r.qpn[c.side], r.psn[c.side], r.time = c.m.LocalComm, c.m.QPN, c.m.PSN, c.now
@@ -232,21 +246,21 @@ func (c *cmMessage) disconnect() {
 	}
 }
 
-// end forgets a connection and the claims about it, and closes the records of its flows.
+// end forgets a connection and the claims about it, and closes the flow records of its flows.
 func (c *cmMessage) end(r *cmRecord) {
 	for side := range 2 {
 		if r.have != 3 {
 			break
 		}
 		to, from := r.qpn[1-side], r.qpn[side]
-		if claim := c.l.pairing.cm.removeClaim(claimHash(c.h, side, to), from); claim.owner != 0 {
+		if claim := c.l.pairing.cm.removeClaim(claimHash(c.h, side, to), from, r.time); claim.owner != 0 {
 			c.close(&claim)
 		}
 	}
 	*r = cmRecord{}
 }
 
-// close closes the record of the flow that a claim was about, if the flow's source QP is the one that the claim names.
+// close closes the flow record that a claim was about, if the flow's source QP is the one that the claim names.
 func (c *cmMessage) close(claim *flowClaim) {
 	p := c.l.pairing
 	pg, k := &p.pages[claim.slot/placesAPage], claim.slot%placesAPage
@@ -262,43 +276,61 @@ func (c *cmMessage) close(claim *flowClaim) {
 	})
 }
 
-// claimOf is what RDMA-CM claims of a flow, not longer than the aging time ago: where there are several, the one that begins with the
-// packet at hand. It notes the flow's place, if it has one, for the DREQ to find. busy is whether somebody else had the claims.
+// claimOf returns RDMA-CM's claim about a flow, not older than the aging time, if there is also a claim about the flow of the other
+// direction. Among several it prefers one whose PSN is near the given first PSN. It stores the flow's place, if any, in the claim, for a
+// later DREQ. busy: another worker held the lock.
 func (l *Learner) claimOf(x flowtable.Index, first uint32, now int64) (c flowClaim, ok, busy bool) {
 	p := l.pairing
-	if !p.cm.writing.try() {
+	if !p.cm.lock.try() {
 		return c, false, true
 	}
-	defer p.cm.writing.release()
+	defer p.cm.lock.release()
+	qp := l.table.Key(x).DestQP
 	key, side := p.groupOf(l.table.Key(x))
-	h := claimHash(p.hashOf(&key), side, l.table.Key(x).DestQP)
-	set := &p.cm.claims[h%uint64(len(p.cm.claims))]
+	group := p.hashOf(&key)
+	h := claimHash(group, side, qp)
+	set := p.cm.claimsOf(h)
+	var found *flowClaim
 	for i := range set {
-		if set[i].hash != h || p.aging > 0 && now-set[i].time > p.aging {
+		at := &set[i]
+		if at.hash != h || p.aging > 0 && now-at.time > p.aging || p.cm.claimThat(claimHash(group, 1-side, at.sourceQP), qp) == nil {
 			continue
 		}
-		if near := (first-set[i].psn)&psnMask <= firstSlack; !ok || near {
-			set[i].slot, set[i].owner = l.tracks[x].slot, l.ref(x)
-			c, ok = set[i], true
-			if near {
-				break
-			}
+		near := (first-at.psn)&psnMask <= firstSlack
+		if found == nil || near {
+			found = at
+		}
+		if near {
+			break
 		}
 	}
-	return c, ok, false
+	if found == nil {
+		return c, false, false
+	}
+	found.slot, found.owner = l.tracks[x].slot, l.ref(x)
+	return *found, true, false
 }
 
-// forgetClaims removes the claims about both flows of a connection that is over.
-func (l *Learner) forgetClaims(x flowtable.Index, a Answer) {
+// forgetClaims removes the claims that made two flows mates, when their connection has ended.
+func (l *Learner) forgetClaims(pl, mate *place) {
 	p := l.pairing
-	if !p.cm.writing.trySoon() {
+	if !p.cm.lock.trySoon() {
 		l.skipped()
 		return
 	}
-	defer p.cm.writing.release()
-	from, to := a.SourceQP(), l.table.Key(x).DestQP
-	key, side := p.groupOf(l.table.Key(x))
-	h := p.hashOf(&key)
-	p.cm.removeClaim(claimHash(h, side, to), from)
-	p.cm.removeClaim(claimHash(h, 1-side, from), to)
+	defer p.cm.lock.release()
+	h := p.hashOf(&pl.g.key)
+	there, back := claimHash(h, pl.side, pl.id().qp()), claimHash(h, mate.side, mate.id().qp())
+	for _, c := range [...]struct {
+		claim *flowClaim
+		owner flowRef
+	}{{p.cm.claimThat(there, mate.id().qp()), pl.owner()}, {p.cm.claimThat(back, pl.id().qp()), mate.owner()}} {
+		if c.claim == nil || c.claim.owner != c.owner {
+			continue
+		}
+		made := c.claim.time
+		p.cm.removeClaim(there, mate.id().qp(), made)
+		p.cm.removeClaim(back, pl.id().qp(), made)
+		return
+	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/cnpgate/cnpgate/internal/testkit/synth"
 )
 
-// TestWorkersLearnTogether: two workers, each with the packets of one direction and at its own pace, pair the flows all the same, and
-// what readers find meanwhile is true or nothing. The race detector watches.
+// TestWorkersLearnTogether: two workers, each with the packets of one direction and at its own pace, pair the flows, and readers meanwhile
+// find true answers or none. Run it with the race detector.
 func TestWorkersLearnTogether(t *testing.T) {
 	c := synth.Config{Connections: 64, Messages: 32, Seed: 3, Generations: 1, CM: true, Requesters: synth.FromBoth}
 	var events [2][]synth.Event

@@ -2,18 +2,19 @@ package pairing
 
 import "github.com/cnpgate/cnpgate/internal/packet"
 
-// This file watches flows that have a mate. A packet is in character if the connection can have sent it: its UDP source port is the flow's,
-// and its PSN is one that the connection may use. So retransmission is in character: a sender may go back to what it has sent.
+// This file checks the packets of flows that have a mate. A packet is in character if the connection can have sent it: its UDP source port
+// is the flow's, and its PSN is one that the connection may use. So retransmission is in character: a sender may go back to what it has
+// sent.
 //
 // A packet out of character may be the first one of another connection, or forged. From then on the flow is in doubt, and no notification
 // names its source QP, until a packet in character comes. If instead a second packet out of character comes, and goes with the first, both
-// are another connection's.
+// belong to another connection.
 //
-// Where the UDP port doesn't tell connections apart, packets of a new connection may be in character. There a sender may go back only to a PSN
-// that one of the mate's last responses waits for. If it goes back to another one that was acknowledged, the flow is in doubt until its mate
-// has answered something that was sent since. Another connection's responses go to another QP, so then the mate does not answer.
+// Where the UDP source port doesn't distinguish connections, packets of a new connection may be in character. There a sender may go back only to
+// a PSN that one of the mate's last responses waits for. If it goes back to another one that was acknowledged, the flow is in doubt until its
+// mate has responded to a request that was sent since. Another connection's responses go to another QP, so then the mate does not respond.
 
-// guard takes a packet of a flow that has a mate.
+// guard checks a packet of a flow that has a mate.
 func (s *subject) guard(m mateWord, mate *place) {
 	if s.p.Opcode.Role() == packet.Response {
 		s.guardResponse(m, mate)
@@ -41,7 +42,7 @@ func (s *subject) guardRequest(m mateWord, mate *place) {
 	goesBack := !begins && !atMost(s.t.last&psnMask, psn)
 	moved := s.p.SrcPort != s.t.port && s.portMoved()
 	switch {
-	case moved && s.t.flags&unreliable != 0: // nothing will be answered
+	case moved && s.t.flags&unreliable != 0: // UC has no responses
 		s.anotherConnection()
 		return
 	case moved:
@@ -52,35 +53,60 @@ func (s *subject) guardRequest(m mateWord, mate *place) {
 	case goesBack && heard.valid() && atMost(psn, heard.last()) && !mate.waitsFor(psn):
 		s.await(n.high, sent)
 	}
-	s.noteRequest(begins)
+	s.noteRequest(s.resume(heard) || begins)
 	switch {
 	case s.silentFor(heard, 2):
-		s.contradicted()
+		if !s.mapped(mate) {
+			s.contradicted()
+		}
 		return
-	case !n.awaits() && s.silentFor(heard, 1):
+	case !n.awaits() && s.silentFor(heard, 1) && !s.mapped(mate):
 		s.await(n.high, sent)
 	}
 	if n.mark != 0 && heard.valid() && !atMost(heard.last(), n.mark) {
-		n.mark, n.back = 0, 0
+		n.mark, n.back, n.gap = 0, 0, 0
 	}
-	s.trust()
+	s.trust(m)
 }
 
-// gap reports whether two packets in a row that are out of character may be of the same connection after a gap: it goes on with its UDP source
-// port less than 2^16 PSNs ahead, and what RDMA-CM has said of it could not be learned again. Then the flow is in doubt until its mate has
-// answered what was sent behind the gap, which it does by chance with the probability 2^-18.
+// gap reports whether two packets in a row that are out of character may belong to the same connection after a gap: RDMA-CM has confirmed
+// the pair, and could not confirm it again, and the flow continues with the same UDP source port less than 2^16 PSNs ahead. Then the flow
+// is in doubt until its mate has responded to a request that was sent after the gap. By chance that happens with probability 2^-18. UC has
+// no responses.
 func (s *subject) gap() bool {
 	const widest = 1 << 16
-	ahead := (s.p.PSN - s.n.high) & psnMask
-	if s.answer().Evidence() != EvidenceCM || s.p.SrcPort != s.t.port || !s.ofService() || ahead >= widest {
+	n := s.n
+	ahead := (s.p.PSN - n.high) & psnMask
+	if s.answer().Evidence() != EvidenceCM || s.p.SrcPort != s.t.port || !s.ofService() || ahead >= widest || s.t.flags&unreliable != 0 {
 		return false
 	}
-	s.n.odd = 0
+	if n.odd = 0; n.gap == 0 {
+		n.gap, n.resumed = n.high|noteBit, 0
+	}
 	return true
 }
 
-// silentFor reports whether the mate has stopped answering: more PSNs are unanswered than 2^16, and than four times the most that there ever
-// were, times a factor.
+// resume reports whether forged packets only looked like a gap: requests have continued at the PSNs before it, and the mate has responded
+// to one of those. Then the current request has the highest PSN again, and the wait is over.
+func (s *subject) resume(heard ackWord) bool {
+	n := s.n
+	before := n.gap & psnMask
+	ahead, answered := (s.p.PSN-before)&psnMask, (heard.last()-before)&psnMask
+	if n.gap == 0 || ahead <= uint32(n.resumed) || ahead > uint32(n.resumed)+maxGap {
+		return false
+	}
+	n.resumed = uint16(min(ahead, 1<<16-1))
+	if !heard.valid() || answered == 0 || answered > ahead {
+		return false
+	}
+	n.top, n.high = s.p.PSN, s.p.PSN
+	n.mark, n.back, n.gap = 0, 0, 0
+	return true
+}
+
+// silentFor reports whether the mate is silent: the number of PSNs without a response is above a limit times a factor. The limit is
+// 2^16, or four times the highest number of PSNs that were ever without a response before, if that is more. A READ counts one PSN until the next
+// request shows how many it used.
 func (s *subject) silentFor(heard ackWord, factor uint32) bool {
 	const least = 1 << 16
 	n := s.n
@@ -88,21 +114,32 @@ func (s *subject) silentFor(heard ackWord, factor uint32) bool {
 		return false
 	}
 	if seen := heard.last() | noteBit; seen != n.heard {
-		if onTheWay := (n.high - n.heard) & psnMask; n.heard != 0 && onTheWay < psnHalf {
+		if onTheWay := (n.top - n.heard) & psnMask; n.heard != 0 && onTheWay < psnHalf {
 			n.width = max(n.width, onTheWay)
 		}
 		n.heard = seen
 	}
-	onTheWay := (n.high - heard.last()) & psnMask
+	onTheWay := (n.top - heard.last()) & psnMask
 	return onTheWay < psnHalf && onTheWay > factor*max(4*n.width, least)
+}
+
+// mapped reports whether a map or a hint names this flow's QP as the source QP of the mate. Then no worker learns from the mate's packets,
+// so its published PSNs are old and don't contradict the pair. This flow's own worker will soon apply the map, which names both.
+func (s *subject) mapped(mate *place) bool {
+	a, ok := s.l.pairing.answerOf(mate.owner())
+	return ok && settled(a) && a.Ended() == Open && a.SourceQP() == s.p.DestQP
 }
 
 func (s *subject) guardResponse(m mateWord, mate *place) {
 	n, psn := s.n, s.p.PSN
 	sent := sentBy(mate, m)
 	of := s.ofService()
-	answers := of && sent.valid() && (psn-sent.first()+firstSlack)&psnMask <= sent.width()+firstSlack+margin
-	switch s.character(answers, answersApart) {
+	expected := of && sent.valid() && (psn-sent.first()+firstSlack)&psnMask <= sent.width()+firstSlack+margin
+	fit := s.character(expected, responsesApart)
+	if fit != fits && of && s.mapped(mate) {
+		return
+	}
+	switch fit {
 	case odd:
 		s.doubt()
 		return
@@ -131,32 +168,32 @@ func (s *subject) guardResponse(m mateWord, mate *place) {
 		s.t.acked = psn | ackedBit
 	}
 	if fresh {
-		s.pl.p.ack[s.pl.k].Store(uint64(makeAck(psn, n.lease)))
+		publish(&s.pl.p.ack[s.pl.k], n.lease, uint64(makeAck(psn, n.lease)))
 		if n.back != 0 && !atMost(psn, n.back) && atMost(psn, sent.high()) {
 			n.mark, n.back = 0, 0
 		}
 	}
-	s.trust()
+	s.trust(m)
 }
 
 const (
 	nextRing = 8
-	// nextSlack is how many packets may be lost before the gateway of those that a sender sends again first.
+	// nextSlack is the number of packets, at the start of a retransmission, that may be lost before the gateway.
 	nextSlack = 3
 )
 
-// noteNext notes which PSN a response waits for: the one after the PSN that it acknowledges, or the PSN that a NAK names.
+// noteNext records the PSN that a response waits for: the one after the PSN that it acknowledges, or the PSN that a NAK names.
 func (s *subject) noteNext() {
 	n, next := s.n, s.p.PSN
 	if at := int(s.p.Ext); !acknowledges(s.p) || at < len(s.b) && s.b[at]>>5 != nakSequence {
 		next = (next + 1) & psnMask
 	}
 	ring := &s.pl.p.next[s.pl.k]
-	if ring[(n.answers-1)%nextRing].Load() == next|noteBit {
+	if ring[(n.responses-1)%nextRing].Load() == next|noteBit {
 		return
 	}
-	ring[n.answers%nextRing].Store(next | noteBit)
-	n.answers++
+	ring[n.responses%nextRing].Store(next | noteBit)
+	n.responses++
 }
 
 // nakSequence is the upper three bits of the AETH's syndrome in a NAK (IBTA 9.7.5.2).
@@ -172,8 +209,8 @@ func (pl *place) waitsFor(psn uint32) bool {
 	return false
 }
 
-// await has the flow wait for an answer of its mate to a PSN beyond the given one, if it sends requests, or for its own answer to one
-// beyond what the mate has sent.
+// await puts the flow in doubt until a response is seen: its mate's to a PSN beyond the given one, if the flow sends requests, or its own to a
+// PSN beyond what the mate has sent.
 func (s *subject) await(beyond uint32, sent sentWord) {
 	s.n.mark, s.n.back = 0, 0
 	if s.p.Opcode.Role() != packet.Response || s.t.flags&sends != 0 {
@@ -185,10 +222,10 @@ func (s *subject) await(beyond uint32, sent sentWord) {
 	s.doubt()
 }
 
-// awaits tells whether the flow waits for an answer.
+// awaits reports whether the flow waits for a response.
 func (n *note) awaits() bool { return n.mark != 0 || n.back != 0 }
 
-// doubt has no notification name the source QP, but keeps it in mind.
+// doubt makes the source QP a candidate, so that no notification names it. The pair stays.
 func (s *subject) doubt() {
 	if s.answer().State() != Confirmed {
 		return
@@ -201,46 +238,45 @@ func (s *subject) doubt() {
 	})
 }
 
-// trust confirms the source QP again that doubt has made a candidate, unless an answer is still awaited.
-func (s *subject) trust() {
+// trust confirms again the source QP that doubt has made a candidate, unless the flow still waits for a response. Another worker may have
+// withdrawn the pair meanwhile, and the present candidate may come from a forged CNP. So the answer must have the same QP and evidence as
+// when the packet came, and the flow must still have the mate m.
+func (s *subject) trust(m mateWord) {
 	if s.n.awaits() || s.answer().State() != Candidate {
 		return
 	}
 	s.change(func(a Answer) Answer {
-		if a.State() == Candidate && a.Ended() == Open {
+		same := a.SourceQP() == s.saw.SourceQP() && a.Evidence() == s.saw.Evidence() && a.Evidence() != EvidenceCNP
+		if same && a.State() == Candidate && a.Ended() == Open && mateWord(s.pl.p.mate[s.pl.k].Load()).sharedPort() == m.sharedPort() {
 			return makeAnswer(a.SourceQP(), Confirmed, a.Evidence())
 		}
 		return a
 	})
 }
 
-// anotherConnection is for a flow whose destination QP serves another connection now. It ends the flow's record, begins a new one, and takes
-// the mate's source QP back.
+// anotherConnection handles a flow whose destination QP serves another connection now. It ends the flow record, begins a new one, and
+// withdraws the mate's source QP.
 func (s *subject) anotherConnection() {
-	s.doubt() // if there is no budget or no claim, the rest is for the next packet to do
+	s.doubt() // without budget or lock, the next packet does the rest
 	l := s.l
-	if !l.spend(s.pl.own() + s.pl.others()) {
-		return
-	}
-	if !s.pl.g.learning.try() {
-		l.skipped()
+	if !s.compare(s.pl.own() + s.pl.others()) {
 		return
 	}
 	l.counts.Reuses++
 	l.dirty = true
+	if s.answer().Evidence() == EvidenceCM {
+		l.forgetClaims(&s.pl, &s.mate)
+	}
 	if mate, ok := l.pairing.part(&s.pl); ok {
 		l.pairing.abandon(&mate)
 	}
-	s.pl.g.learning.release()
-	if a := s.answer(); a.Evidence() == EvidenceCM {
-		l.forgetClaims(s.x, a)
-	}
+	s.pl.g.lock.release()
 	s.change(func(a Answer) Answer { return a.closed(EndedReuse) })
 	l.renew(s.x, s.p, s.now)
 	s.again()
 }
 
-// again shows the packet at hand to the record that has just begun.
+// again learns from the current packet for the flow record that has just begun.
 func (s *subject) again() {
 	var ok bool
 	if s.pl, ok = s.enter(); ok {
@@ -249,37 +285,34 @@ func (s *subject) again() {
 	}
 }
 
-// contradicted takes a pair back because the flow's responses are to PSNs that the mate has not sent. The packet at hand may be another
-// connection's. The pair can be confirmed again, by more evidence than before.
+// contradicted withdraws a pair because the flow's responses are to PSNs that the mate has not sent. The current packet may be another
+// connection's. The pair can be confirmed again, with more evidence than before.
 func (s *subject) contradicted() {
-	s.doubt() // if there is no budget or no claim, the rest is for the next packet to do
+	s.doubt() // without budget or lock, the next packet does the rest
 	l := s.l
-	if !l.spend(s.pl.own() + s.pl.others()) {
+	if !s.compare(s.pl.own() + s.pl.others()) {
 		return
 	}
-	if !s.pl.g.learning.try() {
-		l.skipped()
-		return
-	}
-	defer s.pl.g.learning.release()
+	defer s.pl.g.lock.release()
 	l.counts.Contradictions++
 	l.dirty = true
-	if a := s.answer(); a.Evidence() == EvidenceCM && s.p.SrcPort != s.t.port {
-		l.forgetClaims(s.x, a)
-		s.pl.p.said[s.pl.k] = 0
+	if s.answer().Evidence() == EvidenceCM && s.p.SrcPort != s.t.port {
+		l.forgetClaims(&s.pl, &s.mate)
+		s.pl.p.claimed[s.pl.k] = 0
 	}
 	l.pairing.dissolve(&s.pl)
 	s.forgetAsked()
-	*s.n = note{first: s.n.first, high: s.n.high, began: s.t.packets, took: s.n.took, lease: s.n.lease}
+	*s.n = note{first: s.n.first, top: s.n.top, high: s.n.high, began: s.t.packets, took: s.n.took, lease: s.n.lease}
 	s.t.acked, s.t.port = 0, s.p.SrcPort
 	s.pl.p.id[s.pl.k] = s.identity()
 	s.soon()
 }
 
-// lost is for a flow whose mate no longer has its place: there is nothing left to compare the flow's packets with.
+// lost handles a flow whose mate no longer has its place: then the flow's packets can't be compared with anything.
 func (s *subject) lost(m mateWord) {
 	s.pl.p.mate[s.pl.k].CompareAndSwap(uint64(m), 0)
 	s.n.mark, s.n.back, s.n.odd = 0, 0, 0
+	s.t.acked = 0
 	s.change(func(a Answer) Answer {
 		if a.Ended() == Open && !settled(a) {
 			return 0

@@ -6,9 +6,9 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// What once misled the pairing, or left it without an answer for good.
+// Cases that once misled the pairing, or left it without an answer forever.
 
-// A hint over a pair that was learned, and withdrawn: the pair is learned again.
+// A hint for a learned pair is set and withdrawn: the pair is learned again.
 func TestHintWithdrawn(t *testing.T) {
 	w := newWire(t)
 	w.talk(100, 200, 0, 10, 52769)
@@ -23,8 +23,8 @@ func TestHintWithdrawn(t *testing.T) {
 	w.is(1, 100, 200, EvidencePort)
 }
 
-// A REQ with the starting PSN 0 for the QP of a connection that is to begin there, its genuine REP, and an ACK that is forged to the QP of the
-// REP before the true one comes.
+// A REQ with the starting PSN 0 for the QP of a connection that will begin there, its genuine REP, and a forged ACK to the QP of the REP
+// before the true one.
 func TestForgedREQAndACK(t *testing.T) {
 	for _, port := range []uint16{7, 52769} {
 		w := newWire(t)
@@ -41,7 +41,7 @@ func TestForgedREQAndACK(t *testing.T) {
 	}
 }
 
-// UDP source port 0 tells no connection from another.
+// UDP source port 0 distinguishes no connection from another.
 func TestPortZero(t *testing.T) {
 	w := newWire(t)
 	const flows = 8
@@ -59,7 +59,7 @@ func TestPortZero(t *testing.T) {
 	}
 }
 
-// Somebody answers for QPs of his invention, where all flows have one port and each has come into doubt once: he takes the place of no mate.
+// Forged responses for invented QPs, where all flows have one port and each has been in doubt once: they replace no mate.
 func TestInventedResponders(t *testing.T) {
 	for seed := range uint32(4) {
 		w := newWire(t)
@@ -101,7 +101,7 @@ func TestInventedResponders(t *testing.T) {
 	}
 }
 
-// A UC flow whose UDP source port changes for a packet, which nothing will ever answer.
+// A UC flow whose UDP source port changes for one packet, which no response will ever confirm.
 func TestPortOfUCMoves(t *testing.T) {
 	w := newWire(t)
 	both := func(i uint32, port uint16) {
@@ -120,7 +120,7 @@ func TestPortOfUCMoves(t *testing.T) {
 	w.is(1, 100, 200, EvidencePort)
 }
 
-// Requests that were lost in a row before the gateway don't end what RDMA-CM said.
+// Consecutive requests lost before the gateway don't end a pair that RDMA-CM has confirmed.
 func TestGapBeforeTheGateway(t *testing.T) {
 	w := newWire(t)
 	w.connect(100, 200)
@@ -134,7 +134,7 @@ func TestGapBeforeTheGateway(t *testing.T) {
 	w.is(1, 100, 200, EvidenceCM)
 }
 
-// A mate that has gone silent is given up, and another flow can take its place.
+// A silent mate is given up, and another flow can replace it.
 func TestSilentMate(t *testing.T) {
 	w := newWire(t)
 	w.connect(100, 200)

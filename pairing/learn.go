@@ -8,15 +8,16 @@ import (
 
 // This file learns from the packets of flows that have no mate.
 
-// learn learns from a packet of a flow that has no mate, and judges the flow if it is time.
+// learn learns from a packet of a flow that has no mate, and judges the flow if that is due.
 func (s *subject) learn() {
-	s.n.mark, s.n.back, s.n.heard, s.n.width = 0, 0, 0, 0 // there is no mate to hear from
+	s.n.mark, s.n.back, s.n.gap, s.n.heard, s.n.width = 0, 0, 0, 0, 0 // there is no mate to hear from
 	if s.p.Opcode.Role() == packet.Response {
 		s.learnResponse()
 	} else {
 		s.learnRequest()
 	}
-	if s.t.left() > 0 {
+	// A packet out of character causes no judgement: it may be the first one of another connection, but the evidence is about the old one.
+	if s.n.odd != 0 || s.t.left() > 0 {
 		return
 	}
 	s.later()
@@ -24,7 +25,8 @@ func (s *subject) learn() {
 }
 
 func (s *subject) learnRequest() {
-	own := s.ofService() && (s.t.flags&sends == 0 || s.within(s.p.PSN))
+	begins := s.t.flags&sends == 0 && (s.p.SrcPort == s.t.port || s.n.wanders == maxWanders)
+	own := s.ofService() && (begins || s.t.flags&sends != 0 && s.within(s.p.PSN))
 	switch s.character(own, requestsApart) {
 	case odd:
 		return
@@ -41,50 +43,48 @@ func (s *subject) learnRequest() {
 	}
 }
 
-// startOver forgets what was learned about a flow, because another connection has its QP now. own says whether the new PSNs could be the old
-// connection's, too. It reports whether it could: if there is no budget or no claim, the next packet tries again.
+// startOver clears what was learned about a flow, because another connection has its QP now. own: the new PSNs could also be the old
+// connection's. It returns false without budget or lock; then the next packet tries again.
 func (s *subject) startOver(own bool) bool {
-	if !s.l.spend(s.pl.others()) {
+	if !s.compare(s.pl.others()) {
 		return false
 	}
-	if !s.pl.g.learning.try() {
-		s.l.skipped()
-		return false
-	}
-	defer s.pl.g.learning.release()
+	defer s.pl.g.lock.release()
 	n := s.n
 	n.odd, n.moved, n.began = 0, 0, s.t.packets
+	n.asks, n.seenCM = 0, 0
 	if n.wanders = min(n.wanders+1, maxWanders); !own {
 		n.wanders = 0
 	}
 	s.t.flags &^= sends
 	s.noteService()
-	s.forgetAsked()
 	s.t.last |= unsettled
 	s.t.port = s.p.SrcPort
-	s.pl.p.ack[s.pl.k].Store(uint64(n.lease) << 49)
-	s.pl.p.id[s.pl.k] = s.identity()
-	s.l.pairing.forget(&s.pl)
+	s.l.pairing.reset(&s.pl, s.identity())
 	s.soon()
 	return true
 }
 
-// followPort notes the new UDP source port of a flow whose PSNs go on as before, and forgets what was ruled out if that is unusual.
+// followPort records the new UDP source port of a flow whose PSNs continue as before. If the change is unusual it clears what was ruled
+// out.
 func (s *subject) followPort() {
-	if s.p.SrcPort == s.t.port || !s.portMoved() {
-		return
-	}
-	if s.pl.g.learning.try() {
+	switch {
+	case s.p.SrcPort == s.t.port:
+	case s.n.wanders == maxWanders:
+		s.portMoved()
+	case s.compare((s.pl.others() + 3) / 4): // the cost of a search for a place; otherwise the next packet tries again
+		s.notePort()
+		s.pl.p.id[s.pl.k] = s.identity()
 		s.l.pairing.forget(&s.pl)
-		s.pl.g.learning.release()
+		s.pl.g.lock.release()
 	}
 }
 
-// learnResponse learns from a response. Its PSN is one that the mate has sent.
+// learnResponse learns from a response. Its PSN was sent by the mate.
 func (s *subject) learnResponse() {
 	n := s.n
 	of := s.ofService()
-	if fit := s.character(of, answersApart); fit == odd || fit == others && !of && !s.startOver(false) {
+	if fit := s.character(of, responsesApart); fit == odd || fit == others && !s.startOver(of) {
 		return
 	}
 	if s.p.SrcPort != s.t.port {
@@ -99,11 +99,10 @@ func (s *subject) learnResponse() {
 		n.skip--
 		return
 	}
-	if !s.pl.g.learning.try() {
-		s.l.skipped()
+	if !s.lockGroup() {
 		return
 	}
-	defer s.pl.g.learning.release()
+	defer s.pl.g.lock.release()
 	t := s.pl.trial()
 	before := t.agreeing
 	if s.eliminate(heard) || t.sole() >= 0 {
@@ -111,46 +110,46 @@ func (s *subject) learnResponse() {
 	} else {
 		s.ignore()
 	}
-	if t.doubts > 0 || t.agreeing != before && t.agreeing >= minAgreeing && t.agreeing&(t.agreeing-1) == 0 {
+	if t.contradictions > 0 || t.agreeing != before && t.agreeing >= minAgreeing && t.agreeing&(t.agreeing-1) == 0 {
 		s.sooner()
 	}
 }
 
-// trial is what a flow's responses have shown about which flow is its mate.
+// trial is the evidence of a flow's responses about its mate.
 type trial struct {
-	soleIs   uint16 // number of the only place of the other side that is left, plus 1; 0 if none or several are left
-	width    uint8  // binary logarithm of how many PSNs that flow had used when it became the only one
-	agreeing uint8  // responses since then, each to a higher PSN than all before
-	exact    uint8  // ACKs since then that were for PSNs with AckReq, since the last one that wasn't
-	retries  uint8  // how often no flow was left, and everything that was ruled out was taken back
-	doubts   uint8  // contradictions, maxDoubts at most
-	trusted  uint8  // responses in a row that somebody can have asked for
-	wait     uint16 // responses with no flow left until everything may be taken back again
+	soleIs         uint16 // number of the only place of the other side that is left, plus 1; 0 if none or several are left
+	width          uint8  // log2 of the number of PSNs that this flow had used when it became the only one
+	agreeing       uint8  // responses since then, each to a higher PSN than all before
+	exact          uint8  // consecutive ACKs since then for PSNs with AckReq
+	retries        uint8  // how often no flow was left, so that all flows became possible again
+	contradictions uint8  // contradictions of the pair, maxContradictions at most; page.allContradictions counts all
+	trusted        uint8  // responses in a row to PSNs that some flow of the other side can have sent
+	wait           uint16 // responses with no flow left until all flows may become possible again
 }
 
 func (t *trial) sole() int { return int(t.soleIs) - 1 }
 
-// restart forgets what responses have shown, but not how often it was wrong.
+// restart clears the evidence of responses, but not the counts of its errors.
 func (t *trial) restart() {
-	*t = trial{retries: t.retries, doubts: t.doubts, wait: t.wait}
+	*t = trial{retries: t.retries, contradictions: t.contradictions, wait: t.wait}
 }
 
-// answered notes whether a flow of the other side can have asked for the last response.
-func (t *trial) answered(yes bool) {
+// noteResponse records a response to a higher PSN than all before. expected: some flow of the other side can have sent that PSN.
+func (t *trial) noteResponse(expected bool) {
 	t.trusted = min(t.trusted, 254) + 1
-	if !yes {
+	if !expected {
 		t.trusted = 0
 	}
 }
 
 const (
-	maxRetries = 8  // retries that ask for more evidence
-	maxWait    = 12 // binary logarithm of the longest wait, responses
+	maxRetries = 8  // retries that increase the needed evidence
+	maxWait    = 12 // log2 of the longest wait, responses
 )
 
-// exhausted is called when no flow is left. Either the mate doesn't pass the gateway, or a forged packet or a loss has ruled it out. So it
-// takes everything back that was ruled out. Each time it waits twice as long before it does, so that chance gets few trials, and each trial
-// asks for one bit of evidence more.
+// exhausted is called when no flow is left. Either the mate doesn't pass through the gateway, or a forged packet or a loss has ruled it
+// out. So it makes all flows possible again. Each time it first waits twice as long, so that there are few trials, and each trial needs one
+// more bit of evidence.
 func (s *subject) exhausted() {
 	t := s.pl.trial()
 	if t.wait > 0 {
@@ -163,22 +162,21 @@ func (s *subject) exhausted() {
 	s.pl.anyone()
 }
 
-// scan is what comes of comparing one response with the flows of the other side.
+// scan is the result of comparing one response with the flows of the other side.
 type scan struct {
 	psn   uint32
-	fresh bool   // its PSN is higher than that of all responses before
-	left  int    // flows that are not ruled out
-	sole  int    // place of the last of them
-	width uint32 // of what that flow has sent
-	asked answer // whether that flow has asked for this ACK
+	fresh bool      // its PSN is higher than that of all responses before
+	left  int       // flows that are not ruled out
+	sole  int       // place of the last such flow
+	width uint32    // of the PSNs that this flow has sent
+	asked certainty // whether this flow has asked for this ACK
 }
 
 // eliminate rules out, as the mate of the flow that has just sent a response, every flow of the other side that has not used its PSN. It
-// reports whether there were any.
+// reports whether it ruled out any.
 func (s *subject) eliminate(heard ackWord) (any bool) {
 	pl, l := &s.pl, s.l
-	ahead := (s.p.PSN - heard.last()) & psnMask
-	c := scan{psn: s.p.PSN, fresh: !heard.valid() || ahead < psnHalf, sole: -1}
+	c := scan{psn: s.p.PSN, fresh: !heard.valid() || (heard.last()-s.p.PSN)&psnMask > backMargin, sole: -1}
 	used := pl.others()
 	for w := 0; w*64 < used; w++ {
 		row := pl.p.row[pl.k][w]
@@ -191,7 +189,7 @@ func (s *subject) eliminate(heard ackWord) (any bool) {
 			l.dirty, any = true, true
 		}
 	}
-	if c.left == 0 && used > 0 { // with nobody to ask there was no trial
+	if c.left == 0 && used > 0 { // without flows on the other side there was no trial
 		s.exhausted()
 	}
 	if c.left == 1 && c.fresh && isACK(s.p, s.b) {
@@ -201,7 +199,7 @@ func (s *subject) eliminate(heard ackWord) (any bool) {
 	}
 	c.result(pl.trial())
 	if c.fresh {
-		pl.trial().answered(c.left > 0)
+		pl.trial().noteResponse(c.left > 0)
 		pl.p.ack[pl.k].Store(uint64(makeAck(c.psn, s.n.lease)))
 	}
 	return any
@@ -227,7 +225,7 @@ func (s *subject) scanWord(w int, row uint64, used int, c *scan) (out uint64) {
 	return out
 }
 
-// result brings a trial up to date after one more response.
+// result updates a trial after one more response.
 func (c *scan) result(t *trial) {
 	if c.left != 1 {
 		t.soleIs, t.agreeing, t.exact, t.width = 0, 0, 0, 0

@@ -18,25 +18,28 @@ type Learner struct {
 	tracks []track
 	notes  []note
 	totals []total
+	since  []int64 // when a packet first showed the flow's present answer (track.known), ns
 
-	budget        int // comparisons left in this burst
-	static, hints *QPMap
-	recheckAt     uint32 // the flow that Sweep has rechecked last
-	recheckLeft   uint32 // flows that Sweep has yet to compare with the present maps
+	budget      int                            // comparisons left in this burst
+	static      *QPMap                         // the operator's, as of this burst
+	swept       struct{ static, hints *QPMap } // with which Sweep compares the flows
+	recheckAt   uint32                         // the flow that Sweep has rechecked last
+	recheckLeft uint32                         // flows that Sweep has yet to compare with these maps
 
-	subject   subject // the packet that Observe is about
+	ports     [2]portSet // scratch of sharing
+	subject   subject    // the packet that Observe is about
 	counts    Stats
 	dirty     bool
 	published published
 }
 
-// LearnerSize is the number of bytes that Join needs for a table of a capacity.
+// LearnerSize returns the number of bytes that Join needs for a table of this capacity.
 func LearnerSize(capacity int) int {
-	return (capacity+1)*int(unsafe.Sizeof(track{})+unsafe.Sizeof(note{})+unsafe.Sizeof(total{})) + 3*lineSize
+	return (capacity+1)*int(unsafe.Sizeof(track{})+unsafe.Sizeof(note{})+unsafe.Sizeof(total{})+unsafe.Sizeof(int64(0))) + 4*lineSize
 }
 
 // Join makes the Learner of the worker that owns a table, in mem, which must be zero. It uses the first LearnerSize(t.Capacity()) bytes for as
-// long as the Learner is used. All workers join before the first packet.
+// long as the Learner is used. All workers join before the first packet. Join returns an error if 256 workers have joined, or if mem is too small.
 func (p *Pairing) Join(t *flowtable.Table, mem []byte) (*Learner, error) {
 	if len(p.learners) == maxLearners {
 		return nil, fmt.Errorf("pairing: more than %d workers", maxLearners)
@@ -44,27 +47,29 @@ func (p *Pairing) Join(t *flowtable.Table, mem []byte) (*Learner, error) {
 	if need := LearnerSize(t.Capacity()); len(mem) < need {
 		return nil, fmt.Errorf("pairing: %d bytes of memory to learn about %d flows: expected at least %d", len(mem), t.Capacity(), need)
 	}
-	l := &Learner{pairing: p, table: t, number: uint64(len(p.learners)), static: p.static.Load()}
+	l := &Learner{pairing: p, table: t, number: uint64(len(p.learners))}
+	l.swept.hints = p.hints.Load()
 	l.subject.l = l
 	n := t.Capacity() + 1
 	l.tracks, mem = carve[track](mem, n)
 	l.notes, mem = carve[note](mem, n)
-	l.totals, _ = carve[total](mem, n)
+	l.totals, mem = carve[total](mem, n)
+	l.since, _ = carve[int64](mem, n)
 	p.learners = append(p.learners, l)
 	return l, nil
 }
 
-// The budget bounds a worker's comparisons of flows. Each burst brings burstBudget. What a worker doesn't use it keeps, up to maxBudget.
-// What it spends beyond the budget it owes to the next bursts. Without budget it leaves evidence out, and nothing else.
+// The budget bounds a worker's comparisons of flows. Each burst adds burstBudget. A worker keeps unused budget, up to maxBudget. If it
+// spends more than it has, it has less for the next bursts. Without budget it only skips evidence.
 const (
 	burstBudget = 512
 	maxBudget   = 2048
 )
 
-// StartBurst adds the budget of a burst. The worker calls it before it shows the learner a burst.
+// StartBurst adds the budget of a burst. The worker calls it before it passes a burst to the learner.
 func (l *Learner) StartBurst() { l.budget = min(l.budget+burstBudget, maxBudget) }
 
-// spend takes from the budget, which may become negative. It reports whether there was any.
+// spend uses some of the budget, which may become negative. It reports whether there was any budget.
 func (l *Learner) spend(comparisons int) bool {
 	if l.budget <= 0 {
 		l.skipped()
@@ -88,14 +93,15 @@ func (l *Learner) Begin(x flowtable.Index) {
 	}
 }
 
-// End must be called when the flow table is about to end a flow (flowtable.Observer). It gives the flow's place back.
+// End must be called when the flow table is about to end a flow (flowtable.Observer). It frees the flow's place.
 func (l *Learner) End(x flowtable.Index) {
 	pl, ok := l.place(x)
 	if !ok {
 		return
 	}
-	pl.p.sent[pl.k].Store(0)
-	pl.p.ack[pl.k].Store(0)
+	lease := l.notes[x].lease
+	publish(&pl.p.sent[pl.k], lease, 0)
+	publish(&pl.p.ack[pl.k], lease, 0)
 	pl.vacate(l.ref(x))
 }
 
@@ -109,8 +115,8 @@ func (l *Learner) setAnswer(x flowtable.Index, a Answer) {
 	}
 }
 
-// place is the flow's place; ok is false if it has none, or has it no longer. It looks at the owner before the rest of the page: the page of a
-// place that the flow no longer has may be another group's by now.
+// place returns the flow's place; ok is false if it has none, or no longer has it. It checks the owner before the rest of the page: if the
+// flow has lost the place, the page may belong to another group by now.
 func (l *Learner) place(x flowtable.Index) (place, bool) {
 	slot := l.tracks[x].slot
 	if slot == 0 || flowRef(l.pairing.pages[slot/placesAPage].owner[slot%placesAPage].Load()) != l.ref(x) {
@@ -125,19 +131,24 @@ func (l *Learner) SourceQP(x flowtable.Index) (qp uint32, ok bool) {
 	return a.SourceQP(), a.Usable()
 }
 
-// View is what is known of a flow's source QP, and what it took to learn it.
+// View describes a flow's source QP, and how it was learned.
 type View struct {
 	Answer
-	// Took is how many of the flow's packets it took to confirm the source QP; 0 for a flow without a place, for which nobody counts.
+	// Took is the number of the flow's packets until the source QP was confirmed; 0 for a flow without a place.
 	Took uint64
-	// Contradictions is how often the flow's pair was taken back because packets contradicted it.
+	// Contradictions is how often packets contradicted the flow's pair.
 	Contradictions uint32
+	// Since is the time of the first packet of the flow after the answer became what it is, in ns; 0 if there was none yet.
+	Since int64
 }
 
-// View is what a report says of a flow.
+// View returns what a report shows of a flow.
 func (l *Learner) View(x flowtable.Index) View {
 	v := View{Answer: l.answer(x)}
 	t, n := &l.tracks[x], &l.notes[x]
+	if t.known == known(v.Answer) {
+		v.Since = l.since[x]
+	}
 	switch {
 	case v.State() != Confirmed:
 	case settled(v.Answer):
@@ -148,20 +159,23 @@ func (l *Learner) View(x flowtable.Index) View {
 	default: // confirmed since the flow's last packet
 		v.Took = uint64(max(t.packets, n.took))
 	}
-	if pl, ok := l.place(x); ok && pl.g.learning.try() {
-		v.Contradictions = uint32(pl.p.contradictions[pl.k])
-		pl.g.learning.release()
+	if pl, ok := l.place(x); ok && pl.g.lock.try() {
+		if pl.owner() == l.ref(x) {
+			v.Contradictions = uint32(pl.p.allContradictions[pl.k])
+		}
+		pl.g.lock.release()
 	}
 	return v
 }
 
-// settled reports whether an answer comes from a source that no packet may overrule: a map, a hint or a DETH.
+// settled reports whether an answer comes from a source of evidence that no packet can change: a map, a hint or a DETH.
 func settled(a Answer) bool {
 	return a.State() == Confirmed && (a.Evidence() == EvidenceStatic || a.Evidence() == EvidenceHint || a.Evidence() == EvidenceDETH)
 }
 
-// Observe counts a packet that Routine has stopped at, and learns from it. x is the packet's flow, k its key, b the frame that p was parsed
-// from. A CNP has no flow: x is flowtable.None. It must be called before the next Lookup, which may end the flow.
+// Observe counts a packet at which Routine has stopped, and learns from it. x is the packet's flow, k its key, b the frame from which p was
+// parsed, and now the time in nanoseconds, by the same clock as for Lookup. A CNP has no flow: x is flowtable.None. Observe must be called
+// before the next Lookup, which may end the flow.
 func (l *Learner) Observe(x flowtable.Index, k *flowtable.Key, p *packet.Parsed, b []byte, now int64) {
 	if p.Opcode == packet.CNP {
 		l.observeCNP(k)
@@ -176,13 +190,21 @@ func (l *Learner) Observe(x flowtable.Index, k *flowtable.Key, p *packet.Parsed,
 	l.tally(x, p.Len)
 	t, role := &l.tracks[x], p.Opcode.Role()
 	if role == packet.NoRole && p.SourceQP == 0 && p.DestQP > packet.GSIQP {
-		return // RD, or forged: not of the connection that the key looks like
+		return // RD, or forged: not a packet of the key's connection
 	}
 	t.setTransport(p.Opcode)
 	a := l.answer(x)
-	t.known = known(a)
+	if t.known != known(a) {
+		t.known, l.since[x] = known(a), now
+	}
 	if role == packet.NoRole || p.DestQP <= packet.GSIQP || settled(a) { // nothing to learn: Routine may let pass the packets that follow this one
-		t.port, t.last, t.acked = p.SrcPort, p.PSN, p.PSN|ackedBit
+		t.port = p.SrcPort
+		switch role {
+		case packet.Request:
+			t.last = p.PSN
+		case packet.Response:
+			t.acked = p.PSN | ackedBit
+		}
 		t.wait(noHurry)
 		return
 	}
@@ -212,18 +234,18 @@ func (l *Learner) observe(x flowtable.Index, a Answer, p *packet.Parsed, b []byt
 	s.pause()
 	s.catchUp()
 	m := mateWord(s.pl.p.mate[s.pl.k].Load())
-	// A flow that a map has named, and names no more, is learned anew.
-	if s.answer().State() != Unknown && s.findMate(m) {
+	// A flow that was in a map, and no longer is, is learned again.
+	if s.saw = s.answer(); s.saw.State() != Unknown && s.findMate(m) {
 		s.guard(m, &s.mate)
 		return
 	}
-	if m != 0 || s.answer().State() == Confirmed {
+	if m != 0 || s.saw.State() == Confirmed {
 		s.lost(m)
 	}
 	s.learn()
 }
 
-// renew ends the flow's record and begins a new one, and moves the packet at hand to the new one's counts.
+// renew ends the flow record and begins a new one, and counts the current packet for the new one.
 func (l *Learner) renew(x flowtable.Index, p *packet.Parsed, now int64) {
 	t := &l.tracks[x]
 	t.packets = max(t.packets, 1) - 1
@@ -231,10 +253,10 @@ func (l *Learner) renew(x flowtable.Index, p *packet.Parsed, now int64) {
 	l.table.Renew(x, now)
 	l.tally(x, p.Len)
 	l.tracks[x].setTransport(p.Opcode)
-	l.tracks[x].known = known(l.answer(x))
+	l.tracks[x].known, l.since[x] = known(l.answer(x)), now
 }
 
-// subject is the flow and the packet at hand, for the functions that learn from one packet.
+// subject is the current flow and packet, for the functions that learn from one packet.
 type subject struct {
 	l    *Learner
 	x    flowtable.Index
@@ -245,11 +267,30 @@ type subject struct {
 	p    *packet.Parsed
 	b    []byte
 	now  int64
+	saw  Answer // the flow's answer when the packet came
 }
 
 func (s *subject) answer() Answer { return s.l.answer(s.x) }
 
-// change replaces the flow's answer by what the function makes of it.
+// change replaces the flow's answer by the function's result.
 func (s *subject) change(change func(Answer) Answer) bool {
 	return s.l.pairing.update(s.l.ref(s.x), change)
 }
+
+// lockGroup tries to take the lock of the flow's group. If it returns true, the flow still has its place, and the caller must release the
+// lock. Another worker may have given the place to another flow, and its page to another group, since this worker read them.
+func (s *subject) lockGroup() bool {
+	g := s.pl.g
+	if !g.lock.try() {
+		s.l.skipped()
+		return false
+	}
+	if s.pl.owner() != s.l.ref(s.x) {
+		g.lock.release()
+		return false
+	}
+	return true
+}
+
+// compare spends this many comparisons, then tries to take the lock of the flow's group, like lockGroup.
+func (s *subject) compare(comparisons int) bool { return s.l.spend(comparisons) && s.lockGroup() }

@@ -4,7 +4,8 @@ import "github.com/cnpgate/cnpgate/flowtable"
 
 const recheckBatch = 64 // flows that one Sweep compares with a new map, at most
 
-// initial is a flow's answer when it begins. UD packets carry their source QP, which is part of the flow's key, so no map can say otherwise.
+// initial returns a flow's answer when it begins. UD packets carry their source QP, which is part of the flow's key, so no map can
+// contradict it.
 func (l *Learner) initial(k *flowtable.Key) Answer {
 	if k.SourceQP != 0 {
 		return makeAnswer(k.SourceQP, Confirmed, EvidenceDETH)
@@ -12,11 +13,15 @@ func (l *Learner) initial(k *flowtable.Key) Answer {
 	if qp, ok := l.static.Lookup(k.Src, k.Dst, k.DestQP); ok {
 		return makeAnswer(qp, Confirmed, EvidenceStatic)
 	}
-	if qp, ok := l.hints.Lookup(k.Src, k.Dst, k.DestQP); ok {
+	if qp, ok := l.pairing.hints.Load().Lookup(k.Src, k.Dst, k.DestQP); ok {
 		return makeAnswer(qp, Confirmed, EvidenceHint)
 	}
 	return 0
 }
+
+// SetStatic replaces the operator's map of QP pairs; nil is an empty map. The worker calls it before it shows the learner a burst. Existing flows get
+// the new map with the next Sweeps, flows that begin after the call at once.
+func (l *Learner) SetStatic(m *QPMap) { l.static = m }
 
 // count counts a flow that evidence confirms by itself.
 func (l *Learner) count(why Evidence) {
@@ -25,12 +30,12 @@ func (l *Learner) count(why Evidence) {
 	l.dirty = true
 }
 
-// Sweep applies new maps of QP pairs, and publishes Stats. The worker calls it once a step. Each call compares up to 64 flows with the maps:
-// they get the source QP that a new map says, or lose one that only the old map said. It goes round the table, so that every flow is
+// Sweep applies new maps of QP pairs, and publishes Stats. The worker calls it once a step. Each call compares up to 64 flows with the
+// maps: they get the source QP of the new map, or lose one that only the old map had. It scans the table in a circle, so that every flow is
 // compared with the latest map even if maps change all the time.
 func (l *Learner) Sweep() {
-	if static, hints := l.pairing.static.Load(), l.pairing.hints.Load(); static != l.static || hints != l.hints {
-		l.static, l.hints = static, hints
+	if hints := l.pairing.hints.Load(); l.static != l.swept.static || hints != l.swept.hints {
+		l.swept.static, l.swept.hints = l.static, hints
 		l.recheckLeft = uint32(l.table.High())
 	}
 	n := min(recheckBatch, l.recheckLeft)
@@ -44,7 +49,7 @@ func (l *Learner) Sweep() {
 	l.publish()
 }
 
-// recheck gives a flow what the maps say of it now, or takes back what they said before. A closed record stays as it is.
+// recheck applies the present maps to a flow, or withdraws a source QP that only the old ones had. It doesn't change a closed record.
 func (l *Learner) recheck(x flowtable.Index) {
 	says := l.initial(l.table.Key(x))
 	if l.pairing.update(l.ref(x), func(a Answer) Answer {

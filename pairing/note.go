@@ -1,72 +1,78 @@
 package pairing
 
-// note is what the worker keeps about a flow that has a place. The memory of flows that never had one stays untouched.
+// note is the worker's state of a flow that has a place. The memory for flows that never had one stays untouched.
 type note struct {
 	first uint32 // first PSN of the requests, but at most maxSpan behind the highest
-	high  uint32 // highest PSN that requests may have used: a READ uses as many as its response has packets
-	began uint32 // packets of the record before the flow's present connection began
-	took  uint32 // packets up to the one that confirmed the source QP; while it isn't confirmed, all
+	top   uint32 // highest PSN of a request itself
+	high  uint32 // highest PSN that requests may have used: beyond top if that request is a READ, which uses one PSN for each packet of its response
+	began uint32 // packets of the flow record before the flow's present connection began
+	took  uint32 // packets up to the one that confirmed the source QP; all while it isn't confirmed
 
 	odd     uint32 // PSN of the last packet that was out of character, with noteBit
 	oddPort uint16 // and its UDP source port
 	lease   uint16 // of the flow's place
-	// While the flow waits for an answer: the PSN beyond which its mate must answer its requests, and that beyond which it must answer its
-	// mate's, with noteBit. Either one will do. 0 where there are no such requests.
+	// While the flow waits for a response: the PSN beyond which its mate must respond to its requests, and the PSN beyond which it must respond
+	// to its mate's, with noteBit. Either one is enough. 0 where there are no such requests.
 	mark, back uint32
+	// After a gap that may be forged: the highest PSN before it, with noteBit, and the number of PSNs by which requests have continued from
+	// there.
+	gap     uint32
+	resumed uint16
 
-	heard  uint32 // how far the mate's responses had come when silent last looked, with noteBit
-	width  uint32 // most PSNs that were ever unanswered
-	moved  uint32 // number of the packet that last changed the UDP source port, with noteBit; 0: none has
+	heard  uint32 // highest PSN of the mate's responses at the last silentFor, with noteBit
+	width  uint32 // highest number of PSNs that were ever without a response
+	moved  uint32 // number of the packet that last changed the UDP source port, with noteBit; 0: none
 	seenCM uint32 // Pairing.cm.number when a claim about the flow was last looked for
 
-	wanders uint8 // how often the UDP source port has changed of late
-	skip    uint8 // responses to be left aside because they told nothing of late
-	idle    uint8 // exponent of two of the pause between looks at responses
-	asks    uint8 // place in the ring of PSNs that are to be acknowledged
-	answers uint8 // place in the ring of PSNs that the last responses wait for
+	wanders   uint8 // how often the UDP source port has changed recently
+	skip      uint8 // responses to skip because recent ones added no evidence
+	idle      uint8 // exponent of two of the pause between looks at responses
+	asks      uint8 // place in the ring of PSNs that are to be acknowledged
+	responses uint8 // place in the ring of PSNs that the last responses wait for
 }
 
 const (
 	noteBit = 1 << 31
-	maxSpan = 1 << 20 // PSNs behind the highest that a flow may go back to, or be answered for
-	maxGap  = 64      // PSNs beyond the highest that a request may be: the ones between were lost before the gateway
-	// firstSlack is how many PSNs a flow may have used before the first one seen: those packets were lost, or overtaken.
+	maxSpan = 1 << 20 // PSNs behind the highest within which a flow may go back, or be acknowledged
+	maxGap  = 64      // maximum step of a request beyond the highest PSN: the requests between were lost before the gateway
+	// firstSlack is the number of PSNs that a flow may have used before the first one seen: those packets were lost or overtaken.
 	firstSlack = 63
 )
 
 const (
-	maxPace = 10 // at most 2^10 packets are between two judgements of a flow
-	maxIdle = 6  // at least one in 2^6 responses is looked at
+	maxPace = 10 // at most 2^10 packets between two judgements of a flow
+	maxIdle = 6  // at least one in 2^6 responses is processed
 )
 
-// soon has the flow judged with the packet at hand or the next one, and from then on as often as a new flow.
+// soon makes the flow's judgement due with the current packet or the next one, and from then on as often as for a new flow.
 func (s *subject) soon() {
 	s.t.pace = 1
 	s.t.wait(0)
 }
 
-// sooner has the flow judged with the packet at hand or the next one, and from then on twice as often as before.
+// sooner makes the flow's judgement due with the current packet or the next one, and from then on twice as often as before.
 func (s *subject) sooner() {
 	s.t.pace = max(s.t.pace, 2) - 1
 	s.t.wait(0)
 }
 
-// later has the flow judged half as often as before.
+// later halves how often the flow is judged.
 func (s *subject) later() {
 	s.t.pace = min(s.t.pace+1, maxPace)
 	s.t.wait(1<<s.t.pace - 1)
 }
 
-// attend has every response looked at.
+// attend makes every response be processed.
 func (s *subject) attend() { s.n.idle, s.n.skip = 0, 0 }
 
-// ignore leaves out twice as many responses as before. It is for flows in step, which responses don't tell apart.
+// ignore skips twice as many responses as before. It is for flows that use the same PSNs at the same time: responses distinguish none of
+// them.
 func (s *subject) ignore() {
 	s.n.idle = min(s.n.idle+1, maxIdle)
 	s.n.skip = 1<<s.n.idle - 1
 }
 
-// pause notes how many packets it takes to confirm the source QP. While it is confirmed the flow is not judged.
+// pause records the number of packets until the source QP was confirmed. While it is confirmed the flow is not judged.
 func (s *subject) pause() {
 	confirmed := s.answer().State() == Confirmed
 	switch {

@@ -9,38 +9,37 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// Config is what New needs to know.
+// Config has the parameters of New.
 type Config struct {
-	// Flows is how many flows, of all workers together, can be paired at a time.
+	// Flows is the number of flows, of all workers together, that can be paired at a time.
 	Flows int
-	// Peers gives each port's peer: the port that its frames leave by. The opposite direction of a flow comes in there.
+	// Peers gives each gateway port's peer, which is its egress port. The opposite direction of a flow arrives there. Each value is an
+	// index into Peers, and not the port's own.
 	Peers []int
-	// Aging is how long, in nanoseconds, RDMA-CM's claims about a connection are kept until its data begins; 0 or less: for ever.
+	// Aging is the time in nanoseconds for which RDMA-CM's claims about a connection are kept until its data begins; 0 or less: forever.
 	Aging int64
 	// Seed keys the hashes.
 	Seed uint64
-	// Static is the operator's map of QP pairs, or nil.
-	Static *QPMap
 }
 
-// Pairing is what the workers of one gateway share: the groups and the places of their flows, RDMA-CM's records, and the maps of QP pairs.
+// Pairing is what the workers of one gateway share: the groups and the places of their flows, the CM records, and the hints of host agents.
 type Pairing struct {
-	secret        [secrets]uint64
-	peers         []uint16
-	aging         int64
-	learners      []*Learner
-	static, hints atomic.Pointer[QPMap]
+	secret   [secrets]uint64
+	peers    []uint16
+	aging    int64
+	learners []*Learner
+	hints    atomic.Pointer[QPMap]
 
 	groups []group  // 0 is never used
 	heads  []uint32 // groups by hash, linked by group.next
 	pages  []page   // 0 is never used
 
-	allocating claim // guards what follows, heads, and which group and page is in use
+	allocation tryLock // guards the next fields, heads, and the use of groups and pages
 	freePage   uint32
 	freeGroup  uint32
 	usedPages  uint32
 	usedGroups uint32
-	full       int64  // there was no empty group: none is looked for until then, ns
+	full       int64  // there was no empty group: no search until then, ns
 	hand       uint32 // where the next search for an empty group begins
 
 	cm cmRecords
@@ -48,9 +47,9 @@ type Pairing struct {
 
 const (
 	lineSize     = 64
-	flowsAGroup  = 10 // flows for which there is a group, on average
-	flowsAPage   = 4  // flows for which there are placesAPage places
-	flowsACMSet  = 32 // flows for which there is a set of RDMA-CM records
+	flowsAGroup  = 10 // flows for each group, on average
+	flowsAPage   = 4  // flows for each placesAPage places
+	flowsACMSet  = 64 // flows for each set of CM records
 	maxLearners  = 256
 	maxFlows     = 1 << 28
 	cacheLinePad = 4 * lineSize // bytes that aligning four arrays may need
@@ -67,10 +66,11 @@ func Size(flows int) int {
 		sets*int(unsafe.Sizeof(cmSet{})+unsafe.Sizeof(claimSet{})) + cacheLinePad
 }
 
-// New makes an empty Pairing in mem, which must be zero. It uses the first Size(c.Flows) bytes for as long as the Pairing is used.
+// New makes an empty Pairing in mem, which must be zero. It uses the first Size(c.Flows) bytes for as long as the Pairing is used. It returns an
+// error if c.Flows is not 1 to 2^28, if mem is too small, or if a value of c.Peers is not the index of another port.
 func New(mem []byte, c Config) (*Pairing, error) {
 	if c.Flows < 1 || c.Flows > maxFlows {
-		return nil, fmt.Errorf("pairing: room for %d flows: expected 1 to %d", c.Flows, maxFlows)
+		return nil, fmt.Errorf("pairing: space for %d flows: expected 1 to %d", c.Flows, maxFlows)
 	}
 	need := Size(c.Flows)
 	if len(mem) < need {
@@ -90,7 +90,6 @@ func New(mem []byte, c Config) (*Pairing, error) {
 	p.cm.sets, mem = carve[cmSet](mem, sets)
 	p.cm.claims, mem = carve[claimSet](mem, sets)
 	p.heads, _ = carve[uint32](mem, groups+1)
-	p.static.Store(c.Static)
 	return p, nil
 }
 
@@ -101,25 +100,22 @@ func carve[T any](mem []byte, n int) ([]T, []byte) {
 	return unsafe.Slice((*T)(unsafe.Pointer(&mem[0])), n), mem[size:]
 }
 
-// SetStatic replaces the operator's map of QP pairs; nil is an empty map. Any goroutine may call it. The workers apply a new map to the flows
-// that there are with their next Sweeps, and to flows that begin later at once.
-func (p *Pairing) SetStatic(m *QPMap) { p.static.Store(m) }
-
-// SetHints replaces the map of host agents' hints; see SetStatic.
+// SetHints replaces the map of host agents' hints; nil is an empty map. Any goroutine may call it. The workers apply a new map to existing flows
+// with their next Sweeps, and to flows that begin after the call at once.
 func (p *Pairing) SetHints(m *QPMap) { p.hints.Store(m) }
 
-// claim is the right to change something that workers share. A worker never waits for a claim that another worker holds. It goes on without;
-// what it wanted to note is lost, or comes again with a later packet of the flow.
-type claim struct{ held atomic.Uint32 }
+// tryLock guards data that workers share. A worker never waits for a lock that another worker holds, but continues without it. The evidence
+// is lost, or a later packet of the flow brings it again.
+type tryLock struct{ held atomic.Uint32 }
 
-func (c *claim) try() bool { return c.held.CompareAndSwap(0, 1) }
-func (c *claim) release()  { c.held.Store(0) }
+func (l *tryLock) try() bool { return l.held.CompareAndSwap(0, 1) }
+func (l *tryLock) release()  { l.held.Store(0) }
 
-// trySoon tries up to 1000 times. It is for messages that come only once. Nobody holds a claim for longer than some microseconds.
-func (c *claim) trySoon() bool {
+// trySoon tries up to 1000 times. It is for messages that come only once. No worker holds a lock for longer than some microseconds.
+func (l *tryLock) trySoon() bool {
 	const tries = 1000
 	for range tries {
-		if c.try() {
+		if l.try() {
 			return true
 		}
 	}
@@ -136,7 +132,7 @@ func (l *Learner) refOf(x flowtable.Index, s flowtable.State) flowRef {
 	return flowRef(l.number<<(2*refBits) | uint64(s.Generation()&(1<<refBits-1))<<refBits | uint64(x))
 }
 
-// flowOf is the table, index and state of a flow; ok is false if the flow has ended.
+// flowOf returns the table, index and state of a flow; ok is false if the flow has ended.
 func (p *Pairing) flowOf(r flowRef) (t *flowtable.Table, x flowtable.Index, s flowtable.State, ok bool) {
 	if r == 0 {
 		return nil, 0, 0, false
@@ -146,14 +142,14 @@ func (p *Pairing) flowOf(r flowRef) (t *flowtable.Table, x flowtable.Index, s fl
 	return t, x, s, s.Live() && s.Generation()&(1<<refBits-1) == uint32(r>>refBits)&(1<<refBits-1)
 }
 
-// answerOf is what is known of the flow's source QP.
+// answerOf returns the flow's answer.
 func (p *Pairing) answerOf(r flowRef) (Answer, bool) {
 	_, _, s, ok := p.flowOf(r)
 	return Answer(s.Answer()), ok
 }
 
-// update replaces a flow's answer by what change makes of it, and reports whether the answer is another one now. The flow may be another
-// worker's, and that worker may change the answer at the same time. Then update calls change again, with the new answer.
+// update replaces a flow's answer by the result of change, and reports whether the answer has changed. The flow may be another worker's,
+// and that worker may change the answer at the same time. Then update calls change again, with the new answer.
 func (p *Pairing) update(r flowRef, change func(Answer) Answer) bool {
 	for {
 		t, x, s, ok := p.flowOf(r)
@@ -170,14 +166,14 @@ func (p *Pairing) update(r flowRef, change func(Answer) Answer) bool {
 	}
 }
 
-// groupKey is what the two flows of a connection have in common: the hosts, the one of side 0 first, and in one word the two ports and the
-// VLAN tags.
+// groupKey has what the two flows of a connection have in common: the hosts, the one of side 0 first, and in one word the two gateway ports
+// and the VLAN tags.
 type groupKey struct {
 	hosts [2]packet.Addr
 	place uint64
 }
 
-// groupOf is the key of a flow's group, and the flow's side of it: 0 for flows that come in by the lower port of the two.
+// groupOf returns the key of a flow's group, and the flow's side: 0 for flows with the lower ingress port of the two.
 func (p *Pairing) groupOf(k *flowtable.Key) (g groupKey, side int) {
 	peer := k.Port
 	if int(k.Port) < len(p.peers) {

@@ -27,7 +27,7 @@ func (w *wire) key(side int, qp uint32) flowtable.Key {
 	return k
 }
 
-// send has a side send a packet to a QP of the other side.
+// send sends a packet from a side to a QP of the other side.
 func (w *wire) send(side int, qp uint32, op packet.Opcode, psn uint32, port uint16) {
 	b := make([]byte, 64)
 	b[8] = 0x80 // AckReq
@@ -39,7 +39,7 @@ func (w *wire) frame(side int, p *packet.Parsed, b []byte) {
 	worker := w.workers[side]
 	k := [1]flowtable.Key{w.key(side, p.DestQP)}
 	k[0].SourceQP = p.SourceQP
-	var x [1]flowtable.Index
+	var x [1]flowtable.Ref
 	worker.StartBurst()
 	if p.Opcode != packet.CNP {
 		worker.Lookup(k[:], w.now, x[:])
@@ -48,22 +48,28 @@ func (w *wire) frame(side int, p *packet.Parsed, b []byte) {
 		worker.Observe(flowtable.None, &k[0], p, b, w.now)
 		return
 	}
-	worker.observe(x[0], &k[0], p, b, w.now)
+	worker.observe(x[0].Index, &k[0], p, b, w.now)
 }
 
-// cnp has a side send a CNP to a QP of the other side.
+// cnp sends a CNP from a side to a QP of the other side.
 func (w *wire) cnp(side int, qp uint32) {
 	w.frame(side, &packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.CNP, DestQP: qp, Ext: 12}, make([]byte, 64))
 }
 
-// sweep has both workers take up new maps.
+// sweep makes both workers apply new maps.
+func (w *wire) setStatic(m *QPMap) {
+	for _, worker := range w.workers {
+		worker.SetStatic(m)
+	}
+}
+
 func (w *wire) sweep() {
 	for _, worker := range w.workers {
 		worker.Sweep(w.now)
 	}
 }
 
-// cm has a side send a communication management message.
+// cm sends a communication management message from a side.
 func (w *wire) cm(side int, m packet.CM) {
 	w.now += 1000
 	k := w.key(side, packet.GSIQP)
@@ -99,7 +105,7 @@ func (w *wire) is(side int, qp, source uint32, why Evidence) {
 	}
 }
 
-// talk has alice send requests to bob's QP, and bob acknowledge them to alice's.
+// talk sends requests from alice to bob's QP, and bob's acknowledgements to alice's.
 func (w *wire) talk(alices, bobs, psn uint32, packets int, port uint16) {
 	for i := range uint32(packets) {
 		w.send(0, bobs, packet.RCSendOnly, (psn+i)&psnMask, port)
@@ -145,15 +151,15 @@ func TestPortOfUC(t *testing.T) {
 	w.is(1, 100, 200, EvidencePort)
 }
 
-// TestContradiction: two responses in a row to what was never sent end the pair. A contradicted pair needs more evidence than before, and
-// then comes back.
+// TestContradiction: two responses in a row to PSNs that were never sent end the pair. A contradicted pair is confirmed again with more
+// evidence than before.
 func TestContradiction(t *testing.T) {
 	w := newWire(t)
 	w.talk(100, 200, 5, 10, 52769)
 	w.is(0, 200, 100, EvidencePort)
 	w.send(1, 100, packet.RCAcknowledge, 5000, 52769)
-	w.is(0, 200, 100, EvidencePort) // which goes on as before
-	w.is(1, 100, 0, 0)              // but who answers is in doubt
+	w.is(0, 200, 100, EvidencePort) // which continues as before
+	w.is(1, 100, 0, 0)              // but the responder is in doubt
 	w.send(1, 100, packet.RCAcknowledge, 5001, 52769)
 	w.is(0, 200, 0, 0)
 	w.is(1, 100, 0, 0)
@@ -167,7 +173,7 @@ func TestContradiction(t *testing.T) {
 	w.is(1, 100, 200, EvidencePort)
 }
 
-// TestOneForgedResponse: a single response to what was never sent only keeps notifications from naming the QP until the next packet.
+// TestOneForgedResponse: after a single response to a PSN that was never sent, notifications don't name the QP until the next packet.
 func TestOneForgedResponse(t *testing.T) {
 	w := newWire(t)
 	w.talk(100, 200, 5, 10, 52769)
@@ -180,187 +186,8 @@ func TestOneForgedResponse(t *testing.T) {
 	}
 }
 
-const (
-	commA, commB = 0xa1a1, 0xb2b2
-	psnA, psnB   = 0x345900, 0x678902 // where requests to alice's QP begin, and to bob's
-)
-
-func (w *wire) connect(alices, bobs uint32) {
-	w.cm(0, packet.CM{Attribute: packet.CMREQ, LocalComm: commA, QPN: alices, PSN: psnA})
-	w.cm(1, packet.CM{Attribute: packet.CMREP, LocalComm: commB, RemoteComm: commA, QPN: bobs, PSN: psnB})
-}
-
-func TestCMConfirms(t *testing.T) {
-	for name, set := range map[string]func(w *wire){
-		"in order":       func(w *wire) { w.connect(100, 200) },
-		"REP before REQ": func(w *wire) { w.swapped(100, 200) },
-		"sent again":     func(w *wire) { w.connect(100, 200); w.connect(100, 200) },
-		"data before":    func(w *wire) { w.talk(100, 200, psnB, 1, 7); w.swapped(100, 200); w.talk(100, 200, psnB+1, 1, 7) },
-		"bob asks":       func(w *wire) { w.fromBob(100, 200) },
-		"another's REJ": func(w *wire) {
-			w.connect(100, 200)
-			w.cm(1, packet.CM{Attribute: packet.CMREJ, LocalComm: 1, RemoteComm: commA})
-		},
-		"another's DREQ": func(w *wire) {
-			w.connect(100, 200)
-			w.cm(1, packet.CM{Attribute: packet.CMDREQ, LocalComm: commB, RemoteComm: 1, QPN: 100})
-		},
-		"DREQ, another QP": func(w *wire) {
-			w.connect(100, 200)
-			w.cm(1, packet.CM{Attribute: packet.CMDREQ, LocalComm: commB, RemoteComm: commA, QPN: 101})
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWire(t)
-			set(w)
-			w.talk(100, 200, psnB, 3, 7)
-			w.is(0, 200, 100, EvidenceCM)
-			w.is(1, 100, 200, EvidenceCM)
-		})
-	}
-}
-
-func (w *wire) swapped(alices, bobs uint32) {
-	w.cm(1, packet.CM{Attribute: packet.CMREP, LocalComm: commB, RemoteComm: commA, QPN: bobs, PSN: psnB})
-	w.cm(0, packet.CM{Attribute: packet.CMREQ, LocalComm: commA, QPN: alices, PSN: psnA})
-}
-
-func (w *wire) fromBob(alices, bobs uint32) {
-	w.cm(1, packet.CM{Attribute: packet.CMREQ, LocalComm: commB, QPN: bobs, PSN: psnB})
-	w.cm(0, packet.CM{Attribute: packet.CMREP, LocalComm: commA, RemoteComm: commB, QPN: alices, PSN: psnA})
-}
-
-// TestCMSaysNothing: RDMA-CM's claims by themselves confirm nothing, and neither do claims that the data doesn't bear out.
-func TestCMSaysNothing(t *testing.T) {
-	talk := func(w *wire) { w.talk(100, 200, psnB, 3, 7) }
-	for name, do := range map[string]func(w *wire){
-		"REQ alone": func(w *wire) {
-			w.cm(0, packet.CM{Attribute: packet.CMREQ, LocalComm: commA, QPN: 100, PSN: psnA})
-			talk(w)
-		},
-		"REP from alice's": func(w *wire) {
-			w.cm(0, packet.CM{Attribute: packet.CMREQ, LocalComm: commA, QPN: 100, PSN: psnA})
-			w.cm(0, packet.CM{Attribute: packet.CMREP, LocalComm: commB, RemoteComm: commA, QPN: 200, PSN: psnB})
-			talk(w)
-		},
-		"rejected": func(w *wire) {
-			w.connect(100, 200)
-			w.cm(1, packet.CM{Attribute: packet.CMREJ, LocalComm: commB, RemoteComm: commA})
-			talk(w)
-		},
-		"a QP of management":      func(w *wire) { w.connect(1, 200); talk(w) },
-		"a QP that can't be":      func(w *wire) { w.connect(0xffffff, 200); talk(w) },
-		"too long ago":            func(w *wire) { w.connect(100, 200); w.now += 61e9; talk(w) },
-		"released before use":     func(w *wire) { w.connect(100, 200); w.release(1); talk(w) },
-		"requests elsewhere":      func(w *wire) { w.connect(100, 200); w.talk(100, 200, psnB+firstSlack+1, 3, 7) },
-		"requests before":         func(w *wire) { w.connect(100, 200); w.talk(100, 200, psnB-1, 3, 7) },
-		"no response":             func(w *wire) { w.connect(100, 200); w.send(0, 200, packet.RCSendOnly, psnB, 7) },
-		"responses to another QP": func(w *wire) { w.connect(100, 200); w.talk(101, 200, psnB, 3, 7) },
-		"responses to another PSN": func(w *wire) {
-			w.connect(100, 200)
-			w.send(0, 200, packet.RCSendOnly, psnB, 7)
-			w.send(1, 100, packet.RCAcknowledge, 0x5000, 7)
-		},
-		"the reverse begins elsewhere": func(w *wire) {
-			w.connect(100, 200)
-			w.send(1, 100, packet.RCSendOnly, psnA+100, 7)
-			talk(w)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWire(t)
-			do(w)
-			w.is(0, 200, 0, 0)
-			w.is(1, 100, 0, 0)
-		})
-	}
-	t.Run("another address in the path", func(t *testing.T) {
-		w := newWire(t)
-		k := w.key(0, packet.GSIQP)
-		w.workers[0].StartBurst()
-		w.workers[0].observeCM(&k, &packet.CM{Attribute: packet.CMREQ, LocalComm: commA, QPN: 100, PSN: psnA, LocalGID: bob, RemoteGID: alice}, w.now)
-		w.cm(1, packet.CM{Attribute: packet.CMREP, LocalComm: commB, RemoteComm: commA, QPN: 200, PSN: psnB})
-		talk(w)
-		w.is(0, 200, 0, 0)
-	})
-}
-
-func (w *wire) release(side int) {
-	m := packet.CM{Attribute: packet.CMDREQ, LocalComm: commA, RemoteComm: commB, QPN: 200}
-	if side == 1 {
-		m = packet.CM{Attribute: packet.CMDREQ, LocalComm: commB, RemoteComm: commA, QPN: 100}
-	}
-	w.cm(side, m)
-}
-
-// TestReleaseClosesTheRecord: after a DREQ the record keeps what was known, but no notification names it. Packets of the next second still belong
-// to it, later ones begin a new record.
-func TestReleaseClosesTheRecord(t *testing.T) {
-	for side := range 2 {
-		w := newWire(t)
-		var ended []View
-		for _, worker := range w.workers {
-			worker.ended = func(_ *flowtable.Key, v View) { ended = append(ended, v) }
-		}
-		w.connect(100, 200)
-		w.talk(100, 200, psnB, 3, 7)
-		w.is(0, 200, 100, EvidenceCM)
-		w.release(side)
-		if a := w.view(0, 200); a.Usable() || a.Ended() != EndedDREQ {
-			t.Errorf("after the DREQ the flow is %v", a)
-		}
-		w.now += 1e9 - 3e6
-		w.talk(100, 200, psnB+3, 1, 7)
-		if a := w.view(0, 200); a.Ended() != EndedDREQ || a.SourceQP() != 100 || len(ended) != 0 {
-			t.Errorf("within a second: %v, ended %v", a, ended)
-		}
-		w.now += 5e6
-		w.talk(100, 200, psnB+4, 1, 7)
-		w.is(0, 200, 0, 0)
-		if len(ended) != 2 || ended[0].Ended() != EndedDREQ || ended[0].SourceQP() != 100 || ended[0].Evidence() != EvidenceCM {
-			t.Errorf("ended: %+v", ended)
-		}
-	}
-}
-
-// TestConnectedAgain: a connection of the same QPs that RDMA-CM sets up within the second after a DREQ is known at once.
-func TestConnectedAgain(t *testing.T) {
-	w := newWire(t)
-	w.connect(100, 200)
-	w.talk(100, 200, psnB, 3, 7)
-	w.release(0)
-	w.cm(0, packet.CM{Attribute: packet.CMREQ, LocalComm: 0xccc, QPN: 100, PSN: 0x111111})
-	w.cm(1, packet.CM{Attribute: packet.CMREP, LocalComm: 0xddd, RemoteComm: 0xccc, QPN: 300, PSN: 0x222222})
-	w.talk(100, 300, 0x222222, 1, 7)
-	w.is(0, 300, 100, EvidenceCM)
-	w.is(1, 100, 300, EvidenceCM)
-	w.is(0, 200, 0, 0)
-}
-
-// TestREQDisplacesNothing: neither a REQ nor a REQ with its REP changes what is known of a connection that lives.
-func TestREQDisplacesNothing(t *testing.T) {
-	for name, before := range map[string]func(w *wire){
-		"by RDMA-CM":  func(w *wire) { w.connect(100, 200); w.talk(100, 200, psnB, 10, 7) },
-		"by its port": func(w *wire) { w.talk(100, 200, psnB, 10, 52769) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWire(t)
-			before(w)
-			why, port := w.view(0, 200).Evidence(), w.workers[0].tracks[w.find(0, 200)].port
-			w.cm(0, packet.CM{Attribute: packet.CMREQ, LocalComm: 0xccc, QPN: 100, PSN: 0x555})
-			w.is(0, 200, 100, why)
-			w.cm(1, packet.CM{Attribute: packet.CMREP, LocalComm: 0xddd, RemoteComm: 0xccc, QPN: 333, PSN: 0x666})
-			for i := range uint32(500) {
-				w.talk(100, 200, psnB+10+i, 1, port)
-				w.is(0, 200, 100, why)
-				w.is(1, 100, 200, why)
-			}
-		})
-	}
-}
-
-// TestNewBeginnings: after the first packet that only another connection can send, no notification names the QP any more. After the second one
-// the record ends.
+// TestNewBeginnings: after the first packet that only another connection can send, no notification names the QP. After the second one the
+// record ends.
 func TestNewBeginnings(t *testing.T) {
 	for name, next := range map[string]struct {
 		psn  uint32
@@ -393,7 +220,7 @@ func TestNewBeginnings(t *testing.T) {
 	}
 }
 
-// TestRetransmissionIsNoBeginning: a sender may go back to anything it has sent, as often as it likes.
+// TestRetransmissionIsNoBeginning: a sender may go back to any PSN that it has sent, any number of times.
 func TestRetransmissionIsNoBeginning(t *testing.T) {
 	w := newWire(t)
 	w.talk(100, 200, 0xffff00, 3000, 52769) // wraps
@@ -420,11 +247,11 @@ func TestCNPMakesACandidate(t *testing.T) {
 	w.send(0, 201, packet.RCWriteOnly, 5, 50000)
 	w.cnp(1, 101)
 	if a := w.view(0, 201); a.State() != Unknown {
-		t.Errorf("with two flows a CNP says nothing: %v", a)
+		t.Errorf("with two flows a CNP is evidence: %v", a)
 	}
 }
 
-// TestCNPTakesNothingBack: anyone can send one.
+// TestCNPTakesNothingBack: anyone can send a CNP, so it withdraws no pair.
 func TestCNPTakesNothingBack(t *testing.T) {
 	w := newWire(t)
 	w.talk(100, 200, 0, 20, 52769)
@@ -451,8 +278,8 @@ func TestHints(t *testing.T) {
 	w.is(0, 200, 0, 0)
 }
 
-// TestFloodOfHosts: if there are too many made-up pairs of hosts, their flows find no place. Flows that are paired stay paired, and places that
-// become empty are used again.
+// TestFloodOfHosts: if there are too many forged pairs of hosts, their flows find no place. Flows that are paired stay paired, and places
+// that become empty are used again.
 func TestFloodOfHosts(t *testing.T) {
 	w := newWire(t)
 	w.talk(100, 200, 0, 20, 52769)
@@ -460,11 +287,11 @@ func TestFloodOfHosts(t *testing.T) {
 		for n := range uint32(20_000) {
 			w.now++
 			k := [1]flowtable.Key{{Src: packet.Addr{Lo: 0xffff00000000 | uint64(base+n)}, Dst: bob, DestQP: 77, Port: 0}}
-			var x [1]flowtable.Index
+			var x [1]flowtable.Ref
 			w.workers[0].StartBurst()
 			w.workers[0].Lookup(k[:], w.now, x[:])
 			p := packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCSendOnly, DestQP: 77, PSN: n & psnMask, SrcPort: 50000}
-			w.workers[0].Observe(x[0], &k[0], &p, nil, w.now)
+			w.workers[0].Observe(x[0].Index, &k[0], &p, nil, w.now)
 			if n%100 == 0 {
 				w.send(0, 200, packet.RCSendOnly, 20+n/100, 52769)
 			}
@@ -472,7 +299,7 @@ func TestFloodOfHosts(t *testing.T) {
 	}
 	flood(0x0b000000)
 	if w.workers[0].counts.NoPlace == 0 {
-		t.Error("none was without a place: no flood")
+		t.Error("no flow was without a place: no flood")
 	}
 	w.is(0, 200, 100, EvidencePort)
 	w.now += 100e9
@@ -493,7 +320,7 @@ func TestFullSide(t *testing.T) {
 	}
 }
 
-// TestPairingRefuses: New refuses what it can't work with.
+// TestPairingRefuses: New refuses invalid parameters.
 func TestPairingRefuses(t *testing.T) {
 	for _, c := range []Config{{Flows: 0}, {Flows: 10, Peers: []int{0}}, {Flows: 10, Peers: []int{1, 2}}} {
 		if _, err := New(make([]byte, Size(100)), c); err == nil {
@@ -501,11 +328,11 @@ func TestPairingRefuses(t *testing.T) {
 		}
 	}
 	if _, err := New(make([]byte, Size(10)-1), Config{Flows: 10}); err == nil {
-		t.Error("too little memory was taken")
+		t.Error("too little memory was accepted")
 	}
 }
 
-// TestLearningAllocatesNothing, whatever is learned.
+// TestLearningAllocatesNothing, for every kind of packet.
 func TestLearningAllocatesNothing(t *testing.T) {
 	g := newGateway(t, 4096)
 	traffic := synth.New(synth.Config{Seed: 5, CM: true, Generations: 1, Requesters: synth.FromBoth, CE: .1, Connections: 64,

@@ -2,8 +2,10 @@ package pairing
 
 import "math/bits"
 
+// In this file "port" is the UDP source port.
+
 // symmetricPort is the formula's port: the UDP source port that Linux gives to the packets of a connection without a flow label, in both
-// directions (rdma_calc_flow_label and rdma_flow_label_to_udp_sport). It depends on the product of the two QP numbers.
+// directions (rdma_calc_flow_label and rdma_flow_label_to_udp_sport in include/rdma/ib_verbs.h). It depends on the product of the two QP numbers.
 func symmetricPort(a, b uint32) uint16 {
 	v := uint64(a) * uint64(b)
 	v ^= v >> 20
@@ -11,31 +13,30 @@ func symmetricPort(a, b uint32) uint16 {
 	return labelPort(uint32(v) & 0xfffff)
 }
 
-// labelPort is Linux's UDP source port for a flow label of 20 bits (rdma_flow_label_to_udp_sport).
+// labelPort is Linux's UDP source port for a flow label of 20 bits (rdma_flow_label_to_udp_sport in include/rdma/ib_verbs.h).
 func labelPort(label uint32) uint16 { return uint16(label&0x3fff^label>>14) | 0xc000 }
 
-// portMark says which flows have the same port as this one, as of the last judgement of this flow or one of those.
+// portMark shows which flows have the same port as this one, at the last judgement of this flow or one of those.
 type portMark uint8
 
 const (
 	matchEqual   portMark = 1 << iota // a flow of the other side
 	matchFormula                      // a flow of the other side, and the port is the formula's for the two
-	matchShared                       // another flow of this side
 )
 
 const (
-	portBits   = 14 // bits that an equal port counts where all 2^14 ports are in use
+	portBits   = 14 // bits that an equal port counts if all 2^14 ports are in use
 	fewPorts   = 12 // bits below which an equal port counts nothing
-	smallGroup = 16 // flows of a side from which on one pair of flows may fit the formula, or share a port, by chance
-	manyFit    = 16 // flows of a side that must fit the formula where a third flow has the port
+	smallGroup = 16 // number of flows of a side from which on two flows may fit the formula, or share a port, by chance
+	manyFit    = 16 // number of flows of a side that must fit the formula if a third flow has the port
 )
 
-// portMatch is what the flows of the other side have for a flow's port.
+// portMatch is the result of comparing a flow's port with the flows of the other side.
 type portMatch struct {
-	n       int  // place of the only flow that the port points at, -1 for none
+	n       int  // place of the only flow that fits the port, -1 for none
 	formula bool // that flow fits by the formula; otherwise it only has the same port
 	equal   int  // flows with the same port, ruled out or not
-	left    int  // those of them that have no mate yet and are not ruled out
+	left    int  // those that have no mate yet and are not ruled out
 }
 
 // places is a set of places of one side, a bit for each.
@@ -55,8 +56,8 @@ func (p *Pairing) withPort(g *group, side int, port uint16) (set places) {
 	return set
 }
 
-// match looks for the only flow of the other side that fits by the formula: both have the port that it makes of their destination QPs. If none
-// fits, it looks for the only flow that has the same port and may be the mate.
+// match finds the only flow of the other side that fits by the formula: both have the port that it makes of their destination QPs. If none
+// fits, it finds the only flow that has the same port and may be the mate.
 func (p *Pairing) match(pl *place) portMatch {
 	id := pl.id()
 	m := portMatch{n: -1}
@@ -90,7 +91,7 @@ func (p *Pairing) match(pl *place) portMatch {
 		}
 	}
 	switch {
-	case fits == 1: // even if PSNs have ruled it out: a forged response may have done that
+	case fits == 1: // even if PSNs have ruled it out: that may be due to a forged response
 		m.n, m.formula = fit, true
 	case possibles == 1:
 		m.n, m.formula = possible, true
@@ -103,23 +104,14 @@ func (p *Pairing) match(pl *place) portMatch {
 // mark adds to a flow's portMark.
 func (pl *place) mark(m portMark) { pl.p.match[pl.k] |= m }
 
-// shared reports whether other flows of the same side have the same port, and marks them all.
+// shared reports whether other flows of the same side have the same port.
 func (p *Pairing) shared(pl *place) bool {
 	all := p.withPort(pl.g, pl.side, pl.id().port())
-	if all[pl.n/64] &^= 1 << (pl.n % 64); all == (places{}) {
-		return false
-	}
-	pl.mark(matchShared)
-	for w, set := range all {
-		for ; set != 0; set &= set - 1 {
-			o, _ := p.at(pl.g, pl.side, w*64+bits.TrailingZeros64(set))
-			o.mark(matchShared)
-		}
-	}
-	return true
+	all[pl.n/64] &^= 1 << (pl.n % 64)
+	return all != places{}
 }
 
-// portPair is two flows whose ports point at each other.
+// portPair is two flows that fit each other by their ports.
 type portPair struct {
 	mate    place
 	formula bool
@@ -127,7 +119,7 @@ type portPair struct {
 	few     bool // at most one other flow on each side has it
 }
 
-// portRule finds the pair in which each flow's port points at the other flow, if there is one.
+// portRule finds the pair of flows that fit each other by their ports, if there is one.
 func (p *Pairing) portRule(pl *place) (pair portPair, ok bool) {
 	shared := p.shared(pl)
 	m := p.match(pl)
@@ -147,32 +139,31 @@ func (p *Pairing) portRule(pl *place) (pair portPair, ok bool) {
 	return portPair{mate, m.formula, m.equal == 1 && back.equal == 1 && !shared && !p.shared(&mate), max(m.equal, back.equal) <= 2}, true
 }
 
-// note brings the flow's portMark up to date with what match has found. matchShared is never taken back.
+// note updates the flow's portMark with the result of match.
 func (pl *place) note(m *portMatch) {
-	was := pl.p.match[pl.k] & matchShared
+	pl.p.match[pl.k] = 0
 	if m.equal > 0 {
-		was |= matchEqual
+		pl.mark(matchEqual)
 	}
 	if m.formula {
-		was |= matchFormula
+		pl.mark(matchFormula)
 	}
-	pl.p.match[pl.k] = was
 }
 
-// formulaSure reports whether two flows whose port is the formula's are surely a pair. Except for UC, one must have answered what the other
-// sent. And the two hosts must make their ports by the formula: among flows that all have one port, one pair in 2^14 fits by
-// chance, and 256 flows a side are 2^16 pairs. So with few flows no third one may have the port. With many, more than half of the flows that
-// have an equal port on the other side must fit by the formula: at least two of them, or manyFit where a third flow has the port.
+// formulaSure reports whether two flows whose port is the formula's are certainly a pair. Except for UC, one must have responded to
+// requests of the other. And the two hosts must use the formula: among flows that all have one port, one pair in 2^14 fits by chance, and
+// 256 flows a side make 2^16 pairs. So with few flows no third one may have the port. With many, more than half of the flows with an equal
+// port on the other side must fit by the formula: at least two of them, or manyFit if a third flow has the port.
 func (p *Pairing) formulaSure(pl *place, pair *portPair) bool {
 	mate := &pair.mate
-	if !pl.id().unreliable() && !answered(pl, mate) && !answered(mate, pl) {
+	if !pl.id().unreliable() && !responded(pl, mate) && !responded(mate, pl) {
 		return false
 	}
 	one, other := p.matches(pl), p.matches(mate)
 	if max(one.flows, other.flows) < smallGroup {
 		return pair.alone
 	}
-	if !pair.few { // some of the flows with this port may not have it by the formula
+	if !pair.few { // some of the flows with this port may not use the formula
 		return false
 	}
 	need := manyFit
@@ -182,11 +173,11 @@ func (p *Pairing) formulaSure(pl *place, pair *portPair) bool {
 	return min(one.formula, other.formula) >= need && 2*one.formula > one.equal && 2*other.formula > other.equal
 }
 
-// answered reports whether the last response of b is to a PSN that a has sent.
-func answered(a, b *place) bool { return b.ack().valid() && a.sent().has(b.ack().last()) }
+// responded reports whether b has responded to a: its last response is to a PSN that a has sent.
+func responded(a, b *place) bool { return b.ack().valid() && a.sent().has(b.ack().last()) }
 
 // portCounts counts the flows of a side, and those with each portMark.
-type portCounts struct{ flows, equal, formula, shared int }
+type portCounts struct{ flows, equal, formula int }
 
 func (p *Pairing) matches(pl *place) (c portCounts) {
 	for n := range pl.own() {
@@ -198,41 +189,69 @@ func (p *Pairing) matches(pl *place) (c portCounts) {
 		m := o.p.match[o.k]
 		c.equal += int(m & matchEqual)
 		c.formula += int(m & matchFormula / matchFormula)
-		c.shared += int(m & matchShared / matchShared)
 	}
 	return c
 }
 
-// bits is how many bits it counts that two flows have a port that no third flow has: log2 of how many ports are in use. The flows of the side
-// show that by how few of them share a port.
-func (c *portCounts) bits() int {
-	if c.flows >= smallGroup && c.shared <= 1+c.flows*c.flows>>(portBits-2) {
-		return portBits
-	}
-	if 2*c.shared > c.flows {
-		return 0 // there are so few ports that their number can't be estimated
-	}
-	return min(bits.Len(uint(c.flows*c.flows/(c.shared+2)))-1, portBits)
+// portSet is a set of UDP source ports, a bit for each.
+type portSet [1 << 16 / 64]uint64
+
+// add adds a port, and reports whether the set had it.
+func (s *portSet) add(port uint16) (had bool) {
+	word, bit := &s[port/64], uint64(1)<<(port%64)
+	had = *word&bit != 0
+	*word |= bit
+	return had
 }
 
-// equalSure reports whether two flows are surely a pair that have the same port, where no other flow that has it may be the mate of either.
-func (p *Pairing) equalSure(pl, mate *place) bool {
+// sharing counts the flows of pl's side that share a port with another one. It counts them at each call, since flows begin and end, also
+// forged ones.
+func (l *Learner) sharing(pl *place) (n int) {
+	once, twice := &l.ports[0], &l.ports[1]
+	clear(l.ports[:])
+	for m := range pl.own() {
+		o, ok := l.pairing.occupied(pl.g, pl.side, m)
+		if !ok || !once.add(o.id().port()) {
+			continue
+		}
+		if n++; !twice.add(o.id().port()) {
+			n++ // the first flow with this port
+		}
+	}
+	return n
+}
+
+// bitsOfPort is the evidence in bits if two flows have a port that no third flow has: log2 of the number of ports in use. The number of
+// flows of a side that share a port shows it: if n flows choose among p ports at random, about n^2/p of them share one.
+func bitsOfPort(flows, shared int) int {
+	if flows >= smallGroup && shared <= 1+flows*flows>>(portBits-2) {
+		return portBits
+	}
+	if 2*shared > flows {
+		return 0 // too few ports to estimate their number
+	}
+	return min(bits.Len(uint(flows*flows/(shared+2)))-1, portBits)
+}
+
+// equalSure reports whether two flows with the same port are certainly a pair, if no other flow with the port may be the mate of either.
+func (l *Learner) equalSure(pl, mate *place) bool {
+	p := l.pairing
 	if !pl.may(mate.n) || !mate.may(pl.n) || !pl.sent().valid() && !mate.sent().valid() ||
-		pl.sent().valid() && !answered(pl, mate) || mate.sent().valid() && !answered(mate, pl) {
+		pl.sent().valid() && !responded(pl, mate) || mate.sent().valid() && !responded(mate, pl) {
 		return false
 	}
 	one, other := p.matches(pl), p.matches(mate)
-	port := min(one.bits(), other.bits())
+	port := min(bitsOfPort(one.flows, l.sharing(pl)), bitsOfPort(other.flows, l.sharing(mate)))
 	if port < fewPorts {
-		return false // many share a port: that a flow has it does not show that the mate is in sight
+		return false // many share a port: an equal port doesn't show that the mate passes through the gateway
 	}
-	says := port + p.agreement(pl, mate) + p.agreement(mate, pl)
-	return enough(pl, mate, chance(says, one.flows, other.flows, min(one.equal, other.equal)))
+	evidence := port + p.agreement(pl, mate) + p.agreement(mate, pl)
+	return enough(pl, mate, chance(evidence, one.flows, other.flows, min(one.equal, other.equal)))
 }
 
-// ownPort reports whether the UDP port of two flows tells their connection from others: it is the one that the formula makes of their QPs,
-// or the one that the flow label in RDMA-CM's REQ makes.
+// ownPort reports whether the UDP source port of two flows is their connection's own, so that another connection would have another port:
+// it results from the formula and their QPs, or from the flow label in RDMA-CM's REQ.
 func (p *Pairing) ownPort(pl, mate *place) bool {
 	a, b := pl.id(), mate.id()
-	return a.steady() && b.steady() && a.port() == b.port() && (a.port() == symmetricPort(a.qp(), b.qp()) || a.port() == pl.said().port() && a.port() != 0)
+	return a.steady() && b.steady() && a.port() == b.port() && (a.port() == symmetricPort(a.qp(), b.qp()) || a.port() == pl.claimed().port() && a.port() != 0)
 }

@@ -3,13 +3,13 @@ package pairing
 import "math/bits"
 
 const (
-	maxExact    = 40      // bits that ACKs in the rhythm of a flow count at most
+	maxExact    = 40      // maximum evidence in bits of ACKs in the rhythm of a flow
 	farApart    = 1 << 16 // PSNs; flows farther apart than this began with random PSNs
-	minAgreeing = 4       // responses that only one flow can have asked for, before that counts
+	minAgreeing = 4       // responses to PSNs that only one flow can have sent, before they count
 )
 
-// psnRule looks for the mate by elimination: the only flow of the other side that can have asked for what this one answers, if no other flow
-// of this side can answer it.
+// psnRule finds the mate by elimination: the only flow of the other side that can have sent the PSNs of this one's responses, if no other
+// flow of this side can respond to it.
 func (p *Pairing) psnRule(pl *place) (mate place, ok bool) {
 	t := pl.trial()
 	if t.sole() < 0 || t.agreeing < minAgreeing {
@@ -19,20 +19,20 @@ func (p *Pairing) psnRule(pl *place) (mate place, ok bool) {
 	return mate, ok && mate.may(pl.n) && p.columnIs(&mate, pl.n) && p.bothWays(pl, &mate)
 }
 
-// columnIs reports whether the flow at place n of the other side is the only one there that may answer the flow at pl.
+// columnIs reports whether the flow at place n of the other side is the only one there that may respond to the flow at pl.
 func (p *Pairing) columnIs(pl *place, n int) bool {
 	for m := range pl.others() {
 		o, ok := p.occupied(pl.g, 1-pl.side, m)
-		if m != n && ok && o.ack().valid() && o.may(pl.n) && pl.may(m) && !p.answersAnother(&o, pl) {
+		if m != n && ok && o.ack().valid() && o.may(pl.n) && pl.may(m) && !p.respondsToAnother(&o, pl) {
 			return false
 		}
 	}
 	return true
 }
 
-// answersAnother reports whether a flow is confirmed as the mate of another flow than pl. The mate that pl has now may answer it, also while
-// pl is in doubt: else anyone who answers for an invented QP could take its place.
-func (p *Pairing) answersAnother(o, pl *place) bool {
+// respondsToAnother reports whether a flow is confirmed as the mate of a flow other than pl. The present mate of pl may respond to it, also
+// while pl is in doubt: otherwise anyone who sends responses for an invented QP could replace it.
+func (p *Pairing) respondsToAnother(o, pl *place) bool {
 	mate, tied := p.tied(o)
 	if !tied || mate.n == pl.n {
 		return false
@@ -42,20 +42,20 @@ func (p *Pairing) answersAnother(o, pl *place) bool {
 }
 
 // bothWays reports whether the other direction agrees, too: if the flow at pl has sent requests, the mate's responses must leave only this
-// flow.
+// flow as their requester.
 func (p *Pairing) bothWays(pl, mate *place) bool {
 	return !pl.sent().valid() || mate.ack().valid() && mate.trial().sole() == pl.n
 }
 
-// psnSure reports whether a responder and the only requester that is left for it are surely a pair.
+// psnSure reports whether a responder and the only requester that is left for it are certainly a pair.
 func (p *Pairing) psnSure(requester, responder *place) bool {
 	requesters, _ := p.requesters(requester)
 	responders, matched := p.responders(responder)
-	says := p.agreement(requester, responder) + p.agreement(responder, requester)
-	return enough(requester, responder, chance(says, requesters, responders, matched))
+	evidence := p.agreement(requester, responder) + p.agreement(responder, requester)
+	return enough(requester, responder, chance(evidence, requesters, responders, matched))
 }
 
-// agreement is how many bits the PSNs of one direction count; 0 unless the requester is the only one left for the responder.
+// agreement is the evidence in bits of the PSNs of one direction; 0 unless the requester is the only one left for the responder.
 func (p *Pairing) agreement(requester, responder *place) int {
 	t := responder.trial()
 	if t.sole() != requester.n || t.agreeing < minAgreeing {
@@ -64,27 +64,27 @@ func (p *Pairing) agreement(requester, responder *place) int {
 	return p.startBits(requester, t)
 }
 
-// startBits is how many bits it counts that responses agree with the requester. It presumes that flows begin with random PSNs: an unrelated
-// flow agrees if the response falls by chance among the PSNs that it has sent, 2^width in 2^24. ACKs of just those PSNs for which the
-// requester asked count more, the rarer such PSNs are. They count once if other flows ask at the same distances, since one coincidence then
-// brings about all others; otherwise they count each time. Flows that begin with PSNs near each other may do everything alike. Then nothing
-// counts.
+// startBits is the evidence in bits if responses agree with the requester. It assumes that flows begin with random PSNs: an unrelated flow
+// agrees if the response falls by chance among the PSNs that it has sent, 2^width in 2^24. ACKs of exactly the PSNs with AckReq count more,
+// the rarer such PSNs are. They count once if other flows ask at the same distances, since one coincidence then causes all others;
+// otherwise they count each time. Flows that begin with PSNs near each other may always use the same PSNs at the same time. Then responses
+// give no evidence.
 func (p *Pairing) startBits(requester *place, t *trial) int {
 	n, far := p.requesters(requester)
 	if n > 1 && 4*far < 3*(n-1) || n == 1 && near0(requester.sent().first()) {
 		return 0
 	}
-	says := 24 - max(int(t.width), bits.Len(firstSlack))
+	evidence := 24 - max(int(t.width), bits.Len(firstSlack))
 	if t.exact < minAgreeing {
-		return says
+		return evidence
 	}
 	if p.ownRhythm(requester) {
-		return says + min(requester.sparseness()*int(t.exact), maxExact)
+		return evidence + min(requester.sparseness()*int(t.exact), maxExact)
 	}
-	return says + requester.sparseness()
+	return evidence + requester.sparseness()
 }
 
-// near0 reports whether a PSN is so near to 0 that a sender may have begun at 0 and not at random.
+// near0 reports whether a PSN is near 0, so that the sender may have begun at 0 and not at random.
 func near0(psn uint32) bool { return psn < farApart || psn >= psnMask-farApart }
 
 // requesters counts the flows on pl's side that have sent requests, and those of them whose PSNs are far from pl's.
@@ -103,7 +103,7 @@ func (p *Pairing) requesters(pl *place) (n, far int) {
 	return n, far
 }
 
-// responders counts the flows on pl's side that have answered, and those of them that have a mate or one requester left; pl counts, too.
+// responders counts the flows on pl's side that have sent responses, and those of them that have a mate or one requester left; pl counts, too.
 func (p *Pairing) responders(pl *place) (n, matched int) {
 	for m := range pl.own() {
 		o, ok := p.occupied(pl.g, pl.side, m)

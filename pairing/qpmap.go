@@ -4,21 +4,23 @@ import (
 	"fmt"
 	"math/bits"
 
+	"github.com/cnpgate/cnpgate/internal/keyhash"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// QPPair is one connection as the operator or a host agent states it: QP SourceQP at Source is connected to QP DestinationQP at Destination. So
-// it holds for both directions.
+// QPPair is one connection stated by the operator or a host agent: QP SourceQP at Source is connected to QP DestinationQP at Destination.
+// It applies to both directions.
 type QPPair struct {
 	Source, Destination     packet.Addr
 	SourceQP, DestinationQP uint32 // 2 to 0xFFFFFE
 }
 
-// QPMap says which source QP sends to a destination QP. It never changes, so any number of goroutines may use it. A nil QPMap has no pairs.
+// QPMap maps a flow's addresses and destination QP to its source QP. It never changes, so any number of goroutines may use it. A nil QPMap
+// has no pairs.
 //
-// It takes at most 8 slots of 40 bytes a pair; the caller has to bound the number of pairs. A lookup ends at the first empty slot. At
-// least half of the slots are empty, and the hash is keyed with the seed, so that someone who chooses pairs but doesn't know the seed
-// can't bring many of them into a row.
+// It uses at most 8 slots of 40 bytes a pair; the caller must bound the number of pairs. A lookup ends at the first empty slot. At least
+// half of the slots are empty, and the seed keys the hash, so that someone who chooses pairs but doesn't know the seed can't make long runs
+// of used slots.
 type QPMap struct {
 	secret [secrets]uint64
 	mask   uint64
@@ -31,8 +33,8 @@ type qpSlot struct {
 	destinationQP, sourceQP uint32
 }
 
-// NewQPMap builds a map of pairs, in both directions. It returns an error if two pairs give one flow two source QPs, or if a QP is a number
-// that no connection's QP can have. The seed keys the hash; whoever chooses pairs must not know it.
+// NewQPMap builds a map of pairs, in both directions. It returns an error if two pairs give one flow two source QPs, or if no connection
+// can have a QP number. The seed keys the hash and must be secret.
 func NewQPMap(pairs []QPPair, seed uint64) (*QPMap, error) {
 	n := 1 << bits.Len(uint(4*len(pairs)))
 	m := &QPMap{secret: secretsFrom(seed), mask: uint64(n - 1), slots: make([]qpSlot, n)}
@@ -67,7 +69,7 @@ func (m *QPMap) add(s qpSlot) uint32 {
 	return p.sourceQP
 }
 
-// slot is the slot that a direction has or would have. The map is never full, so the search ends at an empty slot.
+// slot returns the slot of a direction, or the empty slot for it. The map is never full, so the search ends.
 func (m *QPMap) slot(src, dst packet.Addr, destQP uint32) *qpSlot {
 	for i := m.hash(src, dst, destQP); ; i++ {
 		s := &m.slots[i&m.mask]
@@ -77,17 +79,17 @@ func (m *QPMap) slot(src, dst packet.Addr, destQP uint32) *qpSlot {
 	}
 }
 
-// hash folds in one word at a time: two words of the key in one factor could cancel each other, with any secrets.
+// hash adds one word at a time: two words of the key in one factor could cancel each other, whatever the secrets.
 func (m *QPMap) hash(src, dst packet.Addr, destQP uint32) uint64 {
 	h := m.secret[0]
 	for i, w := range [...]uint64{src.Hi, src.Lo, dst.Hi, dst.Lo, uint64(destQP)} {
-		h = fold(h^w, m.secret[1+i%3])
+		h = keyhash.Fold(h^w, m.secret[1+i%3])
 	}
 	return h
 }
 
-// Lookup is the source QP of packets from src to dst with this destination QP.
-func (m *QPMap) Lookup(src, dst packet.Addr, destQP uint32) (uint32, bool) {
+// Lookup returns the source QP, 24 bits, of packets from src to dst with this destination QP; ok is false if the map has none.
+func (m *QPMap) Lookup(src, dst packet.Addr, destQP uint32) (sourceQP uint32, ok bool) {
 	if m == nil || destQP == 0 {
 		return 0, false
 	}

@@ -44,7 +44,7 @@ func TestQPMapErrors(t *testing.T) {
 	}
 }
 
-// The map says what the pairs say, and nothing else.
+// The map has exactly the pairs' QPs.
 func TestQPMapAgreesWithPairs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type direction struct {

@@ -6,7 +6,7 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// longestRun is how many slots in a row are taken, which is what a lookup may have to go over.
+// longestRun is the largest number of used slots in a row, which a lookup may have to scan.
 func longestRun(m *QPMap) int {
 	most, run := 0, 0
 	for i := range 2 * len(m.slots) { // round the end
@@ -20,14 +20,14 @@ func longestRun(m *QPMap) int {
 	return most
 }
 
-// aimed are pairs whose directions from their source all begin at one of two slots of a map with this seed and as many pairs.
+// aimed returns pairs whose directions from their source all begin at one of two slots of a map with this seed and as many pairs.
 func aimed(t *testing.T, pairs int, seed uint64) []QPPair {
 	t.Helper()
 	empty, err := NewQPMap(make([]QPPair, 0), seed)
 	if err != nil {
 		t.Fatal(err)
 	}
-	empty.mask = 8*uint64(pairs) - 1 // no more than this many slots; collisions modulo more are collisions modulo fewer
+	empty.mask = 8*uint64(pairs) - 1 // at most this many slots; collisions modulo more are also collisions modulo fewer
 	var out []QPPair
 	dst := packet.Addr{Lo: 2}
 	for n := uint64(1); len(out) < pairs; n++ {
@@ -39,7 +39,7 @@ func aimed(t *testing.T, pairs int, seed uint64) []QPPair {
 	return out
 }
 
-// Pairs that are aimed at one place of a map with one seed are spread over a map with another.
+// Pairs that collide in a map with one seed are spread over a map with another.
 func TestAimedPairs(t *testing.T) {
 	const pairs = 1000
 	p := aimed(t, pairs, 1)

@@ -2,14 +2,21 @@ package pairing
 
 import "github.com/cnpgate/cnpgate/internal/packet"
 
-// catchUp brings note.high up to date with the requests that Routine has let pass.
+// catchUp updates the highest PSN with the requests that Routine has skipped.
 func (s *subject) catchUp() {
-	if s.t.flags&sends != 0 && s.t.last&unsettled == 0 && atMost(s.n.high, s.t.last) {
-		s.n.high = s.t.last
+	if s.t.flags&sends != 0 && s.t.last&unsettled == 0 && atMost(s.n.top, s.t.last) {
+		s.n.top, s.n.high = s.t.last, s.t.last
 	}
 }
 
-// noteRequest notes the PSNs that a request uses, and publishes them for the other side's workers. Unless exactly is set, it publishes a
+const (
+	// readsAhead is the maximum number of outstanding READs of a requester on common NICs. widestRead bounds the PSNs that each of them
+	// counts.
+	readsAhead = 16
+	widestRead = 1 << 15
+)
+
+// noteRequest records the PSNs that a request uses, and publishes them for the other side's workers. Unless exactly is set, it publishes a
 // highest PSN only once in 16 (coarse) PSNs.
 func (s *subject) noteRequest(exactly bool) {
 	n, psn := s.n, s.p.PSN
@@ -21,28 +28,31 @@ func (s *subject) noteRequest(exactly bool) {
 	switch {
 	case s.t.flags&sends == 0:
 		s.t.flags |= sends
-		n.first, n.high = psn, (psn+span)&psnMask
+		n.first, n.top, n.high = psn, psn, (psn+span)&psnMask
 		exactly = true
 	case (n.first-psn)&psnMask <= firstSlack && psn != n.first:
 		n.first = psn
 		exactly = true
-	case (psn+span-n.high)&psnMask < psnHalf:
-		n.high = (psn + span) & psnMask
+	case atMost(n.top, psn): // so all earlier requests end before it, also a READ that might have used more PSNs
+		if n.high != n.top { // this many READs may be outstanding, and their PSNs don't show that the mate is silent
+			n.width = max(n.width, readsAhead/4*min((psn-n.top)&psnMask, widestRead))
+		}
+		n.top, n.high = psn, (psn+span)&psnMask
 	}
-	if (n.high-n.first)&psnMask > maxSpan {
-		n.first = (n.high - maxSpan) & psnMask
+	if (n.top-n.first)&psnMask > maxSpan {
+		n.first = (n.top - maxSpan) & psnMask
 	}
 	s.t.last = psn
 	if span != 0 {
 		s.t.last |= unsettled
 	}
 	if exactly || before/coarse != n.high/coarse {
-		s.pl.p.sent[s.pl.k].Store(uint64(makeSent(n.first, n.high, n.lease)))
+		publish(&s.pl.p.sent[s.pl.k], n.lease, uint64(makeSent(n.first, n.high, n.lease)))
 	}
 }
 
-// readSpan is how many PSNs a READ request uses beyond its own: it uses one for each packet of the response, whose number is not known. So
-// readSpan assumes the smallest path MTU.
+// readSpan is the number of PSNs that a READ request uses beyond its own: one for each packet of the response. Their number is not known,
+// so readSpan assumes the smallest path MTU.
 func readSpan(p *packet.Parsed, b []byte) uint32 {
 	at := int(p.Ext) + p.Opcode.Offset(packet.HasRETH)
 	if at+packet.RETHLen > len(b) {

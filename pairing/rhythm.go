@@ -7,16 +7,16 @@ const (
 	askedBit  = 1 << 31
 )
 
-// answer is yes, no, or not known.
-type answer uint8
+// certainty is yes, no, or not known.
+type certainty uint8
 
 const (
-	unknown answer = iota
+	unknown certainty = iota
 	no
 	yes
 )
 
-// noteAsked notes that the packet at hand asks for an acknowledgement.
+// noteAsked records that the current packet asks for an acknowledgement.
 func (s *subject) noteAsked() {
 	s.pl.p.asked[s.pl.k][s.n.asks%askedRing].Store(s.p.PSN | askedBit)
 	if s.n.asks++; s.n.asks == 0 {
@@ -24,7 +24,8 @@ func (s *subject) noteAsked() {
 	}
 }
 
-// forgetAsked forgets for which PSNs the flow asked: nobody notes it while the flow is paired, and a gap in what is noted is no rhythm.
+// forgetAsked clears the PSNs for which the flow asked: they are not recorded while the flow is paired, and a gap in the record is no
+// rhythm.
 func (s *subject) forgetAsked() {
 	if s.n.asks == 0 {
 		return
@@ -36,8 +37,8 @@ func (s *subject) forgetAsked() {
 }
 
 // askedFor reports whether the flow has asked for an acknowledgement of a PSN (AckReq); unknown if the PSN is older than what the ring
-// remembers. Responders mostly acknowledge such PSNs, so an ACK speaks for a flow that has asked for it, and against one that has not.
-func (pl *place) askedFor(s sentWord, psn uint32) answer {
+// remembers. Responders mostly acknowledge such PSNs, so an ACK is evidence for a flow that has asked for it, and against one that has not.
+func (pl *place) askedFor(s sentWord, psn uint32) certainty {
 	behind, depth := (s.high()-psn)&psnMask, uint32(0)
 	full := true
 	for i := range pl.p.asked[pl.k] {
@@ -59,7 +60,7 @@ func (pl *place) askedFor(s sentWord, psn uint32) answer {
 	return no
 }
 
-// gaps are the n distances between the last PSNs that a flow asked to have acknowledged, the oldest first, and their sum.
+// gaps has the n distances between a flow's last PSNs with AckReq, the oldest first, and their sum.
 func (pl *place) gaps() (g [askedRing]uint32, n int, sum uint32) {
 	s := pl.sent()
 	for i := range pl.p.asked[pl.k] {
@@ -92,8 +93,8 @@ func sortDown(v []uint32) {
 }
 
 const (
-	gapsCompared = 5 // if two flows have so many gaps in a row in common, they ask alike
-	othersAsked  = 3 // so many other flows must show their gaps before a rhythm counts as a flow's own
+	gapsCompared = 5 // if two flows have this many gaps in a row in common, they ask at the same distances
+	othersAsked  = 3 // this many other flows must have gaps before a rhythm counts as a flow's own
 )
 
 // ownRhythm reports whether a flow asks for acknowledgements at distances that no other flow of its side has.

@@ -7,12 +7,13 @@ import (
 	"github.com/cnpgate/cnpgate/internal/testkit/synth"
 )
 
-// scene is traffic of one kind, and what must come of it. In all scenes, no packet's flow may ever be confirmed with a wrong source QP.
+// scene is traffic of one kind, and its required results. In all scenes, no packet's flow may ever be confirmed with a wrong source QP.
 type scene struct {
 	name      string
 	config    synth.Config
-	recall    float64 // least part of the flows that end confirmed, of those that can be told apart
+	recall    float64 // least part of the distinguishable flows that end confirmed
 	forgotten float64 // largest part of the time in which flows that were once confirmed are not; 0: not checked
+	missed    float64 // largest part of the genuine packets, as above; 0: not checked
 }
 
 var (
@@ -54,7 +55,7 @@ func portScenes(p string, port synth.Ports, s string, start synth.StartPSN) (all
 	case p == "flow-label" || p == "random":
 		recall = .999
 	case s == "random":
-		recall = .998 // PSNs alone tell: some begin within a window of another flow's
+		recall = .998 // PSNs alone are evidence: some begin within a window of another flow's
 	}
 	if p == "spray" {
 		recall = min(recall, .98)
@@ -66,7 +67,7 @@ func portScenes(p string, port synth.Ports, s string, start synth.StartPSN) (all
 	add := func(name string, recall float64, change func(*synth.Config)) {
 		d := c
 		change(&d)
-		all = append(all, scene{fmt.Sprintf("ports %s, PSNs %s, %s", p, s, name), d, recall, 0})
+		all = append(all, scene{fmt.Sprintf("ports %s, PSNs %s, %s", p, s, name), d, recall, 0, 0})
 	}
 	add("free", recall, func(*synth.Config) {})
 	add("lockstep", recall, func(c *synth.Config) { c.Schedule = synth.Lockstep })
@@ -78,7 +79,7 @@ func portScenes(p string, port synth.Ports, s string, start synth.StartPSN) (all
 	}
 	hidden, cm := 0., .99
 	if s == "zero" && p != "symmetric" && p != "flow-label" || p == "spray" {
-		cm = 0 // anyone might guess where the connections begin, and the ports are not RDMA-CM's
+		cm = 0 // first PSNs can be guessed, and the ports are not RDMA-CM's
 	}
 	if p == "symmetric" {
 		hidden = .999
@@ -128,7 +129,7 @@ func lossScenes() (all []scene) {
 		add := func(name string, bound float64, change func(*synth.Config)) {
 			d := c
 			change(&d)
-			all = append(all, scene{fmt.Sprintf("loss %v%%, %s", lost*100, name), d, 0, bound})
+			all = append(all, scene{fmt.Sprintf("loss %v%%, %s", lost*100, name), d, 0, bound, 0})
 		}
 		add("the formula's ports", bound, func(*synth.Config) {})
 		add("the formula's ports, all PSNs from 0", bound, func(c *synth.Config) { c.StartPSN = synth.PSNZero })
@@ -145,6 +146,12 @@ func lossScenes() (all []scene) {
 		add("ports say nothing, reuse", 0, func(c *synth.Config) {
 			c.Generations, c.Reuse, c.Messages, c.Ports = 3, synth.ReusePeerQP, 30, synth.PortsEqual
 		})
+		add("off-path attacker who knows no PSNs", 0, func(c *synth.Config) {
+			c.Attack = synth.Attack{Interval: 20_000, KnowsQPs: true, ACK: true, CNP: true, CM: true, Request: true}
+		})
+		if all[len(all)-1].missed = .01; lost > .05 {
+			all[len(all)-1].missed = .03
+		}
 		add("off-path attacker", 0, func(c *synth.Config) {
 			c.Attack = synth.Attack{Interval: 20_000, KnowsQPs: true, KnowsPSNs: true, ACK: true, CNP: true, CM: true, Request: true}
 		})
@@ -159,7 +166,7 @@ func lossScenes() (all []scene) {
 
 // stormScenes are congestion: queues longer than the time-out, acknowledgements in flight while the sender goes back, NAKs.
 func stormScenes() (all []scene) {
-	add := func(name string, bound float64, c synth.Config) { all = append(all, scene{name, c, 0, bound}) }
+	add := func(name string, bound float64, c synth.Config) { all = append(all, scene{name, c, 0, bound, 0}) }
 	early := synth.Config{Connections: 4, MTU: 256, Sizes: [2]int{262144, 262144}, Messages: 20, Window: 8192, Gap: 100, Period: 1000,
 		Delay: [2]int64{2e6, 500e3}, Timeouts: synth.Timeouts{Requester: 500e3, Retries: synth.Forever}, Duration: 2e9}
 	add("time-outs with ACKs in flight", .001, early)
@@ -176,6 +183,8 @@ func stormScenes() (all []scene) {
 	add("NAK storm", .001, synth.Config{Connections: 64, Sizes: [2]int{16384, 16384}, Messages: 50, RequestLoss: synth.KindLoss{After: [2]float64{.1, 0}},
 		NAKs: synth.NAKs{Every: true}, Timeouts: endless})
 	add("RNR storm", .001, synth.Config{Connections: 64, Mix: synth.Mix{Send: 1}, RNR: 1, NAKs: synth.NAKs{RNRAgain: .75}, Messages: 50})
+	add("RNR storm, time-outs shorter than the round trip", .001, synth.Config{Connections: 64, Mix: synth.Mix{Send: 1}, RNR: 1,
+		NAKs: synth.NAKs{RNRAgain: .75}, Messages: 50, Timeouts: synth.Timeouts{Requester: 600e3, Retries: synth.Forever}})
 	add("40% of ACKs lost behind the gateway", .001, synth.Config{Messages: 50, Timeouts: endless,
 		ResponseLoss: synth.KindLoss{After: [2]float64{synth.WAN: .4}}})
 	return all
@@ -184,7 +193,7 @@ func stormScenes() (all []scene) {
 // managerScenes are RDMA-CM, genuine, stale and forged.
 func managerScenes() (all []scene) {
 	add := func(name string, bound float64, c synth.Config) {
-		all = append(all, scene{"RDMA-CM, " + name, c, 0, bound})
+		all = append(all, scene{"RDMA-CM, " + name, c, 0, bound, 0})
 	}
 	b1 := synth.Config{CM: true, Messages: 200, Attack: synth.Attack{Interval: 50e3, KnowsQPs: true, Managers: synth.ForgedCM{Connect: true}}}
 	add("REQs forged for live QPs", .001, b1)

@@ -2,17 +2,17 @@ package pairing
 
 import "sync/atomic"
 
-// Stats counts what became of evidence since Join.
+// Stats counts evidence and its results since Join.
 type Stats struct {
 	// Evidence counts pieces of evidence by source. For EvidenceStatic, EvidenceHint and EvidenceDETH it counts flows; for EvidenceCM messages,
 	// for EvidencePort judgements in which the ports of two flows fit, for EvidencePSN flows that a response ruled out, for EvidenceCNP CNPs.
 	Evidence [Evidences]uint64
-	// Confirmed counts the flows whose source QP was confirmed, by the evidence that did it.
+	// Confirmed counts the flows whose source QP was confirmed, by evidence.
 	Confirmed      [Evidences]uint64
-	Contradictions uint64 // pairs that were taken back because packets contradicted them
-	Reuses         uint64 // records that ended because a QP began to serve another connection
-	Skipped        uint64 // times that evidence was left out, without budget or because another worker held a claim
-	NoPlace        uint64 // attempts to give a flow a place that found none
+	Contradictions uint64 // pairs that packets contradicted
+	Reuses         uint64 // flow records that ended because a QP began to serve another connection
+	Skipped        uint64 // times that evidence was skipped, without budget or because another worker held a lock
+	NoPlace        uint64 // failed attempts to give a flow a place
 }
 
 // published is what Stats reads.
@@ -21,7 +21,7 @@ type published struct {
 	contradictions, reuses, skipped, noPlace atomic.Uint64
 }
 
-// Stats is safe for any goroutine. Each number is exact as of the worker's last Sweep.
+// Stats is safe for any goroutine. Each number is exact at the time of the worker's last Sweep.
 func (l *Learner) Stats() Stats {
 	p := &l.published
 	s := Stats{

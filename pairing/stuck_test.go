@@ -6,12 +6,12 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// What once kept a flow from being confirmed for good, though its evidence was plain.
+// Cases that once prevented forever that a flow with clear evidence was confirmed.
 
 // randomStart is a first PSN for flow i that is far from those of the other flows.
 func randomStart(i uint32) uint32 { return i * 2654435761 >> 8 }
 
-// lockstep has alice send a request on each of n connections with one UDP port, i from 5000+i to 1000+i, and bob acknowledge it.
+// lockstep sends a request from alice on each of n connections with one UDP port, i from 5000+i to 1000+i, and bob's acknowledgement.
 func (w *wire) lockstep(n, k uint32) {
 	for i := range n {
 		w.send(0, 1000+i, packet.RCSendOnly, randomStart(i)+k, 50000)
@@ -19,7 +19,7 @@ func (w *wire) lockstep(n, k uint32) {
 	}
 }
 
-// A connection that only PSNs can tell, and that begins after all others between its hosts were paired: those rule out nothing any more, but
+// A connection that only PSNs can identify, and that begins after all others between its hosts were paired: those rule out nothing any more, but
 // they are not its mate.
 func TestConnectionAmongPairedOnes(t *testing.T) {
 	w := newWire(t)
@@ -34,13 +34,13 @@ func TestConnectionAmongPairedOnes(t *testing.T) {
 	w.is(1, 5015, 1015, EvidencePSN)
 }
 
-// Somebody else has the claims of RDMA-CM when a flow looks for its own: it looks again.
+// Another worker holds the lock of RDMA-CM's claims when a flow looks for its own: it looks again.
 func TestClaimLookedForAgain(t *testing.T) {
 	w := newWire(t)
 	w.connect(100, 200)
-	w.pairing.cm.writing.try()
+	w.pairing.cm.lock.try()
 	w.talk(100, 200, psnB, 1, 7)
-	w.pairing.cm.writing.release()
+	w.pairing.cm.lock.release()
 	w.talk(100, 200, psnB+1, 10, 7)
 	w.is(0, 200, 100, EvidenceCM)
 	w.is(1, 100, 200, EvidenceCM)
@@ -130,7 +130,7 @@ func TestPortIsSteadyAgain(t *testing.T) {
 	w.is(1, 100, 200, EvidencePort)
 }
 
-// Whatever is forged about a QP, or comes of another transport service that had it before, the connection is confirmed after some packets.
+// Whatever is forged about a QP, and whatever transport service had it before, the connection is confirmed after some packets.
 func TestTransportServiceChanges(t *testing.T) {
 	uc := func(w *wire, psn uint32, n int, port uint16) {
 		for i := range uint32(n) {
@@ -177,7 +177,7 @@ func TestTransportServiceChanges(t *testing.T) {
 	}
 }
 
-// Responses that come before the first request of any flow are not held against the flows.
+// Responses before the first request of any flow don't count against the flows.
 func TestResponsesFirst(t *testing.T) {
 	const flows, early = 16, 8000
 	w := newWire(t)
@@ -192,7 +192,7 @@ func TestResponsesFirst(t *testing.T) {
 	w.is(0, 1000, 5000, EvidencePSN)
 }
 
-// A claim that comes when the flow has long begun is not heeded: else anyone could make claims until one fits.
+// A claim that comes long after the flow's beginning is ignored: otherwise anyone could try claims until one fits.
 func TestClaimAfterTheData(t *testing.T) {
 	for packets, want := range map[int]Evidence{10: EvidenceCM, heedPackets + 10: EvidenceNone} {
 		w := newWire(t)

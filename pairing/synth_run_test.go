@@ -45,5 +45,8 @@ func (sc *scene) run(t *testing.T) *score {
 	if sc.forgotten > 0 && sum.forgotten() > sc.forgotten {
 		t.Errorf("flows that were confirmed are unknown for %.5f of their time, want at most %.4f", sum.forgotten(), sc.forgotten)
 	}
+	if sc.missed > 0 && sum.missed() > sc.missed {
+		t.Errorf("flows that were confirmed are unknown for %.5f of their packets, want at most %.4f", sum.missed(), sc.missed)
+	}
 	return sum
 }

@@ -37,7 +37,7 @@ func (w *worker) Sweep(now int64) {
 	w.Learner.Sweep()
 }
 
-// find is what a reader finds of a flow.
+// find returns what a reader finds about a flow.
 func (w *worker) find(k *flowtable.Key) (a Answer, ok bool) {
 	_, s, ok := w.Find(k)
 	return Answer(s.Answer()), ok
@@ -61,7 +61,7 @@ type gateway struct {
 	pairing *Pairing
 	workers [2]*worker
 	head    [synth.HeadLen]byte
-	index   [1]flowtable.Index
+	flow    [1]flowtable.Ref
 	key     [1]flowtable.Key
 }
 
@@ -80,15 +80,15 @@ func newGateway(t testing.TB, flows int) *gateway {
 	return g
 }
 
-// observe shows the learner a packet as the dataplane does: Observe gets what Routine stops at.
+// observe passes a packet to the learner like the dataplane: Observe gets the packets at which Routine stops.
 func (w *worker) observe(x flowtable.Index, k *flowtable.Key, p *packet.Parsed, b []byte, now int64) {
 	parsed := [maxBurst]packet.Parsed{*p}
-	if w.Routine([]flowtable.Index{x}, []uint8{0}, &parsed, 0) == 0 {
+	if w.Routine([]flowtable.Ref{{Index: x}}, []uint8{0}, &parsed, 0) == 0 {
 		w.Observe(x, k, p, b, now)
 	}
 }
 
-// show shows the gateway a packet, and returns its worker and flow.
+// show passes a packet to the gateway, and returns its worker and flow.
 func (g *gateway) show(e *synth.Event) (*worker, flowtable.Index) {
 	p := &e.Packet
 	w, k := g.workers[e.From], &g.key[0]
@@ -100,26 +100,27 @@ func (g *gateway) show(e *synth.Event) (*worker, flowtable.Index) {
 		w.Observe(flowtable.None, k, p, b, now)
 		return w, flowtable.None
 	}
-	w.Lookup(g.key[:], now, g.index[:])
-	w.observe(g.index[0], k, p, b, now)
-	return w, g.index[0]
+	w.Lookup(g.key[:], now, g.flow[:])
+	w.observe(g.flow[0].Index, k, p, b, now)
+	return w, g.flow[0].Index
 }
 
-// knows tells whether the flow that e's packet answers is confirmed with the QP that the packet goes to.
+// knows reports whether the flow that e's packet answers is confirmed with the QP that the packet goes to.
 func (g *gateway) knows(e *synth.Event) bool {
 	p := &e.Packet
 	a, ok := g.workers[1-e.From].find(&flowtable.Key{Src: p.Dst, Dst: p.Src, DestQP: e.SourceQP, Port: uint16(1 - e.From), OuterTag: p.OuterTag})
 	return ok && a.Usable() && a.SourceQP() == p.DestQP
 }
 
-// score is what came of a run.
+// score is the result of a run.
 type score struct {
 	packets          int
-	flows, confirmed int // those of connections that are seen both ways, with at least minPackets, and that can be told apart
+	flows, confirmed int // those of connections that are seen both ways, with at least minPackets, and that are distinguishable
 	wrong            int // packets whose flow was confirmed with another QP than theirs
 	took             []uint32
 	by               [Evidences]int
 	live, unknown    int64 // ns that flows lived after they were confirmed first, and in which they were not known then
+	own, ownUnknown  int   // genuine packets of flows after they were confirmed first, and those whose flow was not known then
 	stats            Stats
 	why              string
 }
@@ -129,14 +130,17 @@ func (s *score) recall() float64 { return float64(s.confirmed) / float64(max(s.f
 // forgotten is the share of time in which live flows that were confirmed once were not known.
 func (s *score) forgotten() float64 { return float64(s.unknown) / float64(max(s.live, 1)) }
 
+// missed is the share of the genuine packets of flows that were confirmed once, for which no notification could have been sent.
+func (s *score) missed() float64 { return float64(s.ownUnknown) / float64(max(s.own, 1)) }
+
 func (s *score) String() string {
 	slices.Sort(s.took)
 	median, p99 := uint32(0), uint32(0)
 	if n := len(s.took); n > 0 {
 		median, p99 = s.took[n/2], s.took[n*99/100]
 	}
-	return fmt.Sprintf("%d flows, %.4f confirmed, %d wrong, unknown %.5f, took %d (p99 %d), by %v, contradictions %d, reuses %d, skipped %d %s",
-		s.flows, s.recall(), s.wrong, s.forgotten(), median, p99, s.by, s.stats.Contradictions, s.stats.Reuses, s.stats.Skipped, s.why)
+	return fmt.Sprintf("%d flows, %.4f confirmed, %d wrong, unknown %.5f of the time and %.5f of the packets, took %d (p99 %d), by %v, contradictions %d, reuses %d, skipped %d %s",
+		s.flows, s.recall(), s.wrong, s.forgotten(), s.missed(), median, p99, s.by, s.stats.Contradictions, s.stats.Reuses, s.stats.Skipped, s.why)
 }
 
 func (s *score) add(o *score) {
@@ -147,6 +151,7 @@ func (s *score) add(o *score) {
 		s.by[i] += o.by[i]
 	}
 	s.stats.Contradictions += o.stats.Contradictions
+	s.own, s.ownUnknown = s.own+o.own, s.ownUnknown+o.ownUnknown
 	s.stats.Reuses += o.stats.Reuses
 	s.stats.Skipped += o.stats.Skipped
 	if s.why == "" {
@@ -154,15 +159,15 @@ func (s *score) add(o *score) {
 	}
 }
 
-// progress is what has become of one direction of a connection.
+// progress is the state of one direction of a connection.
 type progress struct {
 	packets, took uint32
 	by            Evidence
-	since         int64 // when the flow was looked at last, after it was confirmed
+	since         int64 // last check of the flow, after it was confirmed
 	known         bool
 }
 
-// look notes whether the flow is known now, and how long it was not.
+// look records whether the flow is known now, and how long it was not.
 func (p *progress) look(s *score, now int64, known bool) {
 	if p.took == 0 {
 		return
@@ -179,7 +184,7 @@ func (p *progress) look(s *score, now int64, known bool) {
 // maxPackets ends a run.
 const maxPackets = 500_000
 
-// minPackets is what a flow must have been seen of for its recall to count.
+// minPackets is the number of packets from which on a flow counts for recall.
 const minPackets = 4
 
 // learn runs traffic past a gateway, and compares what it learns with the truth at every packet.
@@ -216,6 +221,12 @@ func learn(t testing.TB, c synth.Config) *score {
 				back.took, back.by = back.packets, p.by
 			}
 		}
+		if p.took != 0 && p.took != p.packets {
+			s.own++
+			if !ok {
+				s.ownUnknown++
+			}
+		}
 		p.look(s, e.Time, ok)
 		seen[e.Conn][1-e.From].look(s, e.Time, g.knows(&e))
 	}
@@ -226,7 +237,7 @@ func learn(t testing.TB, c synth.Config) *score {
 	}
 	for i := range seen {
 		if c.StartPSN != synth.PSNRandom && c.Ports != synth.PortsSymmetric && same[conns[i].Port[0]] > 1 {
-			continue // can't be told from the other one with the port
+			continue // can't be distinguished from the other one with the port
 		}
 		if !conns[i].Seen[0] || !conns[i].Seen[1] || conns[i].Start == math.MaxInt64 {
 			continue

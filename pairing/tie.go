@@ -1,8 +1,8 @@
 package pairing
 
-// This file makes and ends pairs, under the group's learning claim.
+// This file makes and ends pairs, under the group's lock.
 
-// tied is the place of the flow's mate, if it has one that still has its place.
+// tied returns the place of the flow's mate, if the mate still has it.
 func (p *Pairing) tied(pl *place) (mate place, ok bool) {
 	m := mateWord(pl.p.mate[pl.k].Load())
 	if m == 0 {
@@ -28,14 +28,14 @@ func (p *Pairing) part(pl *place) (mate place, ok bool) {
 	return mate, ok
 }
 
-// abandon is for a flow whose mate belongs to another connection now. It takes back the flow's source QP and its place. If the flow goes on,
-// it gets another place.
+// abandon handles a flow whose mate belongs to another connection now. It withdraws the flow's source QP and frees its place. If the flow
+// continues, it gets another place.
 func (p *Pairing) abandon(pl *place) {
 	p.withdraw(pl)
 	pl.vacate(pl.owner())
 }
 
-// withdraw takes back a flow's source QP, if it was learned and the record is open.
+// withdraw removes a flow's source QP, if it was learned and the flow record is open.
 func (p *Pairing) withdraw(pl *place) {
 	p.update(pl.owner(), func(a Answer) Answer {
 		if settled(a) || a.Ended() != Open {
@@ -45,10 +45,10 @@ func (p *Pairing) withdraw(pl *place) {
 	})
 }
 
-// maxDoubts bounds the contradictions that count, so that a flow can always be confirmed again.
-const maxDoubts = 5
+// maxContradictions is the maximum that counts, so that a flow can always be confirmed again.
+const maxContradictions = 5
 
-// dissolve takes a pair back that seems to be a mistake. It forgets what was learned of both flows, and counts a contradiction for each.
+// dissolve ends a pair that is probably wrong. It clears what was learned about both flows, and counts a contradiction for each.
 func (p *Pairing) dissolve(pl *place) {
 	mate, ok := p.part(pl)
 	p.mistaken(pl)
@@ -58,34 +58,33 @@ func (p *Pairing) dissolve(pl *place) {
 }
 
 func (p *Pairing) mistaken(pl *place) {
-	pl.p.contradictions[pl.k] = min(pl.p.contradictions[pl.k], 1<<16-2) + 1
+	pl.p.allContradictions[pl.k] = min(pl.p.allContradictions[pl.k], 1<<16-2) + 1
 	p.withdraw(pl)
-	p.forget(pl)
-	pl.p.ack[pl.k].Store(uint64(pl.p.lease[pl.k]) << 49)
+	p.unlearn(pl)
 	t := pl.trial()
-	t.doubts = min(t.doubts+1, maxDoubts)
+	t.contradictions = min(t.contradictions+1, maxContradictions)
 }
 
-// pair makes two flows mates and confirms both. a and b are the flows that had the places when the evidence was weighed. If one of the two
-// has another mate and is confirmed, nothing changes; if it is in doubt, the old pair is taken back first.
+// pair makes two flows mates and confirms both. a and b are the flows that had the places at the judgement. If one of the two has another
+// mate and is confirmed, nothing changes; if it is in doubt, the old pair is withdrawn first.
 func (l *Learner) pair(pl, mate *place, a, b flowRef, why Evidence, ownPort bool) {
 	p := l.pairing
 	for _, one := range [...]*place{pl, mate} {
 		if old, ok := p.tied(one); ok && (one != pl || old.n != mate.n) && (one != mate || old.n != pl.n) {
 			answer, ok := p.answerOf(one.owner())
-			guessed := answer.Evidence() == EvidenceCM && near0(one.said().psn()) && why == EvidencePort && ownPort
+			guessed := answer.Evidence() == EvidenceCM && near0(one.claimed().psn()) && why == EvidencePort && ownPort
 			if ok && answer.State() == Confirmed && !guessed {
 				return
 			}
 			l.counts.Contradictions++
 			p.dissolve(one)
-			if guessed { // a claim with a PSN that anyone might guess was forged, by all appearances
-				one.p.said[one.k], old.p.said[old.k] = 0, 0
+			if guessed { // the claim had a PSN that can be guessed, and was probably forged
+				one.p.claimed[one.k], old.p.claimed[old.k] = 0, 0
 				return
 			}
 		}
 	}
-	if !l.confirm(a, mate.id().qp(), why) || !l.confirm(b, pl.id().qp(), why) { // better evidence has given one of them another source QP, which stands
+	if !l.confirm(a, mate.id().qp(), why) || !l.confirm(b, pl.id().qp(), why) { // better evidence has given one of them another source QP
 		p.retract(pl, why)
 		p.retract(mate, why)
 		return
@@ -93,7 +92,7 @@ func (l *Learner) pair(pl, mate *place, a, b flowRef, why Evidence, ownPort bool
 	p.tie(pl, mate, ownPort)
 }
 
-// confirm gives a flow a source QP, unless evidence that is as good or better has confirmed one. It reports whether the flow has that QP now.
+// confirm gives a flow a source QP, unless equal or better evidence has confirmed one. It reports whether the flow has that QP now.
 func (l *Learner) confirm(r flowRef, qp uint32, why Evidence) bool {
 	has := false
 	if l.pairing.update(r, func(a Answer) Answer {
@@ -110,7 +109,7 @@ func (l *Learner) confirm(r flowRef, qp uint32, why Evidence) bool {
 	return has
 }
 
-// suggest makes a source QP the flow's candidate, unless the flow has a mate or is confirmed.
+// suggest makes a source QP a flow's candidate, unless the flow has a mate or is confirmed.
 func (p *Pairing) suggest(pl *place, qp uint32, why Evidence) {
 	if _, ok := p.tied(pl); ok {
 		return
@@ -123,7 +122,7 @@ func (p *Pairing) suggest(pl *place, qp uint32, why Evidence) {
 	})
 }
 
-// retract takes back a flow's source QP, if this evidence has confirmed it.
+// retract removes a flow's source QP, if this evidence has confirmed it.
 func (p *Pairing) retract(pl *place, why Evidence) {
 	p.update(pl.owner(), func(a Answer) Answer {
 		if a.State() == Confirmed && a.Evidence() == why && a.Ended() == Open {

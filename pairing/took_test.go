@@ -6,8 +6,8 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// TestTook: Took is how many packets of the flow had passed when its source QP was confirmed, including one that confirmed it. It doesn't matter which
-// flow's packet confirmed it, or what follows.
+// TestTook: Took is the number of packets of the flow up to the confirmation of its source QP, including one that confirmed it. It doesn't
+// matter which flow's packet confirmed it, or what follows.
 func TestTook(t *testing.T) {
 	requests := func(n int) func(w *wire) {
 		return func(w *wire) {
@@ -37,16 +37,16 @@ func TestTook(t *testing.T) {
 				do(w)
 			}
 			if there, back := w.took(0, 200), w.took(1, 100); there != c.there || back != c.back {
-				t.Errorf("it took %d packets there and %d back, want %d and %d", there, back, c.there, c.back)
+				t.Errorf("it took %d and %d packets in the two directions, want %d and %d", there, back, c.there, c.back)
 			}
 		})
 	}
 }
 
-// took is what the worker's View says.
+// took returns Took of the worker's View.
 func (w *wire) took(side int, qp uint32) uint64 { return w.workers[side].View(w.find(side, qp)).Took }
 
-// TestConfirmedIsCountedOnce: if RDMA-CM says what the map says already, it confirms nothing.
+// TestConfirmedIsCountedOnce: if RDMA-CM agrees with the map, it confirms nothing more.
 func TestConfirmedIsCountedOnce(t *testing.T) {
 	for _, before := range []bool{true, false} {
 		w := newWire(t)
@@ -54,7 +54,7 @@ func TestConfirmedIsCountedOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.pairing.SetStatic(m)
+		w.setStatic(m)
 		w.sweep()
 		if before {
 			w.connect(100, 200)

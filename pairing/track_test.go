@@ -24,19 +24,19 @@ func TestTookManyPackets(t *testing.T) {
 	}
 }
 
-// TestCountersDoNotWrap: a flow's packets and bytes go on beyond what its track holds, whether its packets are routine or observed.
+// TestCountersDoNotWrap: a flow's packets and bytes count beyond the range of its track, whether its packets are routine or observed.
 func TestCountersDoNotWrap(t *testing.T) {
 	const largest = 1<<16 - 1
 	for name, op := range map[string]packet.Opcode{"routine": packet.RCSendOnly, "observed": packet.RCReadRequest} {
 		w := newWire(t)
 		worker, want := w.workers[0], Traffic{Transport: uint8(op) >> 5}
-		k, x := [1]flowtable.Key{w.key(0, 200)}, [1]flowtable.Index{}
+		k, x := [1]flowtable.Key{w.key(0, 200)}, [1]flowtable.Ref{}
 		worker.Lookup(k[:], w.now, x[:])
 		parsed := [maxBurst]packet.Parsed{{Kind: packet.RoCEv2, Opcode: op, DestQP: 200, PSN: 7, Len: largest}}
 		worker.StartBurst()
-		worker.Observe(x[0], &k[0], &parsed[0], make([]byte, 64), w.now)
-		worker.tracks[x[0]].packets = 1<<32 - 1<<15 - 1 // as it can be just before a packet is observed in any case
-		worker.tally(x[0], 0)
+		worker.Observe(x[0].Index, &k[0], &parsed[0], make([]byte, 64), w.now)
+		worker.tracks[x[0].Index].packets = 1<<32 - 1<<15 - 1 // the maximum just before a packet must be observed
+		worker.tally(x[0].Index, 0)
 		want.Packets, want.Bytes = 1<<32-1<<15, largest
 		routine := 0
 		for range 1 << 18 { // 16 GiB
@@ -44,12 +44,12 @@ func TestCountersDoNotWrap(t *testing.T) {
 			if worker.Routine(x[:], []uint8{0}, &parsed, 0) == 1 {
 				routine++
 			} else {
-				worker.Observe(x[0], &k[0], &parsed[0], make([]byte, 64), w.now)
+				worker.Observe(x[0].Index, &k[0], &parsed[0], make([]byte, 64), w.now)
 			}
 			want.Packets++
 			want.Bytes += largest
 		}
-		if got := worker.Traffic(x[0]); got != want {
+		if got := worker.Traffic(x[0].Index); got != want {
 			t.Errorf("%s: %+v, want %+v", name, got, want)
 		}
 		if (routine > 1<<17) != (name == "routine") {
@@ -58,7 +58,7 @@ func TestCountersDoNotWrap(t *testing.T) {
 	}
 }
 
-// Frames that a capture says were longer than any is.
+// Frames longer than possible, from a capture.
 func TestLongFrames(t *testing.T) {
 	w := newWire(t)
 	total := uint64(0)

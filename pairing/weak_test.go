@@ -6,12 +6,12 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// Traffic that once misled the pairing, or nearly did.
+// Traffic that misled an earlier version of the pairing, or nearly did.
 
 // A QP serves another connection while its flow is unconfirmed. What the old connection's responses showed doesn't count for the new one.
 func TestReuseOfAnUnconfirmedFlow(t *testing.T) {
 	w := newWire(t)
-	for i := range uint32(200) { // three connections with one port, which random PSNs tell apart; but QP 200 changes hands all the time
+	for i := range uint32(200) { // three connections with one port, which random PSNs distinguish; but QP 200 moves between connections all the time
 		psn := (i/3*0x3779b9 + i) & psnMask
 		from := 100 + i/3%2
 		w.send(0, 200, packet.RCSendOnly, psn, 0xc000)
@@ -60,7 +60,7 @@ func TestPortsHalfByTheFormula(t *testing.T) {
 	}
 }
 
-// A packet to the QP of a connection, with an opcode that has no role, changes nothing about what was learned of the connection, or will be.
+// A packet to the QP of a connection, with an opcode that has no role, doesn't affect what the gateway learns about the connection.
 func TestNoRole(t *testing.T) {
 	w := newWire(t)
 	w.talk(100, 200, 5, 5, 52769)

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/cnpgate/cnpgate/internal/keyhash"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
@@ -20,27 +21,27 @@ const (
 	tatMask = 1<<tatBits - 1
 )
 
-// Verdict is the answer of Destinations.Allow.
+// Verdict is the result of Destinations.Allow.
 type Verdict uint8
 
 const (
 	Allowed Verdict = iota
-	Limited         // this destination has had its share
-	Busy            // there is no room to count for this destination; others hold all its places
+	Limited         // this destination has reached its limit
+	Busy            // there is no slot to count for this destination; others use them all
 )
 
-// Destinations holds a Rate's memory for each of many addresses in a table of fixed size: sets of four words, each the tag of an
-// address and the address's TAT. A word whose TAT is past says nothing that an empty one doesn't, so any address of the set may
-// take it over, and nothing needs to be swept. Two addresses of a set agree in their tags once in 65,536 times and then share one
-// limit, which errs on the side of fewer notifications. Any number of goroutines may share it; if two meet a new destination at
-// one instant, and one of them sees a place in front become free, each may let one notification pass.
+// Destinations holds a Rate's memory for each of many addresses in a table of fixed size: sets of four words, each the tag of an address
+// and the address's TAT. A word whose TAT is past is equivalent to an empty one, so any address of the set may use it, and no sweep is
+// needed. Two addresses of a set have equal tags with probability 1 in 65,536, and then share one limit, which allows fewer notifications.
+// Any number of goroutines may share it. If two add a new destination at the same time, and one of them sees an earlier word become free,
+// each may allow one notification.
 type Destinations struct {
 	sets [][ways]atomic.Uint64
 	seed [3]uint64
 }
 
-// Size is the number of octets New needs to count for n destinations at once, or 0 for a number that New refuses. There is a set
-// for each: destinations spread unevenly, and even so 1 in 250 finds no place while all n have a TAT ahead of the clock.
+// Size returns the number of bytes that New needs for n destinations at once, or 0 for a number that New refuses. There is a set for each,
+// since destinations spread unevenly. Still, 1 in 250 finds no slot while all n have a TAT ahead of the clock.
 func Size(n int) int {
 	if n < 1 || n > maxDestinations {
 		return 0
@@ -48,38 +49,30 @@ func Size(n int) int {
 	return lineSize - 1 + n*setSize
 }
 
-// New makes an empty table in mem, which must be zero and of which it keeps the first Size(n) octets. The memory may lie on or off the Go heap.
-// The seed keys the hash, so that nobody outside can choose addresses that collide.
+// New makes an empty table in mem, which must be zero. It uses the first Size(n) bytes. The memory may be on or off the Go heap. The seed
+// keys the hash, so that an attacker can't choose addresses that collide.
 func New(mem []byte, n int, seed uint64) (*Destinations, error) {
 	need := Size(n)
 	if need == 0 {
 		return nil, fmt.Errorf("ratelimit: %d destinations: expected 1 to %d", n, maxDestinations)
 	}
 	if len(mem) < need {
-		return nil, fmt.Errorf("ratelimit: %d octets of memory for %d destinations: expected at least %d", len(mem), n, need)
+		return nil, fmt.Errorf("ratelimit: %d bytes of memory for %d destinations: expected at least %d", len(mem), n, need)
 	}
 	skip := -uintptr(unsafe.Pointer(unsafe.SliceData(mem))) % lineSize
 	d := &Destinations{sets: unsafe.Slice((*[ways]atomic.Uint64)(unsafe.Pointer(&mem[skip])), n)}
-	for i := range d.seed {
-		seed += 0x9e3779b97f4a7c15
-		d.seed[i] = fold(seed, 0xbf58476d1ce4e5b9^seed)
-	}
+	keyhash.Spread(d.seed[:], seed)
 	return d, nil
 }
 
-func fold(a, b uint64) uint64 {
-	hi, lo := bits.Mul64(a, b)
-	return hi ^ lo
-}
-
-// place is an address's set, and its tag in the upper 16 bits.
+// place returns an address's set, and its tag in the upper 16 bits.
 func (d *Destinations) place(a packet.Addr) (*[ways]atomic.Uint64, uint64) {
-	h := fold(fold(a.Hi^d.seed[0], a.Lo^d.seed[1])^d.seed[2], 0x94d049bb133111eb)
+	h := keyhash.Fold(keyhash.Fold(a.Hi^d.seed[0], a.Lo^d.seed[1])^d.seed[2], 0x94d049bb133111eb)
 	set, _ := bits.Mul64(h, uint64(len(d.sets)))
 	return &d.sets[set], h << tatBits
 }
 
-// Allow tells whether a notification may go to a now under the limit r, and counts it if so. The limit may change between calls.
+// Allow reports whether the limit r allows a notification to a now, and counts it if so. The limit may change between calls.
 func (d *Destinations) Allow(r Rate, a packet.Addr, now int64) Verdict {
 	if r.Off() {
 		return Allowed
@@ -101,8 +94,8 @@ func (d *Destinations) Allow(r Rate, a packet.Addr, now int64) Verdict {
 	return Limited
 }
 
-// choose finds the word with this tag, or else one whose TAT is past; nil if there is neither. ahead is how far the destination's
-// TAT lies ahead of the clock.
+// choose finds the word with this tag, or one whose TAT is past; nil if there is neither. ahead is the time by which the destination's TAT
+// is ahead of the clock.
 func (r Rate) choose(set *[ways]atomic.Uint64, tag uint64, now int64) (way *atomic.Uint64, was uint64, ahead int64) {
 	for i := range set {
 		w := set[i].Load()
@@ -120,7 +113,7 @@ func (r Rate) choose(set *[ways]atomic.Uint64, tag uint64, now int64) (way *atom
 	return way, was, 0
 }
 
-// Refund takes back a notification to a that Allow has counted and that was not sent.
+// Refund undoes Allow for a notification to a that was not sent.
 func (d *Destinations) Refund(r Rate, a packet.Addr) {
 	if r.Off() {
 		return

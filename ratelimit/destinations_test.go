@@ -52,7 +52,7 @@ func TestMemoryNeedNotBeAligned(t *testing.T) {
 	}
 }
 
-// A destination that has a place to itself gets what a Rate of its own would give it.
+// A destination with its own word has the same limit as with its own Rate.
 func TestDestinationIsARate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rate := anyRate(t)
@@ -73,7 +73,7 @@ func TestDestinationIsARate(t *testing.T) {
 	})
 }
 
-// Of many destinations in a small table none ever gets more than its rate, all places busy or not.
+// In a small table no destination ever exceeds its rate, whether or not all words are in use.
 func TestDestinationsNeverExceed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rate := anyRate(t)
@@ -119,7 +119,7 @@ func TestBusyUntilAPlaceExpires(t *testing.T) {
 	}
 }
 
-// The 48 bits wrap after 2^44 ns; what was left in a word then counts as past, but for a second in those hours.
+// The 48 bits wrap after 2^44 ns; an old word then counts as past, except for one second in those hours.
 func TestDestinationsAcrossWraps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := PerSecond(1)

@@ -126,8 +126,8 @@ func TestRateExceedsNothingWithRefunds(t *testing.T) {
 	})
 }
 
-// Who asks all the time gets the rate, however long, within the rounding of the gap to 1/16 ns. Without a tolerance that covers
-// the time between two asks (below 101/s there is none) that time is lost with each event.
+// A caller that asks all the time gets the rate over any time, within the rounding of the gap to 1/16 ns. If the tolerance is less than the
+// time between two calls (below 101/s there is none) that time is lost with each event.
 func TestRateNeverStarves(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rate := anyRate(t)
@@ -157,7 +157,7 @@ func TestRateNeverStarves(t *testing.T) {
 	})
 }
 
-// Whatever the clock does, an event is allowed at the latest a second and a gap after it has begun to run evenly.
+// Whatever the clock did, an event is allowed at the latest a second and a gap after it runs evenly again.
 func TestRateRecoversFromAnyClock(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rate := anyRate(t)
@@ -173,7 +173,7 @@ func TestRateRecoversFromAnyClock(t *testing.T) {
 	})
 }
 
-// A limit that is raised at a reload holds from then on; what the old one had used up doesn't.
+// A limit that is raised at a reload applies from then on, without the old one's backlog.
 func TestRateRaised(t *testing.T) {
 	var tat atomic.Int64
 	slow, fast := PerSecond(1), PerSecond(1000)

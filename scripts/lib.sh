@@ -1,15 +1,23 @@
 # shellcheck shell=bash disable=SC2034
-# What the scripts beside this file share. To be sourced, never run; it changes nothing on the machine.
+# Functions shared by the scripts in this folder. To be sourced, not run; it changes nothing on the machine.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-# Toolchain and linter are kept outside the checkout, so that a new clone needn't fetch and compile them again.
+# Toolchain and linter are stored outside the checkout, so that a new clone needn't fetch and compile them again.
 cache=${CNPGATE_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/cnpgate}
 
-# The Go release that setup fetches where none is installed that can build the module (go.mod says which are).
+# The Go release that setup fetches if no installed one can build the module (see go.mod).
 go_release=1.26.8
 lint_release=v2.12.2
 
-# ethtool and friends live in sbin, which a non-root PATH leaves out.
+# Packages that a finished binary needs besides the libraries that it is linked with: DPDK's generic pool driver, which it loads by name,
+# and drivers for virtual and local devices and common NICs. mlx5 also needs its user-space library, rdma-core.
+pool_package=librte-mempool-ring23
+driver_packages=()
+for driver in af-packet virtio vhost tap pcap ring null memif i40e ice ixgbe e1000- igc iavf mlx5- bnxt ena vmxnet3-; do
+  driver_packages+=("librte-net-${driver}23")
+done
+
+# ethtool and others are in sbin, which isn't on a non-root PATH.
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 
 say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
@@ -18,7 +26,7 @@ die() {
   exit 1
 }
 
-# usage_is prints the script's own header comment as its usage and stops, when one of the arguments asks for it.
+# usage_is prints the script's header comment as its usage and exits, if an argument asks for it.
 usage_is() {
   local arg
   for arg in "$@"; do
@@ -32,14 +40,14 @@ usage_is() {
 }
 
 bad_usage() {
-  say "$1; $0 --help tells what there is"
+  say "$1; see $0 --help"
   exit 2
 }
 
 is_root() { [ "$(id -u)" = 0 ]; }
 
-# go_works tells whether the Go at $1 can build this module. A Go from 1.21 on fetches a newer one by itself, as go.mod asks,
-# unless it was told not to.
+# go_works reports whether the Go at $1 can build this module. Go from 1.21 on fetches a newer release itself if go.mod requires it, unless
+# that is disabled.
 go_works() {
   local have
   have=$(cd / && GOTOOLCHAIN=local "$1" env GOVERSION 2>/dev/null) || return 1
@@ -57,7 +65,7 @@ go_works() {
   esac
 }
 
-# use_go puts a Go that can build the module on PATH: the operator's own, or the one that setup fetched. It fails without one.
+# use_go puts a Go that can build the module on PATH: the operator's, or the one that setup fetched. It fails if there is none.
 use_go() {
   local dir
   if command -v go >/dev/null && go_works go; then return 0; fi
@@ -73,6 +81,12 @@ use_go() {
 
 need_go() {
   use_go || die "no Go that can build this module (go.mod) was found; run scripts/setup first"
-  # pkg-config's flags for libdpdk hold -include and -march, which cgo takes only when told to.
+  # pkg-config's flags for libdpdk contain -include and -march, which cgo accepts only if allowed.
   export CGO_CFLAGS_ALLOW=${CGO_CFLAGS_ALLOW:-'.*'} CGO_LDFLAGS_ALLOW=${CGO_LDFLAGS_ALLOW:-'.*'}
 }
+
+# source_version is the version of the checkout: its tag, the last tag with the number of commits since (v0.1.0-5-g1234567), or "development".
+source_version() { git -C "$root" describe --tags --match 'v[0-9]*' --dirty=-modified 2>/dev/null || echo development; }
+
+# source_commit is the checkout's commit, with -modified behind it if files differ; "" if this isn't a git checkout.
+source_commit() { git -C "$root" describe --always --abbrev=40 --exclude '*' --dirty=-modified 2>/dev/null || true; }

@@ -1,14 +1,20 @@
 package main
 
 import (
+	"bufio"
+	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/signal"
 
 	"github.com/spf13/cobra"
 
 	"github.com/cnpgate/cnpgate/cnpdec"
 	"github.com/cnpgate/cnpgate/control/assemble"
+	"github.com/cnpgate/cnpgate/control/capturefile"
 	"github.com/cnpgate/cnpgate/control/decode"
+	"github.com/cnpgate/cnpgate/control/replay"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
@@ -17,7 +23,7 @@ type decodeFlags struct {
 	code                    []codePoint
 }
 
-// codePoint is a flag that sets a number, not assigned yet, of the notifications to be found.
+// codePoint is a flag for a code point of notifications that is not assigned yet.
 type codePoint struct {
 	flag, usage string
 	low, high   uint16
@@ -29,7 +35,7 @@ func codePoints() []codePoint {
 	return []codePoint{
 		{flag: "option-type", usage: "IPv6 option type of Fast CNP, both options", low: 0x80, high: 0x9f,
 			set: func(c *packet.CodePoints, v uint16) { c.FastCNPOption, c.FastCNPTraceOption = uint8(v), uint8(v) }},
-		{flag: "trace-option-type", usage: "IPv6 option type of Fast CNP option 2, where it is another", low: 0x80, high: 0x9f,
+		{flag: "trace-option-type", usage: "IPv6 option type of Fast CNP option 2, if it differs", low: 0x80, high: 0x9f,
 			set: func(c *packet.CodePoints, v uint16) { c.FastCNPTraceOption = uint8(v) }},
 		{flag: "icmpv6-type", usage: "ICMPv6 type of Long-haul CNP", low: 128, high: 255,
 			set: func(c *packet.CodePoints, v uint16) { c.LongHaulICMPv6Type = uint8(v) }},
@@ -43,25 +49,31 @@ func codePoints() []codePoint {
 func decodeCommand() *cobra.Command {
 	f := decodeFlags{code: codePoints()}
 	c := &cobra.Command{
-		Use:   "decode [--output text|json] [--accepts long-haul-cnp|ppfc] [--config FILE] [CODE POINTS] IN.pcap",
+		Use:   "decode [--output text|json] [--accepts long-haul-cnp|ppfc] [--config FILE] [CODE POINTS] IN.pcap|-",
 		Short: "Print the congestion notifications of a capture, field by field",
-		Long: `Standard CNP, Fast CNP, Long-haul CNP (RoCEv2 and ICMPv6), PPFC, notification to a proxy, PAUSE and PFC, each with whether a receiver
-would accept it, and if not why. Other frames are counted at the end. The E bit of Long-haul CNP and the P bit of PPFC are the same, so
---accepts says what it means. Code points that no registry has assigned come from --config or their own flags, which win. A refused notification is no error: the exit status is 0 when the capture could be read.`,
+		Long: `Prints every Standard CNP, Fast CNP, Long-haul CNP (RoCEv2 and ICMPv6), PPFC, notification to a proxy, PAUSE and PFC, and whether a receiver
+would accept it; if not, why. The summary counts the other frames. The E bit of Long-haul CNP and the P bit of PPFC are the same bit:
+--accepts selects its meaning. Code points that no registry has assigned come from --config, or from their own flags, which take precedence.
+
+IN.pcap is a pcap or pcapng file of Ethernet frames, also compressed by gzip or bzip2; "-" is standard input. From a pipe, each notification is printed as
+it arrives: tcpdump -i eth0 -U -w - | cnpgate decode -
+
+Exit status: 0 if the capture was read to its end, also if notifications were refused; 1 after an error; 3 if the capture ends within a frame (the
+notifications before it are printed); 130 after Ctrl-C, which prints the summary.`,
 		Args: oneCapture,
 		RunE: func(c *cobra.Command, args []string) error { return f.decode(c, args[0]) },
 	}
-	c.Flags().StringVarP(&f.output, "output", "o", "text", `"text", or "json": an object a line`)
-	c.Flags().StringVar(&f.accepts, "accepts", "long-haul-cnp", `what a CNP with the E or P bit is: "long-haul-cnp" or "ppfc"`)
-	c.Flags().StringVarP(&f.config, "config", "c", "", "configuration file (YAML) whose code points are in use; the defaults without one")
+	c.Flags().StringVarP(&f.output, "output", "o", "text", `"text", or "json": one object per line`)
+	c.Flags().StringVar(&f.accepts, "accepts", "long-haul-cnp", `meaning of the E or P bit of a CNP: "long-haul-cnp" or "ppfc"`)
+	c.Flags().StringVarP(&f.config, "config", "c", "", "configuration file (YAML) with the code points in use; without one, the defaults")
 	for i := range f.code {
 		p := &f.code[i]
-		c.Flags().Uint16Var(&p.value, p.flag, 0, fmt.Sprintf("%s, %d to %d; as in --config, or the default, unless given", p.usage, p.low, p.high))
+		c.Flags().Uint16Var(&p.value, p.flag, 0, fmt.Sprintf("%s, %d to %d; without this flag that of --config, or the default", p.usage, p.low, p.high))
 	}
 	return c
 }
 
-// codePoints are those of the configuration, where there is one, with what flags change.
+// codePoints are those of the configuration, if there is one, as changed by flags.
 func (f *decodeFlags) codePoints(c *cobra.Command) (packet.CodePoints, error) {
 	code := packet.DefaultCodePoints
 	if f.config != "" {
@@ -100,13 +112,40 @@ func (f *decodeFlags) decode(c *cobra.Command, in string) (err error) {
 	if r.Code, err = f.codePoints(c); err != nil {
 		return err
 	}
-	capture, err := openCapture(c, in)
+	ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt)
+	defer stop()
+	out := bufio.NewWriter(c.OutOrStdout())
+	flush := func() { _ = out.Flush() } // out fails from then on
+	file := os.Stdin
+	if in != replay.Stdin {
+		if file, err = os.Open(in); err != nil {
+			return fmt.Errorf("capture: %w", err)
+		}
+		defer file.Close()
+	}
+	capture, err := capturefile.NewReader(in, capturefile.Live(ctx, file, flush))
 	if err != nil {
+		return decodeEnded(c, capture, err)
+	}
+	if _, err = decode.Run(capture, &r, format, out); err != nil {
+		err = fmt.Errorf("decode of %s: %w", in, err)
+	}
+	return decodeEnded(c, capture, err)
+}
+
+// decodeEnded says how the decoding of a capture ended.
+func decodeEnded(c *cobra.Command, capture *capturefile.Reader, err error) error {
+	cut := (*capturefile.Truncated)(nil)
+	switch {
+	case errors.Is(err, context.Canceled):
+		return &exitError{err, interrupted}
+	case errors.As(err, &cut):
+		err = &exitError{err, cutShort}
+	case err != nil:
 		return err
 	}
-	defer func() { err = errors.Join(err, capture.Close()) }()
-	if _, err := decode.Run(capture, &r, format, c.OutOrStdout()); err != nil {
-		return fmt.Errorf("decode of %s: %w", in, err)
+	for _, w := range capture.Warnings() {
+		fmt.Fprintln(c.ErrOrStderr(), "cnpgate: warning:", w)
 	}
-	return nil
+	return err
 }

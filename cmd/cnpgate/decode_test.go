@@ -1,8 +1,13 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"fmt"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -40,9 +45,9 @@ func TestDecode(t *testing.T) {
 		{"decode --extension-class 256 n.pcap", 1, "", "--extension-class is 256, expected 1 to 255"},
 		{"decode --proxy-port 0 n.pcap", 1, "", "--proxy-port is 0, expected 1 to 65535"},
 		{"decode --proxy-port x n.pcap", 1, "", "--proxy-port"},
-		{"decode cut.pcap", 0, "\n27 frames: ", "cnpgate: warning: capture cut.pcap: it is cut short"},
-		{"decode", 1, "", "0 captures are named, expected one"},
-		{"decode n.pcap in.pcap", 1, "", "2 captures are named, expected one"},
+		{"decode cut.pcap", 3, "\n27 frames: ", "cnpgate: decode of cut.pcap: capture cut.pcap: it is cut short: the record of frame 28 has "},
+		{"decode", 1, "", "0 captures are given, expected one"},
+		{"decode n.pcap in.pcap", 1, "", "2 captures are given, expected one"},
 		{"decode -o xml n.pcap", 1, "", `--output is "xml", expected "text" or "json"`},
 		{"decode --accepts fast-cnp n.pcap", 1, "", `--accepts is "fast-cnp", expected "long-haul-cnp" or "ppfc"`},
 		{"decode --config none.yaml n.pcap", 1, "", "none.yaml"},
@@ -65,7 +70,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// TestDecodeCodePoints: the numbers of a configuration, and those of flags, are the ones that notifications are known by.
+// TestDecodeCodePoints: notifications are recognised by the code points of the configuration and of flags.
 func TestDecodeCodePoints(t *testing.T) {
 	dir := workspace(t)
 	golden, err := os.ReadFile("../../testdata/notifications/golden.pcap")
@@ -114,5 +119,114 @@ func TestDecodeCannotBeWritten(t *testing.T) {
 	c.Stdout = full
 	if got := finished(t, c); got.status != 1 || !strings.Contains(got.stderr, "decode of in.pcap: write /dev/stdout: no space left on device") {
 		t.Errorf("exit status %d, stderr %q", got.status, got.stderr)
+	}
+}
+
+// TestDecodeStandardInput: a stream is decoded as a file is, compressed or not.
+func TestDecodeStandardInput(t *testing.T) {
+	dir := workspace(t)
+	golden := goldenNotifications(t)
+	put(t, dir, "n.pcap", golden)
+	want := cnpgate(t, dir, "decode", "n.pcap").stdout
+	var z bytes.Buffer
+	w := gzip.NewWriter(&z)
+	if _, err := w.Write(golden); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	put(t, dir, "n.pcap.gz", z.Bytes())
+	if got := cnpgate(t, dir, "decode", "n.pcap.gz"); got != (ran{stdout: want}) {
+		t.Errorf("n.pcap.gz: exit status %d, stderr %q", got.status, got.stderr)
+	}
+	for name, c := range map[string]struct {
+		stdin  []byte
+		status int
+		stdout string
+		stderr string
+	}{
+		"pcap":    {golden, 0, want, ""},
+		"gzip":    {z.Bytes(), 0, want, ""},
+		"cut":     {golden[:len(golden)-1], 3, "\n27 frames: ", "capture -: it is cut short"},
+		"nothing": {nil, 1, "", "capture -: it has 0 bytes; expected a pcap or pcapng file"},
+	} {
+		p := command(dir, "decode", "-")
+		p.Stdin = bytes.NewReader(c.stdin)
+		if got := finished(t, p); got.status != c.status || !tells(got.stdout, c.stdout) || !tells(got.stderr, c.stderr) {
+			t.Errorf("%s: exit status %d, want %d\nstdout: %.2000s\nstderr: %s\nwant    %s", name, got.status, c.status, got.stdout, got.stderr, c.stderr)
+		}
+	}
+}
+
+func goldenNotifications(t *testing.T) []byte {
+	t.Helper()
+	golden, err := os.ReadFile("../../testdata/notifications/golden.pcap")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return golden
+}
+
+// TestDecodeLive: a notification in an open stream is printed as soon as it arrives, and SIGINT prints the summary.
+func TestDecodeLive(t *testing.T) {
+	golden := goldenNotifications(t)
+	c := command(t.TempDir(), "decode", "-o", "json", "-")
+	stdin, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stderr bytes.Buffer
+	c.Stderr = &stderr
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(stdout)
+	next := func(want string) {
+		t.Helper()
+		if !lines.Scan() || !strings.HasPrefix(lines.Text(), want) {
+			t.Fatalf("%q, want %q; stderr %s", lines.Text(), want, stderr.String())
+		}
+	}
+	at := 24
+	for frame := 1; frame <= 2; frame++ { // each is read before the next is written
+		end := at + 16 + int(golden[at+8]) + int(golden[at+9])<<8
+		if frame == 1 {
+			at = 0
+		}
+		if _, err := stdin.Write(golden[at:end]); err != nil {
+			t.Fatal(err)
+		}
+		at = end
+		next(fmt.Sprintf(`{"frame":%d,`, frame))
+	}
+	if err := c.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	next(`{"summary":{"frames":2,"accepted":2,`)
+	if err := c.Wait(); c.ProcessState.ExitCode() != 130 || stderr.Len() != 0 {
+		t.Errorf("%v, stderr %q, want exit status 130 and silence", err, stderr.String())
+	}
+}
+
+// TestDecodeClosedPipe: a reader that closes the pipe, such as head, ends the command without an error message.
+func TestDecodeClosedPipe(t *testing.T) {
+	dir := workspace(t)
+	put(t, dir, "n.pcap", goldenNotifications(t))
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	defer w.Close()
+	c := command(dir, "decode", "n.pcap")
+	c.Stdout = w
+	got := finished(t, c)
+	if status, ok := c.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGPIPE || got.stderr != "" {
+		t.Errorf("%v, stderr %q, want the end by SIGPIPE and silence", c.ProcessState, got.stderr)
 	}
 }

@@ -4,9 +4,7 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
+	"net"
 
 	"github.com/rs/zerolog"
 
@@ -15,70 +13,97 @@ import (
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/dpdk"
+	"github.com/cnpgate/cnpgate/telemetry"
 )
 
-// devices are DPDK's, as control wants them.
-type devices struct{ *dpdk.Devices }
+// devices implements control.Devices with DPDK.
+type devices struct {
+	*dpdk.Devices
+	log zerolog.Logger
+}
 
-// devicesVersion is what drives devices.
+// devicesVersion is the version of DPDK.
 func devicesVersion() string { return dpdk.Version() }
 
 func open(c *config.Config, log zerolog.Logger) (*devices, error) {
-	cfg := deviceConfig(c)
+	return openDevices(deviceConfig(c), log)
+}
+
+// openPort opens one port for an endpoint.
+func openPort(p portSettings, log zerolog.Logger) (*devices, error) {
+	return openDevices(dpdk.Config{
+		Hugepages: p.hugepages, MainCore: -1, Cores: []int{p.core}, OtherMemory: programMemory,
+		Ports: []dpdk.PortConfig{{Name: "endpoint", Device: p.device, MTU: p.mtu}},
+	}, log)
+}
+
+func openDevices(cfg dpdk.Config, log zerolog.Logger) (*devices, error) {
+	cfg.Log = func(level dpdk.LogLevel, text string) {
+		log.WithLevel(logLevel(level)).Stringer("dpdk_level", level).Msg(text)
+	}
 	d, err := dpdk.Open(cfg)
 	if err != nil {
 		return nil, err
 	}
-	log.Info().Str("dpdk", dpdk.Version()).Int("frames", d.Pool().Size()).Int("ports", len(cfg.Ports)).Msg("devices opened")
+	log.Info().Str("dpdk_version", dpdk.Version()).Int("buffers", d.Pool().Size()).Msg("The devices are open.")
 	if err := d.Pool().Locked(); err != nil {
-		log.Warn().Err(err).Msg("the frames' memory isn't locked and may be swapped out: give the process CAP_IPC_LOCK, or raise RLIMIT_MEMLOCK (systemd: LimitMEMLOCK=infinity)")
+		log.Warn().Err(err).Msg("The memory of the frames is not locked and may be swapped out. Give the process CAP_IPC_LOCK, or raise RLIMIT_MEMLOCK (systemd: LimitMEMLOCK=infinity).")
 	}
 	for i, port := range cfg.Ports {
 		profile := d.Profile(i)
-		log.Info().Str("port", port.Name).Msg(profile.String())
+		log.Info().Str("port", port.Name).Any("device_properties", profile).Msg("The device is open: " + profile.String() + ".")
 		for _, w := range profile.Warnings {
-			log.Warn().Str("port", port.Name).Msg(w)
+			log.Warn().Str("port", port.Name).Msg("Warning about the device: " + w + ".")
 		}
 	}
-	return &devices{d}, nil
+	return &devices{d, log}, nil
 }
 
-// describeMemory prints what the frames of a configuration need.
-func describeMemory(w io.Writer, c *config.Config) error {
+// logLevel maps a level of DPDK, which has more of them, to one of the log. DPDK's highest levels mostly precede the end of the process.
+func logLevel(level dpdk.LogLevel) zerolog.Level {
+	switch {
+	case level <= dpdk.LogCritical:
+		return zerolog.FatalLevel
+	case level == dpdk.LogError:
+		return zerolog.ErrorLevel
+	case level == dpdk.LogWarning:
+		return zerolog.WarnLevel
+	case level <= dpdk.LogInfo:
+		return zerolog.InfoLevel
+	}
+	return zerolog.DebugLevel
+}
+
+// memoryOf is the memory that the frames of a configuration need.
+func memoryOf(c *config.Config) (*frameMemory, error) {
 	bytes, err := dpdk.Memory(deviceConfig(c))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if !c.DPDK.Hugepages {
-		_, err = fmt.Fprintf(w, "frames take %d MiB of memory\n", bytes>>20)
-		return err
+	m := &frameMemory{Bytes: bytes}
+	if c.DPDK.Hugepages {
+		m.Hugepages = (bytes + 2<<20 - 1) / (2 << 20)
 	}
-	_, err = fmt.Fprintf(w, "frames take %d hugepages of 2 MiB\n", (bytes+2<<20-1)/(2<<20))
-	return err
+	return m, nil
 }
 
-// describeDevices opens the devices of a configuration and prints what they can do.
-func describeDevices(w io.Writer, c *config.Config) error {
+// inspectDevices opens the devices of a configuration and describes what they can do.
+func inspectDevices(c *config.Config) (all []checkedDevice, err error) {
 	d, err := dpdk.Open(deviceConfig(c))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for i := range c.Ports {
 		profile := d.Profile(i)
-		_, e := fmt.Fprintf(w, "port %s: %s\n", c.Ports[i].Name, profile)
-		err = errors.Join(err, e)
-		for _, warning := range profile.Warnings {
-			_, e := fmt.Fprintf(w, "port %s: warning: %s\n", c.Ports[i].Name, warning)
-			err = errors.Join(err, e)
-		}
+		all = append(all, checkedDevice{Port: c.Ports[i].Name, Profile: profile, warnings: profile.Warnings})
 	}
-	return errors.Join(err, d.Close())
+	return all, d.Close()
 }
 
-// programMemory is what the program takes itself, in bytes: its code and libraries, Go's heap, and small tables.
+// programMemory is the memory of the program itself, in bytes: its code and libraries, Go's heap, and small tables.
 const programMemory = 32 << 20
 
-// deviceConfig is what a configuration asks of the devices.
+// deviceConfig has the settings of the devices that follow from a configuration.
 func deviceConfig(c *config.Config) dpdk.Config {
 	cfg := dpdk.Config{
 		Hugepages: c.DPDK.Hugepages, InMemory: c.DPDK.InMemory, EALArgs: c.DPDK.EALArgs, MainCore: -1,
@@ -104,16 +129,40 @@ func (d *devices) LinkUp(port int) (bool, error) { return d.Port(port).LinkUp() 
 
 func (d *devices) SetLink(port int, up bool) error { return d.Port(port).SetLink(up) }
 
-func (d *devices) Counters(port int) (control.DeviceCounters, error) {
+func (d *devices) Counters(port int) (telemetry.Values, error) {
 	s, err := d.Port(port).Stats()
-	return control.DeviceCounters{
-		Missed: s.RxMissed, NoBuffer: s.RxNoBuffer, ReceiveErrors: s.RxErrors, Oversized: s.RxOversized, TransmitErrors: s.TxErrors,
-	}, err
+	v := telemetry.Values{}
+	v.Add(telemetry.DeviceMissed, "", s.RxMissed)
+	v.Add(telemetry.DeviceNoBuffer, "", s.RxNoBuffer)
+	v.Add(telemetry.DeviceReceiveErrors, "", s.RxErrors)
+	v.Add(telemetry.DeviceOversized, "", s.RxOversized)
+	v.Add(telemetry.DeviceTransmitErrors, "", s.TxErrors)
+	return v, err
 }
 
 func (d *devices) Watch(ctx context.Context, report func(control.Notice)) error {
 	return d.Devices.Watch(ctx, func(n dpdk.Notice) { report(control.Notice(n)) })
 }
 
+// addresses are the ports' MAC addresses, zero where there is none.
+func (d *devices) addresses() [][6]byte {
+	all := make([][6]byte, d.Ports())
+	for i := range all {
+		if mac, err := net.ParseMAC(d.Profile(i).Address); err == nil {
+			copy(all[i][:], mac)
+		}
+	}
+	return all
+}
+
 // close closes the devices once the workers have stopped.
-func (d *devices) close() error { return d.Close() }
+func (d *devices) close() error {
+	err := d.Close()
+	for i := range d.Ports() {
+		if n := d.Discarded(i); n > 0 {
+			d.log.Info().Str("port", d.Port(i).Name()).Uint64("frames", n).
+				Msg("Frames that waited in the device when the gateway stopped were dropped. No counter includes them, because no worker received them.")
+		}
+	}
+	return err
+}

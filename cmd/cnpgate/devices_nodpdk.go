@@ -3,8 +3,8 @@
 package main
 
 import (
+	"context"
 	"errors"
-	"io"
 
 	"github.com/rs/zerolog"
 
@@ -12,21 +12,31 @@ import (
 	"github.com/cnpgate/cnpgate/control/config"
 )
 
-// devices is the type that a build without DPDK never has one of.
+// devices has no values in a build without DPDK.
 type devices struct{ control.Devices }
 
-func devicesVersion() string { return "without DPDK: everything but run" }
+func devicesVersion() string { return "without DPDK: everything but run and endpoint" }
 
-// errNoDPDK is what a build without DPDK says where devices are asked for.
+// errNoDPDK is the error of a build without DPDK when devices are needed.
 var errNoDPDK = errors.New("this binary was built without DPDK (tag nodpdk) and can't use devices; expected one built without the tag: scripts/build")
 
-// describeMemory says nothing: nothing here moves frames.
-func describeMemory(io.Writer, *config.Config) error { return nil }
+// memoryOf is nil: this build has no devices.
+func memoryOf(*config.Config) (*frameMemory, error) { return nil, nil }
 
-func describeDevices(io.Writer, *config.Config) error { return errNoDPDK }
+func inspectDevices(*config.Config) ([]checkedDevice, error) { return nil, errNoDPDK }
+
+func standBy(context.Context, *config.Config, zerolog.Logger) (func(), error) {
+	return nil, errNoDPDK
+}
 
 func open(*config.Config, zerolog.Logger) (*devices, error) {
 	return nil, errNoDPDK
 }
+
+func openPort(portSettings, zerolog.Logger) (*devices, error) { return nil, errNoDPDK }
+
+func (d *devices) addresses() [][6]byte { return nil }
+
+func (d *devices) limit(*config.Config, string) {}
 
 func (d *devices) close() error { return nil }

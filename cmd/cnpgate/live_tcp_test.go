@@ -88,8 +88,12 @@ func sockaddr(address netip.Addr, port int) unix.Sockaddr {
 	return &unix.SockaddrInet6{Port: port, Addr: address.As16()}
 }
 
+// tunnels are between the two hosts: their large packets have an inner TCP header that is to be cut, and outer headers that follow.
+var tunnels = []string{"vx0", "vx1"}
+
 // TestLiveOffloads: hosts whose interfaces leave checksums and segmentation to be offloaded, as veths do unless told otherwise, talk through the
-// gateway: TCP both ways, and UDP with segmentation offload (UDP_SEGMENT), over IPv4 and IPv6. The receiving kernel checks every checksum.
+// gateway: TCP both ways, and UDP with segmentation offload (UDP_SEGMENT), over IPv4 and IPv6, as BIG TCP too, and
+// TCP in tunnels. The receiving kernel checks every checksum.
 func TestLiveOffloads(t *testing.T) {
 	program := liveBinary(t)
 	enterNamespace(t)
@@ -100,7 +104,20 @@ func TestLiveOffloads(t *testing.T) {
 		ip(t, "link set "+side+"1 netns "+namespace)
 		s.ip(t, fmt.Sprintf("address add 198.18.0.%d/24 dev %s1", i+1, side), fmt.Sprintf("address add fd00:18::%d/64 dev %s1 nodad", i+1, side), "link set "+side+"1 up")
 	}
+	// The tunnels' MTU is less than the underlay's 1500 by their headers.
+	for i, s := range hosts {
+		device, other := [2]string{"a1", "b1"}[i], 2-i
+		s.ip(t, fmt.Sprintf("link add vx0 mtu 1400 type vxlan id 42 remote 198.18.0.%d dstport 4789 dev %s", other, device),
+			fmt.Sprintf("link add vx1 mtu 1400 type vxlan id 43 local fd00:18::%d remote fd00:18::%d dstport 4789 dev %s", i+1, other, device),
+			"link set "+device+" gso_max_size 180000")
+		for j, tunnel := range tunnels {
+			s.ip(t, fmt.Sprintf("address add 198.19.%d.%d/24 dev %s", j, i+1, tunnel), "link set "+tunnel+" up")
+		}
+	}
 	p := startGateway(t, program)
+	for j := range tunnels {
+		transferTCP(t, hosts[0], hosts[1], netip.AddrFrom4([4]byte{198, 19, byte(j), 2}))
+	}
 	for _, c := range []struct {
 		from int
 		to   netip.Addr

@@ -3,285 +3,19 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
-// The tests here run the gateway between two veth pairs in a network namespace of the test's thread, which ends with it:
-//
-//	host a -- a1 ==== a0 -- cnpgate -- b0 ==== b1 -- host b
-
-// enterNamespace puts the test's thread, and what it starts, into a new network namespace with the veth pairs.
-func enterNamespace(t *testing.T) {
-	t.Helper()
-	runtime.LockOSThread() // never unlocked: Go ends the thread with the test
-	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-		t.Fatalf("a network namespace: %v (root is needed)", err)
-	}
-	makeWire(t, "a")
-	makeWire(t, "b")
-}
-
-func makeWire(t *testing.T, side string) {
-	t.Helper()
-	ip(t, fmt.Sprintf("link add %s0 type veth peer name %s1", side, side))
-	for _, name := range []string{side + "0", side + "1"} {
-		shell(t, "sysctl", "-qw", "net.ipv6.conf."+name+".disable_ipv6=1")
-		ip(t, "link set "+name+" up")
-	}
-}
-
-func ip(t *testing.T, line string) {
-	t.Helper()
-	shell(t, "ip", strings.Fields(line)...)
-}
-
-func shell(t *testing.T, name string, args ...string) {
-	t.Helper()
-	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
-		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
-	}
-}
-
-// liveBinary compiles the gateway with DPDK, in the namespace that the machine's proxies are in.
-func liveBinary(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "cnpgate")
-	if out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return path
-}
-
-const liveConfig = `gateway: {name: live, ipv4: 192.0.2.1}
-dpdk: {hugepages: false, workers: [0], idle: backoff}
-ports:
-  - {name: fabric, device: "net_af_packet0,iface=a0", role: fabric, peer: wan, rate: 10Gbps, mtu: 1500, queue_capacity: 4MB}
-  - {name: wan, device: "net_af_packet1,iface=b0", role: wan, peer: fabric, rate: 10Gbps, mtu: 1500, queue_capacity: 4MB}
-flows: {capacity: 1Ki}
-management: {listen: "unix:%s/api.sock"}
-`
-
-// process is a gateway that runs.
-type process struct {
-	t      *testing.T
-	dir    string
-	cmd    *exec.Cmd
-	log    string
-	report string
-	ended  chan error
-}
-
-func startGateway(t *testing.T, program string) *process {
-	t.Helper()
-	p := &process{t: t, dir: t.TempDir(), ended: make(chan error, 1)}
-	p.log, p.report = filepath.Join(p.dir, "log"), filepath.Join(p.dir, "report.json")
-	config := filepath.Join(p.dir, "c.yaml")
-	if err := os.WriteFile(config, fmt.Appendf(nil, liveConfig, p.dir), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	log, err := os.Create(p.log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.cmd = exec.Command(program, "run", "--config", config, "--report", p.report)
-	p.cmd.Stderr = log
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	go func() { p.ended <- p.cmd.Wait() }()
-	t.Cleanup(func() { _ = p.cmd.Process.Kill() })
-	p.says(`"message":"forwarding"`, 1)
-	p.says(`"message":"link is up"`, 2)
-	return p
-}
-
-// says waits until the log has a text so often.
-func (p *process) says(text string, times int) {
-	p.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		b, err := os.ReadFile(p.log)
-		if err == nil && strings.Count(string(b), text) >= times {
-			return
-		}
-		if time.Now().After(deadline) {
-			p.t.Fatalf("the log has %q %d times, expected %d:\n%s", text, strings.Count(string(b), text), times, b)
-		}
-	}
-}
-
-func (p *process) signal(s syscall.Signal) {
-	p.t.Helper()
-	if err := p.cmd.Process.Signal(s); err != nil {
-		p.t.Fatal(err)
-	}
-}
-
-type portReport struct {
-	Counters struct {
-		Received  uint64            `json:"received_packets_total"`
-		Forwarded uint64            `json:"forwarded_packets_total"`
-		Dropped   map[string]uint64 `json:"dropped_packets_total"`
-	} `json:"counters"`
-	Device map[string]uint64 `json:"device"`
-}
-
-// stop ends the gateway in order, and gives what it reports of the fabric port and the WAN port.
-func (p *process) stop() (fabric, wan portReport) {
-	p.t.Helper()
-	p.signal(syscall.SIGTERM)
-	if err := <-p.ended; err != nil {
-		log, _ := os.ReadFile(p.log)
-		p.t.Errorf("the gateway: %v\n%s", err, log)
-	}
-	text, err := os.ReadFile(p.report)
-	var r struct{ Ports []portReport }
-	if err := errors.Join(err, json.Unmarshal(text, &r)); err != nil || len(r.Ports) != 2 {
-		p.t.Fatalf("the report: %v\n%s", err, text)
-	}
-	return r.Ports[0], r.Ports[1]
-}
-
-// health asks the gateway's API.
-func (p *process) health() (status int, body string) {
-	p.t.Helper()
-	c, err := net.Dial("unix", filepath.Join(p.dir, "api.sock"))
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	defer c.Close()
-	fmt.Fprint(c, "GET /v1/health HTTP/1.0\r\nHost: gateway\r\n\r\n")
-	var b bytes.Buffer
-	if _, err := b.ReadFrom(c); err != nil {
-		p.t.Fatal(err)
-	}
-	_, _ = fmt.Sscanf(b.String(), "HTTP/1.0 %d", &status)
-	return status, b.String()
-}
-
-// host is one end of the wire: it counts what it sends and receives.
-type host struct {
-	send, listen   int // packet sockets
-	index          int // of the interface
-	sent, received atomic.Uint64
-	stop           atomic.Bool
-	done           chan struct{}
-}
-
-func newHost(t *testing.T, name string) *host {
-	t.Helper()
-	i, err := net.InterfaceByName(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := &host{index: i.Index, done: make(chan struct{})}
-	h.send, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
-	if err == nil {
-		err = unix.Bind(h.send, &unix.SockaddrLinklayer{Ifindex: i.Index})
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Of all interfaces: the kernel takes a socket that is bound to one off it while it is down, and puts it back a little late.
-	h.listen, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0x0300)
-	if err == nil {
-		err = errors.Join(
-			unix.SetsockoptInt(h.listen, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1),
-			unix.SetsockoptInt(h.listen, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 256<<20),
-			unix.SetsockoptTimeval(h.listen, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Usec: 50_000}))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	go h.receive()
-	t.Cleanup(h.close)
-	return h
-}
-
-// receive counts the test's frames until the host is closed and nothing waits.
-func (h *host) receive() {
-	defer close(h.done)
-	b := make([]byte, 16384)
-	for {
-		n, from, err := unix.Recvfrom(h.listen, b, 0)
-		if l, ok := from.(*unix.SockaddrLinklayer); ok && err == nil && l.Ifindex == h.index && n > 14 && b[12] == 0x88 && b[13] == 0xb5 {
-			h.received.Add(1)
-		}
-		if err != nil && h.stop.Load() {
-			return
-		}
-	}
-}
-
-// settle waits until nothing arrives any more.
-func (h *host) settle() {
-	for before := uint64(0); before != h.received.Load(); time.Sleep(200 * time.Millisecond) {
-		before = h.received.Load()
-	}
-}
-
-func (h *host) close() {
-	if !h.stop.Swap(true) {
-		<-h.done
-		_, _ = unix.Close(h.send), unix.Close(h.listen)
-	}
-}
-
-// load sends frames of a size, some thousand a second, until the returned function is called.
-func (h *host) load(size int) (end func()) {
-	stop, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		f := make([]byte, size)
-		copy(f, []byte{2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 0x88, 0xb5})
-		tick := time.NewTicker(2 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			select {
-			case <-stop:
-				return
-			case <-tick.C:
-				for range 8 {
-					f[14]++
-					if unix.Send(h.send, f, 0) == nil {
-						h.sent.Add(1)
-					}
-				}
-			}
-		}
-	}()
-	return func() {
-		close(stop)
-		<-done
-	}
-}
-
-// flows waits until frames arrive at a host, and fails if that takes longer than it may.
-func flows(t *testing.T, what string, h *host) {
-	t.Helper()
-	for begin, before := time.Now(), h.received.Load(); h.received.Load() < before+10; time.Sleep(time.Millisecond) {
-		if time.Since(begin) > 10*time.Second {
-			t.Fatalf("%s: nothing is forwarded", what)
-		}
-	}
-}
-
-// TestLiveDisturbed: whatever happens to the interfaces and the process, what counts as forwarded arrived, what arrived counts as forwarded,
-// and forwarding goes on.
+// TestLiveDisturbed: whatever happens to the interfaces and the process, exactly the frames counted as forwarded arrive, and forwarding
+// continues.
 func TestLiveDisturbed(t *testing.T) {
 	program := liveBinary(t)
 	enterNamespace(t)
@@ -305,29 +39,47 @@ func TestLiveDisturbed(t *testing.T) {
 			}
 			return nil
 		}},
+		{"no link for a while", func(t *testing.T, p *process, _ *host) *host {
+			ip(t, "link set b1 down")
+			p.says(`"message":"The link is down."`, 1)
+			if err := p.turns(503, `"wan":"no link since 20`); err != nil {
+				t.Error(err)
+			}
+			ip(t, "link set b0 down")
+			if err := p.turns(503, "interface b0 is down: switch it on with `ip link set b0 up`; no link since 20"); err != nil {
+				t.Error(err)
+			}
+			ip(t, "link set b0 up")
+			ip(t, "link set b1 up")
+			if err := p.turns(200, `"healthy":true`); err != nil {
+				t.Error(err)
+			}
+			return nil
+		}},
 		{"MTU", func(t *testing.T, p *process, _ *host) *host {
 			ip(t, "link set b0 mtu 600")
-			p.says("interface b0 has MTU 600 now", 1)
+			p.says("Interface b0 has MTU 600 now", 1)
 			if status, body := p.health(); status != 503 || !strings.Contains(body, "MTU 600") {
 				t.Errorf("health: %s", body)
 			}
 			ip(t, "link set b0 mtu 1500")
-			p.says("interface b0 has MTU 1500 now", 1)
+			p.says("Interface b0 has MTU 1500 now", 1)
 			return nil
 		}},
 		{"deleted and made again", func(t *testing.T, p *process, _ *host) *host {
 			ip(t, "link del b0")
-			p.says("interface b0 is gone", 1)
+			p.says("Interface b0 is gone", 1)
 			if status, body := p.health(); status != 503 || !strings.Contains(body, "interface b0 is gone") {
 				t.Errorf("health: %s", body)
 			}
-			makeWire(t, "b")
-			again := newHost(t, "b1")
-			p.says("interface b0 is back", 1)
-			p.says("interface b0 is switched on", 1)
-			flows(t, "made again", again)
-			if status, body := p.health(); status != 200 {
-				t.Errorf("health: %s", body)
+			addWire(t, "b")
+			again := newHost(t, "b1") // before the first frame can come
+			switchOn(t, "b")
+			p.says("Interface b0 is back", 1)
+			p.says("Interface b0 is switched on", 1)
+			flows(t, "made again", again, recoveryTime)
+			if err := p.turns(200, `"healthy":true`); err != nil {
+				t.Error(err)
 			}
 			return again
 		}},
@@ -339,7 +91,7 @@ func TestLiveDisturbed(t *testing.T) {
 		}},
 		{"SIGHUP", func(_ *testing.T, p *process, _ *host) *host {
 			p.signal(syscall.SIGHUP)
-			p.says("SIGHUP ignored", 1)
+			p.says("The configuration was reloaded", 1)
 			return nil
 		}},
 	} {
@@ -349,10 +101,10 @@ func TestLiveDisturbed(t *testing.T) {
 			p := startGateway(t, program)
 			a, b := newHost(t, "a1"), newHost(t, "b1")
 			end := a.load(1000)
-			flows(t, "at first", b)
+			flows(t, "at first", b, startTime)
 			again := c.disturb(t, p, b)
 			if again == nil {
-				flows(t, "afterwards", b)
+				flows(t, "afterwards", b, recoveryTime)
 			}
 			end()
 			b.settle()
@@ -388,7 +140,7 @@ func TestLiveKilled(t *testing.T) {
 	defer end()
 	for range 3 {
 		p := startGateway(t, program)
-		flows(t, "started", b)
+		flows(t, "started", b, startTime)
 		out, err := exec.Command(program, "run", "--config", filepath.Join(p.dir, "c.yaml")).CombinedOutput()
 		if want := fmt.Sprintf("interface a0 is in use by the gateway with process ID %d", p.cmd.Process.Pid); err == nil || !strings.Contains(string(out), want) {
 			t.Errorf("a second gateway: %v, %s; expected %q", err, out, want)
@@ -409,6 +161,34 @@ func TestLiveSIGQUIT(t *testing.T) {
 	}
 	if _, err := os.Stat(p.report); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestLiveLog: every line of the log is JSON, also what DPDK logs, with the level that it gave.
+func TestLiveLog(t *testing.T) {
+	program := liveBinary(t)
+	enterNamespace(t)
+	p := startWith(t, program, strings.Replace(liveConfig, "idle: backoff", `idle: backoff, eal_args: ["--log-level=lib.eal:debug"]`, 1))
+	p.stop()
+	text, err := os.ReadFile(p.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	levels := map[string]int{}
+	for line := range strings.Lines(string(text)) {
+		var l struct {
+			Level, Message string
+			DPDK           string `json:"dpdk_level"`
+		}
+		if err := json.Unmarshal([]byte(line), &l); err != nil || l.Message == "" {
+			t.Errorf("%v: %s", err, line)
+		}
+		if strings.HasPrefix(l.Message, "EAL: ") {
+			levels[l.Level+" "+l.DPDK]++
+		}
+	}
+	if levels["debug debug"] == 0 || levels["info info"] == 0 || levels[" "] != 0 {
+		t.Errorf("the levels are %v", levels)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 // binary is the program under test, as it is built without DPDK.
 var binary string
 
-// linked makes the program a part of the test binary too, for go test not to take an earlier result for the present program's.
+// linked makes the program part of the test binary too, so that go test doesn't use a cached result of an older program.
 var linked = main
 
 func TestMain(m *testing.M) {
@@ -117,7 +117,7 @@ func get(t *testing.T, dir, name string) string {
 	return string(b)
 }
 
-// names lists a directory, without what the workspace came with.
+// names lists a directory, without the workspace's own files.
 func names(t *testing.T, dir string) (out []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -135,6 +135,7 @@ func names(t *testing.T, dir string) (out []string) {
 func TestCommands(t *testing.T) {
 	dir := workspace(t)
 	put(t, dir, "bad.yaml", []byte(strings.Replace(goodConfig, "rate: 1Mbps", "rate: fast", 1)))
+	put(t, dir, "long.yaml", []byte(strings.Replace(goodConfig, "9.1KB", "125KB", 1)))
 	put(t, dir, "warns.yaml", []byte(strings.Replace(goodConfig, "9.1KB", "200B", 1)))
 	for _, c := range []struct {
 		args           string
@@ -148,7 +149,15 @@ func TestCommands(t *testing.T) {
 		{"replya", 1, "", `unknown command "replya"`},
 		{"replya --config gw.yaml", 1, "", `cnpgate: unknown`},
 		{"check --config gw.yaml", 0, "gw.yaml is valid", ""},
-		{"check --config gw.yaml", 0, "port wan (wan, peer dc): 1000000 bit/s, K_min 4550, K_max 9100", ""},
+		{"check --config gw.yaml", 0, "wan   wan     dc    1Mbps  -    1       4550B  9100B  1MiB      1024    8.39s   1ms\n", ""},
+		{"check --config gw.yaml", 0, "\nwarning: port wan: a full queue takes 8.39s to drain (1MiB at 1Mbps), but RC senders", ""},
+		{"check --config gw.yaml", 0, "within 537ms; lower ports[1].queue_capacity, or check ports[1].rate\n", ""},
+		{"check --config long.yaml", 0, "K_max alone takes 1s: lower the profile's k_base or alpha, or check ports[1].rate and rtt\n", ""},
+		{"check --config gw.yaml -o json", 0, `"queueing_delay_ns": 8388608000,`, ""},
+		{"check -o json -c warns.yaml", 0, `warns.yaml:`, "cnpgate: warning: warns.yaml:"},
+		{"check -o json -c bad.yaml", 1, "", "bad.yaml:4:56: ports[1].rate: "},
+		{"check -o xml -c gw.yaml", 1, "", `--output is "xml", expected "text" or "json"`},
+		{"check -o json --config gw.yaml --devices", 1, "", "built without DPDK"},
 		{"check -c warns.yaml", 0, "warns.yaml is valid", "cnpgate: warning: warns.yaml:"},
 		{"check --config bad.yaml", 1, "", "bad.yaml:4:56: ports[1].rate: "},
 		{"check --config none.yaml", 1, "", "none.yaml"},
@@ -165,10 +174,83 @@ func TestCommands(t *testing.T) {
 				t.Errorf("exit status %d, want %d\nstdout: %s\nwant    %s\nstderr: %s\nwant    %s", got.status, c.status, got.stdout, c.stdout,
 					got.stderr, c.stderr)
 			}
-			if left := names(t, dir); len(left) != 2 {
+			if left := names(t, dir); len(left) != 3 {
 				t.Errorf("files left behind: %q", left)
 			}
 		})
+	}
+}
+
+// TestCheckJSON: what check says as JSON, member by member.
+func TestCheckJSON(t *testing.T) {
+	dir := workspace(t)
+	put(t, dir, "gw.yaml", []byte(strings.Replace(strings.Replace(goodConfig, "rate: 1Mbps", "rate: 10Gbps, rtt: 20ms", 1), "9.1KB", "1MB", 1)))
+	const want = `{
+  "file": "gw.yaml",
+  "warnings": [],
+  "ports": [
+    {
+      "name": "dc",
+      "role": "fabric",
+      "peer": "wan",
+      "rate_bps": 1000000000,
+      "rtt_ns": 0,
+      "classes": [
+        "default"
+      ],
+      "k_min_bytes": 500000,
+      "k_max_bytes": 1000000,
+      "queue_capacity_bytes": 2000000,
+      "queue_capacity_frames": 1953,
+      "queueing_delay_ns": 16000000,
+      "per_flow_ns": 1000000
+    },
+    {
+      "name": "wan",
+      "role": "wan",
+      "peer": "dc",
+      "rate_bps": 10000000000,
+      "rtt_ns": 20000000,
+      "classes": [
+        "default"
+      ],
+      "k_min_bytes": 12500000,
+      "k_max_bytes": 25000000,
+      "queue_capacity_bytes": 50000000,
+      "queue_capacity_frames": 48828,
+      "queueing_delay_ns": 40000000,
+      "per_flow_ns": 20000000
+    }
+  ]
+}
+`
+	if got := cnpgate(t, dir, "check", "-c", "gw.yaml", "-o", "json"); got != (ran{stdout: want}) {
+		t.Errorf("exit status %d\nstdout: %s\nwant    %s\nstderr: %s", got.status, got.stdout, want, got.stderr)
+	}
+}
+
+// TestUnreadableConfiguration: the error for an unreadable file says so, and what to do.
+func TestUnreadableConfiguration(t *testing.T) {
+	dir := workspace(t)
+	for _, d := range []string{filepath.Dir(dir), dir} {
+		if err := os.Chmod(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(filepath.Join(dir, "gw.yaml"), 0); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		"gw.yaml":      "cnpgate: gw.yaml: this user may not read the configuration file; check owner and mode: permission denied\n",
+		".":            "cnpgate: .: can't read the configuration file: is a directory; give the YAML file in this directory\n",
+		"gw.yml":       "cnpgate: gw.yml: there is no such configuration file; check the path: no such file or directory\n",
+		"gw.yaml/more": "cnpgate: gw.yaml/more: can't read the configuration file: not a directory\n",
+	} {
+		c := command(dir, "check", "--config", path)
+		c.SysProcAttr = nobody()
+		if got := finished(t, c); got.status != 1 || got.stdout != "" || got.stderr != want {
+			t.Errorf("%s: exit status %d, stdout %q, stderr %q, want %q", path, got.status, got.stdout, got.stderr, want)
+		}
 	}
 }
 

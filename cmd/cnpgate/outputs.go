@@ -7,18 +7,17 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-
-	"golang.org/x/sys/unix"
+	"slices"
 )
 
-// partial is what the name of a file ends in until the file is whole: what stands under the name that was asked for is complete,
-// and what stood there before outlasts a failure.
+// partial is the suffix of a file's name until the file is complete. A file without it is complete, and an earlier file of that name survives a
+// failure.
 const partial = ".partial"
 
 // output is a file that a flag asks for.
 type output struct {
-	flag, path string // no path: nobody asked
-	target     string // what the whole file is renamed to; "" for a device or pipe, which is written to as it is
+	flag, path string // no path: the output isn't wanted
+	target     string // final name of the complete file; "" for a device or pipe, which is written directly
 	file       *os.File
 	buffer     *bufio.Writer
 }
@@ -28,13 +27,13 @@ type outputs []*output
 
 func (all outputs) open() error { return all.each((*output).open) }
 
-// finish writes what is still to be written.
+// finish writes what is still buffered.
 func (all outputs) finish() error { return all.each((*output).finish) }
 
-// rename gives them the names that were asked for, once all are whole.
+// rename gives all files their final names, once all are complete.
 func (all outputs) rename() error { return all.each((*output).rename) }
 
-// each does a step with all, and discards all when it fails with one.
+// each does a step for all outputs, and discards all if it fails for one.
 func (all outputs) each(step func(*output) error) error {
 	for _, o := range all {
 		if err := step(o); err != nil {
@@ -45,7 +44,7 @@ func (all outputs) each(step func(*output) error) error {
 	return nil
 }
 
-// discard removes what doesn't have its name yet.
+// discard removes the files that don't have their final names yet.
 func (all outputs) discard() {
 	for _, o := range all {
 		if o.file == nil {
@@ -81,7 +80,7 @@ func (o *output) open() error {
 	return nil
 }
 
-// writable tells whether there is a regular file under the name, or nothing yet, and an error for what can't be written to.
+// writable reports whether the name is that of a regular file, or of no file yet. It returns an error for what can't be written to.
 func writable(path string) (regular bool, err error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -100,7 +99,7 @@ func writable(path string) (regular bool, err error) {
 	return true, file.Close()
 }
 
-// writer is nil, and not a nil pointer in an interface, for an output that nobody asked for.
+// writer is nil, and not a nil pointer in an interface, for an output that isn't wanted.
 func (o *output) writer() io.Writer {
 	if o.file == nil {
 		return nil
@@ -126,44 +125,57 @@ func (o *output) rename() error {
 	return err
 }
 
-// input is a file that is read, and what it is called on the command line.
+// input is a file that is read, and its name on the command line.
 type input struct{ what, path string }
 
 // distinct refuses to write over an input, or one output over another.
 func distinct(inputs []input, all outputs) error {
-	seen := map[string]string{}
+	var seen []named
 	for _, in := range inputs {
-		seen[identity(in.path)] = in.what
+		seen = append(seen, name(in.what, in.path))
 	}
 	for _, o := range all {
 		if o.path == "" || isDevice(o.path) {
 			continue
 		}
 		for _, path := range []string{o.path, o.path + partial} {
-			id := identity(path)
-			if other, ok := seen[id]; ok {
-				return fmt.Errorf("%s and %s are the same file, %s; expected different ones", other, o.flag, path)
+			n := name(o.flag, path)
+			if i := slices.IndexFunc(seen, n.same); i >= 0 {
+				return fmt.Errorf("%s and %s are the same file, %s; expected different ones", seen[i].what, o.flag, path)
 			}
-			seen[id] = o.flag
+			seen = append(seen, n)
 		}
 	}
 	return nil
 }
 
-// identity is the same for two names of one file, and for two ways to write the name of one that isn't there yet.
-func identity(path string) string {
-	var s unix.Stat_t
-	if unix.Stat(path, &s) == nil {
-		return fmt.Sprint(s.Dev, " ", s.Ino)
-	}
+// named is a file, and its name on the command line.
+type named struct {
+	what string
+	info os.FileInfo // nil: it doesn't exist yet
+	path string      // one for each way to write it
+}
+
+func name(what, path string) named {
+	n := named{what: what, path: path}
+	n.info, _ = os.Stat(path) // opening the file reports the error
 	directory, err := filepath.EvalSymlinks(filepath.Dir(path))
 	if err != nil {
-		return path
+		return n
 	}
 	if absolute, err := filepath.Abs(directory); err == nil {
 		directory = absolute
 	}
-	return filepath.Join(directory, filepath.Base(path))
+	n.path = filepath.Join(directory, filepath.Base(path))
+	return n
+}
+
+// same reports whether both are names of one file.
+func (n named) same(other named) bool {
+	if n.info != nil && other.info != nil {
+		return os.SameFile(n.info, other.info)
+	}
+	return n.info == nil && other.info == nil && n.path == other.path
 }
 
 func isDevice(path string) bool {

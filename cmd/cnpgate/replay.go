@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
-	"os"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/replay"
@@ -22,19 +20,22 @@ type replayFlags struct {
 func replayCommand() *cobra.Command {
 	var f replayFlags
 	c := &cobra.Command{
-		Use:   "replay --config FILE --fabric PREFIX [--fabric PREFIX ...] [--report R.json] [--forwarded F.pcap] [--emitted E.pcap] IN.pcap",
-		Short: "Take a capture through the gateway's own pipeline in virtual time",
-		Long: `Frames whose source is inside a --fabric prefix come in by the fabric port, the rest by the WAN port; ARP goes by its sender's
-address. The ports are the first fabric port of the configuration and its peer. The capture's timestamps are the clock, and the
-ports drain at their configured rate. The same input gives the same output. The report goes to standard output unless --report
-names a file. A file has ".partial" at the end of its name until it is whole.`,
+		Use:   "replay --config FILE --fabric PREFIX [--fabric PREFIX ...] [--report R.json] [--forwarded F.pcap] [--emitted E.pcap] IN.pcap|-",
+		Short: "Run a capture through the gateway's dataplane in virtual time",
+		Long: `Frames with a source inside a --fabric prefix arrive at the fabric port, the rest at the WAN port; the source of ARP is the sender's
+address. If no frame comes from a --fabric prefix, the command fails and lists the sources. The ports are the first fabric port of the
+configuration and its peer. The capture's timestamps are the clock, and the ports drain at their configured rate. The same input gives the
+same output. The report goes to standard output unless --report names a file. A file's name ends in ".partial" until the file is complete.
+
+IN.pcap is a pcap or pcapng file of Ethernet frames, also compressed by gzip or bzip2; "-" is standard input. A stream is read to its end first, into a
+temporary file. An incomplete last frame is left out, with a warning.`,
 		Args: oneCapture,
 		RunE: func(c *cobra.Command, args []string) error { return f.replay(c, args[0]) },
 	}
 	configFlag(c, &f.config)
 	c.Flags().StringArrayVar(&f.fabric, "fabric", nil, "prefix of the data centre's hosts; may be given several times")
 	c.Flags().StringVar(&f.report, "report", "", "write the report (JSON) to this file")
-	c.Flags().StringVar(&f.forwarded, "forwarded", "", "write the frames that left to this pcap")
+	c.Flags().StringVar(&f.forwarded, "forwarded", "", "write the forwarded frames to this pcap")
 	c.Flags().StringVar(&f.emitted, "emitted", "", "write the notifications to this pcap")
 	if err := c.MarkFlagRequired("fabric"); err != nil {
 		panic(err) // the flag was added above
@@ -44,12 +45,12 @@ names a file. A file has ".partial" at the end of its name until it is whole.`,
 
 func oneCapture(_ *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return fmt.Errorf("%d captures are named, expected one: the IN.pcap at the end of the command line", len(args))
+		return fmt.Errorf("%d captures are given, expected one: IN.pcap at the end of the command line", len(args))
 	}
 	return nil
 }
 
-// openCapture opens a capture, and warns of what in it is not as it should be.
+// openCapture opens a capture, and warns of what is unusual in it.
 func openCapture(c *cobra.Command, path string) (*replay.Capture, error) {
 	capture, err := replay.Open(path)
 	if err != nil {
@@ -75,6 +76,9 @@ func (f *replayFlags) replay(c *cobra.Command, in string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, capture.Close()) }()
+	if err := capture.CheckFabric(fabric); err != nil {
+		return fmt.Errorf("--fabric %w", err)
+	}
 	forwarded, emitted := &output{flag: "--forwarded", path: f.forwarded}, &output{flag: "--emitted", path: f.emitted}
 	report := &output{flag: "--report", path: f.report}
 	all := outputs{forwarded, emitted, report}
@@ -92,7 +96,7 @@ func (f *replayFlags) replay(c *cobra.Command, in string) (err error) {
 	return all.rename()
 }
 
-// write replays, and writes the report; to standard output only when the files are whole.
+// write replays, and writes the report; to standard output only once the files are complete.
 func (f *replayFlags) write(c *cobra.Command, cfg *config.Config, capture *replay.Capture, o replay.Options, all outputs, report *output) error {
 	var done func()
 	o.Progress, done = progress(c.ErrOrStderr(), capture.Frames)
@@ -101,6 +105,7 @@ func (f *replayFlags) write(c *cobra.Command, cfg *config.Config, capture *repla
 	if err != nil {
 		return err
 	}
+	r.Version = describe()
 	if w := report.writer(); w != nil {
 		return errors.Join(r.Write(w), all.finish())
 	}
@@ -122,20 +127,16 @@ func prefixes(texts []string) ([]netip.Prefix, error) {
 		case err != nil:
 			return nil, fmt.Errorf("--fabric %q is not a prefix; %s", t, expected)
 		case p.Addr().Is4In6():
-			return nil, fmt.Errorf("--fabric %q is IPv4 written as IPv6, which no packet's address is inside; %s", t, expected)
+			return nil, fmt.Errorf("--fabric %q is an IPv4 prefix in IPv6 form, which matches no packet; %s", t, expected)
 		}
 		out[i] = p.Masked()
 	}
 	return out, nil
 }
 
-// progress prints where a long replay is, to a terminal only; done ends the line.
+// progress prints how far a long replay is, to a terminal only; done ends the line.
 func progress(w io.Writer, frames int) (show func(int), done func()) {
-	file, ok := w.(*os.File)
-	if !ok {
-		return nil, func() {}
-	}
-	if _, err := unix.IoctlGetTermios(int(file.Fd()), unix.TCGETS); err != nil {
+	if !isTerminal(w) {
 		return nil, func() {}
 	}
 	shown := false

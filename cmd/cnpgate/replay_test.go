@@ -13,7 +13,7 @@ func replayArgs(more ...string) []string {
 	return append([]string{"replay", "--config", "gw.yaml", "--fabric", "fd00:18::2/128", "--fabric", "198.18.0.2/32"}, more...)
 }
 
-// TestReplay: the same outputs every time, without rights and whatever stands there already.
+// TestReplay: the outputs are the same every time, without privileges and whatever files exist already.
 func TestReplay(t *testing.T) {
 	dir := workspace(t)
 	for _, d := range []string{filepath.Dir(dir), dir} {
@@ -48,6 +48,11 @@ func TestReplay(t *testing.T) {
 	if got.status != 0 || got.stdout != first[2] {
 		t.Errorf("exit status %d; the report on standard output isn't the one in the file:\n%s%s", got.status, got.stdout, got.stderr)
 	}
+	c := command(dir, replayArgs("-")...)
+	c.Stdin = strings.NewReader(get(t, dir, "in.pcap"))
+	if got := finished(t, c); got != (ran{stdout: first[2]}) {
+		t.Errorf("standard input: exit status %d; the report isn't the file's:\n%s%s", got.status, got.stdout, got.stderr)
+	}
 	if got := cnpgate(t, dir, replayArgs("--forwarded", "/dev/null", "--emitted", "/dev/null", "--report", "/dev/stdout", "in.pcap")...); got.stdout != first[2] {
 		t.Errorf("to devices: exit status %d\n%s", got.status, got.stderr)
 	}
@@ -59,7 +64,7 @@ func TestReplayWarns(t *testing.T) {
 	capture := get(t, dir, "in.pcap")
 	put(t, dir, "cut.pcap", []byte(capture[:len(capture)-1]))
 	got := cnpgate(t, dir, replayArgs("cut.pcap")...)
-	const warning = "cnpgate: warning: capture cut.pcap: it is cut short: its last frame is not whole and is left out; 363 frames are read\n"
+	const warning = "cnpgate: warning: capture cut.pcap: it is cut short: the record of frame 364 has 69 of 70 bytes; 363 frames were read\n"
 	if got.status != 0 || got.stderr != warning {
 		t.Errorf("exit status %d, stderr %q", got.status, got.stderr)
 	}
@@ -68,15 +73,15 @@ func TestReplayWarns(t *testing.T) {
 	}
 }
 
-// TestReplayRefuses: exit status 1, what is wrong on standard error, nothing on standard output, no file that looks whole.
+// TestReplayRefuses: exit status 1, the error on standard error, nothing on standard output, no file that looks complete.
 func TestReplayRefuses(t *testing.T) {
 	const given = "replay --config gw.yaml --fabric fd00:18::2/128 "
 	for _, c := range []struct{ args, says string }{
-		{"replay", "0 captures are named"},
+		{"replay", "0 captures are given"},
 		{"replay in.pcap", `"config", "fabric" not set`},
 		{"replay --config gw.yaml in.pcap", `"fabric" not set`},
-		{given, "0 captures are named, expected one"},
-		{given + "in.pcap more.pcap", "2 captures are named, expected one"},
+		{given, "0 captures are given, expected one"},
+		{given + "in.pcap more.pcap", "2 captures are given, expected one"},
 		{given + "--fast in.pcap", "unknown flag: --fast"},
 		{given + "none.pcap", "capture: open none.pcap: no such file or directory"},
 		{given + ".", "is a directory"},
@@ -88,8 +93,12 @@ func TestReplayRefuses(t *testing.T) {
 		{"replay --config gw.yaml --fabric fd00:18::2 in.pcap", `--fabric "fd00:18::2" is not a prefix; expected one such as`},
 		{"replay --config gw.yaml --fabric ::/129 in.pcap", `--fabric "::/129" is not a prefix`},
 		{"replay --config gw.yaml --fabric fe80::%eth0/64 in.pcap", `is not a prefix`},
-		{"replay --config gw.yaml --fabric ::ffff:198.18.0.2/128 in.pcap", "is IPv4 written as IPv6"},
+		{"replay --config gw.yaml --fabric ::ffff:198.18.0.2/128 in.pcap", "is an IPv4 prefix in IPv6 form"},
 		{"replay --config gw.yaml --fabric= in.pcap", `--fabric "" is not a prefix`},
+		{"replay --config gw.yaml --fabric 10.1.0.0/16 in.pcap", "--fabric 10.1.0.0/16: no frame of capture in.pcap comes from there; expected a prefix " +
+			"with hosts of the data centre; the frames come from fd00:18::2/128 (frames: 301), fd00:18::1/128 (frames: 31), 198.18.0.2/32 (frames: 17), " +
+			"198.18.0.1/32 (frames: 13), fe80::ff:fe18:1/128 (frames: 1), fe80::ff:fe18:2/128 (frames: 1)\n"},
+		{given + "--fabric 198.18.0.3/32 --forwarded f.pcap in.pcap", "--fabric 198.18.0.3/32: no frame of capture in.pcap comes from there"},
 		{given + "--forwarded no/f.pcap in.pcap", "--forwarded: open no/f.pcap"},
 		{given + "--emitted . in.pcap", "--emitted: open .: is a directory"},
 		{given + "--report no/r.json --forwarded f.pcap in.pcap", "--report: open no/r.json"},

@@ -17,6 +17,7 @@ import (
 	"github.com/cnpgate/cnpgate/control/replay"
 	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/internal/dpdk"
+	"github.com/cnpgate/cnpgate/internal/dpdk/dpdktest"
 )
 
 // The gateway as it runs, on DPDK's ring devices:
@@ -36,7 +37,7 @@ endpoints:
 notifications:
   long_haul_cnp: {enabled: true}
 qp_map:
-  - {source: 198.18.0.2, destination: 198.18.0.1, source_qp: 418, destination_qp: 58}
+  - {source_ip: 198.18.0.2, destination_ip: 198.18.0.1, source_qp: 418, destination_qp: 58}
 `
 
 // ringSize is more than all frames of the capture: the test may hand them over at once.
@@ -75,8 +76,8 @@ func TestGatewayOnRings(t *testing.T) {
 		t.Errorf("%d frames of the gateway's pool were not given back", n)
 	}
 	check(t, opened.Close())
-	for _, r := range []*dpdk.Ring{fab, wan} {
-		if n := r.Pool().InUse(); n != 0 {
+	for _, r := range []*dpdktest.Ring{fab, wan} {
+		if n := r.InUse(); n != 0 {
 			t.Errorf("%d frames of a ring's pool were not given back", n)
 		}
 		check(t, r.Close())
@@ -84,7 +85,7 @@ func TestGatewayOnRings(t *testing.T) {
 }
 
 // runOnRings runs the gateway until everything that was handed to the fabric port has come out of the WAN port.
-func runOnRings(t *testing.T, cfg *config.Config, d *dpdk.Devices, fab, wan *dpdk.Ring, sent [][]byte) (r *report.Report, toWAN, toFabric [][]byte) {
+func runOnRings(t *testing.T, cfg *config.Config, d *dpdk.Devices, fab, wan *dpdktest.Ring, sent [][]byte) (r *report.Report, toWAN, toFabric [][]byte) {
 	t.Helper()
 	for _, f := range sent {
 		check(t, fab.Inject(0, f))
@@ -93,7 +94,7 @@ func runOnRings(t *testing.T, cfg *config.Config, d *dpdk.Devices, fab, wan *dpd
 	done := make(chan error)
 	go func() {
 		var err error
-		r, err = control.Run(ctx, cfg, &devices{d}, control.Options{Log: zerolog.New(io.Discard)})
+		r, err = control.Run(ctx, cfg, &devices{Devices: d}, control.Options{Log: zerolog.New(io.Discard)})
 		done <- err
 	}()
 	for len(toWAN) < len(sent) {
@@ -115,9 +116,9 @@ func runOnRings(t *testing.T, cfg *config.Config, d *dpdk.Devices, fab, wan *dpd
 	return r, toWAN, toFabric
 }
 
-func ring(t *testing.T, eal *dpdk.EAL, name string) *dpdk.Ring {
+func ring(t *testing.T, eal *dpdk.EAL, name string) *dpdktest.Ring {
 	t.Helper()
-	r, err := eal.NewRing(name, 1, ringSize, 2048)
+	r, err := dpdktest.NewRing(eal.Do, name, 1, ringSize, 2048)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,54 +13,92 @@ import (
 
 	"github.com/cnpgate/cnpgate/control"
 	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/control/metrics"
 	"github.com/cnpgate/cnpgate/control/report"
 )
 
 func runCommand() *cobra.Command {
 	var path, report string
+	var standby bool
 	c := &cobra.Command{
-		Use:   "run --config FILE [--report R.json]",
+		Use:   "run --config FILE [--report R.json] [--standby]",
 		Short: "Forward between the configured ports until SIGTERM, SIGINT or SIGQUIT",
-		Long: `Opens the configured devices and forwards until it is told to stop; then it drains the queues at the ports' rates and ends. A second
-signal ends the draining. The log goes to standard error, as JSON unless that is a terminal.`,
+		Long: `Opens the configured devices and forwards until a signal stops it; then it drains the queues at the ports' rates and ends. A second
+signal ends the draining. SIGHUP, like cnpgate reload, makes it read the configuration again. The log goes to standard error, as JSON unless that is a
+terminal. With --standby it waits while another gateway uses one of the devices, and takes over when that one ends.`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			cfg, err := load(c, path)
+		RunE: func(*cobra.Command, []string) error {
+			load := func() (*config.Config, error) { return config.Load(path) }
+			cfg, err := load()
 			if err != nil {
 				return err
 			}
-			return run(cfg, report)
+			return run(cfg, load, report, standby)
 		},
 	}
 	configFlag(c, &path)
 	c.Flags().StringVar(&report, "report", "", "write a report (JSON) to this file at the end, with the queues' depth over time")
+	c.Flags().BoolVar(&standby, "standby", false, "wait while another gateway uses the devices, and take over when it ends")
 	return c
 }
 
-func run(cfg *config.Config, reportPath string) error {
+// run forwards as cfg describes. A reload reads the configuration with load.
+func run(cfg *config.Config, load func() (*config.Config, error), reportPath string, standby bool) error {
 	log := logger()
+	for _, w := range cfg.Warnings {
+		log.Warn().Stringer("at", w.Position).Msg("Warning about the configuration: " + w.Text + ".")
+	}
 	ctx, abort, release := untilSignal(log)
 	defer release()
+	hangups := make(chan struct{}, 1)
+	forwardHangups(hangups)
+	opened, alive := func() {}, func() {}
+	if standby {
+		var err error
+		if opened, err = standBy(ctx, cfg, log); opened == nil {
+			return err
+		}
+		alive = keepAlive(takeOverLimit)
+		defer alive()
+		cfg = latest(cfg, load, log)
+	}
 	out := outputs{{flag: "--report", path: reportPath}}
 	if err := out.open(); err != nil {
 		return err
 	}
 	devices, err := open(cfg, log)
+	opened()
 	if err != nil {
 		out.discard()
 		return err
 	}
-	result, err := control.Run(ctx, cfg, devices, control.Options{Log: log, Timeline: reportPath != "", Abort: abort})
+	result, err := control.Run(ctx, cfg, devices, control.Options{
+		Log: log, Timeline: reportPath != "", Abort: abort, Addresses: devices.addresses(), Load: load, Hangups: hangups,
+		Build: metrics.Build{Version: version, Commit: revision(), DPDK: devicesVersion()}, Started: func() {
+			devices.limit(cfg, reportPath)
+			alive() // from now on the workers' steps count
+		},
+	})
 	return errors.Join(err, finish(result, out, devices.close))
 }
 
-// finish writes the report and then closes the devices: that can take a NIC half a minute, and a supervisor's patience may end before.
+// latest reads the configuration file again, after a standby. If the file has a mistake now, it returns the configuration that was read at the start.
+func latest(cfg *config.Config, load func() (*config.Config, error), log zerolog.Logger) *config.Config {
+	next, err := load()
+	if err != nil {
+		log.Error().Err(err).Msg("The configuration file has changed and can't be used. The gateway uses the one that it read at the start.")
+		return cfg
+	}
+	return next
+}
+
+// finish writes the report before it closes the devices: closing a NIC can take half a minute, and a supervisor may kill the process before that.
 func finish(result *report.Report, out outputs, closeDevices func() error) error {
 	err := save(result, out)
 	return errors.Join(err, closeDevices())
 }
 
-// save writes the report, if there is one and it was asked for.
+// save writes the report, if there is one and it is wanted.
 func save(result *report.Report, out outputs) error {
 	if result == nil || out[0].path == "" {
 		out.discard()
@@ -74,46 +112,48 @@ func save(result *report.Report, out outputs) error {
 }
 
 func logger() zerolog.Logger {
-	zerolog.TimeFieldFormat = zerolog.TimeFormatUnixMs
+	zerolog.TimeFieldFormat = "2006-01-02T15:04:05.000Z07:00" // RFC 3339
 	log := zerolog.New(os.Stderr)
-	if _, err := unix.IoctlGetTermios(int(os.Stderr.Fd()), unix.TCGETS); err == nil {
+	if isTerminal(os.Stderr) {
 		log = log.Output(zerolog.ConsoleWriter{Out: os.Stderr, TimeFormat: "15:04:05.000"})
 	}
 	return log.With().Timestamp().Logger()
 }
 
-// echo is how long after the first signal another one is taken for the same: some supervisors signal a process and its group.
+// echo is the time after the first signal in which a second one counts as the same: some supervisors signal a process and its group.
 const echo = 500 * time.Millisecond
 
-// untilSignal ends the context at the first SIGINT, SIGTERM or SIGQUIT and closes abort at the second. A SIGHUP, which a terminal sends that
-// is closed, stops nothing.
+// untilSignal ends the context at the first SIGINT, SIGTERM or SIGQUIT and closes abort at the second.
 func untilSignal(log zerolog.Logger) (ctx context.Context, abort <-chan struct{}, release func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	stops, again := make(chan os.Signal, 2), make(chan struct{})
 	signal.Notify(stops, unix.SIGINT, unix.SIGTERM, unix.SIGQUIT)
-	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, unix.SIGHUP)
-	go func() {
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-hangups:
-				log.Warn().Msg("SIGHUP ignored: a configuration is read at the start only; stop and start the gateway to change it")
-			}
-		}
-	}()
 	go func() {
 		<-stops
 		cancel()
 		for first := time.Now(); time.Since(first) < echo; {
 			<-stops
 		}
-		log.Warn().Msg("second signal: what is still queued is dropped")
+		log.Warn().Msg("A second signal arrived. Frames that are still queued are dropped.")
 		close(again)
 	}()
 	return ctx, again, func() {
-		signal.Stop(stops) // SIGHUP stays ignored until the process ends
+		signal.Stop(stops)
 		cancel()
 	}
+}
+
+// forwardHangups asks for a reload at each SIGHUP; those that arrive while a reload is pending count as one. SIGHUP never ends the process, not even
+// before it forwards or while it stops: closing a terminal also sends it.
+func forwardHangups(reload chan<- struct{}) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, unix.SIGHUP)
+	go func() {
+		for range signals {
+			select {
+			case reload <- struct{}{}:
+			default:
+			}
+		}
+	}()
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -18,7 +19,7 @@ func TestReportBeforeDevices(t *testing.T) {
 		t.Fatal(err)
 	}
 	closed := false
-	err := finish(&report.Report{Gateway: "gw"}, out, func() error {
+	err := finish(&report.Report{Identity: report.Identity{Gateway: "gw"}}, out, func() error {
 		text, err := os.ReadFile(path)
 		closed = err == nil && strings.HasSuffix(string(text), "}\n") && strings.Contains(string(text), `"gateway": "gw"`)
 		return errors.New("the device hangs")
@@ -40,5 +41,26 @@ func TestNoReport(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(path + "*"); len(left) != 0 {
 		t.Errorf("left: %v", left)
+	}
+}
+
+// TestRunLogsWarnings: a warning about the configuration is a line of the log, as all that run has to say while it runs.
+func TestRunLogsWarnings(t *testing.T) {
+	dir := workspace(t)
+	put(t, dir, "warns.yaml", []byte(strings.Replace(goodConfig, "accepts: [fast-cnp]", "accepts: [ppfc]", 1)))
+	got := cnpgate(t, dir, "run", "--config", "warns.yaml")
+	lines := strings.Split(got.stderr, "\n")
+	want := []struct{ at, message string }{
+		{"warns.yaml:6:48", "Warning about the configuration: endpoints[0].accepts[0]: ppfc has no effect, "},
+		{"warns.yaml:7:37", "Warning about the configuration: notifications.fast_cnp.enabled: has no effect, as no endpoint accepts fast-cnp; "},
+	}
+	if got.stdout != "" || len(lines) <= len(want) || !strings.Contains(lines[len(want)], "built without DPDK") {
+		t.Fatalf("stdout %q, stderr:\n%s\nwant %d lines of the log, and then why it ends", got.stdout, got.stderr, len(want))
+	}
+	for i, w := range want {
+		var line struct{ Level, At, Message string }
+		if err := json.Unmarshal([]byte(lines[i]), &line); err != nil || line.Level != "warn" || line.At != w.at || !strings.HasPrefix(line.Message, w.message) {
+			t.Errorf("line %d is %q (%v), want a warning at %s, %q", i+1, lines[i], err, w.at, w.message)
+		}
 	}
 }

@@ -1,22 +1,19 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os/signal"
-	"slices"
-	"strconv"
 	"strings"
-	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
 	"github.com/cnpgate/cnpgate/control/api"
-	"github.com/cnpgate/cnpgate/control/report"
 )
 
 func showCommand() *cobra.Command {
@@ -25,35 +22,47 @@ func showCommand() *cobra.Command {
 		Short: "Ask the running gateway",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return fmt.Errorf("show what? Expected %s flows", c.CommandPath())
+			return fmt.Errorf("show what? Expected %[1]s config, %[1]s counters, %[1]s episodes, %[1]s flows, %[1]s health, %[1]s notifications, %[1]s pairs, %[1]s ports, "+
+				"%[1]s queues or %[1]s version", c.CommandPath())
 		},
 	}
-	c.AddCommand(showFlowsCommand())
+	c.AddCommand(showConfigCommand(), showCountersCommand(), showEpisodesCommand(), showFlowsCommand(), showHealthCommand(), showNotificationsCommand(), showPairsCommand(),
+		showPortsCommand(), showQueuesCommand(), showVersionCommand())
 	return c
 }
 
-type showFlags struct{ output, socket, config string }
+// showable is a resource that the running gateway can show.
+type showable struct {
+	resource string // of the API
+	print    func(ctx context.Context, client *api.Client, to io.Writer) error
+}
 
-func showFlowsCommand() *cobra.Command {
-	var f showFlags
-	c := &cobra.Command{
-		Use:   "flows [-o text|json] [--socket PATH | --config FILE]",
-		Short: "Print the flows of the running gateway, and how sure it is of each sender's QP",
-		Long: `A flow a line: the port and VLANs it comes in by, who sends from which QP to whom, how sure the QP is (unknown, candidate or confirmed,
-and why the record has ended if it has), the evidence, how many of the flow's packets it took and how often it was contradicted; packets,
-octets, packets marked CE here, and notifications sent about it. QP is "-" unless it is confirmed. Sorted, unless -o json: that is the
-answer of the API as it comes. The socket is the management.listen of --config, or --socket, or ` + api.DefaultSocket + `.`,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return f.show(c) },
-	}
+type showFlags struct {
+	output, socket, config string
+	watch                  time.Duration
+}
+
+// showSocket explains the choice of the socket, in the commands' help.
+const showSocket = `The socket is management.listen of --config, or --socket, or ` + api.DefaultSocket + `.`
+
+// command makes c show a resource.
+func (f *showFlags) command(c *cobra.Command, s showable) *cobra.Command {
+	c.Args = cobra.NoArgs
+	c.RunE = func(c *cobra.Command, _ []string) error { return f.show(c, s) }
 	c.Flags().StringVarP(&f.output, "output", "o", "text", `"text" or "json"`)
+	c.Flags().DurationVarP(&f.watch, "watch", "w", 0, "print again at this interval, such as 1s, until Ctrl-C")
+	f.addSocket(c)
+	return c
+}
+
+// addSocket adds the flags that select the gateway's socket.
+func (f *showFlags) addSocket(c *cobra.Command) {
 	c.Flags().StringVar(&f.socket, "socket", "", "Unix socket of the gateway's API")
 	c.Flags().StringVarP(&f.config, "config", "c", "", "configuration file (YAML) of the gateway")
 	c.MarkFlagsMutuallyExclusive("socket", "config")
-	return c
 }
 
-func (f *showFlags) show(c *cobra.Command) error {
+func (f *showFlags) show(c *cobra.Command, s showable) error {
 	if f.output != "text" && f.output != "json" {
 		return fmt.Errorf(`--output is %q, expected "text" or "json"`, f.output)
 	}
@@ -63,19 +72,57 @@ func (f *showFlags) show(c *cobra.Command) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM)
 	defer stop()
-	client := api.NewClient(socket)
-	if f.output == "json" {
-		return copyFlows(ctx, client, c.OutOrStdout())
+	return f.repeat(ctx, c.OutOrStdout(), func(to io.Writer) error { return f.print(ctx, s, api.NewClient(socket), to) })
+}
+
+// repeat prints once, or repeatedly until the context ends or an error occurs. On a terminal the new text replaces the old one.
+func (f *showFlags) repeat(ctx context.Context, to io.Writer, print func(io.Writer) error) error {
+	if f.watch == 0 {
+		return print(to)
 	}
-	flows, err := client.Flows(ctx)
+	if f.watch < leastWatch {
+		return fmt.Errorf("--watch is %v, expected at least %v", f.watch, leastWatch)
+	}
+	tick := time.NewTicker(f.watch)
+	defer tick.Stop()
+	for {
+		var text bytes.Buffer
+		if isTerminal(to) {
+			text.WriteString("\x1b[H\x1b[2J") // cursor home, clear (ECMA-48 8.3.21, 8.3.39)
+		}
+		if err := print(&text); err != nil && !errors.Is(err, errUnhealthy) {
+			return err
+		}
+		if _, err := to.Write(text.Bytes()); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// leastWatch is the shortest interval of --watch.
+const leastWatch = 100 * time.Millisecond
+
+func (f *showFlags) print(ctx context.Context, s showable, client *api.Client, to io.Writer) error {
+	if f.output == "text" {
+		return s.print(ctx, client, to)
+	}
+	body, err := client.JSON(ctx, s.resource)
 	if err != nil {
 		return err
 	}
-	slices.SortStableFunc(flows, func(a, b api.Flow) int { return report.CompareFlows(a.Flow, b.Flow) })
-	return printFlows(c.OutOrStdout(), flows)
+	defer body.Close()
+	if _, err = io.Copy(to, body); errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("the answer is incomplete (%w): the gateway has stopped, or is too busy; try again", err)
+	}
+	return err
 }
 
-// where is the socket to ask at.
+// where is the path of the gateway's socket.
 func (f *showFlags) where(c *cobra.Command) (string, error) {
 	switch {
 	case f.config != "":
@@ -93,79 +140,4 @@ func (f *showFlags) where(c *cobra.Command) (string, error) {
 		return "", errors.New("--socket is empty; expected the path of the gateway's socket")
 	}
 	return api.DefaultSocket, nil
-}
-
-func copyFlows(ctx context.Context, client *api.Client, to io.Writer) error {
-	body, err := client.FlowsJSON(ctx)
-	if err != nil {
-		return err
-	}
-	defer body.Close()
-	if _, err = io.Copy(to, body); errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("the answer is not whole (%w): the gateway has stopped, or is too busy; try again", err)
-	}
-	return err
-}
-
-const flowColumns = "PORT\tVLAN\tSOURCE\tQP\tDESTINATION\tQP\tSTATE\tEVIDENCE\tTOOK\tCONTRADICTIONS\tPACKETS\tBYTES\tMARKED\tNOTIFICATIONS\n"
-
-func printFlows(to io.Writer, flows []api.Flow) error {
-	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	if _, err := io.WriteString(w, flowColumns); err != nil {
-		return err
-	}
-	for i := range flows {
-		f := &flows[i]
-		_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\n", f.Port, vlans(f.VLAN), f.SourceIP, orDash(f.SourceQP),
-			f.DestinationIP, f.DestinationQP, flowState(f), orDash(f.QPEvidence), took(f), f.QPConflicts, f.Packets, f.Bytes, f.ECNMarked,
-			sent(f.Notifications))
-		if err != nil {
-			return err
-		}
-	}
-	return w.Flush()
-}
-
-func orDash[T any](v *T) string {
-	if v == nil {
-		return "-"
-	}
-	return fmt.Sprint(*v)
-}
-
-func vlans(ids []uint16) string {
-	if len(ids) == 0 {
-		return "-"
-	}
-	texts := make([]string, len(ids))
-	for i, id := range ids {
-		texts[i] = strconv.Itoa(int(id))
-	}
-	return strings.Join(texts, ".")
-}
-
-func flowState(f *api.Flow) string {
-	if f.Ended != "" {
-		return f.QPState + " (" + f.Ended + ")"
-	}
-	return f.QPState
-}
-
-func took(f *api.Flow) string {
-	if f.SourceQP == nil {
-		return "-"
-	}
-	return strconv.FormatUint(f.QPPackets, 10)
-}
-
-// sent lists the notifications by kind.
-func sent(kinds map[string]uint64) string {
-	if len(kinds) == 0 {
-		return "-"
-	}
-	var all []string
-	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
-		all = append(all, fmt.Sprintf("%s %d", kind, kinds[kind]))
-	}
-	return strings.Join(all, ", ")
 }

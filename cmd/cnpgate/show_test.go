@@ -12,19 +12,95 @@ import (
 
 // answered is what a gateway with three flows answers, in the order of its tables.
 const answered = `{"flows":[
-{"port":"wan","source_ip":"fd00:18::1","destination_ip":"fd00:18::2","source_qp":null,"destination_qp":438,"vlan":[100,7],"qp_state":"candidate","qp_evidence":"port","qp_packets":0,"qp_contradictions":1,"transport":"RC","packets":12,"bytes":1104,"ecn_marked":0,"notifications":{}},
-{"port":"dc","source_ip":"198.18.0.2","destination_ip":"198.18.0.1","source_qp":421,"destination_qp":61,"qp_state":"confirmed","qp_evidence":"psn","qp_packets":33,"qp_contradictions":0,"transport":"RC","packets":864,"bytes":933120,"ecn_marked":277,"notifications":{"long-haul-cnp":7,"fast-cnp":2},"ended":"dreq"},
-{"port":"dc","source_ip":"198.18.0.2","destination_ip":"198.18.0.1","source_qp":420,"destination_qp":60,"qp_state":"confirmed","qp_evidence":"hint","qp_packets":1,"qp_contradictions":0,"transport":"RC","packets":9,"bytes":9720,"ecn_marked":0,"notifications":{}}
+{"port":"wan","source_ip":"fd00:18::1","destination_ip":"fd00:18::2","source_qp":null,"destination_qp":438,"vlan":[100,7],"qp_state":"candidate","qp_evidence":"port","qp_packets":0,"qp_contradictions":1,"transport":"RC","packets":12,"bytes":1104,"ecn_marked":0,"notifications":{},"candidate_qp":439,"age_ns":0},
+{"port":"dc","source_ip":"198.18.0.2","destination_ip":"198.18.0.1","source_qp":421,"destination_qp":61,"qp_state":"confirmed","qp_evidence":"psn","qp_packets":33,"qp_contradictions":0,"transport":"RC","packets":864,"bytes":933120,"ecn_marked":277,"notifications":{"long-haul-cnp":7,"fast-cnp":2},"ended":"dreq","age_ns":1234567,"rate_bps":9850123456},
+{"port":"dc","source_ip":"198.18.0.2","destination_ip":"198.18.0.1","source_qp":420,"destination_qp":60,"qp_state":"confirmed","qp_evidence":"hint","qp_packets":1,"qp_contradictions":0,"transport":"RC","packets":9,"bytes":9720,"ecn_marked":0,"notifications":{},"age_ns":4123456789,"rate_bps":0}
 ],"more":false}
 `
 
-const shown = `PORT  VLAN   SOURCE      QP   DESTINATION  QP   STATE             EVIDENCE  TOOK  CONTRADICTIONS  PACKETS  BYTES   MARKED  NOTIFICATIONS
-dc    -      198.18.0.2  420  198.18.0.1   60   confirmed         hint      1     0               9        9720    0       -
-dc    -      198.18.0.2  421  198.18.0.1   61   confirmed (dreq)  psn       33    0               864      933120  277     fast-cnp 2, long-haul-cnp 7
-wan   100.7  fd00:18::1  -    fd00:18::2   438  candidate         port      -     1               12       1104    0       -
+const shown = `PORT  VLAN   SOURCE      SOURCE_QP  CANDIDATE_QP  DESTINATION  DESTINATION_QP  RATE      AGE     PACKETS  BYTES   MARKED  NOTIFICATIONS               QP_STATE   ENDED  QP_EVIDENCE  QP_PACKETS  QP_CONTRADICTIONS
+dc    -      198.18.0.2  420        -             198.18.0.1   60              0bps      4.12s   9        9720    0       -                           confirmed  -      hint         1           0
+dc    -      198.18.0.2  421        -             198.18.0.1   61              9.85Gbps  1.23ms  864      933120  277     fast-cnp:2,long-haul-cnp:7  confirmed  dreq   psn          33          0
+wan   100.7  fd00:18::1  -          439           fd00:18::2   438             -         0s      12       1104    0       -                           candidate  -      port         -           1
 `
 
-// gatewayAt answers GET /v1/flows at a socket with a text, as a whole or cut off.
+// counted is what a gateway of two ports answers that has forwarded three frames and dropped two.
+const counted = `{"gateway":"gw","counters":{"received_packets_total":6,"forwarded_packets_total":4,"dropped_packets_total":{"queue-full-bytes":2,"shutdown":0},"flows":7},"ports":[
+{"name":"dc","role":"fabric","peer":"wan","counters":{"received_packets_total":5,"forwarded_packets_total":1,"dropped_packets_total":{"queue-full-bytes":0,"shutdown":0}},"rate_bps":2500000000,"k_min_bytes":32000,"k_max_bytes":64000,"queue_capacity_bytes":1048576,"queues":[{"class":"all","queue_depth_bytes":0,"queue_watermark_bytes":70}]},
+{"name":"wan","role":"wan","peer":"dc","counters":{"received_packets_total":1,"forwarded_packets_total":3,"dropped_packets_total":{"queue-full-bytes":2,"shutdown":0},"notifications_sent_total":{"fast-cnp":3}},"device":{"device_missed_packets_total":9}}],"histograms":[
+{"name":"reaction_time_nanoseconds","port":"dc","count":4,"sum":18000,"buckets":[{"at_most":4096,"count":3},{"at_most":16384,"count":1}]},
+{"name":"reaction_time_nanoseconds","port":"wan","count":0,"sum":0,"buckets":[]},
+{"name":"queue_occupancy_bytes","port":"wan","class":"all","count":2,"sum":3000,"buckets":[{"at_most":1024,"count":1},{"at_most":2048,"count":1}]},
+{"name":"loop_gap_nanoseconds","worker":"0","count":100,"sum":2000000000,"buckets":[{"at_most":128,"count":99},{"count":1}]}]}
+`
+
+// congested is what a gateway answers that was congested twice, the second time still.
+const congested = `{"episodes":[
+{"id":1,"port":"wan","class":"data","start":"2026-01-02T03:04:05.006Z","end":"2026-01-02T03:04:07.256Z","peak_bytes":90000,"ecn_marked":12,"notifications":{"fast-cnp":3},"notifications_observed":2,"notifications_lost":7,
+"flows":[{"source_ip":"10.1.0.1","destination_ip":"10.2.0.1","source_qp":17,"destination_qp":18,"bytes":500000,"queued_bytes":60000,"notifications":3,"rate_before_bps":2500000000,"rate_after_bps":1250000,"slowed":true},
+{"source_ip":"10.1.0.2","destination_ip":"10.2.0.1","source_qp":null,"destination_qp":19,"bytes":4000,"queued_bytes":3000,"notifications":0}],
+"senders":[{"source_ip":"10.1.0.1","destination_ip":"10.2.0.1","source_qp":17,"destination_qp":18,"notifications":3},
+{"source_ip":"10.1.0.3","destination_ip":"10.2.0.1","source_qp":null,"destination_qp":20,"bytes":30,"queued_bytes":20,"notifications":1,"rate_before_bps":9000000,"rate_after_bps":9000000,"slowed":false}],"more_senders":0},
+{"id":2,"port":"wan","class":"data","start":"2026-01-02T04:00:00Z","end":null,"peak_bytes":50,"ecn_marked":0,"notifications":{},"notifications_observed":0,"flows":[],"senders":[],"more_senders":0}]}
+`
+
+const shownEpisodes = `1: queue wan/data from 2026-01-02 03:04:05.006, 2.25s; peak 90000 bytes; 12 packets marked; notifications: fast-cnp:3, 2 notifications not sent in observe mode; 7 notifications of the gateway were overwritten before they were counted
+  SOURCE    QP  DESTINATION  QP  BYTES   MOST QUEUED  NOTIFIED  MBIT/S BEFORE  MBIT/S AFTER  SLOWED
+  10.1.0.1  17  10.2.0.1     18  500000  60000        3         2500.000       1.250         yes
+  10.1.0.2  -   10.2.0.1     19  4000    3000         0         -              -             -
+  10.1.0.3  -   10.2.0.1     20  30      20           1         9.000          9.000         no
+2: queue wan/data from 2026-01-02 04:00:00.000, ongoing; peak 50 bytes; 0 packets marked; notifications: -
+  SOURCE  QP  DESTINATION  QP  BYTES  MOST QUEUED  NOTIFIED  MBIT/S BEFORE  MBIT/S AFTER  SLOWED
+`
+
+const ailing = `{"healthy":false,"problems":{"wan":"no link"}}
+`
+
+const shownPorts = `PORT  ROLE    PEER  MBIT/S  CAME IN  LEFT  DROPPED  MARKED  NOTIFICATIONS  PROBLEM
+dc    fabric  wan   2500    5        1     0        0       0              -
+wan   wan     dc    0       1        3     2        0       3              no link
+`
+
+const shownQueues = `PORT  CLASS  DEPTH  PEAK  K_MIN  K_MAX  CAPACITY
+dc    all    0      70    32000  64000  1048576
+`
+
+const shownCounters = `COUNTER                                  DC  WAN  ALL
+received_packets_total                   5   1    6
+forwarded_packets_total                  1   3    4
+dropped_packets_total{queue-full-bytes}  0   2    2
+notifications_sent_total{fast-cnp}       0   3    3
+device_missed_packets_total              0   9    9
+flows                                    -   -    7
+
+HISTOGRAM              PORT  CLASS  WORKER  VALUES  MEAN   HALF <=  99% <=    ALL <=
+reaction_time          dc    -      -       4       4.5µs  4.096µs  16.384µs  16.384µs
+queue_occupancy_bytes  wan   all    -       2       1500   1024     2048      2048
+loop_gap               -     -      0       100     20ms   128ns    128ns     -
+`
+
+const paired = `{"pairs":[
+{"port":"wan","vlan":[100],"source_ip":"198.18.0.2","source_qp":null,"candidate_qp":420,"destination_ip":"198.18.0.1","destination_qp":60,"qp_state":"candidate","qp_evidence":"cnp","qp_age_ns":null,"qp_contradictions":0},
+{"port":"dc","source_ip":"198.18.0.1","source_qp":60,"candidate_qp":null,"destination_ip":"198.18.0.2","destination_qp":420,"qp_state":"confirmed","qp_evidence":"cm","qp_age_ns":83260000000,"qp_contradictions":1,"ended":"dreq"}
+],"more":false}
+`
+
+const shownPairs = `PORT  VLAN  SOURCE      SOURCE QP  DESTINATION  DESTINATION QP  STATE             EVIDENCE  AGE      CONTRADICTIONS
+dc    -     198.18.0.1  60         198.18.0.2   420             confirmed (dreq)  cm        1m23.2s  1
+wan   100   198.18.0.2  420?       198.18.0.1   60              candidate         cnp       -        0
+`
+
+const versioned = `{"gateway":"gw","version":"v1.2.3","start_time":"2026-01-02T03:04:05Z","config_hash":"0123","go_version":"go1.26","platform":"linux/amd64"}
+`
+
+const shownVersion = `gateway       gw
+version       v1.2.3 (go1.26, linux/amd64)
+this command  development
+start time    2026-01-02T03:04:05Z
+config hash   0123
+`
+
+// gatewayAt answers GET /v1/flows and /v1/counters at a socket with a text, as a whole or cut off.
 func gatewayAt(t *testing.T, path, text string, whole bool) {
 	t.Helper()
 	l, err := net.Listen("unix", path)
@@ -32,7 +108,27 @@ func gatewayAt(t *testing.T, path, text string, whole bool) {
 		t.Fatal(err)
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /v1/flows", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("GET /v1/{resource}", func(w http.ResponseWriter, r *http.Request) {
+		text := text
+		switch resource := r.PathValue("resource"); {
+		case resource == "counters" && whole:
+			text = counted
+		case resource == "pairs" && whole:
+			text = paired
+		case resource == "version" && whole:
+			text = versioned
+		case resource == "log-level" && whole:
+			text = `{"log_level":"debug","configured":"info"}`
+		case resource == "health" && whole:
+			w.WriteHeader(http.StatusServiceUnavailable)
+			text = ailing
+		case resource == "episodes" && whole && text == answered:
+			text = congested
+		case resource == "episodes":
+			text = `{"episodes":[]}`
+		case resource == "config" && whole:
+			text = `{"file":"gw.yaml","config_hash":"0123","text":"gateway: {}\n"}`
+		}
 		_, _ = io.WriteString(w, text)
 		if !whole {
 			_ = http.NewResponseController(w).Flush()
@@ -50,7 +146,8 @@ func gatewayAt(t *testing.T, path, text string, whole bool) {
 	})
 }
 
-func TestShowFlows(t *testing.T) {
+func TestShow(t *testing.T) {
+	t.Setenv("TZ", "UTC")
 	dir := workspace(t)
 	gatewayAt(t, filepath.Join(dir, "gw.sock"), answered, true)
 	gatewayAt(t, filepath.Join(dir, "idle.sock"), "{\"flows\":[\n],\"more\":false}\n", true)
@@ -76,21 +173,49 @@ func TestShowFlows(t *testing.T) {
 		{"show flows --socket unix:gw.sock", 0, shown, ""},
 		{"show flows --config api.yaml -o text", 0, shown, ""},
 		{"show flows --socket gw.sock -o json", 0, answered, ""},
+		{"show flows --socket gw.sock --interval 0", 0, shown, ""},
+		{"show flows --socket gw.sock --interval 1ms", 1, "", "--interval is 1ms, expected 10ms to 5s, or 0 for no rates"},
 		{"show flows -c api.yaml --output json", 0, answered, ""},
 		{"show flows --socket idle.sock", 0, header, ""},
 		{"show flows --socket cut.sock", 1, "", "the answer of the gateway at cut.sock: unexpected EOF; try again"},
-		{"show flows --socket cut.sock -o json", 1, answered[:len(answered)/2], "the answer is not whole"},
+		{"show flows --socket cut.sock -o json", 1, answered[:len(answered)/2], "the answer is incomplete"},
 		{"show flows --socket broken.sock", 1, "", "the answer of the gateway at broken.sock: json: "},
-		{"show flows --socket none.sock", 1, "", "no socket at none.sock: is the gateway running, and is its management.listen unix:none.sock?"},
-		{"show flows --socket dead.sock", 1, "", "nobody answers at dead.sock: the gateway that made it is gone"},
-		{"show flows --socket gw.yaml", 1, "", "nobody answers at gw.yaml"},
+		{"show flows --socket none.sock", 1, "", "no socket at none.sock: the gateway isn't running, or its management.listen isn't unix:none.sock;"},
+		{"show flows --socket dead.sock", 1, "", "nothing answers at dead.sock: its gateway has ended"},
+		{"show flows --socket gw.yaml", 1, "", "nothing answers at gw.yaml"},
 		{"show flows --socket=", 1, "", "--socket is empty; expected the path of the gateway's socket"},
 		{"show flows --config gw.yaml", 1, "", "gw.yaml has no management.listen, so its gateway has no API; expected such as unix:/run/cnpgate/cnpgate.sock"},
 		{"show flows --config none.yaml", 1, "", "none.yaml"},
 		{"show flows --config api.yaml --socket gw.sock", 1, "", "[config socket] were all set"},
 		{"show flows -o xml", 1, "", `--output is "xml", expected "text" or "json"`},
 		{"show flows more", 1, "", `"more"`},
-		{"show", 1, "", "show what? Expected cnpgate show flows"},
+		{"show counters --socket gw.sock", 0, shownCounters, ""},
+		{"show counters --socket gw.sock -o json", 0, counted, ""},
+		{"show counters --socket none.sock", 1, "", "no socket at none.sock"},
+		{"show counters --socket cut.sock", 1, "", "the answer of the gateway at cut.sock: unexpected EOF; try again"},
+		{"show ports --socket gw.sock", 0, shownPorts, ""},
+		{"show ports --socket gw.sock -o json", 0, counted, ""},
+		{"show ports --socket none.sock", 1, "", "no socket at none.sock"},
+		{"show queues --socket gw.sock", 0, shownQueues, ""},
+		{"show health --socket gw.sock", 1, "wan: no link\n", "not all ports forward"},
+		{"show health --socket gw.sock -o json", 0, ailing, ""},
+		{"show config --socket gw.sock", 0, "# gw.yaml, SHA-256 0123\ngateway: {}\n", ""},
+		{"show pairs --socket gw.sock", 0, shownPairs, ""},
+		{"show pairs --socket gw.sock -o json", 0, paired, ""},
+		{"show version --socket gw.sock", 0, shownVersion, ""},
+		{"show version --socket gw.sock -o json", 0, versioned, ""},
+		{"show pairs --socket none.sock", 1, "", "no socket at none.sock"},
+		{"show version --socket none.sock", 1, "", "no socket at none.sock"},
+		{"log-level --socket gw.sock", 0, "debug (info after a reload)\n", ""},
+		{"log-level debug info --socket gw.sock", 1, "", "accepts at most 1 arg(s), received 2"},
+		{"log-level --socket none.sock", 1, "", "no socket at none.sock"},
+		{"show episodes --socket gw.sock", 0, shownEpisodes, ""},
+		{"show episodes --socket idle.sock", 0, "no congestion since the gateway started\n", ""},
+		{"show episodes --socket gw.sock -o json", 0, congested, ""},
+		{"show health --socket none.sock --watch 1s", 1, "", "no socket at none.sock"},
+		{"show flows --socket gw.sock --watch 1ms", 1, "", "--watch is 1ms, expected at least 100ms"},
+		{"show counters more", 1, "", `"more"`},
+		{"show", 1, "", "show what? Expected cnpgate show config, cnpgate show counters, cnpgate show episodes, cnpgate show flows, cnpgate show health, cnpgate show notifications, cnpgate show pairs, cnpgate show ports, cnpgate show queues or cnpgate show version"},
 		{"show flow", 1, "", `unknown command "flow"`},
 	} {
 		t.Run(c.args, func(t *testing.T) {

@@ -4,12 +4,16 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
 
-// version is set by scripts/build from git.
-var version = "development"
+// scripts/build sets both from git: an image is built without a repository.
+var (
+	version = "development" // the tag, or the output of git describe
+	commit  string          // the revision; "": the one that go build recorded
+)
 
 func versionCommand() *cobra.Command {
 	return &cobra.Command{
@@ -23,14 +27,23 @@ func versionCommand() *cobra.Command {
 	}
 }
 
-// describe is the version, or the revision where the build says only that.
-func describe() string {
-	if info, ok := debug.ReadBuildInfo(); ok && version == "development" {
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
-				return version + " " + s.Value
-			}
+// describe is the version and the revision, if the build has them.
+func describe() string { return strings.TrimSpace(version + " " + revision()) }
+
+// revision is the commit that the program was built from, "" if the build has none.
+func revision() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || commit != "" {
+		return commit
+	}
+	built, modified := "", ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			built = s.Value
+		case s.Key == "vcs.modified" && s.Value == "true":
+			modified = "-modified"
 		}
 	}
-	return version
+	return built + modified
 }

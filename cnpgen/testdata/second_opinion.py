@@ -3,9 +3,10 @@
 
 Usage: second_opinion.py < FRAMES
 
-Each line of FRAMES is "KIND EXTENSIONS HEX": kind standard-cnp, fast-cnp, long-haul-cnp, long-haul-cnp-icmpv6, ppfc or
-proxy-notification; 1 if the ICRC covers IPv6 extension headers, else 0; the Ethernet frame without FCS. Prints what is wrong, then how many frames were checked; the exit status
-is 1 if anything was wrong or no frame came.
+Each line of FRAMES is "KIND EXTENSIONS PKEY HEX": kind standard-cnp, fast-cnp, long-haul-cnp, long-haul-cnp-icmpv6, ppfc or
+proxy-notification; 1 if the ICRC covers IPv6 extension headers, else 0; the partition key of a CNP, in hexadecimal; the
+Ethernet frame without FCS. Prints what is wrong, then how many frames were checked; the exit status is 1 if anything was wrong or
+no frame came.
 """
 import struct
 import sys
@@ -27,7 +28,7 @@ def field(name, got, want):
         raise ValueError("%s is %r, want %r" % (name, got, want))
 
 
-def check(kind, extensions, frame):
+def check(kind, extensions, pkey, frame):
     packet = Ether(frame)
     if IP in packet:
         check_ipv4(packet[IP])
@@ -44,7 +45,7 @@ def check(kind, extensions, frame):
         return check_proxy(packet)
     if kind == "fast-cnp":
         check_option(packet)
-    check_cnp(kind, packet)
+    check_cnp(kind, pkey, packet)
     if IP in packet:
         check_icrc_v4(packet[IP])
     else:
@@ -108,11 +109,11 @@ def check_option(packet):
     field("option 2", (len(data) >= 26, len(data) % 4, data[0], data[1] < 2), (True, 2, 0, True))
 
 
-def check_cnp(kind, packet):
+def check_cnp(kind, pkey, packet):
     udp, bth = packet[UDP], packet[BTH]
     field("UDP", (udp.dport, udp.chksum, udp.len), (4791, 0, len(bytes(udp))))
     field("BTH", (bth.opcode, bth.solicited, bth.migreq, bth.padcount, bth.version, bth.pkey, bth.ackreq, bth.resv7, bth.psn),
-          (0x81, 0, 0, 0, 0, 0xffff, 0, 0, 0))
+          (0x81, 0, 0, 0, 0, pkey, 0, 0, 0))
     field("flags", (bth.fecn, bth.becn, bth.resv6), (0, 1, 0x20 if kind in ("long-haul-cnp", "ppfc") else 0))
     behind = bytes(udp)[20:-4]
     if kind == "long-haul-cnp":
@@ -148,10 +149,10 @@ def check_icrc_v6(wire, extensions):
 def main():
     checked = wrong = 0
     for line in sys.stdin:
-        kind, extensions, frame = line.split()
+        kind, extensions, pkey, frame = line.split()
         checked += 1
         try:
-            check(kind, extensions == "1", bytes.fromhex(frame))
+            check(kind, extensions == "1", int(pkey, 16), bytes.fromhex(frame))
         except Exception as e:  # a broken frame breaks scapy in many ways
             wrong += 1
             print("frame %d, %s: %s" % (checked, kind, e))

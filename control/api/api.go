@@ -1,9 +1,9 @@
-// Package api is how a running gateway is asked and told: HTTP with JSON over a Unix socket of mode 0660, and the client of
-// `cnpgate show`. GET /v1/health says whether all ports forward; GET /v1/flows reads the flows of all workers; PUT, GET and DELETE /v1/hints keep what host agents say of QP
-// pairs. It never holds a worker up: flows come as copies that a worker makes between bursts, a few at a time, and hints go to
-// the flow tables as one immutable map.
+// Package api is the interface of a running gateway: HTTP with JSON over a Unix socket of mode 0660, and the client of `cnpgate show`. operations.go
+// lists the requests; the routes and the OpenAPI document (docs/openapi.json) are made from that list. It never delays a worker: workers copy flows
+// between bursts, a few at a time, and hints go to the flow tables as one immutable map.
 //
-// Memory is bounded: at most 64 connections, 1024 flows of each request at once, 65,536 hints, 4 KiB of a request's body.
+// Memory is bounded: at most 64 connections, 1024 flows at once per request, 65,536 hints, 4 KiB per request body, and 24 bytes per flow for the one
+// request that measures rates.
 package api
 
 import (
@@ -14,8 +14,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/pairing"
 )
 
 const (
@@ -23,43 +27,70 @@ const (
 	maxHeader      = 16 << 10
 	readTime       = 5 * time.Second  // for a request to arrive
 	idleTime       = 5 * time.Second  // between two requests of a connection
-	pieceTime      = 10 * time.Second // for a piece of an answer to be ready and taken
+	pieceTime      = 10 * time.Second // for a part of an answer to be made and sent
 	stopTime       = time.Second      // for requests under way, once the gateway stops
 )
 
 // Server serves one gateway's API.
 type Server struct {
-	plane  *dataplane.Dataplane
-	ports  []string
-	turns  []chan struct{} // by worker: who may ask it for flows holds the one token
-	hints  *hints
-	socket *socket
-	// problems are the ports that don't forward, and why; nil: nobody watches.
-	problems func() map[string]string
+	plane *dataplane.Dataplane
+	ports []string
+	turns []chan struct{} // by worker: the request that may ask it for flows holds the one token
+	// The request that measures rates holds the one token, and waits with wait.
+	sampling chan struct{}
+	wait     func(context.Context, time.Duration) error
+
+	hints    *hints
+	socket   *socket
+	gateway  Gateway
+	document []byte // OpenAPI
+	log      zerolog.Logger
 	http     http.Server
 }
 
-// Open begins to listen where the configuration says; nobody is answered before Serve. Errors that no request can be told go to the
-// log.
-func Open(c *config.Config, plane *dataplane.Dataplane, log *log.Logger) (*Server, error) {
-	s := &Server{plane: plane, hints: newHints(c.QPMap)}
+// Gateway is what the API needs of the gateway. Any goroutine may call it.
+type Gateway interface {
+	// Problems are the ports that don't forward, by name, and why.
+	Problems() map[string]string
+	Counters() *report.Counters
+	// Episodes are the congestion episodes of the queues, the oldest first.
+	Episodes() []report.Episode
+	// Config is the configuration in force.
+	Config() *config.Config
+	// Reload reads the configuration again, and returns the keys that have changed. After an error the old configuration stays in force.
+	Reload() (changes []string, err error)
+	Identity() report.Identity
+	// LogLevel is one of config.LogLevels, and so is the argument of SetLogLevel.
+	LogLevel() string
+	SetLogLevel(level string)
+}
+
+// Open listens at the configured socket; requests wait until Serve answers them. Each request is logged at the level debug.
+func Open(c *config.Config, plane *dataplane.Dataplane, gateway Gateway, logger zerolog.Logger) (*Server, error) {
+	s := &Server{
+		plane: plane, gateway: gateway, log: logger, hints: newHints(func() *pairing.QPMap { return plane.Policy().QPMap }), sampling: make(chan struct{}, 1), wait: pause,
+	}
 	for i := range c.Ports {
 		s.ports = append(s.ports, c.Ports[i].Name)
 	}
 	for range plane.Workers() {
 		s.turns = append(s.turns, make(chan struct{}, 1))
 	}
+	operations := s.operations()
+	var err error
+	if s.document, err = document(operations); err != nil {
+		return nil, err
+	}
 	s.http = http.Server{
-		Handler: s.handler(), ErrorLog: log, MaxHeaderBytes: maxHeader,
+		Handler: s.handler(operations), ErrorLog: log.New(logger, "api: ", 0), MaxHeaderBytes: maxHeader,
 		ReadTimeout: readTime, ReadHeaderTimeout: readTime, WriteTimeout: pieceTime, IdleTimeout: idleTime,
 	}
-	var err error
 	s.socket, err = listen(c.Management.Socket)
 	return s, err
 }
 
-// Serve answers until the context ends; then it removes the socket, gives requests under way a second, and returns when all are
-// over. It must be called once.
+// Serve answers until the context ends; then it removes the socket, gives active requests a second, and returns when all have
+// ended. It must be called once.
 func (s *Server) Serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	s.http.BaseContext = func(net.Listener) context.Context { return ctx }
@@ -77,7 +108,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	grace, release := context.WithTimeout(context.Background(), stopTime)
 	defer release()
 	if s.http.Shutdown(grace) != nil {
-		_ = s.http.Close() // its errors are the connections', which nobody waits for any more
+		_ = s.http.Close() // its errors are those of connections, which are closed anyway
 	}
 	if err == nil {
 		<-served
@@ -86,7 +117,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	return err
 }
 
-// publishHints hands changed hints to the workers, several at a time when they come fast.
+// publishHints publishes changed hints to the workers, several at a time if they change fast.
 func (s *Server) publishHints(ctx context.Context) {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
@@ -101,7 +132,7 @@ func (s *Server) publishHints(ctx context.Context) {
 			return
 		case <-s.hints.changed:
 		}
-		if m, err := s.hints.table(); err != nil { // put lets none in that contradict each other
+		if m, err := s.hints.table(); err != nil { // put accepts no hints that contradict each other
 			s.http.ErrorLog.Print("hints: ", err)
 		} else {
 			s.plane.Pairing().SetHints(m)

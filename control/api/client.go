@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,9 +14,11 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cnpgate/cnpgate/control/report"
 )
 
-// DefaultSocket is where examples and packages have the gateway listen.
+// DefaultSocket is the gateway's socket in the examples and packages.
 const DefaultSocket = "/run/cnpgate/cnpgate.sock"
 
 const (
@@ -23,13 +26,13 @@ const (
 	headerTime  = 15 * time.Second // longer than the server waits for a worker
 )
 
-// Client asks the gateway that listens at a Unix socket.
+// Client sends requests to the gateway that listens at a Unix socket.
 type Client struct {
 	socket string
 	http   http.Client
 }
 
-// NewClient makes a client; it connects when it asks.
+// NewClient makes a client; each request connects.
 func NewClient(socket string) *Client {
 	c := &Client{socket: socket}
 	c.http.Transport = &http.Transport{
@@ -41,58 +44,96 @@ func NewClient(socket string) *Client {
 	return c
 }
 
-// FlowsJSON is the answer to GET /v1/flows as it comes, to be read to its end, where an error means that it isn't whole.
-func (c *Client) FlowsJSON(ctx context.Context) (io.ReadCloser, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://cnpgate"+flowsPath, nil)
+// JSON returns the unchanged answer to GET of a resource. The caller reads it to its end; an error there means that it is incomplete.
+func (c *Client) JSON(ctx context.Context, path string) (io.ReadCloser, error) {
+	return c.ask(ctx, http.MethodGet, path, nil)
+}
+
+// ask makes a request, with a body as JSON unless that is nil.
+func (c *Client) ask(ctx context.Context, method, path string, body any) (io.ReadCloser, error) {
+	var content io.Reader = http.NoBody
+	if body != nil {
+		b, err := json.Marshal(body)
+		if err != nil {
+			return nil, err
+		}
+		content = bytes.NewReader(b)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, "http://cnpgate"+path, content)
 	if err != nil {
 		return nil, err
 	}
+	r.Header.Set("Content-Type", jsonType)
 	a, err := c.http.Do(r)
 	if err != nil {
 		return nil, c.explain(err)
 	}
-	if a.StatusCode == http.StatusOK {
+	if a.StatusCode == http.StatusOK || a.StatusCode == http.StatusServiceUnavailable && path == HealthPath {
 		return a.Body, nil
 	}
 	defer a.Body.Close()
-	var body errorBody
-	if err := json.NewDecoder(io.LimitReader(a.Body, 1<<16)).Decode(&body); err != nil || body.Error == "" {
-		return nil, fmt.Errorf("the gateway at %s answers with %s, not as the API does; expected a gateway of this version", c.socket, a.Status)
+	var refusal errorBody
+	if err := json.NewDecoder(io.LimitReader(a.Body, 1<<16)).Decode(&refusal); err != nil || refusal.Error == "" {
+		return nil, fmt.Errorf("the gateway at %s answers with %s, which is not an answer of the API; expected a gateway of this version", c.socket, a.Status)
 	}
-	return nil, fmt.Errorf("the gateway at %s: %s", c.socket, body.Error)
+	return nil, fmt.Errorf("the gateway at %s: %s", c.socket, refusal.Error)
 }
 
-// Flows reads all flows.
-func (c *Client) Flows(ctx context.Context) ([]Flow, error) {
-	body, err := c.FlowsJSON(ctx)
+// FlowsIn is the path of all flows, with their rates during an interval, or without rates if it is 0.
+func FlowsIn(interval time.Duration) string {
+	if interval == 0 {
+		return FlowsPath
+	}
+	return FlowsPath + "?interval=" + interval.String()
+}
+
+// Flows reads all flows; interval is as in FlowsIn.
+func (c *Client) Flows(ctx context.Context, interval time.Duration) ([]Flow, error) {
+	var answer flowsBody
+	err := c.read(ctx, http.MethodGet, FlowsIn(interval), nil, &answer)
+	return answer.Flows, err
+}
+
+// Health reads whether all ports forward.
+func (c *Client) Health(ctx context.Context) (*Health, error) {
+	answer := &Health{}
+	return answer, c.read(ctx, http.MethodGet, HealthPath, nil, answer)
+}
+
+// Counters reads the counters of all ports.
+func (c *Client) Counters(ctx context.Context) (*report.Counters, error) {
+	answer := &report.Counters{}
+	return answer, c.read(ctx, http.MethodGet, CountersPath, nil, answer)
+}
+
+// read reads a whole answer.
+func (c *Client) read(ctx context.Context, method, path string, content, answer any) error {
+	body, err := c.ask(ctx, method, path, content)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer body.Close()
-	var answer struct {
-		Flows []Flow `json:"flows"`
+	if err := json.NewDecoder(body).Decode(answer); err != nil {
+		return fmt.Errorf("the answer of the gateway at %s: %w; try again", c.socket, err)
 	}
-	if err := json.NewDecoder(body).Decode(&answer); err != nil {
-		return nil, fmt.Errorf("the answer of the gateway at %s: %w; try again", c.socket, err)
-	}
-	return answer.Flows, nil
+	return nil
 }
 
-// explain says what a failure to connect means, and what to do.
+// explain turns a failure to connect into an error that says what it means and what to do.
 func (c *Client) explain(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("no socket at %s: is the gateway running, and is its management.listen unix:%s? Expected that, or --socket or --config with the socket it has",
+		return fmt.Errorf("no socket at %s: the gateway isn't running, or its management.listen isn't unix:%s; start it, or give its socket with --socket or --config",
 			c.socket, c.socket)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("no permission to connect to %s%s; expected root, the owner, or a member of the socket's group", c.socket, describe(c.socket))
 	case errors.Is(err, unix.ECONNREFUSED):
-		return fmt.Errorf("nobody answers at %s: the gateway that made it is gone, or it is no gateway's; start one: cnpgate run", c.socket)
+		return fmt.Errorf("nothing answers at %s: its gateway has ended, or it isn't a gateway's socket; start a gateway: cnpgate run", c.socket)
 	}
 	return fmt.Errorf("the gateway at %s: %w", c.socket, err)
 }
 
-// describe is the mode and owner of a file, as far as they can be seen.
+// describe is the mode and owner of a file, if this user can see them.
 func describe(path string) string {
 	var s unix.Stat_t
 	if unix.Stat(path, &s) != nil {

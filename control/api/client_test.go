@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// TestClientOfAnotherServer: what answers may be no gateway, or one that speaks otherwise.
+// TestClientOfAnotherServer: the server may not be a gateway, or may be one of another version.
 func TestClientOfAnotherServer(t *testing.T) {
 	for _, c := range []struct {
 		answer func(http.ResponseWriter)
 		want   string
 	}{
-		{func(w http.ResponseWriter) { http.Error(w, "nginx", http.StatusBadGateway) }, "answers with 502 Bad Gateway, not as the API does; expected a gateway of this version"},
+		{func(w http.ResponseWriter) { http.Error(w, "nginx", http.StatusBadGateway) }, "answers with 502 Bad Gateway, which is not an answer of the API; expected a gateway of this version"},
 		{func(w http.ResponseWriter) { answerError(w, failed(http.StatusTeapot, "short and stout")) }, ": short and stout"},
 		{func(w http.ResponseWriter) { _, _ = w.Write([]byte("<html>")) }, "invalid character '<'"},
 		{func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, "EOF"},
@@ -32,7 +32,7 @@ func TestClientOfAnotherServer(t *testing.T) {
 		server := http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { c.answer(w) })}
 		served := make(chan error)
 		go func() { served <- server.Serve(l) }()
-		_, err = NewClient(l.Addr().String()).Flows(t.Context())
+		_, err = NewClient(l.Addr().String()).Flows(t.Context(), 0)
 		if (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, want %q", err, c.want)
 		}

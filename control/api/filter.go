@@ -3,38 +3,27 @@ package api
 import (
 	"net/http"
 	"net/netip"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/pairing"
 )
 
-func parseQuery(raw string) (url.Values, error) {
-	v, err := url.ParseQuery(raw)
-	if err != nil {
-		return nil, failed(http.StatusBadRequest, "the query: %v; expected key=value, joined by &", err)
-	}
-	return v, nil
-}
+const maxLimit = 1<<32 - 1
 
-// filter says which flows are wanted; what is not given wants all.
+// filter selects flows. A parameter that is not given selects all.
 type filter struct {
 	source, destination     netip.Prefix
 	sourceQP, destinationQP *uint32
 	state, evidence         string
-	limit                   uint64 // 0: none
+	limit                   uint64        // 0: none
+	interval                time.Duration // for which rates are measured; 0: don't measure
 }
 
-var filterKeys = []string{"source", "destination", "source_qp", "destination_qp", "state", "evidence", "limit"}
-
-func parseFilter(r *http.Request) (*filter, error) {
-	values, err := query(r, filterKeys)
-	if err != nil {
-		return nil, err
-	}
+func parseFilter(values map[string]string) (*filter, error) {
 	f := &filter{}
 	for key, text := range values {
 		if err := f.set(key, text); err != nil {
@@ -47,21 +36,23 @@ func parseFilter(r *http.Request) (*filter, error) {
 // set reads one parameter.
 func (f *filter) set(key, text string) (err error) {
 	switch key {
-	case "source":
+	case "source_ip":
 		f.source, err = parsePrefix(key, text)
-	case "destination":
+	case "destination_ip":
 		f.destination, err = parsePrefix(key, text)
 	case "source_qp":
 		f.sourceQP, err = parseQP(key, text)
 	case "destination_qp":
 		f.destinationQP, err = parseQP(key, text)
-	case "state":
-		f.state, err = oneOf(key, text, names[pairing.State](pairing.Unknown, pairing.Confirmed))
-	case "evidence":
-		f.evidence, err = oneOf(key, text, names[pairing.Evidence](pairing.EvidenceNone, pairing.Evidences-1))
+	case "qp_state":
+		f.state, err = oneOf(key, text, qpStates)
+	case "qp_evidence":
+		f.evidence, err = oneOf(key, text, qpEvidences)
+	case "interval":
+		f.interval, err = parseInterval(text)
 	case "limit":
 		if f.limit, err = strconv.ParseUint(text, 10, 32); err != nil || f.limit == 0 {
-			err = failed(http.StatusBadRequest, "limit is %.50q; expected a number from 1 to 4294967295, or no limit", text)
+			err = failed(http.StatusBadRequest, "limit is %.50q; expected a number from 1 to %d, or no limit", text, maxLimit)
 		}
 	}
 	return err
@@ -96,6 +87,20 @@ func parsePrefix(key, text string) (netip.Prefix, error) {
 	return p.Masked(), nil
 }
 
+// MinInterval and MaxInterval bound the time for which rates are measured.
+const (
+	MinInterval = 10 * time.Millisecond
+	MaxInterval = 5 * time.Second
+)
+
+func parseInterval(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil || d < MinInterval || d > MaxInterval {
+		return 0, failed(http.StatusBadRequest, "interval is %.50q; expected a time from %v to %v, such as 1s, or no interval", text, MinInterval, MaxInterval)
+	}
+	return d, nil
+}
+
 func parseQP(key, text string) (*uint32, error) {
 	n, err := strconv.ParseUint(text, 0, 24)
 	if err != nil {
@@ -105,7 +110,7 @@ func parseQP(key, text string) (*uint32, error) {
 	return &qp, nil
 }
 
-// wants says whether a flow is one of those.
+// wants reports whether the filter selects a flow.
 func (f *filter) wants(c *dataplane.FlowRecord) bool {
 	switch v := &c.View; {
 	case f.destinationQP != nil && *f.destinationQP != c.Key.DestQP:

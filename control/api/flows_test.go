@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
 
+	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
+	"github.com/cnpgate/cnpgate/pairing"
 )
 
 // scene has four flows at two workers: one of qp_map, one of UD, one that nothing is known of, and one that comes in by the WAN
@@ -36,6 +39,9 @@ const (
 		`"qp_evidence":null,"qp_packets":0,"qp_contradictions":0,"transport":"RC","packets":1,"bytes":500,"ecn_marked":0,"notifications":{}}`
 )
 
+// ages are what differs from flow to flow and has tests of its own.
+var ages = regexp.MustCompile(`,"age_ns":[0-9]+`)
+
 func TestFlows(t *testing.T) {
 	g := scene(t)
 	for _, c := range []struct {
@@ -44,29 +50,31 @@ func TestFlows(t *testing.T) {
 		want  []string
 	}{
 		{"", false, []string{staticFlow, udFlow, unknownFlow, vlanFlow}},
-		{"?source=10.1.0.1", false, []string{staticFlow}},
-		{"?source=10.1.0.0/16", false, []string{staticFlow, udFlow}},
-		{"?source=10.1.0.77/16&destination=10.9.0.9", false, []string{staticFlow, udFlow}},
-		{"?destination=fd00::/64", false, []string{unknownFlow}},
+		{"?source_ip=10.1.0.1", false, []string{staticFlow}},
+		{"?source_ip=10.1.0.0/16", false, []string{staticFlow, udFlow}},
+		{"?source_ip=10.1.0.77/16&destination_ip=10.9.0.9", false, []string{staticFlow, udFlow}},
+		{"?destination_ip=fd00::/64", false, []string{unknownFlow}},
 		{"?destination_qp=100", false, []string{staticFlow, unknownFlow}},
-		{"?destination_qp=0x64&state=unknown", false, []string{unknownFlow}},
+		{"?destination_qp=0x64&qp_state=unknown", false, []string{unknownFlow}},
 		{"?source_qp=8", false, []string{udFlow}},
 		{"?source_qp=0", false, nil},
-		{"?state=confirmed", false, []string{staticFlow, udFlow}},
-		{"?state=candidate", false, nil},
-		{"?evidence=deth", false, []string{udFlow}},
-		{"?evidence=none", false, []string{unknownFlow, vlanFlow}},
+		{"?qp_state=confirmed", false, []string{staticFlow, udFlow}},
+		{"?qp_state=candidate", false, nil},
+		{"?qp_evidence=deth", false, []string{udFlow}},
+		{"?qp_evidence=none", false, []string{unknownFlow, vlanFlow}},
+		{"?source_ip=10.1.0.1&destination_ip=10.9.0.9&qp_state=confirmed&qp_evidence=static", false, []string{staticFlow}},
 		{"?limit=1", true, []string{staticFlow}},
 		{"?limit=3", true, []string{staticFlow, udFlow, unknownFlow}},
 		{"?limit=4", false, []string{staticFlow, udFlow, unknownFlow, vlanFlow}},
-		{"?limit=1&state=unknown", true, []string{unknownFlow}},
+		{"?limit=1&qp_state=unknown", true, []string{unknownFlow}},
 	} {
 		lines := strings.Join(c.want, ",\n")
 		if lines != "" {
 			lines = "\n" + lines
 		}
 		want := fmt.Sprintf("{\"flows\":[%s\n],\"more\":%t}\n", lines, c.more)
-		if status, _, got := g.ask(t, http.MethodGet, flowsPath+c.query, ""); status != http.StatusOK || got != want {
+		status, _, got := g.ask(t, http.MethodGet, FlowsPath+c.query, "")
+		if got = ages.ReplaceAllString(got, ""); status != http.StatusOK || got != want {
 			t.Errorf("%s: status %d\n got %s\nwant %s", c.query, status, got, want)
 		}
 	}
@@ -83,7 +91,7 @@ func TestManyFlows(t *testing.T) {
 	results := make(chan error)
 	for range 4 {
 		go func() {
-			all, err := NewClient(g.path).Flows(t.Context())
+			all, err := NewClient(g.path).Flows(t.Context(), 0)
 			seen := map[uint32]bool{}
 			for _, f := range all {
 				seen[f.DestinationQP] = true
@@ -107,13 +115,13 @@ func TestStopWhileFlowsAreRead(t *testing.T) {
 		running []int
 		waits   int // worker that is asked, and doesn't answer
 		want    string
-	}{{nil, 0, "worker 0 does not answer: it is stopping, or gets no processor; try again"}, {[]int{0}, 1, "EOF"}} {
+	}{{nil, 0, "worker 0 does not answer: it is stopping, or gets no CPU time; try again"}, {[]int{0}, 1, "EOF"}} {
 		g := newGate(t, 2)
 		g.see(t, 0, 0, testkit.RoCE{Src: "10.1.0.1", Dst: "10.9.0.8", DestQP: 2})
 		g.run(c.running...)
 		answer := make(chan error)
 		go func() {
-			_, err := NewClient(g.path).Flows(context.Background())
+			_, err := NewClient(g.path).Flows(context.Background(), 0)
 			answer <- err
 		}()
 		for len(g.server.turns[c.waits]) == 0 {
@@ -126,13 +134,13 @@ func TestStopWhileFlowsAreRead(t *testing.T) {
 	}
 }
 
-// TestClientIsGone: flows for a client that has hung up keep nobody waiting.
+// TestClientIsGone: a client that has disconnected delays no other request.
 func TestClientIsGone(t *testing.T) {
 	g := newGate(t, 1)
 	ctx, hangUp := context.WithCancel(t.Context())
 	answer := make(chan error)
 	go func() {
-		_, err := NewClient(g.path).Flows(ctx)
+		_, err := NewClient(g.path).Flows(ctx, 0)
 		answer <- err
 	}()
 	for len(g.server.turns[0]) == 0 {
@@ -146,7 +154,7 @@ func TestClientIsGone(t *testing.T) {
 		runtime.Gosched()
 	}
 	go func() {
-		_, err := NewClient(g.path).Flows(t.Context())
+		_, err := NewClient(g.path).Flows(t.Context(), 0)
 		answer <- err
 	}()
 	for len(g.server.turns[0]) == 0 { // the next one waits for the worker, not for the one that is gone
@@ -160,5 +168,39 @@ func TestClientIsGone(t *testing.T) {
 	g.run(0)
 	if err := <-answer; err != nil {
 		t.Error(err)
+	}
+}
+
+// TestPairs: flows whose source QP is confirmed or a candidate, with how long that has been so.
+func TestPairs(t *testing.T) {
+	g := newGate(t, 1)
+	static := testkit.RoCE{Src: "10.1.0.1", Dst: "10.9.0.9", DestQP: 100}
+	g.see(t, 0, 0, static, testkit.RoCE{Src: "10.1.0.3", Dst: "10.9.0.9", DestQP: 100})
+	g.Advance(2_500_000_000)
+	g.see(t, 0, 0, static, testkit.RoCE{Src: "10.1.0.2", Dst: "10.9.0.9", DestQP: 7, SourceQP: 8, Opcode: packet.UDSendOnly})
+	g.run(0)
+	pairs, err := NewClient(g.path).Pairs(t.Context())
+	if err != nil || len(pairs) != 2 {
+		t.Fatalf("%+v, %v", pairs, err)
+	}
+	for i, want := range []struct {
+		source, evidence string
+		qp               uint32
+		age              float64
+	}{{"10.1.0.1", "static", 50, 2.5}, {"10.1.0.2", "deth", 8, 0}} {
+		p := &pairs[i]
+		if p.SourceIP.String() != want.source || *p.SourceQP != want.qp || p.CandidateQP != nil || *p.QPEvidence != want.evidence || p.QPState != "confirmed" ||
+			float64(*p.QPAge)/1e9 < want.age || float64(*p.QPAge)/1e9 > want.age+0.1 {
+			t.Errorf("%+v, age %v; want %+v", p, *p.QPAge, want)
+		}
+	}
+	g.want(t, http.MethodGet, PairsPath+"?qp_evidence=deth&limit=1", "", 200, `"source_ip":"10.1.0.2"`, `"more":false`)
+}
+
+// TestCandidatePair: a candidate is not given as the source QP.
+func TestCandidatePair(t *testing.T) {
+	record := &dataplane.FlowRecord{View: pairing.View{Answer: 9 | pairing.Answer(pairing.Candidate)<<24 | pairing.Answer(pairing.EvidenceCNP)<<26}}
+	if p := makePair("dc", record); p.SourceQP != nil || *p.CandidateQP != 9 || p.QPState != "candidate" || *p.QPEvidence != "cnp" || p.QPAge != nil {
+		t.Errorf("%+v", p)
 	}
 }

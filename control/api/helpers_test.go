@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"log"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -17,7 +16,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 	"github.com/cnpgate/cnpgate/pairing"
@@ -27,12 +29,13 @@ const gateConfig = `gateway: {name: gw, ipv4: 192.0.2.1}
 ports:
   - {name: dc, device: d0, role: fabric, peer: wan, rate: 10Gbps}
   - {name: wan, device: d1, role: wan, peer: dc, rate: 10Gbps}
-qp_map: [{source: 10.1.0.1, destination: 10.9.0.9, source_qp: 50, destination_qp: 100}]
+qp_map: [{source_ip: 10.1.0.1, destination_ip: 10.9.0.9, source_qp: 50, destination_qp: 100}]
 management: {listen: "unix:`
 
 // gate is a gateway with an API, of which each worker steps on a goroutine of its own.
 type gate struct {
 	*testkit.Rig
+	fakes
 	server  *Server
 	path    string
 	log     bytes.Buffer
@@ -43,7 +46,7 @@ type gate struct {
 	client  http.Client
 }
 
-func newGate(t *testing.T, workers int) *gate {
+func newGate(t testing.TB, workers int) *gate {
 	t.Helper()
 	g := &gate{path: filepath.Join(t.TempDir(), "api.sock"), served: make(chan error, 1), done: make([]atomic.Bool, workers)}
 	c, err := config.Parse("gate.yaml", []byte(gateConfig+g.path+"\"}\n"))
@@ -60,7 +63,8 @@ func newGate(t *testing.T, workers int) *gate {
 		t.Fatal(err)
 	}
 	g.Rig = testkit.New(t, testkit.Setup{Workers: workers, Forget: true, Static: static, Flows: 4096})
-	if g.server, err = Open(c, g.Plane, log.New(&g.log, "", 0)); err != nil {
+	g.config, g.level, g.problems = c, "info", map[string]string{}
+	if g.server, err = Open(c, g.Plane, g, zerolog.New(&g.log).Level(zerolog.InfoLevel)); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -73,8 +77,37 @@ func newGate(t *testing.T, workers int) *gate {
 	return g
 }
 
+// fakes are what control does for the API of a gateway.
+type fakes struct {
+	problems map[string]string
+	config   *config.Config
+	level    string
+	reload   func() ([]string, error)
+	episodes []report.Episode
+}
+
+func (f *fakes) Problems() map[string]string { return f.problems }
+func (f *fakes) Episodes() []report.Episode  { return f.episodes }
+func (f *fakes) Config() *config.Config      { return f.config }
+func (f *fakes) Reload() ([]string, error)   { return f.reload() }
+
+func (f *fakes) LogLevel() string         { return f.level }
+func (f *fakes) SetLogLevel(level string) { f.level = level }
+
+func (f *fakes) Identity() report.Identity {
+	i, start := report.Identify(f.config), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	i.Version, i.StartTime = "v1.2.3", &start
+	return i
+}
+
+func (g *gate) Counters() *report.Counters {
+	c := report.MakeCounters(g.config, g.Plane)
+	c.Identity = g.Identity()
+	return c
+}
+
 // see lets a worker see frames before it runs.
-func (g *gate) see(t *testing.T, worker, port int, frames ...testkit.RoCE) {
+func (g *gate) see(t testing.TB, worker, port int, frames ...testkit.RoCE) {
 	t.Helper()
 	for _, f := range frames {
 		f.Size = 500
@@ -95,7 +128,7 @@ func (g *gate) run(workers ...int) {
 	}
 }
 
-func (g *gate) close(t *testing.T) {
+func (g *gate) close(t testing.TB) {
 	g.client.CloseIdleConnections()
 	g.cancel()
 	if err := <-g.served; err != nil {
@@ -130,6 +163,9 @@ func (g *gate) ask(t *testing.T, method, path, body string) (status int, header 
 	if kind := a.Header.Get("Content-Type"); kind != "application/json" || !json.Valid(b) {
 		t.Errorf("%s %s: an answer of type %q that is no JSON: %s", method, path, kind, b)
 	}
+	if err := breach(method, path, body, a.StatusCode, a.Header, b); err != nil {
+		t.Errorf("%s %s %s: the answer %d %s is not as documented: %v", method, path, body, a.StatusCode, b, err)
+	}
 	return a.StatusCode, a.Header, string(b)
 }
 
@@ -146,7 +182,7 @@ func (g *gate) want(t *testing.T, method, path, body string, status int, texts .
 func (g *gate) eventually(t *testing.T, query, want string) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; {
-		status, _, text := g.ask(t, http.MethodGet, flowsPath+query, "")
+		status, _, text := g.ask(t, http.MethodGet, FlowsPath+query, "")
 		if status != http.StatusOK {
 			t.Fatalf("status %d: %s", status, text)
 		}

@@ -16,7 +16,7 @@ import (
 
 const (
 	maxHints     = 1 << 16
-	publishEvery = 200 * time.Millisecond // at most so often do workers get a new map, which costs them a look at every flow
+	publishEvery = 200 * time.Millisecond // least time between two maps: for each, workers go through all flows
 )
 
 // direction is what the packets of one direction of a connection show.
@@ -25,7 +25,7 @@ type direction struct {
 	destinationQP       uint32
 }
 
-// directions are both of a pair, each with its source QP.
+// directions are the two directions of a pair, each with its source QP.
 func directions(p config.QPPair) [2]struct {
 	direction
 	sourceQP uint32
@@ -39,31 +39,25 @@ func directions(p config.QPPair) [2]struct {
 	}
 }
 
-// hints are what host agents have said, as long as the gateway runs. Of two that contradict each other the later one stays: QPs are
-// reused, and an agent that died can't take back what it said. None contradicts the operator's map.
+// hints are the hints of host agents since the gateway's start. A hint replaces those that contradict it: QPs are reused, and an
+// agent that died can't withdraw its hints. No hint contradicts the operator's map.
 type hints struct {
-	static  map[direction]uint32
-	changed chan struct{} // has a token while there is something to publish
+	static  func() *pairing.QPMap // the operator's in force
+	changed chan struct{}         // has a token while there is something to publish
 
 	mutex sync.Mutex
 	by    map[direction]config.QPPair // each hint under both its directions
 	n     int                         // hints
 }
 
-func newHints(static []config.QPPair) *hints {
-	h := &hints{static: map[direction]uint32{}, changed: make(chan struct{}, 1), by: map[direction]config.QPPair{}}
-	for _, p := range static {
-		for _, d := range directions(p) {
-			h.static[d.direction] = d.sourceQP
-		}
-	}
-	return h
+func newHints(static func() *pairing.QPMap) *hints {
+	return &hints{static: static, changed: make(chan struct{}, 1), by: map[direction]config.QPPair{}}
 }
 
-// put adds a hint, and returns those that it takes the place of; created is false for one that was there.
+// put adds a hint, and returns those that it replaces; created is false for one that exists already.
 func (h *hints) put(p config.QPPair) (replaced []config.QPPair, created bool, err error) {
 	for _, d := range directions(p) {
-		if qp, ok := h.static[d.direction]; ok && qp != d.sourceQP {
+		if qp, ok := h.static().Lookup(packet.AddrFrom(d.source), packet.AddrFrom(d.destination), d.destinationQP); ok && qp != d.sourceQP {
 			return nil, false, failed(http.StatusConflict, "the source QP of packets from %s to QP %d at %s is %d by the configuration's qp_map, and the hint "+
 				"would make it %d; the operator's map wins: correct the hint, or qp_map", d.source, d.destinationQP, d.destination, qp, d.sourceQP)
 		}
@@ -80,7 +74,7 @@ func (h *hints) put(p config.QPPair) (replaced []config.QPPair, created bool, er
 		}
 	}
 	if h.n-len(replaced) >= maxHints {
-		return nil, false, failed(http.StatusInsufficientStorage, "there are %d hints, the most there can be; delete those of connections that are over", h.n)
+		return nil, false, failed(http.StatusInsufficientStorage, "there are %d hints, the maximum; delete those of connections that have ended", h.n)
 	}
 	for _, old := range replaced {
 		h.remove(old)
@@ -93,7 +87,7 @@ func (h *hints) put(p config.QPPair) (replaced []config.QPPair, created bool, er
 	return replaced, true, nil
 }
 
-// delete takes the hint of a connection back; false if there is none.
+// delete withdraws the hint of a connection; false if there is none.
 func (h *hints) delete(p config.QPPair) bool {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -106,7 +100,7 @@ func (h *hints) delete(p config.QPPair) bool {
 	return true
 }
 
-// sameConnection tells whether two pairs are one, written in either direction.
+// sameConnection reports whether two pairs are the same connection, in the same or the reverse direction.
 func sameConnection(a, b config.QPPair) bool {
 	return a == b || a == config.QPPair{Source: b.Destination, Destination: b.Source, SourceQP: b.DestinationQP, DestinationQP: b.SourceQP}
 }
@@ -125,7 +119,7 @@ func (h *hints) tell() {
 	}
 }
 
-// list has every hint once, by source, destination, destination QP.
+// list has every hint once, sorted by source, destination and destination QP.
 func (h *hints) list() []config.QPPair {
 	h.mutex.Lock()
 	pairs := make([]config.QPPair, 0, h.n)
@@ -141,7 +135,7 @@ func (h *hints) list() []config.QPPair {
 	return pairs
 }
 
-// table is the map for the workers, nil for none. Host agents choose what is in it, so each map's hash has a seed that nobody knows.
+// table is the map for the workers, nil without hints. Host agents choose its keys, so each map's hash has a secret random seed.
 func (h *hints) table() (*pairing.QPMap, error) {
 	list := h.list()
 	if len(list) == 0 {

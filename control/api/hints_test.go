@@ -13,16 +13,17 @@ import (
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
+	"github.com/cnpgate/cnpgate/pairing"
 )
 
 func TestHints(t *testing.T) {
 	g := newGate(t, 1)
 	g.run(0)
 	hint := func(src, dst string, sqp, dqp int) string {
-		return fmt.Sprintf(`{"source":%q,"destination":%q,"source_qp":%d,"destination_qp":%d}`, src, dst, sqp, dqp)
+		return fmt.Sprintf(`{"source_ip":%q,"destination_ip":%q,"source_qp":%d,"destination_qp":%d}`, src, dst, sqp, dqp)
 	}
 	named := func(src, dst string, sqp, dqp int) string {
-		return fmt.Sprintf("%s?source=%s&destination=%s&source_qp=%d&destination_qp=%d", hintsPath, src, dst, sqp, dqp)
+		return fmt.Sprintf("%s?source_ip=%s&destination_ip=%s&source_qp=%d&destination_qp=%d", hintsPath, src, dst, sqp, dqp)
 	}
 	const a, b, z = "10.1.0.1", "10.1.0.2", "10.9.0.9"
 	for _, c := range []struct {
@@ -60,14 +61,15 @@ func TestHintOnALiveFlow(t *testing.T) {
 	g.see(t, 0, 0, testkit.RoCE{Src: "10.1.0.5", Dst: "10.9.0.9", DestQP: 18}, testkit.RoCE{Src: "10.1.0.1", Dst: "10.9.0.9", DestQP: 100})
 	g.see(t, 1, 1, testkit.RoCE{Src: "10.9.0.9", Dst: "10.1.0.5", DestQP: 17, Opcode: packet.RCAcknowledge})
 	g.run(0, 1)
-	const of5, of9, of1 = "?source=10.1.0.5", "?source=10.9.0.9", "?source=10.1.0.1"
+	const of5, of9, of1 = "?source_ip=10.1.0.5", "?source_ip=10.9.0.9", "?source_ip=10.1.0.1"
 	g.eventually(t, of5, `"source_qp":null,"destination_qp":18`)
+	g.eventually(t, of5, `"candidate_qp":17`)
 	g.want(t, http.MethodPut, hintsPath, aHint, 201)
 	g.eventually(t, of5, `"source_qp":17,"destination_qp":18,"qp_state":"confirmed","qp_evidence":"hint","qp_packets":1`)
 	g.eventually(t, of9, `"source_qp":18,"destination_qp":17,"qp_state":"confirmed","qp_evidence":"hint"`)
 	g.eventually(t, of1, `"source_qp":50,"destination_qp":100,"qp_state":"confirmed","qp_evidence":"static"`)
-	g.want(t, http.MethodPut, hintsPath, `{"source":"10.1.0.6","destination":"10.9.0.9","source_qp":3,"destination_qp":4}`, 201)
-	g.want(t, http.MethodDelete, hintsPath+"?source=10.1.0.5&destination=10.9.0.9&source_qp=17&destination_qp=18", "", 200)
+	g.want(t, http.MethodPut, hintsPath, `{"source_ip":"10.1.0.6","destination_ip":"10.9.0.9","source_qp":3,"destination_qp":4}`, 201)
+	g.want(t, http.MethodDelete, hintsPath+"?source_ip=10.1.0.5&destination_ip=10.9.0.9&source_qp=17&destination_qp=18", "", 200)
 	g.eventually(t, of5, `"source_qp":null,"destination_qp":18,"qp_state":"unknown","qp_evidence":null`)
 	g.eventually(t, of9, `"source_qp":null,"destination_qp":17,"qp_state":"unknown","qp_evidence":null`)
 	g.eventually(t, of1, `"qp_evidence":"static"`)
@@ -75,7 +77,7 @@ func TestHintOnALiveFlow(t *testing.T) {
 
 // TestHintsAreBounded: the last one that fits may still be replaced, or said again.
 func TestHintsAreBounded(t *testing.T) {
-	h := newHints(nil)
+	h := newHints(noMap)
 	pair := func(n int) config.QPPair {
 		return config.QPPair{Source: netip.AddrFrom4([4]byte{10, 0, byte(n >> 8), byte(n)}), Destination: netip.MustParseAddr("10.9.0.9"),
 			SourceQP: uint32(2 + n>>16), DestinationQP: uint32(2 + n)}
@@ -108,6 +110,9 @@ func TestHintsAreBounded(t *testing.T) {
 	}
 }
 
+// noMap is the map of an operator who gives none.
+func noMap() *pairing.QPMap { return nil }
+
 // TestHintsProperty: whatever is put and deleted, the table can be made, says what the list says in both directions, and the last
 // word that was accepted holds.
 func TestHintsProperty(t *testing.T) {
@@ -118,7 +123,13 @@ func TestHintsProperty(t *testing.T) {
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		static := pair.Draw(t, "static")
-		h := newHints([]config.QPPair{static})
+		operators, err := pairing.NewQPMap([]pairing.QPPair{{
+			Source: packet.AddrFrom(static.Source), Destination: packet.AddrFrom(static.Destination), SourceQP: static.SourceQP, DestinationQP: static.DestinationQP,
+		}}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := newHints(func() *pairing.QPMap { return operators })
 		t.Repeat(map[string]func(*rapid.T){
 			"put": func(t *rapid.T) {
 				p := pair.Draw(t, "put")
@@ -146,7 +157,7 @@ func TestHintsProperty(t *testing.T) {
 				}
 				for _, p := range list {
 					for _, d := range directions(p) {
-						if qp, ok := h.static[d.direction]; ok && qp != d.sourceQP {
+						if qp, ok := operators.Lookup(packet.AddrFrom(d.source), packet.AddrFrom(d.destination), d.destinationQP); ok && qp != d.sourceQP {
 							t.Fatalf("%+v contradicts qp_map's %+v", p, static)
 						}
 					}
@@ -156,13 +167,13 @@ func TestHintsProperty(t *testing.T) {
 	})
 }
 
-// FuzzHint: no body does harm, and what is taken is a sound pair.
+// FuzzHint: no body does harm, and what is taken is a valid pair.
 func FuzzHint(f *testing.F) {
 	f.Add(aHint)
-	f.Add(`{"source":"fd00::1","destination":"fd00::2","source_qp":2,"destination_qp":16777214}`)
-	f.Add(`{"source":{"source":[]}}`)
+	f.Add(`{"source_ip":"fd00::1","destination_ip":"fd00::2","source_qp":2,"destination_qp":16777214}`)
+	f.Add(`{"source_ip":{"source_ip":[]}}`)
 	f.Fuzz(func(t *testing.T, body string) {
-		values, err := flatObject(strings.NewReader(body))
+		values, err := flatObject(strings.NewReader(body), config.QPPairKeys)
 		if err != nil {
 			return
 		}
@@ -170,7 +181,7 @@ func FuzzHint(f *testing.F) {
 		if err != nil {
 			return
 		}
-		h := newHints(nil)
+		h := newHints(noMap)
 		if _, created, err := h.put(p); err != nil || !created {
 			t.Fatalf("%+v: %v", p, err)
 		}

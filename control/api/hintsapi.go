@@ -1,26 +1,26 @@
 package api
 
 import (
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
 	"net/http"
 	"net/netip"
-	"slices"
-	"strings"
 
 	"github.com/cnpgate/cnpgate/control/config"
 )
 
-const maxBody = 4096 // octets of a request
-
-// Hint is a host agent's word that two QPs are connected. Like an entry of qp_map it says the same of both directions.
+// Hint is a host agent's statement that two QPs are connected. Like an entry of qp_map it is valid for both directions.
 type Hint struct {
-	Source        netip.Addr `json:"source"`
-	Destination   netip.Addr `json:"destination"`
-	SourceQP      uint32     `json:"source_qp"`
-	DestinationQP uint32     `json:"destination_qp"`
+	Source        netip.Addr `json:"source_ip" doc:"The host at one end."`
+	Destination   netip.Addr `json:"destination_ip" doc:"The host at the other end."`
+	SourceQP      uint32     `json:"source_qp" doc:"QP at source_ip."`
+	DestinationQP uint32     `json:"destination_qp" doc:"QP at destination_ip."`
+}
+
+// hintRequest describes the body of PUT /v1/hints in the OpenAPI document; flatObject reads the body.
+type hintRequest struct {
+	SourceIP      netip.Addr `json:"source_ip" doc:"The host at one end."`
+	DestinationIP netip.Addr `json:"destination_ip" doc:"The host at the other end."`
+	SourceQP      uint32     `json:"source_qp" minimum:"2" maximum:"16777214" doc:"QP at source_ip."`
+	DestinationQP uint32     `json:"destination_qp" minimum:"2" maximum:"16777214" doc:"QP at destination_ip."`
 }
 
 type hintsBody struct {
@@ -30,7 +30,7 @@ type hintsBody struct {
 
 type putBody struct {
 	Hint     Hint   `json:"hint"`
-	Replaced []Hint `json:"replaced"` // hints that it contradicts, and that are gone
+	Replaced []Hint `json:"replaced"` // the hints that it contradicted, now withdrawn
 }
 
 type deletedBody struct {
@@ -45,26 +45,16 @@ func makeHints(pairs []config.QPPair) []Hint {
 	return all
 }
 
-func (s *Server) getHints(w http.ResponseWriter, r *http.Request) error {
-	if _, err := query(r, nil); err != nil {
-		return err
-	}
+func (s *Server) getHints(w http.ResponseWriter, _ *http.Request, _ map[string]string) error {
 	answer(w, http.StatusOK, hintsBody{makeHints(s.hints.list()), maxHints})
 	return nil
 }
 
-// putHint is idempotent: 201 for a hint that is new, 200 for one that is there.
-func (s *Server) putHint(w http.ResponseWriter, r *http.Request) error {
-	if _, err := query(r, nil); err != nil {
-		return err
-	}
-	values, err := flatObject(http.MaxBytesReader(w, r.Body, maxBody))
+// putHint is idempotent: 201 for a new hint, 200 for one that exists.
+func (s *Server) putHint(w http.ResponseWriter, r *http.Request, _ map[string]string) error {
+	values, err := readBody(w, r, hintExpected, config.QPPairKeys...)
 	if err != nil {
-		var tooLarge *http.MaxBytesError
-		if errors.As(err, &tooLarge) {
-			return failed(http.StatusRequestEntityTooLarge, "the body is longer than %d octets; expected %s", maxBody, hintExpected)
-		}
-		return failed(http.StatusBadRequest, "the body: %w; expected %s", err, hintExpected)
+		return err
 	}
 	p, err := config.ParseQPPair(values)
 	if err != nil {
@@ -82,12 +72,8 @@ func (s *Server) putHint(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// deleteHint takes the hint of a connection back that the query names.
-func (s *Server) deleteHint(w http.ResponseWriter, r *http.Request) error {
-	values, err := query(r, config.QPPairKeys)
-	if err != nil {
-		return err
-	}
+// deleteHint withdraws the hint of the connection in the query.
+func (s *Server) deleteHint(w http.ResponseWriter, _ *http.Request, values map[string]string) error {
 	p, err := config.ParseQPPair(values)
 	if err != nil {
 		return failed(http.StatusBadRequest, "the query: %w", err)
@@ -100,75 +86,4 @@ func (s *Server) deleteHint(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-var hintExpected = `one JSON object, such as {"source":"10.1.0.1","destination":"10.2.0.1","source_qp":17,"destination_qp":18}`
-
-// flatObject reads one JSON object with the keys of a QP pair, each once: texts for addresses, numbers for QPs.
-func flatObject(body io.Reader) (map[string]string, error) {
-	d := json.NewDecoder(body)
-	d.UseNumber()
-	t, err := d.Token()
-	if err != nil {
-		return nil, cut(err)
-	}
-	if t != json.Delim('{') {
-		return nil, fmt.Errorf("it is %v, not an object", t)
-	}
-	values := map[string]string{}
-	for d.More() {
-		if err := member(d, values); err != nil {
-			return nil, cut(err)
-		}
-	}
-	if _, err := d.Token(); err != nil { // the closing brace
-		return nil, cut(err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		if err == nil {
-			err = errors.New("something follows the object")
-		}
-		return nil, err
-	}
-	return values, nil
-}
-
-func member(d *json.Decoder, values map[string]string) error {
-	t, err := d.Token()
-	if err != nil {
-		return err
-	}
-	key, _ := t.(string) // in an object the decoder takes nothing else for a key
-	if !slices.Contains(config.QPPairKeys, key) {
-		return fmt.Errorf("unknown key %.50q; known here: %s", key, strings.Join(config.QPPairKeys, ", "))
-	}
-	if _, twice := values[key]; twice {
-		return fmt.Errorf("%s is given twice", key)
-	}
-	if t, err = d.Token(); err != nil {
-		return err
-	}
-	isQP := strings.HasSuffix(key, "_qp")
-	switch v := t.(type) {
-	case string:
-		if !isQP {
-			values[key] = v
-			return nil
-		}
-	case json.Number:
-		if isQP {
-			values[key] = v.String()
-			return nil
-		}
-	}
-	if isQP {
-		return fmt.Errorf("%s is not a number", key)
-	}
-	return fmt.Errorf("%s is not a text", key)
-}
-
-// cut makes the end of the input an error that says so.
-func cut(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("it ends too early")
-	}
-	return err
-}
+var hintExpected = `one JSON object, such as {"source_ip":"10.1.0.1","destination_ip":"10.2.0.1","source_qp":17,"destination_qp":18}`

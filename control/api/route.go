@@ -5,16 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
-)
-
-// The resources.
-const (
-	healthPath = "/v1/health"
-	flowsPath  = "/v1/flows"
-	hintsPath  = "/v1/hints"
 )
 
 // failure is an error with its HTTP status.
@@ -29,43 +23,70 @@ func failed(status int, format string, args ...any) error {
 	return &failure{status, fmt.Errorf(format, args...)}
 }
 
-// errorBody is what every answer but 200 and 201 has.
+// errorBody is the answer to a request that is refused.
 type errorBody struct {
-	Error string `json:"error"`
+	Error string `json:"error" doc:"What was wrong, what was expected, and what to do."`
 }
 
-// action answers a request, or returns what was wrong with it before anything is answered.
-type action func(http.ResponseWriter, *http.Request) error
-
-func (s *Server) handler() http.Handler {
-	resources := map[string]map[string]action{
-		healthPath: {http.MethodGet: s.getHealth},
-		flowsPath:  {http.MethodGet: s.getFlows},
-		hintsPath:  {http.MethodGet: s.getHints, http.MethodPut: s.putHint, http.MethodDelete: s.deleteHint},
+// handler routes requests to the operations. All answers are JSON, also those for unknown paths and methods.
+func (s *Server) handler(operations []operation) http.Handler {
+	mux := http.NewServeMux()
+	for i := range operations {
+		o := &operations[i]
+		mux.HandleFunc(o.method+" "+o.path, func(w http.ResponseWriter, r *http.Request) {
+			parameters, err := o.query(r)
+			if err == nil {
+				err = o.act(w, r, parameters)
+			}
+			if err != nil {
+				answerError(w, err)
+			}
+		})
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := route(resources, w, r); err != nil {
-			answerError(w, err)
+	all := paths(operations)
+	return http.HandlerFunc(func(to http.ResponseWriter, r *http.Request) {
+		w := &statusWriter{ResponseWriter: to, status: http.StatusOK}
+		defer func() {
+			s.log.Debug().Str("method", r.Method).Str("path", r.URL.Path).Int("status", w.status).Msg("The API has answered a request.")
+		}()
+		if !slices.Contains(all, r.URL.Path) {
+			answerError(w, failed(http.StatusNotFound, "no resource %.100q; expected %s", r.URL.Path, strings.Join(all, ", ")))
+		} else if _, pattern := mux.Handler(r); pattern == "" {
+			allowed := methods(operations, r.URL.Path)
+			w.Header().Set("Allow", strings.Join(allowed, ", "))
+			answerError(w, failed(http.StatusMethodNotAllowed, "no method %.20q at %s; expected %s", r.Method, r.URL.Path, strings.Join(allowed, " or ")))
+		} else {
+			mux.ServeHTTP(w, r)
 		}
 	})
 }
 
-func route(resources map[string]map[string]action, w http.ResponseWriter, r *http.Request) error {
-	methods, ok := resources[r.URL.Path]
-	if !ok {
-		return failed(http.StatusNotFound, "no resource %.100q; expected %s, %s or %s", r.URL.Path, flowsPath, hintsPath, healthPath)
-	}
-	act, ok := methods[r.Method]
-	if !ok {
-		names := make([]string, 0, len(methods))
-		for m := range methods {
-			names = append(names, m)
+// statusWriter remembers the status of an answer.
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *statusWriter) WriteHeader(status int) {
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is for http.ResponseController.
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// methods are the methods of a path, sorted. ServeMux answers HEAD wherever there is GET.
+func methods(operations []operation, path string) (all []string) {
+	for i := range operations {
+		if o := &operations[i]; o.path == path {
+			if all = append(all, o.method); o.method == http.MethodGet {
+				all = append(all, http.MethodHead)
+			}
 		}
-		slices.Sort(names)
-		w.Header().Set("Allow", strings.Join(names, ", "))
-		return failed(http.StatusMethodNotAllowed, "no method %.20q at %s; expected %s", r.Method, r.URL.Path, strings.Join(names, " or "))
 	}
-	return act(w, r)
+	slices.Sort(all)
+	return all
 }
 
 func answerError(w http.ResponseWriter, err error) {
@@ -77,43 +98,63 @@ func answerError(w http.ResponseWriter, err error) {
 	answer(w, status, errorBody{err.Error()})
 }
 
-// answer writes a whole answer.
+// answer writes a complete answer.
 func answer(w http.ResponseWriter, status int, body any) {
 	b, err := json.Marshal(body)
 	if err != nil {
-		panic(err) // bodies are structs of texts and numbers; the server closes the connection
+		panic(err) // can't fail: bodies are structs of strings and numbers; the server would close the connection
 	}
-	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Type", jsonType)
 	w.WriteHeader(status)
-	_, _ = w.Write(append(b, '\n')) // a client that is gone needs no answer
+	_, _ = w.Write(append(b, '\n')) // the client may have disconnected
 }
 
-// keepGoing gives a long answer that is taken piece by piece its time for the next one. The deadline for the request must move too: once
-// it passes, the request counts as given up.
+// keepGoing extends the deadline of a long answer for its next part. The deadline for reading the request must move too: once it passes,
+// the server cancels the request.
 func keepGoing(w http.ResponseWriter) {
 	c, deadline := http.NewResponseController(w), time.Now().Add(pieceTime)
-	_ = c.SetWriteDeadline(deadline) // a connection without deadlines has none to move
+	_ = c.SetWriteDeadline(deadline) // the connection may not support deadlines
 	_ = c.SetReadDeadline(deadline)
 }
 
 // query reads a request's parameters, each at most once.
-func query(r *http.Request, known []string) (map[string]string, error) {
-	values := map[string]string{}
-	parsed, err := parseQuery(r.URL.RawQuery)
+func (o *operation) query(r *http.Request) (map[string]string, error) {
+	given, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, err
+		return nil, failed(http.StatusBadRequest, "the query: %v; expected key=value, joined by &", err)
 	}
-	for key, all := range parsed {
-		if len(known) == 0 {
-			return nil, failed(http.StatusBadRequest, "no parameter %.50q at %s %s; expected none", key, r.Method, r.URL.Path)
-		}
-		if !slices.Contains(known, key) {
-			return nil, failed(http.StatusBadRequest, "no parameter %.50q at %s; expected %s", key, r.URL.Path, strings.Join(known, ", "))
+	values := map[string]string{}
+	for key, all := range given {
+		p := o.parameter(key)
+		if p == nil {
+			return nil, failed(http.StatusBadRequest, "no parameter %.50q at %s %s; expected %s", key, r.Method, r.URL.Path, o.known())
 		}
 		if len(all) != 1 {
 			return nil, failed(http.StatusBadRequest, "%s is given %d times; expected once", key, len(all))
 		}
-		values[key] = all[0]
+		values[p.name] = all[0]
 	}
 	return values, nil
+}
+
+// parameter finds a parameter by its name; nil if there is none.
+func (o *operation) parameter(name string) *parameter {
+	for i := range o.parameters {
+		if p := &o.parameters[i]; p.name == name {
+			return p
+		}
+	}
+	return nil
+}
+
+// known lists the names of the parameters.
+func (o *operation) known() string {
+	all := make([]string, len(o.parameters))
+	for i := range o.parameters {
+		all[i] = o.parameters[i].name
+	}
+	if len(all) == 0 {
+		return "none"
+	}
+	return strings.Join(all, ", ")
 }

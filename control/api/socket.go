@@ -18,8 +18,8 @@ import (
 const (
 	socketMode    = 0o660
 	directoryMode = 0o755
-	probeTime     = time.Second           // for another gateway to take a connection
-	lockTries     = 100                   // for another one that is just starting
+	probeTime     = time.Second           // for another gateway to accept a connection
+	lockTries     = 100                   // for another gateway that is starting
 	lockPause     = 10 * time.Millisecond // between two tries
 )
 
@@ -30,8 +30,8 @@ type socket struct {
 	file     fs.FileInfo
 }
 
-// listen makes the socket. A file that an earlier gateway left is removed; one that somebody answers at is not, nor is anything
-// but a socket.
+// listen makes the socket. It removes the socket of an earlier gateway, but not a socket at which a process answers, nor any other
+// kind of file.
 func listen(path string) (*socket, error) {
 	s, err := makeSocket(path)
 	if err != nil {
@@ -43,7 +43,7 @@ func listen(path string) (*socket, error) {
 func makeSocket(path string) (*socket, error) {
 	directory := filepath.Dir(path)
 	if err := os.Mkdir(directory, directoryMode); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, fmt.Errorf("%w; expected a directory for the socket %s: make it, or run as someone who may", err, filepath.Base(path))
+		return nil, fmt.Errorf("%w; expected a directory for the socket %s: make it, or run as a user who may", err, filepath.Base(path))
 	}
 	unlock, err := lock(directory)
 	if err != nil {
@@ -69,8 +69,8 @@ func makeSocket(path string) (*socket, error) {
 	return s, nil
 }
 
-// narrow sets the mode of a socket that has no file yet: on Linux the file gets it, less the umask, in the moment it is made, so
-// that it never stands open to everyone. (The process's umask is not ours to change: others make files at the same time.)
+// narrow sets the mode of a socket that has no file yet. Linux applies it, less the umask, when it makes the file, so that the file is
+// never open to everyone. Changing the process's umask would affect files that other goroutines make at the same time.
 func narrow(_, _ string, c syscall.RawConn) error {
 	var err error
 	if outer := c.Control(func(fd uintptr) { err = unix.Fchmod(int(fd), socketMode) }); outer != nil {
@@ -79,7 +79,7 @@ func narrow(_, _ string, c syscall.RawConn) error {
 	return err
 }
 
-// lock keeps two gateways from taking each other's socket, just made and not yet listened at, for a dead one's.
+// lock prevents a gateway from removing another gateway's socket that exists already but doesn't listen yet.
 func lock(directory string) (unlock func(), err error) {
 	d, err := os.Open(directory)
 	if err != nil {
@@ -95,7 +95,7 @@ func lock(directory string) (unlock func(), err error) {
 	return nil, fmt.Errorf("%s is locked by another process (%w); expected a directory of the gateway's own", directory, err)
 }
 
-// clearAway removes the socket of a gateway that is gone.
+// clearAway removes the socket of a gateway that has ended.
 func clearAway(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -105,7 +105,7 @@ func clearAway(path string) error {
 		return err
 	}
 	if info.Mode()&fs.ModeSocket == 0 {
-		return fmt.Errorf("%s is there and is no socket (%v); expected nothing, or the socket of an earlier gateway: remove it, or choose another path",
+		return fmt.Errorf("%s exists and is not a socket (%v); expected no file, or the socket of an earlier gateway: remove it, or choose another path",
 			path, info.Mode())
 	}
 	c, err := net.DialTimeout("unix", path, probeTime)
@@ -119,15 +119,15 @@ func clearAway(path string) error {
 	return os.Remove(path)
 }
 
-// remove removes the file, unless it is another's by now. It comes before the listener is closed: whoever finds the file until then is
-// answered, and doesn't take it for a dead one's.
+// remove removes the file, unless it belongs to another gateway by now. It is called before the listener is closed: until then clients
+// get an answer, and other gateways see that the socket is in use.
 func (s *socket) remove() {
 	if now, err := os.Lstat(s.path); err == nil && os.SameFile(now, s.file) {
-		_ = os.Remove(s.path) // a file that stays is removed by the next gateway
+		_ = os.Remove(s.path) // the next gateway removes a file that is left
 	}
 }
 
-// limited is a listener with so many connections at most; the next ones wait.
+// limited is a listener with a maximum number of connections; further ones wait.
 type limited struct {
 	net.Listener
 	slots  chan struct{}

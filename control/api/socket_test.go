@@ -81,12 +81,12 @@ func TestSocketPlace(t *testing.T) {
 		{"no directory twice", func(*testing.T, string) {}, "new/new/s", "management.listen: mkdir "},
 		{"a dead gateway's", func(t *testing.T, d string) { leave(t, filepath.Join(d, "s")) }, "s", ""},
 		{"a file", func(t *testing.T, d string) { check(t, os.WriteFile(filepath.Join(d, "s"), []byte("mine"), 0o600)) }, "s",
-			"s is there and is no socket (-rw-------); expected nothing, or the socket of an earlier gateway"},
-		{"a directory", func(t *testing.T, d string) { check(t, os.Mkdir(filepath.Join(d, "s"), 0o700)) }, "s", "is no socket (drwx------)"},
+			"s exists and is not a socket (-rw-------); expected no file, or the socket of an earlier gateway"},
+		{"a directory", func(t *testing.T, d string) { check(t, os.Mkdir(filepath.Join(d, "s"), 0o700)) }, "s", "is not a socket (drwx------)"},
 		{"a link to a dead gateway's", func(t *testing.T, d string) {
 			leave(t, filepath.Join(d, "other"))
 			check(t, os.Symlink("other", filepath.Join(d, "s")))
-		}, "s", "is no socket (L"},
+		}, "s", "is not a socket (L"},
 		{"a file for a directory", func(t *testing.T, d string) { check(t, os.WriteFile(filepath.Join(d, "new"), nil, 0o600)) }, "new/s", "not a directory"},
 		{"a living gateway's", func(t *testing.T, d string) {
 			s, err := listen(filepath.Join(d, "s"))
@@ -153,7 +153,7 @@ func TestSocketOfAnother(t *testing.T) {
 func TestServerEnds(t *testing.T) {
 	g := newGate(t, 1)
 	g.run(0)
-	g.want(t, "GET", flowsPath, "", 200, `{"flows":[`) // and the connection stays open
+	g.want(t, "GET", FlowsPath, "", 200, `{"flows":[`) // and the connection stays open
 	g.cancel()
 	if err := <-g.served; err != nil {
 		t.Error(err)

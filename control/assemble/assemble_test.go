@@ -37,25 +37,35 @@ notifications:
   fast_cnp: {enabled: true, option_type: 0x8A, trace_option_type: 0x8B, icrc_extension_headers: false}
   long_haul_cnp: {enabled: true, icmpv6_type: 201, extension_class: 250, reduce_percent: 45, disclose_metrics: false}
   limits: {per_destination: 5/s, per_port: 7/s}
-qp_map: [{source: 10.1.0.1, destination: 10.9.0.9, source_qp: 50, destination_qp: 100}]
+qp_map: [{source_ip: 10.1.0.1, destination_ip: 10.9.0.9, source_qp: 50, destination_qp: 100}]
 proxy: {port: 1021}
 domain: {members: ["fd00:1::/32"], notification_sources: ["fd00:8::/32"]}
 `
 
 // TestPolicy: every setting that workers go by reaches them.
+func policy(t *testing.T, c *config.Config) *dataplane.Policy {
+	t.Helper()
+	p, err := Policy(c, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
 func TestPolicy(t *testing.T) {
-	p := Policy(parse(t, full))
+	p := policy(t, parse(t, full))
 	if b := p.Build; b.HasIPv4 || !b.HasIPv6 || b.IPv6 != packet.AddrFrom(netip.MustParseAddr("fd00:ffff::1")) || b.DSCP != 40 ||
 		b.ICRCExtensionHeaders || b.Code != (packet.CodePoints{
 		FastCNPOption: 0x8a, FastCNPTraceOption: 0x8b, LongHaulICMPv6Type: 201, ExtensionClass: 250, ProxyPort: 1021,
 	}) {
 		t.Errorf("builds with %+v", b)
 	}
-	if p.ReducePercent != 45 || p.DiscloseMetrics || p.PerDestination != ratelimit.PerSecond(5) || p.PerPort != ratelimit.PerSecond(7) || p.Border == nil {
+	if p.Observe || p.PerDestination != ratelimit.PerSecond(5) || p.PerPort != ratelimit.PerSecond(7) || p.Border == nil {
 		t.Errorf("the policy is %+v", p)
 	}
 	const bdp = 12_500_000 // octets: 10 Gbps for 10 ms
-	if w := p.Ports[1]; w.PerFlow != 10e6 || w.Thresholds != (congestion.Thresholds{KMin: bdp / 2, KMax: bdp}) {
+	if w := p.Ports[1]; w.PerFlow != 10e6 || w.Thresholds != (congestion.Thresholds{KMin: bdp / 2, KMax: bdp}) || w.Disclose || !w.Depth || !w.Marks ||
+		!w.Resumes || w.ResumePercent != 50 || w.RTT != 10e6 || w.Rate != 10e9 || w.Interval != 100e3 || w.FlowsPerRound != 16 || w.Ladder[2].Percent != 45 {
 		t.Errorf("the WAN port's policy is %+v", w)
 	}
 	for _, c := range []struct {
@@ -70,27 +80,63 @@ func TestPolicy(t *testing.T) {
 		{"fd00:2::1", true, 0, congestion.NoEndpoint},
 		{"10.1.0.1", true, 0, congestion.NoEndpoint},
 	} {
-		format, reason := p.Who.Choose(packet.AddrFrom(netip.MustParseAddr(c.host)), c.known)
+		format, reason := p.Who.Choose(packet.AddrFrom(netip.MustParseAddr(c.host)), c.known, false, congestion.RateReduce)
 		if format != c.format || reason != c.reason {
-			t.Errorf("%s is told by %v (%v), want %v (%v)", c.host, format, reason, c.format, c.reason)
+			t.Errorf("%s is notified by %v (%v), want %v (%v)", c.host, format, reason, c.format, c.reason)
 		}
+	}
+}
+
+// TestModeAndFormats: the settings for observe mode, P_Keys, PPFC and standard CNPs reach the workers.
+func TestModeAndFormats(t *testing.T) {
+	const more = "notifications:\n  mode: observe\n  p_key: flow\n  ppfc: {enabled: true}\n  standard_cnp: {enabled: true}"
+	text := strings.NewReplacer("notifications:", more, "[long-haul-cnp-icmpv6, fast-cnp]", "[ppfc, standard-cnp]").Replace(full)
+	p := policy(t, parse(t, text))
+	if !p.Observe || !p.Build.FlowPKey {
+		t.Errorf("observes %v, P_Key of the flow %v", p.Observe, p.Build.FlowPKey)
+	}
+	if q := policy(t, parse(t, full)); q.Observe || q.Build.FlowPKey || q.Who.Enabled[congestion.PPFC] || q.Who.Enabled[congestion.StandardCNP] {
+		t.Errorf("without these keys: %+v", q)
+	}
+	for action, want := range map[congestion.Action]congestion.Format{
+		congestion.Notify: congestion.StandardCNP, congestion.RateReduce: congestion.PPFC, congestion.Pause: congestion.PPFC, congestion.Resume: congestion.PPFC,
+	} {
+		format, reason := p.Who.Choose(packet.AddrFrom(netip.MustParseAddr("fd00:1::1")), true, false, action)
+		if format != want || reason != congestion.OK {
+			t.Errorf("%v is asked for by %v (%v), want %v", action, format, reason, want)
+		}
+	}
+}
+
+// TestObservedKindsAndExtensions: the settings for single kinds and for the content of notifications reach the workers.
+func TestObservedKindsAndExtensions(t *testing.T) {
+	p := policy(t, parse(t, strings.Replace(full, "notifications:", "notifications:\n  ppfc: {mode: observe}\n  standard_cnp: {mode: send}", 1)))
+	if want := (dataplane.Policy{ObserveKind: [congestion.Formats]bool{congestion.PPFC: true}}); p.ObserveKind != want.ObserveKind || p.Observe {
+		t.Errorf("observes %v", p.ObserveKind)
+	}
+	if p.Timestamp || p.Extension != nil {
+		t.Errorf("by default, notifications have %+v", p.Extension)
+	}
+	const extensions = "long_haul_cnp: {extensions: {timestamp: true, device: gw, path: blue}, "
+	if p = policy(t, parse(t, strings.Replace(full, "long_haul_cnp: {", extensions, 1))); !p.Timestamp || string(p.Extension.Device) != "gw" || string(p.Extension.Path) != "blue" {
+		t.Errorf("timestamp %v, extension %+v", p.Timestamp, p.Extension)
 	}
 }
 
 // TestNothingIsOnByDefault (draft fast-cnp-05 5, draft-tian 10.5).
 func TestNothingIsOnByDefault(t *testing.T) {
-	p := Policy(parse(t, strings.NewReplacer("enabled: true", "enabled: false").Replace(full)))
-	if p.Who.Enabled != (congestion.Enabled{}) {
+	p := policy(t, parse(t, strings.NewReplacer("enabled: true", "enabled: false").Replace(full)))
+	if p.Who.Enabled != ([congestion.Formats]bool{}) {
 		t.Errorf("enabled: %+v", p.Who.Enabled)
 	}
-	if _, reason := p.Who.Choose(packet.AddrFrom(netip.MustParseAddr("fd00:1::1")), true); reason != congestion.NotEnabled {
+	if _, reason := p.Who.Choose(packet.AddrFrom(netip.MustParseAddr("fd00:1::1")), true, false, congestion.Notify); reason != congestion.NotEnabled {
 		t.Errorf("reason %v, want not-enabled", reason)
 	}
 }
 
 // TestPorts: rates, capacities and the class of each DSCP.
 func TestPorts(t *testing.T) {
-	p := ports(parse(t, full))
+	p := ports(parse(t, full), 1, nil)
 	if p[0].Role != dataplane.Fabric || p[0].Peer != 1 || p[0].Rate != 100e9 || p[0].Classes != 1 || p[0].ClassOf != ([64]uint8{}) {
 		t.Errorf("the fabric port is %+v", p[0])
 	}
@@ -111,11 +157,11 @@ func TestPorts(t *testing.T) {
 	}
 }
 
-// TestSizes: room for the largest frame with two tags, and frames for all that can be held at once.
+// TestSizes: the largest frame has two tags, and the number of frames covers all that can be held at once.
 func TestSizes(t *testing.T) {
 	c := parse(t, full)
-	if got, want := Room(c), 9000+14+8; got != want {
-		t.Errorf("room for %d octets, want %d", got, want)
+	if got, want := LargestFrame(c), 9000+14+8; got != want {
+		t.Errorf("the largest frame has %d bytes, want %d", got, want)
 	}
 	queues := 1024 + 3*65536 // 1 MiB, and three classes of 64 MiB
 	if got, want := Frames(c, 2), queues+2*dataplane.WorkerFrames(2, 32); got != want {
@@ -141,7 +187,7 @@ flows: {capacity: 1Ki}
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := inmem.New(inmem.Config{Ports: 2, Burst: c.DPDK.Burst, Room: 64, Memory: buffers})
+	b, err := inmem.New(inmem.Config{Ports: 2, Burst: c.DPDK.Burst, BufferSize: 64, Memory: buffers})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +221,7 @@ flows: {capacity: 1Ki}
 
 // TestQPMap: both directions of an entry are known to the flow table.
 func TestQPMap(t *testing.T) {
-	m, err := qpMap(parse(t, full).QPMap, 1)
+	m, err := qpMap(parse(t, full), 1)
 	if err != nil {
 		t.Fatal(err)
 	}

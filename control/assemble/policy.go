@@ -4,36 +4,59 @@ import (
 	"net/netip"
 
 	"github.com/cnpgate/cnpgate/cnpgen"
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/ratelimit"
 )
 
-// Policy is the part of a configuration that workers go by from burst to burst.
-func Policy(c *config.Config) *dataplane.Policy {
+// Policy is the part of a configuration that can change between a worker's bursts. The seed keys the hash of its QP map.
+func Policy(c *config.Config, seed uint64) (*dataplane.Policy, error) {
+	qpMap, err := qpMap(c, seed)
+	if err != nil {
+		return nil, err
+	}
 	n := &c.Notifications
 	p := &dataplane.Policy{
 		Ports: make([]dataplane.PortPolicy, len(c.Ports)),
 		Build: gateway(c),
 		Who:   who(c),
+		QPMap: qpMap,
 
-		ReducePercent:   uint16(n.LongHaul.ReducePercent),
-		DiscloseMetrics: n.LongHaul.DiscloseMetrics,
-		PerDestination:  ratelimit.PerSecond(n.Limits.PerDestination),
-		PerPort:         ratelimit.PerSecond(n.Limits.PerPort),
+		Extension: extension(&n.LongHaul),
+		Timestamp: n.LongHaul.Timestamp,
+
+		Observe:        n.Observe,
+		ObserveKind:    n.ObserveKind,
+		PerDestination: ratelimit.PerSecond(n.Limits.PerDestination),
+		PerPort:        ratelimit.PerSecond(n.Limits.PerPort),
 	}
 	for i := range c.Ports {
+		port := &c.Ports[i]
+		q := queue(port)
 		p.Ports[i] = dataplane.PortPolicy{
-			Thresholds: congestion.Thresholds{KMin: c.Ports[i].KMin, KMax: c.Ports[i].KMax},
-			PerFlow:    ratelimit.Interval(c.Ports[i].PerFlow),
+			Response: port.Response, PerFlow: ratelimit.Interval(port.PerFlow), PerFlowIsRTT: port.PerFlowIsRTT,
+			RTTFrom: port.RTTFrom, Sizing: port.Sizing, Adjust: port.Adjust, Pacing: port.Pacing, Queue: &q,
 		}
+		if port.STAMP.Peer.IsValid() {
+			p.Ports[i].STAMP = dataplane.STAMPSession{Peer: address(port.STAMP.Peer), Interval: int64(port.STAMP.Interval)}
+		}
+	}
+	for _, peer := range c.Gateway.STAMPPeers {
+		p.Reflects = append(p.Reflects, address(peer))
 	}
 	if c.Domain != nil {
 		p.Border = dataplane.NewBorder(c.Domain.Members, c.Domain.NotificationSources)
 	}
-	return p
+	return p, nil
+}
+
+// extension has the Extension Objects of Long-haul CNPs, nil for none.
+func extension(l *config.LongHaulConfig) *cnpgen.Extension {
+	if !l.Timestamp && l.Device == "" && l.Path == "" {
+		return nil
+	}
+	return &cnpgen.Extension{Device: []byte(l.Device), Path: []byte(l.Path)}
 }
 
 func gateway(c *config.Config) cnpgen.Gateway {
@@ -41,12 +64,13 @@ func gateway(c *config.Config) cnpgen.Gateway {
 		HasIPv4: c.Gateway.IPv4.IsValid(), HasIPv6: c.Gateway.IPv6.IsValid(), DSCP: c.Notifications.DSCP,
 		Code:                 CodePoints(c),
 		ICRCExtensionHeaders: c.Notifications.FastCNP.ICRCExtensionHeaders,
+		FlowPKey:             c.Notifications.FlowPKey,
 	}
 	g.IPv4, g.IPv6 = address(c.Gateway.IPv4), address(c.Gateway.IPv6)
 	return g
 }
 
-// CodePoints are the numbers, not assigned yet, that the configuration wants notifications to have.
+// CodePoints are the configuration's values for notifications' code points that are not assigned yet.
 func CodePoints(c *config.Config) packet.CodePoints {
 	fast, long := &c.Notifications.FastCNP, &c.Notifications.LongHaul
 	return packet.CodePoints{

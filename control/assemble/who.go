@@ -6,13 +6,16 @@ import (
 	"github.com/cnpgate/cnpgate/internal/prefix"
 )
 
-// who makes the policy of whom to tell: the endpoints' grants, and what is enabled.
+// who makes the policy of which senders to notify, from the formats that endpoints accept and those that are enabled.
 func who(c *config.Config) *congestion.Policy {
+	n := &c.Notifications
 	p := &congestion.Policy{
-		Enabled: congestion.Enabled{
-			FastCNP:           c.Notifications.FastCNP.Enabled,
-			LongHaulCNP:       c.Notifications.LongHaul.Enabled,
-			LongHaulCNPICMPv6: c.Notifications.LongHaul.Enabled,
+		Enabled: [congestion.Formats]bool{
+			congestion.FastCNP:           n.FastCNP.Enabled,
+			congestion.LongHaulCNP:       n.LongHaul.Enabled,
+			congestion.LongHaulCNPICMPv6: n.LongHaul.Enabled,
+			congestion.PPFC:              n.PPFC,
+			congestion.StandardCNP:       n.Standard,
 		},
 		HasIPv4: c.Gateway.IPv4.IsValid(), HasIPv6: c.Gateway.IPv6.IsValid(),
 	}

@@ -26,8 +26,28 @@ func parseAddress(text, expected string) (netip.Addr, error) {
 		return a, fmt.Errorf("%s has a zone; expected %s", quote(text), expected)
 	case a.Is4In6():
 		return a, fmt.Errorf("%s is an IPv4 address in IPv6 form; write %s", text, a.Unmap())
-	case a.IsMulticast(), a.IsUnspecified(), a.IsLoopback(), a == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
+	case a.IsMulticast(), a.IsUnspecified(), a.IsLoopback(), thisNetwork.Contains(a), a == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
 		return a, fmt.Errorf("%s is not the address of a host on the network; expected %s", text, expected)
+	}
+	return a, nil
+}
+
+// thisNetwork has the addresses that a host uses only until it knows its own, and that are never destinations (RFC 1122 3.2.1.3).
+var thisNetwork = netip.MustParsePrefix("0.0.0.0/8")
+
+// reserved has addresses without a defined use (RFC 1112 4); other equipment drops packets from them (RFC 6890).
+var reserved = netip.MustParsePrefix("240.0.0.0/4")
+
+// parseSource reads a source address of notifications. It must be valid wherever they arrive, even behind a router.
+func parseSource(text, expected string) (netip.Addr, error) {
+	a, err := parseAddress(text, expected)
+	switch {
+	case err != nil:
+		return a, err
+	case a.IsLinkLocalUnicast():
+		return a, fmt.Errorf("%s is link-local, and no router forwards packets from it; expected %s", text, expected)
+	case reserved.Contains(a):
+		return a, fmt.Errorf("%s is reserved, not unicast (RFC 1112 4); expected %s", text, expected)
 	}
 	return a, nil
 }
@@ -45,7 +65,7 @@ func (addressKind) expects(rule) string {
 type address4Kind struct{}
 
 func (k address4Kind) parse(text string, rl rule) (netip.Addr, error) {
-	a, err := parseAddress(text, k.expects(rl))
+	a, err := parseSource(text, k.expects(rl))
 	if err == nil && !a.Is4() {
 		return a, not(text, "an IPv4 address", k.expects(rl))
 	}
@@ -57,7 +77,7 @@ func (address4Kind) expects(rule) string { return "a unicast IPv4 address, such 
 type address6Kind struct{}
 
 func (k address6Kind) parse(text string, rl rule) (netip.Addr, error) {
-	a, err := parseAddress(text, k.expects(rl))
+	a, err := parseSource(text, k.expects(rl))
 	if err == nil && !a.Is6() {
 		return a, not(text, "an IPv6 address", k.expects(rl))
 	}
@@ -102,7 +122,7 @@ func (socketKind) expects(rule) string {
 	return "an address and a port, such as 127.0.0.1:9456 or [::1]:9456"
 }
 
-// listenerKind is a Unix socket: whoever may open it may change what the gateway does, and only a file has permissions.
+// listenerKind is a Unix socket: its clients can change the gateway's configuration, so it needs the permissions of a file.
 type listenerKind struct{}
 
 const unixPrefix = "unix:"
@@ -116,5 +136,5 @@ func (k listenerKind) parse(text string, rl rule) (string, error) {
 }
 
 func (listenerKind) expects(rule) string {
-	return "unix: and an absolute path of at most 107 octets, such as unix:/run/cnpgate/cnpgate.sock"
+	return "unix: and an absolute path of at most 107 bytes, such as unix:/run/cnpgate/cnpgate.sock"
 }

@@ -53,7 +53,7 @@ func (l *list[T]) expects(rl rule) string {
 	return "a list of sections with " + strings.Join(keysOf(fieldsOf(reflect.TypeFor[T]()), true), ", ")
 }
 
-// table is a mapping whose keys are names the operator chooses.
+// table is a mapping with keys that the operator chooses.
 type table[T any] struct {
 	place
 	Names   []string
@@ -86,7 +86,7 @@ func (t *table[T]) absent(_ *report, at place, _ rule) { t.place = at }
 
 func (t *table[T]) expects(rule) string { return "names, each with a section of its own" }
 
-// opaque is a section that this version doesn't look into.
+// opaque is a section that this version doesn't read.
 type opaque struct{ place }
 
 func (o *opaque) read(r *report, n *yaml.Node, at place, rl rule) {

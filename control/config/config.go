@@ -1,8 +1,8 @@
 // Package config reads cnpgate's configuration: one strict YAML file becomes one immutable, fully resolved snapshot, or an error that
 // lists every mistake with file, line and column. Defaults are filled in, names are replaced by indices and the queue thresholds
-// are calculated here, so that no reader of a snapshot has to know a default. It reads the one file it is given and nothing else:
-// it opens no device, asks no clock and keeps no state. The keys are declared once, in schema.go; docs/configuration.md describes
-// them, and a test keeps the two in step.
+// are calculated here, so that users of a snapshot need no defaults. It reads only the given file: it opens no device, reads no
+// clock and has no state. The keys are declared once, in schema.go; docs/configuration.md describes them, and a test compares the
+// two.
 package config
 
 import (
@@ -10,87 +10,122 @@ import (
 	"time"
 
 	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/lossless"
 )
 
-// Config is one snapshot. It is never changed once made, so goroutines share it without locks. Two snapshots are compared with
-// reflect.DeepEqual; set Warnings aside first, which hold positions in the file.
+// Config is one snapshot. It is immutable, so goroutines share it without locks. Changes lists the differences between two.
 type Config struct {
+	File          File
 	Gateway       Gateway
 	DPDK          DPDK
 	Ports         []Port // at least two, in the file's order
 	Flows         Flows
-	Endpoints     []Endpoint // in the file's order; the longest prefix that contains an address decides
+	Endpoints     []Endpoint // in the file's order; the longest prefix that contains an address applies
 	Notifications Notifications
 	QPMap         []QPPair
 	Proxy         Proxy
-	Domain        *Domain // nil: no border policy
+	Domain        *Domain // nil: no domain filter
 	Management    Management
 	Warnings      []Warning
+
+	document *document // that it comes from
 }
 
-// Gateway is the box itself. Its addresses are the source of the notifications it makes.
+// Gateway is the gateway itself. Its addresses are the sources of its notifications.
 type Gateway struct {
 	Name       string
-	IPv4, IPv6 netip.Addr // the zero Addr where the file gives none
+	IPv4, IPv6 netip.Addr   // the zero Addr if the file has none
+	STAMPPeers []netip.Addr // whose STAMP test packets are answered
 }
 
-// DPDK is how the environment abstraction layer starts and how the workers poll.
+// DPDK has the settings of the environment abstraction layer (EAL) and of the workers' polling.
 type DPDK struct {
 	Hugepages, InMemory bool
-	EALArgs             []string // passed on as they are, after the gateway's own
+	EALArgs             []string // passed unchanged, after the gateway's own
 	Workers             []int    // cores, one worker each; at least one
-	Burst               int      // frames a port and direction in one crossing, 1 to 64
+	Burst               int      // frames per port and direction in one cgo call, 1 to 64
 	Idle                Idle
 }
 
-// Port is one port with all that its egress queue needs.
+// Port is one port with the parameters of its egress queue.
 type Port struct {
 	Name, Device  string
 	Role          Role
-	Peer          int           // index in Config.Ports of the port that this one's frames leave by
-	Rate          uint64        // bit/s on the line: each frame counts its octets + 24
+	Peer          int           // index in Config.Ports of the port by which this one's frames leave
+	Rate          uint64        // bit/s on the line: each frame counts its bytes + 24
 	RTT           time.Duration // 0: not known
-	MTU           int           // octets of an IP packet
-	QueueCapacity uint64        // octets of frames without FCS, for each class; above KMax
+	MTU           int           // bytes of an IP packet
+	QueueCapacity uint64        // bytes of frames without FCS, for each class; above KMax
 	QueueFrames   int           // frames a class may hold: QueueCapacity / 1024, at least 64
 	Classes       []Class       // highest priority first; every DSCP is in exactly one
-	KMin, KMax    uint64        // octets; draft-tian 5.3.2; 0 < KMin < KMax
+	KMin, KMax    uint64        // bytes; draft-tian 5.3.2; 0 < KMin < KMax
+	Response      congestion.Response
 	PerFlow       time.Duration // least time between two notifications of one flow; 0: no limit
+	PerFlowIsRTT  bool          // it follows RTT_est, because the file gives none
+	RTTFrom       congestion.RTTPolicy
+	STAMP         STAMP
+	Sizing        congestion.Sizing       // of the thresholds
+	Adjust        congestion.AdjustPolicy // of the port's response
+	Pacing        *congestion.Pacing      // of frames to hosts behind the port that have sent a CNP; nil: none
+	Paced         uint64                  // bytes of frames that pacing may hold back
+	FlowControl   *FlowControl            // nil: the port ignores PAUSE and PFC, and sends no PFC
+}
+
+// STAMP is a STAMP session (RFC 8762) that measures the path behind a port.
+type STAMP struct {
+	Peer     netip.Addr    // the zero Addr: no session
+	Interval time.Duration // between test packets
 }
 
 // Class is a traffic class of a port's egress queue.
 type Class struct {
 	Name string
 	DSCP uint64 // bit n set: the class takes DSCP n
+	// Priority is the PFC priority of the class, 0 to 7, or -1: only PAUSE stops the class.
+	Priority int
+	Lossless *lossless.Thresholds // nil: the class isn't lossless
+}
+
+// FlowControl is a port's part in the flow control of its link (IEEE 802.3 31B, IEEE 802.1Q 36).
+type FlowControl struct {
+	Link     lossless.Link // Shared is 0
+	Limit    time.Duration // longest time for which the gateway stops the other end without interruption
+	Watchdog lossless.Watchdog
 }
 
 // Flows sizes the flow table.
 type Flows struct {
 	Capacity int           // entries
-	Paired   int           // flows whose source QP is looked for at a time
-	Aging    time.Duration // a flow not seen for this long is forgotten
+	Paired   int           // flows that are paired at a time
+	Aging    time.Duration // a flow without packets for this long is removed
 }
 
-// Endpoint says what the hosts of a prefix understand.
+// Endpoint has the formats that the hosts of a prefix accept.
 type Endpoint struct {
 	Prefix  netip.Prefix
-	Accepts []Format // in order of preference; empty: these hosts are never told anything
+	Accepts []Format // in order of preference; empty: these hosts are never notified
 }
 
-// Notifications says what may be sent to endpoints that accept it.
+// Notifications has the formats that may be sent to endpoints that accept them.
 type Notifications struct {
-	DSCP     uint8
-	FastCNP  FastCNPConfig
-	LongHaul LongHaulConfig
-	Limits   Limits
+	Observe bool // decide and count, but don't send or mark
+	// ObserveKind are the kinds that are counted instead of sent.
+	ObserveKind [congestion.Formats]bool
+	DSCP        uint8
+	FlowPKey    bool // CNPs have the flow's P_Key, not 0xFFFF (draft-tian 6.2.3)
+	FastCNP     FastCNPConfig
+	LongHaul    LongHaulConfig
+	PPFC        bool // enabled
+	Standard    bool // standard CNP enabled
+	Limits      Limits
 }
 
 // FastCNPConfig is Fast CNP (rocev2-fast-cnp-05).
 type FastCNPConfig struct {
 	Enabled              bool
 	OptionType           uint8 // of Destination option 1; its high bits are act 10, chg 0
-	TraceOptionType      uint8 // of option 2, which carries an IOAM trace; the same unless configured
-	ICRCExtensionHeaders bool  // the ICRC covers IPv6 extension headers, which no specification says or denies
+	TraceOptionType      uint8 // of option 2, which carries an IOAM trace; by default that of option 1
+	ICRCExtensionHeaders bool  // the ICRC covers IPv6 extension headers; no specification defines whether it does
 }
 
 // LongHaulConfig is Long-haul CNP in both its formats (draft-tian 6).
@@ -100,34 +135,40 @@ type LongHaulConfig struct {
 	ExtensionClass  uint8 // Class-Num of Extension Objects (draft-tian 10.3)
 	ReducePercent   uint8 // Parameter of the action Rate Reduce (draft-tian 5.5.1)
 	DiscloseMetrics bool  // false: Metric Type and Congestion Metric Value are 0 (draft-tian 9)
+	// Extension Objects (draft-tian 6.1.1): whether the time of sending is included; identifiers of the gateway and of the path, "" for none.
+	Timestamp    bool
+	Device, Path string
 }
 
 // Limits bounds the notifications sent; the least interval of a flow is in Port.PerFlow.
 type Limits struct {
-	PerDestination, PerPort uint64 // a second; 0: no limit
+	PerDestination, PerPort uint64 // per second; 0: no limit
 }
 
-// QPPair ties a flow to its reverse by hand: packets from Source to QP DestinationQP at Destination come from QP SourceQP, and
-// the other way round.
+// QPPair is a connection that the operator configured: packets from Source to QP DestinationQP at Destination come from QP SourceQP,
+// and vice versa.
 type QPPair struct {
 	Source, Destination     netip.Addr
 	SourceQP, DestinationQP uint32 // 24 bits
 }
 
-// Proxy is what is known of the domain's notification proxies.
+// Proxy has the settings of the domain's notification proxies.
 type Proxy struct {
-	Port uint16 // UDP port that they listen at
+	Port uint16 // UDP port at which they listen
 }
 
-// Domain is the border: which notifications may pass a WAN port inward and outward.
+// Domain is the domain filter: which notifications may pass a WAN port inwards and outwards.
 type Domain struct {
-	Members             []netip.Prefix // destinations that notifications may leave to
-	NotificationSources []netip.Prefix // sources that notifications may come in from
+	Members             []netip.Prefix // allowed destinations of notifications that leave
+	NotificationSources []netip.Prefix // allowed sources of notifications that arrive
 }
 
-// Management is where the gateway is asked.
+// Management has the addresses of the API and the metrics.
 type Management struct {
-	Socket string // path of the API's Unix socket; empty: no API
+	Socket  string // path of the API's Unix socket; empty: no API
+	Metrics string // address and port for Prometheus; empty: none
+	// LogLevel is the lowest level that is logged: debug, info, warn or error.
+	LogLevel string
 }
 
 // Role is the side a port is on.
@@ -138,13 +179,16 @@ const (
 	WAN                // the other side
 )
 
-// Idle is what a worker does when there is nothing to do.
+// Idle is what an idle worker does.
 type Idle uint8
 
 const (
 	Poll    Idle = iota // never sleeps
 	Backoff             // sleeps after empty polls
 )
+
+// LogLevels are the levels of the log, the lowest first.
+var LogLevels = []string{"debug", "info", "warn", "error"}
 
 // Format is a kind of notification that an endpoint may accept.
 type Format = congestion.Format

@@ -2,18 +2,19 @@ package config
 
 import (
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
 	"gopkg.in/yaml.v3"
 )
 
-// place is where a key's value is: every part of a decoded document embeds one.
+// place is the position of a key's value. Every part of a decoded document embeds one.
 type place struct {
 	path         string // such as ports[1].rate
-	line, column int    // of the value; of the section around it where it is not given
+	line, column int    // of the value; of the section around it if the value is not given
 	given        bool   // written in the file
-	valid        bool   // usable: given and understood, or a default
+	valid        bool   // usable: given and valid, or a default
 }
 
 func (p *place) where() *place { return p }
@@ -40,10 +41,11 @@ func (p place) on(n *yaml.Node) place {
 type reader interface {
 	read(r *report, n *yaml.Node, at place, rl rule)
 	absent(r *report, at place, rl rule) // the key is not in the file: takes the default
-	expects(rl rule) string              // for errors: what a right value looks like
+	expects(rl rule) string              // for errors: the form of a valid value
+	compare(d *differences, before reader, reload Reload)
 }
 
-// rule is what a field's tags say of its value.
+// rule has the rules for a value in its field's tags.
 type rule struct {
 	required bool
 	def      string   // default, as it would be written in the file
@@ -51,6 +53,7 @@ type rule struct {
 	one      []string // the words that a choice takes
 	items    int      // least number of items in a list
 	most     int      // greatest number of items; 0: no bound
+	reload   Reload   // what a change of it needs; 0: as for the section
 }
 
 // field is one key of a section.
@@ -75,6 +78,7 @@ func fieldsOf(t reflect.Type) []field {
 		}
 		rl.items, _ = strconv.Atoi(tag.Get("items"))
 		rl.most, _ = strconv.Atoi(tag.Get("most"))
+		rl.reload = Reload(max(slices.Index(reloadNames, tag.Get("reload")), 0))
 		fields = append(fields, field{key, i, rl})
 	}
 	return fields
@@ -100,7 +104,7 @@ func (r *report) value(v reflect.Value, n *yaml.Node, at place, rl rule) {
 	r.section(v, n, at)
 }
 
-// plain refuses the parts of YAML that a configuration does without: nothing in the file can stand for more than it shows.
+// plain refuses YAML features that make text stand for more than it shows: anchors, aliases and tags.
 func (r *report) plain(n *yaml.Node, at place) bool {
 	switch {
 	case n.Kind == yaml.AliasNode, n.Anchor != "":
@@ -129,7 +133,7 @@ func (r *report) mismatch(n *yaml.Node, at place, rl rule, expected string) {
 	}
 }
 
-// section reads a mapping, or nothing at all (n is nil), into the fields of a struct.
+// section reads a mapping into the fields of a struct; n is nil if the file has none.
 func (r *report) section(v reflect.Value, n *yaml.Node, at place) {
 	at.valid = true
 	*v.Addr().Interface().(interface{ where() *place }).where() = at
@@ -148,7 +152,7 @@ func (r *report) section(v reflect.Value, n *yaml.Node, at place) {
 	}
 }
 
-// missing fills in for a key that is not in the file.
+// missing handles a key that is not in the file.
 func (r *report) missing(v reflect.Value, at place, rl rule) {
 	x, isReader := v.Addr().Interface().(reader)
 	switch {
@@ -163,21 +167,22 @@ func (r *report) missing(v reflect.Value, at place, rl rule) {
 	}
 }
 
-// entries gives a mapping's values by key, and reports keys that are unknown or given twice.
+// entries returns a mapping's values by key, and reports keys that are unknown or given twice.
 func (r *report) entries(n *yaml.Node, at place, fields []field) map[string]*yaml.Node {
 	known := keysOf(fields, false)
 	nodes := map[string]*yaml.Node{}
 	r.eachEntry(n, at, func(key string, keyAt place, value *yaml.Node) {
-		for _, k := range known {
-			if k == key {
-				nodes[key] = value
-				return
-			}
+		if slices.Contains(known, key) {
+			nodes[key] = value
+			return
 		}
 		meant := nearest(key, known)
+		before, behind, colon := strings.Cut(key, ":")
 		switch {
+		case colon && slices.Contains(known, before): // {name:gw1}
+			r.problem(keyAt, "unknown key; a space is missing after the colon of %s: %s", before, quote(behind))
 		case n.Style&yaml.FlowStyle != 0 && value.Tag == "!!null" && value.Value == "": // {device: net_tap0,iface=tap0}
-			r.problem(keyAt, "unknown key without a value; quote the value before it if this is a part of that. Known here: %s",
+			r.problem(keyAt, "unknown key without a value; if this is part of the value before it, quote that value. Known here: %s",
 				strings.Join(known, ", "))
 		case meant != "":
 			r.problem(keyAt, "unknown key; did you mean %s? Known here: %s", meant, strings.Join(known, ", "))
@@ -188,7 +193,7 @@ func (r *report) entries(n *yaml.Node, at place, fields []field) map[string]*yam
 	return nodes
 }
 
-// eachEntry visits a mapping's entries in the order of the file; a key's second value is reported and left out.
+// eachEntry visits a mapping's entries in the order of the file; it reports a key's second value and skips it.
 func (r *report) eachEntry(n *yaml.Node, at place, visit func(key string, keyAt place, value *yaml.Node)) {
 	seen := map[string]place{}
 	for i := 0; i+1 < len(n.Content); i += 2 {

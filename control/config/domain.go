@@ -2,13 +2,13 @@ package config
 
 import "net/netip"
 
-// resolveDomain gives nil, no border policy, where the file has no domain.
+// resolveDomain returns nil, no domain filter, if the file has no domain.
 func (r *report) resolveDomain(s *domainSection) *Domain {
 	if !s.given {
 		return nil
 	}
 	if s.valid && !s.Members.given {
-		r.problem(s.Members.place, "missing; expected %s, or no domain at all for no border policy", s.Members.expects(rule{}))
+		r.problem(s.Members.place, "missing; expected %s, or no domain section for no domain filter", s.Members.expects(rule{}))
 	}
 	if s.valid && !s.NotificationSources.given {
 		r.problem(s.NotificationSources.place, "missing; expected %s, which may be empty: []", s.NotificationSources.expects(rule{}))

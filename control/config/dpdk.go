@@ -4,7 +4,7 @@ import "strings"
 
 func (r *report) resolveDPDK(s *dpdkSection) DPDK {
 	if s.Hugepages.valid && !s.Hugepages.V && s.InMemory.V {
-		r.problem(s.InMemory.place, "true contradicts hugepages: false at %s; without hugepages EAL takes no in-memory mode, leave it out",
+		r.problem(s.InMemory.place, "true contradicts hugepages: false at %s; EAL's in-memory mode needs hugepages, leave it out",
 			r.position(s.Hugepages.place))
 	}
 	d := DPDK{Hugepages: s.Hugepages.V, InMemory: s.InMemory.V, Burst: int(s.Burst.V), Idle: Idle(s.Idle.V)}
@@ -20,7 +20,7 @@ func (r *report) resolveDPDK(s *dpdkSection) DPDK {
 	return d
 }
 
-// ownArgs are the EAL arguments that the gateway makes itself, and what to use instead of them.
+// ownArgs are the EAL arguments that the gateway sets itself, and the replacement for each.
 var ownArgs = []struct{ short, long, use string }{
 	{"a", "allow", usePorts},
 	{"b", "block", usePorts},
@@ -35,7 +35,7 @@ var ownArgs = []struct{ short, long, use string }{
 	{"", "in-memory", "set dpdk.in_memory: true"},
 	{"", "file-prefix", "the gateway makes one of its own"},
 	{"", "proc-type", "the gateway is always the primary process"},
-	{"h", "help", "it would end the gateway; run dpdk-testpmd --help to read EAL's options"},
+	{"h", "help", "it would end the gateway; dpdk-testpmd --help lists EAL's options"},
 }
 
 const (
@@ -62,20 +62,20 @@ func (r *report) resolveEALArgs(items []text) []string {
 	return args
 }
 
-// checkEALArg refuses what ownArgs has, in each way that getopt_long(3) takes it: a long option may be cut short, short ones may
-// stand together.
+// checkEALArg refuses the arguments in ownArgs, in every form that getopt_long(3) accepts: long options may be abbreviated, short
+// ones combined.
 func (r *report) checkEALArg(arg *text) {
 	long, isLong := strings.CutPrefix(arg.V, "--")
 	long, _, _ = strings.Cut(long, "=")
 	for _, own := range ownArgs {
 		if isLong && strings.HasPrefix(own.long, long) || !isLong && own.short != "" && hasShort(arg.V[1:], own.short[0]) {
-			r.problem(arg.place, "%s is not for eal_args, the gateway decides it; %s", quote(arg.V), own.use)
+			r.problem(arg.place, "%s is not allowed in eal_args, because the gateway sets it; %s", quote(arg.V), own.use)
 			return
 		}
 	}
 }
 
-// hasShort tells whether a cluster of short options has one; all but -h and -v take the rest of the cluster as their value.
+// hasShort reports whether a cluster of short options contains one. All but -h and -v take the rest of the cluster as their value.
 func hasShort(cluster string, option byte) bool {
 	for i := range len(cluster) {
 		if cluster[i] == option {

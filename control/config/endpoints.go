@@ -38,8 +38,8 @@ func (r *report) resolveAccepts(s *endpointSection) []Format {
 	return formats
 }
 
-// checkSharedBit keeps two formats apart that an endpoint can't tell from each other: the E bit of Long-haul CNP and the P bit of PPFC are
-// the same bit.
+// checkSharedBit refuses a pair of formats that an endpoint can't distinguish: the E bit of Long-haul CNP and the P bit of PPFC are the
+// same bit.
 func (r *report) checkSharedBit(f Format, at place, seen map[Format]place) {
 	for _, pair := range [][2]Format{{congestion.LongHaulCNP, congestion.PPFC}, {congestion.PPFC, congestion.LongHaulCNP}} {
 		if other, both := seen[pair[1]]; both && f == pair[0] {

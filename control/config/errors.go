@@ -26,7 +26,7 @@ type Problem struct {
 
 func (p Problem) String() string { return p.Position.String() + ": " + p.Text }
 
-// Warning is something the file asks for that has no effect, or an unlikely setting. The configuration is used all the same.
+// Warning is a setting that has no effect or is unlikely to be intended. The configuration is valid.
 type Warning struct {
 	Position
 	Text string
@@ -34,10 +34,10 @@ type Warning struct {
 
 func (w Warning) String() string { return w.Position.String() + ": " + w.Text }
 
-// Error is every mistake found in a file.
+// Error has the mistakes found in a file.
 type Error struct {
 	Problems []Problem // by position, at least one, at most MaxProblems
-	Omitted  int       // mistakes that were found behind these
+	Omitted  int       // mistakes found after these
 }
 
 // Error gives a line for each problem.
@@ -52,9 +52,10 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// report collects what is wrong with one file.
+// report collects the mistakes in one file.
 type report struct {
 	file     string
+	needs    string // the sections that a file must have
 	problems []Problem
 	omitted  int
 	warnings []Warning
@@ -67,7 +68,7 @@ func (r *report) problem(at place, format string, args ...any) {
 		text = at.path + ": " + text
 	}
 	r.problems = append(r.problems, Problem{r.position(at), text})
-	if len(r.problems) >= 64*MaxProblems { // keeps a file of nothing but mistakes from filling memory
+	if len(r.problems) >= 64*MaxProblems { // bounds the memory for a file full of mistakes
 		r.trim()
 	}
 }
@@ -76,7 +77,7 @@ func (r *report) warn(at place, format string, args ...any) {
 	r.warnings = append(r.warnings, Warning{r.position(at), at.path + ": " + fmt.Sprintf(format, args...)})
 }
 
-// position is the place for people: a place without a line stands for the whole file.
+// position is the printed form of a place: one without a line is the whole file.
 func (r *report) position(at place) Position {
 	return Position{r.file, max(at.line, 1), max(at.column, 1)}
 }
@@ -102,7 +103,7 @@ func comparePositions(a, b Position) int {
 	return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 }
 
-// quote makes a value from the file presentable: quoted, escaped and short.
+// quote formats a value from the file for an error: quoted, escaped and shortened.
 func quote(s string) string {
 	const most = 64
 	if runes := []rune(s[:min(len(s), 4*most+utf8Slack)]); len(runes) > most {
@@ -111,9 +112,9 @@ func quote(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-const utf8Slack = 4 // so that cutting octets never leaves fewer than 64 whole characters of a longer text
+const utf8Slack = 4 // so that cutting bytes never leaves fewer than 64 whole characters of a longer text
 
-// either lists names for people: "a", "a or b", "a, b or c"; of many only the first ones.
+// either lists names for people: "a", "a or b", "a, b or c"; of many, only the first ones.
 func either(names []string) string {
 	const most = 12
 	if len(names) > most {
@@ -126,7 +127,7 @@ func either(names []string) string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// nearest finds the name that text most likely was meant to be, or "".
+// nearest finds the name that text most likely means, or "".
 func nearest(text string, names []string) string {
 	if len(text) > 64 {
 		return ""
@@ -140,22 +141,24 @@ func nearest(text string, names []string) string {
 	return best
 }
 
-// editDistance is Levenshtein's, in octets.
+// editDistance is how many bytes to add, remove, change or swap with the next one make b of a.
 func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
+	before, above, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1) // of the last two bytes of a, and of this one
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(a) {
-		diagonal := row[0]
+		before, above, row = above, row, before
 		row[0] = i + 1
 		for j := range len(b) {
-			change := diagonal
+			change := above[j]
 			if a[i] != b[j] {
 				change++
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+			row[j+1] = min(change, row[j]+1, above[j+1]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
 		}
 	}
 	return row[len(b)]

@@ -44,7 +44,7 @@ func checkError(t *testing.T, err error) {
 		t.Fatalf("got %#v", err)
 	}
 	if n := len(err.Error()); n > 32<<10 {
-		t.Fatalf("the error has %d octets", n)
+		t.Fatalf("the error has %d bytes", n)
 	}
 	for i, p := range list.Problems {
 		if p.Line < 1 || p.Column < 1 || p.Text == "" {

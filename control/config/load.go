@@ -12,23 +12,24 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
 )
 
-// MaxFile bounds a configuration file, in octets: enough for some 40,000 entries of qp_map.
+// MaxFile bounds a configuration file, in bytes: enough for some 40,000 entries of qp_map.
 const MaxFile = 4 << 20
 
-// Load reads and resolves the configuration file at path. The error of a file that can't be read wraps the system's; that of a file
-// with mistakes is an *Error.
+// Load reads and resolves the configuration file at path. If the file can't be read, the error wraps the system's; if it has
+// mistakes, the error is an *Error.
 func Load(path string) (*Config, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, unreadable(path, err)
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1)) // one octet more than Parse takes, so that it sees the file is too long
+	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1)) // one byte more than Parse takes, so that it sees the file is too long
 	if err != nil {
 		return nil, unreadable(path, err)
 	}
@@ -46,13 +47,16 @@ func unreadable(path string, err error) error {
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%s: this user may not read the configuration file; check owner and mode: %w", path, err)
 	}
+	if errors.Is(err, syscall.EISDIR) {
+		return fmt.Errorf("%s: can't read the configuration file: %w; give the YAML file in this directory", path, err)
+	}
 	return fmt.Errorf("%s: can't read the configuration file: %w", path, err)
 }
 
-// Parse resolves the configuration in data; name stands for the file in errors and warnings. It returns a snapshot or an *Error,
+// Parse resolves the configuration in data; name is the file's name in errors and warnings. It returns a snapshot or an *Error,
 // never both.
 func Parse(name string, data []byte) (*Config, error) {
-	r := &report{file: name}
+	r := &report{file: name, needs: "gateway and ports"}
 	root := r.parseYAML(data)
 	if root == nil {
 		return nil, r.err()
@@ -64,11 +68,11 @@ func Parse(name string, data []byte) (*Config, error) {
 		return nil, err
 	}
 	slices.SortStableFunc(r.warnings, func(a, b Warning) int { return comparePositions(a.Position, b.Position) })
-	cfg.Warnings = r.warnings
+	cfg.Warnings, cfg.File = r.warnings, File{name, data}
 	return cfg, nil
 }
 
-// parseYAML gives the root of the one document in data, or nil and a problem.
+// parseYAML returns the root of the only document in data, or reports a problem and returns nil.
 func (r *report) parseYAML(data []byte) *yaml.Node {
 	if len(data) > MaxFile {
 		r.problem(place{}, "the file is too long; expected at most %s", formatUnits(MaxFile, sizeUnits))
@@ -84,7 +88,7 @@ func (r *report) parseYAML(data []byte) *yaml.Node {
 		return nil
 	}
 	if doc == nil || len(doc.Content) == 0 || doc.Content[0].Tag == "!!null" {
-		r.problem(place{}, "the file is empty; expected at least the sections gateway and ports")
+		r.problem(place{}, "the file is empty; expected at least the sections %s", r.needs)
 		return nil
 	}
 	second, err := nextDocument(dec)
@@ -93,14 +97,14 @@ func (r *report) parseYAML(data []byte) *yaml.Node {
 		return nil
 	}
 	if second != nil {
-		r.problem(place{line: second.Line, column: second.Column}, "a second YAML document begins here; expected one a file")
+		r.problem(place{line: second.Line, column: second.Column}, "a second YAML document begins here; expected one per file")
 		return nil
 	}
 	return doc.Content[0]
 }
 
-// nextDocument gives nil after the last document. The YAML package panics where it finds itself in a state it doesn't know; what a file
-// can bring about must be an error.
+// nextDocument returns nil after the last document. It turns panics of the YAML package into errors: no file may cause a
+// panic.
 func nextDocument(dec *yaml.Decoder) (doc *yaml.Node, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -116,7 +120,7 @@ func nextDocument(dec *yaml.Decoder) (doc *yaml.Node, err error) {
 	return doc, nil
 }
 
-// checkText finds the first octet that is no text: the YAML package would tell of it without a position.
+// checkText finds the first byte that is not text: the YAML package's error has no position.
 func (r *report) checkText(data []byte) bool {
 	line, column := 1, 1
 	for i := 0; i < len(data); {
@@ -124,7 +128,7 @@ func (r *report) checkText(data []byte) bool {
 		at := place{line: line, column: column}
 		switch {
 		case c == utf8.RuneError && size <= 1:
-			r.problem(at, "octet %#02x is not UTF-8; expected a text file in UTF-8", data[i])
+			r.problem(at, "byte %#02x is not UTF-8; expected a text file in UTF-8", data[i])
 			return false
 		case !isText(c) && !(c == '\uFEFF' && i == 0):
 			r.problem(at, "character U+%04X is not allowed in a configuration; remove it", c)
@@ -138,7 +142,7 @@ func (r *report) checkText(data []byte) bool {
 	return true
 }
 
-// isText tells the printable characters of YAML 1.2, 5.1.
+// isText reports whether a character is printable (YAML 1.2, 5.1).
 func isText(c rune) bool {
 	switch {
 	case c == '\t', c == '\n', c == '\r', c == 0x85:
@@ -156,9 +160,9 @@ var (
 	tabIndent     = regexp.MustCompile(`(?m)^ *\t`)
 )
 
-// syntax reports what the YAML package could not parse. It tells a line at best: for errors of its scanner the line of the mistake,
-// for those of its parser one less (none for 0), of the mistake or of the block around it. The two commonest mistakes are looked
-// for here.
+// syntax reports what the YAML package could not parse. The package's errors have a line at most: scanner errors that of the
+// mistake; parser errors one less (none for 0) than that of the mistake or of the block around it. syntax itself looks for the
+// two most common mistakes.
 func (r *report) syntax(data []byte, err error) {
 	line, text := 0, err.Error()
 	m := yamlError.FindStringSubmatch(text)
@@ -174,11 +178,34 @@ func (r *report) syntax(data []byte, err error) {
 		r.problem(placeOf(data, tab[1]-1), "a tab indents this line; expected spaces")
 		return
 	}
+	if strings.Contains(text, "expected node content") {
+		r.problem(startOf(data, line+1), "not valid YAML in or below this line: %s; look for a value that is missing, or that begins with a colon "+
+			"or a bracket and needs quotes, such as \"::/0\"", text)
+		return
+	}
 	if parserError.MatchString(text) {
 		r.problem(startOf(data, line+1), "not valid YAML in or below this line: %s; look for a wrong indent or an unclosed bracket", text)
 		return
 	}
-	r.problem(startOf(data, max(line, 1)), "not valid YAML: %s", text)
+	r.problem(startOf(data, max(line, 1)), "not valid YAML: %s%s", text, scannerHint(text))
+}
+
+// scannerHint is the most likely cause of an error of the YAML package's scanner; "" if there is none.
+func scannerHint(text string) string {
+	for _, hint := range []struct{ part, advice string }{
+		{"mapping values are not allowed", "look for a colon within a value, which needs quotes, a colon without a space after it, a value before a section's keys, a wrong indent, " +
+			"or a quote that is not closed, here or above"},
+		{"cannot start any token", "put quotes around a value that begins with %, @ or `"},
+		{"could not find expected ':'", "put a colon and a space between a key and its value, here or in the line above"},
+		{"unexpected end of stream", "look for a quote that is not closed, here or above"},
+		{"unknown escape character", "write a backslash within double quotes twice, or use single quotes"},
+		{"block sequence entries are not allowed", "begin a list on a new line below its key"},
+	} {
+		if strings.Contains(text, hint.part) {
+			return "; " + hint.advice
+		}
+	}
+	return ""
 }
 
 // startOf is the place of the first character of a line that is not blank.

@@ -7,7 +7,7 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// defaultPerFlow is the least time between notifications of a flow where no round-trip time is known.
+// defaultPerFlow is the least time between notifications of a flow if no round-trip time is known.
 const defaultPerFlow = time.Millisecond
 
 func (r *report) resolveNotifications(s *notificationsSection) Notifications {
@@ -15,7 +15,9 @@ func (r *report) resolveNotifications(s *notificationsSection) Notifications {
 	if s.FastCNP.TraceOptionType.given {
 		traceOption = s.FastCNP.TraceOptionType.V
 	}
+	r.checkICMPv6Type(&s.LongHaulCNP.ICMPv6Type)
 	return Notifications{
+		Observe: s.Mode.V == modeObserve, ObserveKind: observedKinds(s), FlowPKey: s.PKey.V == 1, PPFC: s.PPFC.Enabled.V, Standard: s.StandardCNP.Enabled.V,
 		DSCP: uint8(s.DSCP.V),
 		FastCNP: FastCNPConfig{
 			Enabled:              s.FastCNP.Enabled.V,
@@ -29,12 +31,25 @@ func (r *report) resolveNotifications(s *notificationsSection) Notifications {
 			ExtensionClass:  uint8(s.LongHaulCNP.ExtensionClass.V),
 			ReducePercent:   uint8(s.LongHaulCNP.ReducePercent.V),
 			DiscloseMetrics: s.LongHaulCNP.DiscloseMetrics.V,
+			Timestamp:       s.LongHaulCNP.Extensions.Timestamp.V,
+			Device:          s.LongHaulCNP.Extensions.Device.V,
+			Path:            s.LongHaulCNP.Extensions.Path.V,
 		},
 		Limits: Limits{PerDestination: s.Limits.PerDestination.V, PerPort: s.Limits.PerPort.V},
 	}
 }
 
-// resolveProxy reads what a gateway has to know of proxies before it talks to any: their port, by which it tells notifications to them.
+// modeObserve is the number of the word observe in the schema.
+const modeObserve = 1
+
+func observedKinds(s *notificationsSection) (kinds [congestion.Formats]bool) {
+	long := s.LongHaulCNP.Mode.V == modeObserve
+	kinds[congestion.FastCNP], kinds[congestion.LongHaulCNP], kinds[congestion.LongHaulCNPICMPv6] = s.FastCNP.Mode.V == modeObserve, long, long
+	kinds[congestion.PPFC], kinds[congestion.StandardCNP] = s.PPFC.Mode.V == modeObserve, s.StandardCNP.Mode.V == modeObserve
+	return kinds
+}
+
+// resolveProxy reads the proxies' port, by which the gateway recognises notifications to them.
 func (r *report) resolveProxy(s *proxySection) Proxy {
 	if s.Port.V == packet.RoCEv2Port {
 		r.problem(s.Port.place, "%d is the port of RoCEv2; expected another", packet.RoCEv2Port)
@@ -42,7 +57,7 @@ func (r *report) resolveProxy(s *proxySection) Proxy {
 	return Proxy{Port: uint16(s.Port.V)}
 }
 
-// resolvePerFlow gives a port its least time between notifications of a flow: draft-tian 5.5 recommends one round-trip time.
+// resolvePerFlow sets a port's least time between notifications of a flow: draft-tian 5.5 recommends one round-trip time.
 func resolvePerFlow(s *limitsSection, rtt time.Duration) time.Duration {
 	switch {
 	case s.PerFlow.given:
@@ -53,37 +68,42 @@ func resolvePerFlow(s *limitsSection, rtt time.Duration) time.Duration {
 	return defaultPerFlow
 }
 
-// checkSources makes sure that the gateway has an address for the notifications it is to send.
+// checkSources checks that the gateway has an address for the notifications that it sends.
 func (r *report) checkSources(doc *document) {
 	g, n := &doc.Gateway, &doc.Notifications
 	if !g.valid {
 		return
 	}
-	has4, has6 := g.IPv4.given, g.IPv6.given // even a mistaken one shows what was meant
+	has4, has6 := g.IPv4.given, g.IPv6.given // even an invalid one shows the intention
 	if n.FastCNP.Enabled.V && !has6 {
 		r.problem(n.FastCNP.Enabled.place, "Fast CNP is IPv6 and needs a source address; set ipv6 in gateway (%s)", r.position(g.place))
 	}
-	if !n.LongHaulCNP.Enabled.V {
-		return
+	if n.PPFC.Enabled.V && !has4 && !has6 {
+		r.problem(n.PPFC.Enabled.place, "PPFC needs a source address; set ipv4, ipv6 or both in gateway (%s)", r.position(g.place))
 	}
-	if !has4 && !has6 {
+	if n.LongHaulCNP.Enabled.V && !has4 && !has6 {
 		r.problem(n.LongHaulCNP.Enabled.place, "Long-haul CNP needs a source address; set ipv4, ipv6 or both in gateway (%s)",
 			r.position(g.place))
-		return
+	}
+	if !has4 && !has6 {
+		return // formats that can't be sent are reported already
 	}
 	for i := range doc.Endpoints.Items {
-		r.warnUnreachable(&doc.Endpoints.Items[i], has4, has6)
+		r.warnUnreachable(&doc.Endpoints.Items[i], n, has4, has6)
 	}
 }
 
-// warnUnreachable tells of hosts that Long-haul CNP is meant for but can't be sent to.
-func (r *report) warnUnreachable(s *endpointSection, has4, has6 bool) {
+// warnUnreachable warns of hosts that accept a format but can't get it, because the gateway lacks an address. A standard CNP has the receiver's.
+func (r *report) warnUnreachable(s *endpointSection, n *notificationsSection, has4, has6 bool) {
 	is4 := s.Prefix.V.Addr().Is4()
 	if !s.Prefix.valid || is4 && has4 || !is4 && has6 {
 		return
 	}
+	enabled := [congestion.Formats]bool{
+		congestion.LongHaulCNP: n.LongHaulCNP.Enabled.V, congestion.LongHaulCNPICMPv6: n.LongHaulCNP.Enabled.V, congestion.PPFC: n.PPFC.Enabled.V,
+	}
 	for i := range s.Accepts.Items {
-		if f := &s.Accepts.Items[i]; f.valid && (Format(f.V) == congestion.LongHaulCNP || Format(f.V) == congestion.LongHaulCNPICMPv6) {
+		if f := &s.Accepts.Items[i]; f.valid && enabled[f.V] {
 			family := "ipv6"
 			if is4 {
 				family = "ipv4"

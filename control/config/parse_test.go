@@ -73,6 +73,9 @@ func TestGoodConfigurations(t *testing.T) {
 				t.Fatal(err)
 			}
 			var b strings.Builder
+			if string(cfg.File.Text) != string(read(t, name)) || cfg.File.Name != filepath.Base(name) {
+				t.Errorf("the snapshot is of the file %s with %d octets", cfg.File.Name, len(cfg.File.Text))
+			}
 			flatten(&b, "", reflect.ValueOf(*cfg))
 			golden := strings.TrimSuffix(name, ".yaml") + ".golden"
 			if *update {
@@ -93,6 +96,9 @@ func flatten(b *strings.Builder, path string, v reflect.Value) {
 	switch {
 	case v.Kind() == reflect.Struct && !isText:
 		for i := range v.NumField() {
+			if !v.Type().Field(i).IsExported() || v.Type().Field(i).Type == reflect.TypeFor[File]() {
+				continue
+			}
 			flatten(b, strings.TrimPrefix(path+"."+v.Type().Field(i).Name, "."), v.Field(i))
 		}
 	case v.Kind() == reflect.Slice && v.Len() > 0:
@@ -108,7 +114,7 @@ func flatten(b *strings.Builder, path string, v reflect.Value) {
 	}
 }
 
-// What other parts of the program rely on, said once more without a golden file in between.
+// What other parts of the program rely on, checked without a golden file.
 func TestDraftExample(t *testing.T) {
 	cfg, err := Load("testdata/good/draft_example.yaml")
 	if err != nil {
@@ -136,11 +142,27 @@ func TestBadText(t *testing.T) {
 		{"empty", "", "f:1:1: the file is empty; expected at least the sections gateway and ports"},
 		{"comments only", "# nothing\n\n", "f:1:1: the file is empty; expected at least the sections gateway and ports"},
 		{"null", "---\n~\n", "f:1:1: the file is empty; expected at least the sections gateway and ports"},
-		{"Latin-1", "gateway:\n  näme: caf\xe9\n", "f:2:12: octet 0xe9 is not UTF-8; expected a text file in UTF-8"},
-		{"UTF-16", "\xff\xfea\x00", "f:1:1: octet 0xff is not UTF-8; expected a text file in UTF-8"},
+		{"Latin-1", "gateway:\n  näme: caf\xe9\n", "f:2:12: byte 0xe9 is not UTF-8; expected a text file in UTF-8"},
+		{"UTF-16", "\xff\xfea\x00", "f:1:1: byte 0xff is not UTF-8; expected a text file in UTF-8"},
 		{"NUL", "gateway: \x00\n", "f:1:10: character U+0000 is not allowed in a configuration; remove it"},
 		{"byte order mark inside", "a: 1\n\uFEFFb: 2\n", "f:2:1: character U+FEFF is not allowed in a configuration; remove it"},
 		{"too long", string(long), "f:1:1: the file is too long; expected at most 4MiB"},
+		{"UTF-16 without a mark", "g\x00", "f:1:2: character U+0000 is not allowed in a configuration; remove it"},
+		{"byte order mark and a mistake", "\uFEFFgateway: x\nports: []\n", "f:1:10: gateway: expected keys with values, found \"x\"\n" +
+			"f:2:8: ports: expected at least 2, found 0"},
+		{"CRLF and a mistake", "gateway: x\r\nports: []\r\n", "f:1:10: gateway: expected keys with values, found \"x\"\n" +
+			"f:2:8: ports: expected at least 2, found 0"},
+		{"CRLF and a tab", "gateway:\r\n\tname: x\r\n", "f:2:1: a tab indents this line; expected spaces"},
+		{"no space behind a colon", "gateway:\n  name: a\n  ipv4:x\n  ipv6: y\n", "f:3:3: not valid YAML: could not find expected ':'; " +
+			"put a colon and a space between a key and its value, here or in the line above"},
+		{"quote not closed", "gateway:\n  name: 'x\n", "f:2:3: not valid YAML: found unexpected end of stream; look for a quote that is not closed, here or above"},
+		{"colon in a value", "gateway:\n  name: a: b\n", "f:2:3: not valid YAML: mapping values are not allowed in this context; " +
+			"look for a colon within a value, which needs quotes, a colon without a space after it, a value before a section's keys, a wrong indent, or a quote that is not closed, here or above"},
+		{"percent sign", "gateway:\n  name: %x\n", "f:2:3: not valid YAML: found character that cannot start any token; put quotes around a value that begins with %, @ or `"},
+		{"escape", "gateway:\n  name: \"\\q\"\n", "f:2:3: not valid YAML: found unknown escape character; write a backslash within double quotes twice, or use single quotes"},
+		{"list behind its key", "ports: - a\n", "f:1:1: not valid YAML: block sequence entries are not allowed in this context; begin a list on a new line below its key"},
+		{"prefix without quotes", "endpoints: [{prefix: ::/0}]\n", "f:1:1: not valid YAML in or below this line: did not find expected node content; " +
+			"look for a value that is missing, or that begins with a colon or a bracket and needs quotes, such as \"::/0\""},
 		{"scalar", "gateway\n", `f:1:1: expected keys with values, found "gateway"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -159,6 +181,24 @@ func TestByteOrderMarkInFront(t *testing.T) {
 	}
 }
 
+// A file with a byte order mark or with the line ends of Windows is the same configuration.
+func TestOtherEditors(t *testing.T) {
+	text := string(read(t, "testdata/good/every_key.yaml"))
+	want, err := Parse("f", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Parse("f", []byte("\uFEFF"+strings.ReplaceAll(text, "\n", "\r\n")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got.File, want.File = File{}, File{}
+	got.document, want.document = nil, nil
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
 func TestLoadUnreadable(t *testing.T) {
 	dir := t.TempDir()
 	for _, c := range []struct {
@@ -166,7 +206,7 @@ func TestLoadUnreadable(t *testing.T) {
 		is         error
 	}{
 		{filepath.Join(dir, "none.yaml"), "none.yaml: there is no such configuration file; check the path", fs.ErrNotExist},
-		{dir, ": can't read the configuration file: ", nil},
+		{dir, ": can't read the configuration file: is a directory; give the YAML file in this directory", nil},
 	} {
 		cfg, err := Load(c.path)
 		if err == nil || cfg != nil || !strings.Contains(err.Error(), c.want) || c.is != nil && !errors.Is(err, c.is) {
@@ -192,14 +232,14 @@ func TestErrorStaysSmall(t *testing.T) {
 	b.WriteString("qp_map:\n")
 	const n = 5000
 	for range n {
-		b.WriteString("  - {source: x, destination: 10.0.0.1, source_qp: 2, destination_qp: 3}\n")
+		b.WriteString("  - {source_ip: x, destination_ip: 10.0.0.1, source_qp: 2, destination_qp: 3}\n")
 	}
 	_, err := Parse("f", []byte(b.String()))
 	var list *Error
 	if !errors.As(err, &list) || len(list.Problems) != MaxProblems || list.Omitted != n+2-MaxProblems { // and no gateway, no ports
 		t.Fatalf("got %.200v", err)
 	}
-	if p := list.Problems[2]; p.Line != 2 || !strings.HasPrefix(p.Text, "qp_map[0].source: ") {
+	if p := list.Problems[2]; p.Line != 2 || !strings.HasPrefix(p.Text, "qp_map[0].source_ip: ") {
 		t.Errorf("third is %v", p)
 	}
 }
@@ -221,11 +261,14 @@ func TestReportStaysSmall(t *testing.T) {
 	}
 }
 
-// Every configuration that comes with the program loads.
+// Every configuration that comes with the program loads, without a warning.
 func TestDeployedConfigurations(t *testing.T) {
 	for _, name := range files(t, "../../deploy/*.yaml") {
-		if _, err := Load(name); err != nil {
+		cfg, err := Load(name)
+		if err != nil {
 			t.Error(err)
+		} else if len(cfg.Warnings) != 0 {
+			t.Errorf("%s: %v", name, cfg.Warnings)
 		}
 	}
 }

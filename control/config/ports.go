@@ -1,46 +1,93 @@
 package config
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 const (
-	minCapacity = 1 << 20 // octets, of the default for queue_capacity
+	minCapacity = 1 << 20 // bytes, of the default for queue_capacity
 	minFrames   = 64      // QueueFrames of a small queue
-	frameShare  = 1024    // octets of queue for each frame it may hold
+	frameShare  = 1024    // bytes of queue for each frame it may hold
 )
 
 func (r *report) resolvePorts(doc *document) []Port {
 	sections := doc.Ports.Items
 	ports := make([]Port, len(sections))
-	names, devices := map[string]place{}, map[string]place{}
+	names, devices, interfaces := map[string]place{}, map[string]place{}, map[string]place{}
 	for i := range sections {
 		s := &sections[i]
 		if s.Name.valid {
 			unique(r, names, s.Name.V, s.Name.place, "this name")
 		}
 		if s.Device.valid {
-			device, _, _ := strings.Cut(s.Device.V, ",") // EAL knows a device by this part
-			unique(r, devices, device, s.Device.place, "the device "+quote(device))
+			r.checkDevice(s.Device, devices, interfaces)
 		}
 		ports[i] = r.resolvePort(doc, s)
 	}
 	for i := range sections {
 		ports[i].Peer = r.resolvePeer(sections, i)
 	}
+	for i := range sections {
+		r.resolveLossless(doc, &sections[i], &ports[i], &ports[ports[i].Peer])
+	}
 	return ports
 }
+
+// checkDevice reports a device or a kernel interface that an earlier port uses: both would receive the same frames, and each would forward the
+// other's frames. devices and interfaces have those of the earlier ports.
+func (r *report) checkDevice(s device, devices, interfaces map[string]place) {
+	name, args, _ := strings.Cut(s.V, ",") // EAL knows a device by the part before the first comma
+	if !unique(r, devices, deviceKey(name), s.place, "the device "+quote(name)) {
+		return // the same device has the same interface
+	}
+	for arg := range strings.SplitSeq(args, ",") {
+		iface, ok := strings.CutPrefix(arg, "iface=")
+		if !ok {
+			continue
+		}
+		if first, twice := interfaces[iface]; twice {
+			r.problem(s.place, "the interface %s is that of %s (%s); expected another one, as each port needs an interface of its own",
+				quote(iface), first.path, r.position(first))
+			continue
+		}
+		interfaces[iface] = s.place
+	}
+}
+
+// deviceKey is the normal form of a PCI address: 3B:00.0 is 0000:3b:00.0.
+func deviceKey(name string) string {
+	if !pciAddress.MatchString(name) {
+		return name
+	}
+	if strings.Count(name, ":") == 1 {
+		name = "0000:" + name
+	}
+	return strings.ToLower(name)
+}
+
+var pciAddress = regexp.MustCompile(`^(?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]$`)
 
 func (r *report) resolvePort(doc *document, s *portSection) Port {
 	p := Port{
 		Name: s.Name.V, Device: s.Device.V, Role: Role(s.Role.V), Rate: s.Rate.V, RTT: s.RTT.V, MTU: int(s.MTU.V),
-		Classes: r.resolveClasses(s), PerFlow: resolvePerFlow(&doc.Notifications.Limits, s.RTT.V),
+		Classes: r.resolveClasses(s), PerFlow: resolvePerFlow(&doc.Notifications.Limits, s.RTT.V), PerFlowIsRTT: !doc.Notifications.Limits.PerFlow.given,
 	}
-	r.resolveQueue(&p, s, r.profileOf(doc, s))
+	r.resolveRTT(&p, s, &doc.Gateway)
+	profile := r.profileOf(doc, s)
+	p.Pacing, p.Paced = r.resolvePacing(s)
+	if r.resolveQueue(&p, s, profile); profile != nil {
+		p.Response = resolveResponse(&p, s, profile, &doc.Notifications)
+		p.Adjust = resolveAdjust(&profile.Adjust)
+	}
 	p.QueueFrames = max(int(p.QueueCapacity/frameShare), minFrames)
+	p.FlowControl = resolveFlowControl(doc, s)
+	r.resolvePriorities(s, &p)
 	return p
 }
 
-// resolvePeer finds the index of a port's peer: a port of the other role that names this one as its peer. That also puts each port
-// in one pair only.
+// resolvePeer finds the index of a port's peer: a port of the other role that names this one as its peer. So each port is in only
+// one pair.
 func (r *report) resolvePeer(sections []portSection, i int) int {
 	s := &sections[i]
 	if !s.Peer.valid {
@@ -50,7 +97,7 @@ func (r *report) resolvePeer(sections []portSection, i int) int {
 	for j := range sections {
 		peer := &sections[j]
 		if !peer.Name.valid {
-			return 0 // the name may be the one that is wanted: its own mistake is reported
+			return 0 // it may be the missing name; its mistake is reported separately
 		}
 		if peer.Name.V == s.Peer.V {
 			r.checkPair(s, peer)
@@ -77,11 +124,11 @@ func (r *report) checkPair(s, peer *portSection) {
 	}
 }
 
-// unknownName reports a reference to something that is not there.
+// unknownName reports a reference to a name that doesn't exist.
 func (r *report) unknownName(at place, text, what string, names []string) {
 	switch meant := nearest(text, names); {
 	case len(names) == 0:
-		r.problem(at, "there is no %s %s; none is given", what, quote(text))
+		r.problem(at, "there is no %s %s; none is defined", what, quote(text))
 	case meant != "":
 		r.problem(at, "there is no %s %s; did you mean %s? Expected %s", what, quote(text), meant, either(names))
 	default:
@@ -92,7 +139,7 @@ func (r *report) unknownName(at place, text, what string, names []string) {
 // resolveClasses gives every DSCP to one class; the last class takes those that no class names.
 func (r *report) resolveClasses(s *portSection) []Class {
 	if !s.TrafficClasses.given {
-		return []Class{{Name: "default", DSCP: ^uint64(0)}}
+		return []Class{{Name: "default", DSCP: ^uint64(0), Priority: -1}}
 	}
 	sections := s.TrafficClasses.Items
 	classes := make([]Class, len(sections))

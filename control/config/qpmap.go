@@ -6,7 +6,7 @@ import (
 	"reflect"
 )
 
-// qpKey is what a packet shows of its flow: the source QP is what is looked for.
+// qpKey has the fields of a flow that its packets contain; the source QP is not among them.
 type qpKey struct {
 	source, destination netip.Addr
 	destinationQP       int64
@@ -25,6 +25,11 @@ func (r *report) resolveQPMap(s *list[qpPairSection]) []QPPair {
 		if !e.Source.valid || !e.Destination.valid || !e.SourceQP.valid || !e.DestinationQP.valid {
 			continue
 		}
+		if e.Source.V == e.Destination.V {
+			r.problem(e.Destination.place, "%s is also the source (%s); expected the address of the host at the other end",
+				e.Destination.V, r.position(e.Source.place))
+			continue
+		}
 		if e.Source.V.Is4() != e.Destination.V.Is4() {
 			r.problem(e.Destination.place, "%s is not of the same IP version as the source %s (%s); expected two addresses of one version",
 				e.Destination.V, e.Source.V, r.position(e.Source.place))
@@ -36,8 +41,8 @@ func (r *report) resolveQPMap(s *list[qpPairSection]) []QPPair {
 	return pairs
 }
 
-// checkQPPair reports an entry that gives a flow another source QP than an earlier one did, in the direction it is written in or in
-// the reverse that it implies. Saying the same twice is harmless.
+// checkQPPair reports an entry that contradicts an earlier one about the source QP of a flow, in its own direction or in the reverse
+// one that it implies. Duplicate entries are harmless.
 func (r *report) checkQPPair(e *qpPairSection, seen map[qpKey]qpEntry) {
 	forward := qpKey{e.Source.V, e.Destination.V, e.DestinationQP.V}
 	reverse := qpKey{e.Destination.V, e.Source.V, e.SourceQP.V}
@@ -59,11 +64,11 @@ func (r *report) contradicts(seen map[qpKey]qpEntry, key qpKey, entry qpEntry) b
 	return true
 }
 
-// QPPairKeys are the keys of a QP pair, in a file and elsewhere.
-var QPPairKeys = []string{"source", "destination", "source_qp", "destination_qp"}
+// QPPairKeys are the keys of a QP pair, in a file or in an API request.
+var QPPairKeys = []string{"source_ip", "destination_ip", "source_qp", "destination_qp"}
 
-// ParseQPPair reads a pair that stands in no file under the rules for qp_map's entries. values has a text for each key; the error
-// begins with the key that it is about.
+// ParseQPPair reads a pair that is not in a file, by the rules for qp_map's entries. values has a text for each key; an error
+// begins with its key.
 func ParseQPPair(values map[string]string) (QPPair, error) {
 	rules := map[string]rule{}
 	for _, f := range fieldsOf(reflect.TypeFor[qpPairSection]()) {
@@ -73,13 +78,16 @@ func ParseQPPair(values map[string]string) (QPPair, error) {
 	for _, key := range []struct {
 		name string
 		to   *netip.Addr
-	}{{"source", &p.Source}, {"destination", &p.Destination}} {
+	}{{"source_ip", &p.Source}, {"destination_ip", &p.Destination}} {
 		if err := parseKey(values, rules, key.name, addressKind{}, key.to); err != nil {
 			return p, err
 		}
 	}
+	if p.Source == p.Destination {
+		return p, fmt.Errorf("destination_ip: %s is also the source; expected the address of the host at the other end", p.Destination)
+	}
 	if p.Source.Is4() != p.Destination.Is4() {
-		return p, fmt.Errorf("destination: %s is not of the same IP version as the source %s; expected two addresses of one version", p.Destination, p.Source)
+		return p, fmt.Errorf("destination_ip: %s is not of the same IP version as the source %s; expected two addresses of one version", p.Destination, p.Source)
 	}
 	for _, key := range []struct {
 		name string

@@ -2,11 +2,12 @@ package config
 
 import "strings"
 
-// resolve turns a decoded document into a snapshot, and reports what its keys contradict. It is called for a document with mistakes
-// too, so that all of them are reported together: each check looks at valid values only, and the snapshot is then thrown away.
+// resolve turns a decoded document into a snapshot, and reports contradictions between keys. It is also called for a document with
+// mistakes, so that all are reported together: each check uses only valid values, and the snapshot is then discarded.
 func (r *report) resolve(doc *document) *Config {
 	cfg := &Config{
-		Gateway:       Gateway{doc.Gateway.Name.V, doc.Gateway.IPv4.V, doc.Gateway.IPv6.V},
+		document:      doc,
+		Gateway:       Gateway{doc.Gateway.Name.V, doc.Gateway.IPv4.V, doc.Gateway.IPv6.V, r.resolveReflector(&doc.Gateway)},
 		DPDK:          r.resolveDPDK(&doc.DPDK),
 		Flows:         Flows{int(doc.Flows.Capacity.V), int(doc.Flows.Paired.V), doc.Flows.Aging.V},
 		Endpoints:     r.resolveEndpoints(&doc.Endpoints),
@@ -14,45 +15,38 @@ func (r *report) resolve(doc *document) *Config {
 		QPMap:         r.resolveQPMap(&doc.QPMap),
 		Proxy:         r.resolveProxy(&doc.Proxy),
 		Domain:        r.resolveDomain(&doc.Domain),
-		Management:    Management{strings.TrimPrefix(doc.Management.Listen.V, unixPrefix)},
+		Management:    Management{strings.TrimPrefix(doc.Management.Listen.V, unixPrefix), doc.Management.Metrics.V, LogLevels[doc.Management.LogLevel.V]},
 	}
 	cfg.Ports = r.resolvePorts(doc)
+	r.checkProfiles(doc)
 	r.checkSources(doc)
 	r.checkLater(doc)
+	r.warnUnused(doc)
 	return cfg
 }
 
-// checkLater makes sure that nothing the file asks for is silently left undone: what would change traffic is refused, the rest warned
-// about.
+// checkLater handles settings that this version doesn't support: it refuses those that would change traffic, and warns about the
+// others.
 func (r *report) checkLater(doc *document) {
-	const refused = "true is not possible in this version; expected false, or no such section"
-	for _, later := range []*toggle{&doc.Notifications.PPFC.Enabled, &doc.Notifications.StandardCNP.Enabled, &doc.Proxy.Enabled} {
-		if later.V {
-			r.problem(later.place, refused)
-		}
+	const refused = "true is not supported in this version; expected false, or no such section"
+	if later := &doc.Proxy.Enabled; later.V {
+		r.problem(later.place, refused)
 	}
 	const noEffect = "has no effect in this version"
-	for i := range doc.Profiles.Entries {
-		p := &doc.Profiles.Entries[i]
-		for _, later := range []place{p.VECN.place, p.VGrowth.place, p.Interval.place, p.Actions.place} {
-			if later.given {
-				r.warn(later, noEffect)
-			}
-		}
-	}
 	p := &doc.Proxy
-	for _, later := range []place{p.Listen.place, p.Senders.place, p.BGP.place, doc.Management.Metrics.place} {
+	for _, later := range []place{p.Listen.place, p.Senders.place, p.BGP.place} {
 		if later.given {
 			r.warn(later, noEffect)
 		}
 	}
 }
 
-// unique reports a value that an earlier entry has already; seen is the caller's memory of them.
-func unique[K comparable](r *report, seen map[K]place, key K, at place, what string) {
+// unique reports a value that an earlier entry has already, and returns false for it. seen has the values of the earlier entries.
+func unique[K comparable](r *report, seen map[K]place, key K, at place, what string) bool {
 	if first, twice := seen[key]; twice {
-		r.problem(at, "%s is given twice; %s at %s has it too", what, first.path, r.position(first))
-		return
+		r.problem(at, "%s is given twice; %s at %s also has it", what, first.path, r.position(first))
+		return false
 	}
 	seen[key] = at
+	return true
 }

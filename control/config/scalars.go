@@ -10,11 +10,11 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// kind is how a scalar's text is read. A kind has no state; parse works on the text alone, so quotes make no difference.
+// kind reads a scalar's text. It has no state; parse uses only the text, so quotes make no difference.
 type kind[T any] interface {
-	// parse's error is what stands behind the key's path.
+	// parse's error is the text after the key's path.
 	parse(text string, rl rule) (T, error)
-	// expects says what a right value looks like.
+	// expects describes the form of a valid value.
 	expects(rl rule) string
 }
 
@@ -64,12 +64,12 @@ type (
 	choice  = scalar[int, choiceKind]     // index of the word among those of the rule
 )
 
-// not is the error for a text that is no value of its kind.
+// not is the error for a text that is not a value of its kind.
 func not(text, what, expected string) error {
 	return fmt.Errorf("%s is not %s; expected %s", quote(text), what, expected)
 }
 
-// bounded checks a value against its rule; the bounds are written as the file would write them.
+// bounded checks a value against its rule. Errors show the bounds as the file would have them.
 func bounded[T cmp.Ordered](v T, text string, rl rule, parse func(string) (T, error)) (T, error) {
 	if lo, err := parse(rl.min); err == nil && v < lo {
 		return v, fmt.Errorf("%s is too low; expected %s", quote(text), span(rl))
@@ -80,7 +80,7 @@ func bounded[T cmp.Ordered](v T, text string, rl rule, parse func(string) (T, er
 	return v, nil
 }
 
-// span tells a rule's bounds, "" without any.
+// span describes a rule's bounds, "" without any.
 func span(rl rule) string {
 	switch {
 	case rl.min != "" && rl.max != "":
@@ -108,7 +108,7 @@ func (k textKind) parse(text string, rl rule) (string, error) {
 }
 
 func (textKind) expects(rule) string {
-	return "a text of printable characters, at most " + strconv.Itoa(maxText) + " octets"
+	return "a text of printable characters, at most " + strconv.Itoa(maxText) + " bytes"
 }
 
 type nameKind struct{}
@@ -136,7 +136,7 @@ func isName(text string) bool {
 	return text != "" && len(text) <= maxName
 }
 
-// deviceKind is one argument for EAL, so that nothing else can come in by it.
+// deviceKind is exactly one argument for EAL, so that it can't add others.
 type deviceKind struct{}
 
 func (k deviceKind) parse(text string, rl rule) (string, error) {
@@ -147,7 +147,7 @@ func (k deviceKind) parse(text string, rl rule) (string, error) {
 }
 
 func (deviceKind) expects(rule) string {
-	return "what EAL's -a or --vdev takes, such as 0000:01:00.0 or net_af_packet0,iface=eth1"
+	return "an argument of EAL's -a or --vdev, such as 0000:01:00.0 or net_af_packet0,iface=eth1"
 }
 
 type toggleKind struct{}
@@ -173,7 +173,7 @@ func (k integerKind) parse(text string, rl rule) (int64, error) {
 
 func (integerKind) expects(rl rule) string { return "a whole number, " + span(rl) }
 
-// parseInteger reads decimal digits, or hexadecimal ones behind 0x. A leading zero is refused: it means octal to some readers.
+// parseInteger reads decimal digits, or hexadecimal ones after 0x. It refuses a leading zero, which means octal to some readers.
 func parseInteger(text string) (int64, error) {
 	if hex, ok := strings.CutPrefix(text, "0x"); ok {
 		v, err := strconv.ParseUint(hex, 16, 63)

@@ -1,28 +1,30 @@
 package config
 
-// The schema: every key of a configuration file, declared once. A field's type says how its value is written, its tags say the key,
-// whether it is required, the default and the bounds. What keys mean for each other is checked after decoding, in resolve.go.
+// The schema: every key of a configuration file, declared once. A field's type gives the form of its value; its tags give the key,
+// whether it is required, the default and the bounds. Rules between keys are checked after decoding, in resolve.go.
 //
 //	key       the key's name; fields without it are not read
+//	was       the key's old name; a file may still use it, with a warning
 //	required  "yes": must be given
-//	default   what stands for an absent key, as the file would write it
+//	default   the value of an absent key, as the file would have it
 //	min, max  bounds of a value, or of each value in a list
 //	items     least number of entries in a list; most: greatest
 //	one       the words a choice takes, in the order of the constants they become
+//	reload    what a change of the key, and of keys below it without this tag, needs: live, resize or restart; see Reload
 
 type document struct {
 	place
 	Gateway       gatewaySection        `key:"gateway" required:"yes"`
-	DPDK          dpdkSection           `key:"dpdk"`
-	Ports         list[portSection]     `key:"ports" required:"yes" items:"2" most:"32"`
+	DPDK          dpdkSection           `key:"dpdk" reload:"restart"`
+	Ports         list[portSection]     `key:"ports" required:"yes" items:"2" most:"32" reload:"restart"`
 	Profiles      table[profileSection] `key:"profiles"`
-	Flows         flowsSection          `key:"flows"`
+	Flows         flowsSection          `key:"flows" reload:"restart"`
 	Endpoints     list[endpointSection] `key:"endpoints"`
 	Notifications notificationsSection  `key:"notifications"`
 	QPMap         list[qpPairSection]   `key:"qp_map"`
 	Proxy         proxySection          `key:"proxy"`
 	Domain        domainSection         `key:"domain"`
-	Management    managementSection     `key:"management"`
+	Management    managementSection     `key:"management" reload:"restart"`
 }
 
 type gatewaySection struct {
@@ -30,6 +32,13 @@ type gatewaySection struct {
 	Name text     `key:"name" required:"yes"`
 	IPv4 address4 `key:"ipv4"`
 	IPv6 address6 `key:"ipv6"`
+
+	STAMPReflector reflectorSection `key:"stamp_reflector"`
+}
+
+type reflectorSection struct {
+	place
+	Peers list[address] `key:"peers" most:"16"`
 }
 
 type dpdkSection struct {
@@ -48,29 +57,99 @@ type portSection struct {
 	Device         device             `key:"device" required:"yes"`
 	Role           choice             `key:"role" required:"yes" one:"fabric|wan"`
 	Peer           name               `key:"peer" required:"yes"`
-	Rate           rate               `key:"rate" required:"yes" min:"100kbps" max:"10Tbps"`
-	RTT            duration           `key:"rtt" default:"0s" min:"0s" max:"10s"`
+	Rate           rate               `key:"rate" required:"yes" min:"100kbps" max:"10Tbps" reload:"live"`
+	RTT            duration           `key:"rtt" default:"0s" min:"0s" max:"10s" reload:"live"`
+	RTTSources     list[choice]       `key:"rtt_sources" default:"[configured]" items:"1" most:"3" one:"configured|passive|stamp" reload:"live"`
+	RTTBounds      boundsSection      `key:"rtt_bounds" reload:"live"`
+	STAMP          stampSection       `key:"stamp" reload:"live"`
 	MTU            integer            `key:"mtu" default:"9000" min:"576" max:"16000"`
-	QueueCapacity  size               `key:"queue_capacity" max:"4095MiB"`
+	QueueCapacity  size               `key:"queue_capacity" max:"4095MiB" reload:"resize"`
 	TrafficClasses list[classSection] `key:"traffic_classes" items:"1" most:"8"`
-	Profile        name               `key:"profile"`
+	Profile        name               `key:"profile" reload:"live"`
+	Pacing         pacingSection      `key:"pacing" reload:"live"`
+	FlowControl    flowControlSection `key:"flow_control"`
+}
+
+type pacingSection struct {
+	place
+	Enabled  toggle   `key:"enabled" default:"false" reload:"resize"`
+	HostRate rate     `key:"host_rate" min:"1Mbps" max:"10Tbps"`
+	Floor    rate     `key:"floor" min:"100kbps" max:"10Tbps"`
+	Keep     integer  `key:"keep_percent" default:"10" min:"1" max:"99"`
+	Interval duration `key:"interval" default:"50us" min:"0s" max:"1s"`
+	Recovery duration `key:"recovery" default:"1ms" min:"1us" max:"10s"`
+	Capacity size     `key:"capacity" default:"64MB" min:"64KB" max:"4095MiB" reload:"resize"`
+}
+
+type boundsSection struct {
+	place
+	Min duration `key:"min" default:"0s" min:"0s" max:"10s"`
+	Max duration `key:"max" default:"1s" min:"1us" max:"10s"`
+}
+
+type stampSection struct {
+	place
+	Peer     address  `key:"peer"`
+	Interval duration `key:"interval" default:"1s" min:"10ms" max:"10s"`
 }
 
 type classSection struct {
 	place
-	Name name          `key:"name" required:"yes"`
-	DSCP list[integer] `key:"dscp" min:"0" max:"63"`
+	Name     name          `key:"name" required:"yes"`
+	DSCP     list[integer] `key:"dscp" min:"0" max:"63" reload:"live"`
+	Priority integer       `key:"priority" min:"0" max:"7"`
+	Lossless toggle        `key:"lossless" default:"false"`
+	XOff     size          `key:"xoff" min:"1KB" max:"4095MiB"`
+	XOn      size          `key:"xon" min:"1B" max:"4095MiB"`
+}
+
+type flowControlSection struct {
+	place
+	Cable    length          `key:"cable" default:"100m" min:"1m" max:"100km"`
+	Speed    rate            `key:"speed" min:"100kbps" max:"10Tbps"`
+	Response duration        `key:"response" min:"0s" max:"1s"`
+	Reaction duration        `key:"reaction" min:"1us" max:"1s"`
+	Limit    duration        `key:"xoff_limit" default:"100ms" min:"1ms" max:"1m"`
+	Watchdog watchdogSection `key:"watchdog"`
+}
+
+type watchdogSection struct {
+	place
+	Action      choice   `key:"action" default:"drop" one:"drop|forward|alert"`
+	Detection   duration `key:"detection_time" default:"200ms" min:"100ms" max:"5s"`
+	Restoration duration `key:"restoration_time" default:"200ms" min:"100ms" max:"1m"`
 }
 
 type profileSection struct {
 	place
-	KBase       size         `key:"k_base" default:"64KB" min:"100B" max:"4000MiB"`
-	Alpha       decimal      `key:"alpha" default:"1.0" min:"0.000001" max:"100"`
-	KMinPercent integer      `key:"k_min_percent" default:"50" min:"1" max:"99"`
-	VECN        decimal      `key:"v_ecn" min:"0" max:"100"`
-	VGrowth     rate         `key:"v_growth"`
-	Interval    duration     `key:"interval" min:"1us" max:"1h"`
-	Actions     list[choice] `key:"actions" items:"1" one:"mark|notify|rate-reduce|pause|resume"`
+	KBase       size              `key:"k_base" default:"64KB" min:"100B" max:"4000MiB"`
+	Alpha       decimal           `key:"alpha" default:"1.0" min:"0.000001" max:"100"`
+	KMinPercent integer           `key:"k_min_percent" default:"50" min:"1" max:"99"`
+	Depth       toggle            `key:"depth_trigger" default:"true"`
+	VECN        decimal           `key:"v_ecn" min:"0.0001" max:"100"`       // least: a millionth, as congestion counts
+	VGrowth     rate              `key:"v_growth" min:"8kbps" max:"100Tbps"` // least: a byte a millisecond
+	Interval    duration          `key:"interval" default:"100us" min:"1us" max:"1h"`
+	Flows       integer           `key:"flows_per_round" default:"16" min:"1" max:"16"`
+	Actions     list[choice]      `key:"actions" items:"1" one:"mark|notify|rate-reduce|pause|resume"`
+	Policy      list[rungSection] `key:"policy" items:"1" most:"16"`
+	Resume      integer           `key:"resume_percent" default:"50" min:"0" max:"100"`
+	OnArrival   toggle            `key:"ce_on_arrival" default:"false"`
+	ClearCE     toggle            `key:"clear_ce" default:"false"`
+	Adjust      adjustSection     `key:"adjust"`
+}
+
+type adjustSection struct {
+	place
+	Enabled    toggle  `key:"enabled" default:"false"`
+	MinPercent integer `key:"min_percent" default:"50" min:"10" max:"100"`
+	MaxPercent integer `key:"max_percent" default:"200" min:"100" max:"400"`
+}
+
+type rungSection struct {
+	place
+	Level   integer `key:"level" required:"yes" min:"0" max:"255"`
+	Action  choice  `key:"action" required:"yes" one:"notify|rate-reduce|pause"`
+	Percent integer `key:"percent" min:"1" max:"100"`
 }
 
 type flowsSection struct {
@@ -88,11 +167,13 @@ type endpointSection struct {
 
 type notificationsSection struct {
 	place
+	Mode        choice          `key:"mode" default:"send" one:"send|observe"`
 	DSCP        integer         `key:"dscp" default:"48" min:"0" max:"63"`
+	PKey        choice          `key:"p_key" default:"default" one:"default|flow"`
 	FastCNP     fastCNPSection  `key:"fast_cnp"`
 	LongHaulCNP longHaulSection `key:"long_haul_cnp"`
-	PPFC        laterSection    `key:"ppfc"`
-	StandardCNP laterSection    `key:"standard_cnp"`
+	PPFC        switchSection   `key:"ppfc"`
+	StandardCNP switchSection   `key:"standard_cnp"`
 	Limits      limitsSection   `key:"limits"`
 }
 
@@ -102,34 +183,46 @@ type fastCNPSection struct {
 	OptionType           integer `key:"option_type" default:"0x9E" min:"0x80" max:"0x9F"` // act 10, chg 0 (RFC 8200 4.2)
 	TraceOptionType      integer `key:"trace_option_type" min:"0x80" max:"0x9F"`
 	ICRCExtensionHeaders toggle  `key:"icrc_extension_headers" default:"true"`
+	Mode                 choice  `key:"mode" default:"send" one:"send|observe"`
 }
 
 type longHaulSection struct {
 	place
-	Enabled         toggle  `key:"enabled" default:"false"`
-	ICMPv6Type      integer `key:"icmpv6_type" default:"200" min:"128" max:"255"`   // informational (RFC 4443 2.1)
-	ExtensionClass  integer `key:"extension_class" default:"247" min:"1" max:"255"` // RFC 4884 9: 247 to 255 for private use
-	ReducePercent   integer `key:"reduce_percent" default:"30" min:"1" max:"100"`
-	DiscloseMetrics toggle  `key:"disclose_metrics" default:"true"`
+	Enabled         toggle            `key:"enabled" default:"false"`
+	ICMPv6Type      integer           `key:"icmpv6_type" default:"200" min:"128" max:"255"`   // informational (RFC 4443 2.1)
+	ExtensionClass  integer           `key:"extension_class" default:"247" min:"1" max:"255"` // RFC 4884 9: 247 to 255 for private use
+	ReducePercent   integer           `key:"reduce_percent" default:"30" min:"1" max:"100"`
+	DiscloseMetrics toggle            `key:"disclose_metrics" default:"true"`
+	Metric          choice            `key:"metric" default:"trigger" one:"trigger|depth|growth|marking|rtt"`
+	Extensions      extensionsSection `key:"extensions"`
+	Mode            choice            `key:"mode" default:"send" one:"send|observe"`
 }
 
-// laterSection is a feature that can only be off in this version.
-type laterSection struct {
+type extensionsSection struct {
+	place
+	Timestamp toggle `key:"timestamp" default:"false"`
+	Device    name   `key:"device"`
+	Path      name   `key:"path"`
+}
+
+// switchSection is a format with only two settings: whether it is enabled, and whether it is sent or only observed.
+type switchSection struct {
 	place
 	Enabled toggle `key:"enabled" default:"false"`
+	Mode    choice `key:"mode" default:"send" one:"send|observe"`
 }
 
 type limitsSection struct {
 	place
 	PerFlow        duration  `key:"per_flow" min:"0s" max:"1h"`
-	PerDestination perSecond `key:"per_destination" default:"10000/s" max:"1000000000/s"`
-	PerPort        perSecond `key:"per_port" default:"100000/s" max:"1000000000/s"`
+	PerDestination perSecond `key:"per_destination" default:"100000/s" max:"1000000000/s"`
+	PerPort        perSecond `key:"per_port" default:"1000000/s" max:"1000000000/s"`
 }
 
 type qpPairSection struct {
 	place
-	Source        address `key:"source" required:"yes"`
-	Destination   address `key:"destination" required:"yes"`
+	Source        address `key:"source_ip" required:"yes"`
+	Destination   address `key:"destination_ip" required:"yes"`
 	SourceQP      integer `key:"source_qp" required:"yes" min:"2" max:"16777214"`
 	DestinationQP integer `key:"destination_qp" required:"yes" min:"2" max:"16777214"`
 }
@@ -157,6 +250,7 @@ type domainSection struct {
 
 type managementSection struct {
 	place
-	Listen  listener `key:"listen"`
-	Metrics socket   `key:"metrics"`
+	Listen   listener `key:"listen"`
+	Metrics  socket   `key:"metrics"`
+	LogLevel choice   `key:"log_level" default:"info" one:"debug|info|warn|error" reload:"live"`
 }

@@ -15,14 +15,15 @@ import (
 
 // schemaKey is one key of the schema: path with [] for a list's entries and NAME for those of a table.
 type schemaKey struct {
-	path string
-	rule rule
-	leaf bool // without keys of its own
-	v    reflect.Value
+	path   string
+	rule   rule
+	reload Reload
+	leaf   bool // without keys of its own
+	v      reflect.Value
 }
 
 // schemaKeys walks the schema.
-func schemaKeys(t reflect.Type, path string) []schemaKey {
+func schemaKeys(t reflect.Type, path string, reload Reload) []schemaKey {
 	var keys []schemaKey
 	for _, f := range fieldsOf(t) {
 		v := reflect.New(t.Field(f.index).Type).Elem()
@@ -34,17 +35,18 @@ func schemaKeys(t reflect.Type, path string) []schemaKey {
 		} else if entries := v.FieldByName("Entries"); entries.IsValid() {
 			below, suffix = entries.Type().Elem(), ".NAME"
 		}
+		takes := f.rule.reloadIn(reload)
 		var nested []schemaKey
 		if below.Kind() == reflect.Struct {
-			nested = schemaKeys(below, child+suffix)
+			nested = schemaKeys(below, child+suffix, takes)
 		}
-		keys = append(keys, schemaKey{child, f.rule, len(nested) == 0, v})
+		keys = append(keys, schemaKey{child, f.rule, takes, len(nested) == 0, v})
 		keys = append(keys, nested...)
 	}
 	return keys
 }
 
-func allKeys() []schemaKey { return schemaKeys(reflect.TypeFor[document](), "") }
+func allKeys() []schemaKey { return schemaKeys(reflect.TypeFor[document](), "", Live) }
 
 // Every default and bound in the tags is one that the key itself would take.
 func TestSchemaTags(t *testing.T) {
@@ -76,7 +78,7 @@ func TestSchemaWords(t *testing.T) {
 	for f := range formats {
 		formats[f] = Format(f).String()
 	}
-	names := map[string][]string{"dpdk.idle": idleNames, "ports[].role": roleNames, "endpoints[].accepts": formats}
+	names := map[string][]string{"dpdk.idle": idleNames, "management.log_level": LogLevels, "ports[].role": roleNames, "endpoints[].accepts": formats}
 	for _, k := range allKeys() {
 		if want, ok := names[k.path]; ok && !slices.Equal(k.rule.one, want) {
 			t.Errorf("%s: %v, but the constants are %v", k.path, k.rule.one, want)
@@ -115,7 +117,7 @@ func TestEveryKeyHasCases(t *testing.T) {
 	}
 }
 
-var keyRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([^|]+) \\| ([^|]+) \\| ([^|]+) \\|$")
+var keyRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([^|]+) \\| ([^|]+) \\| ([^|]+) \\| ([^|]+) \\|$")
 
 // docs/configuration.md has a row for each key, with its default and its bounds, and for nothing else.
 func TestReferencePage(t *testing.T) {
@@ -144,6 +146,9 @@ func TestReferencePage(t *testing.T) {
 			t.Errorf("%s: default is %q on the page and %q in the schema", k.path, def, k.rule.def)
 		case k.rule.def == "" && strings.HasPrefix(def, "`"):
 			t.Errorf("%s: default is %q on the page, there is none in the schema", k.path, def)
+		}
+		if column := strings.TrimSpace(row[2]); column != k.reload.String() {
+			t.Errorf("%s: reload is %q on the page, %q in the schema", k.path, column, k.reload)
 		}
 		for _, said := range append([]string{k.rule.min, k.rule.max}, k.rule.one...) {
 			if !strings.Contains(row[0], said) {

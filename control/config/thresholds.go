@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	maxCapacity = 4095 << 20 // octets: a flow's share of a queue is counted in 32 bits
-	maxKMax     = 4000 << 20 // octets: so that a capacity above it is possible
+	maxCapacity = 4095 << 20 // bytes: a flow's share of a queue is counted in 32 bits
+	maxKMax     = 4000 << 20 // bytes: so that a capacity above it is possible
 )
 
-// profileOf finds a port's profile: the one it names, else the one called default, else the defaults of the schema. It gives nil,
-// and has reported it, when there is none of that name.
+// profileOf finds a port's profile: the one it names, else the one called default, else the defaults of the schema. If the named one
+// doesn't exist, it reports that and returns nil.
 func (r *report) profileOf(doc *document, s *portSection) *profileSection {
 	wanted := "default"
 	if s.Profile.given {
@@ -56,26 +56,46 @@ func (r *report) resolveQueue(p *Port, s *portSection, profile *profileSection) 
 		return
 	}
 	p.KMin, p.KMax = k.KMin, k.KMax
-	p.QueueCapacity = min(max(2*p.KMax, minCapacity), maxCapacity)
-	if !s.QueueCapacity.given {
-		return
+	p.QueueCapacity = r.resolveCapacity(p, s, profile)
+	p.Sizing = congestion.Sizing{
+		KBase: profile.KBase.V, Alpha: float64(profile.Alpha.V) / million, KMinPercent: int(profile.KMinPercent.V), Capacity: p.QueueCapacity,
 	}
-	if p.QueueCapacity = s.QueueCapacity.V; s.QueueCapacity.valid && p.QueueCapacity <= p.KMax {
+}
+
+// resolveCapacity is the capacity of a port's queues: the given one, which must be above K_max, or twice K_max. If RTT_est is measured and
+// its bound is given, that K_max is the one at the bound.
+func (r *report) resolveCapacity(p *Port, s *portSection, profile *profileSection) uint64 {
+	largest := p.KMax
+	if p.measuresRTT() && s.RTTBounds.Max.given && s.RTTBounds.Max.valid {
+		longest := max(int64(s.RTTBounds.Max.V), int64(s.RTT.V))
+		largest = congestion.Adaptive(profile.KBase.V, float64(profile.Alpha.V)/million, s.Rate.V, longest, int(profile.KMinPercent.V)).KMax
+	}
+	if !s.QueueCapacity.given {
+		return min(max(2*min(largest, maxCapacity), minCapacity), maxCapacity)
+	}
+	capacity := s.QueueCapacity.V
+	switch {
+	case !s.QueueCapacity.valid:
+	case capacity <= p.KMax:
 		from := "k_base"
 		if p.KMax > profile.KBase.V {
 			from = r.explain(s, profile)
 		}
 		r.problem(s.QueueCapacity.place, "%s is not above K_max, which is %s, from %s (%s); expected more, or leave it out for 2 x K_max",
-			formatUnits(p.QueueCapacity, sizeUnits), formatUnits(p.KMax, sizeUnits), from, r.source(profile))
+			formatUnits(capacity, sizeUnits), formatUnits(p.KMax, sizeUnits), from, r.source(profile))
+	case capacity <= largest:
+		r.warn(s.QueueCapacity.place, "%s is not above the K_max of an RTT_est of %s, which is %s; K_max is limited to less than the capacity",
+			formatUnits(capacity, sizeUnits), s.RTTBounds.Max.V, formatUnits(largest, sizeUnits))
 	}
+	return capacity
 }
 
-// explain tells how the bandwidth-delay product came about.
+// explain gives the formula of the bandwidth-delay product.
 func (r *report) explain(s *portSection, profile *profileSection) string {
 	return fmt.Sprintf("alpha %s x rate %s x rtt %s / 8", formatMillionths(profile.Alpha.V), formatUnits(s.Rate.V, rateUnits), s.RTT.V)
 }
 
-// source tells where a profile stands.
+// source describes where a profile is defined.
 func (r *report) source(profile *profileSection) string {
 	if !profile.given {
 		return "the built-in defaults"

@@ -10,11 +10,12 @@ import (
 )
 
 type (
-	size      = scalar[uint64, sizeKind] // octets
+	size      = scalar[uint64, sizeKind] // bytes
 	rate      = scalar[uint64, rateKind] // bit/s
 	duration  = scalar[time.Duration, durationKind]
 	perSecond = scalar[uint64, perSecondKind]
 	count     = scalar[int64, countKind]
+	length    = scalar[uint64, lengthKind] // m
 )
 
 // unit is a suffix and what it multiplies with.
@@ -23,14 +24,15 @@ type unit struct {
 	factor uint64
 }
 
-// From the greatest to the least, so that formatting finds the shortest form first.
+// From the largest to the smallest, so that formatting finds the shortest form first.
 var (
 	sizeUnits = []unit{
 		{"TiB", 1 << 40}, {"TB", 1e12}, {"GiB", 1 << 30}, {"GB", 1e9},
 		{"MiB", 1 << 20}, {"MB", 1e6}, {"KiB", 1 << 10}, {"KB", 1e3}, {"B", 1},
 	}
-	rateUnits  = []unit{{"Tbps", 1e12}, {"Gbps", 1e9}, {"Mbps", 1e6}, {"kbps", 1e3}, {"bps", 1}}
-	countUnits = []unit{{"Mi", 1 << 20}, {"Ki", 1 << 10}, {"", 1}}
+	rateUnits   = []unit{{"Tbps", 1e12}, {"Gbps", 1e9}, {"Mbps", 1e6}, {"kbps", 1e3}, {"bps", 1}}
+	lengthUnits = []unit{{"km", 1000}, {"m", 1}}
+	countUnits  = []unit{{"Mi", 1 << 20}, {"Ki", 1 << 10}, {"", 1}}
 )
 
 var (
@@ -39,9 +41,9 @@ var (
 	errRange    = errors.New("too large")
 )
 
-const maxDigits = 40 // of a number: more than any value in range has
+const maxDigits = 40 // of a number: more than any valid value has
 
-// parseUnits reads digits, perhaps with a decimal fraction, and a unit right behind them. The result is exact.
+// parseUnits reads digits, perhaps with a decimal fraction, directly followed by a unit. The result is exact.
 func parseUnits(text string, units []unit) (uint64, error) {
 	end := strings.IndexFunc(text, func(c rune) bool { return (c < '0' || c > '9') && c != '.' })
 	if end < 0 {
@@ -67,7 +69,7 @@ func parseUnits(text string, units []unit) (uint64, error) {
 	return 0, errForm
 }
 
-// formatUnits writes a value in the greatest unit that divides it; parseUnits reads it back.
+// formatUnits writes a value in the largest unit that divides it; parseUnits reads it back.
 func formatUnits(v uint64, units []unit) string {
 	for _, u := range units {
 		if v >= u.factor && v%u.factor == 0 {
@@ -77,7 +79,13 @@ func formatUnits(v uint64, units []unit) string {
 	return strconv.FormatUint(v, 10) + units[len(units)-1].name
 }
 
-// unitError makes parseUnits' error one for the operator.
+// FormatSize writes a number of bytes in the form of the file: in the largest unit that divides it.
+func FormatSize(bytes uint64) string { return formatUnits(bytes, sizeUnits) }
+
+// FormatRate writes a rate (bit/s) in the form of the file: in the largest unit that divides it.
+func FormatRate(rate uint64) string { return formatUnits(rate, rateUnits) }
+
+// unitError turns an error of parseUnits into one for the operator.
 func unitError(err error, text, what, expected, smallest string) error {
 	switch err {
 	case errFraction:
@@ -93,7 +101,7 @@ type sizeKind struct{}
 func (k sizeKind) parse(text string, rl rule) (uint64, error) {
 	v, err := parseSize(text)
 	if err != nil {
-		return 0, unitError(err, text, "a size", k.expects(rl), "octets")
+		return 0, unitError(err, text, "a size", k.expects(rl), "bytes")
 	}
 	return bounded(v, text, rl, parseSize)
 }
@@ -153,6 +161,20 @@ func parsePerSecond(text string) (uint64, error) {
 	return strconv.ParseUint(digits, 10, 64)
 }
 
+type lengthKind struct{}
+
+func (k lengthKind) parse(text string, rl rule) (uint64, error) {
+	v, err := parseLength(text)
+	if err != nil {
+		return 0, unitError(err, text, "a length", k.expects(rl), "metres")
+	}
+	return bounded(v, text, rl, parseLength)
+}
+
+func (lengthKind) expects(rule) string { return "a number with unit, such as 300m or 2km" }
+
+func parseLength(text string) (uint64, error) { return parseUnits(text, lengthUnits) }
+
 type countKind struct{}
 
 func (k countKind) parse(text string, rl rule) (int64, error) {
@@ -174,3 +196,9 @@ func parseCount(text string) (int64, error) {
 	}
 	return int64(v), err
 }
+
+// ParseRate reads a rate in the form of configurations, such as 100Mbps, in bit/s. The error says what was expected.
+func ParseRate(text string) (uint64, error) { return rateKind{}.parse(text, rule{}) }
+
+// ParseSize reads a size in the form of configurations, such as 64KiB, in bytes. The error says what was expected.
+func ParseSize(text string) (uint64, error) { return sizeKind{}.parse(text, rule{}) }

@@ -56,7 +56,7 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// Whatever is written in its shortest form is read back.
+// Every value in its shortest form is read back unchanged.
 func TestUnitsRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		units := rapid.SampledFrom([][]unit{sizeUnits, rateUnits, countUnits}).Draw(t, "units")

@@ -1,21 +1,21 @@
-// Package decode prints the notifications of a capture: for people as text, for programs as a JSON object a line. It reads the capture,
-// lets cnpdec judge each frame, and puts what cnpdec says into words. It judges nothing itself, keeps nothing between frames, and
-// skips what isn't a notification but for counting it.
+// Package decode prints the notifications of a capture: as text for people, or as one JSON object per line for programs. It reads the
+// capture, lets cnpdec decode and validate each frame, and prints the result. It validates nothing itself and has no state between
+// frames. It only counts frames that are not notifications.
 package decode
 
 import (
 	"bufio"
+	"context"
 	"errors"
-	"fmt"
 	"io"
 	"time"
 
 	"github.com/cnpgate/cnpgate/cnpdec"
-	"github.com/cnpgate/cnpgate/control/replay"
+	"github.com/cnpgate/cnpgate/control/capturefile"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// Format is what the output is for.
+// Format is the format of the output.
 type Format uint8
 
 // People read Text, programs JSON.
@@ -29,7 +29,7 @@ type Record struct {
 	Frame  int           // 1 is the capture's first
 	Time   time.Time     // of the frame, UTC
 	Since  time.Duration // of the frame, since the capture's first one
-	Kind   cnpdec.Kind   // of a refused one, as far as it can be told
+	Kind   cnpdec.Kind   // of a refused one, if it is known
 	Reason cnpdec.Reason
 	// Source and Destination are addresses of the IP header, or MAC addresses of a PAUSE or PFC frame.
 	Source, Destination string
@@ -42,33 +42,30 @@ type Summary struct {
 	ByReason                         [cnpdec.Reasons]int // of Refused, by cnpdec.Reason
 }
 
-// Run prints the notifications of capture to w, then the summary, which it returns too. r says what is expected of them.
-func Run(capture *replay.Capture, r *cnpdec.Receiver, format Format, w io.Writer) (Summary, error) {
+// Run prints the notifications of capture to w, then the summary, which it also returns. r has the receiver's settings. If the capture is cut short or
+// ended by a context, Run still prints the summary, and returns that error.
+func Run(capture *capturefile.Reader, r *cnpdec.Receiver, format Format, out *bufio.Writer) (Summary, error) {
 	var s Summary
-	out := bufio.NewWriter(w)
 	printRecord, printSummary := textRecord, textSummary
 	if format == JSON {
 		printRecord, printSummary = jsonRecord, jsonSummary
 	}
+	var ended error
 	for {
 		f, err := capture.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
+		if cut := (*capturefile.Truncated)(nil); errors.As(err, &cut) || errors.Is(err, context.Canceled) {
+			ended = err
+			break
+		}
 		if err != nil {
-			return s, errors.Join(fmt.Errorf("frame %d: %w", s.Frames+1, err), out.Flush())
+			return s, errors.Join(err, out.Flush())
 		}
-		s.Frames++
 		record, is := read(&f, r)
-		if !is {
-			s.Other++
+		if !s.count(&record, is) {
 			continue
-		}
-		if record.Reason == cnpdec.Accepted {
-			s.Accepted++
-		} else {
-			s.Refused++
-			s.ByReason[record.Reason]++
 		}
 		record.Frame, record.Time, record.Since = s.Frames, capture.First.Add(time.Duration(f.Time)).UTC(), time.Duration(f.Time)
 		if err := printRecord(out, &record); err != nil {
@@ -78,11 +75,26 @@ func Run(capture *replay.Capture, r *cnpdec.Receiver, format Format, w io.Writer
 	if err := printSummary(out, s); err != nil {
 		return s, err
 	}
-	return s, out.Flush()
+	return s, errors.Join(out.Flush(), ended)
 }
 
-// read says what a frame is, and false if it isn't a notification.
-func read(f *replay.Frame, r *cnpdec.Receiver) (Record, bool) {
+// count counts a frame, and reports whether it is a notification.
+func (s *Summary) count(r *Record, is bool) bool {
+	s.Frames++
+	switch {
+	case !is:
+		s.Other++
+	case r.Reason == cnpdec.Accepted:
+		s.Accepted++
+	default:
+		s.Refused++
+		s.ByReason[r.Reason]++
+	}
+	return is
+}
+
+// read decodes a frame; false if it isn't a notification.
+func read(f *capturefile.Frame, r *cnpdec.Receiver) (Record, bool) {
 	var p packet.Parsed
 	var n cnpdec.Notification
 	packet.Parse(f.Octets, f.Length, &p)

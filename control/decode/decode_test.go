@@ -1,19 +1,24 @@
 package decode_test
 
 import (
+	"bufio"
 	"bytes"
+	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/cnpgate/cnpgate/cnpdec"
+	"github.com/cnpgate/cnpgate/control/capturefile"
 	"github.com/cnpgate/cnpgate/control/decode"
-	"github.com/cnpgate/cnpgate/control/replay"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit/notifications"
 )
@@ -31,17 +36,12 @@ func receiver(extension string) *cnpdec.Receiver {
 // run decodes a capture of the octets given.
 func run(t testing.TB, pcap []byte, r *cnpdec.Receiver, f decode.Format) (string, decode.Summary) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "in.pcap")
-	if err := os.WriteFile(path, pcap, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	c, err := replay.Open(path)
+	c, err := capturefile.NewReader("in.pcap", bytes.NewReader(pcap))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
 	var out bytes.Buffer
-	s, err := decode.Run(c, r, f, &out)
+	s, err := decode.Run(c, r, f, bufio.NewWriter(&out))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ var jsonNames = map[string]string{
 	"pfc.time4": "pfc.time4_quanta", "pfc.time5": "pfc.time5_quanta", "pfc.time6": "pfc.time6_quanta", "pfc.time7": "pfc.time7_quanta",
 }
 
-// TestValues: JSON says of every golden notification what its fields are written to be.
+// TestValues: for every golden notification, JSON has the values of its listed fields.
 func TestValues(t *testing.T) {
 	seen := map[string]bool{}
 	for i := range notifications.All {
@@ -189,6 +189,29 @@ func TestValues(t *testing.T) {
 	}
 }
 
+// TestPartitionKey: a CNP in another partition than the default one is accepted, and text says so; 0x8000 names no partition.
+func TestPartitionKey(t *testing.T) {
+	for _, c := range []struct {
+		key        uint16
+		text, json string
+	}{
+		{0xffff, "P_Key              0xffff\n", `"p_key":65535`},
+		{0x8001, "P_Key              0x8001 (not the default 0xffff: the flow's partition)\n", `"p_key":32769`},
+		{0x8000, "refused (unknown-p-key)", `"reason":"unknown-p-key"`},
+	} {
+		frame := notifications.Find("long-haul-cnp-v4").Bytes()
+		const l3, bth = 14, 42
+		binary.BigEndian.PutUint16(frame[bth+2:], c.key)
+		icrc := len(frame) - packet.ICRCLen
+		binary.LittleEndian.PutUint32(frame[icrc:], packet.ICRC(frame, l3, bth, icrc, true))
+		for format, want := range map[decode.Format]string{decode.Text: c.text, decode.JSON: c.json} {
+			if out, _ := run(t, notifications.Pcap([][]byte{frame}), receiver("long-haul"), format); !strings.Contains(out, want) {
+				t.Errorf("P_Key %#x: %q isn't in\n%s", c.key, want, out)
+			}
+		}
+	}
+}
+
 // full can't be written to.
 // TestImpostor: an IPv4-mapped address of an IPv6 packet isn't printed as the IPv4 host's.
 func TestImpostor(t *testing.T) {
@@ -212,19 +235,40 @@ type full struct{}
 func (full) Write([]byte) (int, error) { return 0, errors.New("full") }
 
 func TestWriteFails(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "in.pcap")
-	if err := os.WriteFile(path, capture(), 0o644); err != nil {
-		t.Fatal(err)
-	}
 	for _, f := range []decode.Format{decode.Text, decode.JSON} {
-		c, err := replay.Open(path)
+		c, err := capturefile.NewReader("in.pcap", bytes.NewReader(capture()))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := decode.Run(c, receiver("ppfc"), f, full{}); err == nil || err.Error() != "full" {
+		if _, err := decode.Run(c, receiver("ppfc"), f, bufio.NewWriter(full{})); err == nil || err.Error() != "full" {
 			t.Errorf("format %d: %v", f, err)
 		}
-		c.Close()
+	}
+}
+
+// TestEnds: what a capture has before it is cut short, or before a context ends it, is printed, with the summary.
+func TestEnds(t *testing.T) {
+	whole := capture()
+	for _, c := range []struct {
+		name    string
+		capture io.Reader
+		want    string
+	}{
+		{"cut short", bytes.NewReader(whole[:len(whole)-1]), "frame 37 has 26 of 27 bytes; 36 frames were read"},
+		{"interrupted", io.MultiReader(bytes.NewReader(whole), iotest.ErrReader(context.Canceled)), "context canceled"},
+	} {
+		r, err := capturefile.NewReader("in.pcap", c.capture)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		s, err := decode.Run(r, receiver("ppfc"), decode.Text, bufio.NewWriter(&out))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+		if want := fmt.Sprintf("\n%d frames: ", s.Frames); !strings.Contains(out.String(), want) || s.Accepted == 0 {
+			t.Errorf("%s: no summary %q in\n%s", c.name, want, out.String())
+		}
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// Describe names every field of an accepted notification, from the outside in. frame, p, n and code are
-// what cnpdec.Decode was given and filled.
+// Describe lists every field of an accepted notification, from the outermost header inwards. frame, p, n and code are
+// the arguments and results of cnpdec.Decode.
 func Describe(frame []byte, p *packet.Parsed, n *cnpdec.Notification, code *packet.CodePoints) []Layer {
 	all := ethernet(frame, p)
 	switch n.Kind {
@@ -42,7 +42,7 @@ func Describe(frame []byte, p *packet.Parsed, n *cnpdec.Notification, code *pack
 	return append(all, icrc(frame, p, true, n.ICRC))
 }
 
-// whose says of each kind whose QP DestQP is.
+// whose describes for each kind to whom the QP in DestQP belongs.
 var whose = map[cnpdec.Kind]string{
 	cnpdec.StandardCNP: "the sender's", cnpdec.LongHaulCNP: "the sender's",
 	cnpdec.FastCNP: "the receiver's: with the congested destination it names the sender's QP",
@@ -58,7 +58,11 @@ func bth(n *cnpdec.Notification) Layer {
 	l.say("extension_bit", "E or P bit", h.Flags>>5&1, "%d", h.Flags>>5&1)
 	l.as("mig_req", "MigReq", h.MigReq)
 	l.as("tver", "", h.TVer)
-	l.say("p_key", "P_Key", h.PKey, "0x%04x", h.PKey)
+	note := ""
+	if h.PKey != packet.DefaultPKey { // draft-tian 6.2.3: then it is that of the flow
+		note = fmt.Sprintf(" (not the default 0x%04x: the flow's partition)", packet.DefaultPKey)
+	}
+	l.say("p_key", "P_Key", h.PKey, "0x%04x%s", h.PKey, note)
 	l.say("dest_qp", "DestQP", h.DestQP, "%d (%s)", h.DestQP, whose[n.Kind])
 	l.as("psn", "PSN", h.PSN)
 	l.reserved("flags_reserved", uint64(h.Flags&0x1f))
@@ -66,7 +70,7 @@ func bth(n *cnpdec.Notification) Layer {
 	return l
 }
 
-// body is what follows the BTH of a CNP without fields.
+// body is the part after the BTH of a CNP without fields.
 func body(b []byte) Layer {
 	l := Layer{Key: "cnp", Name: "CNP"}
 	text := "zeros"
@@ -100,7 +104,7 @@ func fastCNP(n *cnpdec.Notification) []Layer {
 	return []Layer{l, ioam(&o.Trace)}
 }
 
-// ioam is the trace of option 2 (RFC 9197 4.4.1). cnpdec has seen that its fixed part is whole.
+// ioam is the trace of option 2 (RFC 9197 4.4.1). cnpdec has checked that its fixed part is complete.
 func ioam(t *packet.IOAMTrace) Layer {
 	l := Layer{Key: "ioam", Name: "IOAM"}
 	name := "pre-allocated trace"
@@ -153,7 +157,7 @@ func proxied(x *cnpdec.Proxy) Layer {
 	return l
 }
 
-// invoking is what is left of the data packet that met congestion.
+// invoking is the included part of the data packet that met congestion.
 func invoking(x *cnpdec.Proxy) Layer {
 	in := &x.Inner
 	l := Layer{Key: "invoking_packet", Name: "Invoking"}
@@ -171,10 +175,10 @@ func invoking(x *cnpdec.Proxy) Layer {
 	return l
 }
 
-// quanta is a time of PAUSE and PFC, whose length depends on the link's rate.
+// quanta is a pause time of PAUSE and PFC; its duration depends on the link's rate.
 func quanta(n uint16) string {
 	if n == 0 {
-		return "0 (go on)"
+		return "0 (resume)"
 	}
 	return fmt.Sprintf("%d quanta of 512 bit times", n)
 }

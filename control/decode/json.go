@@ -8,7 +8,7 @@ import (
 	"github.com/cnpgate/cnpgate/cnpdec"
 )
 
-// object is a JSON object whose members stay in their order.
+// object is a JSON object that preserves the order of its members.
 type object struct {
 	bytes.Buffer
 	err error
@@ -36,7 +36,7 @@ func (o *object) raw(key string, value []byte) {
 	o.Write(value)
 }
 
-// closed is the whole object.
+// closed is the complete object.
 func (o *object) closed() []byte {
 	if o.Len() == 0 {
 		o.WriteByte('{')
@@ -83,7 +83,7 @@ func layers(o *object, all []Layer) {
 	}
 }
 
-// json is the layer as an object; what goes wrong is o's.
+// json is the layer as an object; o takes errors.
 func (l *Layer) json(o *object) []byte {
 	var inner object
 	for _, f := range l.Fields {

@@ -7,7 +7,7 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// Layer is a header, or what else belongs together.
+// Layer is a header, or another group of fields.
 type Layer struct {
 	Key    string // its name in JSON
 	Name   string // its name in text
@@ -20,20 +20,20 @@ type Field struct {
 	Key   string // its name in JSON, "" for text only
 	Name  string // its name in text, "" for JSON only
 	Value any    // string, bool or an integer
-	Text  string // how the value is written in text; "" for as it is
+	Text  string // the value in text; "": unchanged
 }
 
-// as adds a field that text writes as JSON does.
+// as adds a field with the same value in text and JSON.
 func (l *Layer) as(key, name string, value any) {
 	l.Fields = append(l.Fields, Field{Key: key, Name: name, Value: value})
 }
 
-// say adds a field that text writes in another way, with its unit or what it means.
+// say adds a field whose value in text has a unit or an explanation.
 func (l *Layer) say(key, name string, value any, format string, args ...any) {
 	l.Fields = append(l.Fields, Field{Key: key, Name: name, Value: value, Text: fmt.Sprintf(format, args...)})
 }
 
-// reserved adds a field that receivers ignore: text names it only where it isn't zero.
+// reserved adds a field that receivers ignore. Text has it only if it isn't zero.
 func (l *Layer) reserved(key string, value uint64) {
 	name := ""
 	if value != 0 {
@@ -42,7 +42,7 @@ func (l *Layer) reserved(key string, value uint64) {
 	l.say(key, name, value, "0x%x (ignored)", value)
 }
 
-// address writes an address of the IP version. An IPv4-mapped one in IPv6, which shouldn't be there, isn't made to look like IPv4's.
+// address writes an address of the IP version. An IPv4-mapped address in IPv6, which is invalid there, is not written in IPv4 form.
 func address(family uint8, a packet.Addr) string {
 	if family == 6 && a.Is4() {
 		return "::ffff:" + a.Netip().String()

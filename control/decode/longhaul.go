@@ -22,7 +22,7 @@ var metrics = map[uint8]struct{ name, unit string }{
 // parameterUnits are the units of Parameter by action.
 var parameterUnits = map[packet.Action]string{packet.ActionPause: "us", packet.ActionRateReduce: "percent", packet.ActionResume: "percent"}
 
-// longHaul are the fields of a Long-haul CNP and its Extension Objects; class is that of its own objects.
+// longHaul has the fields of a Long-haul CNP and its Extension Objects; class is the Class-Num of Long-haul CNP's own objects.
 func longHaul(n *cnpdec.LongHaul, class uint8) []Layer {
 	l := Layer{Key: "long_haul_cnp", Name: "Long-haul"}
 	l.say("level", "Congestion Level", n.Level, "%d of 255", n.Level)
@@ -71,10 +71,10 @@ func extension(n *cnpdec.LongHaul) Layer {
 	return l
 }
 
-// objects are the Extension Objects, which cnpdec has found sound; class is the Long-haul CNP's own.
+// objects has the Extension Objects, which cnpdec has found valid; class is the Class-Num of Long-haul CNP's own objects.
 func objects(list []byte, class uint8) []Layer {
 	var all []Layer
-	for len(list) > 0 { // each round takes at least four octets
+	for len(list) > 0 { // each round consumes at least four octets
 		o, size := packet.NextObject(list)
 		if size == 0 {
 			break

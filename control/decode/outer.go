@@ -63,7 +63,7 @@ func rightOrWrong(right bool) string {
 	return "wrong"
 }
 
-// udp is the UDP header in front of datagram, which is whole.
+// udp is the UDP header before a complete datagram.
 func udp(src, dst packet.Addr, datagram []byte) Layer {
 	h := packet.DecodeUDP(datagram)
 	l := Layer{Key: "udp", Name: "UDP"}
@@ -78,7 +78,7 @@ func udp(src, dst packet.Addr, datagram []byte) Layer {
 	return l
 }
 
-// icmpv6 is the ICMPv6 header in front of message, which is whole.
+// icmpv6 is the ICMPv6 header before a complete message.
 func icmpv6(src, dst packet.Addr, message []byte) Layer {
 	l := Layer{Key: "icmpv6", Name: "ICMPv6"}
 	l.as("type", "type", message[0])
@@ -88,7 +88,7 @@ func icmpv6(src, dst packet.Addr, message []byte) Layer {
 	return l
 }
 
-// icrc is the ICRC of a whole RoCEv2 packet. Its coverage matters where there are IPv6 extension headers.
+// icrc is the ICRC of a complete RoCEv2 packet. Its coverage matters if there are IPv6 extension headers.
 func icrc(frame []byte, p *packet.Parsed, right bool, coverage cnpdec.ICRCCoverage) Layer {
 	l3, bth, at := int(p.L3), int(p.BTH), int(p.ICRC)
 	l := Layer{Key: "icrc", Name: "ICRC"}
@@ -97,7 +97,7 @@ func icrc(frame []byte, p *packet.Parsed, right bool, coverage cnpdec.ICRCCovera
 	extended := p.Family == 6 && int(p.L4) > l3+packet.IPv6Len
 	switch {
 	case !right:
-		l.say("value", "value", value, "0x%08x, wrong: of this packet it is 0x%08x", value, expected)
+		l.say("value", "value", value, "0x%08x, wrong: expected 0x%08x", value, expected)
 		l.as("expected", "", expected)
 		if extended {
 			without := packet.ICRC(frame, l3, bth, at, false)
@@ -116,7 +116,7 @@ func icrc(frame []byte, p *packet.Parsed, right bool, coverage cnpdec.ICRCCovera
 	return l
 }
 
-// refused is what can be said for certain of a packet that isn't accepted: its outer headers, and which checksum is wrong.
+// refused has what is certain about a refused packet: its outer headers, and which checksum is wrong.
 func refused(frame []byte, p *packet.Parsed) []Layer {
 	all := ethernet(frame, p)
 	if p.Family == 0 {

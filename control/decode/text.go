@@ -10,7 +10,7 @@ import (
 // timeLayout is RFC 3339 with nanoseconds, always nine digits.
 const timeLayout = "2006-01-02T15:04:05.000000000Z07:00"
 
-// textRecord prints a line that says what, when, from and to, and a line a field.
+// textRecord prints a line with kind, time, source and destination, then one line per field.
 func textRecord(w io.Writer, r *Record) error {
 	verdict := "accepted"
 	if r.Reason != cnpdec.Accepted {
@@ -28,7 +28,7 @@ func textRecord(w io.Writer, r *Record) error {
 	return err
 }
 
-// WriteText prints a line a field, the layer in front of its first one.
+// WriteText prints one line per field, with the layer before its first one.
 func WriteText(w io.Writer, layers []Layer) error {
 	for i := range layers {
 		name := layers[i].Name

@@ -126,7 +126,7 @@ func ipv4Sum(h []byte) uint32 {
 	return sum&0xffff + sum>>16
 }
 
-// checkNotifications: only of the kind and to the hosts that were granted, about QPs that exist, and counted at the right flow.
+// checkNotifications: only granted kinds, to hosts that accept them, about QPs that exist, and counted for the right flow.
 func (s *scenario) checkNotifications(t *testing.T, r *result, seen map[string]int) {
 	t.Helper()
 	told := map[string]int{}
@@ -165,7 +165,7 @@ func (s *scenario) checkNotifications(t *testing.T, r *result, seen map[string]i
 	}
 }
 
-// describe tells a notification's kind, and the host and QP that it names: the source's, or in a Fast CNP the receiver's.
+// describe returns a notification's kind, and the host and QP that it names: the source's, or in a Fast CNP the receiver's.
 func describe(n frame, p *packet.Parsed) (kind, host string, qp uint32) {
 	switch packet.Classify(n.octets, p, &packet.DefaultCodePoints) {
 	case packet.FastCNP:

@@ -1,198 +1,125 @@
 package replay
 
 import (
-	"bufio"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"time"
 
-	"github.com/gopacket/gopacket"
-	"github.com/gopacket/gopacket/layers"
-	"github.com/gopacket/gopacket/pcapgo"
+	"github.com/cnpgate/cnpgate/control/capturefile"
 )
 
-// maxFrame bounds a frame of a capture, in octets: what libpcap and tcpdump allow.
-const maxFrame = 262144
-
-// Frame is one frame of a capture.
-type Frame struct {
-	Time   int64  // ns since the capture's first timestamp; never less than the frame's before it
-	Octets []byte // valid until the next one is read
-	Length uint32 // on the wire; more than the octets at hand where the capture was taken with a short snapshot length
-}
-
-// Capture is a pcap or pcapng file of Ethernet frames.
+// Capture is a capture that can be read twice: a replay needs the size of its longest frame before it begins.
 type Capture struct {
 	First    time.Time // timestamp of the first frame
 	Frames   int       // how many it has
-	Longest  int       // octets of the longest one at hand
-	Warnings []string  // what an operator should know of it
+	Longest  int       // bytes of the longest one at hand
+	Warnings []string  // warnings about it, for the operator
 
-	name   string
-	file   *os.File
-	source source
-	last   int64
+	name      string
+	file      *os.File
+	temporary bool // the file is a copy of a stream
+	reader    *capturefile.Reader
 }
 
-// source is what both readers of pcapgo have in common.
-type source interface {
-	ZeroCopyReadPacketData() ([]byte, gopacket.CaptureInfo, error)
-	LinkType() layers.LinkType
-}
+// Stdin is the name of standard input.
+const Stdin = "-"
 
-// Open reads the file once, so that a replay knows how large its frames are and that it is sound, and stands at its start again.
+// Open reads the capture once and returns to its start. It makes a temporary copy of a stream, such as Stdin or a named pipe.
 func Open(name string) (*Capture, error) {
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("capture: %w", err)
+	c := &Capture{name: name}
+	err := c.open()
+	if err == nil {
+		err = c.survey()
 	}
-	c := &Capture{name: name, file: file}
-	if err := c.survey(); err != nil {
-		_ = file.Close()
-		return nil, err
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
 }
 
+func (c *Capture) open() (err error) {
+	if c.name == Stdin {
+		return c.copyOf(os.Stdin)
+	}
+	if c.file, err = os.Open(c.name); err != nil {
+		return fmt.Errorf("capture: %w", err)
+	}
+	info, err := c.file.Stat()
+	if err != nil {
+		return fmt.Errorf("capture: %w", err)
+	}
+	if info.Mode().IsRegular() || info.IsDir() { // the error for a directory comes from reading it
+		return nil
+	}
+	stream := c.file
+	c.file = nil
+	return errors.Join(c.copyOf(stream), stream.Close())
+}
+
+func (c *Capture) copyOf(stream io.Reader) (err error) {
+	if c.file, err = os.CreateTemp("", "cnpgate-capture-"); err != nil {
+		return fmt.Errorf("capture %s: its temporary copy: %w", c.name, err)
+	}
+	c.temporary = os.Remove(c.file.Name()) != nil // some systems can't remove an open file
+	if _, err := io.Copy(c.file, stream); err != nil {
+		return fmt.Errorf("capture %s: its temporary copy: %w", c.name, err)
+	}
+	return nil
+}
+
 // Close closes the file.
-func (c *Capture) Close() error { return c.file.Close() }
-
-// Next reads a frame; io.EOF after the last.
-func (c *Capture) Next() (Frame, error) {
-	octets, info, err := c.read()
-	switch {
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return Frame{}, io.EOF // survey has warned of it
-	case err != nil:
-		return Frame{}, err
-	case len(octets) > c.Longest:
-		return Frame{}, errors.New("the file has changed while it was read")
+func (c *Capture) Close() error {
+	if c.file == nil {
+		return nil
 	}
-	c.last = max(c.last, info.Timestamp.Sub(c.First).Nanoseconds())
-	return Frame{Time: c.last, Octets: octets, Length: uint32(max(info.Length, len(octets)))}, nil
+	err := c.file.Close()
+	if c.temporary {
+		err = errors.Join(err, os.Remove(c.file.Name()))
+	}
+	return err
 }
 
-// read is what the source gives, with its peculiarities evened out.
-func (c *Capture) read() ([]byte, gopacket.CaptureInfo, error) {
-	octets, info, err := c.source.ZeroCopyReadPacketData()
-	if errors.Is(err, io.EOF) && info.CaptureLength > 0 {
-		err = io.ErrUnexpectedEOF // the frame's header is there, and nothing behind it
+// Next reads a frame; io.EOF after the last whole one.
+func (c *Capture) Next() (capturefile.Frame, error) {
+	frame, err := c.reader.Next()
+	if cut := (*capturefile.Truncated)(nil); errors.As(err, &cut) {
+		return frame, io.EOF // survey has warned about it
 	}
-	if info.Timestamp.IsZero() {
-		info.Timestamp = time.Unix(0, 0).UTC() // a simple packet block of pcapng has none
+	if err == nil && len(frame.Octets) > c.Longest {
+		err = fmt.Errorf("capture %s: the file has changed while it was read", c.name)
 	}
-	return octets, info, err
+	return frame, err
 }
 
-// survey reads the file to its end and notes what a replay must know of it.
+// survey reads the file to its end and notes what a replay needs to know.
 func (c *Capture) survey() error {
 	if err := c.rewind(); err != nil {
 		return err
 	}
-	latest, backwards := int64(0), 0
 	for {
-		_, info, err := c.read()
-		switch {
-		case err == nil:
-			err = plausible(&info)
-		case errors.Is(err, io.ErrUnexpectedEOF):
-			c.warn("it is cut short: its last frame is not whole and is left out; %d frames are read", c.Frames)
-			fallthrough
-		case errors.Is(err, io.EOF):
-			c.warnOfTimes(latest, backwards)
-			return c.rewind()
+		_, err := c.reader.Next()
+		if cut := (*capturefile.Truncated)(nil); errors.As(err, &cut) {
+			c.Warnings = append(c.Warnings, cut.Error())
+			break
+		}
+		if errors.Is(err, io.EOF) {
+			break
 		}
 		if err != nil {
-			return fmt.Errorf("capture %s: frame %d: %w", c.name, c.Frames+1, err)
+			return err
 		}
-		if c.Frames == 0 {
-			c.First = info.Timestamp
-		}
-		at := info.Timestamp.Sub(c.First).Nanoseconds()
-		if at < latest {
-			backwards++
-		}
-		latest = max(latest, at)
-		c.Frames++
-		c.Longest = max(c.Longest, info.CaptureLength)
 	}
+	c.First, c.Frames, c.Longest = c.reader.First, c.reader.Frames, c.reader.Longest
+	c.Warnings = append(c.Warnings, c.reader.Warnings()...)
+	return c.rewind()
 }
 
-// plausible refuses a frame that no output could hold: classic pcap has 32 bits for the seconds since 1970.
-func plausible(info *gopacket.CaptureInfo) error {
-	if s := info.Timestamp.Unix(); s < 0 || s > math.MaxUint32 {
-		return fmt.Errorf("its timestamp is of the year %d, expected 1970 to 2106", info.Timestamp.Year())
+func (c *Capture) rewind() (err error) {
+	if _, err = c.file.Seek(0, io.SeekStart); err != nil {
+		return fmt.Errorf("capture %s: %w; expected a file, or a stream of one", c.name, err)
 	}
-	if info.CaptureLength > maxFrame {
-		return fmt.Errorf("it has %d octets, expected at most %d", info.CaptureLength, maxFrame)
-	}
-	return nil
-}
-
-func (c *Capture) warnOfTimes(latest int64, backwards int) {
-	switch {
-	case c.Frames == 0:
-		c.warn("it holds no frames")
-	case backwards > 0:
-		c.warn("%d frames have earlier timestamps than frames in front of them, and are taken at the latest time so far", backwards)
-	case c.Frames > 1 && latest == 0:
-		c.warn("all its frames have one timestamp, and are taken at one instant")
-	}
-}
-
-func (c *Capture) warn(format string, args ...any) {
-	c.Warnings = append(c.Warnings, "capture "+c.name+": "+fmt.Sprintf(format, args...))
-}
-
-func (c *Capture) rewind() error {
-	if _, err := c.file.Seek(0, io.SeekStart); err != nil {
-		return fmt.Errorf("capture %s: %w; expected a file, not a pipe", c.name, err)
-	}
-	source, err := reader(c.file)
-	if err != nil {
-		return fmt.Errorf("capture %s: %w", c.name, err)
-	}
-	if t := source.LinkType(); t != layers.LinkTypeEthernet {
-		return fmt.Errorf("capture %s: its frames are of link type %v, expected Ethernet", c.name, t)
-	}
-	c.source, c.last = source, 0
-	return nil
-}
-
-// reader tells pcap from pcapng by the first word.
-func reader(file io.Reader) (source, error) {
-	b := bufio.NewReaderSize(file, 1<<20)
-	magic, err := b.Peek(4)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	if err != nil {
-		return nil, fmt.Errorf("it has %d octets; expected a pcap or pcapng file", len(magic))
-	}
-	const pcapng = 0x0a0d0d0a // the same in either byte order
-	if binary.BigEndian.Uint32(magic) == pcapng {
-		r, err := pcapgo.NewNgReader(b, pcapgo.NgReaderOptions{ErrorOnMismatchingLinkType: true})
-		if err != nil {
-			return nil, fmt.Errorf("not a sound pcapng file: %w", headless(err))
-		}
-		return r, nil
-	}
-	r, err := pcapgo.NewReader(b)
-	if err != nil {
-		return nil, fmt.Errorf("not a pcap or pcapng file: %w", headless(err))
-	}
-	r.SetSnaplen(maxFrame)
-	return r, nil
-}
-
-// headless says what the end of a file means where its header should be.
-func headless(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("it ends within its header")
-	}
+	c.reader, err = capturefile.NewReader(c.name, c.file)
 	return err
 }

@@ -148,11 +148,11 @@ func TestOddCaptures(t *testing.T) {
 		}(), 1,
 			"cut short", nil},
 		{"only a cut frame", classic(le, micro, 1, record{1, 0, 100, 100, cut}), 0, "cut short", nil},
-		{"times 0", classic(le, micro, 1, whole(0, 0, frameOf(1)), whole(0, 0, frameOf(2))), 2, "one instant", []int64{0, 0}},
+		{"times 0", classic(le, micro, 1, whole(0, 0, frameOf(1)), whole(0, 0, frameOf(2))), 2, "same timestamp", []int64{0, 0}},
 		{"times backwards", classic(le, micro, 1, whole(5, 0, frameOf(1)), whole(2, 0, frameOf(2)), whole(6, 0, frameOf(3))), 3,
 			"1 frames have earlier timestamps", []int64{5, 5, 6}},
 		{"the largest gap", classic(le, micro, 1, whole(0, 0, frameOf(1)), whole(1<<32-1, 0, frameOf(2))), 2, "", []int64{0, 1<<32 - 1}},
-		{"pcapng without timestamps", simplePackets(frameOf(1), frameOf(2)), 2, "one instant", []int64{0, 0}},
+		{"pcapng without timestamps", simplePackets(frameOf(1), frameOf(2)), 2, "same timestamp", []int64{0, 0}},
 		{"zero octets", classic(le, micro, 1, whole(1, 0, nil), whole(2, 0, frameOf(1))), 2, "", []int64{1, 2}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -213,7 +213,7 @@ func TestShortSnapshotLength(t *testing.T) {
 profiles: {default: {k_base: 4KB}}
 endpoints: [{prefix: 10.1.0.0/16, accepts: [long-haul-cnp]}]
 notifications: {long_haul_cnp: {enabled: true}}
-qp_map: [{source: 10.1.0.1, destination: 10.9.0.9, source_qp: 50, destination_qp: 100}]
+qp_map: [{source_ip: 10.1.0.1, destination_ip: 10.9.0.9, source_qp: 50, destination_qp: 100}]
 `
 	r := replayed(t, &scenario{config: config, path: save(t, classic(binary.LittleEndian, micro, 1, records...)), fabric: prefixes("10.1.0.0/16")})
 	for i, g := range r.forwarded {
@@ -224,8 +224,8 @@ qp_map: [{source: 10.1.0.1, destination: 10.9.0.9, source_qp: 50, destination_qp
 			t.Errorf("frame %d left %d ns after the one before it, want what 1000 octets take", i+1, g.at-r.forwarded[i-1].at)
 		}
 	}
-	if marked := total(r.report, "queue_ecn_marked_packets_total"); marked != 5 || len(r.emitted) != 1 {
-		t.Errorf("%d marks and %d notifications, want 5 and 1", marked, len(r.emitted))
+	if marked := total(r.report, "queue_ecn_marked_packets_total"); marked != 5 || len(r.emitted) != 2 {
+		t.Errorf("%d marks and %d notifications, want 5 and 2", marked, len(r.emitted))
 	}
 }
 
@@ -237,7 +237,7 @@ func TestRefusedCaptures(t *testing.T) {
 		capture []byte
 		says    string
 	}{
-		{"nothing", nil, "it has 0 octets; expected a pcap or pcapng file"},
+		{"nothing", nil, "it has 0 bytes; expected a pcap or pcapng file"},
 		{"no capture", []byte("gateway: {}"), "not a pcap or pcapng file"},
 		{"a header cut short", classic(le, micro, 1)[:20], "ends within its header"},
 		{"pcapng cut in its header", pcapng(t, nil)[:20], "ends within its header"},
@@ -246,7 +246,7 @@ func TestRefusedCaptures(t *testing.T) {
 		{"a link type that ends in 1", classic(le, micro, 257), "expected Ethernet"},
 		{"a frame of 4 GB", classic(le, micro, 1, whole(1, 0, frameOf(1)), record{2, 0, 1<<32 - 1, 1<<32 - 1, frameOf(2)}), "frame 2"},
 		{"a frame of 300 KB", classic(le, micro, 1, record{2, 0, 300_000, 300_000, make([]byte, 300_000)}), "frame 1"},
-		{"pcapng with a frame of 300 KB", pcapng(t, []record{whole(1, 0, make([]byte, 300_000))}), "frame 1: it has 300000 octets"},
+		{"pcapng with a frame of 300 KB", pcapng(t, []record{whole(1, 0, make([]byte, 300_000))}), "frame 1: it has 300000 bytes"},
 		{"less on the wire than captured", classic(le, micro, 1, record{1, 0, 100, 90, frameOf(1)}), "frame 1"},
 		{"pcapng of the year 2300", year2300(t), "frame 2: its timestamp is of the year 2300"},
 	} {

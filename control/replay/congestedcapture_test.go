@@ -28,7 +28,7 @@ func TestCongestedCapture(t *testing.T) {
 	r := run(t, loadConfig(t, name+".yaml"), path, replay.Options{Fabric: []netip.Prefix{netip.MustParsePrefix("198.18.0.2/32")}, Emitted: &emitted})
 
 	sent := total(r, "notifications_sent_total")
-	suppressed := r.Counters["notifications_suppressed_total"].(map[string]uint64)
+	suppressed := r.Counters["notifications_suppressed_total"].By
 	unknown, tried := suppressed["source-qp-unknown"], sent+total(r, "notifications_suppressed_total")
 	if sent < 1000 || 1000*unknown > 5*tried {
 		t.Errorf("%d notifications were sent; of %d tried %d end as source-qp-unknown, want at most 0.5 %%", sent, tried, unknown)

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -95,27 +96,12 @@ func nonZero(t *testing.T, r *report.Report) []byte {
 	t.Helper()
 	counters := map[string]any{}
 	for name, v := range r.Counters {
-		switch v := v.(type) {
-		case uint64:
-			if v != 0 {
-				counters[name] = v
-			}
-		case int64:
-			if v != 0 {
-				counters[name] = v
-			}
-		case map[string]uint64:
-			by := map[string]uint64{}
-			for label, n := range v {
-				if n != 0 {
-					by[label] = n
-				}
-			}
-			if len(by) > 0 {
-				counters[name] = by
-			}
-		default:
-			t.Fatalf("counter %s is a %T", name, v)
+		by := maps.Clone(v.By)
+		maps.DeleteFunc(by, func(_ string, n uint64) bool { return n == 0 })
+		if len(by) > 0 {
+			counters[name] = by
+		} else if v.Value != 0 {
+			counters[name] = v.Value
 		}
 	}
 	b, err := yaml.Marshal(counters)

@@ -102,10 +102,10 @@ func run(t *testing.T, c *config.Config, path string, o replay.Options) *report.
 
 // result is all that a replay gives.
 type result struct {
-	report                       *report.Report
-	forwardedPcap, emittedPcap   []byte
-	taken, forwarded, emitted    []frame
-	received, sent, lost, queued uint64
+	report                     *report.Report
+	forwardedPcap, emittedPcap []byte
+	taken, forwarded, emitted  []frame
+	lost                       uint64 // dropped or consumed
 }
 
 // replayed runs a scenario and sees to it that every frame is accounted for.
@@ -117,14 +117,15 @@ func replayed(t *testing.T, s *scenario) *result {
 		report: r, forwardedPcap: forwarded.Bytes(), emittedPcap: emitted.Bytes(),
 		taken: frames(t, readFile(t, s.path)), forwarded: frames(t, forwarded.Bytes()), emitted: frames(t, emitted.Bytes()),
 	}
-	out.received, out.sent = total(r, "received_packets_total"), total(r, "forwarded_packets_total")
+	received, sent, queued := total(r, "received_packets_total"), total(r, "forwarded_packets_total"), total(r, "queued_packets")
 	out.lost = total(r, "dropped_packets_total") + total(r, "consumed_packets_total")
-	out.queued = uint64(r.Counters["queued_packets"].(int64))
-	switch {
-	case out.received != out.sent+out.lost+out.queued || out.queued != 0:
-		t.Errorf("received %d, forwarded %d, dropped or consumed %d, queued %d: the sum is wrong", out.received, out.sent, out.lost, out.queued)
-	case out.received != uint64(len(out.taken)) || out.sent != uint64(len(out.forwarded)):
-		t.Errorf("counted %d received and %d forwarded, but the captures hold %d and %d", out.received, out.sent, len(out.taken), len(out.forwarded))
+	switch err := r.Counters.Check(); {
+	case err != nil:
+		t.Error(err)
+	case queued != 0:
+		t.Errorf("%d frames are still queued, want none", queued)
+	case received != uint64(len(out.taken)) || sent != uint64(len(out.forwarded)):
+		t.Errorf("counted %d received and %d forwarded, but the captures hold %d and %d", received, sent, len(out.taken), len(out.forwarded))
 	case total(r, "notifications_sent_total") != uint64(len(out.emitted)):
 		t.Errorf("counted %d notifications, but the capture holds %d", total(r, "notifications_sent_total"), len(out.emitted))
 	}
@@ -132,18 +133,12 @@ func replayed(t *testing.T, s *scenario) *result {
 }
 
 // total is a counter, or the sum of one over its label.
-func total(r *report.Report, name string) (n uint64) {
-	switch v := r.Counters[name].(type) {
-	case uint64:
-		return v
-	case map[string]uint64:
-		for _, count := range v {
-			n += count
-		}
-	default:
-		panic(fmt.Sprintf("counter %s is a %T", name, v))
+func total(r *report.Report, name string) uint64 {
+	reading, ok := r.Counters[name]
+	if !ok {
+		panic("the report has no " + name)
 	}
-	return n
+	return reading.Sum()
 }
 
 // truth is the JSON beside a capture of real traffic.

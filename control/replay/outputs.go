@@ -9,12 +9,13 @@ import (
 	"github.com/gopacket/gopacket/layers"
 	"github.com/gopacket/gopacket/pcapgo"
 
+	"github.com/cnpgate/cnpgate/control/capturefile"
 	"github.com/cnpgate/cnpgate/internal/burst/inmem"
 )
 
-// outputs writes what leaves the gateway to two captures, stamped at departure.
+// outputs writes the frames that leave the gateway to two captures, with the time of departure.
 type outputs struct {
-	forwarded, emitted *pcapgo.Writer // nil where nobody asked
+	forwarded, emitted *pcapgo.Writer // nil if not wanted
 	first              time.Time
 	err                error
 }
@@ -36,10 +37,10 @@ func writer(w io.Writer) (*pcapgo.Writer, error) {
 		return nil, nil
 	}
 	p := pcapgo.NewWriterNanos(w)
-	return p, p.WriteFileHeader(maxFrame, layers.LinkTypeEthernet)
+	return p, p.WriteFileHeader(capturefile.MaxFrame, layers.LinkTypeEthernet)
 }
 
-// sent takes a frame that left; what the worker built itself is a notification.
+// sent takes a frame that left; one that the worker built itself is a notification.
 func (o *outputs) sent(s inmem.Sent) {
 	w := o.forwarded
 	if s.Built {

@@ -1,5 +1,5 @@
 // Package replay runs a capture through the gateway's own dataplane in virtual time: the capture's timestamps are the clock, and
-// the ports drain at their configured rate, also after the last frame. The same input gives the same output, octet for octet. It
+// the ports drain at their configured rate, also after the last frame. The same input gives the same output, byte for byte. It
 // needs no device, no privilege and no hugepages.
 package replay
 
@@ -10,32 +10,34 @@ import (
 	"net/netip"
 
 	"github.com/cnpgate/cnpgate/control/assemble"
+	"github.com/cnpgate/cnpgate/control/capturefile"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/burst/inmem"
+	"github.com/cnpgate/cnpgate/internal/virtual"
 )
 
-// Options say how to replay, and where results go.
+// Options are the settings and outputs of a replay.
 type Options struct {
-	Fabric []netip.Prefix // sources inside come in by the fabric port, the rest by the WAN port
+	Fabric []netip.Prefix // frames from these arrive at the fabric port, the rest at the WAN port
 	// Forwarded takes the frames that left, Emitted the notifications; nil for neither. Classic pcap, nanoseconds.
 	Forwarded, Emitted io.Writer
-	// Progress is called now and then with the number of frames replayed so far; nil for silence.
+	// Progress is called every progressStep frames with the number of frames replayed so far; may be nil.
 	Progress func(frames int)
 }
 
 const (
-	// seed is fixed: a replay has no one to defend its hashes against, and must come out the same every time.
+	// seed is fixed: a replay's hashes need no protection, and its results must be reproducible.
 	seed = 0x636e7067
 	// epoch is the virtual time of the first frame (ns). It is not 0, which in a flow means never.
 	epoch = 1e9
-	// progressStep is how many frames go by between two calls of Progress.
+	// progressStep is the number of frames between two calls of Progress.
 	progressStep = 100_000
 )
 
-// run is a replay under way.
+// run is an active replay.
 type run struct {
 	options Options
 	fabric  int // port numbers
@@ -44,17 +46,16 @@ type run struct {
 	memory  assemble.Memory
 	backend *inmem.Backend
 	plane   *dataplane.Dataplane
-	worker  *dataplane.Worker
+	time    *virtual.Stepper
 	ended   report.Flows
 	out     *outputs
-	now     int64 // virtual, ns
-	waiting int   // frames injected at now
+	waiting int // frames injected at the present time
 	frames  int
 }
 
 // Run replays the capture. It runs through the first fabric port of the configuration and its peer.
 func Run(c *config.Config, capture *Capture, o Options) (result *report.Report, err error) {
-	r := &run{options: o, burst: c.DPDK.Burst, now: epoch}
+	r := &run{options: o, burst: c.DPDK.Burst}
 	for r.fabric = 0; c.Ports[r.fabric].Role != config.Fabric; r.fabric++ { // a configuration has at least one
 	}
 	r.wan = c.Ports[r.fabric].Peer
@@ -65,20 +66,19 @@ func Run(c *config.Config, capture *Capture, o Options) (result *report.Report, 
 	if err := r.play(capture); err != nil {
 		return nil, err
 	}
-	r.runUntil(-1)
+	r.time.Drain()
 	result = report.Make(c, r.plane, &r.ended)
-	r.worker.Close()
+	r.plane.Worker(0).Close()
 	return result, errors.Join(r.out.err, r.account(result))
 }
 
-// account is an error if a frame or a buffer has gone nowhere.
+// account returns an error if a frame or a buffer is unaccounted for.
 func (r *run) account(result *report.Report) error {
-	const please = "a bug in cnpgate; please report it with the capture and configuration"
-	if n := result.Unaccounted(); n != 0 {
-		return fmt.Errorf("%d frames are not accounted for (received less forwarded, dropped, consumed and queued): %s", n, please)
+	if err := result.Counters.Check(); err != nil {
+		return fmt.Errorf("%w, with the capture and the configuration", err)
 	}
 	if n := r.backend.InUse(); n != 0 {
-		return fmt.Errorf("%d buffers were not given back: %s", n, please)
+		return fmt.Errorf("%d buffers were not returned, expected all: a bug in cnpgate; please report it, with the capture and the configuration", n)
 	}
 	return nil
 }
@@ -87,27 +87,28 @@ func (r *run) start(c *config.Config, capture *Capture) (err error) {
 	if r.out, err = newOutputs(r.options, capture.First); err != nil {
 		return err
 	}
-	room := max(assemble.Room(c), capture.Longest)
-	memory, err := r.memory.Allocate(room * assemble.Frames(c, 1))
+	longest := max(assemble.LargestFrame(c), capture.Longest)
+	memory, err := r.memory.Allocate(longest * assemble.Frames(c, 1))
 	if err != nil {
 		return err
 	}
-	r.backend, err = inmem.New(inmem.Config{Ports: len(c.Ports), Burst: r.burst, Room: room, Memory: memory, Sent: r.out.sent})
+	r.backend, err = inmem.New(inmem.Config{Ports: len(c.Ports), Burst: r.burst, BufferSize: longest, Memory: memory, Sent: r.out.sent})
 	if err != nil {
 		return err
 	}
-	r.backend.SetTime(r.now)
 	r.plane, err = assemble.Dataplane(c, assemble.Options{
 		Backends: []burst.Backend{r.backend}, Memory: &r.memory, Seed: seed, Ended: r.ended.Ended,
 	})
 	if err != nil {
 		return err
 	}
-	r.worker = r.plane.Worker(0)
+	r.plane.SetWallClock(capture.First.UnixNano() - epoch)
+	r.time = virtual.NewStepper(r.plane, []*inmem.Backend{r.backend}, epoch)
+	r.time.AdaptEvery = virtual.AdaptStep
 	return nil
 }
 
-// play takes the capture through the worker: frames of one timestamp in bursts, and between two timestamps what falls due there.
+// play passes the capture through the worker: frames with the same timestamp in bursts, and between two timestamps the events due there.
 func (r *run) play(capture *Capture) error {
 	for {
 		frame, err := capture.Next()
@@ -116,11 +117,11 @@ func (r *run) play(capture *Capture) error {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("frame %d: %w", r.frames+1, err)
+			return err
 		}
-		if at := frame.Time + epoch; at > r.now || r.waiting == r.burst {
+		if at := frame.Time + epoch; at > r.time.Now() || r.waiting == r.burst {
 			r.step()
-			r.runUntil(at)
+			r.time.RunUntil(at)
 		}
 		if err := r.inject(frame); err != nil {
 			return err
@@ -128,7 +129,7 @@ func (r *run) play(capture *Capture) error {
 	}
 }
 
-func (r *run) inject(f Frame) error {
+func (r *run) inject(f capturefile.Frame) error {
 	port := r.wan
 	if fromFabric(f.Octets, f.Length, r.options.Fabric) {
 		port = r.fabric
@@ -144,29 +145,8 @@ func (r *run) inject(f Frame) error {
 	return nil
 }
 
-// step lets the worker do all there is to do at this moment.
+// step makes the worker receive the frames of this time, and do all other work that is due.
 func (r *run) step() {
-	for r.worker.Step() > 0 {
-	}
+	r.time.Step()
 	r.waiting = 0
-}
-
-// runUntil moves the time on to at, departure by departure; to the last departure where at is negative.
-func (r *run) runUntil(at int64) {
-	for {
-		due, any := r.worker.NextDue()
-		if !any || (at >= 0 && due >= at) {
-			break
-		}
-		r.setTime(due)
-		r.step()
-	}
-	if at >= 0 {
-		r.setTime(at)
-	}
-}
-
-func (r *run) setTime(now int64) {
-	r.now = max(r.now, now)
-	r.backend.SetTime(r.now)
 }

@@ -18,7 +18,7 @@ type scenario struct {
 	truth  [][2]any // address and QP of all that a notification may name; nil where a capture doesn't tell
 	pairs  [][4]any // source and destination address, destination QP and true source QP of the capture's flows
 
-	mayMiss bool // it may be that the evidence for source QPs is not enough
+	mayMiss bool // the evidence for source QPs may be insufficient
 }
 
 // side is who is in the data centre.
@@ -45,7 +45,7 @@ const gatewayAddresses = `gateway: {name: acceptance, ipv4: 192.0.2.1, ipv6: "fd
 flows: {capacity: 1Ki}
 `
 
-// everyoneIsTold grants every format to every host: whoever isn't told wasn't to blame.
+// everyoneIsTold grants every format to every host: a sender that isn't notified didn't cause congestion.
 const everyoneIsTold = `endpoints: [{prefix: "::/0", accepts: [fast-cnp, long-haul-cnp]}, {prefix: 0.0.0.0/0, accepts: [long-haul-cnp]}]
 notifications: {fast_cnp: {enabled: true}, long_haul_cnp: {enabled: true}}
 `
@@ -66,7 +66,7 @@ func uncongested(t *testing.T) (all []*scenario) {
 	return all
 }
 
-// way is a manner of telling senders.
+// way is a way to notify senders.
 type way struct {
 	name    string
 	kind    string // as in accepts
@@ -137,7 +137,7 @@ func qpMap(c capture) string {
 	b.WriteString("qp_map:\n")
 	for _, q := range c.truth.Connections {
 		if q.Type != "UD" { // they have no peer, and carry their source QP
-			fmt.Fprintf(&b, "  - {source: %q, destination: %q, source_qp: %d, destination_qp: %d}\n", q.ClientIP, q.ServerIP, q.ClientQPN, q.ServerQPN)
+			fmt.Fprintf(&b, "  - {source_ip: %q, destination_ip: %q, source_qp: %d, destination_qp: %d}\n", q.ClientIP, q.ServerIP, q.ClientQPN, q.ServerQPN)
 		}
 	}
 	if b.Len() == len("qp_map:\n") {

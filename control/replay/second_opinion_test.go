@@ -17,14 +17,14 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// facts are what the oracle must know besides the captures: testdata/oracle.py.
+// facts are what the oracle (testdata/oracle.py) needs besides the captures.
 type facts struct {
 	Config    *config.Config `json:"config"`
 	Fabric    []string       `json:"fabric"`
 	Endpoints []grant        `json:"endpoints"`
 	Pairs     [][4]any       `json:"pairs"`          // source and destination address, destination QP and true source QP of flows
 	Whole     bool           `json:"truth_is_whole"` // there are no other connections
-	MayMiss   bool           `json:"may_miss"`       // it may be that the evidence is not enough
+	MayMiss   bool           `json:"may_miss"`       // the evidence may be insufficient
 }
 
 type grant struct {
@@ -133,7 +133,7 @@ type spoiled struct {
 	do   func(t *testing.T, dir string)
 }
 
-// TestOracleObjects: a judge that nods at everything proves nothing.
+// TestOracleObjects: the oracle rejects outputs with mistakes.
 func TestOracleObjects(t *testing.T) {
 	t.Run("mapped", func(t *testing.T) {
 		objects(t, find(t, congested(t), "rc_send_v6/client/long-haul-cnp"), []spoiled{

@@ -3,6 +3,7 @@ package replay
 import (
 	"encoding/binary"
 	"net/netip"
+	"slices"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
@@ -10,33 +11,29 @@ import (
 const (
 	etherTypeARP = 0x0806
 	arpLen       = 28 // of ARP for IPv4 over Ethernet (RFC 826)
-	arpSender    = 14 // where it has its sender's protocol address
-	// arpIPv4 is how it begins: hardware type 1, protocol type, 6 and 4 octets of address.
+	arpSender    = 14 // offset of the sender's protocol address
+	// arpIPv4 is its beginning: hardware type 1, protocol type, 6 and 4 octets of address.
 	arpIPv4 = 1<<48 | packet.EtherTypeIPv4<<32 | 6<<24 | 4<<16
 )
 
-// fromFabric tells whether a frame's sender is inside one of the prefixes: an IP packet's source, an ARP packet's sender. Other
-// frames have none and come from the WAN.
+// fromFabric reports whether a frame's sender is inside one of the prefixes. Frames without a sender count as from the WAN.
 func fromFabric(octets []byte, length uint32, fabric []netip.Prefix) bool {
-	var p packet.Parsed
-	packet.Parse(octets, length, &p)
-	source := p.Src.Netip()
-	if p.Family == 0 {
-		var ok bool
-		if source, ok = senderOf(octets, &p); !ok {
-			return false
-		}
-	}
-	for _, prefix := range fabric {
-		if prefix.Contains(source) {
-			return true
-		}
-	}
-	return false
+	source, ok := sender(octets, length)
+	return ok && slices.ContainsFunc(fabric, func(p netip.Prefix) bool { return p.Contains(source) })
 }
 
-// senderOf is the sender of an ARP packet, or the source in an IP header that isn't sound, for instance for a wrong length: the
-// frame came from somewhere all the same.
+// sender is an IP packet's source or an ARP packet's sender; other frames have none.
+func sender(octets []byte, length uint32) (netip.Addr, bool) {
+	var p packet.Parsed
+	packet.Parse(octets, length, &p)
+	if p.Family == 0 {
+		return senderOf(octets, &p)
+	}
+	return p.Src.Netip(), true
+}
+
+// senderOf is the sender of an ARP packet, or the source in an invalid IP header, for instance one with a wrong length: the
+// source still shows the port.
 func senderOf(octets []byte, p *packet.Parsed) (netip.Addr, bool) {
 	at := min(packet.EthernetLen+int(p.Tags)*packet.VLANTagLen, len(octets))
 	switch b := octets[at:]; {

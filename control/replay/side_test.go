@@ -51,7 +51,7 @@ func TestSide(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			b := classic(binary.LittleEndian, micro, 1, whole(1, 0, c.frame))
 			r := replayed(t, &scenario{config: wire, path: save(t, b), fabric: prefixes(strings.Fields(c.fabric)...)})
-			if got := r.report.Ports[0].Counters["received_packets_total"] == uint64(1); got != c.inside {
+			if got := r.report.Ports[0].Counters["received_packets_total"].Value == 1; got != c.inside {
 				t.Errorf("came in by the fabric port: %v, want %v", got, c.inside)
 			}
 			if len(r.forwarded) != 1 || !bytes.Equal(r.forwarded[0].octets, c.frame) {

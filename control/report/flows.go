@@ -8,12 +8,11 @@ import (
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
-	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/pairing"
 )
 
-// Flow is one flow: what a sender's QP sent to a receiver's.
+// Flow is one flow: the packets from a sender's QP to a receiver's QP.
 type Flow struct {
 	SourceIP      netip.Addr        `json:"source_ip"`
 	DestinationIP netip.Addr        `json:"destination_ip"`
@@ -33,61 +32,25 @@ type Flow struct {
 	Ended         string            `json:"ended,omitempty"`
 }
 
-// Flows gathers the flows that ended before the report is made; nil gathers none.
+// Flows collects the flows that end before the report is made; nil collects none.
 type Flows struct{ ended []Flow }
 
 // Ended adds a flow that has ended; it is a dataplane.Config.Ended.
 func (f *Flows) Ended(r *dataplane.FlowRecord) { f.ended = append(f.ended, MakeFlow(r)) }
 
-// list gives the flows that have ended and those that the workers know, in an order that depends on nothing but the flows, and adds the
-// workers' counts to v.
-func (f *Flows) list(d *dataplane.Dataplane, v Values) []Flow {
+// list returns the flows that have ended and those that the workers know, in an order that depends only on the flows.
+func (f *Flows) list(d *dataplane.Dataplane) []Flow {
 	flows := []Flow{}
 	if f != nil {
 		flows = append(flows, f.ended...)
 	}
-	var sum flowtable.Stats
-	var pairs pairing.Stats
 	for i := range d.Workers() {
-		w := d.Worker(i)
-		for r := range w.Records() {
+		for r := range d.Worker(i).Records() {
 			flows = append(flows, MakeFlow(r))
 		}
-		s := w.FlowStats()
-		sum.Flows += s.Flows
-		sum.Aged += s.Aged
-		sum.Evictions += s.Evictions
-		sum.Refused += s.Refused
-		addPairing(&pairs, w.PairingStats())
 	}
-	v["flows"], v["flows_aged_total"] = sum.Flows, sum.Aged
-	v["flow_evictions_total"], v["flows_refused_total"] = sum.Evictions, sum.Refused
-	v.setPairing(&pairs)
 	slices.SortStableFunc(flows, CompareFlows)
 	return flows
-}
-
-// addPairing adds a worker's counts to those of others.
-func addPairing(sum *pairing.Stats, s pairing.Stats) {
-	sum.Contradictions += s.Contradictions
-	sum.Reuses += s.Reuses
-	sum.Skipped += s.Skipped
-	sum.NoPlace += s.NoPlace
-	for e := range s.Evidence {
-		sum.Evidence[e] += s.Evidence[e]
-		sum.Confirmed[e] += s.Confirmed[e]
-	}
-}
-
-// setPairing says what became of the evidence for source QPs.
-func (v Values) setPairing(s *pairing.Stats) {
-	evidence, confirmed := map[string]uint64{}, map[string]uint64{}
-	for e := pairing.EvidenceStatic; e < pairing.Evidences; e++ {
-		evidence[e.String()], confirmed[e.String()] = s.Evidence[e], s.Confirmed[e]
-	}
-	v["qp_evidence_total"], v["qp_confirmed_total"] = evidence, confirmed
-	v["qp_contradictions_total"], v["qp_reuses_total"] = s.Contradictions, s.Reuses
-	v["qp_evidence_skipped_total"], v["qp_unpaired_total"] = s.Skipped, s.NoPlace
 }
 
 // MakeFlow describes a flow as its worker has recorded it.
@@ -116,7 +79,7 @@ func MakeFlow(r *dataplane.FlowRecord) Flow {
 	return f
 }
 
-// setVLANs says which tags the flow's frames have, and their TPIDs where they tell it from a flow in C-VLANs.
+// setVLANs sets the VIDs of the flow's tags, and their TPIDs unless all are C-VLANs.
 func (f *Flow) setVLANs(tags ...packet.Tag) {
 	var protocols []string
 	unusual := false

@@ -1,26 +1,32 @@
-// Package report writes what a run or a replay did: the flows, every counter, and each port's queue, as JSON. It reads what
-// workers have published and what their flow tables hold; it changes nothing.
+// Package report writes the results of a run or a replay as JSON: the flows, every counter, and each port's queue. It reads what
+// workers have published, and their flow tables; it changes nothing.
 package report
 
 import (
 	"encoding/json"
 	"io"
+	"slices"
+	"time"
 
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/pairing"
+	"github.com/cnpgate/cnpgate/telemetry"
 )
 
-// Report is the whole of it.
+// Report is the complete report, totals first. Its metrics have the names of the catalogue in package telemetry.
 type Report struct {
-	Gateway  string  `json:"gateway"`
-	Flows    []Flow  `json:"flows"`
-	Counters Values  `json:"counters"`
-	Ports    []Port  `json:"ports"`
+	Identity
+	Counters telemetry.Values `json:"counters"` // of all ports and workers together
+	Ports    []Port           `json:"ports"`
+	Flows    []Flow           `json:"flows"`
+	// Histograms are a running gateway's; a replay has none, as its time is not real.
+	Histograms []Histogram `json:"histograms,omitempty"`
+	// BeganMS is the start time in milliseconds since 1970, which the timeline counts from; a replay has none.
+	BeganMS  int64   `json:"began_unix_ms,omitempty"`
 	Timeline []Depth `json:"timeline,omitempty"`
 }
-
-// Values holds counters by metric name without the prefix cnpgate_: a number, or numbers by the value of the metric's label.
-type Values map[string]any
 
 // Port is one port's part.
 type Port struct {
@@ -31,12 +37,38 @@ type Port struct {
 	KMinBytes     uint64 `json:"k_min_bytes"`
 	KMaxBytes     uint64 `json:"k_max_bytes"`
 	CapacityBytes uint64 `json:"queue_capacity_bytes"`
-	// DepthBytes and WatermarkBytes are of the class that has most.
+	// RTTNanoseconds is RTT_est, 0 if not known. RTTSource is its source: configured, passive or stamp.
+	RTTNanoseconds          int64  `json:"rtt_estimate_nanoseconds"`
+	RTTSource               string `json:"rtt_source"`
+	FlowIntervalNanoseconds int64  `json:"flow_interval_nanoseconds"`
+	AdjustedPercent         int    `json:"adjusted_percent"`
+	// DepthBytes and WatermarkBytes are the greatest of all classes.
+	DepthBytes     uint64           `json:"queue_depth_bytes"`
+	WatermarkBytes uint64           `json:"queue_watermark_bytes"`
+	Queues         []Queue          `json:"queues"` // by class, highest priority first
+	Counters       telemetry.Values `json:"counters"`
+	// Device has the device's own counters, for frames that no worker has seen; a replay has none.
+	Device telemetry.Values `json:"device,omitempty"`
+}
+
+// Queue is one traffic class of a port's queue.
+type Queue struct {
+	Class          string `json:"class"`
 	DepthBytes     uint64 `json:"queue_depth_bytes"`
 	WatermarkBytes uint64 `json:"queue_watermark_bytes"`
-	Counters       Values `json:"counters"`
-	// Device is what the port's device counted by itself, of frames that no worker has seen; a replay has none.
-	Device Values `json:"device,omitempty"`
+}
+
+// Gauges are the port's metrics that are not in Counters: its parameters.
+func (p *Port) Gauges() telemetry.Values {
+	v := telemetry.Values{}
+	v.Add(telemetry.RateBPS, "", p.RateBps)
+	v.Add(telemetry.KMinBytes, "", p.KMinBytes)
+	v.Add(telemetry.KMaxBytes, "", p.KMaxBytes)
+	v.Add(telemetry.QueueCapacityBytes, "", p.CapacityBytes)
+	v.Add(telemetry.RTTEstimate, "", uint64(p.RTTNanoseconds))
+	v.Add(telemetry.FlowInterval, "", uint64(p.FlowIntervalNanoseconds))
+	v.Add(telemetry.AdjustedPercent, "", uint64(p.AdjustedPercent))
+	return v
 }
 
 // Depth is a port's queue at a moment of a run.
@@ -44,6 +76,26 @@ type Depth struct {
 	MS         int64  `json:"ms"` // since the run began
 	Port       string `json:"port"`
 	DepthBytes uint64 `json:"depth_bytes"`
+}
+
+// SetTimeline adds the depths of a run that started at began, in the order of time. It drops a port's samples of depth 0 between others of depth 0,
+// which doesn't change a plot.
+func (r *Report) SetTimeline(began time.Time, all []Depth) {
+	r.BeganMS = began.UnixMilli()
+	keep, previous := make([]bool, len(all)), map[string]int{}
+	for i := range all {
+		before, ok := previous[all[i].Port]
+		keep[i] = all[i].DepthBytes > 0 || ok && all[before].DepthBytes > 0
+		if ok && all[i].DepthBytes > 0 {
+			keep[before] = true
+		}
+		previous[all[i].Port] = i
+	}
+	for i := range all {
+		if keep[i] {
+			r.Timeline = append(r.Timeline, all[i])
+		}
+	}
 }
 
 // Write writes the report, indented, with a newline at its end.
@@ -54,83 +106,65 @@ func (r *Report) Write(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// Make reads a dataplane. Its workers must have stopped, or be stepped by the caller's goroutine.
+// Make makes a report of a dataplane. Its workers must have stopped, or be stepped by the caller's goroutine.
 func Make(c *config.Config, d *dataplane.Dataplane, flows *Flows) *Report {
-	r := &Report{Gateway: c.Gateway.Name}
-	total := make([]dataplane.PortStats, 0, len(c.Ports))
+	n := MakeCounters(c, d)
+	return &Report{Identity: n.Identity, Counters: n.Counters, Ports: n.Ports, Flows: flows.list(d)}
+}
+
+// Counters is the part of a report that is available while the gateway runs.
+type Counters struct {
+	Identity
+	Counters   telemetry.Values `json:"counters" doc:"Counters of all ports and workers together."`
+	Ports      []Port           `json:"ports"`
+	Histograms []Histogram      `json:"histograms,omitempty"`
+}
+
+// MakeCounters reads what the workers of a dataplane have published. Any goroutine may call it.
+func MakeCounters(c *config.Config, d *dataplane.Dataplane) *Counters {
+	r := &Counters{Identity: Identify(c), Counters: d.Values()}
 	for i := range c.Ports {
 		s := d.Port(i)
-		total = append(total, s)
-		r.Ports = append(r.Ports, makePort(c, i, &s))
+		r.Ports = append(r.Ports, makePort(c, i, &d.Policy().Ports[i], &s))
 	}
-	r.Counters = values(total)
-	r.Flows = flows.list(d, r.Counters)
+	for i := range d.Workers() {
+		addWorker(r.Counters, d.Worker(i).FlowStats(), d.Worker(i).PairingStats())
+	}
 	return r
 }
 
-// Unaccounted is how many received frames were neither forwarded, dropped nor consumed, and are not queued: 0.
-func (r *Report) Unaccounted() int64 {
-	sum := func(name string) (n int64) {
-		switch v := r.Counters[name].(type) {
-		case uint64:
-			return int64(v)
-		case int64:
-			return v
-		case map[string]uint64:
-			for _, c := range v {
-				n += int64(c)
-			}
-		}
-		return n
+// addWorker adds what a worker's flow table and its learner of source QPs counted.
+func addWorker(v telemetry.Values, f flowtable.Stats, p pairing.Stats) {
+	v.Add(telemetry.FlowsKnown, "", f.Flows)
+	v.Add(telemetry.FlowsAged, "", f.Aged)
+	v.Add(telemetry.FlowEvictions, "", f.Evictions)
+	v.Add(telemetry.FlowsRefused, "", f.Refused)
+	for e := pairing.EvidenceStatic; e < pairing.Evidences; e++ {
+		v.Add(telemetry.QPEvidence, e.String(), p.Evidence[e])
+		v.Add(telemetry.QPConfirmed, e.String(), p.Confirmed[e])
 	}
-	return sum("received_packets_total") - sum("forwarded_packets_total") - sum("dropped_packets_total") - sum("consumed_packets_total") -
-		sum("queued_packets")
+	v.Add(telemetry.QPContradictions, "", p.Contradictions)
+	v.Add(telemetry.QPReuses, "", p.Reuses)
+	v.Add(telemetry.QPEvidenceSkipped, "", p.Skipped)
+	v.Add(telemetry.QPUnpaired, "", p.NoPlace)
 }
 
-func makePort(c *config.Config, i int, s *dataplane.PortStats) Port {
+// makePort makes a port's part, with the policy in force.
+func makePort(c *config.Config, i int, policy *dataplane.PortPolicy, s *dataplane.PortStats) Port {
 	p := &c.Ports[i]
 	return Port{
 		Name: p.Name, Role: p.Role.String(), Peer: c.Ports[p.Peer].Name, RateBps: p.Rate,
-		KMinBytes: p.KMin, KMaxBytes: p.KMax, CapacityBytes: p.QueueCapacity,
-		DepthBytes: most(s.Depth[:]), WatermarkBytes: most(s.Watermark[:]),
-		Counters: values([]dataplane.PortStats{*s}),
+		KMinBytes: policy.KMin, KMaxBytes: policy.KMax, CapacityBytes: p.QueueCapacity,
+		RTTNanoseconds: policy.RTT, RTTSource: policy.RTTSource.String(), FlowIntervalNanoseconds: int64(policy.PerFlow), AdjustedPercent: policy.Percent,
+		DepthBytes: slices.Max(s.Depth[:]), WatermarkBytes: slices.Max(s.Watermark[:]), Queues: queues(p.Classes, s),
+		Counters: s.Values(),
 	}
 }
 
-func most(v []uint64) uint64 {
-	m := uint64(0)
-	for _, x := range v {
-		m = max(m, x)
+func queues(classes []config.Class, s *dataplane.PortStats) []Queue {
+	all := make([]Queue, len(classes))
+	for i := range classes {
+		all[i] = Queue{classes[i].Name, s.Depth[i], s.Watermark[i]}
 	}
-	return m
-}
-
-// values adds up the counters of ports under their metrics' names, and says whether every received frame is accounted for.
-func values(ports []dataplane.PortStats) Values {
-	v := Values{}
-	var queued int64
-	for _, p := range ports {
-		for n, count := range p.Count {
-			v.add(dataplane.Catalogue[n], count)
-		}
-		for _, frames := range p.Frames {
-			queued += frames
-		}
-	}
-	v["queued_packets"] = queued
-	return v
-}
-
-func (v Values) add(i dataplane.Info, count uint64) {
-	if i.Label == "" {
-		sum, _ := v[i.Name].(uint64)
-		v[i.Name] = sum + count
-		return
-	}
-	by, ok := v[i.Name].(map[string]uint64)
-	if !ok {
-		by = map[string]uint64{}
-		v[i.Name] = by
-	}
-	by[i.Value] += count
+	return all
 }

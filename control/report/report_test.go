@@ -2,10 +2,13 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"maps"
 	"net/netip"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/control/config"
@@ -14,6 +17,7 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 	"github.com/cnpgate/cnpgate/pairing"
+	"github.com/cnpgate/cnpgate/telemetry"
 )
 
 // TestTransportOfEveryService: a flow keeps only the three bits of the service.
@@ -122,12 +126,12 @@ func TestMake(t *testing.T) {
 	if want := []string{"9.1.0.1 ", "10.1.0.1 ", "10.1.0.2 ", "10.1.0.2 aged", "10.1.0.2 ", "10.9.0.9 "}; !slices.Equal(got, want) {
 		t.Errorf("the flows are %q, want %q", got, want)
 	}
-	if r.Counters["received_packets_total"] != uint64(6) || r.Ports[0].Counters["received_packets_total"] != uint64(5) ||
-		r.Ports[1].Counters["forwarded_packets_total"] != uint64(5) || r.Counters["flows_aged_total"] != uint64(1) {
+	if r.Counters.Sum(telemetry.ReceivedPackets) != 6 || r.Ports[0].Counters.Sum(telemetry.ReceivedPackets) != 5 ||
+		r.Ports[1].Counters.Sum(telemetry.ForwardedPackets) != 5 || r.Counters.Sum(telemetry.FlowsAged) != 1 {
 		t.Errorf("counters are %v, of the ports %v and %v", r.Counters, r.Ports[0].Counters, r.Ports[1].Counters)
 	}
-	if n := r.Unaccounted(); n != 0 {
-		t.Errorf("%d frames unaccounted for, want 0", n)
+	if err := r.Counters.Check(); err != nil {
+		t.Error(err)
 	}
 	var a, b bytes.Buffer
 	if err := r.Write(&a); err != nil {
@@ -138,22 +142,125 @@ func TestMake(t *testing.T) {
 	}
 }
 
+// TestTimeline: samples of empty queues are left out, but for those next to another depth.
+func TestTimeline(t *testing.T) {
+	for _, c := range []struct{ dc, wan, wantDC, wantWAN []uint64 }{
+		{[]uint64{0, 0, 0}, []uint64{0, 0, 0}, nil, nil},
+		{[]uint64{0, 0, 5, 0, 0, 0}, []uint64{0, 0, 0, 0, 0, 7}, []uint64{101, 5, 103}, []uint64{104, 7}},
+		{[]uint64{5, 0, 6}, []uint64{5, 5, 0}, []uint64{5, 101, 6}, []uint64{5, 5, 102}},
+	} {
+		var all []Depth
+		for i := range c.dc {
+			all = append(all, Depth{int64(100 + i), "dc", c.dc[i]}, Depth{int64(100 + i), "wan", c.wan[i]})
+		}
+		var r Report
+		r.SetTimeline(time.UnixMilli(42), all)
+		got := map[string][]uint64{}
+		for _, d := range r.Timeline {
+			got[d.Port] = append(got[d.Port], max(d.DepthBytes, uint64(d.MS)*b2u(d.DepthBytes == 0))) // of an empty queue, when
+		}
+		if r.BeganMS != 42 || !slices.Equal(got["dc"], c.wantDC) || !slices.Equal(got["wan"], c.wantWAN) {
+			t.Errorf("%v, %v: got %v", c.dc, c.wan, got)
+		}
+		if !slices.IsSortedFunc(r.Timeline, func(a, b Depth) int { return cmp.Compare(a.MS, b.MS) }) {
+			t.Errorf("%v is not in the order of time", r.Timeline)
+		}
+	}
+}
+
+func b2u(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// TestTotalsFirst: a reader of a long report sees the totals first.
+func TestTotalsFirst(t *testing.T) {
+	var b bytes.Buffer
+	if err := Make(testConfig(t), testkit.New(t, testkit.Setup{}).Plane, nil).Write(&b); err != nil {
+		t.Fatal(err)
+	}
+	at := -1
+	for _, member := range []string{"gateway", "config_hash", "counters", "ports", "flows"} {
+		next := bytes.Index(b.Bytes(), []byte("\n  \""+member+"\":"))
+		if next <= at {
+			t.Errorf("%s is at %d, expected behind %d", member, next, at)
+		}
+		at = next
+	}
+}
+
 // TestNoFlowsIsAList, not null.
 func TestNoFlowsIsAList(t *testing.T) {
 	var b bytes.Buffer
-	if err := Make(testConfig(t), testkit.New(t, testkit.Setup{}).Plane, nil).Write(&b); err != nil || !bytes.Contains(b.Bytes(), []byte(`"flows": [],`)) {
+	if err := Make(testConfig(t), testkit.New(t, testkit.Setup{}).Plane, nil).Write(&b); err != nil || !bytes.Contains(b.Bytes(), []byte(`"flows": []`)) {
 		t.Errorf("%v:\n%s", err, b.Bytes())
 	}
 }
 
-// TestUnaccounted counts every way a frame can end, and sees one that ended in none.
-func TestUnaccounted(t *testing.T) {
-	r := &Report{Counters: Values{
-		"received_packets_total": uint64(20), "forwarded_packets_total": uint64(9),
-		"dropped_packets_total": map[string]uint64{"queue-full-bytes": 3, "border-in": 2}, "consumed_packets_total": map[string]uint64{"mac-control": 1},
-		"queued_packets": int64(4),
-	}}
-	if n := r.Unaccounted(); n != 1 {
-		t.Errorf("%d frames unaccounted for, want 1", n)
+// TestReportIsTheCatalogue: every number of a report, apart from those of a flow, is a metric of the catalogue, and the report has each
+// metric in the place of its scope. Histograms and what is known of workers' steps are a running gateway's, not a replay's.
+func TestReportIsTheCatalogue(t *testing.T) {
+	r := Make(testConfig(t), testkit.New(t, testkit.Setup{}).Plane, nil)
+	b, err := json.Marshal(r.Ports[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var port map[string]any
+	if err := json.Unmarshal(b, &port); err != nil {
+		t.Fatal(err)
+	}
+	var members []string
+	for name, v := range port {
+		if _, is := v.(float64); is {
+			members = append(members, name)
+		}
+	}
+	portCounters := slices.Collect(maps.Keys(r.Ports[0].Counters))
+	for _, m := range telemetry.All() {
+		if m.Kind == telemetry.Sizes || m.Label == "worker" {
+			continue
+		}
+		switch in := slices.Contains(members, m.Name); {
+		case m.Scope == telemetry.Device: // a replay has none
+		case m.Scope == telemetry.Queue && !in:
+			t.Errorf("a port of the report has no member %s", m.Name)
+		case m.Scope == telemetry.Port && in == slices.Contains(portCounters, m.Name):
+			t.Errorf("%s is a member of a port of the report or of its counters: %t; expected one of both", m.Name, in)
+		}
+		total := m.Scope == telemetry.Gateway || slices.Contains(portCounters, m.Name)
+		if reading, is := r.Counters[m.Name]; is != total || is && (m.Label == "") != (reading.By == nil) {
+			t.Errorf("the counters of the report have %s: %t, by label: %t", m.Name, is, reading.By != nil)
+		}
+		members = slices.DeleteFunc(members, func(name string) bool { return name == m.Name })
+		delete(r.Counters, m.Name)
+		portCounters = slices.DeleteFunc(portCounters, func(name string) bool { return name == m.Name })
+	}
+	if len(members)+len(portCounters)+len(r.Counters) > 0 {
+		t.Errorf("the catalogue lacks %q, %q, %v, which the report has", members, portCounters, r.Counters)
+	}
+}
+
+// TestAddWorker: each number of two workers comes under its own name.
+func TestAddWorker(t *testing.T) {
+	p := pairing.Stats{Contradictions: 5, Reuses: 6, Skipped: 7, NoPlace: 8}
+	p.Evidence[pairing.EvidenceHint], p.Confirmed[pairing.EvidenceHint] = 9, 10
+	v := telemetry.Values{}
+	addWorker(v, flowtable.Stats{Flows: 1, Aged: 2, Evictions: 3, Refused: 4}, p)
+	addWorker(v, flowtable.Stats{Flows: 100}, pairing.Stats{})
+	for name, want := range map[string]uint64{
+		"flows": 101, "flows_aged_total": 2, "flow_evictions_total": 3, "flows_refused_total": 4, "qp_contradictions_total": 5, "qp_reuses_total": 6,
+		"qp_evidence_skipped_total": 7, "qp_unpaired_total": 8,
+	} {
+		if got := v[name].Value; got != want {
+			t.Errorf("%s is %d, want %d", name, got, want)
+		}
+	}
+	if e, c := v["qp_evidence_total"].By["hint"], v["qp_confirmed_total"].By["hint"]; e != 9 || c != 10 {
+		t.Errorf("%d pieces of evidence by hint and %d confirmed, want 9 and 10", e, c)
+	}
+	if e := v["qp_evidence_total"].By; len(e) != int(pairing.Evidences)-1 {
+		t.Errorf("evidence of the sources %v, want all", e)
 	}
 }

@@ -1,6 +1,7 @@
 -- Wireshark dissector for congestion notifications of RoCEv2: what Wireshark's own dissectors leave as unknown octets. It is a
 -- postdissector: Ethernet, IP, UDP and InfiniBand are dissected as ever, and a tree "Congestion notification" with fields cnpgate.*
--- follows. It labels what is on the wire; whether a receiver would accept it, ICRC included, is told by "cnpgate decode".
+-- follows, and the columns Protocol and Info name the notification. It labels what is on the wire; "cnpgate decode" says whether a receiver would accept
+-- it, ICRC included.
 --
 -- Formats: standard CNP (IBTA Annex A17), Fast CNP options 1 and 2 (draft-xiao-rtgwg-rocev2-fast-cnp), Long-haul CNP in RoCEv2 and
 -- ICMPv6 format (draft-tian-ccwg-long-haul-cnp), PPFC (draft-xz-rtgwg-ppfc-rocv2), notification to a proxy
@@ -22,6 +23,12 @@ local parameters = { [1] = " us", [2] = " percent", [3] = " percent" }
 local pause_types = { [0] = "Pause", [1] = "Resume" }
 local trace_types = { [0] = "Pre-allocated trace", [1] = "Incremental trace" }
 local object_types = { [1] = "Timestamp", [2] = "Device identifier", [3] = "Path" }
+
+-- Of each kind, the text of the Protocol column.
+local protocols = {
+  ["standard-cnp"] = "CNP", ["fast-cnp"] = "Fast CNP", ["long-haul-cnp"] = "Long-haul CNP", ["long-haul-cnp-icmpv6"] = "Long-haul CNP",
+  ["ppfc"] = "PPFC", ["proxy-notification"] = "Proxy CN",
+}
 
 local F = {}
 local fields = {}
@@ -112,6 +119,8 @@ local function add(tree, name, b, at, n)
   return true
 end
 
+-- fast_cnp dissects the option b. It returns what it says, for the Info column, as do the functions for the other formats; "[short]" says that octets are
+-- missing.
 local function fast_cnp(tree, b)
   local n = b(1, 1):uint()
   local sub = tree:add(b(), "Fast CNP option")
@@ -119,7 +128,7 @@ local function fast_cnp(tree, b)
   sub:add(F["fast_cnp.option_length"], b(1, 1))
   if n ~= 16 and n < 26 then
     sub:add_proto_expert_info(short)
-    return
+    return " [short]"
   end
   sub:add(F["fast_cnp.option"], n == 16 and 1 or 2):set_generated()
   if n > 16 then
@@ -136,6 +145,7 @@ local function fast_cnp(tree, b)
     end
   end
   sub:add(F["fast_cnp.congested_destination"], b(n - 14, 16))
+  return " Destination=" .. tostring(b(n - 14, 16):ipv6()) .. (n > 16 and " with IOAM trace" or "")
 end
 
 -- object reads one Extension Object at the front of b; it returns its length with padding, or nil.
@@ -172,35 +182,51 @@ local function object(tree, b)
   return whole
 end
 
-local function long_haul(tree, b)
-  if not (add(tree, "long_haul_cnp.level", b, 0, 1) and add(tree, "long_haul_cnp.action", b, 1, 1)
-    and add(tree, "long_haul_cnp.reserved", b, 1, 1)) then return end
-  if b:len() < 12 then
-    tree:add_proto_expert_info(short)
-    return
-  end
-  tree:add(F["long_haul_cnp.parameter"], b(2, 2)):append_text(parameters[math.floor(b(1, 1):uint() / 64)] or "")
-  tree:add(F["long_haul_cnp.source_qp"], b(4, 4))
-  tree:add(F["long_haul_cnp.metric_type"], b(8, 1))
-  tree:add(F["long_haul_cnp.metric_value"], b(9, 3))
-  if b:len() == 12 then return end
-  local rest = b(12):tvb()
-  local sub = tree:add(b(12), "Extension")
-  if not (add(sub, "extension.version", rest, 0, 1) and add(sub, "extension.reserved", rest, 0, 2)
-    and add(sub, "extension.checksum", rest, 2, 2)) then return end
+-- extension dissects the Extension Structure b with its objects.
+local function extension(sub, b)
+  if not (add(sub, "extension.version", b, 0, 1) and add(sub, "extension.reserved", b, 0, 2)
+    and add(sub, "extension.checksum", b, 2, 2)) then return end
   local at = 4
-  while at < rest:len() do
-    local n = object(sub, rest(at):tvb())
+  while at < b:len() do
+    local n = object(sub, b(at):tvb())
     if not n then return end
     at = at + n
   end
+end
+
+local function long_haul(tree, b)
+  if not (add(tree, "long_haul_cnp.level", b, 0, 1) and add(tree, "long_haul_cnp.action", b, 1, 1)
+    and add(tree, "long_haul_cnp.reserved", b, 1, 1)) then return " [short]" end
+  local action = math.floor(b(1, 1):uint() / 64)
+  local info = " " .. actions[action]
+  if b:len() < 12 then
+    tree:add_proto_expert_info(short)
+    return info .. " Level=" .. b(0, 1):uint() .. " [short]"
+  end
+  local unit = parameters[action] or ""
+  tree:add(F["long_haul_cnp.parameter"], b(2, 2)):append_text(unit)
+  tree:add(F["long_haul_cnp.source_qp"], b(4, 4))
+  tree:add(F["long_haul_cnp.metric_type"], b(8, 1))
+  tree:add(F["long_haul_cnp.metric_value"], b(9, 3))
+  if b:len() > 12 then
+    extension(tree:add(b(12), "Extension"), b(12):tvb())
+  end
+  if unit ~= "" then
+    info = info .. " " .. b(2, 2):uint() .. unit
+  end
+  return info .. " Level=" .. b(0, 1):uint() .. " SourceQP=" .. b(4, 4):uint()
+end
+
+-- ip_text is the address, of an IP version, at octet at of b.
+local function ip_text(b, at, version)
+  return tostring(version == 6 and b(at, 16):ipv6() or b(at, 4):ipv4())
 end
 
 local function ppfc(tree, b, version)
   local n = version == 6 and 16 or 4
   if b:len() < n + 8 then
     tree:add_proto_expert_info(short)
-    return
+    return " [short]"
   end
   tree:add(F["ppfc.congested_destination" .. version], b(0, n))
   tree:add(F["ppfc.flags"], b(n, 2))
@@ -208,6 +234,8 @@ local function ppfc(tree, b, version)
   tree:add(F["ppfc.port"], b(n + 2, 2))
   tree:add(F["ppfc.reserved"], b(n + 4, 2))
   tree:add(F["ppfc.duration"], b(n + 6, 2))
+  local pt = b(n, 2):uint() % 4
+  return " " .. (pause_types[pt] or "PT " .. pt) .. " " .. b(n + 6, 2):uint() .. " us Destination=" .. ip_text(b, 0, version) .. " Port=" .. b(n + 2, 2):uint()
 end
 
 local function proxy(tree, b)
@@ -215,7 +243,7 @@ local function proxy(tree, b)
   local n = version == 6 and 16 or 4
   if version ~= 4 and version ~= 6 or b:len() < 8 + 2 * n then
     tree:add_proto_expert_info(short)
-    return
+    return " [short]"
   end
   tree:add(F["proxy.ip_version"], b(0, 1))
   tree:add(F["proxy.r"], b(0, 1))
@@ -229,6 +257,8 @@ local function proxy(tree, b)
   if b:len() > 8 + 2 * n then
     tree:add(F["proxy.invoking_packet"], b(8 + 2 * n))
   end
+  return " Level=" .. b(0, 1):uint() % 8 .. " Flow=" .. ip_text(b, 8, version) .. "," .. b(4, 2):uint() .. "," .. ip_text(b, 8 + n, version) .. ","
+    .. b(6, 2):uint() .. ",protocol " .. b(1, 1):uint()
 end
 
 -- option_of returns the Fast CNP option, header and data, in the Destination Options header b, or nil.
@@ -276,7 +306,7 @@ local function titled(root, b, kind)
 end
 
 -- cnp_packet dissects what a UDP datagram to port 4791 carries, b, of which there were whole octets on the wire; option is the Fast CNP
--- option in front of it, or nil.
+-- option in front of it, or nil. It returns the kind and what the Info column says of it; nil if it is no notification.
 local function cnp_packet(root, b, whole, option, version)
   if whole < 16 or b:len() < 12 or b(0, 1):uint() ~= 0x81 then return nil end
   local extended = math.floor(b(4, 1):uint() / 32) % 2 == 1
@@ -289,7 +319,7 @@ local function cnp_packet(root, b, whole, option, version)
     kind = "ppfc"
   end
   local tree = titled(root, b, kind)
-  if option then fast_cnp(tree, option) end
+  local info = option and fast_cnp(tree, option) or ""
   local bth = tree:add(b(0, 12), "BTH")
   bth:add(F["bth.opcode"], b(0, 1))
   bth:add(F["bth.p_key"], b(2, 2))
@@ -300,9 +330,9 @@ local function cnp_packet(root, b, whole, option, version)
   bth:add(F["bth.psn"], b(9, 3))
   local n = math.min(whole - 16, b:len() - 12) -- captured of what is between BTH and ICRC
   if kind == "long-haul-cnp" and n > 0 then
-    long_haul(tree, b(12, n):tvb())
+    info = long_haul(tree, b(12, n):tvb())
   elseif kind == "ppfc" and n > 0 then
-    ppfc(tree, b(12, n):tvb(), version)
+    info = ppfc(tree, b(12, n):tvb(), version)
   elseif n > 0 then
     tree:add(F["cnp.reserved"], b(12, n))
   end
@@ -311,11 +341,11 @@ local function cnp_packet(root, b, whole, option, version)
   else
     tree:add_le(F.icrc, b(12 + n, 4))
   end
-  return kind
+  return kind, info .. " DestQP=" .. b(5, 3):uint()
 end
 
 function cnp.dissector(tvb, pinfo, root)
-  local kind
+  local kind, info
   local v4, v6 = ip_version(), ipv6_header()
   -- Wireshark calls the version of an IPv6 header ip.version, too.
   local version = v6 and (not v4 or v6.offset <= v4.offset) and 6 or v4 and 4 or nil
@@ -328,11 +358,11 @@ function cnp.dissector(tvb, pinfo, root)
     if n <= 0 then return end
     if port.value == 4791 then
       local option = version == 6 and find_option(tvb, v6.offset, port.offset - 2) or nil
-      kind = cnp_packet(root, tvb(at, n):tvb(), length.value - 8, option, version)
+      kind, info = cnp_packet(root, tvb(at, n):tvb(), length.value - 8, option, version)
     elseif port.value == cnp.prefs.proxy_port then
       kind = "proxy-notification"
       local b = tvb(at, n):tvb()
-      proxy(titled(root, b, kind), b)
+      info = proxy(titled(root, b, kind), b)
     end
   elseif message and message.value == cnp.prefs.icmpv6_type then
     kind = "long-haul-cnp-icmpv6"
@@ -343,12 +373,16 @@ function cnp.dissector(tvb, pinfo, root)
     if last <= first then return end
     local b = tvb(first, last - first):tvb()
     local tree = titled(root, b, kind)
+    info = " [short]"
     if add(tree, "icmpv6.code", b, 1, 1) and b:len() > 4 then
-      long_haul(tree, b(4):tvb())
+      info = long_haul(tree, b(4):tvb())
     end
   end
   if kind then
-    pinfo.cols.info:prepend(kind .. " ")
+    pinfo.cols.protocol:clear_fence()
+    pinfo.cols.protocol:set(protocols[kind])
+    pinfo.cols.info:clear_fence()
+    pinfo.cols.info:set(kind .. info)
   end
 end
 

@@ -4,10 +4,12 @@
 package wireshark_test
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"net/netip"
 	"os"
@@ -18,8 +20,8 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/cnpdec"
+	"github.com/cnpgate/cnpgate/control/capturefile"
 	"github.com/cnpgate/cnpgate/control/decode"
-	"github.com/cnpgate/cnpgate/control/replay"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit/notifications"
 )
@@ -80,7 +82,7 @@ var names = map[string]string{
 // flags are the dissector's names of bits of the BTH's octet 4.
 var flags = map[int]string{7: "bth.fecn", 6: "bth.becn", 5: "bth.extension"}
 
-// value is how the dissector should say a line: numbers as they are, octets in hexadecimal.
+// value is the dissector's form of a line's value: numbers as they are, octets in hexadecimal.
 func value(l *notifications.Line) (name, text string) {
 	name = names[l.Name]
 	switch v := l.Value.(type) {
@@ -109,7 +111,7 @@ func number(s string) string {
 	return s
 }
 
-// TestFields: the dissector says of every golden notification what each field is written to be, and nothing of fields it hasn't.
+// TestFields: the dissector shows each field of every golden notification with its value, and no other fields.
 func TestFields(t *testing.T) {
 	columns := []string{"kind"}
 	for _, name := range flags {
@@ -168,6 +170,60 @@ func TestFields(t *testing.T) {
 		if !seen[name] {
 			t.Errorf("no golden notification has %s", name)
 		}
+	}
+}
+
+// TestColumns: Protocol and Info name every golden notification, and what it asks for. Those of other frames stay as they are.
+func TestColumns(t *testing.T) {
+	protocols := map[string]string{
+		"standard-cnp": "CNP", "fast-cnp": "Fast CNP", "long-haul-cnp": "Long-haul CNP", "long-haul-cnp-icmpv6": "Long-haul CNP", "ppfc": "PPFC",
+		"proxy-notification": "Proxy CN",
+	}
+	infos := map[string]string{
+		"standard-cnp-v4":             "standard-cnp DestQP=100",
+		"fast-cnp":                    "fast-cnp Destination=2001:db8:b::4 DestQP=200",
+		"fast-cnp-preallocated-trace": "fast-cnp Destination=2001:db8:b::4 with IOAM trace DestQP=200",
+		"long-haul-cnp-v4":            "long-haul-cnp Rate Reduce 30 percent Level=180 SourceQP=100 DestQP=100",
+		"long-haul-cnp-icmpv6":        "long-haul-cnp-icmpv6 Rate Reduce 30 percent Level=180 SourceQP=100",
+		"ppfc-v4-pause":               "ppfc Pause 500 us Destination=10.0.0.4 Port=2 DestQP=200",
+		"proxy-notification-v4":       "proxy-notification Level=5 Flow=10.0.0.1,52769,10.0.0.4,4791,protocol 17",
+	}
+	args := []string{"-r", filepath.Join(root, "testdata/notifications/golden.pcap"), "-T", "fields", "-e", "_ws.col.Protocol", "-e", "_ws.col.Info"}
+	without := lines(plain(t, args...))
+	said := map[string][][]string{"ppfc": lines(dissected(t, append(args, "-o", "cnpgate.extension:PPFC")...))}
+	said["none"] = lines(dissected(t, args...))
+	said["long-haul"] = said["none"]
+	checked := 0
+	for i := range notifications.All {
+		g := &notifications.All[i]
+		protocol, is := protocols[g.Kind]
+		got := said[g.Extension][i]
+		switch {
+		case !is:
+			if got[0] != without[i][0] || got[1] != without[i][1] {
+				t.Errorf("%s: columns %q, without the dissector %q", g.Name, got, without[i])
+			}
+		case got[0] != protocol || !strings.HasPrefix(got[1], g.Kind+" "):
+			t.Errorf("%s: columns %q, want %q and %q", g.Name, got, protocol, g.Kind)
+		}
+		for _, l := range g.Lines() {
+			if want := fmt.Sprint("DestQP=", l.Number()); is && l.Name == "bth.destqp" && !strings.HasSuffix(got[1], want) {
+				t.Errorf("%s: Info is %q, want %s", g.Name, got[1], want)
+			}
+		}
+		if want := infos[g.Name]; want != "" {
+			checked++
+			if got[1] != want {
+				t.Errorf("%s: Info is %q, want %q", g.Name, got[1], want)
+			}
+		}
+	}
+	if checked != len(infos) {
+		t.Errorf("%d of %d golden notifications found", checked, len(infos))
+	}
+	cut := notifications.Find("long-haul-cnp-icmpv6").Bytes()[:60]
+	if got := dissected(t, "-r", frame(t, cut), "-T", "fields", "-e", "_ws.col.Info"); got != "long-haul-cnp-icmpv6 Rate Reduce Level=180 [short]\n" {
+		t.Errorf("cut in its fields: Info is %q", got)
 	}
 }
 
@@ -234,8 +290,8 @@ func captures(t *testing.T) (files []string) {
 	return files
 }
 
-// TestCaptures: on every capture the dissector finds the notifications that cnpgate decode finds, none that is accepted is
-// too short to it, and it leaves what the other dissectors find malformed as that is.
+// TestCaptures: on every capture the dissector finds the notifications that cnpgate decode finds. It finds none that is accepted too short,
+// and doesn't change what other dissectors find malformed.
 func TestCaptures(t *testing.T) {
 	found := 0
 	for _, file := range captures(t) {
@@ -277,14 +333,18 @@ func TestCaptures(t *testing.T) {
 // decoded are the kinds that cnpgate decode finds, by frame number, and which of them it refuses.
 func decoded(t *testing.T, file string) (kinds map[string]string, refused map[string]bool) {
 	t.Helper()
-	c, err := replay.Open(file)
+	from, err := os.Open(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
+	defer from.Close()
+	c, err := capturefile.NewReader(file, from)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var out bytes.Buffer
 	r := cnpdec.Receiver{Code: packet.DefaultCodePoints, Extension: cnpdec.LongHaulExtension, ICRC: cnpdec.ICRCEither}
-	if _, err := decode.Run(c, &r, decode.JSON, &out); err != nil {
+	if _, err := decode.Run(c, &r, decode.JSON, bufio.NewWriter(&out)); err != nil {
 		t.Fatal(err)
 	}
 	kinds, refused = map[string]string{}, map[string]bool{}
@@ -305,8 +365,7 @@ func decoded(t *testing.T, file string) (kinds map[string]string, refused map[st
 	return kinds, refused
 }
 
-// TestCaptured: of a frame that was captured in part, no octets are shown for an ICRC that they aren't, and that something is missing is
-// said.
+// TestCaptured: for a frame captured in part, the dissector shows no wrong octets as an ICRC, and reports that octets are missing.
 func TestCaptured(t *testing.T) {
 	header := notifications.Pcap(nil)
 	pcap := bytes.Clone(header)
@@ -336,7 +395,7 @@ func TestCaptured(t *testing.T) {
 	}
 }
 
-// TestHostile: golden notifications cut behind every octet, and with every octet changed, cause no error in the script.
+// TestHostile: golden notifications truncated after every octet, and with every octet changed, cause no error in the script.
 func TestHostile(t *testing.T) {
 	var frames [][]byte
 	for i := range notifications.All {

@@ -11,19 +11,19 @@ import (
 	"github.com/cnpgate/cnpgate/internal/testkit"
 )
 
-// traffic describes a capture: one frame of each of so many flows, in random order. All frames have the same length.
+// traffic describes a capture: one frame of each flow, in random order. All frames have the same length.
 type traffic struct {
 	flows   int
 	first   int // number of the first flow: captures with other numbers share none
 	v6      bool
-	payload int  // octets of data a packet
-	packed  bool // in buffers no larger than it needs: a capture of many frames then takes less of the caches
+	payload int  // bytes of data a packet
+	packed  bool // in buffers of minimum size: a capture of many frames then uses less cache
 }
 
-// Smallest payload of a packet that carries data: with it a RoCEv2 frame over IPv4 has 62 octets, 66 with FCS.
+// Smallest payload of a packet that carries data: with it a RoCEv2 frame over IPv4 has 62 bytes, 66 with FCS.
 const smallest = 4
 
-// hosts is how many senders the flows have; each has flows to as many receivers as are needed.
+// hosts is the number of senders; each has flows to as many receivers as needed.
 const hosts = 4096
 
 // write makes the capture file, the same one every time.
@@ -64,7 +64,7 @@ func (t traffic) write(path string) (err error) {
 	return w.Flush()
 }
 
-// order is a random order of the flows.
+// order returns a random order of the flows.
 func (t traffic) order() []uint32 {
 	rng := rand.New(rand.NewPCG(uint64(t.flows), uint64(t.first)))
 	order := make([]uint32, t.flows)
@@ -86,7 +86,7 @@ func (t traffic) frame() []byte {
 	return r.Frame()
 }
 
-// put makes the frame one of a flow: its addresses, destination QP, checksum and ICRC.
+// put sets a flow's fields in the frame: addresses, destination QP, checksum and ICRC.
 func (t traffic) put(frame []byte, flow int) {
 	const l3 = packet.EthernetLen
 	l4 := l3 + packet.IPv4Len
@@ -104,7 +104,7 @@ func (t traffic) put(frame []byte, flow int) {
 	packet.PutICRC(frame, l3, l4+packet.UDPLen, len(frame)-packet.ICRCLen, true)
 }
 
-// flow is what tells a flow from others: the low halves of its hosts' addresses, and its destination QP.
+// flow identifies a flow: the low halves of its hosts' addresses, and its destination QP.
 type flow struct {
 	source, destination uint16
 	qp                  uint32
@@ -123,7 +123,7 @@ func (t traffic) pairs() string {
 	}
 	for i := t.first; i < t.first+t.flows; i++ {
 		f := flowNumber(i)
-		text += fmt.Sprintf("  - {source: %q, destination: %q, source_qp: %d, destination_qp: %d}\n",
+		text += fmt.Sprintf("  - {source_ip: %q, destination_ip: %q, source_qp: %d, destination_qp: %d}\n",
 			fmt.Sprintf(src, f.source>>8, f.source&0xff), fmt.Sprintf(dst, f.destination>>8, f.destination&0xff), 2+i%0xfffff0, f.qp)
 	}
 	return text

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// sample is what one run of one side did.
+// sample is the result of one run of one side.
 type sample struct {
 	Ops   uint64             `json:"ops"`
 	CPU   int64              `json:"cpu_ns"`  // of the measured thread
@@ -29,7 +29,7 @@ func (s *sample) rate() float64 {
 	return float64(s.Ops) / float64(s.CPU) * 1e9
 }
 
-// side is what can be measured again and again: it rests between runs.
+// side can be measured repeatedly: it pauses between runs.
 type side interface {
 	run(d time.Duration) (*sample, error)
 }
@@ -43,7 +43,7 @@ type process struct {
 	log  *tail
 }
 
-// startup is how long a program may take to load its frames, and patience how long an answer may take beyond the run's time.
+// startup is the time limit for a program to load its frames, and patience that for an answer after the run's time.
 const (
 	startup  = 3 * time.Minute
 	patience = time.Minute
@@ -90,7 +90,7 @@ func (p *process) run(d time.Duration) (*sample, error) {
 	return p.ask(fmt.Sprintf("run %d", d.Milliseconds()), d+patience)
 }
 
-// asking is a process that is asked for something else than to run.
+// asking is a process with another request than to run.
 type asking struct {
 	*process
 	what string
@@ -123,7 +123,7 @@ func (p *process) sample(limit time.Duration) (*sample, error) {
 	return &s, nil
 }
 
-// line reads one line, or gives the program up.
+// line reads one line, or gives up on the program.
 func (p *process) line(limit time.Duration) (string, error) {
 	timer := time.AfterFunc(limit, func() { _ = p.cmd.Process.Kill() })
 	line, err := p.out.ReadString('\n')
@@ -136,7 +136,7 @@ func (p *process) line(limit time.Duration) (string, error) {
 	return strings.TrimRight(line, "\r\n"), nil
 }
 
-// failed says what the program itself had to say.
+// failed returns an error with the program's own output.
 func (p *process) failed(err error) error {
 	p.close()
 	if said := p.log.last(); said != "" {

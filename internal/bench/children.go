@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// family is the programs that run now, so that an interrupt ends them too.
+// family is the running programs, so that an interrupt also ends them.
 type family struct {
 	mutex sync.Mutex
 	alive map[*os.Process]bool
@@ -55,7 +55,7 @@ func (f *family) killOnSignal(then func()) {
 	}()
 }
 
-// tail keeps the end of what a program says.
+// tail keeps the end of a program's output.
 type tail struct {
 	mutex sync.Mutex
 	text  []byte

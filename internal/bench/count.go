@@ -27,17 +27,19 @@ type work struct {
 
 const countedFlows = 1024
 
-// works is what is counted: forwarding, both responses, and the in-memory backend itself, which the others are told without.
+// works are the counted kinds: forwarding, both responses, and the in-memory backend itself, which is subtracted from the others.
 var works = []work{
 	{"backend", false, nil},
 	{"forward-ipv4", false, func(*dataplane.Policy) {}},
 	{"forward-ipv6", true, func(*dataplane.Policy) {}},
-	{"mark", false, func(p *dataplane.Policy) { p.Ports[1].Thresholds = congestion.Thresholds{KMax: 1 << 60} }},
+	{"mark", false, func(p *dataplane.Policy) {
+		p.Ports[1].Thresholds, p.Ports[1].Interval = congestion.Thresholds{KMax: 1 << 60}, 100_000
+	}},
 	{"notify-long-haul-cnp", false, func(p *dataplane.Policy) { p.Ports[1].Thresholds = congestion.Thresholds{} }},
 	{"notify-fast-cnp", true, func(p *dataplane.Policy) { p.Ports[1].Thresholds = congestion.Thresholds{} }},
 }
 
-// count is the program that is run under callgrind: so many bursts of one kind of work on the in-memory backend.
+// count is the program that runs under callgrind: a number of bursts of one kind of work on the in-memory backend.
 func count(args []string) error {
 	f := flag.NewFlagSet("count", flag.ExitOnError)
 	name := f.String("work", "forward-ipv4", "what to do")
@@ -71,7 +73,7 @@ func (w *work) do(bursts int) error {
 	if err != nil {
 		return err
 	}
-	r := testkit.New(c, testkit.Setup{Policy: p, Static: static, Burst: countedBurst, Rate: 400e9, Forget: true, Flows: 4096, Buffers: 1024, Room: 256})
+	r := testkit.New(c, testkit.Setup{Policy: p, Static: static, Burst: countedBurst, Rate: 400e9, Forget: true, Flows: 4096, Buffers: 1024, BufferSize: 256})
 	t := traffic{flows: countedFlows, v6: w.v6, payload: smallest}
 	var frames [][]byte
 	for _, flow := range t.order() {
@@ -103,14 +105,14 @@ func (w *work) do(bursts int) error {
 	return json.NewEncoder(os.Stdout).Encode(did)
 }
 
-// counted is what the program did, besides the instructions that callgrind counts: of the steps after the first warmBursts, and in
-// the last line of all.
+// counted has the program's own counts, besides callgrind's instructions: of the steps after the first warmBursts, and of all in the last
+// line.
 type counted struct {
 	Steps, Allocations, Exchanges uint64
 	Forwarded, Marked, Notified   uint64
 }
 
-// warmBursts is until every flow is known and every list has its size.
+// warmBursts is the number of bursts until every flow is known and every list has its final size.
 const warmBursts = 4 * countedFlows / countedBurst
 
 func allocations() uint64 {
@@ -119,7 +121,7 @@ func allocations() uint64 {
 	return m.Mallocs
 }
 
-// step is a worker's, or what takes its place when the backend alone is counted.
+// step is a worker's step, or its replacement when only the backend is counted.
 func (w *work) step(r *testkit.Rig) {
 	if w.change != nil {
 		r.Plane.Worker(0).Step()
@@ -137,7 +139,7 @@ func (w *work) policy() (*dataplane.Policy, *pairing.QPMap, error) {
 		w.change(p)
 	}
 	p.Who = &congestion.Policy{
-		Enabled: congestion.Enabled{FastCNP: true, LongHaulCNP: true}, HasIPv4: true, HasIPv6: true,
+		Enabled: [congestion.Formats]bool{congestion.FastCNP: true, congestion.LongHaulCNP: true}, HasIPv4: true, HasIPv6: true,
 		Endpoints: prefix.New([]prefix.Entry[congestion.Preference]{
 			{Prefix: netip.MustParsePrefix("10.0.0.0/8"), Value: congestion.Prefer(congestion.LongHaulCNP)},
 			{Prefix: netip.MustParsePrefix("fd00:a::/32"), Value: congestion.Prefer(congestion.FastCNP)},
@@ -147,7 +149,9 @@ func (w *work) policy() (*dataplane.Policy, *pairing.QPMap, error) {
 		IPv4: packet.AddrFrom(netip.MustParseAddr("192.0.2.1")), IPv6: packet.AddrFrom(netip.MustParseAddr("2001:db8::1")),
 		HasIPv4: true, HasIPv6: true, DSCP: 48, Code: packet.DefaultCodePoints, ICRCExtensionHeaders: true,
 	}
-	p.ReducePercent = 30
+	for i := range p.Ports { // every packet causes the same notification
+		p.Ports[i].Ladder = []congestion.Rung{{Action: congestion.RateReduce, Percent: 30}}
+	}
 	var pairs []pairing.QPPair
 	for i := range countedFlows {
 		k := traffic{}.key(i)

@@ -10,7 +10,7 @@ import (
 	"github.com/cnpgate/cnpgate/congestion"
 )
 
-// gatewaySetup is what the gateway's program is told.
+// gatewaySetup has the parameters of the gateway's program.
 type gatewaySetup struct {
 	Workers   []int
 	MainCore  int
@@ -22,12 +22,12 @@ type gatewaySetup struct {
 	Flows     int    // a worker's
 	Respond   string // to every packet: "mark", "notify", or nothing
 	QPMap     string // file with the qp_map section
-	Accepts   string // format that the senders are told by
+	Accepts   string // format that the senders are notified in
 	Payload   int    // of the frames on a wire
 	Profile   string // file for a CPU profile of the runs, "" for none
 }
 
-// thresholds are the configuration's own, which no packet crosses, or such as every packet crosses.
+// thresholds are the configuration's own, which no packet crosses, or thresholds that every packet crosses.
 func (s *gatewaySetup) thresholds(own congestion.Thresholds) congestion.Thresholds {
 	switch s.Respond {
 	case "mark":
@@ -38,7 +38,7 @@ func (s *gatewaySetup) thresholds(own congestion.Thresholds) congestion.Threshol
 	return own
 }
 
-// yaml is the configuration: lines faster than any core, queues with room for many bursts.
+// yaml is the configuration: lines faster than any core, queues with space for many bursts.
 func (s *gatewaySetup) yaml(qpMap string) string {
 	text := fmt.Sprintf(`gateway: {name: bench, ipv4: 192.0.2.1, ipv6: "2001:db8::1"}
 dpdk: {hugepages: %v, in_memory: %v, workers: %s, burst: %d}
@@ -57,10 +57,10 @@ ports:
 		}
 		text += fmt.Sprintf(`endpoints: [{prefix: %q, accepts: [%s]}]
 notifications:
-  fast_cnp: {enabled: true}
-  long_haul_cnp: {enabled: true}
+  fast_cnp: {enabled: %v}
+  long_haul_cnp: {enabled: %v}
   limits: {per_flow: 0s, per_destination: 0/s, per_port: 0/s}
-`, prefix, s.Accepts)
+`, prefix, s.Accepts, s.Accepts == "fast-cnp", s.Accepts != "fast-cnp")
 	}
 	return text + qpMap
 }
@@ -88,7 +88,7 @@ func (b *bench) gatewayOf(l *layout, change func(*gatewaySetup)) (*process, erro
 	return b.child("gateway", &s)
 }
 
-// child starts this program as one of those that run cnpgate's code.
+// child starts this program as a process that runs cnpgate's code.
 func (b *bench) child(command string, s *gatewaySetup) (*process, error) {
 	setup, err := json.Marshal(s)
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"runtime/debug"
 	"runtime/pprof"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -20,10 +19,11 @@ import (
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/dpdk"
+	"github.com/cnpgate/cnpgate/telemetry"
 )
 
-// rig is a gateway as `cnpgate run` makes it, on the devices of a layout: the same configuration, assembly, devices and workers.
-// Its workers rest between runs.
+// rig is a gateway like that of `cnpgate run`, on the devices of a layout: the same configuration, assembly, devices and workers. Its
+// workers pause between runs.
 type rig struct {
 	setup   gatewaySetup
 	config  *config.Config
@@ -34,7 +34,7 @@ type rig struct {
 	workers []*measured
 }
 
-// measured is a worker, and what its last run did.
+// measured is a worker, and the result of its last run.
 type measured struct {
 	*dataplane.Worker
 	core int
@@ -70,7 +70,7 @@ func gateway(args []string) (err error) {
 	return g.serve()
 }
 
-// deviceConfig is what `cnpgate run` asks of the devices, and buffers for the captures that net_pcap keeps.
+// deviceConfig is the device configuration of `cnpgate run`, with buffers for the captures that net_pcap keeps.
 func (g *rig) deviceConfig() dpdk.Config {
 	c := g.config
 	d := dpdk.Config{
@@ -84,7 +84,7 @@ func (g *rig) deviceConfig() dpdk.Config {
 }
 
 func (g *rig) serve() error {
-	// As control tunes a gateway's run.
+	// The same tuning as in control.
 	runtime.GOMAXPROCS(max(runtime.NumCPU(), len(g.config.DPDK.Workers)+2))
 	debug.SetGCPercent(800)
 	if err := g.assemble(); err != nil {
@@ -117,7 +117,7 @@ func (g *rig) serve() error {
 	return nil
 }
 
-// assemble makes the dataplane and its workers, which rest.
+// assemble makes the dataplane and its workers, which pause.
 func (g *rig) assemble() error {
 	var backends []burst.Backend
 	for i := range g.config.DPDK.Workers {
@@ -127,9 +127,15 @@ func (g *rig) assemble() error {
 	if g.plane, err = assemble.Dataplane(g.config, assemble.Options{Backends: backends, Memory: &g.memory, Seed: 1}); err != nil {
 		return err
 	}
-	p := assemble.Policy(g.config)
+	p, err := assemble.Policy(g.config, 1)
+	if err != nil {
+		return err
+	}
 	for i := range p.Ports {
 		p.Ports[i].Thresholds = g.setup.thresholds(p.Ports[i].Thresholds)
+		if g.setup.Respond == "notify" {
+			p.Ports[i].Interval = 0 // each packet causes a notification, without limits of a round
+		}
 	}
 	if err := g.plane.SetPolicy(p); err != nil {
 		return err
@@ -140,7 +146,7 @@ func (g *rig) assemble() error {
 	return nil
 }
 
-// work is a worker's goroutine: the loop of control's, run after run.
+// work is a worker's goroutine: control's loop, run after run.
 func (m *measured) work(stop *atomic.Bool) {
 	err := dpdk.RegisterThread(m.core)
 	if err == nil {
@@ -160,30 +166,20 @@ func (m *measured) work(stop *atomic.Bool) {
 	m.done <- nil
 }
 
-// counts is what the ports have counted so far, of all ports.
+// counts returns the counts of all ports so far.
 type counts struct {
 	received, forwarded, dropped, marked, notified uint64
 }
 
-func (g *rig) count() (n counts) {
-	for i := range g.config.Ports {
-		s := g.plane.Port(i)
-		n.received += s.Count[dataplane.RxPackets]
-		n.forwarded += s.Count[dataplane.TxPackets]
-		n.marked += s.Count[dataplane.ECNMarked]
-		for c := range dataplane.Counters {
-			if c.IsDrop() {
-				n.dropped += s.Count[c]
-			}
-			if info := dataplane.Catalogue[c]; info.Name == dataplane.Catalogue[dataplane.SentFirst].Name {
-				n.notified += s.Count[c]
-			}
-		}
+func (g *rig) count() counts {
+	v := g.plane.Values()
+	return counts{
+		received: v.Sum(telemetry.ReceivedPackets), forwarded: v.Sum(telemetry.ForwardedPackets), dropped: v.Sum(telemetry.DroppedPackets),
+		marked: v.Sum(telemetry.ECNMarkedPackets), notified: v.Sum(telemetry.NotificationsSent),
 	}
-	return n
 }
 
-// run lets the workers forward until each has had its core for d, and long enough for all flows to have been seen where d is 0.
+// run lets the workers forward until each has used d of CPU time; if d is 0, until all flows were seen.
 func (g *rig) run(d time.Duration) (*sample, error) {
 	before := g.count()
 	began := time.Now()
@@ -224,7 +220,7 @@ func (g *rig) run(d time.Duration) (*sample, error) {
 	case g.setup.Respond == "mark" && marked < s.Ops*99/100:
 		s.Wrong = fmt.Sprintf("%d of %d frames were marked", marked, s.Ops)
 	case g.setup.Respond == "notify" && notified < s.Ops*99/100:
-		s.Wrong = fmt.Sprintf("%d notifications for %d frames; suppressed: %s", notified, s.Ops, g.suppressed())
+		s.Wrong = fmt.Sprintf("%d notifications for %d frames; suppressed: %v", notified, s.Ops, g.suppressed())
 	}
 	if g.setup.Respond == "notify" {
 		s.Ops = notified
@@ -235,8 +231,8 @@ func (g *rig) run(d time.Duration) (*sample, error) {
 	return s, nil
 }
 
-// settle forwards until every flow is learned, and then until pairing looks at flows as seldom as it does for good, or nearly: it does
-// ever more seldom. Nothing is measured before.
+// settle forwards until every flow is learned, and then until pairing judges flows nearly as rarely as in the long run. Measurements begin
+// after that.
 func (g *rig) settle() error {
 	if _, err := g.run(0); err != nil {
 		return err
@@ -275,16 +271,7 @@ func (g *rig) flows() int {
 	return n
 }
 
-// suppressed names the reasons for which nobody was told.
-func (g *rig) suppressed() string {
-	text := ""
-	for i := range g.config.Ports {
-		s := g.plane.Port(i)
-		for c, info := range dataplane.Catalogue {
-			if strings.Contains(info.Name, "suppressed") && s.Count[c] > 0 {
-				text += fmt.Sprintf("%s %d ", info.Value, s.Count[c])
-			}
-		}
-	}
-	return text
+// suppressed are the reasons for which no sender was notified, and how often.
+func (g *rig) suppressed() map[string]uint64 {
+	return g.plane.Values()[telemetry.NotificationsSuppressed.Name].By
 }

@@ -2,27 +2,27 @@ package main
 
 import "path/filepath"
 
-// groups is everything there is to measure, in order.
+// groups returns all groups of measurements, in order.
 func groups() []group {
 	all := []group{
-		forwarding("fwd64_1k", "64-octet class, IPv4, 1,024 flows", traffic{flows: 1 << 10, payload: smallest}, "", map[string]float64{"csum": 1}),
-		forwarding("fwd64v6_1k", "64-octet class, IPv6, 1,024 flows", traffic{flows: 1 << 10, payload: smallest, v6: true}, "", nil),
+		forwarding("fwd64_1k", "64-byte class, IPv4, 1,024 flows", traffic{flows: 1 << 10, payload: smallest}, "", map[string]float64{"csum": 1}),
+		forwarding("fwd64v6_1k", "64-byte class, IPv6, 1,024 flows", traffic{flows: 1 << 10, payload: smallest, v6: true}, "", nil),
 		forwarding("fwd1k", "payloads of 1 KB, IPv4, 1,024 flows", traffic{flows: 1 << 10, payload: 1 << 10}, "", map[string]float64{"io": 0.95}),
 		more(forwarding("fwd1kv6", "payloads of 1 KB, IPv6, 1,024 flows", traffic{flows: 1 << 10, payload: 1 << 10, v6: true}, "", nil)),
 		forwarding("fwd4k", "payloads of 4 KB, IPv4, 1,024 flows", traffic{flows: 1 << 10, payload: 4 << 10}, "", nil),
 		forwarding("ecn64_1k", "as fwd64_1k, every packet marked CE", traffic{flows: 1 << 10, payload: smallest}, "mark", nil),
-		large(forwarding("fwd64_1m", "64-octet class, IPv4, 1,048,576 flows in random order", traffic{flows: 1 << 20, payload: smallest}, "",
+		large(forwarding("fwd64_1m", "64-byte class, IPv4, 1,048,576 flows in random order", traffic{flows: 1 << 20, payload: smallest}, "",
 			map[string]float64{"csum": 0.7})),
-		large(forwarding("fwd64v6_1m", "64-octet class, IPv6, 1,048,576 flows in random order", traffic{flows: 1 << 20, payload: smallest, v6: true}, "", nil)),
-		large(forwarding("fwd64_1m_packed", "as fwd64_1m, in buffers of 128 octets", traffic{flows: 1 << 20, payload: smallest, packed: true}, "", nil)),
-		huge(forwarding("fwd64_10m_packed", "64-octet class, IPv4, 10,485,760 flows in random order, in buffers of 128 octets",
+		large(forwarding("fwd64v6_1m", "64-byte class, IPv6, 1,048,576 flows in random order", traffic{flows: 1 << 20, payload: smallest, v6: true}, "", nil)),
+		large(forwarding("fwd64_1m_packed", "as fwd64_1m, in buffers of 128 bytes", traffic{flows: 1 << 20, payload: smallest, packed: true}, "", nil)),
+		huge(forwarding("fwd64_10m_packed", "64-byte class, IPv4, 10,485,760 flows in random order, in buffers of 128 bytes",
 			traffic{flows: 10 << 20, payload: smallest, packed: true}, "", nil)),
 		floor(), workers(),
 		notifying("notify", "a Long-haul CNP (RoCEv2 over IPv4) for every packet, 1,024 flows", "long-haul-cnp", traffic{}),
 		notifying("notify_fast_cnp", "a Fast CNP for every packet, 1,024 flows", "fast-cnp", traffic{v6: true}),
 		more(notifying("notify_icmpv6", "a Long-haul CNP (ICMPv6) for every packet, 1,024 flows", "long-haul-cnp-icmpv6", traffic{v6: true})),
-		waiting("reaction", "packet that crosses K_max in by the fabric port, its notification out by it", "notify", 20),
-		waiting("latency", "packet in by the fabric port, out by the WAN port, nothing else under way", "", 10),
+		waiting("reaction", "from a packet over K_max at the fabric port to its notification there", "notify", 20),
+		waiting("latency", "from the fabric port to the WAN port, without other traffic", "", 10),
 		hashing("_1k", 1<<10), needs(hashing("", 1<<20), 2, 0.5),
 	}
 	for _, flows := range growth[1:] {
@@ -38,7 +38,7 @@ func groups() []group {
 	return append(all, remembering("flow_octets", "flow_rss_1m", "1,048,576", 1<<20), needs(remembering("flow_octets_10m", "flow_rss_10m", "10,485,760", 10<<20), 2, 0))
 }
 
-// large and huge say what a group needs: two programs with a million frames each, or with ten million.
+// large and huge set the needs of a group: two programs with a million frames each, or with ten million.
 func large(g group) group { return needs(g, 7, 5.5) }
 func huge(g group) group  { return needs(g, 15, 10.5) }
 
@@ -94,7 +94,7 @@ func forwarding(name, what string, t traffic, respond string, wanted map[string]
 	return g
 }
 
-// floor is what there is to gain at most: forwarding in C that looks at nothing, on devices that do nothing.
+// floor is the lower bound: a forwarding loop in C that reads no frames, on devices that do nothing.
 func floor() group {
 	return group{
 		name: "null_c_loop",
@@ -157,13 +157,13 @@ func workers() group {
 	}
 }
 
-// growth is the numbers of flows that a packet's cost is told for.
+// growth has the numbers of flows for which a packet's cost is measured.
 var growth = []struct {
 	name  string
 	flows int
 }{{"1k", 1 << 10}, {"16k", 16 << 10}, {"128k", 128 << 10}, {"1m", 1 << 20}, {"10m", 10 << 20}}
 
-// growing compares a packet's cost with what it is with few flows.
+// growing compares a packet's cost with that for few flows.
 func growing(n struct {
 	name  string
 	flows int
@@ -171,7 +171,7 @@ func growing(n struct {
 	name := "cost_" + n.name
 	return group{
 		name: name,
-		rows: []row{{Name: name, What: "a packet's time of the core, 64-octet class, flows in random order, in buffers of 128 octets", Unit: "ns", Peer: "cnpgate, 1,024 flows", less: true}},
+		rows: []row{{Name: name, What: "CPU time of a packet, 64-byte class, flows in random order, in buffers of 128 bytes", Unit: "ns", Peer: "cnpgate, 1,024 flows", less: true}},
 		measure: func(b *bench, rows []row) error {
 			var sides []side
 			for _, flows := range []int{n.flows, growth[0].flows} {
@@ -269,13 +269,13 @@ func waiting(name, what, respond string, limit float64) group {
 	return g
 }
 
-// remembering is about memory. It needs one run, as nothing in it is left to chance.
+// remembering measures memory. One run is enough, since the result is deterministic.
 func remembering(octets, total, flows string, n int) group {
 	return group{
 		name: octets,
 		rows: []row{
-			{Name: octets, What: "memory of a flow, all that the gateway has for it in, " + flows + " flows", Unit: "octets", Peer: "required", Wanted: 1, less: true},
-			{Name: total, What: "resident memory of a process with " + flows + " flows", Unit: "MiB", Peer: "128 octets a flow", less: true},
+			{Name: octets, What: "total memory of a flow, of " + flows + " flows", Unit: "bytes", Peer: "required", Wanted: 1, less: true},
+			{Name: total, What: "resident memory of a process with " + flows + " flows", Unit: "MiB", Peer: "128 bytes a flow", less: true},
 		},
 		measure: func(b *bench, rows []row) error {
 			p, err := startChild("cnpgate", b.self, "memory", number10(n))

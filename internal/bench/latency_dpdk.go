@@ -13,14 +13,15 @@ import (
 
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/internal/dpdk"
+	"github.com/cnpgate/cnpgate/internal/dpdk/dpdktest"
 )
 
-// wire is a gateway between two net_ring ports whose far ends are this program's, on another core: it puts one frame in, waits for
-// what comes out, and takes the time from before the one to after the other. With the thresholds at 0 every frame crosses them, and
-// what is waited for is the notification.
+// wire is a gateway between two net_ring ports whose far ends are this program's, on another core: it puts one frame in, waits for the
+// resulting frame, and measures the time from before the one to after the other. With thresholds of 0 every frame crosses them, and the
+// resulting frame is the notification.
 type wire struct {
 	rig
-	fabric, wan *dpdk.Ring
+	fabric, wan *dpdktest.Ring
 	frames      [][]byte
 	next        int
 	times       []int64 // ns
@@ -28,12 +29,12 @@ type wire struct {
 
 const (
 	ringSize = 1024
-	// lost is how long a frame may take before it is given up, and mostSamples how many of a run are kept.
+	// lost is the time after which a frame counts as lost, and mostSamples the maximum of samples kept in a run.
 	lost        = 10 * time.Second
 	mostSamples = 1 << 21
 )
 
-// latency is the program: its argument is a setup in JSON, of which it uses what isn't about devices.
+// latency is the program: its argument is a setup in JSON, of which it ignores the devices.
 func latency(args []string) (err error) {
 	if len(args) != 1 {
 		return errors.New("latency: expected a setup in JSON")
@@ -55,11 +56,11 @@ func latency(args []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, e.Close()) }()
-	if w.fabric, err = e.NewRing("fabric", 1, ringSize, w.setup.Room); err != nil {
+	if w.fabric, err = dpdktest.NewRing(e.Do, "fabric", 1, ringSize, w.setup.Room); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.fabric.Close()) }()
-	if w.wan, err = e.NewRing("wan", 1, ringSize, w.setup.Room); err != nil {
+	if w.wan, err = dpdktest.NewRing(e.Do, "wan", 1, ringSize, w.setup.Room); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.wan.Close()) }()
@@ -113,14 +114,14 @@ func (w *wire) pingPong(d time.Duration) (*sample, error) {
 		if err := w.fabric.Inject(0, frame); err != nil {
 			return nil, err
 		}
-		ends := []*dpdk.Ring{w.wan}
+		ends := []*dpdktest.Ring{w.wan}
 		if w.setup.Respond == "notify" {
-			ends = []*dpdk.Ring{w.fabric, w.wan} // the notification, then the frame itself
+			ends = []*dpdktest.Ring{w.fabric, w.wan} // the notification, then the frame itself
 		}
 		for i, end := range ends {
 			for end.Collect(0) == nil {
 				if time.Since(sent) > lost {
-					return nil, fmt.Errorf("a frame went in, and nothing came out in %v; suppressed: %s", lost, w.suppressed())
+					return nil, fmt.Errorf("a frame went in, and nothing came out in %v; suppressed: %v", lost, w.suppressed())
 				}
 			}
 			if i == 0 {

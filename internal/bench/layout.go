@@ -6,15 +6,15 @@ import (
 	"path/filepath"
 )
 
-// layout is what both sides of a comparison are given: two devices with their captures, and buffers of one size.
+// layout is common to both sides of a comparison: two devices with their captures, and buffers of one size.
 type layout struct {
 	name     string
 	captures []string // of the fabric port and the WAN port
 	devices  []string // as EAL's --vdev takes them
 	frames   int      // of both captures
 	flows    int
-	length   int // octets of a frame
-	room     int // octets of data in a buffer
+	length   int // bytes of a frame
+	room     int // bytes of data in a buffer
 	queues   int // of each port
 	qpMap    string
 }
@@ -40,12 +40,12 @@ func (b *bench) oneWay(name string, t traffic) (*layout, error) {
 	return l, err
 }
 
-// nothing is a layout of two devices that make empty frames and forget what they are given.
+// nothing is a layout of two devices that generate empty frames and discard frames for transmission.
 func nothing() *layout {
 	return &layout{name: "null", devices: []string{"net_null0", "net_null1"}, room: roomOf(0), queues: 1}
 }
 
-// capture adds a port that receives t, unless it is there from before.
+// capture adds a port that receives t; it reuses an existing capture.
 func (b *bench) capture(l *layout, t traffic) error {
 	path := filepath.Join(b.dir, fmt.Sprintf("%d-%d-%d-%v.pcap", t.flows, t.first, t.payload, t.v6))
 	if _, err := os.Stat(path); err != nil {
@@ -70,18 +70,18 @@ func (b *bench) capture(l *layout, t traffic) error {
 // roomOf is the data room of a buffer for frames of a length: as large as for an MTU of 1500, or whatever a longer frame needs.
 func roomOf(length int) int { return max(2048, (length+frameHead+63)&^63) }
 
-// smallRoom is the data room of packed frames: for the 64-octet class.
+// smallRoom is the data room of packed frames: for the 64-byte class.
 const smallRoom = 128
 
-// frameHead is an Ethernet header with two VLAN tags: what a buffer has room for besides a port's MTU.
+// frameHead is the length of an Ethernet header with two VLAN tags, which a buffer needs besides a port's MTU.
 const frameHead = 14 + 2*4
 
-// spareMbufs is what the forwarding itself needs: bursts and caches.
+// spareMbufs is the number of mbufs for forwarding: bursts and caches.
 const spareMbufs = 8192
 
 func (l *layout) mbufs() int { return l.frames + spareMbufs }
 
-// testpmdMemory is how much memory testpmd needs without hugepages, MiB. Its pools let no buffer cross a page.
+// testpmdMemory is the memory that testpmd needs without hugepages, MiB. Its pools let no buffer cross a page.
 func (l *layout) testpmdMemory() int {
 	each := (64 + 128 + headroom + l.room + 4095) &^ 4095
 	return 64 + l.mbufs()*each>>20

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// machine is what the figures were measured on.
+// machine describes the measuring machine.
 type machine struct {
 	CPU       string  `json:"cpu"`
 	Cores     int     `json:"cores"`
@@ -25,7 +25,7 @@ type machine struct {
 	Burst     int     `json:"burst"`
 	Runs      int     `json:"runs"`
 	RunMS     int64   `json:"run_ms"`
-	Short     bool    `json:"short"` // then the figures mean little
+	Short     bool    `json:"short"` // then the figures are inaccurate
 	Load      string  `json:"load"`  // when it began: averages of 1, 5 and 15 minutes
 }
 
@@ -86,7 +86,7 @@ func firstLine(path string) string {
 	return line
 }
 
-// availableGiB is how much memory can be had, hugepages that are reserved and free included.
+// availableGiB is the available memory, including reserved free hugepages.
 func availableGiB() float64 {
 	var kib, pages, size float64
 	_, _ = fmt.Sscanf(field("/proc/meminfo", "MemAvailable"), "%g", &kib)

@@ -14,8 +14,8 @@ import (
 	"github.com/cnpgate/cnpgate/internal/burst/inmem"
 )
 
-// memory is the program that tells how much memory so many flows take: what the process has more of once a packet of each has gone
-// through a whole gateway, tables, queues, pairing and limits included, which was not there before.
+// memory is the program that measures the memory of flows: the increase of the process's memory after a packet of each flow has passed
+// through a complete gateway, with tables, queues, pairing and limits.
 func memory(args []string) error {
 	if len(args) != 1 {
 		return errors.New("memory: expected a number of flows")
@@ -30,7 +30,7 @@ func memory(args []string) error {
 		return err
 	}
 	buffers := make([]byte, 1024*smallRoom)
-	backend, err := inmem.New(inmem.Config{Ports: 2, Burst: countedBurst, Room: smallRoom, Memory: buffers})
+	backend, err := inmem.New(inmem.Config{Ports: 2, Burst: countedBurst, BufferSize: smallRoom, Memory: buffers})
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func learn(b *inmem.Backend, w *dataplane.Worker, flows int) error {
 	return nil
 }
 
-// resident is how many octets of memory the process has.
+// resident is the process's resident memory in bytes.
 func resident() (int, error) {
 	text, err := os.ReadFile("/proc/self/statm")
 	if err != nil {

@@ -52,7 +52,7 @@ func (r *result) markdown() string {
 		fmt.Fprintf(&t, "| `%s` | %s | %s | %s | %s | %s | %s | %s | %d |\n", x.Name, x.What, figure(*x.Value), x.Unit, x.Peer, figure(*x.PeerValue),
 			figure(*x.Ratio), wanted, x.Runs)
 	}
-	t.WriteString("\nWhat ports ask for, at these rates:\n\n" + portTables(rates))
+	t.WriteString("\nCores that ports need, at these rates:\n\n" + portTables(rates))
 	return t.String()
 }
 

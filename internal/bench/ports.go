@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// What ports of some rates ask for, by arithmetic: packets a second of each size, cores at the measured rates, memory for a queue of
-// a bandwidth-delay product.
+// Calculated requirements of ports: packets a second of each size, cores at the measured rates, memory for a queue of a bandwidth-delay
+// product.
 
-// lineOverhead is what a frame takes on the line besides its octets: preamble, FCS and gap (IEEE 802.3).
+// lineOverhead is the overhead of a frame on the line in bytes: preamble, FCS and gap (IEEE 802.3).
 const lineOverhead = 24
 
-// sizes are the frames that cores are told for: octets without FCS, and the group that has cnpgate's rate with such frames.
+// sizes are the frame sizes for which cores are calculated: bytes without FCS, and the group with cnpgate's rate for such frames.
 var sizes = []struct {
 	name, group string
 	octets      int
 }{
-	{"64-octet class", "fwd64_1k", 60},
+	{"64-byte class", "fwd64_1k", 60},
 	{"1 KB payload", "fwd1k", len(traffic{payload: 1 << 10}.frame())},
 	{"4 KB payload", "fwd4k", len(traffic{payload: 4 << 10}.frame())},
 }
@@ -28,15 +28,16 @@ var (
 	roundTrips = []time.Duration{time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond}
 )
 
-// packetsPerSecond is how many frames of so many octets a line of a rate carries, one way.
+// packetsPerSecond is the number of frames of a length in bytes that a line carries in one direction.
 func packetsPerSecond(rate float64, octets int) float64 {
 	return rate / 8 / float64(octets+lineOverhead)
 }
 
-// bdp is the octets of a bandwidth-delay product.
+// bdp is a bandwidth-delay product in bytes.
 func bdp(rate float64, rtt time.Duration) float64 { return rate / 8 * rtt.Seconds() }
 
-// bufferOctets is what a frame buffer takes of memory with a data room: the mempool's object header and spreading, struct rte_mbuf, headroom.
+// bufferOctets is the memory of a frame buffer in bytes, with its data room: the mempool's object header and padding, struct rte_mbuf,
+// headroom.
 func bufferOctets(room int) float64 { return float64(64 + 128 + 4*64 + headroom + (room+63)&^63) }
 
 // portTables prints both tables; rates are the measured ones, packets a second of a core, by group.
@@ -55,7 +56,7 @@ func portTables(rates map[string]float64) string {
 	}
 	t.WriteString("\n| Round-trip time |")
 	for _, rate := range portRates {
-		fmt.Fprintf(&t, " %.0fG: octets | buffers for 1 KB payloads | for 4 KB payloads |", rate/1e9)
+		fmt.Fprintf(&t, " %.0fG: bytes | buffers for 1 KB payloads | for 4 KB payloads |", rate/1e9)
 	}
 	t.WriteString("\n|---|" + strings.Repeat("---|", 3*len(portRates)) + "\n")
 	for _, rtt := range roundTrips {

@@ -26,7 +26,7 @@ func TestPorts(t *testing.T) {
 	}
 	tables := portTables(map[string]float64{"fwd64_1k": 20e6})
 	for _, row := range []string{
-		"| 100G | 64-octet class | 148.8 M | 297.6 M | 15 (14.88) |", "| 400G | 4 KB payload | 11.97 M | 23.93 M | not measured |", "| 10ms | 119 MiB |",
+		"| 100G | 64-byte class | 148.8 M | 297.6 M | 15 (14.88) |", "| 400G | 4 KB payload | 11.97 M | 23.93 M | not measured |", "| 10ms | 119 MiB |",
 	} {
 		if !strings.Contains(tables, row) {
 			t.Errorf("no %q in\n%s", row, tables)

@@ -25,13 +25,13 @@ type row struct {
 	less bool // is better
 }
 
-// result is what scripts/bench --json prints.
+// result is the output of scripts/bench --json.
 type result struct {
 	Rows    []row   `json:"rows"`
 	Machine machine `json:"machine"`
 }
 
-// fill sets a row's figures from the values of alternating runs, or says why there are none.
+// fill sets a row's figures from the values of alternating runs, or the reason for none.
 func (r *row) fill(values, peers []float64, noise float64) {
 	r.Runs = len(values)
 	if len(values) == 0 || len(values) != len(peers) {
@@ -59,7 +59,7 @@ func (r *row) compare(value, peer float64) float64 {
 	return value / peer
 }
 
-// number3 keeps what a measurement is good for: four digits.
+// number3 rounds to four digits.
 func number3(v float64) *float64 {
 	if v != 0 && !math.IsNaN(v) && !math.IsInf(v, 0) {
 		scale := math.Pow(10, 3-math.Floor(math.Log10(math.Abs(v))))
@@ -68,7 +68,7 @@ func number3(v float64) *float64 {
 	return &v
 }
 
-// verdict says in a word how the row stands.
+// verdict returns whether the row meets its goal.
 func (r *row) verdict() string {
 	switch {
 	case r.Error != "":

@@ -83,7 +83,7 @@ func run(args []string) (err error) {
 	if b.peers, err = filepath.Abs(b.peers); err != nil {
 		return err
 	}
-	if err := os.Setenv("RUNTIME_DIRECTORY", b.dir); err != nil { // where EALs leave their files; they don't clean up when they are killed
+	if err := os.Setenv("RUNTIME_DIRECTORY", b.dir); err != nil { // the directory of EALs' files, which killed EALs leave behind
 		return err
 	}
 	children.killOnSignal(func() { _ = os.RemoveAll(b.dir) })
@@ -104,11 +104,11 @@ func run(args []string) (err error) {
 type group struct {
 	name      string
 	rows      []row
-	memory    float64                          // GiB that it needs, where that is much
-	hugepages float64                          // GiB of hugepages that its frames take, where that is much
-	cores     int                              // that it needs, where one is not enough
-	more      bool                             // of what another group has already: left out of a short run
-	measure   func(b *bench, rows []row) error // fills those of its rows that are wanted
+	memory    float64                          // needed GiB, if that is much
+	hugepages float64                          // GiB of hugepages for its frames, if that is much
+	cores     int                              // needed cores, if one is not enough
+	more      bool                             // similar to another group: skipped in a short run
+	measure   func(b *bench, rows []row) error // fills its selected rows
 }
 
 func (b *bench) measure() error {
@@ -145,7 +145,7 @@ func (b *bench) measure() error {
 // errLeftOut is not a failure.
 var errLeftOut = errors.New("left out")
 
-// canMeasure tells why a group can't be measured here.
+// canMeasure returns the reason if a group can't be measured here.
 func (b *bench) canMeasure(g *group) error {
 	if b.short && (g.memory > 0 || g.more) {
 		return fmt.Errorf("%w of a short run", errLeftOut)
@@ -159,7 +159,7 @@ func (b *bench) canMeasure(g *group) error {
 	return nil
 }
 
-// hugepagesNeeded is in MiB, for the rows that are wanted and the machine has the memory for.
+// hugepagesNeeded returns MiB, for the selected rows that fit into the machine's memory.
 func (b *bench) hugepagesNeeded() int {
 	most := 512 // what a group of few flows takes on both sides, with room
 	for _, g := range groups() {
@@ -189,7 +189,7 @@ func (b *bench) wants(name string) bool {
 	return len(b.filter) == 0
 }
 
-// verdict is an error if a row has no figure, or less than was wanted and that matters.
+// verdict returns an error if a row has no figure, or misses its goal and that matters.
 func (b *bench) verdict(check bool) error {
 	var errs []error
 	for i := range b.result.Rows {
@@ -204,12 +204,12 @@ func (b *bench) verdict(check bool) error {
 	return errors.Join(errs...)
 }
 
-// sides runs each side in turn, as often as asked, and returns the rates of each.
+// sides runs each side in turn, the requested number of times, and returns the rates of each.
 func (b *bench) sides(sides ...side) ([][]float64, error) {
 	rates := make([][]float64, len(sides))
 	for n := range b.runs {
 		for i := range sides {
-			k := (i + n) % len(sides) // not always the same one after the same other one
+			k := (i + n) % len(sides) // vary the order
 			s, err := sides[k].run(b.time)
 			if err != nil {
 				return nil, err

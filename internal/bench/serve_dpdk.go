@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// serve is a program's part of being a process that is measured: it runs what its input asks for, until that ends.
+// serve makes a program a measured process: it does the runs that its input requests, until the input ends.
 func serve(run func(time.Duration) (*sample, error)) error {
 	fmt.Println("ready")
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {

@@ -20,7 +20,7 @@ import (
 
 const keySize = int(unsafe.Sizeof(flowtable.Key{}))
 
-// key is a flow's, as the dataplane makes it of the traffic's frame.
+// key returns a flow's key, like the dataplane's for the traffic's frame.
 func (t traffic) key(i int) flowtable.Key {
 	f := flowNumber(i)
 	k := flowtable.Key{DestQP: f.qp}
@@ -63,7 +63,7 @@ type flows struct {
 	at     int // next to look up
 	now    int64
 	table  *flowtable.Table
-	out    [64]flowtable.Index
+	out    [64]flowtable.Ref
 }
 
 // table is the program: arguments are the files of keys and of keys to look up.
@@ -142,7 +142,7 @@ func (f *flows) insert() error {
 	return nil
 }
 
-// clear makes the table anew, in memory that has been touched before.
+// clear makes a new table in the same memory, which has been touched before.
 func (f *flows) clear() (err error) {
 	clear(f.memory)
 	f.table, err = flowtable.New(f.memory, flowtable.Config{Capacity: len(f.keys), Aging: int64(time.Hour), Seed: 1})

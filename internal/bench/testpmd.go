@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// testpmd drives a dpdk-testpmd with two ports and one forwarding core through its standard input. Between runs it is stopped, so
-// that what it counted and the CPU time of its forwarding thread are exact.
+// testpmd drives a dpdk-testpmd with two ports and one forwarding core through its standard input. Between runs it is stopped, so that its
+// counts and the CPU time of its forwarding thread are exact.
 type testpmd struct {
 	*process
 	threads []string // /proc/PID/task/TID of the forwarding ones
@@ -42,7 +42,7 @@ func startTestpmd(b *bench, l *layout) (*testpmd, error) {
 	return t, nil
 }
 
-// eal is EAL's arguments for a C program that needs so many MiB of memory.
+// eal returns EAL's arguments for a C program that needs this many MiB of memory.
 func (b *bench) eal(memory int) []string {
 	args := []string{"--no-pci", "--no-telemetry", "--log-level=*:warning", "--iova-mode=va", fmt.Sprintf("--file-prefix=cnpgate-bench-%d", os.Getpid())}
 	if b.hugepages {
@@ -92,7 +92,7 @@ func (t *testpmd) command(line, mark string, limit time.Duration) ([]string, err
 	}
 }
 
-// cpu is the time that the forwarding threads have run, ns. It is exact while they rest.
+// cpu is the CPU time of the forwarding threads, ns. It is exact while they are stopped.
 func (t *testpmd) cpu() (int64, error) {
 	total := int64(0)
 	for _, task := range t.threads {
@@ -121,7 +121,7 @@ func (m testpmdMode) run(d time.Duration) (*sample, error) {
 	if _, err := fmt.Fprintln(m.in, "start"); err != nil {
 		return nil, m.failed(err)
 	}
-	for { // on a busy machine it takes longer until the thread has had its time
+	for { // on a busy machine the thread needs longer to get its CPU time
 		time.Sleep(d)
 		now, err := m.cpu()
 		if err != nil {
@@ -148,7 +148,7 @@ func (m testpmdMode) run(d time.Duration) (*sample, error) {
 	return s, s.readStatistics(said, rest)
 }
 
-// readStatistics takes from what testpmd prints at "stop" how many frames it forwarded, and whether it should have.
+// readStatistics reads from testpmd's output at "stop" the number of forwarded frames, and whether the run is valid.
 func (s *sample) readStatistics(ports, sum []string) error {
 	for _, line := range ports {
 		for _, name := range []string{"Bad-ipcsum:", "Bad-l4csum:"} {
@@ -171,7 +171,7 @@ func (s *sample) readStatistics(ports, sum []string) error {
 	return fmt.Errorf("dpdk-testpmd: its statistics are %q, expected TX-packets", sum)
 }
 
-// number is the whole number behind a name in a line.
+// number returns the whole number after a name in a line.
 func number(line, name string) (uint64, bool) {
 	_, rest, ok := strings.Cut(line, name)
 	fields := strings.Fields(rest)

@@ -1,6 +1,6 @@
-// Package burst is the contract between a worker and whatever moves its frames: a DPDK device in internal/dpdk, memory in
-// internal/burst/inmem. One call an iteration sends what is due, frees what is done, refills the spare buffers that
-// notifications are built in, and receives the next bursts. It never looks into a frame, holds no policy and starts nothing.
+// Package burst is the interface between a worker and the backend that moves its frames: a DPDK device in internal/dpdk, memory in
+// internal/burst/inmem. One call an iteration sends offered frames, frees buffers, refills the spare buffers for notifications, and
+// receives the next bursts. A backend makes no decisions about frames.
 package burst
 
 import "unsafe"
@@ -8,30 +8,32 @@ import "unsafe"
 // MaxSize bounds the frames that one Exchange moves a port and direction.
 const MaxSize = 64
 
-// Frame names one frame in a backend's memory. It is 24 octets, free of pointers and laid out for C, so that queues of frames
-// can live off the heap and an array of them crosses to C in one piece.
+// Frame identifies a frame in a backend's memory. It has 24 bytes, no pointers and a C layout, so that queues of frames can be off the heap
+// and C can read an array of them.
 type Frame struct {
 	Buf  uint64 // the backend's handle of the buffer; never 0 for a frame
-	Data uint64 // distance of the frame's first octet from Batch.Base, modulo 2^64
-	Len  uint32 // octets of the frame, without FCS
-	Head uint32 // octets that lie in one piece at Data: Len, or less for a frame in several segments or cut short by a capture
+	Data uint64 // distance of the frame's first byte from Batch.Base, modulo 2^64
+	Len  uint32 // bytes of the frame, without FCS
+	Head uint32 // contiguous bytes at Data: Len, or less for a frame in several segments or truncated by a capture
 }
 
 // Port is one worker's pair of queues on one port.
 type Port struct {
-	// Rx holds what the last Exchange received, in order; Exchange resets it. Whoever took a frame from it owns its buffer.
+	// Rx holds the frames that the last Exchange received, in order; Exchange resets it. The worker owns their buffers.
 	Rx []Frame
-	// Tx holds what the next Exchange is to send, in order; at most the capacity it comes with. Exchange leaves it as it is
-	// and says in Sent how many of its first frames the device took; those buffers are the device's from then on.
-	// A frame that was built or changed in length by the worker is sent with the Len given here.
+	// Tx holds the frames that the next Exchange sends, in order, at most its initial capacity. Exchange doesn't change it, and sets Sent
+	// to the number of its first frames that the device accepted; the device owns their buffers from then on. If the worker has built a
+	// frame or changed its length, Len counts.
 	Tx   []Frame
 	Sent int
-	// Lost names those of the first Sent frames that the backend dropped, in their order: nobody receives them.
+	// Lost lists those of the first Sent frames that the backend dropped, in their order.
 	// Usually empty; Exchange resets it.
 	Lost []Loss
-	// Unusable counts the frames that the last Exchange received and had to drop, because they don't lie in one buffer.
-	// They are not in Rx.
+	// Unusable counts the frames that the last Exchange received and dropped because they don't fit into one buffer. They are not in Rx.
 	Unusable Volume
+	// Unfinished counts those that it dropped because their sender left an offload that the backend can't complete: a large packet that it
+	// can't segment, a checksum that isn't at the sender's offset. Bytes doesn't include frames of unknown length.
+	Unfinished Volume
 }
 
 // Loss is a frame that a backend dropped instead of sending it.
@@ -44,31 +46,31 @@ type Loss struct {
 type Cause uint32
 
 const (
-	TooLong  Cause  = iota // longer than the port, or the link behind it, carries
+	TooLong  Cause  = iota // longer than the port or its link allows
 	LinkDown               // the port has no link, or its interface is gone
-	Refused                // the device refuses this frame for ever
-	Causes   = iota        // how many there are
+	Refused                // the device always refuses this frame
+	Causes   = iota        // number of causes
 )
 
 // Volume is a number of frames and of their bytes, without FCS.
 type Volume struct{ Frames, Bytes uint64 }
 
-// Batch is what one worker and its backend exchange. The backend makes it; its slices have backend memory behind them.
+// Batch is the data that one worker and its backend exchange. The backend makes it; its slices are in the backend's memory.
 type Batch struct {
-	// Base is what Frame.Data counts from.
+	// Base is the base address of Frame.Data.
 	Base  unsafe.Pointer
 	Ports []Port // by port number
-	// Free lists buffers to give back; Exchange empties it. Its capacity covers every frame that one Exchange can receive
+	// Free lists buffers to free; Exchange empties it. Its capacity covers every frame that one Exchange can receive
 	// and every spare.
 	Free []uint64
-	// Spare lists empty buffers the worker may build notifications in; the worker takes from its end, Exchange refills it.
-	// It can stay short when the pool is empty. Data and Head of a spare give its room, Len is 0.
+	// Spare lists empty buffers in which the worker may build notifications; the worker takes from its end, Exchange refills it. It can
+	// stay short if the pool is empty. Data and Head of a spare give its space, Len is 0.
 	Spare []Frame
 	// Drain stops reception: Exchange sends and frees, and neither receives nor refills Spare.
 	Drain bool
 }
 
-// Bytes is the part of a frame that lies in one piece, in the backend's memory. It is valid while the frame's buffer is owned.
+// Bytes returns the contiguous part of a frame, in the backend's memory. It is valid while the worker owns the frame's buffer.
 func (b *Batch) Bytes(f Frame) []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(b.Base, int(f.Data))), f.Head)
 }
@@ -82,10 +84,10 @@ type Backend interface {
 	Exchange() int64
 }
 
-// Waiter is a Backend that a worker with nothing to do can wait at.
+// Waiter is a Backend on which an idle worker can wait.
 type Waiter interface {
-	// Wait returns when a frame may have arrived, and no later than after the given time, in nanoseconds.
+	// Wait returns when a frame may have arrived, at the latest after the given time in nanoseconds.
 	Wait(nanoseconds int64)
-	// Wakes tells whether a frame at any port ends a Wait; otherwise those of some ports are seen after it only.
+	// Wakes reports whether a frame at any port ends a Wait; otherwise frames of some ports are received only after it.
 	Wakes() bool
 }

@@ -6,8 +6,7 @@ import (
 	"strings"
 
 	"github.com/cnpgate/cnpgate/cnpdec"
-	"github.com/cnpgate/cnpgate/control/report"
-	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/telemetry"
 )
 
 // verdict is one check's outcome.
@@ -16,108 +15,139 @@ type verdict struct {
 	what, got string
 }
 
-// judge holds what the captures show against what the gateway reported and what the demo is to prove.
-func judge(o *observed, r *gatewayReport, hosts []host, rate, tolerance float64) []verdict {
-	var v []verdict
-	check := func(ok bool, what, format string, args ...any) {
-		v = append(v, verdict{ok, what, fmt.Sprintf(format, args...)})
+// check is a check to be made on each of several runs.
+type check struct {
+	what string
+	ask  func(r *run) (ok bool, got string)
+}
+
+// judge compares the captures with the gateway's reports, and with what the demo is to prove.
+func judge(runs []*run, l load) (v []verdict) {
+	without, with := runs[:1], runs[1:]
+	for _, group := range []struct {
+		runs   []*run
+		checks []check
+	}{{runs, forwarding()}, {without, congested(l)}, {with, notified()}, {with, helped(without[0], l)}} {
+		for _, c := range group.checks {
+			v = append(v, c.of(group.runs))
+		}
 	}
-	wan, in := r.wan, r.fabric
-	check(wan.WatermarkBytes > wan.KMaxBytes && wan.WatermarkBytes <= wan.CapacityBytes && r.dropped() > 0,
-		"the queue passed K_min and K_max and filled up, never beyond its capacity", "peak %s of %s", kilo(wan.WatermarkBytes), kilo(wan.CapacityBytes))
-	received := number(in.Counters, "received_packets_total", "")
-	check(received == o.sent, "every frame sent was received", "%d of %d", received, o.sent)
-	all := r.Counters
-	sum := number(all, "forwarded_packets_total", "") + total(all, "dropped_packets_total") + total(all, "consumed_packets_total") +
-		number(all, "queued_packets", "")
-	check(sum == number(all, "received_packets_total", ""), "received = forwarded + dropped + consumed + still queued", "%d = %d + %d + %d + %d",
-		number(all, "received_packets_total", ""), number(all, "forwarded_packets_total", ""), total(all, "dropped_packets_total"),
-		total(all, "consumed_packets_total"), number(all, "queued_packets", ""))
-	forwarded := number(wan.Counters, "forwarded_packets_total", "")
-	check(forwarded == len(o.forwarded), "what it says it forwarded arrived on the WAN side", "%d of %d", len(o.forwarded), forwarded)
-	check(o.strangers == 0 && o.badSums == 0, "forwarded as sent, in order, but for CE; every checksum and ICRC right",
-		"%d differ, %d wrong", o.strangers, o.badSums)
-	marked := number(wan.Counters, "queue_ecn_marked_packets_total", "")
-	check(o.ceMarked == marked && o.ceMarked > 0 && o.ceOnNotECT == 0, "CE on ECN-capable packets only, as many as it says",
-		"%d marked, %d of them not ECN-capable", o.ceMarked, o.ceOnNotECT)
-	v = append(v, judgeNotifications(o, r, hosts)...)
-	off := math.Abs(o.rate()/rate-1) * 100
-	check(off <= tolerance, fmt.Sprintf("the WAN port kept to its rate within %g%%", tolerance), "%.3f Mbit/s of %g", o.rate()*1e-6, rate*1e-6)
 	return v
 }
 
-func judgeNotifications(o *observed, r *gatewayReport, hosts []host) []verdict {
-	var v []verdict
-	arrived := map[string]int{}
-	astray, refused := 0, 0
-	for i := range o.notifications {
-		n := &o.notifications[i]
-		switch {
-		case n.reason != cnpdec.Accepted:
-			refused++
-		case !n.addressed() || n.flow.accepts != n.kind():
-			astray++
-		default:
-			arrived[n.kind()]++
-		}
+// of makes the check on each run. All must pass.
+func (c check) of(runs []*run) verdict {
+	v, all := verdict{ok: true, what: c.what}, make([]string, len(runs))
+	for i, r := range runs {
+		ok, got := c.ask(r)
+		v.ok = v.ok && ok
+		all[i] = got
 	}
-	for _, h := range hosts {
-		if h.accepts == "" {
-			continue
-		}
-		said := number(r.fabric.Counters, "notifications_sent_total", h.accepts)
-		v = append(v, verdict{arrived[h.accepts] > 0 && arrived[h.accepts] == said, h.accepts + " arrived at its sender, as many as it says",
-			fmt.Sprintf("%d of %d", arrived[h.accepts], said)})
-	}
-	return append(v,
-		verdict{refused == 0, "the hosts accept every one: its checksum or ICRC, each field, and the QP, which is a true one of theirs",
-			fmt.Sprintf("%d refused", refused)},
-		verdict{astray == 0 && o.leaked == 0, "none went to anyone else", fmt.Sprintf("%d astray, %d on the WAN side", astray, o.leaked)})
+	v.got = strings.Join(all, "; ")
+	return v
 }
 
-// rate is what arrived on the WAN side in bits a second on the line while the queue held frames: from the first CE to the last, as
-// CE shows that it does and the load between them is above the port's rate.
-func (o *observed) rate() float64 {
-	first, last, octets, upTo := -1, 0, 0, 0
-	for i, f := range o.forwarded {
-		octets += len(f.data) + lineOverhead
-		var p packet.Parsed
-		packet.Parse(f.data, uint32(len(f.data)), &p)
-		if p.ECN != packet.CE {
-			continue
-		}
-		if first < 0 {
-			first, octets = i, 0
-		}
-		last, upTo = i, octets
+// forwarding checks that the gateway forwards like a wire, except for its queue.
+func forwarding() []check {
+	return []check{
+		{"every frame sent was received", func(r *run) (bool, string) {
+			sent, received := len(r.data.frames)+len(r.answers.frames), int(r.gateway.Counters.Sum(telemetry.ReceivedPackets))
+			return received == sent, fmt.Sprintf("%d of %d", received, sent)
+		}},
+		{"received = forwarded + dropped + consumed + still queued", func(r *run) (bool, string) {
+			sum := r.gateway.Counters.Sum
+			return r.gateway.Counters.Unaccounted() == 0, fmt.Sprintf("%d = %d + %d + %d + %d", sum(telemetry.ReceivedPackets),
+				sum(telemetry.ForwardedPackets), sum(telemetry.DroppedPackets), sum(telemetry.ConsumedPackets), sum(telemetry.QueuedPackets))
+		}},
+		{"every frame the gateway reports as forwarded arrived", func(r *run) (bool, string) {
+			arrived, forwarded := r.data.arrived+r.answers.arrived, int(r.gateway.Counters.Sum(telemetry.ForwardedPackets))
+			return arrived == forwarded, fmt.Sprintf("%d of %d", arrived, forwarded)
+		}},
+		{"forwarded as sent, in order, but for CE; every ICRC right", func(r *run) (bool, string) {
+			differ, wrong := r.data.strangers+r.answers.strangers, r.data.wrongICRC+r.answers.wrongICRC
+			return differ+wrong == 0, fmt.Sprintf("%d differ, %d wrong", differ, wrong)
+		}},
+		{"CE on ECN-capable packets only, as many as the gateway reports", func(r *run) (bool, string) {
+			marked, reported := r.data.ceMarked+r.answers.ceMarked, int(r.gateway.Counters.Sum(telemetry.ECNMarkedPackets))
+			return marked == reported && marked > 0 && r.data.ceOnNotECT+r.answers.ceOnNotECT == 0, fmt.Sprintf("%d of %d", marked, reported)
+		}},
 	}
-	if last <= first {
-		return 0
-	}
-	return float64(8*upTo) / (float64(o.forwarded[last].at-o.forwarded[first].at) * 1e-9)
 }
 
-// number reads a counter; label picks one of several.
-func number(v report.Values, name, label string) int {
-	x := v[name]
-	if by, ok := x.(map[string]any); ok {
-		x = by[label]
+// congested checks that the queue overflows in the run without notifications, and that the port keeps its rate.
+func congested(l load) []check {
+	const tolerance = 1 // percent
+	_, end := l.overload()
+	return []check{
+		{"without notifications the queue fills up, never beyond its capacity, and frames are lost", func(r *run) (bool, string) {
+			full := r.wan.WatermarkBytes > capacity*9/10 && r.wan.WatermarkBytes <= capacity
+			return full && r.dropped() > 0, fmt.Sprintf("peak %s of %s, %d lost", kilo(r.wan.WatermarkBytes), kilo(uint64(capacity)), r.dropped())
+		}},
+		{fmt.Sprintf("the WAN port then keeps to its rate within %d%%", tolerance), func(r *run) (bool, string) {
+			const percent = 100
+			rate := r.data.usualRate(l.settled(), end)
+			return math.Abs(rate/wanRate-1)*percent <= tolerance, fmt.Sprintf("%.3f Mbit/s of %d", rate*1e-6, int64(wanRate/1e6))
+		}},
 	}
-	n, _ := x.(float64)
-	return int(n)
 }
 
-// total adds a counter up over its labels.
-func total(v report.Values, name string) int {
-	by, _ := v[name].(map[string]any)
-	sum := 0
-	for _, x := range by {
-		n, _ := x.(float64)
-		sum += int(n)
+// notified checks the notifications.
+func notified() []check {
+	return []check{
+		{"notifications arrived at the sender, as many as the gateway reports", func(r *run) (bool, string) {
+			reported := int(r.fabric.Counters[telemetry.NotificationsSent.Name].By[r.name])
+			return len(r.notifications) == reported && reported > 0, fmt.Sprintf("%d of %d", len(r.notifications), reported)
+		}},
+		{"each has a right ICRC and fields, and names a QP that the sender owns; none went to anyone else", func(r *run) (bool, string) {
+			refused, astray := 0, r.leaked
+			for i := range r.notifications {
+				switch n := &r.notifications[i]; {
+				case n.reason != cnpdec.Accepted || n.said.Kind.String() != r.name:
+					refused++
+				case !n.addressed():
+					astray++
+				}
+			}
+			return refused+astray == 0, fmt.Sprintf("%d refused, %d astray", refused, astray)
+		}},
+		{"the sender obeys every one", func(r *run) (bool, string) {
+			obeyed, refused := total(r.endpoint.Notifications.Accepted), total(r.endpoint.Notifications.Refused)
+			return int(obeyed) == len(r.notifications) && refused == 0, fmt.Sprintf("%d obeyed, %d refused", obeyed, refused)
+		}},
+	}
+}
+
+// helped compares the runs with notifications to the run without.
+func helped(without *run, l load) []check {
+	const least, part, percent = 10, 0.9, 100
+	begin, end := l.overload()
+	settled := l.settled()
+	_, before := without.data.portRate(settled, end)
+	return []check{
+		{fmt.Sprintf("helped: at most a tenth of the %d frames is lost", without.dropped()), func(r *run) (bool, string) {
+			return r.dropped()*least <= without.dropped(), fmt.Sprint(r.dropped())
+		}},
+		{fmt.Sprintf("helped: none is lost once the sender has slowed down, %d ms after the overload began", (settled - begin).Milliseconds()),
+			func(r *run) (bool, string) {
+				n := r.data.lost(settled, math.MaxInt64)
+				return n == 0, fmt.Sprint(n)
+			}},
+		{fmt.Sprintf("helped: the peak of the queue is at most a tenth of %s", kilo(without.wan.WatermarkBytes)), func(r *run) (bool, string) {
+			return r.wan.WatermarkBytes*least <= without.wan.WatermarkBytes, kilo(r.wan.WatermarkBytes)
+		}},
+		{fmt.Sprintf("helped: the goodput while more is offered is at least %g%% of the WAN port's rate, in place of %.1f Mbit/s", part*percent, before*1e-6),
+			func(r *run) (bool, string) {
+				_, goodput := r.data.portRate(settled, end)
+				return goodput >= part*wanRate, fmt.Sprintf("%.1f Mbit/s", goodput*1e-6)
+			}},
+	}
+}
+
+func total(counts map[string]uint64) (sum uint64) {
+	for _, n := range counts {
+		sum += n
 	}
 	return sum
 }
 
-func kilo[T int | uint64](octets T) string {
-	return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(octets)/1000), ".0") + " KB"
-}
+func kilo(bytes uint64) string { return fmt.Sprintf("%d KB", bytes/1000) }

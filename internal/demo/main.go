@@ -1,52 +1,76 @@
-// Demo is scripts/demo's helper: it writes the gateway's configuration for the demo, plays the data-centre hosts' captured
-// traffic on an interface, and reads from what was captured on both sides, and from the gateway's report, what happened and
-// whether it was right. It makes no namespaces and starts no process; the script does.
+// Demo is scripts/demo's helper. It writes the gateway's configuration for a run of the demo, and prints the load to send. From the
+// captures on both sides and the reports of the gateway and the endpoints, it shows what happened and whether it was right. The script
+// makes the namespaces and starts the processes.
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
-	"time"
+	"strings"
 )
 
 func main() {
-	if len(os.Args) < 2 {
-		fail("usage: demo config|send|show [flags]")
-	}
-	f := flag.NewFlagSet(os.Args[1], flag.ExitOnError)
-	captures := f.String("captures", "testdata/captures", "folder of the captured traffic")
-	dir := f.String("dir", ".", "folder of the run: config.yaml, report.json, dc.pcap, wan.pcap")
-	rate := f.Float64("rate", 20, "rate of the WAN port, Mbit/s")
-	offered := f.Float64("offered", 80, "greatest rate the hosts send at, Mbit/s")
-	tolerance := f.Float64("tolerance", 1, "how far from its rate the WAN port may be, percent")
-	seconds := f.Float64("seconds", 4, "how long they send")
-	core := f.Int("core", 0, "the gateway's core")
-	iface := f.String("interface", "", "interface to send on")
-	_ = f.Parse(os.Args[2:]) // ExitOnError
-	hosts, err := loadHosts(*captures)
-	if err != nil {
-		fail(err)
-	}
-	switch os.Args[1] {
-	case "config":
-		fmt.Print(configuration(hosts, *rate, *core))
-	case "send":
-		err = send(hosts, *iface, *offered*1e6, time.Duration(*seconds*float64(time.Second)))
-	case "show":
-		var ok bool
-		if ok, err = show(os.Stdout, hosts, *dir, *offered, *tolerance); err == nil && !ok {
-			os.Exit(1)
-		}
-	default:
-		err = fmt.Errorf("unknown command %q", os.Args[1])
-	}
-	if err != nil {
-		fail(err)
+	if err := command(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "demo:", err)
+		os.Exit(1)
 	}
 }
 
-func fail(why any) {
-	fmt.Fprintln(os.Stderr, "demo:", why)
-	os.Exit(1)
+var errFailed = errors.New("a check failed")
+
+func command(args []string) error {
+	if len(args) == 0 {
+		return errors.New("usage: demo config|load|show [flags]")
+	}
+	f := flag.NewFlagSet(args[0], flag.ExitOnError)
+	dir := f.String("dir", ".", "folder with a folder for each run: report.json, send.json, and the captures")
+	format := f.String("format", off, "the format that the gateway notifies the sender in; off: it doesn't")
+	core := f.Int("core", 0, "the gateway's core")
+	seconds := f.Float64("seconds", 4, "how long to send")
+	svg := f.String("svg", "", "file to draw the runs in")
+	_ = f.Parse(args[1:]) // ExitOnError
+	load := newLoad(*seconds)
+	switch args[0] {
+	case "config":
+		fmt.Print(configuration(*format, *core))
+	case "load":
+		fmt.Println(load)
+	case "show":
+		return show(os.Stdout, *dir, *svg, load)
+	default:
+		return fmt.Errorf("unknown command %q", args[0])
+	}
+	return nil
+}
+
+func show(w io.Writer, dir, svg string, load load) error {
+	runs, err := readRuns(dir)
+	if err != nil {
+		return err
+	}
+	if svg != "" {
+		if err := draw(svg, runs, load); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(w, "\nHOSTS AND WAN QUEUE, %s\n", load.explain())
+	showTable(w, runs, load)
+	fmt.Fprint(w, "\nNOTIFICATIONS, as captured on the sender's side\n")
+	showNotifications(w, runs)
+	fmt.Fprintf(w, "\nVERDICT, with figures of the runs in this order: %s\n", strings.Join(append([]string{off}, formats...), "; "))
+	good := true
+	for _, v := range judge(runs, load) {
+		word := "PASS"
+		if !v.ok {
+			word, good = "FAIL", false
+		}
+		fmt.Fprintf(w, "  %s  %s: %s\n", word, v.what, v.got)
+	}
+	if !good {
+		return errFailed
+	}
+	return nil
 }

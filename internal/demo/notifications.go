@@ -1,81 +1,56 @@
 package main
 
 import (
-	"net"
-	"slices"
+	"fmt"
+	"io"
 
 	"github.com/cnpgate/cnpgate/cnpdec"
+	"github.com/cnpgate/cnpgate/control/decode"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// notification is one frame that the gateway sent to the hosts' side.
+// notification is one frame that the gateway sent to the sender's side.
 type notification struct {
 	captured
 	parsed packet.Parsed
 	said   cnpdec.Notification
-	reason cnpdec.Reason // Accepted, or why the host that it is addressed to refuses it
-	flow   *flow         // the one it is about; nil when it fits none
+	reason cnpdec.Reason // Accepted, or why the sender refuses it
 }
 
-func (n *notification) kind() string { return n.said.Kind.String() }
-
-// assign reads the notification as the host that it is addressed to does, and finds the flow it is about.
-func (o *observed) assign(hosts []host, n *notification) {
-	to := host{name: "nobody that sent"}
-	for _, h := range hosts {
-		if packet.AddrFrom(h.addr) == n.parsed.Dst {
-			to = h
-		}
+// readNotification decodes a frame as the sender does: the sender trusts the gateway, and knows its own QPs and their peers.
+func readNotification(f captured) notification {
+	owns := func(qp, first uint32) bool { return qp-first < qps }
+	r := &cnpdec.Receiver{
+		Code: packet.DefaultCodePoints, Extension: cnpdec.LongHaulExtension,
+		Trusted:   func(_ cnpdec.Kind, src packet.Addr) bool { return src == gateway6 },
+		KnownQP:   func(qp uint32) bool { return owns(qp, senderFirstQP) },
+		KnownFlow: func(dst packet.Addr, qp uint32) bool { return dst == receiver && owns(qp, receiverFirstQP) },
 	}
-	r := to.receiver()
-	if n.reason = r.Decode(n.data, &n.parsed, &n.said); n.reason != cnpdec.Accepted {
-		return
-	}
-	for _, f := range o.flows {
-		if f.src == to.addr && n.about(f) {
-			n.flow = f
-			f.told[n.kind()]++
-			return
-		}
-	}
+	n := notification{captured: f, parsed: f.parse()}
+	n.reason = r.Decode(n.data, &n.parsed, &n.said)
+	return n
 }
 
-// about tells whether the notification names the flow: a Fast CNP by the receiver and its QP, a Long-haul CNP by the sender's.
-func (n *notification) about(f *flow) bool {
-	switch n.said.Kind {
-	case cnpdec.FastCNP:
-		return n.said.Fast.Option.Dst == packet.AddrFrom(f.dst) && n.said.BTH.DestQP == f.destQP
-	case cnpdec.LongHaulCNP, cnpdec.LongHaulCNPICMPv6:
-		return n.said.LongHaul.SourceQP == f.sourceQP
-	}
-	return false
-}
-
-// receiver is what the host knows: the gateway it trusts, its own QPs and what they are connected to.
-func (h *host) receiver() *cnpdec.Receiver {
-	return &cnpdec.Receiver{
-		Code:      packet.DefaultCodePoints,
-		Extension: cnpdec.LongHaulExtension,
-		Trusted: func(_ cnpdec.Kind, src packet.Addr) bool {
-			return src == packet.AddrFrom(gateway4) || src == packet.AddrFrom(gateway6)
-		},
-		KnownQP: func(qp uint32) bool {
-			return slices.ContainsFunc(h.pairs, func(p qpPair) bool { return p.qp == qp })
-		},
-		KnownFlow: func(dst packet.Addr, destQP uint32) bool {
-			return slices.ContainsFunc(h.pairs, func(p qpPair) bool { return packet.AddrFrom(p.receiver) == dst && p.peerQP == destQP })
-		},
-	}
-}
-
-// addressed tells whether the notification's MAC address is that of the flow's sender too. The captured hosts' MAC addresses end in
-// the same octet as their IP addresses.
+// addressed reports whether the notification is for the sender.
 func (n *notification) addressed() bool {
-	if n.flow == nil {
-		return false
-	}
-	dst := n.flow.src.AsSlice()
-	return net.HardwareAddr(n.data[:6]).String() == macOf(dst[len(dst)-1]).String()
+	return n.parsed.Dst == sender && [6]byte(n.data) == senderMAC
 }
 
-func macOf(last byte) net.HardwareAddr { return net.HardwareAddr{2, 0, 0, 0x18, 0, last} }
+// showNotifications prints the number of notifications in each run, and the first one decoded.
+func showNotifications(w io.Writer, runs []*run) {
+	code := packet.DefaultCodePoints
+	for _, r := range runs {
+		fmt.Fprintf(w, "  %s: %d", r.name, len(r.notifications))
+		if len(r.notifications) == 0 {
+			fmt.Fprintln(w)
+			continue
+		}
+		n := &r.notifications[0]
+		fmt.Fprintf(w, ". The first, %.1f ms after the sender's first frame:\n", float64(n.at-r.start)*1e-6)
+		if n.reason != cnpdec.Accepted {
+			fmt.Fprintf(w, "    refused: %s\n", n.reason.Explain())
+			continue
+		}
+		_ = decode.WriteText(w, decode.Describe(n.data, &n.parsed, &n.said, &code)) // to standard output or a buffer
+	}
+}

@@ -21,10 +21,10 @@ import (
 	"github.com/cnpgate/cnpgate/internal/burst"
 )
 
-// Spares is how many empty buffers each worker has at hand for notifications.
+// Spares is the number of empty buffers that each worker has for notifications.
 const Spares = 64
 
-// struct cnp_frame and burst.Frame are the same; a constant below zero would not compile. crossing.h checks C's side.
+// struct cnp_frame and burst.Frame are the same; a negative constant would not compile. crossing.h checks C's side.
 const (
 	_ = uint(unsafe.Sizeof(burst.Frame{})-C.sizeof_struct_cnp_frame) + uint(C.sizeof_struct_cnp_frame-unsafe.Sizeof(burst.Frame{}))
 	_ = uint(unsafe.Offsetof(burst.Frame{}.Data)-8) + uint(8-unsafe.Offsetof(burst.Frame{}.Data))
@@ -34,7 +34,7 @@ const (
 	_ = uint(burst.TooLong-C.CNP_TOO_LONG) + uint(burst.LinkDown-C.CNP_LINK_DOWN) + uint(burst.Refused-C.CNP_REFUSED)
 )
 
-// Backend is one worker's burst.Backend: queue number worker of every port. Its batch lies in C memory.
+// Backend is one worker's burst.Backend: queue number worker of every port. Its batch is in C memory.
 type Backend struct {
 	batch     burst.Batch
 	c         *C.struct_cnp_batch
@@ -96,20 +96,20 @@ func (b *Backend) Batch() *burst.Batch { return &b.batch }
 // Crossings counts the cgo calls since the backend was made: one an Exchange.
 func (b *Backend) Crossings() uint64 { return b.crossings }
 
-// Wait returns when a frame waits at an interface of the kernel's, and after the given time at the latest. A NIC wakes nobody.
+// Wait returns when a frame waits at a kernel interface, and after the given time at the latest. A NIC doesn't end it.
 func (b *Backend) Wait(nanoseconds int64) {
 	timeout := unix.NsecToTimespec(max(nanoseconds, 0))
 	if len(b.wakers) == 0 {
 		time.Sleep(time.Duration(nanoseconds))
 		return
 	}
-	// Raw, as a worker keeps its place in Go's scheduler for so short a time: to hand it over and take it back costs more than the poll.
-	// An error, of which only EINTR is possible, is as good as a wake.
+	// A raw system call: for this short time, releasing and reacquiring the place in Go's scheduler costs more than the poll.
+	// The only possible error is EINTR, which counts as a wake-up.
 	_, _, _ = unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(unsafe.SliceData(b.wakers))), uintptr(len(b.wakers)),
 		uintptr(unsafe.Pointer(&timeout)), 0, 0, 0)
 }
 
-// Wakes tells whether all ports are interfaces of the kernel's.
+// Wakes reports whether all ports are kernel interfaces.
 func (b *Backend) Wakes() bool { return len(b.wakers) == len(b.queues) }
 
 // Exchange sends, frees, refills the spares and receives, with one cgo call. The time is CLOCK_MONOTONIC's.
@@ -133,15 +133,18 @@ func (b *Backend) Exchange() int64 {
 		p, q := &b.batch.Ports[i], &b.queues[i]
 		p.Rx, p.Sent = b.rx[i][:q.n_rx], int(q.sent)
 		p.Lost = b.lost[i][:q.n_lost]
-		p.Unusable = burst.Volume{Frames: uint64(q.unusable), Bytes: uint64(q.unusable_bytes)}
+		p.Unusable, p.Unfinished = volume(q.unusable), volume(q.unfinished)
 	}
 	b.batch.Free = b.free[:0]
 	b.batch.Spare = b.spare[:b.c.n_spare]
 	return now
 }
 
-// settle makes sure that what is to cross lies in the batch's own memory, also if the worker put another slice in its place, and
-// returns how much of it there is.
+func volume(v C.struct_cnp_volume) burst.Volume {
+	return burst.Volume{Frames: uint64(v.frames), Bytes: uint64(v.bytes)}
+}
+
+// settle makes sure that a slice is in the batch's own memory, also if the worker replaced it, and returns its length.
 func settle[T any](own, given []T) int {
 	if len(given) == 0 || unsafe.SliceData(given) == unsafe.SliceData(own) && len(given) <= len(own) {
 		return len(given)
@@ -149,8 +152,7 @@ func settle[T any](own, given []T) int {
 	return copy(own, given)
 }
 
-// releaseSome takes a batch's worth from a list of frees that outgrew its capacity. A worker that keeps to the contract never
-// gets here.
+// releaseSome frees one batch of a list that outgrew its capacity. That never happens if the worker keeps to the contract.
 func (b *Backend) releaseSome() {
 	n := copy(b.free, b.batch.Free[len(b.batch.Free)-len(b.free):])
 	b.c.n_free = C.uint32_t(n)
@@ -159,7 +161,7 @@ func (b *Backend) releaseSome() {
 	b.batch.Free = b.batch.Free[:len(b.batch.Free)-n]
 }
 
-// close gives the spares back, and the C memory. Frames that the worker holds stay its own; it must not call Exchange again.
+// close frees the spares and the C memory. The worker keeps the frames that it holds; it must not call Exchange again.
 func (b *Backend) close() {
 	for _, f := range b.batch.Spare {
 		b.batch.Free = append(b.batch.Free, f.Buf)
@@ -181,7 +183,7 @@ func (b *Backend) close() {
 	*b = Backend{crossings: b.crossings}
 }
 
-// callocOf takes zeroed C memory. cgo's malloc, unlike its calloc, never returns nil.
+// callocOf allocates zeroed C memory. cgo's malloc, unlike its calloc, never returns nil.
 func callocOf[T any](n int) *T {
 	var t T
 	size := max(n, 1) * int(unsafe.Sizeof(t))

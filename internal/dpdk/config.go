@@ -11,36 +11,38 @@ import (
 	"github.com/cnpgate/cnpgate/internal/netif"
 )
 
-// Config says which devices are opened, and for whom.
+// Config has the devices to open, and their workers.
 type Config struct {
 	Hugepages bool // see EALConfig
 	InMemory  bool
 	EALArgs   []string
-	MainCore  int // of EAL's own thread; negative: any that no worker has
+	Log       func(LogLevel, string)
+	MainCore  int // core of EAL's own thread; negative: any that no worker has
 
 	Cores []int // one worker each: the core it will run on, or negative for any
 	Burst int   // frames a port and direction in one Exchange, at most burst.MaxSize; 0 means that
 	Ports []PortConfig
 
-	// Frames is how many frames all workers together may keep in their queues. What devices, bursts, spares and caches hold
-	// comes on top and is worked out here.
+	// Frames is the number of frames that all workers together may keep in their queues. This package adds the frames of devices, bursts,
+	// spares and caches.
 	Frames int
-	// DataRoom is how many bytes a buffer has at least; 0 means what the largest MTU asks for.
+	// DataRoom is the minimum number of bytes of a buffer; 0 means the largest MTU's.
 	DataRoom int
-	// LeastRoom bounds that from below; 0 means 2048 bytes, which every device takes.
+	// LeastRoom is the minimum of DataRoom; 0 means 2048 bytes, which every device accepts.
 	LeastRoom int
-	// OtherMemory is how many bytes the process needs besides the devices and their frames, for the check of what is available.
+	// OtherMemory is the number of bytes that the process needs besides the devices and their frames, for the check of the available
+	// memory.
 	OtherMemory int
 }
 
-// PortConfig names one port.
+// PortConfig describes one port.
 type PortConfig struct {
 	Name   string // the operator's, for errors
-	Device string // what EAL's -a or --vdev takes: "0000:3b:00.0", "net_af_packet0,iface=eth0"
+	Device string // argument of EAL's -a or --vdev ("0000:3b:00.0", "net_tap0,iface=tap7"), or "net_af_packet0,iface=eth0" for packet sockets
 	MTU    int    // bytes of the IP packet; 0 means the device's own
 }
 
-// Descriptors of a device's queue; adjusted to what the device takes.
+// Descriptors of a device's queue; adjusted to the device's limits.
 const (
 	rxDescriptors = 1024
 	txDescriptors = 1024
@@ -50,30 +52,35 @@ const (
 	minRoom = 2048
 	// frameHead is an Ethernet header with two VLAN tags.
 	frameHead = 14 + 2*4
-	// driverHead is the most that a driver wants in a buffer on top of the MTU it is set to: net_virtio counts an Ethernet header, a tag
+	// driverHead is the maximum that a driver needs in a buffer in addition to its MTU: net_virtio counts an Ethernet header, a tag
 	// and its own header of 12 bytes; the others two tags, or an FCS.
 	driverHead = 14 + 4 + 12
-	// roomUnit is what some NICs (ixgbe) count a buffer's size in: the rest of it they leave unused, and put long frames into several.
+	// roomUnit is the unit of some NICs (ixgbe) for a buffer's size: they don't use the rest of a buffer, and split long frames.
 	roomUnit = 1024
 )
 
-// bufferFor is how many bytes a buffer must have so that every device takes frames of an MTU with two tags in one piece.
+// bufferFor is the number of bytes of a buffer with which every device stores frames of this MTU with two tags contiguously.
 func bufferFor(mtu int) int { return (mtu + tagRoom + driverHead + roomUnit - 1) / roomUnit * roomUnit }
 
-// plan is a valid configuration, and what follows from it.
+// plan is a valid configuration, with derived values.
 type plan struct {
 	Config
 	devices []device
 	frames  int // of the whole pool
 	room    int // bytes of data a frame
+	raised  bool
 }
 
-// newPlan checks what can be told without opening anything.
-func newPlan(cfg Config) (*plan, error) {
+// startPlan is a plan without ports.
+func startPlan(cfg Config) *plan {
 	p := &plan{Config: cfg, frames: cfg.Frames, room: max(cfg.DataRoom, cmp.Or(cfg.LeastRoom, minRoom))}
-	if p.Burst == 0 {
-		p.Burst = burst.MaxSize
-	}
+	p.Burst = cmp.Or(p.Burst, burst.MaxSize)
+	return p
+}
+
+// newPlan makes the checks that are possible without opening a device.
+func newPlan(cfg Config) (*plan, error) {
+	p := startPlan(cfg)
 	switch {
 	case len(p.Cores) == 0 || len(p.Ports) == 0:
 		return nil, fmt.Errorf("dpdk: %d workers and %d ports were asked for, expected at least one of each", len(p.Cores), len(p.Ports))
@@ -103,31 +110,53 @@ func newPlan(cfg Config) (*plan, error) {
 	return p, nil
 }
 
-// Memory is how many bytes the EAL needs for a configuration: of hugepages, where those are used. It looks at nothing but the configuration,
-// so a kernel interface with a larger MTU than its port's needs more.
-func Memory(cfg Config) (int, error) {
-	p := &plan{Config: cfg, frames: cfg.Frames, room: max(cfg.DataRoom, cmp.Or(cfg.LeastRoom, minRoom))}
-	if p.Burst == 0 {
-		p.Burst = burst.MaxSize
-	}
+// Memory is the number of bytes that the EAL needs for a configuration, of hugepages if those are used. It considers a port's device if
+// that is on this machine: a kernel interface may have a larger MTU than its port, and some drivers need larger buffers than others.
+func Memory(cfg Config) (int, error) { return memoryOf("/", cfg) }
+
+func memoryOf(root string, cfg Config) (int, error) {
+	p := startPlan(cfg)
 	for _, port := range cfg.Ports {
 		d, err := parseDevice(port.Device)
 		if err != nil {
 			return 0, portError(port, err)
 		}
-		p.add(d, port.MTU)
+		mtu := port.MTU
+		if n, err := netif.Read(d.iface); d.iface != "" && err == nil {
+			mtu = max(mtu, n.MTU)
+		}
+		d.recognise(root)
+		p.add(d, mtu)
 	}
 	p.addWorkers()
 	return p.memory(), nil
 }
 
-// add counts what a device needs for frames of an MTU.
+// add adds a device's needs for frames of this MTU; 0 is the device's own MTU, which isn't known yet.
 func (p *plan) add(d device, mtu int) {
 	p.devices = append(p.devices, d)
 	p.frames += d.holds(len(p.Cores), rxDescriptors, txDescriptors)
 	if mtu > 0 {
-		p.room = max(p.room, bufferFor(mtu))
+		p.room = max(p.room, d.buffer(mtu))
 	}
+}
+
+// raise makes buffers larger if a device turns out to need it after the EAL got its memory.
+func (p *plan) raise(buffer int) {
+	if room := min(buffer, maxRoom); room > p.room {
+		p.room, p.raised = room, true
+	}
+}
+
+// checkRaised compares what larger buffers need with the hugepages that are free.
+func (p *plan) checkRaised() error {
+	if !p.raised || !p.Hugepages {
+		return nil
+	}
+	if err := checkHugepages("/", p.memory(), true); err != nil {
+		return fmt.Errorf("a device wants buffers of %d bytes: %w", p.room, err)
+	}
+	return nil
 }
 
 // addWorkers counts what workers hold besides their queues.
@@ -137,17 +166,14 @@ func (p *plan) addWorkers() {
 
 // planPorts takes the device strings apart and looks at what they name.
 func (p *plan) planPorts() error {
-	owner := map[string]string{} // device or interface -> port
+	owner := map[string]string{} // device or resource -> port
 	for _, port := range p.Ports {
 		d, err := parseDevice(port.Device)
 		if err != nil {
 			return portError(port, err)
 		}
-		for _, what := range []string{d.name, d.iface} {
-			if other, ok := owner[what]; ok && what != "" {
-				return portError(port, fmt.Errorf("port %s uses %s already: give each port its own device name and interface", other, what))
-			}
-			owner[what] = port.Name
+		if err := claim(owner, port, d); err != nil {
+			return portError(port, err)
 		}
 		mtu := port.MTU
 		switch {
@@ -161,7 +187,29 @@ func (p *plan) planPorts() error {
 		if err != nil {
 			return portError(port, err)
 		}
+		d.recognise("/")
 		p.add(d, mtu)
+	}
+	return nil
+}
+
+// claim refuses a device that has a port's name or uses what a port before it uses, whatever either calls it.
+func claim(owner map[string]string, port PortConfig, d device) error {
+	names := map[string]string{d.name: d.name} // what it is called here -> to be looked up as
+	for _, r := range d.resources() {
+		key, err := r.key()
+		if err != nil {
+			return err
+		}
+		names[r.String()] = key
+	}
+	for name, key := range names {
+		if other, ok := owner[key]; ok {
+			return fmt.Errorf("port %s uses %s already: give each port its own device name and interface", other, name)
+		}
+	}
+	for _, key := range names {
+		owner[key] = port.Name
 	}
 	return nil
 }
@@ -172,7 +220,7 @@ func (p *plan) memory() int {
 }
 
 func (p *plan) eal() EALConfig {
-	cfg := EALConfig{Hugepages: p.Hugepages, InMemory: p.InMemory, Memory: p.memory(), OtherMemory: p.OtherMemory, MainCore: p.MainCore, Cores: p.Cores, Args: p.EALArgs}
+	cfg := EALConfig{Hugepages: p.Hugepages, InMemory: p.InMemory, Memory: p.memory(), OtherMemory: p.OtherMemory, MainCore: p.MainCore, Cores: p.Cores, Args: p.EALArgs, Log: p.Log}
 	for _, d := range p.devices {
 		cfg.PCI = cfg.PCI || d.pci
 	}
@@ -186,20 +234,14 @@ func portError(port PortConfig, err error) error {
 // checkInterface refuses an interface that is missing, down, or that can't carry the port's MTU; otherwise it says what the kernel knows.
 func checkInterface(d device, mtu int) (netif.State, error) {
 	n, err := netif.Read(d.iface)
-	switch {
-	case err != nil:
+	if err != nil {
 		return n, err
-	case n.Loopback:
-		return n, fmt.Errorf("interface %s is the loopback interface: nothing is behind it", d.iface)
-	case !n.Ethernet:
-		return n, fmt.Errorf("interface %s carries no Ethernet frames (a tunnel, or a tun device?): expected one that does", d.iface)
-	case !n.On:
-		return n, fmt.Errorf("interface %s is down: switch it on with `ip link set %s up`", d.iface, d.iface)
-	case bufferFor(n.MTU) > maxRoom:
-		return n, fmt.Errorf("interface %s has MTU %d, but buffers have %d bytes at most: `ip link set %s mtu 9000`", d.iface, n.MTU, maxRoom, d.iface)
-	case mtu > n.MTU:
-		return n, fmt.Errorf("interface %s has MTU %d, but the port is configured for %d: `ip link set %s mtu %d`",
-			d.iface, n.MTU, mtu, d.iface, mtu)
 	}
-	return n, nil
+	if err := unusable(n); err != nil {
+		return n, err
+	}
+	if bufferFor(n.MTU) > maxRoom {
+		return n, fmt.Errorf("interface %s has MTU %d, but buffers have %d bytes at most: `ip link set %s mtu 9000`", d.iface, n.MTU, maxRoom, d.iface)
+	}
+	return n, tooSmall(n, mtu)
 }

@@ -30,7 +30,7 @@ lose(struct cnp_queue *q, uint32_t place, uint32_t cause)
 }
 
 /*
- * Drops everything that is offered: without a link the device would keep it, and send it whenever the link comes back.
+ * Drops all offered frames: without a link the device would keep them, and send them when the link is back.
  */
 static void
 lose_all(struct cnp_queue *q, uint32_t waiting)
@@ -42,7 +42,7 @@ lose_all(struct cnp_queue *q, uint32_t waiting)
 
 /*
  * The mbuf of a frame that waited in a queue has left the cache: ask for all of them before the first is written. The burst ends
- * before a frame that the device would refuse for ever; when that is the first, it is dropped, or it would stop the port.
+ * before a frame that the device would always refuse; if that is the first, it is dropped, otherwise it would block the port.
  */
 static inline void
 send_burst(struct cnp_queue *q, uint32_t burst)
@@ -76,8 +76,8 @@ send_burst(struct cnp_queue *q, uint32_t burst)
 }
 
 /*
- * A frame in several segments is longer than a buffer. Devices are set up so that none comes; one that does is dropped and counted:
- * what reads frames here reads one piece, and a device that wasn't asked for scattered sending would send the first segment alone.
+ * A frame in several segments is longer than a buffer. The setup of devices avoids such frames; others are dropped and counted:
+ * the code here reads only one segment, and a device without scattered sending would send only the first segment.
  */
 static uint32_t
 drop_segmented(struct cnp_queue *q, struct rte_mbuf **pk, uint32_t n)
@@ -89,8 +89,7 @@ drop_segmented(struct cnp_queue *q, struct rte_mbuf **pk, uint32_t n)
 			pk[kept++] = pk[i];
 			continue;
 		}
-		q->unusable++;
-		q->unusable_bytes += pk[i]->pkt_len;
+		cnp_count(&q->unusable, pk[i]->pkt_len);
 		rte_pktmbuf_free(pk[i]);
 	}
 	return kept;
@@ -113,14 +112,20 @@ receive_ethdev(struct cnp_queue *q, struct rte_mbuf **pk, uint32_t burst)
 	return likely(segments <= 1) ? n : drop_segmented(q, pk, n);
 }
 
+static void
+receive_nothing(struct cnp_queue *q)
+{
+	q->n_rx = 0;
+	q->unusable = q->unfinished = (struct cnp_volume){ 0, 0 };
+}
+
 static inline void
 receive_burst(struct cnp_queue *q, uint32_t burst, uint64_t base)
 {
 	struct rte_mbuf *pk[CNP_MAX_BURST];
 	uint32_t n;
 
-	q->unusable = 0;
-	q->unusable_bytes = 0;
+	receive_nothing(q);
 	n = unlikely(q->socket != NULL) ? cnp_socket_receive(q, pk, burst) : receive_ethdev(q, pk, burst);
 	for (uint32_t i = 0; i < n; i++) {
 		frame_of(&q->rx[i], pk[i], base);
@@ -129,7 +134,7 @@ receive_burst(struct cnp_queue *q, uint32_t burst, uint64_t base)
 	q->n_rx = n;
 }
 
-/* All or nothing: the last buffers of a pool that runs dry are left to reception. */
+/* All or nothing: the last buffers of a nearly empty pool are reserved for reception. */
 static inline void
 refill_spares(struct cnp_batch *b)
 {
@@ -170,7 +175,7 @@ cnp_exchange(uintptr_t batch)
 	refill_spares(b);
 	for (uint32_t i = 0; i < b->n_queue; i++) {
 		if (b->drain)
-			b->queue[i].n_rx = b->queue[i].unusable = 0;
+			receive_nothing(&b->queue[i]);
 		else
 			receive_burst(&b->queue[i], b->burst, b->base);
 	}

@@ -1,4 +1,4 @@
-/* What Go and C share of the burst: the layout of frames and of a worker's batch, and the one call an iteration. */
+/* Shared by Go and C: the layout of frames and of a worker's batch, and the one call an iteration. */
 #ifndef CNPGATE_CROSSING_H
 #define CNPGATE_CROSSING_H
 
@@ -30,6 +30,12 @@ struct cnp_loss {
 	uint32_t cause;
 };
 
+/* burst.Volume, byte for byte. */
+struct cnp_volume {
+	uint64_t frames;
+	uint64_t bytes;
+};
+
 /* burst.Cause */
 enum { CNP_TOO_LONG, CNP_LINK_DOWN, CNP_REFUSED };
 
@@ -44,12 +50,19 @@ struct cnp_queue {
 	uint32_t n_tx;
 	uint32_t n_lost;
 	uint32_t sent;
-	uint32_t longest;  /* bytes of the longest frame that the device sends */
-	uint32_t unusable; /* frames received that don't lie in one buffer: dropped */
-	uint64_t unusable_bytes;
+	uint32_t longest;             /* bytes of the longest frame that the device sends */
+	struct cnp_volume unusable;   /* received and dropped: they don't lie in one buffer */
+	struct cnp_volume unfinished; /* received and dropped: the sender left work on them that can't be done */
 	uint16_t port;
 	uint16_t queue;
 };
+
+static inline void
+cnp_count(struct cnp_volume *v, uint32_t bytes)
+{
+	v->frames++;
+	v->bytes += bytes;
+}
 
 /* One worker's batch. All of it is C memory, so that cgo has nothing to check or to pin. */
 struct cnp_batch {

@@ -16,15 +16,16 @@ var (
 	vdevName   = regexp.MustCompile(`^(net|eth)_[a-z]+(_[a-z]+)*[0-9]*([_.-]?[A-Za-z0-9]+)*$`)
 )
 
-// device is a port's device string, taken apart: what EAL's -a (a PCI address) or --vdev takes.
+// device is a parsed device string of a port: the argument of EAL's -a (a PCI address) or --vdev.
 type device struct {
 	name  string // the PCI address in its long form, or the virtual device's name
 	args  string // after the first comma
 	pci   bool
 	iface string // net_af_packet: the kernel's interface
+	traits
 }
 
-// devargs is the string rte_dev_probe takes.
+// devargs returns the argument of rte_dev_probe.
 func (d device) devargs() string {
 	if d.args == "" {
 		return d.name
@@ -32,23 +33,48 @@ func (d device) devargs() string {
 	return d.name + "," + d.args
 }
 
-// is tells whether the device belongs to a virtual driver, by either of its names: net_x or eth_x.
+// is reports whether the device belongs to a virtual driver, by either of its names: net_x or eth_x.
 func (d device) is(driver string) bool {
 	return !d.pci && (strings.HasPrefix(d.name, "net_"+driver) || strings.HasPrefix(d.name, "eth_"+driver))
 }
 
-// holds is how many frames the device can keep in its own queues, of rx and tx descriptors a pair.
+// recognise looks up the traits of a PCI device's driver before the EAL has loaded it. root is "/" except in tests.
+func (d *device) recognise(root string) {
+	if d.pci {
+		d.traits = drivers[pciDriver(root, d.name)]
+	}
+}
+
+// resources are those that no other port may use.
+func (d device) resources() (list []resource) {
+	if d.pci {
+		return []resource{{pciResource, d.name}}
+	}
+	for _, kv := range strings.Split(d.args, ",") {
+		k, v, _ := strings.Cut(kv, "=")
+		r := resource{d.exclusive[k], v}
+		if r.kind == "" || v == "" || r.kind == clientResource && strings.HasPrefix(v, "/dev/") { // vhost-net supports many users
+			continue
+		}
+		if !slices.Contains(list, r) {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// holds is the number of frames that the device can keep in its own queues, with rx and tx descriptors for each pair.
 func (d device) holds(pairs, rx, tx int) int {
 	switch {
 	case d.iface != "":
-		return pairs * burst.MaxSize // the buffers that the next frames come into
-	case d.is("null"), d.is("pcap"):
-		return 0 // they copy
+		return pairs * burst.MaxSize // the buffers for the next frames
+	case d.copies:
+		return 0
 	}
 	return pairs * (rx + tx)
 }
 
-// parseDevice takes a port's device string apart.
+// parseDevice parses a port's device string.
 func parseDevice(s string) (device, error) {
 	name, args, _ := strings.Cut(s, ",")
 	switch {
@@ -61,7 +87,7 @@ func parseDevice(s string) (device, error) {
 		return device{}, fmt.Errorf("device %q: expected a PCI address (0000:3b:00.0) or a virtual device with its arguments "+
 			"(net_af_packet0,iface=eth0)", s)
 	}
-	d := device{name: name, args: args}
+	d := device{name: name, args: args, traits: drivers[virtualDriver(name)]}
 	if d.is("af_packet") {
 		return d, d.findInterface()
 	}
@@ -87,7 +113,7 @@ func (d *device) findInterface() error {
 	return nil
 }
 
-// hint says what most often stands behind a device that can't be opened.
+// hint returns the most frequent cause if a device can't be opened.
 func (d device) hint() string {
 	switch {
 	case d.pci:

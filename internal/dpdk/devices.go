@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Devices are the opened ports, the pool their frames come from, and the workers' backends.
+// Devices are the opened ports, the pool of their frames, and the workers' backends.
 type Devices struct {
 	eal      *EAL
 	ownEAL   bool
@@ -20,8 +20,8 @@ type Devices struct {
 	stopped  bool
 }
 
-// Open starts the EAL with as much memory as the configuration asks for and opens the devices. A process can do it once; Close
-// closes the EAL too. Everything that can be told beforehand is checked before anything starts.
+// Open starts the EAL with the memory that the configuration needs and opens the devices. A process can do it once; Close closes the EAL,
+// too. Open makes all possible checks before it starts anything.
 func Open(cfg Config) (*Devices, error) {
 	p, err := newPlan(cfg)
 	if err != nil {
@@ -39,7 +39,7 @@ func Open(cfg Config) (*Devices, error) {
 	return d, nil
 }
 
-// Open opens devices on an EAL that runs already, as often as wanted. What Config says of the EAL itself is not looked at.
+// Open opens devices on a running EAL, any number of times. It ignores Config's fields about the EAL.
 func (e *EAL) Open(cfg Config) (*Devices, error) {
 	p, err := newPlan(cfg)
 	if err != nil {
@@ -50,15 +50,15 @@ func (e *EAL) Open(cfg Config) (*Devices, error) {
 
 func (e *EAL) open(p *plan) (*Devices, error) {
 	d := &Devices{eal: e, workers: len(p.Cores)}
-	err := e.do(func() error { return d.open(p) })
+	err := e.Do(func() error { return d.open(p) })
 	if err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
 	return d, nil
 }
 
-// open opens the ports. PCI devices come first, as their drivers may want larger buffers than others do. The rest follow one after the
-// other: a net_virtio_user may need the socket that a net_vhost before it serves.
+// open opens the ports. PCI devices come first, since their drivers may need larger buffers than others. The rest follow in order: a
+// net_virtio_user may need the socket of an earlier net_vhost.
 func (d *Devices) open(p *plan) error {
 	d.ports = make([]*Port, len(p.Ports))
 	for i, device := range p.devices {
@@ -75,7 +75,10 @@ func (d *Devices) open(p *plan) error {
 			}
 		}
 		if d.pool == nil { // on the NUMA node of the first device
-			var err error
+			err := p.checkRaised()
+			if err != nil {
+				return err
+			}
 			if d.pool, err = newPool(d.eal, p.frames, p.room, d.ports[i].driver.numa()); err != nil {
 				return err
 			}
@@ -99,34 +102,41 @@ func (d *Devices) attach(p *plan, i int) error {
 	}
 	d.ports[i] = port
 	if mtu := p.Ports[i].MTU; mtu > 0 {
-		p.room = max(p.room, min(port.driver.buffer(mtu), maxRoom))
+		p.raise(port.driver.buffer(mtu))
 	}
 	return nil
 }
 
-// Backend is a worker's, by its number from 0. It is for one goroutine at a time, best one that called RegisterThread.
+// Backend returns the backend of a worker, numbered from 0. Only one goroutine at a time may use it, preferably one that called
+// RegisterThread.
 func (d *Devices) Backend(worker int) *Backend { return d.backends[worker] }
 
-// Workers is how many backends there are.
+// Workers is the number of backends.
 func (d *Devices) Workers() int { return len(d.backends) }
 
-// Port is a port by its place in the configuration.
+// Ports is the number of ports.
+func (d *Devices) Ports() int { return len(d.ports) }
+
+// Port returns a port by its index in the configuration.
 func (d *Devices) Port(i int) *Port { return d.ports[i] }
 
-// Profile is what a port's device can do, and how it was set up.
+// Profile returns the capabilities and the setup of a port's device.
 func (d *Devices) Profile(port int) *Profile { return &d.profiles[port] }
 
-// Pool is where all frames come from.
+// Pool is the pool of all frames.
 func (d *Devices) Pool() *Pool { return d.pool }
 
-// Stop takes back the spares, stops the devices and closes them. No worker may call Exchange any more, and each should have freed
-// what it held: then Pool().InUse() is 0. It can be called twice.
+// Discarded is the number of frames that waited in a port's device when Stop stopped it, and were dropped before any worker received them.
+func (d *Devices) Discarded(port int) uint64 { return d.ports[port].driver.stopped() }
+
+// Stop frees the spares, stops the devices and closes them. After that no worker may call Exchange. Each should have freed its frames: then
+// Pool().InUse() is 0. It can be called twice.
 func (d *Devices) Stop() error {
 	if d.stopped {
 		return nil
 	}
 	d.stopped = true
-	return d.eal.do(func() error {
+	return d.eal.Do(func() error {
 		for _, b := range d.backends {
 			b.close()
 		}
@@ -147,24 +157,24 @@ func (d *Devices) Stop() error {
 	})
 }
 
-// keepsFrames tells whether a device never gives back the buffers that wait in it: DPDK's driver for XDP sockets.
+// keepsFrames reports whether a device never returns the buffers that wait in it.
 func (d *Devices) keepsFrames() bool {
 	return slices.ContainsFunc(d.ports, func(p *Port) bool {
 		e, ok := p.driver.(*ethdev)
-		return ok && e.device.is("af_xdp")
+		return ok && e.known.keeps
 	})
 }
 
-// Close stops the devices and frees the pool, and closes the EAL if Open started it. Frames that are still in use are an error:
-// somebody lost them. It can be called twice.
+// Close stops the devices and frees the pool, and closes the EAL if Open started it. Frames that are still in use are an error: a worker
+// lost them. It can be called twice.
 func (d *Devices) Close() error {
 	errs := []error{d.Stop()}
 	if d.pool != nil && d.pool.pool != nil {
-		errs = append(errs, d.eal.do(func() error {
+		errs = append(errs, d.eal.Do(func() error {
 			lost := d.pool.InUse()
 			d.pool.free()
 			if lost != 0 && !d.keepsFrames() {
-				return fmt.Errorf("dpdk: %d frames were never given back", lost)
+				return fmt.Errorf("dpdk: %d frames were never freed", lost)
 			}
 			return nil
 		}))

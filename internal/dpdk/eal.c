@@ -3,30 +3,61 @@
 #define _GNU_SOURCE
 #include "eal.h"
 
-#include <dlfcn.h>
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
 static char log_first[512];
+static int log_fd = -1;
 
-/* The first error is the cause ("No such device"); those that follow only say what could not be done because of it. */
+/*
+ * Sends a record to the reader at the other end of log_fd, and waits until the reader has logged a record that may be the process's last.
+ */
+static int
+log_pass(uint8_t level, const char *text, size_t size)
+{
+	struct iovec piece[] = { { &level, 1 }, { (void *)(uintptr_t)text, size } };
+	struct msghdr m = { .msg_iov = piece, .msg_iovlen = 2 };
+	struct pollfd answer = { .fd = log_fd, .events = POLLIN };
+	char byte;
+
+	if (log_fd < 0 || sendmsg(log_fd, &m, MSG_NOSIGNAL) < 0)
+		return -1;
+	if (level <= RTE_LOG_CRIT && poll(&answer, 1, 1000) == 1)
+		(void)!recv(log_fd, &byte, 1, MSG_DONTWAIT);
+	return 0;
+}
+
+/* The first error is the cause ("No such device"); later ones are only consequences. */
 static ssize_t
 log_write(void *cookie, const char *text, size_t size)
 {
+	int level = rte_log_cur_msg_loglevel();
+
 	RTE_SET_USED(cookie);
 	pthread_mutex_lock(&log_lock);
-	if (log_first[0] == 0 && rte_log_cur_msg_loglevel() <= (int)RTE_LOG_ERR) {
+	if (log_first[0] == 0 && level <= (int)RTE_LOG_ERR) {
 		size_t n = RTE_MIN(size, sizeof(log_first) - 1);
 
 		memcpy(log_first, text, n);
 		log_first[n] = 0;
 	}
+	if (log_pass((uint8_t)level, text, size) != 0)
+		fwrite(text, 1, size, stderr);
 	pthread_mutex_unlock(&log_lock);
-	fwrite(text, 1, size, stderr);
 	return (ssize_t)size;
+}
+
+void
+cnp_log_to(int fd)
+{
+	pthread_mutex_lock(&log_lock);
+	log_fd = fd;
+	pthread_mutex_unlock(&log_lock);
 }
 
 int
@@ -84,70 +115,4 @@ cnp_discard(uint16_t port, uint16_t queue, uint32_t max)
 		total += n;
 	}
 	return total;
-}
-
-int
-cnp_eth_from_rings(const char *name, struct rte_ring **rx, unsigned int n_rx, struct rte_ring **tx, unsigned int n_tx)
-{
-	typedef int (*from_rings)(const char *, struct rte_ring *const *, unsigned int, struct rte_ring *const *, unsigned int,
-		unsigned int);
-	void *plugin = dlopen("librte_net_ring.so.23", RTLD_NOW);
-	from_rings f = plugin == NULL ? NULL : (from_rings)dlsym(plugin, "rte_eth_from_rings");
-	int port;
-
-	if (f == NULL)
-		return -ENOENT;
-	port = f(name, rx, n_rx, tx, n_tx, rte_socket_id());
-	return port < 0 ? -rte_errno : port;
-}
-
-/* A segment of 0 octets puts the frame in one piece. */
-int
-cnp_ring_inject(struct rte_ring *ring, struct rte_mempool *pool, const void *octets, uint32_t len, uint32_t segment)
-{
-	struct rte_mbuf *head = NULL;
-	uint32_t done = 0;
-
-	do {
-		struct rte_mbuf *m = rte_pktmbuf_alloc(pool);
-		uint32_t n = segment == 0 ? len : RTE_MIN(segment, len - done);
-		char *to = m == NULL ? NULL : rte_pktmbuf_append(m, (uint16_t)n);
-
-		if (to == NULL || n > UINT16_MAX) {
-			rte_pktmbuf_free(m);
-			rte_pktmbuf_free(head);
-			return m == NULL ? -ENOMEM : -EMSGSIZE;
-		}
-		memcpy(to, (const char *)octets + done, n);
-		done += n;
-		if (head == NULL)
-			head = m;
-		else if (rte_pktmbuf_chain(head, m) != 0) {
-			rte_pktmbuf_free(m);
-			rte_pktmbuf_free(head);
-			return -EMSGSIZE;
-		}
-	} while (done < len);
-	if (rte_ring_enqueue(ring, head) != 0) {
-		rte_pktmbuf_free(head);
-		return -ENOBUFS;
-	}
-	return 0;
-}
-
-int
-cnp_ring_collect(struct rte_ring *ring, void *octets, uint32_t room)
-{
-	struct rte_mbuf *m;
-	uint32_t len;
-	const void *data;
-
-	if (rte_ring_dequeue(ring, (void **)&m) != 0)
-		return -1;
-	len = RTE_MIN(m->pkt_len, room);
-	data = rte_pktmbuf_read(m, 0, len, octets);
-	if (data != octets)
-		memcpy(octets, data, len);
-	rte_pktmbuf_free(m);
-	return (int)len;
 }

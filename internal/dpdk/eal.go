@@ -4,7 +4,6 @@ package dpdk
 
 /*
 #cgo pkg-config: libdpdk
-#cgo LDFLAGS: -ldl
 #include <stdlib.h>
 #include "eal.h"
 */
@@ -25,37 +24,41 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// EALConfig says how the EAL, DPDK's runtime, starts.
+// EALConfig configures the EAL, DPDK's runtime.
 type EALConfig struct {
-	// Hugepages uses them; otherwise the EAL has Memory octets of ordinary memory.
+	// Hugepages: use them; otherwise the EAL has Memory bytes of ordinary memory.
 	Hugepages bool
-	// InMemory keeps hugepages without files or a mounted hugetlbfs (--in-memory).
+	// InMemory: use hugepages without files or a mounted hugetlbfs (--in-memory).
 	InMemory bool
-	// Memory is how many bytes the EAL is asked for; see PoolMemory.
+	// Memory is the number of bytes for the EAL; see PoolMemory.
 	Memory int
-	// OtherMemory is how many bytes of ordinary memory the process needs besides; it is only compared with what is available.
+	// OtherMemory is the number of bytes of ordinary memory that the process needs besides; it is only used to check the available memory.
 	OtherMemory int
-	// PCI lets the EAL look for PCI devices. Only those that are opened are ever touched.
+	// PCI lets the EAL look for PCI devices. It touches only devices that are opened.
 	PCI bool
-	// MainCore is where EAL's own thread runs; negative: any allowed core that is not in Cores.
+	// MainCore is the core of EAL's own thread; negative: any allowed core that is not in Cores.
 	MainCore int
-	// Cores are the workers' cores, which EAL's own threads stay away from; negative ones don't matter.
+	// Cores are the workers' cores, which EAL's own threads don't use; negative ones don't matter.
 	Cores []int
-	// Args are the operator's, added at the end; they replace what Start would have said itself.
+	// Args are the operator's, added at the end; they replace Start's own arguments.
 	Args []string
+	// Log is called with each line that EAL and the drivers log, without line end, one call at a time and none after Close. nil: they go to
+	// standard error.
+	Log func(LogLevel, string)
 }
 
-// EAL is DPDK's runtime, of which a process has one in its life. Its methods may be called from any goroutine.
+// EAL is DPDK's runtime. A process can have only one in its life. Any goroutine may call its methods.
 type EAL struct {
 	calls  chan func()
 	done   chan struct{}
 	closed atomic.Bool
+	log    *ealLog
 }
 
 var ealStarted atomic.Bool
 
-// Start starts the EAL on a thread that is kept for it. A process can do it once: the EAL keeps what it parsed also when it fails.
-// What is checked before (cores, memory) can be tried again.
+// Start starts the EAL on a dedicated thread. A process can do that once: the EAL keeps its parsed arguments also if it fails. If the
+// checks before (cores, memory) fail, Start can be tried again.
 func Start(cfg EALConfig) (*EAL, error) {
 	args, err := ealArgs(cfg)
 	if err != nil {
@@ -76,16 +79,22 @@ func Start(cfg EALConfig) (*EAL, error) {
 	}
 	removeStaleRuntimeDirs("/var/run/dpdk")
 	e := &EAL{calls: make(chan func()), done: make(chan struct{})}
+	if cfg.Log != nil {
+		if e.log, err = startLog(cfg.Log); err != nil {
+			return nil, err
+		}
+	}
 	started := make(chan error)
 	go e.main(args, started)
 	if err := <-started; err != nil {
+		e.log.stop()
 		return nil, err
 	}
 	return e, nil
 }
 
-// main is EAL's main lcore: it runs the control calls. The goroutine never unlocks its thread, so Go ends the thread with it and
-// the affinity that rte_eal_init gave it goes nowhere else.
+// main is EAL's main lcore: it runs the control calls. The goroutine never unlocks its thread, so Go ends the thread with it, and no other
+// goroutine gets the affinity of rte_eal_init.
 func (e *EAL) main(args []string, started chan<- error) {
 	runtime.LockOSThread()
 	defer close(e.done)
@@ -99,8 +108,8 @@ func (e *EAL) main(args []string, started chan<- error) {
 	}
 }
 
-// do runs f on EAL's thread and waits for it.
-func (e *EAL) do(f func() error) error {
+// Do runs f on EAL's thread, which DPDK's control functions need, and waits for it.
+func (e *EAL) Do(f func() error) error {
 	if e.closed.Load() {
 		return errors.New("dpdk: the EAL is closed")
 	}
@@ -113,12 +122,12 @@ func (e *EAL) do(f func() error) error {
 	}
 }
 
-// Close gives everything back that the EAL holds. Devices must be closed before. It can be called twice.
+// Close frees all resources of the EAL. Devices must be closed before. It can be called twice.
 func (e *EAL) Close() error {
 	if e.closed.Load() {
 		return nil
 	}
-	err := e.do(func() error {
+	err := e.Do(func() error {
 		if ret := C.rte_eal_cleanup(); ret != 0 {
 			return fmt.Errorf("dpdk: closing the EAL: %w", unix.Errno(-ret))
 		}
@@ -127,12 +136,13 @@ func (e *EAL) Close() error {
 	if e.closed.CompareAndSwap(false, true) {
 		close(e.calls)
 		<-e.done
+		e.log.stop()
 	}
 	return err
 }
 
-// removeStaleRuntimeDirs removes what gateways left that were killed: the folders of processes that are no more. A folder whose process is
-// there, or can't be asked for, stays.
+// removeStaleRuntimeDirs removes the directories of killed gateways. It keeps a directory if its process exists, or if that can't be found
+// out.
 func removeStaleRuntimeDirs(root string) {
 	dirs, _ := filepath.Glob(filepath.Join(root, "cnpgate-*"))
 	for _, dir := range dirs {
@@ -143,10 +153,11 @@ func removeStaleRuntimeDirs(root string) {
 	}
 }
 
-// filePrefix tells this process's files from those of others.
+// filePrefix distinguishes this process's files from those of others.
 func filePrefix() string { return fmt.Sprintf("cnpgate-%d", os.Getpid()) }
 
-// removeRuntimeDir removes what the EAL leaves in /run/dpdk for a next process of the same prefix, unless the operator chose it.
+// removeRuntimeDir removes the EAL's files in /run/dpdk, which a next process of the same prefix would use, unless the operator chose the
+// prefix.
 func removeRuntimeDir() error {
 	dir := C.GoString(C.rte_eal_get_runtime_dir())
 	if filepath.Base(dir) != filePrefix() {
@@ -177,7 +188,7 @@ func ealInit(args []string) error {
 	return fmt.Errorf("dpdk: the EAL did not start: %w%s%s; its arguments were %q", err, hint, firstLog(), args[1:])
 }
 
-// firstLog is the first error EAL logged since the last cnp_log_clear, as the tail of an error message.
+// firstLog returns the first error that EAL logged since the last cnp_log_clear, as the end of an error message.
 func firstLog() string {
 	var text [512]C.char
 	C.cnp_log_first(&text[0], C.size_t(len(text)))
@@ -188,7 +199,7 @@ func firstLog() string {
 	return ": " + s
 }
 
-// ealArgs makes the command line. What the operator says wins over what would be said here.
+// ealArgs makes the command line. The operator's arguments override these.
 func ealArgs(cfg EALConfig) ([]string, error) {
 	given := map[string]bool{}
 	for _, a := range cfg.Args {
@@ -224,12 +235,12 @@ func ealArgs(cfg EALConfig) ([]string, error) {
 	case cfg.InMemory && !any("--in-memory"):
 		args = append(args, "--in-memory")
 	case !any("--in-memory", "--huge-unlink"):
-		// Nobody comes back for the files of this prefix, and each would keep its hugepage.
+		// No later process would use the files of this prefix, and each would keep its hugepage.
 		args = append(args, "--huge-unlink=always")
 	}
 	switch {
 	case cfg.PCI && !any("-a", "--allow", "-b", "--block"):
-		// An allow list that names the host bridge alone: nothing is probed until a port asks for it.
+		// An allow list with only the host bridge: no device is probed until a port needs it.
 		args = append(args, "-a", "0000:00:00.0")
 	case !cfg.PCI && !any("-a", "--allow", "-b", "--block"):
 		args = append(args, "--no-pci")

@@ -166,7 +166,7 @@ func init() {
 			return err
 		}
 		d.Backend(0).Exchange()
-		if err := d.Close(); err == nil || !strings.Contains(err.Error(), "64 frames were never given back") {
+		if err := d.Close(); err == nil || !strings.Contains(err.Error(), "64 frames were never freed") {
 			return fmt.Errorf("closing with a burst in hand: %v", err)
 		}
 		return nil

@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/bits"
 	"net"
 	"strings"
 	"unsafe"
@@ -21,7 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ethdev is a port that DPDK has a driver for.
+// ethdev is a port with a DPDK driver.
 type ethdev struct {
 	cfg       PortConfig
 	device    device
@@ -34,22 +33,23 @@ type ethdev struct {
 	oversized []C.uint64_t
 	started   bool
 	promisc   bool // switched on here
-	lent      bool // it was there before, and stays
-	lock      *lock
+	lent      bool // it existed before, and stays
+	locks     []*lock
+	known     traits // of the driver
+	discarded uint64 // frames that waited when the port was stopped
 }
 
-// attach has the EAL probe a device, or finds the port that somebody else made of it: a Ring, or eal_args with --vdev.
+// attach makes the EAL probe a device, or finds an existing port for it: of a Ring, or of eal_args with --vdev.
 func attach(cfg PortConfig, d device) (*ethdev, error) {
 	p := &ethdev{cfg: cfg, device: d}
-	if d.pci {
-		var err error
-		if p.lock, err = lockPCI(d.name); err != nil {
-			return nil, err
-		}
+	var err error
+	if p.locks, err = lockAll(d.resources()); err != nil {
+		return nil, err
 	}
 	if err := p.probe(); err != nil {
-		return nil, errors.Join(err, p.lock.release())
+		return nil, errors.Join(err, releaseAll(p.locks))
 	}
+	p.known = drivers[p.driverName()]
 	return p, nil
 }
 
@@ -75,25 +75,11 @@ func (p *ethdev) probe() error {
 	return nil
 }
 
-// em is the driver of e1000 and e1000e, whose receive buffers have a power of two of bytes: of any other they use the next smaller one.
-const em = "net_e1000_em"
-
 func (p *ethdev) driverName() string { return C.GoString(p.info.driver_name) }
 
-func (p *ethdev) buffer(mtu int) int {
-	if p.driverName() == em {
-		return 1 << bits.Len(uint(mtu+tagRoom+driverHead-1))
-	}
-	return bufferFor(mtu)
-}
+func (p *ethdev) buffer(mtu int) int { return p.known.buffer(mtu) }
 
-// usable is how much of a buffer the device fills.
-func (p *ethdev) usable(room int) int {
-	if p.driverName() == em {
-		return 1 << (bits.Len(uint(room)) - 1)
-	}
-	return room / roomUnit * roomUnit
-}
+func (p *ethdev) stopped() uint64 { return p.discarded }
 
 func (p *ethdev) numa() int { return int(C.rte_eth_dev_socket_id(p.id)) }
 
@@ -128,7 +114,7 @@ func (p *ethdev) setup(pool *Pool, workers int) (Profile, error) {
 	return p.profile(pool, spread)
 }
 
-// profile is what came of it.
+// profile returns the resulting profile.
 func (p *ethdev) profile(pool *Pool, spread Spread) (Profile, error) {
 	var mtu C.uint16_t
 	if ret := C.rte_eth_dev_get_mtu(p.id, &mtu); ret != 0 {
@@ -142,32 +128,29 @@ func (p *ethdev) profile(pool *Pool, spread Spread) (Profile, error) {
 	if i, err := net.InterfaceByIndex(int(p.info.if_index)); err == nil {
 		f.Interface = i.Name
 	}
-	// A link that is up can be switched on; it is the only way to ask.
+	// Switching on a link that is up does nothing; it is the only way to find out whether the device supports it.
 	f.LinkControl = C.rte_eth_dev_set_link_up(p.id) != -C.int(unix.ENOTSUP)
 	p.longest = math.MaxUint32
-	if p.device.is("tap") { // its PMD refuses a frame longer than this, and with it everything behind
+	if p.known.refuses {
 		p.longest = int(mtu) + frameHead
 		f.Longest = p.longest
 	}
-	f.consequences(p.tags())
+	f.Tags, f.ServiceTags = maxTags, maxTags
+	if p.mtu != 0 {
+		f.Tags = (p.mtu - p.cfg.MTU) / tagSize
+		f.ServiceTags = f.Tags
+	}
+	f.consequences()
 	return f, nil
 }
 
-// tags is how many bytes of VLAN tags fit on top of the port's MTU.
-func (p *ethdev) tags() int {
-	if p.mtu == 0 {
-		return tagRoom
-	}
-	return p.mtu - p.cfg.MTU
-}
-
-// chooseMTU decides what MTU the device is asked for: that of the port, and two VLAN tags, of which most devices know one or none.
+// chooseMTU decides the device's MTU: the port's, and two VLAN tags, of which most devices support one or none.
 func (p *ethdev) chooseMTU() error {
 	if p.cfg.MTU == 0 {
 		return nil
 	}
 	most := int(p.info.max_mtu)
-	if p.info.max_mtu == math.MaxUint16 { // the device only says what its frames may have, FCS included
+	if p.info.max_mtu == math.MaxUint16 { // the device only reports the maximum frame length, including FCS
 		most = min(most, int(p.info.max_rx_pktlen)-14-4)
 	}
 	if p.cfg.MTU < int(p.info.min_mtu) || p.cfg.MTU > most {
@@ -177,7 +160,7 @@ func (p *ethdev) chooseMTU() error {
 	return nil
 }
 
-// fits compares what is asked for with what the device can do.
+// fits compares the configuration with the device's capabilities.
 func (p *ethdev) fits(pool *Pool) error {
 	if pairs := int(min(p.info.max_rx_queues, p.info.max_tx_queues)); pairs < p.workers {
 		return fmt.Errorf("the device has %d pairs of queues for %d workers: configure fewer workers, or give the device more queues",
@@ -189,7 +172,7 @@ func (p *ethdev) fits(pool *Pool) error {
 	return nil
 }
 
-// configure asks for the MTU, the queues and, where the device can and it matters, for symmetric RSS.
+// configure sets the MTU, the queues and, if supported and needed, symmetric RSS.
 func (p *ethdev) configure() (Spread, error) {
 	var conf C.struct_rte_eth_conf
 	conf.rxmode.mtu = C.uint32_t(p.mtu)
@@ -214,11 +197,11 @@ func (p *ethdev) configure() (Spread, error) {
 	return spread, nil
 }
 
-// symmetricKey is a Toeplitz key that repeats every 16 bits, so that exchanging source and destination leaves the hash as it is
+// symmetricKey is a Toeplitz key that repeats every 16 bits, so that exchanging source and destination doesn't change the hash
 // (Woo and Park, "Scalable TCP session monitoring with symmetric receive-side scaling", 2012).
 func symmetricKey(size int) []byte {
 	if size == 0 {
-		size = 40 // what a device means that does not say
+		size = 40 // the size for a device that doesn't report it
 	}
 	key := make([]byte, size)
 	for i := range key {
@@ -244,10 +227,10 @@ func (p *ethdev) queues(pool *Pool) error {
 	return nil
 }
 
-// scatters refuses a device that would put a frame of the full MTU into several buffers: the way out was not asked to send such frames
-// whole. Some drivers turn to receiving that way although every frame fits; that does no harm.
+// scatters refuses a device that would put a frame of the full MTU into several buffers: egress is not configured to send such frames. Some
+// drivers enable scattered receiving although every frame fits; that does no harm.
 func (p *ethdev) scatters(pool *Pool) error {
-	if p.usable(pool.Room()) >= p.mtu+14+tagRoom+4 {
+	if p.known.usable(pool.Room()) >= p.mtu+14+tagRoom+4 {
 		return nil
 	}
 	for q := range C.uint16_t(p.workers) {
@@ -260,15 +243,15 @@ func (p *ethdev) scatters(pool *Pool) error {
 	return nil
 }
 
-// receiveAll makes the port take frames for any address: a bump in the wire has none of its own. Devices without filters don't
-// offer the switches.
+// receiveAll makes the port receive frames for any address: a bump in the wire has no own address. Devices without filters don't support
+// these switches.
 func (p *ethdev) receiveAll() error {
 	if C.rte_eth_promiscuous_get(p.id) != 1 {
 		switch ret := C.rte_eth_promiscuous_enable(p.id); {
 		case ret == 0:
 			p.promisc = true
 		case unix.Errno(-ret) != unix.ENOTSUP:
-			return fmt.Errorf("switching promiscuous mode on: %w (CAP_NET_ADMIN is needed)%s", unix.Errno(-ret), firstLog())
+			return fmt.Errorf("switching promiscuous mode on: %w%s%s", unix.Errno(-ret), capabilities(unix.Errno(-ret)), firstLog())
 		}
 	}
 	if ret := C.rte_eth_allmulticast_enable(p.id); ret != 0 && unix.Errno(-ret) != unix.ENOTSUP {
@@ -307,7 +290,7 @@ func (p *ethdev) setLink(up bool) error {
 	}
 }
 
-// findOversized looks which of the device's own counters are of frames too long for it: no basic counter has them on every device.
+// findOversized finds the device's own counters of oversized frames: no basic counter has them on every device.
 func (p *ethdev) findOversized() {
 	n := C.rte_eth_xstats_get_names(p.id, nil, 0)
 	if n <= 0 {
@@ -344,7 +327,7 @@ func (p *ethdev) stats() (Stats, error) {
 	return out, nil
 }
 
-// stop throws away what waits in the device and stops it.
+// stop discards the frames that wait in the device and stops it.
 func (p *ethdev) stop() error {
 	if !p.started {
 		return nil
@@ -353,9 +336,9 @@ func (p *ethdev) stop() error {
 	if p.promisc {
 		C.rte_eth_promiscuous_disable(p.id)
 	}
-	// Devices that pass buffers on (net_ring) would keep those; one that makes frames (net_null) would never run out.
+	// Devices that pass on buffers (net_ring) would keep them; a device that generates frames (net_null) would never run out.
 	for q := range C.uint16_t(p.workers) {
-		C.cnp_discard(p.id, q, 1<<16)
+		p.discarded += uint64(C.cnp_discard(p.id, q, maxDiscarded))
 	}
 	if ret := C.rte_eth_dev_stop(p.id); ret != 0 {
 		return fmt.Errorf("stopping the device: %w", unix.Errno(-ret))
@@ -363,12 +346,17 @@ func (p *ethdev) stop() error {
 	return nil
 }
 
-// close gives the device back, so that it can be opened again under the same name.
+// close releases the device, so that it can be opened again under the same name, here or by another gateway.
 func (p *ethdev) close() error {
-	errs := []error{p.lock.release()}
-	if p.lent {
-		return errs[0]
+	var errs []error
+	if !p.lent {
+		errs = append(errs, p.remove())
 	}
+	return errors.Join(append(errs, releaseAll(p.locks))...)
+}
+
+func (p *ethdev) remove() error {
+	var errs []error
 	if ret := C.rte_eth_dev_close(p.id); ret != 0 {
 		errs = append(errs, fmt.Errorf("closing the device: %w", unix.Errno(-ret)))
 	}

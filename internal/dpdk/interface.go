@@ -9,6 +9,7 @@ package dpdk
 import "C"
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -19,37 +20,37 @@ import (
 	"github.com/cnpgate/cnpgate/internal/netif"
 )
 
-// Bytes that the kernel keeps for a worker's sockets of one interface. Frames that wait to be received fill the first; the second bounds
-// what a NIC holds unsent, and is for a burst of jumbo frames: what is more waits in the egress queue, where its depth is measured.
+// Bytes that the kernel keeps for a worker's sockets of one interface. The first is for frames that wait to be received. The second bounds
+// the unsent frames of a NIC, to a burst of jumbo frames: further frames wait in the egress queue, where they count as depth.
 const (
 	receiveMemory = 16 * mebi
 	sendMemory    = 2 * mebi
 )
 
-// kernelInterface is a port on one of the kernel's interfaces: a pair of packet sockets a worker. It is named as DPDK's
-// net_af_packet is, and takes its place (see the package comment for why).
+// kernelInterface is a port on one of the kernel's interfaces: a pair of packet sockets a worker. It has the name of DPDK's net_af_packet
+// and replaces it (the package comment says why).
 type kernelInterface struct {
-	cfg     PortConfig
-	device  device
-	workers int
-	name    string      // what the interface is called now
-	room    int         // bytes of a buffer
-	opened  netif.State // the interface as setup found it
+	cfg      PortConfig
+	device   device
+	workers  int
+	follower follower // from setup on
 
 	lock    *lock // of the interface
 	sockets []socketPair
-	group   int // of PACKET_FANOUT, which spreads frames over the workers' sockets
+	group   int // PACKET_FANOUT group, which spreads frames over the workers' sockets
 	c       []*C.struct_cnp_socket
 
+	discarded uint64 // frames that waited when the port was stopped
+
 	mutex  sync.Mutex
-	missed uint64 // frames that found no place in the kernel's queue; reading them resets the kernel's count
+	missed uint64 // frames dropped by the full kernel queue; reading them resets the kernel's count
 }
 
 // socketPair is one worker's.
 type socketPair struct{ rx, tx int }
 
 func newInterface(cfg PortConfig, d device) (*kernelInterface, error) {
-	p := &kernelInterface{cfg: cfg, device: d, name: d.iface}
+	p := &kernelInterface{cfg: cfg, device: d}
 	var err error
 	p.lock, err = lockInterface(d.iface)
 	return p, err
@@ -65,7 +66,8 @@ func (p *kernelInterface) setup(pool *Pool, workers int) (Profile, error) {
 	if err != nil {
 		return Profile{}, err
 	}
-	p.workers, p.room, p.opened = workers, pool.Room(), n
+	p.workers = workers
+	p.follower = follower{iface: netif.Follow(n), mtu: p.cfg.MTU, room: pool.Room(), connect: p.connect, disconnect: p.disconnect, connected: true}
 	if err := p.open(n.Index); err != nil {
 		return Profile{}, err
 	}
@@ -83,44 +85,67 @@ func (p *kernelInterface) setup(pool *Pool, workers int) (Profile, error) {
 	if workers > 1 {
 		f.Spread = KernelHash
 	}
-	f.consequences(tagRoom)
+	f.tagsOfKernel(n.MTU, cmp.Or(p.cfg.MTU, n.MTU))
+	f.consequences()
 	return f, nil
 }
 
-// open makes the sockets for the interface of an index, and puts them in the place of those that are there, which workers may be using.
+// open makes the sockets for the interface with this index, and replaces the present ones, which workers may be using. If it fails, nothing
+// has changed.
 func (p *kernelInterface) open(index int) error {
 	p.group = 0
+	var pairs []socketPair
 	for w := range p.workers {
 		s, err := p.openPair(w, index)
 		if err != nil {
-			return err
+			return errors.Join(err, closePairs(pairs))
 		}
-		if w == len(p.sockets) {
-			p.sockets = append(p.sockets, s)
-			continue
-		}
+		pairs = append(pairs, s)
+	}
+	if len(p.sockets) == 0 {
+		p.sockets = pairs
+		return nil
+	}
+	var errs []error
+	for w, s := range pairs {
 		old := p.sockets[w]
 		p.collectMissed(old.rx)
-		err = errors.Join(unix.Dup3(s.rx, old.rx, unix.O_CLOEXEC), unix.Dup3(s.tx, old.tx, unix.O_CLOEXEC), unix.Close(s.rx), unix.Close(s.tx))
-		if err != nil {
-			return fmt.Errorf("replacing the packet sockets: %w", err)
-		}
+		errs = append(errs, unix.Dup3(s.rx, old.rx, unix.O_CLOEXEC), unix.Dup3(s.tx, old.tx, unix.O_CLOEXEC))
+	}
+	if err := errors.Join(append(errs, closePairs(pairs))...); err != nil {
+		return fmt.Errorf("replacing the packet sockets: %w", err)
 	}
 	return nil
 }
 
+func closePairs(pairs []socketPair) error {
+	var errs []error
+	for _, s := range pairs {
+		errs = append(errs, unix.Close(s.rx), unix.Close(s.tx))
+	}
+	return errors.Join(errs...)
+}
+
 func (p *kernelInterface) openPair(worker, index int) (s socketPair, err error) {
 	if s.rx, err = p.openReceiver(worker, index); err != nil {
-		return s, fmt.Errorf("opening a packet socket to receive: %w (CAP_NET_RAW and CAP_NET_ADMIN are needed)", err)
+		return s, fmt.Errorf("opening a packet socket to receive: %w%s", err, capabilities(err))
 	}
 	if s.tx, err = openSender(index); err != nil {
 		_ = unix.Close(s.rx)
-		return s, fmt.Errorf("opening a packet socket to send: %w (CAP_NET_RAW and CAP_NET_ADMIN are needed)", err)
+		return s, fmt.Errorf("opening a packet socket to send: %w%s", err, capabilities(err))
 	}
 	return s, nil
 }
 
-// openReceiver makes a socket that sees every frame of one interface and nothing else: it is bound before it listens to a protocol.
+// capabilities names the missing capabilities, if an error means that.
+func capabilities(err error) string {
+	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
+		return " (CAP_NET_RAW and CAP_NET_ADMIN are needed)"
+	}
+	return ""
+}
+
+// openReceiver makes a socket that receives every frame of one interface and no others: it is bound before it selects a protocol.
 func (p *kernelInterface) openReceiver(worker, index int) (int, error) {
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -146,8 +171,8 @@ func (p *kernelInterface) openReceiver(worker, index int) (int, error) {
 	return fd, nil
 }
 
-// joinGroup has the kernel spread frames over the workers by a hash that is the same for both directions of a flow. Unlike DPDK's driver
-// it asks for nothing else: with PACKET_FANOUT_FLAG_DEFRAG the kernel would put IP fragments together, which then fit no link.
+// joinGroup makes the kernel spread frames over the workers by a hash that is the same for both directions of a flow. Unlike DPDK's driver
+// it sets no other flag: with PACKET_FANOUT_FLAG_DEFRAG the kernel would reassemble IP fragments, which then fit no link.
 func (p *kernelInterface) joinGroup(fd, worker int) error {
 	const hash = unix.PACKET_FANOUT_HASH << 16
 	if worker > 0 {
@@ -161,8 +186,8 @@ func (p *kernelInterface) joinGroup(fd, worker int) error {
 	return err
 }
 
-// openSender makes a socket that receives nothing. Past the queueing discipline every frame has one outcome, which sendmmsg reports: with
-// one, an interface without a carrier would take frames and drop them.
+// openSender makes a socket that only sends. It bypasses the queueing discipline, so that sendmmsg reports the result of every frame: with
+// a queueing discipline, an interface without a carrier would accept frames and drop them.
 func openSender(index int) (int, error) {
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -182,13 +207,16 @@ func openSender(index int) (int, error) {
 func networkOrder(v uint16) uint16 { return v<<8 | v>>8 }
 
 func (p *kernelInterface) queue(worker int, q *C.struct_cnp_queue) {
-	q.longest = math.MaxUint32 // the kernel says which are too long
+	q.longest = math.MaxUint32 // the kernel reports frames that are too long
 	q.socket = p.c[worker]
 }
 
-// linkUp is down for an interface that is gone.
+// linkUp is false for an interface that is gone, or that the port isn't connected to.
 func (p *kernelInterface) linkUp() (bool, error) {
-	n, err := netif.Read(p.name)
+	if !p.follower.connected {
+		return false, nil
+	}
+	n, err := netif.Read(p.follower.iface.Name())
 	if errors.Is(err, netif.ErrNone) {
 		return false, nil
 	}
@@ -198,7 +226,7 @@ func (p *kernelInterface) linkUp() (bool, error) {
 // setLink: the interface is the operator's and stays as it is.
 func (p *kernelInterface) setLink(bool) error { return errors.ErrUnsupported }
 
-// stats are the sockets'; what they took and sent the worker counts.
+// stats are the sockets' counts; the worker counts received and sent frames.
 func (p *kernelInterface) stats() (Stats, error) {
 	var s Stats
 	for w := range p.sockets {
@@ -221,8 +249,11 @@ func (p *kernelInterface) collectMissed(fd int) {
 	}
 }
 
+func (p *kernelInterface) stopped() uint64 { return p.discarded }
+
 func (p *kernelInterface) stop() error {
 	for _, c := range p.c {
+		p.discarded += uint64(C.cnp_socket_discard(c, maxDiscarded))
 		C.cnp_socket_free(c)
 	}
 	p.c = nil
@@ -230,10 +261,7 @@ func (p *kernelInterface) stop() error {
 }
 
 func (p *kernelInterface) close() error {
-	var errs []error
-	for _, s := range p.sockets {
-		errs = append(errs, unix.Close(s.rx), unix.Close(s.tx))
-	}
+	err := closePairs(p.sockets)
 	p.sockets = nil
-	return errors.Join(append(errs, p.lock.release())...)
+	return errors.Join(err, p.lock.release())
 }

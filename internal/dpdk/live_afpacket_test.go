@@ -4,7 +4,6 @@ package dpdk
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -49,7 +48,8 @@ func liveForward() error {
 			}
 		}
 	}
-	if f := d.Profile(0); f.Driver != "net_af_packet" || f.Interface != "a0" || f.MTU != 9000 || f.Buffer != 9216 || len(f.Warnings) != 0 {
+	if f := d.Profile(0); f.Driver != "net_af_packet" || f.Interface != "a0" || f.MTU != 9000 || f.Buffer != 9216 || f.Tags != 1 || f.ServiceTags != 0 ||
+		len(f.Warnings) != 1 || !strings.Contains(f.Warnings[0], "raise the interface's MTU by 8") {
 		return fmt.Errorf("the profile is %+v", f)
 	}
 	return finish(d)
@@ -166,6 +166,14 @@ func liveRefused() error {
 	if _, err := e.Open(cfg); err == nil || !strings.Contains(err.Error(), "has MTU 1500, but the port is configured for 9000") {
 		return fmt.Errorf("an interface whose MTU is too small: %v", err)
 	}
+	for _, second := range []string{"net_af_packet1,iface=a1", "net_pcap1,iface=a1", "net_pcap1,iface=alias"} {
+		if err := ip("link property add dev a1 altname alias"); second == "net_af_packet1,iface=a1" && err != nil {
+			return err
+		}
+		if _, err := e.Open(oneWorker("net_af_packet0,iface=a1", second)); err == nil || !strings.Contains(err.Error(), "port port0 uses interface ") {
+			return fmt.Errorf("%s beside net_af_packet0,iface=a1: %v", second, err)
+		}
+	}
 	d, err := e.Open(oneWorker("net_af_packet0,iface=a1"))
 	if err != nil {
 		return err
@@ -174,6 +182,11 @@ func liveRefused() error {
 		want := fmt.Sprintf("interface %s is in use by the gateway with process ID %d", name, os.Getpid())
 		if _, err := e.Open(oneWorker("net_af_packet1,iface=" + name)); err == nil || !strings.Contains(err.Error(), want) {
 			return fmt.Errorf("a second gateway: %v, expected %q", err, want)
+		}
+		for _, device := range []string{"net_pcap1,iface=" + name, "net_pcap1,rx_iface=b1,tx_iface=" + name, "net_af_xdp1,iface=" + name, "net_tap1,remote=" + name} {
+			if _, err := e.Open(oneWorker(device)); err == nil || !strings.Contains(err.Error(), want) {
+				return fmt.Errorf("a second gateway with %s: %v, expected %q", device, err, want)
+			}
 		}
 		if err := ip("link set a1 name other", "link set other up"); name == "a1" && err != nil {
 			return err
@@ -215,14 +228,14 @@ func promiscuous(name string) bool {
 
 // loss offers frames to port 1 and returns how many of them arrived at b1, and the causes of those that the port lost. What stays offered
 // is dropped by the test.
-func loss(d *Devices, b int, sizes ...int) (arrived int, causes []burst.Cause, err error) {
+func loss(d *Devices, b int, frames ...[]byte) (arrived int, causes []burst.Cause, err error) {
 	w := d.Backend(0)
 	batch := w.Batch()
 	w.Exchange()
-	for i, size := range sizes {
+	for _, frame := range frames {
 		f := batch.Spare[len(batch.Spare)-1]
 		batch.Spare = batch.Spare[:len(batch.Spare)-1]
-		f.Len = uint32(copy(batch.Bytes(f), ethernet(i, size, 0x88b5)))
+		f.Len = uint32(copy(batch.Bytes(f), frame))
 		batch.Ports[1].Tx = append(batch.Ports[1].Tx, f)
 	}
 	w.Exchange()
@@ -240,8 +253,8 @@ func loss(d *Devices, b int, sizes ...int) (arrived int, causes []burst.Cause, e
 	}
 	dropAll(w)
 	batch.Drain = false
-	if arrived+len(causes)+kept != len(sizes) {
-		err = fmt.Errorf("%d frames: %d arrived, %d lost, %d kept", len(sizes), arrived, len(causes), kept)
+	if arrived+len(causes)+kept != len(frames) {
+		err = fmt.Errorf("%d frames: %d arrived, %d lost, %d kept", len(frames), arrived, len(causes), kept)
 	}
 	return arrived, causes, err
 }
@@ -263,7 +276,11 @@ func liveLost() error {
 		return err
 	}
 	want := func(what string, arrive int, cause burst.Cause, lost int, sizes ...int) {
-		arrived, causes, e := loss(d, b, sizes...)
+		var frames [][]byte
+		for i, size := range sizes {
+			frames = append(frames, ethernet(i, size, 0x88b5))
+		}
+		arrived, causes, e := loss(d, b, frames...)
 		if e != nil {
 			err = errors.Join(err, fmt.Errorf("%s: %w", what, e))
 		}
@@ -292,8 +309,8 @@ func liveLost() error {
 	return errors.Join(err, finish(d))
 }
 
-// An interface that is deleted and made again is used again; what happens to it is said.
-func liveWatched() error {
+// The kernel takes as many tags on frames of the port's full MTU as the profile says, and not one more.
+func liveTags() error {
 	if err := wire(1500); err != nil {
 		return err
 	}
@@ -301,79 +318,86 @@ func liveWatched() error {
 	if err != nil {
 		return err
 	}
-	for _, workers := range []int{1, 2} {
-		d, err := e.Open(pair(workers, 1500))
+	_, b, err := sockets()
+	if err != nil {
+		return err
+	}
+	for _, mtu := range []int{1500, 1504, 1508} {
+		if err := ip(fmt.Sprintf("link set b0 mtu %d", mtu), "link set b1 mtu 9000"); err != nil {
+			return err
+		}
+		d, err := e.Open(pair(1, 1500))
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(watchInterfaces(d), finish(d)); err != nil {
-			return fmt.Errorf("%d workers: %w", workers, err)
+		for outer, most := range map[uint16]int{0x8100: d.Profile(1).Tags, 0x88a8: d.Profile(1).ServiceTags} {
+			for tags, types := range [][]uint16{1: {outer, 0x88b5}, 2: {outer, 0x8100, 0x88b5}} {
+				if tags == 0 {
+					continue
+				}
+				arrived, causes, err := loss(d, b, ethernet(1, 1514+tags*tagSize, types...))
+				if err != nil || (arrived == 1) != (tags <= most) || len(causes) == 1 && causes[0] != burst.TooLong {
+					return fmt.Errorf("interface MTU %d, %d tags, the outer one %#x: %d arrived, lost %v (%v); the profile says that %d fit", mtu, tags, outer, arrived, causes, err, most)
+				}
+			}
+		}
+		if err := finish(d); err != nil {
+			return err
 		}
 	}
 	return e.Close()
 }
 
-func watchInterfaces(d *Devices) error {
-	const before = "link set b0 mtu 1400" // done between opening the ports and watching them
-	if err := ip(before); err != nil {
+// What waits at the stop is dropped and counted: frames in the kernel, and the rest of a large packet that was being cut.
+func liveDiscarded() error {
+	if err := wire(1500); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	notices, ended := make(chan Notice, 100), make(chan error, 1)
-	go func() { ended <- d.Watch(ctx, func(n Notice) { notices <- n }) }()
-	said := func(port int, healthy bool, text string) func() bool {
-		return func() bool {
-			select {
-			case n := <-notices:
-				return n.Port == port && n.Healthy == healthy && strings.Contains(n.Text, text)
-			default:
-				return false
-			}
-		}
+	cfg := pair(1, 1500)
+	cfg.Burst = 1
+	d, err := Open(cfg)
+	if err != nil {
+		return err
 	}
 	a, _, err := sockets()
 	if err != nil {
 		return err
 	}
-	steps := []struct {
-		do      string
-		port    int
-		healthy bool
-		text    string
-	}{
-		{before, 1, false, "interface b0 has MTU 1400 now, it was 1500, but the port can't use it: the port's mtu is 1500"},
-		{"link set b0 mtu 1500", 1, true, "has MTU 1500 now"},
-		{"link set a0 mtu 9000", 0, false, "frames of more than 2048 bytes are dropped"},
-		{"link set a0 mtu 1500", 0, true, "has MTU 1500 now"},
-		{"link set b0 down", 1, false, "is switched off"},
-		{"link set b0 up", 1, true, "is switched on"},
-		{"link set b0 name c0", 1, true, "interface b0 is called c0 now"},
-		{"link set c0 name b0", 1, true, "interface c0 is called b0 now"},
-		{"link del b0", 1, false, "interface b0 is gone"},
-		{"link add b0 type veth peer name b1", 1, false, "interface b0 is back"},
-		{"link set b0 up", 1, true, "is switched on"},
+	if err := sendLarge(a, 1000, 5000); err != nil {
+		return err
 	}
-	for _, s := range steps {
-		if err := errors.Join(ip(s.do), until("said after "+s.do+": "+s.text, said(s.port, s.healthy, s.text))); err != nil {
+	const waiting = 7
+	for i := range waiting {
+		if err := unix.Send(a, ethernet(i, 100, 0x88b5), 0); err != nil {
 			return err
 		}
 	}
-	if err := errors.Join(os.WriteFile("/proc/sys/net/ipv6/conf/b1/disable_ipv6", []byte("1"), 0), ip("link set b1 up"),
-		until("link", func() bool { return linkUp(d.Port(1)) })); err != nil {
+	w := d.Backend(0)
+	if err := until("the first frame of the large packet", func() bool {
+		w.Exchange()
+		return len(w.Batch().Ports[0].Rx) == 1
+	}); err != nil {
 		return err
 	}
-	b, err := packetSocket("b1")
-	if err != nil {
+	dropAll(w)
+	err = d.Stop()
+	if n := d.Discarded(0); n != 4+waiting {
+		err = errors.Join(err, fmt.Errorf("%d frames were dropped at the stop, expected %d", n, 4+waiting))
+	}
+	return errors.Join(err, d.Close())
+}
+
+// sendLarge sends a TCP packet of IPv4 with a payload to be cut into frames of so many bytes each.
+func sendLarge(fd, size, payload int) error {
+	if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_VNET_HDR, 1); err != nil {
 		return err
 	}
-	want := ethernet(1, 128, 0x88b5)
-	got, err := carry(d, a, b, [][]byte{want})
-	if err == nil && !bytes.Equal(got[0], want) {
-		err = fmt.Errorf("another frame came out: % x", got[0][:26])
-	}
-	cancel()
-	return errors.Join(err, <-ended)
+	head := []byte{1, 1, 54, 0, byte(size), byte(size >> 8), 34, 0, 16, 0} // to be checksummed; TCP over IPv4; lengths in the host's order
+	frame := ethernet(1, 54+payload, 0x0800)
+	copy(frame[14:], []byte{0x45, 0, byte((40 + payload) >> 8), byte(40 + payload), 0, 0, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2})
+	copy(frame[34:], []byte{0, 1, 0, 2, 0, 0, 0, 1, 0, 0, 0, 1, 0x50, 0x10, 1, 0, 0, 0, 0, 0})
+	err := unix.Send(fd, append(head, frame...), 0)
+	return errors.Join(err, unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_VNET_HDR, 0))
 }
 
 // The same interfaces can be opened again in one process, and what they saw while closed or unbound does not come through.

@@ -28,7 +28,7 @@ const patience = 10 * time.Second // until a live test gives up; nothing is meas
 
 func TestLive(t *testing.T) {
 	for _, name := range []string{"live forward", "live fragments", "live two queues", "live refused", "live link", "live lost",
-		"live watched", "live again", "live tap", "live vhost",
+		"live discarded", "live tags", "live watched", "live same index", "live locked meanwhile", "live again", "live tap", "live vhost",
 		"live hugepages", "live hugepages in memory"} {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
@@ -191,7 +191,11 @@ func init() {
 	children["live link"] = liveLink
 	children["live fragments"] = liveFragments
 	children["live lost"] = liveLost
+	children["live discarded"] = liveDiscarded
+	children["live tags"] = liveTags
 	children["live watched"] = liveWatched
+	children["live same index"] = liveSameIndex
+	children["live locked meanwhile"] = liveLockedMeanwhile
 	children["live again"] = liveAgain
 	children["live tap"] = liveTap
 	children["live vhost"] = liveVhost

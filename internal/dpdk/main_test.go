@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/internal/burst"
+	"github.com/cnpgate/cnpgate/internal/dpdk/dpdktest"
 )
 
 // eal is the one EAL of this test process. What needs one of its own runs in a child: the same binary with childEnv set.
@@ -86,10 +87,10 @@ func open(t testing.TB, cfg Config) *Devices {
 	return d
 }
 
-// newRing makes a ring port for one test, which closes it after the devices.
-func ringPort(t testing.TB, name string, workers, size int) *Ring {
+// ringPort makes a ring port for one test, which closes it after the devices.
+func ringPort(t testing.TB, name string, workers, size int) *dpdktest.Ring {
 	t.Helper()
-	r, err := eal.NewRing(name, workers, size, 2048)
+	r, err := dpdktest.NewRing(eal.Do, name, workers, size, 2048)
 	if err != nil {
 		t.Fatal(err)
 	}

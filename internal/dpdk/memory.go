@@ -14,21 +14,21 @@ import (
 
 const mebi = 1 << 20
 
-// Octets that one frame buffer takes beside its data: the mempool's object header, struct rte_mbuf, and up to four cache lines
-// that the mempool adds to spread objects over memory channels. The headroom lies in front of every frame.
+// Bytes of one frame buffer besides its data: the mempool's object header, struct rte_mbuf, and up to four cache lines
+// that the mempool adds to spread objects over memory channels. The headroom precedes every frame.
 const (
 	mbufOverhead = 64 + 128 + 4*64
 	headroom     = 128
 	maxRoom      = 65535 - headroom // a mbuf's lengths are 16 bits
 )
 
-// What the EAL, the drivers' tables and the ring behind a mempool take beside the frames.
+// Memory of the EAL, the drivers' tables and the ring of a mempool, besides the frames.
 const (
 	ealMemory  = 32 * mebi
 	pairMemory = 2 * mebi // a pair of queues on one port
 )
 
-// PoolMemory is how many octets a mempool of so many frames takes, each with room octets of data behind its headroom.
+// PoolMemory is the number of bytes of a mempool with this many frames, each with room bytes of data after its headroom.
 func PoolMemory(frames, room int) int {
 	ring := 16 << bits.Len(uint(frames)) // pointers, at the next power of two, twice for slack
 	return frames*(mbufOverhead+alignRoom(room)+headroom) + ring
@@ -38,10 +38,10 @@ func alignRoom(room int) int { return (room + 63) &^ 63 }
 
 func toMiB(octets int) int { return (octets + mebi - 1) / mebi }
 
-// hugepages is one size of hugepages, in bytes, and how many of it are free, and are there.
+// hugepages is one size of hugepages, in bytes, with the number of free ones and of all.
 type hugepages struct{ size, free, total int }
 
-// readHugepages lists the machine's hugepage sizes. root is "/" but in tests.
+// readHugepages lists the machine's hugepage sizes. root is "/" except in tests.
 func readHugepages(root string) []hugepages {
 	dirs, _ := filepath.Glob(filepath.Join(root, "sys/kernel/mm/hugepages/hugepages-*kB"))
 	var all []hugepages
@@ -92,7 +92,7 @@ func checkMemory(root string, needed int) error {
 	return nil
 }
 
-// availableMemory is in bytes, with what limits it; without an answer from the kernel there is no limit.
+// availableMemory returns bytes and the limiting factor; if the kernel doesn't report it, there is no limit.
 func availableMemory(root string) (free int, limit string) {
 	free = int(^uint(0) >> 1)
 	if text, err := os.ReadFile(filepath.Join(root, "proc/meminfo")); err == nil {
@@ -112,11 +112,11 @@ func availableMemory(root string) (free int, limit string) {
 	return free, limit
 }
 
-// controlGroup is one that the process is in, and the names of its files in the two versions of control groups.
+// controlGroup is a control group of the process, and the names of its files in the two versions of control groups.
 type controlGroup struct{ limit, usage, stat, cache string }
 
-// controlGroups are the process's own group and all that it lies in: the least of their limits holds. In a container the path may be the
-// host's, and not be there; the group at the top is the container's own then.
+// controlGroups are the process's own group and all its ancestors: the lowest of their limits applies. In a container the path may be the
+// host's and not exist; then the top group is the container's own.
 func controlGroups(root string) (groups []controlGroup) {
 	text, _ := os.ReadFile(filepath.Join(root, "proc/self/cgroup"))
 	add := func(mount, path, limit, usage, cache string) {
@@ -144,7 +144,7 @@ func controlGroups(root string) (groups []controlGroup) {
 	return groups
 }
 
-// left is what the group may still take, in bytes; files that it has read and needn't keep count as free. False: it has no limit.
+// left is the memory that the group may still use, in bytes; page cache that it can drop counts as free. False: it has no limit.
 func (g controlGroup) left() (int, bool) {
 	limit := readNumber(g.limit, -1) // "max" is no number
 	if limit < 0 {
@@ -162,7 +162,7 @@ func (g controlGroup) left() (int, bool) {
 	return max(0, limit-max(0, used)), true
 }
 
-// readNumber reads a file that holds one decimal number, or says otherwise.
+// readNumber reads a file with one decimal number; otherwise it returns the given value.
 func readNumber(path string, otherwise int) int {
 	text, err := os.ReadFile(path)
 	if err != nil {

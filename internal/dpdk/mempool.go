@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Pool is a mempool of frame buffers (struct rte_mbuf), each with the same room for data behind its headroom.
+// Pool is a mempool of frame buffers (struct rte_mbuf), each with the same space for data after its headroom.
 type Pool struct {
 	eal    *EAL
 	pool   *C.struct_rte_mempool
@@ -27,7 +27,7 @@ type Pool struct {
 	locked error // why its memory isn't locked; nil: it is
 }
 
-// poolCache is how many buffers each worker keeps for itself.
+// poolCache is the number of buffers in each worker's cache.
 const poolCache = 256
 
 var poolNumber atomic.Uint32
@@ -38,7 +38,7 @@ func newPool(e *EAL, frames, room, socket int) (*Pool, error) {
 		return nil, fmt.Errorf("dpdk: a pool of %d frames was asked for, expected 1 to %d", frames, math.MaxInt32)
 	}
 	if room > maxRoom {
-		return nil, fmt.Errorf("dpdk: a frame buffer of %d octets was asked for, expected at most %d", room, maxRoom)
+		return nil, fmt.Errorf("dpdk: a frame buffer of %d bytes was asked for, expected at most %d", room, maxRoom)
 	}
 	room = min(alignRoom(room), maxRoom)
 	cache := min(poolCache, frames*2/3)
@@ -48,7 +48,7 @@ func newPool(e *EAL, frames, room, socket int) (*Pool, error) {
 	pool := C.cnp_pool_create(name, C.uint(frames), C.uint(cache), C.uint16_t(room+headroom), C.int(max(socket, -1)))
 	if pool == nil {
 		err := unix.Errno(C.cnp_errno())
-		return nil, fmt.Errorf("dpdk: a pool of %d frames of %d octets needs %d MiB, which the EAL does not have: %w%s",
+		return nil, fmt.Errorf("dpdk: a pool of %d frames of %d bytes needs %d MiB, which the EAL does not have: %w%s",
 			frames, room, toMiB(PoolMemory(frames, room)), err, firstLog())
 	}
 	p := &Pool{eal: e, pool: pool, frames: frames, room: room}
@@ -58,19 +58,19 @@ func newPool(e *EAL, frames, room, socket int) (*Pool, error) {
 	return p, nil
 }
 
-// Size is how many frames there are.
+// Size is the number of frames.
 func (p *Pool) Size() int { return p.frames }
 
-// Room is how many octets a frame can have in one piece.
+// Room is the maximum number of contiguous bytes of a frame.
 func (p *Pool) Room() int { return p.room }
 
-// Locked is nil where the pool's memory can't be swapped out, and otherwise says why it can.
+// Locked is nil if the pool's memory can't be swapped out, otherwise the reason.
 func (p *Pool) Locked() error { return p.locked }
 
-// Available is how many frames are free, in the pool and in workers' caches. While workers run it is a guess.
+// Available is the number of free frames, in the pool and in workers' caches. While workers run it is approximate.
 func (p *Pool) Available() int { return int(C.rte_mempool_avail_count(p.pool)) }
 
-// InUse is how many frames somebody holds: queues, spares, devices.
+// InUse is the number of frames in use: in queues, spares, devices.
 func (p *Pool) InUse() int { return p.frames - p.Available() }
 
 func (p *Pool) free() {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// checkPCI looks at a PCI device before the EAL does: the EAL skips one that is missing or has the wrong driver without an error.
+// checkPCI checks a PCI device before the EAL does: the EAL silently skips one that is missing or has the wrong driver.
 // root is the file system's root, "/" but in tests.
 func checkPCI(root, address string) error {
 	dir := filepath.Join(root, "sys/bus/pci/devices", address)
@@ -17,7 +17,7 @@ func checkPCI(root, address string) error {
 		return fmt.Errorf("PCI device %s: there is none at that address (see `dpdk-devbind.py --status-dev net`)", address)
 	}
 	if class, err := os.ReadFile(filepath.Join(dir, "class")); err == nil && !strings.HasPrefix(string(class), "0x02") {
-		return fmt.Errorf("PCI device %s is no network device: its class is %s, expected one that begins with 0x02", address, strings.TrimSpace(string(class)))
+		return fmt.Errorf("PCI device %s isn't a network device: its class is %s, expected one that begins with 0x02", address, strings.TrimSpace(string(class)))
 	}
 	driver := "no driver"
 	if link, err := os.Readlink(filepath.Join(dir, "driver")); err == nil {

@@ -23,7 +23,7 @@ lock_chunk(struct rte_mempool *pool, void *result, struct rte_mempool_memhdr *ch
 		return;
 	if (*error == 0)
 		*error = errno;
-	/* Not locked, but there: memory that is missing is missing now, and not when the queue fills. */
+	/* Not locked, but allocated: a lack of memory shows now, and not when the queue fills. */
 	for (size_t at = 0; at < chunk->len; at += 4096) {
 		volatile char *byte = (volatile char *)chunk->addr + at;
 
@@ -48,7 +48,7 @@ free_zone(struct rte_mempool_memhdr *chunk, void *zone)
 	rte_memzone_free(zone);
 }
 
-/* All buffers side by side in one piece of memory, wherever a page may end. */
+/* All buffers in one contiguous piece of memory, across page boundaries. */
 static int
 populate_packed(struct rte_mempool *pool)
 {
@@ -73,9 +73,9 @@ cnp_pool_create(const char *name, unsigned int frames, unsigned int cache, uint1
 	int ret;
 
 	/*
-	 * rte_pktmbuf_pool_create lets no buffer cross a page, in case the next page is elsewhere for the device. With pages of 4 KiB
-	 * that puts every mbuf at the same place of its page, so that they all compete for the same few lines of the cache, and wastes
-	 * half the memory. Where devices use virtual addresses, the next page is next for them too.
+	 * rte_pktmbuf_pool_create lets no buffer cross a page, since pages may not be contiguous for the device. With pages of 4 KiB that puts
+	 * every mbuf at the same offset in its page, so that they all compete for the same few cache lines, and wastes half the memory. If
+	 * devices use virtual addresses, pages are contiguous for them, too.
 	 */
 	if (rte_eal_has_hugepages() || rte_eal_iova_mode() != RTE_IOVA_VA)
 		return rte_pktmbuf_pool_create(name, frames, cache, 0, room, socket);

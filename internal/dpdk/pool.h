@@ -1,4 +1,4 @@
-/* A mempool of mbufs that also lies well in pages of 4 KiB. */
+/* A mempool of mbufs with a good layout also in pages of 4 KiB. */
 #ifndef CNPGATE_POOL_H
 #define CNPGATE_POOL_H
 
@@ -6,10 +6,10 @@
 
 struct rte_mempool;
 
-/* As rte_pktmbuf_pool_create; NULL and rte_errno on failure. room has the headroom in it. */
+/* As rte_pktmbuf_pool_create; NULL and rte_errno on failure. room includes the headroom. */
 struct rte_mempool *cnp_pool_create(const char *name, unsigned int frames, unsigned int cache, uint16_t room, int socket);
 
-/* Takes all of the pool's memory now and locks it. 0, or the errno for which it could only be taken. */
+/* Allocates all of the pool's memory now and locks it. 0, or the errno of the lock. */
 int cnp_pool_lock(struct rte_mempool *pool);
 
 #endif

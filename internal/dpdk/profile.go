@@ -7,19 +7,21 @@ import (
 	"strings"
 )
 
-// Profile is what a device can do of what the gateway needs, asked once when it is opened, and how it was set up. Every difference
-// between devices that matters here is a field.
+// Profile has the capabilities of a device that matter to the gateway, read once when it is opened, and its setup. Each relevant difference
+// between devices is a field.
 type Profile struct {
 	Driver      string   `json:"driver"`              // DPDK's name for it: net_af_packet, net_virtio, mlx5_pci
 	Address     string   `json:"mac,omitempty"`       // the device's MAC address
 	Interface   string   `json:"interface,omitempty"` // the kernel's, behind the device
-	MTU         int      `json:"device_mtu"`          // bytes of the IP packet that the device takes; tags on top where it knows of them
+	MTU         int      `json:"device_mtu"`          // bytes of the IP packet that the device accepts; tags in addition if it supports them
 	Buffer      int      `json:"buffer_bytes"`        // of each frame; one that is longer would need several
 	Longest     int      `json:"longest_frame_bytes"` // of frames the device sends, without FCS; 0: no limit known
 	Workers     int      `json:"workers"`             // each has a pair of queues
-	Spread      Spread   `json:"spread"`              // how frames come to the workers
+	Spread      Spread   `json:"spread"`              // how frames reach the workers
+	Tags        int      `json:"vlan_tags"`           // VLAN tags that a frame of the port's full MTU may have, of 2
+	ServiceTags int      `json:"service_vlan_tags"`   // the same, where the outer tag is an 802.1ad tag
 	LinkControl bool     `json:"link_control"`        // the link can be taken down
-	Warnings    []string `json:"warnings,omitempty"`  // what follows that an operator should know
+	Warnings    []string `json:"warnings,omitempty"`  // consequences that an operator should know
 }
 
 // Spread is how a device spreads frames over several workers' queues.
@@ -29,26 +31,43 @@ type Spread string
 const (
 	OneWorker    Spread = "one-worker"    // there is only one
 	NoSpread     Spread = "none"          // all frames come to the first worker
-	SymmetricRSS Spread = "symmetric-rss" // both directions of a flow come to the same worker
-	KernelHash   Spread = "kernel-hash"   // as well, by the kernel (PACKET_FANOUT)
+	SymmetricRSS Spread = "symmetric-rss" // both directions of a flow go to the same worker
+	KernelHash   Spread = "kernel-hash"   // the same, by the kernel (PACKET_FANOUT)
 )
 
-// tagRoom is what two VLAN tags add to a frame.
-const tagRoom = 2 * 4
+// A device should accept frames with two VLAN tags at the port's full MTU.
+const (
+	tagSize = 4
+	maxTags = 2
+	tagRoom = maxTags * tagSize
+)
 
-// consequences fills in what follows from the profile. tags is how many bytes of VLAN tags a frame of the port's MTU may have.
-func (p *Profile) consequences(tags int) {
+// tagsOfKernel is the number of tags that the kernel sends and receives on an interface with this MTU, in frames of the port's MTU. A frame
+// may exceed the interface's MTU only by a first tag, and only if that is an 802.1Q tag.
+func (p *Profile) tagsOfKernel(interfaceMTU, portMTU int) {
+	room := interfaceMTU - portMTU
+	p.Tags, p.ServiceTags = min((room+tagSize)/tagSize, maxTags), min(room/tagSize, maxTags)
+}
+
+// consequences sets the derived fields of the profile.
+func (p *Profile) consequences() {
 	warn := func(format string, args ...any) { p.Warnings = append(p.Warnings, fmt.Sprintf(format, args...)) }
 	if p.Spread == NoSpread {
 		warn("%s has no RSS: all frames come to the first worker, the other %d have nothing to do for this port", p.Driver, p.Workers-1)
 	}
-	if tags < tagRoom {
-		warn("%s takes frames of the port's full MTU with %d VLAN tags at most, and drops those with more: lower the hosts' MTU by %d where frames have two tags",
-			p.Driver, tags/4, tagRoom-tags)
+	if p.Tags == maxTags && p.ServiceTags == maxTags {
+		return
 	}
+	remedy := fmt.Sprintf("lower the hosts' MTU by %d where frames have two tags", (maxTags-p.Tags)*tagSize)
+	if p.Interface != "" && p.ServiceTags != p.Tags {
+		remedy = fmt.Sprintf("where frames have more, raise the interface's MTU by %d above the port's (`ip link set %s mtu ...`), or lower the hosts' by as much",
+			tagRoom, p.Interface)
+	}
+	warn("%s takes frames of the port's full MTU with %d VLAN tags at most (%d where the outer one is an 802.1ad tag), and drops those with more: %s",
+		p.Driver, p.Tags, p.ServiceTags, remedy)
 }
 
-// String is the profile in one line.
+// String returns the profile in one line.
 func (p *Profile) String() string {
 	text := []string{p.Driver}
 	if p.Interface != "" {

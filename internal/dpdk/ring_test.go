@@ -64,7 +64,7 @@ func TestRingForward(t *testing.T) {
 		if err := d.Stop(); err != nil {
 			t.Fatal(err)
 		}
-		if n := d.Pool().InUse() + left.Pool().InUse() + right.Pool().InUse(); n != 0 {
+		if n := d.Pool().InUse() + left.InUse() + right.InUse(); n != 0 {
 			t.Fatalf("%d frames were not given back", n)
 		}
 	})
@@ -271,7 +271,7 @@ func TestRingFreeEverything(t *testing.T) {
 	if err := d.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	if n := d.Pool().InUse() + left.Pool().InUse() + right.Pool().InUse(); n != 0 {
+	if n := d.Pool().InUse() + left.InUse() + right.InUse(); n != 0 {
 		t.Fatalf("%d frames were not given back", n)
 	}
 }
@@ -398,7 +398,10 @@ func TestRingFixtureErrors(t *testing.T) {
 	if err := d.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	if n := r.Pool().InUse(); n != 0 {
+	if n := d.Discarded(0); n != 2 {
+		t.Errorf("Stop dropped %d frames that waited in the device, expected 2", n)
+	}
+	if n := r.InUse(); n != 0 {
 		t.Errorf("%d frames were not given back by Stop", n)
 	}
 }

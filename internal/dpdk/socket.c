@@ -16,13 +16,14 @@
 #define VLAN_TAG 4
 #define MAC_ADDRESSES 12
 #define TPID_8021Q 0x8100
+#define MAX_PACKET (CNP_SUPER_SIZE - VLAN_TAG) /* bytes of a large packet without the tag that the kernel keeps beside it */
 
 union control {
 	struct cmsghdr align;
 	char space[CMSG_SPACE(sizeof(struct tpacket_auxdata))];
 };
 
-/* What the kernel fills for one packet: the virtio header, the packet into a buffer, and what doesn't fit there into overflow. */
+/* The kernel writes one packet here: the virtio header, the packet into a buffer, and the rest into overflow. */
 struct slot {
 	struct virtio_net_hdr head;
 	struct rte_mbuf *buffer;
@@ -50,7 +51,7 @@ struct cnp_socket *
 cnp_socket_new(int rx, int tx, struct rte_mempool *pool, uint32_t capacity)
 {
 	struct cnp_socket *s = calloc(1, sizeof(*s));
-	/* One block, of which only what large packets reach is ever resident. */
+	/* One block; only the part that large packets reach becomes resident. */
 	uint8_t *memory = calloc(CNP_MAX_BURST + 1, CNP_SUPER_SIZE);
 
 	if (s == NULL || memory == NULL) {
@@ -62,14 +63,14 @@ cnp_socket_new(int rx, int tx, struct rte_mempool *pool, uint32_t capacity)
 	s->tx = tx;
 	s->pool = pool;
 	s->capacity = capacity;
-	s->super.data = memory;
+	s->super.memory = memory;
 	for (uint32_t i = 0; i < CNP_MAX_BURST; i++) {
 		struct slot *slot = &s->slot[i];
 		struct msghdr *m = &s->in[i].msg_hdr;
 
 		slot->overflow = memory + (size_t)(i + 1) * CNP_SUPER_SIZE;
 		slot->piece[0] = (struct iovec){ &slot->head, sizeof(slot->head) };
-		slot->piece[2] = (struct iovec){ slot->overflow, CNP_SUPER_SIZE - VLAN_TAG };
+		slot->piece[2] = (struct iovec){ slot->overflow, MAX_PACKET };
 		m->msg_iov = slot->piece;
 		m->msg_iovlen = RTE_DIM(slot->piece);
 		m->msg_control = &slot->control;
@@ -84,7 +85,7 @@ cnp_socket_free(struct cnp_socket *s)
 {
 	for (uint32_t i = 0; i < CNP_MAX_BURST; i++)
 		rte_pktmbuf_free(s->slot[i].buffer);
-	free(s->super.data);
+	free(s->super.memory);
 	free(s);
 }
 
@@ -100,14 +101,7 @@ miss(struct cnp_socket *s, uint64_t frames)
 	__atomic_store_n(&s->no_buffer, s->no_buffer + frames, __ATOMIC_RELAXED);
 }
 
-static void
-unusable(struct cnp_queue *q, uint32_t len)
-{
-	q->unusable++;
-	q->unusable_bytes += len;
-}
-
-/* The VLAN tag that the kernel keeps beside the packet; 0 when there is none. */
+/* The VLAN tag that the kernel keeps outside of the packet; 0 if there is none. */
 static int
 vlan_tag(struct msghdr *m, uint8_t tag[VLAN_TAG])
 {
@@ -131,7 +125,7 @@ vlan_tag(struct msghdr *m, uint8_t tag[VLAN_TAG])
 	return 0;
 }
 
-/* Puts a tag where it was: the addresses move to the front. frame has VLAN_TAG bytes in front of its first one. */
+/* Restores a tag in the frame: the addresses move to the front. frame has VLAN_TAG bytes before its first one. */
 static void
 insert_tag(uint8_t *frame, const uint8_t tag[VLAN_TAG])
 {
@@ -139,27 +133,27 @@ insert_tag(uint8_t *frame, const uint8_t tag[VLAN_TAG])
 	memcpy(frame - VLAN_TAG + MAC_ADDRESSES, tag, VLAN_TAG);
 }
 
-/* Brings a large packet into one piece, and begins to cut it. */
+/* Makes a large packet contiguous, and begins to segment it. */
 static void
 begin_super(struct cnp_socket *s, struct cnp_queue *q, struct slot *slot, struct msghdr *m, uint32_t len)
 {
 	struct cnp_super *super = &s->super;
 	uint32_t first = RTE_MIN(len, s->capacity);
-	uint8_t tag[VLAN_TAG], *at = super->data + VLAN_TAG;
+	uint8_t tag[VLAN_TAG], *at = super->memory + VLAN_TAG;
 	int tagged = vlan_tag(m, tag);
 
-	if (!tagged)
-		at = super->data;
 	memcpy(at, rte_pktmbuf_mtod(slot->buffer, void *), first);
 	memcpy(at + first, slot->overflow, len - first);
+	super->data = at;
 	super->len = len;
 	if (tagged) {
 		insert_tag(at, tag);
+		super->data -= VLAN_TAG;
 		super->len += VLAN_TAG;
 		slot->head.csum_start += VLAN_TAG;
 	}
 	if (cnp_super_begin(super, &slot->head) != 0) {
-		unusable(q, super->len);
+		cnp_count(&q->unfinished, super->len);
 		super->len = 0;
 	}
 }
@@ -184,7 +178,7 @@ next_of_super(struct cnp_socket *s, struct cnp_queue *q)
 	}
 	len = cnp_super_next(super, rte_pktmbuf_mtod(m, uint8_t *), s->capacity);
 	if (len == 0) {
-		unusable(q, left);
+		cnp_count(&q->unusable, left);
 		super->len = 0;
 		rte_pktmbuf_free(m);
 		return NULL;
@@ -194,29 +188,31 @@ next_of_super(struct cnp_socket *s, struct cnp_queue *q)
 	return m;
 }
 
-/* A packet as the kernel filled a slot with it; NULL where it is none, or is large and has to be cut first. */
+/* The packet in a slot that the kernel has filled; NULL if there is none, or if it is large and must be segmented first. */
 static struct rte_mbuf *
 take_slot(struct cnp_socket *s, struct cnp_queue *q, struct slot *slot, struct mmsghdr *in)
 {
 	struct msghdr *m = &in->msg_hdr;
 	struct rte_mbuf *frame = slot->buffer;
-	uint32_t len = in->msg_len - (uint32_t)sizeof(slot->head);
+	uint32_t len = in->msg_len - RTE_MIN(in->msg_len, (uint32_t)sizeof(slot->head));
 	uint8_t tag[VLAN_TAG];
 
-	if (in->msg_len < sizeof(slot->head) + MAC_ADDRESSES + 2) {
-		unusable(q, 0);
+	if (len < MAC_ADDRESSES + 2) {
+		cnp_count(&q->unfinished, len);
 		return NULL;
 	}
-	if (slot->head.gso_type != VIRTIO_NET_HDR_GSO_NONE && (m->msg_flags & MSG_TRUNC) == 0) {
+	if (slot->head.gso_type != VIRTIO_NET_HDR_GSO_NONE && len <= MAX_PACKET && (m->msg_flags & MSG_TRUNC) == 0) {
 		begin_super(s, q, slot, m, len);
 		return NULL;
 	}
 	if (len > s->capacity) {
-		unusable(q, len);
+		cnp_count(&q->unusable, len);
 		return NULL;
 	}
-	if ((slot->head.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM) != 0)
-		cnp_checksum(rte_pktmbuf_mtod(frame, uint8_t *), len, &slot->head);
+	if ((slot->head.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM) != 0 && cnp_checksum(rte_pktmbuf_mtod(frame, uint8_t *), len, &slot->head) != 0) {
+		cnp_count(&q->unfinished, len);
+		return NULL;
+	}
 	frame->pkt_len = len;
 	frame->data_len = (uint16_t)len;
 	if (vlan_tag(m, tag)) {
@@ -227,7 +223,7 @@ take_slot(struct cnp_socket *s, struct cnp_queue *q, struct slot *slot, struct m
 	return frame;
 }
 
-/* Gives the first slots a buffer each; returns how many have one. */
+/* Gives the first slots a buffer each; returns the number that have one. */
 static uint32_t
 fill_slots(struct cnp_socket *s, uint32_t wanted)
 {
@@ -253,8 +249,21 @@ fetch(struct cnp_socket *s, struct cnp_queue *q, uint32_t burst)
 
 	s->taken = 0;
 	s->received = n > 0 ? (uint32_t)n : 0;
-	if (n < 0 && errno == EINVAL) /* an offload that the virtio header has no word for */
-		unusable(q, 0);
+	if (n < 0 && errno == EINVAL) /* an offload that the virtio header can't describe: the kernel has dropped the packet, and doesn't say its length */
+		cnp_count(&q->unfinished, 0);
+}
+
+uint32_t
+cnp_socket_discard(struct cnp_socket *s, uint32_t max)
+{
+	const struct cnp_super *super = &s->super;
+	uint32_t frames = s->received - s->taken;
+
+	if (super->len != 0)
+		frames += (super->len - super->payload - super->done + super->size - 1) / super->size;
+	while (frames < max && (recv(s->rx, s->super.memory, 1, MSG_DONTWAIT) >= 0 || errno == EINVAL))
+		frames++;
+	return frames;
 }
 
 uint32_t
@@ -283,7 +292,7 @@ cnp_socket_receive(struct cnp_queue *q, struct rte_mbuf **pk, uint32_t burst)
 	return n;
 }
 
-/* What an error of sendmmsg says of the first frame it didn't send: a cause to lose it for, or -1 to try again later. */
+/* Translates an error of sendmmsg for the first frame that it didn't send: the cause of its loss, or -1 to try again later. */
 static int
 cause_of(int error, int carrier)
 {

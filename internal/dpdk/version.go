@@ -8,5 +8,5 @@ package dpdk
 */
 import "C"
 
-// Version is the name and version of the DPDK that the binary runs with.
+// Version is the name and version of the DPDK in use.
 func Version() string { return C.GoString(C.rte_version()) }

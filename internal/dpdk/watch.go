@@ -5,76 +5,169 @@ package dpdk
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/cnpgate/cnpgate/internal/netif"
 )
 
-// Notice is something that happened to a port's device.
+// Notice is a change of a port's device.
 type Notice struct {
 	Port    int
-	Healthy bool // the port forwards
-	Text    string
+	Text    string // what happened
+	Problem string // why the port doesn't forward all frames now, and what to do; "" if it does
 }
 
-// Watch looks after the ports on kernel interfaces until the context ends: it reports what has happened to an interface since the port was
-// opened, and connects the port again when one that was deleted is back. report is called one call at a time.
+// Watch monitors the ports on kernel interfaces until the context ends: it reports changes of an interface since the port was opened, and
+// reconnects the port when a deleted interface is back, with as many attempts as needed. It calls report from one goroutine at a time.
 func (d *Devices) Watch(ctx context.Context, report func(Notice)) error {
-	var ports []int
-	var interfaces []netif.State
+	var watched []int
 	for i, p := range d.ports {
-		if k, ok := p.driver.(*kernelInterface); ok {
-			ports, interfaces = append(ports, i), append(interfaces, k.opened)
+		if _, ok := p.driver.(*kernelInterface); ok {
+			watched = append(watched, i)
 		}
 	}
-	if len(ports) == 0 {
+	if len(watched) == 0 {
 		return nil
 	}
-	return netif.Watch(ctx, interfaces, func(i int, c netif.Change) {
-		n := Notice{Port: ports[i], Healthy: c.Kind != netif.Gone && c.Now.On, Text: c.String()}
-		p := d.ports[ports[i]]
-		err := p.do(func() error {
-			return p.driver.(*kernelInterface).changed(p, c)
-		})
-		if err != nil {
-			n.Healthy, n.Text = false, fmt.Sprintf("%s, but the port can't use it: %v", n.Text, err)
+	return netif.Watch(ctx, func() {
+		for _, i := range watched {
+			p := d.ports[i]
+			var n Notice
+			news := false
+			err := p.do(func() error {
+				n, news = p.driver.(*kernelInterface).look(p)
+				return nil
+			})
+			if err == nil && news { // a closed port has no news
+				n.Port = i
+				report(n)
+			}
 		}
-		report(n)
 	})
 }
 
-// changed follows a change of the interface, on EAL's thread.
-func (k *kernelInterface) changed(p *Port, c netif.Change) error {
-	switch c.Kind {
-	case netif.Gone:
+// look checks the interface, on EAL's thread.
+func (k *kernelInterface) look(p *Port) (n Notice, news bool) {
+	f := &k.follower
+	changes := f.iface.Look(f.connected && k.unregistered())
+	n, news = f.follow(changes)
+	if !f.connected {
 		p.setCarrier(false)
-	case netif.Renamed:
-		k.name = c.Now.Name
-	case netif.Back:
-		k.name = c.Name
-		return k.reopen(c.Now)
-	case netif.MTUChanged:
-		if c.Now.MTU < k.cfg.MTU {
-			return fmt.Errorf("the port's mtu is %d: longer frames are dropped (longer-than-mtu)", k.cfg.MTU)
+	}
+	return n, news
+}
+
+// unregistered reports whether a socket's interface was unregistered: the kernel then detaches the socket, also if a new interface has the
+// same index at once.
+func (k *kernelInterface) unregistered() bool {
+	off := func(fd int) bool {
+		a, err := unix.Getsockname(fd)
+		l, ok := a.(*unix.SockaddrLinklayer)
+		return err == nil && ok && l.Ifindex <= 0
+	}
+	return slices.ContainsFunc(k.sockets, func(s socketPair) bool { return off(s.rx) || off(s.tx) })
+}
+
+// connect locks the interface and opens sockets for it that replace the old ones.
+func (k *kernelInterface) connect(n netif.State) (err error) {
+	if k.lock == nil {
+		if k.lock, err = lockInterface(n.Name); err != nil {
+			return err
 		}
-		if need := c.Now.MTU + frameHead; need > k.room {
-			return fmt.Errorf("frames of more than %d bytes are dropped (longer-than-buffer): start the gateway again", k.room)
+	}
+	return k.open(n.Index)
+}
+
+// disconnect releases the lock of an interface that is gone.
+func (k *kernelInterface) disconnect() {
+	_ = k.lock.release()
+	k.lock = nil
+}
+
+// follower keeps a port on its interface: it reconnects the port when the interface was replaced, and has the reason if the port doesn't
+// forward.
+type follower struct {
+	iface      *netif.Interface
+	mtu        int // the port's, 0: the interface's
+	room       int // bytes of a buffer
+	connect    func(netif.State) error
+	disconnect func()
+
+	connected bool
+	problem   string // as last reported
+}
+
+// follow processes the changes since the last call, and tries again what failed then. The notice has the resulting state, whichever change
+// was the last.
+func (f *follower) follow(changes []netif.Change) (n Notice, news bool) {
+	var texts []string
+	for _, c := range changes {
+		texts = append(texts, c.String())
+		if c.Kind == netif.Gone {
+			f.connected = false
+			f.disconnect()
 		}
+	}
+	before := f.problem
+	f.problem = ""
+	if err := f.settle(); err != nil {
+		f.problem = err.Error()
+	}
+	if len(texts) == 0 {
+		texts = []string{fmt.Sprintf("interface %s is in use again", f.iface.Name())}
+		if f.problem != "" {
+			texts = []string{fmt.Sprintf("interface %s still can't be used", f.iface.Name())}
+		}
+	}
+	return Notice{Text: strings.Join(texts, ", "), Problem: f.problem}, len(changes) > 0 || f.problem != before
+}
+
+// settle connects the port if necessary and possible, and returns why it doesn't forward all frames.
+func (f *follower) settle() error {
+	n, there := f.iface.State()
+	if !there {
+		return fmt.Errorf("interface %s is gone: the port will use the next one of that name", f.iface.Name())
+	}
+	if err := unusable(n); err != nil {
+		return err
+	}
+	if !f.connected {
+		// Some kernels refuse to spread the frames of an interface that is down, so this comes after unusable.
+		if err := f.connect(n); err != nil {
+			return fmt.Errorf("the port can't use interface %s, and tries again: %w", n.Name, err)
+		}
+		f.connected = true
+	}
+	if err := tooSmall(n, f.mtu); err != nil {
+		return fmt.Errorf("%w; until then longer frames are dropped (longer-than-mtu)", err)
+	}
+	if n.MTU+frameHead > f.room {
+		return fmt.Errorf("interface %s has MTU %d, and buffers have %d bytes: `ip link set %s mtu %d`, or start the gateway again; until then longer frames are dropped (longer-than-buffer)",
+			n.Name, n.MTU, f.room, n.Name, f.room-frameHead)
 	}
 	return nil
 }
 
-// reopen connects the port with another interface of the same name.
-func (k *kernelInterface) reopen(n netif.State) error {
-	_ = k.lock.release() // of an interface that is no more
-	var err error
-	if k.lock, err = lockInterface(n.Name); err != nil {
-		return err
+// unusable returns why no port can use an interface in its present state.
+func unusable(n netif.State) error {
+	switch {
+	case n.Loopback:
+		return fmt.Errorf("interface %s is the loopback interface: expected one that leads to another host", n.Name)
+	case !n.Ethernet:
+		return fmt.Errorf("interface %s carries no Ethernet frames (a tunnel, or a tun device?): expected one that does", n.Name)
+	case !n.On:
+		return fmt.Errorf("interface %s is down: switch it on with `ip link set %s up`", n.Name, n.Name)
 	}
-	if k.cfg.MTU > n.MTU {
-		err = fmt.Errorf("it has MTU %d and the port's mtu is %d: longer frames are dropped (longer-than-mtu)", n.MTU, k.cfg.MTU)
+	return nil
+}
+
+// tooSmall returns an error if an interface doesn't accept frames of a port's MTU.
+func tooSmall(n netif.State, mtu int) error {
+	if mtu <= n.MTU {
+		return nil
 	}
-	if e := k.open(n.Index); e != nil {
-		return e
-	}
-	return err
+	return fmt.Errorf("interface %s has MTU %d, but the port is configured for %d: `ip link set %s mtu %d`", n.Name, n.MTU, mtu, n.Name, mtu)
 }

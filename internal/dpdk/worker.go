@@ -15,14 +15,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// allowedCores is the process's affinity before anything here changed a thread's.
+// allowedCores is the process's affinity before this package changed a thread's.
 var allowedCores = sync.OnceValues(func() (unix.CPUSet, error) {
 	var set unix.CPUSet
 	err := unix.SchedGetaffinity(0, &set)
 	return set, err
 })
 
-// CheckCore tells whether a thread can be pinned to the core.
+// CheckCore returns an error if a thread can't be pinned to the core.
 func CheckCore(core int) error {
 	allowed, err := allowedCores()
 	if err != nil {
@@ -34,8 +34,8 @@ func CheckCore(core int) error {
 	return nil
 }
 
-// RegisterThread makes the calling goroutine's thread a worker: locks the goroutine to it, pins it to the core (a negative one
-// leaves it free) and registers it with the EAL, without which it would have no mempool cache.
+// RegisterThread makes the calling goroutine's thread a worker: locks the goroutine to it, pins it to the core (unless it is negative) and
+// registers it with the EAL, which gives it a mempool cache.
 func RegisterThread(core int) error {
 	if core >= 0 {
 		if err := CheckCore(core); err != nil {
@@ -67,7 +67,7 @@ func UnregisterThread() {
 	unpin()
 }
 
-// unpin gives the thread its affinity back before Go may use it for other goroutines.
+// unpin restores the thread's affinity before Go may use it for other goroutines.
 func unpin() {
 	allowed, _ := allowedCores()
 	if unix.SchedSetaffinity(0, &allowed) == nil {
@@ -76,7 +76,7 @@ func unpin() {
 	// Otherwise the goroutine stays locked, and its thread ends with it.
 }
 
-// coreList prints a set as EAL takes it: 0-3,8.
+// coreList prints a set in EAL's format: 0-3,8.
 func coreList(set *unix.CPUSet) string {
 	text := ""
 	for c := 0; c < len(set)*64; c++ {

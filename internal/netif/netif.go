@@ -1,7 +1,6 @@
 //go:build linux
 
-// Package netif asks the kernel about its network interfaces and watches them. It changes nothing. All questions are about the network
-// namespace of the calling thread.
+// Package netif reads and watches the kernel's network interfaces, in the network namespace of the calling thread. It changes nothing.
 package netif
 
 import (
@@ -12,24 +11,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// State is what the kernel says of an interface.
+// State is the kernel's state of an interface.
 type State struct {
-	Index    int // the kernel's number; an interface that is made again has another
+	Index    int // the kernel's number; an interface that is created again gets another one
 	Name     string
 	MTU      int  // bytes of an IP packet
 	On       bool // switched on (IFF_UP)
 	Running  bool // with a carrier (IFF_RUNNING)
 	Loopback bool
-	Ethernet bool // its frames have Ethernet headers; known to Read only
+	Ethernet bool // its frames have Ethernet headers
 }
 
 // Up is the link: switched on, and with a carrier.
 func (s State) Up() bool { return s.On && s.Running }
 
-// ErrNone is what errors wrap when there is no interface of the name.
+// ErrNone is the error that errors wrap if there is no interface of that name.
 var ErrNone = unix.ENODEV
 
-// Read asks for an interface by its name. The error wraps ErrNone when there is none.
+// Read reads the state of an interface by its name. The error wraps ErrNone if there is none.
 func Read(name string) (State, error) {
 	ifr, err := unix.NewIfreq(name)
 	if err != nil {
@@ -69,7 +68,7 @@ func (s *State) setFlags(flags uint32) {
 	s.On, s.Running, s.Loopback = flags&unix.IFF_UP != 0, flags&unix.IFF_RUNNING != 0, flags&unix.IFF_LOOPBACK != 0
 }
 
-// MAC is an interface's address, "" where it has none.
+// MAC is an interface's address, "" if it has none.
 func MAC(name string) string {
 	i, err := net.InterfaceByName(name)
 	if err != nil {

@@ -51,52 +51,128 @@ func TestDifferences(t *testing.T) {
 	if got := differences(State{Name: "a"}, State{Name: "a", On: true}); !slices.Equal(got, []Kind{On}) {
 		t.Errorf("%v", got)
 	}
+	for text, c := range map[string]Change{
+		"interface eth0 is gone":                   {Kind: Gone, Name: "eth0", Before: a},
+		"interface eth0 is back":                   {Kind: Back, Name: "eth0", Now: a},
+		"interface eth0 is back, but switched off": {Kind: Back, Name: "eth0", Now: State{Name: "eth0"}},
+		"interface wan0 is switched on":            {Kind: On, Name: "eth0", Now: State{Name: "wan0", On: true}},
+	} {
+		if c.String() != text {
+			t.Errorf("%q, expected %q", c.String(), text)
+		}
+	}
 }
 
-// TestLook: an interface that goes is reported once, and so is the one that comes in its place.
+// kernel answers questions about interfaces.
+type kernel []State
+
+func (k kernel) find(is func(State) bool) (State, error) {
+	if i := slices.IndexFunc(k, is); i >= 0 {
+		return k[i], nil
+	}
+	return State{}, ErrNone
+}
+
+func (k *kernel) byIndex(index int) (State, error) {
+	return k.find(func(s State) bool { return s.Index == index })
+}
+func (k *kernel) byName(name string) (State, error) {
+	return k.find(func(s State) bool { return s.Name == name })
+}
+
+// TestLook: each change is reported once. An interface stays the same until it is unregistered, even if it is renamed and another one gets
+// its name. After that it is another one, even with the same index.
 func TestLook(t *testing.T) {
+	first := State{Index: 3, Name: "eth0", MTU: 1500, On: true, Ethernet: true}
+	with := func(s State, change func(*State)) State {
+		change(&s)
+		return s
+	}
+	off := with(first, func(s *State) { s.On = false })
+	second := with(off, func(s *State) { s.Index = 4 })
+	renamed := with(first, func(s *State) { s.Name = "wan0" })
+	k := kernel{first}
+	i := Follow(first)
+	i.byIndex, i.byName = k.byIndex, k.byName
+	for n, c := range []struct {
+		is           kernel
+		unregistered bool
+		want         []Kind
+	}{
+		{kernel{first}, false, nil},
+		{kernel{off}, false, []Kind{Off}},
+		{kernel{second, first}, false, []Kind{On}},
+		{kernel{renamed}, false, []Kind{Renamed}},
+		{kernel{renamed, with(first, func(s *State) { s.Index = 9 })}, false, nil},
+		{kernel{first}, false, []Kind{Renamed}},
+		{kernel{}, false, []Kind{Gone}},
+		{kernel{}, false, nil},
+		{kernel{}, true, nil},
+		{kernel{second}, false, []Kind{Back}},
+		{kernel{second}, false, nil},
+		{kernel{first}, false, []Kind{Gone, Back}},
+		{kernel{first}, true, []Kind{Gone, Back}},
+		{kernel{off}, true, []Kind{Gone, Back}},
+		{kernel{with(first, func(s *State) { s.MTU = 9000 })}, false, []Kind{MTUChanged, On}},
+		{kernel{renamed}, true, []Kind{Gone}},
+	} {
+		k = c.is
+		var got []Kind
+		for _, change := range i.Look(c.unregistered) {
+			got = append(got, change.Kind)
+		}
+		s, there := i.State()
+		if !slices.Equal(got, c.want) || there && s != c.is[0] && len(c.is) == 1 {
+			t.Errorf("look %d: %v, expected %v; the state is %+v, %v", n, got, c.want, s, there)
+		}
+	}
+	if _, there := i.State(); there || i.Name() != "eth0" {
+		t.Errorf("an interface is there, %s", i.Name())
+	}
+}
+
+// TestLookWithoutAnswer: a read that fails changes nothing.
+func TestLookWithoutAnswer(t *testing.T) {
+	first := State{Index: 3, Name: "eth0"}
+	i := Follow(first)
+	i.byIndex = func(int) (State, error) { return State{}, errors.New("busy") }
+	if changes := i.Look(false); len(changes) != 0 || i.state != first {
+		t.Errorf("%v, %+v", changes, i.state)
+	}
+}
+
+// TestFollow asks the real kernel: by index it says the same as by name.
+func TestFollow(t *testing.T) {
 	lo, err := Read("lo")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got []Kind
-	w := watch{watched: []watched{{name: "lo", state: State{Index: 1 << 30, Name: "lo"}}, {name: "no-such-if", state: State{Index: 1<<30 + 1}}},
-		changed: func(_ int, c Change) { got = append(got, c.Kind) }}
-	for range 3 {
-		w.look()
+	i := Follow(lo)
+	if changes := i.Look(false); len(changes) != 0 || i.state != lo {
+		t.Errorf("lo has not changed: %v, %+v", changes, i.state)
 	}
-	if !slices.Equal(got, []Kind{Gone, Back, Gone}) || w.watched[0].state != lo {
-		t.Errorf("%v, %+v", got, w.watched)
+	if changes := i.Look(true); len(changes) != 2 || i.state != lo {
+		t.Errorf("lo is another one: %v, %+v", changes, i.state)
 	}
-}
-
-func TestWatchEnds(t *testing.T) {
-	lo, err := Read("lo")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := Watch(ctx, []State{lo}, func(_ int, c Change) { t.Errorf("lo has not changed: %v", c) }); err != nil {
-		t.Error(err)
+	i = Follow(State{Index: 1 << 30, Name: "no-such-if"})
+	if changes := i.Look(false); len(changes) != 1 || changes[0].Kind != Gone {
+		t.Errorf("there is no such interface: %v", changes)
 	}
 }
 
-// TestWatchBegins: a change between reading the state of an interface and watching it is reported.
-func TestWatchBegins(t *testing.T) {
-	before, err := Read("lo")
-	if err != nil {
-		t.Fatal(err)
-	}
-	before.MTU++
+// TestWatch looks at once, and again until the context ends.
+func TestWatch(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	var got []Kind
-	err = Watch(ctx, []State{before, {Index: 1 << 30, Name: "no-such-if"}}, func(i int, c Change) {
-		if got = append(got, c.Kind); i == 1 {
+	looks := 0
+	err := Watch(ctx, func() {
+		if looks++; looks == 2 {
 			cancel()
 		}
 	})
-	if err != nil || !slices.Equal(got, []Kind{MTUChanged, Gone}) {
-		t.Errorf("%v, %v", got, err)
+	if err != nil || looks != 2 {
+		t.Errorf("%d looks, %v", looks, err)
+	}
+	if err := Watch(ctx, func() { t.Error("looked after the end") }); err != nil {
+		t.Error(err)
 	}
 }

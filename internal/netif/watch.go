@@ -11,14 +11,99 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// Kind is what happened to an interface.
+// lookEvery bounds how late a change is noticed if the kernel's message was lost, and is the interval between retries.
+const lookEvery = 500 * time.Millisecond
+
+// Watch calls look at once, after each of the kernel's messages about interfaces, and twice a second, until the context ends. Calls never
+// overlap; they come from Watch's own goroutine. If Watch can't subscribe to the messages, it returns an error and doesn't call look.
+func Watch(ctx context.Context, look func()) error {
+	done := make(chan struct{})
+	defer close(done)
+	news := make(chan netlink.LinkUpdate, 64)
+	// The content of the messages is not read: they may be late or lost. The state read from the kernel is always current.
+	if err := netlink.LinkSubscribeWithOptions(news, done, netlink.LinkSubscribeOptions{ErrorCallback: func(error) {}}); err != nil {
+		return fmt.Errorf("subscribing to the kernel's messages on interfaces: %w", err)
+	}
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		look()
+		select {
+		case <-ctx.Done():
+		case _, open := <-news:
+			if !open { // the subscription has failed: only the ticker continues
+				news = nil
+			}
+		case <-tick.C:
+		}
+	}
+	return nil
+}
+
+// Interface watches an interface, and stores its last state. It is for one goroutine at a time.
+type Interface struct {
+	name  string // the name under which to look for a successor if the interface is gone
+	state State
+	there bool
+	// Reads from the kernel; tests replace them.
+	byIndex func(int) (State, error)
+	byName  func(string) (State, error)
+}
+
+// Follow follows an interface, starting with a state, even if it is renamed. Once it is unregistered, another interface of the name takes
+// its place.
+func Follow(s State) *Interface {
+	return &Interface{name: s.Name, state: s, there: true, byIndex: byIndex, byName: Read}
+}
+
+// State is the interface's state at the last Look; there is false if it doesn't exist.
+func (i *Interface) State() (s State, there bool) { return i.state, i.there }
+
+// Name is the interface's present name, or its last one if it was deleted.
+func (i *Interface) Name() string {
+	if i.there {
+		return i.state.Name
+	}
+	return i.name
+}
+
+// Look reads the state, and returns the changes since the last call, in order. unregistered says that the interface was unregistered since
+// then, even if an interface has its index: one that was moved to another namespace and back keeps its index, and a new one may get the
+// same.
+func (i *Interface) Look(unregistered bool) (changes []Change) {
+	report := func(k Kind, before State) {
+		changes = append(changes, Change{Kind: k, Name: i.name, Before: before, Now: i.state})
+	}
+	if before := i.state; i.there {
+		s, err := i.byIndex(before.Index)
+		switch {
+		case err == nil && !unregistered:
+			i.state = s
+			for _, k := range differences(before, s) {
+				report(k, before)
+			}
+			return changes
+		case err != nil && !errors.Is(err, ErrNone) && !unregistered:
+			return nil // the state is unknown: report no change
+		}
+		i.state, i.there = State{}, false
+		report(Gone, before)
+	}
+	if s, err := i.byName(i.name); err == nil {
+		i.state, i.there = s, true
+		report(Back, State{})
+	}
+	return changes
+}
+
+// Kind is the kind of a change of an interface.
 type Kind uint8
 
 // The kinds.
 const (
 	Gone       Kind = iota // deleted, or moved to another namespace
-	Back                   // there is an interface of the name again; its index is new
-	Renamed                // it has another name, and goes on
+	Back                   // there is an interface of the name again; sockets of the previous one don't work with it
+	Renamed                // its name has changed; it is the same interface
 	MTUChanged             // its MTU is another
 	Off                    // switched off
 	On                     // switched on
@@ -27,105 +112,32 @@ const (
 // Change is something that happened to an interface.
 type Change struct {
 	Kind   Kind
-	Name   string // as Watch was given it
-	Before State
-	Now    State // the zero State of one that is gone
+	Name   string // as given to Follow
+	Before State  // the zero State for Back
+	Now    State  // the zero State for Gone
 }
 
-// String says what happened, for a log.
+// String describes the change, for a log.
 func (c Change) String() string {
 	switch c.Kind {
 	case Gone:
 		return fmt.Sprintf("interface %s is gone", c.Name)
 	case Back:
+		if !c.Now.On {
+			return fmt.Sprintf("interface %s is back, but switched off", c.Name)
+		}
 		return fmt.Sprintf("interface %s is back", c.Name)
 	case Renamed:
 		return fmt.Sprintf("interface %s is called %s now", c.Before.Name, c.Now.Name)
 	case MTUChanged:
-		return fmt.Sprintf("interface %s has MTU %d now, it was %d", c.Name, c.Now.MTU, c.Before.MTU)
+		return fmt.Sprintf("interface %s has MTU %d now, it was %d", c.Now.Name, c.Now.MTU, c.Before.MTU)
 	case Off:
-		return fmt.Sprintf("interface %s is switched off", c.Name)
+		return fmt.Sprintf("interface %s is switched off", c.Now.Name)
 	}
-	return fmt.Sprintf("interface %s is switched on", c.Name)
+	return fmt.Sprintf("interface %s is switched on", c.Now.Name)
 }
 
-// lookEvery bounds how late a change is seen whose message from the kernel was lost.
-const lookEvery = 500 * time.Millisecond
-
-// Watch reports what happens to interfaces until the context ends, beginning with what has changed since their states were read. changed
-// gets the number of the interface in the list; it is called from Watch's own goroutine, one call at a time.
-func Watch(ctx context.Context, interfaces []State, changed func(int, Change)) error {
-	w := watch{changed: changed}
-	for _, s := range interfaces {
-		w.watched = append(w.watched, watched{name: s.Name, state: s})
-	}
-	done := make(chan struct{})
-	defer close(done)
-	news := make(chan netlink.LinkUpdate, 64)
-	// What the messages say is not read: they may be late, or lost, while the kernel's answer to a question is neither.
-	if err := netlink.LinkSubscribeWithOptions(news, done, netlink.LinkSubscribeOptions{ErrorCallback: func(error) {}}); err != nil {
-		return fmt.Errorf("subscribing to the kernel's messages on interfaces: %w", err)
-	}
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
-	for {
-		w.look()
-		select {
-		case <-ctx.Done():
-			return nil
-		case _, open := <-news:
-			if !open { // the subscription has failed: the ticker goes on
-				news = nil
-			}
-		case <-tick.C:
-		}
-	}
-}
-
-// watch is what is known of the interfaces.
-type watch struct {
-	watched []watched
-	changed func(int, Change)
-}
-
-type watched struct {
-	name  string // of which an interface is looked for once the one with the index is gone
-	state State
-	gone  bool
-}
-
-func (w *watch) look() {
-	for i := range w.watched {
-		w.lookAt(i)
-	}
-}
-
-func (w *watch) lookAt(i int) {
-	v := &w.watched[i]
-	before := v.state
-	report := func(k Kind) { w.changed(i, Change{Kind: k, Name: v.name, Before: before, Now: v.state}) }
-	if !v.gone {
-		s, err := byIndex(v.state.Index)
-		if err == nil {
-			v.state = s
-			for _, k := range differences(before, s) {
-				report(k)
-			}
-			return
-		}
-		if !errors.Is(err, ErrNone) {
-			return // no answer is no news
-		}
-		v.state, v.gone = State{}, true
-		report(Gone)
-	}
-	if s, err := Read(v.name); err == nil {
-		v.state, v.gone = s, false
-		report(Back)
-	}
-}
-
-// differences are the changes between two states of one interface.
+// differences returns the changes between two states of one interface.
 func differences(a, b State) (kinds []Kind) {
 	if a.Name != b.Name {
 		kinds = append(kinds, Renamed)
@@ -142,7 +154,7 @@ func differences(a, b State) (kinds []Kind) {
 	return kinds
 }
 
-// byIndex asks for an interface by its number, whatever it is called. The error wraps ErrNone when there is none.
+// byIndex reads the state of an interface by its number. The error wraps ErrNone if there is none.
 func byIndex(index int) (State, error) {
 	l, err := netlink.LinkByIndex(index)
 	if err != nil {
@@ -152,7 +164,7 @@ func byIndex(index int) (State, error) {
 		return State{}, err
 	}
 	a := l.Attrs()
-	s := State{Index: a.Index, Name: a.Name, MTU: a.MTU}
+	s := State{Index: a.Index, Name: a.Name, MTU: a.MTU, Ethernet: a.EncapType == "ether"}
 	s.setFlags(a.RawFlags)
 	return s, nil
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // Addr is an IPv6 address, or an IPv4 address in its IPv4-mapped form (RFC 4291 2.5.5.2), as two words in host byte order:
-// the hot path compares and hashes it without touching memory twice.
+// the hot path compares and hashes it with one memory access.
 type Addr struct{ Hi, Lo uint64 }
 
 const mapped = 0xffff << 32
@@ -25,7 +25,7 @@ func AddrFrom(a netip.Addr) Addr {
 	return AddrFrom16(b[:])
 }
 
-// Is4 tells whether the address is IPv4-mapped.
+// Is4 reports whether the address is IPv4-mapped.
 func (a Addr) Is4() bool { return a.Hi == 0 && a.Lo>>32 == 0xffff }
 
 // Put4 writes the IPv4 part, 4 octets in network byte order.

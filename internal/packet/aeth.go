@@ -17,17 +17,20 @@ type AETH struct {
 	MSN      uint32 // message sequence number, 24 bits
 }
 
+// Put writes 4 octets.
+func (h AETH) Put(b []byte) { binary.BigEndian.PutUint32(b, uint32(h.Syndrome)<<24|h.MSN&0xffffff) }
+
 // DecodeAETH reads 4 octets.
 func DecodeAETH(b []byte) AETH {
 	v := binary.BigEndian.Uint32(b)
 	return AETH{uint8(v >> 24), v & 0xffffff}
 }
 
-// IsACK tells whether the syndrome is a positive acknowledgement (IBTA table 45).
+// IsACK reports whether the syndrome is a positive acknowledgement (IBTA table 45).
 func (h AETH) IsACK() bool { return h.Syndrome>>5 == 0 }
 
-// IsRNRNAK tells whether the syndrome says that the receiver isn't ready.
+// IsRNRNAK reports whether the syndrome is "receiver not ready".
 func (h AETH) IsRNRNAK() bool { return h.Syndrome>>5 == 1 }
 
-// IsNAK tells whether the syndrome is a negative acknowledgement: a sequence error, an invalid request or such.
+// IsNAK reports whether the syndrome is a negative acknowledgement: a sequence error, an invalid request or a similar error.
 func (h AETH) IsNAK() bool { return h.Syndrome>>5 == 3 }

@@ -30,3 +30,20 @@ func TestNoAllocations(t *testing.T) {
 		t.Errorf("%v allocations a run, want 0", allocs)
 	}
 }
+
+// TestMayHideAllocatesNothing, however deep what it looks at is.
+func TestMayHideAllocatesNothing(t *testing.T) {
+	frames := [][]byte{
+		vxlan(built(stack{family: 6, dstPort: 53})), vxlan(vxlan(built(stack{family: 4, dstPort: 53}))),
+		built(stack{family: 4, proto: ProtoIPv4, body: dns4}), built(stack{family: 6, proto: ProtoGRE, body: append([]byte("\x00\x00\x86\xdd"), dns6...)}),
+		built(stack{family: 6, opcode: CNP, ext: []extHeader{{60, fastCNPOption}}, payload: 16}),
+	}
+	allocs := testing.AllocsPerRun(100, func() {
+		for _, f := range frames {
+			mayHideFrame(f)
+		}
+	})
+	if allocs != 0 {
+		t.Errorf("%v allocations a run, want 0", allocs)
+	}
+}

@@ -31,6 +31,15 @@ type AtomicETH struct {
 	Compare        uint64 // CmpSwap only
 }
 
+// Put writes 28 octets.
+func (h *AtomicETH) Put(b []byte) {
+	_ = b[AtomicETHLen-1]
+	binary.BigEndian.PutUint64(b, h.VirtualAddress)
+	binary.BigEndian.PutUint32(b[8:], h.RKey)
+	binary.BigEndian.PutUint64(b[12:], h.SwapAdd)
+	binary.BigEndian.PutUint64(b[20:], h.Compare)
+}
+
 // DecodeAtomicETH reads 28 octets.
 func DecodeAtomicETH(b []byte) AtomicETH {
 	_ = b[AtomicETHLen-1]

@@ -98,3 +98,25 @@ func BenchmarkPutICRC(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkMayHide is what a border costs a frame that isn't RoCEv2, over Parse and Classify.
+func BenchmarkMayHide(b *testing.B) {
+	for _, c := range []struct {
+		name  string
+		frame []byte
+	}{
+		{"TCP", built(stack{family: 4, proto: ProtoTCP, body: make([]byte, 64)})},
+		{"UDP", built(stack{family: 6, dstPort: 53})},
+		{"VXLAN", vxlan(built(stack{family: 4, proto: ProtoTCP, body: make([]byte, 64)}))},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			var p Parsed
+			Parse(c.frame, uint32(len(c.frame)), &p)
+			for b.Loop() {
+				if MayHide(c.frame, &p, &DefaultCodePoints) {
+					b.Fatal("ordinary traffic may hide a notification")
+				}
+			}
+		})
+	}
+}

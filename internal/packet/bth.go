@@ -9,11 +9,11 @@ const (
 	DefaultPKey = 0xffff
 )
 
-// Flags in octet 4 of the BTH. The ICRC leaves this octet out: nothing protects them.
+// Flags in octet 4 of the BTH. The ICRC doesn't cover this octet.
 const (
 	FECN = 0x80
 	BECN = 0x40
-	// ExtensionBit tells that an extension follows the BTH of a CNP. It is the Extension Present (E) bit of draft-tian 6.2.1
+	// ExtensionBit means that an extension follows the BTH of a CNP. It is the Extension Present (E) bit of draft-tian 6.2.1
 	// and the P bit of draft-xz 3: the same bit, so a receiver must know which of the two its peer sends.
 	ExtensionBit = 0x20
 )
@@ -71,6 +71,10 @@ func DecodeBTH(b []byte) BTH {
 		PSN:      psn & 0xffffff,
 	}
 }
+
+// ValidPKey reports whether a partition key is valid: its low 15 bits, the partition, are not 0 (IBTA 10.9.1). The highest bit
+// is the membership.
+func ValidPKey(key uint16) bool { return key&0x7fff != 0 }
 
 func bit(on bool, value byte) byte {
 	if on {

@@ -129,3 +129,14 @@ func checkMarkCE(t *testing.T, frame []byte, p *Parsed) {
 		t.Fatal("marking broke the IPv4 header checksum")
 	}
 }
+
+// TestCapturesHideNothing: no frame of real traffic may hide a notification.
+func TestCapturesHideNothing(t *testing.T) {
+	for _, path := range pcap.Real(t) {
+		for i, f := range pcap.Octets(pcap.Read(t, path)) {
+			if hides, _ := mayHideFrame(f); hides {
+				t.Errorf("%s, frame %d may hide one: % x", path, i+1, f[:min(len(f), 90)])
+			}
+		}
+	}
+}

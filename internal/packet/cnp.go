@@ -2,7 +2,7 @@ package packet
 
 import "encoding/binary"
 
-// CNPReservedLen is the length in octets of what a CNP has between its BTH and the ICRC (IBTA Annex A17, draft-xiao-fast-cnp figure 2):
+// CNPReservedLen is the length in octets of the part between BTH and ICRC of a CNP (IBTA Annex A17, draft-xiao-fast-cnp figure 2):
 //
 //	 0                   1                   2                   3
 //	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
@@ -16,15 +16,15 @@ import "encoding/binary"
 //	|                                                               |
 //	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //
-// Senders put zeros, receivers ignore them. A Fast CNP has them too; a Long-haul CNP and a PPFC notification have their fields in
-// their place.
+// Senders set them to 0, receivers ignore them. A Fast CNP has them, too; a Long-haul CNP and a PPFC notification have their fields
+// instead.
 const CNPReservedLen = 16
 
-// PutCNP writes the UDP header and the BTH that a CNP starts with, 20 octets (IBTA Annex A17; draft-tian 6.2.3): no UDP checksum, the
-// default partition key, all that isn't given here 0. udpLen is the length of the UDP datagram; flags is octet 4 of the BTH.
-func PutCNP(b []byte, srcPort uint16, udpLen int, flags uint8, destQP uint32) {
+// PutCNP writes the UDP header and the BTH of a CNP, 20 octets (IBTA Annex A17; draft-tian 6.2.3): no UDP checksum, other fields 0. udpLen
+// is the length of the UDP datagram in octets; pKey is the partition key; flags is octet 4 of the BTH.
+func PutCNP(b []byte, srcPort uint16, udpLen int, pKey uint16, flags uint8, destQP uint32) {
 	_ = b[UDPLen+BTHLen-1]
 	binary.BigEndian.PutUint64(b, uint64(srcPort)<<48|RoCEv2Port<<32|uint64(uint16(udpLen))<<16)
-	binary.BigEndian.PutUint64(b[UDPLen:], uint64(CNP)<<56|DefaultPKey<<32|uint64(flags)<<24|uint64(destQP&0xffffff))
+	binary.BigEndian.PutUint64(b[UDPLen:], uint64(CNP)<<56|uint64(pKey)<<32|uint64(flags)<<24|uint64(destQP&0xffffff))
 	binary.BigEndian.PutUint32(b[UDPLen+8:], 0)
 }

@@ -32,6 +32,15 @@ var codecs = []codec{
 		BTH{Opcode: CNP, SE: true, MigReq: true, PadCount: 3, TVer: 5, PKey: 0x1234, Flags: FECN | BECN | ExtensionBit | 1,
 			DestQP: 0xabcdef, AckReq: true, Reserved: 0x7f, PSN: 7}, DecodeBTH, (*BTH).Put),
 	codecOf("UDP", "\xce\x21\x12\xb7\x00\x28\xbe\xef", UDPHeader{52769, 4791, 40, 0xbeef}, DecodeUDP, (*UDPHeader).Put),
+	codecOf("AETH", "\x61\xab\xcd\xef", AETH{Syndrome: 0x61, MSN: 0xabcdef}, DecodeAETH, func(h *AETH, b []byte) { h.Put(b) }),
+	codecOf("RETH", "\x01\x02\x03\x04\x05\x06\x07\x08"+"\x09\x0a\x0b\x0c"+"\x0d\x0e\x0f\x10",
+		RETH{VirtualAddress: 0x0102030405060708, RKey: 0x090a0b0c, DMALength: 0x0d0e0f10}, DecodeRETH, (*RETH).Put),
+	codecOf("ImmDt", "\x01\x02\x03\x04", ImmDt{0x01020304}, DecodeImmDt, func(h *ImmDt, b []byte) { h.Put(b) }),
+	codecOf("AtomicETH", "\x01\x02\x03\x04\x05\x06\x07\x08"+"\x09\x0a\x0b\x0c"+"\x0d\x0e\x0f\x10\x11\x12\x13\x14"+"\x15\x16\x17\x18\x19\x1a\x1b\x1c",
+		AtomicETH{VirtualAddress: 0x0102030405060708, RKey: 0x090a0b0c, SwapAdd: 0x0d0e0f1011121314, Compare: 0x15161718191a1b1c},
+		DecodeAtomicETH, (*AtomicETH).Put),
+	codecOf("AtomicAckETH", "\x01\x02\x03\x04\x05\x06\x07\x08", AtomicAckETH{0x0102030405060708}, DecodeAtomicAckETH,
+		func(h *AtomicAckETH, b []byte) { h.Put(b) }),
 	codecOf("Long-haul CNP",
 		"\xb4\xa5\x00\x1e"+ // level 180; 10 Rate Reduce, 100101 reserved; parameter 30
 			"\x01\x00\x00\x64"+ // source QP, 32 bits
@@ -150,6 +159,14 @@ func TestCodecsAnyOctets(t *testing.T) {
 			t.Fatalf("%s: % x becomes % x", c.name, b, out)
 		}
 	})
+}
+
+func TestValidPKey(t *testing.T) {
+	for key, want := range map[uint16]bool{0: false, 0x8000: false, 1: true, 0x8001: true, 0x7fff: true, 0xffff: true} {
+		if got := ValidPKey(key); got != want {
+			t.Errorf("%#04x: %t, want %t", key, got, want)
+		}
+	}
 }
 
 func TestDecodeFastCNPOptionRefuses(t *testing.T) {

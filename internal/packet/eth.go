@@ -2,7 +2,7 @@ package packet
 
 import "encoding/binary"
 
-// Ethernet header (IEEE 802.3 3.1.1) with VLAN tags (IEEE 802.1Q 9.3 to 9.6), the FCS not being part of a frame here:
+// Ethernet header (IEEE 802.3 3.1.1) with VLAN tags (IEEE 802.1Q 9.3 to 9.6). Frames here don't include the FCS:
 //
 //	 0                   1                   2                   3
 //	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
@@ -22,11 +22,11 @@ const (
 	EthernetLen = 14
 	// VLANTagLen is the length of one VLAN tag in octets.
 	VLANTagLen = 4
-	// MaxTags is the number of VLAN tags that Parse looks behind; a frame with more is of Kind Other.
+	// MaxTags is the maximum number of VLAN tags that Parse skips; a frame with more is of Kind Other.
 	MaxTags = 2
 )
 
-// EtherTypes (IEEE 802 numbers). The three tag protocol identifiers are taken in any order and mixture.
+// EtherTypes (IEEE 802 numbers). The three tag protocol identifiers are accepted in any order and mixture.
 const (
 	EtherTypeIPv4       = 0x0800
 	EtherTypeIPv6       = 0x86dd
@@ -38,9 +38,8 @@ const (
 	minEtherType = 0x0600 // smaller values are the length of an IEEE 802.3 frame
 )
 
-// ReplyEthernet writes to out the Ethernet header of an answer to the parsed frame and returns its length, 14, 18 or 22
-// octets: the MAC addresses change places, VLAN tags (with their TPID, priority and VID) and EtherType are the frame's.
-// out must have room for that and must not overlap frame.
+// ReplyEthernet writes to out the Ethernet header of a reply to the parsed frame and returns its length, 14, 18 or 22 octets: with swapped
+// MAC addresses, and the frame's VLAN tags (TPID, priority and VID) and EtherType. out must be long enough and must not overlap frame.
 func ReplyEthernet(out, frame []byte, p *Parsed) int {
 	n := EthernetLen + VLANTagLen*int(p.Tags)
 	out, frame = out[:n], frame[:n]

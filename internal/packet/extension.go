@@ -35,19 +35,19 @@ func DecodeExtensionHeader(b []byte) ExtensionHeader {
 	return ExtensionHeader{uint8(v >> 28), uint16(v >> 16 & 0xfff), uint16(v)}
 }
 
-// PutExtensionHeader writes, in front of the objects that fill the rest of b, the header with its checksum. As 0 would mean that
-// there is none, a checksum that comes out as 0 is sent as its other form, 0xFFFF.
+// PutExtensionHeader writes, in front of the objects that fill the rest of b, the header with its checksum. Since 0 would mean no checksum,
+// a checksum of 0 is sent as its other form, 0xFFFF.
 func PutExtensionHeader(b []byte) {
 	ExtensionHeader{Version: ExtensionVersion}.Put(b)
 	binary.BigEndian.PutUint16(b[2:], notZero(fold(onesSum(0, b))))
 }
 
-// ExtensionChecksumOK tells whether the checksum of an extension structure, header and objects, is right or wasn't sent.
+// ExtensionChecksumOK reports whether the checksum of an extension structure, header and objects, is right or wasn't sent.
 func ExtensionChecksumOK(b []byte) bool {
 	return binary.BigEndian.Uint16(b[2:]) == 0 || fold(onesSum(0, b)) == 0
 }
 
-// notZero gives a checksum the form in which it can't be mistaken for none.
+// notZero returns a checksum in the form that doesn't mean "no checksum".
 func notZero(checksum uint16) uint16 {
 	if checksum == 0 {
 		return 0xffff
@@ -65,7 +65,7 @@ const (
 // TimestampLen is the length in octets of a timestamp object's payload.
 const TimestampLen = 8
 
-// MaxObjectPayload is the longest payload in octets that an object's length can tell.
+// MaxObjectPayload is the longest payload in octets that an object's length can express.
 const MaxObjectPayload = 0xffff - ObjectHeaderLen
 
 // Object is an Extension Object (draft-tian 6.1.1, figure 4; RFC 4884 8):
@@ -106,9 +106,8 @@ func PutTimestamp(b []byte, class uint8, ntp uint64) int {
 	return n
 }
 
-// NextObject reads the object at the front of a list of objects and returns it with its length in octets, zeros included; the
-// length is 0 when the list is empty or the object, or its zeros, run past its end. Payload is a view of the list. What the
-// octets behind the payload hold isn't looked at.
+// NextObject reads the object at the front of a list of objects and returns it with its length in octets, zeros included; the length is 0
+// if the list is empty or the object, or its zeros, exceed it. Payload is a view of the list. The values of the padding aren't checked.
 func NextObject(list []byte) (Object, int) {
 	if len(list) < ObjectHeaderLen {
 		return Object{}, 0

@@ -1,9 +1,7 @@
 package packet
 
-import "encoding/binary"
-
-// MaxOptionTrace is the longest IOAM Trace Option Data in octets that fits option 2: the option's 8-bit length leaves room for 228
-// octets of node data.
+// MaxOptionTrace is the longest IOAM Trace Option Data in octets that fits option 2: the option's 8-bit length leaves 228 octets for node
+// data.
 const MaxOptionTrace = IOAMTraceHeaderLen + 228
 
 const (
@@ -12,7 +10,7 @@ const (
 	option2DataLen = option2Fixed + IOAMTraceHeaderLen // at least
 )
 
-// FastCNPOption is the option that makes a CNP a Fast CNP (draft-xiao-fast-cnp 4). Option 1 (figure 3):
+// FastCNPOption is the option that distinguishes a Fast CNP from a CNP (draft-xiao-fast-cnp 4). Option 1 (figure 3):
 //
 //	                                +-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //	                                |  Option Type  |Opt Data Len=16|
@@ -30,7 +28,7 @@ const (
 //	|  Destination IPv6 address of the RoCEv2 data packet (16)      ~
 //	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //
-// Both may have the same type: Opt Data Len tells them apart.
+// Both may have the same type: Opt Data Len distinguishes them.
 type FastCNPOption struct {
 	Dst      Addr      // of the data packet
 	Trace    IOAMTrace // of the data packet; Data is nil in option 1
@@ -57,8 +55,8 @@ func (o *FastCNPOption) Put(b []byte, optionType uint8) {
 	o.Dst.Put16(b[n-16:])
 }
 
-// DecodeFastCNPOption reads the data of the option; Trace.Data is a view of it. It returns false when the length is that of neither
-// option, or option 2 carries something else than a trace.
+// DecodeFastCNPOption reads the data of the option; Trace.Data is a view of it. It returns false if the length is that of neither option,
+// or option 2 carries anything but a trace.
 func DecodeFastCNPOption(data []byte) (FastCNPOption, bool) {
 	if len(data) == option1DataLen {
 		return FastCNPOption{Dst: AddrFrom16(data)}, true
@@ -74,13 +72,12 @@ func DecodeFastCNPOption(data []byte) (FastCNPOption, bool) {
 	return FastCNPOption{Dst: AddrFrom16(data[at:]), Trace: trace, Reserved: data[0]}, true
 }
 
-// FastCNPHeader is a Destination Options header with a Fast CNP option in it. Pad gives it the layout that senders use; receivers
-// find other ones, too.
+// FastCNPHeader is a Destination Options header with a Fast CNP option in it. Pad sets the layout of senders; receivers accept others, too.
 type FastCNPHeader struct {
 	NextHeader    uint8
 	Type          uint8 // of the option
 	Option        FastCNPOption
-	Before, After []byte // the list's octets in front of the option and behind it: padding, and options that may be skipped
+	Before, After []byte // the list's octets before and after the option: padding, and options that may be skipped
 }
 
 // Padding of RFC 8200 4.2 of two and four octets.
@@ -89,8 +86,8 @@ var (
 	padN4 = []byte{OptionPadN, 2, 0, 0}
 )
 
-// Pad sets Before and After: option 1 follows the header's two octets directly and a PadN fills up 24; option 2 stands behind a
-// PadN, on a 4-octet boundary as RFC 9486 3 has it for the trace.
+// Pad sets Before and After: option 1 directly follows the header's two octets and a PadN fills up 24; option 2 follows a PadN, on a
+// 4-octet boundary as RFC 9486 3 requires for the trace.
 func (h *FastCNPHeader) Pad() {
 	h.Before, h.After = nil, padN4
 	if trace := h.Option.Trace.Data; trace != nil {
@@ -101,19 +98,7 @@ func (h *FastCNPHeader) Pad() {
 	}
 }
 
-// FastCNPHeader1Len is the length in octets of a padded header with option 1.
-const FastCNPHeader1Len = 24
-
-// PutFastCNPHeader1 is Pad and Put for option 1, which nearly all Fast CNPs have.
-func PutFastCNPHeader1(b []byte, nextHeader, optionType uint8, dst *Addr) {
-	b = b[:FastCNPHeader1Len]
-	const units = FastCNPHeader1Len/8 - 1
-	binary.BigEndian.PutUint32(b, uint32(nextHeader)<<24|units<<16|uint32(optionType)<<8|option1DataLen)
-	dst.Put16(b[4:20])
-	binary.BigEndian.PutUint32(b[20:], OptionPadN<<24|2<<16)
-}
-
-// Len is the length in octets of the whole header, a multiple of 8 where Pad, or a sound packet, has set Before and After.
+// Len is the length in octets of the whole header, a multiple of 8 if Pad, or a valid packet, has set Before and After.
 func (h *FastCNPHeader) Len() int { return 2 + len(h.Before) + h.Option.Len() + len(h.After) }
 
 // Put writes Len() octets.

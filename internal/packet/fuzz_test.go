@@ -30,7 +30,7 @@ func checkInvariants(t interface{ Fatalf(string, ...any) }, b []byte, frameLen u
 	check(l3 == 14+4*uint32(p.Tags) && l3+20 <= captured && p.IPEnd <= frameLen, "IP header")
 	check(p.Family == 4 || l3+40 <= captured, "IPv6 header")
 	check(p.Family == 4 == (p.EtherType == 0x0800) && p.Family == 6 == (p.EtherType == 0x86dd), "EtherType")
-	check(l4 == 0 && p.Proto == 0 || l4 >= l3+20 && l4 <= p.IPEnd, "upper layer")
+	check(l4 == 0 || l4 >= l3+20 && l4 <= p.IPEnd, "upper layer")
 	for _, options := range []uint16{p.HopOpts, p.DstOpts} {
 		check(options == 0 || p.Family == 6 && uint32(options) >= l3+40 && uint32(options)+8 <= min(captured, p.IPEnd), "options")
 		check(options == 0 || l4 == 0 || uint32(options)+8 <= l4, "options before the upper layer")
@@ -65,6 +65,8 @@ func parseSeeds(t testing.TB) (all []parseSeed) {
 		frame, _ := s.build()
 		all = append(all, parseSeed{frame, uint32(len(frame))})
 	}
+	refusal := linuxRefusal(t)
+	all = append(all, parseSeed{refusal, uint32(len(refusal))})
 	for i := range notifications.All {
 		frame := notifications.All[i].Bytes()
 		all = append(all, parseSeed{frame, uint32(len(frame))})
@@ -91,6 +93,11 @@ func parseBody(t testing.TB, b []byte, frameLen uint32, p *Parsed) {
 	}
 	if Classify(b, p, &DefaultCodePoints) != NotANotification && p.Family == 0 {
 		t.Fatalf("% x: a notification without IP", b)
+	}
+	MayHide(b, p, &DefaultCodePoints)
+	SourceRouted(b, p)
+	if ParameterProblem(b, p) {
+		DecodeFastCNPRefusal(b, p, &DefaultCodePoints)
 	}
 	if p.Family == 6 && p.L4 != 0 && len(b) >= int(p.L4) {
 		OptionsOK(b, p, &DefaultCodePoints)

@@ -9,9 +9,9 @@ package packet
 //	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 const ICMPv6Len = 4
 
-// ICMPv6Checksum computes the checksum of an ICMPv6 message over the pseudo-header and the message (RFC 4443 2.3, RFC 8200
-// 8.1). The message's own checksum field, octets 2 and 3, counts as zero whatever it holds, so a received message is right
-// when the field equals the result. msg has at least 4 octets.
+// ICMPv6Checksum computes the checksum of an ICMPv6 message over the pseudo-header and the message (RFC 4443 2.3, RFC 8200 8.1). The
+// message's own checksum field, octets 2 and 3, counts as zero, so a received message is right if the field equals the result. msg has at
+// least 4 octets.
 func ICMPv6Checksum(src, dst Addr, msg []byte) uint16 {
 	sum := addrSum(src) + addrSum(dst) + uint64(len(msg)) + ProtoICMPv6
 	sum = onesSum(sum, msg[0:2])

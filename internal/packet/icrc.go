@@ -8,20 +8,20 @@ import (
 // ICRCLen is the length of the invariant CRC in octets.
 const ICRCLen = 4
 
-// icrcSeed is the CRC-32 of eight octets 0xFF. They stand for the Local Route Header, which RoCEv2 doesn't have (IBTA Annex A17).
+// icrcSeed is the CRC-32 of eight octets 0xFF. They replace the Local Route Header, which RoCEv2 doesn't have (IBTA Annex A17).
 const icrcSeed = 0x2144df1c
 
 // ICRC computes the invariant CRC (IBTA 7.8.1, Annex A17) of a RoCEv2 packet in b: CRC-32 (IEEE 802.3) over eight octets 0xFF
 // and the packet from its IP header at l3 to the ICRC at icrc, with these as ones: TOS, TTL and header checksum of IPv4; traffic
 // class, flow label and hop limit of IPv6; the UDP checksum; octet 4 of the BTH, which follows the UDP header and is at bth.
 //
-// IBTA doesn't say how IPv6 extension headers count. They are taken as sent, or left out for !withExtensionHeaders; an IPv6
-// header's own Next Header and Payload Length are taken as sent in both cases. IPv4 options are taken as sent.
-// The offsets must be those of a packet that is whole in b. b is not changed.
+// IBTA doesn't say how IPv6 extension headers count. They count as sent, or not at all for !withExtensionHeaders; an IPv6 header's own Next
+// Header and Payload Length count as sent in both cases. IPv4 options count as sent. The offsets must be those of a packet that is complete
+// in b. b is not changed.
 func ICRC(b []byte, l3, bth, icrc int, withExtensionHeaders bool) uint32 {
 	head := b[l3 : l3+12]
 	first, third := binary.LittleEndian.Uint64(head), binary.LittleEndian.Uint32(head[8:])
-	rest := l3 + 12 // from here to the UDP checksum nothing is masked
+	rest := l3 + 12 // no masked fields from here to the UDP checksum
 	v6 := b[l3]>>4 == 6
 	if v6 {
 		first |= 0xff000000_ffffff0f // traffic class, flow label; hop limit
@@ -41,7 +41,7 @@ func ICRC(b []byte, l3, bth, icrc int, withExtensionHeaders bool) uint32 {
 	return crc32.Update(crc, crc32.IEEETable, b[bth+5:icrc])
 }
 
-// icrcOctets updates a CRC with the low n octets of v, the lowest first. For so few octets a call of hash/crc32 takes longer.
+// icrcOctets updates a CRC with the low n octets of v, the lowest first. For this few octets a call of hash/crc32 takes longer.
 func icrcOctets(crc uint32, v uint64, n int) uint32 {
 	register := ^crc
 	for range n {
@@ -51,16 +51,16 @@ func icrcOctets(crc uint32, v uint64, n int) uint32 {
 	return ^register
 }
 
-// icrcLent are the octets in front of the IP header that PutICRC lends.
+// icrcLent is the number of octets before the IP header that PutICRC overwrites temporarily.
 const icrcLent = 12
 
-// PutICRC computes the ICRC of a packet being built and writes its four octets, the least significant first, at icrc. The arguments
-// are those of ICRC, and the same comes out, in a quarter of the time where a link-layer header of 12 octets or more is in front of
-// l3. b must be the caller's alone: for the time of the computation masked fields and link-layer header hold other octets.
+// PutICRC computes the ICRC of a packet being built and writes its four octets, the least significant first, at icrc. Arguments and result
+// are those of ICRC, in a quarter of the time if a link-layer header of 12 octets or more precedes l3. No other goroutine may use b: during
+// the computation, masked fields and link-layer header have other values.
 //
-// It is one CRC, over a length where hash/crc32 is fastest: from 64 octets on, a multiple of 16. That can be had as zeros in front
-// don't count when a CRC's register is zero. And it is: the first four of the eight octets 0xFF turn the register, which starts
-// as ones, to zero. So the other four stand in front of the packet, with zeros before them to fill up.
+// It computes one CRC over a length for which hash/crc32 is fastest: 64 octets or more, and a multiple of 16. Zeros in front reach that
+// length, since they don't count while a CRC's register is zero. It is zero after the first four of the eight octets 0xFF, since it starts
+// as ones. So the other four precede the packet, with zeros before them.
 func PutICRC(b []byte, l3, bth, icrc int, withExtensionHeaders bool) {
 	v6 := b[l3]>>4 == 6
 	if l3 < icrcLent || v6 && !withExtensionHeaders && bth-UDPLen > l3+IPv6Len {
@@ -84,7 +84,7 @@ func PutICRC(b []byte, l3, bth, icrc int, withExtensionHeaders bool) {
 	udp[6] = 0xff
 
 	front, register := 4+-(icrc-l3+4)&15, uint32(0xffffffff) // hash/crc32 takes the register's complement
-	if front > icrcLent {                                    // 16: the packet's length is such a multiple itself; 13 to 15: no CNP
+	if front > icrcLent {                                    // 16: the packet's length is already such a multiple; 13 to 15: no CNP
 		front, register = 0, icrcSeed
 	}
 	crc := crc32.Update(register, crc32.IEEETable, b[l3-front:icrc])
@@ -98,8 +98,8 @@ func PutICRC(b []byte, l3, bth, icrc int, withExtensionHeaders bool) {
 	binary.LittleEndian.PutUint32(b[icrc:], crc)
 }
 
-// VerifyICRC tells whether the ICRC of a received RoCEv2 packet is right, IPv6 extension headers taken as sent. A packet that
-// isn't RoCEv2, or isn't whole in frame, has none. frame is not changed.
+// VerifyICRC reports whether the ICRC of a received RoCEv2 packet is right, with IPv6 extension headers as sent. It is false if the packet
+// isn't RoCEv2, or isn't complete in frame. frame is not changed.
 func VerifyICRC(frame []byte, p *Parsed) bool {
 	end := int(p.ICRC)
 	if p.Kind != RoCEv2 || len(frame) < end+ICRCLen {

@@ -16,5 +16,8 @@ type ImmDt struct {
 	Data uint32
 }
 
+// Put writes 4 octets.
+func (h ImmDt) Put(b []byte) { binary.BigEndian.PutUint32(b, h.Data) }
+
 // DecodeImmDt reads 4 octets.
 func DecodeImmDt(b []byte) ImmDt { return ImmDt{binary.BigEndian.Uint32(b)} }

@@ -2,7 +2,7 @@ package packet
 
 import "encoding/binary"
 
-// IOAM in IPv6 (RFC 9486 3). The two option types differ in whether the data may change on the way.
+// IOAM in IPv6 (RFC 9486 3). The two option types differ in whether the data may change on the path.
 const (
 	OptionIOAM        = 0x11
 	OptionIOAMChanges = 0x31
@@ -17,7 +17,7 @@ const (
 // IOAMTraceHeaderLen is the length in octets of the fixed part of the IOAM Trace Option Data.
 const IOAMTraceHeaderLen = 8
 
-// IOAMTrace is an IOAM trace as a Hop-by-Hop option carries it (RFC 9486 3); a Fast CNP's option 2 takes it along. It starts
+// IOAMTrace is an IOAM trace as a Hop-by-Hop option carries it (RFC 9486 3); a Fast CNP's option 2 carries it, too. It starts
 // on a 4-octet boundary:
 //
 //	 0                   1                   2                   3
@@ -45,9 +45,9 @@ type IOAMTrace struct {
 //	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 type IOAMTraceHeader struct {
 	NamespaceID  uint16
-	NodeLen      uint8  // 5 bits: words that each node adds, an opaque state snapshot apart
+	NodeLen      uint8  // 5 bits: words that each node adds, without an opaque state snapshot
 	Flags        uint8  // 4 bits: overflow 8, loopback 4, active 2
-	RemainingLen uint8  // 7 bits: words that are free still
+	RemainingLen uint8  // 7 bits: free words
 	TraceType    uint32 // 24 bits: which fields each node adds
 	Reserved     uint8
 }
@@ -74,8 +74,8 @@ func DecodeIOAMTraceHeader(b []byte) IOAMTraceHeader {
 	}
 }
 
-// FindIOAMTrace returns the first sound IOAM trace among the Hop-by-Hop options of a parsed IPv6 packet; Data is nil without one.
-// A trace that isn't made of whole words, or lacks its fixed part, isn't sound. frame is what Parse was given.
+// FindIOAMTrace returns the first valid IOAM trace among the Hop-by-Hop options of a parsed IPv6 packet; Data is nil without one. A trace
+// must consist of whole words and have its fixed part. frame is the frame that was parsed.
 func FindIOAMTrace(frame []byte, p *Parsed) IOAMTrace {
 	if p.HopOpts == 0 {
 		return IOAMTrace{}
@@ -84,7 +84,7 @@ func FindIOAMTrace(frame []byte, p *Parsed) IOAMTrace {
 	if header == nil {
 		return IOAMTrace{}
 	}
-	for list := header[2:]; ; { // each round takes at least an octet of at most 2,046
+	for list := header[2:]; ; { // each iteration uses at least one of at most 2,046 octets
 		o, n := NextOption(list)
 		if n == 0 {
 			return IOAMTrace{}
@@ -98,7 +98,7 @@ func FindIOAMTrace(frame []byte, p *Parsed) IOAMTrace {
 	}
 }
 
-// decodeIOAMTrace reads the data of an IOAM option: reserved octet, IOAM-Opt-Type, and what that asks for.
+// decodeIOAMTrace reads the data of an IOAM option: reserved octet, IOAM-Opt-Type, and the fields of that type.
 func decodeIOAMTrace(data []byte) IOAMTrace {
 	if len(data) < 2+IOAMTraceHeaderLen || len(data)%4 != 2 || data[1] > IOAMIncrementalTrace {
 		return IOAMTrace{}

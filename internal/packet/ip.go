@@ -6,12 +6,16 @@ import "encoding/binary"
 const (
 	ProtoHopByHop = 0
 	ProtoICMP     = 1
+	ProtoIPv4     = 4 // IPv4 in IP (RFC 2003, RFC 2473)
 	ProtoTCP      = 6
 	ProtoUDP      = 17
+	ProtoIPv6     = 41 // IPv6 in IP (RFC 4213, RFC 2473)
 	ProtoRouting  = 43
 	ProtoFragment = 44
+	ProtoGRE      = 47
 	ProtoAH       = 51
 	ProtoICMPv6   = 58
+	ProtoNoNext   = 59 // IPv6: no next header (RFC 8200 4.7)
 	ProtoDestOpts = 60
 )
 
@@ -23,13 +27,13 @@ const (
 	CE     = 3
 )
 
-// MarkCE sets Congestion Experienced in the IP header of a parsed ECN-capable packet, keeps its IPv4 header checksum in step
-// and notes CE in p. It returns false and changes nothing when the packet is Not-ECT, is marked already or isn't IP.
-// The ICRC leaves the field out, so it stays as it is.
+// MarkCE sets Congestion Experienced in the IP header of a parsed ECN-capable packet, and updates the IPv4 header checksum and p. It
+// returns false and changes nothing if the packet is Not-ECT, is already marked or isn't IP. The ICRC doesn't cover the field, so it stays
+// valid.
 //
-// The checksum is updated by equation 3 of RFC 1624, HC' = ~(~HC + ~m + m'), which, unlike equation 4, never makes 0xFFFF of
-// a header that isn't all zeros: a right checksum comes out as a full computation would have it, a wrong one stays wrong. Of m
-// and m' the codepoint is all that differs, so ~m + m' is by how much CE is more.
+// The checksum is updated by equation 3 of RFC 1624, HC' = ~(~HC + ~m + m'), which, unlike equation 4, never gives 0xFFFF for a header that
+// isn't all zeros: a right checksum becomes the same as in a full computation, a wrong one stays wrong. m and m' differ only in the
+// codepoint, so ~m + m' is the increase by CE.
 func MarkCE(b []byte, p *Parsed) bool {
 	ecn := p.ECN
 	if ecn == NotECT || ecn == CE {
@@ -50,8 +54,30 @@ func MarkCE(b []byte, p *Parsed) bool {
 	return true
 }
 
-// onesSum adds the 16-bit words of b, an odd last octet padded with zero, to sum (RFC 1071). It takes words of 32 bits, which are
-// congruent to their halves' sum. The result is not folded; sum holds 2^32 of them at least, which is more than any packet has.
+// ClearCE sets ECT(0), which RDMA NICs send, in the IP header of a parsed packet with CE, and updates the IPv4 header checksum and p. It
+// returns false and changes nothing for any other packet. The checksum is updated as in MarkCE: the word decreases by one, which in one's
+// complement means adding the complement of one.
+func ClearCE(b []byte, p *Parsed) bool {
+	if p.ECN != CE {
+		return false
+	}
+	switch h := b[p.L3:]; p.Family {
+	case 4:
+		h := (*[IPv4Len]byte)(h)
+		sum := uint32(^binary.BigEndian.Uint16(h[10:])) + uint32(^uint16(CE-ECT0))
+		binary.BigEndian.PutUint16(h[10:], ^uint16(sum+sum>>16))
+		h[1] ^= CE ^ ECT0
+	case 6:
+		h[1] ^= (CE ^ ECT0) << 4
+	default:
+		return false
+	}
+	p.ECN = ECT0
+	return true
+}
+
+// onesSum adds the 16-bit words of b, an odd last octet padded with zero, to sum (RFC 1071). It adds words of 32 bits, which are congruent
+// to their halves' sum. The result is not folded; sum has space for at least 2^32 words, more than any packet has.
 func onesSum(sum uint64, b []byte) uint64 {
 	for len(b) >= 8 {
 		v := binary.BigEndian.Uint64(b)
@@ -68,8 +94,7 @@ func onesSum(sum uint64, b []byte) uint64 {
 	return sum
 }
 
-// fold brings a sum of words to 16 bits in one's complement arithmetic and complements it. Of 64 bits the first step leaves 33, the
-// next ones 18, 17, and 16.
+// fold reduces a sum of words to 16 bits in one's complement arithmetic and complements it. The steps reduce 64 bits to 33, 18, 17 and 16.
 func fold(sum uint64) uint16 {
 	sum = sum&0xffffffff + sum>>32
 	sum = sum&0xffff + sum>>16

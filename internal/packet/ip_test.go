@@ -91,6 +91,25 @@ func TestMarkCEChecksum(t *testing.T) {
 	})
 }
 
+// TestClearCE: clearing undoes marking, whatever the checksum was, and changes nothing where there is no CE.
+func TestClearCE(t *testing.T) {
+	for _, family := range []uint8{4, 6} {
+		frame, p := stack{family: family, ecn: ECT0, opcode: RCSendOnly}.build()
+		for id := range 0x10000 {
+			if family == 4 {
+				h := frame[p.L3 : p.L3+IPv4Len]
+				be.PutUint16(h[4:], uint16(id))
+				be.PutUint16(h[10:], 0)
+				be.PutUint16(h[10:], plainChecksum(h))
+			}
+			before := bytes.Clone(frame)
+			if ClearCE(frame, &p) || !MarkCE(frame, &p) || !ClearCE(frame, &p) || p.ECN != ECT0 || !bytes.Equal(frame, before) {
+				t.Fatalf("family %d, identification %04x: ECN %d, % x, expected % x", family, id, p.ECN, frame[:34], before[:34])
+			}
+		}
+	}
+}
+
 // TestMarkCECorners goes through all identifications and so through all sums, for both codepoints.
 func TestMarkCECorners(t *testing.T) {
 	for _, ecn := range []uint8{ECT0, ECT1} {

@@ -10,7 +10,7 @@ const (
 	ipv4MFOffset = 0x3fff // More Fragments and the fragment offset: 0 for a whole datagram
 )
 
-// IPv4Header is what a caller chooses of the IPv4 header of a packet it builds (RFC 791 3.1):
+// IPv4Header has the caller's fields of the IPv4 header of a packet it builds (RFC 791 3.1):
 //
 //	 0                   1                   2                   3
 //	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
@@ -37,13 +37,13 @@ type IPv4Header struct {
 // Put writes 20 octets: no options, Not-ECT, Don't Fragment, Identification 0 (an atomic datagram, RFC 6864 4.1), and the
 // header checksum.
 func (h *IPv4Header) Put(b []byte) {
-	PutIPv4(b, h.TotalLen, h.DSCP, h.TTL, h.Proto, uint32(h.Src.Lo), uint32(h.Dst.Lo))
+	PutIPv4(b, h.TotalLen, h.DSCP<<2, h.TTL, h.Proto, uint32(h.Src.Lo), uint32(h.Dst.Lo))
 }
 
-// PutIPv4 is Put for fields that are no IPv4Header yet.
-func PutIPv4(b []byte, totalLen uint16, dscp, ttl, proto uint8, src, dst uint32) {
+// PutIPv4 is Put without an IPv4Header value. class is DSCP and ECN.
+func PutIPv4(b []byte, totalLen uint16, class, ttl, proto uint8, src, dst uint32) {
 	b = b[:IPv4Len]
-	first := 0x45<<56 | uint64(dscp&0x3f)<<50 | uint64(totalLen)<<32 | ipv4DF
+	first := 0x45<<56 | uint64(class)<<48 | uint64(totalLen)<<32 | ipv4DF
 	third := uint64(ttl)<<24 | uint64(proto)<<16
 	sum := first>>32 + first&0xffffffff + third + uint64(src) + uint64(dst) // words of 32 bits are congruent to their halves' sum
 	binary.BigEndian.PutUint64(b, first)
@@ -51,7 +51,7 @@ func PutIPv4(b []byte, totalLen uint16, dscp, ttl, proto uint8, src, dst uint32)
 	binary.BigEndian.PutUint32(b[16:], dst)
 }
 
-// IPv4ChecksumOK tells whether the header checksum of a parsed IPv4 packet is right (RFC 791 3.1). b is what Parse was given.
+// IPv4ChecksumOK reports whether the header checksum of a parsed IPv4 packet is right (RFC 791 3.1). b is the frame that was parsed.
 func IPv4ChecksumOK(b []byte, p *Parsed) bool {
 	end := int(p.L3) + int(b[p.L3]&0xf)*4
 	return end <= len(b) && fold(onesSum(0, b[p.L3:end])) == 0

@@ -9,7 +9,7 @@ const IPv6Len = 40
 // in an atomic fragment.
 const ipv6OffsetMF = 0xfff9
 
-// isExtHeader tells whether a Next Header value names an extension header that Parse walks over.
+// isExtHeader reports whether a Next Header value is an extension header that Parse skips.
 func isExtHeader(next uint8) bool {
 	switch next {
 	case ProtoHopByHop, ProtoRouting, ProtoFragment, ProtoAH, ProtoDestOpts:
@@ -29,7 +29,7 @@ func extHeaderLen(header, hdrExtLen uint8) int {
 	return 8 + int(hdrExtLen)*8
 }
 
-// IPv6Header is what a caller chooses of the IPv6 header of a packet it builds (RFC 8200 3):
+// IPv6Header has the caller's fields of the IPv6 header of a packet it builds (RFC 8200 3):
 //
 //	 0                   1                   2                   3
 //	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
@@ -56,13 +56,13 @@ type IPv6Header struct {
 
 // Put writes 40 octets: Not-ECT, flow label 0.
 func (h *IPv6Header) Put(b []byte) {
-	PutIPv6(b, h.PayloadLen, h.DSCP, h.NextHeader, h.HopLimit, &h.Src, &h.Dst)
+	PutIPv6(b, h.PayloadLen, h.DSCP<<2, h.NextHeader, h.HopLimit, &h.Src, &h.Dst)
 }
 
-// PutIPv6 is Put for fields that are no IPv6Header yet.
-func PutIPv6(b []byte, payloadLen uint16, dscp, next, hopLimit uint8, src, dst *Addr) {
+// PutIPv6 is Put without an IPv6Header value. class is DSCP and ECN.
+func PutIPv6(b []byte, payloadLen uint16, class, next, hopLimit uint8, src, dst *Addr) {
 	b = b[:IPv6Len]
-	binary.BigEndian.PutUint64(b, 6<<60|uint64(dscp&0x3f)<<54|uint64(payloadLen)<<16|uint64(next)<<8|uint64(hopLimit))
+	binary.BigEndian.PutUint64(b, 6<<60|uint64(class)<<52|uint64(payloadLen)<<16|uint64(next)<<8|uint64(hopLimit))
 	src.Put16(b[8:24])
 	dst.Put16(b[24:40])
 }

@@ -5,8 +5,8 @@ import "encoding/binary"
 // LongHaulLen is the length in octets of the fields of a Long-haul CNP without extension objects.
 const LongHaulLen = 12
 
-// LongHaul are the fields of a Long-haul CNP, the same in its ICMPv6 format (draft-tian 6.1, figure 2) behind the ICMPv6 header and in its
-// RoCEv2 format (6.2.4, figure 5) behind the BTH:
+// LongHaul are the fields of a Long-haul CNP, the same in its ICMPv6 format (draft-tian 6.1, figure 2) after the ICMPv6 header and in its
+// RoCEv2 format (6.2.4, figure 5) after the BTH:
 //
 //	 0                   1                   2                   3
 //	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
@@ -27,14 +27,14 @@ type LongHaul struct {
 	MetricValue uint32 // 24 bits, unit by MetricType
 }
 
-// Action is what a Long-haul CNP asks of the source: the upper two bits of Action Flags (draft-tian 6.1, 5.5.1).
+// Action is the request of a Long-haul CNP to the source: the upper two bits of Action Flags (draft-tian 6.1, 5.5.1).
 type Action uint8
 
 const (
 	ActionNotify     Action = 0 // congestion exists; Parameter is unused, 0
 	ActionPause      Action = 1 // stop for Parameter microseconds
 	ActionRateReduce Action = 2 // reduce the rate by Parameter percent, 0 to 100
-	ActionResume     Action = 3 // take back Parameter percent of the last reduction, 0 to 100; 0 for all of it
+	ActionResume     Action = 3 // undo Parameter percent of the last reduction, 0 to 100; 0 for all of it
 )
 
 // String is the draft's name in the spelling of configuration and reports.
@@ -64,7 +64,7 @@ func (l *LongHaul) Put(b []byte) {
 	PutLongHaul(b, l.Level, uint8(l.Action)<<6|l.Reserved&0x3f, l.Parameter, l.SourceQP, l.MetricType, l.MetricValue)
 }
 
-// PutLongHaul is Put for fields that are no LongHaul yet; flags are Action Flags.
+// PutLongHaul is Put without a LongHaul value; flags are Action Flags.
 func PutLongHaul(b []byte, level, flags uint8, parameter uint16, sourceQP uint32, metricType uint8, metricValue uint32) {
 	_ = b[LongHaulLen-1]
 	first := uint32(level)<<24 | uint32(flags)<<16 | uint32(parameter)

@@ -1,6 +1,6 @@
 package packet
 
-// CodePoints are the numbers of notifications that no registry has assigned yet; all in a domain must agree on them.
+// CodePoints are the numbers of notifications that no registry has assigned yet; all nodes of a domain must agree on them.
 type CodePoints struct {
 	FastCNPOption      uint8  // IPv6 option type of Fast CNP option 1 (draft-xiao-fast-cnp 6, TBD1)
 	FastCNPTraceOption uint8  // IPv6 option type of Fast CNP option 2, with a trace (TBD2). May be the same
@@ -9,22 +9,22 @@ type CodePoints struct {
 	ExtensionClass     uint8  // Class-Num of the Long-haul CNP's Extension Objects (draft-tian 10.3)
 }
 
-// DefaultCodePoints are of the ranges for experiments and private use: RFC 4727, RFC 4443 2.1, and private use of RFC 4884.
+// DefaultCodePoints are from the ranges for experiments and private use: RFC 4727, RFC 4443 2.1, and private use of RFC 4884.
 var DefaultCodePoints = CodePoints{FastCNPOption: 0x9e, FastCNPTraceOption: 0x9e, LongHaulICMPv6Type: 200, ProxyPort: 1022, ExtensionClass: 247}
 
-// Notification is a kind of congestion notification as far as the wire shows it.
+// Notification is a kind of congestion notification, as distinguishable on the wire.
 type Notification uint8
 
 const (
 	NotANotification  Notification = iota
 	StandardCNP                    // RoCEv2 CNP (IBTA Annex A17)
-	FastCNP                        // RoCEv2 CNP behind a Destination Options header with a Fast CNP option
-	ExtendedCNP                    // RoCEv2 CNP with ExtensionBit: Long-haul CNP or PPFC, the wire doesn't tell which
+	FastCNP                        // RoCEv2 CNP after a Destination Options header with a Fast CNP option
+	ExtendedCNP                    // RoCEv2 CNP with ExtensionBit: Long-haul CNP or PPFC, which are not distinguishable on the wire
 	LongHaulICMPv6                 // Long-haul CNP as an ICMPv6 message
 	ProxyNotification              // UDP to the proxy port
 )
 
-// String names the kind as reports and metrics do; "" for NotANotification.
+// String returns the kind as in reports and metrics; "" for NotANotification.
 func (n Notification) String() string {
 	switch n {
 	case StandardCNP:
@@ -41,8 +41,8 @@ func (n Notification) String() string {
 	return ""
 }
 
-// Classify tells which congestion notification the parsed frame is. A CNP that has both the Fast CNP option and ExtensionBit is
-// a Fast CNP: the option is what such a receiver acts on. b is what Parse was given.
+// Classify returns the kind of congestion notification of the parsed frame. A CNP with both the Fast CNP option and ExtensionBit is a Fast
+// CNP: its receiver acts on the option. b is the frame that was parsed.
 func Classify(b []byte, p *Parsed, c *CodePoints) Notification {
 	switch {
 	case p.Kind == RoCEv2:
@@ -51,7 +51,7 @@ func Classify(b []byte, p *Parsed, c *CodePoints) Notification {
 		}
 		return classifyCNP(b, p, c)
 	case p.Proto == ProtoICMPv6 && p.Family == 6:
-		if at := int(p.L4); at < int(p.IPEnd) && at < len(b) && b[at] == c.LongHaulICMPv6Type {
+		if at := int(p.L4); at != 0 && at < int(p.IPEnd) && at < len(b) && b[at] == c.LongHaulICMPv6Type {
 			return LongHaulICMPv6
 		}
 	case p.Proto == ProtoUDP && p.DstPort == c.ProxyPort:
@@ -70,8 +70,8 @@ func classifyCNP(b []byte, p *Parsed, c *CodePoints) Notification {
 	return StandardCNP
 }
 
-// hasDestOption looks for a Fast CNP option in each Destination Options header of a packet whose extension headers Parse has found
-// sound up to p.L4. It doesn't stop at the last such header: an option that a receiver finds must not be hidden from the border.
+// hasDestOption looks for a Fast CNP option in each Destination Options header of a packet whose extension headers are valid up to p.L4. It
+// checks all such headers: the domain filter must find every option that a receiver finds.
 func hasDestOption(b []byte, p *Parsed, c *CodePoints) bool {
 	next, off := b[p.L3+6], int(p.L3)+IPv6Len
 	for n := 0; n < maxExtHeaders && off < int(p.L4); n++ {
@@ -87,8 +87,8 @@ func hasDestOption(b []byte, p *Parsed, c *CodePoints) bool {
 // optPad1 is the one option without a length octet (RFC 8200 4.2).
 const optPad1 = 0
 
-// hasOption tells whether a list of at most 2,046 octets of options (RFC 8200 4.2) holds a whole one of either type. Each
-// round of the loop takes at least one octet.
+// hasOption reports whether a list of at most 2,046 octets of options (RFC 8200 4.2) holds a whole one of either type. Each iteration uses at
+// least one octet.
 func hasOption(options []byte, either, other uint8) bool {
 	for len(options) > 0 {
 		size := 1

@@ -1,6 +1,6 @@
 package packet
 
-// Opcode is the BTH's first octet (IBTA 9.2.1): its three high bits name the transport service, the others the operation.
+// Opcode is the BTH's first octet (IBTA 9.2.1): its three high bits are the transport service, the others the operation.
 type Opcode uint8
 
 // Opcodes of the Reliable Connection (RC) service.

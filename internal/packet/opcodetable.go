@@ -25,7 +25,7 @@ var headerLens = [headerKinds]uint8{
 	RDETHLen, DETHLen, XRCETHLen, FETHLen, RETHLen, AtomicETHLen, AETHLen, AtomicAckETHLen, ImmDtLen, IETHLen,
 }
 
-// operation is what the five low bits of an opcode mean in most transport services (IBTA table 38).
+// operation is the meaning of the five low bits of an opcode in most transport services (IBTA table 38).
 type operation struct {
 	name     string
 	ext      Headers
@@ -62,7 +62,7 @@ var operations = [32]operation{
 	0x1d: {name: "ATOMIC WRITE", ext: HasRETH, data: true},
 }
 
-// service is what the three high bits of an opcode mean.
+// service is the meaning of the three high bits of an opcode.
 type service struct {
 	name         string
 	operations   uint32 // by bit: those it has
@@ -86,7 +86,7 @@ var services = [8]service{
 	5: {name: "XRC", operations: sendAndWrite | readToAtomic | invalidate, request: HasXRCETH},
 }
 
-// opcodeInfo is what Parse asks about an opcode, in four octets.
+// opcodeInfo has the properties of an opcode that Parse needs, in four bytes.
 type opcodeInfo struct {
 	ext   Headers
 	len   uint8 // of the extended transport headers, octets
@@ -133,10 +133,10 @@ func headersLen(h Headers) (n int) {
 	return n
 }
 
-// Known tells whether IBTA gives the opcode a meaning.
+// Known reports whether IBTA defines the opcode.
 func (o Opcode) Known() bool { return opcodes[o].flags&opcodeKnown != 0 }
 
-// Headers tells which extended transport headers follow the BTH.
+// Headers returns the extended transport headers that follow the BTH.
 func (o Opcode) Headers() Headers { return opcodes[o].ext }
 
 // HeadersLen is the length of all extended transport headers in octets.
@@ -145,7 +145,7 @@ func (o Opcode) HeadersLen() int { return int(opcodes[o].len) }
 // Offset is the distance in octets from Parsed.Ext to the header h, one bit of Headers(), which the opcode must have.
 func (o Opcode) Offset(h Headers) int { return headersLen(opcodes[o].ext & (h - 1)) }
 
-// HasPayload tells whether the packet carries data: SEND, RDMA WRITE, RDMA READ response and ATOMIC WRITE.
+// HasPayload reports whether the packet carries data: SEND, RDMA WRITE, RDMA READ response and ATOMIC WRITE.
 func (o Opcode) HasPayload() bool { return opcodes[o].flags&opcodeData != 0 }
 
 // Transport is the transport service, "RC", "UC", "RD", "UD" or "XRC", or "CNP"; "" for an unknown opcode.

@@ -26,11 +26,11 @@ const OptionHeaderLen = 2
 // optionAct are the two high bits of an option type: 0 is to skip an unknown option, any other value to discard the packet.
 const optionAct = 0xc0
 
-// Skippable tells whether a node that doesn't know the option goes on with the packet (RFC 8200 4.2, act 00).
+// Skippable reports whether a node that doesn't know the option continues with the packet (RFC 8200 4.2, act 00).
 func (o Option) Skippable() bool { return o.Type&optionAct == 0 }
 
-// NextOption reads the option at the front of a list of options and returns it with its length in octets, at least 1; the length
-// is 0 when the list is empty or the option runs past its end. Data is a view of the list.
+// NextOption reads the option at the front of a list of options and returns it with its length in octets, at least 1; the length is 0 if
+// the list is empty or the option exceeds it. Data is a view of the list.
 func NextOption(list []byte) (Option, int) {
 	if len(list) == 0 {
 		return Option{}, 0
@@ -48,8 +48,8 @@ func NextOption(list []byte) (Option, int) {
 	return Option{list[0], list[OptionHeaderLen:end]}, end
 }
 
-// OptionsHeader returns the Hop-by-Hop or Destination Options header at off (RFC 8200 4.3, 4.6) whole, or nil when it doesn't end
-// before limit or isn't all in b. Its list of options starts at octet 2.
+// OptionsHeader returns the complete Hop-by-Hop or Destination Options header at off (RFC 8200 4.3, 4.6), or nil if it exceeds limit or
+// isn't completely in b. Its list of options starts at octet 2.
 func OptionsHeader(b []byte, off, limit int) []byte {
 	limit = min(limit, len(b))
 	if off < 0 || limit < off+8 {
@@ -62,16 +62,16 @@ func OptionsHeader(b []byte, off, limit int) []byte {
 	return b[off:end]
 }
 
-// OptionsOK goes over every Hop-by-Hop and Destination Options header of an IPv6 packet whose extension headers Parse has found sound up
-// to p.L4. whole tells whether no option runs past its header; skippable, whether who knows but the Fast CNP options in Destination
-// Options may go on with the packet (RFC 8200 4.2). b is what Parse was given, up to p.L4 at least.
+// OptionsOK checks every Hop-by-Hop and Destination Options header of an IPv6 packet whose extension headers are valid up to p.L4. whole:
+// no option exceeds its header. skippable: a node that knows only the Fast CNP options may continue with the packet (RFC 8200 4.2). b is
+// the frame that was parsed, at least up to p.L4.
 func OptionsOK(b []byte, p *Parsed, c *CodePoints) (whole, skippable bool) {
 	next, off := b[p.L3+6], int(p.L3)+IPv6Len
 	skippable = true
 	for n := 0; n < maxExtHeaders && off < int(p.L4); n++ {
 		end := off + extHeaderLen(next, b[off+1])
 		if next == ProtoHopByHop || next == ProtoDestOpts {
-			for list := b[off+2 : end]; len(list) > 0; { // each round takes at least an octet of at most 2,046
+			for list := b[off+2 : end]; len(list) > 0; { // each iteration uses at least one of at most 2,046 octets
 				o, size := NextOption(list)
 				if size == 0 {
 					return false, skippable

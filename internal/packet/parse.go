@@ -2,16 +2,16 @@ package packet
 
 import "encoding/binary"
 
-// maxExtHeaders bounds the IPv6 extension headers that Parse walks over; with more, what follows can't be told.
+// maxExtHeaders bounds the IPv6 extension headers that Parse skips; with more, the upper layer is unknown.
 const maxExtHeaders = 8
 
 // Parse finds the headers of an Ethernet frame in one pass and overwrites all of p. frameLen is the frame's length in octets
-// without FCS; b is its beginning, shorter than the frame where it lies in several segments or the capture cut it.
+// without FCS; b is its beginning, shorter than the frame if the buffer has several segments or the capture truncated it.
 //
-// The lengths that the headers give must fit frameLen, but only the headers themselves must lie in b: an IP packet that would
-// go on behind the frame isn't sound, and a UDP datagram that would go on behind its IP packet isn't RoCEv2. Padding behind
-// the IP packet is fine. Checksums and the ICRC aren't verified. Any fragment is of Kind IP without Proto and L4; an IPv6 "atomic"
-// fragment (RFC 6946) is a whole packet.
+// The lengths in the headers must fit frameLen, but only the headers themselves must be in b: an IP packet that exceeds the frame isn't
+// valid, and a UDP datagram that exceeds its IP packet isn't RoCEv2. Padding after the IP packet is allowed. Parse doesn't verify checksums
+// or the ICRC. Any fragment is of Kind IP without L4; an IPv6 "atomic" fragment (RFC 6946) is a complete packet. MayHide finds frames that
+// Parse couldn't read completely and that may hold a notification.
 func Parse(b []byte, frameLen uint32, p *Parsed) {
 	*p = Parsed{Len: frameLen}
 	if uint64(len(b)) > uint64(frameLen) {
@@ -38,8 +38,8 @@ func Parse(b []byte, frameLen uint32, p *Parsed) {
 	}
 }
 
-// parseTags takes the VLAN tags, of which the first has the given TPID. It returns the offset and the EtherType of what
-// follows; that is a TPID still when a tag is cut or there are more than MaxTags.
+// parseTags reads the VLAN tags; the first has the given TPID. It returns the offset and the EtherType after them, which is still a TPID if
+// a tag is truncated or there are more than MaxTags.
 func parseTags(b []byte, etherType uint16, p *Parsed) (int, uint16) {
 	at := EthernetLen
 	for p.Tags < MaxTags && isTag(etherType) && len(b) >= at+VLANTagLen {
@@ -75,6 +75,7 @@ func parseIPv4(b []byte, l3, frameLen int, p *Parsed) {
 	p.Src, p.Dst = AddrFrom4(h[12:]), AddrFrom4(h[16:])
 	p.L3, p.IPEnd = uint16(l3), uint32(end)
 	if binary.BigEndian.Uint16(h[6:])&ipv4MFOffset != 0 {
+		p.Proto = h[9]
 		return
 	}
 	parseUpper(b, h[9], l3+headerLen, end, p)
@@ -101,8 +102,8 @@ func parseIPv6(b []byte, l3, frameLen int, p *Parsed) {
 	}
 }
 
-// parseExtHeaders walks the IPv6 extension headers (RFC 8200 4), the first being of type next and at off, to the upper layer.
-// It gives up where a header is cut, out of place or runs past the packet, or behind maxExtHeaders of them.
+// parseExtHeaders skips the IPv6 extension headers (RFC 8200 4) up to the upper layer; the first is of type next and at off. It gives up if
+// a header is truncated, out of place or exceeds the packet, or after maxExtHeaders of them.
 func parseExtHeaders(b []byte, next uint8, off, end int, p *Parsed) {
 	for n := 0; isExtHeader(next); n++ {
 		if n == maxExtHeaders || len(b) < off+8 || end < off+8 {
@@ -111,7 +112,7 @@ func parseExtHeaders(b []byte, next uint8, off, end int, p *Parsed) {
 		h := b[off : off+8]
 		switch next {
 		case ProtoHopByHop:
-			if n != 0 { // RFC 8200 4.1: directly behind the IPv6 header only
+			if n != 0 { // RFC 8200 4.1: directly after the IPv6 header only
 				return
 			}
 			p.HopOpts = uint16(off)
@@ -119,6 +120,7 @@ func parseExtHeaders(b []byte, next uint8, off, end int, p *Parsed) {
 			p.DstOpts = uint16(off)
 		case ProtoFragment:
 			if binary.BigEndian.Uint16(h[2:])&ipv6OffsetMF != 0 {
+				p.Proto = h[0]
 				return
 			}
 		}
@@ -131,7 +133,7 @@ func parseExtHeaders(b []byte, next uint8, off, end int, p *Parsed) {
 	parseUpper(b, next, off, end, p)
 }
 
-// parseUpper notes the upper-layer header at l4, which need not lie in b, and goes on with UDP.
+// parseUpper records the upper-layer header at l4, which need not be in b, and continues with UDP.
 func parseUpper(b []byte, proto uint8, l4, end int, p *Parsed) {
 	p.Proto, p.L4 = proto, uint16(l4)
 	if proto != ProtoUDP || len(b) < l4+UDPLen || end < l4+UDPLen {
@@ -147,7 +149,7 @@ func parseUpper(b []byte, proto uint8, l4, end int, p *Parsed) {
 	}
 }
 
-// parseRoCEv2 takes the Base Transport Header at bth and the headers its opcode asks for, up to the ICRC at icrc.
+// parseRoCEv2 reads the Base Transport Header at bth and the headers of its opcode, up to the ICRC at icrc.
 func parseRoCEv2(b []byte, bth, icrc int, p *Parsed) {
 	if len(b) < bth+BTHLen {
 		return

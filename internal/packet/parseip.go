@@ -1,7 +1,7 @@
 package packet
 
 // ParseIP is Parse for an IP packet without a link-layer header, such as the invoking packet in a notification to a proxy: offsets
-// count from the IP header. The packet may be cut: only the headers must lie in b, the lengths they give aren't held against it.
+// count from the IP header. The packet may be truncated: only the headers must be in b, and their lengths aren't checked against it.
 func ParseIP(b []byte, p *Parsed) {
 	*p = Parsed{}
 	if len(b) == 0 {

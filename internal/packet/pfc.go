@@ -9,11 +9,11 @@ const (
 )
 
 const (
-	// PauseLen is the length in octets of a PAUSE behind the Ethernet header, without the padding to a whole frame.
+	// PauseLen is the length in octets of a PAUSE after the Ethernet header, without the padding to a whole frame.
 	PauseLen = 4
-	// PFCLen is the length in octets of a PFC frame behind the Ethernet header, without the padding to a whole frame.
+	// PFCLen is the length in octets of a PFC frame after the Ethernet header, without the padding to a whole frame.
 	PFCLen = 20
-	// PFCClasses is the number of priorities that PFC stops one by one.
+	// PFCClasses is the number of priorities of PFC.
 	PFCClasses = 8
 )
 
@@ -34,7 +34,7 @@ var MACControlAddr = [6]byte{0x01, 0x80, 0xc2, 0x00, 0x00, 0x01}
 type PFC struct {
 	Reserved uint8              // senders put 0, receivers ignore it
 	Enabled  uint8              // bit n: Time[n] counts
-	Time     [PFCClasses]uint16 // quanta of 512 bit times for which priority n stops; 0: it may go on
+	Time     [PFCClasses]uint16 // quanta of 512 bit times for which priority n stops; 0: resume
 }
 
 // Put writes 20 octets.
@@ -65,7 +65,7 @@ func DecodePFC(b []byte) PFC {
 //	|        Opcode = 0x0001        |          pause_time           |
 //	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 type Pause struct {
-	Time uint16 // quanta of 512 bit times for which everything stops; 0: it may go on
+	Time uint16 // quanta of 512 bit times for which all frames stop; 0: resume
 }
 
 // Put writes 4 octets.

@@ -7,29 +7,27 @@ import (
 	"github.com/cnpgate/cnpgate/internal/burst"
 )
 
-// The plain frames that nearly all traffic is made of, with one VLAN tag or none, without IP options or extension headers, have
-// their headers at fixed offsets. ParsePlain goes over a run of them in one loop, calls nothing, looks at each octet once, writes
-// eight octets at a time where the values are at hand, and the flow's key with them: about half the time of Parse (BenchmarkParse,
-// BenchmarkParsePlain). Where the two differ, Parse is right and a test fails.
+// Nearly all traffic is plain frames: with one VLAN tag or none, without IP options or extension headers, so that their headers are at
+// fixed offsets. ParsePlain parses a run of them in one loop without calls. It reads each octet once and writes eight bytes at a time,
+// including the flow's key. It takes about half the time of Parse (BenchmarkParse, BenchmarkParsePlain). If the two differ, Parse is right
+// and a test fails.
 
-// FlowWords are what a flow is known by, in words of eight octets as they lie in the memory of a processor whose numbers begin with
-// the low end: the flow table's key.
+// FlowWords is the flow table's key in words of eight bytes, as in the memory of a little-endian processor.
 type FlowWords struct {
 	Src, Dst Addr
 	QPs      uint64 // the destination QP, and at 32 the source QP of a UD packet
-	Place    uint64 // the port that it came in by, and at 16 the outer Tag
+	Place    uint64 // the ingress port, and at 16 the outer Tag
 }
 
-// Run is what ParsePlain says of the frames it took.
+// Run describes the frames that ParsePlain has parsed.
 type Run struct {
 	N      int    // how many
 	Octets uint64 // their lengths
-	// Any and All are their traffic classes or TOS octets, DSCP << 2 | ECN (RFC 2474 3, RFC 3168 5), or'ed and and'ed.
+	// Any and All are the bitwise OR and AND of their traffic classes or TOS octets, DSCP << 2 | ECN (RFC 2474 3, RFC 3168 5).
 	Any, All uint8
 }
 
-// words is a Parsed in words, as it lies in memory. A field belongs to the word of the first one named, at the shift of the
-// distance from there.
+// words is the memory layout of Parsed in words. Each word begins with its first named field.
 type words struct {
 	src, dst Addr
 	class    uint32 // Kind, Family, DSCP, ECN
@@ -43,7 +41,7 @@ type words struct {
 	psn      uint64 // PSN, Len
 }
 
-// The octets of an untagged frame in which all of its plain headers lie, and the least it has when the ICRC follows.
+// Number of octets of an untagged frame that hold all plain headers, and the minimum length with the ICRC.
 const (
 	plain4 = EthernetLen + IPv4Len + UDPLen + BTHLen
 	plain6 = EthernetLen + IPv6Len + UDPLen + BTHLen
@@ -51,7 +49,7 @@ const (
 	least6 = plain6 + ICRCLen
 )
 
-// What is the same in all untagged plain frames of a kind. An extent is of a UDP datagram without any octets.
+// Constant values of all untagged plain frames of a kind. An extent is that of an empty UDP datagram.
 const (
 	class4   = uint32(RoCEv2) | 4<<8
 	class6   = uint32(RoCEv2) | 6<<8
@@ -75,8 +73,8 @@ const (
 	taggedExtent  = VLANTagLen * (1<<extentPayload | 1)
 )
 
-// plainOpcodes are the opcodes of plain packets, with the length of their extended transport headers, as they lie in words.extent; 0
-// is for all others. A CNP is not plain: it has no flow.
+// plainOpcodes has the opcodes of plain packets, with the length of their extended transport headers, as in words.extent; 0 for all others.
+// A CNP is not plain: it has no flow.
 var plainOpcodes = func() (n [256]uint64) {
 	for i := range opcodes {
 		if opcodes[i].flags&opcodePlain != 0 {
@@ -86,16 +84,16 @@ var plainOpcodes = func() (n [256]uint64) {
 	return n
 }()
 
-// Numbers of two octets as they lie in a frame: to compare one of them is a single instruction.
+// Numbers of two octets as in a frame: comparing one is a single instruction.
 const (
 	etherTypeIPv4 = EtherTypeIPv4>>8 | EtherTypeIPv4&0xff<<8
 	etherTypeIPv6 = EtherTypeIPv6>>8 | EtherTypeIPv6&0xff<<8
 	etherTypeCTag = EtherTypeCTag>>8 | EtherTypeCTag&0xff<<8
 )
 
-// ParsePlain does what Parse does for the first of the frames, as many as are plain, and writes their flows' keys; it stops at one that
-// isn't, for Parse. base is what the frames' data count from, port the number of the port they came in by, parsed and keys are
-// at least as long as frames. Of the first that isn't plain it leaves neither in a state of use.
+// ParsePlain parses plain frames from the first on like Parse, and writes their flows' keys. It stops at a frame that isn't plain, which
+// the caller passes to Parse. base is the base address of the frames' data, port the ingress port; parsed and keys must be at least as long
+// as frames. The entries of the frame at which it stops are undefined.
 func ParsePlain(base unsafe.Pointer, frames []burst.Frame, port uint64, parsed []Parsed, keys []FlowWords) (r Run) {
 	parsed, keys = parsed[:len(frames)], keys[:len(frames)]
 	r.All = 0xff
@@ -109,7 +107,7 @@ run:
 		}
 		h := (*[plain4]byte)(unsafe.Add(base, int(frames[i].Data)))
 		etherType, tag := binary.LittleEndian.Uint16(h[12:]), uint64(0)
-		if etherType == etherTypeCTag { // what follows the addresses and the tag is an untagged frame's
+		if etherType == etherTypeCTag { // the part after addresses and tag is as in an untagged frame
 			tag = cTag | uint64(binary.BigEndian.Uint16(h[EthernetLen:])&vidMask)
 			h = (*[plain4]byte)(unsafe.Add(unsafe.Pointer(h), VLANTagLen))
 			etherType = binary.LittleEndian.Uint16(h[12:])
@@ -120,7 +118,7 @@ run:
 		var class uint32
 		switch etherType {
 		case etherTypeIPv4:
-			// One comparison for the fragment offset, MF and the protocol, which have the Time to Live between them.
+			// One comparison for the fragment offset, MF and the protocol, with the Time to Live between them.
 			if h[14] != 0x45 || binary.LittleEndian.Uint32(h[20:])&0xff00ff3f != ProtoUDP<<24 {
 				break run
 			}
@@ -150,7 +148,7 @@ run:
 			extent = extent6 + udpLen
 			src := Addr{binary.BigEndian.Uint64(h[22:]), binary.BigEndian.Uint64(h[30:])}
 			dst := Addr{binary.BigEndian.Uint64(h[38:]), binary.BigEndian.Uint64(h[46:])}
-			if src.Hi == 0 || dst.Hi == 0 { // it may be an IPv4-mapped one
+			if src.Hi == 0 || dst.Hi == 0 { // it may be IPv4-mapped
 				break run
 			}
 			w.src, w.dst, k.Src, k.Dst = src, dst, src, dst
@@ -172,7 +170,7 @@ run:
 		qp := uint64(binary.BigEndian.Uint32(udp[12:]) & 0xffffff)
 		w.class = class | uint32(tos)*(1<<14|1<<24)&(0x3f<<16|3<<24)
 		w.ports, w.ipEnd, w.extent = ports, ipEnd, extent|uint64(udp[12])<<40
-		if udp[8]>>5 == uint8(UDSendOnly>>5) { // the payload lies behind a DETH, which is within room
+		if udp[8]>>5 == uint8(UDSendOnly>>5) { // the payload lies after a DETH, which is within room
 			qp |= uint64(binary.BigEndian.Uint32((*[DETHLen]byte)(unsafe.Add(unsafe.Pointer(udp), UDPLen+BTHLen))[4:])&0xffffff) << 32
 		}
 		w.qps, w.psn, k.QPs = qp, uint64(binary.BigEndian.Uint32(udp[16:])&0xffffff)|uint64(size)<<32, qp
@@ -184,8 +182,8 @@ run:
 	return r
 }
 
-// Touch reads an octet of each frame, for all of them to be on their way into the nearest cache at a time. What it returns is of no use but
-// that the reads are not for nothing.
+// Touch reads an octet of each frame, so that the processor fetches all of them into the nearest cache in parallel. The result only keeps
+// the compiler from removing the reads.
 func Touch(base unsafe.Pointer, frames []burst.Frame) (octets uint8) {
 	for i := range frames {
 		octets ^= *(*uint8)(unsafe.Add(base, int(frames[i].Data)))
@@ -196,7 +194,7 @@ func Touch(base unsafe.Pointer, frames []burst.Frame) (octets uint8) {
 // cTag is the Tag of TPID 0x8100 and VID 0: the only TPID that a plain frame has.
 const cTag = 1 << tagWhich
 
-// tagged makes what is known of an untagged frame that of a tagged one.
+// tagged converts the words of an untagged frame to those of a tagged one.
 func (w *words) tagged(k *FlowWords, tag uint64) {
 	w.tags = tag
 	w.upper |= 1 << 8

@@ -2,8 +2,8 @@ package packet
 
 import "encoding/binary"
 
-// PPFC are the fields of a PPFC notification (draft-xz-ppfc 3), behind the BTH of a CNP with ExtensionBit. The draft doesn't say how
-// wide Flags and PT are, nor what they mean; this is how they are taken:
+// PPFC are the fields of a PPFC notification (draft-xz-ppfc 3), after the BTH of a CNP with ExtensionBit. The draft doesn't define the
+// widths and meanings of Flags and PT; cnpgate uses:
 //
 //	 0                   1                   2                   3
 //	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
@@ -15,10 +15,10 @@ import "encoding/binary"
 //	|           Reserved            |        Pause Duration         |
 //	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 type PPFC struct {
-	Dst      Addr   // of the data packets that met congestion
+	Dst      Addr   // destination of the data packets that met congestion
 	Flags    uint16 // 14 bits without a meaning: senders put 0, receivers ignore them
 	PT       PauseType
-	Port     uint16 // where the congestion is, as its device numbers ports
+	Port     uint16 // the congested port, by its device's numbering
 	Reserved uint16 // senders put 0, receivers ignore it
 	Duration uint16 // microseconds
 }
@@ -28,7 +28,7 @@ type PauseType uint8
 
 const (
 	PTPause  PauseType = 0 // stop for Duration
-	PTResume PauseType = 1 // go on
+	PTResume PauseType = 1 // resume
 )
 
 // PPFCLen is the length in octets of the fields over the given IP version.

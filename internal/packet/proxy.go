@@ -2,8 +2,8 @@ package packet
 
 import "encoding/binary"
 
-// Proxied is what a notification to a proxy has between its UDP header and the invoking packet: "IP Five-Tuple + Congestion
-// Level" (draft-xiao-proxy 4, figure 5). The draft doesn't lay it out; this is how it is taken:
+// Proxied is the part of a notification to a proxy between its UDP header and the invoking packet: "IP Five-Tuple + Congestion Level"
+// (draft-xiao-proxy 4, figure 5). The draft defines no layout; cnpgate uses:
 //
 //	 0                   1                   2                   3
 //	 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
@@ -26,7 +26,8 @@ type Proxied struct {
 	Src, Dst         Addr
 }
 
-// Limits of a whole IP packet that notifies a proxy, in octets (draft-xiao-proxy 4): the invoking packet is cut to keep them.
+// Maximum length of the IP packet of a notification to a proxy, in octets (draft-xiao-proxy 4): the invoking packet is truncated
+// accordingly.
 const (
 	MaxProxyIPv4 = 576
 	MaxProxyIPv6 = 1280

@@ -24,6 +24,14 @@ type RETH struct {
 	DMALength      uint32 // octets of the whole message
 }
 
+// Put writes 16 octets.
+func (h *RETH) Put(b []byte) {
+	_ = b[RETHLen-1]
+	binary.BigEndian.PutUint64(b, h.VirtualAddress)
+	binary.BigEndian.PutUint32(b[8:], h.RKey)
+	binary.BigEndian.PutUint32(b[12:], h.DMALength)
+}
+
 // DecodeRETH reads 16 octets.
 func DecodeRETH(b []byte) RETH {
 	_ = b[RETHLen-1]

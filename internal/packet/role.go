@@ -1,14 +1,14 @@
 package packet
 
-// Role says which side of a connection sends packets of an opcode, and so whose PSNs they carry (IBTA 9.7.2): a request carries
-// its sender's, a response those of the requests that it answers.
+// Role is the side of a connection that sends packets of an opcode, and so whose PSNs they carry (IBTA 9.7.2): a request carries its
+// sender's PSN, a response that of the request that it answers.
 type Role uint8
 
 const (
 	// NoRole is for datagrams and CNPs, which belong to no connection.
 	NoRole Role = iota
 	Request
-	// ReadRequest is a request that takes as many PSNs as its response has packets.
+	// ReadRequest is a request that uses as many PSNs as its response has packets.
 	ReadRequest
 	Response
 )

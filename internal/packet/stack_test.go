@@ -140,14 +140,15 @@ func (s stack) upper() uint8 {
 	return 17
 }
 
-// buildUpper appends UDP and what follows it; of a packet that isn't whole nothing is expected to be found.
+// buildUpper appends UDP and what follows it; of a packet that isn't whole only the protocol is expected to be found.
 func (s stack) buildUpper(f []byte, p *Parsed, whole bool) []byte {
+	p.Proto = s.upper()
 	found := p
 	if !whole {
 		found = &Parsed{}
 	}
 	l4 := len(f)
-	found.Proto, found.L4 = s.upper(), uint16(l4)
+	found.L4 = uint16(l4)
 	if s.proto != 0 {
 		return append(f, s.body...)
 	}

@@ -2,8 +2,8 @@ package packet
 
 import "fmt"
 
-// Tag is what a VLAN tag says of whose a frame is: which VLAN, by which protocol. Two tags with one VID and different TPIDs are of different
-// VLANs (IEEE 802.1Q 9.5), so both are in it; priority and DEI are not. The zero Tag is no tag, unlike a priority tag, whose VID is 0.
+// Tag identifies a frame's VLAN by VID and TPID. Two tags with the same VID and different TPIDs are different VLANs (IEEE 802.1Q 9.5).
+// Priority and DEI are not included. The zero Tag is no tag, unlike a priority tag, whose VID is 0.
 //
 //	15    12 11            0
 //	+-------+---------------+
@@ -16,10 +16,11 @@ const (
 	vidMask  = 1<<tagWhich - 1
 )
 
-// tpids are the tag protocol identifiers that a Tag tells apart.
+// tpids are the tag protocol identifiers that a Tag distinguishes.
 var tpids = [...]uint16{0, EtherTypeCTag, EtherTypeSTag, EtherTypeQinQ}
 
-// MakeTag is the Tag of a TPID and tag control information: VID in the low 12 bits, the rest is left out. Of a TPID other than the three it is 0.
+// MakeTag returns the Tag of a TPID and tag control information, of which it uses the VID in the low 12 bits. For any other TPID than the
+// three it returns 0.
 func MakeTag(tpid, tci uint16) Tag {
 	switch tpid {
 	case EtherTypeCTag:
@@ -32,10 +33,10 @@ func MakeTag(tpid, tci uint16) Tag {
 	return 0
 }
 
-// VID is the VLAN ID, 0 to 4095; 0 of a priority tag, and of no tag.
+// VID is the VLAN ID, 0 to 4095; 0 for a priority tag, and for no tag.
 func (t Tag) VID() uint16 { return uint16(t & vidMask) }
 
-// TPID is the tag protocol identifier: 0x8100, 0x88A8 or 0x9100, or 0 of no tag.
+// TPID is the tag protocol identifier: 0x8100, 0x88A8 or 0x9100, or 0 for no tag.
 func (t Tag) TPID() uint16 { return tpids[t>>tagWhich%Tag(len(tpids))] }
 
 // String gives "0x88a8:100", and "none" for no tag.

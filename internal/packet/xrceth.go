@@ -16,5 +16,8 @@ type XRCETH struct {
 	XRCSRQ uint32 // the shared receive queue, 24 bits
 }
 
+// Put writes 4 octets.
+func (h XRCETH) Put(b []byte) { binary.BigEndian.PutUint32(b, h.XRCSRQ&0xffffff) }
+
 // DecodeXRCETH reads 4 octets.
 func DecodeXRCETH(b []byte) XRCETH { return XRCETH{binary.BigEndian.Uint32(b) & 0xffffff} }

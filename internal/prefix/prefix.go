@@ -1,12 +1,11 @@
-// Package prefix finds the longest prefix that an address lies in. A Table is made once and never changes, so any number of
-// goroutines may use it; a lookup allocates nothing. It knows nothing of what the values mean.
+// Package prefix finds the longest matching prefix of an address. A Table is made once and never changes, so any number of goroutines may
+// use it; a lookup allocates nothing.
 //
-// IPv4 and IPv6 are apart: an IPv4 address is matched by IPv4 prefixes only, and by IPv6 prefixes inside ::ffff:0:0/96, which say
-// the same in another form. So ::/0 is every IPv6 address and no IPv4 one, although packet.Addr keeps IPv4 addresses in IPv4-mapped
-// form (RFC 4291 2.5.5.2).
+// IPv4 and IPv6 are separate: an IPv4 address matches only IPv4 prefixes, and IPv6 prefixes inside ::ffff:0:0/96, which are equivalent. So
+// ::/0 matches every IPv6 address and no IPv4 one, although packet.Addr keeps IPv4 addresses in IPv4-mapped form (RFC 4291 2.5.5.2).
 //
-// The prefixes cut the address space into ranges that have the same longest match throughout. A Table holds where each range
-// begins, in order, and a lookup is a binary search without branches that depend on the address: 14 steps for 5,000 prefixes.
+// The prefixes divide the address space into ranges with the same longest match. A Table has the beginnings of the ranges in order, and a
+// lookup is a binary search without branches that depend on the address: 14 steps for 5,000 prefixes.
 package prefix
 
 import (
@@ -18,7 +17,7 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// Entry gives a prefix a value. Address bits behind the prefix length don't count.
+// Entry is a prefix and its value. Address bits after the prefix length don't count.
 type Entry[T any] struct {
 	Prefix netip.Prefix
 	Value  T
@@ -38,7 +37,7 @@ type ranges struct {
 
 const none = -1
 
-// New builds a table. If a prefix comes more than once, its last value counts. Invalid prefixes are left out.
+// New builds a table. If a prefix is repeated, its last value counts. Invalid prefixes are skipped.
 func New[T any](entries []Entry[T]) *Table[T] {
 	t := &Table[T]{values: make([]T, len(entries))}
 	var v4, v6 []span
@@ -48,7 +47,7 @@ func New[T any](entries []Entry[T]) *Table[T] {
 			continue
 		}
 		s := spanOf(e.Prefix, int32(i))
-		if s.first.Is4() { // then the prefix is 96 bits or longer: the first address of a shorter one has zeros there
+		if s.first.Is4() { // then the prefix has 96 bits or more: the first address of a shorter one has zeros there
 			v4 = append(v4, s)
 		} else {
 			v6 = append(v6, s)
@@ -58,7 +57,7 @@ func New[T any](entries []Entry[T]) *Table[T] {
 	return t
 }
 
-// Lookup is the value of the longest prefix that a lies in, and whether there is one.
+// Lookup returns the value of the longest matching prefix of a, and whether there is one.
 func (t *Table[T]) Lookup(a packet.Addr) (v T, ok bool) {
 	if t == nil {
 		return v, false
@@ -74,17 +73,16 @@ func (t *Table[T]) Lookup(a packet.Addr) (v T, ok bool) {
 	return t.values[i], true
 }
 
-// Range is a row of addresses that have one longest prefix in common, or none.
+// Range is a range of addresses with the same longest prefix, or none.
 type Range struct{ first, last packet.Addr }
 
-// Has tells whether a is in the range.
+// Has reports whether a is in the range.
 func (r *Range) Has(a packet.Addr) bool { return less(a, r.first)|less(r.last, a) == 0 }
 
-// mapped are the IPv4 addresses, which lie in the middle of the IPv6 ones and belong to none of their prefixes.
+// mapped is the range of IPv4 addresses, which is in the middle of the IPv6 ones and belongs to none of their prefixes.
 var mapped = Range{packet.AddrFrom4([]byte{0, 0, 0, 0}), packet.AddrFrom4([]byte{255, 255, 255, 255})}
 
-// Around is the range that a lies in: for each address there, and its family, Lookup gives what it gives for a. Of a nil table it is
-// the address alone.
+// Around returns the range of a: Lookup returns the same for all its addresses of the family. For a nil table it is the address alone.
 func (t *Table[T]) Around(a packet.Addr) Range {
 	if t == nil {
 		return Range{a, a}
@@ -136,7 +134,7 @@ func after(a packet.Addr) packet.Addr {
 	return packet.Addr{Hi: a.Hi + carry, Lo: lo}
 }
 
-// find is the index of the range that a lies in.
+// find returns the index of a's range.
 func (r *ranges) find(a packet.Addr) int {
 	i := 0
 	for n := len(r.starts); n > 1; {
@@ -147,7 +145,7 @@ func (r *ranges) find(a packet.Addr) int {
 	return i
 }
 
-// less is 1 if a is below b, else 0.
+// less is 1 if a is below b, otherwise 0.
 func less(a, b packet.Addr) int {
 	_, borrow := bits.Sub64(a.Lo, b.Lo, 0)
 	_, borrow = bits.Sub64(a.Hi, b.Hi, borrow)
@@ -171,8 +169,8 @@ func spanOf(p netip.Prefix, value int32) span {
 	return span{packet.Addr{Hi: a.Hi &^ hi, Lo: a.Lo &^ lo}, packet.Addr{Hi: a.Hi | hi, Lo: a.Lo | lo}, n, value}
 }
 
-// cut makes the ranges. Prefixes nest or are apart, so going through them in order of their first addresses, shorter ones first,
-// a stack holds the prefixes that enclose the place it is at.
+// cut makes the ranges. Prefixes are nested or disjoint. So in the order of their first addresses, shorter ones first, a stack holds the
+// prefixes around the current position.
 func cut(spans []span) ranges {
 	slices.SortStableFunc(spans, func(a, b span) int {
 		return cmp.Or(cmp.Compare(a.first.Hi, b.first.Hi), cmp.Compare(a.first.Lo, b.first.Lo), cmp.Compare(a.bits, b.bits))
@@ -199,7 +197,7 @@ func (r *ranges) leave(stack []span, a packet.Addr) []span {
 	return stack
 }
 
-// pop ends the innermost prefix; what follows belongs to the one around it.
+// pop ends the innermost prefix; the next range belongs to the one around it.
 func (r *ranges) pop(stack []span) []span {
 	top := stack[len(stack)-1]
 	stack = stack[:len(stack)-1]
@@ -209,7 +207,7 @@ func (r *ranges) pop(stack []span) []span {
 	}
 	lo, carry := bits.Add64(top.last.Lo, 1, 0)
 	hi, carry := bits.Add64(top.last.Hi, 0, carry)
-	if carry == 0 { // else it ends with the last address there is
+	if carry == 0 { // otherwise it ends with the last address
 		r.begin(packet.Addr{Hi: hi, Lo: lo}, around)
 	}
 	return stack

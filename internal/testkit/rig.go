@@ -11,33 +11,35 @@ import (
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/burst/inmem"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/virtual"
 	"github.com/cnpgate/cnpgate/pairing"
+	"github.com/cnpgate/cnpgate/telemetry"
 )
 
-// Epoch is the time a Rig begins at (ns); not 0, which in a flow means never.
+// Epoch is the time at which a Rig begins (ns). It is not 0, as 0 means never in a flow.
 const Epoch = 1e9
 
-// Setup says what dataplane a Rig runs. What is left zero is ordinary.
+// Setup describes the dataplane of a Rig. A zero field takes the default that its comment gives.
 type Setup struct {
-	Workers  int    // 1
-	Pairs    int    // 1; of pair i the fabric port is 2i, the WAN port 2i+1
-	Burst    int    // 32
-	Room     int    // octets of a buffer; 2048
-	Buffers  int    // of each worker; 2048
-	Rate     uint64 // of every port, bit/s; 10 Gbps
-	Capacity uint64 // of a class, octets; 1 MiB
-	Frames   int    // of a class; 1024
-	Flows    int    // of each worker; 1024
-	Static   *pairing.QPMap
-	Policy   *dataplane.Policy // DefaultPolicy
-	Forget   bool              // don't record what is sent
-	// Sent takes what a worker sends, in place of recording it. It is called on the worker's goroutine.
+	Workers    int               // 1
+	Pairs      int               // 1; pair i has fabric port 2i and WAN port 2i+1
+	Burst      int               // 32
+	BufferSize int               // bytes of a buffer; 2048
+	Buffers    int               // of each worker; 2048
+	Rate       uint64            // of every port, bit/s; 10 Gbps
+	Capacity   uint64            // of a class, bytes; 1 MiB
+	Frames     int               // of a class; 1024
+	Flows      int               // of each worker; 1024
+	Static     *pairing.QPMap    // added to Policy, if that has none
+	Policy     *dataplane.Policy // DefaultPolicy
+	Forget     bool              // don't record sent frames
+	// Sent receives the frames that a worker sends, instead of recording them. It is called on the worker's goroutine.
 	Sent func(worker int, s inmem.Sent)
-	// Change has the last word.
+	// Change may change the dataplane's configuration last.
 	Change func(*dataplane.Config)
 }
 
-// Sent is a frame that left.
+// Sent is a frame that was sent.
 type Sent struct {
 	Port   int
 	Octets []byte
@@ -46,25 +48,29 @@ type Sent struct {
 	Now    int64
 }
 
-// Rig is a dataplane on in-memory backends, with one clock for all.
+// Rig is a dataplane on in-memory backends with one clock.
 type Rig struct {
 	Plane    *dataplane.Dataplane
 	Backends []*inmem.Backend
 	Sent     [][]Sent // by worker, in order
 	Now      int64    // ns
 
+	time     *virtual.Stepper
 	ports    int
 	injected atomic.Uint64
 }
 
-// DefaultPolicy tells nobody and never marks.
+// DefaultPolicy never marks and notifies no sender. Each batch of frames begins a round, in which one sender may be notified.
 func DefaultPolicy(ports int) *dataplane.Policy {
 	p := &dataplane.Policy{
 		Ports: make([]dataplane.PortPolicy, ports), Who: &congestion.Policy{},
 		Build: cnpgen.Gateway{Code: packet.DefaultCodePoints},
 	}
 	for i := range p.Ports {
-		p.Ports[i].Thresholds = congestion.Thresholds{KMin: math.MaxUint64 - 1, KMax: math.MaxUint64}
+		p.Ports[i].Response = congestion.Response{
+			Triggers: congestion.Triggers{Thresholds: congestion.Thresholds{KMin: math.MaxUint64 - 1, KMax: math.MaxUint64}, Depth: true},
+			Marks:    true, Ladder: congestion.DefaultLadder, FlowsPerRound: 1,
+		}
 	}
 	return p
 }
@@ -74,15 +80,15 @@ func New(t T, s Setup) *Rig {
 	t.Helper()
 	s.fill()
 	r := &Rig{ports: 2 * s.Pairs, Sent: make([][]Sent, s.Workers)}
-	c := dataplane.Config{Flows: s.Flows, Paired: 64 * s.Flows, Aging: 60e9, Seed: 7, Static: s.Static, Policy: s.Policy, Allocate: Heap}
+	c := dataplane.Config{Flows: s.Flows, Paired: 64 * s.Flows, Aging: 60e9, Seed: 7, Policy: s.policy(), Allocate: Heap}
 	for i := range r.ports {
 		c.Ports = append(c.Ports, dataplane.PortConfig{
-			Role: dataplane.Role(i % 2), Peer: i ^ 1, Rate: s.Rate, Capacity: s.Capacity, Frames: s.Frames, Classes: 1,
+			Role: dataplane.Role(i % 2), Peer: i ^ 1, Queue: dataplane.Queue{Rate: s.Rate, Capacity: s.Capacity, Frames: s.Frames}, Classes: 1,
 		})
 	}
 	for i := range s.Workers {
-		memory, _ := Heap(s.Room * s.Buffers)
-		b, err := inmem.New(inmem.Config{Ports: r.ports, Burst: s.Burst, Room: s.Room, Memory: memory, Sent: r.recorder(i, &s)})
+		memory, _ := Heap(s.BufferSize * s.Buffers)
+		b, err := inmem.New(inmem.Config{Ports: r.ports, Burst: s.Burst, BufferSize: s.BufferSize, Memory: memory, Sent: r.recorder(i, &s)})
 		if err != nil {
 			t.Fatalf("%v", err)
 		}
@@ -96,8 +102,19 @@ func New(t T, s Setup) *Rig {
 	if r.Plane, err = dataplane.New(c); err != nil {
 		t.Fatalf("%v", err)
 	}
+	r.time = virtual.NewStepper(r.Plane, r.Backends, 0)
 	r.Advance(Epoch)
 	return r
+}
+
+// policy is Policy with the static map.
+func (s *Setup) policy() *dataplane.Policy {
+	if s.Static == nil {
+		return s.Policy
+	}
+	p := *s.Policy
+	p.QPMap = s.Static
+	return &p
 }
 
 func (s *Setup) fill() {
@@ -109,7 +126,7 @@ func (s *Setup) fill() {
 	or(&s.Workers, 1)
 	or(&s.Pairs, 1)
 	or(&s.Burst, 32)
-	or(&s.Room, 2048)
+	or(&s.BufferSize, 2048)
 	or(&s.Buffers, 2048)
 	or(&s.Frames, 1024)
 	or(&s.Flows, 1024)
@@ -136,15 +153,13 @@ func (r *Rig) recorder(worker int, s *Setup) func(inmem.Sent) {
 	}
 }
 
-// Advance moves the clock of all backends on.
+// Advance advances the clock of all backends.
 func (r *Rig) Advance(ns int64) {
-	r.Now += ns
-	for _, b := range r.Backends {
-		b.SetTime(r.Now)
-	}
+	r.time.SetTime(r.time.Now() + ns)
+	r.Now = r.time.Now()
 }
 
-// Inject hands worker 0 a frame to receive by a port.
+// Inject gives worker 0 frames to receive by a port.
 func (r *Rig) Inject(t T, port int, frames ...[]byte) {
 	t.Helper()
 	for _, f := range frames {
@@ -152,13 +167,13 @@ func (r *Rig) Inject(t T, port int, frames ...[]byte) {
 	}
 }
 
-// InjectAt hands a worker a frame to receive by a port. Each worker's goroutine may do it for its own.
+// InjectAt gives a worker a frame to receive by a port. Each worker's goroutine may call it for its own worker.
 func (r *Rig) InjectAt(t T, worker, port int, frame []byte) {
 	t.Helper()
 	r.InjectCut(t, worker, port, frame, uint32(len(frame)))
 }
 
-// InjectCut hands a worker a frame of the given length, of which the octets are the part at hand.
+// InjectCut gives a worker a frame of the given length that was captured only in part: octets.
 func (r *Rig) InjectCut(t T, worker, port int, octets []byte, length uint32) {
 	t.Helper()
 	if !r.Backends[worker].Inject(port, octets, length) {
@@ -167,35 +182,18 @@ func (r *Rig) InjectCut(t T, worker, port int, octets []byte, length uint32) {
 	r.injected.Add(1)
 }
 
-// Settle steps all workers, at the present time, until none has anything left to do now. That never comes while a device takes less
-// than is due.
-func (r *Rig) Settle() {
-	for again := true; again; {
-		again = false
-		for i := range r.Backends {
-			again = r.Plane.Worker(i).Step() > 0 || again
-		}
-	}
-}
+// Settle steps all workers, at the present time, until they have nothing left to do now. It doesn't return while a device accepts less than
+// is due.
+func (r *Rig) Settle() { r.time.Step() }
 
-// Drain goes on, departure by departure, until nothing is queued.
+// Drain processes all departures until nothing is queued.
 func (r *Rig) Drain() {
-	for {
-		r.Settle()
-		next, any := int64(0), false
-		for i := range r.Backends {
-			if due, waits := r.Plane.Worker(i).NextDue(); waits && (!any || due < next) {
-				next, any = due, true
-			}
-		}
-		if !any {
-			return
-		}
-		r.Advance(max(next-r.Now, 0))
-	}
+	r.time.Step()
+	r.time.Drain()
+	r.Now = r.time.Now()
 }
 
-// Take returns what worker 0 has sent by a port since the last call, in order.
+// Take returns the frames that worker 0 has sent by a port since the last call, in order.
 func (r *Rig) Take(port int) (out []Sent) {
 	var rest []Sent
 	for _, s := range r.Sent[0] {
@@ -215,30 +213,19 @@ func (r *Rig) Count(port int, c dataplane.Counter) uint64 { return r.Plane.Port(
 // Balance fails the test unless every received frame is forwarded, dropped for a reason, consumed or queued.
 func (r *Rig) Balance(t T) {
 	t.Helper()
-	var received, ended, waiting uint64
-	for port := range r.ports {
-		s := r.Plane.Port(port)
-		received += s.Count[dataplane.RxPackets]
-		ended += s.Count[dataplane.TxPackets] + s.Count[dataplane.ConsumedMACControl]
-		for c := range dataplane.Counters {
-			if c.IsDrop() {
-				ended += s.Count[c]
-			}
-		}
-		for class := range s.Frames {
-			ended += uint64(s.Frames[class])
-		}
-	}
+	v, waiting := r.Plane.Values(), uint64(0)
 	for _, b := range r.Backends {
 		waiting += uint64(b.Waiting())
 	}
-	if received != ended || received+waiting != r.injected.Load() {
-		t.Errorf("%d frames injected, %d not yet received, %d received, %d forwarded, dropped, consumed or queued",
-			r.injected.Load(), waiting, received, ended)
+	if err := v.Check(); err != nil {
+		t.Errorf("%v", err)
+	}
+	if received := v.Sum(telemetry.ReceivedPackets); received+waiting != r.injected.Load() {
+		t.Errorf("%d frames injected, %d not yet received, %d received", r.injected.Load(), waiting, received)
 	}
 }
 
-// Close closes the workers and fails the test unless the sum is right, nothing is queued and every buffer is back.
+// Close closes the workers and fails the test unless the frames balance, nothing is queued and all buffers are returned.
 func (r *Rig) Close(t T) {
 	t.Helper()
 	r.Balance(t)

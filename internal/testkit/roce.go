@@ -7,20 +7,20 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// RoCE describes a RoCEv2 frame. What is left zero is ordinary: no tags, an RC RDMA WRITE Middle, as short as it can be.
+// RoCE describes a RoCEv2 frame. Zero fields give a minimal frame: no tags, an RC RDMA WRITE Middle, as short as possible.
 type RoCE struct {
 	Tags             []uint32 // TPID and TCI of each, in 32 bits
-	Src, Dst         string   // of one family
+	Src, Dst         string   // of one address family
 	DSCP, ECN        uint8
 	SrcPort          uint16
 	Opcode           packet.Opcode // 0 is RC RDMA WRITE Middle
 	Flags            uint8         // BTH octet 4
-	DestQP, SourceQP uint32        // SourceQP where the opcode has a DETH
+	DestQP, SourceQP uint32        // SourceQP is used if the opcode has a DETH
 	PSN              uint32
-	Size             int // octets of the frame; less than the headers and ICRC need: as many as these
+	Size             int // bytes of the frame; the minimum is what the headers and the ICRC need
 }
 
-// Frame builds the frame, with right checksums and ICRC.
+// Frame builds the frame, with correct checksums and ICRC.
 func (r RoCE) Frame() []byte {
 	opcode := r.Opcode
 	if opcode == 0 {
@@ -68,7 +68,7 @@ func (r RoCE) Frame() []byte {
 	return b
 }
 
-// SetECN writes the ECN field of the IP header at l3 and, for IPv4, a right header checksum (RFC 1071).
+// SetECN writes the ECN field of the IP header at l3 and, for IPv4, the header checksum (RFC 1071).
 func SetECN(b []byte, l3 int, ecn uint8) {
 	h := b[l3:]
 	if h[0]>>4 == 6 {

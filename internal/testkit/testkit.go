@@ -1,28 +1,21 @@
-// Package testkit is what the tests of several rooms share: frames made from a few words, a dataplane on in-memory backends and a
-// clock that stands still until it is moved, and the sum that every such test ends with. It is for tests only, and it sleeps
-// nowhere.
+// Package testkit is what the tests of several packages share: frames made from short descriptions, a dataplane on in-memory backends with
+// a clock that only the test advances, and the final check that every frame is accounted for. It is for tests only, and never sleeps.
 package testkit
 
 import (
-	"unsafe"
-
 	"github.com/cnpgate/cnpgate/internal/testkit/pcap"
+	"github.com/cnpgate/cnpgate/internal/virtual"
 )
 
-// T is what a helper needs of a *testing.T, *testing.B, *testing.F or *rapid.T.
+// T is the part of *testing.T, *testing.B, *testing.F or *rapid.T that helpers need.
 type T interface {
 	Helper()
 	Errorf(format string, args ...any)
 	Fatalf(format string, args ...any)
 }
 
-// Heap gives zeroed memory of the Go heap, 64-octet aligned, where the race detector sees what workers do with it.
-func Heap(octets int) ([]byte, error) {
-	const line = 64
-	b := make([]byte, octets+line-1)
-	skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(b))) % line)
-	return b[skip : skip+octets : skip+octets], nil
-}
+// Heap allocates zeroed memory on the Go heap, aligned to 64 bytes, where the race detector sees accesses by workers.
+func Heap(octets int) ([]byte, error) { return virtual.Heap(octets) }
 
 // Captures reads the frames of all captures of real traffic in testdata/captures.
 func Captures(t T) (frames [][]byte) {

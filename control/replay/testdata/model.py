@@ -38,6 +38,7 @@ class Queue:
         self.classes = [collections.deque() for _ in c["Classes"]]
         self.depth = [0] * len(self.classes)
         self.octets = [collections.Counter() for _ in self.classes]  # by flow; None for frames of no flow
+        self.congestion = [Congestion(c["Response"]) for _ in self.classes]
         self.per_octet = (8 * 10**9 << 32) // c["Rate"]
 
     def class_of(self, dscp):
@@ -60,12 +61,147 @@ class Queue:
         return kind, octets, length
 
 
+class Meter:
+    """Depth, growth (bytes a millisecond) and marking rate (millionths) of a class, the rates once an interval."""
+
+    def __init__(self):
+        self.began, self.depth, self.packets, self.marked = 0, 0, 0, 0
+        self.growth = self.marking = 0
+
+    def update(self, interval, now, depth, packets, marked):
+        if self.began and now - self.began >= interval:
+            self.growth = int((depth - self.depth) * 1e6 / max(now - self.began, 1))
+            entered = packets - self.packets
+            self.marking = (marked - self.marked) * 10**6 // entered if entered else 0
+        elif self.began:
+            return
+        self.began, self.depth, self.packets, self.marked = max(now, 1), depth, packets, marked
+
+
+class Sender:
+    """What is known of a sender: its flow's arrival rate window by window, and what it was asked."""
+
+    def __init__(self, out, i):
+        self.out, self.i = out, i
+        self.began = self.bytes = self.rate = self.before = self.depth = self.past = 0
+        self.last, self.asked, self.slowed, self.deferred = None, False, False, None
+        self.kind = self.frame = None  # of the last notification
+
+    def observe(self, rtt, interval, now, octets, depth):
+        window = max(rtt, interval)
+        if not self.began:
+            self.past = depth
+        elif now - self.began < window:
+            return
+        else:
+            if rtt:
+                self.before, self.rate = self.rate, max(int((octets - self.bytes) * 1e6 / max(now - self.began, 1)), 1)
+            self.past = self.depth
+        self.began, self.bytes, self.depth = max(now, 1), octets, depth
+
+    def slower(self):
+        return self.before and self.rate < self.before - self.before // 8
+
+
+class Congestion:
+    """How one class responds (draft-tian 5.3 to 5.7)."""
+
+    def __init__(self, c):
+        self.c, self.meter, self.on = c, Meter(), set()
+        self.entered = self.marked = self.round = self.sent = 0
+        self.since = None  # below K_min
+        self.again = 0  # no Resume before
+        self.surveyed = self.depth = 0
+
+    def update(self, now, depth):
+        c, m = self.c, self.meter
+        self.depth = depth
+        m.update(c["Interval"], now, depth, self.entered, self.marked)
+        quarter = (c["KMax"] - c["KMin"]) // 4
+        for name, wanted, value, begins, ends in (
+            ("depth", c["Depth"], depth, c["KMax"], c["KMax"] - quarter), ("marking", c["Marking"], m.marking, c["Marking"], c["Marking"] // 2),
+            ("growth", c["Growth"], m.growth, c["Growth"], c["Growth"] // 2)):
+            if wanted and (value > begins or name in self.on and value > ends):
+                self.on.add(name)
+            else:
+                self.on.discard(name)
+
+    def severity(self, depth):
+        """0 to 42 at K_min, to 177 at K_max, to 255 at twice K_max; rounded."""
+        low, high = self.c["KMin"], self.c["KMax"]
+        if depth <= low:
+            return 0 + self.part(42, depth, low)
+        if depth <= high:
+            return 42 + self.part(135, depth - low, high - low)
+        return 177 + self.part(78, depth - high, high)
+
+    @staticmethod
+    def part(of, n, whole):
+        if n >= whole:
+            return of if n else 0
+        return (n * of + whole // 2) // whole
+
+    def decide(self, depth, last=None):
+        """The rung of the ladder for the depth; if last is given a stricter one than that. (rung, action, parameter, level, metric)"""
+        ladder, level = self.c["Ladder"], self.severity(depth)
+        if self.on - {"depth"}:
+            level = max(level, 43)
+        n = max(k for k in range(len(ladder)) if k == 0 or ladder[k]["Level"] <= level)
+        if last is not None:
+            n = max(n, min(last[0] + 1, len(ladder) - 1))
+            level = max(level, min(last[3] + 1, 255), ladder[n]["Level"])
+        action, parameter = ladder[n]["Action"], 0
+        if action == RATE_REDUCE:
+            parameter = min(ladder[n]["Percent"], 100)
+        elif action == PAUSE:
+            parameter = min(max(int(max(depth - self.c["KMin"], 0) * 8e6 / self.c["Rate"]), 1), 65535)
+        return n, action, parameter, level, self.metric(depth)
+
+    def ease(self, depth):
+        return None, RESUME, min(self.c["ResumePercent"], 100), self.severity(depth), 1 << 24 | min(depth // 1000, 0xffffff) if self.c["Disclose"] else 0
+
+    def metric(self, depth):
+        if not self.c["Disclose"]:
+            return 0
+        if "depth" in self.on or not self.on:
+            return 1 << 24 | min(depth // 1000, 0xffffff)
+        if "growth" in self.on:
+            return 2 << 24 | min(max(self.meter.growth, 0) // 1000, 0xffffff)
+        return 3 << 24 | self.meter.marking // 10000
+
+    def next(self, sender, depth, now):
+        """What the sender is asked now, or the reason to leave it alone."""
+        if not sender.asked:
+            return self.first(sender, depth, now)
+        if sender.slower() and depth <= sender.past:
+            return None, "slowing-down"
+        if depth < sender.past - sender.past // 32:
+            return None, "draining"
+        return self.decide(depth, sender.last if depth > sender.past else None), None
+
+    def first(self, sender, depth, now):
+        """One that slows down unasked is left alone for a window, and then asked for more if the queue has grown."""
+        waits = sender.deferred
+        if waits is not None and now - waits[0] < self.c["RTT"]:
+            return None, "slowing-down"
+        if waits is not None and depth > waits[1]:
+            return self.decide(depth, self.decide(depth)), None
+        if sender.slower() or waits is not None and depth < waits[1] - waits[1] // 32:
+            sender.deferred = now, depth
+            return None, "slowing-down"
+        sender.deferred = None
+        return self.decide(depth), None
+
+
+NOTIFY, PAUSE, RATE_REDUCE, RESUME = range(4)
+
+
 class Flow:
     def __init__(self, source_qp, evidence):
         self.source_qp, self.evidence = source_qp, evidence
         self.seen, self.took, self.ended, self.ended_at = 0, int(source_qp is not None), "", None
         self.packets = self.bytes = self.marked = 0
-        self.notified, self.told, self.transport = collections.Counter(), None, None
+        self.notified, self.told, self.transport, self.sender = collections.Counter(), None, None, None
 
 
 class Gateway:
@@ -84,7 +220,6 @@ class Gateway:
             "option": n["FastCNP"]["OptionType"], "trace option": n["FastCNP"]["TraceOptionType"], "proxy": c["Proxy"]["Port"], "icmpv6": n["LongHaul"]["ICMPv6Type"],
             "extensions": n["FastCNP"]["ICRCExtensionHeaders"],
         }
-        self.percent, self.disclose = n["LongHaul"]["ReducePercent"], n["LongHaul"]["DiscloseMetrics"]
         self.enabled = {"fast-cnp"} if n["FastCNP"]["Enabled"] else set()
         if n["LongHaul"]["Enabled"]:
             self.enabled |= {"long-haul-cnp", "long-haul-cnp-icmpv6"}
@@ -118,7 +253,7 @@ class Gateway:
     def advance(self, until):
         """Departure by departure."""
         while True:
-            due = [max(q.free, self.now) for q in self.queues.values() if not q.empty()]
+            due = list(self.due())
             if not due or until is not None and min(due) >= until:
                 break
             self.now = min(due)
@@ -128,8 +263,53 @@ class Gateway:
                 raise ValueError("a gap that lets flows age")
             self.now = until
 
+    def due(self):
+        """When there is something to do, without a frame that comes."""
+        for q in self.queues.values():
+            if not q.empty():
+                yield max(q.free, self.now)
+        for out, i in {(r.sender.out, r.sender.i) for r in self.slowed()}:
+            k = self.queues[out].congestion[i]
+            if k.since is not None:
+                yield max(k.since + k.c["RTT"], k.again, self.now)
+
+    def slowed(self):
+        return [r for r in self.flows.values() if r.sender is not None and r.sender.slowed]
+
+    def resume(self):
+        """Senders that were asked to slow down are sent a Resume when their queue has been below K_min for RTT_est."""
+        for port, q in self.queues.items():
+            for i, k in enumerate(q.congestion):
+                waiting = [r for r in self.slowed() if (r.sender.out, r.sender.i) == (port, i)]
+                if not waiting:
+                    k.since, k.again = None, 0
+                    continue
+                if q.depth[i] >= k.c["KMin"]:
+                    k.since = None
+                    continue
+                if k.since is None:
+                    k.since = self.now
+                if self.now - k.since < k.c["RTT"] or self.now < k.again:
+                    continue
+                k.meter.update(k.c["Interval"], self.now, q.depth[i], k.entered, k.marked)
+                for r in waiting:
+                    if k.c["Resumes"] and r.sender.kind in ("long-haul-cnp", "long-haul-cnp-icmpv6", "ppfc"):
+                        f, inward = r.sender.frame
+                        if r.told is not None and self.now - r.told < q.c["PerFlow"]:
+                            k.again = self.now + 10**6
+                            continue
+                        reason = self.limited(f, inward)
+                        if reason is not None:
+                            self.counters["notifications_suppressed_total", reason] += 1
+                            k.again = self.now + 10**6
+                            continue
+                        self.notify(r, r.sender.kind, f, inward, k.ease(q.depth[i]))
+                        r.told = self.now
+                    r.sender = None
+
     def send(self):
         moved = True
+        self.resume()
         while moved:
             moved = False
             for i, q in self.queues.items():
@@ -143,6 +323,7 @@ class Gateway:
                     else:
                         self.counters["notifications_sent_total", kind] += 1
                         self.emitted.append((self.now, octets, length, i))
+            self.resume()
 
     def side(self, f):
         inside = f.sender is not None and any(f.sender in p for p in self.prefixes)
@@ -151,24 +332,30 @@ class Gateway:
     def receive(self, frames):
         for port in sorted((self.fabric, self.wan)):
             burst = [f for f in frames if self.side(f) == port]
-            for f, flow in zip(burst, [self.learn(f, port) for f in burst]):
+            flows = [self.learn(f, port) for f in burst]
+            for f, flow in zip(burst, flows):
                 self.counters["received_packets_total", None] += 1
                 self.counters["received_bytes_total", None] += f.length
-                self.forward(f, port, flow)
+                if flow is not None:
+                    r = self.flows[flow]
+                    r.packets, r.bytes, r.transport = r.packets + 1, r.bytes + f.length, f.transport
+            going = [(f, flow) for f, flow in zip(burst, flows) if self.passes(f, port)]
+            out = self.wan if port == self.fabric else self.fabric
+            for i in dict.fromkeys(self.queues[out].class_of(f.dscp) for f, _ in going):
+                self.enqueue([(f, flow) for f, flow in going if self.queues[out].class_of(f.dscp) == i], port, out, i)
         self.send()
 
-    def forward(self, f, port, flow):
+    def passes(self, f, port):
         if f.mac_control:
             self.counters["consumed_packets_total", "mac-control"] += 1
-            return
+            return False
         if self.ends_at_border(f, port):
-            return
+            return False
+        if port == self.wan:
+            self.notified_elsewhere(f)
         if f.roce and f.ecn == 3:
             self.counters["roce_ce_received_packets_total", None] += 1
-        if flow is not None:
-            r = self.flows[flow]
-            r.packets, r.bytes, r.transport = r.packets + 1, r.bytes + f.length, f.transport
-        self.enqueue(f, port, flow)
+        return True
 
     def learn(self, f, port):
         if not f.roce:
@@ -266,70 +453,132 @@ class Gateway:
             return "long-haul-cnp-icmpv6"
         return "proxy-notification" if f.proto == 17 and f.dport == self.build["proxy"] else None
 
-    def enqueue(self, f, port, flow):
-        out = self.wan if port == self.fabric else self.fabric
-        q = self.queues[out]
-        i = q.class_of(f.dscp)
-        depth = q.depth[i] + f.length
-        if depth > q.c["QueueCapacity"] or len(q.classes[i]) >= q.c["QueueFrames"]:
-            reason = "queue-full-bytes" if depth > q.c["QueueCapacity"] else "queue-full-frames"
-            self.counters["dropped_packets_total", reason] += 1
-            self.dropped.append(f)
+    def enqueue(self, frames, port, out, i):
+        """Frames of one class: what fits enters the queue, then the queue responds."""
+        q, k = self.queues[out], self.queues[out].congestion[i]
+        entered, depth = [], q.depth[i]
+        for f, flow in frames:
+            if q.depth[i] + f.length > q.c["QueueCapacity"] or len(q.classes[i]) >= q.c["QueueFrames"]:
+                reason = "queue-full-bytes" if q.depth[i] + f.length > q.c["QueueCapacity"] else "queue-full-frames"
+                self.counters["dropped_packets_total", reason] += 1
+                self.dropped.append(f)
+                continue
+            q.depth[i] += f.length
+            # a flow has its share in one class at a time
+            share = None if any(flow is not None and o[flow] for o in q.octets[:i] + q.octets[i + 1:]) else flow
+            q.octets[i][share] += f.length
+            entry = [None, f.octets, f.length, share]
+            q.classes[i].append(entry)
+            entered.append((f, flow, entry))
+        k.entered += len(entered)
+        k.update(self.now, q.depth[i])
+        if q.depth[i] <= k.c["KMin"] and not k.on:
             return
-        q.depth[i] = depth
-        if any(flow is not None and o[flow] for o in q.octets[:i] + q.octets[i + 1:]):
-            share = None  # a flow has its share in one class at a time
-        else:
-            share = flow
-        q.octets[i][share] += f.length
-        octets = f.octets
-        if depth > q.c["KMin"]:
+        least = self.begin_round(q, k, i) if k.on and out == self.wan else None
+        if least is None and out == self.wan and self.now - k.surveyed >= k.c["Interval"]:
+            self.survey(k, (out, i), entered, q.depth[i])
+        after = q.depth[i]
+        for f, flow, entry in entered:
+            depth += f.length
             told = None
-            if depth > q.c["KMax"] and out == self.wan and f.roce and f.data:
-                told = self.tell(f, port, out, i, flow, depth) if share is not None else None
-            if told != "fast-cnp" and f.ecn in (1, 2):
-                octets = wire.mark_ce(f)
+            if least is not None and f.roce and f.data and entry[3] is not None:
+                told = self.tell(f, port, out, i, flow, after, least)
+            if told != "fast-cnp" and k.c["Marks"] and depth > k.c["KMin"] and f.ecn in (1, 2):
+                entry[1] = wire.mark_ce(f)
+                k.marked += 1
                 self.counters["queue_ecn_marked_packets_total", None] += 1
                 if flow is not None:
                     self.flows[flow].marked += 1
-        q.classes[i].append((None, octets, f.length, share))
 
-    def tell(self, f, port, out, i, flow, depth):
+    def notified_elsewhere(self, f):
+        """Another gateway's notification to a sender that is watched counts as one, unless it is a Resume."""
+        kind = self.notification(f)
+        if kind not in ("fast-cnp", "extended-cnp", "long-haul-cnp-icmpv6"):
+            return
+        at = f.l4 + 20 if f.roce else f.l4 + 4
+        if kind != "fast-cnp" and (len(f.octets) < at + 12 or f.octets[at + 1] >> 6 == RESUME):
+            return
+        qp = f.qp if f.roce else int.from_bytes(f.octets[at + 4:at + 8], "big")
+        for key, r in self.flows.items():
+            if r.sender is None or key[0] != f.dst or qp != (key[2] if kind == "fast-cnp" else None if r.ended else r.source_qp):
+                continue
+            k = self.queues[r.sender.out].congestion[r.sender.i]
+            r.told, r.sender.asked, r.sender.last = self.now, True, k.decide(k.depth)
+            r.sender.depth = r.sender.past = k.depth
+
+    def survey(self, k, where, entered, depth):
+        """Four senders are looked at once an interval while nothing asks for notifications yet."""
+        k.surveyed = self.now
+        for f, flow, _ in [(f, flow, e) for f, flow, e in entered if f.roce and f.data and flow is not None and f.qp > 1][:4]:
+            self.watch(self.flows[flow], k, where, depth)
+
+    def watch(self, r, k, where, depth):
+        if r.sender is None or (r.sender.out, r.sender.i) != where:
+            r.sender = Sender(*where)
+        r.sender.observe(k.c["RTT"], k.c["Interval"], self.now, r.bytes, depth)
+
+    def begin_round(self, q, k, i):
+        """The bytes of the smallest of the largest shares, as many as a round may notify."""
+        if self.now - k.round >= k.c["Interval"]:
+            k.round, k.sent = self.now, 0
+        shares = sorted((n for flow, n in q.octets[i].items() if flow is not None and n), reverse=True)[:k.c["FlowsPerRound"]]
+        return shares[-1] if shares else 1
+
+    def tell(self, f, port, out, i, flow, depth, least):
         """The kind of notification sent; None if none was, with the reason counted."""
-        q, r = self.queues[out], self.flows[flow]
+        q, k, r = self.queues[out], self.queues[out].congestion[i], self.flows[flow]
         octets = q.octets[i]
-        largest = max((n for k, n in octets.items() if k is not None), default=0)
-        if octets[flow] < largest:
+        if octets[flow] < least:
             return None
-        kind, reason = self.decide(f, q, r, octets[flow] < octets[None])
-        if reason is None and not self.to_destination.allows(f.src, self.now):
-            reason = "destination-limit"
-        if reason is None and not self.to_port.allows(port, self.now):
-            reason = "port-limit"
+        kind, reason, decision = self.decide(f, q, k, r, (out, i), depth, 2 * octets[None] > q.depth[i])
+        if kind is None and reason is None:
+            return None
+        if reason is None:
+            reason = self.limited(f, port)
         if reason is not None:
             self.counters["notifications_suppressed_total", reason] += 1
             return None
+        self.notify(r, kind, f, port, decision)
+        k.sent += 1
+        self.counters["notifications_triggered_total", "depth"] += 1
+        r.told = self.now
+        s = r.sender
+        s.last, s.asked, s.depth, s.past, s.deferred = decision, True, depth, depth, None
+        s.slowed = s.slowed or decision[1] != NOTIFY
+        if s.slowed:
+            k.since, k.again = None, 0
+        s.kind, s.frame = kind, (f, port)
+        return kind
+
+    def limited(self, f, port):
+        if not self.to_destination.allows(f.src, self.now):
+            return "destination-limit"
+        return None if self.to_port.allows(port, self.now) else "port-limit"
+
+    def notify(self, r, kind, f, port, decision):
         self.to_destination.count(f.src, self.now)
         self.to_port.count(port, self.now)
-        capacity = q.c["QueueCapacity"]
-        level = 255 if depth >= capacity else depth * 255 // capacity
-        metric = 1 << 24 | min(depth // 1000, 0xffffff) if self.disclose else 0
-        octets = wire.notification(kind, f, self.build, r.source_qp, level, self.percent, metric)
+        _, action, parameter, level, metric = decision
+        octets = wire.notification(kind, f, self.build, r.source_qp, level, action, parameter, metric)
         if kind == "fast-cnp" and wire.trace_too_long(f):
             self.counters["notifications_fast_cnp_trace_too_long_total", None] += 1
         self.queues[port].notes.append((kind, octets, len(octets)))
-        r.told = self.now
         r.notified[kind] += 1
-        return kind
 
-    def decide(self, f, q, r, other_is_larger):
+    def decide(self, f, q, k, r, where, depth, other_is_larger):
         if other_is_larger:
-            return None, "largest-not-roce"
+            return None, "largest-not-roce", None
         if f.qp < 2:
-            return None, "management-qp"
+            return None, "management-qp", None
+        self.watch(r, k, where, depth)
         if r.told is not None and self.now - r.told < q.c["PerFlow"]:
-            return None, "flow-limit"
-        return self.choose(f.src, r.source_qp is not None and not r.ended)
+            return None, "flow-limit", None
+        decision, reason = k.next(r.sender, depth, self.now)
+        if reason is not None:
+            return None, reason, None
+        if k.sent >= k.c["FlowsPerRound"]:
+            return None, None, None
+        return *self.choose(f.src, r.source_qp is not None and not r.ended), decision
 
     def choose(self, src, known):
         """The first format in the endpoint's order that is enabled and possible, or the reason of the one nearest to that."""

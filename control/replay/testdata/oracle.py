@@ -32,6 +32,13 @@ LEARNED = ("cm", "port", "psn")
 SCAPY_ONE_IN = 20  # of the marked frames: it takes milliseconds for each; zlib takes all of them
 
 
+def action(f):
+    """The action of a Long-haul CNP; None for another notification."""
+    if f.roce:
+        return f.octets[f.l4 + 8 + 12 + 1] >> 6 if f.flags & 0x20 else None
+    return f.octets[f.l4 + 4 + 1] >> 6
+
+
 class Case:
     def __init__(self, directory):
         with open(os.path.join(directory, "facts.json")) as f:
@@ -200,6 +207,8 @@ class Case:
         last, by_destination = {}, collections.defaultdict(list)
         for at, octets, length in self.emitted:
             f = wire.Frame(octets, length)
+            if action(f) == model.RESUME:
+                continue  # it ends what the notification before it asked for
             about = (f.dst, self.receiver(f), f.vlans,
                      f.qp if f.roce else struct.unpack_from("!I", f.octets, f.l4 + 8)[0])
             if about in last and at - last[about] < interval - slack:

@@ -201,10 +201,10 @@ def mark_ce(f):
     return bytes(b)
 
 
-def notification(kind, f, g, qp, level, percent, metric):
+def notification(kind, f, g, qp, level, action, parameter, metric):
     """The whole frame of a notification about f. g is the gateway's part of the configuration."""
     ethernet = f.octets[6:12] + f.octets[0:6] + f.octets[12:f.l3]
-    fields = struct.pack("!BBHII", level, 2 << 6, percent, qp or 0, metric)
+    fields = struct.pack("!BBHII", level, action << 6, parameter, qp or 0, metric)
     if kind == "long-haul-cnp-icmpv6":
         message = struct.pack("!BBH", g["icmpv6"], 0, 0) + fields
         pseudo = g["ipv6"].packed + f.src.packed + struct.pack("!II", len(message), 58)

@@ -1,6 +1,6 @@
-// Package inmem is the burst backend that needs no device: frames go in by Inject, come out by a function, and time is whatever
-// the caller says it is. The replay, the simulator and the race tests run the worker on it. It starts no goroutine and keeps
-// every buffer accounted for: a buffer given back twice, or sent without being owned, is a bug of the worker and panics.
+// Package inmem is the burst backend without a device: frames enter by Inject, leave by a function, and the caller sets the time. The
+// replay, the simulator and the race tests run the worker on it. It starts no goroutine and tracks every buffer: it panics if the worker
+// frees a buffer twice, or sends one that it doesn't own.
 package inmem
 
 import (
@@ -10,25 +10,25 @@ import (
 	"github.com/cnpgate/cnpgate/internal/burst"
 )
 
-// Config says how large a backend is.
+// Config has the sizes of a backend.
 type Config struct {
 	Ports int
 	// Burst bounds the frames a port and direction that one Exchange moves; 1 to burst.MaxSize.
 	Burst int
-	// Room is the octets of one buffer: the largest frame.
-	Room int
+	// Room is the number of bytes of a buffer: the largest frame.
+	BufferSize int
 	// Memory holds the buffers, as many as fit whole. It may be Go memory or off the heap; the backend keeps it alive.
 	Memory []byte
-	// Sent takes each frame that a port sends; nil to forget them.
+	// Sent is called with each frame that a port sends; nil: frames are discarded.
 	Sent func(Sent)
 }
 
-// Sent is a frame that left.
+// Sent is a frame that was sent.
 type Sent struct {
 	Port   int
 	Octets []byte // valid during the call only
-	Length uint32 // on the wire; more than the octets at hand for a frame that was injected cut short
-	Built  bool   // in a spare buffer, by the worker
+	Length uint32 // on the wire; more than the available bytes for a frame that was injected truncated
+	Built  bool   // by the worker, in a spare buffer
 	Now    int64
 }
 
@@ -39,35 +39,36 @@ type Backend struct {
 	free   []uint64 // handles of empty buffers, used last in first out so that few pages are touched
 	owned  []bool   // by handle: not in free
 	memory []byte
-	room   int
+	size   int
 	burst  int
 	now    int64
 	sent   func(Sent)
-	built  []bool // by handle: handed out as a spare
+	built  []bool // by handle: used as a spare
 	calls  uint64
 }
 
 type port struct {
-	inbox []burst.Frame // received, not yet handed to the worker
+	inbox []burst.Frame // received, not yet passed to the worker
 	head  int
-	limit int // frames the device takes in one Exchange
+	limit int // frames that the device accepts in one Exchange
 	lose  func(burst.Frame) (burst.Cause, bool)
-	// unusable is what the next Exchange says it could not hand over.
-	unusable burst.Volume
+	// unusable counts the frames that the next Exchange reports as dropped.
+	unusable   burst.Volume
+	unfinished burst.Volume
 }
 
 // New makes a backend over the caller's memory.
 func New(c Config) (*Backend, error) {
 	buffers := 0
-	if c.Room > 0 {
-		buffers = len(c.Memory) / c.Room
+	if c.BufferSize > 0 {
+		buffers = len(c.Memory) / c.BufferSize
 	}
 	if c.Ports < 1 || c.Burst < 1 || c.Burst > burst.MaxSize || buffers < 1 {
-		return nil, fmt.Errorf("in-memory backend of %d ports, burst %d, %d buffers of %d octets: expected at least one port and buffer and a burst of 1 to %d",
-			c.Ports, c.Burst, buffers, c.Room, burst.MaxSize)
+		return nil, fmt.Errorf("in-memory backend of %d ports, burst %d, %d buffers of %d bytes: expected at least one port and buffer and a burst of 1 to %d",
+			c.Ports, c.Burst, buffers, c.BufferSize, burst.MaxSize)
 	}
 	b := &Backend{
-		ports: make([]port, c.Ports), memory: c.Memory, room: c.Room, burst: c.Burst, sent: c.Sent,
+		ports: make([]port, c.Ports), memory: c.Memory, size: c.BufferSize, burst: c.Burst, sent: c.Sent,
 		free: make([]uint64, buffers), owned: make([]bool, buffers+1), built: make([]bool, buffers+1),
 	}
 	for i := range b.free {
@@ -92,24 +93,30 @@ func (b *Backend) Batch() *burst.Batch { return &b.batch }
 // SetTime moves the clock to now, in nanoseconds; it must not go back.
 func (b *Backend) SetTime(now int64) { b.now = now }
 
-// Limit sets how many frames the port's device takes in one Exchange, to play a device that pushes back.
+// Limit sets the number of frames that the port's device accepts in one Exchange, to simulate back-pressure.
 func (b *Backend) Limit(port, frames int) { b.ports[port].limit = frames }
 
-// Lose has the port drop the frames for which lose is true, instead of sending them; nil for none.
+// Lose makes the port drop the frames for which lose is true, instead of sending them; nil for none.
 func (b *Backend) Lose(port int, lose func(burst.Frame) (burst.Cause, bool)) {
 	b.ports[port].lose = lose
 }
 
-// Unusable has the port say at the next Exchange that it received so much more and could not hand it over.
+// Unusable makes the port report at the next Exchange that it received these frames and dropped them.
 func (b *Backend) Unusable(port int, v burst.Volume) {
 	u := &b.ports[port].unusable
 	u.Frames, u.Bytes = u.Frames+v.Frames, u.Bytes+v.Bytes
 }
 
-// Inject hands the port a frame of the given length on the wire, of which octets are at hand. It is false, and nothing is kept,
-// when no buffer is free or the octets don't fit into one.
+// Unfinished does the same for frames with offloads that it couldn't complete.
+func (b *Backend) Unfinished(port int, v burst.Volume) {
+	u := &b.ports[port].unfinished
+	u.Frames, u.Bytes = u.Frames+v.Frames, u.Bytes+v.Bytes
+}
+
+// Inject gives the port a frame of the given length on the wire, of which octets are available. It returns false, and keeps nothing, if no
+// buffer is free or the octets don't fit into one.
 func (b *Backend) Inject(port int, octets []byte, length uint32) bool {
-	if len(b.free) == 0 || len(octets) > b.room {
+	if len(b.free) == 0 || len(octets) > b.size {
 		return false
 	}
 	f := b.take()
@@ -132,10 +139,10 @@ func (b *Backend) Waiting() int {
 	return n
 }
 
-// InUse is the number of buffers that are not free; the worker's spares count among them.
+// InUse is the number of buffers that are not free, including the worker's spares.
 func (b *Backend) InUse() int { return len(b.owned) - 1 - len(b.free) }
 
-// Exchanges is how often the worker has called.
+// Exchanges is the number of the worker's calls.
 func (b *Backend) Exchanges() uint64 { return b.calls }
 
 // Exchange implements burst.Backend.
@@ -143,6 +150,7 @@ func (b *Backend) Exchange() int64 {
 	b.calls++
 	for i := range b.ports {
 		b.batch.Ports[i].Rx, b.batch.Ports[i].Unusable = b.batch.Ports[i].Rx[:0], burst.Volume{}
+		b.batch.Ports[i].Unfinished = burst.Volume{}
 		b.transmit(i)
 	}
 	for _, h := range b.batch.Free {
@@ -183,14 +191,18 @@ func (b *Backend) receive(i int) {
 	rx := &b.batch.Ports[i].Rx
 	p := &b.ports[i]
 	b.batch.Ports[i].Unusable, p.unusable = p.unusable, burst.Volume{}
+	b.batch.Ports[i].Unfinished, p.unfinished = p.unfinished, burst.Volume{}
 	n := min(b.burst, len(p.inbox)-p.head)
 	*rx = append(*rx, p.inbox[p.head:p.head+n]...)
 	p.head += n
 }
 
-// refill leaves a quarter of the buffers to reception, so that notifications can't starve it.
+// refill reserves a burst for each port's reception, so that notifications can't starve it. A pool with buffers for full queues, for a
+// burst in each direction on every port and for the spares always has that burst free, so the reserve doesn't restrict notifications. A
+// pool too small for that reserves a quarter of its buffers, otherwise the worker would never get a spare.
 func (b *Backend) refill() {
-	for len(b.batch.Spare) < cap(b.batch.Spare) && len(b.free) > len(b.owned)/4 {
+	reserve := min(b.burst*len(b.ports), len(b.owned)/4)
+	for len(b.batch.Spare) < cap(b.batch.Spare) && len(b.free) > reserve {
 		f := b.take()
 		b.built[f.Buf] = true
 		b.batch.Spare = append(b.batch.Spare, f)
@@ -201,12 +213,12 @@ func (b *Backend) take() burst.Frame {
 	h := b.free[len(b.free)-1]
 	b.free = b.free[:len(b.free)-1]
 	b.owned[h] = true
-	return burst.Frame{Buf: h, Data: (h - 1) * uint64(b.room), Head: uint32(b.room)}
+	return burst.Frame{Buf: h, Data: (h - 1) * uint64(b.size), Head: uint32(b.size)}
 }
 
 func (b *Backend) release(h uint64) {
 	if h == 0 || h >= uint64(len(b.owned)) || !b.owned[h] {
-		panic(fmt.Sprintf("in-memory backend: buffer %d given back without being owned", h))
+		panic(fmt.Sprintf("in-memory backend: buffer %d freed without being owned", h))
 	}
 	b.owned[h], b.built[h] = false, false
 	b.free = append(b.free, h)

@@ -11,7 +11,7 @@ import (
 
 func newBackend(t testing.TB, c Config, buffers int) *Backend {
 	t.Helper()
-	c.Memory = make([]byte, c.Room*buffers+c.Room-1)
+	c.Memory = make([]byte, c.BufferSize*buffers+c.BufferSize-1)
 	b, err := New(c)
 	if err != nil {
 		t.Fatal(err)
@@ -20,7 +20,7 @@ func newBackend(t testing.TB, c Config, buffers int) *Backend {
 }
 
 func TestNewRefuses(t *testing.T) {
-	good := Config{Ports: 1, Burst: 64, Room: 100, Memory: make([]byte, 100)}
+	good := Config{Ports: 1, Burst: 64, BufferSize: 100, Memory: make([]byte, 100)}
 	if _, err := New(good); err != nil {
 		t.Error(err)
 	}
@@ -28,9 +28,9 @@ func TestNewRefuses(t *testing.T) {
 		"no port":       func(c *Config) { c.Ports = 0 },
 		"no burst":      func(c *Config) { c.Burst = 0 },
 		"a burst of 65": func(c *Config) { c.Burst = burst.MaxSize + 1 },
-		"no room":       func(c *Config) { c.Room = 0 },
-		"negative room": func(c *Config) { c.Room = -1 },
-		"half a buffer": func(c *Config) { c.Room = 101 },
+		"no size":       func(c *Config) { c.BufferSize = 0 },
+		"negative size": func(c *Config) { c.BufferSize = -1 },
+		"half a buffer": func(c *Config) { c.BufferSize = 101 },
 		"no memory":     func(c *Config) { c.Memory = nil },
 	} {
 		c := good
@@ -44,11 +44,11 @@ func TestNewRefuses(t *testing.T) {
 // TestModel: a worker that sends, holds, frees and builds at random sees what plain lists say, and no buffer is ever lost.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		const ports, room, buffers = 2, 64, 40
+		const ports, size, buffers = 2, 64, 40
 		burstSize := rapid.IntRange(1, 8).Draw(t, "burst")
 		var left [ports][][]byte
 		var leftBuilt [ports][]bool
-		b, err := New(Config{Ports: ports, Burst: burstSize, Room: room, Memory: make([]byte, room*buffers), Sent: func(s Sent) {
+		b, err := New(Config{Ports: ports, Burst: burstSize, BufferSize: size, Memory: make([]byte, size*buffers), Sent: func(s Sent) {
 			left[s.Port] = append(left[s.Port], bytes.Clone(s.Octets))
 			leftBuilt[s.Port] = append(leftBuilt[s.Port], s.Built)
 		}})
@@ -66,10 +66,10 @@ func TestModel(t *testing.T) {
 			"inject": func(t *rapid.T) {
 				number++
 				port := rapid.IntRange(0, ports-1).Draw(t, "port")
-				frame := bytes.Repeat([]byte{number}, rapid.IntRange(0, room+1).Draw(t, "octets"))
+				frame := bytes.Repeat([]byte{number}, rapid.IntRange(0, size+1).Draw(t, "octets"))
 				free := buffers - b.InUse()
 				ok := b.Inject(port, frame, uint32(len(frame))+3)
-				if ok != (free > 0 && len(frame) <= room) {
+				if ok != (free > 0 && len(frame) <= size) {
 					t.Fatalf("%d octets with %d buffers free: injected %v", len(frame), free, ok)
 				}
 				if ok {
@@ -143,7 +143,7 @@ func TestModel(t *testing.T) {
 				if n > 0 && len(p.Tx) < cap(p.Tx) {
 					f := batch.Spare[n-1]
 					batch.Spare = batch.Spare[:n-1]
-					if f.Len != 0 || f.Head != room {
+					if f.Len != 0 || f.Head != size {
 						t.Fatalf("spare %+v", f)
 					}
 					number++
@@ -170,14 +170,26 @@ func TestModel(t *testing.T) {
 	})
 }
 
-// TestSparesLeaveRoom: refilling leaves a quarter of the buffers to reception.
+// TestSparesLeaveRoom: refilling leaves a burst for each port to reception, and a quarter of a pool that is too small for that.
 func TestSparesLeaveRoom(t *testing.T) {
-	for buffers, spares := range map[int]int{4: 3, 40: 30, 84: 63, 85: 64, 200: 64} {
-		b := newBackend(t, Config{Ports: 1, Burst: 1, Room: 10}, buffers)
+	for _, c := range []struct{ ports, burst, buffers, spares int }{
+		{1, 1, 4, 3},
+		{1, 1, 40, 39},
+		{1, 1, 64, 63},
+		{1, 1, 65, 64},
+		{1, 1, 200, 64},
+		{2, 8, 79, 63},
+		{2, 8, 80, 64},
+		{2, 64, 4, 3},
+		{2, 64, 40, 30},
+		{2, 64, 84, 63},
+		{2, 64, 85, 64},
+	} {
+		b := newBackend(t, Config{Ports: c.ports, Burst: c.burst, BufferSize: 10}, c.buffers)
 		b.Exchange()
 		b.Exchange()
-		if n := len(b.Batch().Spare); n != spares || b.InUse() != spares {
-			t.Errorf("%d spares of %d buffers, expected %d", n, buffers, spares)
+		if n := len(b.Batch().Spare); n != c.spares || b.InUse() != c.spares {
+			t.Errorf("%+v: %d spares", c, n)
 		}
 	}
 }
@@ -196,7 +208,7 @@ func TestBugsAreCaught(t *testing.T) {
 		"free all the time": func(b *Backend, _ burst.Frame) { b.batch.Free = append(b.batch.Free, b.free[0]) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBackend(t, Config{Ports: 1, Burst: 8, Room: 10}, 100)
+			b := newBackend(t, Config{Ports: 1, Burst: 8, BufferSize: 10}, 100)
 			if !b.Inject(0, []byte{1}, 1) {
 				t.Fatal("not injected")
 			}

@@ -1,6 +1,6 @@
 // Package guest boots a small Linux in QEMU, to run a gateway on PCI devices that the machine doesn't have: Debian's generic kernel, an
-// initramfs made here, a virtual IOMMU, and emulated NICs whose wires end in the test. It needs QEMU, no KVM and no root. Nothing is
-// installed, and nothing is left: the guest's disk is memory.
+// initramfs made here, a virtual IOMMU, and emulated NICs whose wires end in the test. It needs QEMU, but neither KVM nor root. It installs
+// nothing and leaves nothing behind: the guest's disk is memory.
 package guest
 
 import (
@@ -17,19 +17,19 @@ import (
 	"time"
 )
 
-// Config says what guest is wanted.
+// Config describes a guest.
 type Config struct {
-	Folder    string   // for sockets and the initramfs: one that the caller removes
-	CPUs      int      // 2 unless given
-	MemoryMiB int      // 1024 unless given
+	Folder    string   // for sockets and the initramfs; the caller removes it
+	CPUs      int      // default: 2
+	MemoryMiB int      // default: 1024
 	NICs      []string // QEMU's names of devices: virtio-net-pci, e1000e, vmxnet3; their wires end in the test
 	Bus       int      // the PCI bus that the NICs are on, as functions of one device; 0: each is a device of the root bus
 	Taps      []string // tap interfaces of the test's network namespace, each behind a virtio-net-pci after the NICs
-	Files     []File   // what the initramfs has besides a shell and the kernel's modules
-	Modules   []string // the kernel's modules to load, in any order
+	Files     []File   // contents of the initramfs besides a shell and the kernel's modules
+	Modules   []string // kernel modules to load, in any order
 }
 
-// Guest is a machine that runs.
+// Guest is a running guest.
 type Guest struct {
 	NICs []*NIC
 
@@ -42,7 +42,7 @@ type Guest struct {
 	qmp     *qmp
 }
 
-// patience is how long the guest may take for one thing; it is emulated, on a machine that may be busy. Nothing is measured by it.
+// patience is how long the guest may take for one action. It is emulated, on a machine that may be busy. No measurement depends on it.
 const patience = 4 * time.Minute
 
 // Boot starts a guest and waits until its shell answers.
@@ -101,7 +101,7 @@ func Boot(c Config) (g *Guest, err error) {
 	}
 	go func() {
 		defer close(g.ended)
-		_ = g.process.Wait() // how it ended is on its console
+		_ = g.process.Wait() // the console shows how it ended
 	}()
 	if g.shell, err = g.dial("shell"); err != nil {
 		return g, err
@@ -116,7 +116,7 @@ func Boot(c Config) (g *Guest, err error) {
 	return g, nil
 }
 
-// macOf is a MAC address for the NIC behind a tap interface, another one for another name.
+// macOf derives a MAC address for the NIC behind a tap interface from the interface's name.
 func macOf(name string) string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(name))
@@ -125,7 +125,7 @@ func macOf(name string) string {
 
 func (g *Guest) path(name string) string { return filepath.Join(g.folder, name) }
 
-// dial connects to one of QEMU's sockets as soon as it is there.
+// dial connects to one of QEMU's sockets once it exists.
 func (g *Guest) dial(name string) (net.Conn, error) {
 	var last error
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
@@ -143,7 +143,7 @@ func (g *Guest) dial(name string) (net.Conn, error) {
 	return nil, last
 }
 
-// done ends the answer to a command, with its exit status.
+// done marks the end of the answer to a command, with its exit status.
 const done = "@@done "
 
 // damaged is the exit status of a command that lost bytes on its way to the guest, and was not executed.
@@ -151,7 +151,7 @@ const damaged = "again"
 
 var errDamaged = errors.New("the command lost bytes on the way to the guest")
 
-// Run has the guest's shell (busybox) run a command, and returns what it printed. An exit status other than 0 is an error.
+// Run runs a command in the guest's shell (busybox), and returns its output. An exit status other than 0 is an error.
 func (g *Guest) Run(command string) (string, error) {
 	if strings.Contains(command, "\n") {
 		return "", errors.New("a command is one line")
@@ -160,7 +160,7 @@ func (g *Guest) Run(command string) (string, error) {
 	var out string
 	err := errDamaged
 	for try := 0; errors.Is(err, errDamaged) && try < 3; try++ {
-		// With its length, so that the guest executes no part of a command: on a busy machine the serial port loses bytes.
+		// The length lets the guest refuse an incomplete command: on a busy machine the serial port loses bytes.
 		if _, err := fmt.Fprintf(g.shell, "%d %s\n", len(command), command); err != nil {
 			return "", err
 		}
@@ -199,7 +199,7 @@ func (g *Guest) answer() (string, error) {
 	}
 }
 
-// Until runs a command again and again until it succeeds.
+// Until repeats a command until it succeeds.
 func (g *Guest) Until(command string) error {
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		out, err := g.Run("if " + command + "; then echo yes; fi")
@@ -210,7 +210,7 @@ func (g *Guest) Until(command string) error {
 	return fmt.Errorf("in the guest, never: %s", command)
 }
 
-// Console is what the guest's kernel has said.
+// Console returns the output of the guest's kernel.
 func (g *Guest) Console() string { return g.console.String() }
 
 // Close ends the guest.
@@ -230,7 +230,7 @@ func (g *Guest) Close() {
 	}
 }
 
-// console keeps what QEMU and the guest's kernel print.
+// console stores the output of QEMU and of the guest's kernel.
 type console struct {
 	mutex sync.Mutex
 	text  strings.Builder
@@ -254,7 +254,7 @@ type kernel struct {
 	modules string // the folder with modules.dep
 }
 
-// Cache is the folder that scripts/setup keeps things in.
+// Cache is the folder in which scripts/setup stores downloads.
 func Cache() string {
 	if dir := os.Getenv("CNPGATE_CACHE"); dir != "" {
 		return dir

@@ -15,13 +15,13 @@ import (
 // File is a file of the initramfs.
 type File struct {
 	Path string // in the guest, absolute
-	From string // on this machine; its contents, unless Text is given
+	From string // on this machine; the file's contents, unless Text is given
 	Text string
 	Mode os.FileMode
 }
 
-// Programs are files with the shared libraries they need, at the places where they are on this machine. A name with a colon is a program
-// and where it goes.
+// Programs are files with the shared libraries they need, at the same paths as on this machine. A name may have the form PROGRAM:PATH, with
+// the path in the guest.
 func Programs(names ...string) ([]File, error) {
 	var files []File
 	for _, name := range names {
@@ -45,8 +45,8 @@ func Programs(names ...string) ([]File, error) {
 	return files, nil
 }
 
-// initScript mounts what a system has, loads the modules, and answers on the second serial line: each line is a command, and its answer
-// ends with a line that has done and the exit status.
+// initScript mounts the usual file systems, loads the modules, and serves the second serial line: each line is a command. Its answer ends
+// with a line of done and the exit status.
 const initScript = `#!/bin/busybox sh
 /bin/busybox mkdir -p /bin /sbin /usr/bin /usr/sbin /proc /sys /dev /run /tmp /var
 /bin/busybox --install -s
@@ -103,7 +103,7 @@ func writeInitramfs(name string, k kernel, c Config) error {
 	return w.close()
 }
 
-// resolve lists the modules and what they depend on, in the order in which to load them.
+// resolve lists the modules and their dependencies, in loading order.
 func resolve(k kernel, names []string) ([]string, error) {
 	text, err := os.ReadFile(filepath.Join(k.modules, "modules.dep"))
 	if err != nil {
@@ -135,7 +135,7 @@ func resolve(k kernel, names []string) ([]string, error) {
 	return order, nil
 }
 
-// cpio writes an archive of the kind that the kernel unpacks (newc; Documentation/driver-api/early-userspace/buffer-format.rst).
+// cpio writes an archive in the kernel's initramfs format (newc; Documentation/driver-api/early-userspace/buffer-format.rst).
 type cpio struct {
 	w     *bufio.Writer
 	inode int
@@ -157,7 +157,7 @@ func (c *cpio) add(f File, seen map[string]bool) error {
 	if err != nil {
 		return err
 	}
-	if f.Path == f.From && real != f.From { // a library must be one file by all its names, or it would be loaded twice
+	if f.Path == f.From && real != f.From { // all names of a library must refer to one file, or it would be loaded twice
 		if !seen[real] {
 			seen[real] = true
 			if err := c.add(File{Path: real, From: real, Mode: f.Mode}, seen); err != nil {

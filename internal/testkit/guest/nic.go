@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// NIC is an emulated NIC, whose wire the test holds the other end of.
+// NIC is an emulated NIC. The test holds the other end of its wire.
 type NIC struct {
 	guest  *Guest
 	name   string
@@ -31,7 +31,7 @@ func newNIC(g *Guest, i int, model string, bus int) (*NIC, error) {
 	return n, err
 }
 
-// slot is where on the PCI bus the first NIC is; the others follow.
+// slot is the PCI slot of the first NIC; the others follow.
 const slot = 0x10
 
 // Address is the NIC's PCI address in the guest.
@@ -66,7 +66,7 @@ func (n *NIC) Send(frame []byte) error {
 	return err
 }
 
-// Receive takes the next frame that the guest has put on the wire, or returns nil when none comes within the time.
+// Receive returns the next frame that the guest has sent, or nil if none arrives within the time.
 func (n *NIC) Receive(wait time.Duration) ([]byte, error) {
 	if err := n.wire.SetReadDeadline(time.Now().Add(wait)); err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (n *NIC) Receive(wait time.Duration) ([]byte, error) {
 	return frame[:size], err
 }
 
-// SetLink plugs the NIC's cable or pulls it.
+// SetLink connects or disconnects the NIC's cable.
 func (n *NIC) SetLink(up bool) error {
 	return n.guest.qmp.do("set_link", map[string]any{"name": n.name, "up": up})
 }

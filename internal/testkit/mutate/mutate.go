@@ -1,6 +1,6 @@
-// Package mutate does to frames what accidents and attackers do: to the inputs of the fuzz targets, in process and a million times a
-// second, where Go's fuzzer reaches some ten thousand. It is for tests only and imports nothing of this project, so that the
-// tests of every package may use it.
+// Package mutate mutates frames as accidents and attackers would. It runs the bodies of fuzz targets in process, a million times a second,
+// where Go's fuzzer reaches some ten thousand. It is for tests only and imports nothing of this project, so that the tests of every package
+// may use it.
 package mutate
 
 import (
@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// MaxLen is the length in octets of the longest mutant.
+	// MaxLen is the length of the longest mutant, in bytes.
 	MaxLen = 2048
-	// headers is where nearly all accidents happen, in octets from the front.
+	// headers is the range from the front in which nearly all mutations take place, in bytes.
 	headers = 120
-	// maxChanges bounds the accidents that a mutant has had. The first few of them keep it close to what it was.
+	// maxChanges bounds the mutations of a mutant. Most mutants have few, and stay close to their seed.
 	maxChanges = 3
 	maxInsert  = 8
 )
 
-// Mutator makes mutants of seeds. The same seed number and seeds make the same mutants in the same order. It allocates nothing.
+// Mutator makes mutants of seeds. The same number and seeds give the same mutants in the same order. It allocates nothing.
 type Mutator struct {
 	*rand.Rand
 	seeds [][]byte
@@ -29,12 +29,12 @@ type Mutator struct {
 	n     int
 }
 
-// New makes a mutator; each of the seeds is as likely as the others.
+// New makes a mutator. It chooses all seeds with the same probability.
 func New(number uint64, seeds [][]byte) *Mutator {
 	return &Mutator{Rand: rand.New(rand.NewPCG(number, 0)), seeds: seeds}
 }
 
-// Seed is the number that the tests of a run start from, a new one each time. CNPGATE_SEED sets it, to repeat a run.
+// Seed is the number for New, different in each run. CNPGATE_SEED sets it, to repeat a run.
 func Seed() uint64 {
 	if s, err := strconv.ParseUint(os.Getenv("CNPGATE_SEED"), 10, 64); err == nil {
 		return s
@@ -48,7 +48,7 @@ type T interface {
 	Cleanup(func())
 }
 
-// Run begins a test of so many executions of a fuzz target's body, in process, over mutants of its seeds. CNPGATE_SEED repeats it.
+// Run begins a test that executes a fuzz target's body on mutants of its seeds, in process. CNPGATE_SEED repeats it.
 func Run(t T, executions int, seeds [][]byte) *Mutator {
 	number, start := Seed(), time.Now()
 	t.Logf("CNPGATE_SEED=%d", number)
@@ -56,8 +56,8 @@ func Run(t T, executions int, seeds [][]byte) *Mutator {
 	return New(number, seeds)
 }
 
-// Next makes a mutant. It returns the index of its seed; its octets, the caller's until the next call; and the number of octets
-// that follow on the wire but weren't captured.
+// Next makes a mutant. It returns the index of its seed, its bytes, which are valid until the next call, and the number of bytes that
+// follow on the wire but weren't captured.
 func (m *Mutator) Next() (seed int, b []byte, missing uint32) {
 	seed = m.IntN(len(m.seeds))
 	m.n = copy(m.buf[:MaxLen], m.seeds[seed])
@@ -74,10 +74,10 @@ func (m *Mutator) Next() (seed int, b []byte, missing uint32) {
 	return seed, m.buf[:m.n], missing
 }
 
-// at is an octet of what headers are in.
+// at is a random offset in the headers.
 func (m *Mutator) at() int { return m.IntN(min(m.n, headers)) }
 
-// change does one accident; it returns the number of octets that it cut off without anybody having told.
+// change makes one mutation. It returns the number of bytes cut from the capture only.
 func (m *Mutator) change() uint32 {
 	switch m.IntN(8) {
 	case 0:
@@ -100,21 +100,21 @@ func (m *Mutator) change() uint32 {
 	return 0
 }
 
-// octets mean something in one header or another: versions and header lengths, protocols, VLAN tags, opcodes, BTH flags, option,
-// message and object types, and the ends of ranges.
+// octets are values with a meaning in some header: versions and header lengths, protocols, VLAN tags, opcodes, BTH flags, option, message
+// and object types, and the ends of ranges.
 var octets = [...]byte{
 	0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 17, 20, 26, 40, 43, 44, 51, 58, 60, 0x11, 0x31, 0x3f, 0x45, 0x46, 0x4f, 0x60, 0x40, 0x81, 0x88, 0x91,
 	0x9e, 0x9f, 100, 101, 0x7f, 0x80, 0xc0, 0xc5, 0xc8, 0xe0, 0xf7, 0xfe, 0xff,
 }
 
-// numbers of 16 bits: lengths that lie, EtherTypes, ports, MAC control opcodes, partition keys.
+// numbers are 16-bit values: wrong lengths, EtherTypes, ports, MAC control opcodes, partition keys.
 var numbers = [...]uint16{
 	0, 1, 3, 4, 7, 8, 12, 16, 19, 20, 28, 36, 40, 44, 576, 1280, 0xffff, 0x7fff, 0x8000, 0x0800, 0x86dd, 0x8100, 0x88a8, 0x9100, 0x8808, 0x0101,
 	4791, 1022, 0x2000,
 }
 
-// places are where headers have numbers of 16 bits: IPv4's, IPv6's, UDP's and extension headers' lengths, EtherTypes and ports, behind
-// no tag. What is behind a tag is found by chance.
+// places are the offsets of 16-bit numbers in headers without tags: lengths in IPv4, IPv6, UDP and extension headers, EtherTypes and ports.
+// Random offsets cover headers after tags.
 var places = [...]int{12, 16, 18, 20, 36, 38, 40, 42, 54, 55, 56, 58, 60, 62}
 
 func (m *Mutator) number() {
@@ -129,7 +129,7 @@ func (m *Mutator) number() {
 	switch m.IntN(4) {
 	case 0, 1:
 		value = numbers[m.IntN(len(numbers))]
-	case 2: // a little more or less than it was, or than what is there
+	case 2: // close to the old value, or to the present length
 		value = uint16(m.n - place)
 		if m.IntN(2) == 0 {
 			value = binary.BigEndian.Uint16(m.buf[place:])
@@ -139,7 +139,7 @@ func (m *Mutator) number() {
 	binary.BigEndian.PutUint16(m.buf[place:], value)
 }
 
-// cut shortens the mutant; every other time the octets are missing from the capture only.
+// cut shortens the mutant; every other time, the bytes are missing from the capture only.
 func (m *Mutator) cut() uint32 {
 	gone := m.n
 	if m.n = m.IntN(m.n + 1); m.IntN(2) == 0 {
@@ -148,7 +148,7 @@ func (m *Mutator) cut() uint32 {
 	return uint32(gone - m.n)
 }
 
-// splice goes on as another seed does from there on.
+// splice replaces the rest of the mutant with that of another seed.
 func (m *Mutator) splice() {
 	tail := m.seeds[m.IntN(len(m.seeds))]
 	if len(tail) == 0 {
@@ -158,7 +158,7 @@ func (m *Mutator) splice() {
 	m.n = at + copy(m.buf[at:MaxLen], tail[at:])
 }
 
-// inserts don't belong where they come to stand: VLAN tags, options headers, a Fragment header, an object, zeros.
+// inserts are inserted where they don't belong: VLAN tags, options headers, a Fragment header, an object, zeros.
 var inserts = [...]string{
 	"\x81\x00\x00\x01", "\x88\xa8\x00\x02", "\x91\x00\x60\x64", "\x3c\x00\x01\x04\x00\x00\x00\x00", "\x2c\x00\x00\x00\x00\x00\x00\x00",
 	"\x11\x00\x01\x04\x00\x00\x00\x00", "\x00\x08\xf7\x02abcd", "\x00\x04\xf7\x03", "\x01\x00", "\x00",
@@ -173,7 +173,7 @@ func (m *Mutator) insert() {
 	m.n = min(n+len(what), MaxLen)
 }
 
-// remove takes up to eight octets out.
+// remove removes up to eight bytes.
 func (m *Mutator) remove() {
 	at := m.at()
 	n := min(1+m.IntN(maxInsert), m.n-at)

@@ -1,6 +1,6 @@
 package notifications
 
-// about says of a field what it is and who says so: a section, or a decision W1 to W18 of docs/decisions.md.
+// about is a field's description and its source: a section, or a decision W1 to W19 of docs/decisions.md.
 type about struct{ field, from string }
 
 const (
@@ -14,7 +14,7 @@ const (
 	qbb    = "IEEE 802.1Q 36.2"
 )
 
-// hexadecimal are the fields whose numbers a reader knows in hexadecimal; unsaid those whose octets, or the bits below, say it all.
+// hexadecimal are the fields whose values are shown in hexadecimal; unsaid are those whose octets or bits need no value.
 var (
 	hexadecimal = names("eth.type", "vlan1.tpid", "vlan2.tpid", "bth.opcode", "bth.pkey", "fastcnp.type", "ioam.tracetype", "macc.opcode")
 	unsaid      = names("ip.tos", "ip.version_ihl", "ip.flags_offset", "ip.checksum", "ipv6.version_class_label", "udp.checksum", "vlan1.tci",
@@ -30,7 +30,7 @@ func names(all ...string) map[string]bool {
 	return set
 }
 
-// abouts are by name, or by kind and name where a format has its own rule.
+// abouts are by field name, or by kind and name if a format has its own rule.
 var abouts = map[string]about{
 	"eth.dst":         {"destination", "W14"},
 	"eth.src":         {"source", "W14"},

@@ -152,7 +152,7 @@ var fastCNPs = []Golden{
 			{Hex: "01 02 00 00", Name: "dstopts.padding", Value: "01020000"},
 		},
 		udp("00 28"), bth("40", "00 00 c8", ofReceiver), reserved, icrc("d5 f6 f4 fe"))},
-	// Another vendor's: the drafts ask for no layout, and receivers ignore what is reserved.
+	// Another vendor's: the drafts prescribe no layout, and receivers ignore reserved bits.
 	{Name: "fast-cnp-other-layout", Kind: "fast-cnp", Extension: "none", ICRC: "as-sent", Fields: join(
 		eth("86 dd"),
 		ipv6("00 48", "3c", gateway6, sender6), // 72 = 32 + 40

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Pcap is a classic capture file of frames, a second apart from one to the next.
+// Pcap is a classic capture file of frames, one second apart.
 func Pcap(frames [][]byte) []byte {
 	le := binary.LittleEndian
 	b := le.AppendUint32(nil, 0xa1b2c3d4)

@@ -6,7 +6,7 @@ const (
 	unused       = "unused"
 )
 
-// draft-tian 6.2, figure 5; the numbers of 7.
+// draft-tian 6.2, figure 5, with the numbers of section 7.
 var longHaulCNPs = []Golden{
 	{Name: "long-haul-cnp-v4", Kind: "long-haul-cnp", Extension: "long-haul", ICRC: "as-sent", Fields: join(
 		eth("08 00"),
@@ -48,7 +48,7 @@ var longHaulCNPs = []Golden{
 		object("00 0a", "f7", "02", "67 77 c3 bc 2d 31", "gwü-1", "00 00", "device identifier"),
 		object("00 0d", "f7", "03", "00 01 02 03 04 05 06 07 08", "000102030405060708", "00 00 00", "path identifier"),
 		icrc("6b 1d d8 5a"))},
-	// Another vendor's: receivers ignore what is reserved.
+	// Another vendor's: receivers ignore reserved bits.
 	{Name: "long-haul-cnp-v4-reserved-bits", Kind: "long-haul-cnp", Extension: "long-haul", ICRC: "as-sent", Fields: join(
 		eth("08 00"),
 		ipv4("00 38", "11", "24 f7", gateway4, sender4),

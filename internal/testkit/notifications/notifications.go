@@ -1,7 +1,7 @@
-// Package notifications holds golden notifications: whole Ethernet frames without FCS, written out octet by octet from the figures
-// of the drafts with what each octet is. Tests of cnpgen, cnpdec and of what reads notifications elsewhere (a dissector, the
-// documentation) go by them. Nothing here calls the code under test; ICRCs and checksums are held to testdata/second_opinion.py, which
-// shares nothing with this module. The same frames are in testdata/notifications as a capture and a listing.
+// Package notifications holds golden notifications: complete Ethernet frames without FCS, written octet by octet from the figures of the
+// drafts, with the meaning of each octet. The tests of cnpgen, cnpdec, the dissector and the documentation use them. The package doesn't
+// call the code under test; testdata/second_opinion.py, which shares no code with this module, checks ICRCs and checksums.
+// testdata/notifications has the same frames as a capture and a listing.
 package notifications
 
 import (
@@ -12,26 +12,26 @@ import (
 	"strings"
 )
 
-// Golden is a frame and what it is.
+// Golden is a frame and its description.
 type Golden struct {
 	Name      string
 	Kind      string // standard-cnp, fast-cnp, long-haul-cnp, long-haul-cnp-icmpv6, ppfc, proxy-notification, pause, pfc
-	Extension string // what ExtensionBit means to the receiver that the frame is for: long-haul, ppfc or none
+	Extension string // what ExtensionBit means to the frame's receiver: long-haul, ppfc or none
 	ICRC      string // as-sent or without-extension-headers; empty without an ICRC
-	Origin    string // of a frame that isn't made up
+	Origin    string // the source of a frame that isn't invented
 	Fields    []Field
 }
 
-// Field is a run of octets, or, with Mask, some bits of the run named before it.
+// Field is a run of octets or, with Mask, some bits of the last named run.
 type Field struct {
-	Hex   string // of octets in the order of the wire; empty where Mask says which bits of the last run
+	Hex   string // octets in wire order; empty for bits of the last run
 	Name  string
-	Value any    // int, netip.Addr, or string for octets and text; nil: the number that the octets are
-	Mask  uint64 // of the last run taken as one number
+	Value any    // int, netip.Addr, or string for octets and text; nil: the octets as a number
+	Mask  uint64 // of the last run as one number
 	Note  string
 }
 
-// Line is a Field with its place.
+// Line is a Field with its offset.
 type Line struct {
 	Offset, Length int
 	Mask           uint64 // 0: all bits
@@ -58,7 +58,7 @@ func octets(s string) []byte {
 	return b
 }
 
-// Lines are the fields with their places.
+// Lines are the fields with their offsets.
 func (g *Golden) Lines() []Line {
 	var lines []Line
 	offset, last := 0, Line{}
@@ -80,7 +80,7 @@ func (g *Golden) Lines() []Line {
 	return lines
 }
 
-// Number is what the line's octets, or the bits of them, are as one number.
+// Number is the value of the line's octets, or of its bits, as one number.
 func (l *Line) Number() int {
 	var v uint64
 	for _, o := range l.Octets {
@@ -92,7 +92,7 @@ func (l *Line) Number() int {
 	return int(v)
 }
 
-// Check tells what is wrong with the line: a value that isn't what the octets say.
+// Check returns an error if the line's value differs from its octets.
 func (l *Line) Check() error {
 	var ok bool
 	switch v := l.Value.(type) {
@@ -119,7 +119,7 @@ func mac(b []byte) string {
 	return strings.Join(s, ":")
 }
 
-// Find is the golden frame of the given name; a name that isn't there is a mistake in a test.
+// Find returns the golden frame of the given name. It panics if there is none, as that is a mistake in a test.
 func Find(name string) *Golden {
 	for i := range All {
 		if All[i].Name == name {

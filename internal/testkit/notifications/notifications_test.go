@@ -67,7 +67,7 @@ func TestCheckObjects(t *testing.T) {
 	}
 }
 
-// TestListing: the listing is sound YAML, and its fields cover each frame once and in order.
+// TestListing: the listing is valid YAML, and its fields cover each frame once and in order.
 func TestListing(t *testing.T) {
 	var listing []struct {
 		Name   string

@@ -1,6 +1,6 @@
 package notifications
 
-// draft-xz-ppfc 3. The fields of the one over IPv4 are as long as those of a Long-haul CNP, and it could pass for one.
+// draft-xz-ppfc 3. Over IPv4, the fields are as long as those of a Long-haul CNP, so one could be mistaken for the other.
 var ppfcs = []Golden{
 	{Name: "ppfc-v4-pause", Kind: "ppfc", Extension: "ppfc", ICRC: "as-sent", Fields: join(
 		eth("08 00"),
@@ -24,7 +24,7 @@ var ppfcs = []Golden{
 		udp("00 30"),
 		bth("7f", "00 00 c8", ofReceiver),
 		[]Field{{Hex: receiver6, Name: "ppfc.dst", Value: addr(receiver6)}},
-		ppfc("ff fc", "ff ff", "ff ff", "ff ff"), // another vendor's: receivers ignore flags and what is reserved
+		ppfc("ff fc", "ff ff", "ff ff", "ff ff"), // another vendor's: receivers ignore flags and reserved bits
 		icrc("fc 82 ab c9"))},
 }
 
@@ -38,7 +38,7 @@ func proxyUDP(length, checksum string) []Field {
 	}
 }
 
-// The data packets that met congestion: RC SEND First, destination QP 200, PSN 7. Over IPv4 the header checksum is as it came.
+// The data packets that met congestion: RC SEND First, destination QP 200, PSN 7. Over IPv4 the header checksum is unchanged.
 const (
 	data4Header = "45 02 00 3c 12 34 40 00 3f 11 00 00" + sender4 + receiver4 + "ce 21 12 b7 00 28 00 00" + dataBTH
 	data4Long   = "45 02 04 14 12 34 40 00 3f 11 00 00" + sender4 + receiver4 + "ce 21 12 b7 04 00 00 00" + dataBTH // 1044 octets
@@ -85,7 +85,7 @@ var proxyNotifications = []Golden{
 		invoking(data6Long+pattern(448), "cut at 576 octets"))},
 }
 
-// compact is the octets as a line of the listing has them.
+// compact formats the octets as a line of the listing.
 func compact(s string) string { return hexOf(octets(s)) }
 
 // macControl is the Ethernet header of a PAUSE or PFC frame.

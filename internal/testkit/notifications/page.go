@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// A page of documentation holds the table of a golden frame between two comments. Write fills all of them in, Read takes the octets out
-// again: so the page says what the encoders write, and a test can tell.
+// A documentation page holds the table of a golden frame between two comments. PageWrite fills in all tables. PageRead reads the octets
+// from them, so that a test can check that the page matches the encoders.
 var (
 	framed = regexp.MustCompile(`(?s)<!-- frame: ([a-z0-9-]+) -->\n(.*?)<!-- end -->`)
 	ours   = regexp.MustCompile(`(, )?\bW\d+`)
 	row    = regexp.MustCompile("(?m)^\\| (\\d+) \\| `([0-9a-f ]+)` \\|")
 )
 
-// PageWrite is the page with each table written anew.
+// PageWrite returns the page with all tables rewritten.
 func PageWrite(page string) string {
 	return framed.ReplaceAllStringFunc(page, func(block string) string {
 		name := framed.FindStringSubmatch(block)[1]
@@ -24,7 +24,7 @@ func PageWrite(page string) string {
 	})
 }
 
-// PageRead is what the tables of a page say: the octets of each frame, by its name. Each row must start where the one before ended.
+// PageRead returns the octets of each frame in the tables of a page, by the frame's name. Each row must start where the previous one ended.
 func PageRead(page string) (map[string][]byte, error) {
 	frames := map[string][]byte{}
 	for _, block := range framed.FindAllStringSubmatch(page, -1) {
@@ -40,17 +40,17 @@ func PageRead(page string) (map[string][]byte, error) {
 	return frames, nil
 }
 
-// rowLen is how many octets a row shows; longer fields take several.
+// rowLen is how many octets a row shows; a longer field has several rows.
 const rowLen = 16
 
-// table is the frame as rows of a table: offset, octets, field, what it says, and who says so.
+// table is the frame as a table: offset, octets, field, value, and source of the requirement.
 func (g *Golden) table() string {
 	var b strings.Builder
 	b.WriteString("| Offset | Octets | Field | Here | From |\n|---|---|---|---|---|\n")
 	for _, l := range g.Lines() {
 		a := g.about(l.Name)
 		if g.Origin != "" {
-			a.from = ours.ReplaceAllString(a.from, "") // a decision of ours is no reason for what others send
+			a.from = ours.ReplaceAllString(a.from, "") // one of our decisions doesn't explain what others send
 		}
 		if l.Mask != 0 {
 			low := bits.TrailingZeros64(l.Mask)
@@ -73,7 +73,7 @@ func (g *Golden) table() string {
 	return b.String()
 }
 
-// says is the line's value as a reader wants it, and the note.
+// says is the line's value in readable form, and the note.
 func (l *Line) says() string {
 	value := ""
 	switch v := l.Value.(type) {

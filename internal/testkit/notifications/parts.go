@@ -5,8 +5,8 @@ import (
 	"net/netip"
 )
 
-// The flow is that of draft-tian 7, source QP 100 and destination QP 200 (0xC8), from 10.0.0.1 to 10.0.0.4; its IPv6 twin goes from one
-// data centre's prefix to the other's. The data frames go from 02:00:00:00:00:01 to 02:00:00:00:00:02.
+// The flow is that of draft-tian section 7: source QP 100 and destination QP 200 (0xC8), from 10.0.0.1 to 10.0.0.4. Its IPv6 counterpart
+// goes from one data centre's prefix to the other's. The data frames go from 02:00:00:00:00:01 to 02:00:00:00:00:02.
 const (
 	gateway4  = "0a 00 00 fe"
 	sender4   = "0a 00 00 01"
@@ -19,7 +19,7 @@ const (
 	zeros16   = "00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00"
 )
 
-// join strings parts of a frame together.
+// join concatenates parts of a frame.
 func join(parts ...[]Field) []Field {
 	var all []Field
 	for _, p := range parts {
@@ -36,7 +36,7 @@ func addr(s string) netip.Addr {
 	return a
 }
 
-// eth is the Ethernet header of an answer: tags as in the data frame, each TPID and TCI.
+// eth is the Ethernet header of a notification: each tag is the TPID and TCI of the data frame.
 func eth(etherType string, tags ...string) []Field {
 	all := []Field{
 		{Hex: "02 00 00 00 00 01", Name: "eth.dst", Value: "02:00:00:00:00:01", Note: "the data frame's source"},
@@ -82,7 +82,7 @@ func ipv6(length, next, src, dst string) []Field {
 	}
 }
 
-// udp is the header of a RoCEv2 notification: source port 52769, which Linux gives the flow's QP pair, and no checksum.
+// udp is the header of a RoCEv2 notification: source port 52769, which Linux assigns to the flow's QP pair, and no checksum.
 func udp(length string) []Field {
 	return []Field{
 		{Hex: "ce 21", Name: "udp.srcport", Value: 52769, Note: "as the data packet"},
@@ -92,7 +92,7 @@ func udp(length string) []Field {
 	}
 }
 
-// bth is a CNP's, with the two octets that differ: flags and DestQP.
+// bth is the BTH of a CNP, with the two parts that differ: flags and DestQP.
 func bth(flags, destQP, note string) []Field {
 	return []Field{
 		{Hex: "81", Name: "bth.opcode", Value: 0x81},
@@ -108,7 +108,7 @@ func bth(flags, destQP, note string) []Field {
 	}
 }
 
-// reserved is what follows the BTH of a standard CNP and of a Fast CNP.
+// reserved follows the BTH of a standard CNP and of a Fast CNP.
 var reserved = []Field{{Hex: zeros16, Name: "cnp.reserved", Value: "00000000000000000000000000000000"}}
 
 func icrc(octets string) []Field {
@@ -120,7 +120,7 @@ const (
 	ofReceiver = "the receiver's QP, as the data packet"
 )
 
-// longHaul are the 12 octets that both formats have: level, action and parameter, Source QP Number, metric.
+// longHaul are the 12 octets common to both formats: level, action and parameter, Source QP Number, metric.
 func longHaul(level, action, parameter, qp, metricType, metric, note string) []Field {
 	return []Field{
 		{Hex: level, Name: "longhaul.level"},
@@ -144,7 +144,7 @@ func extension(checksum string) []Field {
 	}
 }
 
-// object is an Extension Object; padding is what comes behind its length.
+// object is an Extension Object; padding follows its payload.
 func object(length, class, ctype, payload string, value any, padding, note string) []Field {
 	all := []Field{
 		{Hex: length, Name: "object.length", Note: "header and payload, unpadded"},
@@ -175,7 +175,7 @@ func destination(length, note string) []Field {
 	}
 }
 
-// ppfc are the two words behind the congested destination.
+// ppfc are the two words after the congested destination.
 func ppfc(flagsPT, port, reserved, duration string) []Field {
 	return []Field{
 		{Hex: flagsPT, Name: "ppfc.flags_pt"},

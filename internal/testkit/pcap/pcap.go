@@ -1,5 +1,5 @@
-// Package pcap reads captures for the tests of any room: it imports none of them. What reads an operator's captures, of every kind
-// and condition, is control/replay.
+// Package pcap reads captures for tests, and imports no other package of the project. control/replay reads an operator's captures, in all
+// formats and conditions.
 package pcap
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/gopacket/gopacket/pcapgo"
 )
 
-// T is what is needed of a testing.TB.
+// T is the part of testing.TB that is needed.
 type T interface {
 	Helper()
 	Fatalf(format string, args ...any)
@@ -48,7 +48,7 @@ func Read(t T, path string) (frames []Frame) {
 	}
 }
 
-// Octets is the frames without their times.
+// Octets returns the frames without their times.
 func Octets(frames []Frame) [][]byte {
 	all := make([][]byte, len(frames))
 	for i := range frames {
@@ -57,7 +57,7 @@ func Octets(frames []Frame) [][]byte {
 	return all
 }
 
-// Real is the paths of the captures of real traffic in testdata/captures.
+// Real returns the paths of the captures of real traffic in testdata/captures.
 func Real(t T) []string {
 	t.Helper()
 	_, here, _, _ := runtime.Caller(0)

@@ -1,8 +1,13 @@
 package synth
 
-import "github.com/cnpgate/cnpgate/internal/packet"
+import (
+	"github.com/cnpgate/cnpgate/endpoint"
+	"github.com/cnpgate/cnpgate/internal/cm"
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/transport"
+)
 
-// attack forges a packet that comes in from the WAN under the address of some host, and goes on while there is traffic.
+// attack forges a packet that arrives from the WAN with the address of some host. It continues while there is traffic.
 func (t *Traffic) attack() {
 	if t.over() {
 		return
@@ -44,13 +49,13 @@ func (e Event) asForged() Event {
 	return e
 }
 
-// later lets a packet pass the tap next.
+// later makes a packet the next one to pass the tap.
 func (t *Traffic) later(e Event) {
 	t.pending = append(t.pending, e)
 	t.queue.push(t.now, taskShow, 0)
 }
 
-// blank begins a packet from the victim's WAN host to its fabric host. What the attacker doesn't know is guessed.
+// blank begins a packet from the victim's WAN host to its fabric host. Unknown fields are guessed.
 func (t *Traffic) blank(victim int, op packet.Opcode, payload uint16) Event {
 	e := Event{From: WAN, Packet: t.shown[victim][WAN]}
 	p := &e.Packet
@@ -77,7 +82,7 @@ func (t *Traffic) guessQP(victim int, end End) uint32 {
 	return c.QP[end]
 }
 
-// guessPSN guesses a PSN that an end of a connection has sent, and how many messages that makes.
+// guessPSN guesses a PSN that an end of a connection has sent, and the number of messages up to it.
 func (t *Traffic) guessPSN(victim int, end End) (psn, msn uint32) {
 	l := t.live[victim]
 	switch {
@@ -87,12 +92,13 @@ func (t *Traffic) guessPSN(victim int, end End) (psn, msn uint32) {
 		return t.conns[victim].StartPSN[end], 0
 	}
 	s := &l.sides[end]
-	return (s.una + uint32(t.rng.below(uint64(s.high-s.una)+1))) & 0xffffff, uint32(s.posted - s.count)
+	una, n := s.requester.InFlight()
+	return (una + uint32(t.rng.below(uint64(n)+1))) & 0xffffff, uint32(s.posted - s.requester.Posted())
 }
 
 func (t *Traffic) forgeACK(victim int) Event {
 	e := t.blank(victim, packet.RCAcknowledge, 0)
-	e.Syndrome = syndromeACK
+	e.Syndrome = transport.SyndromeACK
 	e.Packet.PSN, e.MSN = t.guessPSN(victim, Fabric)
 	return e
 }
@@ -104,40 +110,41 @@ func (t *Traffic) forgeCNP(victim int) Event {
 	return e
 }
 
-var forgedAttrs = [...]uint16{attrREQ, attrREP, attrRTU, attrDREQ, attrDREP, attrREJ, attrSIDRREP, attrMRA, attrLAP, attrAPR}
+var forgedAttrs = [...]packet.CMAttribute{packet.CMREQ, packet.CMREP, packet.CMRTU, packet.CMDREQ, packet.CMDREP, packet.CMREJ, packet.CMSIDRREP, packet.CMMRA, packet.CMLAP, packet.CMAPR}
 
-// forgeCM forges a message of RDMA-CM that would tie wrong QPs together or cut right ones.
+// forgeCM forges a message of RDMA-CM that would pair the wrong QPs or end a connection.
 func (t *Traffic) forgeCM(victim int) Event {
 	c := &t.conns[victim]
 	attrs := forgedAttrs[:7]
 	if t.c.Attack.Managers.All {
 		attrs = forgedAttrs[:]
 	}
-	m := cmMessage{attr: attrs[t.rng.below(uint64(len(attrs)))], localID: uint32(t.rng.next()), peerID: uint32(t.rng.next()),
-		psn: uint32(t.rng.below(1 << 24)), qp: t.guessQP(victim, WAN), local: c.Host[WAN], peer: c.Host[Fabric], guid: guid(c.Host[WAN]),
-		service: cmService, source: uint16(32768 + t.rng.below(28232)), mtu: 3, responders: window, deep: window}
-	if l := t.live[victim]; l != nil && (t.c.Attack.KnowsPSNs || t.c.Attack.Managers.KnowsIDs) { // who sees PSNs sees communication IDs
-		m.localID, m.peerID = l.cm.id[WAN], l.cm.id[Fabric]
+	m := message(attrs[t.rng.below(uint64(len(attrs)))], c.Host[WAN], c.Host[Fabric])
+	m.LocalComm, m.RemoteComm, m.PSN, m.QPN = uint32(t.rng.next()), uint32(t.rng.next()), uint32(t.rng.below(1<<24)), t.guessQP(victim, WAN)
+	ask(&m, uint16(32768+t.rng.below(28232)))
+	if l := t.live[victim]; l != nil && (t.c.Attack.KnowsPSNs || t.c.Attack.Managers.KnowsIDs) { // an attacker that knows PSNs knows communication IDs
+		m.LocalComm, m.RemoteComm = l.cm.id[WAN], l.cm.id[Fabric]
 	}
-	if m.attr == attrDREQ || m.attr == attrLAP { // these name the receiver's QPN
-		m.qp = t.guessQP(victim, Fabric)
+	if m.Attribute == packet.CMDREQ || m.Attribute == packet.CMLAP { // these name the receiver's QPN
+		m.QPN = t.guessQP(victim, Fabric)
 	}
-	m.flowLabel, m.tid = cmFlowLabel(m.source, m.service), transaction(m.localID)
-	e := t.blank(victim, packet.UDSendOnly, MADLen)
+	m.TransactionID = cm.Transaction(m.LocalComm)
+	e := t.blank(victim, packet.UDSendOnly, packet.MADLen)
 	e.carry(&m)
 	e.Packet.PSN = uint32(t.rng.below(256))
 	return e
 }
 
 // carry makes an event a MAD from QP 1 to QP 1.
-func (e *Event) carry(m *cmMessage) {
-	e.MAD, e.AckReq = m.mad(), true
+func (e *Event) carry(m *packet.CM) {
+	e.MAD, e.AckReq = datagram(m), true
 	p := &e.Packet
-	p.Opcode, p.DestQP, p.SourceQP, p.DSCP, p.ECN, p.SrcPort = packet.UDSendOnly, gsiQP, gsiQP, 0, 0, softUDPort(gsiQP)
-	setLengths(p, MADLen)
+	p.Opcode, p.DestQP, p.SourceQP, p.DSCP, p.ECN, p.SrcPort = packet.UDSendOnly, packet.GSIQP, packet.GSIQP, 0, 0, endpoint.SourcePort(endpoint.UD, packet.GSIQP, packet.GSIQP)
+	setLengths(p, packet.MADLen)
 }
 
-// forgeRequest forges a WRITE to a QP of a fabric host. If the attacker knows PSNs, it is one that the WAN's end has sent, or sends next.
+// forgeRequest forges a WRITE to a QP of a fabric host. If the attacker knows PSNs, it has a PSN that the WAN end has sent, or will send
+// next.
 func (t *Traffic) forgeRequest(victim int) Event {
 	e := t.blank(victim, packet.RCWriteOnly, uint16(t.c.MTU))
 	e.DMALength, e.AckReq = uint32(t.c.MTU), true
@@ -145,7 +152,7 @@ func (t *Traffic) forgeRequest(victim int) Event {
 	return e
 }
 
-// mimic is the attacker on the path: a copy of a response or CNP to another QP of the same host, just before or after it.
+// mimic is the attacker on the path: it copies a response or CNP to another QP of the same host, just before or after it.
 func (t *Traffic) mimic(e *Event) {
 	p := &e.Packet
 	if p.Opcode.Headers()&packet.HasAETH == 0 && p.Opcode != packet.CNP {

@@ -2,8 +2,8 @@ package synth
 
 import "github.com/cnpgate/cnpgate/internal/packet"
 
-// enqueue puts a packet, which passes the tap now, into the bottleneck. It returns how long the packet waits there and is sent, in ns;
-// false if the packet doesn't fit and is lost.
+// enqueue puts a packet that passes the tap now into the bottleneck. It returns how long the packet waits and is sent, in ns; false if the
+// packet doesn't fit and is lost.
 func (t *Traffic) enqueue(f *flight) (delay int64, fits bool) {
 	b := &t.c.Bottleneck
 	length := t.length(f)
@@ -19,6 +19,6 @@ func (t *Traffic) enqueue(f *flight) (delay int64, fits bool) {
 
 // length is the length of a packet's frame in bytes without FCS.
 func (t *Traffic) length(f *flight) int {
-	headers := int(t.shown[f.conn][f.from].Ext) + packet.Opcode(f.op).HeadersLen()
+	headers := int(t.shown[f.conn][f.from].Ext) + f.op.HeadersLen()
 	return headers + (int(f.octets)+3)&^3 + packet.ICRCLen
 }

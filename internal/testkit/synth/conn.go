@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/transport"
 )
 
 // Transport is a transport service.
@@ -24,32 +25,33 @@ type Conn struct {
 	Host      [2]packet.Addr // by End, as QP, StartPSN and Port
 	QP        [2]uint32
 	StartPSN  [2]uint32
-	Port      [2]uint16 // UDP source port of what the end sends, unless PortsSpray
+	Port      [2]uint16 // UDP source port of the end's packets, unless PortsSpray
 	VID       uint16    // 0: untagged
 	TPID      uint16    // of the tag; 0: untagged
 	ByCM      bool      // set up by RDMA-CM
 	Active    End       // which end set it up
 	Requests  [2]bool   // which end sends requests
-	Seen      [2]bool   // by sending end: passes the tap
-	Start     int64     // ns; math.MaxInt64: not yet, or it never came up
-	End       int64     // ns, of the hosts' state, packets may be on their way; math.MaxInt64: not yet
-	NextPSN   [2]uint32 // by sending end, from the connection's end on: one past the highest PSN that it ever sent
-	Packets   [2]uint32 // by sending end: how many the tap has seen so far, MADs included
-	Before    int32     // the connection whose place it took, -1 for none
+	Seen      [2]bool   // by sending end: its packets pass the tap
+	Start     int64     // ns; math.MaxInt64: not yet, or it was never established
+	End       int64     // ns, when the hosts' state ends; packets may still be on the path; math.MaxInt64: not yet
+	NextPSN   [2]uint32 // by sending end, once the connection has ended: one past the highest PSN that it sent
+	Packets   [2]uint32 // by sending end: packets that the tap has seen, including MADs
+	Before    int32     // the connection that it replaced, -1 for none
 	Refused   bool      // by a REJ
-	Failed    bool      // it gave up after many timeouts, perhaps before it came up
-	near      [2]uint32 // by sending end: the PSN that its StartPSN is near to, with PSNNear
+	Failed    bool      // it failed after many time-outs, perhaps before it was established
+	near      [2]uint32 // by sending end: the PSN that StartPSN is close to, with PSNNear
 	place     [2]int32  // of the hosts
-	slot      int32     // its number among those of one time
+	slot      int32     // its number among the simultaneous connections
 	age       int32     // generations before it
 }
 
-// live is the state of a connection between its start and its end. It is used again for another connection.
+// live is the state of a live connection. It is reused for later connections.
 type live struct {
 	id      int32
 	rng     rng
 	c       *settings
 	kind    Transport
+	service transport.Service
 	up      bool // data may flow
 	closing bool
 	offset  int64   // fixed delay of its packets on each half of the path, ns
@@ -60,11 +62,22 @@ type live struct {
 
 // side is an end of a live connection.
 type side struct {
-	requester
-	responder
-	lastTap, lastArrival int64 // of what it sent: packets don't overtake
+	sender
+	answerer
+	requester            transport.Requester
+	responder            transport.Responder
+	dead                 bool  // it sends nothing more
+	lastTap, lastArrival int64 // of its packets: they never overtake each other
 	lastCNP              int64
 }
+
+// nextPSN is one past the highest PSN that the side sent.
+func (s *side) nextPSN() uint32 {
+	una, n := s.requester.InFlight()
+	return (una + n) & 0xffffff
+}
+
+var services = [...]transport.Service{RC: transport.RC, UC: transport.UC, UD: transport.UD, XRC: transport.XRC}
 
 // open makes the first connection of a slot.
 func (t *Traffic) open(slot int) {
@@ -87,7 +100,7 @@ func (t *Traffic) open(slot int) {
 	t.add(c, r, start)
 }
 
-// add makes a connection known, which is to start at a time.
+// add adds a connection that starts at a time.
 func (t *Traffic) add(c Conn, r rng, start int64) {
 	id := int32(len(t.conns))
 	for end := range End(2) {
@@ -126,7 +139,7 @@ func (t *Traffic) chooseRequesters(c *Conn, r *rng) {
 		c.Requests[r.below(2)] = true
 		return
 	}
-	c.Requests[t.c.Requesters] = true // FromFabric and FromWAN are numbered like the ends
+	c.Requests[t.c.Requesters] = true // FromFabric and FromWAN have the numbers of the ends
 }
 
 func (t *Traffic) chooseStartPSNs(c *Conn, r *rng) {
@@ -178,22 +191,22 @@ func (t *Traffic) newLive(id int32, c *Conn, r rng) *live {
 	} else {
 		l = new(live)
 	}
-	*l = live{id: id, rng: r, c: &t.c, kind: c.Transport, speed: 1}
+	*l = live{id: id, rng: r, c: &t.c, kind: c.Transport, service: services[c.Transport], speed: 1}
 	l.offset = l.rng.upTo(t.c.ConnJitter)
 	if t.c.Drift > 0 {
 		l.speed += t.c.Drift * (2*float64(l.rng.below(1<<32))/(1<<32) - 1)
 	}
 	for end := range l.sides {
 		s := &l.sides[end]
-		s.una, s.nxt, s.end, s.high = c.StartPSN[end], c.StartPSN[end], c.StartPSN[end], c.StartPSN[end]
-		s.expect = c.StartPSN[1-end]
+		s.requester.Start(&t.transport, &t.counted, l.service, c.StartPSN[end], nil)
+		s.responder.Start(&t.transport, &t.counted, l.service, c.StartPSN[1-end])
 		s.sends = c.Requests[end]
 		s.lastCNP = math.MinInt64 / 2
 	}
 	return l
 }
 
-// start sets a connection up, by its communication managers or by means that don't pass the tap.
+// start sets a connection up, by its communication managers or by means that the tap doesn't see.
 func (t *Traffic) start(id int32) {
 	l := t.live[id]
 	if t.conns[id].ByCM {
@@ -224,10 +237,10 @@ func (t *Traffic) establish(l *live, end End) {
 	}
 }
 
-// doneIfDone ends a connection that has nothing left to send, after as long as its last packets take.
+// doneIfDone ends a connection that has nothing left to send, once its last packets have arrived.
 func (t *Traffic) doneIfDone(l *live) {
 	for end := range l.sides {
-		if s := &l.sides[end]; s.sends && (!s.ready || s.posted < t.c.Messages || s.una != s.end) {
+		if s := &l.sides[end]; s.sends && (!s.ready || s.posted < t.c.Messages || !s.requester.Done()) {
 			return
 		}
 	}

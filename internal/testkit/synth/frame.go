@@ -6,7 +6,7 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// Frame builds the octets of an event's frame, with right checksums and ICRC. Any payload but a MAD's is a pattern.
+// Frame builds an event's frame, with correct checksums and ICRC. The payload is a pattern, unless it is a MAD.
 func Frame(e *Event) []byte {
 	b := make([]byte, e.Length())
 	Head(e, b)
@@ -20,8 +20,8 @@ func Frame(e *Event) []byte {
 	return b
 }
 
-// Head writes the frame's headers and its MAD, if it has one, into b and returns their length: what a reader of headers needs to see
-// of the frame, which is e.Length() octets long. b must have room for HeadLen octets.
+// Head writes the frame's headers, and its MAD if it has one, into b and returns their length. The whole frame is e.Length() bytes long. b
+// must have room for HeadLen bytes.
 func Head(e *Event, b []byte) int {
 	p := &e.Packet
 	n := int(p.Payload)
@@ -40,8 +40,8 @@ func Head(e *Event, b []byte) int {
 	return n
 }
 
-// HeadLen is as long as Head's result can become: Ethernet with a tag, IPv6, UDP, BTH, DETH and a MAD.
-const HeadLen = 18 + packet.IPv6Len + packet.UDPLen + packet.BTHLen + packet.DETHLen + MADLen
+// HeadLen is the largest result of Head: Ethernet with a tag, IPv6, UDP, BTH, DETH and a MAD.
+const HeadLen = 18 + packet.IPv6Len + packet.UDPLen + packet.BTHLen + packet.DETHLen + packet.MADLen
 
 func putEthernet(e *Event, b []byte) {
 	p := &e.Packet
@@ -56,28 +56,18 @@ func putEthernet(e *Event, b []byte) {
 }
 
 func putIP(p *packet.Parsed, b []byte) {
+	const hopLimit = 64
+	class := p.DSCP<<2 | p.ECN
 	if p.Family == 6 {
-		h := packet.IPv6Header{PayloadLen: uint16(p.IPEnd) - p.L4, DSCP: p.DSCP, NextHeader: p.Proto, HopLimit: 64, Src: p.Src, Dst: p.Dst}
-		h.Put(b)
-		b[1] |= p.ECN << 4
-		return
+		packet.PutIPv6(b, uint16(p.IPEnd)-p.L4, class, p.Proto, hopLimit, &p.Src, &p.Dst)
+	} else {
+		packet.PutIPv4(b, uint16(p.IPEnd)-p.L3, class, hopLimit, p.Proto, uint32(p.Src.Lo), uint32(p.Dst.Lo))
 	}
-	h := packet.IPv4Header{TotalLen: uint16(p.IPEnd) - p.L3, DSCP: p.DSCP, TTL: 64, Proto: p.Proto, Src: p.Src, Dst: p.Dst}
-	h.Put(b)
-	b[1] |= p.ECN
-	b[10], b[11] = 0, 0
-	sum := uint32(0)
-	for i := 0; i < packet.IPv4Len; i += 2 {
-		sum += uint32(binary.BigEndian.Uint16(b[i:]))
-	}
-	sum = sum&0xffff + sum>>16
-	binary.BigEndian.PutUint16(b[10:], ^uint16(sum+sum>>16))
 }
 
 const (
-	gsiQKey = 0x80010000 // IBTA 9.7.1: of QP 1
-	udQKey  = 0x11111111
-	slot    = 1 << 24 // octets of the peer's memory for each message
+	udQKey = 0x11111111
+	slot   = 1 << 24 // bytes of the peer's memory for each message
 )
 
 // putExtended writes the extended transport headers.
@@ -85,35 +75,31 @@ func putExtended(e *Event, b []byte) {
 	p := &e.Packet
 	h := p.Opcode.Headers()
 	at := func(x packet.Headers) []byte { return b[p.Opcode.Offset(x):] }
-	address := uint64(e.Message+1)*slot - uint64(e.DMALength) // a READ's remainder ends where the READ would have
+	address := uint64(e.Message+1)*slot - uint64(e.DMALength) // the rest of a READ ends where the READ would have
+	key := uint32(mix(uint64(p.DestQP)))
 	if h&packet.HasDETH != 0 {
 		qkey := uint32(udQKey)
-		if p.DestQP == gsiQP {
-			qkey = gsiQKey
+		if p.DestQP == packet.GSIQP {
+			qkey = packet.GSIQKey
 		}
-		binary.BigEndian.PutUint32(at(packet.HasDETH), qkey)
-		binary.BigEndian.PutUint32(at(packet.HasDETH)[4:], p.SourceQP)
+		(&packet.DETH{QKey: qkey, SourceQP: p.SourceQP}).Put(at(packet.HasDETH))
 	}
 	if h&packet.HasXRCETH != 0 {
-		binary.BigEndian.PutUint32(at(packet.HasXRCETH), p.DestQP^0x800000)
+		packet.XRCETH{XRCSRQ: p.DestQP ^ 0x800000}.Put(at(packet.HasXRCETH))
 	}
-	if h&(packet.HasRETH|packet.HasAtomicETH) != 0 { // both begin alike
-		x := at(h & (packet.HasRETH | packet.HasAtomicETH))
-		binary.BigEndian.PutUint64(x, address)
-		binary.BigEndian.PutUint32(x[8:], uint32(mix(uint64(p.DestQP))))
-		if h&packet.HasRETH != 0 {
-			binary.BigEndian.PutUint32(x[12:], e.DMALength)
-		} else {
-			binary.BigEndian.PutUint64(x[12:], 1)
-		}
+	if h&packet.HasRETH != 0 {
+		(&packet.RETH{VirtualAddress: address, RKey: key, DMALength: e.DMALength}).Put(at(packet.HasRETH))
+	}
+	if h&packet.HasAtomicETH != 0 {
+		(&packet.AtomicETH{VirtualAddress: address, RKey: key, SwapAdd: 1}).Put(at(packet.HasAtomicETH))
 	}
 	if h&packet.HasAETH != 0 {
-		binary.BigEndian.PutUint32(at(packet.HasAETH), uint32(e.Syndrome)<<24|e.MSN)
+		packet.AETH{Syndrome: e.Syndrome, MSN: e.MSN}.Put(at(packet.HasAETH))
 	}
 	if h&packet.HasAtomicAckETH != 0 {
-		binary.BigEndian.PutUint64(at(packet.HasAtomicAckETH), uint64(e.Message))
+		packet.AtomicAckETH{Original: uint64(p.PSN)}.Put(at(packet.HasAtomicAckETH)) // the same in a repeated response
 	}
 	if h&packet.HasImmDt != 0 {
-		binary.BigEndian.PutUint32(at(packet.HasImmDt), e.Message)
+		packet.ImmDt{Data: e.Message}.Put(at(packet.HasImmDt))
 	}
 }

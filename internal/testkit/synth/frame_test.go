@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/cnpgate/cnpgate/internal/cm"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
@@ -72,8 +73,8 @@ func TestMADsLikeCaptured(t *testing.T) {
 	for _, name := range []string{"cm_rping_v4", "cm_rping_v6"} {
 		frames, conns := readCapture(t, name)
 		frames = slices.DeleteFunc(frames, func(c captured) bool { return c.MAD == nil })
-		var got []uint16
-		req, rep := frames[0].MAD[madHead:], frames[1].MAD[madHead:]
+		var got []packet.CMAttribute
+		req, rep := frames[0].MAD[packet.MADHeaderLen:], frames[1].MAD[packet.MADHeaderLen:]
 		for _, f := range frames {
 			attr := attrOf(f.MAD)
 			got = append(got, attr)
@@ -81,14 +82,16 @@ func TestMADsLikeCaptured(t *testing.T) {
 			psns := [2]uint32{binary.BigEndian.Uint32(req[44:]) >> 8, binary.BigEndian.Uint32(rep[20:]) >> 8}
 			source := binary.BigEndian.Uint16(req[142:])
 			service := binary.BigEndian.Uint16(req[14:])
-			m := cmMessage{attr: attr, tid: transaction(ids[Fabric]), localID: ids[f.From], peerID: ids[1-f.From], qp: conns[0].QP[f.From], psn: psns[f.From],
-				guid: [2]uint64{0xfffe180002, 0xfffe180001}[f.From], service: service, source: source, local: f.Packet.Src,
-				peer: f.Packet.Dst, flowLabel: cmFlowLabel(source, service), mtu: 5, responders: 1, deep: 1}
-			if attr == attrDREQ {
-				m.qp = conns[0].QP[WAN]
+			m := message(attr, f.Packet.Src, f.Packet.Dst)
+			m.LocalComm, m.RemoteComm, m.QPN, m.PSN = ids[f.From], ids[1-f.From], conns[0].QP[f.From], psns[f.From]
+			m.TransactionID, m.MTU, m.ResponderResources, m.InitiatorDepth = cm.Transaction(ids[Fabric]), 5, 1, 1
+			m.GUID = [2]uint64{0xfffe180002, 0xfffe180001}[f.From]
+			m.ServiceID, m.SourcePort, m.FlowLabel = packet.ServiceID(packet.ProtoTCP, service), source, cm.FlowLabel(source, service)
+			if attr == packet.CMDREQ {
+				m.QPN = conns[0].QP[WAN]
 			}
 			e := f.Event
-			if e.MAD = m.mad(); *e.MAD != *f.MAD {
+			if e.MAD = datagram(&m); *e.MAD != *f.MAD {
 				t.Errorf("%s: MAD 0x%x is\n%x, captured\n%x", name, attr, *e.MAD, *f.MAD)
 			}
 			frame := Frame(&e)
@@ -100,7 +103,7 @@ func TestMADsLikeCaptured(t *testing.T) {
 				t.Errorf("%s: frame of MAD 0x%x is\n%x, captured\n%x", name, attr, frame[from:], f.octets[from:])
 			}
 		}
-		if want := []uint16{attrREQ, attrREP, attrRTU, attrDREQ, attrDREP}; !slices.Equal(got, want) {
+		if want := []packet.CMAttribute{packet.CMREQ, packet.CMREP, packet.CMRTU, packet.CMDREQ, packet.CMDREP}; !slices.Equal(got, want) {
 			t.Errorf("%s: MADs %x, want %x", name, got, want)
 		}
 	}
@@ -108,26 +111,27 @@ func TestMADsLikeCaptured(t *testing.T) {
 
 // TestMADFields reads from MADs that no capture has, and from those of UC and XRC, what a reader would want, at IBTA's offsets.
 func TestMADFields(t *testing.T) {
-	m := cmMessage{attr: attrSIDRREQ, localID: 0x01020304, service: 0x1122, source: 0x3344, qp: 0xabcdef, local: packet.AddrFrom4([]byte{1, 2, 3, 4}),
-		peer: packet.AddrFrom4([]byte{5, 6, 7, 8}), refused: 2, reason: 28, peerID: 0x05060708}
-	at := func(attr uint16, offset int, want ...byte) {
+	m := message(packet.CMSIDRREQ, packet.AddrFrom4([]byte{1, 2, 3, 4}), packet.AddrFrom4([]byte{5, 6, 7, 8}))
+	m.LocalComm, m.RemoteComm, m.QPN, m.Answers, m.Reason = 0x01020304, 0x05060708, 0xabcdef, 2, packet.CMConsumerReject
+	m.ServiceID, m.SourcePort, m.ResponderResources = packet.ServiceID(packet.ProtoUDP, 0x1122), 0x3344, 0
+	at := func(attr packet.CMAttribute, offset int, want ...byte) {
 		t.Helper()
-		m.attr = attr
-		if got := m.mad()[madHead+offset:][:len(want)]; !bytes.Equal(got, want) {
+		m.Attribute = attr
+		if got := datagram(&m)[packet.MADHeaderLen+offset:][:len(want)]; !bytes.Equal(got, want) {
 			t.Errorf("attribute 0x%x: octets %x at %d, want %x", attr, got, offset, want)
 		}
 	}
-	at(attrSIDRREQ, 0, 1, 2, 3, 4, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 1, 17, 0x11, 0x22, 0, 4<<4, 0x33, 0x44)
-	at(attrSIDRREQ, 32, 1, 2, 3, 4)
-	at(attrSIDRREQ, 48, 5, 6, 7, 8)
-	at(attrSIDRREP, 0, 1, 2, 3, 4, 0, 0, 0, 0, 0xab, 0xcd, 0xef, 0, 0, 0, 0, 0, 1, 17, 0x11, 0x22, 0x11, 0x11, 0x11, 0x11)
-	at(attrREJ, 0, 1, 2, 3, 4, 5, 6, 7, 8, 2<<6, 0, 0, 28)
-	at(attrMRA, 0, 1, 2, 3, 4, 5, 6, 7, 8, 2<<6, 20<<3, 0, 0)
-	at(attrLAP, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 0, 0xab, 0xcd, 0xef, 0)
-	at(attrLAP, 24, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 1, 2, 3, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 5, 6, 7, 8)
-	at(attrAPR, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 0)
-	m.transport, m.extended = 3, 1
-	at(attrREQ, 32, 0xab, 0xcd, 0xef, 0)
-	at(attrREQ, 43, 20<<3|3<<1)
-	at(attrREQ, 51, 15<<4|1)
+	at(packet.CMSIDRREQ, 0, 1, 2, 3, 4, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 1, 17, 0x11, 0x22, 0, 4<<4, 0x33, 0x44)
+	at(packet.CMSIDRREQ, 32, 1, 2, 3, 4)
+	at(packet.CMSIDRREQ, 48, 5, 6, 7, 8)
+	at(packet.CMSIDRREP, 0, 1, 2, 3, 4, 0, 0, 0, 0, 0xab, 0xcd, 0xef, 0, 0, 0, 0, 0, 1, 17, 0x11, 0x22, 0x11, 0x11, 0x11, 0x11)
+	at(packet.CMREJ, 0, 1, 2, 3, 4, 5, 6, 7, 8, 2<<6, 0, 0, 28)
+	at(packet.CMMRA, 0, 1, 2, 3, 4, 5, 6, 7, 8, 2<<6, 20<<3, 0, 0)
+	at(packet.CMLAP, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 0, 0xab, 0xcd, 0xef, 0)
+	at(packet.CMLAP, 24, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 1, 2, 3, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 5, 6, 7, 8)
+	at(packet.CMAPR, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 0)
+	m.Transport, m.Extended = packet.CMExtended, packet.CMXRC
+	at(packet.CMREQ, 32, 0xab, 0xcd, 0xef, 0)
+	at(packet.CMREQ, 43, 20<<3|3<<1)
+	at(packet.CMREQ, 51, 15<<4|1)
 }

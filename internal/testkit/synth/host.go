@@ -15,13 +15,13 @@ type host struct {
 	free   []freeQP        // QPs of connections that ended
 	gsiPSN uint32          // of QP 1
 	spent  []spentQP       // QPNs that a listener used, oldest first
-	cross  bool            // neighbouring QPNs change places, see Config.TwoTags
+	cross  bool            // neighbouring QPNs are swapped, see Config.TwoTags
 }
 
 // tag is a VLAN tag; zero: none.
 type tag struct{ tpid, vid uint16 }
 
-// spentQP is a QPN that may be used again from a time on.
+// spentQP is a QPN that may be reused from a time on.
 type spentQP struct {
 	number uint32
 	from   int64 // ns
@@ -30,7 +30,7 @@ type spentQP struct {
 // freeQP is a QP whose connection ended.
 type freeQP struct {
 	number uint32
-	next   uint32 // PSN after the last one that was sent to it
+	next   uint32 // one past the last PSN sent to it
 }
 
 const firstVID = 100
@@ -62,7 +62,7 @@ func (t *Traffic) makeHosts() {
 	}
 }
 
-// newQP gives a host another QP.
+// newQP assigns a QP to a host, reused or new.
 func (t *Traffic) newQP(end End, place int32) uint32 {
 	h := &t.hosts[end][place]
 	if len(h.spent) > 0 && h.spent[0].from <= t.now {
@@ -73,13 +73,13 @@ func (t *Traffic) newQP(end End, place int32) uint32 {
 	return t.freshQP(end, place)
 }
 
-// sameTenant tells whether two connections belong to one tenant.
+// sameTenant reports whether two connections belong to one tenant.
 func (t *Traffic) sameTenant(a, b int32) bool {
 	hosts := int32(t.c.Hosts[Fabric])
 	return t.conns[a].place[Fabric]/hosts == t.conns[b].place[Fabric]/hosts
 }
 
-// freshQP gives a host a QP that it never had.
+// freshQP assigns a QP to a host that the host never had.
 func (t *Traffic) freshQP(end End, place int32) uint32 {
 	h := &t.hosts[end][place]
 	swap := uint32(0)
@@ -102,7 +102,7 @@ func (t *Traffic) freshQP(end End, place int32) uint32 {
 	}
 }
 
-// succeed makes the connection that takes the place of one that ended, and starts at a time.
+// succeed makes the connection that replaces an ended one, and starts it at a time.
 func (t *Traffic) succeed(id int32, start int64) {
 	old := t.conns[id]
 	r := rng(mix(t.c.Seed ^ mix(uint64(old.slot)+1) ^ mix(uint64(id)<<32|1)))
@@ -111,7 +111,7 @@ func (t *Traffic) succeed(id int32, start int64) {
 	switch {
 	case old.Refused:
 		c.age = old.age
-		keep = old.Active // the passive side never told its QPN, and may have made none
+		keep = old.Active // the passive side never sent its QPN, and may not have a QP
 		c.QP[1-keep] = t.newQP(1-keep, c.place[1-keep])
 	case t.c.Reuse == ReusePeerQP:
 		c.QP[1-keep] = t.newQP(1-keep, c.place[1-keep])
@@ -137,26 +137,26 @@ func (h *host) takeFree(r *rng) freeQP {
 	return qp
 }
 
-// fail ends a connection that doesn't get on: both QPs go to the error state.
+// fail ends a connection that makes no progress: both QPs go to the error state.
 func (t *Traffic) fail(l *live) {
 	t.conns[l.id].Failed = true
 	t.finish(l)
 }
 
-// finish ends a connection in both hosts; what is on its way will meet no QP.
+// finish ends a connection in both hosts; packets still on the path will find no QP.
 func (t *Traffic) finish(l *live) {
 	c := &t.conns[l.id]
 	c.End = t.now
 	for end := range End(2) {
-		c.NextPSN[end] = l.sides[end].high & 0xffffff
+		c.NextPSN[end] = l.sides[end].nextPSN()
 		if h := &t.hosts[end][c.place[end]]; t.c.Reuse == ReuseShuffled && !c.Refused {
-			h.free = append(h.free, freeQP{c.QP[end], l.sides[1-end].high & 0xffffff})
+			h.free = append(h.free, freeQP{c.QP[end], l.sides[1-end].nextPSN()})
 		}
 	}
 	t.live[l.id] = nil
 	t.spare = append(t.spare, l)
 	if c.Refused && c.Start > t.now || int(c.age) < t.c.Generations {
-		if start := t.now + t.c.ReuseGap; t.c.Attack.Managers.Ahead > 0 { // the attacker knows it as soon as it can
+		if start := t.now + t.c.ReuseGap; t.c.Attack.Managers.Ahead > 0 { // the attacker knows it as early as possible
 			t.succeed(l.id, start)
 		} else {
 			t.queue.push(start, taskSucceed, uint32(l.id))

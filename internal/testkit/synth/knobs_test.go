@@ -5,7 +5,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/cnpgate/cnpgate/endpoint"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/transport"
 )
 
 func run(c Config) (events []Event, conns []Conn) {
@@ -79,7 +81,7 @@ func TestPorts(t *testing.T) {
 		}
 		var symmetric, equal, several float64
 		for i, conn := range conns {
-			if conn.Port[0] == symmetricPort(conn.QP[0], conn.QP[1]) {
+			if conn.Port[0] == endpoint.SourcePort(endpoint.RC, conn.QP[0], conn.QP[1]) {
 				symmetric++
 			}
 			if conn.Port[0] == conn.Port[1] {
@@ -208,7 +210,7 @@ func TestLossAndMarks(t *testing.T) {
 	within(t, "CNPs, one a connection", once, float64(len(conns)), 20)
 	events, _ = run(Config{Messages: 40, LossBefore: [2]float64{.02, 0}})
 	for i := range events {
-		if e := &events[i]; e.Lost || e.From == WAN && e.Syndrome>>5 != 0 && e.Syndrome != syndromeNAK {
+		if e := &events[i]; e.Lost || e.From == WAN && e.Syndrome>>5 != 0 && e.Syndrome != transport.SyndromeNAK {
 			t.Fatalf("%+v", e)
 		}
 	}

@@ -71,14 +71,14 @@ func TestLifetime(t *testing.T) {
 	}
 }
 
-// TestQuietAfterDREQ: an end that has sent or answered a DREQ says nothing more on the connection.
+// TestQuietAfterDREQ: an end that has sent or answered a DREQ sends nothing more on the connection.
 func TestQuietAfterDREQ(t *testing.T) {
 	events, _ := run(Config{CM: true, Lifetime: 2e6, Messages: 1e6, Connections: 20, Requesters: FromBoth, Sizes: [2]int{64, 64},
 		Delay: [2]int64{5000, 100_000}})
 	quiet := map[[2]int32]bool{}
 	for _, e := range events {
 		key := [2]int32{e.Conn, int32(e.From)}
-		if e.MAD != nil && (attrOf(e.MAD) == attrDREQ || attrOf(e.MAD) == attrDREP) {
+		if e.MAD != nil && (attrOf(e.MAD) == packet.CMDREQ || attrOf(e.MAD) == packet.CMDREP) {
 			quiet[key] = true
 		} else if quiet[key] {
 			t.Fatalf("%+v after the end's DREQ or DREP", e)
@@ -89,21 +89,21 @@ func TestQuietAfterDREQ(t *testing.T) {
 	}
 }
 
-// TestCM: who is told what by MADs, in right order, also when they get lost.
+// TestCM: the contents and order of MADs, also when some are lost.
 func TestCM(t *testing.T) {
 	c := Config{CM: true, IPv6: true, CMReject: .2, Connections: 40, Messages: 2, Generations: 1, Mix: Mix{Send: 1},
 		LossBefore: [2]float64{.1, .1}, LossAfter: [2]float64{.1, .1}}
 	events, conns := run(c)
-	said := make([]map[uint16]int, len(conns))
+	said := make([]map[packet.CMAttribute]int, len(conns))
 	repeated, refused := 0, 0
 	for _, e := range events {
 		if e.MAD == nil {
 			continue
 		}
 		if said[e.Conn] == nil {
-			said[e.Conn] = map[uint16]int{}
+			said[e.Conn] = map[packet.CMAttribute]int{}
 		}
-		x, conn, attr := e.MAD[madHead:], &conns[e.Conn], attrOf(e.MAD)
+		x, conn, attr := e.MAD[packet.MADHeaderLen:], &conns[e.Conn], attrOf(e.MAD)
 		if said[e.Conn][attr]++; said[e.Conn][attr] > 1 {
 			repeated++
 		}
@@ -111,14 +111,14 @@ func TestCM(t *testing.T) {
 		passive := 1 - conn.Active
 		ok := true
 		switch attr {
-		case attrREQ:
+		case packet.CMREQ:
 			ok = e.From == conn.Active && qp(32) == conn.QP[conn.Active] && qp(44) == conn.StartPSN[passive] &&
 				packet.AddrFrom16(x[56:]) == conn.Host[conn.Active] && packet.AddrFrom16(x[72:]) == conn.Host[passive]
-		case attrREP:
+		case packet.CMREP:
 			ok = e.From == passive && qp(12) == conn.QP[passive] && qp(20) == conn.StartPSN[conn.Active]
-		case attrRTU, attrREJ:
-			ok = (e.From == conn.Active) == (attr == attrRTU)
-		case attrDREQ:
+		case packet.CMRTU, packet.CMREJ:
+			ok = (e.From == conn.Active) == (attr == packet.CMRTU)
+		case packet.CMDREQ:
 			ok = qp(8) == conn.QP[1-e.From]
 		}
 		if !ok {
@@ -128,7 +128,7 @@ func TestCM(t *testing.T) {
 	for i, conn := range conns {
 		if conn.Refused {
 			refused++
-			if said[i][attrREJ] == 0 || said[i][attrREP] > 0 {
+			if said[i][packet.CMREJ] == 0 || said[i][packet.CMREP] > 0 {
 				t.Errorf("refused connection %d said %v", i, said[i])
 			}
 			next := 0
@@ -156,11 +156,11 @@ func TestCM(t *testing.T) {
 			destinations[e.Conn][e.Packet.DestQP] = true
 			continue
 		}
-		x := e.MAD[madHead:]
+		x := e.MAD[packet.MADHeaderLen:]
 		switch id := [4]byte(x); attrOf(e.MAD) {
-		case attrSIDRREQ:
+		case packet.CMSIDRREQ:
 			requests[id] = true
-		case attrSIDRREP:
+		case packet.CMSIDRREP:
 			replies++
 			if qp := conns[e.Conn].QP[e.From]; !requests[id] || uint32(x[8])<<16|uint32(x[9])<<8|uint32(x[10]) != qp {
 				t.Fatalf("SIDR REP of QP %d: %x", qp, *e.MAD)
@@ -177,7 +177,7 @@ func TestCM(t *testing.T) {
 	}
 	events, _ = run(Config{CM: true, NoDREQ: true, Messages: 1})
 	for _, e := range events {
-		if e.MAD != nil && attrOf(e.MAD) >= attrDREQ {
+		if e.MAD != nil && attrOf(e.MAD) >= packet.CMDREQ {
 			t.Fatal("DREQ in spite of NoDREQ")
 		}
 	}
@@ -187,7 +187,7 @@ func TestAttack(t *testing.T) {
 	count := func(a Attack) (events []Event, forged map[packet.Opcode]int) {
 		forged = map[packet.Opcode]int{}
 		events, conns := run(Config{Messages: 8, CE: .05, Attack: a, CM: true})
-		qps := map[uint32]bool{gsiQP: true}
+		qps := map[uint32]bool{packet.GSIQP: true}
 		for _, c := range conns {
 			qps[c.QP[0]], qps[c.QP[1]] = true, true
 		}

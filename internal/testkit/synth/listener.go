@@ -1,13 +1,18 @@
 package synth
 
-// lure is a REQ that the attacker forges to a listener of a fabric host, and what comes of it.
+import (
+	"github.com/cnpgate/cnpgate/internal/cm"
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// lure is a REQ forged to a listener of a fabric host, and its consequences.
 type lure struct {
-	victim  int   // connection of which the addresses are, but for the fabric host's
+	victim  int   // the connection whose addresses are used, except for the fabric host's
 	place   int32 // of the fabric host
-	message cmMessage
+	message packet.CM
 }
 
-// plan makes a packet pass the tap at a time.
+// plan schedules a packet to pass the tap.
 func (t *Traffic) plan(at int64, e Event) {
 	n := len(t.unused)
 	if n == 0 {
@@ -48,7 +53,7 @@ func (t *Traffic) forgeConnect(victim int) Event {
 	}
 	l := t.lure(victim, place, t.known(c.QP[WAN]))
 	if t.c.Attack.KnowsPSNs {
-		l.message.psn, _ = t.guessPSN(victim, Fabric)
+		l.message.PSN, _ = t.guessPSN(victim, Fabric)
 	}
 	t.listen(&l)
 	return t.forgedMAD(&l)
@@ -59,7 +64,7 @@ func (t *Traffic) attackable(victim int) bool {
 	return c.Transport != UD && c.Start <= t.now && t.live[victim] != nil
 }
 
-// foresee has the attacker act on a connection that is to begin.
+// foresee makes the attacker act on a connection before it begins.
 func (t *Traffic) foresee(id int) {
 	c := &t.conns[id]
 	if c.Transport == UD {
@@ -67,33 +72,33 @@ func (t *Traffic) foresee(id int) {
 	}
 	l := t.lure(id, c.place[Fabric], t.known(c.QP[WAN]))
 	if t.c.Attack.KnowsPSNs {
-		l.message.psn = c.StartPSN[Fabric]
+		l.message.PSN = c.StartPSN[Fabric]
 	}
 	t.listen(&l)
 	t.plan(t.now, t.forgedMAD(&l).asForged())
 	if t.rng.next()&1 == 0 {
-		peer := l.message.localID
-		l.message = t.chosen(id, attrREP, t.known(c.QP[Fabric]))
-		l.message.peerID, l.message.tid = peer, transaction(peer)
+		peer := l.message.LocalComm
+		l.message = t.chosen(id, packet.CMREP, t.known(c.QP[Fabric]))
+		l.message.RemoteComm, l.message.TransactionID = peer, cm.Transaction(peer)
 		if t.c.Attack.KnowsPSNs {
-			l.message.psn = c.StartPSN[Fabric]
+			l.message.PSN = c.StartPSN[Fabric]
 		}
 		t.plan(t.now+1+t.rng.upTo(4*t.c.Delay[Fabric]), t.forgedMAD(&l).asForged())
 	}
 }
 
-// answerFirst has the attacker answer a REQ that comes from the fabric.
+// answerFirst makes the attacker answer a REQ that comes from the fabric.
 func (t *Traffic) answerFirst(f *flight, e *Event) {
-	if attrOf(e.MAD) != attrREQ || f.from != Fabric || !t.rng.hit(t.c.fakeREP) {
+	if attrOf(e.MAD) != packet.CMREQ || f.from != Fabric || !t.rng.hit(t.c.fakeREP) {
 		return
 	}
 	victim := int(f.conn)
-	l := lure{victim: victim, place: t.conns[victim].place[Fabric], message: t.chosen(victim, attrREP, t.guessQP(victim, WAN))}
-	l.message.peerID = uint32(t.rng.next())
+	l := lure{victim: victim, place: t.conns[victim].place[Fabric], message: t.chosen(victim, packet.CMREP, t.guessQP(victim, WAN))}
+	l.message.RemoteComm = uint32(t.rng.next())
 	if v := t.live[victim]; v != nil && (t.c.Attack.Managers.KnowsIDs || t.c.Attack.KnowsPSNs) {
-		l.message.peerID = v.cm.id[Fabric]
+		l.message.RemoteComm = v.cm.id[Fabric]
 	}
-	l.message.tid = transaction(l.message.peerID)
+	l.message.TransactionID = cm.Transaction(l.message.RemoteComm)
 	at := t.now + 1
 	if t.rng.next()&1 == 0 {
 		at += t.rng.upTo(4 * (t.c.Delay[Fabric] + t.c.Delay[WAN]))
@@ -101,7 +106,7 @@ func (t *Traffic) answerFirst(f *flight, e *Event) {
 	t.plan(at, t.forgedMAD(&l).asForged())
 }
 
-// known is a QPN as the attacker has it: right, or random.
+// known is a QPN as the attacker knows it: correct, or random.
 func (t *Traffic) known(qp uint32) uint32 {
 	if t.c.Attack.KnowsQPs {
 		return qp
@@ -111,17 +116,18 @@ func (t *Traffic) known(qp uint32) uint32 {
 
 // lure makes a REQ from a connection's WAN host to a fabric host.
 func (t *Traffic) lure(victim int, place int32, qp uint32) lure {
-	l := lure{victim: victim, place: place, message: t.chosen(victim, attrREQ, qp)}
-	l.message.peer = t.hosts[Fabric][place].addr
+	l := lure{victim: victim, place: place, message: t.chosen(victim, packet.CMREQ, qp)}
+	l.message.RemoteGID = t.hosts[Fabric][place].addr
 	return l
 }
 
-// chosen makes a message from a connection's WAN host, of which the attacker chooses communication ID and start PSN.
-func (t *Traffic) chosen(victim int, attr uint16, qp uint32) cmMessage {
+// chosen makes a message from a connection's WAN host. The attacker chooses its communication ID and start PSN.
+func (t *Traffic) chosen(victim int, attr packet.CMAttribute, qp uint32) packet.CM {
 	c := &t.conns[victim]
-	m := cmMessage{attr: attr, localID: uint32(t.rng.next()), psn: uint32(t.rng.below(1 << 24)), qp: qp, local: c.Host[WAN], peer: c.Host[Fabric],
-		guid: guid(c.Host[WAN]), service: cmService, source: uint16(32768 + t.rng.below(28232)), mtu: 3, responders: window, deep: window}
-	m.flowLabel, m.tid = cmFlowLabel(m.source, m.service), transaction(m.localID)
+	m := message(attr, c.Host[WAN], c.Host[Fabric])
+	m.LocalComm, m.PSN, m.QPN = uint32(t.rng.next()), uint32(t.rng.below(1<<24)), qp
+	m.TransactionID = cm.Transaction(m.LocalComm)
+	ask(&m, uint16(32768+t.rng.below(28232)))
 	return m
 }
 
@@ -132,19 +138,21 @@ func (t *Traffic) forgedMAD(l *lure) Event {
 	return e
 }
 
-// listen has the listener answer a REQ, and the WAN host refuse the answer or ignore it.
+// listen makes the listener answer a REQ, and the WAN host refuse or ignore the answer.
 func (t *Traffic) listen(l *lure) {
 	h := &t.hosts[Fabric][l.place]
-	rep := cmMessage{attr: attrREP, localID: uint32(t.rng.next()), peerID: l.message.localID, tid: l.message.tid, qp: t.freshQP(Fabric, l.place),
-		psn: uint32(t.rng.below(1 << 24)), guid: guid(h.addr), responders: window, deep: window}
+	rep := message(packet.CMREP, h.addr, l.message.LocalGID)
+	rep.LocalComm, rep.RemoteComm, rep.TransactionID = uint32(t.rng.next()), l.message.LocalComm, l.message.TransactionID
+	rep.QPN, rep.PSN = t.freshQP(Fabric, l.place), uint32(t.rng.below(1<<24))
 	if t.c.StartPSN == PSNZero {
-		rep.psn = 0
+		rep.PSN = 0
 	}
 	at := t.now + 2*t.c.Delay[Fabric] + t.c.AckDelay
 	n := t.c.Timeouts.MADs
 	if t.rng.hit(t.c.refuse) {
 		n = 1
-		rej := cmMessage{attr: attrREJ, localID: rep.peerID, peerID: rep.localID, tid: rep.tid, refused: 1, reason: 6} // invalid communication ID
+		rej := packet.CM{Attribute: packet.CMREJ, LocalComm: rep.RemoteComm, RemoteComm: rep.LocalComm, TransactionID: rep.TransactionID,
+			Answers: packet.CMAnswersREP, Reason: packet.CMInvalidCommID}
 		t.plan(at+2*t.c.Delay[WAN]+t.c.AckDelay, t.genuineMAD(l, WAN, &rej))
 	}
 	for range n {
@@ -152,24 +160,24 @@ func (t *Traffic) listen(l *lure) {
 		at += t.c.Timeouts.Manager
 	}
 	if t.c.Attack.Managers.Recycle {
-		h.spent = append(h.spent, spentQP{rep.qp, at})
+		h.spent = append(h.spent, spentQP{rep.QPN, at})
 	}
 }
 
-// genuineMAD is a packet of a host that the attacker has provoked.
-func (t *Traffic) genuineMAD(l *lure, from End, m *cmMessage) Event {
+// genuineMAD is a host's own packet that the attacker has provoked.
+func (t *Traffic) genuineMAD(l *lure, from End, m *packet.CM) Event {
 	e := t.madBetween(l, from, m)
 	h := &t.hosts[Fabric][l.place]
 	if from == WAN {
 		h = &t.hosts[WAN][t.conns[l.victim].place[WAN]]
 	}
-	e.SourceQP, e.Packet.PSN = gsiQP, h.gsiPSN&0xffffff
+	e.SourceQP, e.Packet.PSN = packet.GSIQP, h.gsiPSN&0xffffff
 	h.gsiPSN++
 	return e
 }
 
 // madBetween is a MAD between the WAN host and the fabric host of a lure.
-func (t *Traffic) madBetween(l *lure, from End, m *cmMessage) Event {
+func (t *Traffic) madBetween(l *lure, from End, m *packet.CM) Event {
 	e := Event{From: from, Packet: t.shown[l.victim][from], Conn: -1}
 	fabric := t.hosts[Fabric][l.place].addr
 	if from == Fabric {

@@ -4,19 +4,22 @@ import (
 	"encoding/binary"
 	"testing"
 
+	"github.com/cnpgate/cnpgate/endpoint"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 // qpIn reads a QPN or PSN at an offset behind the MAD header.
-func qpIn(b *[MADLen]byte, offset int) uint32 {
-	return binary.BigEndian.Uint32(b[madHead+offset:]) >> 8
+func qpIn(b *[packet.MADLen]byte, offset int) uint32 {
+	return binary.BigEndian.Uint32(b[packet.MADHeaderLen+offset:]) >> 8
 }
 
-func idIn(b *[MADLen]byte, offset int) uint32 { return binary.BigEndian.Uint32(b[madHead+offset:]) }
+func idIn(b *[packet.MADLen]byte, offset int) uint32 {
+	return binary.BigEndian.Uint32(b[packet.MADHeaderLen+offset:])
+}
 
 // mads counts the MADs of each attribute that are and aren't forged.
-func mads(events []Event) (genuine, forged map[uint16]int) {
-	genuine, forged = map[uint16]int{}, map[uint16]int{}
+func mads(events []Event) (genuine, forged map[packet.CMAttribute]int) {
+	genuine, forged = map[packet.CMAttribute]int{}, map[packet.CMAttribute]int{}
 	for i := range events {
 		switch e := &events[i]; {
 		case e.MAD == nil:
@@ -45,7 +48,7 @@ func TestShare(t *testing.T) {
 		if c.ByCM != byCM[i] {
 			t.Fatalf("MADs: %v, of %+v", byCM[i], c)
 		}
-		if port := symmetricPort(c.QP[Fabric], c.QP[WAN]); !c.ByCM && c.Port != [2]uint16{port, port} {
+		if port := endpoint.SourcePort(endpoint.RC, c.QP[Fabric], c.QP[WAN]); !c.ByCM && c.Port != [2]uint16{port, port} {
 			t.Errorf("ports %v without RDMA-CM, want %d", c.Port, port)
 		}
 		if c.ByCM {
@@ -74,19 +77,19 @@ func TestMRA(t *testing.T) {
 			continue
 		}
 		switch attrOf(e.MAD) {
-		case attrREQ:
+		case packet.CMREQ:
 			asked[e.Conn] = e.Time
-		case attrMRA:
+		case packet.CMMRA:
 			promised[e.Conn] = true
-		case attrREP:
+		case packet.CMREP:
 			if late := e.Time - asked[e.Conn]; promised[e.Conn] != (late > 50_000_000) {
 				t.Errorf("REP after %d ns, MRA: %v", late, promised[e.Conn])
 			}
 		}
 	}
 	within(t, "connections with an MRA", float64(len(promised))/100, .5, .15)
-	if genuine, _ := mads(events); genuine[attrREQ] != 100 {
-		t.Errorf("%d REQs of 100 connections: %v", genuine[attrREQ], genuine)
+	if genuine, _ := mads(events); genuine[packet.CMREQ] != 100 {
+		t.Errorf("%d REQs of 100 connections: %v", genuine[packet.CMREQ], genuine)
 	}
 }
 
@@ -98,13 +101,13 @@ func TestStaleMADs(t *testing.T) {
 		t.Fatal(err)
 	}
 	events, conns := run(c)
-	late := map[uint16]int{}
+	late := map[packet.CMAttribute]int{}
 	for i := range events {
 		if e := &events[i]; e.MAD != nil && e.Time > conns[e.Conn].End+1_000_000 {
 			late[attrOf(e.MAD)]++
 		}
 	}
-	if late[attrREQ] < 20 || late[attrREP] < 20 || late[attrDREQ] < 20 {
+	if late[packet.CMREQ] < 20 || late[packet.CMREP] < 20 || late[packet.CMDREQ] < 20 {
 		t.Errorf("MADs after their connection's end: %v", late)
 	}
 }
@@ -160,14 +163,14 @@ func TestForgedConnect(t *testing.T) {
 					c := &conns[j]
 					live = live || c.QP[WAN] == qpIn(e.MAD, 32) && c.Start <= e.Time && e.Time < c.End
 				}
-				if e.From != WAN || attrOf(e.MAD) != attrREQ || !live {
+				if e.From != WAN || attrOf(e.MAD) != packet.CMREQ || !live {
 					t.Fatalf("%+v with QP %d", e, qpIn(e.MAD, 32))
 				}
 			case e.Conn >= 0:
 			case e.From == Fabric:
 				req := reqs[idIn(e.MAD, 4)]
 				reps[idIn(e.MAD, 4)]++
-				if attrOf(e.MAD) != attrREP || req == nil || req.Packet.Dst != e.Packet.Src || req.Packet.Src != e.Packet.Dst || e.Time <= req.Time {
+				if attrOf(e.MAD) != packet.CMREP || req == nil || req.Packet.Dst != e.Packet.Src || req.Packet.Src != e.Packet.Dst || e.Time <= req.Time {
 					t.Fatalf("%+v answers %+v", e, req)
 				}
 				if refused == 0 && used[qpIn(e.MAD, 12)] {
@@ -175,7 +178,7 @@ func TestForgedConnect(t *testing.T) {
 				}
 			default:
 				rejs++
-				if attrOf(e.MAD) != attrREJ || reps[idIn(e.MAD, 0)] == 0 {
+				if attrOf(e.MAD) != packet.CMREJ || reps[idIn(e.MAD, 0)] == 0 {
 					t.Fatalf("%+v", e)
 				}
 			}
@@ -209,7 +212,7 @@ func TestForesee(t *testing.T) {
 		e := &events[i]
 		switch {
 		case e.MAD == nil:
-		case e.Forged && attrOf(e.MAD) == attrREQ:
+		case e.Forged && attrOf(e.MAD) == packet.CMREQ:
 			if at, again := req[qpIn(e.MAD, 32)]; !again || at > e.Time {
 				req[qpIn(e.MAD, 32)] = e.Time
 			}
@@ -254,7 +257,7 @@ func TestForgedREP(t *testing.T) {
 		case e.MAD == nil:
 		case e.Forged:
 			c, ok := conn[idIn(e.MAD, 4)]
-			if !ok || attrOf(e.MAD) != attrREP || e.From != WAN {
+			if !ok || attrOf(e.MAD) != packet.CMREP || e.From != WAN {
 				t.Fatalf("%+v answers nothing", e)
 			}
 			if qpIn(e.MAD, 12) == conns[c].QP[WAN] {
@@ -265,9 +268,9 @@ func TestForgedREP(t *testing.T) {
 			} else {
 				before++
 			}
-		case attrOf(e.MAD) == attrREQ && e.From == Fabric:
+		case attrOf(e.MAD) == packet.CMREQ && e.From == Fabric:
 			conn[idIn(e.MAD, 0)] = e.Conn
-		case attrOf(e.MAD) == attrREP:
+		case attrOf(e.MAD) == packet.CMREP:
 			genuine[e.Conn] = true
 		}
 	}
@@ -281,7 +284,7 @@ func TestForgedMessages(t *testing.T) {
 	for _, knows := range []bool{false, true} {
 		events, _ := run(Config{CM: true, Connections: 50, Messages: 200, Attack: Attack{Interval: 10_000, KnowsQPs: true, CM: true,
 			Managers: ForgedCM{All: true, KnowsIDs: knows}}})
-		ids, right := map[uint32]bool{}, map[uint16]int{}
+		ids, right := map[uint32]bool{}, map[packet.CMAttribute]int{}
 		for i := range events {
 			if e := &events[i]; e.MAD != nil && !e.Forged {
 				ids[idIn(e.MAD, 0)] = true
@@ -290,8 +293,8 @@ func TestForgedMessages(t *testing.T) {
 			}
 		}
 		_, forged := mads(events)
-		for attr := uint16(attrREQ); attr <= attrAPR; attr++ {
-			if attr != attrSIDRREQ && (forged[attr] < 20 || knows != (right[attr] > 10)) {
+		for attr := packet.CMREQ; attr <= packet.CMAPR; attr++ {
+			if attr != packet.CMSIDRREQ && (forged[attr] < 20 || knows != (right[attr] > 10)) {
 				t.Errorf("MAD 0x%x: %d forged, %d with IDs of a connection; knows them: %v", attr, forged[attr], right[attr], knows)
 			}
 		}
@@ -315,7 +318,7 @@ func TestForgedRequests(t *testing.T) {
 			if l == nil {
 				continue
 			}
-			if s := &l.sides[WAN]; (e.Packet.PSN-s.una)&0xffffff <= s.high-s.una {
+			if una, n := l.sides[WAN].requester.InFlight(); (e.Packet.PSN-una)&0xffffff <= n {
 				near++
 				break
 			}

@@ -3,72 +3,47 @@ package synth
 import (
 	"math"
 	"math/bits"
+
+	"github.com/cnpgate/cnpgate/internal/transport"
 )
-
-// kind is a message's operation.
-type kind uint8
-
-// Kinds, in the order of Mix.
-const (
-	send kind = iota
-	sendImm
-	write
-	writeImm
-	read
-	atomic
-	kinds
-)
-
-// answered tells whether the message is done only when its own response has come.
-func (k kind) answered() bool { return k == read || k == atomic }
-
-// message is a posted work request, until it is acknowledged.
-type message struct {
-	first  uint32 // PSN; here, PSNs count on beyond 24 bits
-	n      uint32 // PSNs it takes
-	octets uint32
-	number uint32 // of the requester, from 0
-	kind   kind
-}
 
 // window is how many messages a requester may have outstanding.
 const window = 16
 
-// newMessage draws what a requester sends next.
-func (t *Traffic) newMessage(l *live, s *requester) message {
+// newMessage draws a requester's next message.
+func (t *Traffic) newMessage(l *live, number int) transport.Message {
 	r := &l.rng
 	var common rng
-	if t.c.Schedule == Lockstep { // the same for all
-		common = rng(mix(t.c.Seed ^ uint64(s.posted)<<8))
+	if t.c.Schedule == Lockstep { // the same for all connections
+		common = rng(mix(t.c.Seed ^ uint64(number)<<8))
 		r = &common
 	}
-	m := message{first: s.end, number: uint32(s.posted), kind: t.drawKind(l.kind, r), octets: t.drawSize(r)}
+	m := transport.Message{Number: uint32(number), Op: t.drawOp(l.kind, r), Bytes: t.drawSize(r)}
 	switch {
-	case m.kind == atomic:
-		m.octets = 8
+	case m.Op == transport.Atomic:
+		m.Bytes = 8
 	case l.kind == UD:
-		m.octets = min(m.octets, uint32(t.c.MTU))
-	}
-	m.n = 1
-	if m.kind != atomic {
-		m.n = max(1, (m.octets+uint32(t.c.MTU)-1)/uint32(t.c.MTU))
+		m.Bytes = min(m.Bytes, uint32(t.c.MTU))
 	}
 	return m
 }
 
-func (t *Traffic) drawKind(tr Transport, r *rng) kind {
+// ops are the operations in the order of Mix.
+var ops = [...]transport.Op{transport.Send, transport.SendImm, transport.Write, transport.WriteImm, transport.Read, transport.Atomic}
+
+func (t *Traffic) drawOp(tr Transport, r *rng) transport.Op {
 	m := t.c.Mix
-	k := kind(r.weighted([]int{m.Send, m.SendImm, m.Write, m.WriteImm, m.Read, m.Atomic}))
+	op := ops[r.weighted([]int{m.Send, m.SendImm, m.Write, m.WriteImm, m.Read, m.Atomic})]
 	switch {
-	case tr == UD && k != sendImm:
-		return send
-	case tr == UC && k.answered():
-		return write
+	case tr == UD && op != transport.SendImm:
+		return transport.Send
+	case tr == UC && (op == transport.Read || op == transport.Atomic):
+		return transport.Write
 	}
-	return k
+	return op
 }
 
-// drawSize draws octets such that each power of two is as likely as the next.
+// drawSize draws a number of bytes. Each range between powers of two has the same probability.
 func (t *Traffic) drawSize(r *rng) uint32 {
 	lo, hi := uint64(t.c.Sizes[0]), uint64(t.c.Sizes[1])
 	if lo == hi {
@@ -80,7 +55,7 @@ func (t *Traffic) drawSize(r *rng) uint32 {
 	return uint32(from + r.below(to-from+1))
 }
 
-// nextDue tells when a requester posts the message after the present one.
+// nextDue is when a requester posts the message after the present one.
 func (t *Traffic) nextDue(l *live, due int64) int64 {
 	period := float64(t.c.Period) * l.speed
 	if t.c.Schedule == Free { // exponential intervals
@@ -88,49 +63,3 @@ func (t *Traffic) nextDue(l *live, due int64) int64 {
 	}
 	return due + int64(period)
 }
-
-// opcodeOf gives the operation of a packet, the same in all transport services but for their three high bits (IBTA table 38).
-func (k kind) opcode(offset, n uint32) uint8 {
-	const imm = 1
-	last := offset+1 == n
-	switch k {
-	case read:
-		return 0x0c
-	case atomic:
-		return 0x14
-	}
-	base := uint8(0x00)
-	if k == write || k == writeImm {
-		base = 0x06
-	}
-	switch {
-	case n == 1:
-		base += 4
-	case offset == 0:
-		return base
-	case !last:
-		return base + 1
-	default:
-		base += 2
-	}
-	if k == sendImm || k == writeImm {
-		base += imm
-	}
-	return base
-}
-
-// readResponse gives the operation of a READ response's packet.
-func readResponse(offset, n uint32) uint8 {
-	switch {
-	case n == 1:
-		return 0x10
-	case offset == 0:
-		return 0x0d
-	case offset+1 == n:
-		return 0x0f
-	}
-	return 0x0e
-}
-
-// highBits are the transport service's in an opcode.
-var highBits = [...]uint8{RC: 0x00, UC: 0x20, UD: 0x60, XRC: 0xa0}

@@ -1,34 +1,46 @@
 package synth
 
-// flight is a packet on its way. Its PSN counts on beyond 24 bits.
+import (
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/transport"
+)
+
+// kind is the function of a packet.
+type kind uint8
+
+const (
+	request kind = iota
+	ack
+	answer // READ response, ATOMIC Acknowledge
+	cnp
+	mad
+)
+
+// flight is a packet on the path.
 type flight struct {
-	conn, to int32 // of the sender; of the receiver, which is another one for UD only
+	conn, to int32 // of the sender; of the receiver, which differs for UD only
 	psn      uint32
-	span     uint32 // PSNs that a request takes
-	number   uint32 // of the requester's message, from 0
-	left     uint32 // octets of the message from here on: the DMA length
-	msn      uint32
-	mad      int32 // place in mads
+	number   uint32 // of the requester's message, from 0; of responses, the MSN
+	left     uint32 // bytes of the message from here on: the DMA length
+	mad      int32  // index in mads
+	aeth     packet.AETH
 	octets   uint16
 	port     uint16
 	from     End
 	kind     kind
-	op       uint8
-	syndrome uint8
+	op       packet.Opcode
 	dscp     uint8
 	ecn      uint8
-	first    bool // of a message
-	last     bool
 	ackReq   bool
 	resent   bool
-	lost     bool // behind the tap
-	marked   bool // CE behind the tap
+	lost     bool // after the tap
+	marked   bool // CE after the tap
 }
 
 // launch sends a packet towards the tap.
 func (t *Traffic) launch(l *live, f flight) {
 	f.port = t.port(&f)
-	if f.ecn == 2 && hasData(f.op) && t.rng.hit(t.c.ce) {
+	if f.ecn == 2 && f.op.HasPayload() && t.rng.hit(t.c.ce) {
 		if t.rng.next()&1 == 0 {
 			f.ecn = 3
 		} else {
@@ -51,7 +63,7 @@ func (t *Traffic) launch(l *live, f flight) {
 	t.fly(f, at)
 }
 
-// fly makes a packet pass the tap at a time.
+// fly schedules a packet to pass the tap.
 func (t *Traffic) fly(f flight, at int64) {
 	var i uint32
 	if n := len(t.free); n > 0 {
@@ -65,7 +77,7 @@ func (t *Traffic) fly(f flight, at int64) {
 	t.queue.push(at, taskTap, i)
 }
 
-// lost draws whether a packet gets lost before the tap or behind it.
+// lost decides at random whether a packet is lost before or after the tap.
 func (t *Traffic) lost(f *flight) (before, after bool) {
 	if t.rng.hit(t.c.lossBefore[f.from]) {
 		return true, false
@@ -75,14 +87,14 @@ func (t *Traffic) lost(f *flight) (before, after bool) {
 		return false, after
 	}
 	l := &t.c.kindLoss[0]
-	if f.kind >= ack {
+	if f.kind != request {
 		l = &t.c.kindLoss[1]
 	}
 	before = t.rng.hit(l.before[f.from])
 	return before, t.rng.hit(l.after[f.from]) || after
 }
 
-// tap lets a packet pass the tap; true if it is seen there.
+// tap passes a packet through the tap; true if it is seen there.
 func (t *Traffic) tap(i uint32, e *Event) bool {
 	f := &t.flights[i]
 	queued := int64(0)
@@ -124,13 +136,14 @@ func (t *Traffic) tap(i uint32, e *Event) bool {
 	return seen
 }
 
-// idle tells whether the packet's arrival would change nothing.
+// idle reports whether the packet's arrival would change nothing.
 func (f *flight) idle() bool {
-	return f.kind == cnp || f.op>>5 == highBits[UC]>>5 && f.ecn != 3 && !f.marked ||
-		f.op>>5 == highBits[UD]>>5 && f.kind != mad && f.ecn != 3 && !f.marked
+	service := transport.Service(f.op &^ 0x1f)
+	unreliable := service == transport.UC || service == transport.UD
+	return f.kind == cnp || unreliable && f.kind != mad && f.ecn != 3 && !f.marked
 }
 
-// arrive hands a packet to its receiver, if that is still there.
+// arrive delivers a packet to its receiver, if that still exists.
 func (t *Traffic) arrive(i uint32) {
 	f := t.flights[i]
 	t.free = append(t.free, i)
@@ -142,33 +155,27 @@ func (t *Traffic) arrive(i uint32) {
 	if f.ecn == 3 || f.marked {
 		t.congested(l, to, &f)
 	}
-	switch {
-	case f.kind == mad:
+	switch f.kind {
+	case mad:
 		t.managed(l, to, t.mads[f.mad])
-	case f.kind < kinds:
+	case request:
 		t.requested(l, to, &f)
 	default:
 		t.acknowledged(l, to, &f)
 	}
 }
 
-// congested is the receiver's notification point (IBTA Annex A17): it tells the sender of a CE-marked packet, but not too often.
+// congested is the receiver's notification point (IBTA Annex A17): it sends a CNP for a CE-marked packet, at a limited rate.
 func (t *Traffic) congested(l *live, end End, f *flight) {
 	s := &l.sides[end]
 	if s.dead || t.now-s.lastCNP < t.c.CNPInterval {
 		return
 	}
 	s.lastCNP = t.now
-	t.launch(l, flight{conn: l.id, to: f.conn, from: end, kind: cnp, op: 0x81, dscp: cnpDSCP, octets: cnpReserved})
+	t.launch(l, flight{conn: l.id, to: f.conn, from: end, kind: cnp, op: packet.CNP, dscp: cnpDSCP, octets: cnpReserved})
 }
 
 const (
-	cnpReserved = 16 // length of what follows the BTH of a CNP, octets of 0
+	cnpReserved = 16 // bytes of zeros after the BTH of a CNP
 	cnpDSCP     = 48
 )
-
-// hasData tells whether an operation carries a message's data: only that is marked CE.
-func hasData(op uint8) bool {
-	op &= 0x1f
-	return op <= 0x0b || op >= 0x0d && op <= 0x10
-}

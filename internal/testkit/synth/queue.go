@@ -2,30 +2,30 @@ package synth
 
 import "math/bits"
 
-// timer is something to do at a time. Its order among timers of one time is that of their making, which makes runs repeatable.
+// timer is a task at a time. Timers of the same time run in the order of their creation, so that runs are repeatable.
 type timer struct {
 	at   int64  // ns
-	rank uint64 // serial number, 32 bits, then what it is: 4 bits of task, 28 bits of whose
+	rank uint64 // serial number, 32 bits, then the task, 4 bits, and its subject, 28 bits
 }
 
-// task is what a timer is for.
+// task is the purpose of a timer.
 type task uint32
 
 const (
 	taskStart    task = iota // a connection begins: connection
 	taskDepart               // a requester sends its next packet: connection and end
 	taskRespond              // a responder sends its next response: connection and end
-	taskTimeout              // a requester looks whether it got on: connection and end
-	taskFlush                // a responder waits no longer with an acknowledgement: connection and end
-	taskManage               // a communication manager sends again: connection and end
+	taskTimeout              // a requester checks whether it made progress: connection and end
+	taskFlush                // a responder sends a delayed acknowledgement: connection and end
+	taskManage               // a communication manager repeats a message: connection and end
 	taskClose                // a connection ends: connection
-	taskSucceed              // the next connection takes its place: connection
+	taskSucceed              // the next connection replaces it: connection
 	taskTap                  // a packet passes the tap: flight
 	taskArrive               // a packet arrives: flight
 	taskShow                 // the first pending packet passes the tap
 	taskAttack               // the attacker off the path acts
 	taskPlanned              // a planned packet passes the tap
-	taskForesee              // the attacker knows of a connection to come: connection
+	taskForesee              // the attacker learns of a future connection: connection
 	taskBits     = 28
 	taskSubjects = 1<<taskBits - 1
 )
@@ -36,8 +36,8 @@ func (t timer) task() task { return task(t.rank >> taskBits & 0xf) }
 
 func (t timer) subject() uint32 { return uint32(t.rank & taskSubjects) }
 
-// queue holds timers: the present bucket's and those beyond the wheel in heaps, the others in a wheel of buckets, unordered until
-// their bucket's time comes. With many packets on their way that is twice as fast as one heap.
+// queue holds timers: those of the present bucket and those beyond the wheel in heaps, the others in a wheel of buckets, which stay
+// unordered until their time. With many packets on the path, that is twice as fast as one heap.
 type queue struct {
 	present, far heap
 	first        int64          // the present bucket's first ns
@@ -89,7 +89,7 @@ func (q *queue) enlist(t timer) {
 	q.waiting++
 }
 
-// pop takes the first timer; false if there is none.
+// pop removes and returns the first timer; false if there is none.
 func (q *queue) pop() (timer, bool) {
 	for len(q.present) == 0 {
 		if !q.advance() {
@@ -99,7 +99,7 @@ func (q *queue) pop() (timer, bool) {
 	return q.present.pop(), true
 }
 
-// advance makes the next bucket that holds a timer the present one.
+// advance moves on to the next bucket that holds a timer.
 func (q *queue) advance() bool {
 	next := q.first
 	switch {
@@ -129,7 +129,7 @@ func (q *queue) advance() bool {
 	return true
 }
 
-// distance is how many buckets after the present one the next used one lies. There must be one.
+// distance is how many buckets after the present one the next nonempty one lies. There must be one.
 func (q *queue) distance() int {
 	from := (bucketOf(q.first) + 1) % buckets
 	word := q.used[from/64] >> (from % 64) << (from % 64)
@@ -161,7 +161,7 @@ func (q *heap) push(t timer) {
 	h[i] = t
 }
 
-// pop takes the first timer. The heap must not be empty.
+// pop removes and returns the first timer. The heap must not be empty.
 func (q *heap) pop() timer {
 	h := *q
 	first, t := h[0], h[len(h)-1]

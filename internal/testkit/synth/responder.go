@@ -1,175 +1,93 @@
 package synth
 
-// The responder's syndromes (IBTA 9.7.5.1.3).
-const (
-	syndromeACK = 0x1f // no end-to-end credits
-	syndromeNAK = 0x60 // PSN sequence error
-	syndromeRNR = 0x20 | rnrTimer
-	rnrTimer    = 0x01
-	rnrNAK      = 1      // the syndrome's three high bits
-	rnrTime     = 10_000 // ns, what rnrTimer says (IBTA table 46)
+import (
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/transport"
 )
 
-// Kinds of packets that are no requests.
-const (
-	ack    kind = kinds + iota
-	answer      // READ response, ATOMIC Acknowledge
-	cnp
-	mad
-)
-
-// job is a response that a responder owes. Responses leave in the order of the requests.
-type job struct {
-	what            kind // ack, read or atomic
-	syndrome        uint8
-	psn, n, off     uint32
-	msn             uint32
-	octets, message uint32
+// answerer is the timing of an end's responder.
+type answerer struct {
+	busy     bool // a response is scheduled
+	flushing bool // requests wait to be acknowledged together with later ones
 }
 
-const jobs = 32
-
-// responder is the half of a QP that answers requests.
-type responder struct {
-	expect, msn uint32 // the next PSN, counted on beyond 24 bits; completed messages
-	pending     int    // AckReqs not yet answered
-	owed        [jobs]job
-	first, owes int // of owed
-	busy        bool
-	flushing    bool
-	naked       bool // a NAK is out: silence until what it asks for comes
-	refused     bool // that was an RNR NAK
-}
-
-// requested takes a request.
+// requested processes a request.
 func (t *Traffic) requested(l *live, end End, f *flight) {
 	s := &l.sides[end]
-	switch {
-	case s.dead || l.kind == UC || l.kind == UD:
-	case f.psn > s.expect:
-		if !s.naked || t.c.NAKs.Every {
-			s.naked = t.owe(l, end, job{what: ack, syndrome: syndromeNAK, psn: s.expect, msn: s.msn})
-		}
-	case f.psn < s.expect:
-		t.requestedAgain(l, end, f)
-	case s.owes >= jobs-1: // as if lost: the requester asks again
-	case f.first && (f.kind == send || f.kind == sendImm) && t.unready(l, s):
-		s.naked, s.refused = true, true
-		t.owe(l, end, job{what: ack, syndrome: syndromeRNR, psn: s.expect, msn: s.msn})
-	default:
-		t.execute(l, end, f)
-	}
-}
-
-// unready tells whether a SEND finds no receive buffer.
-func (t *Traffic) unready(l *live, s *side) bool {
-	if s.naked {
-		return s.refused && l.rng.hit(t.c.rnrAgain)
-	}
-	return l.rng.hit(t.c.rnr)
-}
-
-// execute takes the request that is in order.
-func (t *Traffic) execute(l *live, end End, f *flight) {
-	s := &l.sides[end]
-	s.naked, s.refused = false, false
-	s.expect += f.span
-	if f.last {
-		s.msn++
-	}
-	switch {
-	case f.kind.answered():
-		s.pending = 0 // its response acknowledges what was before
-		t.owe(l, end, job{what: f.kind, psn: f.psn, n: f.span, msn: s.msn, octets: f.left, message: f.number})
-	case f.ackReq:
-		if s.pending++; s.pending >= t.c.Coalesce {
-			t.acknowledge(l, end)
-		} else if !s.flushing {
-			s.flushing = true
-			t.queue.push(t.now+t.c.Delay[0]+t.c.Delay[1], taskFlush, t.whose(l, end))
-		}
-	}
-}
-
-// requestedAgain takes a request that it has executed already. Soft-RoCE acknowledges each such packet, AckReq or not.
-func (t *Traffic) requestedAgain(l *live, end End, f *flight) {
-	if f.kind.answered() {
-		t.owe(l, end, job{what: f.kind, psn: f.psn, n: f.span, msn: f.number + 1, octets: f.left, message: f.number})
+	r, ok := transport.RequestOf(l.service, f.op)
+	if s.dead || !ok || l.kind == UC || l.kind == UD {
 		return
 	}
-	t.acknowledge(l, end)
+	r.PSN, r.Bytes, r.AckReq = f.psn, f.left, f.ackReq
+	if s.responder.Expects(f.psn) && receives(f.op) && t.unready(l, s) {
+		s.responder.NotReady(t.now)
+	} else {
+		s.responder.Request(t.now, &r)
+	}
+	if s.responder.Coalescing() && !s.flushing {
+		s.flushing = true
+		t.queue.push(t.now+t.c.Delay[0]+t.c.Delay[1], taskFlush, t.whose(l, end))
+	}
+	t.armRespond(l, end, t.c.AckDelay)
 }
 
-func (t *Traffic) acknowledge(l *live, end End) {
-	s := &l.sides[end]
-	s.pending = 0
-	t.owe(l, end, job{what: ack, syndrome: syndromeACK, psn: s.expect - 1, msn: s.msn})
+// receives reports whether a packet uses a receive buffer.
+func receives(op packet.Opcode) bool {
+	switch op & 0x1f {
+	case packet.RCSendFirst, packet.RCSendOnly, packet.RCSendOnlyImm:
+		return true
+	}
+	return false
 }
 
-// flush acknowledges what has waited for long enough.
+// unready reports whether a SEND finds no receive buffer.
+func (t *Traffic) unready(l *live, s *side) bool {
+	switch s.responder.Refused() {
+	case 0:
+		return l.rng.hit(t.c.rnr)
+	case transport.SyndromeRNR:
+		return l.rng.hit(t.c.rnrAgain)
+	}
+	return false
+}
+
+// flush acknowledges the requests that have waited long enough.
 func (t *Traffic) flush(l *live, end End) {
 	s := &l.sides[end]
 	s.flushing = false
-	if s.pending > 0 && !s.dead {
-		t.acknowledge(l, end)
-	}
+	s.responder.Flush()
+	t.armRespond(l, end, t.c.AckDelay)
 }
 
-// owe queues a response; an ACK takes the place of one that is still waiting.
-func (t *Traffic) owe(l *live, end End, j job) bool {
+// armRespond schedules the responder after a delay, if it has anything to send.
+func (t *Traffic) armRespond(l *live, end End, delay int64) {
 	s := &l.sides[end]
-	if s.owes > 0 && j.what == ack && j.syndrome == syndromeACK {
-		if last := &s.owed[(s.first+s.owes-1)%jobs]; last.what == ack && last.syndrome == syndromeACK {
-			*last = j
-			return true
-		}
-	}
-	if s.owes == jobs {
-		return false
-	}
-	s.owed[(s.first+s.owes)%jobs] = j
-	s.owes++
-	if !s.busy {
+	if !s.dead && !s.busy && (s.responder.Answers() || s.responder.Acknowledges()) {
 		s.busy = true
-		t.queue.push(t.now+t.c.AckDelay, taskRespond, t.whose(l, end))
+		t.queue.push(t.now+delay, taskRespond, t.whose(l, end))
 	}
-	return true
 }
 
 // respond sends the next response.
 func (t *Traffic) respond(l *live, end End) {
 	s := &l.sides[end]
 	s.busy = false
-	if s.dead || s.owes == 0 {
+	if s.dead {
 		return
 	}
-	j := &s.owed[s.first%jobs]
-	f := flight{conn: l.id, to: l.id, from: end, psn: j.psn, kind: ack, msn: j.msn, syndrome: j.syndrome, number: j.message,
-		op: highBits[l.kind] | 0x11, ecn: t.c.ecn(), dscp: t.c.DSCP}
-	if j.what == ack {
-		f.number = j.msn
-	}
+	f := flight{conn: l.id, to: l.id, from: end, ecn: t.c.ecn(), dscp: t.c.DSCP}
 	gap := int64(1)
-	done := true
-	switch j.what {
-	case atomic:
-		f.kind, f.op, f.syndrome = answer, highBits[l.kind]|0x12, syndromeACK
-	case read:
-		mtu := uint32(t.c.MTU)
-		f.kind, f.op, f.syndrome = answer, highBits[l.kind]|readResponse(j.off, j.n), syndromeACK
-		f.psn += j.off
-		f.octets = uint16(min(mtu, j.octets-j.off*mtu))
-		j.off++
-		done = j.off == j.n
+	var p transport.Response
+	switch {
+	case s.responder.Answers():
+		p, f.kind = s.responder.Answer(), answer
 		gap = t.c.Gap
+	case s.responder.Acknowledges():
+		p, f.kind = s.responder.Acknowledgement(), ack
+	default:
+		return
 	}
-	if done {
-		s.first = (s.first + 1) % jobs
-		s.owes--
-	}
+	f.op, f.psn, f.aeth, f.octets, f.number = p.Opcode, p.PSN, p.AETH, uint16(p.Payload), p.AETH.MSN
 	t.launch(l, f)
-	if s.owes > 0 {
-		s.busy = true
-		t.queue.push(t.now+gap, taskRespond, t.whose(l, end))
-	}
+	t.armRespond(l, end, gap)
 }

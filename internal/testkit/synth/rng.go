@@ -2,7 +2,7 @@ package synth
 
 import "math/bits"
 
-// rng is the splitmix64 generator: eight octets of state, the same numbers everywhere and for ever.
+// rng is the splitmix64 generator: 8 bytes of state, the same numbers on every machine.
 type rng uint64
 
 func (r *rng) next() uint64 {
@@ -10,13 +10,13 @@ func (r *rng) next() uint64 {
 	return mix(uint64(*r))
 }
 
-// below draws evenly from 0 to n-1; 0 for n = 0.
+// below returns a uniform random number from 0 to n-1; 0 for n = 0.
 func (r *rng) below(n uint64) uint64 {
 	hi, _ := bits.Mul64(r.next(), n)
 	return hi
 }
 
-// upTo draws evenly from 0 to n.
+// upTo returns a uniform random number from 0 to n.
 func (r *rng) upTo(n int64) int64 {
 	if n <= 0 {
 		return 0
@@ -24,14 +24,14 @@ func (r *rng) upTo(n int64) int64 {
 	return int64(r.below(uint64(n) + 1))
 }
 
-// mix scatters the bits of x: what two numbers of one sequence become has nothing visible in common.
+// mix mixes the bits of x, so that successive numbers give unrelated results.
 func mix(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31
 }
 
-// chance is a probability as a threshold for 64 random bits. Nothing is drawn for 0 and 1.
+// chance is a probability as a threshold for 64 random bits. 0 and 1 need no random number.
 type chance uint64
 
 const certain chance = 1<<64 - 1
@@ -50,7 +50,7 @@ func (r *rng) hit(c chance) bool {
 	return c != 0 && (c == certain || r.next() < uint64(c))
 }
 
-// weighted draws an index by its weight. The sum of the weights must not be 0.
+// weighted returns a random index, with probabilities in proportion to the weights. The sum of the weights must not be 0.
 func (r *rng) weighted(weights []int) int {
 	sum := 0
 	for _, w := range weights {

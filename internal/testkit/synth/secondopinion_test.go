@@ -93,7 +93,7 @@ func asTshark(e *Event) string {
 	if e.AckReq {
 		a = 1
 	}
-	attr := uint16(0)
+	attr := packet.CMAttribute(0)
 	if e.MAD != nil {
 		attr = attrOf(e.MAD)
 	}

@@ -1,6 +1,8 @@
 package synth
 
-// settings is Config with what is left zero filled in, and what follows from it.
+import "github.com/cnpgate/cnpgate/internal/transport"
+
+// settings is Config with defaults filled in, and derived values.
 type settings struct {
 	Config
 	lossBefore, lossAfter [2]chance
@@ -70,6 +72,16 @@ func (c Config) settings() settings {
 	}
 	s.check()
 	return s
+}
+
+// transport makes the configuration of the QPs' transport.
+func (s *settings) transport() transport.Config {
+	c := transport.Config{MTU: uint32(s.MTU), AckEvery: s.AckEvery, NoAckIfFull: s.AckFull == NoAckIfFull, Timeout: s.Timeouts.Requester,
+		Retries: s.Timeouts.Retries, Coalesce: s.Coalesce}
+	if s.NAKs.Every {
+		c.NAKInterval, c.GoBackAlways = 1, true
+	}
+	return c
 }
 
 func or[T int | int64 | uint8 | uint32 | float64](v *T, ordinary T) {

@@ -1,12 +1,12 @@
-// Package synth makes RoCEv2 traffic whose truth is known: who is connected with whom, and which QP sent each packet. Hosts on a
-// fabric and on a WAN side talk RC, UC, UD and XRC in virtual time, with windows, acknowledgements, retransmission and go-back-N
-// as InfiniBand has them; a tap between the two sides sees packets in the order they pass. One Config says what the traffic, the
-// network, the communication managers, the tap and an attacker do; its zero value is 256 plain RC connections of RDMA WRITEs between
-// two hosts. The same Config gives the same events, always. The package knows nothing of the gateway under test beyond its header codecs,
-// holds no clock, goroutine or file, and is for tests only.
+// Package synth makes RoCEv2 traffic with known truth: which QPs are connected, and which QP sent each packet. Hosts on a fabric and on a
+// WAN side exchange RC, UC, UD and XRC packets in virtual time. Their requesters and responders are those of internal/transport, as in
+// endpoint. A tap between the two sides sees the packets in order. One Config describes the traffic, the network, the communication
+// managers, the tap and an attacker; its zero value is 256 plain RC connections of RDMA WRITEs between two hosts. The same Config always
+// gives the same events. The package uses none of the gateway under test except its header codecs; Linux's rule for source ports comes from
+// endpoint. It uses no clock, goroutine or file, and is for tests only.
 //
-// A network in trouble has LossBefore, LossAfter, RequestLoss, ResponseLoss, a Bottleneck behind the tap, NAKs and Timeouts. RDMA-CM has
-// Managers; an attacker has Attack and, for RDMA-CM, Attack.Managers.
+// For a network in trouble, set LossBefore, LossAfter, RequestLoss, ResponseLoss, a Bottleneck after the tap, NAKs and Timeouts. Managers
+// changes RDMA-CM; Attack adds an attacker and, for RDMA-CM, Attack.Managers.
 //
 //	traffic := synth.New(synth.Config{Seed: 1, Ports: synth.PortsEqual, StartPSN: synth.PSNZero, Schedule: synth.Lockstep})
 //	for {
@@ -18,11 +18,14 @@
 //		check(e.SourceQP)                // the truth; with more of it in traffic.Conns()[e.Conn], unless that is -1
 //	}
 //
-// Head writes an event's headers, for readers of the extended ones; Frame builds the whole frame, for captures. Forged packets
-// change what the tap sees, not what the hosts do, but for a listener's answers to forged REQs (ForgedCM).
+// Head writes an event's headers, for readers of the extended ones; Frame builds the whole frame, for captures. Forged packets change what
+// the tap sees. They don't change what the hosts do, except that a listener answers forged REQs (ForgedCM).
 package synth
 
-import "github.com/cnpgate/cnpgate/internal/packet"
+import (
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/transport"
+)
 
 // Traffic is a run of the generator. It is for one goroutine.
 type Traffic struct {
@@ -30,29 +33,33 @@ type Traffic struct {
 	now int64 // ns
 	rng rng   // the network's; connections have their own
 
+	transport transport.Config
+	counted   transport.Counters
+
 	queue   queue
 	ended   bool
 	flights []flight
-	free    []uint32 // places in flights
-	idleAt  int64    // when the bottleneck has sent all that waits in it, ns
-	mads    []*[MADLen]byte
-	pending []Event  // what the attacker has put after another packet, or holds back
-	planned []Event  // what passes the tap later, of the attacker and of hosts that answer it
-	unused  []uint32 // places in planned
+	free    []uint32 // unused indexes in flights
+	idleAt  int64    // when the bottleneck becomes empty, ns
+	mads    []*[packet.MADLen]byte
+	pending []Event  // packets that the attacker has put after another one, or holds back
+	planned []Event  // later packets of the attacker and of hosts that answer it
+	unused  []uint32 // unused indexes in planned
 
 	hosts    [2][]host
 	conns    []Conn
-	shown    [][2]packet.Parsed // by connection and sending end: what all its packets have in common
+	shown    [][2]packet.Parsed // by connection and sending end: the common fields of all its packets
 	live     []*live            // by connection; nil before it starts and after it ended
 	spare    []*live
 	datagram []int32 // UD connections
-	retired  int     // connections that ended and won't be succeeded
-	wanted   int     // connections that must come to that
+	retired  int     // connections that ended and won't be replaced
+	wanted   int     // the value of retired at which the run ends
 }
 
-// New prepares a run. It panics on a Config that makes no sense: a test is wrong then.
+// New prepares a run. It panics on an invalid Config, as that is a mistake in a test.
 func New(c Config) *Traffic {
 	t := &Traffic{c: c.settings(), rng: rng(mix(c.Seed))}
+	t.transport = t.c.transport()
 	t.makeHosts()
 	t.wanted = t.c.Connections
 	for i := range t.c.Connections {
@@ -64,7 +71,8 @@ func New(c Config) *Traffic {
 	return t
 }
 
-// Next goes on to the next packet that the tap sees; false at the end, when all connections are done or Config.Duration is over.
+// Next advances to the next packet that the tap sees. It returns false at the end, when all connections are done or Config.Duration is
+// over.
 func (t *Traffic) Next() (e Event, ok bool) {
 	for !t.ended {
 		due, more := t.queue.pop()
@@ -78,7 +86,7 @@ func (t *Traffic) Next() (e Event, ok bool) {
 			if t.tap(subject, &e) {
 				return e, true
 			}
-		case taskShow: // pending and its timers are in the same order
+		case taskShow: // pending and its timers have the same order
 			e = t.pending[0]
 			t.pending = t.pending[1:]
 			if e.Time = t.now; t.now >= t.c.TapStart {
@@ -99,7 +107,7 @@ func (t *Traffic) Next() (e Event, ok bool) {
 	return Event{}, false
 }
 
-// run does what isn't the network's.
+// run executes a task that isn't the network's.
 func (t *Traffic) run(what task, subject uint32) {
 	switch what {
 	case taskAttack:
@@ -138,11 +146,11 @@ func (t *Traffic) run(what task, subject uint32) {
 	}
 }
 
-// Conns lists all connections so far, by Event.Conn; those to come aren't in it yet. The caller must not change it; it is good until
-// the next call of Next.
+// Conns lists all connections so far, by Event.Conn; future ones aren't in it yet. The caller must not change it; it is valid until the
+// next call of Next.
 func (t *Traffic) Conns() []Conn { return t.conns }
 
-// over tells whether nothing but the attacker is left.
+// over reports whether only the attacker is left.
 func (t *Traffic) over() bool { return t.retired >= t.wanted }
 
 func (t *Traffic) whose(l *live, end End) uint32 { return uint32(l.id)<<1 | uint32(end) }

@@ -1,6 +1,10 @@
 package synth
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/cnpgate/cnpgate/internal/transport"
+)
 
 // lossy are long connections that survive a loss of 50% each way, half of it before the tap.
 func lossy() Config {
@@ -9,7 +13,7 @@ func lossy() Config {
 		LossBefore: [2]float64{half, half}, LossAfter: [2]float64{half, half}}
 }
 
-// TestHalfLost: connections survive a loss of 50% each way and say all they have to say.
+// TestHalfLost: connections survive a loss of 50% each way and send all their messages.
 func TestHalfLost(t *testing.T) {
 	counts := map[string]int{}
 	if err := checkRun(lossy(), counts); err != nil {
@@ -62,7 +66,7 @@ func TestKindLoss(t *testing.T) {
 	if again := part(events, request, func(e *Event) bool { return e.Resent }); again < .05 {
 		t.Errorf("%.3f of the requests are sent again when responses are lost before the tap", again)
 	}
-	within(t, "NAKs when all requests arrive", part(events, response, func(e *Event) bool { return e.Syndrome == syndromeNAK }), 0, 0)
+	within(t, "NAKs when all requests arrive", part(events, response, func(e *Event) bool { return e.Syndrome == transport.SyndromeNAK }), 0, 0)
 }
 
 // early is traffic whose time-out is a tenth of the round trip, between sender and tap for the most part.

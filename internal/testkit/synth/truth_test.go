@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 // busy is traffic of all kinds in trouble of all kinds.
@@ -16,7 +18,7 @@ func busy(seed uint64) Config {
 		Attack: Attack{Interval: 5000, ACK: true, CNP: true, CM: true, KnowsQPs: true, KnowsPSNs: true, OnPath: .05}}
 }
 
-// drawConfig draws a Config of which the run must come to an end.
+// drawConfig draws a Config whose run ends.
 func drawConfig(t *rapid.T) Config {
 	rate := func(name string) float64 { return rapid.SampledFrom([]float64{0, 0, .01, .1}).Draw(t, name) }
 	n := func(name string, of ...int) int { return rapid.SampledFrom(of).Draw(t, name) }
@@ -95,7 +97,7 @@ func checkEvent(t *Traffic, rules *checker, e *Event) error {
 	}
 	p := &e.Packet
 	if e.Conn == -1 {
-		if e.MAD == nil || e.SourceQP != gsiQP || !provoked(t, e) {
+		if e.MAD == nil || e.SourceQP != packet.GSIQP || !provoked(t, e) {
 			return fmt.Errorf("a packet of no connection, but no answer to a forged REQ")
 		}
 		return nil
@@ -133,9 +135,9 @@ func checkEvent(t *Traffic, rules *checker, e *Event) error {
 
 // provoked tells whether a MAD may be what a listener answers, or a WAN host answers the listener.
 func provoked(t *Traffic, e *Event) bool {
-	attr := uint16(attrREP)
+	attr := packet.CMREP
 	if e.From == WAN {
-		attr = attrREJ
+		attr = packet.CMREJ
 	}
 	for _, h := range t.hosts[e.From] {
 		if h.addr == e.Packet.Src && h.tag == (tag{e.Packet.OuterTag.TPID(), e.Packet.OuterTag.VID()}) {
@@ -158,8 +160,10 @@ func impatient(c *Config) bool {
 	return c.Bottleneck.Rate > 0 || c.Timeouts.Requester < 2*(c.Delay[0]+c.Delay[1]+c.PathJitter+c.ConnJitter+c.ReorderDelay)
 }
 
-// hard tells whether connections may give up: a loss of 2% is lived with.
-func hard(c *Config) bool { return mostLoss(c) > .02 || c.Timeouts.Retries < Forever && impatient(c) }
+// hard tells whether connections may give up: after a loss of more than 2 %, too many early time-outs, or MADs that a full queue drops.
+func hard(c *Config) bool {
+	return mostLoss(c) > .02 || c.Timeouts.Retries < Forever && impatient(c) || c.CM && c.Bottleneck.Rate > 0
+}
 
 // checkEnd: connections that were not cut off have said all they had to say.
 func checkEnd(t *Traffic, rules *checker) error {
@@ -207,7 +211,7 @@ func checkEnd(t *Traffic, rules *checker) error {
 	return nil
 }
 
-// TestTruth: whatever the Config, what the tap sees keeps the rules and the truth.
+// TestTruth: with any Config, what the tap sees follows the rules and matches the truth.
 func TestTruth(t *testing.T) {
 	counts := map[string]int{}
 	for seed := range uint64(4) {

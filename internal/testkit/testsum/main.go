@@ -1,5 +1,5 @@
-// Testsum adds up what several runs of 'go test -json' reported: a line a run, what went wrong in full, and a closing line
-// of the form "12 passed, 0 failed". It runs no test itself. A run in which no test ran is a failure, as is one that ended early.
+// Testsum adds up the reports of several runs of 'go test -json': a line for each run, the output of failures in full, and a last line of
+// the form "12 passed, 0 failed". It runs no test itself. A run without tests is a failure, as is one that ended early.
 package main
 
 import (
@@ -30,7 +30,7 @@ func main() {
 	}
 }
 
-// report prints the sum and tells whether all is well.
+// report prints the sum and returns whether everything passed.
 func report(w io.Writer, runs []run) bool {
 	var passed, failed, skipped int
 	for _, r := range runs {

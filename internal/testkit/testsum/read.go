@@ -13,7 +13,7 @@ type event struct {
 	Action, Package, ImportPath, Test, Output string
 }
 
-// run is what one stream of events comes to.
+// run is the result of one stream of events.
 type run struct {
 	name            string
 	passed, skipped int
@@ -25,13 +25,13 @@ type failure struct{ name, output string }
 // key names a test, or with an empty test a package or the build of one.
 type key struct{ pkg, test string }
 
-// tally collects a stream: the last word on each test and package, and what it printed.
+// tally collects a stream: the last result of each test and package, and its output.
 type tally struct {
-	end    map[key]string // pass, fail, skip, or empty while it runs
+	end    map[key]string // pass, fail, skip, or empty while the test runs
 	output map[key]*strings.Builder
 }
 
-// read adds up one stream. Only leaves count: a test whose subtests are counted isn't counted again, unless it failed by itself.
+// read adds up one stream. A test with subtests isn't counted itself, unless it failed outside them.
 func read(name string, in io.Reader) run {
 	t := tally{end: map[key]string{}, output: map[key]*strings.Builder{}}
 	lines := bufio.NewReader(in)
@@ -50,7 +50,7 @@ func read(name string, in io.Reader) run {
 func (t *tally) line(line string) {
 	var e event
 	if json.Unmarshal([]byte(line), &e) != nil {
-		t.note(key{}, line+"\n") // not an event: a word of the go command itself
+		t.note(key{}, line+"\n") // not an event: output of the go command itself
 		return
 	}
 	k := key{e.Package, e.Test}
@@ -62,7 +62,7 @@ func (t *tally) line(line string) {
 	case "output":
 		t.note(k, e.Output)
 	case "build-output":
-		// The build is told by import path, which for a test binary carries its package in brackets: "p [p.test]".
+		// A build is named by import path. For a test binary, it includes the package in brackets: "p [p.test]".
 		pkg, _, _ := strings.Cut(e.ImportPath, " ")
 		t.note(key{pkg: pkg}, e.Output)
 	}
@@ -81,7 +81,7 @@ func (t *tally) sum(name string) run {
 	r := run{name: name}
 	keys := make([]key, 0, len(t.end))
 	parents := map[key]bool{}
-	troubled := map[key]bool{} // tests and packages under which a failure is counted already
+	troubled := map[key]bool{} // tests and packages with a failure already counted below them
 	for k := range t.end {
 		keys = append(keys, k)
 		for i := range len(k.test) {

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cnpgate/cnpgate/cnpdec"
+	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/endpoint"
+	"github.com/cnpgate/cnpgate/endpoint/runner"
+)
+
+const (
+	senderFirstQP, receiverFirstQP = 0x100, 0x200
+	defaultPSN                     = 0x1000
+	defaultCMPort                  = 7471 // the port that rping uses
+	defaultMTU                     = 1024
+	defaultMessage                 = 64 << 10
+	defaultWindow                  = 4 << 20
+	defaultRate                    = "1Gbps"
+	defaultTimeout                 = 67 * time.Millisecond // IBTA's timeout 14: 4.096 us * 2^14
+	defaultCNPInterval             = 50 * time.Microsecond
+	defaultRTT                     = time.Millisecond
+)
+
+// endpointFlags are the flags of `endpoint send` and `endpoint receive`.
+type endpointFlags struct {
+	send bool
+
+	iface, device string
+	hugepages     bool
+	core          int
+
+	address, mac, peer, peerMAC string
+	qps, mtu                    int
+	firstQP, peerFirstQP, psn   uint32
+	cm                          bool
+	cmPort                      uint16
+	verb                        string
+	message, window             sizeFlag
+	rate                        string
+	duration, timeout, rtt      time.Duration
+	trust, accept               []string
+	noCNP                       bool
+	cnpInterval                 time.Duration
+
+	output   string
+	progress bool
+}
+
+// sizeFlag is a size with a unit.
+type sizeFlag uint64
+
+func (s *sizeFlag) String() string { return fmt.Sprintf("%dB", *s) }
+
+func (s *sizeFlag) Type() string { return "size" }
+
+func (s *sizeFlag) Set(text string) error {
+	v, err := config.ParseSize(text)
+	*s = sizeFlag(v)
+	return err
+}
+
+// add adds the flags that both commands have, and sets defaults.
+func (f *endpointFlags) add(c *cobra.Command) {
+	own, peers, rate := uint32(receiverFirstQP), uint32(senderFirstQP), "rate of the host's NIC, for READ responses"
+	if f.send {
+		own, peers = peers, own
+		rate = "rate to offer, such as 300Mbps; or phases, such as 50Mbps:1s,300Mbps:4s,50Mbps:1s. The highest is the rate of the host's NIC"
+	}
+	f.message, f.window, f.timeout, f.cnpInterval = defaultMessage, defaultWindow, defaultTimeout, defaultCNPInterval
+	flags := c.Flags()
+	flags.StringVarP(&f.iface, "interface", "i", "", "kernel interface to use")
+	flags.StringVar(&f.device, "device", "", "DPDK device to use instead, as in ports[].device of a configuration")
+	flags.BoolVar(&f.hugepages, "hugepages", false, "take memory from hugepages, which NICs need")
+	flags.IntVar(&f.core, "core", -1, "core to run on; -1: any")
+	flags.StringVar(&f.address, "address", "", "IP address of this end; the kernel's interface must not have it")
+	flags.StringVar(&f.mac, "mac", "", "MAC address of this end (default the device's)")
+	flags.StringVar(&f.peer, "peer", "", "IP address of the other end")
+	flags.IntVar(&f.qps, "qps", 1, "number of QPs")
+	flags.Uint32Var(&f.firstQP, "first-qp", own, "number of the first QP; the others count upwards")
+	flags.Uint32Var(&f.peerFirstQP, "peer-first-qp", peers, "number of the other end's first QP")
+	flags.Uint32Var(&f.psn, "psn", defaultPSN, "starting PSN of the first QP of both ends; that of each further QP is 4096 higher")
+	flags.BoolVar(&f.cm, "cm", false, "set connections up by RDMA-CM, instead of agreeing on QP numbers and PSNs by flags; the same at both ends")
+	flags.Uint16Var(&f.cmPort, "cm-port", defaultCMPort, "port of the receiver for RDMA-CM")
+	flags.IntVar(&f.mtu, "mtu", defaultMTU, "path MTU: payload bytes of a packet; the same at both ends")
+	flags.StringVar(&f.rate, "rate", defaultRate, rate)
+	flags.DurationVar(&f.rtt, "rtt", defaultRTT, "round-trip time of the path (RTT_est), for the reaction point")
+	flags.StringSliceVar(&f.trust, "trust", nil, "prefixes or addresses that may send congestion notifications, such as the gateway's")
+	flags.StringSliceVar(&f.accept, "accept", nil, "formats to obey: fast-cnp, long-haul-cnp, long-haul-cnp-icmpv6, ppfc")
+	flags.StringVarP(&f.output, "output", "o", "text", `format of the report: "text" or "json"`)
+	flags.BoolVar(&f.progress, "progress", false, "print a line each second, even if standard error is not a terminal")
+	c.MarkFlagsMutuallyExclusive("interface", "device")
+	c.MarkFlagsMutuallyExclusive("cm", "psn")
+	c.MarkFlagsMutuallyExclusive("cm", "peer-first-qp")
+	c.MarkFlagsOneRequired("interface", "device")
+	require(c, "address")
+}
+
+// config is the runner's configuration by the flags. The caller sets the MAC address, from the flag or the device.
+func (f *endpointFlags) config() (c runner.Config, err error) {
+	c = runner.Config{
+		Send: f.send, QPs: f.qps, FirstQP: f.firstQP, PeerFirstQP: f.peerFirstQP, PSN: f.psn, MTU: f.mtu, Window: int64(min(f.window, math.MaxInt64)),
+		Timeout: int64(f.timeout), RTT: int64(f.rtt), NoCNP: f.noCNP, CNPInterval: int64(f.cnpInterval),
+	}
+	if f.cm {
+		if c.CMPort, c.Seed = f.cmPort, rand.Uint64(); c.CMPort == 0 {
+			return c, fmt.Errorf("--cm-port is 0; expected 1 to 65535")
+		}
+	}
+	if f.message > math.MaxInt32 {
+		return c, fmt.Errorf("--message %v is too large; expected at most 2GiB less a byte", &f.message)
+	}
+	c.Message = uint32(f.message)
+	for _, step := range []func(*runner.Config) error{f.addresses, f.notifications, f.load} {
+		if err := step(&c); err != nil {
+			return c, err
+		}
+	}
+	verbs := map[string]endpoint.Op{"write": endpoint.Write, "send": endpoint.Send, "read": endpoint.Read}
+	verb, known := verbs[f.verb]
+	if c.Verb = verb; !known {
+		return c, fmt.Errorf("--verb %q is not known; expected write, send or read", f.verb)
+	}
+	if f.output != "text" && f.output != "json" {
+		return c, fmt.Errorf(`--output is %q, expected "text" or "json"`, f.output)
+	}
+	return c, c.Check()
+}
+
+func (f *endpointFlags) addresses(c *runner.Config) (err error) {
+	if c.Addr, err = parseAddress("address", f.address); err != nil {
+		return err
+	}
+	if f.peer != "" {
+		if c.Peer, err = parseAddress("peer", f.peer); err != nil {
+			return err
+		}
+	}
+	if c.MAC, err = parseMAC("mac", f.mac); err != nil {
+		return err
+	}
+	c.PeerMAC, err = parseMAC("peer-mac", f.peerMAC)
+	return err
+}
+
+func parseAddress(flag, text string) (netip.Addr, error) {
+	a, err := netip.ParseAddr(text)
+	if err != nil || a.Zone() != "" || a.IsMulticast() || a.IsUnspecified() {
+		return a, fmt.Errorf("--%s %q is not a unicast IP address; expected one such as 10.0.0.1 or fd00::1", flag, text)
+	}
+	return a.Unmap(), nil
+}
+
+// parseMAC reads a MAC address; none is all zeros.
+func parseMAC(flag, text string) (mac [6]byte, err error) {
+	if text == "" {
+		return mac, nil
+	}
+	m, err := net.ParseMAC(text)
+	if err != nil || len(m) != len(mac) || m[0]&1 == 1 {
+		return mac, fmt.Errorf("--%s %q is not a unicast MAC address; expected one such as 02:00:00:00:00:01", flag, text)
+	}
+	return [6]byte(m), nil
+}
+
+// notifications reads the access list and the formats to obey.
+func (f *endpointFlags) notifications(c *runner.Config) error {
+	for _, text := range f.trust {
+		p, err := netip.ParsePrefix(text)
+		if a, e := netip.ParseAddr(text); e == nil {
+			p, err = netip.PrefixFrom(a, a.BitLen()), nil
+		}
+		if err != nil || p != p.Masked() || p.Addr().Zone() != "" {
+			return fmt.Errorf("--trust %q is neither an address nor a prefix without host bits; expected such as 10.0.0.254 or 10.0.0.0/8", text)
+		}
+		c.Trusted = append(c.Trusted, p)
+	}
+	kinds := []cnpdec.Kind{cnpdec.FastCNP, cnpdec.LongHaulCNP, cnpdec.LongHaulCNPICMPv6, cnpdec.PPFC}
+	for _, text := range f.accept {
+		i := slices.IndexFunc(kinds, func(k cnpdec.Kind) bool { return k.String() == text })
+		if i < 0 {
+			return fmt.Errorf("--accept %q is not known; expected fast-cnp, long-haul-cnp, long-haul-cnp-icmpv6 or ppfc", text)
+		}
+		c.Accept = append(c.Accept, kinds[i])
+	}
+	return nil
+}
+
+// load reads the phases of the rate. The last one lasts until the end of the duration.
+func (f *endpointFlags) load(c *runner.Config) error {
+	phases := strings.Split(f.rate, ",")
+	for i, text := range phases {
+		rate, length, timed := strings.Cut(text, ":")
+		bps, err := config.ParseRate(rate)
+		if err != nil {
+			return fmt.Errorf("--rate: %w", err)
+		}
+		p := runner.Phase{Rate: int64(min(bps, math.MaxInt64))}
+		if timed {
+			d, err := time.ParseDuration(length)
+			if err != nil || d <= 0 {
+				return fmt.Errorf("--rate: %q is not a duration above 0; expected one such as 500ms or 2s", length)
+			}
+			p.Length = int64(d)
+		}
+		switch last := i == len(phases)-1; {
+		case !timed && !last:
+			return fmt.Errorf("--rate: phase %q has no duration; expected one in each but the last, as in 50Mbps:1s,300Mbps", text)
+		case timed && !f.send:
+			return fmt.Errorf("--rate %q has phases; expected one rate", f.rate)
+		case timed && f.duration > 0:
+			return fmt.Errorf("--duration and a duration in each phase of --rate are given; expected one of them")
+		case last && !timed:
+			p.Length = int64(f.duration)
+		}
+		c.Load = append(c.Load, p)
+	}
+	return nil
+}

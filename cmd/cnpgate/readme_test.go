@@ -1,0 +1,98 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// typed is what a section of the README has the reader type, with the shell's own line breaks.
+func typed(t *testing.T, title string) string {
+	t.Helper()
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, found := strings.Cut(string(readme), "\n## "+title+"\n")
+	section, _, ends := strings.Cut(after, "\n## ")
+	if !found || !ends {
+		t.Fatalf("README.md has no section %s", title)
+	}
+	var commands strings.Builder
+	for line := range strings.Lines(section) {
+		if command, ok := strings.CutPrefix(line, "    "); ok {
+			commands.WriteString(command)
+		}
+	}
+	return commands.String()
+}
+
+// checkedOut is a folder with what the README's commands use of a checkout, and the program built where they expect it.
+func checkedOut(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "bin"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for link, target := range map[string]string{
+		"bin/cnpgate": binary, "deploy": filepath.Join(root, "deploy"), "testdata": filepath.Join(root, "testdata"),
+	} {
+		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+var decoded = regexp.MustCompile(`(?m)^(\d+) frames: (\d+) notifications accepted, 0 refused, 0 other frames$`)
+
+// TestReadmeReplay: the README's commands, typed as they stand there, show notifications, all that the report counts, and nothing is wrong.
+func TestReadmeReplay(t *testing.T) {
+	commands := typed(t, "Replay")
+	if strings.Count(commands, "bin/cnpgate replay ") != 1 || strings.Count(commands, "bin/cnpgate decode ") != 1 {
+		t.Fatalf("the commands are\n%s\nwant replay and decode", commands)
+	}
+	dir := checkedOut(t)
+	c := exec.Command("sh", "-e", "-c", commands)
+	c.Dir = dir
+	got := finished(t, c)
+	if got.status != 0 || got.stderr != "" {
+		t.Fatalf("exit status %d, stderr:\n%s\nof\n%s", got.status, got.stderr, commands)
+	}
+	var report struct {
+		Counters struct {
+			Sent map[string]int `json:"notifications_sent_total"`
+		}
+	}
+	if err := json.Unmarshal([]byte(get(t, dir, "report.json")), &report); err != nil {
+		t.Fatal(err)
+	}
+	sent := 0
+	for _, n := range report.Counters.Sent {
+		sent += n
+	}
+	shown := decoded.FindStringSubmatch(got.stdout)
+	if shown == nil || sent < 2 || shown[1] != strconv.Itoa(sent) || shown[2] != shown[1] {
+		t.Errorf("the report has %v notifications, decode shows %q; want the same, and several", report.Counters.Sent, shown)
+	}
+	count := func(action string) int { return strings.Count(got.stdout, "Action             "+action) }
+	asked, resumed := count("rate-reduce")+count("pause"), count("resume")
+	if asked == 0 || asked != resumed || asked+resumed != sent {
+		t.Errorf("%d senders are asked to slow down and %d to resume, want each that was asked to slow down to resume", asked, resumed)
+	}
+	if n := strings.Count(got.stdout, "destination        198.18.0.2"); n != sent {
+		t.Errorf("%d of %d notifications go to the sender", n, sent)
+	}
+	if t.Failed() {
+		t.Log(got.stdout)
+	}
+}

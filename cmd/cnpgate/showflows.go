@@ -1,0 +1,138 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cnpgate/cnpgate/control/api"
+	"github.com/cnpgate/cnpgate/control/report"
+)
+
+func showFlowsCommand() *cobra.Command {
+	var f showFlags
+	var interval time.Duration
+	c := &cobra.Command{
+		Use:   "flows [-o text|json] [--interval TIME] [--watch TIME] [--socket PATH | --config FILE]",
+		Short: "Print the flows of the running gateway: their rates, and the state of each sender's QP",
+		Long: `One line per flow, with these columns:
+
+  PORT, VLAN             port at which the flow arrives, and the VID of each VLAN tag
+  SOURCE, SOURCE_QP      the sender, and its QP if that is confirmed
+  CANDIDATE_QP           a QP that may be the sender's; no notification names it
+  DESTINATION, DESTINATION_QP
+  RATE                   of the flow's frames without FCS, during --interval; "-" for a flow that began within it
+  AGE                    time since the flow's last packet; at flows.aging the flow is removed
+  PACKETS, BYTES         since the flow began
+  MARKED                 packets that the gateway marked CE
+  NOTIFICATIONS          sent about the flow, by kind
+  QP_STATE               of the source QP: unknown, candidate or confirmed
+  ENDED                  why the flow has ended: its connection was released (dreq), or its QP was reused (reuse)
+  QP_EVIDENCE            how the source QP was found
+  QP_PACKETS             packets of the flow until its source QP was confirmed
+  QP_CONTRADICTIONS      how often packets contradicted the source QP
+
+Flows are sorted. -o json prints the API's answer unchanged and unsorted. ` + showSocket,
+	}
+	f.command(c, showable{})
+	c.Flags().DurationVar(&interval, "interval", time.Second, "time for which rates are measured, at most that of --watch; 0: don't measure")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if interval != 0 && (interval < api.MinInterval || interval > api.MaxInterval) {
+			return fmt.Errorf("--interval is %v, expected %v to %v, or 0 for no rates", interval, api.MinInterval, api.MaxInterval)
+		}
+		if f.watch != 0 {
+			interval = min(interval, f.watch)
+		}
+		return f.show(c, showable{api.FlowsIn(interval), func(ctx context.Context, client *api.Client, to io.Writer) error {
+			return showFlows(ctx, client, interval, to)
+		}})
+	}
+	return c
+}
+
+func showFlows(ctx context.Context, client *api.Client, interval time.Duration, to io.Writer) error {
+	flows, err := client.Flows(ctx, interval)
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(flows, func(a, b api.Flow) int { return report.CompareFlows(a.Flow, b.Flow) })
+	return printFlows(to, flows)
+}
+
+const flowColumns = "PORT\tVLAN\tSOURCE\tSOURCE_QP\tCANDIDATE_QP\tDESTINATION\tDESTINATION_QP\tRATE\tAGE\tPACKETS\tBYTES\tMARKED\tNOTIFICATIONS\t" +
+	"QP_STATE\tENDED\tQP_EVIDENCE\tQP_PACKETS\tQP_CONTRADICTIONS\n"
+
+func printFlows(to io.Writer, flows []api.Flow) error {
+	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	if _, err := io.WriteString(w, flowColumns); err != nil {
+		return err
+	}
+	for i := range flows {
+		f := &flows[i]
+		_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%v\t%d\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%d\n", f.Port, vlans(f.VLAN), f.SourceIP, orDash(f.SourceQP),
+			orDash(f.CandidateQP), f.DestinationIP, f.DestinationQP, rateOf(f.RateBPS), rounded(time.Duration(f.AgeNS)), f.Packets, f.Bytes, f.ECNMarked,
+			sent(f.Notifications), f.QPState, cmp.Or(f.Ended, "-"), orDash(f.QPEvidence), took(f), f.QPConflicts)
+		if err != nil {
+			return err
+		}
+	}
+	return w.Flush()
+}
+
+// rateOf is a rate with three digits, "-" for none.
+func rateOf(bps *uint64) string {
+	if bps == nil {
+		return "-"
+	}
+	value, units := float64(*bps), []string{"bps", "kbps", "Mbps", "Gbps", "Tbps"}
+	for value >= 999.5 && len(units) > 1 {
+		value, units = value/1000, units[1:]
+	}
+	return strconv.FormatFloat(value, 'g', 3, 64) + units[0]
+}
+
+func orDash[T any](v *T) string {
+	if v == nil {
+		return "-"
+	}
+	return fmt.Sprint(*v)
+}
+
+func vlans(ids []uint16) string {
+	if len(ids) == 0 {
+		return "-"
+	}
+	texts := make([]string, len(ids))
+	for i, id := range ids {
+		texts[i] = strconv.Itoa(int(id))
+	}
+	return strings.Join(texts, ".")
+}
+
+func took(f *api.Flow) string {
+	if f.SourceQP == nil {
+		return "-"
+	}
+	return strconv.FormatUint(f.QPPackets, 10)
+}
+
+// sent lists the notifications by kind.
+func sent(kinds map[string]uint64) string {
+	if len(kinds) == 0 {
+		return "-"
+	}
+	var all []string
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		all = append(all, fmt.Sprintf("%s:%d", kind, kinds[kind]))
+	}
+	return strings.Join(all, ",")
+}

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cnpgate/cnpgate/control/api"
+	"github.com/cnpgate/cnpgate/telemetry"
+)
+
+func showPortsCommand() *cobra.Command {
+	var f showFlags
+	return f.command(&cobra.Command{
+		Use:   "ports [-o text|json] [--watch TIME] [--socket PATH | --config FILE]",
+		Short: "Print the ports of the running gateway: packets received, sent and dropped, and whether they forward",
+		Long: `One line per port. Packets sent were received at the peer. Packets dropped were to leave by this port, or were refused when they arrived at it.
+Packets marked got CE in this port's queue. Notifications are those sent by this port. The last column shows what keeps a port from forwarding.
+-o json prints the API's answer to GET /v1/counters. ` + showSocket,
+	}, showable{api.CountersPath, showPorts})
+}
+
+func showPorts(ctx context.Context, client *api.Client, to io.Writer) error {
+	c, err := client.Counters(ctx)
+	if err != nil {
+		return err
+	}
+	health, err := client.Health(ctx)
+	if err != nil {
+		return err
+	}
+	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "PORT\tROLE\tPEER\tMBIT/S\tCAME IN\tLEFT\tDROPPED\tMARKED\tNOTIFICATIONS\tPROBLEM")
+	const mega = 1e6
+	for i := range c.Ports {
+		p := &c.Ports[i]
+		problem := health.Problems[p.Name]
+		if problem == "" {
+			problem = "-"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%g\t%d\t%d\t%d\t%d\t%d\t%s\n", p.Name, p.Role, p.Peer, float64(p.RateBps)/mega, p.Counters.Sum(telemetry.ReceivedPackets),
+			p.Counters.Sum(telemetry.ForwardedPackets), p.Counters.Sum(telemetry.DroppedPackets), p.Counters.Sum(telemetry.ECNMarkedPackets),
+			p.Counters.Sum(telemetry.NotificationsSent), problem)
+	}
+	return w.Flush()
+}
+
+func showQueuesCommand() *cobra.Command {
+	var f showFlags
+	return f.command(&cobra.Command{
+		Use:   "queues [-o text|json] [--watch TIME] [--socket PATH | --config FILE]",
+		Short: "Print the queues of the running gateway, and the thresholds in force",
+		Long: `One line per traffic class of a port's queue, in bytes: the depth, the greatest depth so far, the thresholds above which packets are marked
+(K_min) and senders notified (K_max), and the capacity. -o json prints the API's answer to GET /v1/counters. ` + showSocket,
+	}, showable{api.CountersPath, showQueues})
+}
+
+func showQueues(ctx context.Context, client *api.Client, to io.Writer) error {
+	c, err := client.Counters(ctx)
+	if err != nil {
+		return err
+	}
+	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "PORT\tCLASS\tDEPTH\tPEAK\tK_MIN\tK_MAX\tCAPACITY")
+	for i := range c.Ports {
+		p := &c.Ports[i]
+		for _, q := range p.Queues {
+			fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\n", p.Name, q.Class, q.DepthBytes, q.WatermarkBytes, p.KMinBytes, p.KMaxBytes, p.CapacityBytes)
+		}
+	}
+	return w.Flush()
+}
+
+func showHealthCommand() *cobra.Command {
+	var f showFlags
+	return f.command(&cobra.Command{
+		Use:   "health [-o text|json] [--watch TIME] [--socket PATH | --config FILE]",
+		Short: "Print whether all ports of the running gateway forward; the exit status is 1 if not",
+		Long:  `Prints "healthy", or each port that doesn't forward every frame, with the cause. ` + showSocket,
+	}, showable{api.HealthPath, showHealth})
+}
+
+// errUnhealthy sets the exit status: the problems have been printed.
+var errUnhealthy = fmt.Errorf("not all ports forward")
+
+func showHealth(ctx context.Context, client *api.Client, to io.Writer) error {
+	h, err := client.Health(ctx)
+	if err != nil {
+		return err
+	}
+	if h.Healthy {
+		_, err = fmt.Fprintln(to, "healthy")
+		return err
+	}
+	for _, port := range slices.Sorted(maps.Keys(h.Problems)) {
+		if _, err := fmt.Fprintf(to, "%s: %s\n", port, h.Problems[port]); err != nil {
+			return err
+		}
+	}
+	return errUnhealthy
+}

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cnpgate/cnpgate/sim/scenario"
+	"github.com/cnpgate/cnpgate/sim/scenarios"
+)
+
+type simFlags struct {
+	output, csv, svg string
+	set, sweep       []string
+	responses        []string
+	cores            int
+	list             bool
+}
+
+func simCommand() *cobra.Command {
+	var f simFlags
+	c := &cobra.Command{
+		Use:   "sim SCENARIO.yaml [--set KEY=VALUE ...] [--sweep KEY=A,B,C ...] [--response R ...] [-o table|json] [--csv PREFIX] [--svg PREFIX]",
+		Short: "Simulate a network around the gateway's dataplane in virtual time",
+		Long: `Simulates the scenario with each of its responses to congestion, and prints the results side by side. SCENARIO.yaml is a file or one of the
+built-in scenarios (--list). The same scenario and seed give the same output. The runs share the cores.
+--csv and --svg write a file for each run: PREFIX-RESPONSE.csv with a row for each sample, PREFIX-RESPONSE.svg with a plot of the queue, the
+senders' rates and the notifications.`,
+		RunE: f.run,
+	}
+	c.Flags().StringVarP(&f.output, "output", "o", "table", "format of the summary: table or json")
+	c.Flags().StringVar(&f.csv, "csv", "", "write the time series of each run to PREFIX-RESPONSE.csv")
+	c.Flags().StringVar(&f.svg, "svg", "", "write a plot of each run to PREFIX-RESPONSE.svg")
+	c.Flags().StringArrayVar(&f.set, "set", nil, "replace a value of the scenario, such as seed=2; may be given several times")
+	c.Flags().StringArrayVar(&f.sweep, "sweep", nil, "run with each of several values, such as hosts.mtu=1024,4096; may be given several times")
+	c.Flags().StringSliceVar(&f.responses, "response", nil, "only these of the scenario's responses")
+	c.Flags().IntVar(&f.cores, "cores", 0, "runs at a time; 0: one per core")
+	c.Flags().BoolVar(&f.list, "list", false, "list the built-in scenarios")
+	return c
+}
+
+func (f *simFlags) run(c *cobra.Command, args []string) error {
+	if f.list {
+		_, err := fmt.Fprintln(c.OutOrStdout(), strings.Join(scenarios.Names(), "\n"))
+		return err
+	}
+	if len(args) != 1 {
+		return fmt.Errorf("%d scenarios are given, expected one: a file, or a name that cnpgate sim --list shows", len(args))
+	}
+	if f.output != "table" && f.output != "json" {
+		return fmt.Errorf("--output %q is not known; expected table or json", f.output)
+	}
+	if f.cores < 0 {
+		return fmt.Errorf("--cores %d: expected 0 or more", f.cores)
+	}
+	runs, err := f.runs(c, args[0])
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	files, err := f.openFiles(args[0], runs)
+	if err != nil {
+		return err
+	}
+	if err := simulate(ctx, c.ErrOrStderr(), runs, f.cores); err != nil {
+		files.outputs().discard()
+		return err
+	}
+	if err := files.finish(); err != nil {
+		return err
+	}
+	if f.output == "json" {
+		return writeJSON(c.OutOrStdout(), runs)
+	}
+	return writeTable(c.OutOrStdout(), runs)
+}
+
+// simRun is one simulation: a scenario, the values that a sweep set in it, and a response.
+type simRun struct {
+	scenario *scenario.Scenario
+	swept    string
+	response scenario.Response
+	outcome  *scenario.Outcome
+}
+
+// runs are all runs of a scenario: one for each response and combination of swept values.
+func (f *simFlags) runs(c *cobra.Command, name string) (runs []*simRun, err error) {
+	text, err := readScenario(name)
+	if err != nil {
+		return nil, err
+	}
+	base := make([]scenario.Setting, len(f.set))
+	for i, s := range f.set {
+		if base[i], err = scenario.ParseSetting(s); err != nil {
+			return nil, fmt.Errorf("--set %w", err)
+		}
+	}
+	combinations, err := sweeps(f.sweep)
+	if err != nil {
+		return nil, err
+	}
+	for n, swept := range combinations {
+		s, err := scenario.Parse(name, text, append(base[:len(base):len(base)], swept...), os.ReadFile)
+		if err != nil {
+			return nil, err
+		}
+		for _, w := range s.Warnings {
+			if n == 0 {
+				fmt.Fprintln(c.ErrOrStderr(), "cnpgate: warning:", w)
+			}
+		}
+		more, err := f.ofResponses(s, swept)
+		if err != nil {
+			return nil, err
+		}
+		runs = append(runs, more...)
+	}
+	return runs, nil
+}
+
+// ofResponses are the runs of a scenario: with all of its responses, or the chosen ones.
+func (f *simFlags) ofResponses(s *scenario.Scenario, swept []scenario.Setting) (runs []*simRun, err error) {
+	var names []string
+	for _, r := range s.Responses {
+		names = append(names, r.String())
+	}
+	wanted := map[string]bool{}
+	for _, name := range f.responses {
+		wanted[name] = true
+	}
+	label := make([]string, len(swept))
+	for i, o := range swept {
+		label[i] = o.Key + "=" + o.Value
+	}
+	for _, r := range s.Responses {
+		if len(f.responses) == 0 || wanted[r.String()] {
+			runs = append(runs, &simRun{scenario: s, swept: strings.Join(label, " "), response: r})
+			delete(wanted, r.String())
+		}
+	}
+	for _, name := range f.responses {
+		if wanted[name] {
+			return nil, fmt.Errorf("--response %q is not in the scenario; expected %s", name, strings.Join(names, ", "))
+		}
+	}
+	return runs, nil
+}
+
+// sweeps are the combinations of swept values; one without settings if there is no sweep.
+func sweeps(texts []string) (combinations [][]scenario.Setting, err error) {
+	combinations = [][]scenario.Setting{nil}
+	for _, text := range texts {
+		all, err := scenario.ParseSetting(text)
+		if err != nil {
+			return nil, fmt.Errorf("--sweep %w", err)
+		}
+		var next [][]scenario.Setting
+		for _, before := range combinations {
+			for _, value := range values(all.Value) {
+				next = append(next, append(before[:len(before):len(before)], scenario.Setting{Key: all.Key, Value: value}))
+			}
+		}
+		combinations = next
+	}
+	return combinations, nil
+}
+
+// values splits at commas, except those in brackets.
+func values(text string) (all []string) {
+	begin, depth := 0, 0
+	for i, c := range text {
+		switch c {
+		case '[', '{':
+			depth++
+		case ']', '}':
+			depth--
+		case ',':
+			if depth == 0 {
+				all = append(all, text[begin:i])
+				begin = i + 1
+			}
+		}
+	}
+	return append(all, text[begin:])
+}
+
+// readScenario reads a file or, if there is none of that name, a built-in scenario.
+func readScenario(name string) ([]byte, error) {
+	text, err := os.ReadFile(name)
+	if !errors.Is(err, os.ErrNotExist) {
+		return text, err
+	}
+	if text, ok := scenarios.Find(name); ok {
+		return text, nil
+	}
+	return nil, fmt.Errorf("%s: there is no such file or built-in scenario; expected a file, or one of %s",
+		name, strings.Join(scenarios.Names(), ", "))
+}

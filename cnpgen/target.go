@@ -1,0 +1,53 @@
+package cnpgen
+
+import (
+	"encoding/binary"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// LinkLen is the length in bytes of the longest Ethernet header of a notification, with two VLAN tags.
+const LinkLen = packet.EthernetLen + packet.MaxTags*packet.VLANTagLen
+
+// Target has the data to send a notification to a sender without a packet of its flow. TargetOf makes one from a data packet; callers may
+// also set the fields themselves. The source QP is not part of it: pairing may find or lose it while a Target is kept, so the builders of
+// formats that need it take it as an argument.
+//
+// A Target is 64 bytes long and has no pointers, so tables of them can be outside the Go heap. The zero Target has no sender: nothing is
+// built for it. Numbers are in host byte order, Link is in network byte order.
+type Target struct {
+	Src, Dst packet.Addr // of the data: the sender, which is notified, and the receiver
+
+	// Link is the Ethernet header to send with, 14 bytes and 4 for each of Tags: MAC addresses, the destination's first, VLAN tags
+	// with their priority (PCP) and DEI, EtherType. Builders overwrite the EtherType. The unused rest is 0.
+	Link   [LinkLen]byte
+	Tags   uint8 // VLAN tags in Link, 0 to 2
+	Family uint8 // IP version of the flow, 4 or 6
+
+	SrcPort uint16 // UDP source port of the flow
+	PKey    uint16 // partition key of the flow; 0, which is not valid, if it is not known
+	DestQP  uint32 // of the flow, that is, the receiver's QP, 24 bits
+}
+
+// TargetOf makes a Target from a RoCEv2 data packet: p is the result of packet.Parse for frame. It returns false for packets that cause no
+// notification: any CNP, since two gateways would otherwise keep answering each other; a packet that is not RoCEv2; and a frame without the
+// headers that p describes.
+func TargetOf(frame []byte, p *packet.Parsed) (t Target, ok bool) {
+	bth := int(p.BTH)
+	if p.Kind != packet.RoCEv2 || p.Opcode == packet.CNP || len(frame) < bth+packet.BTHLen {
+		return Target{}, false
+	}
+	t = Target{Src: p.Src, Dst: p.Dst, Tags: p.Tags, Family: p.Family, SrcPort: p.SrcPort, DestQP: p.DestQP}
+	packet.ReplyEthernet(t.Link[:], frame, p)
+	const pKey = 2 // offset in the BTH
+	t.PKey = binary.BigEndian.Uint16(frame[bth+pKey:])
+	return t, true
+}
+
+// valid reports whether a notification can be sent to t, which callers may have filled with anything.
+func (t *Target) valid() bool {
+	return (t.Family == 4 || t.Family == 6) && t.Tags <= packet.MaxTags
+}
+
+// linkLen is the length in bytes of the Ethernet header.
+func (t *Target) linkLen() int { return packet.EthernetLen + packet.VLANTagLen*int(t.Tags) }

@@ -1,0 +1,193 @@
+package cnpgen
+
+import (
+	"bytes"
+	"encoding/hex"
+	"reflect"
+	"testing"
+	"unsafe"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/testkit/notifications"
+	"pgregory.net/rapid"
+)
+
+// TestTargetIsPlain: a table of them may lie where the garbage collector doesn't look.
+func TestTargetIsPlain(t *testing.T) {
+	if size := unsafe.Sizeof(Target{}); size != 64 {
+		t.Errorf("a Target has %d bytes, its documentation says 64", size)
+	}
+	var check func(name string, of reflect.Type)
+	check = func(name string, of reflect.Type) {
+		switch of.Kind() {
+		case reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		case reflect.Array:
+			check(name, of.Elem())
+		case reflect.Struct:
+			for i := range of.NumField() {
+				check(name+"."+of.Field(i).Name, of.Field(i).Type)
+			}
+		default:
+			t.Errorf("%s is %v, a Target has only numbers in it", name, of)
+		}
+	}
+	check("Target", reflect.TypeFor[Target]())
+}
+
+func TestTargetOf(t *testing.T) {
+	const macs = "\x02\x00\x00\x00\x00\x01\x02\x00\x00\x00\x00\x02" // the sender's first
+	for _, c := range []struct {
+		name string
+		data dataPacket
+		want Target
+	}{
+		{"IPv4", flow4, Target{Link: link(macs + "\x08\x00"), Family: 4, PKey: 0xffff}},
+		{"IPv6, PCP 3, DEI 1, VID 100", flow6.tagged(0x8100, 0x7064),
+			Target{Link: link(macs + "\x81\x00\x70\x64\x86\xdd"), Tags: 1, Family: 6, PKey: 0xffff}},
+		{"two tags, another partition", flow4.tagged(0x88a8, 0x600a, 0x9100, 0xffff).in(0x8001),
+			Target{Link: link(macs + "\x88\xa8\x60\x0a\x91\x00\xff\xff\x08\x00"), Tags: 2, Family: 4, PKey: 0x8001}},
+		{"behind an extension header", flow6.traced(0x31, 0, "00011000c0000000"+hexOf(8)).in(0x1234),
+			Target{Link: link(macs + "\x86\xdd"), Family: 6, PKey: 0x1234}},
+	} {
+		c.want.Src, c.want.Dst, c.want.SrcPort, c.want.DestQP = c.data.src, c.data.dst, 52769, 200
+		if got := c.data.target(); got != c.want {
+			t.Errorf("%s: got %+v, want %+v", c.name, got, c.want)
+		}
+	}
+}
+
+func link(b string) (l [LinkLen]byte) {
+	copy(l[:], b)
+	return l
+}
+
+// TestNoTarget: what is not a whole data packet's headers is not answered.
+func TestNoTarget(t *testing.T) {
+	cnp := flow6.carrying(16)
+	cnp.opcode = packet.CNP
+	cnpFrame, cnpParsed := cnp.frame()
+	frame, p := flow6.tagged(0x8100, 5).frame()
+	notRoCE := p
+	notRoCE.Kind = packet.IP
+	refuse := func(name string, frame []byte, p *packet.Parsed) {
+		if got, ok := TargetOf(frame, p); ok || got != (Target{}) {
+			t.Errorf("%s: %+v, want none", name, got)
+		}
+	}
+	refuse("CNP", cnpFrame, &cnpParsed)
+	refuse("not RoCEv2", frame, &notRoCE)
+	refuse("never parsed", nil, &packet.Parsed{})
+	headers := int(p.BTH) + packet.BTHLen
+	for n := range headers {
+		refuse("truncated", frame[:n], &p)
+	}
+	if _, ok := TargetOf(frame[:headers], &p); !ok {
+		t.Error("a frame with all headers is refused")
+	}
+}
+
+// TestNoInvokingPacket: a notification to a proxy is not built where there is nothing of the data packet.
+func TestNoInvokingPacket(t *testing.T) {
+	frame, p := flow4.carrying(16).frame()
+	target, out := flow4.target(), make([]byte, MaxLen)
+	if n := ProxyNotification(out, &target, &testGateway, frame[:p.L3-1], &p, proxy4, 3); n != 0 || !bytes.Equal(out, make([]byte, MaxLen)) {
+		t.Errorf("%d octets built", n)
+	}
+}
+
+// TestTargetByHand: where there never was a data packet, such as at a proxy, the same notification comes out; the EtherType is the
+// builder's.
+func TestTargetByHand(t *testing.T) {
+	const macs = "\x02\x00\x00\x00\x00\x01\x02\x00\x00\x00\x00\x02"
+	for _, c := range []struct {
+		name   string
+		target Target
+		build  func(out []byte, t *Target, g *Gateway) int
+	}{
+		{"standard-cnp-v4", Target{Src: flow4.src, Dst: flow4.dst, Link: link(macs), Family: 4, SrcPort: 52769},
+			func(out []byte, t *Target, g *Gateway) int { return StandardCNP(out, t, g, 100) }},
+		{"standard-cnp-v6-tagged", Target{Src: flow6.src, Dst: flow6.dst, Link: link(macs + "\x81\x00\x60\x64\x08\x00"), Tags: 1, Family: 6,
+			SrcPort: 52769}, func(out []byte, t *Target, g *Gateway) int { return StandardCNP(out, t, g, 100) }},
+		{"long-haul-cnp-v4", Target{Src: flow4.src, Link: link(macs), Family: 4, SrcPort: 52769},
+			func(out []byte, t *Target, g *Gateway) int { return LongHaulCNP(out, t, g, &severe) }},
+		{"long-haul-cnp-icmpv6", Target{Src: flow6.src, Link: link(macs), Family: 6},
+			func(out []byte, t *Target, g *Gateway) int { return LongHaulCNPICMPv6(out, t, g, &severe) }},
+		{"fast-cnp", Target{Src: flow6.src, Dst: flow6.dst, Link: link(macs), Family: 6, SrcPort: 52769, DestQP: 200},
+			func(out []byte, t *Target, g *Gateway) int {
+				n, _ := FastCNP(out, t, g, packet.IOAMTrace{})
+				return n
+			}},
+		{"ppfc-v4-pause", Target{Src: flow4.src, Dst: flow4.dst, Link: link(macs), Family: 4, SrcPort: 52769, DestQP: 200},
+			func(out []byte, t *Target, g *Gateway) int {
+				return PPFCNotification(out, t, g, &PPFC{Port: 2, Duration: 500})
+			}},
+	} {
+		g := testGateway
+		g.FlowPKey = true // the key isn't known, so it is 0xFFFF
+		out := make([]byte, MaxLen)
+		want := notifications.Find(c.name).Bytes()
+		if n := c.build(out, &c.target, &g); !bytes.Equal(out[:n], want) {
+			t.Errorf("%s: got\n%s\nwant\n%s", c.name, hex.Dump(out[:n]), hex.Dump(want))
+		}
+		for _, change := range []func(*Target){
+			func(t *Target) { *t = Target{} },
+			func(t *Target) { t.Family = 0 },
+			func(t *Target) { t.Family = 5 },
+			func(t *Target) { t.Tags = 3 },
+			func(t *Target) { t.Tags = 255 },
+		} {
+			bad := c.target
+			change(&bad)
+			clear(out)
+			if n := c.build(out, &bad, &g); n != 0 || !bytes.Equal(out, make([]byte, MaxLen)) {
+				t.Errorf("%s: %d octets built for %+v, want none", c.name, n, bad)
+			}
+		}
+	}
+}
+
+// TestRoom: about any data packet, in a buffer that is too short nothing is written, in it or behind it; one of the frame's length is
+// enough.
+func TestRoom(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		frame, p := drawDataPacket(t).frame()
+		g := drawGateway(t)
+		f := rapid.SampledFrom(formats).Draw(t, "format")
+		want, used := make([]byte, MaxLen), bytes.Repeat([]byte{0xa5}, MaxLen)
+		n := f.build(want, frame, &p, &g)
+		if (n > 0) != (f.v4 || p.Family == 6) {
+			t.Fatalf("%s over IPv%d: %d octets", f.name, p.Family, n)
+		}
+		if n == 0 {
+			return
+		}
+		short := rapid.IntRange(0, n-1).Draw(t, "buffer size")
+		if m := f.build(used[:short], frame, &p, &g); m != 0 || !bytes.Equal(used, bytes.Repeat([]byte{0xa5}, MaxLen)) {
+			t.Fatalf("%s of %d octets in %d: %d octets, buffer % x", f.name, n, short, m, used)
+		}
+		if m := f.build(used[:n], frame, &p, &g); m != n || !bytes.Equal(used[:n], want[:n]) {
+			t.Fatalf("%s in its %d octets: %d octets", f.name, n, m)
+		}
+	})
+}
+
+// TestFlowPKey: the partition key is 0xFFFF, or the flow's where that is configured, in every CNP (draft-tian 6.2.3).
+func TestFlowPKey(t *testing.T) {
+	frame, p := flow6.in(0x8001).frame()
+	for _, f := range formats {
+		if f.kind == packet.LongHaulICMPv6 || f.kind == packet.ProxyNotification {
+			continue // they have no BTH
+		}
+		for flows, want := range map[bool]uint16{false: 0xffff, true: 0x8001} {
+			g := testGateway
+			g.FlowPKey = flows
+			out := make([]byte, MaxLen)
+			out = out[:f.build(out, frame, &p, &g)]
+			var got packet.Parsed
+			packet.Parse(out, uint32(len(out)), &got)
+			if key := packet.DecodeBTH(out[got.BTH:]).PKey; key != want || !packet.VerifyICRC(out, &got) {
+				t.Errorf("%s, FlowPKey %t: P_Key %#x, want %#x; ICRC right: %t", f.name, flows, key, want, packet.VerifyICRC(out, &got))
+			}
+		}
+	}
+}

@@ -1,0 +1,23 @@
+package api
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/cnpgate/cnpgate/control/report"
+)
+
+func TestEpisodes(t *testing.T) {
+	g := newGate(t, 1)
+	g.want(t, http.MethodGet, EpisodesPath, "", 200, `{"episodes":[]}`)
+	g.episodes = []report.Episode{{ID: 1, Port: "dc"}, {ID: 2, Port: "wan", PeakBytes: 7}}
+	for i := range g.episodes {
+		g.episodes[i].Notifications, g.episodes[i].Flows, g.episodes[i].Senders = map[string]uint64{}, []report.EpisodeFlow{}, []report.EpisodeFlow{}
+	}
+	g.want(t, http.MethodGet, EpisodesPath+"?port=wan", "", 200, `{"episodes":[{"id":2,"port":"wan"`)
+	g.want(t, http.MethodGet, EpisodesPath+"?port=lan", "", 400, "expected dc, wan")
+	g.want(t, http.MethodGet, EpisodesPath+"?limit=1", "", 400, "no parameter")
+	if all, err := NewClient(g.path).Episodes(t.Context()); err != nil || len(all) != 2 || all[1].PeakBytes != 7 {
+		t.Errorf("%+v, %v", all, err)
+	}
+}

@@ -1,0 +1,154 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/control/report"
+	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/pairing"
+)
+
+// The paths that the client requests.
+const (
+	ConfigPath        = "/v1/config"
+	CountersPath      = "/v1/counters"
+	EpisodesPath      = "/v1/episodes"
+	FlowsPath         = "/v1/flows"
+	HealthPath        = "/v1/health"
+	NotificationsPath = "/v1/notifications"
+	PairsPath         = "/v1/pairs"
+	VersionPath       = "/v1/version"
+	documentPath      = "/v1/openapi.json"
+	hintsPath         = "/v1/hints"
+	logLevelPath      = "/v1/log-level"
+	reloadPath        = "/v1/reload"
+	streamPath        = "/v1/notifications/stream"
+)
+
+// action answers a request with the given query parameters. If the request is wrong, it returns an error before it writes an answer.
+type action func(w http.ResponseWriter, r *http.Request, parameters map[string]string) error
+
+// operation is a request that the API answers. The routes and the OpenAPI document are made from it.
+type operation struct {
+	method, path string
+	id           string // operationId
+	summary      string
+	parameters   []parameter
+	lines        bool           // the answer is one object per line
+	body         any            // a value of the type of the request's body, nil for none
+	answers      map[int]any    // by status: a value of the answer's type
+	errors       map[int]string // by status: the cause of an error
+	act          action
+}
+
+// parameter is a key of the query.
+type parameter struct {
+	name        string
+	description string
+	required    bool
+	schema      *huma.Schema
+}
+
+// operations are all requests that the API answers.
+func (s *Server) operations() []operation {
+	const noAnswer = "A worker does not answer: it is stopping, or gets no CPU time."
+	return []operation{
+		{method: http.MethodGet, path: documentPath, id: "getDocument", summary: "This document.", answers: map[int]any{200: map[string]any{}}, act: s.getDocument},
+		{method: http.MethodGet, path: HealthPath, id: "getHealth", summary: "Whether all ports forward every frame.",
+			answers: map[int]any{200: Health{}, 503: Health{}}, act: s.getHealth},
+		{method: http.MethodGet, path: VersionPath, id: "getVersion", summary: "The gateway's version, start time and configuration hash.",
+			answers: map[int]any{200: Version{}}, act: s.getVersion},
+		{method: http.MethodGet, path: CountersPath, id: "getCounters", summary: "The gateway's counters, in total and by port.",
+			answers: map[int]any{200: report.Counters{}}, act: s.getCounters},
+		{method: http.MethodGet, path: FlowsPath, id: "getFlows", summary: "The flows of all workers.", parameters: append(flowParameters[:len(flowParameters):len(flowParameters)], intervalParameter),
+			answers: map[int]any{200: flowsBody{}}, errors: map[int]string{503: noAnswer}, act: s.getFlows},
+		{method: http.MethodGet, path: PairsPath, id: "getPairs",
+			summary:    "The pairs of QPs: flows whose source QP is confirmed or a candidate. A connection is listed once for each direction, port and worker that sees it.",
+			parameters: flowParameters, answers: map[int]any{200: pairsBody{}}, errors: map[int]string{503: noAnswer}, act: s.getPairs},
+		{method: http.MethodGet, path: NotificationsPath, id: "getNotifications", summary: "The latest notifications, the oldest first.",
+			parameters: append(notificationParameters[:len(notificationParameters):len(notificationParameters)], latestParameters...),
+			answers:    map[int]any{200: Notifications{}}, act: s.getNotifications},
+		{method: http.MethodGet, path: streamPath, id: "streamNotifications", summary: "Notifications from now on, one object per line, until the client ends the request.",
+			parameters: notificationParameters, lines: true, answers: map[int]any{200: Streamed{}}, act: s.streamNotifications},
+		{method: http.MethodGet, path: EpisodesPath, id: "getEpisodes", summary: "The congestion episodes, the oldest first.",
+			parameters: []parameter{portParameter}, answers: map[int]any{200: Episodes{}}, act: s.getEpisodes},
+		{method: http.MethodGet, path: ConfigPath, id: "getConfig", summary: "The configuration in force, as it was read.",
+			answers: map[int]any{200: Config{}}, act: s.getConfig},
+		{method: http.MethodPost, path: reloadPath, id: "reload", summary: "Reads the configuration file again.", answers: map[int]any{200: Reloaded{}},
+			errors: map[int]string{
+				409: "The file can't be read.",
+				422: "The file has mistakes, or changes that need a restart; the error lists each with file, line and column.",
+			}, act: s.reload},
+		{method: http.MethodGet, path: logLevelPath, id: "getLogLevel", summary: "The lowest level that is logged.",
+			answers: map[int]any{200: LogLevel{}}, act: s.getLogLevel},
+		{method: http.MethodPut, path: logLevelPath, id: "setLogLevel", summary: "Changes the lowest level that is logged, until the next reload.",
+			body: logLevelRequest{}, answers: map[int]any{200: LogLevel{}}, errors: map[int]string{413: bodyTooLong}, act: s.setLogLevel},
+		{method: http.MethodGet, path: hintsPath, id: "getHints", summary: "The hints of host agents.", answers: map[int]any{200: hintsBody{}}, act: s.getHints},
+		{method: http.MethodPut, path: hintsPath, id: "putHint", summary: "States that two QPs are connected. It replaces hints that contradict it.",
+			body: hintRequest{}, answers: map[int]any{200: putBody{}, 201: putBody{}},
+			errors: map[int]string{409: "The hint contradicts qp_map of the configuration.", 413: bodyTooLong, 507: "The number of hints is at its maximum."},
+			act:    s.putHint},
+		{method: http.MethodDelete, path: hintsPath, id: "deleteHint", summary: "Withdraws a hint.", parameters: hintParameters,
+			answers: map[int]any{200: deletedBody{}}, errors: map[int]string{404: "There is no such hint."}, act: s.deleteHint},
+	}
+}
+
+const bodyTooLong = "The body is longer than 4096 bytes."
+
+var (
+	hostSchema  = &huma.Schema{Type: huma.TypeString, Examples: []any{"10.1.0.1"}}
+	hostsSchema = &huma.Schema{Type: huma.TypeString, Examples: []any{"10.1.0.1", "fd00::/64"}}
+	qpSchema    = &huma.Schema{Type: huma.TypeString, Pattern: number, Examples: []any{"17", "0x11"}}
+	limitSchema = &huma.Schema{Type: huma.TypeInteger, Minimum: bound(1), Maximum: bound(maxLimit)}
+
+	flowParameters = []parameter{
+		{name: "source_ip", description: "Address or prefix of the sender.", schema: hostsSchema},
+		{name: "destination_ip", description: "Address or prefix of the receiver.", schema: hostsSchema},
+		{name: "source_qp", description: "Confirmed QP of the sender.", schema: qpSchema},
+		{name: "destination_qp", description: "QP of the receiver.", schema: qpSchema},
+		{name: "qp_state", description: "State of the source QP.", schema: words(qpStates)},
+		{name: "qp_evidence", description: "How the source QP was found.", schema: words(qpEvidences)},
+		{name: "limit", description: "Greatest number of flows; \"more\" in the answer is true if there are others.", schema: limitSchema},
+	}
+	intervalParameter = parameter{name: "interval", description: "Time for which the flows' rates are measured, such as 1s.", schema: &huma.Schema{Type: huma.TypeString, Examples: []any{"1s"}}}
+	portParameter     = parameter{name: "port", description: "Name of the port.", schema: &huma.Schema{Type: huma.TypeString}}
+
+	notificationParameters = []parameter{
+		portParameter,
+		{name: "kind", description: "Kind of notification.", schema: words(names[congestion.Format](0, congestion.Formats-1))},
+		{name: "outcome", description: "Whether it was sent. Without this parameter, suppressed ones are left out.", schema: words(names[dataplane.Outcome](0, dataplane.Outcomes-1))},
+		{name: "source_ip", description: "Address or prefix of the sender.", schema: hostsSchema},
+		{name: "destination_ip", description: "Address or prefix of the receiver.", schema: hostsSchema},
+		{name: "source_qp", description: "Confirmed QP of the sender.", schema: qpSchema},
+		{name: "destination_qp", description: "QP of the receiver.", schema: qpSchema},
+	}
+	latestParameters = []parameter{
+		{name: "limit", description: "Greatest number of notifications, the latest ones; 100 if not given.", schema: &huma.Schema{Type: huma.TypeInteger, Minimum: bound(1), Maximum: bound(maxNotifications)}},
+		{name: "frames", description: "Whether to include the frames.", schema: words([]string{"true", "false", "1", "0", "t", "f", "T", "F", "TRUE", "FALSE", "True", "False"})},
+	}
+	hintParameters = []parameter{
+		{name: "source_ip", description: "The host at one end.", required: true, schema: hostSchema},
+		{name: "destination_ip", description: "The host at the other end.", required: true, schema: hostSchema},
+		{name: "source_qp", description: "QP at source_ip.", required: true, schema: qpSchema},
+		{name: "destination_qp", description: "QP at destination_ip.", required: true, schema: qpSchema},
+	}
+
+	qpStates    = names[pairing.State](pairing.Unknown, pairing.Confirmed)
+	qpEvidences = names[pairing.Evidence](pairing.EvidenceNone, pairing.Evidences-1)
+)
+
+// number is a whole number in any notation of the configuration.
+const number = "^[0-9a-fA-FxXoObB_]+$"
+
+func bound(n float64) *float64 { return &n }
+
+func words(all []string) *huma.Schema {
+	s := &huma.Schema{Type: huma.TypeString}
+	for _, word := range all {
+		s.Enum = append(s.Enum, word)
+	}
+	return s
+}

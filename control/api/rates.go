@@ -1,0 +1,87 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/cnpgate/cnpgate/dataplane"
+)
+
+// rates has the bytes of flows at one time, by worker and place in its table. Their rates follow from the bytes at a second time. Flows that have ended
+// or begun in between have no rate.
+type rates [][]sample
+
+type sample struct {
+	at         int64 // by the worker's clock
+	bytes      uint64
+	generation uint32
+}
+
+// note records the bytes of a flow until now.
+func (r *rates) note(worker int, c *dataplane.FlowRecord) {
+	for len(*r) <= worker {
+		*r = append(*r, nil)
+	}
+	of, x := (*r)[worker], int(c.Flow.Index)
+	if x >= len(of) {
+		of = append(of, make([]sample, x+1-len(of))...)
+	}
+	of[x] = sample{c.At, c.Traffic.Bytes, c.Flow.Generation}
+	(*r)[worker] = of
+}
+
+// of is a flow's rate since it was noted, bit/s; nil if it wasn't.
+func (r rates) of(worker int, c *dataplane.FlowRecord) *uint64 {
+	if worker >= len(r) || int(c.Flow.Index) >= len(r[worker]) {
+		return nil
+	}
+	s := &r[worker][c.Flow.Index]
+	if s.at == 0 || s.generation != c.Flow.Generation || c.At <= s.at || c.Traffic.Bytes < s.bytes {
+		return nil
+	}
+	rate := uint64(float64(c.Traffic.Bytes-s.bytes) * 8e9 / float64(c.At-s.at))
+	return &rate
+}
+
+// sample notes the flows that a filter selects, and waits for the filter's interval. As this takes 24 bytes per flow, only one request does it at a time,
+// until leave.
+func (s *Server) sample(w http.ResponseWriter, r *http.Request, f *filter, rates *rates) (leave func(), err error) {
+	ctx, cancel := context.WithTimeout(r.Context(), answerTime)
+	defer cancel()
+	select {
+	case s.sampling <- struct{}{}:
+	case <-ctx.Done():
+		return nil, failed(http.StatusServiceUnavailable, "another request is measuring rates; try again, or leave out interval")
+	}
+	leave = func() { <-s.sampling }
+	err = s.eachFlow(w, r, func(worker int, flows []dataplane.FlowRecord) (bool, error) {
+		for i := range flows {
+			if f.wants(&flows[i]) {
+				rates.note(worker, &flows[i])
+			}
+		}
+		return true, nil
+	})
+	if err == nil {
+		keepGoing(w)
+		if s.wait(r.Context(), f.interval) != nil {
+			err = failed(http.StatusServiceUnavailable, "the gateway is stopping")
+		}
+	}
+	if err != nil {
+		leave()
+		return nil, err
+	}
+	return leave, nil
+}
+
+// pause waits for a time, or until the context ends.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

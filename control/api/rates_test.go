@@ -1,0 +1,117 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/testkit"
+	"github.com/cnpgate/cnpgate/pairing"
+)
+
+// TestRates: a rate is what a flow has sent between two looks, by its worker's clock, and only if it is the same flow.
+func TestRates(t *testing.T) {
+	record := func(index, generation uint32, at int64, bytes uint64) *dataplane.FlowRecord {
+		return &dataplane.FlowRecord{
+			Flow: flowtable.Ref{Index: flowtable.Index(index), Generation: generation}, At: at, Traffic: pairing.Traffic{Bytes: bytes},
+		}
+	}
+	var r rates
+	r.note(1, record(7, 3, 1e9, 1000))
+	r.note(1, record(2, 1, 1e9, 500))
+	for _, c := range []struct {
+		name   string
+		worker int
+		record *dataplane.FlowRecord
+		want   int64 // -1: none
+	}{
+		{"a second later", 1, record(7, 3, 2e9, 126_000), 1_000_000},
+		{"a millisecond later", 1, record(7, 3, 1.001e9, 126_000), 1_000_000_000},
+		{"nothing more", 1, record(2, 1, 2e9, 500), 0},
+		{"at the same time", 1, record(7, 3, 1e9, 126_000), -1},
+		{"another flow at its place", 1, record(7, 4, 2e9, 126_000), -1},
+		{"a place that had no flow", 1, record(3, 3, 2e9, 126_000), -1},
+		{"a place beyond all", 1, record(8, 3, 2e9, 126_000), -1},
+		{"a worker that had none", 0, record(7, 3, 2e9, 126_000), -1},
+		{"a worker beyond all", 2, record(7, 3, 2e9, 126_000), -1},
+		{"fewer bytes than before", 1, record(7, 3, 2e9, 999), -1},
+	} {
+		got := r.of(c.worker, c.record)
+		if c.want < 0 && got != nil || c.want >= 0 && (got == nil || *got != uint64(c.want)) {
+			t.Errorf("%s: %v, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+// measured is a gateway whose worker does what the test asks for while a request waits for its interval.
+func measured(t *testing.T, meanwhile func(g *gate)) *gate {
+	t.Helper()
+	g := newGate(t, 1)
+	asked := make(chan func())
+	g.server.wait = func(context.Context, time.Duration) error {
+		done := make(chan struct{})
+		asked <- func() { meanwhile(g); close(done) }
+		<-done
+		return nil
+	}
+	flow := testkit.RoCE{Src: "10.1.0.1", Dst: "10.9.0.9", DestQP: 100}
+	g.see(t, 0, 0, flow)
+	g.working.Go(func() {
+		for w := g.Plane.Worker(0); !g.done[0].Load(); {
+			select {
+			case do := <-asked:
+				do()
+			default:
+				w.Step()
+				runtime.Gosched()
+			}
+		}
+	})
+	return g
+}
+
+// TestFlowRates: with an interval, the flows that were there all the time have a rate; without one, none. Each has the time since its last packet.
+func TestFlowRates(t *testing.T) {
+	g := measured(t, func(g *gate) {
+		start := g.Now
+		g.see(t, 0, 0, testkit.RoCE{Src: "10.1.0.1", Dst: "10.9.0.9", DestQP: 100}, testkit.RoCE{Src: "10.1.0.2", Dst: "10.9.0.9", DestQP: 100})
+		g.Advance(1e9 - (g.Now - start))
+	})
+	flows, err := NewClient(g.path).Flows(t.Context(), time.Second)
+	if err != nil || len(flows) != 2 {
+		t.Fatalf("%d flows, %v", len(flows), err)
+	}
+	if rate := flows[0].RateBPS; rate == nil || *rate != 500*8 {
+		t.Errorf("the rate is %v, want 500 bytes in a second", rate)
+	}
+	if flows[1].RateBPS != nil {
+		t.Errorf("a flow that has begun meanwhile has the rate %d", *flows[1].RateBPS)
+	}
+	for _, f := range flows {
+		if f.AgeNS < 0.99e9 || f.AgeNS > 1e9 {
+			t.Errorf("from %v: the last packet was %d ns ago, want nearly a second", f.SourceIP, f.AgeNS)
+		}
+	}
+	flows, err = NewClient(g.path).Flows(t.Context(), 0)
+	if err != nil || len(flows) != 2 || flows[0].RateBPS != nil {
+		t.Errorf("without an interval: %+v, %v", flows, err)
+	}
+	for _, interval := range []string{"0", "9ms", "5001ms", "-1s", "1", "x", ""} {
+		g.want(t, http.MethodGet, FlowsPath+"?interval="+interval, "", http.StatusBadRequest, "expected a time from 10ms to 5s, such as 1s, or no interval")
+	}
+}
+
+// TestRatesEnd: a request that fails while it waits lets the next one measure.
+func TestRatesEnd(t *testing.T) {
+	g := measured(t, func(*gate) {})
+	wait := g.server.wait
+	g.server.wait = func(context.Context, time.Duration) error { return errors.New("ended") }
+	g.want(t, http.MethodGet, FlowsPath+"?interval=1s", "", http.StatusServiceUnavailable, "the gateway is stopping")
+	g.server.wait = wait
+	g.want(t, http.MethodGet, FlowsPath+"?interval=1s", "", http.StatusOK, `"age_ns"`)
+}

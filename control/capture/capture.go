@@ -1,0 +1,81 @@
+// Package capture writes the notifications of a gateway to a pcapng file. A comment on each gives the reason.
+package capture
+
+import (
+	"io"
+	"runtime"
+	"time"
+
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
+	"github.com/gopacket/gopacket/pcapgo"
+
+	"github.com/cnpgate/cnpgate/control/report"
+)
+
+// Writer writes one file. It flushes every packet, so that a reader at the other end of a pipe gets it at once.
+type Writer struct {
+	to            io.Writer
+	application   string
+	ng            *pcapgo.NgWriter
+	interfaces    map[string]int // by port that notifications leave by
+	written, lost uint64
+}
+
+// NewWriter makes a writer; the file's header names the application. Nothing is written before Begin.
+func NewWriter(to io.Writer, application string) *Writer {
+	return &Writer{to: to, application: application, interfaces: map[string]int{}}
+}
+
+// Begin writes the file's header. A file without packets has one interface, which belongs to no port.
+func (w *Writer) Begin() (err error) {
+	all := iface("cnpgate", "all notifications of the gateway")
+	section := pcapgo.NgSectionInfo{Hardware: runtime.GOARCH, OS: runtime.GOOS, Application: w.application}
+	if w.ng, err = pcapgo.NewNgWriterInterface(w.to, all, pcapgo.NgWriterOptions{SectionInfo: section}); err != nil {
+		return err
+	}
+	return w.ng.Flush()
+}
+
+func iface(name, description string) pcapgo.NgInterface {
+	return pcapgo.NgInterface{Name: name, Description: description, LinkType: layers.LinkTypeEthernet, TimestampResolution: 9}
+}
+
+// Write writes a notification. The interface is the port by which it leaves.
+func (w *Writer) Write(n *report.Notification) error {
+	id, ok := w.interfaces[n.SentBy]
+	if !ok {
+		var err error
+		if id, err = w.ng.AddInterface(iface(n.SentBy, "port "+n.SentBy+" of the gateway")); err != nil {
+			return err
+		}
+		w.interfaces[n.SentBy] = id
+	}
+	info := gopacket.CaptureInfo{Timestamp: n.Time, CaptureLength: len(n.Frame), Length: max(n.Length, len(n.Frame)), InterfaceIndex: id}
+	if err := w.ng.WritePacketWithOptions(info, n.Frame, pcapgo.NgPacketOptions{Comments: []string{n.Comment()}}); err != nil {
+		return err
+	}
+	w.written++
+	return w.ng.Flush()
+}
+
+// Lost adds to the number of notifications that could not be captured.
+func (w *Writer) Lost(n uint64) { w.lost += n }
+
+// Written is the number of notifications in the file.
+func (w *Writer) Written() uint64 { return w.written }
+
+// Losses is the number of notifications that could not be captured.
+func (w *Writer) Losses() uint64 { return w.lost }
+
+// End ends the file with the numbers of packets and losses. Without Begin, it does nothing.
+func (w *Writer) End() error {
+	if w.ng == nil {
+		return nil
+	}
+	stats := pcapgo.NgInterfaceStatistics{LastUpdate: time.Now(), PacketsReceived: w.written + w.lost, PacketsDropped: w.lost}
+	if err := w.ng.WriteInterfaceStats(0, stats); err != nil {
+		return err
+	}
+	return w.ng.Flush()
+}

@@ -1,0 +1,97 @@
+package capturefile
+
+import (
+	"bufio"
+	"bytes"
+	"compress/bzip2"
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/gopacket/gopacket/pcapgo"
+)
+
+// uncompressed reads a stream that may be compressed by gzip or bzip2, which begin with a magic number.
+func uncompressed(b *bufio.Reader) (io.Reader, error) {
+	magic, err := b.Peek(3)
+	switch {
+	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
+		z, err := gzip.NewReader(b)
+		if err != nil {
+			return nil, fmt.Errorf("not a valid gzip file: %w", headless(err))
+		}
+		return z, nil
+	case bytes.Equal(magic, []byte("BZh")):
+		return bzip2.NewReader(b), nil
+	case err != nil && !errors.Is(err, io.EOF):
+		return nil, err
+	}
+	return b, nil
+}
+
+// format is the layout of records.
+type format struct {
+	order binary.ByteOrder
+	ng    bool // pcapng
+}
+
+const (
+	recordHeader = 16 // bytes of the header of a classic pcap's record
+	blockHeader  = 8  // bytes of a pcapng block's type and length
+)
+
+// recordSize is the size of the next record, in bytes; 0 if it isn't known. A pcapng file may have other blocks before the frame's.
+func (f format) recordSize(b *bufio.Reader) int {
+	if f.ng {
+		if header, _ := b.Peek(blockHeader); len(header) == blockHeader {
+			return int(f.order.Uint32(header[4:]))
+		}
+		return blockHeader
+	}
+	if header, _ := b.Peek(recordHeader); len(header) == recordHeader {
+		return recordHeader + int(f.order.Uint32(header[8:]))
+	}
+	return recordHeader
+}
+
+// open distinguishes pcap from pcapng by the first word.
+func open(b *bufio.Reader) (format, source, error) {
+	magic, err := b.Peek(12)
+	if len(magic) < 4 {
+		if err != nil && !errors.Is(err, io.EOF) {
+			return format{}, nil, err
+		}
+		return format{}, nil, fmt.Errorf("it has %d bytes; expected a pcap or pcapng file", len(magic))
+	}
+	f := format{order: binary.LittleEndian}
+	const pcapng = 0x0a0d0d0a // the same in either byte order
+	if binary.BigEndian.Uint32(magic) == pcapng {
+		if f.ng = true; len(magic) == 12 && magic[8] == 0x1a { // the byte-order magic of the section header
+			f.order = binary.BigEndian
+		}
+		r, err := pcapgo.NewNgReader(b, pcapgo.NgReaderOptions{ErrorOnMismatchingLinkType: true})
+		if err != nil {
+			return f, nil, fmt.Errorf("not a valid pcapng file: %w", headless(err))
+		}
+		return f, r, nil
+	}
+	if magic[0] == 0xa1 {
+		f.order = binary.BigEndian
+	}
+	r, err := pcapgo.NewReader(b)
+	if err != nil {
+		return f, nil, fmt.Errorf("not a pcap or pcapng file: %w", headless(err))
+	}
+	r.SetSnaplen(MaxFrame)
+	return f, r, nil
+}
+
+// headless is the error for a file that ends within its header.
+func headless(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("it ends within its header")
+	}
+	return err
+}

@@ -1,0 +1,57 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestJSONSchemaIsCurrent: the file in deploy is what the schema gives. To make it again: cnpgate schema > deploy/cnpgate.schema.json
+func TestJSONSchemaIsCurrent(t *testing.T) {
+	have, err := os.ReadFile("../../deploy/cnpgate.schema.json")
+	if err != nil || !bytes.Equal(have, JSONSchema()) {
+		t.Errorf("deploy/cnpgate.schema.json is not what cnpgate schema prints (%v): write it again", err)
+	}
+}
+
+// TestJSONSchemaIsComplete: no key is without a type, or a text without a form.
+func TestJSONSchemaIsComplete(t *testing.T) {
+	var s map[string]any
+	if err := json.Unmarshal(JSONSchema(), &s); err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{}
+	walkSchema(s, "", func(path string, s map[string]any) {
+		found[path] = true
+		if s["type"] == nil && s["enum"] == nil && s["anyOf"] == nil {
+			t.Errorf("%s: no type in %v", path, s)
+		}
+		if s["type"] == "string" && s["pattern"] == "" {
+			t.Errorf("%s: any text would do", path)
+		}
+	})
+	for _, k := range allKeys() {
+		if !found[k.path] {
+			t.Errorf("%s: not in the JSON Schema", k.path)
+		}
+	}
+}
+
+// walkSchema visits the schemas of all keys, with the paths that schemaKeys gives them.
+func walkSchema(s map[string]any, path string, visit func(string, map[string]any)) {
+	if properties, ok := s["properties"].(map[string]any); ok {
+		for key, below := range properties {
+			child := strings.TrimPrefix(path+"."+key, ".")
+			visit(child, below.(map[string]any))
+			walkSchema(below.(map[string]any), child, visit)
+		}
+	}
+	if items, ok := s["items"].(map[string]any); ok {
+		walkSchema(items, path+"[]", visit)
+	}
+	if entries, ok := s["additionalProperties"].(map[string]any); ok {
+		walkSchema(entries, path+".NAME", visit)
+	}
+}

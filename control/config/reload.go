@@ -1,0 +1,166 @@
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"reflect"
+)
+
+// Reload is what a change of a key needs while the gateway runs.
+type Reload uint8
+
+const (
+	_       Reload = iota
+	Live           // a reload changes it
+	Resize         // a reload changes it, up to what memory was reserved for at the start
+	Restart        // only a restart changes it
+)
+
+// reloadNames are the words of the tag "reload", and of docs/configuration.md.
+var reloadNames = []string{"", "live", "resize", "restart"}
+
+func (r Reload) String() string { return nameOf(reloadNames, int(r)) }
+
+// File is the file of a configuration.
+type File struct {
+	Name string
+	Text []byte
+}
+
+// Hash is the SHA-256 of the text, in hexadecimal: two gateways with the same hash use the same file.
+func (f *File) Hash() string {
+	sum := sha256.Sum256(f.Text)
+	return hex.EncodeToString(sum[:])
+}
+
+// Changes are the keys whose values differ from those in before, such as ports[0].rate, in the order of the schema. If a list or table has more or
+// fewer entries, Changes has its key.
+func (c *Config) Changes(before *Config) []string {
+	var keys []string
+	for _, d := range c.differences(before) {
+		keys = append(keys, d.path)
+	}
+	return keys
+}
+
+// CheckReload reports whether a gateway that was started with a configuration can change to this one while it runs. The error is an *Error with each
+// key that prevents it.
+func (c *Config) CheckReload(started *Config) error {
+	r := &report{file: c.File.Name}
+	for _, d := range c.differences(started) {
+		if d.reload == Restart {
+			r.problem(d.place, needsRestart)
+		}
+	}
+	if err := r.err(); err != nil {
+		return err // with other ports, those below can't be compared
+	}
+	for i := range c.Ports {
+		r.checkResize(&c.document.Ports.Items[i], &c.Ports[i], &started.Ports[i])
+	}
+	return r.err()
+}
+
+const needsRestart = "differs from its value when the gateway was started, and a reload can't change it; restart the gateway, or undo the change"
+
+// checkResize reports what a port needs that was not reserved or calculated at the start.
+func (r *report) checkResize(s *portSection, now, started *Port) {
+	if now.QueueFrames > started.QueueFrames {
+		r.problem(s.QueueCapacity.place, "%s is more than the %s for which memory was reserved at the start; expected at most that, or restart the gateway",
+			formatUnits(now.QueueCapacity, sizeUnits), formatUnits(started.QueueCapacity, sizeUnits))
+	}
+	switch {
+	case now.Paced > 0 && started.Paced == 0:
+		r.problem(s.Pacing.Enabled.place, "pacing was off at the start, so no memory is reserved for it; restart the gateway to turn it on")
+	case now.Paced > started.Paced:
+		r.problem(s.Pacing.Capacity.place, "%s is more than the %s for which memory was reserved at the start; expected at most that, or restart the gateway",
+			formatUnits(now.Paced, sizeUnits), formatUnits(started.Paced, sizeUnits))
+	}
+	switch {
+	case (now.FlowControl == nil) != (started.FlowControl == nil):
+		r.problem(s.FlowControl.place, needsRestart)
+	case !reflect.DeepEqual(now.FlowControl, started.FlowControl):
+		r.problem(s.Rate.place, "is also the speed of flow_control, which a reload can't change; set flow_control.speed and restart the gateway, or undo the change")
+	}
+	for i := range now.Classes {
+		if !reflect.DeepEqual(now.Classes[i].Lossless, started.Classes[i].Lossless) {
+			r.problem(s.QueueCapacity.place, "%s would change XOff of the lossless class %s, which a reload can't do; restart the gateway, or undo the change",
+				formatUnits(now.QueueCapacity, sizeUnits), now.Classes[i].Name)
+		}
+	}
+}
+
+// difference is a key with two values.
+type difference struct {
+	place
+	reload Reload
+}
+
+// differences are the keys whose values differ from those in before.
+func (c *Config) differences(before *Config) []difference {
+	var d differences
+	d.section(reflect.ValueOf(c.document).Elem(), reflect.ValueOf(before.document).Elem(), Live)
+	return d
+}
+
+type differences []difference
+
+func (d *differences) add(at place, reload Reload) { *d = append(*d, difference{at, reload}) }
+
+// section compares two sections of one type. A key without a reload tag is treated like its section.
+func (d *differences) section(now, before reflect.Value, reload Reload) {
+	for _, f := range fieldsOf(now.Type()) {
+		d.value(now.Field(f.index), before.Field(f.index), f.rule.reloadIn(reload))
+	}
+}
+
+// reloadIn is what a change of a key in a section needs.
+func (rl *rule) reloadIn(section Reload) Reload {
+	if rl.reload == 0 {
+		return section
+	}
+	return rl.reload
+}
+
+// value compares two values. Those that don't implement a comparison are sections.
+func (d *differences) value(now, before reflect.Value, reload Reload) {
+	if x, ok := now.Addr().Interface().(reader); ok {
+		x.compare(d, before.Addr().Interface().(reader), reload)
+		return
+	}
+	d.section(now, before, reload)
+}
+
+func (s *scalar[T, K]) compare(d *differences, before reader, reload Reload) {
+	if b := before.(*scalar[T, K]); any(s.V) != any(b.V) || s.valid != b.valid {
+		d.add(s.place, reload)
+	}
+}
+
+func (l *list[T]) compare(d *differences, before reader, reload Reload) {
+	b := before.(*list[T])
+	if len(l.Items) != len(b.Items) || l.valid != b.valid {
+		d.add(l.place, reload)
+		return
+	}
+	for i := range l.Items {
+		d.value(reflect.ValueOf(&l.Items[i]).Elem(), reflect.ValueOf(&b.Items[i]).Elem(), reload)
+	}
+}
+
+func (t *table[T]) compare(d *differences, before reader, reload Reload) {
+	b := before.(*table[T])
+	if !reflect.DeepEqual(t.Names, b.Names) {
+		d.add(t.place, reload)
+		return
+	}
+	for i := range t.Entries {
+		d.value(reflect.ValueOf(&t.Entries[i]).Elem(), reflect.ValueOf(&b.Entries[i]).Elem(), reload)
+	}
+}
+
+// compare finds no difference: the section has no effect yet.
+func (*opaque) compare(*differences, reader, Reload) {}
+
+// compare is for the sections of other documents, which are never reloaded.
+func (*Embedded) compare(*differences, reader, Reload) {}

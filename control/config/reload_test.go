@@ -1,0 +1,126 @@
+package config
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// running is the configuration that the reloads of these tests begin with.
+const running = `gateway: {name: gw, ipv4: 192.0.2.1}
+flows: {capacity: 1024}
+ports:
+  - name: fabric
+    device: a
+    role: fabric
+    peer: wan
+    rate: 100Gbps
+    pacing: {enabled: true, capacity: 1MB}
+    flow_control: {speed: 100Gbps}
+  - name: wan
+    device: b
+    role: wan
+    peer: fabric
+    rate: 10Gbps
+    queue_capacity: 16MB
+    traffic_classes:
+      - {name: first, dscp: [46], priority: 5}
+      - {name: rest, priority: 3, lossless: true}
+profiles:
+  default: {k_base: 100KB}
+endpoints:
+  - {prefix: 198.51.100.0/24, accepts: [long-haul-cnp]}
+notifications: {long_haul_cnp: {enabled: true}}
+`
+
+func parsed(t *testing.T, changes ...string) *Config {
+	t.Helper()
+	text := running
+	for i := 0; i < len(changes); i += 2 {
+		if !strings.Contains(text, changes[i]) {
+			t.Fatalf("%q is not in the configuration", changes[i])
+		}
+		text = strings.Replace(text, changes[i], changes[i+1], 1)
+	}
+	c, err := Parse("gw.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestReloadable: these changes are found, and nothing stands against them.
+func TestReloadable(t *testing.T) {
+	for name, c := range map[string]struct {
+		change []string
+		keys   []string
+	}{
+		"none":                 {nil, nil},
+		"a comment, and order": {[]string{"gateway: {name: gw, ipv4: 192.0.2.1}", "# mine\ngateway: {ipv4: 192.0.2.1, name: gw}"}, nil},
+		"a default given":      {[]string{"k_base: 100KB", "k_base: 100KB, alpha: 1.0"}, nil},
+		"rate":                 {[]string{"rate: 10Gbps", "rate: 9Gbps"}, []string{"ports[1].rate"}},
+		"smaller pacing":       {[]string{"capacity: 1MB", "capacity: 900KB"}, []string{"ports[0].pacing.capacity"}},
+		"no pacing":            {[]string{"enabled: true, capacity", "enabled: false, capacity"}, []string{"ports[0].pacing.enabled"}},
+		"DSCP":                 {[]string{"dscp: [46]", "dscp: [46, 47]"}, []string{"ports[1].traffic_classes[0].dscp"}},
+		"another DSCP":         {[]string{"dscp: [46]", "dscp: [44]"}, []string{"ports[1].traffic_classes[0].dscp[0]"}},
+		"profile":              {[]string{"k_base: 100KB", "k_base: 99KB, clear_ce: true, ce_on_arrival: true"}, []string{"profiles.default.k_base", "profiles.default.ce_on_arrival", "profiles.default.clear_ce"}},
+		"endpoints":            {[]string{"endpoints:", "endpoints:\n  - {prefix: 203.0.113.0/24, accepts: []}"}, []string{"endpoints"}},
+		"what one accepts":     {[]string{"198.51.100.0/24", "198.51.100.0/25"}, []string{"endpoints[0].prefix"}},
+		"mode and address":     {[]string{"192.0.2.1", "192.0.2.2", "notifications: {", "notifications: {mode: observe, "}, []string{"gateway.ipv4", "notifications.mode"}},
+		"domain":               {[]string{"flows:", "domain: {members: [198.51.100.0/24], notification_sources: []}\nflows:"}, []string{"domain.members", "domain.notification_sources"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before, now := parsed(t), parsed(t, c.change...)
+			if keys := now.Changes(before); !slices.Equal(keys, c.keys) {
+				t.Errorf("changes %q, want %q", keys, c.keys)
+			}
+			if err := now.CheckReload(before); err != nil {
+				t.Error(err)
+			}
+			if same := now.File.Hash() == before.File.Hash(); same != (c.change == nil) {
+				t.Errorf("hashes %s and %s", now.File.Hash(), before.File.Hash())
+			}
+		})
+	}
+}
+
+// TestNeedsRestart: each change is refused, with its key and position.
+func TestNeedsRestart(t *testing.T) {
+	for name, c := range map[string]struct {
+		change []string
+		want   []string // parts of the lines
+	}{
+		"a device and the MTU":       {[]string{"device: a", "device: c\n    mtu: 1500"}, []string{"gw.yaml:5:13: ports[0].device: differs", "gw.yaml:6:10: ports[0].mtu: differs"}},
+		"capacity of the flow table": {[]string{"capacity: 1024", "capacity: 2048"}, []string{"gw.yaml:2:19: flows.capacity: differs"}},
+		"workers":                    {[]string{"flows:", "dpdk: {workers: [1, 2]}\nflows:"}, []string{"gw.yaml:2:17: dpdk.workers: differs"}},
+		"a class more":               {[]string{"      - {name: rest", "      - {name: second, dscp: [1]}\n      - {name: rest"}, []string{"gw.yaml:18:7: ports[1].traffic_classes: differs"}},
+		"priority taken away":        {[]string{"dscp: [46], priority: 5", "dscp: [46]"}, []string{"ports[1].traffic_classes[0].priority: differs"}},
+		"priority 0":                 {[]string{"priority: 5", "priority: 0"}, []string{"gw.yaml:18:45: ports[1].traffic_classes[0].priority: differs"}},
+		"flow control":               {[]string{"    flow_control: {speed: 100Gbps}\n", "    flow_control: {}\n"}, []string{"ports[0].flow_control.speed: differs"}},
+		"a larger queue":             {[]string{"queue_capacity: 16MB", "queue_capacity: 400MB"}, []string{"gw.yaml:16:21: ports[1].queue_capacity: 400MB is more than the 16MB for which memory was reserved", "ports[1].queue_capacity: 400MB would change XOff of the lossless class rest"}},
+		"a smaller lossless queue":   {[]string{"queue_capacity: 16MB", "queue_capacity: 15MB"}, []string{"gw.yaml:16:21: ports[1].queue_capacity: 15MB would change XOff of the lossless class rest"}},
+		"more held back":             {[]string{"capacity: 1MB", "capacity: 2MB"}, []string{"gw.yaml:9:39: ports[0].pacing.capacity: 2MB is more than the 1MB"}},
+		"a socket":                   {[]string{"flows:", "management: {listen: \"unix:/run/gw.sock\"}\nflows:"}, []string{"management.listen: differs"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := parsed(t, c.change...).CheckReload(parsed(t))
+			var mistakes *Error
+			if !errors.As(err, &mistakes) {
+				t.Fatalf("%v, want an error with positions", err)
+			}
+			for _, want := range c.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("got:\n%v\nwant a line with %q", err, want)
+				}
+			}
+			if len(mistakes.Problems) != len(c.want) {
+				t.Errorf("%d problems, want %d:\n%v", len(mistakes.Problems), len(c.want), err)
+			}
+		})
+	}
+	off := parsed(t, "enabled: true, capacity", "enabled: false, capacity")
+	if err := parsed(t).CheckReload(off); err == nil || !strings.Contains(err.Error(), "gw.yaml:9:23: ports[0].pacing.enabled: pacing was off at the start") {
+		t.Errorf("pacing turned on: %v", err)
+	}
+}

@@ -1,0 +1,175 @@
+// Package episode records the congestion episodes of a gateway's queues: when each began and ended, the queue's depth, which flows filled it, which
+// senders were notified, and whether they slowed down. It is pure: times, states and records come from the caller. It may be used by one goroutine at a
+// time.
+package episode
+
+import (
+	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/flowtable"
+)
+
+const (
+	// calmTime is how long a queue must be uncongested for its episode to end, ns. Congestion before that belongs to the same episode.
+	calmTime = 1e9
+	// kept bounds the number of ended episodes, trackedFlows the flows of one episode.
+	kept         = 256
+	trackedFlows = 64
+	// window is the shortest time over which a rate is measured, ns.
+	window = 10e6
+	// bitsPerSecond is one byte per millisecond in bit/s.
+	bitsPerSecond = 8000
+)
+
+// Queue is a class of a port's egress queue.
+type Queue struct{ Port, Class int }
+
+// State is the state of a queue.
+type State struct {
+	Peak   uint64 // the greatest depth since the last state, bytes
+	KMin   uint64 // bytes
+	Marked uint64 // packets marked CE in it so far
+}
+
+// Episode is one time of congestion.
+type Episode struct {
+	ID            uint64 // from 1
+	Queue         Queue
+	Start, End    int64 // Unix time, ns; End is the last time at which the queue was congested
+	Over          bool
+	Peak          uint64 // the most bytes that waited
+	Marked        uint64 // packets
+	Notifications [congestion.Formats]uint64
+	Observed      uint64 // notifications that would have been sent
+	Lost          uint64 // notifications, of this queue or others, that a worker overwrote before they were read
+	Untracked     uint64 // notifications about flows beyond trackedFlows
+	Flows         []Flow // in no order
+
+	announced bool
+	marked    uint64 // State.Marked when it began
+}
+
+// Flow is a flow during an episode.
+type Flow struct {
+	Worker        int
+	Ref           flowtable.Ref
+	Record        dataplane.FlowRecord // the latest one; of a flow that is known only from a notification: its Key, Flow and answer
+	Bytes         uint64               // that arrived in the episode, as far as recorded
+	Queued        uint64               // the most bytes seen in the queue
+	Notifications uint64               // sent to its sender, or would have been
+	First         int64                // time of the first notification
+	Before, After Rate                 // arrival rates before that, and since
+
+	base         uint64 // bytes of the flow in its first record
+	looked       bool   // a worker recorded it; false: known only from a notification
+	prior, last  sample
+	afterIsFinal bool
+}
+
+// Rate is in bits per second, if Known.
+type Rate struct {
+	BPS   uint64
+	Known bool
+}
+
+// Slowed reports whether the rate fell by more than an eighth, the limit below which draft-tian 5.7 leaves a sender alone. known is false if one of the
+// rates isn't known.
+func (f *Flow) Slowed() (slowed, known bool) {
+	return f.After.BPS < f.Before.BPS-f.Before.BPS/8, f.Before.Known && f.After.Known
+}
+
+// sample is the number of bytes of a flow that had arrived at a time.
+type sample struct {
+	at    int64
+	bytes uint64
+}
+
+// to is the rate between a sample and a later one.
+func (s sample) to(later sample) Rate {
+	elapsed := later.at - s.at
+	if s.at == 0 || elapsed < window || later.bytes < s.bytes {
+		return Rate{}
+	}
+	const bitsPerByteNanoseconds = 8e9
+	return Rate{uint64(float64(later.bytes-s.bytes) * bitsPerByteNanoseconds / float64(elapsed)), true}
+}
+
+// notify counts a notification for its flow.
+func (e *Episode) notify(worker int, r *dataplane.NotificationRecord) {
+	f := e.flow(worker, r.Flow)
+	if f == nil {
+		e.Untracked++
+		return
+	}
+	if !f.looked {
+		f.Record.Key, f.Record.Flow, f.Record.View.Answer = r.Key, r.Flow, r.QP
+	}
+	f.afterIsFinal = false
+	now := sample{r.Time, r.FlowBytes}
+	if f.Notifications++; f.Notifications == 1 {
+		f.First, f.Before = r.Time, f.before(now)
+		if !f.Before.Known && r.FlowRate > 0 {
+			f.Before = Rate{r.FlowRate * bitsPerSecond, true}
+		}
+		f.prior, f.last = sample{}, now
+	}
+	f.take(now, r.Queued)
+}
+
+// before is the rate at which the flow arrived before it was notified, over the shortest window that is long enough.
+func (f *Flow) before(now sample) Rate {
+	if r := f.last.to(now); r.Known {
+		return r
+	}
+	return f.prior.to(now)
+}
+
+// take updates the bytes that have arrived of the flow.
+func (f *Flow) take(s sample, queued uint64) {
+	if f.base == 0 || s.bytes < f.base {
+		f.base = s.bytes
+	}
+	f.Bytes, f.Queued = max(f.Bytes, s.bytes-f.base), max(f.Queued, queued)
+}
+
+// flow finds a flow of the episode, or adds it; nil if there is no space. A flow with more bytes replaces one whose sender was not notified.
+func (e *Episode) flow(worker int, ref flowtable.Ref) *Flow {
+	for i := range e.Flows {
+		if f := &e.Flows[i]; f.Worker == worker && f.Ref == ref {
+			return f
+		}
+	}
+	if len(e.Flows) < trackedFlows {
+		e.Flows = append(e.Flows, Flow{Worker: worker, Ref: ref})
+		return &e.Flows[len(e.Flows)-1]
+	}
+	var least *Flow
+	for i := range e.Flows {
+		if f := &e.Flows[i]; f.Notifications == 0 && (least == nil || f.Bytes < least.Bytes) {
+			least = f
+		}
+	}
+	if least != nil {
+		*least = Flow{Worker: worker, Ref: ref}
+	}
+	return least
+}
+
+// sampled takes a record of the flow. The rate after a notification is that of the last window in which the queue was congested, or of the first window
+// if the congestion ended there.
+func (f *Flow) sampled(e *Episode, now sample, r *dataplane.FlowRecord) {
+	if f.last.at-now.at > calmTime { // the clock was set back
+		f.prior, f.last = sample{}, sample{}
+	}
+	if f.last.at != 0 && now.at-f.last.at < window {
+		return
+	}
+	f.Record, f.looked = *r, true
+	f.take(now, r.Queued)
+	if f.Notifications > 0 && !f.afterIsFinal {
+		if rate := f.last.to(now); rate.Known {
+			f.After, f.afterIsFinal = rate, e.End < f.last.at
+		}
+	}
+	f.prior, f.last = f.last, now
+}

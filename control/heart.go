@@ -1,0 +1,170 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+
+	"github.com/cnpgate/cnpgate/telemetry"
+)
+
+const (
+	// With lookEvery and stallAfter, a stall is reported at most 80 ms after the worker's last step, plus the delay of the looking goroutine.
+	lookEvery  = 20 * time.Millisecond
+	stallAfter = 50 * time.Millisecond
+	// keepAlives is the number of keep-alives within the service manager's timeout.
+	keepAlives = 4
+)
+
+// heart knows which workers step. A worker that doesn't step forwards nothing: it hangs, or gets no CPU time. Any goroutine may read it.
+type heart struct {
+	mutex   sync.Mutex
+	workers []beat
+}
+
+// beat is the state of a worker's steps.
+type beat struct {
+	steps   uint64        // at the last look
+	silent  time.Duration // since this number of steps was first seen
+	stalled bool
+	stalls  uint64
+}
+
+// change is a worker that has stalled or resumed.
+type change struct {
+	worker  int
+	stalled bool
+	silent  time.Duration // how long it did not step
+}
+
+// look takes each worker's number of steps so far, and the time since the last look. If the whole process was stopped, so that a look is late, only a
+// little more than the normal interval counts: the workers could not step either.
+func (h *heart) look(elapsed time.Duration, steps []uint64) (changes []change) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	if h.workers == nil {
+		h.workers = make([]beat, len(steps))
+	}
+	elapsed = min(elapsed, 2*lookEvery)
+	for i, n := range steps {
+		b := &h.workers[i]
+		if n != b.steps {
+			if b.stalled {
+				changes = append(changes, change{i, false, b.silent})
+			}
+			b.steps, b.silent, b.stalled = n, 0, false
+			continue
+		}
+		b.silent += elapsed
+		if !b.stalled && b.silent >= stallAfter {
+			b.stalled = true
+			b.stalls++
+			changes = append(changes, change{i, true, b.silent})
+		}
+	}
+	return changes
+}
+
+// stalled are the workers that don't step.
+func (h *heart) stalled() (workers []int) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	for i := range h.workers {
+		if h.workers[i].stalled {
+			workers = append(workers, i)
+		}
+	}
+	return workers
+}
+
+// addTo adds the metrics of the workers' steps.
+func (h *heart) addTo(v telemetry.Values) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	for i := range h.workers {
+		b, stalled := &h.workers[i], uint64(0)
+		if b.stalled {
+			stalled = 1
+		}
+		v.Add(telemetry.WorkerStalled, strconv.Itoa(i), stalled)
+		v.Add(telemetry.WorkerStalls, strconv.Itoa(i), b.stalls)
+	}
+}
+
+// keepAlive is the interval of keep-alives to the service manager: several within its timeout, 0 if it has none.
+type keepAlive struct {
+	timeout time.Duration
+	since   time.Duration
+}
+
+// due takes the time since its last call, and whether all workers step.
+func (k *keepAlive) due(elapsed time.Duration, alive bool) bool {
+	k.since += elapsed
+	if k.timeout == 0 || !alive || k.since < k.timeout/keepAlives {
+		return false
+	}
+	k.since = 0
+	return true
+}
+
+// guard watches whether the workers step, until the context ends: it logs those that don't, updates the ports' health, and sends keep-alives to the
+// service manager as long as all workers step.
+func (g *gateway) guard(ctx context.Context) {
+	timeout, err := daemon.SdWatchdogEnabled(false)
+	if err != nil {
+		g.options.Log.Warn().Err(err).Msg("The service manager's watchdog is not fed: $WATCHDOG_USEC or $WATCHDOG_PID is not a number.")
+	}
+	keep, tick, last := keepAlive{timeout: timeout}, time.NewTicker(lookEvery), time.Now()
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			now := time.Now()
+			g.lookAtWorkers(now.Sub(last))
+			if keep.due(now.Sub(last), len(g.heart.stalled()) == 0) {
+				announce(daemon.SdNotifyWatchdog)
+			}
+			last = now
+		}
+	}
+}
+
+// lookAtWorkers logs which workers have stalled or step again, and updates the ports' health: each worker serves all ports.
+func (g *gateway) lookAtWorkers(elapsed time.Duration) {
+	steps := make([]uint64, g.plane.Workers())
+	for i := range steps {
+		steps[i] = g.plane.Worker(i).Steps()
+	}
+	changes := g.heart.look(elapsed, steps)
+	if len(changes) == 0 {
+		return
+	}
+	problem := g.stallProblem()
+	for i := range g.started.Ports {
+		g.health.note(g.started.Ports[i].Name, workerCause, problem)
+	}
+	for _, c := range changes {
+		event, message := g.options.Log.Warn(), "The worker steps again."
+		if c.stalled {
+			event = g.options.Log.Error()
+			message = "A worker has stopped stepping. Frames that arrive at its queues are not forwarded. It hangs, or its core is busy with something else."
+		}
+		event.Int("worker", c.worker).Int("core", g.started.DPDK.Workers[c.worker]).Dur("silent_ms", c.silent).Msg(message)
+	}
+}
+
+// stallProblem describes the workers that don't step, for health; "" if all do.
+func (g *gateway) stallProblem() string {
+	var texts []string
+	for _, i := range g.heart.stalled() {
+		texts = append(texts, fmt.Sprintf("worker %d on core %d has stopped stepping", i, g.started.DPDK.Workers[i]))
+	}
+	return strings.Join(texts, "; ")
+}

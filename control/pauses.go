@@ -1,0 +1,43 @@
+package control
+
+import (
+	"github.com/rs/zerolog"
+
+	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/lossless"
+)
+
+// pauses logs what the flow-control watchdog does: with the action alert, only the log shows it.
+type pauses struct {
+	log   zerolog.Logger
+	ports []config.Port
+	last  []dataplane.FlowControlStats
+}
+
+func newPauses(c *config.Config, log zerolog.Logger) *pauses {
+	return &pauses{log: log, ports: c.Ports, last: make([]dataplane.FlowControlStats, len(c.Ports))}
+}
+
+var watchdogActions = [...]string{lossless.Drop: "drop", lossless.Forward: "forward", lossless.Alert: "alert"}
+
+// look logs a port's events since the last look.
+func (p *pauses) look(port int, s *dataplane.FlowControlStats) {
+	c, last := &p.ports[port], &p.last[port]
+	for class := range c.Classes {
+		if s.Detected[class] != last.Detected[class] {
+			p.log.Warn().Str("port", c.Name).Str("class", c.Classes[class].Name).Str("action", watchdogActions[c.FlowControl.Watchdog.Action]).
+				Msg("PFC storm: the other end of the link pauses this class continuously. Find the device there that can't receive.")
+		}
+		if s.Restored[class] != last.Restored[class] {
+			p.log.Info().Str("port", c.Name).Str("class", c.Classes[class].Name).Msg("The PFC storm is over.")
+		}
+	}
+	for priority := range s.Expired {
+		if s.Expired[priority] != last.Expired[priority] {
+			p.log.Warn().Str("port", c.Name).Int("priority", priority).
+				Msg("The other end of the link was stopped for xoff_limit and may send again. Frames may be lost: the peer's queue does not drain.")
+		}
+	}
+	*last = *s
+}

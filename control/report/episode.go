@@ -1,0 +1,122 @@
+package report
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/control/episode"
+	"github.com/cnpgate/cnpgate/pairing"
+)
+
+// mostFlows and mostSenders bound the lists of an episode.
+const (
+	mostFlows   = 8
+	mostSenders = 32
+)
+
+// Episode is one time of congestion of a queue.
+type Episode struct {
+	ID            uint64            `json:"id"`
+	Port          string            `json:"port"`
+	Class         string            `json:"class"`
+	Start         time.Time         `json:"start"`
+	End           *time.Time        `json:"end"` // null while it is open
+	PeakBytes     uint64            `json:"peak_bytes"`
+	ECNMarked     uint64            `json:"ecn_marked"`
+	Notifications map[string]uint64 `json:"notifications"` // sent, by kind
+	Observed      uint64            `json:"notifications_observed"`
+	Lost          uint64            `json:"notifications_lost"` // of the whole gateway: overwritten before any episode counted them
+	Flows         []EpisodeFlow     `json:"flows"`              // that sent most, in the order of bytes
+	Senders       []EpisodeFlow     `json:"senders"`            // of flows about which a notification was sent or observed, in the order of their first notifications
+	MoreSenders   int               `json:"more_senders"`       // that the list leaves out
+}
+
+// EpisodeFlow is a flow in an episode.
+type EpisodeFlow struct {
+	SourceIP      netip.Addr `json:"source_ip"`
+	DestinationIP netip.Addr `json:"destination_ip"`
+	SourceQP      *uint32    `json:"source_qp"` // null unless it is confirmed
+	DestinationQP uint32     `json:"destination_qp"`
+	Bytes         uint64     `json:"bytes"`         // that arrived during the episode
+	Queued        uint64     `json:"queued_bytes"`  // the most bytes in the queue
+	Notifications uint64     `json:"notifications"` // sent or observed
+	FirstNotified *time.Time `json:"first_notified,omitempty"`
+	Before        *uint64    `json:"rate_before_bps,omitempty"` // the first notification
+	After         *uint64    `json:"rate_after_bps,omitempty"`
+	Slowed        *bool      `json:"slowed,omitempty"` // by more than an eighth; left out if a rate isn't known
+}
+
+// MakeEpisode describes an episode.
+func MakeEpisode(c *config.Config, e *episode.Episode) Episode {
+	port := &c.Ports[e.Queue.Port]
+	out := Episode{
+		ID: e.ID, Port: port.Name, Class: port.Classes[e.Queue.Class].Name, Start: unix(e.Start), PeakBytes: e.Peak, ECNMarked: e.Marked,
+		Notifications: map[string]uint64{}, Observed: e.Observed, Lost: e.Lost, Flows: []EpisodeFlow{}, Senders: []EpisodeFlow{},
+	}
+	if e.Over {
+		end := unix(e.End)
+		out.End = &end
+	}
+	for kind, n := range e.Notifications {
+		if n > 0 {
+			out.Notifications[congestion.Format(kind).String()] = n
+		}
+	}
+	flows := slices.Clone(e.Flows)
+	slices.SortStableFunc(flows, func(a, b episode.Flow) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Queued, a.Queued))
+	})
+	for i := range flows[:min(len(flows), mostFlows)] {
+		out.Flows = append(out.Flows, makeEpisodeFlow(&flows[i]))
+	}
+	flows = slices.DeleteFunc(flows, func(f episode.Flow) bool { return f.Notifications == 0 })
+	slices.SortStableFunc(flows, func(a, b episode.Flow) int { return cmp.Compare(a.First, b.First) })
+	for i := range flows[:min(len(flows), mostSenders)] {
+		out.Senders = append(out.Senders, makeEpisodeFlow(&flows[i]))
+	}
+	out.MoreSenders = len(flows) - len(out.Senders)
+	return out
+}
+
+func makeEpisodeFlow(f *episode.Flow) EpisodeFlow {
+	k, answer := &f.Record.Key, f.Record.View.Answer
+	out := EpisodeFlow{
+		SourceIP: k.Src.Netip(), DestinationIP: k.Dst.Netip(), DestinationQP: k.DestQP, Bytes: f.Bytes, Queued: f.Queued, Notifications: f.Notifications,
+		Before: rate(f.Before), After: rate(f.After),
+	}
+	if answer.State() == pairing.Confirmed {
+		qp := answer.SourceQP()
+		out.SourceQP = &qp
+	}
+	if f.Notifications > 0 {
+		first := unix(f.First)
+		out.FirstNotified = &first
+	}
+	if slowed, known := f.Slowed(); known {
+		out.Slowed = &slowed
+	}
+	return out
+}
+
+func rate(r episode.Rate) *uint64 {
+	if !r.Known {
+		return nil
+	}
+	return &r.BPS
+}
+
+func unix(ns int64) time.Time { return time.Unix(0, ns).UTC() }
+
+// SlowedSenders counts the senders that slowed down after they were notified.
+func (e *Episode) SlowedSenders() (n int) {
+	for i := range e.Senders {
+		if s := e.Senders[i].Slowed; s != nil && *s {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,144 @@
+package report
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/pairing"
+)
+
+// Notification is a notification that the gateway sent, or one that it suppressed and why.
+type Notification struct {
+	Time    time.Time `json:"time"`
+	Worker  int       `json:"worker"`
+	Number  uint64    `json:"number"`           // of the worker's, from 0
+	Outcome string    `json:"outcome"`          // sent, observed or suppressed
+	Reason  string    `json:"reason,omitempty"` // if it was suppressed
+	Why     string    `json:"why"`              // for people
+	Port    string    `json:"port"`             // with the congested queue
+	Class   string    `json:"class"`
+	SentBy  string    `json:"sent_by"` // the port by which the notification leaves
+
+	Kind      string `json:"kind,omitempty"` // the next four only where it wasn't suppressed
+	Action    string `json:"action,omitempty"`
+	Parameter uint16 `json:"parameter,omitempty"` // rate-reduce: percent; pause: microseconds; resume: percent of the reduction
+	Level     uint8  `json:"level"`               // Congestion Level
+
+	SourceIP      netip.Addr `json:"source_ip"` // of the flow: the sender that is notified
+	DestinationIP netip.Addr `json:"destination_ip"`
+	SourceQP      *uint32    `json:"source_qp"` // null unless it is confirmed
+	DestinationQP uint32     `json:"destination_qp"`
+	QPState       string     `json:"qp_state"`
+	QPEvidence    *string    `json:"qp_evidence"`
+	VLAN          []uint16   `json:"vlan,omitempty"`
+	FlowBytes     uint64     `json:"flow_bytes"`                   // of the flow that have arrived
+	FlowQueued    uint64     `json:"flow_queued_bytes"`            // of the flow in the queue
+	FlowRate      *uint64    `json:"flow_rate_bps"`                // null if not measured
+	Trigger       string     `json:"trigger,omitempty"`            // depth, marking, growth or ce-on-arrival; none of a Resume
+	Threshold     uint64     `json:"threshold"`                    // of the trigger, in the unit of its metric
+	DepthBytes    uint64     `json:"queue_depth_bytes"`            // of the queue
+	Growth        int64      `json:"growth_bytes_per_millisecond"` // of the queue
+	Marking       float64    `json:"marking_percent"`              // of the packets that entered the queue
+
+	Length int    `json:"length,omitempty"` // bytes of the frame
+	Frame  []byte `json:"frame,omitempty"`  // base64; of a long frame its beginning
+}
+
+// MakeNotification describes a record of a worker. It includes the frame only if that is wanted.
+func MakeNotification(c *config.Config, worker int, r *dataplane.NotificationRecord, frame bool) Notification {
+	out, flow := &c.Ports[r.Out], Flow{}
+	flow.setVLANs(r.Key.OuterTag, r.Key.InnerTag)
+	n := Notification{
+		Time: time.Unix(0, r.Time).UTC(), Worker: worker, Number: r.Number, Outcome: r.Outcome.String(),
+		Port: out.Name, Class: out.Classes[r.Class].Name, SentBy: c.Ports[r.In].Name, Level: r.Decision.Level,
+		SourceIP: r.Key.Src.Netip(), DestinationIP: r.Key.Dst.Netip(), DestinationQP: r.Key.DestQP, QPState: r.QP.State().String(), VLAN: flow.VLAN,
+		FlowBytes: r.FlowBytes, FlowQueued: r.Queued, Threshold: r.Threshold, DepthBytes: r.Metrics.Depth, Growth: r.Metrics.Growth,
+		Marking: float64(r.Metrics.Marking) / millionthsPerPercent, Length: int(r.Length),
+	}
+	if r.Outcome == dataplane.Suppressed {
+		n.Reason = r.Reason.String()
+	} else {
+		n.Kind, n.Action, n.Parameter = r.Format.String(), r.Decision.Action.String(), r.Decision.Parameter
+	}
+	if r.QP.State() == pairing.Confirmed {
+		qp := r.QP.SourceQP()
+		n.SourceQP = &qp
+	}
+	if e := r.QP.Evidence(); e != pairing.EvidenceNone {
+		name := e.String()
+		n.QPEvidence = &name
+	}
+	if r.FlowRate > 0 {
+		rate := r.FlowRate * bitsPerSecond
+		n.FlowRate = &rate
+	}
+	if r.Cause != 0 {
+		n.Trigger = congestion.CauseName(r.Cause.First())
+	}
+	if frame {
+		n.Frame = r.Captured()
+	}
+	n.Why = n.why()
+	return n
+}
+
+const (
+	millionthsPerPercent = 1e4
+	bitsPerSecond        = 8 * 1000 // of a byte per millisecond
+)
+
+// why describes the cause of the notification, the flow's share of it, and the outcome.
+func (n *Notification) why() string {
+	queue := "queue " + n.Port + "/" + n.Class
+	if n.Trigger == "ce-on-arrival" {
+		return "a packet of the flow arrived at " + n.SentBy + " with CE" + n.held()
+	}
+	var text string
+	switch n.Trigger {
+	case "":
+		return fmt.Sprintf("%s has stayed below K_min of %d bytes; it holds %d bytes", queue, n.Threshold, n.DepthBytes) + n.held()
+	case "depth":
+		text = fmt.Sprintf("%s holds %d bytes; the response began above K_max of %d bytes", queue, n.DepthBytes, n.Threshold)
+	case "marking":
+		text = fmt.Sprintf("%g %% of the packets into %s were marked; the threshold is %g %%", n.Marking, queue, float64(n.Threshold)/millionthsPerPercent)
+	case "growth":
+		text = fmt.Sprintf("%s grew by %d bytes/ms; the threshold is %d bytes/ms", queue, n.Growth, n.Threshold)
+	}
+	return fmt.Sprintf("%s; the flow has %d bytes in it", text, n.FlowQueued) + n.held()
+}
+
+// held describes why the sender was not notified; "" if it was.
+func (n *Notification) held() string {
+	switch n.Outcome {
+	case dataplane.Suppressed.String():
+		return "; not sent: " + n.Reason
+	case dataplane.Observed.String():
+		return "; not sent: observe mode"
+	}
+	return ""
+}
+
+// Comment is the notification's comment in a capture.
+func (n *Notification) Comment() string {
+	qp := "not confirmed"
+	if n.SourceQP != nil {
+		qp = fmt.Sprint(*n.SourceQP)
+	}
+	evidence := "none"
+	if n.QPEvidence != nil {
+		evidence = *n.QPEvidence
+	}
+	text := fmt.Sprintf("%s %s", n.Kind, n.Action)
+	switch n.Action {
+	case congestion.RateReduce.String():
+		text += fmt.Sprintf(" %d %%", n.Parameter)
+	case congestion.Pause.String():
+		text += fmt.Sprintf(" %d us", n.Parameter)
+	}
+	return fmt.Sprintf("%s: %s. Flow %v to %v, destination QP %d, source QP %s (evidence: %s). Congestion Level %d.",
+		text, n.Why, n.SourceIP, n.DestinationIP, n.DestinationQP, qp, evidence, n.Level)
+}

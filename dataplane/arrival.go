@@ -1,0 +1,64 @@
+package dataplane
+
+import (
+	"math/bits"
+
+	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// answerCE processes the data packets of a batch that arrived from the fabric with CE: a queue of the sender's own data centre marked them.
+// If so configured, it notifies their senders at once, instead of a WAN round trip later, and clears CE.
+func (w *Worker) answerCE(b *batch) {
+	policy := &w.policy.Ports[w.ports[b.port].Peer]
+	if !policy.OnArrival || w.ports[b.port].Role != Fabric {
+		return
+	}
+	for left := b.ce &^ (b.gone | b.flowless); left != 0; left &= left - 1 {
+		i := bits.TrailingZeros64(uint64(left))
+		p := &w.parsed[i]
+		if carriesData(p) && p.DestQP >= managementQPs {
+			w.answerMark(b, i)
+			w.clearCE(b, i, policy)
+		}
+	}
+}
+
+// answerMark notifies the sender of one packet, if that is due. If a due notification isn't sent, the reason is counted once.
+func (w *Worker) answerMark(b *batch, i int) {
+	x := w.flow[i].Index
+	if x == flowtable.None {
+		w.suppress(b.port, FlowUnknown)
+		return
+	}
+	a := w.accounts.get(x)
+	arrivals, due := congestion.Arrivals(a.arrivals.Load()).Mark(w.now)
+	if due {
+		r := response{in: b.port, out: w.ports[b.port].Peer, class: w.classOf(b.port, &w.parsed[i]), cause: congestion.ByArrival, state: &arrived}
+		w.note.flowBytes, w.note.flowRate = w.learner.Traffic(x).Bytes, 0
+		reason := w.ask(b, i, &r, congestion.Arrived())
+		switch {
+		case reason != allowed:
+			w.suppressFlow(&r, x, reason)
+		case !w.policy.observes(w.note.format):
+			arrivals = arrivals.Answered()
+		}
+	}
+	a.arrivals.Store(uint64(arrivals))
+}
+
+// clearCE clears CE of a packet if the gateway has notified the sender: the last due notification was sent, at most an interval ago, and
+// the flow's QP is confirmed. The marks of any other flow reach the receiver, which notifies the sender.
+func (w *Worker) clearCE(b *batch, i int, policy *PortPolicy) {
+	x := w.flow[i].Index
+	if !policy.ClearCE || w.policy.Observe || x == flowtable.None || !congestion.Arrivals(w.accounts.known(x).arrivals.Load()).IsAnswered() {
+		return
+	}
+	if _, confirmed := w.learner.SourceQP(x); !confirmed {
+		return
+	}
+	if data, p := w.frame(b, i); packet.ClearCE(data, p) {
+		w.counters.add(b.port, CECleared, 1)
+	}
+}

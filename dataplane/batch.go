@@ -1,0 +1,39 @@
+package dataplane
+
+import (
+	"github.com/cnpgate/cnpgate/internal/burst"
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// mask is a set of frames of a batch: bit i is frame i.
+type mask uint64
+
+// first returns the mask of the first n frames.
+func first(n int) mask { return 1<<n - 1 }
+
+// batch has the frames that one port received in a burst, while they pass through the stages. Worker.parsed and Worker.flow belong to it.
+type batch struct {
+	port   int
+	frames []burst.Frame
+	bytes  uint64 // of all frames
+	keys   int    // flows to look up: of the packets that have one, in their order
+
+	flowless mask // no packet of a flow
+	ce       mask // RoCEv2 packets that arrived with CE
+	special  mask // may be a notification or MAC control: classify checks them
+	gone     mask // consumed or dropped: the next stages skip them
+
+	class    int  // the first frame's
+	oneClass bool // all frames' class
+}
+
+// frame is a frame's bytes and headers. The frame is the one in hand from then on.
+func (w *Worker) frame(b *batch, i int) ([]byte, *packet.Parsed) {
+	w.inHand = uint8(i)
+	return w.batch.Bytes(b.frames[i]), &w.parsed[i]
+}
+
+// classOf returns a packet's class in the queue of its egress port.
+func (w *Worker) classOf(port int, p *packet.Parsed) int {
+	return int(w.policy.Ports[w.ports[port].Peer].Queue.ClassOf[p.DSCP&63])
+}

@@ -1,0 +1,68 @@
+package dataplane
+
+import (
+	"github.com/cnpgate/cnpgate/cnpgen"
+	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// build writes a notification to out and returns its length in bytes, 0 if it can't be built.
+func (w *Worker) build(n *note, out []byte) int { return builders[n.format](w, n, out) }
+
+// builders has the builder of each kind of notification.
+var builders = [congestion.Formats]func(w *Worker, n *note, out []byte) int{
+	congestion.FastCNP: func(w *Worker, n *note, out []byte) int {
+		var trace packet.IOAMTrace
+		if n.frame != nil {
+			trace = packet.FindIOAMTrace(n.frame, n.packet)
+		}
+		size, carried := cnpgen.FastCNP(out, &n.target, &w.policy.Build, trace)
+		if size != 0 && carried == cnpgen.TraceTooLong {
+			w.counters.add(n.in, FastCNPTraceTooLong, 1)
+		}
+		return size
+	},
+	congestion.LongHaulCNP: func(w *Worker, n *note, out []byte) int {
+		l := w.longHaul(n)
+		return cnpgen.LongHaulCNP(out, &n.target, &w.policy.Build, &l)
+	},
+	congestion.LongHaulCNPICMPv6: func(w *Worker, n *note, out []byte) int {
+		l := w.longHaul(n)
+		return cnpgen.LongHaulCNPICMPv6(out, &n.target, &w.policy.Build, &l)
+	},
+	congestion.PPFC: func(w *Worker, n *note, out []byte) int {
+		pause := cnpgen.PPFC{Port: uint16(n.out), Resume: n.decision.Action == congestion.Resume}
+		if !pause.Resume {
+			pause.Duration = w.pause(n)
+		}
+		return cnpgen.PPFCNotification(out, &n.target, &w.policy.Build, &pause)
+	},
+	congestion.StandardCNP: func(w *Worker, n *note, out []byte) int {
+		return cnpgen.StandardCNP(out, &n.target, &w.policy.Build, n.sourceQP)
+	},
+}
+
+// longHaul returns the fields of a Long-haul CNP. Its Extension Objects are valid until the next call.
+func (w *Worker) longHaul(n *note) cnpgen.LongHaul {
+	d, extension := &n.decision, w.policy.Extension
+	if extension != nil && w.policy.Timestamp {
+		w.extension = *extension
+		w.extension.Timestamp = packet.NTPTime(w.now + w.plane.wallClock.Load())
+		extension = &w.extension
+	}
+	return cnpgen.LongHaul{
+		Level: d.Level, Action: cnpgen.Action(d.Action), Parameter: d.Parameter, SourceQP: n.sourceQP, MetricType: d.MetricType, MetricValue: d.MetricValue,
+		Extension: extension,
+	}
+}
+
+// pause is the pause in microseconds for a sender that can only be paused: the requested duration, or for Rate Reduce by some percent that
+// part of RTT_est.
+func (w *Worker) pause(n *note) uint16 {
+	d := &n.decision
+	if d.Action == congestion.Pause {
+		return d.Parameter
+	}
+	rtt := max(w.policy.Ports[n.out].RTT, 0) / 1000
+	return uint16(min(max(rtt*int64(d.Parameter)/100, 1), 0xffff))
+}

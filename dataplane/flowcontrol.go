@@ -1,0 +1,122 @@
+package dataplane
+
+import (
+	"encoding/binary"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/lossless"
+)
+
+// FlowControl makes the gateway obey PAUSE and PFC frames on a port's link, and send PFC frames there.
+type FlowControl struct {
+	Address  [6]byte          // source MAC address of PFC frames
+	Speed    uint64           // of the link, bit/s: the unit of quanta depends on it
+	Priority [MaxClasses]int8 // PFC priority of each class of the port's queue; -1: it has none, and only PAUSE stops it
+	Lossless [MaxClasses]Lossless
+	Watchdog lossless.Watchdog
+}
+
+// Lossless makes a class of the queue of the port's peer lossless: the frames for it arrive on this port.
+type Lossless struct {
+	On       bool
+	Priority uint8 // of the PFC frames
+	lossless.Thresholds
+}
+
+// link is the state of flow control on a port's link. All workers read it, and the one that receives a PAUSE or PFC frame writes the pauses.
+// The first worker sends PFC frames and runs the watchdog, so that each event has one frame, and no frame overtakes a later one.
+type link struct {
+	*FlowControl
+	paused  [MaxClasses]atomic.Int64 // until when PFC pauses a class, ns
+	halted  atomic.Int64             // until when PAUSE pauses all, ns
+	latest  atomic.Int64             // no pause lasts longer, ns; workers read it first
+	ignored atomic.Uint32            // classes whose pauses the watchdog ignores
+	emptied atomic.Uint32            // classes whose frames it drops
+	counts  linkCounts
+	sender  pfcSender                  // the first worker's
+	watches [MaxClasses]lossless.Watch // the first worker's, by class
+}
+
+// linkCounts counts rare events, each in its own atomic.
+type linkCounts struct {
+	pfcReceived, pfcSent [packet.PFCClasses]atomic.Uint64 // by priority
+	pauseReceived        atomic.Uint64
+	unsent               [unsentReasons]atomic.Uint64
+	expired              [packet.PFCClasses]atomic.Uint64 // by priority
+	detected, restored   [MaxClasses]atomic.Uint64        // by class
+}
+
+func newLink(f *FlowControl) *link {
+	if f == nil {
+		return nil
+	}
+	return &link{FlowControl: f}
+}
+
+// validate returns an error if a worker can't use a port's flow control.
+func (f *FlowControl) validate(own, peer *PortConfig) error {
+	if f == nil {
+		return nil
+	}
+	if f.Speed < 100_000 || f.Watchdog.Detection <= 0 || f.Watchdog.Restoration <= 0 {
+		return fmt.Errorf("flow control at %d bit/s with the watchdog's times %d and %d ns, expected at least 100000 and more than 0",
+			f.Speed, f.Watchdog.Detection, f.Watchdog.Restoration)
+	}
+	for class := range own.Classes {
+		if p := f.Priority[class]; p < -1 || p >= packet.PFCClasses {
+			return fmt.Errorf("class %d has PFC priority %d, expected 0 to 7, or -1 for none", class, p)
+		}
+	}
+	for class := range f.Lossless {
+		l := &f.Lossless[class]
+		if l.On && (class >= peer.Classes || l.Priority >= packet.PFCClasses || l.XOff >= peer.Capacity || l.XOn >= l.XOff ||
+			l.XOffFrames >= peer.Frames || l.XOnFrames >= l.XOffFrames || l.Refresh <= 0 || l.Refresh >= lossless.PauseTime(lossless.MaxQuanta, f.Speed)) {
+			return fmt.Errorf("lossless class %d: %+v, expected XOn < XOff < capacity, in bytes and frames, and a refresh within the pause", class, *l)
+		}
+	}
+	return nil
+}
+
+// obey applies a PAUSE (IEEE 802.3 31B) or PFC frame (IEEE 802.1Q 36). A MAC control frame has no VLAN tag; frames with another opcode and
+// truncated frames have no effect.
+func (l *link) obey(now int64, frame []byte, p *packet.Parsed) {
+	b := frame[packet.EthernetLen:]
+	if p.Tags != 0 || len(b) < packet.PauseLen {
+		return
+	}
+	switch opcode := binary.BigEndian.Uint16(b); {
+	case opcode == packet.MACControlPause:
+		l.counts.pauseReceived.Add(1)
+		l.pause(&l.halted, now, packet.DecodePause(b).Time)
+	case opcode == packet.MACControlPFC && len(b) >= packet.PFCLen:
+		pfc := packet.DecodePFC(b)
+		for priority, quanta := range pfc.Time {
+			if pfc.Enabled>>priority&1 == 1 {
+				l.counts.pfcReceived[priority].Add(1)
+				l.pausePriority(priority, now, quanta)
+			}
+		}
+	}
+}
+
+// pausePriority pauses the classes of a priority; a link has few, and PFC frames are rare.
+func (l *link) pausePriority(priority int, now int64, quanta uint16) {
+	for class := range l.Priority {
+		if int(l.Priority[class]) == priority {
+			l.pause(&l.paused[class], now, quanta)
+		}
+	}
+}
+
+// pause sets the end of a pause; a pause of 0 quanta ends it.
+func (l *link) pause(until *atomic.Int64, now int64, quanta uint16) {
+	end := now + lossless.PauseTime(quanta, l.Speed)
+	until.Store(end)
+	for old := l.latest.Load(); old < end && !l.latest.CompareAndSwap(old, end); old = l.latest.Load() {
+	}
+}
+
+// pausedUntil returns the end of a class's pause, by PFC or PAUSE.
+func (l *link) pausedUntil(class int) int64 { return max(l.paused[class].Load(), l.halted.Load()) }

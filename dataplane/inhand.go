@@ -1,0 +1,73 @@
+package dataplane
+
+import (
+	"github.com/cnpgate/cnpgate/internal/burst"
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// This file finds the packet that a worker was handling when it panicked. It is for the report of a bug, and is called on the worker's goroutine before
+// the process ends. Reading a packet may have been what failed, so everything here that reads one expects that.
+
+// maxInHand bounds the bytes of a packet that are reported.
+const maxInHand = 256
+
+// notInHand is a place in a burst that isn't known.
+const notInHand = burst.MaxSize
+
+// InHand is the packet that a worker was handling.
+type InHand struct {
+	Port   int
+	Burst  int    // packets that the burst has
+	Place  int    // of the packet in it, from 0; -1 if it isn't known
+	Length uint32 // of the packet, bytes
+	Bytes  []byte // its first ones, as far as they can be read
+}
+
+// InHand is the packet that the worker was handling when it panicked; false if it handled none.
+func (w *Worker) InHand() (InHand, bool) {
+	if w.receiving == 0 {
+		return InHand{}, false
+	}
+	port := w.receiving - 1
+	rx := w.batch.Ports[port].Rx
+	h := InHand{Port: port, Burst: len(rx), Place: int(w.inHand)}
+	if h.Place >= len(rx) {
+		h.Place = w.findInHand(rx)
+	}
+	if h.Place >= 0 {
+		h.Length, h.Bytes = rx[h.Place].Len, w.readable(rx[h.Place])
+	}
+	return h, true
+}
+
+// findInHand looks for the packet whose reading or parsing panics; -1 if none does.
+func (w *Worker) findInHand(rx []burst.Frame) int {
+	for i := range rx {
+		if w.panics(rx[i]) {
+			return i
+		}
+	}
+	return -1
+}
+
+// panics tells whether a packet can't be read or parsed.
+func (w *Worker) panics(f burst.Frame) (does bool) {
+	defer func() { does = recover() != nil }()
+	var p packet.Parsed
+	data := w.batch.Bytes(f)
+	for _, b := range data {
+		w.touched ^= b
+	}
+	packet.Parse(data, f.Len, &p)
+	return false
+}
+
+// readable are the first bytes of a packet, up to the one that can't be read.
+func (w *Worker) readable(f burst.Frame) (read []byte) {
+	defer func() { _ = recover() }()
+	read = make([]byte, 0, maxInHand)
+	for data := w.batch.Bytes(f); len(read) < min(len(data), maxInHand); {
+		read = append(read, data[len(read)]) // one at a time, as it may end anywhere
+	}
+	return read
+}

@@ -1,0 +1,66 @@
+package dataplane
+
+import (
+	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/pairing"
+)
+
+// initHistory makes the lists of what the worker sent and suppressed.
+func (w *Worker) initHistory(c *Config) error {
+	memory, err := c.Allocate(historySize(historyRecords))
+	if err != nil {
+		return err
+	}
+	w.notifications = newHistory(memory, historyRecords)
+	if memory, err = c.Allocate(historySize(suppressedRecords)); err != nil {
+		return err
+	}
+	w.suppressions = newHistory(memory, suppressedRecords)
+	return nil
+}
+
+// recordSent keeps what was sent, or is only observed, with its frame.
+func (w *Worker) recordSent(n *note, frame []byte, o Outcome) {
+	r := w.notifications.begin()
+	if r == nil {
+		return
+	}
+	r.Decision, r.Format, r.Outcome, r.Reason = n.decision, n.format, o, allowed
+	r.FlowBytes, r.FlowRate, r.Length = n.flowBytes, n.flowRate, uint16(len(frame))
+	copy(r.Frame[:], frame)
+	r.In, r.Out, r.Class, r.Cause = uint8(n.in), uint8(n.out), uint8(n.class), n.cause
+	w.recordState(r, n.flow, n.state)
+	w.notifications.end(r)
+}
+
+// recordSuppressed keeps that the sender of a flow, which has an account, was not notified, unless a record of the same reason was made lately.
+func (w *Worker) recordSuppressed(r *response, x flowtable.Index, s Suppression) {
+	if x == flowtable.None || w.now < w.suppressedNext[s] {
+		return
+	}
+	w.suppressedNext[s] = w.now + suppressedInterval
+	to := w.suppressions.begin()
+	if to == nil {
+		return
+	}
+	to.Decision, to.Format, to.Outcome, to.Reason = congestion.Decision{}, 0, Suppressed, s
+	to.FlowBytes, to.FlowRate, to.Length = w.learner.Traffic(x).Bytes, 0, 0
+	to.In, to.Out, to.Class, to.Cause = uint8(r.in), uint8(r.out), uint8(r.class), r.cause
+	w.recordState(to, x, r.state)
+	w.suppressions.end(to)
+}
+
+// recordState notes the time, the flow, and the state of the queue.
+func (w *Worker) recordState(r *recordSlot, x flowtable.Index, q *classState) {
+	r.Time = w.now + w.plane.wallClock.Load()
+	state, a := w.flows.State(x), w.accounts.known(x)
+	r.Key, r.Flow, r.QP = *w.flows.Key(x), flowtable.Ref{Index: x, Generation: state.Generation()}, pairing.Answer(state.Answer())
+	r.Metrics, r.Threshold, r.Queued = q.metrics, q.threshold, 0
+	if a.class == r.Class {
+		r.Queued = uint64(a.queued)
+	}
+}
+
+// arrived is the state that a packet which comes in with CE tells of a queue here: nothing.
+var arrived classState

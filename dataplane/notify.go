@@ -1,0 +1,218 @@
+package dataplane
+
+import (
+	"github.com/cnpgate/cnpgate/cnpgen"
+	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/burst"
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/ratelimit"
+)
+
+type outcome uint8
+
+const (
+	notNotified outcome = iota
+	notified
+	notifiedByFastCNP
+)
+
+// managementQPs are QP 0 (SMI) and QP 1 (GSI): they carry management datagrams and have no rate to reduce (IBTA 3.9.3).
+const managementQPs = 2
+
+// notify notifies the sender of a data packet that entered a congested queue, if its flow is one of those with the largest shares of that
+// queue (draft-tian 5.5). Every reason not to is counted.
+func (w *Worker) notify(r *response, b *batch, i int) outcome {
+	x, p := w.flow[i].Index, &w.parsed[i]
+	if x == flowtable.None {
+		return w.suppress(r.in, FlowUnknown)
+	}
+	account := w.accounts.get(x)
+	switch reason := w.amongLargest(r, account); reason {
+	case allowed:
+	case notTheLargest:
+		return notNotified // another flow's packet causes that flow's notification
+	default:
+		return w.suppressFlow(r, x, reason)
+	}
+	if p.DestQP < managementQPs {
+		return w.suppressFlow(r, x, ManagementQP)
+	}
+	sender := w.senders.watch(x, account, r)
+	bytes := w.learner.Traffic(x).Bytes
+	sender.Observe(&r.policy.Response, w.now, bytes, r.metrics.Depth)
+	if !w.due(r.policy, x, account) {
+		return w.suppressFlow(r, x, FlowLimit)
+	}
+	d, restraint := sender.Next(&r.policy.Response, r.metrics, r.cause, w.now)
+	if restraint != congestion.Unrestrained {
+		return w.suppressFlow(r, x, restrained(restraint))
+	}
+	if r.state.sent >= r.policy.FlowsPerRound && r.policy.Interval > 0 {
+		return notNotified // in a later round, if it is still among the largest
+	}
+	w.note.flowBytes, w.note.flowRate = bytes, sender.Rate()
+	if reason := w.ask(b, i, r, d); reason != allowed {
+		return w.suppressFlow(r, x, reason)
+	}
+	r.state.sent++
+	account.notify(w.now)
+	w.senders.notified(sender, &w.note, r.metrics.Depth)
+	if f := w.note.format; f == congestion.FastCNP && !w.policy.observes(f) {
+		return notifiedByFastCNP
+	}
+	return notified
+}
+
+// ask asks the sender of a data packet for what was decided, in the format that its endpoint prefers, or says why it can't.
+func (w *Worker) ask(b *batch, i int, r *response, d congestion.Decision) Suppression {
+	x := w.flow[i].Index
+	data, p := w.frame(b, i)
+	sourceQP, known := w.learner.SourceQP(x)
+	if known && sourceQP < managementQPs {
+		return ManagementQP
+	}
+	format, reason := w.policy.Who.Choose(p.Src, known, w.plane.refusals.has(p.Src, w.now), d.Action)
+	if reason != congestion.OK {
+		return Suppression(reason)
+	}
+	n, ok := &w.note, false
+	if n.target, ok = cnpgen.TargetOf(data, p); !ok {
+		return NotBuilt
+	}
+	n.in, n.out, n.class, n.format, n.flow, n.sourceQP, n.state = r.in, r.out, r.class, format, x, sourceQP, r.state
+	n.decision, n.cause, n.frame, n.packet = d, r.cause, data, p
+	if reason := w.send(n); reason != allowed {
+		return reason
+	}
+	if !w.policy.observes(format) {
+		w.accounts.known(x).notified[format]++
+	}
+	return allowed
+}
+
+func (w *Worker) suppress(in int, s Suppression) outcome {
+	w.counters.add(in, SuppressedFirst+Counter(s-1), 1)
+	return notNotified
+}
+
+// suppressFlow is suppress for a flow whose sender was to be notified of congestion.
+func (w *Worker) suppressFlow(r *response, x flowtable.Index, s Suppression) outcome {
+	w.recordSuppressed(r, x, s)
+	return w.suppress(r.in, s)
+}
+
+// amongLargest is allowed if the flow is one of those with the largest shares of its packet's class, at all workers together. Frames that
+// are not RoCEv2 have no sender to notify: if they are more than half of the queue, it would be wrong to notify an RDMA flow.
+func (w *Worker) amongLargest(r *response, a *account) Suppression {
+	bytes := uint64(a.queued)
+	if int(a.class) != r.class || bytes < r.least {
+		return notTheLargest
+	}
+	if q := &w.egress[r.out]; 2*q.shares[r.class].other > q.depth[r.class] {
+		return LargestNotRoCE
+	}
+	return allowed
+}
+
+// trackForOthers tracks the shares of a class while any worker may notify a sender of it: the other workers need its largest shares.
+func (w *Worker) trackForOthers(port, class int) {
+	q := &w.egress[port]
+	if w.ports[port].Role == WAN && w.policy.Ports[port].Level(q.depth[class]+q.others[class]) == congestion.Second {
+		q.track(class)
+	}
+}
+
+// due reports whether the flow's sender was not notified within the minimum interval (draft-tian 5.5), by this worker or by another one
+// that received packets of the flow.
+func (w *Worker) due(p *PortPolicy, x flowtable.Index, a *account) bool {
+	if !p.PerFlow.Ready(a.lastNotified.Load(), w.now) {
+		return false
+	}
+	for _, other := range w.plane.workers {
+		if other == w {
+			continue
+		}
+		y, state, found := other.flows.Find(w.flows.Key(x))
+		if found && !p.PerFlow.Ready(other.accounts.lastNotifiedOf(y, state.Generation()), w.now) {
+			return false
+		}
+	}
+	return true
+}
+
+// note is a notification to be sent.
+type note struct {
+	in, out             int // its egress port, which is the flow's ingress port; and the congested port
+	class               int // of the congested queue, and its state
+	state               *classState
+	format              congestion.Format
+	flow                flowtable.Index
+	decision            congestion.Decision
+	cause               congestion.Cause // 0 for a Resume
+	flowBytes, flowRate uint64           // as in NotificationRecord
+	target              cnpgen.Target
+	sourceQP            uint32         // of the flow, if the format names it
+	frame               []byte         // the data packet, or nil
+	packet              *packet.Parsed // its headers
+}
+
+// send builds a notification in a spare buffer and queues it, ahead of data, at the flow's ingress port, if the limits of the destination
+// and the port allow it. In observe mode it is only counted.
+func (w *Worker) send(n *note) Suppression {
+	q, spares := &w.egress[n.in].notifications, len(w.batch.Spare)
+	if q.full() {
+		return NotificationQueueFull
+	}
+	if spares == 0 {
+		return NoBuffer
+	}
+	if reason := w.limits(n.in, n.target.Src); reason != allowed {
+		return reason
+	}
+	out := w.batch.Bytes(w.batch.Spare[spares-1])
+	size := w.build(n, out)
+	if size == 0 {
+		return NotBuilt
+	}
+	if n.cause != 0 {
+		w.counters.add(n.in, TriggeredFirst+Counter(n.cause.First()), 1)
+	}
+	if w.policy.observes(n.format) {
+		w.counters.add(n.in, ObservedFirst+Counter(n.format), 1)
+		w.recordSent(n, out[:size], Observed)
+		return allowed
+	}
+	w.recordSent(n, out[:size], Emitted)
+	w.originate(n.in, size, flowtable.Index(n.format))
+	return allowed
+}
+
+// originate queues, ahead of data, the frame in the last spare buffer. The tag is its type: a congestion.Format, tagTest or tagReply.
+func (w *Worker) originate(port, size int, tag flowtable.Index) {
+	q, last := &w.egress[port].notifications, len(w.batch.Spare)-1
+	spare := &w.batch.Spare[last]
+	at := q.place(q.n)
+	q.frames[at] = burst.Frame{Buf: spare.Buf, Data: spare.Data, Len: uint32(size), Head: uint32(size)}
+	q.tags[at] = flowtable.Ref{Index: tag, Generation: stamp(w.now)}
+	q.n++
+	w.batch.Spare = w.batch.Spare[:last]
+}
+
+// limits takes a token of the destination and one of the port, or none.
+func (w *Worker) limits(in int, sender packet.Addr) Suppression {
+	to, each := w.plane.toDestination, w.policy.PerDestination
+	if !each.Off() {
+		switch to.Allow(each, sender, w.now) {
+		case ratelimit.Limited:
+			return DestinationLimit
+		case ratelimit.Busy:
+			return DestinationsFull
+		}
+	}
+	if !w.policy.PerPort.Off() && !w.policy.PerPort.Allow(&w.plane.toPort[in], w.now) {
+		to.Refund(each, sender)
+		return PortLimit
+	}
+	return allowed
+}

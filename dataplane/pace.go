@@ -1,0 +1,143 @@
+package dataplane
+
+import (
+	"math/bits"
+
+	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// A receiver's CNP takes half a WAN round trip to its sender, and the sender's reaction takes another half to arrive. Until then a gateway
+// near the receiver can slow down the frames towards that host itself. It forwards the CNP.
+
+// slowHost reduces the pace of frames towards the host that a CNP comes from. The CNP must belong to a flow that some worker has: otherwise
+// anybody in the data centre could slow down a host that receives nothing.
+func (w *Worker) slowHost(port int, p *packet.Parsed) {
+	pacer := w.egress[port].pacer
+	if pacer == nil || pacer.policy == nil {
+		return
+	}
+	k := flowtable.Key{Src: p.Src, Dst: p.Dst, DestQP: p.DestQP, Port: uint16(port), OuterTag: p.OuterTag, InnerTag: p.InnerTag}
+	for _, other := range w.plane.workers {
+		if _, _, known := other.flows.Find(&k); known {
+			w.slow(port, p.Src)
+			return
+		}
+	}
+}
+
+// slow reduces the pace of a host behind a port, here and at the other workers.
+func (w *Worker) slow(port int, host packet.Addr) {
+	if w.egress[port].pacer.slow(host, w.now) {
+		w.counters.add(port, PaceReductions, 1)
+		for _, other := range w.plane.workers {
+			if other != w {
+				other.mail[w.id].put(slowDown{host, port})
+			}
+		}
+	}
+}
+
+// pace holds the packets of a batch that have to wait for the pace of their host, and returns their mask. out is their egress port.
+func (w *Worker) pace(b *batch, out int, all mask) (held mask) {
+	for left := all &^ b.flowless; left != 0; left &= left - 1 {
+		i := bits.TrailingZeros64(uint64(left))
+		x := w.flow[i]
+		if x.Index == flowtable.None || w.parsed[i].Opcode == packet.RCAcknowledge && !w.behindResponses(out, x.Index) {
+			continue
+		}
+		if w.holdBack(b, i, out, x) {
+			held |= 1 << i
+		}
+	}
+	if held != 0 {
+		w.counters.add(out, PacedPackets, uint64(bits.OnesCount64(uint64(held))))
+	}
+	return held
+}
+
+// behindResponses reports whether READ responses of a flow may be held. An ACK must not overtake them: the requester would consider them
+// lost, and request the data again. It may overtake requests, whose PSNs are the other side's.
+func (w *Worker) behindResponses(out int, x flowtable.Index) bool {
+	a := w.accounts.find(x)
+	return a != nil && a.paced != 0 && w.egress[out].pacer.flows.of[a.paced].responses
+}
+
+// holdBack holds one packet of a flow, if it has to wait. If there is no space for it, frames for the same host are released first; if
+// their class is full, the packet is dropped, since it must not overtake them.
+func (w *Worker) holdBack(b *batch, i, out int, flow flowtable.Ref) bool {
+	p, f := w.egress[out].pacer, b.frames[i]
+	at := p.find(w.parsed[i].Dst)
+	if at == 0 || !p.waits(at, f.Len, w.now) {
+		return false
+	}
+	for p.full(f.Len) && p.hosts.of[at].flows != 0 {
+		if next, _ := p.next(at); !w.fits(out, int(next.class), 1, uint64(next.frame.Len)) {
+			w.drop(out, DroppedQueueOctets, f)
+			b.gone |= 1 << i
+			return false
+		}
+		w.goOn(out, at)
+		w.counters.add(out, PacedTooMany, 1)
+	}
+	if p.full(f.Len) { // of other hosts: none of this flow is held
+		w.counters.add(out, PacedTooMany, 1)
+		return false
+	}
+	a, served := w.accounts.get(flow.Index), min(w.learner.Traffic(flow.Index).Bytes, longFlow)
+	place := p.hold(at, f, w.classOf(b.port, &w.parsed[i]), flow, uint32(a.paced), served)
+	a.paced = uint16(place)
+	if place == 0 { // for too many flows frames are held
+		w.counters.add(out, PacedTooMany, 1)
+		return false
+	}
+	if w.parsed[i].Opcode.Role() == packet.Response {
+		p.flows.of[place].responses = true
+	}
+	return true
+}
+
+// longFlow is the maximum of a flow's past bytes that count: flows that have sent more share the pace equally. Otherwise one of them would
+// wait until another one has sent as much, which may take hours. It is above the longest flows of common workloads, so that these finish
+// sooner on average.
+const longFlow = 32 << 20
+
+// goOn moves the next held frame for a host to its queue.
+func (w *Worker) goOn(out int, at uint32) {
+	p := w.egress[out].pacer
+	held, ref := p.next(at)
+	f, class := held.frame, int(held.class)
+	if last := p.leave(at, w.now); last {
+		if a, ok := w.accounts.named(ref); ok {
+			a.paced = 0
+		}
+	}
+	if !w.flows.Live(ref) {
+		ref = flowtable.Ref{}
+	}
+	w.queueOne(out, class, f, ref)
+}
+
+// paceAStep bounds the frames that release takes a step: more than a port sends in one.
+const paceAStep = 128
+
+// release moves the frames whose time has come to their queue, as far as their class has space for them. A host whose next frame finds no
+// space tries again later, so that it doesn't delay the others.
+func (w *Worker) release(out int) {
+	p := w.egress[out].pacer
+	p.sweep(w.now)
+	for range paceAStep {
+		if len(p.due) == 1 {
+			return
+		}
+		at := p.due[1]
+		if p.hosts.of[at].ready > w.now {
+			return
+		}
+		if f, _ := p.next(at); w.fits(out, int(f.class), 1, uint64(f.frame.Len)) {
+			w.goOn(out, at)
+		} else {
+			p.postpone(at, w.now)
+		}
+	}
+}

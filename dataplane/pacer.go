@@ -1,0 +1,249 @@
+package dataplane
+
+import (
+	"math/bits"
+
+	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/burst"
+	"github.com/cnpgate/cnpgate/internal/keyhash"
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// pacer holds frames for hosts that are slowed down, in front of a port's queue. Frames of one flow stay in order. Of the flows to one
+// host, the one that has sent least goes first, so that short ones don't wait for long ones.
+//
+// Its memory is allocated at the start. If a host or a flow finds no slot, its frames aren't held. If the held frames have too many bytes,
+// those of the current host leave sooner than its pace allows.
+type pacer struct {
+	policy *congestion.Pacing // at this step; nil: no more frames are held
+	table  *flowtable.Table
+	seed   uint64
+	heads  []uint32 // by hash of the address, the first host of a list
+	hosts  pool[pacedHost]
+	flows  pool[pacedFlow]
+	frames pool[pacedFrame]
+	due    []uint32 // hosts with frames, a binary heap by ready; place 0 is unused
+
+	known int    // hosts
+	swept uint32 // the last host that sweep has checked
+	held  int    // frames
+	bytes uint64 // of them
+	limit uint64
+}
+
+// pacedHost is a host whose frames are held, or were recently.
+type pacedHost struct {
+	address packet.Addr
+	pace    congestion.Pace
+	ready   int64  // time when its next frame may leave, ns
+	flows   uint32 // flows with held frames, a heap with the least served one on top
+	rank    uint32 // place in due, 0 for none
+	known   bool   // the place is in use
+}
+
+// pacedFlow is a flow with held frames. The flows of a host are a leftist heap.
+type pacedFlow struct {
+	ref         flowtable.Ref
+	served      uint64 // bytes sent; those from before the flow had this slot count up to longFlow
+	first, last uint32 // frames
+	left, right uint32
+	distance    uint32 // of the nearest place without a right child
+	responses   bool   // frames of READ responses are held, or were since the flow has this slot
+}
+
+// pacedFrame is a held frame.
+type pacedFrame struct {
+	frame burst.Frame
+	class uint64 // of the queue
+}
+
+const (
+	pacedHosts = 1024
+	pacedFlows = 8192
+)
+
+// pacerSize is the memory that newPacer needs, in bytes, to hold this many frames.
+func pacerSize(frames int) int {
+	return poolSize[pacedHost](pacedHosts) + poolSize[pacedFlow](pacedFlows) + poolSize[pacedFrame](frames) + 4*(2*pacedHosts+2)
+}
+
+// newPacer makes a pacer in memory, which must be zero and 8-byte aligned. It holds at most the given frames and bytes. The seed keys the
+// hash of addresses.
+func newPacer(memory []byte, frames int, limit uint64, table *flowtable.Table, seed uint64) (p pacer) {
+	p.table, p.seed, p.limit = table, seed, limit
+	p.hosts, memory = newPool[pacedHost](memory, pacedHosts)
+	p.flows, memory = newPool[pacedFlow](memory, pacedFlows)
+	p.frames, memory = newPool[pacedFrame](memory, frames)
+	p.heads, memory = carve[uint32](memory, pacedHosts)
+	p.due, _ = carve[uint32](memory, pacedHosts+1)
+	p.due = p.due[:1]
+	return p
+}
+
+// head returns the start of the list of hosts with an address's hash.
+func (p *pacer) head(a packet.Addr) *uint32 {
+	return &p.heads[keyhash.Fold(a.Hi^p.seed, a.Lo^bits.RotateLeft64(p.seed, 32))%pacedHosts]
+}
+
+// find returns the slot of a host, 0 if it isn't known.
+func (p *pacer) find(a packet.Addr) uint32 {
+	at := *p.head(a)
+	for at != 0 && p.hosts.of[at].address != a {
+		at = p.hosts.next[at]
+	}
+	return at
+}
+
+// slow reduces the pace of a host because of its CNP at the time now. It returns false if the last reduction was too recent, or the host
+// finds no slot.
+func (p *pacer) slow(a packet.Addr, now int64) bool {
+	at := p.find(a)
+	if at == 0 {
+		if at = p.hosts.take(); at == 0 {
+			return false
+		}
+		h, head := &p.hosts.of[at], p.head(a)
+		h.address, h.ready, h.known = a, now, true
+		p.hosts.next[at], *head = *head, at
+		p.known++
+	}
+	return p.hosts.of[at].pace.Reduce(p.policy, now)
+}
+
+// forget removes a host that has no frames here.
+func (p *pacer) forget(at uint32) {
+	link := p.head(p.hosts.of[at].address)
+	for *link != at {
+		link = &p.hosts.next[*link]
+	}
+	*link = p.hosts.next[at]
+	p.hosts.of[at].known = false
+	p.hosts.give(at)
+	p.known--
+}
+
+// sweep checks the next of all hosts, and removes it if it has no frames here and is no longer slowed down: packets for it may never come
+// again.
+func (p *pacer) sweep(now int64) {
+	if p.known == 0 {
+		return
+	}
+	p.swept = p.swept%p.hosts.used + 1
+	if h := &p.hosts.of[p.swept]; h.known && h.flows == 0 && !h.pace.Slow(p.policyOr(), now) {
+		p.forget(p.swept)
+	}
+}
+
+// waits reports whether a frame for a known host has to wait: for the host's pace, or for frames that already wait. If not, the frame
+// counts as sent. A host that is no longer slowed down is removed.
+func (p *pacer) waits(at uint32, bytes uint32, now int64) bool {
+	h := &p.hosts.of[at]
+	switch {
+	case h.flows != 0:
+		return true
+	case !h.pace.Slow(p.policyOr(), now):
+		p.forget(at)
+		return false
+	case h.ready > now:
+		return true
+	}
+	h.ready = now + h.pace.Takes(p.policyOr(), now, bytes)
+	return false
+}
+
+// full reports whether there is no space for a frame of this many bytes.
+func (p *pacer) full(bytes uint32) bool {
+	return p.bytes+uint64(bytes) > p.limit || p.held == len(p.frames.of)-1
+}
+
+// hold holds a frame of a flow for a host. There must be space for it. flow is the flow's slot, 0 if none of its frames is held; served is
+// the number of its bytes so far. hold returns the flow's slot; if it finds none it returns 0, and doesn't hold the frame.
+func (p *pacer) hold(at uint32, f burst.Frame, class int, ref flowtable.Ref, flow uint32, served uint64) uint32 {
+	if flow == 0 {
+		if flow = p.flows.take(); flow == 0 {
+			return 0
+		}
+		p.flows.of[flow] = pacedFlow{ref: ref, served: served, distance: 1}
+	}
+	frame, of := p.frames.take(), &p.flows.of[flow]
+	p.frames.of[frame] = pacedFrame{f, uint64(class)}
+	if of.last != 0 {
+		p.frames.next[of.last] = frame
+		of.last = frame
+	} else {
+		of.first, of.last = frame, frame
+		p.join(at, flow)
+	}
+	p.held++
+	p.bytes += uint64(f.Len)
+	return flow
+}
+
+// join adds a flow to those of its host, and the host to those that are due.
+func (p *pacer) join(at, flow uint32) {
+	h := &p.hosts.of[at]
+	h.flows = p.merge(h.flows, flow)
+	if h.rank == 0 {
+		p.due = append(p.due, at) // within its capacity: each host is in it once
+		p.up(uint32(len(p.due)-1), at)
+	}
+}
+
+// next returns the next frame of a host with frames, and its flow.
+func (p *pacer) next(at uint32) (f *pacedFrame, of flowtable.Ref) {
+	flow := &p.flows.of[p.hosts.of[at].flows]
+	return &p.frames.of[flow.first], flow.ref
+}
+
+// leave removes the next frame of a host, which leaves at the time now. It reports whether it was the last one of its flow.
+func (p *pacer) leave(at uint32, now int64) (last bool) {
+	h := &p.hosts.of[at]
+	top := h.flows
+	flow := &p.flows.of[top]
+	frame := flow.first
+	bytes := p.frames.of[frame].frame.Len
+	began := min(max(h.ready, now-lateness), now) // a frame that leaves too soon doesn't delay the next ones for that
+	h.ready = max(h.ready, began+h.pace.Takes(p.policyOr(), now, bytes))
+	h.flows = p.merge(flow.left, flow.right)
+	flow.first, flow.left, flow.right, flow.distance = p.frames.next[frame], 0, 0, 1
+	flow.served += uint64(bytes)
+	p.frames.give(frame)
+	p.held--
+	p.bytes -= uint64(bytes)
+	if last = flow.first == 0; last {
+		p.flows.give(top)
+	} else {
+		h.flows = p.merge(h.flows, top)
+	}
+	if h.flows == 0 {
+		p.remove(h.rank)
+		h.rank = 0
+	} else {
+		p.down(h.rank, at)
+	}
+	return last
+}
+
+// postpone makes a host wait whose next frame finds no space in its class.
+func (p *pacer) postpone(at uint32, now int64) {
+	h := &p.hosts.of[at]
+	h.ready = now + fullInterval
+	p.down(h.rank, at)
+}
+
+// fullInterval is the time after which a frame whose class was full is tried again, ns.
+const fullInterval = 50_000
+
+// lateness is the time that a host may catch up after a late worker, ns.
+const lateness = 50_000
+
+// unpaced is the policy for frames that still wait when pacing has been switched off: they leave at once.
+var unpaced = congestion.Pacing{HostRate: 1 << 50, Recovery: 1}
+
+func (p *pacer) policyOr() *congestion.Pacing {
+	if p.policy == nil {
+		return &unpaced
+	}
+	return p.policy
+}

@@ -1,0 +1,219 @@
+package dataplane
+
+import (
+	"sync/atomic"
+
+	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// This file measures round-trip times passively: from the departure of a data packet from a WAN port to the arrival of its acknowledgement
+// there.
+//
+// A retransmitted packet must not be timed: the acknowledgement may be the first transmission's (Karn's algorithm). The worker tracks one
+// flow a port. It knows the highest PSN of the flow's requests since then, and times only packets beyond it. It begins to time packets
+// longestRTT after it began to track the flow, so that acknowledgements of earlier packets have arrived by then or never will.
+
+const (
+	longestRTT    = 1e9   // ns: a later acknowledgement doesn't count
+	probeInterval = 100e6 // ns between the end of a probe and the next one
+	mostLooks     = 1024  // batches searched for a packet to time; then another flow is tracked
+)
+
+// psnMask is the width of a PSN, psnHalf half of their number: a PSN is beyond another one if it is less than psnHalf ahead.
+const (
+	psnMask = 1<<24 - 1
+	psnHalf = 1 << 23
+)
+
+func beyond(psn, other uint32) bool {
+	d := (psn - other) & psnMask
+	return d != 0 && d < psnHalf
+}
+
+// probe is a data packet in flight whose acknowledgement may arrive at any worker. Each port has at most one at a time. Its time of
+// departure distinguishes it from earlier ones.
+type probe struct {
+	began                  atomic.Int64 // when the packet left, ns; 0: no probe is in flight
+	receiverHi, receiverLo atomic.Uint64
+	senderHi, senderLo     atomic.Uint64
+	sourceQP, psn, highest atomic.Uint32 // highest: PSN that the flow has sent since
+}
+
+// writing is the begin of a probe whose fields are being written: no acknowledgement ends it.
+const writing = -1
+
+// end ends the probe that began at a time. It is false if that has ended already.
+func (p *probe) end(began int64) bool { return p.began.CompareAndSwap(began, 0) }
+
+// timePackets continues with the tracked flow, or begins to track one.
+func (w *Worker) timePackets(b *batch, out int, t *tracker) {
+	switch {
+	case !w.flows.Live(t.flow):
+		w.forgetFlow(out, t)
+		w.trackFlow(b, t)
+	case t.timed != 0:
+		w.follow(out, t)
+	case w.now-t.since < longestRTT:
+	case !t.current:
+		w.noteHighest(t)
+		t.current, t.looks, t.next = true, 0, 0
+	default:
+		w.beginProbe(b, out, t)
+	}
+}
+
+// forgetFlow ends the probe and the tracking of its flow.
+func (w *Worker) forgetFlow(out int, t *tracker) {
+	if t.timed != 0 {
+		w.plane.paths[out].probe.end(t.timed)
+	}
+	t.flow, t.timed, t.current = flowtable.Ref{}, 0, false
+}
+
+// trackFlow begins to track the first flow of the batch that can be timed.
+func (w *Worker) trackFlow(b *batch, t *tracker) {
+	for i := range b.frames {
+		p, x := &w.parsed[i], w.flow[i]
+		if x.Index == flowtable.None || !acknowledged(p) || p.DestQP < managementQPs {
+			continue
+		}
+		if _, confirmed := w.learner.SourceQP(x.Index); confirmed {
+			t.flow, t.highest, t.since = x, p.PSN, w.now
+			return
+		}
+	}
+}
+
+// acknowledged reports whether a packet is a request with data that its receiver acknowledges: of the service RC or XRC.
+func acknowledged(p *packet.Parsed) bool {
+	const rc, xrc = packet.RCSendFirst >> 5, packet.XRCSendFirst >> 5
+	service := p.Opcode >> 5
+	return (service == rc || service == xrc) && p.Kind == packet.RoCEv2 && p.Opcode.Role() == packet.Request && p.Opcode.HasPayload()
+}
+
+// noteHighest updates highest with the packets that the learner has only counted.
+func (w *Worker) noteHighest(t *tracker) {
+	if last, ok := w.learner.LastRequest(t.flow.Index); ok && beyond(last, t.highest) {
+		t.highest = last
+	}
+}
+
+// observed is called before the learner observes a packet of the tracked flow. A packet with an earlier PSN is a retransmission, or was
+// overtaken, and ends the probe.
+func (w *Worker) observed(out int, t *tracker, p *packet.Parsed) {
+	w.noteHighest(t)
+	switch role := p.Opcode.Role(); {
+	case role != packet.Request && role != packet.ReadRequest:
+	case beyond(p.PSN, t.highest):
+		t.highest = p.PSN
+	case t.timed != 0:
+		w.plane.paths[out].probe.end(t.timed)
+		w.awaitNext(t)
+	}
+}
+
+// awaitNext makes the tracker wait for the time of the next probe.
+func (w *Worker) awaitNext(t *tracker) { t.timed, t.current, t.next = 0, false, w.now+probeInterval }
+
+// follow publishes the PSNs that an acknowledgement may have, and gives up the probe after a time.
+func (w *Worker) follow(out int, t *tracker) {
+	p := &w.plane.paths[out].probe
+	switch {
+	case p.began.Load() != t.timed: // acknowledged
+		w.awaitNext(t)
+	case w.now-t.timed > longestRTT:
+		p.end(t.timed)
+		w.awaitNext(t)
+	default:
+		w.noteHighest(t)
+		p.highest.Store(t.highest)
+		t.next = 0
+	}
+}
+
+// beginProbe looks for a packet of the tracked flow that is sent for the first time and asks to be acknowledged, and times it.
+func (w *Worker) beginProbe(b *batch, out int, t *tracker) {
+	if t.looks++; t.looks > mostLooks {
+		w.forgetFlow(out, t)
+		return
+	}
+	t.next = 0
+	ahead := uint64(0)
+	for i := range b.frames {
+		p := &w.parsed[i]
+		if w.flow[i] == t.flow && acknowledged(p) && beyond(p.PSN, t.highest) && asksForACK(w.batch.Bytes(b.frames[i]), p) {
+			w.timePacket(out, t, p, w.departure(out, w.classOf(b.port, p), ahead))
+			break
+		}
+		ahead += uint64(b.frames[i].Len) + lineOverhead
+	}
+	w.noteHighest(t)
+}
+
+// asksForACK reports whether a request has the AckReq bit (IBTA 9.2.13).
+func asksForACK(data []byte, p *packet.Parsed) bool {
+	const octet, bit = 8, 0x80 // of the BTH, which lies in data
+	return data[int(p.BTH)+octet]&bit != 0
+}
+
+// timePacket makes a packet the probe in flight, if no other worker has one, and the flow's source QP is still known.
+func (w *Worker) timePacket(out int, t *tracker, packet *packet.Parsed, departs int64) {
+	p := &w.plane.paths[out].probe
+	qp, confirmed := w.learner.SourceQP(t.flow.Index)
+	if !confirmed || !p.began.CompareAndSwap(0, writing) {
+		w.awaitNext(t)
+		return
+	}
+	p.receiverHi.Store(packet.Dst.Hi)
+	p.receiverLo.Store(packet.Dst.Lo)
+	p.senderHi.Store(packet.Src.Hi)
+	p.senderLo.Store(packet.Src.Lo)
+	p.sourceQP.Store(qp)
+	p.psn.Store(packet.PSN)
+	p.highest.Store(packet.PSN)
+	t.timed = max(departs, 1)
+	p.began.Store(t.timed)
+}
+
+// departure is the time when a frame that enters a class now starts on the port's line, if the given bytes are ahead of it on the line
+// besides those queued, and no frame overtakes it: the queue's delay is not part of the path's round-trip time.
+func (w *Worker) departure(out, class int, ahead uint64) int64 {
+	q := &w.egress[out]
+	waits := false
+	for c := range class + 1 {
+		frames := q.classes[c].n + q.othersFrames[c]
+		ahead += q.depth[c] + q.others[c] + uint64(frames)*lineOverhead
+		waits = waits || frames > 0
+	}
+	start := max(q.line.free.Load(), w.now)
+	if waits {
+		start = max(q.line.free.Load(), w.now-maxLateness)
+	}
+	ns, _ := q.line.cost(ahead)
+	return max(start+ns, w.now)
+}
+
+// matchACKs looks for the acknowledgement that ends the probe which began at a time: from the receiver to the sender, to the flow's source QP, not a NAK, and of a
+// PSN that the flow has sent since the probe. An attacker who can't see the packets has to guess both numbers, within a round trip.
+func (w *Worker) matchACKs(b *batch, path *path, began int64) {
+	p := &path.probe
+	qp, psn := p.sourceQP.Load(), p.psn.Load()
+	for i := range b.frames {
+		a := &w.parsed[i]
+		if a.DestQP != qp || a.Opcode != packet.RCAcknowledge && a.Opcode != packet.XRCAcknowledge {
+			continue
+		}
+		from := packet.Addr{Hi: p.receiverHi.Load(), Lo: p.receiverLo.Load()}
+		to := packet.Addr{Hi: p.senderHi.Load(), Lo: p.senderLo.Load()}
+		ack := packet.DecodeAETH(w.batch.Bytes(b.frames[i])[a.Ext:])
+		if a.Src != from || a.Dst != to || !ack.IsACK() || (a.PSN-psn)&psnMask > (p.highest.Load()-psn)&psnMask {
+			continue
+		}
+		if p.end(began) {
+			path.measured(congestion.RTTPassive, w.now-began)
+		}
+		return
+	}
+}

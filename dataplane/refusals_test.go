@@ -1,0 +1,43 @@
+package dataplane
+
+import (
+	"testing"
+
+	"github.com/cnpgate/cnpgate/internal/keyhash"
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// TestRefusals: a refusal ends after its time, other hosts have none, and in a set that is full the one that ends first makes way.
+func TestRefusals(t *testing.T) {
+	const second = 1_000_000_000
+	r := &refusals{}
+	keyhash.Spread(r.seed[:], 1)
+	set, _ := r.place(packet.Addr{Lo: 1})
+	var hosts []packet.Addr // of one set
+	for lo := uint64(1); len(hosts) <= refusalWays+1; lo++ {
+		if at, _ := r.place(packet.Addr{Lo: lo}); at == set {
+			hosts = append(hosts, packet.Addr{Lo: lo})
+		}
+	}
+	if r.has(hosts[0], 0) {
+		t.Error("a host has refused the option that said nothing")
+	}
+	r.refuse(hosts[0], 5*second)
+	for _, c := range []struct {
+		host packet.Addr
+		now  int64
+		want bool
+	}{{hosts[0], 5 * second, true}, {hosts[0], 304 * second, true}, {hosts[0], 305 * second, false}, {hosts[1], 5 * second, false}} {
+		if got := r.has(c.host, c.now); got != c.want {
+			t.Errorf("host %d at %d s: %v", c.host.Lo, c.now/second, got)
+		}
+	}
+	for i, host := range hosts {
+		r.refuse(host, int64(10+i)*second) // the first one anew
+	}
+	for i, host := range hosts {
+		if got, want := r.has(host, 50*second), i >= len(hosts)-refusalWays; got != want {
+			t.Errorf("host %d of %d: %v", i, len(hosts), got)
+		}
+	}
+}

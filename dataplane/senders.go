@@ -1,0 +1,262 @@
+package dataplane
+
+import (
+	"math/bits"
+	"unsafe"
+
+	"github.com/cnpgate/cnpgate/cnpgen"
+	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/keyhash"
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// watched is a sender whose flow was among the largest of a congested queue: its congestion.Sender, and the data to notify it without a
+// packet of its flow.
+type watched struct {
+	congestion.Sender
+	flow       flowtable.Index // flowtable.None: the entry is free
+	generation uint32          // of the flow
+	seen       int64           // last time when it was among the largest, ns
+	in, out    uint8           // ingress and egress port of its flow
+	class      uint8           // of the queue
+	format     congestion.Format
+	sourceQP   uint32
+	next       uint16        // the next entry with the hash of its sender's address, 0 for none
+	target     cnpgen.Target // once it was notified
+}
+
+// watchedSenders bounds the senders that a worker watches at a time, sendersLooked the number that it checks for one to replace.
+const (
+	watchedSenders = 4096
+	sendersLooked  = 8
+)
+
+// senderHashes is the number of hashes of sender addresses, longestChain the maximum of entries with one hash that are checked.
+const (
+	senderHashes = 4096
+	longestChain = 64
+)
+
+// senders are the senders that a worker watches. An account's watch is its sender's slot here.
+type senders struct {
+	of      []watched // 0 is for senders that find no slot, and is not kept
+	hand    int       // where the next search for a slot begins
+	resumed int       // the last entry that resume has checked
+	in      *Worker
+	seed    uint64
+	heads   []uint16 // by hash of the sender's address, the first entry
+}
+
+const watchedBytes = (watchedSenders + 1) * int(unsafe.Sizeof(watched{}))
+
+func sendersSize() int { return watchedBytes + senderHashes*int(unsafe.Sizeof(uint16(0))) }
+
+// newSenders places the entries in memory, which must be zero and 8-byte aligned. The seed keys the hash of addresses.
+func newSenders(memory []byte, w *Worker, seed uint64) senders {
+	return senders{
+		of: unsafe.Slice((*watched)(unsafe.Pointer(unsafe.SliceData(memory))), watchedSenders+1), in: w, seed: seed,
+		heads: unsafe.Slice((*uint16)(unsafe.Pointer(&memory[watchedBytes])), senderHashes),
+	}
+}
+
+// head returns the start of the chain of entries with an address's hash.
+func (s *senders) head(a packet.Addr) *uint16 {
+	return &s.heads[keyhash.Fold(a.Hi^s.seed, a.Lo^bits.RotateLeft64(s.seed, 32))%senderHashes]
+}
+
+// unlink removes an entry from its chain.
+func (s *senders) unlink(n uint16) {
+	link := s.head(s.in.flows.Key(s.of[n].flow).Src)
+	for *link != n && *link != 0 {
+		link = &s.of[*link].next
+	}
+	if *link == n {
+		*link = s.of[n].next
+	}
+}
+
+// watch returns the entry of a flow's sender, a new one if it has none. If there is no slot, it returns an empty entry that is not kept:
+// the sender is notified as if for the first time, and gets no Resume.
+func (s *senders) watch(x flowtable.Index, a *account, r *response) *watched {
+	e := &s.of[a.watch]
+	if a.watch == 0 || e.flow != x || e.generation != a.generation.Load() || int(e.out) != r.out || int(e.class) != r.class {
+		s.release(a)
+		a.watch = s.place(r)
+		e = &s.of[a.watch]
+		*e = watched{flow: x, generation: a.generation.Load(), in: uint8(r.in), out: uint8(r.out), class: uint8(r.class)}
+		if a.watch != 0 {
+			head := s.head(s.in.flows.Key(x).Src)
+			e.next, *head = *head, a.watch
+		}
+	}
+	e.seen = s.in.now
+	return e
+}
+
+// place returns a free entry, or of a few entries the least recently seen one that is not due a Resume; 0 if there is none.
+func (s *senders) place(r *response) uint16 {
+	oldest := 0
+	for range sendersLooked {
+		s.hand = s.hand%watchedSenders + 1
+		e := &s.of[s.hand]
+		if e.flow == flowtable.None {
+			return uint16(s.hand)
+		}
+		if !e.Slowed && (oldest == 0 || e.seen < s.of[oldest].seen) {
+			oldest = s.hand
+		}
+	}
+	if oldest == 0 {
+		s.in.counters.add(r.in, SendersFull, 1)
+		return 0
+	}
+	s.unlink(uint16(oldest))
+	if a := s.in.accounts.find(s.of[oldest].flow); a != nil && int(a.watch) == oldest {
+		a.watch = 0
+	}
+	return uint16(oldest)
+}
+
+// release frees the entry of a flow's sender, if it has one.
+func (s *senders) release(a *account) {
+	if a.watch == 0 {
+		return
+	}
+	e := &s.of[a.watch]
+	if e.Slowed {
+		s.state(e).slowed--
+	}
+	s.unlink(a.watch)
+	*e = watched{}
+	a.watch = 0
+}
+
+func (s *senders) state(e *watched) *classState {
+	return &s.in.egress[e.out].states[e.class]
+}
+
+// notified records a notification to a sender.
+func (s *senders) notified(e *watched, n *note, depth uint64) {
+	if e == &s.of[0] {
+		return
+	}
+	was := e.Slowed
+	e.Notified(n.decision, depth)
+	e.format, e.sourceQP, e.target = n.format, n.sourceQP, n.target
+	state := s.state(e)
+	if e.Slowed { // no Resume before the queue has been below K_min for RTT_est from now on
+		state.calm, state.resumeAt = congestion.Calm{}, 0
+	}
+	switch {
+	case e.Slowed && !was:
+		state.slowed++
+	case was && !e.Slowed:
+		state.slowed--
+	}
+}
+
+// notifiedElsewhere records that another gateway's notification to a sender passes: it counts like this gateway's (draft-tian 5.7).
+// receiver: qp is the receiver's, as in a Fast CNP; otherwise it is the sender's.
+func (s *senders) notifiedElsewhere(sender packet.Addr, qp uint32, receivers bool) {
+	n := *s.head(sender)
+	for range longestChain {
+		if n == 0 {
+			return
+		}
+		e := &s.of[n]
+		n = e.next
+		k := s.in.flows.Key(e.flow)
+		a := s.in.accounts.find(e.flow)
+		if k.Src != sender || a == nil || a.generation.Load() != e.generation {
+			continue
+		}
+		if receivers && k.DestQP != qp {
+			continue
+		}
+		if named, known := s.in.learner.SourceQP(e.flow); !receivers && (!known || named != qp) {
+			continue
+		}
+		state := s.state(e)
+		e.NotifiedElsewhere(&s.in.policy.Ports[e.out].Response, state.metrics, state.cause)
+		a.notify(s.in.now)
+	}
+}
+
+// resume sends a Resume to each sender that was asked to slow down because of a port's queue, once that has been below K_min for RTT_est
+// (draft-tian 5.5.1).
+func (w *Worker) resume(port int) {
+	q := &w.egress[port]
+	for class := range q.states {
+		state := &q.states[class]
+		if state.slowed == 0 {
+			continue
+		}
+		policy := &w.policy.Ports[port]
+		depth := q.depth[class] + q.others[class]
+		if !state.calm.Update(&policy.Response, w.now, depth) || w.now < state.resumeAt {
+			continue
+		}
+		m := state.meter.Update(policy.Interval, w.now, depth, state.entered, state.marked)
+		state.metrics, state.threshold = m, policy.KMin
+		w.resumeSenders(port, class, m, policy)
+	}
+}
+
+// resumeAgain is the time after which a Resume that could not be sent is tried again, ns.
+const resumeAgain = 1e6
+
+// nextResume is the time when the next Resume of a port's queue may be due, false if none is.
+func (w *Worker) nextResume(port int) (at int64, ok bool) {
+	for class := range w.egress[port].states {
+		state := &w.egress[port].states[class]
+		since, calm := state.calm.Since()
+		if state.slowed == 0 || !calm {
+			continue
+		}
+		if due := max(since+max(w.policy.Ports[port].RTT, 0), state.resumeAt); !ok || due < at {
+			at, ok = due, true
+		}
+	}
+	return at, ok
+}
+
+// resumeSenders checks a few entries a step for senders that are due a Resume, so that no step takes long.
+func (w *Worker) resumeSenders(port, class int, m congestion.Metrics, policy *PortPolicy) {
+	const entriesAStep = 64
+	d := policy.Ease(m)
+	s := &w.senders
+	for range entriesAStep {
+		s.resumed = s.resumed%watchedSenders + 1
+		e := &s.of[s.resumed]
+		if !e.Slowed || int(e.out) != port || int(e.class) != class {
+			continue
+		}
+		n := &w.note
+		*n = note{in: int(e.in), out: port, class: class, state: s.state(e), format: e.format, flow: e.flow, decision: d, target: e.target, sourceQP: e.sourceQP,
+			flowBytes: w.learner.Traffic(e.flow).Bytes, flowRate: e.Rate()}
+		if policy.Resumes && e.format.Expresses(congestion.Resume) && !w.resumeSender(e, n) {
+			s.state(e).resumeAt = w.now + resumeAgain
+			continue
+		}
+		s.notified(e, n, 0)
+	}
+}
+
+// resumeSender sends a sender its Resume, which counts as a notification of its flow (draft-tian 5.5). It returns false if the Resume has
+// to wait. One that can't be built never can, and counts as done.
+func (w *Worker) resumeSender(e *watched, n *note) bool {
+	a := w.accounts.known(e.flow) // an entry ends with its flow
+	if !w.due(&w.policy.Ports[e.out], e.flow, a) {
+		return false
+	}
+	if reason := w.send(n); reason != allowed {
+		w.suppress(n.in, reason)
+		return reason == NotBuilt
+	}
+	a.notify(w.now)
+	if !w.policy.observes(n.format) {
+		a.notified[n.format]++
+	}
+	return true
+}

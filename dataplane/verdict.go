@@ -1,0 +1,74 @@
+package dataplane
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/internal/burst"
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// classify gives each special frame of a batch its verdict: forward, consume, or drop by the domain filter. Every other frame is forwarded.
+func (w *Worker) classify(b *batch) {
+	for left := b.special; left != 0; left &= left - 1 {
+		i := bits.TrailingZeros64(uint64(left))
+		if w.ends(b, i) {
+			b.gone |= 1 << i
+		}
+	}
+}
+
+// ends counts a notification, and ends a frame that is not forwarded: MAC control of the link, a frame for the gateway, or one that the
+// domain filter drops. MAC control for any other address is forwarded.
+func (w *Worker) ends(b *batch, i int) bool {
+	data, p := w.frame(b, i)
+	if p.Kind == packet.MACControl && [6]byte(data) == packet.MACControlAddr {
+		if l := w.egress[b.port].link; l != nil {
+			l.obey(w.now, data, p)
+		}
+		w.drop(b.port, ConsumedMACControl, b.frames[i])
+		return true
+	}
+	if w.forGateway(b, i) {
+		return true
+	}
+	code := &w.policy.Build.Code
+	kind := packet.Classify(data, p, code)
+	if kind != packet.NotANotification {
+		w.counters.add(b.port, ReceivedFirst+Counter(kind-1), 1)
+	}
+	reason, stop := w.policy.Border.stops(w.ports[b.port].Role, kind, data, p, code)
+	switch {
+	case stop:
+		w.drop(b.port, reason, b.frames[i])
+	case kind != packet.NotANotification && w.ports[b.port].Role == WAN:
+		w.passing(kind, data, p)
+	case kind == packet.StandardCNP:
+		w.slowHost(b.port, p)
+	}
+	return stop
+}
+
+// passing records that another gateway's notification to a sender passes, except a Resume.
+func (w *Worker) passing(kind packet.Notification, data []byte, p *packet.Parsed) {
+	switch kind {
+	case packet.FastCNP:
+		w.senders.notifiedElsewhere(p.Dst, p.DestQP, true)
+	case packet.ExtendedCNP:
+		if at := int(p.BTH) + packet.BTHLen; at+packet.LongHaulLen <= len(data) && data[at+1]>>6 != uint8(congestion.Resume) {
+			w.senders.notifiedElsewhere(p.Dst, p.DestQP, false)
+		}
+	case packet.LongHaulICMPv6:
+		const fields, sourceQP = 4, 8 // offsets in the message
+		if at := int(p.L4); at+fields+packet.LongHaulLen <= len(data) && data[at+fields+1]>>6 != uint8(congestion.Resume) {
+			w.senders.notifiedElsewhere(p.Dst, binary.BigEndian.Uint32(data[at+sourceQP:]), false)
+		}
+	}
+}
+
+// drop ends a frame: its buffer goes back, and the counter says why.
+func (w *Worker) drop(port int, reason Counter, f burst.Frame) {
+	w.counters.add(port, reason, 1)
+	w.batch.Free = append(w.batch.Free, f.Buf)
+}

@@ -1,0 +1,59 @@
+//go:build secondopinion
+
+package deploy
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// unitFile writes the unit, after a change, where systemd-analyze can read it. The program in it need not be installed.
+func unitFile(t *testing.T, old, new string) string {
+	t.Helper()
+	text, err := os.ReadFile("cnpgate.service")
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := strings.Replace(string(text), old, new, 1)
+	if old != new && changed == string(text) {
+		t.Fatalf("the unit has no %q", old)
+	}
+	path := filepath.Join(t.TempDir(), "cnpgate.service")
+	if err := os.WriteFile(path, []byte(strings.ReplaceAll(changed, "/usr/bin/cnpgate", "/bin/true")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestUnitIsValid: systemd-analyze accepts the unit, and names the mistake in a unit that has one.
+func TestUnitIsValid(t *testing.T) {
+	for _, c := range []struct{ old, new, want string }{
+		{"", "", ""},
+		{"ProtectHome=", "ProtectHom=", "Unknown key 'ProtectHom'"},
+		{"TimeoutStopSec=60", "TimeoutStopSec=soon", "soon"},
+	} {
+		out, _ := exec.Command("systemd-analyze", "verify", unitFile(t, c.old, c.new)).CombinedOutput() // its exit status doesn't tell
+		if c.want == "" && len(out) > 0 || !strings.Contains(string(out), c.want) {
+			t.Errorf("%s: %q, want %q", c.new, out, c.want)
+		}
+	}
+}
+
+var exposure = regexp.MustCompile(`Overall exposure level for cnpgate.service: ([0-9.]+)`)
+
+// TestUnitIsConfined: the exposure that systemd-analyze calculates stays below what it was without hardening options, 7.4 of 10.
+func TestUnitIsConfined(t *testing.T) {
+	out, err := exec.Command("systemd-analyze", "security", "--offline=true", "--no-pager", unitFile(t, "", "")).CombinedOutput()
+	m := exposure.FindStringSubmatch(string(out))
+	if m == nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if level, err := strconv.ParseFloat(m[1], 64); err != nil || level > 5.5 {
+		t.Errorf("exposure %s (%v), want at most 5.5:\n%s", m[1], err, out)
+	}
+}

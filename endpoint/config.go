@@ -1,0 +1,116 @@
+package endpoint
+
+import (
+	"fmt"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/transport"
+)
+
+const (
+	second = 1_000_000_000 // ns
+	never  = int64(1<<63 - 1)
+
+	// EthernetOverhead is what a frame occupies on an Ethernet line beyond its length without FCS, in bytes: preamble and start delimiter
+	// 8, FCS 4, inter-frame gap 12 (IEEE 802.3 4.4.2).
+	EthernetOverhead = 24
+	// MaxFrame is enough for any frame that a Host writes, in bytes.
+	MaxFrame = maxMTU + maxHeaders
+
+	maxMTU     = 9216
+	maxHeaders = 512
+	// maxInFlight bounds the PSNs in flight of a QP without a window. It is less than half of the PSN space, as beyond that an
+	// acknowledgement is ambiguous (IBTA 9.7.2).
+	maxInFlight = 1 << 22
+	maxQPNumber = 1<<24 - 1
+	psnMask     = 1<<24 - 1
+)
+
+// PayloadMode selects whether frames hold their payload.
+type PayloadMode uint8
+
+const (
+	PayloadNone PayloadMode = iota // headers only; the ICRC is neither computed nor checked, except in CNPs
+	PayloadReal                    // all bytes, with a correct ICRC; frames with a wrong one are dropped
+)
+
+// Config describes a host. Times are nanoseconds, rates bits per second. A zero field takes the default that its comment gives; Addr,
+// LineRate and Reaction.Trusted have none.
+type Config struct {
+	Addr     packet.Addr // IPv4-mapped for an IPv4 host
+	MAC      [6]byte
+	LineRate int64 // of the NIC
+	Overhead int   // bytes that a frame occupies on the line beyond its length, such as EthernetOverhead
+	MTU      int   // path MTU: most payload bytes in a packet; 1024. All hosts of a network have the same
+	Payload  PayloadMode
+	HopLimit uint8  // or TTL; 64
+	PKey     uint16 // 0xFFFF
+	FirstQP  uint32 // number of the first QP that Connect opens; 0x11
+
+	DSCP        uint8 // of data; 26
+	AckDSCP     uint8 // of acknowledgements; default: DSCP. READ responses count as data
+	CNPDSCP     uint8 // 48
+	Priority    uint8 // of data, 0 to 7: the class that PFC stops; 3
+	AckPriority uint8 // of acknowledgements and CNPs; 6
+	NotECT      bool  // data goes as Not-ECT instead of ECT(0)
+
+	Window          int64 // most bytes in flight for each QP; 0: unlimited
+	VariableWindow  bool  // the window shrinks with the QP's rate: Window * rate / LineRate, at least one packet
+	AckEvery        int   // packets between requests for an acknowledgement; the last packet of a message, and one that fills the window, always request one
+	SelectiveRepeat bool  // a receiver keeps packets after a gap, and a sender retransmits little more than what is missing; both ends need it
+	NAKInterval     int64 // a receiver repeats a NAK if the gap stays open for this time; 0: never (IBTA 9.7.5.1.3)
+	Timeout         int64 // a requester goes back after this time without an acknowledgement; 4 ms
+	Retries         int   // time-outs without progress after which a QP fails; 7
+	CNPInterval     int64 // least time between CNPs of one QP; 50 us. 1: a CNP for each CE packet
+	NoCNP           bool  // no notification point: CE marks cause no CNP
+
+	Reaction ReactionConfig // Addr and LineRate are the host's
+	CM       CMConfig
+
+	// Completed is called for each message that completed or failed. It may call Start, Open and Close.
+	Completed func(Completion)
+}
+
+// transport makes the configuration of the QPs' transport.
+func (c *Config) transport() transport.Config {
+	return transport.Config{MTU: uint32(c.MTU), AckEvery: c.AckEvery, SelectiveRepeat: c.SelectiveRepeat, Timeout: c.Timeout, Retries: c.Retries,
+		NAKInterval: c.NAKInterval}
+}
+
+func (c *Config) complete() error {
+	setDefault(&c.MTU, 1024)
+	setDefault(&c.HopLimit, 64)
+	setDefault(&c.PKey, packet.DefaultPKey)
+	setDefault(&c.FirstQP, 0x11)
+	setDefault(&c.DSCP, 26)
+	setDefault(&c.AckDSCP, c.DSCP)
+	setDefault(&c.CNPDSCP, 48)
+	setDefault(&c.Priority, 3)
+	setDefault(&c.AckPriority, 6)
+	setDefault(&c.Timeout, 4_000_000)
+	setDefault(&c.Retries, 7)
+	setDefault(&c.CNPInterval, 50_000)
+	c.Reaction.LineRate = c.LineRate
+	c.Reaction.Addr = c.Addr
+	switch {
+	case c.Addr == packet.Addr{}:
+		return fmt.Errorf("no address: set Addr")
+	case c.LineRate <= 0:
+		return fmt.Errorf("LineRate is %d bit/s, expected more than 0", c.LineRate)
+	case c.MTU < 1 || c.MTU > maxMTU:
+		return fmt.Errorf("MTU is %d bytes, expected 1 to %d", c.MTU, maxMTU)
+	case c.Priority >= packet.PFCClasses || c.AckPriority >= packet.PFCClasses:
+		return fmt.Errorf("priority %d or AckPriority %d is too high, expected 0 to %d", c.Priority, c.AckPriority, packet.PFCClasses-1)
+	case c.Window < 0 || c.AckEvery < 0 || c.NAKInterval < 0 || c.Timeout < 0 || c.CNPInterval < 0 || c.Retries < 0 || c.Overhead < 0:
+		return fmt.Errorf("a negative value: Window, AckEvery, NAKInterval, Timeout, Retries, CNPInterval and Overhead must be 0 or more")
+	}
+	return c.CM.complete(c.MTU, c.FirstQP)
+}
+
+// setDefault sets a zero field to its default.
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}

@@ -1,0 +1,235 @@
+package endpoint
+
+import (
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+const lineRate = 40e9 // the paper's
+
+// paper returns the parameters of section 5 of the paper.
+func paper(t interface{ Fatal(...any) }) DCQCNConfig {
+	var c DCQCNConfig
+	if err := c.complete(lineRate); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestOneCNP: a CNP halves the rate of a QP that has had none (alpha is 1). Fast recovery takes half of what is missing in each of F steps
+// (equation 3), then the target rises by R_AI (equation 4), and by R_HAI once bytes have had F steps, too.
+func TestOneCNP(t *testing.T) {
+	c := paper(t)
+	var d dcqcn
+	d.start(&c, lineRate)
+	d.notify(1000, &c, lineRate)
+	if d.rate != lineRate/2 || d.target != lineRate || d.alpha != 1 {
+		t.Fatalf("after a CNP: rate %v, target %v, alpha %v; want half of 40e9, 40e9, 1", d.rate, d.target, d.alpha)
+	}
+	for step := 1; step <= c.FastRecovery; step++ {
+		d.advance(1000+int64(step)*c.RateTimer, &c, lineRate)
+		if want := lineRate * (1 - math.Pow(0.5, float64(step+1))); d.rate != want || d.target != lineRate {
+			t.Errorf("after %d steps of fast recovery: rate %v, want %v; target %v", step, d.rate, want, d.target)
+		}
+	}
+}
+
+// TestIncreases: which increase follows from how often time and bytes have increased the rate since the last cut.
+func TestIncreases(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		times, bytes int // increases before
+		counter      int64
+		raises       int64 // by how much the next one raises the target
+	}{
+		{"first", 0, 0, 0, 0},
+		{"last of fast recovery", 4, 4, 0, 0},
+		{"additive by time", 5, 0, 0, 40e6},
+		{"additive by bytes", 0, 5, 0, 40e6},
+		{"additive of both", 5, 5, 0, 40e6},
+		{"additive while one is behind", 20, 5, 0, 40e6},
+		{"hyper", 6, 6, 0, 400e6},
+		{"without byte counter: fast recovery", 4, 0, -1, 0},
+		{"without byte counter: additive once", 5, 0, -1, 40e6},
+		{"without byte counter: hyper", 6, 0, -1, 400e6},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			config := paper(t)
+			if c.counter != 0 {
+				config.ByteCounter = c.counter
+			}
+			d := dcqcn{rate: 1e9, target: 2e9, timeStage: c.times, byteStage: c.bytes}
+			d.increase(&config, lineRate)
+			target := 2e9 + float64(c.raises)
+			if d.target != target || d.rate != (1e9+target)/2 {
+				t.Errorf("target %v, rate %v; want %v, %v", d.target, d.rate, target, (1e9+target)/2)
+			}
+		})
+	}
+}
+
+// TestByteCounter: each B bytes sent increase the rate once.
+func TestByteCounter(t *testing.T) {
+	c := paper(t)
+	c.RateTimer = 1000 * second
+	var d dcqcn
+	d.start(&c, lineRate)
+	d.sent(50_000_000, &c, lineRate) // at the line rate, nothing is counted
+	d.notify(0, &c, lineRate)
+	for i := 1; i <= 3; i++ {
+		d.sent(9_999_999, &c, lineRate)
+		before := d.rate
+		d.sent(1, &c, lineRate)
+		if want := lineRate * (1 - math.Pow(0.5, float64(i+1))); before == d.rate || d.rate != want {
+			t.Errorf("rate %v after %d times 10 MB, want %v", d.rate, i, want)
+		}
+	}
+	// A cut after an increase sets the target, and counts bytes anew.
+	d.sent(9_999_999, &c, lineRate)
+	before := d.rate
+	d.notify(1_000_000, &c, lineRate)
+	cut := d.rate
+	d.sent(1, &c, lineRate)
+	if d.target != before || d.rate != cut {
+		t.Errorf("target %v, want %v; rate %v, was %v", d.target, before, d.rate, cut)
+	}
+}
+
+// dcqcnModel is DCQCN as its published simulation has it: a state machine that looks at every nanosecond tick of its timers.
+type dcqcnModel struct {
+	c                    DCQCNConfig
+	target, rate, alpha  float64
+	first, notified, cut bool
+	alphaAt, cutAt, upAt int64
+	stage                int
+}
+
+// tick does what is due at one moment: alpha before a cut before an increase; then a CNP, if one comes.
+func (m *dcqcnModel) tick(now int64, cnp bool) {
+	if m.first && now == m.alphaAt {
+		m.alpha *= 1 - m.c.G
+		if m.notified {
+			m.alpha += m.c.G
+		}
+		m.notified = false
+		m.alphaAt += m.c.AlphaTimer
+	}
+	if m.cut && now == m.cutAt {
+		m.decrease(now)
+	}
+	if m.first && now == m.upAt {
+		switch {
+		case m.stage < m.c.FastRecovery:
+		case m.stage == m.c.FastRecovery:
+			m.target = min(lineRate, m.target+float64(m.c.AdditiveIncrease))
+		default:
+			m.target = min(lineRate, m.target+float64(m.c.HyperIncrease))
+		}
+		m.rate = (m.rate + m.target) / 2
+		m.stage++
+		m.upAt += m.c.RateTimer
+	}
+	if !cnp {
+		return
+	}
+	if m.first {
+		m.notified = true
+	} else {
+		m.first, m.alpha, m.alphaAt = true, 1, now+m.c.AlphaTimer
+	}
+	if now >= m.cutAt {
+		m.decrease(now)
+	} else {
+		m.cut = true
+	}
+}
+
+func (m *dcqcnModel) decrease(now int64) {
+	if m.c.ClampTarget || m.stage > 0 || m.upAt == 0 {
+		m.target = m.rate
+	}
+	m.rate = max(float64(m.c.MinRate), m.rate*(1-m.alpha/2))
+	m.stage, m.cut = 0, false
+	m.cutAt, m.upAt = now+m.c.DecreaseInterval, now+m.c.RateTimer
+}
+
+// TestAgreesWithModel: timers that are worked off late come out as in a machine that never sleeps.
+func TestAgreesWithModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ticks := rapid.Int64Range(1, 60)
+		c := DCQCNConfig{
+			G:          rapid.SampledFrom([]float64{1.0 / 256, 1.0 / 16, 1}).Draw(t, "g"),
+			AlphaTimer: ticks.Draw(t, "alpha timer"), DecreaseInterval: ticks.Draw(t, "decrease interval"), RateTimer: ticks.Draw(t, "rate timer"),
+			ByteCounter: -1, FastRecovery: rapid.IntRange(1, 5).Draw(t, "F"), ClampTarget: rapid.Bool().Draw(t, "clamp"),
+		}
+		if err := c.complete(lineRate); err != nil {
+			t.Fatal(err)
+		}
+		var d dcqcn
+		d.start(&c, lineRate)
+		m := dcqcnModel{c: c, rate: lineRate, target: lineRate}
+		for now := int64(1); now < 2000; now++ {
+			cnp := rapid.IntRange(0, 30).Draw(t, "cnp") == 0
+			m.tick(now, cnp)
+			switch {
+			case cnp:
+				d.notify(now, &c, lineRate)
+			case now%97 == 0:
+				d.advance(now, &c, lineRate)
+			default:
+				continue
+			}
+			if math.Abs(d.rate-m.rate) > 1e4 || cnp && math.Abs(d.alpha-m.alpha) > 1e-9 {
+				t.Fatalf("at %d: rate %v, alpha %v; model %v, %v", now, d.rate, d.alpha, m.rate, m.alpha)
+			}
+		}
+	})
+}
+
+// red marks CE as the paper's switches do: never up to K_min, always above K_max, between with a probability that grows up to P_max.
+func red(seed uint64) func(now int64, frame []byte, length int, queue int64) {
+	const kMin, kMax, pMax = 5_000, 200_000, 0.01
+	return func(_ int64, frame []byte, length int, queue int64) {
+		seed = seed*6364136223846793005 + 1442695040888963407
+		p := pMax * float64(queue-kMin) / (kMax - kMin)
+		if queue > kMax {
+			p = 1
+		}
+		if float64(seed>>11)/(1<<53) < p {
+			packet.MarkCE(frame, parsed(frame, length))
+		}
+	}
+}
+
+// TestConverges: of two flows through a bottleneck of 40 Gb/s, one that starts later gets its fair share, with the paper's parameters (section 5.2
+// shows the same for the fluid model and for NICs).
+func TestConverges(t *testing.T) {
+	c := Config{LineRate: 40 * gigabit, Reaction: ReactionConfig{Algorithm: DCQCN}}
+	n := newNetworkOf(t, 3, c, 2000)
+	n.narrow = &bottleneck{to: 2, rate: 40 * gigabit, pass: red(1)}
+	var qps [2]uint32
+	for i := range qps {
+		qps[i], _ = n.connectTo(i, 2)
+		n.start(i, Stream{QP: qps[i], Bytes: 1 << 30, Messages: 2, At: int64(i) * 10_000_000})
+	}
+	// Shares of 10 ms each, once the second flow has had 50 ms.
+	n.run(60_000_000)
+	var worst float64
+	var total uint64
+	for range 8 {
+		before := [2]uint64{n.hosts[0].counters.BytesSent, n.hosts[1].counters.BytesSent}
+		n.run(n.now + 10_000_000)
+		a, b := n.hosts[0].counters.BytesSent-before[0], n.hosts[1].counters.BytesSent-before[1]
+		total += a + b
+		worst = max(worst, math.Abs(float64(a)-float64(b))/float64(a+b))
+	}
+	rate := float64(total) * 8 / 80e-3
+	t.Logf("together %.1f Gb/s; largest difference from the fair share in 10 ms %.0f %%; %d bytes of queue at most", rate/1e9, 100*worst, n.narrow.highest)
+	if worst > 0.25 || rate < 0.9*lineRate {
+		t.Errorf("flows send %.1f Gb/s and differ by %.0f %%, want 36 and 25", rate/1e9, 100*worst)
+	}
+}

@@ -1,0 +1,196 @@
+package endpoint
+
+import (
+	"encoding/binary"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/transport"
+)
+
+// template holds the headers that all packets of a QP to its peer begin with: Ethernet, IP and UDP, and the constant part of the BTH.
+type template struct {
+	b   []byte
+	bth int
+}
+
+const (
+	l3       = packet.EthernetLen
+	ackReq   = 0x80 // octet 8 of the BTH
+	padShift = 4    // of PadCount in octet 1 of the BTH
+	ect0     = 2
+	wordLen  = 4
+)
+
+// templates builds the templates of data packets and of acknowledgements.
+func (h *Host) templates(c *QP) (data, ack template) {
+	trace := h.c.Reaction.HPCC.traceOption(c.Peer.Addr)
+	const plain = l3 + packet.IPv6Len + packet.UDPLen + packet.BTHLen
+	data = h.template(make([]byte, 0, plain+len(trace)), c.Peer, c.SrcPort, trace)
+	return data, h.template(make([]byte, 0, plain), c.Peer, c.SrcPort, nil)
+}
+
+// template builds the headers to a peer in b, with a Hop-by-Hop Options header if there is one.
+func (h *Host) template(b []byte, to Peer, srcPort uint16, hopByHop []byte) template {
+	b = append(b, to.MAC[:]...)
+	b = append(b, h.c.MAC[:]...)
+	var t template
+	if to.Addr.Is4() {
+		b = binary.BigEndian.AppendUint16(b, packet.EtherTypeIPv4)
+		b = b[:l3+packet.IPv4Len]
+		(&packet.IPv4Header{TTL: h.c.HopLimit, Proto: packet.ProtoUDP, Src: h.c.Addr, Dst: to.Addr}).Put(b[l3:])
+	} else {
+		next := uint8(packet.ProtoUDP)
+		if len(hopByHop) > 0 {
+			next = packet.ProtoHopByHop
+		}
+		b = binary.BigEndian.AppendUint16(b, packet.EtherTypeIPv6)
+		b = b[:l3+packet.IPv6Len]
+		(&packet.IPv6Header{NextHeader: next, HopLimit: h.c.HopLimit, Src: h.c.Addr, Dst: to.Addr}).Put(b[l3:])
+		b = append(b, hopByHop...)
+	}
+	udp := len(b)
+	t.bth = udp + packet.UDPLen
+	b = b[:t.bth+packet.BTHLen]
+	(&packet.UDPHeader{SrcPort: srcPort, DstPort: packet.RoCEv2Port}).Put(b[udp:])
+	(&packet.BTH{PKey: h.c.PKey, DestQP: to.QP}).Put(b[t.bth:])
+	t.b = b
+	return t
+}
+
+// put writes the headers of a packet. length is the number of bytes after the BTH, ICRC included.
+func (t *template) put(out []byte, class uint8, opcode packet.Opcode, psn uint32, behind int) {
+	copy(out, t.b)
+	end := t.bth + packet.BTHLen + behind
+	binary.BigEndian.PutUint16(out[t.bth-packet.UDPLen+4:], uint16(end-t.bth+packet.UDPLen))
+	out[t.bth] = byte(opcode)
+	binary.BigEndian.PutUint32(out[t.bth+8:], psn&psnMask)
+	if out[l3]>>4 == 4 {
+		ip := out[l3 : l3+packet.IPv4Len]
+		packet.PutIPv4(ip, uint16(end-l3), class, ip[8], packet.ProtoUDP, binary.BigEndian.Uint32(ip[12:]), binary.BigEndian.Uint32(ip[16:]))
+		return
+	}
+	out[l3], out[l3+1] = 6<<4|class>>4, class<<4
+	binary.BigEndian.PutUint16(out[l3+4:], uint16(end-l3-packet.IPv6Len))
+}
+
+// dataClass is the traffic class of packets with data: DSCP and ECN.
+func (h *Host) dataClass() uint8 {
+	if h.c.NotECT {
+		return h.c.DSCP << 2
+	}
+	return h.c.DSCP<<2 | ect0
+}
+
+// putRequest writes a request packet.
+func (h *Host) putRequest(q *qp, p *transport.Packet, out []byte) (n, length int) {
+	n, length = h.putData(q, out, p.Opcode, p.PSN, p.Payload)
+	if p.AckReq {
+		out[q.data.bth+8] |= ackReq
+	}
+	h.putExtended(q, p, out[q.data.bth+packet.BTHLen:])
+	h.finish(out, q.data.bth, n, length)
+	return n, length
+}
+
+// putData writes a packet's headers and payload. Extended transport headers and the ICRC follow.
+func (h *Host) putData(q *qp, out []byte, opcode packet.Opcode, psn, payload uint32) (n, length int) {
+	ext := opcode.HeadersLen()
+	pad := -int(payload) & (wordLen - 1)
+	behind := ext + int(payload) + pad + packet.ICRCLen
+	q.data.put(out, h.dataClass(), opcode, psn, behind)
+	out[q.data.bth+1] |= uint8(pad << padShift)
+	h.counters.DataSent++
+	n = q.data.bth + packet.BTHLen + ext
+	length = q.data.bth + packet.BTHLen + behind
+	if h.c.Payload == PayloadReal {
+		body := out[n : length-packet.ICRCLen]
+		for i := range body {
+			body[i] = uint8(psn) + uint8(i)
+		}
+		clear(body[payload:])
+		n = length
+	}
+	return n, length
+}
+
+// putExtended writes the extended transport headers of a request.
+func (h *Host) putExtended(q *qp, p *transport.Packet, b []byte) {
+	headers := p.Opcode.Headers()
+	if headers&packet.HasDETH != 0 {
+		(&packet.DETH{QKey: q.QKey, SourceQP: q.Number}).Put(b)
+	}
+	if headers&packet.HasRETH != 0 {
+		offset := uint64(p.Bytes - p.Left)
+		(&packet.RETH{VirtualAddress: regionBase + offset, RKey: regionKey ^ q.Peer.QP, DMALength: p.Left}).Put(b)
+	}
+	if headers&packet.HasImmDt != 0 {
+		packet.ImmDt{Data: p.Number}.Put(b[p.Opcode.Offset(packet.HasImmDt):])
+	}
+}
+
+// A host has one memory region for all its QPs, as large as the longest message. Each QP has its own key.
+const (
+	regionBase = 0x7f00_0000_0000
+	regionKey  = 0x1a2b_3c00
+)
+
+// putAnswer writes the next response to the oldest READ.
+func (h *Host) putAnswer(q *qp, out []byte) (n, length int) {
+	p := q.responder.Answer()
+	n, length = h.putData(q, out, p.Opcode, p.PSN, p.Payload)
+	if p.Opcode.Headers()&packet.HasAETH != 0 {
+		p.AETH.Put(out[q.data.bth+packet.BTHLen:])
+	}
+	h.finish(out, q.data.bth, n, length)
+	return n, length
+}
+
+// putACK writes the acknowledgement or NAK that the responder owes.
+func (h *Host) putACK(q *qp, out []byte) (n, length int) {
+	p := q.responder.Acknowledgement()
+	if p.AETH.IsACK() {
+		h.counters.ACKsSent++
+	} else {
+		h.counters.NAKsSent++
+	}
+	q.ack.put(out, h.c.AckDSCP<<2, p.Opcode, p.PSN, packet.AETHLen+packet.ICRCLen)
+	p.AETH.Put(out[q.ack.bth+packet.BTHLen:])
+	n = q.ack.bth + packet.BTHLen + packet.AETHLen
+	length = n + packet.ICRCLen
+	if h.c.Payload == PayloadReal {
+		n = length
+	}
+	h.finish(out, q.ack.bth, n, length)
+	return n, length
+}
+
+// putCNP writes a standard CNP (IBTA Annex A17). All its bytes are present in every payload mode, as its receiver checks the ICRC.
+func (h *Host) putCNP(q *qp, out []byte) (n, length int) {
+	t := &q.ack
+	if q.Transport == UD { // rare: at most one each CNPInterval
+		to := h.template(h.scratch[:0], q.cnpTo, 0, nil)
+		t = &to
+	}
+	t.put(out, h.c.CNPDSCP<<2, packet.CNP, 0, packet.CNPReservedLen+packet.ICRCLen)
+	binary.BigEndian.PutUint16(out[t.bth-packet.UDPLen:], 0) // as ConnectX sends it
+	out[t.bth+4] = packet.BECN
+	length = t.bth + packet.BTHLen + packet.CNPReservedLen + packet.ICRCLen
+	clear(out[t.bth+packet.BTHLen : length])
+	packet.PutICRC(out, l3, t.bth, length-packet.ICRCLen, true)
+	return length, length
+}
+
+// finish computes the ICRC of a complete packet in out. The ICRC leaves out the Hop-by-Hop Options header, as nodes on the path change the
+// IOAM trace in it.
+func (h *Host) finish(out []byte, bth, n, length int) {
+	if n == length {
+		packet.PutICRC(out, l3, bth, length-packet.ICRCLen, false)
+	}
+}
+
+// icrcOK verifies the ICRC of a packet from a Host.
+func icrcOK(frame []byte, p *packet.Parsed) bool {
+	end := int(p.ICRC)
+	return len(frame) >= end+packet.ICRCLen &&
+		binary.LittleEndian.Uint32(frame[end:]) == packet.ICRC(frame, int(p.L3), int(p.BTH), end, false)
+}

@@ -1,0 +1,5 @@
+//go:build long
+
+package endpoint
+
+const mutants = 10_000_000

@@ -1,0 +1,5 @@
+//go:build !long && race
+
+package endpoint
+
+const mutants = 20_000

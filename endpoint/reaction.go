@@ -1,0 +1,243 @@
+package endpoint
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/cnpgate/cnpgate/cnpdec"
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/prefix"
+)
+
+// Algorithm is what a reaction point does on notifications that don't prescribe a rate.
+type Algorithm uint8
+
+const (
+	NoControl Algorithm = iota // nothing: it only obeys instructions (Pause, Rate Reduce, Resume, PPFC)
+	DCQCN                      // DCQCN on every CNP
+	HPCC                       // HPCC on Fast CNPs with a trace, DCQCN on every other CNP; the lower rate applies
+)
+
+// ReactionConfig describes a reaction point. Times are nanoseconds, rates bits per second. A zero field takes the default that its comment
+// gives.
+type ReactionConfig struct {
+	Addr     packet.Addr // of this host
+	LineRate int64       // of its NIC: a QP's rate without congestion
+
+	// Trusted is the access list: the addresses that may send notifications (draft-xiao-fast-cnp 5; draft-tian 5.6, 9). If it is empty,
+	// only a QP's peer may send standard CNPs.
+	Trusted []netip.Prefix
+
+	// Formats other than the standard CNP must be enabled (draft-xiao-fast-cnp 5, draft-tian 10.5). Extension decides whether a CNP with
+	// ExtensionBit is a Long-haul CNP or a PPFC notification. If neither is set, it is a standard CNP (draft-tian 5.6).
+	FastCNP        bool
+	LongHaulICMPv6 bool
+	Extension      cnpdec.Extension
+	Code           packet.CodePoints   // packet.DefaultCodePoints
+	ICRC           cnpdec.ICRCCoverage // which ICRC follows an IPv6 extension header
+
+	Algorithm Algorithm
+	DCQCN     DCQCNConfig
+	HPCC      HPCCConfig
+
+	RTT              int64 // RTT_est: round-trip time to the farthest peer; 1 ms
+	RecoveryInterval int64 // time after the last Long-haul CNP until a reduced rate begins to rise; 2 * RTT (draft-tian 5.6)
+	RecoveryStep     int64 // time between increases after that; RTT
+	RecoveryIncrease int64 // one increase, bit/s; a 100th of LineRate
+	MaxResume        int64 // most that one Resume adds, bit/s; half of LineRate (draft-tian 9)
+
+	// A Long-haul CNP with a timestamp object is stale if the timestamp differs from the host's time by more than MaxAge; RTT, at least 10 ms.
+	// UnixTime is what to add to the caller's times to have Unix time, ns.
+	MaxAge   int64
+	UnixTime int64
+	// RequireTimestamp refuses Long-haul CNPs without a timestamp object. If it is false, one with the same content as the last from its
+	// source counts as a replay within ReplayWindow; RTT / 2, as senders leave an RTT between two (draft-tian 5.5).
+	RequireTimestamp bool
+	ReplayWindow     int64
+}
+
+func (c *ReactionConfig) complete() error {
+	if c.LineRate <= 0 {
+		return fmt.Errorf("LineRate is %d bit/s, expected more than 0", c.LineRate)
+	}
+	const (
+		recoverySteps = 100
+		millisecond   = 1_000_000
+		leastMaxAge   = 10 * millisecond
+	)
+	setDefault(&c.Code, packet.DefaultCodePoints)
+	setDefault(&c.RTT, millisecond)
+	setDefault(&c.RecoveryInterval, 2*c.RTT)
+	setDefault(&c.RecoveryStep, c.RTT)
+	setDefault(&c.RecoveryIncrease, max(1, c.LineRate/recoverySteps))
+	setDefault(&c.MaxResume, max(1, c.LineRate/2))
+	setDefault(&c.MaxAge, max(leastMaxAge, c.RTT))
+	setDefault(&c.ReplayWindow, c.RTT/2)
+	for _, v := range []struct {
+		name  string
+		value int64
+	}{
+		{"RTT", c.RTT}, {"RecoveryInterval", c.RecoveryInterval}, {"RecoveryStep", c.RecoveryStep},
+		{"RecoveryIncrease", c.RecoveryIncrease}, {"MaxResume", c.MaxResume}, {"MaxAge", c.MaxAge}, {"ReplayWindow", c.ReplayWindow},
+	} {
+		if v.value < 0 {
+			return fmt.Errorf("%s is %d, expected more than 0", v.name, v.value)
+		}
+	}
+	for _, p := range c.Trusted {
+		if !p.IsValid() {
+			return fmt.Errorf("an invalid prefix in Trusted; expected one such as 10.0.0.0/8")
+		}
+	}
+	if err := c.DCQCN.complete(c.LineRate); err != nil {
+		return err
+	}
+	return c.HPCC.complete(c)
+}
+
+// ReactionPoint processes the notifications that arrive at a host and sets the rates of its QPs. It keeps a Flow for each QP.
+type ReactionPoint struct {
+	c        ReactionConfig
+	decoder  cnpdec.Receiver
+	trusted  *prefix.Table[struct{}]
+	counters ReactionCounters
+
+	byQP   map[uint32]*Flow
+	byPeer map[peerQP]*Flow
+
+	n    cnpdec.Notification
+	hops [maxHops]Hop
+}
+
+type peerQP struct {
+	addr packet.Addr
+	qp   uint32
+}
+
+// NewReactionPoint makes a reaction point. The error names the field of c that is wrong.
+func NewReactionPoint(c ReactionConfig) (*ReactionPoint, error) {
+	if err := c.complete(); err != nil {
+		return nil, fmt.Errorf("endpoint: Reaction: %w", err)
+	}
+	entries := make([]prefix.Entry[struct{}], len(c.Trusted))
+	for i, p := range c.Trusted {
+		entries[i].Prefix = p
+	}
+	r := &ReactionPoint{c: c, trusted: prefix.New(entries), byQP: make(map[uint32]*Flow), byPeer: make(map[peerQP]*Flow)}
+	r.decoder = cnpdec.Receiver{
+		Code: c.Code, Extension: c.Extension, ICRC: c.ICRC,
+		Trusted:   r.trusts,
+		KnownQP:   func(qp uint32) bool { return r.byQP[qp] != nil },
+		KnownFlow: func(dst packet.Addr, qp uint32) bool { return r.byPeer[peerQP{dst, qp}] != nil },
+	}
+	return r, nil
+}
+
+// Counters returns what the reaction point has counted.
+func (r *ReactionPoint) Counters() *ReactionCounters { return &r.counters }
+
+// Flow returns the flow of a QP, or nil.
+func (r *ReactionPoint) Flow(qp uint32) *Flow { return r.byQP[qp] }
+
+// Open adds a QP of this host. If two QPs send datagrams to the same QP of a peer, notifications that name the peer's QP reach the one that
+// was opened first.
+func (r *ReactionPoint) Open(id FlowID) *Flow {
+	f := &Flow{FlowID: id, r: r}
+	f.dcqcn.start(&r.c.DCQCN, float64(r.c.LineRate))
+	r.byQP[id.QP] = f
+	if key := (peerQP{id.Dst, id.DestQP}); r.byPeer[key] == nil {
+		r.byPeer[key] = f
+	}
+	return f
+}
+
+// Close removes a QP.
+func (r *ReactionPoint) Close(f *Flow) {
+	delete(r.byQP, f.QP)
+	if key := (peerQP{f.Dst, f.DestQP}); r.byPeer[key] == f {
+		delete(r.byPeer, key)
+	}
+}
+
+// Receive processes a packet that packet.Parse has parsed. If it is a notification that this host accepts, Receive obeys it. It returns the
+// decision, and the QP's flow if its rate or pause may have changed, else nil. Each packet is counted once.
+func (r *ReactionPoint) Receive(now int64, frame []byte, p *packet.Parsed) (*Flow, Decision) {
+	f, d := r.judge(now, frame, p)
+	r.counters.Decisions[d]++
+	if !d.Accepted() {
+		return nil, d
+	}
+	return f, d
+}
+
+// judge checks the packet's sender and destination, then calls the format's own checks.
+func (r *ReactionPoint) judge(now int64, frame []byte, p *packet.Parsed) (*Flow, Decision) {
+	n := &r.n
+	if reason := r.decoder.Decode(frame, p, n); reason != cnpdec.Accepted {
+		r.counters.Refused[reason]++
+		return nil, Refused
+	}
+	if n.Dst != r.c.Addr {
+		return nil, WrongHost
+	}
+	switch n.Kind {
+	case cnpdec.StandardCNP:
+		return r.standardCNP(now, n)
+	case cnpdec.FastCNP:
+		return r.fastCNP(now, n)
+	case cnpdec.LongHaulCNP, cnpdec.LongHaulCNPICMPv6:
+		return r.longHaul(now, n)
+	case cnpdec.PPFC:
+		return r.ppfc(now, n)
+	}
+	return nil, NotForHosts
+}
+
+// standardCNP obeys a CNP from the QP's peer (IBTA Annex A17) or from a node on the access list. A host that isn't configured for Long-haul
+// CNPs treats them as standard CNPs (draft-tian 5.6).
+func (r *ReactionPoint) standardCNP(now int64, n *cnpdec.Notification) (*Flow, Decision) {
+	f := r.byQP[n.BTH.DestQP]
+	if n.Src != f.Dst && !r.trusts(n.Kind, n.Src) {
+		return nil, NotFromPeer
+	}
+	return f, f.slowDown(now)
+}
+
+// trusts reports whether an address is on the access list.
+func (r *ReactionPoint) trusts(_ cnpdec.Kind, src packet.Addr) bool {
+	_, ok := r.trusted.Lookup(src)
+	return ok
+}
+
+// fastCNP obeys a Fast CNP (draft-xiao-fast-cnp 4): the QP is the one connected to the original destination and its QP.
+func (r *ReactionPoint) fastCNP(now int64, n *cnpdec.Notification) (*Flow, Decision) {
+	if !r.c.FastCNP {
+		return nil, Disabled
+	}
+	option := &n.Fast.Option
+	f := r.byPeer[peerQP{option.Dst, n.BTH.DestQP}]
+	if r.c.Algorithm != HPCC || option.Trace.Data == nil {
+		return f, f.slowDown(now)
+	}
+	hops, ok := decodeTrace(&option.Trace, &r.hops)
+	if !ok {
+		return nil, WrongTrace
+	}
+	f.advance(now)
+	if !f.hpcc.react(now, &r.c, r.hops[:hops]) {
+		return nil, Replayed
+	}
+	return f, Measured
+}
+
+// ppfc obeys a PPFC notification (draft-xz-ppfc 3).
+func (r *ReactionPoint) ppfc(now int64, n *cnpdec.Notification) (*Flow, Decision) {
+	f := r.byPeer[peerQP{n.PPFC.Dst, n.BTH.DestQP}]
+	if n.PPFC.PT == packet.PTResume {
+		return f, f.unpause(now)
+	}
+	if n.PPFC.Duration == 0 {
+		return nil, Inconsistent
+	}
+	return f, f.pause(now, n.PPFC.Duration)
+}

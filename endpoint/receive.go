@@ -1,0 +1,134 @@
+package endpoint
+
+import (
+	"github.com/cnpgate/cnpgate/cnpdec"
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/transport"
+)
+
+// Receive processes a frame that arrived. frame holds at least its headers, or all bytes if it is a CNP or another notification. length is
+// that of the whole frame without FCS. The host doesn't retain frame. Each frame is counted once: see Counters.
+func (h *Host) Receive(now int64, frame []byte, length int) {
+	p := &h.parsed
+	packet.Parse(frame, uint32(length), p)
+	h.counters.FramesReceived++
+	switch {
+	case p.Kind == packet.MACControl:
+		h.flowControl(now, frame, p)
+	case p.Dst != h.c.Addr:
+		h.counters.WrongDestination++
+	case p.Kind == packet.RoCEv2 && p.Opcode != packet.CNP:
+		h.receivePacket(now, frame, p)
+	default:
+		h.notified(now, frame, p)
+	}
+}
+
+// receivePacket processes a RoCEv2 packet that isn't a CNP.
+func (h *Host) receivePacket(now int64, frame []byte, p *packet.Parsed) {
+	if p.DestQP == packet.GSIQP && h.manager != nil {
+		h.receiveMAD(now, frame, p)
+		return
+	}
+	if h.c.Payload == PayloadReal && !icrcOK(frame, p) {
+		h.counters.WrongICRC++
+		return
+	}
+	q := h.byNumber[p.DestQP]
+	switch {
+	case q == nil || q.dead:
+		h.counters.UnknownQP++
+		return
+	case q.Transport == UD && p.Opcode.HasPayload() && p.Opcode.Headers()&packet.HasDETH != 0:
+		h.datagram(now, q, frame, p)
+	case q.Transport == UD || p.Opcode.Role() == packet.NoRole || p.Src != q.Peer.Addr:
+		h.counters.WrongPeer++
+		return
+	case q.unconfirmed != nil:
+		h.manager.Confirm(now, q.unconfirmed)
+		h.receivePacket(now, frame, p)
+		return
+	case p.Opcode >= packet.RCReadRespFirst && p.Opcode <= packet.RCAcknowledge:
+		h.response(now, q, frame, p)
+	default:
+		h.requestPacket(now, q, frame, p)
+	}
+	h.schedule(now, q)
+}
+
+// datagram processes a UD packet. A CNP goes to its sender.
+func (h *Host) datagram(now int64, q *qp, frame []byte, p *packet.Parsed) {
+	h.counters.InSequence++
+	if p.ECN != packet.CE {
+		return
+	}
+	h.congested(now, q)
+	if q.cnpDue && q.lastCNP == now {
+		q.cnpTo = Peer{Addr: p.Src, MAC: [6]byte(frame[6:12]), QP: p.SourceQP}
+	}
+}
+
+// response processes an acknowledgement or a READ response.
+func (h *Host) response(now int64, q *qp, frame []byte, p *packet.Parsed) {
+	if p.Opcode != packet.RCAcknowledge {
+		if p.ECN == packet.CE {
+			h.congested(now, q)
+		}
+		h.counters.ReadResponses++
+		q.requester.Answer(now, p.PSN)
+		return
+	}
+	h.counters.Acknowledgements++
+	if q.requester.Acknowledge(now, p.PSN, packet.DecodeAETH(frame[p.Ext:])) {
+		h.fail(now, q)
+	}
+}
+
+// requestPacket processes a request packet.
+func (h *Host) requestPacket(now int64, q *qp, frame []byte, p *packet.Parsed) {
+	r, ok := transport.RequestOf(transport.RC, p.Opcode)
+	r.PSN, r.AckReq = p.PSN, frame[p.BTH+8]&ackReq != 0
+	if r.Op == transport.Read {
+		r.Bytes = packet.DecodeRETH(frame[p.Ext:]).DMALength
+	}
+	if !ok || r.Op == transport.Atomic || h.transport.Packets(r.Bytes) > maxInFlight {
+		h.counters.Unsupported++
+		return
+	}
+	if p.ECN == packet.CE && p.Opcode.HasPayload() {
+		h.congested(now, q)
+	}
+	q.responder.Request(now, &r)
+}
+
+// flowControl obeys PFC and PAUSE of the link (IEEE 802.1Q 36, IEEE 802.3 31B).
+func (h *Host) flowControl(now int64, frame []byte, p *packet.Parsed) {
+	const quantum = 512 * second // bit times, in units of 1/LineRate ns
+	var n cnpdec.Notification
+	switch h.reaction.decoder.Decode(frame, p, &n) {
+	case cnpdec.Accepted:
+		h.counters.FlowControl++
+	default:
+		h.counters.Unsupported++
+		return
+	}
+	for i := range h.pausedTo {
+		quanta := int64(n.Pause.Time)
+		if n.Kind == cnpdec.PFC {
+			if n.PFC.Enabled>>i&1 == 0 {
+				continue
+			}
+			quanta = int64(n.PFC.Time[i])
+		}
+		h.pausedTo[i] = now + quanta*quantum/h.c.LineRate
+	}
+}
+
+// notified passes packets that don't belong to a QP to the reaction point.
+func (h *Host) notified(now int64, frame []byte, p *packet.Parsed) {
+	h.counters.Notifications++
+	flow, _ := h.reaction.Receive(now, frame, p)
+	if flow != nil {
+		h.repace(now, h.byNumber[flow.QP])
+	}
+}

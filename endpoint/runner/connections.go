@@ -1,0 +1,78 @@
+package runner
+
+import (
+	"fmt"
+
+	"github.com/cnpgate/cnpgate/endpoint"
+	"github.com/cnpgate/cnpgate/internal/cm"
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// This file handles connections of RDMA-CM. A sender requests one for each of its QPs and starts its messages once the connection is up. A
+// receiver accepts as many as it has QPs.
+
+// dial requests the connections of all QPs from the peer.
+func (r *Runner) dial() (err error) {
+	to := endpoint.Peer{Addr: r.peer, MAC: r.c.PeerMAC}
+	for i := range r.qps {
+		if r.qps[i].number, err = r.host.Dial(r.now, to, r.c.CMPort, uint64(i)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dialAgain requests a QP's connection again, with a new QP number. It returns 0 if that isn't possible.
+func (r *Runner) dialAgain(id uint64) uint32 {
+	number, err := r.host.Dial(r.now, endpoint.Peer{Addr: r.peer, MAC: r.c.PeerMAC}, r.c.CMPort, id)
+	r.qps[id].failed = err != nil
+	return number
+}
+
+// accept decides whether a peer may open another connection.
+func (r *Runner) accept(from endpoint.Peer) (reason uint16) {
+	switch {
+	case r.stopped || r.c.Peer.IsValid() && from.Addr != packet.AddrFrom(r.c.Peer):
+		return packet.CMConsumerReject
+	case r.host.Connections() >= len(r.qps):
+		return packet.CMNoQP
+	}
+	return 0
+}
+
+// changed handles a connection that came up or ended.
+func (r *Runner) changed(now int64, c endpoint.Connection) {
+	if !r.c.Send {
+		r.peer = c.Peer.Addr
+		return
+	}
+	q := &r.qps[c.ID]
+	if q.peer = c.Peer.QP; c.Up {
+		q.failed = r.start(now, int(c.ID)) != nil
+		return
+	}
+	switch {
+	case !r.stopped && c.Outcome == cm.Refused && c.Reason == packet.CMStaleConnection && !q.again:
+		q.again = true // the receiver has ended the connection of a sender that was killed
+		q.number = r.dialAgain(c.ID)
+	case !r.stopped:
+		q.failed, q.outcome, q.reason = true, c.Outcome, c.Reason
+	case q.peer == 0: // the load ended first
+		q.failed, q.outcome = true, cm.Unanswered
+	}
+}
+
+// cmError returns an error if the sender has no connection left.
+func (r *Runner) cmError() error {
+	q, n, peer := r.qps[0], len(r.qps), r.c.Peer
+	switch up := r.host.CMCounters().Established > 0; {
+	case up && q.outcome == cm.Closed:
+		return fmt.Errorf("%v ended the %d connections", peer, n)
+	case up:
+		return nil // the QPs failed after connecting, which Err reports
+	case q.outcome == cm.Refused:
+		return fmt.Errorf("%v refused the %d connections: %s", peer, n, packet.CMReason(q.reason))
+	}
+	return fmt.Errorf("%v answered none of the requests for %d connections; check that the receiver runs with --cm and the same --cm-port, and that the sender has its "+
+		"MAC address", peer, n)
+}

@@ -1,0 +1,221 @@
+//go:build secondopinion
+
+package endpoint
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
+	"github.com/gopacket/gopacket/pcapgo"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// tshark reads frames and returns the fields of each, separated by commas; "_ws.malformed" comes last and has to be empty.
+func tshark(t *testing.T, frames [][]byte, fields ...string) []string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "endpoint.pcap")
+	var b bytes.Buffer
+	w := pcapgo.NewWriterNanos(&b)
+	err := w.WriteFileHeader(65535, layers.LinkTypeEthernet)
+	for i, frame := range frames {
+		if err == nil {
+			err = w.WritePacket(gopacket.CaptureInfo{Timestamp: time.Unix(0, int64(i)), CaptureLength: len(frame), Length: len(frame)}, frame)
+		}
+	}
+	if err == nil {
+		err = os.WriteFile(path, b.Bytes(), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"-r", path, "-T", "fields", "-E", "separator=,", "-E", "occurrence=a", "-E", "aggregator=+"}
+	for _, f := range append(fields, "_ws.malformed") {
+		args = append(args, "-e", f)
+	}
+	out, err := exec.Command("tshark", args...).Output()
+	if err != nil {
+		t.Fatalf("tshark: %v (install tshark)", err)
+	}
+	lines := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
+	if len(lines) != len(frames) {
+		t.Fatalf("tshark finds %d frames, want %d", len(lines), len(frames))
+	}
+	return lines
+}
+
+// capture runs a network whose hosts send whole frames, and returns these.
+func capture(t *testing.T, c Config, run func(*network, uint32)) (frames [][]byte) {
+	t.Helper()
+	c.Payload, c.CNPInterval = PayloadReal, 1
+	n := newNetwork(t, c, 10_000)
+	n.hosts[1].nextNumber = 0x22
+	a, _ := n.connect(0xfffffe, 1000)
+	n.seen = func(_ int64, _ int, frame []byte, _ int) { frames = append(frames, append([]byte(nil), frame...)) }
+	run(n, a)
+	n.run(never)
+	return frames
+}
+
+// TestWireshark: tshark reads from an endpoint's packets what the sender put into them.
+func TestWireshark(t *testing.T) {
+	lost := false
+	frames := capture(t, Config{MTU: 1000}, func(n *network, a uint32) {
+		n.change = func(_ int64, _ int, frame []byte, length int) bool {
+			p := parsed(frame, length)
+			if p.Opcode == packet.RCSendFirst && !lost {
+				lost = true
+				return false
+			}
+			if p.Opcode == packet.RCWriteLast {
+				packet.MarkCE(frame, p)
+			}
+			return true
+		}
+		n.start(0, Stream{QP: a, Op: Write, Bytes: 2345})
+		n.start(0, Stream{QP: a, Op: SendImm, Bytes: 1234, At: 100_000})
+		n.start(0, Stream{QP: a, Op: Read, Bytes: 1500, At: 200_000})
+	})
+	got := tshark(t, frames, "ip.src", "ip.dsfield.dscp", "ip.dsfield.ecn", "udp.srcport", "infiniband.bth.opcode", "infiniband.bth.p_key",
+		"infiniband.bth.destqp", "infiniband.bth.psn", "infiniband.bth.a", "infiniband.bth.padcnt", "infiniband.reth.va", "infiniband.reth.dmalen",
+		"infiniband.aeth.syndrome", "infiniband.aeth.msn", "infiniband.immdt")
+	const (
+		a    = "10.0.0.1,26,2,49730,"
+		b    = "10.0.0.2,26,2,49730,"
+		ackB = "10.0.0.2,26,0,49730,"
+	)
+	want := []string{
+		// opcode, partition key, DestQP, PSN, AckReq, pad, virtual address, DMA length, syndrome, MSN, immediate
+		a + "6,65535,0x000022,16777214,0,0,0x00007f0000000000,2345,,,,",
+		a + "7,65535,0x000022,16777215,0,0,,,,,,",
+		a + "8,65535,0x000022,0,1,3,,,,,,",
+		"10.0.0.2,48,0,0,129,65535,0x000011,0,0,0,,,,,,", // CNP
+		ackB + "17,65535,0x000011,0,0,0,,,31,1,,",
+		a + "0,65535,0x000022,1,0,0,,,,,,", // is lost
+		a + "3,65535,0x000022,2,1,2,,,,,00000000+00000000,",
+		ackB + "17,65535,0x000011,1,0,0,,,96,1,,",
+		a + "0,65535,0x000022,1,0,0,,,,,,",
+		a + "3,65535,0x000022,2,1,2,,,,,00000000+00000000,",
+		ackB + "17,65535,0x000011,2,0,0,,,31,2,,",
+		a + "12,65535,0x000022,3,1,0,0x00007f0000000000,1500,,,,",
+		b + "13,65535,0x000011,3,0,0,,,31,3,,",
+		b + "15,65535,0x000011,4,0,0,,,31,3,,",
+	}
+	for i := range max(len(got), len(want)) {
+		var g, w string
+		if i < len(got) {
+			g = got[i]
+		}
+		if i < len(want) {
+			w = want[i]
+		}
+		if g != w {
+			t.Errorf("frame %d: tshark reads %q, want %q", i+1, g, w)
+		}
+	}
+}
+
+// TestWiresharkTrace: tshark reads the IOAM trace of a packet with data, and what nodes add to it.
+func TestWiresharkTrace(t *testing.T) {
+	c := Config{Addr: ipv6, Reaction: ReactionConfig{Algorithm: HPCC, HPCC: HPCCConfig{Hops: 3, Namespace: 5}}}
+	frames := capture(t, c, func(n *network, a uint32) { n.start(0, Stream{QP: a, Bytes: 100}) })
+	frame := frames[0]
+	for i := range 2 {
+		hop := Hop{Node: uint32(77 + i), Time: 3*second + 42, Queue: 1234, Sent: 1<<40 - 1, Rate: 400 * gigabit}
+		if !PutHop(frame, parsed(frame, len(frame)), &hop) {
+			t.Fatal("no place for a hop")
+		}
+	}
+	got := tshark(t, [][]byte{frame}, "ipv6.opt.ioam.trace.ns", "ipv6.opt.ioam.trace.nodelen", "ipv6.opt.ioam.trace.remlen", "ipv6.opt.ioam.trace.node.id",
+		"ipv6.opt.ioam.trace.node.tss", "ipv6.opt.ioam.trace.node.tsf", "ipv6.opt.ioam.trace.node.qdepth", "ipv6.opt.ioam.trace.node.nsdata_wide",
+		"ipv6.opt.ioam.trace.invalid_type", "infiniband.reth.dmalen")
+	const want = "5,6,6,0x00004e+0x00004d,0x00000003+0x00000003,0x0000002a+0x0000002a,0x000004d2+0x000004d2,0x009c40ffffffffff+0x009c40ffffffffff,,100,"
+	if got[0] != want {
+		t.Errorf("tshark reads %q, want %q", got[0], want)
+	}
+}
+
+// TestScapy: scapy agrees with the ICRC and the IPv4 header checksum of every packet, with losses, CNPs, READs, and an IOAM trace.
+func TestScapy(t *testing.T) {
+	for _, c := range []Config{
+		{}, {MTU: 4096, PKey: 0x8001}, {MTU: 1000, SelectiveRepeat: true}, {Addr: ipv6},
+		{Addr: ipv6, Reaction: ReactionConfig{HPCC: HPCCConfig{Hops: 4}}},
+	} {
+		frames := capture(t, c, func(n *network, a uint32) {
+			sent := 0
+			n.change = func(_ int64, _ int, frame []byte, length int) bool {
+				sent++
+				if sent%10 == 0 {
+					packet.MarkCE(frame, parsed(frame, length))
+				}
+				return sent%7 > 0
+			}
+			for op := Write; op <= Read; op++ {
+				n.start(0, Stream{QP: a, Op: op, Bytes: 9999, Messages: 2})
+			}
+			h := n.hosts[1]
+			if err := n.hosts[0].Open(QP{Transport: UD, Number: 500, Peer: Peer{h.c.Addr, h.c.MAC, 600}, QKey: 1}); err != nil {
+				t.Fatal(err)
+			}
+			n.start(0, Stream{QP: 500, Op: SendImm, Bytes: 333, Messages: 3})
+		})
+		for _, line := range tshark(t, frames) {
+			if line != "" {
+				t.Errorf("tshark finds a malformed frame: %s", line)
+			}
+		}
+		checkScapy(t, frames)
+	}
+}
+
+// checkScapy asks internal/packet's script about ICRCs and checksums. SCAPY_PYTHON names a Python that has scapy.
+func checkScapy(t *testing.T, frames [][]byte) {
+	t.Helper()
+	python := os.Getenv("SCAPY_PYTHON")
+	if python == "" {
+		python = "/usr/bin/python3" // where Debian's python3-scapy is
+	}
+	var in bytes.Buffer
+	for _, f := range frames {
+		in.WriteString(hex.EncodeToString(f) + "\n")
+	}
+	cmd := exec.Command(python, filepath.Join("..", "internal", "packet", "testdata", "secondopinion.py"))
+	cmd.Stdin, cmd.Stderr = &in, os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("secondopinion.py: %v (it needs scapy: install python3-scapy, or let SCAPY_PYTHON name a Python that has it)", err)
+	}
+	answers := json.NewDecoder(bytes.NewReader(out))
+	for i, f := range frames {
+		var o struct {
+			ICRC     string
+			Without  string `json:"icrc_without"`
+			Checksum *bool
+		}
+		if err := answers.Decode(&o); err != nil {
+			t.Fatalf("secondopinion.py on frame %d: %v", i+1, err)
+		}
+		p := parsed(f, len(f))
+		want := o.ICRC
+		if p.Family == 6 {
+			want = o.Without
+		} else if o.Checksum == nil || !*o.Checksum {
+			t.Errorf("frame %d: wrong IPv4 header checksum: %x", i+1, f)
+		}
+		if got := hex.EncodeToString(f[p.ICRC:]); got != want {
+			t.Errorf("frame %d: ICRC %s, scapy has %s: %x", i+1, got, want, f)
+		}
+	}
+	if len(frames) < 50 {
+		t.Errorf("only %d frames", len(frames))
+	}
+}

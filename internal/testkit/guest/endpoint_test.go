@@ -1,0 +1,220 @@
+//go:build live && !nodpdk
+
+package guest
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/cnpgate/cnpgate/endpoint"
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// pingPong is what the kernel and an endpoint play: each sends a message when the other's has come.
+const (
+	rounds      = 200
+	endpointMAC = "02:00:00:00:00:01"
+)
+
+// TestEndpointWithSoftRoCE has an endpoint exchange messages with the kernel's Soft-RoCE, which checks ICRCs and PSNs, acknowledges and
+// retransmits as the endpoint has to: ibv_rc_pingpong ends only if every message has come and was acknowledged, ibv_ud_pingpong if every datagram
+// has come.
+func TestEndpointWithSoftRoCE(t *testing.T) {
+	g := endpointGuest(t)
+	for i, c := range []struct {
+		name      string
+		transport endpoint.Transport
+		program   string
+		bytes     uint32 // of a message
+		lossEach  int    // one of so many frames is lost, in each direction; 0: none
+	}{
+		{"RC", endpoint.RC, "ibv_rc_pingpong -m 1024", 4096, 0},
+		{"RC with loss", endpoint.RC, "ibv_rc_pingpong -m 1024", 4096, 41},
+		{"UD", endpoint.UD, "ibv_ud_pingpong", 1024, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			peer := &kernelPeer{t: t, g: g, port: 18515 + i, bytes: c.bytes, lossEach: c.lossEach}
+			peer.connect(c.program, c.transport, uint32(0x11+i))
+			peer.play()
+			counters := peer.h.Counters()
+			if counters.MessagesDone != rounds || counters.WrongICRC+counters.WrongPeer+counters.UnknownQP+counters.Unsupported != 0 {
+				t.Errorf("counted %+v", counters)
+			}
+			if again := counters.Retransmitted > 0; again != (c.lossEach > 0) {
+				t.Errorf("%d packets sent again", counters.Retransmitted)
+			}
+			if out, _ := g.Run("dmesg | grep -i icrc"); out != "" {
+				t.Errorf("the guest says: %s", out)
+			}
+		})
+	}
+}
+
+// endpointGuest is a host with Soft-RoCE on a NIC whose wire the test holds.
+func endpointGuest(t *testing.T) *Guest {
+	t.Helper()
+	provider, _ := filepath.Glob("/usr/lib/*/libibverbs/librxe-rdmav*.so")
+	if len(provider) != 1 {
+		t.Fatalf("the provider of Soft-RoCE is at %q; run scripts/setup --test", provider)
+	}
+	files, err := Programs("/usr/bin/rdma", "/usr/bin/ibv_rc_pingpong", "/usr/bin/ibv_ud_pingpong", provider[0])
+	if err != nil {
+		t.Fatalf("%v; run scripts/setup --test", err)
+	}
+	dir, err := os.MkdirTemp("", "cnpgate-guest") // short: a socket's path has 107 characters
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	g, err := Boot(Config{
+		Folder: dir, CPUs: 1, MemoryMiB: 512, NICs: []string{"virtio-net-pci"},
+		Files:   append(files, File{Path: "/etc/libibverbs.d/rxe.driver", Text: "driver rxe\n", Mode: 0o644}),
+		Modules: []string{"virtio_pci", "virtio_net", "crc32_generic", "rdma_rxe", "ib_uverbs"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(g.Close)
+	for _, command := range []string{
+		"echo 1 > /proc/sys/net/ipv6/conf/eth0/disable_ipv6", "ip link set lo up",
+		"ip link set eth0 mtu 1500 up", "ip address add 198.18.0.2/24 dev eth0",
+		"arp -i eth0 -s 198.18.0.1 " + endpointMAC, "rdma link add rxe0 type rxe netdev eth0",
+	} {
+		if _, err := g.Run(command); err != nil {
+			t.Fatalf("%v\n%s", err, g.Console())
+		}
+	}
+	return g
+}
+
+// kernelPeer is an endpoint and the kernel that it talks with.
+type kernelPeer struct {
+	t        *testing.T
+	g        *Guest
+	h        *endpoint.Host
+	qp       uint32
+	port     int
+	bytes    uint32
+	lossEach int
+	frames   int
+	replies  int
+	expect   uint32 // PSN of the kernel's next request
+}
+
+// connect starts the server of a program of libibverbs, gives it the endpoint's QP over TCP inside the guest, and opens the QP towards the server's.
+func (k *kernelPeer) connect(program string, transport endpoint.Transport, qp uint32) {
+	k.t.Helper()
+	const psn = 0xfffff0     // wraps
+	const qKey = 0x1111_1111 // of ibv_ud_pingpong
+	const gid = "00000000000000000000ffffc6120001"
+	server := fmt.Sprintf("(timeout 200 %s -d rxe0 -g 1 -s %d -n %d -p %d >/tmp/server%d 2>&1; echo $? >/tmp/status%d) & sleep 2",
+		program, k.bytes, rounds, k.port, k.port, k.port)
+	client := fmt.Sprintf("((printf '0000:%06x:%06x:%s\\000'; sleep 2; printf 'done\\000'; sleep 1) | nc 127.0.0.1 %d >/tmp/client%d)", qp, psn, gid, k.port, k.port)
+	for _, command := range []string{server, client} {
+		if _, err := k.g.Run(command); err != nil {
+			k.t.Fatal(err)
+		}
+	}
+	answer, _ := k.g.Run(fmt.Sprintf("tr -d '\\000' </tmp/client%d", k.port))
+	var lid, peerQP, peerPSN uint32
+	if _, err := fmt.Sscanf(answer, "%x:%x:%x:", &lid, &peerQP, &peerPSN); err != nil {
+		log, _ := k.g.Run(fmt.Sprintf("cat /tmp/server%d", k.port))
+		k.t.Fatalf("the server answers %q: %v\n%s", answer, err, log)
+	}
+	k.qp, k.expect = qp, peerPSN
+	address := func(s string) packet.Addr { return packet.AddrFrom(netip.MustParseAddr(s)) }
+	h, err := endpoint.New(endpoint.Config{
+		Addr: address("198.18.0.1"), MAC: [6]byte{2, 0, 0, 0, 0, 1}, LineRate: 1_000_000_000, MTU: 1024, Payload: endpoint.PayloadReal,
+		Timeout: 300_000_000, Retries: 100,
+	})
+	if err == nil {
+		err = h.Open(endpoint.QP{
+			Transport: transport, Number: qp, SendPSN: psn, ReceivePSN: peerPSN, QKey: qKey,
+			Peer: endpoint.Peer{Addr: address("198.18.0.2"), MAC: [6]byte{2, 0, 0, 0, 0, slot}, QP: peerQP},
+		})
+	}
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	k.h = h
+}
+
+// play runs until the server has ended with success.
+func (k *kernelPeer) play() {
+	k.t.Helper()
+	start := time.Now()
+	k.send()
+	quiet := 0
+	for k.replies < rounds || quiet < 100 {
+		now := int64(time.Since(start))
+		if now > int64(patience) {
+			log, _ := k.g.Run(fmt.Sprintf("cat /tmp/server%d", k.port))
+			k.t.Fatalf("%d of %d messages have come, counted %+v\n%s", k.replies, rounds, k.h.Counters(), log)
+		}
+		k.transmit(now)
+		frame, err := k.g.NICs[0].Receive(5 * time.Millisecond)
+		if err != nil {
+			k.t.Fatal(err)
+		}
+		if quiet++; frame != nil && !k.lost() {
+			quiet = 0
+			k.receive(int64(time.Since(start)), frame)
+		}
+	}
+	if err := k.g.Until(fmt.Sprintf("[ -e /tmp/status%d ]", k.port)); err != nil {
+		k.t.Fatal(err)
+	}
+	status, _ := k.g.Run(fmt.Sprintf("cat /tmp/status%d /tmp/server%d", k.port, k.port))
+	if status == "" || status[0] != '0' {
+		k.t.Errorf("the server ends with %s", status)
+	}
+}
+
+func (k *kernelPeer) send() {
+	if err := k.h.Start(endpoint.Stream{QP: k.qp, Op: endpoint.Send, Bytes: k.bytes}); err != nil {
+		k.t.Fatal(err)
+	}
+}
+
+// transmit sends what the endpoint may send now.
+func (k *kernelPeer) transmit(now int64) {
+	var out [endpoint.MaxFrame]byte
+	for {
+		n, length := k.h.Next(now, out[:])
+		if length == 0 {
+			return
+		}
+		if k.lost() {
+			continue
+		}
+		if err := k.g.NICs[0].Send(out[:n]); err != nil {
+			k.t.Fatal(err)
+		}
+	}
+}
+
+// receive hands the endpoint a frame. Each whole message of the kernel is answered by another one.
+func (k *kernelPeer) receive(now int64, frame []byte) {
+	var p packet.Parsed
+	packet.Parse(frame, uint32(len(frame)), &p)
+	k.h.Receive(now, frame, len(frame))
+	if p.Kind != packet.RoCEv2 || p.Opcode.Role() == packet.Response || p.PSN != k.expect {
+		return
+	}
+	k.expect = (k.expect + 1) & 0xffffff
+	if p.Opcode == packet.RCSendLast || p.Opcode == packet.UDSendOnly {
+		if k.replies++; k.replies < rounds {
+			k.send()
+		}
+	}
+}
+
+// lost reports whether the next frame gets lost.
+func (k *kernelPeer) lost() bool {
+	k.frames++
+	return k.lossEach > 0 && k.frames%k.lossEach == 0
+}

@@ -1,0 +1,147 @@
+package pairing
+
+import (
+	"testing"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// The last value on either side of a bound, for bounds that no other test checks exactly.
+
+// TestGapAtMost: after two packets in a row less than 2^16 PSNs ahead the connection continues; further ahead it is another one.
+func TestGapAtMost(t *testing.T) {
+	for ahead, reuses := range map[uint32]uint64{1<<16 - 1: 0, 1 << 16: 1} {
+		w := newWire(t)
+		w.connect(100, 200)
+		w.talk(100, 200, psnB, 100, 7)
+		w.send(0, 200, packet.RCSendOnly, psnB+99+ahead-1, 7)
+		w.send(0, 200, packet.RCSendOnly, psnB+99+ahead, 7)
+		if n := w.workers[0].counts.Reuses; n != reuses {
+			t.Errorf("%d PSNs ahead: %d records ended, want %d", ahead, n, reuses)
+		}
+	}
+}
+
+// TestSteadyAfter: after 64 packets a port is steady, so another one is out of character.
+func TestSteadyAfter(t *testing.T) {
+	for packets, steady := range map[uint32]bool{63: false, 64: true} {
+		w := newWire(t)
+		for n := range packets - 1 {
+			w.send(0, 200, packet.RCSendOnly, 5+n, 7)
+		}
+		w.send(0, 200, packet.RCSendOnly, 5+packets, 8)
+		x := w.find(0, 200)
+		if odd := w.workers[0].notes[x].odd != 0; odd != steady {
+			t.Errorf("after %d packets with one port another is out of character: %v, want %v", packets-1, odd, steady)
+		}
+	}
+}
+
+// TestSpan: a flow may go back, or be answered for, 2^20 PSNs behind its highest.
+func TestSpan(t *testing.T) {
+	w := newWire(t)
+	for psn := uint32(0); psn <= 1<<20+512; psn += 32 {
+		w.send(0, 200, packet.RCSendOnly, psn, 7)
+	}
+	a := w.at(0, 200)
+	if got := a.sent().width(); got != 1<<20 {
+		t.Errorf("%d PSNs, want 2^20", got)
+	}
+}
+
+// TestHeed: a claim of RDMA-CM counts if it comes no more than 64 packets after a flow's first one.
+func TestHeed(t *testing.T) {
+	for after, heeded := range map[uint32]bool{64: true, 65: false} {
+		w := newWire(t)
+		w.send(0, 200, packet.RCSendOnly, psnB, 7)
+		w.connect(100, 200)
+		x := w.find(0, 200)
+		w.workers[0].tracks[x].packets = after
+		s := &w.workers[0].subject
+		s.x, s.t, s.n, s.pl, s.now = x, &w.workers[0].tracks[x], &w.workers[0].notes[x], w.at(0, 200), w.now
+		s.n.seenCM = 0
+		s.heedClaim()
+		if got := s.pl.claimed() != 0; got != heeded {
+			t.Errorf("a claim %d packets after the first one counts: %v, want %v", after, got, heeded)
+		}
+	}
+}
+
+// TestSecondREP: after the first REP another one makes no claim, whatever QP it names.
+func TestSecondREP(t *testing.T) {
+	w := newWire(t)
+	w.connect(100, 200)
+	claims := w.pairing.cm.number.now()
+	w.cm(1, packet.CM{Attribute: packet.CMREP, LocalComm: 1, RemoteComm: commA, QPN: 300, PSN: psnB})
+	if n := w.pairing.cm.number.now(); n != claims {
+		t.Errorf("%d claims more", n-claims)
+	}
+}
+
+// TestPortPointsElsewhere: a port points at a flow whose own port points at a third one, by the formula. They are no pair.
+func TestPortPointsElsewhere(t *testing.T) {
+	const port = 52769
+	w := newWire(t)
+	for _, f := range []struct {
+		side int
+		qp   uint32
+	}{{0, 200}, {0, 300}, {1, 100}} {
+		w.send(f.side, f.qp, packet.RCSendOnly, 5, 60000+uint16(f.qp))
+		pl := w.at(f.side, f.qp)
+		pl.p.id[pl.k] = makeIdentity(f.qp, port, false, false)
+	}
+	b := w.at(0, 300) // the port is the formula's of 200 and 100
+	if pair, ok := w.pairing.portRule(&b); ok {
+		t.Errorf("%+v", pair)
+	}
+}
+
+// TestFewPorts: an equal port of 11 bits confirms nothing, whatever PSNs say.
+func TestFewPorts(t *testing.T) {
+	for shared, want := range map[int]bool{16: true, 17: false} {
+		w := many(t, 250)
+		a, b := w.at(0, 1000), w.at(1, 5000)
+		for _, pl := range []*place{&a, &b} {
+			for n := range pl.own() {
+				o, _ := w.pairing.at(pl.g, pl.side, n)
+				o.p.match[o.k] = matchEqual
+			}
+			w.pairing.share(pl, shared)
+		}
+		*b.trial() = trial{soleIs: uint16(a.n + 1), agreeing: minAgreeing}
+		if got := w.workers[0].equalSure(&a, &b); got != want {
+			t.Errorf("%d of 250 share a port, %d bits: sure %v, want %v", shared, bitsOfPort(250, shared), got, want)
+		}
+	}
+}
+
+// TestFullSideIsSearchedOnce: a side without an empty place is not searched again for a millisecond.
+func TestFullSideIsSearchedOnce(t *testing.T) {
+	w := newWire(t)
+	for n := range uint32(placesASide) {
+		w.send(0, 1000+n, packet.RCSendOnly, n, 50000)
+	}
+	w.send(0, 200, packet.RCSendOnly, 5, 52769)
+	ended := w.at(0, 1000)
+	p, now := w.pairing, w.now
+	ended.vacate(ended.owner())
+	for after, found := range map[int64]bool{fullTime - 1: false, fullTime: true} {
+		if got := p.newPlace(ended.p.group, 0, now+after) != 0; got != found {
+			t.Errorf("%d ns later a place is found: %v, want %v", after, got, found)
+		}
+	}
+}
+
+// TestPSNRuleIsCharged: the comparisons of the PSN rule use budget.
+func TestPSNRuleIsCharged(t *testing.T) {
+	w, a, b := two(t)
+	*b.trial() = trial{soleIs: uint16(a.n + 1), agreeing: minAgreeing}
+	l := w.workers[1].Learner
+	before := l.budget
+	if v := l.weigh(&b); v.why != EvidencePSN {
+		t.Fatalf("%v", v.why)
+	}
+	if spent := before - l.budget; spent != b.own()+b.others() {
+		t.Errorf("%d comparisons, want %d", spent, b.own()+b.others())
+	}
+}

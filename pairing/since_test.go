@@ -1,0 +1,42 @@
+package pairing
+
+import (
+	"testing"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// TestSince: Since is the time of the first packet after the answer changed, whatever changed it, and stays until the answer changes again.
+func TestSince(t *testing.T) {
+	w := newWire(t)
+	request := func() int64 {
+		w.send(0, 200, packet.RCSendOnly, 5, 52769)
+		return w.now
+	}
+	want := func(when string, since int64) {
+		t.Helper()
+		if got := w.workers[0].View(w.find(0, 200)).Since; got != since {
+			t.Errorf("%s: since %d, want %d", when, got, since)
+		}
+	}
+	first := request()
+	want("after the first packet", first)
+	request()
+	want("after the second packet", first)
+	m, err := NewQPMap([]QPPair{{Source: alice, Destination: bob, SourceQP: 100, DestinationQP: 200}}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.workers[0].SetStatic(m)
+	w.sweep()
+	want("confirmed by the map, before the next packet", 0)
+	confirmed := request()
+	want("confirmed by the map", confirmed)
+	request()
+	want("still confirmed", confirmed)
+	w.workers[0].SetStatic(nil)
+	w.sweep()
+	want("withdrawn, before the next packet", 0)
+	unknown := request()
+	want("unknown again", unknown)
+}

@@ -1,0 +1,110 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/internal/burst"
+	"github.com/cnpgate/cnpgate/internal/burst/inmem"
+	"github.com/cnpgate/cnpgate/internal/virtual"
+)
+
+// gateway is a gateway's dataplane in the network. Its worker polls every loop nanoseconds: frames that arrive in between wait for the next
+// poll. One worker stands for as many as needed: a poll processes all frames that have arrived.
+type gateway struct {
+	node    int
+	ports   []int32 // by port of the dataplane
+	linked  []bool  // by port of the dataplane: whether ports has an entry
+	peers   []int   // by port of the dataplane
+	plane   *dataplane.Dataplane
+	backend *inmem.Backend
+	time    *virtual.Stepper
+	loop    int64
+}
+
+// spareBytes is the size of a buffer in which a notification is built about a packet with headers only.
+const spareBytes = 384
+
+// newGateway makes the dataplane of a node.
+func (s *Sim) newGateway(node int) (*gateway, error) {
+	c := s.network.Nodes[node].Gateway
+	if c.Loop < 1 {
+		return nil, fmt.Errorf("gateway %s polls every %d ns, expected at least 1", s.name(node), c.Loop)
+	}
+	ports := len(c.Dataplane.Ports)
+	g := &gateway{node: node, ports: make([]int32, ports), linked: make([]bool, ports), loop: c.Loop}
+	for _, p := range c.Dataplane.Ports {
+		g.peers = append(g.peers, p.Peer)
+	}
+	backend, err := inmem.New(inmem.Config{
+		Ports: ports, Burst: c.Burst, BufferSize: spareBytes, Memory: make([]byte, c.Buffers*spareBytes),
+		Sent: func(sent inmem.Sent) { s.fromGateway(g, &sent) },
+	})
+	if err != nil {
+		return nil, fmt.Errorf("gateway %s: %w", s.name(node), err)
+	}
+	config := c.Dataplane
+	config.Backends = []burst.Backend{backend}
+	config.Allocate = virtual.Heap
+	plane, err := dataplane.New(config)
+	if err != nil {
+		return nil, fmt.Errorf("gateway %s: %w", s.name(node), err)
+	}
+	g.plane, g.backend = plane, backend
+	g.time = virtual.NewStepper(plane, []*inmem.Backend{backend}, s.now)
+	g.time.AdaptEvery = virtual.AdaptStep
+	return g, nil
+}
+
+// through is the port by which frames leave a gateway that arrived by port in.
+func (g *gateway) through(in int32) int32 {
+	for i, n := range g.ports {
+		if n == in {
+			return g.ports[g.peers[i]]
+		}
+	}
+	return in
+}
+
+// toGateway passes a frame to a gateway, which processes it at the next poll.
+func (s *Sim) toGateway(n, in, f int32, now int64) {
+	g := s.gateways[n]
+	if s.network.IOAM {
+		s.traceGateway(g, in, f, now)
+	}
+	if !g.backend.Inject(s.portNumber[in], s.store.bytes(f), s.store.frames[f].length) {
+		s.noBuffer++
+	}
+	s.store.release(f)
+	s.agenda.Set(s.pollOf(n), min(s.agenda.At(s.pollOf(n)), g.poll(now)))
+}
+
+// poll is the time of the first poll at or after a time.
+func (g *gateway) poll(at int64) int64 { return (at + g.loop - 1) / g.loop * g.loop }
+
+// step polls a gateway's ports until nothing is left to do at this time.
+func (s *Sim) step(n int32, now int64) {
+	g := s.gateways[n]
+	g.time.SetTime(now)
+	g.time.Step()
+	at := virtual.Never
+	if due, any := g.time.NextDue(); any {
+		at = g.poll(max(due, now+1))
+	}
+	s.agenda.Set(s.pollOf(n), at)
+}
+
+// fromGateway processes a frame that a gateway has sent.
+func (s *Sim) fromGateway(g *gateway, sent *inmem.Sent) {
+	if len(sent.Octets) > headBytes {
+		sent.Octets = sent.Octets[:headBytes]
+	}
+	f := s.store.put(sent.Octets, int(sent.Length))
+	if f == none {
+		return
+	}
+	if sent.Built {
+		s.measure.series.Notified.add(s.now)
+	}
+	s.start(g.ports[sent.Port], f, s.now)
+}

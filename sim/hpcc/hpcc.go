@@ -1,0 +1,197 @@
+// Package hpcc reads the topology and flow files of the HPCC simulator (github.com/alibaba-edu/High-Precision-Congestion-Control), which many
+// papers about RDMA networks use. It is pure: the caller has the files' bytes.
+//
+// A topology is numbers and words, divided by white space: how many nodes, switches and links there are; the switches' node numbers; and for
+// each link its two nodes, rate, delay and error rate, such as "0 32 100Gbps 1000ns 0.000000". A list of flows is their number, and for each its
+// source, destination, priority, port, bytes and start in seconds.
+package hpcc
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cnpgate/cnpgate/sim"
+)
+
+// Topology is what a topology file holds.
+type Topology struct {
+	Switch []bool // by node; the others are hosts
+	Links  []sim.Link
+	// Warnings describe the parts of the file that were left out.
+	Warnings []string
+}
+
+const (
+	maxNodes = 1 << 16
+	maxLinks = 1 << 18
+	maxFlows = 1 << 22
+)
+
+// ReadTopology reads a topology file. name is the file's name in errors.
+func ReadTopology(name string, file []byte) (*Topology, error) {
+	w := newWords(name, file)
+	nodes := w.integer("the number of nodes", 1, maxNodes)
+	switches := w.integer("the number of switches", 0, nodes)
+	links := w.integer("the number of links", 0, maxLinks)
+	if w.err != nil {
+		return nil, w.err
+	}
+	t := &Topology{Switch: make([]bool, nodes)}
+	for range switches {
+		n := w.integer("a switch's node number", 0, nodes-1)
+		if w.err != nil {
+			return nil, w.err
+		}
+		t.Switch[n] = true
+	}
+	for range links {
+		l := sim.Link{
+			A: w.integer("a link's first node", 0, nodes-1), B: w.integer("a link's second node", 0, nodes-1),
+			Rate: w.rate(), Delay: w.delay(), Loss: w.number("a link's error rate", 0, 1),
+		}
+		if w.err != nil {
+			return nil, w.err
+		}
+		if l.A == l.B {
+			t.Warnings = append(t.Warnings, fmt.Sprintf("%s: the link of node %d to itself is left out", w.where(), l.A))
+			continue
+		}
+		t.Links = append(t.Links, l)
+	}
+	if word := w.next(); word != "" {
+		t.Warnings = append(t.Warnings, fmt.Sprintf("%s: from %q on, the file is left out: the first line counts %d links", w.where(), word, links))
+	}
+	return t, nil
+}
+
+// Flow is one flow of a file.
+type Flow struct {
+	From, To int // nodes
+	Bytes    int64
+	Start    int64 // ns
+}
+
+// ReadFlows reads a list of flows. name is the file's name in errors. The simulator doesn't need priorities and ports. Like the HPCC
+// simulator, ReadFlows ignores flows beyond the number in the first line.
+func ReadFlows(name string, file []byte) ([]Flow, error) {
+	const longest = 1e6 // seconds
+	w := newWords(name, file)
+	n := w.integer("the number of flows", 0, maxFlows)
+	var flows []Flow
+	for range n {
+		f := Flow{From: w.integer("a flow's source", 0, maxNodes), To: w.integer("a flow's destination", 0, maxNodes)}
+		w.integer("a flow's priority", 0, math.MaxUint16)
+		w.integer("a flow's port", 0, math.MaxUint16)
+		f.Bytes = int64(w.integer("a flow's bytes", 1, 1<<50))
+		f.Start = int64(math.Round(w.number("a flow's start in seconds", 0, longest) * 1e9))
+		if w.err != nil {
+			return nil, w.err
+		}
+		flows = append(flows, f)
+	}
+	return flows, w.err
+}
+
+// words are the words of a file with their line numbers.
+type words struct {
+	name  string
+	rest  []byte
+	line  int // of the last word read
+	lines int // read so far
+	err   error
+}
+
+func newWords(name string, file []byte) *words { return &words{name: name, rest: file, lines: 1} }
+
+func (w *words) where() string { return w.name + ":" + strconv.Itoa(max(w.line, 1)) }
+
+// fail records the first mistake.
+func (w *words) fail(word, what, expected string) {
+	if w.err != nil {
+		return
+	}
+	if word == "" {
+		w.err = fmt.Errorf("%s: the file ends where %s should be; expected %s", w.where(), what, expected)
+		return
+	}
+	const most = 40
+	if len(word) > most {
+		word = word[:most] + "..."
+	}
+	w.err = fmt.Errorf("%s: %q can't be %s; expected %s", w.where(), word, what, expected)
+}
+
+// next returns the next word, "" at the end of the file.
+func (w *words) next() string {
+	at := bytes.IndexFunc(w.rest, func(c rune) bool { return !strings.ContainsRune(" \t\r\n", c) })
+	if at < 0 {
+		w.rest = nil
+		return ""
+	}
+	w.lines += bytes.Count(w.rest[:at], []byte("\n"))
+	w.line, w.rest = w.lines, w.rest[at:]
+	end := bytes.IndexAny(w.rest, " \t\r\n")
+	if end < 0 {
+		end = len(w.rest)
+	}
+	word := string(w.rest[:end])
+	w.rest = w.rest[end:]
+	return word
+}
+
+func (w *words) integer(what string, least, most int) int {
+	word := w.next()
+	n, err := strconv.Atoi(word)
+	if err != nil || n < least || n > most {
+		w.fail(word, what, fmt.Sprintf("a whole number, %d to %d", least, most))
+		return least
+	}
+	return n
+}
+
+func (w *words) number(what string, least, most float64) float64 {
+	word := w.next()
+	v, err := strconv.ParseFloat(word, 64)
+	if err != nil || !(v >= least && v <= most) {
+		w.fail(word, what, fmt.Sprintf("a number, %v to %v", least, most))
+		return least
+	}
+	return v
+}
+
+// rate reads a rate such as 100Gbps, in bit/s.
+func (w *words) rate() uint64 {
+	const expected = "a rate such as 100Gbps or 40Mbps"
+	word := w.next()
+	for _, unit := range []struct {
+		suffix string
+		factor float64
+	}{{"Gbps", 1e9}, {"Mbps", 1e6}, {"Kbps", 1e3}, {"kbps", 1e3}, {"bps", 1}} {
+		digits, ok := strings.CutSuffix(word, unit.suffix)
+		if !ok {
+			continue
+		}
+		v, err := strconv.ParseFloat(digits, 64)
+		if err != nil || !(v*unit.factor >= 1e5 && v*unit.factor <= 1e14) {
+			break
+		}
+		return uint64(math.Round(v * unit.factor))
+	}
+	w.fail(word, "a link's rate", expected)
+	return 0
+}
+
+// delay reads a delay such as 1000ns or 0.001ms, in ns.
+func (w *words) delay() int64 {
+	word := w.next()
+	d, err := time.ParseDuration(word)
+	if err != nil || d < 0 || d > time.Minute {
+		w.fail(word, "a link's delay", "a time such as 1000ns or 0.5ms, at most a minute")
+		return 0
+	}
+	return int64(d)
+}

@@ -1,0 +1,166 @@
+package sim
+
+import (
+	"encoding/binary"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// none is the index of no frame.
+const none = int32(-1)
+
+// headBytes is how much of a frame is stored. It exceeds the headers of any data packet or notification, including an IOAM trace.
+const headBytes = 320
+
+// The classes of a switch's queues, in order of priority.
+const (
+	classControl = iota // MAC control of the link: PFC
+	classHigh           // acknowledgements and notifications, by DSCP
+	classData
+	classes
+)
+
+// Constants shared by hosts and switches.
+const (
+	highDSCP     = 48 // CS6 (RFC 2474 4.2.2): packets with this or a higher DSCP are of classHigh
+	DataPriority = 3  // of PFC, for classData
+)
+
+// frame is one frame in the network. store.heads has its headers at the same index.
+type frame struct {
+	at     int64  // when it reaches the far end of its link, ns
+	next   int32  // the frame behind it in a queue or on a link; none for the last
+	in     int32  // the port that it entered its switch by
+	length uint32 // on the wire, without FCS
+	hash   uint32 // of its flow, for ECMP
+	to     int32  // host
+	head   uint16 // stored bytes
+	class  uint8
+	ect    bool // ECN-capable and not marked yet
+}
+
+// store holds the frames in the network. It grows as needed, and reuses the last freed place first.
+type store struct {
+	frames []frame
+	heads  [][headBytes]byte
+	free   int32 // the first free place
+	most   int
+	full   bool // there was no place for a frame
+}
+
+func newStore(most int) store {
+	return store{free: none, most: most}
+}
+
+// take returns a free place, or none if the store is full.
+func (s *store) take() int32 {
+	f := s.free
+	if f != none {
+		s.free = s.frames[f].next
+		return f
+	}
+	if len(s.frames) >= s.most {
+		s.full = true
+		return none
+	}
+	s.frames = append(s.frames, frame{})
+	s.heads = append(s.heads, [headBytes]byte{})
+	return int32(len(s.frames) - 1)
+}
+
+func (s *store) release(f int32) {
+	s.frames[f].next = s.free
+	s.free = f
+}
+
+// bytes are the headers of a frame.
+func (s *store) bytes(f int32) []byte { return s.heads[f][:s.frames[f].head] }
+
+// put stores a frame with these headers. It returns none if the store is full.
+func (s *store) put(head []byte, length int) int32 {
+	i := s.take()
+	if i == none {
+		return none
+	}
+	f := &s.frames[i]
+	f.head = uint16(copy(s.heads[i][:], head))
+	f.length = uint32(length)
+	f.classify(head)
+	return i
+}
+
+// Offsets in an IPv6 packet behind an untagged Ethernet header.
+const (
+	atEtherType = 12
+	atIPv6      = packet.EthernetLen
+	atNext      = atIPv6 + 6
+	atSource    = atIPv6 + 8
+	atDest      = atIPv6 + 24
+	atL4        = atIPv6 + packet.IPv6Len
+)
+
+// nowhere is the destination of a frame to an address that no host has.
+const nowhere = int32(-1)
+
+// classify sets the fields by which switches forward. Frames are IPv6 or MAC control, untagged.
+func (f *frame) classify(b []byte) {
+	f.next, f.to, f.ect, f.hash, f.class = none, nowhere, false, 0, classControl
+	if len(b) < atL4 || binary.BigEndian.Uint16(b[atEtherType:]) != packet.EtherTypeIPv6 {
+		return
+	}
+	class := binary.BigEndian.Uint16(b[atIPv6:]) >> 4 & 0xff // DSCP and ECN
+	f.class = classData
+	if class>>2 >= highDSCP {
+		f.class = classHigh
+	}
+	f.ect = class&3 == packet.ECT0 || class&3 == packet.ECT1
+	source, dest := binary.BigEndian.Uint64(b[atSource+8:]), binary.BigEndian.Uint64(b[atDest+8:])
+	if binary.BigEndian.Uint64(b[atDest:]) == hostNet {
+		f.to = int32(dest - 1)
+	}
+	ports := uint64(0)
+	if b[atNext] == packet.ProtoUDP && len(b) >= atL4+4 {
+		ports = uint64(binary.BigEndian.Uint32(b[atL4:]))
+	}
+	f.hash = uint32(mixHash(source<<32^dest^ports<<8) >> 32)
+}
+
+// mixHash mixes the bits of a flow's addresses and ports (Fibonacci hashing, twice).
+func mixHash(x uint64) uint64 {
+	const golden = 0x9e3779b97f4a7c15
+	x *= golden
+	x ^= x >> 29
+	return x * golden
+}
+
+// markCE sets Congestion Experienced (RFC 3168 5).
+func (s *store) markCE(f int32) {
+	s.heads[f][atIPv6+1] |= packet.CE << 4
+	s.frames[f].ect = false
+}
+
+// fifo is a queue of frames.
+type fifo struct {
+	first, last int32
+	bytes       int64
+}
+
+func (q *fifo) empty() bool { return q.first == none }
+
+func (q *fifo) push(s *store, f int32) {
+	s.frames[f].next = none
+	if q.first == none {
+		q.first = f
+	} else {
+		s.frames[q.last].next = f
+	}
+	q.last = f
+	q.bytes += int64(s.frames[f].length)
+}
+
+func (q *fifo) pop(s *store) int32 {
+	f := q.first
+	q.first = s.frames[f].next
+	q.bytes -= int64(s.frames[f].length)
+	return f
+}

@@ -1,0 +1,250 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/cnpgate/cnpgate/endpoint"
+	"github.com/cnpgate/cnpgate/telemetry"
+)
+
+// Result is the result of a simulation. Times are ns, sizes bytes, rates bit/s.
+type Result struct {
+	Ended         int64             `json:"ended_ns"` // when the simulation ended
+	All           Group             `json:"all"`
+	Groups        []Group           `json:"groups,omitempty"`
+	Gateway       Queue             `json:"gateway_queue"` // the longest queue of gateways' WAN ports
+	Switch        Queue             `json:"switch_queue"`  // the longest queue of switches
+	Dropped       uint64            `json:"dropped_packets"`
+	Lost          uint64            `json:"lost_packets"` // on links
+	Retransmitted uint64            `json:"retransmitted_packets"`
+	Marked        uint64            `json:"marked_packets"`
+	Pauses        uint64            `json:"pfc_pauses"`    // PFC frames with which switches stopped a link
+	Paused        int64             `json:"pfc_paused_ns"` // total time for which ports of switches were stopped
+	SlowDown      int64             `json:"slow_down_ns"`  // from the first flow's start until the first sender slowed down; -1: never
+	Sent          uint64            `json:"notifications"` // of gateways
+	ByKind        map[string]uint64 `json:"notifications_by_kind"`
+	CNPs          uint64            `json:"cnps"` // of receivers
+	// Reactions counts the senders' decisions on notifications, by endpoint.Decision.
+	Reactions map[string]uint64 `json:"reactions"`
+	Jain      float64           `json:"jain"`
+	Hops      uint64            `json:"packet_hops"`
+	// Gateways are the gateways' counters, by the names of the catalogue in package telemetry; zeros are left out.
+	Gateways []map[string]uint64 `json:"gateways,omitempty"`
+}
+
+// Group is the result of a group of flows, or of all flows.
+type Group struct {
+	Flows        int     `json:"flows"`
+	Finished     int     `json:"finished"`
+	Failed       int     `json:"failed"`
+	MeanFCT      int64   `json:"fct_mean_ns"` // of the finished flows
+	P99FCT       int64   `json:"fct_p99_ns"`
+	MeanSlowdown float64 `json:"slowdown_mean"`
+	P99Slowdown  float64 `json:"slowdown_p99"`
+	Goodput      float64 `json:"goodput_bps"` // acknowledged bits, from the first start to the last end
+}
+
+// Queue describes the length of a queue.
+type Queue struct {
+	Peak int64 `json:"peak_bytes"`
+	P99  int64 `json:"p99_bytes"` // of the samples
+}
+
+// Series are the measurements over time.
+func (s *Sim) Series() *Series { return &s.measure.series }
+
+// Result computes the results so far. It fails if a frame is unaccounted for.
+func (s *Sim) Result() (*Result, error) {
+	if err := s.account(); err != nil {
+		return nil, err
+	}
+	r := &Result{Ended: s.now - epoch, Hops: s.hops, SlowDown: -1, ByKind: map[string]uint64{}, Reactions: map[string]uint64{}}
+	s.sumPorts(r)
+	if err := s.sumGateways(r); err != nil {
+		return nil, err
+	}
+	s.sumHosts(r)
+	groups := 0
+	for i := range s.flows {
+		groups = max(groups, s.flows[i].Group+1)
+	}
+	r.All = s.group(-1)
+	for g := range groups {
+		r.Groups = append(r.Groups, s.group(g))
+	}
+	r.Jain = s.jain()
+	series := &s.measure.series
+	r.Gateway.P99, r.Switch.P99 = percentile(series.Gateway, 99), percentile(series.Switch, 99)
+	if first := s.measure.first; first != 0 {
+		r.SlowDown = first - s.firstStart()
+	}
+	return r, nil
+}
+
+// account checks that every frame is in a queue or on a link.
+func (s *Sim) account() error {
+	held := 0
+	for i := range s.ports {
+		p := &s.ports[i]
+		for class := range p.queues {
+			held += p.queues[class].count(&s.store)
+		}
+		held += p.flight.count(&s.store)
+	}
+	free := fifo{first: s.store.free}
+	if n := len(s.store.frames) - free.count(&s.store); n != held {
+		return fmt.Errorf("%d frames are in the network, but %d in queues and on links: a bug in cnpgate; please report it", n, held)
+	}
+	return nil
+}
+
+func (q *fifo) count(s *store) (n int) {
+	for f := q.first; f != none; f = s.frames[f].next {
+		n++
+	}
+	return n
+}
+
+func (s *Sim) sumPorts(r *Result) {
+	for i := range s.ports {
+		p := &s.ports[i]
+		r.Dropped += p.stats.Dropped.Frames
+		r.Lost += p.stats.Lost.Frames
+		r.Marked += p.stats.Marked
+		r.Pauses += p.stats.Pauses
+		r.Paused += p.stats.StoppedFor - max(p.stoppedTo-s.now, 0)
+		r.Switch.Peak = max(r.Switch.Peak, p.stats.Peak)
+	}
+}
+
+// sumGateways adds up the gateways' counters, and checks their accounting identity.
+func (s *Sim) sumGateways(r *Result) error {
+	r.Dropped += s.noBuffer + s.unroutable
+	for _, g := range s.gateways {
+		v := g.plane.Values()
+		if err := v.Check(); err != nil {
+			return fmt.Errorf("gateway %s: %w", s.name(g.node), err)
+		}
+		r.Dropped += v.Sum(telemetry.DroppedPackets)
+		r.Marked += v.Sum(telemetry.ECNMarkedPackets)
+		r.Sent += v.Sum(telemetry.NotificationsSent)
+		for kind, n := range v[telemetry.NotificationsSent.Name].By {
+			r.ByKind[kind] += n
+		}
+		counted := map[string]uint64{}
+		v.Each(func(name string, value uint64) { counted[name] = value })
+		r.Gateways = append(r.Gateways, counted)
+		for port := range g.ports {
+			if g.wan(s, port) {
+				for _, most := range g.plane.Port(port).Watermark {
+					r.Gateway.Peak = max(r.Gateway.Peak, int64(most))
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Sim) sumHosts(r *Result) {
+	for i := range s.hosts {
+		c := s.hosts[i].end.Counters()
+		r.CNPs += c.CNPsSent
+		r.Retransmitted += c.Retransmitted
+		for decision, n := range s.hosts[i].end.ReactionPoint().Counters().Decisions {
+			if n > 0 {
+				r.Reactions[endpoint.Decision(decision).String()] += n
+			}
+		}
+	}
+}
+
+// firstStart is when the first flow started.
+func (s *Sim) firstStart() int64 {
+	first := int64(math.MaxInt64)
+	for i := range s.flows {
+		if f := &s.flows[i]; f.started != 0 {
+			first = min(first, f.started)
+		}
+	}
+	return first
+}
+
+// group computes the results of a group of flows; -1 is all flows.
+func (s *Sim) group(n int) (g Group) {
+	var times []int64
+	var slowdowns []float64
+	first, last, bytes := int64(math.MaxInt64), int64(0), int64(0)
+	for i := range s.flows {
+		f := &s.flows[i]
+		if n >= 0 && f.Group != n {
+			continue
+		}
+		g.Flows++
+		bytes += f.done
+		if f.started != 0 {
+			first = min(first, f.started)
+		}
+		switch {
+		case f.failed:
+			g.Failed++
+		case f.finished != 0:
+			g.Finished++
+			times = append(times, f.finished-f.started)
+			slowdowns = append(slowdowns, float64(f.finished-f.started)/float64(s.ideal(&f.Flow)))
+			last = max(last, f.finished)
+		}
+	}
+	if g.Finished+g.Failed < g.Flows {
+		last = s.now
+	}
+	g.MeanFCT, g.P99FCT = int64(mean(times)), percentile(times, 99)
+	g.MeanSlowdown, g.P99Slowdown = mean(slowdowns), percentile(slowdowns, 99)
+	if last > first {
+		g.Goodput = float64(bytes) * 8e9 / float64(last-first)
+	}
+	return g
+}
+
+// jain is Jain's fairness index (DEC-TR-301, 1984) of the flows' rates, each relative to the rate that the flow would have had alone: 1 if
+// all are equal, 1/n if one of n flows had everything.
+func (s *Sim) jain() float64 {
+	sum, squares, n := 0.0, 0.0, 0
+	for i := range s.flows {
+		f := &s.flows[i]
+		if f.started == 0 || f.started >= s.now {
+			continue
+		}
+		end := f.finished
+		if end == 0 {
+			end = s.now
+		}
+		share := float64(f.done) / float64(f.Bytes) * float64(s.ideal(&f.Flow)) / float64(end-f.started)
+		sum += share
+		squares += share * share
+		n++
+	}
+	if squares == 0 {
+		return 0
+	}
+	return sum * sum / (float64(n) * squares)
+}
+
+func mean[T int64 | float64](values []T) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += float64(v)
+	}
+	return sum / float64(max(len(values), 1))
+}
+
+// percentile is the least value that at least p percent of the values don't exceed (nearest rank); 0 if there are none.
+func percentile[T int64 | float64](values []T, p int) T {
+	if len(values) == 0 {
+		return 0
+	}
+	sorted := slices.Clone(values)
+	slices.Sort(sorted)
+	return sorted[max((len(sorted)*p+99)/100-1, 0)]
+}

@@ -1,0 +1,170 @@
+package scenario
+
+import (
+	"net/netip"
+	"slices"
+	"strconv"
+	"time"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/control/assemble"
+	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/sim"
+)
+
+// gateway is a gateway, whether it has lossless classes, and the hosts to which it sends PPFC notifications.
+type gateway struct {
+	*sim.Gateway
+	lossless bool
+	ppfc     []netip.Prefix
+}
+
+// gateway makes the gateway at a place from its section, to respond with r.
+func (s *Scenario) gateway(p *place, r Response) (g gateway, err error) {
+	section := s.section(p)
+	if section == nil {
+		return g, s.doc.Err()
+	}
+	c := s.configuration(p, section)
+	if c == nil {
+		return g, s.doc.Err()
+	}
+	s.configure(c, r)
+	settings, err := assemble.Settings(c, 1, s.Seed(), nil)
+	g.Gateway = &sim.Gateway{
+		Dataplane: settings, Burst: c.DPDK.Burst, Buffers: assemble.Frames(c, 1), Loop: int64(section.Loop.V), KnowsQPs: section.SourceQPs.V == 0,
+	}
+	for i := range c.Ports {
+		g.lossless = g.lossless || slices.ContainsFunc(c.Ports[i].Classes, func(class config.Class) bool { return class.Lossless != nil })
+	}
+	for _, e := range c.Endpoints {
+		if slices.Contains(e.Accepts, congestion.PPFC) {
+			g.ppfc = append(g.ppfc, e.Prefix)
+		}
+	}
+	return g, err
+}
+
+// givePFC enables PFC on a gateway's short links.
+func (s *Scenario) givePFC(n *sim.Network, p *place) {
+	for _, link := range []int{p.fabric, p.wan} {
+		n.Links[link].PFC = s.short(&n.Links[link])
+	}
+}
+
+// section finds a gateway's section. If the scenario has no sections of gateways at all, a gateway has the defaults.
+func (s *Scenario) section(p *place) *gatewaySection {
+	table := &s.d.Gateways
+	for i, name := range table.Names {
+		if name == p.name {
+			return &table.Entries[i]
+		}
+	}
+	s.doc.UnknownName(p.at, p.name, "gateway", table.Names)
+	return nil
+}
+
+// configuration makes a gateway's configuration from its section. Keys that the section leaves out come from the network. There are two
+// ports, the fabric port first.
+func (s *Scenario) configuration(p *place, section *gatewaySection) *config.Config {
+	e := section.Config
+	if e.Node == nil {
+		e.Node = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+	} else {
+		e.Node = clone(e.Node)
+	}
+	s.fill(p, e.Node)
+	c := s.doc.Configuration(&e)
+	if c == nil {
+		return nil
+	}
+	if len(c.Ports) != 2 || c.Ports[portFabric].Role != config.Fabric || c.Ports[portWAN].Role != config.WAN {
+		s.doc.Problem(e.At(), "%d ports; expected a fabric port and then a WAN port", len(c.Ports))
+		return nil
+	}
+	for _, port := range []struct{ number, link int }{{portFabric, p.fabric}, {portWAN, p.wan}} {
+		if rate, link := c.Ports[port.number].Rate, s.network.Links[port.link].Rate; rate > link {
+			s.doc.Problem(e.At(), "port %s has %d bit/s, and its link %d: expected at most the link's rate", c.Ports[port.number].Name, rate, link)
+		}
+	}
+	return c
+}
+
+// fill adds what the network determines to a gateway's configuration: its name and address, and its ports' names, devices, rates and RTT.
+func (s *Scenario) fill(p *place, root *yaml.Node) {
+	identity := entry(root, "gateway")
+	setDefault(identity, "name", p.name)
+	setDefault(identity, "ipv6", s.gatewayAddr(p).String())
+	ports := entry(root, "ports")
+	if len(ports.Content) == 0 {
+		*ports = yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Line: root.Line, Column: root.Column, Content: []*yaml.Node{
+			{Kind: yaml.MappingNode, Tag: "!!map"}, {Kind: yaml.MappingNode, Tag: "!!map"},
+		}}
+	}
+	for i, port := range ports.Content {
+		if port.Kind != yaml.MappingNode || i > portWAN {
+			continue
+		}
+		name, peer, rate := "fabric", "wan", p.fabricRate
+		if i == portWAN {
+			name, peer, rate = "wan", "fabric", p.rate
+			setDefault(port, "rtt", time.Duration(s.rtt).String())
+		}
+		setDefault(port, "name", name)
+		setDefault(port, "role", name)
+		setDefault(port, "peer", peer)
+		setDefault(port, "device", "sim"+strconv.Itoa(i))
+		setDefault(port, "rate", strconv.FormatUint(rate, 10)+"bps")
+	}
+	flows := entry(root, "flows")
+	setDefault(flows, "capacity", strconv.Itoa(max(minFlows, 4*len(s.flows))))
+	setDefault(flows, "paired", strconv.Itoa(max(minPaired, 2*len(s.flows))))
+}
+
+// The minimum sizes of a simulated gateway's flow table and pairing table.
+const (
+	minFlows  = 4096
+	minPaired = 1024
+)
+
+// setDefault adds a key if it is missing.
+func setDefault(mapping *yaml.Node, key, value string) {
+	if mapping.Kind != yaml.MappingNode {
+		return
+	}
+	n := len(mapping.Content)
+	if e := entry(mapping, key); len(mapping.Content) > n {
+		*e = *scalar(mapping, value)
+	}
+}
+
+func clone(n *yaml.Node) *yaml.Node {
+	c := *n
+	c.Content = make([]*yaml.Node, len(n.Content))
+	for i := range n.Content {
+		c.Content[i] = clone(n.Content[i])
+	}
+	return &c
+}
+
+// gatewayNet is the prefix of the gateways' addresses.
+var gatewayNet = netip.MustParsePrefix("fd00:ffff::/32")
+
+// gatewayAddr is the address of the gateway at a place: fd00:ffff::n+1 for the nth.
+func (s *Scenario) gatewayAddr(p *place) netip.Addr {
+	a := gatewayNet.Addr().As16()
+	for i := range s.places {
+		if s.places[i].node == p.node {
+			a[15] = byte(i + 1)
+		}
+	}
+	return netip.AddrFrom16(a)
+}
+
+// hostPrefix is the address of a host.
+func hostPrefix(h int) netip.Prefix {
+	a := sim.HostAddr(h).Netip()
+	return netip.PrefixFrom(a, a.BitLen())
+}

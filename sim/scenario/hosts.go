@@ -1,0 +1,112 @@
+package scenario
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cnpgate/cnpgate/cnpdec"
+	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/endpoint"
+	"github.com/cnpgate/cnpgate/sim"
+)
+
+// setHosts configures the hosts to respond with r. ppfc lists the hosts to which gateways send PPFC notifications, if r leaves that to the
+// gateways.
+func (s *Scenario) setHosts(c *sim.Config, r Response, ppfc []netip.Prefix) {
+	const million = 1e6
+	h := &s.d.Hosts
+	const highPriority = 48 // DSCP, also of notifications
+	c.Host = endpoint.Config{
+		MTU: int(h.MTU.V), AckEvery: int(h.AckEvery.V), CNPInterval: int64(h.CNPInterval.V), VariableWindow: h.VariableWindow.V,
+		SelectiveRepeat: h.SelectiveRepeat.V, Timeout: s.timeout(),
+	}
+	if h.AckPriority.V {
+		c.Host.AckDSCP = highPriority
+	}
+	d := &h.DCQCN
+	c.Host.Reaction.RTT = max(s.rtt, 1)
+	c.Host.Reaction.DCQCN = endpoint.DCQCNConfig{
+		G: float64(d.Gain.V) / million, AlphaTimer: int64(d.AlphaTimer.V), DecreaseInterval: int64(d.DecreaseInterval.V),
+		RateTimer: int64(d.RateTimer.V), ByteCounter: int64(d.ByteCounter.V), FastRecovery: int(d.FastRecovery.V),
+		AdditiveIncrease: int64(d.AdditiveIncrease.V), HyperIncrease: int64(d.HyperIncrease.V), MinRate: int64(d.MinRate.V), ClampTarget: d.Clamp.V,
+	}
+	if d.ByteCounter.V == 0 {
+		c.Host.Reaction.DCQCN.ByteCounter = -1
+	}
+	for i := range s.places {
+		a := s.gatewayAddr(&s.places[i])
+		c.Host.Reaction.Trusted = append(c.Host.Reaction.Trusted, netip.PrefixFrom(a, a.BitLen()))
+	}
+	bdp := h.Window.V == 1
+	c.EachHost = func(host int, e *endpoint.Config) {
+		if bdp {
+			e.Window = max(1, int64(float64(e.LineRate)*float64(s.rtt)/8e9)) // 0 would mean no window
+		}
+		s.react(&e.Reaction, host, r)
+		address := hostPrefix(host).Addr()
+		if r == Configured && slices.ContainsFunc(ppfc, func(p netip.Prefix) bool { return p.Contains(address) }) {
+			e.Reaction.Extension = cnpdec.PPFCExtension
+		}
+	}
+}
+
+// timeout is how long a requester waits for an acknowledgement, ns. By default, that is four of the longest round trips, at least 4 ms, as
+// queues on the path take time too.
+func (s *Scenario) timeout() int64 {
+	if t := &s.d.Hosts.Timeout; t.Given() {
+		return int64(t.V)
+	}
+	const least = 4_000_000
+	return max(least, 4*s.rtt)
+}
+
+// marked reports by host whether a text names it, such as "0-7,9"; no host if it isn't given.
+func (s *Scenario) marked(t *config.Text) []bool {
+	out := make([]bool, s.hosts)
+	if !t.Given() {
+		return out
+	}
+	for _, h := range s.hostList(t) {
+		out[h] = true
+	}
+	return out
+}
+
+// hostList parses "all", or numbers and ranges of hosts such as "0-7,9".
+func (s *Scenario) hostList(t *config.Text) []int {
+	if t.V == "all" {
+		all := make([]int, s.hosts)
+		for h := range all {
+			all[h] = h
+		}
+		return all
+	}
+	var out []int
+	for _, part := range strings.Split(t.V, ",") {
+		first, last, err := hostRange(strings.TrimSpace(part), s.hosts)
+		if err != nil {
+			s.doc.Problem(t.At(), "%v; expected all, or hosts such as 0-7,9, of 0 to %d", err, s.hosts-1)
+			return nil
+		}
+		for h := first; h <= last; h++ {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+func hostRange(text string, hosts int) (first, last int, err error) {
+	from, to, isRange := strings.Cut(text, "-")
+	if first, err = strconv.Atoi(from); err == nil {
+		if last = first; isRange {
+			last, err = strconv.Atoi(to)
+		}
+	}
+	if err != nil || first < 0 || last < first || last >= hosts {
+		return 0, 0, fmt.Errorf("%q names no hosts", text)
+	}
+	return first, last, nil
+}

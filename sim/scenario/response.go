@@ -1,0 +1,86 @@
+package scenario
+
+import (
+	"github.com/cnpgate/cnpgate/cnpdec"
+	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/endpoint"
+)
+
+// Response is a way to respond to congestion.
+type Response uint8
+
+const (
+	ECN         Response = iota // marking only: receivers' CNPs and DCQCN; gateways neither notify nor pace
+	FastCNP                     // the gateway's Fast CNPs drive DCQCN
+	LongHaulCNP                 // senders obey the gateway's Long-haul CNPs
+	StandardCNP                 // the gateway's standard CNPs drive DCQCN
+	FastCNPHPCC                 // the gateway's Fast CNPs carry the packet's trace, which drives HPCC
+	PPFC                        // the gateway's PPFC notifications pause senders
+	Configured                  // as the gateways are configured
+)
+
+var responseNames = [...]string{"ecn", "fast-cnp", "long-haul-cnp", "standard-cnp", "fast-cnp-hpcc", "ppfc", "configured"}
+
+// String is the response's name in scenarios and reports.
+func (r Response) String() string { return responseNames[r] }
+
+// format is the format of the gateway's notifications; false if the response doesn't choose one.
+func (r Response) format() (congestion.Format, bool) {
+	switch r {
+	case FastCNP, FastCNPHPCC:
+		return congestion.FastCNP, true
+	case LongHaulCNP:
+		return congestion.LongHaulCNP, true
+	case StandardCNP:
+		return congestion.StandardCNP, true
+	case PPFC:
+		return congestion.PPFC, true
+	}
+	return 0, false
+}
+
+// configure sets a gateway's configuration for the response.
+func (s *Scenario) configure(c *config.Config, r Response) {
+	if r == Configured {
+		return
+	}
+	n := &c.Notifications
+	n.FastCNP.Enabled, n.LongHaul.Enabled, n.PPFC, n.Standard = false, false, false, false
+	c.Endpoints = nil
+	format, notifies := r.format()
+	if !notifies {
+		for i := range c.Ports {
+			c.Ports[i].Pacing = nil
+		}
+		return
+	}
+	n.FastCNP.Enabled = format == congestion.FastCNP
+	n.LongHaul.Enabled = format == congestion.LongHaulCNP
+	n.PPFC = format == congestion.PPFC
+	n.Standard = true
+	for h := range s.hosts {
+		e := config.Endpoint{Prefix: hostPrefix(h), Accepts: []config.Format{format}}
+		if s.legacy[h] {
+			e.Accepts = []config.Format{congestion.StandardCNP}
+		}
+		c.Endpoints = append(c.Endpoints, e)
+	}
+}
+
+// react sets a host's reaction point for the response.
+func (s *Scenario) react(c *endpoint.ReactionConfig, host int, r Response) {
+	c.Algorithm = endpoint.DCQCN
+	if s.legacy[host] {
+		return
+	}
+	c.FastCNP, c.LongHaulICMPv6, c.Extension = true, true, cnpdec.LongHaulExtension
+	switch r {
+	case FastCNPHPCC:
+		c.Algorithm = endpoint.HPCC
+		c.HPCC.Hops = int(s.d.Hosts.Hops.V)
+		c.HPCC.BaseRTT = int64(s.d.Hosts.HPCCRTT.V) // 0: RTT of the reaction point
+	case PPFC:
+		c.Extension = cnpdec.PPFCExtension
+	}
+}

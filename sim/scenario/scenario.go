@@ -1,0 +1,159 @@
+package scenario
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/sim"
+)
+
+// Scenario is one scenario that can be run with each of its responses.
+type Scenario struct {
+	Name      string
+	Responses []Response
+	Warnings  []string
+
+	doc     *config.Document
+	d       *document
+	network sim.Network // without gateways' dataplanes
+	places  []place     // of gateways
+	hosts   int
+	flows   []sim.Flow
+	groups  []string // names of the flows' groups
+	legacy  []bool   // by host: it supports the standard CNP only
+	rtt     int64    // of the longest path, ns
+}
+
+// place is the place of a gateway in the topology.
+type place struct {
+	node             int
+	name             string // of the gateway's section
+	at               config.Section
+	fabric, wan      int    // links
+	fabricRate, rate uint64 // of these, bit/s
+}
+
+// Files returns the content of a file that a scenario names.
+type Files func(path string) ([]byte, error)
+
+// needs lists the sections that a scenario must have.
+const needs = "name, length, topology and traffic"
+
+// Parse reads a scenario. name is the file's name in errors. Settings replace the file's values. The error is a *config.Error if the file
+// has mistakes.
+func Parse(name string, data []byte, set []Setting, files Files) (*Scenario, error) {
+	doc, err := config.ParseDocument(name, needs, data)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range set {
+		if err := o.apply(doc.Root); err != nil {
+			return nil, err
+		}
+	}
+	s := &Scenario{doc: doc, d: &document{}}
+	doc.Decode(s.d)
+	if err := doc.Err(); err != nil {
+		return nil, err
+	}
+	s.Name = s.d.Name.V
+	if n := s.Length() / s.sample(); n > sim.MaxSamples {
+		doc.Problem(s.d.Sample.At(), "%d samples in %v; expected at most %d", n, s.d.Length.V, sim.MaxSamples)
+	}
+	s.buildTopology(files)
+	if err := doc.Err(); err != nil {
+		return nil, err
+	}
+	s.rtt = longestRTT(&s.network)
+	s.legacy = s.marked(&s.d.Hosts.Legacy)
+	s.buildTraffic(files)
+	for i := range s.d.Responses.Items {
+		choice := &s.d.Responses.Items[i]
+		r := Response(choice.V)
+		if slices.Contains(s.Responses, r) {
+			doc.Problem(choice.At(), "%v is listed twice; expected each response once", r)
+		}
+		s.Responses = append(s.Responses, r)
+	}
+	if err := doc.Err(); err != nil {
+		return nil, err
+	}
+	for _, r := range s.Responses { // to report all mistakes in gateways' configurations now
+		if _, err := s.Config(r); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// Seed is the scenario's seed.
+func (s *Scenario) Seed() uint64 { return uint64(s.d.Seed.V) }
+
+// Hosts is the number of hosts.
+func (s *Scenario) Hosts() int { return s.hosts }
+
+// Flows is the number of flows.
+func (s *Scenario) Flows() int { return len(s.flows) }
+
+// Length is the greatest length of the simulation, ns of virtual time.
+func (s *Scenario) Length() int64 { return int64(s.d.Length.V) }
+
+// sample is the time between two samples, ns.
+func (s *Scenario) sample() int64 {
+	const samples = 5000
+	if s.d.Sample.Given() {
+		return int64(s.d.Sample.V)
+	}
+	return max(s.Length()/samples, 1)
+}
+
+// Config makes the configuration of a simulation with a response.
+func (s *Scenario) Config(r Response) (*sim.Config, error) {
+	c := &sim.Config{Network: s.network, Flows: s.flows, Length: s.Length(), Sample: s.sample()}
+	c.Network.Nodes, c.Network.Links = slices.Clone(s.network.Nodes), slices.Clone(s.network.Links)
+	c.Network.Seed = s.Seed()
+	c.Network.IOAM = r == FastCNPHPCC
+	var ppfc []netip.Prefix
+	for i := range s.places {
+		gateway, err := s.gateway(&s.places[i], r)
+		if err != nil {
+			return nil, err
+		}
+		c.Network.Nodes[s.places[i].node].Gateway = gateway.Gateway
+		ppfc = append(ppfc, gateway.ppfc...)
+		if gateway.lossless {
+			s.givePFC(&c.Network, &s.places[i])
+		}
+	}
+	s.setHosts(c, r, ppfc)
+	return c, s.doc.Err()
+}
+
+// Run simulates a response from beginning to end. It calls progress, which may be nil, now and then; an error from progress ends the
+// simulation.
+func (s *Scenario) Run(r Response, progress func(sim.Progress) error) (*Outcome, error) {
+	c, err := s.Config(r)
+	if err != nil {
+		return nil, err
+	}
+	run, err := sim.New(c)
+	if err != nil {
+		return nil, fmt.Errorf("scenario %s: %w", s.Name, err)
+	}
+	const events = 1 << 18 // between two calls of progress
+	for more := true; more; {
+		if more, err = run.Run(events); err == nil && progress != nil {
+			err = progress(run.Progress())
+		}
+		if err != nil {
+			return nil, fmt.Errorf("scenario %s, response %s: %w", s.Name, r, err)
+		}
+	}
+	result, err := run.Result()
+	if err != nil {
+		return nil, fmt.Errorf("scenario %s, response %s: %w", s.Name, r, err)
+	}
+	return s.outcome(r, c, result, run.Series()), nil
+}

@@ -1,0 +1,293 @@
+package scenario
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/sim"
+	"github.com/cnpgate/cnpgate/sim/hpcc"
+)
+
+// buildTopology makes the network that the scenario describes. Hosts come first among the nodes.
+func (s *Scenario) buildTopology(files Files) {
+	t := &s.d.Topology
+	given := 0
+	for _, kind := range []bool{t.Dumbbell.Given(), t.TwoDCs.Given(), t.File.Given()} {
+		if kind {
+			given++
+		}
+	}
+	if given != 1 {
+		s.doc.Problem(t.At(), "%d topologies; expected one of dumbbell, two_dcs and file", given)
+		return
+	}
+	s.setSwitches()
+	switch {
+	case t.Dumbbell.Given():
+		s.dumbbell(&t.Dumbbell)
+	case t.TwoDCs.Given():
+		s.twoDCs(&t.TwoDCs)
+	default:
+		s.fromFile(files)
+	}
+	if len(t.Gateways.Items) > 0 && !t.File.Given() {
+		s.doc.Problem(t.Gateways.At(), "gateways are listed without a topology file; expected none, as spans name their gateways")
+	}
+	if err := s.network.CheckSize(); err != nil {
+		s.doc.Problem(t.At(), "%v", err)
+	}
+	for i := range s.network.Links {
+		l := &s.network.Links[i]
+		gateway := s.network.Nodes[l.A].Kind == sim.GatewayNode || s.network.Nodes[l.B].Kind == sim.GatewayNode // see givePFC
+		l.PFC = s.short(l) && !gateway
+	}
+}
+
+// short reports whether a link is short enough for PFC.
+func (s *Scenario) short(l *sim.Link) bool {
+	return s.d.Switches.PFC.V && l.Delay <= int64(s.d.Switches.PFCReach.V)
+}
+
+// setSwitches configures all switches.
+func (s *Scenario) setSwitches() {
+	const million = 1e6
+	c := &s.d.Switches
+	n := &s.network
+	const headers = 320 // bytes, more than any packet has
+	n.MaxFrame = int(s.d.Hosts.MTU.V) + headers
+	const ethernet = 24 // preamble, start delimiter, FCS and gap (IEEE 802.3 3.1.1, 4.4.2)
+	n.Overhead = ethernet
+	n.Switch = sim.SwitchConfig{
+		Buffer: int64(c.Buffer.V), Alpha: float64(c.Alpha.V) / million, AlphaByRate: c.AlphaByRate.V, EgressAlpha: float64(c.EgressAlpha.V) / million,
+	}
+	for i := range c.ECN.Items {
+		e := &c.ECN.Items[i]
+		if e.KMin.V > e.KMax.V {
+			s.doc.Problem(e.KMin.At(), "K_min is above K_max; expected at most %d bytes", e.KMax.V)
+		}
+		if i > 0 && e.Rate.V <= c.ECN.Items[i-1].Rate.V {
+			s.doc.Problem(e.Rate.At(), "not above the rate of the entry before; expected the slowest first")
+		}
+		n.Switch.ECN = append(n.Switch.ECN, sim.ECN{Rate: e.Rate.V, KMin: int64(e.KMin.V), KMax: int64(e.KMax.V), PMax: float64(e.PMax.V) / million})
+	}
+}
+
+func (s *Scenario) node(kind sim.Kind, format string, args ...any) int {
+	s.network.Nodes = append(s.network.Nodes, sim.Node{Name: fmt.Sprintf(format, args...), Kind: kind})
+	if kind == sim.HostNode {
+		s.hosts++
+	}
+	return len(s.network.Nodes) - 1
+}
+
+// connect adds a link, and returns its number.
+func (s *Scenario) connect(l sim.Link) int {
+	s.network.Links = append(s.network.Links, l)
+	return len(s.network.Links) - 1
+}
+
+// dumbbell builds senders, a switch, the spans, a switch, and receivers.
+func (s *Scenario) dumbbell(d *dumbbellSection) {
+	if len(d.Spans.Items) == 0 {
+		s.doc.Problem(d.Spans.At(), "no spans; expected at least one, with rate and delay")
+		return
+	}
+	senders, receivers := int(d.Senders.V), int(d.Receivers.V)
+	for h := range senders {
+		s.node(sim.HostNode, "sender-%d", h)
+	}
+	for h := range receivers {
+		s.node(sim.HostNode, "receiver-%d", h)
+	}
+	first := s.node(sim.SwitchNode, "switch-0")
+	for h := range senders {
+		s.connect(sim.Link{A: h, B: first, Rate: d.Rate.V, Delay: int64(d.Delay.V)})
+	}
+	at := end{node: first}
+	for i := range d.Spans.Items {
+		at = s.span(d, i, at)
+	}
+	for h := range receivers {
+		s.connect(sim.Link{A: senders + h, B: at.node, Rate: d.Rate.V, Delay: int64(d.Delay.V)})
+	}
+}
+
+// end is where the next link begins: a switch, or a gateway's WAN port.
+type end struct {
+	node    int
+	gateway bool
+}
+
+// span adds a span after a node, and returns the node at its end: the gateway of the next span, or a switch.
+func (s *Scenario) span(d *dumbbellSection, i int, from end) end {
+	span := &d.Spans.Items[i]
+	if span.Gateway.Given() && !from.gateway {
+		rate := max(span.Rate.V, d.Rate.V*uint64(d.Senders.V))
+		from = s.addGateway(&span.Gateway, from.node, rate, int64(d.Delay.V))
+	}
+	long := sim.Link{A: from.node, PortA: portWAN, Rate: span.Rate.V, Delay: int64(span.Delay.V), Loss: float64(span.Loss.V) / 1e6}
+	to := end{}
+	if next := i + 1; next < len(d.Spans.Items) && d.Spans.Items[next].Gateway.Given() {
+		gateway := &d.Spans.Items[next].Gateway
+		to = end{s.node(sim.GatewayNode, "%s", gateway.V), true}
+		s.places = append(s.places, place{
+			node: to.node, name: gateway.V, at: gateway.At(), fabric: len(s.network.Links), fabricRate: span.Rate.V,
+		})
+	} else {
+		to = end{s.node(sim.SwitchNode, "switch-%d", i+1), false}
+	}
+	long.B, long.PortB = to.node, portFabric
+	s.onWAN(from, s.connect(long))
+	return to
+}
+
+// onWAN records a link as that of a gateway's WAN port.
+func (s *Scenario) onWAN(from end, link int) {
+	for i := range s.places {
+		if p := &s.places[i]; from.gateway && p.node == from.node {
+			p.wan, p.rate = link, s.network.Links[link].Rate
+		}
+	}
+}
+
+// The ports of a gateway's dataplane, in the order of its configuration.
+const (
+	portFabric = iota
+	portWAN
+)
+
+// fastest is the highest rate that a gateway's port may have, bit/s.
+const fastest = 10_000_000_000_000
+
+// addGateway adds a gateway next to a switch.
+func (s *Scenario) addGateway(name *config.Name, node int, rate uint64, delay int64) end {
+	rate = min(rate, fastest)
+	g := s.node(sim.GatewayNode, "%s", name.V)
+	link := s.connect(sim.Link{A: node, B: g, PortB: portFabric, Rate: rate, Delay: delay})
+	s.places = append(s.places, place{node: g, name: name.V, at: name.At(), fabric: link, fabricRate: rate})
+	return end{g, true}
+}
+
+// twoDCs builds two leaf-spine fabrics. The hosts of the west come first.
+func (s *Scenario) twoDCs(t *twoDCsSection) {
+	tors, perToR, spines := int(t.ToRs.V), int(t.Hosts.V), int(t.Spines.V)
+	for _, side := range []string{"west", "east"} {
+		for h := range tors * perToR {
+			s.node(sim.HostNode, "%s-%d", side, h)
+		}
+	}
+	delay := int64(t.Delay.V)
+	var ends [2]end
+	for side, name := range []string{"west", "east"} {
+		border := s.node(sim.SwitchNode, "%s-border", name)
+		firstSpine := len(s.network.Nodes)
+		for i := range spines {
+			spine := s.node(sim.SwitchNode, "%s-spine-%d", name, i)
+			s.connect(sim.Link{A: spine, B: border, Rate: t.BorderRate.V, Delay: delay})
+		}
+		for i := range tors {
+			tor := s.node(sim.SwitchNode, "%s-tor-%d", name, i)
+			for h := range perToR {
+				s.connect(sim.Link{A: (side*tors+i)*perToR + h, B: tor, Rate: t.Rate.V, Delay: delay})
+			}
+			for spine := range spines {
+				s.connect(sim.Link{A: tor, B: firstSpine + spine, Rate: t.Rate.V, Delay: delay})
+			}
+		}
+		ends[side] = end{node: border}
+	}
+	w := &t.WAN
+	for side, name := range []*config.Name{&w.West, &w.East} {
+		if name.Given() {
+			ends[side] = s.addGateway(name, ends[side].node, max(w.Rate.V, t.BorderRate.V*uint64(t.Spines.V)), delay)
+		}
+	}
+	link := s.connect(sim.Link{
+		A: ends[0].node, B: ends[1].node, PortA: portWAN, PortB: portWAN, Rate: w.Rate.V, Delay: int64(w.Delay.V), Loss: float64(w.Loss.V) / 1e6,
+	})
+	s.onWAN(ends[0], link)
+	s.onWAN(ends[1], link)
+}
+
+// fromFile reads a topology of the HPCC simulator. Hosts keep their order and come first among the nodes.
+func (s *Scenario) fromFile(files Files) {
+	path := &s.d.Topology.File
+	data, err := files(path.V)
+	if err != nil {
+		s.doc.Problem(path.At(), "%v", err)
+		return
+	}
+	topology, err := hpcc.ReadTopology(path.V, data)
+	if err != nil {
+		s.doc.Problem(path.At(), "%v", err)
+		return
+	}
+	s.Warnings = append(s.Warnings, topology.Warnings...)
+	for i, isSwitch := range topology.Switch {
+		kind := sim.HostNode
+		if isSwitch {
+			kind = sim.SwitchNode
+		}
+		s.node(kind, "%d", i)
+	}
+	s.network.Links = topology.Links
+	original := slices.Clone(topology.Links)
+	for i := range s.d.Topology.Gateways.Items {
+		s.insert(&s.d.Topology.Gateways.Items[i], original)
+	}
+}
+
+// insert puts a gateway on the first link between two nodes of the file, next to the node on the fabric side. A link can have a gateway at
+// each end.
+func (s *Scenario) insert(b *betweenSection, original []sim.Link) {
+	fabric, wan := int(b.Fabric.V), int(b.WAN.V)
+	for i, o := range original {
+		l := &s.network.Links[i]
+		atA, atB := o.A == fabric && o.B == wan && l.A == o.A, o.B == fabric && o.A == wan && l.B == o.B
+		if !atA && !atB {
+			continue
+		}
+		const short = 100 // ns: some 20 m of fibre
+		at := s.addGateway(&b.Gateway, fabric, l.Rate, short)
+		if l = &s.network.Links[i]; atA { // adding may have moved the links
+			l.A, l.PortA = at.node, portWAN
+		} else {
+			l.B, l.PortB = at.node, portWAN
+		}
+		s.onWAN(at, i)
+		return
+	}
+	s.doc.Problem(b.At(), "found no link between nodes %d and %d without a gateway next to %d; expected two nodes that the topology file connects", fabric, wan, fabric)
+}
+
+// longestRTT is the longest round trip without queues between two hosts of a network, by paths with the fewest links, ns.
+func longestRTT(n *sim.Network) int64 {
+	beside := make([][]sim.Link, len(n.Nodes)) // by node, with the node as A
+	for _, l := range n.Links {
+		beside[l.A] = append(beside[l.A], l)
+		l.A, l.B = l.B, l.A
+		beside[l.A] = append(beside[l.A], l)
+	}
+	longest := int64(0)
+	for from := range n.Nodes {
+		if n.Nodes[from].Kind != sim.HostNode {
+			continue
+		}
+		delay := make([]int64, len(n.Nodes))
+		seen := make([]bool, len(n.Nodes))
+		seen[from] = true
+		for order := []int{from}; len(order) > 0; order = order[1:] {
+			for _, l := range beside[order[0]] {
+				if !seen[l.B] {
+					seen[l.B], delay[l.B] = true, delay[l.A]+l.Delay
+					order = append(order, l.B)
+				}
+			}
+			if n.Nodes[order[0]].Kind == sim.HostNode {
+				longest = max(longest, 2*delay[order[0]])
+			}
+		}
+	}
+	return longest
+}

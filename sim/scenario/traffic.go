@@ -1,0 +1,206 @@
+package scenario
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/sim"
+	"github.com/cnpgate/cnpgate/sim/hpcc"
+	"github.com/cnpgate/cnpgate/sim/workload"
+)
+
+// buildTraffic makes the flows.
+func (s *Scenario) buildTraffic(files Files) {
+	for i := range s.d.Traffic.Items {
+		t := &s.d.Traffic.Items[i]
+		if s.add(t, files, s.Seed()+uint64(i)<<32); len(s.flows) > mostFlows {
+			s.doc.Problem(t.At(), "%d flows in this entry and those before it; expected at most %d", len(s.flows), mostFlows)
+			return
+		}
+	}
+	if len(s.flows) == 0 && s.doc.Err() == nil {
+		s.doc.Problem(s.d.Traffic.At(), "it makes no flows; expected at least one")
+	}
+	s.group()
+}
+
+// add makes the flows of one entry.
+func (s *Scenario) add(t *trafficSection, files Files, seed uint64) {
+	given := 0
+	for _, kind := range []bool{t.Incast.Given(), t.AllToAll.Given(), t.Ring.Given(), t.Tree.Given(), t.Poisson.Given(), t.File.Given()} {
+		if kind {
+			given++
+		}
+	}
+	if given != 1 {
+		s.doc.Problem(t.At(), "%d kinds of traffic; expected one of incast, all_to_all, ring, tree, poisson and file", given)
+		return
+	}
+	switch {
+	case t.Incast.Given():
+		s.incast(&t.Incast, seed)
+	case t.AllToAll.Given():
+		s.collective(&t.AllToAll, workload.AllToAll)
+	case t.Ring.Given():
+		s.collective(&t.Ring, workload.Ring)
+	case t.Tree.Given():
+		s.collective(&t.Tree, workload.Tree)
+	case t.Poisson.Given():
+		s.poisson(&t.Poisson, seed)
+	default:
+		s.flowFile(&t.File, files)
+	}
+}
+
+func (s *Scenario) incast(t *incastSection, seed uint64) {
+	from, to := s.hostList(&t.From), int(t.To.V)
+	if to >= s.hosts || slices.Contains(from, to) {
+		s.doc.Problem(t.To.At(), "host %d can't receive from %q; expected another one, of 0 to %d", to, t.From.V, s.hosts-1)
+		return
+	}
+	s.extend(workload.Incast(from, to, int64(t.Bytes.V), int64(t.Spread.V), seed), int64(t.Start.V))
+}
+
+func (s *Scenario) collective(t *collectiveSection, flows func(ranks []int, bytes int64) []sim.Flow) {
+	const most = 1 << 20
+	ranks := s.hostList(&t.Ranks)
+	if n := len(ranks); n < 2 || n*n > most {
+		s.doc.Problem(t.Ranks.At(), "%d ranks; expected 2 to 1024", n)
+		return
+	}
+	if repeated(ranks) {
+		s.doc.Problem(t.Ranks.At(), "a rank is named twice; expected each host once at most")
+		return
+	}
+	s.extend(flows(ranks, int64(t.Bytes.V)), int64(t.Start.V))
+}
+
+func repeated(ranks []int) bool {
+	sorted := slices.Sorted(slices.Values(ranks))
+	return len(slices.Compact(sorted)) < len(ranks)
+}
+
+// extend adds flows that begin `start` later. Flows that wait for others begin when these have ended.
+func (s *Scenario) extend(flows []sim.Flow, start int64) {
+	before := len(s.flows)
+	for _, f := range flows {
+		if f.After == [2]int{} {
+			f.Start += start
+		}
+		for i := range f.After {
+			if f.After[i] != 0 {
+				f.After[i] += before
+			}
+		}
+		s.flows = append(s.flows, f)
+	}
+}
+
+// mostFlows is how many flows a scenario may have: each needs some KB of memory.
+const mostFlows = 1 << 22
+
+func (s *Scenario) poisson(t *poissonSection, seed uint64) {
+	if s.hosts < 2 {
+		s.doc.Problem(t.At(), "only %d host; expected at least 2", s.hosts)
+		return
+	}
+	p := workload.Poisson{
+		Hosts: s.hosts, Load: float64(t.Load.V) / 100, Length: int64(t.Length.V), Seed: seed, Rate: s.hostRate(),
+		Sizes: []workload.Distribution{workload.WebSearch, workload.Hadoop, workload.Storage}[t.Sizes.V],
+	}
+	if n := p.Expected() + float64(len(s.flows)); n > mostFlows {
+		s.doc.Problem(t.At(), "some %.0f flows; expected at most %d in all", n, mostFlows)
+		return
+	}
+	s.extend(p.Flows(), 0)
+}
+
+// hostRate is the rate of the first host's link.
+func (s *Scenario) hostRate() uint64 {
+	for _, l := range s.network.Links {
+		if s.network.Nodes[l.A].Kind == sim.HostNode || s.network.Nodes[l.B].Kind == sim.HostNode {
+			return l.Rate
+		}
+	}
+	return 0
+}
+
+// flowFile reads flows of the HPCC simulator, and shifts them so that the first one starts at 0.
+func (s *Scenario) flowFile(path *config.Text, files Files) {
+	data, err := files(path.V)
+	if err != nil {
+		s.doc.Problem(path.At(), "%v", err)
+		return
+	}
+	list, err := hpcc.ReadFlows(path.V, data)
+	if err != nil {
+		s.doc.Problem(path.At(), "%v", err)
+		return
+	}
+	host := s.hostNumbers()
+	first := slices.MinFunc(append(list, hpcc.Flow{Start: 1 << 62}), func(a, b hpcc.Flow) int { return cmp.Compare(a.Start, b.Start) }).Start
+	for i, f := range list {
+		if f.From >= len(host) || f.To >= len(host) || host[f.From] < 0 || host[f.To] < 0 || f.From == f.To {
+			s.doc.Problem(path.At(), "flow %d of %s goes from node %d to node %d; expected two hosts of the topology", i+1, path.V, f.From, f.To)
+			return
+		}
+		s.flows = append(s.flows, sim.Flow{From: host[f.From], To: host[f.To], Bytes: f.Bytes, Start: f.Start - first})
+	}
+}
+
+// hostNumbers returns the host's number of each node, -1 for other nodes.
+func (s *Scenario) hostNumbers() []int {
+	out, hosts := make([]int, len(s.network.Nodes)), 0
+	for i := range out {
+		out[i] = -1
+		if s.network.Nodes[i].Kind == sim.HostNode {
+			out[i] = hosts
+			hosts++
+		}
+	}
+	return out
+}
+
+// group separates flows within a data centre from flows between two: hosts are in one data centre if short links connect them. If all flows
+// are of one kind, there are no groups.
+func (s *Scenario) group() {
+	site := s.sites()
+	between := 0
+	for i := range s.flows {
+		if f := &s.flows[i]; site[f.From] != site[f.To] {
+			f.Group = 1
+			between++
+		}
+	}
+	if between > 0 && between < len(s.flows) {
+		s.groups = []string{"within", "between"}
+	}
+}
+
+// sites returns the data centre of each host. Hosts are in the same one if links shorter than longLink connect them.
+func (s *Scenario) sites() []int {
+	const longLink = 50_000 // ns: 10 km of fibre
+	site := make([]int, len(s.network.Nodes))
+	for i := range site {
+		site[i] = i
+	}
+	root := func(n int) int {
+		for site[n] != n {
+			n = site[n]
+		}
+		return n
+	}
+	for _, l := range s.network.Links {
+		if l.Delay < longLink {
+			site[root(l.A)] = root(l.B)
+		}
+	}
+	var out []int
+	for node, h := range s.hostNumbers() {
+		if h >= 0 {
+			out = append(out, root(node))
+		}
+	}
+	return out
+}

@@ -1,0 +1,31 @@
+// Package scenarios holds the scenarios that come with cnpgate. docs/simulator.md describes them.
+package scenarios
+
+import (
+	"embed"
+	"strings"
+)
+
+//go:embed *.yaml
+var files embed.FS
+
+const suffix = ".yaml"
+
+// Names returns the scenarios' names in alphabetical order.
+func Names() []string {
+	entries, err := files.ReadDir(".")
+	if err != nil {
+		return nil // never: the folder is embedded
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, strings.TrimSuffix(e.Name(), suffix))
+	}
+	return names
+}
+
+// Find returns the text of a scenario, by its name with or without .yaml.
+func Find(name string) ([]byte, bool) {
+	text, err := files.ReadFile(strings.TrimSuffix(name, suffix) + suffix)
+	return text, err == nil
+}

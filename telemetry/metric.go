@@ -1,0 +1,86 @@
+// Package telemetry is the catalogue of the gateway's metrics. Each counter, gauge and histogram is declared once, with what an operator
+// needs to read it and its place in the accounting identity. The report, the log and the checks of that identity use the declarations. The
+// package is pure and imports no other package of the project.
+package telemetry
+
+// Metric describes one counter, gauge or histogram. Its values are numbers from 0 to 2^64 - 1.
+type Metric struct {
+	Name  string // snake case, without the prefix cnpgate_; ends in _total if and only if it is a Counter
+	Kind  Kind
+	Unit  Unit
+	Scope Scope
+	// Label is the name of the label that separates a metric's values within one scope, such as "reason"; "" for a metric with one value.
+	// An enumeration has the label's values, such as dataplane.Suppression.
+	Label string
+	Side  Side
+	Help  string // one sentence
+	// MLX5, SONiC and OpenConfig are the names of the corresponding counter in the mlx5 driver, in SONiC and in OpenConfig's models
+	// (openconfig-interfaces, openconfig-if-ethernet, openconfig-qos); "" if there is none.
+	MLX5, SONiC, OpenConfig string
+}
+
+// Kind is how a metric changes.
+type Kind uint8
+
+const (
+	Counter Kind = iota // never falls while the gateway runs
+	Gauge               // rises and falls
+	Sizes               // a Histogram of values
+)
+
+// Unit is what a metric counts. If it isn't empty, it is a word of the metric's name.
+type Unit string
+
+// Bytes is a base unit of Prometheus; the others are counts. BitsPerSecond is only for line rates.
+const (
+	Bytes         Unit = "bytes" // of frames, without FCS
+	Packets       Unit = "packets"
+	Flows         Unit = "flows"
+	Notifications Unit = "notifications"
+	BitsPerSecond Unit = "bps"
+	Nanoseconds   Unit = "nanoseconds"
+	Percent       Unit = "percent"
+	Events        Unit = "" // other events
+)
+
+// Scope is the entity for which a metric has a value.
+type Scope uint8
+
+const (
+	Gateway Scope = iota // one value for all workers together
+	Port                 // one value for each port
+	Device               // one value for each port, counted by its device: no worker saw these frames
+	Queue                // one value for each traffic class of a port's queue; the report shows that of the class with the largest
+)
+
+// Labels are the names of all labels of a metric, in order.
+func (m *Metric) Labels() []string {
+	labels := [...][]string{Gateway: {}, Port: {"port"}, Device: {"port"}, Queue: {"port", "class"}}[m.Scope]
+	if m.Label != "" {
+		labels = append(labels, m.Label)
+	}
+	return labels
+}
+
+// Side is a metric's place in the accounting identity: the factor of its value in the sum. Over all ports and label values, the sum is
+// always 0:
+//
+//	received = forwarded + dropped by reason + consumed + still queued
+type Side int8
+
+const (
+	None Side = 0  // not part of the identity
+	In   Side = 1  // received frames
+	Out  Side = -1 // frames that have ended in one way, or are queued
+)
+
+// All are the metrics of the catalogue, in the order of their declaration.
+func All() []*Metric { return all }
+
+var all []*Metric
+
+// declare adds a metric to the catalogue.
+func declare(m Metric) *Metric {
+	all = append(all, &m)
+	return &m
+}
