@@ -49,20 +49,21 @@ type Options struct {
 
 // gateway is an active run.
 type gateway struct {
-	started   *config.Config                // its ports, workers and sizes apply until the end
-	running   atomic.Pointer[config.Config] // the one in force
-	reloading sync.Mutex
-	adapting  sync.Mutex // guards the policy, which reloads and measurements change
-	devices   Devices
-	options   Options
-	seed      uint64 // of hashes
-	plane     *dataplane.Dataplane
-	stop      atomic.Bool
-	announced atomic.Bool // the service manager was notified that the gateway forwards, and not yet that it stops
-	begin     time.Time
-	health    health
-	episodes  *episodes
-	heart     heart
+	started    *config.Config                // its ports, workers and sizes apply until the end
+	running    atomic.Pointer[config.Config] // the one in force
+	reloading  sync.Mutex
+	announcing sync.Mutex // guards announced
+	announced  bool       // the service manager was notified that the gateway forwards, and not yet that it stops
+	adapting   sync.Mutex // guards the policy, which reloads and measurements change
+	devices    Devices
+	options    Options
+	seed       uint64 // of hashes
+	plane      *dataplane.Dataplane
+	stop       atomic.Bool
+	begin      time.Time
+	health     health
+	episodes   *episodes
+	heart      heart
 }
 
 // Run forwards until the context ends, then drains the queues and reports. It returns an error if it could not forward, or if

@@ -17,10 +17,8 @@ import (
 func (g *gateway) Reload() (changes []string, err error) {
 	g.reloading.Lock()
 	defer g.reloading.Unlock()
-	if g.announced.Load() { // else READY=1 would say that the gateway forwards, or doesn't stop
-		announce("RELOADING=1\nMONOTONIC_USEC=" + monotonicMicroseconds())
-		defer announce(daemon.SdNotifyReady)
-	}
+	g.announceIfForwarding("RELOADING=1\nMONOTONIC_USEC=" + monotonicMicroseconds())
+	defer g.announceIfForwarding(daemon.SdNotifyReady)
 	next, err := g.load()
 	if err == nil {
 		changes = next.Changes(g.running.Load())
@@ -82,6 +80,27 @@ func (g *gateway) logRefused(err error) {
 
 // announce sends the gateway's state to the service manager, if there is one. Errors are ignored.
 func announce(state string) { _, _ = daemon.SdNotify(false, state) }
+
+// forwards notifies the service manager that the gateway forwards from now on, or that it stops.
+func (g *gateway) forwards(now bool) {
+	g.announcing.Lock()
+	defer g.announcing.Unlock()
+	g.announced = now
+	if now {
+		announce(daemon.SdNotifyReady)
+	} else {
+		announce(daemon.SdNotifyStopping)
+	}
+}
+
+// announceIfForwarding notifies the service manager of a state, unless the gateway doesn't forward yet or stops: READY=1 would then be wrong.
+func (g *gateway) announceIfForwarding(state string) {
+	g.announcing.Lock()
+	defer g.announcing.Unlock()
+	if g.announced {
+		announce(state)
+	}
+}
 
 func monotonicMicroseconds() string {
 	var now unix.Timespec

@@ -134,11 +134,12 @@ func TestReload(t *testing.T) {
 	if now := kMax(); now != before {
 		t.Errorf("K_max is %d, want %d again", now, before)
 	}
+	reload([]string{}) // once the one that the signal asked for is over
 	stop()
 	if err := <-over; err != nil {
 		t.Error(err)
 	}
-	want := "ready" + strings.Repeat(" reloading ready", 7) + " stopping"
+	want := "ready" + strings.Repeat(" reloading ready", 8) + " stopping"
 	if got := manager(); got != want {
 		t.Errorf("the service manager got %q, want %q", got, want)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/coreos/go-systemd/v22/daemon"
 
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/report"
@@ -45,9 +44,8 @@ func (w *watch) run(ctx context.Context, ready <-chan struct{}) []report.Depth {
 	if w.g.options.Started != nil {
 		w.g.options.Started()
 	}
+	w.g.forwards(true)
 	w.g.options.Log.Info().Ints("workers", w.g.started.DPDK.Workers).Strs("ports", portNames(w.g.started)).Msg("The gateway is forwarding.")
-	announce(daemon.SdNotifyReady)
-	w.g.announced.Store(true)
 	guarded := make(chan struct{})
 	go func() {
 		defer close(guarded)
@@ -60,8 +58,7 @@ func (w *watch) run(ctx context.Context, ready <-chan struct{}) []report.Depth {
 		select {
 		case <-ctx.Done():
 			w.g.options.Log.Info().Msg("The gateway stops once its queues are drained.")
-			w.g.announced.Store(false)
-			announce(daemon.SdNotifyStopping)
+			w.g.forwards(false)
 			<-guarded
 			w.links.release()
 			return w.samples

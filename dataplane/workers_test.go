@@ -1,6 +1,7 @@
 package dataplane_test
 
 import (
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -155,6 +156,7 @@ func TestWorkersConcurrently(t *testing.T) {
 	}
 	var working, watching sync.WaitGroup
 	var done atomic.Bool
+	var steps atomic.Int64
 	for worker := range workers {
 		working.Go(func() {
 			w, b, now := r.Plane.Worker(worker), r.Backends[worker], r.Now
@@ -166,11 +168,14 @@ func TestWorkersConcurrently(t *testing.T) {
 				now += int64(1000 + 137*worker)
 				b.SetTime(now)
 				w.Step()
+				steps.Add(1)
 			}
 		})
 	}
 	watching.Go(func() {
 		for i := 0; !done.Load(); i++ {
+			for until := steps.Load() + int64(i%64); steps.Load() < until && !done.Load(); runtime.Gosched() {
+			} // each policy is in force for a while, however the goroutines are scheduled
 			if err := r.Plane.SetPolicy(policies[i%len(policies)]); err != nil {
 				t.Error(err)
 			}
