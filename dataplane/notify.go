@@ -188,7 +188,7 @@ func (w *Worker) send(n *note) Suppression {
 	return allowed
 }
 
-// originate queues, ahead of data, the frame in the last spare buffer. The tag is its type: a congestion.Format, tagTest or tagReply.
+// originate queues, ahead of data, the frame in the last spare buffer. The tag is its type: a congestion.Format, or one of those in transmit.go.
 func (w *Worker) originate(port, size int, tag flowtable.Index) {
 	q, last := &w.egress[port].notifications, len(w.batch.Spare)-1
 	spare := &w.batch.Spare[last]
