@@ -12,33 +12,34 @@ type slowDown struct {
 	port int
 }
 
-// mailbox passes messages from one worker to another: a CNP may arrive at another worker than the packets towards its host. If it is full,
-// a message is lost: the host's next CNP follows soon.
-type mailbox struct {
+// mailbox passes messages of one type from one worker to another: a CNP may arrive at another worker than the packets towards its host, and a
+// notification to the gateway as a proxy at another one than its flow. If it is full, put refuses a message: the next one follows soon.
+type mailbox[M any] struct {
 	written atomic.Uint32
 	_       [60]byte
 	read    atomic.Uint32
 	_       [60]byte
-	of      [mailboxSize]slowDown
+	of      [mailboxSize]M
 }
 
 const mailboxSize = 64
 
-// put is for the one worker that writes.
-func (m *mailbox) put(s slowDown) {
+// put is for the one worker that writes. It returns false if the mailbox is full.
+func (m *mailbox[M]) put(s M) bool {
 	at := m.written.Load()
 	if at-m.read.Load() == mailboxSize {
-		return
+		return false
 	}
 	m.of[at%mailboxSize] = s
 	m.written.Store(at + 1)
+	return true
 }
 
 // take is for the one worker that reads.
-func (m *mailbox) take() (s slowDown, ok bool) {
+func (m *mailbox[M]) take() (s M, ok bool) {
 	at := m.read.Load()
 	if at == m.written.Load() {
-		return slowDown{}, false
+		return s, false
 	}
 	s = m.of[at%mailboxSize]
 	m.read.Store(at + 1)
@@ -46,10 +47,10 @@ func (m *mailbox) take() (s slowDown, ok bool) {
 }
 
 // newMailboxes are those that a worker reads, by the worker that writes; nil without pacing.
-func newMailboxes(workers int, ports []PortConfig) []mailbox {
+func newMailboxes(workers int, ports []PortConfig) []mailbox[slowDown] {
 	for i := range ports {
 		if workers > 1 && ports[i].Paced > 0 {
-			return make([]mailbox, workers)
+			return make([]mailbox[slowDown], workers)
 		}
 	}
 	return nil

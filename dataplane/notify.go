@@ -72,7 +72,7 @@ func (w *Worker) ask(b *batch, i int, r *response, d congestion.Decision) Suppre
 	if known && sourceQP < managementQPs {
 		return ManagementQP
 	}
-	format, to, reason := w.recipient(p, known, d.Action)
+	format, to, reason := w.recipient(p, r.cause, known, d.Action)
 	if reason != congestion.OK {
 		return Suppression(reason)
 	}
@@ -92,9 +92,10 @@ func (w *Worker) ask(b *batch, i int, r *response, d congestion.Decision) Suppre
 }
 
 // recipient decides who is notified of a data packet, and in which format: the proxy of its sender, if that has one, otherwise the sender
-// itself, in the format that its endpoint prefers. A proxy at the gateway's own address is the gateway: it notifies the sender itself.
-func (w *Worker) recipient(p *packet.Parsed, sourceQPKnown bool, a congestion.Action) (congestion.Format, packet.Addr, congestion.Reason) {
-	if to, behind := w.policy.Proxies.Lookup(p.Src); behind && !w.isOwn(to) {
+// itself, in the format that its endpoint prefers. A proxy at the gateway's own address is the gateway: it notifies the sender
+// itself, and so does the proxy that another gateway has asked: two proxies never notify each other.
+func (w *Worker) recipient(p *packet.Parsed, c congestion.Cause, sourceQPKnown bool, a congestion.Action) (congestion.Format, packet.Addr, congestion.Reason) {
+	if to, behind := w.policy.Proxies.Lookup(p.Src); behind && c != congestion.ByProxy && !w.isOwn(to) {
 		return congestion.ProxyNotification, to, w.policy.Who.ToProxy(p.Src, to, a)
 	}
 	format, reason := w.policy.Who.Choose(p.Src, sourceQPKnown, w.plane.refusals.has(p.Src, w.now), a)
@@ -103,7 +104,7 @@ func (w *Worker) recipient(p *packet.Parsed, sourceQPKnown bool, a congestion.Ac
 
 func (w *Worker) isOwn(a packet.Addr) bool {
 	own, ok := w.own(a)
-	return ok && own == a
+	return ok && own == a || w.policy.Proxy != nil && w.policy.Proxy.owns(a)
 }
 
 func (w *Worker) suppress(in int, s Suppression) outcome {
@@ -204,7 +205,7 @@ func (w *Worker) send(n *note) Suppression {
 	return allowed
 }
 
-// originate queues, ahead of data, the frame in the last spare buffer. The tag is its type: a congestion.Format, tagTest or tagReply.
+// originate queues, ahead of data, the frame in the last spare buffer. The tag is its type: a congestion.Format, or one of those in transmit.go.
 func (w *Worker) originate(port, size int, tag flowtable.Index) {
 	q, last := &w.egress[port].notifications, len(w.batch.Spare)-1
 	spare := &w.batch.Spare[last]

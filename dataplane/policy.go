@@ -34,7 +34,8 @@ type Policy struct {
 	PerProxy       ratelimit.Rate // notifications towards one proxy, of all its senders together
 	PerPort        ratelimit.Rate // notifications out of one port (draft-tian 9: a global limit a port)
 
-	Border *Border // nil: no domain is set
+	Border *Border    // nil: no domain is set
+	Proxy  *ProxyNode // nil: the gateway is no proxy
 
 	Reflects []packet.Addr // whose STAMP test packets are answered, a few at most
 }

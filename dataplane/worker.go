@@ -34,7 +34,8 @@ type Worker struct {
 	extension  cnpgen.Extension // of note
 	trackers   []tracker        // by port
 	counters   counters
-	mail       []mailbox     // by the worker that writes
+	mail       []mailbox[slowDown] // by the worker that writes
+	requests   requests
 	steps      atomic.Uint64 // made so far
 	histograms histograms
 
@@ -64,6 +65,9 @@ func newWorker(d *Dataplane, id int, b burst.Backend, c *Config) (*Worker, error
 		w.egress[i].link = d.links[i]
 	}
 	w.counters, w.mail = newCounters(len(c.Ports)), newMailboxes(len(c.Backends), c.Ports)
+	if len(c.Backends) > 1 {
+		w.requests.mail = make([]mailbox[request], len(c.Backends))
+	}
 	w.histograms.init(c.Ports)
 	return w, nil
 }
@@ -117,6 +121,10 @@ func (w *Worker) Step() int {
 		w.plane.readOthers(port, w.id, &w.egress[port])
 	}
 	w.readMail()
+	if w.policy.Proxy != nil || w.requests.n > 0 {
+		w.readRequests()
+		w.sweepRequests()
+	}
 	for port := range w.egress {
 		w.receive(port)
 	}
@@ -157,6 +165,9 @@ func (w *Worker) receive(port int) {
 	w.counters.add(port, RxBytes, b.bytes)
 	w.classify(&b)
 	w.learn(&b)
+	if w.requests.n > 0 {
+		w.answerRequests(&b)
+	}
 	if b.ce != 0 {
 		w.answerCE(&b)
 	}

@@ -55,6 +55,9 @@ func Policy(c *config.Config, seed uint64) (*dataplane.Policy, error) {
 	if c.Domain != nil {
 		p.Border = dataplane.NewBorder(c.Domain.Members, c.Domain.NotificationSources)
 	}
+	if x := &c.Proxy; x.Enabled && len(x.Sources) > 0 {
+		p.Proxy = dataplane.NewProxyNode(c.Gateway.IPv4, c.Gateway.IPv6, x.Listen, x.Sources, x.PerSource, x.Received)
+	}
 	return p, nil
 }
 

@@ -162,6 +162,8 @@ type Proxy struct {
 	// Listen is the address that receives notifications; the zero Addr: the gateway's addresses.
 	Listen  netip.Addr
 	Sources []netip.Prefix // whose notifications are accepted; none: the gateway is no proxy
+	// PerSource and Received bound the notifications that are accepted a second, from one source and from all; 0: no limit.
+	PerSource, Received uint64
 }
 
 // Domain is the domain filter: which notifications may pass a WAN port inwards and outwards.

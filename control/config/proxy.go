@@ -13,7 +13,7 @@ func (r *report) resolveProxy(s *proxySection) Proxy {
 	}
 	return Proxy{
 		Enabled: s.Enabled.V, Port: uint16(s.Port.V), Senders: r.resolveSenders(&s.Senders), PerProxy: s.Limits.PerProxy.V,
-		Listen: s.Listen.V, Sources: r.prefixes(&s.Sources),
+		Listen: s.Listen.V, Sources: r.prefixes(&s.Sources), PerSource: s.Limits.PerSource.V, Received: s.Limits.Received.V,
 	}
 }
 
@@ -43,6 +43,9 @@ func (r *report) checkProxies(doc *document) {
 	if len(p.Senders.Items) == 0 && len(p.Sources.Items) == 0 && !p.BGP.given {
 		r.warn(p.Enabled.place, "has no effect without a role; add %s to notify the proxies of these senders, or %s to be a proxy for notifications from there",
 			p.Senders.path, p.Sources.path)
+	}
+	if g := &doc.Gateway; g.valid && len(p.Sources.Items) > 0 && !g.IPv4.given && !g.IPv6.given && !p.Listen.given {
+		r.warn(p.Sources.place, "has no effect, as the gateway has no address that notifications could be sent to; set gateway.ipv4, gateway.ipv6 or %s", p.Listen.path)
 	}
 	for i := range p.Senders.Items {
 		if e := &p.Senders.Items[i]; e.Proxy.valid {

@@ -29,7 +29,7 @@ func (r *report) resolve(doc *document) *Config {
 // checkLater warns about settings that this version doesn't support.
 func (r *report) checkLater(doc *document) {
 	p := &doc.Proxy
-	for _, later := range []place{p.Listen.place, p.Sources.place, p.BGP.place} {
+	for _, later := range []place{p.BGP.place} {
 		if later.given && p.Enabled.V { // otherwise checkProxies warns
 			r.warn(later, "has no effect in this version")
 		}
