@@ -99,5 +99,5 @@ var _ [unsafe.Sizeof(flowtable.Key{})]byte = [unsafe.Sizeof(packet.FlowWords{})]
 // function.
 func setKey(k *flowtable.Key, port int, p *packet.Parsed) {
 	k.Src, k.Dst, k.DestQP, k.SourceQP = p.Src, p.Dst, p.DestQP, p.SourceQP
-	k.Port, k.OuterTag, k.InnerTag = uint16(port), p.OuterTag, p.InnerTag
+	k.SetPlace(uint16(port), p)
 }

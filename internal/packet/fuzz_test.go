@@ -38,11 +38,11 @@ func checkInvariants(t interface{ Fatalf(string, ...any) }, b []byte, frameLen u
 	check(p.DstPort == 0 && p.SrcPort == 0 || p.Proto == 17 && l4+8 <= captured && l4+8 <= p.IPEnd, "ports")
 	if p.Kind != RoCEv2 {
 		ip := *p
-		ip.BTH, ip.Ext, ip.Payload, ip.ICRC, ip.Opcode, ip.BTHFlags, ip.DestQP, ip.PSN, ip.SourceQP = 0, 0, 0, 0, 0, 0, 0, 0, 0
+		ip.BTH, ip.Payload, ip.ICRC, ip.Opcode, ip.BTHFlags, ip.DestQP, ip.PSN, ip.SourceQP = 0, 0, 0, 0, 0, 0, 0, 0
 		check(*p == ip, "RoCEv2 fields of another packet")
 		return
 	}
-	check(p.DstPort == 4791 && uint32(p.BTH) == l4+8 && p.Ext == p.BTH+12 && p.Payload >= p.Ext, "RoCEv2 headers")
+	check(p.DstPort == 4791 && uint32(p.BTH) == l4+8 && p.Ext() == int(p.BTH)+12 && int(p.Payload) >= p.Ext(), "RoCEv2 headers")
 	check(uint32(p.Payload) <= captured && uint32(p.Payload) <= p.ICRC && p.ICRC+4 <= p.IPEnd, "RoCEv2 extent")
 	check(p.Opcode.Known() && p.DestQP < 1<<24 && p.PSN < 1<<24 && p.SourceQP < 1<<24, "RoCEv2 fields")
 }
