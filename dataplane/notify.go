@@ -72,6 +72,9 @@ func (w *Worker) ask(b *batch, i int, r *response, d congestion.Decision) Suppre
 	if known && sourceQP < managementQPs {
 		return ManagementQP
 	}
+	if p.Encapsulated() { // a plain notification could reach another tenant's host, or none
+		return Encapsulated
+	}
 	format, reason := w.policy.Who.Choose(p.Src, known, w.plane.refusals.has(p.Src, w.now), d.Action)
 	if reason != congestion.OK {
 		return Suppression(reason)

@@ -75,6 +75,10 @@ func (w *Worker) parseOne(b *batch, i int) {
 	if roce && p.ECN == ecnCE {
 		b.ce |= 1 << i
 	}
+	if p.Encapsulated() {
+		b.tunnel |= 1 << i
+		b.special |= 1 << i // the domain filter doesn't read every tunnel
+	}
 	if !roce || p.Opcode == packet.CNP {
 		b.special |= 1 << i
 		b.flowless |= 1 << i

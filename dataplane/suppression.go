@@ -22,6 +22,7 @@ const (
 	SlowingDown // its flow's arrival rate fell, see congestion.SlowingDown
 	Draining    // it was notified, and the queue has shrunk since
 	Shutdown
+	Encapsulated // its flow is in a tunnel, and no proxy is known for it
 	suppressionsEnd
 
 	// notTheLargest is no suppression: the sender of another flow must be notified.
@@ -33,7 +34,7 @@ const Suppressions = suppressionsEnd - 1
 
 var suppressionNames = [...]string{"flow-unknown", "largest-not-roce", "management-qp", "flow-limit", "destination-limit",
 	"destinations-full", "port-limit", "no-buffer", "notification-queue-full", "not-built", "not-sent",
-	"slowing-down", "draining", "shutdown"}
+	"slowing-down", "draining", "shutdown", "encapsulated"}
 
 // String returns the name in reports and metrics.
 func (s Suppression) String() string {

@@ -15,7 +15,7 @@ func (h *Host) Receive(now int64, frame []byte, length int) {
 	switch {
 	case p.Kind == packet.MACControl:
 		h.flowControl(now, frame, p)
-	case p.Dst != h.c.Addr:
+	case p.Dst != h.c.Addr, p.Encapsulated(): // no tunnel ends at this host
 		h.counters.WrongDestination++
 	case p.Kind == packet.RoCEv2 && p.Opcode != packet.CNP:
 		h.receivePacket(now, frame, p)

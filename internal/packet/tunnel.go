@@ -273,29 +273,27 @@ func (l *payload) parse(b []byte, p *Parsed) {
 }
 
 // belowLabels finds the RoCEv2 packet below a label stack. The stack doesn't tell what follows it (RFC 3032 2.2). Like routers that look for
-// flows (RFC 4928 3), this goes by the first four bits: 4 and 6 are an IP packet's, 0 those of a pseudowire's control word, before an
-// Ethernet frame. But an Ethernet frame in a pseudowire without control word may begin with any of them (RFC 8469 3). So whatever isn't
-// RoCEv2 in its first reading is read as such a frame, too. A wrong reading would need EtherType, IP header, lengths, UDP port and BTH to
-// fit in the wrong place.
+// flows (RFC 4928 3), this goes by the first four bits: 4 and 6 are an IP packet's, 0 those of a pseudowire's control word (RFC 4385 3) before
+// an Ethernet frame. But an Ethernet frame in a pseudowire without control word may begin with any of them (RFC 8469 3), so it is read as
+// such, too, and the first reading that leads to RoCEv2 counts. A wrong one would need EtherType, IP header, lengths, UDP port and BTH to fit
+// in the wrong place. That happens in one case: without a control word, the first four octets of a tagged frame can be taken for one, and the
+// same packet is found after an untagged frame's header. So the frame is tried before the control word.
 func (l *payload) belowLabels(b []byte, left levels, p *Parsed) bool {
 	label, at, ok := bottomLabel(b[:min(len(b), l.end)], l.at)
 	if !ok {
 		return false
 	}
-	in := payload{what: ethernetFrame, at: at, end: l.end, tunnel: Tunnel{Kind: MPLS, ID: label, unread: true}}
-	switch first := in; b[at] >> 4 {
-	case 4, 6:
-		first.what = ipPacket
-		if first.holds(b, left, p) {
-			return true
-		}
-	case 0:
-		first.at += controlWordLen
-		if first.holds(b, left, p) {
-			return true
-		}
+	first := b[at] >> 4
+	in := payload{what: ipPacket, at: at, end: l.end, tunnel: Tunnel{Kind: MPLS, ID: label, unread: true}}
+	if (first == 4 || first == 6) && in.holds(b, left, p) {
+		return true
 	}
-	return in.holds(b, left, p)
+	in.what = ethernetFrame
+	if in.holds(b, left, p) {
+		return true
+	}
+	in.at += controlWordLen
+	return first == 0 && in.holds(b, left, p)
 }
 
 // bottomLabel reads a label stack at at. It returns the last label that isn't an entropy label or its indicator, and the offset of what
