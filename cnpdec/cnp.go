@@ -11,7 +11,7 @@ func (r *Receiver) decodeCNP(frame []byte, p *packet.Parsed, n *Notification) Re
 	if reason := decodeUDP(frame[n.Start:n.End], n); reason != Accepted {
 		return reason
 	}
-	n.Body = frame[p.Ext:p.ICRC]
+	n.Body = frame[p.Ext():p.ICRC]
 	if !n.lengthOK(p.BTHFlags) {
 		return WrongLength
 	}

@@ -146,7 +146,7 @@ func repair(frame []byte, c *packet.CodePoints, coverage ICRCCoverage) {
 	case packet.ProxyNotification:
 		repairUDP(frame[l4:end], &p)
 	default:
-		if behind := frame[p.Ext:p.ICRC]; len(behind) > packet.LongHaulLen {
+		if behind := frame[p.Ext():p.ICRC]; len(behind) > packet.LongHaulLen {
 			repairExtension(behind[packet.LongHaulLen:])
 		}
 		icrc := packet.ICRC(frame, int(p.L3), int(p.BTH), int(p.ICRC), coverage != ICRCWithoutExtensionHeaders)

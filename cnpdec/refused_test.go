@@ -235,7 +235,7 @@ func shorten(frame []byte, cut int) []byte {
 	packet.Parse(frame, uint32(len(frame)), &p)
 	end, least := len(frame), int(p.L4)+4
 	if p.Kind == packet.RoCEv2 {
-		end, least = int(p.ICRC), int(p.Ext)
+		end, least = int(p.ICRC), p.Ext()
 	}
 	if end-cut < least {
 		return nil

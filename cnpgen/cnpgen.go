@@ -85,11 +85,12 @@ func (t *Target) fromGateway(g *Gateway, proto uint8) ends {
 }
 
 // putOuter writes the Ethernet and IP headers of a notification with n bytes after them. It returns the frame in its final length, and the
-// offset of those bytes; nil if t is not valid, there is no source address, the IP packet would exceed the maximum, or out is too short.
+// offset of those bytes; nil if t is not valid, there is no source address, the destination is a sender in a tunnel, the IP packet would
+// exceed the maximum, or out is too short.
 func putOuter(out []byte, t *Target, g *Gateway, e ends, n int) (frame []byte, at int) {
 	l3 := t.linkLen()
 	at = l3 + ipLen(e.family)
-	if !t.valid() || e.src == nil || at-l3+n > maxIP(e.family) || len(out) < at+n {
+	if !t.valid() || e.src == nil || t.Encapsulated && e.dst == &t.Src || at-l3+n > maxIP(e.family) || len(out) < at+n {
 		return nil, 0
 	}
 	frame = out[:at+n]

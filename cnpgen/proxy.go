@@ -24,7 +24,8 @@ import (
 //	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //
 // The data packet is truncated so that the IP packet has at most 576 octets over IPv4 and 1280 over IPv6, or at the end of frame. The proxy
-// finds the QP in it. p is the result of packet.Parse for frame, the data packet of t; out must not overlap frame.
+// finds the QP in it. p is the result of packet.Parse for frame, the data packet of t; out must not overlap frame. Of a data packet in a
+// tunnel, the five-tuple and the packet are those inside (draft-xiao-proxy 4: "below" the VPN encapsulation).
 func ProxyNotification(out []byte, t *Target, g *Gateway, frame []byte, p *packet.Parsed, to packet.Addr, level uint8) int {
 	if len(frame) < int(p.L3) {
 		return 0

@@ -13,7 +13,7 @@ const LinkLen = packet.EthernetLen + packet.MaxTags*packet.VLANTagLen
 // also set the fields themselves. The source QP is not part of it: pairing may find or lose it while a Target is kept, so the builders of
 // formats that need it take it as an argument.
 //
-// A Target is 64 bytes long and has no pointers, so tables of them can be outside the Go heap. The zero Target has no sender: nothing is
+// A Target is 72 bytes long and has no pointers, so tables of them can be outside the Go heap. The zero Target has no sender: nothing is
 // built for it. Numbers are in host byte order, Link is in network byte order.
 type Target struct {
 	Src, Dst packet.Addr // of the data: the sender, which is notified, and the receiver
@@ -27,9 +27,13 @@ type Target struct {
 	SrcPort uint16 // UDP source port of the flow
 	PKey    uint16 // partition key of the flow; 0, which is not valid, if it is not known
 	DestQP  uint32 // of the flow, that is, the receiver's QP, 24 bits
+
+	// Encapsulated: the flow is in a tunnel. The network that the tunnel crosses has no route to Src, or one to another host with the same
+	// address, so only a notification to a proxy is built.
+	Encapsulated bool
 }
 
-// TargetOf makes a Target from a RoCEv2 data packet: p is the result of packet.Parse for frame. It returns false for packets that cause no
+// TargetOf makes a Target from a RoCEv2 data packet, which may be in a tunnel: p is the result of packet.Parse for frame. It returns false for packets that cause no
 // notification: any CNP, since two gateways would otherwise keep answering each other; a packet that is not RoCEv2; and a frame without the
 // headers that p describes.
 func TargetOf(frame []byte, p *packet.Parsed) (t Target, ok bool) {
@@ -37,7 +41,7 @@ func TargetOf(frame []byte, p *packet.Parsed) (t Target, ok bool) {
 	if p.Kind != packet.RoCEv2 || p.Opcode == packet.CNP || len(frame) < bth+packet.BTHLen {
 		return Target{}, false
 	}
-	t = Target{Src: p.Src, Dst: p.Dst, Tags: p.Tags, Family: p.Family, SrcPort: p.SrcPort, DestQP: p.DestQP}
+	t = Target{Src: p.Src, Dst: p.Dst, Tags: p.Tags, Family: p.Family, SrcPort: p.SrcPort, DestQP: p.DestQP, Encapsulated: p.Encapsulated()}
 	packet.ReplyEthernet(t.Link[:], frame, p)
 	const pKey = 2 // offset in the BTH
 	t.PKey = binary.BigEndian.Uint16(frame[bth+pKey:])

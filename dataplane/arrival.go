@@ -20,7 +20,9 @@ func (w *Worker) answerCE(b *batch) {
 		p := &w.parsed[i]
 		if carriesData(p) && p.DestQP >= managementQPs {
 			w.answerMark(b, i)
-			w.clearCE(b, i, policy)
+			if b.tunnel>>i&1 == 0 { // the mark may have been copied from the packet inside (RFC 6040 4.1), which keeps it
+				w.clearCE(b, i, policy)
+			}
 		}
 	}
 }

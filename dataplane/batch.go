@@ -20,7 +20,8 @@ type batch struct {
 
 	flowless mask // no packet of a flow
 	ce       mask // RoCEv2 packets that arrived with CE
-	special  mask // may be a notification or MAC control: classify checks them
+	special  mask // may be a notification or MAC control, or hide one: classify checks them
+	tunnel   mask // packets in a tunnel
 	gone     mask // consumed or dropped: the next stages skip them
 
 	class    int  // the first frame's

@@ -6,8 +6,12 @@ import (
 )
 
 // forGateway ends a frame for the gateway itself: a STAMP packet, the ICMPv6 Parameter Problem of a host that doesn't know the Fast CNP
-// option, and for a proxy any frame to one of its addresses. Otherwise frames to its addresses are forwarded.
+// option, and for a proxy any frame to one of its addresses. Otherwise frames to its addresses are
+// forwarded, and so is what is in a tunnel.
 func (w *Worker) forGateway(b *batch, i int) bool {
+	if b.tunnel>>i&1 != 0 {
+		return false
+	}
 	data, p := w.frame(b, i)
 	switch {
 	case p.Proto == packet.ProtoUDP && w.takesSTAMP(b.port, data, p):

@@ -73,6 +73,9 @@ func (w *Worker) ask(b *batch, i int, r *response, d congestion.Decision) Suppre
 		return ManagementQP
 	}
 	format, to, reason := w.recipient(p, r.cause, known, d.Action)
+	if format != congestion.ProxyNotification && p.Encapsulated() { // a plain notification could reach another tenant's host, or none
+		return Encapsulated
+	}
 	if reason != congestion.OK {
 		return Suppression(reason)
 	}

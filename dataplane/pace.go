@@ -38,9 +38,10 @@ func (w *Worker) slow(port int, host packet.Addr) {
 	}
 }
 
-// pace holds the packets of a batch that have to wait for the pace of their host, and returns their mask. out is their egress port.
+// pace holds the packets of a batch that have to wait for the pace of their host, and returns their mask. out is their egress port. A packet
+// in a tunnel doesn't wait: the host with its address there is another one.
 func (w *Worker) pace(b *batch, out int, all mask) (held mask) {
-	for left := all &^ b.flowless; left != 0; left &= left - 1 {
+	for left := all &^ (b.flowless | b.tunnel); left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(uint64(left))
 		x := w.flow[i]
 		if x.Index == flowtable.None || w.parsed[i].Opcode == packet.RCAcknowledge && !w.behindResponses(out, x.Index) {

@@ -75,6 +75,10 @@ func (w *Worker) parseOne(b *batch, i int) {
 	if roce && p.ECN == ecnCE {
 		b.ce |= 1 << i
 	}
+	if p.Encapsulated() {
+		b.tunnel |= 1 << i
+		b.special |= 1 << i // the domain filter doesn't read every tunnel
+	}
 	if !roce || p.Opcode == packet.CNP {
 		b.special |= 1 << i
 		b.flowless |= 1 << i
@@ -99,5 +103,5 @@ var _ [unsafe.Sizeof(flowtable.Key{})]byte = [unsafe.Sizeof(packet.FlowWords{})]
 // function.
 func setKey(k *flowtable.Key, port int, p *packet.Parsed) {
 	k.Src, k.Dst, k.DestQP, k.SourceQP = p.Src, p.Dst, p.DestQP, p.SourceQP
-	k.Port, k.OuterTag, k.InnerTag = uint16(port), p.OuterTag, p.InnerTag
+	k.SetPlace(uint16(port), p)
 }

@@ -207,7 +207,7 @@ func (w *Worker) matchACKs(b *batch, path *path, began int64) {
 		}
 		from := packet.Addr{Hi: p.receiverHi.Load(), Lo: p.receiverLo.Load()}
 		to := packet.Addr{Hi: p.senderHi.Load(), Lo: p.senderLo.Load()}
-		ack := packet.DecodeAETH(w.batch.Bytes(b.frames[i])[a.Ext:])
+		ack := packet.DecodeAETH(w.batch.Bytes(b.frames[i])[a.Ext():])
 		if a.Src != from || a.Dst != to || !ack.IsACK() || (a.PSN-psn)&psnMask > (p.highest.Load()-psn)&psnMask {
 			continue
 		}

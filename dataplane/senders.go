@@ -169,7 +169,7 @@ func (s *senders) notifiedElsewhere(sender packet.Addr, qp uint32, receivers boo
 		n = e.next
 		k := s.in.flows.Key(e.flow)
 		a := s.in.accounts.find(e.flow)
-		if k.Src != sender || a == nil || a.generation.Load() != e.generation {
+		if k.Src != sender || k.Encapsulated() || a == nil || a.generation.Load() != e.generation {
 			continue
 		}
 		if receivers && k.DestQP != qp {

@@ -25,6 +25,7 @@ const (
 	ProxyFlowSilent   // a congested node asked for it, and no data packet of the flow followed
 	ProxyRepeated     // a congested node asked for it again before a data packet of the flow followed
 	ProxyRequestsFull // a congested node asked for it, and too many other requests were waiting
+	Encapsulated      // its flow is in a tunnel, and no proxy is known for it
 	suppressionsEnd
 
 	// notTheLargest is no suppression: the sender of another flow must be notified.
@@ -37,7 +38,7 @@ const Suppressions = suppressionsEnd - 1
 var suppressionNames = [...]string{"flow-unknown", "largest-not-roce", "management-qp", "flow-limit", "destination-limit",
 	"destinations-full", "port-limit", "no-buffer", "notification-queue-full", "not-built", "not-sent",
 	"slowing-down", "draining", "shutdown",
-	"proxy-flow-silent", "proxy-repeated", "proxy-requests-full"}
+	"proxy-flow-silent", "proxy-repeated", "proxy-requests-full", "encapsulated"}
 
 // String returns the name in reports and metrics.
 func (s Suppression) String() string {

@@ -81,7 +81,7 @@ func TestDatagrams(t *testing.T) {
 			if from != 0 {
 				return
 			}
-			if deth := packet.DecodeDETH(frame[p.Ext:]); deth.SourceQP != 100 || deth.QKey != 77 || p.PSN != 5+uint32(datagrams) {
+			if deth := packet.DecodeDETH(frame[p.Ext():]); deth.SourceQP != 100 || deth.QKey != 77 || p.PSN != 5+uint32(datagrams) {
 				t.Errorf("PSN %d, DETH %+v", p.PSN, deth)
 			}
 			datagrams++

@@ -188,7 +188,7 @@ func (h *Host) receiveMAD(now int64, frame []byte, p *packet.Parsed) {
 	h.counters.CMReceived++
 	from := cm.Peer{Addr: p.Src, MAC: [6]byte(frame[6:12])}
 	m, ok := packet.CMMessage(frame, p)
-	if !ok || packet.DecodeDETH(frame[p.Ext:]).QKey != packet.GSIQKey {
+	if !ok || packet.DecodeDETH(frame[p.Ext():]).QKey != packet.GSIQKey {
 		h.manager.Receive(now, from, nil)
 		return
 	}

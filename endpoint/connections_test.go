@@ -248,7 +248,7 @@ func (d *dialling) madsOf(host int) (all [][]byte) {
 
 // TestMADRefused: a message with a wrong ICRC, Q_Key, source QP or address opens nothing, and is counted.
 func TestMADRefused(t *testing.T) {
-	deth := func(p *packet.Parsed) int { return int(p.Ext) }
+	deth := func(p *packet.Parsed) int { return p.Ext() }
 	for _, c := range []struct {
 		name   string
 		change func(f []byte, p *packet.Parsed)

@@ -15,7 +15,7 @@ func (h *Host) Receive(now int64, frame []byte, length int) {
 	switch {
 	case p.Kind == packet.MACControl:
 		h.flowControl(now, frame, p)
-	case p.Dst != h.c.Addr:
+	case p.Dst != h.c.Addr, p.Encapsulated(): // no tunnel ends at this host
 		h.counters.WrongDestination++
 	case p.Kind == packet.RoCEv2 && p.Opcode != packet.CNP:
 		h.receivePacket(now, frame, p)
@@ -79,7 +79,7 @@ func (h *Host) response(now int64, q *qp, frame []byte, p *packet.Parsed) {
 		return
 	}
 	h.counters.Acknowledgements++
-	if q.requester.Acknowledge(now, p.PSN, packet.DecodeAETH(frame[p.Ext:])) {
+	if q.requester.Acknowledge(now, p.PSN, packet.DecodeAETH(frame[p.Ext():])) {
 		h.fail(now, q)
 	}
 }
@@ -89,7 +89,7 @@ func (h *Host) requestPacket(now int64, q *qp, frame []byte, p *packet.Parsed) {
 	r, ok := transport.RequestOf(transport.RC, p.Opcode)
 	r.PSN, r.AckReq = p.PSN, frame[p.BTH+8]&ackReq != 0
 	if r.Op == transport.Read {
-		r.Bytes = packet.DecodeRETH(frame[p.Ext:]).DMALength
+		r.Bytes = packet.DecodeRETH(frame[p.Ext():]).DMALength
 	}
 	if !ok || r.Op == transport.Atomic || h.transport.Packets(r.Bytes) > maxInFlight {
 		h.counters.Unsupported++

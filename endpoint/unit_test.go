@@ -116,7 +116,7 @@ func TestForgedAcknowledgement(t *testing.T) {
 	for _, psn := range []uint32{1010, 1011, 5000, 998, 1<<24 - 1} {
 		for _, syndrome := range []byte{transport.SyndromeACK, transport.SyndromeNAK} {
 			p := parsed(f, len(f))
-			f[p.BTH+9], f[p.BTH+10], f[p.BTH+11], f[p.Ext] = byte(psn>>16), byte(psn>>8), byte(psn), syndrome
+			f[p.BTH+9], f[p.BTH+10], f[p.BTH+11], f[p.Ext()] = byte(psn>>16), byte(psn>>8), byte(psn), syndrome
 			n.hosts[0].Receive(n.now, f, len(f))
 			if una, n := q.requester.InFlight(); una != 1000 || n != 10 || !q.requester.Idle() {
 				t.Fatalf("PSN %d, syndrome %#x: una %d, %d in flight, idle %v", psn, syndrome, una, n, q.requester.Idle())
@@ -135,7 +135,7 @@ func TestNotReady(t *testing.T) {
 	}
 	f := n.frames(1)[0]
 	p := parsed(f, len(f))
-	f[p.BTH+11], f[p.Ext] = 1, transport.SyndromeRNR // PSN 1, 10 us
+	f[p.BTH+11], f[p.Ext()] = 1, transport.SyndromeRNR // PSN 1, 10 us
 	n.hosts[0].Receive(n.now, f, len(f))
 	ends := n.now + 10_000
 	if due, ok := n.hosts[0].Due(); !ok || due != ends {
@@ -247,8 +247,8 @@ func TestZeros(t *testing.T) {
 		n.buf[i] = 0xa5
 	}
 	f = n.frames(1)[0]
-	if p := parsed(f, len(f)); p.Opcode != packet.CNP || !slices.Equal(f[p.Ext:p.ICRC], make([]byte, packet.CNPReservedLen)) {
-		t.Errorf("%v, reserved % x", p.Opcode, f[p.Ext:p.ICRC])
+	if p := parsed(f, len(f)); p.Opcode != packet.CNP || !slices.Equal(f[p.Ext():p.ICRC], make([]byte, packet.CNPReservedLen)) {
+		t.Errorf("%v, reserved % x", p.Opcode, f[p.Ext():p.ICRC])
 	}
 }
 

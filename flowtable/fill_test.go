@@ -38,7 +38,7 @@ func TestHashAvalanche(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	tab := newTable(t, Config{Capacity: 1, Seed: 3})
 	const trials = 1000
-	for bit := range 8*keyWords*8 - 16 { // all but the padding
+	for bit := range 8 * keyWords * 8 {
 		var flips [64]int
 		for range trials {
 			k := randomKeys(1, rng.Uint64)[0]

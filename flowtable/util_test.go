@@ -5,9 +5,6 @@ import "unsafe"
 // memory returns a key's bytes.
 func memory(k *Key) *[8 * keyWords]byte { return (*[8 * keyWords]byte)(unsafe.Pointer(k)) }
 
-// padKey puts something into the padding.
-func padKey(k *Key) { memory(k)[8*keyWords-1] = 0x55 }
-
 // flip flips a bit of a key's memory.
 func flip(k *Key, bit int) { memory(k)[bit/8] ^= 1 << (bit % 8) }
 

@@ -110,8 +110,8 @@ func TestCosts(t *testing.T) {
 		frame packet.Parsed
 		least int
 	}{
-		"CNP": {packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.CNP, DestQP: 100, Ext: 12}, 64},
-		"MAD": {packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.UDSendOnly, DestQP: packet.GSIQP, SourceQP: packet.GSIQP, Ext: 12}, 128},
+		"CNP": {packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.CNP, DestQP: 100}, 64},
+		"MAD": {packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.UDSendOnly, DestQP: packet.GSIQP, SourceQP: packet.GSIQP}, 128},
 	} {
 		w := newWire(t)
 		for range 4 {

@@ -86,7 +86,7 @@ func TestDoubt(t *testing.T) {
 		b := make([]byte, 64)
 		b[12] = nakSequence << 5
 		for range 9 {
-			w.frame(1, &packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCAcknowledge, DestQP: 100, PSN: (next - 30) & psnMask, SrcPort: 7, Ext: 12}, b)
+			w.frame(1, &packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCAcknowledge, DestQP: 100, PSN: (next - 30) & psnMask, SrcPort: 7}, b)
 		}
 	}
 	type steps []func(w *wire, next uint32)

@@ -195,7 +195,7 @@ func TestRhythm(t *testing.T) {
 		for _, g := range append([]uint32{0}, gaps...) {
 			for psn += g; g > 1; g-- {
 				b := make([]byte, 64)
-				w.frame(0, &packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCSendOnly, DestQP: qp, PSN: (psn - g + 1) & psnMask, SrcPort: 50000, Ext: 12}, b)
+				w.frame(0, &packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCSendOnly, DestQP: qp, PSN: (psn - g + 1) & psnMask, SrcPort: 50000}, b)
 			}
 			w.send(0, qp, packet.RCSendOnly, psn, 50000)
 		}

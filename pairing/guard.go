@@ -185,7 +185,7 @@ const (
 // noteNext records the PSN that a response waits for: the one after the PSN that it acknowledges, or the PSN that a NAK names.
 func (s *subject) noteNext() {
 	n, next := s.n, s.p.PSN
-	if at := int(s.p.Ext); !acknowledges(s.p) || at < len(s.b) && s.b[at]>>5 != nakSequence {
+	if at := s.p.Ext(); !acknowledges(s.p) || at < len(s.b) && s.b[at]>>5 != nakSequence {
 		next = (next + 1) & psnMask
 	}
 	ring := &s.pl.p.next[s.pl.k]

@@ -166,8 +166,8 @@ func (p *Pairing) update(r flowRef, change func(Answer) Answer) bool {
 	}
 }
 
-// groupKey has what the two flows of a connection have in common: the hosts, the one of side 0 first, and in one word the two gateway ports
-// and the VLAN tags.
+// groupKey has what the two flows of a connection have in common: the hosts, the one of side 0 first, and in one word the lower one of the
+// two gateway ports, which determines the other one, and the VLAN tags or the tunnel.
 type groupKey struct {
 	hosts [2]packet.Addr
 	place uint64
@@ -179,9 +179,8 @@ func (p *Pairing) groupOf(k *flowtable.Key) (g groupKey, side int) {
 	if int(k.Port) < len(p.peers) {
 		peer = p.peers[k.Port]
 	}
-	tags := uint64(k.OuterTag)<<32 | uint64(k.InnerTag)<<48
 	if k.Port <= peer {
-		return groupKey{[2]packet.Addr{k.Src, k.Dst}, uint64(k.Port) | uint64(peer)<<16 | tags}, 0
+		return groupKey{[2]packet.Addr{k.Src, k.Dst}, uint64(k.Port) | k.Place()}, 0
 	}
-	return groupKey{[2]packet.Addr{k.Dst, k.Src}, uint64(peer) | uint64(k.Port)<<16 | tags}, 1
+	return groupKey{[2]packet.Addr{k.Dst, k.Src}, uint64(peer) | k.Place()}, 1
 }

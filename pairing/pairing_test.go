@@ -31,7 +31,7 @@ func (w *wire) key(side int, qp uint32) flowtable.Key {
 func (w *wire) send(side int, qp uint32, op packet.Opcode, psn uint32, port uint16) {
 	b := make([]byte, 64)
 	b[8] = 0x80 // AckReq
-	w.frame(side, &packet.Parsed{Kind: packet.RoCEv2, Opcode: op, DestQP: qp, PSN: psn & psnMask, SrcPort: port, Ext: 12}, b)
+	w.frame(side, &packet.Parsed{Kind: packet.RoCEv2, Opcode: op, DestQP: qp, PSN: psn & psnMask, SrcPort: port}, b)
 }
 
 func (w *wire) frame(side int, p *packet.Parsed, b []byte) {
@@ -53,7 +53,7 @@ func (w *wire) frame(side int, p *packet.Parsed, b []byte) {
 
 // cnp sends a CNP from a side to a QP of the other side.
 func (w *wire) cnp(side int, qp uint32) {
-	w.frame(side, &packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.CNP, DestQP: qp, Ext: 12}, make([]byte, 64))
+	w.frame(side, &packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.CNP, DestQP: qp}, make([]byte, 64))
 }
 
 // sweep makes both workers apply new maps.

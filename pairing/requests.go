@@ -54,7 +54,7 @@ func (s *subject) noteRequest(exactly bool) {
 // readSpan is the number of PSNs that a READ request uses beyond its own: one for each packet of the response. Their number is not known,
 // so readSpan assumes the smallest path MTU.
 func readSpan(p *packet.Parsed, b []byte) uint32 {
-	at := int(p.Ext) + p.Opcode.Offset(packet.HasRETH)
+	at := p.Ext() + p.Opcode.Offset(packet.HasRETH)
 	if at+packet.RETHLen > len(b) {
 		return 0
 	}
@@ -71,7 +71,7 @@ func asksForACK(p *packet.Parsed, b []byte) bool {
 
 // isACK reports whether a response is a positive acknowledgement and nothing else.
 func isACK(p *packet.Parsed, b []byte) bool {
-	at := int(p.Ext)
+	at := p.Ext()
 	return acknowledges(p) && at < len(b) && b[at]>>5 == 0
 }
 

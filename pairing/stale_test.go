@@ -47,8 +47,8 @@ func contentsOf(pl *place) contents {
 
 // TestPlaceOfAnother: whatever a worker is about to do with a flow, it writes nothing into a place that another flow has by then.
 func TestPlaceOfAnother(t *testing.T) {
-	request := packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCSendOnly, DestQP: 200, PSN: psnB + 10, SrcPort: 7, Ext: 12}
-	response := packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCAcknowledge, DestQP: 200, PSN: psnA, SrcPort: 7, Ext: 12}
+	request := packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCSendOnly, DestQP: 200, PSN: psnB + 10, SrcPort: 7}
+	response := packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCAcknowledge, DestQP: 200, PSN: psnA, SrcPort: 7}
 	moved := request
 	moved.SrcPort = 8
 	for name, c := range map[string]struct {
@@ -113,7 +113,7 @@ func TestStalePlace(t *testing.T) {
 	w.is(0, 1000, 5000, EvidencePSN)
 	// Worker 1 has come to guard the second response out of character of the flow to 100 ...
 	w.send(1, 100, packet.RCAcknowledge, 0x700000, 7)
-	s, m := w.mated(1, &packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCAcknowledge, DestQP: 100, PSN: 0x700001, SrcPort: 7, Ext: 12})
+	s, m := w.mated(1, &packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCAcknowledge, DestQP: 100, PSN: 0x700001, SrcPort: 7})
 	// ... when worker 0 sees another connection's requests to 200, which takes away the place of the flow to 100 ...
 	w.send(0, 200, packet.RCSendOnly, 0x100000, 9)
 	w.send(0, 200, packet.RCSendOnly, 0x100001, 9)
@@ -124,7 +124,7 @@ func TestStalePlace(t *testing.T) {
 		var out [1]flowtable.Ref
 		third.StartBurst()
 		third.Lookup(k[:], w.now, out[:])
-		p := packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCSendOnly, DestQP: 300, PSN: psn, SrcPort: 50000, Ext: 12}
+		p := packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCSendOnly, DestQP: 300, PSN: psn, SrcPort: 50000}
 		third.observe(out[0].Index, &k[0], &p, make([]byte, 64), w.now)
 	}
 	for i := range uint32(4) {
@@ -172,7 +172,7 @@ func TestTrustAfterTheMateIsGone(t *testing.T) {
 		w := newWire(t)
 		w.talk(100, 200, 1000, 50, 52769)
 		w.candidate(makeAnswer(100, Candidate, EvidencePort))
-		s, m := w.mated(0, &packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCSendOnly, DestQP: 200, PSN: 1050, SrcPort: 52769, Ext: 12})
+		s, m := w.mated(0, &packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCSendOnly, DestQP: 200, PSN: 1050, SrcPort: 52769})
 		if name == "a CNP before, the mate found since" {
 			s.saw = makeAnswer(100, Candidate, EvidenceCNP)
 		}

@@ -40,7 +40,7 @@ func (c *Capture) unmatched(fabric []netip.Prefix, from *origins) ([]netip.Prefi
 		if err != nil {
 			return nil, err
 		}
-		if source, ok := sender(frame.Octets, frame.Length); ok {
+		for _, source := range senders(frame.Octets, frame.Length) {
 			missing = slices.DeleteFunc(missing, func(p netip.Prefix) bool { return p.Contains(source) })
 			from.add(source, 1)
 		}

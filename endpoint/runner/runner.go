@@ -203,7 +203,7 @@ func (r *Runner) learnPeer(b []byte, length uint32) bool {
 	p := &r.parsed
 	packet.Parse(b, length, p)
 	first := r.c.FirstQP
-	if p.Kind != packet.RoCEv2 || p.Opcode.Transport() != "RC" || p.Dst != packet.AddrFrom(r.c.Addr) || p.DestQP-first >= uint32(r.c.QPs) ||
+	if p.Kind != packet.RoCEv2 || p.Encapsulated() || p.Opcode.Transport() != "RC" || p.Dst != packet.AddrFrom(r.c.Addr) || p.DestQP-first >= uint32(r.c.QPs) ||
 		r.c.Peer.IsValid() && p.Src != r.peer || !packet.VerifyICRC(b, p) {
 		return false
 	}

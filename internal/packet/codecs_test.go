@@ -390,7 +390,7 @@ func TestParseIP(t *testing.T) {
 		var want, got Parsed
 		Parse(frame[:int(l3)+captured], uint32(len(frame)), &want)
 		ParseIP(frame[l3:int(l3)+captured], &got)
-		for _, offset := range []*uint16{&want.L3, &want.L4, &want.DstOpts, &want.HopOpts, &want.BTH, &want.Ext, &want.Payload} {
+		for _, offset := range []*uint16{&want.L3, &want.L4, &want.DstOpts, &want.HopOpts, &want.BTH, &want.Outer, &want.Payload} {
 			*offset -= min(*offset, l3)
 		}
 		want.IPEnd -= min(want.IPEnd, uint32(l3))

@@ -34,6 +34,8 @@ const (
 	EtherTypeSTag       = 0x88a8 // 802.1ad service tag
 	EtherTypeQinQ       = 0x9100 // service tag of equipment older than 802.1ad
 	EtherTypeMACControl = 0x8808 // IEEE 802.3 31: PAUSE and PFC
+	EtherTypeMPLS       = 0x8847 // a label stack (RFC 3032)
+	EtherTypeMPLSUp     = 0x8848 // a label stack whose top label is upstream-assigned (RFC 5332)
 
 	minEtherType = 0x0600 // smaller values are the length of an IEEE 802.3 frame
 )

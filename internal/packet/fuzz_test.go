@@ -27,9 +27,17 @@ func checkInvariants(t interface{ Fatalf(string, ...any) }, b []byte, frameLen u
 		return
 	}
 	check(p.Family == 4 || p.Family == 6, "family")
-	check(l3 == 14+4*uint32(p.Tags) && l3+20 <= captured && p.IPEnd <= frameLen, "IP header")
+	first := 14 + 4*uint32(p.Tags)
+	check(l3 >= first && l3+20 <= captured && p.IPEnd <= frameLen, "IP header")
+	check(p.Encapsulated() == (l3 > first) && (p.Tunnel().Kind != NoTunnel) == (l3 > first), "tunnel")
 	check(p.Family == 4 || l3+40 <= captured, "IPv6 header")
-	check(p.Family == 4 == (p.EtherType == 0x0800) && p.Family == 6 == (p.EtherType == 0x86dd), "EtherType")
+	check(p.Outer == p.L3 || p.Encapsulated() && uint32(p.Outer) >= first && uint32(p.Outer)+20 <= l3, "outermost IP header")
+	class := b[p.Outer+1]
+	if b[p.Outer]>>4 == 6 {
+		class = uint8(be.Uint16(b[p.Outer:]) >> 4)
+	}
+	check(class == p.DSCP<<2|p.ECN, "the outermost traffic class")
+	check(p.Encapsulated() && p.Kind == RoCEv2 || p.Family == 4 == (p.EtherType == 0x0800) && p.Family == 6 == (p.EtherType == 0x86dd), "EtherType")
 	check(l4 == 0 || l4 >= l3+20 && l4 <= p.IPEnd, "upper layer")
 	for _, options := range []uint16{p.HopOpts, p.DstOpts} {
 		check(options == 0 || p.Family == 6 && uint32(options) >= l3+40 && uint32(options)+8 <= min(captured, p.IPEnd), "options")
@@ -38,11 +46,11 @@ func checkInvariants(t interface{ Fatalf(string, ...any) }, b []byte, frameLen u
 	check(p.DstPort == 0 && p.SrcPort == 0 || p.Proto == 17 && l4+8 <= captured && l4+8 <= p.IPEnd, "ports")
 	if p.Kind != RoCEv2 {
 		ip := *p
-		ip.BTH, ip.Ext, ip.Payload, ip.ICRC, ip.Opcode, ip.BTHFlags, ip.DestQP, ip.PSN, ip.SourceQP = 0, 0, 0, 0, 0, 0, 0, 0, 0
+		ip.BTH, ip.Payload, ip.ICRC, ip.Opcode, ip.BTHFlags, ip.DestQP, ip.PSN, ip.SourceQP = 0, 0, 0, 0, 0, 0, 0, 0
 		check(*p == ip, "RoCEv2 fields of another packet")
 		return
 	}
-	check(p.DstPort == 4791 && uint32(p.BTH) == l4+8 && p.Ext == p.BTH+12 && p.Payload >= p.Ext, "RoCEv2 headers")
+	check(p.DstPort == 4791 && uint32(p.BTH) == l4+8 && p.Ext() == int(p.BTH)+12 && int(p.Payload) >= p.Ext(), "RoCEv2 headers")
 	check(uint32(p.Payload) <= captured && uint32(p.Payload) <= p.ICRC && p.ICRC+4 <= p.IPEnd, "RoCEv2 extent")
 	check(p.Opcode.Known() && p.DestQP < 1<<24 && p.PSN < 1<<24 && p.SourceQP < 1<<24, "RoCEv2 fields")
 }
@@ -63,6 +71,11 @@ func parseSeeds(t testing.TB) (all []parseSeed) {
 	}
 	for _, s := range seedStacks {
 		frame, _ := s.build()
+		all = append(all, parseSeed{frame, uint32(len(frame))})
+	}
+	for _, e := range encapsulations() {
+		inner, p := stack{family: 4, opcode: RCWriteMiddle, ecn: ECT0}.build()
+		frame, _ := e.put(inner, p, stack{ecn: ECT0}, 2)
 		all = append(all, parseSeed{frame, uint32(len(frame))})
 	}
 	refusal := linuxRefusal(t)

@@ -23,8 +23,8 @@ var goldenFrames = []struct {
 			"\x00\x1a\xb2\xae", // 58: ICRC
 		want: Parsed{
 			Kind: RoCEv2, Family: 4, DSCP: 26, ECN: ECT0, Proto: 17, EtherType: 0x0800,
-			Src: Addr{0, 0xffff_c6120001}, Dst: Addr{0, 0xffff_c6120002}, L3: 14, L4: 34, IPEnd: 62, SrcPort: 57013, DstPort: 4791,
-			BTH: 42, Ext: 54, Payload: 58, ICRC: 58, Opcode: RCAcknowledge, DestQP: 418, PSN: 1218525,
+			Src: Addr{0, 0xffff_c6120001}, Dst: Addr{0, 0xffff_c6120002}, L3: 14, Outer: 14, L4: 34, IPEnd: 62, SrcPort: 57013, DstPort: 4791,
+			BTH: 42, Payload: 58, ICRC: 58, Opcode: RCAcknowledge, DestQP: 418, PSN: 1218525,
 		},
 		icrc: true,
 	},
@@ -41,8 +41,8 @@ var goldenFrames = []struct {
 			"\x11\xfe\x3e\x09", // 78: ICRC
 		want: Parsed{
 			Kind: RoCEv2, Family: 6, Proto: 17, EtherType: 0x86dd,
-			Src: Addr{0xfd000018_00000000, 1}, Dst: Addr{0xfd000018_00000000, 2}, L3: 14, L4: 54, IPEnd: 82, SrcPort: 60920, DstPort: 4791,
-			BTH: 62, Ext: 74, Payload: 78, ICRC: 78, Opcode: RCAcknowledge, DestQP: 488, PSN: 0x1fa10e,
+			Src: Addr{0xfd000018_00000000, 1}, Dst: Addr{0xfd000018_00000000, 2}, L3: 14, Outer: 14, L4: 54, IPEnd: 82, SrcPort: 60920, DstPort: 4791,
+			BTH: 62, Payload: 78, ICRC: 78, Opcode: RCAcknowledge, DestQP: 488, PSN: 0x1fa10e,
 		},
 		icrc: true,
 	},
@@ -64,8 +64,8 @@ var goldenFrames = []struct {
 			"\x00\x00\x00\x00", // 78: Ethernet padding
 		want: Parsed{
 			Kind: RoCEv2, Family: 4, ECN: CE, Proto: 17, Tags: 2, OuterTag: 0x2000 | 100, InnerTag: 0x1000 | 4095, EtherType: 0x0800,
-			Src: Addr{0, 0xffff_c0000201}, Dst: Addr{0, 0xffff_c0000202}, L3: 22, L4: 46, IPEnd: 78, DstPort: 4791,
-			BTH: 54, Ext: 66, Payload: 74, ICRC: 74, Opcode: UDSendOnly, BTHFlags: FECN | BECN, DestQP: 17, PSN: 0xffffff, SourceQP: 0xabcdef,
+			Src: Addr{0, 0xffff_c0000201}, Dst: Addr{0, 0xffff_c0000202}, L3: 22, Outer: 22, L4: 46, IPEnd: 78, DstPort: 4791,
+			BTH: 54, Payload: 74, ICRC: 74, Opcode: UDSendOnly, BTHFlags: FECN | BECN, DestQP: 17, PSN: 0xffffff, SourceQP: 0xabcdef,
 		},
 	},
 	{
@@ -85,8 +85,8 @@ var goldenFrames = []struct {
 			"\x00\x00\x00\x00", // 122: ICRC
 		want: Parsed{
 			Kind: RoCEv2, Family: 6, DSCP: 48, Proto: 17, EtherType: 0x86dd,
-			Src: Addr{0xfd000001_00000000, 1}, Dst: Addr{0xfd000018_00000000, 2}, L3: 14, L4: 86, HopOpts: 54, DstOpts: 62, IPEnd: 126,
-			SrcPort: 0xc123, DstPort: 4791, BTH: 94, Ext: 106, Payload: 106, ICRC: 122, Opcode: CNP, BTHFlags: BECN, DestQP: 258,
+			Src: Addr{0xfd000001_00000000, 1}, Dst: Addr{0xfd000018_00000000, 2}, L3: 14, Outer: 14, L4: 86, HopOpts: 54, DstOpts: 62, IPEnd: 126,
+			SrcPort: 0xc123, DstPort: 4791, BTH: 94, Payload: 106, ICRC: 122, Opcode: CNP, BTHFlags: BECN, DestQP: 258,
 		},
 	},
 	{

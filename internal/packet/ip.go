@@ -17,6 +17,7 @@ const (
 	ProtoICMPv6   = 58
 	ProtoNoNext   = 59 // IPv6: no next header (RFC 8200 4.7)
 	ProtoDestOpts = 60
+	ProtoEthernet = 143 // an Ethernet frame in IPv6 (RFC 8986 10.1)
 )
 
 // ECN codepoints (RFC 3168 5), the low two bits of IPv4's TOS and IPv6's Traffic Class.
@@ -27,9 +28,9 @@ const (
 	CE     = 3
 )
 
-// MarkCE sets Congestion Experienced in the IP header of a parsed ECN-capable packet, and updates the IPv4 header checksum and p. It
-// returns false and changes nothing if the packet is Not-ECT, is already marked or isn't IP. The ICRC doesn't cover the field, so it stays
-// valid.
+// MarkCE sets Congestion Experienced in the outermost IP header of a parsed ECN-capable packet, and updates the IPv4 header checksum and p.
+// It returns false and changes nothing if that header is Not-ECT, is already marked, or there is none. The ICRC doesn't cover the field, so
+// it stays valid. In an IP tunnel the mark gets into the packet inside where the tunnel ends (RFC 6040 4.2).
 //
 // The checksum is updated by equation 3 of RFC 1624, HC' = ~(~HC + ~m + m'), which, unlike equation 4, never gives 0xFFFF for a header that
 // isn't all zeros: a right checksum becomes the same as in a full computation, a wrong one stays wrong. m and m' differ only in the
@@ -39,38 +40,32 @@ func MarkCE(b []byte, p *Parsed) bool {
 	if ecn == NotECT || ecn == CE {
 		return false
 	}
-	switch h := b[p.L3:]; p.Family {
-	case 4:
-		h := (*[IPv4Len]byte)(h)
+	h := (*[IPv4Len]byte)(b[p.Outer:])
+	if h[0]>>4 == 4 {
 		sum := uint32(^binary.BigEndian.Uint16(h[10:])) + uint32(CE-ecn)
 		binary.BigEndian.PutUint16(h[10:], ^uint16(sum+sum>>16))
 		h[1] |= CE
-	case 6:
+	} else {
 		h[1] |= CE << 4
-	default:
-		return false
 	}
 	p.ECN = CE
 	return true
 }
 
-// ClearCE sets ECT(0), which RDMA NICs send, in the IP header of a parsed packet with CE, and updates the IPv4 header checksum and p. It
-// returns false and changes nothing for any other packet. The checksum is updated as in MarkCE: the word decreases by one, which in one's
+// ClearCE sets ECT(0), which RDMA NICs send, in the outermost IP header of a parsed packet with CE, and updates the IPv4 header checksum and
+// p. It returns false and changes nothing for any other packet. The checksum is updated as in MarkCE: the word decreases by one, which in one's
 // complement means adding the complement of one.
 func ClearCE(b []byte, p *Parsed) bool {
 	if p.ECN != CE {
 		return false
 	}
-	switch h := b[p.L3:]; p.Family {
-	case 4:
-		h := (*[IPv4Len]byte)(h)
+	h := (*[IPv4Len]byte)(b[p.Outer:])
+	if h[0]>>4 == 4 {
 		sum := uint32(^binary.BigEndian.Uint16(h[10:])) + uint32(^uint16(CE-ECT0))
 		binary.BigEndian.PutUint16(h[10:], ^uint16(sum+sum>>16))
 		h[1] ^= CE ^ ECT0
-	case 6:
+	} else {
 		h[1] ^= (CE ^ ECT0) << 4
-	default:
-		return false
 	}
 	p.ECN = ECT0
 	return true

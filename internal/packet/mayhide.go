@@ -16,13 +16,24 @@ import "encoding/binary"
 //
 // A UDP datagram to any other port is no notification, whatever it carries. b is the parsed frame or its beginning, p the result of Parse;
 // bytes after the IP packet don't matter.
-func MayHide(b []byte, p *Parsed, c *CodePoints) bool { return mayHide(b, p, c, false) }
+func MayHide(b []byte, p *Parsed, c *CodePoints) bool {
+	if p.Encapsulated() {
+		return p.tunnel.unread || payloadMayHide(b, 0, p, c)
+	}
+	return mayHide(b, 0, p, c)
+}
 
-// mayHide is MayHide for a frame or, with inside, for the payload of a tunnel.
-func mayHide(b []byte, p *Parsed, c *CodePoints, inside bool) bool {
+// payloadMayHide reports whether a tunnel's payload, which begins at start, is a notification, or may hide one. A standard CNP doesn't count:
+// the domain filter always lets it pass.
+func payloadMayHide(b []byte, start int, p *Parsed, c *CodePoints) bool {
+	return classify(b, p, c) > StandardCNP || mayHide(b, start, p, c)
+}
+
+// mayHide is MayHide for a frame or, if start isn't 0, for the payload of a tunnel that begins there.
+func mayHide(b []byte, start int, p *Parsed, c *CodePoints) bool {
 	switch {
 	case p.Kind == Other:
-		return linkMayHide(b, p)
+		return linkMayHide(b[min(start, len(b)):], p)
 	case p.Kind == RoCEv2:
 		return p.Opcode == CNP && p.Family == 6 && !optionsWhole(b, p, c)
 	case p.Kind != IP:
@@ -30,7 +41,7 @@ func mayHide(b []byte, p *Parsed, c *CodePoints, inside bool) bool {
 	case p.L4 == 0:
 		return fragmentMayHide(p)
 	}
-	return upperMayHide(b, p, c, inside)
+	return upperMayHide(b, start != 0, p, c)
 }
 
 func optionsWhole(b []byte, p *Parsed, c *CodePoints) bool {
@@ -50,42 +61,50 @@ func fragmentMayHide(p *Parsed) bool {
 	return p.Family == 6 && isExtHeader(p.Proto) || opaque(p.Proto)
 }
 
-// upperMayHide judges a packet whose upper-layer header is at p.L4.
-func upperMayHide(b []byte, p *Parsed, c *CodePoints, inside bool) bool {
+// upperMayHide judges a packet whose upper-layer header is at p.L4. inside: the packet itself is in a tunnel.
+func upperMayHide(b []byte, inside bool, p *Parsed, c *CodePoints) bool {
 	at, end := int(p.L4), min(int(p.IPEnd), len(b))
-	switch p.Proto {
-	case ProtoUDP:
-		return udpMayHide(b, at, end, p, c, inside)
-	case ProtoICMPv6:
-		return p.Family == 6 && at >= end
-	case ProtoIPv4, ProtoIPv6:
-		return inside || at >= end || packetInside(b[at:end], c)
-	case ProtoGRE:
-		return inside || at >= end || greMayHide(b[at:end], c)
-	case protoMobility, protoHIP, protoShim6: // extension headers (RFC 7045) that Parse doesn't skip; usually the last header
-		return at >= end || b[at] != ProtoNoNext
-	}
-	return opaque(p.Proto)
-}
-
-// udpMayHide judges a datagram that isn't RoCEv2 and isn't to a proxy.
-func udpMayHide(b []byte, at, end int, p *Parsed, c *CodePoints, inside bool) bool {
-	at += UDPLen
-	if at > end {
+	if opaque(p.Proto) {
 		return true
 	}
-	switch p.DstPort {
-	case RoCEv2Port:
-		return at == end || Opcode(b[at]) == CNP
-	case vxlanPort:
-		return inside || at+vxlanLen > end || frameInside(b[at+vxlanLen:end], c)
+	if l := payloadOf(b, p); l.what != nothing {
+		return inside || l.mayHide(b, c)
+	}
+	switch p.Proto {
+	case ProtoUDP:
+		return udpMayHide(b, at, end, p)
+	case ProtoICMPv6:
+		return p.Family == 6 && at >= end
+	case protoMobility, protoHIP, protoShim6: // extension headers (RFC 7045) that Parse doesn't skip; usually the last header
+		return at >= end || b[at] != ProtoNoNext
 	}
 	return false
 }
 
-// Protocol numbers of IPv6 extension headers (RFC 7045) that Parse treats as an upper layer.
+// mayHide judges what a tunnel carries. An IP packet without a valid header may be anything.
+func (l *payload) mayHide(b []byte, c *CodePoints) bool {
+	if l.what == unreadable || l.what == labelStack {
+		return true
+	}
+	var p Parsed
+	l.parse(b, &p)
+	return l.what == ipPacket && p.Kind == Other || payloadMayHide(b[:min(len(b), l.end)], l.at, &p, c)
+}
+
+// udpMayHide judges a datagram that isn't RoCEv2, isn't to a proxy and isn't VXLAN.
+func udpMayHide(b []byte, at, end int, p *Parsed) bool {
+	at += UDPLen
+	if at > end {
+		return true
+	}
+	return p.DstPort == RoCEv2Port && (at == end || Opcode(b[at]) == CNP)
+}
+
+// Protocol numbers that only this package needs: IPv6 extension headers (RFC 7045) that Parse treats as an upper layer, and a label stack in
+// IP (RFC 4023).
 const (
 	protoMobility = 135
+	protoMPLS     = 137
 	protoHIP      = 139
 	protoShim6    = 140
 )
@@ -97,10 +116,11 @@ func opaque(proto uint8) bool {
 		ProtoAH,    // over IPv4; over IPv6 it is an extension header
 		55,         // minimal encapsulation (RFC 2004)
 		94, 97, 98, // IPIP, EtherIP (RFC 3378), ENCAP (RFC 1241)
-		108,      // IPComp (RFC 3173)
-		115,      // L2TP (RFC 3931)
-		137,      // MPLS in IP (RFC 4023)
-		142, 143, // ROHC (RFC 5858), Ethernet (RFC 8986)
+		108, // IPComp (RFC 3173)
+		115, // L2TP (RFC 3931)
+		protoMPLS,
+		142, // ROHC (RFC 5858)
+		ProtoEthernet,
 		253, 254: // experiments (RFC 3692, RFC 4727), as an upper layer and as an extension header
 		return true
 	}
@@ -130,7 +150,7 @@ func carries(etherType uint16) bool {
 		0x9200, 0x9300, // tags of equipment older than 802.1ad
 		0x893f, 0x8926, 0xf1c1, 0x892f, 0x8909, // tags of 802.1BR, VN-tag, 802.1CB, HSR, Cisco metadata
 		0x88e5, 0x88e7, // MACsec, 802.1ah
-		0x8847, 0x8848, // MPLS
+		EtherTypeMPLS, EtherTypeMPLSUp,
 		0x880b, 0x8864, // PPP, PPPoE
 		etherTypeBridging, 0x8870, // Ethernet, LLC of jumbo frames
 		0x22f3, 0x8903, 0x894f: // TRILL, FabricPath, NSH

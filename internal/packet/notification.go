@@ -42,8 +42,17 @@ func (n Notification) String() string {
 }
 
 // Classify returns the kind of congestion notification of the parsed frame. A CNP with both the Fast CNP option and ExtensionBit is a Fast
-// CNP: its receiver acts on the option. b is the frame that was parsed.
+// CNP: its receiver acts on the option. What is in a tunnel is no notification for the network that the tunnel crosses. b is the frame that
+// was parsed.
 func Classify(b []byte, p *Parsed, c *CodePoints) Notification {
+	if p.Encapsulated() {
+		return NotANotification
+	}
+	return classify(b, p, c)
+}
+
+// classify is Classify, also for what is in a tunnel.
+func classify(b []byte, p *Parsed, c *CodePoints) Notification {
 	switch {
 	case p.Kind == RoCEv2:
 		if p.Opcode != CNP {

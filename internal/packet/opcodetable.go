@@ -142,7 +142,7 @@ func (o Opcode) Headers() Headers { return opcodes[o].ext }
 // HeadersLen is the length of all extended transport headers in octets.
 func (o Opcode) HeadersLen() int { return int(opcodes[o].len) }
 
-// Offset is the distance in octets from Parsed.Ext to the header h, one bit of Headers(), which the opcode must have.
+// Offset is the distance in octets from Parsed.Ext() to the header h, one bit of Headers(), which the opcode must have.
 func (o Opcode) Offset(h Headers) int { return headersLen(opcodes[o].ext & (h - 1)) }
 
 // HasPayload reports whether the packet carries data: SEND, RDMA WRITE, RDMA READ response and ATOMIC WRITE.

@@ -12,36 +12,58 @@ const maxExtHeaders = 8
 // valid, and a UDP datagram that exceeds its IP packet isn't RoCEv2. Padding after the IP packet is allowed. Parse doesn't verify checksums
 // or the ICRC. Any fragment is of Kind IP without L4; an IPv6 "atomic" fragment (RFC 6946) is a complete packet. MayHide finds frames that
 // Parse couldn't read completely and that may hold a notification.
+//
+// Parse follows tunnels to a RoCEv2 packet inside: see TunnelKind.
 func Parse(b []byte, frameLen uint32, p *Parsed) {
 	*p = Parsed{Len: frameLen}
 	if uint64(len(b)) > uint64(frameLen) {
 		b = b[:frameLen]
 	}
-	if len(b) < EthernetLen {
+	parseFrame(b, 0, int(frameLen), p)
+	if mayCarry(p) {
+		parseTunnel(b, int(frameLen), p)
+	}
+}
+
+// parseFrame reads an Ethernet frame from its header at start to its end, without what a tunnel carries.
+func parseFrame(b []byte, start, end int, p *Parsed) {
+	l3 := start + EthernetLen
+	if len(b) < l3 {
 		return
 	}
-	l3 := EthernetLen
-	etherType := binary.BigEndian.Uint16(b[12:])
+	etherType := binary.BigEndian.Uint16(b[l3-2:])
 	if isTag(etherType) {
-		l3, etherType = parseTags(b, etherType, p)
+		l3, etherType = parseTags(b, l3, etherType, p)
 	}
 	if etherType >= minEtherType {
 		p.EtherType = etherType
 	}
 	switch etherType {
 	case EtherTypeIPv4:
-		parseIPv4(b, l3, int(frameLen), p)
+		parseIPv4(b, l3, end, p)
 	case EtherTypeIPv6:
-		parseIPv6(b, l3, int(frameLen), p)
+		parseIPv6(b, l3, end, p)
 	case EtherTypeMACControl:
 		p.Kind = MACControl
 	}
 }
 
-// parseTags reads the VLAN tags; the first has the given TPID. It returns the offset and the EtherType after them, which is still a TPID if
-// a tag is truncated or there are more than MaxTags.
-func parseTags(b []byte, etherType uint16, p *Parsed) (int, uint16) {
-	at := EthernetLen
+// parsePacket reads an IP packet, of the version in its header, from its header at l3 to its end at most.
+func parsePacket(b []byte, l3, end int, p *Parsed) {
+	if len(b) <= l3 {
+		return
+	}
+	switch b[l3] >> 4 {
+	case 4:
+		parseIPv4(b, l3, end, p)
+	case 6:
+		parseIPv6(b, l3, end, p)
+	}
+}
+
+// parseTags reads the VLAN tags; the first has the given TPID, and its other fields are at at. It returns the offset and the EtherType after
+// them, which is still a TPID if a tag is truncated or there are more than MaxTags.
+func parseTags(b []byte, at int, etherType uint16, p *Parsed) (int, uint16) {
 	for p.Tags < MaxTags && isTag(etherType) && len(b) >= at+VLANTagLen {
 		tag := MakeTag(etherType, binary.BigEndian.Uint16(b[at:]))
 		if p.Tags == 0 {
@@ -60,20 +82,20 @@ func isTag(etherType uint16) bool {
 	return etherType == EtherTypeCTag || etherType == EtherTypeSTag || etherType == EtherTypeQinQ
 }
 
-func parseIPv4(b []byte, l3, frameLen int, p *Parsed) {
+func parseIPv4(b []byte, l3, limit int, p *Parsed) {
 	if len(b) < l3+IPv4Len {
 		return
 	}
 	h := b[l3 : l3+IPv4Len]
 	headerLen := int(h[0]&0xf) * 4
 	end := l3 + int(binary.BigEndian.Uint16(h[2:]))
-	if h[0]>>4 != 4 || headerLen < IPv4Len || end < l3+headerLen || end > frameLen {
+	if h[0]>>4 != 4 || headerLen < IPv4Len || end < l3+headerLen || end > limit {
 		return
 	}
 	p.Kind, p.Family = IP, 4
 	p.DSCP, p.ECN = h[1]>>2, h[1]&3
 	p.Src, p.Dst = AddrFrom4(h[12:]), AddrFrom4(h[16:])
-	p.L3, p.IPEnd = uint16(l3), uint32(end)
+	p.L3, p.Outer, p.IPEnd = uint16(l3), uint16(l3), uint32(end)
 	if binary.BigEndian.Uint16(h[6:])&ipv4MFOffset != 0 {
 		p.Proto = h[9]
 		return
@@ -81,20 +103,20 @@ func parseIPv4(b []byte, l3, frameLen int, p *Parsed) {
 	parseUpper(b, h[9], l3+headerLen, end, p)
 }
 
-func parseIPv6(b []byte, l3, frameLen int, p *Parsed) {
+func parseIPv6(b []byte, l3, limit int, p *Parsed) {
 	if len(b) < l3+IPv6Len {
 		return
 	}
 	h := b[l3 : l3+IPv6Len]
 	payloadLen := int(binary.BigEndian.Uint16(h[4:]))
 	end := l3 + IPv6Len + payloadLen
-	if h[0]>>4 != 6 || payloadLen == 0 || end > frameLen { // 0: a jumbogram (RFC 2675), whose length is in an option
+	if h[0]>>4 != 6 || payloadLen == 0 || end > limit { // 0: a jumbogram (RFC 2675), whose length is in an option
 		return
 	}
 	p.Kind, p.Family = IP, 6
 	p.DSCP, p.ECN = h[0]<<2&0x3c|h[1]>>6, h[1]>>4&3
 	p.Src, p.Dst = AddrFrom16(h[8:]), AddrFrom16(h[24:])
-	p.L3, p.IPEnd = uint16(l3), uint32(end)
+	p.L3, p.Outer, p.IPEnd = uint16(l3), uint16(l3), uint32(end)
 	if next := h[6]; next == ProtoUDP {
 		parseUpper(b, next, l3+IPv6Len, end, p)
 	} else {
@@ -164,7 +186,7 @@ func parseRoCEv2(b []byte, bth, icrc int, p *Parsed) {
 	}
 	qp := binary.BigEndian.Uint32(h[4:])
 	p.Kind = RoCEv2
-	p.BTH, p.Ext, p.Payload, p.ICRC = uint16(bth), uint16(ext), uint16(payload), uint32(icrc)
+	p.BTH, p.Payload, p.ICRC = uint16(bth), uint16(payload), uint32(icrc)
 	p.Opcode, p.BTHFlags = opcode, uint8(qp>>24)
 	p.DestQP, p.PSN = qp&0xffffff, binary.BigEndian.Uint32(h[8:])&0xffffff
 	if info.ext&HasDETH != 0 {

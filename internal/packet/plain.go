@@ -16,7 +16,7 @@ import (
 type FlowWords struct {
 	Src, Dst Addr
 	QPs      uint64 // the destination QP, and at 32 the source QP of a UD packet
-	Place    uint64 // the ingress port, and at 16 the outer Tag
+	Place    uint64 // the ingress port, and at 16 the outer Tag; the rest is 0
 }
 
 // Run describes the frames that ParsePlain has parsed.
@@ -27,12 +27,12 @@ type Run struct {
 	Any, All uint8
 }
 
-// words is the memory layout of Parsed in words. Each word begins with its first named field.
+// words is the memory layout of Parsed in words, without the last one, which is the tunnel's. Each word begins with its first named field.
 type words struct {
 	src, dst Addr
 	class    uint32 // Kind, Family, DSCP, ECN
 	upper    uint32 // Proto, Tags, EtherType
-	offsets  uint64 // L3, L4, BTH, Ext
+	offsets  uint64 // L3, L4, BTH, Outer
 	tags     uint64 // OuterTag, InnerTag, DstOpts, HopOpts
 	ports    uint32 // DstPort, SrcPort: the first word of the UDP header, as a number
 	ipEnd    uint32
@@ -55,8 +55,8 @@ const (
 	class6   = uint32(RoCEv2) | 6<<8
 	upper4   = ProtoUDP | EtherTypeIPv4<<16
 	upper6   = ProtoUDP | EtherTypeIPv6<<16
-	offsets4 = EthernetLen | (plain4-BTHLen-UDPLen)<<16 | (plain4-BTHLen)<<32 | plain4<<48
-	offsets6 = EthernetLen | (plain6-BTHLen-UDPLen)<<16 | (plain6-BTHLen)<<32 | plain6<<48
+	offsets4 = EthernetLen | (plain4-BTHLen-UDPLen)<<16 | (plain4-BTHLen)<<32 | EthernetLen<<48
+	offsets6 = EthernetLen | (plain6-BTHLen-UDPLen)<<16 | (plain6-BTHLen)<<32 | EthernetLen<<48
 	extent4  = plain4<<48 | (plain4 - BTHLen - UDPLen - ICRCLen)
 	extent6  = plain6<<48 | (plain6 - BTHLen - UDPLen - ICRCLen)
 )

@@ -134,7 +134,7 @@ var plainTags = [][]tag{nil, {{EtherTypeCTag, 0xfff}}, {{EtherTypeCTag, 0x1001}}
 	{{EtherTypeCTag, 1}, {EtherTypeCTag, 2}, {EtherTypeCTag, 3}}}
 
 func checkPlainIsAny(t interface{ Fatalf(string, ...any) }, b []byte, frameLen uint32) {
-	got := []Parsed{{Addr{1, 2}, Addr{3, 4}, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30}}
+	got := []Parsed{{Addr{1, 2}, Addr{3, 4}, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, Tunnel{31, 32, VXLAN, true}}}
 	key := []FlowWords{{Addr{1, 2}, Addr{3, 4}, 5, 6}}
 	frame := []burst.Frame{{Buf: 1, Len: frameLen, Head: uint32(len(b))}}
 	run := ParsePlain(unsafe.Pointer(unsafe.SliceData(b)), frame, 7, got, key)
@@ -145,6 +145,10 @@ func checkPlainIsAny(t interface{ Fatalf(string, ...any) }, b []byte, frameLen u
 	Parse(b, frameLen, &p)
 	want := FlowWords{p.Src, p.Dst, uint64(p.DestQP) | uint64(p.SourceQP)<<32, 7 | uint64(p.OuterTag)<<16}
 	class := p.DSCP<<2 | p.ECN
+	if got[0].Tunnel() != (Tunnel{}) {
+		t.Fatalf("% x of %d octets: a plain frame in a tunnel: %+v", b, frameLen, got[0])
+	}
+	got[0].tunnel = Tunnel{}
 	if got[0] != p || key[0] != want || run != (Run{1, uint64(frameLen), class, class}) || p.InnerTag != 0 ||
 		p.Kind != RoCEv2 || p.Opcode == CNP || p.Family == 6 && (p.Src.Is4() || p.Dst.Is4()) {
 		t.Fatalf("% x of %d octets parsed to\n%+v %+v %+v, the general path finds\n%+v", b, frameLen, got[0], key[0], run, p)

@@ -80,7 +80,7 @@ func (s stack) buildIPv4(f []byte, p *Parsed) []byte {
 	src, dst := s.addrs("198.18.0.1", "198.18.0.2")
 	f = append(f, 0x08, 0x00)
 	at := len(f)
-	p.EtherType, p.L3, p.Src, p.Dst = 0x0800, uint16(at), plainAddr(src), plainAddr(dst)
+	p.EtherType, p.L3, p.Outer, p.Src, p.Dst = 0x0800, uint16(at), uint16(at), plainAddr(src), plainAddr(dst)
 	f = append(f, 0x45+byte(len(s.options)/4), s.dscp<<2|s.ecn, 0, 0, 0x12, 0x34, byte(s.frag>>8), byte(s.frag), 63, s.upper(), 0, 0)
 	f = append(append(f, src.AsSlice()...), dst.AsSlice()...)
 	f = append(f, s.options...)
@@ -95,7 +95,7 @@ func (s stack) buildIPv6(f []byte, p *Parsed) []byte {
 	src, dst := s.addrs("fd00:18::1", "fd00:18::2")
 	f = append(f, 0x86, 0xdd)
 	at := len(f)
-	p.EtherType, p.L3, p.Src, p.Dst = 0x86dd, uint16(at), plainAddr(src), plainAddr(dst)
+	p.EtherType, p.L3, p.Outer, p.Src, p.Dst = 0x86dd, uint16(at), uint16(at), plainAddr(src), plainAddr(dst)
 	f = be.AppendUint32(f, 6<<28|uint32(s.dscp)<<22|uint32(s.ecn)<<20|0xabcde)
 	f = append(f, 0, 0, 0, 61)
 	f = append(append(f, src.AsSlice()...), dst.AsSlice()...)
@@ -179,7 +179,7 @@ func (s stack) buildUpper(f []byte, p *Parsed, whole bool) []byte {
 		return f
 	}
 	found.Kind, found.Opcode, found.BTHFlags, found.DestQP, found.PSN = RoCEv2, s.opcode, s.bthFlags, s.destQP, s.psn
-	found.BTH, found.Ext, found.Payload, found.ICRC = uint16(l4+8), uint16(ext), uint16(payload), uint32(icrc)
+	found.BTH, found.Payload, found.ICRC = uint16(l4+8), uint16(payload), uint32(icrc)
 	if o.sourceQP != 0 {
 		found.SourceQP = s.sourceQP
 	}

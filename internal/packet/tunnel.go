@@ -2,60 +2,318 @@ package packet
 
 import "encoding/binary"
 
+// TunnelKind is a kind of tunnel that Parse follows. It follows one IP tunnel (any kind but MPLS) and one MPLS label stack, in either order,
+// so at most two levels.
+type TunnelKind uint8
+
 const (
-	vxlanPort = 4789 // UDP destination port (RFC 7348 5)
-	vxlanLen  = 8    // octets of the VXLAN header
+	NoTunnel TunnelKind = iota
+	// VXLAN is an Ethernet frame in UDP to port 4789 (RFC 7348), with a VXLAN Network Identifier.
+	VXLAN
+	// GRE has an IP packet, an Ethernet frame (RFC 1701; NVGRE, RFC 7637) or a label stack (RFC 4023) after a GRE header (RFC 2784, RFC 2890).
+	GRE
+	// IPInIP is an IP packet directly in another one, of any two versions (RFC 2003, RFC 2473, RFC 4213).
+	IPInIP
+	// MPLS is an IP packet or a pseudowire's Ethernet frame (RFC 4448) below a label stack (RFC 3032), which is directly in a frame, in GRE or
+	// in IP (RFC 4023).
+	MPLS
+	// SRv6 is an IP packet or an Ethernet frame behind a Segment Routing Header (RFC 8754), or an Ethernet frame directly in IPv6, as with a
+	// single segment (RFC 8986 5.3). An IP packet directly in IPv6 is IPInIP: nothing tells them apart.
+	SRv6
+)
+
+var tunnelNames = [...]string{"", "vxlan", "gre", "ip-in-ip", "mpls", "srv6"}
+
+// String returns the kind as in reports; "" for NoTunnel.
+func (k TunnelKind) String() string {
+	if int(k) >= len(tunnelNames) {
+		return "unknown"
+	}
+	return tunnelNames[k]
+}
+
+// Tunnel identifies the tunnel that a packet is in.
+type Tunnel struct {
+	// ID is the VXLAN Network Identifier (24 bits), the whole GRE key (32 bits; of NVGRE the VSID and the FlowID), 0 without one, or the bottom
+	// MPLS label (20 bits; not an entropy label, RFC 6790); 0 of the other kinds.
+	ID   uint32
+	VLAN Tag // the first VLAN tag of the Ethernet frame inside; 0 without
+	Kind TunnelKind
+	// unread: the domain filter doesn't look into the tunnel.
+	unread bool
+}
+
+const (
+	vxlanPort = 4789       // UDP destination port (RFC 7348 5)
+	vxlanLen  = 8          // octets of the VXLAN header
+	vxlanVNI  = 0x08000000 // the flag of a valid VNI: a tunnel's end discards a frame without it
 
 	etherTypeBridging = 0x6558 // an Ethernet frame in GRE (RFC 1701)
 )
 
-// GRE (RFC 2784, RFC 2890): flags and version, an EtherType, then four octets for each of the three flags.
+// GRE (RFC 2784, RFC 2890): flags and version, an EtherType, then four octets for each of the three flags, in their order.
 const (
-	greLen     = 4
-	greFlags   = 0xb000 // checksum, key, sequence number
-	greUnknown = 0x4fff // routing (RFC 1701), reserved bits, version
+	greLen      = 4
+	greChecksum = 0x8000
+	greKey      = 0x2000
+	greSequence = 0x1000
+	greUnknown  = 0x4fff // routing (RFC 1701), reserved bits, version
+	greFieldLen = 4
 )
 
-// greMayHide judges the payload of a GRE header.
-func greMayHide(b []byte, c *CodePoints) bool {
-	if len(b) < greLen {
-		return true
+// MPLS label stack (RFC 3032 2.1): each entry has a label (20 bits), traffic class (3), bottom of stack (1), TTL (8).
+const (
+	labelLen       = 4
+	entryLabel     = 12
+	labelBottom    = 1 << 8
+	labelELI       = 7  // Entropy Label Indicator: the next label is an entropy label, which differs between flows (RFC 6790)
+	maxLabels      = 16 // a longer stack isn't read
+	controlWordLen = 4  // octets of a pseudowire's control word (RFC 4385)
+)
+
+// carried is what a tunnel carries.
+type carried uint8
+
+const (
+	nothing    carried = iota // there is no tunnel
+	unreadable                // there is one, whose header can't be read or names anything else
+	ipPacket
+	ethernetFrame
+	labelStack
+)
+
+// payload is what a tunnel carries.
+type payload struct {
+	what    carried
+	at, end int // offsets in the frame; end may be beyond the capture
+	tunnel  Tunnel
+	void    bool // the tunnel's end discards it
+}
+
+// payloadOf finds the payload of an IP tunnel behind a parsed IP packet's upper-layer header, p.L4, which must not be 0.
+func payloadOf(b []byte, p *Parsed) payload {
+	l := payload{at: int(p.L4), end: int(p.IPEnd)}
+	b = b[:min(len(b), l.end)]
+	switch p.Proto {
+	case ProtoIPv4, ProtoIPv6:
+		l.what, l.tunnel.Kind = ipPacket, IPInIP
+		if segments(b, p) {
+			l.tunnel.Kind = SRv6
+		}
+	case ProtoEthernet:
+		if p.Family == 6 {
+			l.what, l.tunnel = ethernetFrame, Tunnel{Kind: SRv6, unread: true}
+		}
+	case protoMPLS:
+		l.what = labelStack
+	case ProtoGRE:
+		l.afterGRE(b)
+	case ProtoUDP:
+		if p.DstPort == vxlanPort {
+			l.afterVXLAN(b)
+		}
 	}
-	flags, at := binary.BigEndian.Uint16(b), greLen
+	if l.what != nothing && l.at >= len(b) {
+		l.what = unreadable
+	}
+	return l
+}
+
+// afterGRE reads a GRE header.
+func (l *payload) afterGRE(b []byte) {
+	l.what = unreadable
+	if len(b) < l.at+greLen {
+		return
+	}
+	flags, etherType := binary.BigEndian.Uint16(b[l.at:]), binary.BigEndian.Uint16(b[l.at+2:])
 	if flags&greUnknown != 0 {
-		return true
+		return
 	}
-	for f := flags & greFlags; f != 0; f &= f - 1 {
-		at += 4
+	l.at += greLen
+	l.tunnel.Kind = GRE
+	if flags&greChecksum != 0 {
+		l.at += greFieldLen
 	}
-	if at > len(b) {
-		return true
+	if flags&greKey != 0 {
+		if len(b) < l.at+greFieldLen {
+			return
+		}
+		l.tunnel.ID = binary.BigEndian.Uint32(b[l.at:])
+		l.at += greFieldLen
 	}
-	switch binary.BigEndian.Uint16(b[2:]) {
+	if flags&greSequence != 0 {
+		l.at += greFieldLen
+	}
+	switch etherType {
 	case EtherTypeIPv4, EtherTypeIPv6:
-		return packetInside(b[at:], c)
+		l.what = ipPacket
 	case etherTypeBridging:
-		return frameInside(b[at:], c)
+		l.what = ethernetFrame
+	case EtherTypeMPLS, EtherTypeMPLSUp:
+		l.what = labelStack
 	}
+}
+
+// afterVXLAN reads the VXLAN header after a UDP header.
+func (l *payload) afterVXLAN(b []byte) {
+	l.what = unreadable
+	l.at += UDPLen
+	if len(b) < l.at+vxlanLen {
+		return
+	}
+	l.what, l.void = ethernetFrame, binary.BigEndian.Uint32(b[l.at:])&vxlanVNI == 0
+	l.tunnel = Tunnel{Kind: VXLAN, ID: binary.BigEndian.Uint32(b[l.at+4:]) >> 8}
+	l.at += vxlanLen
+}
+
+// segments reports whether a parsed IP packet has a Segment Routing Header (RFC 8754 2).
+func segments(b []byte, p *Parsed) bool {
+	if p.Family != 6 {
+		return false
+	}
+	const srh = 4                             // Routing Type
+	next, off := b[p.L3+6], int(p.L3)+IPv6Len // Parse has read these headers, so they are in b
+	for n := 0; n < maxExtHeaders && off < int(p.L4); n++ {
+		if next == ProtoRouting && b[off+2] == srh {
+			return true
+		}
+		next, off = b[off], off+extHeaderLen(next, b[off+1])
+	}
+	return false
+}
+
+// levels are the levels of tunnels that may still follow.
+type levels uint8
+
+const (
+	ipTunnel levels = 1 << iota
+	labels
+)
+
+// mayCarry reports whether parseTunnel can find anything: it keeps Parse short for other frames.
+func mayCarry(p *Parsed) bool {
+	switch p.Kind {
+	case Other:
+		return p.EtherType == EtherTypeMPLS || p.EtherType == EtherTypeMPLSUp
+	case IP:
+		switch p.Proto {
+		case ProtoUDP:
+			return p.DstPort == vxlanPort
+		case ProtoIPv4, ProtoIPv6, ProtoGRE, ProtoEthernet, protoMPLS:
+			return p.L4 != 0
+		}
+	}
+	return false
+}
+
+// parseTunnel replaces p, the outermost headers of a frame of the given length, by the RoCEv2 packet in its tunnel, if there is one.
+func parseTunnel(b []byte, frameLen int, p *Parsed) {
+	var in Parsed
+	if !inTunnel(b, 0, frameLen, p, ipTunnel|labels, &in) {
+		return
+	}
+	in.Tags, in.OuterTag, in.InnerTag, in.EtherType, in.Len = p.Tags, p.OuterTag, p.InnerTag, p.EtherType, p.Len
+	*p = in
+}
+
+// inTunnel finds the RoCEv2 packet in a tunnel and describes it in p. around describes the tunnel's own headers: those of the frame, or of
+// the packet, from start to end. If there is none, p is undefined.
+func inTunnel(b []byte, start, end int, around *Parsed, left levels, p *Parsed) bool {
+	var l payload
+	switch {
+	case !mayCarry(around):
+		return false
+	case around.Kind == Other:
+		l = payload{what: labelStack, at: start + EthernetLen + VLANTagLen*int(around.Tags), end: end}
+	case left&ipTunnel == 0:
+		return false
+	default:
+		l = payloadOf(b, around)
+		left &^= ipTunnel
+	}
+	found := false
+	switch {
+	case l.void:
+	case l.what == labelStack:
+		found = left&labels != 0 && l.belowLabels(b, left&^labels, p)
+	case l.what > unreadable:
+		found = l.holds(b, left, p)
+	}
+	if found && around.Kind == IP { // the outermost IP header is set last
+		p.Outer, p.DSCP, p.ECN = around.L3, around.DSCP, around.ECN
+	}
+	return found
+}
+
+// holds finds the RoCEv2 packet in a payload that is an IP packet or an Ethernet frame, and in a further tunnel there.
+func (l *payload) holds(b []byte, left levels, p *Parsed) bool {
+	l.parse(b, p)
+	if p.Kind == RoCEv2 {
+		p.tunnel = l.tunnel
+		p.tunnel.VLAN = p.OuterTag
+		return true
+	}
+	around := *p
+	if left == 0 || !inTunnel(b, l.at, l.end, &around, left, p) {
+		return false
+	}
+	p.tunnel.unread = true
 	return true
 }
 
-// packetInside judges an IP packet that a tunnel carries. An invalid one may be anything.
-func packetInside(b []byte, c *CodePoints) bool {
-	var p Parsed
-	ParseIP(b, &p)
-	return p.Kind == Other || inside(b, &p, c)
+// parse reads a payload's own headers.
+func (l *payload) parse(b []byte, p *Parsed) {
+	*p = Parsed{}
+	b = b[:min(len(b), l.end)]
+	if l.what == ethernetFrame {
+		parseFrame(b, l.at, l.end, p)
+	} else {
+		parsePacket(b, l.at, l.end, p)
+	}
 }
 
-// frameInside judges an Ethernet frame that a tunnel carries.
-func frameInside(b []byte, c *CodePoints) bool {
-	var p Parsed
-	Parse(b, uint32(len(b)), &p)
-	return inside(b, &p, c)
+// belowLabels finds the RoCEv2 packet below a label stack. The stack doesn't tell what follows it (RFC 3032 2.2). Like routers that look for
+// flows (RFC 4928 3), this goes by the first four bits: 4 and 6 are an IP packet's, 0 those of a pseudowire's control word (RFC 4385 3) before
+// an Ethernet frame. But an Ethernet frame in a pseudowire without control word may begin with any of them (RFC 8469 3), so it is read as
+// such, too, and the first reading that leads to RoCEv2 counts. A wrong one would need EtherType, IP header, lengths, UDP port and BTH to fit
+// in the wrong place. That happens in one case: without a control word, the first four octets of a tagged frame can be taken for one, and the
+// same packet is found after an untagged frame's header. So the frame is tried before the control word.
+func (l *payload) belowLabels(b []byte, left levels, p *Parsed) bool {
+	label, at, ok := bottomLabel(b[:min(len(b), l.end)], l.at)
+	if !ok {
+		return false
+	}
+	first := b[at] >> 4
+	in := payload{what: ipPacket, at: at, end: l.end, tunnel: Tunnel{Kind: MPLS, ID: label, unread: true}}
+	if (first == 4 || first == 6) && in.holds(b, left, p) {
+		return true
+	}
+	in.what = ethernetFrame
+	if in.holds(b, left, p) {
+		return true
+	}
+	in.at += controlWordLen
+	return first == 0 && in.holds(b, left, p)
 }
 
-// inside reports whether a tunnel's payload is a notification, or may hide one. A standard CNP doesn't count: the domain filter always lets
-// it pass.
-func inside(b []byte, p *Parsed, c *CodePoints) bool {
-	return Classify(b, p, c) > StandardCNP || mayHide(b, p, c, true)
+// bottomLabel reads a label stack at at. It returns the last label that isn't an entropy label or its indicator, and the offset of what
+// follows the stack, which is in b; false if there is no such offset, or the stack is too long.
+func bottomLabel(b []byte, at int) (label uint32, next int, ok bool) {
+	entropy := false
+	for range maxLabels {
+		if len(b) < at+labelLen {
+			return 0, 0, false
+		}
+		entry := binary.BigEndian.Uint32(b[at:])
+		at += labelLen
+		this := entry >> entryLabel
+		if !entropy && this != labelELI {
+			label = this
+		}
+		entropy = !entropy && this == labelELI
+		if entry&labelBottom != 0 {
+			return label, at, at < len(b)
+		}
+	}
+	return 0, 0, false
 }

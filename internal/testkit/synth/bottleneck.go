@@ -19,6 +19,6 @@ func (t *Traffic) enqueue(f *flight) (delay int64, fits bool) {
 
 // length is the length of a packet's frame in bytes without FCS.
 func (t *Traffic) length(f *flight) int {
-	headers := int(t.shown[f.conn][f.from].Ext) + f.op.HeadersLen()
+	headers := t.shown[f.conn][f.from].Ext() + f.op.HeadersLen()
 	return headers + (int(f.octets)+3)&^3 + packet.ICRCLen
 }

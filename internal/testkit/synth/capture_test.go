@@ -69,11 +69,11 @@ func (c *captured) readExtended() {
 	bth := packet.DecodeBTH(c.octets[p.BTH:])
 	c.AckReq, c.Pad = bth.AckReq, bth.PadCount
 	if h&packet.HasAETH != 0 {
-		a := packet.DecodeAETH(c.octets[int(p.Ext)+p.Opcode.Offset(packet.HasAETH):])
+		a := packet.DecodeAETH(c.octets[p.Ext()+p.Opcode.Offset(packet.HasAETH):])
 		c.Syndrome, c.MSN = a.Syndrome, a.MSN
 	}
 	if h&packet.HasRETH != 0 {
-		c.DMALength = packet.DecodeRETH(c.octets[int(p.Ext)+p.Opcode.Offset(packet.HasRETH):]).DMALength
+		c.DMALength = packet.DecodeRETH(c.octets[p.Ext()+p.Opcode.Offset(packet.HasRETH):]).DMALength
 	}
 	if p.DestQP == packet.GSIQP {
 		c.MAD = (*[packet.MADLen]byte)(c.octets[p.Payload:])

@@ -58,7 +58,7 @@ func (t *Traffic) show(f *flight, e *Event) {
 
 // setLengths sets the fields that follow from the opcode and the length of the padded payload.
 func setLengths(p *packet.Parsed, payload uint16) {
-	p.Payload = p.Ext + uint16(p.Opcode.HeadersLen())
+	p.Payload = uint16(p.Ext() + p.Opcode.HeadersLen())
 	p.ICRC = uint32(p.Payload + payload)
 	p.IPEnd = p.ICRC + packet.ICRCLen
 	p.Len = p.IPEnd

@@ -33,7 +33,7 @@ func Head(e *Event, b []byte) int {
 	bth := packet.BTH{Opcode: p.Opcode, PadCount: e.Pad, PKey: packet.DefaultPKey, Flags: p.BTHFlags, DestQP: p.DestQP,
 		AckReq: e.AckReq, PSN: p.PSN}
 	bth.Put(b[p.BTH:])
-	putExtended(e, b[p.Ext:])
+	putExtended(e, b[p.Ext():])
 	if e.MAD != nil {
 		n += copy(b[n:], e.MAD[:])
 	}

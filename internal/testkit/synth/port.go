@@ -60,13 +60,12 @@ func (t *Traffic) templates(c *Conn) (both [2]packet.Parsed) {
 			p.Tags, p.OuterTag = 1, packet.MakeTag(c.TPID, c.VID)
 			p.L3 += packet.VLANTagLen
 		}
-		p.L4 = p.L3 + packet.IPv4Len
+		p.Outer, p.L4 = p.L3, p.L3+packet.IPv4Len
 		if !p.Src.Is4() {
 			p.Family, p.EtherType = 6, packet.EtherTypeIPv6
 			p.L4 = p.L3 + packet.IPv6Len
 		}
 		p.BTH = p.L4 + packet.UDPLen
-		p.Ext = p.BTH + packet.BTHLen
 	}
 	return both
 }
