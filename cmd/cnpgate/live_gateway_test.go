@@ -158,6 +158,11 @@ type portReport struct {
 		Received  uint64            `json:"received_packets_total"`
 		Forwarded uint64            `json:"forwarded_packets_total"`
 		Dropped   map[string]uint64 `json:"dropped_packets_total"`
+		Notified  map[string]uint64 `json:"notifications_sent_total"`
+
+		ProxyAccepted   uint64            `json:"proxy_notifications_accepted_total"`
+		ProxyRefused    map[string]uint64 `json:"proxy_notifications_refused_total"`
+		ProxyTranslated map[string]uint64 `json:"proxy_notifications_translated_total"`
 	} `json:"counters"`
 	Watermark uint64            `json:"queue_watermark_bytes"`
 	Device    map[string]uint64 `json:"device"`
