@@ -44,7 +44,8 @@ const proxyConfig = `gateway: {name: proxy, ipv4: 198.18.0.11, ipv6: "fd00:18::b
 dpdk: {hugepages: false, workers: [1], idle: backoff}
 ports:
   - {name: fabric, device: "net_af_packet0,iface=a0", role: fabric, peer: wan, rate: 10Gbps, mtu: 4250}
-  - {name: wan, device: "net_af_packet1,iface=m0", role: wan, peer: fabric, rate: 10Gbps, mtu: 4250}
+  - {name: wan, device: "net_af_packet1,iface=m0", role: wan, peer: fabric, rate: 10Gbps, mtu: 4250, queue_capacity: 20MB, profile: idle}
+profiles: {idle: {k_base: 10MB}}
 flows: {capacity: 1Ki}
 endpoints: [{prefix: %s, accepts: [standard-cnp]}]
 notifications: {standard_cnp: {enabled: true}}
@@ -115,8 +116,9 @@ func TestLiveProxy(t *testing.T) {
 					t.Errorf("%d sent, %d on the wire; the proxy accepted %d and refused %v; expected some, and each at the proxy", sent, len(near.notifications),
 						atProxy.Counters.ProxyAccepted, atProxy.Counters.ProxyRefused)
 				}
-				if n := uint64(len(cnps)); n == 0 || toSender.Counters.Notified["standard-cnp"] != n || s.Notifications.Accepted["slowed-down"] != n {
-					t.Errorf("%d CNPs on the wire, %v sent, the sender obeyed %v; expected as many", n, toSender.Counters.Notified, s.Notifications.Accepted)
+				if n := uint64(len(cnps)); n == 0 || toSender.Counters.Notified["standard-cnp"] != toSender.Counters.ProxyTranslated["standard-cnp"] || toSender.Counters.Notified["standard-cnp"] != n || s.Notifications.Accepted["slowed-down"] != n {
+					t.Errorf("%d CNPs on the wire, %v sent, of which %v for the congested gateway, the sender obeyed %v; expected as many", n, toSender.Counters.Notified,
+						toSender.Counters.ProxyTranslated, s.Notifications.Accepted)
 				}
 				scapyAgrees(t, near.notifications, cnps)
 				tsharkAgrees(t, cnps, c.receiver, c.sender, trueQPs(t, near.notifications))
