@@ -47,7 +47,7 @@ type Notification struct {
 	Marking       float64    `json:"marking_percent"`              // of the packets that entered the queue
 
 	Length int    `json:"length,omitempty"` // bytes of the frame
-	Frame  []byte `json:"frame,omitempty"`  // base64; of a long frame its beginning
+	Frame  []byte `json:"frame,omitempty"`  // base64
 }
 
 // MakeNotification describes a record of a worker. It includes the frame only if that is wanted.
@@ -116,13 +116,16 @@ func (n *Notification) why() string {
 	return fmt.Sprintf("%s; the flow has %d bytes in it", text, n.FlowQueued) + n.held()
 }
 
-// held describes why the sender was not notified; "" if it was.
+// held describes why nobody was notified, or that it was the sender's proxy; "" if it was the sender.
 func (n *Notification) held() string {
 	switch n.Outcome {
 	case dataplane.Suppressed.String():
 		return "; not sent: " + n.Reason
 	case dataplane.Observed.String():
 		return "; not sent: observe mode"
+	}
+	if n.Proxy != "" {
+		return "; to the sender's proxy " + n.Proxy
 	}
 	return ""
 }
