@@ -86,6 +86,43 @@ func TestNoTarget(t *testing.T) {
 	}
 }
 
+// TestEncapsulated: about a data packet in a tunnel, nothing is sent to the address inside. A notification to a proxy has the five-tuple and
+// the packet from inside (draft-xiao-proxy 4), and leaves with the whole frame's MAC addresses and tags.
+func TestEncapsulated(t *testing.T) {
+	inside, in := flow4.carrying(16).frame()
+	frame := []byte("\x02\x00\x00\x00\x00\x12\x02\x00\x00\x00\x00\x11\x81\x00\x00\x64\x88\x47\xab\xcd\xe1\x40")
+	frame = append(frame, inside[in.L3:]...)
+	var p packet.Parsed
+	packet.Parse(frame, uint32(len(frame)), &p)
+	target, ok := TargetOf(frame, &p)
+	want := Target{
+		Src: flow4.src, Dst: flow4.dst, Link: link("\x02\x00\x00\x00\x00\x11\x02\x00\x00\x00\x00\x12\x81\x00\x00\x64\x88\x47"), Tags: 1, Family: 4,
+		SrcPort: 52769, PKey: 0xffff, DestQP: 200, Encapsulated: true,
+	}
+	if !ok || target != want {
+		t.Fatalf("got %+v, want %+v", target, want)
+	}
+	for _, f := range formats {
+		out := make([]byte, MaxLen)
+		n := f.build(out, frame, &p, &testGateway)
+		if f.kind != packet.ProxyNotification {
+			if n != 0 || !bytes.Equal(out, make([]byte, MaxLen)) {
+				t.Errorf("%s: %d octets built", f.name, n)
+			}
+			continue
+		}
+		var q, invoking packet.Parsed
+		packet.Parse(out[:n], uint32(n), &q)
+		datagram := out[q.L4:n]
+		x, _ := packet.DecodeProxied(datagram[packet.UDPLen:])
+		quoted := datagram[packet.UDPLen+packet.ProxiedLen(4):]
+		packet.ParseIP(quoted, &invoking)
+		if !bytes.Equal(quoted, inside[in.L3:]) || x.Src != flow4.src || x.Dst != flow4.dst || invoking.DestQP != 200 || q.OuterTag.VID() != 100 {
+			t.Errorf("%s: five-tuple %+v, invoking packet % x, frame %+v", f.name, x, quoted, q)
+		}
+	}
+}
+
 // TestNoInvokingPacket: a notification to a proxy is not built where there is nothing of the data packet.
 func TestNoInvokingPacket(t *testing.T) {
 	frame, p := flow4.carrying(16).frame()

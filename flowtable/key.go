@@ -42,11 +42,12 @@ const (
 func (k *Key) SetPlace(port uint16, p *packet.Parsed) {
 	k.Port, k.OuterTag, k.InnerTag, k.tunnel = port, p.OuterTag, p.InnerTag, 0
 	if p.Encapsulated() {
-		k.setTunnel(p.Tunnel(), p.OuterTag)
+		k.SetTunnel(p.Tunnel(), p.OuterTag)
 	}
 }
 
-func (k *Key) setTunnel(t packet.Tunnel, outer packet.Tag) {
+// SetTunnel puts the flow into a tunnel; outer is the first VLAN tag of the whole frame.
+func (k *Key) SetTunnel(t packet.Tunnel, outer packet.Tag) {
 	k.OuterTag, k.InnerTag = packet.Tag(t.ID), packet.Tag(t.ID>>idHalf)
 	k.tunnel = tunnel(t.Kind)<<tunnelKind | tunnel(outer.VID())
 	if t.VLAN != 0 {

@@ -118,6 +118,37 @@ func TestKeyFields(t *testing.T) {
 	}
 }
 
+// TestTunnelKeys: flows with the same addresses are different flows in different tunnels and VLANs there, and a key tells its tunnel again.
+func TestTunnelKeys(t *testing.T) {
+	const inside, outside = packet.Tag(0x1005), packet.Tag(0x2006)
+	base := Key{Src: packet.Addr{Lo: 1}, Dst: packet.Addr{Lo: 2}, DestQP: 3, Port: 4}
+	seen := map[Key]bool{base: true}
+	for _, kind := range []packet.TunnelKind{packet.VXLAN, packet.GRE, packet.IPInIP, packet.MPLS, packet.SRv6} {
+		for _, id := range []uint32{0, 1, 1 << 16, 0xffffff, 0xffffffff} {
+			for vid, tags := range map[uint16][2]packet.Tag{0: {}, 5: {inside, outside}, 6: {0, outside}} {
+				k := base
+				k.SetTunnel(packet.Tunnel{Kind: kind, ID: id, VLAN: tags[0]}, tags[1])
+				if seen[k] || k == base {
+					t.Errorf("%v %d, VLAN %d: the key of another flow", kind, id, vid)
+				}
+				seen[k] = true
+				gotKind, gotID, gotVID := k.Tunnel()
+				if gotKind != kind || gotID != id || gotVID != vid || !k.Encapsulated() {
+					t.Errorf("%v %d, VLAN %d: the key has %v %d, VLAN %d", kind, id, vid, gotKind, gotID, gotVID)
+				}
+				if k.Port != base.Port || k.Place() == base.Place() || k.Place()&0xffff != 0 {
+					t.Errorf("%v %d, VLAN %d: port %d, place %#x", kind, id, vid, k.Port, k.Place())
+				}
+			}
+		}
+	}
+	inVLAN := base
+	inVLAN.OuterTag, inVLAN.InnerTag = inside, outside
+	if kind, id, vid := inVLAN.Tunnel(); kind != packet.NoTunnel || id != 0 || vid != 0 || inVLAN.Encapsulated() {
+		t.Errorf("a flow outside tunnels is in %v %d, VLAN %d", kind, id, vid)
+	}
+}
+
 // recorder records an Observer's calls.
 type recorder struct {
 	tab    *Table

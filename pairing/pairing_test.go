@@ -13,16 +13,20 @@ type wire struct {
 	*gateway
 	t   *testing.T
 	now int64
+	in  [2]packet.Tunnel // that each side's packets are in
 }
 
 var alice, bob = packet.Addr{Lo: 0xffff0a000001}, packet.Addr{Lo: 0xffff0a000002}
 
-func newWire(t *testing.T) *wire { return &wire{newGateway(t, 1024), t, synthEpoch} }
+func newWire(t *testing.T) *wire { return &wire{gateway: newGateway(t, 1024), t: t, now: synthEpoch} }
 
 func (w *wire) key(side int, qp uint32) flowtable.Key {
 	k := flowtable.Key{Src: alice, Dst: bob, DestQP: qp, Port: uint16(side)}
 	if side == 1 {
 		k.Src, k.Dst = bob, alice
+	}
+	if w.in[side].Kind != packet.NoTunnel {
+		k.SetTunnel(w.in[side], 0)
 	}
 	return k
 }
@@ -131,6 +135,39 @@ func TestPortConfirmsBothWays(t *testing.T) {
 	w.send(1, 100, packet.RCAcknowledge, 5, 52769)
 	w.is(0, 200, 100, EvidencePort)
 	w.is(1, 100, 200, EvidencePort)
+}
+
+// TestPairsInTunnels: the two directions of a connection are paired if they are in tunnels of one kind with one identifier, as with VXLAN,
+// GRE, IP in IP and SRv6; over MPLS each direction has labels of its own, and no pair is made unless they happen to be equal.
+func TestPairsInTunnels(t *testing.T) {
+	in := func(kind packet.TunnelKind, id uint32) packet.Tunnel { return packet.Tunnel{Kind: kind, ID: id} }
+	for _, c := range []struct {
+		there, back packet.Tunnel
+		pairs       bool
+	}{
+		{in(packet.VXLAN, 0x123456), in(packet.VXLAN, 0x123456), true},
+		{in(packet.GRE, 0xffffffff), in(packet.GRE, 0xffffffff), true},
+		{in(packet.IPInIP, 0), in(packet.IPInIP, 0), true},
+		{in(packet.SRv6, 0), in(packet.SRv6, 0), true},
+		{in(packet.MPLS, 17), in(packet.MPLS, 17), true},
+		{in(packet.MPLS, 17), in(packet.MPLS, 18), false},
+		{in(packet.VXLAN, 1), in(packet.VXLAN, 1<<16), false},
+		{in(packet.VXLAN, 1), in(packet.GRE, 1), false},
+		{in(packet.VXLAN, 0), packet.Tunnel{}, false},
+	} {
+		w := newWire(t)
+		w.in = [2]packet.Tunnel{c.there, c.back}
+		w.talk(100, 200, 5, 20, 52769)
+		want := [2]uint32{}
+		if c.pairs {
+			want = [2]uint32{100, 200}
+		}
+		w.is(0, 200, want[0], EvidencePort)
+		w.is(1, 100, want[1], EvidencePort)
+		if !c.pairs && (w.view(0, 200).Usable() || w.view(1, 100).Usable()) {
+			t.Errorf("%+v and %+v: paired", c.there, c.back)
+		}
+	}
 }
 
 func TestPortNeedsAnAgreeingAcknowledgement(t *testing.T) {

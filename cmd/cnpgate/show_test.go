@@ -24,6 +24,22 @@ dc    -      198.18.0.2  421        -             198.18.0.1   61              9
 wan   100.7  fd00:18::1  -          439           fd00:18::2   438             -         0s      12       1104    0       -                           candidate  -      port         -           1
 `
 
+// TestVLANColumn: a flow's place, in a tunnel or not.
+func TestVLANColumn(t *testing.T) {
+	for _, c := range []struct {
+		tunnel string
+		id     uint32
+		vids   []uint16
+		want   string
+	}{
+		{"", 0, nil, "-"}, {"", 0, []uint16{100, 7}, "100.7"}, {"vxlan", 5000, nil, "vxlan:5000"}, {"gre", 1 << 31, []uint16{7}, "gre:2147483648.7"}, {"srv6", 0, nil, "srv6:0"},
+	} {
+		if got := vlans(c.tunnel, c.id, c.vids); got != c.want {
+			t.Errorf("%q %d %v: %q, want %q", c.tunnel, c.id, c.vids, got, c.want)
+		}
+	}
+}
+
 // counted is what a gateway of two ports answers that has forwarded three frames and dropped two.
 const counted = `{"gateway":"gw","counters":{"received_packets_total":6,"forwarded_packets_total":4,"dropped_packets_total":{"queue-full-bytes":2,"shutdown":0},"flows":7},"ports":[
 {"name":"dc","role":"fabric","peer":"wan","counters":{"received_packets_total":5,"forwarded_packets_total":1,"dropped_packets_total":{"queue-full-bytes":0,"shutdown":0}},"rate_bps":2500000000,"k_min_bytes":32000,"k_max_bytes":64000,"queue_capacity_bytes":1048576,"queues":[{"class":"all","queue_depth_bytes":0,"queue_watermark_bytes":70}]},

@@ -26,7 +26,8 @@ func showFlowsCommand() *cobra.Command {
 		Short: "Print the flows of the running gateway: their rates, and the state of each sender's QP",
 		Long: `One line per flow, with these columns:
 
-  PORT, VLAN             port at which the flow arrives, and the VID of each VLAN tag
+  PORT, VLAN             port at which the flow arrives, and the VID of each VLAN tag; of a flow in a tunnel the kind of tunnel,
+                         its identifier and the VID of the frame inside, as in vxlan:5000.7
   SOURCE, SOURCE_QP      the sender, and its QP if that is confirmed
   CANDIDATE_QP           a QP that may be the sender's; no notification names it
   DESTINATION, DESTINATION_QP
@@ -78,7 +79,7 @@ func printFlows(to io.Writer, flows []api.Flow) error {
 	}
 	for i := range flows {
 		f := &flows[i]
-		_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%v\t%d\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%d\n", f.Port, vlans(f.VLAN), f.SourceIP, orDash(f.SourceQP),
+		_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%v\t%d\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%d\n", f.Port, vlans(f.Tunnel, f.TunnelID, f.VLAN), f.SourceIP, orDash(f.SourceQP),
 			orDash(f.CandidateQP), f.DestinationIP, f.DestinationQP, rateOf(f.RateBPS), rounded(time.Duration(f.AgeNS)), f.Packets, f.Bytes, f.ECNMarked,
 			sent(f.Notifications), f.QPState, cmp.Or(f.Ended, "-"), orDash(f.QPEvidence), took(f), f.QPConflicts)
 		if err != nil {
@@ -107,15 +108,16 @@ func orDash[T any](v *T) string {
 	return fmt.Sprint(*v)
 }
 
-func vlans(ids []uint16) string {
-	if len(ids) == 0 {
-		return "-"
+// vlans is a flow's tunnel, if it is in one, and its VLANs.
+func vlans(tunnel string, tunnelID uint32, ids []uint16) string {
+	var texts []string
+	if tunnel != "" {
+		texts = append(texts, fmt.Sprintf("%s:%d", tunnel, tunnelID))
 	}
-	texts := make([]string, len(ids))
-	for i, id := range ids {
-		texts[i] = strconv.Itoa(int(id))
+	for _, id := range ids {
+		texts = append(texts, strconv.Itoa(int(id)))
 	}
-	return strings.Join(texts, ".")
+	return cmp.Or(strings.Join(texts, "."), "-")
 }
 
 func took(f *api.Flow) string {

@@ -19,7 +19,7 @@ func showPairsCommand() *cobra.Command {
 	return f.command(&cobra.Command{
 		Use:   "pairs [-o text|json] [--watch TIME] [--socket PATH | --config FILE]",
 		Short: "Print which QPs of the running gateway's flows are connected, and the evidence",
-		Long: `One line for each flow whose source QP is confirmed or a candidate: its ingress port and VLANs, the sender and its QP, the receiver and its QP,
+		Long: `One line for each flow whose source QP is confirmed or a candidate: its ingress port, its VLANs and tunnel, the sender and its QP, the receiver and its QP,
 the state and the evidence, how long the pair has had them, and how often packets contradicted it. A candidate's QP has a question mark, as no
 notification names it. The age is "-" if no packet has arrived since the state changed. A connection has a line for each direction. -o json prints the
 API's answer to GET /v1/pairs. ` + showSocket,
@@ -38,7 +38,7 @@ func showPairs(ctx context.Context, client *api.Client, to io.Writer) error {
 	fmt.Fprintln(w, "PORT\tVLAN\tSOURCE\tSOURCE QP\tDESTINATION\tDESTINATION QP\tSTATE\tEVIDENCE\tAGE\tCONTRADICTIONS")
 	for i := range pairs {
 		p := &pairs[i]
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%d\n", p.Port, vlans(p.VLAN), p.SourceIP, pairQP(p), p.DestinationIP, p.DestinationQP,
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%d\n", p.Port, vlans(p.Tunnel, p.TunnelID, p.VLAN), p.SourceIP, pairQP(p), p.DestinationIP, p.DestinationQP,
 			pairState(p), orDash(p.QPEvidence), age(p.QPAge), p.QPConflicts)
 	}
 	return w.Flush()

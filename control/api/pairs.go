@@ -15,6 +15,8 @@ type Pair struct {
 	Port          string     `json:"port" doc:"The port at which the flow arrives."`
 	VLAN          []uint16   `json:"vlan,omitempty" doc:"VID of each VLAN tag, the outer one first."`
 	VLANProtocol  []string   `json:"vlan_protocol,omitempty" doc:"TPID of each VLAN tag; left out where all are 0x8100."`
+	Tunnel        string     `json:"tunnel,omitempty" doc:"Kind of tunnel that the flow is in."`
+	TunnelID      uint32     `json:"tunnel_id,omitempty" doc:"Identifier of the tunnel: VXLAN Network Identifier, GRE key, bottom MPLS label."`
 	SourceIP      netip.Addr `json:"source_ip"`
 	SourceQP      *uint32    `json:"source_qp" doc:"QP of the sender; null unless it is confirmed."`
 	CandidateQP   *uint32    `json:"candidate_qp" doc:"QP that may be the sender's; null if the QP is confirmed. No notification names it."`
@@ -36,7 +38,7 @@ type pairsBody struct {
 func makePair(port string, r *dataplane.FlowRecord) Pair {
 	f := report.MakeFlow(r)
 	p := Pair{
-		Port: port, VLAN: f.VLAN, VLANProtocol: f.VLANProtocol, SourceIP: f.SourceIP, SourceQP: f.SourceQP, DestinationIP: f.DestinationIP,
+		Port: port, VLAN: f.VLAN, VLANProtocol: f.VLANProtocol, Tunnel: f.Tunnel, TunnelID: f.TunnelID, SourceIP: f.SourceIP, SourceQP: f.SourceQP, DestinationIP: f.DestinationIP,
 		DestinationQP: f.DestinationQP, QPState: f.QPState, QPEvidence: f.QPEvidence, QPConflicts: f.QPConflicts, Ended: f.Ended,
 	}
 	if qp := r.View.SourceQP(); f.SourceQP == nil && qp != 0 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/pairing"
 )
@@ -20,6 +21,8 @@ type Flow struct {
 	DestinationQP uint32            `json:"destination_qp"`
 	VLAN          []uint16          `json:"vlan,omitempty"`          // VID of each tag, the outer one first; 0 of a priority tag
 	VLANProtocol  []string          `json:"vlan_protocol,omitempty"` // TPID of each tag, "0x88a8"; left out where all are 0x8100
+	Tunnel        string            `json:"tunnel,omitempty"`        // kind of tunnel that the flow is in; VLAN is then the one that distinguishes the flow there
+	TunnelID      uint32            `json:"tunnel_id,omitempty"`     // identifier of the tunnel: VNI, GRE key, bottom label; left out if it is 0 or there is none
 	QPState       string            `json:"qp_state"`
 	QPEvidence    *string           `json:"qp_evidence"`
 	QPPackets     uint64            `json:"qp_packets"` // of the flow, until its source QP was confirmed
@@ -70,13 +73,26 @@ func MakeFlow(r *dataplane.FlowRecord) Flow {
 		e := v.Evidence().String()
 		f.QPEvidence = &e
 	}
-	f.setVLANs(k.OuterTag, k.InnerTag)
+	f.setPlace(k)
 	for kind, n := range r.Notified {
 		if n > 0 {
 			f.Notifications[congestion.Format(kind).String()] = uint64(n)
 		}
 	}
 	return f
+}
+
+// setPlace sets the flow's VLAN tags, or its tunnel and the VID that counts there.
+func (f *Flow) setPlace(k *flowtable.Key) {
+	if !k.Encapsulated() {
+		f.setVLANs(k.OuterTag, k.InnerTag)
+		return
+	}
+	kind, id, vid := k.Tunnel()
+	f.Tunnel, f.TunnelID = kind.String(), id
+	if vid != 0 {
+		f.VLAN = []uint16{vid}
+	}
 }
 
 // setVLANs sets the VIDs of the flow's tags, and their TPIDs unless all are C-VLANs.
@@ -109,9 +125,10 @@ func (f *Flow) sourceQP() uint32 {
 	return *f.SourceQP
 }
 
-// CompareFlows orders flows by source, destination, QPs, VLANs, and packets, most first.
+// CompareFlows orders flows by source, destination, QPs, VLANs, tunnels, and packets, most first.
 func CompareFlows(a, b Flow) int {
 	return cmp.Or(a.SourceIP.Compare(b.SourceIP), a.DestinationIP.Compare(b.DestinationIP),
 		cmp.Compare(a.DestinationQP, b.DestinationQP), cmp.Compare(a.sourceQP(), b.sourceQP()), slices.Compare(a.VLAN, b.VLAN),
-		slices.Compare(a.VLANProtocol, b.VLANProtocol), cmp.Compare(b.Packets, a.Packets))
+		slices.Compare(a.VLANProtocol, b.VLANProtocol), cmp.Compare(a.Tunnel, b.Tunnel), cmp.Compare(a.TunnelID, b.TunnelID),
+		cmp.Compare(b.Packets, a.Packets))
 }

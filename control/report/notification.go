@@ -37,6 +37,8 @@ type Notification struct {
 	QPState       string     `json:"qp_state"`
 	QPEvidence    *string    `json:"qp_evidence"`
 	VLAN          []uint16   `json:"vlan,omitempty"`
+	Tunnel        string     `json:"tunnel,omitempty"`             // as in Flow
+	TunnelID      uint32     `json:"tunnel_id,omitempty"`          // as in Flow
 	FlowBytes     uint64     `json:"flow_bytes"`                   // of the flow that have arrived
 	FlowQueued    uint64     `json:"flow_queued_bytes"`            // of the flow in the queue
 	FlowRate      *uint64    `json:"flow_rate_bps"`                // null if not measured
@@ -53,11 +55,12 @@ type Notification struct {
 // MakeNotification describes a record of a worker. It includes the frame only if that is wanted.
 func MakeNotification(c *config.Config, worker int, r *dataplane.NotificationRecord, frame bool) Notification {
 	out, flow := &c.Ports[r.Out], Flow{}
-	flow.setVLANs(r.Key.OuterTag, r.Key.InnerTag)
+	flow.setPlace(&r.Key)
 	n := Notification{
 		Time: time.Unix(0, r.Time).UTC(), Worker: worker, Number: r.Number, Outcome: r.Outcome.String(),
 		Port: out.Name, Class: out.Classes[r.Class].Name, SentBy: c.Ports[r.In].Name, Level: r.Decision.Level,
 		SourceIP: r.Key.Src.Netip(), DestinationIP: r.Key.Dst.Netip(), DestinationQP: r.Key.DestQP, QPState: r.QP.State().String(), VLAN: flow.VLAN,
+		Tunnel: flow.Tunnel, TunnelID: flow.TunnelID,
 		FlowBytes: r.FlowBytes, FlowQueued: r.Queued, Threshold: r.Threshold, DepthBytes: r.Metrics.Depth, Growth: r.Metrics.Growth,
 		Marking: float64(r.Metrics.Marking) / millionthsPerPercent, Length: int(r.Length),
 	}

@@ -90,6 +90,27 @@ func TestVLANs(t *testing.T) {
 	}
 }
 
+// TestTunnels: a flow in a tunnel has its kind and identifier, and only the VID that counts there.
+func TestTunnels(t *testing.T) {
+	for _, c := range []struct {
+		tunnel packet.Tunnel
+		outer  packet.Tag
+		want   Flow
+	}{
+		{packet.Tunnel{Kind: packet.VXLAN, ID: 0x123456}, 0, Flow{Tunnel: "vxlan", TunnelID: 0x123456}},
+		{packet.Tunnel{Kind: packet.GRE, ID: 0xffffffff, VLAN: packet.MakeTag(packet.EtherTypeCTag, 7)}, packet.MakeTag(packet.EtherTypeSTag, 100),
+			Flow{Tunnel: "gre", TunnelID: 0xffffffff, VLAN: []uint16{7}}},
+		{packet.Tunnel{Kind: packet.IPInIP}, packet.MakeTag(packet.EtherTypeSTag, 100), Flow{Tunnel: "ip-in-ip", VLAN: []uint16{100}}},
+	} {
+		var k flowtable.Key
+		k.SetTunnel(c.tunnel, c.outer)
+		f := MakeFlow(&dataplane.FlowRecord{Key: k})
+		if f.Tunnel != c.want.Tunnel || f.TunnelID != c.want.TunnelID || !slices.Equal(f.VLAN, c.want.VLAN) || f.VLANProtocol != nil {
+			t.Errorf("%+v: got %q %d, VLANs %v", c.tunnel, f.Tunnel, f.TunnelID, f.VLAN)
+		}
+	}
+}
+
 // testConfig fits the rig's two ports.
 func testConfig(t *testing.T) *config.Config {
 	t.Helper()

@@ -39,6 +39,23 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
+// BenchmarkParseTunnel is Parse of the same frames in a tunnel.
+func BenchmarkParseTunnel(b *testing.B) {
+	inner, in := benchFrame(stack{family: 4})
+	for _, e := range encapsulations() {
+		b.Run(e.name, func(b *testing.B) {
+			frame, _ := e.put(inner, in, stack{}, 2)
+			var p Parsed
+			for b.Loop() {
+				Parse(frame, uint32(len(frame)), &p)
+			}
+			if !p.Encapsulated() {
+				b.Fatal("not parsed as RoCEv2 in a tunnel")
+			}
+		})
+	}
+}
+
 // BenchmarkParsePlain is the time of a run of 64 plain frames.
 func BenchmarkParsePlain(b *testing.B) {
 	for _, c := range benchStacks[:3] {

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,29 +18,36 @@ import (
 	"github.com/cnpgate/cnpgate/internal/testkit/pcap"
 )
 
+// scapy runs a script of testdata. SCAPY_PYTHON names a Python that has scapy.
+func scapy(t *testing.T, script string, in io.Reader) []byte {
+	t.Helper()
+	python := os.Getenv("SCAPY_PYTHON")
+	if python == "" {
+		python = "/usr/bin/python3" // where Debian's python3-scapy is
+	}
+	cmd := exec.Command(python, filepath.Join("testdata", script))
+	cmd.Stdin, cmd.Stderr = in, os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v (it needs scapy: install python3-scapy, or let SCAPY_PYTHON name a Python that has it)", script, err)
+	}
+	return out
+}
+
 type opinion struct {
 	ICRC        string
 	ICRCWithout string `json:"icrc_without"`
 	Checksum    *bool
 }
 
-// secondOpinions asks testdata/secondopinion.py about frames. SCAPY_PYTHON names a Python that has scapy.
+// secondOpinions asks testdata/secondopinion.py about frames.
 func secondOpinions(t *testing.T, frames [][]byte) []opinion {
 	t.Helper()
-	python := os.Getenv("SCAPY_PYTHON")
-	if python == "" {
-		python = "/usr/bin/python3" // where Debian's python3-scapy is
-	}
 	var in bytes.Buffer
 	for _, f := range frames {
 		in.WriteString(hex.EncodeToString(f) + "\n")
 	}
-	cmd := exec.Command(python, filepath.Join("testdata", "secondopinion.py"))
-	cmd.Stdin, cmd.Stderr = &in, os.Stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("secondopinion.py: %v (it needs scapy: install python3-scapy, or let SCAPY_PYTHON name a Python that has it)", err)
-	}
+	out := scapy(t, "secondopinion.py", &in)
 	opinions := make([]opinion, len(frames))
 	d := json.NewDecoder(bytes.NewReader(out))
 	for i := range opinions {
@@ -159,5 +167,16 @@ func TestSecondOpinionICMPv6(t *testing.T) {
 		if o.Checksum == nil || !*o.Checksum {
 			t.Errorf("ICMPv6 message of %d octets: the second opinion finds the checksum wrong", ICMPv6Len+i)
 		}
+	}
+}
+
+// TestSecondOpinionTunnels: the frames of TestScapyTunnels are what scapy builds.
+func TestSecondOpinionTunnels(t *testing.T) {
+	want, err := os.ReadFile(filepath.Join("testdata", "tunnels.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := scapy(t, "tunnels.py", nil); !bytes.Equal(got, want) {
+		t.Error("testdata/tunnels.py > testdata/tunnels.jsonl changes the file")
 	}
 }

@@ -113,9 +113,6 @@ func payloadOf(b []byte, p *Parsed) payload {
 			l.afterVXLAN(b)
 		}
 	}
-	if l.what != nothing && l.at >= len(b) {
-		l.what = unreadable
-	}
 	return l
 }
 

@@ -2,7 +2,13 @@ package packet
 
 import (
 	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -364,6 +370,54 @@ func TestTunnelOfNotification(t *testing.T) {
 			if note != NotANotification || hides != (c.hides || want.tunnel.unread) {
 				t.Errorf("%s in %s: may hide %v, classified as %v", c.name, e.name, hides, note)
 			}
+		}
+	}
+}
+
+// scapyTunnel is a line of testdata/tunnels.jsonl, which testdata/tunnels.py explains.
+type scapyTunnel struct {
+	Name, Frame, Kind, Src, Dst string
+	ID, PSN                     uint32
+	DestQP                      uint32 `json:"dest_qp"`
+	SrcPort                     uint16 `json:"src_port"`
+	VLAN, L3, Outer             uint16
+	Class                       uint8
+}
+
+// TestScapyTunnels: Parse finds in tunnels that scapy built what scapy put there.
+func TestScapyTunnels(t *testing.T) {
+	file, err := os.Open(filepath.Join("testdata", "tunnels.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	seen := map[string]int{}
+	for d := json.NewDecoder(file); ; {
+		var want scapyTunnel
+		if err := d.Decode(&want); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		frame, err := hex.DecodeString(want.Frame)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var p Parsed
+		Parse(frame, uint32(len(frame)), &p)
+		tunnel := p.Tunnel()
+		got := scapyTunnel{
+			want.Name, want.Frame, tunnel.Kind.String(), p.Src.Netip().String(), p.Dst.Netip().String(),
+			tunnel.ID, p.PSN, p.DestQP, p.SrcPort, tunnel.VLAN.VID(), p.L3, p.Outer, p.DSCP<<2 | p.ECN,
+		}
+		if got != want || p.Kind != RoCEv2 || p.Family == 4 && !VerifyICRC(frame, &p) {
+			t.Errorf("got  %+v\nwant %+v", got, want)
+		}
+		seen[want.Kind]++
+	}
+	for _, kind := range tunnelNames[1:] {
+		if seen[kind] == 0 {
+			t.Errorf("no frame in a tunnel of kind %s: found %v", kind, seen)
 		}
 	}
 }

@@ -1,0 +1,219 @@
+package dataplane_test
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"testing"
+
+	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/testkit"
+)
+
+// carrier puts a frame into a tunnel with an identifier. Its outermost IP header, at l3, has the ECN field of the tunnel or, over MPLS, of
+// the packet inside.
+type carrier struct {
+	kind packet.TunnelKind
+	l3   int
+	put  func(frame []byte, id uint32) []byte
+}
+
+// inner is a data packet of a flow from the fabric that fits into a tunnel: in every one of these tests, two frames stay below K_min, four
+// below K_max and five exceed it.
+func inner(v6 bool) testkit.RoCE {
+	f := data(v6, 0)
+	f.Size = 810
+	return f
+}
+
+func inVXLAN(frame []byte, id uint32) []byte { return testkit.VXLAN(frame, id, packet.ECT0, false) }
+
+// carriers are what these tests put frames into.
+var carriers = map[string]carrier{
+	"VXLAN":      {packet.VXLAN, packet.EthernetLen, inVXLAN},
+	"MPLS":       {packet.MPLS, packet.EthernetLen + 4, testkit.MPLS},
+	"pseudowire": {packet.MPLS, packet.EthernetLen + 4 + packet.EthernetLen, testkit.Pseudowire},
+}
+
+// keyIn is the key of a flow from the fabric in a tunnel.
+func keyIn(f testkit.RoCE, kind packet.TunnelKind, id uint32) flowtable.Key {
+	k := flowtable.Key{Src: address(f.Src), Dst: address(f.Dst), DestQP: f.DestQP}
+	if kind != packet.NoTunnel {
+		k.SetTunnel(packet.Tunnel{Kind: kind, ID: id}, 0)
+	}
+	return k
+}
+
+// TestTunnelCongests: the flow in a tunnel that fills a queue is found, and marked in its outermost IP header. Its sender gets no plain
+// notification, whatever it accepts and though its QP is known, and the packet inside stays as it was.
+func TestTunnelCongests(t *testing.T) {
+	for name, c := range carriers {
+		for _, v6 := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, IPv6 %v", name, v6), func(t *testing.T) {
+				p := notifying(byAnything...)
+				s := newScene(t, p, nil)
+				var came [][]byte
+				for range 6 {
+					came = append(came, c.put(inner(v6).Frame(), 77))
+				}
+				s.arrive(came...)
+				s.Drain()
+				for i, left := range s.Take(wan) {
+					want := bytes.Clone(came[i])
+					if i >= 2 { // above K_min
+						testkit.SetECN(want, c.l3, packet.CE)
+					}
+					if !bytes.Equal(left.Octets, want) {
+						t.Errorf("frame %d came as\n% x, left as\n% x", i, came[i], left.Octets)
+					}
+				}
+				flows := map[flowtable.Key]counted{keyIn(inner(v6), c.kind, 77): {Packets: 6, Bytes: uint64(6 * len(came[0])), Marked: 4}}
+				if got := flowsOf(s.Rig); !maps.Equal(got, flows) {
+					t.Errorf("learned\n%+v, expected\n%+v", got, flows)
+				}
+				s.wantSuppressed(map[string]uint64{"encapsulated": 2})
+				if notes := s.finish(); len(notes) != 0 {
+					t.Errorf("%d notifications", len(notes))
+				}
+			})
+		}
+	}
+}
+
+// TestTunnelShares: flows with the same addresses and QPs, in different tunnels or in none, have shares of their own. Only the sender of the
+// largest one counts, and only one outside tunnels is notified.
+func TestTunnelShares(t *testing.T) {
+	plain := func(frame []byte, _ uint32) []byte { return frame }
+	for _, c := range []struct {
+		name    string
+		frames  []func([]byte, uint32) []byte // with the identifiers 1, 2, ...
+		ids     []uint32
+		notes   int
+		reasons map[string]uint64
+	}{
+		{"most in no tunnel", []func([]byte, uint32) []byte{inVXLAN, plain, testkit.MPLS, plain, plain}, []uint32{1, 0, 1, 0, 0}, 1, map[string]uint64{}},
+		{"most in VXLAN", []func([]byte, uint32) []byte{plain, inVXLAN, testkit.MPLS, inVXLAN, inVXLAN}, []uint32{0, 1, 1, 1, 1}, 0, map[string]uint64{"encapsulated": 1}},
+		{"two networks", []func([]byte, uint32) []byte{inVXLAN, inVXLAN, plain, plain, inVXLAN}, []uint32{1, 2, 0, 0, 1 << 16}, 0, map[string]uint64{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := notifying(byAnything...)
+			p.Ports[wan].FlowsPerRound, p.Ports[wan].Interval = 1, millisecond
+			s := newScene(t, p, nil)
+			flows := map[uint32]bool{}
+			for i, put := range c.frames {
+				s.arrive(put(inner(true).Frame(), c.ids[i]))
+				flows[c.ids[i]] = true
+			}
+			notes := s.finish()
+			if len(notes) != c.notes {
+				t.Errorf("%d notifications, want %d", len(notes), c.notes)
+			}
+			s.wantSuppressed(c.reasons)
+			if n := len(flowsOf(s.Rig)); n < len(flows) {
+				t.Errorf("%d flows, want at least %d", n, len(flows))
+			}
+		})
+	}
+}
+
+// TestTunnelCEOnArrival: a packet whose tunnel header arrives with CE is one that arrives with CE: its sender would be notified, if it could
+// be reached, and the mark stays. A mark on the packet inside isn't looked at.
+func TestTunnelCEOnArrival(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		outer, inner uint8
+		answered     bool
+	}{
+		{"CE outside", packet.CE, packet.ECT0, true},
+		{"CE inside", packet.ECT0, packet.CE, false},
+	} {
+		p := notifying(byAnything...)
+		p.Ports[wan].OnArrival, p.Ports[wan].ClearCE = true, true
+		s := newScene(t, p, nil)
+		f := inner(true)
+		f.ECN = c.inner
+		came := testkit.VXLAN(f.Frame(), 5, c.outer, false)
+		s.arrive(came)
+		want := map[string]uint64{}
+		if c.answered {
+			want["encapsulated"] = 1
+		}
+		s.wantSuppressed(want)
+		s.Drain()
+		if left := s.Take(wan); len(left) != 1 || !bytes.Equal(left[0].Octets, came) {
+			t.Errorf("%s: %d frames left, or a changed one", c.name, len(left))
+		}
+		s.finish()
+	}
+}
+
+// TestTunnelAtBorder: with a domain, RoCEv2 in a tunnel that the filter reads passes; MPLS doesn't, as nothing tells how the next router
+// reads what follows the labels.
+func TestTunnelAtBorder(t *testing.T) {
+	cnp := testkit.RoCE{Src: receiver6, Dst: sender6, Opcode: packet.CNP, Flags: packet.BECN, DestQP: 5, Size: 82}
+	extended := cnp
+	extended.Flags |= packet.ExtensionBit
+	for _, c := range []struct {
+		name   string
+		frame  []byte
+		passes bool
+	}{
+		{"data in VXLAN", inVXLAN(inner(true).Frame(), 5), true},
+		{"standard CNP in VXLAN", inVXLAN(cnp.Frame(), 5), true},
+		{"notification in VXLAN", inVXLAN(extended.Frame(), 5), false},
+		{"data in MPLS", testkit.MPLS(inner(true).Frame(), 5), false},
+		{"data in a pseudowire", testkit.Pseudowire(inner(false).Frame(), 5), false},
+	} {
+		for port, reason := range map[int]dataplane.Counter{fabric: dataplane.DroppedBorderUnclassifiedOut, wan: dataplane.DroppedBorderUnclassifiedIn} {
+			r := newBorderRig(t, dataplane.NewBorder(everything, everything))
+			if r.crosses(t, port, c.frame) != c.passes || (r.Count(port, reason) == 0) != c.passes {
+				t.Errorf("%s from port %d: passes %v", c.name, port, !c.passes)
+			}
+			for n := range packet.ProxyNotification {
+				if r.Count(port, dataplane.ReceivedFirst+dataplane.Counter(n)) != 0 {
+					t.Errorf("%s from port %d: counted as a received notification", c.name, port)
+				}
+			}
+			r.Close(t)
+		}
+	}
+}
+
+// TestTunnelElsewhere: a plain notification from another gateway to the address of a sender in a tunnel is about another host.
+func TestTunnelElsewhere(t *testing.T) {
+	for _, in := range []packet.TunnelKind{packet.NoTunnel, packet.VXLAN} {
+		p := notifying(byAnything...)
+		p.Ports[wan].PerFlow = 1e9
+		p.Who = &congestion.Policy{} // nobody is notified from here
+		s := newScene(t, p, nil)
+		f := inner(true).Frame()
+		if in == packet.VXLAN {
+			f = inVXLAN(f, 9)
+		}
+		for range 5 {
+			s.arrive(f)
+		}
+		for _, frame := range goldenNotifications(t) {
+			var q packet.Parsed
+			packet.Parse(frame, uint32(len(frame)), &q)
+			if packet.Classify(frame, &q, &packet.DefaultCodePoints) != packet.FastCNP {
+				continue
+			}
+			passing := bytes.Clone(frame)
+			sender := address(sender6)
+			sender.Put16(passing[q.L3+24:])
+			passing[q.BTH+5], passing[q.BTH+6], passing[q.BTH+7] = 0, 0, 100
+			s.arriveAt(wan, passing)
+			break
+		}
+		s.arrive(f)
+		limited := s.suppressed(fabric)["flow-limit"] > 0
+		if limited != (in == packet.NoTunnel) {
+			t.Errorf("tunnel %v: suppressed %v", in, s.suppressed(fabric))
+		}
+		s.finish()
+	}
+}
