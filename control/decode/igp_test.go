@@ -23,7 +23,7 @@ func igpFrames(t testing.TB) [][]byte {
 		}
 		return all
 	}
-	isis, v2, v3 := from("isis", 0, 4, 26), from("ospfv2", 1, 14, 15), from("ospfv3", 3, 7)
+	isis, v2, v3 := from("isis", 0, 4, 27), from("ospfv2", 1, 14, 15), from("ospfv3", 3, 7)
 	all := append(append(append([][]byte{}, isis...), v2...), v3...)
 	tagged := append(append(append([]byte{}, isis[2][:12]...), 0x81, 0, 0, 5), isis[2][12:]...)
 	cut := bytes.Clone(isis[0])
