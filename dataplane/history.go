@@ -6,6 +6,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/pairing"
 )
 
@@ -55,6 +56,7 @@ type NotificationRecord struct {
 	Cause     congestion.Cause  // 0 of a Resume
 	Outcome   Outcome
 	Reason    Suppression // where it was Suppressed
+	To        packet.Addr // the notified host: the sender, or its proxy; of no meaning where it was Suppressed
 	Length    uint16      // bytes of the notification's frame; 0 where it was Suppressed
 	Frame     [recordedBytes]byte
 }
