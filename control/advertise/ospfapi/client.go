@@ -4,6 +4,7 @@
 package ospfapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -26,14 +27,16 @@ type Client struct {
 	Learned func([]proxy.Sender) error
 	Log     zerolog.Logger
 
-	last []proxy.Sender // what Learned got last
+	last  []proxy.Sender // what Learned got last
+	again time.Duration  // until LSAs that couldn't be originated are tried again; 0 for retryOriginate
 }
 
 const (
 	firstRetry = time.Second // after a connection failed; then twice as long each time
 	lastRetry  = 30 * time.Second
 	quiet      = 100 * time.Millisecond // how long senders must not have changed until they are used
-	again      = 10 * time.Second       // until LSAs that couldn't be originated are tried again
+
+	retryOriginate = 10 * time.Second
 )
 
 // Run works until the context ends. Then it withdraws what it has announced, and what Learned got. While ospfd isn't there it tries to connect, and
@@ -96,7 +99,7 @@ func (c *Client) session(ctx context.Context, wanted map[uint32][]byte) (started
 // work originates LSAs and passes on what is learned. It returns nil when the context ends.
 func (c *Client) work(ctx context.Context, s *session, wanted map[uint32][]byte) error {
 	announced := map[uint32]bool{}
-	tick := time.NewTicker(again)
+	tick := time.NewTicker(cmp.Or(c.again, retryOriginate))
 	defer tick.Stop()
 	settled := time.NewTimer(quiet)
 	defer settled.Stop()
