@@ -155,6 +155,7 @@ type QPPair struct {
 // Proxy has the settings of the domain's notification proxies.
 type Proxy struct {
 	Port uint16 // UDP port at which they listen
+	BGP  *BGP   // nil: no BGP
 }
 
 // Domain is the domain filter: which notifications may pass a WAN port inwards and outwards.

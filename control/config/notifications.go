@@ -49,12 +49,15 @@ func observedKinds(s *notificationsSection) (kinds [congestion.Formats]bool) {
 	return kinds
 }
 
-// resolveProxy reads the proxies' port, by which the gateway recognises notifications to them.
-func (r *report) resolveProxy(s *proxySection) Proxy {
+// resolveProxy reads the proxies' port, by which the gateway recognises notifications to them, and the settings of BGP.
+func (r *report) resolveProxy(s *proxySection, g *gatewaySection) Proxy {
 	if s.Port.V == packet.RoCEv2Port {
 		r.problem(s.Port.place, "%d is the port of RoCEv2; expected another", packet.RoCEv2Port)
 	}
-	return Proxy{Port: uint16(s.Port.V)}
+	if s.BGP.given && s.Enabled.valid && !s.Enabled.V {
+		r.warn(s.BGP.place, "has no effect, as proxy.enabled is false")
+	}
+	return Proxy{Port: uint16(s.Port.V), BGP: r.resolveBGP(&s.BGP, g)}
 }
 
 // resolvePerFlow sets a port's least time between notifications of a flow: draft-tian 5.5 recommends one round-trip time.

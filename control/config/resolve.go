@@ -13,7 +13,7 @@ func (r *report) resolve(doc *document) *Config {
 		Endpoints:     r.resolveEndpoints(&doc.Endpoints),
 		Notifications: r.resolveNotifications(&doc.Notifications),
 		QPMap:         r.resolveQPMap(&doc.QPMap),
-		Proxy:         r.resolveProxy(&doc.Proxy),
+		Proxy:         r.resolveProxy(&doc.Proxy, &doc.Gateway),
 		Domain:        r.resolveDomain(&doc.Domain),
 		Management:    Management{strings.TrimPrefix(doc.Management.Listen.V, unixPrefix), doc.Management.Metrics.V, LogLevels[doc.Management.LogLevel.V]},
 	}
@@ -34,7 +34,7 @@ func (r *report) checkLater(doc *document) {
 	}
 	const noEffect = "has no effect in this version"
 	p := &doc.Proxy
-	for _, later := range []place{p.Listen.place, p.Senders.place, p.BGP.place} {
+	for _, later := range []place{p.Listen.place, p.Senders.place} {
 		if later.given {
 			r.warn(later, noEffect)
 		}

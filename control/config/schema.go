@@ -233,7 +233,7 @@ type proxySection struct {
 	Listen  address             `key:"listen"`
 	Port    integer             `key:"port" default:"1022" min:"1" max:"65535"` // RFC 4727 6
 	Senders list[senderSection] `key:"senders"`
-	BGP     opaque              `key:"bgp"`
+	BGP     bgpSection          `key:"bgp"`
 }
 
 type senderSection struct {
