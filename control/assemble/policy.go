@@ -16,12 +16,18 @@ func Policy(c *config.Config, seed uint64) (*dataplane.Policy, error) {
 	if err != nil {
 		return nil, err
 	}
+	proxies, err := proxies(&c.Proxy)
+	if err != nil {
+		return nil, err
+	}
 	n := &c.Notifications
 	p := &dataplane.Policy{
 		Ports: make([]dataplane.PortPolicy, len(c.Ports)),
 		Build: gateway(c),
 		Who:   who(c),
 		QPMap: qpMap,
+
+		Proxies: proxies,
 
 		Extension: extension(&n.LongHaul),
 		Timestamp: n.LongHaul.Timestamp,
@@ -30,6 +36,7 @@ func Policy(c *config.Config, seed uint64) (*dataplane.Policy, error) {
 		ObserveKind:    n.ObserveKind,
 		PerDestination: ratelimit.PerSecond(n.Limits.PerDestination),
 		PerPort:        ratelimit.PerSecond(n.Limits.PerPort),
+		PerProxy:       ratelimit.PerSecond(c.Proxy.PerProxy),
 	}
 	for i := range c.Ports {
 		port := &c.Ports[i]

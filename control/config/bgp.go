@@ -54,7 +54,7 @@ type BGP struct {
 	Announce       []netip.Prefix
 	// NextHopIPv4 and NextHopIPv6 are the next hops of the prefixes announced, by IP version. The zero Addr: no prefix of that version is announced.
 	NextHopIPv4, NextHopIPv6 netip.Addr
-	// ProxyIPv4 and ProxyIPv6 are the gateway's addresses to which notifications about the announced prefixes are sent. At least one is set.
+	// ProxyIPv4 and ProxyIPv6 are the addresses at which this gateway receives notifications about the announced prefixes. At least one is set.
 	ProxyIPv4, ProxyIPv6 netip.Addr
 	Accept               []BGPAccept
 	GracefulRestart      bool // routes of a peer that restarts stay for its restart time
@@ -83,7 +83,7 @@ type BGPPeer struct {
 }
 
 // resolveBGP returns nil, no BGP, if the file has no proxy.bgp.
-func (r *report) resolveBGP(s *bgpSection, g *gatewaySection) *BGP {
+func (r *report) resolveBGP(s *bgpSection, p *proxySection, g *gatewaySection) *BGP {
 	if !s.given {
 		return nil
 	}
@@ -92,6 +92,14 @@ func (r *report) resolveBGP(s *bgpSection, g *gatewaySection) *BGP {
 		Announce: r.prefixes(&s.Announce), NextHopIPv4: first(s.NextHopIPv4.V, s.IPv4.V), NextHopIPv6: first(s.NextHopIPv6.V, s.IPv6.V),
 		ProxyIPv4: g.IPv4.V, ProxyIPv6: g.IPv6.V, Accept: r.resolveAccept(&s.Accept), GracefulRestart: s.GracefulRestart.V,
 		HoldTime: s.HoldTime.V, ConnectRetry: s.ConnectRetry.V, Peers: r.resolvePeers(s),
+	}
+	if p.Listen.valid {
+		b.ProxyIPv4, b.ProxyIPv6 = netip.Addr{}, netip.Addr{}
+		if p.Listen.V.Is4() {
+			b.ProxyIPv4 = p.Listen.V
+		} else {
+			b.ProxyIPv6 = p.Listen.V
+		}
 	}
 	if !s.valid {
 		return b
@@ -107,7 +115,7 @@ func (r *report) resolveBGP(s *bgpSection, g *gatewaySection) *BGP {
 	}
 	r.wholeSeconds(&s.HoldTime)
 	r.wholeSeconds(&s.ConnectRetry)
-	r.checkAnnounce(s, g)
+	r.checkAnnounce(s, p, g)
 	if !s.Announce.given && !s.Accept.given {
 		r.warn(s.place, "neither announces nor accepts prefixes; set announce where this gateway is a proxy, and accept where it notifies proxies")
 	}
@@ -131,7 +139,7 @@ func (r *report) wholeSeconds(s *duration) {
 }
 
 // checkAnnounce checks that there are the addresses that an announcement names: a next hop of the prefix's IP version, and a proxy.
-func (r *report) checkAnnounce(s *bgpSection, g *gatewaySection) {
+func (r *report) checkAnnounce(s *bgpSection, of *proxySection, g *gatewaySection) {
 	for i := range s.Announce.Items {
 		p := &s.Announce.Items[i]
 		switch {
@@ -140,7 +148,7 @@ func (r *report) checkAnnounce(s *bgpSection, g *gatewaySection) {
 			r.problem(p.place, "%s needs a next hop; set ipv4 or next_hop_ipv4 in bgp (%s)", p.V, r.position(s.place))
 		case p.V.Addr().Is6() && !s.IPv6.given && !s.NextHopIPv6.given:
 			r.problem(p.place, "%s needs a next hop; set ipv6 or next_hop_ipv6 in bgp (%s)", p.V, r.position(s.place))
-		case g.valid && !g.IPv4.given && !g.IPv6.given:
+		case g.valid && !of.Listen.given && !g.IPv4.given && !g.IPv6.given:
 			r.problem(p.place, "a proxy needs an address for notifications; set ipv4, ipv6 or both in gateway (%s)", r.position(g.place))
 			return
 		}
