@@ -39,6 +39,7 @@ type Speaker struct {
 	announced map[netip.Prefix]announcement
 	keyed     map[netip.Addr]bool // peers for which the listening sockets have had a password
 	stop      context.CancelFunc  // ends the goroutines that read gobgp's events
+	stopped   bool
 	watching  sync.WaitGroup
 
 	reading sync.Mutex // guards these
@@ -75,6 +76,7 @@ func (x *Speaker) open(s *Settings) error {
 	}
 	if err != nil {
 		x.close()
+		x.stopped = true
 		return fmt.Errorf("BGP: %w", err)
 	}
 	x.log.Info().Uint32("as", s.AS).Stringer("router_id", s.RouterID).Int("peers", len(s.Peers)).Int("prefixes", len(s.Announce)).Msg("BGP has started.")
@@ -92,15 +94,23 @@ func (x *Speaker) close() {
 func (x *Speaker) Stop() {
 	x.applying.Lock()
 	defer x.applying.Unlock()
+	if x.stopped {
+		return
+	}
+	x.stopped = true
 	x.close()
 	x.use(nil)
 	x.log.Info().Msg("BGP has stopped.")
 }
 
-// Apply changes the settings. Sessions with peers whose settings are the same continue, unless a setting changes that all depend on.
+// Apply changes the settings. Sessions with peers whose settings are the same continue, unless a setting changes that all depend on. After Stop it does
+// nothing.
 func (x *Speaker) Apply(s *Settings) error {
 	x.applying.Lock()
 	defer x.applying.Unlock()
+	if x.stopped {
+		return nil
+	}
 	if x.settings.global() != s.global() || x.losesPassword(s) {
 		x.close()
 		x.use(nil)
@@ -293,6 +303,9 @@ func (x *Speaker) logPeer(e *apiutil.WatchEventMessage_PeerEvent) {
 func (x *Speaker) Status() advertise.Status {
 	x.applying.Lock()
 	defer x.applying.Unlock()
+	if x.stopped {
+		return advertise.Status{Announced: []netip.Prefix{}, Peers: []advertise.Peer{}}
+	}
 	s := advertise.Status{Running: true, AS: x.settings.AS, RouterID: x.settings.RouterID.String(), Peers: []advertise.Peer{}}
 	s.Announced = slices.SortedFunc(maps.Keys(x.announced), netip.Prefix.Compare)
 	if s.Announced == nil {
