@@ -162,6 +162,7 @@ type Proxy struct {
 	// Listen is the address that receives notifications; the zero Addr: the gateway's addresses.
 	Listen  netip.Addr
 	Sources []netip.Prefix // whose notifications are accepted; none: the gateway is no proxy
+	BGP     *BGP           // nil: no BGP
 }
 
 // Domain is the domain filter: which notifications may pass a WAN port inwards and outwards.

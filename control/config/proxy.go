@@ -7,13 +7,13 @@ import (
 	"github.com/cnpgate/cnpgate/proxy"
 )
 
-func (r *report) resolveProxy(s *proxySection) Proxy {
+func (r *report) resolveProxy(s *proxySection, g *gatewaySection) Proxy {
 	if s.Port.V == packet.RoCEv2Port {
 		r.problem(s.Port.place, "%d is the port of RoCEv2; expected another", packet.RoCEv2Port)
 	}
 	return Proxy{
 		Enabled: s.Enabled.V, Port: uint16(s.Port.V), Senders: r.resolveSenders(&s.Senders), PerProxy: s.Limits.PerProxy.V,
-		Listen: s.Listen.V, Sources: r.prefixes(&s.Sources),
+		Listen: s.Listen.V, Sources: r.prefixes(&s.Sources), BGP: r.resolveBGP(&s.BGP, s, g),
 	}
 }
 
