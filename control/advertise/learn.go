@@ -55,9 +55,7 @@ type Rules struct {
 
 // accepts reports whether an entry accepts the prefix.
 func (r *Rules) accepts(p netip.Prefix) bool {
-	return slices.ContainsFunc(r.Accept, func(a config.BGPAccept) bool {
-		return a.Prefix.Bits() <= p.Bits() && p.Bits() <= a.MaxLength && a.Prefix.Contains(p.Addr())
-	})
+	return slices.ContainsFunc(r.Accept, func(a config.BGPAccept) bool { return a.Accepts(p) })
 }
 
 // Judge says whether a route names a proxy that counts, and which.

@@ -163,6 +163,7 @@ type Proxy struct {
 	Listen  netip.Addr
 	Sources []netip.Prefix // whose notifications are accepted; none: the gateway is no proxy
 	BGP     *BGP           // nil: no BGP
+	OSPF    *OSPF          // nil: no OSPF
 }
 
 // Domain is the domain filter: which notifications may pass a WAN port inwards and outwards.

@@ -237,6 +237,7 @@ type proxySection struct {
 	Sources list[prefix]        `key:"sources"`
 	Limits  proxyLimitsSection  `key:"limits"`
 	BGP     bgpSection          `key:"bgp"`
+	OSPF    ospfSection         `key:"ospf"`
 }
 
 type proxyLimitsSection struct {

@@ -25,6 +25,7 @@ type Client struct {
 	Announce []netip.Prefix // IPv4 prefixes whose proxy it is
 	// Learned gets all senders that are known, in the order of their prefixes, whenever they have changed: from one goroutine, the caller of Run.
 	Learned func([]proxy.Sender) error
+	Accepts func(netip.Prefix) bool // whether a prefix may be learned
 	Log     zerolog.Logger
 
 	last  []proxy.Sender // what Learned got last
@@ -185,7 +186,7 @@ func (c *Client) withdraw(s *session) {
 // publish passes on the senders if they have changed.
 func (c *Client) publish(s *session) {
 	s.mutex.Lock()
-	senders := s.database.senders(c.Own)
+	senders := slices.DeleteFunc(s.database.senders(c.Own), func(e proxy.Sender) bool { return !c.Accepts(e.Prefix) })
 	ignored := s.ignored
 	s.ignored = nil
 	s.mutex.Unlock()

@@ -104,6 +104,7 @@ func client(t *testing.T, s *server, announce string) (learned <-chan string, lo
 		c.Announce = []netip.Prefix{netip.MustParsePrefix(announce)}
 	}
 	c.NeverAgain()
+	c.Accepts = func(p netip.Prefix) bool { return !p.Overlaps(netip.MustParsePrefix("10.66.0.0/16")) }
 	c.Learned = func(senders []proxy.Sender) error {
 		var words []string
 		for _, e := range senders {
@@ -177,7 +178,7 @@ func TestLearn(t *testing.T) {
 	s := newServer(t)
 	learned, log, stop := client(t, s, "")
 	s.start(false)
-	l := lsa(t, "192.0.2.1", 11, 1, "10.1.0.0/16=192.0.2.9")
+	l := lsa(t, "192.0.2.1", 11, 1, "10.1.0.0/16=192.0.2.9 10.66.1.0/24=192.0.2.9") // the second one isn't accepted
 	s.say(18, reachable)
 	s.say(14, "another notice")
 	s.sayLSA(12, l, 0)

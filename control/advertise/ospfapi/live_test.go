@@ -201,6 +201,7 @@ func TestGatewayProcess(t *testing.T) {
 	defer stop()
 	c := ospfapi.Client{Server: netip.MustParseAddrPort("127.0.0.1:2607"), Own: s.Own, Announce: s.Announce,
 		Log: zerolog.New(os.Stderr).With().Stringer("gateway", s.Own).Logger()}
+	c.Accepts = func(netip.Prefix) bool { return true }
 	c.Learned = func(senders []proxy.Sender) error {
 		var words []string
 		for _, e := range senders {
