@@ -99,7 +99,6 @@ func (c *Client) session(ctx context.Context, wanted map[uint32][]byte) (started
 
 // work originates LSAs and passes on what is learned. It returns nil when the context ends.
 func (c *Client) work(ctx context.Context, s *session, wanted map[uint32][]byte) error {
-	announced := map[uint32]bool{}
 	tick := time.NewTicker(cmp.Or(c.again, retryOriginate))
 	defer tick.Stop()
 	settled := time.NewTimer(quiet)
@@ -120,14 +119,14 @@ func (c *Client) work(ctx context.Context, s *session, wanted map[uint32][]byte)
 			c.publish(s)
 			continue
 		}
-		if err := c.announce(s, wanted, announced); err != nil {
+		if err := c.announce(s, wanted); err != nil {
 			return err
 		}
 	}
 }
 
 // announce originates the LSAs that ospfd doesn't have, and deletes others that a gateway before this one has left.
-func (c *Client) announce(s *session, wanted map[uint32][]byte, announced map[uint32]bool) error {
+func (c *Client) announce(s *session, wanted map[uint32][]byte) error {
 	if len(wanted) == 0 {
 		return nil // nothing is registered: the LSAs belong to another client
 	}
@@ -135,7 +134,7 @@ func (c *Client) announce(s *session, wanted map[uint32][]byte, announced map[ui
 	own := maps.Clone(s.database.own)
 	s.mutex.Unlock()
 	for _, id := range slices.Sorted(maps.Keys(wanted)) {
-		if announced[id] && own[id] {
+		if s.originated[id] && own[id] {
 			continue
 		}
 		err := s.request(originateRequest, wanted[id])
@@ -146,7 +145,7 @@ func (c *Client) announce(s *session, wanted map[uint32][]byte, announced map[ui
 		if err != nil {
 			return err
 		}
-		announced[id] = true
+		s.originated[id] = true
 	}
 	for id := range own {
 		if wanted[id] == nil {
@@ -169,13 +168,7 @@ func (c *Client) remove(s *session, id uint32) error {
 
 // withdraw deletes all LSAs that the client has originated.
 func (c *Client) withdraw(s *session) {
-	if len(c.Announce) == 0 {
-		return
-	}
-	s.mutex.Lock()
-	own := slices.Sorted(maps.Keys(s.database.own))
-	s.mutex.Unlock()
-	for _, id := range own {
+	for _, id := range slices.Sorted(maps.Keys(s.originated)) {
 		if err := c.remove(s, id); err != nil {
 			c.Log.Warn().Err(err).Msg("proxies announced by OSPF were not withdrawn; ospfd withdraws them when the connection ends")
 			return

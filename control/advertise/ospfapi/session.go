@@ -24,6 +24,7 @@ const answerTime = 5 * time.Second
 type session struct {
 	requests, notices net.Conn
 	sequence          uint32
+	originated        map[uint32]bool // opaque IDs of the LSAs that the client has originated
 
 	// The goroutine that reads notices fills these. It has to read at once whatever happens elsewhere: ospfd does nothing else while it
 	// writes.
@@ -84,7 +85,7 @@ func dialPorts(ctx context.Context, local netip.Addr, server netip.AddrPort) (*s
 		requests.Close()
 		return nil, err
 	}
-	s := &session{requests: requests, notices: notices, database: newDatabase(), changed: make(chan struct{}, 1), ready: make(chan struct{}, 1),
+	s := &session{requests: requests, notices: notices, originated: map[uint32]bool{}, database: newDatabase(), changed: make(chan struct{}, 1), ready: make(chan struct{}, 1),
 		ended: make(chan error, 1)}
 	go func() { s.ended <- s.read() }()
 	return s, nil
