@@ -28,6 +28,8 @@ type Notification struct {
 	Parameter uint16 `json:"parameter,omitempty"` // rate-reduce: percent; pause: microseconds; resume: percent of the reduction
 	Level     uint8  `json:"level"`               // Congestion Level
 
+	Proxy string `json:"proxy,omitempty"` // address of the proxy that is notified in place of the sender
+
 	SourceIP      netip.Addr `json:"source_ip"` // of the flow: the sender that is notified
 	DestinationIP netip.Addr `json:"destination_ip"`
 	SourceQP      *uint32    `json:"source_qp"` // null unless it is confirmed
@@ -45,7 +47,7 @@ type Notification struct {
 	Marking       float64    `json:"marking_percent"`              // of the packets that entered the queue
 
 	Length int    `json:"length,omitempty"` // bytes of the frame
-	Frame  []byte `json:"frame,omitempty"`  // base64; of a long frame its beginning
+	Frame  []byte `json:"frame,omitempty"`  // base64
 }
 
 // MakeNotification describes a record of a worker. It includes the frame only if that is wanted.
@@ -63,6 +65,9 @@ func MakeNotification(c *config.Config, worker int, r *dataplane.NotificationRec
 		n.Reason = r.Reason.String()
 	} else {
 		n.Kind, n.Action, n.Parameter = r.Format.String(), r.Decision.Action.String(), r.Decision.Parameter
+		if r.Format == congestion.ProxyNotification {
+			n.Proxy = r.To.Netip().String()
+		}
 	}
 	if r.QP.State() == pairing.Confirmed {
 		qp := r.QP.SourceQP()
