@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -16,8 +17,8 @@ const (
 	// suppressedInterval is the least time between two records of suppressed notifications with one reason, ns: the reasons that hold for every
 	// packet of a burst would overwrite the rare ones. The counters count each.
 	suppressedInterval = 10e6
-	// recordedBytes bounds the bytes of a frame that a record keeps.
-	recordedBytes = 256
+	// recordedBytes bounds the bytes of a frame that a record keeps: a proxy, and decode, need the whole packet.
+	recordedBytes = cnpgen.MaxLen
 )
 
 // Outcome says what became of a notification.
@@ -61,7 +62,7 @@ type NotificationRecord struct {
 	Frame     [recordedBytes]byte
 }
 
-// Captured is the part of the frame that the record has.
+// Captured is the frame, as far as the record has it.
 func (r *NotificationRecord) Captured() []byte { return r.Frame[:min(int(r.Length), recordedBytes)] }
 
 // A recordSlot holds one record. Its lock is 1 while the worker writes, and twice the number of readers while others read. The worker never waits:

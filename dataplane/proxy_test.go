@@ -83,7 +83,8 @@ func TestProxyNotification(t *testing.T) {
 				t.Fatalf("%d notifications", len(notes))
 			}
 			checkProxyNote(t, notes[0].Octets, came[4], c.to, p)
-			if r := s.records(); len(r) != 1 || r[0].Format != congestion.ProxyNotification || r[0].To != address(c.to) || r[0].Key.Src != address(cause.Src) {
+			if r := s.records(); len(r) != 1 || r[0].Format != congestion.ProxyNotification || r[0].To != address(c.to) || r[0].Key.Src != address(cause.Src) ||
+				!bytes.Equal(r[0].Captured(), notes[0].Octets) {
 				t.Errorf("recorded as %+v", r)
 			}
 		})

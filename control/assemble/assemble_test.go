@@ -134,6 +134,27 @@ func TestNothingIsOnByDefault(t *testing.T) {
 	}
 }
 
+// TestProxies: senders behind proxies, their limit and mode reach the workers if proxies are enabled, and nothing of them does otherwise.
+func TestProxies(t *testing.T) {
+	const lines = "proxy: {mode: observe, senders: [{prefix: 10.1.0.0/16, proxy: 10.1.0.9}], limits: {per_proxy: 9/s}, port: 1021}"
+	sender := packet.AddrFrom(netip.MustParseAddr("10.1.0.1"))
+	p := policy(t, parse(t, strings.Replace(full, "proxy: {port: 1021}", strings.Replace(lines, "{", "{enabled: true, ", 1), 1)))
+	if to, ok := p.Proxies.Lookup(sender); !ok || to != packet.AddrFrom(netip.MustParseAddr("10.1.0.9")) || p.Proxies.Len() != 1 {
+		t.Errorf("the proxy of %v is %v, %v", sender.Netip(), to.Netip(), ok)
+	}
+	if !p.Who.Enabled[congestion.ProxyNotification] || !p.ObserveKind[congestion.ProxyNotification] || p.PerProxy != ratelimit.PerSecond(9) || p.Build.Code.ProxyPort != 1021 {
+		t.Errorf("enabled %v, observed %v, limit %v, port %d", p.Who.Enabled, p.ObserveKind, p.PerProxy, p.Build.Code.ProxyPort)
+	}
+	for _, text := range []string{full, strings.Replace(full, "proxy: {port: 1021}", lines, 1)} {
+		if p := policy(t, parse(t, text)); p.Proxies != nil || p.Who.Enabled[congestion.ProxyNotification] {
+			t.Errorf("not enabled, and the workers have %d proxies, enabled %v", p.Proxies.Len(), p.Who.Enabled)
+		}
+	}
+	if p := policy(t, parse(t, strings.Replace(full, "proxy: {port: 1021}", "proxy: {enabled: true}", 1))); p.Proxies == nil || p.Proxies.Len() != 0 {
+		t.Error("enabled without senders: expected an empty map, which learned senders are added to")
+	}
+}
+
 // TestPorts: rates, capacities and the class of each DSCP.
 func TestPorts(t *testing.T) {
 	p := ports(parse(t, full), 1, nil)

@@ -47,7 +47,7 @@ type Notification struct {
 	Marking       float64    `json:"marking_percent"`              // of the packets that entered the queue
 
 	Length int    `json:"length,omitempty"` // bytes of the frame
-	Frame  []byte `json:"frame,omitempty"`  // base64; of a long frame its beginning
+	Frame  []byte `json:"frame,omitempty"`  // base64
 }
 
 // MakeNotification describes a record of a worker. It includes the frame only if that is wanted.
