@@ -52,9 +52,10 @@ type gateway struct {
 	started    *config.Config                // its ports, workers and sizes apply until the end
 	running    atomic.Pointer[config.Config] // the one in force
 	reloading  sync.Mutex
-	announcing sync.Mutex // guards announced
-	announced  bool       // the service manager was notified that the gateway forwards, and not yet that it stops
-	adapting   sync.Mutex // guards the policy, which reloads, measurements and learned proxies change
+	announcing sync.Mutex    // guards announced
+	announced  bool          // the service manager was notified that the gateway forwards, and not yet that it stops
+	reloaded   chan struct{} // gets a value when another configuration is in force; nil: nobody follows
+	adapting   sync.Mutex    // guards the policy, which reloads, measurements and learned proxies change
 	proxies    proxies
 	devices    Devices
 	options    Options
@@ -71,7 +72,7 @@ type gateway struct {
 // frames are unaccounted for.
 func Run(ctx context.Context, c *config.Config, devices Devices, o Options) (*report.Report, error) {
 	tuneRuntime(len(c.DPDK.Workers))
-	return (&gateway{started: c, devices: devices, options: o}).run(ctx)
+	return (&gateway{started: c, devices: devices, options: o, reloaded: make(chan struct{}, 1)}).run(ctx)
 }
 
 func (g *gateway) run(ctx context.Context) (*report.Report, error) {
@@ -125,11 +126,15 @@ func (g *gateway) forward(ctx context.Context) ([]report.Depth, error) {
 		go func() { ended <- g.work(i, core, ready) }()
 	}
 	watch := g.newWatch()
-	watched, deviceWatch := make(chan []report.Depth), make(chan struct{})
+	watched, deviceWatch, ospf := make(chan []report.Depth), make(chan struct{}), make(chan struct{})
 	go func() { watched <- watch.run(ctx, ready) }()
 	go func() {
 		defer close(deviceWatch)
 		g.watchDevices(ctx)
+	}()
+	go func() {
+		defer close(ospf)
+		g.followOSPF(ctx)
 	}()
 	go func() {
 		<-ctx.Done()
@@ -145,6 +150,7 @@ func (g *gateway) forward(ctx context.Context) ([]report.Depth, error) {
 	}
 	cancel()
 	<-deviceWatch
+	<-ospf
 	return <-watched, errors.Join(errs...)
 }
 

@@ -68,6 +68,10 @@ func (g *gateway) apply(next *config.Config) error {
 	}
 	g.proxies.static = static
 	g.running.Store(next)
+	select {
+	case g.reloaded <- struct{}{}:
+	default:
+	}
 	setLogLevel(next.Management.LogLevel)
 	return nil
 }

@@ -85,19 +85,3 @@ func (t *table[T]) read(r *report, n *yaml.Node, at place, rl rule) {
 func (t *table[T]) absent(_ *report, at place, _ rule) { t.place = at }
 
 func (t *table[T]) expects(rule) string { return "names, each with a section of its own" }
-
-// opaque is a section that this version doesn't read.
-type opaque struct{ place }
-
-func (o *opaque) read(r *report, n *yaml.Node, at place, rl rule) {
-	o.place = at
-	if n.Kind != yaml.MappingNode {
-		r.mismatch(n, at, rl, o.expects(rl))
-		return
-	}
-	o.valid = true
-}
-
-func (o *opaque) absent(_ *report, at place, _ rule) { o.place = at }
-
-func (o *opaque) expects(rule) string { return "keys with values" }

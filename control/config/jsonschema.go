@@ -127,8 +127,6 @@ func scalarSchema(v any, rl rule) jsonSchema {
 		return bounds(jsonSchema{"type": "number"}, rl)
 	case *choice, *accepted:
 		return jsonSchema{"enum": rl.one}
-	case *opaque:
-		return jsonSchema{"type": "object"}
 	case *count:
 		return jsonSchema{"anyOf": []jsonSchema{bounds(jsonSchema{"type": "integer"}, rl), text}}
 	case *duration, *perSecond: // 0 needs no unit

@@ -7,13 +7,14 @@ import (
 	"github.com/cnpgate/cnpgate/proxy"
 )
 
-func (r *report) resolveProxy(s *proxySection) Proxy {
+func (r *report) resolveProxy(s *proxySection, g *gatewaySection) Proxy {
 	if s.Port.V == packet.RoCEv2Port {
 		r.problem(s.Port.place, "%d is the port of RoCEv2; expected another", packet.RoCEv2Port)
 	}
 	return Proxy{
 		Enabled: s.Enabled.V, Port: uint16(s.Port.V), Senders: r.resolveSenders(&s.Senders), PerProxy: s.Limits.PerProxy.V,
 		Listen: s.Listen.V, Sources: r.prefixes(&s.Sources), PerSource: s.Limits.PerSource.V, Received: s.Limits.Received.V,
+		BGP: r.resolveBGP(&s.BGP, s, g), OSPF: r.resolveOSPF(&s.OSPF, s, g),
 	}
 }
 
@@ -33,14 +34,14 @@ func (r *report) resolveSenders(s *list[senderSection]) []proxy.Sender {
 func (r *report) checkProxies(doc *document) {
 	p := &doc.Proxy
 	if !p.Enabled.V {
-		for _, role := range []place{p.Listen.place, p.Senders.place, p.Sources.place, p.BGP.place} {
+		for _, role := range []place{p.Listen.place, p.Senders.place, p.Sources.place, p.BGP.place, p.OSPF.place} {
 			if role.given {
 				r.warn(role, "has no effect, as %s is false", p.Enabled.path)
 			}
 		}
 		return
 	}
-	if len(p.Senders.Items) == 0 && len(p.Sources.Items) == 0 && !p.BGP.given {
+	if len(p.Senders.Items) == 0 && len(p.Sources.Items) == 0 && !p.BGP.given && !p.OSPF.given {
 		r.warn(p.Enabled.place, "has no effect without a role; add %s to notify the proxies of these senders, or %s to be a proxy for notifications from there",
 			p.Senders.path, p.Sources.path)
 	}

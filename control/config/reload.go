@@ -159,8 +159,5 @@ func (t *table[T]) compare(d *differences, before reader, reload Reload) {
 	}
 }
 
-// compare finds no difference: the section has no effect yet.
-func (*opaque) compare(*differences, reader, Reload) {}
-
 // compare is for the sections of other documents, which are never reloaded.
 func (*Embedded) compare(*differences, reader, Reload) {}

@@ -70,6 +70,8 @@ func TestReloadable(t *testing.T) {
 		"mode and address":     {[]string{"192.0.2.1", "192.0.2.2", "notifications: {", "notifications: {mode: observe, "}, []string{"gateway.ipv4", "notifications.mode"}},
 		"proxies": {[]string{"flows:", "proxy: {enabled: true, mode: observe, port: 1021, listen: 192.0.2.1, senders: [{prefix: 10.1.0.0/16, proxy: 10.1.0.1}], sources: [10.9.0.0/16], limits: {per_proxy: 0, per_source: 5/s, received: 0}}\nflows:"},
 			[]string{"proxy.enabled", "proxy.mode", "proxy.listen", "proxy.port", "proxy.senders", "proxy.sources", "proxy.limits.per_proxy", "proxy.limits.per_source", "proxy.limits.received"}},
+		"OSPF": {[]string{"flows:", "proxy: {enabled: true, ospf: {api: 127.0.0.2:2607, announce: [10.1.0.0/16], accept: [{prefix: 10.0.0.0/8}]}}\nflows:"},
+			[]string{"proxy.enabled", "proxy.ospf.api", "proxy.ospf.announce", "proxy.ospf.accept"}},
 		"domain": {[]string{"flows:", "domain: {members: [198.51.100.0/24], notification_sources: []}\nflows:"}, []string{"domain.members", "domain.notification_sources"}},
 	} {
 		t.Run(name, func(t *testing.T) {

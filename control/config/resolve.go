@@ -13,7 +13,7 @@ func (r *report) resolve(doc *document) *Config {
 		Endpoints:     r.resolveEndpoints(&doc.Endpoints),
 		Notifications: r.resolveNotifications(doc),
 		QPMap:         r.resolveQPMap(&doc.QPMap),
-		Proxy:         r.resolveProxy(&doc.Proxy),
+		Proxy:         r.resolveProxy(&doc.Proxy, &doc.Gateway),
 		Domain:        r.resolveDomain(&doc.Domain),
 		Management:    Management{strings.TrimPrefix(doc.Management.Listen.V, unixPrefix), doc.Management.Metrics.V, LogLevels[doc.Management.LogLevel.V]},
 	}
@@ -21,19 +21,8 @@ func (r *report) resolve(doc *document) *Config {
 	r.checkProfiles(doc)
 	r.checkSources(doc)
 	r.checkProxies(doc)
-	r.checkLater(doc)
 	r.warnUnused(doc)
 	return cfg
-}
-
-// checkLater warns about settings that this version doesn't support.
-func (r *report) checkLater(doc *document) {
-	p := &doc.Proxy
-	for _, later := range []place{p.BGP.place} {
-		if later.given && p.Enabled.V { // otherwise checkProxies warns
-			r.warn(later, "has no effect in this version")
-		}
-	}
 }
 
 // unique reports a value that an earlier entry has already, and returns false for it. seen has the values of the earlier entries.

@@ -236,7 +236,8 @@ type proxySection struct {
 	Senders list[senderSection] `key:"senders"`
 	Sources list[prefix]        `key:"sources"`
 	Limits  proxyLimitsSection  `key:"limits"`
-	BGP     opaque              `key:"bgp"`
+	BGP     bgpSection          `key:"bgp"`
+	OSPF    ospfSection         `key:"ospf"`
 }
 
 type proxyLimitsSection struct {

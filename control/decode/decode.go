@@ -1,6 +1,6 @@
-// Package decode prints the notifications of a capture: as text for people, or as one JSON object per line for programs. It reads the
-// capture, lets cnpdec decode and validate each frame, and prints the result. It validates nothing itself and has no state between
-// frames. It only counts frames that are not notifications.
+// Package decode prints the notifications of a capture, and the packets of the IGPs that advertise proxies: as text for people, or as one JSON
+// object per line for programs. It reads the capture, lets cnpdec decode and validate each frame, and prints the result. It validates nothing
+// itself and has no state between frames. It only counts other frames.
 package decode
 
 import (
@@ -24,7 +24,7 @@ const (
 	JSON
 )
 
-// Record is a notification of a capture, accepted or refused.
+// Record is a notification of a capture, accepted or refused, or a packet of an IGP.
 type Record struct {
 	Frame  int           // 1 is the capture's first
 	Time   time.Time     // of the frame, UTC
@@ -34,15 +34,18 @@ type Record struct {
 	// Source and Destination are addresses of the IP header, or MAC addresses of a PAUSE or PFC frame.
 	Source, Destination string
 	Layers              []Layer // from the outside in
+	// IGP is the name of a packet of IS-IS or OSPF, such as isis-l2-lsp; Kind and Reason mean nothing then. Malformed says why it can't be
+	// read to its end, "" if it can.
+	IGP, Malformed string
 }
 
 // Summary counts the frames of a capture.
 type Summary struct {
-	Frames, Accepted, Refused, Other int
-	ByReason                         [cnpdec.Reasons]int // of Refused, by cnpdec.Reason
+	Frames, Accepted, Refused, IGP, Other int
+	ByReason                              [cnpdec.Reasons]int // of Refused, by cnpdec.Reason
 }
 
-// Run prints the notifications of capture to w, then the summary, which it also returns. r has the receiver's settings. If the capture is cut short or
+// Run prints the notifications and IGP packets of capture to w, then the summary, which it also returns. r has the receiver's settings. If the capture is cut short or
 // ended by a context, Run still prints the summary, and returns that error.
 func Run(capture *capturefile.Reader, r *cnpdec.Receiver, format Format, out *bufio.Writer) (Summary, error) {
 	var s Summary
@@ -78,12 +81,14 @@ func Run(capture *capturefile.Reader, r *cnpdec.Receiver, format Format, out *bu
 	return s, errors.Join(out.Flush(), ended)
 }
 
-// count counts a frame, and reports whether it is a notification.
+// count counts a frame, and reports whether it is printed.
 func (s *Summary) count(r *Record, is bool) bool {
 	s.Frames++
 	switch {
 	case !is:
 		s.Other++
+	case r.IGP != "":
+		s.IGP++
 	case r.Reason == cnpdec.Accepted:
 		s.Accepted++
 	default:
@@ -93,14 +98,14 @@ func (s *Summary) count(r *Record, is bool) bool {
 	return is
 }
 
-// read decodes a frame; false if it isn't a notification.
+// read decodes a frame; false if it is neither a notification nor a packet of an IGP.
 func read(f *capturefile.Frame, r *cnpdec.Receiver) (Record, bool) {
 	var p packet.Parsed
 	var n cnpdec.Notification
 	packet.Parse(f.Octets, f.Length, &p)
 	reason := r.Decode(f.Octets, &p, &n)
 	if n.Kind == cnpdec.None {
-		return Record{}, false
+		return igp(f.Octets, &p)
 	}
 	record := Record{Kind: n.Kind, Reason: reason, Source: address(n.Family, n.Src), Destination: address(n.Family, n.Dst)}
 	if n.Kind == cnpdec.Pause || n.Kind == cnpdec.PFC {

@@ -278,6 +278,9 @@ func FuzzRun(f *testing.F) {
 		f.Add(notifications.All[i].Bytes(), uint16(0), i%2 == 0)
 		f.Add(notifications.All[i].Bytes(), uint16(6), i%2 == 0)
 	}
+	for i, frame := range igpFrames(f) {
+		f.Add(frame, uint16(0), i%2 == 0)
+	}
 	f.Fuzz(func(t *testing.T, frame []byte, missing uint16, ppfc bool) {
 		if len(frame) > 20000 {
 			return
@@ -296,7 +299,7 @@ func FuzzRun(f *testing.F) {
 			}
 		}
 		out, s := run(t, pcap, receiver(extension), decode.JSON)
-		if s.Frames != 1 || s.Accepted+s.Refused+s.Other != 1 {
+		if s.Frames != 1 || s.Accepted+s.Refused+s.IGP+s.Other != 1 {
 			t.Fatalf("%+v", s)
 		}
 		lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")

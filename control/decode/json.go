@@ -51,13 +51,19 @@ func jsonRecord(w io.Writer, r *Record) error {
 	o.member("frame", r.Frame)
 	o.member("time", r.Time.Format(timeLayout))
 	o.member("since_first_ns", r.Since.Nanoseconds())
-	o.member("kind", r.Kind.String())
+	o.member("kind", r.name())
 	o.member("source", r.Source)
 	o.member("destination", r.Destination)
-	o.member("accepted", r.Reason == cnpdec.Accepted)
-	if r.Reason != cnpdec.Accepted {
-		o.member("reason", r.Reason.String())
-		o.member("explanation", r.Reason.Explain())
+	switch {
+	case r.Malformed != "":
+		o.member("malformed", r.Malformed)
+	case r.IGP != "":
+	default:
+		o.member("accepted", r.Reason == cnpdec.Accepted)
+		if r.Reason != cnpdec.Accepted {
+			o.member("reason", r.Reason.String())
+			o.member("explanation", r.Reason.Explain())
+		}
 	}
 	layers(&o, r.Layers)
 	if o.err != nil {
@@ -107,6 +113,7 @@ func jsonSummary(w io.Writer, s Summary) error {
 	inner.member("frames", s.Frames)
 	inner.member("accepted", s.Accepted)
 	inner.member("refused", s.Refused)
+	inner.member("igp", s.IGP)
 	inner.member("other", s.Other)
 	inner.raw("refused_by_reason", reasons.closed())
 	o.raw("summary", inner.closed())

@@ -12,12 +12,8 @@ const timeLayout = "2006-01-02T15:04:05.000000000Z07:00"
 
 // textRecord prints a line with kind, time, source and destination, then one line per field.
 func textRecord(w io.Writer, r *Record) error {
-	verdict := "accepted"
-	if r.Reason != cnpdec.Accepted {
-		verdict = fmt.Sprintf("refused (%s): %s", r.Reason, r.Reason.Explain())
-	}
-	_, err := fmt.Fprintf(w, "frame %d, %s (+%d.%09d s): %s from %s to %s, %s\n", r.Frame, r.Time.Format(timeLayout),
-		r.Since/1e9, r.Since%1e9, r.Kind, r.Source, r.Destination, verdict)
+	_, err := fmt.Fprintf(w, "frame %d, %s (+%d.%09d s): %s from %s to %s%s\n", r.Frame, r.Time.Format(timeLayout),
+		r.Since/1e9, r.Since%1e9, r.name(), r.Source, r.Destination, r.verdict())
 	if err != nil {
 		return err
 	}
@@ -26,6 +22,27 @@ func textRecord(w io.Writer, r *Record) error {
 	}
 	_, err = fmt.Fprintln(w)
 	return err
+}
+
+// name is the kind of a notification, or the name of an IGP's packet.
+func (r *Record) name() string {
+	if r.IGP != "" {
+		return r.IGP
+	}
+	return r.Kind.String()
+}
+
+// verdict says whether a notification is accepted, or why an IGP's packet can't be read.
+func (r *Record) verdict() string {
+	switch {
+	case r.Malformed != "":
+		return ", malformed: " + r.Malformed
+	case r.IGP != "":
+		return ""
+	case r.Reason != cnpdec.Accepted:
+		return fmt.Sprintf(", refused (%s): %s", r.Reason, r.Reason.Explain())
+	}
+	return ", accepted"
 }
 
 // WriteText prints one line per field, with the layer before its first one.
@@ -52,6 +69,11 @@ func WriteText(w io.Writer, layers []Layer) error {
 func textSummary(w io.Writer, s Summary) error {
 	if _, err := fmt.Fprintf(w, "%d frames: %d notifications accepted, %d refused, %d other frames\n", s.Frames, s.Accepted, s.Refused, s.Other); err != nil {
 		return err
+	}
+	if s.IGP != 0 {
+		if _, err := fmt.Fprintf(w, "packets of IS-IS and OSPF: %d\n", s.IGP); err != nil {
+			return err
+		}
 	}
 	for reason, n := range s.ByReason {
 		if n == 0 {

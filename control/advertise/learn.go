@@ -1,0 +1,121 @@
+// Package advertise has what the routing protocols share by which gateways announce and learn proxies (draft-xiao-proxy 5): which routes name a proxy
+// that counts, when a changed set of them is used, and the state that the API shows. The protocols are in packages below it. It is pure: it has no
+// clock, goroutine, input or output.
+package advertise
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/cnpgate/cnpgate/control/advertise/nhc"
+	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/proxy"
+)
+
+// OriginBGP is the origin of senders learned by BGP.
+const OriginBGP = "bgp"
+
+// Route is the best route of a prefix, as a peer has announced it.
+type Route struct {
+	Prefix  netip.Prefix
+	NextHop netip.Addr
+	Peer    netip.Addr
+	// Attribute is the value of the Next Hop Dependent Characteristics attribute, and Flags its flags; nil if the route has none.
+	Attribute []byte
+	Flags     uint8
+}
+
+// Reason is why a route's attribute, or its absence, leads to no entry of the map.
+type Reason uint8
+
+const (
+	Learned     Reason = iota // it leads to an entry
+	NoAttribute               // the route has no Next Hop Dependent Characteristics attribute
+	NotAccepted               // the configuration doesn't accept the prefix
+	Malformed                 // the attribute is malformed, and is discarded (RFC 7606 2)
+	OtherFamily               // the attribute is of another address family than the route
+	OtherHop                  // the attribute is about another next hop than the route's: a router changed it that doesn't know the attribute
+	NoProxy                   // the attribute names no proxy, or one that isn't the address of a host
+	OwnProxy                  // the attribute names this gateway
+	TooMany                   // the map is full
+	Reasons
+)
+
+var reasonNames = [Reasons]string{"learned", "no-attribute", "not-accepted", "malformed", "other-family", "other-next-hop", "no-proxy", "own-proxy", "too-many"}
+
+// String gives the name in the API and the metrics.
+func (r Reason) String() string { return reasonNames[min(r, Reasons-1)] }
+
+// Rules say which routes count.
+type Rules struct {
+	Characteristic uint16 // code of the PNC characteristic
+	Accept         []config.BGPAccept
+	Own            []netip.Addr // addresses of this gateway as a proxy
+}
+
+// accepts reports whether an entry accepts the prefix.
+func (r *Rules) accepts(p netip.Prefix) bool {
+	return slices.ContainsFunc(r.Accept, func(a config.BGPAccept) bool { return a.Accepts(p) })
+}
+
+// Judge says whether a route names a proxy that counts, and which.
+func (r *Rules) Judge(route *Route) (netip.Addr, Reason) {
+	switch {
+	case route.Attribute == nil:
+		return netip.Addr{}, NoAttribute
+	case !r.accepts(route.Prefix):
+		return netip.Addr{}, NotAccepted
+	case nhc.CheckFlags(route.Flags) != nil:
+		return netip.Addr{}, Malformed
+	}
+	a, err := nhc.Decode(route.Attribute)
+	if err != nil {
+		return netip.Addr{}, Malformed
+	}
+	switch {
+	case a.Family != nhc.FamilyOf(route.Prefix):
+		return netip.Addr{}, OtherFamily
+	case a.NextHop != route.NextHop || a.NextHop.IsLinkLocalUnicast(): // a link-local one alone identifies no router (draft-ietf-idr-nhc 2.2.1)
+		return netip.Addr{}, OtherHop
+	}
+	address, ok := a.Proxy(r.Characteristic)
+	switch {
+	case !ok:
+		return netip.Addr{}, NoProxy
+	case slices.Contains(r.Own, address):
+		return netip.Addr{}, OwnProxy
+	}
+	return address, Learned
+}
+
+// Result is what a set of routes leads to.
+type Result struct {
+	Senders []proxy.Sender // by prefix, none twice; at most proxy.MaxSenders
+	Routes  [Reasons]int   // number of routes by what became of them
+	ByPeer  map[netip.Addr]*[Reasons]int
+}
+
+// Learn makes the map of the routes, at most one of each prefix.
+func (r *Rules) Learn(routes []Route) Result {
+	result := Result{ByPeer: map[netip.Addr]*[Reasons]int{}}
+	sorted := slices.Clone(routes)
+	slices.SortFunc(sorted, func(a, b Route) int { return a.Prefix.Compare(b.Prefix) })
+	for i := range sorted {
+		route := &sorted[i]
+		address, reason := r.Judge(route)
+		if reason == Learned && len(result.Senders) == proxy.MaxSenders {
+			reason = TooMany
+		}
+		if reason == Learned {
+			result.Senders = append(result.Senders, proxy.Sender{Prefix: route.Prefix, Proxy: address, Origin: OriginBGP})
+		}
+		result.Routes[reason]++
+		of := result.ByPeer[route.Peer]
+		if of == nil {
+			of = new([Reasons]int)
+			result.ByPeer[route.Peer] = of
+		}
+		of[reason]++
+	}
+	return result
+}

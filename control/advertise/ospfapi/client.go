@@ -1,0 +1,203 @@
+// Package ospfapi announces and learns the proxies of senders by OSPFv2 (draft-xiao-proxy 5.2), through the API server of FRR's ospfd (`ospfd -a`). So
+// cnpgate needs no OSPF of its own. A client originates Extended Prefix Opaque LSAs of AS scope with the P-flag, and reads those of other
+// routers. docs/proxy-igp.md tells how to run it.
+package ospfapi
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/cnpgate/cnpgate/internal/igp/ospfv2"
+	"github.com/cnpgate/cnpgate/proxy"
+)
+
+// Client announces and learns proxies.
+type Client struct {
+	Server   netip.AddrPort // the API: an IPv4 address
+	Own      netip.Addr     // this gateway's address as a proxy; the zero Addr if it is none
+	Announce []netip.Prefix // IPv4 prefixes whose proxy it is
+	// Learned gets all senders that are known, in the order of their prefixes, whenever they have changed: from one goroutine, the caller of Run.
+	Learned func([]proxy.Sender) error
+	Accepts func(netip.Prefix) bool // whether a prefix may be learned
+	Log     zerolog.Logger
+
+	last  []proxy.Sender // what Learned got last
+	again time.Duration  // until LSAs that couldn't be originated are tried again; 0 for retryOriginate
+}
+
+const (
+	firstRetry = time.Second // after a connection failed; then twice as long each time
+	lastRetry  = 30 * time.Second
+	quiet      = 100 * time.Millisecond // how long senders must not have changed until they are used
+
+	retryOriginate = 10 * time.Second
+)
+
+// Run works until the context ends. Then it withdraws what it has announced, and what Learned got. While ospfd isn't there it tries to connect, and
+// Learned gets no senders: whether their proxies still exist is not known.
+func (c *Client) Run(ctx context.Context) error {
+	wanted, err := c.wanted()
+	if err != nil {
+		return err
+	}
+	defer c.learned(nil)
+	retry := firstRetry
+	for ctx.Err() == nil {
+		started, err := c.session(ctx, wanted)
+		if ctx.Err() != nil {
+			break
+		}
+		c.learned(nil)
+		if started {
+			retry = firstRetry
+		}
+		c.Log.Warn().Err(err).Stringer("ospfd", c.Server).Dur("retry_in", retry).Msg("no connection to ospfd; proxies are neither announced nor learned by OSPF")
+		select {
+		case <-ctx.Done():
+		case <-time.After(retry):
+		}
+		retry = min(2*retry, lastRetry)
+	}
+	return nil
+}
+
+// wanted has the LSAs to originate, by opaque ID.
+func (c *Client) wanted() (map[uint32][]byte, error) {
+	if len(c.Announce) == 0 {
+		return nil, nil
+	}
+	if !c.Own.IsValid() {
+		return nil, errors.New("prefixes are announced, but the gateway has no address as their proxy")
+	}
+	return announcement(c.Own, c.Announce)
+}
+
+// session connects and works until the connection or the context ends. started says whether ospfd has accepted all requests.
+func (c *Client) session(ctx context.Context, wanted map[uint32][]byte) (started bool, err error) {
+	s, err := dial(ctx, c.Server)
+	if err != nil {
+		return false, err
+	}
+	defer s.close()
+	if err = s.start(ctx, len(wanted) > 0); err != nil {
+		return false, err
+	}
+	c.Log.Info().Stringer("ospfd", c.Server).Int("announced", len(c.Announce)).Msg("connected to ospfd")
+	err = c.work(ctx, s, wanted)
+	if err == nil {
+		c.withdraw(s)
+	}
+	return true, err
+}
+
+// work originates LSAs and passes on what is learned. It returns nil when the context ends.
+func (c *Client) work(ctx context.Context, s *session, wanted map[uint32][]byte) error {
+	tick := time.NewTicker(cmp.Or(c.again, retryOriginate))
+	defer tick.Stop()
+	settled := time.NewTimer(quiet)
+	defer settled.Stop()
+	signal(s.ready)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-s.ended:
+			return err
+		case <-s.ready:
+		case <-tick.C:
+		case <-s.changed:
+			settled.Reset(quiet)
+			continue
+		case <-settled.C:
+			c.publish(s)
+			continue
+		}
+		if err := c.announce(s, wanted); err != nil {
+			return err
+		}
+	}
+}
+
+// announce originates the LSAs that ospfd doesn't have, and deletes others that a gateway before this one has left.
+func (c *Client) announce(s *session, wanted map[uint32][]byte) error {
+	if len(wanted) == 0 {
+		return nil // nothing is registered: the LSAs belong to another client
+	}
+	s.mutex.Lock()
+	own := maps.Clone(s.database.own)
+	s.mutex.Unlock()
+	for _, id := range slices.Sorted(maps.Keys(wanted)) {
+		if s.originated[id] && own[id] {
+			continue
+		}
+		err := s.request(originateRequest, wanted[id])
+		if errors.Is(err, notReady) {
+			c.Log.Debug().Err(err).Msg("ospfd can't announce proxies yet")
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		s.originated[id] = true
+	}
+	for id := range own {
+		if wanted[id] == nil {
+			if err := c.remove(s, id); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// remove deletes an LSA; that there is none is no error.
+func (c *Client) remove(s *session, id uint32) error {
+	err := s.request(deleteRequest, remove(ospfv2.ASScope, ospfv2.OpaqueType, id))
+	if errors.Is(err, noSuchLSA) {
+		return nil
+	}
+	return err
+}
+
+// withdraw deletes all LSAs that the client has originated.
+func (c *Client) withdraw(s *session) {
+	for _, id := range slices.Sorted(maps.Keys(s.originated)) {
+		if err := c.remove(s, id); err != nil {
+			c.Log.Warn().Err(err).Msg("proxies announced by OSPF were not withdrawn; ospfd withdraws them when the connection ends")
+			return
+		}
+	}
+}
+
+// publish passes on the senders if they have changed.
+func (c *Client) publish(s *session) {
+	s.mutex.Lock()
+	senders := slices.DeleteFunc(s.database.senders(c.Own), func(e proxy.Sender) bool { return !c.Accepts(e.Prefix) })
+	ignored := s.ignored
+	s.ignored = nil
+	s.mutex.Unlock()
+	if ignored != nil {
+		c.Log.Warn().Err(ignored).Msg("an LSA that may announce proxies is ignored")
+	}
+	c.learned(senders)
+}
+
+// learned passes on senders if they aren't those that were passed on last.
+func (c *Client) learned(senders []proxy.Sender) {
+	if slices.Equal(senders, c.last) {
+		return
+	}
+	if err := c.Learned(senders); err != nil {
+		c.Log.Error().Err(err).Msg("proxies learned by OSPF are not used")
+		return
+	}
+	c.Log.Info().Int("senders", len(senders)).Msg("proxies learned by OSPF have changed")
+	c.last = senders
+}
