@@ -11,7 +11,7 @@ import (
 type Counter uint8
 
 // The counters of a port. The groups at the end have one counter for each congestion.Cause, congestion.Format (two groups),
-// packet.Notification and Suppression.
+// packet.Notification, Suppression, requestAction and Unenforced.
 const (
 	RxPackets Counter = iota
 	RxBytes
@@ -52,7 +52,9 @@ const (
 	ObservedFirst   = SentFirst + Counter(congestion.Formats)
 	ReceivedFirst   = ObservedFirst + Counter(congestion.Formats)
 	SuppressedFirst = ReceivedFirst + Counter(packet.ProxyNotification)
-	Counters        = SuppressedFirst + Counter(Suppressions)
+	EnforcedFirst   = SuppressedFirst + Counter(Suppressions)
+	UnenforcedFirst = EnforcedFirst + Counter(requestActions)
+	Counters        = UnenforcedFirst + Counter(Unenforceds)
 )
 
 // Info is a counter's metric, and the value of its label, "" if it has none.
@@ -113,6 +115,12 @@ func catalogue() (c [Counters]Info) {
 	}
 	for s := range Suppressions {
 		c[SuppressedFirst+Counter(s)] = Info{telemetry.NotificationsSuppressed, (s + 1).String()}
+	}
+	for a := range requestActions {
+		c[EnforcedFirst+Counter(a)] = Info{telemetry.NotificationsEnforced, requestActionNames[a]}
+	}
+	for u := range Unenforceds {
+		c[UnenforcedFirst+Counter(u)] = Info{telemetry.NotificationsUnenforced, unenforcedNames[u]}
 	}
 	return c
 }

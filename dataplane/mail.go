@@ -12,20 +12,26 @@ type slowDown struct {
 	port int
 }
 
-// mailbox passes messages from one worker to another: a CNP may arrive at another worker than the packets towards its host. If it is full,
-// a message is lost: the host's next CNP follows soon.
-type mailbox struct {
+// portRequest is a request about a flow that leaves by a port.
+type portRequest struct {
+	request
+	port int
+}
+
+// mailbox passes messages from one worker to another: a notification may arrive at another worker than the packets that it is about. If it
+// is full, a message is lost: the next notification follows soon.
+type mailbox[T any] struct {
 	written atomic.Uint32
 	_       [60]byte
 	read    atomic.Uint32
 	_       [60]byte
-	of      [mailboxSize]slowDown
+	of      [mailboxSize]T
 }
 
 const mailboxSize = 64
 
 // put is for the one worker that writes.
-func (m *mailbox) put(s slowDown) {
+func (m *mailbox[T]) put(s T) {
 	at := m.written.Load()
 	if at-m.read.Load() == mailboxSize {
 		return
@@ -35,10 +41,10 @@ func (m *mailbox) put(s slowDown) {
 }
 
 // take is for the one worker that reads.
-func (m *mailbox) take() (s slowDown, ok bool) {
+func (m *mailbox[T]) take() (s T, ok bool) {
 	at := m.read.Load()
 	if at == m.written.Load() {
-		return slowDown{}, false
+		return s, false
 	}
 	s = m.of[at%mailboxSize]
 	m.read.Store(at + 1)
@@ -46,16 +52,16 @@ func (m *mailbox) take() (s slowDown, ok bool) {
 }
 
 // newMailboxes are those that a worker reads, by the worker that writes; nil without pacing.
-func newMailboxes(workers int, ports []PortConfig) []mailbox {
+func newMailboxes[T any](workers int, ports []PortConfig) []mailbox[T] {
 	for i := range ports {
 		if workers > 1 && ports[i].Paced > 0 {
-			return make([]mailbox, workers)
+			return make([]mailbox[T], workers)
 		}
 	}
 	return nil
 }
 
-// readMail slows down the hosts whose CNPs arrived at other workers.
+// readMail does what notifications ask for that arrived at other workers.
 func (w *Worker) readMail() {
 	for from := range w.mail {
 		for range mailboxSize {
@@ -66,6 +72,15 @@ func (w *Worker) readMail() {
 			if p := w.egress[s.port].pacer; p.policy != nil {
 				p.slow(s.host, w.now)
 			}
+		}
+	}
+	for from := range w.requests {
+		for range mailboxSize {
+			r, ok := w.requests[from].take()
+			if !ok {
+				break
+			}
+			w.obey(r.port, &r.request)
 		}
 	}
 }

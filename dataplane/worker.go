@@ -3,6 +3,7 @@ package dataplane
 import (
 	"sync/atomic"
 
+	"github.com/cnpgate/cnpgate/cnpdec"
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
@@ -34,8 +35,11 @@ type Worker struct {
 	extension  cnpgen.Extension // of note
 	trackers   []tracker        // by port
 	counters   counters
-	mail       []mailbox     // by the worker that writes
-	steps      atomic.Uint64 // made so far
+	mail       []mailbox[slowDown]    // by the worker that writes
+	requests   []mailbox[portRequest] // the same
+	heard      cnpdec.Notification    // the one that is being read
+	hearing    cnpdec.Receiver        // by these rules
+	steps      atomic.Uint64          // made so far
 	histograms histograms
 
 	notifications, suppressions history
@@ -63,7 +67,8 @@ func newWorker(d *Dataplane, id int, b burst.Backend, c *Config) (*Worker, error
 		}
 		w.egress[i].link = d.links[i]
 	}
-	w.counters, w.mail = newCounters(len(c.Ports)), newMailboxes(len(c.Backends), c.Ports)
+	w.counters = newCounters(len(c.Ports))
+	w.mail, w.requests = newMailboxes[slowDown](len(c.Backends), c.Ports), newMailboxes[portRequest](len(c.Backends), c.Ports)
 	w.histograms.init(c.Ports)
 	return w, nil
 }
@@ -198,7 +203,7 @@ func (w *Worker) NextDue() (int64, bool) {
 			due, any = free, true
 		}
 		if p := q.pacer; p != nil && p.held > 0 {
-			if at := p.hosts.of[p.due[1]].ready; !any || at < due {
+			if at := p.hosts.of[p.due[1]].dueAt(); !any || at < due {
 				due, any = at, true
 			}
 		}
