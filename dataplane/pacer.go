@@ -232,7 +232,7 @@ func (p *pacer) leave(at uint32, now int64) (last bool) {
 	flow := &p.flows.of[top]
 	frame := flow.first
 	bytes := p.frames.of[frame].frame.Len
-	began := min(max(h.ready, now-lateness), now) // a frame that leaves too soon doesn't delay the next ones for that
+	began := min(max(h.dueAt(), now-lateness), now) // a frame that leaves too soon doesn't delay the next ones for that
 	h.ready = max(h.ready, began+h.pace.Takes(p.policyOr(), now, bytes))
 	h.flows = p.merge(flow.left, flow.right)
 	flow.first, flow.left, flow.right, flow.distance = p.frames.next[frame], 0, 0, 1
