@@ -11,7 +11,7 @@ import (
 type Counter uint8
 
 // The counters of a port. The groups at the end have one counter for each congestion.Cause, congestion.Format (two groups),
-// packet.Notification, Suppression, requestAction and Unenforced.
+// packet.Notification, Suppression, paceAction and Unenforced.
 const (
 	RxPackets Counter = iota
 	RxBytes
@@ -53,7 +53,7 @@ const (
 	ReceivedFirst   = ObservedFirst + Counter(congestion.Formats)
 	SuppressedFirst = ReceivedFirst + Counter(packet.ProxyNotification)
 	EnforcedFirst   = SuppressedFirst + Counter(Suppressions)
-	UnenforcedFirst = EnforcedFirst + Counter(requestActions)
+	UnenforcedFirst = EnforcedFirst + Counter(paceActions)
 	Counters        = UnenforcedFirst + Counter(Unenforceds)
 )
 
@@ -116,8 +116,8 @@ func catalogue() (c [Counters]Info) {
 	for s := range Suppressions {
 		c[SuppressedFirst+Counter(s)] = Info{telemetry.NotificationsSuppressed, (s + 1).String()}
 	}
-	for a := range requestActions {
-		c[EnforcedFirst+Counter(a)] = Info{telemetry.NotificationsEnforced, requestActionNames[a]}
+	for a := range paceActions {
+		c[EnforcedFirst+Counter(a)] = Info{telemetry.NotificationsEnforced, paceActionNames[a]}
 	}
 	for u := range Unenforceds {
 		c[UnenforcedFirst+Counter(u)] = Info{telemetry.NotificationsUnenforced, unenforcedNames[u]}

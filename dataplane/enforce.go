@@ -57,7 +57,7 @@ func (w *Worker) enforce(port int, kind packet.Notification, data []byte, p *pac
 
 // enforceNotification carries out a valid notification of a permitted source. p is the result of packet.Parse for it.
 func (w *Worker) enforceNotification(port int, p *packet.Parsed, n *cnpdec.Notification) {
-	r, ok := requestOf(n)
+	r, ok := paceRequestOf(n)
 	if !ok {
 		w.unenforced(port, unenforcedMalformed)
 		return
@@ -68,7 +68,7 @@ func (w *Worker) enforceNotification(port int, p *packet.Parsed, n *cnpdec.Notif
 	r.outerTag, r.innerTag, r.at = p.OuterTag, p.InnerTag, w.now
 	for _, other := range w.plane.workers {
 		if other != w {
-			other.requests[w.id].put(portRequest{r, port})
+			other.paceMail[w.id].put(portPaceRequest{r, port})
 		}
 	}
 	w.obey(port, &r)
@@ -102,8 +102,8 @@ func (w *Worker) unenforced(port int, why Unenforced) {
 	w.counters.add(port, UnenforcedFirst+Counter(why), 1)
 }
 
-// requestOf is what a notification asks for; false if its fields contradict each other, or it names no QP that carries data.
-func requestOf(n *cnpdec.Notification) (r request, ok bool) {
+// paceRequestOf is what a notification asks for; false if its fields contradict each other, or it names no QP that carries data.
+func paceRequestOf(n *cnpdec.Notification) (r paceRequest, ok bool) {
 	r.sender = n.Dst
 	switch n.Kind {
 	case cnpdec.StandardCNP:
@@ -132,12 +132,12 @@ func requestOf(n *cnpdec.Notification) (r request, ok bool) {
 	return r, r.qp >= managementQPs
 }
 
-var longHaulActions = [...]requestAction{
+var longHaulActions = [...]paceAction{
 	packet.ActionNotify: slowDownFlow, packet.ActionPause: pauseFlow, packet.ActionRateReduce: reduceFlow, packet.ActionResume: resumeFlow,
 }
 
 // obey carries out a request for the flow of a port that it names. If that isn't slowed down, the request waits for the flow's next packet.
-func (w *Worker) obey(port int, r *request) {
+func (w *Worker) obey(port int, r *paceRequest) {
 	p := w.egress[port].pacer
 	if p.policy == nil {
 		return
@@ -175,8 +175,8 @@ func (w *Worker) sourceQPOf(h *pacedHost) uint32 {
 	return e.sourceQP
 }
 
-// takeRequests carries out the requests that have waited for a packet of this flow.
-func (w *Worker) takeRequests(port int, flow flowtable.Ref) {
+// takePaceRequests carries out the requests that have waited for a packet of this flow.
+func (w *Worker) takePaceRequests(port int, flow flowtable.Ref) {
 	p, k := w.egress[port].pacer, w.flows.Key(flow.Index)
 	link := &p.requests.byHash[p.bucket(k.Src)]
 	if *link == 0 {
@@ -198,7 +198,7 @@ func (w *Worker) takeRequests(port int, flow flowtable.Ref) {
 }
 
 // begin carries out a request for a flow that may not be slowed down yet.
-func (w *Worker) begin(port int, flow flowtable.Ref, sourceQP uint32, r *request) {
+func (w *Worker) begin(port int, flow flowtable.Ref, sourceQP uint32, r *paceRequest) {
 	p := w.egress[port].pacer
 	at := p.add(w.flows.Key(flow.Index), w.now)
 	if at == 0 {
@@ -215,7 +215,7 @@ func (w *Worker) begin(port int, flow flowtable.Ref, sourceQP uint32, r *request
 }
 
 // carryOut carries out a request for a flow with a slot, and counts it.
-func (w *Worker) carryOut(port int, at uint32, r *request) {
+func (w *Worker) carryOut(port int, at uint32, r *paceRequest) {
 	if why := w.egress[port].pacer.carryOut(at, r, w.now); why != Unenforceds {
 		w.unenforced(port, why)
 		return

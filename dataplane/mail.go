@@ -12,9 +12,9 @@ type slowDown struct {
 	port int
 }
 
-// portRequest is a request about a flow that leaves by a port.
-type portRequest struct {
-	request
+// portPaceRequest is a request about a flow that leaves by a port.
+type portPaceRequest struct {
+	paceRequest
 	port int
 }
 
@@ -74,13 +74,13 @@ func (w *Worker) readMail() {
 			}
 		}
 	}
-	for from := range w.requests {
+	for from := range w.paceMail {
 		for range mailboxSize {
-			r, ok := w.requests[from].take()
+			r, ok := w.paceMail[from].take()
 			if !ok {
 				break
 			}
-			w.obey(r.port, &r.request)
+			w.obey(r.port, &r.paceRequest)
 		}
 	}
 }

@@ -79,7 +79,7 @@ func (w *Worker) slowedAs(out, i int, flow flowtable.Ref) uint32 {
 		return p.find(&flowtable.Key{Dst: w.parsed[i].Dst})
 	}
 	if p.requests.n > 0 {
-		w.takeRequests(out, flow)
+		w.takePaceRequests(out, flow)
 	}
 	return p.find(w.flows.Key(flow.Index))
 }
@@ -151,7 +151,7 @@ const paceAStep = 128
 func (w *Worker) release(out int) {
 	p := w.egress[out].pacer
 	p.sweep(w.now)
-	p.sweepRequests(w.now)
+	p.sweepPaceRequests(w.now)
 	for range paceAStep {
 		if len(p.due) == 1 {
 			return

@@ -26,7 +26,7 @@ type pacer struct {
 	frames pool[pacedFrame]
 	due    []uint32 // hosts with frames, a binary heap by dueAt; place 0 is unused
 
-	requests requests // only at a WAN port
+	requests paceRequests // only at a WAN port
 
 	known int    // hosts
 	swept uint32 // the last host that sweep has checked
@@ -70,7 +70,7 @@ const (
 
 // pacerSize is the memory that newPacer needs, in bytes, to hold this many frames.
 func pacerSize(frames int) int {
-	return poolSize[pacedHost](pacedHosts) + poolSize[pacedFlow](pacedFlows) + poolSize[pacedFrame](frames) + requestsSize() + 4*(2*pacedHosts+2)
+	return poolSize[pacedHost](pacedHosts) + poolSize[pacedFlow](pacedFlows) + poolSize[pacedFrame](frames) + paceRequestsSize() + 4*(2*pacedHosts+2)
 }
 
 // newPacer makes a pacer in memory, which must be zero and 8-byte aligned. It holds at most the given frames and bytes. The seed keys the
@@ -80,7 +80,7 @@ func newPacer(memory []byte, frames int, limit uint64, table *flowtable.Table, s
 	p.hosts, memory = newPool[pacedHost](memory, pacedHosts)
 	p.flows, memory = newPool[pacedFlow](memory, pacedFlows)
 	p.frames, memory = newPool[pacedFrame](memory, frames)
-	p.requests, memory = newRequests(memory)
+	p.requests, memory = newPaceRequests(memory)
 	p.heads, memory = carve[uint32](memory, pacedHosts)
 	p.due, _ = carve[uint32](memory, pacedHosts+1)
 	p.due = p.due[:1]

@@ -38,7 +38,7 @@ func (h *pacedHost) measure(c *congestion.Pacing, bytes uint32, now int64) {
 }
 
 // carryOut changes the pace of a flow as a request asks, at the time now. It returns Unenforceds, or why it can't.
-func (p *pacer) carryOut(at uint32, r *request, now int64) Unenforced {
+func (p *pacer) carryOut(at uint32, r *paceRequest, now int64) Unenforced {
 	h := &p.hosts.of[at]
 	switch r.action {
 	case slowDownFlow:

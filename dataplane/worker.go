@@ -35,11 +35,11 @@ type Worker struct {
 	extension  cnpgen.Extension // of note
 	trackers   []tracker        // by port
 	counters   counters
-	mail       []mailbox[slowDown]    // by the worker that writes
-	requests   []mailbox[portRequest] // the same
-	heard      cnpdec.Notification    // the one that is being read
-	hearing    cnpdec.Receiver        // by these rules
-	steps      atomic.Uint64          // made so far
+	mail       []mailbox[slowDown]        // by the worker that writes
+	paceMail   []mailbox[portPaceRequest] // the same
+	heard      cnpdec.Notification        // the one that is being read
+	hearing    cnpdec.Receiver            // by these rules
+	steps      atomic.Uint64              // made so far
 	histograms histograms
 
 	notifications, suppressions history
@@ -68,7 +68,7 @@ func newWorker(d *Dataplane, id int, b burst.Backend, c *Config) (*Worker, error
 		w.egress[i].link = d.links[i]
 	}
 	w.counters = newCounters(len(c.Ports))
-	w.mail, w.requests = newMailboxes[slowDown](len(c.Backends), c.Ports), newMailboxes[portRequest](len(c.Backends), c.Ports)
+	w.mail, w.paceMail = newMailboxes[slowDown](len(c.Backends), c.Ports), newMailboxes[portPaceRequest](len(c.Backends), c.Ports)
 	w.histograms.init(c.Ports)
 	return w, nil
 }
