@@ -78,11 +78,7 @@ func (r *Response) Decide(m Metrics, c Cause) Decision {
 	if c&^ByDepth != 0 {
 		level = max(level, levelAtKMin+1) // the rates exceed what ECN marking alone should handle
 	}
-	n := 0
-	for n+1 < len(r.Ladder) && r.Ladder[n+1].Level <= level {
-		n++
-	}
-	return r.decide(m, c, n, level)
+	return r.decide(m, c, r.rung(level), level)
 }
 
 // Stricter is Decide for a sender that didn't respond to the request last: a higher level and the next rung of the ladder (draft-tian 5.7).
@@ -98,6 +94,31 @@ func (r *Response) Ease(m Metrics) Decision {
 	d := Decision{Action: Resume, Parameter: min(r.ResumePercent, 100), Level: r.Severity(m.Depth)}
 	d.MetricType, d.MetricValue = r.metric(m, ByDepth)
 	return d
+}
+
+// Relayed returns the request to a sender about which a congested node has notified this gateway, a proxy. level is the Congestion Level of that
+// notification: 0 lowest to 7 highest (draft-xiao-proxy 4). The ladder is that of this gateway's own queue, at the Congestion Level of 8 bits that has the three
+// bits repeated. The congested queue's metrics aren't known, so none is disclosed, and a Pause takes RTT_est: above K_max about that time of data waits.
+func (r *Response) Relayed(level uint8) Decision {
+	level &= 7
+	severity := level<<5 | level<<2 | level>>1
+	n := r.rung(severity)
+	d := Decision{Action: r.Ladder[n].Action, Level: severity, Rung: uint8(n + 1)}
+	switch d.Action {
+	case RateReduce:
+		d.Parameter = min(r.Ladder[n].Percent, 100)
+	case Pause:
+		d.Parameter = uint16(min(max(r.RTT/1000, 1), math.MaxUint16))
+	}
+	return d
+}
+
+// rung is the index of the ladder's last rung that begins at the level or below.
+func (r *Response) rung(level uint8) (n int) {
+	for n+1 < len(r.Ladder) && r.Ladder[n+1].Level <= level {
+		n++
+	}
+	return n
 }
 
 func (r *Response) decide(m Metrics, c Cause, n int, level uint8) Decision {

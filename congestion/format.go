@@ -9,10 +9,15 @@ const (
 	LongHaulCNPICMPv6               // ICMPv6 format, draft-tian 6.1
 	PPFC                            // draft-xz-rtgwg-ppfc-rocv2-00
 	StandardCNP                     // IBTA Annex A17
+	ProxyNotification               // draft-xiao-rtgwg-proxy-congestion-notification-03
 )
 
-// Formats is the number of formats.
-const Formats = 5
+const (
+	// Formats is the number of formats.
+	Formats = 6
+	// EndpointFormats is the number of formats that go to a sender: the first ones. The others go to its proxy.
+	EndpointFormats = int(ProxyNotification)
+)
 
 // formats has the properties of each format. The builders are in cnpgen, the decoders in cnpdec.
 var formats = [Formats]struct {
@@ -29,6 +34,7 @@ var formats = [Formats]struct {
 	LongHaulCNPICMPv6: {name: "long-haul-cnp-icmpv6", sourceQP: true, notify: true, slowDown: true, resume: true},
 	PPFC:              {name: "ppfc", ipv4: true, slowDown: true, resume: true}, // names the receiver and its QP; pauses only
 	StandardCNP:       {name: "standard-cnp", ipv4: true, sourceQP: true, receivers: true, notify: true, slowDown: true},
+	ProxyNotification: {name: "proxy-notification", ipv4: true, notify: true, slowDown: true}, // has a level, and no action
 }
 
 // String is the format's name in configuration, reports and metrics.
@@ -53,15 +59,15 @@ func (f Format) Expresses(a Action) bool {
 
 // Preference is the formats that an endpoint accepts, the preferred one first. The zero value accepts none.
 type Preference struct {
-	order [Formats]Format
+	order [EndpointFormats]Format
 	n     uint8
 }
 
-// Prefer makes a Preference. It ignores invalid formats and repetitions.
+// Prefer makes a Preference. It ignores formats that don't go to a sender, and repetitions.
 func Prefer(formats ...Format) Preference {
 	var p Preference
 	for _, f := range formats {
-		if f < Formats && !p.Accepts(f) {
+		if int(f) < EndpointFormats && !p.Accepts(f) {
 			p.order[p.n] = f
 			p.n++
 		}

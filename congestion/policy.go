@@ -25,7 +25,7 @@ const (
 	NothingAccepted         // the source's endpoint accepts no format
 	NotEnabled              // none of the accepted formats is enabled
 	WrongFamily             // the enabled ones don't exist for the source's IP version
-	NoGatewayAddress        // the gateway has no address of the source's IP version
+	NoGatewayAddress        // the gateway has no address of the source's IP version, or of its proxy's
 	NotExpressible          // the format can't ask for the action
 	OptionRefused           // the host has reported that it doesn't know the Fast CNP option
 	SourceQPUnknown         // the format names the source QP, and the flow's isn't confirmed
@@ -70,7 +70,17 @@ func (p *Policy) Choose(src packet.Addr, sourceQPKnown, optionRefused bool, a Ac
 	return 0, nearest
 }
 
-// possible reports whether a sender of this address family can be notified in format f now.
+// ToProxy reports whether the proxy at address to can be notified of the congestion that src, a sender behind it, causes (draft-xiao-proxy 5).
+// Its reasons are OK, NotUnicast, NotEnabled, NoGatewayAddress for an address of the proxy's IP version, and NotExpressible. What src accepts
+// doesn't matter: the proxy knows it.
+func (p *Policy) ToProxy(src, to packet.Addr, a Action) Reason {
+	if !unicast(src) {
+		return NotUnicast
+	}
+	return p.possible(ProxyNotification, to.Is4(), false, false, a)
+}
+
+// possible reports whether a host of this address family can be notified in format f now: a sender, or its proxy.
 func (p *Policy) possible(f Format, is4, sourceQPKnown, optionRefused bool, a Action) Reason {
 	row := &formats[f]
 	switch {

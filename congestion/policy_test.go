@@ -156,9 +156,41 @@ func TestChooseProperties(t *testing.T) {
 	})
 }
 
+// TestToProxy: a proxy is notified for any sender that is a host, whatever endpoints say, if the gateway has an address of the proxy's family.
+func TestToProxy(t *testing.T) {
+	on := Policy{Enabled: enabled(ProxyNotification), HasIPv4: true, HasIPv6: true}
+	no4, no6 := on, on
+	no4.HasIPv4, no6.HasIPv6 = false, false
+	off := Policy{Enabled: enabled(FastCNP, LongHaulCNP, LongHaulCNPICMPv6, PPFC, StandardCNP), HasIPv4: true, HasIPv6: true, Endpoints: testEndpoints}
+	const v4, v6, proxy4, proxy6 = "10.0.0.1", "2001:db8:a::1", "192.0.2.1", "2001:db8::1"
+	for _, c := range []struct {
+		name, src, proxy string
+		policy           Policy
+		action           Action
+		want             Reason
+	}{
+		{"IPv4", v4, proxy4, on, Notify, OK},
+		{"IPv6", v6, proxy6, on, RateReduce, OK},
+		{"a proxy of IPv6 for a sender of IPv4", v4, proxy6, no4, Pause, OK},
+		{"a proxy of IPv4 for a sender of IPv6", v6, proxy4, no6, Pause, OK},
+		{"no IPv4 address", v6, proxy4, no4, Notify, NoGatewayAddress},
+		{"no IPv6 address", v4, proxy6, no6, Notify, NoGatewayAddress},
+		{"off by default", v4, proxy4, off, Notify, NotEnabled},
+		{"a level can't ask to resume", v4, proxy4, on, Resume, NotExpressible},
+		{"a forged source", "224.0.0.1", proxy4, on, Notify, NotUnicast},
+		{"a forged source, IPv6", "::1", proxy6, on, Notify, NotUnicast},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := c.policy.ToProxy(addr(c.src), addr(c.proxy), c.action); got != c.want {
+				t.Errorf("%v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
 func TestPrefer(t *testing.T) {
-	p := Prefer(LongHaulCNP, LongHaulCNP, Formats, FastCNP, 255, LongHaulCNP)
-	if want := (Preference{[Formats]Format{LongHaulCNP, FastCNP}, 2}); p != want {
+	p := Prefer(LongHaulCNP, LongHaulCNP, Formats, ProxyNotification, FastCNP, 255, LongHaulCNP)
+	if want := (Preference{[EndpointFormats]Format{LongHaulCNP, FastCNP}, 2}); p != want {
 		t.Errorf("got %v, want %v", p, want)
 	}
 	for f := range Format(Formats + 1) {

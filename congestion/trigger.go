@@ -10,12 +10,13 @@ const (
 	ByMarking                   // (b) the ECN Marking Rate exceeds V_ecn
 	ByGrowth                    // (c) the Queue Growth Rate exceeds V_growth
 	ByArrival                   // a packet arrived with CE, marked in the sender's own data centre; not in the draft
+	ByProxy                     // another gateway asked this one, a proxy, to notify the sender (draft-xiao-proxy 3)
 )
 
 // Causes is the number of causes.
-const Causes = 4
+const Causes = 5
 
-var causeNames = [Causes]string{"depth", "marking", "growth", "ce-on-arrival"}
+var causeNames = [Causes]string{"depth", "marking", "growth", "ce-on-arrival", "proxy"}
 
 // First is the number, from 0, of the first condition that holds. At least one must hold.
 func (c Cause) First() int { return bits.TrailingZeros8(uint8(c)) }

@@ -54,7 +54,8 @@ type gateway struct {
 	reloading  sync.Mutex
 	announcing sync.Mutex // guards announced
 	announced  bool       // the service manager was notified that the gateway forwards, and not yet that it stops
-	adapting   sync.Mutex // guards the policy, which reloads and measurements change
+	adapting   sync.Mutex // guards the policy, which reloads, measurements and learned proxies change
+	proxies    proxies
 	devices    Devices
 	options    Options
 	seed       uint64 // of hashes

@@ -54,12 +54,19 @@ func (g *gateway) apply(next *config.Config) error {
 	if err != nil {
 		return err
 	}
+	g.proxies.Lock()
+	defer g.proxies.Unlock()
+	static := policy.Proxies
+	if policy.Proxies, err = g.proxies.with(static); err != nil {
+		return fmt.Errorf("%s: proxy.senders: %w", next.File.Name, err)
+	}
 	g.adapting.Lock()
 	err = g.plane.SetPolicy(policy)
 	g.adapting.Unlock()
 	if err != nil {
 		return fmt.Errorf("%s: %w", next.File.Name, err)
 	}
+	g.proxies.static = static
 	g.running.Store(next)
 	setLogLevel(next.Management.LogLevel)
 	return nil

@@ -19,9 +19,29 @@ type account struct {
 	queued       uint32                     // bytes waiting, while the queue tracks its flows' shares; at most 2^32 - 2
 	rank         uint32                     // place in the heap of the queue's flows, 0 for none
 	notified     [congestion.Formats]uint32 // notifications sent, by kind
-	watch        uint16                     // place of the sender in senders, 0 for none
 	paced        uint16                     // place of the flow in a pacer, 0 for none
-	class        uint8                      // the class of queued and rank
+	// The place of the sender in senders, 0 for none, and above placeBits the class of queued and rank: an account is a cache line.
+	watchAndClass uint16
+}
+
+// placeBits is the number of bits of a place in senders; those that are left have a class.
+const placeBits = 13
+
+var (
+	_ [1<<placeBits - 1 - watchedSenders]struct{} // a place fits
+	_ [1<<(16-placeBits) - MaxClasses]struct{}    // and so does a class
+)
+
+func (f *account) watch() uint16 { return f.watchAndClass & (1<<placeBits - 1) }
+
+func (f *account) class() uint8 { return uint8(f.watchAndClass >> placeBits) }
+
+func (f *account) setWatch(place uint16) {
+	f.watchAndClass = f.watchAndClass&^(1<<placeBits-1) | place
+}
+
+func (f *account) setClass(class uint8) {
+	f.watchAndClass = f.watchAndClass&(1<<placeBits-1) | uint16(class)<<placeBits
 }
 
 // accounts are a worker's accounts, by flowtable.Index. The account of flowtable.None is never read.
@@ -70,7 +90,7 @@ func (f *account) begin(generation uint32) {
 	f.lastNotified.Store(0)
 	f.arrivals.Store(0)
 	f.marked = 0
-	f.queued, f.rank, f.class, f.watch, f.paced = 0, 0, 0, 0, 0
+	f.queued, f.rank, f.paced, f.watchAndClass = 0, 0, 0, 0
 	f.notified = [congestion.Formats]uint32{}
 	f.generation.Store(generation)
 }

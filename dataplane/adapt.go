@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/proxy"
 	"github.com/cnpgate/cnpgate/ratelimit"
 )
 
@@ -102,6 +103,14 @@ func (d *Dataplane) SetPolicy(p *Policy) error {
 		l.setRate(d.Policy().Ports[i].Queue.Rate)
 	}
 	return nil
+}
+
+// SetProxies replaces the policy's proxies; each worker uses them from its next burst on. Call it never at the same time as SetPolicy or Adapt.
+func (d *Dataplane) SetProxies(s *proxy.Senders) {
+	p := *d.base
+	p.Proxies = s
+	d.base = &p
+	d.policy.Store(d.adapted(&p))
 }
 
 // Policy returns the present policy: the operator's, with the gateway's measurements and adjustments. Any goroutine may call it.

@@ -41,8 +41,8 @@ func (w *Worker) answerMark(b *batch, i int) {
 		switch {
 		case reason != allowed:
 			w.suppressFlow(&r, x, reason)
-		case !w.policy.observes(w.note.format):
-			arrivals = arrivals.Answered()
+		case w.note.format != congestion.ProxyNotification && !w.policy.observes(w.note.format):
+			arrivals = arrivals.Answered() // a proxy may not be able to notify the sender
 		}
 	}
 	a.arrivals.Store(uint64(arrivals))

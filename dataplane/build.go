@@ -40,6 +40,12 @@ var builders = [congestion.Formats]func(w *Worker, n *note, out []byte) int{
 	congestion.StandardCNP: func(w *Worker, n *note, out []byte) int {
 		return cnpgen.StandardCNP(out, &n.target, &w.policy.Build, n.sourceQP)
 	},
+	congestion.ProxyNotification: func(w *Worker, n *note, out []byte) int {
+		if n.frame == nil {
+			return 0 // the proxy needs the packet, and there is no Resume for it
+		}
+		return cnpgen.ProxyNotification(out, &n.target, &w.policy.Build, n.frame, n.packet, n.to, congestion.ProxyLevel(n.decision.Level))
+	},
 }
 
 // longHaul returns the fields of a Long-haul CNP. Its Extension Objects are valid until the next call.

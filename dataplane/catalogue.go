@@ -3,6 +3,7 @@ package dataplane
 import (
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/proxy"
 	"github.com/cnpgate/cnpgate/telemetry"
 )
 
@@ -10,8 +11,8 @@ import (
 // in exactly one of TxPackets of the peer, a drop, consumed, or a queue.
 type Counter uint8
 
-// The counters of a port. The groups at the end have one counter for each congestion.Cause, congestion.Format (two groups),
-// packet.Notification, Suppression, paceAction and Unenforced.
+// The counters of a port. The groups at the end have one counter for each congestion.Cause, congestion.Format (three groups),
+// packet.Notification, proxy.Refusal, Suppression, paceAction and Unenforced.
 const (
 	RxPackets Counter = iota
 	RxBytes
@@ -20,6 +21,11 @@ const (
 	ConsumedMACControl
 	ConsumedSTAMP
 	ConsumedParameterProblem
+	ConsumedARP
+	ConsumedND
+	ConsumedEcho
+	ConsumedProxyNotification
+	DroppedToGateway
 	DroppedQueueOctets
 	DroppedQueueFrames
 	DroppedBorderIn
@@ -44,6 +50,14 @@ const (
 	STAMPReplyLimit
 	STAMPNoPlace
 	STAMPNotSent
+	AnswersSentFirst // to ARP, then to Neighbor Discovery, then to echo requests
+	AnswersNDSent
+	AnswersEchoSent
+	AnswersLimited
+	AnswersNoPlace
+	AnswersNotSent
+	AddressConflicts
+	ProxyAccepted
 	PacedPackets
 	PacedTooMany
 	PaceReductions
@@ -51,10 +65,13 @@ const (
 	SentFirst       = TriggeredFirst + Counter(congestion.Causes)
 	ObservedFirst   = SentFirst + Counter(congestion.Formats)
 	ReceivedFirst   = ObservedFirst + Counter(congestion.Formats)
-	SuppressedFirst = ReceivedFirst + Counter(packet.ProxyNotification)
-	EnforcedFirst   = SuppressedFirst + Counter(Suppressions)
-	UnenforcedFirst = EnforcedFirst + Counter(paceActions)
-	Counters        = UnenforcedFirst + Counter(Unenforceds)
+	SuppressedFirst = ProxyTranslatedFirst + Counter(congestion.Formats)
+
+	ProxyRefusedFirst    = ReceivedFirst + Counter(packet.ProxyNotification)
+	ProxyTranslatedFirst = ProxyRefusedFirst + Counter(proxy.Refusals)
+	EnforcedFirst        = SuppressedFirst + Counter(Suppressions)
+	UnenforcedFirst      = EnforcedFirst + Counter(paceActions)
+	Counters             = UnenforcedFirst + Counter(Unenforceds)
 )
 
 // Info is a counter's metric, and the value of its label, "" if it has none.
@@ -74,6 +91,11 @@ func catalogue() (c [Counters]Info) {
 		TxBytes:                      {telemetry.ForwardedBytes, ""},
 		ConsumedMACControl:           {telemetry.ConsumedPackets, "mac-control"},
 		ConsumedParameterProblem:     {telemetry.ConsumedPackets, "icmpv6-parameter-problem"},
+		ConsumedARP:                  {telemetry.ConsumedPackets, "arp"},
+		ConsumedND:                   {telemetry.ConsumedPackets, "neighbor-solicitation"},
+		ConsumedEcho:                 {telemetry.ConsumedPackets, "echo"},
+		ConsumedProxyNotification:    {telemetry.ConsumedPackets, "proxy-notification"},
+		DroppedToGateway:             {telemetry.DroppedPackets, "to-gateway"},
 		DroppedQueueOctets:           {telemetry.DroppedPackets, "queue-full-bytes"},
 		DroppedQueueFrames:           {telemetry.DroppedPackets, "queue-full-frames"},
 		DroppedBorderIn:              {telemetry.DroppedPackets, "border-in"},
@@ -97,6 +119,14 @@ func catalogue() (c [Counters]Info) {
 		STAMPReplyLimit:              {telemetry.STAMPUnsent, "reply-limit"},
 		STAMPNoPlace:                 {telemetry.STAMPUnsent, "no-place"},
 		STAMPNotSent:                 {telemetry.STAMPUnsent, "not-sent"},
+		AnswersSentFirst:             {telemetry.AnswersSent, "arp"},
+		AnswersNDSent:                {telemetry.AnswersSent, "neighbor-advertisement"},
+		AnswersEchoSent:              {telemetry.AnswersSent, "echo-reply"},
+		AnswersLimited:               {telemetry.AnswersUnsent, "limit"},
+		AnswersNoPlace:               {telemetry.AnswersUnsent, "no-place"},
+		AnswersNotSent:               {telemetry.AnswersUnsent, "not-sent"},
+		AddressConflicts:             {telemetry.AddressConflicts, ""},
+		ProxyAccepted:                {telemetry.ProxyAccepted, ""},
 		PacedPackets:                 {telemetry.PacedPackets, ""},
 		PacedTooMany:                 {telemetry.PacedTooMany, ""},
 		PaceReductions:               {telemetry.PaceReductions, ""},
@@ -108,10 +138,14 @@ func catalogue() (c [Counters]Info) {
 	}
 	for f := range congestion.Formats {
 		c[ObservedFirst+Counter(f)] = Info{telemetry.NotificationsObserved, congestion.Format(f).String()}
+		c[ProxyTranslatedFirst+Counter(f)] = Info{telemetry.ProxyTranslated, congestion.Format(f).String()}
 		c[SentFirst+Counter(f)] = Info{telemetry.NotificationsSent, congestion.Format(f).String()}
 	}
 	for n := range uint8(packet.ProxyNotification) {
 		c[ReceivedFirst+Counter(n)] = Info{telemetry.NotificationsReceived, packet.Notification(n + 1).String()}
+	}
+	for r := range proxy.Refusals {
+		c[ProxyRefusedFirst+Counter(r)] = Info{telemetry.ProxyRefused, (r + 1).String()}
 	}
 	for s := range Suppressions {
 		c[SuppressedFirst+Counter(s)] = Info{telemetry.NotificationsSuppressed, (s + 1).String()}

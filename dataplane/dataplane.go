@@ -9,10 +9,12 @@ package dataplane
 
 import (
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/keyhash"
+	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/pairing"
 	"github.com/cnpgate/cnpgate/ratelimit"
 )
@@ -38,6 +40,9 @@ type PortConfig struct {
 	Queue          // at the start; memory is reserved for its Frames
 	Classes int    // 1 to MaxClasses; class 0 goes first
 	Paced   uint64 // bytes of frames that pacing may hold at each worker, in front of the queue; 0: none
+
+	// Address is the MAC address at which the port's neighbors reach the gateway; zero: a locally administered one of the port's number.
+	Address packet.MAC
 
 	FlowControl *FlowControl // nil: PAUSE and PFC frames of the link are consumed, and none is sent
 }
@@ -94,6 +99,8 @@ type Dataplane struct {
 	seed          uint64
 	toPort        []atomic.Int64 // limit of notifications, by port
 	toDestination *ratelimit.Destinations
+	fromSource    *ratelimit.Destinations // limits of notifications to the gateway as a proxy, by source
+	fromAll       atomic.Int64            // limit of all of them
 	pairing       *pairing.Pairing
 	refusals      refusals
 	wallClock     atomic.Int64 // offset in ns from the workers' clock to Unix time
@@ -104,6 +111,7 @@ func New(c Config) (*Dataplane, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
+	c.Ports = addressed(c.Ports)
 	d := &Dataplane{
 		ports: c.Ports, toPort: make([]atomic.Int64, len(c.Ports)), seed: c.Seed,
 		adaptations: make([]adaptation, len(c.Ports)), paths: make([]path, len(c.Ports)),
@@ -114,6 +122,12 @@ func New(c Config) (*Dataplane, error) {
 		return nil, err
 	}
 	if d.toDestination, err = ratelimit.New(memory, destinations, c.Seed); err != nil {
+		return nil, err
+	}
+	if memory, err = c.Allocate(ratelimit.Size(proxySources)); err != nil {
+		return nil, err
+	}
+	if d.fromSource, err = ratelimit.New(memory, proxySources, c.Seed+1); err != nil { // another seed than that of toDestination
 		return nil, err
 	}
 	if d.pairing, err = newPairing(&c); err != nil {
@@ -134,6 +148,17 @@ func New(c Config) (*Dataplane, error) {
 		d.workers = append(d.workers, w)
 	}
 	return d, nil
+}
+
+// addressed is ports, each with a MAC address.
+func addressed(ports []PortConfig) []PortConfig {
+	out := slices.Clone(ports)
+	for i := range out {
+		if (out[i].Address == packet.MAC{}) {
+			out[i].Address = localAddress(i)
+		}
+	}
+	return out
 }
 
 // PacedFrames is the number of frames that pacing may hold at a port with this limit in bytes: one for each KB.

@@ -5,6 +5,7 @@ import (
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/proxy"
 )
 
 // A sender may obey no notification. Then the gateway near the sender can do what a notification asks: it holds the frames of the flow that
@@ -66,12 +67,30 @@ func (w *Worker) enforceNotification(port int, p *packet.Parsed, n *cnpdec.Notif
 		return
 	}
 	r.outerTag, r.innerTag, r.at = p.OuterTag, p.InnerTag, w.now
-	for _, other := range w.plane.workers {
-		if other != w {
-			other.paceMail[w.id].put(portPaceRequest{r, port})
+	w.pass(port, &r)
+}
+
+// enforceForProxy carries out a notification to the gateway as a proxy, whose source is permitted, at each port by which the flow may leave.
+func (w *Worker) enforceForProxy(n *proxy.Request) {
+	if n.SourceQP != 0 { // of UD, whose flows the receiver's QP doesn't name
+		return
+	}
+	r := paceRequest{sender: n.Sender, receiver: n.Receiver, qp: n.DestQP, anyTags: true, at: w.now}
+	for port := range w.ports {
+		if w.ports[port].Role == WAN && w.enforces(port, n.Sender) {
+			w.pass(port, &r)
 		}
 	}
-	w.obey(port, &r)
+}
+
+// pass gives a request to all workers: any of them may have the flow.
+func (w *Worker) pass(port int, r *paceRequest) {
+	for _, other := range w.plane.workers {
+		if other != w {
+			other.paceMail[w.id].put(portPaceRequest{*r, port})
+		}
+	}
+	w.obey(port, r)
 }
 
 // permitted reports whether a notification may be carried out: Unenforceds if so, otherwise why not. A standard CNP comes from a receiver,

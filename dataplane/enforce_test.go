@@ -639,3 +639,46 @@ func TestEnforceAllocatesNothing(t *testing.T) {
 	r.Drain()
 	r.Close(t)
 }
+
+// TestEnforceAsProxy: the gateway carries out a notification to itself as a proxy, and still notifies the sender. One from a source that isn't
+// on the proxy's list has no effect, nor one about a flow that doesn't exist.
+func TestEnforceAsProxy(t *testing.T) {
+	for _, v6 := range []bool{false, true} {
+		p := proxyFor(congestion.StandardCNP)
+		enforce := enforcing()
+		p.Ports[wan].Pacing, p.Ports[wan].Enforce, p.QPMap = enforce.Ports[wan].Pacing, enforce.Ports[wan].Enforce, knownQPs(t)
+		p.Proxy = dataplane.NewProxyNode(netip.MustParseAddr(own4), netip.MustParseAddr(own6), netip.Addr{}, prefixes(congested4+"/32", congested6+"/128"), 0, 0)
+		s := newEnforceScene(t, v6, p, 50e6)
+		own := ownOf(v6)
+		s.arriveAt(wan, asking(t, data(v6, 7).Frame(), own, 5), s.notification(0, func(out []byte, target *cnpgen.Target, frame []byte, q *packet.Parsed) int {
+			return cnpgen.ProxyNotification(out, target, &far, frame, q, address(own), 5)
+		}))
+		s.send(100_000)
+		if got := s.enforceCounts(); len(got) != 0 {
+			t.Errorf("counted %v before the notification", got)
+		}
+		if got := refused(s.Rig, wan); got["flow-unknown"] != 1 || got["untrusted-source"] != 1 {
+			t.Errorf("refused %v", got)
+		}
+		s.arriveAt(wan, asking(t, data(v6, 0).Frame(), own, 5))
+		s.send(100_000)
+		s.Take(wan)
+		from := s.Now
+		s.send(1_000_000)
+		if got := s.enforceCounts(); got["slow-down"] != 1 {
+			t.Errorf("counted %v, expected one", got)
+		}
+		if n := between(s.left()[0], from, from+1_000_000); n < 123 || n > 127 {
+			t.Errorf("%d packets left in a millisecond, expected half of 250", n)
+		}
+		notes := s.Take(fabric)
+		if len(notes) != 1 {
+			t.Fatalf("%d notifications to the sender", len(notes))
+		}
+		if kind, _ := kindOf(notes[0]); kind != packet.StandardCNP {
+			t.Errorf("the sender got %v", kind)
+		}
+		s.Drain()
+		s.Close(t)
+	}
+}

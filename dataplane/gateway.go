@@ -5,26 +5,32 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// forGateway consumes a frame for the gateway itself: a STAMP packet, or the ICMPv6 Parameter Problem of a host that doesn't know the Fast
-// CNP option. Other frames to its address are forwarded.
+// forGateway ends a frame for the gateway itself: a STAMP packet, the ICMPv6 Parameter Problem of a host that doesn't know the Fast CNP
+// option, and for a proxy any frame to one of its addresses. Otherwise frames to its addresses are forwarded.
 func (w *Worker) forGateway(b *batch, i int) bool {
 	data, p := w.frame(b, i)
-	if p.Proto == packet.ProtoUDP {
-		taken := w.takesSTAMP(b.port, data, p)
-		if taken {
-			w.drop(b.port, ConsumedSTAMP, b.frames[i])
-		}
-		return taken
+	switch {
+	case p.Proto == packet.ProtoUDP && w.takesSTAMP(b.port, data, p):
+		w.drop(b.port, ConsumedSTAMP, b.frames[i])
+		return true
+	case p.Proto == packet.ProtoICMPv6 && w.takesRefusal(b.port, data, p):
+		w.drop(b.port, ConsumedParameterProblem, b.frames[i])
+		return true
 	}
+	node := w.policy.Proxy
+	return node != nil && w.reached(b, i, node)
+}
+
+// takesRefusal reports whether a packet is an ICMPv6 Parameter Problem for the gateway, and processes it.
+func (w *Worker) takesRefusal(port int, data []byte, p *packet.Parsed) bool {
 	g := &w.policy.Build
 	if !g.HasIPv6 || p.Dst != g.IPv6 || !packet.ParameterProblem(data, p) {
 		return false
 	}
-	if r, ok := packet.DecodeFastCNPRefusal(data, p, &g.Code); ok && w.notifiedLately(b.port, p, &r) {
+	if r, ok := packet.DecodeFastCNPRefusal(data, p, &g.Code); ok && w.notifiedLately(port, p, &r) {
 		w.plane.refusals.refuse(p.Src, w.now)
-		w.counters.add(b.port, FastCNPRefused, 1)
+		w.counters.add(port, FastCNPRefused, 1)
 	}
-	w.drop(b.port, ConsumedParameterProblem, b.frames[i])
 	return true
 }
 

@@ -18,30 +18,31 @@ type portPaceRequest struct {
 	port int
 }
 
-// mailbox passes messages from one worker to another: a notification may arrive at another worker than the packets that it is about. If it
-// is full, a message is lost: the next notification follows soon.
-type mailbox[T any] struct {
+// mailbox passes messages of one type from one worker to another: a CNP may arrive at another worker than the packets towards its host, and a
+// notification to the gateway as a proxy at another one than its flow. If it is full, put refuses a message: the next one follows soon.
+type mailbox[M any] struct {
 	written atomic.Uint32
 	_       [60]byte
 	read    atomic.Uint32
 	_       [60]byte
-	of      [mailboxSize]T
+	of      [mailboxSize]M
 }
 
 const mailboxSize = 64
 
-// put is for the one worker that writes.
-func (m *mailbox[T]) put(s T) {
+// put is for the one worker that writes. It returns false if the mailbox is full.
+func (m *mailbox[M]) put(s M) bool {
 	at := m.written.Load()
 	if at-m.read.Load() == mailboxSize {
-		return
+		return false
 	}
 	m.of[at%mailboxSize] = s
 	m.written.Store(at + 1)
+	return true
 }
 
 // take is for the one worker that reads.
-func (m *mailbox[T]) take() (s T, ok bool) {
+func (m *mailbox[M]) take() (s M, ok bool) {
 	at := m.read.Load()
 	if at == m.written.Load() {
 		return s, false
@@ -52,10 +53,10 @@ func (m *mailbox[T]) take() (s T, ok bool) {
 }
 
 // newMailboxes are those that a worker reads, by the worker that writes; nil without pacing.
-func newMailboxes[T any](workers int, ports []PortConfig) []mailbox[T] {
+func newMailboxes[M any](workers int, ports []PortConfig) []mailbox[M] {
 	for i := range ports {
 		if workers > 1 && ports[i].Paced > 0 {
-			return make([]mailbox[T], workers)
+			return make([]mailbox[M], workers)
 		}
 	}
 	return nil

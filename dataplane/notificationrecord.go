@@ -57,7 +57,7 @@ func (w *Worker) recordState(r *recordSlot, x flowtable.Index, q *classState) {
 	state, a := w.flows.State(x), w.accounts.known(x)
 	r.Key, r.Flow, r.QP = *w.flows.Key(x), flowtable.Ref{Index: x, Generation: state.Generation()}, pairing.Answer(state.Answer())
 	r.Metrics, r.Threshold, r.Queued = q.metrics, q.threshold, 0
-	if a.class == r.Class {
+	if a.class() == r.Class {
 		r.Queued = uint64(a.queued)
 	}
 }

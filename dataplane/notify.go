@@ -64,7 +64,7 @@ func (w *Worker) notify(r *response, b *batch, i int) outcome {
 	return notified
 }
 
-// ask asks the sender of a data packet for what was decided, in the format that its endpoint prefers, or says why it can't.
+// ask asks the sender of a data packet, or its proxy, for what was decided, or says why it can't.
 func (w *Worker) ask(b *batch, i int, r *response, d congestion.Decision) Suppression {
 	x := w.flow[i].Index
 	data, p := w.frame(b, i)
@@ -72,7 +72,7 @@ func (w *Worker) ask(b *batch, i int, r *response, d congestion.Decision) Suppre
 	if known && sourceQP < managementQPs {
 		return ManagementQP
 	}
-	format, reason := w.policy.Who.Choose(p.Src, known, w.plane.refusals.has(p.Src, w.now), d.Action)
+	format, to, reason := w.recipient(p, r.cause, known, d.Action)
 	if reason != congestion.OK {
 		return Suppression(reason)
 	}
@@ -80,7 +80,7 @@ func (w *Worker) ask(b *batch, i int, r *response, d congestion.Decision) Suppre
 	if n.target, ok = cnpgen.TargetOf(data, p); !ok {
 		return NotBuilt
 	}
-	n.in, n.out, n.class, n.format, n.flow, n.sourceQP, n.state = r.in, r.out, r.class, format, x, sourceQP, r.state
+	n.in, n.out, n.class, n.format, n.to, n.flow, n.sourceQP, n.state = r.in, r.out, r.class, format, to, x, sourceQP, r.state
 	n.decision, n.cause, n.frame, n.packet = d, r.cause, data, p
 	if reason := w.send(n); reason != allowed {
 		return reason
@@ -89,6 +89,22 @@ func (w *Worker) ask(b *batch, i int, r *response, d congestion.Decision) Suppre
 		w.accounts.known(x).notified[format]++
 	}
 	return allowed
+}
+
+// recipient decides who is notified of a data packet, and in which format: the proxy of its sender, if that has one, otherwise the sender
+// itself, in the format that its endpoint prefers. A proxy at the gateway's own address is the gateway: it notifies the sender
+// itself, and so does the proxy that another gateway has asked: two proxies never notify each other.
+func (w *Worker) recipient(p *packet.Parsed, c congestion.Cause, sourceQPKnown bool, a congestion.Action) (congestion.Format, packet.Addr, congestion.Reason) {
+	if to, behind := w.policy.Proxies.Lookup(p.Src); behind && c != congestion.ByProxy && !w.isOwn(to) {
+		return congestion.ProxyNotification, to, w.policy.Who.ToProxy(p.Src, to, a)
+	}
+	format, reason := w.policy.Who.Choose(p.Src, sourceQPKnown, w.plane.refusals.has(p.Src, w.now), a)
+	return format, p.Src, reason
+}
+
+func (w *Worker) isOwn(a packet.Addr) bool {
+	own, ok := w.own(a)
+	return ok && own == a || w.policy.Proxy != nil && w.policy.Proxy.owns(a)
 }
 
 func (w *Worker) suppress(in int, s Suppression) outcome {
@@ -106,7 +122,7 @@ func (w *Worker) suppressFlow(r *response, x flowtable.Index, s Suppression) out
 // are not RoCEv2 have no sender to notify: if they are more than half of the queue, it would be wrong to notify an RDMA flow.
 func (w *Worker) amongLargest(r *response, a *account) Suppression {
 	bytes := uint64(a.queued)
-	if int(a.class) != r.class || bytes < r.least {
+	if int(a.class()) != r.class || bytes < r.least {
 		return notTheLargest
 	}
 	if q := &w.egress[r.out]; 2*q.shares[r.class].other > q.depth[r.class] {
@@ -147,6 +163,7 @@ type note struct {
 	class               int // of the congested queue, and its state
 	state               *classState
 	format              congestion.Format
+	to                  packet.Addr // the sender, or its proxy
 	flow                flowtable.Index
 	decision            congestion.Decision
 	cause               congestion.Cause // 0 for a Resume
@@ -167,7 +184,7 @@ func (w *Worker) send(n *note) Suppression {
 	if spares == 0 {
 		return NoBuffer
 	}
-	if reason := w.limits(n.in, n.target.Src); reason != allowed {
+	if reason := w.limits(n); reason != allowed {
 		return reason
 	}
 	out := w.batch.Bytes(w.batch.Spare[spares-1])
@@ -188,7 +205,7 @@ func (w *Worker) send(n *note) Suppression {
 	return allowed
 }
 
-// originate queues, ahead of data, the frame in the last spare buffer. The tag is its type: a congestion.Format, tagTest or tagReply.
+// originate queues, ahead of data, the frame in the last spare buffer. The tag is its type: a congestion.Format, or one of those in transmit.go.
 func (w *Worker) originate(port, size int, tag flowtable.Index) {
 	q, last := &w.egress[port].notifications, len(w.batch.Spare)-1
 	spare := &w.batch.Spare[last]
@@ -199,19 +216,22 @@ func (w *Worker) originate(port, size int, tag flowtable.Index) {
 	w.batch.Spare = w.batch.Spare[:last]
 }
 
-// limits takes a token of the destination and one of the port, or none.
-func (w *Worker) limits(in int, sender packet.Addr) Suppression {
+// limits takes a token of the notification's destination and one of the port that it leaves by, or none.
+func (w *Worker) limits(n *note) Suppression {
 	to, each := w.plane.toDestination, w.policy.PerDestination
+	if n.format == congestion.ProxyNotification {
+		each = w.policy.PerProxy
+	}
 	if !each.Off() {
-		switch to.Allow(each, sender, w.now) {
+		switch to.Allow(each, n.to, w.now) {
 		case ratelimit.Limited:
 			return DestinationLimit
 		case ratelimit.Busy:
 			return DestinationsFull
 		}
 	}
-	if !w.policy.PerPort.Off() && !w.policy.PerPort.Allow(&w.plane.toPort[in], w.now) {
-		to.Refund(each, sender)
+	if !w.policy.PerPort.Off() && !w.policy.PerPort.Allow(&w.plane.toPort[n.in], w.now) {
+		to.Refund(each, n.to)
 		return PortLimit
 	}
 	return allowed

@@ -28,7 +28,7 @@ func (o *observer) End(x flowtable.Index, why flowtable.Ending) {
 		o.w.senders.release(a)
 		if a.queued > 0 {
 			out := o.w.ports[o.w.flows.Key(x).Port].Peer
-			o.w.egress[out].shares[a.class].end(x, a)
+			o.w.egress[out].shares[a.class()].end(x, a)
 		}
 		a.begin(a.generation.Load() + 1) // of the next flow, so that the tags of queued frames match no account
 	}

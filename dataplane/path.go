@@ -16,7 +16,10 @@ type path struct {
 	probe   probe
 	session session
 	replies atomic.Int64 // limit of STAMP replies
-	_       [64]byte     // no line shared with the next port
+
+	neighbors, echoes atomic.Int64 // limits of answers, see reach.go
+
+	_ [64]byte // no line shared with the next port
 }
 
 // measured records a sample; it ignores values that are not above 0.

@@ -8,6 +8,7 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/prefix"
 	"github.com/cnpgate/cnpgate/pairing"
+	"github.com/cnpgate/cnpgate/proxy"
 	"github.com/cnpgate/cnpgate/ratelimit"
 )
 
@@ -17,6 +18,9 @@ type Policy struct {
 	Who   *congestion.Policy
 	Build cnpgen.Gateway
 	QPMap *pairing.QPMap // the operator's pairs of QPs, nil for none
+
+	// Proxies are notified instead of the senders behind them; nil: none.
+	Proxies *proxy.Senders
 
 	// Extension are the Extension Objects of Long-haul CNPs, nil for none; with Timestamp, they have the time of sending.
 	Extension *cnpgen.Extension
@@ -28,9 +32,11 @@ type Policy struct {
 	ObserveKind [congestion.Formats]bool
 
 	PerDestination ratelimit.Rate // notifications towards one sender
+	PerProxy       ratelimit.Rate // notifications towards one proxy, of all its senders together
 	PerPort        ratelimit.Rate // notifications out of one port (draft-tian 9: a global limit a port)
 
-	Border *Border // nil: no domain is set
+	Border *Border    // nil: no domain is set
+	Proxy  *ProxyNode // nil: the gateway is no proxy
 
 	Reflects []packet.Addr // whose STAMP test packets are answered, a few at most
 }

@@ -195,8 +195,8 @@ func checkQueuedFlows(w *Worker, model *[2][2][]modelFrame, did *happened) error
 			}
 			for x, n := range mine {
 				a := w.accounts.known(x)
-				if a != w.accounts.get(x) || uint64(a.queued) != n || int(a.class) != c {
-					return fmt.Errorf("port %d class %d flow %d: %d queued in class %d, want %d", p, c, x, a.queued, a.class, n)
+				if a != w.accounts.get(x) || uint64(a.queued) != n || int(a.class()) != c {
+					return fmt.Errorf("port %d class %d flow %d: %d queued in class %d, want %d", p, c, x, a.queued, a.class(), n)
 				}
 				if (a.rank != 0) != s.ranked {
 					return fmt.Errorf("rank %d, ranked %v", a.rank, s.ranked)

@@ -79,15 +79,16 @@ func (s *senders) unlink(n uint16) {
 // watch returns the entry of a flow's sender, a new one if it has none. If there is no slot, it returns an empty entry that is not kept:
 // the sender is notified as if for the first time, and gets no Resume.
 func (s *senders) watch(x flowtable.Index, a *account, r *response) *watched {
-	e := &s.of[a.watch]
-	if a.watch == 0 || e.flow != x || e.generation != a.generation.Load() || int(e.out) != r.out || int(e.class) != r.class {
+	e := &s.of[a.watch()]
+	if a.watch() == 0 || e.flow != x || e.generation != a.generation.Load() || int(e.out) != r.out || int(e.class) != r.class {
 		s.release(a)
-		a.watch = s.place(r)
-		e = &s.of[a.watch]
+		place := s.place(r)
+		a.setWatch(place)
+		e = &s.of[place]
 		*e = watched{flow: x, generation: a.generation.Load(), in: uint8(r.in), out: uint8(r.out), class: uint8(r.class)}
-		if a.watch != 0 {
+		if place != 0 {
 			head := s.head(s.in.flows.Key(x).Src)
-			e.next, *head = *head, a.watch
+			e.next, *head = *head, place
 		}
 	}
 	e.seen = s.in.now
@@ -112,24 +113,24 @@ func (s *senders) place(r *response) uint16 {
 		return 0
 	}
 	s.unlink(uint16(oldest))
-	if a := s.in.accounts.find(s.of[oldest].flow); a != nil && int(a.watch) == oldest {
-		a.watch = 0
+	if a := s.in.accounts.find(s.of[oldest].flow); a != nil && int(a.watch()) == oldest {
+		a.setWatch(0)
 	}
 	return uint16(oldest)
 }
 
 // release frees the entry of a flow's sender, if it has one.
 func (s *senders) release(a *account) {
-	if a.watch == 0 {
+	if a.watch() == 0 {
 		return
 	}
-	e := &s.of[a.watch]
+	e := &s.of[a.watch()]
 	if e.Slowed {
 		s.state(e).slowed--
 	}
-	s.unlink(a.watch)
+	s.unlink(a.watch())
 	*e = watched{}
-	a.watch = 0
+	a.setWatch(0)
 }
 
 func (s *senders) state(e *watched) *classState {
@@ -233,7 +234,7 @@ func (w *Worker) resumeSenders(port, class int, m congestion.Metrics, policy *Po
 			continue
 		}
 		n := &w.note
-		*n = note{in: int(e.in), out: port, class: class, state: s.state(e), format: e.format, flow: e.flow, decision: d, target: e.target, sourceQP: e.sourceQP,
+		*n = note{in: int(e.in), out: port, class: class, state: s.state(e), format: e.format, to: e.target.Src, flow: e.flow, decision: d, target: e.target, sourceQP: e.sourceQP,
 			flowBytes: w.learner.Traffic(e.flow).Bytes, flowRate: e.Rate()}
 		if policy.Resumes && e.format.Expresses(congestion.Resume) && !w.resumeSender(e, n) {
 			s.state(e).resumeAt = w.now + resumeAgain

@@ -79,8 +79,8 @@ func (s *flowShares) add(x flowtable.Index, f *account, class int, bytes uint32)
 // the class where it was first counted, and its frames in other classes count for no flow. It doesn't touch the heap.
 func (s *flowShares) count(f *account, class uint8, bytes uint32) bool {
 	if f.queued == 0 {
-		f.class = class
-	} else if f.class != class {
+		f.setClass(class)
+	} else if f.class() != class {
 		s.other += uint64(bytes)
 		return false
 	}

@@ -22,6 +22,9 @@ const (
 	SlowingDown // its flow's arrival rate fell, see congestion.SlowingDown
 	Draining    // it was notified, and the queue has shrunk since
 	Shutdown
+	ProxyFlowSilent   // a congested node asked for it, and no data packet of the flow followed
+	ProxyRepeated     // a congested node asked for it again before a data packet of the flow followed
+	ProxyRequestsFull // a congested node asked for it, and too many other requests were waiting
 	suppressionsEnd
 
 	// notTheLargest is no suppression: the sender of another flow must be notified.
@@ -33,7 +36,8 @@ const Suppressions = suppressionsEnd - 1
 
 var suppressionNames = [...]string{"flow-unknown", "largest-not-roce", "management-qp", "flow-limit", "destination-limit",
 	"destinations-full", "port-limit", "no-buffer", "notification-queue-full", "not-built", "not-sent",
-	"slowing-down", "draining", "shutdown"}
+	"slowing-down", "draining", "shutdown",
+	"proxy-flow-silent", "proxy-repeated", "proxy-requests-full"}
 
 // String returns the name in reports and metrics.
 func (s Suppression) String() string {

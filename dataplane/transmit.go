@@ -48,12 +48,18 @@ func (w *Worker) completeTransmits(port int) {
 const (
 	tagTest  = congestion.Formats + iota // a STAMP test packet
 	tagReply                             // a STAMP reply
+	tagARP                               // an ARP reply
+	tagND                                // a Neighbor Advertisement
+	tagEcho                              // an echo reply
 	tags
 )
 
 // sentAs returns the counter of sent frames with a tag.
 func sentAs(tag flowtable.Index) Counter {
-	if tag >= tagTest {
+	switch {
+	case tag >= tagARP:
+		return AnswersSentFirst + Counter(tag-tagARP)
+	case tag >= tagTest:
 		return STAMPSentFirst + Counter(tag-tagTest)
 	}
 	return SentFirst + Counter(tag)
@@ -61,7 +67,11 @@ func sentAs(tag flowtable.Index) Counter {
 
 // countNotSent counts that a frame with a tag is not sent, with the reason.
 func (w *Worker) countNotSent(port int, tag flowtable.Index, reason Suppression) {
-	if tag >= tagTest {
+	switch {
+	case tag >= tagARP:
+		w.counters.add(port, AnswersNotSent, 1)
+		return
+	case tag >= tagTest:
 		w.counters.add(port, STAMPNotSent, 1)
 		return
 	}

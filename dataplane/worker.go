@@ -39,7 +39,8 @@ type Worker struct {
 	paceMail   []mailbox[portPaceRequest] // the same
 	heard      cnpdec.Notification        // the one that is being read
 	hearing    cnpdec.Receiver            // by these rules
-	steps      atomic.Uint64              // made so far
+	requests   requests
+	steps      atomic.Uint64 // made so far
 	histograms histograms
 
 	notifications, suppressions history
@@ -69,6 +70,9 @@ func newWorker(d *Dataplane, id int, b burst.Backend, c *Config) (*Worker, error
 	}
 	w.counters = newCounters(len(c.Ports))
 	w.mail, w.paceMail = newMailboxes[slowDown](len(c.Backends), c.Ports), newMailboxes[portPaceRequest](len(c.Backends), c.Ports)
+	if len(c.Backends) > 1 {
+		w.requests.mail = make([]mailbox[request], len(c.Backends))
+	}
 	w.histograms.init(c.Ports)
 	return w, nil
 }
@@ -122,6 +126,10 @@ func (w *Worker) Step() int {
 		w.plane.readOthers(port, w.id, &w.egress[port])
 	}
 	w.readMail()
+	if w.policy.Proxy != nil || w.requests.n > 0 {
+		w.readRequests()
+		w.sweepRequests()
+	}
 	for port := range w.egress {
 		w.receive(port)
 	}
@@ -162,6 +170,9 @@ func (w *Worker) receive(port int) {
 	w.counters.add(port, RxBytes, b.bytes)
 	w.classify(&b)
 	w.learn(&b)
+	if w.requests.n > 0 {
+		w.answerRequests(&b)
+	}
 	if b.ce != 0 {
 		w.answerCE(&b)
 	}

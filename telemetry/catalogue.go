@@ -97,6 +97,22 @@ var (
 		Help: "Times that a sender was not notified of congestion above K_max."})
 )
 
+// The gateway as a proxy, and as a host on the ports' networks.
+var (
+	ProxyAccepted = declare(Metric{Name: "proxy_notifications_accepted_total", Unit: Notifications, Scope: Port,
+		Help: "Notifications to the gateway as a proxy that were accepted: their senders are notified at the flow's next data packet."})
+	ProxyRefused = declare(Metric{Name: "proxy_notifications_refused_total", Unit: Notifications, Scope: Port, Label: "reason",
+		Help: "Notifications to the gateway as a proxy that had no effect."})
+	ProxyTranslated = declare(Metric{Name: "proxy_notifications_translated_total", Unit: Notifications, Scope: Port, Label: "kind",
+		Help: "Notifications to senders, sent or observed, that a notification to the gateway as a proxy caused."})
+	AnswersSent = declare(Metric{Name: "answers_sent_packets_total", Unit: Packets, Scope: Port, Label: "kind",
+		Help: "Answers to ARP requests, Neighbor Solicitations and echo requests for the gateway's addresses."})
+	AnswersUnsent = declare(Metric{Name: "answers_unsent_packets_total", Unit: Packets, Scope: Port, Label: "reason",
+		Help: "Answers to such requests that the gateway did not send."})
+	AddressConflicts = declare(Metric{Name: "address_conflicts_total", Unit: Events, Scope: Port,
+		Help: "ARP frames and Neighbor Advertisements in which another node claims an address of the gateway."})
+)
+
 // Round-trip times of the path behind a port, and values derived from them.
 var (
 	RTTEstimate = declare(Metric{Name: "rtt_estimate_nanoseconds", Kind: Gauge, Unit: Nanoseconds, Scope: Port,

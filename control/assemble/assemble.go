@@ -16,7 +16,8 @@ type Options struct {
 	Memory   *Memory         // for queues and tables, released after the dataplane's last use; nil: never
 	Seed     uint64          // of the hashes
 	Ended    func(*dataplane.FlowRecord)
-	// Addresses are the ports' MAC addresses, the sources of PFC frames; nil: the source is a locally administered address.
+	// Addresses are the ports' MAC addresses, the sources of PFC frames and of answers to ARP and Neighbor Discovery; nil or zero: a locally
+	// administered address.
 	Addresses [][6]byte
 }
 
@@ -88,6 +89,9 @@ func ports(c *config.Config, workers int, addresses [][6]byte) []dataplane.PortC
 		out[i] = dataplane.PortConfig{
 			Role: dataplane.Role(p.Role), Peer: p.Peer, Queue: queue(p), Classes: len(p.Classes), Paced: p.Paced / uint64(workers),
 			FlowControl: flowControl(c, i, addresses),
+		}
+		if i < len(addresses) {
+			out[i].Address = addresses[i]
 		}
 	}
 	return out

@@ -17,12 +17,18 @@ func Policy(c *config.Config, seed uint64) (*dataplane.Policy, error) {
 	if err != nil {
 		return nil, err
 	}
+	proxies, err := proxies(&c.Proxy)
+	if err != nil {
+		return nil, err
+	}
 	n := &c.Notifications
 	p := &dataplane.Policy{
 		Ports: make([]dataplane.PortPolicy, len(c.Ports)),
 		Build: gateway(c),
 		Who:   who(c),
 		QPMap: qpMap,
+
+		Proxies: proxies,
 
 		Extension: extension(&n.LongHaul),
 		Timestamp: n.LongHaul.Timestamp,
@@ -31,6 +37,7 @@ func Policy(c *config.Config, seed uint64) (*dataplane.Policy, error) {
 		ObserveKind:    n.ObserveKind,
 		PerDestination: ratelimit.PerSecond(n.Limits.PerDestination),
 		PerPort:        ratelimit.PerSecond(n.Limits.PerPort),
+		PerProxy:       ratelimit.PerSecond(c.Proxy.PerProxy),
 	}
 	for i := range c.Ports {
 		port := &c.Ports[i]
@@ -51,6 +58,9 @@ func Policy(c *config.Config, seed uint64) (*dataplane.Policy, error) {
 	}
 	if c.Domain != nil {
 		p.Border = dataplane.NewBorder(c.Domain.Members, c.Domain.NotificationSources)
+	}
+	if x := &c.Proxy; x.Enabled && len(x.Sources) > 0 {
+		p.Proxy = dataplane.NewProxyNode(c.Gateway.IPv4, c.Gateway.IPv6, x.Listen, x.Sources, x.PerSource, x.Received)
 	}
 	return p, nil
 }

@@ -4,7 +4,16 @@ import (
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/internal/prefix"
+	"github.com/cnpgate/cnpgate/proxy"
 )
+
+// proxies are those of the configuration; nil if they are not enabled.
+func proxies(p *config.Proxy) (*proxy.Senders, error) {
+	if !p.Enabled {
+		return nil, nil
+	}
+	return proxy.NewSenders(p.Senders...)
+}
 
 // who makes the policy of which senders to notify, from the formats that endpoints accept and those that are enabled.
 func who(c *config.Config) *congestion.Policy {
@@ -16,6 +25,7 @@ func who(c *config.Config) *congestion.Policy {
 			congestion.LongHaulCNPICMPv6: n.LongHaul.Enabled,
 			congestion.PPFC:              n.PPFC,
 			congestion.StandardCNP:       n.Standard,
+			congestion.ProxyNotification: c.Proxy.Enabled,
 		},
 		HasIPv4: c.Gateway.IPv4.IsValid(), HasIPv6: c.Gateway.IPv6.IsValid(),
 	}

@@ -11,6 +11,7 @@ type (
 	address  = scalar[netip.Addr, addressKind]
 	address4 = scalar[netip.Addr, address4Kind]
 	address6 = scalar[netip.Addr, address6Kind]
+	routed   = scalar[netip.Addr, routedKind]
 	prefix   = scalar[netip.Prefix, prefixKind]
 	socket   = scalar[string, socketKind]
 	listener = scalar[string, listenerKind]
@@ -38,14 +39,14 @@ var thisNetwork = netip.MustParsePrefix("0.0.0.0/8")
 // reserved has addresses without a defined use (RFC 1112 4); other equipment drops packets from them (RFC 6890).
 var reserved = netip.MustParsePrefix("240.0.0.0/4")
 
-// parseSource reads a source address of notifications. It must be valid wherever they arrive, even behind a router.
-func parseSource(text, expected string) (netip.Addr, error) {
+// parseRouted reads an address that must be valid behind a router too: a source of notifications, or a proxy.
+func parseRouted(text, expected string) (netip.Addr, error) {
 	a, err := parseAddress(text, expected)
 	switch {
 	case err != nil:
 		return a, err
 	case a.IsLinkLocalUnicast():
-		return a, fmt.Errorf("%s is link-local, and no router forwards packets from it; expected %s", text, expected)
+		return a, fmt.Errorf("%s is link-local, and no router forwards packets from or to it; expected %s", text, expected)
 	case reserved.Contains(a):
 		return a, fmt.Errorf("%s is reserved, not unicast (RFC 1112 4); expected %s", text, expected)
 	}
@@ -62,10 +63,17 @@ func (addressKind) expects(rule) string {
 	return "a unicast IPv4 or IPv6 address, such as 192.0.2.1 or 2001:db8::1"
 }
 
+// routedKind is an address that routers forward packets to.
+type routedKind struct{ addressKind }
+
+func (k routedKind) parse(text string, rl rule) (netip.Addr, error) {
+	return parseRouted(text, k.expects(rl))
+}
+
 type address4Kind struct{}
 
 func (k address4Kind) parse(text string, rl rule) (netip.Addr, error) {
-	a, err := parseSource(text, k.expects(rl))
+	a, err := parseRouted(text, k.expects(rl))
 	if err == nil && !a.Is4() {
 		return a, not(text, "an IPv4 address", k.expects(rl))
 	}
@@ -77,7 +85,7 @@ func (address4Kind) expects(rule) string { return "a unicast IPv4 address, such 
 type address6Kind struct{}
 
 func (k address6Kind) parse(text string, rl rule) (netip.Addr, error) {
-	a, err := parseSource(text, k.expects(rl))
+	a, err := parseRouted(text, k.expects(rl))
 	if err == nil && !a.Is6() {
 		return a, not(text, "an IPv6 address", k.expects(rl))
 	}

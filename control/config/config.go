@@ -11,6 +11,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/lossless"
+	"github.com/cnpgate/cnpgate/proxy"
 )
 
 // Config is one snapshot. It is immutable, so goroutines share it without locks. Changes lists the differences between two.
@@ -153,9 +154,17 @@ type QPPair struct {
 	SourceQP, DestinationQP uint32 // 24 bits
 }
 
-// Proxy has the settings of the domain's notification proxies.
+// Proxy has the settings of notifications to proxies. A proxy notifies senders behind it in a format that they accept (draft-xiao-proxy).
 type Proxy struct {
-	Port uint16 // UDP port at which they listen
+	Enabled  bool           // this gateway notifies the proxies of Senders, and is itself one for notifications from Sources
+	Port     uint16         // UDP port at which proxies listen; valid also if they are not enabled
+	Senders  []proxy.Sender // in the file's order
+	PerProxy uint64         // notifications to one proxy a second; 0: no limit
+	// Listen is the address that receives notifications; the zero Addr: the gateway's addresses.
+	Listen  netip.Addr
+	Sources []netip.Prefix // whose notifications are accepted; none: the gateway is no proxy
+	// PerSource and Received bound the notifications that are accepted a second, from one source and from all; 0: no limit.
+	PerSource, Received uint64
 }
 
 // Domain is the domain filter: which notifications may pass a WAN port inwards and outwards.

@@ -1,10 +1,23 @@
 package config
 
 import (
+	"fmt"
 	"net/netip"
 
 	"github.com/cnpgate/cnpgate/congestion"
 )
+
+// accepted is a format that an endpoint accepts.
+type accepted = scalar[int, acceptedKind]
+
+type acceptedKind struct{ choiceKind }
+
+func (k acceptedKind) parse(text string, rl rule) (int, error) {
+	if text == congestion.ProxyNotification.String() {
+		return 0, fmt.Errorf("%s goes to a proxy, not to a host; list these hosts with their proxy in proxy.senders; here, expected %s", text, k.expects(rl))
+	}
+	return k.choiceKind.parse(text, rl)
+}
 
 func (r *report) resolveEndpoints(s *list[endpointSection]) []Endpoint {
 	var endpoints []Endpoint

@@ -96,6 +96,7 @@ var patterns = map[reflect.Type]string{
 	reflect.TypeFor[*length]():   unitPattern(lengthUnits),
 	reflect.TypeFor[*duration](): `^(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`,
 	reflect.TypeFor[*address]():  `^[0-9A-Fa-f:.]+$`,
+	reflect.TypeFor[*routed]():   `^[0-9A-Fa-f:.]+$`,
 	reflect.TypeFor[*address4](): `^[0-9.]+$`,
 	reflect.TypeFor[*address6](): `^[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*$`,
 	reflect.TypeFor[*prefix]():   `^[0-9A-Fa-f:.]+/[0-9]{1,3}$`,
@@ -124,7 +125,7 @@ func scalarSchema(v any, rl rule) jsonSchema {
 		return bounds(jsonSchema{"type": "integer"}, rl)
 	case *decimal:
 		return bounds(jsonSchema{"type": "number"}, rl)
-	case *choice:
+	case *choice, *accepted:
 		return jsonSchema{"enum": rl.one}
 	case *opaque:
 		return jsonSchema{"type": "object"}

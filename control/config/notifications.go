@@ -4,20 +4,20 @@ import (
 	"time"
 
 	"github.com/cnpgate/cnpgate/congestion"
-	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 // defaultPerFlow is the least time between notifications of a flow if no round-trip time is known.
 const defaultPerFlow = time.Millisecond
 
-func (r *report) resolveNotifications(s *notificationsSection) Notifications {
+func (r *report) resolveNotifications(doc *document) Notifications {
+	s := &doc.Notifications
 	traceOption := s.FastCNP.OptionType.V
 	if s.FastCNP.TraceOptionType.given {
 		traceOption = s.FastCNP.TraceOptionType.V
 	}
 	r.checkICMPv6Type(&s.LongHaulCNP.ICMPv6Type)
 	return Notifications{
-		Observe: s.Mode.V == modeObserve, ObserveKind: observedKinds(s), FlowPKey: s.PKey.V == 1, PPFC: s.PPFC.Enabled.V, Standard: s.StandardCNP.Enabled.V,
+		Observe: s.Mode.V == modeObserve, ObserveKind: observedKinds(doc), FlowPKey: s.PKey.V == 1, PPFC: s.PPFC.Enabled.V, Standard: s.StandardCNP.Enabled.V,
 		DSCP: uint8(s.DSCP.V),
 		FastCNP: FastCNPConfig{
 			Enabled:              s.FastCNP.Enabled.V,
@@ -42,19 +42,13 @@ func (r *report) resolveNotifications(s *notificationsSection) Notifications {
 // modeObserve is the number of the word observe in the schema.
 const modeObserve = 1
 
-func observedKinds(s *notificationsSection) (kinds [congestion.Formats]bool) {
+func observedKinds(doc *document) (kinds [congestion.Formats]bool) {
+	s := &doc.Notifications
 	long := s.LongHaulCNP.Mode.V == modeObserve
 	kinds[congestion.FastCNP], kinds[congestion.LongHaulCNP], kinds[congestion.LongHaulCNPICMPv6] = s.FastCNP.Mode.V == modeObserve, long, long
 	kinds[congestion.PPFC], kinds[congestion.StandardCNP] = s.PPFC.Mode.V == modeObserve, s.StandardCNP.Mode.V == modeObserve
+	kinds[congestion.ProxyNotification] = doc.Proxy.Mode.V == modeObserve
 	return kinds
-}
-
-// resolveProxy reads the proxies' port, by which the gateway recognises notifications to them.
-func (r *report) resolveProxy(s *proxySection) Proxy {
-	if s.Port.V == packet.RoCEv2Port {
-		r.problem(s.Port.place, "%d is the port of RoCEv2; expected another", packet.RoCEv2Port)
-	}
-	return Proxy{Port: uint16(s.Port.V)}
 }
 
 // resolvePerFlow sets a port's least time between notifications of a flow: draft-tian 5.5 recommends one round-trip time.

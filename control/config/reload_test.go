@@ -68,7 +68,9 @@ func TestReloadable(t *testing.T) {
 		"endpoints":            {[]string{"endpoints:", "endpoints:\n  - {prefix: 203.0.113.0/24, accepts: []}"}, []string{"endpoints"}},
 		"what one accepts":     {[]string{"198.51.100.0/24", "198.51.100.0/25"}, []string{"endpoints[0].prefix"}},
 		"mode and address":     {[]string{"192.0.2.1", "192.0.2.2", "notifications: {", "notifications: {mode: observe, "}, []string{"gateway.ipv4", "notifications.mode"}},
-		"domain":               {[]string{"flows:", "domain: {members: [198.51.100.0/24], notification_sources: []}\nflows:"}, []string{"domain.members", "domain.notification_sources"}},
+		"proxies": {[]string{"flows:", "proxy: {enabled: true, mode: observe, port: 1021, listen: 192.0.2.1, senders: [{prefix: 10.1.0.0/16, proxy: 10.1.0.1}], sources: [10.9.0.0/16], limits: {per_proxy: 0, per_source: 5/s, received: 0}}\nflows:"},
+			[]string{"proxy.enabled", "proxy.mode", "proxy.listen", "proxy.port", "proxy.senders", "proxy.sources", "proxy.limits.per_proxy", "proxy.limits.per_source", "proxy.limits.received"}},
+		"domain": {[]string{"flows:", "domain: {members: [198.51.100.0/24], notification_sources: []}\nflows:"}, []string{"domain.members", "domain.notification_sources"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before, now := parsed(t), parsed(t, c.change...)

@@ -11,7 +11,7 @@ func (r *report) resolve(doc *document) *Config {
 		DPDK:          r.resolveDPDK(&doc.DPDK),
 		Flows:         Flows{int(doc.Flows.Capacity.V), int(doc.Flows.Paired.V), doc.Flows.Aging.V},
 		Endpoints:     r.resolveEndpoints(&doc.Endpoints),
-		Notifications: r.resolveNotifications(&doc.Notifications),
+		Notifications: r.resolveNotifications(doc),
 		QPMap:         r.resolveQPMap(&doc.QPMap),
 		Proxy:         r.resolveProxy(&doc.Proxy),
 		Domain:        r.resolveDomain(&doc.Domain),
@@ -20,23 +20,18 @@ func (r *report) resolve(doc *document) *Config {
 	cfg.Ports = r.resolvePorts(doc)
 	r.checkProfiles(doc)
 	r.checkSources(doc)
+	r.checkProxies(doc)
 	r.checkLater(doc)
 	r.warnUnused(doc)
 	return cfg
 }
 
-// checkLater handles settings that this version doesn't support: it refuses those that would change traffic, and warns about the
-// others.
+// checkLater warns about settings that this version doesn't support.
 func (r *report) checkLater(doc *document) {
-	const refused = "true is not supported in this version; expected false, or no such section"
-	if later := &doc.Proxy.Enabled; later.V {
-		r.problem(later.place, refused)
-	}
-	const noEffect = "has no effect in this version"
 	p := &doc.Proxy
-	for _, later := range []place{p.Listen.place, p.Senders.place, p.BGP.place} {
-		if later.given {
-			r.warn(later, noEffect)
+	for _, later := range []place{p.BGP.place} {
+		if later.given && p.Enabled.V { // otherwise checkProxies warns
+			r.warn(later, "has no effect in this version")
 		}
 	}
 }

@@ -94,8 +94,9 @@ func (r *report) checkSenders(doc *document, s *portSection) {
 	case Role(s.Role.V) == WAN && (!c.Senders.given || c.Senders.valid && len(c.Senders.Items) == 0):
 		r.problem(c.Enabled.place, "%s is a WAN port, and paces the flows of the senders that the key senders lists; expected at least one prefix there, "+
 			"or pacing at the fabric port that receivers are behind", s.Name.V)
-	case Role(s.Role.V) == WAN && !doc.Domain.given:
-		r.problem(c.Senders.place, "nothing says which gateways may slow these senders down; expected a section domain with notification_sources")
+	case Role(s.Role.V) == WAN && !doc.Domain.given && !(doc.Proxy.Enabled.V && len(doc.Proxy.Sources.Items) > 0):
+		r.problem(c.Senders.place, "nothing says which gateways may slow these senders down; expected a section domain with notification_sources, or "+
+			"proxy.sources with proxy.enabled")
 	}
 }
 

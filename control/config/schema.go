@@ -163,8 +163,8 @@ type flowsSection struct {
 
 type endpointSection struct {
 	place
-	Prefix  prefix       `key:"prefix" required:"yes"`
-	Accepts list[choice] `key:"accepts" required:"yes" one:"fast-cnp|long-haul-cnp|long-haul-cnp-icmpv6|ppfc|standard-cnp"`
+	Prefix  prefix         `key:"prefix" required:"yes"`
+	Accepts list[accepted] `key:"accepts" required:"yes" one:"fast-cnp|long-haul-cnp|long-haul-cnp-icmpv6|ppfc|standard-cnp"`
 }
 
 type notificationsSection struct {
@@ -232,16 +232,26 @@ type qpPairSection struct {
 type proxySection struct {
 	place
 	Enabled toggle              `key:"enabled" default:"false"`
+	Mode    choice              `key:"mode" default:"send" one:"send|observe"`
 	Listen  address             `key:"listen"`
 	Port    integer             `key:"port" default:"1022" min:"1" max:"65535"` // RFC 4727 6
 	Senders list[senderSection] `key:"senders"`
+	Sources list[prefix]        `key:"sources"`
+	Limits  proxyLimitsSection  `key:"limits"`
 	BGP     opaque              `key:"bgp"`
+}
+
+type proxyLimitsSection struct {
+	place
+	PerProxy  perSecond `key:"per_proxy" default:"100000/s" max:"1000000000/s"`
+	PerSource perSecond `key:"per_source" default:"10000/s" max:"1000000000/s"`
+	Received  perSecond `key:"received" default:"50000/s" max:"1000000000/s"`
 }
 
 type senderSection struct {
 	place
-	Prefix prefix  `key:"prefix" required:"yes"`
-	Proxy  address `key:"proxy" required:"yes"`
+	Prefix prefix `key:"prefix" required:"yes"`
+	Proxy  routed `key:"proxy" required:"yes"`
 }
 
 type domainSection struct {

@@ -74,7 +74,7 @@ func TestSchemaTags(t *testing.T) {
 
 // The words in the tags are those of the constants.
 func TestSchemaWords(t *testing.T) {
-	formats := make([]string, congestion.Formats)
+	formats := make([]string, congestion.EndpointFormats)
 	for f := range formats {
 		formats[f] = Format(f).String()
 	}

@@ -1,0 +1,124 @@
+package dataplane
+
+import (
+	"math/bits"
+
+	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/flowtable"
+)
+
+// This file keeps what congested nodes have asked of a proxy until the flow's next data packet. The notification is built from that packet, as for
+// a queue of this gateway: so it has the MAC addresses, the tags, the UDP port and the partition key that the sender uses now. Nothing in it comes from
+// what the congested node has sent, except the Congestion Level. A sender that has stopped sending need not be notified.
+
+// request asks to notify the sender of a flow of this worker.
+type request struct {
+	flow  flowtable.Ref
+	in    uint8 // the flow's ingress port
+	level uint8 // Congestion Level, 0 to 7
+}
+
+// waiting is a request that waits for a data packet of its flow.
+type waiting struct {
+	request
+	until int64 // when it is given up, ns
+}
+
+const (
+	// requestSlots bounds the waiting requests of a worker. A flow has one slot, by its index.
+	requestSlots = 512
+	// requestTime is how long a request waits, ns. A flow that fills a queue sends a packet much sooner.
+	requestTime = 100e6
+	// requestsSwept is the number of slots that a step checks for requests to give up.
+	requestsSwept = 8
+)
+
+// requests are the waiting requests of a worker.
+type requests struct {
+	flows [requestSlots]flowtable.Ref // of each slot's request, the zero Ref: none; a batch reads only these
+	of    [requestSlots]waiting
+	n     int // slots in use
+	hand  int // the next slot to sweep
+	mail  []mailbox[request]
+}
+
+// request keeps a request until a data packet of its flow arrives. If the flow has one, the later level counts.
+func (w *Worker) request(r request) {
+	s := &w.requests
+	at := int(r.flow.Index % requestSlots)
+	switch s.flows[at] {
+	case r.flow:
+		w.suppress(int(r.in), ProxyRepeated)
+	case flowtable.Ref{}:
+		s.n++
+	default:
+		w.suppress(int(r.in), ProxyRequestsFull)
+		return
+	}
+	s.flows[at], s.of[at] = r.flow, waiting{r, w.now + requestTime}
+}
+
+// readRequests takes the requests that other workers have passed on.
+func (w *Worker) readRequests() {
+	for from := range w.requests.mail {
+		for range mailboxSize {
+			r, ok := w.requests.mail[from].take()
+			if !ok {
+				break
+			}
+			w.request(r)
+		}
+	}
+}
+
+// forget empties a slot.
+func (s *requests) forget(at int) {
+	s.flows[at] = flowtable.Ref{}
+	s.n--
+}
+
+// sweepRequests gives up requests whose flows have sent no data packet in time, a few slots a step.
+func (w *Worker) sweepRequests() {
+	s := &w.requests
+	for range requestsSwept {
+		s.hand = (s.hand + 1) % requestSlots
+		if r := &s.of[s.hand]; s.flows[s.hand] != (flowtable.Ref{}) && w.now >= r.until {
+			w.suppress(int(r.in), ProxyFlowSilent)
+			s.forget(s.hand)
+		}
+	}
+}
+
+// answerRequests notifies the senders of a batch's data packets whose flows have a request.
+func (w *Worker) answerRequests(b *batch) {
+	s := &w.requests
+	for left := first(len(b.frames)) &^ (b.gone | b.flowless); left != 0 && s.n > 0; left &= left - 1 {
+		i := bits.TrailingZeros64(uint64(left))
+		f := w.flow[i]
+		at := int(f.Index % requestSlots)
+		if s.flows[at] != f || f.Index == flowtable.None || !carriesData(&w.parsed[i]) {
+			continue
+		}
+		s.forget(at)
+		w.translate(b, i, s.of[at].level)
+	}
+}
+
+// translate notifies the sender of a data packet on behalf of the congested node that has sent a level, in a format that the sender accepts. The limits
+// are those of the gateway's own notifications.
+func (w *Worker) translate(b *batch, i int, level uint8) {
+	x, out := w.flow[i].Index, w.ports[b.port].Peer
+	a, policy := w.accounts.get(x), &w.policy.Ports[out]
+	r := response{in: b.port, out: out, class: w.classOf(b.port, &w.parsed[i]), policy: policy, cause: congestion.ByProxy, state: &arrived}
+	if !w.due(policy, x, a) {
+		w.suppressFlow(&r, x, FlowLimit)
+		return
+	}
+	w.note.flowBytes, w.note.flowRate = w.learner.Traffic(x).Bytes, 0
+	if reason := w.ask(b, i, &r, policy.Relayed(level)); reason != allowed {
+		w.suppressFlow(&r, x, reason)
+		return
+	}
+	a.notify(w.now)
+	w.counters.add(b.port, ProxyTranslatedFirst+Counter(w.note.format), 1)
+}
