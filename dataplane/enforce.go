@@ -16,17 +16,16 @@ import (
 type Unenforced uint8
 
 const (
-	unenforcedSource     Unenforced = iota // the source may not send notifications to the domain
-	unenforcedConnection                   // a standard CNP of a host that has no connection with the QP
-	unenforcedMalformed                    // cnpdec refuses it, or its fields contradict each other
-	unenforcedSpace                        // no slot for the request or its flow
-	unenforcedSoon                         // the last change of the flow's pace was too recent
-	unenforcedNothing                      // a resume of a flow that isn't slowed down
+	unenforcedSource    Unenforced = iota // the source may not send notifications to the domain
+	unenforcedMalformed                   // cnpdec refuses it, or its fields contradict each other
+	unenforcedSpace                       // no slot for the request or its flow
+	unenforcedSoon                        // the last change of the flow's pace was too recent
+	unenforcedNothing                     // a resume of a flow that isn't slowed down
 	// Unenforceds is the number of reasons.
 	Unenforceds
 )
 
-var unenforcedNames = [Unenforceds]string{"untrusted-source", "no-connection", "malformed", "no-space", "too-soon", "nothing-to-resume"}
+var unenforcedNames = [Unenforceds]string{"untrusted-source", "malformed", "no-space", "too-soon", "nothing-to-resume"}
 
 // enforces reports whether the flows of a sender are paced at a WAN port as notifications ask.
 func (w *Worker) enforces(port int, sender packet.Addr) bool {
@@ -43,8 +42,8 @@ func (w *Worker) enforce(port int, kind packet.Notification, data []byte, p *pac
 	if pacer := w.egress[port].pacer; pacer == nil || pacer.policy == nil || kind != packet.ProxyNotification && !w.enforces(port, p.Dst) {
 		return
 	}
-	if why := w.permitted(port, kind, p); why != Unenforceds {
-		w.unenforced(port, why)
+	if !w.permitted(kind, p) {
+		w.unenforced(port, unenforcedSource)
 		return
 	}
 	w.hearing = cnpdec.Receiver{Code: w.policy.Build.Code, Extension: w.extensionOf(p.Dst), ICRC: cnpdec.ICRCEither}
@@ -67,6 +66,7 @@ func (w *Worker) enforceNotification(port int, p *packet.Parsed, n *cnpdec.Notif
 		return
 	}
 	r.outerTag, r.innerTag, r.at = p.OuterTag, p.InnerTag, w.now
+	r.unverified = n.Kind == cnpdec.StandardCNP && !w.connected(port, p)
 	w.pass(port, &r)
 }
 
@@ -93,20 +93,11 @@ func (w *Worker) pass(port int, r *paceRequest) {
 	w.obey(port, r)
 }
 
-// permitted reports whether a notification may be carried out: Unenforceds if so, otherwise why not. A standard CNP comes from a receiver,
-// which must have a connection with the QP that it names. Any other notification comes from a gateway, which the operator must have listed
+// permitted reports whether a notification's source may slow a sender down. A standard CNP comes from a receiver, and names its flow with the
+// receiver's address and the sender's QP. Any other notification comes from a gateway, which the operator must have listed
 // (draft-xiao-fast-cnp 5, draft-tian 9, draft-xiao-proxy 6).
-func (w *Worker) permitted(port int, kind packet.Notification, p *packet.Parsed) Unenforced {
-	if kind == packet.StandardCNP {
-		if !w.connected(port, p) {
-			return unenforcedConnection
-		}
-		return Unenforceds
-	}
-	if b := w.policy.Border; b == nil || !b.from(p) {
-		return unenforcedSource
-	}
-	return Unenforceds
+func (w *Worker) permitted(kind packet.Notification, p *packet.Parsed) bool {
+	return kind == packet.StandardCNP || w.policy.Border != nil && w.policy.Border.from(p)
 }
 
 // extensionOf is what the extension bit of a CNP to a sender means: PPFC if the operator says so of the sender, otherwise Long-haul CNP.

@@ -327,7 +327,7 @@ func TestEnforceRefuses(t *testing.T) {
 		{"a wrong ICRC", damaged, nil, 50e6, "malformed", true},
 		{"a Pause of 0 us", longHaul(cnpgen.LongHaul{Action: cnpgen.Pause}), nil, 50e6, "malformed", true},
 		{"a notification to a proxy about TCP", aboutTCP, nil, 50e6, "malformed", true},
-		{"a standard CNP to a QP without a connection", stranger, nil, 50e6, "no-connection", true},
+		{"a standard CNP to a QP without a connection", stranger, nil, 50e6, "", true},
 		{"a flow that sends nothing", unknown, nil, 50e6, "", true},
 		{"a Resume of a flow that isn't slowed down", longHaul(cnpgen.LongHaul{Action: cnpgen.Resume}), nil, 50e6, "nothing-to-resume", true},
 		{"a sender of another prefix", pause, func(p *dataplane.Policy) { p.Ports[wan].Enforce = senders("198.19.0.0/16") }, 50e6, "", true},
@@ -448,6 +448,26 @@ func TestEnforceFull(t *testing.T) {
 	}
 	if n := s.enforceCounts()["no-space"]; n == 0 || n > 300-200 {
 		t.Errorf("%d requests found no slot, expected those beyond some 256", n)
+	}
+	s.Drain()
+	s.Close(t)
+}
+
+// TestEnforceFlood: forged CNPs take half of the slots, and leave the others to gateways.
+func TestEnforceFlood(t *testing.T) {
+	s := newEnforceScene(t, false, enforcing(), 50e6)
+	for qp := range uint32(300) {
+		s.arriveAt(wan, s.notification(0, func(out []byte, t *cnpgen.Target, _ []byte, _ *packet.Parsed) int {
+			return cnpgen.StandardCNP(out, t, &far, 5000+qp)
+		}))
+	}
+	if n := s.enforceCounts()["no-space"]; n != 300-128 {
+		t.Errorf("%d CNPs found no slot, expected all but 128", n)
+	}
+	s.arriveAt(wan, s.notification(0, longHaul(cnpgen.LongHaul{Action: cnpgen.Pause, Parameter: 500})))
+	s.send(20_000)
+	if n := s.Plane.Port(wan).PacedFrames; n != 5 {
+		t.Errorf("%d packets held, expected 5", n)
 	}
 	s.Drain()
 	s.Close(t)

@@ -33,6 +33,7 @@ type paceRequest struct {
 	action             paceAction
 	parameter          uint16
 	at                 int64 // time of the notification, ns
+	unverified         bool  // anybody may have sent it: a CNP from an address that has sent nothing to the QP
 }
 
 // names reports whether a request is about the flow with this key and source QP, 0 if that isn't known. The receiver's QP names no flow of
@@ -101,9 +102,13 @@ func (p *pacer) bucket(sender packet.Addr) uint64 {
 	return keyhash.Fold(sender.Hi^p.seed, sender.Lo^bits.RotateLeft64(p.seed, 32)) % senderBuckets
 }
 
-// expect keeps a request until the next packet of its flow. It returns false if there is no slot.
+// expect keeps a request until the next packet of its flow. It returns false if there is no slot. Unverified requests get only the first half
+// of the slots, so that a flood of forged CNPs leaves the others to gateways.
 func (p *pacer) expect(r *paceRequest) bool {
 	q := &p.requests
+	if r.unverified && q.n >= waitingPaceRequests/2 {
+		return false
+	}
 	at := q.waiting.take()
 	if at == 0 {
 		return false

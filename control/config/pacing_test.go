@@ -31,7 +31,7 @@ func TestPacingDefaults(t *testing.T) {
 		hold, recovery time.Duration
 	}{{"10ms", 20 * time.Millisecond, time.Second}, {"0s", 2 * time.Millisecond, 100 * time.Millisecond}, {"200ms", 400 * time.Millisecond, 10 * time.Second}} {
 		p := parseText(t, strings.Replace(enforcing, "rtt: 10ms", "rtt: "+c.rtt, 1)).Ports[1]
-		if got := p.Pacing; got.Hold != int64(c.hold) || got.Recovery != int64(c.recovery) || got.Keep != 50 || got.Floor != 100e6 {
+		if got := p.Pacing; got.Interval != int64(c.hold)/2 || got.Hold != int64(c.hold) || got.Recovery != int64(c.recovery) || got.Keep != 50 || got.Floor != 100e6 {
 			t.Errorf("an RTT of %s: %+v, expected %v and %v, half of the rate and a thousandth", c.rtt, got, c.hold, c.recovery)
 		}
 		if len(p.Enforce) != 1 || p.Enforce[0].String() != "198.51.100.0/24" || p.Paced != 64e6 {

@@ -35,14 +35,16 @@ func resolveResponse(p *Port, s *portSection, profile *profileSection, n *notifi
 // pacingDefaults are the defaults of pacing by the role of its port: a host behind a fabric port is slowed down until its senders' reaction
 // arrives (docs/effect.md); a flow that leaves by a WAN port as its sender should be (draft-tian 5.6, DCQCN's first cut), with times in RTT_est.
 var pacingDefaults = [...]struct {
-	floor          uint64 // thousandths of the host's rate
-	keep           uint64 // percent
-	hold, recovery int64  // RTT_est
-}{Fabric: {floor: 30, keep: 10}, WAN: {floor: 1, keep: 50, hold: 2, recovery: 100}}
+	floor                    uint64 // thousandths of the host's rate
+	keep                     uint64 // percent
+	interval, hold, recovery int64  // RTT_est
+}{Fabric: {floor: 30, keep: 10}, WAN: {floor: 1, keep: 50, interval: 1, hold: 2, recovery: 100}}
 
 const (
 	thousandths     = 1000
-	defaultRecovery = time.Millisecond // of a fabric port, and instead of an RTT_est that isn't known
+	defaultInterval = 50 * time.Microsecond // of a fabric port
+	defaultRecovery = time.Millisecond      // the same, and instead of an RTT_est that isn't known
+	maxInterval     = time.Second
 	maxRecovery     = 10 * time.Second
 )
 
@@ -60,7 +62,7 @@ func (r *report) resolvePacing(doc *document, s *portSection, p *Port) {
 	if c.HostRate.given {
 		hostRate = c.HostRate.V
 	}
-	pacing := &congestion.Pacing{HostRate: hostRate, Floor: hostRate * defaults.floor / thousandths, Keep: defaults.keep, Interval: int64(c.Interval.V)}
+	pacing := &congestion.Pacing{HostRate: hostRate, Floor: hostRate * defaults.floor / thousandths, Keep: defaults.keep}
 	if c.Floor.given {
 		pacing.Floor = c.Floor.V
 	}
@@ -68,9 +70,12 @@ func (r *report) resolvePacing(doc *document, s *portSection, p *Port) {
 		pacing.Keep = uint64(c.Keep.V)
 	}
 	rtt := int64(cmp.Or(s.RTT.V, defaultRecovery))
-	pacing.Hold, pacing.Recovery = defaults.hold*rtt, int64(defaultRecovery)
-	if defaults.recovery > 0 {
-		pacing.Recovery = min(defaults.recovery*rtt, int64(maxRecovery))
+	pacing.Interval, pacing.Hold, pacing.Recovery = int64(defaultInterval), min(defaults.hold*rtt, int64(maxRecovery)), int64(defaultRecovery)
+	if role == WAN {
+		pacing.Interval, pacing.Recovery = min(defaults.interval*rtt, int64(maxInterval)), min(defaults.recovery*rtt, int64(maxRecovery))
+	}
+	if c.Interval.given {
+		pacing.Interval = int64(c.Interval.V)
 	}
 	if c.Hold.given {
 		pacing.Hold = int64(c.Hold.V)

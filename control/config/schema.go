@@ -77,7 +77,7 @@ type pacingSection struct {
 	HostRate rate         `key:"host_rate" min:"1Mbps" max:"10Tbps"`
 	Floor    rate         `key:"floor" min:"100kbps" max:"10Tbps"`
 	Keep     integer      `key:"keep_percent" min:"1" max:"99"`
-	Interval duration     `key:"interval" default:"50us" min:"0s" max:"1s"`
+	Interval duration     `key:"interval" min:"0s" max:"1s"`
 	Hold     duration     `key:"hold" min:"0s" max:"10s"`
 	Recovery duration     `key:"recovery" min:"1us" max:"10s"`
 	Capacity size         `key:"capacity" default:"64MB" min:"64KB" max:"4095MiB" reload:"resize"`
