@@ -2,29 +2,57 @@ package congestion
 
 import "math/bits"
 
-// Pacing configures how frames towards a host are slowed down until its senders can respond: the host's CNP is still on its way to them,
-// and frames that they sent earlier still arrive.
+// Pacing configures how frames are slowed down: those towards a host, until its senders can respond to the host's CNP, which is still on its
+// way to them; or those of a flow whose sender doesn't respond itself.
 type Pacing struct {
-	HostRate uint64 // the host's receive rate, bit/s; its pace when not slowed down
+	HostRate uint64 // of a host's link, bit/s; a pace when not slowed down
 	Floor    uint64 // least pace, bit/s
 	Keep     uint64 // percent of the pace that remains after one CNP
 	Interval int64  // least time between two reductions, ns
-	Recovery int64  // time in which a pace grows by HostRate, ns
+	Hold     int64  // time after a reduction during which a pace doesn't grow, ns
+	Recovery int64  // time in which a pace then grows by HostRate, ns
 }
 
-// Pace is the rate of frames towards a host. The zero Pace has not been slowed down.
+// Pace is the rate of frames towards a host, or of a flow. The zero Pace has not been slowed down.
 type Pace struct {
-	rate uint64 // at the time of the last reduction, bit/s
-	at   int64  // time of that reduction, ns
-	slow bool   // there was a reduction, and the pace is still below HostRate
+	rate    uint64 // at the time of the last change, bit/s
+	before  uint64 // before the last reduction, bit/s
+	reduced uint64 // by that reduction, bit/s
+	at      int64  // time of the last change, ns
+	slow    bool   // there was a reduction, and the pace is still below HostRate
 }
 
-// Reduce lowers the pace because of a CNP at a time (ns). It returns false if the last reduction was too recent.
-func (p *Pace) Reduce(c *Pacing, now int64) bool {
+// Reduce lowers the pace because of a CNP at a time (ns). It returns false if the last change was too recent.
+func (p *Pace) Reduce(c *Pacing, now int64) bool { return p.ReduceTo(c, c.Keep, now) }
+
+// ReduceTo lowers the pace to a percentage of itself at a time (ns). It returns false if the last change was too recent.
+func (p *Pace) ReduceTo(c *Pacing, keep uint64, now int64) bool {
 	if p.slow && now-p.at < c.Interval {
 		return false
 	}
-	p.rate, p.at, p.slow = max(p.Rate(c, now)*c.Keep/100, c.Floor), now, true
+	p.Limit(c, p.Rate(c, now), keep, now)
+	return true
+}
+
+// Limit sets the pace to a percentage of a rate in bit/s, at a time (ns). HostRate bounds the rate.
+func (p *Pace) Limit(c *Pacing, rate, keep uint64, now int64) {
+	p.before = min(rate, c.HostRate)
+	p.rate, p.at, p.slow = max(p.before*keep/100, c.Floor), now, true
+	p.reduced = p.before - min(p.before, p.rate)
+}
+
+// Restore gives back a percentage of the last reduction, at most up to the rate before it; 0 gives back all reductions (draft-tian 5.5.1).
+// It returns false if there is nothing to give back.
+func (p *Pace) Restore(c *Pacing, percent uint64, now int64) bool {
+	if !p.Slow(c, now) {
+		return false
+	}
+	if percent == 0 {
+		p.slow = false
+		return true
+	}
+	rate := p.Rate(c, now)
+	p.rate, p.at = max(rate, min(p.before, rate+p.reduced*percent/100)), now
 	return true
 }
 
@@ -33,7 +61,7 @@ func (p *Pace) Rate(c *Pacing, now int64) uint64 {
 	if !p.slow {
 		return c.HostRate
 	}
-	elapsed := max(now-p.at, 0)
+	elapsed := max(now-p.at-c.Hold, 0)
 	if elapsed >= c.Recovery {
 		p.slow = false
 		return c.HostRate

@@ -73,3 +73,41 @@ func TestPaceProperties(t *testing.T) {
 		}
 	})
 }
+
+// TestPaceOfFlow: a flow's pace begins at a percentage of its rate, stays for Hold, and then recovers; Restore gives back a part of the last
+// reduction.
+func TestPaceOfFlow(t *testing.T) {
+	c := &Pacing{HostRate: 100e9, Floor: 1e8, Keep: 50, Interval: 1000, Hold: 10_000_000, Recovery: 1_000_000_000}
+	var p Pace
+	if p.Restore(c, 0, 0) {
+		t.Error("a pace that wasn't reduced was restored")
+	}
+	p.Limit(c, 20e9, 70, 0)
+	for _, s := range []struct {
+		at   int64
+		do   func() bool
+		did  bool
+		rate uint64
+	}{
+		{0, nil, false, 14e9},
+		{10_000_000, nil, false, 14e9},
+		{20_000_000, nil, false, 15e9}, // 10 ms later
+		{20_000_000, func() bool { return p.ReduceTo(c, 40, 20_000_000) }, true, 6e9},
+		{20_000_500, func() bool { return p.ReduceTo(c, 40, 20_000_500) }, false, 6e9}, // too soon
+		{21_000_000, func() bool { return p.Restore(c, 50, 21_000_000) }, true, 10_500_000_000},
+		{22_000_000, func() bool { return p.Restore(c, 100, 22_000_000) }, true, 15e9}, // at most the rate before the reduction
+		{23_000_000, func() bool { return p.ReduceTo(c, 0, 23_000_000) }, true, 1e8},
+		{24_000_000, func() bool { return p.Restore(c, 0, 24_000_000) }, true, 100e9},
+		{25_000_000, func() bool { return p.Restore(c, 0, 25_000_000) }, false, 100e9},
+	} {
+		if s.do != nil && s.do() != s.did {
+			t.Errorf("at %d: it was done: %v", s.at, !s.did)
+		}
+		if rate := p.Rate(c, s.at); rate != s.rate {
+			t.Errorf("at %d: %d bit/s, expected %d", s.at, rate, s.rate)
+		}
+	}
+	if p.Limit(c, 500e9, 90, 0); p.Rate(c, 0) != 90e9 {
+		t.Errorf("%d bit/s of a flow faster than its host's link, expected 90 %% of the link", p.Rate(c, 0))
+	}
+}

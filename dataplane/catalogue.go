@@ -12,7 +12,7 @@ import (
 type Counter uint8
 
 // The counters of a port. The groups at the end have one counter for each congestion.Cause, congestion.Format (three groups),
-// packet.Notification, proxy.Refusal and Suppression.
+// packet.Notification, proxy.Refusal, Suppression, paceAction and Unenforced.
 const (
 	RxPackets Counter = iota
 	RxBytes
@@ -69,7 +69,9 @@ const (
 
 	ProxyRefusedFirst    = ReceivedFirst + Counter(packet.ProxyNotification)
 	ProxyTranslatedFirst = ProxyRefusedFirst + Counter(proxy.Refusals)
-	Counters             = SuppressedFirst + Counter(Suppressions)
+	EnforcedFirst        = SuppressedFirst + Counter(Suppressions)
+	UnenforcedFirst      = EnforcedFirst + Counter(paceActions)
+	Counters             = UnenforcedFirst + Counter(Unenforceds)
 )
 
 // Info is a counter's metric, and the value of its label, "" if it has none.
@@ -147,6 +149,12 @@ func catalogue() (c [Counters]Info) {
 	}
 	for s := range Suppressions {
 		c[SuppressedFirst+Counter(s)] = Info{telemetry.NotificationsSuppressed, (s + 1).String()}
+	}
+	for a := range paceActions {
+		c[EnforcedFirst+Counter(a)] = Info{telemetry.NotificationsEnforced, paceActionNames[a]}
+	}
+	for u := range Unenforceds {
+		c[UnenforcedFirst+Counter(u)] = Info{telemetry.NotificationsUnenforced, unenforcedNames[u]}
 	}
 	return c
 }

@@ -12,6 +12,12 @@ type slowDown struct {
 	port int
 }
 
+// portPaceRequest is a request about a flow that leaves by a port.
+type portPaceRequest struct {
+	paceRequest
+	port int
+}
+
 // mailbox passes messages of one type from one worker to another: a CNP may arrive at another worker than the packets towards its host, and a
 // notification to the gateway as a proxy at another one than its flow. If it is full, put refuses a message: the next one follows soon.
 type mailbox[M any] struct {
@@ -47,16 +53,16 @@ func (m *mailbox[M]) take() (s M, ok bool) {
 }
 
 // newMailboxes are those that a worker reads, by the worker that writes; nil without pacing.
-func newMailboxes(workers int, ports []PortConfig) []mailbox[slowDown] {
+func newMailboxes[M any](workers int, ports []PortConfig) []mailbox[M] {
 	for i := range ports {
 		if workers > 1 && ports[i].Paced > 0 {
-			return make([]mailbox[slowDown], workers)
+			return make([]mailbox[M], workers)
 		}
 	}
 	return nil
 }
 
-// readMail slows down the hosts whose CNPs arrived at other workers.
+// readMail does what notifications ask for that arrived at other workers.
 func (w *Worker) readMail() {
 	for from := range w.mail {
 		for range mailboxSize {
@@ -67,6 +73,15 @@ func (w *Worker) readMail() {
 			if p := w.egress[s.port].pacer; p.policy != nil {
 				p.slow(s.host, w.now)
 			}
+		}
+	}
+	for from := range w.paceMail {
+		for range mailboxSize {
+			r, ok := w.paceMail[from].take()
+			if !ok {
+				break
+			}
+			w.obey(r.port, &r.paceRequest)
 		}
 	}
 }

@@ -17,13 +17,21 @@ func (w *Worker) slowHost(port int, p *packet.Parsed) {
 	if pacer == nil || pacer.policy == nil {
 		return
 	}
+	if w.connected(port, p) {
+		w.slow(port, p.Src)
+	}
+}
+
+// connected reports whether some worker has the flow from a CNP's source to the QP that the CNP names: the source is a receiver that has
+// acknowledged the QP's packets, or sent data to it.
+func (w *Worker) connected(port int, p *packet.Parsed) bool {
 	k := flowtable.Key{Src: p.Src, Dst: p.Dst, DestQP: p.DestQP, Port: uint16(port), OuterTag: p.OuterTag, InnerTag: p.InnerTag}
 	for _, other := range w.plane.workers {
 		if _, _, known := other.flows.Find(&k); known {
-			w.slow(port, p.Src)
-			return
+			return true
 		}
 	}
+	return false
 }
 
 // slow reduces the pace of a host behind a port, here and at the other workers.
@@ -38,7 +46,7 @@ func (w *Worker) slow(port int, host packet.Addr) {
 	}
 }
 
-// pace holds the packets of a batch that have to wait for the pace of their host, and returns their mask. out is their egress port. A packet
+// pace holds the packets of a batch that have to wait for the pace of their host or flow, and returns their mask. out is their egress port. A packet
 // in a tunnel doesn't wait: the host with its address there is another one.
 func (w *Worker) pace(b *batch, out int, all mask) (held mask) {
 	for left := all &^ (b.flowless | b.tunnel); left != 0; left &= left - 1 {
@@ -64,15 +72,28 @@ func (w *Worker) behindResponses(out int, x flowtable.Index) bool {
 	return a != nil && a.paced != 0 && w.egress[out].pacer.flows.of[a.paced].responses
 }
 
+// slowedAs returns the slot of what a packet is slowed down as: the host that it is for, or at a WAN port its flow. It is 0 if that is not
+// slowed down.
+func (w *Worker) slowedAs(out, i int, flow flowtable.Ref) uint32 {
+	p := w.egress[out].pacer
+	if w.ports[out].Role == Fabric {
+		return p.find(&flowtable.Key{Dst: w.parsed[i].Dst})
+	}
+	if p.requests.n > 0 {
+		w.takePaceRequests(out, flow)
+	}
+	return p.find(w.flows.Key(flow.Index))
+}
+
 // holdBack holds one packet of a flow, if it has to wait. If there is no space for it, frames for the same host are released first; if
 // their class is full, the packet is dropped, since it must not overtake them.
 func (w *Worker) holdBack(b *batch, i, out int, flow flowtable.Ref) bool {
 	p, f := w.egress[out].pacer, b.frames[i]
-	at := p.find(w.parsed[i].Dst)
+	at := w.slowedAs(out, i, flow)
 	if at == 0 || !p.waits(at, f.Len, w.now) {
 		return false
 	}
-	for p.full(f.Len) && p.hosts.of[at].flows != 0 {
+	for p.full(at, f.Len) && p.hosts.of[at].flows != 0 {
 		if next, _ := p.next(at); !w.fits(out, int(next.class), 1, uint64(next.frame.Len)) {
 			w.drop(out, DroppedQueueOctets, f)
 			b.gone |= 1 << i
@@ -81,12 +102,16 @@ func (w *Worker) holdBack(b *batch, i, out int, flow flowtable.Ref) bool {
 		w.goOn(out, at)
 		w.counters.add(out, PacedTooMany, 1)
 	}
-	if p.full(f.Len) { // of other hosts: none of this flow is held
+	if p.full(at, f.Len) { // of other hosts: none of this flow is held
 		w.counters.add(out, PacedTooMany, 1)
 		return false
 	}
 	a, served := w.accounts.get(flow.Index), min(w.learner.Traffic(flow.Index).Bytes, longFlow)
-	place := p.hold(at, f, w.classOf(b.port, &w.parsed[i]), flow, uint32(a.paced), served)
+	place := uint32(a.paced)
+	if h := &p.hosts.of[at]; h.enforced.linked {
+		place = h.flows // of the one flow, even if its frames are held from before it got this Ref
+	}
+	place = p.hold(at, f, w.classOf(b.port, &w.parsed[i]), flow, place, served)
 	a.paced = uint16(place)
 	if place == 0 { // for too many flows frames are held
 		w.counters.add(out, PacedTooMany, 1)
@@ -127,12 +152,13 @@ const paceAStep = 128
 func (w *Worker) release(out int) {
 	p := w.egress[out].pacer
 	p.sweep(w.now)
+	p.sweepPaceRequests(w.now)
 	for range paceAStep {
 		if len(p.due) == 1 {
 			return
 		}
 		at := p.due[1]
-		if p.hosts.of[at].ready > w.now {
+		if p.hosts.of[at].dueAt() > w.now {
 			return
 		}
 		if f, _ := p.next(at); w.fits(out, int(f.class), 1, uint64(f.frame.Len)) {

@@ -10,8 +10,9 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// pacer holds frames for hosts that are slowed down, in front of a port's queue. Frames of one flow stay in order. Of the flows to one
-// host, the one that has sent least goes first, so that short ones don't wait for long ones.
+// pacer holds frames that are slowed down, in front of a port's queue: at a fabric port those towards a host, at a WAN port those of a flow
+// whose sender does not slow down itself (enforce.go). A pacedHost is either. Frames of one flow stay in order. Of the flows to one host,
+// the one that has sent least goes first, so that short ones don't wait for long ones.
 //
 // Its memory is allocated at the start. If a host or a flow finds no slot, its frames aren't held. If the held frames have too many bytes,
 // those of the current host leave sooner than its pace allows.
@@ -19,11 +20,13 @@ type pacer struct {
 	policy *congestion.Pacing // at this step; nil: no more frames are held
 	table  *flowtable.Table
 	seed   uint64
-	heads  []uint32 // by hash of the address, the first host of a list
+	heads  []uint32 // by hash of the key, the first host of a list
 	hosts  pool[pacedHost]
 	flows  pool[pacedFlow]
 	frames pool[pacedFrame]
-	due    []uint32 // hosts with frames, a binary heap by ready; place 0 is unused
+	due    []uint32 // hosts with frames, a binary heap by dueAt; place 0 is unused
+
+	requests paceRequests // only at a WAN port
 
 	known int    // hosts
 	swept uint32 // the last host that sweep has checked
@@ -32,14 +35,16 @@ type pacer struct {
 	limit uint64
 }
 
-// pacedHost is a host whose frames are held, or were recently.
+// pacedHost is a host, or a flow at a WAN port, whose frames are held, or were recently.
 type pacedHost struct {
-	address packet.Addr
-	pace    congestion.Pace
-	ready   int64  // time when its next frame may leave, ns
-	flows   uint32 // flows with held frames, a heap with the least served one on top
-	rank    uint32 // place in due, 0 for none
-	known   bool   // the place is in use
+	key      flowtable.Key // of a host only Dst, its address
+	pace     congestion.Pace
+	ready    int64        // time when its pace allows the next frame, ns
+	pausedTo int64        // time before which no frame leaves, ns
+	enforced enforcedFlow // only at a WAN port
+	flows    uint32       // flows with held frames, a heap with the least served one on top
+	rank     uint32       // place in due, 0 for none
+	known    bool         // the place is in use
 }
 
 // pacedFlow is a flow with held frames. The flows of a host are a leftist heap.
@@ -65,7 +70,7 @@ const (
 
 // pacerSize is the memory that newPacer needs, in bytes, to hold this many frames.
 func pacerSize(frames int) int {
-	return poolSize[pacedHost](pacedHosts) + poolSize[pacedFlow](pacedFlows) + poolSize[pacedFrame](frames) + 4*(2*pacedHosts+2)
+	return poolSize[pacedHost](pacedHosts) + poolSize[pacedFlow](pacedFlows) + poolSize[pacedFrame](frames) + paceRequestsSize() + 4*(2*pacedHosts+2)
 }
 
 // newPacer makes a pacer in memory, which must be zero and 8-byte aligned. It holds at most the given frames and bytes. The seed keys the
@@ -75,53 +80,70 @@ func newPacer(memory []byte, frames int, limit uint64, table *flowtable.Table, s
 	p.hosts, memory = newPool[pacedHost](memory, pacedHosts)
 	p.flows, memory = newPool[pacedFlow](memory, pacedFlows)
 	p.frames, memory = newPool[pacedFrame](memory, frames)
+	p.requests, memory = newPaceRequests(memory)
 	p.heads, memory = carve[uint32](memory, pacedHosts)
 	p.due, _ = carve[uint32](memory, pacedHosts+1)
 	p.due = p.due[:1]
 	return p
 }
 
-// head returns the start of the list of hosts with an address's hash.
-func (p *pacer) head(a packet.Addr) *uint32 {
-	return &p.heads[keyhash.Fold(a.Hi^p.seed, a.Lo^bits.RotateLeft64(p.seed, 32))%pacedHosts]
+// head returns the start of the list of hosts with a key's hash.
+func (p *pacer) head(k *flowtable.Key) *uint32 {
+	src := keyhash.Fold(k.Src.Hi^p.seed, k.Src.Lo^bits.RotateLeft64(p.seed, 16))
+	dst := keyhash.Fold(k.Dst.Hi^p.seed, k.Dst.Lo^bits.RotateLeft64(p.seed, 32))
+	return &p.heads[keyhash.Fold(src^uint64(k.DestQP)^p.seed, dst^bits.RotateLeft64(p.seed, 48))%pacedHosts]
 }
 
-// find returns the slot of a host, 0 if it isn't known.
-func (p *pacer) find(a packet.Addr) uint32 {
-	at := *p.head(a)
-	for at != 0 && p.hosts.of[at].address != a {
+// find returns the slot of a host or flow, 0 if it isn't known.
+func (p *pacer) find(k *flowtable.Key) uint32 {
+	at := *p.head(k)
+	for at != 0 && p.hosts.of[at].key != *k {
 		at = p.hosts.next[at]
 	}
 	return at
 }
 
+// add returns the slot of a host or flow, a new one if it isn't known; 0 if there is none.
+func (p *pacer) add(k *flowtable.Key, now int64) uint32 {
+	at := p.find(k)
+	if at != 0 {
+		return at
+	}
+	if at = p.hosts.take(); at == 0 {
+		return 0
+	}
+	h, head := &p.hosts.of[at], p.head(k)
+	h.key, h.ready, h.known = *k, now, true
+	p.hosts.next[at], *head = *head, at
+	p.known++
+	return at
+}
+
 // slow reduces the pace of a host because of its CNP at the time now. It returns false if the last reduction was too recent, or the host
 // finds no slot.
-func (p *pacer) slow(a packet.Addr, now int64) bool {
-	at := p.find(a)
-	if at == 0 {
-		if at = p.hosts.take(); at == 0 {
-			return false
-		}
-		h, head := &p.hosts.of[at], p.head(a)
-		h.address, h.ready, h.known = a, now, true
-		p.hosts.next[at], *head = *head, at
-		p.known++
-	}
-	return p.hosts.of[at].pace.Reduce(p.policy, now)
+func (p *pacer) slow(host packet.Addr, now int64) bool {
+	at := p.add(&flowtable.Key{Dst: host}, now)
+	return at != 0 && p.hosts.of[at].pace.Reduce(p.policy, now)
 }
 
 // forget removes a host that has no frames here.
 func (p *pacer) forget(at uint32) {
-	link := p.head(p.hosts.of[at].address)
+	h := &p.hosts.of[at]
+	link := p.head(&h.key)
 	for *link != at {
 		link = &p.hosts.next[*link]
 	}
 	*link = p.hosts.next[at]
-	p.hosts.of[at].known = false
+	if h.enforced.linked {
+		p.unlink(at)
+	}
+	h.known = false
 	p.hosts.give(at)
 	p.known--
 }
+
+// dueAt is the time when a host's next frame may leave, ns.
+func (h *pacedHost) dueAt() int64 { return max(h.ready, h.pausedTo) }
 
 // sweep checks the next of all hosts, and removes it if it has no frames here and is no longer slowed down: packets for it may never come
 // again.
@@ -130,20 +152,26 @@ func (p *pacer) sweep(now int64) {
 		return
 	}
 	p.swept = p.swept%p.hosts.used + 1
-	if h := &p.hosts.of[p.swept]; h.known && h.flows == 0 && !h.pace.Slow(p.policyOr(), now) {
+	h := &p.hosts.of[p.swept]
+	if h.known && h.flows == 0 && h.pausedTo <= now && !h.enforced.measures(now) && !h.pace.Slow(p.policyOr(), now) {
 		p.forget(p.swept)
 	}
 }
 
-// waits reports whether a frame for a known host has to wait: for the host's pace, or for frames that already wait. If not, the frame
-// counts as sent. A host that is no longer slowed down is removed.
+// waits reports whether a frame for a known host has to wait: for the host's pace, for the end of its pause, or for frames that already
+// wait. If not, the frame counts as sent. A host that is no longer slowed down is removed.
 func (p *pacer) waits(at uint32, bytes uint32, now int64) bool {
 	h := &p.hosts.of[at]
+	if h.enforced.measuring {
+		h.measure(p.policyOr(), bytes, now)
+	}
 	switch {
-	case h.flows != 0:
+	case h.flows != 0, h.pausedTo > now:
 		return true
 	case !h.pace.Slow(p.policyOr(), now):
-		p.forget(at)
+		if !h.enforced.measuring {
+			p.forget(at)
+		}
 		return false
 	case h.ready > now:
 		return true
@@ -152,9 +180,9 @@ func (p *pacer) waits(at uint32, bytes uint32, now int64) bool {
 	return false
 }
 
-// full reports whether there is no space for a frame of this many bytes.
-func (p *pacer) full(bytes uint32) bool {
-	return p.bytes+uint64(bytes) > p.limit || p.held == len(p.frames.of)-1
+// full reports whether there is no space for a frame of this many bytes for a host.
+func (p *pacer) full(at, bytes uint32) bool {
+	return p.bytes+uint64(bytes) > p.limit || p.held == len(p.frames.of)-1 || p.senderFull(&p.hosts.of[at], bytes)
 }
 
 // hold holds a frame of a flow for a host. There must be space for it. flow is the flow's slot, 0 if none of its frames is held; served is
@@ -177,6 +205,7 @@ func (p *pacer) hold(at uint32, f burst.Frame, class int, ref flowtable.Ref, flo
 	}
 	p.held++
 	p.bytes += uint64(f.Len)
+	*p.heldOf(&p.hosts.of[at]) += uint64(f.Len)
 	return flow
 }
 
@@ -203,7 +232,7 @@ func (p *pacer) leave(at uint32, now int64) (last bool) {
 	flow := &p.flows.of[top]
 	frame := flow.first
 	bytes := p.frames.of[frame].frame.Len
-	began := min(max(h.ready, now-lateness), now) // a frame that leaves too soon doesn't delay the next ones for that
+	began := min(max(h.dueAt(), now-lateness), now) // a frame that leaves too soon doesn't delay the next ones for that
 	h.ready = max(h.ready, began+h.pace.Takes(p.policyOr(), now, bytes))
 	h.flows = p.merge(flow.left, flow.right)
 	flow.first, flow.left, flow.right, flow.distance = p.frames.next[frame], 0, 0, 1
@@ -211,6 +240,7 @@ func (p *pacer) leave(at uint32, now int64) (last bool) {
 	p.frames.give(frame)
 	p.held--
 	p.bytes -= uint64(bytes)
+	*p.heldOf(h) -= uint64(bytes)
 	if last = flow.first == 0; last {
 		p.flows.give(top)
 	} else {

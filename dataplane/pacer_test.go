@@ -31,7 +31,7 @@ func TestPacerModel(t *testing.T) {
 			if !p.slow(packet.Addr{Lo: uint64(host)}, now) {
 				t.Fatal("not slowed")
 			}
-			at[host] = p.find(packet.Addr{Lo: uint64(host)})
+			at[host] = p.find(&flowtable.Key{Dst: packet.Addr{Lo: uint64(host)}})
 		}
 		for i := range of {
 			of[i].host = uint32(i % hosts)
@@ -67,7 +67,7 @@ func TestPacerModel(t *testing.T) {
 			"hold": func(t *rapid.T) {
 				i := rapid.IntRange(0, flows-1).Draw(t, "flow")
 				m, f := &of[i], burst.Frame{Buf: rapid.Uint64().Draw(t, "buffer"), Len: rapid.Uint32Range(60, 2000).Draw(t, "bytes")}
-				for p.full(f.Len) {
+				for p.full(at[m.host], f.Len) {
 					if p.hosts.of[at[m.host]].flows == 0 {
 						return
 					}
@@ -87,7 +87,7 @@ func TestPacerModel(t *testing.T) {
 			"time": func(t *rapid.T) { now += rapid.Int64Range(0, 100_000).Draw(t, "ns") },
 			"due": func(*rapid.T) {
 				if len(p.due) > 1 && p.hosts.of[p.due[1]].ready <= now {
-					goOn(uint32(p.hosts.of[p.due[1]].address.Lo))
+					goOn(uint32(p.hosts.of[p.due[1]].key.Dst.Lo))
 				}
 			},
 			"": func(t *rapid.T) {
@@ -116,7 +116,7 @@ func TestPacerPlaces(t *testing.T) {
 			}
 		}
 		for n := range uint64(pacedHosts) {
-			at := p.find(packet.Addr{Hi: uint64(round), Lo: n})
+			at := p.find(&flowtable.Key{Dst: packet.Addr{Hi: uint64(round), Lo: n}})
 			if at == 0 || p.waits(at, 1000, now) || !p.waits(at, 1000, now) {
 				t.Fatalf("round %d: host %d at %d doesn't wait for its second packet only", round, n, at)
 			}
@@ -139,13 +139,13 @@ func TestPacerForgets(t *testing.T) {
 			t.Fatalf("host %d is not slowed down", n)
 		}
 	}
-	holds, slow := p.find(packet.Addr{Lo: 3}), p.find(packet.Addr{Lo: 4})
+	holds, slow := p.find(&flowtable.Key{Dst: packet.Addr{Lo: 3}}), p.find(&flowtable.Key{Dst: packet.Addr{Lo: 4}})
 	p.hold(holds, burst.Frame{Len: 1000}, 0, flowtable.Ref{Index: 1, Generation: 1}, 0, 0)
 	p.hosts.of[slow].pace.Reduce(p.policy, 2e6)
 	for range pacedHosts {
 		p.sweep(2e6)
 	}
-	if p.known != 2 || p.find(packet.Addr{Lo: 3}) != holds || p.find(packet.Addr{Lo: 4}) != slow {
+	if p.known != 2 || p.find(&flowtable.Key{Dst: packet.Addr{Lo: 3}}) != holds || p.find(&flowtable.Key{Dst: packet.Addr{Lo: 4}}) != slow {
 		t.Fatalf("%d hosts are known", p.known)
 	}
 	p.leave(holds, 2e6)

@@ -19,7 +19,7 @@ func (p *pacer) merge(a, b uint32) uint32 {
 }
 
 // before reports whether a host is ready before another one.
-func (p *pacer) before(a, b uint32) bool { return p.hosts.of[a].ready < p.hosts.of[b].ready }
+func (p *pacer) before(a, b uint32) bool { return p.hosts.of[a].dueAt() < p.hosts.of[b].dueAt() }
 
 func (p *pacer) put(place, at uint32) {
 	p.due[place] = at
@@ -52,6 +52,14 @@ func (p *pacer) down(place, at uint32) {
 		place = child
 	}
 	p.put(place, at)
+}
+
+// move restores the order after the time at which a host is due has changed.
+func (p *pacer) move(at uint32) {
+	if rank := p.hosts.of[at].rank; rank != 0 {
+		p.up(rank, at)
+		p.down(p.hosts.of[at].rank, at)
+	}
 }
 
 // remove removes the host at a place from due.

@@ -6,6 +6,7 @@ import (
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/prefix"
 	"github.com/cnpgate/cnpgate/pairing"
 	"github.com/cnpgate/cnpgate/proxy"
 	"github.com/cnpgate/cnpgate/ratelimit"
@@ -52,7 +53,9 @@ type PortPolicy struct {
 	STAMP   STAMPSession
 	Queue   *Queue // nil: as the PortConfig says
 
-	Pacing *congestion.Pacing // of frames that leave by this port, by host; nil: none is paced
+	Pacing *congestion.Pacing // of frames that leave by this port, by host, or by flow at a WAN port; nil: none is paced
+	// Enforce are the senders whose flows are paced at this WAN port as notifications to these senders ask; nil: none.
+	Enforce *prefix.Table[struct{}]
 
 	// Only in the present policy: Response.RTT comes from RTTSource, and the adjusted parameters have this Percent.
 	RTTSource congestion.RTTSource

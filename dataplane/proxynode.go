@@ -98,14 +98,16 @@ func (w *Worker) accept(port int, data []byte, p *packet.Parsed, node *ProxyNode
 	}
 	k := flowtable.Key{Src: request.Sender, Dst: request.Receiver, DestQP: request.DestQP, SourceQP: request.SourceQP, Port: uint16(in),
 		OuterTag: p.OuterTag, InnerTag: p.InnerTag}
-	if w.requestFlow(&k, request.Level) {
-		return proxy.Accepted
+	known := w.requestFlow(&k, request.Level)
+	if !known && p.Tags > 0 {
+		k.OuterTag, k.InnerTag = 0, 0 // the notification's tags may be those of a network between gateways
+		known = w.requestFlow(&k, request.Level)
 	}
-	k.OuterTag, k.InnerTag = 0, 0 // the notification's tags may be those of a network between gateways
-	if p.Tags > 0 && w.requestFlow(&k, request.Level) {
-		return proxy.Accepted
+	if !known {
+		return proxy.FlowUnknown
 	}
-	return proxy.FlowUnknown
+	w.enforceForProxy(&request)
+	return proxy.Accepted
 }
 
 // requestFlow gives a request to a worker that has the flow, this one first; false if none has it.

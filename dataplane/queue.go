@@ -14,7 +14,7 @@ func (w *Worker) queue(b *batch) {
 	if b.ce != 0 {
 		w.counters.add(b.port, CEReceived, uint64(bits.OnesCount64(uint64(b.ce&all))))
 	}
-	if out := w.ports[b.port].Peer; w.egress[out].pacer != nil && w.egress[out].pacer.known > 0 {
+	if out := w.ports[b.port].Peer; w.egress[out].pacer != nil && w.egress[out].pacer.known+w.egress[out].pacer.requests.n > 0 {
 		all &^= w.pace(b, out, all)
 		all &^= b.gone
 	}

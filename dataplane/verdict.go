@@ -44,6 +44,7 @@ func (w *Worker) ends(b *batch, i int) bool {
 		w.drop(b.port, reason, b.frames[i])
 	case kind != packet.NotANotification && w.ports[b.port].Role == WAN:
 		w.passing(kind, data, p)
+		w.enforce(b.port, kind, data, p)
 	case kind == packet.StandardCNP:
 		w.slowHost(b.port, p)
 	}

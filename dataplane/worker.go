@@ -3,6 +3,7 @@ package dataplane
 import (
 	"sync/atomic"
 
+	"github.com/cnpgate/cnpgate/cnpdec"
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
@@ -34,7 +35,10 @@ type Worker struct {
 	extension  cnpgen.Extension // of note
 	trackers   []tracker        // by port
 	counters   counters
-	mail       []mailbox[slowDown] // by the worker that writes
+	mail       []mailbox[slowDown]        // by the worker that writes
+	paceMail   []mailbox[portPaceRequest] // the same
+	heard      cnpdec.Notification        // the one that is being read
+	hearing    cnpdec.Receiver            // by these rules
 	requests   requests
 	steps      atomic.Uint64 // made so far
 	histograms histograms
@@ -64,7 +68,8 @@ func newWorker(d *Dataplane, id int, b burst.Backend, c *Config) (*Worker, error
 		}
 		w.egress[i].link = d.links[i]
 	}
-	w.counters, w.mail = newCounters(len(c.Ports)), newMailboxes(len(c.Backends), c.Ports)
+	w.counters = newCounters(len(c.Ports))
+	w.mail, w.paceMail = newMailboxes[slowDown](len(c.Backends), c.Ports), newMailboxes[portPaceRequest](len(c.Backends), c.Ports)
 	if len(c.Backends) > 1 {
 		w.requests.mail = make([]mailbox[request], len(c.Backends))
 	}
@@ -209,7 +214,7 @@ func (w *Worker) NextDue() (int64, bool) {
 			due, any = free, true
 		}
 		if p := q.pacer; p != nil && p.held > 0 {
-			if at := p.hosts.of[p.due[1]].ready; !any || at < due {
+			if at := p.hosts.of[p.due[1]].dueAt(); !any || at < due {
 				due, any = at, true
 			}
 		}

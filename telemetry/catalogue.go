@@ -46,13 +46,17 @@ var (
 // Pacing of frames towards hosts that have sent CNPs.
 var (
 	PacedPackets = declare(Metric{Name: "paced_packets_total", Unit: Packets, Scope: Port,
-		Help: "Packets held back because their host had sent a CNP, including those that have left since."})
+		Help: "Packets held back because their host had sent a CNP or their flow was slowed down, including those that have left since."})
 	PacedBytes = declare(Metric{Name: "paced_bytes", Kind: Gauge, Unit: Bytes, Scope: Port,
 		Help: "Bytes of the packets held back now."})
 	PacedTooMany = declare(Metric{Name: "paced_too_many_total", Scope: Port,
-		Help: "Times that a packet left earlier than its host's pace allows, because there was no space to hold it."})
+		Help: "Times that a packet left earlier than its host's or flow's pace allows, because there was no space to hold it."})
 	PaceReductions = declare(Metric{Name: "pace_reductions_total", Scope: Port,
 		Help: "Times that the pace of a host was reduced because of its CNP."})
+	NotificationsEnforced = declare(Metric{Name: "notifications_enforced_total", Scope: Port, Label: "action",
+		Help: "Requests of passing notifications that the gateway carried out itself for a flow that leaves by this port."})
+	NotificationsUnenforced = declare(Metric{Name: "notifications_unenforced_total", Scope: Port, Label: "reason",
+		Help: "Requests of passing notifications to the senders of ports[].pacing.senders that the gateway did not carry out."})
 )
 
 // Flow control of a port's link. The label priority is the PFC priority, queue the number of a traffic class.

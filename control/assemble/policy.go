@@ -7,6 +7,7 @@ import (
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/prefix"
 	"github.com/cnpgate/cnpgate/ratelimit"
 )
 
@@ -45,6 +46,9 @@ func Policy(c *config.Config, seed uint64) (*dataplane.Policy, error) {
 			Response: port.Response, PerFlow: ratelimit.Interval(port.PerFlow), PerFlowIsRTT: port.PerFlowIsRTT,
 			RTTFrom: port.RTTFrom, Sizing: port.Sizing, Adjust: port.Adjust, Pacing: port.Pacing, Queue: &q,
 		}
+		if len(port.Enforce) > 0 {
+			p.Ports[i].Enforce = senders(port.Enforce)
+		}
 		if port.STAMP.Peer.IsValid() {
 			p.Ports[i].STAMP = dataplane.STAMPSession{Peer: address(port.STAMP.Peer), Interval: int64(port.STAMP.Interval)}
 		}
@@ -59,6 +63,15 @@ func Policy(c *config.Config, seed uint64) (*dataplane.Policy, error) {
 		p.Proxy = dataplane.NewProxyNode(c.Gateway.IPv4, c.Gateway.IPv6, x.Listen, x.Sources, x.PerSource, x.Received)
 	}
 	return p, nil
+}
+
+// senders are the senders whose flows a port paces.
+func senders(prefixes []netip.Prefix) *prefix.Table[struct{}] {
+	entries := make([]prefix.Entry[struct{}], len(prefixes))
+	for i, p := range prefixes {
+		entries[i].Prefix = p
+	}
+	return prefix.New(entries)
 }
 
 // extension has the Extension Objects of Long-haul CNPs, nil for none.

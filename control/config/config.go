@@ -67,8 +67,9 @@ type Port struct {
 	STAMP         STAMP
 	Sizing        congestion.Sizing       // of the thresholds
 	Adjust        congestion.AdjustPolicy // of the port's response
-	Pacing        *congestion.Pacing      // of frames to hosts behind the port that have sent a CNP; nil: none
+	Pacing        *congestion.Pacing      // of frames to hosts behind the port that have sent a CNP, or of flows of Enforce; nil: none
 	Paced         uint64                  // bytes of frames that pacing may hold back
+	Enforce       []netip.Prefix          // senders whose flows a WAN port paces as notifications to them ask
 	FlowControl   *FlowControl            // nil: the port ignores PAUSE and PFC, and sends no PFC
 }
 

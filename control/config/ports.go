@@ -75,7 +75,7 @@ func (r *report) resolvePort(doc *document, s *portSection) Port {
 	}
 	r.resolveRTT(&p, s, &doc.Gateway)
 	profile := r.profileOf(doc, s)
-	p.Pacing, p.Paced = r.resolvePacing(s)
+	r.resolvePacing(doc, s, &p)
 	if r.resolveQueue(&p, s, profile); profile != nil {
 		p.Response = resolveResponse(&p, s, profile, &doc.Notifications)
 		p.Adjust = resolveAdjust(&profile.Adjust)

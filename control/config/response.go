@@ -1,6 +1,9 @@
 package config
 
 import (
+	"cmp"
+	"time"
+
 	"github.com/cnpgate/cnpgate/congestion"
 )
 
@@ -29,32 +32,77 @@ func resolveResponse(p *Port, s *portSection, profile *profileSection, n *notifi
 	}
 }
 
-// floorPercent is the default lowest pace in percent of the host's rate (docs/effect.md).
-const floorPercent = 3
+// pacingDefaults are the defaults of pacing by the role of its port: a host behind a fabric port is slowed down until its senders' reaction
+// arrives (docs/effect.md); a flow that leaves by a WAN port as its sender should be (draft-tian 5.6, DCQCN's first cut), with times in RTT_est.
+var pacingDefaults = [...]struct {
+	floor                    uint64 // thousandths of the host's rate
+	keep                     uint64 // percent
+	interval, hold, recovery int64  // RTT_est
+}{Fabric: {floor: 30, keep: 10}, WAN: {floor: 1, keep: 50, interval: 1, hold: 2, recovery: 100}}
 
-// resolvePacing makes the settings of pacing: frames towards hosts behind the port are slowed down after their CNPs. nil and 0 without pacing.
-func (r *report) resolvePacing(s *portSection) (*congestion.Pacing, uint64) {
-	p := &s.Pacing
-	if !p.Enabled.V {
-		return nil, 0
+const (
+	thousandths     = 1000
+	defaultInterval = 50 * time.Microsecond // of a fabric port
+	defaultRecovery = time.Millisecond      // the same, and instead of an RTT_est that isn't known
+	maxInterval     = time.Second
+	maxRecovery     = 10 * time.Second
+)
+
+// resolvePacing makes the settings of pacing: at a fabric port, frames towards hosts behind the port are slowed down after their CNPs; at a WAN
+// port, flows of some senders as notifications to these ask. All are nil and 0 without pacing.
+func (r *report) resolvePacing(doc *document, s *portSection, p *Port) {
+	c := &s.Pacing
+	if !c.Enabled.V {
+		return
 	}
-	if s.Role.valid && Role(s.Role.V) != Fabric {
-		r.problem(p.Enabled.place, "%s is a WAN port; expected pacing at the fabric port that the hosts are behind", s.Name.V)
-	}
+	r.checkSenders(doc, s)
+	role := Role(s.Role.V)
+	defaults := pacingDefaults[role]
 	hostRate := s.Rate.V
-	if p.HostRate.given {
-		hostRate = p.HostRate.V
+	if c.HostRate.given {
+		hostRate = c.HostRate.V
 	}
-	floor := hostRate * floorPercent / 100
-	if p.Floor.given {
-		floor = p.Floor.V
+	pacing := &congestion.Pacing{HostRate: hostRate, Floor: hostRate * defaults.floor / thousandths, Keep: defaults.keep}
+	if c.Floor.given {
+		pacing.Floor = c.Floor.V
 	}
-	if s.Rate.valid && (p.HostRate.valid || !p.HostRate.given) && floor > hostRate {
-		r.problem(p.Floor.place, "%s is above the host's rate, %s; expected at most that", formatUnits(floor, rateUnits), formatUnits(hostRate, rateUnits))
+	if c.Keep.given {
+		pacing.Keep = uint64(c.Keep.V)
 	}
-	return &congestion.Pacing{
-		HostRate: hostRate, Floor: floor, Keep: uint64(p.Keep.V), Interval: int64(p.Interval.V), Recovery: int64(p.Recovery.V),
-	}, p.Capacity.V
+	rtt := int64(cmp.Or(s.RTT.V, defaultRecovery))
+	pacing.Interval, pacing.Hold, pacing.Recovery = int64(defaultInterval), min(defaults.hold*rtt, int64(maxRecovery)), int64(defaultRecovery)
+	if role == WAN {
+		pacing.Interval, pacing.Recovery = min(defaults.interval*rtt, int64(maxInterval)), min(defaults.recovery*rtt, int64(maxRecovery))
+	}
+	if c.Interval.given {
+		pacing.Interval = int64(c.Interval.V)
+	}
+	if c.Hold.given {
+		pacing.Hold = int64(c.Hold.V)
+	}
+	if c.Recovery.given {
+		pacing.Recovery = int64(c.Recovery.V)
+	}
+	if s.Rate.valid && (c.HostRate.valid || !c.HostRate.given) && pacing.Floor > hostRate {
+		r.problem(c.Floor.place, "%s is above the host's rate, %s; expected at most that", formatUnits(c.Floor.V, rateUnits), formatUnits(hostRate, rateUnits))
+	}
+	p.Pacing, p.Paced, p.Enforce = pacing, c.Capacity.V, r.prefixes(&c.Senders)
+}
+
+// checkSenders checks the senders that a WAN port's pacing is about. Anybody could stop them if notifications from any source counted.
+func (r *report) checkSenders(doc *document, s *portSection) {
+	c := &s.Pacing
+	switch {
+	case !s.Role.valid:
+	case Role(s.Role.V) == Fabric && c.Senders.given:
+		r.problem(c.Senders.place, "%s is a fabric port; expected senders at the WAN port by which their frames leave", s.Name.V)
+	case Role(s.Role.V) == WAN && (!c.Senders.given || c.Senders.valid && len(c.Senders.Items) == 0):
+		r.problem(c.Enabled.place, "%s is a WAN port, and paces the flows of the senders that the key senders lists; expected at least one prefix there, "+
+			"or pacing at the fabric port that receivers are behind", s.Name.V)
+	case Role(s.Role.V) == WAN && !doc.Domain.given && !(doc.Proxy.Enabled.V && len(doc.Proxy.Sources.Items) > 0):
+		r.problem(c.Senders.place, "nothing says which gateways may slow these senders down; expected a section domain with notification_sources, or "+
+			"proxy.sources with proxy.enabled")
+	}
 }
 
 // allowedActions are the actions that a profile allows: all, unless it names some.

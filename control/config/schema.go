@@ -72,13 +72,15 @@ type portSection struct {
 
 type pacingSection struct {
 	place
-	Enabled  toggle   `key:"enabled" default:"false" reload:"resize"`
-	HostRate rate     `key:"host_rate" min:"1Mbps" max:"10Tbps"`
-	Floor    rate     `key:"floor" min:"100kbps" max:"10Tbps"`
-	Keep     integer  `key:"keep_percent" default:"10" min:"1" max:"99"`
-	Interval duration `key:"interval" default:"50us" min:"0s" max:"1s"`
-	Recovery duration `key:"recovery" default:"1ms" min:"1us" max:"10s"`
-	Capacity size     `key:"capacity" default:"64MB" min:"64KB" max:"4095MiB" reload:"resize"`
+	Enabled  toggle       `key:"enabled" default:"false" reload:"resize"`
+	Senders  list[prefix] `key:"senders"`
+	HostRate rate         `key:"host_rate" min:"1Mbps" max:"10Tbps"`
+	Floor    rate         `key:"floor" min:"100kbps" max:"10Tbps"`
+	Keep     integer      `key:"keep_percent" min:"1" max:"99"`
+	Interval duration     `key:"interval" min:"0s" max:"1s"`
+	Hold     duration     `key:"hold" min:"0s" max:"10s"`
+	Recovery duration     `key:"recovery" min:"1us" max:"10s"`
+	Capacity size         `key:"capacity" default:"64MB" min:"64KB" max:"4095MiB" reload:"resize"`
 }
 
 type boundsSection struct {

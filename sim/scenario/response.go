@@ -18,9 +18,10 @@ const (
 	FastCNPHPCC                 // the gateway's Fast CNPs carry the packet's trace, which drives HPCC
 	PPFC                        // the gateway's PPFC notifications pause senders
 	Configured                  // as the gateways are configured
+	Proxy                       // as StandardCNP, by way of the proxies that the gateways' configurations name
 )
 
-var responseNames = [...]string{"ecn", "fast-cnp", "long-haul-cnp", "standard-cnp", "fast-cnp-hpcc", "ppfc", "configured"}
+var responseNames = [...]string{"ecn", "fast-cnp", "long-haul-cnp", "standard-cnp", "fast-cnp-hpcc", "ppfc", "configured", "proxy"}
 
 // String is the response's name in scenarios and reports.
 func (r Response) String() string { return responseNames[r] }
@@ -32,7 +33,7 @@ func (r Response) format() (congestion.Format, bool) {
 		return congestion.FastCNP, true
 	case LongHaulCNP:
 		return congestion.LongHaulCNP, true
-	case StandardCNP:
+	case StandardCNP, Proxy:
 		return congestion.StandardCNP, true
 	case PPFC:
 		return congestion.PPFC, true
@@ -48,6 +49,7 @@ func (s *Scenario) configure(c *config.Config, r Response) {
 	n := &c.Notifications
 	n.FastCNP.Enabled, n.LongHaul.Enabled, n.PPFC, n.Standard = false, false, false, false
 	c.Endpoints = nil
+	c.Proxy.Enabled = c.Proxy.Enabled && r == Proxy
 	format, notifies := r.format()
 	if !notifies {
 		for i := range c.Ports {
@@ -70,6 +72,10 @@ func (s *Scenario) configure(c *config.Config, r Response) {
 
 // react sets a host's reaction point for the response.
 func (s *Scenario) react(c *endpoint.ReactionConfig, host int, r Response) {
+	if s.unresponsive[host] {
+		c.Algorithm = endpoint.NoControl
+		return
+	}
 	c.Algorithm = endpoint.DCQCN
 	if s.legacy[host] {
 		return

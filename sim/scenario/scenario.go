@@ -24,6 +24,8 @@ type Scenario struct {
 	groups  []string // names of the flows' groups
 	legacy  []bool   // by host: it supports the standard CNP only
 	rtt     int64    // of the longest path, ns
+
+	unresponsive []bool // by host: it obeys no notification and no CNP
 }
 
 // place is the place of a gateway in the topology.
@@ -67,7 +69,7 @@ func Parse(name string, data []byte, set []Setting, files Files) (*Scenario, err
 		return nil, err
 	}
 	s.rtt = longestRTT(&s.network)
-	s.legacy = s.marked(&s.d.Hosts.Legacy)
+	s.legacy, s.unresponsive = s.marked(&s.d.Hosts.Legacy), s.marked(&s.d.Hosts.Unresponsive)
 	s.buildTraffic(files)
 	for i := range s.d.Responses.Items {
 		choice := &s.d.Responses.Items[i]

@@ -17,7 +17,7 @@ type document struct {
 	Hosts     hostsSection                 `key:"hosts"`
 	Gateways  config.Table[gatewaySection] `key:"gateways"`
 	Traffic   config.List[trafficSection]  `key:"traffic" required:"yes" items:"1" most:"64"`
-	Responses config.List[config.Choice]   `key:"responses" default:"[ecn, fast-cnp, long-haul-cnp, standard-cnp, fast-cnp-hpcc, ppfc]" items:"1" most:"7" one:"ecn|fast-cnp|long-haul-cnp|standard-cnp|fast-cnp-hpcc|ppfc|configured"`
+	Responses config.List[config.Choice]   `key:"responses" default:"[ecn, fast-cnp, long-haul-cnp, standard-cnp, fast-cnp-hpcc, ppfc]" items:"1" most:"8" one:"ecn|fast-cnp|long-haul-cnp|standard-cnp|fast-cnp-hpcc|ppfc|configured|proxy"`
 }
 
 type topologySection struct {
@@ -107,6 +107,7 @@ type hostsSection struct {
 	Timeout         config.Duration `key:"timeout" min:"1us" max:"1m"`
 	SelectiveRepeat config.Toggle   `key:"selective_repeat" default:"false"`
 	Legacy          config.Text     `key:"legacy"`
+	Unresponsive    config.Text     `key:"unresponsive"`
 	Hops            config.Integer  `key:"ioam_hops" default:"3" min:"1" max:"8"`
 	HPCCRTT         config.Duration `key:"hpcc_base_rtt" min:"1us" max:"10s"`
 	DCQCN           dcqcnSection    `key:"dcqcn"`

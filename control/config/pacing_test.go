@@ -1,0 +1,66 @@
+package config
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// enforcing is a configuration whose WAN port slows down the flows of some senders.
+const enforcing = `gateway: {name: gw, ipv4: 192.0.2.1}
+ports:
+  - {name: fabric, device: a, role: fabric, peer: wan, rate: 100Gbps}
+  - {name: wan, device: b, role: wan, peer: fabric, rate: 100Gbps, rtt: 10ms, pacing: {enabled: true, senders: [198.51.100.0/24]}}
+domain: {members: [198.51.100.0/24], notification_sources: [192.0.2.0/24]}
+`
+
+func parseText(t *testing.T, text string) *Config {
+	t.Helper()
+	c, err := Parse("gw.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestPacingDefaults: those of a WAN port are in terms of its RTT; without one, of 1 ms.
+func TestPacingDefaults(t *testing.T) {
+	for _, c := range []struct {
+		rtt            string
+		hold, recovery time.Duration
+	}{{"10ms", 20 * time.Millisecond, time.Second}, {"0s", 2 * time.Millisecond, 100 * time.Millisecond}, {"200ms", 400 * time.Millisecond, 10 * time.Second}} {
+		p := parseText(t, strings.Replace(enforcing, "rtt: 10ms", "rtt: "+c.rtt, 1)).Ports[1]
+		if got := p.Pacing; got.Interval != int64(c.hold)/2 || got.Hold != int64(c.hold) || got.Recovery != int64(c.recovery) || got.Keep != 50 || got.Floor != 100e6 {
+			t.Errorf("an RTT of %s: %+v, expected %v and %v, half of the rate and a thousandth", c.rtt, got, c.hold, c.recovery)
+		}
+		if len(p.Enforce) != 1 || p.Enforce[0].String() != "198.51.100.0/24" || p.Paced != 64e6 {
+			t.Errorf("the senders are %v, with %d bytes", p.Enforce, p.Paced)
+		}
+	}
+}
+
+// TestPacingReload: a reload changes the senders and what happens to them; to switch pacing on takes a restart, as it needs memory.
+func TestPacingReload(t *testing.T) {
+	started := parseText(t, enforcing)
+	for _, c := range []struct {
+		old, new string
+		keys     []string
+	}{
+		{"senders: [198.51.100.0/24]", "senders: [198.51.100.0/24, 203.0.113.0/24]", []string{"ports[1].pacing.senders"}},
+		{"senders: [198.51.100.0/24]", "hold: 3ms, keep_percent: 60, senders: [198.51.100.0/25]", []string{"ports[1].pacing.senders[0]", "ports[1].pacing.keep_percent", "ports[1].pacing.hold"}},
+		{"enabled: true", "enabled: false", []string{"ports[1].pacing.enabled"}},
+	} {
+		now := parseText(t, strings.Replace(enforcing, c.old, c.new, 1))
+		if err := now.CheckReload(started); err != nil {
+			t.Errorf("%s: %v", c.new, err)
+		}
+		if got := now.Changes(started); !slices.Equal(got, c.keys) {
+			t.Errorf("%s: changes %q, expected %q", c.new, got, c.keys)
+		}
+	}
+	off := parseText(t, strings.Replace(enforcing, "enabled: true", "enabled: false", 1))
+	if err := started.CheckReload(off); err == nil || !strings.Contains(err.Error(), "gw.yaml:4:97: ports[1].pacing.enabled: pacing was off at the start") {
+		t.Errorf("pacing turned on: %v", err)
+	}
+}

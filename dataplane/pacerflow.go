@@ -1,0 +1,115 @@
+package dataplane
+
+import (
+	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/flowtable"
+)
+
+// enforcedFlow is what a pacer knows of a flow that it slows down as notifications ask.
+type enforcedFlow struct {
+	linked      bool          // in the list of its sender: so for every flow at a WAN port
+	next        uint32        // the next flow in that list
+	ref         flowtable.Ref // of the flow's last known packet
+	sourceQP    uint32        // 0: not known
+	measuring   bool          // its rate, so that it can be reduced
+	since       int64         // when that began, ns
+	keep        uint64        // percent of that rate which will remain
+	measurement congestion.Measurement
+}
+
+// measureLimit is the time in which a flow's rate must be known, ns: a flow that sends less than a packet in that time isn't slowed down.
+const measureLimit = 20_000_000
+
+// measures reports whether the flow's rate is being measured.
+func (e *enforcedFlow) measures(now int64) bool {
+	if now-e.since >= measureLimit {
+		e.measuring = false
+	}
+	return e.measuring
+}
+
+// measure adds a packet to the measurement of a flow's rate. Once that is known, it is reduced.
+func (h *pacedHost) measure(c *congestion.Pacing, bytes uint32, now int64) {
+	e := &h.enforced
+	if rate, complete := e.measurement.Add(bytes, now); complete {
+		e.measuring = false
+		h.pace.Limit(c, rate, e.keep, now)
+	}
+}
+
+// carryOut changes the pace of a flow as a request asks, at the time now. It returns Unenforceds, or why it can't.
+func (p *pacer) carryOut(at uint32, r *paceRequest, now int64) Unenforced {
+	h := &p.hosts.of[at]
+	switch r.action {
+	case slowDownFlow:
+		return p.reduce(h, p.policy.Keep, now)
+	case reduceFlow:
+		return p.reduce(h, whole-min(uint64(r.parameter), whole), now)
+	case pauseFlow:
+		h.pausedTo = max(h.pausedTo, r.at+int64(r.parameter)*microsecond)
+	default:
+		ended := h.pausedTo > now
+		if ended {
+			h.pausedTo = now
+		}
+		if r.action == resumeFlow {
+			ended = h.restore(p.policy, uint64(r.parameter), now) || ended
+		}
+		if !ended {
+			return unenforcedNothing
+		}
+	}
+	p.move(at)
+	return Unenforceds
+}
+
+const whole = 100 // percent
+
+// reduce reduces a flow's rate to a percentage: of its pace if it has one, otherwise of the rate at which its packets arrive, which must be
+// measured first.
+func (p *pacer) reduce(h *pacedHost, keep uint64, now int64) Unenforced {
+	if h.pace.Slow(p.policy, now) {
+		if !h.pace.ReduceTo(p.policy, keep, now) {
+			return unenforcedSoon
+		}
+		return Unenforceds
+	}
+	e := &h.enforced
+	if e.measures(now) {
+		e.keep = min(e.keep, keep)
+		return Unenforceds
+	}
+	e.measuring, e.since, e.keep, e.measurement = true, now, keep, congestion.Measurement{}
+	return Unenforceds
+}
+
+// restore gives a flow back a percentage of the last reduction, and with 0 its whole rate. The next frame need not wait as long as the
+// lower pace asked for. It returns false if there was nothing to give back.
+func (h *pacedHost) restore(c *congestion.Pacing, percent uint64, now int64) bool {
+	measuring := h.enforced.measures(now)
+	h.enforced.measuring = false
+	if !h.pace.Restore(c, percent, now) {
+		return measuring
+	}
+	h.ready = min(h.ready, now)
+	return true
+}
+
+// unlink removes a flow from the list of its sender.
+func (p *pacer) unlink(at uint32) {
+	h := &p.hosts.of[at]
+	link := &p.requests.flows[p.bucket(h.key.Src)]
+	for *link != at {
+		link = &p.hosts.of[*link].enforced.next
+	}
+	*link = h.enforced.next
+}
+
+// heldOf counts the held bytes of a sender, together with those of all senders with the same hash.
+func (p *pacer) heldOf(h *pacedHost) *uint64 { return &p.requests.held[p.bucket(h.key.Src)] }
+
+// senderFull reports whether the frames held of a flow's sender leave no space for one of this many bytes: one sender may hold half of the
+// pacer, so that it leaves space for the others.
+func (p *pacer) senderFull(h *pacedHost, bytes uint32) bool {
+	return h.enforced.linked && *p.heldOf(h)+uint64(bytes) > p.limit/2
+}
