@@ -175,7 +175,7 @@ func TestRunForwardsAndDrains(t *testing.T) {
 				before := runtime.NumGoroutine()
 				const frames = 200
 				c, b := newBench(t, cores, idle, "100Mbps", frames) // 42 us a frame
-				var log strings.Builder
+				var log shared
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				go func() {
