@@ -6,12 +6,9 @@ import (
 )
 
 // forGateway consumes a frame for the gateway itself: a STAMP packet, or the ICMPv6 Parameter Problem of a host that doesn't know the Fast
-// CNP option. Other frames to its address are forwarded, and so is what is in a tunnel.
+// CNP option. Other frames to its address are forwarded.
 func (w *Worker) forGateway(b *batch, i int) bool {
 	data, p := w.frame(b, i)
-	if b.tunnel>>i&1 != 0 {
-		return false
-	}
 	if p.Proto == packet.ProtoUDP {
 		taken := w.takesSTAMP(b.port, data, p)
 		if taken {
