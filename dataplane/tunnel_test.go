@@ -217,3 +217,56 @@ func TestTunnelElsewhere(t *testing.T) {
 		s.finish()
 	}
 }
+
+// TestTunnelIsNotPaced: a CNP in a tunnel doesn't slow down the host that has its source's address outside, nor do packets in tunnels wait for
+// that host's pace.
+func TestTunnelIsNotPaced(t *testing.T) {
+	s := pacedScene(t, 1e6, nil)
+	s.arrive(inVXLAN(cnpFrom(0), 5))
+	if n := s.Count(fabric, dataplane.PaceReductions); n != 0 {
+		t.Errorf("%d reductions by a CNP in a tunnel", n)
+	}
+	s.arrive(cnpFrom(0))
+	if n := s.Count(fabric, dataplane.PaceReductions); n != 1 {
+		t.Fatalf("%d reductions by a CNP", n)
+	}
+	for psn := range uint32(5) {
+		s.arriveAt(wan, testkit.VXLAN(toHost(1, psn).Frame(), 5, packet.ECT0, true))
+	}
+	if n := s.Plane.Port(fabric).PacedFrames; n != 0 {
+		t.Errorf("%d frames in tunnels are held", n)
+	}
+	for psn := range uint32(5) {
+		s.arriveAt(wan, toHost(1, psn).Frame())
+	}
+	if n := s.Plane.Port(fabric).PacedFrames; n == 0 {
+		t.Error("no frame is held")
+	}
+	s.Drain()
+	s.Close(t)
+}
+
+// TestTunnelShowsNoLink: the gateway sends its own packets with the Ethernet header of a packet outside tunnels only.
+func TestTunnelShowsNoLink(t *testing.T) {
+	r := testkit.New(t, testkit.Setup{Policy: probing(east4, west4, millisecond)})
+	for _, c := range []struct {
+		frame []byte
+		sent  bool
+	}{{inVXLAN(inner(false).Frame(), 5), false}, {testkit.MPLS(inner(false).Frame(), 5), false}, {inner(false).Frame(), true}} {
+		r.Inject(t, fabric, c.frame)
+		for range 3 {
+			r.Settle()
+			r.Advance(2 * millisecond)
+		}
+		if tests, _, _ := kindsSent(r); (tests > 0) != c.sent {
+			t.Errorf("%d STAMP packets sent, want any: %v", tests, c.sent)
+		}
+	}
+	r.Drain()
+	for _, f := range r.Take(wan) {
+		if _, p := kindOf(f); f.Built && (p.DstPort != packet.STAMPPort || p.Dst != west4) {
+			t.Errorf("sent % x", f.Octets)
+		}
+	}
+	r.Close(t)
+}

@@ -140,17 +140,19 @@ func TestNotForQPs(t *testing.T) {
 		}
 		h.Receive(0, b, len(b))
 	}
-	other(func(b []byte) { b[l3+19]++ }, true)                                       // destination address
-	other(func(b []byte) { b[l3+15] += 7 }, true)                                    // source address
-	other(func(b []byte) { b[l3+packet.IPv4Len+packet.UDPLen+7]++ }, true)           // DestQP
-	other(func(b []byte) { b[len(b)-10]++ }, false)                                  // payload
-	other(func(b []byte) { b[l3+packet.IPv4Len+packet.UDPLen] = 0x04 | 0x20 }, true) // UC
-	other(func(b []byte) { b[l3+packet.IPv4Len+packet.UDPLen] = 0x1d }, true)        // ATOMIC WRITE
-	other(func(b []byte) { b[l3+packet.IPv4Len+packet.UDPLen] = 0x12 }, true)        // ATOMIC Acknowledge
-	other(func(b []byte) { b[l3+packet.IPv4Len+packet.UDPLen] = 0xb1 }, true)        // XRC Acknowledge
+	other(func(b []byte) { b[l3+19]++ }, true)                                              // destination address
+	other(func(b []byte) { b[l3+15] += 7 }, true)                                           // source address
+	other(func(b []byte) { b[l3+packet.IPv4Len+packet.UDPLen+7]++ }, true)                  // DestQP
+	other(func(b []byte) { b[len(b)-10]++ }, false)                                         // payload
+	other(func(b []byte) { b[l3+packet.IPv4Len+packet.UDPLen] = 0x04 | 0x20 }, true)        // UC
+	other(func(b []byte) { b[l3+packet.IPv4Len+packet.UDPLen] = 0x1d }, true)               // ATOMIC WRITE
+	other(func(b []byte) { b[l3+packet.IPv4Len+packet.UDPLen] = 0x12 }, true)               // ATOMIC Acknowledge
+	other(func(b []byte) { b[l3+packet.IPv4Len+packet.UDPLen] = 0xb1 }, true)               // XRC Acknowledge
+	labelled := slices.Concat(frame[:l3-2], []byte{0x88, 0x47, 0, 1, 0x11, 64}, frame[l3:]) // one label: no tunnel ends at a host
+	h.Receive(0, labelled, len(labelled))
 	other(func([]byte) {}, false)
 	c := h.Counters()
-	if c.WrongDestination != 1 || c.WrongPeer != 1 || c.UnknownQP != 1 || c.WrongICRC != 1 || c.Unsupported != 4 || c.InSequence != 1 {
+	if c.WrongDestination != 2 || c.WrongPeer != 1 || c.UnknownQP != 1 || c.WrongICRC != 1 || c.Unsupported != 4 || c.InSequence != 1 {
 		t.Errorf("counted %+v", c)
 	}
 	checkAccount(t, c)

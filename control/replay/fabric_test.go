@@ -33,6 +33,34 @@ func from(t *testing.T, sources ...string) *replay.Capture {
 	return c
 }
 
+// TestFabricOfTunnels: of RoCEv2 in an IP tunnel, the prefix may hold the hosts or the tunnel's end; over MPLS, the hosts.
+func TestFabricOfTunnels(t *testing.T) {
+	inner := testkit.RoCE{Src: "10.1.0.1", Dst: "10.9.0.9"}.Frame()
+	for _, c := range []struct {
+		frame  []byte
+		fabric string
+		want   bool
+	}{
+		{testkit.VXLAN(inner, 5, 0, false), "10.1.0.0/16", true},
+		{testkit.VXLAN(inner, 5, 0, false), "192.0.2.17/32", true},
+		{testkit.VXLAN(inner, 5, 0, true), "192.0.2.17/32", false},
+		{testkit.VXLAN(inner, 5, 0, false), "10.9.0.0/16", false},
+		{testkit.MPLS(inner, 5), "10.1.0.0/16", true},
+		{testkit.MPLS(inner, 5), "10.9.0.0/16", false},
+	} {
+		capture, err := replay.Open(save(t, classic(binary.LittleEndian, micro, 1, whole(0, 0, c.frame))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := capture.CheckFabric(prefixes(c.fabric)); (err == nil) != c.want {
+			t.Errorf("%s: error %v, want none: %v", c.fabric, err, c.want)
+		}
+		if err := capture.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // many is sources in as many prefixes of 24 bits, a frame each.
 func many(hosts int) (sources []string) {
 	for i := range hosts {

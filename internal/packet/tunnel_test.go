@@ -85,6 +85,7 @@ func encapsulations() (all []encapsulation) {
 	add("NVGRE", GRE, testKey, true, raw(47), gre("\x20\x00", "\xfe\xdc\xba\x98", true))
 	add("GRE of Ethernet", GRE, 0, true, raw(47), gre("\x00\x00", "", true))
 	add("IP in IP", IPInIP, 0, false, byFamily(), bare)
+	add("IP in IP behind another Routing header", IPInIP, 0, false, byFamily(extHeader{43, []byte{2, 0, 0, 0, 0, 0}}), bare)
 	add("SRv6", SRv6, 0, false, byFamily(srhOf), bare)
 	add("SRv6 behind options", SRv6, 0, false, byFamily(extHeader{0, make([]byte, 6)}, srhOf), bare)
 	add("SRv6 of Ethernet", SRv6, 0, true, raw(143, srhOf), whole)
@@ -337,6 +338,7 @@ func TestNoTunnel(t *testing.T) {
 		"MPLS cut":                            linkFrame(0x8847, "\x00\x01\x00\x40\x00\x01\x01"),
 		"MPLS of DNS":                         linkFrame(0x8847, "\x00\x01\x01\x40"+string(dns4)),
 		"MPLS of an associated channel":       linkFrame(0x8847, "\x00\x01\x01\x40\x10\x00\x00\x21"+string(packet)),
+		"MPLS of a frame in one":              linkFrame(0x8847, "\x00\x01\x01\x40\x10\x00\x00\x21"+string(roce)),
 		"RoCEv2 itself":                       roce,
 		"RoCEv2 of a fragment in SRv6":        over6(41, packetOf(fragment6(17, 0))),
 		"an IPv6 packet after a Mobility one": over6(135, []byte{41, 0}),
