@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/dataplane"

@@ -66,8 +66,8 @@ const shownProxies = `PREFIX           PROXY     ORIGIN
 `
 
 const speaking = `{"running":true,"as":65001,"router_id":"192.0.2.9","announced":["10.1.0.0/16"],"prefixes_learned":5,"peers":[
-{"address":"192.0.2.10","as":65002,"state":"established","uptime_ns":3723000000000,"announced":1,"received":9,"learned":5,"ignored":{"no-attribute":3,"malformed":1}},
-{"address":"2001:db8::10","as":65001,"state":"active","problem":"the session has ended","uptime_ns":0,"announced":0,"received":0,"learned":0,"ignored":{},"stale":true}]}
+{"address":"192.0.2.10","as":65002,"session_state":"established","uptime_ns":3723000000000,"announced":1,"received":9,"learned":5,"ignored":{"no-attribute":3,"malformed":1}},
+{"address":"2001:db8::10","as":65001,"session_state":"active","problem":"the session has ended","uptime_ns":0,"announced":0,"received":0,"learned":0,"ignored":{},"stale":true}]}
 `
 
 const shownBGP = `AS 65001, router ID 192.0.2.9; 1 prefixes announced, 5 learned
