@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/dataplane"
@@ -51,6 +50,11 @@ func (w *watch) run(ctx context.Context, ready <-chan struct{}) []report.Depth {
 		defer close(guarded)
 		w.g.guard(ctx)
 	}()
+	advertised := make(chan struct{})
+	go func() {
+		defer close(advertised)
+		w.g.advertise(ctx)
+	}()
 	tick, status := time.NewTicker(sampleStep), time.NewTicker(statusEvery)
 	defer tick.Stop()
 	defer status.Stop()
@@ -60,6 +64,7 @@ func (w *watch) run(ctx context.Context, ready <-chan struct{}) []report.Depth {
 			w.g.options.Log.Info().Msg("The gateway stops once its queues are drained.")
 			w.g.forwards(false)
 			<-guarded
+			<-advertised
 			w.links.release()
 			return w.samples
 		case now := <-tick.C:

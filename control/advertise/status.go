@@ -13,11 +13,14 @@ type Status struct {
 	Peers           []Peer         `json:"peers"`
 }
 
+// Established is the state of a session that exchanges routes.
+const Established = "established"
+
 // Peer is the state of a session.
 type Peer struct {
 	Address string `json:"address"`
 	AS      uint32 `json:"as"`
-	State   string `json:"state" enum:"idle,connect,active,open-sent,open-confirm,established" doc:"State of the session (RFC 4271 8.2.2)."`
+	State   string `json:"session_state" enum:"idle,connect,active,open-sent,open-confirm,established" doc:"State of the session (RFC 4271 8.2.2)."`
 	Problem string `json:"problem,omitempty" doc:"Why the session doesn't come up: it had too many prefixes, or the latest error."`
 	// Uptime is 0 unless the session is established.
 	Uptime int64 `json:"uptime_ns" doc:"Time in nanoseconds for which the session has been established."`

@@ -45,8 +45,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// told is what a speaker's process prints: what it has learned, or its state.
-type told struct {
+// printed is what a speaker's process prints: what it has learned, or its state.
+type printed struct {
 	Learned []string          `json:"learned"` // "prefix=proxy"
 	Status  *advertise.Status `json:"status,omitempty"`
 }
@@ -54,10 +54,10 @@ type told struct {
 // speak runs a speaker with a configuration file until standard input ends. A line of the input is another file, or empty to ask for the state.
 func speak(file string) error {
 	var lock sync.Mutex
-	print := func(t told) {
+	write := func(p printed) {
 		lock.Lock()
 		defer lock.Unlock()
-		_ = json.NewEncoder(os.Stdout).Encode(t)
+		_ = json.NewEncoder(os.Stdout).Encode(p)
 	}
 	load := func(file string) (*Settings, error) {
 		c, err := config.Load(file)
@@ -75,7 +75,7 @@ func speak(file string) error {
 		for _, s := range senders {
 			all = append(all, fmt.Sprintf("%s=%s", s.Prefix, s.Proxy))
 		}
-		print(told{Learned: all})
+		write(printed{Learned: all})
 	})
 	if err != nil {
 		return err
@@ -83,7 +83,7 @@ func speak(file string) error {
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 		if lines.Text() == "" {
 			status := x.Status()
-			print(told{Status: &status})
+			write(printed{Status: &status})
 			continue
 		}
 		if s, err = load(lines.Text()); err == nil {
@@ -99,10 +99,9 @@ func speak(file string) error {
 
 // network is a router's namespace between those of two speakers.
 type network struct {
-	t          *testing.T
-	id         string // of the namespaces' names
-	dir        string
-	west, east *speaker
+	t   *testing.T
+	id  string // of the namespaces' names
+	dir string
 }
 
 // ends has the addresses of docs/proxy.md, as prefixes.
@@ -206,7 +205,7 @@ func (n *network) start(side string, lines func(string), env string, command ...
 	return p
 }
 
-// kill ends the process without a chance to say goodbye, and waits for it.
+// kill ends the process at once, and waits for it.
 func (p *process) kill() {
 	_ = p.command.Process.Kill()
 	<-p.ended
@@ -243,7 +242,7 @@ func (n *network) speaker(side, text string) *speaker {
 	text = strings.Replace(text, "    as: ", "    connect_retry: 2s\n    as: ", 1)
 	s := &speaker{n: n, text: text, changed: make(chan struct{}, 1)}
 	line := func(line string) {
-		var t told
+		var t printed
 		if json.Unmarshal([]byte(line), &t) != nil {
 			return
 		}
@@ -380,8 +379,8 @@ func TestRouters(t *testing.T) {
 			// The router is killed, and comes back.
 			router.kill()
 			n.router(c.program, text)
-			west.awaitStatus("established again", func(s *advertise.Status) bool { return s.Peers[0].State == established })
-			east.awaitStatus("established again", func(s *advertise.Status) bool { return s.Peers[0].State == established && !s.Peers[0].Stale })
+			west.awaitStatus("established again", func(s *advertise.Status) bool { return s.Peers[0].State == advertise.Established })
+			east.awaitStatus("established again", func(s *advertise.Status) bool { return s.Peers[0].State == advertise.Established && !s.Peers[0].Stale })
 			east.await(fromWest...)
 			west.await(fromEast...)
 		})
