@@ -164,6 +164,7 @@ type Proxy struct {
 	Sources []netip.Prefix // whose notifications are accepted; none: the gateway is no proxy
 	BGP     *BGP           // nil: no BGP
 	OSPF    *OSPF          // nil: no OSPF
+	OSPF6   *OSPF6         // nil: no OSPFv3
 }
 
 // Domain is the domain filter: which notifications may pass a WAN port inwards and outwards.

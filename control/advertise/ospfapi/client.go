@@ -14,6 +14,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/cnpgate/cnpgate/control/advertise"
 	"github.com/cnpgate/cnpgate/internal/igp/ospfv2"
 	"github.com/cnpgate/cnpgate/proxy"
 )
@@ -179,7 +180,7 @@ func (c *Client) withdraw(s *session) {
 // publish passes on the senders if they have changed.
 func (c *Client) publish(s *session) {
 	s.mutex.Lock()
-	senders := slices.DeleteFunc(s.database.senders(c.Own), func(e proxy.Sender) bool { return !c.Accepts(e.Prefix) })
+	senders := s.database.senders(advertise.Best{Own: c.Own, Accepts: c.Accepts})
 	ignored := s.ignored
 	s.ignored = nil
 	s.mutex.Unlock()

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/cnpgate/cnpgate/control/advertise"
 	"github.com/cnpgate/cnpgate/internal/igp/ospf"
 	"github.com/cnpgate/cnpgate/internal/igp/ospfv2"
 	"github.com/cnpgate/cnpgate/proxy"
@@ -113,7 +114,7 @@ func entries(l *ospf.LSA, decoded *ospfv2.LSA) []entry {
 		}
 		seen[p.Prefix] = true
 		e := entry{prefix: p.Prefix}
-		if address, ok := p.Proxy(l.Router, true); ok && usable(p.Prefix, address) {
+		if address, ok := p.Proxy(l.Router, true); ok && advertise.Usable(p.Prefix, address) {
 			e.proxy = address
 		}
 		all = append(all, e)
@@ -131,9 +132,8 @@ func (d *database) reach(added, removed []netip.Addr) {
 	}
 }
 
-// senders returns the senders with a proxy, in the order of their prefixes. An LSA of a router that can't be reached doesn't count (RFC 5250 5). If
-// several routers are the proxy of a prefix, the lowest address counts. own is this gateway's address, which is no proxy for itself.
-func (d *database) senders(own netip.Addr) []proxy.Sender {
+// senders returns the senders with a proxy, in the order of their prefixes. An LSA of a router that can't be reached doesn't count (RFC 5250 5).
+func (d *database) senders(best advertise.Best) []proxy.Sender {
 	keys := make([]key, 0, len(d.lsas))
 	for k := range d.lsas {
 		if d.reachable[k.router] {
@@ -146,31 +146,16 @@ func (d *database) senders(own netip.Addr) []proxy.Sender {
 		prefix netip.Prefix
 	}
 	decided := map[of]bool{}
-	best := map[netip.Prefix]netip.Addr{}
 	for _, k := range keys {
 		for _, e := range d.lsas[k] {
 			if decided[of{k.router, e.prefix}] {
 				continue
 			}
 			decided[of{k.router, e.prefix}] = true
-			if e.proxy == own || !e.proxy.IsValid() {
-				continue
-			}
-			if other, ok := best[e.prefix]; !ok || e.proxy.Less(other) {
-				best[e.prefix] = e.proxy
+			if e.proxy.IsValid() {
+				best.Offer(e.prefix, e.proxy)
 			}
 		}
 	}
-	all := make([]proxy.Sender, 0, len(best))
-	for prefix, address := range best {
-		all = append(all, proxy.Sender{Prefix: prefix, Proxy: address, Origin: origin})
-	}
-	slices.SortFunc(all, func(a, b proxy.Sender) int { return a.Prefix.Compare(b.Prefix) })
-	return all
-}
-
-// usable reports whether the gateway can notify a proxy. One that isn't usable must not spoil the others.
-func usable(prefix netip.Prefix, address netip.Addr) bool {
-	_, err := proxy.NewSenders(proxy.Sender{Prefix: prefix, Proxy: address, Origin: origin})
-	return err == nil
+	return best.Senders(origin)
 }

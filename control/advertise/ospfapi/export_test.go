@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/cnpgate/cnpgate/control/advertise"
 	"github.com/cnpgate/cnpgate/internal/igp/ospf"
 	"github.com/cnpgate/cnpgate/proxy"
 )
@@ -41,7 +42,9 @@ func (d Database) Notice(kind uint8, body []byte) error {
 }
 
 // Senders returns the senders.
-func (d Database) Senders(own netip.Addr) []proxy.Sender { return d.senders(own) }
+func (d Database) Senders(own netip.Addr) []proxy.Sender {
+	return d.senders(advertise.Best{Own: own, Accepts: func(netip.Prefix) bool { return true }})
+}
 
 // NeverAgain lets a client originate LSAs only when something happens, so that a test knows which requests come.
 func (c *Client) NeverAgain() { c.again = time.Hour }
