@@ -66,6 +66,7 @@ type gateway struct {
 	health     health
 	episodes   *episodes
 	heart      heart
+	advertiser advertiser
 }
 
 // Run forwards until the context ends, then drains the queues and reports. It returns an error if it could not forward, or if
@@ -92,6 +93,11 @@ func (g *gateway) run(ctx context.Context) (*report.Report, error) {
 	if err := g.apply(c); err != nil {
 		return nil, err
 	}
+	settings, err := bgpSettings(c)
+	if err != nil {
+		return nil, err
+	}
+	g.setBGP(settings)
 	g.identify(o.Log.Info()).Msg("The gateway starts.")
 	g.episodes = newEpisodes(g)
 	g.setWallClock()

@@ -17,7 +17,7 @@ func (g *gateway) startMetrics(ctx context.Context) (stop func(), err error) {
 	}
 	source := metrics.Source{
 		Counters: g.Counters, Problems: g.Problems, Build: g.options.Build,
-		Hash: func() string { return g.running.Load().File.Hash() },
+		Hash: func() string { return g.running.Load().File.Hash() }, BGP: g.BGP,
 	}
 	server, err := metrics.Open(address, source, log.New(g.options.Log, "metrics: ", 0))
 	if err != nil {

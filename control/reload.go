@@ -8,6 +8,7 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 	"golang.org/x/sys/unix"
 
+	"github.com/cnpgate/cnpgate/control/advertise/bgp"
 	"github.com/cnpgate/cnpgate/control/assemble"
 	"github.com/cnpgate/cnpgate/control/config"
 )
@@ -20,6 +21,10 @@ func (g *gateway) Reload() (changes []string, err error) {
 	g.announceIfForwarding("RELOADING=1\nMONOTONIC_USEC=" + monotonicMicroseconds())
 	defer g.announceIfForwarding(daemon.SdNotifyReady)
 	next, err := g.load()
+	var settings *bgp.Settings
+	if err == nil {
+		settings, err = bgpSettings(next)
+	}
 	if err == nil {
 		changes = next.Changes(g.running.Load())
 		err = g.apply(next)
@@ -31,6 +36,7 @@ func (g *gateway) Reload() (changes []string, err error) {
 	for _, w := range next.Warnings {
 		g.options.Log.Warn().Stringer("at", w.Position).Msg("Warning about the configuration: " + w.Text + ".")
 	}
+	g.setBGP(settings)
 	g.identify(g.options.Log.Info()).Strs("changes", changes).Msg("The configuration was reloaded.")
 	return changes, nil
 }

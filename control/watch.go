@@ -51,6 +51,11 @@ func (w *watch) run(ctx context.Context, ready <-chan struct{}) []report.Depth {
 		defer close(guarded)
 		w.g.guard(ctx)
 	}()
+	advertised := make(chan struct{})
+	go func() {
+		defer close(advertised)
+		w.g.advertise(ctx)
+	}()
 	tick, status := time.NewTicker(sampleStep), time.NewTicker(statusEvery)
 	defer tick.Stop()
 	defer status.Stop()
@@ -60,6 +65,7 @@ func (w *watch) run(ctx context.Context, ready <-chan struct{}) []report.Depth {
 			w.g.options.Log.Info().Msg("The gateway stops once its queues are drained.")
 			w.g.forwards(false)
 			<-guarded
+			<-advertised
 			w.links.release()
 			return w.samples
 		case now := <-tick.C:

@@ -65,6 +65,17 @@ const shownProxies = `PREFIX           PROXY     ORIGIN
 2001:db8:1::/48  10.1.0.1  bgp
 `
 
+const speaking = `{"running":true,"as":65001,"router_id":"192.0.2.9","announced":["10.1.0.0/16"],"prefixes_learned":5,"peers":[
+{"address":"192.0.2.10","as":65002,"state":"established","uptime_ns":3723000000000,"announced":1,"received":9,"learned":5,"ignored":{"no-attribute":3,"malformed":1}},
+{"address":"2001:db8::10","as":65001,"state":"active","problem":"the session has ended","uptime_ns":0,"announced":0,"received":0,"learned":0,"ignored":{},"stale":true}]}
+`
+
+const shownBGP = `AS 65001, router ID 192.0.2.9; 1 prefixes announced, 5 learned
+PEER          AS     STATE                UPTIME  ANNOUNCED  RECEIVED  LEARNED  IGNORED                     PROBLEM
+192.0.2.10    65002  established          1h2m3s  1          9         5        malformed:1,no-attribute:3  -
+2001:db8::10  65001  active (restarting)  -       0          0         0        -                           the session has ended
+`
+
 const ailing = `{"healthy":false,"problems":{"wan":"no link"}}
 `
 
@@ -127,6 +138,12 @@ func gatewayAt(t *testing.T, path, text string, whole bool) {
 			text = counted
 		case resource == "pairs" && whole:
 			text = paired
+		case resource == "bgp" && whole && text == answered:
+			text = speaking
+		case resource == "bgp" && whole:
+			text = `{"running":false,"announced":[],"prefixes_learned":0,"peers":[]}`
+		case resource == "bgp":
+			text = `{"running":false,"error":"BGP: no address","announced":[],"prefixes_learned":0,"peers":[]}`
 		case resource == "proxies" && whole && text == answered:
 			text = proxied
 		case resource == "proxies":
@@ -222,6 +239,10 @@ func TestShow(t *testing.T) {
 		{"show proxies --socket gw.sock -o json", 0, proxied, ""},
 		{"show proxies --socket idle.sock", 0, "PREFIX  PROXY  ORIGIN\n", ""},
 		{"show proxies --socket none.sock", 1, "", "no socket at none.sock"},
+		{"show bgp --socket gw.sock", 0, shownBGP, ""},
+		{"show bgp --socket gw.sock -o json", 0, speaking, ""},
+		{"show bgp --socket idle.sock", 0, "The configuration has no proxy.bgp, or proxy.enabled is false.\n", ""},
+		{"show bgp --socket none.sock", 1, "", "no socket at none.sock"},
 		{"show version --socket gw.sock", 0, shownVersion, ""},
 		{"show version --socket gw.sock -o json", 0, versioned, ""},
 		{"show pairs --socket none.sock", 1, "", "no socket at none.sock"},
@@ -235,7 +256,7 @@ func TestShow(t *testing.T) {
 		{"show health --socket none.sock --watch 1s", 1, "", "no socket at none.sock"},
 		{"show flows --socket gw.sock --watch 1ms", 1, "", "--watch is 1ms, expected at least 100ms"},
 		{"show counters more", 1, "", `"more"`},
-		{"show", 1, "", "show what? Expected cnpgate show config, cnpgate show counters, cnpgate show episodes, cnpgate show flows, cnpgate show health, cnpgate show notifications, cnpgate show pairs, cnpgate show ports, cnpgate show proxies, cnpgate show queues or cnpgate show version"},
+		{"show", 1, "", "show what? Expected cnpgate show bgp, cnpgate show config, cnpgate show counters, cnpgate show episodes, cnpgate show flows, cnpgate show health, cnpgate show notifications, cnpgate show pairs, cnpgate show ports, cnpgate show proxies, cnpgate show queues or cnpgate show version"},
 		{"show flow", 1, "", `unknown command "flow"`},
 	} {
 		t.Run(c.args, func(t *testing.T) {

@@ -55,7 +55,7 @@ func printEpisode(to io.Writer, e *report.Episode) error {
 		more += fmt.Sprintf("; %d notifications of the gateway were overwritten before they were counted", e.Lost)
 	}
 	fmt.Fprintf(to, "%d: queue %s/%s from %s, %s; peak %d bytes; %d packets marked; notifications: %s%s\n", e.ID, e.Port, e.Class,
-		e.Start.Local().Format("2006-01-02 15:04:05.000"), duration, e.PeakBytes, e.ECNMarked, sent(e.Notifications), more)
+		e.Start.Local().Format("2006-01-02 15:04:05.000"), duration, e.PeakBytes, e.ECNMarked, listCounts(e.Notifications), more)
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "  SOURCE\tQP\tDESTINATION\tQP\tBYTES\tMOST QUEUED\tNOTIFIED\tMBIT/S BEFORE\tMBIT/S AFTER\tSLOWED")
 	for _, f := range listed(e) {

@@ -80,7 +80,7 @@ func printFlows(to io.Writer, flows []api.Flow) error {
 		f := &flows[i]
 		_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%v\t%d\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%d\n", f.Port, vlans(f.VLAN), f.SourceIP, orDash(f.SourceQP),
 			orDash(f.CandidateQP), f.DestinationIP, f.DestinationQP, rateOf(f.RateBPS), rounded(time.Duration(f.AgeNS)), f.Packets, f.Bytes, f.ECNMarked,
-			sent(f.Notifications), f.QPState, cmp.Or(f.Ended, "-"), orDash(f.QPEvidence), took(f), f.QPConflicts)
+			listCounts(f.Notifications), f.QPState, cmp.Or(f.Ended, "-"), orDash(f.QPEvidence), took(f), f.QPConflicts)
 		if err != nil {
 			return err
 		}
@@ -125,14 +125,14 @@ func took(f *api.Flow) string {
 	return strconv.FormatUint(f.QPPackets, 10)
 }
 
-// sent lists the notifications by kind.
-func sent(kinds map[string]uint64) string {
-	if len(kinds) == 0 {
+// listCounts lists counts by name.
+func listCounts[N int | uint64](counts map[string]N) string {
+	if len(counts) == 0 {
 		return "-"
 	}
 	var all []string
-	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
-		all = append(all, fmt.Sprintf("%s:%d", kind, kinds[kind]))
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		all = append(all, fmt.Sprintf("%s:%d", name, counts[name]))
 	}
 	return strings.Join(all, ",")
 }

@@ -13,6 +13,9 @@ type Status struct {
 	Peers           []Peer         `json:"peers"`
 }
 
+// Established is the state of a session that exchanges routes.
+const Established = "established"
+
 // Peer is the state of a session.
 type Peer struct {
 	Address string `json:"address"`

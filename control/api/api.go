@@ -16,6 +16,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/cnpgate/cnpgate/control/advertise"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/dataplane"
@@ -59,6 +60,7 @@ type Gateway interface {
 	Config() *config.Config
 	// Reload reads the configuration again, and returns the keys that have changed. After an error the old configuration stays in force.
 	Reload() (changes []string, err error)
+	BGP() advertise.Status
 	Identity() report.Identity
 	// LogLevel is one of config.LogLevels, and so is the argument of SetLogLevel.
 	LogLevel() string

@@ -18,6 +18,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/cnpgate/cnpgate/control/advertise"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -84,10 +85,12 @@ type fakes struct {
 	level    string
 	reload   func() ([]string, error)
 	episodes []report.Episode
+	bgp      advertise.Status
 }
 
 func (f *fakes) Problems() map[string]string { return f.problems }
 func (f *fakes) Episodes() []report.Episode  { return f.episodes }
+func (f *fakes) BGP() advertise.Status       { return f.bgp }
 func (f *fakes) Config() *config.Config      { return f.config }
 func (f *fakes) Reload() ([]string, error)   { return f.reload() }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/control/advertise"
 	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/pairing"
@@ -13,6 +14,7 @@ import (
 
 // The paths that the client requests.
 const (
+	BGPPath           = "/v1/bgp"
 	ConfigPath        = "/v1/config"
 	CountersPath      = "/v1/counters"
 	EpisodesPath      = "/v1/episodes"
@@ -78,6 +80,8 @@ func (s *Server) operations() []operation {
 			parameters: notificationParameters, lines: true, answers: map[int]any{200: Streamed{}}, act: s.streamNotifications},
 		{method: http.MethodGet, path: EpisodesPath, id: "getEpisodes", summary: "The congestion episodes, the oldest first.",
 			parameters: []parameter{portParameter}, answers: map[int]any{200: Episodes{}}, act: s.getEpisodes},
+		{method: http.MethodGet, path: BGPPath, id: "getBGP", summary: "The state of BGP: its sessions, what they announce and what was learned.",
+			answers: map[int]any{200: advertise.Status{}}, act: s.getBGP},
 		{method: http.MethodGet, path: ConfigPath, id: "getConfig", summary: "The configuration in force, as it was read.",
 			answers: map[int]any{200: Config{}}, act: s.getConfig},
 		{method: http.MethodPost, path: reloadPath, id: "reload", summary: "Reads the configuration file again.", answers: map[int]any{200: Reloaded{}},

@@ -78,6 +78,7 @@ func (c *collector) Describe(to chan<- *prometheus.Desc) {
 	}
 	to <- buildInfo
 	to <- portHealth
+	describeBGP(to)
 }
 
 // Collect sends all values.
@@ -115,6 +116,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 		}
 		to <- prometheus.MustNewConstMetric(portHealth, prometheus.GaugeValue, healthy, n.Ports[p].Name)
 	}
+	collectBGP(to, c.source.BGP())
 }
 
 // send sends a metric's values; nothing if there are none, as for a replaced device.

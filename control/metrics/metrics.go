@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/cnpgate/cnpgate/control/advertise"
 	"github.com/cnpgate/cnpgate/control/report"
 )
 
@@ -35,6 +36,7 @@ type Source struct {
 	Build    Build
 	// Hash is that of the configuration in force.
 	Hash func() string
+	BGP  func() advertise.Status
 }
 
 // Build identifies the program.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/cnpgate/cnpgate/control/advertise"
 	"github.com/cnpgate/cnpgate/control/assemble"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/report"
@@ -75,6 +76,12 @@ func source(t *testing.T) Source {
 	return Source{
 		Counters: counters, Problems: func() map[string]string { return map[string]string{"dc": "no link"} },
 		Build: Build{Version: "v1", Commit: "c0ffee", DPDK: "DPDK 22.11"}, Hash: c.File.Hash,
+		BGP: func() advertise.Status {
+			return advertise.Status{Running: true, Peers: []advertise.Peer{
+				{Address: "192.0.2.10", State: advertise.Established, Announced: 2, Received: 5, Learned: 3, Ignored: map[string]int{"malformed": 1}},
+				{Address: "2001:db8::10", State: "active"},
+			}}
+		},
 	}
 }
 
@@ -118,6 +125,10 @@ func TestMetrics(t *testing.T) {
 		`cnpgate_loop_gap_seconds_bucket{worker="0",le="+Inf"} 11`, `cnpgate_loop_gap_seconds_sum{worker="0"} 0.00204`, `cnpgate_loop_gap_seconds_count{worker="0"} 11`,
 		`cnpgate_reaction_time_seconds_count{port="dc"} 0`, "Queue depth, sampled once a millisecond; sum divided by count is the average. OpenConfig: avg-queue-len.",
 		`cnpgate_port_healthy{port="dc"} 0`, `cnpgate_port_healthy{port="line"} 1`,
+		`cnpgate_bgp_session_established{peer="192.0.2.10"} 1`, `cnpgate_bgp_session_established{peer="2001:db8::10"} 0`,
+		`cnpgate_bgp_routes_announced{peer="192.0.2.10"} 2`, `cnpgate_bgp_routes_received{peer="192.0.2.10"} 5`,
+		`cnpgate_bgp_prefixes_learned{peer="192.0.2.10"} 3`, `cnpgate_bgp_routes_ignored{peer="192.0.2.10",reason="malformed"} 1`,
+		`cnpgate_bgp_routes_ignored{peer="2001:db8::10",reason="other-next-hop"} 0`,
 		"go_goroutines ", "process_resident_memory_bytes ",
 	} {
 		if !strings.Contains(string(body), want) {

@@ -380,8 +380,8 @@ func TestRouters(t *testing.T) {
 			// The router is killed, and comes back.
 			router.kill()
 			n.router(c.program, text)
-			west.awaitStatus("established again", func(s *advertise.Status) bool { return s.Peers[0].State == established })
-			east.awaitStatus("established again", func(s *advertise.Status) bool { return s.Peers[0].State == established && !s.Peers[0].Stale })
+			west.awaitStatus("established again", func(s *advertise.Status) bool { return s.Peers[0].State == advertise.Established })
+			east.awaitStatus("established again", func(s *advertise.Status) bool { return s.Peers[0].State == advertise.Established && !s.Peers[0].Stale })
 			east.await(fromWest...)
 			west.await(fromEast...)
 		})

@@ -97,10 +97,8 @@ func (s *Settings) peer(p *config.BGPPeer) *api.Peer {
 var stateNames = map[api.PeerState_SessionState]string{
 	api.PeerState_SESSION_STATE_IDLE: "idle", api.PeerState_SESSION_STATE_CONNECT: "connect", api.PeerState_SESSION_STATE_ACTIVE: "active",
 	api.PeerState_SESSION_STATE_OPENSENT: "open-sent", api.PeerState_SESSION_STATE_OPENCONFIRM: "open-confirm",
-	api.PeerState_SESSION_STATE_ESTABLISHED: established,
+	api.PeerState_SESSION_STATE_ESTABLISHED: advertise.Established,
 }
-
-const established = "established"
 
 // describe is a peer's state for the API, as far as GoBGP knows it.
 func describe(p *api.Peer, now time.Time) advertise.Peer {
@@ -111,7 +109,7 @@ func describe(p *api.Peer, now time.Time) advertise.Peer {
 	if d.State == "" {
 		d.State = "idle"
 	}
-	if up := p.Timers.State.Uptime; d.State == established && up != nil {
+	if up := p.Timers.State.Uptime; d.State == advertise.Established && up != nil {
 		d.Uptime = max(now.Sub(up.AsTime()), 0).Nanoseconds()
 	}
 	for _, f := range p.AfiSafis {

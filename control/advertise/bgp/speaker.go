@@ -337,7 +337,7 @@ func (x *Speaker) addLearned(p *advertise.Peer) {
 	if err != nil {
 		return
 	}
-	if p.Problem == "" && p.State != established {
+	if p.Problem == "" && p.State != advertise.Established {
 		p.Problem = x.reasons[address]
 	}
 	routes := x.result.ByPeer[address]
