@@ -71,9 +71,9 @@ func (c *Client) ask(ctx context.Context) (all []proxy.Sender, ignored, err erro
 
 // report logs errors that are other than before.
 func (c *Client) report(err, ignored error) {
-	message := "proxies are not learned by OSPFv3"
+	message := "OSPFv3 learns no proxies."
 	if err == nil {
-		err, message = ignored, "an LSA that may announce proxies is ignored"
+		err, message = ignored, "OSPFv3 ignores an LSA that may announce proxies."
 	}
 	text := ""
 	if err != nil {
@@ -83,10 +83,10 @@ func (c *Client) report(err, ignored error) {
 		return
 	}
 	if c.failing = text; text == "" {
-		c.Log.Info().Str("socket", c.Socket).Msg("proxies are learned by OSPFv3 again")
+		c.Log.Info().Str("ospf6d", c.Socket).Msg("OSPFv3 learns proxies again.")
 		return
 	}
-	c.Log.Warn().Str("error", text).Str("socket", c.Socket).Msg(message)
+	c.Log.Warn().Str("error", text).Str("ospf6d", c.Socket).Msg(message)
 }
 
 // learned passes on senders if they aren't those that were passed on last.
@@ -95,9 +95,9 @@ func (c *Client) learned(senders []proxy.Sender) {
 		return
 	}
 	if err := c.Learned(senders); err != nil {
-		c.Log.Error().Err(err).Msg("proxies learned by OSPFv3 are not used")
+		c.Log.Error().Err(err).Msg("The proxies that OSPFv3 has learned are not used.")
 		return
 	}
-	c.Log.Info().Int("senders", len(senders)).Msg("proxies learned by OSPFv3 have changed")
+	c.Log.Info().Int("prefixes", len(senders)).Msg("OSPFv3 has learned other proxies.")
 	c.last = senders
 }
