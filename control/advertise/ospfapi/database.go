@@ -14,8 +14,11 @@ import (
 // origin is the origin of senders learned here.
 const origin = "ospf"
 
-// maxPrefixes bounds the prefixes that a database has. An LSA beyond is ignored.
-const maxPrefixes = proxy.MaxSenders
+const (
+	maxPrefixes = proxy.MaxSenders // of all LSAs; an LSA beyond is ignored
+	maxRouters  = 1 << 16          // that can be reached; others don't count
+	maxOwn      = 1 << 16          // LSAs of this ospfd that the client keeps in mind
+)
 
 // database has the prefixes of other routers' extended prefix LSAs, and which routers are reachable.
 type database struct {
@@ -84,8 +87,10 @@ func (d *database) update(c *change, present bool) (effect, error) {
 	if d.prefixes+len(decoded.Prefixes) > maxPrefixes {
 		return full, nil
 	}
-	d.lsas[k] = entries(l, &decoded)
-	d.prefixes += len(d.lsas[k])
+	if all := entries(l, &decoded); len(all) > 0 {
+		d.lsas[k] = all
+		d.prefixes += len(all)
+	}
 	return changed, nil
 }
 
@@ -94,8 +99,9 @@ func (d *database) updateOwn(l *ospf.LSA, present bool) effect {
 	id := ospfv2.OpaqueID(l)
 	switch {
 	case ospfv2.Type(l) != ospfv2.ASScope:
-	case present:
+	case present && len(d.own) < maxOwn:
 		d.own[id] = true
+	case present:
 	case d.own[id]:
 		delete(d.own, id)
 		return lost
@@ -125,7 +131,9 @@ func entries(l *ospf.LSA, decoded *ospfv2.LSA) []entry {
 // reach notes which routers became reachable and unreachable.
 func (d *database) reach(added, removed []netip.Addr) {
 	for _, r := range added {
-		d.reachable[r] = true
+		if len(d.reachable) < maxRouters {
+			d.reachable[r] = true
+		}
 	}
 	for _, r := range removed {
 		delete(d.reachable, r)
