@@ -55,5 +55,14 @@ func (d Database) Reach(added, removed []netip.Addr) { d.reach(added, removed) }
 // Prefixes is how many prefixes it has.
 func (d Database) Prefixes() int { return d.prefixes }
 
-// MaxPrefixes is how many it takes.
-const MaxPrefixes = maxPrefixes
+// Routers is how many routers are reachable.
+func (d Database) Routers() int { return len(d.reachable) }
+
+// LSAs is how many LSAs it has.
+func (d Database) LSAs() int { return len(d.lsas) }
+
+// How many it takes.
+const (
+	MaxPrefixes = maxPrefixes
+	MaxRouters  = maxRouters
+)
