@@ -132,15 +132,15 @@ func (g *gateway) forward(ctx context.Context) ([]report.Depth, error) {
 		go func() { ended <- g.work(i, core, ready) }()
 	}
 	watch := g.newWatch()
-	watched, deviceWatch, ospf := make(chan []report.Depth), make(chan struct{}), make(chan struct{})
+	watched, deviceWatch, igps := make(chan []report.Depth), make(chan struct{}), make(chan struct{})
 	go func() { watched <- watch.run(ctx, ready) }()
 	go func() {
 		defer close(deviceWatch)
 		g.watchDevices(ctx)
 	}()
 	go func() {
-		defer close(ospf)
-		g.followOSPF(ctx)
+		defer close(igps)
+		g.followIGPs(ctx)
 	}()
 	go func() {
 		<-ctx.Done()
@@ -156,7 +156,7 @@ func (g *gateway) forward(ctx context.Context) ([]report.Depth, error) {
 	}
 	cancel()
 	<-deviceWatch
-	<-ospf
+	<-igps
 	return <-watched, errors.Join(errs...)
 }
 

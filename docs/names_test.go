@@ -136,7 +136,7 @@ var logs = regexp.MustCompile(`rs/zerolog|\b[Ll]og\.(?:Debug|Info|Warn|Error)\(`
 // logNames adds the keys of log events.
 func logNames(t *testing.T, used usage) {
 	t.Helper()
-	for _, pattern := range []string{"../control/*.go", "../control/*/*.go", "../cmd/cnpgate/*.go"} {
+	for _, pattern := range []string{"../control/*.go", "../control/*/*.go", "../control/*/*/*.go", "../cmd/cnpgate/*.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

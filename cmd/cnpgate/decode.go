@@ -52,8 +52,9 @@ func decodeCommand() *cobra.Command {
 		Use:   "decode [--output text|json] [--accepts long-haul-cnp|ppfc] [--config FILE] [CODE POINTS] IN.pcap|-",
 		Short: "Print the congestion notifications of a capture, field by field",
 		Long: `Prints every Standard CNP, Fast CNP, Long-haul CNP (RoCEv2 and ICMPv6), PPFC, notification to a proxy, PAUSE and PFC, and whether a receiver
-would accept it; if not, why. The summary counts the other frames. The E bit of Long-haul CNP and the P bit of PPFC are the same bit:
---accepts selects its meaning. Code points that no registry has assigned come from --config, or from their own flags, which take precedence.
+would accept it; if not, why. Of IS-IS and OSPF it prints the prefixes, and the proxies of those with the P-flag. The summary counts the other
+frames. The E bit of Long-haul CNP and the P bit of PPFC are the same bit: --accepts selects its meaning. Code points that no registry has
+assigned come from --config, or from their own flags, which take precedence.
 
 IN.pcap is a pcap or pcapng file of Ethernet frames, also compressed by gzip or bzip2; "-" is standard input. From a pipe, each notification is printed as
 it arrives: tcpdump -i eth0 -U -w - | cnpgate decode -

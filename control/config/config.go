@@ -165,8 +165,9 @@ type Proxy struct {
 	Sources []netip.Prefix // whose notifications are accepted; none: the gateway is no proxy
 	// PerSource and Received bound the notifications that are accepted a second, from one source and from all; 0: no limit.
 	PerSource, Received uint64
-	BGP                 *BGP  // nil: no BGP
-	OSPF                *OSPF // nil: no OSPF
+	BGP                 *BGP   // nil: no BGP
+	OSPF                *OSPF  // nil: no OSPF
+	OSPF6               *OSPF6 // nil: no OSPFv3
 }
 
 // Domain is the domain filter: which notifications may pass a WAN port inwards and outwards.

@@ -1,12 +1,49 @@
 package config
 
-import "net/netip"
+import (
+	"net/netip"
+	"path"
+	"time"
+)
 
 type ospfSection struct {
 	place
 	API      socket              `key:"api" default:"127.0.0.1:2607"`
 	Announce list[prefix]        `key:"announce" most:"1024"`
 	Accept   list[acceptSection] `key:"accept" most:"1024"`
+}
+
+type ospf6Section struct {
+	place
+	Socket   text                `key:"socket" default:"/var/run/frr/ospf6d.vty"`
+	Interval duration            `key:"interval" default:"10s" min:"1s" max:"1h"`
+	Accept   list[acceptSection] `key:"accept" most:"1024"`
+}
+
+// OSPF6 has the settings of the client of ospf6d, which learns by which proxy senders are notified.
+type OSPF6 struct {
+	Socket   string // path of ospf6d's vty socket
+	Interval time.Duration
+	Proxy    netip.Addr // the gateway's IPv6 address as a proxy, from which it learns nothing; the zero Addr: none
+	Accept   []BGPAccept
+}
+
+// resolveOSPF6 returns nil, no OSPFv3, if the file has no proxy.ospf6.
+func (r *report) resolveOSPF6(s *ospf6Section, p *proxySection, g *gatewaySection) *OSPF6 {
+	if !s.given {
+		return nil
+	}
+	o := &OSPF6{Socket: s.Socket.V, Interval: s.Interval.V, Accept: r.resolveAccept(&s.Accept), Proxy: g.IPv6.V}
+	if p.Listen.valid {
+		o.Proxy = p.Listen.V
+	}
+	if s.Socket.valid && !path.IsAbs(s.Socket.V) {
+		r.problem(s.Socket.place, "%s is not an absolute path; expected ospf6d's vty socket, such as /var/run/frr/ospf6d.vty", quote(s.Socket.V))
+	}
+	if s.valid && !s.Accept.given {
+		r.warn(s.place, "accepts no prefixes, so nothing is learned; set accept")
+	}
+	return o
 }
 
 // OSPF has the settings of the client of ospfd, which announces and learns by which proxy senders are notified.

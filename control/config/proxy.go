@@ -14,7 +14,7 @@ func (r *report) resolveProxy(s *proxySection, g *gatewaySection) Proxy {
 	return Proxy{
 		Enabled: s.Enabled.V, Port: uint16(s.Port.V), Senders: r.resolveSenders(&s.Senders), PerProxy: s.Limits.PerProxy.V,
 		Listen: s.Listen.V, Sources: r.prefixes(&s.Sources), PerSource: s.Limits.PerSource.V, Received: s.Limits.Received.V,
-		BGP: r.resolveBGP(&s.BGP, s, g), OSPF: r.resolveOSPF(&s.OSPF, s, g),
+		BGP: r.resolveBGP(&s.BGP, s, g), OSPF: r.resolveOSPF(&s.OSPF, s, g), OSPF6: r.resolveOSPF6(&s.OSPF6, s, g),
 	}
 }
 
@@ -34,14 +34,14 @@ func (r *report) resolveSenders(s *list[senderSection]) []proxy.Sender {
 func (r *report) checkProxies(doc *document) {
 	p := &doc.Proxy
 	if !p.Enabled.V {
-		for _, role := range []place{p.Listen.place, p.Senders.place, p.Sources.place, p.BGP.place, p.OSPF.place} {
+		for _, role := range []place{p.Listen.place, p.Senders.place, p.Sources.place, p.BGP.place, p.OSPF.place, p.OSPF6.place} {
 			if role.given {
 				r.warn(role, "has no effect, as %s is false", p.Enabled.path)
 			}
 		}
 		return
 	}
-	if len(p.Senders.Items) == 0 && len(p.Sources.Items) == 0 && !p.BGP.given && !p.OSPF.given {
+	if len(p.Senders.Items) == 0 && len(p.Sources.Items) == 0 && !p.BGP.given && !p.OSPF.given && !p.OSPF6.given {
 		r.warn(p.Enabled.place, "has no effect without a role; add %s to notify the proxies of these senders, or %s to be a proxy for notifications from there",
 			p.Senders.path, p.Sources.path)
 	}

@@ -72,6 +72,8 @@ func TestReloadable(t *testing.T) {
 			[]string{"proxy.enabled", "proxy.mode", "proxy.listen", "proxy.port", "proxy.senders", "proxy.sources", "proxy.limits.per_proxy", "proxy.limits.per_source", "proxy.limits.received"}},
 		"OSPF": {[]string{"flows:", "proxy: {enabled: true, ospf: {api: 127.0.0.2:2607, announce: [10.1.0.0/16], accept: [{prefix: 10.0.0.0/8}]}}\nflows:"},
 			[]string{"proxy.enabled", "proxy.ospf.api", "proxy.ospf.announce", "proxy.ospf.accept"}},
+		"OSPFv3": {[]string{"flows:", "proxy: {enabled: true, ospf6: {socket: /v, interval: 1s, accept: [{prefix: 10.0.0.0/8}]}}\nflows:"},
+			[]string{"proxy.enabled", "proxy.ospf6.socket", "proxy.ospf6.interval", "proxy.ospf6.accept"}},
 		"domain": {[]string{"flows:", "domain: {members: [198.51.100.0/24], notification_sources: []}\nflows:"}, []string{"domain.members", "domain.notification_sources"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -240,6 +240,7 @@ type proxySection struct {
 	Limits  proxyLimitsSection  `key:"limits"`
 	BGP     bgpSection          `key:"bgp"`
 	OSPF    ospfSection         `key:"ospf"`
+	OSPF6   ospf6Section        `key:"ospf6"`
 }
 
 type proxyLimitsSection struct {

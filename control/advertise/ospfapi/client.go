@@ -14,6 +14,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/cnpgate/cnpgate/control/advertise"
 	"github.com/cnpgate/cnpgate/internal/igp/ospfv2"
 	"github.com/cnpgate/cnpgate/proxy"
 )
@@ -58,7 +59,8 @@ func (c *Client) Run(ctx context.Context) error {
 		if started {
 			retry = firstRetry
 		}
-		c.Log.Warn().Err(err).Stringer("ospfd", c.Server).Dur("retry_in", retry).Msg("no connection to ospfd; proxies are neither announced nor learned by OSPF")
+		c.Log.Warn().Err(err).Stringer("ospfd", c.Server).Stringer("again_in", retry).
+			Msg("OSPF neither announces nor learns proxies: there is no connection to ospfd.")
 		select {
 		case <-ctx.Done():
 		case <-time.After(retry):
@@ -89,7 +91,7 @@ func (c *Client) session(ctx context.Context, wanted map[uint32][]byte) (started
 	if err = s.start(ctx, len(wanted) > 0); err != nil {
 		return false, err
 	}
-	c.Log.Info().Stringer("ospfd", c.Server).Int("announced", len(c.Announce)).Msg("connected to ospfd")
+	c.Log.Info().Stringer("ospfd", c.Server).Int("prefixes", len(c.Announce)).Msg("The gateway is connected to ospfd.")
 	err = c.work(ctx, s, wanted)
 	if err == nil {
 		c.withdraw(s)
@@ -139,7 +141,7 @@ func (c *Client) announce(s *session, wanted map[uint32][]byte) error {
 		}
 		err := s.request(originateRequest, wanted[id])
 		if errors.Is(err, notReady) {
-			c.Log.Debug().Err(err).Msg("ospfd can't announce proxies yet")
+			c.Log.Debug().Err(err).Msg("OSPF can't announce proxies yet.")
 			return nil
 		}
 		if err != nil {
@@ -170,7 +172,7 @@ func (c *Client) remove(s *session, id uint32) error {
 func (c *Client) withdraw(s *session) {
 	for _, id := range slices.Sorted(maps.Keys(s.originated)) {
 		if err := c.remove(s, id); err != nil {
-			c.Log.Warn().Err(err).Msg("proxies announced by OSPF were not withdrawn; ospfd withdraws them when the connection ends")
+			c.Log.Warn().Err(err).Msg("OSPF has not withdrawn the proxies it announced. ospfd withdraws them when the connection ends.")
 			return
 		}
 	}
@@ -179,12 +181,12 @@ func (c *Client) withdraw(s *session) {
 // publish passes on the senders if they have changed.
 func (c *Client) publish(s *session) {
 	s.mutex.Lock()
-	senders := slices.DeleteFunc(s.database.senders(c.Own), func(e proxy.Sender) bool { return !c.Accepts(e.Prefix) })
+	senders := s.database.senders(advertise.Best{Own: c.Own, Accepts: c.Accepts})
 	ignored := s.ignored
 	s.ignored = nil
 	s.mutex.Unlock()
 	if ignored != nil {
-		c.Log.Warn().Err(ignored).Msg("an LSA that may announce proxies is ignored")
+		c.Log.Warn().Err(ignored).Msg("OSPF ignores an LSA that may announce proxies.")
 	}
 	c.learned(senders)
 }
@@ -195,9 +197,9 @@ func (c *Client) learned(senders []proxy.Sender) {
 		return
 	}
 	if err := c.Learned(senders); err != nil {
-		c.Log.Error().Err(err).Msg("proxies learned by OSPF are not used")
+		c.Log.Error().Err(err).Msg("The proxies that OSPF has learned are not used.")
 		return
 	}
-	c.Log.Info().Int("senders", len(senders)).Msg("proxies learned by OSPF have changed")
+	c.Log.Info().Int("prefixes", len(senders)).Msg("OSPF has learned other proxies.")
 	c.last = senders
 }

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/cnpgate/cnpgate/control/advertise"
 	"github.com/cnpgate/cnpgate/internal/igp/ospf"
 	"github.com/cnpgate/cnpgate/internal/igp/ospfv2"
 	"github.com/cnpgate/cnpgate/proxy"
@@ -13,8 +14,11 @@ import (
 // origin is the origin of senders learned here.
 const origin = "ospf"
 
-// maxPrefixes bounds the prefixes that a database has. An LSA beyond is ignored.
-const maxPrefixes = proxy.MaxSenders
+const (
+	maxPrefixes = proxy.MaxSenders // of all LSAs; an LSA beyond is ignored
+	maxRouters  = 1 << 16          // that can be reached; others don't count
+	maxOwn      = 1 << 16          // LSAs of this ospfd that the client keeps in mind
+)
 
 // database has the prefixes of other routers' extended prefix LSAs, and which routers are reachable.
 type database struct {
@@ -83,8 +87,10 @@ func (d *database) update(c *change, present bool) (effect, error) {
 	if d.prefixes+len(decoded.Prefixes) > maxPrefixes {
 		return full, nil
 	}
-	d.lsas[k] = entries(l, &decoded)
-	d.prefixes += len(d.lsas[k])
+	if all := entries(l, &decoded); len(all) > 0 {
+		d.lsas[k] = all
+		d.prefixes += len(all)
+	}
 	return changed, nil
 }
 
@@ -93,8 +99,9 @@ func (d *database) updateOwn(l *ospf.LSA, present bool) effect {
 	id := ospfv2.OpaqueID(l)
 	switch {
 	case ospfv2.Type(l) != ospfv2.ASScope:
-	case present:
+	case present && len(d.own) < maxOwn:
 		d.own[id] = true
+	case present:
 	case d.own[id]:
 		delete(d.own, id)
 		return lost
@@ -113,7 +120,7 @@ func entries(l *ospf.LSA, decoded *ospfv2.LSA) []entry {
 		}
 		seen[p.Prefix] = true
 		e := entry{prefix: p.Prefix}
-		if address, ok := p.Proxy(l.Router, true); ok && usable(p.Prefix, address) {
+		if address, ok := p.Proxy(l.Router, true); ok && advertise.Usable(p.Prefix, address) {
 			e.proxy = address
 		}
 		all = append(all, e)
@@ -124,16 +131,17 @@ func entries(l *ospf.LSA, decoded *ospfv2.LSA) []entry {
 // reach notes which routers became reachable and unreachable.
 func (d *database) reach(added, removed []netip.Addr) {
 	for _, r := range added {
-		d.reachable[r] = true
+		if len(d.reachable) < maxRouters {
+			d.reachable[r] = true
+		}
 	}
 	for _, r := range removed {
 		delete(d.reachable, r)
 	}
 }
 
-// senders returns the senders with a proxy, in the order of their prefixes. An LSA of a router that can't be reached doesn't count (RFC 5250 5). If
-// several routers are the proxy of a prefix, the lowest address counts. own is this gateway's address, which is no proxy for itself.
-func (d *database) senders(own netip.Addr) []proxy.Sender {
+// senders returns the senders with a proxy, in the order of their prefixes. An LSA of a router that can't be reached doesn't count (RFC 5250 5).
+func (d *database) senders(best advertise.Best) []proxy.Sender {
 	keys := make([]key, 0, len(d.lsas))
 	for k := range d.lsas {
 		if d.reachable[k.router] {
@@ -146,31 +154,16 @@ func (d *database) senders(own netip.Addr) []proxy.Sender {
 		prefix netip.Prefix
 	}
 	decided := map[of]bool{}
-	best := map[netip.Prefix]netip.Addr{}
 	for _, k := range keys {
 		for _, e := range d.lsas[k] {
 			if decided[of{k.router, e.prefix}] {
 				continue
 			}
 			decided[of{k.router, e.prefix}] = true
-			if e.proxy == own || !e.proxy.IsValid() {
-				continue
-			}
-			if other, ok := best[e.prefix]; !ok || e.proxy.Less(other) {
-				best[e.prefix] = e.proxy
+			if e.proxy.IsValid() {
+				best.Offer(e.prefix, e.proxy)
 			}
 		}
 	}
-	all := make([]proxy.Sender, 0, len(best))
-	for prefix, address := range best {
-		all = append(all, proxy.Sender{Prefix: prefix, Proxy: address, Origin: origin})
-	}
-	slices.SortFunc(all, func(a, b proxy.Sender) int { return a.Prefix.Compare(b.Prefix) })
-	return all
-}
-
-// usable reports whether the gateway can notify a proxy. One that isn't usable must not spoil the others.
-func usable(prefix netip.Prefix, address netip.Addr) bool {
-	_, err := proxy.NewSenders(proxy.Sender{Prefix: prefix, Proxy: address, Origin: origin})
-	return err == nil
+	return best.Senders(origin)
 }

@@ -141,6 +141,22 @@ func TestFull(t *testing.T) {
 	}
 }
 
+// TestManyRouters: the number of routers that count as reachable is bounded.
+func TestManyRouters(t *testing.T) {
+	d := ospfapi.NewDatabase()
+	for i := range 2 * ospfapi.MaxRouters {
+		d.Reach([]netip.Addr{netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})}, nil)
+	}
+	if d.Routers() != ospfapi.MaxRouters {
+		t.Errorf("%d routers", d.Routers())
+	}
+	for _, empty := range []string{"", "10.1.0.0/16"} {
+		if e, err := d.Update(lsa(t, "10.0.0.1", ospfv2.ASScope, 1, empty), false, true); e != "changed" || err != nil || d.LSAs() != len(strings.Fields(empty)) {
+			t.Errorf("%q: %s, %v, %d LSAs", empty, e, err, d.LSAs())
+		}
+	}
+}
+
 // FuzzNotice: whatever a server says, the database stays consistent, and its senders are valid and in order.
 func FuzzNotice(f *testing.F) {
 	update := append(make([]byte, 12), "\x00\x00\x40\x0b\x07\x00\x00\x01\xc0\x00\x02\x01\x80\x00\x00\x01\x7a\x9c\x00\x30"+

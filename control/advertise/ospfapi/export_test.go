@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/cnpgate/cnpgate/control/advertise"
 	"github.com/cnpgate/cnpgate/internal/igp/ospf"
 	"github.com/cnpgate/cnpgate/proxy"
 )
@@ -41,7 +42,9 @@ func (d Database) Notice(kind uint8, body []byte) error {
 }
 
 // Senders returns the senders.
-func (d Database) Senders(own netip.Addr) []proxy.Sender { return d.senders(own) }
+func (d Database) Senders(own netip.Addr) []proxy.Sender {
+	return d.senders(advertise.Best{Own: own, Accepts: func(netip.Prefix) bool { return true }})
+}
 
 // NeverAgain lets a client originate LSAs only when something happens, so that a test knows which requests come.
 func (c *Client) NeverAgain() { c.again = time.Hour }
@@ -52,5 +55,14 @@ func (d Database) Reach(added, removed []netip.Addr) { d.reach(added, removed) }
 // Prefixes is how many prefixes it has.
 func (d Database) Prefixes() int { return d.prefixes }
 
-// MaxPrefixes is how many it takes.
-const MaxPrefixes = maxPrefixes
+// Routers is how many routers are reachable.
+func (d Database) Routers() int { return len(d.reachable) }
+
+// LSAs is how many LSAs it has.
+func (d Database) LSAs() int { return len(d.lsas) }
+
+// How many it takes.
+const (
+	MaxPrefixes = maxPrefixes
+	MaxRouters  = maxRouters
+)

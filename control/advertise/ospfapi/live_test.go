@@ -11,107 +11,27 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"os/user"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/rs/zerolog"
 
 	"github.com/cnpgate/cnpgate/control/advertise/ospfapi"
+	"github.com/cnpgate/cnpgate/internal/testkit/frr"
 	"github.com/cnpgate/cnpgate/proxy"
 )
 
-// patience is how long a test waits for what FRR and the kernel have to do. Nothing depends on its length but how late a failure is noticed.
-const patience = 2 * time.Minute
-
-// await waits until a condition holds.
-func await(t *testing.T, what string, holds func() bool) {
+// newRouter makes a router whose only interface is ospf0.
+func newRouter(t *testing.T, name, id string) *frr.Router {
 	t.Helper()
-	for end := time.Now().Add(patience); !holds(); time.Sleep(100 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not within %v: %s", patience, what)
-		}
-	}
-}
-
-// command runs a command that has to succeed.
-func command(t *testing.T, name string, args ...string) string {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
-	}
-	return string(out)
-}
-
-// router is FRR in a network namespace of its own.
-type router struct{ namespace, directory, id string }
-
-// newRouter makes a namespace and FRR's configuration.
-func newRouter(t *testing.T, name, id string) *router {
-	t.Helper()
-	frr, err := user.Lookup("frr")
-	if err != nil {
-		t.Fatalf("%v: this test needs Debian's package frr", err)
-	}
-	uid, _ := strconv.Atoi(frr.Uid)
-	gid, _ := strconv.Atoi(frr.Gid)
-	directory, err := os.MkdirTemp("", "igp-"+name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(directory) })
-	r := &router{fmt.Sprintf("igp%d%s", os.Getpid(), name), directory, id}
-	config := fmt.Sprintf("interface ospf0\n ip ospf area 0\n ip ospf network point-to-point\n ip ospf hello-interval 1\n ip ospf dead-interval 10\n"+
-		"router ospf\n ospf router-id %s\n capability opaque\n", id)
-	if err := os.WriteFile(r.path("frr.conf"), []byte(config), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range []string{directory, r.path("frr.conf")} {
-		if err := os.Chown(path, uid, gid); err != nil {
-			t.Fatal(err)
-		}
-	}
-	command(t, "ip", "netns", "add", r.namespace)
-	t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", r.namespace).Run() })
-	command(t, "ip", "-n", r.namespace, "link", "set", "lo", "up")
-	return r
-}
-
-func (r *router) path(file string) string { return filepath.Join(r.directory, file) }
-
-// start starts one of FRR's daemons.
-func (r *router) start(t *testing.T, daemon string, args ...string) {
-	t.Helper()
-	command(t, "ip", append([]string{"netns", "exec", r.namespace, "/usr/lib/frr/" + daemon, "-d", "-f", r.path("frr.conf"), "-z", r.path("zserv.api"),
-		"--vty_socket", r.directory, "-i", r.path(daemon + ".pid"), "--log", "file:" + r.path(daemon+".log"), "-P", "0"}, args...)...)
-	t.Cleanup(func() { r.signal(t, daemon, syscall.SIGKILL) })
-}
-
-// signal sends a signal to a daemon, and waits until a killed one is gone.
-func (r *router) signal(t *testing.T, daemon string, s syscall.Signal) {
-	text, err := os.ReadFile(r.path(daemon + ".pid"))
-	if err != nil {
-		return
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = syscall.Kill(pid, s)
-	await(t, daemon+" ends", func() bool { return syscall.Kill(pid, 0) != nil })
-	_ = os.Remove(r.path(daemon + ".pid"))
+	return frr.New(t, name, "interface ospf0\n ip ospf area 0\n ip ospf network point-to-point\n ip ospf hello-interval 1\n ip ospf dead-interval 10\n"+
+		"router ospf\n ospf router-id "+id+"\n capability opaque\n")
 }
 
 // opaque are the bodies of the opaque LSAs of AS scope that the router has and that aren't flushed, as FRR says.
-func (r *router) opaque(t *testing.T) (bodies []string) {
+func opaque(t *testing.T, r *frr.Router) (bodies []string) {
 	t.Helper()
 	var database struct {
 		LSAs []struct {
@@ -119,7 +39,7 @@ func (r *router) opaque(t *testing.T) (bodies []string) {
 			Data string `json:"opaqueData"`
 		} `json:"asExternalOpaqueLsa"`
 	}
-	out := command(t, "vtysh", "--vty_socket", r.directory, "-c", "show ip ospf database opaque-as json")
+	out := r.Show(t, "show ip ospf database opaque-as json")
 	if err := json.Unmarshal([]byte(out), &database); err != nil {
 		t.Fatalf("%v in %s", err, out)
 	}
@@ -147,13 +67,13 @@ type settings struct {
 const settingsVariable = "OSPFAPI_TEST_GATEWAY"
 
 // newGateway starts a client beside a router.
-func newGateway(t *testing.T, r *router, s settings) *gateway {
+func newGateway(t *testing.T, r *frr.Router, s settings) *gateway {
 	t.Helper()
 	text, err := json.Marshal(s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &gateway{process: exec.Command("ip", "netns", "exec", r.namespace, os.Args[0], "-test.run", "^TestGatewayProcess$")}
+	g := &gateway{process: exec.Command("ip", "netns", "exec", r.Namespace, os.Args[0], "-test.run", "^TestGatewayProcess$")}
 	g.process.Env = append(os.Environ(), settingsVariable+"="+string(text))
 	g.process.Stderr = os.Stderr
 	out, err := g.process.StdoutPipe()
@@ -219,12 +139,11 @@ func TestGatewayProcess(t *testing.T) {
 // the gateway is killed, and when the router's ospfd is killed; it comes back by itself.
 func TestLiveOSPF(t *testing.T) {
 	a, b := newRouter(t, "a", "192.0.2.1"), newRouter(t, "b", "192.0.2.2")
-	command(t, "ip", "-n", a.namespace, "link", "add", "ospf0", "type", "veth", "peer", "name", "ospf0", "netns", b.namespace)
-	for i, r := range []*router{a, b} {
-		command(t, "ip", "-n", r.namespace, "addr", "add", fmt.Sprintf("10.77.0.%d/24", i+1), "dev", "ospf0")
-		command(t, "ip", "-n", r.namespace, "link", "set", "ospf0", "up")
-		r.start(t, "zebra")
-		r.start(t, "ospfd", "-a")
+	frr.Connect(t, a, b, "ospf0")
+	for i, r := range []*frr.Router{a, b} {
+		frr.Command(t, "ip", "-n", r.Namespace, "addr", "add", fmt.Sprintf("10.77.0.%d/24", i+1), "dev", "ospf0")
+		r.Start(t, "zebra")
+		r.Start(t, "ospfd", "-a")
 	}
 	announcer := settings{Own: netip.MustParseAddr("10.77.0.1"), Announce: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}}
 	const (
@@ -235,8 +154,8 @@ func TestLiveOSPF(t *testing.T) {
 	second := newGateway(t, b, settings{Own: netip.MustParseAddr("10.77.0.2")})
 	arrives := func(how string) {
 		t.Helper()
-		await(t, how+": the second gateway learns", func() bool { return second.has(learned) })
-		if got := b.opaque(t); len(got) != 1 || got[0] != body {
+		frr.Await(t, how+": the second gateway learns", func() bool { return second.has(learned) })
+		if got := opaque(t, b); len(got) != 1 || got[0] != body {
 			t.Errorf("%s: the second router's LSDB has %q, want %q", how, got, body)
 		}
 	}
@@ -244,21 +163,21 @@ func TestLiveOSPF(t *testing.T) {
 	arrives("announced")
 
 	first.stop(syscall.SIGTERM)
-	await(t, "stopped: the second gateway forgets", func() bool { return second.has("") })
-	await(t, "stopped: the LSA is flushed", func() bool { return len(b.opaque(t)) == 0 })
+	frr.Await(t, "stopped: the second gateway forgets", func() bool { return second.has("") })
+	frr.Await(t, "stopped: the LSA is flushed", func() bool { return len(opaque(t, b)) == 0 })
 
 	first = newGateway(t, a, announcer)
 	arrives("announced again")
 	first.stop(syscall.SIGKILL)
-	await(t, "killed: the second gateway forgets", func() bool { return second.has("") })
+	frr.Await(t, "killed: the second gateway forgets", func() bool { return second.has("") })
 
 	newGateway(t, a, announcer)
 	arrives("announced after the kill")
-	a.signal(t, "ospfd", syscall.SIGKILL)
-	await(t, "ospfd killed: the second gateway forgets", func() bool { return second.has("") })
-	if len(b.opaque(t)) != 1 {
+	a.Kill(t, "ospfd")
+	frr.Await(t, "ospfd killed: the second gateway forgets", func() bool { return second.has("") })
+	if len(opaque(t, b)) != 1 {
 		t.Error("ospfd killed: the second router's LSDB has lost the LSA, so this says nothing about routers that can't be reached")
 	}
-	a.start(t, "ospfd", "-a")
+	a.Start(t, "ospfd", "-a")
 	arrives("ospfd restarted")
 }

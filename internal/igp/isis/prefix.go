@@ -66,7 +66,7 @@ func (p *Prefix) flags() byte {
 	return p.Attributes[0]
 }
 
-// Proxy returns the proxy of the prefix, if the P-flag is set and the LSP says how to reach the proxy (docs/decisions.md, "Proxy"): the
+// Proxy returns the proxy of the prefix, if the P-flag is set and the LSP says how to reach the proxy (docs/decisions.md, "Discovery of proxies by IGPs"): the
 // source router ID of the prefix's family, else of the other one; without either the TE Router ID of the LSP's router, unless the prefix was leaked,
 // since then this router isn't the originator.
 func (p *Prefix) Proxy(ids RouterIDs) (netip.Addr, bool) {

@@ -135,7 +135,7 @@ func (a *Attributes) Append(b []byte, v Version) ([]byte, error) {
 	return b, nil
 }
 
-// Proxy returns the proxy of the prefix, if the P-flag is set and the LSA says how to reach the proxy (docs/decisions.md, "Proxy"): the
+// Proxy returns the proxy of the prefix, if the P-flag is set and the LSA says how to reach the proxy (docs/decisions.md, "Discovery of proxies by IGPs"): the
 // lowest source router address; without one, router as an address, if family4. router is the advertising router; the LSA of an area
 // border router has the originator's ID in Routers.
 func (a *Attributes) Proxy(router netip.Addr, family4 bool) (proxy netip.Addr, ok bool) {

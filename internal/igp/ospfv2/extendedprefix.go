@@ -123,7 +123,7 @@ func (l *LSA) Append(b []byte) ([]byte, error) {
 		}
 		value := []byte{byte(p.RouteType), byte(p.Prefix.Bits()), ipv4Unicast, p.Flags}
 		value = append(value, p.Prefix.Masked().Addr().AsSlice()...)
-		value, err := p.Attributes.Append(value, ospf.V2)
+		value, err := p.Append(value, ospf.V2)
 		if err != nil {
 			return nil, fmt.Errorf("prefix %v: %w", p.Prefix, err)
 		}

@@ -173,7 +173,7 @@ func (p *Prefix) value() ([]byte, error) {
 	b = append(b, byte(p.Prefix.Bits()), p.Options)
 	b = binary.BigEndian.AppendUint16(b, p.Unused)
 	b = append(b, p.Prefix.Masked().Addr().AsSlice()[:addressLen(p.Prefix.Bits())]...)
-	return p.Attributes.Append(b, ospf.V3)
+	return p.Append(b, ospf.V3)
 }
 
 func appendTLV(b []byte, t ospf.TLV) ([]byte, error) {

@@ -110,7 +110,7 @@ func TestOSPFFollowsReload(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		g.followOSPF(ctx)
+		g.followIGPs(ctx)
 	}()
 	reload := func(lines string) {
 		t.Helper()

@@ -1,0 +1,103 @@
+// Package ospf6d learns the proxies of senders by OSPFv3 (draft-xiao-proxy 5.3), from the LSDB of FRR's ospf6d, which keeps and floods extended LSAs
+// though it doesn't know them. The client asks for the LSDB as JSON, over the socket that vtysh uses. ospf6d can't originate such LSAs, so
+// the gateway announces nothing by OSPFv3.
+package ospf6d
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/cnpgate/cnpgate/control/advertise"
+	"github.com/cnpgate/cnpgate/proxy"
+)
+
+// The commands. The first one's answer has whole LSAs in hexadecimal, also of types that ospf6d doesn't know.
+const (
+	commandDump = "show ipv6 ospf6 database dump json"
+	commandTree = "show ipv6 ospf6 spf tree json"
+)
+
+// Client learns proxies.
+type Client struct {
+	Socket   string        // path of ospf6d's vty socket
+	Interval time.Duration // between two questions
+	Own      netip.Addr    // this gateway's IPv6 address as a proxy; the zero Addr if it is none
+	// Learned gets all senders that are known, in the order of their prefixes, whenever they have changed: from one goroutine, the caller of Run.
+	Learned func([]proxy.Sender) error
+	Accepts func(netip.Prefix) bool // whether a prefix may be learned
+	Log     zerolog.Logger
+
+	last    []proxy.Sender // what Learned got last
+	failing string         // the error that the log has, so that it doesn't repeat it
+}
+
+// Run asks until the context ends; then Learned gets no senders. While ospf6d doesn't answer, Learned gets none either: whether their proxies still
+// exist is not known.
+func (c *Client) Run(ctx context.Context) {
+	defer c.learned(nil)
+	tick := time.NewTicker(c.Interval)
+	defer tick.Stop()
+	for {
+		found, ignored, err := c.ask(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		c.report(err, ignored)
+		c.learned(found)
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// ask asks once.
+func (c *Client) ask(ctx context.Context) (all []proxy.Sender, ignored, err error) {
+	dumped, err := ask(ctx, c.Socket, commandDump)
+	if err != nil {
+		return nil, nil, err
+	}
+	tree, err := ask(ctx, c.Socket, commandTree)
+	if err != nil {
+		return nil, nil, err
+	}
+	return senders(dumped, tree, advertise.Best{Own: c.Own, Accepts: c.Accepts})
+}
+
+// report logs errors that are other than before.
+func (c *Client) report(err, ignored error) {
+	message := "OSPFv3 learns no proxies."
+	if err == nil {
+		err, message = ignored, "OSPFv3 ignores an LSA that may announce proxies."
+	}
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	if text == c.failing {
+		return
+	}
+	if c.failing = text; text == "" {
+		c.Log.Info().Str("ospf6d", c.Socket).Msg("OSPFv3 learns proxies again.")
+		return
+	}
+	c.Log.Warn().Str("error", text).Str("ospf6d", c.Socket).Msg(message)
+}
+
+// learned passes on senders if they aren't those that were passed on last.
+func (c *Client) learned(senders []proxy.Sender) {
+	if slices.Equal(senders, c.last) {
+		return
+	}
+	if err := c.Learned(senders); err != nil {
+		c.Log.Error().Err(err).Msg("The proxies that OSPFv3 has learned are not used.")
+		return
+	}
+	c.Log.Info().Int("prefixes", len(senders)).Msg("OSPFv3 has learned other proxies.")
+	c.last = senders
+}
