@@ -122,3 +122,18 @@ func TestLevelMonotone(t *testing.T) {
 		}
 	})
 }
+
+// TestProxyLevel: 3 bits, rising with the Congestion Level: 0 below K_min, 1 at it, 5 at K_max, 7 far above.
+func TestProxyLevel(t *testing.T) {
+	k := Thresholds{KMin: 1000, KMax: 2000}
+	for depth, want := range map[uint64]uint8{0: 0, 700: 0, 1000: 1, 1500: 3, 2000: 5, 2500: 6, 3200: 7, 4000: 7, 1 << 40: 7} {
+		if got := ProxyLevel(k.Severity(depth)); got != want {
+			t.Errorf("%d bytes, Congestion Level %d: %d, want %d", depth, k.Severity(depth), got, want)
+		}
+	}
+	for level := range 255 {
+		if a, b := ProxyLevel(uint8(level)), ProxyLevel(uint8(level+1)); b < a || b > a+1 {
+			t.Errorf("Congestion Levels %d and %d are %d and %d", level, level+1, a, b)
+		}
+	}
+}

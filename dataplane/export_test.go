@@ -42,3 +42,6 @@ func (w *Worker) EndedBytes(port, class int) (counted, found uint64) {
 	}
 	return s.ended, found
 }
+
+// Slowed is the number of senders that were asked to slow down because of a class of a port's queue, and wait for a Resume.
+func (w *Worker) Slowed(port, class int) int { return w.egress[port].states[class].slowed }

@@ -4,8 +4,10 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/pairing"
 )
 
@@ -15,8 +17,8 @@ const (
 	// suppressedInterval is the least time between two records of suppressed notifications with one reason, ns: the reasons that hold for every
 	// packet of a burst would overwrite the rare ones. The counters count each.
 	suppressedInterval = 10e6
-	// recordedBytes bounds the bytes of a frame that a record keeps.
-	recordedBytes = 256
+	// recordedBytes bounds the bytes of a frame that a record keeps: a proxy, and decode, need the whole packet.
+	recordedBytes = cnpgen.MaxLen
 )
 
 // Outcome says what became of a notification.
@@ -55,11 +57,12 @@ type NotificationRecord struct {
 	Cause     congestion.Cause  // 0 of a Resume
 	Outcome   Outcome
 	Reason    Suppression // where it was Suppressed
+	To        packet.Addr // the notified host: the sender, or its proxy; of no meaning where it was Suppressed
 	Length    uint16      // bytes of the notification's frame; 0 where it was Suppressed
 	Frame     [recordedBytes]byte
 }
 
-// Captured is the part of the frame that the record has.
+// Captured is the frame, as far as the record has it.
 func (r *NotificationRecord) Captured() []byte { return r.Frame[:min(int(r.Length), recordedBytes)] }
 
 // A recordSlot holds one record. Its lock is 1 while the worker writes, and twice the number of readers while others read. The worker never waits:

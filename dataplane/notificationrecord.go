@@ -3,6 +3,7 @@ package dataplane
 import (
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/pairing"
 )
 
@@ -26,7 +27,7 @@ func (w *Worker) recordSent(n *note, frame []byte, o Outcome) {
 	if r == nil {
 		return
 	}
-	r.Decision, r.Format, r.Outcome, r.Reason = n.decision, n.format, o, allowed
+	r.Decision, r.Format, r.To, r.Outcome, r.Reason = n.decision, n.format, n.to, o, allowed
 	r.FlowBytes, r.FlowRate, r.Length = n.flowBytes, n.flowRate, uint16(len(frame))
 	copy(r.Frame[:], frame)
 	r.In, r.Out, r.Class, r.Cause = uint8(n.in), uint8(n.out), uint8(n.class), n.cause
@@ -44,7 +45,7 @@ func (w *Worker) recordSuppressed(r *response, x flowtable.Index, s Suppression)
 	if to == nil {
 		return
 	}
-	to.Decision, to.Format, to.Outcome, to.Reason = congestion.Decision{}, 0, Suppressed, s
+	to.Decision, to.Format, to.To, to.Outcome, to.Reason = congestion.Decision{}, 0, packet.Addr{}, Suppressed, s
 	to.FlowBytes, to.FlowRate, to.Length = w.learner.Traffic(x).Bytes, 0, 0
 	to.In, to.Out, to.Class, to.Cause = uint8(r.in), uint8(r.out), uint8(r.class), r.cause
 	w.recordState(to, x, r.state)

@@ -19,34 +19,53 @@ func (w *Worker) queue(b *batch) {
 		all &^= b.gone
 	}
 	if b.oneClass {
-		w.queueClass(b, b.class, all, b.bytes)
+		bytes := b.bytes
+		for left := first(len(b.frames)) &^ all; left != 0; left &= left - 1 {
+			bytes -= uint64(b.frames[bits.TrailingZeros64(uint64(left))].Len)
+		}
+		w.queueClass(b, b.class, all, bytes)
 		return
 	}
 	for rest := all; rest != 0; {
 		class := w.classOf(b.port, &w.parsed[bits.TrailingZeros64(uint64(rest))])
-		these := mask(0)
+		these, bytes := mask(0), uint64(0)
 		for left := rest; left != 0; left &= left - 1 {
 			if i := bits.TrailingZeros64(uint64(left)); w.classOf(b.port, &w.parsed[i]) == class {
 				these |= 1 << i
+				bytes += uint64(b.frames[i].Len)
 			}
 		}
-		w.queueClass(b, class, these, 0)
+		w.queueClass(b, class, these, bytes)
 		rest &^= these
 	}
 }
 
-// queueClass queues the frames of one class. bytes is the total of all frames of the batch, used if they are all of this class.
+// queueClass queues the frames of one class, which have so many bytes.
 func (w *Worker) queueClass(b *batch, class int, these mask, bytes uint64) {
 	out := w.ports[b.port].Peer
 	q := &w.egress[out]
 	before := q.depth[class] + q.others[class]
-	if these == first(len(b.frames)) && w.fits(out, class, len(b.frames), bytes) {
+	switch fits := w.fits(out, class, bits.OnesCount64(uint64(these)), bytes); {
+	case fits && these == first(len(b.frames)):
 		q.enterAll(class, b.frames, w.flow[:len(b.frames)], bytes)
-	} else {
+	case fits:
+		w.queueRuns(b, class, these)
+	default:
 		these, bytes = w.queueFitting(b, class, these)
 	}
 	w.counters.watermark(out, class, before+bytes)
 	w.respond(b, class, these, before, bytes)
+}
+
+// queueRuns queues frames that all fit, as runs of neighbors: of a burst from which a frame is gone, the others are two runs.
+func (w *Worker) queueRuns(b *batch, class int, these mask) {
+	q := &w.egress[w.ports[b.port].Peer]
+	for left := these; left != 0; {
+		i := bits.TrailingZeros64(uint64(left))
+		end := i + bits.TrailingZeros64(^uint64(left>>i))
+		q.enterAll(class, b.frames[i:end], w.flow[i:end], bytesOf(b.frames[i:end]))
+		left &^= first(end)
+	}
 }
 
 // fits reports whether all frames fit into a class of a port's queue.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/burst"
 )
 
 // This file keeps what congested nodes have asked of a proxy until the flow's next data packet. The notification is built from that packet, as for
@@ -35,28 +36,32 @@ const (
 
 // requests are the waiting requests of a worker.
 type requests struct {
-	flows [requestSlots]flowtable.Ref // of each slot's request, the zero Ref: none; a batch reads only these
-	of    [requestSlots]waiting
-	n     int // slots in use
-	hand  int // the next slot to sweep
-	mail  []mailbox[request]
+	used [requestSlots / 64]uint64 // a bit for each slot with a request, in one cache line: each packet reads its flow's while there are requests
+	of   [requestSlots]waiting
+	n    int             // slots in use
+	hand flowtable.Index // the slot swept last
+	mail []mailbox[request]
 }
 
 // request keeps a request until a data packet of its flow arrives. If the flow has one, the later level counts.
 func (w *Worker) request(r request) {
 	s := &w.requests
-	at := int(r.flow.Index % requestSlots)
-	switch s.flows[at] {
-	case r.flow:
-		w.suppress(int(r.in), ProxyRepeated)
-	case flowtable.Ref{}:
-		s.n++
-	default:
+	at := r.flow.Index % requestSlots
+	switch {
+	case s.has(at) && s.of[at].flow != r.flow:
 		w.suppress(int(r.in), ProxyRequestsFull)
 		return
+	case s.has(at):
+		w.suppress(int(r.in), ProxyRepeated)
+	default:
+		s.used[at/64] |= 1 << (at % 64)
+		s.n++
 	}
-	s.flows[at], s.of[at] = r.flow, waiting{r, w.now + requestTime}
+	s.of[at] = waiting{r, w.now + requestTime}
 }
+
+// has reports whether a slot has a request.
+func (s *requests) has(at flowtable.Index) bool { return s.used[at/64]>>(at%64)&1 != 0 }
 
 // readRequests takes the requests that other workers have passed on.
 func (w *Worker) readRequests() {
@@ -72,8 +77,8 @@ func (w *Worker) readRequests() {
 }
 
 // forget empties a slot.
-func (s *requests) forget(at int) {
-	s.flows[at] = flowtable.Ref{}
+func (s *requests) forget(at flowtable.Index) {
+	s.used[at/64] &^= 1 << (at % 64)
 	s.n--
 }
 
@@ -82,7 +87,7 @@ func (w *Worker) sweepRequests() {
 	s := &w.requests
 	for range requestsSwept {
 		s.hand = (s.hand + 1) % requestSlots
-		if r := &s.of[s.hand]; s.flows[s.hand] != (flowtable.Ref{}) && w.now >= r.until {
+		if r := &s.of[s.hand]; s.has(s.hand) && w.now >= r.until {
 			w.suppress(int(r.in), ProxyFlowSilent)
 			s.forget(s.hand)
 		}
@@ -92,11 +97,17 @@ func (w *Worker) sweepRequests() {
 // answerRequests notifies the senders of a batch's data packets whose flows have a request.
 func (w *Worker) answerRequests(b *batch) {
 	s := &w.requests
-	for left := first(len(b.frames)) &^ (b.gone | b.flowless); left != 0 && s.n > 0; left &= left - 1 {
-		i := bits.TrailingZeros64(uint64(left))
-		f := w.flow[i]
-		at := int(f.Index % requestSlots)
-		if s.flows[at] != f || f.Index == flowtable.None || !carriesData(&w.parsed[i]) {
+	hits := mask(0)
+	flows := w.flow[:min(len(b.frames), len(w.flow))]
+	for i := range flows {
+		at := flows[i].Index % requestSlots
+		hits |= mask(s.used[at/64]>>(at%64)&1) << i
+	}
+	for left := hits &^ (b.gone | b.flowless); left != 0; left &= left - 1 {
+		i := bits.TrailingZeros64(uint64(left)) % burst.MaxSize
+		f := flows[i]
+		at := f.Index % requestSlots
+		if !s.has(at) || s.of[at].flow != f || !carriesData(&w.parsed[i]) {
 			continue
 		}
 		s.forget(at)

@@ -24,8 +24,10 @@ func marks(t *testing.T, s *scene, port int, came [][]byte) (marked []bool) {
 		t.Fatalf("%d frames left of %d", len(left), len(came))
 	}
 	for i, f := range came {
+		var p packet.Parsed
+		packet.Parse(f, uint32(len(f)), &p)
 		ce := bytes.Clone(f)
-		testkit.SetECN(ce, 14, packet.CE)
+		testkit.SetECN(ce, int(p.L3), packet.CE)
 		switch {
 		case bytes.Equal(left[i].Octets, f):
 			marked = append(marked, false)

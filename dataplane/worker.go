@@ -170,7 +170,7 @@ func (w *Worker) receive(port int) {
 	w.counters.add(port, RxBytes, b.bytes)
 	w.classify(&b)
 	w.learn(&b)
-	if w.requests.n > 0 {
+	if w.requests.n > 0 && w.ports[port].Role == Fabric {
 		w.answerRequests(&b)
 	}
 	if b.ce != 0 {

@@ -23,11 +23,11 @@ func showCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return fmt.Errorf("show what? Expected %[1]s config, %[1]s counters, %[1]s episodes, %[1]s flows, %[1]s health, %[1]s notifications, %[1]s pairs, %[1]s ports, "+
-				"%[1]s queues or %[1]s version", c.CommandPath())
+				"%[1]s proxies, %[1]s queues or %[1]s version", c.CommandPath())
 		},
 	}
 	c.AddCommand(showConfigCommand(), showCountersCommand(), showEpisodesCommand(), showFlowsCommand(), showHealthCommand(), showNotificationsCommand(), showPairsCommand(),
-		showPortsCommand(), showQueuesCommand(), showVersionCommand())
+		showPortsCommand(), showProxiesCommand(), showQueuesCommand(), showVersionCommand())
 	return c
 }
 

@@ -53,6 +53,18 @@ const shownEpisodes = `1: queue wan/data from 2026-01-02 03:04:05.006, 2.25s; pe
   SOURCE  QP  DESTINATION  QP  BYTES  MOST QUEUED  NOTIFIED  MBIT/S BEFORE  MBIT/S AFTER  SLOWED
 `
 
+// proxied is what a gateway with two proxies answers.
+const proxied = `{"proxies":[
+{"prefix":"10.1.0.0/16","proxy":"10.1.0.1","origin":"static"},
+{"prefix":"2001:db8:1::/48","proxy":"10.1.0.1","origin":"bgp"}
+]}
+`
+
+const shownProxies = `PREFIX           PROXY     ORIGIN
+10.1.0.0/16      10.1.0.1  static
+2001:db8:1::/48  10.1.0.1  bgp
+`
+
 const ailing = `{"healthy":false,"problems":{"wan":"no link"}}
 `
 
@@ -115,6 +127,10 @@ func gatewayAt(t *testing.T, path, text string, whole bool) {
 			text = counted
 		case resource == "pairs" && whole:
 			text = paired
+		case resource == "proxies" && whole && text == answered:
+			text = proxied
+		case resource == "proxies":
+			text = `{"proxies":[]}`
 		case resource == "version" && whole:
 			text = versioned
 		case resource == "log-level" && whole:
@@ -202,6 +218,10 @@ func TestShow(t *testing.T) {
 		{"show config --socket gw.sock", 0, "# gw.yaml, SHA-256 0123\ngateway: {}\n", ""},
 		{"show pairs --socket gw.sock", 0, shownPairs, ""},
 		{"show pairs --socket gw.sock -o json", 0, paired, ""},
+		{"show proxies --socket gw.sock", 0, shownProxies, ""},
+		{"show proxies --socket gw.sock -o json", 0, proxied, ""},
+		{"show proxies --socket idle.sock", 0, "PREFIX  PROXY  ORIGIN\n", ""},
+		{"show proxies --socket none.sock", 1, "", "no socket at none.sock"},
 		{"show version --socket gw.sock", 0, shownVersion, ""},
 		{"show version --socket gw.sock -o json", 0, versioned, ""},
 		{"show pairs --socket none.sock", 1, "", "no socket at none.sock"},
@@ -215,7 +235,7 @@ func TestShow(t *testing.T) {
 		{"show health --socket none.sock --watch 1s", 1, "", "no socket at none.sock"},
 		{"show flows --socket gw.sock --watch 1ms", 1, "", "--watch is 1ms, expected at least 100ms"},
 		{"show counters more", 1, "", `"more"`},
-		{"show", 1, "", "show what? Expected cnpgate show config, cnpgate show counters, cnpgate show episodes, cnpgate show flows, cnpgate show health, cnpgate show notifications, cnpgate show pairs, cnpgate show ports, cnpgate show queues or cnpgate show version"},
+		{"show", 1, "", "show what? Expected cnpgate show config, cnpgate show counters, cnpgate show episodes, cnpgate show flows, cnpgate show health, cnpgate show notifications, cnpgate show pairs, cnpgate show ports, cnpgate show proxies, cnpgate show queues or cnpgate show version"},
 		{"show flow", 1, "", `unknown command "flow"`},
 	} {
 		t.Run(c.args, func(t *testing.T) {

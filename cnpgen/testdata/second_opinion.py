@@ -74,6 +74,7 @@ def check_proxy(packet):
     ip, udp = packet[IP] if IP in packet else packet[IPv6], packet[UDP]
     datagram = bytes(ip)[20 if IP in packet else 40:]
     field("UDP", (udp.dport, udp.len), (1022, len(datagram)))
+    field("short enough", len(bytes(ip)) <= (576 if IP in packet else 1280), True)
     zeroed = datagram[:6] + b"\0\0" + datagram[8:]
     field("UDP checksum", hex(udp.chksum), hex((in4_chksum if IP in packet else in6_chksum)(17, ip, zeroed)))
     invoking = datagram[24:] if datagram[8] >> 4 == 4 else datagram[48:]

@@ -20,6 +20,7 @@ const (
 	HealthPath        = "/v1/health"
 	NotificationsPath = "/v1/notifications"
 	PairsPath         = "/v1/pairs"
+	ProxiesPath       = "/v1/proxies"
 	VersionPath       = "/v1/version"
 	documentPath      = "/v1/openapi.json"
 	hintsPath         = "/v1/hints"
@@ -68,6 +69,8 @@ func (s *Server) operations() []operation {
 		{method: http.MethodGet, path: PairsPath, id: "getPairs",
 			summary:    "The pairs of QPs: flows whose source QP is confirmed or a candidate. A connection is listed once for each direction, port and worker that sees it.",
 			parameters: flowParameters, answers: map[int]any{200: pairsBody{}}, errors: map[int]string{503: noAnswer}, act: s.getPairs},
+		{method: http.MethodGet, path: ProxiesPath, id: "getProxies", summary: "The proxies that the gateway notifies in place of senders, in the order of the senders' prefixes.",
+			answers: map[int]any{200: proxiesBody{}}, act: s.getProxies},
 		{method: http.MethodGet, path: NotificationsPath, id: "getNotifications", summary: "The latest notifications, the oldest first.",
 			parameters: append(notificationParameters[:len(notificationParameters):len(notificationParameters)], latestParameters...),
 			answers:    map[int]any{200: Notifications{}}, act: s.getNotifications},

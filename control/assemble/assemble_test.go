@@ -2,6 +2,7 @@ package assemble
 
 import (
 	"net/netip"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -134,6 +135,27 @@ func TestNothingIsOnByDefault(t *testing.T) {
 	}
 }
 
+// TestProxies: senders behind proxies, their limit and mode reach the workers if proxies are enabled, and nothing of them does otherwise.
+func TestProxies(t *testing.T) {
+	const lines = "proxy: {mode: observe, senders: [{prefix: 10.1.0.0/16, proxy: 10.1.0.9}], limits: {per_proxy: 9/s}, port: 1021}"
+	sender := packet.AddrFrom(netip.MustParseAddr("10.1.0.1"))
+	p := policy(t, parse(t, strings.Replace(full, "proxy: {port: 1021}", strings.Replace(lines, "{", "{enabled: true, ", 1), 1)))
+	if to, ok := p.Proxies.Lookup(sender); !ok || to != packet.AddrFrom(netip.MustParseAddr("10.1.0.9")) || p.Proxies.Len() != 1 {
+		t.Errorf("the proxy of %v is %v, %v", sender.Netip(), to.Netip(), ok)
+	}
+	if !p.Who.Enabled[congestion.ProxyNotification] || !p.ObserveKind[congestion.ProxyNotification] || p.PerProxy != ratelimit.PerSecond(9) || p.Build.Code.ProxyPort != 1021 {
+		t.Errorf("enabled %v, observed %v, limit %v, port %d", p.Who.Enabled, p.ObserveKind, p.PerProxy, p.Build.Code.ProxyPort)
+	}
+	for _, text := range []string{full, strings.Replace(full, "proxy: {port: 1021}", lines, 1)} {
+		if p := policy(t, parse(t, text)); p.Proxies != nil || p.Who.Enabled[congestion.ProxyNotification] {
+			t.Errorf("not enabled, and the workers have %d proxies, enabled %v", p.Proxies.Len(), p.Who.Enabled)
+		}
+	}
+	if p := policy(t, parse(t, strings.Replace(full, "proxy: {port: 1021}", "proxy: {enabled: true}", 1))); p.Proxies == nil || p.Proxies.Len() != 0 {
+		t.Error("enabled without senders: expected an empty map, which learned senders are added to")
+	}
+}
+
 // TestPorts: rates, capacities and the class of each DSCP.
 func TestPorts(t *testing.T) {
 	p := ports(parse(t, full), 1, nil)
@@ -249,5 +271,35 @@ func TestMemory(t *testing.T) {
 	}
 	if err := m.Release(); err != nil {
 		t.Errorf("released twice: %v", err)
+	}
+}
+
+// TestProxyNode: the gateway is a proxy only with proxy.enabled and proxy.sources, with its addresses and limits.
+func TestProxyNode(t *testing.T) {
+	const lines = "proxy: {enabled: true, sources: [203.0.113.0/24], limits: {per_source: 9/s, received: 0}}"
+	c := parse(t, strings.Replace(full, "proxy: {port: 1021}", lines, 1))
+	want := dataplane.NewProxyNode(c.Gateway.IPv4, c.Gateway.IPv6, netip.Addr{}, []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}, 9, 0)
+	if p := policy(t, c); !reflect.DeepEqual(p.Proxy, want) {
+		t.Errorf("the proxy is %+v, expected %+v", p.Proxy, want)
+	}
+	listening := parse(t, strings.Replace(full, "proxy: {port: 1021}", strings.Replace(lines, "{", "{listen: 192.0.2.77, ", 1), 1))
+	want = dataplane.NewProxyNode(c.Gateway.IPv4, c.Gateway.IPv6, netip.MustParseAddr("192.0.2.77"), []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}, 9, 0)
+	if p := policy(t, listening); !reflect.DeepEqual(p.Proxy, want) {
+		t.Errorf("the proxy is %+v, expected %+v", p.Proxy, want)
+	}
+	for _, other := range []string{"proxy: {port: 1021}", "proxy: {enabled: true}", strings.Replace(lines, "true", "false", 1)} {
+		if p := policy(t, parse(t, strings.Replace(full, "proxy: {port: 1021}", other, 1))); p.Proxy != nil {
+			t.Errorf("%s: the gateway is a proxy", other)
+		}
+	}
+	addresses := [][6]byte{{2, 1}, {2, 2}}
+	s, err := Settings(c, 1, 1, addresses)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, mac := range addresses {
+		if s.Ports[i].Address != mac {
+			t.Errorf("port %d has the address %v", i, s.Ports[i].Address)
+		}
 	}
 }

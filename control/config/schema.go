@@ -244,8 +244,8 @@ type proxySection struct {
 type proxyLimitsSection struct {
 	place
 	PerProxy  perSecond `key:"per_proxy" default:"100000/s" max:"1000000000/s"`
-	PerSource perSecond `key:"per_source" default:"10000/s" max:"1000000000/s"`
-	Received  perSecond `key:"received" default:"50000/s" max:"1000000000/s"`
+	PerSource perSecond `key:"per_source" default:"5000/s" max:"1000000000/s"`
+	Received  perSecond `key:"received" default:"10000/s" max:"1000000000/s"`
 }
 
 type senderSection struct {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/netip"
 
+	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/control/assemble"
 	"github.com/cnpgate/cnpgate/control/capturefile"
 	"github.com/cnpgate/cnpgate/control/config"
@@ -87,7 +88,7 @@ func (r *run) start(c *config.Config, capture *Capture) (err error) {
 	if r.out, err = newOutputs(r.options, capture.First); err != nil {
 		return err
 	}
-	longest := max(assemble.LargestFrame(c), capture.Longest)
+	longest := max(assemble.LargestFrame(c), cnpgen.MaxLen, capture.Longest)
 	memory, err := r.memory.Allocate(longest * assemble.Frames(c, 1))
 	if err != nil {
 		return err

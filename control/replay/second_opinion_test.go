@@ -57,7 +57,7 @@ func TestSecondOpinion(t *testing.T) {
 		t.Fatalf("the oracle says something else: %v\n%s", err, out)
 	}
 	t.Logf("checked: %v", seen)
-	for _, what := range []string{"fast-cnp", "long-haul-cnp", "long-haul-cnp-icmpv6", "marked", "ICRCs of marked frames", "ICRCs by scapy", "true QPs",
+	for _, what := range []string{"fast-cnp", "long-haul-cnp", "long-haul-cnp-icmpv6", "proxy-notification", "marked", "ICRCs of marked frames", "ICRCs by scapy", "true QPs",
 		"true source QPs", "confirmed by static", "confirmed by deth", "confirmed by cm", "confirmed by port", "confirmed by psn"} {
 		if seen[what] == 0 {
 			t.Errorf("the oracle has seen no %s: %v", what, seen)
@@ -149,6 +149,21 @@ func TestOracleObjects(t *testing.T) {
 			{"the truth", replace("facts.json", `"fd00:18::1",78,438]`, `"fd00:18::1",78,437]`)},
 			{"the rate", replace("facts.json", `"Role":1,"Peer":0,"Rate":`, `"Role":1,"Peer":0,"Rate":1`)},
 			{"the grant", replace("facts.json", `"prefix":"::/0"`, `"prefix":"fd00:19::/64"`)},
+		})
+	})
+	t.Run("proxies", func(t *testing.T) {
+		dir := filepath.Join(goldenDir, "proxy")
+		s := &scenario{name: "golden/proxy", path: filepath.Join(dir, "in.pcap"), fabric: fabricOf(t, dir), config: string(readFile(t, filepath.Join(dir, "config.yaml")))}
+		const first = 24 + 16 + 14 // the IP header of the first notification, which goes to a proxy
+		objects(t, s, []spoiled{
+			{"the proxy's address", flip("emitted.pcap", first+19)},
+			{"the UDP checksum", flip("emitted.pcap", first+20+7)},
+			{"the level", flip("emitted.pcap", first+20+8)},
+			{"the five-tuple", flip("emitted.pcap", first+20+8+5)},
+			{"the invoking packet", flip("emitted.pcap", first+20+8+16+30)},
+			{"the map", replace("facts.json", `"Proxy":"10.1.255.1"`, `"Proxy":"10.1.255.2"`)},
+			{"not enabled", replace("facts.json", `"Proxy":{"Enabled":true`, `"Proxy":{"Enabled":false`)},
+			{"the limit", replace("facts.json", `"PerProxy":400`, `"PerProxy":500`)},
 		})
 	})
 	t.Run("learned from ports", func(t *testing.T) {

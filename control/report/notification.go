@@ -28,6 +28,8 @@ type Notification struct {
 	Parameter uint16 `json:"parameter,omitempty"` // rate-reduce: percent; pause: microseconds; resume: percent of the reduction
 	Level     uint8  `json:"level"`               // Congestion Level
 
+	Proxy string `json:"proxy,omitempty"` // address of the proxy that is notified in place of the sender
+
 	SourceIP      netip.Addr `json:"source_ip"` // of the flow: the sender that is notified
 	DestinationIP netip.Addr `json:"destination_ip"`
 	SourceQP      *uint32    `json:"source_qp"` // null unless it is confirmed
@@ -38,14 +40,14 @@ type Notification struct {
 	FlowBytes     uint64     `json:"flow_bytes"`                   // of the flow that have arrived
 	FlowQueued    uint64     `json:"flow_queued_bytes"`            // of the flow in the queue
 	FlowRate      *uint64    `json:"flow_rate_bps"`                // null if not measured
-	Trigger       string     `json:"trigger,omitempty"`            // depth, marking, growth or ce-on-arrival; none of a Resume
+	Trigger       string     `json:"trigger,omitempty"`            // depth, marking, growth, ce-on-arrival or proxy; none of a Resume
 	Threshold     uint64     `json:"threshold"`                    // of the trigger, in the unit of its metric
 	DepthBytes    uint64     `json:"queue_depth_bytes"`            // of the queue
 	Growth        int64      `json:"growth_bytes_per_millisecond"` // of the queue
 	Marking       float64    `json:"marking_percent"`              // of the packets that entered the queue
 
 	Length int    `json:"length,omitempty"` // bytes of the frame
-	Frame  []byte `json:"frame,omitempty"`  // base64; of a long frame its beginning
+	Frame  []byte `json:"frame,omitempty"`  // base64
 }
 
 // MakeNotification describes a record of a worker. It includes the frame only if that is wanted.
@@ -63,6 +65,9 @@ func MakeNotification(c *config.Config, worker int, r *dataplane.NotificationRec
 		n.Reason = r.Reason.String()
 	} else {
 		n.Kind, n.Action, n.Parameter = r.Format.String(), r.Decision.Action.String(), r.Decision.Parameter
+		if r.Format == congestion.ProxyNotification {
+			n.Proxy = r.To.Netip().String()
+		}
 	}
 	if r.QP.State() == pairing.Confirmed {
 		qp := r.QP.SourceQP()
@@ -94,11 +99,12 @@ const (
 // why describes the cause of the notification, the flow's share of it, and the outcome.
 func (n *Notification) why() string {
 	queue := "queue " + n.Port + "/" + n.Class
-	if n.Trigger == "ce-on-arrival" {
-		return "a packet of the flow arrived at " + n.SentBy + " with CE" + n.held()
-	}
 	var text string
 	switch n.Trigger {
+	case "ce-on-arrival":
+		return "a packet of the flow arrived at " + n.SentBy + " with CE" + n.held()
+	case "proxy":
+		return "another gateway asked this one, a proxy, to notify the sender" + n.held()
 	case "":
 		return fmt.Sprintf("%s has stayed below K_min of %d bytes; it holds %d bytes", queue, n.Threshold, n.DepthBytes) + n.held()
 	case "depth":

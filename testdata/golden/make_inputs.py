@@ -136,6 +136,13 @@ def long_haul_ud():
         every(1, [roce(A6, Z6, 1, op=UD, source_qp=1, psn=n) for n in range(8)], 100_000)
 
 
+def proxy():
+    tags = [(0x88a8, 100, 5), (0x8100, 200, 3)]
+    flows = [(A4, Z4, 200, 976, ()), (B4, Z4, 201, 1414, ()), (A6, Z6, 202, 1414, tags), (B6, Z6, 0x654321, 976, ())]
+    return [(100_000 * k + n, roce(src, dst, qp, psn=n, size=size, tags=with_tags, port=50001 + k))
+            for k, (src, dst, qp, size, with_tags) in enumerate(flows) for n in range(10)]
+
+
 def qinq():
     tags = [(0x88a8, 100, 5), (0x8100, 200, 3)]
     frames = [roce(A6, Z6, 500, tags=tags, psn=n) for n in range(8)]
@@ -249,7 +256,7 @@ def learned_read():
 
 
 CASES = {f.__name__.replace("_", "-"): f for f in (
-    uncongested, marking, fast_cnp, fast_cnp_trace, long_haul, long_haul_ud, qinq, tail_drop, jumbo, non_ip, malformed, border, never_answered, not_roce,
+    uncongested, marking, fast_cnp, fast_cnp_trace, long_haul, long_haul_ud, proxy, qinq, tail_drop, jumbo, non_ip, malformed, border, never_answered, not_roce,
     limits, classes, learned_cm, learned_read)}
 CASES["long-haul-icmpv6"] = CASES["long-haul"]
 

@@ -226,6 +226,8 @@ class Gateway:
         self.endpoints = [(ipaddress.ip_network(e["prefix"]), e["accepts"]) for e in facts["endpoints"]]
         self.domain = c["Domain"] and {k: [ipaddress.ip_network(p) for p in v] for k, v in c["Domain"].items()}
         self.to_destination, self.to_port = Rate(n["Limits"]["PerDestination"]), Rate(n["Limits"]["PerPort"])
+        self.proxies = [(ipaddress.ip_network(s["Prefix"]), address(s["Proxy"])) for s in c["Proxy"]["Senders"] or []] if c["Proxy"]["Enabled"] else []
+        self.to_proxy = Rate(c["Proxy"]["PerProxy"])
         self.pairs = {}
         for p in c["QPMap"] or []:
             self.pairs[p["Source"], p["Destination"], p["DestinationQP"]] = p["SourceQP"]
@@ -298,7 +300,7 @@ class Gateway:
                         if r.told is not None and self.now - r.told < q.c["PerFlow"]:
                             k.again = self.now + 10**6
                             continue
-                        reason = self.limited(f, inward)
+                        reason = self.limited(r.sender.kind, f, inward)
                         if reason is not None:
                             self.counters["notifications_suppressed_total", reason] += 1
                             k.again = self.now + 10**6
@@ -534,7 +536,7 @@ class Gateway:
         if kind is None and reason is None:
             return None
         if reason is None:
-            reason = self.limited(f, port)
+            reason = self.limited(kind, f, port)
         if reason is not None:
             self.counters["notifications_suppressed_total", reason] += 1
             return None
@@ -550,16 +552,27 @@ class Gateway:
         s.kind, s.frame = kind, (f, port)
         return kind
 
-    def limited(self, f, port):
-        if not self.to_destination.allows(f.src, self.now):
+    def destination(self, kind, f):
+        """Who is notified of a packet, and the limit for it: all senders behind a proxy share its limit."""
+        if kind == "proxy-notification":
+            return self.proxy_of(f.src), self.to_proxy
+        return f.src, self.to_destination
+
+    def limited(self, kind, f, port):
+        to, limit = self.destination(kind, f)
+        if not limit.allows(to, self.now):
             return "destination-limit"
         return None if self.to_port.allows(port, self.now) else "port-limit"
 
     def notify(self, r, kind, f, port, decision):
-        self.to_destination.count(f.src, self.now)
+        to, limit = self.destination(kind, f)
+        limit.count(to, self.now)
         self.to_port.count(port, self.now)
         _, action, parameter, level, metric = decision
-        octets = wire.notification(kind, f, self.build, r.source_qp, level, action, parameter, metric)
+        if kind == "proxy-notification":
+            octets = wire.proxy_notification(f, self.build, to, level)
+        else:
+            octets = wire.notification(kind, f, self.build, r.source_qp, level, action, parameter, metric)
         if kind == "fast-cnp" and wire.trace_too_long(f):
             self.counters["notifications_fast_cnp_trace_too_long_total", None] += 1
         self.queues[port].notes.append((kind, octets, len(octets)))
@@ -584,6 +597,9 @@ class Gateway:
         """The first format in the endpoint's order that is enabled and possible, or the reason of the one nearest to that."""
         if src.is_multicast or src.is_unspecified or src.is_loopback:
             return None, "not-unicast"
+        proxy = self.proxy_of(src)
+        if proxy is not None:
+            return ("proxy-notification", None) if self.build["ipv%d" % proxy.version] else (None, "no-gateway-address")
         covering = [(p.prefixlen, accepts) for p, accepts in self.endpoints if src in p]
         if not covering:
             return None, "no-endpoint"
@@ -601,6 +617,12 @@ class Gateway:
             else:
                 return kind, None
         return None, order[nearest]
+
+    def proxy_of(self, src):
+        """The proxy of a sender: that of the longest prefix; None without one, and if it is the gateway itself."""
+        covering = [(p.prefixlen, proxy) for p, proxy in self.proxies if src in p]
+        proxy = max(covering, key=lambda c: c[0])[1] if covering else None
+        return None if proxy in (self.build["ipv4"], self.build["ipv6"]) else proxy
 
 
 def address(text):

@@ -36,7 +36,16 @@ def action(f):
     """The action of a Long-haul CNP; None for another notification."""
     if f.roce:
         return f.octets[f.l4 + 8 + 12 + 1] >> 6 if f.flags & 0x20 else None
-    return f.octets[f.l4 + 4 + 1] >> 6
+    return f.octets[f.l4 + 4 + 1] >> 6 if f.proto == 58 else None
+
+
+def invoking(f):
+    """What a notification to a proxy says: its five-tuple and the invoking packet, as scapy reads it."""
+    at = f.l4 + 8
+    version, size = f.octets[at] >> 4, 16 if f.octets[at] >> 4 == 6 else 4
+    src, dst = (ipaddress.ip_address(f.octets[at + 8 + n * size:at + 8 + (n + 1) * size]) for n in (0, 1))
+    packet = (IPv6 if version == 6 else IP)(f.octets[at + 8 + 2 * size:f.end])
+    return src, dst, struct.unpack_from("!HH", f.octets, at + 4), packet
 
 
 class Case:
@@ -156,11 +165,28 @@ class Case:
             self.seen[kind] += 1
             self.expect(what + "'s source", str(f.src), gateway["IPv%d" % f.family])
             self.expect(what + "'s ECN, DSCP", (f.ecn, f.dscp), (0, self.model.build["dscp"]))
+            if kind == "proxy-notification":
+                self.proxy_notification(what, f)
+                continue
             granted = [(p.prefixlen, a) for p, a in self.model.endpoints if f.dst in p]
             if not granted or kind not in max(granted)[1] or kind not in self.model.enabled:
                 self.wrong.append("%s, %s, goes to %s, which was not granted it" % (what, kind, f.dst))
             self.scapy_judges(what, kind, f)
             self.names_the_true_qp(what, kind, f)
+
+    def proxy_notification(self, what, f):
+        """It goes to the sender's proxy, is short enough, has right checksums, and five-tuple and invoking packet agree."""
+        src, dst, ports, packet = invoking(f)
+        self.expect(what + "'s proxy", f.dst, self.model.proxy_of(src))
+        self.expect(what + " is short enough", f.end - f.l3 <= (576 if f.family == 4 else 1280), True)
+        self.expect(what + "'s five-tuple", (str(src), str(dst), ports), (packet.src, packet.dst, (packet[UDP].sport, packet[UDP].dport)))
+        outer = Ether(f.octets)
+        whole = outer[IP] if f.family == 4 else outer[IPv6]
+        rebuilt = type(whole)(bytes(whole))
+        del rebuilt[UDP].chksum
+        self.expect(what + "'s UDP checksum", bytes(whole)[f.l4 - f.l3 + 6:f.l4 - f.l3 + 8].hex(), bytes(rebuilt)[f.l4 - f.l3 + 6:f.l4 - f.l3 + 8].hex())
+        if f.family == 4:
+            self.scapy_agrees(what, whole, None)
 
     def scapy_judges(self, what, kind, f):
         packet = Ether(f.octets)
@@ -211,13 +237,17 @@ class Case:
                 continue  # it ends what the notification before it asked for
             about = (f.dst, self.receiver(f), f.vlans,
                      f.qp if f.roce else struct.unpack_from("!I", f.octets, f.l4 + 8)[0])
+            proxied = self.model.notification(f) == "proxy-notification"
+            if proxied:
+                src, dst, _, packet = invoking(f)
+                about = (src, dst, f.vlans, packet[BTH].dqpn)
             if about in last and at - last[about] < interval - slack:
                 self.wrong.append("two notifications of one flow are %d ns apart, want %d" % (at - last[about], interval))
             last[about] = at
-            by_destination[f.dst].append(at)
+            by_destination[f.dst, proxied].append(at)
         l = c["Notifications"]["Limits"]
-        for who, times in by_destination.items():
-            self.limit(who, times, l["PerDestination"], slack)
+        for (who, proxied), times in by_destination.items():
+            self.limit(who, times, c["Proxy"]["PerProxy"] if proxied else l["PerDestination"], slack)
         self.limit("the port", [at for at, _, _ in self.emitted], l["PerPort"], slack)
 
     def limit(self, who, times, rate, slack):

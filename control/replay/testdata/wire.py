@@ -1,7 +1,7 @@
 """Reads captures and frames, and builds notifications, with code that shares nothing with cnpgate.
 
 Numbers and layouts are from the specifications: pcap, IEEE 802.1Q, RFC 791, RFC 8200, IBTA Annex A17 and table 38, draft-tian 6,
-draft-xiao-rtgwg-rocev2-fast-cnp-05 4.
+draft-xiao-rtgwg-rocev2-fast-cnp-05 4, draft-xiao-rtgwg-proxy-congestion-notification-03 4.
 """
 import ipaddress
 import struct
@@ -219,10 +219,30 @@ def notification(kind, f, g, qp, level, action, parameter, metric):
     if f.family == 6:
         ip = ipv6(f, g, 60 if extensions else 17, len(extensions) + len(udp) + 4) + extensions
     else:
-        ip = struct.pack("!BBHHHBBH", 0x45, g["dscp"] << 2, 24 + len(udp), 0, 0x4000, 64, 17, 0) + g["ipv4"].packed + f.src.packed
-        ip = ip[:10] + struct.pack("!H", checksum(ip)) + ip[12:]
+        ip = ipv4_to(f.src, g, len(udp) + 4)
     return ethernet + ip + udp + icrc(ip + udp, len(ip) + 8, g["extensions"])
 
 
 def ipv6(f, g, following, length):
-    return struct.pack("!IHBB", 6 << 28 | g["dscp"] << 22, length, following, 64) + g["ipv6"].packed + f.src.packed
+    return ipv6_to(f.src, g, following, length)
+
+
+def ipv6_to(to, g, following, length):
+    return struct.pack("!IHBB", 6 << 28 | g["dscp"] << 22, length, following, 64) + g["ipv6"].packed + to.packed
+
+
+def ipv4_to(to, g, length):
+    ip = struct.pack("!BBHHHBBH", 0x45, g["dscp"] << 2, 20 + length, 0, 0x4000, 64, 17, 0) + g["ipv4"].packed + to.packed
+    return ip[:10] + struct.pack("!H", checksum(ip)) + ip[12:]
+
+
+def proxy_notification(f, g, to, level):
+    """The whole frame of a notification about f to a proxy (draft-xiao-proxy 4; the layout is in docs/wire-formats.md)."""
+    ethernet = f.octets[6:12] + f.octets[0:6] + f.octets[12:f.l3 - 2] + struct.pack("!H", 0x0800 if to.version == 4 else 0x86dd)
+    message = struct.pack("!BBHHH", f.family << 4 | level * 8 // 256, 17, 0, f.sport, ROCE) + f.src.packed + f.dst.packed + f.octets[f.l3:f.end]
+    message = message[:576 - 20 - 8 if to.version == 4 else 1280 - 40 - 8]
+    own, length = g["ipv%d" % to.version], 8 + len(message)
+    udp = struct.pack("!HHHH", f.sport, g["proxy"], length, 0) + message
+    pseudo = own.packed + to.packed + struct.pack("!II", length, 17)
+    udp = udp[:6] + struct.pack("!H", checksum(pseudo + udp) or 0xffff) + udp[8:]
+    return ethernet + (ipv4_to(to, g, length) if to.version == 4 else ipv6_to(to, g, 17, length)) + udp

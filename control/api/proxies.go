@@ -1,0 +1,64 @@
+package api
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/netip"
+
+	"github.com/cnpgate/cnpgate/proxy"
+)
+
+// Proxy is a prefix of senders, and the proxy that the gateway notifies in their place.
+type Proxy struct {
+	Prefix netip.Prefix `json:"prefix" doc:"The senders. The longest prefix of a sender's address counts."`
+	Proxy  netip.Addr   `json:"proxy" doc:"Address of their proxy."`
+	Origin string       `json:"origin" doc:"Where the entry comes from: static, which is the configuration, or the protocol that learned it, such as bgp."`
+}
+
+type proxiesBody struct {
+	Proxies []Proxy `json:"proxies"`
+}
+
+// proxiesAtOnce are encoded within one deadline.
+const proxiesAtOnce = 4096
+
+// getProxies writes the proxies in force, in the order of their prefixes, an entry a line. It needs memory for one at a time.
+func (s *Server) getProxies(w http.ResponseWriter, _ *http.Request, _ map[string]string) error {
+	w.Header().Set("Content-Type", jsonType)
+	to := bufio.NewWriterSize(w, 64<<10)
+	if err := writeProxies(to, s.plane.Policy().Proxies.Entries(), func() { keepGoing(w) }); err != nil {
+		panic(http.ErrAbortHandler) // so that the client doesn't take a part for the whole answer
+	}
+	return nil
+}
+
+// writeProxies writes the answer, and calls pause from time to time.
+func writeProxies(to *bufio.Writer, entries []proxy.Sender, pause func()) error {
+	separator := `{"proxies":[` + "\n"
+	for i, e := range entries {
+		if i%proxiesAtOnce == 0 {
+			pause()
+		}
+		b, err := json.Marshal(Proxy{e.Prefix, e.Proxy, e.Origin})
+		if err != nil {
+			return err
+		}
+		_, _ = to.WriteString(separator) // Flush returns the error
+		_, _ = to.Write(b)
+		separator = ",\n"
+	}
+	if len(entries) == 0 {
+		_, _ = to.WriteString(separator)
+	}
+	_, _ = to.WriteString("\n]}\n")
+	return to.Flush()
+}
+
+// Proxies reads all proxies.
+func (c *Client) Proxies(ctx context.Context) ([]Proxy, error) {
+	answer := proxiesBody{}
+	err := c.read(ctx, http.MethodGet, ProxiesPath, nil, &answer)
+	return answer.Proxies, err
+}
