@@ -25,7 +25,7 @@ func FuzzProxyNode(f *testing.F) {
 		f.Add(seed, uint16(0), true)
 		f.Add(seed, uint16(9), false)
 	}
-	r := testkit.New(f, testkit.Setup{Policy: proxying(proxyFor(congestion.StandardCNP)), Static: knownQPs(f), Rate: 10e9})
+	policy, static := proxyFor(congestion.StandardCNP), knownQPs(f)
 	f.Fuzz(func(t *testing.T, frame []byte, missing uint16, fromWAN bool) {
 		if len(frame) > 2048 {
 			return
@@ -34,6 +34,10 @@ func FuzzProxyNode(f *testing.F) {
 		if fromWAN {
 			port = wan
 		}
+		r := testkit.New(t, testkit.Setup{Policy: policy, Static: static, Rate: 10e9, Flows: 16, Frames: 64, Buffers: 160})
+		r.Inject(t, fabric, flow)
+		r.Drain()
+		r.Take(wan)
 		before := r.Plane.Values()
 		whole := uint32(len(frame)) + uint32(missing)
 		r.InjectCut(t, 0, port, frame, whole)
@@ -53,9 +57,12 @@ func FuzzProxyNode(f *testing.F) {
 		if len(through) == 0 && !forProxy(frame, whole) {
 			t.Fatalf("% x was not forwarded", frame)
 		}
-		r.Advance(1e9) // the limits of answers end, and a request that this frame has made is given up
-		for range 64 {
-			r.Plane.Worker(0).Step()
+		accepted := grew(telemetry.ProxyAccepted)
+		r.Inject(t, fabric, flow)
+		r.Drain()
+		after = r.Plane.Values()
+		if n := grew(telemetry.NotificationsSent); n != accepted {
+			t.Fatalf("% x: %d notifications because of %d accepted", frame, n, accepted)
 		}
 	})
 }
