@@ -500,7 +500,9 @@ func TestEnforceReload(t *testing.T) {
 	}
 	s.setPolicy(func(*dataplane.Policy) {})
 	other := cnpgen.LongHaul{Action: cnpgen.RateReduce, Parameter: 50, SourceQP: sourceQP + 1, Level: 9}
-	s.arriveAt(wan, s.notification(1, func(out []byte, t *cnpgen.Target, _ []byte, _ *packet.Parsed) int { return cnpgen.LongHaulCNP(out, t, &far, &other) }))
+	s.arriveAt(wan, s.notification(1, func(out []byte, t *cnpgen.Target, _ []byte, _ *packet.Parsed) int {
+		return cnpgen.LongHaulCNP(out, t, &far, &other)
+	}))
 	s.setPolicy(func(p *dataplane.Policy) { p.Ports[wan].Pacing = nil })
 	s.send(20_000)
 	if n := s.Plane.Port(wan).PacedFrames; n != 0 {

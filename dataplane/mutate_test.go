@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/burst/inmem"
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -68,6 +69,13 @@ func markedAs(a, b []byte) bool {
 	return a[l3+1]>>4&3%3 != 0 && bytes.Equal(want, b)
 }
 
+// proxiedHalf is a policy that notifies every sender, and one of the two hosts of the captures through a proxy of the other IP version.
+func proxiedHalf(t testing.TB) *dataplane.Policy {
+	p := notifying(grant("::/0", 0, 1, 2), grant("0.0.0.0/0", 0, 1, 2))
+	p.Who.Enabled[congestion.ProxyNotification], p.Proxies = true, behind(t, "198.18.0.2/32", proxy6, "fd00:18::2/128", proxy4)
+	return p
+}
+
 // hostile are the frames that mutants come from.
 func hostile(t *testing.T) [][]byte {
 	frames := testkit.Captures(t)
@@ -89,7 +97,7 @@ func TestMutants(t *testing.T) {
 	t.Logf("CNPGATE_SEED=%d, %d frames", seed, mutants)
 	m := mutate.New(seed, hostile(t))
 	way := &passage{t: t}
-	p := notifying(grant("::/0", 0, 1, 2), grant("0.0.0.0/0", 0, 1, 2))
+	p := proxiedHalf(t)
 	above(p)
 	p.Ports[fabric].Thresholds = p.Ports[wan].Thresholds
 	r := testkit.New(t, testkit.Setup{Policy: p, Static: knownQPs(t), BufferSize: 2048, Sent: way.sent, Rate: 400e9})
@@ -134,7 +142,7 @@ func FuzzWorker(f *testing.F) {
 	f.Fuzz(func(t *testing.T, frame []byte, more uint16) {
 		frame = frame[:min(len(frame), 4096)]
 		way := &passage{t: t}
-		p := notifying(grant("::/0", 0, 1, 2), grant("0.0.0.0/0", 0, 1, 2))
+		p := proxiedHalf(t)
 		above(p)
 		r := testkit.New(t, testkit.Setup{Policy: p, Static: knownQPs(t), BufferSize: 4096, Buffers: 64, Flows: 8, Frames: 32, Sent: way.sent})
 		for range 2 {

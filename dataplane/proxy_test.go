@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"slices"
 	"sync"
 	"testing"
 
@@ -105,7 +106,7 @@ func checkProxyNote(t *testing.T, got, cause []byte, to string, policy *dataplan
 	five = binary.BigEndian.AppendUint16(five, packet.RoCEv2Port)
 	addresses := map[uint8][2]int{4: {12, 20}, 6: {8, 40}}[in.Family]
 	five = append(five, cause[int(in.L3)+addresses[0]:int(in.L3)+addresses[1]]...)
-	payload := append(five, cause[in.L3:]...)
+	payload := slices.Concat(five, cause[in.L3:])
 	payload = payload[:min(len(payload), most-header-packet.UDPLen)]
 
 	l3 := int(in.L3)

@@ -113,6 +113,30 @@ func TestNotificationSaysWhy(t *testing.T) {
 	}
 }
 
+// TestNotificationNamesTheProxy: where the proxy was notified in place of the sender, the notification says which, and its frame is whole.
+func TestNotificationNamesTheProxy(t *testing.T) {
+	g := newGate(t, 1)
+	g.notifies(t)
+	p := *g.Plane.Policy()
+	who := *p.Who
+	who.Enabled[congestion.ProxyNotification] = true
+	p.Who, p.Proxies = &who, senders(t, "bgp", 1<<17) // 10.0.0.0/32 to 10.1.255.255/32, behind 192.0.2.9
+	if err := g.Plane.SetPolicy(&p); err != nil {
+		t.Fatal(err)
+	}
+	g.see(t, 0, 0, longHaulData)
+	all, err := NewClient(g.path).Notifications(t.Context(), url.Values{"frames": {"true"}, "kind": {"proxy-notification"}})
+	if err != nil || len(all) != 1 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	const whole = 14 + 20 + 8 + 16 + 486 // the data packet's 500 bytes, without its Ethernet header
+	if n := all[0]; n.Proxy != "192.0.2.9" || n.SourceIP.String() != "10.1.0.1" || n.Length != whole || len(n.Frame) != whole ||
+		!strings.Contains(n.Comment(), "; to the sender's proxy 192.0.2.9. Flow 10.1.0.1 to 10.9.0.9") {
+		t.Errorf("%+v\n%s", n, n.Comment())
+	}
+	g.want(t, http.MethodGet, NotificationsPath+"?limit=1", "", 200, `"proxy":"192.0.2.9"`)
+}
+
 // TestStream: what is sent after the stream began comes, in order; what was overwritten before it could be read is counted; the stream ends with the
 // client or with the gateway.
 func TestStream(t *testing.T) {

@@ -60,7 +60,7 @@ func (r *report) checkProxy(doc *document, a *routed) {
 	if !g.valid {
 		return
 	}
-	if a.V == g.IPv4.V || a.V == g.IPv6.V {
+	if a.V == g.IPv4.V || a.V == g.IPv6.V || a.V == doc.Proxy.Listen.V {
 		r.problem(a.place, "%s is this gateway's own address, and it notifies these senders itself; expected another node's address, or list the senders in endpoints", a.V)
 		return
 	}

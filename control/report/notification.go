@@ -117,13 +117,16 @@ func (n *Notification) why() string {
 	return fmt.Sprintf("%s; the flow has %d bytes in it", text, n.FlowQueued) + n.held()
 }
 
-// held describes why the sender was not notified; "" if it was.
+// held describes why nobody was notified, or that it was the sender's proxy; "" if it was the sender.
 func (n *Notification) held() string {
 	switch n.Outcome {
 	case dataplane.Suppressed.String():
 		return "; not sent: " + n.Reason
 	case dataplane.Observed.String():
 		return "; not sent: observe mode"
+	}
+	if n.Proxy != "" {
+		return "; to the sender's proxy " + n.Proxy
 	}
 	return ""
 }
