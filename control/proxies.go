@@ -18,17 +18,15 @@ type proxies struct {
 
 // with returns the proxies of a configuration and the learned ones together, nil if static is nil. Where prefixes are equal, those of the
 // configuration count first, then those of the origin whose name comes first. The caller holds the mutex.
-func (p *proxies) with(static *proxy.Senders) (all *proxy.Senders, err error) {
+func (p *proxies) with(static *proxy.Senders) (*proxy.Senders, error) {
 	if static == nil {
 		return nil, nil
 	}
-	all = static
+	inOrder := []*proxy.Senders{static}
 	for _, origin := range slices.Sorted(maps.Keys(p.learned)) {
-		if all, err = proxy.Merge(all, p.learned[origin]); err != nil {
-			return nil, err
-		}
+		inOrder = append(inOrder, p.learned[origin])
 	}
-	return all, nil
+	return proxy.Merge(inOrder...)
 }
 
 // SetLearned replaces the senders that a protocol has learned: origin is its name, such as "bgp", which the entries get as their Origin. No

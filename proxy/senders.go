@@ -111,33 +111,40 @@ func (s *Senders) Entries() []Sender {
 	return s.entries
 }
 
-// Merge returns the entries of both maps. If both have the same prefix, the static map's entry counts. It returns an error if they are more
-// than MaxSenders together. Either may be nil.
-func Merge(static, learned *Senders) (*Senders, error) {
-	switch {
-	case learned.Len() == 0 && static != nil:
-		return static, nil
-	case static.Len() == 0 && learned != nil:
-		return learned, nil
-	}
-	merged := make([]Sender, 0, static.Len()+learned.Len())
-	a, b := static.Entries(), learned.Entries()
-	for len(a) > 0 && len(b) > 0 {
-		switch c := compare(a[0], b[0]); {
-		case c <= 0:
-			merged, a = append(merged, a[0]), a[1:]
-			if c == 0 {
-				b = b[1:]
-			}
+// Merge returns the entries of all maps. If several have the same prefix, the entry of the first of them counts: so the static map comes first,
+// then learned ones. It returns an error if they are more than MaxSenders together. Maps may be nil.
+func Merge(maps ...*Senders) (*Senders, error) {
+	merged := &Senders{}
+	for _, m := range maps {
+		switch {
+		case m.Len() == 0:
+		case merged.Len() == 0:
+			merged = m
 		default:
-			merged, b = append(merged, b[0]), b[1:]
+			merged = &Senders{entries: union(merged.entries, m.entries)}
 		}
 	}
-	merged = append(append(merged, a...), b...)
-	if len(merged) > MaxSenders {
-		return nil, fmt.Errorf("%d prefixes of senders behind proxies, %d of them learned; expected at most %d together", len(merged), learned.Len(), MaxSenders)
+	if merged.Len() > MaxSenders {
+		return nil, fmt.Errorf("%d prefixes of senders behind proxies together; expected at most %d", merged.Len(), MaxSenders)
 	}
-	s := &Senders{entries: merged}
-	s.index()
-	return s, nil
+	if merged.table == nil {
+		merged.index()
+	}
+	return merged, nil
+}
+
+// union merges two ordered lists; of entries with the same prefix it has the one of a.
+func union(a, b []Sender) []Sender {
+	merged := make([]Sender, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		switch c := compare(a[0], b[0]); {
+		case c > 0:
+			merged, b = append(merged, b[0]), b[1:]
+		case c == 0:
+			b = b[1:]
+		default:
+			merged, a = append(merged, a[0]), a[1:]
+		}
+	}
+	return append(append(merged, a...), b...)
 }

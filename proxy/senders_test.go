@@ -116,6 +116,15 @@ func TestMerge(t *testing.T) {
 			t.Errorf("%s: %v, want %s", sender, got.Netip(), want)
 		}
 	}
+	third := senders(t, learned("10.1.2.0/24", "192.0.2.7"), learned("10.4.0.0/16", "192.0.2.7"))
+	if all, err = Merge(nil, static, others, third, senders(t)); err != nil || all.Len() != 6 {
+		t.Errorf("%v, %v", all.Entries(), err)
+	}
+	for sender, want := range map[string]string{"10.1.1.1": "192.0.2.1", "10.1.2.1": "192.0.2.9", "10.4.0.1": "192.0.2.7"} {
+		if got, _ := all.Lookup(addr(sender)); got != addr(want) {
+			t.Errorf("of three maps, %s: %v, want %s", sender, got.Netip(), want)
+		}
+	}
 	for _, c := range []struct {
 		static, learned *Senders
 		want            int
@@ -158,7 +167,7 @@ func TestMost(t *testing.T) {
 	if bytes > bytesAnEntry {
 		t.Errorf("an entry takes %d bytes, the documentation says %d", bytes, bytesAnEntry)
 	}
-	if _, err := Merge(s, senders(t, many(11<<24|1<<23, 1)...)); err == nil || !strings.Contains(err.Error(), "1 of them learned; expected at most") {
+	if _, err := Merge(s, senders(t, many(11<<24|1<<23, 1)...)); err == nil || !strings.Contains(err.Error(), " together; expected at most ") {
 		t.Errorf("merged beyond the bound: %v", err)
 	}
 	if m, err := Merge(s, senders(t, all[0])); err != nil || m.Len() != MaxSenders {
