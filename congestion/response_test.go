@@ -258,3 +258,29 @@ func TestDecisionsAreValid(t *testing.T) {
 		}
 	})
 }
+
+// TestRelayed: a proxy asks for what its own ladder has at the level, which grows with the 3 bits from none to the highest; it discloses nothing.
+func TestRelayed(t *testing.T) {
+	r := Response{Ladder: DefaultLadder, RTT: 2_500_000, Disclose: true}
+	for level, want := range []Decision{
+		{Action: Notify, Rung: 1}, {Action: Notify, Level: 36, Rung: 1}, {Action: Notify, Level: 73, Rung: 1},
+		{Action: RateReduce, Parameter: 15, Level: 109, Rung: 2}, {Action: RateReduce, Parameter: 15, Level: 146, Rung: 2},
+		{Action: RateReduce, Parameter: 30, Level: 182, Rung: 3}, {Action: RateReduce, Parameter: 50, Level: 219, Rung: 4}, {Action: Pause, Parameter: 2500, Level: 255, Rung: 5},
+	} {
+		if got := r.Relayed(uint8(level)); got != want {
+			t.Errorf("level %d: %+v, expected %+v", level, got, want)
+		}
+		if severity := uint8(level)<<5 | uint8(level)<<2 | uint8(level)>>1; ProxyLevel(severity) != uint8(level) {
+			t.Errorf("level %d relayed becomes %d", level, ProxyLevel(severity))
+		}
+	}
+	for _, c := range []struct {
+		rtt  int64
+		want uint16
+	}{{0, 1}, {-1, 1}, {999, 1}, {1e12, 65535}} {
+		r.RTT = c.rtt
+		if got := r.Relayed(7).Parameter; got != c.want {
+			t.Errorf("RTT_est %d ns: pause of %d us, expected %d", c.rtt, got, c.want)
+		}
+	}
+}

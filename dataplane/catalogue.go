@@ -65,7 +65,7 @@ const (
 	SentFirst       = TriggeredFirst + Counter(congestion.Causes)
 	ObservedFirst   = SentFirst + Counter(congestion.Formats)
 	ReceivedFirst   = ObservedFirst + Counter(congestion.Formats)
-	SuppressedFirst = ProxyTranslatedFirst + Counter(congestion.Formats)
+	SuppressedFirst = ProxyTranslatedFirst + Counter(congestion.EndpointFormats)
 
 	ProxyRefusedFirst    = ReceivedFirst + Counter(packet.ProxyNotification)
 	ProxyTranslatedFirst = ProxyRefusedFirst + Counter(proxy.Refusals)
@@ -138,8 +138,10 @@ func catalogue() (c [Counters]Info) {
 	}
 	for f := range congestion.Formats {
 		c[ObservedFirst+Counter(f)] = Info{telemetry.NotificationsObserved, congestion.Format(f).String()}
-		c[ProxyTranslatedFirst+Counter(f)] = Info{telemetry.ProxyTranslated, congestion.Format(f).String()}
 		c[SentFirst+Counter(f)] = Info{telemetry.NotificationsSent, congestion.Format(f).String()}
+	}
+	for f := range congestion.EndpointFormats {
+		c[ProxyTranslatedFirst+Counter(f)] = Info{telemetry.ProxyTranslated, congestion.Format(f).String()}
 	}
 	for n := range uint8(packet.ProxyNotification) {
 		c[ReceivedFirst+Counter(n)] = Info{telemetry.NotificationsReceived, packet.Notification(n + 1).String()}

@@ -79,7 +79,7 @@ func (w *Worker) slowedAs(out, i int, flow flowtable.Ref) uint32 {
 	if w.ports[out].Role == Fabric {
 		return p.find(&flowtable.Key{Dst: w.parsed[i].Dst})
 	}
-	if p.requests.n > 0 {
+	if p.requests.n > 0 && p.policy != nil {
 		w.takePaceRequests(out, flow)
 	}
 	return p.find(w.flows.Key(flow.Index))

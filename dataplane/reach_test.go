@@ -5,8 +5,10 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"net/netip"
+	"strings"
 	"testing"
 
+	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
@@ -417,4 +419,44 @@ func TestPortAddress(t *testing.T) {
 		t.Errorf("answers %v", got)
 	}
 	r.Close(t)
+}
+
+// TestConsumedInBurst: the other frames of a burst from which some are consumed are forwarded in order, as far as they fit, and the queue counts their bytes.
+func TestConsumedInBurst(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		capacity uint64
+		pattern  string // d: data, a: ARP for the gateway
+		want     int    // data frames that fit
+	}{
+		{"one in the middle", 1 << 20, "ddadd", 4}, {"the first", 1 << 20, "addd", 3}, {"the last", 1 << 20, "ddda", 3}, {"every other", 1 << 20, "adadadad", 4},
+		{"all", 1 << 20, "aaa", 0}, {"a whole burst but one", 1 << 20, strings.Repeat("d", 31) + "a" + strings.Repeat("d", 32), 63}, {"more than fits", 3500, "dadadadd", 3},
+	} {
+		s := newScene(t, proxyFor(congestion.StandardCNP), func(s *testkit.Setup) { s.Capacity, s.Burst = c.capacity, 64 })
+		data0, n := data(false, 0), 0
+		for _, kind := range c.pattern {
+			if kind == 'a' {
+				s.Inject(t, fabric, arp(1, neighbor4, own4))
+				continue
+			}
+			data0.PSN = uint32(n)
+			s.Inject(t, fabric, data0.Frame())
+			n++
+		}
+		s.Settle()
+		if p := s.Plane.Port(wan); p.Depth[0] != uint64(1000*c.want) || p.Frames[0] != int64(c.want) || p.Watermark[0] != uint64(max(1000*c.want, 60)) { // 60: the frame on the line of the scene
+			t.Errorf("%s: %d bytes and %d frames queued, at most %d bytes", c.name, p.Depth[0], p.Frames[0], p.Watermark[0])
+		}
+		s.Drain()
+		got := s.Take(wan)
+		if len(got) != c.want || s.Count(wan, dataplane.DroppedQueueOctets) != uint64(n-c.want) {
+			t.Errorf("%s: %d data frames forwarded, expected %d", c.name, len(got), c.want)
+		}
+		for i, f := range got {
+			if _, p := kindOf(f); p.PSN != uint32(i) {
+				t.Errorf("%s: PSN %d at place %d", c.name, p.PSN, i)
+			}
+		}
+		s.Close(t)
+	}
 }

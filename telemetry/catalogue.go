@@ -54,9 +54,9 @@ var (
 	PaceReductions = declare(Metric{Name: "pace_reductions_total", Scope: Port,
 		Help: "Times that the pace of a host was reduced because of its CNP."})
 	NotificationsEnforced = declare(Metric{Name: "notifications_enforced_total", Scope: Port, Label: "action",
-		Help: "Requests of passing notifications that the gateway carried out itself for a flow that leaves by this port."})
+		Help: "Requests of notifications that the gateway carried out itself for a flow that leaves by this port."})
 	NotificationsUnenforced = declare(Metric{Name: "notifications_unenforced_total", Scope: Port, Label: "reason",
-		Help: "Requests of passing notifications to the senders of ports[].pacing.senders that the gateway did not carry out."})
+		Help: "Requests of notifications to the senders of ports[].pacing.senders that the gateway did not carry out."})
 )
 
 // Flow control of a port's link. The label priority is the PFC priority, queue the number of a traffic class.

@@ -2,6 +2,7 @@ package assemble
 
 import (
 	"net/netip"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -270,5 +271,35 @@ func TestMemory(t *testing.T) {
 	}
 	if err := m.Release(); err != nil {
 		t.Errorf("released twice: %v", err)
+	}
+}
+
+// TestProxyNode: the gateway is a proxy only with proxy.enabled and proxy.sources, with its addresses and limits.
+func TestProxyNode(t *testing.T) {
+	const lines = "proxy: {enabled: true, sources: [203.0.113.0/24], limits: {per_source: 9/s, received: 0}}"
+	c := parse(t, strings.Replace(full, "proxy: {port: 1021}", lines, 1))
+	want := dataplane.NewProxyNode(c.Gateway.IPv4, c.Gateway.IPv6, netip.Addr{}, []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}, 9, 0)
+	if p := policy(t, c); !reflect.DeepEqual(p.Proxy, want) {
+		t.Errorf("the proxy is %+v, expected %+v", p.Proxy, want)
+	}
+	listening := parse(t, strings.Replace(full, "proxy: {port: 1021}", strings.Replace(lines, "{", "{listen: 192.0.2.77, ", 1), 1))
+	want = dataplane.NewProxyNode(c.Gateway.IPv4, c.Gateway.IPv6, netip.MustParseAddr("192.0.2.77"), []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}, 9, 0)
+	if p := policy(t, listening); !reflect.DeepEqual(p.Proxy, want) {
+		t.Errorf("the proxy is %+v, expected %+v", p.Proxy, want)
+	}
+	for _, other := range []string{"proxy: {port: 1021}", "proxy: {enabled: true}", strings.Replace(lines, "true", "false", 1)} {
+		if p := policy(t, parse(t, strings.Replace(full, "proxy: {port: 1021}", other, 1))); p.Proxy != nil {
+			t.Errorf("%s: the gateway is a proxy", other)
+		}
+	}
+	addresses := [][6]byte{{2, 1}, {2, 2}}
+	s, err := Settings(c, 1, 1, addresses)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, mac := range addresses {
+		if s.Ports[i].Address != mac {
+			t.Errorf("port %d has the address %v", i, s.Ports[i].Address)
+		}
 	}
 }

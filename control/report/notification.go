@@ -42,7 +42,7 @@ type Notification struct {
 	FlowBytes     uint64     `json:"flow_bytes"`                   // of the flow that have arrived
 	FlowQueued    uint64     `json:"flow_queued_bytes"`            // of the flow in the queue
 	FlowRate      *uint64    `json:"flow_rate_bps"`                // null if not measured
-	Trigger       string     `json:"trigger,omitempty"`            // depth, marking, growth or ce-on-arrival; none of a Resume
+	Trigger       string     `json:"trigger,omitempty"`            // depth, marking, growth, ce-on-arrival or proxy; none of a Resume
 	Threshold     uint64     `json:"threshold"`                    // of the trigger, in the unit of its metric
 	DepthBytes    uint64     `json:"queue_depth_bytes"`            // of the queue
 	Growth        int64      `json:"growth_bytes_per_millisecond"` // of the queue
@@ -102,11 +102,12 @@ const (
 // why describes the cause of the notification, the flow's share of it, and the outcome.
 func (n *Notification) why() string {
 	queue := "queue " + n.Port + "/" + n.Class
-	if n.Trigger == "ce-on-arrival" {
-		return "a packet of the flow arrived at " + n.SentBy + " with CE" + n.held()
-	}
 	var text string
 	switch n.Trigger {
+	case "ce-on-arrival":
+		return "a packet of the flow arrived at " + n.SentBy + " with CE" + n.held()
+	case "proxy":
+		return "another gateway asked this one, a proxy, to notify the sender" + n.held()
 	case "":
 		return fmt.Sprintf("%s has stayed below K_min of %d bytes; it holds %d bytes", queue, n.Threshold, n.DepthBytes) + n.held()
 	case "depth":

@@ -109,6 +109,10 @@ func parseBody(t testing.TB, b []byte, frameLen uint32, p *Parsed) {
 	}
 	MayHide(b, p, &DefaultCodePoints)
 	SourceRouted(b, p)
+	DecodeNeighborSolicitation(b, p)
+	AdvertisedTarget(b, p)
+	EchoRequest(b, p)
+	DecodeARP(b)
 	if ParameterProblem(b, p) {
 		DecodeFastCNPRefusal(b, p, &DefaultCodePoints)
 	}

@@ -196,6 +196,34 @@ func TestLearned(t *testing.T) {
 // sameBytes is the SHA-256 of what output gives for seed 1, on every platform. A change of the gateway or of the simulator may change it.
 const sameBytes = "366e4ec5e4c0a0884a9f34cbec7dc16758f2aa01e3459d40e057396e8ecd0faa"
 
+// TestProxy: senders behind a proxy react as soon as those that the congested gateway notifies itself, a round trip of the far link earlier
+// than to the receiver's CNPs.
+func TestProxy(t *testing.T) {
+	s := builtIn(t, "proxy", "traffic[0].incast.bytes=20MB", "length=40ms")
+	ecn, direct, through := run(t, s, scenario.ECN), run(t, s, scenario.StandardCNP), run(t, s, scenario.Proxy)
+	if direct.SlowDown > 2e6 || through.SlowDown > direct.SlowDown+100_000 || ecn.SlowDown < 5e6 {
+		t.Errorf("senders react after %d ns, directly %d, through the proxy %d", ecn.SlowDown, direct.SlowDown, through.SlowDown)
+	}
+	if through.ByKind["proxy-notification"] == 0 || through.ByKind["standard-cnp"] == 0 || direct.ByKind["proxy-notification"] != 0 || direct.ByKind["standard-cnp"] == 0 {
+		t.Errorf("notifications %v, directly %v", through.ByKind, direct.ByKind)
+	}
+}
+
+// TestUnresponsive: the gateway next to senders that obey nothing carries out what a congested gateway asks, in each format, so that the
+// latter's queue loses little. Without it, most is lost.
+func TestUnresponsive(t *testing.T) {
+	s := builtIn(t, "unresponsive", "traffic[0].incast.bytes=40MB", "length=60ms")
+	alone := run(t, s, scenario.ECN)
+	if alone.Dropped < 5000 || alone.SlowDown >= 0 {
+		t.Fatalf("without notifications %d packets are lost, and senders react after %d ns: not what was to be tested", alone.Dropped, alone.SlowDown)
+	}
+	for _, r := range []scenario.Response{scenario.StandardCNP, scenario.LongHaulCNP, scenario.PPFC, scenario.Proxy} {
+		if o := run(t, s, r); o.Dropped > alone.Dropped/10 || o.SlowDown >= 0 || o.Gateway.Peak > alone.Gateway.Peak {
+			t.Errorf("%v: %d packets lost of %d without, a queue of %d bytes, senders react after %d ns", r, o.Dropped, alone.Dropped, o.Gateway.Peak, o.SlowDown)
+		}
+	}
+}
+
 // TestConfiguredPPFC: hosts support the formats that the gateway's configuration lists for them.
 func TestConfiguredPPFC(t *testing.T) {
 	s := builtIn(t, "incast-1ms", "traffic[0].incast.bytes=4MB", "responses=[configured]",

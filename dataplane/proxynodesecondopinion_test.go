@@ -1,0 +1,93 @@
+//go:build secondopinion
+
+package dataplane_test
+
+import (
+	"bytes"
+	"encoding/hex"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/internal/testkit"
+)
+
+// exchange is a frame that scapy has built for the gateway, and what scapy builds as the gateway's frame because of it.
+type exchange struct {
+	name      string
+	ask, want []byte
+}
+
+// scapyExchanges runs testdata/proxynode.py. SCAPY_PYTHON names a Python that has scapy.
+func scapyExchanges(t *testing.T, args ...string) (all []exchange) {
+	t.Helper()
+	python := os.Getenv("SCAPY_PYTHON")
+	if python == "" {
+		python = "/usr/bin/python3" // where Debian's python3-scapy is
+	}
+	cmd := exec.CommandContext(t.Context(), python, append([]string{"-W", "ignore", filepath.Join("testdata", "proxynode.py")}, args...)...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("proxynode.py: %v (it needs scapy: install python3-scapy, or let SCAPY_PYTHON name a Python that has it)", err)
+	}
+	for line := range strings.Lines(string(out)) {
+		words := strings.Fields(line)
+		ask, err1 := hex.DecodeString(words[1])
+		want, err2 := hex.DecodeString(words[2])
+		if err1 != nil || err2 != nil {
+			t.Fatalf("%q is not hexadecimal", line)
+		}
+		all = append(all, exchange{words[0], ask, want})
+	}
+	return all
+}
+
+// TestSecondOpinionAnswers: the gateway's answers to scapy's ARP requests, Neighbor Solicitations and echo requests are octet for octet those that scapy
+// builds.
+func TestSecondOpinionAnswers(t *testing.T) {
+	all := scapyExchanges(t, "answers", "02:63:6e:70:00:01")
+	if len(all) != 3*(5+8) {
+		t.Fatalf("%d exchanges", len(all))
+	}
+	for _, x := range all {
+		a := answerOf(t, proxyFor(congestion.StandardCNP), wan, x.ask)
+		if len(a.back) != 1 || len(a.through) != 0 || !bytes.Equal(a.back[0].Octets, x.want) {
+			t.Errorf("%s: %d forwarded, answers %x, scapy builds %x", x.name, len(a.through), octets(a.back), x.want)
+		}
+	}
+}
+
+// TestSecondOpinionTranslation: of a notification to the gateway that scapy has built, the sender gets the standard CNP that scapy builds, with the ICRC.
+func TestSecondOpinionTranslation(t *testing.T) {
+	all := scapyExchanges(t, "translate")
+	if len(all) != 2 {
+		t.Fatalf("%d exchanges", len(all))
+	}
+	for _, x := range all {
+		s := newScene(t, proxyFor(congestion.StandardCNP), nil)
+		f := data(false, 0).Frame()
+		s.arrive(f)
+		s.arriveAt(wan, x.ask)
+		s.arrive(f)
+		notes := s.finish()
+		if len(notes) != 1 || !bytes.Equal(padded(notes[0]), x.want) {
+			t.Errorf("%s: %d notifications, scapy builds % x; refused %v", x.name, len(notes), x.want, refused(s.Rig, wan))
+		}
+	}
+}
+
+func padded(f testkit.Sent) []byte {
+	return append(f.Octets, make([]byte, max(0, 60-len(f.Octets)))...)
+}
+
+// octets are the frames' bytes.
+func octets(frames []testkit.Sent) (all [][]byte) {
+	for _, f := range frames {
+		all = append(all, f.Octets)
+	}
+	return all
+}
