@@ -83,6 +83,41 @@ func TestTunnelCongests(t *testing.T) {
 	}
 }
 
+// TestTunnelProxy: a sender in a tunnel is notified through its proxy. The five-tuple and the invoking packet are those of the packet inside, and the
+// notification itself is in no tunnel.
+func TestTunnelProxy(t *testing.T) {
+	for name, c := range carriers {
+		for _, v6 := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, IPv6 %v", name, v6), func(t *testing.T) {
+				p := proxied(t, proxy4, proxy6)
+				s := newScene(t, p, nil)
+				inside := inner(v6).Frame()
+				var came [][]byte
+				for range 6 {
+					came = append(came, c.put(inside, 77))
+				}
+				s.arrive(came...)
+				s.wantSuppressed(nil)
+				notes := s.finish()
+				if len(notes) != 2 {
+					t.Fatalf("%d notifications, expected 2", len(notes))
+				}
+				var in packet.Parsed
+				packet.Parse(inside, uint32(len(inside)), &in)
+				for _, n := range notes {
+					d := decoded(t, n)
+					if x := &d.Proxy; x.Src != in.Src || x.Dst != in.Dst || x.SrcPort != in.SrcPort || x.DstPort != packet.RoCEv2Port || x.Inner.DestQP != in.DestQP {
+						t.Errorf("the proxy reads %+v", x)
+					}
+					if !bytes.HasPrefix(inside[in.L3:], d.Proxy.Invoking) || !bytes.Equal(n.Octets[:6], came[0][6:12]) {
+						t.Errorf("the notification is % x", n.Octets)
+					}
+				}
+			})
+		}
+	}
+}
+
 // TestTunnelShares: flows with the same addresses and QPs, in different tunnels or in none, have shares of their own. Only the sender of the
 // largest one counts, and only one outside tunnels is notified.
 func TestTunnelShares(t *testing.T) {

@@ -3,12 +3,20 @@ package api
 import (
 	"context"
 	"net/http"
+	"net/netip"
 
 	"github.com/cnpgate/cnpgate/control/advertise"
 )
 
 func (s *Server) getBGP(w http.ResponseWriter, _ *http.Request, _ map[string]string) error {
-	answer(w, http.StatusOK, s.gateway.BGP())
+	status := s.gateway.BGP()
+	if status.Announced == nil { // lists are never null
+		status.Announced = []netip.Prefix{}
+	}
+	if status.Peers == nil {
+		status.Peers = []advertise.Peer{}
+	}
+	answer(w, http.StatusOK, status)
 	return nil
 }
 
