@@ -127,15 +127,17 @@ func TestLargestAcrossWorkers(t *testing.T) {
 // on the Go heap, so that the race detector sees it.
 func TestWorkersConcurrently(t *testing.T) {
 	const workers, rounds, most = 4, 1500, 60_000
+	known := knownQPs(t)
 	policies := make([]*dataplane.Policy, 3)
 	for i := range policies {
 		policies[i] = notifying(byAnything...)
+		policies[i].QPMap = known // a Long-haul CNP needs the source QP
 		policies[i].Ports[wan].PerFlow = 20_000
 		policies[i].PerDestination, policies[i].PerPort = perSecond(1_000_000), perSecond(2_000_000)
 	}
 	policies[1].Who.Enabled[congestion.FastCNP] = false
 	policies[2].Border = dataplane.NewBorder(nil, nil)
-	r := testkit.New(t, testkit.Setup{Workers: workers, Rate: 2_000_000_000, Policy: policies[0], Static: knownQPs(t), Flows: 64,
+	r := testkit.New(t, testkit.Setup{Workers: workers, Rate: 2_000_000_000, Policy: policies[0], Static: known, Flows: 64,
 		Capacity: 200_000, Buffers: 1024, Forget: true, Change: func(c *dataplane.Config) {
 			f := flowControl(2e9)
 			f.Lossless[0] = dataplane.Lossless{On: true, Priority: losslessPriority, Thresholds: lossless.Thresholds{
