@@ -29,7 +29,7 @@ import (
 //	[ endpoint send -- a1 ]==[ a0 -- proxy -- m0 ]==[ m1 -- edge -- t0 ]==[ t1 -- congested -- u0 ]==[ u1 -- edge -- b0 ]==[ b1 -- endpoint receive ]
 //
 // The sender accepts standard CNPs only, and the receiver sends none.
-const congestedConfig = `gateway: {name: congested, ipv4: 198.18.0.10, ipv6: "fd00:18::a"}
+const congestedNodeConfig = `gateway: {name: congested, ipv4: 198.18.0.10, ipv6: "fd00:18::a"}
 dpdk: {hugepages: false, workers: [0], idle: backoff}
 ports:
   - {name: fabric, device: "net_af_packet0,iface=t1", role: fabric, peer: wan, rate: 10Gbps, mtu: 4250}
@@ -40,7 +40,7 @@ proxy: {enabled: true, senders: [{prefix: %s, proxy: "%s"}]}
 management: {listen: "unix:%%s/api.sock"}
 `
 
-const proxyConfig = `gateway: {name: proxy, ipv4: 198.18.0.11, ipv6: "fd00:18::b"}
+const proxyNodeConfig = `gateway: {name: proxy, ipv4: 198.18.0.11, ipv6: "fd00:18::b"}
 dpdk: {hugepages: false, workers: [1], idle: backoff}
 ports:
   - {name: fabric, device: "net_af_packet0,iface=a0", role: fabric, peer: wan, rate: 10Gbps, mtu: 4250}
@@ -91,8 +91,8 @@ func TestLiveProxy(t *testing.T) {
 				var heard *listener
 				elsewhere(t, "a1", func() { sending, heard = namespace(t), listenForCNPs(t, "a1") })
 				elsewhere(t, "b1", func() { receiver = startEndpoint(t, program, fmt.Sprintf(proxyReceiver, c.receiver)) })
-				congested := startWith(t, program, fmt.Sprintf(congestedConfig, prefix, c.proxy))
-				proxy := startWith(t, program, fmt.Sprintf(proxyConfig, prefix, hostPrefix(c.congested)))
+				congested := startWith(t, program, fmt.Sprintf(congestedNodeConfig, prefix, c.proxy))
+				proxy := startWith(t, program, fmt.Sprintf(proxyNodeConfig, prefix, hostPrefix(c.congested)))
 				prefer(congested.cmd.Process, 2)
 				prefer(proxy.cmd.Process, 2)
 				here := namespace(t)
