@@ -365,9 +365,9 @@ func TestRouters(t *testing.T) {
 			west.await(fromEast...)
 			capture.check(t)
 			// A change of one prefix, and of an address.
-			west.reload("west2.yaml", "10.1.0.0/16, ", "10.1.0.0/16, 10.3.0.0/16, ")
+			west.reload("west2.yaml", "announce: [10.1.0.0/16, ", "announce: [10.1.0.0/16, 10.3.0.0/16, ")
 			east.await("10.1.0.0/16=203.0.113.1", "10.3.0.0/16=203.0.113.1", "2001:db8:1::/48=2001:db8:ffff::1")
-			west.reload("west3.yaml", "10.1.0.0/16, 10.3.0.0/16, ", "10.3.0.0/16, ")
+			west.reload("west3.yaml", "announce: [10.1.0.0/16, 10.3.0.0/16, ", "announce: [10.3.0.0/16, ")
 			east.await("10.3.0.0/16=203.0.113.1", "2001:db8:1::/48=2001:db8:ffff::1")
 			// The proxy stops: its prefixes are withdrawn long before the hold time of 90 s.
 			stopped := time.Now()
