@@ -174,7 +174,7 @@ func (l *link) run(t testkit.T) outcome {
 func TestLossless(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := link{
-			workers: rapid.IntRange(1, 2).Draw(t, "workers"), frames: rapid.IntRange(200, 1500).Draw(t, "frames"),
+			workers: rapid.IntRange(1, 2).Draw(t, "workers"), frames: rapid.IntRange(100, losslessFrames).Draw(t, "frames"),
 			Link: lossless.Link{
 				Speed: rapid.SampledFrom([]uint64{1e9, 10e9, 25e9, 100e9, 400e9}).Draw(t, "speed"),
 				Frame: rapid.SampledFrom([]int{100, 1500, 9014}).Draw(t, "frame"), Cable: rapid.Int64Range(1, 2000).Draw(t, "cable"),

@@ -3,3 +3,5 @@
 package dataplane_test
 
 const mutants = 10_000_000
+
+const losslessFrames = 1500

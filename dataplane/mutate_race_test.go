@@ -3,3 +3,5 @@
 package dataplane_test
 
 const mutants = 50_000
+
+const losslessFrames = 300
