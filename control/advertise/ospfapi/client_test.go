@@ -202,6 +202,29 @@ func TestLearn(t *testing.T) {
 	expect(t, learned, "")
 }
 
+// TestLearnWhileChanging: what a client learns is used although the LSDB never stops changing.
+func TestLearnWhileChanging(t *testing.T) {
+	s := newServer(t)
+	learned, _, stop := client(t, s, "")
+	s.start(false)
+	s.sayLSA(12, lsa(t, "192.0.2.1", 11, 1, "10.1.0.0/16=192.0.2.9"), 0)
+	for end := time.Now().Add(deadline); ; {
+		s.say(18, reachable)
+		select {
+		case got := <-learned:
+			if got != "10.1.0.0/16=192.0.2.9" {
+				t.Errorf("%q was learned", got)
+			}
+			stop()
+			return
+		default:
+			if time.Now().After(end) {
+				t.Fatal("nothing was learned")
+			}
+		}
+	}
+}
+
 // TestAnnounce: a client originates its LSA when ospfd is ready, deletes one that a gateway before it has left, originates it again when ospfd has lost
 // it, and deletes it when it stops.
 func TestAnnounce(t *testing.T) {
