@@ -412,11 +412,11 @@ func TestProxyDisabledMeanwhile(t *testing.T) {
 	off := *on
 	off.Proxy = nil
 	for _, p := range []*dataplane.Policy{&off, on} {
+		s.Advance(200 * ms)
 		if err := s.Plane.SetPolicy(p); err != nil {
 			t.Fatal(err)
 		}
 		s.Settle()
-		s.Advance(200 * ms)
 	}
 	s.InjectAt(t, 1, fabric, f)
 	s.Settle()
