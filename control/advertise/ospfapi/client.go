@@ -82,7 +82,7 @@ func (c *Client) wanted() (map[uint32][]byte, error) {
 
 // session connects and works until the connection or the context ends. started says whether ospfd has accepted all requests.
 func (c *Client) session(ctx context.Context, wanted map[uint32][]byte) (started bool, err error) {
-	s, err := dial(ctx, c.Server)
+	s, err := dial(ctx, c.Server, c.Accepts)
 	if err != nil {
 		return false, err
 	}

@@ -24,8 +24,10 @@ func Append(kind uint8, sequence uint32, body []byte) []byte {
 // Database is the database, for tests without a server.
 type Database struct{ *database }
 
-// NewDatabase makes one.
-func NewDatabase() Database { return Database{newDatabase()} }
+// NewDatabase makes one that accepts all prefixes, NewDatabaseOf one that accepts some.
+func NewDatabase() Database { return NewDatabaseOf(func(netip.Prefix) bool { return true }) }
+
+func NewDatabaseOf(accepts func(netip.Prefix) bool) Database { return Database{newDatabase(accepts)} }
 
 // Update applies an LSA in area 0, or at a place.
 func (d Database) Update(l ospf.LSA, originated, present bool, where ...netip.Addr) (string, error) {
