@@ -1,6 +1,7 @@
 package ospfapi
 
 import (
+	"context"
 	"io"
 	"net/netip"
 	"time"
@@ -41,6 +42,11 @@ func (d Database) Update(l ospf.LSA, originated, present bool, where ...netip.Ad
 func (d Database) Notice(kind uint8, body []byte) error {
 	s := session{database: d.database, changed: make(chan struct{}, 1), ready: make(chan struct{}, 1)}
 	return s.notice(&message{kind: kind, body: body})
+}
+
+// Work works with a database that another goroutine says has changed, until the context ends. There is no server.
+func (c *Client) Work(ctx context.Context, d Database, changed chan struct{}) error {
+	return c.work(ctx, &session{database: d.database, changed: changed, ready: make(chan struct{}, 1)}, nil)
 }
 
 // Senders returns the senders.
