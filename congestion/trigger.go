@@ -13,6 +13,9 @@ const (
 	ByProxy                     // another gateway asked this one, a proxy, to notify the sender (draft-xiao-proxy 3)
 )
 
+// Elsewhere reports whether a notification with this cause is about another queue than one of this gateway.
+func (c Cause) Elsewhere() bool { return c&(ByArrival|ByProxy) != 0 }
+
 // Causes is the number of causes.
 const Causes = 5
 

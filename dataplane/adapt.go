@@ -50,7 +50,7 @@ func (d *Dataplane) queueTotals(port int) congestion.QueueTotals {
 		Depth: slices.Max(s.Depth[:]),
 	}
 	for n := range Counter(congestion.Causes) { // counted at the peer, where the flows arrive
-		if n != Counter(congestion.ByArrival.First()) { // another queue has marked those
+		if !(congestion.Cause(1) << n).Elsewhere() {
 			q.Notified += peer.Count[TriggeredFirst+n]
 		}
 	}

@@ -61,6 +61,29 @@ func TestAdaptIgnoresArrivals(t *testing.T) {
 	s.Close(t)
 }
 
+// TestAdaptIgnoresRelayed: notifications that another gateway asked for say nothing of the queue.
+func TestAdaptIgnoresRelayed(t *testing.T) {
+	p := proxyFor(congestion.StandardCNP)
+	p.Ports[wan].Adjust, p.Ports[wan].Rate = congestion.AdjustPolicy{MinPercent: 50, MaxPercent: 200}, 10e9
+	s := newScene(t, p, func(s *testkit.Setup) { s.Rate = 10e9 })
+	f := data(false, 0)
+	for range 100 {
+		s.arrive(f.Frame())
+		s.arriveAt(wan, asking(t, f.Frame(), own4, 5))
+		s.arrive(f.Frame())
+		s.Drain()
+		s.Plane.Adapt(s.Now)
+		s.Advance(50 * ms)
+	}
+	if s.Count(fabric, dataplane.TriggeredFirst+congestion.Causes-1) == 0 {
+		t.Error("no sender was notified: not what was to be tested")
+	}
+	if got := s.Plane.Policy().Ports[wan].Percent; got != 100 {
+		t.Errorf("%d percent", got)
+	}
+	s.Close(t)
+}
+
 // TestSetPolicyKeepsRTT: a new policy goes by the RTT_est that was measured, and by the configured one where it says so.
 func TestSetPolicyKeepsRTT(t *testing.T) {
 	e := newEndToEnd(t, [2]*dataplane.Policy{probing(east4, west4, 100*ms), probing(west4, east4, 100*ms)}, 6*ms, 6*ms, 10e9)

@@ -31,14 +31,15 @@ func (w *Worker) takesARP(port int, f burst.Frame, data []byte, p *packet.Parsed
 }
 
 // takesNeighbor answers a Neighbor Solicitation for one of the gateway's addresses (RFC 4861 7.2.4) and consumes it. Any other message of
-// Neighbor Discovery is forwarded. An advertisement that claims a gateway's address is counted.
+// Neighbor Discovery is forwarded. An advertisement that claims a gateway's address is counted. An IPv4-mapped target is no address on a
+// link, and would be taken for the gateway's IPv4 address.
 func (w *Worker) takesNeighbor(port int, f burst.Frame, data []byte, p *packet.Parsed, node *ProxyNode) bool {
-	if target, ok := packet.AdvertisedTarget(data, p); ok && node.owns(target) {
+	if target, ok := packet.AdvertisedTarget(data, p); ok && !target.Is4() && node.owns(target) {
 		w.counters.add(port, AddressConflicts, 1)
 		return false
 	}
 	asked, ok := packet.DecodeNeighborSolicitation(data, p)
-	if !ok || !node.owns(asked.Target) || p.Dst != asked.Target && p.Dst != packet.SolicitedNode(asked.Target) || !asked.Link.Unicast() {
+	if !ok || asked.Target.Is4() || !node.owns(asked.Target) || p.Dst != asked.Target && p.Dst != packet.SolicitedNode(asked.Target) || !asked.Link.Unicast() {
 		return false
 	}
 	if !asked.Probing && !unicast(p.Src) {

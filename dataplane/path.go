@@ -88,11 +88,11 @@ func (w *Worker) look(b *batch, out int, t *tracker) {
 	}
 }
 
-// noteLink keeps the Ethernet header of a data packet outside tunnels, for frames that the gateway sends by the same port.
+// noteLink keeps the Ethernet header of a forwarded packet outside tunnels, for frames that the gateway sends by the same port.
 func (w *Worker) noteLink(b *batch, t *tracker) {
 	const group = 1 // the bit of a MAC address
 	data, p := w.frame(b, 0)
-	if p.Kind == packet.RoCEv2 && !p.Encapsulated() && data[0]&group == 0 {
+	if b.gone&1 == 0 && p.Kind == packet.RoCEv2 && !p.Encapsulated() && data[0]&group == 0 {
 		t.linkLen = copy(t.link[:], data[:p.L3])
 	}
 }

@@ -112,8 +112,10 @@ func (w *Worker) accept(port int, data []byte, p *packet.Parsed, node *ProxyNode
 
 // requestFlow gives a request to a worker that has the flow, this one first; false if none has it.
 func (w *Worker) requestFlow(k *flowtable.Key, level uint8) bool {
+	r := request{in: uint8(k.Port), level: level, until: w.now + requestTime}
 	if x, state, found := w.flows.Find(k); found {
-		w.request(request{flow: flowtable.Ref{Index: x, Generation: state.Generation()}, in: uint8(k.Port), level: level})
+		r.flow = flowtable.Ref{Index: x, Generation: state.Generation()}
+		w.request(r)
 		return true
 	}
 	for id, other := range w.plane.workers {
@@ -124,7 +126,7 @@ func (w *Worker) requestFlow(k *flowtable.Key, level uint8) bool {
 		if !found {
 			continue
 		}
-		r := request{flow: flowtable.Ref{Index: x, Generation: state.Generation()}, in: uint8(k.Port), level: level}
+		r.flow = flowtable.Ref{Index: x, Generation: state.Generation()}
 		if !w.plane.workers[id].requests.mail[w.id].put(r) {
 			w.suppress(int(k.Port), ProxyRequestsFull)
 		}

@@ -400,6 +400,36 @@ func TestProxyMailboxFull(t *testing.T) {
 	s.Close(t)
 }
 
+// TestProxyDisabledMeanwhile: a request that another worker has not read before the gateway ceased to be a proxy notifies nobody when it is one again.
+func TestProxyDisabledMeanwhile(t *testing.T) {
+	s := newScene(t, proxyFor(congestion.StandardCNP), func(s *testkit.Setup) { s.Workers = 2 })
+	f := data(false, 0).Frame()
+	s.InjectAt(t, 1, fabric, f)
+	s.Settle()
+	s.InjectAt(t, 0, wan, asking(t, f, own4, 5))
+	s.Plane.Worker(0).Step() // and the other one makes no step
+	on := s.Plane.Policy()
+	off := *on
+	off.Proxy = nil
+	for _, p := range []*dataplane.Policy{&off, on} {
+		s.Advance(200 * ms)
+		if err := s.Plane.SetPolicy(p); err != nil {
+			t.Fatal(err)
+		}
+		s.Settle()
+	}
+	s.InjectAt(t, 1, fabric, f)
+	s.Settle()
+	if got := s.suppressed(fabric); !maps.Equal(got, map[string]uint64{"proxy-flow-silent": 1}) {
+		t.Errorf("suppressed %v, expected the request to be given up", got)
+	}
+	if n := s.Count(fabric, formatCounter(dataplane.ProxyTranslatedFirst, congestion.StandardCNP)); n != 0 {
+		t.Errorf("%d senders were notified", n)
+	}
+	s.Drain()
+	s.Close(t)
+}
+
 // TestProxyFlowSilent: a request is given up after 100 ms without a data packet of the flow, and the later one of two counts.
 func TestProxyFlowSilent(t *testing.T) {
 	p := proxyFor(congestion.LongHaulCNP)

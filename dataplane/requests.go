@@ -17,12 +17,7 @@ type request struct {
 	flow  flowtable.Ref
 	in    uint8 // the flow's ingress port
 	level uint8 // Congestion Level, 0 to 7
-}
-
-// waiting is a request that waits for a data packet of its flow.
-type waiting struct {
-	request
-	until int64 // when it is given up, ns
+	until int64 // when it is given up, ns; it counts also while another worker has not read it yet
 }
 
 const (
@@ -37,7 +32,7 @@ const (
 // requests are the waiting requests of a worker.
 type requests struct {
 	used [requestSlots / 64]uint64 // a bit for each slot with a request, in one cache line: each packet reads its flow's while there are requests
-	of   [requestSlots]waiting
+	of   [requestSlots]request
 	n    int             // slots in use
 	hand flowtable.Index // the slot swept last
 	mail []mailbox[request]
@@ -48,6 +43,9 @@ func (w *Worker) request(r request) {
 	s := &w.requests
 	at := r.flow.Index % requestSlots
 	switch {
+	case w.now >= r.until: // the gateway has not been a proxy for a while
+		w.suppress(int(r.in), ProxyFlowSilent)
+		return
 	case s.has(at) && s.of[at].flow != r.flow:
 		w.suppress(int(r.in), ProxyRequestsFull)
 		return
@@ -57,7 +55,7 @@ func (w *Worker) request(r request) {
 		s.used[at/64] |= 1 << (at % 64)
 		s.n++
 	}
-	s.of[at] = waiting{r, w.now + requestTime}
+	s.of[at] = r
 }
 
 // has reports whether a slot has a request.

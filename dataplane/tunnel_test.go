@@ -281,6 +281,29 @@ func TestTunnelIsNotPaced(t *testing.T) {
 	s.Close(t)
 }
 
+// TestConsumedShowsNoLink: the gateway doesn't send its own packets with the Ethernet header of a packet to itself.
+func TestConsumedShowsNoLink(t *testing.T) {
+	r := testkit.New(t, testkit.Setup{Policy: proxying(probing(east4, west4, millisecond))})
+	for _, c := range []struct {
+		frame []byte
+		sent  bool
+	}{{testkit.RoCE{Src: neighbor4, Dst: own4, Opcode: packet.CNP, DestQP: 7}.Frame(), false}, {inner(false).Frame(), true}} {
+		r.Inject(t, fabric, c.frame)
+		for range 3 {
+			r.Settle()
+			r.Advance(2 * millisecond)
+		}
+		if tests, _, _ := kindsSent(r); (tests > 0) != c.sent {
+			t.Errorf("%d STAMP packets sent, want any: %v", tests, c.sent)
+		}
+	}
+	if n := r.Count(fabric, dataplane.DroppedToGateway); n != 1 {
+		t.Errorf("%d packets to the gateway, expected 1", n)
+	}
+	r.Drain()
+	r.Close(t)
+}
+
 // TestTunnelShowsNoLink: the gateway sends its own packets with the Ethernet header of a packet outside tunnels only.
 func TestTunnelShowsNoLink(t *testing.T) {
 	r := testkit.New(t, testkit.Setup{Policy: probing(east4, west4, millisecond)})

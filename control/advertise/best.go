@@ -17,6 +17,7 @@ func Usable(prefix netip.Prefix, address netip.Addr) bool {
 type Best struct {
 	Own     netip.Addr              // this gateway's address as a proxy, which is none for itself
 	Accepts func(netip.Prefix) bool // whether a prefix may be learned
+	Full    bool                    // prefixes beyond proxy.MaxSenders were offered, and are not learned
 	proxies map[netip.Prefix]netip.Addr
 }
 
@@ -28,7 +29,12 @@ func (b *Best) Offer(prefix netip.Prefix, address netip.Addr) {
 	if b.proxies == nil {
 		b.proxies = map[netip.Prefix]netip.Addr{}
 	}
-	if other, ok := b.proxies[prefix]; !ok || address.Less(other) {
+	other, ok := b.proxies[prefix]
+	if !ok && len(b.proxies) == proxy.MaxSenders {
+		b.Full = true
+		return
+	}
+	if !ok || address.Less(other) {
 		b.proxies[prefix] = address
 	}
 }

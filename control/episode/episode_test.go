@@ -172,14 +172,17 @@ func TestMeasuredByWorker(t *testing.T) {
 func TestNotOfAnEpisode(t *testing.T) {
 	tracker := NewTracker()
 	arrival := dataplane.NotificationRecord{Time: 100, Out: 1, Cause: congestion.ByArrival}
+	relayed := dataplane.NotificationRecord{Time: 100, Out: 1, Cause: congestion.ByProxy}
 	resume := dataplane.NotificationRecord{Time: 100, Out: 1, Decision: congestion.Decision{Action: congestion.Resume}}
 	tracker.Notified(0, &arrival)
+	tracker.Notified(0, &relayed)
 	tracker.Notified(0, &resume)
 	if len(tracker.Episodes()) != 0 {
 		t.Error("an episode began")
 	}
 	tracker.Look(10, wan, State{Peak: 2 * kMin, KMin: kMin})
 	tracker.Notified(0, &arrival)
+	tracker.Notified(0, &relayed)
 	tracker.Notified(0, &resume)
 	if e := tracker.Episodes()[0]; e.End != 10 || e.Notifications != [congestion.Formats]uint64{congestion.FastCNP: 1} || len(e.Flows) != 0 {
 		t.Errorf("%+v", e)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/flowtable"
 )
@@ -79,12 +78,12 @@ func (t *Tracker) end(e *Episode) *Episode {
 	return &t.over[len(t.over)-1]
 }
 
-// Notified takes the record of a notification that a worker sent, or would have sent. It ignores answers to CE on arrival, which belong to no local
-// queue. A Resume neither begins nor extends an episode.
+// Notified takes the record of a notification that a worker sent, or would have sent. It ignores notifications that belong to no local
+// queue: answers to CE on arrival, and those that another gateway asked for. A Resume neither begins nor extends an episode.
 func (t *Tracker) Notified(worker int, r *dataplane.NotificationRecord) {
 	q := Queue{int(r.Out), int(r.Class)}
 	e := t.open[q]
-	if r.Cause == congestion.ByArrival || e == nil && r.Cause == 0 {
+	if r.Cause.Elsewhere() || e == nil && r.Cause == 0 {
 		return
 	}
 	if e == nil {

@@ -28,7 +28,8 @@ type scope struct {
 }
 
 // senders returns the senders with a proxy that ospf6d's LSDB has, in the order of their prefixes. An LSA counts if its router is in the tree of
-// shortest paths of one of ospf6d's areas. ignored says why the last of those that don't count can't be read.
+// shortest paths of one of ospf6d's areas. ignored says why the last of those that don't count can't be read,
+// or that there are too many prefixes.
 func senders(dumped, tree []byte, best advertise.Best) (all []proxy.Sender, ignored, err error) {
 	var d dump
 	if err := json.Unmarshal(dumped, &d); err != nil {
@@ -44,6 +45,9 @@ func senders(dumped, tree []byte, best advertise.Best) (all []proxy.Sender, igno
 				ignored = err
 			}
 		}
+	}
+	if best.Full {
+		ignored = fmt.Errorf("there are more than %d prefixes with a proxy, the most that can be learned", proxy.MaxSenders)
 	}
 	return best.Senders(origin), ignored, nil
 }

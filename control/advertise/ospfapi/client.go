@@ -36,7 +36,6 @@ type Client struct {
 const (
 	firstRetry = time.Second // after a connection failed; then twice as long each time
 	lastRetry  = 30 * time.Second
-	quiet      = 100 * time.Millisecond // how long senders must not have changed until they are used
 
 	retryOriginate = 10 * time.Second
 )
@@ -83,7 +82,7 @@ func (c *Client) wanted() (map[uint32][]byte, error) {
 
 // session connects and works until the connection or the context ends. started says whether ospfd has accepted all requests.
 func (c *Client) session(ctx context.Context, wanted map[uint32][]byte) (started bool, err error) {
-	s, err := dial(ctx, c.Server)
+	s, err := dial(ctx, c.Server, c.Accepts)
 	if err != nil {
 		return false, err
 	}
@@ -103,7 +102,9 @@ func (c *Client) session(ctx context.Context, wanted map[uint32][]byte) (started
 func (c *Client) work(ctx context.Context, s *session, wanted map[uint32][]byte) error {
 	tick := time.NewTicker(cmp.Or(c.again, retryOriginate))
 	defer tick.Stop()
-	settled := time.NewTimer(quiet)
+	var settling advertise.Settling
+	begin := time.Now()
+	settled := time.NewTimer(0)
 	defer settled.Stop()
 	signal(s.ready)
 	for {
@@ -115,16 +116,29 @@ func (c *Client) work(ctx context.Context, s *session, wanted map[uint32][]byte)
 		case <-s.ready:
 		case <-tick.C:
 		case <-s.changed:
-			settled.Reset(quiet)
+			settling.Change(time.Since(begin).Nanoseconds())
+			settled.Reset(untilSettled(&settling, begin))
 			continue
 		case <-settled.C:
-			c.publish(s)
+			if settling.Use(time.Since(begin).Nanoseconds()) {
+				c.publish(s)
+			}
+			settled.Reset(untilSettled(&settling, begin))
 			continue
 		}
 		if err := c.announce(s, wanted); err != nil {
 			return err
 		}
 	}
+}
+
+// untilSettled is the time until the changes of a session that began at a time are to be used; a long one if there are none.
+func untilSettled(s *advertise.Settling, begin time.Time) time.Duration {
+	at, ok := s.Due()
+	if !ok {
+		return lastRetry
+	}
+	return time.Duration(at) - time.Since(begin)
 }
 
 // announce originates the LSAs that ospfd doesn't have, and deletes others that a gateway before this one has left.

@@ -9,10 +9,12 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rs/zerolog"
 
+	"github.com/cnpgate/cnpgate/control/advertise"
 	"github.com/cnpgate/cnpgate/control/advertise/ospfapi"
 	"github.com/cnpgate/cnpgate/internal/igp/ospf"
 	"github.com/cnpgate/cnpgate/proxy"
@@ -200,6 +202,37 @@ func TestLearn(t *testing.T) {
 	expect(t, learned, "10.1.0.0/16=192.0.2.9")
 	stop()
 	expect(t, learned, "")
+}
+
+// TestLearnWhileChanging: what a client learns is used within a second although the LSDB never stops changing.
+func TestLearnWhileChanging(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := ospfapi.NewDatabase()
+		d.Reach([]netip.Addr{netip.MustParseAddr("192.0.2.1")}, nil)
+		if _, err := d.Update(lsa(t, "192.0.2.1", 11, 1, "10.1.0.0/16=192.0.2.9"), false, true); err != nil {
+			t.Fatal(err)
+		}
+		begin, learned := time.Now(), []time.Duration(nil)
+		c := ospfapi.Client{Own: own, Accepts: func(netip.Prefix) bool { return true }, Log: zerolog.Nop()}
+		c.Learned = func([]proxy.Sender) error {
+			learned = append(learned, time.Since(begin))
+			return nil
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		changed, done := make(chan struct{}, 1), make(chan error)
+		go func() { done <- c.Work(ctx, d, changed) }()
+		for range 50 {
+			changed <- struct{}{}
+			time.Sleep(advertise.Quiet / 2)
+		}
+		cancel()
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		if len(learned) != 1 || learned[0] <= 0 || learned[0] > advertise.Longest {
+			t.Errorf("learned at %v, expected once within %v", learned, advertise.Longest)
+		}
+	})
 }
 
 // TestAnnounce: a client originates its LSA when ospfd is ready, deletes one that a gateway before it has left, originates it again when ospfd has lost

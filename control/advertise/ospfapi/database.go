@@ -25,7 +25,8 @@ type database struct {
 	lsas      map[key][]entry
 	prefixes  int // of all LSAs
 	reachable map[netip.Addr]bool
-	own       map[uint32]bool // opaque IDs of AS scope that this ospfd has originated
+	own       map[uint32]bool         // opaque IDs of AS scope that this ospfd has originated
+	accepts   func(netip.Prefix) bool // others need no place
 }
 
 // key identifies an LSA: a router may use the same ID in several areas and at several interfaces.
@@ -49,8 +50,8 @@ type entry struct {
 	proxy  netip.Addr
 }
 
-func newDatabase() *database {
-	return &database{lsas: map[key][]entry{}, reachable: map[netip.Addr]bool{}, own: map[uint32]bool{}}
+func newDatabase(accepts func(netip.Prefix) bool) *database {
+	return &database{accepts: accepts, lsas: map[key][]entry{}, reachable: map[netip.Addr]bool{}, own: map[uint32]bool{}}
 }
 
 // effect is what a change of the LSDB led to.
@@ -84,10 +85,11 @@ func (d *database) update(c *change, present bool) (effect, error) {
 	if err != nil {
 		return changed, err
 	}
-	if d.prefixes+len(decoded.Prefixes) > maxPrefixes {
+	all := d.entries(l, &decoded)
+	if d.prefixes+len(all) > maxPrefixes {
 		return full, nil
 	}
-	if all := entries(l, &decoded); len(all) > 0 {
+	if len(all) > 0 {
 		d.lsas[k] = all
 		d.prefixes += len(all)
 	}
@@ -109,13 +111,13 @@ func (d *database) updateOwn(l *ospf.LSA, present bool) effect {
 	return nothing
 }
 
-// entries are the prefixes of an LSA; of one that is repeated the first counts (RFC 7684 2.1).
-func entries(l *ospf.LSA, decoded *ospfv2.LSA) []entry {
+// entries are the accepted prefixes of an LSA; of one that is repeated the first counts (RFC 7684 2.1).
+func (d *database) entries(l *ospf.LSA, decoded *ospfv2.LSA) []entry {
 	all := make([]entry, 0, len(decoded.Prefixes))
 	seen := make(map[netip.Prefix]bool, len(decoded.Prefixes))
 	for i := range decoded.Prefixes {
 		p := &decoded.Prefixes[i]
-		if seen[p.Prefix] {
+		if seen[p.Prefix] || !d.accepts(p.Prefix) {
 			continue
 		}
 		seen[p.Prefix] = true

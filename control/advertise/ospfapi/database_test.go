@@ -141,6 +141,24 @@ func TestFull(t *testing.T) {
 	}
 }
 
+// TestNotAccepted: prefixes that are not accepted take no place from others, however many a router announces.
+func TestNotAccepted(t *testing.T) {
+	d := ospfapi.NewDatabaseOf(func(p netip.Prefix) bool { return p.Addr().As4()[1] == 1 })
+	d.Reach([]netip.Addr{netip.MustParseAddr("192.0.2.1")}, nil)
+	for i, c := range []struct {
+		words    string
+		prefixes int
+	}{{"10.2.0.0/16=192.0.2.9 10.3.0.0/16", 0}, {"10.2.0.0/16=192.0.2.9 10.1.0.0/16=192.0.2.9 10.1.0.0/16=192.0.2.8", 1}, {"10.1.0.0/17", 2}} {
+		e, err := d.Update(lsa(t, "192.0.2.1", ospfv2.ASScope, i+1, c.words), false, true)
+		if e != "changed" || err != nil || d.Prefixes() != c.prefixes {
+			t.Errorf("%q: %s, %v, %d prefixes; want %d", c.words, e, err, d.Prefixes(), c.prefixes)
+		}
+	}
+	if got := senders(d); got != "10.1.0.0/16=192.0.2.9" {
+		t.Errorf("%q", got)
+	}
+}
+
 // TestManyRouters: the number of routers that count as reachable is bounded.
 func TestManyRouters(t *testing.T) {
 	d := ospfapi.NewDatabase()

@@ -1,6 +1,7 @@
 package ospfapi
 
 import (
+	"context"
 	"io"
 	"net/netip"
 	"time"
@@ -24,8 +25,10 @@ func Append(kind uint8, sequence uint32, body []byte) []byte {
 // Database is the database, for tests without a server.
 type Database struct{ *database }
 
-// NewDatabase makes one.
-func NewDatabase() Database { return Database{newDatabase()} }
+// NewDatabase makes one that accepts all prefixes, NewDatabaseOf one that accepts some.
+func NewDatabase() Database { return NewDatabaseOf(func(netip.Prefix) bool { return true }) }
+
+func NewDatabaseOf(accepts func(netip.Prefix) bool) Database { return Database{newDatabase(accepts)} }
 
 // Update applies an LSA in area 0, or at a place.
 func (d Database) Update(l ospf.LSA, originated, present bool, where ...netip.Addr) (string, error) {
@@ -39,6 +42,11 @@ func (d Database) Update(l ospf.LSA, originated, present bool, where ...netip.Ad
 func (d Database) Notice(kind uint8, body []byte) error {
 	s := session{database: d.database, changed: make(chan struct{}, 1), ready: make(chan struct{}, 1)}
 	return s.notice(&message{kind: kind, body: body})
+}
+
+// Work works with a database that another goroutine says has changed, until the context ends. There is no server.
+func (c *Client) Work(ctx context.Context, d Database, changed chan struct{}) error {
+	return c.work(ctx, &session{database: d.database, changed: changed, ready: make(chan struct{}, 1)}, nil)
 }
 
 // Senders returns the senders.

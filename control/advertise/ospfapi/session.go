@@ -36,8 +36,8 @@ type session struct {
 	ended          chan error    // gets why reading notices ended
 }
 
-// dial connects to ospfd.
-func dial(ctx context.Context, server netip.AddrPort) (*session, error) {
+// dial connects to ospfd. Only accepted prefixes are kept.
+func dial(ctx context.Context, server netip.AddrPort, accepts func(netip.Prefix) bool) (*session, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	local, err := localAddress(server)
@@ -47,7 +47,7 @@ func dial(ctx context.Context, server netip.AddrPort) (*session, error) {
 	const attempts = 16 // a port may be in use, or still be closing
 	for range attempts {
 		var s *session
-		if s, err = dialPorts(ctx, local, server); !errors.Is(err, syscall.EADDRINUSE) && !errors.Is(err, syscall.EADDRNOTAVAIL) {
+		if s, err = dialPorts(ctx, local, server, accepts); !errors.Is(err, syscall.EADDRINUSE) && !errors.Is(err, syscall.EADDRNOTAVAIL) {
 			return s, err
 		}
 	}
@@ -65,7 +65,7 @@ func localAddress(server netip.AddrPort) (netip.Addr, error) {
 }
 
 // dialPorts listens at a free port, and connects from the one before it.
-func dialPorts(ctx context.Context, local netip.Addr, server netip.AddrPort) (*session, error) {
+func dialPorts(ctx context.Context, local netip.Addr, server netip.AddrPort, accepts func(netip.Prefix) bool) (*session, error) {
 	listener, err := net.ListenTCP("tcp4", net.TCPAddrFromAddrPort(netip.AddrPortFrom(local, 0)))
 	if err != nil {
 		return nil, err
@@ -85,8 +85,8 @@ func dialPorts(ctx context.Context, local netip.Addr, server netip.AddrPort) (*s
 		requests.Close()
 		return nil, err
 	}
-	s := &session{requests: requests, notices: notices, originated: map[uint32]bool{}, database: newDatabase(), changed: make(chan struct{}, 1), ready: make(chan struct{}, 1),
-		ended: make(chan error, 1)}
+	s := &session{requests: requests, notices: notices, originated: map[uint32]bool{}, database: newDatabase(accepts),
+		changed: make(chan struct{}, 1), ready: make(chan struct{}, 1), ended: make(chan error, 1)}
 	go func() { s.ended <- s.read() }()
 	return s, nil
 }
