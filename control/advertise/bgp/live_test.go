@@ -110,20 +110,20 @@ var ends = map[string]struct{ speaker, router [2]string }{
 	"east": {[2]string{"198.51.100.9/24", "2001:db8:b::9/64"}, [2]string{"198.51.100.10/24", "2001:db8:b::10/64"}},
 }
 
-// newNetwork makes the namespaces, which the test's end removes. It skips the test if that isn't possible, or a program is missing.
+// newNetwork makes the namespaces, which the test's end removes. It fails the test if that isn't possible, or a program is missing.
 func newNetwork(t *testing.T, programs ...string) *network {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("needs root, to make network namespaces")
+		t.Fatal("needs root, to make network namespaces")
 	}
 	for _, program := range append(programs, "ip", "tcpdump", "tshark") {
 		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("no %s; scripts/setup --test installs it", program)
+			t.Fatalf("no %s; scripts/setup --test installs it", program)
 		}
 	}
 	n := &network{t: t, id: fmt.Sprintf("cnpgate-bgp-%d-", os.Getpid()), dir: t.TempDir()}
 	if out, err := exec.Command("ip", "netns", "add", n.id+"router").CombinedOutput(); err != nil {
-		t.Skipf("can't make a network namespace: %v: %s", err, out)
+		t.Fatalf("can't make a network namespace: %v: %s", err, out)
 	}
 	t.Cleanup(func() { n.run("ip", "netns", "del", n.id+"router") })
 	n.run("ip", "-n", n.id+"router", "link", "set", "lo", "up")

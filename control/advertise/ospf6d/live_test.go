@@ -5,6 +5,7 @@ package ospf6d_test
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -27,12 +28,19 @@ import (
 
 const ageVariable, sequenceVariable = "OSPF6D_TEST_AGE", "OSPF6D_TEST_SEQUENCE"
 
-// TestInjectorProcess is no test, but a process that sends an extended LSA to the neighbour as if the router of its namespace had originated it: FRR
-// originates none.
-func TestInjectorProcess(t *testing.T) {
+// TestMain is the process that sends an LSA if the environment says so, else it runs the tests.
+func TestMain(m *testing.M) {
 	if os.Getenv(ageVariable) == "" {
-		t.Skip("it runs within TestLiveOSPFv3")
+		os.Exit(m.Run())
 	}
+	if err := sendLSA(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// sendLSA sends an extended LSA to the neighbour as if the router of its namespace had originated it: FRR originates none.
+func sendLSA() error {
 	age, _ := strconv.Atoi(os.Getenv(ageVariable))
 	sequence, _ := strconv.Atoi(os.Getenv(sequenceVariable))
 	router := netip.MustParseAddr("192.0.2.2")
@@ -41,35 +49,36 @@ func TestInjectorProcess(t *testing.T) {
 	p.SetP()
 	body, err := (&ospfv3.LSA{Reference: ospfv3.Reference{Type: 0x2001, Router: router}, Prefixes: []ospfv3.Prefix{p}}).Append(nil, ospfv3.EIntraAreaPrefix)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	lsa := ospf.LSA{Age: uint16(age), Type: ospfv3.EIntraAreaPrefix, Router: router, Sequence: 0x80000000 + uint32(sequence), Body: body}
 	packet := []byte{3, ospf.LinkStateUpdate, 0, 0, 192, 0, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}
 	if packet, err = lsa.Append(packet); err != nil {
-		t.Fatal(err)
+		return err
 	}
 	binary.BigEndian.PutUint16(packet[2:], uint16(len(packet)))
 	c, err := net.ListenPacket("ip6:89", "::%ospf0")
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	raw, err := c.(*net.IPConn).SyscallConn()
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	const ipv6Checksum, at = 7, 12 // the kernel fills in the checksum, ipv6(7)
 	if err := raw.Control(func(fd uintptr) { err = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_IPV6, ipv6Checksum, at) }); err != nil {
-		t.Fatal(err)
+		return err
 	}
 	if _, err := c.WriteTo(packet, &net.IPAddr{IP: net.ParseIP("ff02::5"), Zone: "ospf0"}); err != nil {
-		t.Fatal(err)
+		return err
 	}
+	return nil
 }
 
 // inject sends the LSA from a router's namespace.
 func inject(t *testing.T, r *frr.Router, age, sequence int) {
 	t.Helper()
-	c := exec.Command("ip", "netns", "exec", r.Namespace, os.Args[0], "-test.run", "^TestInjectorProcess$")
+	c := exec.Command("ip", "netns", "exec", r.Namespace, os.Args[0])
 	c.Env = append(os.Environ(), ageVariable+"="+strconv.Itoa(age), sequenceVariable+"="+strconv.Itoa(sequence))
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -73,7 +73,7 @@ func newGateway(t *testing.T, r *frr.Router, s settings) *gateway {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &gateway{process: exec.Command("ip", "netns", "exec", r.Namespace, os.Args[0], "-test.run", "^TestGatewayProcess$")}
+	g := &gateway{process: exec.Command("ip", "netns", "exec", r.Namespace, os.Args[0])}
 	g.process.Env = append(os.Environ(), settingsVariable+"="+string(text))
 	g.process.Stderr = os.Stderr
 	out, err := g.process.StdoutPipe()
@@ -107,15 +107,23 @@ func (g *gateway) has(learned string) bool {
 	return g.learned == learned
 }
 
-// TestGatewayProcess is no test, but the process of a gateway. It prints what it learns, a line each time.
-func TestGatewayProcess(t *testing.T) {
-	var s settings
+// TestMain is the process of a gateway if the environment says so, else it runs the tests.
+func TestMain(m *testing.M) {
 	text := os.Getenv(settingsVariable)
 	if text == "" {
-		t.Skip("it runs within TestLiveOSPF")
+		os.Exit(m.Run())
 	}
+	if err := runGateway(text); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// runGateway prints what a gateway with these settings learns, a line each time, until SIGTERM.
+func runGateway(text string) error {
+	var s settings
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
-		t.Fatal(err)
+		return err
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
@@ -130,9 +138,7 @@ func TestGatewayProcess(t *testing.T) {
 		_, err := fmt.Println(strings.Join(words, ", "))
 		return err
 	}
-	if err := c.Run(ctx); err != nil {
-		t.Fatal(err)
-	}
+	return c.Run(ctx)
 }
 
 // TestLiveOSPF: two of Debian's FRR routers, and a gateway beside each. What one announces, the other one learns; it goes when the gateway stops, when

@@ -15,7 +15,7 @@ type Config struct {
 	Ports int
 	// Burst bounds the frames a port and direction that one Exchange moves; 1 to burst.MaxSize.
 	Burst int
-	// Room is the number of bytes of a buffer: the largest frame.
+	// BufferSize is the number of bytes of a buffer: the length of the largest frame.
 	BufferSize int
 	// Memory holds the buffers, as many as fit whole. It may be Go memory or off the heap; the backend keeps it alive.
 	Memory []byte
