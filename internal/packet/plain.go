@@ -12,13 +12,6 @@ import (
 // including the flow's key. It takes about half the time of Parse (BenchmarkParse, BenchmarkParsePlain). If the two differ, Parse is right
 // and a test fails.
 
-// FlowWords is the flow table's key in words of eight bytes, as in the memory of a little-endian processor.
-type FlowWords struct {
-	Src, Dst Addr
-	QPs      uint64 // the destination QP, and at 32 the source QP of a UD packet
-	Place    uint64 // the ingress port, and at 16 the outer Tag; the rest is 0
-}
-
 // Run describes the frames that ParsePlain has parsed.
 type Run struct {
 	N      int    // how many
