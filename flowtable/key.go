@@ -84,6 +84,9 @@ func (k *Key) same(o *Key) bool {
 	return (a[0]^b[0])|(a[1]^b[1])|(a[2]^b[2])|(a[3]^b[3])|(a[4]^b[4])|(a[5]^b[5]) == 0
 }
 
+// KeyOf is a packet's key, which lies in its record.
+func KeyOf(p *packet.Record) *Key { return (*Key)(unsafe.Pointer(&p.Flow)) }
+
 // words is the key as it lies in memory.
 func (k *Key) words() [keyWords]uint64 { return *(*[keyWords]uint64)(unsafe.Pointer(k)) }
 

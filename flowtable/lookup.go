@@ -3,6 +3,8 @@ package flowtable
 import (
 	"math/bits"
 	"unsafe"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 // bucketsOf are the two buckets that a flow with this hash can be in.
@@ -24,7 +26,20 @@ func (t *Table) bucketsOf(h uint64) (first, second *bucket) {
 //
 // It works on up to 64 keys at a time, in passes. A pass that touches memory does little else and doesn't wait for it. So the processor
 // fetches as many cache lines in parallel as it can. If the pass also computed, the processor would fetch only a few.
-func (t *Table) Lookup(keys []Key, now int64, out []Ref) {
+func (t *Table) Lookup(packets []packet.Record, now int64, out []Ref) {
+	var keys [maxBurst]Key
+	for i := range packets {
+		keys[i] = *KeyOf(&packets[i])
+	}
+	t.lookup(keys[:len(packets)], now, out)
+	for i := range packets {
+		if packets[i].Flow == packet.NoFlow {
+			out[i] = Ref{}
+		}
+	}
+}
+
+func (t *Table) lookup(keys []Key, now int64, out []Ref) {
 	out = out[:len(keys)]
 	for at := 0; at < len(keys); at += maxBurst {
 		n := min(len(keys)-at, maxBurst)

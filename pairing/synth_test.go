@@ -82,8 +82,10 @@ func newGateway(t testing.TB, flows int) *gateway {
 
 // observe passes a packet to the learner like the dataplane: Observe gets the packets at which Routine stops.
 func (w *worker) observe(x flowtable.Index, k *flowtable.Key, p *packet.Parsed, b []byte, now int64) {
-	parsed := [maxBurst]packet.Parsed{*p}
-	if w.Routine([]flowtable.Ref{{Index: x}}, []uint8{0}, &parsed, 0) == 0 {
+	var r packet.Record
+	r.Set(p)
+	r.Flow.QPs = uint64(p.DestQP) | uint64(p.SourceQP)<<32
+	if w.Routine([]flowtable.Ref{{Index: x}}, []packet.Record{r}, 0) == 0 {
 		w.Observe(x, k, p, b, now)
 	}
 }
