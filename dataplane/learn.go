@@ -21,7 +21,10 @@ func (w *Worker) learn(b *batch) {
 	if len(keys) == 0 {
 		return
 	}
-	w.flows.Lookup(keys, w.now, found)
+	for i := range keys {
+		w.records[i].Flow = keys[i].Words()
+	}
+	w.flows.Lookup(w.records[:len(keys)], w.now, found)
 	w.learner.Touch(found)
 	out := w.ports[b.port].Peer
 	t := &w.trackers[out]

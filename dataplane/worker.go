@@ -52,9 +52,10 @@ type Worker struct {
 	parsed [burst.MaxSize]packet.Parsed
 	flow   [burst.MaxSize]flowtable.Ref
 	// By key looked up.
-	keys  [burst.MaxSize]flowtable.Key
-	of    [burst.MaxSize]uint8 // its place in the burst
-	found [burst.MaxSize]flowtable.Ref
+	keys    [burst.MaxSize]flowtable.Key
+	records [burst.MaxSize]packet.Record // with these keys
+	of      [burst.MaxSize]uint8         // its place in the burst
+	found   [burst.MaxSize]flowtable.Ref
 }
 
 func newWorker(d *Dataplane, id int, b burst.Backend, c *Config) (*Worker, error) {

@@ -18,7 +18,7 @@
 // The workers of a gateway share one Pairing. Each worker has a Learner for its own flow table, and passes every RoCEv2 packet to it:
 //
 //	learner.StartBurst()
-//	table.Lookup(keys, now, flows)
+//	table.Lookup(packets, now, flows)
 //	for k := learner.Routine(flows, of, &parsed, 0); k < len(keys); k = learner.Routine(flows, of, &parsed, k+1) {
 //		learner.Observe(flows[k], &keys[k], &parsed[of[k]], frame, now)
 //	}

@@ -31,7 +31,7 @@ func TestCountersDoNotWrap(t *testing.T) {
 		w := newWire(t)
 		worker, want := w.workers[0], Traffic{Transport: uint8(op) >> 5}
 		k, x := [1]flowtable.Key{w.key(0, 200)}, [1]flowtable.Ref{}
-		worker.Lookup(k[:], w.now, x[:])
+		worker.lookup(k[:], w.now, x[:])
 		parsed := [maxBurst]packet.Parsed{{Kind: packet.RoCEv2, Opcode: op, DestQP: 200, PSN: 7, Len: largest}}
 		worker.StartBurst()
 		worker.Observe(x[0].Index, &k[0], &parsed[0], make([]byte, 64), w.now)
