@@ -80,6 +80,15 @@ func newGateway(t testing.TB, flows int) *gateway {
 	return g
 }
 
+// lookup finds the flows of packets with these keys.
+func (w *worker) lookup(keys []flowtable.Key, now int64, out []flowtable.Ref) {
+	packets := make([]packet.Record, len(keys))
+	for i := range keys {
+		packets[i].Flow = keys[i].Words()
+	}
+	w.Lookup(packets, now, out)
+}
+
 // observe passes a packet to the learner like the dataplane: Observe gets the packets at which Routine stops.
 func (w *worker) observe(x flowtable.Index, k *flowtable.Key, p *packet.Parsed, b []byte, now int64) {
 	var r packet.Record
@@ -102,7 +111,7 @@ func (g *gateway) show(e *synth.Event) (*worker, flowtable.Index) {
 		w.Observe(flowtable.None, k, p, b, now)
 		return w, flowtable.None
 	}
-	w.Lookup(g.key[:], now, g.flow[:])
+	w.lookup(g.key[:], now, g.flow[:])
 	w.observe(g.flow[0].Index, k, p, b, now)
 	return w, g.flow[0].Index
 }

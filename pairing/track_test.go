@@ -31,7 +31,7 @@ func TestCountersDoNotWrap(t *testing.T) {
 		w := newWire(t)
 		worker, want := w.workers[0], Traffic{Transport: uint8(op) >> 5}
 		k, x := [1]flowtable.Key{w.key(0, 200)}, [1]flowtable.Ref{}
-		worker.Lookup(k[:], w.now, x[:])
+		worker.lookup(k[:], w.now, x[:])
 		p := packet.Parsed{Kind: packet.RoCEv2, Opcode: op, DestQP: 200, PSN: 7, Len: largest}
 		var r [1]packet.Record
 		r[0].Set(&p)
