@@ -13,12 +13,13 @@ type egress struct {
 	flows         *flowtable.Table // the worker's
 	notifications ring
 	classes       []ring
-	depth         []uint64     // bytes waiting, by class
-	others        []uint64     // bytes waiting at the other workers, by class, at the start of this burst
-	othersFrames  []int        // frames waiting there
-	shares        []flowShares // by class
-	states        []classState // by class
-	pacer         *pacer       // nil: none
+	depth         []uint64      // bytes waiting, by class
+	others        []uint64      // bytes waiting at the other workers, by class, at the start of this burst
+	othersFrames  []int         // frames waiting there
+	shares        []flowShares  // by class
+	states        []classState  // by class
+	pacer         *pacer        // nil: none
+	list          []burst.Frame // empty: the backend's transmit list, for frames that don't lie side by side in one ring
 
 	offered  [offeredClasses + MaxClasses]int // number of frames in Batch.Tx by origin
 	paused   classSet                         // at the last offer

@@ -103,7 +103,7 @@ func (w *Worker) notificationsSent(port, n int) {
 // offer gives the device the frames that may start now.
 func (w *Worker) offer(port int) {
 	b, q := &w.batch.Ports[port], &w.egress[port]
-	tx := b.Tx[:0]
+	tx := q.list
 	if q.link != nil {
 		tx, q.paused = w.flowControl(port, q.link, tx)
 	}

@@ -63,7 +63,7 @@ func newWorker(d *Dataplane, id int, b burst.Backend, c *Config) (*Worker, error
 		if err := w.egress[i].init(d.lines[i], &c.Ports[i], &w.accounts, c); err != nil {
 			return nil, err
 		}
-		w.egress[i].link = d.links[i]
+		w.egress[i].link, w.egress[i].list = d.links[i], w.batch.Ports[i].Tx[:0]
 	}
 	w.counters = newCounters(len(c.Ports))
 	w.mail, w.paceMail = newMailboxes[slowDown](len(c.Backends), c.Ports), newMailboxes[portPaceRequest](len(c.Backends), c.Ports)
@@ -229,7 +229,7 @@ func (w *Worker) NextDue() (int64, bool) {
 func (w *Worker) Close() {
 	w.batch.Drain = true
 	for port := range w.batch.Ports { // of all ports, before the first exchange: no port may send buffers that are about to be freed
-		w.batch.Ports[port].Tx = w.batch.Ports[port].Tx[:0]
+		w.batch.Ports[port].Tx = w.egress[port].list
 	}
 	for port := range w.egress {
 		q := &w.egress[port]

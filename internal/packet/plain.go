@@ -69,6 +69,14 @@ const (
 // which it stops is undefined.
 func ParsePlain(base unsafe.Pointer, frames []burst.Frame, port uint64, records []Record) (r Run) {
 	records = records[:len(frames)]
+	if assembly {
+		return parsePlain(base, frames, port, records)
+	}
+	return parsePlainGo(base, frames, port, records)
+}
+
+// parsePlainGo is ParsePlain for any processor, and the specification of parsePlain.
+func parsePlainGo(base unsafe.Pointer, frames []burst.Frame, port uint64, records []Record) (r Run) {
 	r.All = 0xff
 	i := 0
 run:

@@ -134,19 +134,29 @@ var plainTags = [][]tag{nil, {{EtherTypeCTag, 0xfff}}, {{EtherTypeCTag, 0x1001}}
 	{{EtherTypeCTag, 1}, {EtherTypeCTag, 2}, {EtherTypeCTag, 3}}}
 
 func checkPlainIsAny(t interface{ Fatalf(string, ...any) }, b []byte, frameLen uint32) {
-	got := []Record{{FlowWords{Addr{1, 2}, Addr{3, 4}, 5, 6}, 7, 8, 9, 10, 11, 12, 13, 0}}
 	frame := []burst.Frame{{Buf: 1, Len: frameLen, Head: uint32(len(b))}}
-	run := ParsePlain(unsafe.Pointer(unsafe.SliceData(b)), frame, 7, got)
+	got, run := plainRecord(b, frame, ParsePlain)
+	twin, twinRun := plainRecord(b, frame, parsePlainGo)
+	if run != twinRun || run.N == 1 && got != twin {
+		t.Fatalf("% x of %d octets parsed to\n%+v %+v, the twin finds\n%+v %+v", b, frameLen, got, run, twin, twinRun)
+	}
 	if run.N == 0 {
 		return
 	}
 	var p Parsed
 	Parse(b, frameLen, &p)
 	class := p.DSCP<<2 | p.ECN
-	if got[0] != recordOf(&p, 7) || run != (Run{1, uint64(frameLen), class, class}) || p.InnerTag != 0 || p.Encapsulated() ||
+	if got != recordOf(&p, 7) || run != (Run{1, uint64(frameLen), class, class}) || p.InnerTag != 0 || p.Encapsulated() ||
 		p.Kind != RoCEv2 || p.Opcode == CNP || p.Family == 6 && (p.Src.Is4() || p.Dst.Is4()) {
-		t.Fatalf("% x of %d octets parsed to\n%+v %+v, the general path finds\n%+v", b, frameLen, got[0], run, p)
+		t.Fatalf("% x of %d octets parsed to\n%+v %+v, the general path finds\n%+v", b, frameLen, got, run, p)
 	}
+}
+
+// plainRecord is the record that a fast path writes of a frame: each of its fields must be written.
+func plainRecord(b []byte, frame []burst.Frame, parse func(unsafe.Pointer, []burst.Frame, uint64, []Record) Run) (Record, Run) {
+	r := []Record{{FlowWords{Addr{1, 2}, Addr{3, 4}, 5, 6}, 7, 8, 9, 10, 11, 12, 13, 0}}
+	run := parse(unsafe.Pointer(unsafe.SliceData(b)), frame, 7, r)
+	return r[0], run
 }
 
 // recordOf is the record of a plain frame from a port, by the general path.
@@ -179,10 +189,12 @@ func TestPlainIsUsed(t *testing.T) {
 	}
 	add(stack{family: 4, opcode: CNP, payload: CNPReservedLen})
 	add(stack{family: 4, opcode: RCWriteMiddle})
-	got := make([]Record, len(frames))
-	run := ParsePlain(unsafe.Pointer(&octets[0]), frames, 1, got)
-	if run != sum || !slices.Equal(got[:run.N], want[:run.N]) {
-		t.Errorf("%+v, want %+v, and of all frames\n%+v\nof which\n%+v", run, sum, want, got)
+	for name, parse := range map[string]func(unsafe.Pointer, []burst.Frame, uint64, []Record) Run{"chosen": ParsePlain, "twin": parsePlainGo} {
+		got := make([]Record, len(frames))
+		run := parse(unsafe.Pointer(&octets[0]), frames, 1, got)
+		if run != sum || !slices.Equal(got[:run.N], want[:run.N]) {
+			t.Errorf("%s: %+v, want %+v, and of all frames\n%+v\nof which\n%+v", name, run, sum, want, got)
+		}
 	}
 }
 
