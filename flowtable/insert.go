@@ -14,7 +14,7 @@ const (
 func (t *Table) insert(b *bucket, k *Key, h uint64, now int64) Index {
 	t.dirty = true
 	x := t.unused()
-	t.entries[x].begin(k, now)
+	begin(&t.entries[x], k, now)
 	b.add(tag(h), x)
 	t.flows++
 	t.insertions++

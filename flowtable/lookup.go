@@ -59,9 +59,7 @@ func (t *Table) entryOf(x Index) *entry {
 // parallel as it can. If the pass also computed, the processor would fetch only a few.
 func lookupFirstGo(t *Table, packets []packet.Record, now int64, out []Ref) (missed uint64) {
 	hashes, candidates := t.hashes[:len(packets)], t.candidates[:len(packets)]
-	for i := range packets {
-		hashes[i] = hash(&t.secret, KeyOf(&packets[i]))
-	}
+	hashAll(&t.secret, packets, hashes)
 	for _, h := range hashes {
 		t.firstOf(h).tags[0].Load()
 	}
@@ -71,10 +69,15 @@ func lookupFirstGo(t *Table, packets []packet.Record, now int64, out []Ref) (mis
 	for _, x := range candidates {
 		t.entryOf(x).state.Load()
 	}
+	aged := now - t.lasting
 	for i, x := range candidates {
-		if !t.agrees(&packets[i], x, now, &out[i]) {
+		e := t.entryOf(x)
+		if !e.plainKey().same(KeyOf(&packets[i])) || e.lastSeen < aged {
 			missed |= 1 << i
+			continue
 		}
+		e.lastSeen = now
+		out[i] = Ref{x, State(e.state.Load()).Generation()}
 	}
 	return missed
 }
@@ -122,7 +125,7 @@ func (t *Table) resolve(packets []packet.Record, now int64, out []Ref, missed ui
 	for ; missed != 0; missed &= missed - 1 {
 		i := bits.TrailingZeros64(missed) % maxBurst
 		k, h := KeyOf(&packets[i]), t.hashes[i]
-		if packets[i].Flow == packet.NoFlow {
+		if k.same(t.entries[None].plainKey()) {
 			t.entries[None].lastSeen = now
 			out[i] = Ref{}
 			continue
