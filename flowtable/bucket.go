@@ -12,7 +12,8 @@ import (
 type bucket struct {
 	tags  [slots / tagsAWord]atomic.Uint64
 	flows [slots + 1]atomic.Uint32 // the last one is None: the flow of a tag that no slot has
-	_     [3]uint32
+	moved uint32                   // flows whose first bucket this is and that are in their second one; only the owner reads it
+	_     [2]uint32
 }
 
 var _ [lineSize]byte = [unsafe.Sizeof(bucket{})]byte{}
@@ -49,14 +50,6 @@ func (b *bucket) at(slot int) Index { return Index(b.flows[slot].Load()) }
 func (b *bucket) empty() uint64 { return b.with(0) }
 
 func (b *bucket) used() uint64 { return b.with(0) ^ (1<<slots - 1) }
-
-// free counts the empty slots.
-func (b *bucket) free() int { return bits.OnesCount64(b.empty()) }
-
-// add puts a flow into the first empty slot. The bucket must not be full.
-func (b *bucket) add(tag uint16, x Index) {
-	fill(b, bits.TrailingZeros64(b.empty())%slots, tag, x)
-}
 
 // fillGo puts a flow into an empty slot.
 func fillGo(b *bucket, slot int, tag uint16, x Index) {
