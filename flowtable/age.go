@@ -54,7 +54,7 @@ func (t *Table) renew(x Index, now int64, why Ending) {
 		t.observer.End(x, why)
 	}
 	k := *t.Key(x)
-	t.entries[x].begin(&k, now)
+	begin(&t.entries[x], &k, now)
 	if t.observer != nil {
 		t.observer.Begin(x)
 	}

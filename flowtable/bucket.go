@@ -12,7 +12,8 @@ import (
 type bucket struct {
 	tags  [slots / tagsAWord]atomic.Uint64
 	flows [slots + 1]atomic.Uint32 // the last one is None: the flow of a tag that no slot has
-	_     [3]uint32
+	moved uint32                   // flows whose first bucket this is and that are in their second one; only the owner reads it
+	_     [2]uint32
 }
 
 var _ [lineSize]byte = [unsafe.Sizeof(bucket{})]byte{}
@@ -29,17 +30,14 @@ const (
 // tag is the part of a hash that a slot keeps: low bits, since the highest bits of the hash's two halves choose the buckets.
 func tag(h uint64) uint16 { return uint16(h) | 1 }
 
-// zeros has a bit for each of the four tags in a word that is 0: bit 0 for the lowest.
-func zeros(w uint64) uint64 {
-	const gather = 1<<48 | 1<<33 | 1<<18 | 1<<3 // moves bits 0, 16, 32 and 48 to 48, 49, 50 and 51
-	highest := ^((w&lows + lows) | w | lows)
-	return highest >> (tagBits - 1) * gather >> 48
-}
+// zeros sets the highest bit of each of the four tags in a word that is 0.
+func zeros(w uint64) uint64 { return ^((w&lows + lows) | w | lows) }
 
 // with has a bit for each slot that has a tag: bit 0 for the first slot.
 func (b *bucket) with(tag uint16) uint64 {
+	const gather = 1<<48 | 1<<33 | 1<<18 | 1<<3 // moves bits 0, 16, 32 and 48 to bits 48 to 51, and bits 4, 20, 36 and 52 to bits 52 to 55
 	all := uint64(tag) * ones
-	return zeros(b.tags[0].Load()^all) | zeros(b.tags[1].Load()^all)<<tagsAWord
+	return (zeros(b.tags[0].Load()^all)>>15 | zeros(b.tags[1].Load()^all)>>11) * gather >> 48
 }
 
 // flow is the flow of the first slot with a tag, None if there is no such slot. In about one of several thousand cases it is another flow
@@ -53,15 +51,11 @@ func (b *bucket) empty() uint64 { return b.with(0) }
 
 func (b *bucket) used() uint64 { return b.with(0) ^ (1<<slots - 1) }
 
-// free counts the empty slots.
-func (b *bucket) free() int { return bits.OnesCount64(b.empty()) }
-
-// add puts a flow into the first empty slot. The bucket must not be full.
-func (b *bucket) add(tag uint16, x Index) {
-	at := bits.TrailingZeros64(b.empty()) % slots
-	b.flows[at].Store(uint32(x))
-	w := &b.tags[at/tagsAWord]
-	w.Store(w.Load() | uint64(tag)<<(at%tagsAWord*tagBits))
+// fillGo puts a flow into an empty slot.
+func fillGo(b *bucket, slot int, tag uint16, x Index) {
+	b.flows[slot].Store(uint32(x))
+	w := &b.tags[slot/tagsAWord]
+	w.Store(w.Load() | uint64(tag)<<(slot%tagsAWord*tagBits))
 }
 
 // remove empties the slot of a flow, and reports whether the flow had one here.

@@ -122,7 +122,7 @@ func TestEachFlowHasAGenerationOfItsOwn(t *testing.T) {
 	k := mixKey(1)
 	seen := map[State]bool{State(e.state.Load()) & flowMask: true}
 	for range 5 {
-		e.begin(&k, 0)
+		begin(&e, &k, 0)
 		s := State(e.state.Load())
 		if seen[s&flowMask] || !s.Live() || s.Answer() != 0 {
 			t.Fatalf("state %#x is repeated, or is not a new flow's", s)
@@ -169,7 +169,7 @@ func TestReaderNeverSeesHalfAnEntry(t *testing.T) {
 		if n%2 == 1 {
 			id = all
 		}
-		e.begin(&keys[n%2], 1)
+		begin(&e, &keys[n%2], 1)
 		e.state.Store(uint64(State(e.state.Load()).with(mixAnswer(id, 0))))
 		for range n % 100 { // the flow lives for shorter or longer than a reader's access
 			e.state.Load()

@@ -52,8 +52,8 @@ func (s State) Answer() Answer { return Answer(s & answerMask) }
 // with is the state with another answer.
 func (s State) with(a Answer) State { return s&flowMask | State(a)&answerMask }
 
-// begin makes the entry the flow with key k, in a new generation.
-func (e *entry) begin(k *Key, now int64) {
+// beginGo makes the entry the flow with key k, in a new generation.
+func beginGo(e *entry, k *Key, now int64) {
 	old := e.state.Load()
 	e.state.Store(old &^ liveBit)
 	for i, w := range k.words() {

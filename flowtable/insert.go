@@ -10,12 +10,15 @@ const (
 	maxEvictions = 4
 )
 
-// insert adds a flow that is not in the table to a bucket that has an empty slot.
-func (t *Table) insert(b *bucket, k *Key, h uint64, now int64) Index {
+// insert adds a flow that is not in the table to a slot that is empty.
+func (t *Table) insert(b *bucket, slot int, k *Key, h uint64, now int64) Index {
 	t.dirty = true
 	x := t.unused()
-	t.entries[x].begin(k, now)
-	b.add(tag(h), x)
+	begin(&t.entries[x], k, now)
+	fill(b, slot, tag(h), x)
+	if first := t.firstOf(h); b != first {
+		first.moved++
+	}
 	t.flows++
 	t.insertions++
 	if t.observer != nil {
@@ -24,20 +27,20 @@ func (t *Table) insert(b *bucket, k *Key, h uint64, now int64) Index {
 	return x
 }
 
-// makeRoom evicts a flow for a key with this hash. It returns the bucket to insert the key's flow in, which is b unless b is nil; nil if it
-// may not evict any.
-func (t *Table) makeRoom(b *bucket, h uint64, now int64) *bucket {
+// makeRoom evicts a flow for a key with this hash. It returns an empty slot for the key's flow, in b unless b is nil; no bucket if it may not
+// evict any.
+func (t *Table) makeRoom(b *bucket, slot int, h uint64, now int64) (*bucket, int) {
 	v := t.victim(h, b != nil, now)
 	if v == None {
 		t.dirty = true
 		t.refused++
-		return nil
+		return nil, 0
 	}
 	t.end(v, now)
 	if b == nil {
-		b = t.roomy(h)
+		return t.room(h)
 	}
-	return b
+	return b, slot
 }
 
 // victim is the flow to evict for a key with this hash; None if there is none. If the key's buckets have a free slot (any), any flow will
@@ -57,21 +60,21 @@ func (t *Table) victim(h uint64, any bool, now int64) Index {
 // spare is the number of free slots with which the first bucket is used without checking the second one.
 const spare = 3
 
-// roomy is the bucket for a new flow: the first one while it has enough free slots, so that lookups find most flows there; then the emptier
-// of the two; nil if both are full. That is rare, because the buckets of a full table are half full on average.
-func (t *Table) roomy(h uint64) *bucket {
-	first, second := t.bucketsOf(h)
-	a := first.free()
-	if a >= spare {
-		return first
+// room is the first empty slot for a new flow: in the first bucket while that has enough empty slots, so that lookups find most flows there;
+// then in the emptier of the two; no bucket if both are full. That is rare, because the buckets of a full table are half full on average.
+func (t *Table) room(h uint64) (b *bucket, slot int) {
+	b = t.firstOf(h)
+	empty := b.empty()
+	if n := bits.OnesCount64(empty); n < spare {
+		_, second := t.bucketsOf(h)
+		if others := second.empty(); bits.OnesCount64(others) > n {
+			b, empty = second, others
+		}
+		if empty == 0 {
+			return nil, 0
+		}
 	}
-	switch b := second.free(); {
-	case b > a:
-		return second
-	case a > 0:
-		return first
-	}
-	return nil
+	return b, bits.TrailingZeros64(empty) % slots
 }
 
 func (t *Table) full() bool { return t.free == 0 && int(t.high) == len(t.entries)-1 }
@@ -145,6 +148,7 @@ func (t *Table) end(x Index, now int64) {
 // unlink clears the slot that leads to an entry.
 func (t *Table) unlink(x Index) {
 	if first, second := t.bucketsOf(t.hash(t.entries[x].plainKey())); !first.remove(x) {
+		first.moved--
 		second.remove(x)
 	}
 }

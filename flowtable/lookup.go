@@ -59,9 +59,7 @@ func (t *Table) entryOf(x Index) *entry {
 // parallel as it can. If the pass also computed, the processor would fetch only a few.
 func lookupFirstGo(t *Table, packets []packet.Record, now int64, out []Ref) (missed uint64) {
 	hashes, candidates := t.hashes[:len(packets)], t.candidates[:len(packets)]
-	for i := range packets {
-		hashes[i] = hash(&t.secret, KeyOf(&packets[i]))
-	}
+	hashAll(&t.secret, packets, hashes)
 	for _, h := range hashes {
 		t.firstOf(h).tags[0].Load()
 	}
@@ -71,10 +69,15 @@ func lookupFirstGo(t *Table, packets []packet.Record, now int64, out []Ref) (mis
 	for _, x := range candidates {
 		t.entryOf(x).state.Load()
 	}
+	aged := now - t.lasting
 	for i, x := range candidates {
-		if !t.agrees(&packets[i], x, now, &out[i]) {
+		e := t.entryOf(x)
+		if !e.plainKey().same(KeyOf(&packets[i])) || e.lastSeen < aged {
 			missed |= 1 << i
+			continue
 		}
+		e.lastSeen = now
+		out[i] = Ref{x, State(e.state.Load()).Generation()}
 	}
 	return missed
 }
@@ -91,10 +94,17 @@ func (t *Table) agrees(p *packet.Record, x Index, now int64, out *Ref) bool {
 	return true
 }
 
-// lookupSecond does the same with second buckets for the packets that missed has a bit for. It returns a bit for each packet that is left.
+// lookupSecond does the same with second buckets, for the packets that missed has a bit for. It returns a bit for each packet that is left. A
+// first bucket whose flows are all there saves access to the second one: so it is for most new flows.
 func (t *Table) lookupSecond(packets []packet.Record, now int64, out []Ref, missed uint64) (left uint64) {
+	left = missed
 	for m := missed; m != 0; m &= m - 1 {
-		_, b := t.bucketsOf(t.hashes[bits.TrailingZeros64(m)%maxBurst])
+		h := t.hashes[bits.TrailingZeros64(m)%maxBurst]
+		if t.firstOf(h).moved == 0 {
+			missed &^= m & -m
+			continue
+		}
+		_, b := t.bucketsOf(h)
 		b.tags[0].Load()
 	}
 	for m := missed; m != 0; m &= m - 1 {
@@ -107,8 +117,8 @@ func (t *Table) lookupSecond(packets []packet.Record, now int64, out []Ref, miss
 	}
 	for m := missed; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros64(m) % maxBurst
-		if !t.agrees(&packets[i], t.candidates[i], now, &out[i]) {
-			left |= 1 << i
+		if t.agrees(&packets[i], t.candidates[i], now, &out[i]) {
+			left &^= m & -m
 		}
 	}
 	return left
@@ -122,7 +132,7 @@ func (t *Table) resolve(packets []packet.Record, now int64, out []Ref, missed ui
 	for ; missed != 0; missed &= missed - 1 {
 		i := bits.TrailingZeros64(missed) % maxBurst
 		k, h := KeyOf(&packets[i]), t.hashes[i]
-		if packets[i].Flow == packet.NoFlow {
+		if k.same(t.entries[None].plainKey()) {
 			t.entries[None].lastSeen = now
 			out[i] = Ref{}
 			continue
@@ -133,16 +143,16 @@ func (t *Table) resolve(packets []packet.Record, now int64, out []Ref, missed ui
 			out[i] = t.Ref(x)
 			continue
 		}
-		b := t.roomy(h)
+		b, slot := t.room(h)
 		if b == nil || t.full() {
 			if !protected {
 				protected = true
 				t.protect(packets, now, missed)
 			}
-			b = t.makeRoom(b, h, now)
+			b, slot = t.makeRoom(b, slot, h, now)
 		}
 		if b != nil {
-			x = t.insert(b, k, h, now)
+			x = t.insert(b, slot, k, h, now)
 		}
 		out[i] = t.Ref(x)
 	}
@@ -163,13 +173,20 @@ func (t *Table) protect(packets []packet.Record, now int64, missed uint64) {
 // find returns the entry of a key after a search of both buckets. It finds flows that the first passes missed: a flow that this burst has just
 // added, or the second of two flows with the same tag.
 func (t *Table) find(k *Key, h uint64) Index {
-	tag := tag(h)
-	first, second := t.bucketsOf(h)
-	for _, b := range [...]*bucket{first, second} {
-		for m := b.with(tag); m != 0; m &= m - 1 {
-			if x := b.at(bits.TrailingZeros64(m)); t.entries[x].plainKey().same(k) {
-				return x
-			}
+	b := t.firstOf(h)
+	x := t.in(b, k, tag(h))
+	if x == None && b.moved != 0 {
+		_, b = t.bucketsOf(h)
+		x = t.in(b, k, tag(h))
+	}
+	return x
+}
+
+// in is the flow of a key in a bucket.
+func (t *Table) in(b *bucket, k *Key, tag uint16) Index {
+	for m := b.with(tag); m != 0; m &= m - 1 {
+		if x := b.at(bits.TrailingZeros64(m)); t.entryOf(x).plainKey().same(k) {
+			return x
 		}
 	}
 	return None

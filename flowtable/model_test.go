@@ -1,6 +1,7 @@
 package flowtable
 
 import (
+	"math/bits"
 	"slices"
 	"testing"
 
@@ -178,7 +179,7 @@ func (m *model) refused(k *Key) {
 		return
 	}
 	left, right := m.tab.bucketsOf(m.tab.hash(k))
-	l, r := left.free(), right.free()
+	l, r := bits.OnesCount64(left.empty()), bits.OnesCount64(right.empty())
 	if len(m.flows) < m.tab.Capacity() && l+r > 0 {
 		m.t.Fatalf("refused a flow with %d of %d there", len(m.flows), m.tab.Capacity())
 	}
@@ -275,6 +276,25 @@ func (m *model) check() {
 		}
 	}
 	m.checkEntries()
+	m.checkMoved()
+}
+
+// checkMoved checks that each bucket counts its flows that are in their second bucket.
+func (m *model) checkMoved() {
+	moved := map[*bucket]uint32{}
+	for k, f := range m.flows {
+		first, second := m.tab.bucketsOf(m.tab.hash(&k))
+		for slot := range slots {
+			if second.used()>>slot&1 == 1 && second.at(slot) == f.index {
+				moved[first]++
+			}
+		}
+	}
+	for i := range m.tab.buckets {
+		if b := &m.tab.buckets[i]; b.moved != moved[b] {
+			m.t.Fatalf("bucket %d counts %d flows in their second buckets, %d are", i, b.moved, moved[b])
+		}
+	}
 }
 
 // checkEntries checks that each used entry is a flow's or in the free list, exactly once.

@@ -257,7 +257,7 @@ func TestNoFlow(t *testing.T) {
 	}
 }
 
-// A packet without a flow has none either if all slots of its buckets have its tag, or if flows end there.
+// A packet without a flow has none either if the first slot of its bucket has its tag.
 func TestNoFlowBehindItsTag(t *testing.T) {
 	tab := newTable(t, Config{Capacity: 1, Seed: 1}) // all keys have the same two buckets
 	no := packet.Record{Flow: packet.NoFlow}

@@ -1,0 +1,18 @@
+//go:build !purego && !race
+
+package flowtable
+
+import "github.com/cnpgate/cnpgate/internal/packet"
+
+// These are the functions in assembly. Each has a twin in Go with Go behind its name, which is its specification. The twins run with the build
+// tag purego, on other architectures, and under the race detector, which doesn't see what assembly reads and writes. The assembly needs no more
+// than SSE2, which every amd64 processor has.
+
+//go:noescape
+func lookupFirst(t *Table, packets []packet.Record, now int64, out []Ref) (missed uint64)
+
+//go:noescape
+func begin(e *entry, k *Key, now int64)
+
+//go:noescape
+func fill(b *bucket, slot int, tag uint16, x Index)
