@@ -94,7 +94,7 @@ func putOuter(out []byte, t *Target, g *Gateway, e ends, n int) (frame []byte, a
 		return nil, 0
 	}
 	frame = out[:at+n]
-	copy(frame, t.Link[:l3])
+	*(*[LinkLen]byte)(frame) = t.Link // the IP header overwrites the unused rest
 	etherType := frame[l3-2:]
 	if e.family == 6 {
 		binary.BigEndian.PutUint16(etherType, packet.EtherTypeIPv6)

@@ -41,10 +41,11 @@ func TargetOf(frame []byte, p *packet.Parsed) (t Target, ok bool) {
 	if p.Kind != packet.RoCEv2 || p.Opcode == packet.CNP || len(frame) < bth+packet.BTHLen {
 		return Target{}, false
 	}
-	t = Target{Src: p.Src, Dst: p.Dst, Tags: p.Tags, Family: p.Family, SrcPort: p.SrcPort, DestQP: p.DestQP, Encapsulated: p.Encapsulated()}
-	packet.ReplyEthernet(t.Link[:], frame, p)
 	const pKey = 2 // offset in the BTH
+	t.Src, t.Dst, t.SrcPort, t.DestQP = p.Src, p.Dst, p.SrcPort, p.DestQP
+	t.Tags, t.Family, t.Encapsulated = p.Tags, p.Family, p.Encapsulated()
 	t.PKey = binary.BigEndian.Uint16(frame[bth+pKey:])
+	packet.ReplyEthernet(t.Link[:], frame, p)
 	return t, true
 }
 

@@ -58,18 +58,22 @@ func (f Format) Expresses(a Action) bool {
 }
 
 // Preference is the formats that an endpoint accepts, the preferred one first. The zero value accepts none.
-type Preference struct {
-	order [EndpointFormats]Format
-	n     uint8
-}
+type Preference uint32 // preferenceBits for each format, the first one lowest: the format plus 1
+
+const (
+	preferenceBits = 4
+	preferenceMask = 1<<preferenceBits - 1
+)
+
+var _ [32 - EndpointFormats*preferenceBits]struct{} // they fit
 
 // Prefer makes a Preference. It ignores formats that don't go to a sender, and repetitions.
 func Prefer(formats ...Format) Preference {
-	var p Preference
+	p, n := Preference(0), 0
 	for _, f := range formats {
 		if int(f) < EndpointFormats && !p.Accepts(f) {
-			p.order[p.n] = f
-			p.n++
+			p |= Preference(f+1) << n
+			n += preferenceBits
 		}
 	}
 	return p
@@ -77,10 +81,13 @@ func Prefer(formats ...Format) Preference {
 
 // Accepts reports whether f is among the accepted formats.
 func (p Preference) Accepts(f Format) bool {
-	for _, accepted := range p.order[:p.n] {
-		if accepted == f {
+	for ; p != 0; p >>= preferenceBits {
+		if p.first() == f {
 			return true
 		}
 	}
 	return false
 }
+
+// first is the preferred format; p accepts one.
+func (p Preference) first() Format { return Format(p&preferenceMask - 1) }

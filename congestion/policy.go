@@ -52,15 +52,13 @@ func (p *Policy) Choose(src packet.Addr, sourceQPKnown, optionRefused bool, a Ac
 	if !unicast(src) {
 		return 0, NotUnicast
 	}
-	if p.Endpoints == nil {
-		return 0, NoEndpoint
-	}
-	endpoint, ok := p.Endpoints.Lookup(src)
+	accepts, ok := p.Endpoints.Lookup(src)
 	if !ok {
 		return 0, NoEndpoint
 	}
 	nearest := NothingAccepted
-	for _, f := range endpoint.order[:endpoint.n] {
+	for ; accepts != 0; accepts >>= preferenceBits {
+		f := accepts.first()
 		reason := p.possible(f, src.Is4(), sourceQPKnown, optionRefused, a)
 		if reason == OK {
 			return f, OK

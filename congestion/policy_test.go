@@ -190,7 +190,7 @@ func TestToProxy(t *testing.T) {
 
 func TestPrefer(t *testing.T) {
 	p := Prefer(LongHaulCNP, LongHaulCNP, Formats, ProxyNotification, FastCNP, 255, LongHaulCNP)
-	if want := (Preference{[EndpointFormats]Format{LongHaulCNP, FastCNP}, 2}); p != want {
+	if want := Preference(LongHaulCNP + 1 | (FastCNP+1)<<preferenceBits); p != want {
 		t.Errorf("got %v, want %v", p, want)
 	}
 	for f := range Format(Formats + 1) {

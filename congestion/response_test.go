@@ -196,7 +196,7 @@ func TestSender(t *testing.T) {
 				continue // nothing to ask: the queue is empty
 			}
 			cause := ByDepth
-			d, restraint := s.Next(&r, m, cause, now)
+			d, restraint := next(&s, &r, m, cause, now)
 			if restraint != step.restraint || restraint == Unrestrained && (d.Action != step.action || d.Level != step.level) {
 				t.Errorf("%s, step %d: %+v, %v; want %+v", name, i, d, restraint, step)
 			}
@@ -205,6 +205,17 @@ func TestSender(t *testing.T) {
 			}
 		}
 	}
+}
+
+// next is a sender's request as its callers determine it.
+func next(s *Sender, r *Response, m Metrics, c Cause, now int64) (Decision, Restraint) {
+	switch restraint, stricter := s.Next(r, m.Depth, now); {
+	case restraint != Unrestrained:
+		return Decision{}, restraint
+	case stricter:
+		return s.Stricter(r, m, c), Unrestrained
+	}
+	return r.Decide(m, c), Unrestrained
 }
 
 // TestSlowed: a Resume is due if the sender was asked to slow down since the last one.
@@ -225,10 +236,10 @@ func TestNotifiedElsewhere(t *testing.T) {
 	r := example()
 	var s Sender
 	s.NotifiedElsewhere(&r, Metrics{Depth: 126 * mb}, ByDepth)
-	if _, restraint := s.Next(&r, Metrics{Depth: 120 * mb}, ByDepth, 1); restraint != Draining {
+	if _, restraint := next(&s, &r, Metrics{Depth: 120 * mb}, ByDepth, 1); restraint != Draining {
 		t.Errorf("the queue shrinks: %v", restraint)
 	}
-	if d, _ := s.Next(&r, Metrics{Depth: 127 * mb}, ByDepth, 1); d.Action != RateReduce || d.Parameter != 50 {
+	if d, _ := next(&s, &r, Metrics{Depth: 127 * mb}, ByDepth, 1); d.Action != RateReduce || d.Parameter != 50 {
 		t.Errorf("the queue grows: %+v", d)
 	}
 	if s.Slowed {

@@ -52,7 +52,8 @@ func (s *Sender) Rate() uint64 { return s.rate }
 // slower reports whether the arrival rate fell by more than an eighth from one window to the next.
 func (s *Sender) slower() bool { return s.before != 0 && s.rate < s.before-s.before/8 }
 
-// Next returns the request to the sender at a time (ns), or the reason for none.
+// Next reports at a time (ns) whether the sender of a queue of this depth is notified: with the request for the queue's state (Response.Decide),
+// or a stricter one (Stricter); or why it is not.
 //
 // A sender whose flow slows down without a request from here has probably been notified by an upstream gateway. It is not notified for an
 // observation window, and for another one while the queue drains by more than a 32nd a window. If the queue has still grown, the request is
@@ -60,35 +61,45 @@ func (s *Sender) slower() bool { return s.before != 0 && s.rate < s.before-s.bef
 //
 // A sender that was notified is not notified again if it slows down and the queue doesn't grow, or if the queue drains by more than a 32nd
 // a window. If the queue grows, the request is stricter than before.
-func (s *Sender) Next(r *Response, m Metrics, c Cause, now int64) (Decision, Restraint) {
+func (s *Sender) Next(r *Response, depth uint64, now int64) (restraint Restraint, stricter bool) {
 	if !s.Asked {
-		return s.first(r, m, c, now)
+		return s.first(r, depth, now)
 	}
-	switch grew := m.Depth > s.past; {
-	case s.slower() && !grew:
-		return Decision{}, SlowingDown
-	case m.Depth < s.past-s.past/32:
-		return Decision{}, Draining
+	switch grew := depth > s.past; {
 	case grew:
-		return r.Stricter(m, c, s.Last), Unrestrained
+		return Unrestrained, true
+	case s.slower():
+		return SlowingDown, false
+	case depth < s.past-s.past/32:
+		return Draining, false
 	}
-	return r.Decide(m, c), Unrestrained
+	return Unrestrained, false
+}
+
+// Stricter returns the stricter request to the sender that Next has asked for: than the last one, or if there was none, than that for the
+// queue's state.
+func (s *Sender) Stricter(r *Response, m Metrics, c Cause) Decision {
+	last := s.Last
+	if !s.Asked {
+		last = r.Decide(m, c)
+	}
+	return r.Stricter(m, c, last)
 }
 
 // first is Next for a sender that was not notified yet.
-func (s *Sender) first(r *Response, m Metrics, c Cause, now int64) (Decision, Restraint) {
+func (s *Sender) first(r *Response, depth uint64, now int64) (restraint Restraint, stricter bool) {
 	over := s.deferred != 0 && now-s.deferred >= r.RTT
 	switch {
 	case s.deferred != 0 && !over:
-		return Decision{}, SlowingDown
-	case over && m.Depth > s.waited:
-		return r.Stricter(m, c, r.Decide(m, c)), Unrestrained
-	case s.slower(), over && m.Depth < s.waited-s.waited/32:
-		s.deferred, s.waited = max(now, 1), m.Depth
-		return Decision{}, SlowingDown
+		return SlowingDown, false
+	case over && depth > s.waited:
+		return Unrestrained, true
+	case s.slower(), over && depth < s.waited-s.waited/32:
+		s.deferred, s.waited = max(now, 1), depth
+		return SlowingDown, false
 	}
 	s.deferred = 0
-	return r.Decide(m, c), Unrestrained
+	return Unrestrained, false
 }
 
 // Notified records that the sender was notified of a queue of this depth. A Resume clears its state.

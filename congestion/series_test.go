@@ -35,7 +35,7 @@ func (h *hop) flow(now, step int64, bytes, others float64) (leaves float64, aske
 	if cause == 0 || h.notified != 0 && now-h.notified < h.RTT {
 		return leaves, nil
 	}
-	d, restraint := h.sender.Next(&h.Response, m, cause, now)
+	d, restraint := next(&h.sender, &h.Response, m, cause, now)
 	if h.blind {
 		d, restraint = h.Decide(m, cause), Unrestrained
 	}

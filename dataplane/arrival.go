@@ -37,8 +37,8 @@ func (w *Worker) answerMark(b *batch, i int) {
 	arrivals, due := congestion.Arrivals(a.arrivals.Load()).Mark(w.now)
 	if due {
 		r := response{in: b.port, out: w.ports[b.port].Peer, class: w.classOf(b.port, &w.records[i]), cause: congestion.ByArrival, state: &arrived}
-		w.note.flowBytes, w.note.flowRate = w.learner.Traffic(x).Bytes, 0
-		reason := w.ask(b, i, &r, congestion.Arrived())
+		w.note.decision, w.note.flowBytes, w.note.flowRate = congestion.Arrived(), w.learner.Traffic(x).Bytes, 0
+		reason := w.ask(b, i, &r)
 		switch {
 		case reason != allowed:
 			w.suppressFlow(&r, x, reason)

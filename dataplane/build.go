@@ -23,12 +23,10 @@ var builders = [congestion.Formats]func(w *Worker, n *note, out []byte) int{
 		return size
 	},
 	congestion.LongHaulCNP: func(w *Worker, n *note, out []byte) int {
-		l := w.longHaul(n)
-		return cnpgen.LongHaulCNP(out, &n.target, &w.policy.Build, &l)
+		return cnpgen.LongHaulCNP(out, &n.target, &w.policy.Build, w.longHaul(n))
 	},
 	congestion.LongHaulCNPICMPv6: func(w *Worker, n *note, out []byte) int {
-		l := w.longHaul(n)
-		return cnpgen.LongHaulCNPICMPv6(out, &n.target, &w.policy.Build, &l)
+		return cnpgen.LongHaulCNPICMPv6(out, &n.target, &w.policy.Build, w.longHaul(n))
 	},
 	congestion.PPFC: func(w *Worker, n *note, out []byte) int {
 		pause := cnpgen.PPFC{Port: uint16(n.out), Resume: n.decision.Action == congestion.Resume}
@@ -48,18 +46,18 @@ var builders = [congestion.Formats]func(w *Worker, n *note, out []byte) int{
 	},
 }
 
-// longHaul returns the fields of a Long-haul CNP. Its Extension Objects are valid until the next call.
-func (w *Worker) longHaul(n *note) cnpgen.LongHaul {
+// longHaul returns the fields of a Long-haul CNP. They are valid until the next call.
+func (w *Worker) longHaul(n *note) *cnpgen.LongHaul {
 	d, extension := &n.decision, w.policy.Extension
 	if extension != nil && w.policy.Timestamp {
 		w.extension = *extension
 		w.extension.Timestamp = packet.NTPTime(w.now + w.plane.wallClock.Load())
 		extension = &w.extension
 	}
-	return cnpgen.LongHaul{
-		Level: d.Level, Action: cnpgen.Action(d.Action), Parameter: d.Parameter, SourceQP: n.sourceQP, MetricType: d.MetricType, MetricValue: d.MetricValue,
-		Extension: extension,
-	}
+	l := &w.fields
+	l.Level, l.Action, l.Parameter, l.SourceQP = d.Level, cnpgen.Action(d.Action), d.Parameter, n.sourceQP
+	l.MetricType, l.MetricValue, l.Extension = d.MetricType, d.MetricValue, extension
+	return l
 }
 
 // pause is the pause in microseconds for a sender that can only be paused: the requested duration, or for Rate Reduce by some percent that

@@ -63,6 +63,8 @@ func (c *counters) watermark(port, class int, depth uint64) {
 // publish copies the changes of this burst to shared memory. A store there costs as much as twenty comparisons, so it skips unchanged
 // values. Counters, which are many and change rarely, have change bits instead of a comparison.
 func (w *Worker) publish() {
+	w.notifications.publish()
+	w.suppressions.publish()
 	for port := range w.egress {
 		mine, out, q := &w.counters.ports[port], &w.counters.published[port], &w.egress[port]
 		for word := range mine.changed {

@@ -18,10 +18,11 @@ type histogram struct {
 
 var _ [32 - telemetry.Buckets - 1]struct{} // changed has a bit for each bucket
 
-func (h *histogram) add(value uint64) {
+// add counts a value so many times.
+func (h *histogram) add(value, times uint64) {
 	i := telemetry.Bucket(h.exponent, value)
-	h.own.Count[i]++
-	h.own.Sum += value
+	h.own.Count[i] += times
+	h.own.Sum += value * times
 	h.changed |= 1 << i
 }
 
@@ -77,7 +78,7 @@ func (h *histograms) init(ports []PortConfig) {
 // step notes that a worker steps at a time.
 func (h *histograms) step(now int64) {
 	if h.previous != 0 && now >= h.previous {
-		h.loopGap.add(uint64(now - h.previous))
+		h.loopGap.add(uint64(now-h.previous), 1)
 	}
 	h.previous = now
 }
@@ -90,7 +91,7 @@ func (w *Worker) sample() {
 		q, port := &w.egress[i], &h.ports[i]
 		if w.id == 0 {
 			for class := range port.occupancy {
-				port.occupancy[class].add(q.depth[class] + q.others[class])
+				port.occupancy[class].add(q.depth[class]+q.others[class], 1)
 				port.occupancy[class].publish()
 			}
 		}

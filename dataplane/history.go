@@ -65,18 +65,27 @@ type NotificationRecord struct {
 // Captured is the frame, as far as the record has it.
 func (r *NotificationRecord) Captured() []byte { return r.Frame[:min(int(r.Length), recordedBytes)] }
 
-// A recordSlot holds one record. Its lock is 1 while the worker writes, and twice the number of readers while others read. The worker never waits:
-// it drops a record whose slot is being read.
+// A recordSlot holds one record. The worker never waits: it drops a record whose slot is being read.
 type recordSlot struct {
-	lock atomic.Uint32
+	readers atomic.Uint32
 	NotificationRecord
 }
 
 // history is a worker's list of its latest records, which any goroutine may read while the worker writes.
+//
+// An atomic store waits for all stores before it, so the worker makes a few in a burst, not for each record. It claims the numbers of
+// several records, and then writes those whose slots have no reader. A reader enters a slot, and then reads it if no claimed record belongs there.
+// So of a worker and a reader that meet in a slot, at least one knows of the other.
 type history struct {
 	slots   []recordSlot  // a power of 2 of them
-	written atomic.Uint64 // records, dropped ones included
+	next    uint64        // number of the next record; only the worker reads it
+	until   uint64        // claimed, as the worker knows it
+	claimed atomic.Uint64 // records before this number may be being written
+	written atomic.Uint64 // records before this number can be read, except dropped ones
 }
+
+// claimAhead is the number of records that are claimed at once.
+const claimAhead = 64
 
 // historySize is the number of bytes that newHistory needs.
 func historySize(records int) int { return records * int(unsafe.Sizeof(recordSlot{})) }
@@ -86,57 +95,48 @@ func newHistory(memory []byte, records int) history {
 	return history{slots: unsafe.Slice((*recordSlot)(unsafe.Pointer(unsafe.SliceData(memory))), records)}
 }
 
-// begin is the slot of the next record, to be written whole; nil if somebody reads it. Only the worker calls it.
-func (h *history) begin() *recordSlot {
-	n := h.written.Load()
+// record is the slot of the next record, to be written whole before publish; nil if somebody reads it. Only the worker calls it.
+func (h *history) record() *recordSlot {
+	n := h.next
+	if h.next++; n >= h.until {
+		h.until = n + claimAhead
+		h.claimed.Store(h.until)
+	}
 	s := &h.slots[n&uint64(len(h.slots)-1)]
-	if !s.lock.CompareAndSwap(0, 1) {
-		h.written.Store(n + 1)
+	if s.readers.Load() != 0 {
 		return nil
 	}
 	s.Number = n
 	return s
 }
 
-// end publishes the record in the slot that begin gave.
-func (h *history) end(s *recordSlot) {
-	next := s.Number + 1
-	s.lock.Store(0)
-	h.written.Store(next)
+// publish lets others read the records of a burst. Only the worker calls it.
+func (h *history) publish() {
+	if h.written.Load() == h.next {
+		return
+	}
+	h.written.Store(h.next)
+	h.until = h.next
+	h.claimed.Store(h.next)
 }
 
 // read copies the records from a number on, the oldest first, as many as fit. It returns how many it copied, and the number to go on from: if that is
 // further away than so many, the others are lost.
 func (h *history) read(from uint64, to []NotificationRecord) (n int, next uint64) {
-	written := h.written.Load()
-	if size := uint64(len(h.slots)); written > size {
+	written, size := h.written.Load(), uint64(len(h.slots))
+	if written > size {
 		from = max(from, written-size)
 	}
 	for ; from < written && n < len(to); from++ {
-		s := &h.slots[from&uint64(len(h.slots)-1)]
-		if !s.share() {
-			continue
-		}
-		if s.Number == from {
+		s := &h.slots[from&(size-1)]
+		s.readers.Add(1)
+		if from+size >= h.claimed.Load() && s.Number == from {
 			to[n] = s.NotificationRecord
 			n++
 		}
-		s.lock.Add(^uint32(1))
+		s.readers.Add(^uint32(0))
 	}
 	return n, from
-}
-
-// share locks the slot for a reader. It is false if the worker is writing a later record there.
-func (s *recordSlot) share() bool {
-	for {
-		v := s.lock.Load()
-		if v&1 != 0 {
-			return false
-		}
-		if s.lock.CompareAndSwap(v, v+2) {
-			return true
-		}
-	}
 }
 
 // Notifications copies the records of the notifications that the worker sent, or would have sent where it only observes, from a number on, the oldest

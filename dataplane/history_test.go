@@ -16,11 +16,13 @@ func TestHistory(t *testing.T) {
 		written, at, to := uint64(0), uint64(0), make([]NotificationRecord, rapid.IntRange(1, 2*size).Draw(t, "space"))
 		for range rapid.IntRange(1, 20).Draw(t, "rounds") {
 			for range rapid.IntRange(0, 3*size).Draw(t, "records") {
-				r := h.begin()
+				r := h.record()
 				r.FlowBytes = 10 * written
-				h.end(r)
-				written++
+				if written++; rapid.Bool().Draw(t, "burst ends") {
+					h.publish()
+				}
 			}
+			h.publish()
 			n, next := h.read(at, to)
 			oldest := max(at, written-min(written, size))
 			if want := min(uint64(len(to)), written-oldest); uint64(n) != want || next != oldest+want {
@@ -40,25 +42,17 @@ func TestHistory(t *testing.T) {
 func TestHistoryHeldSlot(t *testing.T) {
 	h := newHistory(make([]byte, historySize(2)), 2)
 	write := func() bool {
-		r := h.begin()
-		if r == nil {
-			return false
-		}
-		h.end(r)
-		return true
+		r := h.record()
+		h.publish()
+		return r != nil
 	}
 	write()
 	write()
-	for range 2 {
-		if !h.slots[0].share() {
-			t.Fatal("two can't read one record")
-		}
-	}
+	h.slots[0].readers.Add(2)
 	if write() || h.slots[0].Number != 0 {
 		t.Error("a record was written over one that is being read")
 	}
-	h.slots[0].lock.Add(^uint32(1))
-	h.slots[0].lock.Add(^uint32(1))
+	h.slots[0].readers.Store(0)
 	if !write() {
 		t.Error("the slot after that can't be written")
 	}
@@ -66,9 +60,12 @@ func TestHistoryHeldSlot(t *testing.T) {
 	if n, next := h.read(0, to[:]); n != 1 || next != 4 || to[0].Number != 3 {
 		t.Errorf("%d records, the first %d, then %d; expected record 3 of 4", n, to[0].Number, next)
 	}
-	h.begin()
+	h.record()
 	if n, next := h.read(4, to[:]); n != 0 || next != 4 {
 		t.Errorf("%d records while one is being written, then %d", n, next)
+	}
+	if n, next := h.read(3, to[:]); n != 0 || next != 4 {
+		t.Errorf("%d records whose slots are claimed, then %d", n, next)
 	}
 }
 
@@ -93,13 +90,16 @@ func TestHistoryReaders(t *testing.T) {
 		})
 	}
 	for n := range uint64(records) {
-		if r := h.begin(); r != nil {
+		if r := h.record(); r != nil {
 			r.FlowBytes, r.Frame[recordedBytes-1], r.Queued = n, byte(n), n
-			h.end(r)
+		}
+		if n%3 == 0 {
+			h.publish()
 		}
 		if n%64 == 0 {
 			runtime.Gosched()
 		}
 	}
+	h.publish()
 	readers.Wait()
 }

@@ -23,7 +23,7 @@ func (w *Worker) initHistory(c *Config) error {
 
 // recordSent keeps what was sent, or is only observed, with its frame.
 func (w *Worker) recordSent(n *note, frame []byte, o Outcome) {
-	r := w.notifications.begin()
+	r := w.notifications.record()
 	if r == nil {
 		return
 	}
@@ -32,7 +32,6 @@ func (w *Worker) recordSent(n *note, frame []byte, o Outcome) {
 	copy(r.Frame[:], frame)
 	r.In, r.Out, r.Class, r.Cause = uint8(n.in), uint8(n.out), uint8(n.class), n.cause
 	w.recordState(r, n.flow, n.state)
-	w.notifications.end(r)
 }
 
 // recordSuppressed keeps that the sender of a flow, which has an account, was not notified, unless a record of the same reason was made lately.
@@ -41,7 +40,7 @@ func (w *Worker) recordSuppressed(r *response, x flowtable.Index, s Suppression)
 		return
 	}
 	w.suppressedNext[s] = w.now + suppressedInterval
-	to := w.suppressions.begin()
+	to := w.suppressions.record()
 	if to == nil {
 		return
 	}
@@ -49,7 +48,6 @@ func (w *Worker) recordSuppressed(r *response, x flowtable.Index, s Suppression)
 	to.FlowBytes, to.FlowRate, to.Length = w.learner.Traffic(x).Bytes, 0, 0
 	to.In, to.Out, to.Class, to.Cause = uint8(r.in), uint8(r.out), uint8(r.class), r.cause
 	w.recordState(to, x, r.state)
-	w.suppressions.end(to)
 }
 
 // recordState notes the time, the flow, and the state of the queue.

@@ -44,15 +44,18 @@ func (w *Worker) notify(r *response, b *batch, i int) outcome {
 	if !w.due(r.policy, x, account) {
 		return w.suppressFlow(r, x, FlowLimit)
 	}
-	d, restraint := sender.Next(&r.policy.Response, r.metrics, r.cause, w.now)
+	restraint, stricter := sender.Next(&r.policy.Response, r.metrics.Depth, w.now)
 	if restraint != congestion.Unrestrained {
 		return w.suppressFlow(r, x, restrained(restraint))
 	}
 	if r.state.sent >= r.policy.FlowsPerRound && r.policy.Interval > 0 {
 		return notNotified // in a later round, if it is still among the largest
 	}
-	w.note.flowBytes, w.note.flowRate = bytes, sender.Rate()
-	if reason := w.ask(b, i, r, d); reason != allowed {
+	w.note.decision, w.note.flowBytes, w.note.flowRate = r.decision, bytes, sender.Rate()
+	if stricter {
+		w.note.decision = sender.Stricter(&r.policy.Response, r.metrics, r.cause)
+	}
+	if reason := w.ask(b, i, r); reason != allowed {
 		return w.suppressFlow(r, x, reason)
 	}
 	r.state.sent++
@@ -64,27 +67,27 @@ func (w *Worker) notify(r *response, b *batch, i int) outcome {
 	return notified
 }
 
-// ask asks the sender of a data packet, or its proxy, for what was decided, or says why it can't.
-func (w *Worker) ask(b *batch, i int, r *response, d congestion.Decision) Suppression {
-	x := w.flow[i].Index
+// ask sends the decision in w.note to the sender of a data packet, or to its proxy, or says why it can't.
+func (w *Worker) ask(b *batch, i int, r *response) Suppression {
+	n, x := &w.note, w.flow[i].Index
 	data, p := w.frame(b, i)
 	sourceQP, known := w.learner.SourceQP(x)
 	if known && sourceQP < managementQPs {
 		return ManagementQP
 	}
-	format, to, reason := w.recipient(p, r.cause, known, d.Action)
+	format, to, reason := w.recipient(p, r.cause, known, n.decision.Action)
 	if format != congestion.ProxyNotification && p.Encapsulated() { // a plain notification could reach another tenant's host, or none
 		return Encapsulated
 	}
 	if reason != congestion.OK {
 		return Suppression(reason)
 	}
-	n, ok := &w.note, false
+	ok := false
 	if n.target, ok = cnpgen.TargetOf(data, p); !ok {
 		return NotBuilt
 	}
 	n.in, n.out, n.class, n.format, n.to, n.flow, n.sourceQP, n.state = r.in, r.out, r.class, format, to, x, sourceQP, r.state
-	n.decision, n.cause, n.frame, n.packet = d, r.cause, data, p
+	n.cause, n.frame, n.packet = r.cause, data, p
 	if reason := w.send(n); reason != allowed {
 		return reason
 	}

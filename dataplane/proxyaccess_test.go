@@ -109,6 +109,8 @@ func TestProxyAccess(t *testing.T) {
 		{"two of the sources", prefixes("203.0.113.2/31"), 0, 0, map[string]uint64{"untrusted-source": 20}, 20},
 		{"2 at once from one", prefixes("203.0.113.0/24"), 200, 0, map[string]uint64{"source-limit": 32}, 8},
 		{"5 at once from all", prefixes("203.0.113.0/24"), 0, 500, map[string]uint64{"receive-limit": 35}, 5},
+		{"2 at once from one, 10 from all", prefixes("203.0.113.0/24"), 200, 1000, map[string]uint64{"source-limit": 32}, 8},
+		{"both limits reached: that of all counts", prefixes("203.0.113.0/24"), 200, 600, map[string]uint64{"receive-limit": 34}, 6},
 	} {
 		p := proxyFor(congestion.StandardCNP)
 		p.Proxy = dataplane.NewProxyNode(netip.MustParseAddr(own4), netip.Addr{}, netip.Addr{}, c.sources, c.perSource, c.received)

@@ -74,10 +74,14 @@ func (w *Worker) takesNotification(port int, f burst.Frame, data []byte, p *pack
 	w.counters.add(port, ProxyAccepted, 1)
 }
 
-// accept checks a notification, the cheap checks first, and requests that its flow's sender is notified.
+// accept checks a notification, the cheap checks first, and requests that its flow's sender is notified. Once the limit of all sources is
+// reached, a flood from many addresses doesn't touch the table of sources.
 func (w *Worker) accept(port int, data []byte, p *packet.Parsed, node *ProxyNode) proxy.Refusal {
 	if _, listed := node.sources.Lookup(p.Src); !listed {
 		return proxy.UntrustedSource
+	}
+	if node.received.Reached(&w.plane.fromAll, w.now) {
+		return proxy.ReceiveLimit
 	}
 	switch w.plane.fromSource.Allow(node.perSource, p.Src, w.now) {
 	case ratelimit.Limited:

@@ -49,10 +49,11 @@ func (r *refusals) refuse(host packet.Addr, now int64) {
 
 // has reports whether a host has refused the option recently.
 func (r *refusals) has(host packet.Addr, now int64) bool {
+	return r.last.Load() > now && r.find(host, now)
+}
+
+func (r *refusals) find(host packet.Addr, now int64) bool {
 	const second = 1e9
-	if r.last.Load() <= now {
-		return false
-	}
 	set, tag := r.place(host)
 	for i := range set {
 		if w := set[i].Load(); w&^(1<<32-1) == tag && uint32(w) > uint32(now/second) {

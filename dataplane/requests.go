@@ -123,8 +123,8 @@ func (w *Worker) translate(b *batch, i int, level uint8) {
 		w.suppressFlow(&r, x, FlowLimit)
 		return
 	}
-	w.note.flowBytes, w.note.flowRate = w.learner.Traffic(x).Bytes, 0
-	if reason := w.ask(b, i, &r, policy.Relayed(level)); reason != allowed {
+	w.note.decision, w.note.flowBytes, w.note.flowRate = policy.Relayed(level), w.learner.Traffic(x).Bytes, 0
+	if reason := w.ask(b, i, &r); reason != allowed {
 		w.suppressFlow(&r, x, reason)
 		return
 	}

@@ -35,7 +35,8 @@ type response struct {
 	state          *classState
 	metrics        congestion.Metrics
 	cause          congestion.Cause
-	least          uint64 // bytes of the smallest of the largest shares: only senders of flows with at least this share are notified
+	decision       congestion.Decision // the request to a sender for the queue's state
+	least          uint64              // bytes of the smallest of the largest shares: only senders of flows with at least this share are notified
 }
 
 // respond is the multi-level response (draft-tian 5.4) to the state of a class that frames have entered, `bytes` bytes behind `before`:
@@ -119,6 +120,7 @@ func (w *Worker) beginRound(r *response) {
 	if elapsed := w.now - r.state.round; elapsed >= r.policy.Interval || elapsed < 0 {
 		r.state.round, r.state.sent = w.now, 0
 	}
+	r.decision = r.policy.Decide(r.metrics, r.cause)
 	q := &w.egress[r.out]
 	q.track(r.class)
 	var largest [congestion.MaxFlowsPerRound]uint64

@@ -82,22 +82,26 @@ func (w *Worker) countNotSent(port int, tag flowtable.Index, reason Suppression)
 // notificationsSent removes the first n notifications of a port, which were sent, from its queue, and counts them.
 func (w *Worker) notificationsSent(port, n int) {
 	r := &w.egress[port].notifications
-	var sent [tags]uint64
 	for n > 0 {
 		_, which := r.front(n)
-		for _, tag := range which {
-			if sent[tag.Index]++; tag.Index < tagTest {
-				w.histograms.ports[port].reaction.add(sinceStamp(w.now, tag.Generation))
-			}
+		same := equalAhead(which)
+		if tag := which[0]; tag.Index < tagTest {
+			w.histograms.ports[port].reaction.add(sinceStamp(w.now, tag.Generation), uint64(same))
 		}
-		n -= len(which)
-		r.drop(len(which))
+		w.counters.add(port, sentAs(which[0].Index), uint64(same))
+		n -= same
+		r.drop(same)
 	}
-	for tag, n := range sent {
-		if n > 0 {
-			w.counters.add(port, sentAs(flowtable.Index(tag)), n)
+}
+
+// equalAhead is the number of tags that are the same as the first, before one that is not: those of a burst usually are.
+func equalAhead(tags []flowtable.Ref) int {
+	for i := range tags {
+		if tags[i] != tags[0] {
+			return i
 		}
 	}
+	return len(tags)
 }
 
 // offer gives the device the frames that may start now.

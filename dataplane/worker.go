@@ -32,7 +32,8 @@ type Worker struct {
 	egress     []egress
 	senders    senders
 	note       note             // the one that is being sent
-	extension  cnpgen.Extension // of note
+	fields     cnpgen.LongHaul  // of note
+	extension  cnpgen.Extension // of fields
 	trackers   []tracker        // by port
 	counters   counters
 	mail       []mailbox[slowDown]        // by the worker that writes

@@ -8,7 +8,7 @@ type Refusal uint8
 const (
 	Accepted          Refusal = iota
 	UntrustedSource           // its source isn't in the access list
-	SourceLimit               // its source has sent too many
+	SourceLimit               // its source has sent too many, and all sources together have not
 	SourcesFull               // there is no place to count for its source; other sources use them all
 	ReceiveLimit              // all sources together have sent too many
 	Malformed                 // its length, five-tuple or IPv6 options are invalid

@@ -30,6 +30,9 @@ func TestRateExamples(t *testing.T) {
 		r := PerSecond(c.rate)
 		var tat atomic.Int64
 		for i, now := range c.at {
+			if got := !r.Reached(&tat, now); got != c.allow[i] {
+				t.Errorf("%s: event %d at %d ns: not reached %v, want %v", c.name, i, now, got, c.allow[i])
+			}
 			if got := r.Allow(&tat, now); got != c.allow[i] {
 				t.Errorf("%s: event %d at %d ns: allowed %v, want %v", c.name, i, now, got, c.allow[i])
 			}
@@ -96,7 +99,12 @@ func TestRateNeverExceeds(t *testing.T) {
 		var tat atomic.Int64
 		var allowed []int64
 		for _, now := range anyTimes(t, rate) {
-			if r.Allow(&tat, now) {
+			reached := r.Reached(&tat, now)
+			ok := r.Allow(&tat, now)
+			if ok == reached {
+				t.Fatalf("%d/s at %d: the limit is reached %v, an event is allowed %v", rate, now, reached, ok)
+			}
+			if ok {
 				allowed = append(allowed, now)
 			}
 		}

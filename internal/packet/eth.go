@@ -45,10 +45,11 @@ const (
 func ReplyEthernet(out, frame []byte, p *Parsed) int {
 	n := EthernetLen + VLANTagLen*int(p.Tags)
 	out, frame = out[:n], frame[:n]
-	front, back := binary.BigEndian.Uint64(frame), binary.BigEndian.Uint64(frame[6:]) // octets 0 to 7, 6 to 13
-	binary.BigEndian.PutUint64(out, back&^0xffff|front>>48)
-	binary.BigEndian.PutUint32(out[8:], uint32(front>>16))
-	binary.BigEndian.PutUint16(out[12:], uint16(back))
+	to, from := (*[EthernetLen]byte)(out), (*[EthernetLen]byte)(frame)
+	front, back := binary.LittleEndian.Uint64(from[:]), binary.LittleEndian.Uint64(from[6:]) // octets 0 to 7, 6 to 13
+	binary.LittleEndian.PutUint64(to[:], back&(1<<48-1)|front<<48)
+	binary.LittleEndian.PutUint32(to[8:], uint32(front>>16))
+	binary.LittleEndian.PutUint16(to[12:], uint16(back>>48))
 	for at := EthernetLen; at < n; at += VLANTagLen {
 		binary.BigEndian.PutUint32(out[at:], binary.BigEndian.Uint32(frame[at:]))
 	}

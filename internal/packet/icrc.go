@@ -51,52 +51,58 @@ func icrcOctets(crc uint32, v uint64, n int) uint32 {
 	return ^register
 }
 
-// icrcLent is the number of octets before the IP header that PutICRC overwrites temporarily.
-const icrcLent = 12
-
 // PutICRC computes the ICRC of a packet being built and writes its four octets, the least significant first, at icrc. Arguments and result
-// are those of ICRC, in a quarter of the time if a link-layer header of 12 octets or more precedes l3. No other goroutine may use b: during
-// the computation, masked fields and link-layer header have other values.
-//
-// It computes one CRC over a length for which hash/crc32 is fastest: 64 octets or more, and a multiple of 16. Zeros in front reach that
-// length, since they don't count while a CRC's register is zero. It is zero after the first four of the eight octets 0xFF, since it starts
-// as ones. So the other four precede the packet, with zeros before them.
+// are those of ICRC, in a fraction of the time. No other goroutine may use b: during the computation, masked fields have other values.
 func PutICRC(b []byte, l3, bth, icrc int, withExtensionHeaders bool) {
-	v6 := b[l3]>>4 == 6
-	if l3 < icrcLent || v6 && !withExtensionHeaders && bth-UDPLen > l3+IPv6Len {
+	whole := b[l3 : icrc+ICRCLen]
+	v6 := whole[0]>>4 == 6
+	if v6 && !withExtensionHeaders && bth-UDPLen > l3+IPv6Len {
 		binary.LittleEndian.PutUint32(b[icrc:], ICRC(b, l3, bth, icrc, withExtensionHeaders))
 		return
 	}
-	lent, ip, udp := b[l3-icrcLent:l3], b[l3:l3+12], b[bth-2:bth+5]
-	link, last := binary.BigEndian.Uint64(lent), binary.BigEndian.Uint32(lent[8:])
-	first, third := binary.BigEndian.Uint64(ip), binary.BigEndian.Uint32(ip[8:])
-	sum, flags := binary.BigEndian.Uint16(udp), udp[6]
-
-	binary.BigEndian.PutUint64(lent, 0)
-	binary.BigEndian.PutUint32(lent[8:], 0xffffffff)
+	ip, udp := (*[12]byte)(whole), (*[7]byte)(b[bth-2:])
+	first, third := binary.LittleEndian.Uint64(ip[:]), binary.LittleEndian.Uint32(ip[8:])
+	checksum, flags := binary.LittleEndian.Uint16(udp[:]), udp[6]
+	masks := &icrcMasks[0]
 	if v6 {
-		binary.BigEndian.PutUint64(ip, first|0x0fffffff_000000ff) // traffic class, flow label; hop limit
-	} else {
-		binary.BigEndian.PutUint64(ip, first|0x00ff0000_00000000) // TOS
-		binary.BigEndian.PutUint32(ip[8:], third|0xff00ffff)      // TTL, header checksum
+		masks = &icrcMasks[1]
 	}
-	binary.BigEndian.PutUint16(udp, 0xffff)
+	binary.LittleEndian.PutUint64(ip[:], first|masks.first)
+	binary.LittleEndian.PutUint32(ip[8:], third|masks.third)
+	binary.LittleEndian.PutUint16(udp[:], 0xffff)
 	udp[6] = 0xff
 
-	front, register := 4+-(icrc-l3+4)&15, uint32(0xffffffff) // hash/crc32 takes the register's complement
-	if front > icrcLent {                                    // 16: the packet's length is already such a multiple; 13 to 15: no CNP
-		front, register = 0, icrcSeed
+	n := len(whole) - ICRCLen
+	crc := uint32(0)
+	if folds && n >= foldLeast && n <= foldMost && n%4 == 0 {
+		crc = foldCRC(whole[:n])
+	} else {
+		crc = seededCRC(whole[:n])
 	}
-	crc := crc32.Update(register, crc32.IEEETable, b[l3-front:icrc])
-
-	binary.BigEndian.PutUint64(lent, link)
-	binary.BigEndian.PutUint32(lent[8:], last)
-	binary.BigEndian.PutUint64(ip, first)
-	binary.BigEndian.PutUint32(ip[8:], third)
-	binary.BigEndian.PutUint16(udp, sum)
+	binary.LittleEndian.PutUint64(ip[:], first)
+	binary.LittleEndian.PutUint32(ip[8:], third)
+	binary.LittleEndian.PutUint16(udp[:], checksum)
 	udp[6] = flags
-	binary.LittleEndian.PutUint32(b[icrc:], crc)
+	binary.LittleEndian.PutUint32(whole[n:], crc)
 }
+
+// icrcMasks are the bits of an IP header's first twelve octets that count as ones, of IPv4 and of IPv6.
+var icrcMasks = [2]struct {
+	first uint64
+	third uint32
+}{
+	{0x0000ff00, 0xffff00ff}, // TOS; TTL and header checksum
+	{0xff000000_ffffff0f, 0}, // traffic class and flow label, hop limit
+}
+
+// folds reports whether foldCRC can be used.
+var folds = canFold()
+
+// foldCRC takes these numbers of octets. For more of them hash/crc32 is faster: it has more to do at first, and then folds four blocks at a time.
+const foldLeast, foldMost = 16, 256
+
+// seededCRC is the CRC-32 of eight octets 0xFF and b.
+func seededCRC(b []byte) uint32 { return crc32.Update(icrcSeed, crc32.IEEETable, b) }
 
 // VerifyICRC reports whether the ICRC of a received RoCEv2 packet is right, with IPv6 extension headers as sent. It is false if the packet
 // isn't RoCEv2, or isn't complete in frame. frame is not changed.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"hash/crc32"
+	"math/bits"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -118,4 +119,63 @@ func TestPutICRCEveryLength(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestFoldConstants computes foldCRC's constants from the polynomial.
+func TestFoldConstants(t *testing.T) {
+	const poly = 0x1_04c11db7
+	power := func(n int) (r uint64) { // x^n mod P
+		for r = 1; n > 0; n-- {
+			if r <<= 1; r>>32 != 0 {
+				r ^= poly
+			}
+		}
+		return r
+	}
+	quotient := func() (q uint64) { // x^64 divided by P
+		rest := uint64(1) // its upper bits
+		for i := 63; i >= 0; i-- {
+			q <<= 1
+			if rest <<= 1; rest>>32 != 0 {
+				q, rest = q|1, rest^poly
+			}
+		}
+		return q
+	}
+	for _, c := range []struct {
+		name      string
+		got, want uint64
+	}{
+		{"fold, first half", 0x1751997d0, uint64(bits.Reverse32(uint32(power(160)))) << 1},
+		{"fold, second half", 0x0ccaa009e, uint64(bits.Reverse32(uint32(power(96)))) << 1},
+		{"halve", 0x163cd6124, uint64(bits.Reverse32(uint32(power(64)))) << 1},
+		{"reduce, quotient", 0x1f7011641, bits.Reverse64(quotient()) >> 31},
+		{"reduce, P", 0x1db710641, bits.Reverse64(poly) >> 31},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: %#x, want %#x", c.name, c.got, c.want)
+		}
+	}
+}
+
+// FuzzFoldCRC: foldCRC is seededCRC, at any address, and reads nothing else.
+func FuzzFoldCRC(f *testing.F) {
+	if !canFold() {
+		f.Skip("this build or processor has no foldCRC")
+	}
+	for n := 16; n <= foldMost; n += 4 {
+		f.Add(bytes.Repeat([]byte{byte(n), 0xff, 0, 0x5a, 0x80}, n)[:n])
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if b = b[:len(b)&^3]; len(b) < 16 {
+			return
+		}
+		want := seededCRC(b)
+		for shift := range 16 {
+			around := append(append(bytes.Repeat([]byte{0xa5}, shift), b...), 0x5a, 0x5a, 0x5a, 0x5a)
+			if got := foldCRC(around[shift : shift+len(b)]); got != want {
+				t.Fatalf("%d octets at %d: %#08x, want %#08x", len(b), shift, got, want)
+			}
+		}
+	})
 }
