@@ -23,11 +23,12 @@ import (
 	"github.com/cnpgate/cnpgate/proxy"
 )
 
-// newRouter makes a router whose only interface is ospf0.
+// newRouter makes a router whose only interface is ospf0. Its timers are shorter than the defaults: the tests depend on what happens, not on when.
 func newRouter(t *testing.T, name, id string) *frr.Router {
 	t.Helper()
-	return frr.New(t, name, "interface ospf0\n ip ospf area 0\n ip ospf network point-to-point\n ip ospf hello-interval 1\n ip ospf dead-interval 10\n"+
-		"router ospf\n ospf router-id "+id+"\n capability opaque\n")
+	return frr.New(t, name, "interface ospf0\n ip ospf area 0\n ip ospf network point-to-point\n ip ospf hello-interval 1\n ip ospf dead-interval 5\n"+
+		" ip ospf retransmit-interval 1\nrouter ospf\n ospf router-id "+id+"\n capability opaque\n"+
+		" timers throttle lsa all 100\n timers lsa min-arrival 50\n timers throttle spf 0 50 500\n")
 }
 
 // opaque are the bodies of the opaque LSAs of AS scope that the router has and that aren't flushed, as FRR says.
