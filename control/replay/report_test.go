@@ -91,7 +91,7 @@ func checkFlows(t *testing.T, flows []map[string]any) {
 		notifications += len(f["notifications"].(map[string]any))
 	}
 	if notifications == 0 {
-		t.Error("no flow was told, which the scenario is about")
+		t.Error("no sender was notified, which the scenario is about")
 	}
 }
 
