@@ -267,7 +267,7 @@ func TestFromReceiver(t *testing.T) {
 	}
 }
 
-// TestICRCCoverage: a receiver takes the ICRC that it is told to, and no other.
+// TestICRCCoverage: a receiver accepts the form of the ICRC that it is configured for, and no other.
 func TestICRCCoverage(t *testing.T) {
 	g, r := golden("fast-cnp")
 	r.ICRC = ICRCWithoutExtensionHeaders

@@ -83,8 +83,8 @@ func checksummed(n *Notification, out []byte, udp int) []byte {
 	return out
 }
 
-// extend makes room for n more octets behind out, none of them zero, and returns these too.
-func extend(out []byte, n int) (all, room []byte) {
+// extend appends n octets to out, none of them zero, and returns these too.
+func extend(out []byte, n int) (all, appended []byte) {
 	at := len(out)
 	out = slices.Grow(out, n)[:at+n]
 	for i := range out[at:] {

@@ -108,7 +108,7 @@ func (w *watched) after(d time.Duration) string {
 func (w *watched) want(t *testing.T, what string, d time.Duration, calls string) {
 	t.Helper()
 	if got := w.after(d); got != calls {
-		t.Errorf("%s: told the devices %q, expected %q", what, got, calls)
+		t.Errorf("%s: the calls to the devices are %q, expected %q", what, got, calls)
 	}
 }
 
@@ -143,7 +143,7 @@ func TestSlowLinksComeUp(t *testing.T) {
 		}
 		patience := w.rise[0] + w.rise[1] + time.Second
 		if calls := w.after(patience); calls != "" || !w.up(0) || !w.up(1) {
-			t.Fatalf("links of %v: up %v %v after the start; the devices were told %q", w.rise, w.up(0), w.up(1), calls)
+			t.Fatalf("links of %v: up %v %v after the start; the calls to the devices are %q", w.rise, w.up(0), w.up(1), calls)
 		}
 		for range 3 {
 			port := rapid.IntRange(0, 1).Draw(t, "port")
@@ -272,7 +272,7 @@ func TestLinkRefusedIsTriedAgain(t *testing.T) {
 	w.cable[0] = false
 	w.want(t, "down", confirmTime+3*sampleStep, "1 false, 1 false, 1 false")
 	if n := strings.Count(w.log.String(), "firmware"); n != 1 {
-		t.Errorf("told %d times, expected once:\n%s", n, w.log)
+		t.Errorf("logged %d times, expected once:\n%s", n, w.log)
 	}
 	w.refuse[1] = nil
 	w.want(t, "then it works", time.Second, "1 false")
@@ -280,7 +280,7 @@ func TestLinkRefusedIsTriedAgain(t *testing.T) {
 	w.refuse[1] = errors.New("firmware")
 	w.want(t, "and again on the way up", confirmTime+2*sampleStep, "1 true, 1 true")
 	if n := strings.Count(w.log.String(), "firmware"); n != 2 {
-		t.Errorf("told %d times, expected twice:\n%s", n, w.log)
+		t.Errorf("logged %d times, expected twice:\n%s", n, w.log)
 	}
 	w.cable[0] = false
 	w.after(confirmed)
@@ -311,10 +311,10 @@ func TestLinksReleased(t *testing.T) {
 	w.refuse[1] = errors.New("firmware")
 	w.links.release()
 	if got := strings.Join(w.calls, ", "); got != "1 true, 2 true" || !strings.Contains(w.log.String(), "could not be let up again") {
-		t.Errorf("told %q, and the log\n%s", got, w.log)
+		t.Errorf("the calls are %q, and the log is\n%s", got, w.log)
 	}
 	w.calls = nil
 	if w.links.release(); len(w.calls) != 1 {
-		t.Errorf("then told %q, expected what was refused", w.calls)
+		t.Errorf("then the calls are %q, expected the one that was refused", w.calls)
 	}
 }

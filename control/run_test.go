@@ -268,7 +268,7 @@ func TestRunWatches(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := strings.Join(w.calls, ", "); got != "1 false, 1 true" {
-		t.Errorf("the devices were told %q", got)
+		t.Errorf("the calls to the devices are %q", got)
 	}
 	if n := len(r.Timeline); n < 2 || r.Timeline[n-1].DepthBytes == 0 {
 		t.Errorf("timeline %+v", r.Timeline)

@@ -54,7 +54,7 @@ func TestStepAllocatesNothing(t *testing.T) {
 		t.Errorf("%d exchanges in %d steps", n, steps-began)
 	}
 	for name, n := range map[string]uint64{
-		"marked": r.Count(wan, dataplane.ECNMarked), "told": r.Count(fabric, dataplane.SentFirst),
+		"marked": r.Count(wan, dataplane.ECNMarked), "answered with a notification": r.Count(fabric, dataplane.SentFirst),
 		"behind a notified proxy": r.Count(fabric, dataplane.SentFirst+dataplane.Counter(congestion.ProxyNotification)),
 		"dropped by a full queue": r.Count(wan, dataplane.DroppedQueueOctets), "dropped at the border": r.Count(fabric, dataplane.DroppedBorderOut),
 		"flow copied": uint64(copied), "flows evicted": r.Plane.Worker(0).FlowStats().Evictions, "flows aged": r.Plane.Worker(0).FlowStats().Aged,

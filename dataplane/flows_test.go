@@ -32,7 +32,7 @@ func TestLearns(t *testing.T) {
 	p := notifying(byAnything...)
 	p.Ports = append(p.Ports, p.Ports...)
 	s := newScene(t, p, func(s *testkit.Setup) { s.Pairs = 2 })
-	s.fill(6, data(true, 0)) // 3rd to 6th above K_min, the 5th and 6th told by Fast CNP
+	s.fill(6, data(true, 0)) // 3rd to 6th above K_min, a Fast CNP for the 5th and 6th
 	tagged := data(true, 0)
 	tagged.Tags = []uint32{0x8100_0005}
 	double := data(true, 0)
@@ -140,7 +140,7 @@ func TestLearnsAmongOthers(t *testing.T) {
 }
 
 // A port whose device takes nothing (its link is down, its peer pauses it) holds one flow's frame. The flows of the other pair
-// of ports come, go silent, and make room for others as ever.
+// of ports come, go silent, and are evicted as ever.
 func TestStuckPortKeepsItsOwnFlows(t *testing.T) {
 	p := notifying(byAnything...)
 	p.Ports = append(p.Ports, p.Ports...)

@@ -17,10 +17,10 @@ func TestLargestShare(t *testing.T) {
 	}
 	tcp := func(octets int) []byte { return other(sender4, receiver4, packet.ProtoTCP, octets) }
 	for _, c := range []struct {
-		name   string
-		frames [][]byte
-		told   []uint32 // flows
-		reason map[string]uint64
+		name     string
+		frames   [][]byte
+		notified []uint32 // flows
+		reason   map[string]uint64
 	}{
 		{"another flow has more", [][]byte{sized(0, 3000), sized(1, 2000)}, nil, nil},
 		{"then its own turn comes", [][]byte{sized(0, 3000), sized(1, 2000), sized(0, 100)}, []uint32{0}, nil},
@@ -39,12 +39,12 @@ func TestLargestShare(t *testing.T) {
 			s.arrive(c.frames...)
 			s.wantSuppressed(c.reason)
 			notes := s.finish()
-			if len(notes) != len(c.told) {
-				t.Fatalf("%d notifications, expected %d", len(notes), len(c.told))
+			if len(notes) != len(c.notified) {
+				t.Fatalf("%d notifications, expected %d", len(notes), len(c.notified))
 			}
 			for i, n := range notes {
-				if _, p := kindOf(n); p.DestQP != 100+c.told[i] {
-					t.Errorf("notification %d is for QP %d, expected %d", i, p.DestQP, 100+c.told[i])
+				if _, p := kindOf(n); p.DestQP != 100+c.notified[i] {
+					t.Errorf("notification %d is for QP %d, expected %d", i, p.DestQP, 100+c.notified[i])
 				}
 			}
 		})
@@ -67,7 +67,7 @@ func TestLargestChanges(t *testing.T) {
 		t.Fatalf("%d notifications", len(notes))
 	}
 	if _, p := kindOf(notes[0]); p.DestQP != 101 {
-		t.Errorf("told flow %d", p.DestQP-100)
+		t.Errorf("the notification is about flow %d", p.DestQP-100)
 	}
 }
 

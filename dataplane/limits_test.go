@@ -22,7 +22,7 @@ func (s *scene) notified() int {
 	return n - int(s.Plane.Port(wan).Frames[0]) - int(s.Plane.Port(fabric).Frames[0])
 }
 
-// stepped lets a data packet of a flow come in n times, with time going on by step after each; it returns when its sender was told.
+// stepped lets a data packet of a flow come in n times, with time going on by step after each; it returns when its sender was notified.
 func (s *scene) stepped(n int, step int64) (at []int64) {
 	s.t.Helper()
 	begin := s.Now
@@ -43,7 +43,7 @@ func above(p *dataplane.Policy) { p.Ports[wan].Thresholds = congestion.Threshold
 func TestLimitPerFlow(t *testing.T) {
 	for _, c := range []struct {
 		interval int64
-		told     int
+		notified int
 	}{{0, 101}, {1, 101}, {100_000, 101}, {100_001, 51}, {ms, 11}, {10 * ms, 2}, {3600e9, 1}} {
 		p := notifying(byAnything...)
 		above(p)
@@ -53,16 +53,16 @@ func TestLimitPerFlow(t *testing.T) {
 		at := s.stepped(101, 100_000)
 		for i := 1; i < len(at); i++ {
 			if at[i]-at[i-1] < c.interval {
-				t.Errorf("interval %d ns: told at %d and %d", c.interval, at[i-1], at[i])
+				t.Errorf("interval %d ns: notified at %d and %d", c.interval, at[i-1], at[i])
 			}
 		}
 		want := map[string]uint64{}
-		if c.told < 101 {
-			want["flow-limit"] = uint64(101 - c.told)
+		if c.notified < 101 {
+			want["flow-limit"] = uint64(101 - c.notified)
 		}
 		s.wantSuppressed(want)
-		if notes := s.finish(); len(notes) != c.told || len(at) != c.told {
-			t.Errorf("interval %d ns: told %d times, expected %d", c.interval, len(notes), c.told)
+		if notes := s.finish(); len(notes) != c.notified || len(at) != c.notified {
+			t.Errorf("interval %d ns: notified %d times, expected %d", c.interval, len(notes), c.notified)
 		}
 	}
 }
@@ -145,10 +145,10 @@ func TestNoRoom(t *testing.T) {
 		s.Change = func(c *dataplane.Config) { c.Ports[wan].Rate = 400e9 }
 	}
 	for _, c := range []struct {
-		reason string
-		setup  func(*testkit.Setup)
-		frames int
-		told   int
+		reason   string
+		setup    func(*testkit.Setup)
+		frames   int
+		notified int
 	}{
 		{"notification-queue-full", anyRate, 300, 256},
 		{"no-buffer", func(s *testkit.Setup) { anyRate(s); s.Buffers = 24 }, 30, 18},
@@ -167,9 +167,9 @@ func TestNoRoom(t *testing.T) {
 					s.Advance(1_000) // the WAN port's line is free again, the fabric port's is not
 				}
 			}
-			s.wantSuppressed(map[string]uint64{c.reason: uint64(c.frames - c.told)})
-			if notes := s.finish(); len(notes) != c.told {
-				t.Errorf("%d notifications, expected %d", len(notes), c.told)
+			s.wantSuppressed(map[string]uint64{c.reason: uint64(c.frames - c.notified)})
+			if notes := s.finish(); len(notes) != c.notified {
+				t.Errorf("%d notifications, expected %d", len(notes), c.notified)
 			}
 		})
 	}

@@ -13,10 +13,10 @@ import (
 func TestLongHaulLimits(t *testing.T) {
 	for _, format := range []congestion.Format{congestion.LongHaulCNP, congestion.LongHaulCNPICMPv6} {
 		for _, c := range []struct {
-			name   string
-			limit  func(*dataplane.Policy)
-			told   int
-			reason string
+			name     string
+			limit    func(*dataplane.Policy)
+			notified int
+			reason   string
 		}{
 			{"none", func(*dataplane.Policy) {}, 100, ""},
 			{"a flow each 10 ms", func(p *dataplane.Policy) { p.Ports[wan].PerFlow = ratelimit.Interval(10 * ms) }, 10, "flow-limit"},
@@ -33,11 +33,11 @@ func TestLongHaulLimits(t *testing.T) {
 				}
 				want := map[string]uint64{}
 				if c.reason != "" {
-					want[c.reason] = uint64(100 - c.told)
+					want[c.reason] = uint64(100 - c.notified)
 				}
 				s.wantSuppressed(want)
-				if notes := s.finish(); len(notes) != c.told || s.Count(fabric, dataplane.SentFirst+dataplane.Counter(format)) != uint64(c.told) {
-					t.Errorf("%d notifications, expected %d", len(notes), c.told)
+				if notes := s.finish(); len(notes) != c.notified || s.Count(fabric, dataplane.SentFirst+dataplane.Counter(format)) != uint64(c.notified) {
+					t.Errorf("%d notifications, expected %d", len(notes), c.notified)
 				}
 			})
 		}

@@ -70,6 +70,6 @@ func TestPolicySwap(t *testing.T) {
 		kinds = append(kinds, k)
 	}
 	if len(kinds) != 3 || kinds[0] != packet.FastCNP || kinds[1] != packet.FastCNP || kinds[2] != packet.LongHaulICMPv6 {
-		t.Errorf("told by %v", kinds)
+		t.Errorf("notified by %v", kinds)
 	}
 }

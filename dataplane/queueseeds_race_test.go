@@ -2,5 +2,5 @@
 
 package dataplane
 
-// queueSeeds is how many runs TestQueuedFlowsStay makes.
-const queueSeeds = 30
+// queueSeeds is how many runs TestSharesOfLiveFlows makes.
+const queueSeeds = 12

@@ -2,5 +2,5 @@
 
 package dataplane
 
-// queueSeeds is how many runs TestQueuedFlowsStay makes.
+// queueSeeds is how many runs TestSharesOfLiveFlows makes.
 const queueSeeds = 200

@@ -69,7 +69,7 @@ func TestMarking(t *testing.T) {
 				t.Errorf("suppressed %v", s.suppressed(port^1))
 			}
 			if n := s.suppressed(port)["no-endpoint"]; port == wan && n != 0 || port == fabric && n != 3 {
-				t.Errorf("from port %d: %d packets above K_max told nobody for want of an endpoint", port, n)
+				t.Errorf("from port %d: %d packets above K_max led to no notification as the endpoint is not listed", port, n)
 			}
 			if notes := s.finish(); len(notes) != 0 {
 				t.Errorf("%d notifications", len(notes))
@@ -388,7 +388,7 @@ func TestThresholdsByClass(t *testing.T) {
 		t.Fatalf("%d notifications, expected 1", len(notes))
 	}
 	if _, p := kindOf(notes[0]); p.DestQP != 101 {
-		t.Errorf("told flow %d", p.DestQP-100)
+		t.Errorf("the notification is about flow %d", p.DestQP-100)
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/cnpgate/cnpgate/ratelimit"
 )
 
-// The queues of a scene: above 2,000 octets packets are marked, above 4,000 senders are told.
+// The queues of a scene: above 2,000 octets packets are marked, above 4,000 senders are notified.
 const (
 	kMin, kMax = 2000, 4000
 	fabric     = 0

@@ -11,13 +11,13 @@ import (
 	"github.com/cnpgate/cnpgate/internal/testkit"
 )
 
-// TestSnapshot: whatever its room, every flow is in it once with its counters, and a step copies a bounded number.
+// TestSnapshot: whatever its capacity, every flow is in it once with its counters, and a step copies a bounded number.
 func TestSnapshot(t *testing.T) {
 	const flows = 700
 	for _, c := range []struct {
-		room  int
-		busy  bool // frames come while it is taken
-		least int  // steps
+		capacity int
+		busy     bool // frames come while it is taken
+		least    int  // steps
 	}{{flows, false, flows / 128}, {1000, false, flows / 128}, {7, false, flows / 7}, {1, false, flows}, {flows, true, flows / 32}} {
 		r := testkit.New(t, testkit.Setup{Forget: true})
 		w := r.Plane.Worker(0)
@@ -28,7 +28,7 @@ func TestSnapshot(t *testing.T) {
 			r.Settle()
 			r.Drain()
 		}
-		s, steps := &dataplane.Snapshot{Flows: make([]dataplane.FlowRecord, 0, c.room)}, 0
+		s, steps := &dataplane.Snapshot{Flows: make([]dataplane.FlowRecord, 0, c.capacity)}, 0
 		seen := map[flowtable.Key]bool{}
 		for !s.End {
 			s.Flows = s.Flows[:0]
@@ -57,7 +57,7 @@ func TestSnapshot(t *testing.T) {
 			}
 		}
 		if len(seen) < flows || steps < c.least {
-			t.Errorf("room for %d: %d flows in %d steps, want %d in at least %d", c.room, len(seen), steps, flows, c.least)
+			t.Errorf("capacity %d: %d flows in %d steps, want %d in at least %d", c.capacity, len(seen), steps, flows, c.least)
 		}
 		r.Drain()
 		r.Close(t)
@@ -88,7 +88,7 @@ func TestSnapshotOfEndedFlows(t *testing.T) {
 	r.Close(t)
 }
 
-// TestSnapshotForgotten: one that nobody waits for any more makes room for another.
+// TestSnapshotForgotten: one that nobody waits for any more is replaced by another.
 func TestSnapshotForgotten(t *testing.T) {
 	r := testkit.New(t, testkit.Setup{})
 	w, s := r.Plane.Worker(0), &dataplane.Snapshot{Flows: make([]dataplane.FlowRecord, 0, 1)}
@@ -105,7 +105,7 @@ func TestSnapshotForgotten(t *testing.T) {
 	}
 	w.Step()
 	if !w.Ask(s) {
-		t.Error("a snapshot without room is never done")
+		t.Error("a snapshot of no capacity is never done")
 	}
 	w.Step()
 	r.Close(t)

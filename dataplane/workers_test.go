@@ -94,9 +94,9 @@ func TestFlowLimitAcrossWorkers(t *testing.T) {
 		s.Advance(ms)
 	}
 	s.Drain()
-	told := s.Count(fabric, dataplane.SentFirst)
-	if told != 10 {
-		t.Errorf("told %d times in 100 ms, expected 10", told)
+	notified := s.Count(fabric, dataplane.SentFirst)
+	if notified != 10 {
+		t.Errorf("notified %d times in 100 ms, expected 10", notified)
 	}
 	s.Close(t)
 }
@@ -206,9 +206,9 @@ func TestWorkersConcurrently(t *testing.T) {
 	}
 	r.Drain()
 	total := r.Count(fabric, dataplane.RxPackets) + r.Count(wan, dataplane.RxPackets)
-	if told, marked := r.Count(fabric, dataplane.SentFirst), r.Count(wan, dataplane.ECNMarked); told == 0 || marked == 0 ||
+	if notified, marked := r.Count(fabric, dataplane.SentFirst), r.Count(wan, dataplane.ECNMarked); notified == 0 || marked == 0 ||
 		r.Count(fabric, dataplane.SentFirst+dataplane.Counter(congestion.LongHaulCNP)) == 0 {
-		t.Errorf("of %d frames %d were marked, %d led to a Fast CNP: not what was to be tested", total, marked, told)
+		t.Errorf("of %d frames %d were marked, %d led to a Fast CNP: not what was to be tested", total, marked, notified)
 	}
 	r.Close(t)
 }

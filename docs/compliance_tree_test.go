@@ -13,8 +13,11 @@ import (
 // tree finds tests in a source tree, whatever their build tags are.
 type tree struct {
 	root fs.FS
-	text map[string]string // files that match a pattern, one behind another
+	text map[string]string // files that match a pattern, one behind another, each after a newline
 }
+
+// testArguments is what follows the name of a test.
+var testArguments = regexp.MustCompile(`^\w+ \*testing\.[TBF]\)`)
 
 var proofForm = regexp.MustCompile(`^([a-z0-9_/]+) ((Test|Fuzz|Benchmark)[A-Z]\w*)(/(.+))?$`)
 
@@ -29,7 +32,7 @@ func (t *tree) has(proof string) error {
 	if err != nil {
 		return err
 	}
-	if !regexp.MustCompile(`(?m)^func ` + name + `\(\w+ \*testing\.[TBF]\)`).MatchString(tests) {
+	if _, arguments, found := strings.Cut(tests, "\nfunc "+name+"("); !found || !testArguments.MatchString(arguments) {
 		return fmt.Errorf("no %s in %s", name, folder)
 	}
 	if one != "" && !t.hasCase(folder, tests, one) {
@@ -66,6 +69,7 @@ func (t *tree) sources(folder, pattern string) (string, error) {
 	for _, f := range files {
 		text, readErr := fs.ReadFile(t.root, f)
 		err = errors.Join(err, readErr)
+		b.WriteByte('\n')
 		b.Write(text)
 	}
 	if err == nil {

@@ -91,7 +91,7 @@ func sockaddr(address netip.Addr, port int) unix.Sockaddr {
 // tunnels are between the two hosts: their large packets have an inner TCP header that is to be cut, and outer headers that follow.
 var tunnels = []string{"vx0", "vx1"}
 
-// TestLiveOffloads: hosts whose interfaces leave checksums and segmentation to be offloaded, as veths do unless told otherwise, talk through the
+// TestLiveOffloads: hosts whose interfaces leave checksums and segmentation to be offloaded, as veths do by default, talk through the
 // gateway: TCP both ways, and UDP with segmentation offload (UDP_SEGMENT), over IPv4 and IPv6, as BIG TCP too, and
 // TCP in tunnels. The receiving kernel checks every checksum.
 func TestLiveOffloads(t *testing.T) {

@@ -106,7 +106,7 @@ func TestHintsAreBounded(t *testing.T) {
 		t.Error("not deleted")
 	}
 	if _, created, err := h.put(pair(maxHints)); !created || err != nil {
-		t.Errorf("once there is room: %v, %v", created, err)
+		t.Errorf("once there is space: %v, %v", created, err)
 	}
 }
 

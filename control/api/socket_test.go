@@ -149,7 +149,7 @@ func TestSocketOfAnother(t *testing.T) {
 	check(t, s.listener.Close())
 }
 
-// TestServerEnds: when it is told to, or when its listener fails; the socket is gone, and idle clients don't hold it up.
+// TestServerEnds: when its context ends, or when its listener fails; the socket is gone, and idle clients don't hold it up.
 func TestServerEnds(t *testing.T) {
 	g := newGate(t, 1)
 	g.run(0)

@@ -129,7 +129,7 @@ func ipv4Sum(h []byte) uint32 {
 // checkNotifications: only granted kinds, to hosts that accept them, about QPs that exist, and counted for the right flow.
 func (s *scenario) checkNotifications(t *testing.T, r *result, seen map[string]int) {
 	t.Helper()
-	told := map[string]int{}
+	sent := map[string]int{}
 	for i, n := range r.emitted {
 		p := n.parse()
 		kind, host, qp := describe(n, &p)
@@ -145,7 +145,7 @@ func (s *scenario) checkNotifications(t *testing.T, r *result, seen map[string]i
 		if p.Kind == packet.RoCEv2 && !packet.VerifyICRC(n.octets, &p) {
 			t.Errorf("notification %d: the ICRC is wrong: %v", i+1, n)
 		}
-		told[fmt.Sprint(host, " ", qp)]++
+		sent[fmt.Sprint(host, " ", qp)]++
 		seen[kind]++
 	}
 	for _, f := range r.report.Flows {
@@ -154,14 +154,14 @@ func (s *scenario) checkNotifications(t *testing.T, r *result, seen map[string]i
 			if kind != "fast-cnp" {
 				key = fmt.Sprint(f.SourceIP, " ", *f.SourceQP)
 			}
-			if told[key] != int(n) {
-				t.Errorf("%d notifications about %s were sent, the report says %d", told[key], key, n)
+			if sent[key] != int(n) {
+				t.Errorf("%d notifications about %s were sent, the report says %d", sent[key], key, n)
 			}
-			delete(told, key)
+			delete(sent, key)
 		}
 	}
-	if len(told) > 0 {
-		t.Errorf("notifications that the report doesn't have at any flow: %v", told)
+	if len(sent) > 0 {
+		t.Errorf("notifications that the report doesn't have at any flow: %v", sent)
 	}
 }
 

@@ -91,13 +91,17 @@ func checkFlows(t *testing.T, flows []map[string]any) {
 		notifications += len(f["notifications"].(map[string]any))
 	}
 	if notifications == 0 {
-		t.Error("no flow was told, which the scenario is about")
+		t.Error("no sender was notified, which the scenario is about")
 	}
 }
 
 // TestSameInputSameOutput: octet for octet.
 func TestSameInputSameOutput(t *testing.T) {
-	for _, s := range congested(t) {
+	all := congested(t)
+	if testing.Short() { // one in four, of each capture, side and way
+		all = slices.DeleteFunc(all, func(s *scenario) bool { return slices.Index(all, s)%4 != 0 })
+	}
+	for _, s := range all {
 		a, b := replayed(t, s), replayed(t, s)
 		var ra, rb bytes.Buffer
 		if err := a.report.Write(&ra); err != nil {

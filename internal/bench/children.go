@@ -34,7 +34,7 @@ func (f *family) remove(p *os.Process) {
 	delete(f.alive, p)
 }
 
-// killOnSignal ends the programs, waits until they are gone, calls then and exits, when the process is told to stop.
+// killOnSignal ends the programs, waits until they are gone, calls then and exits, when a signal asks the process to stop.
 func (f *family) killOnSignal(then func()) {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)

@@ -218,7 +218,7 @@ func init() {
 			return err
 		}
 		if room := d.Pool().Room(); room < 9022 {
-			return fmt.Errorf("a frame of MTU 9000 has %d octets of room", room)
+			return fmt.Errorf("a frame of MTU 9000 has a buffer of %d bytes", room)
 		}
 		return d.Close()
 	}

@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// numbered is a frame that can be told from all others.
+// numbered is a frame that differs from all others.
 func numbered(n, size int) []byte {
 	f := make([]byte, size)
 	for i := range f {

@@ -20,7 +20,7 @@ func TestHostileFrames(t *testing.T) {
 		stack
 		change func(f []byte) []byte
 		want   Kind
-		l4     bool // the upper layer is told
+		l4     bool // the upper layer is known
 	}{
 		{"IPv4 version 5", v4, set(14, "\x55"), Other, false},
 		{"IPv4 IHL 4", v4, set(14, "\x44"), Other, false},

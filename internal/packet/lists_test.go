@@ -31,8 +31,8 @@ type listWork struct {
 	fast, objects, proxied int
 }
 
-// room is n octets to encode to.
-func (w *listWork) room(n int) []byte {
+// space is n octets to encode to.
+func (w *listWork) space(n int) []byte {
 	w.out = slices.Grow(w.out[:0], n)[:n]
 	return w.out
 }
@@ -42,7 +42,7 @@ func (w *listWork) body(t testing.TB, b []byte) {
 	w.extensions(t, b)
 	if x, ok := DecodeProxied(b); ok {
 		w.proxied++
-		out := w.room(ProxiedLen(x.Version))
+		out := w.space(ProxiedLen(x.Version))
 		if x.Put(out); !bytes.Equal(out, b[:len(out)]) {
 			t.Fatalf("% x encodes to % x", b[:len(out)], out)
 		}
@@ -62,7 +62,7 @@ func (w *listWork) options(t testing.TB, b []byte) {
 		}
 		if option, ok := DecodeFastCNPOption(o.Data); ok {
 			w.fast++
-			out := w.room(option.Len())
+			out := w.space(option.Len())
 			if option.Put(out, o.Type); !bytes.Equal(out, list[:n]) {
 				t.Fatalf("% x encodes to % x", list[:n], out)
 			}
@@ -81,7 +81,7 @@ func (w *listWork) extensions(t testing.TB, b []byte) {
 		if n > len(list) || steps > len(b) || n != o.Len() {
 			t.Fatalf("object %+v of %d octets in % x", o, n, list)
 		}
-		out := w.room(n)
+		out := w.space(n)
 		if o.Put(out); !bytes.Equal(out[:4+len(o.Payload)], list[:4+len(o.Payload)]) {
 			t.Fatalf("% x encodes to % x", list[:n], out)
 		}

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,21 +29,16 @@ import (
 )
 
 // These tests put a router that isn't ours between two speakers: Debian's FRR or BIRD, in a network namespace of its own. Each speaker is a process in
-// its own namespace too. Together they take some 40 s, mostly of waiting for BGP's timers. They need root.
+// its own namespace too. They need root.
 
 // speakerEnv has the configuration file of a speaker's process.
 const speakerEnv = "CNPGATE_TEST_SPEAKER"
 
-// TestMain is a speaker if the environment says so, else it runs the tests.
-func TestMain(m *testing.M) {
+// The process is a speaker if the environment says so; then TestMain runs no tests.
+func init() {
 	if file := os.Getenv(speakerEnv); file != "" {
-		if err := speak(file); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
+		instead = func() error { return speak(file) }
 	}
-	os.Exit(m.Run())
 }
 
 // printed is what a speaker's process prints: what it has learned, or its state.
@@ -110,6 +106,9 @@ var ends = map[string]struct{ speaker, router [2]string }{
 	"east": {[2]string{"198.51.100.9/24", "2001:db8:b::9/64"}, [2]string{"198.51.100.10/24", "2001:db8:b::10/64"}},
 }
 
+// networks counts the networks made, which several tests use at once.
+var networks atomic.Int32
+
 // newNetwork makes the namespaces, which the test's end removes. It fails the test if that isn't possible, or a program is missing.
 func newNetwork(t *testing.T, programs ...string) *network {
 	t.Helper()
@@ -121,7 +120,7 @@ func newNetwork(t *testing.T, programs ...string) *network {
 			t.Fatalf("no %s; scripts/setup --test installs it", program)
 		}
 	}
-	n := &network{t: t, id: fmt.Sprintf("cnpgate-bgp-%d-", os.Getpid()), dir: t.TempDir()}
+	n := &network{t: t, id: fmt.Sprintf("cnpgate-bgp-%d-%d-", os.Getpid(), networks.Add(1)), dir: t.TempDir()}
 	if out, err := exec.Command("ip", "netns", "add", n.id+"router").CombinedOutput(); err != nil {
 		t.Fatalf("can't make a network namespace: %v: %s", err, out)
 	}
@@ -348,12 +347,14 @@ const (
 // TestRouters: the maps of two gateways appear at the other one by way of FRR and BIRD, change, and go with the session. What the routers send is what
 // the codec makes, but for the Partial flag.
 func TestRouters(t *testing.T) {
+	parallel(t)
 	gateways := page(t, "yaml")
 	if len(gateways) != 2 {
 		t.Fatalf("docs/proxy.md has %d configurations of gateways", len(gateways))
 	}
 	for _, c := range []struct{ name, program, language string }{{"FRR", bgpd, "frr"}, {"BIRD", bird, "bird"}} {
 		t.Run(c.name, func(t *testing.T) {
+			parallel(t)
 			n := newNetwork(t, c.program)
 			text := page(t, c.language)[0]
 			capture := n.capture("east")
@@ -390,6 +391,7 @@ func TestRouters(t *testing.T) {
 // TestChangedNextHop: FRR between autonomous systems sets itself as the next hop and leaves the attribute, which is then ignored. If it keeps the next
 // hop, the map appears.
 func TestChangedNextHop(t *testing.T) {
+	parallel(t)
 	n := newNetwork(t, bgpd)
 	const external = `router bgp 65002
  bgp router-id 192.0.2.10

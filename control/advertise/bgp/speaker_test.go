@@ -139,6 +139,7 @@ func apply(t *testing.T, x *Speaker, c *config.BGP) {
 // TestLearn: of the routes of a peer that writes its own octets, those lead to entries whose attribute is valid and about the route's next hop. No
 // other route ends the session.
 func TestLearn(t *testing.T) {
+	parallel(t)
 	peer, j := newRawPeer(t, "127.0.0.2", 65002, "", ""), newJournal()
 	x := start(t, settings(peer), j)
 	s := peer.session()
@@ -191,6 +192,7 @@ func TestLearn(t *testing.T) {
 
 // TestSessionEnds: what was learned goes with the session, and comes again with the next one.
 func TestSessionEnds(t *testing.T) {
+	parallel(t)
 	peer, j := newRawPeer(t, "127.0.0.2", 65002, "", ""), newJournal()
 	x := start(t, settings(peer), j)
 	s := peer.session()
@@ -227,6 +229,7 @@ func TestSessionEnds(t *testing.T) {
 // TestGracefulRestart: the routes of a peer that restarts stay, those that it doesn't announce again go with its End-of-RIB marker, and all go when its
 // restart time has passed.
 func TestGracefulRestart(t *testing.T) {
+	parallel(t)
 	const restart = "40 0a 0078 0001 01 80 0002 01 80" // 120 s, both families, forwarding preserved
 	peer, j := newRawPeer(t, "127.0.0.2", 65002, "", restart), newJournal()
 	x := start(t, settings(peer), j)
@@ -255,6 +258,7 @@ func TestGracefulRestart(t *testing.T) {
 
 // TestRestartTime: what a restarting peer announced goes when it doesn't come back in time.
 func TestRestartTime(t *testing.T) {
+	parallel(t)
 	peer, j := newRawPeer(t, "127.0.0.2", 65002, "", "40 0a 0001 0001 01 80 0002 01 80"), newJournal()
 	start(t, settings(peer), j)
 	s := peer.session()
@@ -267,6 +271,7 @@ func TestRestartTime(t *testing.T) {
 
 // TestNoGracefulRestart: if the configuration says so, a peer's restart isn't helped.
 func TestNoGracefulRestart(t *testing.T) {
+	parallel(t)
 	peer, j := newRawPeer(t, "127.0.0.2", 65002, "", "40 0a 0fff 0001 01 80 0002 01 80"), newJournal()
 	c := settings(peer)
 	c.GracefulRestart = false
@@ -281,6 +286,7 @@ func TestNoGracefulRestart(t *testing.T) {
 // TestAnnounce: the octets that a peer receives are those of the drafts, a reload changes only what differs, and no route of a peer is passed on to
 // another.
 func TestAnnounce(t *testing.T) {
+	parallel(t)
 	first, second, j := newRawPeer(t, "127.0.0.2", 65002, "", ""), newRawPeer(t, "127.0.0.3", 65003, "", ""), newJournal()
 	c := settings(first, second)
 	c.Announce = []netip.Prefix{netip.MustParsePrefix("10.9.0.0/16")}
@@ -350,6 +356,7 @@ func expectRoutes(t *testing.T, s *session, want ...string) {
 
 // TestGlobalSettings: another AS number restarts all sessions.
 func TestGlobalSettings(t *testing.T) {
+	parallel(t)
 	peer, j := newRawPeer(t, "127.0.0.2", 65002, "", ""), newJournal()
 	c := settings(peer)
 	x := start(t, c, j)
@@ -368,6 +375,7 @@ func TestGlobalSettings(t *testing.T) {
 
 // TestAcceptIsLive: what is accepted changes without a session's end, also for routes that are known already.
 func TestAcceptIsLive(t *testing.T) {
+	parallel(t)
 	peer, j := newRawPeer(t, "127.0.0.2", 65002, "", ""), newJournal()
 	c := settings(peer)
 	c.Accept = nil
@@ -386,6 +394,7 @@ func TestAcceptIsLive(t *testing.T) {
 
 // TestMaxPrefixes: a peer that sends more prefixes than it may is disconnected until a reload.
 func TestMaxPrefixes(t *testing.T) {
+	parallel(t)
 	peer, j := newRawPeer(t, "127.0.0.2", 65002, "", ""), newJournal()
 	c := settings(peer)
 	c.Peers[0].MaxPrefixes = 2
@@ -414,6 +423,7 @@ func TestMaxPrefixes(t *testing.T) {
 
 // TestPassword: a session has the password of the file, and nothing logs it.
 func TestPassword(t *testing.T) {
+	parallel(t)
 	const password = "correct horse"
 	file := filepath.Join(t.TempDir(), "password")
 	put := func(text string) {
@@ -473,6 +483,7 @@ func TestPasswordFiles(t *testing.T) {
 
 // TestAddressInUse: an address that isn't this machine's is an error, and leaves nothing behind.
 func TestAddressInUse(t *testing.T) {
+	parallel(t)
 	j := newJournal()
 	c := settings()
 	c.IPv4, c.Port = netip.MustParseAddr("192.0.2.9"), 1179

@@ -88,9 +88,10 @@ func inject(t *testing.T, r *frr.Router, age, sequence int) {
 // TestLiveOSPFv3: what a neighbour announces in an extended LSA, a gateway learns from Debian's FRR; it goes when the LSA is flushed, and when the neighbour
 // can't be reached any more, though FRR keeps the LSA.
 func TestLiveOSPFv3(t *testing.T) {
-	config := "interface ospf0\n ipv6 ospf6 area 0\n ipv6 ospf6 network point-to-point\n ipv6 ospf6 hello-interval 1\n ipv6 ospf6 dead-interval 10\n"
-	a := frr.New(t, "a", config+"router ospf6\n ospf6 router-id 192.0.2.1\n")
-	b := frr.New(t, "b", config+"router ospf6\n ospf6 router-id 192.0.2.2\n")
+	config := "interface ospf0\n ipv6 ospf6 area 0\n ipv6 ospf6 network point-to-point\n ipv6 ospf6 hello-interval 1\n ipv6 ospf6 dead-interval 5\n" +
+		" ipv6 ospf6 retransmit-interval 1\nrouter ospf6\n timers throttle spf 0 50 500\n timers lsa min-arrival 100\n"
+	a := frr.New(t, "a", config+" ospf6 router-id 192.0.2.1\n")
+	b := frr.New(t, "b", config+" ospf6 router-id 192.0.2.2\n")
 	frr.Connect(t, a, b, "ospf0")
 	for _, r := range []*frr.Router{a, b} {
 		r.Start(t, "zebra")
@@ -127,7 +128,7 @@ func TestLiveOSPFv3(t *testing.T) {
 	frr.Await(t, "the routers are neighbours", func() bool { return strings.Contains(a.Show(t, "show ipv6 ospf6 neighbor"), "Full/") })
 	inject(t, b, 1, 1)
 	expect("announced", want)
-	// The router remembers for a second when an LSA came, and ignores others until then (MinLSArrival, RFC 2328 B).
+	// The router remembers for a moment when an LSA came, and ignores others until then (MinLSArrival, RFC 2328 B).
 	frr.Await(t, "flushed", func() bool { inject(t, b, ospf.MaxAge, 2); return len(learned) > 0 })
 	expect("flushed", "")
 	frr.Await(t, "announced again", func() bool { inject(t, b, 1, 3); return len(learned) > 0 })

@@ -103,8 +103,21 @@ func (r *Router) Kill(t *testing.T, daemon string) {
 		t.Fatal(err)
 	}
 	_ = syscall.Kill(pid, syscall.SIGKILL)
-	Await(t, daemon+" ends", func() bool { return syscall.Kill(pid, 0) != nil })
+	Await(t, daemon+" ends", func() bool { return ended(pid) })
 	_ = os.Remove(r.path(daemon + ".pid"))
+}
+
+// ended reports whether a process has ended, with all its threads. It may stay a zombie for seconds, until init asks for its exit status; in a container
+// without an init, for ever.
+func ended(pid int) bool {
+	folder := filepath.Join("/proc", strconv.Itoa(pid))
+	stat, err := os.ReadFile(filepath.Join(folder, "stat"))
+	if err != nil {
+		return true
+	}
+	threads, _ := os.ReadDir(filepath.Join(folder, "task"))
+	_, state, _ := strings.Cut(string(stat), ") ")
+	return strings.HasPrefix(state, "Z") && len(threads) <= 1
 }
 
 // Show returns what vtysh answers to a command.
