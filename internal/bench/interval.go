@@ -1,0 +1,49 @@
+package main
+
+import (
+	"math/rand/v2"
+	"slices"
+)
+
+// interval is a median with the bounds that hold it with a confidence of 95 %.
+type interval struct{ low, median, high float64 }
+
+const (
+	confidence = 0.95
+	resamples  = 2000
+)
+
+// intervalOf estimates the median of the distribution that the values were drawn from, with a percentile bootstrap: it draws as many values
+// with replacement, again and again, and takes the quantiles of those samples' medians. The same values always give the same interval.
+func intervalOf(values []float64) interval {
+	sorted := slices.Sorted(slices.Values(values))
+	rng := rand.New(rand.NewPCG(1, uint64(len(sorted))))
+	sample, medians := make([]float64, len(sorted)), make([]float64, resamples)
+	for i := range medians {
+		for k := range sample {
+			sample[k] = sorted[rng.IntN(len(sorted))]
+		}
+		slices.Sort(sample)
+		medians[i] = sortedQuantile(sample, 0.5)
+	}
+	slices.Sort(medians)
+	const tail = (1 - confidence) / 2
+	return interval{sortedQuantile(medians, tail), sortedQuantile(sorted, 0.5), sortedQuantile(medians, 1-tail)}
+}
+
+// width is that of the interval as a share of the median; NaN or infinite if the median is 0.
+func (i interval) width() float64 { return (i.high - i.low) / i.median }
+
+func median(v []float64) float64 { return quantile(v, 0.5) }
+
+func quantile(v []float64, q float64) float64 {
+	return sortedQuantile(slices.Sorted(slices.Values(v)), q)
+}
+
+// sortedQuantile interpolates between the values next to it.
+func sortedQuantile(s []float64, q float64) float64 {
+	at := q * float64(len(s)-1)
+	low := int(at)
+	high := min(low+1, len(s)-1)
+	return s[low] + (s[high]-s[low])*(at-float64(low))
+}
