@@ -18,17 +18,32 @@ const (
 func intervalOf(values []float64) interval {
 	sorted := slices.Sorted(slices.Values(values))
 	rng := rand.New(rand.NewPCG(1, uint64(len(sorted))))
-	sample, medians := make([]float64, len(sorted)), make([]float64, resamples)
+	drawn, medians := make([]int, len(sorted)), make([]float64, resamples)
 	for i := range medians {
-		for k := range sample {
-			sample[k] = sorted[rng.IntN(len(sorted))]
+		clear(drawn)
+		for range drawn {
+			drawn[rng.IntN(len(drawn))]++
 		}
-		slices.Sort(sample)
-		medians[i] = sortedQuantile(sample, 0.5)
+		medians[i] = medianOfDrawn(sorted, drawn)
 	}
 	slices.Sort(medians)
 	const tail = (1 - confidence) / 2
 	return interval{sortedQuantile(medians, tail), sortedQuantile(sorted, 0.5), sortedQuantile(medians, 1-tail)}
+}
+
+// medianOfDrawn is the median of a sample that has each of the sorted values as often as it was drawn, as many in all as there are values.
+func medianOfDrawn(sorted []float64, drawn []int) float64 {
+	at, upTo := 0, drawn[0]
+	find := func(rank int) float64 {
+		for upTo <= rank {
+			at++
+			upTo += drawn[at]
+		}
+		return sorted[at]
+	}
+	n := len(sorted)
+	low := find((n - 1) / 2)
+	return (low + find(n/2)) / 2
 }
 
 // width is that of the interval as a share of the median; NaN or infinite if the median is 0.

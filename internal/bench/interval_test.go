@@ -34,6 +34,22 @@ func TestIntervalOfKnown(t *testing.T) {
 	}
 }
 
+// TestMedianOfDrawn: it is the median of the sample written out.
+func TestMedianOfDrawn(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		sorted := slices.Sorted(slices.Values(rapid.SliceOfN(rapid.Float64Range(-9, 9), 1, 12).Draw(t, "values")))
+		drawn, sample := make([]int, len(sorted)), []float64(nil)
+		for range sorted {
+			i := rapid.IntRange(0, len(sorted)-1).Draw(t, "index")
+			drawn[i]++
+			sample = append(sample, sorted[i])
+		}
+		if got, want := medianOfDrawn(sorted, drawn), median(sample); math.Abs(got-want) > 1e-12 {
+			t.Fatalf("%v of %v drawn %v times, expected %v", got, sorted, drawn, want)
+		}
+	})
+}
+
 // TestIntervalOrder: an interval holds its median, lies within the values, doesn't depend on their order and grows with their scale.
 func TestIntervalOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -53,7 +69,7 @@ func TestIntervalOrder(t *testing.T) {
 
 // TestIntervalCoverage: on synthetic slices with a known median, some 95 % of the intervals hold it, whatever the distribution.
 func TestIntervalCoverage(t *testing.T) {
-	const trials, slices = 300, 64
+	const trials, slices = 200, 64
 	for _, c := range []struct {
 		name   string
 		median float64
