@@ -9,6 +9,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/pairing"
 )
 
@@ -35,10 +36,19 @@ func testWorker(t testing.TB, c Config) *Worker {
 
 func testKey(n uint32) flowtable.Key { return flowtable.Key{DestQP: 2 + n} }
 
+// records has a packet of each flow.
+func records(keys ...flowtable.Key) []packet.Record {
+	packets := make([]packet.Record, len(keys))
+	for i := range keys {
+		packets[i].Flow = keys[i].Words()
+	}
+	return packets
+}
+
 // see has a worker see a packet of a flow.
 func (w *Worker) see(k flowtable.Key, now int64) flowtable.Index {
 	var x [1]flowtable.Ref
-	w.flows.Lookup([]flowtable.Key{k}, now, x[:])
+	w.flows.Lookup(records(k), now, x[:])
 	return x[0].Index
 }
 

@@ -17,8 +17,7 @@ func (w *Worker) answerCE(b *batch) {
 	}
 	for left := b.ce &^ (b.gone | b.flowless); left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(uint64(left))
-		p := &w.parsed[i]
-		if carriesData(p) && p.DestQP >= managementQPs {
+		if p := &w.records[i]; p.CarriesData() && p.DestQP() >= managementQPs {
 			w.answerMark(b, i)
 			if b.tunnel>>i&1 == 0 { // the mark may have been copied from the packet inside (RFC 6040 4.1), which keeps it
 				w.clearCE(b, i, policy)
@@ -37,7 +36,7 @@ func (w *Worker) answerMark(b *batch, i int) {
 	a := w.accounts.get(x)
 	arrivals, due := congestion.Arrivals(a.arrivals.Load()).Mark(w.now)
 	if due {
-		r := response{in: b.port, out: w.ports[b.port].Peer, class: w.classOf(b.port, &w.parsed[i]), cause: congestion.ByArrival, state: &arrived}
+		r := response{in: b.port, out: w.ports[b.port].Peer, class: w.classOf(b.port, &w.records[i]), cause: congestion.ByArrival, state: &arrived}
 		w.note.flowBytes, w.note.flowRate = w.learner.Traffic(x).Bytes, 0
 		reason := w.ask(b, i, &r, congestion.Arrived())
 		switch {
@@ -60,7 +59,8 @@ func (w *Worker) clearCE(b *batch, i int, policy *PortPolicy) {
 	if _, confirmed := w.learner.SourceQP(x); !confirmed {
 		return
 	}
-	if data, p := w.frame(b, i); packet.ClearCE(data, p) {
+	if p := &w.records[i]; packet.ClearCE(w.batch.Bytes(b.frames[i]), p.IP, p.ECN()) {
+		p.TOS ^= packet.CE ^ packet.ECT0
 		w.counters.add(b.port, CECleared, 1)
 	}
 }

@@ -11,13 +11,13 @@ type mask uint64
 // first returns the mask of the first n frames.
 func first(n int) mask { return 1<<n - 1 }
 
-// batch has the frames that one port received in a burst, while they pass through the stages. Worker.parsed and Worker.flow belong to it.
+// batch has the frames that one port received in a burst, while they pass through the stages. Worker.records, flow and parsed belong to it.
 type batch struct {
 	port   int
 	frames []burst.Frame
 	bytes  uint64 // of all frames
-	keys   int    // flows to look up: of the packets that have one, in their order
 
+	whole    mask // parsed as a whole, not only into the record
 	flowless mask // no packet of a flow
 	ce       mask // RoCEv2 packets that arrived with CE
 	special  mask // may be a notification or MAC control, or hide one: classify checks them
@@ -31,10 +31,21 @@ type batch struct {
 // frame is a frame's bytes and headers. The frame is the one in hand from then on.
 func (w *Worker) frame(b *batch, i int) ([]byte, *packet.Parsed) {
 	w.inHand = uint8(i)
-	return w.batch.Bytes(b.frames[i]), &w.parsed[i]
+	return w.batch.Bytes(b.frames[i]), w.headers(b, i)
+}
+
+// headers are all headers of a frame. Those of a plain frame are parsed when they are first needed: most packets' never are.
+func (w *Worker) headers(b *batch, i int) *packet.Parsed {
+	p := &w.parsed[i]
+	if b.whole>>i&1 == 0 {
+		b.whole |= 1 << i
+		f := b.frames[i]
+		packet.Parse(w.batch.Bytes(f), f.Len, p)
+	}
+	return p
 }
 
 // classOf returns a packet's class in the queue of its egress port.
-func (w *Worker) classOf(port int, p *packet.Parsed) int {
-	return int(w.policy.Ports[w.ports[port].Peer].Queue.ClassOf[p.DSCP&63])
+func (w *Worker) classOf(port int, p *packet.Record) int {
+	return int(w.policy.Ports[w.ports[port].Peer].Queue.ClassOf[p.TOS>>2])
 }

@@ -20,10 +20,10 @@ type egress struct {
 	states        []classState // by class
 	pacer         *pacer       // nil: none
 
-	offered    [offeredClasses + MaxClasses]int // number of frames in Batch.Tx by origin
-	paused     classSet                         // at the last offer
-	backlogged bool                             // frames were waiting after the last burst, so the line has not been idle
-	fraction   uint64                           // of a nanosecond, see line.take
+	offered  [offeredClasses + MaxClasses]int // number of frames in Batch.Tx by origin
+	paused   classSet                         // at the last offer
+	since    int64                            // frames that wait may start from this time on, ns; 0: none have waited since the last offer
+	fraction uint64                           // of a nanosecond, see line.take
 }
 
 // Origins of the frames in Batch.Tx, in the order in which they leave.
@@ -102,15 +102,45 @@ func (q *egress) sendable() bool {
 func (q *egress) offer(now int64, tx []burst.Frame) []burst.Frame {
 	q.offered = [offeredClasses + MaxClasses]int{offeredPFC: len(tx)}
 	if !q.sendable() {
-		q.backlogged = false
+		q.since = 0
 		return tx
 	}
-	backlogged := q.backlogged || q.othersWait()
-	q.backlogged = true
+	floor := q.floor(now)
+	q.since = floor
 	if q.line.busy(now) {
 		return tx
 	}
 	shaped := len(tx)
+	tx = q.waiting(tx)
+	n := q.line.take(now, floor, tx[shaped:], &q.fraction)
+	if n == len(tx)-shaped {
+		q.since = now // those that come next have not waited
+	}
+	q.divide(n)
+	return tx[:shaped+n]
+}
+
+// floor is the time from which on the frames that wait may start. An idle line saves no credit: a frame that finds it idle starts now. If frames were
+// offered at the last step, those that have come since may have come right after it. Frames that have waited for a late worker catch up.
+func (q *egress) floor(now int64) int64 {
+	switch {
+	case q.othersWait():
+		return now - maxLateness
+	case q.since == 0:
+		return now
+	}
+	return max(q.since, now-maxLateness)
+}
+
+// waiting appends the frames that may be sent, in order, to tx as far as it has space. The frames of one ring that lie side by side, the usual
+// case, are not copied: it returns them where they are.
+func (q *egress) waiting(tx []burst.Frame) []burst.Frame {
+	if r := q.only(); r != nil && len(tx) == 0 {
+		n := min(r.n, cap(tx))
+		if front, _ := r.front(n); len(front) == n {
+			return front
+		}
+	}
 	if !q.paused.has(ofNotifications) {
 		tx = q.notifications.list(tx)
 	}
@@ -119,9 +149,23 @@ func (q *egress) offer(now int64, tx []burst.Frame) []burst.Frame {
 			tx = q.classes[i].list(tx)
 		}
 	}
-	n := q.line.take(now, backlogged, tx[shaped:], &q.fraction)
-	q.divide(n)
-	return tx[:shaped+n]
+	return tx
+}
+
+// only is the ring that has all frames which may be sent; nil if there are several.
+func (q *egress) only() (r *ring) {
+	if q.notifications.n > 0 {
+		return nil
+	}
+	for i := range q.classes {
+		if c := &q.classes[i]; c.n > 0 && !q.paused.has(i) {
+			if r != nil {
+				return nil
+			}
+			r = c
+		}
+	}
+	return r
 }
 
 // othersWait reports whether frames were waiting for the line at another worker: then the line has not been idle, and a new frame here must

@@ -11,7 +11,7 @@ func testEgress(t *testing.T, rate uint64, classes int) *egress {
 	t.Helper()
 	q := &egress{}
 	c := Config{Allocate: func(bytes int) ([]byte, error) { return make([]byte, bytes), nil }}
-	if err := q.init(newLine(rate), &PortConfig{Classes: classes, Queue: Queue{Frames: 16}}, &testWorker(t, Config{Flows: 1}).accounts, &c); err != nil {
+	if err := q.init(newLine(rate), &PortConfig{Classes: classes, Queue: Queue{Frames: 128}}, &testWorker(t, Config{Flows: 1}).accounts, &c); err != nil {
 		t.Fatal(err)
 	}
 	return q
@@ -121,5 +121,58 @@ func TestIdleQueueSavesNothing(t *testing.T) {
 		}
 		q.offer(now+7_000_001, tx)
 		now += 8_000_000 + idle
+	}
+}
+
+// TestLightLoadSavesNothing: a queue that gets a frame a step and sends it at once leaves its line idle most of the time. It saves that time no
+// longer than a step: when many frames come at once, those start that the line carries in a step.
+func TestLightLoadSavesNothing(t *testing.T) {
+	const steps, each = 1000, 20_000 // ns
+	q := testEgress(t, 10_000_000_000, 1)
+	frame := burst.Frame{Buf: 1, Len: 1226} // 1 us on the line
+	now := int64(1e9)
+	for range steps {
+		q.enter(0, frame, flowtable.None)
+		if n := len(q.offer(now, make([]burst.Frame, 0, 128))); n != 1 {
+			t.Fatalf("%d frames of one start", n)
+		}
+		q.sent()
+		now += each
+	}
+	for range 100 {
+		q.enter(0, frame, flowtable.None)
+	}
+	if n := len(q.offer(now, make([]burst.Frame, 0, 128))); n < each/1000 || n > each/1000+1 {
+		t.Errorf("%d frames start at once after %d ns of light load, expected those of %d ns", n, steps*each, each)
+	}
+}
+
+// TestBurstsPassAtOnce: a worker that gets a burst a step, on a line that is faster, sends each burst in the step in which it comes. Only the first
+// burst waits for a step, as it finds the line idle. The frames are offered where they lie in the ring.
+func TestBurstsPassAtOnce(t *testing.T) {
+	q := testEgress(t, 400_000_000_000, 1)
+	tx := make([]burst.Frame, 0, 8)
+	frames, flows := make([]burst.Frame, 4), make([]flowtable.Ref, 4)
+	for i := range frames {
+		frames[i] = burst.Frame{Buf: uint64(i + 1), Len: 60}
+	}
+	copies := 0
+	for step := range int64(40) {
+		q.enterAll(0, frames, flows, 240)
+		list := q.offer(1e9+step*1000, tx)
+		want := map[int64]int{0: 1, 1: 7}[step]
+		if step > 1 {
+			want = 4
+		}
+		if len(list) != want {
+			t.Fatalf("step %d: %d frames start, expected %d", step, len(list), want)
+		}
+		if &list[0] == &tx[:1][0] {
+			copies++
+		}
+		q.sent()
+	}
+	if copies > 2 {
+		t.Errorf("%d of 40 lists were copied, expected those at the ring's end only", copies)
 	}
 }

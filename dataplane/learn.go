@@ -4,52 +4,43 @@ import (
 	"math/bits"
 
 	"github.com/cnpgate/cnpgate/flowtable"
-	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 // learn finds or adds the flow of every RoCEv2 packet of the batch (draft-tian 5.2), and learns source QPs from the packets.
 func (w *Worker) learn(b *batch) {
-	n := len(b.frames)
-	found, of := w.flow[:n], inOrder[:n]
 	if b.flowless != 0 {
-		found, of = w.found[:b.keys], w.of[:b.keys]
-		w.place(n, b.flowless)
 		w.learnCNPs(b)
 	}
-	keys := w.keys[:b.keys]
-	if len(keys) == 0 {
-		return
-	}
-	w.flows.Lookup(keys, w.now, found)
-	w.learner.Touch(found)
+	n := len(b.frames)
+	records, flows := w.records[:n], w.flow[:n]
+	w.flows.Lookup(records, w.now, flows)
+	w.learner.Touch(flows)
 	out := w.ports[b.port].Peer
 	t := &w.trackers[out]
-	for k := w.learner.Routine(found, of, &w.parsed, 0); k < len(keys); k = w.learner.Routine(found, of, &w.parsed, k+1) {
-		if found[k] == t.flow && t.flow.Index != flowtable.None {
-			w.observed(out, t, &w.parsed[of[k]])
+	for i := w.learner.Routine(flows, records, 0); i < n; i = w.learner.Routine(flows, records, i+1) {
+		if b.flowless>>i&1 != 0 {
+			continue
 		}
-		w.inHand = of[k]
-		w.learner.Observe(found[k].Index, &keys[k], &w.parsed[of[k]], w.batch.Bytes(b.frames[of[k]]), w.now)
-		w.nameAnew(found, found[k])
+		if flows[i] == t.flow && t.flow.Index != flowtable.None {
+			w.observed(out, t, &records[i])
+		}
+		data, p := w.frame(b, i)
+		w.learner.Observe(flows[i].Index, flowtable.KeyOf(&records[i]), p, data, w.now)
+		w.nameAnew(flows, flows[i])
 		w.inHand = notInHand
-	}
-	if b.flowless != 0 {
-		for k, i := range of {
-			w.flow[i] = found[k]
-		}
 	}
 }
 
 // nameAnew gives packets the Ref of the flow that has replaced theirs, if its QPs were found to serve another connection.
-func (w *Worker) nameAnew(found []flowtable.Ref, was flowtable.Ref) {
+func (w *Worker) nameAnew(flows []flowtable.Ref, was flowtable.Ref) {
 	is := w.flows.Ref(was.Index)
 	if is == was {
 		return
 	}
-	for i := range found {
-		if found[i] == was {
-			found[i] = is
+	for i := range flows {
+		if flows[i] == was {
+			flows[i] = is
 		}
 	}
 }
@@ -66,25 +57,5 @@ func (w *Worker) learnCNPs(b *batch) {
 		var k flowtable.Key
 		setKey(&k, b.port, p)
 		w.learner.Observe(flowtable.None, &k, p, data, w.now)
-	}
-}
-
-// inOrder are the positions of packets in a batch in which each has a flow.
-var inOrder = func() (of [burst.MaxSize]uint8) {
-	for i := range of {
-		of[i] = uint8(i)
-	}
-	return of
-}()
-
-// place records the positions of the packets that have a flow, in a batch where not all have one.
-func (w *Worker) place(n int, flowless mask) {
-	k := 0
-	for i := range n {
-		w.flow[i] = flowtable.Ref{}
-		if flowless>>i&1 == 0 {
-			w.of[k] = uint8(i)
-			k++
-		}
 	}
 }

@@ -45,13 +45,9 @@ func (l *line) cost(octets uint64) (ns int64, fraction uint64) {
 // busy reports whether no frame may start at the time now.
 func (l *line) busy(now int64) bool { return l.free.Load() > now }
 
-// take reserves the line for as many of the frames, in order, as may start by now, and returns their number. A backlogged caller may still
-// use past time, up to maxLateness. fraction carries the caller's part of a nanosecond from call to call.
-func (l *line) take(now int64, backlogged bool, frames []burst.Frame, fraction *uint64) int {
-	floor := now
-	if backlogged {
-		floor -= maxLateness
-	}
+// take reserves the line for as many of the frames, in order, as may start by now, and returns their number. They may use past time from floor
+// on, ns. fraction carries the caller's part of a nanosecond from call to call.
+func (l *line) take(now, floor int64, frames []burst.Frame, fraction *uint64) int {
 	octets := lineOctets(frames)
 	for range 8 { // another worker won the race; after a few times the frames wait for the next burst
 		old := l.free.Load()
@@ -67,9 +63,9 @@ func (l *line) take(now int64, backlogged bool, frames []burst.Frame, fraction *
 	return 0
 }
 
-// lineOctets is the bytes that the frames of a burst take on the line, or 0 for more frames than a burst has.
+// lineOctets is the bytes that the frames of a transmit list take on the line, or 0 for more frames than it has.
 func lineOctets(frames []burst.Frame) uint64 {
-	if len(frames) > burst.MaxSize {
+	if len(frames) > burst.TxBursts*burst.MaxSize {
 		return 0
 	}
 	return bytesOf(frames) + uint64(len(frames))*lineOverhead

@@ -49,6 +49,14 @@ type crowd struct {
 	maxFrames int
 }
 
+// floorOf is the time from which on frames may start that have waited for the line, or that find it idle.
+func floorOf(now int64, waited bool) int64 {
+	if waited {
+		return now - maxLateness
+	}
+	return now
+}
+
 // run lets the workers come after the steps that step gives them, until the time has come, each taking what may start.
 func (c *crowd) run(now, until int64, step func() int64) {
 	for now < until {
@@ -60,7 +68,7 @@ func (c *crowd) run(now, until int64, step func() int64) {
 		}
 		now = c.next[w]
 		n := min(c.maxFrames, len(c.frames)-c.place)
-		n = c.line.take(now, c.backlogs[w], c.frames[c.place:c.place+n], &c.fraction[w])
+		n = c.line.take(now, floorOf(now, c.backlogs[w]), c.frames[c.place:c.place+n], &c.fraction[w])
 		c.backlogs[w] = true
 		if n > 0 {
 			left := 0
@@ -173,10 +181,10 @@ func TestLineSavesNothing(t *testing.T) {
 		now := int64(1)
 		for _, idle := range []int64{0, 1_000, maxLateness, 3_600e9} {
 			now = max(now, l.free.Load()) + idle
-			if n := l.take(now, false, frames, &fraction); n != 1 {
+			if n := l.take(now, now, frames, &fraction); n != 1 {
 				t.Errorf("%d bit/s: %d frames start after %d ns without any, expected 1", rate, n, idle)
 			}
-			if !l.busy(now) || l.take(now, true, frames, &fraction) != 0 {
+			if !l.busy(now) || l.take(now, now-maxLateness, frames, &fraction) != 0 {
 				t.Errorf("%d bit/s: the line is free while a frame is on it", rate)
 			}
 		}
@@ -198,13 +206,13 @@ func TestLineGiveBack(t *testing.T) {
 					frames[i].Len = rapid.Uint32Range(60, 9018).Draw(t, "octets")
 				}
 				backlogged := rapid.Bool().Draw(t, "backlogged")
-				n := asked.take(now, backlogged, frames, &fractions[0])
+				n := asked.take(now, floorOf(now, backlogged), frames, &fractions[0])
 				taken := rapid.IntRange(0, n).Draw(t, "taken")
 				if n > 0 && taken == 0 {
 					taken = 1 // an idle line's clock starts with the first frame
 				}
 				asked.giveBack(frames[taken:n], &fractions[0])
-				if m := never.take(now, backlogged, frames[:taken], &fractions[1]); m != taken {
+				if m := never.take(now, floorOf(now, backlogged), frames[:taken], &fractions[1]); m != taken {
 					t.Fatalf("took %d frames of %d, which started on the other line", m, taken)
 				}
 			},
@@ -221,7 +229,7 @@ func TestLineGiveBack(t *testing.T) {
 func TestBookAtOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := newLine(rapid.Uint64Range(100_000, 1e12).Draw(t, "rate"))
-		frames := make([]burst.Frame, rapid.IntRange(1, burst.MaxSize).Draw(t, "frames"))
+		frames := make([]burst.Frame, rapid.IntRange(1, burst.TxBursts*burst.MaxSize).Draw(t, "frames"))
 		for i := range frames {
 			frames[i].Len = rapid.Uint32Range(0, 70_000).Draw(t, "octets")
 		}

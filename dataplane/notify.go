@@ -23,7 +23,7 @@ const managementQPs = 2
 // notify notifies the sender of a data packet that entered a congested queue, if its flow is one of those with the largest shares of that
 // queue (draft-tian 5.5). Every reason not to is counted.
 func (w *Worker) notify(r *response, b *batch, i int) outcome {
-	x, p := w.flow[i].Index, &w.parsed[i]
+	x := w.flow[i].Index
 	if x == flowtable.None {
 		return w.suppress(r.in, FlowUnknown)
 	}
@@ -35,7 +35,7 @@ func (w *Worker) notify(r *response, b *batch, i int) outcome {
 	default:
 		return w.suppressFlow(r, x, reason)
 	}
-	if p.DestQP < managementQPs {
+	if w.records[i].DestQP() < managementQPs {
 		return w.suppressFlow(r, x, ManagementQP)
 	}
 	sender := w.senders.watch(x, account, r)

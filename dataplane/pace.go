@@ -52,7 +52,7 @@ func (w *Worker) pace(b *batch, out int, all mask) (held mask) {
 	for left := all &^ (b.flowless | b.tunnel); left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(uint64(left))
 		x := w.flow[i]
-		if x.Index == flowtable.None || w.parsed[i].Opcode == packet.RCAcknowledge && !w.behindResponses(out, x.Index) {
+		if x.Index == flowtable.None || w.records[i].Opcode == packet.RCAcknowledge && !w.behindResponses(out, x.Index) {
 			continue
 		}
 		if w.holdBack(b, i, out, x) {
@@ -77,7 +77,7 @@ func (w *Worker) behindResponses(out int, x flowtable.Index) bool {
 func (w *Worker) slowedAs(out, i int, flow flowtable.Ref) uint32 {
 	p := w.egress[out].pacer
 	if w.ports[out].Role == Fabric {
-		return p.find(&flowtable.Key{Dst: w.parsed[i].Dst})
+		return p.find(&flowtable.Key{Dst: w.records[i].Flow.Dst})
 	}
 	if p.requests.n > 0 && p.policy != nil {
 		w.takePaceRequests(out, flow)
@@ -111,13 +111,13 @@ func (w *Worker) holdBack(b *batch, i, out int, flow flowtable.Ref) bool {
 	if h := &p.hosts.of[at]; h.enforced.linked {
 		place = h.flows // of the one flow, even if its frames are held from before it got this Ref
 	}
-	place = p.hold(at, f, w.classOf(b.port, &w.parsed[i]), flow, place, served)
+	place = p.hold(at, f, w.classOf(b.port, &w.records[i]), flow, place, served)
 	a.paced = uint16(place)
 	if place == 0 { // for too many flows frames are held
 		w.counters.add(out, PacedTooMany, 1)
 		return false
 	}
-	if w.parsed[i].Opcode.Role() == packet.Response {
+	if w.records[i].Opcode.Role() == packet.Response {
 		p.flows.of[place].responses = true
 	}
 	return true

@@ -75,8 +75,8 @@ func (w *Worker) forgetFlow(out int, t *tracker) {
 // trackFlow begins to track the first flow of the batch that can be timed.
 func (w *Worker) trackFlow(b *batch, t *tracker) {
 	for i := range b.frames {
-		p, x := &w.parsed[i], w.flow[i]
-		if x.Index == flowtable.None || !acknowledged(p) || p.DestQP < managementQPs {
+		p, x := &w.records[i], w.flow[i]
+		if x.Index == flowtable.None || !acknowledged(p) || p.DestQP() < managementQPs {
 			continue
 		}
 		if _, confirmed := w.learner.SourceQP(x.Index); confirmed {
@@ -87,10 +87,10 @@ func (w *Worker) trackFlow(b *batch, t *tracker) {
 }
 
 // acknowledged reports whether a packet is a request with data that its receiver acknowledges: of the service RC or XRC.
-func acknowledged(p *packet.Parsed) bool {
+func acknowledged(p *packet.Record) bool {
 	const rc, xrc = packet.RCSendFirst >> 5, packet.XRCSendFirst >> 5
 	service := p.Opcode >> 5
-	return (service == rc || service == xrc) && p.Kind == packet.RoCEv2 && p.Opcode.Role() == packet.Request && p.Opcode.HasPayload()
+	return (service == rc || service == xrc) && p.Opcode.Role() == packet.Request && p.CarriesData()
 }
 
 // noteHighest updates highest with the packets that the learner has only counted.
@@ -102,7 +102,7 @@ func (w *Worker) noteHighest(t *tracker) {
 
 // observed is called before the learner observes a packet of the tracked flow. A packet with an earlier PSN is a retransmission, or was
 // overtaken, and ends the probe.
-func (w *Worker) observed(out int, t *tracker, p *packet.Parsed) {
+func (w *Worker) observed(out int, t *tracker, p *packet.Record) {
 	w.noteHighest(t)
 	switch role := p.Opcode.Role(); {
 	case role != packet.Request && role != packet.ReadRequest:
@@ -142,8 +142,8 @@ func (w *Worker) beginProbe(b *batch, out int, t *tracker) {
 	t.next = 0
 	ahead := uint64(0)
 	for i := range b.frames {
-		p := &w.parsed[i]
-		if w.flow[i] == t.flow && acknowledged(p) && beyond(p.PSN, t.highest) && asksForACK(w.batch.Bytes(b.frames[i]), p) {
+		p := &w.records[i]
+		if w.flow[i] == t.flow && acknowledged(p) && beyond(p.PSN, t.highest) && asksForACK(w.batch.Bytes(b.frames[i]), w.headers(b, i)) {
 			w.timePacket(out, t, p, w.departure(out, w.classOf(b.port, p), ahead))
 			break
 		}
@@ -159,17 +159,17 @@ func asksForACK(data []byte, p *packet.Parsed) bool {
 }
 
 // timePacket makes a packet the probe in flight, if no other worker has one, and the flow's source QP is still known.
-func (w *Worker) timePacket(out int, t *tracker, packet *packet.Parsed, departs int64) {
+func (w *Worker) timePacket(out int, t *tracker, packet *packet.Record, departs int64) {
 	p := &w.plane.paths[out].probe
 	qp, confirmed := w.learner.SourceQP(t.flow.Index)
 	if !confirmed || !p.began.CompareAndSwap(0, writing) {
 		w.awaitNext(t)
 		return
 	}
-	p.receiverHi.Store(packet.Dst.Hi)
-	p.receiverLo.Store(packet.Dst.Lo)
-	p.senderHi.Store(packet.Src.Hi)
-	p.senderLo.Store(packet.Src.Lo)
+	p.receiverHi.Store(packet.Flow.Dst.Hi)
+	p.receiverLo.Store(packet.Flow.Dst.Lo)
+	p.senderHi.Store(packet.Flow.Src.Hi)
+	p.senderLo.Store(packet.Flow.Src.Lo)
 	p.sourceQP.Store(qp)
 	p.psn.Store(packet.PSN)
 	p.highest.Store(packet.PSN)
@@ -201,14 +201,14 @@ func (w *Worker) matchACKs(b *batch, path *path, began int64) {
 	p := &path.probe
 	qp, psn := p.sourceQP.Load(), p.psn.Load()
 	for i := range b.frames {
-		a := &w.parsed[i]
-		if a.DestQP != qp || a.Opcode != packet.RCAcknowledge && a.Opcode != packet.XRCAcknowledge {
+		a := &w.records[i]
+		if a.DestQP() != qp || a.Opcode != packet.RCAcknowledge && a.Opcode != packet.XRCAcknowledge {
 			continue
 		}
 		from := packet.Addr{Hi: p.receiverHi.Load(), Lo: p.receiverLo.Load()}
 		to := packet.Addr{Hi: p.senderHi.Load(), Lo: p.senderLo.Load()}
-		ack := packet.DecodeAETH(w.batch.Bytes(b.frames[i])[a.Ext():])
-		if a.Src != from || a.Dst != to || !ack.IsACK() || (a.PSN-psn)&psnMask > (p.highest.Load()-psn)&psnMask {
+		if a.Flow.Src != from || a.Flow.Dst != to || (a.PSN-psn)&psnMask > (p.highest.Load()-psn)&psnMask ||
+			!packet.DecodeAETH(w.batch.Bytes(b.frames[i])[w.headers(b, i).Ext():]).IsACK() {
 			continue
 		}
 		if p.end(began) {

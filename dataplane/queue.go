@@ -27,10 +27,10 @@ func (w *Worker) queue(b *batch) {
 		return
 	}
 	for rest := all; rest != 0; {
-		class := w.classOf(b.port, &w.parsed[bits.TrailingZeros64(uint64(rest))])
+		class := w.classOf(b.port, &w.records[bits.TrailingZeros64(uint64(rest))])
 		these, bytes := mask(0), uint64(0)
 		for left := rest; left != 0; left &= left - 1 {
-			if i := bits.TrailingZeros64(uint64(left)); w.classOf(b.port, &w.parsed[i]) == class {
+			if i := bits.TrailingZeros64(uint64(left)); w.classOf(b.port, &w.records[i]) == class {
 				these |= 1 << i
 				bytes += uint64(b.frames[i].Len)
 			}

@@ -106,7 +106,7 @@ func queuedFlows(seed int64) (did happened, err error) {
 				}
 				keys[i] = flowtable.Key{Src: packet.Addr{Lo: uint64(k)}, DestQP: uint32(2 + k), Port: uint16(p)}
 			}
-			w.flows.Lookup(keys[:n], w.now, found[:n])
+			w.flows.Lookup(records(keys[:n]...), w.now, found[:n])
 			for i := range n {
 				if x := found[i].Index; x != flowtable.None && r.Intn(20) == 0 { // its QPs serve another connection
 					if w.accounts.get(x).queued > 0 {

@@ -105,7 +105,7 @@ func (w *Worker) answerRequests(b *batch) {
 		i := bits.TrailingZeros64(uint64(left)) % burst.MaxSize
 		f := flows[i]
 		at := f.Index % requestSlots
-		if !s.has(at) || s.of[at].flow != f || !carriesData(&w.parsed[i]) {
+		if !s.has(at) || s.of[at].flow != f || !w.records[i].CarriesData() {
 			continue
 		}
 		s.forget(at)
@@ -118,7 +118,7 @@ func (w *Worker) answerRequests(b *batch) {
 func (w *Worker) translate(b *batch, i int, level uint8) {
 	x, out := w.flow[i].Index, w.ports[b.port].Peer
 	a, policy := w.accounts.get(x), &w.policy.Ports[out]
-	r := response{in: b.port, out: out, class: w.classOf(b.port, &w.parsed[i]), policy: policy, cause: congestion.ByProxy, state: &arrived}
+	r := response{in: b.port, out: out, class: w.classOf(b.port, &w.records[i]), policy: policy, cause: congestion.ByProxy, state: &arrived}
 	if !w.due(policy, x, a) {
 		w.suppressFlow(&r, x, FlowLimit)
 		return

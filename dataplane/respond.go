@@ -67,18 +67,19 @@ func (w *Worker) respond(b *batch, class int, these mask, before, bytes uint64) 
 	for left := these; left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(uint64(left)) % burst.MaxSize
 		w.inHand = uint8(i)
-		p := &w.parsed[i]
+		p := &w.records[i]
 		depth += uint64(b.frames[i].Len)
-		if notify && carriesData(p) && w.notify(&r, b, i) == notifiedByFastCNP || depth <= from {
+		if notify && p.CarriesData() && w.notify(&r, b, i) == notifiedByFastCNP || depth <= from {
 			continue
 		}
 		if w.policy.Observe {
-			if p.ECN != packet.NotECT && p.ECN != packet.CE {
+			if ecn := p.ECN(); ecn != packet.NotECT && ecn != packet.CE {
 				marked++
 			}
 			continue
 		}
-		if packet.MarkCE(w.batch.Bytes(b.frames[i]), p) {
+		if packet.MarkCE(w.batch.Bytes(b.frames[i]), p.IP, p.ECN()) {
+			p.TOS |= packet.CE
 			marked++
 			if x := w.flow[i].Index; x != flowtable.None {
 				w.accounts.get(x).marked++
@@ -105,17 +106,13 @@ func (w *Worker) survey(r *response, these mask) {
 	for left := these; left != 0 && n < surveyed; left &= left - 1 {
 		i := bits.TrailingZeros64(uint64(left))
 		x := w.flow[i].Index
-		if x == flowtable.None || !carriesData(&w.parsed[i]) || w.parsed[i].DestQP < managementQPs {
+		if x == flowtable.None || !w.records[i].CarriesData() || w.records[i].DestQP() < managementQPs {
 			continue
 		}
 		n++
 		w.senders.watch(x, w.accounts.get(x), r).Observe(&r.policy.Response, w.now, w.learner.Traffic(x).Bytes, r.metrics.Depth)
 	}
 }
-
-// carriesData reports whether a packet can cause a notification: RoCEv2 with data, and neither a CNP nor any other notification (draft
-// fast-cnp-05 4: only data packets are causes).
-func carriesData(p *packet.Parsed) bool { return p.Kind == packet.RoCEv2 && p.Opcode.HasPayload() }
 
 // beginRound finds the flows with the largest shares of the class (draft-tian 5.5, step 1): as many as may be notified in a round.
 func (w *Worker) beginRound(r *response) {

@@ -81,7 +81,7 @@ func accountsOf(t *rapid.T, flows int) (*accounts, []flowtable.Index) {
 	for i := range keys {
 		keys[i] = flowtable.Key{Src: packet.Addr{Lo: uint64(i)}, DestQP: uint32(i + 2)}
 	}
-	table.Lookup(keys, 1, found)
+	table.Lookup(records(keys...), 1, found)
 	for i := range found {
 		index[i] = found[i].Index
 	}

@@ -20,6 +20,7 @@ func (w *Worker) completeTransmits(port int) {
 	}
 	if b.Sent < len(b.Tx) {
 		q.line.giveBack(b.Tx[max(b.Sent, q.offered[offeredPFC]):], &q.fraction)
+		q.since = w.now - maxLateness // they catch up, as if the device had not been asked
 	}
 	w.work += b.Sent
 	if len(b.Lost) > 0 {

@@ -49,12 +49,9 @@ type Worker struct {
 	asked atomic.Pointer[Snapshot] // by another goroutine, or nil
 
 	// By place in a burst.
-	parsed [burst.MaxSize]packet.Parsed
-	flow   [burst.MaxSize]flowtable.Ref
-	// By key looked up.
-	keys  [burst.MaxSize]flowtable.Key
-	of    [burst.MaxSize]uint8 // its place in the burst
-	found [burst.MaxSize]flowtable.Ref
+	records [burst.MaxSize]packet.Record
+	flow    [burst.MaxSize]flowtable.Ref
+	parsed  [burst.MaxSize]packet.Parsed // of the packets in batch.whole, see headers
 }
 
 func newWorker(d *Dataplane, id int, b burst.Backend, c *Config) (*Worker, error) {

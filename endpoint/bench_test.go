@@ -2,8 +2,6 @@ package endpoint
 
 import (
 	"testing"
-
-	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 // BenchmarkPacket measures the cost of a data packet and its acknowledgement for both hosts together: built, received, acknowledged, with
@@ -59,7 +57,7 @@ func (p *pingPong) exchange() {
 	p.now += 100
 	if n, length := p.a.Next(p.now, p.buf[:]); length > 0 {
 		if p.data++; p.marks && p.data%100 == 0 {
-			packet.MarkCE(p.buf[:], parsed(p.buf[:n], length))
+			markCE(p.buf[:n], length)
 		}
 		if !p.marks || p.data%1000 > 0 {
 			p.b.Receive(p.now, p.buf[:n], length)

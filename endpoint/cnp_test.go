@@ -26,7 +26,7 @@ func TestNotificationPoint(t *testing.T) {
 			n := newNetwork(t, Config{CNPInterval: c.interval}, 10_000)
 			a, _ := n.connect()
 			n.change = func(_ int64, _ int, frame []byte, length int) bool {
-				packet.MarkCE(frame, parsed(frame, length))
+				markCE(frame, length)
 				return true
 			}
 			var got uint64
@@ -85,7 +85,7 @@ func TestDatagrams(t *testing.T) {
 				t.Errorf("PSN %d, DETH %+v", p.PSN, deth)
 			}
 			datagrams++
-			packet.MarkCE(frame, p)
+			packet.MarkCE(frame, p.Outer, p.ECN)
 		}
 		n.start(0, Stream{QP: 100, Op: SendImm, Bytes: 1000, Messages: 10})
 		n.run(never)

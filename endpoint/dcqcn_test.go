@@ -5,8 +5,6 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 const lineRate = 40e9 // the paper's
@@ -200,7 +198,7 @@ func red(seed uint64) func(now int64, frame []byte, length int, queue int64) {
 			p = 1
 		}
 		if float64(seed>>11)/(1<<53) < p {
-			packet.MarkCE(frame, parsed(frame, length))
+			markCE(frame, length)
 		}
 	}
 }

@@ -15,6 +15,12 @@ func parsed(frame []byte, length int) *packet.Parsed {
 	return &p
 }
 
+// markCE marks a frame as a queue does.
+func markCE(frame []byte, length int) {
+	p := parsed(frame, length)
+	packet.MarkCE(frame, p.Outer, p.ECN)
+}
+
 // TestLoss loses one packet of a message of 64, and counts what it takes to mend that.
 func TestLoss(t *testing.T) {
 	for _, c := range []struct {

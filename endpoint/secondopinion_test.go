@@ -77,7 +77,7 @@ func TestWireshark(t *testing.T) {
 				return false
 			}
 			if p.Opcode == packet.RCWriteLast {
-				packet.MarkCE(frame, p)
+				packet.MarkCE(frame, p.Outer, p.ECN)
 			}
 			return true
 		}
@@ -155,7 +155,7 @@ func TestScapy(t *testing.T) {
 			n.change = func(_ int64, _ int, frame []byte, length int) bool {
 				sent++
 				if sent%10 == 0 {
-					packet.MarkCE(frame, parsed(frame, length))
+					markCE(frame, length)
 				}
 				return sent%7 > 0
 			}

@@ -89,7 +89,7 @@ func TestCNPInterval(t *testing.T) {
 	a, _ := n.connect()
 	n.start(0, Stream{QP: a, Bytes: 4})
 	f := n.frames(0)[0]
-	packet.MarkCE(f, parsed(f, len(f)))
+	markCE(f, len(f))
 	for _, c := range []struct {
 		at   int64
 		cnps uint64
@@ -241,7 +241,7 @@ func TestZeros(t *testing.T) {
 	if p := parsed(f, len(f)); !slices.Equal(f[p.ICRC-3:p.ICRC], []byte{0, 0, 0}) {
 		t.Errorf("padding % x", f[p.ICRC-3:p.ICRC])
 	}
-	packet.MarkCE(f, parsed(f, len(f)))
+	markCE(f, len(f))
 	n.hosts[1].Receive(n.now, f, len(f))
 	for i := range n.buf {
 		n.buf[i] = 0xa5

@@ -21,7 +21,7 @@ func TestSweepCoversTableTwiceAnAgingPeriod(t *testing.T) {
 			keys[i] = keyOf(uint64(i))
 		}
 		out := make([]Ref, flows)
-		tab.Lookup(keys, start, out)
+		tab.Lookup(records(keys...), start, out)
 		active, step := keyOf(1<<20), int64(aging/bursts)
 		x := one(tab, active, start)
 		for now := start; now <= start+aging*3/2+2*step; now += step {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 var benchSizes = []struct {
@@ -12,10 +14,10 @@ var benchSizes = []struct {
 }{{"1Ki", 1 << 10}, {"1Mi", 1 << 20}}
 
 // filled returns a full table and its keys.
-func filled(b *testing.B, flows int) (*Table, []Key) {
+func filled(b *testing.B, flows int) (*Table, []packet.Record) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	tab := newTable(b, Config{Capacity: flows, Aging: 1e9, Seed: 3})
-	keys := randomKeys(flows, rng.Uint64)
+	keys := records(randomKeys(flows, rng.Uint64)...)
 	tab.Lookup(keys, 1, make([]Ref, flows))
 	return tab, keys
 }
@@ -31,7 +33,7 @@ func BenchmarkLookup(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			tab, keys := filled(b, c.flows)
 			rng := rand.New(rand.NewPCG(4, 5))
-			bursts := make([][64]Key, max(16, c.flows/64)) // bursts in random order, in memory that is read in order
+			bursts := make([][64]packet.Record, max(16, c.flows/64)) // bursts in random order, in memory that is read in order
 			for i := range bursts {
 				for j := range bursts[i] {
 					bursts[i][j] = keys[rng.IntN(len(keys))]
@@ -52,7 +54,7 @@ func BenchmarkLookup(b *testing.B) {
 func BenchmarkLookupAndSweep(b *testing.B) {
 	tab, keys := filled(b, 1<<20)
 	rng := rand.New(rand.NewPCG(4, 5))
-	bursts := make([][64]Key, 1<<14)
+	bursts := make([][64]packet.Record, 1<<14)
 	for i := range bursts {
 		for j := range bursts[i] {
 			bursts[i][j] = keys[rng.IntN(len(keys))]
@@ -96,7 +98,7 @@ func BenchmarkInsertFull(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			tab, _ := filled(b, c.flows)
 			rng := rand.New(rand.NewPCG(4, 5))
-			keys := randomKeys(2*c.flows, rng.Uint64)
+			keys := records(randomKeys(2*c.flows, rng.Uint64)...)
 			var out [64]Ref
 			now := int64(2)
 			for at := 0; b.Loop(); at = (at + 64) % len(keys) {
@@ -115,7 +117,7 @@ func BenchmarkFind(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			tab, keys := filled(b, c.flows)
 			for i := uint64(0); b.Loop(); i++ {
-				if _, _, ok := tab.Find(&keys[i*0x9e3779b97f4a7c15>>32%uint64(len(keys))]); !ok {
+				if _, _, ok := tab.Find(KeyOf(&keys[i*0x9e3779b97f4a7c15>>32%uint64(len(keys))])); !ok {
 					b.Fatal("not found")
 				}
 			}

@@ -7,13 +7,15 @@ import (
 )
 
 // bucket is a cache line of slots. A slot has a tag, which is 16 bits of the flow's hash and not 0, and the flow's index. The tag of an
-// empty slot is 0. Tags lie side by side, so that four are compared at a time. Only the owner writes. It sets a tag after the index, and
+// empty slot is 0. Tags lie side by side, so that all are compared at a time. Only the owner writes. It sets a tag after the index, and
 // clears it before the index changes. A reader that follows an index compares the flow's own key with the key that it looks for.
 type bucket struct {
 	tags  [slots / tagsAWord]atomic.Uint64
-	flows [slots]atomic.Uint32
-	_     [2]uint64
+	flows [slots + 1]atomic.Uint32 // the last one is None: the flow of a tag that no slot has
+	_     [3]uint32
 }
+
+var _ [lineSize]byte = [unsafe.Sizeof(bucket{})]byte{}
 
 const (
 	slots     = 8 // of a bucket
@@ -27,83 +29,46 @@ const (
 // tag is the part of a hash that a slot keeps: low bits, since the highest bits of the hash's two halves choose the buckets.
 func tag(h uint64) uint16 { return uint16(h) | 1 }
 
-// slotOf is the slot that a flow prefers, and uses if it is empty: there a lookup finds it by one comparison.
-func slotOf(h uint64) uint { return uint(h>>32) % slots }
-
-// preferred returns the flow in the slot that a flow with this hash prefers, and whether that slot has the hash's tag. It reads the tag
-// directly from memory, which requires a little-endian processor, like keys and packet.ParsePlain.
-func (b *bucket) preferred(h uint64) (Index, bool) {
-	at := slotOf(h)
-	return Index(b.flows[at].Load()), (*[slots]uint16)(unsafe.Pointer(&b.tags))[at] == tag(h)
+// zeros has a bit for each of the four tags in a word that is 0: bit 0 for the lowest.
+func zeros(w uint64) uint64 {
+	const gather = 1<<48 | 1<<33 | 1<<18 | 1<<3 // moves bits 0, 16, 32 and 48 to 48, 49, 50 and 51
+	highest := ^((w&lows + lows) | w | lows)
+	return highest >> (tagBits - 1) * gather >> 48
 }
 
-// zeros sets the highest bit of each of the four tags in a word that is 0.
-func zeros(w uint64) uint64 { return ^((w&lows + lows) | w | lows) }
-
-// matches has a bit for each slot with a tag: bits 0, 16, 32 and 48 for the first four, the next bits for the others.
-func (b *bucket) matches(tag uint16) uint64 {
+// with has a bit for each slot that has a tag: bit 0 for the first slot.
+func (b *bucket) with(tag uint16) uint64 {
 	all := uint64(tag) * ones
-	return zeros(b.tags[0].Load()^all)>>(tagBits-1) | zeros(b.tags[1].Load()^all)>>(tagBits-2)
+	return zeros(b.tags[0].Load()^all) | zeros(b.tags[1].Load()^all)<<tagsAWord
 }
 
-// first is the flow of the first slot in matches, which must not be 0. In about one of several thousand cases it is another flow with the
-// same tag.
-func (b *bucket) first(matches uint64) Index {
-	at := uint(bits.TrailingZeros64(matches))
-	return Index(b.flows[(at/tagBits|at%2*tagsAWord)%slots].Load())
-}
+// flow is the flow of the first slot with a tag, None if there is no such slot. In about one of several thousand cases it is another flow
+// with the same tag.
+func (b *bucket) flow(tag uint16) Index { return b.at(bits.TrailingZeros64(b.with(tag) | 1<<slots)) }
 
-// flow is the flow of a slot if the slot has the given tag; None otherwise.
-func (b *bucket) flow(slot int, tag uint16) Index {
-	if b.tag(slot) != tag {
-		return None
-	}
-	return Index(b.flows[slot].Load())
-}
+// at is the flow of a slot that isn't empty.
+func (b *bucket) at(slot int) Index { return Index(b.flows[slot].Load()) }
 
-func (b *bucket) tag(slot int) uint16 {
-	return uint16(b.tags[slot/tagsAWord].Load() >> (slot % tagsAWord * tagBits))
-}
+func (b *bucket) empty() uint64 { return b.with(0) }
 
-// any is the flow of a slot; None if the slot is empty.
-func (b *bucket) any(slot int) Index {
-	if b.tag(slot) == 0 {
-		return None
-	}
-	return Index(b.flows[slot].Load())
-}
+func (b *bucket) used() uint64 { return b.with(0) ^ (1<<slots - 1) }
 
 // free counts the empty slots.
-func (b *bucket) free() int {
-	return bits.OnesCount64(zeros(b.tags[0].Load())) + bits.OnesCount64(zeros(b.tags[1].Load()))
-}
+func (b *bucket) free() int { return bits.OnesCount64(b.empty()) }
 
-// add puts a flow into the slot that it prefers, or into the first empty one if that is taken. The bucket must not be full.
-func (b *bucket) add(h uint64, x Index) {
-	tag := tag(h)
-	if at := slotOf(h); b.tag(int(at)) == 0 {
-		b.flows[at].Store(uint32(x))
-		w := &b.tags[at/tagsAWord]
-		w.Store(w.Load() | uint64(tag)<<(at%tagsAWord*tagBits))
-		return
-	}
-	for i := range b.tags {
-		w := b.tags[i].Load()
-		empty := zeros(w)
-		if empty == 0 {
-			continue
-		}
-		at := bits.TrailingZeros64(empty) / tagBits
-		b.flows[i*tagsAWord+at].Store(uint32(x))
-		b.tags[i].Store(w | uint64(tag)<<(at*tagBits))
-		return
-	}
+// add puts a flow into the first empty slot. The bucket must not be full.
+func (b *bucket) add(tag uint16, x Index) {
+	at := bits.TrailingZeros64(b.empty()) % slots
+	b.flows[at].Store(uint32(x))
+	w := &b.tags[at/tagsAWord]
+	w.Store(w.Load() | uint64(tag)<<(at%tagsAWord*tagBits))
 }
 
 // remove empties the slot of a flow, and reports whether the flow had one here.
 func (b *bucket) remove(x Index) bool {
-	for slot := range slots {
-		if b.any(slot) == x {
+	for used := b.used(); used != 0; used &= used - 1 {
+		slot := bits.TrailingZeros64(used)
+		if b.at(slot) == x {
 			w := &b.tags[slot/tagsAWord]
 			w.Store(w.Load() &^ (tagMask << (slot % tagsAWord * tagBits)))
 			return true

@@ -62,7 +62,7 @@ func own(tab *Table, seed uint64, rounds int, enough func() bool) {
 		for i := range keys {
 			keys[i] = mixKey(rng.Uint64N(mixKeys))
 		}
-		tab.Lookup(keys[:], now, out[:])
+		tab.Lookup(records(keys[:]...), now, out[:])
 		if x := out[0].Index; x != None && n%3 == 0 {
 			tab.Renew(x, now)
 		}

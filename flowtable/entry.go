@@ -13,8 +13,8 @@ type entry struct {
 	lastSeen int64                   // written by the owner: time of the last Lookup that found the flow, ns; of a free entry see unseen
 }
 
-// unseen is later than the time of any flow, so that a free entry never looks idle. Entry 0 has it. A free entry that was in use before has
-// unseen plus the index of the next free one.
+// unseen is later than the time of any flow, so that a free entry never looks idle. A free entry that was in use before has unseen plus the
+// index of the next free one.
 const unseen = math.MaxInt64 - 1<<32
 
 var _ [lineSize]byte = [unsafe.Sizeof(entry{})]byte{}

@@ -16,7 +16,7 @@ func TestFillsToCapacity(t *testing.T) {
 			tab := newTable(t, Config{Capacity: capacity, Aging: 1000, Seed: rng.Uint64()})
 			keys := randomKeys(3*capacity, rng.Uint64)
 			out := make([]Ref, len(keys))
-			tab.Lookup(keys[:capacity], 0, out)
+			tab.Lookup(records(keys[:capacity]...), 0, out)
 			evicted += tab.Stats().Evictions + tab.Stats().Refused
 			for i, k := range keys[capacity:] { // the oldest flow ages when the next one is added
 				oldest := tab.find(&keys[i], tab.hash(&keys[i]))

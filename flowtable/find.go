@@ -1,5 +1,7 @@
 package flowtable
 
+import "math/bits"
+
 // Find looks up a flow without adding it, and returns its index and its state at that time. It is safe for any goroutine, takes no lock and
 // tries once. It may miss a flow that the owner begins or ends at this moment, but its result always belongs to this key.
 func (t *Table) Find(k *Key) (Index, State, bool) {
@@ -7,11 +9,8 @@ func (t *Table) Find(k *Key) (Index, State, bool) {
 	tag := tag(h)
 	first, second := t.bucketsOf(h)
 	for _, b := range [...]*bucket{first, second} {
-		for i := range slots {
-			x := b.flow(i, tag)
-			if x == None {
-				continue
-			}
+		for m := b.with(tag); m != 0; m &= m - 1 {
+			x := b.at(bits.TrailingZeros64(m))
 			if s, ok := t.entries[x].is(k); ok {
 				return x, s, true
 			}

@@ -1,5 +1,7 @@
 package flowtable
 
+import "math/bits"
+
 const (
 	// searchWindow is the maximum number of entries checked for a victim outside the candidate buckets.
 	searchWindow = 64
@@ -8,35 +10,34 @@ const (
 	maxEvictions = 4
 )
 
-// insert adds a flow that is not in the table, and evicts another one if there is no space. It returns None if it may not evict any.
-func (t *Table) insert(k *Key, h uint64, now int64) Index {
+// insert adds a flow that is not in the table to a bucket that has an empty slot.
+func (t *Table) insert(b *bucket, k *Key, h uint64, now int64) Index {
 	t.dirty = true
-	full := t.full()
-	if full && t.evictionsLeft == 0 {
-		t.refused++
-		return None
-	}
-	b := t.roomy(h)
-	if b == nil || full {
-		v := t.victim(h, b != nil, now)
-		if v == None {
-			t.refused++
-			return None
-		}
-		t.end(v, now)
-		if b == nil {
-			b = t.roomy(h)
-		}
-	}
 	x := t.unused()
 	t.entries[x].begin(k, now)
-	b.add(h, x)
+	b.add(tag(h), x)
 	t.flows++
 	t.insertions++
 	if t.observer != nil {
 		t.observer.Begin(x)
 	}
 	return x
+}
+
+// makeRoom evicts a flow for a key with this hash. It returns the bucket to insert the key's flow in, which is b unless b is nil; nil if it
+// may not evict any.
+func (t *Table) makeRoom(b *bucket, h uint64, now int64) *bucket {
+	v := t.victim(h, b != nil, now)
+	if v == None {
+		t.dirty = true
+		t.refused++
+		return nil
+	}
+	t.end(v, now)
+	if b == nil {
+		b = t.roomy(h)
+	}
+	return b
 }
 
 // victim is the flow to evict for a key with this hash; None if there is none. If the key's buckets have a free slot (any), any flow will
@@ -85,7 +86,7 @@ func (t *Table) unused() Index {
 	return Index(t.high)
 }
 
-// evictable reports whether there is a flow that may be evicted. Flows of this burst, whose index Lookup returns, may not: their time is
+// evictable reports whether an entry has a flow that may be evicted. Flows of this burst, whose index Lookup returns, may not: their time is
 // now.
 func (t *Table) evictable(e *entry, now int64) bool { return e.lastSeen < unseen && e.lastSeen != now }
 
@@ -94,8 +95,8 @@ func (t *Table) oldestCandidate(h uint64, now int64) Index {
 	v := None
 	first, second := t.bucketsOf(h)
 	for _, b := range [...]*bucket{first, second} {
-		for i := range slots {
-			v = t.older(v, b.any(i), now)
+		for used := b.used(); used != 0; used &= used - 1 {
+			v = t.older(v, b.at(bits.TrailingZeros64(used)), now)
 		}
 	}
 	return v

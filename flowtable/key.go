@@ -84,30 +84,31 @@ func (k *Key) same(o *Key) bool {
 	return (a[0]^b[0])|(a[1]^b[1])|(a[2]^b[2])|(a[3]^b[3])|(a[4]^b[4])|(a[5]^b[5]) == 0
 }
 
+// KeyOf is a packet's key, which lies in its record.
+func KeyOf(p *packet.Record) *Key { return (*Key)(unsafe.Pointer(&p.Flow)) }
+
+// Words is the key as a packet's record has it.
+func (k *Key) Words() packet.FlowWords { return *(*packet.FlowWords)(unsafe.Pointer(k)) }
+
+var _ [unsafe.Sizeof(packet.FlowWords{})]byte = [unsafe.Sizeof(Key{})]byte{}
+
 // words is the key as it lies in memory.
 func (k *Key) words() [keyWords]uint64 { return *(*[keyWords]uint64)(unsafe.Pointer(k)) }
 
 const secrets = keyWords
 
-// hashAll stores the hash of each key in out. It skips the upper address words of an IPv4 key, which are 0.
-func hashAll(s *[secrets]uint64, keys []Key, out []uint64) {
-	out = out[:len(keys)]
-	for i := range keys {
-		w := (*[keyWords]uint64)(unsafe.Pointer(&keys[i]))
-		a, b := w[4]^s[4], w[5]^s[5]
-		var x, y uint64
-		if w[0]|w[2] == 0 {
-			x = keyhash.Fold(w[1]^s[1], w[3]^s[3])
-			y = bits.RotateLeft64(x, 32)
-		} else {
-			x, y = keyhash.Fold(w[0]^s[0], w[1]^s[1]), keyhash.Fold(w[2]^s[2], w[3]^s[3])
-		}
-		out[i] = keyhash.Fold(x^a, y^b)
+// hash skips the upper address words of an IPv4 key, which are 0.
+func hash(s *[secrets]uint64, k *Key) uint64 {
+	w := (*[keyWords]uint64)(unsafe.Pointer(k))
+	a, b := w[4]^s[4], w[5]^s[5]
+	var x, y uint64
+	if w[0]|w[2] == 0 {
+		x = keyhash.Fold(w[1]^s[1], w[3]^s[3])
+		y = bits.RotateLeft64(x, 32)
+	} else {
+		x, y = keyhash.Fold(w[0]^s[0], w[1]^s[1]), keyhash.Fold(w[2]^s[2], w[3]^s[3])
 	}
+	return keyhash.Fold(x^a, y^b)
 }
 
-func (t *Table) hash(k *Key) uint64 {
-	var h [1]uint64
-	hashAll(&t.secret, unsafe.Slice(k, 1), h[:])
-	return h[0]
-}
+func (t *Table) hash(k *Key) uint64 { return hash(&t.secret, k) }

@@ -3,6 +3,8 @@ package flowtable
 import (
 	"math/bits"
 	"unsafe"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 // bucketsOf are the two buckets that a flow with this hash can be in.
@@ -15,27 +17,26 @@ func (t *Table) bucketsOf(h uint64) (first, second *bucket) {
 	return &t.buckets[a], &t.buckets[b]
 }
 
-// Lookup finds the flow of each key, adds flows that are not in the table, and stores the flows in out, which must be at least as long as
-// keys. A flow that has been idle for longer than Aging ends, and another one begins. The flows live at least until the next Lookup or
-// Sweep; after that, check Live. A Ref is zero if the table is full and no flow may be evicted: the candidates are in this burst too, or 4
-// flows were already evicted for these 64 keys. Lookup never allocates.
+// Lookup finds the flow of each packet, adds flows that are not in the table, and stores the flows in out, which must be at least as long as
+// packets. A flow that has been idle for longer than Aging ends, and another one begins. The flows live at least until the next Lookup or
+// Sweep; after that, check Live. A Ref is zero if the packet has no flow (packet.NoFlow), or if the table is full and no flow may be evicted:
+// the candidates are in this burst too, or 4 flows were already evicted for these 64 packets. Lookup never allocates.
 //
 // now is the time in nanoseconds, by the caller's clock. Sweep and Renew need times by the same clock.
 //
-// It works on up to 64 keys at a time, in passes. A pass that touches memory does little else and doesn't wait for it. So the processor
-// fetches as many cache lines in parallel as it can. If the pass also computed, the processor would fetch only a few.
-func (t *Table) Lookup(keys []Key, now int64, out []Ref) {
-	out = out[:len(keys)]
-	for at := 0; at < len(keys); at += maxBurst {
-		n := min(len(keys)-at, maxBurst)
-		t.evictionsLeft = maxEvictions
-		hashAll(&t.secret, keys[at:at+n], t.hashes[:n])
-		t.touchBuckets(t.hashes[:n])
-		if missed := t.pick(n); missed != 0 {
-			t.pickOthers(missed)
+// It works on up to 64 packets at a time. Most flows are in their first buckets. A flow that isn't there is looked for in its second bucket.
+func (t *Table) Lookup(packets []packet.Record, now int64, out []Ref) {
+	out = out[:len(packets)]
+	for at := 0; at < len(packets); at += maxBurst {
+		end := min(at+maxBurst, len(packets))
+		some, refs := packets[at:end], out[at:end]
+		missed := lookupFirst(t, some, now, refs)
+		if missed != 0 {
+			missed = t.lookupSecond(some, now, refs, missed)
 		}
-		t.touchEntries(n)
-		t.resolve(keys[at:at+n], now, out[at:at+n])
+		if missed != 0 {
+			t.resolve(some, now, refs, missed)
+		}
 	}
 	t.publish()
 }
@@ -51,126 +52,122 @@ func (t *Table) entryOf(x Index) *entry {
 	return (*entry)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(t.entries)), uint64(x)*uint64(unsafe.Sizeof(entry{}))))
 }
 
-// touchBuckets reads a word of each key's first bucket. Few flows are in their second one.
-func (t *Table) touchBuckets(hashes []uint64) {
+// lookupFirstGo looks for flows in their first buckets. It stores the hash of each packet, and the flow of each packet whose flow is there and
+// isn't idle. It returns a bit for each other packet.
+//
+// It works in passes. A pass that touches memory does little else and doesn't wait for it. So the processor fetches as many cache lines in
+// parallel as it can. If the pass also computed, the processor would fetch only a few.
+func lookupFirstGo(t *Table, packets []packet.Record, now int64, out []Ref) (missed uint64) {
+	hashes, candidates := t.hashes[:len(packets)], t.candidates[:len(packets)]
+	for i := range packets {
+		hashes[i] = hash(&t.secret, KeyOf(&packets[i]))
+	}
 	for _, h := range hashes {
 		t.firstOf(h).tags[0].Load()
 	}
-}
-
-// pick finds the likely entry of each key whose flow is in its preferred slot, as most flows are. It returns a bit for each other key.
-func (t *Table) pick(n int) (missed uint64) {
-	hashes, candidates := t.hashes[:n], t.candidates[:n]
 	for i, h := range hashes {
-		x, ok := t.firstOf(h).preferred(h)
-		candidates[i] = x
-		if !ok {
+		candidates[i] = t.firstOf(h).flow(tag(h))
+	}
+	for _, x := range candidates {
+		t.entryOf(x).state.Load()
+	}
+	for i, x := range candidates {
+		if !t.agrees(&packets[i], x, now, &out[i]) {
 			missed |= 1 << i
 		}
 	}
 	return missed
 }
 
-// pickOthers does the same for keys whose flow is in another slot of the first bucket, or in the second bucket. It touches all second
-// buckets before it reads one.
-func (t *Table) pickOthers(missed uint64) {
-	others := uint64(0)
-	for ; missed != 0; missed &= missed - 1 {
-		i := bits.TrailingZeros64(missed) % maxBurst
-		h := t.hashes[i]
-		first, second := t.bucketsOf(h)
-		if m := first.matches(tag(h)); m != 0 {
-			t.candidates[i] = first.first(m)
-			continue
-		}
-		others |= 1 << i
-		second.tags[0].Load()
+// agrees checks whether entry x is the flow of a packet and the flow isn't idle. If so, it stores the flow. Entry 0 is that of packets without
+// a flow.
+func (t *Table) agrees(p *packet.Record, x Index, now int64, out *Ref) bool {
+	e := t.entryOf(x)
+	if !e.plainKey().same(KeyOf(p)) || e.lastSeen < now-t.lasting {
+		return false
 	}
-	for ; others != 0; others &= others - 1 {
-		i := bits.TrailingZeros64(others) % maxBurst
+	e.lastSeen = now
+	*out = Ref{x, State(e.state.Load()).Generation()}
+	return true
+}
+
+// lookupSecond does the same with second buckets for the packets that missed has a bit for. It returns a bit for each packet that is left.
+func (t *Table) lookupSecond(packets []packet.Record, now int64, out []Ref, missed uint64) (left uint64) {
+	for m := missed; m != 0; m &= m - 1 {
+		_, b := t.bucketsOf(t.hashes[bits.TrailingZeros64(m)%maxBurst])
+		b.tags[0].Load()
+	}
+	for m := missed; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros64(m) % maxBurst
 		h := t.hashes[i]
 		_, b := t.bucketsOf(h)
-		t.candidates[i] = None
-		if m := b.matches(tag(h)); m != 0 {
-			t.candidates[i] = b.first(m)
-		}
-	}
-}
-
-// touchEntries reads a word of each likely flow's key.
-func (t *Table) touchEntries(n int) {
-	for _, x := range t.candidates[:n] {
+		x := b.flow(tag(h))
+		t.candidates[i] = x
 		t.entryOf(x).state.Load()
 	}
+	for m := missed; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros64(m) % maxBurst
+		if !t.agrees(&packets[i], t.candidates[i], now, &out[i]) {
+			left |= 1 << i
+		}
+	}
+	return left
 }
 
-// protect prevents that a flow of the burst is evicted for an earlier key of the burst. It sets their times to that of the burst, as if
-// they had been found already.
-func (t *Table) protect(keys []Key, now int64) {
-	for i := range keys {
-		x := t.candidates[i%maxBurst]
-		if x != None && !t.entries[x].plainKey().same(&keys[i]) {
-			x = t.find(&keys[i], t.hashes[i%maxBurst]) // behind another flow with its tag
+// resolve finds or adds, one after another, the flows of packets that are in neither bucket, at least not as the first one with their tag, or
+// that are idle.
+func (t *Table) resolve(packets []packet.Record, now int64, out []Ref, missed uint64) {
+	t.evictionsLeft = maxEvictions
+	protected := false
+	for ; missed != 0; missed &= missed - 1 {
+		i := bits.TrailingZeros64(missed) % maxBurst
+		k, h := KeyOf(&packets[i]), t.hashes[i]
+		if packets[i].Flow == packet.NoFlow {
+			t.entries[None].lastSeen = now
+			out[i] = Ref{}
+			continue
 		}
-		if e := &t.entries[x]; x != None && now-e.lastSeen <= t.lasting {
+		x := t.find(k, h)
+		if x != None {
+			t.seen(x, now)
+			out[i] = t.Ref(x)
+			continue
+		}
+		b := t.roomy(h)
+		if b == nil || t.full() {
+			if !protected {
+				protected = true
+				t.protect(packets, now, missed)
+			}
+			b = t.makeRoom(b, h, now)
+		}
+		if b != nil {
+			x = t.insert(b, k, h, now)
+		}
+		out[i] = t.Ref(x)
+	}
+}
+
+// protect prevents that a flow of the burst is evicted for an earlier packet of the burst. It sets the times of flows that the first passes
+// have missed to that of the burst, as if they had been found already.
+func (t *Table) protect(packets []packet.Record, now int64, missed uint64) {
+	for ; missed != 0; missed &= missed - 1 {
+		i := bits.TrailingZeros64(missed) % maxBurst
+		x := t.find(KeyOf(&packets[i]), t.hashes[i])
+		if e := &t.entries[x]; now-e.lastSeen <= t.lasting {
 			e.lastSeen = now
 		}
 	}
 }
 
-// resolve compares keys with their likely entries, finds the flows that the first passes missed, and adds those that are not in the table.
-func (t *Table) resolve(keys []Key, now int64, out []Ref) {
-	protected := false
-	for i := t.agree(keys, now, out, 0); i < len(keys); i = t.agree(keys, now, out, i+1) {
-		if !protected {
-			protected = true
-			t.protect(keys, now)
-		}
-		out[i] = t.Ref(t.findOrAdd(&keys[i], t.hashes[i%maxBurst], t.candidates[i%maxBurst], now))
-	}
-}
-
-// agree checks keys, beginning at number from, while each key's likely entry is its flow and the flow has not aged. It returns the number
-// of the first other key, or len(keys).
-func (t *Table) agree(keys []Key, now int64, out []Ref, from int) int {
-	candidates := t.candidates[:len(keys)]
-	out = out[:len(keys)]
-	aged := now - t.lasting
-	for i := from; i < len(keys); i++ {
-		x := candidates[i]
-		e := t.entryOf(x)
-		if !e.plainKey().same(&keys[i]) {
-			return i
-		}
-		if e.lastSeen < aged {
-			return i
-		}
-		e.lastSeen = now
-		out[i] = Ref{x, State(e.state.Load()).Generation()}
-	}
-	return len(keys)
-}
-
-// findOrAdd finds or adds the flow of a key whose likely entry is x.
-func (t *Table) findOrAdd(k *Key, h uint64, x Index, now int64) Index {
-	if x == None || !t.entries[x].plainKey().same(k) {
-		x = t.find(k, h)
-	}
-	if x == None {
-		return t.insert(k, h, now)
-	}
-	t.seen(x, now)
-	return x
-}
-
-// find returns the entry of a key after a search of both buckets. It finds flows that the likely entry missed: a flow that this burst has
-// just added, or the second of two flows with the same tag.
+// find returns the entry of a key after a search of both buckets. It finds flows that the first passes missed: a flow that this burst has just
+// added, or the second of two flows with the same tag.
 func (t *Table) find(k *Key, h uint64) Index {
 	tag := tag(h)
 	first, second := t.bucketsOf(h)
 	for _, b := range [...]*bucket{first, second} {
-		for i := range slots {
-			if x := b.flow(i, tag); x != None && t.entries[x].plainKey().same(k) {
+		for m := b.with(tag); m != 0; m &= m - 1 {
+			if x := b.at(bits.TrailingZeros64(m)); t.entries[x].plainKey().same(k) {
 				return x
 			}
 		}

@@ -144,7 +144,7 @@ func (m *model) lookup() {
 		m.burst[i] = keyOf(rapid.Uint64Range(0, modelKeys-1).Draw(m.t, "key"))
 	}
 	out := make([]Ref, n)
-	m.tab.Lookup(m.burst, m.now, out)
+	m.tab.Lookup(records(m.burst...), m.now, out)
 	for i, x := range out {
 		if x != (Ref{}) {
 			m.found(m.burst[i], x.Index)

@@ -30,8 +30,8 @@
 // # Layout
 //
 // The table is a hash table. A bucket is one cache line with 8 slots; a slot has 16 tag bits and an index. A flow is in one of two buckets.
-// An entry is one cache line with all data of a flow that a lookup reads. Lookup works on bursts, in passes, so that the memory for many
-// keys is fetched at the same time.
+// An entry is one cache line with all data of a flow that a lookup reads. Lookup works on bursts, so that the memory for many packets is
+// fetched at the same time.
 package flowtable
 
 import (
@@ -41,12 +41,13 @@ import (
 	"unsafe"
 
 	"github.com/cnpgate/cnpgate/internal/keyhash"
+	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 const (
 	lineSize = 64 // bytes of a cache line; buckets and entries begin on one
 	meanLoad = 4  // flows a bucket holds on average when the table is full
-	maxBurst = 64 // keys one pass of Lookup works on
+	maxBurst = 64 // packets that Lookup works on at a time
 
 	// MaxCapacity is the largest number of flows of a table; an Index fits 28 bits.
 	MaxCapacity = 1<<28 - 1
@@ -93,7 +94,7 @@ type Table struct {
 	// Set by New and never changed; readers use these.
 	secret  [secrets]uint64
 	buckets []bucket
-	entries []entry // entry 0 is never a flow
+	entries []entry // entry 0 is never a flow: it has the key of packets without a flow, so that lookups need no exception for them
 
 	_ [lineSize]byte // the owner's words share no line with the readers'
 
@@ -156,8 +157,7 @@ func New(mem []byte, c Config) (*Table, error) {
 	if c.Aging <= 0 {
 		t.lasting = math.MaxInt64
 	}
-	t.entries[0].lastSeen = unseen
-	t.entries[0].key[4].Store(math.MaxUint64) // QPs of 32 bits, which no packet has: no key finds entry 0
+	*t.entries[None].plainKey() = *KeyOf(&packet.Record{Flow: packet.NoFlow})
 	return t, nil
 }
 

@@ -25,7 +25,7 @@ func keyOf(n uint64) Key {
 // one looks up one key.
 func one(tab *Table, k Key, now int64) Index {
 	var out [1]Ref
-	tab.Lookup([]Key{k}, now, out[:])
+	tab.Lookup([]packet.Record{{Flow: k.Words()}}, now, out[:])
 	return out[0].Index
 }
 
@@ -69,8 +69,8 @@ func TestFindsWhatItAdded(t *testing.T) {
 	}
 	keys[63] = keys[0]
 	var first, second [64]Ref
-	tab.Lookup(keys, 5, first[:])
-	tab.Lookup(keys, 6, second[:])
+	tab.Lookup(records(keys...), 5, first[:])
+	tab.Lookup(records(keys...), 6, second[:])
 	if first != second {
 		t.Fatalf("second lookup gave other flows: %v, %v", first, second)
 	}
@@ -101,7 +101,7 @@ func TestKeyFields(t *testing.T) {
 	}
 	tab := newTable(t, Config{Capacity: 100})
 	out := make([]Ref, len(keys))
-	tab.Lookup(keys, 1, out)
+	tab.Lookup(records(keys...), 1, out)
 	for i, x := range out {
 		if slices.Contains(out[:i], x) {
 			t.Errorf("key %d is the flow of another", i)
@@ -225,8 +225,52 @@ func TestZeroKey(t *testing.T) {
 	if x == None || one(tab, Key{}, 6) != x || tab.Stats().Flows != 1 {
 		t.Errorf("flow %d, stats %+v", x, tab.Stats())
 	}
-	if tab.entries[None].lastSeen != unseen {
-		t.Error("the entry of no flow has been seen")
+}
+
+// Packets without a flow get none, however long the last one is ago, whatever else is in the table, and also in a full table, which evicts flows
+// and never the entry of no flow. Keys that differ from NoFlow in a bit are flows.
+func TestNoFlow(t *testing.T) {
+	const capacity, aging = 10, 100
+	tab := newTable(t, Config{Capacity: capacity, Aging: aging})
+	no := packet.Record{Flow: packet.NoFlow, Len: 60}
+	for now := int64(1000); now < 3000; now += 60 + now%150 {
+		burst := []packet.Record{no, {Flow: new(keyOf(uint64(now))).Words()}, no, {Flow: new(keyOf(uint64(now + 1))).Words()}, no}
+		out := slices.Repeat([]Ref{{7, 7}}, len(burst))
+		before := tab.Stats().Insertions
+		tab.Lookup(burst, now, out)
+		if out[0] != (Ref{}) || out[2] != (Ref{}) || out[4] != (Ref{}) || out[1].Index == None || out[3].Index == None {
+			t.Fatalf("flows %v for bursts with every other packet without a flow", out)
+		}
+		if n := tab.Stats().Insertions - before; n != 2 {
+			t.Fatalf("%d insertions for two flows", n)
+		}
+	}
+	if s := tab.Stats(); s.Flows != capacity || s.Evictions+s.Aged == 0 || tab.State(None).Live() {
+		t.Fatalf("stats %+v, state of no flow %#x", s, tab.State(None))
+	}
+	for bit := range 8 * 8 * keyWords {
+		k := *KeyOf(&no)
+		flip(&k, bit)
+		if x := one(tab, k, 3000+int64(bit)); x == None || *tab.Key(x) != k {
+			t.Fatalf("bit %d of no flow: flow %d", bit, x)
+		}
+	}
+}
+
+// A packet without a flow has none either if all slots of its buckets have its tag, or if flows end there.
+func TestNoFlowBehindItsTag(t *testing.T) {
+	tab := newTable(t, Config{Capacity: 1, Seed: 1}) // all keys have the same two buckets
+	no := packet.Record{Flow: packet.NoFlow}
+	want := tag(tab.hash(KeyOf(&no)))
+	n := uint64(0)
+	for k := keyOf(n); tag(tab.hash(&k)) != want; k = keyOf(n) {
+		n++
+	}
+	x := one(tab, keyOf(n), 1)
+	out := []Ref{{7, 7}}
+	tab.Lookup([]packet.Record{no}, 2, out)
+	if s := tab.Stats(); x == None || out[0] != (Ref{}) || s != (Stats{Flows: 1, Insertions: 1}) {
+		t.Fatalf("flow %v, stats %+v", out[0], s)
 	}
 }
 
@@ -239,7 +283,7 @@ func TestBurstLargerThanTable(t *testing.T) {
 	}
 	out := make([]Ref, len(keys))
 	for now := range int64(3) {
-		tab.Lookup(keys, now, out)
+		tab.Lookup(records(keys...), now, out)
 		for i, x := range out {
 			if (x != Ref{}) != (i < 10) {
 				t.Fatalf("round %d: key %d is flow %v", now, i, x)
@@ -262,11 +306,11 @@ func TestEqualTags(t *testing.T) {
 		t.Fatalf("flows %d, %d and %d", a, b, third)
 	}
 	var out [3]Ref
-	tab.Lookup([]Key{pair[1], pair[0], keyOf(1<<30 + 1)}, 4, out[:])
+	tab.Lookup(records(pair[1], pair[0], keyOf(1<<30+1)), 4, out[:])
 	if indexes(out) != [3]Index{b, a, third} {
 		t.Fatalf("got flows %v, want %d, %d and the third one's place, %d", out, b, a, third)
 	}
-	tab.Lookup([]Key{keyOf(1<<30 + 3), pair[0], pair[1]}, 5, out[:]) // both are older than the third, and come later
+	tab.Lookup(records(keyOf(1<<30+3), pair[0], pair[1]), 5, out[:]) // both are older than the third, and come later
 	if indexes(out) != [3]Index{third, a, b} {
 		t.Fatalf("got flows %v, want the third one's place, %d, then %d and %d", out, third, a, b)
 	}
@@ -295,16 +339,17 @@ func sameTag(tab *Table) [2]Key {
 func TestNoAllocation(t *testing.T) {
 	seen := &counter{}
 	tab := newTable(t, Config{Capacity: 1000, Aging: 1000, Observer: seen})
-	keys := make([]Key, 64)
+	packets := make([]packet.Record, 64)
 	out := make([]Ref, 64)
 	now := int64(0)
 	if n := testing.AllocsPerRun(1000, func() {
-		for i := range keys {
-			keys[i] = keyOf(uint64(now) + uint64(i))
+		for i := range packets {
+			k := keyOf(uint64(now) + uint64(i))
+			packets[i].Flow = k.Words()
 		}
-		tab.Lookup(keys, now, out)
+		tab.Lookup(packets, now, out)
 		tab.Sweep(now)
-		tab.Find(&keys[0])
+		tab.Find(KeyOf(&packets[0]))
 		now += 20
 	}); n != 0 {
 		t.Fatalf("%v allocations a burst", n)
@@ -327,7 +372,7 @@ func TestRef(t *testing.T) {
 	tab.Renew(b, 2)
 	tab.SetAnswer(b, tab.State(b), answerMask)
 	var refs [2]Ref
-	tab.Lookup([]Key{keyOf(1), keyOf(2)}, 3, refs[:])
+	tab.Lookup(records(keyOf(1), keyOf(2)), 3, refs[:])
 	if want := [2]Ref{{a, 1}, {b, 2}}; refs != want {
 		t.Errorf("%v for the first flow of an index and the second one, want %v", refs, want)
 	}

@@ -1,6 +1,19 @@
 package flowtable
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// records has a packet of each flow.
+func records(keys ...Key) []packet.Record {
+	packets := make([]packet.Record, len(keys))
+	for i := range keys {
+		packets[i].Flow = keys[i].Words()
+	}
+	return packets
+}
 
 // memory returns a key's bytes.
 func memory(k *Key) *[8 * keyWords]byte { return (*[8 * keyWords]byte)(unsafe.Pointer(k)) }

@@ -18,9 +18,9 @@
 // The workers of a gateway share one Pairing. Each worker has a Learner for its own flow table, and passes every RoCEv2 packet to it:
 //
 //	learner.StartBurst()
-//	table.Lookup(keys, now, flows)
-//	for k := learner.Routine(flows, of, &parsed, 0); k < len(keys); k = learner.Routine(flows, of, &parsed, k+1) {
-//		learner.Observe(flows[k], &keys[k], &parsed[of[k]], frame, now)
+//	table.Lookup(packets, now, flows)
+//	for i := learner.Routine(flows, packets, 0); i < len(packets); i = learner.Routine(flows, packets, i+1) {
+//		learner.Observe(flows[i], key, headers, frame, now) // of packet i, if it has a flow
 //	}
 //	qp, ok := learner.SourceQP(flow)
 //

@@ -43,7 +43,7 @@ func TestSourceQP(t *testing.T) {
 	ended := map[flowtable.Key]View{}
 	w.ended = func(k *flowtable.Key, v View) { ended[*k] = v }
 	out := make([]flowtable.Ref, len(keys))
-	w.Lookup(keys, 1, out)
+	w.lookup(keys, 1, out)
 	unknown, ud := Answer(0), makeAnswer(99, Confirmed, EvidenceDETH)
 	static := func(qp uint32) Answer { return makeAnswer(qp, Confirmed, EvidenceStatic) }
 	check := func(when string, want ...Answer) {
@@ -89,7 +89,7 @@ func TestNewMapReachesAllFlows(t *testing.T) {
 		k := flowtable.Key{Src: packet.Addr{Lo: uint64(n)}, Dst: bob, DestQP: 2 + n}
 		keys, pairs = append(keys, k), append(pairs, QPPair{k.Src, k.Dst, 100000 + n, k.DestQP})
 	}
-	w.Lookup(keys, 1, make([]flowtable.Ref, flows))
+	w.lookup(keys, 1, make([]flowtable.Ref, flows))
 	m := pairsMap(t, pairs[:flows-5]...)
 	for range flows/recheckBatch + 1 {
 		w.SetStatic(pairsMap(t, pairs[:flows-5]...))

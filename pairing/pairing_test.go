@@ -46,7 +46,7 @@ func (w *wire) frame(side int, p *packet.Parsed, b []byte) {
 	var x [1]flowtable.Ref
 	worker.StartBurst()
 	if p.Opcode != packet.CNP {
-		worker.Lookup(k[:], w.now, x[:])
+		worker.lookup(k[:], w.now, x[:])
 	}
 	if p.Opcode == packet.CNP {
 		worker.Observe(flowtable.None, &k[0], p, b, w.now)
@@ -326,7 +326,7 @@ func TestFloodOfHosts(t *testing.T) {
 			k := [1]flowtable.Key{{Src: packet.Addr{Lo: 0xffff00000000 | uint64(base+n)}, Dst: bob, DestQP: 77, Port: 0}}
 			var x [1]flowtable.Ref
 			w.workers[0].StartBurst()
-			w.workers[0].Lookup(k[:], w.now, x[:])
+			w.workers[0].lookup(k[:], w.now, x[:])
 			p := packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCSendOnly, DestQP: 77, PSN: n & psnMask, SrcPort: 50000}
 			w.workers[0].Observe(x[0].Index, &k[0], &p, nil, w.now)
 			if n%100 == 0 {

@@ -123,7 +123,7 @@ func TestStalePlace(t *testing.T) {
 		k := [1]flowtable.Key{w.key(1, 300)}
 		var out [1]flowtable.Ref
 		third.StartBurst()
-		third.Lookup(k[:], w.now, out[:])
+		third.lookup(k[:], w.now, out[:])
 		p := packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCSendOnly, DestQP: 300, PSN: psn, SrcPort: 50000}
 		third.observe(out[0].Index, &k[0], &p, make([]byte, 64), w.now)
 	}

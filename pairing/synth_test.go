@@ -80,10 +80,21 @@ func newGateway(t testing.TB, flows int) *gateway {
 	return g
 }
 
+// lookup finds the flows of packets with these keys.
+func (w *worker) lookup(keys []flowtable.Key, now int64, out []flowtable.Ref) {
+	packets := make([]packet.Record, len(keys))
+	for i := range keys {
+		packets[i].Flow = keys[i].Words()
+	}
+	w.Lookup(packets, now, out)
+}
+
 // observe passes a packet to the learner like the dataplane: Observe gets the packets at which Routine stops.
 func (w *worker) observe(x flowtable.Index, k *flowtable.Key, p *packet.Parsed, b []byte, now int64) {
-	parsed := [maxBurst]packet.Parsed{*p}
-	if w.Routine([]flowtable.Ref{{Index: x}}, []uint8{0}, &parsed, 0) == 0 {
+	var r packet.Record
+	r.Set(p)
+	r.Flow.QPs = uint64(p.DestQP) | uint64(p.SourceQP)<<32
+	if w.Routine([]flowtable.Ref{{Index: x}}, []packet.Record{r}, 0) == 0 {
 		w.Observe(x, k, p, b, now)
 	}
 }
@@ -100,7 +111,7 @@ func (g *gateway) show(e *synth.Event) (*worker, flowtable.Index) {
 		w.Observe(flowtable.None, k, p, b, now)
 		return w, flowtable.None
 	}
-	w.Lookup(g.key[:], now, g.flow[:])
+	w.lookup(g.key[:], now, g.flow[:])
 	w.observe(g.flow[0].Index, k, p, b, now)
 	return w, g.flow[0].Index
 }

@@ -135,19 +135,17 @@ func (l *Learner) trackOf(x flowtable.Index) *track {
 	return (*track)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(l.tracks)), uint64(x)*uint64(unsafe.Sizeof(track{}))))
 }
 
-const maxBurst = 64
-
 // Routine scans packets, beginning at number from. It counts those without new evidence, which are most packets of confirmed flows, and
-// stops at the first one that may have some. It returns that packet's number, or len(flows) if there is none. flows[k] is the flow of the
-// packet parsed[of[k]], from Lookup. The caller passes the packet to Observe before it calls Routine again.
+// stops at the first one that may have some. It returns that packet's number, or len(flows) if there is none. flows[i] is the flow of packet
+// i, from Lookup. The caller passes the packet to Observe, if it has a flow, before it calls Routine again.
 //
 // A request with the PSN of the last one gives no new evidence. For a confirmed flow, neither does a request a few PSNs ahead of the last
 // one, or a response near the highest one.
-func (l *Learner) Routine(flows []flowtable.Ref, of []uint8, parsed *[maxBurst]packet.Parsed, from int) int {
-	of = of[:len(flows)]
+func (l *Learner) Routine(flows []flowtable.Ref, packets []packet.Record, from int) int {
+	packets = packets[:len(flows)]
 	table, tracks := l.table, unsafe.Pointer(unsafe.SliceData(l.tracks))
 	for n := from; n < len(flows); n++ {
-		x, p := flows[n].Index, &parsed[of[n]%maxBurst]
+		x, p := flows[n].Index, &packets[n]
 		t, s := (*track)(unsafe.Add(tracks, uint64(x)*uint64(unsafe.Sizeof(track{})))), uint32(table.State(x))
 		if s != t.known || t.left() <= 1 || p.Len >= longFrame {
 			return n
@@ -171,7 +169,7 @@ func (l *Learner) Routine(flows []flowtable.Ref, of []uint8, parsed *[maxBurst]p
 				return n
 			}
 		case packet.NoRole:
-			if p.DestQP == packet.GSIQP {
+			if p.DestQP() == packet.GSIQP {
 				return n
 			}
 		default:

@@ -31,20 +31,22 @@ func TestCountersDoNotWrap(t *testing.T) {
 		w := newWire(t)
 		worker, want := w.workers[0], Traffic{Transport: uint8(op) >> 5}
 		k, x := [1]flowtable.Key{w.key(0, 200)}, [1]flowtable.Ref{}
-		worker.Lookup(k[:], w.now, x[:])
-		parsed := [maxBurst]packet.Parsed{{Kind: packet.RoCEv2, Opcode: op, DestQP: 200, PSN: 7, Len: largest}}
+		worker.lookup(k[:], w.now, x[:])
+		p := packet.Parsed{Kind: packet.RoCEv2, Opcode: op, DestQP: 200, PSN: 7, Len: largest}
+		var r [1]packet.Record
+		r[0].Set(&p)
 		worker.StartBurst()
-		worker.Observe(x[0].Index, &k[0], &parsed[0], make([]byte, 64), w.now)
+		worker.Observe(x[0].Index, &k[0], &p, make([]byte, 64), w.now)
 		worker.tracks[x[0].Index].packets = 1<<32 - 1<<15 - 1 // the maximum just before a packet must be observed
 		worker.tally(x[0].Index, 0)
 		want.Packets, want.Bytes = 1<<32-1<<15, largest
 		routine := 0
 		for range 1 << 18 { // 16 GiB
 			worker.StartBurst()
-			if worker.Routine(x[:], []uint8{0}, &parsed, 0) == 1 {
+			if worker.Routine(x[:], r[:], 0) == 1 {
 				routine++
 			} else {
-				worker.Observe(x[0].Index, &k[0], &parsed[0], make([]byte, 64), w.now)
+				worker.Observe(x[0].Index, &k[0], &p, make([]byte, 64), w.now)
 			}
 			want.Packets++
 			want.Bytes += largest

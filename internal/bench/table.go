@@ -48,18 +48,23 @@ func octets(keys []flowtable.Key) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(keys))), len(keys)*keySize)
 }
 
-func readKeys(path string) ([]flowtable.Key, error) {
+// readPackets makes a packet of each key in a file.
+func readPackets(path string) ([]packet.Record, error) {
 	text, err := os.ReadFile(path)
 	keys := make([]flowtable.Key, len(text)/keySize)
 	copy(octets(keys), text)
-	return keys, err
+	packets := make([]packet.Record, len(keys))
+	for i := range keys {
+		packets[i].Flow = keys[i].Words()
+	}
+	return packets, err
 }
 
 // flows is a flow table under test.
 type flows struct {
 	memory []byte
-	keys   []flowtable.Key
-	wanted []flowtable.Key
+	keys   []packet.Record // a packet of each flow
+	wanted []packet.Record
 	at     int // next to look up
 	filled int // keys that the table has
 	now    int64
@@ -80,10 +85,10 @@ func table(args []string) error {
 		return err
 	}
 	f := flows{now: 1}
-	if f.keys, err = readKeys(args[1]); err != nil {
+	if f.keys, err = readPackets(args[1]); err != nil {
 		return err
 	}
-	if f.wanted, err = readKeys(args[2]); err != nil {
+	if f.wanted, err = readPackets(args[2]); err != nil {
 		return err
 	}
 	var memory assemble.Memory

@@ -5,8 +5,12 @@ package burst
 
 import "unsafe"
 
-// MaxSize bounds the frames that one Exchange moves a port and direction.
+// MaxSize bounds the frames that one Exchange receives from a port.
 const MaxSize = 64
+
+// TxBursts is the number of bursts that one Exchange may send to a port. When frames arrive at an idle line, one of them starts and the others
+// wait. With a list of one burst, a queue that then gets a burst a step would never be empty again.
+const TxBursts = 2
 
 // Frame identifies a frame in a backend's memory. It has 24 bytes, no pointers and a C layout, so that queues of frames can be off the heap
 // and C can read an array of them.
@@ -21,9 +25,10 @@ type Frame struct {
 type Port struct {
 	// Rx holds the frames that the last Exchange received, in order; Exchange resets it. The worker owns their buffers.
 	Rx []Frame
-	// Tx holds the frames that the next Exchange sends, in order, at most its initial capacity. Exchange doesn't change it, and sets Sent
-	// to the number of its first frames that the device accepted; the device owns their buffers from then on. If the worker has built a
-	// frame or changed its length, Len counts.
+	// Tx holds the frames that the next Exchange sends, in order, at most its initial capacity, which is TxBursts bursts. The worker may
+	// replace it by a list of its own, off the Go heap, that stays unchanged until the Exchange. Exchange doesn't change it, and sets Sent to
+	// the number of its first frames that the device accepted; the device owns their buffers from then on. If the worker has built a frame or
+	// changed its length, Len counts.
 	Tx   []Frame
 	Sent int
 	// Lost lists those of the first Sent frames that the backend dropped, in their order.

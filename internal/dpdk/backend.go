@@ -31,6 +31,7 @@ const (
 	_ = uint(unsafe.Offsetof(burst.Frame{}.Len)-16) + uint(16-unsafe.Offsetof(burst.Frame{}.Len))
 	_ = uint(unsafe.Offsetof(burst.Frame{}.Head)-20) + uint(20-unsafe.Offsetof(burst.Frame{}.Head))
 	_ = uint(unsafe.Sizeof(burst.Loss{})-C.sizeof_struct_cnp_loss) + uint(C.sizeof_struct_cnp_loss-unsafe.Sizeof(burst.Loss{}))
+	_ = uint(burst.MaxSize-C.CNP_MAX_BURST) + uint(C.CNP_MAX_BURST-burst.MaxSize) + uint(burst.TxBursts-C.CNP_TX_BURSTS) + uint(C.CNP_TX_BURSTS-burst.TxBursts)
 	_ = uint(burst.TooLong-C.CNP_TOO_LONG) + uint(burst.LinkDown-C.CNP_LINK_DOWN) + uint(burst.Refused-C.CNP_REFUSED)
 )
 
@@ -39,7 +40,7 @@ type Backend struct {
 	batch     burst.Batch
 	c         *C.struct_cnp_batch
 	queues    []C.struct_cnp_queue
-	rx, tx    [][]burst.Frame // by port, at full capacity
+	rx, tx    [][]burst.Frame // by port, at full capacity; tx is the list that a worker may use
 	lost      [][]burst.Loss  // by port
 	wakers    []unix.PollFd   // sockets whose frames end a Wait
 	free      []uint64
@@ -72,13 +73,12 @@ func newBackend(ports []*Port, pool *Pool, worker, burstSize int) *Backend {
 	b.c.burst = C.uint32_t(burstSize)
 	b.batch = burst.Batch{Base: base, Ports: make([]burst.Port, len(ports)), Free: b.free[:0], Spare: b.spare[:0]}
 	for i, p := range ports {
-		rx, tx := callocSlice[burst.Frame](burst.MaxSize), callocSlice[burst.Frame](burst.MaxSize)
-		b.rx, b.tx = append(b.rx, rx), append(b.tx, tx[:burstSize:burstSize])
-		lost := callocSlice[burst.Loss](burst.MaxSize)
+		rx, tx := callocSlice[burst.Frame](burst.MaxSize), callocSlice[burst.Frame](burst.TxBursts*burstSize)
+		b.rx, b.tx = append(b.rx, rx), append(b.tx, tx)
+		lost := callocSlice[burst.Loss](len(tx))
 		b.lost = append(b.lost, lost)
 		q := &b.queues[i]
 		q.rx = (*C.struct_cnp_frame)(unsafe.Pointer(unsafe.SliceData(rx)))
-		q.tx = (*C.struct_cnp_frame)(unsafe.Pointer(unsafe.SliceData(tx)))
 		q.lost = (*C.struct_cnp_loss)(unsafe.Pointer(unsafe.SliceData(lost)))
 		q.carrier = (*C.int32_t)(p.carrier)
 		p.driver.queue(worker, q)
@@ -116,7 +116,7 @@ func (b *Backend) Wakes() bool { return len(b.wakers) == len(b.queues) }
 func (b *Backend) Exchange() int64 {
 	for i := range b.queues {
 		p, q := &b.batch.Ports[i], &b.queues[i]
-		q.n_tx = C.uint32_t(settle(b.tx[i], p.Tx))
+		q.tx, q.n_tx = (*C.struct_cnp_frame)(unsafe.Pointer(unsafe.SliceData(p.Tx))), C.uint32_t(min(len(p.Tx), len(b.tx[i])))
 	}
 	for len(b.batch.Free) > len(b.free) {
 		b.releaseSome()

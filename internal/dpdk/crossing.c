@@ -47,8 +47,8 @@ lose_all(struct cnp_queue *q, uint32_t waiting)
 static inline void
 send_burst(struct cnp_queue *q, uint32_t burst)
 {
-	struct rte_mbuf *pk[CNP_MAX_BURST];
-	uint32_t n = 0, waiting = RTE_MIN(q->n_tx, burst);
+	struct rte_mbuf *pk[CNP_TX_BURSTS * CNP_MAX_BURST];
+	uint32_t n = 0, waiting = RTE_MIN(q->n_tx, CNP_TX_BURSTS * burst);
 
 	q->sent = q->n_lost = 0;
 	if (waiting == 0)
@@ -66,7 +66,7 @@ send_burst(struct cnp_queue *q, uint32_t burst)
 		pk[i]->data_len = (uint16_t)q->tx[i].len;
 	}
 	if (unlikely(q->socket != NULL))
-		cnp_socket_send(q, pk, n);
+		cnp_socket_send(q, pk, RTE_MIN(n, (uint32_t)CNP_MAX_BURST));
 	else if (n != 0)
 		q->sent = rte_eth_tx_burst(q->port, q->queue, pk, (uint16_t)n);
 	if (unlikely(n == 0)) {
@@ -168,12 +168,15 @@ cnp_exchange(uintptr_t batch)
 	struct cnp_batch *b = (struct cnp_batch *)batch;
 	struct timespec now;
 
-	for (uint32_t i = 0; i < b->n_queue; i++)
-		send_burst(&b->queue[i], b->burst);
 	if (b->n_free != 0)
 		cnp_release(batch);
 	refill_spares(b);
+	/*
+	 * Each port receives right after another one has sent: a device without a queue of its own has just freed a burst of buffers, which
+	 * are still in the nearest cache.
+	 */
 	for (uint32_t i = 0; i < b->n_queue; i++) {
+		send_burst(&b->queue[(i + 1) % b->n_queue], b->burst);
 		if (b->drain)
 			receive_nothing(&b->queue[i]);
 		else

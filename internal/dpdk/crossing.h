@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #define CNP_MAX_BURST 64 /* burst.MaxSize */
+#define CNP_TX_BURSTS 2  /* burst.TxBursts */
 
 struct rte_mbuf;
 struct rte_mempool;
@@ -42,8 +43,8 @@ enum { CNP_TOO_LONG, CNP_LINK_DOWN, CNP_REFUSED };
 /* One worker's pair of queues on one port. */
 struct cnp_queue {
 	struct cnp_frame *rx;      /* burst frames, written by C */
-	struct cnp_frame *tx;      /* burst frames, written by Go */
-	struct cnp_loss *lost;     /* burst losses, written by C */
+	struct cnp_frame *tx;      /* n_tx frames, written by Go; not always the same memory */
+	struct cnp_loss *lost;     /* CNP_TX_BURSTS bursts of losses, written by C */
 	struct cnp_socket *socket; /* of a kernel interface; NULL: the port is an ethdev */
 	const int32_t *carrier;    /* the port's: 0 when it is known to have no link */
 	uint32_t n_rx;
@@ -75,7 +76,7 @@ struct cnp_batch {
 	uint32_t n_free;
 	uint32_t n_spare;
 	uint32_t spares; /* capacity of spare */
-	uint32_t burst;  /* frames a port and direction, at most CNP_MAX_BURST */
+	uint32_t burst;  /* frames that a port receives, at most CNP_MAX_BURST; it sends CNP_TX_BURSTS times as many */
 	uint32_t drain;  /* receive nothing */
 };
 

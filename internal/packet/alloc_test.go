@@ -11,7 +11,7 @@ func TestNoAllocations(t *testing.T) {
 		for _, f := range [][]byte{frame, frame4} {
 			Parse(f, uint32(len(f)), &p)
 			p.ECN = ECT0 // as it was before the first run
-			if !MarkCE(f, &p) {
+			if !markCE(f, &p) {
 				t.Fatal("not marked")
 			}
 			Classify(f, &p, &DefaultCodePoints)

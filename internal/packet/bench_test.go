@@ -65,10 +65,9 @@ func BenchmarkParsePlain(b *testing.B) {
 			for i := range frames {
 				frames[i] = burst.Frame{Len: uint32(len(octets)), Head: uint32(len(octets))}
 			}
-			var parsed [burst.MaxSize]Parsed
-			var keys [burst.MaxSize]FlowWords
+			var records [burst.MaxSize]Record
 			for b.Loop() {
-				if ParsePlain(unsafe.Pointer(&octets[0]), frames[:], 1, parsed[:], keys[:]).N != len(frames) {
+				if ParsePlain(unsafe.Pointer(&octets[0]), frames[:], 1, records[:]).N != len(frames) {
 					b.Fatal("not taken as plain")
 				}
 			}
@@ -82,8 +81,7 @@ func BenchmarkMarkCE(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			frame, p := benchFrame(c.stack)
 			for b.Loop() {
-				p.ECN = ECT0 // the octets go on as CE: the work is the same
-				MarkCE(frame, &p)
+				MarkCE(frame, p.Outer, ECT0) // the frame goes on as CE: the work is the same
 			}
 		})
 	}

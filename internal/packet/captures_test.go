@@ -114,7 +114,7 @@ func checkMarkCE(t *testing.T, frame []byte, p *Parsed) {
 	}
 	q := *p
 	q.ECN = ECT0
-	if !MarkCE(f, &q) || q.ECN != CE {
+	if !markCE(f, &q) || q.ECN != CE {
 		t.Fatal("not marked")
 	}
 	var again Parsed

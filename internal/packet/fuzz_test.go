@@ -121,7 +121,7 @@ func parseBody(t testing.TB, b []byte, frameLen uint32, p *Parsed) {
 	}
 	ok := VerifyICRC(b, p)
 	before := *p
-	if MarkCE(b, p) {
+	if markCE(b, p) {
 		var again Parsed
 		Parse(b, frameLen, &again)
 		if again != *p || VerifyICRC(b, &again) != ok {

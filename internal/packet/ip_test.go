@@ -75,7 +75,7 @@ func TestMarkCEChecksum(t *testing.T) {
 		checksum := rapid.OneOf(rapid.Just(right), rapid.Uint16(), rapid.SampledFrom([]uint16{0, 0xffff})).Draw(t, "checksum")
 		be.PutUint16(h[10:], checksum)
 		off := plainChecksum(h) // 0 where it is right
-		if !MarkCE(frame, &p) {
+		if !markCE(frame, &p) {
 			t.Fatal("not marked")
 		}
 		if got := plainChecksum(h); got%0xffff != off%0xffff { // 0 and 0xFFFF are the same number
@@ -103,7 +103,7 @@ func TestClearCE(t *testing.T) {
 				be.PutUint16(h[10:], plainChecksum(h))
 			}
 			before := bytes.Clone(frame)
-			if ClearCE(frame, &p) || !MarkCE(frame, &p) || !ClearCE(frame, &p) || p.ECN != ECT0 || !bytes.Equal(frame, before) {
+			if clearCE(frame, &p) || !markCE(frame, &p) || !clearCE(frame, &p) || p.ECN != ECT0 || !bytes.Equal(frame, before) {
 				t.Fatalf("family %d, identification %04x: ECN %d, % x, expected % x", family, id, p.ECN, frame[:34], before[:34])
 			}
 		}
@@ -121,7 +121,7 @@ func TestMarkCECorners(t *testing.T) {
 			be.PutUint16(h[10:], 0)
 			be.PutUint16(h[10:], plainChecksum(h))
 			p.ECN = ecn
-			MarkCE(frame, &p)
+			markCE(frame, &p)
 			got := be.Uint16(h[10:])
 			be.PutUint16(h[10:], 0)
 			if want := plainChecksum(h); got != want || h[1] != CE {
@@ -142,7 +142,7 @@ func TestMarkCERefuses(t *testing.T) {
 		var p Parsed
 		Parse(frame, uint32(len(frame)), &p)
 		q := p
-		if MarkCE(frame, &p) || !bytes.Equal(frame, before) || p != q {
+		if markCE(frame, &p) || !bytes.Equal(frame, before) || p != q {
 			t.Errorf("case %d: marked or changed", i)
 		}
 	}
@@ -154,7 +154,7 @@ func TestMarkCEIPv6(t *testing.T) {
 		frame, p := stack{family: 6, ecn: ecn, dscp: 63, opcode: RCSendOnly}.build()
 		want := bytes.Clone(frame)
 		want[15] |= 0x30
-		if !MarkCE(frame, &p) || p.ECN != CE || !bytes.Equal(frame, want) {
+		if !markCE(frame, &p) || p.ECN != CE || !bytes.Equal(frame, want) {
 			t.Errorf("ECN %d: % x", ecn, frame[14:18])
 		}
 	}

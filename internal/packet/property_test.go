@@ -134,37 +134,38 @@ var plainTags = [][]tag{nil, {{EtherTypeCTag, 0xfff}}, {{EtherTypeCTag, 0x1001}}
 	{{EtherTypeCTag, 1}, {EtherTypeCTag, 2}, {EtherTypeCTag, 3}}}
 
 func checkPlainIsAny(t interface{ Fatalf(string, ...any) }, b []byte, frameLen uint32) {
-	got := []Parsed{{Addr{1, 2}, Addr{3, 4}, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, Tunnel{31, 32, VXLAN, true}}}
-	key := []FlowWords{{Addr{1, 2}, Addr{3, 4}, 5, 6}}
+	got := []Record{{FlowWords{Addr{1, 2}, Addr{3, 4}, 5, 6}, 7, 8, 9, 10, 11, 12, 13, 0}}
 	frame := []burst.Frame{{Buf: 1, Len: frameLen, Head: uint32(len(b))}}
-	run := ParsePlain(unsafe.Pointer(unsafe.SliceData(b)), frame, 7, got, key)
+	run := ParsePlain(unsafe.Pointer(unsafe.SliceData(b)), frame, 7, got)
 	if run.N == 0 {
 		return
 	}
 	var p Parsed
 	Parse(b, frameLen, &p)
-	want := FlowWords{p.Src, p.Dst, uint64(p.DestQP) | uint64(p.SourceQP)<<32, 7 | uint64(p.OuterTag)<<16}
 	class := p.DSCP<<2 | p.ECN
-	if got[0].Tunnel() != (Tunnel{}) {
-		t.Fatalf("% x of %d octets: a plain frame in a tunnel: %+v", b, frameLen, got[0])
-	}
-	got[0].tunnel = Tunnel{}
-	if got[0] != p || key[0] != want || run != (Run{1, uint64(frameLen), class, class}) || p.InnerTag != 0 ||
+	if got[0] != recordOf(&p, 7) || run != (Run{1, uint64(frameLen), class, class}) || p.InnerTag != 0 || p.Encapsulated() ||
 		p.Kind != RoCEv2 || p.Opcode == CNP || p.Family == 6 && (p.Src.Is4() || p.Dst.Is4()) {
-		t.Fatalf("% x of %d octets parsed to\n%+v %+v %+v, the general path finds\n%+v", b, frameLen, got[0], key[0], run, p)
+		t.Fatalf("% x of %d octets parsed to\n%+v %+v, the general path finds\n%+v", b, frameLen, got[0], run, p)
 	}
+}
+
+// recordOf is the record of a plain frame from a port, by the general path.
+func recordOf(p *Parsed, port uint64) (r Record) {
+	r.Set(p)
+	r.Flow = FlowWords{p.Src, p.Dst, uint64(p.DestQP) | uint64(p.SourceQP)<<32, port | uint64(p.OuterTag)<<16}
+	return r
 }
 
 // TestPlainIsUsed: otherwise the test above would compare nothing. A run ends at the first frame that isn't plain.
 func TestPlainIsUsed(t *testing.T) {
 	var octets []byte
 	var frames []burst.Frame
-	var want []Parsed
+	var want []Record
 	sum := Run{Any: 7<<2 | CE, All: 3 << 2}
 	add := func(s stack) {
 		b, p := s.build()
 		frames = append(frames, burst.Frame{Data: uint64(len(octets)), Len: uint32(len(b)), Head: uint32(p.Payload) + ICRCLen})
-		octets, want = append(octets, b...), append(want, p)
+		octets, want = append(octets, b...), append(want, recordOf(&p, 1))
 	}
 	for _, s := range []stack{{dscp: 7, ecn: ECT0}, {dscp: 3, ecn: ECT1, tags: []tag{{EtherTypeCTag, 3<<13 | 100}}}} {
 		for _, s.family = range []uint8{4, 6} {
@@ -172,14 +173,14 @@ func TestPlainIsUsed(t *testing.T) {
 				s.payload = 100
 				add(s)
 				sum.N++
-				sum.Octets += uint64(frames[len(frames)-1].Len)
+				sum.Bytes += uint64(frames[len(frames)-1].Len)
 			}
 		}
 	}
 	add(stack{family: 4, opcode: CNP, payload: CNPReservedLen})
 	add(stack{family: 4, opcode: RCWriteMiddle})
-	got, keys := make([]Parsed, len(frames)), make([]FlowWords, len(frames))
-	run := ParsePlain(unsafe.Pointer(&octets[0]), frames, 1, got, keys)
+	got := make([]Record, len(frames))
+	run := ParsePlain(unsafe.Pointer(&octets[0]), frames, 1, got)
 	if run != sum || !slices.Equal(got[:run.N], want[:run.N]) {
 		t.Errorf("%+v, want %+v, and of all frames\n%+v\nof which\n%+v", run, sum, want, got)
 	}
@@ -198,7 +199,7 @@ func TestPlainIsNotUsed(t *testing.T) {
 	} {
 		b, want := s.build()
 		checkPlainIsAny(t, b, uint32(len(b)))
-		if run := ParsePlain(unsafe.Pointer(&b[0]), []burst.Frame{{Len: uint32(len(b)), Head: uint32(len(b))}}, 0, make([]Parsed, 1), make([]FlowWords, 1)); run.N != 0 {
+		if run := ParsePlain(unsafe.Pointer(&b[0]), []burst.Frame{{Len: uint32(len(b)), Head: uint32(len(b))}}, 0, make([]Record, 1)); run.N != 0 {
 			t.Errorf("taken as plain: %+v", want)
 		}
 	}

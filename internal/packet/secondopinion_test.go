@@ -100,7 +100,7 @@ func TestSecondOpinionCaptures(t *testing.T) {
 			n++
 			if p.ECN == ECT0 || p.ECN == ECT1 { // and marked
 				marked := bytes.Clone(f)
-				MarkCE(marked, &p)
+				markCE(marked, &p)
 				frames = append(frames, marked)
 			}
 		}

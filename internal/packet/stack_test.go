@@ -217,3 +217,21 @@ func plainICRC(packet []byte, l4 int) uint32 {
 	}
 	return crc32.ChecksumIEEE(b)
 }
+
+// markCE marks a parsed frame, and says so in p.
+func markCE(b []byte, p *Parsed) bool {
+	if !MarkCE(b, p.Outer, p.ECN) {
+		return false
+	}
+	p.ECN = CE
+	return true
+}
+
+// clearCE undoes markCE.
+func clearCE(b []byte, p *Parsed) bool {
+	if !ClearCE(b, p.Outer, p.ECN) {
+		return false
+	}
+	p.ECN = ECT0
+	return true
+}

@@ -203,7 +203,7 @@ func TestTunnels(t *testing.T) {
 func checkMark(t *rapid.T, frame []byte, p *Parsed) {
 	before, was := bytes.Clone(frame), *p
 	right := VerifyICRC(frame, p)
-	if MarkCE(frame, p) != (was.ECN == ECT0 || was.ECN == ECT1) {
+	if markCE(frame, p) != (was.ECN == ECT0 || was.ECN == ECT1) {
 		t.Fatalf("ECN was %d, is %d", was.ECN, p.ECN)
 	}
 	outer := int(p.Outer)
@@ -225,7 +225,7 @@ func checkMark(t *rapid.T, frame []byte, p *Parsed) {
 	if Parse(frame, uint32(len(frame)), &again); again != *p {
 		t.Fatalf("marked, it parses to\n%+v, want\n%+v", again, *p)
 	}
-	if was.ECN == ECT0 && (!ClearCE(frame, p) || !bytes.Equal(frame, before)) {
+	if was.ECN == ECT0 && (!clearCE(frame, p) || !bytes.Equal(frame, before)) {
 		t.Fatalf("cleared\n% x, was\n% x", frame, before)
 	}
 }

@@ -13,7 +13,7 @@ import (
 // Config has the sizes of a backend.
 type Config struct {
 	Ports int
-	// Burst bounds the frames a port and direction that one Exchange moves; 1 to burst.MaxSize.
+	// Burst bounds the frames that one Exchange receives from a port; 1 to burst.MaxSize. It sends burst.TxBursts times as many.
 	Burst int
 	// BufferSize is the number of bytes of a buffer: the length of the largest frame.
 	BufferSize int
@@ -80,9 +80,10 @@ func New(c Config) (*Backend, error) {
 		Free:  make([]uint64, 0, burst.MaxSize*(c.Ports+1)),
 		Spare: make([]burst.Frame, 0, burst.MaxSize),
 	}
+	sent := burst.TxBursts * c.Burst
 	for i := range b.ports {
-		b.ports[i].limit = c.Burst
-		b.batch.Ports[i] = burst.Port{Rx: make([]burst.Frame, 0, c.Burst), Tx: make([]burst.Frame, 0, c.Burst), Lost: make([]burst.Loss, 0, c.Burst)}
+		b.ports[i].limit = sent
+		b.batch.Ports[i] = burst.Port{Rx: make([]burst.Frame, 0, c.Burst), Tx: make([]burst.Frame, 0, sent), Lost: make([]burst.Loss, 0, sent)}
 	}
 	return b, nil
 }
