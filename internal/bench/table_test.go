@@ -19,9 +19,14 @@ func TestInsertParts(t *testing.T) {
 		{"smaller than a part", 1024, 1, []int{1024, 1024}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f := flows{now: 1, memory: make([]byte, flowtable.Size(c.keys)), keys: make([]flowtable.Key, c.keys)}
-			for i := range f.keys {
-				f.keys[i] = traffic{}.key(i)
+			b := bench{dir: t.TempDir()}
+			keys, _, err := b.keyFiles(c.keys)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := flows{now: 1, memory: make([]byte, flowtable.Size(c.keys))}
+			if f.keys, err = readPackets(keys); err != nil {
+				t.Fatal(err)
 			}
 			if err := f.clear(); err != nil {
 				t.Fatal(err)
