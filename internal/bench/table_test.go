@@ -1,6 +1,7 @@
 package main
 
 import (
+	"runtime"
 	"slices"
 	"testing"
 
@@ -19,6 +20,8 @@ func TestInsertParts(t *testing.T) {
 		{"smaller than a part", 1024, 1, []int{1024, 1024}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			runtime.LockOSThread() // a slice's time is that of its thread
+			defer runtime.UnlockOSThread()
 			b := bench{dir: t.TempDir()}
 			keys, _, err := b.keyFiles(c.keys)
 			if err != nil {
