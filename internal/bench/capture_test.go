@@ -15,15 +15,16 @@ import (
 
 // TestCapture: a capture holds one sound RoCEv2 data packet of each flow, and captures that begin elsewhere share no flow with it.
 func TestCapture(t *testing.T) {
-	for _, v6 := range []bool{false, true} {
+	for _, c := range []traffic{{}, {v6: true}, {vlan: true}} {
+		v6 := c.v6
 		for _, payload := range []int{smallest, 1024} {
 			seen := map[flowtable.Key]bool{}
 			order := []uint32{}
 			for first := 0; first < 2*hosts; first += hosts {
-				for _, frame := range captured(t, traffic{flows: hosts, first: first, v6: v6, payload: payload}) {
+				for _, frame := range captured(t, traffic{flows: hosts, first: first, v6: v6, vlan: c.vlan, payload: payload}) {
 					var p packet.Parsed
 					packet.Parse(frame, uint32(len(frame)), &p)
-					if p.Kind != packet.RoCEv2 || !p.Opcode.HasPayload() || p.ECN != packet.ECT0 || (p.Family == 6) != v6 {
+					if p.Kind != packet.RoCEv2 || !p.Opcode.HasPayload() || p.ECN != packet.ECT0 || (p.Family == 6) != v6 || (p.Tags == 1) != c.vlan {
 						t.Fatalf("the frame is %+v", p)
 					}
 					if data := int(p.ICRC) - int(p.Payload); data != payload {
@@ -61,6 +62,24 @@ func captured(t *testing.T, c traffic) [][]byte {
 		t.Fatal(err)
 	}
 	return pcap.Octets(pcap.Read(t, path))
+}
+
+// TestCaptureNames: captures that differ have files that differ, since a layout reuses a capture of the same name.
+func TestCaptureNames(t *testing.T) {
+	b := bench{dir: t.TempDir()}
+	paths := map[string]bool{}
+	all := []traffic{{}, {v6: true}, {vlan: true}, {payload: smallest}, {first: 8}}
+	for _, c := range all {
+		c.flows = 8
+		var l layout
+		if err := b.capture(&l, c); err != nil {
+			t.Fatal(err)
+		}
+		paths[l.captures[0]] = true
+	}
+	if len(paths) != len(all) {
+		t.Errorf("%d files of %d captures", len(paths), len(all))
+	}
 }
 
 // TestKeysAreTheFrames': the keys that the flow table is measured with are those of the captures.

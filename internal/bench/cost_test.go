@@ -4,7 +4,6 @@ package main
 
 import (
 	"encoding/json"
-	"flag"
 	"math"
 	"os"
 	"os/exec"
@@ -14,8 +13,6 @@ import (
 	"strconv"
 	"testing"
 )
-
-var update = flag.Bool("update", false, "write what is measured to testdata/cost.json")
 
 const (
 	costFile = "testdata/cost.json"

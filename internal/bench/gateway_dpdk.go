@@ -185,9 +185,9 @@ func (g *rig) run(d time.Duration) (*sample, error) {
 	began := time.Now()
 	g.stop.Store(false)
 	cpu := make([]int64, len(g.workers))
-	for {
+	for left := d; ; {
 		if d > 0 {
-			time.AfterFunc(d, func() { g.stop.Store(true) })
+			time.AfterFunc(left, func() { g.stop.Store(true) })
 		} else {
 			go g.stopWhenLearned()
 		}
@@ -201,7 +201,7 @@ func (g *rig) run(d time.Duration) (*sample, error) {
 			cpu[i] += m.cpu
 		}
 		g.stop.Store(false)
-		if slices.Min(cpu) >= d.Nanoseconds()*9/10 || time.Since(began) > 20*d+patience {
+		if left = d - time.Duration(slices.Min(cpu)); left <= d/10 || time.Since(began) > 20*d+patience {
 			break
 		}
 	}

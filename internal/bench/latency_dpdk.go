@@ -131,7 +131,9 @@ func (w *wire) pingPong(d time.Duration) (*sample, error) {
 	}
 	slices.Sort(w.times)
 	at := func(q float64) float64 { return float64(w.times[int(q*float64(len(w.times)-1))]) / 1000 }
-	return &sample{Ops: uint64(len(w.times)), Wall: time.Since(began).Nanoseconds(), Extra: map[string]float64{
-		"p50": at(0.5), "p99": at(0.99), "p99.9": at(0.999),
-	}}, nil
+	wall := time.Since(began)
+	return &sample{
+		Ops: uint64(len(w.times)), Wall: wall.Nanoseconds(), Rate: float64(len(w.times)) / wall.Seconds(),
+		Extra: map[string]float64{"p50": at(0.5), "p99": at(0.99), "p99.9": at(0.999)},
+	}, nil
 }

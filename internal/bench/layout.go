@@ -47,7 +47,7 @@ func nothing() *layout {
 
 // capture adds a port that receives t; it reuses an existing capture.
 func (b *bench) capture(l *layout, t traffic) error {
-	path := filepath.Join(b.dir, fmt.Sprintf("%d-%d-%d-%v.pcap", t.flows, t.first, t.payload, t.v6))
+	path := filepath.Join(b.dir, fmt.Sprintf("%d-%d-%d-%v-%v.pcap", t.flows, t.first, t.payload, t.v6, t.vlan))
 	if _, err := os.Stat(path); err != nil {
 		if err := t.write(path); err != nil {
 			return err

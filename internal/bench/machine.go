@@ -23,10 +23,10 @@ type machine struct {
 	Go        string  `json:"go"`
 	Hugepages string  `json:"hugepages"`
 	Burst     int     `json:"burst"`
-	Runs      int     `json:"runs"`
-	RunMS     int64   `json:"run_ms"`
-	Short     bool    `json:"short"` // then the figures are inaccurate
-	Load      string  `json:"load"`  // when it began: averages of 1, 5 and 15 minutes
+	Runs      int     `json:"runs"`   // slices of each side, at first
+	RunMS     int64   `json:"run_ms"` // core time of a slice
+	Short     bool    `json:"short"`  // then the figures are inaccurate
+	Load      string  `json:"load"`   // when it began: averages of 1, 5 and 15 minutes
 }
 
 func thisMachine(b *bench) machine {
@@ -56,6 +56,15 @@ func thisMachine(b *bench) machine {
 	return m
 }
 
+// core describes the measured core.
+func (m *machine) core() string {
+	kind := ""
+	if m.Virtual {
+		kind = "a virtual machine, "
+	}
+	return fmt.Sprintf("%s, %sDPDK %s, %s", m.CPU, kind, m.DPDK, m.Go)
+}
+
 func (m *machine) String() string {
 	kind := ""
 	if m.Virtual {
@@ -65,8 +74,8 @@ func (m *machine) String() string {
 	if m.Short {
 		short = "; a short run, whose figures mean little"
 	}
-	return fmt.Sprintf("%s, %d cores%s, %s of L2 a core, %s of L3, %.3g GiB; Linux %s, DPDK %s, %s; hugepages: %s; bursts of %d; %d runs of %d ms; load %s%s",
-		m.CPU, m.Cores, kind, m.L2, m.L3, m.MemoryGiB, m.Kernel, m.DPDK, m.Go, m.Hugepages, m.Burst, m.Runs, m.RunMS, m.Load, short)
+	return fmt.Sprintf("%s, %d cores%s, %s of L2 a core, %s of L3, %.3g GiB; Linux %s, DPDK %s, %s; hugepages: %s; bursts of %d; %d to %d slices of %d ms of each side; load %s%s",
+		m.CPU, m.Cores, kind, m.L2, m.L3, m.MemoryGiB, m.Kernel, m.DPDK, m.Go, m.Hugepages, m.Burst, m.Runs, moreSlices*m.Runs, m.RunMS, m.Load, short)
 }
 
 // field is the value of the first line "name : value" of a file.

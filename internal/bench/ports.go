@@ -33,6 +33,15 @@ func packetsPerSecond(rate float64, octets int) float64 {
 	return rate / 8 / float64(octets+lineOverhead)
 }
 
+// coresFor is the number of cores for both directions of a port pair at line rate, if a core forwards pps packets a second; 0 if that is
+// not known.
+func coresFor(rate float64, octets int, pps float64) float64 {
+	if pps == 0 {
+		return 0
+	}
+	return 2 * packetsPerSecond(rate, octets) / pps
+}
+
 // bdp is a bandwidth-delay product in bytes.
 func bdp(rate float64, rtt time.Duration) float64 { return rate / 8 * rtt.Seconds() }
 
@@ -48,8 +57,8 @@ func portTables(rates map[string]float64) string {
 		for _, s := range sizes {
 			pps := packetsPerSecond(rate, s.octets)
 			cores := "not measured"
-			if r := rates[s.group]; r > 0 {
-				cores = fmt.Sprintf("%.0f (%.2f)", math.Ceil(2*pps/r), 2*pps/r)
+			if n := coresFor(rate, s.octets, rates[s.group]); n > 0 {
+				cores = fmt.Sprintf("%.0f (%.2f)", math.Ceil(n), n)
 			}
 			fmt.Fprintf(&t, "| %.0fG | %s | %s M | %s M | %s |\n", rate/1e9, s.name, figure(*number3(pps / 1e6)), figure(*number3(2 * pps / 1e6)), cores)
 		}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"math"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -30,37 +29,6 @@ func TestPorts(t *testing.T) {
 	} {
 		if !strings.Contains(tables, row) {
 			t.Errorf("no %q in\n%s", row, tables)
-		}
-	}
-}
-
-// TestDocs: the document has its place for the tables, and keeps the rest.
-func TestDocs(t *testing.T) {
-	document, err := os.ReadFile("../../docs/performance.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	changed, err := replaceTables(string(document), "TABLES\n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := replaceTables(changed, "TABLES\n")
-	if err != nil || again != changed || !strings.Contains(changed, "TABLES") || !strings.HasPrefix(changed, string(document[:100])) {
-		t.Errorf("%v; the document became\n%s", err, changed)
-	}
-	if _, err := replaceTables("nothing", "TABLES\n"); err == nil {
-		t.Error("a document without a place for the tables was taken")
-	}
-}
-
-// TestMarkdown: every row is there, with its figure or why it has none.
-func TestMarkdown(t *testing.T) {
-	r := result{Rows: []row{{Name: "fwd64_1k_csum", Unit: "Mpps", Peer: "testpmd csum", Wanted: 1}, {Name: "b", Error: "noisy: it is"}}}
-	r.Rows[0].fill([]float64{30}, []float64{20}, 1)
-	text := r.markdown()
-	for _, part := range []string{"| `fwd64_1k_csum` |  | 30 | Mpps | testpmd csum | 20 | 1.5 | ≥ 1: met | 1 |", "| `b` |  | noisy: it is |", "| 10 (9.92) |"} {
-		if !strings.Contains(text, part) {
-			t.Errorf("no %q in\n%s", part, text)
 		}
 	}
 }

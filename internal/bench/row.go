@@ -3,12 +3,12 @@ package main
 import (
 	"fmt"
 	"math"
-	"slices"
+	"strings"
 )
 
-// row is one line of the result. Value and PeerValue are medians of alternating runs; Ratio says how cnpgate compares, above 1 is
-// better than the peer: Value/PeerValue, or its inverse where less is better. A row that could not be measured, or whose runs
-// disagree, has an Error and no figure.
+// row is one line of the result. Value and PeerValue are medians of slices. Ratio says how cnpgate compares, above 1 is better than the
+// peer: it is the median of the slice pairs' ratios, Value/PeerValue or its inverse where less is better, and lies between RatioLow and
+// RatioHigh with a confidence of 95 %. A row that could not be measured has an Error and no figure; a noisy one has only the interval.
 type row struct {
 	Name      string   `json:"name"`
 	What      string   `json:"what"`
@@ -17,8 +17,10 @@ type row struct {
 	Peer      string   `json:"peer"`
 	PeerValue *float64 `json:"peer_value"`
 	Ratio     *float64 `json:"ratio"`
-	Runs      int      `json:"runs"`
-	Spread    *float64 `json:"spread,omitempty"` // of the runs' ratios: the middle half, over their median
+	RatioLow  *float64 `json:"ratio_low"`
+	RatioHigh *float64 `json:"ratio_high"`
+	Runs      int      `json:"runs"`             // slice pairs
+	Spread    *float64 `json:"spread,omitempty"` // width of the interval as a share of the ratio
 	Wanted    float64  `json:"wanted,omitempty"` // least ratio
 	Error     string   `json:"error,omitempty"`
 
@@ -31,26 +33,43 @@ type result struct {
 	Machine machine `json:"machine"`
 }
 
-// fill sets a row's figures from the values of alternating runs, or the reason for none.
+// fill sets a row's figures from the values of slice pairs, or the reason for none. noise is the greatest share of the ratio that its
+// interval may be wide.
 func (r *row) fill(values, peers []float64, noise float64) {
+	r.clear()
 	r.Runs = len(values)
 	if len(values) == 0 || len(values) != len(peers) {
-		r.Error = fmt.Sprintf("failed: %d runs against %d of the peer", len(values), len(peers))
+		r.Error = fmt.Sprintf("failed: %d slices against %d of the peer", len(values), len(peers))
 		return
 	}
 	ratios := make([]float64, len(values))
 	for i := range values {
 		ratios[i] = r.compare(values[i], peers[i])
 	}
-	spread := (quantile(ratios, 0.75) - quantile(ratios, 0.25)) / median(ratios)
-	r.Spread = number3(spread)
-	if !(spread <= noise) {
-		r.Error = fmt.Sprintf("noisy: the middle half of %d runs spreads over %.0f %% of their median, more than %.0f %%", len(values), 100*spread, 100*noise)
+	ratio := intervalOf(ratios)
+	width := ratio.width()
+	if math.IsNaN(width) || math.IsInf(width, 0) {
+		r.Error = fmt.Sprintf("failed: the median of %d slices' ratios is %v", len(values), ratio.median)
 		return
 	}
-	value, peer := median(values), median(peers)
-	r.Value, r.PeerValue, r.Ratio = number3(value), number3(peer), number3(r.compare(value, peer))
+	r.RatioLow, r.RatioHigh, r.Spread = number3(ratio.low), number3(ratio.high), number3(width)
+	if width > noise {
+		r.Error = fmt.Sprintf("%sthe interval of the ratio, %s to %s, is %.1f %% wide after %d slices, more than %.0f %%",
+			noisyIs, figure(ratio.low), figure(ratio.high), 100*width, len(values), 100*noise)
+		return
+	}
+	r.Value, r.PeerValue, r.Ratio = number3(median(values)), number3(median(peers)), number3(ratio.median)
 }
+
+// clear removes all figures.
+func (r *row) clear() {
+	r.Value, r.PeerValue, r.Ratio, r.RatioLow, r.RatioHigh, r.Spread, r.Runs, r.Error = nil, nil, nil, nil, nil, nil, 0, ""
+}
+
+// noisyIs begins the error of a row whose interval is too wide.
+const noisyIs = "noisy: "
+
+func (r *row) noisy() bool { return strings.HasPrefix(r.Error, noisyIs) }
 
 func (r *row) compare(value, peer float64) float64 {
 	if r.less {
@@ -79,15 +98,4 @@ func (r *row) verdict() string {
 		return "met"
 	}
 	return "missed"
-}
-
-func median(v []float64) float64 { return quantile(v, 0.5) }
-
-// quantile interpolates between the values next to it.
-func quantile(v []float64, q float64) float64 {
-	s := slices.Sorted(slices.Values(v))
-	at := q * float64(len(s)-1)
-	low := int(at)
-	high := min(low+1, len(s)-1)
-	return s[low] + (s[high]-s[low])*(at-float64(low))
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -21,14 +20,16 @@ func TestFill(t *testing.T) {
 		{"more is better", []float64{9, 10, 11}, []float64{5, 5, 5}, false, 2, 10, 5, 2, "met", ""},
 		{"less is better", []float64{10, 10, 10}, []float64{5, 5, 5}, true, 0.51, 10, 5, 0.5, "missed", ""},
 		{"both drift alike", []float64{10, 20, 40}, []float64{5, 10, 20}, false, 0, 20, 10, 2, "", ""},
-		{"the runs disagree", []float64{10, 20, 40}, []float64{10, 10, 10}, false, 1, 0, 0, 0, "no figure", "noisy: "},
-		{"nothing was measured", nil, nil, false, 1, 0, 0, 0, "no figure", "failed: 0 runs"},
-		{"a run is missing", []float64{1, 2}, []float64{1}, false, 1, 0, 0, 0, "no figure", "failed: 2 runs against 1"},
-		{"divided by nothing", []float64{0, 0}, []float64{0, 0}, false, 1, 0, 0, 0, "no figure", "noisy: "},
+		{"the ratio is that of pairs", []float64{20, 20, 90}, []float64{10, 10, 45}, false, 0, 20, 10, 2, "", ""},
+		{"the slices disagree", []float64{10, 20, 40}, []float64{10, 10, 10}, false, 1, 0, 0, 0, "no figure", "noisy: "},
+		{"nothing was measured", nil, nil, false, 1, 0, 0, 0, "no figure", "failed: 0 slices"},
+		{"a slice is missing", []float64{1, 2}, []float64{1}, false, 1, 0, 0, 0, "no figure", "failed: 2 slices against 1"},
+		{"nothing by nothing", []float64{0, 0}, []float64{0, 0}, false, 1, 0, 0, 0, "no figure", "failed: the median of 2 slices' ratios is "},
+		{"something by nothing", []float64{1, 1}, []float64{0, 0}, false, 1, 0, 0, 0, "no figure", "failed: the median of 2 slices' ratios is "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := row{less: c.less, Wanted: c.wanted}
-			r.fill(c.values, c.peers, 0.2)
+			r.fill(c.values, c.peers, 0.5)
 			if r.Runs != len(c.values) || r.verdict() != c.verdict || !strings.HasPrefix(r.Error, c.says) {
 				t.Errorf("%d runs, verdict %q, error %q", r.Runs, r.verdict(), r.Error)
 			}
@@ -38,22 +39,13 @@ func TestFill(t *testing.T) {
 				}
 				return
 			}
+			if *r.RatioLow > *r.Ratio || *r.Ratio > *r.RatioHigh {
+				t.Errorf("the ratio %v isn't between %v and %v", *r.Ratio, *r.RatioLow, *r.RatioHigh)
+			}
 			if *r.Value != c.value || *r.PeerValue != c.peer || *r.Ratio != c.ratio {
 				t.Errorf("%v against %v: %v; expected %v, %v, %v", *r.Value, *r.PeerValue, *r.Ratio, c.value, c.peer, c.ratio)
 			}
 		})
-	}
-}
-
-func TestQuantile(t *testing.T) {
-	v := []float64{4, 1, 3, 2}
-	for q, want := range map[float64]float64{0: 1, 0.5: 2.5, 0.75: 3.25, 1: 4} {
-		if got := quantile(v, q); got != want {
-			t.Errorf("quantile %v is %v, expected %v", q, got, want)
-		}
-	}
-	if quantile([]float64{7}, 0.25) != 7 {
-		t.Error("one value is not its own quantile")
 	}
 }
 
@@ -77,6 +69,33 @@ func TestNames(t *testing.T) {
 			t.Errorf("no row is called %s", name)
 		}
 	}
+	for _, h := range headlines {
+		if !slices.Contains(names, h.name) {
+			t.Errorf("no row is called %s", h.name)
+		}
+	}
+	for _, n := range growth {
+		if !slices.Contains(names, "cost_"+n.name+besideCsum) {
+			t.Errorf("the cost curve has no row for %d flows", n.flows)
+		}
+	}
+}
+
+// TestGoals: the ratios that the rows must reach.
+func TestGoals(t *testing.T) {
+	want := map[string]float64{
+		"fwd64_1k_csum": 0.95, "fwd64v6_1k_csum": 0.9, "fwd64vlan_1k_csum": 0.9, "ecn64_1k_csum": 0.8, "fwd1k_csum": 0.9, "fwd1k_io": 0.7,
+		"fwd64_1m_csum": 0.9, "lookup_1k_rte_hash": 1, "lookup_1k_rte_hash_lf": 1, "insert_1k_rte_hash": 1, "lookup_rte_hash": 1.1,
+		"lookup_rte_hash_lf": 1, "insert_rte_hash": 1, "notify_mpps": 1, "notify_fast_cnp_mpps": 1, "notify_icmpv6_mpps": 1,
+		"reaction_p99_us": 1, "latency_p99_us": 1, "workers_2": 1.95, "flow_octets": 1, "flow_octets_10m": 1,
+	}
+	for _, g := range groups() {
+		for _, r := range g.rows {
+			if r.Wanted != want[r.Name] {
+				t.Errorf("%s: wanted %v, expected %v", r.Name, r.Wanted, want[r.Name])
+			}
+		}
+	}
 }
 
 // TestJSON: the keys that others rely on are there also where there is no figure.
@@ -86,7 +105,7 @@ func TestJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, part := range []string{`"rows":[{`, `"name":"a"`, `"value":null`, `"unit":"Mpps"`, `"peer":"p"`, `"peer_value":null`, `"ratio":null`, `"runs":0`, `"machine":{`} {
+	for _, part := range []string{`"rows":[{`, `"name":"a"`, `"value":null`, `"unit":"Mpps"`, `"peer":"p"`, `"peer_value":null`, `"ratio":null`, `"ratio_low":null`, `"ratio_high":null`, `"runs":0`, `"machine":{`} {
 		if !strings.Contains(string(text), part) {
 			t.Errorf("no %s in %s", part, text)
 		}
@@ -111,29 +130,5 @@ func TestVerdict(t *testing.T) {
 		if err := b.verdict(c.check); (err != nil) != c.failed {
 			t.Errorf("%s: %v", c.name, err)
 		}
-	}
-}
-
-// scripted is a side whose runs are given.
-type scripted struct {
-	rates []float64
-	order *[]int
-	me    int
-}
-
-// TestSides: each side runs as often as the others, and its rates stay its own.
-func TestSides(t *testing.T) {
-	b := bench{runs: 4}
-	var order []int
-	sides := []side{&scripted{rates: []float64{1, 1, 1, 1}, order: &order}, &scripted{rates: []float64{2, 2, 2, 2}, order: &order, me: 1}}
-	rates, err := b.sides(sides...)
-	if err != nil || !slices.Equal(rates[0], []float64{1, 1, 1, 1}) || !slices.Equal(rates[1], []float64{2, 2, 2, 2}) {
-		t.Errorf("%v, %v", rates, err)
-	}
-	if want := []int{0, 1, 1, 0, 0, 1, 1, 0}; !slices.Equal(order, want) {
-		t.Errorf("the order is %v, expected %v", order, want)
-	}
-	if _, err := b.sides(sides[0]); !errors.Is(err, errScript) {
-		t.Errorf("a run that fails: %v", err)
 	}
 }

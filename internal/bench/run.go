@@ -23,9 +23,9 @@ type bench struct {
 	mainCore  int    // for everything else
 	hugepages bool
 	burst     int
-	runs      int
-	time      time.Duration // of the core, a run
-	noise     float64       // greatest spread of a figure
+	runs      int           // slices of each side, at first
+	time      time.Duration // of the core, a slice
+	noise     float64       // greatest width of a ratio's interval, as a share of it
 	short     bool
 	verbose   bool
 	profiles  string // folder for CPU profiles of cnpgate, "" for none
@@ -42,15 +42,15 @@ func run(args []string) (err error) {
 	f.IntVar(&b.mainCore, "main-core", 0, "core for everything else")
 	f.BoolVar(&b.hugepages, "hugepages", false, "use hugepages")
 	f.IntVar(&b.burst, "burst", 64, "frames a burst, of both sides")
-	f.IntVar(&b.runs, "runs", 7, "alternating runs")
-	f.DurationVar(&b.time, "time", 500*time.Millisecond, "of the core, a run")
-	f.Float64Var(&b.noise, "noise", 0.1, "spread above which runs give no figure")
+	f.IntVar(&b.runs, "runs", 64, "slices of each side at first; noisy rows take more")
+	f.DurationVar(&b.time, "time", 30*time.Millisecond, "of the core, a slice")
+	f.Float64Var(&b.noise, "noise", 0.05, "width of a ratio's interval, as a share of it, above which a row is noisy")
 	f.BoolVar(&b.short, "short", false, "only show that it works")
-	f.BoolVar(&b.verbose, "verbose", false, "print every run's rates")
+	f.BoolVar(&b.verbose, "verbose", false, "print every slice's rates")
 	f.StringVar(&b.profiles, "profiles", "", "folder for CPU profiles of cnpgate's runs")
 	rows := f.String("rows", "", "names or patterns, comma-separated")
 	format := f.String("format", "text", "text, json or markdown")
-	docs := f.String("docs", "", "document whose tables are replaced")
+	docs := f.String("docs", "", "document whose figures are replaced; the picture goes into its folder")
 	check := f.Bool("check", false, "a ratio below what is wanted is a failure")
 	list := f.Bool("list", false, "print the rows' names")
 	need := f.Bool("need", false, "print how many MiB of hugepages the rows would take")
@@ -93,7 +93,7 @@ func run(args []string) (err error) {
 	}
 	print(&b.result)
 	if *docs != "" {
-		if err := b.result.intoDocs(*docs); err != nil {
+		if err := b.result.writeDocs(*docs); err != nil {
 			return err
 		}
 	}
@@ -129,7 +129,7 @@ func (b *bench) measure() error {
 		}
 		for i := range rows {
 			if r := &rows[i]; err != nil {
-				r.Value, r.PeerValue, r.Ratio = nil, nil, nil
+				r.clear()
 				r.Error = err.Error()
 			}
 			progress("%s", rows[i].line())
@@ -202,29 +202,6 @@ func (b *bench) verdict(check bool) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// sides runs each side in turn, the requested number of times, and returns the rates of each.
-func (b *bench) sides(sides ...side) ([][]float64, error) {
-	rates := make([][]float64, len(sides))
-	for n := range b.runs {
-		for i := range sides {
-			k := (i + n) % len(sides) // vary the order
-			s, err := sides[k].run(b.time)
-			if err != nil {
-				return nil, err
-			}
-			rates[k] = append(rates[k], s.rate())
-		}
-		if b.verbose {
-			var all []string
-			for k := range rates {
-				all = append(all, figure(rates[k][n]))
-			}
-			progress("run %d: %s", n+1, strings.Join(all, " "))
-		}
-	}
-	return rates, nil
 }
 
 func inJSON(r *result) {

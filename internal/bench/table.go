@@ -66,6 +66,7 @@ type flows struct {
 	keys   []packet.Record // a packet of each flow
 	wanted []packet.Record
 	at     int // next to look up
+	filled int // keys that the table has
 	now    int64
 	table  *flowtable.Table
 	out    [64]flowtable.Ref
@@ -94,9 +95,10 @@ func table(args []string) error {
 	if f.memory, err = memory.Allocate(flowtable.Size(len(f.keys))); err != nil {
 		return err
 	}
-	if err := f.insert(); err != nil {
+	if err := f.clear(); err != nil {
 		return err
 	}
+	f.insert(len(f.keys))
 	fmt.Println("ready")
 	return f.serve()
 }
@@ -108,27 +110,9 @@ func (f *flows) serve() error {
 		if err != nil {
 			return fmt.Errorf("asked %q", in.Text())
 		}
-		s := sample{}
-		for s.CPU < int64(ms)*1e6 {
-			var n int
-			var cpu int64
-			if what == "insert" {
-				n = len(f.keys)
-				if err := f.clear(); err != nil {
-					return err
-				}
-				cpu = threadCPU()
-				f.fill()
-			} else {
-				n = 1024 * 64
-				cpu = threadCPU()
-				f.lookUp()
-			}
-			s.CPU += threadCPU() - cpu
-			s.Ops += uint64(n)
-		}
-		if stats := f.table.Stats(); stats.Flows != uint64(len(f.keys)) || stats.Insertions != stats.Flows {
-			s.Wrong = fmt.Sprintf("the table has %+v of %d keys", stats, len(f.keys))
+		s, err := f.slice(what, int64(ms)*1e6)
+		if err != nil {
+			return err
 		}
 		text, err := json.Marshal(s)
 		if err != nil {
@@ -139,29 +123,53 @@ func (f *flows) serve() error {
 	return nil
 }
 
-func (f *flows) insert() error {
-	if err := f.clear(); err != nil {
-		return err
+// slice looks up, or inserts, for so many ns of CPU time.
+func (f *flows) slice(what string, ns int64) (s sample, err error) {
+	insert := what == "insert"
+	for more := true; more; more = s.CPU < ns && !(insert && len(f.keys) > insertPart) {
+		if insert && f.filled == len(f.keys) {
+			if err := f.clear(); err != nil {
+				return s, err
+			}
+		}
+		before := threadCPU()
+		if insert {
+			s.Ops += uint64(f.insert(insertPart))
+		} else {
+			s.Ops += uint64(f.lookUp())
+		}
+		s.CPU += threadCPU() - before
 	}
-	f.fill()
-	return nil
+	if stats := f.table.Stats(); stats.Flows != uint64(f.filled) || stats.Insertions != stats.Flows {
+		s.Wrong = fmt.Sprintf("the table has %+v of %d keys", stats, f.filled)
+	}
+	return s, nil
 }
+
+// insertPart is how many keys a slice inserts into a table that holds more, until that is full and is cleared. So pairs of slices begin at
+// the same fill level. Of a smaller table, a slice fills as many as its time allows. peer/rtehash.c does the same.
+const insertPart = 1 << 16
 
 // clear makes a new table in the same memory, which has been touched before.
 func (f *flows) clear() (err error) {
 	clear(f.memory)
+	f.filled = 0
 	f.table, err = flowtable.New(f.memory, flowtable.Config{Capacity: len(f.keys), Aging: int64(time.Hour), Seed: 1})
 	return err
 }
 
-func (f *flows) fill() {
-	for at := 0; at < len(f.keys); at += 64 {
-		f.table.Lookup(f.keys[at:at+64], f.now, f.out[:])
+// insert adds the next n keys, or as many as there are, and returns their number.
+func (f *flows) insert(n int) int {
+	keys := f.keys[f.filled:min(f.filled+n, len(f.keys))]
+	for at := 0; at < len(keys); at += 64 {
+		f.table.Lookup(keys[at:at+64], f.now, f.out[:])
 	}
+	f.filled += len(keys)
+	return len(keys)
 }
 
-// lookUp does 1024 bursts.
-func (f *flows) lookUp() {
+// lookUp does 1024 bursts and returns the number of lookups.
+func (f *flows) lookUp() int {
 	for range 1024 {
 		f.table.Lookup(f.wanted[f.at:f.at+64], f.now, f.out[:])
 		f.now += 1000
@@ -169,4 +177,5 @@ func (f *flows) lookUp() {
 			f.at = 0
 		}
 	}
+	return 1024 * 64
 }

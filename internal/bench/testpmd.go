@@ -121,15 +121,14 @@ func (m testpmdMode) run(d time.Duration) (*sample, error) {
 	if _, err := fmt.Fprintln(m.in, "start"); err != nil {
 		return nil, m.failed(err)
 	}
-	for { // on a busy machine the thread needs longer to get its CPU time
-		time.Sleep(d)
+	// The kernel counts a running thread's time at its own ticks, and on a busy machine the thread needs longer to get it.
+	for left := d; left > 0 && time.Since(began) < 20*d+patience; {
+		time.Sleep(max(left, time.Millisecond))
 		now, err := m.cpu()
 		if err != nil {
 			return nil, err
 		}
-		if now-before >= d.Nanoseconds()*9/10 || time.Since(began) > 20*d+patience {
-			break
-		}
+		left = d*9/10 - time.Duration(now-before)
 	}
 	said, err := m.command("stop", "Accumulated forward statistics", patience)
 	if err != nil {

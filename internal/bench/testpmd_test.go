@@ -1,23 +1,9 @@
 package main
 
 import (
-	"errors"
 	"strings"
 	"testing"
-	"time"
 )
-
-var errScript = errors.New("the script is over")
-
-func (s *scripted) run(time.Duration) (*sample, error) {
-	if len(s.rates) == 0 {
-		return nil, errScript
-	}
-	*s.order = append(*s.order, s.me)
-	rate := s.rates[0]
-	s.rates = s.rates[1:]
-	return &sample{Rate: rate}, nil
-}
 
 func TestReadStatistics(t *testing.T) {
 	const port = "  RX-packets: 100  RX-dropped: 0  RX-total: 100\n  Bad-ipcsum: 0  Bad-l4csum: 0  Bad-outer-l4csum: 0"

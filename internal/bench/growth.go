@@ -1,0 +1,78 @@
+package main
+
+// growth has the numbers of flows for which a packet's cost is measured.
+var growth = []struct {
+	name  string
+	flows int
+}{{"1k", 1 << 10}, {"16k", 16 << 10}, {"128k", 128 << 10}, {"1m", 1 << 20}, {"10m", 10 << 20}}
+
+// besideCsum ends the names of the rows that compare the cost with that of testpmd's mode csum.
+const besideCsum = "_csum"
+
+// growing compares a packet's cost with that for few flows, and with that of testpmd for the same capture.
+func growing(n struct {
+	name  string
+	flows int
+}) group {
+	name := "cost_" + n.name
+	const what = "CPU time of a packet, 64-byte class, flows in random order, in buffers of 128 bytes"
+	rows := []row{{Name: name + besideCsum, What: what, Unit: "ns", Peer: "testpmd csum", less: true}}
+	if n.flows != growth[0].flows {
+		rows = append(rows, row{Name: name, What: what, Unit: "ns", Peer: "cnpgate, 1,024 flows", less: true})
+	}
+	return group{
+		name: name,
+		rows: rows,
+		measure: func(b *bench, rows []row) error {
+			l, err := b.growthLayout(name, n.flows)
+			if err != nil {
+				return err
+			}
+			defer l.remove()
+			gw, err := b.gatewayOf(l, nil)
+			if err != nil {
+				return err
+			}
+			defer gw.close()
+			sides := []side{gw}
+			for i := range rows {
+				peer, end, err := b.growthPeer(name, l, rows[i].Name == name)
+				if err != nil {
+					return err
+				}
+				defer end()
+				sides = append(sides, peer)
+			}
+			return b.compare(rows, func(taken slicesOf) {
+				for i := range rows {
+					rows[i].fill(taken.nanoseconds(0), taken.nanoseconds(1+i), b.noise)
+				}
+			}, sides...)
+		},
+	}
+}
+
+// growthPeer starts what a cost is compared with: cnpgate with few flows, or testpmd on the same layout.
+func (b *bench) growthPeer(name string, l *layout, few bool) (s side, end func(), err error) {
+	if !few {
+		peer, err := startTestpmd(b, l)
+		if err != nil {
+			return nil, nil, err
+		}
+		return testpmdMode{peer, "csum"}, peer.close, nil
+	}
+	fewer, err := b.growthLayout(name, growth[0].flows)
+	if err != nil {
+		return nil, nil, err
+	}
+	gw, err := b.gatewayOf(fewer, nil)
+	if err != nil {
+		fewer.remove()
+		return nil, nil, err
+	}
+	return gw, func() { gw.close(); fewer.remove() }, nil
+}
+
+func (b *bench) growthLayout(name string, flows int) (*layout, error) {
+	return b.both(name+"-"+number10(flows), traffic{flows: flows, payload: smallest, packed: true}, 1)
+}

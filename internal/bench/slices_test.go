@@ -1,0 +1,139 @@
+package main
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+// scripted is a side whose slices have given rates: the last one for ever, or until it fails.
+type scripted struct {
+	rate  func(n int) float64
+	end   int // slices until it fails, 0 for never
+	n     int
+	order *[]int
+	me    int
+}
+
+var errScript = errors.New("the script is over")
+
+func (s *scripted) run(time.Duration) (*sample, error) {
+	if s.end > 0 && s.n == s.end {
+		return nil, errScript
+	}
+	if s.order != nil {
+		*s.order = append(*s.order, s.me)
+	}
+	s.n++
+	return &sample{Rate: s.rate(s.n - 1)}, nil
+}
+
+func constantly(rate float64) func(int) float64 { return func(int) float64 { return rate } }
+
+// TestTakeSlices: each side runs once in every round, in another order each time, and its slices stay its own.
+func TestTakeSlices(t *testing.T) {
+	const rounds = 64
+	var order []int
+	var sides []side
+	for me := range 3 {
+		sides = append(sides, &scripted{rate: func(n int) float64 { return float64(1000*me + n) }, order: &order, me: me})
+	}
+	b, taken := bench{}, make(slicesOf, len(sides))
+	for _, n := range []int{rounds / 2, rounds} { // the second call continues
+		if err := b.takeSlices(taken, n, sides); err != nil {
+			t.Fatal(err)
+		}
+	}
+	follows := map[[2]int]int{}
+	for round := range slices.Chunk(order, len(sides)) {
+		if sorted := slices.Sorted(slices.Values(round)); !slices.Equal(sorted, []int{0, 1, 2}) {
+			t.Fatalf("a round is %v", round)
+		}
+		follows[[2]int{round[0], round[1]}]++
+	}
+	if len(follows) != 6 {
+		t.Errorf("not every side follows every other one: %v", follows)
+	}
+	for me, side := range taken {
+		for n, s := range side {
+			if s.Rate != float64(1000*me+n) {
+				t.Fatalf("slice %d of side %d is %v", n, me, s.Rate)
+			}
+		}
+		if len(side) != rounds {
+			t.Errorf("%d slices of side %d", len(side), me)
+		}
+	}
+}
+
+// TestCompare: a comparison ends as soon as every row's interval is narrow, or else with the most slices.
+func TestCompare(t *testing.T) {
+	rng := rand.New(rand.NewPCG(6, 7))
+	for _, c := range []struct {
+		name  string
+		rate  func(int) float64
+		runs  int
+		noisy bool
+	}{
+		{"calm", constantly(9), 16, false},
+		{"the first slices are spoilt", func(n int) float64 {
+			if n < 10 {
+				return 9 - float64(n)/2
+			}
+			return 9
+		}, 32, false},
+		{"noisy for ever", func(int) float64 { return 9 * (0.5 + rng.Float64()) }, 64, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := bench{runs: 16, noise: 0.05}
+			var r row
+			if err := b.compareOne(&r, &scripted{rate: c.rate}, &scripted{rate: constantly(10)}); err != nil {
+				t.Fatal(err)
+			}
+			if r.Runs != c.runs || r.noisy() != c.noisy {
+				t.Errorf("%d slices, error %q", r.Runs, r.Error)
+			}
+			if !c.noisy && *r.Ratio != *number3(9e-6 / 10e-6) {
+				t.Errorf("the ratio is %v", *r.Ratio)
+			}
+		})
+	}
+	b := bench{runs: 16, noise: 0.05}
+	if err := b.compareOne(&row{}, &scripted{rate: constantly(1), end: 3}, &scripted{rate: constantly(1)}); !errors.Is(err, errScript) {
+		t.Errorf("a slice that fails: %v", err)
+	}
+}
+
+// TestSlowNeighbour: a machine that neighbours slow to half its speed for many slices at a time has the same ratio as a calm one.
+func TestSlowNeighbour(t *testing.T) {
+	speed := func(n int) float64 {
+		if n/20%2 == 1 {
+			return 0.5
+		}
+		return 1
+	}
+	rng := rand.New(rand.NewPCG(8, 9))
+	noise := func() float64 { return 1 + 0.02*rng.NormFloat64() }
+	b := bench{runs: 64, noise: 0.05}
+	var r row
+	err := b.compareOne(&r, &scripted{rate: func(n int) float64 { return 12e6 * speed(n) * noise() }},
+		&scripted{rate: func(n int) float64 { return 15e6 * speed(n) * noise() }})
+	if err != nil || r.Error != "" || *r.Ratio < 0.79 || *r.Ratio > 0.81 || r.Runs != 64 {
+		t.Errorf("%v, %s", err, r.line())
+	}
+}
+
+// TestSliceValues: what rows take from samples.
+func TestSliceValues(t *testing.T) {
+	taken := slicesOf{{{Rate: 2e6, Extra: map[string]float64{"p99": 3}}, {Ops: 4, CPU: 1000}}}
+	for what, c := range map[string][2][]float64{
+		"millions": {taken.millions(0), {2, 4}}, "nanoseconds": {taken.nanoseconds(0), {500, 250}}, "extra": {taken.extra(0, "p99"), {3, 0}},
+		"always": {taken.always(8), {8, 8}},
+	} {
+		if !slices.Equal(c[0], c[1]) {
+			t.Errorf("%s: %v, expected %v", what, c[0], c[1])
+		}
+	}
+}
