@@ -95,9 +95,6 @@ var icrcMasks = [2]struct {
 	{0xff000000_ffffff0f, 0}, // traffic class and flow label, hop limit
 }
 
-// folds reports whether foldCRC can be used.
-var folds = canFold()
-
 // foldCRC takes these numbers of octets. For more of them hash/crc32 is faster: it has more to do at first, and then folds four blocks at a time.
 const foldLeast, foldMost = 16, 256
 

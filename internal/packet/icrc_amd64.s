@@ -1,4 +1,4 @@
-//go:build !purego
+//go:build !purego && !race
 
 #include "textflag.h"
 
@@ -93,16 +93,4 @@ block:
 	SHRQ  $32, AX
 	NOTL  AX
 	MOVL  AX, ret+24(FP)
-	RET
-
-// func canFold() bool
-//
-// CPUID's leaf 1 has PCLMULQDQ in bit 1 of ECX, and SSSE3, which PSHUFB belongs to, in bit 9.
-TEXT ·canFold(SB), NOSPLIT, $0-1
-	MOVL $1, AX
-	XORL CX, CX
-	CPUID
-	ANDL $0x202, CX
-	CMPL CX, $0x202
-	SETEQ ret+0(FP)
 	RET

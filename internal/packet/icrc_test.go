@@ -160,7 +160,7 @@ func TestFoldConstants(t *testing.T) {
 
 // FuzzFoldCRC: foldCRC is seededCRC, at any address, and reads nothing else.
 func FuzzFoldCRC(f *testing.F) {
-	if !canFold() {
+	if !folds {
 		f.Skip("this build or processor has no foldCRC")
 	}
 	for n := 16; n <= foldMost; n += 4 {

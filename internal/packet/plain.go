@@ -69,7 +69,7 @@ const (
 // which it stops is undefined.
 func ParsePlain(base unsafe.Pointer, frames []burst.Frame, port uint64, records []Record) (r Run) {
 	records = records[:len(frames)]
-	if assembly {
+	if shuffles {
 		return parsePlain(base, frames, port, records)
 	}
 	return parsePlainGo(base, frames, port, records)

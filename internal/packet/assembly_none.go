@@ -8,8 +8,10 @@ import (
 	"github.com/cnpgate/cnpgate/internal/burst"
 )
 
-const assembly = false
+const shuffles, folds = false, false
 
 func parsePlain(base unsafe.Pointer, frames []burst.Frame, port uint64, records []Record) (r Run) {
 	return parsePlainGo(base, frames, port, records)
 }
+
+func foldCRC(b []byte) uint32 { return seededCRC(b) }

@@ -1,0 +1,40 @@
+//go:build !purego && !race
+
+package packet
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/cpu"
+
+	"github.com/cnpgate/cnpgate/internal/burst"
+)
+
+// These are the functions in assembly, beside whose names are their specifications in Go. Under the race detector those run instead, since it
+// doesn't see what assembly reads and writes.
+
+// parsePlain is parsePlainGo.
+//
+//go:noescape
+func parsePlain(base unsafe.Pointer, frames []burst.Frame, port uint64, records []Record) (r Run)
+
+// foldCRC is seededCRC. len(b) is a multiple of 4, and at least 16.
+//
+//go:noescape
+func foldCRC(b []byte) uint32
+
+// What the processor has: all but the first ones of this architecture have both.
+var (
+	shuffles = cpu.X86.HasSSSE3                         // for parsePlain
+	folds    = cpu.X86.HasSSSE3 && cpu.X86.HasPCLMULQDQ // for foldCRC
+)
+
+// For parsePlain.
+const (
+	frameData = unsafe.Offsetof(burst.Frame{}.Data)
+	frameLen  = unsafe.Offsetof(burst.Frame{}.Len)
+	frameHead = unsafe.Offsetof(burst.Frame{}.Head)
+	ipAndKind = EthernetLen | int(RoCEv2)<<16 // Record.IP and Kind
+)
+
+var _ [24]byte = [unsafe.Sizeof(burst.Frame{})]byte{}
