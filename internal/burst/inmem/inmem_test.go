@@ -58,7 +58,8 @@ func TestModel(t *testing.T) {
 		batch := b.Batch()
 		var inbox, queued [ports][][]byte // injected; offered to the device
 		var built [ports][]bool
-		limits := [ports]int{burstSize, burstSize}
+		most := burst.TxBursts * burstSize
+		limits := [ports]int{most, most}
 		var held []burst.Frame
 		own := map[uint64]bool{} // buffers that hold what the worker built
 		number, now, calls, leaving := byte(0), int64(0), uint64(0), false
@@ -78,7 +79,7 @@ func TestModel(t *testing.T) {
 			},
 			"limit": func(t *rapid.T) {
 				port := rapid.IntRange(0, ports-1).Draw(t, "port")
-				limits[port] = rapid.IntRange(0, burstSize).Draw(t, "frames")
+				limits[port] = rapid.IntRange(0, most).Draw(t, "frames")
 				b.Limit(port, limits[port])
 			},
 			"drain": func(t *rapid.T) { leaving = rapid.Bool().Draw(t, "drain"); batch.Drain = leaving },
