@@ -50,7 +50,30 @@ func BenchmarkLookup(b *testing.B) {
 	}
 }
 
-// BenchmarkLookupAndSweep is the same with the sweep that goes with each burst.
+// BenchmarkLookupFirst compares the assembly with its twin in Go. With the build tag purego both are the twin.
+func BenchmarkLookupFirst(b *testing.B) {
+	for _, c := range benchSizes {
+		for _, twin := range []struct {
+			name   string
+			lookup func(*Table, []packet.Record, int64, []Ref) uint64
+		}{{"assembly", lookupFirst}, {"Go", lookupFirstGo}} {
+			b.Run(c.name+"/"+twin.name, func(b *testing.B) {
+				tab, packets := filled(b, c.flows)
+				rng := rand.New(rand.NewPCG(4, 5))
+				rng.Shuffle(len(packets), func(i, j int) { packets[i], packets[j] = packets[j], packets[i] })
+				var out [64]Ref
+				at := 0
+				for b.Loop() {
+					twin.lookup(tab, packets[at:at+64], 2, out[:])
+					at = (at + 64) % len(packets)
+				}
+				reportFlows(b, 64, c.flows)
+			})
+		}
+	}
+}
+
+// BenchmarkLookupAndSweep is BenchmarkLookup with the sweep that goes with each burst.
 func BenchmarkLookupAndSweep(b *testing.B) {
 	tab, keys := filled(b, 1<<20)
 	rng := rand.New(rand.NewPCG(4, 5))

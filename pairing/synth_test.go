@@ -82,11 +82,14 @@ func newGateway(t testing.TB, flows int) *gateway {
 
 // lookup finds the flows of packets with these keys.
 func (w *worker) lookup(keys []flowtable.Key, now int64, out []flowtable.Ref) {
-	packets := make([]packet.Record, len(keys))
-	for i := range keys {
-		packets[i].Flow = keys[i].Words()
+	var packets [maxBurst]packet.Record // on the stack, so that tests can count allocations
+	for at := 0; at < len(keys); at += maxBurst {
+		n := min(len(keys)-at, maxBurst)
+		for i := range n {
+			packets[i].Flow = keys[at+i].Words()
+		}
+		w.Lookup(packets[:n], now, out[at:at+n])
 	}
-	w.Lookup(packets, now, out)
 }
 
 // observe passes a packet to the learner like the dataplane: Observe gets the packets at which Routine stops.
