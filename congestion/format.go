@@ -22,20 +22,25 @@ const (
 // formats has the properties of each format. The builders are in cnpgen, the decoders in cnpdec.
 var formats = [Formats]struct {
 	name      string
-	ipv4      bool // exists for IPv4; all exist for IPv6
-	sourceQP  bool // names the source QP, so the flow's must be confirmed
-	receivers bool // its source address is the receiver's, so the gateway needs none
-	notify    bool // can ask for Notify
-	slowDown  bool // can ask for RateReduce and Pause, perhaps only together as "slow down"
-	resume    bool
+	ipv4      bool  // exists for IPv4; all exist for IPv6
+	sourceQP  bool  // names the source QP, so the flow's must be confirmed
+	receivers bool  // its source address is the receiver's, so the gateway needs none
+	asks      uint8 // the actions that it can ask for, a bit for each
 }{
-	FastCNP:           {name: "fast-cnp", notify: true, slowDown: true}, // names the receiver's QP
-	LongHaulCNP:       {name: "long-haul-cnp", ipv4: true, sourceQP: true, notify: true, slowDown: true, resume: true},
-	LongHaulCNPICMPv6: {name: "long-haul-cnp-icmpv6", sourceQP: true, notify: true, slowDown: true, resume: true},
-	PPFC:              {name: "ppfc", ipv4: true, slowDown: true, resume: true}, // names the receiver and its QP; pauses only
-	StandardCNP:       {name: "standard-cnp", ipv4: true, sourceQP: true, receivers: true, notify: true, slowDown: true},
-	ProxyNotification: {name: "proxy-notification", ipv4: true, notify: true, slowDown: true}, // has a level, and no action
+	FastCNP:           {name: "fast-cnp", asks: canNotify | canSlowDown}, // names the receiver's QP
+	LongHaulCNP:       {name: "long-haul-cnp", ipv4: true, sourceQP: true, asks: canNotify | canSlowDown | canResume},
+	LongHaulCNPICMPv6: {name: "long-haul-cnp-icmpv6", sourceQP: true, asks: canNotify | canSlowDown | canResume},
+	PPFC:              {name: "ppfc", ipv4: true, asks: canSlowDown | canResume}, // names the receiver and its QP; pauses only
+	StandardCNP:       {name: "standard-cnp", ipv4: true, sourceQP: true, receivers: true, asks: canNotify | canSlowDown},
+	ProxyNotification: {name: "proxy-notification", ipv4: true, asks: canNotify | canSlowDown}, // has a level, and no action
 }
+
+// Actions that a format can ask for. Some can ask for RateReduce and Pause only together, as "slow down".
+const (
+	canNotify   = 1 << Notify
+	canSlowDown = 1<<RateReduce | 1<<Pause
+	canResume   = 1 << Resume
+)
 
 // String is the format's name in configuration, reports and metrics.
 func (f Format) String() string {
@@ -46,16 +51,7 @@ func (f Format) String() string {
 }
 
 // Expresses reports whether a notification of the format can ask for an action.
-func (f Format) Expresses(a Action) bool {
-	switch row := &formats[f]; a {
-	case Notify:
-		return row.notify
-	case Resume:
-		return row.resume
-	default:
-		return row.slowDown
-	}
-}
+func (f Format) Expresses(a Action) bool { return formats[f].asks>>a&1 != 0 }
 
 // Preference is the formats that an endpoint accepts, the preferred one first. The zero value accepts none.
 type Preference uint32 // preferenceBits for each format, the first one lowest: the format plus 1

@@ -49,7 +49,8 @@ func (r Reason) String() string {
 // enabled and possible. sourceQPKnown: the flow's source QP is confirmed. optionRefused: src has reported that it doesn't know the Fast CNP
 // option. The format is valid only with Reason OK.
 func (p *Policy) Choose(src packet.Addr, sourceQPKnown, optionRefused bool, a Action) (Format, Reason) {
-	if !unicast(src) {
+	is4 := src.Is4()
+	if !unicast(src, is4) {
 		return 0, NotUnicast
 	}
 	accepts, ok := p.Endpoints.Lookup(src)
@@ -59,7 +60,7 @@ func (p *Policy) Choose(src packet.Addr, sourceQPKnown, optionRefused bool, a Ac
 	nearest := NothingAccepted
 	for ; accepts != 0; accepts >>= preferenceBits {
 		f := accepts.first()
-		reason := p.possible(f, src.Is4(), sourceQPKnown, optionRefused, a)
+		reason := p.possible(f, is4, sourceQPKnown, optionRefused, a)
 		if reason == OK {
 			return f, OK
 		}
@@ -72,7 +73,7 @@ func (p *Policy) Choose(src packet.Addr, sourceQPKnown, optionRefused bool, a Ac
 // Its reasons are OK, NotUnicast, NotEnabled, NoGatewayAddress for an address of the proxy's IP version, and NotExpressible. What src accepts
 // doesn't matter: the proxy knows it.
 func (p *Policy) ToProxy(src, to packet.Addr, a Action) Reason {
-	if !unicast(src) {
+	if !unicast(src, src.Is4()) {
 		return NotUnicast
 	}
 	return p.possible(ProxyNotification, to.Is4(), false, false, a)
@@ -88,7 +89,7 @@ func (p *Policy) possible(f Format, is4, sourceQPKnown, optionRefused bool, a Ac
 		return WrongFamily // draft-xiao-fast-cnp-05 3: only IPv6; draft-tian 4: the ICMPv6 format is for IPv6 only
 	case !row.receivers && (is4 && !p.HasIPv4 || !is4 && !p.HasIPv6):
 		return NoGatewayAddress
-	case !f.Expresses(a):
+	case row.asks>>a&1 == 0:
 		return NotExpressible
 	case f == FastCNP && optionRefused:
 		return OptionRefused
@@ -100,8 +101,8 @@ func (p *Policy) possible(f Format, is4, sourceQPKnown, optionRefused bool, a Ac
 
 // unicast reports whether a can be a host's address: a forged source must not make the gateway send to a multicast, broadcast, unspecified
 // or loopback address (RFC 1122 3.2.1.3, RFC 4291 2.5.2, 2.5.3 and 2.7).
-func unicast(a packet.Addr) bool {
-	if a.Is4() {
+func unicast(a packet.Addr, is4 bool) bool {
+	if is4 {
 		first := uint8(a.Lo >> 24)
 		return first != 0 && first != 127 && first < 224
 	}

@@ -28,7 +28,7 @@ func (w *Worker) notify(r *response, b *batch, i int) outcome {
 		return w.suppress(r.in, FlowUnknown)
 	}
 	account := w.accounts.get(x)
-	switch reason := w.amongLargest(r, account); reason {
+	switch reason := r.amongLargest(account); reason {
 	case allowed:
 	case notTheLargest:
 		return notNotified // another flow's packet causes that flow's notification
@@ -126,12 +126,12 @@ func (w *Worker) suppressFlow(r *response, x flowtable.Index, s Suppression) out
 
 // amongLargest is allowed if the flow is one of those with the largest shares of its packet's class, at all workers together. Frames that
 // are not RoCEv2 have no sender to notify: if they are more than half of the queue, it would be wrong to notify an RDMA flow.
-func (w *Worker) amongLargest(r *response, a *account) Suppression {
+func (r *response) amongLargest(a *account) Suppression {
 	bytes := uint64(a.queued)
 	if int(a.class()) != r.class || bytes < r.least {
 		return notTheLargest
 	}
-	if q := &w.egress[r.out]; 2*q.shares[r.class].other > q.depth[r.class] {
+	if r.mostlyOther {
 		return LargestNotRoCE
 	}
 	return allowed

@@ -36,6 +36,7 @@ type response struct {
 	metrics        congestion.Metrics
 	cause          congestion.Cause
 	decision       congestion.Decision // the request to a sender for the queue's state
+	mostlyOther    bool                // more than half of the class's bytes belong to no flow
 	least          uint64              // bytes of the smallest of the largest shares: only senders of flows with at least this share are notified
 }
 
@@ -123,6 +124,7 @@ func (w *Worker) beginRound(r *response) {
 	r.decision = r.policy.Decide(r.metrics, r.cause)
 	q := &w.egress[r.out]
 	q.track(r.class)
+	r.mostlyOther = 2*q.shares[r.class].other > q.depth[r.class]
 	var largest [congestion.MaxFlowsPerRound]uint64
 	top := largest[:r.policy.FlowsPerRound]
 	q.top(r.class, top)
