@@ -82,27 +82,25 @@ func (q *egress) queued() int {
 
 func (q *egress) empty() bool { return q.notifications.n == 0 && q.queued() == 0 }
 
-// sendable reports whether frames wait that are not paused.
-func (q *egress) sendable() bool {
-	if q.paused == 0 {
-		return !q.empty()
-	}
-	if q.notifications.n > 0 && !q.paused.has(ofNotifications) {
-		return true
+// sendable counts the frames that wait and are not paused.
+func (q *egress) sendable() (n int) {
+	if !q.paused.has(ofNotifications) {
+		n = q.notifications.n
 	}
 	for class := range q.classes {
-		if q.classes[class].n > 0 && !q.paused.has(class) {
-			return true
+		if !q.paused.has(class) {
+			n += q.classes[class].n
 		}
 	}
-	return false
+	return n
 }
 
 // offer appends the frames that may start by now to tx, which may have a PFC frame, in the order in which they leave; they stay queued
 // until completeTransmits. While all frames of a port are paused its line is idle, and can't catch up later.
 func (q *egress) offer(now int64, tx []burst.Frame) []burst.Frame {
 	q.offered = [offeredClasses + MaxClasses]int{offeredPFC: len(tx)}
-	if !q.sendable() {
+	sendable := q.sendable()
+	if sendable == 0 {
 		q.since = 0
 		return tx
 	}
@@ -114,7 +112,7 @@ func (q *egress) offer(now int64, tx []burst.Frame) []burst.Frame {
 	shaped := len(tx)
 	tx = q.waiting(tx)
 	n := q.line.take(now, floor, tx[shaped:], &q.fraction)
-	if n == len(tx)-shaped {
+	if n == sendable {
 		q.since = now // those that come next have not waited
 	}
 	q.divide(n)

@@ -176,3 +176,26 @@ func TestBurstsPassAtOnce(t *testing.T) {
 		t.Errorf("%d of 40 lists were copied, expected those at the ring's end only", copies)
 	}
 }
+
+// TestLongListLosesNoTime: more frames wait than one list has, and a whole list starts at once since its worker is late. The others lose no time.
+func TestLongListLosesNoTime(t *testing.T) {
+	q := testEgress(t, 10_000_000_000, 1)
+	for range 100 {
+		q.enter(0, burst.Frame{Buf: 1, Len: 1226}, flowtable.None) // 1 us on the line
+	}
+	now := int64(1e9)
+	for step, late := range []int64{0, 90_000, 1_000, 1_000, 1_000, 1_000, 1_000, 10_000} {
+		now += late
+		want := 16
+		if step == 0 {
+			want = 1
+		}
+		if n := len(q.offer(now, make([]burst.Frame, 0, 16))); step < 6 && n != want {
+			t.Fatalf("step %d: %d frames start, expected %d", step, n, want)
+		}
+		q.sent()
+	}
+	if got, want := q.line.free.Load(), int64(1e9)+100_000; got > want || got < want-1 { // a frame may count a fraction of a nanosecond less
+		t.Errorf("the line is free %d ns after it could be", got-want)
+	}
+}

@@ -208,7 +208,7 @@ func (w *Worker) NextDue() (int64, bool) {
 	due, any := int64(0), false
 	for i := range w.egress {
 		q := &w.egress[i]
-		if free := q.line.free.Load(); q.sendable() && (!any || free < due) {
+		if free := q.line.free.Load(); q.sendable() > 0 && (!any || free < due) {
 			due, any = free, true
 		}
 		if p := q.pacer; p != nil && p.held > 0 {
