@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit/synth"
 )
@@ -82,9 +83,9 @@ func newGateway(t testing.TB, flows int) *gateway {
 
 // lookup finds the flows of packets with these keys.
 func (w *worker) lookup(keys []flowtable.Key, now int64, out []flowtable.Ref) {
-	var packets [maxBurst]packet.Record // on the stack, so that tests can count allocations
-	for at := 0; at < len(keys); at += maxBurst {
-		n := min(len(keys)-at, maxBurst)
+	var packets [burst.MaxSize]packet.Record // on the stack, so that tests can count allocations
+	for at := 0; at < len(keys); at += burst.MaxSize {
+		n := min(len(keys)-at, burst.MaxSize)
 		for i := range n {
 			packets[i].Flow = keys[at+i].Words()
 		}

@@ -1,5 +1,5 @@
 // Package burst is the interface between a worker and the backend that moves its frames: a DPDK device in internal/dpdk, memory in
-// internal/burst/inmem. One call an iteration sends offered frames, frees buffers, refills the spare buffers for notifications, and
+// internal/burst/inmem. One call an iteration frees buffers, refills the spare buffers for notifications, sends offered frames, and
 // receives the next bursts. A backend makes no decisions about frames.
 package burst
 
@@ -84,8 +84,8 @@ func (b *Batch) Bytes(f Frame) []byte {
 type Backend interface {
 	// Batch is the worker's batch, the same one for the life of the backend.
 	Batch() *Batch
-	// Exchange sends, frees, refills and receives, in this order, and returns the time in nanoseconds on the backend's own
-	// monotonic clock, taken after reception.
+	// Exchange frees, refills, sends and receives, and returns the time in nanoseconds on the backend's own monotonic clock, taken after
+	// reception.
 	Exchange() int64
 }
 
