@@ -1,6 +1,6 @@
 // Package burst is the interface between a worker and the backend that moves its frames: a DPDK device in internal/dpdk, memory in
-// internal/burst/inmem. One call an iteration frees buffers, refills the spare buffers for notifications, sends offered frames, and
-// receives the next bursts. A backend makes no decisions about frames.
+// internal/burst/inmem. One call an iteration frees buffers, sends offered frames, receives the next bursts, and
+// refills the spare buffers for notifications. A backend makes no decisions about frames.
 package burst
 
 import "unsafe"
@@ -84,7 +84,7 @@ func (b *Batch) Bytes(f Frame) []byte {
 type Backend interface {
 	// Batch is the worker's batch, the same one for the life of the backend.
 	Batch() *Batch
-	// Exchange frees, refills, sends and receives, and returns the time in nanoseconds on the backend's own monotonic clock, taken after
+	// Exchange frees, sends, receives and refills, and returns the time in nanoseconds on the backend's own monotonic clock, taken after
 	// reception.
 	Exchange() int64
 }

@@ -112,7 +112,7 @@ func (b *Backend) Wait(nanoseconds int64) {
 // Wakes reports whether all ports are kernel interfaces.
 func (b *Backend) Wakes() bool { return len(b.wakers) == len(b.queues) }
 
-// Exchange sends, frees, refills the spares and receives, with one cgo call. The time is CLOCK_MONOTONIC's.
+// Exchange frees, sends, receives and refills the spares, with one cgo call. The time is CLOCK_MONOTONIC's.
 func (b *Backend) Exchange() int64 {
 	for i := range b.queues {
 		p, q := &b.batch.Ports[i], &b.queues[i]

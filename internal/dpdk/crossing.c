@@ -170,7 +170,6 @@ cnp_exchange(uintptr_t batch)
 
 	if (b->n_free != 0)
 		cnp_release(batch);
-	refill_spares(b);
 	/*
 	 * Each port receives right after another one has sent: a device without a queue of its own has just freed a burst of buffers, which
 	 * are still in the nearest cache.
@@ -182,6 +181,7 @@ cnp_exchange(uintptr_t batch)
 		else
 			receive_burst(&b->queue[i], b->burst, b->base);
 	}
+	refill_spares(b); /* from what reception has left */
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }

@@ -80,7 +80,7 @@ struct cnp_batch {
 	uint32_t drain;  /* receive nothing */
 };
 
-/* Frees, refills, sends and receives; returns CLOCK_MONOTONIC in nanoseconds. batch is a struct cnp_batch *. */
+/* Frees, sends, receives and refills; returns CLOCK_MONOTONIC in nanoseconds. batch is a struct cnp_batch *. */
 int64_t cnp_exchange(uintptr_t batch);
 
 /* Frees the first n_free buffers of the batch and nothing else. */
