@@ -29,12 +29,13 @@ var (
 	folds    = cpu.X86.HasSSSE3 && cpu.X86.HasPCLMULQDQ // for foldCRC
 )
 
-// For parsePlain.
+// Numbers that parsePlain has in its header file.
 const (
 	frameData = unsafe.Offsetof(burst.Frame{}.Data)
 	frameLen  = unsafe.Offsetof(burst.Frame{}.Len)
 	frameHead = unsafe.Offsetof(burst.Frame{}.Head)
+	frameSize = unsafe.Sizeof(burst.Frame{})
 	ipAndKind = EthernetLen | int(RoCEv2)<<16 // Record.IP and Kind
-)
 
-var _ [24]byte = [unsafe.Sizeof(burst.Frame{})]byte{}
+	_ = frameData + frameLen + frameHead + frameSize + uintptr(ipAndKind) // only the assembly uses them
+)

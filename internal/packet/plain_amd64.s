@@ -145,7 +145,7 @@ udp:
 	JEQ     deth
 
 next:
-	ADDQ $24, SI
+	ADDQ $const_frameSize, SI
 	ADDQ $64, R8
 	INCQ BX
 	JMP  frame
