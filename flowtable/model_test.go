@@ -336,7 +336,7 @@ func TestAgreesWithModel(t *testing.T) {
 		total.Refused += m.stats.Refused
 	})
 	t.Logf("in all %d flows aged, %d were evicted, %d were refused", total.Aged, total.Evictions, total.Refused)
-	if total.Aged == 0 || total.Evictions == 0 || total.Refused == 0 {
+	if few := testing.Short(); !few && (total.Aged == 0 || total.Evictions == 0 || total.Refused == 0) {
 		t.Fatal("no flow aged, was evicted or was refused: the actions above reach too little")
 	}
 }
