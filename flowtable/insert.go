@@ -27,9 +27,9 @@ func (t *Table) insert(b *bucket, slot int, k *Key, h uint64, now int64) Index {
 	return x
 }
 
-// makeRoom evicts a flow for a key with this hash. It returns an empty slot for the key's flow, in b unless b is nil; no bucket if it may not
+// evictFor evicts a flow for a key with this hash. It returns an empty slot for the key's flow, in b unless b is nil; no bucket if it may not
 // evict any.
-func (t *Table) makeRoom(b *bucket, slot int, h uint64, now int64) (*bucket, int) {
+func (t *Table) evictFor(b *bucket, slot int, h uint64, now int64) (*bucket, int) {
 	v := t.victim(h, b != nil, now)
 	if v == None {
 		t.dirty = true
@@ -38,7 +38,7 @@ func (t *Table) makeRoom(b *bucket, slot int, h uint64, now int64) (*bucket, int
 	}
 	t.end(v, now)
 	if b == nil {
-		return t.room(h)
+		return t.emptySlot(h)
 	}
 	return b, slot
 }
@@ -60,9 +60,9 @@ func (t *Table) victim(h uint64, any bool, now int64) Index {
 // spare is the number of free slots with which the first bucket is used without checking the second one.
 const spare = 3
 
-// room is the first empty slot for a new flow: in the first bucket while that has enough empty slots, so that lookups find most flows there;
+// emptySlot is the first empty slot for a new flow: in the first bucket while that has enough empty slots, so that lookups find most flows there;
 // then in the emptier of the two; no bucket if both are full. That is rare, because the buckets of a full table are half full on average.
-func (t *Table) room(h uint64) (b *bucket, slot int) {
+func (t *Table) emptySlot(h uint64) (b *bucket, slot int) {
 	b = t.firstOf(h)
 	empty := b.empty()
 	if n := bits.OnesCount64(empty); n < spare {

@@ -143,13 +143,13 @@ func (t *Table) resolve(packets []packet.Record, now int64, out []Ref, missed ui
 			out[i] = t.Ref(x)
 			continue
 		}
-		b, slot := t.room(h)
+		b, slot := t.emptySlot(h)
 		if b == nil || t.full() {
 			if !protected {
 				protected = true
 				t.protect(packets, now, missed)
 			}
-			b, slot = t.makeRoom(b, slot, h, now)
+			b, slot = t.evictFor(b, slot, h, now)
 		}
 		if b != nil {
 			x = t.insert(b, slot, k, h, now)

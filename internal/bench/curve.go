@@ -40,7 +40,7 @@ func (r *result) drawCosts(w io.Writer) error {
 	if err := errors.Join(addCosts(p, ours, plotutil.Color(0), "cnpgate"), addCosts(p, theirs, plotutil.Color(1), "testpmd csum")); err != nil {
 		return err
 	}
-	p.X.Max *= 1.6 // room for the last label
+	p.X.Max *= 1.6 // space for the last label
 	p.Y.Min, p.Y.Max = 0, 1.1*p.Y.Max
 	canvas := vgsvg.New(curveWidth, curveHeight)
 	p.Draw(draw.New(canvas))

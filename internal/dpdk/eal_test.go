@@ -217,8 +217,8 @@ func init() {
 		if err != nil {
 			return err
 		}
-		if room := d.Pool().Room(); room < 9022 {
-			return fmt.Errorf("a frame of MTU 9000 has a buffer of %d bytes", room)
+		if bytes := d.Pool().Room(); bytes < 9022 {
+			return fmt.Errorf("a frame of MTU 9000 has a buffer of %d bytes", bytes)
 		}
 		return d.Close()
 	}
