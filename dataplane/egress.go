@@ -110,8 +110,8 @@ func (q *egress) offer(now int64, tx []burst.Frame) []burst.Frame {
 		return tx
 	}
 	shaped := len(tx)
-	tx = q.waiting(tx)
-	n := q.line.take(now, floor, tx[shaped:], &q.fraction)
+	tx, bytes := q.waiting(tx)
+	n := q.line.take(now, floor, tx[shaped:], bytes, &q.fraction)
 	if n == sendable {
 		q.since = now // those that come next have not waited
 	}
@@ -131,13 +131,15 @@ func (q *egress) floor(now int64) int64 {
 	return max(q.since, now-maxLateness)
 }
 
-// waiting appends the frames that may be sent, in order, to tx as far as it has space. The frames of one ring that lie side by side, the usual
-// case, are not copied: it returns them where they are.
-func (q *egress) waiting(tx []burst.Frame) []burst.Frame {
-	if r := q.only(); r != nil && len(tx) == 0 {
+// waiting appends the frames that may be sent, in order, to tx as far as it has space, and returns their bytes. The frames of one class that
+// lie side by side, the usual case, are not copied: it returns them where they are.
+func (q *egress) waiting(tx []burst.Frame) (list []burst.Frame, bytes uint64) {
+	before := len(tx)
+	if class := q.only(); class >= 0 && before == 0 {
+		r := &q.classes[class]
 		n := min(r.n, cap(tx))
 		if front, _ := r.front(n); len(front) == n {
-			return front
+			return front, q.bytes(class, n)
 		}
 	}
 	if !q.paused.has(ofNotifications) {
@@ -148,23 +150,32 @@ func (q *egress) waiting(tx []burst.Frame) []burst.Frame {
 			tx = q.classes[i].list(tx)
 		}
 	}
-	return tx
+	return tx, bytesOf(tx[before:])
 }
 
-// only is the ring that has all frames which may be sent; nil if there are several.
-func (q *egress) only() (r *ring) {
+// bytes is the total length of the first n frames of a class.
+func (q *egress) bytes(class, n int) uint64 {
+	if n == q.classes[class].n {
+		return q.depth[class]
+	}
+	return q.classes[class].bytes(n)
+}
+
+// only is the class that has all frames which may be sent; below 0 if there are several, or notifications.
+func (q *egress) only() int {
+	only := -1
 	if q.notifications.n > 0 {
-		return nil
+		return only
 	}
 	for i := range q.classes {
-		if c := &q.classes[i]; c.n > 0 && !q.paused.has(i) {
-			if r != nil {
-				return nil
+		if q.classes[i].n > 0 && !q.paused.has(i) {
+			if only >= 0 {
+				return -1
 			}
-			r = c
+			only = i
 		}
 	}
-	return r
+	return only
 }
 
 // othersWait reports whether frames were waiting for the line at another worker: then the line has not been idle, and a new frame here must
@@ -206,7 +217,7 @@ func (q *egress) leave(class int) entry {
 func (q *egress) leaveAll(class, n int) (bytes uint64) {
 	r, s := &q.classes[class], &q.shares[class]
 	if !s.tracked {
-		bytes = r.bytes(n)
+		bytes = q.bytes(class, n)
 		r.drop(n)
 		q.depth[class] -= bytes
 		return bytes

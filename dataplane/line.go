@@ -45,10 +45,10 @@ func (l *line) cost(octets uint64) (ns int64, fraction uint64) {
 // busy reports whether no frame may start at the time now.
 func (l *line) busy(now int64) bool { return l.free.Load() > now }
 
-// take reserves the line for as many of the frames, in order, as may start by now, and returns their number. They may use past time from floor
-// on, ns. fraction carries the caller's part of a nanosecond from call to call.
-func (l *line) take(now, floor int64, frames []burst.Frame, fraction *uint64) int {
-	octets := lineOctets(frames)
+// take reserves the line for as many of the frames, in order, as may start by now, and returns their number. The frames have so many bytes
+// together. They may use past time from floor on, ns. fraction carries the caller's part of a nanosecond from call to call.
+func (l *line) take(now, floor int64, frames []burst.Frame, bytes uint64, fraction *uint64) int {
+	octets := bytes + uint64(len(frames))*lineOverhead
 	for range 8 { // another worker won the race; after a few times the frames wait for the next burst
 		old := l.free.Load()
 		free, rest, n := l.book(now, max(old, floor), *fraction, frames, octets)
@@ -61,14 +61,6 @@ func (l *line) take(now, floor int64, frames []burst.Frame, fraction *uint64) in
 		}
 	}
 	return 0
-}
-
-// lineOctets is the bytes that the frames of a transmit list take on the line, or 0 for more frames than it has.
-func lineOctets(frames []burst.Frame) uint64 {
-	if len(frames) > burst.TxBursts*burst.MaxSize {
-		return 0
-	}
-	return bytesOf(frames) + uint64(len(frames))*lineOverhead
 }
 
 // book returns how many of the frames may start by now on a line that is free at the time free, and when it is free again. octets, if not

@@ -68,7 +68,7 @@ func (c *crowd) run(now, until int64, step func() int64) {
 		}
 		now = c.next[w]
 		n := min(c.maxFrames, len(c.frames)-c.place)
-		n = c.line.take(now, floorOf(now, c.backlogs[w]), c.frames[c.place:c.place+n], &c.fraction[w])
+		n = c.line.take(now, floorOf(now, c.backlogs[w]), c.frames[c.place:c.place+n], bytesOf(c.frames[c.place:c.place+n]), &c.fraction[w])
 		c.backlogs[w] = true
 		if n > 0 {
 			left := 0
@@ -181,10 +181,10 @@ func TestLineSavesNothing(t *testing.T) {
 		now := int64(1)
 		for _, idle := range []int64{0, 1_000, maxLateness, 3_600e9} {
 			now = max(now, l.free.Load()) + idle
-			if n := l.take(now, now, frames, &fraction); n != 1 {
+			if n := l.take(now, now, frames, bytesOf(frames), &fraction); n != 1 {
 				t.Errorf("%d bit/s: %d frames start after %d ns without any, expected 1", rate, n, idle)
 			}
-			if !l.busy(now) || l.take(now, now-maxLateness, frames, &fraction) != 0 {
+			if !l.busy(now) || l.take(now, now-maxLateness, frames, bytesOf(frames), &fraction) != 0 {
 				t.Errorf("%d bit/s: the line is free while a frame is on it", rate)
 			}
 		}
@@ -206,13 +206,13 @@ func TestLineGiveBack(t *testing.T) {
 					frames[i].Len = rapid.Uint32Range(60, 9018).Draw(t, "octets")
 				}
 				backlogged := rapid.Bool().Draw(t, "backlogged")
-				n := asked.take(now, floorOf(now, backlogged), frames, &fractions[0])
+				n := asked.take(now, floorOf(now, backlogged), frames, bytesOf(frames), &fractions[0])
 				taken := rapid.IntRange(0, n).Draw(t, "taken")
 				if n > 0 && taken == 0 {
 					taken = 1 // an idle line's clock starts with the first frame
 				}
 				asked.giveBack(frames[taken:n], &fractions[0])
-				if m := never.take(now, floorOf(now, backlogged), frames[:taken], &fractions[1]); m != taken {
+				if m := never.take(now, floorOf(now, backlogged), frames[:taken], bytesOf(frames[:taken]), &fractions[1]); m != taken {
 					t.Fatalf("took %d frames of %d, which started on the other line", m, taken)
 				}
 			},
@@ -235,7 +235,7 @@ func TestBookAtOnce(t *testing.T) {
 		}
 		free, fraction := rapid.Int64Range(0, 1e9).Draw(t, "free"), rapid.Uint64Range(0, 1<<32-1).Draw(t, "fraction")
 		now := free + rapid.SampledFrom([]int64{-1, 0, 1, 100, 10_000, 1e6, 1e9, 1e15}).Draw(t, "since")
-		a, restA, n := l.book(now, free, fraction, frames, lineOctets(frames))
+		a, restA, n := l.book(now, free, fraction, frames, octetsOf(frames))
 		b, restB, m := l.book(now, free, fraction, frames, 0)
 		if a != b || restA != restB || n != m {
 			t.Fatalf("at once %d frames until %d and %d parts, one by one %d until %d and %d", n, a, restA, m, b, restB)

@@ -70,10 +70,12 @@ func (r *ring) front(n int) ([]burst.Frame, []flowtable.Ref) {
 	return r.frames[r.head:end], r.tags[r.head:end]
 }
 
-// drop removes the first n entries.
+// drop removes the first n entries. An empty ring begins at its first slot again: so a queue that empties in each step stays in the cache.
 func (r *ring) drop(n int) {
 	r.head = r.place(n)
-	r.n -= n
+	if r.n -= n; r.n == 0 {
+		r.head = 0
+	}
 }
 
 // bytes is the total length of the frames of the first n entries.
