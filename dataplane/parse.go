@@ -9,7 +9,6 @@ import (
 // parse is the first stage: it writes a record of each packet, and finds special frames. It processes runs of plain frames together.
 func (w *Worker) parse(port int, rx []burst.Frame) (b batch) {
 	b.port, b.oneClass = port, true
-	w.touched = packet.Touch(w.batch.Base, rx)
 	rx = rx[:min(len(rx), burst.MaxSize)] // as it is: for the compiler, which then knows where i ends
 	b.frames = rx
 	for i := 0; i < len(rx); i++ {

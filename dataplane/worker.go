@@ -21,7 +21,7 @@ type Worker struct {
 	policy  *Policy // in this burst
 	now     int64   // ns, in this burst
 	work    int     // frames moved in this step
-	touched uint8   // of no use, see packet.Touch
+	touched uint8   // of no use, see panics
 
 	receiving int   // 1 + the port whose burst goes through the stages now, or 0
 	inHand    uint8 // place of the packet in it that a stage handles now, or notInHand

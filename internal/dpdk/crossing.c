@@ -95,21 +95,26 @@ drop_segmented(struct cnp_queue *q, struct rte_mbuf **pk, uint32_t n)
 	return kept;
 }
 
-static inline uint32_t
-receive_ethdev(struct cnp_queue *q, struct rte_mbuf **pk, uint32_t burst)
+/* Headers of RoCEv2 over IPv6, or behind VLAN tags, reach into the second cache line. */
+static inline void
+prefetch_headers(struct rte_mbuf **pk, uint32_t n)
 {
-	uint32_t n = rte_eth_rx_burst(q->port, q->queue, pk, (uint16_t)burst);
-	uint16_t segments = 0;
-
-	/* Headers of RoCEv2 over IPv6, or behind VLAN tags, reach into the second cache line. */
 	for (uint32_t i = 0; i < n; i++) {
 		const char *data = rte_pktmbuf_mtod(pk[i], const char *);
 
 		rte_prefetch0(data);
 		rte_prefetch0(data + RTE_CACHE_LINE_SIZE);
-		segments |= pk[i]->nb_segs;
 	}
-	return likely(segments <= 1) ? n : drop_segmented(q, pk, n);
+}
+
+static inline uint32_t
+receive_ethdev(struct cnp_queue *q, struct rte_mbuf **pk, uint32_t burst)
+{
+	uint32_t n = rte_eth_rx_burst(q->port, q->queue, pk, (uint16_t)burst);
+
+	if (!q->copied)
+		prefetch_headers(pk, n);
+	return n;
 }
 
 static void
@@ -117,6 +122,21 @@ receive_nothing(struct cnp_queue *q)
 {
 	q->n_rx = 0;
 	q->unusable = q->unfinished = (struct cnp_volume){ 0, 0 };
+}
+
+/* Lists the received frames, and returns whether one has several segments. */
+static inline int
+list_received(struct cnp_queue *q, struct rte_mbuf **pk, uint32_t n, uint64_t base)
+{
+	uint16_t segments = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		frame_of(&q->rx[i], pk[i], base);
+		q->rx[i].len = q->rx[i].head = pk[i]->pkt_len;
+		segments |= pk[i]->nb_segs;
+	}
+	q->n_rx = n;
+	return segments > 1;
 }
 
 static inline void
@@ -127,11 +147,8 @@ receive_burst(struct cnp_queue *q, uint32_t burst, uint64_t base)
 
 	receive_nothing(q);
 	n = unlikely(q->socket != NULL) ? cnp_socket_receive(q, pk, burst) : receive_ethdev(q, pk, burst);
-	for (uint32_t i = 0; i < n; i++) {
-		frame_of(&q->rx[i], pk[i], base);
-		q->rx[i].len = q->rx[i].head = pk[i]->pkt_len;
-	}
-	q->n_rx = n;
+	if (unlikely(list_received(q, pk, n, base)))
+		list_received(q, pk, drop_segmented(q, pk, n), base);
 }
 
 /* All or nothing: the last buffers of a nearly empty pool are reserved for reception. */

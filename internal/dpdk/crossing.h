@@ -52,6 +52,7 @@ struct cnp_queue {
 	uint32_t n_lost;
 	uint32_t sent;
 	uint32_t longest;             /* bytes of the longest frame that the device sends */
+	uint32_t copied;              /* the driver copies received frames: their headers are in this core's cache */
 	struct cnp_volume unusable;   /* received and dropped: they don't lie in one buffer */
 	struct cnp_volume unfinished; /* received and dropped: the sender left work on them that can't be done */
 	uint16_t port;

@@ -262,6 +262,9 @@ func (p *ethdev) receiveAll() error {
 
 func (p *ethdev) queue(worker int, q *C.struct_cnp_queue) {
 	q.longest = C.uint32_t(p.longest)
+	if p.known.copies {
+		q.copied = 1
+	}
 	q.port, q.queue = p.id, C.uint16_t(worker)
 }
 

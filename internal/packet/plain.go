@@ -153,14 +153,5 @@ run:
 	return r
 }
 
-// Touch reads a byte of each frame, so that the processor fetches all of them into the nearest cache in parallel. The result only keeps
-// the compiler from removing the reads.
-func Touch(base unsafe.Pointer, frames []burst.Frame) (bytes uint8) {
-	for i := range frames {
-		bytes ^= *(*uint8)(unsafe.Add(base, int(frames[i].Data)))
-	}
-	return bytes
-}
-
 // cTag is the Tag of TPID 0x8100 and VID 0: the only TPID that a plain frame has.
 const cTag = 1 << tagWhich
