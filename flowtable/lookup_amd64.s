@@ -3,13 +3,10 @@
 #include "go_asm.h"
 #include "textflag.h"
 
-// How far the three steps of a packet are apart, in packets: the time for a cache line to arrive.
-#define AHEAD 16
-
 // func lookupFirst(t *Table, packets []packet.Record, now int64, out []Ref) (missed uint64)
 //
-// Turn i of the loop hashes packet i and prefetches its bucket, finds the likely entry of packet i-AHEAD in its bucket and prefetches the entry,
-// and compares the key of packet i-2*AHEAD with its entry. So each step finds its cache line there, and computes while others are fetched.
+// Three passes over the burst. The first hashes each packet and prefetches its bucket. The second finds the likely entry in the bucket and
+// prefetches it. The third compares the packet's key with the entry's. So memory is fetched for all packets at a time.
 //
 //	DI   t                   R8   number of buckets
 //	SI   packet i            R9   buckets
@@ -24,44 +21,22 @@ TEXT ·lookupFirst(SB), NOSPLIT, $0-72
 	MOVQ Table_buckets+8(DI), R8
 	MOVQ Table_buckets(DI), R9
 	MOVQ Table_entries(DI), R10
-	MOVQ R12, R13
-	SUBQ Table_lasting(DI), R13
+	MOVQ packets_len+16(FP), R15
 	XORL BX, BX
-	XORL R15, R15
 
-turn:
-	CMPQ BX, packets_len+16(FP)
-	JGE  pick
-
-	// Hash: AX and DX are the factors of each product and its halves, then R14 and DX the addresses' two parts.
-	MOVQ 0(SI), AX
-	MOVQ 16(SI), DX
-	MOVQ AX, CX
-	ORQ  DX, CX
-	JNE  ipv6
+hash:
+	// AX and DX are the factors of each product and its halves, then R14 and DX the addresses' two parts.
+	MOVQ 0(SI), CX
+	ORQ  16(SI), CX
 	MOVQ 8(SI), AX
 	MOVQ 24(SI), DX
+	JNE  ipv6
 	XORQ Table_secret+8(DI), AX
 	XORQ Table_secret+24(DI), DX
 	MULQ DX
 	XORQ AX, DX
 	MOVQ DX, R14
 	ROLQ $32, DX
-	JMP  join
-
-ipv6:
-	MOVQ DX, CX
-	MOVQ 8(SI), DX
-	XORQ Table_secret+0(DI), AX
-	XORQ Table_secret+8(DI), DX
-	MULQ DX
-	XORQ AX, DX
-	MOVQ DX, R14
-	MOVQ 24(SI), AX
-	XORQ Table_secret+16(DI), CX
-	XORQ Table_secret+24(DI), AX
-	MULQ CX
-	XORQ AX, DX
 
 join:
 	MOVQ  32(SI), AX
@@ -77,71 +52,89 @@ join:
 	SHRQ  $32, AX
 	SHLQ  $6, AX
 	PREFETCHT0 (R9)(AX*1)
+	ADDQ  $64, SI
+	INCQ  BX
+	CMPQ  BX, R15
+	JLT   hash
+
+	XORL BX, BX
+	VPCMPEQW X1, X1, X1
+	VPSRLW $15, X1, X1
 
 pick:
-	LEAQ -AHEAD(BX), CX
-	CMPQ CX, packets_len+16(FP)
-	JCC  compare                // also if negative
-
 	// AX is the bucket. Bit 16 of DX makes the flow None if no tag is equal: see bucket.flows.
-	MOVQ      (Table_hashes-8*AHEAD)(DI)(BX*8), AX
-	MOVL      AX, DX
-	ORL       $1, DX
-	MOVL      DX, X0
-	PSHUFLW   $0, X0, X0
-	SHRQ      $32, AX
+	VPBROADCASTW Table_hashes(DI)(BX*8), X0
+	MOVL      (Table_hashes+4)(DI)(BX*8), AX
 	IMULQ     R8, AX
 	SHRQ      $32, AX
 	SHLQ      $6, AX
 	ADDQ      R9, AX
-	PUNPCKLQDQ X0, X0
-	PCMPEQW   bucket_tags(AX), X0
-	PMOVMSKB  X0, DX
+	VPOR      X1, X0, X0
+	VPCMPEQW  bucket_tags(AX), X0, X0
+	VPMOVMSKB X0, DX
 	ORL       $0x10000, DX
 	BSFL      DX, DX
 	MOVL      bucket_flows(AX)(DX*2), CX
-	MOVL      CX, (Table_candidates-4*AHEAD)(DI)(BX*4)
+	MOVL      CX, Table_candidates(DI)(BX*4)
 	SHLQ      $6, CX
 	PREFETCHT0 (R10)(CX*1)
+	INCQ      BX
+	CMPQ      BX, R15
+	JLT       pick
+
+	MOVQ packets_base+8(FP), SI
+	MOVQ R15, R8
+	MOVQ R12, R13
+	SUBQ Table_lasting(DI), R13
+	XORL BX, BX
+	XORL R15, R15
 
 compare:
-	LEAQ -(2*AHEAD)(BX), CX
-	CMPQ CX, packets_len+16(FP)
-	JCC  next
-
 	// AX is the index of the entry, DX the entry.
-	MOVL     (Table_candidates-8*AHEAD)(DI)(BX*4), AX
-	MOVQ     AX, DX
-	SHLQ     $6, DX
-	ADDQ     R10, DX
-	MOVOU    (0-128*AHEAD)(SI), X0
-	MOVOU    (16-128*AHEAD)(SI), X1
-	MOVOU    (32-128*AHEAD)(SI), X2
-	PCMPEQB  (entry_key+0)(DX), X0
-	PCMPEQB  (entry_key+16)(DX), X1
-	PCMPEQB  (entry_key+32)(DX), X2
-	PAND     X1, X0
-	PAND     X2, X0
-	PMOVMSKB X0, R14
-	CMPL     R14, $0xffff
-	JNE      miss
-	CMPQ     entry_lastSeen(DX), R13
-	JLT      miss
-	MOVQ     R12, entry_lastSeen(DX)
-	MOVL     (entry_state+4)(DX), DX
-	MOVL     AX, (Ref_Index-16*AHEAD)(R11)
-	MOVL     DX, (Ref_Generation-16*AHEAD)(R11)
+	MOVL    Table_candidates(DI)(BX*4), AX
+	MOVQ    AX, DX
+	SHLQ    $6, DX
+	ADDQ    R10, DX
+	VMOVDQU 0(SI), Y0
+	VMOVDQU 32(SI), X1
+	VPXOR   (entry_key+0)(DX), Y0, Y0
+	VPXOR   (entry_key+32)(DX), X1, X1
+	VPOR    Y0, Y1, Y0
+	VPTEST  Y0, Y0
+	JNE     miss
+	CMPQ    entry_lastSeen(DX), R13
+	JLT     miss
+	MOVQ    R12, entry_lastSeen(DX)
+	MOVL    (entry_state+4)(DX), DX
+	MOVL    AX, Ref_Index(R11)(BX*8)
+	MOVL    DX, Ref_Generation(R11)(BX*8)
 
 next:
 	ADDQ $64, SI
-	ADDQ $8, R11
 	INCQ BX
-	LEAQ -(2*AHEAD)(BX), CX
-	CMPQ CX, packets_len+16(FP)
-	JLT  turn
+	CMPQ BX, R8
+	JLT  compare
+	VZEROUPPER
 	MOVQ R15, missed+64(FP)
 	RET
 
 miss:
-	BTSQ CX, R15
+	BTSQ BX, R15
 	JMP  next
+
+ipv6:
+	MOVQ DX, R14
+	MOVQ AX, DX
+	MOVQ 0(SI), AX
+	MOVQ 16(SI), CX
+	XORQ Table_secret+0(DI), AX
+	XORQ Table_secret+8(DI), DX
+	MULQ DX
+	XORQ Table_secret+16(DI), CX
+	XORQ Table_secret+24(DI), R14
+	XORQ AX, DX
+	MOVQ R14, AX
+	MOVQ DX, R14
+	MULQ CX
+	XORQ AX, DX
+	JMP  join
