@@ -4,6 +4,8 @@ package flowtable
 
 import "github.com/cnpgate/cnpgate/internal/packet"
 
+const vectors = false
+
 func lookupFirst(t *Table, packets []packet.Record, now int64, out []Ref) (missed uint64) {
 	return lookupFirstGo(t, packets, now, out)
 }

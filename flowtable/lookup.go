@@ -30,7 +30,12 @@ func (t *Table) Lookup(packets []packet.Record, now int64, out []Ref) {
 	for at := 0; at < len(packets); at += maxBurst {
 		end := min(at+maxBurst, len(packets))
 		some, refs := packets[at:end], out[at:end]
-		missed := lookupFirst(t, some, now, refs)
+		missed := uint64(0)
+		if vectors {
+			missed = lookupFirst(t, some, now, refs)
+		} else {
+			missed = lookupFirstGo(t, some, now, refs)
+		}
 		if missed != 0 {
 			missed = t.lookupSecond(some, now, refs, missed)
 		}

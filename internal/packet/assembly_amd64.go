@@ -25,8 +25,8 @@ func foldCRC(b []byte) uint32
 
 // What the processor has: all but the first ones of this architecture have both.
 var (
-	shuffles = cpu.X86.HasSSSE3                         // for parsePlain
-	folds    = cpu.X86.HasSSSE3 && cpu.X86.HasPCLMULQDQ // for foldCRC
+	vectors = cpu.X86.HasAVX                           // for parsePlain
+	folds   = cpu.X86.HasSSSE3 && cpu.X86.HasPCLMULQDQ // for foldCRC
 )
 
 // Numbers that parsePlain has in its header file.

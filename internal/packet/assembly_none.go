@@ -8,7 +8,7 @@ import (
 	"github.com/cnpgate/cnpgate/internal/burst"
 )
 
-const shuffles, folds = false, false
+const vectors, folds = false, false
 
 func parsePlain(base unsafe.Pointer, frames []burst.Frame, port uint64, records []Record) (r Run) {
 	return parsePlainGo(base, frames, port, records)

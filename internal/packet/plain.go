@@ -46,12 +46,13 @@ const (
 	least6 = plain6 + ICRCLen
 )
 
-// plainHeaders has, for the opcode of a plain packet, the length of the BTH and the extended transport headers; 0 for all others. A CNP is not
-// plain: it has no flow.
-var plainHeaders = func() (n [256]uint8) {
+// plainHeaders has, for the opcode of a plain packet, the length of the BTH and the extended transport headers; for all others a length that no
+// packet has. A CNP is not plain: it has no flow.
+var plainHeaders = func() (n [256]uint16) {
 	for i := range opcodes {
+		n[i] = 0xffff
 		if opcodes[i].flags&opcodePlain != 0 {
-			n[i] = BTHLen + uint8(opcodes[i].len)
+			n[i] = BTHLen + uint16(opcodes[i].len)
 		}
 	}
 	return n
@@ -69,7 +70,7 @@ const (
 // which it stops is undefined.
 func ParsePlain(base unsafe.Pointer, frames []burst.Frame, port uint64, records []Record) (r Run) {
 	records = records[:len(frames)]
-	if shuffles {
+	if vectors {
 		return parsePlain(base, frames, port, records)
 	}
 	return parsePlainGo(base, frames, port, records)
@@ -134,7 +135,7 @@ run:
 		udpLen := uint32(binary.BigEndian.Uint16(udp[4:]))
 		opcode, ports := udp[8], binary.BigEndian.Uint32(udp[:])
 		headers := uint32(plainHeaders[opcode])
-		if headers == 0 || uint16(ports) != RoCEv2Port || udp[9]&0xf != 0 || headers+UDPLen+ICRCLen > udpLen ||
+		if uint16(ports) != RoCEv2Port || udp[9]&0xf != 0 || headers+UDPLen+ICRCLen > udpLen ||
 			l4+UDPLen+headers > contiguous || l4+udpLen > size {
 			break run
 		}

@@ -27,135 +27,168 @@ DATA ipv6Halves<>+0(SB)/8, $0x0001020304050607
 DATA ipv6Halves<>+8(SB)/8, $0x08090a0b0c0d0e0f
 GLOBL ipv6Halves<>(SB), RODATA|NOPTR, $16
 
-// EtherTypes and the UDP port as little-endian numbers.
+// The same of the destination QP as Record.Flow.QPs, in the 16 bytes up to the end of the BTH. For the last 16 bytes of a Record: the PSN and the
+// opcode, in the same; the source port, in the 16 bytes from the UDP header on; the TOS, in those from the EtherType on.
+DATA bthQP<>+0(SB)/8, $0x8080808080090a0b
+DATA bthQP<>+8(SB)/8, $0x8080808080808080
+GLOBL bthQP<>(SB), RODATA|NOPTR, $16
+DATA bthRest<>+0(SB)/8, $0x80808080800d0e0f
+DATA bthRest<>+8(SB)/8, $0x8080808080048080
+GLOBL bthRest<>(SB), RODATA|NOPTR, $16
+DATA udpRest<>+0(SB)/8, $0x8080808080808080
+DATA udpRest<>+8(SB)/8, $0x8080808080800001
+GLOBL udpRest<>(SB), RODATA|NOPTR, $16
+DATA ipRest<>+0(SB)/8, $0x8080808080808080
+DATA ipRest<>+8(SB)/8, $0x8080808003808080
+GLOBL ipRest<>(SB), RODATA|NOPTR, $16
+
+// EtherTypes as little-endian numbers, and the UDP port ahead of a length, as a number in host byte order.
 #define IPV6 0xdd86
 #define CTAG 0x0081
-#define ROCE 0xb712
+#define ROCE (4791<<16)
 
 // func parsePlain(base unsafe.Pointer, frames []burst.Frame, port uint64, records []Record) (r Run)
 //
-// Of a frame with a VLAN tag, AX is 4 behind its first byte, so that what follows the tag has the same offsets as without one.
+// AX is behind the frame's first byte by the bytes of its VLAN tag, and by what an IPv6 header is longer than IPv4's: so the UDP header and all
+// behind it have the same offsets in each frame. R15 has these bytes. It and R13, a tagged frame's Place, are 0 for most frames, and 0 again
+// when a frame is done.
 //
-//	DI   base             R10  plainHeaders
-//	SI   frame i          R11  Run.Bytes
-//	R8   record i         R12  Run.Any
-//	BX   i                R13  Run.All
-//	R9   port
+//	DI   base              X8, X9    ipv4Bits, ipv4Same
+//	SI   frame i           X10, X11  ipv4Src, ipv4Dst
+//	R8   record i          X12       ipv4Mapped
+//	BX   i                 X13       Place, in the upper half
+//	R9   port              X14       Record.IP and Kind
+//	R10  plainHeaders      X6, X7    OR and AND of the bytes from the EtherType on
+//	R11  Run.Bytes         R12  number of frames
 TEXT ·parsePlain(SB), NOSPLIT, $0-88
-	MOVQ  base+0(FP), DI
-	MOVQ  frames_base+8(FP), SI
-	MOVQ  port+32(FP), R9
-	MOVQ  records_base+40(FP), R8
-	LEAQ  ·plainHeaders(SB), R10
-	MOVOU ipv4Bits<>(SB), X8
-	MOVOU ipv4Same<>(SB), X9
-	MOVOU ipv4Src<>(SB), X10
-	MOVOU ipv4Dst<>(SB), X11
-	MOVOU ipv4Mapped<>(SB), X12
-	MOVOU ipv6Halves<>(SB), X13
-	XORL  BX, BX
-	XORL  R11, R11
-	XORL  R12, R12
-	MOVL  $0xff, R13
+	MOVQ     base+0(FP), DI
+	MOVQ     frames_base+8(FP), SI
+	MOVQ     frames_len+16(FP), R12
+	MOVQ     port+32(FP), R9
+	MOVQ     records_base+40(FP), R8
+	LEAQ     ·plainHeaders(SB), R10
+	VMOVDQU  ipv4Bits<>(SB), X8
+	VMOVDQU  ipv4Same<>(SB), X9
+	VMOVDQU  ipv4Src<>(SB), X10
+	VMOVDQU  ipv4Dst<>(SB), X11
+	VMOVDQU  ipv4Mapped<>(SB), X12
+	VPXOR    X13, X13, X13
+	VPINSRQ  $1, R9, X13, X13
+	MOVL     $const_ipAndKind, CX
+	VPXOR    X14, X14, X14
+	VPINSRD  $3, CX, X14, X14
+	VPXOR    X6, X6, X6
+	VPCMPEQB X7, X7, X7
+	XORL     BX, BX
+	XORL     R11, R11
+	XORL     R13, R13
+	XORL     R15, R15
+	CMPQ     BX, R12
+	JGE      done
 
 frame:
-	CMPQ BX, frames_len+16(FP)
-	JGE  done
 	CMPL const_frameHead(SI), $const_least4
 	JCS  done
 	MOVQ const_frameData(SI), AX
 	ADDQ DI, AX
-	MOVQ R9, R14 // the word Place
-	XORL R15, R15 // bytes of the tag
 
 ethertype:
-	LEAL     const_ipAndKind(R15), CX
-	MOVL     CX, Record_IP(R8)
-	MOVOU    12(AX), X0
-	PAND     X8, X0
-	PCMPEQB  X9, X0
-	PMOVMSKB X0, CX
-	CMPL     CX, $0xffff
-	JNE      other
-	MOVOU    26(AX), X0
-	MOVOU    X0, X1
-	PSHUFB   X10, X0
-	PSHUFB   X11, X1
-	POR      X12, X0
-	POR      X12, X1
-	MOVOU    X0, Record_Flow+0(R8)
-	MOVOU    X1, Record_Flow+16(R8)
-	MOVWLZX  16(AX), CX
-	ROLW     $8, CX
-	SUBL     $20, CX
-	MOVBLZX  15(AX), DX
-	ADDL     $34, R15
-	ADDQ     $34, AX
+	VMOVDQU 12(AX), X0
+	VPAND   X8, X0, X1
+	VPXOR   X9, X1, X1
+	VPTEST  X1, X1
+	JNE     other
+	VMOVDQU 26(AX), X1
+	VPSHUFB X10, X1, X2
+	VPSHUFB X11, X1, X3
+	VPOR    X12, X2, X2
+	VPOR    X12, X3, X3
+	VMOVDQU X2, Record_Flow+0(R8)
+	VMOVDQU X3, Record_Flow+16(R8)
+	MOVL    14(AX), CX
+	BSWAPL  CX
+	MOVWLZX CX, CX
+	SUBL    $20, CX
+	JCS     done
 
-	// AX is the UDP header, R15 its offset in the frame, CX its length by the IP header, DX the traffic class.
+	// CX is the length of the UDP header and all behind it by the IP header. X0 has the TOS.
 udp:
-	MOVQ    R14, Record_Flow+40(R8)
-	MOVWLZX 4(AX), R14
-	ROLW    $8, R14
+	MOVL    36(AX), R14
+	BSWAPL  R14
+	ADDL    $ROCE, CX
 	CMPL    CX, R14
 	JNE     done
-	CMPW    2(AX), $ROCE
+	TESTB   $0x0f, 43(AX)
 	JNE     done
-	TESTB   $0x0f, 9(AX)
-	JNE     done
-	ADDL    R15, CX
+	MOVWLZX R14, R14
+	LEAL    34(R14)(R15*1), CX
 	CMPL    CX, const_frameLen(SI)
 	JHI     done
-	MOVBLZX 8(AX), CX
-	SHLL    $8, DX
-	ORL     CX, DX              // class << 8 | opcode
-	MOVBLZX (R10)(CX*1), CX
-	TESTL   CX, CX
-	JEQ     done
+	MOVBLZX 42(AX), DX
+	MOVWLZX (R10)(DX*2), CX
 	SUBL    $12, R14            // the UDP header and the ICRC
-	JCS     done
 	CMPL    CX, R14
-	JHI     done
-	LEAL    8(R15)(CX*1), CX
+	JGT     done
+	LEAL    42(R15)(CX*1), CX
 	CMPL    CX, const_frameHead(SI)
 	JHI     done
-	MOVL    12(AX), CX
-	BSWAPL  CX
-	ANDL    $0xffffff, CX
-	MOVQ    CX, Record_Flow+32(R8)
-	MOVL    16(AX), CX
-	BSWAPL  CX
-	ANDL    $0xffffff, CX
-	MOVL    CX, Record_PSN(R8)
+	VMOVDQU 38(AX), X1
+	VMOVDQU 34(AX), X2
+	VPSHUFB bthQP<>(SB), X1, X3
+	VPOR    X13, X3, X3
+	VMOVDQU X3, Record_Flow+32(R8)
+	VPSHUFB bthRest<>(SB), X1, X1
+	VPSHUFB udpRest<>(SB), X2, X2
+	VPSHUFB ipRest<>(SB), X0, X3
+	VPOR    X1, X2, X2
+	VPOR    X14, X3, X3
+	VPOR    X2, X3, X3
 	MOVL    const_frameLen(SI), CX
-	MOVL    CX, Record_Len(R8)
+	VPINSRD $1, CX, X3, X3
+	VMOVDQU X3, Record_PSN(R8)
 	ADDQ    CX, R11
-	MOVWLZX 0(AX), CX
-	ROLW    $8, CX
-	MOVL    DX, R14
-	SHLL    $16, R14
-	ORL     R14, CX
-	MOVL    CX, Record_SrcPort(R8)
-	MOVL    DX, CX
-	SHRL    $8, CX
-	ORL     CX, R12
-	ANDL    CX, R13
+	VPOR    X0, X6, X6
+	VPAND   X0, X7, X7
 	ANDL    $0xe0, DX
 	CMPL    DX, $0x60           // UD
 	JEQ     deth
+
+length:
+	TESTL R15, R15
+	JNE   longer
 
 next:
 	ADDQ $const_frameSize, SI
 	ADDQ $64, R8
 	INCQ BX
-	JMP  frame
+	CMPQ BX, R12
+	JLT  frame
+
+done:
+	VPEXTRB $3, X6, CX
+	VPEXTRB $3, X7, DX
+	MOVQ    BX, r_N+64(FP)
+	MOVQ    R11, r_Bytes+72(FP)
+	MOVB    CX, r_Any+80(FP)
+	MOVB    DX, r_All+81(FP)
+	RET
 
 deth:
-	MOVL   24(AX), CX
+	MOVL   58(AX), CX
 	BSWAPL CX
 	ANDL   $0xffffff, CX
 	MOVL   CX, Record_Flow+36(R8)
-	JMP    next
+	JMP    length
+
+	// The record of a frame with a tag has another Place, and another IP.
+longer:
+	XORL  R15, R15
+	TESTQ R13, R13
+	JEQ   next
+	MOVQ  R13, Record_Flow+40(R8)
+	ADDW  $4, Record_IP(R8)
+	XORL  R13, R13
+	JMP   next
 
 other:
 	MOVWLZX 12(AX), CX
@@ -170,7 +203,8 @@ other:
 	ANDL    $0xfff, CX
 	ORL     $const_cTag, CX
 	SHLQ    $16, CX
-	ORQ     CX, R14
+	MOVQ    R9, R13
+	ORQ     CX, R13
 	MOVL    $4, R15
 	ADDQ    $4, AX
 	JMP     ethertype
@@ -184,31 +218,24 @@ ipv6:
 	SHRL    $28, CX
 	CMPL    CX, $6
 	JNE     done
-	SHRL    $20, DX
-	MOVBLZX DX, DX
+	SHLL    $4, DX
+	VMOVD   DX, X0              // the traffic class is in byte 3
 	CMPB    20(AX), $17
 	JNE     done
-	MOVOU   22(AX), X0
-	MOVOU   38(AX), X1
-	PSHUFB  X13, X0
-	PSHUFB  X13, X1
-	MOVQ    X0, CX
+	VMOVDQU 22(AX), X1
+	VMOVDQU 38(AX), X2
+	VPSHUFB ipv6Halves<>(SB), X1, X1
+	VPSHUFB ipv6Halves<>(SB), X2, X2
+	VMOVQ   X1, CX
 	TESTQ   CX, CX
 	JEQ     done                // it may be IPv4-mapped
-	MOVQ    X1, CX
+	VMOVQ   X2, CX
 	TESTQ   CX, CX
 	JEQ     done
-	MOVOU   X0, Record_Flow+0(R8)
-	MOVOU   X1, Record_Flow+16(R8)
+	VMOVDQU X1, Record_Flow+0(R8)
+	VMOVDQU X2, Record_Flow+16(R8)
 	MOVWLZX 18(AX), CX
 	ROLW    $8, CX
-	ADDL    $54, R15
-	ADDQ    $54, AX
+	ADDL    $20, R15
+	ADDQ    $20, AX
 	JMP     udp
-
-done:
-	MOVQ BX, r_N+64(FP)
-	MOVQ R11, r_Bytes+72(FP)
-	MOVB R12, r_Any+80(FP)
-	MOVB R13, r_All+81(FP)
-	RET
