@@ -15,7 +15,6 @@ func (w *Worker) learn(b *batch) {
 	n := len(b.frames)
 	records, flows := w.records[:n], w.flow[:n]
 	w.flows.Lookup(records, w.now, flows)
-	w.learner.Touch(flows)
 	out := w.ports[b.port].Peer
 	t := &w.trackers[out]
 	for i := w.learner.Routine(flows, records, 0); i < n; i = w.learner.Routine(flows, records, i+1) {

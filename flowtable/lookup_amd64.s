@@ -6,7 +6,7 @@
 // func lookupFirst(t *Table, packets []packet.Record, now int64, out []Ref) (missed uint64)
 //
 // Three passes over the burst. The first hashes each packet and prefetches its bucket. The second finds the likely entry in the bucket and
-// prefetches it. The third compares the packet's key with the entry's. So memory is fetched for all packets at a time.
+// prefetches it, with the caller's element beside it. The third compares the packet's key with the entry's. So memory is fetched for all packets at a time.
 //
 //	DI   t                   R8   number of buckets
 //	SI   packet i            R9   buckets
@@ -57,6 +57,7 @@ join:
 	CMPQ  BX, R15
 	JLT   hash
 
+	MOVQ Table_beside(DI), R14
 	XORL BX, BX
 	VPCMPEQW X1, X1, X1
 	VPSRLW $15, X1, X1
@@ -76,8 +77,9 @@ pick:
 	BSFL      DX, DX
 	MOVL      bucket_flows(AX)(DX*2), CX
 	MOVL      CX, Table_candidates(DI)(BX*4)
-	SHLQ      $6, CX
-	PREFETCHT0 (R10)(CX*1)
+	SHLQ      $5, CX
+	PREFETCHT0 (R10)(CX*2)
+	PREFETCHT0 (R14)(CX*1)
 	INCQ      BX
 	CMPQ      BX, R15
 	JLT       pick

@@ -94,7 +94,8 @@ type Table struct {
 	// Set by New and never changed; readers use these.
 	secret  [secrets]uint64
 	buckets []bucket
-	entries []entry // entry 0 is never a flow: it has the key of packets without a flow, so that lookups need no exception for them
+	entries []entry        // entry 0 is never a flow: it has the key of packets without a flow, so that lookups need no exception for them
+	beside  unsafe.Pointer // see Beside
 
 	_ [lineSize]byte // the owner's words share no line with the readers'
 
@@ -157,9 +158,17 @@ func New(mem []byte, c Config) (*Table, error) {
 	if c.Aging <= 0 {
 		t.lasting = math.MaxInt64
 	}
+	t.beside = unsafe.Pointer(unsafe.SliceData(t.entries))
 	*t.entries[None].plainKey() = *KeyOf(&packet.Record{Flow: packet.NoFlow})
 	return t, nil
 }
+
+// BesideSize is the size of an element of Beside's array, in bytes.
+const BesideSize = 32
+
+// Beside names an array of the caller with an element for each index, which the caller reads right after Lookup. Lookup asks the processor to
+// fetch the elements of the flows that it finds. The caller calls it before the first Lookup.
+func (t *Table) Beside(array unsafe.Pointer) { t.beside = array }
 
 // Capacity is the largest number of flows of the table.
 func (t *Table) Capacity() int { return len(t.entries) - 1 }
@@ -169,6 +178,12 @@ func (t *Table) Key(x Index) *Key { return t.entries[x].plainKey() }
 
 // State is a flow's state. Any goroutine may call it; the state of an index without a flow is not Live.
 func (t *Table) State(x Index) State { return State(t.entryOf(x).state.Load()) }
+
+// States is where the State of index 0 lies. The State of each next index lies StateStride bytes further. It is for assembly; others call State.
+func (t *Table) States() unsafe.Pointer { return unsafe.Pointer(&t.entries[None].state) }
+
+// StateStride is the distance of two States, in bytes.
+const StateStride = lineSize
 
 // SetAnswer replaces a flow's answer if its state is still was, and reports whether it did. Any goroutine may call it.
 func (t *Table) SetAnswer(x Index, was State, a Answer) bool {

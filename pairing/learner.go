@@ -55,6 +55,7 @@ func (p *Pairing) Join(t *flowtable.Table, mem []byte) (*Learner, error) {
 	l.notes, mem = carve[note](mem, n)
 	l.totals, mem = carve[total](mem, n)
 	l.since, _ = carve[int64](mem, n)
+	t.Beside(unsafe.Pointer(unsafe.SliceData(l.tracks)))
 	p.learners = append(p.learners, l)
 	return l, nil
 }

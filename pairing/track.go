@@ -3,8 +3,6 @@ package pairing
 import (
 	"unsafe"
 
-	"sync/atomic"
-
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
@@ -33,7 +31,7 @@ type track struct {
 	_       [2]byte
 }
 
-var _ [lineSize / 2]byte = [unsafe.Sizeof(track{})]byte{}
+var _ [flowtable.BesideSize]byte = [unsafe.Sizeof(track{})]byte{}
 
 // Bits of track.flags.
 const (
@@ -124,60 +122,8 @@ func (l *Learner) Traffic(x flowtable.Index) Traffic {
 	return sum
 }
 
-// Touch reads a word of each flow's track, so that the processor fetches the tracks before Routine needs them.
-func (l *Learner) Touch(flows []flowtable.Ref) {
-	for _, f := range flows {
-		atomic.LoadUint32(&l.trackOf(f.Index).known)
-	}
-}
-
 func (l *Learner) trackOf(x flowtable.Index) *track {
 	return (*track)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(l.tracks)), uint64(x)*uint64(unsafe.Sizeof(track{}))))
-}
-
-// Routine scans packets, beginning at number from. It counts those without new evidence, which are most packets of confirmed flows, and
-// stops at the first one that may have some. It returns that packet's number, or len(flows) if there is none. flows[i] is the flow of packet
-// i, from Lookup. The caller passes the packet to Observe, if it has a flow, before it calls Routine again.
-//
-// A request with the PSN of the last one gives no new evidence. For a confirmed flow, neither does a request a few PSNs ahead of the last
-// one, or a response near the highest one.
-func (l *Learner) Routine(flows []flowtable.Ref, packets []packet.Record, from int) int {
-	packets = packets[:len(flows)]
-	table, tracks := l.table, unsafe.Pointer(unsafe.SliceData(l.tracks))
-	for n := from; n < len(flows); n++ {
-		x, p := flows[n].Index, &packets[n]
-		t, s := (*track)(unsafe.Add(tracks, uint64(x)*uint64(unsafe.Sizeof(track{})))), uint32(table.State(x))
-		if s != t.known || t.left() <= 1 || p.Len >= longFrame {
-			return n
-		}
-		role, psn := p.Opcode.Role(), p.PSN
-		if p.SrcPort != t.port && role != packet.NoRole {
-			return n
-		}
-		switch role {
-		case packet.Request:
-			if psn == t.last {
-				break
-			}
-			// Both in the same block of coarse PSNs; with unsettled in last they never are.
-			if psn-t.last >= coarse || (psn^t.last) >= coarse || !Answer(s&^knownBit).Usable() {
-				return n
-			}
-			t.last = psn
-		case packet.Response:
-			if t.acked&ackedBit == 0 || (psn-t.acked+backMargin+1)&psnMask > backMargin+coarse {
-				return n
-			}
-		case packet.NoRole:
-			if p.DestQP() == packet.GSIQP {
-				return n
-			}
-		default:
-			return n
-		}
-		t.count(p.Len)
-	}
-	return len(flows)
 }
 
 // LastRequest is the PSN of the flow's last request; ok is false before its first one, and after a READ until the next one, whose PSN is not

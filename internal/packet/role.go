@@ -16,6 +16,9 @@ const (
 // Role is the role of a connection's packets (RC, UC and XRC).
 func (o Opcode) Role() Role { return roles[o] }
 
+// Roles are the roles of all opcodes, for assembly. Nobody may change them.
+func Roles() *[256]Role { return &roles }
+
 var roles = func() (r [256]Role) {
 	for i := range r {
 		name := services[i>>5].name
