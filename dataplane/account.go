@@ -67,6 +67,21 @@ func (a *accounts) get(x flowtable.Index) *account {
 	return f
 }
 
+// mark counts marked packets of a burst for their flows. Packets without a flow count for flowtable.None.
+func (a *accounts) mark(flows []flowtable.Ref, marked mask) {
+	of := unsafe.Pointer(unsafe.SliceData(a.of)) // a flow of the table has an account, so no index needs a check
+	for i := range flows {
+		if marked&1 != 0 {
+			f := (*account)(unsafe.Add(of, uint64(flows[i].Index)*uint64(unsafe.Sizeof(account{}))))
+			if f.generation.Load() != flows[i].Generation {
+				f.begin(flows[i].Generation)
+			}
+			f.marked++
+		}
+		marked >>= 1
+	}
+}
+
 // known returns the account of a flow for which get was called since the flow began.
 func (a *accounts) known(x flowtable.Index) *account { return &a.of[x] }
 

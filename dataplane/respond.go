@@ -1,7 +1,6 @@
 package dataplane
 
 import (
-	"math"
 	"math/bits"
 
 	"github.com/cnpgate/cnpgate/congestion"
@@ -54,44 +53,59 @@ func (w *Worker) respond(b *batch, class int, these mask, before, bytes uint64) 
 		return
 	}
 	r := response{in: b.port, out: out, class: class, policy: policy, state: state, metrics: m, cause: cause}
-	notify := cause != 0 && w.ports[out].Role == WAN
+	byFastCNP := mask(0)
 	switch {
-	case notify:
+	case w.ports[out].Role != WAN:
+	case cause != 0:
 		state.threshold = policy.Threshold(cause)
 		w.beginRound(&r)
-	case w.ports[out].Role == WAN:
+		byFastCNP = w.notifyBurst(&r, b, these)
+	default:
 		w.survey(&r, these)
 	}
-	depth, marked, from := before, uint64(0), policy.KMin
-	if !policy.Marks {
-		from = math.MaxUint64
+	if policy.Marks {
+		w.mark(b, out, state, above(b.frames, these, before, policy.KMin)&^byFastCNP)
 	}
+}
+
+// notifyBurst notifies the senders of data packets that fill the queue, and returns the packets whose senders got a Fast CNP.
+func (w *Worker) notifyBurst(r *response, b *batch, these mask) (byFastCNP mask) {
 	for left := these; left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(uint64(left)) % burst.MaxSize
 		w.inHand = uint8(i)
-		p := &w.records[i]
-		depth += uint64(b.frames[i].Len)
-		if notify && p.CarriesData() && w.notify(&r, b, i) == notifiedByFastCNP || depth <= from {
-			continue
-		}
-		if w.policy.Observe {
-			if ecn := p.ECN(); ecn != packet.NotECT && ecn != packet.CE {
-				marked++
-			}
-			continue
-		}
-		if packet.MarkCE(w.batch.Bytes(b.frames[i]), p.IP, p.ECN()) {
-			p.TOS |= packet.CE
-			marked++
-			if x := w.flow[i].Index; x != flowtable.None {
-				w.accounts.get(x).marked++
-			}
+		if w.records[i].CarriesData() && w.notify(r, b, i) == notifiedByFastCNP {
+			byFastCNP |= 1 << i
 		}
 	}
 	w.inHand = notInHand
-	if state.marked += marked; marked > 0 && !w.policy.Observe {
-		w.counters.add(out, ECNMarked, marked)
+	return byFastCNP
+}
+
+// above is those of the frames behind which, in a queue that had a depth before they entered it, more bytes wait than a threshold.
+func above(frames []burst.Frame, these mask, depth, threshold uint64) mask {
+	for left := these; left != 0; left &= left - 1 {
+		if depth += uint64(frames[bits.TrailingZeros64(uint64(left))].Len); depth > threshold {
+			return left
+		}
 	}
+	return 0
+}
+
+// mark marks packets that entered a class of a port's queue, as far as they can be marked. In observe mode it only counts them.
+func (w *Worker) mark(b *batch, out int, state *classState, these mask) {
+	n := len(b.frames)
+	if w.policy.Observe {
+		state.marked += uint64(bits.OnesCount64(packet.Markable(w.records[:n], uint64(these))))
+		return
+	}
+	marked := packet.MarkBurst(w.batch.Base, b.frames, w.records[:n], uint64(these))
+	if marked == 0 {
+		return
+	}
+	w.accounts.mark(w.flow[:n], mask(marked))
+	count := uint64(bits.OnesCount64(marked))
+	state.marked += count
+	w.counters.add(out, ECNMarked, count)
 }
 
 // surveyed is the number of flows in a survey.
