@@ -31,7 +31,8 @@ func MarkCE(b []byte, ip uint16, ecn uint8) bool {
 }
 
 // MarkBurst marks, as MarkCE does, the frames that these has a bit for, and returns a bit for each one that it has marked. base is the base
-// address of the frames' data; records are those of the frames, which it doesn't change. There are at most 64 frames.
+// address of the frames' data; records are those of the frames, which it doesn't change: an IP header is of version 4 or 6. There are at most 64
+// frames.
 func MarkBurst(base unsafe.Pointer, frames []burst.Frame, records []Record, these uint64) (marked uint64) {
 	return markBurst(base, frames, records[:len(frames)], these&(1<<len(frames)-1))
 }

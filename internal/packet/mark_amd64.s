@@ -6,17 +6,16 @@
 // func markBurst(base unsafe.Pointer, frames []burst.Frame, records []Record, these uint64) (marked uint64)
 //
 //	DI  base        R9   these, shifted so that bit 0 is frame i
-//	SI  frame i     R10  1 << i
-//	R8  record i    R11  marked
+//	SI  frame i     R11  these, without packets that can't be marked
+//	R8  record i
 TEXT ·markBurst(SB), NOSPLIT, $0-72
-	MOVQ base+0(FP), DI
-	MOVQ frames_base+8(FP), SI
-	MOVQ records_base+32(FP), R8
-	MOVQ these+56(FP), R9
-	MOVL $1, R10
-	XORL R11, R11
+	MOVQ  base+0(FP), DI
+	MOVQ  frames_base+8(FP), SI
+	MOVQ  records_base+32(FP), R8
+	MOVQ  these+56(FP), R9
+	MOVQ  R9, R11
 	TESTQ R9, R9
-	JEQ  done
+	JEQ   done
 
 frame:
 	SHRQ    $1, R9
@@ -24,14 +23,11 @@ frame:
 	MOVBLZX Record_TOS(R8), AX
 	LEAL    1(AX), CX
 	TESTB   $2, CX              // of ECT(1) and ECT(0) plus 1, not of Not-ECT and CE plus 1
-	JEQ     next
-	ORQ     R10, R11
+	JEQ     unmarkable
 	MOVWLZX Record_IP(R8), DX
 	ADDQ    const_frameData(SI), DX
 	ADDQ    DI, DX              // the IP header
-	MOVBLZX (DX), CX
-	SHRL    $4, CX
-	CMPL    CX, $4
+	TESTB   $0x20, (DX)         // of version 6, not of version 4
 	JNE     ipv6
 	ORB     $3, 1(DX)
 
@@ -46,7 +42,6 @@ frame:
 	MOVW    CX, 10(DX)
 
 next:
-	ADDQ  R10, R10
 	ADDQ  $const_frameSize, SI
 	ADDQ  $64, R8
 	TESTQ R9, R9
@@ -59,3 +54,10 @@ done:
 ipv6:
 	ORB $0x30, 1(DX)
 	JMP next
+
+unmarkable:
+	MOVQ R8, CX
+	SUBQ records_base+32(FP), CX
+	SHRQ $6, CX
+	BTRQ CX, R11
+	JMP  next

@@ -8,28 +8,29 @@ import (
 	"github.com/cnpgate/cnpgate/internal/burst"
 )
 
-// FuzzMarkBurst: markBurst is markBurstGo, whatever is in the place of the headers, and of frames that share bytes as well. Four bytes of the
-// input describe a frame.
+// FuzzMarkBurst: markBurst is markBurstGo, whatever is in the headers behind the version. described has two bytes for each frame: the
+// header's offset, and TOS as in the record. The headers are those in the input, one after another.
 func FuzzMarkBurst(f *testing.F) {
-	v4, _ := stack{family: 4, ecn: ECT0, opcode: RCSendOnly}.build()
-	v6, _ := stack{family: 6, ecn: ECT1, opcode: RCSendOnly}.build()
-	memory := append(v4, v6...)
-	f.Add(memory, []byte{0, 14, ECT0, 0, byte(len(v4)), 14, ECT1, 0}, ^uint64(0))
-	f.Add(memory, []byte{0, 14, ECT1, 0, 0, 14, ECT0, 0, 0, 14, CE, 0, 0, 14, NotECT, 0}, ^uint64(0))
-	f.Add(memory, []byte{0, 14, ECT1, 0, 0, 14, 7<<2 | ECT0, 0, byte(len(v4)), 14, ECT0, 0}, uint64(0b101))
-	f.Add(memory, bytes.Repeat([]byte{3, 11, ECT0, 9}, burst.MaxSize), ^uint64(0)>>3)
-	f.Add(memory, []byte{0, 14, ECT0, 0}, uint64(0b10))
-	f.Fuzz(func(t *testing.T, memory, described []byte, these uint64) {
+	v4, p4 := stack{family: 4, ecn: ECT0, opcode: RCSendOnly}.build()
+	v6, p6 := stack{family: 6, ecn: ECT1, opcode: RCSendOnly}.build()
+	both := append(v4[p4.L3:][:IPv4Len:IPv4Len], v6[p6.L3:][:IPv4Len]...)
+	f.Add(both, []byte{14, ECT0, 14, ECT1}, ^uint64(0))
+	f.Add(both, []byte{14, ECT1, 18, ECT0, 14, CE, 14, NotECT, 0, CE, 0, NotECT}, ^uint64(0))
+	f.Add(both, []byte{14, ECT1, 14, 7<<2 | ECT0, 255, ECT0}, uint64(0b101))
+	f.Add(bytes.Repeat([]byte{0x45, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 99), bytes.Repeat([]byte{3, ECT0}, burst.MaxSize), ^uint64(0)>>3)
+	f.Add(bytes.Repeat([]byte{0x65, 2, 0, 0, 0, 0, 0, 0, 0, 0, 1}, 99), bytes.Repeat([]byte{3, ECT1}, burst.MaxSize), ^uint64(0))
+	f.Add(both, []byte{14, ECT0}, uint64(0b10))
+	f.Fuzz(func(t *testing.T, headers, described []byte, these uint64) {
 		var frames []burst.Frame
 		var records []Record
-		for ; len(described) >= 4 && len(frames) < burst.MaxSize; described = described[4:] {
-			at, ip := int(described[0]), int(described[1])
-			if at+ip+IPv4Len > len(memory) {
-				continue
-			}
-			head := uint32(min(ip+IPv4Len+int(described[3]), len(memory)-at))
-			frames = append(frames, burst.Frame{Data: uint64(at), Len: head, Head: head})
-			records = append(records, Record{IP: uint16(ip), TOS: described[2]})
+		var memory []byte
+		for ; len(described) >= 2 && len(headers) >= IPv4Len && len(frames) < burst.MaxSize; described = described[2:] {
+			at, ip := len(memory), described[0]
+			memory = append(append(memory, make([]byte, ip)...), headers[:IPv4Len]...)
+			memory[at+int(ip)] = headers[0]&0x2f | 0x40 // version 4 or 6
+			frames = append(frames, burst.Frame{Data: uint64(at), Len: uint32(len(memory) - at), Head: uint32(len(memory) - at)})
+			records = append(records, Record{IP: uint16(ip), TOS: described[1]})
+			headers = headers[IPv4Len:]
 		}
 		want, got := bytes.Clone(memory), bytes.Clone(memory)
 		known := bytes.Clone(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(records))), len(records)*int(unsafe.Sizeof(Record{}))))
