@@ -52,16 +52,14 @@ func (w *Worker) respond(b *batch, class int, these mask, before, bytes uint64) 
 	if after <= policy.KMin && cause == 0 {
 		return
 	}
-	r := response{in: b.port, out: out, class: class, policy: policy, state: state, metrics: m, cause: cause}
 	byFastCNP := mask(0)
-	switch {
-	case w.ports[out].Role != WAN:
-	case cause != 0:
-		state.threshold = policy.Threshold(cause)
-		w.beginRound(&r)
-		byFastCNP = w.notifyBurst(&r, b, these)
-	default:
-		w.survey(&r, these)
+	if w.ports[out].Role == WAN && (cause != 0 || state.surveyDue(policy.Interval, w.now)) {
+		r := response{in: b.port, out: out, class: class, policy: policy, state: state, metrics: m, cause: cause}
+		if cause != 0 {
+			byFastCNP = w.notifyBurst(&r, b, these)
+		} else {
+			w.survey(&r, these)
+		}
 	}
 	if policy.Marks {
 		w.mark(b, out, state, above(b.frames, these, before, policy.KMin)&^byFastCNP)
@@ -70,6 +68,8 @@ func (w *Worker) respond(b *batch, class int, these mask, before, bytes uint64) 
 
 // notifyBurst notifies the senders of data packets that fill the queue, and returns the packets whose senders got a Fast CNP.
 func (w *Worker) notifyBurst(r *response, b *batch, these mask) (byFastCNP mask) {
+	r.state.threshold = r.policy.Threshold(r.cause)
+	w.beginRound(r)
 	for left := these; left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(uint64(left)) % burst.MaxSize
 		w.inHand = uint8(i)
@@ -111,12 +111,15 @@ func (w *Worker) mark(b *batch, out int, state *classState, these mask) {
 // surveyed is the number of flows in a survey.
 const surveyed = 4
 
+// surveyDue reports whether an interval (ns) has passed since the last survey.
+func (s *classState) surveyDue(interval, now int64) bool {
+	elapsed := now - s.surveyed
+	return elapsed < 0 || elapsed >= interval
+}
+
 // survey samples, once an interval, the senders of some packets of a batch while the queue is above K_min but no trigger holds. So their
 // flows' arrival rates are known later, and whether an upstream gateway has slowed them down (draft-tian 5.7).
 func (w *Worker) survey(r *response, these mask) {
-	if elapsed := w.now - r.state.surveyed; elapsed >= 0 && elapsed < r.policy.Interval {
-		return
-	}
 	r.state.surveyed = w.now
 	n := 0
 	for left := these; left != 0 && n < surveyed; left &= left - 1 {
