@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/cnpgate/cnpgate/internal/burst"
+	"pgregory.net/rapid"
 )
 
 // FuzzMarkBurst: markBurst is markBurstGo, whatever is in the headers behind the version. described has two bytes for each frame: the
@@ -90,6 +91,105 @@ func TestMarkBurst(t *testing.T) {
 		marked := MarkBurst(unsafe.Pointer(&got[0]), frames, records, these)
 		if marked != these&can || !bytes.Equal(got, want) {
 			t.Errorf("%x: marked %x, expected %x\n% x\nexpected\n% x", these, marked, these&can, got, want)
+		}
+	}
+}
+
+// TestMarkCEChecksum: for any IPv4 header the new checksum is as wrong as the old one was, and exactly what a full computation
+// gives when the old one was (RFC 1624 3).
+func TestMarkCEChecksum(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		frame, p := stack{family: 4, ecn: rapid.Uint8Range(ECT1, ECT0).Draw(t, "ecn"), dscp: rapid.Uint8Range(0, 63).Draw(t, "dscp"),
+			opcode: RCSendOnly}.build()
+		h := frame[p.L3 : p.L3+IPv4Len]
+		// The identification moves the sum to any value, the corners 0 and 0xFFFF among them.
+		be.PutUint16(h[4:], rapid.Uint16().Draw(t, "id"))
+		be.PutUint16(h[10:], 0)
+		right := plainChecksum(h)
+		checksum := rapid.OneOf(rapid.Just(right), rapid.Uint16(), rapid.SampledFrom([]uint16{0, 0xffff})).Draw(t, "checksum")
+		be.PutUint16(h[10:], checksum)
+		off := plainChecksum(h) // 0 where it is right
+		if !markCE(frame, &p) {
+			t.Fatal("not marked")
+		}
+		if got := plainChecksum(h); got%0xffff != off%0xffff { // 0 and 0xFFFF are the same number
+			t.Fatalf("checksum %04x was off by %04x, is off by %04x now", checksum, off, got)
+		}
+		if checksum == right {
+			got := be.Uint16(h[10:])
+			be.PutUint16(h[10:], 0)
+			if want := plainChecksum(h); got != want {
+				t.Fatalf("checksum %04x, want %04x", got, want)
+			}
+		}
+	})
+}
+
+// TestClearCE: clearing undoes marking, whatever the checksum was, and changes nothing where there is no CE.
+func TestClearCE(t *testing.T) {
+	for _, family := range []uint8{4, 6} {
+		frame, p := stack{family: family, ecn: ECT0, opcode: RCSendOnly}.build()
+		for id := range 0x10000 {
+			if family == 4 {
+				h := frame[p.L3 : p.L3+IPv4Len]
+				be.PutUint16(h[4:], uint16(id))
+				be.PutUint16(h[10:], 0)
+				be.PutUint16(h[10:], plainChecksum(h))
+			}
+			before := bytes.Clone(frame)
+			if clearCE(frame, &p) || !markCE(frame, &p) || !clearCE(frame, &p) || p.ECN != ECT0 || !bytes.Equal(frame, before) {
+				t.Fatalf("family %d, identification %04x: ECN %d, % x, expected % x", family, id, p.ECN, frame[:34], before[:34])
+			}
+		}
+	}
+}
+
+// TestMarkCECorners goes through all identifications and so through all sums, for both codepoints.
+func TestMarkCECorners(t *testing.T) {
+	for _, ecn := range []uint8{ECT0, ECT1} {
+		frame, p := stack{family: 4, ecn: ecn, opcode: RCSendOnly}.build()
+		h := frame[p.L3 : p.L3+IPv4Len]
+		for id := range 0x10000 {
+			be.PutUint16(h[4:], uint16(id))
+			h[1] = ecn
+			be.PutUint16(h[10:], 0)
+			be.PutUint16(h[10:], plainChecksum(h))
+			p.ECN = ecn
+			markCE(frame, &p)
+			got := be.Uint16(h[10:])
+			be.PutUint16(h[10:], 0)
+			if want := plainChecksum(h); got != want || h[1] != CE {
+				t.Fatalf("ECN %d, identification %04x: checksum %04x, want %04x, TOS %02x", ecn, id, got, want, h[1])
+			}
+		}
+	}
+}
+
+func TestMarkCERefuses(t *testing.T) {
+	arp := append([]byte("\x02\x00\x00\x00\x00\x01\x02\x00\x00\x00\x00\x02\x08\x06"), make([]byte, 46)...)
+	notECT4, _ := stack{family: 4, opcode: RCSendOnly}.build()
+	notECT6, _ := stack{family: 6, opcode: RCSendOnly}.build()
+	ce4, _ := stack{family: 4, ecn: CE, opcode: RCSendOnly}.build()
+	ce6, _ := stack{family: 6, ecn: CE, opcode: RCSendOnly}.build()
+	for i, frame := range [][]byte{arp, notECT4, notECT6, ce4, ce6} {
+		before := bytes.Clone(frame)
+		var p Parsed
+		Parse(frame, uint32(len(frame)), &p)
+		q := p
+		if markCE(frame, &p) || !bytes.Equal(frame, before) || p != q {
+			t.Errorf("case %d: marked or changed", i)
+		}
+	}
+}
+
+// TestMarkCEIPv6 changes two bits of the traffic class and nothing else: DSCP and flow label stay.
+func TestMarkCEIPv6(t *testing.T) {
+	for _, ecn := range []uint8{ECT0, ECT1} {
+		frame, p := stack{family: 6, ecn: ecn, dscp: 63, opcode: RCSendOnly}.build()
+		want := bytes.Clone(frame)
+		want[15] |= 0x30
+		if !markCE(frame, &p) || p.ECN != CE || !bytes.Equal(frame, want) {
+			t.Errorf("ECN %d: % x", ecn, frame[14:18])
 		}
 	}
 }
