@@ -52,16 +52,38 @@ type Trigger struct{ on Cause }
 // Update returns the conditions that hold. A condition begins above its threshold, and ends at a lower value: the depth a quarter of the
 // way down from K_max to K_min, the rates at half of their thresholds. So a queue near a threshold doesn't switch the response on and off.
 func (t *Trigger) Update(p *Triggers, m Metrics) Cause {
-	t.hold(ByDepth, p.Depth && m.Depth > p.KMax, p.Depth && m.Depth > p.KMax-(p.KMax-min(p.KMin, p.KMax))/4)
-	t.hold(ByMarking, p.Marking > 0 && m.Marking > p.Marking, p.Marking > 0 && m.Marking > p.Marking/2)
-	t.hold(ByGrowth, p.Growth > 0 && m.Growth > p.Growth, p.Growth > 0 && m.Growth > p.Growth/2)
-	return t.on
+	on := p.begin(m)
+	if t.on != 0 {
+		on |= t.on & p.last(m)
+	}
+	t.on = on
+	return on
 }
 
-func (t *Trigger) hold(c Cause, begins, goesOn bool) {
-	if begins || t.on&c != 0 && goesOn {
-		t.on |= c
-	} else {
-		t.on &^= c
+// begin returns the conditions that begin, or hold anyway.
+func (t *Triggers) begin(m Metrics) (c Cause) {
+	if t.Depth && m.Depth > t.KMax {
+		c |= ByDepth
 	}
+	if t.Marking > 0 && m.Marking > t.Marking {
+		c |= ByMarking
+	}
+	if t.Growth > 0 && m.Growth > t.Growth {
+		c |= ByGrowth
+	}
+	return c
+}
+
+// last returns the conditions that hold on if they held before.
+func (t *Triggers) last(m Metrics) (c Cause) {
+	if t.Depth && m.Depth > t.KMax-(t.KMax-min(t.KMin, t.KMax))/4 {
+		c |= ByDepth
+	}
+	if t.Marking > 0 && m.Marking > t.Marking/2 {
+		c |= ByMarking
+	}
+	if t.Growth > 0 && m.Growth > t.Growth/2 {
+		c |= ByGrowth
+	}
+	return c
 }

@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"math/bits"
 	"sync/atomic"
 	"unsafe"
 
@@ -65,6 +66,24 @@ func (a *accounts) get(x flowtable.Index) *account {
 		f.begin(generation)
 	}
 	return f
+}
+
+// mark counts marked packets of a burst for their flows, run by run: mostly all packets are marked from one on. Packets without a flow count
+// for flowtable.None.
+func (a *accounts) mark(flows []flowtable.Ref, marked mask) {
+	of := unsafe.Pointer(unsafe.SliceData(a.of)) // a flow of the table has an account, so no index needs a check
+	for marked != 0 {
+		i := bits.TrailingZeros64(uint64(marked))
+		end := i + bits.TrailingZeros64(^uint64(marked>>i))
+		for _, flow := range flows[i:end] {
+			f := (*account)(unsafe.Add(of, uint64(flow.Index)*uint64(unsafe.Sizeof(account{}))))
+			if f.generation.Load() != flow.Generation {
+				f.begin(flow.Generation)
+			}
+			f.marked++
+		}
+		marked &^= first(end)
+	}
 }
 
 // known returns the account of a flow for which get was called since the flow began.

@@ -83,6 +83,35 @@ func TestAccountIsOfOneFlow(t *testing.T) {
 	}
 }
 
+// Marked packets count for the flows that the burst's Refs name: of a flow that has begun anew, only those since then.
+func TestAccountsMark(t *testing.T) {
+	w := testWorker(t, Config{Flows: 4})
+	first, second := w.flows.Ref(w.see(testKey(0), 1)), w.flows.Ref(w.see(testKey(1), 1))
+	flows := []flowtable.Ref{first, {}, second, first, second, first}
+	w.accounts.mark(flows, 0b011111)
+	w.accounts.get(second.Index).notify(2)
+	w.accounts.mark(flows, 0b110101)
+	want := func(r flowtable.Ref, marked uint64) {
+		t.Helper()
+		if a := w.accounts.find(r.Index); a == nil || a.marked != marked {
+			t.Errorf("flow %v: %+v, expected %d packets marked", r, a, marked)
+		}
+	}
+	want(first, 4)
+	want(second, 4)
+	if at := w.accounts.lastNotifiedOf(second.Index, second.Generation); at != 2 {
+		t.Errorf("after another mark it was notified at %d", at)
+	}
+	w.flows.Renew(second.Index, 3)
+	second = w.flows.Ref(second.Index)
+	w.accounts.mark([]flowtable.Ref{first, second, second}, 0b110)
+	want(first, 4)
+	want(second, 2)
+	if at := w.accounts.lastNotifiedOf(second.Index, second.Generation); at != 0 {
+		t.Errorf("the flow that follows was notified at %d", at)
+	}
+}
+
 // What is noted is never 0, which means never.
 func TestNotifyTime(t *testing.T) {
 	for _, c := range []struct{ now, noted int64 }{{5, 5}, {0, 1}, {-3, -3}} {

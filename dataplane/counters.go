@@ -67,34 +67,51 @@ func (w *Worker) publish() {
 	w.suppressions.publish()
 	for port := range w.egress {
 		mine, out, q := &w.counters.ports[port], &w.counters.published[port], &w.egress[port]
-		for word := range mine.changed {
-			for ; mine.changed[word] != 0; mine.changed[word] &= mine.changed[word] - 1 {
-				n := 64*word + bits.TrailingZeros64(mine.changed[word])
-				store(&out.count[n], mine.count[n])
-			}
-		}
+		mine.publish(out)
 		if q.pacer != nil {
 			store(&out.pacedFrames, uint64(q.pacer.held))
 			store(&out.pacedBytes, q.pacer.bytes)
 		}
+		if len(w.plane.workers) > 1 {
+			w.publishShares(port)
+		}
 		for class := range q.classes {
 			store(&out.depth[class], q.depth[class])
-			if len(w.plane.workers) > 1 {
-				w.trackForOthers(port, class)
-				w.publishLargest(port, class)
+			if n := int64(q.classes[class].n); out.frames[class].Load() != n {
+				out.frames[class].Store(n)
 			}
-			store(&out.watermark[class], mine.watermark[class])
-			if peak := mine.peak[class]; peak > 0 {
+			if peak := mine.peak[class]; peak > 0 { // frames have come
 				mine.peak[class] = 0
 				if peak > out.peak[class].Load() {
 					out.peak[class].Store(peak)
 				}
+				store(&out.watermark[class], mine.watermark[class])
 				store(&out.marked[class], q.states[class].marked)
 			}
-			if n := int64(q.classes[class].n); out.frames[class].Load() != n {
-				out.frames[class].Store(n)
-			}
 		}
+	}
+}
+
+// publish copies the counters that have changed.
+func (c *portCounters) publish(out *publishedPort) {
+	for word := range c.changed {
+		changed := c.changed[word]
+		if changed == 0 {
+			continue
+		}
+		c.changed[word] = 0
+		for ; changed != 0; changed &= changed - 1 {
+			n := 64*word + bits.TrailingZeros64(changed)
+			out.count[n].Store(c.count[n])
+		}
+	}
+}
+
+// publishShares publishes what other workers need of the flows' shares of a port's queue.
+func (w *Worker) publishShares(port int) {
+	for class := range w.egress[port].classes {
+		w.trackForOthers(port, class)
+		w.publishLargest(port, class)
 	}
 }
 
@@ -104,7 +121,7 @@ func store(to *atomic.Uint64, value uint64) {
 	}
 }
 
-// readOthers reads the other workers' published values of a port's queue into q, for this burst.
+// readOthers reads the other workers' published values of a port's queue into q, for this burst. A single worker need not call it.
 func (d *Dataplane) readOthers(port, worker int, q *egress) {
 	for class := range q.classes {
 		bytes, frames := uint64(0), 0

@@ -1,7 +1,6 @@
 package dataplane
 
 import (
-	"math"
 	"math/bits"
 
 	"github.com/cnpgate/cnpgate/congestion"
@@ -53,56 +52,74 @@ func (w *Worker) respond(b *batch, class int, these mask, before, bytes uint64) 
 	if after <= policy.KMin && cause == 0 {
 		return
 	}
-	r := response{in: b.port, out: out, class: class, policy: policy, state: state, metrics: m, cause: cause}
-	notify := cause != 0 && w.ports[out].Role == WAN
-	switch {
-	case notify:
-		state.threshold = policy.Threshold(cause)
-		w.beginRound(&r)
-	case w.ports[out].Role == WAN:
-		w.survey(&r, these)
+	byFastCNP := mask(0)
+	if w.ports[out].Role == WAN && (cause != 0 || state.surveyDue(policy.Interval, w.now)) {
+		r := response{in: b.port, out: out, class: class, policy: policy, state: state, metrics: m, cause: cause}
+		if cause != 0 {
+			byFastCNP = w.notifyBurst(&r, b, these)
+		} else {
+			w.survey(&r, these)
+		}
 	}
-	depth, marked, from := before, uint64(0), policy.KMin
-	if !policy.Marks {
-		from = math.MaxUint64
+	if policy.Marks {
+		w.mark(b, out, state, above(b.frames, these, before, policy.KMin)&^byFastCNP)
 	}
+}
+
+// notifyBurst notifies the senders of data packets that fill the queue, and returns the packets whose senders got a Fast CNP.
+func (w *Worker) notifyBurst(r *response, b *batch, these mask) (byFastCNP mask) {
+	r.state.threshold = r.policy.Threshold(r.cause)
+	w.beginRound(r)
 	for left := these; left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(uint64(left)) % burst.MaxSize
 		w.inHand = uint8(i)
-		p := &w.records[i]
-		depth += uint64(b.frames[i].Len)
-		if notify && p.CarriesData() && w.notify(&r, b, i) == notifiedByFastCNP || depth <= from {
-			continue
-		}
-		if w.policy.Observe {
-			if ecn := p.ECN(); ecn != packet.NotECT && ecn != packet.CE {
-				marked++
-			}
-			continue
-		}
-		if packet.MarkCE(w.batch.Bytes(b.frames[i]), p.IP, p.ECN()) {
-			p.TOS |= packet.CE
-			marked++
-			if x := w.flow[i].Index; x != flowtable.None {
-				w.accounts.get(x).marked++
-			}
+		if w.records[i].CarriesData() && w.notify(r, b, i) == notifiedByFastCNP {
+			byFastCNP |= 1 << i
 		}
 	}
 	w.inHand = notInHand
-	if state.marked += marked; marked > 0 && !w.policy.Observe {
-		w.counters.add(out, ECNMarked, marked)
+	return byFastCNP
+}
+
+// above is those of the frames behind which, in a queue that had a depth before they entered it, more bytes wait than a threshold.
+func above(frames []burst.Frame, these mask, depth, threshold uint64) mask {
+	for left := these; left != 0; left &= left - 1 {
+		if depth += uint64(frames[bits.TrailingZeros64(uint64(left))].Len); depth > threshold {
+			return left
+		}
 	}
+	return 0
+}
+
+// mark marks packets that entered a class of a port's queue, as far as they can be marked. In observe mode it only counts them.
+func (w *Worker) mark(b *batch, out int, state *classState, these mask) {
+	n := len(b.frames)
+	if w.policy.Observe {
+		state.marked += uint64(bits.OnesCount64(packet.Markable(w.records[:n], uint64(these))))
+		return
+	}
+	marked := packet.MarkBurst(w.batch.Base, b.frames, w.records[:n], uint64(these))
+	if marked == 0 {
+		return
+	}
+	w.accounts.mark(w.flow[:n], mask(marked))
+	count := uint64(bits.OnesCount64(marked))
+	state.marked += count
+	w.counters.add(out, ECNMarked, count)
 }
 
 // surveyed is the number of flows in a survey.
 const surveyed = 4
 
+// surveyDue reports whether an interval (ns) has passed since the last survey.
+func (s *classState) surveyDue(interval, now int64) bool {
+	elapsed := now - s.surveyed
+	return elapsed < 0 || elapsed >= interval
+}
+
 // survey samples, once an interval, the senders of some packets of a batch while the queue is above K_min but no trigger holds. So their
 // flows' arrival rates are known later, and whether an upstream gateway has slowed them down (draft-tian 5.7).
 func (w *Worker) survey(r *response, these mask) {
-	if elapsed := w.now - r.state.surveyed; elapsed >= 0 && elapsed < r.policy.Interval {
-		return
-	}
 	r.state.surveyed = w.now
 	n := 0
 	for left := these; left != 0 && n < surveyed; left &= left - 1 {

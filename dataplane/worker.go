@@ -121,7 +121,9 @@ func (w *Worker) Step() int {
 				p.policy = w.policy.Ports[port].Pacing
 			}
 		}
-		w.plane.readOthers(port, w.id, &w.egress[port])
+		if len(w.plane.workers) > 1 {
+			w.plane.readOthers(port, w.id, &w.egress[port])
+		}
 	}
 	w.readMail()
 	if w.policy.Proxy != nil || w.requests.n > 0 {

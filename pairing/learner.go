@@ -18,7 +18,7 @@ type Learner struct {
 	tracks []track
 	notes  []note
 	totals []total
-	since  []int64 // when a packet first showed the flow's present answer (track.known), ns
+	since  []int64 // when a packet first had the flow's present answer (track.known), ns; not set while the answer is Unknown
 
 	budget      int                            // comparisons left in this burst
 	static      *QPMap                         // the operator's, as of this burst
@@ -139,7 +139,8 @@ type View struct {
 	Took uint64
 	// Contradictions is how often packets contradicted the flow's pair.
 	Contradictions uint32
-	// Since is the time of the first packet of the flow after the answer became what it is, in ns; 0 if there was none yet.
+	// Since is the time of the first packet of the flow after the answer became what it is, in ns; 0 if there was none yet, or if the answer
+	// is Unknown.
 	Since int64
 }
 
@@ -147,7 +148,7 @@ type View struct {
 func (l *Learner) View(x flowtable.Index) View {
 	v := View{Answer: l.answer(x)}
 	t, n := &l.tracks[x], &l.notes[x]
-	if t.known == known(v.Answer) {
+	if t.known == known(v.Answer) && v.State() != Unknown {
 		v.Since = l.since[x]
 	}
 	switch {
@@ -196,7 +197,7 @@ func (l *Learner) Observe(x flowtable.Index, k *flowtable.Key, p *packet.Parsed,
 	t.setTransport(p.Opcode)
 	a := l.answer(x)
 	if t.known != known(a) {
-		t.known, l.since[x] = known(a), now
+		l.noteAnswer(x, a, now)
 	}
 	if role == packet.NoRole || p.DestQP <= packet.GSIQP || settled(a) { // nothing to learn: Routine may let pass the packets that follow this one
 		t.port = p.SrcPort
@@ -254,7 +255,15 @@ func (l *Learner) renew(x flowtable.Index, p *packet.Parsed, now int64) {
 	l.table.Renew(x, now)
 	l.tally(x, p.Len)
 	l.tracks[x].setTransport(p.Opcode)
-	l.tracks[x].known, l.since[x] = known(l.answer(x)), now
+	l.noteAnswer(x, l.answer(x), now)
+}
+
+// noteAnswer notes the answer that a flow has at one of its packets. The memory of since stays untouched for flows whose answer is Unknown.
+func (l *Learner) noteAnswer(x flowtable.Index, a Answer, now int64) {
+	l.tracks[x].known = known(a)
+	if a.State() != Unknown {
+		l.since[x] = now
+	}
 }
 
 // subject is the current flow and packet, for the functions that learn from one packet.

@@ -32,11 +32,14 @@ var works = []work{
 	{"backend", false, nil},
 	{"forward-ipv4", false, func(*dataplane.Policy) {}},
 	{"forward-ipv6", true, func(*dataplane.Policy) {}},
-	{"mark", false, func(p *dataplane.Policy) {
-		p.Ports[1].Thresholds, p.Ports[1].Interval = congestion.Thresholds{KMax: 1 << 60}, 100_000
-	}},
+	{"mark", false, markAll},
+	{"mark-ipv6", true, markAll},
 	{"notify-long-haul-cnp", false, func(p *dataplane.Policy) { p.Ports[1].Thresholds = congestion.Thresholds{} }},
 	{"notify-fast-cnp", true, func(p *dataplane.Policy) { p.Ports[1].Thresholds = congestion.Thresholds{} }},
+}
+
+func markAll(p *dataplane.Policy) {
+	p.Ports[1].Thresholds, p.Ports[1].Interval = congestion.Thresholds{KMax: 1 << 60}, 100_000
 }
 
 // count is the program that runs under callgrind: a number of bursts of one kind of work on the in-memory backend.

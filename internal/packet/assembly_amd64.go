@@ -18,6 +18,11 @@ import (
 //go:noescape
 func parsePlain(base unsafe.Pointer, frames []burst.Frame, port uint64, records []Record) (r Run)
 
+// markBurst is markBurstGo. It needs no more than any processor of this architecture has.
+//
+//go:noescape
+func markBurst(base unsafe.Pointer, frames []burst.Frame, records []Record, these uint64) (marked uint64)
+
 // foldCRC is seededCRC. len(b) is a multiple of 4, and at least 16.
 //
 //go:noescape

@@ -14,4 +14,8 @@ func parsePlain(base unsafe.Pointer, frames []burst.Frame, port uint64, records 
 	return parsePlainGo(base, frames, port, records)
 }
 
+func markBurst(base unsafe.Pointer, frames []burst.Frame, records []Record, these uint64) (marked uint64) {
+	return markBurstGo(base, frames, records, these)
+}
+
 func foldCRC(b []byte) uint32 { return seededCRC(b) }
