@@ -237,7 +237,7 @@ func (g *rig) settle() error {
 	if _, err := g.run(0); err != nil {
 		return err
 	}
-	const times, most = 64, 8 << 20 // packets of a flow, and of all
+	const times, most = 64, 128 << 20 // packets of a flow, and of all: with fewer, most packets would still be judged
 	for end := g.count().received + uint64(min(times*g.setup.Flows*len(g.workers), most)); g.count().received < end; {
 		if _, err := g.run(50 * time.Millisecond); err != nil {
 			return err
