@@ -22,10 +22,11 @@ import "github.com/cnpgate/cnpgate/internal/packet"
 //
 // The ICRC covers neither B nor E.
 func LongHaulCNP(out []byte, t *Target, g *Gateway, l *LongHaul) int {
-	frame, udp := putOuter(out, t, g, t.fromGateway(g, packet.ProtoUDP), cnpLen(l.len()))
-	if frame == nil {
+	src := g.source(t.Family)
+	c := beginCNP(out, t, g, src, 0, l.len(), l.SourceQP)
+	if c.ip == nil {
 		return 0
 	}
-	l.put(putCNP(frame[udp:], t, g, packet.BECN|packet.ExtensionBit, l.SourceQP), g.Code.ExtensionClass)
-	return seal(frame, t, g, udp)
+	l.put(c.fields(), g.Code.ExtensionClass)
+	return c.seal(t, g, src, packet.BECN|packet.ExtensionBit)
 }

@@ -41,12 +41,27 @@ func TargetOf(frame []byte, p *packet.Parsed) (t Target, ok bool) {
 	if p.Kind != packet.RoCEv2 || p.Opcode == packet.CNP || len(frame) < bth+packet.BTHLen {
 		return Target{}, false
 	}
-	const pKey = 2 // offset in the BTH
 	t.Src, t.Dst, t.SrcPort, t.DestQP = p.Src, p.Dst, p.SrcPort, p.DestQP
 	t.Tags, t.Family, t.Encapsulated = p.Tags, p.Family, p.Encapsulated()
-	t.PKey = binary.BigEndian.Uint16(frame[bth+pKey:])
+	t.PKey = binary.BigEndian.Uint16(frame[bth+pKeyAt:])
 	packet.ReplyEthernet(t.Link[:], frame, p)
 	return t, true
+}
+
+// pKeyAt is the offset of the partition key in a BTH.
+const pKeyAt = 2
+
+// SetPlain makes t the Target of a plain data packet, as TargetOf does: r is the record that packet.ParsePlain has written for frame.
+func (t *Target) SetPlain(frame []byte, r *packet.Record) {
+	t.Src, t.Dst, t.SrcPort, t.DestQP = r.Flow.Src, r.Flow.Dst, r.SrcPort, r.DestQP()
+	bth := int(r.IP) + packet.UDPLen + packet.IPv6Len
+	t.Family = 6
+	if t.Src.Is4() {
+		bth, t.Family = int(r.IP)+packet.UDPLen+packet.IPv4Len, 4
+	}
+	t.Tags, t.Encapsulated = uint8((r.IP-packet.EthernetLen)/packet.VLANTagLen), false
+	t.PKey = binary.BigEndian.Uint16(frame[bth+pKeyAt:])
+	packet.ReplyEthernetPlain(&t.Link, frame, r)
 }
 
 // valid reports whether a notification can be sent to t, which callers may have filled with anything.
@@ -56,3 +71,15 @@ func (t *Target) valid() bool {
 
 // linkLen is the length in bytes of the Ethernet header.
 func (t *Target) linkLen() int { return packet.EthernetLen + packet.VLANTagLen*int(t.Tags) }
+
+// putLink writes the Ethernet header, with this EtherType.
+func (t *Target) putLink(frame []byte, etherType uint16) {
+	const tag = packet.EthernetLen - 2 // offset of the first VLAN tag
+	frame = frame[:t.linkLen()]
+	binary.LittleEndian.PutUint64(frame, binary.LittleEndian.Uint64(t.Link[:]))
+	binary.LittleEndian.PutUint32(frame[8:], binary.LittleEndian.Uint32(t.Link[8:]))
+	for at := tag; at < len(frame)-2; at += packet.VLANTagLen {
+		binary.LittleEndian.PutUint32(frame[at:], binary.LittleEndian.Uint32(t.Link[at:]))
+	}
+	binary.BigEndian.PutUint16(frame[len(frame)-2:], etherType)
+}

@@ -72,18 +72,25 @@ func PutICRC(b []byte, l3, bth, icrc int, withExtensionHeaders bool) {
 	binary.LittleEndian.PutUint16(udp[:], 0xffff)
 	udp[6] = 0xff
 
-	n := len(whole) - ICRCLen
-	crc := uint32(0)
-	if folds && n >= foldLeast && n <= foldMost && n%4 == 0 {
-		crc = foldCRC(whole[:n])
-	} else {
-		crc = seededCRC(whole[:n])
-	}
+	PutMaskedICRC(whole)
 	binary.LittleEndian.PutUint64(ip[:], first)
 	binary.LittleEndian.PutUint32(ip[8:], third)
 	binary.LittleEndian.PutUint16(udp[:], checksum)
 	udp[6] = flags
-	binary.LittleEndian.PutUint32(whole[n:], crc)
+}
+
+// PutMaskedICRC computes the ICRC of a packet whose masked fields are ones: those that ICRC counts as ones. It writes the ICRC's four octets,
+// which are the last ones of ip. A packet that is built in this way gets the values of the masked fields afterwards: MaskIPv4, MaskIPv6 and
+// MaskCNP write the headers with ones.
+func PutMaskedICRC(ip []byte) {
+	n := len(ip) - ICRCLen
+	crc := uint32(0)
+	if folds && n >= foldLeast && n <= foldMost && n%4 == 0 {
+		crc = foldCRC(ip[:n])
+	} else {
+		crc = seededCRC(ip[:n])
+	}
+	binary.LittleEndian.PutUint32(ip[n:], crc)
 }
 
 // icrcMasks are the bits of an IP header's first twelve octets that count as ones, of IPv4 and of IPv6.

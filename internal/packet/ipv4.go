@@ -51,6 +51,13 @@ func PutIPv4(b []byte, totalLen uint16, class, ttl, proto uint8, src, dst uint32
 	binary.BigEndian.PutUint32(b[16:], dst)
 }
 
+// MaskIPv4 is PutIPv4 with the masked fields as ones, see PutMaskedICRC. PutIPv4 then writes them.
+func MaskIPv4(b *[IPv4Len]byte, totalLen uint16, proto uint8, src, dst uint32) {
+	binary.BigEndian.PutUint64(b[:], 0x45ff<<48|uint64(totalLen)<<32|ipv4DF)
+	binary.BigEndian.PutUint64(b[8:], 0xff00ffff<<32|uint64(proto)<<48|uint64(src))
+	binary.BigEndian.PutUint32(b[16:], dst)
+}
+
 // IPv4ChecksumOK reports whether the header checksum of a parsed IPv4 packet is right (RFC 791 3.1). b is the frame that was parsed.
 func IPv4ChecksumOK(b []byte, p *Parsed) bool {
 	end := int(p.L3) + int(b[p.L3]&0xf)*4
