@@ -13,36 +13,36 @@ func (w *Worker) build(n *note, out []byte) int { return builders[n.format](w, n
 var builders = [congestion.Formats]func(w *Worker, n *note, out []byte) int{
 	congestion.FastCNP: func(w *Worker, n *note, out []byte) int {
 		var trace packet.IOAMTrace
-		if n.frame != nil {
+		if n.packet != nil {
 			trace = packet.FindIOAMTrace(n.frame, n.packet)
 		}
-		size, carried := cnpgen.FastCNP(out, &n.target, &w.policy.Build, trace)
+		size, carried := cnpgen.FastCNP(out, n.target, &w.policy.Build, trace)
 		if size != 0 && carried == cnpgen.TraceTooLong {
 			w.counters.add(n.in, FastCNPTraceTooLong, 1)
 		}
 		return size
 	},
 	congestion.LongHaulCNP: func(w *Worker, n *note, out []byte) int {
-		return cnpgen.LongHaulCNP(out, &n.target, &w.policy.Build, w.longHaul(n))
+		return cnpgen.LongHaulCNP(out, n.target, &w.policy.Build, w.longHaul(n))
 	},
 	congestion.LongHaulCNPICMPv6: func(w *Worker, n *note, out []byte) int {
-		return cnpgen.LongHaulCNPICMPv6(out, &n.target, &w.policy.Build, w.longHaul(n))
+		return cnpgen.LongHaulCNPICMPv6(out, n.target, &w.policy.Build, w.longHaul(n))
 	},
 	congestion.PPFC: func(w *Worker, n *note, out []byte) int {
 		pause := cnpgen.PPFC{Port: uint16(n.out), Resume: n.decision.Action == congestion.Resume}
 		if !pause.Resume {
 			pause.Duration = w.pause(n)
 		}
-		return cnpgen.PPFCNotification(out, &n.target, &w.policy.Build, &pause)
+		return cnpgen.PPFCNotification(out, n.target, &w.policy.Build, &pause)
 	},
 	congestion.StandardCNP: func(w *Worker, n *note, out []byte) int {
-		return cnpgen.StandardCNP(out, &n.target, &w.policy.Build, n.sourceQP)
+		return cnpgen.StandardCNP(out, n.target, &w.policy.Build, n.sourceQP)
 	},
 	congestion.ProxyNotification: func(w *Worker, n *note, out []byte) int {
 		if n.frame == nil {
 			return 0 // the proxy needs the packet, and there is no Resume for it
 		}
-		return cnpgen.ProxyNotification(out, &n.target, &w.policy.Build, n.frame, n.packet, n.to, congestion.ProxyLevel(n.decision.Level))
+		return cnpgen.ProxyNotification(out, n.target, &w.policy.Build, n.frame, n.packet, n.to, congestion.ProxyLevel(n.decision.Level))
 	},
 }
 

@@ -55,7 +55,7 @@ func (w *Worker) notify(r *response, b *batch, i int) outcome {
 	if stricter {
 		w.note.decision = sender.Stricter(&r.policy.Response, r.metrics, r.cause)
 	}
-	if reason := w.ask(b, i, r); reason != allowed {
+	if reason := w.ask(b, i, r, &sender.target); reason != allowed {
 		return w.suppressFlow(r, x, reason)
 	}
 	r.state.sent++
@@ -67,45 +67,62 @@ func (w *Worker) notify(r *response, b *batch, i int) outcome {
 	return notified
 }
 
-// ask sends the decision in w.note to the sender of a data packet, or to its proxy, or says why it can't.
-func (w *Worker) ask(b *batch, i int, r *response) Suppression {
+// ask sends the decision in w.note to the sender of a data packet, or to its proxy, or says why it can't. It writes the target once nothing
+// but the building of the notification can fail.
+func (w *Worker) ask(b *batch, i int, r *response, target *cnpgen.Target) Suppression {
+	w.inHand = uint8(i)
 	n, x := &w.note, w.flow[i].Index
-	data, p := w.frame(b, i)
 	sourceQP, known := w.learner.SourceQP(x)
 	if known && sourceQP < managementQPs {
 		return ManagementQP
 	}
-	format, to, reason := w.recipient(p, r.cause, known, n.decision.Action)
-	if format != congestion.ProxyNotification && p.Encapsulated() { // a plain notification could reach another tenant's host, or none
+	reason := w.recipient(n, w.records[i].Flow.Src, r.cause, known)
+	if n.format != congestion.ProxyNotification && b.tunnel>>i&1 != 0 { // a plain notification could reach another tenant's host, or none
 		return Encapsulated
 	}
 	if reason != congestion.OK {
 		return Suppression(reason)
 	}
-	ok := false
-	if n.target, ok = cnpgen.TargetOf(data, p); !ok {
-		return NotBuilt
-	}
-	n.in, n.out, n.class, n.format, n.to, n.flow, n.sourceQP, n.state = r.in, r.out, r.class, format, to, x, sourceQP, r.state
-	n.cause, n.frame, n.packet = r.cause, data, p
-	if reason := w.send(n); reason != allowed {
+	n.in, n.out, n.class, n.flow, n.sourceQP, n.state, n.cause, n.target = r.in, r.out, r.class, x, sourceQP, r.state, r.cause, target
+	if reason := w.admit(n); reason != allowed {
 		return reason
 	}
-	if !w.policy.observes(format) {
-		w.accounts.known(x).notified[format]++
+	if !w.setTarget(n, b, i) {
+		return NotBuilt
+	}
+	if reason := w.emit(n); reason != allowed {
+		return reason
+	}
+	if !w.policy.observes(n.format) {
+		w.accounts.known(x).notified[n.format]++
 	}
 	return allowed
 }
 
-// recipient decides who is notified of a data packet, and in which format: the proxy of its sender, if that has one, otherwise the sender
-// itself, in the format that its endpoint prefers. A proxy at the gateway's own address is the gateway: it notifies the sender
-// itself, and so does the proxy that another gateway has asked: two proxies never notify each other.
-func (w *Worker) recipient(p *packet.Parsed, c congestion.Cause, sourceQPKnown bool, a congestion.Action) (congestion.Format, packet.Addr, congestion.Reason) {
-	if to, behind := w.policy.Proxies.Lookup(p.Src); behind && c != congestion.ByProxy && !w.isOwn(to) {
-		return congestion.ProxyNotification, to, w.policy.Who.ToProxy(p.Src, to, a)
+// setTarget sets the target of a notification about a data packet, and gives it the packet. All headers of a plain frame are read only if the
+// notification carries them.
+func (w *Worker) setTarget(n *note, b *batch, i int) (ok bool) {
+	n.frame, n.packet = w.batch.Bytes(b.frames[i]), nil
+	if b.whole>>i&1 == 0 && n.format != congestion.ProxyNotification {
+		n.target.SetPlain(n.frame, &w.records[i])
+		return true
 	}
-	format, reason := w.policy.Who.Choose(p.Src, sourceQPKnown, w.plane.refusals.has(p.Src, w.now), a)
-	return format, p.Src, reason
+	n.packet = w.headers(b, i)
+	*n.target, ok = cnpgen.TargetOf(n.frame, n.packet)
+	return ok
+}
+
+// recipient decides who is notified of a data packet from src, and in which format: the proxy of its sender, if that has one, otherwise the
+// sender itself, in the format that its endpoint prefers. A proxy at the gateway's own address is the gateway: it notifies the sender
+// itself, and so does the proxy that another gateway has asked: two proxies never notify each other.
+func (w *Worker) recipient(n *note, src packet.Addr, c congestion.Cause, sourceQPKnown bool) (reason congestion.Reason) {
+	if to, behind := w.policy.Proxies.Lookup(src); behind && c != congestion.ByProxy && !w.isOwn(to) {
+		n.format, n.to = congestion.ProxyNotification, to
+		return w.policy.Who.ToProxy(src, to, n.decision.Action)
+	}
+	n.to = src
+	n.format, reason = w.policy.Who.Choose(src, sourceQPKnown, w.plane.refusals.has(src, w.now), n.decision.Action)
+	return reason
 }
 
 func (w *Worker) isOwn(a packet.Addr) bool {
@@ -174,26 +191,27 @@ type note struct {
 	decision            congestion.Decision
 	cause               congestion.Cause // 0 for a Resume
 	flowBytes, flowRate uint64           // as in NotificationRecord
-	target              cnpgen.Target
+	target              *cnpgen.Target
 	sourceQP            uint32         // of the flow, if the format names it
 	frame               []byte         // the data packet, or nil
-	packet              *packet.Parsed // its headers
+	packet              *packet.Parsed // its headers; nil if it is a plain frame, and the format doesn't carry them
 }
 
-// send builds a notification in a spare buffer and queues it, ahead of data, at the flow's ingress port, if the limits of the destination
-// and the port allow it. In observe mode it is only counted.
-func (w *Worker) send(n *note) Suppression {
-	q, spares := &w.egress[n.in].notifications, len(w.batch.Spare)
-	if q.full() {
+// admit reports whether a notification can be queued at the flow's ingress port, and the limits of the destination and the port allow it.
+func (w *Worker) admit(n *note) Suppression {
+	if w.egress[n.in].notifications.full() {
 		return NotificationQueueFull
 	}
-	if spares == 0 {
+	if len(w.batch.Spare) == 0 {
 		return NoBuffer
 	}
-	if reason := w.limits(n); reason != allowed {
-		return reason
-	}
-	out := w.batch.Bytes(w.batch.Spare[spares-1])
+	return w.limits(n)
+}
+
+// emit builds a notification that was admitted in a spare buffer, and queues it, ahead of data, at the flow's ingress port. In observe mode
+// it is only counted.
+func (w *Worker) emit(n *note) Suppression {
+	out := w.batch.Bytes(w.batch.Spare[len(w.batch.Spare)-1])
 	size := w.build(n, out)
 	if size == 0 {
 		return NotBuilt

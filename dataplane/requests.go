@@ -124,7 +124,7 @@ func (w *Worker) translate(b *batch, i int, level uint8) {
 		return
 	}
 	w.note.decision, w.note.flowBytes, w.note.flowRate = policy.Relayed(level), w.learner.Traffic(x).Bytes, 0
-	if reason := w.ask(b, i, &r); reason != allowed {
+	if reason := w.ask(b, i, &r, &w.target); reason != allowed {
 		w.suppressFlow(&r, x, reason)
 		return
 	}

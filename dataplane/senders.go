@@ -144,7 +144,7 @@ func (s *senders) notified(e *watched, n *note, depth uint64) {
 	}
 	was := e.Slowed
 	e.Notified(n.decision, depth)
-	e.format, e.sourceQP, e.target = n.format, n.sourceQP, n.target
+	e.format, e.sourceQP = n.format, n.sourceQP
 	state := s.state(e)
 	if e.Slowed { // no Resume before the queue has been below K_min for RTT_est from now on
 		state.calm, state.resumeAt = congestion.Calm{}, 0
@@ -234,7 +234,7 @@ func (w *Worker) resumeSenders(port, class int, m congestion.Metrics, policy *Po
 			continue
 		}
 		n := &w.note
-		*n = note{in: int(e.in), out: port, class: class, state: s.state(e), format: e.format, to: e.target.Src, flow: e.flow, decision: d, target: e.target, sourceQP: e.sourceQP,
+		*n = note{in: int(e.in), out: port, class: class, state: s.state(e), format: e.format, to: e.target.Src, flow: e.flow, decision: d, target: &e.target, sourceQP: e.sourceQP,
 			flowBytes: w.learner.Traffic(e.flow).Bytes, flowRate: e.Rate()}
 		if policy.Resumes && e.format.Expresses(congestion.Resume) && !w.resumeSender(e, n) {
 			s.state(e).resumeAt = w.now + resumeAgain
@@ -251,7 +251,11 @@ func (w *Worker) resumeSender(e *watched, n *note) bool {
 	if !w.due(&w.policy.Ports[e.out], e.flow, a) {
 		return false
 	}
-	if reason := w.send(n); reason != allowed {
+	reason := w.admit(n)
+	if reason == allowed {
+		reason = w.emit(n)
+	}
+	if reason != allowed {
 		w.suppress(n.in, reason)
 		return reason == NotBuilt
 	}

@@ -32,6 +32,7 @@ type Worker struct {
 	egress     []egress
 	senders    senders
 	note       note             // the one that is being sent
+	target     cnpgen.Target    // of note, if it is about no congestion in a queue here
 	fields     cnpgen.LongHaul  // of note
 	extension  cnpgen.Extension // of fields
 	trackers   []tracker        // by port
