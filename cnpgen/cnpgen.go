@@ -5,7 +5,11 @@
 // how often, except that it makes a Target only from a RoCEv2 data packet. It reads no clock, doesn't allocate and has no state.
 package cnpgen
 
-import "github.com/cnpgate/cnpgate/internal/packet"
+import (
+	"unsafe"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
 
 // MaxLen is the length in bytes of the longest frame that any builder writes: two VLAN tags and an IPv6 packet of maxIPv6 bytes.
 const MaxLen = LinkLen + maxIPv6
@@ -86,10 +90,10 @@ func putOuter(out []byte, t *Target, g *Gateway, e ends, n int) (frame []byte, a
 	}
 	frame = out[:at+n]
 	if e.family == 6 {
-		t.putLink(frame, packet.EtherTypeIPv6)
+		t.putLink(unsafe.Pointer(unsafe.SliceData(frame)), packet.EtherTypeIPv6)
 		packet.PutIPv6(frame[l3:], uint16(n), g.DSCP<<2, e.proto, hopLimit, e.src, e.dst)
 	} else {
-		t.putLink(frame, packet.EtherTypeIPv4)
+		t.putLink(unsafe.Pointer(unsafe.SliceData(frame)), packet.EtherTypeIPv4)
 		packet.PutIPv4(frame[l3:], uint16(packet.IPv4Len+n), g.DSCP<<2, hopLimit, e.proto, uint32(e.src.Lo), uint32(e.dst.Lo))
 	}
 	return frame, at

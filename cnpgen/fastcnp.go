@@ -65,7 +65,7 @@ func FastCNP(out []byte, t *Target, g *Gateway, trace packet.IOAMTrace) (int, Ca
 	if c.ip == nil {
 		return 0, CarriesTrace
 	}
-	h.Put(c.ip[packet.IPv6Len:c.udp])
+	h.Put(c.options())
 	c.clearFields()
 	return c.seal(t, g, src, packet.BECN), CarriesTrace
 }
@@ -77,7 +77,7 @@ func fastCNPWithoutTrace(out []byte, t *Target, g *Gateway) int {
 	if c.ip == nil {
 		return 0
 	}
-	packet.PutFastCNPOption1((*[packet.FastCNPOption1Len]byte)(c.ip[packet.IPv6Len:]), packet.ProtoUDP, g.Code.FastCNPOption, &t.Dst)
+	packet.PutFastCNPOption1((*[packet.FastCNPOption1Len]byte)(c.options()), packet.ProtoUDP, g.Code.FastCNPOption, &t.Dst)
 	c.clearFields()
 	return c.seal(t, g, src, packet.BECN)
 }

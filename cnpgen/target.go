@@ -2,6 +2,7 @@ package cnpgen
 
 import (
 	"encoding/binary"
+	"unsafe"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
@@ -72,14 +73,15 @@ func (t *Target) valid() bool {
 // linkLen is the length in bytes of the Ethernet header.
 func (t *Target) linkLen() int { return packet.EthernetLen + packet.VLANTagLen*int(t.Tags) }
 
-// putLink writes the Ethernet header, with this EtherType.
-func (t *Target) putLink(frame []byte, etherType uint16) {
-	const tag = packet.EthernetLen - 2 // offset of the first VLAN tag
-	frame = frame[:t.linkLen()]
-	binary.LittleEndian.PutUint64(frame, binary.LittleEndian.Uint64(t.Link[:]))
-	binary.LittleEndian.PutUint32(frame[8:], binary.LittleEndian.Uint32(t.Link[8:]))
-	for at := tag; at < len(frame)-2; at += packet.VLANTagLen {
-		binary.LittleEndian.PutUint32(frame[at:], binary.LittleEndian.Uint32(t.Link[at:]))
+// putLink writes the Ethernet header, with this EtherType, to frame, which is long enough.
+func (t *Target) putLink(frame unsafe.Pointer, etherType uint16) {
+	const macs = packet.EthernetLen - 2
+	head, at := (*[macs]byte)(frame), macs
+	binary.LittleEndian.PutUint64(head[:], binary.LittleEndian.Uint64(t.Link[:]))
+	binary.LittleEndian.PutUint32(head[8:], binary.LittleEndian.Uint32(t.Link[8:]))
+	for range t.Tags {
+		*(*[packet.VLANTagLen]byte)(unsafe.Add(frame, at)) = [packet.VLANTagLen]byte(t.Link[at:])
+		at += packet.VLANTagLen
 	}
-	binary.BigEndian.PutUint16(frame[len(frame)-2:], etherType)
+	binary.BigEndian.PutUint16((*[2]byte)(unsafe.Add(frame, at))[:], etherType)
 }
