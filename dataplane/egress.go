@@ -205,7 +205,7 @@ func (q *egress) leave(class int) entry {
 // leaveAll removes the first n frames of a class from the queue and returns their bytes.
 func (q *egress) leaveAll(class, n int) (bytes uint64) {
 	r, s := &q.classes[class], &q.shares[class]
-	if !s.tracked {
+	if q.untrack(class, r.n-n) {
 		bytes = r.bytes(n)
 		r.drop(n)
 		q.depth[class] -= bytes
@@ -222,7 +222,6 @@ func (q *egress) leaveAll(class, n int) (bytes uint64) {
 		r.drop(len(tags))
 	}
 	q.depth[class] -= bytes
-	q.untrack(class)
 	return bytes
 }
 
