@@ -45,15 +45,38 @@ func (r Reason) String() string {
 	return reasonNames[r]
 }
 
+// Recent is what a caller of ChooseWith remembers: which formats the hosts around the last sender accept, so that most senders take no search. The
+// zero Recent remembers nothing. It never has to be cleared: a Table doesn't change, so it is valid for as long as the policy has the same one.
+type Recent struct {
+	table   *prefix.Table[Preference]
+	around  prefix.Range
+	accepts Preference
+	listed  bool
+}
+
+// endpoint returns what a table says of a host, and remembers it for the hosts around.
+func (r *Recent) endpoint(t *prefix.Table[Preference], host packet.Addr) (accepts Preference, listed bool) {
+	if r.table != t || !r.around.Has(host) {
+		r.table, r.around = t, t.Around(host)
+		r.accepts, r.listed = t.Lookup(host)
+	}
+	return r.accepts, r.listed
+}
+
 // Choose returns the format for a request to src, the sender of congested data: the first in its endpoint's order of preference that is
 // enabled and possible. sourceQPKnown: the flow's source QP is confirmed. optionRefused: src has reported that it doesn't know the Fast CNP
 // option. The format is valid only with Reason OK.
 func (p *Policy) Choose(src packet.Addr, sourceQPKnown, optionRefused bool, a Action) (Format, Reason) {
+	return p.ChooseWith(&Recent{}, src, sourceQPKnown, optionRefused, a)
+}
+
+// ChooseWith is Choose for a caller that remembers its last choice.
+func (p *Policy) ChooseWith(r *Recent, src packet.Addr, sourceQPKnown, optionRefused bool, a Action) (Format, Reason) {
 	is4 := src.Is4()
 	if !unicast(src, is4) {
 		return 0, NotUnicast
 	}
-	accepts, ok := p.Endpoints.Lookup(src)
+	accepts, ok := r.endpoint(p.Endpoints, src)
 	if !ok {
 		return 0, NoEndpoint
 	}

@@ -18,7 +18,7 @@ var builders = [congestion.Formats]func(w *Worker, n *note, out []byte) int{
 		}
 		size, carried := cnpgen.FastCNP(out, n.target, &w.policy.Build, trace)
 		if size != 0 && carried == cnpgen.TraceTooLong {
-			w.counters.add(n.in, FastCNPTraceTooLong, 1)
+			w.counters.add(int(n.in), FastCNPTraceTooLong, 1)
 		}
 		return size
 	},

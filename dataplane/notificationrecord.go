@@ -30,7 +30,7 @@ func (w *Worker) recordSent(n *note, frame []byte, o Outcome) {
 	r.Decision, r.Format, r.To, r.Outcome, r.Reason = n.decision, n.format, n.to, o, allowed
 	r.FlowBytes, r.FlowRate, r.Length = n.flowBytes, n.flowRate, uint16(len(frame))
 	copy(r.Frame[:], frame)
-	r.In, r.Out, r.Class, r.Cause = uint8(n.in), uint8(n.out), uint8(n.class), n.cause
+	r.In, r.Out, r.Class, r.Cause = n.in, n.out, n.class, n.cause
 	w.recordState(r, n.flow, n.state)
 }
 

@@ -51,39 +51,46 @@ func (w *Worker) notify(r *response, b *batch, i int) outcome {
 	if r.state.sent >= r.policy.FlowsPerRound && r.policy.Interval > 0 {
 		return notNotified // in a later round, if it is still among the largest
 	}
-	w.note.decision, w.note.flowBytes, w.note.flowRate = r.decision, bytes, sender.Rate()
+	n := &w.note
+	n.account, n.decision, n.flowBytes, n.flowRate = account, r.decision, bytes, sender.Rate()
 	if stricter {
-		w.note.decision = sender.Stricter(&r.policy.Response, r.metrics, r.cause)
+		n.decision = sender.Stricter(&r.policy.Response, r.metrics, r.cause)
 	}
-	if reason := w.ask(b, i, r, &sender.target); reason != allowed {
+	if reason := w.ask(b, i, &sender.target); reason != allowed {
 		return w.suppressFlow(r, x, reason)
 	}
 	r.state.sent++
 	account.notify(w.now)
-	w.senders.notified(sender, &w.note, r.metrics.Depth)
-	if f := w.note.format; f == congestion.FastCNP && !w.policy.observes(f) {
+	w.senders.notified(sender, n, r.metrics.Depth)
+	if n.format == congestion.FastCNP && !n.observed {
 		return notifiedByFastCNP
 	}
 	return notified
 }
 
-// ask sends the decision in w.note to the sender of a data packet, or to its proxy, or says why it can't. It writes the target once nothing
-// but the building of the notification can fail.
-func (w *Worker) ask(b *batch, i int, r *response, target *cnpgen.Target) Suppression {
+// about sets what all notifications about a queue have in common, until the next call.
+func (w *Worker) about(in, out, class int, state *classState, c congestion.Cause) {
+	n := &w.note
+	n.in, n.out, n.class, n.state, n.cause, n.queue = uint8(in), uint8(out), uint8(class), state, c, &w.egress[in].notifications
+}
+
+// ask sends the decision in w.note, which is about a queue and has an account, to the sender of a data packet, or to its proxy, or says why it
+// can't. It writes the target once nothing but the building of the notification can fail.
+func (w *Worker) ask(b *batch, i int, target *cnpgen.Target) Suppression {
 	w.inHand = uint8(i)
 	n, x := &w.note, w.flow[i].Index
 	sourceQP, known := w.learner.SourceQP(x)
 	if known && sourceQP < managementQPs {
 		return ManagementQP
 	}
-	reason := w.recipient(n, w.records[i].Flow.Src, r.cause, known)
+	reason := w.recipient(n, &w.records[i].Flow.Src, known)
 	if n.format != congestion.ProxyNotification && b.tunnel>>i&1 != 0 { // a plain notification could reach another tenant's host, or none
 		return Encapsulated
 	}
 	if reason != congestion.OK {
 		return Suppression(reason)
 	}
-	n.in, n.out, n.class, n.flow, n.sourceQP, n.state, n.cause, n.target = r.in, r.out, r.class, x, sourceQP, r.state, r.cause, target
+	n.flow, n.sourceQP, n.target = x, sourceQP, target
 	if reason := w.admit(n); reason != allowed {
 		return reason
 	}
@@ -93,8 +100,8 @@ func (w *Worker) ask(b *batch, i int, r *response, target *cnpgen.Target) Suppre
 	if reason := w.emit(n); reason != allowed {
 		return reason
 	}
-	if !w.policy.observes(n.format) {
-		w.accounts.known(x).notified[n.format]++
+	if !n.observed {
+		n.account.notified[n.format]++
 	}
 	return allowed
 }
@@ -102,12 +109,13 @@ func (w *Worker) ask(b *batch, i int, r *response, target *cnpgen.Target) Suppre
 // setTarget sets the target of a notification about a data packet, and gives it the packet. All headers of a plain frame are read only if the
 // notification carries them.
 func (w *Worker) setTarget(n *note, b *batch, i int) (ok bool) {
-	n.frame, n.packet = w.batch.Bytes(b.frames[i]), nil
+	frame := w.batch.Bytes(b.frames[i])
 	if b.whole>>i&1 == 0 && n.format != congestion.ProxyNotification {
-		n.target.SetPlain(n.frame, &w.records[i])
+		n.frame, n.packet = nil, nil
+		n.target.SetPlain(frame, &w.records[i])
 		return true
 	}
-	n.packet = w.headers(b, i)
+	n.frame, n.packet = frame, w.headers(b, i)
 	*n.target, ok = cnpgen.TargetOf(n.frame, n.packet)
 	return ok
 }
@@ -115,13 +123,13 @@ func (w *Worker) setTarget(n *note, b *batch, i int) (ok bool) {
 // recipient decides who is notified of a data packet from src, and in which format: the proxy of its sender, if that has one, otherwise the
 // sender itself, in the format that its endpoint prefers. A proxy at the gateway's own address is the gateway: it notifies the sender
 // itself, and so does the proxy that another gateway has asked: two proxies never notify each other.
-func (w *Worker) recipient(n *note, src packet.Addr, c congestion.Cause, sourceQPKnown bool) (reason congestion.Reason) {
-	if to, behind := w.policy.Proxies.Lookup(src); behind && c != congestion.ByProxy && !w.isOwn(to) {
+func (w *Worker) recipient(n *note, src *packet.Addr, sourceQPKnown bool) (reason congestion.Reason) {
+	if to, behind := w.policy.Proxies.Lookup(*src); behind && n.cause != congestion.ByProxy && !w.isOwn(to) {
 		n.format, n.to = congestion.ProxyNotification, to
-		return w.policy.Who.ToProxy(src, to, n.decision.Action)
+		return w.policy.Who.ToProxy(*src, to, n.decision.Action)
 	}
-	n.to = src
-	n.format, reason = w.policy.Who.Choose(src, sourceQPKnown, w.plane.refusals.has(src, w.now), n.decision.Action)
+	n.to = *src
+	n.format, reason = w.policy.Who.ChooseWith(&w.recent, *src, sourceQPKnown, w.plane.refusals.has(*src, w.now), n.decision.Action)
 	return reason
 }
 
@@ -182,24 +190,29 @@ func (w *Worker) due(p *PortPolicy, x flowtable.Index, a *account) bool {
 
 // note is a notification to be sent.
 type note struct {
-	in, out             int // its egress port, which is the flow's ingress port; and the congested port
-	class               int // of the congested queue, and its state
-	state               *classState
+	// Of the queue that it is about, see Worker.about.
+	in, out uint8            // its egress port, which is the flow's ingress port; and the congested port
+	class   uint8            // of the congested queue, and its state
+	cause   congestion.Cause // 0 for a Resume
+	state   *classState
+	queue   *ring // of notifications at its egress port
+
 	format              congestion.Format
+	observed            bool        // it is only counted
 	to                  packet.Addr // the sender, or its proxy
 	flow                flowtable.Index
+	account             *account // of the flow
 	decision            congestion.Decision
-	cause               congestion.Cause // 0 for a Resume
-	flowBytes, flowRate uint64           // as in NotificationRecord
+	flowBytes, flowRate uint64 // as in NotificationRecord
 	target              *cnpgen.Target
 	sourceQP            uint32         // of the flow, if the format names it
-	frame               []byte         // the data packet, or nil
-	packet              *packet.Parsed // its headers; nil if it is a plain frame, and the format doesn't carry them
+	frame               []byte         // the data packet; nil for a Resume, and for a plain frame, unless the format carries it
+	packet              *packet.Parsed // its headers
 }
 
 // admit reports whether a notification can be queued at the flow's ingress port, and the limits of the destination and the port allow it.
 func (w *Worker) admit(n *note) Suppression {
-	if w.egress[n.in].notifications.full() {
+	if n.queue.full() {
 		return NotificationQueueFull
 	}
 	if len(w.batch.Spare) == 0 {
@@ -211,27 +224,34 @@ func (w *Worker) admit(n *note) Suppression {
 // emit builds a notification that was admitted in a spare buffer, and queues it, ahead of data, at the flow's ingress port. In observe mode
 // it is only counted.
 func (w *Worker) emit(n *note) Suppression {
-	out := w.batch.Bytes(w.batch.Spare[len(w.batch.Spare)-1])
+	spare := &w.batch.Spare[len(w.batch.Spare)-1]
+	out := w.batch.Bytes(*spare)
 	size := w.build(n, out)
 	if size == 0 {
 		return NotBuilt
 	}
 	if n.cause != 0 {
-		w.counters.add(n.in, TriggeredFirst+Counter(n.cause.First()), 1)
+		w.counters.add(int(n.in), TriggeredFirst+Counter(n.cause.First()), 1)
 	}
-	if w.policy.observes(n.format) {
-		w.counters.add(n.in, ObservedFirst+Counter(n.format), 1)
+	n.observed = w.policy.observes(n.format)
+	if n.observed {
+		w.counters.add(int(n.in), ObservedFirst+Counter(n.format), 1)
 		w.recordSent(n, out[:size], Observed)
 		return allowed
 	}
 	w.recordSent(n, out[:size], Emitted)
-	w.originate(n.in, size, flowtable.Index(n.format))
+	w.push(n.queue, size, flowtable.Index(n.format))
 	return allowed
 }
 
 // originate queues, ahead of data, the frame in the last spare buffer. The tag is its type: a congestion.Format, or one of those in transmit.go.
 func (w *Worker) originate(port, size int, tag flowtable.Index) {
-	q, last := &w.egress[port].notifications, len(w.batch.Spare)-1
+	w.push(&w.egress[port].notifications, size, tag)
+}
+
+// push is originate for the queue of a port.
+func (w *Worker) push(q *ring, size int, tag flowtable.Index) {
+	last := len(w.batch.Spare) - 1
 	spare := &w.batch.Spare[last]
 	at := q.place(q.n)
 	q.frames[at] = burst.Frame{Buf: spare.Buf, Data: spare.Data, Len: uint32(size), Head: uint32(size)}

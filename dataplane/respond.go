@@ -122,6 +122,7 @@ func (w *Worker) beginRound(r *response) {
 		r.state.round, r.state.sent = w.now, 0
 	}
 	r.decision = r.policy.Decide(r.metrics, r.cause)
+	w.about(r.in, r.out, r.class, r.state, r.cause)
 	q := &w.egress[r.out]
 	q.track(r.class)
 	r.mostlyOther = 2*q.shares[r.class].other > q.depth[r.class]

@@ -5,6 +5,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/cnpdec"
 	"github.com/cnpgate/cnpgate/cnpgen"
+	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -31,8 +32,9 @@ type Worker struct {
 	accounts   accounts
 	egress     []egress
 	senders    senders
-	note       note             // the one that is being sent
-	target     cnpgen.Target    // of note, if it is about no congestion in a queue here
+	note       note          // the one that is being sent
+	target     cnpgen.Target // of note, if it is about no congestion in a queue here
+	recent     congestion.Recent
 	fields     cnpgen.LongHaul  // of note
 	extension  cnpgen.Extension // of fields
 	trackers   []tracker        // by port
