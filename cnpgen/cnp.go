@@ -64,11 +64,11 @@ func (c *cnp) clearFields() {
 }
 
 // seal writes the ICRC, and the fields that it doesn't cover. flags is octet 4 of the BTH. It returns the frame's length.
-func (c *cnp) seal(t *Target, g *Gateway, src *packet.Addr, flags uint8) int {
+func (c *cnp) seal(t *Target, g *Gateway, flags uint8) int {
 	ip := unsafe.Slice((*byte)(c.ip), c.len)
 	packet.PutMaskedICRC(ip)
 	if t.Family == 4 {
-		packet.PutIPv4(ip, uint16(c.len), g.DSCP<<2, hopLimit, packet.ProtoUDP, uint32(src.Lo), uint32(t.Src.Lo))
+		packet.UnmaskIPv4((*[packet.IPv4Len]byte)(c.ip), g.DSCP<<2, hopLimit)
 	} else {
 		packet.UnmaskIPv6((*[packet.IPv6Len]byte)(c.ip), g.DSCP<<2, hopLimit)
 	}

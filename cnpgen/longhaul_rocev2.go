@@ -28,5 +28,5 @@ func LongHaulCNP(out []byte, t *Target, g *Gateway, l *LongHaul) int {
 		return 0
 	}
 	l.put(c.fields(), g.Code.ExtensionClass)
-	return c.seal(t, g, src, packet.BECN|packet.ExtensionBit)
+	return c.seal(t, g, packet.BECN|packet.ExtensionBit)
 }

@@ -26,5 +26,5 @@ func StandardCNP(out []byte, t *Target, g *Gateway, sourceQP uint32) int {
 		return 0
 	}
 	c.clearFields()
-	return c.seal(t, g, &t.Dst, packet.BECN)
+	return c.seal(t, g, packet.BECN)
 }

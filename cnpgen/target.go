@@ -52,17 +52,20 @@ func TargetOf(frame []byte, p *packet.Parsed) (t Target, ok bool) {
 // pKeyAt is the offset of the partition key in a BTH.
 const pKeyAt = 2
 
-// SetPlain makes t the Target of a plain data packet, as TargetOf does: r is the record that packet.ParsePlain has written for frame.
+// SetPlain makes t the Target of a plain data packet, as TargetOf does: r is the record that packet.ParsePlain has written for frame. So frame has
+// at least the headers, and there are no bounds to check.
 func (t *Target) SetPlain(frame []byte, r *packet.Record) {
-	t.Src, t.Dst, t.SrcPort, t.DestQP = r.Flow.Src, r.Flow.Dst, r.SrcPort, r.DestQP()
-	bth := int(r.IP) + packet.UDPLen + packet.IPv6Len
+	t.Src, t.Dst, t.SrcPort, t.DestQP, t.Encapsulated = r.Flow.Src, r.Flow.Dst, r.SrcPort, r.DestQP(), false
 	t.Family = 6
-	if t.Src.Is4() {
-		bth, t.Family = int(r.IP)+packet.UDPLen+packet.IPv4Len, 4
+	bth := uintptr(r.IP) + packet.IPv6Len + packet.UDPLen
+	if r.Flow.Src.Is4() {
+		t.Family = 4
+		bth -= packet.IPv6Len - packet.IPv4Len
 	}
-	t.Tags, t.Encapsulated = uint8((r.IP-packet.EthernetLen)/packet.VLANTagLen), false
-	t.PKey = binary.BigEndian.Uint16(frame[bth+pKeyAt:])
-	packet.ReplyEthernetPlain(&t.Link, frame, r)
+	head := unsafe.Pointer(unsafe.SliceData(frame))
+	t.PKey = binary.BigEndian.Uint16((*[2]byte)(unsafe.Add(head, bth+pKeyAt))[:])
+	t.Tags = uint8((r.IP - packet.EthernetLen) / packet.VLANTagLen)
+	packet.ReplyPlain(&t.Link, (*[packet.EthernetLen + packet.VLANTagLen]byte)(head), t.Tags > 0)
 }
 
 // valid reports whether a notification can be sent to t, which callers may have filled with anything.

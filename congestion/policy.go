@@ -80,16 +80,42 @@ func (p *Policy) ChooseWith(r *Recent, src packet.Addr, sourceQPKnown, optionRef
 	if !ok {
 		return 0, NoEndpoint
 	}
-	nearest := NothingAccepted
-	for ; accepts != 0; accepts >>= preferenceBits {
-		f := accepts.first()
-		reason := p.possible(f, is4, sourceQPKnown, optionRefused, a)
-		if reason == OK {
+	can := p.can(is4, sourceQPKnown, optionRefused, a)
+	for these := accepts; these != 0; these >>= preferenceBits {
+		if f := these.first(); can>>f&1 != 0 && p.Enabled[f] {
 			return f, OK
 		}
-		nearest = max(nearest, reason)
 	}
-	return 0, nearest
+	return 0, p.nearest(accepts, is4, sourceQPKnown, optionRefused, a)
+}
+
+// can is possible for all formats at once, a bit for each, except that they may not be enabled.
+func (p *Policy) can(is4, sourceQPKnown, optionRefused bool, a Action) (these uint8) {
+	these = formatBits.ask[a%Actions]
+	hasAddress := p.HasIPv6
+	if is4 {
+		hasAddress = p.HasIPv4
+		these &= formatBits.ipv4
+	}
+	if !hasAddress {
+		these &= formatBits.receivers
+	}
+	if !sourceQPKnown {
+		these &^= formatBits.sourceQP
+	}
+	if optionRefused {
+		these &^= 1 << FastCNP
+	}
+	return these
+}
+
+// nearest is the largest reason why an endpoint can't be notified in any of the formats that it accepts.
+func (p *Policy) nearest(accepts Preference, is4, sourceQPKnown, optionRefused bool, a Action) Reason {
+	nearest := NothingAccepted
+	for ; accepts != 0; accepts >>= preferenceBits {
+		nearest = max(nearest, p.possible(accepts.first(), is4, sourceQPKnown, optionRefused, a))
+	}
+	return nearest
 }
 
 // ToProxy reports whether the proxy at address to can be notified of the congestion that src, a sender behind it, causes (draft-xiao-proxy 5).

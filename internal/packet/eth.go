@@ -61,13 +61,12 @@ func swapMACs(h *[EthernetLen]byte) (front, back uint64) {
 	return back&(1<<48-1) | front<<48, front&(1<<48-1) | back>>48<<48
 }
 
-// ReplyEthernetPlain is ReplyEthernet for a plain frame with this record. It clears the rest of out.
-func ReplyEthernetPlain(out *[EthernetLen + MaxTags*VLANTagLen]byte, frame []byte, r *Record) {
-	frame = frame[:r.IP]
-	front, back := swapMACs((*[EthernetLen]byte)(frame))
+// ReplyPlain is ReplyEthernet for a plain frame that begins with head, with one VLAN tag or none. It clears the rest of out.
+func ReplyPlain(out *[EthernetLen + MaxTags*VLANTagLen]byte, head *[EthernetLen + VLANTagLen]byte, tagged bool) {
+	front, back := swapMACs((*[EthernetLen]byte)(head[:]))
 	tag := uint64(0)
-	if len(frame) == EthernetLen+VLANTagLen {
-		tag = uint64(binary.LittleEndian.Uint32(frame[EthernetLen:]))
+	if tagged {
+		tag = uint64(binary.LittleEndian.Uint32(head[EthernetLen:]))
 	}
 	binary.LittleEndian.PutUint64(out[14:], tag)
 	binary.LittleEndian.PutUint64(out[8:], back>>16|tag<<48)

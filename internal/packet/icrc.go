@@ -85,7 +85,7 @@ func PutICRC(b []byte, l3, bth, icrc int, withExtensionHeaders bool) {
 func PutMaskedICRC(ip []byte) {
 	n := len(ip) - ICRCLen
 	crc := uint32(0)
-	if folds && n >= foldLeast && n <= foldMost && n%4 == 0 {
+	if folds && uint(n-foldLeast) <= foldMost-foldLeast && n%4 == 0 {
 		crc = foldCRC(ip[:n])
 	} else {
 		crc = seededCRC(ip[:n])
