@@ -54,13 +54,10 @@ type Recent struct {
 	listed  bool
 }
 
-// endpoint returns what a table says of a host, and remembers it for the hosts around.
-func (r *Recent) endpoint(t *prefix.Table[Preference], host packet.Addr) (accepts Preference, listed bool) {
-	if r.table != t || !r.around.Has(host) {
-		r.table, r.around = t, t.Around(host)
-		r.accepts, r.listed = t.Lookup(host)
-	}
-	return r.accepts, r.listed
+// find remembers what a table says of a host.
+func (r *Recent) find(t *prefix.Table[Preference], host packet.Addr) {
+	r.table, r.around = t, t.Around(host)
+	r.accepts, r.listed = t.Lookup(host)
 }
 
 // Choose returns the format for a request to src, the sender of congested data: the first in its endpoint's order of preference that is
@@ -76,17 +73,19 @@ func (p *Policy) ChooseWith(r *Recent, src packet.Addr, sourceQPKnown, optionRef
 	if !unicast(src, is4) {
 		return 0, NotUnicast
 	}
-	accepts, ok := r.endpoint(p.Endpoints, src)
-	if !ok {
+	if r.table != p.Endpoints || !r.around.Has(src) {
+		r.find(p.Endpoints, src)
+	}
+	if !r.listed {
 		return 0, NoEndpoint
 	}
 	can := p.can(is4, sourceQPKnown, optionRefused, a)
-	for these := accepts; these != 0; these >>= preferenceBits {
-		if f := these.first(); can>>f&1 != 0 && p.Enabled[f] {
+	for accepts := r.accepts; accepts != 0; accepts >>= preferenceBits {
+		if f := accepts.first(); can>>f&1 != 0 && p.Enabled[f] {
 			return f, OK
 		}
 	}
-	return 0, p.nearest(accepts, is4, sourceQPKnown, optionRefused, a)
+	return 0, p.nearest(r.accepts, is4, sourceQPKnown, optionRefused, a)
 }
 
 // can is possible for all formats at once, a bit for each, except that they may not be enabled.

@@ -94,7 +94,10 @@ func (w *Worker) ask(b *batch, i int, target *cnpgen.Target) Suppression {
 	if reason := w.admit(n); reason != allowed {
 		return reason
 	}
-	if !w.setTarget(n, b, i) {
+	if b.whole>>i&1 == 0 && n.format != congestion.ProxyNotification {
+		n.frame, n.packet = nil, nil
+		target.SetPlain(w.batch.Bytes(b.frames[i]), &w.records[i])
+	} else if !w.setTarget(n, b, i) {
 		return NotBuilt
 	}
 	if reason := w.emit(n); reason != allowed {
@@ -106,16 +109,10 @@ func (w *Worker) ask(b *batch, i int, target *cnpgen.Target) Suppression {
 	return allowed
 }
 
-// setTarget sets the target of a notification about a data packet, and gives it the packet. All headers of a plain frame are read only if the
-// notification carries them.
+// setTarget sets the target of a notification about a data packet, and gives it the packet with all its headers. Those of a plain frame are
+// needed only if the notification carries them.
 func (w *Worker) setTarget(n *note, b *batch, i int) (ok bool) {
-	frame := w.batch.Bytes(b.frames[i])
-	if b.whole>>i&1 == 0 && n.format != congestion.ProxyNotification {
-		n.frame, n.packet = nil, nil
-		n.target.SetPlain(frame, &w.records[i])
-		return true
-	}
-	n.frame, n.packet = frame, w.headers(b, i)
+	n.frame, n.packet = w.batch.Bytes(b.frames[i]), w.headers(b, i)
 	*n.target, ok = cnpgen.TargetOf(n.frame, n.packet)
 	return ok
 }
@@ -173,9 +170,11 @@ func (w *Worker) trackForOthers(port, class int) {
 // due reports whether the flow's sender was not notified within the minimum interval (draft-tian 5.5), by this worker or by another one
 // that received packets of the flow.
 func (w *Worker) due(p *PortPolicy, x flowtable.Index, a *account) bool {
-	if !p.PerFlow.Ready(a.lastNotified.Load(), w.now) {
-		return false
-	}
+	return p.PerFlow.Ready(a.lastNotified.Load(), w.now) && (len(w.plane.workers) == 1 || w.dueElsewhere(p, x))
+}
+
+// dueElsewhere is due for the other workers.
+func (w *Worker) dueElsewhere(p *PortPolicy, x flowtable.Index) bool {
 	for _, other := range w.plane.workers {
 		if other == w {
 			continue
@@ -217,6 +216,9 @@ func (w *Worker) admit(n *note) Suppression {
 	}
 	if len(w.batch.Spare) == 0 {
 		return NoBuffer
+	}
+	if w.policy.PerDestination.Off() && w.policy.PerProxy.Off() && w.policy.PerPort.Off() {
+		return allowed
 	}
 	return w.limits(n)
 }
