@@ -18,15 +18,15 @@ import (
 //go:noescape
 func parsePlain(base unsafe.Pointer, frames []burst.Frame, port uint64, records []Record) (r Run)
 
-// foldCRC is seededCRC. len(b) is a multiple of 4, and at least 16.
+// putFoldedCRC is putSeededCRC. n is a multiple of 4, and at least 16.
 //
 //go:noescape
-func foldCRC(b []byte) uint32
+func putFoldedCRC(b *byte, n int)
 
 // What the processor has: all but the first ones of this architecture have both.
 var (
 	shuffles = cpu.X86.HasSSSE3                         // for parsePlain
-	folds    = cpu.X86.HasSSSE3 && cpu.X86.HasPCLMULQDQ // for foldCRC
+	folds    = cpu.X86.HasSSSE3 && cpu.X86.HasPCLMULQDQ // for putFoldedCRC
 )
 
 // Numbers that parsePlain has in its header file.

@@ -14,4 +14,4 @@ func parsePlain(base unsafe.Pointer, frames []burst.Frame, port uint64, records 
 	return parsePlainGo(base, frames, port, records)
 }
 
-func foldCRC(b []byte) uint32 { return seededCRC(b) }
+func putFoldedCRC(b *byte, n int) { putSeededCRC(unsafe.Slice(b, n+ICRCLen)) }

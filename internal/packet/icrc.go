@@ -3,6 +3,7 @@ package packet
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"unsafe"
 )
 
 // ICRCLen is the length of the invariant CRC in octets.
@@ -84,13 +85,11 @@ func PutICRC(b []byte, l3, bth, icrc int, withExtensionHeaders bool) {
 // MaskCNP write the headers with ones.
 func PutMaskedICRC(ip []byte) {
 	n := len(ip) - ICRCLen
-	crc := uint32(0)
 	if folds && uint(n-foldLeast) <= foldMost-foldLeast && n%4 == 0 {
-		crc = foldCRC(ip[:n])
+		putFoldedCRC(unsafe.SliceData(ip), n)
 	} else {
-		crc = seededCRC(ip[:n])
+		putSeededCRC(ip)
 	}
-	binary.LittleEndian.PutUint32(ip[n:], crc)
 }
 
 // icrcMasks are the bits of an IP header's first twelve octets that count as ones, of IPv4 and of IPv6.
@@ -102,11 +101,14 @@ var icrcMasks = [2]struct {
 	{0xff000000_ffffff0f, 0}, // traffic class and flow label, hop limit
 }
 
-// foldCRC takes these numbers of octets. For more of them hash/crc32 is faster: it has more to do at first, and then folds four blocks at a time.
+// putFoldedCRC takes these numbers of octets. For more of them hash/crc32 is faster: it has more to do at first, and then folds four blocks at a time.
 const foldLeast, foldMost = 16, 256
 
-// seededCRC is the CRC-32 of eight octets 0xFF and b.
-func seededCRC(b []byte) uint32 { return crc32.Update(icrcSeed, crc32.IEEETable, b) }
+// putSeededCRC writes to the last four octets of b the CRC-32 of eight octets 0xFF and the octets before them.
+func putSeededCRC(b []byte) {
+	n := len(b) - ICRCLen
+	binary.LittleEndian.PutUint32(b[n:], crc32.Update(icrcSeed, crc32.IEEETable, b[:n]))
+}
 
 // VerifyICRC reports whether the ICRC of a received RoCEv2 packet is right, with IPv6 extension headers as sent. It is false if the packet
 // isn't RoCEv2, or isn't complete in frame. frame is not changed.

@@ -64,7 +64,9 @@ func UnmaskIPv4(b *[IPv4Len]byte, class, ttl uint8) {
 	sum := uint64(0x4500|uint32(class))<<16 + first>>32&0xffff + first&0xffffffff // words of 32 bits are congruent to their halves' sum
 	sum += uint64(ttl)<<24 + second>>48&0xff<<16 + second&0xffffffff + uint64(binary.BigEndian.Uint32(b[16:]))
 	b[1], b[8] = class, ttl
-	binary.BigEndian.PutUint16(b[10:], fold(sum))
+	sum = sum&0xffff + sum>>16 // of 5 words: it has 35 bits, then 20, 17 and 16
+	sum = sum&0xffff + sum>>16
+	binary.BigEndian.PutUint16(b[10:], ^uint16(sum+sum>>16))
 }
 
 // IPv4ChecksumOK reports whether the header checksum of a parsed IPv4 packet is right (RFC 791 3.1). b is the frame that was parsed.
