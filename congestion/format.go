@@ -35,31 +35,6 @@ var formats = [Formats]struct {
 	ProxyNotification: {name: "proxy-notification", ipv4: true, asks: canNotify | canSlowDown}, // has a level, and no action
 }
 
-// formatBits has the properties of all formats, a bit for each format.
-var formatBits = func() (b struct {
-	ipv4, sourceQP, receivers uint8
-	ask                       [Actions]uint8
-}) {
-	for f := range formats {
-		row, bit := &formats[f], uint8(1)<<f
-		if row.ipv4 {
-			b.ipv4 |= bit
-		}
-		if row.sourceQP {
-			b.sourceQP |= bit
-		}
-		if row.receivers {
-			b.receivers |= bit
-		}
-		for a := range b.ask {
-			if row.asks>>a&1 != 0 {
-				b.ask[a] |= bit
-			}
-		}
-	}
-	return b
-}()
-
 // Actions that a format can ask for. Some can ask for RateReduce and Pause only together, as "slow down".
 const (
 	canNotify   = 1 << Notify

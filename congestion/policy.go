@@ -45,76 +45,57 @@ func (r Reason) String() string {
 	return reasonNames[r]
 }
 
-// Recent is what a caller of ChooseWith remembers: which formats the hosts around the last sender accept, so that most senders take no search. The
-// zero Recent remembers nothing. It never has to be cleared: a Table doesn't change, so it is valid for as long as the policy has the same one.
+// Recent is what a caller of ChooseWith remembers: its last choice, and the hosts for which it is the same. So most senders take no search.
+// The zero Recent remembers nothing. It never has to be cleared: it has all that the choice depends on, and a Policy is immutable.
 type Recent struct {
-	table   *prefix.Table[Preference]
-	around  prefix.Range
-	accepts Preference
-	listed  bool
+	policy *Policy
+	around prefix.Range // hosts of one family that the policy's Endpoints don't distinguish
+	about  about
+	format Format
+	reason Reason
 }
 
-// find remembers what a table says of a host.
-func (r *Recent) find(t *prefix.Table[Preference], host packet.Addr) {
-	r.table, r.around = t, t.Around(host)
-	r.accepts, r.listed = t.Lookup(host)
+// about is what a choice depends on besides the policy and the sender.
+type about struct {
+	sourceQPKnown, optionRefused bool
+	action                       Action
 }
 
 // Choose returns the format for a request to src, the sender of congested data: the first in its endpoint's order of preference that is
 // enabled and possible. sourceQPKnown: the flow's source QP is confirmed. optionRefused: src has reported that it doesn't know the Fast CNP
 // option. The format is valid only with Reason OK.
 func (p *Policy) Choose(src packet.Addr, sourceQPKnown, optionRefused bool, a Action) (Format, Reason) {
-	return p.ChooseWith(&Recent{}, src, sourceQPKnown, optionRefused, a)
+	return p.ChooseWith(&Recent{}, &src, sourceQPKnown, optionRefused, a)
 }
 
 // ChooseWith is Choose for a caller that remembers its last choice.
-func (p *Policy) ChooseWith(r *Recent, src packet.Addr, sourceQPKnown, optionRefused bool, a Action) (Format, Reason) {
-	is4 := src.Is4()
-	if !unicast(src, is4) {
+func (p *Policy) ChooseWith(r *Recent, src *packet.Addr, sourceQPKnown, optionRefused bool, a Action) (Format, Reason) {
+	if !unicast(*src, src.Is4()) {
 		return 0, NotUnicast
 	}
-	if r.table != p.Endpoints || !r.around.Has(src) {
-		r.find(p.Endpoints, src)
+	if this := (about{sourceQPKnown, optionRefused, a}); r.policy != p || r.about != this || !r.around.Has(*src) {
+		r.policy, r.about, r.around = p, this, p.Endpoints.Around(*src)
+		r.format, r.reason = p.choose(*src, this)
 	}
-	if !r.listed {
+	return r.format, r.reason
+}
+
+// choose is Choose for a unicast address.
+func (p *Policy) choose(src packet.Addr, about about) (Format, Reason) {
+	accepts, ok := p.Endpoints.Lookup(src)
+	if !ok {
 		return 0, NoEndpoint
 	}
-	can := p.can(is4, sourceQPKnown, optionRefused, a)
-	for accepts := r.accepts; accepts != 0; accepts >>= preferenceBits {
-		if f := accepts.first(); can>>f&1 != 0 && p.Enabled[f] {
-			return f, OK
-		}
-	}
-	return 0, p.nearest(r.accepts, is4, sourceQPKnown, optionRefused, a)
-}
-
-// can is possible for all formats at once, a bit for each, except that they may not be enabled.
-func (p *Policy) can(is4, sourceQPKnown, optionRefused bool, a Action) (these uint8) {
-	these = formatBits.ask[a%Actions]
-	hasAddress := p.HasIPv6
-	if is4 {
-		hasAddress = p.HasIPv4
-		these &= formatBits.ipv4
-	}
-	if !hasAddress {
-		these &= formatBits.receivers
-	}
-	if !sourceQPKnown {
-		these &^= formatBits.sourceQP
-	}
-	if optionRefused {
-		these &^= 1 << FastCNP
-	}
-	return these
-}
-
-// nearest is the largest reason why an endpoint can't be notified in any of the formats that it accepts.
-func (p *Policy) nearest(accepts Preference, is4, sourceQPKnown, optionRefused bool, a Action) Reason {
 	nearest := NothingAccepted
 	for ; accepts != 0; accepts >>= preferenceBits {
-		nearest = max(nearest, p.possible(accepts.first(), is4, sourceQPKnown, optionRefused, a))
+		f := accepts.first()
+		reason := p.possible(f, src.Is4(), about.sourceQPKnown, about.optionRefused, about.action)
+		if reason == OK {
+			return f, OK
+		}
+		nearest = max(nearest, reason)
 	}
-	return nearest
+	return 0, nearest
 }
 
 // ToProxy reports whether the proxy at address to can be notified of the congestion that src, a sender behind it, causes (draft-xiao-proxy 5).

@@ -27,7 +27,10 @@ func (w *Worker) notify(r *response, b *batch, i int) outcome {
 	if x == flowtable.None {
 		return w.suppress(r.in, FlowUnknown)
 	}
-	account := w.accounts.get(x)
+	account := w.accounts.find(x)
+	if account == nil {
+		account = w.accounts.get(x)
+	}
 	switch reason := r.amongLargest(account); reason {
 	case allowed:
 	case notTheLargest:
@@ -52,11 +55,11 @@ func (w *Worker) notify(r *response, b *batch, i int) outcome {
 		return notNotified // in a later round, if it is still among the largest
 	}
 	n := &w.note
-	n.account, n.decision, n.flowBytes, n.flowRate = account, r.decision, bytes, sender.Rate()
+	n.decision, n.flowBytes, n.flowRate = r.decision, bytes, sender.Rate()
 	if stricter {
 		n.decision = sender.Stricter(&r.policy.Response, r.metrics, r.cause)
 	}
-	if reason := w.ask(b, i, &sender.target); reason != allowed {
+	if reason := w.ask(b, i, account, &sender.target); reason != allowed {
 		return w.suppressFlow(r, x, reason)
 	}
 	r.state.sent++
@@ -74,9 +77,9 @@ func (w *Worker) about(in, out, class int, state *classState, c congestion.Cause
 	n.in, n.out, n.class, n.state, n.cause, n.queue = uint8(in), uint8(out), uint8(class), state, c, &w.egress[in].notifications
 }
 
-// ask sends the decision in w.note, which is about a queue and has an account, to the sender of a data packet, or to its proxy, or says why it
-// can't. It writes the target once nothing but the building of the notification can fail.
-func (w *Worker) ask(b *batch, i int, target *cnpgen.Target) Suppression {
+// ask sends the decision in w.note, which is about a queue, to the sender of a data packet, or to its proxy, or says why it can't. It writes
+// the target once nothing but the building of the notification can fail.
+func (w *Worker) ask(b *batch, i int, a *account, target *cnpgen.Target) Suppression {
 	w.inHand = uint8(i)
 	n, x := &w.note, w.flow[i].Index
 	sourceQP, known := w.learner.SourceQP(x)
@@ -90,12 +93,14 @@ func (w *Worker) ask(b *batch, i int, target *cnpgen.Target) Suppression {
 	if reason != congestion.OK {
 		return Suppression(reason)
 	}
-	n.flow, n.sourceQP, n.target = x, sourceQP, target
+	n.flow, n.sourceQP, n.account, n.target = x, sourceQP, a, target
 	if reason := w.admit(n); reason != allowed {
 		return reason
 	}
 	if b.whole>>i&1 == 0 && n.format != congestion.ProxyNotification {
-		n.frame, n.packet = nil, nil
+		if n.packet != nil {
+			n.frame, n.packet = nil, nil
+		}
 		target.SetPlain(w.batch.Bytes(b.frames[i]), &w.records[i])
 	} else if !w.setTarget(n, b, i) {
 		return NotBuilt
@@ -104,7 +109,7 @@ func (w *Worker) ask(b *batch, i int, target *cnpgen.Target) Suppression {
 		return reason
 	}
 	if !n.observed {
-		n.account.notified[n.format]++
+		a.notified[n.format]++
 	}
 	return allowed
 }
@@ -126,7 +131,7 @@ func (w *Worker) recipient(n *note, src *packet.Addr, sourceQPKnown bool) (reaso
 		return w.policy.Who.ToProxy(*src, to, n.decision.Action)
 	}
 	n.to = *src
-	n.format, reason = w.policy.Who.ChooseWith(&w.recent, *src, sourceQPKnown, w.plane.refusals.has(*src, w.now), n.decision.Action)
+	n.format, reason = w.policy.Who.ChooseWith(&w.recent, src, sourceQPKnown, w.plane.refusals.has(*src, w.now), n.decision.Action)
 	return reason
 }
 

@@ -124,8 +124,8 @@ func (w *Worker) translate(b *batch, i int, level uint8) {
 		return
 	}
 	w.about(r.in, r.out, r.class, r.state, r.cause)
-	w.note.account, w.note.decision, w.note.flowBytes, w.note.flowRate = a, policy.Relayed(level), w.learner.Traffic(x).Bytes, 0
-	if reason := w.ask(b, i, &w.target); reason != allowed {
+	w.note.decision, w.note.flowBytes, w.note.flowRate = policy.Relayed(level), w.learner.Traffic(x).Bytes, 0
+	if reason := w.ask(b, i, a, &w.target); reason != allowed {
 		w.suppressFlow(&r, x, reason)
 		return
 	}
