@@ -38,7 +38,7 @@ func (w *Worker) answerMark(b *batch, i int) {
 	if due {
 		r := response{in: b.port, out: w.ports[b.port].Peer, class: w.classOf(b.port, &w.records[i]), cause: congestion.ByArrival, state: &arrived}
 		w.about(r.in, r.out, r.class, r.state, r.cause)
-		w.note.decision, w.note.flowBytes, w.note.flowRate = congestion.Arrived(), w.learner.Traffic(x).Bytes, 0
+		w.note.decision, w.note.flowBytes, w.note.flowRate = congestion.Arrived(), w.learner.Bytes(x), 0
 		reason := w.ask(b, i, a, &w.target)
 		switch {
 		case reason != allowed:

@@ -48,16 +48,23 @@ var builders = [congestion.Formats]func(w *Worker, n *note, out []byte) int{
 
 // longHaul returns the fields of a Long-haul CNP. They are valid until the next call.
 func (w *Worker) longHaul(n *note) *cnpgen.LongHaul {
-	d, extension := &n.decision, w.policy.Extension
-	if extension != nil && w.policy.Timestamp {
-		w.extension = *extension
-		w.extension.Timestamp = packet.NTPTime(w.now + w.plane.wallClock.Load())
-		extension = &w.extension
-	}
-	l := &w.fields
+	l, d := &w.fields, &n.decision
 	l.Level, l.Action, l.Parameter, l.SourceQP = d.Level, cnpgen.Action(d.Action), d.Parameter, n.sourceQP
-	l.MetricType, l.MetricValue, l.Extension = d.MetricType, d.MetricValue, extension
+	l.MetricType, l.MetricValue = d.MetricType, d.MetricValue
+	if extension := w.policy.Extension; extension != l.Extension || extension != nil {
+		l.Extension = w.timed(extension)
+	}
 	return l
+}
+
+// timed returns the Extension Objects of a Long-haul CNP that is sent now.
+func (w *Worker) timed(extension *cnpgen.Extension) *cnpgen.Extension {
+	if extension == nil || !w.policy.Timestamp {
+		return extension
+	}
+	w.extension = *extension
+	w.extension.Timestamp = packet.NTPTime(w.now + w.plane.wallClock.Load())
+	return &w.extension
 }
 
 // pause is the pause in microseconds for a sender that can only be paused: the requested duration, or for Rate Reduce by some percent that

@@ -45,7 +45,7 @@ func (w *Worker) recordSuppressed(r *response, x flowtable.Index, s Suppression)
 		return
 	}
 	to.Decision, to.Format, to.To, to.Outcome, to.Reason = congestion.Decision{}, 0, packet.Addr{}, Suppressed, s
-	to.FlowBytes, to.FlowRate, to.Length = w.learner.Traffic(x).Bytes, 0, 0
+	to.FlowBytes, to.FlowRate, to.Length = w.learner.Bytes(x), 0, 0
 	to.In, to.Out, to.Class, to.Cause = uint8(r.in), uint8(r.out), uint8(r.class), r.cause
 	w.recordState(to, x, w.accounts.known(x), r.state)
 }

@@ -42,7 +42,7 @@ func (w *Worker) notify(r *response, b *batch, i int) outcome {
 		return w.suppressFlow(r, x, ManagementQP)
 	}
 	sender := w.senders.watch(x, account, r)
-	bytes := w.learner.Traffic(x).Bytes
+	bytes := w.learner.Bytes(x)
 	sender.Observe(&r.policy.Response, w.now, bytes, r.metrics.Depth)
 	if !w.due(r.policy, x, account) {
 		return w.suppressFlow(r, x, FlowLimit)

@@ -124,7 +124,7 @@ func (w *Worker) translate(b *batch, i int, level uint8) {
 		return
 	}
 	w.about(r.in, r.out, r.class, r.state, r.cause)
-	w.note.decision, w.note.flowBytes, w.note.flowRate = policy.Relayed(level), w.learner.Traffic(x).Bytes, 0
+	w.note.decision, w.note.flowBytes, w.note.flowRate = policy.Relayed(level), w.learner.Bytes(x), 0
 	if reason := w.ask(b, i, a, &w.target); reason != allowed {
 		w.suppressFlow(&r, x, reason)
 		return

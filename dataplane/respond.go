@@ -112,7 +112,7 @@ func (w *Worker) survey(r *response, these mask) {
 			continue
 		}
 		n++
-		w.senders.watch(x, w.accounts.get(x), r).Observe(&r.policy.Response, w.now, w.learner.Traffic(x).Bytes, r.metrics.Depth)
+		w.senders.watch(x, w.accounts.get(x), r).Observe(&r.policy.Response, w.now, w.learner.Bytes(x), r.metrics.Depth)
 	}
 }
 

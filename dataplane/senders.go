@@ -233,7 +233,7 @@ func (w *Worker) resumeSenders(port, class int, m congestion.Metrics, policy *Po
 		}
 		n := &w.note
 		*n = note{format: e.format, to: e.target.Src, flow: e.flow, account: w.accounts.known(e.flow), decision: d, target: &e.target, sourceQP: e.sourceQP,
-			flowBytes: w.learner.Traffic(e.flow).Bytes, flowRate: e.Rate()}
+			flowBytes: w.learner.Bytes(e.flow), flowRate: e.Rate()}
 		w.about(int(e.in), port, class, s.state(e), 0)
 		if policy.Resumes && e.format.Expresses(congestion.Resume) && !w.resumeSender(e, n) {
 			s.state(e).resumeAt = w.now + resumeAgain

@@ -124,6 +124,15 @@ func (l *Learner) Traffic(x flowtable.Index) Traffic {
 	return sum
 }
 
+// Bytes returns the bytes of a flow's frames, as Traffic does.
+func (l *Learner) Bytes(x flowtable.Index) uint64 {
+	bytes := uint64(l.tracks[x].bytes)
+	if high := &l.totals[x]; high.generation == l.table.State(x).Generation() {
+		bytes += high.bytes
+	}
+	return bytes
+}
+
 // Touch reads a word of each flow's track, so that the processor fetches the tracks before Routine needs them.
 func (l *Learner) Touch(flows []flowtable.Ref) {
 	for _, f := range flows {
