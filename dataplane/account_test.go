@@ -136,3 +136,13 @@ func TestOthersNeverMixAccounts(t *testing.T) {
 	done.Store(true)
 	reading.Wait()
 }
+
+// TestStore64: it stores one word, and nothing beside it.
+func TestStore64(t *testing.T) {
+	var words [3]atomic.Int64
+	for _, v := range []int64{1, -1, 1 << 62, 0} {
+		if store64(&words[1], v); words[0].Load() != 0 || words[1].Load() != v || words[2].Load() != 0 {
+			t.Errorf("stored %d: %v", v, &words)
+		}
+	}
+}
