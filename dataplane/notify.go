@@ -118,6 +118,9 @@ func (w *Worker) ask(b *batch, i int, a *account, target *cnpgen.Target) Suppres
 // needed only if the notification carries them.
 func (w *Worker) setTarget(n *note, b *batch, i int) (ok bool) {
 	n.frame, n.packet = w.batch.Bytes(b.frames[i]), w.headers(b, i)
+	if n.format == congestion.ProxyNotification {
+		n.target = &w.target // no Resume follows, which would need the sender's own
+	}
 	*n.target, ok = cnpgen.TargetOf(n.frame, n.packet)
 	return ok
 }

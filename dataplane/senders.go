@@ -23,7 +23,7 @@ type watched struct {
 	format     congestion.Format
 	sourceQP   uint32
 	next       uint16        // the next entry with the hash of its sender's address, 0 for none
-	target     cnpgen.Target // once it was notified
+	target     cnpgen.Target // as of the last packet for which it was notified, or a notification could not be built
 }
 
 // watchedSenders bounds the senders that a worker watches at a time, sendersLooked the number that it checks for one to replace.
