@@ -6,7 +6,7 @@
 package cnpgen
 
 import (
-	"encoding/binary"
+	"unsafe"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
@@ -79,11 +79,6 @@ type ends struct {
 	proto    uint8
 }
 
-// fromGateway returns the ends of a notification from the gateway to t's sender.
-func (t *Target) fromGateway(g *Gateway, proto uint8) ends {
-	return ends{t.Family, g.source(t.Family), &t.Src, proto}
-}
-
 // putOuter writes the Ethernet and IP headers of a notification with n bytes after them. It returns the frame in its final length, and the
 // offset of those bytes; nil if t is not valid, there is no source address, the destination is a sender in a tunnel, the IP packet would
 // exceed the maximum, or out is too short.
@@ -94,30 +89,12 @@ func putOuter(out []byte, t *Target, g *Gateway, e ends, n int) (frame []byte, a
 		return nil, 0
 	}
 	frame = out[:at+n]
-	*(*[LinkLen]byte)(frame) = t.Link // the IP header overwrites the unused rest
-	etherType := frame[l3-2:]
 	if e.family == 6 {
-		binary.BigEndian.PutUint16(etherType, packet.EtherTypeIPv6)
+		t.putLink(unsafe.Pointer(unsafe.SliceData(frame)), packet.EtherTypeIPv6)
 		packet.PutIPv6(frame[l3:], uint16(n), g.DSCP<<2, e.proto, hopLimit, e.src, e.dst)
 	} else {
-		binary.BigEndian.PutUint16(etherType, packet.EtherTypeIPv4)
+		t.putLink(unsafe.Pointer(unsafe.SliceData(frame)), packet.EtherTypeIPv4)
 		packet.PutIPv4(frame[l3:], uint16(packet.IPv4Len+n), g.DSCP<<2, hopLimit, e.proto, uint32(e.src.Lo), uint32(e.dst.Lo))
 	}
 	return frame, at
-}
-
-// cnpLen is the length of a CNP's UDP datagram with n bytes between BTH and ICRC.
-func cnpLen(n int) int { return packet.UDPLen + packet.BTHLen + n + packet.ICRCLen }
-
-// putCNP writes UDP header and BTH of a CNP into b, which is the whole UDP datagram, and returns the part for the format's fields, between
-// BTH and ICRC.
-func putCNP(b []byte, t *Target, g *Gateway, flags uint8, destQP uint32) (fields []byte) {
-	packet.PutCNP(b, t.SrcPort, len(b), g.pKey(t), flags, destQP)
-	return b[packet.UDPLen+packet.BTHLen : len(b)-packet.ICRCLen]
-}
-
-// seal writes a CNP's ICRC and returns the frame's length; udp is the offset of the UDP header.
-func seal(frame []byte, t *Target, g *Gateway, udp int) int {
-	packet.PutICRC(frame, t.linkLen(), udp+packet.UDPLen, len(frame)-packet.ICRCLen, g.ICRCExtensionHeaders)
-	return len(frame)
 }

@@ -331,3 +331,28 @@ func TestNoAllocations(t *testing.T) {
 		}
 	}
 }
+
+// TestShortLongHaulCNP: a Long-haul CNP without an extension is the one with an empty extension, in any buffer.
+func TestShortLongHaulCNP(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		target, g := flow4.target(), testGateway
+		target.Tags = uint8(rapid.IntRange(0, 3).Draw(t, "tags"))
+		copy(target.Link[:], rapid.SliceOfN(rapid.Byte(), LinkLen, LinkLen).Draw(t, "link"))
+		target.Src.Lo = target.Src.Lo&^0xffffffff | uint64(rapid.Uint32().Draw(t, "sender"))
+		target.SrcPort, target.PKey = rapid.Uint16().Draw(t, "port"), rapid.Uint16().Draw(t, "P_Key")
+		target.Encapsulated = rapid.IntRange(0, 9).Draw(t, "in a tunnel") == 0
+		g.DSCP, g.FlowPKey = uint8(rapid.IntRange(0, 63).Draw(t, "DSCP")), rapid.Bool().Draw(t, "flow's P_Key")
+		g.HasIPv4 = rapid.IntRange(0, 9).Draw(t, "no address") != 0
+		l := LongHaul{
+			Level: rapid.Byte().Draw(t, "level"), Action: Action(rapid.IntRange(0, 3).Draw(t, "action")), Parameter: rapid.Uint16().Draw(t, "parameter"),
+			SourceQP: rapid.Uint32().Draw(t, "QP"), MetricType: uint8(rapid.IntRange(0, 5).Draw(t, "type")), MetricValue: rapid.Uint32().Draw(t, "value"),
+		}
+		size := rapid.IntRange(0, 120).Draw(t, "space")
+		short, whole := bytes.Repeat([]byte{0xa5}, size), bytes.Repeat([]byte{0xa5}, size)
+		n := LongHaulCNP(short, &target, &g, &l)
+		l.Extension = &Extension{}
+		if want := LongHaulCNP(whole, &target, &g, &l); n != want || !bytes.Equal(short, whole) {
+			t.Fatalf("%d octets, want %d:\n% x\n% x", n, want, short, whole)
+		}
+	})
+}

@@ -51,23 +51,33 @@ func FastCNP(out []byte, t *Target, g *Gateway, trace packet.IOAMTrace) (int, Ca
 	if t.Family != 6 {
 		return 0, CarriesNoTrace
 	}
-	h := packet.FastCNPHeader{NextHeader: packet.ProtoUDP, Type: g.Code.FastCNPOption}
-	h.Option.Dst = t.Dst
-	carried := CarriesNoTrace
-	switch {
-	case len(trace.Data) > packet.MaxOptionTrace:
-		carried = TraceTooLong
-	case trace.Data != nil:
-		carried, h.Option.Trace, h.Type = CarriesTrace, trace, g.Code.FastCNPTraceOption
+	if trace.Data == nil {
+		return fastCNPWithoutTrace(out, t, g), CarriesNoTrace
 	}
+	if len(trace.Data) > packet.MaxOptionTrace {
+		return fastCNPWithoutTrace(out, t, g), TraceTooLong
+	}
+	h := packet.FastCNPHeader{NextHeader: packet.ProtoUDP, Type: g.Code.FastCNPTraceOption}
+	h.Option.Dst, h.Option.Trace = t.Dst, trace
 	h.Pad()
-	size := h.Len()
-	frame, options := putOuter(out, t, g, t.fromGateway(g, packet.ProtoDestOpts), size+cnpLen(packet.CNPReservedLen))
-	if frame == nil {
-		return 0, carried
+	src := g.source(6)
+	c := beginCNP(out, t, g, src, h.Len(), packet.CNPReservedLen, t.DestQP)
+	if c.ip == nil {
+		return 0, CarriesTrace
 	}
-	udp := options + size
-	h.Put(frame[options:udp])
-	clear(putCNP(frame[udp:], t, g, packet.BECN, t.DestQP))
-	return seal(frame, t, g, udp), carried
+	h.Put(c.options())
+	c.clearFields()
+	return c.seal(t, g, packet.BECN), CarriesTrace
+}
+
+// fastCNPWithoutTrace builds option 1.
+func fastCNPWithoutTrace(out []byte, t *Target, g *Gateway) int {
+	src := g.source(6)
+	c := beginCNP(out, t, g, src, packet.FastCNPOption1Len, packet.CNPReservedLen, t.DestQP)
+	if c.ip == nil {
+		return 0
+	}
+	packet.PutFastCNPOption1((*[packet.FastCNPOption1Len]byte)(c.options()), packet.ProtoUDP, g.Code.FastCNPOption, &t.Dst)
+	c.clearFields()
+	return c.seal(t, g, packet.BECN)
 }

@@ -24,7 +24,7 @@ func LongHaulCNPICMPv6(out []byte, t *Target, g *Gateway, l *LongHaul) int {
 	if t.Family != 6 {
 		return 0
 	}
-	frame, at := putOuter(out, t, g, t.fromGateway(g, packet.ProtoICMPv6), packet.ICMPv6Len+l.len())
+	frame, at := putOuter(out, t, g, ends{6, g.source(6), &t.Src, packet.ProtoICMPv6}, packet.ICMPv6Len+l.len())
 	if frame == nil {
 		return 0
 	}

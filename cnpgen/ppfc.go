@@ -32,8 +32,9 @@ type PPFC struct {
 //
 // DestQP and the congested destination identify the sender's QP, as in a Fast CNP. The ICRC covers neither B nor P.
 func PPFCNotification(out []byte, t *Target, g *Gateway, n *PPFC) int {
-	frame, udp := putOuter(out, t, g, t.fromGateway(g, packet.ProtoUDP), cnpLen(packet.PPFCLen(t.Family)))
-	if frame == nil {
+	src := g.source(t.Family)
+	c := beginCNP(out, t, g, src, 0, packet.PPFCLen(t.Family), t.DestQP)
+	if c.ip == nil {
 		return 0
 	}
 	fields := packet.PPFC{Dst: t.Dst, Port: n.Port}
@@ -42,6 +43,6 @@ func PPFCNotification(out []byte, t *Target, g *Gateway, n *PPFC) int {
 	} else {
 		fields.Duration = n.Duration
 	}
-	fields.Put(putCNP(frame[udp:], t, g, packet.BECN|packet.ExtensionBit, t.DestQP), t.Family)
-	return seal(frame, t, g, udp)
+	fields.Put(c.fields(), t.Family)
+	return c.seal(t, g, packet.BECN|packet.ExtensionBit)
 }

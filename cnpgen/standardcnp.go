@@ -21,10 +21,10 @@ import "github.com/cnpgate/cnpgate/internal/packet"
 //	|  Reserved (16), ICRC (4)                                      ~
 //	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 func StandardCNP(out []byte, t *Target, g *Gateway, sourceQP uint32) int {
-	frame, udp := putOuter(out, t, g, ends{t.Family, &t.Dst, &t.Src, packet.ProtoUDP}, cnpLen(packet.CNPReservedLen))
-	if frame == nil {
+	c := beginCNP(out, t, g, &t.Dst, 0, packet.CNPReservedLen, sourceQP)
+	if c.ip == nil {
 		return 0
 	}
-	clear(putCNP(frame[udp:], t, g, packet.BECN, sourceQP))
-	return seal(frame, t, g, udp)
+	c.clearFields()
+	return c.seal(t, g, packet.BECN)
 }

@@ -2,6 +2,7 @@ package cnpgen
 
 import (
 	"encoding/binary"
+	"unsafe"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
@@ -41,12 +42,30 @@ func TargetOf(frame []byte, p *packet.Parsed) (t Target, ok bool) {
 	if p.Kind != packet.RoCEv2 || p.Opcode == packet.CNP || len(frame) < bth+packet.BTHLen {
 		return Target{}, false
 	}
-	const pKey = 2 // offset in the BTH
 	t.Src, t.Dst, t.SrcPort, t.DestQP = p.Src, p.Dst, p.SrcPort, p.DestQP
 	t.Tags, t.Family, t.Encapsulated = p.Tags, p.Family, p.Encapsulated()
-	t.PKey = binary.BigEndian.Uint16(frame[bth+pKey:])
+	t.PKey = binary.BigEndian.Uint16(frame[bth+pKeyAt:])
 	packet.ReplyEthernet(t.Link[:], frame, p)
 	return t, true
+}
+
+// pKeyAt is the offset of the partition key in a BTH.
+const pKeyAt = 2
+
+// SetPlain makes t the Target of a plain data packet, as TargetOf does: r is the record that packet.ParsePlain has written for frame. So frame has
+// at least the headers, and there are no bounds to check.
+func (t *Target) SetPlain(frame []byte, r *packet.Record) {
+	t.Src, t.Dst, t.SrcPort, t.DestQP, t.Encapsulated = r.Flow.Src, r.Flow.Dst, r.SrcPort, r.DestQP(), false
+	t.Family = 6
+	bth := uintptr(r.IP) + packet.IPv6Len + packet.UDPLen
+	if r.Flow.Src.Is4() {
+		t.Family = 4
+		bth -= packet.IPv6Len - packet.IPv4Len
+	}
+	head := unsafe.Pointer(unsafe.SliceData(frame))
+	t.PKey = binary.BigEndian.Uint16((*[2]byte)(unsafe.Add(head, bth+pKeyAt))[:])
+	t.Tags = uint8((r.IP - packet.EthernetLen) / packet.VLANTagLen)
+	packet.ReplyPlain(&t.Link, (*[packet.EthernetLen + packet.VLANTagLen]byte)(head), t.Tags > 0)
 }
 
 // valid reports whether a notification can be sent to t, which callers may have filled with anything.
@@ -56,3 +75,16 @@ func (t *Target) valid() bool {
 
 // linkLen is the length in bytes of the Ethernet header.
 func (t *Target) linkLen() int { return packet.EthernetLen + packet.VLANTagLen*int(t.Tags) }
+
+// putLink writes the Ethernet header, with this EtherType, to frame, which is long enough.
+func (t *Target) putLink(frame unsafe.Pointer, etherType uint16) {
+	const macs = packet.EthernetLen - 2
+	head, at := (*[macs]byte)(frame), macs
+	binary.LittleEndian.PutUint64(head[:], binary.LittleEndian.Uint64(t.Link[:]))
+	binary.LittleEndian.PutUint32(head[8:], binary.LittleEndian.Uint32(t.Link[8:]))
+	for range t.Tags {
+		*(*[packet.VLANTagLen]byte)(unsafe.Add(frame, at)) = [packet.VLANTagLen]byte(t.Link[at:])
+		at += packet.VLANTagLen
+	}
+	binary.BigEndian.PutUint16((*[2]byte)(unsafe.Add(frame, at))[:], etherType)
+}

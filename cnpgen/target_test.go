@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit/notifications"
 	"pgregory.net/rapid"
@@ -227,4 +228,32 @@ func TestFlowPKey(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestSetPlain: the record of a plain frame gives the Target that its headers give, whatever the Target was before.
+func TestSetPlain(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := flow4
+		if rapid.Bool().Draw(t, "IPv6") {
+			d = flow6
+		}
+		if rapid.Bool().Draw(t, "tag") {
+			d = d.tagged(packet.EtherTypeCTag, rapid.Uint16().Draw(t, "TCI"))
+		}
+		d = d.carrying(4 * rapid.IntRange(4, 20).Draw(t, "words"))
+		d.src.Lo = d.src.Lo&^0xffff | uint64(rapid.Uint16().Draw(t, "host"))
+		d.srcPort, d.pKey, d.destQP = rapid.Uint16().Draw(t, "port"), rapid.Uint16Min(1).Draw(t, "P_Key"), rapid.Uint32Max(1<<24-1).Draw(t, "QP")
+		frame, p := d.frame()
+		copy(frame, rapid.SliceOfN(rapid.Byte(), 12, 12).Draw(t, "MACs"))
+		var record [1]packet.Record
+		f := []burst.Frame{{Buf: 1, Len: uint32(len(frame)), Head: uint32(len(frame))}}
+		if packet.ParsePlain(unsafe.Pointer(&frame[0]), f, 0, record[:]).N != 1 {
+			t.Fatalf("% x is not plain", frame)
+		}
+		want, _ := TargetOf(frame, &p)
+		got := Target{Link: [LinkLen]byte(bytes.Repeat([]byte{0xa5}, LinkLen)), Tags: 2, Encapsulated: true}
+		if got.SetPlain(frame, &record[0]); got != want {
+			t.Fatalf("got %+v, want %+v", got, want)
+		}
+	})
 }

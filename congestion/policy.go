@@ -45,14 +45,43 @@ func (r Reason) String() string {
 	return reasonNames[r]
 }
 
+// Recent is what a caller of ChooseWith remembers: its last choice, and the hosts for which it is the same. So most senders take no search.
+// The zero Recent remembers nothing. It never has to be cleared: it has all that the choice depends on, and a Policy is immutable.
+type Recent struct {
+	policy *Policy
+	around prefix.Range // hosts of one family that the policy's Endpoints don't distinguish
+	about  about
+	format Format
+	reason Reason
+}
+
+// about is what a choice depends on besides the policy and the sender.
+type about struct {
+	sourceQPKnown, optionRefused bool
+	action                       Action
+}
+
 // Choose returns the format for a request to src, the sender of congested data: the first in its endpoint's order of preference that is
 // enabled and possible. sourceQPKnown: the flow's source QP is confirmed. optionRefused: src has reported that it doesn't know the Fast CNP
 // option. The format is valid only with Reason OK.
 func (p *Policy) Choose(src packet.Addr, sourceQPKnown, optionRefused bool, a Action) (Format, Reason) {
-	is4 := src.Is4()
-	if !unicast(src, is4) {
+	return p.ChooseWith(&Recent{}, &src, sourceQPKnown, optionRefused, a)
+}
+
+// ChooseWith is Choose for a caller that remembers its last choice.
+func (p *Policy) ChooseWith(r *Recent, src *packet.Addr, sourceQPKnown, optionRefused bool, a Action) (Format, Reason) {
+	if !unicast(*src, src.Is4()) {
 		return 0, NotUnicast
 	}
+	if this := (about{sourceQPKnown, optionRefused, a}); r.policy != p || r.about != this || !r.around.Has(*src) {
+		r.policy, r.about, r.around = p, this, p.Endpoints.Around(*src)
+		r.format, r.reason = p.choose(*src, this)
+	}
+	return r.format, r.reason
+}
+
+// choose is Choose for a unicast address.
+func (p *Policy) choose(src packet.Addr, about about) (Format, Reason) {
 	accepts, ok := p.Endpoints.Lookup(src)
 	if !ok {
 		return 0, NoEndpoint
@@ -60,7 +89,7 @@ func (p *Policy) Choose(src packet.Addr, sourceQPKnown, optionRefused bool, a Ac
 	nearest := NothingAccepted
 	for ; accepts != 0; accepts >>= preferenceBits {
 		f := accepts.first()
-		reason := p.possible(f, is4, sourceQPKnown, optionRefused, a)
+		reason := p.possible(f, src.Is4(), about.sourceQPKnown, about.optionRefused, about.action)
 		if reason == OK {
 			return f, OK
 		}

@@ -156,6 +156,35 @@ func TestChooseProperties(t *testing.T) {
 	})
 }
 
+// TestRecent: what a caller remembers changes no choice, whatever it has asked for before.
+func TestRecent(t *testing.T) {
+	hosts := []string{"10.0.0.1", "10.0.0.2", "10.1.0.1", "11.0.0.1", "127.0.0.1", "224.0.0.1", "fd00::1", "fd00::2", "fd01::1", "ff02::1", "::1"}
+	of := func(a, b Preference) *prefix.Table[Preference] {
+		return prefix.New([]prefix.Entry[Preference]{
+			{Prefix: netip.MustParsePrefix("10.0.0.0/16"), Value: a}, {Prefix: netip.MustParsePrefix("10.0.0.2/32"), Value: b},
+			{Prefix: netip.MustParsePrefix("::/0"), Value: b}, {Prefix: netip.MustParsePrefix("fd00::/64"), Value: a},
+		})
+	}
+	policies := []*Policy{
+		{Enabled: enabled(FastCNP, LongHaulCNP), HasIPv4: true, HasIPv6: true, Endpoints: of(Prefer(FastCNP, LongHaulCNP), Prefer(LongHaulCNP))},
+		{Enabled: enabled(FastCNP, LongHaulCNP), HasIPv4: true, HasIPv6: true, Endpoints: of(Prefer(LongHaulCNP), Prefer(FastCNP))},
+		{Enabled: enabled(FastCNP, PPFC), HasIPv6: true, Endpoints: of(Prefer(PPFC), Prefer(FastCNP))},
+		{Enabled: enabled(FastCNP, LongHaulCNP), HasIPv4: true, HasIPv6: true},
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		var r Recent
+		for range 50 {
+			p, src := rapid.SampledFrom(policies).Draw(t, "policy"), addr(rapid.SampledFrom(hosts).Draw(t, "host"))
+			known, refused := rapid.Bool().Draw(t, "known"), rapid.Bool().Draw(t, "refused")
+			action := Action(rapid.IntRange(0, Actions-1).Draw(t, "action"))
+			format, reason := p.ChooseWith(&r, &src, known, refused, action)
+			if f, want := p.Choose(src, known, refused, action); reason != want || reason == OK && format != f {
+				t.Fatalf("%v: %v, %v, want %v, %v", src.Netip(), format, reason, f, want)
+			}
+		}
+	})
+}
+
 // TestToProxy: a proxy is notified for any sender that is a host, whatever endpoints say, if the gateway has an address of the proxy's family.
 func TestToProxy(t *testing.T) {
 	on := Policy{Enabled: enabled(ProxyNotification), HasIPv4: true, HasIPv6: true}

@@ -201,7 +201,7 @@ func TestSender(t *testing.T) {
 				t.Errorf("%s, step %d: %+v, %v; want %+v", name, i, d, restraint, step)
 			}
 			if restraint == Unrestrained {
-				s.Notified(d, m.Depth)
+				s.Notified(&d, m.Depth)
 			}
 		}
 	}
@@ -225,7 +225,7 @@ func TestSlowed(t *testing.T) {
 		action Action
 		want   bool
 	}{{Notify, false}, {RateReduce, true}, {Notify, true}, {Resume, false}, {Pause, true}, {Resume, false}} {
-		if s.Notified(Decision{Action: c.action}, 1); s.Slowed != c.want {
+		if s.Notified(&Decision{Action: c.action}, 1); s.Slowed != c.want {
 			t.Errorf("step %d, %v: %v, want %v", i, c.action, s.Slowed, c.want)
 		}
 	}

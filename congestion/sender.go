@@ -103,12 +103,12 @@ func (s *Sender) first(r *Response, depth uint64, now int64) (restraint Restrain
 }
 
 // Notified records that the sender was notified of a queue of this depth. A Resume clears its state.
-func (s *Sender) Notified(d Decision, depth uint64) {
+func (s *Sender) Notified(d *Decision, depth uint64) {
 	if d.Action == Resume {
 		*s = Sender{}
 		return
 	}
-	s.Last, s.Asked, s.depth, s.past, s.deferred = d, true, depth, depth, 0
+	s.Last, s.Asked, s.depth, s.past, s.deferred = *d, true, depth, depth, 0
 	s.Slowed = s.Slowed || d.Action != Notify
 }
 

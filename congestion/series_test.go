@@ -44,7 +44,7 @@ func (h *hop) flow(now, step int64, bytes, others float64) (leaves float64, aske
 		return leaves, nil
 	}
 	h.notified = now
-	h.sender.Notified(d, depth)
+	h.sender.Notified(&d, depth)
 	h.sent = append(h.sent, d)
 	if h.mute {
 		return leaves, nil

@@ -37,12 +37,13 @@ func (w *Worker) answerMark(b *batch, i int) {
 	arrivals, due := congestion.Arrivals(a.arrivals.Load()).Mark(w.now)
 	if due {
 		r := response{in: b.port, out: w.ports[b.port].Peer, class: w.classOf(b.port, &w.records[i]), cause: congestion.ByArrival, state: &arrived}
-		w.note.decision, w.note.flowBytes, w.note.flowRate = congestion.Arrived(), w.learner.Traffic(x).Bytes, 0
-		reason := w.ask(b, i, &r)
+		w.about(r.in, r.out, r.class, r.state, r.cause)
+		w.note.decision, w.note.flowBytes, w.note.flowRate = congestion.Arrived(), w.learner.Bytes(x), 0
+		reason := w.ask(b, i, a, &w.target)
 		switch {
 		case reason != allowed:
 			w.suppressFlow(&r, x, reason)
-		case w.note.format != congestion.ProxyNotification && !w.policy.observes(w.note.format):
+		case w.note.format != congestion.ProxyNotification && !w.note.observed:
 			arrivals = arrivals.Answered() // a proxy may not be able to notify the sender
 		}
 	}

@@ -13,51 +13,58 @@ func (w *Worker) build(n *note, out []byte) int { return builders[n.format](w, n
 var builders = [congestion.Formats]func(w *Worker, n *note, out []byte) int{
 	congestion.FastCNP: func(w *Worker, n *note, out []byte) int {
 		var trace packet.IOAMTrace
-		if n.frame != nil {
+		if n.packet != nil {
 			trace = packet.FindIOAMTrace(n.frame, n.packet)
 		}
-		size, carried := cnpgen.FastCNP(out, &n.target, &w.policy.Build, trace)
+		size, carried := cnpgen.FastCNP(out, n.target, &w.policy.Build, trace)
 		if size != 0 && carried == cnpgen.TraceTooLong {
-			w.counters.add(n.in, FastCNPTraceTooLong, 1)
+			w.counters.add(int(n.in), FastCNPTraceTooLong, 1)
 		}
 		return size
 	},
 	congestion.LongHaulCNP: func(w *Worker, n *note, out []byte) int {
-		return cnpgen.LongHaulCNP(out, &n.target, &w.policy.Build, w.longHaul(n))
+		return cnpgen.LongHaulCNP(out, n.target, &w.policy.Build, w.longHaul(n))
 	},
 	congestion.LongHaulCNPICMPv6: func(w *Worker, n *note, out []byte) int {
-		return cnpgen.LongHaulCNPICMPv6(out, &n.target, &w.policy.Build, w.longHaul(n))
+		return cnpgen.LongHaulCNPICMPv6(out, n.target, &w.policy.Build, w.longHaul(n))
 	},
 	congestion.PPFC: func(w *Worker, n *note, out []byte) int {
 		pause := cnpgen.PPFC{Port: uint16(n.out), Resume: n.decision.Action == congestion.Resume}
 		if !pause.Resume {
 			pause.Duration = w.pause(n)
 		}
-		return cnpgen.PPFCNotification(out, &n.target, &w.policy.Build, &pause)
+		return cnpgen.PPFCNotification(out, n.target, &w.policy.Build, &pause)
 	},
 	congestion.StandardCNP: func(w *Worker, n *note, out []byte) int {
-		return cnpgen.StandardCNP(out, &n.target, &w.policy.Build, n.sourceQP)
+		return cnpgen.StandardCNP(out, n.target, &w.policy.Build, n.sourceQP)
 	},
 	congestion.ProxyNotification: func(w *Worker, n *note, out []byte) int {
 		if n.frame == nil {
 			return 0 // the proxy needs the packet, and there is no Resume for it
 		}
-		return cnpgen.ProxyNotification(out, &n.target, &w.policy.Build, n.frame, n.packet, n.to, congestion.ProxyLevel(n.decision.Level))
+		return cnpgen.ProxyNotification(out, n.target, &w.policy.Build, n.frame, n.packet, n.to, congestion.ProxyLevel(n.decision.Level))
 	},
 }
 
 // longHaul returns the fields of a Long-haul CNP. They are valid until the next call.
 func (w *Worker) longHaul(n *note) *cnpgen.LongHaul {
-	d, extension := &n.decision, w.policy.Extension
-	if extension != nil && w.policy.Timestamp {
-		w.extension = *extension
-		w.extension.Timestamp = packet.NTPTime(w.now + w.plane.wallClock.Load())
-		extension = &w.extension
-	}
-	l := &w.fields
+	l, d := &w.fields, &n.decision
 	l.Level, l.Action, l.Parameter, l.SourceQP = d.Level, cnpgen.Action(d.Action), d.Parameter, n.sourceQP
-	l.MetricType, l.MetricValue, l.Extension = d.MetricType, d.MetricValue, extension
+	l.MetricType, l.MetricValue = d.MetricType, d.MetricValue
+	if extension := w.policy.Extension; extension != l.Extension || extension != nil {
+		l.Extension = w.timed(extension)
+	}
 	return l
+}
+
+// timed returns the Extension Objects of a Long-haul CNP that is sent now.
+func (w *Worker) timed(extension *cnpgen.Extension) *cnpgen.Extension {
+	if extension == nil || !w.policy.Timestamp {
+		return extension
+	}
+	w.extension = *extension
+	w.extension.Timestamp = packet.NTPTime(w.now + w.plane.wallClock.Load())
+	return &w.extension
 }
 
 // pause is the pause in microseconds for a sender that can only be paused: the requested duration, or for Rate Reduce by some percent that

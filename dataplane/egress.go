@@ -216,7 +216,7 @@ func (q *egress) leave(class int) entry {
 // leaveAll removes the first n frames of a class from the queue and returns their bytes.
 func (q *egress) leaveAll(class, n int) (bytes uint64) {
 	r, s := &q.classes[class], &q.shares[class]
-	if !s.tracked {
+	if q.untrack(class, r.n-n) {
 		bytes = q.bytes(class, n)
 		r.drop(n)
 		q.depth[class] -= bytes
@@ -233,7 +233,6 @@ func (q *egress) leaveAll(class, n int) (bytes uint64) {
 		r.drop(len(tags))
 	}
 	q.depth[class] -= bytes
-	q.untrack(class)
 	return bytes
 }
 

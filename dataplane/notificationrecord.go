@@ -30,8 +30,8 @@ func (w *Worker) recordSent(n *note, frame []byte, o Outcome) {
 	r.Decision, r.Format, r.To, r.Outcome, r.Reason = n.decision, n.format, n.to, o, allowed
 	r.FlowBytes, r.FlowRate, r.Length = n.flowBytes, n.flowRate, uint16(len(frame))
 	copy(r.Frame[:], frame)
-	r.In, r.Out, r.Class, r.Cause = uint8(n.in), uint8(n.out), uint8(n.class), n.cause
-	w.recordState(r, n.flow, n.state)
+	r.In, r.Out, r.Class, r.Cause = n.in, n.out, n.class, n.cause
+	w.recordState(r, n.flow, n.account, n.state)
 }
 
 // recordSuppressed keeps that the sender of a flow, which has an account, was not notified, unless a record of the same reason was made lately.
@@ -45,15 +45,15 @@ func (w *Worker) recordSuppressed(r *response, x flowtable.Index, s Suppression)
 		return
 	}
 	to.Decision, to.Format, to.To, to.Outcome, to.Reason = congestion.Decision{}, 0, packet.Addr{}, Suppressed, s
-	to.FlowBytes, to.FlowRate, to.Length = w.learner.Traffic(x).Bytes, 0, 0
+	to.FlowBytes, to.FlowRate, to.Length = w.learner.Bytes(x), 0, 0
 	to.In, to.Out, to.Class, to.Cause = uint8(r.in), uint8(r.out), uint8(r.class), r.cause
-	w.recordState(to, x, r.state)
+	w.recordState(to, x, w.accounts.known(x), r.state)
 }
 
 // recordState notes the time, the flow, and the state of the queue.
-func (w *Worker) recordState(r *recordSlot, x flowtable.Index, q *classState) {
+func (w *Worker) recordState(r *recordSlot, x flowtable.Index, a *account, q *classState) {
 	r.Time = w.now + w.plane.wallClock.Load()
-	state, a := w.flows.State(x), w.accounts.known(x)
+	state := w.flows.State(x)
 	r.Key, r.Flow, r.QP = *w.flows.Key(x), flowtable.Ref{Index: x, Generation: state.Generation()}, pairing.Answer(state.Answer())
 	r.Metrics, r.Threshold, r.Queued = q.metrics, q.threshold, 0
 	if a.class() == r.Class {

@@ -27,7 +27,10 @@ func (w *Worker) notify(r *response, b *batch, i int) outcome {
 	if x == flowtable.None {
 		return w.suppress(r.in, FlowUnknown)
 	}
-	account := w.accounts.get(x)
+	account := w.accounts.find(x)
+	if account == nil {
+		account = w.accounts.get(x)
+	}
 	switch reason := r.amongLargest(account); reason {
 	case allowed:
 	case notTheLargest:
@@ -39,7 +42,7 @@ func (w *Worker) notify(r *response, b *batch, i int) outcome {
 		return w.suppressFlow(r, x, ManagementQP)
 	}
 	sender := w.senders.watch(x, account, r)
-	bytes := w.learner.Traffic(x).Bytes
+	bytes := w.learner.Bytes(x)
 	sender.Observe(&r.policy.Response, w.now, bytes, r.metrics.Depth)
 	if !w.due(r.policy, x, account) {
 		return w.suppressFlow(r, x, FlowLimit)
@@ -51,61 +54,88 @@ func (w *Worker) notify(r *response, b *batch, i int) outcome {
 	if r.state.sent >= r.policy.FlowsPerRound && r.policy.Interval > 0 {
 		return notNotified // in a later round, if it is still among the largest
 	}
-	w.note.decision, w.note.flowBytes, w.note.flowRate = r.decision, bytes, sender.Rate()
+	n := &w.note
+	n.decision, n.flowBytes, n.flowRate = r.decision, bytes, sender.Rate()
 	if stricter {
-		w.note.decision = sender.Stricter(&r.policy.Response, r.metrics, r.cause)
+		n.decision = sender.Stricter(&r.policy.Response, r.metrics, r.cause)
 	}
-	if reason := w.ask(b, i, r); reason != allowed {
+	if reason := w.ask(b, i, account, &sender.target); reason != allowed {
 		return w.suppressFlow(r, x, reason)
 	}
 	r.state.sent++
 	account.notify(w.now)
-	w.senders.notified(sender, &w.note, r.metrics.Depth)
-	if f := w.note.format; f == congestion.FastCNP && !w.policy.observes(f) {
+	w.senders.notified(sender, n, r.metrics.Depth)
+	if n.format == congestion.FastCNP && !n.observed {
 		return notifiedByFastCNP
 	}
 	return notified
 }
 
-// ask sends the decision in w.note to the sender of a data packet, or to its proxy, or says why it can't.
-func (w *Worker) ask(b *batch, i int, r *response) Suppression {
+// about sets what all notifications about a queue have in common, until the next call.
+func (w *Worker) about(in, out, class int, state *classState, c congestion.Cause) {
+	n := &w.note
+	n.in, n.out, n.class, n.state, n.cause, n.queue = uint8(in), uint8(out), uint8(class), state, c, &w.egress[in].notifications
+}
+
+// ask sends the decision in w.note, which is about a queue, to the sender of a data packet, or to its proxy, or says why it can't. It writes
+// the target once nothing but the building of the notification can fail.
+func (w *Worker) ask(b *batch, i int, a *account, target *cnpgen.Target) Suppression {
+	w.inHand = uint8(i)
 	n, x := &w.note, w.flow[i].Index
-	data, p := w.frame(b, i)
 	sourceQP, known := w.learner.SourceQP(x)
 	if known && sourceQP < managementQPs {
 		return ManagementQP
 	}
-	format, to, reason := w.recipient(p, r.cause, known, n.decision.Action)
-	if format != congestion.ProxyNotification && p.Encapsulated() { // a plain notification could reach another tenant's host, or none
+	reason := w.recipient(n, &w.records[i].Flow.Src, known)
+	if n.format != congestion.ProxyNotification && b.tunnel>>i&1 != 0 { // a plain notification could reach another tenant's host, or none
 		return Encapsulated
 	}
 	if reason != congestion.OK {
 		return Suppression(reason)
 	}
-	ok := false
-	if n.target, ok = cnpgen.TargetOf(data, p); !ok {
-		return NotBuilt
-	}
-	n.in, n.out, n.class, n.format, n.to, n.flow, n.sourceQP, n.state = r.in, r.out, r.class, format, to, x, sourceQP, r.state
-	n.cause, n.frame, n.packet = r.cause, data, p
-	if reason := w.send(n); reason != allowed {
+	n.flow, n.sourceQP, n.account, n.target = x, sourceQP, a, target
+	if reason := w.admit(n); reason != allowed {
 		return reason
 	}
-	if !w.policy.observes(format) {
-		w.accounts.known(x).notified[format]++
+	if b.whole>>i&1 == 0 && n.format != congestion.ProxyNotification {
+		if n.packet != nil {
+			n.frame, n.packet = nil, nil
+		}
+		target.SetPlain(w.batch.Bytes(b.frames[i]), &w.records[i])
+	} else if !w.setTarget(n, b, i) {
+		return NotBuilt
+	}
+	if reason := w.emit(n); reason != allowed {
+		return reason
+	}
+	if !n.observed {
+		a.notified[n.format]++
 	}
 	return allowed
 }
 
-// recipient decides who is notified of a data packet, and in which format: the proxy of its sender, if that has one, otherwise the sender
-// itself, in the format that its endpoint prefers. A proxy at the gateway's own address is the gateway: it notifies the sender
-// itself, and so does the proxy that another gateway has asked: two proxies never notify each other.
-func (w *Worker) recipient(p *packet.Parsed, c congestion.Cause, sourceQPKnown bool, a congestion.Action) (congestion.Format, packet.Addr, congestion.Reason) {
-	if to, behind := w.policy.Proxies.Lookup(p.Src); behind && c != congestion.ByProxy && !w.isOwn(to) {
-		return congestion.ProxyNotification, to, w.policy.Who.ToProxy(p.Src, to, a)
+// setTarget sets the target of a notification about a data packet, and gives it the packet with all its headers. Those of a plain frame are
+// needed only if the notification carries them.
+func (w *Worker) setTarget(n *note, b *batch, i int) (ok bool) {
+	n.frame, n.packet = w.batch.Bytes(b.frames[i]), w.headers(b, i)
+	if n.format == congestion.ProxyNotification {
+		n.target = &w.target // no Resume follows, which would need the sender's own
 	}
-	format, reason := w.policy.Who.Choose(p.Src, sourceQPKnown, w.plane.refusals.has(p.Src, w.now), a)
-	return format, p.Src, reason
+	*n.target, ok = cnpgen.TargetOf(n.frame, n.packet)
+	return ok
+}
+
+// recipient decides who is notified of a data packet from src, and in which format: the proxy of its sender, if that has one, otherwise the
+// sender itself, in the format that its endpoint prefers. A proxy at the gateway's own address is the gateway: it notifies the sender
+// itself, and so does the proxy that another gateway has asked: two proxies never notify each other.
+func (w *Worker) recipient(n *note, src *packet.Addr, sourceQPKnown bool) (reason congestion.Reason) {
+	if to, behind := w.policy.Proxies.Lookup(*src); behind && n.cause != congestion.ByProxy && !w.isOwn(to) {
+		n.format, n.to = congestion.ProxyNotification, to
+		return w.policy.Who.ToProxy(*src, to, n.decision.Action)
+	}
+	n.to = *src
+	n.format, reason = w.policy.Who.ChooseWith(&w.recent, src, sourceQPKnown, w.plane.refusals.has(*src, w.now), n.decision.Action)
+	return reason
 }
 
 func (w *Worker) isOwn(a packet.Addr) bool {
@@ -148,9 +178,11 @@ func (w *Worker) trackForOthers(port, class int) {
 // due reports whether the flow's sender was not notified within the minimum interval (draft-tian 5.5), by this worker or by another one
 // that received packets of the flow.
 func (w *Worker) due(p *PortPolicy, x flowtable.Index, a *account) bool {
-	if !p.PerFlow.Ready(a.lastNotified.Load(), w.now) {
-		return false
-	}
+	return p.PerFlow.Ready(a.lastNotified.Load(), w.now) && (len(w.plane.workers) == 1 || w.dueElsewhere(p, x))
+}
+
+// dueElsewhere is due for the other workers.
+func (w *Worker) dueElsewhere(p *PortPolicy, x flowtable.Index) bool {
 	for _, other := range w.plane.workers {
 		if other == w {
 			continue
@@ -165,55 +197,71 @@ func (w *Worker) due(p *PortPolicy, x flowtable.Index, a *account) bool {
 
 // note is a notification to be sent.
 type note struct {
-	in, out             int // its egress port, which is the flow's ingress port; and the congested port
-	class               int // of the congested queue, and its state
-	state               *classState
+	// Of the queue that it is about, see Worker.about.
+	in, out uint8            // its egress port, which is the flow's ingress port; and the congested port
+	class   uint8            // of the congested queue, and its state
+	cause   congestion.Cause // 0 for a Resume
+	state   *classState
+	queue   *ring // of notifications at its egress port
+
 	format              congestion.Format
+	observed            bool        // it is only counted
 	to                  packet.Addr // the sender, or its proxy
 	flow                flowtable.Index
+	account             *account // of the flow
 	decision            congestion.Decision
-	cause               congestion.Cause // 0 for a Resume
-	flowBytes, flowRate uint64           // as in NotificationRecord
-	target              cnpgen.Target
+	flowBytes, flowRate uint64 // as in NotificationRecord
+	target              *cnpgen.Target
 	sourceQP            uint32         // of the flow, if the format names it
-	frame               []byte         // the data packet, or nil
+	frame               []byte         // the data packet; nil for a Resume, and for a plain frame, unless the format carries it
 	packet              *packet.Parsed // its headers
 }
 
-// send builds a notification in a spare buffer and queues it, ahead of data, at the flow's ingress port, if the limits of the destination
-// and the port allow it. In observe mode it is only counted.
-func (w *Worker) send(n *note) Suppression {
-	q, spares := &w.egress[n.in].notifications, len(w.batch.Spare)
-	if q.full() {
+// admit reports whether a notification can be queued at the flow's ingress port, and the limits of the destination and the port allow it.
+func (w *Worker) admit(n *note) Suppression {
+	if n.queue.full() {
 		return NotificationQueueFull
 	}
-	if spares == 0 {
+	if len(w.batch.Spare) == 0 {
 		return NoBuffer
 	}
-	if reason := w.limits(n); reason != allowed {
-		return reason
+	if w.policy.PerDestination.Off() && w.policy.PerProxy.Off() && w.policy.PerPort.Off() {
+		return allowed
 	}
-	out := w.batch.Bytes(w.batch.Spare[spares-1])
+	return w.limits(n)
+}
+
+// emit builds a notification that was admitted in a spare buffer, and queues it, ahead of data, at the flow's ingress port. In observe mode
+// it is only counted.
+func (w *Worker) emit(n *note) Suppression {
+	spare := &w.batch.Spare[len(w.batch.Spare)-1]
+	out := w.batch.Bytes(*spare)
 	size := w.build(n, out)
 	if size == 0 {
 		return NotBuilt
 	}
 	if n.cause != 0 {
-		w.counters.add(n.in, TriggeredFirst+Counter(n.cause.First()), 1)
+		w.counters.add(int(n.in), TriggeredFirst+Counter(n.cause.First()), 1)
 	}
-	if w.policy.observes(n.format) {
-		w.counters.add(n.in, ObservedFirst+Counter(n.format), 1)
+	n.observed = w.policy.observes(n.format)
+	if n.observed {
+		w.counters.add(int(n.in), ObservedFirst+Counter(n.format), 1)
 		w.recordSent(n, out[:size], Observed)
 		return allowed
 	}
 	w.recordSent(n, out[:size], Emitted)
-	w.originate(n.in, size, flowtable.Index(n.format))
+	w.push(n.queue, size, flowtable.Index(n.format))
 	return allowed
 }
 
 // originate queues, ahead of data, the frame in the last spare buffer. The tag is its type: a congestion.Format, or one of those in transmit.go.
 func (w *Worker) originate(port, size int, tag flowtable.Index) {
-	q, last := &w.egress[port].notifications, len(w.batch.Spare)-1
+	w.push(&w.egress[port].notifications, size, tag)
+}
+
+// push is originate for the queue of a port.
+func (w *Worker) push(q *ring, size int, tag flowtable.Index) {
+	last := len(w.batch.Spare) - 1
 	spare := &w.batch.Spare[last]
 	at := q.place(q.n)
 	q.frames[at] = burst.Frame{Buf: spare.Buf, Data: spare.Data, Len: uint32(size), Head: uint32(size)}

@@ -106,7 +106,7 @@ func (w *Worker) holdBack(b *batch, i, out int, flow flowtable.Ref) bool {
 		w.counters.add(out, PacedTooMany, 1)
 		return false
 	}
-	a, served := w.accounts.get(flow.Index), min(w.learner.Traffic(flow.Index).Bytes, longFlow)
+	a, served := w.accounts.get(flow.Index), min(w.learner.Bytes(flow.Index), longFlow)
 	place := uint32(a.paced)
 	if h := &p.hosts.of[at]; h.enforced.linked {
 		place = h.flows // of the one flow, even if its frames are held from before it got this Ref

@@ -1,9 +1,6 @@
 package dataplane
 
-import (
-	"github.com/cnpgate/cnpgate/flowtable"
-	"github.com/cnpgate/cnpgate/internal/burst"
-)
+import "github.com/cnpgate/cnpgate/internal/burst"
 
 // someFrames is the queue length from which on shares are tracked even if no sender may be notified yet.
 const someFrames = 4 * burst.MaxSize
@@ -16,35 +13,26 @@ func (q *egress) track(class int) {
 		return
 	}
 	s.tracked, s.other, s.ended = true, 0, 0
-	for i := range r.n {
-		at := r.place(i)
-		t, size := r.tags[at], r.frames[at].Len
-		switch {
-		case t.Index == flowtable.None:
-			s.other += uint64(size)
-		case !q.flows.Live(t):
-			s.ended += uint64(size)
-		case !s.count(s.accounts.get(t.Index), uint8(class), size):
-			r.tags[at] = flowtable.Ref{}
-		}
-	}
+	frames, tags := r.front(r.n)
+	s.countAll(uint8(class), frames, tags)
+	rest := r.n - len(frames)
+	s.countAll(uint8(class), r.frames[:rest], r.tags[:rest])
 }
 
-// untrack ends tracking when hardly any frames are left.
-func (q *egress) untrack(class int) {
+// untrack ends tracking before frames leave, if hardly any will be left then. It reports whether shares are not tracked.
+func (q *egress) untrack(class, left int) bool {
 	s, r := &q.shares[class], &q.classes[class]
-	if !s.tracked || r.n > someFrames/8 {
-		return
+	switch {
+	case !s.tracked:
+		return true
+	case left > someFrames/8:
+		return false
 	}
-	if s.ranked {
-		s.unrank()
-	}
-	for i := range r.n {
-		if f, ok := s.accounts.named(r.tags[r.place(i)]); ok {
-			f.queued = 0
-		}
-	}
-	s.tracked = false
+	_, tags := r.front(r.n)
+	s.forget(tags)
+	s.forget(r.tags[:r.n-len(tags)])
+	s.n, s.ranked, s.tracked = 0, false, false
+	return true
 }
 
 // rank ranks the flows of a class by their bytes in it. It takes a step for each frame in the queue, and then some for each that enters or
@@ -55,11 +43,10 @@ func (q *egress) rank(class int) *flowShares {
 		return s
 	}
 	s.ranked, s.rankedAt = true, r.n
-	for i := range r.n {
-		if f, ok := s.accounts.named(r.tags[r.place(i)]); ok {
-			s.raise(r.tags[r.place(i)].Index, f)
-		}
-	}
+	_, tags := r.front(r.n)
+	s.list(tags)
+	s.list(r.tags[:r.n-len(tags)])
+	s.order()
 	return s
 }
 

@@ -123,8 +123,9 @@ func (w *Worker) translate(b *batch, i int, level uint8) {
 		w.suppressFlow(&r, x, FlowLimit)
 		return
 	}
-	w.note.decision, w.note.flowBytes, w.note.flowRate = policy.Relayed(level), w.learner.Traffic(x).Bytes, 0
-	if reason := w.ask(b, i, &r); reason != allowed {
+	w.about(r.in, r.out, r.class, r.state, r.cause)
+	w.note.decision, w.note.flowBytes, w.note.flowRate = policy.Relayed(level), w.learner.Bytes(x), 0
+	if reason := w.ask(b, i, a, &w.target); reason != allowed {
 		w.suppressFlow(&r, x, reason)
 		return
 	}

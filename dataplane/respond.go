@@ -129,7 +129,7 @@ func (w *Worker) survey(r *response, these mask) {
 			continue
 		}
 		n++
-		w.senders.watch(x, w.accounts.get(x), r).Observe(&r.policy.Response, w.now, w.learner.Traffic(x).Bytes, r.metrics.Depth)
+		w.senders.watch(x, w.accounts.get(x), r).Observe(&r.policy.Response, w.now, w.learner.Bytes(x), r.metrics.Depth)
 	}
 }
 
@@ -139,6 +139,7 @@ func (w *Worker) beginRound(r *response) {
 		r.state.round, r.state.sent = w.now, 0
 	}
 	r.decision = r.policy.Decide(r.metrics, r.cause)
+	w.about(r.in, r.out, r.class, r.state, r.cause)
 	q := &w.egress[r.out]
 	q.track(r.class)
 	r.mostlyOther = 2*q.shares[r.class].other > q.depth[r.class]

@@ -23,7 +23,7 @@ type watched struct {
 	format     congestion.Format
 	sourceQP   uint32
 	next       uint16        // the next entry with the hash of its sender's address, 0 for none
-	target     cnpgen.Target // once it was notified
+	target     cnpgen.Target // as of the last packet for which it was notified, or a notification could not be built
 }
 
 // watchedSenders bounds the senders that a worker watches at a time, sendersLooked the number that it checks for one to replace.
@@ -143,17 +143,15 @@ func (s *senders) notified(e *watched, n *note, depth uint64) {
 		return
 	}
 	was := e.Slowed
-	e.Notified(n.decision, depth)
-	e.format, e.sourceQP, e.target = n.format, n.sourceQP, n.target
-	state := s.state(e)
+	e.Notified(&n.decision, depth)
+	e.format, e.sourceQP = n.format, n.sourceQP
 	if e.Slowed { // no Resume before the queue has been below K_min for RTT_est from now on
-		state.calm, state.resumeAt = congestion.Calm{}, 0
-	}
-	switch {
-	case e.Slowed && !was:
-		state.slowed++
-	case was && !e.Slowed:
-		state.slowed--
+		n.state.calm, n.state.resumeAt = congestion.Calm{}, 0
+		if !was {
+			n.state.slowed++
+		}
+	} else if was {
+		n.state.slowed--
 	}
 }
 
@@ -234,8 +232,9 @@ func (w *Worker) resumeSenders(port, class int, m congestion.Metrics, policy *Po
 			continue
 		}
 		n := &w.note
-		*n = note{in: int(e.in), out: port, class: class, state: s.state(e), format: e.format, to: e.target.Src, flow: e.flow, decision: d, target: e.target, sourceQP: e.sourceQP,
-			flowBytes: w.learner.Traffic(e.flow).Bytes, flowRate: e.Rate()}
+		*n = note{format: e.format, to: e.target.Src, flow: e.flow, account: w.accounts.known(e.flow), decision: d, target: &e.target, sourceQP: e.sourceQP,
+			flowBytes: w.learner.Bytes(e.flow), flowRate: e.Rate()}
+		w.about(int(e.in), port, class, s.state(e), 0)
 		if policy.Resumes && e.format.Expresses(congestion.Resume) && !w.resumeSender(e, n) {
 			s.state(e).resumeAt = w.now + resumeAgain
 			continue
@@ -247,12 +246,16 @@ func (w *Worker) resumeSenders(port, class int, m congestion.Metrics, policy *Po
 // resumeSender sends a sender its Resume, which counts as a notification of its flow (draft-tian 5.5). It returns false if the Resume has
 // to wait. One that can't be built never can, and counts as done.
 func (w *Worker) resumeSender(e *watched, n *note) bool {
-	a := w.accounts.known(e.flow) // an entry ends with its flow
+	a := n.account // an entry ends with its flow
 	if !w.due(&w.policy.Ports[e.out], e.flow, a) {
 		return false
 	}
-	if reason := w.send(n); reason != allowed {
-		w.suppress(n.in, reason)
+	reason := w.admit(n)
+	if reason == allowed {
+		reason = w.emit(n)
+	}
+	if reason != allowed {
+		w.suppress(int(n.in), reason)
 		return reason == NotBuilt
 	}
 	a.notify(w.now)

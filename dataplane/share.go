@@ -5,6 +5,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/burst"
 )
 
 // flowShares tracks, for one class of an egress queue, each flow's waiting bytes, and the flow with most (draft-tian 5.5, step 1). Only
@@ -86,6 +87,58 @@ func (s *flowShares) count(f *account, class uint8, bytes uint32) bool {
 	}
 	f.queued += bytes
 	return true
+}
+
+// countAll counts frames that were queued while shares were not tracked. A frame that counts for no flow loses its tag.
+func (s *flowShares) countAll(class uint8, frames []burst.Frame, tags []flowtable.Ref) {
+	frames = frames[:len(tags)]
+	for i := range tags {
+		t, size := tags[i], frames[i].Len
+		if t.Index == flowtable.None {
+			s.other += uint64(size)
+			continue
+		}
+		if !s.accounts.flows.Live(t) {
+			s.ended += uint64(size)
+			continue
+		}
+		f := s.accounts.known(t.Index)
+		if f.generation.Load() != t.Generation {
+			f.begin(t.Generation)
+		}
+		if !s.count(f, class, size) {
+			tags[i] = flowtable.Ref{}
+		}
+	}
+}
+
+// forget empties the accounts of the flows of all frames in the queue.
+func (s *flowShares) forget(tags []flowtable.Ref) {
+	for _, t := range tags {
+		if f, ok := s.accounts.named(t); ok {
+			f.queued, f.rank = 0, 0
+		}
+	}
+}
+
+// list appends the flows of frames to the heap, in no order.
+func (s *flowShares) list(tags []flowtable.Ref) {
+	for _, t := range tags {
+		if f, ok := s.accounts.named(t); ok && f.rank == 0 {
+			s.n++
+			s.heap[s.n], f.rank = uint64(f.queued)<<32|uint64(t.Index), uint32(s.n)
+		}
+	}
+}
+
+// order makes a heap of the flows that list has appended, from the last one with children on.
+func (s *flowShares) order() {
+	for place := s.n / 2; place > 0; place-- {
+		word := s.heap[place]
+		if bytes := word >> 32; s.heap[2*place]>>32 > bytes || s.heap[min(2*place+1, s.n)]>>32 > bytes {
+			s.down(place, word)
+		}
+	}
 }
 
 // raise moves a flow whose bytes have grown to its place in the heap, or adds it.

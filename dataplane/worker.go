@@ -5,6 +5,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/cnpdec"
 	"github.com/cnpgate/cnpgate/cnpgen"
+	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -31,10 +32,12 @@ type Worker struct {
 	accounts   accounts
 	egress     []egress
 	senders    senders
-	note       note             // the one that is being sent
-	fields     cnpgen.LongHaul  // of note
-	extension  cnpgen.Extension // of fields
-	trackers   []tracker        // by port
+	note       note              // the one that is being sent
+	target     cnpgen.Target     // of note, if its sender gets no Resume
+	recent     congestion.Recent // of choices of a format
+	fields     cnpgen.LongHaul   // of note
+	extension  cnpgen.Extension  // of fields
+	trackers   []tracker         // by port
 	counters   counters
 	mail       []mailbox[slowDown]        // by the worker that writes
 	paceMail   []mailbox[portPaceRequest] // the same

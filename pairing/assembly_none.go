@@ -11,4 +11,6 @@ import (
 
 const assembly = false
 
-func countRoutine(_ *track, _ unsafe.Pointer, _ *[256]packet.Role, _ []flowtable.Ref, _ []packet.Record, from int) int { return from }
+func countRoutine(_ *track, _ unsafe.Pointer, _ *[256]packet.Role, _ []flowtable.Ref, _ []packet.Record, from int) int {
+	return from
+}

@@ -122,6 +122,15 @@ func (l *Learner) Traffic(x flowtable.Index) Traffic {
 	return sum
 }
 
+// Bytes returns the bytes of a flow's frames, as Traffic does.
+func (l *Learner) Bytes(x flowtable.Index) uint64 {
+	bytes := uint64(l.tracks[x].bytes)
+	if high := &l.totals[x]; high.generation == l.table.State(x).Generation() {
+		bytes += high.bytes
+	}
+	return bytes
+}
+
 func (l *Learner) trackOf(x flowtable.Index) *track {
 	return (*track)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(l.tracks)), uint64(x)*uint64(unsafe.Sizeof(track{}))))
 }

@@ -23,15 +23,15 @@ func parsePlain(base unsafe.Pointer, frames []burst.Frame, port uint64, records 
 //go:noescape
 func markBurst(base unsafe.Pointer, frames []burst.Frame, records []Record, these uint64) (marked uint64)
 
-// foldCRC is seededCRC. len(b) is a multiple of 4, and at least 16.
+// putFoldedCRC is putSeededCRC. n is a multiple of 4, and at least 16.
 //
 //go:noescape
-func foldCRC(b []byte) uint32
+func putFoldedCRC(b *byte, n int)
 
 // What the processor has: all but the first ones of this architecture have both.
 var (
 	vectors = cpu.X86.HasAVX                           // for parsePlain
-	folds   = cpu.X86.HasSSSE3 && cpu.X86.HasPCLMULQDQ // for foldCRC
+	folds   = cpu.X86.HasSSSE3 && cpu.X86.HasPCLMULQDQ // for putFoldedCRC
 )
 
 // Numbers that parsePlain has in its header file.

@@ -18,4 +18,4 @@ func markBurst(base unsafe.Pointer, frames []burst.Frame, records []Record, thes
 	return markBurstGo(base, frames, records, these)
 }
 
-func foldCRC(b []byte) uint32 { return seededCRC(b) }
+func putFoldedCRC(b *byte, n int) { putSeededCRC(unsafe.Slice(b, n+ICRCLen)) }

@@ -46,12 +46,29 @@ func ReplyEthernet(out, frame []byte, p *Parsed) int {
 	n := EthernetLen + VLANTagLen*int(p.Tags)
 	out, frame = out[:n], frame[:n]
 	to, from := (*[EthernetLen]byte)(out), (*[EthernetLen]byte)(frame)
-	front, back := binary.LittleEndian.Uint64(from[:]), binary.LittleEndian.Uint64(from[6:]) // octets 0 to 7, 6 to 13
-	binary.LittleEndian.PutUint64(to[:], back&(1<<48-1)|front<<48)
-	binary.LittleEndian.PutUint32(to[8:], uint32(front>>16))
-	binary.LittleEndian.PutUint16(to[12:], uint16(back>>48))
+	front, back := swapMACs(from)
+	binary.LittleEndian.PutUint64(to[:], front)
+	binary.LittleEndian.PutUint64(to[6:], back)
 	for at := EthernetLen; at < n; at += VLANTagLen {
 		binary.BigEndian.PutUint32(out[at:], binary.BigEndian.Uint32(frame[at:]))
 	}
 	return n
+}
+
+// swapMACs returns octets 0 to 7 and 6 to 13 of an Ethernet header with swapped MAC addresses.
+func swapMACs(h *[EthernetLen]byte) (front, back uint64) {
+	front, back = binary.LittleEndian.Uint64(h[:]), binary.LittleEndian.Uint64(h[6:])
+	return back&(1<<48-1) | front<<48, front&(1<<48-1) | back>>48<<48
+}
+
+// ReplyPlain is ReplyEthernet for a plain frame that begins with head, with one VLAN tag or none. It clears the rest of out.
+func ReplyPlain(out *[EthernetLen + MaxTags*VLANTagLen]byte, head *[EthernetLen + VLANTagLen]byte, tagged bool) {
+	front, back := swapMACs((*[EthernetLen]byte)(head[:]))
+	tag := uint64(0)
+	if tagged {
+		tag = uint64(binary.LittleEndian.Uint32(head[EthernetLen:]))
+	}
+	binary.LittleEndian.PutUint64(out[14:], tag)
+	binary.LittleEndian.PutUint64(out[8:], back>>16|tag<<48)
+	binary.LittleEndian.PutUint64(out[:], front)
 }

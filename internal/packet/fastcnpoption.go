@@ -1,5 +1,7 @@
 package packet
 
+import "encoding/binary"
+
 // MaxOptionTrace is the longest IOAM Trace Option Data in octets that fits option 2: the option's 8-bit length leaves 228 octets for node
 // data.
 const MaxOptionTrace = IOAMTraceHeaderLen + 228
@@ -100,6 +102,17 @@ func (h *FastCNPHeader) Pad() {
 
 // Len is the length in octets of the whole header, a multiple of 8 if Pad, or a valid packet, has set Before and After.
 func (h *FastCNPHeader) Len() int { return 2 + len(h.Before) + h.Option.Len() + len(h.After) }
+
+// FastCNPOption1Len is the length in octets of a header with option 1 in the layout of Pad.
+const FastCNPOption1Len = 2 + OptionHeaderLen + option1DataLen + 4
+
+// PutFastCNPOption1 writes a header with option 1 in the layout of Pad, without a FastCNPHeader value.
+func PutFastCNPOption1(b *[FastCNPOption1Len]byte, next, optionType uint8, dst *Addr) {
+	const pad = OptionPadN<<24 | 2<<16
+	binary.BigEndian.PutUint32(b[:], uint32(next)<<24|(FastCNPOption1Len/8-1)<<16|uint32(optionType)<<8|option1DataLen)
+	dst.Put16(b[4:20])
+	binary.BigEndian.PutUint32(b[20:], pad)
+}
 
 // Put writes Len() octets.
 func (h *FastCNPHeader) Put(b []byte) {

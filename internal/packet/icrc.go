@@ -3,6 +3,7 @@ package packet
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"unsafe"
 )
 
 // ICRCLen is the length of the invariant CRC in octets.
@@ -72,18 +73,23 @@ func PutICRC(b []byte, l3, bth, icrc int, withExtensionHeaders bool) {
 	binary.LittleEndian.PutUint16(udp[:], 0xffff)
 	udp[6] = 0xff
 
-	n := len(whole) - ICRCLen
-	crc := uint32(0)
-	if folds && n >= foldLeast && n <= foldMost && n%4 == 0 {
-		crc = foldCRC(whole[:n])
-	} else {
-		crc = seededCRC(whole[:n])
-	}
+	PutMaskedICRC(whole)
 	binary.LittleEndian.PutUint64(ip[:], first)
 	binary.LittleEndian.PutUint32(ip[8:], third)
 	binary.LittleEndian.PutUint16(udp[:], checksum)
 	udp[6] = flags
-	binary.LittleEndian.PutUint32(whole[n:], crc)
+}
+
+// PutMaskedICRC computes the ICRC of a packet whose masked fields are ones: those that ICRC counts as ones. It writes the ICRC's four octets,
+// which are the last ones of ip. A packet that is built in this way gets the values of the masked fields afterwards: MaskIPv4, MaskIPv6 and
+// MaskCNP write the headers with ones.
+func PutMaskedICRC(ip []byte) {
+	n := len(ip) - ICRCLen
+	if folds && uint(n-foldLeast) <= foldMost-foldLeast && n%4 == 0 {
+		putFoldedCRC(unsafe.SliceData(ip), n)
+	} else {
+		putSeededCRC(ip)
+	}
 }
 
 // icrcMasks are the bits of an IP header's first twelve octets that count as ones, of IPv4 and of IPv6.
@@ -95,11 +101,14 @@ var icrcMasks = [2]struct {
 	{0xff000000_ffffff0f, 0}, // traffic class and flow label, hop limit
 }
 
-// foldCRC takes these numbers of octets. For more of them hash/crc32 is faster: it has more to do at first, and then folds four blocks at a time.
+// putFoldedCRC takes these numbers of octets. For more of them hash/crc32 is faster: it has more to do at first, and then folds four blocks at a time.
 const foldLeast, foldMost = 16, 256
 
-// seededCRC is the CRC-32 of eight octets 0xFF and b.
-func seededCRC(b []byte) uint32 { return crc32.Update(icrcSeed, crc32.IEEETable, b) }
+// putSeededCRC writes to the last four octets of b the CRC-32 of eight octets 0xFF and the octets before them.
+func putSeededCRC(b []byte) {
+	n := len(b) - ICRCLen
+	binary.LittleEndian.PutUint32(b[n:], crc32.Update(icrcSeed, crc32.IEEETable, b[:n]))
+}
 
 // VerifyICRC reports whether the ICRC of a received RoCEv2 packet is right, with IPv6 extension headers as sent. It is false if the packet
 // isn't RoCEv2, or isn't complete in frame. frame is not changed.

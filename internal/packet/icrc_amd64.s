@@ -36,13 +36,13 @@ DATA before<>+16(SB)/8, $0
 DATA before<>+24(SB)/8, $0
 GLOBL before<>(SB), RODATA|NOPTR, $32
 
-// func foldCRC(b []byte) uint32
+// func putFoldedCRC(b *byte, n int)
 //
 // The register starts as ones, so the first four of the eight octets 0xFF make it zero, and the message begins with the other four. Zeros
 // before a message don't count, so they fill the first block of 16 octets.
-TEXT ·foldCRC(SB), NOSPLIT, $0-28
-	MOVQ  b_base+0(FP), SI
-	MOVQ  b_len+8(FP), CX
+TEXT ·putFoldedCRC(SB), NOSPLIT, $0-16
+	MOVQ  b+0(FP), SI
+	MOVQ  n+8(FP), CX
 	MOVOU fold<>(SB), X0
 	LEAQ  shift<>(SB), DX
 	LEAQ  before<>(SB), DI
@@ -92,5 +92,5 @@ block:
 	MOVQ  X1, AX
 	SHRQ  $32, AX
 	NOTL  AX
-	MOVL  AX, ret+24(FP)
+	MOVL  AX, (SI)
 	RET

@@ -86,3 +86,33 @@ func TestICMPv6ChecksumPlain(t *testing.T) {
 		}
 	})
 }
+
+// TestMaskedHeaders: a header that is written with ones in the fields that the ICRC doesn't cover, and then gets them, is the one that is written
+// at once.
+func TestMaskedHeaders(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		length, proto := rapid.Uint16().Draw(t, "length"), rapid.Byte().Draw(t, "protocol")
+		class, ttl := rapid.Byte().Draw(t, "class"), rapid.Byte().Draw(t, "TTL")
+		src, dst := AddrFrom16(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "source")), AddrFrom16(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "destination"))
+		var got4, want4 [IPv4Len]byte
+		MaskIPv4(&got4, length, proto, uint32(src.Lo), uint32(dst.Lo))
+		if got4[1]&got4[8]&got4[10]&got4[11] != 0xff {
+			t.Fatalf("IPv4: % x is not masked", got4)
+		}
+		UnmaskIPv4(&got4, class, ttl)
+		PutIPv4(want4[:], length, class, ttl, proto, uint32(src.Lo), uint32(dst.Lo))
+		if got4 != want4 {
+			t.Fatalf("IPv4: % x, want % x", got4, want4)
+		}
+		var got6, want6 [IPv6Len]byte
+		MaskIPv6(&got6, length, proto, &src, &dst)
+		if got6[0] != 0x6f || got6[1]&got6[2]&got6[3]&got6[7] != 0xff {
+			t.Fatalf("IPv6: % x is not masked", got6)
+		}
+		UnmaskIPv6(&got6, class, ttl)
+		PutIPv6(want6[:], length, class, proto, ttl, &src, &dst)
+		if got6 != want6 {
+			t.Fatalf("IPv6: % x, want % x", got6, want6)
+		}
+	})
+}

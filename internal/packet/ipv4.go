@@ -51,6 +51,24 @@ func PutIPv4(b []byte, totalLen uint16, class, ttl, proto uint8, src, dst uint32
 	binary.BigEndian.PutUint32(b[16:], dst)
 }
 
+// MaskIPv4 is PutIPv4 with the masked fields as ones, see PutMaskedICRC. UnmaskIPv4 then writes them.
+func MaskIPv4(b *[IPv4Len]byte, totalLen uint16, proto uint8, src, dst uint32) {
+	binary.BigEndian.PutUint64(b[:], 0x45ff<<48|uint64(totalLen)<<32|ipv4DF)
+	binary.BigEndian.PutUint64(b[8:], 0xff00ffff<<32|uint64(proto)<<48|uint64(src))
+	binary.BigEndian.PutUint32(b[16:], dst)
+}
+
+// UnmaskIPv4 writes the fields that MaskIPv4 has masked.
+func UnmaskIPv4(b *[IPv4Len]byte, class, ttl uint8) {
+	first, second := binary.BigEndian.Uint64(b[:]), binary.BigEndian.Uint64(b[8:])
+	sum := uint64(0x4500|uint32(class))<<16 + first>>32&0xffff + first&0xffffffff // words of 32 bits are congruent to their halves' sum
+	sum += uint64(ttl)<<24 + second>>48&0xff<<16 + second&0xffffffff + uint64(binary.BigEndian.Uint32(b[16:]))
+	b[1], b[8] = class, ttl
+	sum = sum&0xffff + sum>>16 // of 5 words: it has 35 bits, then 20, 17 and 16
+	sum = sum&0xffff + sum>>16
+	binary.BigEndian.PutUint16(b[10:], ^uint16(sum+sum>>16))
+}
+
 // IPv4ChecksumOK reports whether the header checksum of a parsed IPv4 packet is right (RFC 791 3.1). b is the frame that was parsed.
 func IPv4ChecksumOK(b []byte, p *Parsed) bool {
 	end := int(p.L3) + int(b[p.L3]&0xf)*4

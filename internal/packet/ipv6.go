@@ -66,3 +66,16 @@ func PutIPv6(b []byte, payloadLen uint16, class, next, hopLimit uint8, src, dst 
 	src.Put16(b[8:24])
 	dst.Put16(b[24:40])
 }
+
+// MaskIPv6 is PutIPv6 with the masked fields as ones, see PutMaskedICRC.
+func MaskIPv6(b *[IPv6Len]byte, payloadLen uint16, next uint8, src, dst *Addr) {
+	binary.BigEndian.PutUint64(b[:], 0x6fffffff<<32|uint64(payloadLen)<<16|uint64(next)<<8|0xff)
+	src.Put16(b[8:24])
+	dst.Put16(b[24:40])
+}
+
+// UnmaskIPv6 writes the fields that MaskIPv6 has masked; the flow label is 0.
+func UnmaskIPv6(b *[IPv6Len]byte, class, hopLimit uint8) {
+	binary.BigEndian.PutUint32(b[:], 6<<28|uint32(class)<<20)
+	b[7] = hopLimit
+}
