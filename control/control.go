@@ -172,12 +172,11 @@ func (g *gateway) obeyHangups(ctx context.Context) {
 	}
 }
 
-// tuneRuntime gives Go two threads besides the polling workers, so that timers and garbage collection don't wait for them. It lets
-// the small heap grow before a collection. Settings in the environment take precedence.
+// tuneRuntime gives Go at least two threads besides the polling workers, so that timers and garbage collection don't wait for them: with
+// fewer, the watch of the links once stood still for half a minute. It lets the small heap grow before a collection, unless the environment
+// says otherwise.
 func tuneRuntime(workers int) {
-	if os.Getenv("GOMAXPROCS") == "" {
-		runtime.GOMAXPROCS(max(runtime.NumCPU(), workers+2))
-	}
+	runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), workers+2))
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(800)
 	}

@@ -2,6 +2,7 @@ package packet
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -14,7 +15,7 @@ import (
 func FuzzMarkBurst(f *testing.F) {
 	v4, p4 := stack{family: 4, ecn: ECT0, opcode: RCSendOnly}.build()
 	v6, p6 := stack{family: 6, ecn: ECT1, opcode: RCSendOnly}.build()
-	both := append(v4[p4.L3:][:IPv4Len:IPv4Len], v6[p6.L3:][:IPv4Len]...)
+	both := slices.Concat(v4[p4.L3:][:IPv4Len], v6[p6.L3:][:IPv4Len])
 	f.Add(both, []byte{14, ECT0, 14, ECT1}, ^uint64(0))
 	f.Add(both, []byte{14, ECT1, 18, ECT0, 14, CE, 14, NotECT, 0, CE, 0, NotECT}, ^uint64(0))
 	f.Add(both, []byte{14, ECT1, 14, 7<<2 | ECT0, 255, ECT0}, uint64(0b101))
