@@ -6,7 +6,9 @@
 // func lookupFirst(t *Table, packets []packet.Record, now int64, out []Ref) (missed uint64)
 //
 // Three passes over the burst. The first hashes each packet and prefetches its bucket. The second finds the likely entry in the bucket and
-// prefetches it, with the caller's element beside it. The third compares the packet's key with the entry's. So memory is fetched for all packets at a time.
+// prefetches it, with the caller's element beside it. The third compares the packet's key with the entry's. So memory is fetched for all packets
+// at a time. It is fetched into the second-level cache: the processor can wait for more lines there than for the nearest cache, and a pass
+// doesn't stop when it has asked for too many.
 //
 //	DI   t                   R8   number of buckets
 //	SI   packet i            R9   buckets
@@ -51,7 +53,7 @@ join:
 	IMULQ R8, AX
 	SHRQ  $32, AX
 	SHLQ  $6, AX
-	PREFETCHT0 (R9)(AX*1)
+	PREFETCHT1 (R9)(AX*1)
 	ADDQ  $64, SI
 	INCQ  BX
 	CMPQ  BX, R15
@@ -78,8 +80,8 @@ pick:
 	MOVL      bucket_flows(AX)(DX*2), CX
 	MOVL      CX, Table_candidates(DI)(BX*4)
 	SHLQ      $5, CX
-	PREFETCHT0 (R10)(CX*2)
-	PREFETCHT0 (R14)(CX*1)
+	PREFETCHT1 (R10)(CX*2)
+	PREFETCHT1 (R14)(CX*1)
 	INCQ      BX
 	CMPQ      BX, R15
 	JLT       pick
