@@ -253,7 +253,7 @@ func TestExtensionBit(t *testing.T) {
 	}
 }
 
-// TestFromReceiver: a Fast CNP's source tells whether the data's receiver sent it.
+// TestFromReceiver: a Fast CNP's source reports whether the data's receiver sent it.
 func TestFromReceiver(t *testing.T) {
 	g, r := golden("fast-cnp")
 	frame := g.Bytes()
@@ -277,7 +277,7 @@ func TestICRCCoverage(t *testing.T) {
 	checkReason(t, "without extension headers", &r, g.Bytes(), WrongICRC)
 }
 
-// TestICRCEither: a receiver that takes both ICRCs tells which it was.
+// TestICRCEither: a receiver that accepts both ICRCs reports which one it was.
 func TestICRCEither(t *testing.T) {
 	for name, want := range map[string]ICRCCoverage{
 		"fast-cnp": ICRCAsSent, "fast-cnp-qinq-icrc-without-extension-headers": ICRCWithoutExtensionHeaders, "long-haul-cnp-v4": ICRCAsSent,

@@ -94,7 +94,7 @@ func (r Reason) String() string {
 	return "unknown"
 }
 
-// Explain tells an operator what was wrong and, if possible, what to check.
+// Explain describes to an operator what was wrong and, if possible, what to check.
 func (r Reason) Explain() string {
 	if int(r) < Reasons {
 		return reasons[r].text

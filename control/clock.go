@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// setWallClock tells the workers the offset of Unix time from their clock, CLOCK_MONOTONIC (burst.Backend). It is called regularly, because NTP
+// setWallClock gives the workers the offset of Unix time from their clock, CLOCK_MONOTONIC (burst.Backend). It is called regularly, because NTP
 // changes the offset.
 func (g *gateway) setWallClock() {
 	var monotonic unix.Timespec

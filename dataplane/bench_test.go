@@ -29,8 +29,8 @@ func BenchmarkStep(b *testing.B) {
 				above(p)
 				p.Ports[wan].PerFlow = 1 << 60
 			}},
-			{"telling/flows=1", 1, false, above},
-			{"telling-fast-cnp/flows=1", 1, true, above},
+			{"notifying/flows=1", 1, false, above},
+			{"notifying-fast-cnp/flows=1", 1, true, above},
 		} {
 			p := notifying(byAnything...)
 			for i := range p.Ports {

@@ -86,8 +86,8 @@ func BenchmarkWorker(b *testing.B) {
 		{name: "marking/flows=1024", flows: 1024, marks: true, policy: func(p *dataplane.Policy) {
 			p.Ports[wan].Thresholds = congestion.Thresholds{KMin: 0, KMax: 1 << 40}
 		}},
-		{name: "telling/flows=1", flows: 1, marks: true, policy: above},
-		{name: "telling-fast-cnp/flows=1", flows: 1, v6: true, marks: true, policy: above},
+		{name: "notifying/flows=1", flows: 1, marks: true, policy: above},
+		{name: "notifying-fast-cnp/flows=1", flows: 1, v6: true, marks: true, policy: above},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			p := notifying(byAnything...)

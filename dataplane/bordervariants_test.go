@@ -21,7 +21,7 @@ func newBorderRig(t *testing.T, b *dataplane.Border) borderRig {
 	return borderRig{testkit.New(t, testkit.Setup{Policy: p, BufferSize: 4096})}
 }
 
-// crosses tells whether a frame that comes in by port leaves by the other one.
+// crosses reports whether a frame that comes in by port leaves by the other one.
 func (r borderRig) crosses(t *testing.T, port int, frame []byte) bool {
 	t.Helper()
 	before := len(r.Sent[0])

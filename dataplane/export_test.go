@@ -24,7 +24,7 @@ func (q *egress) largest(class int) uint64 {
 	return top[0]
 }
 
-// Ranked tells whether the flows in a class of a port's queue are ranked.
+// Ranked reports whether the flows in a class of a port's queue are ranked.
 func (w *Worker) Ranked(port, class int) bool { return w.egress[port].shares[class].ranked }
 
 // EndedBytes is what a class of a port's queue counts of flows that have ended, and what a walk over it finds of them; 0 while no shares are

@@ -50,7 +50,7 @@ func (w *Worker) findInHand(rx []burst.Frame) int {
 	return -1
 }
 
-// panics tells whether a packet can't be read or parsed. What it reads goes to touched, so that the compiler keeps the reads.
+// panics reports whether a packet can't be read or parsed. What it reads goes to touched, so that the compiler keeps the reads.
 func (w *Worker) panics(f burst.Frame) (does bool) {
 	defer func() { does = recover() != nil }()
 	var p packet.Parsed

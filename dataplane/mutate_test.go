@@ -49,7 +49,7 @@ func (p *passage) sent(_ int, s inmem.Sent) {
 	}
 }
 
-// markedAs tells whether b is the ECN-capable packet a with CE.
+// markedAs reports whether b is the ECN-capable packet a with CE.
 func markedAs(a, b []byte) bool {
 	l3 := 12
 	for l3+2 < len(a) && (a[l3] == 0x81 && a[l3+1] == 0 || a[l3] == 0x88 && a[l3+1] == 0xa8 || a[l3] == 0x91 && a[l3+1] == 0) {

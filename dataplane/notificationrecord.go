@@ -61,5 +61,5 @@ func (w *Worker) recordState(r *recordSlot, x flowtable.Index, a *account, q *cl
 	}
 }
 
-// arrived is the state that a packet which comes in with CE tells of a queue here: nothing.
+// arrived is the state of the queue for a notification about a packet that arrived with CE: it says nothing about a queue here.
 var arrived classState

@@ -14,8 +14,7 @@ import (
 	"github.com/cnpgate/cnpgate/internal/testkit"
 )
 
-// marks tells of each frame that left by a port whether it came out with CE in place of what it came in with, and fails the test
-// if anything else changed.
+// marks reports of each frame that left by a port whether the gateway set CE in it, and fails the test if anything else changed.
 func marks(t *testing.T, s *scene, port int, came [][]byte) (marked []bool) {
 	t.Helper()
 	s.Drain()

@@ -201,7 +201,7 @@ func (s *scene) records() []dataplane.NotificationRecord {
 	return all[:n]
 }
 
-// kindOf tells what a notification is on the wire.
+// kindOf returns the kind of a notification, and its headers.
 func kindOf(f testkit.Sent) (packet.Notification, packet.Parsed) {
 	var p packet.Parsed
 	packet.Parse(f.Octets, f.Length, &p)

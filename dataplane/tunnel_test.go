@@ -185,8 +185,8 @@ func TestTunnelCEOnArrival(t *testing.T) {
 	}
 }
 
-// TestTunnelAtBorder: with a domain, RoCEv2 in a tunnel that the filter reads passes; MPLS doesn't, as nothing tells how the next router
-// reads what follows the labels.
+// TestTunnelAtBorder: with a domain, RoCEv2 in a tunnel that the filter reads passes; MPLS doesn't, since nothing in the packet says how the
+// next router reads what follows the labels.
 func TestTunnelAtBorder(t *testing.T) {
 	cnp := testkit.RoCE{Src: receiver6, Dst: sender6, Opcode: packet.CNP, Flags: packet.BECN, DestQP: 5, Size: 82}
 	extended := cnp

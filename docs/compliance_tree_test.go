@@ -21,7 +21,7 @@ var testArguments = regexp.MustCompile(`^\w+ \*testing\.[TBF]\)`)
 
 var proofForm = regexp.MustCompile(`^([a-z0-9_/]+) ((Test|Fuzz|Benchmark)[A-Z]\w*)(/(.+))?$`)
 
-// has tells whether there is what a proof names: "folder TestName" or "folder TestName/case".
+// has reports whether there is what a proof names: "folder TestName" or "folder TestName/case".
 func (t *tree) has(proof string) error {
 	m := proofForm.FindStringSubmatch(proof)
 	if m == nil || m[2] == "TestMain" {

@@ -118,7 +118,7 @@ func TestKeyFields(t *testing.T) {
 	}
 }
 
-// TestTunnelKeys: flows with the same addresses are different flows in different tunnels and VLANs there, and a key tells its tunnel again.
+// TestTunnelKeys: flows with the same addresses are different flows in different tunnels and VLANs there, and Key returns the tunnel.
 func TestTunnelKeys(t *testing.T) {
 	const inside, outside = packet.Tag(0x1005), packet.Tag(0x2006)
 	base := Key{Src: packet.Addr{Lo: 1}, Dst: packet.Addr{Lo: 2}, DestQP: 3, Port: 4}

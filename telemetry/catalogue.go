@@ -164,7 +164,7 @@ var (
 	FlowsAged = declare(Metric{Name: "flows_aged_total", Unit: Flows,
 		Help: "Flows that ended because they were idle."})
 	FlowEvictions = declare(Metric{Name: "flow_evictions_total",
-		Help: "Flows that ended to make room for others."})
+		Help: "Flows that ended because others needed their place."})
 	FlowsRefused = declare(Metric{Name: "flows_refused_total", Unit: Flows,
 		Help: "Times that a flow found no place in the table, because no other flow could be removed."})
 )

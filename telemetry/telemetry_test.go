@@ -101,7 +101,7 @@ func TestCheck(t *testing.T) {
 	if err := v.Check(); err == nil || err.Error() != want {
 		t.Errorf("the error is %q, want %q", err, want)
 	}
-	v.Add(telemetry.ConsumedPackets, "a reason that nobody thought of yet", 1)
+	v.Add(telemetry.ConsumedPackets, "a reason that is not known yet", 1)
 	if err := v.Check(); err != nil {
 		t.Error(err)
 	}

@@ -254,7 +254,7 @@ func TestUnreadableConfiguration(t *testing.T) {
 	}
 }
 
-// tells whether a part is in the output; "" wants it to be empty.
+// reports whether a part is in the output; "" wants it to be empty.
 func tells(output, part string) bool {
 	if part == "" {
 		return output == ""

@@ -94,7 +94,7 @@ func (s *scenario) checkMarks(t *testing.T, r *result, seen map[string]int) {
 	seen["marked"] += marked
 }
 
-// sameButCE tells whether got is taken, or taken with CE set and its IPv4 header checksum still right.
+// sameButCE reports whether got is taken, or taken with CE set and its IPv4 header checksum still right.
 func sameButCE(got, taken frame) bool {
 	if got.length != taken.length || bytes.Equal(got.octets, taken.octets) {
 		return got.length == taken.length

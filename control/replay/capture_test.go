@@ -50,7 +50,7 @@ func classic(order binary.AppendByteOrder, magic, link uint32, records ...record
 
 const micro, nano = 0xa1b2c3d4, 0xa1b23c4d
 
-// frameOf is a frame from the data centre, n telling one from another.
+// frameOf returns a frame from the data centre with n as its PSN.
 func frameOf(n uint32) []byte {
 	return testkit.RoCE{Src: "10.1.0.1", Dst: "10.9.0.9", DestQP: 100, PSN: n, Size: 100}.Frame()
 }

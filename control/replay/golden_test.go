@@ -128,7 +128,7 @@ func golden(t *testing.T, path string, got []byte, diff func(t *testing.T, got, 
 	}
 }
 
-// diffCaptures tells where two captures part.
+// diffCaptures reports where two captures first differ.
 func diffCaptures(t *testing.T, got, want []byte) string {
 	g, w := frames(t, got), frames(t, want)
 	for i := range min(len(g), len(w)) {

@@ -90,8 +90,8 @@ var ways = []way{
 	{name: "limit-per-port", kind: "long-haul-cnp", mapped: true, granted: everyHost, limits: "per_flow: 0s, per_port: 150/s"},
 }
 
-// congested are the captures at a WAN line of a tenth of what they offer, in every way of telling the senders, and once with a
-// queue so small that it overflows.
+// congested returns the captures at a WAN line of a tenth of the offered rate, with each notification format, and once with a queue so small
+// that it overflows.
 func congested(t *testing.T) (all []*scenario) {
 	for _, c := range captures(t) {
 		for _, s := range sides[:2] {

@@ -139,7 +139,7 @@ func threadsAbove(keep Capabilities) ([]int, error) {
 	return above, nil
 }
 
-// limited tells whether a thread of this status (proc(5)) has no capability beyond keep and can't get one.
+// limited reports whether a thread of this status (proc(5)) has no capability beyond keep and can't get one.
 func limited(status string, keep Capabilities) bool {
 	value := func(key string, base int) (uint64, error) {
 		_, after, _ := strings.Cut(status, "\n"+key+":")

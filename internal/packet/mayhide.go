@@ -112,7 +112,7 @@ const (
 // opaque reports whether a protocol carries others in a way that isn't read here.
 func opaque(proto uint8) bool {
 	switch proto {
-	case 50, // ESP (RFC 4303), also of NULL encryption: nothing in the packet tells
+	case 50, // ESP (RFC 4303), also of NULL encryption: nothing in the packet says which
 		ProtoAH,    // over IPv4; over IPv6 it is an extension header
 		55,         // minimal encapsulation (RFC 2004)
 		94, 97, 98, // IPIP, EtherIP (RFC 3378), ENCAP (RFC 1241)

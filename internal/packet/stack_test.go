@@ -6,7 +6,7 @@ import (
 	"net/netip"
 )
 
-// stack describes a frame from the outside in; build makes its octets and tells what Parse must find in them. It shares no
+// stack describes a frame from the outside in; build returns its octets and what Parse must find in them. It shares no
 // code with the package under test but its types. A zero value of a field means an ordinary one.
 type stack struct {
 	tags    []tag

@@ -18,7 +18,7 @@ const (
 	// in IP (RFC 4023).
 	MPLS
 	// SRv6 is an IP packet or an Ethernet frame behind a Segment Routing Header (RFC 8754), or an Ethernet frame directly in IPv6, as with a
-	// single segment (RFC 8986 5.3). An IP packet directly in IPv6 is IPInIP: nothing tells them apart.
+	// single segment (RFC 8986 5.3). An IP packet directly in IPv6 is IPInIP: nothing distinguishes them.
 	SRv6
 )
 

@@ -1,6 +1,6 @@
 // Package ospfapi announces and learns the proxies of senders by OSPFv2 (draft-xiao-proxy 5.2), through the API server of FRR's ospfd (`ospfd -a`). So
 // cnpgate needs no OSPF of its own. A client originates Extended Prefix Opaque LSAs of AS scope with the P-flag, and reads those of other
-// routers. docs/proxy-igp.md tells how to run it.
+// routers. docs/proxy-igp.md says how to run it.
 package ospfapi
 
 import (

@@ -201,7 +201,7 @@ class Flow:
         self.source_qp, self.evidence = source_qp, evidence
         self.seen, self.took, self.ended, self.ended_at = 0, int(source_qp is not None), "", None
         self.packets = self.bytes = self.marked = 0
-        self.notified, self.told, self.transport, self.sender = collections.Counter(), None, None, None
+        self.notified, self.notified_at, self.transport, self.sender = collections.Counter(), None, None, None
 
 
 class Gateway:
@@ -297,7 +297,7 @@ class Gateway:
                 for r in waiting:
                     if k.c["Resumes"] and r.sender.kind in ("long-haul-cnp", "long-haul-cnp-icmpv6", "ppfc"):
                         f, inward = r.sender.frame
-                        if r.told is not None and self.now - r.told < q.c["PerFlow"]:
+                        if r.notified_at is not None and self.now - r.notified_at < q.c["PerFlow"]:
                             k.again = self.now + 10**6
                             continue
                         reason = self.limited(r.sender.kind, f, inward)
@@ -306,7 +306,7 @@ class Gateway:
                             k.again = self.now + 10**6
                             continue
                         self.notify(r, r.sender.kind, f, inward, k.ease(q.depth[i]))
-                        r.told = self.now
+                        r.notified_at = self.now
                     r.sender = None
 
     def send(self):
@@ -482,10 +482,10 @@ class Gateway:
         after = q.depth[i]
         for f, flow, entry in entered:
             depth += f.length
-            told = None
+            sent = None
             if least is not None and f.roce and f.data and entry[3] is not None:
-                told = self.tell(f, port, out, i, flow, after, least)
-            if told != "fast-cnp" and k.c["Marks"] and depth > k.c["KMin"] and f.ecn in (1, 2):
+                sent = self.notify_largest(f, port, out, i, flow, after, least)
+            if sent != "fast-cnp" and k.c["Marks"] and depth > k.c["KMin"] and f.ecn in (1, 2):
                 entry[1] = wire.mark_ce(f)
                 k.marked += 1
                 self.counters["queue_ecn_marked_packets_total", None] += 1
@@ -505,7 +505,7 @@ class Gateway:
             if r.sender is None or key[0] != f.dst or qp != (key[2] if kind == "fast-cnp" else None if r.ended else r.source_qp):
                 continue
             k = self.queues[r.sender.out].congestion[r.sender.i]
-            r.told, r.sender.asked, r.sender.last = self.now, True, k.decide(k.depth)
+            r.notified_at, r.sender.asked, r.sender.last = self.now, True, k.decide(k.depth)
             r.sender.depth = r.sender.past = k.depth
 
     def survey(self, k, where, entered, depth):
@@ -526,7 +526,7 @@ class Gateway:
         shares = sorted((n for flow, n in q.octets[i].items() if flow is not None and n), reverse=True)[:k.c["FlowsPerRound"]]
         return shares[-1] if shares else 1
 
-    def tell(self, f, port, out, i, flow, depth, least):
+    def notify_largest(self, f, port, out, i, flow, depth, least):
         """The kind of notification sent; None if none was, with the reason counted."""
         q, k, r = self.queues[out], self.queues[out].congestion[i], self.flows[flow]
         octets = q.octets[i]
@@ -543,7 +543,7 @@ class Gateway:
         self.notify(r, kind, f, port, decision)
         k.sent += 1
         self.counters["notifications_triggered_total", "depth"] += 1
-        r.told = self.now
+        r.notified_at = self.now
         s = r.sender
         s.last, s.asked, s.depth, s.past, s.deferred = decision, True, depth, depth, None
         s.slowed = s.slowed or decision[1] != NOTIFY
@@ -584,7 +584,7 @@ class Gateway:
         if f.qp < 2:
             return None, "management-qp", None
         self.watch(r, k, where, depth)
-        if r.told is not None and self.now - r.told < q.c["PerFlow"]:
+        if r.notified_at is not None and self.now - r.notified_at < q.c["PerFlow"]:
             return None, "flow-limit", None
         decision, reason = k.next(r.sender, depth, self.now)
         if reason is not None:

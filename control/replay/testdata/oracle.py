@@ -3,8 +3,8 @@
 
 Usage: oracle.py CASE...
 
-Each CASE is a directory with facts.json (the configuration as cnpgate resolved it, the fabric prefixes, who may be told by what,
-and, where known, the true source QP of each flow), in.pcap, forwarded.pcap, emitted.pcap and report.json. Prints what is wrong, and what was checked;
+Each CASE is a directory with facts.json (the configuration as cnpgate resolved it, the fabric prefixes, which format each
+host accepts, and, where known, the true source QP of each flow), in.pcap, forwarded.pcap, emitted.pcap and report.json. Prints what is wrong, and what was checked;
 the exit status is 1 if anything was wrong or no case was given.
 """
 import collections
@@ -71,7 +71,7 @@ class Case:
         for step in (self.sums, self.frames, self.source_qps, self.same_as_model, self.flows, self.counters, self.rates, self.notifications, self.limits):
             step()
             if len(self.wrong) > 5:
-                break  # the first ones tell the cause
+                break  # the first ones show the cause
 
     # --- what holds for any gateway
 

@@ -89,7 +89,7 @@ class Sight:
         self.packets, self.ports, self.first, self.high, self.answers, self.unreliable = 0, set(), None, None, [], False
 
     def see(self, f):
-        """Takes a packet; tells whether it is a response."""
+        """Takes a packet; reports whether it is a response."""
         self.packets += 1
         self.ports.add(f.sport)
         operation, self.unreliable = f.opcode & 31, f.opcode >> 5 == UC

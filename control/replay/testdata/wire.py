@@ -108,7 +108,7 @@ class Frame:
         self.source_qp = int.from_bytes(b[at + 17:at + 20], "big") if b[at] >> 5 == 3 else 0
 
     def icrc_is_right(self):
-        """None where it can't be told."""
+        """None if it can't be checked."""
         if not self.roce or len(self.octets) < self.icrc + 4:
             return None
         return self.octets[self.icrc:self.icrc + 4] == icrc(self.octets[self.l3:self.icrc], self.bth_at - self.l3)

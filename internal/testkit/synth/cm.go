@@ -15,7 +15,7 @@ type manager struct {
 	id      [2]uint32
 	waits   [2]int32 // index in mads of the message that an end repeats until it is answered, plus 1; 0: none
 	tries   [2]int
-	told    [2]int32 // index of the last answer of an end, plus 1, for repetitions
+	answers [2]int32 // index of the last answer of an end, plus 1, for repetitions
 	again   [2]int64 // time of the next repetition, ns
 	open    [2]bool  // the end knows that the connection is established
 	leaving bool     // one end has sent DREQ
@@ -82,12 +82,12 @@ func (t *Traffic) manage(l *live, end End) {
 	t.queue.push(l.cm.again[end], taskManage, t.whose(l, end))
 }
 
-// tell sends an answer, and repeats it when the message that it answers is repeated.
-func (t *Traffic) tell(l *live, end End, attr packet.CMAttribute) {
-	if told := l.cm.told[end]; told == 0 || attrOf(t.mads[told-1]) != attr {
-		l.cm.told[end] = t.compose(l, end, attr)
+// answer sends an answer, and repeats it when the message that it answers is repeated.
+func (t *Traffic) answer(l *live, end End, attr packet.CMAttribute) {
+	if last := l.cm.answers[end]; last == 0 || attrOf(t.mads[last-1]) != attr {
+		l.cm.answers[end] = t.compose(l, end, attr)
 	}
-	t.sendMAD(l, end, l.cm.told[end])
+	t.sendMAD(l, end, l.cm.answers[end])
 }
 
 func (t *Traffic) sendMAD(l *live, end End, place int32) {
@@ -112,15 +112,15 @@ func (t *Traffic) managed(l *live, end End, b *[packet.MADLen]byte) {
 	case packet.CMREQ:
 		switch {
 		case l.cm.waits[end] != 0 || l.cm.open[end] || l.closing: // REP has been sent, and is repeated until RTU arrives
-		case l.cm.told[end] == 0 && !l.rng.hit(t.c.reject):
+		case l.cm.answers[end] == 0 && !l.rng.hit(t.c.reject):
 			if l.rng.hit(t.c.mra) {
-				t.tell(l, end, packet.CMMRA)
+				t.answer(l, end, packet.CMMRA)
 				t.askLater(l, end, packet.CMREP, t.c.Managers.MRADelay)
 				return
 			}
 			t.ask(l, end, packet.CMREP)
 		default:
-			t.tell(l, end, packet.CMREJ)
+			t.answer(l, end, packet.CMREJ)
 		}
 	case packet.CMMRA:
 		if l.cm.waits[end] != 0 {
@@ -130,7 +130,7 @@ func (t *Traffic) managed(l *live, end End, b *[packet.MADLen]byte) {
 	case packet.CMREP:
 		if !l.closing {
 			l.cm.waits[end], l.cm.open[end] = 0, true
-			t.tell(l, end, packet.CMRTU)
+			t.answer(l, end, packet.CMRTU)
 			t.establish(l, end)
 		}
 	case packet.CMRTU:
@@ -144,9 +144,9 @@ func (t *Traffic) managed(l *live, end End, b *[packet.MADLen]byte) {
 		t.finish(l)
 	case packet.CMDREQ:
 		l.sides[end].dead = true
-		t.tell(l, end, packet.CMDREP)
+		t.answer(l, end, packet.CMDREP)
 	case packet.CMSIDRREQ:
-		t.tell(l, end, packet.CMSIDRREP)
+		t.answer(l, end, packet.CMSIDRREP)
 	case packet.CMDREP:
 		t.finish(l)
 	case packet.CMSIDRREP:

@@ -133,7 +133,7 @@ func checkEvent(t *Traffic, rules *checker, e *Event) error {
 	return rules.check(e, c.StartPSN)
 }
 
-// provoked tells whether a MAD may be what a listener answers, or a WAN host answers the listener.
+// provoked reports whether a MAD may be what a listener answers, or a WAN host answers the listener.
 func provoked(t *Traffic, e *Event) bool {
 	attr := packet.CMREP
 	if e.From == WAN {
@@ -155,12 +155,12 @@ func mostLoss(c *Config) float64 {
 	return most
 }
 
-// impatient tells whether time-outs may be shorter than the round trip.
+// impatient reports whether time-outs may be shorter than the round trip.
 func impatient(c *Config) bool {
 	return c.Bottleneck.Rate > 0 || c.Timeouts.Requester < 2*(c.Delay[0]+c.Delay[1]+c.PathJitter+c.ConnJitter+c.ReorderDelay)
 }
 
-// hard tells whether connections may give up: after a loss of more than 2 %, too many early time-outs, or MADs that a full queue drops.
+// hard reports whether connections may give up: after a loss of more than 2 %, too many early time-outs, or MADs that a full queue drops.
 func hard(c *Config) bool {
 	return mostLoss(c) > .02 || c.Timeouts.Retries < Forever && impatient(c) || c.CM && c.Bottleneck.Rate > 0
 }
