@@ -22,8 +22,8 @@ func replayCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "replay --config FILE --fabric PREFIX [--fabric PREFIX ...] [--report R.json] [--forwarded F.pcap] [--emitted E.pcap] IN.pcap|-",
 		Short: "Run a capture through the gateway's dataplane in virtual time",
-		Long: `Frames with a source inside a --fabric prefix arrive at the fabric port, the rest at the WAN port; the source of ARP is the sender's
-address. If no frame comes from a --fabric prefix, the command fails and lists the sources. The ports are the first fabric port of the
+		Long: `Runs the frames of a capture through the gateway's own dataplane, without devices, and reports what the gateway would have done. Frames with a
+source inside a --fabric prefix arrive at the fabric port, the rest at the WAN port; the source of ARP is the sender's address. If no frame comes from a --fabric prefix, the command fails and lists the sources. The ports are the first fabric port of the
 configuration and its peer. The capture's timestamps are the clock, and the ports drain at their configured rate. The same input gives the
 same output. The report goes to standard output unless --report names a file. A file's name ends in ".partial" until the file is complete.
 

@@ -19,7 +19,7 @@ import (
 func showCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "show",
-		Short: "Ask the running gateway",
+		Short: "Show the state of the running gateway",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return fmt.Errorf("show what? Expected %[1]s bgp, %[1]s config, %[1]s counters, %[1]s episodes, %[1]s flows, %[1]s health, %[1]s notifications, %[1]s pairs, %[1]s ports, "+

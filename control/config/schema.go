@@ -4,7 +4,6 @@ package config
 // whether it is required, the default and the bounds. Rules between keys are checked after decoding, in resolve.go.
 //
 //	key       the key's name; fields without it are not read
-//	was       the key's old name; a file may still use it, with a warning
 //	required  "yes": must be given
 //	default   the value of an absent key, as the file would have it
 //	min, max  bounds of a value, or of each value in a list
