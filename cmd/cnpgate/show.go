@@ -90,7 +90,9 @@ func (f *showFlags) repeat(ctx context.Context, to io.Writer, print func(io.Writ
 		if isTerminal(to) {
 			text.WriteString("\x1b[H\x1b[2J") // cursor home, clear (ECMA-48 8.3.21, 8.3.39)
 		}
-		if err := print(&text); err != nil && !errors.Is(err, errUnhealthy) {
+		if err := print(&text); ctx.Err() != nil {
+			return nil // it may have ended a request
+		} else if err != nil && !errors.Is(err, errUnhealthy) {
 			return err
 		}
 		if _, err := to.Write(text.Bytes()); err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"io"
 	"net"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // answered is what a gateway with three flows answers, in the order of its tables.
@@ -326,5 +328,18 @@ func TestShowCannotBeWritten(t *testing.T) {
 			t.Errorf("%s: exit status %d, stderr %q", output, got.status, got.stderr)
 		}
 		_ = full.Close()
+	}
+}
+
+// TestWatchInterrupted: Ctrl-C is how --watch ends, also during a request.
+func TestWatchInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	f := showFlags{watch: time.Second}
+	err := f.repeat(ctx, io.Discard, func(io.Writer) error {
+		cancel()
+		return ctx.Err()
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
