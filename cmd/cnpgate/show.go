@@ -118,7 +118,12 @@ func (f *showFlags) print(ctx context.Context, s showable, client *api.Client, t
 		return err
 	}
 	defer body.Close()
-	if _, err = io.Copy(to, body); errors.Is(err, io.ErrUnexpectedEOF) {
+	if s.resource == api.HealthPath {
+		err = copyHealth(to, body)
+	} else {
+		_, err = io.Copy(to, body)
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("the answer is incomplete (%w): the gateway has stopped, or is too busy; try again", err)
 	}
 	return err

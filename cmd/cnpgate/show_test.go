@@ -249,7 +249,7 @@ func TestShow(t *testing.T) {
 		{"show ports --socket none.sock", 1, "", "no socket at none.sock"},
 		{"show queues --socket gw.sock", 0, shownQueues, ""},
 		{"show health --socket gw.sock", 1, "wan: no link\n", "not all ports forward"},
-		{"show health --socket gw.sock -o json", 0, ailing, ""},
+		{"show health --socket gw.sock -o json", 1, ailing, "not all ports forward"},
 		{"show config --socket gw.sock", 0, "# gw.yaml, SHA-256 0123\ngateway: {}\n", ""},
 		{"show pairs --socket gw.sock", 0, shownPairs, ""},
 		{"show pairs --socket gw.sock -o json", 0, paired, ""},
