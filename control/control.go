@@ -101,6 +101,9 @@ func (g *gateway) run(ctx context.Context) (*report.Report, error) {
 	g.identify(o.Log.Info()).Msg("The gateway starts.")
 	g.episodes = newEpisodes(g)
 	g.setWallClock()
+	for i := range c.Ports {
+		g.health.note(c.Ports[i].Name, linkCause, "the gateway does not forward yet")
+	}
 	stopAPI, err := g.startAPI(ctx)
 	if err != nil {
 		return nil, err

@@ -123,7 +123,8 @@ func (e *episodes) ask() {
 // level is info for an episode that begins a minute after the last one that was, and debug for the others.
 func (e *episodes) level(one *episode.Episode, event episode.Event) zerolog.Level {
 	last, ok := e.logged[one.Queue]
-	if event == episode.Began && (!ok || one.Start-last.start >= episodesApart.Nanoseconds()) {
+	apart := one.Start - last.start // negative after the clock was set back
+	if event == episode.Began && (!ok || apart < 0 || apart >= episodesApart.Nanoseconds()) {
 		last = loggedEpisode{one.ID, one.Start}
 		e.logged[one.Queue] = last
 	}

@@ -112,6 +112,20 @@ func TestEpisodesInLog(t *testing.T) {
 	}
 }
 
+// TestEpisodesInLogAfterClockStep: while a clock that was set back has not caught up, episodes are logged as before.
+func TestEpisodesInLogAfterClockStep(t *testing.T) {
+	e := episodes{logged: map[episode.Queue]loggedEpisode{}}
+	for i, c := range []struct {
+		second int64
+		want   zerolog.Level
+	}{{7200, zerolog.InfoLevel}, {0, zerolog.InfoLevel}, {59, zerolog.DebugLevel}, {60, zerolog.InfoLevel}} {
+		one := episode.Episode{ID: uint64(i + 1), Start: c.second * 1e9}
+		if level := e.level(&one, episode.Began); level != c.want {
+			t.Errorf("an episode at %d s is logged at %v, want %v", c.second, level, c.want)
+		}
+	}
+}
+
 // TestEpisodeLoses: notifications that the worker overwrote before they were read are counted as such: else the episode would have fewer than were sent.
 func TestEpisodeLoses(t *testing.T) {
 	p := testkit.DefaultPolicy(2)

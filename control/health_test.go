@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"runtime"
 	"testing"
 	"time"
 
@@ -111,4 +112,45 @@ func TestWatchDevices(t *testing.T) {
 			t.Errorf("the log has %+v (%v), expected %+v", got, err, want)
 		}
 	}
+}
+
+// lateBench is devices whose workers can't begin until they may.
+type lateBench struct {
+	*bench
+	may chan struct{}
+}
+
+func (l *lateBench) Enter(core int) (func(), error) {
+	<-l.may
+	return l.bench.Enter(core)
+}
+
+// TestHealthBeforeForwarding: the API already answers while the workers begin, but nothing is forwarded yet.
+func TestHealthBeforeForwarding(t *testing.T) {
+	before := runtime.NumGoroutine()
+	c, b := newBench(t, []int{0}, "backoff", "1Gbps", 0)
+	ctx, cancel := context.WithCancel(t.Context())
+	devices, started := &lateBench{b, make(chan struct{})}, make(chan struct{})
+	g := &gateway{started: c, devices: devices, reloaded: make(chan struct{}, 1), options: Options{Log: zerolog.Nop(), Started: func() { close(started) }}}
+	ended := make(chan error)
+	go func() {
+		_, err := g.run(ctx)
+		ended <- err
+	}()
+	for deadline := time.Now().Add(10 * time.Second); len(g.health.problems()) < len(c.Ports); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Errorf("problems while no worker has begun: %v", g.health.problems())
+			break
+		}
+	}
+	close(devices.may)
+	<-started
+	if p := g.health.problems(); len(p) > 0 {
+		t.Errorf("problems of a gateway that forwards: %v", p)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	b.done(t, before)
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 	"pgregory.net/rapid"
 )
@@ -41,6 +42,30 @@ func TestIdlerBacksOff(t *testing.T) {
 		if pause := idle.pause(r.Plane.Worker(0), 1); pause > 0 {
 			t.Errorf("sleeps for %v although a frame came", pause)
 		}
+	}
+	r.Close(t)
+}
+
+// TestIdlerAnswers: a worker doesn't sleep between the steps in which it copies flows for a client. With a sleep of a millisecond after each, a table in
+// which a million places have been used takes longer than the client's request may.
+func TestIdlerAnswers(t *testing.T) {
+	r := testkit.New(t, testkit.Setup{Flows: 1024, Forget: true})
+	for i := range uint32(1000) {
+		r.Inject(t, 0, testkit.RoCE{Src: "198.18.0.1", Dst: "198.19.0.1", DestQP: 2 + i, Size: 100}.Frame())
+		r.Drain()
+	}
+	idle, w := idler{backoff: true, polls: pollsBeforeWait, longest: wakenSleep}, r.Plane.Worker(0)
+	for idle.pause(w, w.Step()) < wakenSleep {
+	}
+	s, steps := &dataplane.Snapshot{Flows: make([]dataplane.FlowRecord, 0, 1024)}, 0
+	for w.Ask(s); w.Asked(s); steps++ {
+		if pause := idle.pause(w, 0); pause > 0 {
+			t.Fatalf("sleeps for %v after %d steps of the answer", pause, steps)
+		}
+		w.Step()
+	}
+	if pause := idle.pause(w, 0); len(s.Flows) != 1000 || steps < 2 || pause != wakenSleep {
+		t.Errorf("%d flows in %d steps, then a pause of %v", len(s.Flows), steps, pause)
 	}
 	r.Close(t)
 }

@@ -40,6 +40,8 @@ func (w *watch) run(ctx context.Context, ready <-chan struct{}) []report.Depth {
 			return nil
 		}
 	}
+	w.links.look(time.Now())
+	w.noteLinks()
 	if w.g.options.Started != nil {
 		w.g.options.Started()
 	}

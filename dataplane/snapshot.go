@@ -43,6 +43,9 @@ func (w *Worker) Ask(s *Snapshot) bool { return w.asked.CompareAndSwap(nil, s) }
 // Asked is true until the worker has filled the snapshot. Any goroutine may call it.
 func (w *Worker) Asked(s *Snapshot) bool { return w.asked.Load() == s }
 
+// Requested reports whether the worker has a snapshot to fill. Any goroutine may call it.
+func (w *Worker) Requested() bool { return w.asked.Load() != nil }
+
 // Forget withdraws a snapshot that its caller no longer waits for. The worker may be filling it, so the caller must not read it again.
 func (w *Worker) Forget(s *Snapshot) { w.asked.CompareAndSwap(s, nil) }
 

@@ -25,6 +25,9 @@ type output struct {
 // outputs are opened together, before any work is done, and renamed or discarded together.
 type outputs []*output
 
+// check finds the usual reasons why they can't be opened. Unlike open it makes no file: one of that name may be another process's.
+func (all outputs) check() error { return all.each((*output).check) }
+
 func (all outputs) open() error { return all.each((*output).open) }
 
 // finish writes what is still buffered.
@@ -56,6 +59,20 @@ func (all outputs) discard() {
 		}
 		o.file = nil
 	}
+}
+
+func (o *output) check() error {
+	if o.path == "" {
+		return nil
+	}
+	if regular, err := writable(o.path); err != nil || !regular {
+		return err
+	}
+	var failed *os.PathError
+	if _, err := os.Stat(filepath.Dir(o.path)); errors.As(err, &failed) {
+		return &os.PathError{Op: "open", Path: o.path, Err: failed.Err}
+	}
+	return nil
 }
 
 func (o *output) open() error {

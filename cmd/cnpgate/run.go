@@ -63,14 +63,16 @@ func run(cfg *config.Config, load func() (*config.Config, error), reportPath str
 		cfg = latest(cfg, load, log)
 	}
 	out := outputs{{flag: "--report", path: reportPath}}
-	if err := out.open(); err != nil {
+	if err := out.check(); err != nil {
 		return err
 	}
 	devices, err := open(cfg, log)
 	opened()
 	if err != nil {
-		out.discard()
 		return err
+	}
+	if err := out.open(); err != nil { // not before: while another gateway has the devices, the file may be its report
+		return errors.Join(err, devices.close())
 	}
 	result, err := control.Run(ctx, cfg, devices, control.Options{
 		Log: log, Timeline: reportPath != "", Abort: abort, Addresses: devices.addresses(), Load: load, Hangups: hangups,

@@ -64,3 +64,15 @@ func TestRunLogsWarnings(t *testing.T) {
 		}
 	}
 }
+
+// TestReportOfAnother: a run that can't have the devices leaves the report of the gateway that has them alone.
+func TestReportOfAnother(t *testing.T) {
+	dir := workspace(t)
+	put(t, dir, "run.json.partial", []byte("begun"))
+	if got := cnpgate(t, dir, "run", "--config", "gw.yaml", "--report", "run.json"); got.status != 1 || !strings.Contains(got.stderr, "built without DPDK") {
+		t.Errorf("exit status %d, stderr %q", got.status, got.stderr)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "run.json.partial")); err != nil || string(text) != "begun" {
+		t.Errorf("the other's report is %q (%v)", text, err)
+	}
+}

@@ -90,7 +90,9 @@ func (f *showFlags) repeat(ctx context.Context, to io.Writer, print func(io.Writ
 		if isTerminal(to) {
 			text.WriteString("\x1b[H\x1b[2J") // cursor home, clear (ECMA-48 8.3.21, 8.3.39)
 		}
-		if err := print(&text); err != nil && !errors.Is(err, errUnhealthy) {
+		if err := print(&text); ctx.Err() != nil {
+			return nil // it may have ended a request
+		} else if err != nil && !errors.Is(err, errUnhealthy) {
 			return err
 		}
 		if _, err := to.Write(text.Bytes()); err != nil {
@@ -116,7 +118,12 @@ func (f *showFlags) print(ctx context.Context, s showable, client *api.Client, t
 		return err
 	}
 	defer body.Close()
-	if _, err = io.Copy(to, body); errors.Is(err, io.ErrUnexpectedEOF) {
+	if s.resource == api.HealthPath {
+		err = copyHealth(to, body)
+	} else {
+		_, err = io.Copy(to, body)
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("the answer is incomplete (%w): the gateway has stopped, or is too busy; try again", err)
 	}
 	return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"io"
 	"net"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // answered is what a gateway with three flows answers, in the order of its tables.
@@ -247,7 +249,7 @@ func TestShow(t *testing.T) {
 		{"show ports --socket none.sock", 1, "", "no socket at none.sock"},
 		{"show queues --socket gw.sock", 0, shownQueues, ""},
 		{"show health --socket gw.sock", 1, "wan: no link\n", "not all ports forward"},
-		{"show health --socket gw.sock -o json", 0, ailing, ""},
+		{"show health --socket gw.sock -o json", 1, ailing, "not all ports forward"},
 		{"show config --socket gw.sock", 0, "# gw.yaml, SHA-256 0123\ngateway: {}\n", ""},
 		{"show pairs --socket gw.sock", 0, shownPairs, ""},
 		{"show pairs --socket gw.sock -o json", 0, paired, ""},
@@ -326,5 +328,18 @@ func TestShowCannotBeWritten(t *testing.T) {
 			t.Errorf("%s: exit status %d, stderr %q", output, got.status, got.stderr)
 		}
 		_ = full.Close()
+	}
+}
+
+// TestWatchInterrupted: Ctrl-C is how --watch ends, also during a request.
+func TestWatchInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	f := showFlags{watch: time.Second}
+	err := f.repeat(ctx, io.Discard, func(io.Writer) error {
+		cancel()
+		return ctx.Err()
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }

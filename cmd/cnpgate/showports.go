@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -103,4 +105,20 @@ func showHealth(ctx context.Context, client *api.Client, to io.Writer) error {
 		}
 	}
 	return errUnhealthy
+}
+
+// copyHealth copies the API's answer, and returns errUnhealthy if it says so.
+func copyHealth(to io.Writer, answer io.Reader) error {
+	var text bytes.Buffer
+	if _, err := io.Copy(to, io.TeeReader(answer, &text)); err != nil {
+		return err
+	}
+	var h api.Health
+	if err := json.Unmarshal(text.Bytes(), &h); err != nil {
+		return fmt.Errorf("the answer of the gateway: %w; expected that of a gateway of this version", err)
+	}
+	if !h.Healthy {
+		return errUnhealthy
+	}
+	return nil
 }

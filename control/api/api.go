@@ -37,9 +37,10 @@ type Server struct {
 	plane *dataplane.Dataplane
 	ports []string
 	turns []chan struct{} // by worker: the request that may ask it for flows holds the one token
-	// The request that measures rates holds the one token, and waits with wait.
-	sampling chan struct{}
-	wait     func(context.Context, time.Duration) error
+	// The request that measures rates holds the one token, and waits with wait. Its client may take ratesTime to read the answer.
+	sampling  chan struct{}
+	wait      func(context.Context, time.Duration) error
+	ratesTime time.Duration
 
 	hints    *hints
 	socket   *socket
@@ -71,6 +72,7 @@ type Gateway interface {
 func Open(c *config.Config, plane *dataplane.Dataplane, gateway Gateway, logger zerolog.Logger) (*Server, error) {
 	s := &Server{
 		plane: plane, gateway: gateway, log: logger, hints: newHints(func() *pairing.QPMap { return plane.Policy().QPMap }), sampling: make(chan struct{}, 1), wait: pause,
+		ratesTime: ratesTime,
 	}
 	for i := range c.Ports {
 		s.ports = append(s.ports, c.Ports[i].Name)

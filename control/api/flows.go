@@ -50,6 +50,7 @@ func (s *Server) getFlows(w http.ResponseWriter, r *http.Request, parameters map
 			return err
 		}
 		defer leave()
+		out.end = time.Now().Add(s.ratesTime)
 	}
 	return s.list(w, r, out)
 }
@@ -67,22 +68,22 @@ func makeFlow(port string, c *dataplane.FlowRecord, rate *uint64) Flow {
 // list writes the flows that out selects, worker by worker, in the order of their places in the table, which don't change. It reads and writes some at
 // a time, so that a million flows don't need memory for a million.
 func (s *Server) list(w http.ResponseWriter, r *http.Request, out *flowWriter) error {
-	if err := s.eachFlow(w, r, out.write); err != nil {
+	if err := s.eachFlow(w, r, out.end, out.write); err != nil {
 		return out.fail(err)
 	}
-	if err := out.end(); err != nil {
+	if err := out.close(); err != nil {
 		return out.fail(err)
 	}
 	return nil
 }
 
-// eachFlow calls do with the flows of all workers, some at a time, until do needs no more.
-func (s *Server) eachFlow(w http.ResponseWriter, r *http.Request, do func(worker int, flows []dataplane.FlowRecord) (more bool, err error)) error {
+// eachFlow calls do with the flows of all workers, some at a time, until do needs no more. end is as in keepGoing.
+func (s *Server) eachFlow(w http.ResponseWriter, r *http.Request, end time.Time, do func(worker int, flows []dataplane.FlowRecord) (more bool, err error)) error {
 	snapshot := &dataplane.Snapshot{Flows: make([]dataplane.FlowRecord, 0, flowsAtOnce)}
 	for worker := range s.turns {
 		snapshot.At = flowtable.None
 		for snapshot.End = false; !snapshot.End; {
-			keepGoing(w)
+			keepGoing(w, end)
 			if err := s.fill(r.Context(), worker, snapshot); err != nil {
 				return err
 			}
@@ -134,9 +135,10 @@ type flowWriter struct {
 	limit    uint64 // 0: none
 	wants    func(*dataplane.FlowRecord) bool
 	describe func(worker int, c *dataplane.FlowRecord) any
-	rates    rates  // none, unless rates are wanted
-	n        uint64 // written
-	more     bool   // the limit left some out
+	rates    rates     // none, unless rates are wanted
+	end      time.Time // when the client must have read the answer; zero: no limit
+	n        uint64    // written
+	more     bool      // the limit left some out
 	begun    bool
 }
 
@@ -193,7 +195,7 @@ func (o *flowWriter) begin() error {
 	return err
 }
 
-func (o *flowWriter) end() error {
+func (o *flowWriter) close() error {
 	text := "\n],\"more\":false}\n"
 	if o.more {
 		text = "\n],\"more\":true}\n"

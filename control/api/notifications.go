@@ -181,7 +181,7 @@ func (s *Server) streamNotifications(w http.ResponseWriter, r *http.Request, par
 			return nil
 		case <-tick.C:
 		}
-		keepGoing(w)
+		keepGoing(w, time.Time{})
 		for worker := range at {
 			if at[worker], err = s.streamWorker(out, c, worker, at[worker], f); err != nil {
 				return nil

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/netip"
+	"time"
 
 	"github.com/cnpgate/cnpgate/proxy"
 )
@@ -28,7 +29,7 @@ const proxiesAtOnce = 4096
 func (s *Server) getProxies(w http.ResponseWriter, _ *http.Request, _ map[string]string) error {
 	w.Header().Set("Content-Type", jsonType)
 	to := bufio.NewWriterSize(w, 64<<10)
-	if err := writeProxies(to, s.plane.Policy().Proxies.Entries(), func() { keepGoing(w) }); err != nil {
+	if err := writeProxies(to, s.plane.Policy().Proxies.Entries(), func() { keepGoing(w, time.Time{}) }); err != nil {
 		panic(http.ErrAbortHandler) // so that the client doesn't take a part for the whole answer
 	}
 	return nil

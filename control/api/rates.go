@@ -44,6 +44,9 @@ func (r rates) of(worker int, c *dataplane.FlowRecord) *uint64 {
 	return &rate
 }
 
+// ratesTime is how long a client may take to read an answer with rates: a slow one must not keep others from measuring.
+const ratesTime = time.Minute
+
 // sample notes the flows that a filter selects, and waits for the filter's interval. As this takes 24 bytes per flow, only one request does it at a time,
 // until leave.
 func (s *Server) sample(w http.ResponseWriter, r *http.Request, f *filter, rates *rates) (leave func(), err error) {
@@ -55,7 +58,7 @@ func (s *Server) sample(w http.ResponseWriter, r *http.Request, f *filter, rates
 		return nil, failed(http.StatusServiceUnavailable, "another request is measuring rates; try again, or leave out interval")
 	}
 	leave = func() { <-s.sampling }
-	err = s.eachFlow(w, r, func(worker int, flows []dataplane.FlowRecord) (bool, error) {
+	err = s.eachFlow(w, r, time.Time{}, func(worker int, flows []dataplane.FlowRecord) (bool, error) {
 		for i := range flows {
 			if f.wants(&flows[i]) {
 				rates.note(worker, &flows[i])
@@ -64,7 +67,7 @@ func (s *Server) sample(w http.ResponseWriter, r *http.Request, f *filter, rates
 		return true, nil
 	})
 	if err == nil {
-		keepGoing(w)
+		keepGoing(w, time.Time{})
 		if s.wait(r.Context(), f.interval) != nil {
 			err = failed(http.StatusServiceUnavailable, "the gateway is stopping")
 		}

@@ -3,8 +3,11 @@ package api
 import (
 	"context"
 	"errors"
+	"io"
+	"net"
 	"net/http"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -114,4 +117,29 @@ func TestRatesEnd(t *testing.T) {
 	g.want(t, http.MethodGet, FlowsPath+"?interval=1s", "", http.StatusServiceUnavailable, "the gateway is stopping")
 	g.server.wait = wait
 	g.want(t, http.MethodGet, FlowsPath+"?interval=1s", "", http.StatusOK, `"age_ns"`)
+}
+
+// TestSlowReaderOfRates: a client that doesn't read its answer keeps others from measuring for a bounded time.
+func TestSlowReaderOfRates(t *testing.T) {
+	g := newGate(t, 1)
+	g.server.ratesTime = 2 * time.Second // less than the next request waits
+	for i := range uint32(3000) {        // an answer that no buffer of the connection holds
+		g.see(t, 0, 0, testkit.RoCE{Src: "10.1.0.1", Dst: "10.9.0.8", DestQP: 2 + i})
+	}
+	g.run(0)
+	slow, err := net.Dial("unix", g.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer slow.Close()
+	if _, err := io.WriteString(slow, "GET "+FlowsPath+"?interval=10ms HTTP/1.1\r\nHost: gate\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	for len(g.server.sampling) == 0 {
+		runtime.Gosched()
+	}
+	g.want(t, http.MethodGet, FlowsPath+"?interval=10ms&limit=1", "", http.StatusOK, `"more":true`)
+	if text, err := io.ReadAll(slow); err != nil || strings.Contains(string(text), `"more"`) {
+		t.Errorf("the slow client got %d bytes (%v), want a part of the answer that can't be taken for the whole", len(text), err)
+	}
 }

@@ -109,10 +109,13 @@ func answer(w http.ResponseWriter, status int, body any) {
 	_, _ = w.Write(append(b, '\n')) // the client may have disconnected
 }
 
-// keepGoing extends the deadline of a long answer for its next part. The deadline for reading the request must move too: once it passes,
-// the server cancels the request.
-func keepGoing(w http.ResponseWriter) {
+// keepGoing extends the deadline of a long answer for its next part, but not beyond the end of the whole answer; the zero end is none. The deadline for
+// reading the request must move too: once it passes, the server cancels the request.
+func keepGoing(w http.ResponseWriter, end time.Time) {
 	c, deadline := http.NewResponseController(w), time.Now().Add(pieceTime)
+	if !end.IsZero() && end.Before(deadline) {
+		deadline = end
+	}
 	_ = c.SetWriteDeadline(deadline) // the connection may not support deadlines
 	_ = c.SetReadDeadline(deadline)
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -42,11 +43,14 @@ func (r *report) checkDevice(s device, devices, interfaces map[string]place) {
 		return // the same device has the same interface
 	}
 	for arg := range strings.SplitSeq(args, ",") {
-		iface, ok := strings.CutPrefix(arg, "iface=")
-		if !ok {
+		key, iface, _ := strings.Cut(arg, "=")
+		if !slices.Contains(exclusiveArgs, key) || key == "path" && strings.HasPrefix(iface, "/dev/") { // vhost-net supports many users
 			continue
 		}
 		if first, twice := interfaces[iface]; twice {
+			if first.path == s.path {
+				continue // net_pcap receives and sends by one interface
+			}
 			r.problem(s.place, "the interface %s is that of %s (%s); expected another one, as each port needs an interface of its own",
 				quote(iface), first.path, r.position(first))
 			continue
@@ -54,6 +58,9 @@ func (r *report) checkDevice(s device, devices, interfaces map[string]place) {
 		interfaces[iface] = s.place
 	}
 }
+
+// exclusiveArgs are a device's arguments that name an interface, tap or socket which only one port can use (internal/dpdk, drivers).
+var exclusiveArgs = []string{"iface", "rx_iface", "rx_iface_in", "tx_iface", "remote", "path"}
 
 // deviceKey is the normal form of a PCI address: 3B:00.0 is 0000:3b:00.0.
 func deviceKey(name string) string {
