@@ -108,6 +108,19 @@ func (p *Policy) ToProxy(src, to packet.Addr, a Action) Reason {
 	return p.possible(ProxyNotification, to.Is4(), false, false, a)
 }
 
+// Permits reports whether src, which was notified in format f before, may be asked for an action in that format now: the policy may have changed
+// since. Its reasons are OK, NoEndpoint, NothingAccepted if src no longer accepts f, NotEnabled, NoGatewayAddress and NotExpressible.
+func (p *Policy) Permits(f Format, src packet.Addr, a Action) Reason {
+	accepts, ok := p.Endpoints.Lookup(src)
+	switch {
+	case !ok:
+		return NoEndpoint
+	case !accepts.Accepts(f):
+		return NothingAccepted
+	}
+	return p.possible(f, src.Is4(), true, false, a)
+}
+
 // possible reports whether a host of this address family can be notified in format f now: a sender, or its proxy.
 func (p *Policy) possible(f Format, is4, sourceQPKnown, optionRefused bool, a Action) Reason {
 	row := &formats[f]

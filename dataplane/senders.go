@@ -9,6 +9,7 @@ import (
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/keyhash"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/pairing"
 )
 
 // watched is a sender whose flow was among the largest of a congested queue: its congestion.Sender, and the data to notify it without a
@@ -244,8 +245,12 @@ func (w *Worker) resumeSenders(port, class int, m congestion.Metrics, policy *Po
 }
 
 // resumeSender sends a sender its Resume, which counts as a notification of its flow (draft-tian 5.5). It returns false if the Resume has
-// to wait. One that can't be built never can, and counts as done.
+// to wait. One that may not be sent, or can't be built, never can, and counts as done.
 func (w *Worker) resumeSender(e *watched, n *note) bool {
+	if reason := w.mayResume(n); reason != congestion.OK {
+		w.suppress(int(n.in), Suppression(reason))
+		return true
+	}
 	a := n.account // an entry ends with its flow
 	if !w.due(&w.policy.Ports[e.out], e.flow, a) {
 		return false
@@ -263,4 +268,16 @@ func (w *Worker) resumeSender(e *watched, n *note) bool {
 		a.notified[n.format]++
 	}
 	return true
+}
+
+// mayResume reports whether a Resume may be sent, by the present policy: draft-tian 10.5 forbids a Long-haul CNP to a host that isn't configured for
+// it, and a sender that is behind a proxy by now has no Resume. No notification names the QPs of a connection that RDMA-CM has released.
+func (w *Worker) mayResume(n *note) congestion.Reason {
+	if to, behind := w.policy.Proxies.Lookup(n.to); behind && !w.isOwn(to) {
+		return congestion.NotExpressible
+	}
+	if pairing.Answer(w.flows.State(n.flow).Answer()).Ended() != pairing.Open {
+		return congestion.SourceQPUnknown
+	}
+	return w.policy.Who.Permits(n.format, n.to, congestion.Resume)
 }
