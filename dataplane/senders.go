@@ -156,10 +156,10 @@ func (s *senders) notified(e *watched, n *note, depth uint64) {
 	}
 }
 
-// notifiedElsewhere records that another gateway's notification to a sender passes: it counts like this gateway's (draft-tian 5.7).
-// receiver: qp is the receiver's, as in a Fast CNP; otherwise it is the sender's.
-func (s *senders) notifiedElsewhere(sender packet.Addr, qp uint32, receivers bool) {
-	n := *s.head(sender)
+// notifiedElsewhere records that another gateway's notification to a sender has arrived on a WAN port: for the flow that it names, it counts like
+// this gateway's (draft-tian 5.7).
+func (s *senders) notifiedElsewhere(port int, r *paceRequest) {
+	n := *s.head(r.sender)
 	for range longestChain {
 		if n == 0 {
 			return
@@ -168,13 +168,14 @@ func (s *senders) notifiedElsewhere(sender packet.Addr, qp uint32, receivers boo
 		n = e.next
 		k := s.in.flows.Key(e.flow)
 		a := s.in.accounts.find(e.flow)
-		if k.Src != sender || k.Encapsulated() || a == nil || a.generation.Load() != e.generation {
+		if int(e.out) != port || k.Encapsulated() || a == nil || a.generation.Load() != e.generation {
 			continue
 		}
-		if receivers && k.DestQP != qp {
-			continue
+		named, known := s.in.learner.SourceQP(e.flow)
+		if !known {
+			named = 0
 		}
-		if named, known := s.in.learner.SourceQP(e.flow); !receivers && (!known || named != qp) {
+		if !r.names(k, named) {
 			continue
 		}
 		state := s.state(e)
