@@ -123,6 +123,16 @@ func (w *Worker) holdBack(b *batch, i, out int, flow flowtable.Ref) bool {
 	return true
 }
 
+// stayPaced gives held frames to the flow that replaces theirs in the same place of the table, with the same key: its packets must not overtake them.
+// It may be the same connection, of which more packets were lost than pairing follows. a is the account of the new flow.
+func (w *Worker) stayPaced(x flowtable.Index, a *account, place uint16) {
+	is := a.generation.Load()
+	held := &w.egress[w.ports[w.flows.Key(x).Port].Peer].pacer.flows.of[place]
+	if held.ref == (flowtable.Ref{Index: x, Generation: is - 1}) { // otherwise the place has become another flow's
+		a.paced, held.ref.Generation = place, is
+	}
+}
+
 // longFlow is the maximum of a flow's past bytes that count: flows that have sent more share the pace equally. Otherwise one of them would
 // wait until another one has sent as much, which may take hours. It is above the longest flows of common workloads, so that these finish
 // sooner on average.
