@@ -267,6 +267,47 @@ func TestNoCEWithFastCNP(t *testing.T) {
 	s.finish()
 }
 
+// TestNoCEWithOtherFastCNP: nor is a packet marked that causes a Fast CNP for another reason than this gateway's queue: it arrived with CE, or a
+// congested node has asked for the notification.
+func TestNoCEWithOtherFastCNP(t *testing.T) {
+	f := data(true, 0)
+	for _, c := range []struct {
+		name   string
+		arrive func(s *scene)
+	}{
+		{"CE on arrival", func(s *scene) {
+			marked := f
+			marked.ECN = packet.CE
+			s.arrive(marked.Frame())
+		}},
+		{"for a proxy", func(s *scene) {
+			ask := f
+			ask.ECN = packet.NotECT
+			s.arrive(ask.Frame())
+			s.arriveAt(wan, asking(t, ask.Frame(), own6, 5))
+			s.arrive(f.Frame())
+		}},
+	} {
+		p := proxyFor(congestion.FastCNP)
+		p.Ports[wan].KMin, p.Ports[wan].OnArrival, p.Ports[wan].ClearCE = 1, true, true
+		s := newScene(t, p, nil)
+		c.arrive(s)
+		s.fill(1, f)
+		s.Drain()
+		out := s.Take(wan)
+		for i, o := range out {
+			_, q := kindOf(o)
+			if ce := q.ECN == packet.CE; q.Kind == packet.RoCEv2 && ce != (i == len(out)-1) {
+				t.Errorf("%s: packet %d of %d leaves with CE: %v", c.name, i+1, len(out), ce)
+			}
+		}
+		if n := s.Count(fabric, dataplane.SentFirst+dataplane.Counter(congestion.FastCNP)); n != 1 {
+			t.Errorf("%s: %d Fast CNPs", c.name, n)
+		}
+		s.finish()
+	}
+}
+
 // TestNotifiedElsewhere: a notification of another gateway that passes to a sender counts as one of this gateway's own; a Resume doesn't, nor
 // does one about another flow.
 func TestNotifiedElsewhere(t *testing.T) {
