@@ -20,7 +20,7 @@ type Reason uint8
 
 const (
 	OK               Reason = iota
-	NotUnicast              // the source is no host's address
+	NotUnicast              // the source, or the destination, is no host's address
 	NoEndpoint              // no configured prefix covers the source
 	NothingAccepted         // the source's endpoint accepts no format
 	NotEnabled              // none of the accepted formats is enabled

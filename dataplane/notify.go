@@ -80,6 +80,9 @@ func (w *Worker) ask(b *batch, i int, a *account, target *cnpgen.Target) Suppres
 	if known && sourceQP < managementQPs {
 		return ManagementQP
 	}
+	if !w.toOneHost(b, i) {
+		return Suppression(congestion.NotUnicast)
+	}
 	reason := w.recipient(n, &w.records[i].Flow.Src, known)
 	if n.format != congestion.ProxyNotification && b.tunnel>>i&1 != 0 { // a plain notification could reach another tenant's host, or none
 		return Encapsulated
@@ -110,6 +113,13 @@ func (w *Worker) ask(b *batch, i int, a *account, target *cnpgen.Target) Suppres
 		b.byFastCNP |= 1 << i
 	}
 	return allowed
+}
+
+// toOneHost reports whether a data packet goes to one station and one host. A notification has the packet's destination MAC address as its source,
+// and a standard CNP the destination IP address, too: neither may be a group's (IEEE 802.3 3.2.3, RFC 1122 3.2.1.3). What is in a tunnel has no part in that.
+func (w *Worker) toOneHost(b *batch, i int) bool {
+	const group = 1 // the bit of a MAC address
+	return w.batch.Bytes(b.frames[i])[0]&group == 0 && (b.tunnel>>i&1 != 0 || unicast(w.records[i].Flow.Dst))
 }
 
 // setTarget sets the target of a notification about a data packet, and gives it the packet with all its headers. Those of a plain frame are
