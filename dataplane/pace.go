@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
@@ -151,7 +152,34 @@ func (w *Worker) goOn(out int, at uint32) {
 	if !w.flows.Live(ref) {
 		ref = flowtable.Ref{}
 	}
-	w.queueOne(out, class, f, ref)
+	if w.queueOne(out, class, f, ref) {
+		w.markHeld(out, class, f, ref)
+	}
+}
+
+// markHeld does for a frame that was held, and has entered its class, what queueClass and respond do for others: it updates the maximum depth, and marks
+// the frame above K_min (draft-tian 5.4).
+func (w *Worker) markHeld(out, class int, f burst.Frame, flow flowtable.Ref) {
+	policy, q := &w.policy.Ports[out], &w.egress[out]
+	depth := q.depth[class] + q.others[class]
+	w.counters.watermark(out, class, depth)
+	if !policy.Marks || depth <= policy.KMin {
+		return
+	}
+	var p packet.Parsed
+	data := w.batch.Bytes(f)
+	packet.Parse(data, f.Len, &p)
+	switch {
+	case p.ECN == packet.NotECT || p.ECN == packet.CE:
+		return
+	case !w.policy.Observe:
+		packet.MarkCE(data, p.Outer, p.ECN)
+		w.counters.add(out, ECNMarked, 1)
+		if flow.Index != flowtable.None {
+			w.accounts.get(flow.Index).marked++
+		}
+	}
+	q.states[class].marked++
 }
 
 // paceAStep bounds the frames that release takes a step: more than a port sends in one.
