@@ -591,6 +591,8 @@ class Gateway:
             return None, reason, None
         if k.sent >= k.c["FlowsPerRound"]:
             return None, None, None
+        if f.dst.is_multicast:
+            return None, "not-unicast", None
         return *self.choose(f.src, r.source_qp is not None and not r.ended), decision
 
     def choose(self, src, known):
