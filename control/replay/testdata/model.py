@@ -297,6 +297,10 @@ class Gateway:
                 for r in waiting:
                     if k.c["Resumes"] and r.sender.kind in ("long-haul-cnp", "long-haul-cnp-icmpv6", "ppfc"):
                         f, inward = r.sender.frame
+                        if r.ended:  # RDMA-CM has released the connection
+                            self.counters["notifications_suppressed_total", "source-qp-unknown"] += 1
+                            r.sender = None
+                            continue
                         if r.notified_at is not None and self.now - r.notified_at < q.c["PerFlow"]:
                             k.again = self.now + 10**6
                             continue
