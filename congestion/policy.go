@@ -20,7 +20,7 @@ type Reason uint8
 
 const (
 	OK               Reason = iota
-	NotUnicast              // the source is no host's address
+	NotUnicast              // the source, or the destination, is no host's address
 	NoEndpoint              // no configured prefix covers the source
 	NothingAccepted         // the source's endpoint accepts no format
 	NotEnabled              // none of the accepted formats is enabled
@@ -106,6 +106,19 @@ func (p *Policy) ToProxy(src, to packet.Addr, a Action) Reason {
 		return NotUnicast
 	}
 	return p.possible(ProxyNotification, to.Is4(), false, false, a)
+}
+
+// Permits reports whether src, which was notified in format f before, may be asked for an action in that format now: the policy may have changed
+// since. Its reasons are OK, NoEndpoint, NothingAccepted if src no longer accepts f, NotEnabled, NoGatewayAddress and NotExpressible.
+func (p *Policy) Permits(f Format, src packet.Addr, a Action) Reason {
+	accepts, ok := p.Endpoints.Lookup(src)
+	switch {
+	case !ok:
+		return NoEndpoint
+	case !accepts.Accepts(f):
+		return NothingAccepted
+	}
+	return p.possible(f, src.Is4(), true, false, a)
 }
 
 // possible reports whether a host of this address family can be notified in format f now: a sender, or its proxy.

@@ -24,6 +24,8 @@ type batch struct {
 	tunnel   mask // packets in a tunnel
 	gone     mask // consumed or dropped: the next stages skip them
 
+	byFastCNP mask // packets that caused a Fast CNP: they are not marked
+
 	class    int  // the first frame's
 	oneClass bool // all frames' class
 }

@@ -46,13 +46,11 @@ func (w *Worker) enforce(port int, kind packet.Notification, data []byte, p *pac
 		w.unenforced(port, unenforcedSource)
 		return
 	}
-	w.hearing = cnpdec.Receiver{Code: w.policy.Build.Code, Extension: w.extensionOf(p.Dst), ICRC: cnpdec.ICRCEither}
-	n := &w.heard
-	if w.hearing.Decode(data, p, n) != cnpdec.Accepted {
+	if w.hear(data, p) != cnpdec.Accepted {
 		w.unenforced(port, unenforcedMalformed)
 		return
 	}
-	w.enforceNotification(port, p, n)
+	w.enforceNotification(port, p, &w.heard)
 }
 
 // enforceNotification carries out a valid notification of a permitted source. p is the result of packet.Parse for it.

@@ -3,6 +3,7 @@ package dataplane
 import (
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
+	"github.com/cnpgate/cnpgate/pairing"
 )
 
 // enter puts one frame of a flow at the end of a class.
@@ -45,3 +46,12 @@ func (w *Worker) EndedBytes(port, class int) (counted, found uint64) {
 
 // Slowed is the number of senders that were asked to slow down because of a class of a port's queue, and wait for a Resume.
 func (w *Worker) Slowed(port, class int) int { return w.egress[port].states[class].slowed }
+
+// CloseRecords closes all flow records, as a DREQ of their connections does.
+func (w *Worker) CloseRecords() {
+	const ending = 29 // of a pairing.Answer
+	for x := flowtable.Index(1); x <= w.flows.High(); x++ {
+		was := w.flows.State(x)
+		w.flows.SetAnswer(x, was, was.Answer()|flowtable.Answer(pairing.EndedDREQ)<<ending)
+	}
+}

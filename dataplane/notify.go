@@ -9,23 +9,16 @@ import (
 	"github.com/cnpgate/cnpgate/ratelimit"
 )
 
-type outcome uint8
-
-const (
-	notNotified outcome = iota
-	notified
-	notifiedByFastCNP
-)
-
 // managementQPs are QP 0 (SMI) and QP 1 (GSI): they carry management datagrams and have no rate to reduce (IBTA 3.9.3).
 const managementQPs = 2
 
 // notify notifies the sender of a data packet that entered a congested queue, if its flow is one of those with the largest shares of that
 // queue (draft-tian 5.5). Every reason not to is counted.
-func (w *Worker) notify(r *response, b *batch, i int) outcome {
+func (w *Worker) notify(r *response, b *batch, i int) {
 	x := w.flow[i].Index
 	if x == flowtable.None {
-		return w.suppress(r.in, FlowUnknown)
+		w.suppress(r.in, FlowUnknown)
+		return
 	}
 	account := w.accounts.find(x)
 	if account == nil {
@@ -34,25 +27,29 @@ func (w *Worker) notify(r *response, b *batch, i int) outcome {
 	switch reason := r.amongLargest(account); reason {
 	case allowed:
 	case notTheLargest:
-		return notNotified // another flow's packet causes that flow's notification
+		return // another flow's packet causes that flow's notification
 	default:
-		return w.suppressFlow(r, x, reason)
+		w.suppressFlow(r, x, reason)
+		return
 	}
 	if w.records[i].DestQP() < managementQPs {
-		return w.suppressFlow(r, x, ManagementQP)
+		w.suppressFlow(r, x, ManagementQP)
+		return
 	}
 	sender := w.senders.watch(x, account, r)
 	bytes := w.learner.Bytes(x)
 	sender.Observe(&r.policy.Response, w.now, bytes, r.metrics.Depth)
 	if !w.due(r.policy, x, account) {
-		return w.suppressFlow(r, x, FlowLimit)
+		w.suppressFlow(r, x, FlowLimit)
+		return
 	}
 	restraint, stricter := sender.Next(&r.policy.Response, r.metrics.Depth, w.now)
 	if restraint != congestion.Unrestrained {
-		return w.suppressFlow(r, x, restrained(restraint))
+		w.suppressFlow(r, x, restrained(restraint))
+		return
 	}
 	if r.state.sent >= r.policy.FlowsPerRound && r.policy.Interval > 0 {
-		return notNotified // in a later round, if it is still among the largest
+		return // in a later round, if it is still among the largest
 	}
 	n := &w.note
 	n.decision, n.flowBytes, n.flowRate = r.decision, bytes, sender.Rate()
@@ -60,15 +57,12 @@ func (w *Worker) notify(r *response, b *batch, i int) outcome {
 		n.decision = sender.Stricter(&r.policy.Response, r.metrics, r.cause)
 	}
 	if reason := w.ask(b, i, account, &sender.target); reason != allowed {
-		return w.suppressFlow(r, x, reason)
+		w.suppressFlow(r, x, reason)
+		return
 	}
 	r.state.sent++
 	account.notify(w.now)
 	w.senders.notified(sender, n, r.metrics.Depth)
-	if n.format == congestion.FastCNP && !n.observed {
-		return notifiedByFastCNP
-	}
-	return notified
 }
 
 // about sets what all notifications about a queue have in common, until the next call.
@@ -85,6 +79,9 @@ func (w *Worker) ask(b *batch, i int, a *account, target *cnpgen.Target) Suppres
 	sourceQP, known := w.learner.SourceQP(x)
 	if known && sourceQP < managementQPs {
 		return ManagementQP
+	}
+	if !w.toOneHost(b, i) {
+		return Suppression(congestion.NotUnicast)
 	}
 	reason := w.recipient(n, &w.records[i].Flow.Src, known)
 	if n.format != congestion.ProxyNotification && b.tunnel>>i&1 != 0 { // a plain notification could reach another tenant's host, or none
@@ -108,10 +105,21 @@ func (w *Worker) ask(b *batch, i int, a *account, target *cnpgen.Target) Suppres
 	if reason := w.emit(n); reason != allowed {
 		return reason
 	}
-	if !n.observed {
-		a.notified[n.format]++
+	if n.observed {
+		return allowed
+	}
+	a.notified[n.format]++
+	if n.format == congestion.FastCNP {
+		b.byFastCNP |= 1 << i
 	}
 	return allowed
+}
+
+// toOneHost reports whether a data packet goes to one station and one host. A notification has the packet's destination MAC address as its source,
+// and a standard CNP the destination IP address, too: neither may be a group's (IEEE 802.3 3.2.3, RFC 1122 3.2.1.3). What is in a tunnel has no part in that.
+func (w *Worker) toOneHost(b *batch, i int) bool {
+	const group = 1 // the bit of a MAC address
+	return w.batch.Bytes(b.frames[i])[0]&group == 0 && (b.tunnel>>i&1 != 0 || unicast(w.records[i].Flow.Dst))
 }
 
 // setTarget sets the target of a notification about a data packet, and gives it the packet with all its headers. Those of a plain frame are
@@ -143,15 +151,14 @@ func (w *Worker) isOwn(a packet.Addr) bool {
 	return ok && own == a || w.policy.Proxy != nil && w.policy.Proxy.owns(a)
 }
 
-func (w *Worker) suppress(in int, s Suppression) outcome {
+func (w *Worker) suppress(in int, s Suppression) {
 	w.counters.add(in, SuppressedFirst+Counter(s-1), 1)
-	return notNotified
 }
 
 // suppressFlow is suppress for a flow whose sender was to be notified of congestion.
-func (w *Worker) suppressFlow(r *response, x flowtable.Index, s Suppression) outcome {
+func (w *Worker) suppressFlow(r *response, x flowtable.Index, s Suppression) {
 	w.recordSuppressed(r, x, s)
-	return w.suppress(r.in, s)
+	w.suppress(r.in, s)
 }
 
 // amongLargest is allowed if the flow is one of those with the largest shares of its packet's class, at all workers together. Frames that

@@ -30,7 +30,11 @@ func (o *observer) End(x flowtable.Index, why flowtable.Ending) {
 			out := o.w.ports[o.w.flows.Key(x).Port].Peer
 			o.w.egress[out].shares[a.class()].end(x, a)
 		}
+		paced := a.paced
 		a.begin(a.generation.Load() + 1) // of the next flow, so that the tags of queued frames match no account
+		if why == flowtable.Renewed && paced != 0 {
+			o.w.stayPaced(x, a, paced)
+		}
 	}
 	o.w.learner.End(x)
 }

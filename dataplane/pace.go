@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
@@ -123,6 +124,16 @@ func (w *Worker) holdBack(b *batch, i, out int, flow flowtable.Ref) bool {
 	return true
 }
 
+// stayPaced gives held frames to the flow that replaces theirs in the same place of the table, with the same key: its packets must not overtake them.
+// It may be the same connection, of which more packets were lost than pairing follows. a is the account of the new flow.
+func (w *Worker) stayPaced(x flowtable.Index, a *account, place uint16) {
+	is := a.generation.Load()
+	held := &w.egress[w.ports[w.flows.Key(x).Port].Peer].pacer.flows.of[place]
+	if held.ref == (flowtable.Ref{Index: x, Generation: is - 1}) { // otherwise the place has become another flow's
+		a.paced, held.ref.Generation = place, is
+	}
+}
+
 // longFlow is the maximum of a flow's past bytes that count: flows that have sent more share the pace equally. Otherwise one of them would
 // wait until another one has sent as much, which may take hours. It is above the longest flows of common workloads, so that these finish
 // sooner on average.
@@ -141,7 +152,34 @@ func (w *Worker) goOn(out int, at uint32) {
 	if !w.flows.Live(ref) {
 		ref = flowtable.Ref{}
 	}
-	w.queueOne(out, class, f, ref)
+	if w.queueOne(out, class, f, ref) {
+		w.markHeld(out, class, f, ref)
+	}
+}
+
+// markHeld does for a frame that was held, and has entered its class, what queueClass and respond do for others: it updates the maximum depth, and marks
+// the frame above K_min (draft-tian 5.4).
+func (w *Worker) markHeld(out, class int, f burst.Frame, flow flowtable.Ref) {
+	policy, q := &w.policy.Ports[out], &w.egress[out]
+	depth := q.depth[class] + q.others[class]
+	w.counters.watermark(out, class, depth)
+	if !policy.Marks || depth <= policy.KMin {
+		return
+	}
+	var p packet.Parsed
+	data := w.batch.Bytes(f)
+	packet.Parse(data, f.Len, &p)
+	switch {
+	case p.ECN == packet.NotECT || p.ECN == packet.CE:
+		return
+	case !w.policy.Observe:
+		packet.MarkCE(data, p.Outer, p.ECN)
+		w.counters.add(out, ECNMarked, 1)
+		if flow.Index != flowtable.None {
+			w.accounts.get(flow.Index).marked++
+		}
+	}
+	q.states[class].marked++
 }
 
 // paceAStep bounds the frames that release takes a step: more than a port sends in one.

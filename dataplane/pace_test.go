@@ -1,6 +1,7 @@
 package dataplane_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/cnpgate/cnpgate/congestion"
@@ -264,4 +265,55 @@ func TestPacingFull(t *testing.T) {
 		}
 	}
 	s.Close(t)
+}
+
+// TestPacingMarks: a frame that was held is marked like any other if it enters its class above K_min, and in observe mode only counted.
+func TestPacingMarks(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		kMin         uint64
+		ecn          uint8
+		observe      bool // once frames are held
+		marked, left uint64
+	}{
+		{"above K_min", 1, packet.ECT0, false, 10, 10},
+		{"at K_min", 1250, packet.ECT0, false, 0, 0},
+		{"Not-ECT", 1, packet.NotECT, false, 0, 0},
+		{"observed", 1, packet.ECT0, true, 10, 1},
+	} {
+		s := pacedScene(t, 1e6, nil)
+		s.arrive(cnpFrom(0))
+		p := *s.Plane.Policy()
+		p.Ports = slices.Clone(p.Ports)
+		p.Ports[fabric].KMin = c.kMin
+		if err := s.Plane.SetPolicy(&p); err != nil {
+			t.Fatal(err)
+		}
+		f := toHost(1, 0)
+		f.ECN = c.ecn
+		for range 10 {
+			s.Inject(t, wan, f.Frame())
+		}
+		s.Plane.Worker(0).Step()
+		if n := s.Plane.Port(fabric).PacedFrames; n != 9 {
+			t.Fatalf("%s: %d frames held", c.name, n)
+		}
+		q := p
+		q.Observe = c.observe
+		if err := s.Plane.SetPolicy(&q); err != nil {
+			t.Fatal(err)
+		}
+		s.Drain()
+		left := uint64(0)
+		for _, o := range s.Take(fabric) {
+			if _, q := kindOf(o); q.Kind == packet.RoCEv2 && q.ECN == packet.CE {
+				left++
+			}
+		}
+		counts := s.Plane.Port(fabric)
+		if counts.Marked[0] != c.marked || counts.Count[dataplane.ECNMarked] != c.left || left != c.left {
+			t.Errorf("%s: %d packets marked or observed, %d marked, %d left with CE", c.name, counts.Marked[0], counts.Count[dataplane.ECNMarked], left)
+		}
+		s.Close(t)
+	}
 }

@@ -215,3 +215,49 @@ func TestPacingTooManyFlows(t *testing.T) {
 	s.Drain()
 	s.Close(t)
 }
+
+// TestPacingKeepsRenewedFlowInOrder: if so many packets of a connection are lost before the gateway that its flow record ends, the packets that follow
+// don't overtake those that are held.
+func TestPacingKeepsRenewedFlowInOrder(t *testing.T) {
+	const lost, responder = 100, 201
+	s := pacedScene(t, 1e6, nil)
+	f := toHost(1, 0)
+	product := uint64(f.DestQP) * responder                 // below 2^20
+	f.SrcPort = uint16(product&0x3fff^product>>14) | 0xc000 // as Linux chooses it, so that the pair is confirmed
+	ack := data(false, 0)
+	ack.Opcode, ack.Size, ack.DestQP, ack.SrcPort = packet.RCAcknowledge, 0, responder, f.SrcPort
+	psn := uint32(5_000_000)
+	send := func(n int) {
+		for range n {
+			f.PSN, psn = psn, psn+1
+			s.arriveAt(wan, f.Frame())
+		}
+	}
+	for range 20 {
+		send(10)
+		ack.PSN = psn - 1
+		s.arrive(ack.Frame())
+		s.Drain()
+	}
+	s.Take(fabric)
+	s.arrive(cnpFrom(0))
+	send(5)
+	psn += lost
+	send(20)
+	if n := s.Plane.Worker(0).PairingStats().Reuses; n != 1 {
+		t.Fatalf("%d flow records have ended", n)
+	}
+	s.Drain()
+	out, last := s.Take(fabric), uint32(0)
+	for _, o := range out {
+		_, p := kindOf(o)
+		if p.PSN <= last {
+			t.Errorf("PSN %d leaves after %d", p.PSN, last)
+		}
+		last = p.PSN
+	}
+	if len(out) != 25 {
+		t.Errorf("%d packets left, expected 25", len(out))
+	}
+	s.Close(t)
+}

@@ -73,3 +73,42 @@ func TestPolicySwap(t *testing.T) {
 		t.Errorf("notified by %v", kinds)
 	}
 }
+
+// TestPolicySwapResume: a sender that was asked to slow down gets a Resume only if the present policy lets it have that format, and not once its
+// connection has ended.
+func TestPolicySwapResume(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(s *scene, p *dataplane.Policy)
+		notes  int
+		why    string
+	}{
+		{"unchanged", func(*scene, *dataplane.Policy) {}, 2, ""},
+		{"disabled", func(_ *scene, p *dataplane.Policy) { p.Who.Enabled[congestion.LongHaulCNP] = false }, 1, "not-enabled"},
+		{"no longer an endpoint", func(_ *scene, p *dataplane.Policy) { p.Who.Endpoints = notifying().Who.Endpoints }, 1, "no-endpoint"},
+		{"another format granted", func(_ *scene, p *dataplane.Policy) {
+			p.Who.Endpoints = notifying(grant("198.18.0.0/16", congestion.StandardCNP)).Who.Endpoints
+		}, 1, "nothing-accepted"},
+		{"behind a proxy", func(_ *scene, p *dataplane.Policy) { p.Proxies = behind(t, "198.18.0.0/16", proxy4) }, 1, "action-not-expressible"},
+		{"connection released", func(s *scene, _ *dataplane.Policy) { s.Plane.Worker(0).CloseRecords() }, 1, "source-qp-unknown"},
+	} {
+		p := notifying(grant("198.18.0.0/16", congestion.LongHaulCNP))
+		p.QPMap = knownQPs(t)
+		p.Ports[wan].PerFlow, p.Ports[wan].Resumes, p.Ports[wan].ResumePercent = 60_000_000, true, 50
+		s := newScene(t, p, nil)
+		s.fill(6, data(false, 0))
+		q, who := *p, *p.Who
+		q.Who = &who
+		c.change(s, &q)
+		if err := s.Plane.SetPolicy(&q); err != nil {
+			t.Fatal(err)
+		}
+		s.Drain()
+		if n := s.suppressed(fabric)[c.why]; c.why != "" && n != 1 {
+			t.Errorf("%s: suppressed %v, expected 1 for %s", c.name, s.suppressed(fabric), c.why)
+		}
+		if notes := s.finish(); len(notes) != c.notes {
+			t.Errorf("%s: %d notifications, expected %d", c.name, len(notes), c.notes)
+		}
+	}
+}

@@ -41,7 +41,7 @@ type response struct {
 
 // respond is the multi-level response (draft-tian 5.4) to the state of a class that frames have entered, `bytes` bytes behind `before`:
 // above K_min each frame is marked, and while a condition of the second level holds, the senders that fill the queue are notified. A packet
-// whose Fast CNP was sent is not marked (draft fast-cnp-05 4: the sender is known to support it).
+// that caused a Fast CNP, because of this queue or for another reason, is not marked (draft fast-cnp-05 4: the sender is known to support it).
 func (w *Worker) respond(b *batch, class int, these mask, before, bytes uint64) {
 	out := w.ports[b.port].Peer
 	policy, state := &w.policy.Ports[out], &w.egress[out].states[class]
@@ -52,33 +52,31 @@ func (w *Worker) respond(b *batch, class int, these mask, before, bytes uint64) 
 	if after <= policy.KMin && cause == 0 {
 		return
 	}
-	byFastCNP := mask(0)
 	if w.ports[out].Role == WAN && (cause != 0 || state.surveyDue(policy.Interval, w.now)) {
 		r := response{in: b.port, out: out, class: class, policy: policy, state: state, metrics: m, cause: cause}
 		if cause != 0 {
-			byFastCNP = w.notifyBurst(&r, b, these)
+			w.notifyBurst(&r, b, these)
 		} else {
 			w.survey(&r, these)
 		}
 	}
 	if policy.Marks {
-		w.mark(b, out, state, above(b.frames, these, before, policy.KMin)&^byFastCNP)
+		w.mark(b, out, state, above(b.frames, these, before, policy.KMin)&^b.byFastCNP)
 	}
 }
 
-// notifyBurst notifies the senders of data packets that fill the queue, and returns the packets whose senders got a Fast CNP.
-func (w *Worker) notifyBurst(r *response, b *batch, these mask) (byFastCNP mask) {
+// notifyBurst notifies the senders of data packets that fill the queue.
+func (w *Worker) notifyBurst(r *response, b *batch, these mask) {
 	r.state.threshold = r.policy.Threshold(r.cause)
 	w.beginRound(r)
 	for left := these; left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(uint64(left)) % burst.MaxSize
 		w.inHand = uint8(i)
-		if w.records[i].CarriesData() && w.notify(r, b, i) == notifiedByFastCNP {
-			byFastCNP |= 1 << i
+		if w.records[i].CarriesData() {
+			w.notify(r, b, i)
 		}
 	}
 	w.inHand = notInHand
-	return byFastCNP
 }
 
 // above is those of the frames behind which, in a queue that had a depth before they entered it, more bytes wait than a threshold.

@@ -402,3 +402,47 @@ func TestImpostor(t *testing.T) {
 		t.Fatalf("%d notifications", len(notes))
 	}
 }
+
+// TestMulticast: no notification is about a packet to a group, whose addresses would be the source of the notification.
+func TestMulticast(t *testing.T) {
+	for _, c := range []struct {
+		format   congestion.Format
+		v6       bool
+		ip, mac  bool // of a group
+		notified bool
+	}{
+		{congestion.StandardCNP, false, true, true, false},
+		{congestion.StandardCNP, true, true, true, false},
+		{congestion.StandardCNP, false, true, false, false},
+		{congestion.LongHaulCNP, false, false, true, false},
+		{congestion.LongHaulCNP, false, true, true, false},
+		{congestion.FastCNP, true, true, true, false},
+		{congestion.LongHaulCNPICMPv6, true, true, true, false},
+		{congestion.PPFC, true, true, true, false},
+		{congestion.StandardCNP, false, false, false, true},
+		{congestion.FastCNP, true, false, false, true},
+	} {
+		p := notifying(grant("fd00:18::/32", c.format), grant("198.18.0.0/16", c.format))
+		p.Who.Enabled[c.format] = true
+		s := newScene(t, p, nil)
+		f := data(c.v6, 0)
+		f.Opcode, f.SourceQP = packet.UDSendOnly, 77
+		switch {
+		case c.ip && c.v6:
+			f.Dst = "ff0e::1"
+		case c.ip:
+			f.Dst = "224.1.2.3"
+		}
+		frame := f.Frame()
+		if c.mac {
+			copy(frame, []byte{0x01, 0x00, 0x5e, 0x01, 0x02, 0x03})
+		}
+		for range 6 {
+			s.arrive(frame)
+		}
+		refused := s.suppressed(fabric)["not-unicast"] > 0
+		if notes := s.finish(); len(notes) > 0 != c.notified || refused == c.notified {
+			t.Errorf("%v to a group's IP address %v and MAC address %v: %d notifications, refused %v", c.format, c.ip, c.mac, len(notes), refused)
+		}
+	}
+}

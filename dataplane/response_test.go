@@ -267,6 +267,47 @@ func TestNoCEWithFastCNP(t *testing.T) {
 	s.finish()
 }
 
+// TestNoCEWithOtherFastCNP: nor is a packet marked that causes a Fast CNP for another reason than this gateway's queue: it arrived with CE, or a
+// congested node has asked for the notification.
+func TestNoCEWithOtherFastCNP(t *testing.T) {
+	f := data(true, 0)
+	for _, c := range []struct {
+		name   string
+		arrive func(s *scene)
+	}{
+		{"CE on arrival", func(s *scene) {
+			marked := f
+			marked.ECN = packet.CE
+			s.arrive(marked.Frame())
+		}},
+		{"for a proxy", func(s *scene) {
+			ask := f
+			ask.ECN = packet.NotECT
+			s.arrive(ask.Frame())
+			s.arriveAt(wan, asking(t, ask.Frame(), own6, 5))
+			s.arrive(f.Frame())
+		}},
+	} {
+		p := proxyFor(congestion.FastCNP)
+		p.Ports[wan].KMin, p.Ports[wan].OnArrival, p.Ports[wan].ClearCE = 1, true, true
+		s := newScene(t, p, nil)
+		c.arrive(s)
+		s.fill(1, f)
+		s.Drain()
+		out := s.Take(wan)
+		for i, o := range out {
+			_, q := kindOf(o)
+			if ce := q.ECN == packet.CE; q.Kind == packet.RoCEv2 && ce != (i == len(out)-1) {
+				t.Errorf("%s: packet %d of %d leaves with CE: %v", c.name, i+1, len(out), ce)
+			}
+		}
+		if n := s.Count(fabric, dataplane.SentFirst+dataplane.Counter(congestion.FastCNP)); n != 1 {
+			t.Errorf("%s: %d Fast CNPs", c.name, n)
+		}
+		s.finish()
+	}
+}
+
 // TestNotifiedElsewhere: a notification of another gateway that passes to a sender counts as one of this gateway's own; a Resume doesn't, nor
 // does one about another flow.
 func TestNotifiedElsewhere(t *testing.T) {
@@ -310,6 +351,80 @@ func TestNotifiedElsewhere(t *testing.T) {
 		limited := s.suppressed(fabric)["flow-limit"]
 		if notified := s.notified() > 0; notified == c.counts || c.counts && limited == 0 {
 			t.Errorf("%s: notified here: %v, %d times too soon", c.name, notified, limited)
+		}
+		s.Drain()
+		s.Close(t)
+	}
+}
+
+// elsewhere is a notification by another gateway to the sender of a data packet; qp is the source QP that a Long-haul CNP names.
+func elsewhere(p *dataplane.Policy, frame []byte, format congestion.Format, qp uint32) []byte {
+	var parsed packet.Parsed
+	packet.Parse(frame, uint32(len(frame)), &parsed)
+	target, _ := cnpgen.TargetOf(frame, &parsed)
+	other, out, n := p.Build, make([]byte, 256), 0
+	other.IPv4, other.IPv6 = address("192.0.2.9"), address("2001:db8::9")
+	switch format {
+	case congestion.FastCNP:
+		n, _ = cnpgen.FastCNP(out, &target, &other, packet.IOAMTrace{})
+	case congestion.PPFC:
+		n = cnpgen.PPFCNotification(out, &target, &other, &cnpgen.PPFC{Duration: 30})
+	case congestion.LongHaulCNP:
+		n = cnpgen.LongHaulCNP(out, &target, &other, &cnpgen.LongHaul{Level: 180, Action: cnpgen.RateReduce, Parameter: 30, SourceQP: qp})
+	}
+	return out[:n]
+}
+
+// TestNotifiedElsewhereFlow: another gateway's notification counts for the flow that it names, and for no other flow of its sender: not for that to
+// the same QP number of another receiver, in another VLAN, or behind another port.
+func TestNotifiedElsewhereFlow(t *testing.T) {
+	to := func(v6 bool, dst string) testkit.RoCE {
+		f := data(v6, 0)
+		f.Dst = dst
+		return f
+	}
+	tagged := func(v6 bool) testkit.RoCE {
+		f := data(v6, 0)
+		f.Tags = []uint32{0x81000005}
+		return f
+	}
+	for _, c := range []struct {
+		name    string
+		watched testkit.RoCE
+		about   testkit.RoCE
+		format  congestion.Format
+		port    int
+		damaged bool
+		counts  bool
+	}{
+		{"Fast CNP", data(true, 0), data(true, 0), congestion.FastCNP, wan, false, true},
+		{"Fast CNP with a VLAN tag", tagged(true), tagged(true), congestion.FastCNP, wan, false, true},
+		{"Fast CNP, damaged", data(true, 0), data(true, 0), congestion.FastCNP, wan, true, false},
+		{"Fast CNP about another receiver", data(true, 0), to(true, "fd00:18::77"), congestion.FastCNP, wan, false, false},
+		{"Fast CNP in another VLAN", data(true, 0), tagged(true), congestion.FastCNP, wan, false, false},
+		{"Fast CNP by another port", data(true, 0), data(true, 0), congestion.FastCNP, wan + 2, false, false},
+		{"Long-haul CNP", data(false, 0), data(false, 0), congestion.LongHaulCNP, wan, false, true},
+		{"Long-haul CNP in another VLAN", data(false, 0), tagged(false), congestion.LongHaulCNP, wan, false, false},
+		{"PPFC", data(false, 0), data(false, 0), congestion.PPFC, wan, false, true},
+		{"PPFC about a receiver's QP with the sender's number", data(false, 0), toQP(data(false, 0), sourceQP), congestion.PPFC, wan, false, false},
+	} {
+		p := notifying(byAnything...)
+		if c.format == congestion.PPFC {
+			p = notifying(grant("198.18.0.0/16", congestion.PPFC))
+			p.Who.Enabled[congestion.PPFC] = true
+		}
+		p.Ports = append(p.Ports, p.Ports...)
+		p.Ports[wan].PerFlow = 1e12
+		s := newScene(t, p, func(s *testkit.Setup) { s.Pairs = 2 })
+		s.fill(3, c.watched)
+		passes := elsewhere(p, c.about.Frame(), c.format, sourceQP)
+		if c.damaged {
+			passes[len(passes)-1] ^= 1
+		}
+		s.arriveAt(c.port, passes)
+		s.fill(3, c.watched)
+		if notified := s.notified() > 0; notified == c.counts {
+			t.Errorf("%s: notified here: %v, suppressed %v", c.name, notified, s.suppressed(fabric))
 		}
 		s.Drain()
 		s.Close(t)

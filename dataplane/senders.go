@@ -9,6 +9,7 @@ import (
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/keyhash"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/pairing"
 )
 
 // watched is a sender whose flow was among the largest of a congested queue: its congestion.Sender, and the data to notify it without a
@@ -155,10 +156,10 @@ func (s *senders) notified(e *watched, n *note, depth uint64) {
 	}
 }
 
-// notifiedElsewhere records that another gateway's notification to a sender passes: it counts like this gateway's (draft-tian 5.7).
-// receiver: qp is the receiver's, as in a Fast CNP; otherwise it is the sender's.
-func (s *senders) notifiedElsewhere(sender packet.Addr, qp uint32, receivers bool) {
-	n := *s.head(sender)
+// notifiedElsewhere records that another gateway's notification to a sender has arrived on a WAN port: for the flow that it names, it counts like
+// this gateway's (draft-tian 5.7).
+func (s *senders) notifiedElsewhere(port int, r *paceRequest) {
+	n := *s.head(r.sender)
 	for range longestChain {
 		if n == 0 {
 			return
@@ -167,13 +168,14 @@ func (s *senders) notifiedElsewhere(sender packet.Addr, qp uint32, receivers boo
 		n = e.next
 		k := s.in.flows.Key(e.flow)
 		a := s.in.accounts.find(e.flow)
-		if k.Src != sender || k.Encapsulated() || a == nil || a.generation.Load() != e.generation {
+		if int(e.out) != port || k.Encapsulated() || a == nil || a.generation.Load() != e.generation {
 			continue
 		}
-		if receivers && k.DestQP != qp {
-			continue
+		named, known := s.in.learner.SourceQP(e.flow)
+		if !known {
+			named = 0
 		}
-		if named, known := s.in.learner.SourceQP(e.flow); !receivers && (!known || named != qp) {
+		if !r.names(k, named) {
 			continue
 		}
 		state := s.state(e)
@@ -244,8 +246,12 @@ func (w *Worker) resumeSenders(port, class int, m congestion.Metrics, policy *Po
 }
 
 // resumeSender sends a sender its Resume, which counts as a notification of its flow (draft-tian 5.5). It returns false if the Resume has
-// to wait. One that can't be built never can, and counts as done.
+// to wait. One that may not be sent, or can't be built, never can, and counts as done.
 func (w *Worker) resumeSender(e *watched, n *note) bool {
+	if reason := w.mayResume(n); reason != congestion.OK {
+		w.suppress(int(n.in), Suppression(reason))
+		return true
+	}
 	a := n.account // an entry ends with its flow
 	if !w.due(&w.policy.Ports[e.out], e.flow, a) {
 		return false
@@ -263,4 +269,16 @@ func (w *Worker) resumeSender(e *watched, n *note) bool {
 		a.notified[n.format]++
 	}
 	return true
+}
+
+// mayResume reports whether a Resume may be sent, by the present policy: draft-tian 10.5 forbids a Long-haul CNP to a host that isn't configured for
+// it, and a sender that is behind a proxy by now has no Resume. No notification names the QPs of a connection that RDMA-CM has released.
+func (w *Worker) mayResume(n *note) congestion.Reason {
+	if to, behind := w.policy.Proxies.Lookup(n.to); behind && !w.isOwn(to) {
+		return congestion.NotExpressible
+	}
+	if pairing.Answer(w.flows.State(n.flow).Answer()).Ended() != pairing.Open {
+		return congestion.SourceQPUnknown
+	}
+	return w.policy.Who.Permits(n.format, n.to, congestion.Resume)
 }

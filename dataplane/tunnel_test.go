@@ -231,19 +231,7 @@ func TestTunnelElsewhere(t *testing.T) {
 		for range 5 {
 			s.arrive(f)
 		}
-		for _, frame := range goldenNotifications(t) {
-			var q packet.Parsed
-			packet.Parse(frame, uint32(len(frame)), &q)
-			if packet.Classify(frame, &q, &packet.DefaultCodePoints) != packet.FastCNP {
-				continue
-			}
-			passing := bytes.Clone(frame)
-			sender := address(sender6)
-			sender.Put16(passing[q.L3+24:])
-			passing[q.BTH+5], passing[q.BTH+6], passing[q.BTH+7] = 0, 0, 100
-			s.arriveAt(wan, passing)
-			break
-		}
+		s.arriveAt(wan, elsewhere(p, inner(true).Frame(), congestion.FastCNP, 0))
 		s.arrive(f)
 		limited := s.suppressed(fabric)["flow-limit"] > 0
 		if limited != (in == packet.NoTunnel) {

@@ -1,10 +1,9 @@
 package dataplane
 
 import (
-	"encoding/binary"
 	"math/bits"
 
-	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/cnpdec"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
@@ -43,7 +42,7 @@ func (w *Worker) ends(b *batch, i int) bool {
 	case stop:
 		w.drop(b.port, reason, b.frames[i])
 	case kind != packet.NotANotification && w.ports[b.port].Role == WAN:
-		w.passing(kind, data, p)
+		w.passing(b.port, kind, data, p)
 		w.enforce(b.port, kind, data, p)
 	case kind == packet.StandardCNP:
 		w.slowHost(b.port, p)
@@ -51,21 +50,22 @@ func (w *Worker) ends(b *batch, i int) bool {
 	return stop
 }
 
-// passing records that another gateway's notification to a sender passes, except a Resume.
-func (w *Worker) passing(kind packet.Notification, data []byte, p *packet.Parsed) {
-	switch kind {
-	case packet.FastCNP:
-		w.senders.notifiedElsewhere(p.Dst, p.DestQP, true)
-	case packet.ExtendedCNP:
-		if at := int(p.BTH) + packet.BTHLen; at+packet.LongHaulLen <= len(data) && data[at+1]>>6 != uint8(congestion.Resume) {
-			w.senders.notifiedElsewhere(p.Dst, p.DestQP, false)
-		}
-	case packet.LongHaulICMPv6:
-		const fields, sourceQP = 4, 8 // offsets in the message
-		if at := int(p.L4); at+fields+packet.LongHaulLen <= len(data) && data[at+fields+1]>>6 != uint8(congestion.Resume) {
-			w.senders.notifiedElsewhere(p.Dst, binary.BigEndian.Uint32(data[at+sourceQP:]), false)
-		}
+// passing records that another gateway's valid notification to a sender passes, except a Resume. A standard CNP comes from the flow's receiver,
+// and a notification to a proxy is no notification to the sender yet.
+func (w *Worker) passing(port int, kind packet.Notification, data []byte, p *packet.Parsed) {
+	if kind == packet.StandardCNP || kind == packet.ProxyNotification || w.hear(data, p) != cnpdec.Accepted {
+		return
 	}
+	if r, ok := paceRequestOf(&w.heard); ok && r.action != resumeFlow && r.action != endPause {
+		r.outerTag, r.innerTag = p.OuterTag, p.InnerTag
+		w.senders.notifiedElsewhere(port, &r)
+	}
+}
+
+// hear reads a notification into w.heard.
+func (w *Worker) hear(data []byte, p *packet.Parsed) cnpdec.Reason {
+	w.hearing = cnpdec.Receiver{Code: w.policy.Build.Code, Extension: w.extensionOf(p.Dst), ICRC: cnpdec.ICRCEither}
+	return w.hearing.Decode(data, p, &w.heard)
 }
 
 // drop ends a frame: its buffer goes back, and the counter says why.

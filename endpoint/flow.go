@@ -18,6 +18,7 @@ type Flow struct {
 	limit    explicitLimit
 	pausedTo int64
 	last     [maxNotifiers]lastNotification
+	before   *Flow // of those to the same QP of the peer, the one that was opened before; nil: none
 }
 
 // Rate is the rate at which the QP may send at now, bit/s.

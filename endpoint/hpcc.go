@@ -101,7 +101,7 @@ func (s *hpcc) samePath(hops []Hop) bool {
 // newer reports whether the data of every hop is later than the last.
 func (s *hpcc) newer(hops []Hop) bool {
 	for i := range hops {
-		if hops[i].Time <= s.links[i].Time {
+		if hops[i].since(&s.links[i]) <= 0 {
 			return false
 		}
 	}
@@ -123,7 +123,7 @@ func (s *hpcc) measure(c *HPCCConfig, hops []Hop) {
 	highest, period := 0.0, c.BaseRTT
 	for i := range hops {
 		link, last := &hops[i], &s.links[i]
-		elapsed := link.Time - last.Time
+		elapsed := link.since(last)
 		rate := float64(link.Rate)
 		sent := float64(int64(link.Sent-last.Sent) & sentMask)
 		load := float64(min(link.Queue, last.Queue))/bytesIn(rate, c.BaseRTT) + sent/bytesIn(rate, elapsed)

@@ -93,3 +93,24 @@ func TestHPCCBottleneck(t *testing.T) {
 		}
 	}
 }
+
+// TestHPCCTimeWraps: a trace has the low 32 bits of a node's seconds. The data after they have wrapped is later than the data before.
+func TestHPCCTimeWraps(t *testing.T) {
+	s := newScene(t, true, func(c *ReactionConfig) { c.Algorithm = HPCC })
+	const wrap = int64(1) << 32 * second
+	sent := uint64(0)
+	for i, at := range []int64{wrap - 3*sceneRTT, wrap - 2*sceneRTT, wrap - sceneRTT, wrap, wrap + sceneRTT, wrap + 2*sceneRTT} {
+		sent += sceneRate / 8 / 1000 // the link is fully used
+		hop := Hop{Node: 7, Time: at, Queue: 1, Sent: sent, Rate: sceneRate}
+		if d := s.receive(s.fast(trace(hop)), nil); d != Measured {
+			t.Errorf("trace %d: %v", i, d)
+		}
+		if i > 0 && (s.flow.hpcc.load < 0.9 || s.flow.hpcc.load > 1.1) {
+			t.Errorf("trace %d: the link's load is %g, expected about 1", i, s.flow.hpcc.load)
+		}
+		s.now += sceneRTT
+		if again := s.receive(s.fast(trace(hop)), nil); again != Replayed {
+			t.Errorf("trace %d again: %v", i, again)
+		}
+	}
+}

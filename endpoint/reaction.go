@@ -139,23 +139,32 @@ func (r *ReactionPoint) Counters() *ReactionCounters { return &r.counters }
 // Flow returns the flow of a QP, or nil.
 func (r *ReactionPoint) Flow(qp uint32) *Flow { return r.byQP[qp] }
 
-// Open adds a QP of this host. If two QPs send datagrams to the same QP of a peer, notifications that name the peer's QP reach the one that
-// was opened first.
+// Open adds a QP of this host. If several QPs send to one QP of a peer, notifications that name the peer's QP reach the one that was opened last: a
+// connected QP of the peer has only that connection, and the others have ended. If it is closed, they reach the one opened before it.
 func (r *ReactionPoint) Open(id FlowID) *Flow {
 	f := &Flow{FlowID: id, r: r}
 	f.dcqcn.start(&r.c.DCQCN, float64(r.c.LineRate))
 	r.byQP[id.QP] = f
-	if key := (peerQP{id.Dst, id.DestQP}); r.byPeer[key] == nil {
-		r.byPeer[key] = f
-	}
+	key := peerQP{id.Dst, id.DestQP}
+	f.before, r.byPeer[key] = r.byPeer[key], f
 	return f
 }
 
 // Close removes a QP.
 func (r *ReactionPoint) Close(f *Flow) {
 	delete(r.byQP, f.QP)
-	if key := (peerQP{f.Dst, f.DestQP}); r.byPeer[key] == f {
-		delete(r.byPeer, key)
+	key := peerQP{f.Dst, f.DestQP}
+	last := r.byPeer[key]
+	if last == f {
+		if r.byPeer[key] = f.before; f.before == nil {
+			delete(r.byPeer, key)
+		}
+		return
+	}
+	for ; last != nil; last = last.before {
+		if last.before == f {
+			last.before = f.before
+		}
 	}
 }
 

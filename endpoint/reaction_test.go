@@ -209,3 +209,41 @@ func TestFarGateway(t *testing.T) {
 		}
 	}
 }
+
+// TestPeerQPServesAnotherConnection: a notification that names the peer's QP is about the connection that was opened last, also if the end of the one
+// before it comes later, and again about the earlier one if that is the one left.
+func TestPeerQPServesAnotherConnection(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		close       []int // of the three QPs
+		reached     int
+		unknownFlow bool
+	}{
+		{"all open", nil, 2, false},
+		{"the first closed", []int{0}, 2, false},
+		{"the last closed", []int{2}, 1, false},
+		{"the middle and the last closed", []int{1, 2}, 0, false},
+		{"the last and the middle closed", []int{2, 1}, 0, false},
+		{"the first and the last closed", []int{0, 2}, 1, false},
+		{"all closed", []int{1, 0, 2}, 0, true},
+	} {
+		s := newScene(t, true, nil)
+		flows := []*Flow{s.flow}
+		for n := range uint32(2) {
+			flows = append(flows, s.r.Open(FlowID{QP: sourceQP + 1 + n, Dst: s.target.Dst, DestQP: destQP}))
+		}
+		for _, n := range c.close {
+			s.r.Close(flows[n])
+		}
+		frame := s.fast(packet.IOAMTrace{})
+		f, d := s.r.Receive(s.now, frame, parsed(frame, len(frame)))
+		switch {
+		case c.unknownFlow:
+			if f != nil || d != Refused || s.r.counters.Refused[cnpdec.UnknownFlow] != 1 {
+				t.Errorf("%s: %v", c.name, d)
+			}
+		case f != flows[c.reached]:
+			t.Errorf("%s: %v, and not for QP %d", c.name, d, c.reached)
+		}
+	}
+}

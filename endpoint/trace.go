@@ -33,6 +33,19 @@ type Hop struct {
 	Rate  int64  // bit/s
 }
 
+// since is the time from an earlier hop's data to this one's, ns; negative if the other one's is later. The seconds of both have 32 bits.
+func (h *Hop) since(earlier *Hop) int64 {
+	const period = second << 32
+	d := (h.Time - earlier.Time) % period
+	switch {
+	case d > period/2:
+		d -= period
+	case d < -period/2:
+		d += period
+	}
+	return d
+}
+
 const (
 	hopLen     = 24 // bytes
 	hopWords   = hopLen / wordLen

@@ -297,6 +297,10 @@ class Gateway:
                 for r in waiting:
                     if k.c["Resumes"] and r.sender.kind in ("long-haul-cnp", "long-haul-cnp-icmpv6", "ppfc"):
                         f, inward = r.sender.frame
+                        if r.ended:  # RDMA-CM has released the connection
+                            self.counters["notifications_suppressed_total", "source-qp-unknown"] += 1
+                            r.sender = None
+                            continue
                         if r.notified_at is not None and self.now - r.notified_at < q.c["PerFlow"]:
                             k.again = self.now + 10**6
                             continue
@@ -591,6 +595,8 @@ class Gateway:
             return None, reason, None
         if k.sent >= k.c["FlowsPerRound"]:
             return None, None, None
+        if f.dst.is_multicast:
+            return None, "not-unicast", None
         return *self.choose(f.src, r.source_qp is not None and not r.ended), decision
 
     def choose(self, src, known):
