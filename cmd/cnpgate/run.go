@@ -45,9 +45,7 @@ terminal. With --standby it waits while another gateway uses one of the devices,
 // run forwards as cfg describes. A reload reads the configuration with load.
 func run(cfg *config.Config, load func() (*config.Config, error), reportPath string, standby bool) error {
 	log := logger()
-	for _, w := range cfg.Warnings {
-		log.Warn().Stringer("at", w.Position).Msg("Warning about the configuration: " + w.Text + ".")
-	}
+	logWarnings(cfg, log)
 	ctx, abort, release := untilSignal(log)
 	defer release()
 	hangups := make(chan struct{}, 1)
@@ -91,7 +89,14 @@ func latest(cfg *config.Config, load func() (*config.Config, error), log zerolog
 		log.Error().Err(err).Msg("The configuration file has changed and can't be used. The gateway uses the one that it read at the start.")
 		return cfg
 	}
+	logWarnings(next, log)
 	return next
+}
+
+func logWarnings(c *config.Config, log zerolog.Logger) {
+	for _, w := range c.Warnings {
+		log.Warn().Stringer("at", w.Position).Msg("Warning about the configuration: " + w.Text + ".")
+	}
 }
 
 // finish writes the report before it closes the devices: closing a NIC can take half a minute, and a supervisor may kill the process before that.

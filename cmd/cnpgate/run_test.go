@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"os"
@@ -8,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rs/zerolog"
+
+	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/report"
 )
 
@@ -61,6 +65,22 @@ func TestRunLogsWarnings(t *testing.T) {
 		var line struct{ Level, At, Message string }
 		if err := json.Unmarshal([]byte(lines[i]), &line); err != nil || line.Level != "warn" || line.At != w.at || !strings.HasPrefix(line.Message, w.message) {
 			t.Errorf("line %d is %q (%v), want a warning at %s, %q", i+1, lines[i], err, w.at, w.message)
+		}
+	}
+}
+
+// TestTakeOverLogsWarnings: so are those of the configuration that a standby reads when it takes over. A file with a mistake changes nothing.
+func TestTakeOverLogsWarnings(t *testing.T) {
+	first, warns := &config.Config{}, strings.Replace(goodConfig, "accepts: [fast-cnp]", "accepts: [ppfc]", 1)
+	for _, c := range []struct {
+		text     string
+		warnings int
+		taken    bool
+	}{{goodConfig, 0, true}, {warns, 2, true}, {"ports: []", 0, false}} {
+		var log bytes.Buffer
+		got := latest(first, func() (*config.Config, error) { return config.Parse("gw.yaml", []byte(c.text)) }, zerolog.New(&log))
+		if n := strings.Count(log.String(), "Warning about the configuration"); n != c.warnings || (got != first) != c.taken {
+			t.Errorf("%q: %d warnings, taken %v; log %s", c.text, n, got != first, log.String())
 		}
 	}
 }
