@@ -53,7 +53,10 @@ func (w *Worker) ends(b *batch, i int) bool {
 // passing records that another gateway's valid notification to a sender passes, except a Resume. A standard CNP comes from the flow's receiver,
 // and a notification to a proxy is no notification to the sender yet.
 func (w *Worker) passing(port int, kind packet.Notification, data []byte, p *packet.Parsed) {
-	if kind == packet.StandardCNP || kind == packet.ProxyNotification || w.hear(data, p) != cnpdec.Accepted {
+	if kind == packet.StandardCNP || kind == packet.ProxyNotification {
+		return
+	}
+	if *w.senders.head(p.Dst) == 0 || w.hear(data, p) != cnpdec.Accepted { // reading one that concerns no sender here would only cost time
 		return
 	}
 	if r, ok := paceRequestOf(&w.heard); ok && r.action != resumeFlow && r.action != endPause {
