@@ -70,7 +70,7 @@ func (p *Policy) Choose(src packet.Addr, sourceQPKnown, optionRefused bool, a Ac
 
 // ChooseWith is Choose for a caller that remembers its last choice.
 func (p *Policy) ChooseWith(r *Recent, src *packet.Addr, sourceQPKnown, optionRefused bool, a Action) (Format, Reason) {
-	if !unicast(*src, src.Is4()) {
+	if !src.Unicast() {
 		return 0, NotUnicast
 	}
 	if this := (about{sourceQPKnown, optionRefused, a}); r.policy != p || r.about != this || !r.around.Has(*src) {
@@ -102,7 +102,7 @@ func (p *Policy) choose(src packet.Addr, about about) (Format, Reason) {
 // Its reasons are OK, NotUnicast, NotEnabled, NoGatewayAddress for an address of the proxy's IP version, and NotExpressible. What src accepts
 // doesn't matter: the proxy knows it.
 func (p *Policy) ToProxy(src, to packet.Addr, a Action) Reason {
-	if !unicast(src, src.Is4()) {
+	if !src.Unicast() {
 		return NotUnicast
 	}
 	return p.possible(ProxyNotification, to.Is4(), false, false, a)
@@ -139,14 +139,4 @@ func (p *Policy) possible(f Format, is4, sourceQPKnown, optionRefused bool, a Ac
 		return SourceQPUnknown // a guessed one would slow down an innocent flow
 	}
 	return OK
-}
-
-// unicast reports whether a can be a host's address: a forged source must not make the gateway send to a multicast, broadcast, unspecified
-// or loopback address (RFC 1122 3.2.1.3, RFC 4291 2.5.2, 2.5.3 and 2.7).
-func unicast(a packet.Addr, is4 bool) bool {
-	if is4 {
-		first := uint8(a.Lo >> 24)
-		return first != 0 && first != 127 && first < 224
-	}
-	return a.Hi>>56 != 0xff && (a.Hi != 0 || a.Lo > 1)
 }

@@ -37,15 +37,29 @@ func (p *RTTPolicy) Uses(s RTTSource) bool {
 
 // RTT determines the RTT_est of a port from the samples of its sources. The zero RTT has none.
 type RTT struct {
-	least  [RTTSources]windowedMin
-	value  int64 // in force, ns
-	source RTTSource
-	since  int64 // when value or source changed last, ns
-	begun  bool
+	Receivers int // that must agree on a passive value; up to 1: none
+
+	stamp     windowedMin
+	receivers receivers
+	value     int64 // in force, ns
+	source    RTTSource
+	since     int64 // when value or source changed last, ns
+	begun     bool
 }
 
 // Sample adds a round-trip time (ns, above 0) that a source has measured, at a time (ns).
-func (r *RTT) Sample(p *RTTPolicy, s RTTSource, now, rtt int64) { r.least[s].add(p.Window, now, rtt) }
+func (r *RTT) Sample(p *RTTPolicy, s RTTSource, now, rtt int64) {
+	if s == RTTPassive {
+		r.SampleOf(p, 0, now, rtt)
+		return
+	}
+	r.stamp.add(p.Window, now, rtt)
+}
+
+// SampleOf is Sample for a passive sample, with the receiver that acknowledged.
+func (r *RTT) SampleOf(p *RTTPolicy, from Receiver, now, rtt int64) {
+	r.receivers.find(from, now).add(p.Window, now, rtt)
+}
 
 const (
 	// changeInterval is the minimum time between two changes of the present RTT_est, ns.
@@ -80,7 +94,7 @@ func (r *RTT) measured(p *RTTPolicy, configured, now int64) (int64, RTTSource) {
 		if s == RTTConfigured {
 			break
 		}
-		if least, ok := r.least[s].get(p.Window, now); ok {
+		if least, ok := r.least(p, s, now); ok {
 			least = max(least, p.Min)
 			if p.Max > 0 {
 				least = min(least, p.Max)
@@ -89,6 +103,14 @@ func (r *RTT) measured(p *RTTPolicy, configured, now int64) (int64, RTTSource) {
 		}
 	}
 	return configured, RTTConfigured
+}
+
+// least is the value of a measurement: the minimum of the window, of passive samples the one that receivers agree on.
+func (r *RTT) least(p *RTTPolicy, s RTTSource, now int64) (ns int64, ok bool) {
+	if s == RTTPassive {
+		return r.receivers.agreed(p.Window, now, r.Receivers)
+	}
+	return r.stamp.get(p.Window, now)
 }
 
 // InForce is the present RTT_est in ns, 0 if it isn't known, and its source.

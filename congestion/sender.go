@@ -46,9 +46,6 @@ func (s *Sender) Observe(r *Response, now int64, bytes, depth uint64) {
 	s.began, s.bytes, s.depth = max(now, 1), bytes, depth
 }
 
-// Rate is the rate at which the flow arrived in the last whole observation window, bytes per millisecond; 0 if it isn't known.
-func (s *Sender) Rate() uint64 { return s.rate }
-
 // slower reports whether the arrival rate fell by more than an eighth from one window to the next.
 func (s *Sender) slower() bool { return s.before != 0 && s.rate < s.before-s.before/8 }
 

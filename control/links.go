@@ -47,14 +47,14 @@ type linkState struct {
 	since time.Time // of the phase
 	seen  bool      // the link's last state as read
 	at    time.Time // time of the first such reading; zero before the first look
-	fixed bool      // the device can't take its link down
+	fixed bool      // the device can't take its link down, or is a mirror port
 	stuck bool      // the device refused the last change, which was logged
 }
 
 func newLinks(c *config.Config, d Devices, log zerolog.Logger) *links {
 	l := &links{devices: d, log: log, ports: make([]linkState, len(c.Ports))}
 	for i := range c.Ports {
-		l.ports[i] = linkState{name: c.Ports[i].Name, peer: c.Ports[i].Peer}
+		l.ports[i] = linkState{name: c.Ports[i].Name, peer: c.Ports[i].Peer, fixed: c.Ports[i].Tap}
 	}
 	return l
 }

@@ -51,7 +51,7 @@ func TestReload(t *testing.T) {
 	manager := serviceManager(t)
 	c, b := newBench(t, []int{3, 5}, "backoff", "1Gbps", 0)
 	socket := t.TempDir() + "/gw.sock"
-	text := string(c.File.Text) + "management: {listen: \"unix:" + socket + "\"}\n"
+	text := string(c.File.Text) + "profiles: {default: {mode: thresholds}}\nmanagement: {listen: \"unix:" + socket + "\"}\n"
 	c, err := config.Parse("gw.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)

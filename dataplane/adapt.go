@@ -29,11 +29,8 @@ func (d *Dataplane) Adapt(now int64) {
 
 func (d *Dataplane) adaptPort(port int, now int64) (changed bool) {
 	p, a := &d.base.Ports[port], &d.adaptations[port]
-	for s := range congestion.RTTSource(congestion.RTTSources) {
-		if sample := d.paths[port].take(s); sample > 0 {
-			a.rtt.Sample(&p.RTTFrom, s, now, sample)
-		}
-	}
+	a.rtt.Receivers = p.Trust.Receivers
+	d.paths[port].takeSamples(&a.rtt, &p.RTTFrom, now)
 	changed = a.rtt.Update(&p.RTTFrom, p.RTT, now)
 	if p.Adjust == (congestion.AdjustPolicy{}) && a.adjust.Percent() == unadjusted {
 		return changed
@@ -86,6 +83,9 @@ func (p *PortPolicy) adapt(a *adaptation) {
 	}
 	if p.PerFlowIsRTT && p.RTT > 0 {
 		p.PerFlow = ratelimit.Interval(p.RTT)
+	}
+	if p.Sizing == (congestion.Sizing{}) { // the control law needs no RTT
+		return
 	}
 	p.Thresholds = p.Sizing.Thresholds(p.Rate, p.RTT, p.Percent)
 	p.Triggers.Adjust(p.Percent)

@@ -17,6 +17,7 @@ func (w *Worker) answerCE(b *batch) {
 	}
 	for left := b.ce &^ (b.gone | b.flowless); left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(uint64(left))
+		w.inHand = uint8(i)
 		if p := &w.records[i]; p.CarriesData() && p.DestQP() >= managementQPs {
 			w.answerMark(b, i)
 			if b.tunnel>>i&1 == 0 { // the mark may have been copied from the packet inside (RFC 6040 4.1), which keeps it
@@ -24,6 +25,7 @@ func (w *Worker) answerCE(b *batch) {
 			}
 		}
 	}
+	w.inHand = notInHand
 }
 
 // answerMark notifies the sender of one packet, if that is due. If a due notification isn't sent, the reason is counted once.

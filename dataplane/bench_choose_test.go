@@ -31,7 +31,7 @@ func BenchmarkChoose(b *testing.B) {
 				r := rand.New(rand.NewPCG(1, 2))
 				for b.Loop() {
 					x := flows[r.IntN(len(flows))]
-					s.add(x, s.accounts.known(x), 0, 1000)
+					s.add(x, s.accounts.known(x), 1000)
 					x = flows[r.IntN(len(flows))]
 					if s.accounts.known(x).queued > 1000 {
 						s.remove(s.accounts.flows.Ref(x), 1000)
@@ -46,7 +46,7 @@ func BenchmarkChoose(b *testing.B) {
 func manyShares(b *testing.B, n int) (*flowShares, []flowtable.Index) {
 	words := make([]uint64, n+2)
 	w := testWorker(b, Config{Flows: n + n/4})
-	s := newFlowShares(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), 8*len(words)), &w.accounts)
+	s := newFlowShares(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), 8*len(words)), &w.accounts, 0)
 	s.tracked, s.ranked = true, true
 	r, flows := rand.New(rand.NewPCG(3, 4)), make([]flowtable.Index, n)
 	for i := range flows {
@@ -55,7 +55,7 @@ func manyShares(b *testing.B, n int) (*flowShares, []flowtable.Index) {
 			b.Fatalf("no place for flow %d", i)
 		}
 		flows[i] = x
-		s.add(x, w.accounts.get(x), 0, 1000*(1+uint32(r.IntN(100))))
+		s.add(x, w.accounts.get(x), 1000*(1+uint32(r.IntN(100))))
 	}
 	return &s, flows
 }

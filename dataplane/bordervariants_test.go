@@ -119,6 +119,8 @@ func TestOrdinaryTrafficCrosses(t *testing.T) {
 		{"LLDP", ethernet(0x88cc, 2, 7, 4, 2)},
 		{"RoCEv1", ethernet(0x8915, 0x60, 0, 0, 0, 0, 36, 0x1b, 64)},
 		{"spanning tree", ethernet(38, 0x42, 0x42, 3, 0, 0)},
+		{"IS-IS", ethernet(27, 0xfe, 0xfe, 3, 0x83, 27, 1, 0, 15)},
+		{"IS-IS in a jumbo frame", append(ethernet(0x8870, 0xfe, 0xfe, 3, 0x83, 27, 1, 0, 15), make([]byte, 1500)...)},
 		{"CDP", ethernet(46, 0xaa, 0xaa, 3, 0, 0, 0x0c, 0x20, 0)},
 	}
 	add := func(name string, frame []byte) { frames = append(frames, variant{name, frame}) }
@@ -139,6 +141,10 @@ func TestOrdinaryTrafficCrosses(t *testing.T) {
 				continue // its fragments may be those of a notification
 			}
 			o.cut(func(piece string, ip []byte) { add(name+", "+piece, o.ethernet(ip)) }, proto, make([]byte, 64))
+		}
+		for name, port := range map[string]uint16{"PTP": 319, "BFD": 3784, "L2TP": 1701, "LISP": 4341, "GUE": 6080, "Teredo": 3544} {
+			control := append(be.AppendUint16([]byte{0xc0, 0}, port), 0, 48, 0, 0, 0xc8, 0x02)
+			add(name+" without a packet", o.ethernet(o.ip(17, control, make([]byte, 38))))
 		}
 		add("DNS", o.ethernet(o.ip(17, []byte("\xc0\x00\x00\x35\x00\x14\x00\x00"), make([]byte, 12))))
 	}

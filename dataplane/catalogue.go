@@ -25,6 +25,7 @@ const (
 	ConsumedND
 	ConsumedEcho
 	ConsumedProxyNotification
+	ConsumedTapped
 	DroppedToGateway
 	DroppedQueueOctets
 	DroppedQueueFrames
@@ -40,11 +41,13 @@ const (
 	DroppedRefused
 	DroppedPFCWatchdog
 	ECNMarked
+	ECNObserved
 	CEReceived
 	CECleared
 	FastCNPTraceTooLong
 	FastCNPRefused
 	SendersFull
+	RTTRefused
 	STAMPSentFirst // test packets, then replies
 	STAMPReplySent
 	STAMPReplyLimit
@@ -61,6 +64,7 @@ const (
 	PacedPackets
 	PacedTooMany
 	PaceReductions
+	PaceReductionsMissed
 	TriggeredFirst
 	SentFirst       = TriggeredFirst + Counter(congestion.Causes)
 	ObservedFirst   = SentFirst + Counter(congestion.Formats)
@@ -95,6 +99,7 @@ func catalogue() (c [Counters]Info) {
 		ConsumedND:                   {telemetry.ConsumedPackets, "neighbor-solicitation"},
 		ConsumedEcho:                 {telemetry.ConsumedPackets, "echo"},
 		ConsumedProxyNotification:    {telemetry.ConsumedPackets, "proxy-notification"},
+		ConsumedTapped:               {telemetry.ConsumedPackets, "tapped"},
 		DroppedToGateway:             {telemetry.DroppedPackets, "to-gateway"},
 		DroppedQueueOctets:           {telemetry.DroppedPackets, "queue-full-bytes"},
 		DroppedQueueFrames:           {telemetry.DroppedPackets, "queue-full-frames"},
@@ -110,6 +115,7 @@ func catalogue() (c [Counters]Info) {
 		DroppedRefused:               {telemetry.DroppedPackets, "refused-by-device"},
 		DroppedPFCWatchdog:           {telemetry.DroppedPackets, "pfc-watchdog"},
 		ECNMarked:                    {telemetry.ECNMarkedPackets, ""},
+		ECNObserved:                  {telemetry.ECNObservedPackets, ""},
 		CEReceived:                   {telemetry.CEReceivedPackets, ""},
 		CECleared:                    {telemetry.CEClearedPackets, ""},
 		FastCNPTraceTooLong:          {telemetry.FastCNPTraceTooLong, ""},
@@ -130,8 +136,10 @@ func catalogue() (c [Counters]Info) {
 		PacedPackets:                 {telemetry.PacedPackets, ""},
 		PacedTooMany:                 {telemetry.PacedTooMany, ""},
 		PaceReductions:               {telemetry.PaceReductions, ""},
+		PaceReductionsMissed:         {telemetry.PaceReductionsMissed, ""},
 		FastCNPRefused:               {telemetry.FastCNPRefused, ""},
 	}
+	c[RTTRefused] = Info{telemetry.RTTRefused, ""}
 	c[SendersFull] = Info{telemetry.SendersUnwatched, ""}
 	for n := range congestion.Causes {
 		c[TriggeredFirst+Counter(n)] = Info{telemetry.NotificationsTriggered, congestion.CauseName(n)}

@@ -27,12 +27,14 @@ type publishedPort struct {
 	frames    [MaxClasses]atomic.Int64  // frames waiting
 	watermark [MaxClasses]atomic.Uint64 // the most bytes that waited, at all workers together
 	peak      [MaxClasses]atomic.Uint64 // as watermark, since TakePeak was called
-	marked    [MaxClasses]atomic.Uint64 // packets marked CE, or that would have been
+	marked    [MaxClasses]atomic.Uint64 // packets marked CE
 	// held by pacing
 	pacedFrames, pacedBytes atomic.Uint64
 	// bytes of the flows with the largest shares of each class, the largest first
 	largest [MaxClasses][congestion.MaxFlowsPerRound]atomic.Uint64
-	_       [64]byte // no line shared with the next port
+	// sums of each class
+	flowBytes, flowSquares [MaxClasses]atomic.Uint64
+	_                      [64]byte // no line shared with the next port
 }
 
 func newCounters(ports int) counters {
@@ -146,6 +148,19 @@ func (w *Worker) publishLargest(port, class int) {
 			break // what is behind doesn't count
 		}
 	}
+	sums, out := w.egress[port].sums(class), &w.counters.published[port]
+	store(&out.flowBytes[class], sums.bytes)
+	store(&out.flowSquares[class], sums.squares)
+}
+
+// addSums adds the other workers' published sums of a class to the worker's own.
+func (d *Dataplane) addSums(port, class, worker int, to *sums) {
+	for i, w := range d.workers {
+		if i != worker {
+			to.bytes += w.counters.published[port].flowBytes[class].Load()
+			to.squares += w.counters.published[port].flowSquares[class].Load()
+		}
+	}
 }
 
 // mergeLargest merges the other workers' published largest shares of a class into the worker's own, and keeps the largest of all.
@@ -174,7 +189,7 @@ type PortStats struct {
 	Depth     [MaxClasses]uint64 // bytes waiting, by class
 	Frames    [MaxClasses]int64  // frames waiting
 	Watermark [MaxClasses]uint64 // the most bytes that waited at once
-	Marked    [MaxClasses]uint64 // packets marked CE, or that would have been where the policy only observes
+	Marked    [MaxClasses]uint64 // packets marked CE
 	// RTTSamples are the round-trip times that were measured, by source.
 	RTTSamples [congestion.RTTSources]uint64
 	// PacedFrames and PacedBytes are held by pacing, in addition to those queued in the classes.

@@ -44,6 +44,9 @@ type PortConfig struct {
 	// Address is the MAC address at which the port's neighbors reach the gateway; zero: a locally administered one of the port's number.
 	Address packet.MAC
 
+	// Tap is a mirror port, which only receives: frames that would leave by it are consumed.
+	Tap bool
+
 	FlowControl *FlowControl // nil: PAUSE and PFC frames of the link are consumed, and none is sent
 }
 
@@ -101,8 +104,10 @@ type Dataplane struct {
 	toDestination *ratelimit.Destinations
 	fromSource    *ratelimit.Destinations // limits of notifications to the gateway as a proxy, by source
 	fromAll       atomic.Int64            // limit of all of them
+	toScope       *ratelimit.Destinations // limits of answers, by scope and kind
 	pairing       *pairing.Pairing
 	refusals      refusals
+	fair          []fairClass
 	wallClock     atomic.Int64 // offset in ns from the workers' clock to Unix time
 }
 
@@ -116,20 +121,21 @@ func New(c Config) (*Dataplane, error) {
 		ports: c.Ports, toPort: make([]atomic.Int64, len(c.Ports)), seed: c.Seed,
 		adaptations: make([]adaptation, len(c.Ports)), paths: make([]path, len(c.Ports)),
 	}
+	d.fair = make([]fairClass, len(c.Ports)*MaxClasses)
 	keyhash.Spread(d.refusals.seed[:], c.Seed)
-	memory, err := c.Allocate(ratelimit.Size(destinations))
-	if err != nil {
-		return nil, err
+	for i, limits := range []struct {
+		of **ratelimit.Destinations
+		n  int
+	}{{&d.toDestination, destinations}, {&d.fromSource, proxySources}, {&d.toScope, answeredScopes}} {
+		memory, err := c.Allocate(ratelimit.Size(limits.n))
+		if err != nil {
+			return nil, err
+		}
+		if *limits.of, err = ratelimit.New(memory, limits.n, c.Seed+uint64(i)); err != nil { // each with another seed
+			return nil, err
+		}
 	}
-	if d.toDestination, err = ratelimit.New(memory, destinations, c.Seed); err != nil {
-		return nil, err
-	}
-	if memory, err = c.Allocate(ratelimit.Size(proxySources)); err != nil {
-		return nil, err
-	}
-	if d.fromSource, err = ratelimit.New(memory, proxySources, c.Seed+1); err != nil { // another seed than that of toDestination
-		return nil, err
-	}
+	var err error
 	if d.pairing, err = newPairing(&c); err != nil {
 		return nil, err
 	}

@@ -48,7 +48,7 @@ func (q *egress) init(l *line, p *PortConfig, a *accounts, c *Config) (err error
 		if err != nil {
 			return err
 		}
-		q.shares[i] = newFlowShares(memory, a)
+		q.shares[i] = newFlowShares(memory, a, i)
 	}
 	if p.Paced == 0 {
 		return nil
@@ -242,13 +242,10 @@ func (q *egress) enterAll(class int, frames []burst.Frame, flows []flowtable.Ref
 	if r.n+len(frames) > someFrames {
 		q.track(class)
 	}
-	behind := r.n
 	r.pushAll(frames, flows)
 	if s.tracked {
 		for i, f := range flows {
-			if !s.add(f.Index, s.accounts.get(f.Index), class, frames[i].Len) {
-				r.tags[r.place(behind+i)] = flowtable.Ref{}
-			}
+			s.add(f.Index, s.accounts.get(f.Index), frames[i].Len)
 		}
 	}
 	q.depth[class] += bytes

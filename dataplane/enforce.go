@@ -5,7 +5,6 @@ import (
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
-	"github.com/cnpgate/cnpgate/proxy"
 )
 
 // A sender may obey no notification. Then the gateway near the sender can do what a notification asks: it holds the frames of the flow that
@@ -21,11 +20,12 @@ const (
 	unenforcedSpace                       // no slot for the request or its flow
 	unenforcedSoon                        // the last change of the flow's pace was too recent
 	unenforcedNothing                     // a resume of a flow that isn't slowed down
+	unenforcedAmbiguous                   // it has no tags, and flows of several scopes have the addresses and QPs that it names
 	// Unenforceds is the number of reasons.
 	Unenforceds
 )
 
-var unenforcedNames = [Unenforceds]string{"untrusted-source", "malformed", "no-space", "too-soon", "nothing-to-resume"}
+var unenforcedNames = [Unenforceds]string{"untrusted-source", "malformed", "no-space", "too-soon", "nothing-to-resume", "ambiguous"}
 
 // enforces reports whether the flows of a sender are paced at a WAN port as notifications ask.
 func (w *Worker) enforces(port int, sender packet.Addr) bool {
@@ -63,39 +63,66 @@ func (w *Worker) enforceNotification(port int, p *packet.Parsed, n *cnpdec.Notif
 	if !w.enforces(port, r.sender) {
 		return
 	}
-	r.outerTag, r.innerTag, r.at = p.OuterTag, p.InnerTag, w.now
-	r.unverified = n.Kind == cnpdec.StandardCNP && !w.connected(port, p)
+	r.scope, r.at = packet.ScopeOf(uint16(w.ports[port].Peer), p), w.now
+	switch n.Kind {
+	case cnpdec.StandardCNP: // its flow's source QP must be confirmed; that of the other direction may not have sent anything yet
+		r.unverified = !w.confirmed(port, p)
+	case cnpdec.ProxyNotification: // it is for the proxy, and may come without tags
+		k := flowtable.Key{Src: r.sender, Dst: r.receiver, DestQP: r.qp}
+		k.SetScope(r.scope)
+		if w.locate(&k) == ambiguousScope {
+			w.unenforced(port, unenforcedAmbiguous)
+			return
+		}
+		r.scope = k.Scope()
+	}
 	w.pass(port, &r)
 }
 
-// enforceForProxy carries out a notification to the gateway as a proxy, whose source is permitted, at each port by which the flow may leave.
-func (w *Worker) enforceForProxy(n *proxy.Request) {
-	if n.SourceQP != 0 { // of UD, whose flows the receiver's QP doesn't name
+// enforceForProxy carries out a notification about a flow to the gateway as a proxy, whose source is permitted.
+func (w *Worker) enforceForProxy(k *flowtable.Key) {
+	port := w.ports[k.Port].Peer
+	if k.SourceQP != 0 || !w.enforces(port, k.Src) { // a flow of UD isn't named by the receiver's QP
 		return
 	}
-	r := paceRequest{sender: n.Sender, receiver: n.Receiver, qp: n.DestQP, anyTags: true, at: w.now}
-	for port := range w.ports {
-		if w.ports[port].Role == WAN && w.enforces(port, n.Sender) {
-			w.pass(port, &r)
-		}
-	}
+	w.pass(port, &paceRequest{sender: k.Src, receiver: k.Dst, qp: k.DestQP, scope: k.Scope(), at: w.now})
 }
 
-// pass gives a request to all workers: any of them may have the flow.
+// pass gives a request to all workers: any of them may have the flow. If too many requests wait for other workers, only this one tries it.
 func (w *Worker) pass(port int, r *paceRequest) {
+	w.trial = (w.trial + 1) % trialSlots
+	t := &w.trials[w.trial]
+	if t.Load()&trialMask != 0 {
+		if w.obey(port, r) != taken {
+			w.unenforced(port, unenforcedSpace)
+		}
+		return
+	}
+	t.Store(uint64(len(w.plane.workers)) * untried)
 	for _, other := range w.plane.workers {
-		if other != w {
-			other.paceMail[w.id].put(portPaceRequest{*r, port})
+		if other != w && !other.paceMail[w.id].put(portPaceRequest{*r, port, w.trial}) {
+			w.tried(t, port, noSlot)
 		}
 	}
-	w.obey(port, r)
+	w.tried(t, port, w.obey(port, r))
+}
+
+// tried notes what a worker has made of a request: taken, noSlot, or 0 if there is nothing to do for it. The last worker counts why, if none has taken it.
+func (w *Worker) tried(t *trial, port int, result uint64) {
+	switch all := t.Add(result - untried); {
+	case all&trialMask != 0 || all/taken&trialMask != 0:
+	case all/noSlot != 0:
+		w.unenforced(port, unenforcedSpace)
+	default:
+		w.unenforced(port, unenforcedNothing)
+	}
 }
 
 // permitted reports whether a notification's source may slow a sender down. A standard CNP comes from a receiver, and names its flow with the
 // receiver's address and the sender's QP. Any other notification comes from a gateway, which the operator must have listed
-// (draft-xiao-fast-cnp 5, draft-tian 9, draft-xiao-proxy 6).
+// (draft-xiao-fast-cnp 5, draft-tian 9, draft-xiao-proxy 6). One in the gateway's own name is forged.
 func (w *Worker) permitted(kind packet.Notification, p *packet.Parsed) bool {
-	return kind == packet.StandardCNP || w.policy.Border != nil && w.policy.Border.from(p)
+	return kind == packet.StandardCNP || w.policy.Border != nil && w.policy.Border.from(p) && !w.isOwn(p.Src)
 }
 
 // extensionOf is what the extension bit of a CNP to a sender means: PPFC if the operator says so of the sender, otherwise Long-haul CNP.
@@ -127,7 +154,7 @@ func paceRequestOf(n *cnpdec.Notification) (r paceRequest, ok bool) {
 		l := &n.LongHaul
 		r.qp, r.sendersQP, r.action, r.parameter = l.SourceQP, true, longHaulActions[l.Action], l.Parameter
 	case cnpdec.ProxyNotification:
-		r.sender, r.receiver, r.anyTags = n.Proxy.Src, n.Proxy.Dst, true
+		r.sender, r.receiver = n.Proxy.Src, n.Proxy.Dst
 		if n.Proxy.Inner.Kind == packet.RoCEv2 {
 			r.qp = n.Proxy.Inner.DestQP
 		}
@@ -144,13 +171,14 @@ var longHaulActions = [...]paceAction{
 	packet.ActionNotify: slowDownFlow, packet.ActionPause: pauseFlow, packet.ActionRateReduce: reduceFlow, packet.ActionResume: resumeFlow,
 }
 
-// obey carries out a request for the flow of a port that it names. If that isn't slowed down, the request waits for the flow's next packet.
-func (w *Worker) obey(port int, r *paceRequest) {
+// obey carries out a request for the flow of a port that it names. If that isn't slowed down, the request waits for the flow's next packet. It returns
+// taken, noSlot, or 0 for a Resume of a flow that isn't slowed down here.
+func (w *Worker) obey(port int, r *paceRequest) (result uint64) {
 	p := w.egress[port].pacer
 	if p.policy == nil {
-		return
+		return taken
 	}
-	at := p.requests.flows[p.bucket(r.sender)]
+	at := p.requests.flows[p.bucket(r.host())]
 	for range longestChain {
 		if at == 0 {
 			break
@@ -158,18 +186,17 @@ func (w *Worker) obey(port int, r *paceRequest) {
 		h := &p.hosts.of[at]
 		if r.names(&h.key, w.sourceQPOf(h)) {
 			w.carryOut(port, at, r)
-			return
+			return taken
 		}
 		at = h.enforced.next
 	}
-	switch {
-	case r.action == resumeFlow || r.action == endPause:
-		if !p.cancel(r) {
-			w.unenforced(port, unenforcedNothing)
-		}
-	case !p.expect(r):
-		w.unenforced(port, unenforcedSpace)
+	switch resumes := r.action == resumeFlow || r.action == endPause; {
+	case resumes && !p.cancel(r):
+		return 0
+	case !resumes && !p.expect(r):
+		return noSlot
 	}
+	return taken
 }
 
 // sourceQPOf is the source QP of a slowed flow, 0 if it isn't known.
@@ -183,15 +210,26 @@ func (w *Worker) sourceQPOf(h *pacedHost) uint32 {
 	return e.sourceQP
 }
 
-// takePaceRequests carries out the requests that have waited for a packet of this flow.
+// takePaceRequests carries out the requests that have waited for a packet of this flow. It reads only lists of requests that may name the flow:
+// whoever sends many about other flows of the same sender costs its packets nothing.
 func (w *Worker) takePaceRequests(port int, flow flowtable.Ref) {
 	p, k := w.egress[port].pacer, w.flows.Key(flow.Index)
-	link := &p.requests.byHash[p.bucket(k.Src)]
-	if *link == 0 {
-		return
+	sender := p.hash(senderOf(k))
+	sourceQP, known := w.learner.SourceQP(flow.Index)
+	if !known {
+		sourceQP = 0
 	}
-	sourceQP, _ := w.learner.SourceQP(flow.Index)
-	for *link != 0 {
+	w.takeNamed(port, flow, sourceQP, p.named(sender, k.Dst, k.DestQP, false))
+	if sourceQP != 0 {
+		w.takeNamed(port, flow, sourceQP, p.named(sender, k.Dst, sourceQP, true))
+		w.takeNamed(port, flow, sourceQP, p.named(sender, packet.Addr{}, sourceQP, true))
+	}
+}
+
+// takeNamed carries out the requests of a list that name a flow.
+func (w *Worker) takeNamed(port int, flow flowtable.Ref, sourceQP uint32, link *uint32) {
+	p, k := w.egress[port].pacer, w.flows.Key(flow.Index)
+	for *link != 0 { // at most requestsABucket
 		r := p.requests.waiting.of[*link]
 		switch {
 		case r.ends() <= w.now:
@@ -215,8 +253,7 @@ func (w *Worker) begin(port int, flow flowtable.Ref, sourceQP uint32, r *paceReq
 	}
 	e := &p.hosts.of[at].enforced
 	if !e.linked {
-		head := &p.requests.flows[p.bucket(r.sender)]
-		e.linked, e.next, *head = true, *head, at
+		p.link(at)
 	}
 	e.ref, e.sourceQP = flow, sourceQP
 	w.carryOut(port, at, r)

@@ -263,6 +263,73 @@ func TestEnforceByTwoWorkers(t *testing.T) {
 	r.Close(t)
 }
 
+// TestEnforceCountsOnce: a Resume of a flow that isn't slowed down counts once, however many workers have looked for the flow, and not at all if one of
+// them has slowed it down. What finds no place in a mailbox counts, too.
+func TestEnforceCountsOnce(t *testing.T) {
+	const workers = 4
+	r := testkit.New(t, testkit.Setup{Workers: workers, Rate: 10e9, Static: knownQPs(t), Policy: enforcing(),
+		Change: func(c *dataplane.Config) { c.Ports[wan].Paced = 2e6 }})
+	s := &enforceScene{scene: &scene{r, t}}
+	resume := s.notification(0, longHaul(cnpgen.LongHaul{Action: cnpgen.Resume}))
+	pause := s.notification(0, longHaul(cnpgen.LongHaul{Action: cnpgen.Pause, Parameter: 50_000}))
+	expect := func(when string, nothing, resumes, noSpace uint64) {
+		t.Helper()
+		got := s.enforceCounts()
+		if got["nothing-to-resume"] != nothing || got["resume"] != resumes || got["no-space"] != noSpace {
+			t.Errorf("%s: counted %v, expected %d nothing-to-resume, %d resume, %d no-space", when, got, nothing, resumes, noSpace)
+		}
+	}
+	r.InjectAt(t, 0, wan, resume)
+	r.Settle()
+	expect("no flow is slowed down", 1, 0, 0)
+	r.InjectAt(t, 0, wan, pause)
+	r.Settle()
+	r.InjectAt(t, 3, fabric, s.packet(0))
+	r.Settle()
+	r.Advance(20 * ms) // the requests that wait at the other workers end
+	for range 300 {
+		r.Settle()
+		r.Advance(1000)
+	}
+	r.InjectAt(t, 0, wan, resume)
+	r.Settle()
+	expect("worker 3 has slowed it down", 1, 1, 0)
+	for range 64 + 36 { // the others don't step
+		r.InjectAt(t, 0, wan, resume)
+		r.Plane.Worker(0).Step()
+	}
+	expect("mailboxes are full", 1, 1, 36)
+	r.Settle()
+	expect("the others step again", 1+64, 1, 36)
+	for range 300 { // the late ones don't use up what the worker has for requests
+		r.InjectAt(t, 0, wan, resume)
+		r.Settle()
+	}
+	expect("afterwards", 1+64+300, 1, 36)
+	r.Drain()
+	r.Close(t)
+}
+
+// TestEnforceWithLateWorker: as long as a worker is late, what others can't take is counted, once each.
+func TestEnforceWithLateWorker(t *testing.T) {
+	r := testkit.New(t, testkit.Setup{Workers: 3, Rate: 10e9, Static: knownQPs(t), Policy: enforcing(),
+		Change: func(c *dataplane.Config) { c.Ports[wan].Paced = 2e6 }})
+	s := &enforceScene{scene: &scene{r, t}}
+	resume := s.notification(0, longHaul(cnpgen.LongHaul{Action: cnpgen.Resume}))
+	const all = 1000
+	for range all {
+		r.InjectAt(t, 0, wan, resume)
+		r.Plane.Worker(0).Step()
+		r.Plane.Worker(1).Step()
+	}
+	r.Settle()
+	if got := s.enforceCounts(); got["nothing-to-resume"] != 64 || got["no-space"] != all-64 {
+		t.Errorf("counted %v, expected 64 nothing-to-resume and the others no-space", got)
+	}
+	r.Drain()
+	r.Close(t)
+}
+
 // TestEnforceProperties: whatever notifications come, no packet is lost, those of a flow leave in order, and none of a paused flow leaves
 // before the end of its pause.
 func TestEnforceProperties(t *testing.T) {

@@ -55,3 +55,22 @@ func (w *Worker) CloseRecords() {
 		w.flows.SetAnswer(x, was, was.Answer()|flowtable.Answer(pairing.EndedDREQ)<<ending)
 	}
 }
+
+// Watched is the number of senders that are watched.
+func (w *Worker) Watched() (n int) {
+	for i := range w.senders.of {
+		if w.senders.of[i].flow != flowtable.None {
+			n++
+		}
+	}
+	return n
+}
+
+// BreakLearning makes the stage learn panic.
+func (w *Worker) BreakLearning() { w.flows = nil }
+
+// BreakQueue makes the stage queue panic.
+func (w *Worker) BreakQueue(port int) { w.egress[port].depth = nil }
+
+// TwinsListed reports whether the worker has listed its flows for notifications without tags.
+func (w *Worker) TwinsListed() bool { return w.flows.TwinsListed() }

@@ -32,7 +32,7 @@ func (w *Worker) takesRefusal(port int, data []byte, p *packet.Parsed) bool {
 		return false
 	}
 	if r, ok := packet.DecodeFastCNPRefusal(data, p, &g.Code); ok && w.notifiedLately(port, p, &r) {
-		w.plane.refusals.refuse(p.Src, w.now)
+		w.plane.refusals.refuse(packet.Host{Addr: p.Src, Scope: packet.ScopeOf(uint16(port), p)}, w.now)
 		w.counters.add(port, FastCNPRefused, 1)
 	}
 	return true
@@ -41,7 +41,8 @@ func (w *Worker) takesRefusal(port int, data []byte, p *packet.Parsed) bool {
 // notifiedLately reports whether the flow of a refused Fast CNP exists, and its sender was notified within refusalTime: otherwise anybody
 // could stop Fast CNPs to a host. It searches all workers, since the refusal may arrive at another one than the flow's packets.
 func (w *Worker) notifiedLately(port int, p *packet.Parsed, r *packet.FastCNPRefusal) bool {
-	k := flowtable.Key{Src: p.Src, Dst: r.Dst, DestQP: r.DestQP, Port: uint16(port), OuterTag: p.OuterTag, InnerTag: p.InnerTag}
+	k := flowtable.Key{Src: p.Src, Dst: r.Dst, DestQP: r.DestQP}
+	k.SetScope(packet.ScopeOf(uint16(port), p))
 	for _, other := range w.plane.workers {
 		if x, state, found := other.flows.Find(&k); found && other.accounts.notifiedWithin(x, state.Generation(), w.now, refusalTime*1e9) {
 			return true

@@ -45,7 +45,7 @@ type NotificationRecord struct {
 	Key       flowtable.Key
 	Flow      flowtable.Ref
 	FlowBytes uint64 // of the flow that had arrived by then
-	FlowRate  uint64 // at which the flow arrived in the last observation window, bytes per millisecond; 0: not known
+	FlowRate  uint64 // at which the flow arrived before, bytes per millisecond; 0: not known
 	Queued    uint64 // bytes of the flow that waited in the queue, as far as this worker tracks shares
 	Metrics   congestion.Metrics
 	Threshold uint64 // of the first condition of Cause, in the unit of its metric; of a Resume K_min

@@ -57,4 +57,5 @@ func (w *Worker) learnCNPs(b *batch) {
 		setKey(&k, b.port, p)
 		w.learner.Observe(flowtable.None, &k, p, data, w.now)
 	}
+	w.inHand = notInHand
 }

@@ -21,7 +21,7 @@ func (w *Worker) takesARP(port int, f burst.Frame, data []byte, p *packet.Parsed
 		return false
 	}
 	w.drop(port, ConsumedARP, f)
-	if out := w.answerPlace(port, l3+packet.ARPLen, &neighborRate, data); out != nil {
+	if out := w.answerPlace(port, l3+packet.ARPLen, neighborAnswer, data, p); out != nil {
 		packet.PutEthernet(out, data, p, w.address(port), asked.SenderMAC)
 		reply := packet.ARP{Operation: packet.ARPReply, SenderMAC: w.address(port), SenderIP: asked.TargetIP, TargetMAC: asked.SenderMAC, TargetIP: asked.SenderIP}
 		reply.Put(out[l3:])
@@ -42,13 +42,13 @@ func (w *Worker) takesNeighbor(port int, f burst.Frame, data []byte, p *packet.P
 	if !ok || asked.Target.Is4() || !node.owns(asked.Target) || p.Dst != asked.Target && p.Dst != packet.SolicitedNode(asked.Target) || !asked.Link.Unicast() {
 		return false
 	}
-	if !asked.Probing && !unicast(p.Src) {
+	if !asked.Probing && !p.Src.Unicast() {
 		return false
 	}
 	w.drop(port, ConsumedND, f)
 	l3 := int(p.L3)
 	size := l3 + packet.IPv6Len + packet.NeighborAdvertisementLen
-	if out := w.answerPlace(port, size, &neighborRate, data); out != nil {
+	if out := w.answerPlace(port, size, neighborAnswer, data, p); out != nil {
 		to, link := p.Src, asked.Link
 		if asked.Probing { // the sender has no address yet
 			to, link = packet.AllNodes, packet.AllNodesMAC

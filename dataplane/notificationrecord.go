@@ -4,7 +4,6 @@ import (
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
-	"github.com/cnpgate/cnpgate/pairing"
 )
 
 // initHistory makes the lists of what the worker sent and suppressed.
@@ -54,11 +53,8 @@ func (w *Worker) recordSuppressed(r *response, x flowtable.Index, s Suppression)
 func (w *Worker) recordState(r *recordSlot, x flowtable.Index, a *account, q *classState) {
 	r.Time = w.now + w.plane.wallClock.Load()
 	state := w.flows.State(x)
-	r.Key, r.Flow, r.QP = *w.flows.Key(x), flowtable.Ref{Index: x, Generation: state.Generation()}, pairing.Answer(state.Answer())
-	r.Metrics, r.Threshold, r.Queued = q.metrics, q.threshold, 0
-	if a.class() == r.Class {
-		r.Queued = uint64(a.queued)
-	}
+	r.Key, r.Flow, r.QP = *w.flows.Key(x), flowtable.Ref{Index: x, Generation: state.Generation()}, w.learner.Answer(x, state.Answer())
+	r.Metrics, r.Threshold, r.Queued = q.metrics, q.threshold, uint64(w.accounts.share(x, a, r.Class).queued)
 }
 
 // arrived is the state of the queue for a notification about a packet that arrived with CE: it says nothing about a queue here.

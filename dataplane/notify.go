@@ -12,6 +12,9 @@ import (
 // managementQPs are QP 0 (SMI) and QP 1 (GSI): they carry management datagrams and have no rate to reduce (IBTA 3.9.3).
 const managementQPs = 2
 
+// groupMAC is the bit of a group's MAC address in its first octet.
+const groupMAC = 1
+
 // notify notifies the sender of a data packet that entered a congested queue, if its flow is one of those with the largest shares of that
 // queue (draft-tian 5.5). Every reason not to is counted.
 func (w *Worker) notify(r *response, b *batch, i int) {
@@ -20,43 +23,49 @@ func (w *Worker) notify(r *response, b *batch, i int) {
 		w.suppress(r.in, FlowUnknown)
 		return
 	}
-	account := w.accounts.find(x)
-	if account == nil {
-		account = w.accounts.get(x)
-	}
-	switch reason := r.amongLargest(account); reason {
-	case allowed:
-	case notTheLargest:
+	account := w.accounts.begun(w.flow[i])
+	if uint64(w.accounts.share(x, account, uint8(r.class)).queued) < r.least {
 		return // another flow's packet causes that flow's notification
-	default:
-		w.suppressFlow(r, x, reason)
+	}
+	if r.mostlyOther { // frames without a sender to notify fill the queue: it would be wrong to notify an RDMA flow
+		w.suppressFlow(r, x, LargestNotRoCE)
 		return
 	}
 	if w.records[i].DestQP() < managementQPs {
 		w.suppressFlow(r, x, ManagementQP)
 		return
 	}
+	n := &w.note
+	n.decision = r.decision
+	if reason := w.choose(b, i); reason != allowed {
+		w.suppressFlow(r, x, reason)
+		return
+	}
 	sender := w.senders.watch(x, account, r)
 	bytes := w.learner.Bytes(x)
 	sender.Observe(&r.policy.Response, w.now, bytes, r.metrics.Depth)
+	sender.throughput.Observe(w.now, bytes)
 	if !w.due(r.policy, x, account) {
 		w.suppressFlow(r, x, FlowLimit)
 		return
 	}
 	restraint, stricter := sender.Next(&r.policy.Response, r.metrics.Depth, w.now)
 	if restraint != congestion.Unrestrained {
-		w.suppressFlow(r, x, restrained(restraint))
+		w.suppressFlow(r, x, restrained(restraint, sender.reached))
 		return
 	}
 	if r.state.sent >= r.policy.FlowsPerRound && r.policy.Interval > 0 {
 		return // in a later round, if it is still among the largest
 	}
-	n := &w.note
-	n.decision, n.flowBytes, n.flowRate = r.decision, bytes, sender.Rate()
+	n.flowBytes, n.flowRate = bytes, sender.throughput.Rate(w.now, bytes)
 	if stricter {
 		n.decision = sender.Stricter(&r.policy.Response, r.metrics, r.cause)
+		if reason := w.choose(b, i); reason != allowed { // not every format expresses every action
+			w.suppressFlow(r, x, reason)
+			return
+		}
 	}
-	if reason := w.ask(b, i, account, &sender.target); reason != allowed {
+	if reason := w.send(b, i, account, &sender.target); reason != allowed {
 		w.suppressFlow(r, x, reason)
 		return
 	}
@@ -71,26 +80,49 @@ func (w *Worker) about(in, out, class int, state *classState, c congestion.Cause
 	n.in, n.out, n.class, n.state, n.cause, n.queue = uint8(in), uint8(out), uint8(class), state, c, &w.egress[in].notifications
 }
 
-// ask sends the decision in w.note, which is about a queue, to the sender of a data packet, or to its proxy, or says why it can't. It writes
-// the target once nothing but the building of the notification can fail.
-func (w *Worker) ask(b *batch, i int, a *account, target *cnpgen.Target) Suppression {
-	w.inHand = uint8(i)
-	n, x := &w.note, w.flow[i].Index
-	sourceQP, known := w.learner.SourceQP(x)
-	if known && sourceQP < managementQPs {
+// choose chooses the recipient of the decision in w.note, which is about a queue, and the format: the proxy of the sender of a data packet, if it
+// has one, otherwise the sender itself, in the format that its endpoint prefers. Or it says why neither may be notified. A proxy at the gateway's
+// own address is the gateway: it notifies the sender itself, and so does the proxy that another gateway has asked: two proxies never notify each
+// other.
+func (w *Worker) choose(b *batch, i int) Suppression {
+	n, x, k := &w.note, w.flow[i].Index, flowtable.KeyOf(&w.records[i])
+	answer := w.learner.Answer(x, w.flows.State(x).Answer())
+	n.sourceQP = answer.SourceQP()
+	if answer.Usable() && n.sourceQP < managementQPs {
 		return ManagementQP
 	}
-	if !w.toOneHost(b, i) {
+	// The packet must go to one station and one host: a notification has its destination MAC address as its source, and a standard CNP the
+	// destination IP address, too. Neither may be a group's (IEEE 802.3 3.2.3, RFC 1122 3.2.1.3). What is in a tunnel has no part in that.
+	if w.batch.Bytes(b.frames[i])[0]&groupMAC != 0 || !k.Encapsulated() && !k.Dst.Unicast() {
 		return Suppression(congestion.NotUnicast)
 	}
-	reason := w.recipient(n, &w.records[i].Flow.Src, known)
-	if n.format != congestion.ProxyNotification && b.tunnel>>i&1 != 0 { // a plain notification could reach another tenant's host, or none
+	if to, behind := w.policy.Proxies.Lookup(k.Src); behind && n.cause != congestion.ByProxy && !w.isOwn(to) {
+		n.format, n.to = congestion.ProxyNotification, to
+		return Suppression(w.policy.Who.ToProxy(k.Src, to, n.decision.Action))
+	}
+	if k.Encapsulated() { // a plain notification could reach another tenant's host, or none
 		return Encapsulated
 	}
-	if reason != congestion.OK {
-		return Suppression(reason)
+	n.to = k.Src
+	refused := w.plane.refusals.has(packet.Host{Addr: k.Src, Scope: k.Scope()}, w.now)
+	format, reason := w.policy.Who.ChooseWith(&w.recent, &k.Src, answer.Usable(), refused, n.decision.Action)
+	n.format = format
+	return Suppression(reason)
+}
+
+// ask chooses the recipient of the decision in w.note, and sends it.
+func (w *Worker) ask(b *batch, i int, a *account, target *cnpgen.Target) Suppression {
+	if reason := w.choose(b, i); reason != allowed {
+		return reason
 	}
-	n.flow, n.sourceQP, n.account, n.target = x, sourceQP, a, target
+	return w.send(b, i, a, target)
+}
+
+// send sends the decision in w.note to the recipient that choose has chosen, or says why it can't. It writes the target once nothing but the
+// building of the notification can fail.
+func (w *Worker) send(b *batch, i int, a *account, target *cnpgen.Target) Suppression {
+	n := &w.note
+	n.flow, n.account, n.target = w.flow[i].Index, a, target
 	if reason := w.admit(n); reason != allowed {
 		return reason
 	}
@@ -105,21 +137,13 @@ func (w *Worker) ask(b *batch, i int, a *account, target *cnpgen.Target) Suppres
 	if reason := w.emit(n); reason != allowed {
 		return reason
 	}
-	if n.observed {
-		return allowed
-	}
-	a.notified[n.format]++
-	if n.format == congestion.FastCNP {
+	if n.format == congestion.FastCNP && (!n.observed || w.policy.Observe) { // if only Fast CNP is observed, the packet is really marked
 		b.byFastCNP |= 1 << i
 	}
+	if !n.observed {
+		a.notified[n.format]++
+	}
 	return allowed
-}
-
-// toOneHost reports whether a data packet goes to one station and one host. A notification has the packet's destination MAC address as its source,
-// and a standard CNP the destination IP address, too: neither may be a group's (IEEE 802.3 3.2.3, RFC 1122 3.2.1.3). What is in a tunnel has no part in that.
-func (w *Worker) toOneHost(b *batch, i int) bool {
-	const group = 1 // the bit of a MAC address
-	return w.batch.Bytes(b.frames[i])[0]&group == 0 && (b.tunnel>>i&1 != 0 || unicast(w.records[i].Flow.Dst))
 }
 
 // setTarget sets the target of a notification about a data packet, and gives it the packet with all its headers. Those of a plain frame are
@@ -131,19 +155,6 @@ func (w *Worker) setTarget(n *note, b *batch, i int) (ok bool) {
 	}
 	*n.target, ok = cnpgen.TargetOf(n.frame, n.packet)
 	return ok
-}
-
-// recipient decides who is notified of a data packet from src, and in which format: the proxy of its sender, if that has one, otherwise the
-// sender itself, in the format that its endpoint prefers. A proxy at the gateway's own address is the gateway: it notifies the sender
-// itself, and so does the proxy that another gateway has asked: two proxies never notify each other.
-func (w *Worker) recipient(n *note, src *packet.Addr, sourceQPKnown bool) (reason congestion.Reason) {
-	if to, behind := w.policy.Proxies.Lookup(*src); behind && n.cause != congestion.ByProxy && !w.isOwn(to) {
-		n.format, n.to = congestion.ProxyNotification, to
-		return w.policy.Who.ToProxy(*src, to, n.decision.Action)
-	}
-	n.to = *src
-	n.format, reason = w.policy.Who.ChooseWith(&w.recent, src, sourceQPKnown, w.plane.refusals.has(*src, w.now), n.decision.Action)
-	return reason
 }
 
 func (w *Worker) isOwn(a packet.Addr) bool {
@@ -159,19 +170,6 @@ func (w *Worker) suppress(in int, s Suppression) {
 func (w *Worker) suppressFlow(r *response, x flowtable.Index, s Suppression) {
 	w.recordSuppressed(r, x, s)
 	w.suppress(r.in, s)
-}
-
-// amongLargest is allowed if the flow is one of those with the largest shares of its packet's class, at all workers together. Frames that
-// are not RoCEv2 have no sender to notify: if they are more than half of the queue, it would be wrong to notify an RDMA flow.
-func (r *response) amongLargest(a *account) Suppression {
-	bytes := uint64(a.queued)
-	if int(a.class()) != r.class || bytes < r.least {
-		return notTheLargest
-	}
-	if r.mostlyOther {
-		return LargestNotRoCE
-	}
-	return allowed
 }
 
 // trackForOthers tracks the shares of a class while any worker may notify a sender of it: the other workers need its largest shares.
@@ -277,14 +275,16 @@ func (w *Worker) push(q *ring, size int, tag flowtable.Index) {
 	w.batch.Spare = w.batch.Spare[:last]
 }
 
-// limits takes a token of the notification's destination and one of the port that it leaves by, or none.
+// limits takes a token of the notification's destination and one of the port that it leaves by, or none. A proxy counts once for each scope
+// of its senders: those of a tenant must not use up the notifications about another tenant's.
 func (w *Worker) limits(n *note) Suppression {
+	host := packet.Host{Addr: n.to, Scope: w.flows.Key(n.flow).Scope()}
 	to, each := w.plane.toDestination, w.policy.PerDestination
 	if n.format == congestion.ProxyNotification {
 		each = w.policy.PerProxy
 	}
 	if !each.Off() {
-		switch to.Allow(each, n.to, w.now) {
+		switch to.Allow(each, host, w.now) {
 		case ratelimit.Limited:
 			return DestinationLimit
 		case ratelimit.Busy:
@@ -292,7 +292,7 @@ func (w *Worker) limits(n *note) Suppression {
 		}
 	}
 	if !w.policy.PerPort.Off() && !w.policy.PerPort.Allow(&w.plane.toPort[n.in], w.now) {
-		to.Refund(each, n.to)
+		to.Refund(each, host)
 		return PortLimit
 	}
 	return allowed

@@ -26,10 +26,7 @@ func (o *observer) End(x flowtable.Index, why flowtable.Ending) {
 	}
 	if a := o.w.accounts.find(x); a != nil {
 		o.w.senders.release(a)
-		if a.queued > 0 {
-			out := o.w.ports[o.w.flows.Key(x).Port].Peer
-			o.w.egress[out].shares[a.class()].end(x, a)
-		}
+		o.w.endShares(x, a)
 		paced := a.paced
 		a.begin(a.generation.Load() + 1) // of the next flow, so that the tags of queued frames match no account
 		if why == flowtable.Renewed && paced != 0 {
@@ -42,4 +39,19 @@ func (o *observer) End(x flowtable.Index, why flowtable.Ending) {
 // endings are the reasons for which a flow ends whose record pairing has not closed.
 var endings = [...]pairing.Ending{
 	flowtable.Aged: pairing.EndedAged, flowtable.Evicted: pairing.EndedEviction, flowtable.Renewed: pairing.EndedReuse,
+}
+
+// endShares counts the bytes that a flow has in the classes of its queue as those of an ended flow.
+func (w *Worker) endShares(x flowtable.Index, a *account) {
+	if a.queued == 0 && !a.spread() {
+		return
+	}
+	shares := w.egress[w.ports[w.flows.Key(x).Port].Peer].shares
+	if !a.spread() {
+		shares[a.class()].end(x, a)
+		return
+	}
+	for class := range shares {
+		shares[class].end(x, a)
+	}
 }

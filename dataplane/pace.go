@@ -11,37 +11,40 @@ import (
 // A receiver's CNP takes half a WAN round trip to its sender, and the sender's reaction takes another half to arrive. Until then a gateway
 // near the receiver can slow down the frames towards that host itself. It forwards the CNP.
 
-// slowHost reduces the pace of frames towards the host that a CNP comes from. The CNP must belong to a flow that some worker has: otherwise
-// anybody in the data centre could slow down a host that receives nothing.
+// slowHost reduces the pace of frames towards the host that a CNP comes from. The CNP must belong to a confirmed pair of flows: otherwise
+// anybody in the data centre could slow down a host in whose name he has sent a packet. So a CNP about UD, which has no pairs, slows down
+// nobody.
 func (w *Worker) slowHost(port int, p *packet.Parsed) {
 	pacer := w.egress[port].pacer
 	if pacer == nil || pacer.policy == nil {
 		return
 	}
-	if w.connected(port, p) {
-		w.slow(port, p.Src)
+	if w.confirmed(port, p) {
+		w.slow(port, packet.Host{Addr: p.Src, Scope: packet.ScopeOf(uint16(port), p)})
 	}
 }
 
-// connected reports whether some worker has the flow from a CNP's source to the QP that the CNP names: the source is a receiver that has
-// acknowledged the QP's packets, or sent data to it.
-func (w *Worker) connected(port int, p *packet.Parsed) bool {
-	k := flowtable.Key{Src: p.Src, Dst: p.Dst, DestQP: p.DestQP, Port: uint16(port), OuterTag: p.OuterTag, InnerTag: p.InnerTag}
-	for _, other := range w.plane.workers {
-		if _, _, known := other.flows.Find(&k); known {
-			return true
-		}
+// confirmed reports whether a CNP belongs to a confirmed pair of flows: pairing knows the QP at the CNP's source that is connected to the QP that
+// the CNP names, and data comes from the latter by the port's peer. Nobody behind this port can forge that.
+func (w *Worker) confirmed(port int, p *packet.Parsed) bool {
+	k := flowtable.Key{Src: p.Src, Dst: p.Dst, DestQP: p.DestQP}
+	k.SetScope(packet.ScopeOf(uint16(port), p))
+	qp, ok := w.plane.sourceQP(&k)
+	if !ok {
+		return false
 	}
-	return false
+	k.Src, k.Dst, k.DestQP, k.Port = p.Dst, p.Src, qp, uint16(w.ports[port].Peer)
+	back, ok := w.plane.sourceQP(&k)
+	return ok && back == p.DestQP
 }
 
 // slow reduces the pace of a host behind a port, here and at the other workers.
-func (w *Worker) slow(port int, host packet.Addr) {
+func (w *Worker) slow(port int, host packet.Host) {
 	if w.egress[port].pacer.slow(host, w.now) {
 		w.counters.add(port, PaceReductions, 1)
 		for _, other := range w.plane.workers {
-			if other != w {
-				other.mail[w.id].put(slowDown{host, port})
+			if other != w && !other.mail[w.id].put(slowDown{host, port}) {
+				w.counters.add(port, PaceReductionsMissed, 1)
 			}
 		}
 	}
@@ -78,7 +81,9 @@ func (w *Worker) behindResponses(out int, x flowtable.Index) bool {
 func (w *Worker) slowedAs(out, i int, flow flowtable.Ref) uint32 {
 	p := w.egress[out].pacer
 	if w.ports[out].Role == Fabric {
-		return p.find(&flowtable.Key{Dst: w.records[i].Flow.Dst})
+		f := &w.records[i].Flow
+		k := hostKey(packet.Host{Addr: f.Dst, Scope: f.Scope.At(out)})
+		return p.find(&k)
 	}
 	if p.requests.n > 0 && p.policy != nil {
 		w.takePaceRequests(out, flow)
@@ -172,14 +177,17 @@ func (w *Worker) markHeld(out, class int, f burst.Frame, flow flowtable.Ref) {
 	switch {
 	case p.ECN == packet.NotECT || p.ECN == packet.CE:
 		return
-	case !w.policy.Observe:
-		packet.MarkCE(data, p.Outer, p.ECN)
-		w.counters.add(out, ECNMarked, 1)
-		if flow.Index != flowtable.None {
-			w.accounts.get(flow.Index).marked++
-		}
+	case w.policy.Observe:
+		q.states[class].observed++
+		w.counters.add(out, ECNObserved, 1)
+		return
 	}
+	packet.MarkCE(data, p.Outer, p.ECN)
 	q.states[class].marked++
+	w.counters.add(out, ECNMarked, 1)
+	if flow.Index != flowtable.None {
+		w.accounts.get(flow.Index).marked++
+	}
 }
 
 // paceAStep bounds the frames that release takes a step: more than a port sends in one.

@@ -19,13 +19,30 @@ func pacedScene(t *testing.T, hold uint64, change func(*congestion.Pacing)) *sce
 		change(pacing)
 	}
 	p.Ports[fabric].Pacing = pacing
-	s := &scene{testkit.New(t, testkit.Setup{Rate: 10e9, Policy: p, Change: func(c *dataplane.Config) { c.Ports[fabric].Paced = hold }}), t}
-	ack := data(false, 0)
-	ack.Opcode, ack.Size = packet.RCAcknowledge, 0
-	s.arrive(ack.Frame())
+	s := &scene{testkit.New(t, testkit.Setup{Rate: 10e9, Policy: p, Static: knownQPs(t), Change: func(c *dataplane.Config) { c.Ports[fabric].Paced = hold }}), t}
+	connect(t, s.Rig)
 	s.Drain()
 	s.Take(wan)
+	s.Take(fabric)
 	return s
+}
+
+// connect makes the connection whose CNPs slow down the host behind the fabric: data for it, and its ACK.
+func connect(t *testing.T, r *testkit.Rig) {
+	t.Helper()
+	ack := data(false, 0)
+	ack.Opcode, ack.Size = packet.RCAcknowledge, 0
+	r.Inject(t, wan, connected().Frame())
+	r.Settle()
+	r.Inject(t, fabric, ack.Frame())
+	r.Settle()
+}
+
+// connected is the data of that connection.
+func connected() testkit.RoCE {
+	f := toHost(0, 0)
+	f.DestQP, f.Opcode, f.Size = sourceQP, packet.RCSendOnly, 0
+	return f
 }
 
 // cnpFrom is a CNP of the host that pacedScene has, to a QP of the sender.
@@ -216,11 +233,8 @@ func wantInOrder(t *testing.T, s *scene, n int) {
 func TestPacingByTwoWorkers(t *testing.T) {
 	p := testkit.DefaultPolicy(2)
 	p.Ports[fabric].Pacing = &congestion.Pacing{HostRate: 10e9, Floor: 1e9, Keep: 1, Interval: 50_000, Recovery: 10_000_000_000}
-	r := testkit.New(t, testkit.Setup{Workers: 2, Rate: 10e9, Policy: p, Change: func(c *dataplane.Config) { c.Ports[fabric].Paced = 1e6 }})
-	ack := data(false, 0)
-	ack.Opcode, ack.Size = packet.RCAcknowledge, 0
-	r.InjectAt(t, 0, fabric, ack.Frame())
-	r.Settle()
+	r := testkit.New(t, testkit.Setup{Workers: 2, Rate: 10e9, Policy: p, Static: knownQPs(t), Change: func(c *dataplane.Config) { c.Ports[fabric].Paced = 1e6 }})
+	connect(t, r)
 	r.InjectAt(t, 0, fabric, cnpFrom(0))
 	r.Settle()
 	for psn := range uint32(10) {
@@ -235,6 +249,9 @@ func TestPacingByTwoWorkers(t *testing.T) {
 		r.InjectAt(t, 0, fabric, cnpFrom(0))
 		r.Plane.Worker(0).Step()
 	}
+	if missed := r.Count(fabric, dataplane.PaceReductionsMissed); missed != r.Count(fabric, dataplane.PaceReductions)-1-64 {
+		t.Errorf("%d of %d reductions missed, expected those that found the mailbox full", missed, r.Count(fabric, dataplane.PaceReductions))
+	}
 	r.Settle()
 	r.Drain()
 	r.Close(t)
@@ -244,10 +261,11 @@ func TestPacingByTwoWorkers(t *testing.T) {
 func TestPacingFull(t *testing.T) {
 	p := testkit.DefaultPolicy(2)
 	p.Ports[fabric].Pacing = &congestion.Pacing{HostRate: 10e9, Floor: 1e6, Keep: 1, Interval: 50_000, Recovery: 10_000_000_000}
-	s := &scene{testkit.New(t, testkit.Setup{Rate: 1e6, Capacity: 6 * 1250, Policy: p, Change: func(c *dataplane.Config) { c.Ports[fabric].Paced = 4 * 1250 }}), t}
-	ack := data(false, 0)
-	ack.Opcode, ack.Size = packet.RCAcknowledge, 0
-	s.arrive(ack.Frame(), cnpFrom(0))
+	s := &scene{testkit.New(t, testkit.Setup{Static: knownQPs(t), Rate: 1e6, Capacity: 6 * 1250, Policy: p, Change: func(c *dataplane.Config) { c.Ports[fabric].Paced = 4 * 1250 }}), t}
+	connect(t, s.Rig)
+	s.Drain()
+	s.Take(fabric)
+	s.arrive(cnpFrom(0))
 	for psn := range uint32(60) {
 		s.arriveAt(wan, toHost(1, psn).Frame())
 	}
@@ -270,16 +288,16 @@ func TestPacingFull(t *testing.T) {
 // TestPacingMarks: a frame that was held is marked like any other if it enters its class above K_min, and in observe mode only counted.
 func TestPacingMarks(t *testing.T) {
 	for _, c := range []struct {
-		name         string
-		kMin         uint64
-		ecn          uint8
-		observe      bool // once frames are held
-		marked, left uint64
+		name             string
+		kMin             uint64
+		ecn              uint8
+		observe          bool // once frames are held
+		marked, observed uint64
 	}{
-		{"above K_min", 1, packet.ECT0, false, 10, 10},
+		{"above K_min", 1, packet.ECT0, false, 10, 0},
 		{"at K_min", 1250, packet.ECT0, false, 0, 0},
 		{"Not-ECT", 1, packet.NotECT, false, 0, 0},
-		{"observed", 1, packet.ECT0, true, 10, 1},
+		{"observed", 1, packet.ECT0, true, 1, 9},
 	} {
 		s := pacedScene(t, 1e6, nil)
 		s.arrive(cnpFrom(0))
@@ -311,8 +329,9 @@ func TestPacingMarks(t *testing.T) {
 			}
 		}
 		counts := s.Plane.Port(fabric)
-		if counts.Marked[0] != c.marked || counts.Count[dataplane.ECNMarked] != c.left || left != c.left {
-			t.Errorf("%s: %d packets marked or observed, %d marked, %d left with CE", c.name, counts.Marked[0], counts.Count[dataplane.ECNMarked], left)
+		if counts.Marked[0] != c.marked || counts.Count[dataplane.ECNMarked] != c.marked || left != c.marked || counts.Count[dataplane.ECNObserved] != c.observed {
+			t.Errorf("%s: %d packets marked in the class, %d at the port, %d observed, %d left with CE", c.name, counts.Marked[0],
+				counts.Count[dataplane.ECNMarked], counts.Count[dataplane.ECNObserved], left)
 		}
 		s.Close(t)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
+	"github.com/cnpgate/cnpgate/pairing"
 )
 
 // slowScene is pacedScene with lines of 100 Mbit/s, hosts paced to 100 kbit/s (100 ms a packet), and flows that age after 20 ms.
@@ -14,18 +15,18 @@ func slowScene(t *testing.T) *scene {
 	t.Helper()
 	p := testkit.DefaultPolicy(2)
 	p.Ports[fabric].Pacing = &congestion.Pacing{HostRate: 100e6, Floor: 100_000, Keep: 1, Recovery: 1 << 50}
-	s := &scene{testkit.New(t, testkit.Setup{Rate: 100e6, Policy: p, Change: func(c *dataplane.Config) {
+	s := &scene{testkit.New(t, testkit.Setup{Static: knownQPs(t), Rate: 100e6, Policy: p, Change: func(c *dataplane.Config) {
 		c.Ports[fabric].Paced, c.Aging = 1e6, 20*ms
 	}}), t}
-	ack := data(false, 0)
-	ack.Opcode, ack.Size = packet.RCAcknowledge, 0
-	s.arrive(ack.Frame(), cnpFrom(0))
+	connect(t, s.Rig)
+	s.arrive(cnpFrom(0))
 	for range 50 { // more than enough to reduce the pace to its floor
 		s.Advance(1)
 		s.arrive(cnpFrom(0))
 	}
 	s.Drain()
 	s.Take(wan)
+	s.Take(fabric)
 	return s
 }
 
@@ -95,18 +96,28 @@ func TestPacingOverload(t *testing.T) {
 func TestPacingPastFullClass(t *testing.T) {
 	p := testkit.DefaultPolicy(2)
 	p.Ports[fabric].Pacing = &congestion.Pacing{HostRate: 10e9, Floor: 1e9, Keep: 1, Interval: 50_000, Recovery: 10_000_000_000}
-	s := &scene{testkit.New(t, testkit.Setup{Rate: 1e6, Capacity: 2 * 1300, Policy: p, Change: func(c *dataplane.Config) {
+	pairs, err := pairing.NewQPMap([]pairing.QPPair{
+		{Source: address(sender4), Destination: address(receiver4), SourceQP: sourceQP, DestinationQP: 100},
+		{Source: address("198.18.0.77"), Destination: address(receiver4), SourceQP: sourceQP, DestinationQP: 100},
+	}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &scene{testkit.New(t, testkit.Setup{Static: pairs, Rate: 1e6, Capacity: 2 * 1300, Policy: p, Change: func(c *dataplane.Config) {
 		c.Ports[fabric].Paced, c.Ports[fabric].Classes = 1e6, 2
 		c.Ports[fabric].ClassOf[8] = 1
 	}}), t}
 	second := func(f testkit.RoCE) testkit.RoCE { f.Src, f.Dst = f.Dst, f.Src; return f }
-	for _, host := range []string{sender4, "198.18.0.77"} {
-		ack := data(false, 0)
-		ack.Src, ack.Opcode, ack.Size = host, packet.RCAcknowledge, 0
-		s.arrive(ack.Frame())
-		ack.Opcode = packet.CNP
-		s.arrive(ack.Frame())
-	}
+	connect(t, s.Rig)
+	s.arrive(cnpFrom(0))
+	more := connected()
+	more.Dst = "198.18.0.77"
+	ack := data(false, 0)
+	ack.Src, ack.Opcode, ack.Size = more.Dst, packet.RCAcknowledge, 0
+	s.arriveAt(wan, more.Frame())
+	s.arrive(ack.Frame())
+	ack.Opcode = packet.CNP
+	s.arrive(ack.Frame())
 	s.Drain()
 	full := toHost(3, 0)
 	full.Dst, full.DSCP = "198.18.0.78", 8
@@ -200,10 +211,9 @@ func TestPacingTooManyFlows(t *testing.T) {
 	const most = 8192
 	p := testkit.DefaultPolicy(2)
 	p.Ports[fabric].Pacing = &congestion.Pacing{HostRate: 10e9, Floor: 1e6, Keep: 1, Interval: 50_000, Recovery: 10_000_000_000}
-	s := &scene{testkit.New(t, testkit.Setup{Rate: 10e9, Buffers: 3 * most, Frames: 2 * most, Capacity: 100e6, Flows: 4 * most, Policy: p, Change: func(c *dataplane.Config) { c.Ports[fabric].Paced = 100e6 }}), t}
-	ack := data(false, 0)
-	ack.Opcode, ack.Size = packet.RCAcknowledge, 0
-	s.arrive(ack.Frame(), cnpFrom(0))
+	s := &scene{testkit.New(t, testkit.Setup{Static: knownQPs(t), Rate: 10e9, Buffers: 3 * most, Frames: 2 * most, Capacity: 100e6, Flows: 4 * most, Policy: p, Change: func(c *dataplane.Config) { c.Ports[fabric].Paced = 100e6 }}), t}
+	connect(t, s.Rig)
+	s.arrive(cnpFrom(0))
 	s.arriveAt(wan, toHost(0, 0).Frame()) // goes on, and those behind it wait
 	for flow := range uint32(most + 5) {
 		s.arriveAt(wan, toHost(1+flow, 0).Frame())

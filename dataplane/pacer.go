@@ -37,7 +37,7 @@ type pacer struct {
 
 // pacedHost is a host, or a flow at a WAN port, whose frames are held, or were recently.
 type pacedHost struct {
-	key      flowtable.Key // of a host only Dst, its address
+	key      flowtable.Key // of a host only Dst, its address, and its scope
 	pace     congestion.Pace
 	ready    int64        // time when its pace allows the next frame, ns
 	pausedTo int64        // time before which no frame leaves, ns
@@ -74,7 +74,7 @@ func pacerSize(frames int) int {
 }
 
 // newPacer makes a pacer in memory, which must be zero and 8-byte aligned. It holds at most the given frames and bytes. The seed keys the
-// hash of addresses.
+// hash of hosts.
 func newPacer(memory []byte, frames int, limit uint64, table *flowtable.Table, seed uint64) (p pacer) {
 	p.table, p.seed, p.limit = table, seed, limit
 	p.hosts, memory = newPool[pacedHost](memory, pacedHosts)
@@ -91,7 +91,8 @@ func newPacer(memory []byte, frames int, limit uint64, table *flowtable.Table, s
 func (p *pacer) head(k *flowtable.Key) *uint32 {
 	src := keyhash.Fold(k.Src.Hi^p.seed, k.Src.Lo^bits.RotateLeft64(p.seed, 16))
 	dst := keyhash.Fold(k.Dst.Hi^p.seed, k.Dst.Lo^bits.RotateLeft64(p.seed, 32))
-	return &p.heads[keyhash.Fold(src^uint64(k.DestQP)^p.seed, dst^bits.RotateLeft64(p.seed, 48))%pacedHosts]
+	hosts := keyhash.Fold(src^uint64(k.DestQP)^p.seed, dst^bits.RotateLeft64(p.seed, 48))
+	return &p.heads[keyhash.Fold(hosts^p.seed, uint64(k.Scope())^bits.RotateLeft64(p.seed, 8))%pacedHosts]
 }
 
 // find returns the slot of a host or flow, 0 if it isn't known.
@@ -119,10 +120,21 @@ func (p *pacer) add(k *flowtable.Key, now int64) uint32 {
 	return at
 }
 
+// hostKey is the key of a host.
+func hostKey(host packet.Host) (k flowtable.Key) {
+	k.Dst = host.Addr
+	k.SetScope(host.Scope)
+	return k
+}
+
+// senderOf is the sender of a flow.
+func senderOf(k *flowtable.Key) packet.Host { return packet.Host{Addr: k.Src, Scope: k.Scope()} }
+
 // slow reduces the pace of a host because of its CNP at the time now. It returns false if the last reduction was too recent, or the host
 // finds no slot.
-func (p *pacer) slow(host packet.Addr, now int64) bool {
-	at := p.add(&flowtable.Key{Dst: host}, now)
+func (p *pacer) slow(host packet.Host, now int64) bool {
+	k := hostKey(host)
+	at := p.add(&k, now)
 	return at != 0 && p.hosts.of[at].pace.Reduce(p.policy, now)
 }
 

@@ -28,7 +28,7 @@ func TestPacerModel(t *testing.T) {
 		now, bytes, held := int64(1000), uint64(0), 0
 		at := map[uint32]uint32{}
 		for host := range uint32(hosts) {
-			if !p.slow(packet.Addr{Lo: uint64(host)}, now) {
+			if !p.slow(packet.Host{Addr: packet.Addr{Lo: uint64(host)}}, now) {
 				t.Fatal("not slowed")
 			}
 			at[host] = p.find(&flowtable.Key{Dst: packet.Addr{Lo: uint64(host)}})
@@ -111,7 +111,7 @@ func TestPacerPlaces(t *testing.T) {
 	for round := range int64(3) {
 		now := round * 10e6
 		for n := range uint64(pacedHosts + 1) {
-			if p.slow(packet.Addr{Hi: uint64(round), Lo: n}, now) != (n < pacedHosts) {
+			if p.slow(packet.Host{Addr: packet.Addr{Hi: uint64(round), Lo: n}}, now) != (n < pacedHosts) {
 				t.Fatalf("round %d, host %d", round, n)
 			}
 		}
@@ -135,7 +135,7 @@ func TestPacerForgets(t *testing.T) {
 	p := newPacer(make([]byte, pacerSize(4)), 4, 1e6, nil, 7)
 	p.policy = &congestion.Pacing{HostRate: 1e9, Floor: 1e6, Keep: 10, Recovery: 1e6}
 	for n := range uint64(pacedHosts) {
-		if !p.slow(packet.Addr{Lo: n}, 0) {
+		if !p.slow(packet.Host{Addr: packet.Addr{Lo: n}}, 0) {
 			t.Fatalf("host %d is not slowed down", n)
 		}
 	}
@@ -152,7 +152,7 @@ func TestPacerForgets(t *testing.T) {
 	for range pacedHosts {
 		p.sweep(4e6)
 	}
-	if p.known != 0 || !p.slow(packet.Addr{Hi: 1}, 4e6) {
+	if p.known != 0 || !p.slow(packet.Host{Addr: packet.Addr{Hi: 1}}, 4e6) {
 		t.Errorf("%d hosts are known", p.known)
 	}
 }

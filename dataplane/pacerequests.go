@@ -25,22 +25,21 @@ var paceActionNames = [paceActions]string{"slow-down", "rate-reduce", "pause", "
 
 // paceRequest is what a notification asks a sender to do with a flow. It names the flow by the receiver and one of the flow's QPs.
 type paceRequest struct {
-	sender, receiver   packet.Addr // receiver is the zero Addr if the notification names only the sender's QP
-	qp                 uint32      // 24 bits, at least managementQPs
-	sendersQP          bool        // qp is the sender's, otherwise the receiver's
-	anyTags            bool        // the notification came for a proxy, in a VLAN of its own
-	outerTag, innerTag packet.Tag  // of the notification, as of the flow's packets
-	action             paceAction
-	parameter          uint16
-	at                 int64 // time of the notification, ns
-	unverified         bool  // anybody may have sent it: a CNP from an address that has sent nothing to the QP
+	sender, receiver packet.Addr  // receiver is the zero Addr if the notification names only the sender's QP
+	qp               uint32       // 24 bits, at least managementQPs
+	sendersQP        bool         // qp is the sender's, otherwise the receiver's
+	scope            packet.Scope // of the flow
+	action           paceAction
+	parameter        uint16
+	at               int64 // time of the notification, ns
+	unverified       bool  // anybody may have sent it: a CNP of no confirmed pair of flows
 }
 
 // names reports whether a request is about the flow with this key and source QP, 0 if that isn't known. The receiver's QP names no flow of
 // UD, where any number of QPs send to it.
 func (r *paceRequest) names(k *flowtable.Key, sourceQP uint32) bool {
 	switch {
-	case k.Src != r.sender, k.DestQP < managementQPs, !r.anyTags && (k.OuterTag != r.outerTag || k.InnerTag != r.innerTag):
+	case k.Src != r.sender, k.Scope() != r.scope, k.DestQP < managementQPs:
 		return false
 	case r.sendersQP:
 		return sourceQP == r.qp && (r.receiver == packet.Addr{} || r.receiver == k.Dst)
@@ -51,8 +50,11 @@ func (r *paceRequest) names(k *flowtable.Key, sourceQP uint32) bool {
 // sameFlow reports whether two requests name a flow in the same way.
 func (r *paceRequest) sameFlow(o *paceRequest) bool {
 	return r.sender == o.sender && r.receiver == o.receiver && r.qp == o.qp && r.sendersQP == o.sendersQP &&
-		r.anyTags == o.anyTags && r.outerTag == o.outerTag && r.innerTag == o.innerTag
+		r.scope == o.scope
 }
+
+// host is the sender in its scope.
+func (r *paceRequest) host() packet.Host { return packet.Host{Addr: r.sender, Scope: r.scope} }
 
 // ends is the time from which on a request that has met no packet of its flow is of no use, ns.
 func (r *paceRequest) ends() int64 {
@@ -71,7 +73,7 @@ const (
 // the flow, and a Long-haul CNP doesn't name the receiver. They also find slowed flows, and the bytes held, by sender.
 type paceRequests struct {
 	waiting pool[paceRequest]
-	byHash  []uint32 // by hash of the sender, the first waiting request, the oldest first
+	byName  []uint32 // by hash of the flow's name, the first waiting request, the oldest first
 	flows   []uint32 // by hash of the sender, the first slowed flow
 	held    []uint64 // by hash of the sender, bytes of held frames
 	n       int      // waiting
@@ -81,32 +83,61 @@ type paceRequests struct {
 const (
 	waitingPaceRequests = 256
 	senderBuckets       = 256
+	nameBuckets         = 1024
+	// requestsABucket bounds the requests in a list of names: those for one flow, as others meet by chance only.
+	requestsABucket = 8
 )
 
 // paceRequestsSize is the memory that newPaceRequests needs, in bytes, a multiple of 8.
 func paceRequestsSize() int {
-	return poolSize[paceRequest](waitingPaceRequests) + senderBuckets*int(unsafe.Sizeof(uint64(0))+2*unsafe.Sizeof(uint32(0)))
+	return poolSize[paceRequest](waitingPaceRequests) + senderBuckets*int(unsafe.Sizeof(uint64(0))+unsafe.Sizeof(uint32(0))) +
+		nameBuckets*int(unsafe.Sizeof(uint32(0)))
 }
 
 // newPaceRequests makes requests in zeroed memory, 8-byte aligned, and returns the rest of the memory.
 func newPaceRequests(memory []byte) (r paceRequests, rest []byte) {
 	r.waiting, memory = newPool[paceRequest](memory, waitingPaceRequests)
 	r.held, memory = carve[uint64](memory, senderBuckets)
-	r.byHash, memory = carve[uint32](memory, senderBuckets)
+	r.byName, memory = carve[uint32](memory, nameBuckets)
 	r.flows, memory = carve[uint32](memory, senderBuckets)
 	return r, memory
 }
 
+func (p *pacer) hash(sender packet.Host) uint64 {
+	address := keyhash.Fold(sender.Hi^p.seed, sender.Lo^bits.RotateLeft64(p.seed, 32))
+	return keyhash.Fold(address^bits.RotateLeft64(p.seed, 16), uint64(sender.Scope)^bits.RotateLeft64(p.seed, 48))
+}
+
 // bucket is the place of a sender in the lists by hash.
-func (p *pacer) bucket(sender packet.Addr) uint64 {
-	return keyhash.Fold(sender.Hi^p.seed, sender.Lo^bits.RotateLeft64(p.seed, 32)) % senderBuckets
+func (p *pacer) bucket(sender packet.Host) uint64 { return p.hash(sender) % senderBuckets }
+
+// named returns the start of the list of the waiting requests with a name: the hash of the sender, the receiver, and the QP of one of them.
+func (p *pacer) named(sender uint64, receiver packet.Addr, qp uint32, sendersQP bool) *uint32 {
+	if sendersQP {
+		qp |= 1 << 31
+	}
+	to := keyhash.Fold(receiver.Hi^bits.RotateLeft64(p.seed, 8), receiver.Lo^bits.RotateLeft64(p.seed, 40))
+	flow := keyhash.Fold(sender^bits.RotateLeft64(p.seed, 24), uint64(qp)^bits.RotateLeft64(p.seed, 56))
+	return &p.requests.byName[keyhash.Fold(flow^p.seed, to^bits.RotateLeft64(p.seed, 32))%nameBuckets]
+}
+
+// listOf returns the start of the list of a request.
+func (p *pacer) listOf(r *paceRequest) *uint32 {
+	return p.named(p.hash(r.host()), r.receiver, r.qp, r.sendersQP)
 }
 
 // expect keeps a request until the next packet of its flow. It returns false if there is no slot. Unverified requests get only the first half
-// of the slots, so that a flood of forged CNPs leaves the others to gateways.
+// of the slots, and of those for a flow, so that a flood of forged CNPs leaves the others to gateways.
 func (p *pacer) expect(r *paceRequest) bool {
-	q := &p.requests
-	if r.unverified && q.n >= waitingPaceRequests/2 {
+	q, all, alike := &p.requests, waitingPaceRequests, requestsABucket
+	if r.unverified {
+		all, alike = all/2, alike/2
+	}
+	link := p.listOf(r)
+	for ; *link != 0; link = &q.waiting.next[*link] {
+		alike--
+	}
+	if q.n >= all || alike <= 0 {
 		return false
 	}
 	at := q.waiting.take()
@@ -114,10 +145,6 @@ func (p *pacer) expect(r *paceRequest) bool {
 		return false
 	}
 	q.waiting.of[at] = *r
-	link := &q.byHash[p.bucket(r.sender)]
-	for *link != 0 { // at most waitingPaceRequests
-		link = &q.waiting.next[*link]
-	}
 	*link = at
 	q.n++
 	return true
@@ -125,7 +152,7 @@ func (p *pacer) expect(r *paceRequest) bool {
 
 // cancel removes what waits for the flow that a request names. It returns false if nothing does.
 func (p *pacer) cancel(r *paceRequest) (any bool) {
-	link := &p.requests.byHash[p.bucket(r.sender)]
+	link := p.listOf(r)
 	for *link != 0 {
 		if p.requests.waiting.of[*link].sameFlow(r) {
 			p.requests.remove(link)
@@ -157,7 +184,7 @@ func (p *pacer) sweepPaceRequests(now int64) {
 	if r.qp == 0 || r.ends() > now { // a slot without a request has no QP
 		return
 	}
-	link := &q.byHash[p.bucket(r.sender)]
+	link := p.listOf(r)
 	for *link != q.swept {
 		link = &q.waiting.next[*link]
 	}

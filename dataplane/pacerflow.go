@@ -8,7 +8,7 @@ import (
 // enforcedFlow is what a pacer knows of a flow that it slows down as notifications ask.
 type enforcedFlow struct {
 	linked      bool          // in the list of its sender: so for every flow at a WAN port
-	next        uint32        // the next flow in that list
+	next, prev  uint32        // neighbors in that list, 0 for none
 	ref         flowtable.Ref // of the flow's last known packet
 	sourceQP    uint32        // 0: not known
 	measuring   bool          // its rate, so that it can be reduced
@@ -95,18 +95,32 @@ func (h *pacedHost) restore(c *congestion.Pacing, percent uint64, now int64) boo
 	return true
 }
 
-// unlink removes a flow from the list of its sender.
+// flowsOf returns the start of the list of slowed flows with a flow's sender.
+func (p *pacer) flowsOf(at uint32) *uint32 {
+	return &p.requests.flows[p.bucket(senderOf(&p.hosts.of[at].key))]
+}
+
+// link adds a flow to the list of its sender.
+func (p *pacer) link(at uint32) {
+	e, head := &p.hosts.of[at].enforced, p.flowsOf(at)
+	e.linked, e.next, e.prev = true, *head, 0
+	p.hosts.of[e.next].enforced.prev = at // slot 0 has no list, so its links are never read
+	*head = at
+}
+
+// unlink removes a flow from the list of its sender, in the same time whatever the list's length: one sender with many flows makes it long.
 func (p *pacer) unlink(at uint32) {
-	h := &p.hosts.of[at]
-	link := &p.requests.flows[p.bucket(h.key.Src)]
-	for *link != at {
-		link = &p.hosts.of[*link].enforced.next
+	e := &p.hosts.of[at].enforced
+	p.hosts.of[e.next].enforced.prev = e.prev
+	if e.prev != 0 {
+		p.hosts.of[e.prev].enforced.next = e.next
+	} else {
+		*p.flowsOf(at) = e.next
 	}
-	*link = h.enforced.next
 }
 
 // heldOf counts the held bytes of a sender, together with those of all senders with the same hash.
-func (p *pacer) heldOf(h *pacedHost) *uint64 { return &p.requests.held[p.bucket(h.key.Src)] }
+func (p *pacer) heldOf(h *pacedHost) *uint64 { return &p.requests.held[p.bucket(senderOf(&h.key))] }
 
 // senderFull reports whether the frames held of a flow's sender leave no space for one of this many bytes: one sender may hold half of the
 // pacer, so that it leaves space for the others.

@@ -90,5 +90,5 @@ func impostor(p *packet.Parsed) bool { return p.Family == 6 && (p.Src.Is4() || p
 // function.
 func setKey(k *flowtable.Key, port int, p *packet.Parsed) {
 	k.Src, k.Dst, k.DestQP, k.SourceQP = p.Src, p.Dst, p.DestQP, p.SourceQP
-	k.SetPlace(uint16(port), p)
+	k.SetScope(packet.ScopeOf(uint16(port), p))
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/keyhash"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
@@ -14,11 +15,15 @@ import (
 // A retransmitted packet must not be timed: the acknowledgement may be the first transmission's (Karn's algorithm). The worker tracks one
 // flow a port. It knows the highest PSN of the flow's requests since then, and times only packets beyond it. It begins to time packets
 // longestRTT after it began to track the flow, so that acknowledgements of earlier packets have arrived by then or never will.
+//
+// A receiver can acknowledge too early, or too late. So after a few packets the worker tracks a flow to another receiver, and several
+// receivers must agree (congestion.RTT).
 
 const (
 	longestRTT    = 1e9   // ns: a later acknowledgement doesn't count
 	probeInterval = 100e6 // ns between the end of a probe and the next one
 	mostLooks     = 1024  // batches searched for a packet to time; then another flow is tracked
+	probesEach    = 3     // of a flow, before a flow to another receiver is tracked
 )
 
 // psnMask is the width of a PSN, psnHalf half of their number: a PSN is beyond another one if it is less than psnHalf ahead.
@@ -35,9 +40,11 @@ func beyond(psn, other uint32) bool {
 // probe is a data packet in flight whose acknowledgement may arrive at any worker. Each port has at most one at a time. Its time of
 // departure distinguishes it from earlier ones.
 type probe struct {
-	began                  atomic.Int64 // when the packet left, ns; 0: no probe is in flight
+	began                  atomic.Int64  // when the packet left, ns; 0: no probe is in flight
+	receiver               atomic.Uint32 // a congestion.Receiver
 	receiverHi, receiverLo atomic.Uint64
 	senderHi, senderLo     atomic.Uint64
+	scope                  atomic.Uint64 // of the acknowledgement
 	sourceQP, psn, highest atomic.Uint32 // highest: PSN that the flow has sent since
 }
 
@@ -52,10 +59,11 @@ func (w *Worker) timePackets(b *batch, out int, t *tracker) {
 	switch {
 	case !w.flows.Live(t.flow):
 		w.forgetFlow(out, t)
-		w.trackFlow(b, t)
+		w.trackFlow(b, out, t, 0)
 	case t.timed != 0:
 		w.follow(out, t)
 	case w.now-t.since < longestRTT:
+	case t.probes >= probesEach && !t.current && w.trackFlow(b, out, t, t.receiver):
 	case !t.current:
 		w.noteHighest(t)
 		t.current, t.looks, t.next = true, 0, 0
@@ -72,18 +80,43 @@ func (w *Worker) forgetFlow(out int, t *tracker) {
 	t.flow, t.timed, t.current = flowtable.Ref{}, 0, false
 }
 
-// trackFlow begins to track the first flow of the batch that can be timed.
-func (w *Worker) trackFlow(b *batch, t *tracker) {
+// trackFlow begins to track a flow of the batch: of those to a receiver other than this, one whose tenant, and then whose receiver, was tracked
+// least recently. It returns false if none can be timed.
+func (w *Worker) trackFlow(b *batch, out int, t *tracker, other congestion.Receiver) bool {
+	path, best, at := &w.plane.paths[out], 0, 0
 	for i := range b.frames {
-		p, x := &w.records[i], w.flow[i]
-		if x.Index == flowtable.None || !acknowledged(p) || p.DestQP() < managementQPs {
+		if !w.canBeTimed(i) {
 			continue
 		}
-		if _, confirmed := w.learner.SourceQP(x.Index); confirmed {
-			t.flow, t.highest, t.since = x, p.PSN, w.now
-			return
+		if r := w.receiverOf(i); r != other && path.age(r) > best {
+			best, at = path.age(r), i
 		}
 	}
+	if best == 0 {
+		return false
+	}
+	t.flow, t.receiver, t.highest, t.since, t.current, t.probes = w.flow[at], w.receiverOf(at), w.records[at].PSN, w.now, false, 0
+	path.track(t.receiver)
+	return true
+}
+
+func (w *Worker) canBeTimed(i int) bool {
+	p, x := &w.records[i], w.flow[i]
+	if x.Index == flowtable.None || !acknowledged(p) || p.DestQP() < managementQPs {
+		return false
+	}
+	_, confirmed := w.learner.SourceQP(x.Index)
+	return confirmed
+}
+
+// receiverOf names the receiver of a data packet.
+func (w *Worker) receiverOf(i int) congestion.Receiver {
+	var secret [3]uint64
+	keyhash.Spread(secret[:], w.plane.seed)
+	k := flowtable.KeyOf(&w.records[i])
+	tenant := keyhash.Fold(uint64(k.Scope().At(0))^secret[0], secret[1])
+	host := keyhash.Fold(k.Dst.Hi^tenant, k.Dst.Lo^secret[2])
+	return congestion.Receiver(uint16(tenant))<<16 | congestion.Receiver(uint16(host))
 }
 
 // acknowledged reports whether a packet is a request with data that its receiver acknowledges: of the service RC or XRC.
@@ -115,7 +148,10 @@ func (w *Worker) observed(out int, t *tracker, p *packet.Record) {
 }
 
 // awaitNext makes the tracker wait for the time of the next probe.
-func (w *Worker) awaitNext(t *tracker) { t.timed, t.current, t.next = 0, false, w.now+probeInterval }
+func (w *Worker) awaitNext(t *tracker) {
+	t.timed, t.current, t.next = 0, false, w.now+probeInterval
+	t.probes++
+}
 
 // follow publishes the PSNs that an acknowledgement may have, and gives up the probe after a time.
 func (w *Worker) follow(out int, t *tracker) {
@@ -144,7 +180,7 @@ func (w *Worker) beginProbe(b *batch, out int, t *tracker) {
 	for i := range b.frames {
 		p := &w.records[i]
 		if w.flow[i] == t.flow && acknowledged(p) && beyond(p.PSN, t.highest) && asksForACK(w.batch.Bytes(b.frames[i]), w.headers(b, i)) {
-			w.timePacket(out, t, p, w.departure(out, w.classOf(b.port, p), ahead))
+			w.timePacket(out, t, i, w.departure(out, w.classOf(b.port, p), ahead))
 			break
 		}
 		ahead += uint64(b.frames[i].Len) + lineOverhead
@@ -159,17 +195,19 @@ func asksForACK(data []byte, p *packet.Parsed) bool {
 }
 
 // timePacket makes a packet the probe in flight, if no other worker has one, and the flow's source QP is still known.
-func (w *Worker) timePacket(out int, t *tracker, packet *packet.Record, departs int64) {
-	p := &w.plane.paths[out].probe
+func (w *Worker) timePacket(out int, t *tracker, i int, departs int64) {
+	p, packet := &w.plane.paths[out].probe, &w.records[i]
 	qp, confirmed := w.learner.SourceQP(t.flow.Index)
 	if !confirmed || !p.began.CompareAndSwap(0, writing) {
 		w.awaitNext(t)
 		return
 	}
+	p.receiver.Store(uint32(t.receiver))
 	p.receiverHi.Store(packet.Flow.Dst.Hi)
 	p.receiverLo.Store(packet.Flow.Dst.Lo)
 	p.senderHi.Store(packet.Flow.Src.Hi)
 	p.senderLo.Store(packet.Flow.Src.Lo)
+	p.scope.Store(uint64(packet.Flow.Scope.At(out)))
 	p.sourceQP.Store(qp)
 	p.psn.Store(packet.PSN)
 	p.highest.Store(packet.PSN)
@@ -195,7 +233,7 @@ func (w *Worker) departure(out, class int, ahead uint64) int64 {
 	return max(start+ns, w.now)
 }
 
-// matchACKs looks for the acknowledgement that ends the probe which began at a time: from the receiver to the sender, to the flow's source QP, not a NAK, and of a
+// matchACKs looks for the acknowledgement that ends the probe which began at a time: from the receiver to the sender, in their scope, to the flow's source QP, not a NAK, and of a
 // PSN that the flow has sent since the probe. An attacker who can't see the packets has to guess both numbers, within a round trip.
 func (w *Worker) matchACKs(b *batch, path *path, began int64) {
 	p := &path.probe
@@ -207,13 +245,25 @@ func (w *Worker) matchACKs(b *batch, path *path, began int64) {
 		}
 		from := packet.Addr{Hi: p.receiverHi.Load(), Lo: p.receiverLo.Load()}
 		to := packet.Addr{Hi: p.senderHi.Load(), Lo: p.senderLo.Load()}
-		if a.Flow.Src != from || a.Flow.Dst != to || (a.PSN-psn)&psnMask > (p.highest.Load()-psn)&psnMask ||
+		if a.Flow.Src != from || a.Flow.Dst != to || uint64(a.Flow.Scope) != p.scope.Load() || (a.PSN-psn)&psnMask > (p.highest.Load()-psn)&psnMask ||
 			!packet.DecodeAETH(w.batch.Bytes(b.frames[i])[w.headers(b, i).Ext():]).IsACK() {
 			continue
 		}
+		receiver := congestion.Receiver(p.receiver.Load())
 		if p.end(began) {
-			path.measured(congestion.RTTPassive, w.now-began)
+			w.acknowledged(b.port, receiver, w.now-began)
 		}
 		return
+	}
+}
+
+// acknowledged records the round-trip time of a timed packet that left by a port, unless it is shorter than can be true.
+func (w *Worker) acknowledged(port int, by congestion.Receiver, rtt int64) {
+	switch {
+	case rtt <= 0 || rtt > longestRTT:
+	case rtt < w.policy.Ports[port].Trust.Least:
+		w.counters.add(port, RTTRefused, 1)
+	default:
+		w.plane.paths[port].acknowledged(by, rtt)
 	}
 }

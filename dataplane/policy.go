@@ -44,9 +44,11 @@ type Policy struct {
 // PortPolicy is the part of the policy that belongs to a port's queue.
 type PortPolicy struct {
 	congestion.Response
+	Law          congestion.Law
 	PerFlow      ratelimit.Interval // between notifications for one flow that congests this port
 	PerFlowIsRTT bool               // PerFlow is RTT_est, if that is known
 
+	Trust   congestion.Trust        // in passive samples
 	RTTFrom congestion.RTTPolicy    // where RTT_est comes from; Response.RTT is the configured one
 	Sizing  congestion.Sizing       // of the thresholds, if RTT_est is measured or they are adjusted
 	Adjust  congestion.AdjustPolicy // of the queue's parameters

@@ -80,10 +80,13 @@ func (w *Worker) accept(port int, data []byte, p *packet.Parsed, node *ProxyNode
 	if _, listed := node.sources.Lookup(p.Src); !listed {
 		return proxy.UntrustedSource
 	}
+	if node.owns(p.Src) || w.ports[port].Role == Fabric && w.policy.Border != nil && w.policy.Border.from(p) {
+		return proxy.WrongSide
+	}
 	if node.received.Reached(&w.plane.fromAll, w.now) {
 		return proxy.ReceiveLimit
 	}
-	switch w.plane.fromSource.Allow(node.perSource, p.Src, w.now) {
+	switch w.plane.fromSource.Allow(node.perSource, packet.Host{Addr: p.Src, Scope: packet.ScopeOf(uint16(port), p)}, w.now) {
 	case ratelimit.Limited:
 		return proxy.SourceLimit
 	case ratelimit.Busy:
@@ -100,17 +103,15 @@ func (w *Worker) accept(port int, data []byte, p *packet.Parsed, node *ProxyNode
 	if w.ports[port].Role == WAN {
 		in = w.ports[port].Peer
 	}
-	k := flowtable.Key{Src: request.Sender, Dst: request.Receiver, DestQP: request.DestQP, SourceQP: request.SourceQP, Port: uint16(in),
-		OuterTag: p.OuterTag, InnerTag: p.InnerTag}
-	known := w.requestFlow(&k, request.Level)
-	if !known && p.Tags > 0 {
-		k.OuterTag, k.InnerTag = 0, 0 // the notification's tags may be those of a network between gateways
-		known = w.requestFlow(&k, request.Level)
+	k := flowtable.Key{Src: request.Sender, Dst: request.Receiver, DestQP: request.DestQP, SourceQP: request.SourceQP}
+	k.SetScope(packet.ScopeOf(uint16(in), p))
+	if w.locate(&k) == ambiguousScope {
+		return proxy.Ambiguous
 	}
-	if !known {
+	if !w.requestFlow(&k, request.Level) {
 		return proxy.FlowUnknown
 	}
-	w.enforceForProxy(&request)
+	w.enforceForProxy(&k)
 	return proxy.Accepted
 }
 

@@ -146,7 +146,8 @@ func TestProxyLevels(t *testing.T) {
 	}
 }
 
-// TestProxyTags: the flow has the notification's VLAN tags, or none; a flow in another VLAN, which may be another tenant's, is not it.
+// TestProxyTags: the flow has the notification's VLAN tags; a flow in another VLAN, which may be another tenant's, is not it. A notification without tags
+// is about the only such flow, in whatever VLAN.
 func TestProxyTags(t *testing.T) {
 	for _, c := range []struct {
 		name       string
@@ -154,8 +155,8 @@ func TestProxyTags(t *testing.T) {
 		accepted   bool
 	}{
 		{"same tags", []uint32{0x81000005}, []uint32{0x81006005}, true},
-		{"tagged notification of an untagged flow", nil, []uint32{0x81000005}, true},
-		{"untagged notification of a tagged flow", []uint32{0x81000005}, nil, false},
+		{"tagged notification of an untagged flow", nil, []uint32{0x81000005}, false},
+		{"untagged notification of a tagged flow", []uint32{0x81000005}, nil, true},
 		{"another VLAN", []uint32{0x81000005}, []uint32{0x81000006}, false},
 		{"another TPID", []uint32{0x88a80005}, []uint32{0x81000005}, false},
 	} {

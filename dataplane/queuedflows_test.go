@@ -22,8 +22,9 @@ func TestSharesOfLiveFlows(t *testing.T) {
 		}
 		all.evicted += one.evicted
 		all.renewed += one.renewed
+		all.spread += one.spread
 	}
-	if all.evicted == 0 || all.renewed == 0 {
+	if all.evicted == 0 || all.renewed == 0 || all.spread == 0 {
 		t.Errorf("%+v: not what was to be tested", all)
 	}
 }
@@ -34,8 +35,8 @@ type modelFrame struct {
 }
 
 // happened counts what a run is to have in it: checks that found frames in the queue whose flow had ended, and flows that were renewed with frames
-// queued whose shares were tracked.
-type happened struct{ evicted, renewed int }
+// queued whose shares were tracked, and flows with frames in two classes.
+type happened struct{ evicted, renewed, spread int }
 
 func queuedFlows(seed int64) (did happened, err error) {
 	r := rand.New(rand.NewSource(seed))
@@ -62,7 +63,7 @@ func queuedFlows(seed int64) (did happened, err error) {
 		q.states, q.flows = make([]classState, classes), w.flows
 		for c := range classes {
 			q.classes[c] = newRing(make([]byte, 1024*entrySize))
-			q.shares[c] = newFlowShares(make([]byte, 8*1025), &w.accounts)
+			q.shares[c] = newFlowShares(make([]byte, 8*1025), &w.accounts, c)
 		}
 	}
 	nkeys := 4 + r.Intn(300)
@@ -155,7 +156,7 @@ func queuedFlows(seed int64) (did happened, err error) {
 }
 
 func checkQueuedFlows(w *Worker, model *[2][2][]modelFrame, did *happened) error {
-	queued := map[flowtable.Index]uint64{}
+	queued := map[flowtable.Index]map[int]uint64{} // by class
 	for p := range w.egress {
 		q := &w.egress[p]
 		for c := range q.classes {
@@ -169,13 +170,13 @@ func checkQueuedFlows(w *Worker, model *[2][2][]modelFrame, did *happened) error
 			for i, m := range model[p][c] {
 				at := ring.place(i)
 				depth += uint64(m.size)
-				x := ring.tags[at].Index
-				if ring.tags[at].Index == flowtable.None {
-					other += uint64(m.size)
-					continue
-				}
 				if ring.tags[at] != m.tag {
 					return fmt.Errorf("tag %v, want %v", ring.tags[at], m.tag)
+				}
+				x := m.tag.Index
+				if x == flowtable.None {
+					other += uint64(m.size)
+					continue
 				}
 				if !w.flows.State(x).Live() || w.flows.Ref(x) != m.tag {
 					ended += uint64(m.size)
@@ -184,7 +185,10 @@ func checkQueuedFlows(w *Worker, model *[2][2][]modelFrame, did *happened) error
 				}
 				if s.tracked {
 					mine[x] += uint64(m.size)
-					queued[x] += uint64(m.size)
+					if queued[x] == nil {
+						queued[x] = map[int]uint64{}
+					}
+					queued[x][c] += uint64(m.size)
 				}
 			}
 			if depth != q.depth[c] {
@@ -195,11 +199,15 @@ func checkQueuedFlows(w *Worker, model *[2][2][]modelFrame, did *happened) error
 			}
 			for x, n := range mine {
 				a := w.accounts.known(x)
-				if a != w.accounts.get(x) || uint64(a.queued) != n || int(a.class()) != c {
-					return fmt.Errorf("port %d class %d flow %d: %d queued in class %d, want %d", p, c, x, a.queued, a.class(), n)
+				part := w.accounts.share(x, a, uint8(c))
+				if a != w.accounts.get(x) || uint64(part.queued) != n {
+					return fmt.Errorf("port %d class %d flow %d: %d queued, want %d", p, c, x, part.queued, n)
 				}
-				if (a.rank != 0) != s.ranked {
-					return fmt.Errorf("rank %d, ranked %v", a.rank, s.ranked)
+				if (part.rank != 0) != s.ranked {
+					return fmt.Errorf("rank %d, ranked %v", part.rank, s.ranked)
+				}
+				if len(queued[x]) == 2 {
+					did.spread++
 				}
 				most = max(most, n)
 			}
@@ -215,8 +223,15 @@ func checkQueuedFlows(w *Worker, model *[2][2][]modelFrame, did *happened) error
 		if !w.flows.State(x).Live() {
 			continue
 		}
-		if a := w.accounts.get(x); uint64(a.queued) != queued[x] || queued[x] == 0 && a.rank != 0 {
-			return fmt.Errorf("flow %d: %d queued, rank %d, want %d", x, a.queued, a.rank, queued[x])
+		a, sum := w.accounts.get(x), uint64(0)
+		for c := range MaxClasses {
+			sum += queued[x][c]
+			if part := w.accounts.share(x, a, uint8(c)); uint64(part.queued) != queued[x][c] || part.queued == 0 && part.rank != 0 {
+				return fmt.Errorf("flow %d class %d: %d queued, rank %d, want %d", x, c, part.queued, part.rank, queued[x][c])
+			}
+		}
+		if got := w.accounts.queuedBytes(x, a); got != sum {
+			return fmt.Errorf("flow %d: %d queued in all classes, want %d", x, got, sum)
 		}
 	}
 	return nil

@@ -42,9 +42,7 @@ func TestTrackedShares(t *testing.T) {
 			"end": func(t *rapid.T) {
 				x := rapid.SampledFrom(index).Draw(t, "flow")
 				if f := a.find(x); f != nil {
-					if f.queued > 0 {
-						q.shares[0].end(x, f)
-					}
+					q.shares[0].end(x, f)
 					f.begin(f.generation.Load() + 1)
 				}
 				a.flows.Renew(x, 2)
@@ -105,14 +103,20 @@ func checkTracked(t *rapid.T, q *egress, index []flowtable.Index) {
 	if q.classes[0].n > someFrames && !s.tracked {
 		t.Fatalf("the shares of %d frames aren't tracked", q.classes[0].n)
 	}
+	all := sums{}
 	for _, x := range index {
 		want := found[x]
 		if !s.tracked {
 			want = 0
 		}
+		all.bytes += uint64(want)
+		all.squares += uint64(want) * uint64(want)
 		if a := s.accounts.get(x); a.queued != want || a.rank != 0 != (s.ranked && want > 0) {
 			t.Fatalf("flow %d has %d bytes and rank %d, want %d bytes", x, a.queued, a.rank, want)
 		}
+	}
+	if got := q.sums(0); s.tracked && got != all {
+		t.Fatalf("sums %+v, want %+v", got, all)
 	}
 	if s.tracked && s.other != uint64(found[flowtable.None]) {
 		t.Fatalf("%d bytes of no flow, want %d", s.other, found[flowtable.None])

@@ -9,14 +9,32 @@ import (
 // This file makes the gateway's addresses reachable while it is a proxy: it answers ARP, Neighbor Discovery and echo requests on each port,
 // and drops what is for nobody. Without a ProxyNode nothing of this happens.
 
-// Answers that a port sends a second: to ARP requests and Neighbor Solicitations, and to echo requests. The limits are separate, so that
-// echo requests can't make the gateway unreachable.
+// answerKind is a kind of answers with a limit of its own, so that echo requests can't make the gateway unreachable.
+type answerKind uint8
+
 const (
-	neighborAnswers = 1000
-	echoAnswers     = 1000
+	neighborAnswer answerKind = iota // to ARP requests and Neighbor Solicitations
+	echoAnswer
+	stampAnswer
+	answerKinds
 )
 
-var neighborRate, echoRate = ratelimit.PerSecond(neighborAnswers), ratelimit.PerSecond(echoAnswers)
+// Answers of a kind a second, to one scope and by a port: so a tenant's flood of requests leaves the others their answers.
+const (
+	scopeAnswers = 1000
+	portAnswers  = 16 * scopeAnswers
+)
+
+var scopeAnswerRate, portAnswerRate = ratelimit.PerSecond(scopeAnswers), ratelimit.PerSecond(portAnswers)
+
+// answeredScopes is the number of scopes whose limits are kept at once.
+const answeredScopes = 1024
+
+// mayAnswer reports whether the limits allow an answer to a packet that came in by a port, and counts it.
+func (w *Worker) mayAnswer(port int, kind answerKind, p *packet.Parsed) bool {
+	scope := packet.Host{Addr: packet.Addr{Lo: uint64(kind)}, Scope: packet.ScopeOf(uint16(port), p)}
+	return w.plane.toScope.Allow(scopeAnswerRate, scope, w.now) == ratelimit.Allowed && portAnswerRate.Allow(&w.plane.paths[port].answers[kind], w.now)
+}
 
 // answerTTL is the TTL or hop limit of echo replies, as of the gateway's notifications.
 const answerTTL = 64
@@ -53,13 +71,13 @@ func (w *Worker) reached(b *batch, i int, node *ProxyNode) bool {
 // takesEcho consumes a valid echo request and answers it. A source that is no host's gets no answer.
 func (w *Worker) takesEcho(port int, f burst.Frame, data []byte, p *packet.Parsed) bool {
 	request := packet.EchoRequest(data, p)
-	if request == nil || !unicast(p.Src) || p.Src == p.Dst || packet.SourceRouted(data, p) {
+	if request == nil || !p.Src.Unicast() || p.Src == p.Dst || packet.SourceRouted(data, p) {
 		return false
 	}
 	w.drop(port, ConsumedEcho, f)
 	l3 := int(p.L3)
 	size := l3 + packet.IPHeaderLen(p.Dst) + len(request)
-	if out := w.answerPlace(port, size, &echoRate, data); out != nil {
+	if out := w.answerPlace(port, size, echoAnswer, data, p); out != nil {
 		packet.PutEthernet(out, data, p, w.address(port), packet.SourceMAC(data))
 		packet.PutEchoReply(out, l3, request, p, answerTTL)
 		w.originate(port, len(out), tagEcho)
@@ -69,11 +87,7 @@ func (w *Worker) takesEcho(port int, f burst.Frame, data []byte, p *packet.Parse
 
 // answerPlace returns the place for an answer of so many bytes to a received frame, padded to the shortest frame, in the last spare buffer; nil, and
 // counted, if there is no buffer or place in the queue, or the limit is reached. originate sends it. A frame from a group address gets no answer.
-func (w *Worker) answerPlace(port, size int, rate *ratelimit.Rate, received []byte) []byte {
-	limit := &w.plane.paths[port].neighbors
-	if rate == &echoRate {
-		limit = &w.plane.paths[port].echoes
-	}
+func (w *Worker) answerPlace(port, size int, kind answerKind, received []byte, p *packet.Parsed) []byte {
 	spares, padded := len(w.batch.Spare), max(size, minFrame)
 	if spares == 0 || w.egress[port].notifications.full() {
 		w.counters.add(port, AnswersNoPlace, 1)
@@ -84,7 +98,7 @@ func (w *Worker) answerPlace(port, size int, rate *ratelimit.Rate, received []by
 		w.counters.add(port, AnswersNoPlace, 1)
 		return nil
 	}
-	if !rate.Allow(limit, w.now) {
+	if !w.mayAnswer(port, kind, p) {
 		w.counters.add(port, AnswersLimited, 1)
 		return nil
 	}
@@ -94,12 +108,3 @@ func (w *Worker) answerPlace(port, size int, rate *ratelimit.Rate, received []by
 
 // address is a port's MAC address.
 func (w *Worker) address(port int) packet.MAC { return w.ports[port].Address }
-
-// unicast reports whether an address can be a host's (RFC 1122 3.2.1.3, RFC 4291 2.5.2, 2.5.3 and 2.7).
-func unicast(a packet.Addr) bool {
-	if a.Is4() {
-		first := uint8(a.Lo >> 24)
-		return first != 0 && first != 127 && first < 224
-	}
-	return a.Hi>>56 != 0xff && (a.Hi != 0 || a.Lo > 1)
-}

@@ -395,6 +395,40 @@ func TestAnswerLimits(t *testing.T) {
 	r.Close(t)
 }
 
+// TestAnswerLimitsByScope: a flood of requests in one VLAN doesn't keep the gateway from answering in another one, or without a tag.
+func TestAnswerLimitsByScope(t *testing.T) {
+	p := probing(address(own4), west4, 0)
+	r := testkit.New(t, testkit.Setup{Policy: proxying(p), Rate: 10e9})
+	sent := func() (n [3]uint64) {
+		return [3]uint64{r.Count(wan, dataplane.AnswersSentFirst), r.Count(wan, dataplane.AnswersEchoSent), r.Count(wan, dataplane.STAMPReplySent)}
+	}
+	requests := func(vid uint32) [][]byte {
+		return [][]byte{vlan(arp(1, neighbor4, own4), vid), vlan(ping4(neighbor4, own4, 56), vid),
+			vlan(stampPacket(west4, address(own4), 5000, packet.STAMPPort, packet.STAMPLen), vid)}
+	}
+	for range 4000 {
+		r.Inject(t, wan, requests(10)...)
+		r.Settle()
+		r.Advance(ms / 4)
+	}
+	for kind, n := range sent() {
+		if n < 1000 || n > 1011 {
+			t.Errorf("%d answers of kind %d in the flood", n, kind)
+		}
+	}
+	before := sent()
+	for _, vid := range []uint32{20, 30, 0} {
+		r.Inject(t, wan, requests(vid)...)
+	}
+	r.Drain()
+	for kind, n := range sent() {
+		if n -= before[kind]; n != 3 {
+			t.Errorf("%d of 3 answers of kind %d in other scopes", n, kind)
+		}
+	}
+	r.Close(t)
+}
+
 // TestAnswersThatDontLeave: a request is consumed and counted if the queue for its answer is full, and an answer that never leaves is counted.
 func TestAnswersThatDontLeave(t *testing.T) {
 	p := proxying(notifying(byAnything...))

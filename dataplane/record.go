@@ -29,7 +29,7 @@ func (w *Worker) record(x flowtable.Index, r *FlowRecord) {
 	r.Ended = r.View.Ended()
 	r.Queued, r.Marked, r.Notified = 0, 0, [congestion.Formats]uint32{}
 	if a := w.accounts.find(x); a != nil {
-		r.Queued, r.Marked, r.Notified = uint64(a.queued), a.marked, a.notified
+		r.Queued, r.Marked, r.Notified = w.accounts.queuedBytes(x, a), a.marked, a.notified
 	}
 }
 

@@ -10,13 +10,13 @@ import (
 // refusalTime is the time in seconds for which a host that doesn't know the Fast CNP option gets no other one.
 const refusalTime = 300
 
-// refusals are the hosts that have refused the option recently: a table of fixed size that all workers share. A word is the tag of a host's
-// address and the second in which its refusal ends. Two hosts of a set have equal tags with probability 2^-32; then both get no Fast CNP
+// refusals are the hosts that have refused the option recently: a table of fixed size that all workers share. A word is the tag of a host
+// and the second in which its refusal ends. Two hosts of a set have equal tags with probability 2^-32; then both get no Fast CNP
 // for that time.
 type refusals struct {
 	last atomic.Int64 // time when all have ended, ns
 	sets [refusalSets][refusalWays]atomic.Uint64
-	seed [2]uint64
+	seed [3]uint64
 }
 
 const (
@@ -24,13 +24,13 @@ const (
 	refusalWays = 4
 )
 
-func (r *refusals) place(a packet.Addr) (set *[refusalWays]atomic.Uint64, tag uint64) {
-	h := keyhash.Fold(keyhash.Fold(a.Hi^r.seed[0], a.Lo^r.seed[1]), r.seed[0]|1)
+func (r *refusals) place(a packet.Host) (set *[refusalWays]atomic.Uint64, tag uint64) {
+	h := keyhash.Fold(keyhash.Fold(a.Hi^r.seed[0], a.Lo^r.seed[1])^r.seed[0], uint64(a.Scope)^r.seed[2])
 	return &r.sets[h%refusalSets], h &^ (1<<32 - 1)
 }
 
 // refuse records the refusal of a host. In a full set it replaces the refusal that ends first: that host will refuse again.
-func (r *refusals) refuse(host packet.Addr, now int64) {
+func (r *refusals) refuse(host packet.Host, now int64) {
 	const second = 1e9
 	set, tag := r.place(host)
 	first := &set[0]
@@ -48,11 +48,11 @@ func (r *refusals) refuse(host packet.Addr, now int64) {
 }
 
 // has reports whether a host has refused the option recently.
-func (r *refusals) has(host packet.Addr, now int64) bool {
+func (r *refusals) has(host packet.Host, now int64) bool {
 	return r.last.Load() > now && r.find(host, now)
 }
 
-func (r *refusals) find(host packet.Addr, now int64) bool {
+func (r *refusals) find(host packet.Host, now int64) bool {
 	const second = 1e9
 	set, tag := r.place(host)
 	for i := range set {

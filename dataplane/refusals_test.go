@@ -7,16 +7,21 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
+// in is a host in one of two scopes.
+func in(n uint64) packet.Host {
+	return packet.Host{Addr: packet.Addr{Lo: n >> 1}, Scope: packet.Scope(n & 1 << 16)}
+}
+
 // TestRefusals: a refusal ends after its time, other hosts have none, and in a set that is full the one that ends first makes way.
 func TestRefusals(t *testing.T) {
 	const second = 1_000_000_000
 	r := &refusals{}
 	keyhash.Spread(r.seed[:], 1)
-	set, _ := r.place(packet.Addr{Lo: 1})
-	var hosts []packet.Addr // of one set
+	set, _ := r.place(in(1))
+	var hosts []packet.Host // of one set
 	for lo := uint64(1); len(hosts) <= refusalWays+1; lo++ {
-		if at, _ := r.place(packet.Addr{Lo: lo}); at == set {
-			hosts = append(hosts, packet.Addr{Lo: lo})
+		if at, _ := r.place(in(lo)); at == set {
+			hosts = append(hosts, in(lo))
 		}
 	}
 	if r.has(hosts[0], 0) {
@@ -24,7 +29,7 @@ func TestRefusals(t *testing.T) {
 	}
 	r.refuse(hosts[0], 5*second)
 	for _, c := range []struct {
-		host packet.Addr
+		host packet.Host
 		now  int64
 		want bool
 	}{{hosts[0], 5 * second, true}, {hosts[0], 304 * second, true}, {hosts[0], 305 * second, false}, {hosts[1], 5 * second, false}} {

@@ -103,6 +103,7 @@ func (w *Worker) answerRequests(b *batch) {
 	}
 	for left := hits &^ (b.gone | b.flowless); left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(uint64(left)) % burst.MaxSize
+		w.inHand = uint8(i)
 		f := flows[i]
 		at := f.Index % requestSlots
 		if !s.has(at) || s.of[at].flow != f || !w.records[i].CarriesData() {
@@ -111,6 +112,7 @@ func (w *Worker) answerRequests(b *batch) {
 		s.forget(at)
 		w.translate(b, i, s.of[at].level)
 	}
+	w.inHand = notInHand
 }
 
 // translate notifies the sender of a data packet on behalf of the congested node that has sent a level, in a format that the sender accepts. The limits

@@ -19,12 +19,14 @@ type classState struct {
 	threshold uint64 // of the first of the causes
 	entered   uint64 // total frames that entered it
 	marked    uint64 // total frames marked in it
+	observed  uint64 // total frames that would have been marked in it, in observe mode
 	round     int64  // when the present round of notifications began, ns
 	sent      int    // notifications in it
 	surveyed  int64  // time of the last survey of senders, ns
 	slowed    int    // senders that were asked to slow down because of it, and have had no Resume yet
 	// no Resume is sent before, since one could not be, ns
 	resumeAt int64
+	law      lawState
 }
 
 // response has the values for responding to the frames of one batch in one class.
@@ -36,7 +38,7 @@ type response struct {
 	cause          congestion.Cause
 	decision       congestion.Decision // the request to a sender for the queue's state
 	mostlyOther    bool                // more than half of the class's bytes belong to no flow
-	least          uint64              // bytes of the smallest of the largest shares: only senders of flows with at least this share are notified
+	least          uint64              // only senders of flows with at least this share are notified: one of the largest, and a fair share
 }
 
 // respond is the multi-level response (draft-tian 5.4) to the state of a class that frames have entered, `bytes` bytes behind `before`:
@@ -46,9 +48,17 @@ func (w *Worker) respond(b *batch, class int, these mask, before, bytes uint64) 
 	out := w.ports[b.port].Peer
 	policy, state := &w.policy.Ports[out], &w.egress[out].states[class]
 	after := before + bytes
-	m := state.meter.Update(policy.Interval, w.now, after, state.entered, state.marked)
+	m := state.meter.Update(policy.Interval, w.now, after, state.entered, state.marked+state.observed)
 	cause := state.trigger.Update(&policy.Triggers, m)
 	state.metrics, state.cause = m, cause
+	if policy.Law.On() && w.ports[out].Role == WAN {
+		r := response{in: b.port, out: out, class: class, policy: policy, state: state, metrics: m, cause: congestion.ByDepth}
+		marked := w.law(&r, b, these, float64(after))
+		if policy.Marks && marked != 0 {
+			w.mark(b, out, state, above(b.frames, these, before, policy.KMin)&marked)
+		}
+		return
+	}
 	if after <= policy.KMin && cause == 0 {
 		return
 	}
@@ -57,7 +67,7 @@ func (w *Worker) respond(b *batch, class int, these mask, before, bytes uint64) 
 		if cause != 0 {
 			w.notifyBurst(&r, b, these)
 		} else {
-			w.survey(&r, these)
+			w.survey(&r, b, these)
 		}
 	}
 	if policy.Marks {
@@ -93,7 +103,9 @@ func above(frames []burst.Frame, these mask, depth, threshold uint64) mask {
 func (w *Worker) mark(b *batch, out int, state *classState, these mask) {
 	n := len(b.frames)
 	if w.policy.Observe {
-		state.marked += uint64(bits.OnesCount64(packet.Markable(w.records[:n], uint64(these))))
+		count := uint64(bits.OnesCount64(packet.Markable(w.records[:n], uint64(these))))
+		state.observed += count
+		w.counters.add(out, ECNObserved, count)
 		return
 	}
 	marked := packet.MarkBurst(w.batch.Base, b.frames, w.records[:n], uint64(these))
@@ -117,8 +129,12 @@ func (s *classState) surveyDue(interval, now int64) bool {
 
 // survey samples, once an interval, the senders of some packets of a batch while the queue is above K_min but no trigger holds. So their
 // flows' arrival rates are known later, and whether an upstream gateway has slowed them down (draft-tian 5.7).
-func (w *Worker) survey(r *response, these mask) {
+//
+// It skips a sender that could not be notified.
+func (w *Worker) survey(r *response, b *batch, these mask) {
 	r.state.surveyed = w.now
+	r.decision = r.policy.Decide(r.metrics, r.cause)
+	w.about(r.in, r.out, r.class, r.state, r.cause)
 	n := 0
 	for left := these; left != 0 && n < surveyed; left &= left - 1 {
 		i := bits.TrailingZeros64(uint64(left))
@@ -126,12 +142,18 @@ func (w *Worker) survey(r *response, these mask) {
 		if x == flowtable.None || !w.records[i].CarriesData() || w.records[i].DestQP() < managementQPs {
 			continue
 		}
-		n++
-		w.senders.watch(x, w.accounts.get(x), r).Observe(&r.policy.Response, w.now, w.learner.Bytes(x), r.metrics.Depth)
+		n++ // also of a sender that may not be notified: a survey checks few packets
+		if w.note.decision = r.decision; w.choose(b, i) != allowed {
+			continue
+		}
+		sender, bytes := w.senders.watch(x, w.accounts.get(x), r), w.learner.Bytes(x)
+		sender.Observe(&r.policy.Response, w.now, bytes, r.metrics.Depth)
+		sender.throughput.Observe(w.now, bytes)
 	}
 }
 
-// beginRound finds the flows with the largest shares of the class (draft-tian 5.5, step 1): as many as may be notified in a round.
+// beginRound finds the flows with the largest shares of the class (draft-tian 5.5, step 1): as many as may be notified in a round, and none
+// with less than its fair share.
 func (w *Worker) beginRound(r *response) {
 	if elapsed := w.now - r.state.round; elapsed >= r.policy.Interval || elapsed < 0 {
 		r.state.round, r.state.sent = w.now, 0
@@ -144,11 +166,13 @@ func (w *Worker) beginRound(r *response) {
 	var largest [congestion.MaxFlowsPerRound]uint64
 	top := largest[:r.policy.FlowsPerRound]
 	q.top(r.class, top)
+	all := q.sums(r.class)
 	if len(w.plane.workers) > 1 {
 		w.plane.mergeLargest(r.out, r.class, w.id, top)
+		w.plane.addSums(r.out, r.class, w.id, &all)
 	}
-	r.least = max(top[len(top)-1], 1)
+	r.least = max(top[len(top)-1], all.fairShare(), 1)
 	for n := len(top) - 1; n > 0 && top[n] == 0; n-- {
-		r.least = max(top[n-1], 1)
+		r.least = max(r.least, top[n-1])
 	}
 }

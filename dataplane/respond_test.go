@@ -446,3 +446,32 @@ func TestMulticast(t *testing.T) {
 		}
 	}
 }
+
+// TestOnlyNotifiableSendersAreWatched: a sender that may not be notified takes no entry, neither above K_max nor in a survey below it.
+func TestOnlyNotifiableSendersAreWatched(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		change  func(*dataplane.Policy)
+		watched int
+	}{
+		{"may be notified", func(*dataplane.Policy) {}, 2},
+		{"no endpoint", func(p *dataplane.Policy) { p.Who = &congestion.Policy{} }, 0},
+		{"no format is enabled", func(p *dataplane.Policy) { p.Who.Enabled = [congestion.Formats]bool{} }, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := notifying(byAnything...)
+			p.Ports[wan].FlowsPerRound = 2
+			c.change(p)
+			s := newScene(t, p, nil)
+			s.fill(3, data(true, 0)) // above K_min: a survey
+			if got, want := s.Plane.Worker(0).Watched(), min(c.watched, 1); got != want {
+				t.Errorf("%d senders watched below K_max, expected %d", got, want)
+			}
+			s.fill(3, data(true, 1)) // above K_max
+			if got := s.Plane.Worker(0).Watched(); got != c.watched {
+				t.Errorf("%d senders watched, expected %d", got, c.watched)
+			}
+			s.finish()
+		})
+	}
+}

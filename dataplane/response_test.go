@@ -2,6 +2,7 @@ package dataplane_test
 
 import (
 	"encoding/binary"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -159,9 +160,9 @@ func TestEveryFormat(t *testing.T) {
 	}
 }
 
-// TestObserve: everything is decided and counted, and nothing is sent or marked.
+// TestObserve: everything is decided and counted as what would have been, and nothing is sent or marked, nor counted as such.
 func TestObserve(t *testing.T) {
-	counts := map[bool]uint64{}
+	counts, marks := map[bool]uint64{}, map[bool]uint64{}
 	for _, observe := range []bool{false, true} {
 		p := notifying(byAnything...)
 		p.Ports[wan].PerFlow, p.Observe = 1_000, observe
@@ -171,8 +172,12 @@ func TestObserve(t *testing.T) {
 			s.Advance(500)
 		}
 		first, marked := dataplane.SentFirst, s.Count(wan, dataplane.ECNMarked)
+		marks[observe] = marked
 		if observe {
-			first = dataplane.ObservedFirst
+			first, marks[observe] = dataplane.ObservedFirst, s.Count(wan, dataplane.ECNObserved)
+		}
+		if n := s.Plane.Port(wan).Marked[0]; n != marked {
+			t.Errorf("observe %v: %d packets marked in the class, %d at the port", observe, n, marked)
 		}
 		s.Drain()
 		for f := range congestion.Formats {
@@ -185,6 +190,53 @@ func TestObserve(t *testing.T) {
 	}
 	if counts[true] != counts[false] || counts[true] == 0 {
 		t.Errorf("%d notifications would have been sent, %d are", counts[true], counts[false])
+	}
+	if marks[true] != marks[false] || marks[true] == 0 {
+		t.Errorf("%d packets would have been marked, %d are", marks[true], marks[false])
+	}
+}
+
+// TestSlowingDownNeedsNotification: a flow that becomes slower has slowed down because of a notification only if its sender got one.
+func TestSlowingDownNeedsNotification(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		observe, first bool // the sender is notified before its flow slows down, or would be
+		want           dataplane.Suppression
+	}{
+		{"notified", false, true, dataplane.SlowingDown},
+		{"observed", true, true, dataplane.AlreadySlower},
+		{"never", false, false, dataplane.AlreadySlower},
+	} {
+		p := notifying(grant("198.18.0.0/16", congestion.LongHaulCNP))
+		p.Observe = c.observe
+		r := &p.Ports[wan].Response
+		r.RTT, r.Interval = 10*ms, 1000
+		if !c.first {
+			r.KMax = 200_000
+		}
+		s := newScene(t, p, func(s *testkit.Setup) { s.Rate = 5_730_000 })
+		send := func(every, time int64) {
+			for end := s.Now + time; s.Now < end; {
+				s.fill(1, data(false, 0))
+				s.Advance(every)
+				s.Settle()
+			}
+		}
+		send(ms, 60*ms) // the line takes 0.7 packets a ms
+		send(3*ms, 15*ms)
+		lower := *s.Plane.Policy()
+		lower.Ports = slices.Clone(lower.Ports)
+		lower.Ports[wan].KMax = kMax
+		if err := s.Plane.SetPolicy(&lower); err != nil {
+			t.Fatal(err)
+		}
+		send(3*ms, 9*ms)
+		other := dataplane.SlowingDown + dataplane.AlreadySlower - c.want
+		if got := s.suppressed(fabric); got[c.want.String()] == 0 || got[other.String()] != 0 {
+			t.Errorf("%s: %v, expected %v", c.name, got, c.want)
+		}
+		s.Drain()
+		s.Close(t)
 	}
 }
 
@@ -328,7 +380,7 @@ func TestNotifiedElsewhere(t *testing.T) {
 		{"about another flow", true, congestion.FastCNP, 0, 1, 0, false},
 	} {
 		p := notifying(byAnything...)
-		p.Ports[wan].PerFlow = 1e12
+		p.Ports[wan].PerFlow, p.Border = 1e12, vouched
 		s := newScene(t, p, nil)
 		s.fill(3, data(c.v6, 0)) // above K_min: the sender is watched
 		frame := data(c.v6, c.flow).Frame()
@@ -356,6 +408,9 @@ func TestNotifiedElsewhere(t *testing.T) {
 		s.Close(t)
 	}
 }
+
+// vouched is the domain of the gateways whose notifications count.
+var vouched = dataplane.NewBorder(nil, prefixes("192.0.2.9/32", "2001:db8::9/128"))
 
 // elsewhere is a notification by another gateway to the sender of a data packet; qp is the source QP that a Long-haul CNP names.
 func elsewhere(p *dataplane.Policy, frame []byte, format congestion.Format, qp uint32) []byte {
@@ -414,7 +469,7 @@ func TestNotifiedElsewhereFlow(t *testing.T) {
 			p.Who.Enabled[congestion.PPFC] = true
 		}
 		p.Ports = append(p.Ports, p.Ports...)
-		p.Ports[wan].PerFlow = 1e12
+		p.Ports[wan].PerFlow, p.Border = 1e12, vouched
 		s := newScene(t, p, func(s *testkit.Setup) { s.Pairs = 2 })
 		s.fill(3, c.watched)
 		passes := elsewhere(p, c.about.Frame(), c.format, sourceQP)

@@ -16,20 +16,23 @@ import (
 // packet of its flow.
 type watched struct {
 	congestion.Sender
+	throughput congestion.Throughput
 	flow       flowtable.Index // flowtable.None: the entry is free
 	generation uint32          // of the flow
 	seen       int64           // last time when it was among the largest, ns
 	in, out    uint8           // ingress and egress port of its flow
 	class      uint8           // of the queue
+	reached    bool            // a notification was sent to it, from here or elsewhere, not only observed, and no Resume since
 	format     congestion.Format
 	sourceQP   uint32
-	next       uint16        // the next entry with the hash of its sender's address, 0 for none
+	elsewhere  int64         // last time when another gateway's notification to it passed, ns
+	next, prev uint16        // neighbors in the chain of entries with the hash of its sender's address, 0 for none
 	target     cnpgen.Target // as of the last packet for which it was notified, or a notification could not be built
 }
 
 // watchedSenders bounds the senders that a worker watches at a time, sendersLooked the number that it checks for one to replace.
 const (
-	watchedSenders = 4096
+	watchedSenders = 4095
 	sendersLooked  = 8
 )
 
@@ -46,7 +49,7 @@ type senders struct {
 	resumed int       // the last entry that resume has checked
 	in      *Worker
 	seed    uint64
-	heads   []uint16 // by hash of the sender's address, the first entry
+	heads   []uint16 // by hash of the sender in its scope, the first entry
 }
 
 const watchedBytes = (watchedSenders + 1) * int(unsafe.Sizeof(watched{}))
@@ -61,19 +64,29 @@ func newSenders(memory []byte, w *Worker, seed uint64) senders {
 	}
 }
 
-// head returns the start of the chain of entries with an address's hash.
-func (s *senders) head(a packet.Addr) *uint16 {
-	return &s.heads[keyhash.Fold(a.Hi^s.seed, a.Lo^bits.RotateLeft64(s.seed, 32))%senderHashes]
+// head returns the start of the chain of entries with a sender's hash.
+func (s *senders) head(h packet.Host) *uint16 {
+	address := keyhash.Fold(h.Hi^s.seed, h.Lo^bits.RotateLeft64(s.seed, 32))
+	return &s.heads[keyhash.Fold(address^bits.RotateLeft64(s.seed, 16), uint64(h.Scope)^bits.RotateLeft64(s.seed, 48))%senderHashes]
 }
 
-// unlink removes an entry from its chain.
+// link inserts an entry at the head of its chain.
+func (s *senders) link(n uint16) {
+	e := &s.of[n]
+	head := s.head(senderOf(s.in.flows.Key(e.flow)))
+	e.next, e.prev = *head, 0
+	s.of[e.next].prev = n // entry 0 has no chain, so its links are never read
+	*head = n
+}
+
+// unlink removes an entry from its chain, in the same time whatever the chain's length: one sender with many flows makes it long.
 func (s *senders) unlink(n uint16) {
-	link := s.head(s.in.flows.Key(s.of[n].flow).Src)
-	for *link != n && *link != 0 {
-		link = &s.of[*link].next
-	}
-	if *link == n {
-		*link = s.of[n].next
+	e := &s.of[n]
+	s.of[e.next].prev = e.prev
+	if e.prev != 0 {
+		s.of[e.prev].next = e.next
+	} else {
+		*s.head(senderOf(s.in.flows.Key(e.flow))) = e.next
 	}
 }
 
@@ -81,18 +94,23 @@ func (s *senders) unlink(n uint16) {
 // the sender is notified as if for the first time, and gets no Resume.
 func (s *senders) watch(x flowtable.Index, a *account, r *response) *watched {
 	e := &s.of[a.watch()]
-	if a.watch() == 0 || e.flow != x || e.generation != a.generation.Load() || int(e.out) != r.out || int(e.class) != r.class {
-		s.release(a)
-		place := s.place(r)
-		a.setWatch(place)
-		e = &s.of[place]
-		*e = watched{flow: x, generation: a.generation.Load(), in: uint8(r.in), out: uint8(r.out), class: uint8(r.class)}
-		if place != 0 {
-			head := s.head(s.in.flows.Key(x).Src)
-			e.next, *head = *head, place
-		}
+	if a.watch() == 0 || e.flow != x || int(e.out) != r.out || int(e.class) != r.class || e.generation != a.generation.Load() {
+		e = s.begin(x, a, r)
 	}
 	e.seen = s.in.now
+	return e
+}
+
+// begin makes a new entry of a flow's sender.
+func (s *senders) begin(x flowtable.Index, a *account, r *response) *watched {
+	s.release(a)
+	place := s.place(r)
+	a.setWatch(place)
+	e := &s.of[place]
+	*e = watched{flow: x, generation: a.generation.Load(), in: uint8(r.in), out: uint8(r.out), class: uint8(r.class)}
+	if place != 0 {
+		s.link(place)
+	}
 	return e
 }
 
@@ -144,6 +162,7 @@ func (s *senders) notified(e *watched, n *note, depth uint64) {
 		return
 	}
 	was := e.Slowed
+	e.reached = n.decision.Action != congestion.Resume && (e.reached || !n.observed)
 	e.Notified(&n.decision, depth)
 	e.format, e.sourceQP = n.format, n.sourceQP
 	if e.Slowed { // no Resume before the queue has been below K_min for RTT_est from now on
@@ -159,7 +178,7 @@ func (s *senders) notified(e *watched, n *note, depth uint64) {
 // notifiedElsewhere records that another gateway's notification to a sender has arrived on a WAN port: for the flow that it names, it counts like
 // this gateway's (draft-tian 5.7).
 func (s *senders) notifiedElsewhere(port int, r *paceRequest) {
-	n := *s.head(r.sender)
+	n := *s.head(r.host())
 	for range longestChain {
 		if n == 0 {
 			return
@@ -168,7 +187,7 @@ func (s *senders) notifiedElsewhere(port int, r *paceRequest) {
 		n = e.next
 		k := s.in.flows.Key(e.flow)
 		a := s.in.accounts.find(e.flow)
-		if int(e.out) != port || k.Encapsulated() || a == nil || a.generation.Load() != e.generation {
+		if int(e.out) != port || a == nil || a.generation.Load() != e.generation {
 			continue
 		}
 		named, known := s.in.learner.SourceQP(e.flow)
@@ -179,8 +198,10 @@ func (s *senders) notifiedElsewhere(port int, r *paceRequest) {
 			continue
 		}
 		state := s.state(e)
+		e.reached = true
 		e.NotifiedElsewhere(&s.in.policy.Ports[e.out].Response, state.metrics, state.cause)
 		a.notify(s.in.now)
+		e.elsewhere = s.in.now
 	}
 }
 
@@ -198,7 +219,7 @@ func (w *Worker) resume(port int) {
 		if !state.calm.Update(&policy.Response, w.now, depth) || w.now < state.resumeAt {
 			continue
 		}
-		m := state.meter.Update(policy.Interval, w.now, depth, state.entered, state.marked)
+		m := state.meter.Update(policy.Interval, w.now, depth, state.entered, state.marked+state.observed)
 		state.metrics, state.threshold = m, policy.KMin
 		w.resumeSenders(port, class, m, policy)
 	}
@@ -235,7 +256,7 @@ func (w *Worker) resumeSenders(port, class int, m congestion.Metrics, policy *Po
 		}
 		n := &w.note
 		*n = note{format: e.format, to: e.target.Src, flow: e.flow, account: w.accounts.known(e.flow), decision: d, target: &e.target, sourceQP: e.sourceQP,
-			flowBytes: w.learner.Bytes(e.flow), flowRate: e.Rate()}
+			flowBytes: w.learner.Bytes(e.flow), flowRate: e.throughput.Rate(w.now, w.learner.Bytes(e.flow))}
 		w.about(int(e.in), port, class, s.state(e), 0)
 		if policy.Resumes && e.format.Expresses(congestion.Resume) && !w.resumeSender(e, n) {
 			s.state(e).resumeAt = w.now + resumeAgain

@@ -10,23 +10,24 @@ import (
 
 // flowShares tracks, for one class of an egress queue, each flow's waiting bytes, and the flow with most (draft-tian 5.5, step 1). Only
 // notifying senders needs that, so it is tracked only while the queue is long or a sender may be notified: see egress.track. A flow's
-// account holds its bytes, in account.queued. To find the flow with most bytes, the flows in a long queue are ranked in a binary heap,
-// largest first; account.rank is a flow's place in it, so that a frame that enters or leaves takes a few steps and no search. An account
-// can hold one share: see count.
+// share holds its bytes (accounts.share). To find the flow with most bytes, the flows in a long queue are ranked in a binary heap, largest
+// first; share.rank is a flow's place in it, so that a frame that enters or leaves takes a few steps and no search.
 type flowShares struct {
 	accounts *accounts
+	class    uint8
 	heap     []uint64 // bytes << 32 | flow; place 0 is unused
 	n        int      // flows in the heap
 	other    uint64   // bytes of frames that belong to no flow
 	ended    uint64   // bytes of frames whose flow has ended
+	squares  uint64   // sum of the squares of the flows' bytes
 	tracked  bool     // accounts hold their flows' waiting bytes
 	ranked   bool     // the heap is in use
 	rankedAt int      // frames in the queue when ranking began
 }
 
 // newFlowShares needs memory of 8 bytes for each flow that can be queued, and 8 more.
-func newFlowShares(memory []byte, a *accounts) flowShares {
-	return flowShares{accounts: a, heap: unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(memory))), len(memory)/8)}
+func newFlowShares(memory []byte, a *accounts, class int) flowShares {
+	return flowShares{accounts: a, class: uint8(class), heap: unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(memory))), len(memory)/8)}
 }
 
 // top returns the largest bytes of flows, largest first, up to the length of to; 0 if there are fewer. Flows must be ranked.
@@ -61,74 +62,64 @@ func (s *flowShares) top(to []uint64) {
 	}
 }
 
-// add counts a frame that enters the queue for its flow, whose account is f. It returns false if it counts for no flow.
-func (s *flowShares) add(x flowtable.Index, f *account, class int, bytes uint32) bool {
+// add counts a frame that enters the queue for its flow, whose account is f.
+func (s *flowShares) add(x flowtable.Index, f *account, bytes uint32) {
 	if x == flowtable.None {
 		s.other += uint64(bytes)
-		return false
+		return
 	}
-	if !s.count(f, uint8(class), bytes) {
-		return false
-	}
+	part := s.accounts.growing(x, f, s.class)
+	s.grow(part, bytes)
 	if s.ranked {
-		s.raise(x, f)
+		s.raise(x, part)
 	}
-	return true
 }
 
-// count counts a frame for its flow, or for no flow if the flow's share is in another class: a flow that changes its DSCP has its share in
-// the class where it was first counted, and its frames in other classes count for no flow. It doesn't touch the heap.
-func (s *flowShares) count(f *account, class uint8, bytes uint32) bool {
-	if f.queued == 0 {
-		f.setClass(class)
-	} else if f.class() != class {
-		s.other += uint64(bytes)
-		return false
-	}
-	f.queued += bytes
-	return true
+// grow adds to the share of a flow, but doesn't touch the heap.
+func (s *flowShares) grow(part *share, bytes uint32) {
+	s.squares += uint64(bytes) * (2*uint64(part.queued) + uint64(bytes))
+	part.queued += bytes
 }
 
-// countAll counts frames that were queued while shares were not tracked. A frame that counts for no flow loses its tag.
-func (s *flowShares) countAll(class uint8, frames []burst.Frame, tags []flowtable.Ref) {
+// countAll counts frames that were queued while shares were not tracked.
+func (s *flowShares) countAll(frames []burst.Frame, tags []flowtable.Ref) {
+	a := s.accounts
 	frames = frames[:len(tags)]
 	for i := range tags {
 		t, size := tags[i], frames[i].Len
-		if t.Index == flowtable.None {
+		switch {
+		case t.Index == flowtable.None:
 			s.other += uint64(size)
-			continue
-		}
-		if !s.accounts.flows.Live(t) {
+		case !a.flows.Live(t):
 			s.ended += uint64(size)
-			continue
-		}
-		f := s.accounts.known(t.Index)
-		if f.generation.Load() != t.Generation {
-			f.begin(t.Generation)
-		}
-		if !s.count(f, class, size) {
-			tags[i] = flowtable.Ref{}
+		default:
+			s.grow(a.growing(t.Index, a.begun(t), s.class), size)
 		}
 	}
 }
 
 // forget empties the accounts of the flows of all frames in the queue.
 func (s *flowShares) forget(tags []flowtable.Ref) {
+	a := s.accounts
 	for _, t := range tags {
-		if f, ok := s.accounts.named(t); ok {
-			f.queued, f.rank = 0, 0
+		if f, ok := a.named(t); ok {
+			*a.share(t.Index, f, s.class) = share{}
 		}
 	}
 }
 
 // list appends the flows of frames to the heap, in no order.
 func (s *flowShares) list(tags []flowtable.Ref) {
+	a, heap, n := s.accounts, s.heap, s.n
 	for _, t := range tags {
-		if f, ok := s.accounts.named(t); ok && f.rank == 0 {
-			s.n++
-			s.heap[s.n], f.rank = uint64(f.queued)<<32|uint64(t.Index), uint32(s.n)
+		if f, ok := a.named(t); ok {
+			if part := a.share(t.Index, f, s.class); part.rank == 0 {
+				n++
+				heap[n], part.rank = uint64(part.queued)<<32|uint64(t.Index), uint32(n)
+			}
 		}
 	}
+	s.n = n
 }
 
 // order makes a heap of the flows that list has appended, from the last one with children on.
@@ -142,7 +133,7 @@ func (s *flowShares) order() {
 }
 
 // raise moves a flow whose bytes have grown to its place in the heap, or adds it.
-func (s *flowShares) raise(x flowtable.Index, f *account) {
+func (s *flowShares) raise(x flowtable.Index, f *share) {
 	place := int(f.rank)
 	if place == 0 {
 		s.n++
@@ -160,24 +151,31 @@ func (s *flowShares) remove(t flowtable.Ref, bytes uint32) {
 	case f.generation.Load() != t.Generation:
 		s.ended -= uint64(bytes)
 	default:
-		f.queued -= bytes
+		part := s.accounts.share(t.Index, f, s.class)
+		part.queued -= bytes
+		s.squares -= uint64(bytes) * (2*uint64(part.queued) + uint64(bytes))
 		if s.ranked {
-			s.lower(t.Index, f)
+			s.lower(t.Index, part)
 		}
 	}
 }
 
-// end counts a flow's waiting bytes as those of an ended flow.
+// end counts the waiting bytes of a flow, whose account is f, as those of an ended flow.
 func (s *flowShares) end(x flowtable.Index, f *account) {
-	s.ended += uint64(f.queued)
-	f.queued = 0
+	part := s.accounts.share(x, f, s.class)
+	if part.queued == 0 {
+		return
+	}
+	s.ended += uint64(part.queued)
+	s.squares -= uint64(part.queued) * uint64(part.queued)
+	part.queued = 0
 	if s.ranked {
-		s.lower(x, f)
+		s.lower(x, part)
 	}
 }
 
 // lower moves a flow whose bytes have shrunk to its place in the heap, or removes it.
-func (s *flowShares) lower(x flowtable.Index, f *account) {
+func (s *flowShares) lower(x flowtable.Index, f *share) {
 	place := int(f.rank)
 	if f.queued > 0 {
 		s.down(place, uint64(f.queued)<<32|uint64(x))
@@ -188,24 +186,28 @@ func (s *flowShares) lower(x flowtable.Index, f *account) {
 	s.n--
 	if place <= s.n {
 		s.up(place, last)
-		s.down(int(s.accounts.known(flowOf(last)).rank), last)
+		s.down(int(s.of(last).rank), last)
 	}
 }
 
 // unrank empties the heap.
 func (s *flowShares) unrank() {
 	for _, word := range s.heap[1 : 1+s.n] {
-		s.accounts.known(flowOf(word)).rank = 0
+		s.of(word).rank = 0
 	}
 	s.n, s.ranked = 0, false
 }
 
-func flowOf(word uint64) flowtable.Index { return flowtable.Index(uint32(word)) }
+// of returns the share that a word of the heap is about.
+func (s *flowShares) of(word uint64) *share {
+	x := flowtable.Index(uint32(word))
+	return s.accounts.share(x, s.accounts.known(x), s.class)
+}
 
-// put writes the word at its place, and the place into the flow's account.
+// put writes the word at its place, and the place into the flow's share.
 func (s *flowShares) put(place int, word uint64) {
 	s.heap[place] = word
-	s.accounts.known(flowOf(word)).rank = uint32(place)
+	s.of(word).rank = uint32(place)
 }
 
 // up moves the word from place towards the root while it is larger. Equal ones stay, so that frames of one size cost one comparison.

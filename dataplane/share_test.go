@@ -8,31 +8,34 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestShareModel: whatever enters and leaves, a flow's bytes, the largest of them, those of no flow, and every flow's place in the
-// heap are those of a plain map.
+// TestShareModel: whatever enters and leaves in whichever class, a flow's bytes in each class, the largest of them, those of no flow, and
+// every flow's place in the heap are those of a plain map.
 func TestShareModel(t *testing.T) {
 	const flows = 40
 	rapid.Check(t, func(t *rapid.T) {
+		classes := rapid.IntRange(1, MaxClasses).Draw(t, "classes")
 		a, index := accountsOf(t, flows)
-		s := newFlowShares(make([]byte, 8*(flows+1)), a)
-		s.ranked = true
+		s, models := make([]flowShares, classes), make([]shareModel, classes)
+		for class := range s {
+			s[class] = newFlowShares(make([]byte, 8*(flows+1)), a, class)
+			s[class].ranked = true
+			models[class].bytes = map[flowtable.Index]uint64{}
+		}
 		type frame struct {
-			tag   flowtable.Ref // whose it is; of a notification, Index is its congestion.Format
+			tag   flowtable.Ref // whose it is
+			class int
 			bytes uint32
 		}
 		var queue []frame
-		model, ended := map[flowtable.Index]uint64{}, uint64(0)
 		t.Repeat(map[string]func(*rapid.T){
 			"add": func(t *rapid.T) {
 				x := flowtable.None
 				if n := rapid.IntRange(-2, flows-1).Draw(t, "flow"); n >= 0 {
 					x = index[n]
 				}
-				f := frame{a.flows.Ref(x), rapid.Uint32Range(60, 300).Draw(t, "bytes")}
-				if s.add(x, a.get(x), 0, f.bytes) != (x != flowtable.None) {
-					t.Fatalf("flow %d: counted at no flow", x)
-				}
-				model[x] += uint64(f.bytes)
+				f := frame{a.flows.Ref(x), rapid.IntRange(0, classes-1).Draw(t, "class"), rapid.Uint32Range(60, 300).Draw(t, "bytes")}
+				s[f.class].add(x, a.get(x), f.bytes)
+				models[f.class].bytes[x] += uint64(f.bytes)
 				queue = append(queue, f)
 			},
 			"remove": func(t *rapid.T) {
@@ -42,33 +45,40 @@ func TestShareModel(t *testing.T) {
 				i := rapid.IntRange(0, len(queue)-1).Draw(t, "place")
 				f := queue[i]
 				queue = append(queue[:i:i], queue[i+1:]...)
-				s.remove(f.tag, f.bytes)
+				s[f.class].remove(f.tag, f.bytes)
 				if x := f.tag.Index; a.flows.Ref(x) == f.tag {
-					model[x] -= uint64(f.bytes)
+					models[f.class].bytes[x] -= uint64(f.bytes)
 				} else {
-					ended -= uint64(f.bytes)
+					models[f.class].ended -= uint64(f.bytes)
 				}
 			},
 			"end": func(t *rapid.T) { // and another flow has the index
 				x := rapid.SampledFrom(index).Draw(t, "flow")
-				if f := a.find(x); f != nil {
-					if f.queued > 0 {
-						s.end(x, f)
+				for class := range models {
+					if f := a.find(x); f != nil {
+						s[class].end(x, f)
 					}
+					models[class].ended += models[class].bytes[x]
+					models[class].bytes[x] = 0
+				}
+				if f := a.find(x); f != nil {
 					f.begin(f.generation.Load() + 1)
 				}
 				a.flows.Renew(x, 2)
-				ended += model[x]
-				model[x] = 0
 			},
 			"": func(t *rapid.T) {
-				checkShare(t, &s, index, model)
-				if s.ended != ended {
-					t.Fatalf("%d bytes of flows that have ended, expected %d", s.ended, ended)
+				for class := range s {
+					checkShare(t, &s[class], index, &models[class])
 				}
 			},
 		})
 	})
+}
+
+// shareModel is what flowShares has of a class: the bytes of each flow, of no flow, and of flows that have ended.
+type shareModel struct {
+	bytes map[flowtable.Index]uint64
+	ended uint64
 }
 
 // accountsOf are the accounts of a table of so many flows, with space for more.
@@ -89,11 +99,12 @@ func accountsOf(t *rapid.T, flows int) (*accounts, []flowtable.Index) {
 	return &a, index
 }
 
-func checkShare(t *rapid.T, s *flowShares, index []flowtable.Index, model map[flowtable.Index]uint64) {
-	largest, inHeap := uint64(0), 0
+func checkShare(t *rapid.T, s *flowShares, index []flowtable.Index, model *shareModel) {
+	largest, squares, inHeap := uint64(0), uint64(0), 0
 	for _, x := range index {
-		f, want := s.accounts.get(x), model[x]
+		f, want := s.accounts.share(x, s.accounts.get(x), s.class), model.bytes[x]
 		largest = max(largest, want)
+		squares += want * want
 		if uint64(f.queued) != want || (f.rank != 0) != (want > 0) {
 			t.Fatalf("flow %d: %d bytes and place %d, expected %d bytes", x, f.queued, f.rank, want)
 		}
@@ -110,7 +121,11 @@ func checkShare(t *rapid.T, s *flowShares, index []flowtable.Index, model map[fl
 			t.Fatalf("place %d has more than place %d above it", place, place/2)
 		}
 	}
-	if s.largest() != largest || s.n != inHeap || s.other != model[flowtable.None] {
-		t.Fatalf("largest %d, %d flows, other %d, expected %d, %d, %d", s.largest(), s.n, s.other, largest, inHeap, model[flowtable.None])
+	if other := model.bytes[flowtable.None]; s.largest() != largest || s.n != inHeap || s.other != other || s.ended != model.ended {
+		t.Fatalf("largest %d, %d flows, other %d, ended %d, expected %d, %d, %d, %d",
+			s.largest(), s.n, s.other, s.ended, largest, inHeap, other, model.ended)
+	}
+	if s.squares != squares {
+		t.Fatalf("sum of squares %d, expected %d", s.squares, squares)
 	}
 }

@@ -3,35 +3,44 @@ package dataplane
 import (
 	"sync/atomic"
 
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/internal/keyhash"
 	"github.com/cnpgate/cnpgate/internal/packet"
-	"github.com/cnpgate/cnpgate/ratelimit"
 )
 
 // This file implements the gateway's part in STAMP (RFC 8762, unauthenticated mode): a Session-Sender on each WAN port that has a peer, and
 // a stateless Session-Reflector for the peers that the operator names.
 
 const (
-	outstanding  = 16   // outstanding test packets
-	stampTTL     = 255  // so that the peer's reply shows the number of hops
-	repliesASec  = 1000 // by a port
+	outstanding  = 16  // outstanding test packets
+	stampTTL     = 255 // so that the peer's reply shows the number of hops
 	dynamicPorts = 0xc000
 )
-
-var replyRate = ratelimit.PerSecond(repliesASec)
 
 // session is a port's STAMP session with its peer. Any worker may send a test packet and receive its reply.
 type session struct {
 	due   atomic.Int64 // when the next test packet is sent, ns
 	next  atomic.Uint32
 	tests [outstanding]test // by Sequence Number
+
+	answered atomic.Int64  // when the last reply came, ns; 0: none
+	by       atomic.Uint32 // the worker whose test packet it was about
+}
+
+// answeredIntervals is the number of intervals after a reply during which only the worker whose test packet was answered sends them, with the same
+// Ethernet header.
+const answeredIntervals = 3
+
+// answers reports whether the peer answers the test packets of a worker.
+func (s *session) answers(now, interval int64) (by uint32, ok bool) {
+	last := s.answered.Load()
+	return s.by.Load(), last != 0 && now-last <= answeredIntervals*interval
 }
 
 // test is a test packet that was sent.
 type test struct {
 	timestamp atomic.Uint64 // in the packet; 0: the reply has come
 	sent      atomic.Int64  // ns
+	by        atomic.Uint32 // the worker
 }
 
 // senderPort is the UDP source port of a port's test packets, a dynamic one (RFC 8762 4.1, RFC 6335 6). An attacker off path doesn't know
@@ -61,20 +70,29 @@ func (w *Worker) sendTest(port int, to *STAMPSession) {
 	if w.now < due || t.linkLen == 0 || w.batch.Drain {
 		return
 	}
+	if by, ok := s.answers(w.now, to.Interval); ok && by != uint32(w.id) {
+		return
+	}
 	q, spares := &w.egress[port], len(w.batch.Spare)
 	src, ok := w.own(to.Peer)
-	if !ok || q.line.busy(w.now) || q.notifications.full() || spares == 0 || !s.due.CompareAndSwap(due, w.now+to.Interval) {
+	if !ok || q.line.busy(w.now) || !s.due.CompareAndSwap(due, w.now+to.Interval) {
+		return
+	}
+	if q.notifications.full() || spares == 0 {
+		w.counters.add(port, STAMPNoPlace, 1)
+		return
+	}
+	frame := stampFrame(w.batch.Bytes(w.batch.Spare[spares-1]), t.link[:t.linkLen], src)
+	if frame == nil {
+		w.counters.add(port, STAMPNoPlace, 1)
 		return
 	}
 	stamp := packet.STAMPTest{Sequence: s.next.Add(1) - 1, Timestamp: w.plane.ntp(w.now), Error: packet.STAMPError}
 	sent := &s.tests[stamp.Sequence%outstanding]
 	sent.timestamp.Store(0) // a reply to the earlier test of this slot must not match this one
 	sent.sent.Store(w.now)
+	sent.by.Store(uint32(w.id))
 	sent.timestamp.Store(stamp.Timestamp)
-	frame := stampFrame(w.batch.Bytes(w.batch.Spare[spares-1]), t.link[:t.linkLen], src)
-	if frame == nil {
-		return
-	}
 	stamp.Put(frame[len(frame)-packet.STAMPLen:])
 	packet.PutUDPDatagram(frame, t.linkLen, src, to.Peer, w.policy.Build.DSCP, stampTTL, w.plane.senderPort(port), packet.STAMPPort)
 	w.originate(port, len(frame), tagTest)
@@ -149,7 +167,7 @@ func (w *Worker) reflect(port int, data []byte, p *packet.Parsed, stamp []byte) 
 		w.counters.add(port, STAMPNoPlace, 1)
 		return
 	}
-	if !replyRate.Allow(&w.plane.paths[port].replies, w.now) {
+	if !w.mayAnswer(port, stampAnswer, p) {
 		w.counters.add(port, STAMPReplyLimit, 1)
 		return
 	}
@@ -182,12 +200,14 @@ func timeToLive(data []byte, p *packet.Parsed) uint8 {
 func (w *Worker) matchReply(port int, r packet.STAMPReply) bool {
 	path := &w.plane.paths[port]
 	t := &path.session.tests[r.Test.Sequence%outstanding]
-	sent := t.sent.Load()
+	sent, by := t.sent.Load(), t.by.Load()
 	if r.Test.Timestamp == 0 || !t.timestamp.CompareAndSwap(r.Test.Timestamp, 0) {
 		return false
 	}
 	if there, elapsed := packet.NTPSince(r.Timestamp, r.Received), w.now-sent; there >= 0 {
-		path.measured(congestion.RTTSTAMP, elapsed-there)
+		path.probed(elapsed - there)
+		path.session.by.Store(by)
+		path.session.answered.Store(w.now)
 	}
 	return true
 }

@@ -140,6 +140,61 @@ func TestSTAMP(t *testing.T) {
 	}
 }
 
+// TestSTAMPKeepsHeader: while the peer answers, test packets keep the Ethernet header with which they reach it, whatever others send, at whatever worker.
+// Once it doesn't, they get that of the last data packet.
+func TestSTAMPKeepsHeader(t *testing.T) {
+	r := testkit.New(t, testkit.Setup{Workers: 2, Policy: probing(east4, west4, 20*ms)})
+	answers, vids := true, map[uint16]int{}
+	run := func(steps int) {
+		for step := range steps {
+			for worker := range 2 {
+				if r.InjectAt(t, worker, fabric, vlan(data(false, 0).Frame(), 66)); step == 0 {
+					r.InjectAt(t, worker, fabric, vlan(data(false, 0).Frame(), 66))
+				}
+			}
+			r.Settle()
+			for worker := range 2 {
+				for _, s := range r.Sent[worker] {
+					var p packet.Parsed
+					packet.Parse(s.Octets, uint32(len(s.Octets)), &p)
+					if p.DstPort != packet.STAMPPort {
+						continue
+					}
+					vids[p.OuterTag.VID()]++
+					if !answers {
+						continue
+					}
+					test := packet.DecodeSTAMPTest(s.Octets[len(s.Octets)-packet.STAMPLen:])
+					b := stampPacket(west4, east4, packet.STAMPPort, p.SrcPort, packet.STAMPLen)
+					reply := packet.STAMPReply{Sequence: test.Sequence, Timestamp: 2 << 32, Received: 2 << 32, Test: test}
+					reply.Put(b[len(b)-packet.STAMPLen:])
+					packet.PutUDPDatagram(b, packet.EthernetLen, west4, east4, 0, 60, packet.STAMPPort, p.SrcPort)
+					r.Advance(ms)
+					r.InjectAt(t, 1-worker, wan, b)
+				}
+				r.Sent[worker] = nil
+			}
+			r.Advance(ms)
+		}
+	}
+	r.InjectAt(t, 0, fabric, data(false, 0).Frame())
+	r.Settle()
+	r.Advance(ms / 2)
+	r.Settle()
+	run(1)
+	run(400)
+	if vids[0] < 15 || vids[66] != 0 {
+		t.Errorf("test packets by VLAN while the peer answers: %v", vids)
+	}
+	answers = false
+	run(400)
+	if vids[66] < 10 {
+		t.Errorf("test packets by VLAN after the peer stopped to answer: %v", vids)
+	}
+	r.Drain()
+	r.Close(t)
+}
+
 // TestSTAMPSilence: when the peer stops to answer, the configured round-trip time is in force again after the window.
 func TestSTAMPSilence(t *testing.T) {
 	east, west := probing(east4, west4, 20*ms), probing(west4, east4, 20*ms)
@@ -363,6 +418,28 @@ func TestSTAMPNotSent(t *testing.T) {
 		if r.Count(wan, n) != 0 {
 			t.Errorf("counted as a notification that was suppressed: %s", dataplane.Catalogue[n].Value)
 		}
+	}
+}
+
+// TestSTAMPNoPlace: test packets that find no buffer, or no space in the queue, are counted, one an interval.
+func TestSTAMPNoPlace(t *testing.T) {
+	for _, buffers := range []int{120, 4096} { // without buffers; with buffers for a full queue
+		r := testkit.New(t, testkit.Setup{Policy: probing(east4, west4, ms), Buffers: buffers})
+		r.Inject(t, fabric, data(false, 0).Frame())
+		r.Settle()
+		r.Backends[0].Limit(wan, 0) // the device takes nothing, and its line is free
+		const intervals = 2000
+		for range intervals * 2 {
+			r.Advance(ms / 2)
+			r.Plane.Worker(0).Step()
+		}
+		waiting := uint64(r.Plane.Worker(0).Queued())
+		if n := r.Count(wan, dataplane.STAMPNoPlace); n == 0 || n+waiting < intervals-2 || n+waiting > intervals+2 {
+			t.Errorf("%d buffers: %d test packets wait and %d are counted, expected %d together", buffers, waiting, n, intervals)
+		}
+		r.Backends[0].Limit(wan, 64)
+		r.Drain()
+		r.Close(t)
 	}
 }
 

@@ -18,18 +18,16 @@ const (
 	NoBuffer
 	NotificationQueueFull
 	NotBuilt
-	NotSent     // its egress port dropped it
-	SlowingDown // its flow's arrival rate fell, see congestion.SlowingDown
-	Draining    // it was notified, and the queue has shrunk since
+	NotSent       // its egress port dropped it
+	SlowingDown   // its flow's arrival rate fell, see congestion.SlowingDown
+	Draining      // it was notified, and the queue has shrunk since
+	AlreadySlower // its flow's arrival rate fell, and no notification was sent to it
 	Shutdown
 	ProxyFlowSilent   // a congested node asked for it, and no data packet of the flow followed
 	ProxyRepeated     // a congested node asked for it again before a data packet of the flow followed
 	ProxyRequestsFull // a congested node asked for it, and too many other requests were waiting
 	Encapsulated      // its flow is in a tunnel, and no proxy is known for it
 	suppressionsEnd
-
-	// notTheLargest is no suppression: the sender of another flow must be notified.
-	notTheLargest
 )
 
 // Suppressions is the number of reasons; they are 1 to Suppressions.
@@ -37,7 +35,7 @@ const Suppressions = suppressionsEnd - 1
 
 var suppressionNames = [...]string{"flow-unknown", "largest-not-roce", "management-qp", "flow-limit", "destination-limit",
 	"destinations-full", "port-limit", "no-buffer", "notification-queue-full", "not-built", "not-sent",
-	"slowing-down", "draining", "shutdown",
+	"slowing-down", "draining", "already-slower", "shutdown",
 	"proxy-flow-silent", "proxy-repeated", "proxy-requests-full", "encapsulated"}
 
 // String returns the name in reports and metrics.
@@ -48,10 +46,13 @@ func (s Suppression) String() string {
 	return suppressionNames[s-Suppression(congestion.Reasons)]
 }
 
-// restrained returns the suppression for a congestion.Restraint.
-func restrained(r congestion.Restraint) Suppression {
-	if r == congestion.SlowingDown {
+// restrained returns the suppression for the congestion.Restraint of a sender that a notification has reached, or not.
+func restrained(r congestion.Restraint, reached bool) Suppression {
+	switch {
+	case r == congestion.Draining:
+		return Draining
+	case reached:
 		return SlowingDown
 	}
-	return Draining
+	return AlreadySlower
 }

@@ -37,12 +37,21 @@ func (w *Worker) completeTransmits(port int) {
 	}
 	for class := range q.classes {
 		if n := min(left, q.offered[offeredClasses+class]); n > 0 {
-			w.counters.add(port, TxPackets, uint64(n))
-			w.counters.add(port, TxBytes, q.leaveAll(class, n))
+			w.countLeft(port, n, q.leaveAll(class, n))
 			left -= n
 		}
 	}
 	b.Tx, b.Sent = b.Tx[:0], 0
+}
+
+// countLeft counts frames that have left the queue of a port.
+func (w *Worker) countLeft(port, frames int, bytes uint64) {
+	if w.ports[port].Tap {
+		w.counters.add(port, ConsumedTapped, uint64(frames))
+		return
+	}
+	w.counters.add(port, TxPackets, uint64(frames))
+	w.counters.add(port, TxBytes, bytes)
 }
 
 // Tags of frames that the gateway originates: first the notifications, whose tag is their congestion.Format.

@@ -221,15 +221,20 @@ func TestTunnelAtBorder(t *testing.T) {
 func TestTunnelElsewhere(t *testing.T) {
 	for _, in := range []packet.TunnelKind{packet.NoTunnel, packet.VXLAN} {
 		p := notifying(byAnything...)
-		p.Ports[wan].PerFlow = 1e9
-		p.Who = &congestion.Policy{} // nobody is notified from here
+		p.Ports[wan].PerFlow, p.Border = 1e9, vouched
+		p.Who.Enabled[congestion.ProxyNotification], p.Proxies = true, behind(t, "fd00:18::/32", proxy6) // so that a sender in a tunnel may be notified
+		p.PerPort = perSecond(1)
 		s := newScene(t, p, nil)
+		s.fill(5, data(true, 1)) // takes the only notification: the flow's sender is never notified from here
 		f := inner(true).Frame()
 		if in == packet.VXLAN {
 			f = inVXLAN(f, 9)
 		}
-		for range 5 {
+		for range 8 {
 			s.arrive(f)
+		}
+		if limited := s.suppressed(fabric); limited["port-limit"] == 0 || limited["flow-limit"] != 0 {
+			t.Fatalf("tunnel %v: suppressed %v: not what was to be tested", in, limited)
 		}
 		s.arriveAt(wan, elsewhere(p, inner(true).Frame(), congestion.FastCNP, 0))
 		s.arrive(f)

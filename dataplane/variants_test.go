@@ -122,6 +122,21 @@ func (x *pieces) linkLayer(add func(string, []byte)) {
 	add("transparent Ethernet bridging", x.frame([]byte("\x65\x58"), x.ethernet(x.whole())))
 	add("NSH", x.frame([]byte("\x89\x4f\x0f\xc2\x02\x01\x00\x00\x01\xff"), x.whole()))
 	add("TRILL", x.frame([]byte("\x22\xf3\x00\x20\x00\x01\x00\x02"), x.ethernet(x.whole())))
+	for name, header := range map[string]string{
+		"MPLS": "\x88\x47\x00\x01\x01\x40", "PPPoE": string(ppp), "MACsec": "\x88\xe5\x2c\x00\x00\x00\x00\x01",
+		"R-tag": "\xf1\xc1\x00\x00\x00\x01" + string(x.etherType()),
+	} {
+		add("TPID 0x1234 before "+name, x.frame(tag(0x1234), []byte(header), x.whole()))
+		add("TPIDs 0x8100, 0x88a8, 0x1234 before "+name, x.frame(tag(0x8100), tag(0x88a8), tag(0x1234), []byte(header), x.whole()))
+	}
+	for name, header := range map[string]string{
+		"control 0x13": "\xaa\xaa\x13\x00\x00\x00", "DSAP 0xab": "\xab\xaa\x03\x00\x00\x00", "SSAP 0xab": "\xaa\xab\x03\x00\x00\x00",
+		"numbered": "\xaa\xaa\x00\x00\x00\x00\x00", "bridged": "\xaa\xaa\x03\x00\x80\xc2\x00\x07" + string(x.addresses),
+		"bridged with FCS": "\xaa\xaa\x03\x00\x80\xc2\x00\x01" + string(x.addresses),
+	} {
+		llc := slices.Concat([]byte(header), ip)
+		add("SNAP, "+name, x.frame(be.AppendUint16(nil, uint16(len(llc))), llc))
+	}
 	for name, oui := range map[string]string{"SNAP": "\x00\x00\x00", "SNAP of a bridge tunnel": "\x00\x00\xf8"} {
 		llc := slices.Concat([]byte("\xaa\xaa\x03"+oui), ip)
 		length := be.AppendUint16(nil, uint16(len(llc)))
@@ -217,6 +232,12 @@ func (x *pieces) tunnels(add func(string, []byte)) {
 			"GRE of MPLS":         {47, gre("\x00\x00\x88\x47\x00\x01\x01\x40")},
 			"VXLAN":               {17, udp(4789, vxlan, x.ethernet(inner))},
 			"VXLAN with a tag":    {17, udp(4789, vxlan, tagged)},
+			"VXLAN-GPE":           {17, udp(4789, []byte{0x0c, 0, 0, 1 + (in-4)/37, 0, 0, 5, 0}, inner)},
+			"VXLAN-GPE, no VNI":   {17, udp(4789, []byte{0x04, 0, 0, 1 + (in-4)/37, 0, 0, 5, 0}, inner)},
+			"VXLAN-GPE of NSH":    {17, udp(4789, []byte{0x0c, 0, 0, 4, 0, 0, 5, 0, 0x0f, 0xc2, 2, 1 + (in-4)/37, 0, 0, 1, 0xff}, inner)},
+			"Geneve":              {17, udp(6081, []byte{0, 0, 0x65, 0x58, 0, 0, 5, 0}, x.ethernet(inner))},
+			"GTP-U":               {17, udp(2152, []byte{0x30, 0xff, 0, byte(len(inner)), 0, 0, 0, 1}, inner)},
+			"MPLS in UDP":         {17, udp(6635, []byte{0, 1, 1, 0x40}, inner)},
 			"EtherIP":             {97, append([]byte("\x30\x00"), x.ethernet(inner)...)},
 			"Ethernet":            {143, x.ethernet(inner)},
 			"L2TP":                {115, append([]byte("\x00\x00\x00\x01"), x.ethernet(inner)...)},

@@ -16,6 +16,7 @@ func (w *Worker) classify(b *batch) {
 			b.gone |= 1 << i
 		}
 	}
+	w.inHand = notInHand
 }
 
 // ends counts a notification, and ends a frame that is not forwarded: MAC control of the link, a frame for the gateway, or one that the
@@ -41,6 +42,7 @@ func (w *Worker) ends(b *batch, i int) bool {
 	switch {
 	case stop:
 		w.drop(b.port, reason, b.frames[i])
+	case b.tunnel>>i&1 != 0: // flows in tunnels are not paced, and their senders get no notifications
 	case kind != packet.NotANotification && w.ports[b.port].Role == WAN:
 		w.passing(b.port, kind, data, p)
 		w.enforce(b.port, kind, data, p)
@@ -50,17 +52,21 @@ func (w *Worker) ends(b *batch, i int) bool {
 	return stop
 }
 
-// passing records that another gateway's valid notification to a sender passes, except a Resume. A standard CNP comes from the flow's receiver,
-// and a notification to a proxy is no notification to the sender yet.
+// passing records that a valid notification of a permitted gateway to a sender passes, except a Resume. A standard CNP comes from the flow's
+// receiver, and a notification to a proxy is no notification to the sender yet.
 func (w *Worker) passing(port int, kind packet.Notification, data []byte, p *packet.Parsed) {
 	if kind == packet.StandardCNP || kind == packet.ProxyNotification {
 		return
 	}
-	if *w.senders.head(p.Dst) == 0 || w.hear(data, p) != cnpdec.Accepted { // reading one that concerns no sender here would only cost time
+	scope := packet.ScopeOf(uint16(w.ports[port].Peer), p)
+	if *w.senders.head(packet.Host{Addr: p.Dst, Scope: scope}) == 0 { // reading one that concerns no sender here would only cost time
+		return
+	}
+	if !w.permitted(kind, p) || w.hear(data, p) != cnpdec.Accepted {
 		return
 	}
 	if r, ok := paceRequestOf(&w.heard); ok && r.action != resumeFlow && r.action != endPause {
-		r.outerTag, r.innerTag = p.OuterTag, p.InnerTag
+		r.scope = scope
 		w.senders.notifiedElsewhere(port, &r)
 	}
 }

@@ -32,15 +32,22 @@ type Worker struct {
 	accounts   accounts
 	egress     []egress
 	senders    senders
+	lawFlows   []lawFlow // by flowtable.Index
+	lawSenders lawSenders
+	lawParts   []lawPart         // by port and class
+	random     uint64            // of the law, not 0
 	note       note              // the one that is being sent
 	target     cnpgen.Target     // of note, if its sender gets no Resume
 	recent     congestion.Recent // of choices of a format
 	fields     cnpgen.LongHaul   // of note
 	extension  cnpgen.Extension  // of fields
 	trackers   []tracker         // by port
+	taps       []tap             // ports that never transmit
 	counters   counters
 	mail       []mailbox[slowDown]        // by the worker that writes
 	paceMail   []mailbox[portPaceRequest] // the same
+	trials     [trialSlots]trial          // of the requests that this worker has passed to the others
+	trial      uint8                      // the last one
 	heard      cnpdec.Notification        // the one that is being read
 	hearing    cnpdec.Receiver            // by these rules
 	requests   requests
@@ -60,6 +67,7 @@ type Worker struct {
 
 func newWorker(d *Dataplane, id int, b burst.Backend, c *Config) (*Worker, error) {
 	w := &Worker{plane: d, id: id, backend: b, batch: b.Batch(), ports: c.Ports, egress: make([]egress, len(c.Ports)), trackers: make([]tracker, len(c.Ports))}
+	w.taps = newTaps(c.Ports)
 	if err := w.initFlows(c); err != nil {
 		return nil, err
 	}
@@ -104,6 +112,9 @@ func (w *Worker) initFlows(c *Config) error {
 		return err
 	}
 	w.senders = newSenders(memory, w, c.Seed)
+	if err := w.initLaw(c); err != nil {
+		return err
+	}
 	return w.initHistory(c)
 }
 
@@ -111,7 +122,9 @@ func (w *Worker) initFlows(c *Config) error {
 // do.
 func (w *Worker) Step() int {
 	w.work = 0
+	w.freeOffered()
 	w.now = w.backend.Exchange()
+	w.returnFreed()
 	w.steps.Store(w.steps.Load() + 1)
 	w.histograms.step(w.now)
 	w.policy = w.plane.policy.Load()
@@ -123,12 +136,18 @@ func (w *Worker) Step() int {
 			if !w.policy.Observe {
 				p.policy = w.policy.Ports[port].Pacing
 			}
+			if p.policy != nil && w.policy.Ports[port].Enforce != nil {
+				w.flows.ListTwins() // for locate
+			}
 		}
 		if len(w.plane.workers) > 1 {
 			w.plane.readOthers(port, w.id, &w.egress[port])
 		}
 	}
 	w.readMail()
+	if w.policy.Proxy != nil {
+		w.flows.ListTwins() // for locate
+	}
 	if w.policy.Proxy != nil || w.requests.n > 0 {
 		w.readRequests()
 		w.sweepRequests()
@@ -179,7 +198,6 @@ func (w *Worker) receive(port int) {
 	if b.ce != 0 {
 		w.answerCE(&b)
 	}
-	w.inHand = notInHand
 	w.measure(&b)
 	w.queue(&b)
 	w.receiving = 0

@@ -64,6 +64,9 @@ type Config struct {
 	CNPInterval     int64 // least time between CNPs of one QP; 50 us. 1: a CNP for each CE packet
 	NoCNP           bool  // no notification point: CE marks cause no CNP
 
+	// Remote is the peers' memory for READ and WRITE; nil: a made-up one, which only a Host accepts.
+	Remote *Region
+
 	Reaction ReactionConfig // Addr and LineRate are the host's
 	CM       CMConfig
 

@@ -13,6 +13,7 @@ type Counters struct {
 	TimedOut              uint64
 	MessagesDone          uint64
 	MessagesFailed        uint64
+	Pings, PingErrors     uint64 // rounds of rping's exchange that completed, and exchanges that failed
 
 	FramesReceived   uint64
 	WrongDestination uint64 // another host's address

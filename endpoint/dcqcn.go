@@ -6,11 +6,11 @@ import (
 )
 
 // DCQCNConfig are the parameters of DCQCN's reaction point (Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM
-// 2015, section 3). Comments give the paper's name and value, which a zero field takes; but the paper's ClampTarget is true.
+// 2015, section 3). Comments give the paper's name and value, which a zero field takes.
 type DCQCNConfig struct {
 	G                float64 // g: gain of alpha; 1/256
 	AlphaTimer       int64   // K: alpha changes once in this time; 55 us
-	DecreaseInterval int64   // the rate is cut at most once in this time; 50 us
+	DecreaseInterval int64   // the rate is cut at most once in this time, or with AtPeriodEnd, at the ends of periods of this length; 50 us
 	RateTimer        int64   // T: time between rate increases; 55 us
 	ByteCounter      int64   // B: bytes between rate increases; 10 MB. -1: increases by time only
 	FastRecovery     int     // F: steps of fast recovery; 5
@@ -18,7 +18,12 @@ type DCQCNConfig struct {
 	HyperIncrease    int64   // R_HAI, bit/s; 400 Mb/s
 	MinRate          int64   // bit/s; 40 Mb/s
 	StartRate        int64   // bit/s; the line rate
-	ClampTarget      bool    // each cut sets the target rate to the rate before it, as in the paper; else only the first cut since the last increase does
+	// HoldTarget: only the first cut after an increase sets the target rate to the rate before it, as NICs do by default. In the paper, each
+	// cut does.
+	HoldTarget bool
+	// AtPeriodEnd: a CNP cuts the rate at the end of the period in which it comes, not at once. The first CNP begins the first period. NICs do
+	// so, and the HPCC simulator.
+	AtPeriodEnd bool
 }
 
 func (c *DCQCNConfig) complete(line int64) error {
@@ -65,21 +70,30 @@ func (d *dcqcn) start(c *DCQCNConfig, line float64) {
 	}
 }
 
-// notify processes a CNP. The first one sets alpha to 1, later ones raise it at its next change. The rate is cut at once, or if the last
-// cut was less than DecreaseInterval ago, at the end of that interval.
+// notify processes a CNP. The first one sets alpha to 1, later ones raise it at its next change. The rate is cut at once, but at the end of
+// the interval or period if the last cut was less than DecreaseInterval ago or cuts wait for the end of a period. A CNP comes before what is
+// due at the same time.
 func (d *dcqcn) notify(now int64, c *DCQCNConfig, line float64) {
-	d.advance(now, c, line)
-	d.changeAlpha(now, c)
+	d.advance(now-1, c, line)
+	d.changeAlpha(now-1, c)
 	if d.alphaAt == 0 {
 		d.alpha, d.alphaAt = 1, now+c.AlphaTimer
+		if c.AtPeriodEnd {
+			d.decreaseAt = now + c.DecreaseInterval + 1 // alpha changes first if both are due
+		}
 	} else {
 		d.notified = true
 	}
-	if now < d.decreaseAt {
+	late := now - d.decreaseAt
+	switch {
+	case late < 0:
 		d.cutDue = true
-		return
+	case c.AtPeriodEnd:
+		d.decreaseAt += (late + c.DecreaseInterval - 1) / c.DecreaseInterval * c.DecreaseInterval
+		d.cutDue = true
+	default:
+		d.cut(now, c)
 	}
-	d.cut(now, c)
 }
 
 // advance executes what was due by now, in order. The line rate bounds the number of steps: once the rate has reached it, nothing more is
@@ -90,7 +104,7 @@ func (d *dcqcn) advance(now int64, c *DCQCNConfig, line float64) {
 	}
 	for {
 		switch {
-		case d.cutDue && d.decreaseAt <= min(now, d.increaseAt):
+		case d.cutDue && d.decreaseAt <= now && d.decreaseAt < d.increaseAt:
 			d.changeAlpha(d.decreaseAt, c)
 			d.cut(d.decreaseAt, c)
 		case d.increaseAt <= now:
@@ -134,7 +148,7 @@ func (d *dcqcn) changeAlpha(now int64, c *DCQCNConfig) {
 
 // cut lowers the rate by the fraction alpha/2 (equation 1) and restarts recovery.
 func (d *dcqcn) cut(at int64, c *DCQCNConfig) {
-	if c.ClampTarget || d.timeStage+d.byteStage > 0 || d.increaseAt == never {
+	if !c.HoldTarget || d.timeStage+d.byteStage > 0 || d.increaseAt == never {
 		d.target = d.rate
 	}
 	d.rate = max(float64(c.MinRate), d.rate*(1-d.alpha/2))

@@ -97,17 +97,69 @@ func TestByteCounter(t *testing.T) {
 	}
 }
 
-// dcqcnModel is DCQCN as its published simulation has it: a state machine that looks at every nanosecond tick of its timers.
+// TestClamp: two CNPs with no increase between them, by hand. With the clamp each cut lowers the target (the paper's equation 1), without it
+// only the first does: 40 Gbps to 20 and 10, and then fast recovery goes towards 20, or 40. alpha is 1 until 55 us.
+func TestClamp(t *testing.T) {
+	for _, hold := range []bool{false, true} {
+		c := paper(t)
+		c.HoldTarget = hold
+		var d dcqcn
+		d.start(&c, lineRate)
+		d.notify(1000, &c, lineRate)
+		d.notify(51_000, &c, lineRate)
+		target, recovered := 20e9, 15e9
+		if hold {
+			target, recovered = 40e9, 25e9
+		}
+		if d.rate != 10e9 || d.target != target {
+			t.Errorf("hold %v: rate %v, target %v; want 10e9, %v", hold, d.rate, d.target, target)
+		}
+		if d.advance(106_000, &c, lineRate); d.rate != recovered {
+			t.Errorf("hold %v: rate %v after a step of recovery, want %v", hold, d.rate, recovered)
+		}
+	}
+}
+
+// TestPeriodEnd: cuts at the ends of periods, by hand. The periods begin with the first CNP and are 50 us long; alpha changes at 55, 110 and 165 us
+// after it, and a cut uses the alpha of its moment: 1 - g after 55 us without a CNP, then with one.
+func TestPeriodEnd(t *testing.T) {
+	c := paper(t)
+	c.AtPeriodEnd, c.RateTimer = true, second
+	var d dcqcn
+	d.start(&c, lineRate)
+	d.notify(1000, &c, lineRate)
+	if d.advance(51_000, &c, lineRate); d.rate != lineRate {
+		t.Errorf("rate %v before the end of the period, want the line rate", d.rate)
+	}
+	if d.advance(51_001, &c, lineRate); d.rate != lineRate/2 {
+		t.Errorf("rate %v at the end of the period, want half of it", d.rate)
+	}
+	d.notify(112_000, &c, lineRate) // in the third period, after alpha fell to 1 - g and to its square
+	if d.advance(151_000, &c, lineRate); d.rate != lineRate/2 {
+		t.Errorf("rate %v before the end of the third period, want half", d.rate)
+	}
+	alpha := (1 - c.G) * (1 - c.G)
+	if d.advance(151_001, &c, lineRate); math.Abs(d.rate-lineRate/2*(1-alpha/2)) > 1 {
+		t.Errorf("rate %v at the end of the third period, want %v", d.rate, lineRate/2*(1-alpha/2))
+	}
+}
+
+// dcqcnModel is DCQCN as its published simulation has it: a state machine that looks at every nanosecond tick of its timers. The byte counter is
+// that of the paper's figure 7.
 type dcqcnModel struct {
 	c                    DCQCNConfig
 	target, rate, alpha  float64
 	first, notified, cut bool
 	alphaAt, cutAt, upAt int64
-	stage                int
+	stage, byteStage     int
+	bytes                int64
 }
 
-// tick does what is due at one moment: alpha before a cut before an increase; then a CNP, if one comes.
+// tick does what is due at one moment: a CNP, if one comes, then alpha, then an increase, then a cut.
 func (m *dcqcnModel) tick(now int64, cnp bool) {
+	if cnp {
+		m.notify(now)
+	}
 	if m.first && now == m.alphaAt {
 		m.alpha *= 1 - m.c.G
 		if m.notified {
@@ -116,30 +168,60 @@ func (m *dcqcnModel) tick(now int64, cnp bool) {
 		m.notified = false
 		m.alphaAt += m.c.AlphaTimer
 	}
-	if m.cut && now == m.cutAt {
-		m.decrease(now)
-	}
-	if m.first && now == m.upAt {
-		switch {
-		case m.stage < m.c.FastRecovery:
-		case m.stage == m.c.FastRecovery:
-			m.target = min(lineRate, m.target+float64(m.c.AdditiveIncrease))
-		default:
-			m.target = min(lineRate, m.target+float64(m.c.HyperIncrease))
-		}
-		m.rate = (m.rate + m.target) / 2
+	if m.upAt != 0 && now == m.upAt {
+		m.increase()
 		m.stage++
 		m.upAt += m.c.RateTimer
 	}
-	if !cnp {
+	if m.first && now == m.cutAt {
+		if m.cut {
+			m.decrease(now)
+		} else if m.c.AtPeriodEnd {
+			m.cutAt = now + m.c.DecreaseInterval
+		}
+	}
+}
+
+// send counts bytes, except at the line rate.
+func (m *dcqcnModel) send(n int) {
+	if m.c.ByteCounter < 0 || m.upAt == 0 || m.rate == lineRate && m.target == lineRate {
 		return
 	}
+	if m.bytes += int64(n); m.bytes >= m.c.ByteCounter {
+		m.bytes -= m.c.ByteCounter
+		m.increase()
+		m.byteStage++
+	}
+}
+
+// increase is a step of the paper's figure 7: fast recovery while both stages are below F, hyper increase when both are above.
+func (m *dcqcnModel) increase() {
+	low, high := min(m.stage, m.byteStage), max(m.stage, m.byteStage)
+	if m.c.ByteCounter < 0 {
+		low = m.stage
+	}
+	if high >= m.c.FastRecovery {
+		step := float64(m.c.AdditiveIncrease)
+		if low > m.c.FastRecovery {
+			step = float64(m.c.HyperIncrease)
+		}
+		m.target = min(lineRate, m.target+step)
+	}
+	if m.rate = (m.rate + m.target) / 2; m.target-m.rate < 1000 {
+		m.rate = m.target
+	}
+}
+
+func (m *dcqcnModel) notify(now int64) {
 	if m.first {
 		m.notified = true
 	} else {
 		m.first, m.alpha, m.alphaAt = true, 1, now+m.c.AlphaTimer
+		if m.c.AtPeriodEnd {
+			m.cutAt = now + m.c.DecreaseInterval + 1
+		}
 	}
-	if now >= m.cutAt {
+	if !m.c.AtPeriodEnd && now >= m.cutAt {
 		m.decrease(now)
 	} else {
 		m.cut = true
@@ -147,11 +229,11 @@ func (m *dcqcnModel) tick(now int64, cnp bool) {
 }
 
 func (m *dcqcnModel) decrease(now int64) {
-	if m.c.ClampTarget || m.stage > 0 || m.upAt == 0 {
+	if !m.c.HoldTarget || m.stage+m.byteStage > 0 || m.upAt == 0 {
 		m.target = m.rate
 	}
 	m.rate = max(float64(m.c.MinRate), m.rate*(1-m.alpha/2))
-	m.stage, m.cut = 0, false
+	m.stage, m.byteStage, m.bytes, m.cut = 0, 0, 0, false
 	m.cutAt, m.upAt = now+m.c.DecreaseInterval, now+m.c.RateTimer
 }
 
@@ -162,7 +244,8 @@ func TestAgreesWithModel(t *testing.T) {
 		c := DCQCNConfig{
 			G:          rapid.SampledFrom([]float64{1.0 / 256, 1.0 / 16, 1}).Draw(t, "g"),
 			AlphaTimer: ticks.Draw(t, "alpha timer"), DecreaseInterval: ticks.Draw(t, "decrease interval"), RateTimer: ticks.Draw(t, "rate timer"),
-			ByteCounter: -1, FastRecovery: rapid.IntRange(1, 5).Draw(t, "F"), ClampTarget: rapid.Bool().Draw(t, "clamp"),
+			ByteCounter: rapid.SampledFrom([]int64{-1, 1000, 30_000}).Draw(t, "byte counter"), FastRecovery: rapid.IntRange(1, 5).Draw(t, "F"),
+			HoldTarget: rapid.Bool().Draw(t, "hold"), AtPeriodEnd: rapid.Bool().Draw(t, "period"),
 		}
 		if err := c.complete(lineRate); err != nil {
 			t.Fatal(err)
@@ -173,14 +256,21 @@ func TestAgreesWithModel(t *testing.T) {
 		for now := int64(1); now < 2000; now++ {
 			cnp := rapid.IntRange(0, 30).Draw(t, "cnp") == 0
 			m.tick(now, cnp)
+			n := rapid.IntRange(0, 200).Draw(t, "bytes")
 			switch {
 			case cnp:
 				d.notify(now, &c, lineRate)
+				d.advance(now, &c, lineRate)
+				d.changeAlpha(now, &c)
 			case now%97 == 0:
 				d.advance(now, &c, lineRate)
-			default:
+			case c.ByteCounter < 0:
 				continue
+			default:
+				d.advance(now, &c, lineRate)
 			}
+			m.send(n)
+			d.sent(n, &c, lineRate)
 			if math.Abs(d.rate-m.rate) > 1e4 || cnp && math.Abs(d.alpha-m.alpha) > 1e-9 {
 				t.Fatalf("at %d: rate %v, alpha %v; model %v, %v", now, d.rate, d.alpha, m.rate, m.alpha)
 			}

@@ -11,7 +11,7 @@
 //	}
 //
 // Open opens QPs with numbers and PSNs that both hosts know. Alternatively, with CMConfig.Enabled, RDMA-CM sets them up: by Dial at one
-// host, and Listen at the other.
+// host, and Listen at the other. Ping, and CMConfig.Rping at the other end, exchange messages as rping does.
 //
 // A Host is for one goroutine. After its queues have grown to their working size, it allocates nothing per packet.
 //

@@ -1,6 +1,10 @@
 package endpoint
 
-import "github.com/cnpgate/cnpgate/internal/packet"
+import (
+	"math/bits"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
 
 // FlowID names a flow from the sender's side.
 type FlowID struct {
@@ -17,6 +21,8 @@ type Flow struct {
 	hpcc     hpcc
 	limit    explicitLimit
 	pausedTo int64
+	reactAt  int64  // when DCQCN obeys a CNP that has come; 0: none has
+	reacted  uint64 // how often it has
 	last     [maxNotifiers]lastNotification
 	before   *Flow // of those to the same QP of the peer, the one that was opened before; nil: none
 }
@@ -50,6 +56,11 @@ func (f *Flow) Sent(now int64, bytes int) {
 // advance executes the timers.
 func (f *Flow) advance(now int64) {
 	c := &f.r.c
+	if f.reactAt != 0 && f.reactAt <= now {
+		f.dcqcn.notify(f.reactAt, &c.DCQCN, float64(c.LineRate))
+		f.reactAt = 0
+		f.reacted++
+	}
 	f.dcqcn.advance(now, &c.DCQCN, float64(c.LineRate))
 	f.hpcc.advance(now, c)
 	f.limit.advance(now, c)
@@ -60,8 +71,25 @@ func (f *Flow) slowDown(now int64) Decision {
 	if f.r.c.Algorithm == NoControl {
 		return Ignored
 	}
+	if f.r.c.ReactionDelayMax > 0 {
+		f.advance(now)
+		if f.reactAt == 0 {
+			f.reactAt = now + f.reactionDelay()
+		}
+		return SlowedDown
+	}
 	f.dcqcn.notify(now, &f.r.c.DCQCN, float64(f.r.c.LineRate))
 	return SlowedDown
+}
+
+// reactionDelay is the delay of the next reaction. Delays of successive reactions, and of QPs, are spread evenly (Fibonacci hashing).
+func (f *Flow) reactionDelay() int64 {
+	const golden = 0x9e3779b97f4a7c15
+	c := &f.r.c
+	spread := uint64(c.ReactionDelayMax - c.ReactionDelay)
+	hash := (c.Addr.Lo + uint64(f.QP) + f.reacted) * golden
+	above, _ := bits.Mul64(hash, spread+1)
+	return c.ReactionDelay + int64(above)
 }
 
 // pause stops the QP for a time from now. A pause never shortens an earlier one.

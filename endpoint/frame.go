@@ -83,7 +83,11 @@ func (h *Host) dataClass() uint8 {
 
 // putRequest writes a request packet.
 func (h *Host) putRequest(q *qp, p *transport.Packet, out []byte) (n, length int) {
-	n, length = h.putData(q, out, p.Opcode, p.PSN, p.Payload)
+	var content []byte
+	if q.ping != nil {
+		content = q.ping.content(p.Op, p.Index, h.transport.MTU)
+	}
+	n, length = h.putData(q, out, p.Opcode, p.PSN, p.Payload, content)
 	if p.AckReq {
 		out[q.data.bth+8] |= ackReq
 	}
@@ -92,8 +96,8 @@ func (h *Host) putRequest(q *qp, p *transport.Packet, out []byte) (n, length int
 	return n, length
 }
 
-// putData writes a packet's headers and payload. Extended transport headers and the ICRC follow.
-func (h *Host) putData(q *qp, out []byte, opcode packet.Opcode, psn, payload uint32) (n, length int) {
+// putData writes a packet's headers and payload: content, or a pattern if that is nil. Extended transport headers and the ICRC follow.
+func (h *Host) putData(q *qp, out []byte, opcode packet.Opcode, psn, payload uint32, content []byte) (n, length int) {
 	ext := opcode.HeadersLen()
 	pad := -int(payload) & (wordLen - 1)
 	behind := ext + int(payload) + pad + packet.ICRCLen
@@ -104,8 +108,10 @@ func (h *Host) putData(q *qp, out []byte, opcode packet.Opcode, psn, payload uin
 	length = q.data.bth + packet.BTHLen + behind
 	if h.c.Payload == PayloadReal {
 		body := out[n : length-packet.ICRCLen]
-		for i := range body {
-			body[i] = uint8(psn) + uint8(i)
+		if copy(body, content) == 0 {
+			for i := range body {
+				body[i] = uint8(psn) + uint8(i)
+			}
 		}
 		clear(body[payload:])
 		n = length
@@ -121,7 +127,7 @@ func (h *Host) putExtended(q *qp, p *transport.Packet, b []byte) {
 	}
 	if headers&packet.HasRETH != 0 {
 		offset := uint64(p.Bytes - p.Left)
-		(&packet.RETH{VirtualAddress: regionBase + offset, RKey: regionKey ^ q.Peer.QP, DMALength: p.Left}).Put(b)
+		(&packet.RETH{VirtualAddress: q.remote.Address + offset, RKey: q.remote.RKey, DMALength: p.Left}).Put(b)
 	}
 	if headers&packet.HasImmDt != 0 {
 		packet.ImmDt{Data: p.Number}.Put(b[p.Opcode.Offset(packet.HasImmDt):])
@@ -137,7 +143,11 @@ const (
 // putAnswer writes the next response to the oldest READ.
 func (h *Host) putAnswer(q *qp, out []byte) (n, length int) {
 	p := q.responder.Answer()
-	n, length = h.putData(q, out, p.Opcode, p.PSN, p.Payload)
+	var content []byte
+	if q.ping != nil {
+		content = q.ping.content(transport.Read, (p.PSN-q.ping.readPSN)&psnMask, h.transport.MTU)
+	}
+	n, length = h.putData(q, out, p.Opcode, p.PSN, p.Payload, content)
 	if p.Opcode.Headers()&packet.HasAETH != 0 {
 		p.AETH.Put(out[q.data.bth+packet.BTHLen:])
 	}

@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -70,6 +71,48 @@ func TestLoss(t *testing.T) {
 			if r.NAKsSent != c.naks || s.Retransmitted != c.resent || s.TimedOut != c.timeouts {
 				t.Errorf("%d NAKs, %d packets sent again, %d time-outs; want %d, %d, %d",
 					r.NAKsSent, s.Retransmitted, s.TimedOut, c.naks, c.resent, c.timeouts)
+			}
+		})
+	}
+}
+
+// TestGoBackN computes by hand when each packet of a message of six is sent. The line takes 1 ns for a byte: 1098 bytes for the first packet,
+// which has a RETH, 1082 for the others. Packets arrive 10 us after they started.
+func TestGoBackN(t *testing.T) {
+	type sending struct {
+		psn uint32
+		at  int64
+	}
+	first := []sending{{0, 0}, {1, 1098}, {2, 2180}, {3, 3262}, {4, 4344}, {5, 5426}}
+	for _, c := range []struct {
+		name  string
+		lost  uint32
+		again []sending
+	}{
+		// PSN 3 arrives at 13,262 ns and shows the gap. Its NAK arrives 10 us later: the sender goes back to PSN 2.
+		{"data", 2, []sending{{2, 23_262}, {3, 24_344}, {4, 25_426}, {5, 26_508}}},
+		// The acknowledgement of PSN 4 arrives at 24,344 ns. Nothing follows: the sender goes back after a time-out.
+		{"the last packet", 5, []sending{{5, 124_344}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			n := newNetwork(t, Config{LineRate: 8 * gigabit, AckEvery: 1, Timeout: 100_000}, 10_000)
+			a, _ := n.connect()
+			var got []sending
+			dropped := false
+			n.change = func(now int64, from int, frame []byte, length int) bool {
+				if from != 0 {
+					return true
+				}
+				psn := parsed(frame, length).PSN
+				got = append(got, sending{psn, now})
+				drop := psn == c.lost && !dropped
+				dropped = dropped || drop
+				return !drop
+			}
+			n.start(0, Stream{QP: a, Op: Write, Bytes: 6 * 1024})
+			n.run(never)
+			if want := slices.Concat(first, c.again); !slices.Equal(got, want) {
+				t.Errorf("packets sent (PSN, ns):\n%v, expected\n%v", got, want)
 			}
 		})
 	}

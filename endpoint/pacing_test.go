@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -25,6 +26,8 @@ func TestRates(t *testing.T) {
 		{"overhead", Config{LineRate: 10 * gigabit, Overhead: EthernetOverhead}, 8 * (999*(dataFrame+EthernetOverhead) + reth) * second / (10 * gigabit)},
 		{"start rate", Config{LineRate: 100 * gigabit, Reaction: ReactionConfig{Algorithm: DCQCN,
 			DCQCN: DCQCNConfig{StartRate: gigabit, RateTimer: second, ByteCounter: -1}}}, 8 * (999*dataFrame + reth)},
+		{"start rate with overhead", Config{LineRate: 100 * gigabit, Overhead: EthernetOverhead, Reaction: ReactionConfig{Algorithm: DCQCN,
+			DCQCN: DCQCNConfig{StartRate: gigabit, RateTimer: second, ByteCounter: -1}}}, 8 * (999*(dataFrame+EthernetOverhead) + reth)},
 		{"window", Config{LineRate: 100 * gigabit, Window: 10 * 1024, AckEvery: 10}, 99*20_000 + 900*8*dataFrame/100},
 		{"window that nothing else acknowledges", Config{LineRate: 100 * gigabit, Window: 10 * 1024}, 99*20_000 + 900*8*dataFrame/100},
 		{"window of a slow QP", Config{LineRate: 100 * gigabit, Window: 100 * 1024, VariableWindow: true, AckEvery: 1,
@@ -49,6 +52,28 @@ func TestRates(t *testing.T) {
 				t.Errorf("takes %d ns, want %d", got, c.want)
 			}
 		})
+	}
+}
+
+// TestCutKeepsSchedule: a CNP's cut applies from the next packet on. The packet that the old rate has scheduled is sent when it was to be sent.
+func TestCutKeepsSchedule(t *testing.T) {
+	c := Config{LineRate: 100 * gigabit, Reaction: ReactionConfig{Algorithm: DCQCN, DCQCN: DCQCNConfig{StartRate: gigabit, RateTimer: second, ByteCounter: -1}}}
+	n := newNetwork(t, c, 5_000)
+	a, _ := n.connect()
+	var sent []int64
+	n.change = func(now int64, from int, frame []byte, length int) bool {
+		if from == 0 {
+			if sent = append(sent, now); len(sent) == 1 {
+				markCE(frame, length) // its CNP arrives at 10 us, between the second and the third packet
+			}
+		}
+		return true
+	}
+	n.start(0, Stream{QP: a, Bytes: 4 * 1024})
+	n.run(never)
+	const first, whole = 8 * (dataFrame + reth), 8 * dataFrame
+	if want := []int64{0, first, first + whole, first + 3*whole}; !slices.Equal(sent, want) {
+		t.Errorf("packets sent at %v ns, want %v", sent, want)
 	}
 }
 

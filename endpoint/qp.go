@@ -48,6 +48,10 @@ type qp struct {
 	requester transport.Requester
 	responder transport.Responder
 	streams   ring.Ring[activeStream]
+	remote    Region // of the peer, for READ and WRITE
+	ping      *ping  // rping's exchange; nil without one
+	mayServe  bool   // the peer's first message may begin rping's exchange
+	refused   uint8  // syndrome of the NAK with which the peer refused a request for good
 	// unconfirmed is the QP's connection until the peer's RTU, or another packet, arrives.
 	unconfirmed *cm.Conn
 
@@ -82,11 +86,18 @@ func (h *Host) Open(c QP) error {
 	if c.SrcPort == 0 {
 		c.SrcPort = SourcePort(c.Transport, c.Number, c.Peer.QP)
 	}
-	q := &qp{QP: c, timerAt: never, lastCNP: -never}
+	q := &qp{QP: c, timerAt: never, lastCNP: -never, remote: Region{regionBase, regionKey ^ c.Peer.QP}}
+	if h.c.Remote != nil {
+		q.remote = *h.c.Remote
+	}
 	q.flow = h.reaction.Open(FlowID{QP: c.Number, Dst: c.Peer.Addr, DestQP: c.Peer.QP})
 	q.data, q.ack = h.templates(&c)
 	q.requester.Start(&h.transport, &h.counted, services[c.Transport], c.SendPSN, func(now int64, m transport.Message, failed bool) {
-		if h.byNumber[c.Number] == q { // Completed may have closed it
+		switch {
+		case h.byNumber[c.Number] != q: // Completed may have closed it
+		case q.ping != nil:
+			h.pingDone(now, q, m, failed)
+		default:
 			h.complete(now, m, failed)
 		}
 	})

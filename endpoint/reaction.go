@@ -39,6 +39,8 @@ type ReactionConfig struct {
 	Algorithm Algorithm
 	DCQCN     DCQCNConfig
 	HPCC      HPCCConfig
+	// DCQCN obeys a CNP after ReactionDelay to ReactionDelayMax, ns, as slow NICs do; CNPs that come in that time have no further effect.
+	ReactionDelay, ReactionDelayMax int64
 
 	RTT              int64 // RTT_est: round-trip time to the farthest peer; 1 ms
 	RecoveryInterval int64 // time after the last Long-haul CNP until a reduced rate begins to rise; 2 * RTT (draft-tian 5.6)
@@ -88,6 +90,10 @@ func (c *ReactionConfig) complete() error {
 		if !p.IsValid() {
 			return fmt.Errorf("an invalid prefix in Trusted; expected one such as 10.0.0.0/8")
 		}
+	}
+	setDefault(&c.ReactionDelayMax, c.ReactionDelay)
+	if c.ReactionDelay < 0 || c.ReactionDelayMax < c.ReactionDelay {
+		return fmt.Errorf("ReactionDelay is %d ns and ReactionDelayMax %d, expected 0 <= ReactionDelay <= ReactionDelayMax", c.ReactionDelay, c.ReactionDelayMax)
 	}
 	if err := c.DCQCN.complete(c.LineRate); err != nil {
 		return err

@@ -247,3 +247,33 @@ func TestPeerQPServesAnotherConnection(t *testing.T) {
 		}
 	}
 }
+
+// TestReactionDelay: a slow NIC cuts the rate between its shortest and longest delay after a CNP. CNPs that come in that time add nothing; one that
+// comes later is obeyed after another delay. Delays differ.
+func TestReactionDelay(t *testing.T) {
+	const shortest, longest = 3_000_000, 39_000_000
+	s := newScene(t, false, func(c *ReactionConfig) {
+		c.ReactionDelay, c.ReactionDelayMax = shortest, longest
+		c.DCQCN = DCQCNConfig{RateTimer: 1000 * second, AlphaTimer: 1000 * second, ByteCounter: -1}
+	})
+	delays := map[int64]bool{}
+	rate := float64(sceneRate)
+	for range 4 {
+		begin := s.now
+		for s.flow.Rate(s.now) == rate {
+			if s.now-begin > longest {
+				t.Fatalf("no cut %d ns after a CNP", s.now-begin)
+			}
+			s.receive(s.standard(sourceQP), nil)
+			s.now += 100_000
+		}
+		if s.flow.Rate(s.now) != rate/2 || s.now-begin < shortest {
+			t.Errorf("rate %v after %d ns, want half of %v after %d to %d ns", s.flow.Rate(s.now), s.now-begin, rate, shortest, longest)
+		}
+		delays[s.now-begin] = true
+		rate /= 2
+	}
+	if len(delays) < 4 {
+		t.Errorf("delays %v, want four different ones", delays)
+	}
+}

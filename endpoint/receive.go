@@ -75,11 +75,15 @@ func (h *Host) response(now int64, q *qp, frame []byte, p *packet.Parsed) {
 			h.congested(now, q)
 		}
 		h.counters.ReadResponses++
+		if q.ping != nil {
+			h.pingRead(q, frame, p)
+		}
 		q.requester.Answer(now, p.PSN)
 		return
 	}
 	h.counters.Acknowledgements++
-	if q.requester.Acknowledge(now, p.PSN, packet.DecodeAETH(frame[p.Ext():])) {
+	if aeth := packet.DecodeAETH(frame[p.Ext():]); q.requester.Acknowledge(now, p.PSN, aeth) {
+		q.refused = aeth.Syndrome
 		h.fail(now, q)
 	}
 }
@@ -98,7 +102,11 @@ func (h *Host) requestPacket(now int64, q *qp, frame []byte, p *packet.Parsed) {
 	if p.ECN == packet.CE && p.Opcode.HasPayload() {
 		h.congested(now, q)
 	}
+	fresh := q.responder.Expects(p.PSN)
 	q.responder.Request(now, &r)
+	if fresh && (q.ping != nil || q.mayServe) {
+		h.pingReceived(now, q, &r, frame, p)
+	}
 }
 
 // flowControl obeys PFC and PAUSE of the link (IEEE 802.1Q 36, IEEE 802.3 31B).
@@ -127,8 +135,8 @@ func (h *Host) flowControl(now int64, frame []byte, p *packet.Parsed) {
 // notified passes packets that don't belong to a QP to the reaction point.
 func (h *Host) notified(now int64, frame []byte, p *packet.Parsed) {
 	h.counters.Notifications++
-	flow, _ := h.reaction.Receive(now, frame, p)
-	if flow != nil {
+	flow, decision := h.reaction.Receive(now, frame, p)
+	if flow != nil && decision != SlowedDown { // DCQCN's rate applies from the next packet on: the one already scheduled is not delayed
 		h.repace(now, h.byNumber[flow.QP])
 	}
 }

@@ -73,6 +73,14 @@ func (h *Host) timerEnds(now int64, q *qp) {
 	h.schedule(now, q)
 }
 
+// Refusal is the syndrome of the NAK with which the peer refused a request of a QP for good (IBTA 9.7.5.2), 0 if it didn't.
+func (h *Host) Refusal(number uint32) uint8 {
+	if q := h.byNumber[number]; q != nil {
+		return q.refused
+	}
+	return 0
+}
+
 // fail gives up a QP: all its messages fail.
 func (h *Host) fail(now int64, q *qp) {
 	q.dead = true

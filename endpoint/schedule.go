@@ -90,15 +90,15 @@ func (h *Host) nextData(now int64, out []byte) (n, length int) {
 	return 0, 0
 }
 
-// pace computes when the QP's rate allows its next packet.
+// pace computes when the QP's rate, which counts what a frame occupies on the line, allows its next packet.
 func (h *Host) pace(now int64, q *qp, length int) {
 	const bits = 8
 	q.flow.Sent(now, length)
-	q.sentAt, q.sentBits = now, float64(length*bits)
+	q.sentAt, q.sentBits = now, float64((length+h.c.Overhead)*bits)
 	q.sendAt = now + int64(q.sentBits*second/q.flow.Rate(now))
 }
 
-// repace computes that again after a notification: a lower rate applies from the last packet on, and a pause may have ended.
+// repace computes that again after an instruction: a new limit applies from the last packet on, and a pause may have ended.
 func (h *Host) repace(now int64, q *qp) {
 	q.sendAt = q.sentAt + int64(q.sentBits*second/q.flow.Rate(now))
 	h.pacing.remove(&q.pace)

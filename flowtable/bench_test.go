@@ -150,5 +150,5 @@ func BenchmarkFind(b *testing.B) {
 
 func ExampleSize() {
 	fmt.Println(Size(1<<20)/(1<<20), "bytes a flow")
-	// Output: 80 bytes a flow
+	// Output: 92 bytes a flow
 }

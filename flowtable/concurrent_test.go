@@ -67,6 +67,9 @@ func own(tab *Table, seed uint64, rounds int, enough func() bool) {
 			tab.Renew(x, now)
 		}
 		tab.Sweep(now)
+		if n >= rounds/2 {
+			tab.ListTwins()
+		}
 	}
 }
 
@@ -97,12 +100,27 @@ func (r *reader) run(done *atomic.Bool) {
 	}
 }
 
+// at is the flow that a Twin names; false if that has ended.
+func (r *reader) at(tab *Table, f Twin) (id uint64, ok bool) {
+	k, ok := tab.KeyAt(f.Index, tab.State(f.Index))
+	if !ok || !tab.Live(f.Ref) {
+		return 0, false
+	}
+	return mixID(&k), k.Scope() == f.Scope
+}
+
 func (r *reader) look(tab *Table, id uint64, k *Key) {
 	x, s, ok := tab.Find(k)
 	if !ok {
 		return
 	}
 	r.found.Add(1)
+	var twins [3]Twin
+	for _, f := range twins[:tab.Twins(k, twins[:])] {
+		if id, ok := r.at(tab, f); ok && id&^(1<<5) != mixID(k)&^(1<<5) {
+			r.t.Errorf("flow %d has the twin %d", mixID(k), id)
+		}
+	}
 	if !s.Live() || !meantFor(s.Answer(), id) {
 		r.t.Errorf("flow %d has the state %#x", id, s)
 	}

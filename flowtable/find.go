@@ -1,6 +1,9 @@
 package flowtable
 
-import "math/bits"
+import (
+	"math/bits"
+	"unsafe"
+)
 
 // Find looks up a flow without adding it, and returns its index and its state at that time. It is safe for any goroutine, takes no lock and
 // tries once. It may miss a flow that the owner begins or ends at this moment, but its result always belongs to this key.
@@ -17,6 +20,16 @@ func (t *Table) Find(k *Key) (Index, State, bool) {
 		}
 	}
 	return None, 0, false
+}
+
+// KeyAt is the key of a flow of any worker, given its state; ok is false if that has changed, but for the answer.
+func (t *Table) KeyAt(x Index, s State) (k Key, ok bool) {
+	e := t.entryOf(x)
+	words := (*[keyWords]uint64)(unsafe.Pointer(&k))
+	for i := range words {
+		words[i] = e.key[i].Load()
+	}
+	return k, (s^State(e.state.Load()))&flowMask == 0
 }
 
 // is reports whether the entry was the flow with key k during the whole comparison. It returns the flow's state.

@@ -16,6 +16,9 @@ func (t *Table) insert(b *bucket, slot int, k *Key, h uint64, now int64) Index {
 	x := t.unused()
 	begin(&t.entries[x], k, now)
 	fill(b, slot, tag(h), x)
+	if uint32(x) <= t.listed {
+		t.list(x)
+	}
 	if first := t.firstOf(h); b != first {
 		first.moved++
 	}
@@ -139,6 +142,9 @@ func (t *Table) end(x Index, now int64) {
 		t.observer.End(x, why)
 	}
 	t.unlink(x)
+	if uint32(x) <= t.listed {
+		t.unlist(x)
+	}
 	e.end()
 	e.lastSeen = unseen + int64(t.free)
 	t.free = uint32(x)

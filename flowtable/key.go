@@ -19,62 +19,28 @@ type Key struct {
 	Port     uint16     // the flow's ingress port, which also gives the direction
 	OuterTag packet.Tag // of the frame; 0 without. Of a flow in a tunnel, the lower half of the tunnel's identifier
 	InnerTag packet.Tag // the upper half
-	tunnel   tunnel
+	tunnel   uint16     // see packet.Scope
 }
 
-// tunnel is a tunnel's kind and a VLAN; 0 of a flow outside any tunnel:
-//
-//	15    13  12  11            0
-//	+-------+----+---------------+
-//	| kind  | in |      VID      |  in: the VID is that of the frame inside, otherwise that of the whole frame
-//	+-------+----+---------------+
-type tunnel uint16
+// SetScope sets where a packet was seen.
+func (k *Key) SetScope(s packet.Scope) {
+	(*[keyWords]uint64)(unsafe.Pointer(k))[keyWords-1] = uint64(s) // on a little-endian processor
+}
 
-const (
-	tunnelKind   = 13 // shift
-	tunnelInside = 1 << 12
-	tunnelVID    = tunnelInside - 1
-	idHalf       = 16 // bits of a tunnel's identifier in each of the two tags
-)
-
-// SetPlace sets where a packet was seen: its ingress port, and its VLAN tags or its tunnel. In a tunnel one VLAN counts: the first one of the
-// Ethernet frame inside; if that has no tag, the first one of the whole frame.
-func (k *Key) SetPlace(port uint16, p *packet.Parsed) {
-	k.Port, k.OuterTag, k.InnerTag, k.tunnel = port, p.OuterTag, p.InnerTag, 0
-	if p.Encapsulated() {
-		k.SetTunnel(p.Tunnel(), p.OuterTag)
-	}
+// Scope is what distinguishes flows with the same addresses and QPs: the ingress port, and the VLAN tags or the tunnel.
+func (k *Key) Scope() packet.Scope {
+	return packet.Scope((*[keyWords]uint64)(unsafe.Pointer(k))[keyWords-1])
 }
 
 // SetTunnel puts the flow into a tunnel; outer is the first VLAN tag of the whole frame.
 func (k *Key) SetTunnel(t packet.Tunnel, outer packet.Tag) {
-	k.OuterTag, k.InnerTag = packet.Tag(t.ID), packet.Tag(t.ID>>idHalf)
-	k.tunnel = tunnel(t.Kind)<<tunnelKind | tunnel(outer.VID())
-	if t.VLAN != 0 {
-		k.tunnel = tunnel(t.Kind)<<tunnelKind | tunnelInside | tunnel(t.VLAN.VID())
-	}
-}
-
-// Tunnel returns the kind and the identifier of the flow's tunnel (packet.Tunnel.ID), and the VID that distinguishes the flow there, 0
-// without one; NoTunnel of a flow outside any tunnel.
-func (k *Key) Tunnel() (kind packet.TunnelKind, id uint32, vid uint16) {
-	if k.tunnel == 0 {
-		return packet.NoTunnel, 0, 0
-	}
-	return packet.TunnelKind(k.tunnel >> tunnelKind), uint32(k.OuterTag) | uint32(k.InnerTag)<<idHalf, uint16(k.tunnel & tunnelVID)
+	k.SetScope(packet.ScopeInTunnel(k.Port, t, outer))
 }
 
 // Encapsulated reports whether the flow is in a tunnel.
 func (k *Key) Encapsulated() bool { return k.tunnel != 0 }
 
-// Place is in one word what distinguishes flows with the same addresses and QPs, except their direction: the VLAN tags or the tunnel. Its
-// lowest 16 bits are 0.
-func (k *Key) Place() uint64 { return (*[keyWords]uint64)(unsafe.Pointer(k))[keyWords-1] &^ portMask }
-
-const (
-	keyWords = 6
-	portMask = 1<<16 - 1 // of Port in the last word, on a little-endian processor
-)
+const keyWords = 6
 
 var _ [8 * keyWords]byte = [unsafe.Sizeof(Key{})]byte{}
 

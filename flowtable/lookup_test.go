@@ -52,7 +52,7 @@ func checkLookupFirst(t *rapid.T) {
 // drawWords draws a key: of IPv4, of IPv6, NoFlow, or any other.
 func drawWords(t *rapid.T) packet.FlowWords {
 	word := rapid.OneOf(rapid.Uint64Range(0, 3), rapid.Uint64())
-	k := packet.FlowWords{QPs: word.Draw(t, "QPs"), Place: word.Draw(t, "place")}
+	k := packet.FlowWords{QPs: word.Draw(t, "QPs"), Scope: packet.Scope(word.Draw(t, "scope"))}
 	switch rapid.IntRange(0, 3).Draw(t, "kind") {
 	case 0:
 		k.Src, k.Dst = packet.Addr{Lo: word.Draw(t, "src")}, packet.Addr{Lo: word.Draw(t, "dst")}

@@ -142,7 +142,7 @@ func (m *model) lookup() {
 	}
 	m.burst, m.removals = make([]Key, n), 0
 	for i := range m.burst {
-		m.burst[i] = keyOf(rapid.Uint64Range(0, modelKeys-1).Draw(m.t, "key"))
+		m.burst[i] = modelKey(rapid.Uint64Range(0, modelKeys-1).Draw(m.t, "key"))
 	}
 	out := make([]Ref, n)
 	m.tab.Lookup(records(m.burst...), m.now, out)
@@ -265,7 +265,7 @@ func (m *model) check() {
 		m.t.Fatalf("stats are %+v, want %+v", s, m.published)
 	}
 	for n := range uint64(modelKeys) {
-		k := keyOf(n)
+		k := modelKey(n)
 		f := m.flows[k]
 		x, s, ok := m.tab.Find(&k)
 		if ok != (f != nil) {
@@ -277,6 +277,32 @@ func (m *model) check() {
 	}
 	m.checkEntries()
 	m.checkMoved()
+	m.checkTwins()
+}
+
+// checkTwins checks that Twins finds the flows with a key's addresses and QPs, in all scopes, whether they are in lists or not.
+func (m *model) checkTwins() {
+	for n := range uint64(modelKeys) {
+		k := modelKey(n)
+		want := map[Twin]bool{}
+		for other, f := range m.flows {
+			twin := other
+			twin.SetScope(k.Scope())
+			if twin == k {
+				want[Twin{Ref{f.index, f.state.Generation()}, other.Scope()}] = true
+			}
+		}
+		var found [modelKeys]Twin
+		got := m.tab.Twins(&k, found[:])
+		for _, f := range found[:got] {
+			if !want[f] {
+				m.t.Fatalf("%v: found %+v, want %v", k, f, want)
+			}
+		}
+		if got != len(want) || m.tab.Twins(&k, found[:1]) != min(len(want), 1) {
+			m.t.Fatalf("%v: found %d, want %v", k, got, want)
+		}
+	}
 }
 
 // checkMoved checks that each bucket counts its flows that are in their second bucket.
@@ -329,6 +355,7 @@ func TestAgreesWithModel(t *testing.T) {
 			"answer late": func(*rapid.T) { m.answerLate() },
 			"renew":       func(*rapid.T) { m.renew() },
 			"sweep":       func(*rapid.T) { m.sweep() },
+			"list":        func(*rapid.T) { m.tab.ListTwins() },
 			"":            func(*rapid.T) { m.check() },
 		})
 		total.Aged += m.stats.Aged
@@ -354,4 +381,11 @@ func randomKeys(n int, next func() uint64) []Key {
 		}
 	}
 	return keys
+}
+
+// modelKey is a key with three twins.
+func modelKey(n uint64) Key {
+	k := keyOf(n / 4)
+	k.OuterTag = packet.Tag(n % 4)
+	return k
 }

@@ -15,8 +15,8 @@
 //
 // # Who may call what
 //
-// A Table belongs to one worker, its owner. Only the owner adds and removes flows. Any goroutine may call Find, State, SetAnswer and Stats
-// at any time. These take no lock and never delay the owner. The owner clears a flow's live bit before it changes the key, and sets it again
+// A Table belongs to one worker, its owner. Only the owner adds and removes flows. Any goroutine may call Find, Twins, TwinsListed,
+// State, SetAnswer and Stats at any time. These take no lock and never delay the owner. The owner clears a flow's live bit before it changes the key, and sets it again
 // with a new generation when the key is complete. So if a reader finds the same generation before and after it has read the key, it has read
 // the key of one flow. SetAnswer is a compare-and-swap of the whole state, so it changes the caller's flow or none.
 //
@@ -60,7 +60,7 @@ type Index uint32
 const None Index = 0
 
 // Observer is called when flows begin and end, so that it can keep more state of each. The table calls it on the owner's goroutine, in
-// Lookup, Sweep and Renew; it may call State, SetAnswer and Key, but no other method of the table.
+// Lookup, Sweep and Renew; it may call State, SetAnswer, Key and Twins, and in Begin ListTwins, but no other method of the table.
 type Observer interface {
 	// Begin is called for a flow that has just been added. Its answer is 0.
 	Begin(Index)
@@ -96,6 +96,7 @@ type Table struct {
 	buckets []bucket
 	entries []entry        // entry 0 is never a flow: it has the key of packets without a flow, so that lookups need no exception for them
 	beside  unsafe.Pointer // see Beside
+	twins   twins
 
 	_ [lineSize]byte // the owner's words share no line with the readers'
 
@@ -103,11 +104,12 @@ type Table struct {
 	lasting  int64 // aging, or the largest time if flows never age
 	observer Observer
 
-	flows uint32 // entries in use
-	high  uint32 // entries 1..high have been used
-	free  uint32 // head of the list of free entries that were in use before, linked through entry.lastSeen
-	hand  uint32 // where the next search for a victim begins
-	dirty bool   // counts have changed since publish
+	flows  uint32 // entries in use
+	high   uint32 // entries 1..high have been used
+	listed uint32 // flows 1..listed are in lists, see twins
+	free   uint32 // head of the list of free entries that were in use before, linked through entry.lastSeen
+	hand   uint32 // where the next search for a victim begins
+	dirty  bool   // counts have changed since publish
 
 	evictionsLeft int // in this pass of Lookup
 
@@ -129,7 +131,7 @@ func Size(capacity int) int {
 	if capacity < 1 || capacity > MaxCapacity {
 		return 0
 	}
-	return lineSize - 1 + 2*half(capacity)*lineSize + (capacity+1)*int(unsafe.Sizeof(entry{}))
+	return lineSize - 1 + 2*half(capacity)*lineSize + (capacity+1)*int(unsafe.Sizeof(entry{})) + twinsSize(capacity)
 }
 
 // half is half of the number of buckets.
@@ -147,13 +149,16 @@ func New(mem []byte, c Config) (*Table, error) {
 	}
 	skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(mem))) % lineSize)
 	n := half(c.Capacity)
+	lists := mem[skip:] // before the entries: the huge page of the last ones would otherwise be resident for a part of the lists
+	mem = lists[twinsSize(c.Capacity):]
 	t := &Table{
-		buckets:  unsafe.Slice((*bucket)(unsafe.Pointer(&mem[skip])), 2*n),
-		entries:  unsafe.Slice((*entry)(unsafe.Pointer(&mem[skip+2*n*lineSize])), c.Capacity+1),
+		buckets:  unsafe.Slice((*bucket)(unsafe.Pointer(&mem[0])), 2*n),
+		entries:  unsafe.Slice((*entry)(unsafe.Pointer(&mem[2*n*lineSize])), c.Capacity+1),
 		aging:    c.Aging,
 		lasting:  c.Aging,
 		observer: c.Observer,
 	}
+	t.twins.place(lists, c.Capacity)
 	keyhash.Spread(t.secret[:], c.Seed)
 	if c.Aging <= 0 {
 		t.lasting = math.MaxInt64
@@ -174,7 +179,7 @@ func (t *Table) Beside(array unsafe.Pointer) { t.beside = array }
 func (t *Table) Capacity() int { return len(t.entries) - 1 }
 
 // Key is a flow's key. The caller must not change it.
-func (t *Table) Key(x Index) *Key { return t.entries[x].plainKey() }
+func (t *Table) Key(x Index) *Key { return t.entryOf(x).plainKey() }
 
 // State is a flow's state. Any goroutine may call it; the state of an index without a flow is not Live.
 func (t *Table) State(x Index) State { return State(t.entryOf(x).state.Load()) }

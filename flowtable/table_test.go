@@ -92,8 +92,8 @@ func TestKeyFields(t *testing.T) {
 		func(k *Key) { k.OuterTag++ }, func(k *Key) { k.InnerTag++ },
 		func(k *Key) { k.OuterTag = packet.MakeTag(packet.EtherTypeCTag, 8) }, func(k *Key) { k.OuterTag = packet.MakeTag(packet.EtherTypeQinQ, 8) },
 		func(k *Key) { k.InnerTag = packet.MakeTag(packet.EtherTypeSTag, 9) }, func(k *Key) { k.InnerTag = 0 }, func(k *Key) { k.Src, k.Dst = k.Dst, k.Src },
-		func(k *Key) { k.tunnel = 1 << tunnelKind }, func(k *Key) { k.tunnel = 2 << tunnelKind }, func(k *Key) { k.tunnel = 1<<tunnelKind | 5 },
-		func(k *Key) { k.tunnel = 1<<tunnelKind | tunnelInside | 5 },
+		func(k *Key) { k.tunnel = 1 << 13 }, func(k *Key) { k.tunnel = 2 << 13 }, func(k *Key) { k.tunnel = 1<<13 | 5 },
+		func(k *Key) { k.tunnel = 1<<13 | 1<<12 | 5 },
 	} {
 		k := base
 		change(&k)
@@ -132,19 +132,19 @@ func TestTunnelKeys(t *testing.T) {
 					t.Errorf("%v %d, VLAN %d: the key of another flow", kind, id, vid)
 				}
 				seen[k] = true
-				gotKind, gotID, gotVID := k.Tunnel()
+				gotKind, gotID, gotVID := k.Scope().Tunnel()
 				if gotKind != kind || gotID != id || gotVID != vid || !k.Encapsulated() {
 					t.Errorf("%v %d, VLAN %d: the key has %v %d, VLAN %d", kind, id, vid, gotKind, gotID, gotVID)
 				}
-				if k.Port != base.Port || k.Place() == base.Place() || k.Place()&0xffff != 0 {
-					t.Errorf("%v %d, VLAN %d: port %d, place %#x", kind, id, vid, k.Port, k.Place())
+				if s := k.Scope(); k.Port != base.Port || s.Port() != base.Port || s == base.Scope() || !s.Tagged() || s.At(9).At(int(base.Port)) != s {
+					t.Errorf("%v %d, VLAN %d: port %d, scope %#x", kind, id, vid, k.Port, k.Scope())
 				}
 			}
 		}
 	}
 	inVLAN := base
 	inVLAN.OuterTag, inVLAN.InnerTag = inside, outside
-	if kind, id, vid := inVLAN.Tunnel(); kind != packet.NoTunnel || id != 0 || vid != 0 || inVLAN.Encapsulated() {
+	if kind, id, vid := inVLAN.Scope().Tunnel(); kind != packet.NoTunnel || id != 0 || vid != 0 || inVLAN.Encapsulated() {
 		t.Errorf("a flow outside tunnels is in %v %d, VLAN %d", kind, id, vid)
 	}
 }

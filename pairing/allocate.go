@@ -8,11 +8,11 @@ const (
 
 // This file assigns groups, pages and places. The caller holds Pairing.allocation, and for a place also the lock of its group.
 
-// findGroup returns the group of a key, or 0.
+// findGroup returns the group with a hash and a key, or 0. With nil as the key the hash is enough.
 func (p *Pairing) findGroup(k *groupKey, h uint64) uint32 {
 	x := p.heads[h%uint64(len(p.heads))]
 	for range maxChain {
-		if x == 0 || p.groups[x].key == *k {
+		if x == 0 || p.groups[x].hash == h && (k == nil || p.groups[x].key == *k) {
 			return x
 		}
 		x = p.groups[x].next
@@ -38,7 +38,7 @@ func (p *Pairing) newGroup(k *groupKey, h uint64, now int64) uint32 {
 		}
 	}
 	g, head := &p.groups[x], &p.heads[h%uint64(len(p.heads))]
-	g.key, g.hash, g.live = *k, uint32(h%uint64(len(p.heads))), true
+	g.key, g.hash, g.live = *k, h, true
 	g.full = [2]int64{}
 	for side := range g.used {
 		g.used[side].Store(0)
@@ -66,7 +66,7 @@ func (p *Pairing) dropGroup(x uint32) bool {
 		return false
 	}
 	defer g.lock.release()
-	link := &p.heads[g.hash]
+	link := &p.heads[g.hash%uint64(len(p.heads))]
 	for *link != x {
 		link = &p.groups[*link].next
 	}
@@ -149,8 +149,7 @@ func (p *Pairing) findPlace(x uint32, side int) (slot uint32) {
 		if pg = p.newPage(x); pg == 0 {
 			return 0
 		}
-		at := &p.pages[pg]
-		at.group, at.side, at.base = x, uint8(side), uint16(i*placesAPage)
+		p.pages[pg].spot.Store(uint32(makeSpot(x, side, i)))
 		g.pages[side][i].Store(pg)
 	}
 	return pg*placesAPage + uint32(n%placesAPage)

@@ -63,7 +63,11 @@ func (e Ending) String() string {
 //	+------+--------+-------+------------+
 type Answer flowtable.Answer
 
-const qpMask = 1<<24 - 1
+const (
+	qpMask    = 1<<24 - 1
+	stateBits = 3 << 24
+	endedBits = 3 << 29
+)
 
 func makeAnswer(qp uint32, s State, e Evidence) Answer {
 	return Answer(qp&qpMask) | Answer(s)<<24 | Answer(e)<<26
@@ -79,12 +83,12 @@ func (a Answer) State() State { return State(a >> 24 & 3) }
 func (a Answer) Evidence() Evidence { return Evidence(a >> 26 & 7) }
 
 // Ended is Open unless the record is closed: EndedDREQ or EndedReuse.
-func (a Answer) Ended() Ending { return Ending(a >> 29 & 3) }
+func (a Answer) Ended() Ending { return Ending(a & endedBits >> 29) }
 
 // Usable reports whether a notification may name the source QP: it is confirmed, and the record is open.
-func (a Answer) Usable() bool { return a>>29&3 == 0 && a.State() == Confirmed }
+func (a Answer) Usable() bool { return a&(endedBits|stateBits) == Answer(Confirmed)<<24 }
 
-func (a Answer) closed(why Ending) Answer { return a&^(3<<29) | Answer(why)<<29 }
+func (a Answer) closed(why Ending) Answer { return a&^endedBits | Answer(why)<<29 }
 
 // String is for tests and debugging.
 func (a Answer) String() string {

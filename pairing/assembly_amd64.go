@@ -22,7 +22,7 @@ const (
 	request     = uint8(packet.Request)
 	response    = uint8(packet.Response)
 	usable      = int(Confirmed) << 24 // as Answer.Usable
-	usableMask  = 3<<29 | 3<<24
+	usableMask  = endedBits | stateBits
 	behind      = backMargin + 1
 	nearHighest = backMargin + coarse
 	trackShift  = 5 // log2 of a track's bytes

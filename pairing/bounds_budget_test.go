@@ -111,7 +111,6 @@ func TestCosts(t *testing.T) {
 		least int
 	}{
 		"CNP": {packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.CNP, DestQP: 100}, 64},
-		"MAD": {packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.UDSendOnly, DestQP: packet.GSIQP, SourceQP: packet.GSIQP}, 128},
 	} {
 		w := newWire(t)
 		for range 4 {
@@ -126,6 +125,13 @@ func TestCosts(t *testing.T) {
 		if w.frame(0, &c.frame, make([]byte, 64)); w.workers[0].counts.Skipped == debt {
 			t.Errorf("a %s is looked at without a budget", name)
 		}
+	}
+	w := newWire(t)
+	for range 4 {
+		w.workers[0].StartBurst()
+	}
+	if w.cm(0, packet.CM{Attribute: packet.CMREQ, LocalComm: commA, QPN: 100, PSN: psnA}); w.workers[0].budget != 2048-128 {
+		t.Errorf("a REQ leaves a budget of %d, want 128 less than 2048", w.workers[0].budget)
 	}
 }
 

@@ -202,7 +202,7 @@ func TestCMRecords(t *testing.T) {
 		w.now -= 3000
 		c.do(w)
 		for side, qp := range []uint32{200, 100} {
-			got, ok, busy := w.workers[side].claimOf(w.find(side, qp), 0x700000, w.now)
+			got, ok, busy := w.workers[side].claimOf(w.find(side, qp), 0x700000, milliseconds(w.now), w.now)
 			if ok != (c.want[side] != 0) || busy || got.sourceQP != c.want[side] {
 				t.Errorf("%s: the flow to QP %d is claimed (%v) to come from %d, want %d", name, qp, ok, got.sourceQP, c.want[side])
 			}
@@ -220,7 +220,7 @@ func TestNearestClaim(t *testing.T) {
 		w.pairing.cm.addClaim(flowClaim{hash: h, time: w.now, sourceQP: 100 + uint32(i), psn: psn})
 		w.pairing.cm.addClaim(flowClaim{hash: claimHash(w.pairing.hashOf(&key), 1-side, 100+uint32(i)), time: w.now, sourceQP: 200})
 	}
-	if c, _, _ := w.workers[0].claimOf(w.find(0, 200), 0x700000, w.now); c.sourceQP != 102 {
+	if c, _, _ := w.workers[0].claimOf(w.find(0, 200), 0x700000, milliseconds(w.now), w.now); c.sourceQP != 102 {
 		t.Errorf("the claim of source QP %d, want 102", c.sourceQP)
 	}
 	for _, c := range w.pairing.cm.claimsOf(h) {

@@ -49,20 +49,20 @@ func TestSpan(t *testing.T) {
 	}
 }
 
-// TestHeed: a claim of RDMA-CM counts if it comes no more than 64 packets after a flow's first one.
+// TestHeed: a claim of RDMA-CM counts if it comes in the millisecond of a flow's first packet, or in the next one.
 func TestHeed(t *testing.T) {
-	for after, heeded := range map[uint32]bool{64: true, 65: false} {
+	for after, heeded := range map[int64]bool{1: true, 2: false} {
 		w := newWire(t)
 		w.send(0, 200, packet.RCSendOnly, psnB, 7)
+		w.now = synthEpoch + after*1e6
 		w.connect(100, 200)
 		x := w.find(0, 200)
-		w.workers[0].tracks[x].packets = after
 		s := &w.workers[0].subject
 		s.x, s.t, s.n, s.pl, s.now = x, &w.workers[0].tracks[x], &w.workers[0].notes[x], w.at(0, 200), w.now
 		s.n.seenCM = 0
 		s.heedClaim()
 		if got := s.pl.claimed() != 0; got != heeded {
-			t.Errorf("a claim %d packets after the first one counts: %v, want %v", after, got, heeded)
+			t.Errorf("a claim %d ms after the first packet counts: %v, want %v", after, got, heeded)
 		}
 	}
 }
@@ -126,7 +126,7 @@ func TestFullSideIsSearchedOnce(t *testing.T) {
 	p, now := w.pairing, w.now
 	ended.vacate(ended.owner())
 	for after, found := range map[int64]bool{fullTime - 1: false, fullTime: true} {
-		if got := p.newPlace(ended.p.group, 0, now+after) != 0; got != found {
+		if got := p.newPlace(uint32(ended.p.spot.Load()>>6), 0, now+after) != 0; got != found {
 			t.Errorf("%d ns later a place is found: %v, want %v", after, got, found)
 		}
 	}

@@ -38,9 +38,8 @@ type flowClaim struct {
 	sourceQP uint32
 	psn      uint32  // of the flow's first request
 	owner    flowRef // the flow, once it has a place; 0 before
-	slot     uint32  // the flow's place
 	port     uint16  // the flow's UDP source port, 0 for any
-	_        uint16
+	_        [6]byte
 }
 
 type claimSet [waysACMSet]flowClaim
@@ -129,14 +128,22 @@ func oldest[T any](set []T, time func(*T) int64) *T {
 	return at
 }
 
-// madCost is the budget that a packet to QP 1 uses.
+// madCost is the budget that a message of a connection uses.
 const madCost = 128
+
+// cmMessage is what a REQ, REP, REJ or DREQ says.
+type cmMessage struct {
+	group         uint64 // its hash
+	time          int64  // of its arrival, ns
+	local, remote uint32 // communication IDs
+	qpn, psn      uint32
+	port          uint16 // the UDP source port that results from a REQ's flow label, 0 for none
+	attribute     packet.CMAttribute
+	side          uint8 // of the sender
+}
 
 // observeMAD reads a packet to QP 1, which may carry a communication management message.
 func (l *Learner) observeMAD(k *flowtable.Key, p *packet.Parsed, b []byte, now int64) {
-	if !l.spend(madCost) {
-		return
-	}
 	if m, ok := packet.CMMessage(b, p); ok {
 		l.observeCM(k, &m, now)
 	}
@@ -144,142 +151,163 @@ func (l *Learner) observeMAD(k *flowtable.Key, p *packet.Parsed, b []byte, now i
 
 // observeCM learns from a communication management message. k is the key of the packet that carried it.
 func (l *Learner) observeCM(k *flowtable.Key, m *packet.CM, now int64) {
-	p := l.pairing
-	if !p.cm.lock.trySoon() {
-		l.skipped()
-		return
-	}
-	defer p.cm.lock.release()
 	l.counts.Evidence[EvidenceCM]++
 	l.dirty = true
-	key, side := p.groupOf(k)
-	c := cmMessage{l: l, h: p.hashOf(&key), side: side, m: m, now: now}
 	switch m.Attribute {
-	case packet.CMREQ:
-		if m.LocalGID == k.Src && m.RemoteGID == k.Dst {
-			c.request()
+	case packet.CMREQ, packet.CMREP:
+		if !connectionQP(m.QPN) || m.Attribute == packet.CMREQ && (m.LocalGID != k.Src || m.RemoteGID != k.Dst) {
+			return
 		}
-	case packet.CMREP:
-		c.reply()
-	case packet.CMREJ:
-		c.reject()
-	case packet.CMDREQ:
-		c.disconnect()
+	case packet.CMREJ, packet.CMDREQ:
+	default:
+		return
 	}
-}
-
-// cmMessage is the current message. Its methods are called under cmRecords.lock.
-type cmMessage struct {
-	l    *Learner
-	h    uint64 // of the group
-	side int    // of the sender
-	m    *packet.CM
-	now  int64
+	key, side := l.pairing.groupOf(k)
+	c := cmMessage{group: l.pairing.hashOf(&key), time: now, local: m.LocalComm, remote: m.RemoteComm, qpn: m.QPN, psn: m.PSN,
+		attribute: m.Attribute, side: uint8(side)}
+	if m.FlowLabel != 0 {
+		c.port = labelPort(m.FlowLabel)
+	}
+	l.receiveCM(&c)
 }
 
 // connectionQP reports whether a QP can be one end of a connection.
 func connectionQP(qp uint32) bool { return qp > packet.GSIQP && qp < 0xffffff }
 
-// request reads a REQ, of a new connection or retransmitted.
-func (c *cmMessage) request() {
-	if !connectionQP(c.m.QPN) {
-		return
+// read learns from a message, under cmRecords.lock. It returns false if another worker holds a lock; then the message must be read again.
+func (m *cmMessage) read(l *Learner) bool {
+	switch m.attribute {
+	case packet.CMREQ:
+		m.request(l.pairing)
+	case packet.CMREP:
+		m.reply(l.pairing)
+	default:
+		return m.release(l)
 	}
-	r := c.l.pairing.cm.make(cmHash(c.h, c.side, c.m.LocalComm), c.now)
-	if r.have>>c.side&1 != 0 && r.qpn[c.side] == c.m.QPN && r.psn[c.side] == c.m.PSN {
+	return true
+}
+
+// request reads a REQ, of a new connection or retransmitted.
+func (m *cmMessage) request(p *Pairing) {
+	r := p.cm.make(cmHash(m.group, int(m.side), m.local), m.time)
+	if r.have>>m.side&1 != 0 && r.qpn[m.side] == m.qpn && r.psn[m.side] == m.psn {
 		return // sent again
 	}
-	if r.have>>c.side&1 != 0 { // the communication ID now belongs to another connection
+	if r.have>>m.side&1 != 0 { // the communication ID now belongs to another connection
 		r.have, r.port = 0, 0
 	}
-	if c.m.FlowLabel != 0 {
-		r.port = labelPort(c.m.FlowLabel)
+	if m.port != 0 {
+		r.port = m.port
 	}
-	c.half(r)
+	m.half(p, r)
 }
 
 // reply reads a REP. It may come before the REQ, which another worker may read.
-func (c *cmMessage) reply() {
-	if !connectionQP(c.m.QPN) {
-		return
-	}
-	r := c.l.pairing.cm.make(cmHash(c.h, 1-c.side, c.m.RemoteComm), c.now)
-	if r.have == 3 || r.have>>c.side&1 != 0 {
+func (m *cmMessage) reply(p *Pairing) {
+	r := p.cm.make(cmHash(m.group, 1-int(m.side), m.remote), m.time)
+	if r.have == 3 || r.have>>m.side&1 != 0 {
 		return // retransmitted, or another one, perhaps forged: the first one counts
 	}
-	c.half(r)
-	r.comm[1-c.side] = c.m.RemoteComm
+	m.half(p, r)
+	r.comm[1-m.side] = m.remote
 }
 
 // half records one end of a connection. Once both ends are known, it adds a claim about each of the two flows.
-func (c *cmMessage) half(r *cmRecord) {
-	r.have |= 1 << c.side
-	r.comm[c.side], r.qpn[c.side], r.psn[c.side], r.time = c.m.LocalComm, c.m.QPN, c.m.PSN, c.now
+func (m *cmMessage) half(p *Pairing, r *cmRecord) {
+	r.have |= 1 << m.side
+	r.comm[m.side], r.qpn[m.side], r.psn[m.side], r.time = m.local, m.qpn, m.psn, m.time
 	if r.have != 3 {
 		return
 	}
 	for side := range 2 { // the flow from this side goes to the other side's QP
-		c.l.pairing.cm.addClaim(flowClaim{
-			hash: claimHash(c.h, side, r.qpn[1-side]), time: c.now, sourceQP: r.qpn[side], psn: r.psn[1-side], port: r.port,
+		p.cm.addClaim(flowClaim{
+			hash: claimHash(m.group, side, r.qpn[1-side]), time: m.time, sourceQP: r.qpn[side], psn: r.psn[1-side], port: r.port,
 		})
 	}
 }
 
-// reject reads a REJ: the connection is not set up.
-func (c *cmMessage) reject() {
-	for _, h := range [2]uint64{cmHash(c.h, c.side, c.m.LocalComm), cmHash(c.h, 1-c.side, c.m.RemoteComm)} {
-		r := c.l.pairing.cm.find(h)
-		if r == nil || r.have == 3 && (r.comm[c.side] != c.m.LocalComm || r.comm[1-c.side] != c.m.RemoteComm) {
-			continue
-		}
-		c.end(r)
-	}
-}
-
-// disconnect reads a DREQ, from either end.
-func (c *cmMessage) disconnect() {
-	for _, h := range [2]uint64{cmHash(c.h, c.side, c.m.LocalComm), cmHash(c.h, 1-c.side, c.m.RemoteComm)} {
-		r := c.l.pairing.cm.find(h)
-		if r != nil && r.have == 3 && r.comm[c.side] == c.m.LocalComm && r.comm[1-c.side] == c.m.RemoteComm && r.qpn[1-c.side] == c.m.QPN {
-			c.end(r)
+// release reads a DREQ, or a REJ: the connection is not set up. Either end may send it.
+func (m *cmMessage) release(l *Learner) bool {
+	for _, h := range [2]uint64{cmHash(m.group, int(m.side), m.local), cmHash(m.group, 1-int(m.side), m.remote)} {
+		if r := l.pairing.cm.find(h); r != nil && m.isAbout(r) && !m.end(l, r) {
+			return false
 		}
 	}
+	return true
 }
 
-// end forgets a connection and the claims about it, and closes the flow records of its flows.
-func (c *cmMessage) end(r *cmRecord) {
-	for side := range 2 {
-		if r.have != 3 {
-			break
+// isAbout reports whether a DREQ or REJ has the IDs of a connection. Only a REJ may come before the REP, and then one ID is enough.
+func (m *cmMessage) isAbout(r *cmRecord) bool {
+	if r.have != 3 {
+		return m.attribute == packet.CMREJ
+	}
+	return r.comm[m.side] == m.local && r.comm[1-m.side] == m.remote && (m.attribute == packet.CMREJ || r.qpn[1-m.side] == m.qpn)
+}
+
+// end forgets a connection and the claims about it, and closes the flow records of its flows. It returns false if another worker holds a
+// lock.
+func (m *cmMessage) end(l *Learner, r *cmRecord) bool {
+	if r.have == 3 {
+		if !m.close(l, r) {
+			return false
 		}
-		to, from := r.qpn[1-side], r.qpn[side]
-		if claim := c.l.pairing.cm.removeClaim(claimHash(c.h, side, to), from, r.time); claim.owner != 0 {
-			c.close(&claim)
+		for side := range 2 {
+			l.pairing.cm.removeClaim(claimHash(m.group, side, r.qpn[1-side]), r.qpn[side], r.time)
 		}
 	}
 	*r = cmRecord{}
+	return true
 }
 
-// close closes the flow record that a claim was about, if the flow's source QP is the one that the claim names.
-func (c *cmMessage) close(claim *flowClaim) {
-	p := c.l.pairing
-	pg, k := &p.pages[claim.slot/placesAPage], claim.slot%placesAPage
-	if a, ok := p.answerOf(claim.owner); !ok || a.SourceQP() != claim.sourceQP || flowRef(pg.owner[k].Load()) != claim.owner {
+// close closes the flow records of a connection: those of the flows between its two QPs, unless there is a claim about a later connection
+// of the same two QPs.
+func (m *cmMessage) close(l *Learner, r *cmRecord) bool {
+	p := l.pairing
+	if !p.allocation.try() {
+		return false
+	}
+	x := p.findGroup(nil, m.group)
+	g := &p.groups[x]
+	held := x != 0 && g.lock.try()
+	p.allocation.release()
+	if !held {
+		return x == 0
+	}
+	defer g.lock.release()
+	for side := range 2 {
+		to, from := r.qpn[1-side], r.qpn[side]
+		if c := p.cm.claimThat(claimHash(m.group, side, to), from); c != nil && c.time != r.time {
+			continue
+		}
+		used := int(g.used[side].Load())
+		l.budget -= used
+		for n := range used {
+			if pl, ok := p.occupied(g, side, n); ok && pl.id().qp() == to {
+				p.closeFlow(&pl, from, m.time)
+			}
+		}
+	}
+	return true
+}
+
+// closeFlow closes a flow record, if the flow comes from the given QP.
+func (p *Pairing) closeFlow(pl *place, sourceQP uint32, now int64) {
+	if a, ok := p.answerOf(pl.owner()); !ok || a.SourceQP() != sourceQP {
 		return
 	}
-	pg.ended[k].Store(milliseconds(c.now))
-	p.update(claim.owner, func(a Answer) Answer {
-		if a.SourceQP() != claim.sourceQP || settled(a) || a.Ended() != Open {
+	pl.p.ended[pl.k].Store(milliseconds(now))
+	p.update(pl.owner(), func(a Answer) Answer {
+		if a.SourceQP() != sourceQP || settled(a) || a.Ended() != Open {
 			return a
 		}
 		return a.closed(EndedDREQ)
 	})
 }
 
-// claimOf returns RDMA-CM's claim about a flow, not older than the aging time, if there is also a claim about the flow of the other
-// direction. Among several it prefers one whose PSN is near the given first PSN. It stores the flow's place, if any, in the claim, for a
-// later DREQ. busy: another worker held the lock.
-func (l *Learner) claimOf(x flowtable.Index, first uint32, now int64) (c flowClaim, ok, busy bool) {
+// claimOf returns RDMA-CM's claim about a flow whose present connection began at a time in milliseconds, if there is also a claim about the
+// flow of the other direction. The claim must not be older than the aging time, nor made later than heedFor allows. Among several it prefers one whose PSN is near the given first PSN. It notes in the claim that it is about this flow. busy:
+// another worker held the lock.
+func (l *Learner) claimOf(x flowtable.Index, first, began uint32, now int64) (c flowClaim, ok, busy bool) {
 	p := l.pairing
 	if !p.cm.lock.try() {
 		return c, false, true
@@ -293,7 +321,7 @@ func (l *Learner) claimOf(x flowtable.Index, first uint32, now int64) (c flowCla
 	var found *flowClaim
 	for i := range set {
 		at := &set[i]
-		if at.hash != h || p.aging > 0 && now-at.time > p.aging || p.cm.claimThat(claimHash(group, 1-side, at.sourceQP), qp) == nil {
+		if at.hash != h || p.aging > 0 && now-at.time > p.aging || int32(milliseconds(at.time)-began) > heedFor || p.cm.claimThat(claimHash(group, 1-side, at.sourceQP), qp) == nil {
 			continue
 		}
 		near := (first-at.psn)&psnMask <= firstSlack
@@ -307,7 +335,7 @@ func (l *Learner) claimOf(x flowtable.Index, first uint32, now int64) (c flowCla
 	if found == nil {
 		return c, false, false
 	}
-	found.slot, found.owner = l.tracks[x].slot, l.ref(x)
+	found.owner = l.ref(x)
 	return *found, true, false
 }
 

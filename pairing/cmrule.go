@@ -20,20 +20,18 @@ type sequence struct{ n atomic.Uint32 }
 func (s *sequence) next()       { s.n.Add(1) }
 func (s *sequence) now() uint32 { return s.n.Load() + 1 } // never 0 before it wraps
 
-// heedPackets is the maximum number of packets between a flow's first one and a claim about it: RDMA-CM sets up a connection before its
-// data, apart from reordering. So nobody can try claims about a flow in use until one fits.
-const heedPackets = 64
+// heedFor is the maximum time in milliseconds from a connection's first packet to the messages that claim it: RDMA-CM sets up a connection
+// before its data, apart from reordering. So nobody can try claims about a flow in use until one fits. What counts is when the messages
+// arrived; they may have waited to be read.
+const heedFor = 1
 
 // heedClaim looks for RDMA-CM's claim about the flow, if claims were added since the last call.
 func (s *subject) heedClaim() {
 	number := s.l.pairing.cm.number.now()
-	if s.n.seenCM == number || s.t.packets-s.n.began > heedPackets || !s.l.spend(madCost/4) {
+	if s.n.seenCM == number || number == 1 || !s.l.spend(madCost/4) {
 		return
 	}
-	if number == 1 {
-		return
-	}
-	c, ok, busy := s.l.claimOf(s.x, s.n.first, s.now)
+	c, ok, busy := s.l.claimOf(s.x, s.n.first, s.n.began, s.now)
 	if busy { // look again at the flow's next judgement
 		return
 	}

@@ -35,7 +35,7 @@
 // The flows between two hosts, behind the same gateway ports and with the same VLAN tags, are a group (group.go). A flow gets a place on
 // its side of the group (enter.go, allocate.go). Its requests show which PSNs it has used (requests.go). Its responses rule out the flows
 // of the other side that have not used the PSN in the response (learn.go). From time to time the flow is judged (judge.go) by the rules,
-// best first: RDMA-CM (cmrule.go, from messages read by cm.go), the UDP source port (portrule.go), and PSNs by elimination (psnrule.go,
+// best first: RDMA-CM (cmrule.go, from messages read by cm.go, which may wait: waiting.go), the UDP source port (portrule.go), and PSNs by elimination (psnrule.go,
 // rhythm.go). If a rule is certain, two flows become mates (tie.go), and both answers are Confirmed. The rules for equal ports and for PSNs
 // add up bits of evidence, and are certain if the probability of an error is below 2^-20. RDMA-CM and the port's formula have fixed
 // conditions. docs/qp-pairing.md gives their probability of error.
@@ -48,6 +48,8 @@
 // pair that RDMA-CM has confirmed survives a gap of less than 2^16 PSNs. If they are responses, the pair is withdrawn. Retransmission is in
 // character as far back as 2^20 PSNs. No state is final: a withdrawn pair can be confirmed again, after a contradiction with more evidence
 // than before.
+//
+// UD packets carry their source QP (maps.go). It is unknown while the QP is known to be one end of a connection (service.go).
 //
 // # Threads
 //

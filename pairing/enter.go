@@ -44,10 +44,10 @@ func (s *subject) settle() (pl place, ok, full bool) {
 	}
 	defer p.groups[g].lock.release()
 	slot := p.newPlace(g, side, s.now)
-	if slot == 0 {
+	if slot == 0 || !p.connect(&key, 1-side, s.p.DestQP, s.l.ref(s.x)) {
 		return pl, false, true
 	}
-	*s.n = note{}
+	*s.n = note{began: milliseconds(s.now)}
 	s.t.slot = slot
 	s.t.flags &^= sends | sure
 	s.t.last |= unsettled
@@ -73,7 +73,7 @@ func (l *Learner) over(x flowtable.Index, a Answer, p *packet.Parsed, now int64)
 	if !l.spend(madCost / 4) { // without a check, the packet counts as the old connection's
 		return false
 	}
-	c, ok, _ := l.claimOf(x, p.PSN, now)
+	c, ok, _ := l.claimOf(x, p.PSN, milliseconds(now), now)
 	return ok && int32(milliseconds(c.time)-ended) >= 0 && (p.Opcode.Role() == packet.Response || (p.PSN-c.psn)&psnMask <= firstSlack)
 }
 

@@ -12,8 +12,8 @@ const (
 // group holds the flows between two hosts. Side 0 has those with the lower ingress port of the pair.
 type group struct {
 	key  groupKey // under Pairing.allocation, as hash, next and live
-	next uint32   // the next group with the hash, or the next free one
-	hash uint32
+	hash uint64
+	next uint32   // the next group of the same head, or the next free one
 	full [2]int64 // under Pairing.allocation: a side had no empty place; no search until then, ns
 	live bool     // linked, not among the free ones
 
@@ -46,11 +46,8 @@ type page struct {
 	// allContradictions counts how often packets contradicted the flow's pair.
 	allContradictions [placesAPage]uint16
 	lease             [placesAPage]uint16 // how often the place was assigned, from 1 on, modulo 2^15
-	// Set when the page is given to a group.
-	base  uint16 // number of its first place on its side
-	side  uint8
-	group uint32
-	free  uint32 // under Pairing.allocation: of a free page, the next one
+	spot              atomic.Uint32       // a pageSpot, written when the page is given to a group
+	free              uint32              // under Pairing.allocation: of a free page, the next one
 	// ended is when RDMA-CM released the connection, in milliseconds modulo 2^32. It is written under cmRecords.lock.
 	ended [placesAPage]atomic.Uint32
 }
@@ -64,10 +61,18 @@ type place struct {
 	n    int // on its side
 }
 
+// pageSpot is where the places of a page are: bits 0-4 its number on its side, 5 the side, 6-31 the group.
+type pageSpot uint32
+
+func makeSpot(group uint32, side, number int) pageSpot {
+	return pageSpot(group<<6 | uint32(side)<<5 | uint32(number))
+}
+
+// placeOf returns a place. Unless its flow has it, its page may belong to another group by now.
 func (p *Pairing) placeOf(slot uint32) place {
-	page := &p.pages[slot/placesAPage]
-	k := int(slot % placesAPage)
-	return place{&p.groups[page.group], page, k, int(page.side), int(page.base) + k}
+	page, k := &p.pages[slot/placesAPage], int(slot%placesAPage)
+	at := pageSpot(page.spot.Load())
+	return place{&p.groups[at>>6], page, k, int(at >> 5 & 1), int(at%pagesASide)*placesAPage + k}
 }
 
 // at returns place n of a side, and false if there is none.

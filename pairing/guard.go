@@ -302,7 +302,7 @@ func (s *subject) contradicted() {
 	}
 	l.pairing.dissolve(&s.pl)
 	s.forgetAsked()
-	*s.n = note{first: s.n.first, top: s.n.top, high: s.n.high, began: s.t.packets, took: s.n.took, lease: s.n.lease}
+	*s.n = note{first: s.n.first, top: s.n.top, high: s.n.high, began: milliseconds(s.now), took: s.n.took, lease: s.n.lease}
 	s.t.acked, s.t.port = 0, s.p.SrcPort
 	s.pl.p.id[s.pl.k] = s.identity()
 	s.soon()

@@ -51,7 +51,7 @@ func (s *subject) startOver(own bool) bool {
 	}
 	defer s.pl.g.lock.release()
 	n := s.n
-	n.odd, n.moved, n.began = 0, 0, s.t.packets
+	n.odd, n.moved, n.began = 0, 0, milliseconds(s.now)
 	n.asks, n.seenCM = 0, 0
 	if n.wanders = min(n.wanders+1, maxWanders); !own {
 		n.wanders = 0

@@ -2,6 +2,7 @@ package pairing
 
 import (
 	"fmt"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/cnpgate/cnpgate/flowtable"
@@ -20,22 +21,31 @@ type Learner struct {
 	totals []total
 	since  []int64 // when a packet first had the flow's present answer (track.known), ns; not set while the answer is Unknown
 
-	budget      int                            // comparisons left in this burst
-	static      *QPMap                         // the operator's, as of this burst
-	swept       struct{ static, hints *QPMap } // with which Sweep compares the flows
-	recheckAt   uint32                         // the flow that Sweep has rechecked last
-	recheckLeft uint32                         // flows that Sweep has yet to compare with these maps
+	budget      int       // comparisons left in this burst
+	static      *QPMap    // the operator's, as of this burst
+	swept       sweptWith // what Sweep compares the flows with
+	recheckAt   uint32    // the flow that Sweep has rechecked last
+	recheckLeft uint32    // flows that Sweep has yet to compare with these maps
 
 	ports     [2]portSet // scratch of sharing
 	subject   subject    // the packet that Observe is about
 	counts    Stats
+	waiting   waitingQueue // messages of RDMA-CM
+	oldest    atomic.Int64 // when the first of them arrived, 0 if there is none; for the other workers
 	dirty     bool
 	published published
 }
 
+// sweptWith are the maps with which Sweep compares the flows, and whether it then found their twins.
+type sweptWith struct {
+	static, hints *QPMap
+	listed        bool
+}
+
 // LearnerSize returns the number of bytes that Join needs for a table of this capacity.
 func LearnerSize(capacity int) int {
-	return (capacity+1)*int(unsafe.Sizeof(track{})+unsafe.Sizeof(note{})+unsafe.Sizeof(total{})+unsafe.Sizeof(int64(0))) + 4*lineSize
+	return (capacity+1)*int(unsafe.Sizeof(track{})+unsafe.Sizeof(note{})+unsafe.Sizeof(total{})+unsafe.Sizeof(int64(0))) +
+		maxWaiting*int(unsafe.Sizeof(cmMessage{})) + 5*lineSize
 }
 
 // Join makes the Learner of the worker that owns a table, in mem, which must be zero. It uses the first LearnerSize(t.Capacity()) bytes for as
@@ -54,7 +64,8 @@ func (p *Pairing) Join(t *flowtable.Table, mem []byte) (*Learner, error) {
 	l.tracks, mem = carve[track](mem, n)
 	l.notes, mem = carve[note](mem, n)
 	l.totals, mem = carve[total](mem, n)
-	l.since, _ = carve[int64](mem, n)
+	l.since, mem = carve[int64](mem, n)
+	l.waiting.of, _ = carve[cmMessage](mem, maxWaiting)
 	t.Beside(unsafe.Pointer(unsafe.SliceData(l.tracks)))
 	p.learners = append(p.learners, l)
 	return l, nil
@@ -67,8 +78,12 @@ const (
 	maxBudget   = 2048
 )
 
-// StartBurst adds the budget of a burst. The worker calls it before it passes a burst to the learner.
-func (l *Learner) StartBurst() { l.budget = min(l.budget+burstBudget, maxBudget) }
+// StartBurst adds the budget of a burst, and reads messages of RDMA-CM that wait. The worker calls it before it passes a burst to the
+// learner.
+func (l *Learner) StartBurst() {
+	l.budget = min(l.budget+burstBudget, maxBudget)
+	l.readWaiting()
+}
 
 // spend uses some of the budget, which may become negative. It reports whether there was any budget.
 func (l *Learner) spend(comparisons int) bool {
@@ -88,14 +103,32 @@ func (l *Learner) skipped() {
 // Begin must be called when the flow table has begun a flow (flowtable.Observer).
 func (l *Learner) Begin(x flowtable.Index) {
 	l.tracks[x] = track{last: unsettled}
-	if a := l.initial(l.table.Key(x)); a != 0 {
-		l.count(a.Evidence())
+	k := l.table.Key(x)
+	a, scopeless := l.initial(k, false)
+	if scopeless {
+		l.table.ListTwins() // so that other workers with a twin will find this flow
+		if l.pairing.twinned(k) {
+			a, _ = l.initial(k, true)
+		}
+	}
+	if a != 0 {
 		l.setAnswer(x, a)
+		if a.Evidence() == EvidenceDETH {
+			l.beginUD(x, k)
+			return
+		}
+		l.count(a.Evidence())
+	}
+	if scopeless {
+		l.recheckTwins(k)
 	}
 }
 
 // End must be called when the flow table is about to end a flow (flowtable.Observer). It frees the flow's place.
 func (l *Learner) End(x flowtable.Index) {
+	if l.scopeless() {
+		l.remainTwins(x)
+	}
 	pl, ok := l.place(x)
 	if !ok {
 		return
@@ -116,19 +149,20 @@ func (l *Learner) setAnswer(x flowtable.Index, a Answer) {
 	}
 }
 
-// place returns the flow's place; ok is false if it has none, or no longer has it. It checks the owner before the rest of the page: if the
-// flow has lost the place, the page may belong to another group by now.
-func (l *Learner) place(x flowtable.Index) (place, bool) {
+// place returns the flow's place; ok is false if it has none, or no longer has it. It checks the owner last: until a place is free, its
+// page stays where it is.
+func (l *Learner) place(x flowtable.Index) (pl place, ok bool) {
 	slot := l.tracks[x].slot
-	if slot == 0 || flowRef(l.pairing.pages[slot/placesAPage].owner[slot%placesAPage].Load()) != l.ref(x) {
-		return place{}, false
+	if slot == 0 {
+		return pl, false
 	}
-	return l.pairing.placeOf(slot), true
+	pl = l.pairing.placeOf(slot)
+	return pl, pl.owner() == l.ref(x)
 }
 
 // SourceQP is the flow's source QP; ok is false unless it is confirmed and the record is open.
 func (l *Learner) SourceQP(x flowtable.Index) (qp uint32, ok bool) {
-	a := l.answer(x)
+	a := l.Answer(x, l.table.State(x).Answer())
 	return a.SourceQP(), a.Usable()
 }
 
@@ -146,7 +180,7 @@ type View struct {
 
 // View returns what a report shows of a flow.
 func (l *Learner) View(x flowtable.Index) View {
-	v := View{Answer: l.answer(x)}
+	v := View{Answer: l.Answer(x, l.table.State(x).Answer())}
 	t, n := &l.tracks[x], &l.notes[x]
 	if t.known == known(v.Answer) && v.State() != Unknown {
 		v.Since = l.since[x]

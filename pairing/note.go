@@ -5,7 +5,7 @@ type note struct {
 	first uint32 // first PSN of the requests, but at most maxSpan behind the highest
 	top   uint32 // highest PSN of a request itself
 	high  uint32 // highest PSN that requests may have used: beyond top if that request is a READ, which uses one PSN for each packet of its response
-	began uint32 // packets of the flow record before the flow's present connection began
+	began uint32 // when the flow's present connection began, in milliseconds modulo 2^32
 	took  uint32 // packets up to the one that confirmed the source QP; all while it isn't confirmed
 
 	odd     uint32 // PSN of the last packet that was out of character, with noteBit

@@ -43,13 +43,16 @@ type Pairing struct {
 	hand       uint32 // where the next search for an empty group begins
 
 	cm cmRecords
+
+	connections witnesses // flows with a place, by their destination QP
+	datagrams   witnesses // UD flows, by both QPs
 }
 
 const (
 	lineSize     = 64
 	flowsAGroup  = 10 // flows for each group, on average
 	flowsAPage   = 4  // flows for each placesAPage places
-	flowsACMSet  = 64 // flows for each set of CM records
+	flowsACMSet  = 64 // flows for each set of CM records, and of witnesses of UD
 	maxLearners  = 256
 	maxFlows     = 1 << 28
 	cacheLinePad = 4 * lineSize // bytes that aligning four arrays may need
@@ -63,7 +66,8 @@ func (c *Config) sizes() (groups, pages, sets int) {
 func Size(flows int) int {
 	groups, pages, sets := (&Config{Flows: flows}).sizes()
 	return lineSize + (groups+1)*int(unsafe.Sizeof(group{})+4) + (pages+1)*int(unsafe.Sizeof(page{})) +
-		sets*int(unsafe.Sizeof(cmSet{})+unsafe.Sizeof(claimSet{})) + cacheLinePad
+		sets*int(unsafe.Sizeof(cmSet{})+2*unsafe.Sizeof(claimSet{})+unsafe.Sizeof(witnessSet{})) +
+		pages*int(unsafe.Sizeof(witnessSet{})) + cacheLinePad
 }
 
 // New makes an empty Pairing in mem, which must be zero. It uses the first Size(c.Flows) bytes for as long as the Pairing is used. It returns an
@@ -88,7 +92,9 @@ func New(mem []byte, c Config) (*Pairing, error) {
 	p.pages, mem = carve[page](mem, pages+1)
 	p.groups, mem = carve[group](mem, groups+1)
 	p.cm.sets, mem = carve[cmSet](mem, sets)
-	p.cm.claims, mem = carve[claimSet](mem, sets)
+	p.cm.claims, mem = carve[claimSet](mem, 2*sets) // a connection has two claims
+	p.datagrams, mem = carve[witnessSet](mem, sets)
+	p.connections, mem = carve[witnessSet](mem, pages) // almost two witnesses for each place
 	p.heads, _ = carve[uint32](mem, groups+1)
 	return p, nil
 }
@@ -129,7 +135,11 @@ type flowRef uint64
 const refBits = 28
 
 func (l *Learner) refOf(x flowtable.Index, s flowtable.State) flowRef {
-	return flowRef(l.number<<(2*refBits) | uint64(s.Generation()&(1<<refBits-1))<<refBits | uint64(x))
+	return l.refTo(flowtable.Ref{Index: x, Generation: s.Generation()})
+}
+
+func (l *Learner) refTo(r flowtable.Ref) flowRef {
+	return flowRef(l.number<<(2*refBits) | uint64(r.Generation&(1<<refBits-1))<<refBits | uint64(r.Index))
 }
 
 // flowOf returns the table, index and state of a flow; ok is false if the flow has ended.
@@ -166,11 +176,11 @@ func (p *Pairing) update(r flowRef, change func(Answer) Answer) bool {
 	}
 }
 
-// groupKey has what the two flows of a connection have in common: the hosts, the one of side 0 first, and in one word the lower one of the
-// two gateway ports, which determines the other one, and the VLAN tags or the tunnel.
+// groupKey has what the two flows of a connection have in common: the hosts, the one of side 0 first, and the scope at the lower one of the
+// two gateway ports, which determines the other one.
 type groupKey struct {
 	hosts [2]packet.Addr
-	place uint64
+	scope packet.Scope
 }
 
 // groupOf returns the key of a flow's group, and the flow's side: 0 for flows with the lower ingress port of the two.
@@ -180,7 +190,7 @@ func (p *Pairing) groupOf(k *flowtable.Key) (g groupKey, side int) {
 		peer = p.peers[k.Port]
 	}
 	if k.Port <= peer {
-		return groupKey{[2]packet.Addr{k.Src, k.Dst}, uint64(k.Port) | k.Place()}, 0
+		return groupKey{[2]packet.Addr{k.Src, k.Dst}, k.Scope()}, 0
 	}
-	return groupKey{[2]packet.Addr{k.Dst, k.Src}, uint64(peer) | k.Place()}, 1
+	return groupKey{[2]packet.Addr{k.Dst, k.Src}, k.Scope().At(int(peer))}, 1
 }

@@ -134,9 +134,28 @@ func (p *Pairing) portRule(pl *place) (pair portPair, ok bool) {
 	back := p.match(&mate)
 	mate.note(&back)
 	if back.n != pl.n || back.formula != m.formula {
+		if m.formula {
+			p.dispute(pl, &mate)
+		}
 		return pair, false
 	}
 	return portPair{mate, m.formula, m.equal == 1 && back.equal == 1 && !shared && !p.shared(&mate), max(m.equal, back.equal) <= 2}, true
+}
+
+// dispute withdraws the pair of a flow, if another one fits it by the formula, too, and responds to later requests than its mate does. Then
+// the mate's responses may be forged: anyone who knows the two QPs can find a QP that fits, and send a response to it before the true one.
+// UC has no responses, so there the rule abstains if two flows fit.
+func (p *Pairing) dispute(pl, other *place) {
+	mate, ok := p.tied(other)
+	if a, open := p.answerOf(other.owner()); !ok || !open || a.Evidence() != EvidencePort || mate.n == pl.n {
+		return
+	}
+	ack, heard, sent := pl.ack(), mate.ack(), other.sent()
+	ahead := (ack.last() - heard.last()) & psnMask
+	later := ack.valid() && (ack.last()-sent.first())&psnMask <= sent.width()+margin && (!heard.valid() || ahead > backMargin && ahead < psnHalf)
+	if later || pl.id().unreliable() {
+		p.dissolve(other)
+	}
 }
 
 // note updates the flow's portMark with the result of match.

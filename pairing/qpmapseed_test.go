@@ -32,7 +32,7 @@ func aimed(t *testing.T, pairs int, seed uint64) []QPPair {
 	dst := packet.Addr{Lo: 2}
 	for n := uint64(1); len(out) < pairs; n++ {
 		src := packet.Addr{Hi: 0xfd00 << 48, Lo: n}
-		if empty.hash(src, dst, 9)&empty.mask < 2 {
+		if empty.hash(noScope, src, dst, 9)&empty.mask < 2 {
 			out = append(out, QPPair{Source: src, Destination: dst, SourceQP: 5 + uint32(len(out)), DestinationQP: 9})
 		}
 	}

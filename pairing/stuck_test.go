@@ -194,11 +194,12 @@ func TestResponsesFirst(t *testing.T) {
 
 // A claim that comes long after the flow's beginning is ignored: otherwise anyone could try claims until one fits.
 func TestClaimAfterTheData(t *testing.T) {
-	for packets, want := range map[int]Evidence{10: EvidenceCM, heedPackets + 10: EvidenceNone} {
+	for after, want := range map[int64]Evidence{1e5: EvidenceCM, (heedFor + 1) * 1e6: EvidenceNone} {
 		w := newWire(t)
-		w.talk(100, 200, psnB, packets, 7)
+		w.talk(100, 200, psnB, 10, 7)
+		w.now += after
 		w.connect(100, 200)
-		w.talk(100, 200, psnB+uint32(packets), 400, 7)
+		w.talk(100, 200, psnB+10, 400, 7)
 		if want == EvidenceNone {
 			w.is(0, 200, 0, want)
 		} else {

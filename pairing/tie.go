@@ -66,9 +66,14 @@ func (p *Pairing) mistaken(pl *place) {
 }
 
 // pair makes two flows mates and confirms both. a and b are the flows that had the places at the judgement. If one of the two has another
-// mate and is confirmed, nothing changes; if it is in doubt, the old pair is withdrawn first.
+// mate and is confirmed, nothing changes; if it is in doubt, the old pair is withdrawn first. A UD QP gets no mate.
 func (l *Learner) pair(pl, mate *place, a, b flowRef, why Evidence, ownPort bool) {
 	p := l.pairing
+	for _, end := range [...]struct{ from, to *place }{{pl, mate}, {mate, pl}} {
+		if ud, busy := p.isUD(&pl.g.key, end.from.side, end.to.id().qp()); ud || busy {
+			return
+		}
+	}
 	for _, one := range [...]*place{pl, mate} {
 		if old, ok := p.tied(one); ok && (one != pl || old.n != mate.n) && (one != mate || old.n != pl.n) {
 			answer, ok := p.answerOf(one.owner())

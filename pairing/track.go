@@ -124,7 +124,7 @@ func (l *Learner) Traffic(x flowtable.Index) Traffic {
 
 // Bytes returns the bytes of a flow's frames, as Traffic does.
 func (l *Learner) Bytes(x flowtable.Index) uint64 {
-	bytes := uint64(l.tracks[x].bytes)
+	bytes := uint64(l.trackOf(x).bytes)
 	if high := &l.totals[x]; high.generation == l.table.State(x).Generation() {
 		bytes += high.bytes
 	}

@@ -20,6 +20,8 @@ const (
 	NotData                   // the invoking packet carries no data, so it can't be the cause of congestion
 	ManagementQP              // the invoking packet is for QP 0 or 1, which have no rate
 	FlowUnknown               // no data of the flow passes this gateway
+	Ambiguous                 // it has no tags, and data of several such flows passes this gateway, in different VLANs or tunnels
+	WrongSide                 // its source can't be behind the port that it arrived by
 	refusalsEnd
 )
 
@@ -27,7 +29,7 @@ const (
 const Refusals = refusalsEnd - 1
 
 var refusalNames = [refusalsEnd]string{"accepted", "untrusted-source", "source-limit", "sources-full", "receive-limit", "malformed", "wrong-address",
-	"wrong-checksum", "five-tuple-mismatch", "not-rocev2", "no-qp", "not-data", "management-qp", "flow-unknown"}
+	"wrong-checksum", "five-tuple-mismatch", "not-rocev2", "no-qp", "not-data", "management-qp", "flow-unknown", "ambiguous", "wrong-side"}
 
 // String is the refusal's name in reports and metrics.
 func (r Refusal) String() string {

@@ -30,14 +30,14 @@ const (
 	Busy            // there is no slot to count for this destination; others use them all
 )
 
-// Destinations holds a Rate's memory for each of many addresses in a table of fixed size: sets of four words, each the tag of an address
-// and the address's TAT. A word whose TAT is past is equivalent to an empty one, so any address of the set may use it, and no sweep is
-// needed. Two addresses of a set have equal tags with probability 1 in 65,536, and then share one limit, which allows fewer notifications.
+// Destinations holds a Rate's memory for each of many hosts in a table of fixed size: sets of four words, each the tag of a host
+// and the host's TAT. A word whose TAT is past is equivalent to an empty one, so any host of the set may use it, and no sweep is
+// needed. Two hosts of a set have equal tags with probability 1 in 65,536, and then share one limit, which allows fewer notifications.
 // Any number of goroutines may share it. If two add a new destination at the same time, and one of them sees an earlier word become free,
 // each may allow one notification.
 type Destinations struct {
 	sets [][ways]atomic.Uint64
-	seed [3]uint64
+	seed [4]uint64
 }
 
 // Size returns the number of bytes that New needs for n destinations at once, or 0 for a number that New refuses. There is a set for each,
@@ -50,7 +50,7 @@ func Size(n int) int {
 }
 
 // New makes an empty table in mem, which must be zero. It uses the first Size(n) bytes. The memory may be on or off the Go heap. The seed
-// keys the hash, so that an attacker can't choose addresses that collide.
+// keys the hash, so that an attacker can't choose hosts that collide.
 func New(mem []byte, n int, seed uint64) (*Destinations, error) {
 	need := Size(n)
 	if need == 0 {
@@ -65,15 +65,15 @@ func New(mem []byte, n int, seed uint64) (*Destinations, error) {
 	return d, nil
 }
 
-// place returns an address's set, and its tag in the upper 16 bits.
-func (d *Destinations) place(a packet.Addr) (*[ways]atomic.Uint64, uint64) {
-	h := keyhash.Fold(keyhash.Fold(a.Hi^d.seed[0], a.Lo^d.seed[1])^d.seed[2], 0x94d049bb133111eb)
+// place returns a host's set, and its tag in the upper 16 bits.
+func (d *Destinations) place(a packet.Host) (*[ways]atomic.Uint64, uint64) {
+	h := keyhash.Fold(keyhash.Fold(a.Hi^d.seed[0], a.Lo^d.seed[1])^d.seed[2], uint64(a.Scope)^d.seed[3])
 	set, _ := bits.Mul64(h, uint64(len(d.sets)))
 	return &d.sets[set], h << tatBits
 }
 
 // Allow reports whether the limit r allows a notification to a now, and counts it if so. The limit may change between calls.
-func (d *Destinations) Allow(r Rate, a packet.Addr, now int64) Verdict {
+func (d *Destinations) Allow(r Rate, a packet.Host, now int64) Verdict {
 	if r.Off() {
 		return Allowed
 	}
@@ -114,7 +114,7 @@ func (r Rate) choose(set *[ways]atomic.Uint64, tag uint64, now int64) (way *atom
 }
 
 // Refund undoes Allow for a notification to a that was not sent.
-func (d *Destinations) Refund(r Rate, a packet.Addr) {
+func (d *Destinations) Refund(r Rate, a packet.Host) {
 	if r.Off() {
 		return
 	}

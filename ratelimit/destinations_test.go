@@ -20,7 +20,9 @@ func newDestinations(t testing.TB, n int) *Destinations {
 	return d
 }
 
-func addr(n uint64) packet.Addr { return packet.Addr{Hi: 0xfd000018 << 32, Lo: n} }
+func addr(n uint64) packet.Host {
+	return packet.Host{Addr: packet.Addr{Hi: 0xfd000018 << 32, Lo: n >> 1}, Scope: packet.Scope(n & 1 << 16)}
+}
 
 func TestNewRefuses(t *testing.T) {
 	for _, c := range []struct{ octets, n int }{{0, 0}, {1000, -1}, {0, 1}, {Size(10) - 1, 10}, {1000, maxDestinations + 1}} {
@@ -59,7 +61,7 @@ func TestDestinationIsARate(t *testing.T) {
 		r := PerSecond(rate)
 		d, _ := New(make([]byte, Size(1000)), 1000, rapid.Uint64().Draw(t, "seed"))
 		var tat atomic.Int64
-		a := packet.Addr{Hi: rapid.Uint64().Draw(t, "hi"), Lo: rapid.Uint64().Draw(t, "lo")}
+		a := packet.Host{Addr: packet.Addr{Hi: rapid.Uint64().Draw(t, "hi"), Lo: rapid.Uint64().Draw(t, "lo")}, Scope: packet.Scope(rapid.Uint64().Draw(t, "scope"))}
 		for i, now := range anyTimes(t, rate) {
 			want := r.Allow(&tat, now)
 			if got := d.Allow(r, a, now); got == Allowed != want || got == Busy {
@@ -188,7 +190,7 @@ func BenchmarkDestinations(b *testing.B) {
 			d := newDestinations(b, n)
 			r := PerSecond(1000)
 			rng := rand.New(rand.NewPCG(1, 2))
-			addrs := make([]packet.Addr, n)
+			addrs := make([]packet.Host, n)
 			for i := range addrs {
 				addrs[i] = addr(rng.Uint64())
 			}

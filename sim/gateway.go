@@ -72,7 +72,7 @@ func (s *Sim) toGateway(n, in, f int32, now int64) {
 	if s.network.IOAM {
 		s.traceGateway(g, in, f, now)
 	}
-	if !g.backend.Inject(s.portNumber[in], s.store.bytes(f), s.store.frames[f].length) {
+	if !g.backend.Inject(s.portNumber[in], s.store.bytes(f), s.store.at(f).length) {
 		s.noBuffer++
 	}
 	s.store.release(f)
@@ -96,9 +96,6 @@ func (s *Sim) step(n int32, now int64) {
 
 // fromGateway processes a frame that a gateway has sent.
 func (s *Sim) fromGateway(g *gateway, sent *inmem.Sent) {
-	if len(sent.Octets) > headBytes {
-		sent.Octets = sent.Octets[:headBytes]
-	}
 	f := s.store.put(sent.Octets, int(sent.Length))
 	if f == none {
 		return

@@ -18,7 +18,7 @@ type host struct {
 // toHost passes a frame to a host.
 func (s *Sim) toHost(h, f int32, now int64) {
 	end := s.hosts[h].end
-	end.Receive(now, s.store.bytes(f), int(s.store.frames[f].length))
+	end.Receive(now, s.store.bytes(f), int(s.store.at(f).length))
 	s.store.release(f)
 	if s.measure.first == 0 && slowedDown(end) {
 		s.measure.first = now
@@ -51,8 +51,8 @@ func (s *Sim) schedule(h int32, now int64) {
 func (s *Sim) pump(h int32, now int64) error {
 	n, length := s.hosts[h].end.Next(now, s.scratch)
 	if length > 0 {
-		if n > headBytes {
-			return fmt.Errorf("host %s sent a frame with %d bytes of headers, more than the %d that are kept", s.name(s.hosts[h].node), n, headBytes)
+		if n > longBytes {
+			return fmt.Errorf("host %s sent a frame with %d bytes of headers, more than the %d that are kept", s.name(s.hosts[h].node), n, longBytes)
 		}
 		if f := s.store.put(s.scratch[:n], length); f != none {
 			if isCNP(s.scratch[:n]) {

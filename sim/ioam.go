@@ -9,7 +9,7 @@ import (
 // trace adds a hop to a packet's trace, if it has one with a free entry.
 func (s *Sim) trace(f int32, hop *endpoint.Hop) {
 	b := s.store.bytes(f)
-	packet.Parse(b, s.store.frames[f].length, &s.parsed)
+	packet.Parse(b, s.store.at(f).length, &s.parsed)
 	if s.parsed.HopOpts != 0 {
 		endpoint.PutHop(b, &s.parsed, hop)
 	}

@@ -26,6 +26,8 @@ type Node struct {
 	Name    string
 	Kind    Kind
 	Gateway *Gateway // of a GatewayNode
+	// Switch, if not nil, replaces the network's SwitchConfig for a SwitchNode.
+	Switch *SwitchConfig
 }
 
 // Gateway is a gateway's dataplane and how to run it.
@@ -54,19 +56,20 @@ type Link struct {
 type Network struct {
 	Nodes    []Node
 	Links    []Link
-	Switch   SwitchConfig // of all switches
+	Switch   SwitchConfig // of all switches without a configuration of their own
 	Overhead int          // bytes that a frame occupies on a line beyond its length without FCS: 24 on Ethernet
 	MaxFrame int          // bytes of the longest data frame, from which headroom is calculated
 	Seed     uint64
 	// IOAM makes each switch add its data about the link to the trace of each packet that carries one (RFC 9197), as HPCC needs it. A node
 	// in front of a gateway does so for the gateway's queue.
 	IOAM bool
-	// MaxPackets bounds the frames in the network at one time; 0: 4 Mi. A frame takes 352 bytes of memory.
+	// MaxPackets bounds the frames in the network at one time; 0: 64 Mi. A frame takes 128 bytes of memory, with a trace or as a notification
+	// 448.
 	MaxPackets int
 }
 
 const (
-	defaultMaxPackets = 4 << 20
+	defaultMaxPackets = 64 << 20
 	maxNodes          = 1 << 16
 	minRate           = 100_000 // bit/s: from it on, the time of a frame fits the fixed point
 	maxRoutes         = 1 << 27 // 1 GiB
@@ -121,7 +124,22 @@ func (n *Network) validate() error {
 			return fmt.Errorf("gateway %s has %d ports and %d links, expected a link a port", node.Name, len(node.Gateway.Dataplane.Ports), links[i])
 		}
 	}
-	return n.Switch.validate()
+	for i := range n.Nodes {
+		if n.Nodes[i].Kind == SwitchNode {
+			if err := n.switchOf(i).validate(); err != nil {
+				return fmt.Errorf("switch %s: %w", n.Nodes[i].Name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// switchOf is the configuration of a switch.
+func (n *Network) switchOf(node int) *SwitchConfig {
+	if c := n.Nodes[node].Switch; c != nil {
+		return c
+	}
+	return &n.Switch
 }
 
 func (n *Network) validateLink(i int) error {

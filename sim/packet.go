@@ -9,8 +9,12 @@ import (
 // none is the index of no frame.
 const none = int32(-1)
 
-// headBytes is how much of a frame is stored. It exceeds the headers of any data packet or notification, including an IOAM trace.
-const headBytes = 320
+// How much of a frame is stored: up to headBytes beside the frame, which the headers of data, acknowledgements and CNPs fit in; longer ones, of
+// other notifications and with an IOAM trace, separately. longBytes exceeds any of them.
+const (
+	headBytes = 96
+	longBytes = 320
+)
 
 // The classes of a switch's queues, in order of priority.
 const (
@@ -26,7 +30,7 @@ const (
 	DataPriority = 3  // of PFC, for classData
 )
 
-// frame is one frame in the network. store.heads has its headers at the same index.
+// frame is one frame in the network. Its block has its headers at the same index.
 type frame struct {
 	at     int64  // when it reaches the far end of its link, ns
 	next   int32  // the frame behind it in a queue or on a link; none for the last
@@ -34,16 +38,26 @@ type frame struct {
 	length uint32 // on the wire, without FCS
 	hash   uint32 // of its flow, for ECMP
 	to     int32  // host
-	head   uint16 // stored bytes
+	head   uint16 // stored bytes; if more than headBytes, the first four bytes in the block are the index in store.long
 	class  uint8
 	ect    bool // ECN-capable and not marked yet
 }
 
+// block is the memory of some frames. Blocks don't move, so that growing costs no copy.
+type block struct {
+	frames [blockFrames]frame
+	heads  [blockFrames][headBytes]byte
+}
+
+const blockFrames = 1 << 12
+
 // store holds the frames in the network. It grows as needed, and reuses the last freed place first.
 type store struct {
-	frames []frame
-	heads  [][headBytes]byte
-	free   int32 // the first free place
+	blocks []*block
+	places int // in blocks, that have been taken at least once
+	long   [][longBytes]byte
+	unused []int32 // free places in long
+	free   int32   // the first free place
 	most   int
 	full   bool // there was no place for a frame
 }
@@ -56,25 +70,65 @@ func newStore(most int) store {
 func (s *store) take() int32 {
 	f := s.free
 	if f != none {
-		s.free = s.frames[f].next
+		s.free = s.at(f).next
 		return f
 	}
-	if len(s.frames) >= s.most {
+	if s.places >= s.most {
 		s.full = true
 		return none
 	}
-	s.frames = append(s.frames, frame{})
-	s.heads = append(s.heads, [headBytes]byte{})
-	return int32(len(s.frames) - 1)
+	if s.places == len(s.blocks)*blockFrames {
+		s.blocks = append(s.blocks, new(block))
+	}
+	s.places++
+	return int32(s.places - 1)
+}
+
+func (s *store) at(f int32) *frame {
+	return &s.blocks[uint32(f)/blockFrames].frames[uint32(f)%blockFrames]
+}
+
+func (s *store) headOf(f int32) *[headBytes]byte {
+	return &s.blocks[uint32(f)/blockFrames].heads[uint32(f)%blockFrames]
 }
 
 func (s *store) release(f int32) {
-	s.frames[f].next = s.free
+	if s.at(f).head > headBytes {
+		s.unused = append(s.unused, s.longOf(f))
+	}
+	s.at(f).next = s.free
 	s.free = f
 }
 
 // bytes are the headers of a frame.
-func (s *store) bytes(f int32) []byte { return s.heads[f][:s.frames[f].head] }
+func (s *store) bytes(f int32) []byte {
+	n := s.at(f).head
+	if n > headBytes {
+		return s.long[s.longOf(f)][:n]
+	}
+	return s.headOf(f)[:n]
+}
+
+// longOf is the place of a frame's headers in long.
+func (s *store) longOf(f int32) int32 { return int32(binary.NativeEndian.Uint32(s.headOf(f)[:])) }
+
+// setHead stores the headers of a frame, at most longBytes of them.
+func (s *store) setHead(i int32, head []byte) {
+	head = head[:min(len(head), longBytes)]
+	s.at(i).head = uint16(len(head))
+	if len(head) <= headBytes {
+		copy(s.headOf(i)[:], head)
+		return
+	}
+	place := int32(len(s.long))
+	if n := len(s.unused); n > 0 {
+		place, s.unused = s.unused[n-1], s.unused[:n-1]
+	} else {
+		s.long = append(s.long, [longBytes]byte{})
+	}
+	copy(s.long[place][:], head)
+	binary.NativeEndian.PutUint32(s.headOf(i)[:], uint32(place))
+}
 
 // put stores a frame with these headers. It returns none if the store is full.
 func (s *store) put(head []byte, length int) int32 {
@@ -82,8 +136,8 @@ func (s *store) put(head []byte, length int) int32 {
 	if i == none {
 		return none
 	}
-	f := &s.frames[i]
-	f.head = uint16(copy(s.heads[i][:], head))
+	f := s.at(i)
+	s.setHead(i, head)
 	f.length = uint32(length)
 	f.classify(head)
 	return i
@@ -135,8 +189,8 @@ func mixHash(x uint64) uint64 {
 
 // markCE sets Congestion Experienced (RFC 3168 5).
 func (s *store) markCE(f int32) {
-	s.heads[f][atIPv6+1] |= packet.CE << 4
-	s.frames[f].ect = false
+	s.bytes(f)[atIPv6+1] |= packet.CE << 4
+	s.at(f).ect = false
 }
 
 // fifo is a queue of frames.
@@ -148,19 +202,19 @@ type fifo struct {
 func (q *fifo) empty() bool { return q.first == none }
 
 func (q *fifo) push(s *store, f int32) {
-	s.frames[f].next = none
+	s.at(f).next = none
 	if q.first == none {
 		q.first = f
 	} else {
-		s.frames[q.last].next = f
+		s.at(q.last).next = f
 	}
 	q.last = f
-	q.bytes += int64(s.frames[f].length)
+	q.bytes += int64(s.at(f).length)
 }
 
 func (q *fifo) pop(s *store) int32 {
 	f := q.first
-	q.first = s.frames[f].next
-	q.bytes -= int64(s.frames[f].length)
+	q.first = s.at(f).next
+	q.bytes -= int64(s.at(f).length)
 	return f
 }

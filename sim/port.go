@@ -68,7 +68,7 @@ func (p *port) book(now int64, length uint32) int64 {
 // start puts a frame on the line of a port, after those on it already.
 func (s *Sim) start(n int32, f int32, now int64) {
 	p := &s.ports[n]
-	length := s.store.frames[f].length
+	length := s.store.at(f).length
 	left := p.book(now, length)
 	p.stats.Sent.add(length)
 	if p.lose != 0 && p.random.Next() < p.lose {
@@ -78,7 +78,7 @@ func (s *Sim) start(n int32, f int32, now int64) {
 	}
 	s.hops++
 	at := left + p.delay
-	s.store.frames[f].at = at
+	s.store.at(f).at = at
 	if p.flight.empty() {
 		s.agenda.Set(s.arrivalOf(n), at)
 	}
@@ -130,7 +130,7 @@ func (s *Sim) arrive(n int32, now int64) {
 	if p.flight.empty() {
 		s.agenda.Set(s.arrivalOf(n), virtual.Never)
 	} else {
-		s.agenda.Set(s.arrivalOf(n), s.store.frames[p.flight.first].at)
+		s.agenda.Set(s.arrivalOf(n), s.store.at(p.flight.first).at)
 	}
 	in := p.peer
 	node := s.ports[in].node

@@ -94,14 +94,14 @@ func (s *Sim) account() error {
 		held += p.flight.count(&s.store)
 	}
 	free := fifo{first: s.store.free}
-	if n := len(s.store.frames) - free.count(&s.store); n != held {
+	if n := s.store.places - free.count(&s.store); n != held {
 		return fmt.Errorf("%d frames are in the network, but %d in queues and on links: a bug in cnpgate; please report it", n, held)
 	}
 	return nil
 }
 
 func (q *fifo) count(s *store) (n int) {
-	for f := q.first; f != none; f = s.frames[f].next {
+	for f := q.first; f != none; f = s.at(f).next {
 		n++
 	}
 	return n
@@ -169,6 +169,17 @@ func (s *Sim) firstStart() int64 {
 		}
 	}
 	return first
+}
+
+// FCTs returns the flows' completion times, ns; 0 for one that hasn't ended.
+func (s *Sim) FCTs() []int64 {
+	all := make([]int64, len(s.flows))
+	for i := range s.flows {
+		if f := &s.flows[i]; f.finished != 0 && !f.failed {
+			all[i] = f.finished - f.started
+		}
+	}
+	return all
 }
 
 // group computes the results of a group of flows; -1 is all flows.

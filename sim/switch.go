@@ -34,7 +34,7 @@ type ECN struct {
 func (c *SwitchConfig) validate() error {
 	for _, alpha := range []float64{c.Alpha, c.EgressAlpha} {
 		if c.Buffer < 1 || !(alpha > 0 && alpha <= maxAlpha) {
-			return fmt.Errorf("switches have a buffer of %d bytes and an alpha of %v: expected at least 1 byte, and more than 0 and at most %d",
+			return fmt.Errorf("a buffer of %d bytes and an alpha of %v: expected at least 1 byte, and more than 0 and at most %d",
 				c.Buffer, alpha, maxAlpha)
 		}
 	}
@@ -115,7 +115,8 @@ func (b *buffer) threshold(alpha int64) int64 { return max(b.shared-b.used, 0) *
 
 // initSwitch divides the buffer of a switch among its ports.
 func (s *Sim) initSwitch(node int, ports []int32) error {
-	b := &buffer{shared: s.network.Switch.Buffer}
+	c := s.network.switchOf(node)
+	b := &buffer{shared: c.Buffer}
 	slowest := uint64(math.MaxUint64)
 	for _, n := range ports {
 		slowest = min(slowest, s.ports[n].rate)
@@ -124,9 +125,9 @@ func (s *Sim) initSwitch(node int, ports []int32) error {
 		p := &s.ports[n]
 		in := &p.ingress
 		in.buffer = b
-		in.alpha = int64(math.Round(s.network.Switch.Alpha * alphaUnits))
-		in.egressAlpha = int64(math.Round(s.network.Switch.EgressAlpha * alphaUnits))
-		if s.network.Switch.AlphaByRate {
+		in.alpha = int64(math.Round(c.Alpha * alphaUnits))
+		in.egressAlpha = int64(math.Round(c.EgressAlpha * alphaUnits))
+		if c.AlphaByRate {
 			in.alpha = int64(float64(in.alpha) * float64(p.rate) / float64(slowest))
 		}
 		if in.pfc {
@@ -134,11 +135,11 @@ func (s *Sim) initSwitch(node int, ports []int32) error {
 			b.shared -= in.headroom
 			in.repeat = int64(pauseQuanta*pauseQuantumNs/float64(p.rate)) / 2
 		}
-		p.ecn = newECN(s.network.Switch.ECN, p.rate, virtual.NewRand(s.network.Seed, purposeECN+uint64(n)))
+		p.ecn = newECN(c.ECN, p.rate, virtual.NewRand(s.network.Seed, purposeECN+uint64(n)))
 	}
 	if b.shared <= 0 {
 		return fmt.Errorf("switch %s: its links with PFC need headroom of %d bytes, more than its buffer of %d: give it a larger buffer, or PFC to shorter links only",
-			s.network.Nodes[node].Name, s.network.Switch.Buffer-b.shared, s.network.Switch.Buffer)
+			s.network.Nodes[node].Name, c.Buffer-b.shared, c.Buffer)
 	}
 	return nil
 }
@@ -154,7 +155,7 @@ const minFrame = 60 // bytes of the shortest Ethernet frame without FCS
 
 // toSwitch queues a frame that arrived by a port for the port by which it leaves.
 func (s *Sim) toSwitch(in, f int32, now int64) {
-	frame := &s.store.frames[f]
+	frame := s.store.at(f)
 	if frame.class == classControl {
 		s.obeyPFC(in, f, now)
 		return
@@ -213,7 +214,7 @@ func (s *Sim) admit(in int32, p *port, f *frame) bool {
 func (s *Sim) leave(p *port, class int) int32 {
 	queued := p.queues[class].bytes
 	f := p.queues[class].pop(&s.store)
-	frame := &s.store.frames[f]
+	frame := s.store.at(f)
 	q := &s.ports[frame.in].ingress
 	size := int64(frame.length)
 	if class == classData && q.pfc {

@@ -37,6 +37,8 @@ var (
 		Help: "Rate of the port on the line."})
 	ECNMarkedPackets = declare(Metric{Name: "queue_ecn_marked_packets_total", Unit: Packets, Scope: Port,
 		SONiC: "SAI_QUEUE_STAT_WRED_ECN_MARKED_PACKETS", Help: "Packets that got CE in this port's queue."})
+	ECNObservedPackets = declare(Metric{Name: "queue_ecn_observed_packets_total", Unit: Packets, Scope: Port,
+		Help: "Packets that would have got CE in this port's queue if notifications.mode were not observe."})
 	CEReceivedPackets = declare(Metric{Name: "roce_ce_received_packets_total", Unit: Packets, Scope: Port,
 		MLX5: "np_ecn_marked_roce_packets", Help: "RoCEv2 packets received with CE."})
 	CEClearedPackets = declare(Metric{Name: "roce_ce_cleared_packets_total", Unit: Packets, Scope: Port,
@@ -53,6 +55,8 @@ var (
 		Help: "Times that a packet left earlier than its host's or flow's pace allows, because there was no space to hold it."})
 	PaceReductions = declare(Metric{Name: "pace_reductions_total", Scope: Port,
 		Help: "Times that the pace of a host was reduced because of its CNP."})
+	PaceReductionsMissed = declare(Metric{Name: "pace_reductions_missed_total", Scope: Port,
+		Help: "Times that such a reduction did not reach one of the other workers, because too many waited for it."})
 	NotificationsEnforced = declare(Metric{Name: "notifications_enforced_total", Scope: Port, Label: "action",
 		Help: "Requests of notifications that the gateway carried out itself for a flow that leaves by this port."})
 	NotificationsUnenforced = declare(Metric{Name: "notifications_unenforced_total", Scope: Port, Label: "reason",
@@ -119,6 +123,8 @@ var (
 		Help: "Current RTT_est, 0 while it is unknown; the report shows its source."})
 	RTTSamples = declare(Metric{Name: "rtt_samples_total", Scope: Port, Label: "rtt_source",
 		Help: "Round-trip time measurements."})
+	RTTRefused = declare(Metric{Name: "rtt_samples_refused_total", Unit: Events, Scope: Port,
+		Help: "Passive round-trip time measurements below half of the configured RTT."})
 	FlowInterval = declare(Metric{Name: "flow_interval_nanoseconds", Kind: Gauge, Unit: Nanoseconds, Scope: Port,
 		Help: "Least time between two notifications of one flow."})
 	AdjustedPercent = declare(Metric{Name: "adjusted_percent", Kind: Gauge, Unit: Percent, Scope: Port,
@@ -183,4 +189,6 @@ var (
 		Help: "Times that evidence was ignored, for lack of budget or because another worker held the claim."})
 	QPUnpaired = declare(Metric{Name: "qp_unpaired_total",
 		Help: "Times that a flow found no place in the pairing table."})
+	QPCMDropped = declare(Metric{Name: "qp_cm_dropped_total",
+		Help: "Messages of RDMA-CM that were not read, because too many waited to be read."})
 )

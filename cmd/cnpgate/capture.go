@@ -34,7 +34,7 @@ gives the threshold that the queue exceeded, and the flow that caused it. Wiresh
 they also dissect the notification. "-" is standard output: cnpgate capture -w - | tshark -r -. In observe mode the capture has the notifications that
 would have been sent, and their comments say so. At the end the command prints how many notifications it captured, and how many were overwritten before
 it could read them; the file's interface statistics also have the latter. ` + showSocket,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return f.capture(c) },
 	}
 	c.Flags().StringVarP(&f.file, "write", "w", "", `file to write to; "-" for standard output`)
@@ -66,11 +66,11 @@ func (f *captureFlags) capture(c *cobra.Command) error {
 }
 
 // open makes the file. It comes after the gateway's first answer: a capture of before stays where there is none.
-func (f *captureFlags) open(c *cobra.Command) (to io.Writer, finish func() error, err error) {
+func (f *captureFlags) open(ctx context.Context, c *cobra.Command) (to io.Writer, finish func() error, err error) {
 	if f.file == "-" {
 		return c.OutOrStdout(), func() error { return nil }, nil
 	}
-	file, err := os.Create(f.file)
+	file, err := opened(ctx, f.file, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -86,7 +86,7 @@ func (f *captureFlags) write(ctx context.Context, c *cobra.Command, client *api.
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	begun := func() error {
-		to, whenDone, err := f.open(c)
+		to, whenDone, err := f.open(ctx, c)
 		if err != nil {
 			return err
 		}

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -17,8 +16,6 @@ type checked struct {
 	Ports    []checkedPort   `json:"ports"`
 	Memory   *frameMemory    `json:"memory,omitempty"` // memory of the frames; absent in a binary without DPDK
 	Devices  []checkedDevice `json:"devices,omitempty"`
-
-	delays []string // the warnings about delays
 }
 
 // checkedPort has the parameters of a port's egress queues. K_min, K_max and the capacities apply to each queue.
@@ -50,8 +47,8 @@ type checkedDevice struct {
 	warnings []string     // that are in the profile, too
 }
 
-func newChecked(path string, cfg *config.Config) (*checked, error) {
-	r := &checked{File: path, Warnings: []string{}}
+func newChecked(path string, cfg *config.Config) *checked {
+	r := &checked{File: path, Warnings: []string{}, Memory: memoryOf(cfg)}
 	for _, w := range cfg.Warnings {
 		r.Warnings = append(r.Warnings, w.String())
 	}
@@ -67,13 +64,10 @@ func newChecked(path string, cfg *config.Config) (*checked, error) {
 		}
 		r.Ports = append(r.Ports, c)
 		if w := warnOfDelay(i, p); w != "" {
-			r.delays = append(r.delays, w)
+			r.Warnings = append(r.Warnings, w)
 		}
 	}
-	r.Warnings = append(r.Warnings, r.delays...)
-	var err error
-	r.Memory, err = memoryOf(cfg)
-	return r, err
+	return r
 }
 
 // drainTime is how long a number of bytes takes to leave at a rate (bit/s).
@@ -97,7 +91,7 @@ func warnOfDelay(i int, p *config.Port) string {
 		advice = fmt.Sprintf("K_max alone takes %v: lower the profile's k_base or alpha, or check ports[%d].rate and rtt", rounded(k), i)
 	}
 	return fmt.Sprintf("port %s: a full queue takes %v to drain (%s at %s), but RC senders with timeout 14 and 7 retries break a connection that gets no acknowledgement within %v; %s",
-		p.Name, rounded(delay), config.FormatSize(p.QueueCapacity), config.FormatRate(p.Rate), rounded(longestDelay), advice)
+		p.Name, rounded(delay), sizeOf(p.QueueCapacity), config.FormatRate(p.Rate), rounded(longestDelay), advice)
 }
 
 // rounded is a duration with three digits.
@@ -121,7 +115,7 @@ func (r *checked) print(to io.Writer) error {
 	for i := range r.Ports {
 		p := &r.Ports[i]
 		_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%d\t%v\t%s\n", p.Name, p.Role, p.Peer, config.FormatRate(p.RateBPS),
-			orNone(p.RTTNS), len(p.Classes), config.FormatSize(p.KMinBytes), config.FormatSize(p.KMaxBytes), config.FormatSize(p.QueueCapacityBytes),
+			orNone(p.RTTNS), len(p.Classes), sizeOf(p.KMinBytes), sizeOf(p.KMaxBytes), sizeOf(p.QueueCapacityBytes),
 			p.QueueCapacityFrames, rounded(time.Duration(p.QueueingDelayNS)), orNone(p.PerFlowNS))
 		if err != nil {
 			return err
@@ -133,35 +127,26 @@ func (r *checked) print(to io.Writer) error {
 	return r.printBelow(to)
 }
 
-// printBelow prints the lines below the table.
-func (r *checked) printBelow(to io.Writer) error {
-	lines := make([]string, 0, len(r.delays)+1)
-	for _, w := range r.delays {
-		lines = append(lines, "warning: "+w)
-	}
+// printBelow prints the line below the table.
+func (r *checked) printBelow(to io.Writer) (err error) {
 	switch m := r.Memory; {
 	case m == nil:
 	case m.Hugepages > 0:
-		lines = append(lines, fmt.Sprintf("frames take %d hugepages of 2 MiB", m.Hugepages))
+		_, err = fmt.Fprintf(to, "\nframes take %d hugepages of 2 MiB\n", m.Hugepages)
 	default:
-		lines = append(lines, fmt.Sprintf("frames take %d MiB of memory", m.Bytes>>20))
+		_, err = fmt.Fprintf(to, "\nframes take %d MiB of memory\n", m.Bytes>>20)
 	}
-	if len(lines) == 0 {
-		return nil
-	}
-	_, err := fmt.Fprintf(to, "\n%s\n", strings.Join(lines, "\n"))
 	return err
 }
 
-func (r *checked) printDevices(to io.Writer) error {
+// printDevices prints the devices, and the warnings about them to another file.
+func (r *checked) printDevices(to, warnings io.Writer) error {
 	for _, d := range r.Devices {
 		if _, err := fmt.Fprintf(to, "port %s: %s\n", d.Port, d.Profile); err != nil {
 			return err
 		}
 		for _, warning := range d.warnings {
-			if _, err := fmt.Fprintf(to, "port %s: warning: %s\n", d.Port, warning); err != nil {
-				return err
-			}
+			fmt.Fprintf(warnings, "cnpgate: warning: port %s: %s\n", d.Port, warning)
 		}
 	}
 	return nil

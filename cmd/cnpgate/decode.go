@@ -47,7 +47,7 @@ func codePoints() []codePoint {
 }
 
 func decodeCommand() *cobra.Command {
-	f := decodeFlags{code: codePoints()}
+	f := decodeFlags{accepts: "long-haul-cnp", code: codePoints()}
 	c := &cobra.Command{
 		Use:   "decode [--output text|json] [--accepts long-haul-cnp|ppfc] [--config FILE] [CODE POINTS] IN.pcap|-",
 		Short: "Print the congestion notifications of a capture, field by field",
@@ -64,8 +64,8 @@ notifications before it are printed); 130 after Ctrl-C, which prints the summary
 		Args: oneCapture,
 		RunE: func(c *cobra.Command, args []string) error { return f.decode(c, args[0]) },
 	}
-	c.Flags().StringVarP(&f.output, "output", "o", "text", `"text", or "json": one object per line`)
-	c.Flags().StringVar(&f.accepts, "accepts", "long-haul-cnp", `meaning of the E or P bit of a CNP: "long-haul-cnp" or "ppfc"`)
+	outputFlag(c, &f.output)
+	wordFlag(c, &f.accepts, "accepts", "", "meaning of the E or P bit of a CNP", "long-haul-cnp", "ppfc")
 	c.Flags().StringVarP(&f.config, "config", "c", "", "configuration file (YAML) with the code points in use; without one, the defaults")
 	for i := range f.code {
 		p := &f.code[i]
@@ -97,30 +97,24 @@ func (f *decodeFlags) codePoints(c *cobra.Command) (packet.CodePoints, error) {
 }
 
 func (f *decodeFlags) decode(c *cobra.Command, in string) (err error) {
-	format, ok := map[string]decode.Format{"text": decode.Text, "json": decode.JSON}[f.output]
-	if !ok {
-		return fmt.Errorf(`--output is %q, expected "text" or "json"`, f.output)
-	}
-	r := cnpdec.Receiver{ICRC: cnpdec.ICRCEither}
-	switch f.accepts {
-	case "long-haul-cnp":
-		r.Extension = cnpdec.LongHaulExtension
-	case "ppfc":
+	format := map[string]decode.Format{"text": decode.Text, "json": decode.JSON}[f.output]
+	r := cnpdec.Receiver{ICRC: cnpdec.ICRCEither, Extension: cnpdec.LongHaulExtension}
+	if f.accepts == "ppfc" {
 		r.Extension = cnpdec.PPFCExtension
-	default:
-		return fmt.Errorf(`--accepts is %q, expected "long-haul-cnp" or "ppfc"`, f.accepts)
 	}
 	if r.Code, err = f.codePoints(c); err != nil {
 		return err
 	}
 	ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt)
 	defer stop()
-	out := bufio.NewWriter(c.OutOrStdout())
+	show, done := progress(c.ErrOrStderr(), "%d frames read")
+	defer done()
+	out := bufio.NewWriter(behind{c.OutOrStdout(), done})
 	flush := func() { _ = out.Flush() } // out fails from then on
 	file := os.Stdin
 	if in != replay.Stdin {
-		if file, err = os.Open(in); err != nil {
-			return fmt.Errorf("capture: %w", err)
+		if file, err = opened(ctx, in, os.O_RDONLY); err != nil {
+			return decodeEnded(c, nil, fmt.Errorf("capture: %w", err))
 		}
 		defer file.Close()
 	}
@@ -128,6 +122,7 @@ func (f *decodeFlags) decode(c *cobra.Command, in string) (err error) {
 	if err != nil {
 		return decodeEnded(c, capture, err)
 	}
+	capture.Progress = show
 	if _, err = decode.Run(capture, &r, format, out); err != nil {
 		err = fmt.Errorf("decode of %s: %w", in, err)
 	}
@@ -146,7 +141,7 @@ func decodeEnded(c *cobra.Command, capture *capturefile.Reader, err error) error
 		return err
 	}
 	for _, w := range capture.Warnings() {
-		fmt.Fprintln(c.ErrOrStderr(), "cnpgate: warning:", w)
+		warn(c, w)
 	}
 	return err
 }

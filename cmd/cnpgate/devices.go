@@ -26,7 +26,8 @@ type devices struct {
 func devicesVersion() string { return dpdk.Version() }
 
 func open(c *config.Config, log zerolog.Logger) (*devices, error) {
-	return openDevices(deviceConfig(c), log)
+	d, err := openDevices(deviceConfig(c), log)
+	return d, located(c, err)
 }
 
 // openPort opens one port for an endpoint.
@@ -74,24 +75,24 @@ func logLevel(level dpdk.LogLevel) zerolog.Level {
 	return zerolog.DebugLevel
 }
 
-// memoryOf is the memory that the frames of a configuration need.
-func memoryOf(c *config.Config) (*frameMemory, error) {
+// memoryOf is the memory that the frames of a configuration need; nil if a device isn't known.
+func memoryOf(c *config.Config) *frameMemory {
 	bytes, err := dpdk.Memory(deviceConfig(c))
 	if err != nil {
-		return nil, err
+		return nil // hostFaults has the reason
 	}
 	m := &frameMemory{Bytes: bytes}
 	if c.DPDK.Hugepages {
 		m.Hugepages = (bytes + 2<<20 - 1) / (2 << 20)
 	}
-	return m, nil
+	return m
 }
 
 // inspectDevices opens the devices of a configuration and describes what they can do.
 func inspectDevices(c *config.Config) (all []checkedDevice, err error) {
 	d, err := dpdk.Open(deviceConfig(c))
 	if err != nil {
-		return nil, err
+		return nil, located(c, err)
 	}
 	for i := range c.Ports {
 		profile := d.Profile(i)

@@ -21,7 +21,10 @@ func devicesVersion() string { return "without DPDK: everything but run and endp
 var errNoDPDK = errors.New("this binary was built without DPDK (tag nodpdk) and can't use devices; expected one built without the tag: scripts/build")
 
 // memoryOf is nil: this build has no devices.
-func memoryOf(*config.Config) (*frameMemory, error) { return nil, nil }
+func memoryOf(*config.Config) *frameMemory { return nil }
+
+// hostFaults finds none: the gateway doesn't start in this build.
+func hostFaults(*config.Config) ([]config.Fault, []error) { return nil, nil }
 
 func inspectDevices(*config.Config) ([]checkedDevice, error) { return nil, errNoDPDK }
 

@@ -24,7 +24,7 @@ func TestEndpointRefuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"endpoint"}, "Expected cnpgate endpoint send or cnpgate endpoint receive"},
+		{[]string{"endpoint"}, `"endpoint" needs a command after it; expected one of:`},
 		{send, "built without DPDK"},
 		{receive, "built without DPDK"},
 		{send[:len(send)-2], `required flag(s) "trust" not set`},
@@ -33,14 +33,14 @@ func TestEndpointRefuses(t *testing.T) {
 		{with(send, "--address", "10.0.0.300"), `--address "10.0.0.300" is not a unicast IP address; expected one such as 10.0.0.1 or fd00::1`},
 		{with(send, "--peer", "ff02::1"), `--peer "ff02::1" is not a unicast IP address`},
 		{with(send, "--peer-mac", "01:00:00:00:00:00"), "is not a unicast MAC address"},
-		{with(send, "--trust", "10.0.0.1/8"), `--trust "10.0.0.1/8" is neither an address nor a prefix without host bits`},
-		{with(send, "--accept", "long-haul"), `--accept "long-haul" is not known; expected fast-cnp,`},
-		{with(send, "--verb", "atomic"), `--verb "atomic" is not known; expected write, send or read`},
+		{with(send, "--trust", "10.0.0.1/8"), "--trust: 10.0.0.1/8 has host bits set; expected 10.0.0.0/8, or an address alone"},
+		{with(send, "--accept", "long-haul"), `--accept: "long-haul" is not known; did you mean long-haul-cnp? Expected fast-cnp,`},
+		{with(send, "--verb", "atomic"), `--verb: "atomic" is not known; expected write, send, read or rping`},
 		{with(send, "--message", "64"), "expected a number with unit, such as 64KB"},
 		{with(send, "--message", "2GiB"), "is too large; expected at most 2GiB less a byte"},
 		{with(send, "--rate", "300"), `--rate: "300" is not a rate; expected a number with unit, such as 100Gbps`},
 		{with(send, "--rate", "50Mbps,300Mbps"), `--rate: phase "50Mbps" has no duration`},
-		{with(send, "--rate", "50Mbps:0s"), `--rate: "0s" is not a duration above 0`},
+		{with(send, "--rate", "50Mbps:0s"), `--rate: phase "50Mbps:0s": 0s is no time; expected more than 0`},
 		{with(send, "--rate", "50Mbps:1s", "--duration", "2s"), "expected one of them"},
 		{with(receive, "--rate", "50Mbps:1s"), `--rate "50Mbps:1s" has phases; expected one rate`},
 		{with(send, "--timeout", "0s"), "a timeout of 0 ns, an RTT of 1000000 ns and a CNP interval of 50000 ns; expected more than 0"},
@@ -60,9 +60,18 @@ func TestEndpointRefuses(t *testing.T) {
 		{with(receive, "--cm", "--peer-first-qp", "5"), "[cm peer-first-qp]"},
 		{with(receive, "--cm", "--cm-port", "0"), "--cm-port is 0; expected 1 to 65535"},
 		{with(receive, "--cm"), "built without DPDK"},
+		{with(send, "--cm"), "built without DPDK"}, // SEND
+		{with(send, "--cm", "--verb", "write"), "--verb write with --cm needs --rkey and --virtual-address of the receiver's memory"},
+		{with(send, "--cm", "--verb", "read", "--rkey", "0x1ff"), "only one of --rkey and --virtual-address is given"},
+		{with(send, "--cm", "--verb", "write", "--rkey", "0x1ff", "--virtual-address", "0x7f0000001000"), "built without DPDK"},
+		{with(send, "--cm", "--rkey", "1", "--virtual-address", "0"), "--verb send uses no --rkey and --virtual-address"},
+		{with(send, "--verb", "rping"), "--verb rping needs --cm"},
+		{with(send, "--cm", "--verb", "rping"), "built without DPDK"},
+		{with(send, "--cm", "--verb", "rping", "--message", "64KiB"), "is too large for --verb rping; expected at most 65535B"},
+		{with(send, "--cm", "--message", "0B"), "messages of 0 bytes"},
 		{with(receive, "--cm", "--mtu", "1000"), "RDMA-CM knows 256, 512, 1024, 2048 and 4096 only"},
 		{with(receive, "--cm", "--first-qp", "1"), "the first QP is 1, expected 2 to 16777148 for 66 connections of RDMA-CM"},
-		{with(send, "-o", "yaml"), `--output is "yaml", expected "text" or "json"`},
+		{with(send, "-o", "yaml"), `--output: "yaml" is not known; expected text or json`},
 	} {
 		got := cnpgate(t, t.TempDir(), c.args...)
 		if got.status != 1 || !strings.Contains(got.stderr, c.want) {

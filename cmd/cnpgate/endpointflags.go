@@ -21,9 +21,10 @@ import (
 const (
 	senderFirstQP, receiverFirstQP = 0x100, 0x200
 	defaultPSN                     = 0x1000
-	defaultCMPort                  = 7471 // the port that rping uses
+	defaultCMPort                  = 7471 // that of librdmacm's ucmatose
 	defaultMTU                     = 1024
 	defaultMessage                 = 64 << 10
+	defaultPing                    = 64 // of rping
 	defaultWindow                  = 4 << 20
 	defaultRate                    = "1Gbps"
 	defaultTimeout                 = 67 * time.Millisecond // IBTA's timeout 14: 4.096 us * 2^14
@@ -46,6 +47,8 @@ type endpointFlags struct {
 	cmPort                      uint16
 	verb                        string
 	message, window             sizeFlag
+	rkey                        uint32
+	virtualAddress              uint64
 	rate                        string
 	duration, timeout, rtt      time.Duration
 	trust, accept               []string
@@ -54,6 +57,8 @@ type endpointFlags struct {
 
 	output   string
 	progress bool
+
+	memory *endpoint.Region // by rkey and virtualAddress; nil: none is given
 }
 
 // sizeFlag is a size with a unit.
@@ -90,13 +95,14 @@ func (f *endpointFlags) add(c *cobra.Command) {
 	flags.Uint32Var(&f.peerFirstQP, "peer-first-qp", peers, "number of the other end's first QP")
 	flags.Uint32Var(&f.psn, "psn", defaultPSN, "starting PSN of the first QP of both ends; that of each further QP is 4096 higher")
 	flags.BoolVar(&f.cm, "cm", false, "set connections up by RDMA-CM, instead of agreeing on QP numbers and PSNs by flags; the same at both ends")
-	flags.Uint16Var(&f.cmPort, "cm-port", defaultCMPort, "port of the receiver for RDMA-CM")
+	flags.Uint16Var(&f.cmPort, "cm-port", defaultCMPort, "port of the receiver for RDMA-CM (default for rping 7174)")
 	flags.IntVar(&f.mtu, "mtu", defaultMTU, "path MTU: payload bytes of a packet; the same at both ends")
 	flags.StringVar(&f.rate, "rate", defaultRate, rate)
 	flags.DurationVar(&f.rtt, "rtt", defaultRTT, "round-trip time of the path (RTT_est), for the reaction point")
 	flags.StringSliceVar(&f.trust, "trust", nil, "prefixes or addresses that may send congestion notifications, such as the gateway's")
-	flags.StringSliceVar(&f.accept, "accept", nil, "formats to obey: fast-cnp, long-haul-cnp, long-haul-cnp-icmpv6, ppfc")
-	flags.StringVarP(&f.output, "output", "o", "text", `format of the report: "text" or "json"`)
+	flags.StringSliceVar(&f.accept, "accept", nil, "formats to obey: "+config.Either(obeyed()))
+	complete(c, "accept", obeyed()...)
+	outputFlag(c, &f.output)
 	flags.BoolVar(&f.progress, "progress", false, "print a line each second, even if standard error is not a terminal")
 	c.MarkFlagsMutuallyExclusive("interface", "device")
 	c.MarkFlagsMutuallyExclusive("cm", "psn")
@@ -116,24 +122,63 @@ func (f *endpointFlags) config() (c runner.Config, err error) {
 			return c, fmt.Errorf("--cm-port is 0; expected 1 to 65535")
 		}
 	}
-	if f.message > math.MaxInt32 {
-		return c, fmt.Errorf("--message %v is too large; expected at most 2GiB less a byte", &f.message)
-	}
-	c.Message = uint32(f.message)
-	for _, step := range []func(*runner.Config) error{f.addresses, f.notifications, f.load} {
+	for _, step := range []func(*runner.Config) error{f.addresses, f.notifications, f.load, f.messages} {
 		if err := step(&c); err != nil {
 			return c, err
 		}
 	}
-	verbs := map[string]endpoint.Op{"write": endpoint.Write, "send": endpoint.Send, "read": endpoint.Read}
-	verb, known := verbs[f.verb]
-	if c.Verb = verb; !known {
-		return c, fmt.Errorf("--verb %q is not known; expected write, send or read", f.verb)
-	}
-	if f.output != "text" && f.output != "json" {
-		return c, fmt.Errorf(`--output is %q, expected "text" or "json"`, f.output)
-	}
 	return c, c.Check()
+}
+
+// messages reads what to send.
+func (f *endpointFlags) messages(c *runner.Config) error {
+	verbs := map[string]endpoint.Op{"write": endpoint.Write, "send": endpoint.Send, "read": endpoint.Read, "rping": endpoint.Send}
+	c.Verb, c.Ping, c.Remote = verbs[f.defaultVerb()], f.verb == "rping", f.memory
+	switch {
+	case c.Ping && !f.cm:
+		return fmt.Errorf("--verb rping needs --cm, by which rping connects")
+	case c.Ping && f.message > endpoint.MaxPing:
+		return fmt.Errorf("--message %v is too large for --verb rping; expected at most %dB, and at most -S of rping -s, 64B by default", &f.message, endpoint.MaxPing)
+	case f.message > math.MaxInt32:
+		return fmt.Errorf("--message %v is too large; expected at most 2GiB less a byte", &f.message)
+	}
+	c.Message = uint32(f.message)
+	return nil
+}
+
+// defaultVerb is the verb, or its default. RDMA-CM carries no keys, so SEND is the only one that needs nothing else.
+func (f *endpointFlags) defaultVerb() string {
+	switch {
+	case f.verb != "":
+		return f.verb
+	case f.cm:
+		return "send"
+	}
+	return "write"
+}
+
+// readGiven reads flags whose meaning depends on whether they are given: the receiver's memory, and rping's port and size of buffers.
+func (f *endpointFlags) readGiven(given func(flag string) bool) error {
+	if f.verb == "rping" && !given("message") {
+		f.message = defaultPing
+	}
+	if f.verb == "rping" && !given("cm-port") {
+		f.cmPort = endpoint.RpingPort
+	}
+	verb, key, address := f.defaultVerb(), given("rkey"), given("virtual-address")
+	uses := verb == "write" || verb == "read"
+	switch {
+	case key != address:
+		return fmt.Errorf("only one of --rkey and --virtual-address is given; expected both: the key of the receiver's memory, and its address")
+	case key && !uses:
+		return fmt.Errorf("--verb %s uses no --rkey and --virtual-address; expected them with write and read only", verb)
+	case f.send && f.cm && uses && !key:
+		return fmt.Errorf("--verb %s with --cm needs --rkey and --virtual-address of the receiver's memory: RDMA-CM doesn't carry them, and a NIC refuses others "+
+			"(cnpgate endpoint receive accepts any); or use --verb send or rping", verb)
+	case key:
+		f.memory = &endpoint.Region{Address: f.virtualAddress, RKey: f.rkey}
+	}
+	return nil
 }
 
 func (f *endpointFlags) addresses(c *runner.Config) (err error) {
@@ -175,24 +220,30 @@ func parseMAC(flag, text string) (mac [6]byte, err error) {
 // notifications reads the access list and the formats to obey.
 func (f *endpointFlags) notifications(c *runner.Config) error {
 	for _, text := range f.trust {
-		p, err := netip.ParsePrefix(text)
-		if a, e := netip.ParseAddr(text); e == nil {
-			p, err = netip.PrefixFrom(a, a.BitLen()), nil
-		}
-		if err != nil || p != p.Masked() || p.Addr().Zone() != "" {
-			return fmt.Errorf("--trust %q is neither an address nor a prefix without host bits; expected such as 10.0.0.254 or 10.0.0.0/8", text)
+		p, err := hosts(text)
+		if err != nil {
+			return fmt.Errorf("--trust: %w", err)
 		}
 		c.Trusted = append(c.Trusted, p)
 	}
-	kinds := []cnpdec.Kind{cnpdec.FastCNP, cnpdec.LongHaulCNP, cnpdec.LongHaulCNPICMPv6, cnpdec.PPFC}
 	for _, text := range f.accept {
-		i := slices.IndexFunc(kinds, func(k cnpdec.Kind) bool { return k.String() == text })
-		if i < 0 {
-			return fmt.Errorf("--accept %q is not known; expected fast-cnp, long-haul-cnp, long-haul-cnp-icmpv6 or ppfc", text)
+		if err := config.CheckWord(text, obeyed()); err != nil {
+			return fmt.Errorf("--accept: %w", err)
 		}
-		c.Accept = append(c.Accept, kinds[i])
+		c.Accept = append(c.Accept, obeyedKinds[slices.Index(obeyed(), text)])
 	}
 	return nil
+}
+
+// obeyedKinds are the notifications that an endpoint can obey.
+var obeyedKinds = []cnpdec.Kind{cnpdec.FastCNP, cnpdec.LongHaulCNP, cnpdec.LongHaulCNPICMPv6, cnpdec.PPFC}
+
+// obeyed are their names.
+func obeyed() (names []string) {
+	for _, k := range obeyedKinds {
+		names = append(names, k.String())
+	}
+	return names
 }
 
 // load reads the phases of the rate. The last one lasts until the end of the duration.
@@ -206,9 +257,12 @@ func (f *endpointFlags) load(c *runner.Config) error {
 		}
 		p := runner.Phase{Rate: int64(min(bps, math.MaxInt64))}
 		if timed {
-			d, err := time.ParseDuration(length)
-			if err != nil || d <= 0 {
-				return fmt.Errorf("--rate: %q is not a duration above 0; expected one such as 500ms or 2s", length)
+			d, err := config.ParseDuration(length)
+			if err == nil && d <= 0 {
+				err = fmt.Errorf("%v is no time; expected more than 0", d)
+			}
+			if err != nil {
+				return fmt.Errorf("--rate: phase %q: %w", text, err)
 			}
 			p.Length = int64(d)
 		}

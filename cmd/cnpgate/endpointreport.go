@@ -42,6 +42,9 @@ func writeEndpointReport(w io.Writer, r *runner.Report, format string) error {
 		line("RDMA-CM", "%d connections established, ended: %s; %d messages sent, %d of them sent again, received: %s", m.Established, countsText(m.Ended), m.Sent,
 			m.Repeated, countsText(m.Received))
 	}
+	if r.Pings+r.PingErrors > 0 {
+		line("rping", "%d rounds, %d errors", r.Pings, r.PingErrors)
+	}
 	line("notifications", "accepted: %s; refused: %s", countsText(r.Notifications.Accepted), countsText(r.Notifications.Refused))
 	for _, q := range r.QPs {
 		if r.Sent.Data == 0 {

@@ -43,6 +43,9 @@ func (f *endpointFlags) port() portSettings {
 }
 
 func (f *endpointFlags) run(c *cobra.Command, _ []string) error {
+	if err := f.readGiven(c.Flags().Changed); err != nil {
+		return err
+	}
 	config, err := f.config()
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/control/api"
+	"github.com/cnpgate/cnpgate/internal/testkit/ontime"
 )
 
 var capabilitySets = regexp.MustCompile(`(?m)^(Cap(?:Inh|Prm|Eff|Amb)|NoNewPrivs):\s*(\S+)$`)
@@ -48,6 +49,9 @@ func capabilitiesOf(t *testing.T, pid int) (threads int, sets []string) {
 // TestLiveCapabilities: a gateway that forwards has only the capabilities that its devices need, in every thread, also after SIGHUP. It still
 // reloads its configuration, and uses a deleted interface again. If files belong to another user, it keeps the capability to use them.
 func TestLiveCapabilities(t *testing.T) {
+	if ontime.Again(t) {
+		return
+	}
 	program := liveBinary(t)
 	enterNamespace(t)
 	for _, c := range []struct {

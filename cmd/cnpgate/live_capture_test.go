@@ -15,6 +15,7 @@ import (
 	"github.com/cnpgate/cnpgate/control/api"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
+	"github.com/cnpgate/cnpgate/internal/testkit/ontime"
 )
 
 const congestedConfig = `gateway: {name: live, ipv6: "2001:db8::1"}
@@ -22,7 +23,7 @@ dpdk: {hugepages: false, workers: [0], idle: backoff}
 ports:
   - {name: fabric, device: "net_af_packet0,iface=a0", role: fabric, peer: wan, rate: 10Gbps, mtu: 1500, queue_capacity: 4MB}
   - {name: wan, device: "net_af_packet1,iface=b0", role: wan, peer: fabric, rate: 2Mbps, mtu: 1500, queue_capacity: 4MB}
-profiles: {default: {k_base: 50KB}}
+profiles: {default: {mode: thresholds, k_base: 50KB}}
 endpoints: [{prefix: "fd00:18::/64", accepts: [fast-cnp]}]
 notifications: {fast_cnp: {enabled: true}}
 flows: {capacity: 1Ki}
@@ -32,6 +33,9 @@ management: {listen: "unix:%s/api.sock"}
 // TestLiveCongestedQueue: two flows fill a queue, one of them far more. Its sender's notification is captured into a pipe, and tshark says what it is and
 // why it was sent; the episode names the flow.
 func TestLiveCongestedQueue(t *testing.T) {
+	if ontime.Again(t) {
+		return
+	}
 	program := liveBinary(t)
 	enterNamespace(t)
 	p := startWith(t, program, congestedConfig)

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -68,15 +69,26 @@ func shell(t *testing.T, name string, args ...string) {
 	}
 }
 
-// liveBinary compiles the gateway with DPDK, in the namespace that the machine's proxies are in.
+// liveBinary is the gateway with DPDK, compiled once for all tests and their attempts.
 func liveBinary(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "cnpgate")
-	if out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	path, err := buildLive()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return path
 }
+
+var buildLive = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(filepath.Dir(binary), "cnpgate-live")
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	if out, err := exec.Command("go", "build", "-o", path+".new", ".").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	return path, os.Rename(path+".new", path)
+})
 
 const liveConfig = `gateway: {name: live, ipv4: 192.0.2.1}
 dpdk: {hugepages: false, workers: [0], idle: backoff}
@@ -110,12 +122,18 @@ func startWith(t *testing.T, program, text string) *process {
 // startIn starts a gateway whose files are in a folder.
 func startIn(t *testing.T, program, dir, text string) *process {
 	t.Helper()
-	p := &process{t: t, dir: dir, ended: make(chan error, 1)}
-	p.log, p.report = filepath.Join(p.dir, "log"), filepath.Join(p.dir, "report.json")
-	config := filepath.Join(p.dir, "c.yaml")
-	if err := os.WriteFile(config, fmt.Appendf(nil, text, p.dir), 0o600); err != nil {
+	config := filepath.Join(dir, "c.yaml")
+	if err := os.WriteFile(config, fmt.Appendf(nil, text, dir), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return startFile(t, program, dir, config)
+}
+
+// startFile starts a gateway with a configuration file. Its log and report are in a folder.
+func startFile(t *testing.T, program, dir, config string) *process {
+	t.Helper()
+	p := &process{t: t, dir: dir, ended: make(chan error, 1)}
+	p.log, p.report = filepath.Join(p.dir, "log"), filepath.Join(p.dir, "report.json")
 	log, err := os.Create(p.log)
 	if err != nil {
 		t.Fatal(err)

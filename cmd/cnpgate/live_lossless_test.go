@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/testkit/ontime"
 	"github.com/cnpgate/cnpgate/lossless"
 )
 
@@ -136,6 +137,9 @@ func (o *obedient) sendAll(t *testing.T, frames int) {
 
 // TestLiveLossless: the sender loses no frame with PFC, and loses some without it.
 func TestLiveLossless(t *testing.T) {
+	if ontime.Again(t) {
+		return
+	}
 	program := liveBinary(t)
 	for _, c := range []struct {
 		name        string

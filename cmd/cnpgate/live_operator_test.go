@@ -15,6 +15,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/control/api"
 	"github.com/cnpgate/cnpgate/control/report"
+	"github.com/cnpgate/cnpgate/internal/testkit/ontime"
 )
 
 const operatorConfig = `gateway: {name: operator, ipv6: "fd00:18::fe"}
@@ -22,7 +23,7 @@ dpdk: {hugepages: false, workers: [0], idle: backoff}
 ports:
   - {name: fabric, device: "net_af_packet0,iface=a0", role: fabric, peer: wan, rate: 10Gbps, mtu: 4200}
   - {name: wan, device: "net_af_packet1,iface=b0", role: wan, peer: fabric, rate: 100Mbps, rtt: 2ms, mtu: 4200, queue_capacity: 5MB}
-profiles: {default: {k_base: 100KB}}
+profiles: {default: {mode: thresholds, k_base: 100KB}}
 endpoints: [{prefix: "fd00:18::/64", accepts: [long-haul-cnp]}]
 notifications: {mode: observe, long_haul_cnp: {enabled: true}}
 flows: {capacity: 1Ki}
@@ -121,6 +122,9 @@ func startPair(t *testing.T, program string, fabric, wan *os.File, receiver int,
 // TestLiveOperator is a session: a wrong configuration, observe mode, congestion, the flow and the QP that cause it, notifications, another threshold, their
 // effect, and a captured notification in tshark.
 func TestLiveOperator(t *testing.T) {
+	if ontime.Again(t) {
+		return
+	}
 	program := liveBinary(t)
 	enterNamespace(t)
 	for _, iface := range []string{"a0", "a1", "b0", "b1"} {

@@ -8,11 +8,16 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cnpgate/cnpgate/internal/testkit/ontime"
 )
 
 // TestLiveProxyReachable: the kernels of the hosts on both sides find a proxy's address by ARP and Neighbor Discovery, at the MAC address of their own side's
 // port, and ping it; they can't take the address, as it is in use. Without a proxy nobody answers.
 func TestLiveProxyReachable(t *testing.T) {
+	if ontime.Again(t) {
+		return
+	}
 	const with = "proxy: {enabled: true, sources: [198.51.100.0/24]}\n"
 	program := liveBinary(t)
 	enterNamespace(t)

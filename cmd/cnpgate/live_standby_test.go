@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/cnpgate/cnpgate/internal/testkit/ontime"
 )
 
 // takeoverTime is the longest allowed time from the end of a gateway until the standby gateway forwards.
@@ -50,6 +52,9 @@ func outage(t *testing.T, b *host, next *process, end func()) time.Duration {
 
 // TestLiveStandby: a gateway that stands by takes over when the one before is killed, and the next one when that is stopped in order.
 func TestLiveStandby(t *testing.T) {
+	if ontime.Again(t) {
+		return
+	}
 	program := liveBinary(t)
 	enterNamespace(t)
 	first := startGateway(t, program)

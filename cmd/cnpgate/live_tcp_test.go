@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cnpgate/cnpgate/internal/testkit/ontime"
 )
 
 // station is a thread in a network namespace of its own, and does there what it is given.
@@ -95,6 +97,9 @@ var tunnels = []string{"vx0", "vx1"}
 // gateway: TCP both ways, and UDP with segmentation offload (UDP_SEGMENT), over IPv4 and IPv6, as BIG TCP too, and
 // TCP in tunnels. The receiving kernel checks every checksum.
 func TestLiveOffloads(t *testing.T) {
+	if ontime.Again(t) {
+		return
+	}
 	program := liveBinary(t)
 	enterNamespace(t)
 	var hosts [2]*station

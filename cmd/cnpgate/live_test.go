@@ -8,15 +8,21 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/cnpgate/cnpgate/internal/testkit/ontime"
 )
 
 // TestLiveDisturbed: whatever happens to the interfaces and the process, exactly the frames counted as forwarded arrive, and forwarding
 // continues.
 func TestLiveDisturbed(t *testing.T) {
+	if ontime.Again(t) {
+		return
+	}
 	program := liveBinary(t)
 	enterNamespace(t)
 	for _, c := range []struct {
@@ -133,6 +139,9 @@ func TestLiveDisturbed(t *testing.T) {
 
 // TestLiveKilled: a gateway that is killed leaves nothing that keeps the next one from starting; while one runs, a second is refused.
 func TestLiveKilled(t *testing.T) {
+	if ontime.Again(t) {
+		return
+	}
 	program := liveBinary(t)
 	enterNamespace(t)
 	a, b := newHost(t, "a1"), newHost(t, "b1")
@@ -152,6 +161,9 @@ func TestLiveKilled(t *testing.T) {
 
 // TestLiveSIGQUIT: it stops the gateway in order, with its report.
 func TestLiveSIGQUIT(t *testing.T) {
+	if ontime.Again(t) {
+		return
+	}
 	program := liveBinary(t)
 	enterNamespace(t)
 	p := startGateway(t, program)
@@ -166,6 +178,9 @@ func TestLiveSIGQUIT(t *testing.T) {
 
 // TestLiveLog: every line of the log is JSON, also what DPDK logs, with the level that it gave.
 func TestLiveLog(t *testing.T) {
+	if ontime.Again(t) {
+		return
+	}
 	program := liveBinary(t)
 	enterNamespace(t)
 	p := startWith(t, program, strings.Replace(liveConfig, "idle: backoff", `idle: backoff, eal_args: ["--log-level=lib.eal:debug"]`, 1))
@@ -192,16 +207,52 @@ func TestLiveLog(t *testing.T) {
 	}
 }
 
-// TestLiveCheck: check --devices says what the devices can do.
+// TestLiveCheck: check says what this host lacks, with the place in the file, opens nothing without --devices, and needs no rights; run names the same places.
 func TestLiveCheck(t *testing.T) {
+	if ontime.Again(t) {
+		return
+	}
 	program := liveBinary(t)
 	enterNamespace(t)
-	config := filepath.Join(t.TempDir(), "c.yaml")
-	if err := os.WriteFile(config, fmt.Appendf(nil, liveConfig, t.TempDir()), 0o600); err != nil {
-		t.Fatal(err)
+	dir := t.TempDir()
+	text := fmt.Sprintf(liveConfig, dir)
+	check := func(text string, arguments ...string) ran {
+		put(t, dir, "c.yaml", []byte(text))
+		c := exec.Command(program, append([]string{arguments[0], "--config", filepath.Join(dir, "c.yaml")}, arguments[1:]...)...)
+		return finished(t, c)
 	}
-	out, err := exec.Command(program, "check", "--config", config, "--devices").CombinedOutput()
-	if want := "port wan: net_af_packet, interface b0"; err != nil || !strings.Contains(string(out), want) {
-		t.Errorf("%v: %s; expected %q", err, out, want)
+	if got := check(text, "check"); got.status != 0 || !strings.Contains(got.stdout, "c.yaml is valid") || got.stderr != "" {
+		t.Errorf("%+v", got)
 	}
+	for _, c := range []struct{ old, new, want string }{
+		{"iface=b0", "iface=nope0", "ports[1].device: port wan (device \"net_af_packet1,iface=nope0\"): interface nope0: there is none"},
+		{",iface=b0", "", "ports[1].device: port wan (device \"net_af_packet1\"): "},
+		{"workers: [0]", "workers: [99]", "dpdk.workers[0]: core 99 is not there"},
+	} {
+		wrong := strings.Replace(text, c.old, c.new, 1)
+		if wrong == text {
+			t.Fatalf("%q is not in the configuration", c.old)
+		}
+		for _, verb := range []string{"check", "run"} {
+			place := regexp.MustCompile(`c\.yaml:\d+:\d+: ` + regexp.QuoteMeta(c.want))
+			if got := check(wrong, verb); got.status != 1 || got.stdout != "" || !place.MatchString(got.stderr) {
+				t.Errorf("%s: %+v; expected a place and %q", verb, got, c.want)
+			}
+		}
+		if got := check(wrong, "check", "--offline"); got.status != 0 || !strings.Contains(got.stdout, "is valid") {
+			t.Errorf("--offline: %+v", got)
+		}
+	}
+	if got := check(text, "check", "--devices"); got.status != 0 || !strings.Contains(got.stdout, "port wan: net_af_packet, interface b0") || strings.Contains(got.stdout, "warning") {
+		t.Errorf("--devices: %+v", got)
+	}
+	p := startIn(t, program, dir, liveConfig)
+	const busy = "is in use by the gateway with process ID %d"
+	if got := check(text, "check"); got.status != 0 || !strings.Contains(got.stdout, "is valid") || strings.Count(got.stderr, fmt.Sprintf(busy, p.cmd.Process.Pid)) != 2 {
+		t.Errorf("beside a running gateway: %+v", got)
+	}
+	if got := check(text, "run"); got.status != 1 || !strings.Contains(got.stderr, fmt.Sprintf(busy, p.cmd.Process.Pid)) {
+		t.Errorf("a second gateway: %+v", got)
+	}
+	p.stop()
 }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cnpgate/cnpgate/control/api"
+	"github.com/cnpgate/cnpgate/control/config"
 )
 
 func logLevelCommand() *cobra.Command {
@@ -18,11 +19,24 @@ func logLevelCommand() *cobra.Command {
 		Short: "Print or change the lowest level that the running gateway logs",
 		Long: `Without a level it prints the one in force. A level is in force until the next reload, which restores
 management.log_level of the configuration. ` + showSocket,
-		Args: cobra.MaximumNArgs(1),
-		RunE: f.logLevel,
+		ValidArgs: config.LogLevels,
+		Args:      oneLevel,
+		RunE:      f.logLevel,
 	}
 	f.addSocket(c)
 	return c
+}
+
+func oneLevel(c *cobra.Command, args []string) error {
+	switch {
+	case len(args) > 1:
+		return seeHelp(c, fmt.Errorf("%d levels are given; expected one at most", len(args)))
+	case len(args) == 1:
+		if err := config.CheckWord(args[0], config.LogLevels); err != nil {
+			return fmt.Errorf("level %w", err)
+		}
+	}
+	return nil
 }
 
 func (f *showFlags) logLevel(c *cobra.Command, args []string) error {

@@ -49,13 +49,44 @@ that fill the queue most.`,
 		SilenceErrors: true,
 
 		DisableAutoGenTag: true, // cobra's line has the date
+
+		Version:           version,
+		PersistentPreRunE: validateFlags,
 	}
-	c.AddCommand(runCommand(), reloadCommand(), logLevelCommand(), checkCommand(), replayCommand(), decodeCommand(), captureCommand(), simCommand(), endpointCommand(),
+	c.SetVersionTemplate(versionLine())
+	c.SetFlagErrorFunc(flagError)
+	c.AddCommand(initCommand(), runCommand(), reloadCommand(), logLevelCommand(), checkCommand(), replayCommand(), decodeCommand(), captureCommand(), simCommand(), endpointCommand(),
 		manualCommand(), schemaCommand(), showCommand(), versionCommand())
+	c.InitDefaultCompletionCmd()
+	c.InitDefaultHelpCmd()
+	explain(c)
+	if help, _, err := c.Find([]string{"help"}); err == nil {
+		help.Args = func(_ *cobra.Command, args []string) error {
+			if found, rest, _ := c.Find(args); len(rest) > 0 {
+				return unknownCommand(found, rest[0])
+			}
+			return nil
+		}
+	}
 	return c
 }
 
-// configFlag adds the flag that every command with a configuration has.
+// configArgument lets a command take its configuration by --config, or as its argument.
+func configArgument(c *cobra.Command, path *string) {
+	c.Flags().StringVarP(path, "config", "c", "", "configuration file (YAML)")
+	c.Args = func(c *cobra.Command, args []string) error {
+		if c.Flags().Changed("config") {
+			args = append(args, *path)
+		}
+		if len(args) != 1 {
+			return seeHelp(c, fmt.Errorf("%d configuration files are given; expected one: %s FILE", len(args), c.CommandPath()))
+		}
+		*path = args[0]
+		return nil
+	}
+}
+
+// configFlag adds the flag that names the configuration of a command with other arguments.
 func configFlag(c *cobra.Command, path *string) {
 	c.Flags().StringVarP(path, "config", "c", "", "configuration file (YAML)")
 	if err := c.MarkFlagRequired("config"); err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -28,7 +29,9 @@ type outputs []*output
 // check finds the usual reasons why they can't be opened. Unlike open it makes no file: one of that name may be another process's.
 func (all outputs) check() error { return all.each((*output).check) }
 
-func (all outputs) open() error { return all.each((*output).open) }
+func (all outputs) open(ctx context.Context) error {
+	return all.each(func(o *output) error { return o.open(ctx) })
+}
 
 // finish writes what is still buffered.
 func (all outputs) finish() error { return all.each((*output).finish) }
@@ -65,7 +68,11 @@ func (o *output) check() error {
 	if o.path == "" {
 		return nil
 	}
-	if regular, err := writable(o.path); err != nil || !regular {
+	target, err := destination(o.path)
+	if err != nil || target == "" {
+		return err
+	}
+	if _, err := leftover(target + partial); err != nil {
 		return err
 	}
 	var failed *os.PathError
@@ -75,26 +82,80 @@ func (o *output) check() error {
 	return nil
 }
 
-func (o *output) open() error {
+func (o *output) open(ctx context.Context) error {
 	if o.path == "" {
 		return nil
 	}
-	name := o.path
-	if regular, err := writable(o.path); err != nil {
-		return err
-	} else if regular {
-		o.target = o.path
-		if real, err := filepath.EvalSymlinks(o.path); err == nil {
-			o.target = real
-		}
-		name = o.target + partial
-	}
-	file, err := os.Create(name)
+	target, err := destination(o.path)
 	if err != nil {
 		return err
 	}
-	o.file, o.buffer = file, bufio.NewWriterSize(file, 1<<20)
+	var file *os.File
+	if target == "" {
+		file, err = opened(ctx, o.path, os.O_WRONLY)
+	} else {
+		file, err = create(target + partial)
+	}
+	if err != nil {
+		return err
+	}
+	o.target, o.file, o.buffer = target, file, bufio.NewWriterSize(file, 1<<20)
 	return nil
+}
+
+// opened opens a file or device. A named pipe opens once somebody has opened its other end; if the context ends before that, opened returns its error.
+func opened(ctx context.Context, path string, flags int) (*os.File, error) {
+	type result struct {
+		file *os.File
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		file, err := os.OpenFile(path, flags, 0o666)
+		done <- result{file, err}
+	}()
+	select {
+	case r := <-done:
+		return r.file, r.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// destination is where the complete file belongs; "" for a device or pipe. The operator may have made the name a symbolic link.
+func destination(path string) (string, error) {
+	if regular, err := writable(path); err != nil || !regular {
+		return "", err
+	}
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		return target, nil
+	}
+	return path, nil
+}
+
+// create makes a new file. It neither follows nor writes to what has the name already, as anybody who may write to the directory could have put a link to
+// another file there. It removes the file of an earlier run.
+func create(name string) (*os.File, error) {
+	old, err := leftover(name)
+	if err == nil && old {
+		err = os.Remove(name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+}
+
+// leftover reports whether a name is that of a file, which an earlier run may have left. It returns an error for anything else but no file.
+func leftover(name string) (bool, error) {
+	info, err := os.Lstat(name)
+	switch {
+	case err != nil: // opening the file reports any error but that it doesn't exist
+		return false, nil
+	case !info.Mode().IsRegular():
+		return false, fmt.Errorf("%s exists and is not a file (%v); expected none, or the file of an earlier run: remove it, or write to another directory", name, info.Mode())
+	}
+	return true, nil
 }
 
 // writable reports whether the name is that of a regular file, or of no file yet. It returns an error for what can't be written to.

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net/netip"
 
 	"github.com/spf13/cobra"
@@ -43,21 +42,23 @@ temporary file. An incomplete last frame is left out, with a warning.`,
 	return c
 }
 
-func oneCapture(_ *cobra.Command, args []string) error {
+func oneCapture(c *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return fmt.Errorf("%d captures are given, expected one: IN.pcap at the end of the command line", len(args))
+		return seeHelp(c, fmt.Errorf("%d captures are given, expected one: IN.pcap at the end of the command line", len(args)))
 	}
 	return nil
 }
 
 // openCapture opens a capture, and warns of what is unusual in it.
 func openCapture(c *cobra.Command, path string) (*replay.Capture, error) {
-	capture, err := replay.Open(path)
+	show, done := progress(c.ErrOrStderr(), "%d frames read")
+	capture, err := replay.Open(path, show)
+	done()
 	if err != nil {
 		return nil, err
 	}
 	for _, w := range capture.Warnings {
-		fmt.Fprintln(c.ErrOrStderr(), "cnpgate: warning:", w)
+		warn(c, w)
 	}
 	return capture, nil
 }
@@ -85,7 +86,7 @@ func (f *replayFlags) replay(c *cobra.Command, in string) (err error) {
 	if err := distinct([]input{{"IN.pcap", in}, {"--config", f.config}}, all); err != nil {
 		return err
 	}
-	if err := all.open(); err != nil {
+	if err := all.open(c.Context()); err != nil {
 		return err
 	}
 	options := replay.Options{Fabric: fabric, Forwarded: forwarded.writer(), Emitted: emitted.writer()}
@@ -99,7 +100,7 @@ func (f *replayFlags) replay(c *cobra.Command, in string) (err error) {
 // write replays, and writes the report; to standard output only once the files are complete.
 func (f *replayFlags) write(c *cobra.Command, cfg *config.Config, capture *replay.Capture, o replay.Options, all outputs, report *output) error {
 	var done func()
-	o.Progress, done = progress(c.ErrOrStderr(), capture.Frames)
+	o.Progress, done = progress(c.ErrOrStderr(), fmt.Sprintf("%%d of %d frames", capture.Frames))
 	r, err := replay.Run(cfg, capture, o)
 	done()
 	if err != nil {
@@ -119,34 +120,12 @@ func (f *replayFlags) write(c *cobra.Command, cfg *config.Config, capture *repla
 }
 
 func prefixes(texts []string) ([]netip.Prefix, error) {
-	const expected = "expected one such as 10.0.0.0/8 or fd00::/8"
 	out := make([]netip.Prefix, len(texts))
 	for i, t := range texts {
-		p, err := netip.ParsePrefix(t)
-		switch {
-		case err != nil:
-			return nil, fmt.Errorf("--fabric %q is not a prefix; %s", t, expected)
-		case p.Addr().Is4In6():
-			return nil, fmt.Errorf("--fabric %q is an IPv4 prefix in IPv6 form, which matches no packet; %s", t, expected)
+		var err error
+		if out[i], err = config.ParsePrefix(t); err != nil {
+			return nil, fmt.Errorf("--fabric: %w", err)
 		}
-		out[i] = p.Masked()
 	}
 	return out, nil
-}
-
-// progress prints how far a long replay is, to a terminal only; done ends the line.
-func progress(w io.Writer, frames int) (show func(int), done func()) {
-	if !isTerminal(w) {
-		return nil, func() {}
-	}
-	shown := false
-	show = func(done int) {
-		shown = true
-		fmt.Fprintf(w, "\r%d of %d frames", done, frames)
-	}
-	return show, func() {
-		if shown {
-			fmt.Fprintln(w)
-		}
-	}
 }

@@ -90,11 +90,11 @@ func TestReplayRefuses(t *testing.T) {
 		{given + "broken.pcap", "capture broken.pcap: frame 2: "},
 		{"replay --config none.yaml --fabric ::/0 in.pcap", "none.yaml"},
 		{"replay --config sll.pcap --fabric ::/0 in.pcap", "sll.pcap"},
-		{"replay --config gw.yaml --fabric fd00:18::2 in.pcap", `--fabric "fd00:18::2" is not a prefix; expected one such as`},
-		{"replay --config gw.yaml --fabric ::/129 in.pcap", `--fabric "::/129" is not a prefix`},
+		{"replay --config gw.yaml --fabric fd00:18::2 in.pcap", "--fabric: fd00:18::2 is an address without a length; expected a prefix, such as fd00:18::2/128"},
+		{"replay --config gw.yaml --fabric ::/129 in.pcap", `--fabric: "::/129" is not a prefix`},
 		{"replay --config gw.yaml --fabric fe80::%eth0/64 in.pcap", `is not a prefix`},
 		{"replay --config gw.yaml --fabric ::ffff:198.18.0.2/128 in.pcap", "is an IPv4 prefix in IPv6 form"},
-		{"replay --config gw.yaml --fabric= in.pcap", `--fabric "" is not a prefix`},
+		{"replay --config gw.yaml --fabric= in.pcap", `--fabric: "" is not a prefix`},
 		{"replay --config gw.yaml --fabric 10.1.0.0/16 in.pcap", "--fabric 10.1.0.0/16: no frame of capture in.pcap comes from there; expected a prefix " +
 			"with hosts of the data centre; the frames come from fd00:18::2/128 (frames: 301), fd00:18::1/128 (frames: 31), 198.18.0.2/32 (frames: 17), " +
 			"198.18.0.1/32 (frames: 13), fe80::ff:fe18:1/128 (frames: 1), fe80::ff:fe18:2/128 (frames: 1)\n"},

@@ -28,10 +28,10 @@ const ringsConfig = `
 gateway: {name: rings, ipv4: 198.18.0.254, ipv6: "fd00:18::fe"}
 dpdk: {hugepages: false, workers: [0], idle: backoff}
 ports:
-  - {name: fab0, device: net_ring_fab0, role: fabric, peer: wan0, rate: 10Gbps}
-  - {name: wan0, device: net_ring_wan0, role: wan, peer: fab0, rate: 100Mbps, rtt: 1ms, profile: short}
+  - {name: fab0, device: net_ring_fab0, role: fabric, peer: wan0, rate: 10Gbps, queue_capacity: 1MB}
+  - {name: wan0, device: net_ring_wan0, role: wan, peer: fab0, rate: 100Mbps, rtt: 1ms, queue_capacity: 1MB, profile: short}
 profiles:
-  short: {k_base: 20KB}
+  short: {mode: thresholds, k_base: 20KB}
 endpoints:
   - {prefix: 198.18.0.2/32, accepts: [long-haul-cnp]}
 notifications:
@@ -127,7 +127,7 @@ func ring(t *testing.T, eal *dpdk.EAL, name string) *dpdktest.Ring {
 
 func frames(t *testing.T, path string) (out [][]byte) {
 	t.Helper()
-	capture, err := replay.Open(path)
+	capture, err := replay.Open(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

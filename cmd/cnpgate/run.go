@@ -21,12 +21,11 @@ func runCommand() *cobra.Command {
 	var path, report string
 	var standby bool
 	c := &cobra.Command{
-		Use:   "run --config FILE [--report R.json] [--standby]",
+		Use:   "run [--config] FILE [--report R.json] [--standby]",
 		Short: "Forward between the configured ports until SIGTERM, SIGINT or SIGQUIT",
 		Long: `Opens the configured devices and forwards until a signal stops it; then it drains the queues at the ports' rates and ends. A second
 signal ends the draining. SIGHUP, like cnpgate reload, makes it read the configuration again. The log goes to standard error, as JSON unless that is a
 terminal. With --standby it waits while another gateway uses one of the devices, and takes over when that one ends.`,
-		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			load := func() (*config.Config, error) { return config.Load(path) }
 			cfg, err := load()
@@ -36,7 +35,7 @@ terminal. With --standby it waits while another gateway uses one of the devices,
 			return run(cfg, load, report, standby)
 		},
 	}
-	configFlag(c, &path)
+	configArgument(c, &path)
 	c.Flags().StringVar(&report, "report", "", "write a report (JSON) to this file at the end, with the queues' depth over time")
 	c.Flags().BoolVar(&standby, "standby", false, "wait while another gateway uses the devices, and take over when it ends")
 	return c
@@ -69,7 +68,7 @@ func run(cfg *config.Config, load func() (*config.Config, error), reportPath str
 	if err != nil {
 		return err
 	}
-	if err := out.open(); err != nil { // not before: while another gateway has the devices, the file may be its report
+	if err := out.open(ctx); err != nil { // not before: while another gateway has the devices, the file may be its report
 		return errors.Join(err, devices.close())
 	}
 	result, err := control.Run(ctx, cfg, devices, control.Options{

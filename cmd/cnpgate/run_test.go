@@ -19,7 +19,7 @@ import (
 func TestReportBeforeDevices(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "report.json")
 	out := outputs{{flag: "--report", path: path}}
-	if err := out.open(); err != nil {
+	if err := out.open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	closed := false
@@ -37,7 +37,7 @@ func TestReportBeforeDevices(t *testing.T) {
 func TestNoReport(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "report.json")
 	out := outputs{{flag: "--report", path: path}}
-	if err := out.open(); err != nil {
+	if err := out.open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := finish(nil, out, func() error { return nil }); err != nil {

@@ -12,7 +12,7 @@ func schemaCommand() *cobra.Command {
 		Short: "Print the JSON Schema of configuration files, for editors",
 		Long: `Prints a JSON Schema (draft-07) of configuration files, with which editors complete keys and mark mistakes. It describes the keys and the
 form of their values. cnpgate check finds every mistake.`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			_, err := c.OutOrStdout().Write(config.JSONSchema())
 			return err

@@ -2,10 +2,12 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/signal"
 	"strings"
 	"time"
@@ -20,11 +22,6 @@ func showCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "show",
 		Short: "Show the state of the running gateway",
-		Args:  cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			return fmt.Errorf("show what? Expected %[1]s bgp, %[1]s config, %[1]s counters, %[1]s episodes, %[1]s flows, %[1]s health, %[1]s notifications, %[1]s pairs, %[1]s ports, "+
-				"%[1]s proxies, %[1]s queues or %[1]s version", c.CommandPath())
-		},
 	}
 	c.AddCommand(showBGPCommand(), showConfigCommand(), showCountersCommand(), showEpisodesCommand(), showFlowsCommand(), showHealthCommand(), showNotificationsCommand(), showPairsCommand(),
 		showPortsCommand(), showProxiesCommand(), showQueuesCommand(), showVersionCommand())
@@ -43,13 +40,15 @@ type showFlags struct {
 }
 
 // showSocket explains the choice of the socket, in the commands' help.
-const showSocket = `The socket is management.listen of --config, or --socket, or ` + api.DefaultSocket + `.`
+const showSocket = `The socket is management.listen of --config, or --socket, or that of the environment variable ` + socketVariable + `, or ` + api.DefaultSocket + `.`
+
+const socketVariable = "CNPGATE_SOCKET"
 
 // command makes c show a resource.
 func (f *showFlags) command(c *cobra.Command, s showable) *cobra.Command {
-	c.Args = cobra.NoArgs
+	c.Args = noArguments
 	c.RunE = func(c *cobra.Command, _ []string) error { return f.show(c, s) }
-	c.Flags().StringVarP(&f.output, "output", "o", "text", `"text" or "json"`)
+	outputFlag(c, &f.output)
 	c.Flags().DurationVarP(&f.watch, "watch", "w", 0, "print again at this interval, such as 1s, until Ctrl-C")
 	f.addSocket(c)
 	return c
@@ -63,9 +62,6 @@ func (f *showFlags) addSocket(c *cobra.Command) {
 }
 
 func (f *showFlags) show(c *cobra.Command, s showable) error {
-	if f.output != "text" && f.output != "json" {
-		return fmt.Errorf(`--output is %q, expected "text" or "json"`, f.output)
-	}
 	socket, err := f.where(c)
 	if err != nil {
 		return err
@@ -141,10 +137,8 @@ func (f *showFlags) where(c *cobra.Command) (string, error) {
 			return "", fmt.Errorf("%s has no management.listen, so its gateway has no API; expected such as unix:%s", f.config, api.DefaultSocket)
 		}
 		return cfg.Management.Socket, nil
-	case f.socket != "":
-		return strings.TrimPrefix(f.socket, "unix:"), nil
-	case c.Flags().Changed("socket"):
+	case f.socket == "" && c.Flags().Changed("socket"):
 		return "", errors.New("--socket is empty; expected the path of the gateway's socket")
 	}
-	return api.DefaultSocket, nil
+	return strings.TrimPrefix(cmp.Or(f.socket, os.Getenv(socketVariable), api.DefaultSocket), "unix:"), nil
 }

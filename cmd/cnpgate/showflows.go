@@ -94,7 +94,14 @@ func rateOf(bps *uint64) string {
 	if bps == nil {
 		return "-"
 	}
-	value, units := float64(*bps), []string{"bps", "kbps", "Mbps", "Gbps", "Tbps"}
+	return scaled(*bps, "bps", "kbps", "Mbps", "Gbps", "Tbps")
+}
+
+func sizeOf(bytes uint64) string { return scaled(bytes, "B", "KB", "MB", "GB", "TB") }
+
+// scaled is a number with three digits, in the largest of some decimal units that leaves a whole part.
+func scaled(v uint64, units ...string) string {
+	value := float64(v)
 	for value >= 999.5 && len(units) > 1 {
 		value, units = value/1000, units[1:]
 	}

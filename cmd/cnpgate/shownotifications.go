@@ -17,7 +17,7 @@ func showNotificationsCommand() *cobra.Command {
 	var (
 		f      showFlags
 		filter notificationFilter
-		limit  uint
+		limit  uint16
 	)
 	c := f.command(&cobra.Command{
 		Use:   "notifications [FILTERS] [-o text|json] [--watch TIME] [--socket PATH | --config FILE]",
@@ -27,6 +27,9 @@ notified (addresses and QPs) with the evidence for its source QP, and the reason
 one for each reason in 10 ms. Each worker keeps its latest 1,024 notifications, and 256 suppressed ones. ` + showSocket,
 	}, showable{})
 	c.RunE = func(c *cobra.Command, _ []string) error {
+		if limit == 0 || limit > api.MaxNotifications {
+			return fmt.Errorf("--limit is %d, expected 1 to %d", limit, api.MaxNotifications)
+		}
 		values := filter.values()
 		values.Set("limit", strconv.FormatUint(uint64(limit), 10))
 		return f.show(c, showable{api.NotificationsPath + "?" + values.Encode(), func(ctx context.Context, client *api.Client, to io.Writer) error {
@@ -38,7 +41,7 @@ one for each reason in 10 ms. Each worker keeps its latest 1,024 notifications, 
 		}})
 	}
 	filter.add(c)
-	c.Flags().UintVarP(&limit, "limit", "n", 20, "print at most this many, the latest ones")
+	c.Flags().Uint16VarP(&limit, "limit", "n", 20, "print at most this many, the latest ones")
 	return c
 }
 

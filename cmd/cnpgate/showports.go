@@ -83,7 +83,9 @@ func showHealthCommand() *cobra.Command {
 	return f.command(&cobra.Command{
 		Use:   "health [-o text|json] [--watch TIME] [--socket PATH | --config FILE]",
 		Short: "Print whether all ports of the running gateway forward; the exit status is 1 if not",
-		Long:  `Prints "healthy", or each port that doesn't forward every frame, with the cause. ` + showSocket,
+
+		SuggestFor: []string{"status", "state"},
+		Long:       `Prints "healthy", or each port that doesn't forward every frame, with the cause. ` + showSocket,
 	}, showable{api.HealthPath, showHealth})
 }
 

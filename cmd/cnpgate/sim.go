@@ -8,9 +8,11 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/sim/scenario"
 	"github.com/cnpgate/cnpgate/sim/scenarios"
 )
@@ -26,20 +28,23 @@ type simFlags struct {
 func simCommand() *cobra.Command {
 	var f simFlags
 	c := &cobra.Command{
-		Use:   "sim SCENARIO.yaml [--set KEY=VALUE ...] [--sweep KEY=A,B,C ...] [--response R ...] [-o table|json] [--csv PREFIX] [--svg PREFIX]",
+		Use:   "sim SCENARIO.yaml [--set KEY=VALUE ...] [--sweep KEY=A,B,C ...] [--response R ...] [-o text|json] [--csv PREFIX] [--svg PREFIX]",
 		Short: "Simulate a network around the gateway's dataplane in virtual time",
 		Long: `Simulates the scenario with each of its responses to congestion, and prints the results side by side. SCENARIO.yaml is a file or one of the
 built-in scenarios (--list). The same scenario and seed give the same output. The runs share the cores.
 --csv and --svg write a file for each run: PREFIX-RESPONSE.csv with a row for each sample, PREFIX-RESPONSE.svg with a plot of the queue, the
 senders' rates and the notifications.`,
-		RunE: f.run,
+		ValidArgsFunction: completeScenario,
+		RunE:              f.run,
 	}
-	c.Flags().StringVarP(&f.output, "output", "o", "table", "format of the summary: table or json")
+	f.output = "text"
+	wordFlag(c, &f.output, "output", "o", "form of the summary, text and table being the same", "text", "json", "table")
 	c.Flags().StringVar(&f.csv, "csv", "", "write the time series of each run to PREFIX-RESPONSE.csv")
 	c.Flags().StringVar(&f.svg, "svg", "", "write a plot of each run to PREFIX-RESPONSE.svg")
 	c.Flags().StringArrayVar(&f.set, "set", nil, "replace a value of the scenario, such as seed=2; may be given several times")
 	c.Flags().StringArrayVar(&f.sweep, "sweep", nil, "run with each of several values, such as hosts.mtu=1024,4096; may be given several times")
 	c.Flags().StringSliceVar(&f.responses, "response", nil, "only these of the scenario's responses")
+	complete(c, "response", responses()...)
 	c.Flags().IntVar(&f.cores, "cores", 0, "runs at a time; 0: one per core")
 	c.Flags().BoolVar(&f.list, "list", false, "list the built-in scenarios")
 	return c
@@ -47,14 +52,14 @@ senders' rates and the notifications.`,
 
 func (f *simFlags) run(c *cobra.Command, args []string) error {
 	if f.list {
-		_, err := fmt.Fprintln(c.OutOrStdout(), strings.Join(scenarios.Names(), "\n"))
-		return err
+		w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
+		for _, name := range scenarios.Names() {
+			fmt.Fprintf(w, "%s\t%s\n", name, scenarios.Summary(name))
+		}
+		return w.Flush()
 	}
 	if len(args) != 1 {
 		return fmt.Errorf("%d scenarios are given, expected one: a file, or a name that cnpgate sim --list shows", len(args))
-	}
-	if f.output != "table" && f.output != "json" {
-		return fmt.Errorf("--output %q is not known; expected table or json", f.output)
 	}
 	if f.cores < 0 {
 		return fmt.Errorf("--cores %d: expected 0 or more", f.cores)
@@ -65,7 +70,7 @@ func (f *simFlags) run(c *cobra.Command, args []string) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	files, err := f.openFiles(args[0], runs)
+	files, err := f.openFiles(ctx, args[0], runs)
 	if err != nil {
 		return err
 	}
@@ -80,6 +85,21 @@ func (f *simFlags) run(c *cobra.Command, args []string) error {
 		return writeJSON(c.OutOrStdout(), runs)
 	}
 	return writeTable(c.OutOrStdout(), runs)
+}
+
+// completeScenario lists the built-in scenarios to the shell, which adds files.
+func completeScenario(*cobra.Command, []string, string) (all []cobra.Completion, _ cobra.ShellCompDirective) {
+	for _, name := range scenarios.Names() {
+		all = append(all, cobra.CompletionWithDesc(name, scenarios.Summary(name)))
+	}
+	return all, cobra.ShellCompDirectiveDefault
+}
+
+func responses() (names []string) {
+	for r := scenario.ECN; r <= scenario.Proxy; r++ {
+		names = append(names, r.String())
+	}
+	return names
 }
 
 // simRun is one simulation: a scenario, the values that a sweep set in it, and a response.
@@ -113,7 +133,7 @@ func (f *simFlags) runs(c *cobra.Command, name string) (runs []*simRun, err erro
 		}
 		for _, w := range s.Warnings {
 			if n == 0 {
-				fmt.Fprintln(c.ErrOrStderr(), "cnpgate: warning:", w)
+				warn(c, w)
 			}
 		}
 		more, err := f.ofResponses(s, swept)
@@ -147,7 +167,7 @@ func (f *simFlags) ofResponses(s *scenario.Scenario, swept []scenario.Setting) (
 	}
 	for _, name := range f.responses {
 		if wanted[name] {
-			return nil, fmt.Errorf("--response %q is not in the scenario; expected %s", name, strings.Join(names, ", "))
+			return nil, fmt.Errorf("--response, of this scenario: %w", config.CheckWord(name, names))
 		}
 	}
 	return runs, nil
@@ -200,6 +220,9 @@ func readScenario(name string) ([]byte, error) {
 	if text, ok := scenarios.Find(name); ok {
 		return text, nil
 	}
-	return nil, fmt.Errorf("%s: there is no such file or built-in scenario; expected a file, or one of %s",
-		name, strings.Join(scenarios.Names(), ", "))
+	meant := config.Nearest(strings.TrimSuffix(name, ".yaml"), scenarios.Names())
+	if meant != "" {
+		return nil, fmt.Errorf("%s: there is no such file or built-in scenario; did you mean %s?", name, meant)
+	}
+	return nil, fmt.Errorf("%s: there is no such file or built-in scenario; expected a file, or a name that cnpgate sim --list shows", name)
 }

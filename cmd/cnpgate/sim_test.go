@@ -17,7 +17,7 @@ import (
 const short = `name: short
 length: 20ms
 topology: {dumbbell: {senders: 4, spans: [{rate: 10Gbps, delay: 100us, gateway: west}]}}
-gateways: {west: {config: {notifications: {limits: {per_flow: 50us}}}}}
+gateways: {west: {config: {profiles: {default: {mode: thresholds}}, notifications: {limits: {per_flow: 50us}}}}}
 responses: [ecn, fast-cnp, long-haul-cnp]
 traffic: [{incast: {from: 0-3, to: 4, bytes: 1MB}}]
 `
@@ -124,13 +124,13 @@ func TestSimMistakes(t *testing.T) {
 	}{
 		{nil, "0 scenarios are given, expected one"},
 		{[]string{"short.yaml", "short.yaml"}, "2 scenarios are given, expected one"},
-		{[]string{"nothing"}, "nothing: there is no such file or built-in scenario; expected a file, or one of "},
+		{[]string{"nothing"}, "nothing: there is no such file or built-in scenario; expected a file, or a name that cnpgate sim --list shows"},
 		{[]string{"wrong.yaml"}, `wrong.yaml:3:32: topology.dumbbell.senders: "four" is not a whole number`},
-		{[]string{"short.yaml", "-o", "xml"}, `--output "xml" is not known; expected table or json`},
+		{[]string{"short.yaml", "-o", "xml"}, `--output: "xml" is not known; expected text, json or table`},
 		{[]string{"short.yaml", "--set", "x"}, `--set "x" sets nothing; expected KEY=VALUE`},
 		{[]string{"short.yaml", "--sweep", "hosts.mtu"}, `--sweep "hosts.mtu" sets nothing`},
-		{[]string{"short.yaml", "--response", "ppfc"}, `--response "ppfc" is not in the scenario; expected ecn, fast-cnp, long-haul-cnp`},
-		{[]string{"short.yaml", "--response", "x,y,ecn"}, `--response "x" is not in the scenario; expected ecn, fast-cnp, long-haul-cnp`},
+		{[]string{"short.yaml", "--response", "ppfc"}, `--response, of this scenario: "ppfc" is not known; expected ecn, fast-cnp or long-haul-cnp`},
+		{[]string{"short.yaml", "--response", "x,y,ecn"}, `--response, of this scenario: "x" is not known; expected ecn, fast-cnp or long-haul-cnp`},
 		{[]string{"short.yaml", "--csv", "no/such/folder"}, "no/such/folder-ecn.csv"},
 		{[]string{"short.yaml", "--sweep", "seed=1,2,1", "--csv", "x"}, "--csv and --csv are the same file, x-ecn-seed=1.csv; expected different ones"},
 		{[]string{"x-ecn.csv", "--csv", "x"}, "SCENARIO.yaml and --csv are the same file, x-ecn.csv; expected different ones"},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"io"
 	"strings"
 
@@ -18,7 +19,7 @@ type simFile struct {
 type simFiles []simFile
 
 // openFiles opens the time series and the plots of all runs of a scenario.
-func (f *simFlags) openFiles(name string, runs []*simRun) (simFiles, error) {
+func (f *simFlags) openFiles(ctx context.Context, name string, runs []*simRun) (simFiles, error) {
 	var files simFiles
 	for _, r := range runs {
 		for _, kind := range []struct {
@@ -36,7 +37,7 @@ func (f *simFlags) openFiles(name string, runs []*simRun) (simFiles, error) {
 	if err := distinct([]input{{"SCENARIO.yaml", name}}, files.outputs()); err != nil {
 		return nil, err
 	}
-	return files, files.outputs().open()
+	return files, files.outputs().open(ctx)
 }
 
 func (files simFiles) outputs() outputs {

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -16,15 +18,29 @@ var (
 )
 
 func versionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
+	var output string
+	c := &cobra.Command{
+		Use:   "version [-o text|json]",
 		Short: "Print the version, what the binary was built with, and whether it can drive devices",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(c.OutOrStdout(), "cnpgate %s (%s, %s/%s, %s)\n", describe(), runtime.Version(), runtime.GOOS, runtime.GOARCH, devicesVersion())
+			if output == "json" {
+				return json.NewEncoder(c.OutOrStdout()).Encode(map[string]string{
+					"version": version, "commit": revision(), "go_version": runtime.Version(), "platform": platform, "devices": devicesVersion(),
+				})
+			}
+			_, err := io.WriteString(c.OutOrStdout(), versionLine())
 			return err
 		},
 	}
+	outputFlag(c, &output)
+	return c
+}
+
+const platform = runtime.GOOS + "/" + runtime.GOARCH
+
+func versionLine() string {
+	return fmt.Sprintf("cnpgate %s (%s, %s, %s)\n", describe(), runtime.Version(), platform, devicesVersion())
 }
 
 // describe is the version and the revision, if the build has them.

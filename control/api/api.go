@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"golang.org/x/net/netutil"
 
 	"github.com/cnpgate/cnpgate/control/advertise"
 	"github.com/cnpgate/cnpgate/control/config"
@@ -101,7 +102,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	var others sync.WaitGroup
 	others.Go(func() { s.publishHints(ctx) })
 	served := make(chan error, 1)
-	go func() { served <- s.http.Serve(limit(s.socket.listener, maxConnections)) }()
+	go func() { served <- s.http.Serve(netutil.LimitListener(s.socket.listener, maxConnections)) }()
 	var err error
 	select {
 	case <-ctx.Done():

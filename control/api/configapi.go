@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"net/http"
+	"path/filepath"
 
 	"github.com/cnpgate/cnpgate/control/config"
 )
@@ -12,6 +13,7 @@ import (
 // Config is the answer to GET /v1/config.
 type Config struct {
 	File       string `json:"file" doc:"Name of the file."`
+	Path       string `json:"path" doc:"Absolute path of the file."`
 	ConfigHash string `json:"config_hash" doc:"SHA-256 of the text, hexadecimal."`
 	Text       string `json:"text" doc:"YAML, as it was read."`
 }
@@ -24,7 +26,11 @@ type Reloaded struct {
 
 func (s *Server) getConfig(w http.ResponseWriter, _ *http.Request, _ map[string]string) error {
 	f := &s.gateway.Config().File
-	answer(w, http.StatusOK, Config{f.Name, f.Hash(), string(f.Text)})
+	path, err := filepath.Abs(f.Name)
+	if err != nil {
+		return err // the working directory is gone
+	}
+	answer(w, http.StatusOK, Config{f.Name, path, f.Hash(), string(f.Text)})
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -19,7 +20,7 @@ func TestConfig(t *testing.T) {
 	g := newGate(t, 1)
 	g.run(0)
 	c, err := NewClient(g.path).Running(context.Background())
-	if err != nil || c.Text != gateConfig+g.path+"\"}\n" || c.File != "gate.yaml" || c.ConfigHash != g.config.File.Hash() {
+	if err != nil || c.Text != gateConfig+g.path+"\"}\n" || c.File != "gate.yaml" || !filepath.IsAbs(c.Path) || filepath.Base(c.Path) != c.File || c.ConfigHash != g.config.File.Hash() {
 		t.Errorf("%+v, %v", c, err)
 	}
 	g.want(t, http.MethodGet, ConfigPath+"?a=b", "", 400, "no parameter")

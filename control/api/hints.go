@@ -23,6 +23,7 @@ const (
 type direction struct {
 	source, destination netip.Addr
 	destinationQP       uint32
+	tags, tunnel        string
 }
 
 // directions are the two directions of a pair, each with its source QP.
@@ -34,8 +35,8 @@ func directions(p config.QPPair) [2]struct {
 		direction
 		sourceQP uint32
 	}{
-		{direction{p.Source, p.Destination, p.DestinationQP}, p.SourceQP},
-		{direction{p.Destination, p.Source, p.SourceQP}, p.DestinationQP},
+		{direction{p.Source, p.Destination, p.DestinationQP, p.Tags, p.Tunnel}, p.SourceQP},
+		{direction{p.Destination, p.Source, p.SourceQP, p.Tags, p.Tunnel}, p.DestinationQP},
 	}
 }
 
@@ -57,7 +58,7 @@ func newHints(static func() *pairing.QPMap) *hints {
 // put adds a hint, and returns those that it replaces; created is false for one that exists already.
 func (h *hints) put(p config.QPPair) (replaced []config.QPPair, created bool, err error) {
 	for _, d := range directions(p) {
-		if qp, ok := h.static().Lookup(packet.AddrFrom(d.source), packet.AddrFrom(d.destination), d.destinationQP); ok && qp != d.sourceQP {
+		if qp, ok := h.stated(&p, d.direction); ok && qp != d.sourceQP {
 			return nil, false, failed(http.StatusConflict, "the source QP of packets from %s to QP %d at %s is %d by the configuration's qp_map, and the hint "+
 				"would make it %d; the operator's map wins: correct the hint, or qp_map", d.source, d.destinationQP, d.destination, qp, d.sourceQP)
 		}
@@ -87,6 +88,17 @@ func (h *hints) put(p config.QPPair) (replaced []config.QPPair, created bool, er
 	return replaced, true, nil
 }
 
+// stated is what the operator's map says of a direction: by an entry for the scope of the hint, or by one without any.
+func (h *hints) stated(p *config.QPPair, d direction) (qp uint32, ok bool) {
+	m, src, dst := h.static(), packet.AddrFrom(d.source), packet.AddrFrom(d.destination)
+	if scope, in := p.Scope(); in {
+		if qp, ok = m.LookupIn(scope, src, dst, d.destinationQP); ok {
+			return qp, true
+		}
+	}
+	return m.Lookup(src, dst, d.destinationQP)
+}
+
 // delete withdraws the hint of a connection; false if there is none.
 func (h *hints) delete(p config.QPPair) bool {
 	h.mutex.Lock()
@@ -102,7 +114,7 @@ func (h *hints) delete(p config.QPPair) bool {
 
 // sameConnection reports whether two pairs are the same connection, in the same or the reverse direction.
 func sameConnection(a, b config.QPPair) bool {
-	return a == b || a == config.QPPair{Source: b.Destination, Destination: b.Source, SourceQP: b.DestinationQP, DestinationQP: b.SourceQP}
+	return a == b || a == config.QPPair{Source: b.Destination, Destination: b.Source, SourceQP: b.DestinationQP, DestinationQP: b.SourceQP, Tags: b.Tags, Tunnel: b.Tunnel}
 }
 
 func (h *hints) remove(p config.QPPair) {
@@ -130,7 +142,8 @@ func (h *hints) list() []config.QPPair {
 	}
 	h.mutex.Unlock()
 	slices.SortFunc(pairs, func(a, b config.QPPair) int {
-		return cmp.Or(a.Source.Compare(b.Source), a.Destination.Compare(b.Destination), cmp.Compare(a.DestinationQP, b.DestinationQP))
+		return cmp.Or(a.Source.Compare(b.Source), a.Destination.Compare(b.Destination), cmp.Compare(a.DestinationQP, b.DestinationQP),
+			cmp.Compare(a.Tags, b.Tags), cmp.Compare(a.Tunnel, b.Tunnel))
 	})
 	return pairs
 }
@@ -141,11 +154,12 @@ func (h *hints) table() (*pairing.QPMap, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
-	pairs := make([]pairing.QPPair, len(list))
+	pairs := make([]pairing.ScopedQPPair, len(list))
 	for i, p := range list {
-		pairs[i] = pairing.QPPair{
+		pairs[i].QPPair = pairing.QPPair{
 			Source: packet.AddrFrom(p.Source), Destination: packet.AddrFrom(p.Destination), SourceQP: p.SourceQP, DestinationQP: p.DestinationQP,
 		}
+		pairs[i].Scope, pairs[i].InScope = p.Scope()
 	}
-	return pairing.NewQPMap(pairs, rand.Uint64())
+	return pairing.NewScopedQPMap(pairs, rand.Uint64())
 }

@@ -172,6 +172,8 @@ func FuzzHint(f *testing.F) {
 	f.Add(aHint)
 	f.Add(`{"source_ip":"fd00::1","destination_ip":"fd00::2","source_qp":2,"destination_qp":16777214}`)
 	f.Add(`{"source_ip":{"source_ip":[]}}`)
+	f.Add(`{"source_ip":"10.0.0.1","destination_ip":"10.0.0.2","source_qp":2,"destination_qp":3,"tags":"0x88a8:10/20"}`)
+	f.Add(`{"source_ip":"10.0.0.1","destination_ip":"10.0.0.2","source_qp":2,"destination_qp":3,"tags":"10","tunnel":"vxlan:5000"}`)
 	f.Fuzz(func(t *testing.T, body string) {
 		values, err := flatObject(strings.NewReader(body), config.QPPairKeys)
 		if err != nil {
@@ -187,8 +189,53 @@ func FuzzHint(f *testing.F) {
 		}
 		if m, err := h.table(); err != nil {
 			t.Fatal(err)
+		} else if scope, in := p.Scope(); in {
+			if qp, ok := m.LookupIn(scope, packet.AddrFrom(p.Source), packet.AddrFrom(p.Destination), p.DestinationQP); !ok || qp != p.SourceQP {
+				t.Fatalf("%+v: QP %d, %v", p, qp, ok)
+			}
 		} else if qp, ok := m.Lookup(packet.AddrFrom(p.Source), packet.AddrFrom(p.Destination), p.DestinationQP); !ok || qp != p.SourceQP {
 			t.Fatalf("%+v: QP %d, %v", p, qp, ok)
 		}
 	})
+}
+
+// TestHintScopes: hints about different scopes don't contradict each other. An entry of qp_map counts in its own scope, or without one in all.
+func TestHintScopes(t *testing.T) {
+	pair := func(qp uint32, tags, tunnel string) config.QPPair {
+		return config.QPPair{Source: netip.MustParseAddr("10.0.0.1"), Destination: netip.MustParseAddr("10.0.0.2"), SourceQP: qp, DestinationQP: 9, Tags: tags, Tunnel: tunnel}
+	}
+	for _, c := range []struct {
+		name  string
+		qpMap config.QPPair
+		puts  []config.QPPair
+		want  []string // "": taken; otherwise whether it replaced another, or was refused
+	}{
+		{"four scopes", pair(5, "99", ""), []config.QPPair{pair(5, "", ""), pair(6, "10", ""), pair(7, "20", ""), pair(8, "", "vxlan:10")}, []string{"", "", "", ""}},
+		{"the same scope", pair(5, "99", ""), []config.QPPair{pair(6, "10", ""), pair(7, "10", "")}, []string{"", "replaced"}},
+		{"against an entry of the scope", pair(5, "10", ""), []config.QPPair{pair(6, "10", ""), pair(5, "10", ""), pair(6, "20", "")}, []string{"refused", "", ""}},
+		{"against an entry without a scope", pair(5, "", ""), []config.QPPair{pair(6, "10", ""), pair(5, "10", "")}, []string{"refused", ""}},
+	} {
+		entry := pairing.ScopedQPPair{QPPair: pairing.QPPair{Source: packet.AddrFrom(c.qpMap.Source), Destination: packet.AddrFrom(c.qpMap.Destination),
+			SourceQP: c.qpMap.SourceQP, DestinationQP: c.qpMap.DestinationQP}}
+		entry.Scope, entry.InScope = c.qpMap.Scope()
+		m, err := pairing.NewScopedQPMap([]pairing.ScopedQPPair{entry}, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := newHints(func() *pairing.QPMap { return m })
+		for i, p := range c.puts {
+			replaced, _, err := h.put(p)
+			if (err != nil) != (c.want[i] == "refused") || (len(replaced) > 0) != (c.want[i] == "replaced") {
+				t.Errorf("%s: %+v: replaced %v, error %v", c.name, p, replaced, err)
+			}
+		}
+		if _, err := h.table(); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		for i, p := range c.puts {
+			if c.want[i] == "" && (i+1 == len(c.puts) || c.want[i+1] != "replaced") && !h.delete(p) {
+				t.Errorf("%s: %+v is not there", c.name, p)
+			}
+		}
+	}
 }

@@ -13,6 +13,8 @@ type Hint struct {
 	Destination   netip.Addr `json:"destination_ip" doc:"The host at the other end."`
 	SourceQP      uint32     `json:"source_qp" doc:"QP at source_ip."`
 	DestinationQP uint32     `json:"destination_qp" doc:"QP at destination_ip."`
+	Tags          string     `json:"tags,omitempty" doc:"VLAN tags of the connection."`
+	Tunnel        string     `json:"tunnel,omitempty" doc:"Tunnel of the connection."`
 }
 
 // hintRequest describes the body of PUT /v1/hints in the OpenAPI document; flatObject reads the body.
@@ -21,6 +23,8 @@ type hintRequest struct {
 	DestinationIP netip.Addr `json:"destination_ip" doc:"The host at the other end."`
 	SourceQP      uint32     `json:"source_qp" minimum:"2" maximum:"16777214" doc:"QP at source_ip."`
 	DestinationQP uint32     `json:"destination_qp" minimum:"2" maximum:"16777214" doc:"QP at destination_ip."`
+	Tags          string     `json:"tags,omitempty" doc:"VLAN tags of the connection: a VID, 0x88a8:10, two tags as 0x88a8:10/20, or none. Without tags and tunnel, the hint applies where only one VLAN or tunnel has such flows."`
+	Tunnel        string     `json:"tunnel,omitempty" doc:"Tunnel of the connection, such as vxlan:5000; tags is then the VID that counts there."`
 }
 
 type hintsBody struct {

@@ -23,8 +23,14 @@ import (
 const (
 	recordsAtOnce        = 64 // of one request in memory, as workers record them
 	defaultNotifications = 100
-	maxNotifications     = 4096
+	MaxNotifications     = 4096                  // of one answer
 	streamPause          = 20 * time.Millisecond // a worker's list holds its notifications of this time at up to 50,000/s
+)
+
+// Kinds and Outcomes are the words by which notifications are selected.
+var (
+	Kinds    = names[congestion.Format](0, congestion.Formats-1)
+	Outcomes = names[dataplane.Outcome](0, dataplane.Outcomes-1)
 )
 
 // Notifications is the answer to GET /v1/notifications.
@@ -63,9 +69,9 @@ func (f *notificationFilter) set(c *config.Config, key, text string) (err error)
 	case "port":
 		f.port, err = oneOf(key, text, portNames(c))
 	case "kind":
-		f.kind, err = oneOf(key, text, names[congestion.Format](0, congestion.Formats-1))
+		f.kind, err = oneOf(key, text, Kinds)
 	case "outcome":
-		f.outcome, err = oneOf(key, text, names[dataplane.Outcome](0, dataplane.Outcomes-1))
+		f.outcome, err = oneOf(key, text, Outcomes)
 	case "source_ip":
 		f.source, err = parsePrefix(key, text)
 	case "destination_ip":
@@ -75,8 +81,8 @@ func (f *notificationFilter) set(c *config.Config, key, text string) (err error)
 	case "destination_qp":
 		f.destinationQP, err = parseQP(key, text)
 	case "limit":
-		if f.limit, err = strconv.Atoi(text); err != nil || f.limit < 1 || f.limit > maxNotifications {
-			err = failed(http.StatusBadRequest, "limit is %.50q; expected a number from 1 to %d", text, maxNotifications)
+		if f.limit, err = strconv.Atoi(text); err != nil || f.limit < 1 || f.limit > MaxNotifications {
+			err = failed(http.StatusBadRequest, "limit is %.50q; expected a number from 1 to %d", text, MaxNotifications)
 		}
 	case "frames":
 		if f.frames, err = strconv.ParseBool(text); err != nil {

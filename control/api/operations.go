@@ -5,10 +5,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/control/advertise"
 	"github.com/cnpgate/cnpgate/control/report"
-	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/pairing"
 )
 
@@ -125,15 +123,15 @@ var (
 
 	notificationParameters = []parameter{
 		portParameter,
-		{name: "kind", description: "Kind of notification.", schema: words(names[congestion.Format](0, congestion.Formats-1))},
-		{name: "outcome", description: "Whether it was sent. Without this parameter, suppressed ones are left out.", schema: words(names[dataplane.Outcome](0, dataplane.Outcomes-1))},
+		{name: "kind", description: "Kind of notification.", schema: words(Kinds)},
+		{name: "outcome", description: "Whether it was sent. Without this parameter, suppressed ones are left out.", schema: words(Outcomes)},
 		{name: "source_ip", description: "Address or prefix of the sender.", schema: hostsSchema},
 		{name: "destination_ip", description: "Address or prefix of the receiver.", schema: hostsSchema},
 		{name: "source_qp", description: "Confirmed QP of the sender.", schema: qpSchema},
 		{name: "destination_qp", description: "QP of the receiver.", schema: qpSchema},
 	}
 	latestParameters = []parameter{
-		{name: "limit", description: "Greatest number of notifications, the latest ones; 100 if not given.", schema: &huma.Schema{Type: huma.TypeInteger, Minimum: bound(1), Maximum: bound(maxNotifications)}},
+		{name: "limit", description: "Greatest number of notifications, the latest ones; 100 if not given.", schema: &huma.Schema{Type: huma.TypeInteger, Minimum: bound(1), Maximum: bound(MaxNotifications)}},
 		{name: "frames", description: "Whether to include the frames.", schema: words([]string{"true", "false", "1", "0", "t", "f", "T", "F", "TRUE", "FALSE", "True", "False"})},
 	}
 	hintParameters = []parameter{
@@ -141,6 +139,8 @@ var (
 		{name: "destination_ip", description: "The host at the other end.", required: true, schema: hostSchema},
 		{name: "source_qp", description: "QP at source_ip.", required: true, schema: qpSchema},
 		{name: "destination_qp", description: "QP at destination_ip.", required: true, schema: qpSchema},
+		{name: "tags", description: "VLAN tags of the connection.", schema: &huma.Schema{Type: huma.TypeString, Examples: []any{"10", "0x88a8:10/20", "none"}}},
+		{name: "tunnel", description: "Tunnel of the connection.", schema: &huma.Schema{Type: huma.TypeString, Examples: []any{"vxlan:5000"}}},
 	}
 
 	qpStates    = names[pairing.State](pairing.Unknown, pairing.Confirmed)

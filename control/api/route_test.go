@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"io"
 	"net"
 	"net/http"
@@ -97,48 +96,6 @@ func TestNotHTTP(t *testing.T) {
 		_ = c.Close()
 	}
 	g.want(t, http.MethodGet, FlowsPath, "", 200, `{"flows":[`)
-}
-
-// TestConnections: no more than so many at once; the next one is served when one of them ends.
-func TestConnections(t *testing.T) {
-	s, err := listen(t.TempDir() + "/s")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := limit(s.listener, 1)
-	accepted := make(chan net.Conn)
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				close(accepted)
-				return
-			}
-			accepted <- c
-		}
-	}()
-	for range 3 { // they wait in the backlog
-		c, err := (&net.Dialer{}).DialContext(context.Background(), "unix", s.path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-	}
-	for range 2 {
-		c := <-accepted
-		if n := len(l.(*limited).slots); n != 1 {
-			t.Errorf("%d connections at once", n)
-		}
-		_ = c.Close()
-		_ = c.Close() // gives its place back once only
-	}
-	<-accepted // never closed: no place is left
-	if err := l.Close(); err != nil {
-		t.Error(err)
-	}
-	if c, open := <-accepted; open {
-		t.Errorf("accepted %v after the end", c)
-	}
 }
 
 // TestHealth: 200 while all ports forward, 503 with what happened while one doesn't.

@@ -87,7 +87,7 @@ func ports(c *config.Config, workers int, addresses [][6]byte) []dataplane.PortC
 	for i := range c.Ports {
 		p := &c.Ports[i]
 		out[i] = dataplane.PortConfig{
-			Role: dataplane.Role(p.Role), Peer: p.Peer, Queue: queue(p), Classes: len(p.Classes), Paced: p.Paced / uint64(workers),
+			Role: dataplane.Role(p.Role), Tap: p.Tap, Peer: p.Peer, Queue: queue(p), Classes: len(p.Classes), Paced: p.Paced / uint64(workers),
 			FlowControl: flowControl(c, i, addresses),
 		}
 		if i < len(addresses) {
@@ -112,12 +112,13 @@ func queue(p *config.Port) dataplane.Queue {
 
 // qpMap is the operator's map of QPs. The seed is that of its hash.
 func qpMap(c *config.Config, seed uint64) (*pairing.QPMap, error) {
-	out := make([]pairing.QPPair, len(c.QPMap))
+	out := make([]pairing.ScopedQPPair, len(c.QPMap))
 	for i, p := range c.QPMap {
-		out[i] = pairing.QPPair{
+		out[i].QPPair = pairing.QPPair{
 			Source: packet.AddrFrom(p.Source), Destination: packet.AddrFrom(p.Destination),
 			SourceQP: p.SourceQP, DestinationQP: p.DestinationQP,
 		}
+		out[i].Scope, out[i].InScope = p.Scope()
 	}
-	return pairing.NewQPMap(out, seed)
+	return pairing.NewScopedQPMap(out, seed)
 }

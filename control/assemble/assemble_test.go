@@ -303,3 +303,16 @@ func TestProxyNode(t *testing.T) {
 		}
 	}
 }
+
+// TestTrust: whatever the sources, one receiver's passive samples are no RTT_est; and without the operator's lower bound one below half of the
+// configured RTT is refused.
+func TestTrust(t *testing.T) {
+	for bounds, want := range map[string]congestion.Trust{
+		"": {Least: 5e6, Receivers: 3}, ", rtt_bounds: {max: 20ms}": {Least: 5e6, Receivers: 3}, ", rtt_bounds: {min: 2ms}": {Receivers: 3},
+	} {
+		p := policy(t, parse(t, strings.Replace(full, "rtt: 10ms", "rtt: 10ms, rtt_sources: [passive, configured]"+bounds, 1)))
+		if got := p.Ports[1].Trust; got != want {
+			t.Errorf("%q: %+v, expected %+v", bounds, got, want)
+		}
+	}
+}

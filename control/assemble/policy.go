@@ -44,7 +44,7 @@ func Policy(c *config.Config, seed uint64) (*dataplane.Policy, error) {
 		q := queue(port)
 		p.Ports[i] = dataplane.PortPolicy{
 			Response: port.Response, PerFlow: ratelimit.Interval(port.PerFlow), PerFlowIsRTT: port.PerFlowIsRTT,
-			RTTFrom: port.RTTFrom, Sizing: port.Sizing, Adjust: port.Adjust, Pacing: port.Pacing, Queue: &q,
+			Law: port.Law, RTTFrom: port.RTTFrom, Trust: port.RTTFrom.Trust(int64(port.RTT)), Sizing: port.Sizing, Adjust: port.Adjust, Pacing: port.Pacing, Queue: &q,
 		}
 		if len(port.Enforce) > 0 {
 			p.Ports[i].Enforce = senders(port.Enforce)

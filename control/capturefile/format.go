@@ -13,11 +13,13 @@ import (
 	"github.com/gopacket/gopacket/pcapgo"
 )
 
+var gzipMagic = []byte{0x1f, 0x8b}
+
 // uncompressed reads a stream that may be compressed by gzip or bzip2, which begin with a magic number.
 func uncompressed(b *bufio.Reader) (io.Reader, error) {
 	magic, err := b.Peek(3)
 	switch {
-	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
+	case bytes.HasPrefix(magic, gzipMagic):
 		z, err := gzip.NewReader(b)
 		if err != nil {
 			return nil, fmt.Errorf("not a valid gzip file: %w", headless(err))
@@ -66,16 +68,18 @@ func open(b *bufio.Reader) (format, source, error) {
 		return format{}, nil, fmt.Errorf("it has %d bytes; expected a pcap or pcapng file", len(magic))
 	}
 	f := format{order: binary.LittleEndian}
-	const pcapng = 0x0a0d0d0a // the same in either byte order
-	if binary.BigEndian.Uint32(magic) == pcapng {
+	if binary.BigEndian.Uint32(magic) == sectionHeader {
 		if f.ng = true; len(magic) == 12 && magic[8] == 0x1a { // the byte-order magic of the section header
 			f.order = binary.BigEndian
 		}
-		r, err := pcapgo.NewNgReader(b, pcapgo.NgReaderOptions{ErrorOnMismatchingLinkType: true})
+		r, err := newPcapng(b)
 		if err != nil {
 			return f, nil, fmt.Errorf("not a valid pcapng file: %w", headless(err))
 		}
 		return f, r, nil
+	}
+	if bytes.HasPrefix(magic, gzipMagic) { // pcapgo would read it
+		return f, nil, errors.New("it is compressed twice; expected a pcap or pcapng file that is compressed once")
 	}
 	if magic[0] == 0xa1 {
 		f.order = binary.BigEndian

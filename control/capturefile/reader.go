@@ -17,6 +17,9 @@ import (
 // MaxFrame bounds a frame of a capture, in bytes: what libpcap and tcpdump allow.
 const MaxFrame = 262144
 
+// ProgressStep is the number of frames between two calls of Progress.
+const ProgressStep = 100_000
+
 // Frame is one frame of a capture.
 type Frame struct {
 	Time   int64  // ns since the capture's first timestamp; never less than that of the frame before
@@ -29,6 +32,8 @@ type Reader struct {
 	First   time.Time // timestamp of the first frame, once that was read
 	Frames  int       // frames read so far
 	Longest int       // bytes of the longest one of them
+	// Progress is called every ProgressStep frames with the number of frames read so far; may be nil.
+	Progress func(frames int)
 
 	name      string
 	input     *input
@@ -103,6 +108,9 @@ func (c *Reader) note(info *gopacket.CaptureInfo) {
 	c.latest = max(c.latest, at)
 	c.Frames++
 	c.Longest = max(c.Longest, info.CaptureLength)
+	if c.Progress != nil && c.Frames%ProgressStep == 0 {
+		c.Progress(c.Frames)
+	}
 }
 
 // timestamp is that of a frame; a simple packet block of pcapng has none.
@@ -118,6 +126,11 @@ func plausible(info *gopacket.CaptureInfo) error {
 	if s := timestamp(info).Unix(); s < 0 || s > math.MaxUint32 {
 		return fmt.Errorf("its timestamp is of the year %d, expected 1970 to 2106", info.Timestamp.Year())
 	}
+	return short(info)
+}
+
+// short rejects a frame that is too long.
+func short(info *gopacket.CaptureInfo) error {
 	if info.CaptureLength > MaxFrame {
 		return fmt.Errorf("it has %d bytes, expected at most %d", info.CaptureLength, MaxFrame)
 	}
@@ -170,6 +183,9 @@ func newInput(r io.Reader) (*input, error) {
 		return nil, err
 	}
 	counted := &counter{from: plain}
+	if l, ok := r.(*live); ok {
+		counted.ended = l.ctx.Err
+	}
 	return &input{bufio.NewReaderSize(counted, bufferSize), counted}, nil
 }
 
@@ -185,12 +201,17 @@ func (i *input) failed() error {
 }
 
 type counter struct {
-	from io.Reader
-	n    int
-	err  error
+	from  io.Reader
+	ended func() error // of the context of a live stream, of which much may still be buffered, and compressed; nil: there is none
+	n     int
+	err   error
 }
 
 func (c *counter) Read(b []byte) (int, error) {
+	if c.ended != nil && c.ended() != nil {
+		c.err = c.ended()
+		return 0, c.err
+	}
 	n, err := c.from.Read(b)
 	c.n += n
 	if err != nil {

@@ -116,6 +116,9 @@ func (prefixKind) expects(rule) string {
 	return "an address and a length, such as 10.1.0.0/16 or 2001:db8:1::/48"
 }
 
+// ParsePrefix reads a prefix in the form of configurations, such as 10.1.0.0/16. The error says what was expected.
+func ParsePrefix(text string) (netip.Prefix, error) { return prefixKind{}.parse(text, rule{}) }
+
 // socketKind is an address and a port to listen on.
 type socketKind struct{}
 

@@ -2,7 +2,6 @@ package config
 
 import (
 	"reflect"
-	"strings"
 
 	"gopkg.in/yaml.v3"
 )
@@ -50,7 +49,7 @@ func (l *list[T]) expects(rl rule) string {
 	if x, ok := any(new(T)).(reader); ok {
 		return "a list, each entry " + x.expects(rl)
 	}
-	return "a list of sections with " + strings.Join(keysOf(fieldsOf(reflect.TypeFor[T]()), true), ", ")
+	return "a list of sections with " + mainKeys(reflect.TypeFor[T]())
 }
 
 // table is a mapping with keys that the operator chooses.

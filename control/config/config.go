@@ -61,14 +61,16 @@ type Port struct {
 	Classes       []Class       // highest priority first; every DSCP is in exactly one
 	KMin, KMax    uint64        // bytes; draft-tian 5.3.2; 0 < KMin < KMax
 	Response      congestion.Response
-	PerFlow       time.Duration // least time between two notifications of one flow; 0: no limit
-	PerFlowIsRTT  bool          // it follows RTT_est, because the file gives none
+	Law           congestion.Law // off: mode thresholds, or a fabric port
+	PerFlow       time.Duration  // least time between two notifications of one flow; 0: no limit
+	PerFlowIsRTT  bool           // it follows RTT_est, because the file gives none
 	RTTFrom       congestion.RTTPolicy
 	STAMP         STAMP
 	Sizing        congestion.Sizing       // of the thresholds
 	Adjust        congestion.AdjustPolicy // of the port's response
 	Pacing        *congestion.Pacing      // of frames to hosts behind the port that have sent a CNP, or of flows of Enforce; nil: none
 	Paced         uint64                  // bytes of frames that pacing may hold back
+	Tap           bool                    // a mirror port of the side Role, which never transmits
 	Enforce       []netip.Prefix          // senders whose flows a WAN port paces as notifications to them ask
 	FlowControl   *FlowControl            // nil: the port ignores PAUSE and PFC, and sends no PFC
 }
@@ -152,6 +154,7 @@ type Limits struct {
 type QPPair struct {
 	Source, Destination     netip.Addr
 	SourceQP, DestinationQP uint32 // 24 bits
+	Tags, Tunnel            string // of the connection, as in a file; "" for both: whichever is the only one with such flows
 }
 
 // Proxy has the settings of notifications to proxies. A proxy notifies senders behind it in a format that they accept (draft-xiao-proxy).

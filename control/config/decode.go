@@ -159,7 +159,7 @@ func (r *report) missing(v reflect.Value, at place, rl rule) {
 	case rl.required && isReader:
 		r.problem(at, "missing; expected %s", x.expects(rl))
 	case rl.required:
-		r.problem(at, "missing; expected a section with %s", either(keysOf(fieldsOf(v.Type()), true)))
+		r.problem(at, "missing; expected a section with %s", mainKeys(v.Type()))
 	case isReader:
 		x.absent(r, at, rl)
 	default:
@@ -225,6 +225,15 @@ func shortKey(key string) string {
 		return key
 	}
 	return quote(key)
+}
+
+// mainKeys names a section's required keys, or all of them if none is required.
+func mainKeys(t reflect.Type) string {
+	fields := fieldsOf(t)
+	if keys := keysOf(fields, true); len(keys) > 0 {
+		return strings.Join(keys, ", ")
+	}
+	return either(keysOf(fields, false))
 }
 
 // keysOf names the fields' keys: all, or those that are required.

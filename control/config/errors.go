@@ -127,19 +127,55 @@ func either(names []string) string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
+// synonyms are words that operators use for keys, words and flags.
+var synonyms = []struct{ name, words string }{
+	{"fabric", "lan dc inside internal downlink"}, {"wan", "outside external uplink internet"},
+	{"standard-cnp", "cnp dcqcn rocev2-cnp"}, {"ppfc", "pfc"},
+	{"debug", "trace verbose"}, {"warn", "warning"}, {"error", "fatal critical panic"},
+	{"management", "logging log log_level metrics listen socket api"}, {"ports", "interfaces nics links"}, {"endpoints", "hosts servers"},
+	{"device", "interface iface pci"}, {"rate", "speed bandwidth"}, {"sent", "notified"}, {"suppressed", "dropped limited"}, {"text", "table plain"}, {"output", "json format"},
+}
+
+// plainWord is a word without what mistakes in it are rarely about: its case, and what joins its parts.
+func plainWord(text string) string {
+	return strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(text))
+}
+
 // nearest finds the name that text most likely means, or "".
 func nearest(text string, names []string) string {
 	if len(text) > 64 {
 		return ""
 	}
+	text = plainWord(text)
 	best, least := "", max(1, len(text)/3)+1
-	for _, name := range names {
-		if d := editDistance(text, name); d < least {
+	consider := func(word, name string) {
+		word = plainWord(word)
+		d := editDistance(text, word)
+		if len(text) > 2 && strings.HasPrefix(word, text) {
+			d = min(d, 1)
+		}
+		if d < least {
 			best, least = name, d
+		}
+	}
+	for _, name := range names {
+		consider(name, name)
+	}
+	for _, s := range synonyms {
+		for _, word := range strings.Fields(s.words) {
+			if slices.Contains(names, s.name) {
+				consider(word, s.name)
+			}
 		}
 	}
 	return best
 }
+
+// Nearest finds the name that text most likely means, or "".
+func Nearest(text string, names []string) string { return nearest(text, names) }
+
+// Either lists names for people: "a, b or c".
+func Either(names []string) string { return either(names) }
 
 // editDistance is how many bytes to add, remove, change or swap with the next one make b of a.
 func editDistance(a, b string) int {

@@ -103,6 +103,9 @@ var patterns = map[reflect.Type]string{
 	reflect.TypeFor[*socket]():   `^.+:[0-9]{1,5}$`,
 	reflect.TypeFor[*listener](): "^" + unixPrefix + "/",
 
+	reflect.TypeFor[*tags]():   `^(none|(0x[0-9a-fA-F]{4}:)?[0-9]{1,4}(/(0x[0-9a-fA-F]{4}:)?[0-9]{1,4})?)$`,
+	reflect.TypeFor[*tunnel](): `^(vxlan|gre|ip-in-ip|mpls|srv6)(:[0-9]+)?$`,
+
 	reflect.TypeFor[*perSecond](): `^[0-9]+/s$`,
 	reflect.TypeFor[*count]():     `^[0-9]+(\.[0-9]+)?(Ki|Mi)$`,
 }
@@ -129,6 +132,8 @@ func scalarSchema(v any, rl rule) jsonSchema {
 		return jsonSchema{"enum": rl.one}
 	case *count:
 		return jsonSchema{"anyOf": []jsonSchema{bounds(jsonSchema{"type": "integer"}, rl), text}}
+	case *tags:
+		return jsonSchema{"anyOf": []jsonSchema{text, {"type": "integer", "minimum": 0, "maximum": 4094}}}
 	case *duration, *perSecond: // 0 needs no unit
 		return jsonSchema{"anyOf": []jsonSchema{text, {"const": 0}}}
 	}

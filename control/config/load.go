@@ -29,6 +29,11 @@ func Load(path string) (*Config, error) {
 		return nil, unreadable(path, err)
 	}
 	defer f.Close()
+	return Read(path, f)
+}
+
+// Read reads and resolves a configuration; path is its name in errors and warnings.
+func Read(path string, f io.Reader) (*Config, error) {
 	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1)) // one byte more than Parse takes, so that it sees the file is too long
 	if err != nil {
 		return nil, unreadable(path, err)

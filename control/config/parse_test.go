@@ -127,7 +127,7 @@ func TestDraftExample(t *testing.T) {
 	if wan.Peer != 0 || cfg.Ports[0].Peer != 1 || cfg.Ports[0].Role != Fabric || wan.Role != WAN {
 		t.Errorf("pairing: %+v", cfg.Ports)
 	}
-	want := []QPPair{{netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.4"), 100, 200}}
+	want := []QPPair{{netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.4"), 100, 200, "", ""}}
 	if !reflect.DeepEqual(cfg.QPMap, want) {
 		t.Errorf("qp_map: %v", cfg.QPMap)
 	}

@@ -77,13 +77,13 @@ var pciAddress = regexp.MustCompile(`^(?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a
 
 func (r *report) resolvePort(doc *document, s *portSection) Port {
 	p := Port{
-		Name: s.Name.V, Device: s.Device.V, Role: Role(s.Role.V), Rate: s.Rate.V, RTT: s.RTT.V, MTU: int(s.MTU.V),
+		Name: s.Name.V, Device: s.Device.V, Role: Role(s.Role.V), Tap: s.tap, Rate: s.Rate.V, RTT: s.RTT.V, MTU: int(s.MTU.V),
 		Classes: r.resolveClasses(s), PerFlow: resolvePerFlow(&doc.Notifications.Limits, s.RTT.V), PerFlowIsRTT: !doc.Notifications.Limits.PerFlow.given,
 	}
 	r.resolveRTT(&p, s, &doc.Gateway)
 	profile := r.profileOf(doc, s)
 	r.resolvePacing(doc, s, &p)
-	if r.resolveQueue(&p, s, profile); profile != nil {
+	if r.resolveQueue(&p, s, profile, &doc.Notifications); profile != nil {
 		p.Response = resolveResponse(&p, s, profile, &doc.Notifications)
 		p.Adjust = resolveAdjust(&profile.Adjust)
 	}
@@ -122,6 +122,12 @@ func (r *report) checkPair(s, peer *portSection) {
 	switch {
 	case s == peer:
 		r.problem(s.Peer.place, "a port can't be its own peer; expected a port of the other role")
+	case s.tap != peer.tap:
+		r.problem(s.Peer.place, "%s and %s can't be a pair, because only one of them has role tap; expected two mirror ports, or two ports that forward",
+			s.Name.V, peer.Name.V)
+	case s.tap && s.Role.valid && peer.Role.valid && s.Role.V == peer.Role.V:
+		r.problem(s.Peer.place, "%s mirrors the %s side too (%s); expected one mirror port of the fabric side and one of the WAN side as a pair",
+			peer.Name.V, Role(peer.Role.V), r.position(peer.Role.place))
 	case s.Role.valid && peer.Role.valid && s.Role.V == peer.Role.V:
 		r.problem(s.Peer.place, "%s has role %s too (%s); expected a fabric port and a WAN port as a pair",
 			peer.Name.V, Role(peer.Role.V), r.position(peer.Role.place))

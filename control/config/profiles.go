@@ -4,10 +4,12 @@ import "github.com/cnpgate/cnpgate/congestion"
 
 // checkProfiles checks the rules between the keys of each profile, whether a port uses it or not.
 func (r *report) checkProfiles(doc *document) {
+	r.checkShared(doc)
 	for i := range doc.Profiles.Entries {
 		profile := &doc.Profiles.Entries[i]
 		allowed := allowedActions(profile)
 		r.checkArrival(profile, allowed)
+		r.checkMode(profile, &doc.Notifications)
 		for k := range profile.Policy.Items {
 			r.checkLevel(profile.Policy.Items, k)
 			r.checkAction(profile, &profile.Policy.Items[k], allowed)

@@ -3,14 +3,10 @@ package config
 import (
 	"net/netip"
 
-	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/proxy"
 )
 
 func (r *report) resolveProxy(s *proxySection, g *gatewaySection) Proxy {
-	if s.Port.V == packet.RoCEv2Port {
-		r.problem(s.Port.place, "%d is the port of RoCEv2; expected another", packet.RoCEv2Port)
-	}
 	return Proxy{
 		Enabled: s.Enabled.V, Port: uint16(s.Port.V), Senders: r.resolveSenders(&s.Senders), PerProxy: s.Limits.PerProxy.V,
 		Listen: s.Listen.V, Sources: r.prefixes(&s.Sources), PerSource: s.Limits.PerSource.V, Received: s.Limits.Received.V,
@@ -33,6 +29,7 @@ func (r *report) resolveSenders(s *list[senderSection]) []proxy.Sender {
 // checkProxies checks the proxies against the gateway's addresses and the domain, and warns of roles that have no effect.
 func (r *report) checkProxies(doc *document) {
 	p := &doc.Proxy
+	r.checkProxyPort(&p.Port, doc.Domain.place)
 	if !p.Enabled.V {
 		for _, role := range []place{p.Listen.place, p.Senders.place, p.Sources.place, p.BGP.place, p.OSPF.place, p.OSPF6.place} {
 			if role.given {

@@ -10,6 +10,7 @@ import (
 type qpKey struct {
 	source, destination netip.Addr
 	destinationQP       int64
+	tags, tunnel        string
 }
 
 type qpEntry struct {
@@ -35,8 +36,12 @@ func (r *report) resolveQPMap(s *list[qpPairSection]) []QPPair {
 				e.Destination.V, e.Source.V, r.position(e.Source.place))
 			continue
 		}
+		if why := scopeError(e.Tags.V, e.Tunnel.V); why != "" {
+			r.problem(e.Tags.place, "%s", why)
+			continue
+		}
 		r.checkQPPair(e, seen)
-		pairs = append(pairs, QPPair{e.Source.V, e.Destination.V, uint32(e.SourceQP.V), uint32(e.DestinationQP.V)})
+		pairs = append(pairs, QPPair{e.Source.V, e.Destination.V, uint32(e.SourceQP.V), uint32(e.DestinationQP.V), e.Tags.V, e.Tunnel.V})
 	}
 	return pairs
 }
@@ -44,8 +49,8 @@ func (r *report) resolveQPMap(s *list[qpPairSection]) []QPPair {
 // checkQPPair reports an entry that contradicts an earlier one about the source QP of a flow, in its own direction or in the reverse
 // one that it implies. Duplicate entries are harmless.
 func (r *report) checkQPPair(e *qpPairSection, seen map[qpKey]qpEntry) {
-	forward := qpKey{e.Source.V, e.Destination.V, e.DestinationQP.V}
-	reverse := qpKey{e.Destination.V, e.Source.V, e.SourceQP.V}
+	forward := qpKey{e.Source.V, e.Destination.V, e.DestinationQP.V, e.Tags.V, e.Tunnel.V}
+	reverse := qpKey{e.Destination.V, e.Source.V, e.SourceQP.V, e.Tags.V, e.Tunnel.V}
 	if r.contradicts(seen, forward, qpEntry{e.SourceQP.V, e.SourceQP.place}) ||
 		r.contradicts(seen, reverse, qpEntry{e.DestinationQP.V, e.DestinationQP.place}) {
 		return
@@ -65,7 +70,7 @@ func (r *report) contradicts(seen map[qpKey]qpEntry, key qpKey, entry qpEntry) b
 }
 
 // QPPairKeys are the keys of a QP pair, in a file or in an API request.
-var QPPairKeys = []string{"source_ip", "destination_ip", "source_qp", "destination_qp"}
+var QPPairKeys = []string{"source_ip", "destination_ip", "source_qp", "destination_qp", "tags", "tunnel"}
 
 // ParseQPPair reads a pair that is not in a file, by the rules for qp_map's entries. values has a text for each key; an error
 // begins with its key.
@@ -99,7 +104,25 @@ func ParseQPPair(values map[string]string) (QPPair, error) {
 		}
 		*key.to = uint32(qp)
 	}
-	return p, nil
+	return p, parseScope(values, rules, &p)
+}
+
+// parseScope reads the tags and the tunnel of a pair, which it need not have.
+func parseScope(values map[string]string, rules map[string]rule, p *QPPair) error {
+	if _, given := values["tags"]; given {
+		if err := parseKey(values, rules, "tags", tagsKind{}, &p.Tags); err != nil {
+			return err
+		}
+	}
+	if _, given := values["tunnel"]; given {
+		if err := parseKey(values, rules, "tunnel", tunnelKind{}, &p.Tunnel); err != nil {
+			return err
+		}
+	}
+	if why := scopeError(p.Tags, p.Tunnel); why != "" {
+		return fmt.Errorf("tags: %s", why)
+	}
+	return nil
 }
 
 func parseKey[T any](values map[string]string, rules map[string]rule, key string, k interface {

@@ -9,7 +9,7 @@ import (
 
 func TestParseQPPair(t *testing.T) {
 	good := map[string]string{"source_ip": "10.0.0.1", "destination_ip": "10.0.0.2", "source_qp": "2", "destination_qp": "0xfffffe"}
-	want := QPPair{netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2"), 2, 0xfffffe}
+	want := QPPair{netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2"), 2, 0xfffffe, "", ""}
 	if p, err := ParseQPPair(good); err != nil || p != want {
 		t.Fatalf("%+v, %v", p, err)
 	}

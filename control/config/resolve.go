@@ -5,6 +5,7 @@ import "strings"
 // resolve turns a decoded document into a snapshot, and reports contradictions between keys. It is also called for a document with
 // mistakes, so that all are reported together: each check uses only valid values, and the snapshot is then discarded.
 func (r *report) resolve(doc *document) *Config {
+	taps := r.resolveTaps(doc)
 	cfg := &Config{
 		document:      doc,
 		Gateway:       Gateway{doc.Gateway.Name.V, doc.Gateway.IPv4.V, doc.Gateway.IPv6.V, r.resolveReflector(&doc.Gateway)},
@@ -18,6 +19,7 @@ func (r *report) resolve(doc *document) *Config {
 		Management:    Management{strings.TrimPrefix(doc.Management.Listen.V, unixPrefix), doc.Management.Metrics.V, LogLevels[doc.Management.LogLevel.V]},
 	}
 	cfg.Ports = r.resolvePorts(doc)
+	cfg.Notifications.Observe = cfg.Notifications.Observe || taps
 	r.checkProfiles(doc)
 	r.checkSources(doc)
 	r.checkProxies(doc)

@@ -12,7 +12,7 @@ import (
 // responseOf is the response of the WAN port of a configuration with a profile, and with more keys in notifications.
 func responseOf(t *testing.T, profile, notifications string) congestion.Response {
 	t.Helper()
-	cfg, err := Parse("f", fmt.Appendf(nil, "%sprofiles: {default: {%s}}\nnotifications: {%s}\n", head, profile, notifications))
+	cfg, err := Parse("f", fmt.Appendf(nil, "%sprofiles: {default: {mode: thresholds, %s}}\nnotifications: {%s}\n", head, profile, notifications))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -207,16 +208,19 @@ func parseDecimal(text string) (uint64, error) {
 
 type choiceKind struct{}
 
-func (k choiceKind) parse(text string, rl rule) (int, error) {
-	for i, word := range rl.one {
-		if word == text {
-			return i, nil
-		}
+func (choiceKind) parse(text string, rl rule) (int, error) {
+	return slices.Index(rl.one, text), CheckWord(text, rl.one)
+}
+
+// CheckWord refuses a text that is not one of the words. The error says which one it may mean, and what was expected.
+func CheckWord(text string, words []string) error {
+	if slices.Contains(words, text) {
+		return nil
 	}
-	if meant := nearest(text, rl.one); meant != "" {
-		return 0, fmt.Errorf("%s is not known; did you mean %s? Expected %s", quote(text), meant, k.expects(rl))
+	if meant := nearest(text, words); meant != "" {
+		return fmt.Errorf("%s is not known; did you mean %s? Expected %s", quote(text), meant, either(words))
 	}
-	return 0, fmt.Errorf("%s is not known; expected %s", quote(text), k.expects(rl))
+	return fmt.Errorf("%s is not known; expected %s", quote(text), either(words))
 }
 
 func (choiceKind) expects(rl rule) string { return either(rl.one) }

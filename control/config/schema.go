@@ -52,9 +52,12 @@ type dpdkSection struct {
 
 type portSection struct {
 	place
+	tap bool // role is tap; Role then has the side that the port mirrors
+
 	Name           name               `key:"name" required:"yes"`
 	Device         device             `key:"device" required:"yes"`
-	Role           choice             `key:"role" required:"yes" one:"fabric|wan"`
+	Role           choice             `key:"role" required:"yes" one:"fabric|wan|tap"`
+	Mirrors        choice             `key:"mirrors" one:"fabric|wan"`
 	Peer           name               `key:"peer" required:"yes"`
 	Rate           rate               `key:"rate" required:"yes" min:"100kbps" max:"10Tbps" reload:"live"`
 	RTT            duration           `key:"rtt" default:"0s" min:"0s" max:"10s" reload:"live"`
@@ -123,6 +126,8 @@ type watchdogSection struct {
 
 type profileSection struct {
 	place
+	Mode        choice            `key:"mode" default:"law" one:"law|thresholds"`
+	TargetDelay duration          `key:"target_delay" min:"10us" max:"1s"`
 	KBase       size              `key:"k_base" default:"64KB" min:"100B" max:"4000MiB"`
 	Alpha       decimal           `key:"alpha" default:"1.0" min:"0.000001" max:"100"`
 	KMinPercent integer           `key:"k_min_percent" default:"50" min:"1" max:"99"`
@@ -216,8 +221,8 @@ type switchSection struct {
 type limitsSection struct {
 	place
 	PerFlow        duration  `key:"per_flow" min:"0s" max:"1h"`
-	PerDestination perSecond `key:"per_destination" default:"100000/s" max:"1000000000/s"`
-	PerPort        perSecond `key:"per_port" default:"1000000/s" max:"1000000000/s"`
+	PerDestination perSecond `key:"per_destination" default:"1000000/s" max:"1000000000/s"`
+	PerPort        perSecond `key:"per_port" default:"10000000/s" max:"1000000000/s"`
 }
 
 type qpPairSection struct {
@@ -226,6 +231,8 @@ type qpPairSection struct {
 	Destination   address `key:"destination_ip" required:"yes"`
 	SourceQP      integer `key:"source_qp" required:"yes" min:"2" max:"16777214"`
 	DestinationQP integer `key:"destination_qp" required:"yes" min:"2" max:"16777214"`
+	Tags          tags    `key:"tags"`
+	Tunnel        tunnel  `key:"tunnel"`
 }
 
 type proxySection struct {

@@ -41,7 +41,11 @@ func (r *report) profileOf(doc *document, s *portSection) *profileSection {
 }
 
 // resolveQueue calculates a port's thresholds (draft-tian 5.3.2) and the capacity of its queues.
-func (r *report) resolveQueue(p *Port, s *portSection, profile *profileSection) {
+func (r *report) resolveQueue(p *Port, s *portSection, profile *profileSection, n *notificationsSection) {
+	if profile != nil && usesLaw(profile, n) {
+		r.resolveLaw(p, s, profile)
+		return
+	}
 	if profile == nil || !profile.KBase.valid || !profile.Alpha.valid || !profile.KMinPercent.valid || !s.Rate.valid || !s.RTT.valid {
 		return
 	}

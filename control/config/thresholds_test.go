@@ -12,6 +12,7 @@ func TestDefaultBaseHoldsAFrame(t *testing.T) {
 ports:
   - {name: lan0, device: d0, role: fabric, peer: wan0, rate: 1Gbps, mtu: 16000}
   - {name: wan0, device: d1, role: wan, peer: lan0, rate: 1Gbps, mtu: 16000}
+profiles: {default: {mode: thresholds}}
 `
 	cfg, err := Parse("f", []byte(text))
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 type (
@@ -79,14 +80,26 @@ func formatUnits(v uint64, units []unit) string {
 	return strconv.FormatUint(v, 10) + units[len(units)-1].name
 }
 
-// FormatSize writes a number of bytes in the form of the file: in the largest unit that divides it.
-func FormatSize(bytes uint64) string { return formatUnits(bytes, sizeUnits) }
-
 // FormatRate writes a rate (bit/s) in the form of the file: in the largest unit that divides it.
 func FormatRate(rate uint64) string { return formatUnits(rate, rateUnits) }
 
+// meantUnit is the text as it may be meant: without spaces, and with the unit in its own case; "" if that is no value either.
+func meantUnit(text string, units []unit) string {
+	text = strings.Join(strings.Fields(text), "")
+	number := strings.TrimRightFunc(text, unicode.IsLetter)
+	for _, u := range units {
+		if _, err := parseUnits(number+u.name, units); err == nil && strings.EqualFold(text[len(number):], u.name) {
+			return number + u.name
+		}
+	}
+	return ""
+}
+
 // unitError turns an error of parseUnits into one for the operator.
-func unitError(err error, text, what, expected, smallest string) error {
+func unitError(err error, text, what, expected, smallest string, units []unit) error {
+	if meant := meantUnit(text, units); err == errForm && meant != "" {
+		return fmt.Errorf("%s is not %s, as case and spaces matter; did you mean %s? Expected %s", quote(text), what, meant, expected)
+	}
 	switch err {
 	case errFraction:
 		return fmt.Errorf("%s is not a whole number of %s; expected %s", quote(text), smallest, expected)
@@ -101,7 +114,7 @@ type sizeKind struct{}
 func (k sizeKind) parse(text string, rl rule) (uint64, error) {
 	v, err := parseSize(text)
 	if err != nil {
-		return 0, unitError(err, text, "a size", k.expects(rl), "bytes")
+		return 0, unitError(err, text, "a size", k.expects(rl), "bytes", sizeUnits)
 	}
 	return bounded(v, text, rl, parseSize)
 }
@@ -115,7 +128,7 @@ type rateKind struct{}
 func (k rateKind) parse(text string, rl rule) (uint64, error) {
 	v, err := parseRate(text)
 	if err != nil {
-		return 0, unitError(err, text, "a rate", k.expects(rl), "bits a second")
+		return 0, unitError(err, text, "a rate", k.expects(rl), "bits a second", rateUnits)
 	}
 	return bounded(v, text, rl, parseRate)
 }
@@ -166,7 +179,7 @@ type lengthKind struct{}
 func (k lengthKind) parse(text string, rl rule) (uint64, error) {
 	v, err := parseLength(text)
 	if err != nil {
-		return 0, unitError(err, text, "a length", k.expects(rl), "metres")
+		return 0, unitError(err, text, "a length", k.expects(rl), "metres", lengthUnits)
 	}
 	return bounded(v, text, rl, parseLength)
 }
@@ -202,3 +215,6 @@ func ParseRate(text string) (uint64, error) { return rateKind{}.parse(text, rule
 
 // ParseSize reads a size in the form of configurations, such as 64KiB, in bytes. The error says what was expected.
 func ParseSize(text string) (uint64, error) { return sizeKind{}.parse(text, rule{}) }
+
+// ParseDuration reads a duration in the form of configurations, such as 500ms. The error says what was expected.
+func ParseDuration(text string) (time.Duration, error) { return durationKind{}.parse(text, rule{}) }

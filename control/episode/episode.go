@@ -15,8 +15,9 @@ const (
 	// kept bounds the number of ended episodes, trackedFlows the flows of one episode.
 	kept         = 256
 	trackedFlows = 64
-	// window is the shortest time over which a rate is measured, ns.
-	window = 10e6
+	// window is the shortest time over which a rate is measured, and silence that without packets after which it is 0, ns: many senders send in bursts.
+	window  = 10e6
+	silence = 200e6
 	// bitsPerSecond is one byte per millisecond in bit/s.
 	bitsPerSecond = 8000
 )
@@ -57,13 +58,15 @@ type Flow struct {
 	Bytes         uint64               // that arrived in the episode, as far as recorded
 	Queued        uint64               // the most bytes seen in the queue
 	Notifications uint64               // sent to its sender, or would have been
-	First         int64                // time of the first notification
+	Sent          uint64               // of them
+	First         int64                // time of the first notification that was sent; without one, of the first that would have been
 	Before, After Rate                 // arrival rates before that, and since
 
-	base         uint64 // bytes of the flow in its first record
-	looked       bool   // a worker recorded it; false: known only from a notification
-	prior, last  sample
-	afterIsFinal bool
+	base        uint64 // bytes of the flow in its first record
+	looked      bool   // a worker recorded it; false: known only from a notification
+	prior, last sample
+	latest      Rate // after the first notification
+	until       int64
 }
 
 // Rate is in bits per second, if Known.
@@ -72,13 +75,14 @@ type Rate struct {
 	Known bool
 }
 
-// Slowed reports whether the rate fell by more than an eighth, the limit below which draft-tian 5.7 leaves a sender alone. known is false if one of the
-// rates isn't known.
+// Slowed reports whether the rate fell by more than an eighth, the limit below which draft-tian 5.7 leaves a sender alone, after a notification. known is
+// false if none was sent, or one of the rates isn't known.
 func (f *Flow) Slowed() (slowed, known bool) {
-	return f.After.BPS < f.Before.BPS-f.Before.BPS/8, f.Before.Known && f.After.Known
+	return f.After.BPS < f.Before.BPS-f.Before.BPS/8, f.Sent > 0 && f.Before.Known && f.After.Known
 }
 
-// sample is the number of bytes of a flow that had arrived at a time.
+// sample is the number of bytes of a flow that had arrived by one of its packets, and when that was: the rate between two packets doesn't depend on when
+// somebody looked.
 type sample struct {
 	at    int64
 	bytes uint64
@@ -104,24 +108,27 @@ func (e *Episode) notify(worker int, r *dataplane.NotificationRecord) {
 	if !f.looked {
 		f.Record.Key, f.Record.Flow, f.Record.View.Answer = r.Key, r.Flow, r.QP
 	}
-	f.afterIsFinal = false
-	now := sample{r.Time, r.FlowBytes}
-	if f.Notifications++; f.Notifications == 1 {
+	now, sent := sample{r.Time, r.FlowBytes}, r.Outcome != dataplane.Observed
+	f.Notifications++
+	if sent {
+		f.Sent++
+	}
+	if f.Notifications == 1 || sent && f.Sent == 1 {
 		f.First, f.Before = r.Time, f.before(now)
 		if !f.Before.Known && r.FlowRate > 0 {
 			f.Before = Rate{r.FlowRate * bitsPerSecond, true}
 		}
-		f.prior, f.last = sample{}, now
+		f.prior, f.last, f.After, f.latest = sample{}, now, Rate{}, Rate{}
 	}
 	f.take(now, r.Queued)
 }
 
-// before is the rate at which the flow arrived before it was notified, over the shortest window that is long enough.
+// before is the rate at which the flow arrived before it was notified, over the longest time that is known.
 func (f *Flow) before(now sample) Rate {
-	if r := f.last.to(now); r.Known {
+	if r := f.prior.to(now); r.Known {
 		return r
 	}
-	return f.prior.to(now)
+	return f.last.to(now)
 }
 
 // take updates the bytes that have arrived of the flow.
@@ -155,21 +162,34 @@ func (e *Episode) flow(worker int, ref flowtable.Ref) *Flow {
 	return least
 }
 
-// sampled takes a record of the flow. The rate after a notification is that of the last window in which the queue was congested, or of the first window
-// if the congestion ended there.
-func (f *Flow) sampled(e *Episode, now sample, r *dataplane.FlowRecord) {
-	if f.last.at-now.at > calmTime { // the clock was set back
+// sampled takes a record that a worker made of the flow at a time.
+func (f *Flow) sampled(e *Episode, at int64, r *dataplane.FlowRecord) {
+	f.Record, f.looked = *r, true
+	if f.last.at-at > calmTime { // the clock was set back
 		f.prior, f.last = sample{}, sample{}
 	}
-	if f.last.at != 0 && now.at-f.last.at < window {
+	now, least := sample{at - (r.At - r.LastSeen), r.Traffic.Bytes}, int64(window)
+	f.take(now, r.Queued)
+	silent := f.last.at != 0 && now.bytes == f.last.bytes
+	if silent {
+		now.at, least = at, silence
+	}
+	if f.last.at != 0 && now.at-f.last.at < least {
 		return
 	}
-	f.Record, f.looked = *r, true
-	f.take(now, r.Queued)
-	if f.Notifications > 0 && !f.afterIsFinal {
-		if rate := f.last.to(now); rate.Known {
-			f.After, f.afterIsFinal = rate, e.End < f.last.at
-		}
+	f.settle(e.End)
+	if f.Notifications > 0 {
+		f.latest, f.until = f.last.to(now), now.at
 	}
-	f.prior, f.last = f.last, now
+	if !silent {
+		f.prior, f.last = f.last, now
+	}
+}
+
+// settle takes the latest rate as that after the notification, if the queue was congested until then or no rate was known yet: the senders of a queue that
+// is calm may do what they like, or have ended.
+func (f *Flow) settle(end int64) {
+	if f.latest.Known && (!f.After.Known || f.until <= end) {
+		f.After = f.latest
+	}
 }

@@ -101,7 +101,8 @@ func TestSlowed(t *testing.T) {
 		{"halved", []uint64{1000, 2000, 3000, 3500, 4000}, 2, "160000", "80000", "true"},
 		{"went on", []uint64{1000, 2000, 3000, 4000, 5000}, 2, "160000", "160000", "false"},
 		{"a little", []uint64{1000, 2000, 3000, 3900, 4800}, 2, "160000", "144000", "false"},
-		{"stopped", []uint64{1000, 2000, 3000, 3000, 3000}, 2, "160000", "0", "true"},
+		{"stopped", []uint64{1000, 2000, 3000, 3000, 3000, 3000, 3000, 3000}, 2, "160000", "0", "true"},
+		{"silent for a moment", []uint64{1000, 2000, 3000, 3500, 3500, 3500}, 2, "160000", "80000", "true"},
 		{"slowly", []uint64{1000, 2000, 3000, 3900, 4400, 4600}, 2, "160000", "32000", "true"},
 		{"faster", []uint64{1000, 1500, 2000, 4000, 6000}, 2, "80000", "320000", "false"},
 		{"not seen before", []uint64{0, 0, 3000, 3500, 4000}, 2, "?", "80000", "?"},
@@ -165,6 +166,78 @@ func TestMeasuredByWorker(t *testing.T) {
 	tracker.Notified(3, &dataplane.NotificationRecord{Time: 5, Out: 1, Cause: congestion.ByGrowth, FlowRate: 20})
 	if f := tracker.Episodes()[0].Flows[0]; f.Before != (Rate{160_000, true}) || f.Worker != 3 {
 		t.Errorf("%+v", f)
+	}
+}
+
+// TestRatesAreThoseOfTheFlow: whatever the bursts in which a flow sends, and however they meet with the looks, the rates are what it sends, also if it ends
+// together with the congestion.
+func TestRatesAreThoseOfTheFlow(t *testing.T) {
+	const packet = 4200
+	rapid.Check(t, func(t *rapid.T) {
+		tracker, now, notifiedAt, end := NewTracker(), int64(1e15), int64(1e15+505*ms), int64(1e15+1000*ms)
+		burst, before, after := rapid.Uint64Range(1, 16).Draw(t, "packets of a burst"), rapid.Int64Range(1, 40).Draw(t, "ms from burst to burst"), int64(0)
+		after = before * rapid.Int64Range(2, 3).Draw(t, "times slower")
+		bytes, last, next, notified := uint64(0), now, now, false
+		for ; now < end+1500*ms; now += ms {
+			if now >= next && now < end {
+				bytes, last, next = bytes+burst*packet, now, now+before*ms
+				if notified {
+					next = now + after*ms
+				}
+				if now >= notifiedAt && !notified {
+					notified, next = true, now+after*ms
+					tracker.Notified(0, &dataplane.NotificationRecord{Time: now, FlowBytes: bytes, Out: 1, Cause: congestion.ByDepth,
+						Flow: flowtable.Ref{Index: 7, Generation: 1}, Metrics: congestion.Metrics{Depth: 5000}})
+				}
+			}
+			if now%tick == 0 {
+				tracker.Sampled(wan, 0, now, []dataplane.FlowRecord{{Flow: flowtable.Ref{Index: 7, Generation: 1}, Traffic: pairing.Traffic{Bytes: bytes},
+					At: now - 1e14, LastSeen: last - 1e14}})
+				state := State{Peak: 5000, KMin: kMin}
+				if now > end {
+					state.Peak = 0
+				}
+				tracker.Look(now, wan, state)
+			}
+		}
+		f := tracker.Episodes()[0].Flows[0]
+		bps := func(every int64) uint64 { return burst * packet * 8000 / uint64(every) }
+		if f.Before != (Rate{bps(before), true}) || f.After != (Rate{bps(after), true}) {
+			t.Fatalf("%v before, %v after, expected %d and %d", f.Before, f.After, bps(before), bps(after))
+		}
+		if slowed, known := f.Slowed(); !slowed || !known {
+			t.Fatalf("slowed %v, known %v", slowed, known)
+		}
+	})
+}
+
+// TestNothingSent: a sender to which nothing was sent did not slow down because of it. Once something is sent, the rates are those before and after that.
+func TestNothingSent(t *testing.T) {
+	flow := flowtable.Ref{Index: 7, Generation: 1}
+	for _, sent := range []bool{false, true} {
+		tracker, now, bytes := NewTracker(), int64(1e15), uint64(0)
+		notify := func(o dataplane.Outcome) {
+			tracker.Notified(0, &dataplane.NotificationRecord{Time: now, FlowBytes: bytes, Out: 1, Cause: congestion.ByDepth, Outcome: o, Flow: flow})
+		}
+		ticks := func(n int, each uint64) {
+			for range n {
+				now, bytes = now+tick, bytes+each
+				tracker.Sampled(wan, 0, now, []dataplane.FlowRecord{{Flow: flow, Traffic: pairing.Traffic{Bytes: bytes}}})
+				tracker.Look(now, wan, State{Peak: 5000, KMin: kMin})
+			}
+		}
+		ticks(4, 1000)
+		notify(dataplane.Observed)
+		ticks(4, 500) // by itself
+		if sent {
+			notify(dataplane.Emitted)
+			ticks(4, 250)
+		}
+		f := tracker.Episodes()[0].Flows[0]
+		slowed, known := f.Slowed()
+		if !sent && (known || f.Notifications != 1 || f.Sent != 0) || sent && (!slowed || !known || f.Before.BPS != 80_000 || f.After.BPS != 40_000 || f.Sent != 1) {
+			t.Errorf("sent %v: slowed %v, known %v: %+v", sent, slowed, known, f)
+		}
 	}
 }
 

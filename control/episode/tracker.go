@@ -70,6 +70,9 @@ func (t *Tracker) begin(now int64, q Queue) *Episode {
 
 func (t *Tracker) end(e *Episode) *Episode {
 	e.Over = true
+	for i := range e.Flows {
+		e.Flows[i].settle(e.End)
+	}
 	delete(t.open, e.Queue)
 	if len(t.over) == kept {
 		t.over = slices.Delete(t.over, 0, 1)
@@ -118,7 +121,7 @@ func (t *Tracker) Sampled(q Queue, worker int, at int64, flows []dataplane.FlowR
 	for i := range flows {
 		r := &flows[i]
 		if f := e.flow(worker, r.Flow); f != nil {
-			f.sampled(e, sample{at, r.Traffic.Bytes}, r)
+			f.sampled(e, at, r)
 		}
 	}
 }
@@ -153,6 +156,9 @@ func (t *Tracker) Episodes() []Episode {
 	}
 	for i := range all {
 		all[i].Flows = slices.Clone(all[i].Flows)
+		for k := range all[i].Flows {
+			all[i].Flows[k].settle(all[i].End)
+		}
 	}
 	slices.SortStableFunc(all, func(a, b Episode) int { return cmp.Compare(a.ID, b.ID) })
 	return all

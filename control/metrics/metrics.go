@@ -16,16 +16,18 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/net/netutil"
 
 	"github.com/cnpgate/cnpgate/control/advertise"
 	"github.com/cnpgate/cnpgate/control/report"
 )
 
 const (
-	path        = "/metrics"
-	maxRequests = 4 // at a time
-	requestTime = 5 * time.Second
-	maxHeader   = 16 << 10
+	path           = "/metrics"
+	maxConnections = 32 // so that clients can't use up the process's descriptors; further ones wait in the kernel
+	maxRequests    = 4  // at a time
+	requestTime    = 5 * time.Second
+	maxHeader      = 16 << 10
 )
 
 // Source is the gateway. Any goroutine may call it.
@@ -58,11 +60,15 @@ func Open(address string, s Source, log *log.Logger) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	return newServer(listener, s, log), nil
+}
+
+func newServer(listener net.Listener, s Source, log *log.Logger) *Server {
 	handler := http.NewServeMux()
 	handler.Handle("GET "+path, promhttp.HandlerFor(registry(s), promhttp.HandlerOpts{ErrorLog: log, MaxRequestsInFlight: maxRequests, Timeout: requestTime}))
-	return &Server{listener, http.Server{
-		Handler: handler, ErrorLog: log, ReadTimeout: requestTime, WriteTimeout: 2 * requestTime, IdleTimeout: requestTime, MaxHeaderBytes: maxHeader,
-	}}, nil
+	return &Server{netutil.LimitListener(listener, maxConnections), http.Server{
+		Handler: handler, ErrorLog: log, ReadTimeout: requestTime, ReadHeaderTimeout: requestTime, WriteTimeout: 2 * requestTime, IdleTimeout: requestTime, MaxHeaderBytes: maxHeader,
+	}}
 }
 
 // network is the network of an address's IP version: with "tcp" and 0.0.0.0, Go also listens on all IPv6 addresses.

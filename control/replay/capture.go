@@ -26,12 +26,13 @@ type Capture struct {
 // Stdin is the name of standard input.
 const Stdin = "-"
 
-// Open reads the capture once and returns to its start. It makes a temporary copy of a stream, such as Stdin or a named pipe.
-func Open(name string) (*Capture, error) {
+// Open reads the capture once and returns to its start. It makes a temporary copy of a stream, such as Stdin or a named pipe. progress is called every
+// capturefile.ProgressStep frames with the number of frames read so far; may be nil.
+func Open(name string, progress func(frames int)) (*Capture, error) {
 	c := &Capture{name: name}
 	err := c.open()
 	if err == nil {
-		err = c.survey()
+		err = c.survey(progress)
 	}
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
@@ -94,10 +95,11 @@ func (c *Capture) Next() (capturefile.Frame, error) {
 }
 
 // survey reads the file to its end and notes what a replay needs to know.
-func (c *Capture) survey() error {
+func (c *Capture) survey(progress func(frames int)) error {
 	if err := c.rewind(); err != nil {
 		return err
 	}
+	c.reader.Progress = progress
 	for {
 		_, err := c.reader.Next()
 		if cut := (*capturefile.Truncated)(nil); errors.As(err, &cut) {

@@ -21,6 +21,7 @@ const wire = `gateway: {name: wire, ipv4: 192.0.2.1}
 ports:
   - {name: dc, device: d0, role: fabric, peer: wan, rate: 100Gbps}
   - {name: wan, device: d1, role: wan, peer: dc, rate: 100Gbps}
+profiles: {default: {mode: thresholds}}
 flows: {capacity: 1Ki}
 `
 
@@ -67,7 +68,7 @@ func save(t *testing.T, b []byte) string {
 // through takes a capture through a gateway that is a wire, and returns what it forwarded and warned of.
 func through(t *testing.T, b []byte) ([]frame, string) {
 	t.Helper()
-	c, err := replay.Open(save(t, b))
+	c, err := replay.Open(save(t, b), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +211,7 @@ func TestShortSnapshotLength(t *testing.T) {
 	config := gatewayAddresses + `ports:
   - {name: dc, device: d0, role: fabric, peer: wan, rate: 8Gbps}
   - {name: wan, device: d1, role: wan, peer: dc, rate: 8Mbps}
-profiles: {default: {k_base: 4KB}}
+profiles: {default: {mode: thresholds, k_base: 4KB}}
 endpoints: [{prefix: 10.1.0.0/16, accepts: [long-haul-cnp]}]
 notifications: {long_haul_cnp: {enabled: true}}
 qp_map: [{source_ip: 10.1.0.1, destination_ip: 10.9.0.9, source_qp: 50, destination_qp: 100}]
@@ -252,7 +253,7 @@ func TestRefusedCaptures(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := save(t, c.capture)
-			capture, err := replay.Open(path)
+			capture, err := replay.Open(path, nil)
 			if err == nil {
 				capture.Close()
 				t.Fatal("it was accepted")

@@ -25,7 +25,7 @@ func from(t *testing.T, sources ...string) *replay.Capture {
 		}
 		records = append(records, whole(uint32(i), 0, f))
 	}
-	c, err := replay.Open(save(t, classic(binary.LittleEndian, micro, 1, records...)))
+	c, err := replay.Open(save(t, classic(binary.LittleEndian, micro, 1, records...)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestFabricOfTunnels(t *testing.T) {
 		{testkit.MPLS(inner, 5), "10.1.0.0/16", true},
 		{testkit.MPLS(inner, 5), "10.9.0.0/16", false},
 	} {
-		capture, err := replay.Open(save(t, classic(binary.LittleEndian, micro, 1, whole(0, 0, c.frame))))
+		capture, err := replay.Open(save(t, classic(binary.LittleEndian, micro, 1, whole(0, 0, c.frame))), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,7 +18,7 @@ ports:
   - {name: dc, device: d0, role: fabric, peer: wan, rate: 100Gbps, mtu: 1500, queue_capacity: 65KB}
   - {name: wan, device: d1, role: wan, peer: dc, rate: 100kbps, mtu: 1500, queue_capacity: %dB}
 flows: {capacity: 1Ki}
-profiles: {default: {interval: 1us, actions: [mark, rate-reduce]}}
+profiles: {default: {mode: thresholds, interval: 1us, actions: [mark, rate-reduce]}}
 qp_map: [{source_ip: 10.1.0.1, destination_ip: 10.9.0.9, source_qp: 50, destination_qp: 100}]
 endpoints: [{prefix: 10.1.0.0/16, accepts: [long-haul-cnp]}]
 notifications: {long_haul_cnp: {enabled: true}, limits: {per_flow: 0s, per_destination: 0/s, per_port: 0/s}}
@@ -37,7 +37,7 @@ func TestNotifiesWithFullQueues(t *testing.T) {
 				at := n / uint32(burst) * uint32(burst) // a burst at a time, us
 				records = append(records, whole(at/1_000_000, at%1_000_000, f))
 			}
-			c, err := replay.Open(save(t, classic(binary.LittleEndian, micro, 1, records...)))
+			c, err := replay.Open(save(t, classic(binary.LittleEndian, micro, 1, records...)), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -31,7 +31,7 @@ func FuzzReplay(f *testing.F) {
 	c, err := config.Parse("fuzz.yaml", []byte(gatewayAddresses+everyoneIsTold+`ports:
   - {name: dc, device: d0, role: fabric, peer: wan, rate: 1Mbps, queue_capacity: 4KB}
   - {name: wan, device: d1, role: wan, peer: dc, rate: 100kbps, queue_capacity: 4KB}
-profiles: {default: {k_base: 1KB}}
+profiles: {default: {mode: thresholds, k_base: 1KB}}
 `))
 	if err != nil {
 		f.Fatal(err)
@@ -41,7 +41,7 @@ profiles: {default: {k_base: 1KB}}
 		if err := os.WriteFile(path, b, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		capture, err := replay.Open(path)
+		capture, err := replay.Open(path, nil)
 		if err != nil {
 			return
 		}

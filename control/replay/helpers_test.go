@@ -88,7 +88,7 @@ func parseConfig(t *testing.T, text string) *config.Config {
 // run replays a capture file.
 func run(t *testing.T, c *config.Config, path string, o replay.Options) *report.Report {
 	t.Helper()
-	capture, err := replay.Open(path)
+	capture, err := replay.Open(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

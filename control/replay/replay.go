@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"time"
 
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/control/assemble"
@@ -25,7 +26,7 @@ type Options struct {
 	Fabric []netip.Prefix // frames from these arrive at the fabric port, the rest at the WAN port
 	// Forwarded takes the frames that left, Emitted the notifications; nil for neither. Classic pcap, nanoseconds.
 	Forwarded, Emitted io.Writer
-	// Progress is called every progressStep frames with the number of frames replayed so far; may be nil.
+	// Progress is called every capturefile.ProgressStep frames with the number of frames replayed so far; may be nil.
 	Progress func(frames int)
 }
 
@@ -34,8 +35,6 @@ const (
 	seed = 0x636e7067
 	// epoch is the virtual time of the first frame (ns). It is not 0, which in a flow means never.
 	epoch = 1e9
-	// progressStep is the number of frames between two calls of Progress.
-	progressStep = 100_000
 )
 
 // run is an active replay.
@@ -56,19 +55,30 @@ type run struct {
 
 // Run replays the capture. It runs through the first fabric port of the configuration and its peer.
 func Run(c *config.Config, capture *Capture, o Options) (result *report.Report, err error) {
-	r := &run{options: o, burst: c.DPDK.Burst}
-	for r.fabric = 0; c.Ports[r.fabric].Role != config.Fabric; r.fabric++ { // a configuration has at least one
-	}
-	r.wan = c.Ports[r.fabric].Peer
+	r := newRun(c, o)
 	defer func() { err = errors.Join(err, r.memory.Release()) }()
-	if err := r.start(c, capture); err != nil {
+	if err := r.start(c, capture.First, capture.Longest); err != nil {
 		return nil, err
 	}
 	if err := r.play(capture); err != nil {
 		return nil, err
 	}
+	return r.end(c)
+}
+
+func newRun(c *config.Config, o Options) *run {
+	r := &run{options: o, burst: c.DPDK.Burst}
+	for r.fabric = 0; c.Ports[r.fabric].Role != config.Fabric; r.fabric++ { // a configuration has at least one
+	}
+	r.wan = c.Ports[r.fabric].Peer
+	return r
+}
+
+// end processes what is still due, and makes the report.
+func (r *run) end(c *config.Config) (*report.Report, error) {
+	r.step()
 	r.time.Drain()
-	result = report.Make(c, r.plane, &r.ended)
+	result := report.Make(c, r.plane, &r.ended)
 	r.plane.Worker(0).Close()
 	return result, errors.Join(r.out.err, r.account(result))
 }
@@ -84,11 +94,12 @@ func (r *run) account(result *report.Report) error {
 	return nil
 }
 
-func (r *run) start(c *config.Config, capture *Capture) (err error) {
-	if r.out, err = newOutputs(r.options, capture.First); err != nil {
+// start makes the dataplane. first is the time of the first frame, captured the bytes at hand of the longest one.
+func (r *run) start(c *config.Config, first time.Time, captured int) (err error) {
+	if r.out, err = newOutputs(r.options, first); err != nil {
 		return err
 	}
-	longest := max(assemble.LargestFrame(c), cnpgen.MaxLen, capture.Longest)
+	longest := max(assemble.LargestFrame(c), cnpgen.MaxLen, captured)
 	memory, err := r.memory.Allocate(longest * assemble.Frames(c, 1))
 	if err != nil {
 		return err
@@ -103,7 +114,7 @@ func (r *run) start(c *config.Config, capture *Capture) (err error) {
 	if err != nil {
 		return err
 	}
-	r.plane.SetWallClock(capture.First.UnixNano() - epoch)
+	r.plane.SetWallClock(first.UnixNano() - epoch)
 	r.time = virtual.NewStepper(r.plane, []*inmem.Backend{r.backend}, epoch)
 	r.time.AdaptEvery = virtual.AdaptStep
 	return nil
@@ -114,33 +125,33 @@ func (r *run) play(capture *Capture) error {
 	for {
 		frame, err := capture.Next()
 		if errors.Is(err, io.EOF) {
-			r.step()
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		if at := frame.Time + epoch; at > r.time.Now() || r.waiting == r.burst {
-			r.step()
-			r.time.RunUntil(at)
+		port := r.wan
+		if fromFabric(frame.Octets, frame.Length, r.options.Fabric) {
+			port = r.fabric
 		}
-		if err := r.inject(frame); err != nil {
+		if err := r.add(port, frame); err != nil {
 			return err
 		}
 	}
 }
 
-func (r *run) inject(f capturefile.Frame) error {
-	port := r.wan
-	if fromFabric(f.Octets, f.Length, r.options.Fabric) {
-		port = r.fabric
+// add makes a frame arrive at its time, after the events that are due before.
+func (r *run) add(port int, f capturefile.Frame) error {
+	if at := f.Time + epoch; at > r.time.Now() || r.waiting == r.burst {
+		r.step()
+		r.time.RunUntil(at)
 	}
 	if !r.backend.Inject(port, f.Octets, f.Length) {
 		return fmt.Errorf("frame %d: no buffer was free: a bug in cnpgate; please report it with the capture and configuration", r.frames+1)
 	}
 	r.waiting++
 	r.frames++
-	if r.options.Progress != nil && r.frames%progressStep == 0 {
+	if r.options.Progress != nil && r.frames%capturefile.ProgressStep == 0 {
 		r.options.Progress(r.frames)
 	}
 	return nil

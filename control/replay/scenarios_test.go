@@ -116,7 +116,7 @@ func congestedBy(c capture, s side, w way, rate uint64, capacity string) *scenar
 	out.config = gatewayAddresses + fmt.Sprintf(`ports:
   - {name: dc, device: d0, role: fabric, peer: wan, rate: 1Gbps}
   - {name: wan, device: d1, role: wan, peer: dc, rate: %dbps, queue_capacity: %s}
-profiles: {default: {k_base: 6KB}}
+profiles: {default: {mode: thresholds, k_base: 6KB}}
 notifications: {fast_cnp: {enabled: true}, long_haul_cnp: {enabled: true}, limits: {%s}}
 endpoints:
 `, rate, capacity, w.limits)

@@ -88,7 +88,7 @@ func (f *Flow) setPlace(k *flowtable.Key) {
 		f.setVLANs(k.OuterTag, k.InnerTag)
 		return
 	}
-	kind, id, vid := k.Tunnel()
+	kind, id, vid := k.Scope().Tunnel()
 	f.Tunnel, f.TunnelID = kind.String(), id
 	if vid != 0 {
 		f.VLAN = []uint16{vid}

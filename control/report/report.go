@@ -147,6 +147,7 @@ func addWorker(v telemetry.Values, f flowtable.Stats, p pairing.Stats) {
 	v.Add(telemetry.QPReuses, "", p.Reuses)
 	v.Add(telemetry.QPEvidenceSkipped, "", p.Skipped)
 	v.Add(telemetry.QPUnpaired, "", p.NoPlace)
+	v.Add(telemetry.QPCMDropped, "", p.CMDropped)
 }
 
 // makePort makes a port's part, with the policy in force.

@@ -8,6 +8,9 @@ hexadecimal, and what it is. Needs scapy (Debian: python3-scapy).
 """
 import struct
 
+from scapy.contrib.geneve import GENEVE
+from scapy.contrib.gtp import GTP_U_Header
+from scapy.contrib.macsec import MACsec
 from scapy.contrib.mpls import MPLS
 from scapy.layers.inet import ICMP, IP, TCP, UDP, IPOption_LSRR, IPOption_NOP, IPOption_Router_Alert, fragment
 from scapy.layers.inet6 import (ICMPv6EchoRequest, ICMPv6ND_NS, ICMPv6Unknown, IPv6, IPv6ExtHdrDestOpt, IPv6ExtHdrFragment, IPv6ExtHdrHopByHop,
@@ -92,6 +95,9 @@ def same_verdict(verdict, name, make, upper):
     emit(verdict, name + ", GRE of Ethernet", link(v4() / GRE(proto=0x6558) / link(ip)))
     emit(verdict, name + ", VXLAN", link(v4() / UDP(sport=7, dport=4789) / VXLAN(vni=5) / link(ip)))
     emit(verdict, name + ", VXLAN over IPv6", link(v6() / UDP(sport=7, dport=4789) / VXLAN(vni=5) / link(tags(1) / ip)))
+    emit(verdict, name + ", Geneve", link(v4() / UDP(sport=7, dport=6081) / GENEVE(vni=5) / link(ip)))
+    emit(verdict, name + ", GTP-U", link(v4() / UDP(sport=7, dport=2152) / GTP_U_Header(gtp_type=255, teid=5) / ip))
+    emit(verdict, name + ", VXLAN of a group", link(v4() / UDP(sport=7, dport=4789) / VXLAN(flags="G+Instance", gpid=7, vni=5) / link(ip)))
     emit(verdict, name + ", IP in IP", link(v4() / ip))
     emit(verdict, name + ", IP in IPv6", link(v6() / ip))
     if make is v4:
@@ -120,9 +126,19 @@ def stopped(name, make, upper):
         emit("stop", "%s, %d tags" % (name, n), link(tags(n) / ip))
     for tpid in (0x9200, 0x9300, 0x4321):
         emit("stop", "%s, TPID %#x" % (name, tpid), Ether(type=tpid, **MACS) / Raw(bytes(tags(1) / ip)))
-    emit("stop", name + ", MPLS", link(MPLS(label=5, s=1, ttl=9) / ip))
-    emit("stop", name + ", PPPoE", link(PPPoE(code=0, sessionid=1) / PPP() / ip))
-    emit("stop", name + ", SNAP", Dot3(**MACS) / LLC() / SNAP() / ip)
+    for kind, frame in (
+            ("MPLS", link(MPLS(label=5, s=1, ttl=9) / ip)), ("PPPoE", link(PPPoE(code=0, sessionid=1) / PPP() / ip)),
+            ("MACsec", link(MACsec(E=0, C=0, pn=1, type=0x0800 if make is v4 else 0x86dd) / ip))):
+        emit("stop", name + ", " + kind, frame)
+        behind = bytes(frame)[12:]
+        emit("stop", name + ", unknown TPID and " + kind, Ether(type=0x4321, **MACS) / Raw(b"\0\5" + behind))
+        emit("stop", name + ", three tags, the last of unknown TPID, and " + kind,
+             Ether(type=0x8100, **MACS) / Dot1Q(vlan=5, type=0x88a8) / Dot1AD(vlan=6, type=0x4321) / Raw(b"\0\5" + behind))
+    for llc in ({}, {"ctrl": 0x13}, {"dsap": 0xab}, {"ssap": 0xab}):
+        snap = Raw(bytes(SNAP() / ip))
+        emit("stop", "%s, SNAP with %s" % (name, llc), Dot3(**MACS) / LLC(**{"dsap": 0xaa, "ssap": 0xaa, "ctrl": 3, **llc}) / snap)
+    emit("stop", name + ", bridged SNAP", Dot3(**MACS) / LLC(dsap=0xaa, ssap=0xaa, ctrl=3) / SNAP(OUI=0x80c2, code=7) / Raw(bytes(link(ip))))
+    emit("stop", name + ", VXLAN-GPE", link(v4() / UDP(sport=7, dport=4789) / VXLAN(flags=0x0c, NextProtocol=1 if make is v4 else 2, vni=5) / Raw(bytes(ip))))
     emit("stop", name + ", VXLAN of three tags", link(v4() / UDP(sport=7, dport=4789) / VXLAN(vni=5) / link(tags(3) / ip)))
     emit("stop", name + ", GRE in GRE", link(v4() / GRE() / v4() / GRE() / ip))
     key = b"0123456789abcdef"

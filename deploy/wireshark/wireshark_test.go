@@ -294,7 +294,7 @@ func captures(t *testing.T) (files []string) {
 // and doesn't change what other dissectors find malformed.
 func TestCaptures(t *testing.T) {
 	found := 0
-	for _, file := range captures(t) {
+	for i, file := range captures(t) {
 		want, refused := decoded(t, file)
 		got, malformed := map[string]string{}, ""
 		for _, l := range lines(dissected(t, "-r", file, "-T", "fields", "-e", "frame.number", "-e", "cnpgate.kind", "-e", "_ws.malformed",
@@ -317,6 +317,9 @@ func TestCaptures(t *testing.T) {
 		}
 		if len(got) != len(want) {
 			t.Errorf("%s: %d notifications, cnpgate decode finds %d", file, len(got), len(want))
+		}
+		if i%eachCapture != 0 {
+			continue
 		}
 		if without := plain(t, "-r", file, "-Y", "_ws.malformed", "-T", "fields", "-e", "frame.number"); malformed != without {
 			t.Errorf("%s: malformed are %q, without the dissector %q", file, malformed, without)

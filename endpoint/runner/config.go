@@ -31,13 +31,15 @@ type Config struct {
 	CMPort      uint16 // RDMA-CM's port, by which connections are set up: PeerFirstQP and PSN are then unused; 0: no RDMA-CM
 	Seed        uint64 // of RDMA-CM's random numbers
 
-	Verb    endpoint.Op // Write, Send or Read
-	Message uint32      // bytes of a message
-	Window  int64       // most bytes in flight for each QP
-	MTU     int         // path MTU: most payload bytes in a packet
-	Load    []Phase     // what to offer; an answering endpoint has one phase, without end
-	Timeout int64       // a QP retransmits after this time without an acknowledgement
-	RTT     int64       // RTT_est of the reaction point
+	Verb    endpoint.Op      // Write, Send or Read
+	Ping    bool             // rounds of rping's exchange instead of messages, with buffers of Message bytes; needs RDMA-CM
+	Remote  *endpoint.Region // the receiver's memory for Write and Read; nil: a made-up one, which only a receiver of this package accepts
+	Message uint32           // bytes of a message
+	Window  int64            // most bytes in flight for each QP
+	MTU     int              // path MTU: most payload bytes in a packet
+	Load    []Phase          // what to offer; an answering endpoint has one phase, without end
+	Timeout int64            // a QP retransmits after this time without an acknowledgement
+	RTT     int64            // RTT_est of the reaction point
 
 	Trusted []netip.Prefix // who may send notifications
 	Accept  []cnpdec.Kind  // formats to obey besides the peer's standard CNP
@@ -107,6 +109,8 @@ func (c *Config) checkQPs() error {
 		return fmt.Errorf("a starting PSN of %d; expected 0 to %d", c.PSN, psnMask)
 	case c.Verb != endpoint.Write && c.Verb != endpoint.Send && c.Verb != endpoint.Read:
 		return fmt.Errorf("verb %d is not known; expected Write, Send or Read", c.Verb)
+	case c.Ping && (c.CMPort == 0 || c.Message > endpoint.MaxPing):
+		return fmt.Errorf("rping's exchange with buffers of %d bytes; expected RDMA-CM, and at most %d bytes", c.Message, endpoint.MaxPing)
 	case c.MTU < 1:
 		return fmt.Errorf("a path MTU of %d bytes; expected 1 to 9216", c.MTU)
 	case c.Timeout <= 0 || c.RTT <= 0 || c.CNPInterval <= 0:
@@ -136,14 +140,14 @@ func (c *Config) host() (endpoint.Config, error) {
 	e := endpoint.Config{
 		Addr: packet.AddrFrom(c.Addr), MAC: c.MAC, LineRate: line, Overhead: endpoint.EthernetOverhead, MTU: c.MTU,
 		Payload: endpoint.PayloadReal, Window: c.Window, AckEvery: ackEvery, Timeout: c.Timeout,
-		CNPInterval: c.CNPInterval, NoCNP: c.NoCNP, FirstQP: c.FirstQP,
+		CNPInterval: c.CNPInterval, NoCNP: c.NoCNP, FirstQP: c.FirstQP, Remote: c.Remote,
 		Reaction: endpoint.ReactionConfig{
 			Trusted: c.Trusted, Algorithm: endpoint.DCQCN, DCQCN: scaledDCQCN(line, c.RTT), RTT: c.RTT, UnixTime: c.UnixTime,
 		},
 	}
 	if c.CMPort != 0 {
 		const spare = 64 // records of connections that ended
-		e.CM = endpoint.CMConfig{Enabled: true, Connections: 2*c.QPs + spare, Seed: c.Seed}
+		e.CM = endpoint.CMConfig{Enabled: true, Connections: 2*c.QPs + spare, Seed: c.Seed, Rping: !c.Send}
 		if !c.Send {
 			e.CM.Listen = c.CMPort
 		}

@@ -76,3 +76,38 @@ func (r *Runner) cmError() error {
 	return fmt.Errorf("%v answered none of the requests for %d connections; check that the receiver runs with --cm and the same --cm-port, and that the sender has its "+
 		"MAC address", peer, n)
 }
+
+// endSilent ends connections whose peer doesn't go on with rping's exchange.
+func (r *Runner) endSilent() {
+	if !r.c.Ping || r.stopped {
+		return
+	}
+	for i := range r.qps {
+		q := &r.qps[i]
+		if q.failed || q.answeredAt == 0 || r.now-q.answeredAt < mostSilence {
+			continue
+		}
+		q.failed, q.cause = true, fmt.Errorf("did not go on with rping's exchange for %d s; check that rping -s runs there", mostSilence/second)
+		r.host.Disconnect(r.now, q.number)
+	}
+}
+
+// refusals are the syndromes with which a peer refuses a request for good (IBTA 9.7.5.2), and what to check.
+var refusals = map[uint8]string{
+	0x61: "invalid request; check --verb, and that its receive buffers have --message bytes",
+	0x62: "remote access error; check --rkey, --virtual-address, and that its memory there has --message bytes",
+	0x63: "remote operational error; check that its receive buffers have --message bytes",
+}
+
+// causeOf explains why a QP failed, if the peer's answers show it.
+func (r *Runner) causeOf(q *qpState) error {
+	switch refusal := r.host.Refusal(q.number); {
+	case refusals[refusal] != "":
+		return fmt.Errorf("refused a request (NAK: %s)", refusals[refusal])
+	case refusal != 0:
+		return fmt.Errorf("refused a request (NAK with syndrome %#x)", refusal)
+	case r.c.Ping:
+		return fmt.Errorf("does not follow rping's exchange, or acknowledges nothing; check that rping -s runs there, with -S of at least --message")
+	}
+	return nil
+}

@@ -47,6 +47,8 @@ type Report struct {
 	WentBack uint64 `json:"went_back"` // times that a QP retransmitted: after a NAK, a missing READ response or a time-out
 
 	CM            *CMReport     `json:"cm,omitempty"` // with RDMA-CM
+	Pings         uint64        `json:"rping_rounds,omitempty"`
+	PingErrors    uint64        `json:"rping_errors,omitempty"` // exchanges that ended because the peer refused or didn't follow them
 	Notifications Notifications `json:"notifications"`
 	QPs           []QPReport    `json:"qps"`
 }
@@ -97,6 +99,7 @@ func (r *Runner) Report() *Report {
 		s.GoodputBps = float64(s.Bytes*bits) / s.Seconds
 	}
 	s.Messages, s.MessagesFailed, s.TimeOuts, s.WentBack = c.MessagesDone, c.MessagesFailed, c.TimedOut, c.WentBack
+	s.Pings, s.PingErrors = c.Pings, c.PingErrors
 	r.reportFrames(s, &c)
 	r.reportNotifications(&s.Notifications)
 	if r.c.CMPort != 0 {

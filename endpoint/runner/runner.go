@@ -21,6 +21,8 @@ const (
 	mostLate = 2_000_000
 	// mostFarewell is how long a Runner tries to end its connections, ns. If the device sends, the connection manager gives up earlier.
 	mostFarewell = 3 * second
+	// mostSilence is how long a server of rping's exchange may take for a round, ns.
+	mostSilence = 10 * second
 	// mostHeaders is the most that a frame has besides its payload, in bytes: Ethernet 14, IPv6 40, UDP 8, BTH 12, RETH 16, immediate data
 	// 4, ICRC 4, padding 3.
 	mostHeaders = 101
@@ -60,6 +62,8 @@ type qpState struct {
 	outcome      cm.Outcome // of a failed connection
 	reason       uint16     // of the REJ
 	again        bool       // the connection is requested a second time
+	cause        error      // why it failed, if the peer's answers show it
+	answeredAt   int64      // with Config.Ping: when the connection came up, or the last round ended, ns; 0: it isn't up
 }
 
 // New makes an endpoint on a backend with one port. Its time begins with the backend's first Exchange.
@@ -142,6 +146,10 @@ func (r *Runner) open(peer endpoint.Peer) error {
 
 // start makes a QP send messages without end.
 func (r *Runner) start(now int64, i int) error {
+	if r.c.Ping {
+		r.qps[i].answeredAt = now
+		return r.host.Ping(now, r.qps[i].number, r.c.Message, uint64(i))
+	}
 	return r.host.Start(endpoint.Stream{QP: r.qps[i].number, Op: r.c.Verb, Bytes: r.c.Message, Messages: math.MaxInt, At: now, ID: uint64(i)})
 }
 
@@ -149,9 +157,10 @@ func (r *Runner) start(now int64, i int) error {
 func (r *Runner) completed(m endpoint.Completion) {
 	q := &r.qps[m.ID]
 	if m.Failed {
-		q.failed = true
+		q.failed, q.cause = true, r.causeOf(q)
 		return
 	}
+	q.answeredAt = m.Done
 	q.acknowledged += uint64(m.Bytes)
 }
 
@@ -176,6 +185,7 @@ func (r *Runner) handle() {
 	p.Tx = p.Tx[:copy(p.Tx, p.Tx[p.Sent:])]
 	r.unusable += p.Unusable.Frames + p.Unfinished.Frames
 	r.enterPhase()
+	r.endSilent()
 	if r.over() {
 		r.Stop()
 	}
@@ -311,6 +321,9 @@ func (r *Runner) failed() (n int) {
 func (r *Runner) Err() error {
 	if r.failed() < len(r.qps) {
 		return nil
+	}
+	if cause := r.qps[0].cause; cause != nil {
+		return fmt.Errorf("all %d QPs failed: %v %w", len(r.qps), r.c.Peer, cause)
 	}
 	if r.c.CMPort != 0 {
 		if err := r.cmError(); err != nil {

@@ -42,7 +42,7 @@ func (s *gatewaySetup) thresholds(own congestion.Thresholds) congestion.Threshol
 func (s *gatewaySetup) yaml(qpMap string) string {
 	text := fmt.Sprintf(`gateway: {name: bench, ipv4: 192.0.2.1, ipv6: "2001:db8::1"}
 dpdk: {hugepages: %v, in_memory: %v, workers: %s, burst: %d}
-profiles: {default: {k_base: 4MiB}}
+profiles: {default: {mode: thresholds, k_base: 4MiB}}
 flows: {capacity: %d}
 ports:
 `, s.Hugepages, s.Hugepages, list(s.Workers), s.Burst, max(1<<20, s.Flows))

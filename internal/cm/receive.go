@@ -88,10 +88,15 @@ func (m *Manager) endStale(now int64, c *Conn) {
 	m.end(now, c, Closed)
 }
 
+// listens reports whether a REQ is for a service at this port.
+func (m *Manager) listens(port uint16, x *packet.CM) bool {
+	return port != 0 && x.ServiceID == packet.ServiceID(packet.ProtoTCP, port)
+}
+
 // unacceptable returns the reason to refuse a new connection; 0 if there is none.
 func (m *Manager) unacceptable(from Peer, x *packet.CM) (reason uint16) {
 	switch {
-	case m.c.Port == 0 || x.ServiceID != packet.ServiceID(packet.ProtoTCP, m.c.Port):
+	case !m.listens(m.c.Port, x) && !m.listens(m.c.Also, x):
 		return packet.CMInvalidServiceID
 	case x.Transport != packet.CMRC:
 		return packet.CMInvalidTransport

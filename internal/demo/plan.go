@@ -44,7 +44,7 @@ ports:
   - {name: fabric, device: "net_af_packet0,iface=fabric", role: fabric, peer: wan, rate: 10Gbps, mtu: 4200}
   - {name: wan, device: "net_af_packet1,iface=wan", role: wan, peer: fabric, rate: %dbps, rtt: 2ms, mtu: 4200, queue_capacity: %dB, profile: demo}
 profiles:
-  demo: {k_base: %dB}
+  demo: {mode: thresholds, k_base: %dB}
 flows: {capacity: 1Ki}
 `, gateway6.Netip(), core, wanRate, capacity, kMax)
 	section := map[string]string{"long-haul-cnp": "long_haul_cnp", "fast-cnp": "fast_cnp"}[format]

@@ -69,6 +69,8 @@ type plan struct {
 	frames  int // of the whole pool
 	room    int // bytes of data a frame
 	raised  bool
+
+	onlyLooks bool // nothing is opened, not even for a check
 }
 
 // startPlan is a plan without ports.
@@ -81,33 +83,37 @@ func startPlan(cfg Config) *plan {
 // newPlan makes the checks that are possible without opening a device.
 func newPlan(cfg Config) (*plan, error) {
 	p := startPlan(cfg)
+	if faults := p.examine(); len(faults) > 0 {
+		return nil, faults
+	}
+	return p, nil
+}
+
+// examine looks for faults, and adds up what the ports and workers need.
+func (p *plan) examine() (faults Faults) {
 	switch {
 	case len(p.Cores) == 0 || len(p.Ports) == 0:
-		return nil, fmt.Errorf("dpdk: %d workers and %d ports were asked for, expected at least one of each", len(p.Cores), len(p.Ports))
+		faults.add(Workers, 0, fmt.Errorf("dpdk: %d workers and %d ports were asked for, expected at least one of each", len(p.Cores), len(p.Ports)))
 	case p.Burst < 1 || p.Burst > burst.MaxSize:
-		return nil, fmt.Errorf("dpdk: burst is %d, expected 1 to %d", p.Burst, burst.MaxSize)
+		faults.add(Workers, 0, fmt.Errorf("dpdk: burst is %d, expected 1 to %d", p.Burst, burst.MaxSize))
 	case p.Frames < 0:
-		return nil, fmt.Errorf("dpdk: %d frames were asked for", p.Frames)
+		faults.add(Workers, 0, fmt.Errorf("dpdk: %d frames were asked for", p.Frames))
 	}
 	for i, core := range p.Cores {
 		if core < 0 {
 			continue
 		}
-		if err := CheckCore(core); err != nil {
-			return nil, err
-		}
+		faults.add(Workers, i, CheckCore(core))
 		if slices.Contains(p.Cores[:i], core) {
-			return nil, fmt.Errorf("dpdk: core %d has two workers: a polling worker needs a core of its own", core)
+			faults.add(Workers, i, fmt.Errorf("dpdk: core %d has two workers: a polling worker needs a core of its own", core))
 		}
 	}
-	if err := p.planPorts(); err != nil {
-		return nil, err
-	}
+	p.planPorts(&faults)
 	if p.room > maxRoom {
-		return nil, fmt.Errorf("dpdk: frames of %d bytes were asked for, expected at most %d", p.room, maxRoom)
+		faults.add(Workers, 0, fmt.Errorf("dpdk: frames of %d bytes were asked for, expected at most %d", p.room, maxRoom))
 	}
 	p.addWorkers()
-	return p, nil
+	return faults
 }
 
 // Memory is the number of bytes that the EAL needs for a configuration, of hugepages if those are used. It considers a port's device if
@@ -165,32 +171,47 @@ func (p *plan) addWorkers() {
 }
 
 // planPorts takes the device strings apart and looks at what they name.
-func (p *plan) planPorts() error {
+func (p *plan) planPorts(faults *Faults) {
 	owner := map[string]string{} // device or resource -> port
-	for _, port := range p.Ports {
-		d, err := parseDevice(port.Device)
-		if err != nil {
-			return portError(port, err)
-		}
-		if err := claim(owner, port, d); err != nil {
-			return portError(port, err)
-		}
-		mtu := port.MTU
-		switch {
-		case d.iface != "":
-			var n netif.State
-			n, err = checkInterface(d, port.MTU)
-			mtu = n.MTU // whatever the host's other end sends, it is not above that
-		case d.pci:
-			err = checkPCI("/", d.name)
-		}
-		if err != nil {
-			return portError(port, err)
-		}
-		d.recognise("/")
+	for i, port := range p.Ports {
+		d, mtu, err := p.planPort(owner, port)
+		faults.add(Ports, i, portFault(port, err))
 		p.add(d, mtu)
 	}
-	return nil
+	for i, d := range p.devices {
+		if d.most > 0 && p.room > d.most {
+			faults.add(Ports, i, portError(p.Ports[i], fmt.Errorf("its buffers have at most %d bytes, and a port needs %d: set an mtu of at most %d for every port and interface",
+				d.most, p.room, mostMTU(d.most))))
+		}
+	}
+}
+
+// planPort looks at a port's device; mtu is the MTU for which it needs buffers.
+func (p *plan) planPort(owner map[string]string, port PortConfig) (d device, mtu int, err error) {
+	if d, err = parseDevice(port.Device); err != nil {
+		return d, 0, err
+	}
+	if err := claim(owner, port, d); err != nil {
+		return d, 0, err
+	}
+	mtu = port.MTU
+	if d.iface != "" {
+		n, err := checkInterface(d, port.MTU)
+		if err != nil {
+			return d, 0, err
+		}
+		mtu = n.MTU // whatever the host's other end sends, it is not above that
+	}
+	if err := checkFree(d); err != nil {
+		return d, mtu, err
+	}
+	if d.pci {
+		if err := checkPCI("/", d.name, p.onlyLooks); err != nil {
+			return d, mtu, err
+		}
+	}
+	d.recognise("/")
+	return d, mtu, nil
 }
 
 // claim refuses a device that has a port's name or uses what a port before it uses, whatever either calls it.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/cnpgate/cnpgate/internal/burst"
@@ -123,7 +124,7 @@ func (d device) hint() string {
 	case d.is("virtio_user"):
 		return " (does its path= exist, and does somebody serve it?)"
 	case d.is("af_xdp"):
-		return " (CAP_NET_ADMIN, CAP_BPF and a kernel with XDP sockets are needed, and an interface whose MTU is at most 3498)"
+		return " (CAP_NET_ADMIN, CAP_BPF and a kernel with XDP sockets are needed, and an interface whose MTU is at most " + strconv.Itoa(mostMTU(xdpRoom)) + ")"
 	}
 	return " (see the driver's page in DPDK's NIC guide for its arguments)"
 }

@@ -29,11 +29,11 @@ func Open(cfg Config) (*Devices, error) {
 	}
 	e, err := Start(p.eal())
 	if err != nil {
-		return nil, err
+		return nil, asFaults(EALArgs, err)
 	}
 	d, err := e.open(p)
 	if err != nil {
-		return nil, errors.Join(err, e.Close())
+		return nil, asFaults(MemorySize, errors.Join(err, e.Close()))
 	}
 	d.ownEAL = true
 	return d, nil
@@ -85,7 +85,7 @@ func (d *Devices) open(p *plan) error {
 		}
 		profile, err := d.ports[i].setup(d.pool, d.workers)
 		if err != nil {
-			return portError(cfg, err)
+			return Faults{{Ports, i, portError(cfg, err)}}
 		}
 		d.profiles = append(d.profiles, profile)
 	}
@@ -98,7 +98,7 @@ func (d *Devices) open(p *plan) error {
 func (d *Devices) attach(p *plan, i int) error {
 	port, err := newPort(d.eal, p.Ports[i], p.devices[i])
 	if err != nil {
-		return portError(p.Ports[i], err)
+		return Faults{{Ports, i, portError(p.Ports[i], err)}}
 	}
 	d.ports[i] = port
 	if mtu := p.Ports[i].MTU; mtu > 0 {

@@ -17,6 +17,9 @@ type traits struct {
 	copies     bool // it copies frames: none stays in the device
 	keeps      bool // it never returns the buffers that wait in the device
 	refuses    bool // it refuses a frame longer than the MTU and two tags, and all frames after it
+	// retried: what it counts as transmit errors are frames that it has no space for. They wait, and each further try would count them again.
+	retried bool
+	most    int // bytes of the largest buffer that it accepts; 0: any
 	// exclusive are the arguments that name a resource that only one port can use.
 	exclusive map[string]resourceKind
 }
@@ -24,15 +27,22 @@ type traits struct {
 // em is the driver of e1000 and e1000e.
 const em = "net_e1000_em"
 
+// xdpRoom is the largest buffer that net_af_xdp accepts. A buffer with its overhead must fit into one of the kernel's pages, of 4096 bytes, and is a
+// multiple of roomUnit.
+const xdpRoom = 3 * roomUnit
+
+// mostMTU is the highest MTU with which frames fit a buffer.
+func mostMTU(room int) int { return room - tagRoom - driverHead }
+
 var drivers = map[string]traits{
 	em:              {powerOfTwo: true},
 	"net_null":      {copies: true},
 	"net_af_packet": {exclusive: map[string]resourceKind{"iface": interfaceResource}},
-	"net_af_xdp":    {keeps: true, exclusive: map[string]resourceKind{"iface": interfaceResource}},
-	"net_pcap": {copies: true, exclusive: map[string]resourceKind{
+	"net_af_xdp":    {keeps: true, most: xdpRoom, retried: true, exclusive: map[string]resourceKind{"iface": interfaceResource}},
+	"net_pcap": {copies: true, retried: true, exclusive: map[string]resourceKind{
 		"iface": interfaceResource, "rx_iface": interfaceResource, "rx_iface_in": interfaceResource, "tx_iface": interfaceResource}},
-	"net_tap":         {refuses: true, exclusive: map[string]resourceKind{"remote": interfaceResource, "iface": tapResource}},
-	"net_vhost":       {exclusive: map[string]resourceKind{"iface": serverResource}},
+	"net_tap":         {refuses: true, retried: true, exclusive: map[string]resourceKind{"remote": interfaceResource, "iface": tapResource}},
+	"net_vhost":       {retried: true, exclusive: map[string]resourceKind{"iface": serverResource}},
 	"net_virtio_user": {exclusive: map[string]resourceKind{"path": clientResource}},
 }
 

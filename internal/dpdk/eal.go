@@ -62,17 +62,10 @@ var ealStarted atomic.Bool
 func Start(cfg EALConfig) (*EAL, error) {
 	args, err := ealArgs(cfg)
 	if err != nil {
-		return nil, err
+		return nil, Faults{{EALArgs, 0, err}}
 	}
-	needed := cfg.OtherMemory
-	if cfg.Hugepages {
-		err = checkHugepages("/", cfg.Memory, cfg.InMemory || slices.Contains(cfg.Args, "--in-memory"))
-	} else {
-		needed += cfg.Memory
-	}
-	err = errors.Join(err, checkMemory("/", needed))
-	if err != nil {
-		return nil, err
+	if err := cfg.checkMemory(); err != nil {
+		return nil, Faults{{MemorySize, 0, err}}
 	}
 	if !ealStarted.CompareAndSwap(false, true) {
 		return nil, errors.New("dpdk: the EAL was started before in this process, and can't be started twice: start the process again")
@@ -91,6 +84,17 @@ func Start(cfg EALConfig) (*EAL, error) {
 		return nil, err
 	}
 	return e, nil
+}
+
+// checkMemory compares the memory that the EAL and the process need with what is free.
+func (cfg *EALConfig) checkMemory() (err error) {
+	needed := cfg.OtherMemory
+	if cfg.Hugepages {
+		err = checkHugepages("/", cfg.Memory, cfg.InMemory || slices.Contains(cfg.Args, "--in-memory"))
+	} else {
+		needed += cfg.Memory
+	}
+	return errors.Join(err, checkMemory("/", needed))
 }
 
 // main is EAL's main lcore: it runs the control calls. The goroutine never unlocks its thread, so Go ends the thread with it, and no other

@@ -321,6 +321,9 @@ func (p *ethdev) stats() (Stats, error) {
 		RxPackets: uint64(s.ipackets), RxBytes: uint64(s.ibytes), TxPackets: uint64(s.opackets), TxBytes: uint64(s.obytes),
 		RxMissed: uint64(s.imissed), RxErrors: uint64(s.ierrors), TxErrors: uint64(s.oerrors), RxNoBuffer: uint64(s.rx_nombuf),
 	}
+	if p.known.retried {
+		out.TxErrors = 0
+	}
 	for _, id := range p.oversized {
 		var value C.uint64_t
 		if C.rte_eth_xstats_get_by_id(p.id, &id, &value, 1) == 1 {

@@ -61,7 +61,11 @@ func TestCheckPCI(t *testing.T) {
 		{"ready, no IOMMU", map[string]string{dev + "driver": "->../../drivers/vfio-pci", dev + "iommu_group": "->../groups/3",
 			"dev/vfio/noiommu-3": ""}, ""},
 	} {
-		t.Run(c.name, func(t *testing.T) { says(t, checkPCI(root(t, c.files), address), c.fault) })
+		t.Run(c.name, func(t *testing.T) {
+			r := root(t, c.files)
+			says(t, checkPCI(r, address, false), c.fault)
+			says(t, checkPCI(r, address, true), c.fault)
+		})
 	}
 }
 

@@ -55,7 +55,9 @@ func ip(lines ...string) error {
 
 // wire makes the two veth pairs, silent (no IPv6 of the host's own), without offloads, at an MTU.
 func wire(mtu int) error {
-	err := ip("link add a0 type veth peer name a1", "link add b0 type veth peer name b1")
+	// Also those that are made later are silent, before they are up.
+	err := errors.Join(os.WriteFile("/proc/sys/net/ipv6/conf/default/disable_ipv6", []byte("1"), 0),
+		ip("link add a0 type veth peer name a1", "link add b0 type veth peer name b1"))
 	for _, name := range []string{"a0", "a1", "b0", "b1"} {
 		err = errors.Join(err, os.WriteFile("/proc/sys/net/ipv6/conf/"+name+"/disable_ipv6", []byte("1"), 0),
 			ip(fmt.Sprintf("link set %s mtu %d up", name, mtu)))

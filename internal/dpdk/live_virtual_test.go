@@ -78,7 +78,31 @@ func liveTap() error {
 	if tooLong != 1 {
 		return fmt.Errorf("%d frames were too long, expected 1", tooLong)
 	}
-	return errors.Join(finish(d), e.Close())
+	return errors.Join(tapRefuses(d), finish(d), e.Close())
+}
+
+// tapRefuses: a frame that waits because the tap device takes none is no error, however often it is tried.
+func tapRefuses(d *Devices) error {
+	if err := ip("link set tap7 down"); err != nil {
+		return err
+	}
+	b := d.Backend(0)
+	p, batch := &b.Batch().Ports[0], b.Batch()
+	frame := batch.Spare[len(batch.Spare)-1]
+	batch.Spare = batch.Spare[:len(batch.Spare)-1]
+	frame.Len = 60
+	for range 100 {
+		p.Tx = append(p.Tx[:0], frame)
+		if b.Exchange(); p.Sent != 0 || len(p.Lost) != 0 {
+			return errors.New("the frame is gone, expected it to wait")
+		}
+	}
+	batch.Free, p.Tx = append(batch.Free, frame.Buf), p.Tx[:0]
+	s, err := d.Port(0).Stats()
+	if err == nil && s.TxErrors != 0 {
+		err = fmt.Errorf("%d frames failed, expected none: one waited", s.TxErrors)
+	}
+	return err
 }
 
 // net_vhost and net_virtio_user, back to back over a socket in one process.

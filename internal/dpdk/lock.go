@@ -104,17 +104,22 @@ func releaseAll(locks []*lock) error {
 	return errors.Join(errs...)
 }
 
+// lockDirectories are the places for lock files, the best first.
+func lockDirectories() []string {
+	dirs := []string{"/run/cnpgate"}
+	if dir, _, _ := strings.Cut(os.Getenv("RUNTIME_DIRECTORY"), ":"); dir != "" { // systemd's
+		dirs = append(dirs, dir)
+	}
+	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
+		dirs = append(dirs, filepath.Join(dir, "cnpgate"))
+	}
+	return append(dirs, filepath.Join(os.TempDir(), fmt.Sprintf("cnpgate-%d", os.Getuid())))
+}
+
 // lockDirectory returns the directory of lock files: the first one that exists or can be made, and that only this user or root can write.
 // For root that is always the first.
 func lockDirectory() (string, error) {
-	tried := []string{"/run/cnpgate"}
-	if dir, _, _ := strings.Cut(os.Getenv("RUNTIME_DIRECTORY"), ":"); dir != "" { // systemd's
-		tried = append(tried, dir)
-	}
-	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
-		tried = append(tried, filepath.Join(dir, "cnpgate"))
-	}
-	tried = append(tried, filepath.Join(os.TempDir(), fmt.Sprintf("cnpgate-%d", os.Getuid())))
+	tried := lockDirectories()
 	for _, dir := range tried {
 		_ = os.Mkdir(dir, 0o755)
 		var s unix.Stat_t
@@ -125,6 +130,42 @@ func lockDirectory() (string, error) {
 	}
 	return "", fmt.Errorf("there is no directory for lock files: expected one of %s that this user can write and others can't: make the first one",
 		strings.Join(tried, ", "))
+}
+
+// checkFree returns an inUseError if another process has locked one of a device's resources. It takes no lock and needs no rights: a gateway that has a
+// PCI device must be named even though the device can't be looked at then.
+func checkFree(d device) error {
+	for _, r := range d.resources() {
+		key, err := r.key()
+		if err != nil {
+			return err
+		}
+		for _, dir := range lockDirectories() {
+			if pid := lockHolder(filepath.Join(dir, key+".lock"), "/proc/locks"); pid > 0 {
+				return &inUseError{r.String(), fmt.Sprintf("the gateway with process ID %d", pid)}
+			}
+		}
+	}
+	return nil
+}
+
+// lockHolder returns the process that has locked a file by flock, 0 if there is none, by the kernel's list of locks (proc_locks(5)).
+func lockHolder(path, locks string) int {
+	var s unix.Stat_t
+	if unix.Lstat(path, &s) != nil {
+		return 0
+	}
+	text, _ := os.ReadFile(locks)
+	for line := range strings.Lines(string(text)) {
+		f := strings.Fields(line)
+		if len(f) < 6 || f[1] != "FLOCK" || f[5] != fmt.Sprintf("%02x:%02x:%d", unix.Major(s.Dev), unix.Minor(s.Dev), s.Ino) {
+			continue
+		}
+		if pid, err := strconv.Atoi(f[4]); err == nil && pid > 0 {
+			return pid
+		}
+	}
+	return 0
 }
 
 // inUseError is a lock that another process holds.

@@ -28,6 +28,16 @@ func AddrFrom(a netip.Addr) Addr {
 // Is4 reports whether the address is IPv4-mapped.
 func (a Addr) Is4() bool { return a.Hi == 0 && a.Lo>>32 == 0xffff }
 
+// Unicast reports whether the address can be a host's: a forged one must not make the gateway send to a multicast, broadcast, unspecified or
+// loopback address (RFC 1122 3.2.1.3, RFC 4291 2.5.2, 2.5.3 and 2.7).
+func (a Addr) Unicast() bool {
+	if a.Is4() {
+		first := uint8(a.Lo >> 24)
+		return first != 0 && first != 127 && first < 224
+	}
+	return a.Hi>>56 != 0xff && (a.Hi != 0 || a.Lo > 1)
+}
+
 // Put4 writes the IPv4 part, 4 octets in network byte order.
 func (a Addr) Put4(b []byte) { binary.BigEndian.PutUint32(b, uint32(a.Lo)) }
 

@@ -1,20 +1,18 @@
 package packet
 
-import "encoding/binary"
-
 // MayHide reports whether a frame may be or carry a notification, or a part of one, although Classify finds none, or only a standard CNP:
 // Parse couldn't read the frame completely, and the part that it read doesn't rule out a notification. Such frames are
 //
 //   - a frame whose EtherType says IP and whose IP header is not valid, jumbograms (RFC 2675) included;
-//   - more VLAN tags than MaxTags, any other EtherType that carries frames or packets, what looks like a tag of another TPID, and IP in
-//     IEEE 802.2 LLC or SNAP (RFC 1042);
+//   - more VLAN tags than MaxTags, any other EtherType that carries frames or packets, what looks like tags of other TPIDs before one of
+//     these, and IP or bridged frames in IEEE 802.2 LLC or SNAP (RFC 1042, RFC 2684);
 //   - an IP fragment of UDP, of a protocol below or, over IPv6, of ICMPv6 or with extension headers after the Fragment header;
 //   - a chain of IPv6 extension headers that Parse can't read;
 //   - an upper-layer protocol that carries others where they can't be read (ESP, for example);
-//   - a tunnel (IP in IP, GRE, VXLAN) around any of these or around a notification, and a tunnel in a tunnel;
+//   - a tunnel (IP in IP, GRE, VXLAN and others in UDP) around any of these or around a notification, and a tunnel in a tunnel;
 //   - a truncated UDP or ICMPv6 header; UDP to RoCEv2Port with a CNP's opcode that is no valid RoCEv2 packet; a CNP with broken IPv6 options.
 //
-// A UDP datagram to any other port is no notification, whatever it carries. b is the parsed frame or its beginning, p the result of Parse;
+// A UDP datagram to the port of none of these is no notification, whatever it carries. b is the parsed frame or its beginning, p the result of Parse;
 // bytes after the IP packet don't matter.
 func MayHide(b []byte, p *Parsed, c *CodePoints) bool {
 	if p.Encapsulated() {
@@ -67,7 +65,11 @@ func upperMayHide(b []byte, inside bool, p *Parsed, c *CodePoints) bool {
 	if opaque(p.Proto) {
 		return true
 	}
-	if l := payloadOf(b, p); l.what != nothing {
+	l := payloadOf(b, p)
+	if p.Proto == ProtoUDP && l.what == nothing {
+		l = udpPayload(b, p)
+	}
+	if l.what != nothing {
 		return inside || l.mayHide(b, c)
 	}
 	switch p.Proto {
@@ -83,7 +85,7 @@ func upperMayHide(b []byte, inside bool, p *Parsed, c *CodePoints) bool {
 
 // mayHide judges what a tunnel carries. An IP packet without a valid header may be anything.
 func (l *payload) mayHide(b []byte, c *CodePoints) bool {
-	if l.what == unreadable || l.what == labelStack {
+	if l.what == unreadable || l.what == labelStack || l.tunnel.unread {
 		return true
 	}
 	var p Parsed
@@ -91,7 +93,7 @@ func (l *payload) mayHide(b []byte, c *CodePoints) bool {
 	return l.what == ipPacket && p.Kind == Other || payloadMayHide(b[:min(len(b), l.end)], l.at, &p, c)
 }
 
-// udpMayHide judges a datagram that isn't RoCEv2, isn't to a proxy and isn't VXLAN.
+// udpMayHide judges a datagram that isn't RoCEv2, isn't to a proxy and isn't in a tunnel.
 func udpMayHide(b []byte, at, end int, p *Parsed) bool {
 	at += UDPLen
 	if at > end {
@@ -119,72 +121,12 @@ func opaque(proto uint8) bool {
 		108, // IPComp (RFC 3173)
 		115, // L2TP (RFC 3931)
 		protoMPLS,
-		142, // ROHC (RFC 5858)
+		53,       // SwIPe
+		142,      // ROHC (RFC 5858)
+		144, 145, // AGGFRAG (RFC 9347), NSH (RFC 9491)
 		ProtoEthernet,
 		253, 254: // experiments (RFC 3692, RFC 4727), as an upper layer and as an extension header
 		return true
-	}
-	return false
-}
-
-// linkMayHide judges a frame in which Parse found no valid IP packet.
-func linkMayHide(b []byte, p *Parsed) bool {
-	at := EthernetLen + VLANTagLen*int(p.Tags)
-	if at > len(b) {
-		return false
-	}
-	switch {
-	case p.EtherType == 0:
-		return llcMayHide(b[at:])
-	case carries(p.EtherType):
-		return true
-	}
-	return looksTagged(b[at:])
-}
-
-// carries reports whether frames or IP packets follow an EtherType (IEEE 802 numbers, RFC 9542).
-func carries(etherType uint16) bool {
-	switch etherType {
-	case EtherTypeIPv4, EtherTypeIPv6, // a header that Parse refuses
-		EtherTypeCTag, EtherTypeSTag, EtherTypeQinQ, // more tags than Parse skips, or a truncated one
-		0x9200, 0x9300, // tags of equipment older than 802.1ad
-		0x893f, 0x8926, 0xf1c1, 0x892f, 0x8909, // tags of 802.1BR, VN-tag, 802.1CB, HSR, Cisco metadata
-		0x88e5, 0x88e7, // MACsec, 802.1ah
-		EtherTypeMPLS, EtherTypeMPLSUp,
-		0x880b, 0x8864, // PPP, PPPoE
-		etherTypeBridging, 0x8870, // Ethernet, LLC of jumbo frames
-		0x22f3, 0x8903, 0x894f: // TRILL, FabricPath, NSH
-		return true
-	}
-	return false
-}
-
-// looksTagged reports whether an IP header follows one to four tags of four octets: a switch's TPID can be configured to any number. b
-// begins with the tag control information of the first.
-func looksTagged(b []byte) bool {
-	const most = 4
-	for n := 0; n < most && len(b) > VLANTagLen; n++ {
-		etherType, first := binary.BigEndian.Uint16(b[2:]), b[VLANTagLen]
-		if etherType == EtherTypeIPv4 && first >= 0x45 && first <= 0x4f || etherType == EtherTypeIPv6 && first>>4 == 6 {
-			return true
-		}
-		b = b[VLANTagLen:]
-	}
-	return false
-}
-
-// llcMayHide judges an IEEE 802.3 frame from its 802.2 LLC header on: IP has its own DSAP, or its EtherType in SNAP.
-func llcMayHide(b []byte) bool {
-	const dsapIP, snapLen = 0x06, 8
-	if len(b) < snapLen {
-		return false
-	}
-	switch {
-	case b[0] == dsapIP:
-		return true
-	case binary.BigEndian.Uint32(b) == 0xaaaa0300 && (b[4] == 0 && b[5] == 0 || b[4] == 0 && b[5] == 0xf8): // RFC 1042, IEEE 802.1H
-		etherType := binary.BigEndian.Uint16(b[6:])
-		return carries(etherType) || looksTagged(b[snapLen:])
 	}
 	return false
 }

@@ -2,6 +2,7 @@ package packet
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -43,8 +44,16 @@ func fragment6(next uint8, offset uint16) stack {
 	return stack{family: 6, proto: next, body: make([]byte, 16), ext: []extHeader{{44, append(be.AppendUint16(nil, offset<<3|1), body...)}}}
 }
 
-func vxlan(inner []byte) []byte {
-	return built(stack{family: 4, proto: 17, body: slices.Concat([]byte("\xc0\x00\x12\xb5\x00\x00\x00\x00\x08\x00\x00\x00\x00\x00\x05\x00"), inner)})
+func overUDP(port uint16, header string, inner []byte) []byte {
+	udp := be.AppendUint16(be.AppendUint16(nil, 0xc000), port)
+	return built(stack{family: 4, proto: 17, body: slices.Concat(udp, []byte("\x00\x00\x00\x00"+header), inner)})
+}
+
+func vxlan(inner []byte) []byte { return vxlanWith("\x08\x00\x00\x00", inner) }
+
+// vxlanWith is VXLAN with the given first word of its header.
+func vxlanWith(flags string, inner []byte) []byte {
+	return overUDP(4789, flags+"\x00\x00\x05\x00", inner)
 }
 
 // TestMayHide: the frames that nothing rules a notification out of, and the ordinary ones next to them.
@@ -84,7 +93,20 @@ func TestMayHide(t *testing.T) {
 		{"unknown TPID, IPv4", linkFrame(0x1234, "\x00\x05"+ipv4), true},
 		{"unknown TPID, IPv6", linkFrame(0x1234, "\x00\x05"+ipv6), true},
 		{"four unknown TPIDs", linkFrame(0x1234, "\x00\x05\x12\x34\x00\x05\x12\x34\x00\x05\x12\x34\x00\x05"+ipv4), true},
-		{"five unknown TPIDs", linkFrame(0x1234, "\x00\x05\x12\x34\x00\x05\x12\x34\x00\x05\x12\x34\x00\x05\x12\x34\x00\x05"+ipv4), false},
+		{"five unknown TPIDs", linkFrame(0x1234, "\x00\x05\x12\x34\x00\x05\x12\x34\x00\x05\x12\x34\x00\x05\x12\x34\x00\x05"+ipv4), true},
+		{"unknown tag of six octets", linkFrame(0x1234, "\x00\x00\x00\x01"+ipv4), true},
+		{"unknown TPID, MPLS", linkFrame(0x1234, "\x00\x05\x88\x47\x00\x01\x01\x40"), true},
+		{"unknown TPID, PPPoE", linkFrame(0x1234, "\x00\x05\x88\x64\x11\x00\x00\x01\x00\x00\x00\x21"), true},
+		{"unknown TPID, MACsec", linkFrame(0x1234, "\x00\x05\x88\xe5\x2c\x00\x00\x00\x00\x01"), true},
+		{"unknown TPID, R-TAG", linkFrame(0x1234, "\x00\x05\xf1\xc1\x00\x00\x00\x01"), true},
+		{"two unknown TPIDs, MPLS", linkFrame(0x1234, "\x00\x05\x43\x21\x00\x05\x88\x47\x00\x01\x01\x40"), true},
+		{"two tags, unknown TPID, MPLS", linkFrame(0x8100, "\x00\x05\x88\xa8\x00\x05\x12\x34\x00\x05\x88\x47\x00\x01\x01\x40"), true},
+		{"two tags, unknown TPID, ARP", linkFrame(0x8100, "\x00\x05\x88\xa8\x00\x05\x12\x34\x00\x05\x08\x06\x00\x01\x08\x00\x06\x04"), false},
+		{"unknown TPID, SNAP", linkFrame(0x1234, "\x00\x05\x00\x64\xaa\xaa\x03\x00\x00\x00"+ipv4), true},
+		{"unknown TPID, spanning tree", linkFrame(0x1234, "\x00\x05\x00\x26\x42\x42\x03\x00\x00\x02\x02\x3c"), false},
+		{"unknown EtherType, MPLS where no tag's type is", linkFrame(0x1234, "\x00\x05\x12\x34\x88\x47\x01\x01\x40\x01"), false},
+		{"unknown EtherType, zeros", linkFrame(0x1234, string(make([]byte, 100))), false},
+		{"ARP of a MAC address like an IPv4 header", linkFrame(0x0806, "\x00\x01\x08\x00\x06\x04\x00\x01\x08\x00\x45\x00\x00\x01\x0a\x00\x00\x01"), false},
 		{"unknown TPID, IPv4 with ten words of options", linkFrame(0x1234, "\x00\x05\x08\x00\x4f"), true},
 		{"unknown TPID, ARP", linkFrame(0x1234, "\x00\x05\x08\x06\x00\x01\x08\x00\x06\x04"), false},
 		{"unknown EtherType, 0x0800 and no IPv4 header", linkFrame(0x1234, "\x00\x05\x08\x00\x44\x00"), false},
@@ -100,6 +122,28 @@ func TestMayHide(t *testing.T) {
 		{"SNAP, IPv6", linkFrame(100, "\xaa\xaa\x03\x00\x00\x00"+ipv6), true},
 		{"SNAP of a bridge tunnel, IPv4", linkFrame(100, "\xaa\xaa\x03\x00\x00\xf8"+ipv4), true},
 		{"SNAP, unknown TPID", linkFrame(100, "\xaa\xaa\x03\x00\x00\x00\x12\x34\x00\x05"+ipv4), true},
+		{"SNAP with the poll bit", linkFrame(100, "\xaa\xaa\x13\x00\x00\x00"+ipv4), true},
+		{"SNAP to the group", linkFrame(100, "\xab\xaa\x03\x00\x00\x00"+ipv4), true},
+		{"SNAP as a response", linkFrame(100, "\xaa\xab\x03\x00\x00\x00"+ipv4), true},
+		{"SNAP from another address", linkFrame(100, "\xaa\x42\x03\x00\x00\x00"+ipv4), true},
+		{"SNAP in a numbered frame", linkFrame(100, "\xaa\xaa\x00\x00\x00\x00\x00"+ipv4), true},
+		{"SNAP with one octet of control as if in a numbered frame", linkFrame(100, "\xaa\xaa\x00\x00\x00\x00"+ipv4), true},
+		{"SNAP, bridged Ethernet", linkFrame(100, "\xaa\xaa\x03\x00\x80\xc2\x00\x07"+string(dns4)), true},
+		{"SNAP, bridged Ethernet with FCS", linkFrame(100, "\xaa\xaa\x03\x00\x80\xc2\x00\x01"+string(dns4)), true},
+		{"SNAP, bridged spanning tree", linkFrame(100, "\xaa\xaa\x03\x00\x80\xc2\x00\x0e\x00\x00"), false},
+		{"SNAP, MPLS", linkFrame(100, "\xaa\xaa\x03\x00\x00\x00\x88\x47\x00\x01\x01\x40"), true},
+		{"SNAP, ARP", linkFrame(100, "\xaa\xaa\x03\x00\x00\x00\x08\x06\x00\x01\x08\x00"), false},
+		{"SNAP in SNAP in SNAP", linkFrame(100, strings.Repeat("\xaa\xaa\x03\x00\x00\x00\x12\x34\x00\x05\x00\x40", 3)), false},
+		{"SNAP four times", linkFrame(100, strings.Repeat("\xaa\xaa\x03\x00\x00\x00\x12\x34\x00\x05\x00\x40", 4)), true},
+		{"SNAP cut", linkFrame(7, "\xaa\xaa\x03\x00\x00\x00\x08"), false},
+		{"OSI, IPv4", linkFrame(100, "\xfe\xfe\x03\xcc"+string(proxied4)), true},
+		{"OSI, IPv6", linkFrame(100, "\xfe\xfe\x03\x8e"+string(proxied6)), true},
+		{"OSI in a numbered frame, SNAP", linkFrame(100, "\xfe\xfe\x00\x00\x80\x00\x00\x00"+ipv4), true},
+		{"OUI Extended EtherType, IPv4", linkFrame(0x88b7, "\x00\x00\x00"+ipv4), true},
+		{"OUI Extended EtherType of another", linkFrame(0x88b7, "\x00\x1b\x19\x00\x01\x00\x00"), false},
+		{"Inter-Switch Link", append([]byte("\x01\x00\x0c\x00\x00\x00\x02\x00\x00\x00\x00\x02\x00\x64\xaa\xaa\x03\x02\x00\x00"), make([]byte, 40)...), true},
+		{"CDP to Cisco's address", append([]byte("\x01\x00\x0c\xcc\xcc\xcc\x02\x00\x00\x00\x00\x02\x00\x64\xaa\xaa\x03\x00\x00\x0c\x20\x00"), make([]byte, 40)...), false},
+		{"LLC of IP as a response", linkFrame(100, "\x42\x07\x13\x45\x00\x00\x14\x00"), true},
 		{"LLC of IP", linkFrame(100, "\x06\x06\x03\x45\x00\x00\x14\x00"), true},
 		{"short LLC", linkFrame(3, "\x06\x06\x03"), false},
 
@@ -162,6 +206,50 @@ func TestMayHide(t *testing.T) {
 		{"VXLAN, three tags", vxlan(built(stack{family: 4, dstPort: 53, tags: []tag{{0x8100, 1}, {0x8100, 1}, {0x8100, 1}}})), true},
 		{"VXLAN cut", over(4, 17, "\xc0\x00\x12\xb5\x00\x0f\x00\x00\x08\x00\x00\x00\x00\x00\x05"), true},
 		{"VXLAN in VXLAN", vxlan(vxlan(built(stack{family: 4, dstPort: 53}))), true},
+		{"VXLAN of a group", vxlanWith("\x88\x08\x12\x34", built(stack{family: 6, dstPort: 53})), false},
+		{"VXLAN-GPE on VXLAN's port, IPv4", vxlanWith("\x0c\x00\x00\x01", proxied4), true},
+		{"VXLAN-GPE on VXLAN's port without a VNI", vxlanWith("\x04\x00\x00\x01", dns4), true},
+		{"VXLAN-GPE on VXLAN's port, Ethernet", vxlanWith("\x0c\x00\x00\x03", built(stack{family: 6, dstPort: 53})), false},
+		{"VXLAN-GPE on VXLAN's port, Ethernet, notification", vxlanWith("\x0c\x00\x00\x03", built(stack{family: 6, dstPort: 1022})), true},
+		{"VXLAN-GPE on VXLAN's port, MPLS", vxlanWith("\x0c\x00\x00\x07", dns4), true},
+		{"VXLAN, reserved bits", vxlanWith("\x08\x00\x00\x02", built(stack{family: 6, dstPort: 53})), true},
+		{"VXLAN on its old port", overUDP(8472, "\x08\x00\x00\x00\x00\x00\x05\x00", built(stack{family: 6, dstPort: 53})), false},
+		{"VXLAN on its old port, notification", overUDP(8472, "\x08\x00\x00\x00\x00\x00\x05\x00", built(stack{family: 6, dstPort: 1022})), true},
+		{"VXLAN-GPE", overUDP(4790, "\x0c\x00\x00\x01\x00\x00\x05\x00", dns4), false},
+		{"VXLAN-GPE, notification", overUDP(4790, "\x0c\x00\x00\x02\x00\x00\x05\x00", proxied6), true},
+		{"VXLAN-GPE of Ethernet, notification", overUDP(4790, "\x0c\x00\x00\x03\x00\x00\x05\x00", built(stack{family: 6, dstPort: 1022})), true},
+		{"VXLAN-GPE without a next protocol, notification", overUDP(4790, "\x08\x00\x00\x00\x00\x00\x05\x00", built(stack{family: 6, dstPort: 1022})), true},
+		{"VXLAN-GPE of NSH", overUDP(4790, "\x0c\x00\x00\x04\x00\x00\x05\x00", dns4), true},
+		{"VXLAN-GPE of another version", overUDP(4790, "\x1c\x00\x00\x01\x00\x00\x05\x00", dns4), true},
+		{"Geneve of Ethernet", overUDP(6081, "\x00\x00\x65\x58\x00\x00\x05\x00", built(stack{family: 6, dstPort: 53})), false},
+		{"Geneve of Ethernet with options, notification", overUDP(6081, "\x01\x40\x65\x58\x00\x00\x05\x00\x01\x02\x03\x00", built(stack{family: 4, dstPort: 1022})), true},
+		{"Geneve of IPv4, notification", overUDP(6081, "\x00\x00\x08\x00\x00\x00\x05\x00", proxied4), true},
+		{"Geneve of MPLS", overUDP(6081, "\x00\x00\x88\x47\x00\x00\x05\x00", dns4), true},
+		{"Geneve of another version", overUDP(6081, "\x40\x00\x08\x00\x00\x00\x05\x00", proxied4), false},
+		{"GTP-U", overUDP(2152, "\x30\xff\x00\x2c\x00\x00\x00\x01", dns4), false},
+		{"GTP-U, notification", overUDP(2152, "\x30\xff\x00\x2c\x00\x00\x00\x01", proxied4), true},
+		{"GTP-U with a number, notification", overUDP(2152, "\x32\xff\x00\x30\x00\x00\x00\x01\x00\x01\x00\x00", proxied6), true},
+		{"GTP-U with a number", overUDP(2152, "\x32\xff\x00\x30\x00\x00\x00\x01\x00\x01\x00\x00", dns6), false},
+		{"GTP-U with an extension header", overUDP(2152, "\x34\xff\x00\x30\x00\x00\x00\x01\x00\x00\x00\x85", dns4), true},
+		{"GTP-U echo request", overUDP(2152, "\x32\x01\x00\x04\x00\x00\x00\x00\x00\x01\x00\x00", nil), false},
+		{"MPLS in UDP", overUDP(6635, "\x00\x01\x01\x40", dns4), true},
+		{"ESP in UDP", overUDP(4500, "\x00\x00\x00\x01\x00\x00\x00\x01", dns4), true},
+		{"IKE in UDP", overUDP(4500, "\x00\x00\x00\x00\x00\x00\x00\x01", dns4), false},
+		{"keepalive of ESP in UDP", overUDP(4500, "\xff", nil), false},
+		{"L2TP data", overUDP(1701, "\x00\x02\x00\x01\x00\x02\x00\x21", dns4), true},
+		{"L2TP control", overUDP(1701, "\xc8\x02\x00\x14\x00\x01\x00\x00", dns4), false},
+		{"Teredo, notification", overUDP(3544, "", proxied6), true},
+		{"Teredo", overUDP(3544, "", dns6), false},
+		{"Teredo with an origin", overUDP(3544, "\x00\x00\xef\xee\x3f\xff\xff\xfe", dns6), true},
+		{"LISP, notification", overUDP(4341, "\x80\x00\x00\x01\x00\x00\x00\x00", proxied4), true},
+		{"LISP", overUDP(4341, "\x80\x00\x00\x01\x00\x00\x00\x00", dns4), false},
+		{"GRE in UDP, notification", overUDP(4754, "\x00\x00\x08\x00", proxied4), true},
+		{"GRE in UDP", overUDP(4754, "\x00\x00\x08\x00", dns4), false},
+		{"GUE, direct, notification", overUDP(6080, "", proxied4), true},
+		{"GUE, direct", overUDP(6080, "", dns4), false},
+		{"GUE with a header", overUDP(6080, "\x00\x04\x00\x00", dns4), true},
+		{"GUE control", overUDP(6080, "\x20\x00\x00\x00", dns4), false},
+		{"Geneve in IP", over(4, 4, string(packetOf(stack{family: 4, proto: 17, body: slices.Concat([]byte("\xc0\x00\x17\xc1\x00\x00\x00\x00\x00\x00\x08\x00\x00\x00\x05\x00"), dns4)}))), true},
 		{"GRE in IP", over(4, 4, string(packetOf(stack{family: 4, proto: 47, body: append([]byte("\x00\x00\x08\x00"), dns4...)}))), true},
 		{"IP in IP in IP", over(4, 4, string(packetOf(stack{family: 4, proto: 4, body: dns4}))), true},
 	} {
@@ -173,8 +261,8 @@ func TestMayHide(t *testing.T) {
 
 // TestMayHideByNumber holds every EtherType and every protocol number to what the tables of docs/configuration.md say.
 func TestMayHideByNumber(t *testing.T) {
-	etherTypes := []int{0x0800, 0x22f3, 0x6558, 0x8100, 0x86dd, 0x880b, 0x8847, 0x8848, 0x8864, 0x8870, 0x88a8, 0x88e5, 0x88e7, 0x8903,
-		0x8909, 0x8926, 0x892f, 0x893f, 0x894f, 0x9100, 0x9200, 0x9300, 0xf1c1}
+	etherTypes := []int{0x0800, 0x22f3, 0x6558, 0x8100, 0x86dd, 0x880b, 0x8847, 0x8848, 0x8864, 0x88a8, 0x88e5, 0x88e7, 0x8903,
+		0x8909, 0x8926, 0x892f, 0x893f, 0x894f, 0x9100, 0x9200, 0x9300, 0xa0ed, 0xab37, 0xf1c1}
 	for etherType := minEtherType; etherType < 1<<16; etherType++ {
 		want := slices.Contains(etherTypes, etherType)
 		if got, _ := mayHideFrame(linkFrame(uint16(etherType), "\x00\x00")); got != want {
@@ -182,7 +270,7 @@ func TestMayHideByNumber(t *testing.T) {
 		}
 	}
 	// A packet whose payload is one octet of 0, and fragments of such a payload.
-	upper := []uint8{4, 17, 41, 47, 50, 51, 55, 94, 97, 98, 108, 115, 135, 137, 139, 140, 142, 143, 253, 254}
+	upper := []uint8{4, 17, 41, 47, 50, 51, 53, 55, 94, 97, 98, 108, 115, 135, 137, 139, 140, 142, 143, 144, 145, 253, 254}
 	chain := []uint8{0, 43, 44, 60} // of extension headers cut short; AH is among the others
 	for proto := range 256 {
 		number := uint8(proto)

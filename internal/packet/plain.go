@@ -143,7 +143,7 @@ run:
 		if opcode>>5 == uint8(UDSendOnly>>5) { // the payload lies after a DETH, which is contiguous
 			qps |= uint64(binary.BigEndian.Uint32((*[DETHLen]byte)(unsafe.Add(unsafe.Pointer(udp), UDPLen+BTHLen))[4:])&0xffffff) << 32
 		}
-		w.flow.QPs, w.flow.Place = qps, place
+		w.flow.QPs, w.flow.Scope = qps, Scope(place)
 		w.size = uint64(binary.BigEndian.Uint32(udp[16:])&0xffffff) | uint64(size)<<32
 		w.rest = restPlain + uint64(tagged)<<restIP | uint64(ports>>16) | uint64(opcode)<<restOpcode | uint64(tos)<<restTOS
 		r.Bytes += uint64(size)

@@ -50,13 +50,13 @@ GLOBL ipRest<>(SB), RODATA|NOPTR, $16
 // func parsePlain(base unsafe.Pointer, frames []burst.Frame, port uint64, records []Record) (r Run)
 //
 // AX is behind the frame's first byte by the bytes of its VLAN tag, and by what an IPv6 header is longer than IPv4's: so the UDP header and all
-// behind it have the same offsets in each frame. R15 has these bytes. It and R13, a tagged frame's Place, are 0 for most frames, and 0 again
+// behind it have the same offsets in each frame. R15 has these bytes. It and R13, a tagged frame's Scope, are 0 for most frames, and 0 again
 // when a frame is done.
 //
 //	DI   base              X8, X9    ipv4Bits, ipv4Same
 //	SI   frame i           X10, X11  ipv4Src, ipv4Dst
 //	R8   record i          X12       ipv4Mapped
-//	BX   i                 X13       Place, in the upper half
+//	BX   i                 X13       Scope, in the upper half
 //	R9   port              X14       Record.IP and Kind
 //	R10  plainHeaders      X6, X7    OR and AND of the bytes from the EtherType on
 //	R11  Run.Bytes         R12  number of frames
@@ -180,7 +180,7 @@ deth:
 	MOVL   CX, Record_Flow+36(R8)
 	JMP    length
 
-	// The record of a frame with a tag has another Place, and another IP.
+	// The record of a frame with a tag has another Scope, and another IP.
 longer:
 	XORL  R15, R15
 	TESTQ R13, R13

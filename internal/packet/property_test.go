@@ -162,7 +162,7 @@ func plainRecord(b []byte, frame []burst.Frame, parse func(unsafe.Pointer, []bur
 // recordOf is the record of a plain frame from a port, by the general path.
 func recordOf(p *Parsed, port uint64) (r Record) {
 	r.Set(p)
-	r.Flow = FlowWords{p.Src, p.Dst, uint64(p.DestQP) | uint64(p.SourceQP)<<32, port | uint64(p.OuterTag)<<16}
+	r.Flow = FlowWords{p.Src, p.Dst, uint64(p.DestQP) | uint64(p.SourceQP)<<32, Scope(port | uint64(p.OuterTag)<<16)}
 	return r
 }
 

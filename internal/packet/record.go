@@ -35,5 +35,5 @@ var NoFlow = FlowWords{QPs: 1<<64 - 1}
 type FlowWords struct {
 	Src, Dst Addr
 	QPs      uint64 // the destination QP, and at 32 the source QP of a UD packet
-	Place    uint64 // the ingress port, and at 16 the outer Tag; the rest is 0
+	Scope    Scope
 }

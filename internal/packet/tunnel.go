@@ -47,6 +47,10 @@ const (
 	vxlanPort = 4789       // UDP destination port (RFC 7348 5)
 	vxlanLen  = 8          // octets of the VXLAN header
 	vxlanVNI  = 0x08000000 // the flag of a valid VNI: a tunnel's end discards a frame without it
+	// The Group Policy extension: its flag and other fields. The Generic Protocol Extension when it says that an Ethernet frame follows. Other
+	// bits are reserved, or say that something else follows: a tunnel's end may read them or not.
+	vxlanGroup, vxlanGroupFields = 0x80000000, 0x0048ffff
+	vxlanEthernet                = 0x04000003
 
 	etherTypeBridging = 0x6558 // an Ethernet frame in GRE (RFC 1701)
 )
@@ -141,14 +145,20 @@ func (l *payload) afterGRE(b []byte) {
 	if flags&greSequence != 0 {
 		l.at += greFieldLen
 	}
+	l.what = byEtherType(etherType)
+}
+
+// byEtherType is what follows a tunnel header that names it by an EtherType.
+func byEtherType(etherType uint16) carried {
 	switch etherType {
 	case EtherTypeIPv4, EtherTypeIPv6:
-		l.what = ipPacket
+		return ipPacket
 	case etherTypeBridging:
-		l.what = ethernetFrame
+		return ethernetFrame
 	case EtherTypeMPLS, EtherTypeMPLSUp:
-		l.what = labelStack
+		return labelStack
 	}
+	return unreadable
 }
 
 // afterVXLAN reads the VXLAN header after a UDP header.
@@ -158,8 +168,15 @@ func (l *payload) afterVXLAN(b []byte) {
 	if len(b) < l.at+vxlanLen {
 		return
 	}
-	l.what, l.void = ethernetFrame, binary.BigEndian.Uint32(b[l.at:])&vxlanVNI == 0
-	l.tunnel = Tunnel{Kind: VXLAN, ID: binary.BigEndian.Uint32(b[l.at+4:]) >> 8}
+	flags, known := binary.BigEndian.Uint32(b[l.at:]), uint32(vxlanVNI)
+	switch {
+	case flags&vxlanGroup != 0:
+		known |= vxlanGroup | vxlanGroupFields
+	case flags&vxlanEthernet == vxlanEthernet:
+		known |= vxlanEthernet
+	}
+	l.what, l.void = ethernetFrame, flags&vxlanVNI == 0
+	l.tunnel = Tunnel{Kind: VXLAN, ID: binary.BigEndian.Uint32(b[l.at+4:]) >> 8, unread: flags&^known != 0}
 	l.at += vxlanLen
 }
 

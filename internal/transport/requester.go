@@ -217,6 +217,17 @@ func (r *Requester) Answer(now int64, psn uint32) {
 	}
 }
 
+// Awaits returns a response's index in its READ, if it is the response that the requester waits for next. Answer must not have been called for it.
+func (r *Requester) Awaits(psn uint32) (index uint32, ok bool) {
+	sequence := extend(r.una, psn)
+	for i := 0; i < r.messages.Len() && sequence < r.high; i++ {
+		if m := r.messages.At(i); m.Op.answered() {
+			return uint32(sequence - m.first), sequence == max(r.una, m.first)
+		}
+	}
+	return 0, false
+}
+
 // acknowledged processes a positive acknowledgement of everything before limit. It stops at a READ or an atomic without a response: if
 // something after it is acknowledged, the response was lost.
 func (r *Requester) acknowledged(now int64, limit uint64) {

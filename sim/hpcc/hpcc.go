@@ -3,7 +3,7 @@
 //
 // A topology is numbers and words, divided by white space: how many nodes, switches and links there are; the switches' node numbers; and for
 // each link its two nodes, rate, delay and error rate, such as "0 32 100Gbps 1000ns 0.000000". A list of flows is their number, and for each its
-// source, destination, priority, port, bytes and start in seconds.
+// source, destination, priority, port, bytes and start in seconds. What follows a # in a line is a comment.
 package hpcc
 
 import (
@@ -127,20 +127,38 @@ func (w *words) fail(word, what, expected string) {
 
 // next returns the next word, "" at the end of the file.
 func (w *words) next() string {
-	at := bytes.IndexFunc(w.rest, func(c rune) bool { return !strings.ContainsRune(" \t\r\n", c) })
-	if at < 0 {
-		w.rest = nil
+	w.skip()
+	if len(w.rest) == 0 {
 		return ""
 	}
-	w.lines += bytes.Count(w.rest[:at], []byte("\n"))
-	w.line, w.rest = w.lines, w.rest[at:]
-	end := bytes.IndexAny(w.rest, " \t\r\n")
+	w.line = w.lines
+	end := bytes.IndexAny(w.rest, " \t\r\n#")
 	if end < 0 {
 		end = len(w.rest)
 	}
 	word := string(w.rest[:end])
 	w.rest = w.rest[end:]
 	return word
+}
+
+// skip skips white space and comments.
+func (w *words) skip() {
+	for {
+		w.skipTo(bytes.IndexFunc(w.rest, func(c rune) bool { return !strings.ContainsRune(" \t\r\n", c) }))
+		if len(w.rest) == 0 || w.rest[0] != '#' {
+			return
+		}
+		w.skipTo(bytes.IndexByte(w.rest, '\n'))
+	}
+}
+
+// skipTo skips this many bytes, -1 for all.
+func (w *words) skipTo(n int) {
+	if n < 0 {
+		n = len(w.rest)
+	}
+	w.lines += bytes.Count(w.rest[:n], []byte("\n"))
+	w.rest = w.rest[n:]
 }
 
 func (w *words) integer(what string, least, most int) int {

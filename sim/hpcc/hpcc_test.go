@@ -43,6 +43,20 @@ func TestReadFlows(t *testing.T) {
 	}
 }
 
+// TestComments: a # begins a comment; errors have the right line after it.
+func TestComments(t *testing.T) {
+	text := "# two data centres\n4 2 3#nodes, switches, links\n2 3\n0 2 100Gbps 1000ns 0 # host 0\n#1 3 1Gbps 1us 0\n1 3 40Mbps 1us 0\n2 3 1Gbps 500us 0\n# end"
+	if got, err := hpcc.ReadTopology("t", []byte(text)); err != nil || len(got.Links) != 3 || len(got.Warnings) != 0 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := hpcc.ReadFlows("f", []byte("1 # one\n# from to\n0 1 3 100 9422 2")); err != nil || len(got) != 1 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := hpcc.ReadFlows("f", []byte("#\n1 #\n#\n0 x")); err == nil || !strings.HasPrefix(err.Error(), `f:4: "x"`) {
+		t.Error(err)
+	}
+}
+
 // TestWarnings: what the HPCC simulator would leave out, or couldn't use, is left out with a warning.
 func TestWarnings(t *testing.T) {
 	got, err := hpcc.ReadTopology("t", []byte("2 0 2\n0 1 1Gbps 1us 0\n1 1 1Gbps 1us 0\n7 7\n"))

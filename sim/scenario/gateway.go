@@ -118,6 +118,11 @@ func (s *Scenario) fill(p *place, root *yaml.Node) {
 		setDefault(port, "device", "sim"+strconv.Itoa(i))
 		setDefault(port, "rate", strconv.FormatUint(rate, 10)+"bps")
 	}
+	if len(s.places) > 1 && find(root, "domain") == nil { // gateways on one path know of each other, as an operator's do
+		domain := entry(root, "domain")
+		setPrefix(domain, "members", hostNet)
+		setPrefix(domain, "notification_sources", gatewayNet)
+	}
 	flows := entry(root, "flows")
 	setDefault(flows, "capacity", strconv.Itoa(max(minFlows, 4*len(s.flows))))
 	setDefault(flows, "paired", strconv.Itoa(max(minPaired, 2*len(s.flows))))
@@ -140,6 +145,12 @@ func setDefault(mapping *yaml.Node, key, value string) {
 	}
 }
 
+// setPrefix adds a key with a list of one prefix.
+func setPrefix(mapping *yaml.Node, key string, p netip.Prefix) {
+	list := entry(mapping, key)
+	list.Kind, list.Tag, list.Content = yaml.SequenceNode, "!!seq", []*yaml.Node{scalar(mapping, p.String())}
+}
+
 func clone(n *yaml.Node) *yaml.Node {
 	c := *n
 	c.Content = make([]*yaml.Node, len(n.Content))
@@ -149,8 +160,11 @@ func clone(n *yaml.Node) *yaml.Node {
 	return &c
 }
 
-// gatewayNet is the prefix of the gateways' addresses.
-var gatewayNet = netip.MustParsePrefix("fd00:ffff::/32")
+// gatewayNet and hostNet are the prefixes of the addresses of gateways and hosts.
+var (
+	gatewayNet = netip.MustParsePrefix("fd00:ffff::/32")
+	hostNet    = netip.MustParsePrefix("fd00::/32")
+)
 
 // gatewayAddr is the address of the gateway at a place: fd00:ffff::n+1 for the nth.
 func (s *Scenario) gatewayAddr(p *place) netip.Addr {

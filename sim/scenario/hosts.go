@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/cnpgate/cnpgate/cnpdec"
+	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/endpoint"
 	"github.com/cnpgate/cnpgate/sim"
@@ -20,7 +21,7 @@ func (s *Scenario) setHosts(c *sim.Config, r Response, ppfc []netip.Prefix) {
 	h := &s.d.Hosts
 	const highPriority = 48 // DSCP, also of notifications
 	c.Host = endpoint.Config{
-		MTU: int(h.MTU.V), AckEvery: int(h.AckEvery.V), CNPInterval: int64(h.CNPInterval.V), VariableWindow: h.VariableWindow.V,
+		MTU: int(h.MTU.V), AckEvery: int(h.AckEvery.V), CNPInterval: max(int64(h.CNPInterval.V), 1), VariableWindow: h.VariableWindow.V,
 		SelectiveRepeat: h.SelectiveRepeat.V, Timeout: s.timeout(),
 	}
 	if h.AckPriority.V {
@@ -31,8 +32,10 @@ func (s *Scenario) setHosts(c *sim.Config, r Response, ppfc []netip.Prefix) {
 	c.Host.Reaction.DCQCN = endpoint.DCQCNConfig{
 		G: float64(d.Gain.V) / million, AlphaTimer: int64(d.AlphaTimer.V), DecreaseInterval: int64(d.DecreaseInterval.V),
 		RateTimer: int64(d.RateTimer.V), ByteCounter: int64(d.ByteCounter.V), FastRecovery: int(d.FastRecovery.V),
-		AdditiveIncrease: int64(d.AdditiveIncrease.V), HyperIncrease: int64(d.HyperIncrease.V), MinRate: int64(d.MinRate.V), ClampTarget: d.Clamp.V,
+		AdditiveIncrease: int64(d.AdditiveIncrease.V), HyperIncrease: int64(d.HyperIncrease.V), MinRate: int64(d.MinRate.V), HoldTarget: !d.Clamp.V,
+		AtPeriodEnd: d.Cut.V == 1,
 	}
+	c.Host.Reaction.ReactionDelay, c.Host.Reaction.ReactionDelayMax = int64(h.Delay.V), max(int64(h.Delay.V), int64(h.DelayMax.V))
 	if d.ByteCounter.V == 0 {
 		c.Host.Reaction.DCQCN.ByteCounter = -1
 	}
@@ -47,8 +50,36 @@ func (s *Scenario) setHosts(c *sim.Config, r Response, ppfc []netip.Prefix) {
 		}
 		s.react(&e.Reaction, host, r)
 		address := hostPrefix(host).Addr()
-		if r == Configured && slices.ContainsFunc(ppfc, func(p netip.Prefix) bool { return p.Contains(address) }) {
+		if r == Configured && s.obeys[host].has(congestion.PPFC) && slices.ContainsFunc(ppfc, func(p netip.Prefix) bool { return p.Contains(address) }) {
 			e.Reaction.Extension = cnpdec.PPFCExtension
+		}
+	}
+}
+
+// formats are the formats that a host obeys.
+type formats uint8
+
+func (f formats) has(format congestion.Format) bool { return f>>format&1 != 0 }
+
+// nicFormats are the choices of hosts.obeys.
+var nicFormats = [...]congestion.Format{congestion.StandardCNP, congestion.FastCNP, congestion.LongHaulCNP, congestion.PPFC}
+
+// setFormats sets what each host obeys.
+func (s *Scenario) setFormats() {
+	h := &s.d.Hosts
+	var all formats
+	for i := range h.Obeys.Items {
+		all |= 1 << nicFormats[h.Obeys.Items[i].V]
+	}
+	legacy, unresponsive := s.marked(&h.Legacy), s.marked(&h.Unresponsive)
+	s.obeys = make([]formats, s.hosts)
+	for host := range s.obeys {
+		switch {
+		case unresponsive[host]:
+		case legacy[host]:
+			s.obeys[host] = all & (1 << congestion.StandardCNP)
+		default:
+			s.obeys[host] = all
 		}
 	}
 }

@@ -45,6 +45,7 @@ func TestMistakes(t *testing.T) {
 		{"a rank twice", "incast: {from: 0-1, to: 2, bytes: 10KB}", "tree: {ranks: '0,1,0'}", "a rank is named twice"},
 		{"thresholds the wrong way round", "gateways:", "switches: {ecn: [{rate: 0bps, k_min: 2KB, k_max: 1KB}]}\ngateways:", "K_min is above K_max"},
 		{"rates that go down", "gateways:", "switches: {ecn: [{rate: 2Gbps, k_min: 1KB, k_max: 1KB}, {rate: 1Gbps, k_min: 1KB, k_max: 1KB}]}\ngateways:", "not above the rate of the entry before"},
+		{"a switch that isn't there", "gateways:", "switches: {overrides: [{switches: switch-2, buffer: 1MB}]}\ngateways:", `there is no switch "switch-2"; did you mean switch-`},
 		{"legacy hosts that aren't there", "gateways:", "hosts: {legacy: 3}\ngateways:", "hosts.legacy"},
 		{"an unknown response", "gateways:", "responses: [fast]\ngateways:", `"fast" is not known`},
 		{"more hosts than can be simulated", "  dumbbell:\n    senders: 2\n    spans:\n      - {rate: 10Gbps, delay: 10us, gateway: west}",

@@ -20,6 +20,7 @@ type Outcome struct {
 	KMin   int64       `json:"k_min_bytes"` // of the first gateway, or without a gateway, of the slowest switch ports
 	KMax   int64       `json:"k_max_bytes"`
 	Series *sim.Series `json:"-"`
+	FCTs   []int64     `json:"-"` // by flow, ns; 0 for one that hasn't ended
 }
 
 // outcome collects the results of a run.

@@ -63,7 +63,7 @@ func (s *Scenario) configure(c *config.Config, r Response) {
 	n.Standard = true
 	for h := range s.hosts {
 		e := config.Endpoint{Prefix: hostPrefix(h), Accepts: []config.Format{format}}
-		if s.legacy[h] {
+		if !s.obeys[h].has(format) {
 			e.Accepts = []config.Format{congestion.StandardCNP}
 		}
 		c.Endpoints = append(c.Endpoints, e)
@@ -72,21 +72,22 @@ func (s *Scenario) configure(c *config.Config, r Response) {
 
 // react sets a host's reaction point for the response.
 func (s *Scenario) react(c *endpoint.ReactionConfig, host int, r Response) {
-	if s.unresponsive[host] {
+	obeys := s.obeys[host]
+	if obeys == 0 {
 		c.Algorithm = endpoint.NoControl
 		return
 	}
 	c.Algorithm = endpoint.DCQCN
-	if s.legacy[host] {
-		return
+	c.FastCNP = obeys.has(congestion.FastCNP)
+	if obeys.has(congestion.LongHaulCNP) {
+		c.LongHaulICMPv6, c.Extension = true, cnpdec.LongHaulExtension
 	}
-	c.FastCNP, c.LongHaulICMPv6, c.Extension = true, true, cnpdec.LongHaulExtension
-	switch r {
-	case FastCNPHPCC:
+	switch {
+	case r == FastCNPHPCC && c.FastCNP:
 		c.Algorithm = endpoint.HPCC
 		c.HPCC.Hops = int(s.d.Hosts.Hops.V)
 		c.HPCC.BaseRTT = int64(s.d.Hosts.HPCCRTT.V) // 0: RTT of the reaction point
-	case PPFC:
+	case r == PPFC && obeys.has(congestion.PPFC):
 		c.Extension = cnpdec.PPFCExtension
 	}
 }

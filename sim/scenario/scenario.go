@@ -21,11 +21,9 @@ type Scenario struct {
 	places  []place     // of gateways
 	hosts   int
 	flows   []sim.Flow
-	groups  []string // names of the flows' groups
-	legacy  []bool   // by host: it supports the standard CNP only
-	rtt     int64    // of the longest path, ns
-
-	unresponsive []bool // by host: it obeys no notification and no CNP
+	groups  []string  // names of the flows' groups
+	obeys   []formats // by host
+	rtt     int64     // of the longest path, ns
 }
 
 // place is the place of a gateway in the topology.
@@ -56,6 +54,9 @@ func Parse(name string, data []byte, set []Setting, files Files) (*Scenario, err
 		}
 	}
 	s := &Scenario{doc: doc, d: &document{}}
+	if err := fitNIC(doc.Root, files); err != nil {
+		return nil, err
+	}
 	doc.Decode(s.d)
 	if err := doc.Err(); err != nil {
 		return nil, err
@@ -69,7 +70,7 @@ func Parse(name string, data []byte, set []Setting, files Files) (*Scenario, err
 		return nil, err
 	}
 	s.rtt = longestRTT(&s.network)
-	s.legacy, s.unresponsive = s.marked(&s.d.Hosts.Legacy), s.marked(&s.d.Hosts.Unresponsive)
+	s.setFormats()
 	s.buildTraffic(files)
 	for i := range s.d.Responses.Items {
 		choice := &s.d.Responses.Items[i]
@@ -157,5 +158,7 @@ func (s *Scenario) Run(r Response, progress func(sim.Progress) error) (*Outcome,
 	if err != nil {
 		return nil, fmt.Errorf("scenario %s, response %s: %w", s.Name, r, err)
 	}
-	return s.outcome(r, c, result, run.Series()), nil
+	o := s.outcome(r, c, result, run.Series())
+	o.FCTs = run.FCTs()
+	return o, nil
 }

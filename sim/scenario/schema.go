@@ -79,13 +79,23 @@ type betweenSection struct {
 
 type switchesSection struct {
 	config.Section
-	Buffer      config.Size             `key:"buffer" default:"32MB" min:"64KB" max:"1TB"`
-	Alpha       config.Decimal          `key:"alpha" default:"0.125" min:"0.001" max:"128"`
-	AlphaByRate config.Toggle           `key:"alpha_by_rate" default:"true"`
-	EgressAlpha config.Decimal          `key:"egress_alpha" default:"1" min:"0.001" max:"128"`
-	PFC         config.Toggle           `key:"pfc" default:"true"`
-	PFCReach    config.Duration         `key:"pfc_reach" default:"10us" min:"0s" max:"1s"`
-	ECN         config.List[ecnSection] `key:"ecn" most:"16"`
+	Buffer      config.Size                `key:"buffer" default:"32MB" min:"64KB" max:"1TB"`
+	Alpha       config.Decimal             `key:"alpha" default:"0.125" min:"0.001" max:"128"`
+	AlphaByRate config.Toggle              `key:"alpha_by_rate" default:"true"`
+	EgressAlpha config.Decimal             `key:"egress_alpha" default:"1" min:"0.001" max:"128"`
+	PFC         config.Toggle              `key:"pfc" default:"true"`
+	PFCReach    config.Duration            `key:"pfc_reach" default:"10us" min:"0s" max:"1s"`
+	ECN         config.List[ecnSection]    `key:"ecn" most:"16"`
+	Overrides   config.List[switchSection] `key:"overrides" most:"256"`
+}
+
+// switchSection gives some switches other values.
+type switchSection struct {
+	config.Section
+	Switches    config.Text    `key:"switches" required:"yes"`
+	Buffer      config.Size    `key:"buffer" min:"64KB" max:"1TB"`
+	Alpha       config.Decimal `key:"alpha" min:"0.001" max:"128"`
+	EgressAlpha config.Decimal `key:"egress_alpha" min:"0.001" max:"128"`
 }
 
 type ecnSection struct {
@@ -98,19 +108,35 @@ type ecnSection struct {
 
 type hostsSection struct {
 	config.Section
-	MTU             config.Integer  `key:"mtu" default:"4096" min:"256" max:"9000"`
-	Window          config.Choice   `key:"window" default:"none" one:"none|bdp"`
-	VariableWindow  config.Toggle   `key:"variable_window" default:"false"`
-	AckEvery        config.Integer  `key:"ack_every" default:"1" min:"0" max:"65535"`
-	AckPriority     config.Toggle   `key:"ack_priority" default:"true"`
-	CNPInterval     config.Duration `key:"cnp_interval" default:"50us" min:"1ns" max:"1s"`
-	Timeout         config.Duration `key:"timeout" min:"1us" max:"1m"`
-	SelectiveRepeat config.Toggle   `key:"selective_repeat" default:"false"`
-	Legacy          config.Text     `key:"legacy"`
-	Unresponsive    config.Text     `key:"unresponsive"`
-	Hops            config.Integer  `key:"ioam_hops" default:"3" min:"1" max:"8"`
-	HPCCRTT         config.Duration `key:"hpcc_base_rtt" min:"1us" max:"10s"`
-	DCQCN           dcqcnSection    `key:"dcqcn"`
+	NIC             config.Text                `key:"nic" default:"paper"`
+	MTU             config.Integer             `key:"mtu" default:"4096" min:"256" max:"9000"`
+	Window          config.Choice              `key:"window" default:"none" one:"none|bdp"`
+	VariableWindow  config.Toggle              `key:"variable_window" default:"false"`
+	AckEvery        config.Integer             `key:"ack_every" default:"1" min:"0" max:"65535"`
+	AckPriority     config.Toggle              `key:"ack_priority" default:"true"`
+	CNPInterval     config.Duration            `key:"cnp_interval" default:"50us" min:"0s" max:"1s"`
+	Timeout         config.Duration            `key:"timeout" min:"1us" max:"1m"`
+	SelectiveRepeat config.Toggle              `key:"selective_repeat" default:"false"`
+	Legacy          config.Text                `key:"legacy"`
+	Unresponsive    config.Text                `key:"unresponsive"`
+	Hops            config.Integer             `key:"ioam_hops" default:"3" min:"1" max:"8"`
+	HPCCRTT         config.Duration            `key:"hpcc_base_rtt" min:"1us" max:"10s"`
+	Obeys           config.List[config.Choice] `key:"obeys" default:"[standard-cnp, fast-cnp, long-haul-cnp, ppfc]" most:"4" one:"standard-cnp|fast-cnp|long-haul-cnp|ppfc"`
+	Delay           config.Duration            `key:"reaction_delay" default:"0s" min:"0s" max:"1s"`
+	DelayMax        config.Duration            `key:"reaction_delay_max" min:"0s" max:"1s"`
+	DCQCN           dcqcnSection               `key:"dcqcn"`
+}
+
+// nicDocument is the file of a NIC. Its keys, apart from name and source, are those of hosts.
+type nicDocument struct {
+	config.Section
+	Name        config.Text                `key:"name" required:"yes"`
+	Source      config.Text                `key:"source" required:"yes"`
+	CNPInterval config.Duration            `key:"cnp_interval" min:"0s" max:"1s"`
+	Obeys       config.List[config.Choice] `key:"obeys" most:"4" one:"standard-cnp|fast-cnp|long-haul-cnp|ppfc"`
+	Delay       config.Duration            `key:"reaction_delay" min:"0s" max:"1s"`
+	DelayMax    config.Duration            `key:"reaction_delay_max" min:"0s" max:"1s"`
+	DCQCN       dcqcnSection               `key:"dcqcn"`
 }
 
 // dcqcnSection has the parameters of DCQCN: see endpoint.DCQCNConfig.
@@ -125,7 +151,8 @@ type dcqcnSection struct {
 	AdditiveIncrease config.Rate     `key:"additive_increase" default:"40Mbps" min:"1kbps" max:"10Tbps"`
 	HyperIncrease    config.Rate     `key:"hyper_increase" default:"400Mbps" min:"1kbps" max:"10Tbps"`
 	MinRate          config.Rate     `key:"min_rate" default:"40Mbps" min:"1kbps" max:"10Tbps"`
-	Clamp            config.Toggle   `key:"clamp_target" default:"false"`
+	Clamp            config.Toggle   `key:"clamp_target" default:"true"`
+	Cut              config.Choice   `key:"cut" default:"at-once" one:"at-once|period"`
 }
 
 type gatewaySection struct {

@@ -50,14 +50,22 @@ func (o *Setting) apply(root *yaml.Node) error {
 
 // entry returns the value of a key, and adds the key if it is missing.
 func entry(mapping *yaml.Node, key string) *yaml.Node {
+	if value := find(mapping, key); value != nil {
+		return value
+	}
+	value := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: mapping.Line, Column: mapping.Column}
+	mapping.Content = append(mapping.Content, scalar(mapping, key), value)
+	return value
+}
+
+// find returns the value of a key, nil if the key is missing.
+func find(mapping *yaml.Node, key string) *yaml.Node {
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		if mapping.Content[i].Value == key {
 			return mapping.Content[i+1]
 		}
 	}
-	value := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: mapping.Line, Column: mapping.Column}
-	mapping.Content = append(mapping.Content, scalar(mapping, key), value)
-	return value
+	return nil
 }
 
 // scalar makes a plain value at the position of another node.

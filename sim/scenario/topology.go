@@ -34,6 +34,7 @@ func (s *Scenario) buildTopology(files Files) {
 	if len(t.Gateways.Items) > 0 && !t.File.Given() {
 		s.doc.Problem(t.Gateways.At(), "gateways are listed without a topology file; expected none, as spans name their gateways")
 	}
+	s.overrideSwitches()
 	if err := s.network.CheckSize(); err != nil {
 		s.doc.Problem(t.At(), "%v", err)
 	}
@@ -47,30 +48,6 @@ func (s *Scenario) buildTopology(files Files) {
 // short reports whether a link is short enough for PFC.
 func (s *Scenario) short(l *sim.Link) bool {
 	return s.d.Switches.PFC.V && l.Delay <= int64(s.d.Switches.PFCReach.V)
-}
-
-// setSwitches configures all switches.
-func (s *Scenario) setSwitches() {
-	const million = 1e6
-	c := &s.d.Switches
-	n := &s.network
-	const headers = 320 // bytes, more than any packet has
-	n.MaxFrame = int(s.d.Hosts.MTU.V) + headers
-	const ethernet = 24 // preamble, start delimiter, FCS and gap (IEEE 802.3 3.1.1, 4.4.2)
-	n.Overhead = ethernet
-	n.Switch = sim.SwitchConfig{
-		Buffer: int64(c.Buffer.V), Alpha: float64(c.Alpha.V) / million, AlphaByRate: c.AlphaByRate.V, EgressAlpha: float64(c.EgressAlpha.V) / million,
-	}
-	for i := range c.ECN.Items {
-		e := &c.ECN.Items[i]
-		if e.KMin.V > e.KMax.V {
-			s.doc.Problem(e.KMin.At(), "K_min is above K_max; expected at most %d bytes", e.KMax.V)
-		}
-		if i > 0 && e.Rate.V <= c.ECN.Items[i-1].Rate.V {
-			s.doc.Problem(e.Rate.At(), "not above the rate of the entry before; expected the slowest first")
-		}
-		n.Switch.ECN = append(n.Switch.ECN, sim.ECN{Rate: e.Rate.V, KMin: int64(e.KMin.V), KMax: int64(e.KMax.V), PMax: float64(e.PMax.V) / million})
-	}
 }
 
 func (s *Scenario) node(kind sim.Kind, format string, args ...any) int {

@@ -24,6 +24,21 @@ func Names() []string {
 	return names
 }
 
+// Summary is the first sentence of the comment that a scenario begins with.
+func Summary(name string) string {
+	text, _ := Find(name)
+	var words []string
+	for line := range strings.Lines(string(text)) {
+		comment, is := strings.CutPrefix(line, "# ")
+		if !is {
+			break
+		}
+		words = append(words, strings.TrimSpace(comment))
+	}
+	sentence, _, _ := strings.Cut(strings.Join(words, " ")+" ", ". ")
+	return strings.TrimSuffix(sentence, ".")
+}
+
 // Find returns the text of a scenario, by its name with or without .yaml.
 func Find(name string) ([]byte, bool) {
 	text, err := files.ReadFile(strings.TrimSuffix(name, suffix) + suffix)

@@ -136,6 +136,14 @@ def long_haul_ud():
         every(1, [roce(A6, Z6, 1, op=UD, source_qp=1, psn=n) for n in range(8)], 100_000)
 
 
+def ud_forged():
+    def datagrams(source_qp, at, src=A6, dst=Z6, n=8):
+        return every(1, [roce(src, dst, 0x777, op=UD, source_qp=source_qp, psn=k) for k in range(n)], at)
+    end = [roce(Z6, A6, qp) for qp in (0x889, 0x88a)]
+    return datagrams(0x888, 0) + datagrams(0x889, 100_000) + [(200_000, end[0])] + datagrams(0x889, 300_000) + \
+        every(1, [roce(Z6, A6, 0x88a, op=UD, source_qp=0x777)], 400_000) + datagrams(0x88a, 500_000) + [(600_000, end[1])] + datagrams(0x88a, 700_000)
+
+
 def proxy():
     tags = [(0x88a8, 100, 5), (0x8100, 200, 3)]
     flows = [(A4, Z4, 200, 976, ()), (B4, Z4, 201, 1414, ()), (A6, Z6, 202, 1414, tags), (B6, Z6, 0x654321, 976, ())]
@@ -256,7 +264,7 @@ def learned_read():
 
 
 CASES = {f.__name__.replace("_", "-"): f for f in (
-    uncongested, marking, fast_cnp, fast_cnp_trace, long_haul, long_haul_ud, proxy, qinq, tail_drop, jumbo, non_ip, malformed, border, never_answered, not_roce,
+    uncongested, marking, fast_cnp, fast_cnp_trace, long_haul, long_haul_ud, ud_forged, proxy, qinq, tail_drop, jumbo, non_ip, malformed, border, never_answered, not_roce,
     limits, classes, learned_cm, learned_read)}
 CASES["long-haul-icmpv6"] = CASES["long-haul"]
 

@@ -5,11 +5,15 @@ at that instant; a line is booked in nanoseconds with 32 binary digits behind th
 """
 import collections
 import ipaddress
+import itertools
+from fractions import Fraction
 
 import pairing
 import wire
 
 LINE_OVERHEAD = 24  # octets: preamble, FCS, gap
+SENDERS, LOOKED = 4095, 64  # watched at most, and looked at in a step
+EQUAL = Fraction(3, 4)  # of a fair share is as good as one: equal flows differ by a few packets
 LATE = 60 * 10**9   # beyond this, aging would matter; not for this model
 
 
@@ -183,12 +187,12 @@ class Congestion:
         """One that slows down unasked is left alone for a window, and then asked for more if the queue has grown."""
         waits = sender.deferred
         if waits is not None and now - waits[0] < self.c["RTT"]:
-            return None, "slowing-down"
+            return None, "already-slower"
         if waits is not None and depth > waits[1]:
             return self.decide(depth, self.decide(depth)), None
         if sender.slower() or waits is not None and depth < waits[1] - waits[1] // 32:
             sender.deferred = now, depth
-            return None, "slowing-down"
+            return None, "already-slower"
         sender.deferred = None
         return self.decide(depth), None
 
@@ -202,6 +206,28 @@ class Flow:
         self.seen, self.took, self.ended, self.ended_at = 0, int(source_qp is not None), "", None
         self.packets = self.bytes = self.marked = 0
         self.notified, self.notified_at, self.transport, self.sender = collections.Counter(), None, None, None
+        self.where = self.place = None  # of its sender among those that are watched
+
+
+class Services:
+    """A QP has one transport service: which ones are known as an end of a connection, so that no DETH is believed that names them."""
+
+    def __init__(self, named):
+        self.named, self.connected, self.sent, self.received = set(named), set(), set(), set()
+
+    def see(self, f):
+        """Takes the first packet of a flow. UD packets in both directions, before, outweigh those of a connection in one."""
+        to, by = (f.dst, f.qp, f.vlans), (f.src, f.source_qp, f.vlans)
+        if f.transport == "UD":
+            self.received.add(to)
+            if not self.connects(*by):
+                self.sent.add(by)
+        elif to not in self.sent & self.received:
+            self.connected.add(to)
+            self.sent.discard(to)
+
+    def connects(self, host, qp, vlans):
+        return (host, qp) in self.named or (host, qp, vlans) in self.connected
 
 
 class Gateway:
@@ -232,12 +258,14 @@ class Gateway:
         for p in c["QPMap"] or []:
             self.pairs[p["Source"], p["Destination"], p["DestinationQP"]] = p["SourceQP"]
             self.pairs[p["Destination"], p["Source"], p["SourceQP"]] = p["DestinationQP"]
+        self.services = Services((ipaddress.ip_address(src), qp) for (src, _, _), qp in self.pairs.items())
         self.cm, self.said = pairing.CM({self.fabric: self.wan, self.wan: self.fabric}), {}
         self.claims = claims(self)
         self.sights, self.cnps = pairing.Sights(self.claims), set()
         self.flows, self.counters = {}, collections.Counter()
         self.forwarded, self.emitted, self.dropped = [], [], []
-        self.now = 0
+        self.now = self.looked = 0
+        self.places = itertools.count()
 
     def run(self, frames):
         start = frames[0][0] if frames else 0
@@ -294,24 +322,37 @@ class Gateway:
                 if self.now - k.since < k.c["RTT"] or self.now < k.again:
                     continue
                 k.meter.update(k.c["Interval"], self.now, q.depth[i], k.entered, k.marked)
-                for r in waiting:
-                    if k.c["Resumes"] and r.sender.kind in ("long-haul-cnp", "long-haul-cnp-icmpv6", "ppfc"):
-                        f, inward = r.sender.frame
-                        if r.ended:  # RDMA-CM has released the connection
-                            self.counters["notifications_suppressed_total", "source-qp-unknown"] += 1
-                            r.sender = None
-                            continue
-                        if r.notified_at is not None and self.now - r.notified_at < q.c["PerFlow"]:
-                            k.again = self.now + 10**6
-                            continue
-                        reason = self.limited(r.sender.kind, f, inward)
-                        if reason is not None:
-                            self.counters["notifications_suppressed_total", reason] += 1
-                            k.again = self.now + 10**6
-                            continue
-                        self.notify(r, r.sender.kind, f, inward, k.ease(q.depth[i]))
-                        r.notified_at = self.now
-                    r.sender = None
+                while waiting and self.now >= k.again:
+                    for r in self.some(waiting):
+                        self.resume_sender(r, q, k, i)
+                        waiting.remove(r)
+
+    def some(self, waiting):
+        """The search among all places is in parts, and goes on where it ended: limits let the first ones through, so the order matters."""
+        n, self.looked = self.looked, (self.looked + LOOKED) % SENDERS
+        return sorted((r for r in waiting if (r.place - n) % SENDERS < LOOKED), key=lambda r: (r.place - n) % SENDERS)
+
+    def resume_sender(self, r, q, k, i):
+        """One that has to wait is tried again after a millisecond, and so are those that the search has not come to."""
+        s = r.sender
+        if k.c["Resumes"] and s.kind in ("long-haul-cnp", "long-haul-cnp-icmpv6", "ppfc"):
+            f, inward = s.frame
+            reason = "source-qp-unknown" if r.ended else None  # RDMA-CM has released the connection
+            if reason is None:
+                if r.notified_at is not None and self.now - r.notified_at < q.c["PerFlow"]:
+                    k.again = self.now + 10**6
+                    return
+                reason = self.limited(s.kind, f, inward)
+                if reason is not None:
+                    k.again = self.now + 10**6
+            if reason is None:
+                self.notify(r, s.kind, f, inward, k.ease(q.depth[i]))
+                r.notified_at = self.now
+            else:
+                self.counters["notifications_suppressed_total", reason] += 1
+                if not r.ended:
+                    return
+        r.sender = None
 
     def send(self):
         moved = True
@@ -372,6 +413,7 @@ class Gateway:
         key = (f.src, f.dst, f.qp, f.source_qp, port, f.vlans)
         if key not in self.flows:
             self.flows[key] = self.begin(f)
+            self.services.see(f)
             if self.flows[key].evidence is not None:
                 self.sights.known.add(key)
         if f.qp == 1:
@@ -385,8 +427,14 @@ class Gateway:
         r = Flow(f.source_qp, "deth") if f.source_qp else Flow(known, "static" if known is not None else None)
         if r.evidence is not None:
             self.counters["qp_evidence_total", r.evidence] += 1
-            self.counters["qp_confirmed_total", r.evidence] += 1
+            self.counters["qp_confirmed_total", r.evidence] += r.evidence != "deth" or not self.services.connects(f.src, f.source_qp, f.vlans)
         return r
+
+    def source_qp(self, key):
+        """That of a flow, None while it is unknown: a DETH says nothing of a QP that is one end of a connection."""
+        src, _, _, source_qp, _, vlans = key
+        r = self.flows[key]
+        return None if r.evidence == "deth" and self.services.connects(src, source_qp, vlans) else r.source_qp
 
     def learn_cnp(self, f):
         """A receiver's CNP names its sender's QP; one of a gateway says nothing of the receiver."""
@@ -470,10 +518,8 @@ class Gateway:
                 self.dropped.append(f)
                 continue
             q.depth[i] += f.length
-            # a flow has its share in one class at a time
-            share = None if any(flow is not None and o[flow] for o in q.octets[:i] + q.octets[i + 1:]) else flow
-            q.octets[i][share] += f.length
-            entry = [None, f.octets, f.length, share]
+            q.octets[i][flow] += f.length
+            entry = [None, f.octets, f.length, flow]
             q.classes[i].append(entry)
             entered.append((f, flow, entry))
         k.entered += len(entered)
@@ -482,12 +528,12 @@ class Gateway:
             return
         least = self.begin_round(q, k, i) if k.on and out == self.wan else None
         if least is None and out == self.wan and self.now - k.surveyed >= k.c["Interval"]:
-            self.survey(k, (out, i), entered, q.depth[i])
+            self.survey(k, (out, i), [(f, flow) for f, flow, _ in entered], q.depth[i])
         after = q.depth[i]
         for f, flow, entry in entered:
             depth += f.length
             sent = None
-            if least is not None and f.roce and f.data and entry[3] is not None:
+            if least is not None and f.roce and f.data and flow is not None:
                 sent = self.notify_largest(f, port, out, i, flow, after, least)
             if sent != "fast-cnp" and k.c["Marks"] and depth > k.c["KMin"] and f.ecn in (1, 2):
                 entry[1] = wire.mark_ce(f)
@@ -506,29 +552,34 @@ class Gateway:
             return
         qp = f.qp if f.roce else int.from_bytes(f.octets[at + 4:at + 8], "big")
         for key, r in self.flows.items():
-            if r.sender is None or key[0] != f.dst or qp != (key[2] if kind == "fast-cnp" else None if r.ended else r.source_qp):
+            if r.sender is None or key[0] != f.dst or qp != (key[2] if kind == "fast-cnp" else None if r.ended else self.source_qp(key)):
                 continue
             k = self.queues[r.sender.out].congestion[r.sender.i]
             r.notified_at, r.sender.asked, r.sender.last = self.now, True, k.decide(k.depth)
             r.sender.depth = r.sender.past = k.depth
 
     def survey(self, k, where, entered, depth):
-        """Four senders are looked at once an interval while nothing asks for notifications yet."""
+        """Four senders that could be notified are looked at once an interval while nothing asks for notifications yet."""
         k.surveyed = self.now
-        for f, flow, _ in [(f, flow, e) for f, flow, e in entered if f.roce and f.data and flow is not None and f.qp > 1][:4]:
+        for flow in [flow for f, flow in entered if f.roce and f.data and flow is not None and self.refusal(f, flow) is None][:4]:
             self.watch(self.flows[flow], k, where, depth)
 
     def watch(self, r, k, where, depth):
         if r.sender is None or (r.sender.out, r.sender.i) != where:
             r.sender = Sender(*where)
+        if r.where != where:
+            r.where, r.place = where, next(self.places)
         r.sender.observe(k.c["RTT"], k.c["Interval"], self.now, r.bytes, depth)
 
     def begin_round(self, q, k, i):
-        """The bytes of the smallest of the largest shares, as many as a round may notify."""
+        """The least share of those that count: the smallest of the largest ones, as many as a round may notify, and a fair share."""
         if self.now - k.round >= k.c["Interval"]:
             k.round, k.sent = self.now, 0
-        shares = sorted((n for flow, n in q.octets[i].items() if flow is not None and n), reverse=True)[:k.c["FlowsPerRound"]]
-        return shares[-1] if shares else 1
+        shares = sorted((n for flow, n in q.octets[i].items() if flow is not None and n), reverse=True)
+        if not shares:
+            return 1
+        effective = Fraction(sum(shares) ** 2, sum(n * n for n in shares))  # number of flows: it counts tiny ones hardly
+        return max(shares[:k.c["FlowsPerRound"]][-1], EQUAL * sum(shares) / effective)
 
     def notify_largest(self, f, port, out, i, flow, depth, least):
         """The kind of notification sent; None if none was, with the reason counted."""
@@ -536,7 +587,7 @@ class Gateway:
         octets = q.octets[i]
         if octets[flow] < least:
             return None
-        kind, reason, decision = self.decide(f, q, k, r, (out, i), depth, 2 * octets[None] > q.depth[i])
+        kind, reason, decision = self.decide(f, q, k, flow, (out, i), depth, 2 * octets[None] > q.depth[i])
         if kind is None and reason is None:
             return None
         if reason is None:
@@ -582,11 +633,13 @@ class Gateway:
         self.queues[port].notes.append((kind, octets, len(octets)))
         r.notified[kind] += 1
 
-    def decide(self, f, q, k, r, where, depth, other_is_larger):
+    def decide(self, f, q, k, flow, where, depth, other_is_larger):
+        """Who is not to be notified at all is not watched, and has no interval that could have passed."""
         if other_is_larger:
             return None, "largest-not-roce", None
-        if f.qp < 2:
-            return None, "management-qp", None
+        refusal, r = self.refusal(f, flow), self.flows[flow]
+        if refusal is not None:
+            return None, refusal, None
         self.watch(r, k, where, depth)
         if r.notified_at is not None and self.now - r.notified_at < q.c["PerFlow"]:
             return None, "flow-limit", None
@@ -595,9 +648,21 @@ class Gateway:
             return None, reason, None
         if k.sent >= k.c["FlowsPerRound"]:
             return None, None, None
-        if f.dst.is_multicast:
-            return None, "not-unicast", None
-        return *self.choose(f.src, r.source_qp is not None and not r.ended), decision
+        return self.recipient(f, flow)[0], None, decision
+
+    def refusal(self, f, flow):
+        """Why nobody can be notified of a packet, whatever its sender does; None if somebody can."""
+        return self.recipient(f, flow)[1]
+
+    def recipient(self, f, flow):
+        """The format for a packet's sender, or for its proxy; or why there is none."""
+        source_qp = None if self.flows[flow].ended else self.source_qp(flow)
+        known = source_qp is not None
+        if f.qp < 2 or known and source_qp < 2:
+            return None, "management-qp"
+        if f.dst.is_multicast or f.octets[0] & 1:
+            return None, "not-unicast"
+        return self.choose(f.src, known)
 
     def choose(self, src, known):
         """The first format in the endpoint's order that is enabled and possible, or the reason of the one nearest to that."""

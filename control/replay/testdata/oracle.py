@@ -267,8 +267,9 @@ class Case:
             self.expect("number of %s frames" % what, len(got), len(want))
 
     def flows(self):
-        want = [(str(k[0]), str(k[1]), r.source_qp, k[2], "unknown" if r.source_qp is None else "confirmed", r.evidence, r.took, 0, r.ended,
-                 r.transport, r.packets, r.bytes, r.marked, dict(r.notified)) for k, r in self.model.flows.items()]
+        want = [(str(k[0]), str(k[1]), source_qp, k[2], *(("unknown", None, 0) if source_qp is None else ("confirmed", r.evidence, r.took)), 0, r.ended,
+                 r.transport, r.packets, r.bytes, r.marked, dict(r.notified))
+                for k, r, source_qp in ((k, r, self.model.source_qp(k)) for k, r in self.model.flows.items())]
         names = ("source_ip", "destination_ip", "source_qp", "destination_qp", "qp_state", "qp_evidence", "qp_packets", "qp_contradictions",
                  "ended", "transport", "packets", "bytes", "ecn_marked", "notifications")
         flows = [{"ended": "", **f, **({} if f["qp_state"] == "confirmed" else {"qp_state": "unknown", "qp_evidence": None})}

@@ -1,4 +1,4 @@
-//go:build live && !nodpdk
+//go:build live && !nodpdk && long
 
 package guest
 
@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,16 +19,6 @@ import (
 
 // drivers are DPDK's plugins that the guest needs.
 var drivers = []string{"bus_pci", "bus_vdev", "mempool_ring", "net_virtio", "net_e1000", "net_vmxnet3"}
-
-// buildGateway compiles the gateway, once for all tests.
-func buildGateway(t *testing.T) string {
-	t.Helper()
-	binary := filepath.Join(t.TempDir(), "cnpgate")
-	if out, err := exec.Command("go", "build", "-o", binary, "github.com/cnpgate/cnpgate/cmd/cnpgate").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return binary
-}
 
 // gatewayFiles are the gateway and all it needs to run in a guest.
 func gatewayFiles(t *testing.T, binary string) []File {
@@ -249,6 +238,7 @@ func testDevice(t *testing.T, binary, model string, mtus []int, workers string) 
 		w := start(t, g, workers, "10Gbps", mtu)
 		w.passes(fmt.Sprint("MTU ", mtu), frames)
 		t.Log(run(t, g, "grep 'device MTU' /tmp/log || true"))
+		testSecond(t, g)
 		c := w.stop()
 		if n := uint64(2 * len(frames)); c.Counters.Received != n || c.Counters.Forwarded != n {
 			t.Errorf("MTU %d: %d frames sent, %d received, %d forwarded, dropped %v\n%s", mtu, n, c.Counters.Received, c.Counters.Forwarded, c.Counters.Dropped, tail(g))
@@ -259,6 +249,19 @@ func testDevice(t *testing.T, binary, model string, mtus []int, workers string) 
 	// QEMU's vmxnet3 reads address 0 while it is being reset, which the IOMMU refuses.
 	if bad := run(t, g, "dmesg | grep -E 'fault addr|kernel BUG|Oops:|soft lockup' | grep -v 'fault addr 0x0 ' | head -5"); bad != "" {
 		t.Errorf("the guest's kernel says: %s", bad)
+	}
+}
+
+// testSecond starts a second gateway on the devices of the running one, which is named; check doesn't mind it.
+func testSecond(t *testing.T, g *Guest) {
+	t.Helper()
+	first := strings.TrimSpace(run(t, g, "pidof cnpgate"))
+	want := "PCI device " + g.NICs[0].Address() + " is in use by the gateway with process ID " + first
+	for command, status := range map[string]string{"run": "1", "check": "0"} {
+		out := run(t, g, "cnpgate "+command+" --config /tmp/c.yaml >/dev/null 2>/tmp/second; echo status $?; cat /tmp/second")
+		if !strings.HasPrefix(out, "status "+status+"\n") || !strings.Contains(out, want) {
+			t.Errorf("%s beside a gateway: %s; expected status %s and %q", command, out, status, want)
+		}
 	}
 }
 
@@ -334,5 +337,3 @@ func testCongestion(t *testing.T, g *Guest) {
 		t.Errorf("congestion: %d frames arrived, %d marked, %d notifications; the report: %+v", arrived, marked, notified, c.Counters)
 	}
 }
-
-func TestVirtio(t *testing.T) { testDevice(t, buildGateway(t), "virtio-net-pci", virtioMTUs, "[1]") }

@@ -1,4 +1,4 @@
-//go:build live && !nodpdk
+//go:build live && !nodpdk && long
 
 package guest
 
@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/cnpgate/cnpgate/internal/testkit/ontime"
 )
 
 const interfacesConfig = `
@@ -21,6 +23,9 @@ flows: {capacity: 1Ki}
 // TestInterfaceMadeAgain runs two workers on kernel interfaces of Debian 12's kernel, where sockets of an interface that is down can't share its
 // frames (PACKET_FANOUT). An interface goes with its driver and comes back switched off, and is switched on later: frames pass again, both ways.
 func TestInterfaceMadeAgain(t *testing.T) {
+	if ontime.Again(t) {
+		return
+	}
 	dir, err := os.MkdirTemp("", "cnpgate-guest") // short: a socket's path has 107 characters
 	if err != nil {
 		t.Fatal(err)

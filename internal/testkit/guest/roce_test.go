@@ -1,4 +1,4 @@
-//go:build live && !nodpdk
+//go:build live && !nodpdk && long
 
 package guest
 
@@ -7,12 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cnpgate/cnpgate/internal/testkit/ontime"
 )
 
 const roceConfig = `gateway: {name: roce, ipv4: 192.0.2.1}
@@ -62,21 +63,11 @@ func roceGuest(t *testing.T, tap, address string) *Guest {
 // TestSoftRoCE runs RDMA between two kernels with the gateway in the wire: writes, reads and sends, several QPs, a path MTU of 4096. None fails, and
 // no packet arrives with a wrong ICRC.
 func TestSoftRoCE(t *testing.T) {
+	if ontime.Again(t) {
+		return
+	}
 	binary := buildGateway(t)
-	runtime.LockOSThread() // never unlocked: the namespace ends with the thread, and with what runs in it
-	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-		t.Fatal(err)
-	}
-	for _, tap := range []string{"tapa", "tapb"} {
-		for _, line := range []string{"tuntap add mode tap name " + tap, "link set dev " + tap + " mtu 4200 up"} {
-			if out, err := exec.Command("ip", strings.Fields(line)...).CombinedOutput(); err != nil {
-				t.Fatalf("ip %s: %v\n%s", line, err, out)
-			}
-		}
-		if out, err := exec.Command("sysctl", "-qw", "net.ipv6.conf."+tap+".disable_ipv6=1").CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-	}
+	makeTaps(t, "tapa", "tapb")
 	a, b := roceGuest(t, "tapa", "198.18.0.1"), roceGuest(t, "tapb", "198.18.0.2")
 	config, log := filepath.Join(t.TempDir(), "c.yaml"), &console{}
 	if err := os.WriteFile(config, []byte(roceConfig), 0o600); err != nil {

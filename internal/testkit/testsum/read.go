@@ -16,11 +16,12 @@ type event struct {
 // run is the result of one stream of events.
 type run struct {
 	name            string
-	passed, skipped int
-	failed          []failure
+	passed          int
+	failed, skipped []result
 }
 
-type failure struct{ name, output string }
+// result is a test that didn't pass, and its output.
+type result struct{ name, output string }
 
 // key names a test, or with an empty test a package or the build of one.
 type key struct{ pkg, test string }
@@ -102,18 +103,18 @@ func (t *tally) sum(name string) run {
 		switch end := t.end[k]; {
 		case end == "fail" || end == "":
 			if !troubled[k] {
-				r.failed = append(r.failed, failure{t.title(k, end), t.text(k)})
+				r.failed = append(r.failed, result{t.title(k, end), t.text(k)})
 			}
 			t.trouble(troubled, k)
 		case k.test == "" || parents[k]:
 		case end == "pass":
 			r.passed++
 		default:
-			r.skipped++
+			r.skipped = append(r.skipped, result{t.title(k, end), t.text(k)})
 		}
 	}
-	if r.passed+r.skipped == 0 && len(r.failed) == 0 {
-		r.failed = append(r.failed, failure{"no test ran", t.text(key{})})
+	if r.passed+len(r.skipped) == 0 && len(r.failed) == 0 {
+		r.failed = append(r.failed, result{"no test ran", t.text(key{})})
 	}
 	return r
 }

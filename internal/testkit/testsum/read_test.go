@@ -49,8 +49,8 @@ func TestRead(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			r := read("r", strings.NewReader(c.in))
-			if r.passed != c.passed || r.skipped != c.skipped {
-				t.Errorf("%d passed, %d skipped; want %d, %d", r.passed, r.skipped, c.passed, c.skipped)
+			if r.passed != c.passed || len(r.skipped) != c.skipped {
+				t.Errorf("%d passed, %d skipped; want %d, %d", r.passed, len(r.skipped), c.passed, c.skipped)
 			}
 			var names []string
 			for _, f := range r.failed {
@@ -83,9 +83,9 @@ func TestReport(t *testing.T) {
 		ok   bool
 	}{
 		{[]run{{name: "a", passed: 3}, {name: "b", passed: 4}}, "7 passed, 0 failed", true},
-		{[]run{{name: "a", passed: 3, skipped: 2}}, "3 passed, 0 failed, 2 skipped", true},
-		{[]run{{name: "a", passed: 3}, {name: "b", failed: []failure{{"p A", "why\n"}}}}, "3 passed, 1 failed", false},
-		{[]run{{name: "a", skipped: 1}}, "0 passed, 0 failed, 1 skipped", false},
+		{[]run{{name: "a", passed: 3, skipped: make([]result, 2)}}, "3 passed, 0 failed, 2 skipped", true},
+		{[]run{{name: "a", passed: 3}, {name: "b", failed: []result{{"p A", "why\n"}}}}, "3 passed, 1 failed", false},
+		{[]run{{name: "a", skipped: make([]result, 1)}}, "0 passed, 0 failed, 1 skipped", false},
 		{nil, "0 passed, 0 failed", false},
 	}
 	for _, c := range cases {

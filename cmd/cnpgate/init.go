@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/signal"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"github.com/cnpgate/cnpgate/control/api"
+	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/control/propose"
+	"github.com/cnpgate/cnpgate/internal/netif"
+)
+
+// longestListen bounds --listen.
+const longestListen = 24 * time.Hour
+
+type initFlags struct {
+	fabric, wan, rate, socket, output string
+	listen                            time.Duration
+	force, tap                        bool
+}
+
+func initCommand() *cobra.Command {
+	var f initFlags
+	c := &cobra.Command{
+		Use:   "init --fabric IF --wan IF [--tap] [--rate RATE] [--listen 60s] [--socket PATH] [-o FILE [--force]]",
+		Short: "Listen on two interfaces and propose a configuration",
+		Long: `Reads two interfaces, listens on them without forwarding, and proposes a configuration in observe mode: with it, the gateway forwards all frames and only counts the
+notifications that it would send. The hosts that send RoCEv2 from the fabric are granted the standard CNP, which NICs obey.
+
+The configuration goes to standard output unless -o names a file. What was seen, and why it is proposed, goes to standard error. Ctrl-C ends the listening, and the
+proposal is made of what was seen until then. It needs root, or CAP_NET_RAW. Interfaces that this machine's own network uses (default route, SSH) are refused.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return f.propose(c) },
+	}
+	c.Flags().StringVar(&f.fabric, "fabric", "", "interface on the data centre's side")
+	c.Flags().StringVar(&f.wan, "wan", "", "interface on the WAN's side")
+	c.Flags().BoolVar(&f.tap, "tap", false, "the interfaces are mirror ports, of the frames from the fabric and of those from the WAN: propose to transmit nothing")
+	c.Flags().StringVar(&f.rate, "rate", "", "rate of the line behind the WAN interface, such as 1Gbps (default the interface's)")
+	c.Flags().DurationVar(&f.listen, "listen", time.Minute, "how long to listen; 0s: not at all")
+	c.Flags().StringVar(&f.socket, "socket", api.DefaultSocket, "Unix socket of the gateway's API")
+	c.Flags().StringVarP(&f.output, "output", "o", "", "write the configuration to this file")
+	c.Flags().BoolVar(&f.force, "force", false, "write over an existing file")
+	require(c, "fabric")
+	require(c, "wan")
+	return c
+}
+
+// propose does all that can fail before it listens.
+func (f *initFlags) propose(c *cobra.Command) error {
+	plan, err := f.plan()
+	if err != nil {
+		return err
+	}
+	out := outputs{{flag: "--output", path: f.output}}
+	if err := f.checkOutput(out); err != nil {
+		return err
+	}
+	p := propose.New(*plan)
+	say := func(text string) { fmt.Fprintln(c.ErrOrStderr(), "cnpgate:", text) }
+	listened, lost, err := f.hear(p, say)
+	if err != nil {
+		return err
+	}
+	text, said, err := p.End(listened, lost)
+	if err != nil {
+		return err
+	}
+	for _, line := range said {
+		say(line)
+	}
+	if f.output == "" {
+		_, err := fmt.Fprint(c.OutOrStdout(), text)
+		return err
+	}
+	if err := out.open(c.Context()); err != nil {
+		return err
+	}
+	_, err = fmt.Fprint(out[0].writer(), text)
+	if err := errors.Join(err, out.finish()); err != nil {
+		out.discard()
+		return err
+	}
+	say(fmt.Sprintf("%s is written; next: cnpgate run --config %s, and cnpgate show notifications", f.output, f.output))
+	return out.rename()
+}
+
+func (f *initFlags) checkOutput(out outputs) error {
+	if _, err := os.Lstat(f.output); f.output != "" && err == nil && !f.force && !isDevice(f.output) {
+		return fmt.Errorf("--output: %s exists; expected a new file, or --force to write over it", f.output)
+	}
+	return out.check()
+}
+
+// plan checks the flags, and reads the interfaces.
+func (f *initFlags) plan() (*propose.Plan, error) {
+	if f.listen < 0 || f.listen > longestListen {
+		return nil, fmt.Errorf("--listen is %v; expected 0s to %v", f.listen, longestListen)
+	}
+	if f.fabric == f.wan {
+		return nil, fmt.Errorf("--fabric and --wan are both %s; expected two interfaces", f.fabric)
+	}
+	p := &propose.Plan{Command: fmt.Sprintf("cnpgate init --fabric %s --wan %s", f.fabric, f.wan), Name: "cnpgate", Socket: strings.TrimPrefix(f.socket, "unix:")}
+	if name, err := os.Hostname(); err == nil && name != "" {
+		p.Name = name
+	}
+	if p.Tap = f.tap; f.tap {
+		p.Command += " --tap"
+	}
+	if f.rate != "" {
+		rate, err := config.ParseRate(f.rate)
+		if err != nil {
+			return nil, fmt.Errorf("--rate %w", err)
+		}
+		p.Rate = rate
+	}
+	for _, i := range []struct {
+		flag, name string
+		facts      *netif.Facts
+	}{{"--fabric", f.fabric, &p.Fabric}, {"--wan", f.wan, &p.WAN}} {
+		if strings.ContainsRune(i.name, ',') {
+			return nil, fmt.Errorf("%s: interface %q has a comma in its name, which devices' arguments can't have; rename it with `ip link set`", i.flag, i.name)
+		}
+		facts, err := readInterface(i.name)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", i.flag, err)
+		}
+		*i.facts = facts
+	}
+	var err error
+	p.Core, err = proposedCore(p)
+	return p, err
+}
+
+// hear listens until the time is over or a signal comes.
+func (f *initFlags) hear(p *propose.Proposal, say func(string)) (time.Duration, uint64, error) {
+	if f.listen == 0 {
+		return 0, 0, nil
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM)
+	defer stop()
+	ctx, cancel := context.WithTimeout(ctx, f.listen)
+	defer cancel()
+	begin := time.Now()
+	lost, err := listen(ctx, f.fabric, f.wan, func() {
+		say(fmt.Sprintf("listening on %s and %s for %v; Ctrl-C ends it earlier", f.fabric, f.wan, f.listen))
+	}, p.Add)
+	return time.Since(begin), lost, err
+}
+
+// sshPeer is the client of the SSH session that the command runs in, as a list.
+func sshPeer() []netip.Addr {
+	client, _, _ := strings.Cut(os.Getenv("SSH_CONNECTION"), " ")
+	a, err := netip.ParseAddr(client)
+	if err != nil {
+		return nil
+	}
+	return []netip.Addr{a.WithZone("")}
+}

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestInitRefuses: what is wrong is said before anything is listened to, and an existing file stays as it is.
+func TestInitRefuses(t *testing.T) {
+	dir := workspace(t)
+	for _, c := range []struct{ args, says string }{
+		{"--fabric a", `required flag(s) "wan" not set`},
+		{"--fabric a --wan a", "--fabric and --wan are both a; expected two interfaces"},
+		{"--fabric a --wan b --listen -1s", "--listen is -1s; expected 0s to 24h0m0s"},
+		{"--fabric a --wan b --rate 10", "--rate"},
+		{"--fabric a,b --wan b", "has a comma in its name"},
+		{"--fabric none-such --wan b", "--fabric: interface none-such: there is none of that name"},
+		{"--fabric lo --wan b", "--fabric: interface lo isn't an Ethernet interface"},
+		{"--fabric a-name-that-is-too-long --wan b", "the name is longer than 15 characters"},
+	} {
+		r := cnpgate(t, dir, append(strings.Fields("init -o gw.yaml --force"), strings.Fields(c.args)...)...)
+		if r.status != 1 || r.stdout != "" || !strings.Contains(r.stderr, c.says) {
+			t.Errorf("init %s: exit status %d, expected 1 and %q:\n%s%s", c.args, r.status, c.says, r.stdout, r.stderr)
+		}
+	}
+	if b, err := os.ReadFile(filepath.Join(dir, "gw.yaml")); err != nil || string(b) != goodConfig {
+		t.Errorf("gw.yaml has changed: %v\n%s", err, b)
+	}
+}

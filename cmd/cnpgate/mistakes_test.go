@@ -1,0 +1,188 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestMistakes: each answer to a mistake in a command line names the mistake and what was expected or meant. No command of these contacts a gateway: there
+// is none, and the answer would be about its socket.
+func TestMistakes(t *testing.T) {
+	dir := workspace(t)
+	put(t, dir, "wrong.yaml", []byte("name: x\nlength: 1ms\n"))
+	words := strings.Fields
+	for _, c := range []struct {
+		args []string
+		want string // the first part of what standard error has after "cnpgate: "
+	}{
+		// Commands.
+		{words("stauts"), `unknown command "stauts" for cnpgate; did you mean cnpgate show health?`},
+		{words("chekc gw.yaml"), `unknown command "chekc" for cnpgate; did you mean cnpgate check?`},
+		{words("chekc --config gw.yaml"), `unknown command "chekc" for cnpgate; did you mean cnpgate check?`},
+		{words("loglevel debug"), `unknown command "loglevel" for cnpgate; did you mean cnpgate log-level?`},
+		{words("flows"), `unknown command "flows" for cnpgate; did you mean cnpgate show flows?`},
+		{words("frobnicate"), `unknown command "frobnicate" for cnpgate; see cnpgate --help`},
+		{words("show port"), `unknown command "port" for cnpgate show; did you mean cnpgate show ports?`},
+		{words("show notification"), `unknown command "notification" for cnpgate show; did you mean cnpgate show notifications?`},
+		{words("show flow --socket x"), `unknown command "flow" for cnpgate show; did you mean cnpgate show flows?`},
+		{words("show status"), `unknown command "status" for cnpgate show; did you mean cnpgate show health?`},
+		{words("show"), "\"show\" needs a command after it; expected one of:\n  bgp "},
+		{words("endpoint"), "\"endpoint\" needs a command after it; expected one of:\n  receive "},
+		{words("endpoint sned"), `unknown command "sned" for cnpgate endpoint; did you mean cnpgate endpoint send?`},
+		{words("help foo"), `unknown command "foo" for cnpgate; see cnpgate --help`},
+		{words("help show prots"), `unknown command "prots" for cnpgate show; did you mean cnpgate show ports?`},
+		{words("completion bsh"), `unknown command "bsh" for cnpgate completion; did you mean cnpgate completion bash?`},
+		// Arguments.
+		{words("check"), "0 configuration files are given; expected one: cnpgate check FILE; see cnpgate check --help"},
+		{words("run"), "0 configuration files are given; expected one: cnpgate run FILE; see cnpgate run --help"},
+		{words("check gw.yaml gw.yaml"), "2 configuration files are given; expected one: cnpgate check FILE"},
+		{words("check none.yaml"), "none.yaml: there is no such configuration file; check the path"},
+		{words("run none.yaml"), "none.yaml: there is no such configuration file; check the path"},
+		{words("show flows wan"), `unexpected argument "wan"; expected flags only; see cnpgate show flows --help`},
+		{words("version 2"), `unexpected argument "2"; expected flags only; see cnpgate version --help`},
+		{words("decode"), "0 captures are given, expected one: IN.pcap at the end of the command line; see cnpgate decode --help"},
+		{words("replay -c gw.yaml in.pcap"), `required flag(s) "fabric" not set; see cnpgate replay --help`},
+		{words("log-level trace"), `level "trace" is not known; did you mean debug? Expected debug, info, warn or error`},
+		{words("log-level warning"), `level "warning" is not known; did you mean warn?`},
+		{words("log-level debug info"), "2 levels are given; expected one at most; see cnpgate log-level --help"},
+		{words("sim"), "0 scenarios are given, expected one: a file, or a name that cnpgate sim --list shows"},
+		{words("sim incast10"), "incast10: there is no such file or built-in scenario; did you mean incast-10ms?"},
+		{words("sim brust.yaml"), "brust.yaml: there is no such file or built-in scenario; did you mean burst?"},
+		{words("sim what"), "what: there is no such file or built-in scenario; expected a file, or a name that cnpgate sim --list shows"},
+		{words("sim wrong.yaml"), "wrong.yaml:1:1: topology: missing; expected a section with dumbbell, two_dcs, file or gateways"},
+		// Flags.
+		{words("--verbose"), "unknown flag: --verbose; see cnpgate --help"},
+		{words("check --confg gw.yaml"), "unknown flag: --confg; did you mean --config?"},
+		{words("show flows --json"), "unknown flag: --json; did you mean --output?"},
+		{words("show flows --all"), "unknown flag: --all; see cnpgate show flows --help"},
+		{words("show flows -socket x"), "unknown shorthand flag: 's' in -socket; did you mean --socket?"},
+		{words("show flows -z"), "unknown shorthand flag: 'z' in -z; see cnpgate show flows --help"},
+		{words("show flows --socket"), "flag needs an argument: --socket; see cnpgate show flows --help"},
+		{words("show flows --socket="), "--socket is empty; expected the path of the gateway's socket"},
+		{words("show flows --socket a --config b"), "if any flags in the group [socket config] are set none of the others can be; "},
+		{words("show flows -o yaml"), `--output: "yaml" is not known; expected text or json`},
+		{words("version -o jsn"), `--output: "jsn" is not known; did you mean json? Expected text or json`},
+		{words("show ports --watch 1"), `--watch: "1" is not a duration; expected a number with unit, such as 10ms, 500us or 60s`},
+		{words("show ports --watch 1ms"), "--watch is 1ms, expected at least 100ms"},
+		{words("show ports --watch=-1s"), "--watch is -1s, expected at least 100ms"},
+		{words("show flows --interval 1m"), "--interval is 1m0s, expected 10ms to 5s, or 0 for no rates"},
+		{words("capture -w x --duration 5"), `--duration: "5" is not a duration; expected a number with unit, such as 10ms, 500us or 60s`},
+		{words("capture"), "no file to write to; expected --write FILE, or --write - for standard output"},
+		{words("capture -w x --count many"), `--count: "many" is not a whole number from 0 to 18446744073709551615`},
+		{words("capture -w x --outcome suppressed"), "--outcome is suppressed, expected sent or observed"},
+		{words("show notifications -n -3"), `--limit: "-3" is not a whole number from 0 to 65535`},
+		{words("show notifications -n 0"), "--limit is 0, expected 1 to 4096"},
+		{words("show notifications --kind cnp"), `--kind: "cnp" is not known; did you mean standard-cnp? Expected fast-cnp, `},
+		{words("show notifications --kind FastCNP"), `--kind: "FastCNP" is not known; did you mean fast-cnp? Expected fast-cnp, `},
+		{words("show notifications --outcome foo"), `--outcome: "foo" is not known; expected sent, observed or suppressed`},
+		{words("show notifications --source-ip 10.0.0"), `--source-ip: "10.0.0" is not a prefix; expected an address and a length, such as 10.1.0.0/16`},
+		{words("show notifications --source-qp 16777216"), `--source-qp: "16777216" is not the number of a QP; expected 0 to 16777215`},
+		{words("replay -c gw.yaml --fabric 10.0.0.1/8 in.pcap"), "--fabric: 10.0.0.1/8 has host bits set; expected 10.0.0.0/8"},
+		{words("replay -c gw.yaml --fabric 10.0.0.1 in.pcap"), "--fabric: 10.0.0.1 is an address without a length; expected a prefix, such as 10.0.0.1/32"},
+		{words("decode --accepts cnp in.pcap"), `--accepts: "cnp" is not known; expected long-haul-cnp or ppfc`},
+		{words("decode --icmpv6-type 300000 in.pcap"), `--icmpv6-type: "300000" is not a whole number from 0 to 65535`},
+		{words("sim burst -o xml"), `--output: "xml" is not known; expected text, json or table`},
+		{words("sim burst --response fastcnp"), `--response, of this scenario: "fastcnp" is not known; did you mean fast-cnp?`},
+		{words("sim burst --cores two"), `--cores: "two" is not a whole number; expected one such as 1`},
+		{words("check --offline=maybe gw.yaml"), `--offline: "maybe" is not known; expected true or false`},
+		{words("check --offline --devices gw.yaml"), "if any flags in the group [devices offline] are set none of the others can be; "},
+		{words("endpoint send -i x"), `required flag(s) "address", "peer", "peer-mac", "trust" not set; see cnpgate endpoint send --help`},
+		{words("endpoint receive -i x --address 10.0.0.1 --rate 1gbps"), `--rate: "1gbps" is not a rate, as case and spaces matter; did you mean 1Gbps?`},
+	} {
+		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
+			got := cnpgate(t, dir, c.args...)
+			if got.status != 1 || got.stdout != "" || !strings.HasPrefix(got.stderr, "cnpgate: "+c.want) {
+				t.Errorf("exit status %d\nstdout: %s\nstderr: %s\nwant    cnpgate: %s", got.status, got.stdout, got.stderr, c.want)
+			}
+		})
+	}
+}
+
+// TestConfigurationMistakes: the same for what is often wrong in a configuration. The tests of the package config have more.
+func TestConfigurationMistakes(t *testing.T) {
+	dir := workspace(t)
+	for _, c := range []struct{ old, new, want string }{
+		{"role: fabric", "role: lan", `ports[0].role: "lan" is not known; did you mean fabric? Expected fabric, wan or tap`},
+		{"role: wan", "role: WAN", `ports[1].role: "WAN" is not known; did you mean wan? Expected fabric, wan or tap`},
+		{"1Gbps", "1gbps", `ports[0].rate: "1gbps" is not a rate, as case and spaces matter; did you mean 1Gbps? Expected `},
+		{"1Gbps", `"1 Gbps"`, `ports[0].rate: "1 Gbps" is not a rate, as case and spaces matter; did you mean 1Gbps?`},
+		{"9.1KB", "9.1kb", `profiles.default.k_base: "9.1kb" is not a size, as case and spaces matter; did you mean 9.1KB?`},
+		{"profiles", "loging: {}\nprofiles", "loging: unknown key; did you mean management? Known here: gateway, "},
+		{"profiles", "interfaces: []\nprofiles", "interfaces: unknown key; did you mean ports? Known here: gateway, "},
+		{"[fast-cnp]", "[cnp]", `endpoints[0].accepts[0]: "cnp" is not known; did you mean standard-cnp? Expected fast-cnp, `},
+		{"[fast-cnp]", "fast-cnp", "endpoints[0].accepts: expected a list, each entry fast-cnp, "},
+		{"fd00:18::/64", "fd00:18::1/64", "endpoints[0].prefix: fd00:18::1/64 has host bits set; expected fd00:18::/64"},
+		{"device: d1, ", "", "ports[1].device: missing; expected an argument of EAL's -a or --vdev"},
+		{"peer: wan", "peer: wam", `ports[0].peer: there is no port "wam"; did you mean wan?`},
+	} {
+		t.Run(c.new, func(t *testing.T) {
+			text := strings.Replace(goodConfig, c.old, c.new, 1)
+			if text == goodConfig {
+				t.Fatalf("no %q", c.old)
+			}
+			put(t, dir, "bad.yaml", []byte(text))
+			if got := cnpgate(t, dir, "check", "bad.yaml"); got.status != 1 || got.stdout != "" || !strings.Contains(got.stderr, ": "+c.want) {
+				t.Errorf("exit status %d\nstdout: %s\nstderr: %s\nwant    %s", got.status, got.stdout, got.stderr, c.want)
+			}
+		})
+	}
+}
+
+// TestHelpfulCommands: forms of the command line that users try first.
+func TestHelpfulCommands(t *testing.T) {
+	dir := workspace(t)
+	gatewayAt(t, filepath.Join(dir, "gw.sock"), answered, true)
+	t.Setenv(socketVariable, "unix:"+filepath.Join(dir, "gw.sock"))
+	for _, c := range []struct{ args, stdout string }{
+		{"--version", "cnpgate "},
+		{"-v", "cnpgate "},
+		{"version -o json", `{"commit":"`},
+		{"help show flows", "One line per flow"},
+		{"check gw.yaml --offline", "gw.yaml is valid"},
+		{"check -c gw.yaml --offline", "gw.yaml is valid"},
+		{"show flows", shown},
+		{"log-level", "debug (info after a reload)\n"},
+		{"sim --list", "burst            A burst that passes K_min"},
+		{"__complete show notifications --kind ", "standard-cnp\n"},
+		{"__complete show notifications --outcome ", "suppressed\n"},
+		{"__complete show flows -o ", "json\n"},
+		{"__complete log-level ", "warn\n"},
+		{"__complete sim ", "incast-10ms\t"},
+		{"__complete sim burst --response ", "fast-cnp-hpcc\n"},
+		{"__complete endpoint send --verb ", "rping\n"},
+		{"__complete endpoint send --accept ", "ppfc\n"},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			args := strings.Fields(c.args)
+			if strings.HasSuffix(c.args, " ") {
+				args = append(args, "") // the word to complete
+			}
+			if got := cnpgate(t, dir, args...); got.status != 0 || !strings.Contains(got.stdout, c.stdout) {
+				t.Errorf("exit status %d\nstdout: %s\nwant    %s\nstderr: %s", got.status, got.stdout, c.stdout, got.stderr)
+			}
+		})
+	}
+}
+
+// TestCheckStandardInput: a configuration is also checked before it is a file.
+func TestCheckStandardInput(t *testing.T) {
+	dir := workspace(t)
+	put(t, dir, "bad.yaml", []byte(strings.Replace(goodConfig, "1Mbps", "fast", 1)))
+	for file, want := range map[string]ran{
+		"gw.yaml":  {0, "standard input is valid", ""},
+		"bad.yaml": {1, "", `cnpgate: standard input:4:56: ports[1].rate: "fast" is not a rate`},
+	} {
+		c := command(dir, "check", "-c", "-", "--offline")
+		in, err := os.Open(filepath.Join(dir, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer in.Close()
+		c.Stdin = in
+		if got := finished(t, c); got.status != want.status || !strings.Contains(got.stdout, want.stdout) || !strings.Contains(got.stderr, want.stderr) {
+			t.Errorf("%s: %+v, want %+v", file, got, want)
+		}
+	}
+}

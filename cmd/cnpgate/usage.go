@@ -1,0 +1,186 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/cnpgate/cnpgate/control/config"
+)
+
+// explain makes a command and those below it answer mistakes in a command line: what is wrong, what was expected, and where the help is.
+func explain(c *cobra.Command) {
+	if c.HasSubCommands() {
+		c.Args = cobra.ArbitraryArgs
+		c.RunE = chooseCommand
+	}
+	for _, below := range c.Commands() {
+		explain(below)
+	}
+}
+
+// chooseCommand is the answer of a command that only has commands below it.
+func chooseCommand(c *cobra.Command, args []string) error {
+	switch {
+	case len(args) > 0:
+		return unknownCommand(c, args[0])
+	case !c.HasParent():
+		return c.Help()
+	}
+	var lines strings.Builder
+	for _, below := range c.Commands() {
+		if below.IsAvailableCommand() {
+			fmt.Fprintf(&lines, "\n  %-*s  %s", below.NamePadding(), below.Name(), below.Short)
+		}
+	}
+	return fmt.Errorf("%q needs a command after it; expected one of:%s", c.Name(), &lines)
+}
+
+func unknownCommand(c *cobra.Command, word string) error {
+	if meant := meantCommand(c, word); meant != "" {
+		return fmt.Errorf("unknown command %q for %s; did you mean %s?", word, c.CommandPath(), meant)
+	}
+	return seeHelp(c, fmt.Errorf("unknown command %q for %s", word, c.CommandPath()))
+}
+
+// meantCommand finds the command that a word most likely means: one below c, or else one anywhere.
+func meantCommand(c *cobra.Command, word string) string {
+	if near := c.SuggestionsFor(word); len(near) > 0 { // that begin with it
+		return c.CommandPath() + " " + near[0]
+	}
+	var words, paths []string
+	for level := []*cobra.Command{c, c.Root()}; len(level) > 0; level = level[1:] {
+		for _, below := range level[0].Commands() {
+			for _, name := range append(below.SuggestFor, below.Name()) {
+				words, paths = append(words, name), append(paths, below.CommandPath())
+			}
+			level = append(level, below)
+		}
+	}
+	if i := slices.Index(words, config.Nearest(word, words)); i >= 0 {
+		return paths[i]
+	}
+	return ""
+}
+
+// seeHelp adds to an error where the help is.
+func seeHelp(c *cobra.Command, err error) error {
+	return fmt.Errorf("%w; see %s --help", err, c.CommandPath())
+}
+
+// flagError explains an error of the package that parses flags.
+func flagError(c *cobra.Command, err error) error {
+	if args := c.Flags().Args(); len(args) > 0 && c.HasSubCommands() {
+		return unknownCommand(c, args[0]) // a flag of the command that was meant
+	}
+	if invalid := (*pflag.InvalidValueError)(nil); errors.As(err, &invalid) {
+		return fmt.Errorf("--%s: %w", invalid.GetFlag().Name, valueError(invalid))
+	}
+	if unknown := (*pflag.NotExistError)(nil); errors.As(err, &unknown) {
+		var names []string
+		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		name := cmp.Or(unknown.GetSpecifiedShortnames(), unknown.GetSpecifiedName()) // -socket is six flags of a letter
+		if meant := config.Nearest(name, names); meant != "" {
+			return fmt.Errorf("%w; did you mean --%s?", err, meant)
+		}
+	}
+	return seeHelp(c, err)
+}
+
+// valueError explains why a flag can't have a value.
+func valueError(e *pflag.InvalidValueError) error {
+	kind := e.GetFlag().Value.Type()
+	bits, err := strconv.Atoi(strings.TrimLeft(kind, "uint"))
+	switch {
+	case kind == "duration":
+		_, err := config.ParseDuration(e.GetValue())
+		return err
+	case kind == "int":
+		return fmt.Errorf("%q is not a whole number; expected one such as 1", e.GetValue())
+	case kind == "bool":
+		return fmt.Errorf("%q is not known; expected true or false", e.GetValue())
+	case kind == "uint", err == nil:
+		return fmt.Errorf("%q is not a whole number from 0 to %d", e.GetValue(), uint64(math.MaxUint64)>>((64-bits)%64))
+	}
+	return e.Unwrap() // of a flag that checks its value
+}
+
+// validateFlags is cobra's check of the flags that are required or exclude each other, with the place of the help.
+func validateFlags(c *cobra.Command, _ []string) error {
+	err := c.ValidateRequiredFlags()
+	if err == nil {
+		err = c.ValidateFlagGroups()
+	}
+	if err != nil {
+		return seeHelp(c, err)
+	}
+	return nil
+}
+
+// noArguments refuses arguments, most of which lack the flag before them.
+func noArguments(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return seeHelp(c, fmt.Errorf("unexpected argument %q; expected flags only", args[0]))
+	}
+	return nil
+}
+
+// checkedText is a flag's value that is checked when it is read.
+type checkedText struct {
+	value *string
+	check func(text string) error
+}
+
+func (t checkedText) String() string {
+	if t.value == nil {
+		return "" // pflag compares with the zero value
+	}
+	return *t.value
+}
+
+func (checkedText) Type() string { return "string" }
+
+func (t checkedText) Set(text string) error {
+	*t.value = text
+	return t.check(text)
+}
+
+// hosts reads an address or a prefix.
+func hosts(text string) (netip.Prefix, error) {
+	if a, err := netip.ParseAddr(text); err == nil && a.Zone() == "" {
+		return netip.PrefixFrom(a.Unmap(), a.Unmap().BitLen()), nil
+	}
+	p, err := config.ParsePrefix(text)
+	if err != nil {
+		err = fmt.Errorf("%w, or an address alone", err)
+	}
+	return p, err
+}
+
+// wordFlag adds a flag that takes one of some words, which the shell completes.
+func wordFlag(c *cobra.Command, value *string, name, short, usage string, words ...string) {
+	check := func(text string) error { return config.CheckWord(text, words) }
+	c.Flags().VarP(checkedText{value, check}, name, short, usage+": "+config.Either(words))
+	complete(c, name, words...)
+}
+
+// outputFlag adds -o, the form of the output.
+func outputFlag(c *cobra.Command, output *string) {
+	*output = "text"
+	wordFlag(c, output, "output", "o", "form of the output", "text", "json")
+}
+
+// complete makes the shell complete a flag's values.
+func complete(c *cobra.Command, flag string, words ...string) {
+	if err := c.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err) // the flag exists
+	}
+}

@@ -1,0 +1,128 @@
+package congestion
+
+import "math"
+
+// Law is the control law of a class of an egress queue: it keeps a short queue in front of a line that is always busy, and gives every flow the
+// same share of it. It has one number, the fair rate F. Flows that arrive faster are asked to come down to F; a flow below F is never asked.
+//
+// F is found by water-filling. S is what would arrive if every flow obeyed F: the sum of bytes_i * min(1, F/r_i) over a time, where r_i is the
+// rate of flow i. F is multiplied by target/S again and again, which has a fixed point where S is the target, whatever the number of flows. F
+// falls before the senders have reacted.
+//
+// Rates are bytes on the line per ns, times ns, sizes bytes on the line. The zero Law is off.
+type Law struct {
+	Line      float64 // rate of the line
+	Reference float64 // depth that the queue should have
+}
+
+// Constants of the law. docs/effect.md shows the effect of half and double of each.
+const (
+	lawPeriod      = 20_000    // ns, least time between two updates of F
+	lawSlowest     = 200_000   // ns, time after which F is updated with few bytes, too
+	lawEnough      = 1 << 17   // bytes that are enough for an update
+	lawTau         = 500_000   // ns in which the law would remove what the queue has too much
+	lawTauDelays   = 2         // least tau, in delays of the loop
+	lawLeastTarget = 0.8       // of the line, while a queue drains
+	lawDown, lawUp = 0.5, 1.05 // bounds of one change of F; lawDown is for lawPeriod
+	lawLeastFair   = 1e-6      // of the line
+	lawQueueTime   = 80_000    // ns of the line: reference of the queue
+	lawQueueLeast  = 4_000_000 // bytes: the same, at least
+	lawQueuePart   = 8         // the reference is at most this part of the capacity
+)
+
+// NewLaw returns the law of a class with a capacity (bytes) in front of a line of rate bit/s. delay is the operator's target for the delay in the queue, ns; 0: the
+// default.
+func NewLaw(rate, capacity uint64, delay int64) Law {
+	l := Law{Line: float64(rate) / 8e9}
+	l.Reference = max(lawQueueTime*l.Line, lawQueueLeast)
+	if delay > 0 {
+		l.Reference = l.Line * float64(delay)
+	}
+	l.Reference = max(min(l.Reference, float64(capacity)/lawQueuePart), 1)
+	return l
+}
+
+// On reports whether the law is used.
+func (l *Law) On() bool { return l.Line > 0 }
+
+// Due reports whether F is to be updated, after a time (ns) in which so many bytes have come.
+func (l *Law) Due(elapsed int64, bytes uint64) bool {
+	return elapsed >= lawPeriod && (bytes >= lawEnough || elapsed >= lawSlowest)
+}
+
+// Inflow is what has arrived since the last update of F.
+type Inflow struct {
+	Elapsed int64   // ns
+	Obeyed  float64 // bytes that would have come if every flow had obeyed F
+	Largest float64 // rate of the fastest flow, 0 if none was measured
+	Resumes bool    // a sender can be asked for more, so that F may be above all rates
+}
+
+// Next is F after the arrivals a, in front of a queue of a depth. loop is the delay of the control loop, ns.
+func (l *Law) Next(fair float64, a Inflow, depth float64, loop int64) float64 {
+	rate := max(a.Obeyed, 1) / float64(max(a.Elapsed, 1))
+	least := math.Pow(lawDown, float64(a.Elapsed)/lawPeriod)
+	change := min(max(l.target(depth, loop)/rate, least), lawUp)
+	if a.Largest > 0 && change < 1 {
+		fair = min(fair, a.Largest)
+	}
+	fair *= change
+	switch {
+	case a.Largest == 0:
+	case a.Resumes:
+		fair = min(fair, 2*a.Largest)
+	default:
+		fair = min(fair, a.Largest)
+	}
+	return min(max(fair, lawLeastFair*l.Line), l.Line)
+}
+
+// target is the rate that should arrive at a queue of a depth. An integrator with the gain 1/tau and a delay has a phase margin of 90 - 57.3 delay/tau degrees:
+// with lawTauDelays at least 60.
+func (l *Law) target(depth float64, loop int64) float64 {
+	tau := max(lawTau, lawTauDelays*float64(loop+lawPeriod+lawSpacing))
+	return max(lawLeastTarget*l.Line, l.Line-(depth-l.Reference)/tau)
+}
+
+// Urgency is how far the queue is above its reference: 1 up to there.
+func (l *Law) Urgency(depth float64) float64 { return max(1, depth/l.Reference) }
+
+// Notifies reports whether senders are notified of a queue of a depth.
+func (l *Law) Notifies(depth float64) bool { return depth > l.Reference/2 }
+
+// Resumes reports whether senders may be asked to resume.
+func (l *Law) Resumes(depth float64) bool { return depth < l.Reference }
+
+// Measures reports whether flows' rates are measured.
+func (l *Law) Measures(depth float64) bool { return depth > l.Reference/8 }
+
+// Spacing is the least time between two CNPs to a flow, for senders on which one CNP has little effect. It halves while a queue is long and
+// doesn't drain, and grows back slowly. The zero Spacing has not begun.
+type Spacing struct {
+	NS    int64
+	at    int64
+	depth float64
+}
+
+const (
+	lawSpacing      = 60_000 // ns; more than DCQCN's rate timer, 55 us: a CNP lowers the target rate only after an increase
+	lawSpacingLeast = 4_000
+	lawPatience     = 200_000 // ns, the least time until a queue that doesn't drain halves the spacing
+	lawDraining     = 0.97    // of the depth before: the queue drains
+)
+
+// Update takes the queue's depth at a time (ns).
+func (s *Spacing) Update(l *Law, now int64, depth float64, loop int64) {
+	if s.NS == 0 {
+		*s = Spacing{NS: lawSpacing, at: now, depth: depth}
+	}
+	if elapsed := now - s.at; elapsed >= 0 && elapsed < max(lawPatience, 3*(loop+lawSpacing)) {
+		return
+	}
+	if depth > 2*l.Reference && depth > lawDraining*s.depth {
+		s.NS = max(s.NS/2, lawSpacingLeast)
+	} else {
+		s.NS = min(s.NS+s.NS/64, lawSpacing)
+	}
+	s.at, s.depth = now, depth
+}

@@ -1,0 +1,156 @@
+package congestion_test
+
+import (
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/cnpgate/cnpgate/congestion"
+)
+
+const gigabit = 0.125 // bytes per ns
+
+// filled is F after many updates at a queue of its reference depth, for flows at these rates that don't react.
+func filled(l *congestion.Law, rates []float64, depth float64) float64 {
+	const elapsed = 20_000
+	fair := l.Line
+	for range 400 {
+		in := congestion.Inflow{Elapsed: elapsed}
+		for _, r := range rates {
+			in.Obeyed += elapsed * min(r, fair)
+			in.Largest = max(in.Largest, r)
+		}
+		fair = l.Next(fair, in, depth, 0)
+	}
+	return fair
+}
+
+// TestWaterFilling: at its fixed point, F is the level at which the flows, cut to it, fill the line: for any number of flows and any rates.
+func TestWaterFilling(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		line := rapid.Uint64Range(1e9, 400e9).Draw(t, "line")
+		l := congestion.NewLaw(line, 256_000_000, 0)
+		n := rapid.IntRange(1, 64).Draw(t, "flows")
+		rates, sum, largest := make([]float64, n), 0.0, 0.0
+		for i := range rates {
+			rates[i] = l.Line * rapid.Float64Range(0.001, 4).Draw(t, "rate")
+			sum, largest = sum+rates[i], max(largest, rates[i])
+		}
+		fair := filled(&l, rates, l.Reference)
+		obeyed := 0.0
+		for _, r := range rates {
+			obeyed += min(r, fair)
+		}
+		want := min(sum, l.Line)
+		if sum > 1.05*l.Line && math.Abs(obeyed-want) > want/50 {
+			t.Fatalf("%d flows at F bring %v, want %v", n, obeyed, want)
+		}
+		if fair > l.Line || fair > largest*1.0001 || fair <= 0 {
+			t.Fatalf("F is %v of a line of %v, and the largest flow has %v", fair, l.Line, largest)
+		}
+		if deeper := filled(&l, rates, 3*l.Reference); deeper > fair*1.001 {
+			t.Fatalf("F is %v at a longer queue, and %v at the reference", deeper, fair)
+		}
+	})
+}
+
+// TestNothingBelowF: a flow at or below F is never asked for anything, whatever was learned of its sender.
+func TestNothingBelowF(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var f congestion.LawFlow
+		rate := rapid.Float64Range(0.1, 100).Draw(t, "rate") * gigabit
+		now := rapid.Int64Range(1, 1<<50).Draw(t, "now")
+		for range 200 {
+			f.Add(now, 4096)
+			now += int64(4096 / rate)
+		}
+		if measured := f.Rate(); math.Abs(measured-rate) > rate/20+gigabit/100 {
+			t.Fatalf("measured %v, sent %v", measured, rate)
+		}
+		fair := f.Rate() * rapid.Float64Range(1, 10).Draw(t, "F")
+		if f.Over(fair) {
+			t.Fatalf("a flow at %v is above F %v", f.Rate(), fair)
+		}
+		if s := f.Share(fair); s != 1 {
+			t.Fatalf("its share is %v", s)
+		}
+	})
+}
+
+// TestConvergence: with senders that obey a requested rate after the loop's delay, a queue returns to its reference and the flows get equal rates, without
+// oscillation, for any number of flows and loops of up to 300 us.
+func TestConvergence(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const step = 20_000 // ns
+		l := congestion.NewLaw(100e9, 62_500_000, 0)
+		n := rapid.IntRange(2, 64).Draw(t, "flows")
+		delay := rapid.Int64Range(1, 15).Draw(t, "delay") // steps
+		rates := make([]float64, n)
+		for i := range rates {
+			rates[i] = 100 * gigabit * rapid.Float64Range(0.2, 1).Draw(t, "rate") * 8 / float64(n)
+		}
+		fair, depth := l.Line, 0.0
+		var history []float64 // F
+		lowest, highest := math.Inf(1), 0.0
+		for i := range 4000 {
+			in := congestion.Inflow{Elapsed: step, Resumes: true}
+			arrived := 0.0
+			for k := range rates {
+				if len(history) > int(delay) { // they obey the F of a loop ago
+					rates[k] = min(history[len(history)-1-int(delay)], 100*gigabit)
+				}
+				arrived += step * rates[k]
+				in.Obeyed += step * min(rates[k], fair)
+				in.Largest = max(in.Largest, rates[k])
+			}
+			depth = max(0, depth+arrived-step*l.Line)
+			fair = l.Next(fair, in, depth, delay*step)
+			history = append(history, fair)
+			if i > 3000 {
+				lowest, highest = min(lowest, depth), max(highest, depth)
+			}
+		}
+		if highest-lowest > l.Reference || highest > 2*l.Reference || lowest == 0 {
+			t.Fatalf("%d flows, delay of %d us: the queue is between %.0f and %.0f, and its reference %.0f", n, delay*step/1000, lowest, highest, l.Reference)
+		}
+	})
+}
+
+// TestRates: a sender's mirrored limit follows what it was asked for; until that can have had an effect it isn't asked again, and a Resume brings it back to F.
+func TestRates(t *testing.T) {
+	l := congestion.NewLaw(100e9, 62_500_000, 0)
+	var f congestion.LawFlow
+	var s congestion.LawSender
+	s.Begin(&congestion.LawSender{Delay: 10_000})
+	now := int64(1e9)
+	for range 100 {
+		f.Add(now, 4096)
+		now += 327 // 100 Gbps
+	}
+	c := congestion.LawState{Law: &l, Now: now, Fair: 25 * gigabit, Depth: l.Reference}
+	percent := f.Reduce(&c, &s, 0)
+	if percent < 74 || percent > 75 {
+		t.Fatalf("from 100 to 25 Gbps by %d percent", percent)
+	}
+	f.Reduced(&c, &s, 1, percent)
+	if again := f.Reduce(&c, &s, 0); again != 0 {
+		t.Errorf("asked again at once, by %d percent", again)
+	}
+	for range 60 {
+		f.Add(c.Now, 4096)
+		c.Now += 1310 // 25 Gbps
+	}
+	c.Fair = 50 * gigabit
+	if !f.Limited(c.Fair) {
+		t.Fatal("a limit of 25 Gbps is below an F of 50")
+	}
+	up, again, ok := f.ResumeRate(&c, &s)
+	if !ok || again != 0 || up < 32 || up > 34 {
+		t.Fatalf("to 50 Gbps by %d percent of 75 Gbps, %d, %v", up, again, ok)
+	}
+	f.Resumed(&c, &s, up, again)
+	if f.Limited(49 * gigabit) {
+		t.Error("the limit is still below 49 Gbps")
+	}
+}

@@ -1,0 +1,239 @@
+package congestion
+
+import "math"
+
+// LawFlow is the law's state of one flow: the rate at which it arrives, and what was asked of its sender. The zero LawFlow is that of a new flow. It has 24 bytes:
+// times are ticks of 64 ns, which wrap after 274 s, and what was asked depends on the kind of request.
+type LawFlow struct {
+	began uint32  // of the window, ticks
+	count uint32  // packets of the window, the kind of request, and bytes
+	rate  float32 // of the last window, 0: none yet
+	asked uint32  // when a notification was considered (CNP) or sent (a rate) last, or until when the flow is to pause, ticks
+
+	limit  float32 // rate: the sender's limit. CNP: the number whose effect can't be seen yet
+	before float32 // rate: the sender's rate before the last reduction. CNP: the lowest rate since the last one
+}
+
+// kind is what a sender is asked in: the meaning of limit and before.
+type kind uint32
+
+const (
+	noKind kind = iota
+	byCNP
+	byRate
+	byPause
+)
+
+// The parts of LawFlow.count.
+const (
+	countReduced = 1 << 25 // the last request for a rate was a reduction
+	countBytes   = 26
+	countKind    = 28
+	mostBytes    = countReduced - 1
+	mostPackets  = 1<<(32-countKind) - 1
+	tickShift    = 6
+
+	lawOver      = 1.02
+	lawWindow    = 20_000 // ns
+	windowLeast  = 4      // packets in a window
+	lawFirst     = 5_000  // ns, of a flow's first window
+	firstLeast   = 8      // packets in it
+	lawWindowGap = 10_000_000
+	lawSlowFlow  = 200_000 // ns after which a window with few packets can only lower the rate
+)
+
+func tick(now int64) uint32 { return uint32(now >> tickShift) }
+
+func since(now int64, at uint32) int64 { return int64(tick(now)-at) << tickShift }
+
+// Rate is the flow's rate in its last window, 0 if it had none.
+func (f *LawFlow) Rate() float64 { return float64(f.rate) }
+
+// Share is the part of the flow's bytes that would come if it obeyed F.
+func (f *LawFlow) Share(fair float64) float64 {
+	if r := float64(f.rate); r > fair {
+		return fair / r
+	}
+	return 1
+}
+
+// Over reports whether the flow is above F.
+func (f *LawFlow) Over(fair float64) bool { return float64(f.rate) > lawOver*fair }
+
+// Add adds a packet that arrives at a time (ns). If a window has ended before it, it returns the time (ns) that the window took.
+func (f *LawFlow) Add(now int64, bytes uint32) (window int64, ended bool) {
+	packets, size := f.count>>countKind, f.count&mostBytes
+	elapsed := since(now, f.began)
+	switch {
+	case packets == 0 && f.rate == 0, elapsed > lawWindowGap:
+		f.began, f.rate = tick(now), 0
+		packets, size = 0, 0
+	case elapsed >= lawWindow && packets >= windowLeast, f.rate == 0 && elapsed >= lawFirst && packets >= firstLeast:
+		f.rate = float32(size) / float32(elapsed)
+		f.began = tick(now)
+		packets, size, window, ended = 0, 0, elapsed, true
+	case elapsed >= lawSlowFlow:
+		f.rate = min(f.rate, float32(size)/float32(elapsed))
+	}
+	f.count = min(packets+1, mostPackets)<<countKind | f.count&(3<<countBytes|countReduced) | min(size+bytes, mostBytes)
+	return window, ended
+}
+
+// as makes the flow's state that of a kind of request.
+func (f *LawFlow) as(k kind) {
+	if kind(f.count>>countBytes&3) != k {
+		f.count = f.count&^(3<<countBytes) | uint32(k)<<countBytes
+		f.asked, f.limit, f.before = 0, 0, 0
+	}
+}
+
+// Limited reports whether the flow's sender has a limit below F that this gateway has set. If a flow is slower than its limit, its sender may
+// have reduced its rate twice.
+func (f *LawFlow) Limited(fair float64) bool {
+	if kind(f.count>>countBytes&3) != byRate || f.limit == 0 {
+		return false
+	}
+	return float64(f.limit)*lawOver < fair || f.count&countReduced != 0 && f.rate < lawFellBy*f.limit && float64(f.rate)*lawOver < fair
+}
+
+// LawState is what a decision about a flow depends on besides the flow and its sender.
+type LawState struct {
+	Law     *Law
+	Now     int64 // ns
+	Fair    float64
+	Depth   float64
+	Loop    int64 // delay of the control loop, ns; 0: not known
+	Spacing int64 // of Spacing
+	Polled  int64 // time between two polls of the port, ns
+}
+
+// polled is the time for which the gateway may not see what has come, ns.
+func (c *LawState) polled() int64 {
+	if c.Polled < lawWindowGap/10 {
+		return 2 * max(c.Polled, 0)
+	}
+	return 0
+}
+
+const (
+	lawGain      = 2      // probability of a CNP for a flow's excess
+	lawWindowAll = 30_000 // ns between an effect and its measurement
+)
+
+// CNP decides whether a flow above F is due a CNP. random is from 0 to 1. The probability grows with the excess and the queue; CNPs whose effect can't be seen yet
+// count as if they had lowered the rate.
+func (f *LawFlow) CNP(c *LawState, s *LawSender, random float64) bool {
+	f.as(byCNP)
+	urgency := c.Law.Urgency(c.Depth)
+	spacing := s.spacing(c, urgency)
+	elapsed := since(c.Now, f.asked)
+	if f.asked != 0 && elapsed < spacing {
+		return false
+	}
+	f.limit *= float32(math.Exp(-float64(elapsed) / float64(lawWindowAll+s.reckonedDelay(c))))
+	if c.Polled > spacing && c.Polled < lawWindowGap/10 && f.asked != 0 && elapsed > spacing {
+		f.asked = max(f.asked+uint32(spacing>>tickShift), tick(c.Now-spacing)) // a gateway that polls seldom may send two at once
+	} else {
+		f.asked = tick(c.Now)
+	}
+	part := float64(c.Spacing) / lawSpacing
+	rate := float64(f.rate) * math.Pow(1-s.effect()*part*part, float64(f.limit))
+	if rate <= c.Fair || random >= lawGain*urgency*(1-c.Fair/rate) {
+		return false
+	}
+	return true
+}
+
+// SentCNP records that a CNP was sent.
+func (f *LawFlow) SentCNP(c *LawState, s *LawSender, flow uint32) {
+	f.limit++
+	f.before = f.rate
+	s.watch(c, f, flow, lawFellBy*float64(f.rate), f.limit)
+}
+
+// lawFellBy is the part of a rate below which it must fall to be an effect of a CNP.
+const lawFellBy = 0.8
+
+// Reduce returns the percentage by which the sender of a flow above F is to reduce its rate, 0 if it isn't to be asked now. It knows what
+// was asked before: until that can have had an effect, the sender's rate is that limit.
+func (f *LawFlow) Reduce(c *LawState, s *LawSender, random float64) (percent uint16) {
+	f.as(byRate)
+	elapsed := since(c.Now, f.asked)
+	limit := float64(f.limit)
+	switch {
+	case f.asked == 0, elapsed >= s.wait(c):
+		limit = max(limit, float64(f.rate))
+	case limit < lawAhead*c.Fair, float64(elapsed) < lawSpacing/c.Law.Urgency(c.Depth):
+		return 0
+	}
+	return uint16(min(max(100*(1-c.Fair/limit), 0)+random, 99))
+}
+
+// lawAhead is how far a limit must be above F to be lowered before it has had an effect.
+const lawAhead = 1.1
+
+// Reduced records that the sender was asked to reduce its rate.
+func (f *LawFlow) Reduced(c *LawState, s *LawSender, flow uint32, percent uint16) {
+	s.Line = max(s.Line, f.rate)
+	if f.asked == 0 || since(c.Now, f.asked) >= s.wait(c) {
+		f.limit = max(f.limit, f.rate)
+		if f.asked != 0 && s.delay(c) == 0 && s.flow == flow {
+			s.blind = min(s.blind+1, mostBlind)
+		}
+	}
+	f.before = f.limit
+	f.limit *= 1 - float32(percent)/100
+	f.asked = max(tick(c.Now), 1)
+	f.count |= countReduced
+	if percent >= 30 {
+		s.watch(c, f, flow, float64(f.limit+f.rate)/2, 1)
+	}
+}
+
+// ResumeRate returns the percentage of its last reduction that the sender of a limited flow is to restore, which is 0 for an unconditional Resume: then it
+// must be asked to reduce its rate again by `again` percent. ok is false if the sender isn't to be asked now.
+func (f *LawFlow) ResumeRate(c *LawState, s *LawSender) (percent, again uint16, ok bool) {
+	if since(c.Now, f.asked) < s.wait(c) {
+		return 0, 0, false
+	}
+	if f.rate < lawFellBy*f.limit && f.count&countReduced != 0 {
+		f.limit, f.before = f.rate, f.rate
+	}
+	if reduced := f.before - f.limit; reduced > f.limit/100 {
+		return uint16(min(max(100*(float32(c.Fair)-f.limit)/reduced, 1), 100)), 0, true
+	}
+	return 0, uint16(max(100*(1-c.Fair/s.afterResume(f)), 0)), true
+}
+
+// Resumed records that the sender was asked to resume, and to reduce its rate by `again` percent.
+func (f *LawFlow) Resumed(c *LawState, s *LawSender, percent, again uint16) {
+	if percent > 0 {
+		f.limit += (f.before - f.limit) * float32(percent) / 100
+	} else {
+		f.before = float32(s.afterResume(f))
+		f.limit = f.before * (1 - float32(again)/100)
+		if again == 0 && f.limit >= s.Line {
+			f.limit, f.before = 0, 0 // no limit is left
+		}
+	}
+	f.count &^= countReduced
+	f.asked = max(tick(c.Now), 1)
+}
+
+// lawBurst is how far a flow that can only be paused may be ahead of F, ns.
+const lawBurst = 50_000
+
+// Pause returns the time in microseconds for which the sender of a flow above F is to pause, after a packet of this many bytes; 0 if it isn't.
+// The flow's clock is when its packets would have come at F.
+func (f *LawFlow) Pause(c *LawState, bytes uint32) uint16 {
+	f.as(byPause)
+	if f.asked == 0 || int32(f.asked-tick(c.Now)) < 0 {
+		f.asked = tick(c.Now)
+	}
+	f.asked += uint32(float64(bytes)/c.Fair) >> tickShift
+	left := int64(int32(f.asked-tick(c.Now))) << tickShift
+	if left < lawBurst {
+		return 0
+	}
+	return uint16(min(left/1000, math.MaxUint16))
+}

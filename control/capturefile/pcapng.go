@@ -1,0 +1,327 @@
+package capturefile
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/bits"
+	"time"
+
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
+)
+
+// pcapng reads the frames of a pcapng stream (draft-ietf-opsawg-pcapng), of all its sections. It keeps nothing but the times' resolution of each interface,
+// and skips what else there is, so its memory is bounded whatever the stream has.
+type pcapng struct {
+	from       *bufio.Reader
+	order      binary.ByteOrder
+	link       layers.LinkType // of the first interface, which all frames must have
+	linked     bool
+	interfaces []description // of the section
+	left       int64         // bytes of the block that were not read yet
+	scratch    [20]byte
+	frame      []byte
+}
+
+// description is what an Interface Description Block says.
+type description struct {
+	link   layers.LinkType
+	snap   uint32 // 0: no limit
+	units  uint64 // of time in a second
+	offset int64  // s
+}
+
+// Block types, and options of an Interface Description Block.
+const (
+	sectionHeader        = 0x0a0d0d0a // the same in either byte order
+	interfaceDescription = 1
+	obsoletePacket       = 2
+	simplePacket         = 3
+	enhancedPacket       = 6
+
+	optionResolution = 9
+	optionOffset     = 14
+)
+
+const (
+	byteOrderMagic = 0x1a2b3c4d
+	// maxInterfaces bounds the interfaces of a section.
+	maxInterfaces = 4096
+	// blockFrame is the size of a block's type and its two lengths.
+	blockFrame = 12
+)
+
+// newPcapng reads up to the first interface.
+func newPcapng(from *bufio.Reader) (*pcapng, error) {
+	r := &pcapng{from: from, order: binary.LittleEndian}
+	for !r.linked {
+		kind, err := r.next()
+		if err == nil {
+			err = r.describe(kind)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// LinkType is that of the first interface.
+func (r *pcapng) LinkType() layers.LinkType { return r.link }
+
+// next skips the rest of a block, and reads the type and length of the next one.
+func (r *pcapng) next() (kind uint32, err error) {
+	if err := r.skip(r.left); err != nil {
+		return 0, err
+	}
+	b, err := r.from.Peek(blockHeader)
+	if len(b) < blockHeader {
+		if len(b) > 0 && errors.Is(err, io.EOF) {
+			err = r.skip(blockHeader)
+		}
+		return 0, err
+	}
+	if kind = r.order.Uint32(b); kind == sectionHeader {
+		if b, err = r.from.Peek(blockFrame); len(b) < blockFrame {
+			return 0, unexpected(err)
+		}
+		switch uint32(byteOrderMagic) {
+		case binary.LittleEndian.Uint32(b[8:]):
+			r.order = binary.LittleEndian
+		case binary.BigEndian.Uint32(b[8:]):
+			r.order = binary.BigEndian
+		default:
+			return 0, errors.New("a section's byte-order magic is wrong")
+		}
+	}
+	length := r.order.Uint32(b[4:])
+	if length < blockFrame {
+		return 0, fmt.Errorf("a block has a length of %d bytes, expected at least %d", length, blockFrame)
+	}
+	r.left = int64(length)
+	_, err = r.take(blockHeader)
+	return kind, err
+}
+
+// take reads some bytes of the block, at most len(scratch). They are valid until the next call.
+func (r *pcapng) take(n int) ([]byte, error) {
+	b := r.scratch[:n]
+	return b, r.read(b)
+}
+
+func (r *pcapng) read(b []byte) error {
+	if int64(len(b)) > r.left {
+		return errors.New("a block is shorter than its fields")
+	}
+	n, err := io.ReadFull(r.from, b)
+	r.left -= int64(n)
+	return unexpected(err)
+}
+
+func (r *pcapng) skip(n int64) error {
+	for n > 0 {
+		done, err := r.from.Discard(int(min(n, bufferSize)))
+		n -= int64(done)
+		r.left -= int64(done)
+		if err != nil {
+			return unexpected(err)
+		}
+	}
+	return nil
+}
+
+// unexpected is the error for an end within a block.
+func unexpected(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// describe reads a block that is no packet.
+func (r *pcapng) describe(kind uint32) error {
+	switch kind {
+	case sectionHeader:
+		return r.begin()
+	case interfaceDescription:
+		return r.addInterface()
+	case obsoletePacket, simplePacket, enhancedPacket:
+		return errors.New("a packet comes before the description of its interface")
+	}
+	return nil
+}
+
+// begin begins a section.
+func (r *pcapng) begin() error {
+	b, err := r.take(8)
+	if err != nil {
+		return err
+	}
+	if major, minor := r.order.Uint16(b[4:]), r.order.Uint16(b[6:]); major != 1 {
+		return fmt.Errorf("its version is %d.%d, expected 1.0", major, minor)
+	}
+	r.interfaces = r.interfaces[:0]
+	return nil
+}
+
+func (r *pcapng) addInterface() error {
+	if len(r.interfaces) == maxInterfaces {
+		return fmt.Errorf("a section describes more than %d interfaces", maxInterfaces)
+	}
+	b, err := r.take(8)
+	if err != nil {
+		return err
+	}
+	d := description{link: layers.LinkType(r.order.Uint16(b)), snap: r.order.Uint32(b[4:]), units: 1e6}
+	for err == nil && r.left >= blockFrame {
+		var more bool
+		if more, err = r.option(&d); !more {
+			break
+		}
+	}
+	if !r.linked {
+		r.link, r.linked = d.link, true
+	}
+	r.interfaces = append(r.interfaces, d)
+	return err
+}
+
+// option reads an option of an interface; false after the last.
+func (r *pcapng) option(d *description) (more bool, err error) {
+	b, err := r.take(4)
+	if err != nil {
+		return false, err
+	}
+	code, length := r.order.Uint16(b), int(r.order.Uint16(b[2:]))
+	padded := int64(length+3) &^ 3
+	if code == 0 || padded > r.left-4 { // behind the options is the block's length
+		return false, nil
+	}
+	switch {
+	case code == optionResolution && length == 1:
+		if b, err = r.take(1); err == nil {
+			d.units, err = unitsOf(b[0])
+		}
+		padded--
+	case code == optionOffset && length == 8:
+		if b, err = r.take(8); err == nil {
+			d.offset = int64(r.order.Uint64(b))
+		}
+		padded = 0
+	}
+	if err == nil {
+		err = r.skip(padded)
+	}
+	return true, err
+}
+
+// unitsOf is the number of units of time in a second, by the option if_tsresol.
+func unitsOf(resolution uint8) (uint64, error) {
+	const binaryBit, maxDecimal, maxBinary = 0x80, 19, 63
+	exponent := resolution &^ binaryBit
+	if resolution&binaryBit != 0 {
+		if exponent <= maxBinary {
+			return 1 << exponent, nil
+		}
+		return 0, fmt.Errorf("an interface's time has a resolution of 2^-%d s, expected at most 2^-%d s", exponent, maxBinary)
+	}
+	if exponent > maxDecimal {
+		return 0, fmt.Errorf("an interface's time has a resolution of 10^-%d s, expected at most 10^-%d s", exponent, maxDecimal)
+	}
+	units := uint64(1)
+	for range exponent {
+		units *= 10
+	}
+	return units, nil
+}
+
+// ZeroCopyReadPacketData reads the next frame, which is valid until the one after it is read.
+func (r *pcapng) ZeroCopyReadPacketData() (data []byte, info gopacket.CaptureInfo, err error) {
+	for {
+		kind, err := r.next()
+		if err != nil {
+			return nil, info, err
+		}
+		switch kind {
+		case enhancedPacket, obsoletePacket:
+			err = r.packetHeader(kind, &info)
+		case simplePacket:
+			err = r.simpleHeader(&info)
+		default:
+			if err = r.describe(kind); err != nil {
+				return nil, info, err
+			}
+			continue
+		}
+		if err != nil {
+			return nil, info, err
+		}
+		if cap(r.frame) < info.CaptureLength {
+			r.frame = make([]byte, info.CaptureLength, MaxFrame)
+		}
+		r.frame = r.frame[:info.CaptureLength]
+		if err = r.read(r.frame); err == nil {
+			err = r.skip(r.left) // a frame counts once its whole block has come
+		}
+		return r.frame, info, err
+	}
+}
+
+// packetHeader reads the header of an enhanced packet block, or of the obsolete one.
+func (r *pcapng) packetHeader(kind uint32, info *gopacket.CaptureInfo) error {
+	b, err := r.take(20)
+	if err != nil {
+		return err
+	}
+	info.InterfaceIndex = int(r.order.Uint32(b))
+	if kind == obsoletePacket {
+		info.InterfaceIndex = int(r.order.Uint16(b))
+	}
+	d, err := r.interfaceOf(info)
+	if err != nil {
+		return err
+	}
+	info.Timestamp = d.time(uint64(r.order.Uint32(b[4:]))<<32 | uint64(r.order.Uint32(b[8:])))
+	info.CaptureLength, info.Length = int(r.order.Uint32(b[12:])), int(r.order.Uint32(b[16:]))
+	return short(info)
+}
+
+// simpleHeader reads the header of a simple packet block, which has no time.
+func (r *pcapng) simpleHeader(info *gopacket.CaptureInfo) error {
+	b, err := r.take(4)
+	if err != nil {
+		return err
+	}
+	d, err := r.interfaceOf(info)
+	if err != nil {
+		return err
+	}
+	length := r.order.Uint32(b)
+	info.Length, info.CaptureLength = int(length), int(length)
+	if d.snap != 0 {
+		info.CaptureLength = int(min(length, d.snap))
+	}
+	return short(info)
+}
+
+// interfaceOf is the interface of a frame.
+func (r *pcapng) interfaceOf(info *gopacket.CaptureInfo) (*description, error) {
+	if info.InterfaceIndex >= len(r.interfaces) {
+		return nil, fmt.Errorf("it is of interface %d, but the section describes %d", info.InterfaceIndex, len(r.interfaces))
+	}
+	d := &r.interfaces[info.InterfaceIndex]
+	if d.link != r.link {
+		return nil, fmt.Errorf("it is of link type %v, expected %v as the first interface", d.link, r.link)
+	}
+	return d, nil
+}
+
+// time converts a frame's timestamp.
+func (d *description) time(units uint64) time.Time {
+	high, low := bits.Mul64(units%d.units, uint64(time.Second))
+	ns, _ := bits.Div64(high, low, d.units)
+	return time.Unix(int64(units/d.units)+d.offset, int64(ns)).UTC()
+}

@@ -1,0 +1,125 @@
+package config
+
+import (
+	"strings"
+
+	"github.com/cnpgate/cnpgate/congestion"
+)
+
+// The modes of a profile, by their number in the schema.
+const (
+	modeLaw = iota
+	modeThresholds
+)
+
+// Defaults of a queue under the control law.
+const (
+	lawQueueParts  = 200         // of a second: 5 ms of the line rate
+	lawMinCapacity = 32_000_000  // bytes
+	lawMaxCapacity = 256_000_000 // bytes
+	fabricLeast    = 64_000      // bytes
+	fabricParts    = 25_000      // of a second: a fabric port marks from 40 us of its rate
+)
+
+// thresholdsKey is a setting that the control law makes needless, and whether it is given.
+type thresholdsKey struct {
+	name  string
+	at    place
+	given bool
+}
+
+func thresholdsKeys(p *profileSection) []thresholdsKey {
+	return []thresholdsKey{
+		{"k_base", p.KBase.place, p.KBase.given}, {"alpha", p.Alpha.place, p.Alpha.given}, {"k_min_percent", p.KMinPercent.place, p.KMinPercent.given},
+		{"depth_trigger", p.Depth.place, p.Depth.given}, {"v_ecn", p.VECN.place, p.VECN.given}, {"v_growth", p.VGrowth.place, p.VGrowth.given},
+		{"interval", p.Interval.place, p.Interval.given}, {"flows_per_round", p.Flows.place, p.Flows.given}, {"actions", p.Actions.place, p.Actions.given},
+		{"policy", p.Policy.place, p.Policy.given}, {"resume_percent", p.Resume.place, p.Resume.given}, {"adjust", p.Adjust.place, p.Adjust.given},
+	}
+}
+
+// sharedKeys are those of all profiles.
+func sharedKeys(n *notificationsSection) []thresholdsKey {
+	return []thresholdsKey{
+		{"limits.per_flow", n.Limits.PerFlow.place, n.Limits.PerFlow.given},
+		{"long_haul_cnp.reduce_percent", n.LongHaulCNP.ReducePercent.place, n.LongHaulCNP.ReducePercent.given},
+	}
+}
+
+// givenOf returns the names of the given keys.
+func givenOf(keys []thresholdsKey) (names []string) {
+	for _, k := range keys {
+		if k.given {
+			names = append(names, k.name)
+		}
+	}
+	return names
+}
+
+// usesLaw reports whether a profile responds by the control law. It does by default. A profile without a mode keeps its meaning if it, or the
+// notifications, have a setting of thresholds.
+func usesLaw(p *profileSection, n *notificationsSection) bool {
+	if p.Mode.given {
+		return p.Mode.V == modeLaw
+	}
+	return len(givenOf(thresholdsKeys(p)))+len(givenOf(sharedKeys(n))) == 0
+}
+
+// checkMode reports settings of thresholds in a profile with the control law, and of the law in one with thresholds.
+func (r *report) checkMode(p *profileSection, n *notificationsSection) {
+	switch law := usesLaw(p, n); {
+	case p.Mode.given && law:
+		for _, k := range thresholdsKeys(p) {
+			if k.given {
+				r.problem(k.at, "the control law makes it needless; remove it, or set mode: thresholds in %s", p.path)
+			}
+		}
+	case !law && p.TargetDelay.given:
+		r.problem(p.TargetDelay.place, "the control law uses it; expected it only with mode: law, without the settings of mode: thresholds")
+	case !law && !p.Mode.given && len(givenOf(thresholdsKeys(p))) > 0:
+		r.warn(p.place, "%s: with these settings and no mode, the mode is thresholds; set the mode, or remove them for the control law",
+			strings.Join(givenOf(thresholdsKeys(p)), ", "))
+	}
+}
+
+// checkShared reports settings of thresholds for all profiles: they are needless if every profile has the control law, and without a mode they decide
+// on it.
+func (r *report) checkShared(doc *document) {
+	law, modes := 0, 0
+	for i := range doc.Profiles.Entries {
+		if p := &doc.Profiles.Entries[i]; p.Mode.given {
+			modes++
+			if p.Mode.V == modeLaw {
+				law++
+			}
+		}
+	}
+	for _, k := range sharedKeys(&doc.Notifications) {
+		switch {
+		case !k.given:
+		case modes > 0 && law == len(doc.Profiles.Entries):
+			r.problem(k.at, "the control law makes it needless; remove it, or set mode: thresholds in a profile")
+		case modes == 0:
+			r.warn(k.at, "with this setting and no mode in a profile, the mode is thresholds; set the mode, or remove it for the control law")
+		}
+	}
+}
+
+// resolveLaw sets a port's queue and response for the control law.
+func (r *report) resolveLaw(p *Port, s *portSection, profile *profileSection) {
+	if !s.Rate.valid {
+		return
+	}
+	p.QueueCapacity = min(max(s.Rate.V/8/lawQueueParts, lawMinCapacity), lawMaxCapacity)
+	if s.QueueCapacity.given && s.QueueCapacity.valid {
+		p.QueueCapacity = s.QueueCapacity.V
+	}
+	law := congestion.NewLaw(s.Rate.V, p.QueueCapacity, int64(profile.TargetDelay.V))
+	p.KMin, p.KMax = uint64(law.Reference), 2*uint64(law.Reference)
+	if Role(s.Role.V) == Fabric {
+		p.KMin = max(min(max(s.Rate.V/8/fabricParts, fabricLeast), p.QueueCapacity/4), 1)
+		p.KMax = 2 * p.KMin
+	} else {
+		p.Law = law
+	}
+	p.Sizing = congestion.Sizing{}
+}

@@ -1,0 +1,73 @@
+package dataplane
+
+import (
+	"math/bits"
+	"unsafe"
+
+	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/keyhash"
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// lawSenders is what a worker's control law has learned of senders, and of their prefixes for senders that it doesn't know yet. An entry
+// is replaced by the next sender with its place.
+type lawSenders struct {
+	entries []lawSender
+	seed    uint64
+}
+
+type lawSender struct {
+	key uint64 // hash of the address or the prefix, 0: the entry is free
+	congestion.LawSender
+}
+
+// lawPlaces is the number of entries: half for senders, half for prefixes.
+const lawPlaces = 8192
+
+func lawSendersSize() int { return lawPlaces * int(unsafe.Sizeof(lawSender{})) }
+
+// newLawSenders needs memory that is zero and 8-byte aligned.
+func newLawSenders(memory []byte, seed uint64) lawSenders {
+	return lawSenders{unsafe.Slice((*lawSender)(unsafe.Pointer(unsafe.SliceData(memory))), lawPlaces), seed}
+}
+
+// of returns the entry of a flow's sender: what is known of it, or of its prefix.
+func (s *lawSenders) of(k *flowtable.Key) *congestion.LawSender {
+	e, known := s.entry(k.Src, k.Scope(), 0)
+	if !known {
+		e.Begin(&s.prefix(k).LawSender)
+	}
+	return &e.LawSender
+}
+
+// teach passes on what was learned of a flow's sender to the unknown senders of its prefix.
+func (s *lawSenders) teach(k *flowtable.Key, learned *congestion.LawSender) {
+	s.prefix(k).Begin(learned)
+}
+
+func (s *lawSenders) prefix(k *flowtable.Key) *lawSender {
+	e, known := s.entry(prefixOf(k.Src), k.Scope(), lawPlaces/2)
+	if !known {
+		e.LawSender = congestion.LawSender{}
+	}
+	return e
+}
+
+// entry returns the entry of an address in the half of the table that begins at a place, and whether it was its own.
+func (s *lawSenders) entry(a packet.Addr, scope packet.Scope, first int) (e *lawSender, known bool) {
+	key := keyhash.Fold(a.Hi^s.seed^uint64(scope), a.Lo^bits.RotateLeft64(s.seed, 32)) | 1
+	e = &s.entries[first+int(key>>1%(lawPlaces/2))]
+	known = e.key == key
+	e.key = key
+	return e, known
+}
+
+// prefixOf is the prefix of a sender: /24 (IPv4) or /64 (IPv6).
+func prefixOf(a packet.Addr) packet.Addr {
+	const host4, mark = 0xff, 1 << 63
+	if a.Is4() {
+		return packet.Addr{Hi: a.Hi | mark, Lo: a.Lo &^ host4}
+	}
+	return packet.Addr{Hi: a.Hi, Lo: mark}
+}

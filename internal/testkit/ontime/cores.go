@@ -1,0 +1,111 @@
+//go:build linux
+
+package ontime
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Cores is what a group of processes had of the machine while it was watched.
+type Cores struct {
+	group      int
+	stop, done chan struct{}
+	begin      time.Time
+	took       time.Duration
+	waited     map[string]time.Duration // of each thread: how long it was runnable and had no core
+	worst      time.Duration            // the longest such wait of a thread between two looks, or of what looks
+	ours       time.Duration            // CPU time
+	idle       time.Duration            // of all cores, before
+	idled      time.Duration            // of all cores, meanwhile
+}
+
+const (
+	each = 100 * time.Millisecond // between two looks
+	// A thread that waits longer than late between two looks was kept off its core, if other work had more than share of the machine.
+	late  = each / 10
+	share = 0.1
+)
+
+// watchGroup begins to watch a process group.
+func watchGroup(group int) *Cores {
+	c := &Cores{group: group, stop: make(chan struct{}), done: make(chan struct{}), begin: time.Now(), waited: map[string]time.Duration{}, idle: idleTime()}
+	go func() {
+		defer close(c.done)
+		tick := time.NewTicker(each)
+		defer tick.Stop()
+		for next := c.begin.Add(each); ; next = time.Now().Add(each) {
+			c.look()
+			select {
+			case <-c.stop:
+				return
+			case <-tick.C:
+				c.worst = max(c.worst, time.Since(next))
+			}
+		}
+	}()
+	return c
+}
+
+// end ends the watch, when the group has ended and had so much CPU time.
+func (c *Cores) end(ours time.Duration) {
+	close(c.stop)
+	<-c.done
+	c.took, c.idled, c.ours = time.Since(c.begin), idleTime()-c.idle, ours
+}
+
+// look reads how long each thread in the group has waited for a core: the second figure, in nanoseconds.
+func (c *Cores) look() {
+	processes, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, stat := range processes {
+		text, _ := os.ReadFile(stat)
+		_, rest, _ := strings.Cut(string(text), ") ")
+		fields := strings.Fields(rest) // state, parent, group
+		if len(fields) < 3 || fields[2] != strconv.Itoa(c.group) {
+			continue
+		}
+		threads, _ := filepath.Glob(filepath.Dir(stat) + "/task/*/schedstat")
+		for _, thread := range threads {
+			text, _ := os.ReadFile(thread)
+			var ran, waited time.Duration
+			if n, _ := fmt.Sscan(string(text), &ran, &waited); n < 2 {
+				continue
+			}
+			c.worst = max(c.worst, waited-c.waited[thread])
+			c.waited[thread] = waited
+		}
+	}
+}
+
+// others is the part of the machine that other work had, between 0 and 1. What is neither idle nor the group's is theirs, also what the
+// hypervisor took.
+func (c *Cores) others() float64 {
+	total := time.Duration(runtime.NumCPU()) * c.took
+	return max(0, 1-float64(c.idled+c.ours)/float64(max(total, 1)))
+}
+
+// Busy reports whether other work kept the group's threads off their cores.
+func (c *Cores) Busy() bool { return c.worst > late && c.others() > share }
+
+func (c *Cores) String() string {
+	var waited time.Duration
+	for _, w := range c.waited {
+		waited = max(waited, w)
+	}
+	return fmt.Sprintf("In %v other work had %.0f %% of the machine; a thread of the test waited for a core for %v in all, %v at a time.\n",
+		c.took.Round(time.Millisecond), 100*c.others(), waited.Round(time.Millisecond), c.worst.Round(time.Millisecond))
+}
+
+// idleTime is the time that the machine's cores were idle since it started.
+func idleTime() time.Duration {
+	const tick = 10 * time.Millisecond // USER_HZ is 100 wherever Linux runs Go
+	text, _ := os.ReadFile("/proc/stat")
+	var user, nice, system, idle, wait time.Duration
+	_, _ = fmt.Sscanf(string(text), "cpu %d %d %d %d %d", &user, &nice, &system, &idle, &wait)
+	return (idle + wait) * tick
+}

@@ -1,0 +1,141 @@
+//go:build linux
+
+// Package ontime is for tests whose subject is time: rates, time-outs, how soon something happens. On a busy machine such a test may fail
+// because its threads were kept off their cores, which says nothing about what it tests.
+package ontime
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Attempts is how often an inconclusive test is tried.
+const Attempts = 4
+
+const (
+	variable = "CNPGATE_ONTIME" // set in a process that makes an attempt
+	limit    = 10 * time.Minute // of an attempt
+	niceness = -15              // of an attempt, where the test may raise its priority
+)
+
+// Again begins a test whose subject is time:
+//
+//	func TestRate(t *testing.T) {
+//		if ontime.Again(t) {
+//			return
+//		}
+//
+// It runs the test in a process of its own, which returns false here and goes on. If that fails although its threads, and those of what it
+// started, had their cores, the test has failed. If they were kept off them by other work, the attempt is inconclusive, and there is another
+// one. After the last, the test is skipped, with the reason: it has neither passed nor failed.
+func Again(t *testing.T) (done bool) {
+	t.Helper()
+	if os.Getenv(variable) != "" {
+		return false
+	}
+	for n := 1; ; n++ {
+		output, cores, err := try(t)
+		switch {
+		case err == nil:
+			show(t, output)
+			return true
+		case !cores.Busy():
+			t.Fatalf("%s%v\n%v", output, err, cores)
+		case n == Attempts:
+			t.Skipf("inconclusive, %d times; the last attempt:\n%s%v\n%v", n, output, err, cores)
+		}
+		t.Logf("inconclusive, tried again: %v\n%s", cores, output)
+	}
+}
+
+// try runs the test in another process.
+func try(t *testing.T) (output string, used *Cores, err error) {
+	t.Helper()
+	verbose := "true"
+	if events() {
+		verbose = "test2json"
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run="+pattern(t.Name()), "-test.count=1", "-test.v="+verbose, "-test.timeout="+limit.String())
+	cmd.Env = append(os.Environ(), variable+"=1")
+	output, used, err = Attempt(cmd)
+	if err == nil && !strings.Contains(output, "--- PASS: "+t.Name()+" (") {
+		err = errors.New("the test didn't pass")
+	}
+	return output, used, err
+}
+
+// Attempt runs a command, with a raised priority if that is allowed, and watches its threads and those of what it starts.
+func Attempt(cmd *exec.Cmd) (output string, used *Cores, err error) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGTERM}
+	if cmd.Cancel != nil {
+		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	}
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	cmd.WaitDelay = time.Second // what a test leaves running must not hold the pipe
+	if err := cmd.Start(); err != nil {
+		return "", &Cores{}, err
+	}
+	raise(cmd.Process.Pid)
+	used = watchGroup(cmd.Process.Pid)
+	err = cmd.Wait()
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	used.end(cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime())
+	return said.String(), used, err
+}
+
+// raise gives a process group priority over others, and over other sessions where the kernel shares cores between these first. Only root may.
+func raise(group int) {
+	_ = syscall.Setpriority(syscall.PRIO_PGRP, group, niceness)
+	_ = os.WriteFile(fmt.Sprintf("/proc/%d/autogroup", group), fmt.Appendf(nil, "%d", niceness), 0)
+}
+
+// pattern selects one test.
+func pattern(name string) string {
+	parts := strings.Split(name, "/")
+	for i := range parts {
+		parts[i] = "^" + regexp.QuoteMeta(parts[i]) + "$"
+	}
+	return strings.Join(parts, "/")
+}
+
+// events reports whether the test runs for 'go test -json'.
+func events() bool {
+	f := flag.Lookup("test.v")
+	return f != nil && f.Value.String() == "test2json"
+}
+
+// show passes on what an attempt said of its subtests, so that they count as if they had run in this process.
+func show(t *testing.T, output string) {
+	t.Helper()
+	if !events() {
+		t.Log(output)
+		return
+	}
+	const mark = "\x16" // precedes the framework's lines (cmd/internal/test2json)
+	of := ""            // the subtest that speaks
+	var sub strings.Builder
+	for line := range strings.Lines(output) {
+		if name := speaker.FindStringSubmatch(line); name != nil {
+			of = name[1]
+			if !strings.HasPrefix(of, t.Name()+"/") {
+				of = ""
+			}
+		}
+		if of != "" && strings.TrimSpace(line) != mark+"PASS" {
+			sub.WriteString(line)
+		}
+	}
+	fmt.Print(sub.String() + mark + "=== NAME  " + t.Name() + "\n")
+}
+
+var speaker = regexp.MustCompile(`^\x16\s*(?:===|---) (?:RUN|NAME|PAUSE|CONT|PASS|SKIP):?\s+(\S*)`)

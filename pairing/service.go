@@ -1,0 +1,183 @@
+package pairing
+
+import (
+	"unsafe"
+
+	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/keyhash"
+)
+
+// A QP has one transport service. A DETH names a source QP, but anyone who can send from the sender's side can forge it. So a UD flow's
+// source QP is unknown while its QP is known to be one end of a connection (RC, UC or XRC):
+//
+//   - a map or a hint names it, or
+//   - a flow to it has a place, and the QP had not both sent and received UD packets before.
+//
+// Conversely, a QP that had both sent and received UD packets before is no end of a pair. To forge both directions of anything, an attacker
+// must be able to send behind both gateway ports.
+//
+// Nothing is withdrawn from UD flows, of which there may be any number, at other workers. Instead each use of a UD flow's answer looks the
+// QP up.
+
+// witness is a flow that shows something about a QP.
+type witness struct {
+	hash uint64 // of the QP, and what the flow shows
+	flow flowRef
+}
+
+const (
+	waysAWitnessSet = 15
+	// maxWitnesses bounds the witnesses of one fact, so that forged ones don't fill a set.
+	maxWitnesses = 4
+)
+
+type witnessSet struct {
+	lock tryLock
+	_    [3]uint32
+	of   [waysAWitnessSet]witness
+}
+
+type witnesses []witnessSet
+
+func (w witnesses) setOf(h uint64) *witnessSet { return &w[h>>32%uint64(len(w))] }
+
+// add records that a flow shows a fact. It returns false if there is no space, or if another worker holds the lock.
+func (w witnesses) add(p *Pairing, h uint64, flow flowRef) bool {
+	s := w.setOf(h)
+	if !s.lock.trySoon() {
+		return false
+	}
+	defer s.lock.release()
+	var free, weakest *witness
+	same := 0
+	for i := range s.of {
+		at := &s.of[i]
+		a, live := p.answerOf(at.flow)
+		switch {
+		case !live || a.Ended() != Open || at.hash == h && at.flow == flow:
+			free = at
+		case at.hash == h:
+			if same++; weakest == nil || a.State() != Confirmed {
+				weakest = at
+			}
+		}
+	}
+	if same >= maxWitnesses {
+		free = weakest
+	}
+	if free == nil {
+		return false
+	}
+	*free = witness{h, flow}
+	return true
+}
+
+// remove forgets a fact.
+func (w witnesses) remove(h uint64) {
+	s := w.setOf(h)
+	if !s.lock.trySoon() {
+		return
+	}
+	defer s.lock.release()
+	for i := range s.of {
+		if s.of[i].hash == h {
+			s.of[i] = witness{}
+		}
+	}
+}
+
+// find reports whether a flow shows a fact; busy: another worker held the lock.
+func (w witnesses) find(p *Pairing, h uint64) (found, busy bool) {
+	s := w.setOf(h)
+	if !s.lock.trySoon() {
+		return false, true
+	}
+	defer s.lock.release()
+	for i := range s.of {
+		if at := &s.of[i]; at.hash == h {
+			if a, live := p.answerOf(at.flow); live && a.Ended() == Open {
+				return true, false
+			}
+		}
+	}
+	return false, false
+}
+
+// Facts about a QP.
+const (
+	connects = 1 + iota // packets of a connection go to it
+	sentUD
+	receivedUD
+)
+
+// fact hashes a QP of the host on a side of a group, and a fact about it.
+func (p *Pairing) fact(k *groupKey, side int, qp uint32, what uint64) uint64 {
+	h := keyhash.Fold(k.hosts[side].Hi^p.secret[0], k.hosts[side].Lo^p.secret[1])
+	return keyhash.Fold(h^uint64(k.scope)^p.secret[4], (uint64(side)<<32|what<<24|uint64(qp))^p.secret[5]) | 1
+}
+
+// isUD reports whether a QP has sent and received UD packets, by flows that have not ended; busy: another worker held a lock.
+func (p *Pairing) isUD(k *groupKey, side int, qp uint32) (is, busy bool) {
+	sent, busy := p.datagrams.find(p, p.fact(k, side, qp, sentUD))
+	if !sent {
+		return false, busy
+	}
+	return p.datagrams.find(p, p.fact(k, side, qp, receivedUD))
+}
+
+// connected reports whether the source QP in a UD flow's key is known to be one end of a connection, or may be.
+func (l *Learner) connected(k *flowtable.Key) bool {
+	p := l.pairing
+	if l.static.names(k.Scope(), k.Src, k.SourceQP) || p.hints.Load().names(k.Scope(), k.Src, k.SourceQP) {
+		return true
+	}
+	key, side := p.groupOf(k)
+	known, busy := p.connections.find(p, p.fact(&key, side, k.SourceQP, connects))
+	if !known {
+		return busy
+	}
+	ud, _ := p.isUD(&key, side, k.SourceQP)
+	return !ud
+}
+
+// connect records that a flow to a QP has a place. UD packets that were seen in one direction only no longer count. It returns false if there
+// is no space.
+func (p *Pairing) connect(k *groupKey, side int, qp uint32, flow flowRef) bool {
+	if ud, busy := p.isUD(k, side, qp); !ud && !busy {
+		p.datagrams.remove(p.fact(k, side, qp, sentUD))
+	}
+	return p.connections.add(p, p.fact(k, side, qp, connects), flow)
+}
+
+// beginUD records what a new UD flow shows about its two QPs.
+func (l *Learner) beginUD(x flowtable.Index, k *flowtable.Key) {
+	l.counts.Evidence[EvidenceDETH]++
+	l.dirty = true
+	p := l.pairing
+	key, side := p.groupOf(k)
+	if !l.connected(k) {
+		l.counts.Confirmed[EvidenceDETH]++
+		p.datagrams.add(p, p.fact(&key, side, k.SourceQP, sentUD), l.ref(x))
+	}
+	p.datagrams.add(p, p.fact(&key, 1-side, k.DestQP, receivedUD), l.ref(x))
+}
+
+// Answer describes the source QP of a flow with this answer in the flow table, for notifications and reports.
+func (l *Learner) Answer(x flowtable.Index, a flowtable.Answer) Answer {
+	if Answer(a).Evidence() == EvidenceDETH {
+		return l.ofDatagrams(x, Answer(a))
+	}
+	return Answer(a)
+}
+
+// ofDatagrams is Answer for a UD flow. It is not inlined, so that Answer is.
+//
+//go:noinline
+func (l *Learner) ofDatagrams(x flowtable.Index, a Answer) Answer {
+	if l.connected(l.table.Key(x)) {
+		return a & endedBits
+	}
+	return a
+}
+
+var _ [256]byte = [unsafe.Sizeof(witnessSet{})]byte{}

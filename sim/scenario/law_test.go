@@ -1,0 +1,108 @@
+package scenario_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/cnpgate/cnpgate/sim/scenario"
+)
+
+// possible is the part of a line's rate that is payload at an MTU of 4096.
+const possible = 0.9757
+
+// network is one incast through a gateway with its defaults.
+type network struct {
+	name       string
+	flows, wan int     // Gbps
+	rtt        float64 // ms
+	delay      float64 // us, of each short link: a quarter of the control loop
+	loop       int     // us, between two polls
+	least      float64 // of the possible goodput
+	host       int     // Gbps
+	fair       bool
+	dcqcn      string
+}
+
+// TestLaw: with its defaults, a gateway fills the WAN and loses nothing.
+func TestLaw(t *testing.T) {
+	const clamp, noClamp = "clamp_target: true", "clamp_target: false"
+	for _, n := range []network{
+		{name: "8 flows", flows: 8, wan: 100, rtt: 10, least: 0.95, fair: true},
+		{name: "8 flows, clamp", flows: 8, wan: 100, rtt: 10, least: 0.95, fair: true, dcqcn: clamp},
+		{name: "2 flows", flows: 2, wan: 10, rtt: 1, least: 0.95, fair: true},
+		{name: "32 flows", flows: 32, wan: 100, rtt: 3, least: 0.92},
+		{name: "64 flows of 25G", flows: 64, wan: 100, host: 25, rtt: 5, least: 0.92},
+		{name: "400G", flows: 8, wan: 400, rtt: 2, least: 0.92},
+		{name: "a loop of 100 us", flows: 8, wan: 100, rtt: 10, delay: 25, least: 0.92},
+		{name: "a loop of 200 us", flows: 8, wan: 100, rtt: 10, delay: 50, least: 0.88},
+		{name: "a loop of 200 us, no clamp", flows: 8, wan: 100, rtt: 10, delay: 50, least: 0.92, dcqcn: noClamp},
+		{name: "polled each 100 us", flows: 8, wan: 100, rtt: 10, loop: 100, least: 0.92, dcqcn: clamp},
+		{name: "slow NICs", flows: 8, wan: 100, rtt: 10, least: 0.85, dcqcn: "rate_timer: 300us, additive_increase: 5Mbps, hyper_increase: 50Mbps"},
+		{name: "slow NICs, clamp", flows: 8, wan: 100, rtt: 10, least: 0.85, dcqcn: "rate_timer: 300us, additive_increase: 5Mbps, hyper_increase: 50Mbps, " + clamp},
+	} {
+		for _, r := range []scenario.Response{scenario.StandardCNP, scenario.LongHaulCNP} {
+			t.Run(n.name+"/"+r.String(), func(t *testing.T) {
+				t.Parallel()
+				n.check(t, r)
+			})
+		}
+	}
+}
+
+func (n network) check(t *testing.T, r scenario.Response) {
+	if n.host == 0 {
+		n.host = 100
+	}
+	if n.delay == 0 {
+		n.delay = 1
+	}
+	n.loop = max(n.loop, 1)
+	megabytes := max(1, int(float64(n.wan)*possible*1e6*40/8/float64(n.flows)/1e6)) // 40 ms
+	traffic := ""
+	for i := range n.flows {
+		traffic += fmt.Sprintf("  - incast: {from: %d, to: %d, bytes: %dMB}\n", i, n.flows+i, megabytes)
+	}
+	text := fmt.Sprintf(`name: law
+length: 300ms
+topology: {dumbbell: {senders: %d, receivers: %d, rate: %dGbps, delay: %gus, spans: [{rate: %dGbps, delay: %gms, gateway: west}]}}
+hosts: {dcqcn: {%s}}
+gateways: {west: {loop: %dus}}
+traffic:
+%s`, n.flows, n.flows, n.host, n.delay, n.wan, n.rtt/2, n.dcqcn, n.loop, traffic)
+	o := run(t, parse(t, text), r)
+	bits := float64(megabytes) * 8e6 * float64(n.flows)
+	ideal := bits / (bits/(float64(n.wan)*1e9*possible) + n.rtt*1e-3)
+	if o.Dropped != 0 || o.All.Goodput < n.least*ideal {
+		t.Errorf("goodput is %.3f of the possible one, want %.2f; %d packets were lost; the queue's peak was %d", o.All.Goodput/ideal, n.least, o.Dropped, o.Gateway.Peak)
+	}
+	if n.fair && o.Jain < 0.98 {
+		t.Errorf("Jain's index is %.3f", o.Jain)
+	}
+}
+
+// TestLawBuiltIn: the built-in incasts, in which gateways have their defaults.
+func TestLawBuiltIn(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		rtt   float64 // s
+		least map[scenario.Response]float64
+	}{
+		{"incast-1ms", 1e-3, map[scenario.Response]float64{scenario.StandardCNP: 0.95, scenario.FastCNP: 0.95, scenario.LongHaulCNP: 0.97}},
+		{"incast-10ms", 10e-3, map[scenario.Response]float64{scenario.StandardCNP: 0.95, scenario.FastCNP: 0.95, scenario.LongHaulCNP: 0.97}},
+		{"incast-40ms", 40e-3, map[scenario.Response]float64{scenario.StandardCNP: 0.95, scenario.FastCNP: 0.95, scenario.LongHaulCNP: 0.97}},
+		{"legacy-mix", 10e-3, map[scenario.Response]float64{scenario.StandardCNP: 0.95, scenario.LongHaulCNP: 0.97}},
+		{"two-gateways", 5e-3, map[scenario.Response]float64{scenario.StandardCNP: 0.74, scenario.LongHaulCNP: 0.95}},
+	} {
+		for r, least := range c.least {
+			t.Run(c.name+"/"+r.String(), func(t *testing.T) {
+				t.Parallel()
+				o := run(t, builtIn(t, c.name), r)
+				const bits = 6.4e9
+				ideal := bits / (bits/(100e9*possible) + c.rtt)
+				if o.Dropped != 0 || o.All.Goodput < least*ideal || o.Jain < 0.98 {
+					t.Errorf("goodput is %.3f of the possible one, want %.2f; %d packets were lost; Jain's index is %.3f", o.All.Goodput/ideal, least, o.Dropped, o.Jain)
+				}
+			})
+		}
+	}
+}

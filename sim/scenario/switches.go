@@ -1,0 +1,95 @@
+package scenario
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cnpgate/cnpgate/sim"
+)
+
+const millionths = 1e6 // of a Decimal
+
+// setSwitches configures all switches.
+func (s *Scenario) setSwitches() {
+	c := &s.d.Switches
+	n := &s.network
+	const headers = 320 // bytes, more than any packet has
+	n.MaxFrame = int(s.d.Hosts.MTU.V) + headers
+	const ethernet = 24 // preamble, start delimiter, FCS and gap (IEEE 802.3 3.1.1, 4.4.2)
+	n.Overhead = ethernet
+	n.Switch = sim.SwitchConfig{
+		Buffer: int64(c.Buffer.V), Alpha: float64(c.Alpha.V) / millionths, AlphaByRate: c.AlphaByRate.V, EgressAlpha: float64(c.EgressAlpha.V) / millionths,
+	}
+	for i := range c.ECN.Items {
+		e := &c.ECN.Items[i]
+		if e.KMin.V > e.KMax.V {
+			s.doc.Problem(e.KMin.At(), "K_min is above K_max; expected at most %d bytes", e.KMax.V)
+		}
+		if i > 0 && e.Rate.V <= c.ECN.Items[i-1].Rate.V {
+			s.doc.Problem(e.Rate.At(), "not above the rate of the entry before; expected the slowest first")
+		}
+		n.Switch.ECN = append(n.Switch.ECN, sim.ECN{Rate: e.Rate.V, KMin: int64(e.KMin.V), KMax: int64(e.KMax.V), PMax: float64(e.PMax.V) / millionths})
+	}
+}
+
+// overrideSwitches gives single switches other values. Later entries override earlier ones.
+func (s *Scenario) overrideSwitches() {
+	for i := range s.d.Switches.Overrides.Items {
+		o := &s.d.Switches.Overrides.Items[i]
+		for _, part := range strings.Split(o.Switches.V, ",") {
+			nodes := s.switchesNamed(strings.TrimSpace(part))
+			if len(nodes) == 0 {
+				s.doc.UnknownName(o.Switches.At(), part, "switch", s.switchNames())
+			}
+			for _, node := range nodes {
+				s.override(&s.network.Nodes[node], o)
+			}
+		}
+	}
+}
+
+func (s *Scenario) override(node *sim.Node, o *switchSection) {
+	if node.Switch == nil {
+		own := s.network.Switch
+		node.Switch = &own
+	}
+	if o.Buffer.Given() {
+		node.Switch.Buffer = int64(o.Buffer.V)
+	}
+	if o.Alpha.Given() {
+		node.Switch.Alpha = float64(o.Alpha.V) / millionths
+	}
+	if o.EgressAlpha.Given() {
+		node.Switch.EgressAlpha = float64(o.EgressAlpha.V) / millionths
+	}
+}
+
+// switchesNamed finds the switches of a name, or of a range of numbers such as 32-39.
+func (s *Scenario) switchesNamed(text string) (nodes []int) {
+	from, to, isRange := strings.Cut(text, "-")
+	first, err1 := strconv.Atoi(from)
+	last, err2 := strconv.Atoi(to)
+	isRange = isRange && err1 == nil && err2 == nil
+	for i := range s.network.Nodes {
+		node := &s.network.Nodes[i]
+		if node.Kind != sim.SwitchNode {
+			continue
+		}
+		number, err := strconv.Atoi(node.Name)
+		if node.Name == text || isRange && err == nil && number >= first && number <= last {
+			nodes = append(nodes, i)
+		}
+	}
+	return nodes
+}
+
+func (s *Scenario) switchNames() (names []string) {
+	for i := range s.network.Nodes {
+		if s.network.Nodes[i].Kind == sim.SwitchNode {
+			names = append(names, s.network.Nodes[i].Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
