@@ -316,6 +316,25 @@ func TestNoSuchHost(t *testing.T) {
 	}
 }
 
+// TestPossible: no flows are faster than the bound, a single one attains it, and flows over one link share the link.
+func TestPossible(t *testing.T) {
+	c := star(5, 100e9, microsecond)
+	c.Length = 1000 * millisecond
+	c.Flows = []sim.Flow{{From: 0, To: 4, Bytes: 10e6}}
+	if r, _ := run(t, c); math.Abs(r.Possible-r.All.Goodput) > r.Possible/1000 {
+		t.Errorf("one flow: %v bit/s, possible are %v", r.All.Goodput, r.Possible)
+	}
+	c.Flows = nil
+	incast(&c, 4, 10e6)
+	if r, _ := run(t, c); r.Possible < 97.0e9 || r.Possible > 97.6e9 || r.All.Goodput > r.Possible {
+		t.Errorf("four flows to one host: %v bit/s, possible are %v", r.All.Goodput, r.Possible)
+	}
+	c.Flows = []sim.Flow{{From: 0, To: 1, Bytes: 10e6}, {From: 2, To: 3, Bytes: 10e6, After: [2]int{1, 0}}}
+	if r, _ := run(t, c); math.Abs(r.Possible-r.All.Goodput) > r.Possible/1000 {
+		t.Errorf("one flow after another: %v bit/s, possible are %v", r.All.Goodput, r.Possible)
+	}
+}
+
 // TestManyEvents: all CNPs are in the series.
 func TestManyEvents(t *testing.T) {
 	c := star(2, 400e9, microsecond)
