@@ -113,3 +113,29 @@ func TestLawBuiltIn(t *testing.T) {
 		}
 	}
 }
+
+// TestSeries: the samples of a gateway's port have the law's fair rate, which is an equal share once flows have settled, and its reference; each
+// notification is one to a sender.
+func TestSeries(t *testing.T) {
+	o := run(t, builtIn(t, "incast-1ms", "length=20ms"), scenario.LongHaulCNP)
+	s := o.Series
+	if len(s.Ports) != 1 || s.Ports[0].Gateway != "west" || s.Ports[0].Reference != 4e6 {
+		t.Fatalf("ports %+v", s.Ports)
+	}
+	fair, n := 0.0, 0
+	for _, f := range s.Ports[0].Fair[len(s.Ports[0].Fair)/2:] {
+		fair, n = fair+float64(f), n+1
+	}
+	if fair /= float64(n); fair < 11e9 || fair > 17e9 {
+		t.Errorf("F is %.1f Gbps, for 8 flows over 100 Gbps", fair/1e9)
+	}
+	asked := int64(0)
+	for _, sender := range s.Asked {
+		for _, n := range sender {
+			asked += n
+		}
+	}
+	if last := s.Notified[len(s.Notified)-1]; asked != last || last == 0 {
+		t.Errorf("senders were notified %d times, gateways sent %d notifications", asked, last)
+	}
+}
