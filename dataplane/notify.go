@@ -12,6 +12,9 @@ import (
 // managementQPs are QP 0 (SMI) and QP 1 (GSI): they carry management datagrams and have no rate to reduce (IBTA 3.9.3).
 const managementQPs = 2
 
+// qpUnknown is that the sender's QP isn't known, or not yet.
+const qpUnknown = Suppression(congestion.SourceQPUnknown)
+
 // groupMAC is the bit of a group's MAC address in its first octet.
 const groupMAC = 1
 
@@ -37,7 +40,8 @@ func (w *Worker) notify(r *response, b *batch, i int) {
 	}
 	n := &w.note
 	n.decision = r.decision
-	if reason := w.choose(b, i); reason != allowed {
+	reason := w.choose(b, i)
+	if reason != allowed && reason != qpUnknown { // a QP that isn't known yet may be known soon: then the sender's past rates matter
 		w.suppressFlow(r, x, reason)
 		return
 	}
@@ -56,6 +60,10 @@ func (w *Worker) notify(r *response, b *batch, i int) {
 	}
 	if r.state.sent >= r.policy.FlowsPerRound && r.policy.Interval > 0 {
 		return // in a later round, if it is still among the largest
+	}
+	if reason != allowed {
+		w.suppressFlow(r, x, reason)
+		return
 	}
 	n.flowBytes, n.flowRate = bytes, sender.throughput.Rate(w.now, bytes)
 	if stricter {
