@@ -79,7 +79,7 @@ func (w *Worker) law(r *response, b *batch, these mask, depth float64) (marked m
 	if l.Measures(depth) {
 		s.until = max(s.until, w.now+lawIdle)
 	}
-	if w.now > s.until {
+	if w.now > s.until && !w.policy.Drain {
 		return 0
 	}
 	class := &w.plane.fair[r.out*MaxClasses+r.class]
@@ -88,7 +88,7 @@ func (w *Worker) law(r *response, b *batch, these mask, depth float64) (marked m
 		Law: l, Now: w.now, Fair: class.fair(), Depth: depth, Loop: class.loop.Load(), Spacing: class.spacing.Load(), Polled: s.interval,
 	}
 	w.about(r.in, r.out, r.class, r.state, r.cause)
-	notifies, resumes := l.Notifies(depth), l.Resumes(depth) && s.resumes
+	drains, notifies, resumes := w.policy.Drain, l.Notifies(depth), l.Resumes(depth) && s.resumes
 	for left := these; left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(uint64(left)) % burst.MaxSize
 		size := b.frames[i].Len + lineOverhead
@@ -111,6 +111,8 @@ func (w *Worker) law(r *response, b *batch, these mask, depth float64) (marked m
 		}
 		s.obeyed += float64(size) * f.Share(c.Fair)
 		switch {
+		case drains && f.Asked():
+			w.lawRelease(r, b, i, &c, f)
 		case notifies && f.Over(c.Fair):
 			if !w.lawNotify(r, b, i, &c, f) {
 				marked |= 1 << i
