@@ -1,7 +1,6 @@
 package dataplane
 
 import (
-	"math/bits"
 	"unsafe"
 
 	"github.com/cnpgate/cnpgate/congestion"
@@ -14,7 +13,7 @@ import (
 // is replaced by the next sender with its place.
 type lawSenders struct {
 	entries []lawSender
-	seed    uint64
+	secret  [3]uint64
 }
 
 type lawSender struct {
@@ -29,7 +28,9 @@ func lawSendersSize() int { return lawPlaces * int(unsafe.Sizeof(lawSender{})) }
 
 // newLawSenders needs memory that is zero and 8-byte aligned.
 func newLawSenders(memory []byte, seed uint64) lawSenders {
-	return lawSenders{unsafe.Slice((*lawSender)(unsafe.Pointer(unsafe.SliceData(memory))), lawPlaces), seed}
+	s := lawSenders{entries: unsafe.Slice((*lawSender)(unsafe.Pointer(unsafe.SliceData(memory))), lawPlaces)}
+	keyhash.Spread(s.secret[:], seed) // with the bare seed, a small one of a test, neighbors' addresses would have one place
+	return s
 }
 
 // of returns the entry of a flow's sender: what is known of it, or of its prefix.
@@ -56,8 +57,8 @@ func (s *lawSenders) prefix(k *flowtable.Key) *lawSender {
 
 // entry returns the entry of an address in the half of the table that begins at a place, and whether it was its own.
 func (s *lawSenders) entry(a packet.Addr, scope packet.Scope, first int) (e *lawSender, known bool) {
-	key := keyhash.Fold(a.Hi^s.seed^uint64(scope), a.Lo^bits.RotateLeft64(s.seed, 32)) | 1
-	e = &s.entries[first+int(key>>1%(lawPlaces/2))]
+	key := keyhash.Fold(keyhash.Fold(a.Hi^s.secret[0], a.Lo^s.secret[1])^s.secret[2], uint64(scope)^s.secret[0]) | 1
+	e = &s.entries[first+int(key>>32%(lawPlaces/2))]
 	known = e.key == key
 	e.key = key
 	return e, known
