@@ -42,9 +42,6 @@ func (s *LawSender) Begin(prefix *LawSender) {
 	}
 }
 
-// Ignores reports whether the sender doesn't react to notifications.
-func (s *LawSender) Ignores() bool { return s.Ignored >= IgnoredMost }
-
 func (s *LawSender) delay(c *LawState) int64 {
 	if s.Delay > 0 {
 		return int64(s.Delay)

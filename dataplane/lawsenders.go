@@ -19,6 +19,7 @@ type lawSenders struct {
 type lawSender struct {
 	key uint64 // hash of the address or the prefix, 0: the entry is free
 	congestion.LawSender
+	reaction congestion.Reaction
 }
 
 // lawPlaces is the number of entries: half for senders, half for prefixes.
@@ -34,17 +35,18 @@ func newLawSenders(memory []byte, seed uint64) lawSenders {
 }
 
 // of returns the entry of a flow's sender: what is known of it, or of its prefix.
-func (s *lawSenders) of(k *flowtable.Key) *congestion.LawSender {
+func (s *lawSenders) of(k *flowtable.Key) *lawSender {
 	e, known := s.entry(k.Src, k.Scope(), 0)
 	if !known {
 		e.Begin(&s.prefix(k).LawSender)
+		e.reaction = congestion.Reaction{}
 	}
-	return &e.LawSender
+	return e
 }
 
 // teach passes on what was learned of a flow's sender to the unknown senders of its prefix.
-func (s *lawSenders) teach(k *flowtable.Key, learned *congestion.LawSender) {
-	s.prefix(k).Begin(learned)
+func (s *lawSenders) teach(k *flowtable.Key, learned *lawSender) {
+	s.prefix(k).Begin(&learned.LawSender)
 }
 
 func (s *lawSenders) prefix(k *flowtable.Key) *lawSender {
