@@ -100,6 +100,9 @@ func (w *Worker) choose(b *batch, i int) Suppression {
 func (n *note) choose(w *Worker, x flowtable.Index, k *flowtable.Key, group bool) Suppression {
 	answer := w.learner.Answer(x, w.flows.State(x).Answer())
 	n.sourceQP = answer.SourceQP()
+	if w.policy.Drain && n.decision.Action != congestion.Resume {
+		return Stopping
+	}
 	if answer.Usable() && n.sourceQP < managementQPs {
 		return ManagementQP
 	}
@@ -148,7 +151,7 @@ func (w *Worker) send(b *batch, i int, a *account, target *cnpgen.Target) Suppre
 	if reason := w.emit(n); reason != allowed {
 		return reason
 	}
-	if n.format == congestion.FastCNP && (!n.observed || w.policy.Observe) { // if only Fast CNP is observed, the packet is really marked
+	if n.format == congestion.FastCNP && (!n.observed || w.policy.observesAt(int(n.out))) { // if only Fast CNP is observed, the packet is really marked
 		b.byFastCNP |= 1 << i
 	}
 	if !n.observed {
@@ -267,7 +270,7 @@ func (w *Worker) emit(n *note) Suppression {
 	if n.cause != 0 {
 		w.counters.add(int(n.in), TriggeredFirst+Counter(n.cause.First()), 1)
 	}
-	n.observed = w.policy.observes(n.format)
+	n.observed = w.policy.observes(int(n.out), n.format)
 	if n.observed {
 		w.counters.add(int(n.in), ObservedFirst+Counter(n.format), 1)
 		w.recordSent(n, out[:size], Observed)

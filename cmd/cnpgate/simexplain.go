@@ -95,7 +95,7 @@ type overTime struct {
 // writeExplanation writes what happened over time: a row for each part of the run.
 func writeExplanation(w io.Writer, r *simRun, wanted []int) error {
 	s := r.outcome.Series
-	columns := explanationColumns(s, wanted)
+	columns := explainedColumns(s, wanted)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	titles := []string{"until"}
 	for _, c := range columns {
@@ -115,8 +115,8 @@ func writeExplanation(w io.Writer, r *simRun, wanted []int) error {
 	return t.Flush()
 }
 
-// explanationColumns are the columns: queue and F of each gateway, all notifications, and what some senders were asked and did.
-func explanationColumns(s *sim.Series, wanted []int) (all []overTime) {
+// explainedColumns are the columns: queue and F of each gateway, all notifications, and what some senders were asked and did.
+func explainedColumns(s *sim.Series, wanted []int) (all []overTime) {
 	bytes := func(v []int64) string { return bytesText(slices.Max(v)) }
 	rate := func(v []int64) string { return rateText(mean(v)) }
 	events := func(v []int64) string { return strconv.FormatInt(totalOf(v), 10) }
