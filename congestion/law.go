@@ -88,7 +88,10 @@ func (l *Law) target(depth float64, loop int64) float64 {
 func (l *Law) Urgency(depth float64) float64 { return max(1, depth/l.Reference) }
 
 // Notifies reports whether senders are notified of a queue of a depth.
-func (l *Law) Notifies(depth float64) bool { return depth > l.Reference/2 }
+func (l *Law) Notifies(depth float64) bool { return depth > l.NotifiesAbove() }
+
+// NotifiesAbove is the depth above which senders are notified.
+func (l *Law) NotifiesAbove() float64 { return l.Reference / 2 }
 
 // Resumes reports whether senders may be asked to resume.
 func (l *Law) Resumes(depth float64) bool { return depth < l.Reference }

@@ -96,6 +96,12 @@ func (f *LawFlow) Limited(fair float64) bool {
 	return float64(f.limit)*lawOver < fair || f.count&countReduced != 0 && f.rate < lawFellBy*f.limit && float64(f.rate)*lawOver < fair
 }
 
+// Asked reports whether the flow's sender has a limit that this gateway has set.
+func (f *LawFlow) Asked() bool { return kind(f.count>>countBytes&3) == byRate && f.limit > 0 }
+
+// Released records that the sender's limit was lifted.
+func (f *LawFlow) Released() { f.limit, f.before = 0, 0 }
+
 // LawState is what a decision about a flow depends on besides the flow and its sender.
 type LawState struct {
 	Law     *Law

@@ -56,11 +56,20 @@ func (s *lawSenders) prefix(k *flowtable.Key) *lawSender {
 
 // entry returns the entry of an address in the half of the table that begins at a place, and whether it was its own.
 func (s *lawSenders) entry(a packet.Addr, scope packet.Scope, first int) (e *lawSender, known bool) {
-	key := keyhash.Fold(a.Hi^s.seed^uint64(scope), a.Lo^bits.RotateLeft64(s.seed, 32)) | 1
-	e = &s.entries[first+int(key>>1%(lawPlaces/2))]
-	known = e.key == key
-	e.key = key
+	e, known = s.find(a, scope, first)
+	e.key = s.hash(a, scope)
 	return e, known
+}
+
+// find is entry without making it the address's own.
+func (s *lawSenders) find(a packet.Addr, scope packet.Scope, first int) (e *lawSender, known bool) {
+	key := s.hash(a, scope)
+	e = &s.entries[first+int(key>>1%(lawPlaces/2))]
+	return e, e.key == key
+}
+
+func (s *lawSenders) hash(a packet.Addr, scope packet.Scope) uint64 {
+	return keyhash.Fold(a.Hi^s.seed^uint64(scope), a.Lo^bits.RotateLeft64(s.seed, 32)) | 1
 }
 
 // prefixOf is the prefix of a sender: /24 (IPv4) or /64 (IPv6).

@@ -177,6 +177,10 @@ func gatewayAt(t *testing.T, path, text string, whole bool) {
 			text = congested
 		case resource == "episodes":
 			text = `{"episodes":[]}`
+		case resource == "explain" && whole && text == answered:
+			text = explained
+		case resource == "explain":
+			text = unexplained
 		case resource == "config" && whole:
 			text = `{"file":"gw.yaml","config_hash":"0123","text":"gateway: {}\n"}`
 		}
