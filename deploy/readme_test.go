@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/cnpgate/cnpgate/internal/testkit/ontime"
 )
@@ -63,21 +64,22 @@ func checkout(t *testing.T) string {
 	return dir
 }
 
-// TestLaptop carries out the laptop's section, line by line, with namespaces of its own.
+// notified is a line about a notification to the sender of the laptop's section.
+var notified = regexp.MustCompile(`(?m)^.*standard-cnp.*198\.18\.0\.1.*$`)
+
+// TestLaptop carries out the laptop's section, as it is pasted, with namespaces of its own: the gateway notifies the sender.
 func TestLaptop(t *testing.T) {
 	if ontime.Again(t) {
 		return
 	}
-	script := "mount -t tmpfs none /run/netns\nset -e -m\n" + commands(section(t, "Laptop"), 4)
+	script := "mount -t tmpfs none /run\nmkdir /run/netns\nset -e -m\n" + commands(section(t, "Laptop"), 4)
 	cmd := exec.Command("bash", "-c", script)
-	cmd.Dir = checkout(t)
-	if err := os.MkdirAll("/run/netns", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	cmd.Dir, cmd.WaitDelay = checkout(t), 10*time.Second
 	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET}
 	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), " 0% packet loss") || !strings.Contains(string(out), `"message":"The gateway has stopped. `) {
-		t.Errorf("%v\n%s\n%s", err, script, out)
+	log, _ := os.ReadFile(filepath.Join(cmd.Dir, "bin/laptop.log"))
+	if sent := notified.FindAll(out, -1); err != nil || len(sent) != 3 || !strings.Contains(string(log), `"message":"The gateway has stopped. `) {
+		t.Errorf("%v; %d notifications are shown, expected 3\n%s\n%s\n%s", err, len(sent), script, out, log)
 	}
 }
 
