@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/cnpgate/cnpgate/internal/testkit/ontime"
 )
