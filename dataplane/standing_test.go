@@ -258,3 +258,27 @@ func TestStandingSlowingDown(t *testing.T) {
 	s.Drain()
 	s.Close(t)
 }
+
+// TestRaisedIsRecorded: a record says whether the level is above that for the queue's state alone.
+func TestRaisedIsRecorded(t *testing.T) {
+	p := notifying(grant("198.18.0.0/16", congestion.LongHaulCNP))
+	r := &p.Ports[wan].Response
+	r.Ladder, r.RTT, r.Interval = congestion.DefaultLadder, ms, 1000
+	s := newScene(t, p, nil)
+	for range 40 {
+		s.fill(1, data(false, 0))
+		s.Advance(100_000)
+	}
+	seen := map[bool]int{}
+	for _, n := range s.records() {
+		seen[n.Raised]++
+		if raised := n.Decision.Level > r.Decide(n.Metrics, n.Cause).Level; raised != n.Raised {
+			t.Errorf("level %d at %d bytes, raised: %v", n.Decision.Level, n.Metrics.Depth, n.Raised)
+		}
+	}
+	if seen[false] == 0 || seen[true] == 0 {
+		t.Errorf("seen %v", seen)
+	}
+	s.Drain()
+	s.Close(t)
+}

@@ -23,7 +23,7 @@ func showCommand() *cobra.Command {
 		Use:   "show",
 		Short: "Show the state of the running gateway",
 	}
-	c.AddCommand(showBGPCommand(), showConfigCommand(), showCountersCommand(), showEpisodesCommand(), showFlowsCommand(), showHealthCommand(), showNotificationsCommand(), showPairsCommand(),
+	c.AddCommand(showBGPCommand(), showConfigCommand(), showCountersCommand(), showEpisodesCommand(), showFlowsCommand(), showHealthCommand(), showHintsCommand(), showNotificationsCommand(), showPairsCommand(),
 		showPortsCommand(), showProxiesCommand(), showQueuesCommand(), showVersionCommand())
 	return c
 }
