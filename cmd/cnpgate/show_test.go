@@ -225,7 +225,9 @@ func gatewayAt(t *testing.T, path, text string, whole bool) {
 		}
 	})
 	mux.HandleFunc("GET /v1/notifications/stream", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, streamed) })
-	mux.HandleFunc("POST /v1/mark", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"time":"2026-01-02T03:04:05Z"}`) })
+	mux.HandleFunc("POST /v1/mark", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"time":"2026-01-02T03:04:05Z"}`)
+	})
 	server := http.Server{Handler: mux}
 	served := make(chan error)
 	go func() { served <- server.Serve(l) }()

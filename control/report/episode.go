@@ -43,9 +43,12 @@ type EpisodeFlow struct {
 	DestinationIP netip.Addr `json:"destination_ip"`
 	SourceQP      *uint32    `json:"source_qp"` // null unless it is confirmed
 	DestinationQP uint32     `json:"destination_qp"`
-	Bytes         uint64     `json:"bytes"`         // that arrived during the episode
-	Queued        uint64     `json:"queued_bytes"`  // the most bytes in the queue
-	Notifications uint64     `json:"notifications"` // sent or observed
+	VLAN          []uint16   `json:"vlan,omitempty"`      // as in Flow
+	Tunnel        string     `json:"tunnel,omitempty"`    // as in Flow
+	TunnelID      uint32     `json:"tunnel_id,omitempty"` // as in Flow
+	Bytes         uint64     `json:"bytes"`               // that arrived during the episode
+	Queued        uint64     `json:"queued_bytes"`        // the most bytes in the queue
+	Notifications uint64     `json:"notifications"`       // sent or observed
 	FirstNotified *time.Time `json:"first_notified,omitempty"`
 	Before        *uint64    `json:"rate_before_bps,omitempty"` // the first notification
 	After         *uint64    `json:"rate_after_bps,omitempty"`
@@ -91,7 +94,10 @@ func MakeEpisode(c *config.Config, e *episode.Episode) Episode {
 
 func makeEpisodeFlow(f *episode.Flow) EpisodeFlow {
 	k, answer := &f.Record.Key, f.Record.View.Answer
+	place := Flow{}
+	place.setPlace(k)
 	out := EpisodeFlow{
+		VLAN: place.VLAN, Tunnel: place.Tunnel, TunnelID: place.TunnelID,
 		SourceIP: k.Src.Netip(), DestinationIP: k.Dst.Netip(), DestinationQP: k.DestQP, Bytes: f.Bytes, Queued: f.Queued, Notifications: f.Notifications,
 		Before: rate(f.Before), After: rate(f.After),
 	}
