@@ -20,7 +20,17 @@ type fairClass struct {
 	counted atomic.Uint64 // the workers' obeyed bytes up to then
 	loop    atomic.Int64  // delay of the control loop, ns
 	spacing atomic.Int64  // of congestion.Spacing
-	_       [24]byte      // a cache line
+	until   atomic.Int64  // all workers measure rates until then, ns: F needs the bytes of all
+	_       [16]byte      // a cache line
+}
+
+// measureUntil makes all workers measure rates until a time, ns.
+func (f *fairClass) measureUntil(at int64) {
+	for old := f.until.Load(); at-old > lawEpoch; old = f.until.Load() {
+		if f.until.CompareAndSwap(old, at) {
+			return
+		}
+	}
 }
 
 func (f *fairClass) fair() float64 { return math.Float64frombits(f.rate.Load()) }
@@ -48,7 +58,6 @@ type lawState struct {
 	obeyed   float64
 	largest  [2]float64 // in this epoch, and in the one before
 	epoch    int64      // when this one began, ns
-	until    int64      // rates are measured until then, ns
 	polled   int64      // time of the last poll, ns
 	interval int64      // between the last two polls, ns
 	resumes  bool
@@ -76,19 +85,19 @@ func (w *Worker) law(r *response, b *batch, these mask, depth float64) (marked m
 	if w.now != s.polled {
 		s.interval, s.polled = w.now-s.polled, w.now
 	}
+	class := &w.plane.fair[r.out*MaxClasses+r.class]
 	if l.Measures(depth) {
-		s.until = max(s.until, w.now+lawIdle)
+		class.measureUntil(w.now + lawIdle)
 	}
-	if w.now > s.until {
+	if w.now > class.until.Load() && !w.policy.Drain {
 		return 0
 	}
-	class := &w.plane.fair[r.out*MaxClasses+r.class]
 	w.updateFair(r, class, depth)
 	c := congestion.LawState{
 		Law: l, Now: w.now, Fair: class.fair(), Depth: depth, Loop: class.loop.Load(), Spacing: class.spacing.Load(), Polled: s.interval,
 	}
 	w.about(r.in, r.out, r.class, r.state, r.cause)
-	notifies, resumes := l.Notifies(depth), l.Resumes(depth) && s.resumes
+	drains, notifies, resumes := w.policy.Drain, l.Notifies(depth), l.Resumes(depth) && s.resumes
 	for left := these; left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(uint64(left)) % burst.MaxSize
 		size := b.frames[i].Len + lineOverhead
@@ -111,6 +120,8 @@ func (w *Worker) law(r *response, b *batch, these mask, depth float64) (marked m
 		}
 		s.obeyed += float64(size) * f.Share(c.Fair)
 		switch {
+		case drains && f.Asked():
+			w.lawRelease(r, b, i, &c, f)
 		case notifies && f.Over(c.Fair):
 			if !w.lawNotify(r, b, i, &c, f) {
 				marked |= 1 << i
@@ -211,7 +222,7 @@ func (w *Worker) lawNotify(r *response, b *batch, i int, c *congestion.LawState,
 		}
 		f.Reduced(c, s, uint32(x), d.Parameter)
 		r.state.law.resumes = true
-		r.state.law.until = w.now + limited
+		w.plane.fair[r.out*MaxClasses+r.class].measureUntil(w.now + limited)
 		w.lawParts[r.out*MaxClasses+r.class].resumes.Store(true)
 	case congestion.PPFC:
 		d.Action, d.Parameter = congestion.Pause, f.Pause(c, b.frames[i].Len+lineOverhead)

@@ -12,6 +12,9 @@ import (
 // managementQPs are QP 0 (SMI) and QP 1 (GSI): they carry management datagrams and have no rate to reduce (IBTA 3.9.3).
 const managementQPs = 2
 
+// qpUnknown is that the sender's QP isn't known, or not yet.
+const qpUnknown = Suppression(congestion.SourceQPUnknown)
+
 // groupMAC is the bit of a group's MAC address in its first octet.
 const groupMAC = 1
 
@@ -37,7 +40,8 @@ func (w *Worker) notify(r *response, b *batch, i int) {
 	}
 	n := &w.note
 	n.decision = r.decision
-	if reason := w.choose(b, i); reason != allowed {
+	reason := w.choose(b, i)
+	if reason != allowed && reason != qpUnknown { // a QP that isn't known yet may be known soon: then the sender's past rates matter
 		w.suppressFlow(r, x, reason)
 		return
 	}
@@ -56,6 +60,10 @@ func (w *Worker) notify(r *response, b *batch, i int) {
 	}
 	if r.state.sent >= r.policy.FlowsPerRound && r.policy.Interval > 0 {
 		return // in a later round, if it is still among the largest
+	}
+	if reason != allowed {
+		w.suppressFlow(r, x, reason)
+		return
 	}
 	n.flowBytes, n.flowRate, n.raised = bytes, sender.throughput.Rate(w.now, bytes), false
 	if stricter {
@@ -94,6 +102,9 @@ func (w *Worker) choose(b *batch, i int) Suppression {
 func (n *note) choose(w *Worker, x flowtable.Index, k *flowtable.Key, group bool) Suppression {
 	answer := w.learner.Answer(x, w.flows.State(x).Answer())
 	n.sourceQP = answer.SourceQP()
+	if w.policy.Drain && n.decision.Action != congestion.Resume {
+		return Stopping
+	}
 	if answer.Usable() && n.sourceQP < managementQPs {
 		return ManagementQP
 	}
@@ -142,7 +153,7 @@ func (w *Worker) send(b *batch, i int, a *account, target *cnpgen.Target) Suppre
 	if reason := w.emit(n); reason != allowed {
 		return reason
 	}
-	if n.format == congestion.FastCNP && (!n.observed || w.policy.Observe) { // if only Fast CNP is observed, the packet is really marked
+	if n.format == congestion.FastCNP && (!n.observed || w.policy.observesAt(int(n.out))) { // if only Fast CNP is observed, the packet is really marked
 		b.byFastCNP |= 1 << i
 	}
 	if !n.observed {
@@ -262,7 +273,7 @@ func (w *Worker) emit(n *note) Suppression {
 	if n.cause != 0 {
 		w.counters.add(int(n.in), TriggeredFirst+Counter(n.cause.First()), 1)
 	}
-	n.observed = w.policy.observes(n.format)
+	n.observed = w.policy.observes(int(n.out), n.format)
 	if n.observed {
 		w.counters.add(int(n.in), ObservedFirst+Counter(n.format), 1)
 		w.recordSent(n, out[:size], Observed)

@@ -46,11 +46,13 @@ type Worker struct {
 	counters   counters
 	mail       []mailbox[slowDown]        // by the worker that writes
 	paceMail   []mailbox[portPaceRequest] // the same
+	passedMail []mailbox[portPaceRequest] // notifications of other gateways that pass; the same
 	trials     [trialSlots]trial          // of the requests that this worker has passed to the others
 	trial      uint8                      // the last one
 	heard      cnpdec.Notification        // the one that is being read
 	hearing    cnpdec.Receiver            // by these rules
 	requests   requests
+	drain      drain
 	steps      atomic.Uint64 // made so far
 	histograms histograms
 
@@ -80,6 +82,7 @@ func newWorker(d *Dataplane, id int, b burst.Backend, c *Config) (*Worker, error
 	w.counters = newCounters(len(c.Ports))
 	w.mail, w.paceMail = newMailboxes[slowDown](len(c.Backends), c.Ports), newMailboxes[portPaceRequest](len(c.Backends), c.Ports)
 	if len(c.Backends) > 1 {
+		w.passedMail = make([]mailbox[portPaceRequest], len(c.Backends))
 		w.requests.mail = make([]mailbox[request], len(c.Backends))
 	}
 	w.histograms.init(c.Ports)
@@ -133,7 +136,7 @@ func (w *Worker) Step() int {
 		w.completeTransmits(port)
 		if p := w.egress[port].pacer; p != nil {
 			p.policy = nil // in observe mode frames are not held
-			if !w.policy.Observe {
+			if !w.policy.observesAt(port) {
 				p.policy = w.policy.Ports[port].Pacing
 			}
 			if p.policy != nil && w.policy.Ports[port].Enforce != nil {
@@ -145,6 +148,11 @@ func (w *Worker) Step() int {
 		}
 	}
 	w.readMail()
+	if w.policy.Drain {
+		w.drain.step(w)
+	} else if w.drain.at != 0 || w.drain.slowed.Load() != 0 {
+		w.drain.end()
+	}
 	if w.policy.Proxy != nil {
 		w.flows.ListTwins() // for locate
 	}

@@ -119,7 +119,7 @@ func TestEveryKeyHasCases(t *testing.T) {
 
 var keyRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([^|]+) \\| ([^|]+) \\| ([^|]+) \\| ([^|]+) \\|$")
 
-// docs/configuration.md has a row for each key, with its default and its bounds, and for nothing else.
+// docs/configuration.md has a row for each key but sections, which need none, with its default and its bounds, and for nothing else.
 func TestReferencePage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/configuration.md")
 	if err != nil {
@@ -135,7 +135,9 @@ func TestReferencePage(t *testing.T) {
 	for _, k := range allKeys() {
 		row := rows[k.path]
 		if row == nil {
-			t.Errorf("the page has no row for %s", k.path)
+			if k.leaf {
+				t.Errorf("the page has no row for %s", k.path)
+			}
 			continue
 		}
 		delete(rows, k.path)
