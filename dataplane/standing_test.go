@@ -120,6 +120,7 @@ func TestStandingNamesTheCause(t *testing.T) {
 		{"not-enabled", true, func(p *dataplane.Policy) {
 			p.Proxies = behind(t, "fd00:18::/32", proxy6)
 		}, nil, nil, data(true, 0), nil, 6},
+		{"stopping", true, func(p *dataplane.Policy) { p.Drain = true }, nil, nil, data(true, 0), nil, 6},
 		{"largest-not-roce", false, all, nil, [][]byte{other(sender6, receiver6, packet.ProtoTCP, 1900), other(sender6, receiver6, packet.ProtoTCP, 1900),
 			other(sender6, receiver6, packet.ProtoTCP, 1900)}, data(true, 0), nil, 3},
 		{"flow-limit", false, func(p *dataplane.Policy) { p.Ports[wan].PerFlow = ratelimit.Interval(10 * ms) }, nil, nil, data(true, 0), nil, 6},
