@@ -167,7 +167,6 @@ func (f *LawFlow) expected(c *LawState, s *LawSender) float64 {
 // SentCNP records that a CNP was sent.
 func (f *LawFlow) SentCNP(c *LawState, s *LawSender, flow uint32) {
 	rate := f.expected(c, s)
-	s.notified()
 	if f.limit == 0 {
 		s.watches(c, f, flow, 0)
 	}
@@ -224,7 +223,6 @@ func (f *LawFlow) Reduced(c *LawState, s *LawSender, flow uint32, percent uint16
 	f.limit *= 1 - float32(percent)/100
 	f.asked = max(tick(c.Now), 1)
 	f.count |= countReduced
-	s.notified()
 	if percent >= 30 {
 		s.watches(c, f, flow, float64(f.limit+f.rate)/2)
 	}

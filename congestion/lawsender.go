@@ -2,10 +2,9 @@ package congestion
 
 // LawSender is what the law has learned of a sender, from notifications to it and the rates that follow. The zero LawSender has learned nothing.
 type LawSender struct {
-	Delay   float32 // of the control loop: from a notification to the rate that follows, ns; 0: not known
-	Effect  float32 // part by which a CNP lowers a flow's rate; 0: not known
-	Line    float32 // the highest rate of a flow
-	Ignored uint8   // notifications since a rate of the sender fell last, at most IgnoredMost
+	Delay  float32 // of the control loop: from a notification to the rate that follows, ns; 0: not known
+	Effect float32 // part by which a CNP lowers a flow's rate; 0: not known
+	Line   float32 // the highest rate of a flow
 
 	blind   uint8   // repeated requests for a rate while the loop's delay was not known, at most mostBlind
 	checked bool    // the effect of the notification at `at` was taken
@@ -14,9 +13,6 @@ type LawSender struct {
 	rate    float32 // that it had then
 	below   float32 // a rate that it has after a request, 0: none
 }
-
-// IgnoredMost is the number of notifications after which a sender whose rates haven't fallen counts as not reacting.
-const IgnoredMost = 200
 
 const (
 	lawEffect      = 0.5 // of a CNP, at first and at most: DCQCN's first cut
@@ -36,9 +32,6 @@ func (s *LawSender) Begin(prefix *LawSender) {
 		s.Effect = lawEffect
 	}
 }
-
-// Ignores reports whether the sender doesn't react to notifications.
-func (s *LawSender) Ignores() bool { return s.Ignored >= IgnoredMost }
 
 func (s *LawSender) delay(c *LawState) int64 {
 	if s.Delay > 0 {
@@ -82,13 +75,6 @@ func (s *LawSender) afterResume(f *LawFlow) float64 {
 	return float64(min(line, f.limit+line/2))
 }
 
-// notified records that the sender of a flow was notified.
-func (s *LawSender) notified() {
-	if s.Ignored < IgnoredMost {
-		s.Ignored++
-	}
-}
-
 // watches begins to watch the effect of a notification, after which a flow has a lower rate than `below`, unless that of another one is watched.
 func (s *LawSender) watches(c *LawState, f *LawFlow, flow uint32, below float64) {
 	if s.flow == 0 || s.checked || c.Now-s.at > lawWatchMost {
@@ -98,9 +84,6 @@ func (s *LawSender) watches(c *LawState, f *LawFlow, flow uint32, below float64)
 
 // Ended takes the rate of a flow in a window that has ended, and took so many ns. It returns the loop's delay in ns if it was measured, else 0.
 func (s *LawSender) Ended(c *LawState, f *LawFlow, flow uint32, window int64) (delay int64) {
-	if s.flow == flow && f.rate < s.rate {
-		s.Ignored = 0
-	}
 	switch f.kind() {
 	case byCNP:
 		if d := s.delay(c); s.flow == flow && d > 0 && !s.checked && c.Now-window >= s.at+d {

@@ -11,6 +11,7 @@ type enforcedFlow struct {
 	next, prev  uint32        // neighbors in that list, 0 for none
 	ref         flowtable.Ref // of the flow's last known packet
 	sourceQP    uint32        // 0: not known
+	braked      bool          // its sender doesn't react to notifications
 	measuring   bool          // its rate, so that it can be reduced
 	since       int64         // when that began, ns
 	keep        uint64        // percent of that rate which will remain
