@@ -9,13 +9,13 @@ import (
 // explained is what a gateway answers about two flows of a sender, in two VLANs: one is notified.
 const explained = `{"notified":true,"flows":[
 {"port":"dc","source_ip":"10.1.0.1","destination_ip":"10.9.0.9","source_qp":50,"destination_qp":100,"vlan":[10],"qp_state":"confirmed","qp_evidence":"psn","qp_packets":1,"qp_contradictions":0,"transport":"RC","packets":2,"bytes":1000,"ecn_marked":0,"notifications":{},"age_ns":1,"worker":0,"notified":true,"gates":[
-{"gate":"flow","state":"pass","text":"2 packets, 3Gbps now"},
-{"gate":"limits","state":"wait","reason":"flow-limit","text":"per_flow: the last one is less than the interval ago","key":"notifications.limits.per_flow"},
-{"gate":"last","state":"pass","text":"standard-cnp notify 2ms ago"}]},
+{"gate":"flow","result":"pass","text":"2 packets, 3Gbps now"},
+{"gate":"limits","result":"wait","reason":"flow-limit","text":"per_flow: the last one is less than the interval ago","key":"notifications.limits.per_flow"},
+{"gate":"last","result":"pass","text":"standard-cnp notify 2ms ago"}]},
 {"port":"dc","source_ip":"10.1.0.1","destination_ip":"10.9.0.9","source_qp":null,"destination_qp":100,"tunnel":"vxlan","tunnel_id":5000,"qp_state":"unknown","qp_evidence":null,"qp_packets":0,"qp_contradictions":0,"transport":"RC","packets":1,"bytes":500,"ecn_marked":0,"notifications":{},"age_ns":1,"worker":1,"notified":false,"gates":[
-{"gate":"flow","state":"pass","text":"1 packets, 0bps now"},
-{"gate":"recipient","state":"stop","reason":"encapsulated","text":"the flow is in a tunnel","key":"proxy.senders"},
-{"gate":"grant","state":"unknown","text":"accepts standard-cnp"}]}],"more":true}
+{"gate":"flow","result":"pass","text":"1 packets, 0bps now"},
+{"gate":"recipient","result":"stop","reason":"encapsulated","text":"the flow is in a tunnel","key":"proxy.senders"},
+{"gate":"grant","result":"unknown","text":"accepts standard-cnp"}]}],"more":true}
 `
 
 const shownExplained = `10.1.0.1 QP 50 to 10.9.0.9 QP 100, port dc, VLAN 10, worker 0: notified
@@ -32,7 +32,7 @@ and other flows; --qp selects one
 `
 
 // unexplained is what a gateway answers about a sender without a flow.
-const unexplained = `{"notified":false,"flows":[],"gates":[{"gate":"flow","state":"stop","text":"no packet has come"}],"more":false}
+const unexplained = `{"notified":false,"flows":[],"gates":[{"gate":"flow","result":"stop","text":"no packet has come"}],"more":false}
 `
 
 // TestExplain: the first gate that stops is at the top, and the exit status says whether a sender is notified.

@@ -245,11 +245,14 @@ func values(text string) (all []string) {
 // readScenario reads a file or, if there is none of that name, a built-in scenario.
 func readScenario(name string) ([]byte, error) {
 	text, err := os.ReadFile(name)
-	if !errors.Is(err, os.ErrNotExist) {
-		return text, err
-	}
-	if text, ok := scenarios.Find(name); ok {
+	if err == nil {
 		return text, nil
+	}
+	if text, ok := scenarios.Find(name); ok { // also if there is a folder of that name
+		return text, nil
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		return nil, err
 	}
 	meant := config.Nearest(strings.TrimSuffix(name, ".yaml"), scenarios.Names())
 	if meant != "" {

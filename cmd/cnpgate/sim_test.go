@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -167,6 +168,9 @@ func TestSimList(t *testing.T) {
 	names := strings.Fields(simulated(t, dir, "--list").stdout)
 	if len(names) < 10 {
 		t.Fatalf("%q", names)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "burst"), 0o700); err != nil { // a folder of a scenario's name is not in the way
+		t.Fatal(err)
 	}
 	simulated(t, dir, "burst", "--response", "ecn")
 }

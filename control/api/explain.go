@@ -26,7 +26,7 @@ const mostExplained = 256
 // Explanation is the answer to GET /v1/explain.
 type Explanation struct {
 	Notified bool            `json:"notified" doc:"Whether the sender of one of the flows is notified: a notification was sent in the last 10 s, and no gate stops it."`
-	Flows    []ExplainedFlow `json:"flows"`
+	Flows    []ExplainedFlow `json:"flows" doc:"Flows that match."`
 	Gates    []report.Gate   `json:"gates,omitempty" doc:"If no flow matches: why."`
 	More     bool            `json:"more" doc:"Whether there are more flows than one answer has."`
 }
@@ -35,7 +35,7 @@ type Explanation struct {
 type ExplainedFlow struct {
 	Flow
 	Worker   int           `json:"worker" doc:"The worker that knows the flow."`
-	Notified bool          `json:"notified"`
+	Notified bool          `json:"notified" doc:"Whether the sender is notified: a notification was sent in the last 10 s, and no gate stops it."`
 	Gates    []report.Gate `json:"gates" doc:"Steps of the decision, in their order."`
 }
 

@@ -25,10 +25,10 @@ const (
 
 // Gate is one step of the decision to notify a sender.
 type Gate struct {
-	Name   string    `json:"gate"`
-	State  GateState `json:"state" enum:"pass,stop,wait,unknown" doc:"pass, stop, wait (holds the next one back for now; the sender was notified lately) or unknown (the decision ended at an earlier gate)."`
+	Name   string    `json:"gate" doc:"Step of the decision."`
+	State  GateState `json:"result" enum:"pass,stop,wait,unknown" doc:"pass, stop, wait (holds the next one back for now; the sender was notified lately) or unknown (the decision ended at an earlier gate)."`
 	Reason string    `json:"reason,omitempty" doc:"Reason by which the gateway counts what the gate stops (notifications_suppressed_total)."`
-	Text   string    `json:"text"`
+	Text   string    `json:"text" doc:"What was found, in words."`
 	Key    string    `json:"key,omitempty" doc:"What to change in the configuration."`
 }
 
