@@ -216,7 +216,7 @@ func configurationPage(meanings string) (*manualPage, error) {
 		p.line("%s", roff(l))
 	}
 	p.line(".fi\n.SH FILES\n/etc/cnpgate/cnpgate.yaml, /usr/share/cnpgate/*.yaml (examples), /usr/share/cnpgate/cnpgate.schema.json (for editors)")
-	p.line(".SH SEE ALSO\n\\fBcnpgate\\-check\\fP(1), \\fBcnpgate\\-reload\\fP(1), /usr/share/doc/cnpgate/configuration.md")
+	p.line(".SH SEE ALSO\n\\fBcnpgate\\-check\\fP(1), \\fBcnpgate\\-reload\\fP(1), /usr/share/doc/cnpgate/docs/configuration.md")
 	return p, nil
 }
 
