@@ -20,6 +20,7 @@ type lawSender struct {
 	key uint64 // hash of the address or the prefix, 0: the entry is free
 	congestion.LawSender
 	reaction congestion.Reaction
+	noted    int64 // when it was noted as unresponsive last, ns; 0: it isn't
 }
 
 // lawPlaces is the number of entries: half for senders, half for prefixes.
@@ -39,9 +40,15 @@ func (s *lawSenders) of(k *flowtable.Key) *lawSender {
 	e, known := s.entry(k.Src, k.Scope(), 0)
 	if !known {
 		e.Begin(&s.prefix(k).LawSender)
-		e.reaction = congestion.Reaction{}
+		e.reaction, e.noted = congestion.Reaction{}, 0
 	}
 	return e
+}
+
+// unresponsive reports whether a flow's sender doesn't react to notifications.
+func (s *lawSenders) unresponsive(k *flowtable.Key) bool {
+	e, key := s.place(k.Src, k.Scope(), 0)
+	return e.key == key && e.noted != 0
 }
 
 // teach passes on what was learned of a flow's sender to the unknown senders of its prefix.
@@ -59,11 +66,16 @@ func (s *lawSenders) prefix(k *flowtable.Key) *lawSender {
 
 // entry returns the entry of an address in the half of the table that begins at a place, and whether it was its own.
 func (s *lawSenders) entry(a packet.Addr, scope packet.Scope, first int) (e *lawSender, known bool) {
-	key := keyhash.Fold(keyhash.Fold(a.Hi^s.secret[0], a.Lo^s.secret[1])^s.secret[2], uint64(scope)^s.secret[0]) | 1
-	e = &s.entries[first+int(key>>32%(lawPlaces/2))]
+	e, key := s.place(a, scope, first)
 	known = e.key == key
 	e.key = key
 	return e, known
+}
+
+// place returns the entry for an address, and its key there.
+func (s *lawSenders) place(a packet.Addr, scope packet.Scope, first int) (e *lawSender, key uint64) {
+	key = keyhash.Fold(keyhash.Fold(a.Hi^s.secret[0], a.Lo^s.secret[1])^s.secret[2], uint64(scope)^s.secret[0]) | 1
+	return &s.entries[first+int(key>>32%(lawPlaces/2))], key
 }
 
 // prefixOf is the prefix of a sender: /24 (IPv4) or /64 (IPv6).

@@ -36,6 +36,7 @@ func showFlowsCommand() *cobra.Command {
   PACKETS, BYTES         since the flow began
   MARKED                 packets that the gateway marked CE
   NOTIFICATIONS          sent about the flow, by kind
+  REACTS                 "no" of a sender that doesn't react to notifications
   QP_STATE               of the source QP: unknown, candidate or confirmed
   ENDED                  why the flow has ended: its connection was released (dreq), or its QP was reused (reuse)
   QP_EVIDENCE            how the source QP was found
@@ -69,7 +70,7 @@ func showFlows(ctx context.Context, client *api.Client, interval time.Duration, 
 	return printFlows(to, flows)
 }
 
-const flowColumns = "PORT\tVLAN\tSOURCE\tSOURCE_QP\tCANDIDATE_QP\tDESTINATION\tDESTINATION_QP\tRATE\tAGE\tPACKETS\tBYTES\tMARKED\tNOTIFICATIONS\t" +
+const flowColumns = "PORT\tVLAN\tSOURCE\tSOURCE_QP\tCANDIDATE_QP\tDESTINATION\tDESTINATION_QP\tRATE\tAGE\tPACKETS\tBYTES\tMARKED\tNOTIFICATIONS\tREACTS\t" +
 	"QP_STATE\tENDED\tQP_EVIDENCE\tQP_PACKETS\tQP_CONTRADICTIONS\n"
 
 func printFlows(to io.Writer, flows []api.Flow) error {
@@ -79,14 +80,22 @@ func printFlows(to io.Writer, flows []api.Flow) error {
 	}
 	for i := range flows {
 		f := &flows[i]
-		_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%v\t%d\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%d\n", f.Port, vlans(f.Tunnel, f.TunnelID, f.VLAN), f.SourceIP, orDash(f.SourceQP),
+		_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%v\t%d\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\t%d\n", f.Port, vlans(f.Tunnel, f.TunnelID, f.VLAN), f.SourceIP, orDash(f.SourceQP),
 			orDash(f.CandidateQP), f.DestinationIP, f.DestinationQP, rateOf(f.RateBPS), rounded(time.Duration(f.AgeNS)), f.Packets, f.Bytes, f.ECNMarked,
-			listCounts(f.Notifications), f.QPState, cmp.Or(f.Ended, "-"), orDash(f.QPEvidence), took(f), f.QPConflicts)
+			listCounts(f.Notifications), reacts(f), f.QPState, cmp.Or(f.Ended, "-"), orDash(f.QPEvidence), took(f), f.QPConflicts)
 		if err != nil {
 			return err
 		}
 	}
 	return w.Flush()
+}
+
+// reacts is "no" of a flow whose sender doesn't react to notifications.
+func reacts(f *api.Flow) string {
+	if f.Unresponsive {
+		return "no"
+	}
+	return "-"
 }
 
 // rateOf is a rate with three digits, "-" for none.
