@@ -34,7 +34,7 @@ func (u *unresponsive) look(now time.Time, plane *dataplane.Dataplane) {
 	for i := len(senders) - 1; i >= 0 && len(latest) < min(unresponsiveLogged, int(found-u.found)); i-- {
 		latest = append(latest, senders[i].Host.Netip())
 	}
-	u.log.Warn().Uint64("new", found-u.found).Int("now", len(senders)).Interface("senders", latest).
+	u.log.Warn().Uint64("count", found-u.found).Interface("senders", latest).
 		Msg("Senders don't react to notifications. Configure their NICs to obey CNPs, or pace their flows: ports[].pacing.senders of the WAN port.")
 	u.found, u.logged = found, now
 }

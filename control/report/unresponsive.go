@@ -10,7 +10,7 @@ import (
 
 // UnresponsiveSender is a sender that doesn't react to notifications.
 type UnresponsiveSender struct {
-	IP   netip.Addr `json:"ip"`
+	IP   netip.Addr `json:"source_ip"`
 	VLAN []uint16   `json:"vlan,omitempty"` // VID of each tag of its flows, the outer one first
 	Port string     `json:"port"`           // by which its flows leave
 }
