@@ -56,7 +56,7 @@ func (w *Worker) answerMark(b *batch, i int) {
 // the flow's QP is confirmed. The marks of any other flow reach the receiver, which notifies the sender.
 func (w *Worker) clearCE(b *batch, i int, policy *PortPolicy) {
 	x := w.flow[i].Index
-	if !policy.ClearCE || w.policy.Observe || x == flowtable.None || !congestion.Arrivals(w.accounts.known(x).arrivals.Load()).IsAnswered() {
+	if !policy.ClearCE || w.policy.observesAt(w.ports[b.port].Peer) || x == flowtable.None || !congestion.Arrivals(w.accounts.known(x).arrivals.Load()).IsAnswered() {
 		return
 	}
 	if _, confirmed := w.learner.SourceQP(x); !confirmed {

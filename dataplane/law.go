@@ -89,7 +89,7 @@ func (w *Worker) law(r *response, b *batch, these mask, depth float64) (marked m
 	if l.Measures(depth) {
 		class.measureUntil(w.now + lawIdle)
 	}
-	if w.now > class.until.Load() {
+	if w.now > class.until.Load() && !w.policy.Drain {
 		return 0
 	}
 	w.updateFair(r, class, depth)
@@ -97,7 +97,7 @@ func (w *Worker) law(r *response, b *batch, these mask, depth float64) (marked m
 		Law: l, Now: w.now, Fair: class.fair(), Depth: depth, Loop: class.loop.Load(), Spacing: class.spacing.Load(), Polled: s.interval,
 	}
 	w.about(r.in, r.out, r.class, r.state, r.cause)
-	notifies, resumes := l.Notifies(depth), l.Resumes(depth) && s.resumes
+	drains, notifies, resumes := w.policy.Drain, l.Notifies(depth), l.Resumes(depth) && s.resumes
 	for left := these; left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(uint64(left)) % burst.MaxSize
 		size := b.frames[i].Len + lineOverhead
@@ -120,6 +120,8 @@ func (w *Worker) law(r *response, b *batch, these mask, depth float64) (marked m
 		}
 		s.obeyed += float64(size) * f.Share(c.Fair)
 		switch {
+		case drains && f.Asked():
+			w.lawRelease(r, b, i, &c, f)
 		case notifies && f.Over(c.Fair):
 			if !w.lawNotify(r, b, i, &c, f) {
 				marked |= 1 << i

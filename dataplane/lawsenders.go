@@ -66,6 +66,7 @@ func (s *lawSenders) prefix(k *flowtable.Key) *lawSender {
 
 // entry returns the entry of an address in the half of the table that begins at a place, and whether it was its own.
 func (s *lawSenders) entry(a packet.Addr, scope packet.Scope, first int) (e *lawSender, known bool) {
+<<<<<<< HEAD
 	e, key := s.place(a, scope, first)
 	known = e.key == key
 	e.key = key
@@ -76,6 +77,22 @@ func (s *lawSenders) entry(a packet.Addr, scope packet.Scope, first int) (e *law
 func (s *lawSenders) place(a packet.Addr, scope packet.Scope, first int) (e *lawSender, key uint64) {
 	key = keyhash.Fold(keyhash.Fold(a.Hi^s.secret[0], a.Lo^s.secret[1])^s.secret[2], uint64(scope)^s.secret[0]) | 1
 	return &s.entries[first+int(key>>32%(lawPlaces/2))], key
+=======
+	e, known = s.find(a, scope, first)
+	e.key = s.hash(a, scope)
+	return e, known
+}
+
+// find is entry without making it the address's own.
+func (s *lawSenders) find(a packet.Addr, scope packet.Scope, first int) (e *lawSender, known bool) {
+	key := s.hash(a, scope)
+	e = &s.entries[first+int(key>>32%(lawPlaces/2))]
+	return e, e.key == key
+}
+
+func (s *lawSenders) hash(a packet.Addr, scope packet.Scope) uint64 {
+	return keyhash.Fold(keyhash.Fold(a.Hi^s.secret[0], a.Lo^s.secret[1])^s.secret[2], uint64(scope)^s.secret[0]) | 1
+>>>>>>> main
 }
 
 // prefixOf is the prefix of a sender: /24 (IPv4) or /64 (IPv6).

@@ -182,7 +182,7 @@ func (w *Worker) markHeld(out, class int, f burst.Frame, flow flowtable.Ref) {
 	switch {
 	case p.ECN == packet.NotECT || p.ECN == packet.CE:
 		return
-	case w.policy.Observe:
+	case w.policy.observesAt(out):
 		q.states[class].observed++
 		w.counters.add(out, ECNObserved, 1)
 		return

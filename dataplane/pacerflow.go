@@ -69,7 +69,7 @@ const whole = 100 // percent
 // reduce reduces a flow's rate to a percentage: of its pace if it has one, otherwise of the rate at which its packets arrive, which must be
 // measured first.
 func (p *pacer) reduce(h *pacedHost, keep uint64, now int64) Unenforced {
-	if h.pace.Slow(p.policy, now) {
+	if h.pace.Slow(p.policy, now) || h.flows != 0 { // the rate of a flow whose frames are held is its pace
 		if !h.pace.ReduceTo(p.policy, keep, now) {
 			return unenforcedSoon
 		}

@@ -27,9 +27,12 @@ type Policy struct {
 	Timestamp bool
 
 	// With Observe the gateway decides and counts everything, but sends and marks nothing; ObserveKind does the same for notifications of
-	// one kind.
+	// one kind, and PortPolicy.Observe for the queue of one port.
 	Observe     bool
 	ObserveKind [congestion.Formats]bool
+
+	// With Drain no sender is asked to slow down any more, and those that were asked get their Resume at once.
+	Drain bool
 
 	PerDestination ratelimit.Rate // notifications towards one sender
 	PerProxy       ratelimit.Rate // notifications towards one proxy, of all its senders together
@@ -44,6 +47,7 @@ type Policy struct {
 // PortPolicy is the part of the policy that belongs to a port's queue.
 type PortPolicy struct {
 	congestion.Response
+	Observe      bool // as Policy.Observe, for this port
 	Law          congestion.Law
 	PerFlow      ratelimit.Interval // between notifications for one flow that congests this port
 	PerFlowIsRTT bool               // PerFlow is RTT_est, if that is known
@@ -70,8 +74,13 @@ type STAMPSession struct {
 	Interval int64 // between test packets, ns; 0: none is sent
 }
 
-// observes reports whether notifications of a kind are only counted.
-func (p *Policy) observes(f congestion.Format) bool { return p.Observe || p.ObserveKind[f] }
+// observesAt reports whether nothing is sent, marked or held because of a port's queue.
+func (p *Policy) observesAt(port int) bool { return p.Observe || p.Ports[port].Observe }
+
+// observes reports whether notifications of a kind about a port's queue are only counted.
+func (p *Policy) observes(port int, f congestion.Format) bool {
+	return p.observesAt(port) || p.ObserveKind[f]
+}
 
 // validate returns an error if workers can't use a policy for these ports.
 func (p *Policy) validate(ports []PortConfig) error {

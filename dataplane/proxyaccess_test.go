@@ -210,6 +210,34 @@ func TestProxyMailboxFull(t *testing.T) {
 	s.Close(t)
 }
 
+// TestProxyRequestsOfTenants: the requests about a tenant's flows, however many and silent, don't keep out those about another tenant's.
+func TestProxyRequestsOfTenants(t *testing.T) {
+	const greedy, modest = 2000, 64
+	s := newScene(t, proxyFor(congestion.FastCNP), func(s *testkit.Setup) { s.Flows = 1 << 13 })
+	flow := func(vid, n uint32) []byte {
+		r := data(true, n)
+		r.Tags = []uint32{0x8100_0000 | vid}
+		return r.Frame()
+	}
+	ask := func(vid, flows uint32) {
+		for n := range flows {
+			s.arrive(flow(vid, n))
+		}
+		for n := range flows {
+			s.arriveAt(wan, asking(t, flow(vid, n), own6, 5))
+		}
+	}
+	ask(10, greedy)
+	ask(20, modest)
+	for n := range uint32(modest) {
+		s.arrive(flow(20, n))
+	}
+	if n := s.Count(fabric, formatCounter(dataplane.ProxyTranslatedFirst, congestion.FastCNP)); n != modest {
+		t.Errorf("%d notifications for a tenant's %d flows, beside another's %d", n, modest, greedy)
+	}
+	s.Close(t)
+}
+
 // TestProxyLimits: the limits of the gateway's own notifications hold for translated ones, together with them.
 func TestProxyLimits(t *testing.T) {
 	f := data(false, 0).Frame()

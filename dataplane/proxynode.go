@@ -117,7 +117,7 @@ func (w *Worker) accept(port int, data []byte, p *packet.Parsed, node *ProxyNode
 
 // requestFlow gives a request to a worker that has the flow, this one first; false if none has it.
 func (w *Worker) requestFlow(k *flowtable.Key, level uint8) bool {
-	r := request{in: uint8(k.Port), level: level, until: w.now + requestTime}
+	r := request{in: uint8(k.Port), level: level, scope: k.Scope(), until: w.now + requestTime}
 	if x, state, found := w.flows.Find(k); found {
 		r.flow = flowtable.Ref{Index: x, Generation: state.Generation()}
 		w.request(r)

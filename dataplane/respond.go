@@ -102,7 +102,7 @@ func above(frames []burst.Frame, these mask, depth, threshold uint64) mask {
 // mark marks packets that entered a class of a port's queue, as far as they can be marked. In observe mode it only counts them.
 func (w *Worker) mark(b *batch, out int, state *classState, these mask) {
 	n := len(b.frames)
-	if w.policy.Observe {
+	if w.policy.observesAt(out) {
 		count := uint64(bits.OnesCount64(packet.Markable(w.records[:n], uint64(these))))
 		state.observed += count
 		w.counters.add(out, ECNObserved, count)

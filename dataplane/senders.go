@@ -217,7 +217,7 @@ func (w *Worker) resume(port int) {
 		}
 		policy := &w.policy.Ports[port]
 		depth := q.depth[class] + q.others[class]
-		if !state.calm.Update(&policy.Response, w.now, depth) || w.now < state.resumeAt {
+		if !state.calm.Update(&policy.Response, w.now, depth) && !w.policy.Drain || w.now < state.resumeAt {
 			continue
 		}
 		m := state.meter.Update(policy.Interval, w.now, depth, state.entered, state.marked+state.observed)
@@ -287,7 +287,7 @@ func (w *Worker) resumeSender(e *watched, n *note) bool {
 		return reason == NotBuilt
 	}
 	a.notify(w.now)
-	if !w.policy.observes(n.format) {
+	if !w.policy.observes(int(n.out), n.format) {
 		a.notified[n.format]++
 	}
 	return true

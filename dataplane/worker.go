@@ -52,6 +52,7 @@ type Worker struct {
 	heard      cnpdec.Notification        // the one that is being read
 	hearing    cnpdec.Receiver            // by these rules
 	requests   requests
+	drain      drain
 	steps      atomic.Uint64 // made so far
 	histograms histograms
 
@@ -135,7 +136,7 @@ func (w *Worker) Step() int {
 		w.completeTransmits(port)
 		if p := w.egress[port].pacer; p != nil {
 			p.policy = nil // in observe mode frames are not held
-			if !w.policy.Observe {
+			if !w.policy.observesAt(port) {
 				p.policy = w.policy.Ports[port].Pacing
 			}
 			if p.policy != nil && w.policy.Ports[port].Enforce != nil {
@@ -147,6 +148,11 @@ func (w *Worker) Step() int {
 		}
 	}
 	w.readMail()
+	if w.policy.Drain {
+		w.drain.step(w)
+	} else if w.drain.at != 0 || w.drain.slowed.Load() != 0 {
+		w.drain.end()
+	}
 	if w.policy.Proxy != nil {
 		w.flows.ListTwins() // for locate
 	}

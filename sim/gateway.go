@@ -116,7 +116,7 @@ func (s *Sim) fromGateway(g *gateway, sent *inmem.Sent) {
 		return
 	}
 	if sent.Built {
-		s.measure.series.Notified.add(s.now)
+		s.measure.notification(s.store.at(f).to)
 	}
 	s.start(g.ports[sent.Port], f, s.now)
 }

@@ -29,6 +29,7 @@ type Result struct {
 	// Reactions counts the senders' decisions on notifications, by endpoint.Decision.
 	Reactions map[string]uint64 `json:"reactions"`
 	Jain      float64           `json:"jain"`
+	Possible  float64           `json:"possible_goodput_bps"` // a bound of All.Goodput
 	// Unresponsive are the hosts that don't react to notifications, as the gateways found.
 	Unresponsive []int  `json:"unresponsive_hosts,omitempty"`
 	Hops         uint64 `json:"packet_hops"`
@@ -78,7 +79,7 @@ func (s *Sim) Result() (*Result, error) {
 	for g := range groups {
 		r.Groups = append(r.Groups, s.group(g))
 	}
-	r.Jain = s.jain()
+	r.Jain, r.Possible = s.jain(), s.possible()
 	series := &s.measure.series
 	r.Gateway.P99, r.Switch.P99 = percentile(series.Gateway, 99), percentile(series.Switch, 99)
 	if first := s.measure.first; first != 0 {

@@ -90,6 +90,7 @@ func printFlows(to io.Writer, flows []api.Flow) error {
 	return w.Flush()
 }
 
+<<<<<<< HEAD
 // reacts is "no" of a flow whose sender doesn't react to notifications.
 func reacts(f *api.Flow) string {
 	if f.Unresponsive {
@@ -99,22 +100,14 @@ func reacts(f *api.Flow) string {
 }
 
 // rateOf is a rate with three digits, "-" for none.
+=======
+// rateOf is a rate, "-" for none.
+>>>>>>> main
 func rateOf(bps *uint64) string {
 	if bps == nil {
 		return "-"
 	}
-	return scaled(*bps, "bps", "kbps", "Mbps", "Gbps", "Tbps")
-}
-
-func sizeOf(bytes uint64) string { return scaled(bytes, "B", "KB", "MB", "GB", "TB") }
-
-// scaled is a number with three digits, in the largest of some decimal units that leaves a whole part.
-func scaled(v uint64, units ...string) string {
-	value := float64(v)
-	for value >= 999.5 && len(units) > 1 {
-		value, units = value/1000, units[1:]
-	}
-	return strconv.FormatFloat(value, 'g', 3, 64) + units[0]
+	return report.Rate(*bps)
 }
 
 func orDash[T any](v *T) string {

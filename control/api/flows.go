@@ -79,7 +79,13 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, out *flowWriter) e
 
 // eachFlow calls do with the flows of all workers, some at a time, until do needs no more. end is as in keepGoing.
 func (s *Server) eachFlow(w http.ResponseWriter, r *http.Request, end time.Time, do func(worker int, flows []dataplane.FlowRecord) (more bool, err error)) error {
-	snapshot := &dataplane.Snapshot{Flows: make([]dataplane.FlowRecord, 0, flowsAtOnce)}
+	return s.eachOf(w, r, end, &dataplane.Snapshot{Flows: make([]dataplane.FlowRecord, 0, flowsAtOnce)}, do)
+}
+
+// eachOf is eachFlow for what a snapshot asks for.
+func (s *Server) eachOf(w http.ResponseWriter, r *http.Request, end time.Time, snapshot *dataplane.Snapshot,
+	do func(worker int, flows []dataplane.FlowRecord) (more bool, err error),
+) error {
 	for worker := range s.turns {
 		snapshot.At = flowtable.None
 		for snapshot.End = false; !snapshot.End; {

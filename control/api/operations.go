@@ -22,6 +22,7 @@ const (
 	PairsPath         = "/v1/pairs"
 	ProxiesPath       = "/v1/proxies"
 	VersionPath       = "/v1/version"
+	explainPath       = "/v1/explain"
 	documentPath      = "/v1/openapi.json"
 	hintsPath         = "/v1/hints"
 	logLevelPath      = "/v1/log-level"
@@ -76,6 +77,8 @@ func (s *Server) operations() []operation {
 			answers:    map[int]any{200: Notifications{}}, act: s.getNotifications},
 		{method: http.MethodGet, path: streamPath, id: "streamNotifications", summary: "Notifications from now on, one object per line, until the client ends the request.",
 			parameters: notificationParameters, lines: true, answers: map[int]any{200: Streamed{}}, act: s.streamNotifications},
+		{method: http.MethodGet, path: explainPath, id: "explain", summary: "Why a sender is, or isn't, notified: the gates of each of its flows to a receiver. It takes 0.1 s.",
+			parameters: explainParameters, answers: map[int]any{200: Explanation{}}, errors: map[int]string{503: noAnswer}, act: s.getExplanation},
 		{method: http.MethodGet, path: EpisodesPath, id: "getEpisodes", summary: "The congestion episodes, the oldest first.",
 			parameters: []parameter{portParameter}, answers: map[int]any{200: Episodes{}}, act: s.getEpisodes},
 		{method: http.MethodGet, path: BGPPath, id: "getBGP", summary: "The state of BGP: its sessions, what they announce and what was learned.",
@@ -117,6 +120,11 @@ var (
 		{name: "qp_state", description: "State of the source QP.", schema: words(qpStates)},
 		{name: "qp_evidence", description: "How the source QP was found.", schema: words(qpEvidences)},
 		{name: "limit", description: "Greatest number of flows; \"more\" in the answer is true if there are others.", schema: limitSchema},
+	}
+	explainParameters = []parameter{
+		{name: "source_ip", description: "The sender.", required: true, schema: hostSchema},
+		{name: "destination_ip", description: "The receiver.", required: true, schema: hostSchema},
+		{name: "qp", description: "Only flows with this QP at one end.", schema: qpSchema},
 	}
 	intervalParameter = parameter{name: "interval", description: "Time for which the flows' rates are measured, such as 1s.", schema: &huma.Schema{Type: huma.TypeString, Examples: []any{"1s"}}}
 	portParameter     = parameter{name: "port", description: "Name of the port.", schema: &huma.Schema{Type: huma.TypeString}}

@@ -24,6 +24,7 @@ type pcapng struct {
 	left       int64         // bytes of the block that were not read yet
 	scratch    [20]byte
 	frame      []byte
+	comments   []string // of the frame
 }
 
 // description is what an Interface Description Block says.
@@ -42,6 +43,7 @@ const (
 	simplePacket         = 3
 	enhancedPacket       = 6
 
+	optionComment    = 1 // of any block
 	optionResolution = 9
 	optionOffset     = 14
 )
@@ -52,6 +54,8 @@ const (
 	maxInterfaces = 4096
 	// blockFrame is the size of a block's type and its two lengths.
 	blockFrame = 12
+	// maxComments bounds the comments of a frame, in bytes. Those beyond it are skipped.
+	maxComments = 64 << 10
 )
 
 // newPcapng reads up to the first interface.
@@ -262,12 +266,44 @@ func (r *pcapng) ZeroCopyReadPacketData() (data []byte, info gopacket.CaptureInf
 		if cap(r.frame) < info.CaptureLength {
 			r.frame = make([]byte, info.CaptureLength, MaxFrame)
 		}
-		r.frame = r.frame[:info.CaptureLength]
-		if err = r.read(r.frame); err == nil {
+		r.frame, r.comments = r.frame[:info.CaptureLength], nil
+		if err = r.read(r.frame); err == nil && kind != simplePacket {
+			err = r.readComments(-info.CaptureLength & 3)
+		}
+		if err == nil {
 			err = r.skip(r.left) // a frame counts once its whole block has come
 		}
 		return r.frame, info, err
 	}
+}
+
+// readComments reads the comments among the options behind a frame and its padding. Options that don't fit the block end the list.
+func (r *pcapng) readComments(padding int) error {
+	const header, trailer = 4, 4 // bytes: an option's code and length, and the block's length behind the options
+	if r.left < int64(padding)+header+trailer {
+		return nil
+	}
+	err := r.skip(int64(padding))
+	for total := 0; err == nil && r.left >= header+trailer; {
+		var b []byte
+		if b, err = r.take(header); err != nil {
+			break
+		}
+		code, length := r.order.Uint16(b), int(r.order.Uint16(b[2:]))
+		padded := int64(length+3) &^ 3
+		if code == 0 || padded > r.left-trailer {
+			break
+		}
+		if total += length; code == optionComment && total <= maxComments {
+			text := make([]byte, length)
+			err = r.read(text)
+			r.comments, padded = append(r.comments, string(text)), padded-int64(length)
+		}
+		if err == nil {
+			err = r.skip(padded)
+		}
+	}
+	return err
 }
 
 // packetHeader reads the header of an enhanced packet block, or of the obsolete one.

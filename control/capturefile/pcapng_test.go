@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -89,7 +90,7 @@ func TestAgreesWithPcapgo(t *testing.T) {
 				frame := bytesOf.Draw(t, "frame")
 				switch rapid.SampledFrom([]string{"enhanced", "simple", "interface", "custom"}).Draw(t, "block") {
 				case "enhanced":
-					file = append(file, enhanced(order, on, rapid.Uint64Range(0, 1e12).Draw(t, "time"), frame, comment())...)
+					file = append(file, enhanced(order, on, rapid.Uint64Range(0, 1e12).Draw(t, "time"), frame, comment(), comment(), option(order, 0))...)
 				case "simple":
 					file = append(file, block(order, 3, words(order, uint32(len(frame))), frame)...)
 				case "interface":
@@ -109,7 +110,7 @@ func TestAgreesWithPcapgo(t *testing.T) {
 		}
 		latest := int64(0)
 		for {
-			data, info, wantErr := want.ReadPacketData()
+			data, info, options, wantErr := want.ReadPacketDataWithOptions()
 			frame, err := got.Next()
 			if wantErr != nil || err != nil {
 				if wantErr != io.EOF || err != io.EOF {
@@ -124,6 +125,9 @@ func TestAgreesWithPcapgo(t *testing.T) {
 			latest = max(latest, at.Sub(got.First).Nanoseconds())
 			if !bytes.Equal(frame.Octets, data) || int(frame.Length) != max(info.Length, len(data)) || frame.Time != latest {
 				t.Fatalf("%d ns, %d octets, length %d; pcapgo: %d ns, %d octets, length %d", frame.Time, len(frame.Octets), frame.Length, latest, len(data), info.Length)
+			}
+			if !slices.Equal(frame.Comments, options.Comments) {
+				t.Fatalf("comments %q; pcapgo: %q", frame.Comments, options.Comments)
 			}
 		}
 	})

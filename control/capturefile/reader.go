@@ -25,6 +25,8 @@ type Frame struct {
 	Time   int64  // ns since the capture's first timestamp; never less than that of the frame before
 	Octets []byte // valid until the next one is read
 	Length uint32 // on the wire; more than the captured bytes if the snapshot length was short
+	// Comments are what a pcapng file says of the frame.
+	Comments []string
 }
 
 // Reader reads a capture.
@@ -93,7 +95,11 @@ func (c *Reader) Next() (Frame, error) {
 		return Frame{}, c.fail(fmt.Errorf("frame %d: %w", c.Frames+1, err))
 	}
 	c.note(&info)
-	return Frame{Time: c.latest, Octets: octets, Length: uint32(max(info.Length, len(octets)))}, nil
+	f := Frame{Time: c.latest, Octets: octets, Length: uint32(max(info.Length, len(octets)))}
+	if ng, ok := c.source.(*pcapng); ok {
+		f.Comments = ng.comments
+	}
+	return f, nil
 }
 
 // note counts a frame.

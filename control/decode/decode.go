@@ -1,5 +1,5 @@
-// Package decode prints the notifications of a capture, and the packets of the IGPs that advertise proxies: as text for people, or as one JSON
-// object per line for programs. It reads the capture, lets cnpdec decode and validate each frame, and prints the result. It validates nothing
+// Package decode prints the notifications of a capture, the packets of the IGPs that advertise proxies, and packets with a comment: as text for
+// people, or as one JSON object per line for programs. It reads the capture, lets cnpdec decode and validate each frame, and prints the result. It validates nothing
 // itself and has no state between frames. It only counts other frames.
 package decode
 
@@ -37,6 +37,9 @@ type Record struct {
 	// IGP is the name of a packet of IS-IS or OSPF, such as isis-l2-lsp; Kind and Reason mean nothing then. Malformed says why it can't be
 	// read to its end, "" if it can.
 	IGP, Malformed string
+	// Packet describes any other packet, which is printed only for its comments; "" for those above.
+	Packet   string
+	Comments []string // of the frame in the capture
 }
 
 // Summary counts the frames of a capture.
@@ -67,9 +70,10 @@ func Run(capture *capturefile.Reader, r *cnpdec.Receiver, format Format, out *bu
 			return s, errors.Join(err, out.Flush())
 		}
 		record, is := read(&f, r)
-		if !s.count(&record, is) {
+		if s.count(&record, is); !is && len(f.Comments) == 0 {
 			continue
 		}
+		record.Comments = f.Comments
 		record.Frame, record.Time, record.Since = s.Frames, capture.First.Add(time.Duration(f.Time)).UTC(), time.Duration(f.Time)
 		if err := printRecord(out, &record); err != nil {
 			return s, err
@@ -81,8 +85,8 @@ func Run(capture *capturefile.Reader, r *cnpdec.Receiver, format Format, out *bu
 	return s, errors.Join(out.Flush(), ended)
 }
 
-// count counts a frame, and reports whether it is printed.
-func (s *Summary) count(r *Record, is bool) bool {
+// count counts a frame, which may be a notification or a packet of an IGP.
+func (s *Summary) count(r *Record, is bool) {
 	s.Frames++
 	switch {
 	case !is:
@@ -95,7 +99,6 @@ func (s *Summary) count(r *Record, is bool) bool {
 		s.Refused++
 		s.ByReason[r.Reason]++
 	}
-	return is
 }
 
 // read decodes a frame; false if it is neither a notification nor a packet of an IGP.
@@ -105,7 +108,10 @@ func read(f *capturefile.Frame, r *cnpdec.Receiver) (Record, bool) {
 	packet.Parse(f.Octets, f.Length, &p)
 	reason := r.Decode(f.Octets, &p, &n)
 	if n.Kind == cnpdec.None {
-		return igp(f.Octets, &p)
+		if record, is := igp(f.Octets, &p); is {
+			return record, true
+		}
+		return other(f.Octets, &p), false
 	}
 	record := Record{Kind: n.Kind, Reason: reason, Source: address(n.Family, n.Src), Destination: address(n.Family, n.Dst)}
 	if n.Kind == cnpdec.Pause || n.Kind == cnpdec.PFC {
@@ -117,4 +123,19 @@ func read(f *capturefile.Frame, r *cnpdec.Receiver) (Record, bool) {
 		record.Layers = refused(f.Octets, &p)
 	}
 	return record, true
+}
+
+// other describes a packet that decode doesn't know: its operation, if it is one of RoCEv2, and its addresses.
+func other(frame []byte, p *packet.Parsed) Record {
+	r := Record{Packet: "packet"}
+	if p.Kind == packet.RoCEv2 {
+		r.Packet = p.Opcode.String()
+	}
+	switch {
+	case p.Family != 0:
+		r.Source, r.Destination = address(p.Family, p.Src), address(p.Family, p.Dst)
+	case len(frame) >= packet.EthernetLen:
+		r.Source, r.Destination = mac(frame[6:]), mac(frame)
+	}
+	return r
 }

@@ -15,11 +15,17 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
+
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
+	"github.com/gopacket/gopacket/pcapgo"
 
 	"github.com/cnpgate/cnpgate/cnpdec"
 	"github.com/cnpgate/cnpgate/control/capturefile"
 	"github.com/cnpgate/cnpgate/control/decode"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/testkit"
 	"github.com/cnpgate/cnpgate/internal/testkit/notifications"
 )
 
@@ -185,6 +191,41 @@ func TestValues(t *testing.T) {
 	for name := range jsonNames {
 		if !seen[name] {
 			t.Errorf("no golden notification has %s", name)
+		}
+	}
+}
+
+// TestComments: decode prints what a capture says of a frame, also of one that is no notification, and none of its control characters.
+func TestComments(t *testing.T) {
+	n, data := notifications.Find("standard-cnp-v4").Bytes(), testkit.RoCE{Src: "198.18.0.1", Dst: "198.19.0.1", DestQP: 7, Size: 100}.Frame()
+	var file bytes.Buffer
+	w, err := pcapgo.NewNgWriter(&file, layers.LinkTypeEthernet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, f := range [][]byte{n, data, data} {
+		comments := [][]string{{"queue wan/data\nis full\x1b[2J"}, {"sent: by wan", "\"twice\""}, nil}[i]
+		if err := w.WritePacketWithOptions(gopacket.CaptureInfo{Timestamp: time.Unix(1, 0), CaptureLength: len(f), Length: len(f)}, f, pcapgo.NgPacketOptions{Comments: comments}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	text, s := run(t, file.Bytes(), receiver(""), decode.Text)
+	for _, want := range []string{"    comment    queue wan/data\n               is full?[2J\n", "    comment    sent: by wan\n    comment    \"twice\"\n",
+		"RC RDMA WRITE Middle from 198.18.0.1 to 198.19.0.1\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if s.Frames != 3 || s.Accepted != 1 || s.Other != 2 || strings.Contains(text, "frame 3") {
+		t.Errorf("%+v\n%s", s, text)
+	}
+	text, _ = run(t, file.Bytes(), receiver(""), decode.JSON)
+	for _, want := range []string{`,"comments":["queue wan/data\nis full\u001b[2J"]}`, `,"packet":"RC RDMA WRITE Middle","source":"198.18.0.1","destination":"198.19.0.1","comments":["sent: by wan","\"twice\""]}`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %s in\n%s", want, text)
 		}
 	}
 }

@@ -51,13 +51,17 @@ func jsonRecord(w io.Writer, r *Record) error {
 	o.member("frame", r.Frame)
 	o.member("time", r.Time.Format(timeLayout))
 	o.member("since_first_ns", r.Since.Nanoseconds())
-	o.member("kind", r.name())
+	if r.Packet == "" {
+		o.member("kind", r.name())
+	} else {
+		o.member("packet", r.Packet)
+	}
 	o.member("source", r.Source)
 	o.member("destination", r.Destination)
 	switch {
 	case r.Malformed != "":
 		o.member("malformed", r.Malformed)
-	case r.IGP != "":
+	case r.IGP != "" || r.Packet != "":
 	default:
 		o.member("accepted", r.Reason == cnpdec.Accepted)
 		if r.Reason != cnpdec.Accepted {
@@ -66,6 +70,9 @@ func jsonRecord(w io.Writer, r *Record) error {
 		}
 	}
 	layers(&o, r.Layers)
+	if len(r.Comments) > 0 {
+		o.member("comments", r.Comments)
+	}
 	if o.err != nil {
 		return o.err
 	}

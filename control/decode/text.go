@@ -3,6 +3,8 @@ package decode
 import (
 	"fmt"
 	"io"
+	"strings"
+	"unicode"
 
 	"github.com/cnpgate/cnpgate/cnpdec"
 )
@@ -20,12 +22,32 @@ func textRecord(w io.Writer, r *Record) error {
 	if err := WriteText(w, r.Layers); err != nil {
 		return err
 	}
+	for _, c := range r.Comments {
+		for i, line := range strings.Split(strings.TrimRight(c, "\n"), "\n") {
+			if _, err := fmt.Fprintf(w, "    %-10s %s\n", []string{"comment", ""}[min(i, 1)], printable(line)); err != nil {
+				return err
+			}
+		}
+	}
 	_, err = fmt.Fprintln(w)
 	return err
 }
 
-// name is the kind of a notification, or the name of an IGP's packet.
+// printable replaces what could change a terminal: a capture's text may be anybody's.
+func printable(text string) string {
+	return strings.Map(func(c rune) rune {
+		if unicode.IsPrint(c) || c == '\t' {
+			return c
+		}
+		return '?'
+	}, text)
+}
+
+// name is the kind of a notification, or the name of another packet.
 func (r *Record) name() string {
+	if r.Packet != "" {
+		return r.Packet
+	}
 	if r.IGP != "" {
 		return r.IGP
 	}
@@ -37,7 +59,7 @@ func (r *Record) verdict() string {
 	switch {
 	case r.Malformed != "":
 		return ", malformed: " + r.Malformed
-	case r.IGP != "":
+	case r.IGP != "" || r.Packet != "":
 		return ""
 	case r.Reason != cnpdec.Accepted:
 		return fmt.Sprintf(", refused (%s): %s", r.Reason, r.Reason.Explain())

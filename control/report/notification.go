@@ -144,13 +144,6 @@ func (n *Notification) Comment() string {
 	if n.QPEvidence != nil {
 		evidence = *n.QPEvidence
 	}
-	text := fmt.Sprintf("%s %s", n.Kind, n.Action)
-	switch n.Action {
-	case congestion.RateReduce.String():
-		text += fmt.Sprintf(" %d %%", n.Parameter)
-	case congestion.Pause.String():
-		text += fmt.Sprintf(" %d us", n.Parameter)
-	}
 	return fmt.Sprintf("%s: %s. Flow %v to %v, destination QP %d, source QP %s (evidence: %s). Congestion Level %d.",
-		text, n.Why, n.SourceIP, n.DestinationIP, n.DestinationQP, qp, evidence, n.Level)
+		n.Kind+" "+asks(n.Action, n.Parameter), n.Why, n.SourceIP, n.DestinationIP, n.DestinationQP, qp, evidence, n.Level)
 }

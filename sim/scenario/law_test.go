@@ -87,29 +87,61 @@ func (n *network) check(t *testing.T, r scenario.Response) {
 	}
 }
 
-// TestLawBuiltIn: the built-in incasts, in which gateways have their defaults.
+// TestLawBuiltIn: the built-in scenarios with a bottleneck of 100 Gbps in which gateways have their defaults.
 func TestLawBuiltIn(t *testing.T) {
+	type least = map[scenario.Response]float64
+	const cnp, fast, longHaul = scenario.StandardCNP, scenario.FastCNP, scenario.LongHaulCNP
 	for _, c := range []struct {
-		name  string
-		rtt   float64 // s
-		least map[scenario.Response]float64
+		name   string
+		rtt    float64 // s
+		bits   float64
+		equals bool // flows are equal
+		least  least
 	}{
-		{"incast-1ms", 1e-3, map[scenario.Response]float64{scenario.StandardCNP: 0.95, scenario.FastCNP: 0.95, scenario.LongHaulCNP: 0.97}},
-		{"incast-10ms", 10e-3, map[scenario.Response]float64{scenario.StandardCNP: 0.95, scenario.FastCNP: 0.95, scenario.LongHaulCNP: 0.97}},
-		{"incast-40ms", 40e-3, map[scenario.Response]float64{scenario.StandardCNP: 0.95, scenario.FastCNP: 0.95, scenario.LongHaulCNP: 0.97}},
-		{"legacy-mix", 10e-3, map[scenario.Response]float64{scenario.StandardCNP: 0.95, scenario.LongHaulCNP: 0.97}},
-		{"two-gateways", 5e-3, map[scenario.Response]float64{scenario.StandardCNP: 0.74, scenario.LongHaulCNP: 0.95}},
+		{"incast-1ms", 1e-3, 6.4e9, true, least{cnp: 0.95, fast: 0.95, longHaul: 0.97}},
+		{"incast-10ms", 10e-3, 6.4e9, true, least{cnp: 0.95, fast: 0.95, longHaul: 0.97}},
+		{"incast-40ms", 40e-3, 6.4e9, true, least{cnp: 0.95, fast: 0.95, longHaul: 0.97}},
+		{"legacy-mix", 10e-3, 6.4e9, true, least{cnp: 0.95, longHaul: 0.97}},
+		{"two-gateways", 5e-3, 6.4e9, true, least{cnp: 0.74, longHaul: 0.95}},
+		{"many-hosts", 5e-3, 4.096e9, true, least{cnp: 0.95, fast: 0.95, longHaul: 0.97}},
+		{"slow-nics", 10e-3, 6.4e9, true, least{cnp: 0.95, longHaul: 0.97}},
+		{"start-and-end", 10e-3, 5.728e9, false, least{cnp: 0.92, fast: 0.92, longHaul: 0.95}},
 	} {
 		for r, least := range c.least {
 			t.Run(c.name+"/"+r.String(), func(t *testing.T) {
 				t.Parallel()
 				o := run(t, builtIn(t, c.name), r)
-				const bits = 6.4e9
-				ideal := bits / (bits/(100e9*possible) + c.rtt)
-				if o.Dropped != 0 || o.All.Goodput < least*ideal || o.Jain < 0.98 {
+				ideal := c.bits / (c.bits/(100e9*possible) + c.rtt)
+				if o.Dropped != 0 || o.All.Goodput < least*ideal || c.equals && o.Jain < 0.98 {
 					t.Errorf("goodput is %.3f of the possible one, want %.2f; %d packets were lost; Jain's index is %.3f", o.All.Goodput/ideal, least, o.Dropped, o.Jain)
 				}
 			})
 		}
+	}
+}
+
+// TestSeries: the samples of a gateway's port have the law's fair rate, which is an equal share once flows have settled, and its reference; each
+// notification is one to a sender.
+func TestSeries(t *testing.T) {
+	o := run(t, builtIn(t, "incast-1ms", "length=20ms"), scenario.LongHaulCNP)
+	s := o.Series
+	if len(s.Ports) != 1 || s.Ports[0].Gateway != "west" || s.Ports[0].Reference != 4e6 {
+		t.Fatalf("ports %+v", s.Ports)
+	}
+	fair, n := 0.0, 0
+	for _, f := range s.Ports[0].Fair[len(s.Ports[0].Fair)/2:] {
+		fair, n = fair+float64(f), n+1
+	}
+	if fair /= float64(n); fair < 11e9 || fair > 17e9 {
+		t.Errorf("F is %.1f Gbps, for 8 flows over 100 Gbps", fair/1e9)
+	}
+	asked := int64(0)
+	for _, sender := range s.Asked {
+		for _, n := range sender {
+			asked += n
+		}
+	}
+	if last := s.Notified[len(s.Notified)-1]; asked != last || last == 0 {
+		t.Errorf("senders were notified %d times, gateways sent %d notifications", asked, last)
 	}
 }

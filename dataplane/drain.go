@@ -1,0 +1,76 @@
+package dataplane
+
+import (
+	"sync/atomic"
+
+	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/flowtable"
+)
+
+// drain counts, while the policy has Drain, the senders that a worker has asked to slow down and that have had no Resume yet.
+type drain struct {
+	at     flowtable.Index // the flow that was looked at last
+	found  int64           // in this pass over the flows
+	slowed atomic.Int64    // in the last whole pass, and 1 more; 0: there was none
+}
+
+const (
+	drainEntries = 128 // flows that a step looks at
+	// drainIdle is the time without a packet, ns, after which a flow's sender is not waited for: a Resume under the law needs a packet.
+	drainIdle = 1_000_000_000
+)
+
+// step looks at some flows.
+func (d *drain) step(w *Worker) {
+	high := w.flows.High()
+	for n := drainEntries; n > 0 && d.at < high; n-- {
+		d.at++
+		f := &w.lawFlows[d.at]
+		if s := w.flows.State(d.at); s.Live() && f.generation == s.Generation() && f.Asked() && w.now-w.flows.LastSeen(d.at) < drainIdle {
+			d.found++
+		}
+	}
+	if d.at < high {
+		return
+	}
+	for port := range w.egress {
+		for class := range w.egress[port].states {
+			d.found += int64(w.egress[port].states[class].slowed)
+		}
+	}
+	d.slowed.Store(d.found + 1)
+	d.at, d.found = 0, 0
+}
+
+// end forgets what was counted.
+func (d *drain) end() {
+	if d.slowed.Load() != 0 {
+		d.slowed.Store(0)
+	}
+	d.at, d.found = 0, 0
+}
+
+// Slowed is the number of senders that were asked to slow down, still send, and have had no Resume yet. known is false unless every worker has counted
+// them since the policy has Drain. Any goroutine may call it.
+func (d *Dataplane) Slowed() (senders int, known bool) {
+	known = true
+	for _, w := range d.workers {
+		n := w.drain.slowed.Load()
+		known = known && n > 0
+		senders += int(max(n-1, 0))
+	}
+	return senders, known
+}
+
+// lawRelease asks the sender of a flow that was asked for a rate to resume.
+func (w *Worker) lawRelease(r *response, b *batch, i int, c *congestion.LawState, f *lawFlow) {
+	if a := w.accounts.get(w.flow[i].Index); w.now-a.lastNotified.Load() < drainAgain {
+		return
+	}
+	if w.lawSend(r, b, i, f, w.lawRequest(c, congestion.Resume, 0)) {
+		f.Released()
+	}
+}
+
+// drainAgain is the time between two notifications to one sender, ns, so that its Resume is not taken for a copy of an earlier one.
+const drainAgain = 100_000
