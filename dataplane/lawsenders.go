@@ -47,8 +47,8 @@ func (s *lawSenders) of(k *flowtable.Key) *lawSender {
 
 // unresponsive reports whether a flow's sender doesn't react to notifications.
 func (s *lawSenders) unresponsive(k *flowtable.Key) bool {
-	e, key := s.place(k.Src, k.Scope(), 0)
-	return e.key == key && e.noted != 0
+	e, known := s.find(k.Src, k.Scope(), 0)
+	return known && e.noted != 0
 }
 
 // teach passes on what was learned of a flow's sender to the unknown senders of its prefix.
@@ -66,18 +66,6 @@ func (s *lawSenders) prefix(k *flowtable.Key) *lawSender {
 
 // entry returns the entry of an address in the half of the table that begins at a place, and whether it was its own.
 func (s *lawSenders) entry(a packet.Addr, scope packet.Scope, first int) (e *lawSender, known bool) {
-<<<<<<< HEAD
-	e, key := s.place(a, scope, first)
-	known = e.key == key
-	e.key = key
-	return e, known
-}
-
-// place returns the entry for an address, and its key there.
-func (s *lawSenders) place(a packet.Addr, scope packet.Scope, first int) (e *lawSender, key uint64) {
-	key = keyhash.Fold(keyhash.Fold(a.Hi^s.secret[0], a.Lo^s.secret[1])^s.secret[2], uint64(scope)^s.secret[0]) | 1
-	return &s.entries[first+int(key>>32%(lawPlaces/2))], key
-=======
 	e, known = s.find(a, scope, first)
 	e.key = s.hash(a, scope)
 	return e, known
@@ -92,7 +80,6 @@ func (s *lawSenders) find(a packet.Addr, scope packet.Scope, first int) (e *lawS
 
 func (s *lawSenders) hash(a packet.Addr, scope packet.Scope) uint64 {
 	return keyhash.Fold(keyhash.Fold(a.Hi^s.secret[0], a.Lo^s.secret[1])^s.secret[2], uint64(scope)^s.secret[0]) | 1
->>>>>>> main
 }
 
 // prefixOf is the prefix of a sender: /24 (IPv4) or /64 (IPv6).

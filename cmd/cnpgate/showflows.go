@@ -90,7 +90,6 @@ func printFlows(to io.Writer, flows []api.Flow) error {
 	return w.Flush()
 }
 
-<<<<<<< HEAD
 // reacts is "no" of a flow whose sender doesn't react to notifications.
 func reacts(f *api.Flow) string {
 	if f.Unresponsive {
@@ -99,10 +98,7 @@ func reacts(f *api.Flow) string {
 	return "-"
 }
 
-// rateOf is a rate with three digits, "-" for none.
-=======
 // rateOf is a rate, "-" for none.
->>>>>>> main
 func rateOf(bps *uint64) string {
 	if bps == nil {
 		return "-"
