@@ -40,6 +40,7 @@ const (
 	DroppedLinkDown
 	DroppedRefused
 	DroppedPFCWatchdog
+	DroppedPacing
 	ECNMarked
 	ECNObserved
 	CEReceived
@@ -114,6 +115,7 @@ func catalogue() (c [Counters]Info) {
 		DroppedLinkDown:              {telemetry.DroppedPackets, "link-down"},
 		DroppedRefused:               {telemetry.DroppedPackets, "refused-by-device"},
 		DroppedPFCWatchdog:           {telemetry.DroppedPackets, "pfc-watchdog"},
+		DroppedPacing:                {telemetry.DroppedPackets, "pacing-full"},
 		ECNMarked:                    {telemetry.ECNMarkedPackets, ""},
 		ECNObserved:                  {telemetry.ECNObservedPackets, ""},
 		CEReceived:                   {telemetry.CEReceivedPackets, ""},

@@ -191,6 +191,7 @@ func (w *Worker) windowEnded(c *congestion.LawState, class *fairClass, f *lawFlo
 	}
 	key := w.flows.Key(x)
 	s := w.lawSenders.of(key)
+	w.braked(key, x, s, s.reaction.Ended(w.now, uint32(x), f.Rate(), c.Fair), c.Fair)
 	if delay := s.Ended(c, &f.LawFlow, uint32(x), window); delay > 0 {
 		w.lawSenders.teach(key, s)
 		class.learnDelay(delay)
@@ -210,8 +211,11 @@ func (w *Worker) lawNotify(r *response, b *batch, i int, c *congestion.LawState,
 		w.suppressFlow(r, x, reason)
 		return false
 	}
-	s := w.lawSenders.of(key)
-	random := w.lawRandom()
+	e := w.lawSenders.of(key)
+	if e.reaction.Probes(w.now) {
+		return false
+	}
+	s, random := &e.LawSender, w.lawRandom()
 	switch n.format {
 	case congestion.LongHaulCNP, congestion.LongHaulCNPICMPv6:
 		if d.Parameter = f.Reduce(c, s, random); d.Parameter == 0 {
@@ -221,6 +225,7 @@ func (w *Worker) lawNotify(r *response, b *batch, i int, c *congestion.LawState,
 			return false
 		}
 		f.Reduced(c, s, uint32(x), d.Parameter)
+		e.reaction.Notified(w.now, uint32(x), f.Rate())
 		r.state.law.resumes = true
 		w.plane.fair[r.out*MaxClasses+r.class].measureUntil(w.now + limited)
 		w.lawParts[r.out*MaxClasses+r.class].resumes.Store(true)
@@ -236,14 +241,15 @@ func (w *Worker) lawNotify(r *response, b *batch, i int, c *congestion.LawState,
 			return false
 		}
 		f.SentCNP(c, s, uint32(x))
+		e.reaction.Notified(w.now, uint32(x), f.Rate())
 	}
-	return !s.Ignores()
+	return !e.reaction.Brakes(w.now)
 }
 
 // lawResume asks the sender of a flow with a limit below F to resume, unless another gateway has notified it.
 func (w *Worker) lawResume(r *response, b *batch, i int, c *congestion.LawState, f *lawFlow) {
 	x := w.flow[i].Index
-	s := w.lawSenders.of(w.flows.Key(x))
+	s := &w.lawSenders.of(w.flows.Key(x)).LawSender
 	percent, again, ok := f.ResumeRate(c, s)
 	if !ok {
 		return

@@ -15,8 +15,12 @@ func (w *Worker) queue(b *batch) {
 		w.counters.add(b.port, CEReceived, uint64(bits.OnesCount64(uint64(b.ce&all))))
 	}
 	if out := w.ports[b.port].Peer; w.egress[out].pacer != nil && w.egress[out].pacer.known+w.egress[out].pacer.requests.n > 0 {
-		all &^= w.pace(b, out, all)
-		all &^= b.gone
+		held := w.pace(b, out, all)
+		held |= all & b.gone
+		all &^= held
+		if w.policy.Ports[out].Law.On() && w.ports[out].Role == WAN {
+			w.lawHeld(b, out, held)
+		}
 	}
 	if b.oneClass {
 		bytes := b.bytes

@@ -44,7 +44,7 @@ type Standing struct {
 	Restraint     Suppression // of a sender that slows down
 	Limit         Suppression // of the destination and the port, and space for the notification
 
-	Ignores  bool  // the sender hasn't reacted to the last congestion.IgnoredMost notifications
+	Ignores  bool  // the sender counts as one that doesn't react to notifications
 	Now      int64 // Unix time, ns
 	Notified int64 // when the sender was last notified, or would have been, about the flow, Unix time in ns; 0: never
 }
@@ -120,7 +120,7 @@ func (s *Standing) byLaw(w *Worker, r *response, x flowtable.Index, k *flowtable
 		s.Rate, s.Fills = uint64(f.Rate()*bits), f.Over(fair)
 	}
 	if e, known := w.lawSenders.find(k.Src, k.Scope(), 0); known {
-		s.Ignores = e.Ignores()
+		s.Ignores = e.reaction.Unresponsive()
 	}
 }
 

@@ -168,7 +168,7 @@ func (e *Explained) reaction() Gate {
 	case s.Restraint == dataplane.Draining:
 		text = "the queue drains since the sender was notified"
 	case s.Ignores:
-		text = fmt.Sprintf("the sender has not slowed down after %d notifications: does its NIC obey a %v? Its packets are marked, too", congestion.IgnoredMost, s.Format)
+		text = fmt.Sprintf("the sender does not slow down although it is notified: does its NIC obey a %v? Its packets are marked, too", s.Format)
 	}
 	g := e.passing(gateReaction, text, s.Restraint == 0)
 	if s.Restraint != 0 {
