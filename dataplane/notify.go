@@ -65,9 +65,10 @@ func (w *Worker) notify(r *response, b *batch, i int) {
 		w.suppressFlow(r, x, reason)
 		return
 	}
-	n.flowBytes, n.flowRate = bytes, sender.throughput.Rate(w.now, bytes)
+	n.flowBytes, n.flowRate, n.raised = bytes, sender.throughput.Rate(w.now, bytes), false
 	if stricter {
 		n.decision = sender.Stricter(&r.policy.Response, r.metrics, r.cause)
+		n.raised = n.decision.Level > r.decision.Level
 		if reason := w.choose(b, i); reason != allowed { // not every format expresses every action
 			w.suppressFlow(r, x, reason)
 			return
@@ -85,6 +86,7 @@ func (w *Worker) notify(r *response, b *batch, i int) {
 // about sets what all notifications about a queue have in common, until the next call.
 func (w *Worker) about(in, out, class int, state *classState, c congestion.Cause) {
 	n := &w.note
+	n.raised = false
 	n.in, n.out, n.class, n.state, n.cause, n.queue = uint8(in), uint8(out), uint8(class), state, c, &w.egress[in].notifications
 }
 
@@ -225,6 +227,7 @@ type note struct {
 
 	format              congestion.Format
 	observed            bool        // it is only counted
+	raised              bool        // as in NotificationRecord
 	to                  packet.Addr // the sender, or its proxy
 	flow                flowtable.Index
 	account             *account // of the flow

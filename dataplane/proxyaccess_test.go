@@ -158,13 +158,13 @@ func TestProxyAndDomain(t *testing.T) {
 		dropped  dataplane.Counter // 0: none
 		passed   bool
 	}{
-		{"from outside", dataplane.NewBorder(prefixes("0.0.0.0/0"), nil), wan, asking(t, f, own4, 5), 0, dataplane.DroppedBorderIn, false},
-		{"from a source of the domain", dataplane.NewBorder(nil, prefixes("203.0.113.0/24")), wan, asking(t, f, own4, 5), 1, 0, false},
-		{"from the fabric", dataplane.NewBorder(nil, nil), fabric, asking(t, f, own4, 5), 1, 0, false},
-		{"to another proxy outside", dataplane.NewBorder(nil, nil), fabric, member, 0, dataplane.DroppedBorderOut, false},
-		{"to another proxy in the domain", dataplane.NewBorder(prefixes("198.51.100.0/24"), nil), fabric, member, 0, 0, true},
-		{"through, from outside", dataplane.NewBorder(nil, nil), wan, member, 0, dataplane.DroppedBorderIn, false},
-		{"through, from the domain", dataplane.NewBorder(nil, prefixes("203.0.113.0/24")), wan, member, 0, 0, true},
+		{"from outside", dataplane.NewBorder(prefixes("0.0.0.0/0"), nil, false), wan, asking(t, f, own4, 5), 0, dataplane.DroppedBorderIn, false},
+		{"from a source of the domain", dataplane.NewBorder(nil, prefixes("203.0.113.0/24"), false), wan, asking(t, f, own4, 5), 1, 0, false},
+		{"from the fabric", dataplane.NewBorder(nil, nil, false), fabric, asking(t, f, own4, 5), 1, 0, false},
+		{"to another proxy outside", dataplane.NewBorder(nil, nil, false), fabric, member, 0, dataplane.DroppedBorderOut, false},
+		{"to another proxy in the domain", dataplane.NewBorder(prefixes("198.51.100.0/24"), nil, false), fabric, member, 0, 0, true},
+		{"through, from outside", dataplane.NewBorder(nil, nil, false), wan, member, 0, dataplane.DroppedBorderIn, false},
+		{"through, from the domain", dataplane.NewBorder(nil, prefixes("203.0.113.0/24"), false), wan, member, 0, 0, true},
 	} {
 		p := proxyFor(congestion.StandardCNP)
 		p.Border = c.border

@@ -59,7 +59,7 @@ const proxySources = 4096
 func (w *Worker) takesNotification(port int, f burst.Frame, data []byte, p *packet.Parsed, node *ProxyNode) {
 	w.counters.add(port, ReceivedFirst+Counter(packet.ProxyNotification-1), 1)
 	switch {
-	case w.ports[port].Role == WAN && w.policy.Border != nil && !w.policy.Border.from(p):
+	case w.ports[port].Role == WAN && w.policy.Border != nil && !w.policy.Border.from(p) && !w.policy.Border.onlyObserves(&w.counters, port, DroppedBorderIn):
 		w.drop(port, DroppedBorderIn, f)
 		return
 	case !has(node.listens, p.Dst):

@@ -410,7 +410,7 @@ func TestNotifiedElsewhere(t *testing.T) {
 }
 
 // vouched is the domain of the gateways whose notifications count.
-var vouched = dataplane.NewBorder(nil, prefixes("192.0.2.9/32", "2001:db8::9/128"))
+var vouched = dataplane.NewBorder(nil, prefixes("192.0.2.9/32", "2001:db8::9/128"), false)
 
 // elsewhere is a notification by another gateway to the sender of a data packet; qp is the source QP that a Long-haul CNP names.
 func elsewhere(p *dataplane.Policy, frame []byte, format congestion.Format, qp uint32) []byte {

@@ -120,6 +120,7 @@ func TestStandingNamesTheCause(t *testing.T) {
 		{"not-enabled", true, func(p *dataplane.Policy) {
 			p.Proxies = behind(t, "fd00:18::/32", proxy6)
 		}, nil, nil, data(true, 0), nil, 6},
+		{"stopping", true, func(p *dataplane.Policy) { p.Drain = true }, nil, nil, data(true, 0), nil, 6},
 		{"largest-not-roce", false, all, nil, [][]byte{other(sender6, receiver6, packet.ProtoTCP, 1900), other(sender6, receiver6, packet.ProtoTCP, 1900),
 			other(sender6, receiver6, packet.ProtoTCP, 1900)}, data(true, 0), nil, 3},
 		{"flow-limit", false, func(p *dataplane.Policy) { p.Ports[wan].PerFlow = ratelimit.Interval(10 * ms) }, nil, nil, data(true, 0), nil, 6},
@@ -253,6 +254,30 @@ func TestStandingSlowingDown(t *testing.T) {
 		s.Settle()
 	}
 	if seen["slowing-down"] == 0 || seen["draining"] == 0 {
+		t.Errorf("seen %v", seen)
+	}
+	s.Drain()
+	s.Close(t)
+}
+
+// TestRaisedIsRecorded: a record says whether the level is above that for the queue's state alone.
+func TestRaisedIsRecorded(t *testing.T) {
+	p := notifying(grant("198.18.0.0/16", congestion.LongHaulCNP))
+	r := &p.Ports[wan].Response
+	r.Ladder, r.RTT, r.Interval = congestion.DefaultLadder, ms, 1000
+	s := newScene(t, p, nil)
+	for range 40 {
+		s.fill(1, data(false, 0))
+		s.Advance(100_000)
+	}
+	seen := map[bool]int{}
+	for _, n := range s.records() {
+		seen[n.Raised]++
+		if raised := n.Decision.Level > r.Decide(n.Metrics, n.Cause).Level; raised != n.Raised {
+			t.Errorf("level %d at %d bytes, raised: %v", n.Decision.Level, n.Metrics.Depth, n.Raised)
+		}
+	}
+	if seen[false] == 0 || seen[true] == 0 {
 		t.Errorf("seen %v", seen)
 	}
 	s.Drain()

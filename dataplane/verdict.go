@@ -39,6 +39,7 @@ func (w *Worker) ends(b *batch, i int) bool {
 		w.counters.add(b.port, ReceivedFirst+Counter(kind-1), 1)
 	}
 	reason, stop := w.policy.Border.stops(w.ports[b.port].Role, kind, data, p, code)
+	stop = stop && !w.policy.Border.onlyObserves(&w.counters, b.port, reason)
 	switch {
 	case stop:
 		w.drop(b.port, reason, b.frames[i])

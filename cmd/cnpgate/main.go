@@ -56,7 +56,7 @@ that fill the queue most.`,
 	c.SetVersionTemplate(versionLine())
 	c.SetFlagErrorFunc(flagError)
 	c.AddCommand(initCommand(), runCommand(), reloadCommand(), logLevelCommand(), checkCommand(), replayCommand(), decodeCommand(), captureCommand(), simCommand(), endpointCommand(),
-		manualCommand(), schemaCommand(), showCommand(), explainCommand(), versionCommand())
+		manualCommand(), schemaCommand(), showCommand(), explainCommand(), topCommand(), markCommand(), versionCommand())
 	c.InitDefaultCompletionCmd()
 	c.InitDefaultHelpCmd()
 	explain(c)

@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -44,6 +45,7 @@ type Server struct {
 	ratesTime time.Duration
 
 	hints    *hints
+	mark     atomic.Pointer[mark]
 	socket   *socket
 	gateway  Gateway
 	document []byte // OpenAPI

@@ -26,6 +26,7 @@ type Flow struct {
 	report.Flow
 	CandidateQP *uint32 `json:"candidate_qp,omitempty"` // may be the source QP; no notification names it
 	AgeNS       int64   `json:"age_ns"`                 // since its last packet
+	QueuedBytes uint64  `json:"queued_bytes,omitempty"` // in a queue, as far as the worker tracks shares
 	RateBPS     *uint64 `json:"rate_bps,omitempty"`     // of its frames without FCS; nil where it wasn't measured
 }
 
@@ -57,7 +58,7 @@ func (s *Server) getFlows(w http.ResponseWriter, r *http.Request, parameters map
 
 // makeFlow describes a flow, whose rate is nil where it was not measured.
 func makeFlow(port string, c *dataplane.FlowRecord, rate *uint64) Flow {
-	f := Flow{Port: port, Flow: report.MakeFlow(c), AgeNS: max(c.At-c.LastSeen, 0), RateBPS: rate}
+	f := Flow{Port: port, Flow: report.MakeFlow(c), AgeNS: max(c.At-c.LastSeen, 0), QueuedBytes: c.Queued, RateBPS: rate}
 	if c.View.State() == pairing.Candidate {
 		qp := c.View.SourceQP()
 		f.CandidateQP = &qp

@@ -24,7 +24,8 @@ const (
 	VersionPath       = "/v1/version"
 	explainPath       = "/v1/explain"
 	documentPath      = "/v1/openapi.json"
-	hintsPath         = "/v1/hints"
+	HintsPath         = "/v1/hints"
+	markPath          = "/v1/mark"
 	logLevelPath      = "/v1/log-level"
 	reloadPath        = "/v1/reload"
 	streamPath        = "/v1/notifications/stream"
@@ -64,7 +65,10 @@ func (s *Server) operations() []operation {
 		{method: http.MethodGet, path: VersionPath, id: "getVersion", summary: "The gateway's version, start time and configuration hash.",
 			answers: map[int]any{200: Version{}}, act: s.getVersion},
 		{method: http.MethodGet, path: CountersPath, id: "getCounters", summary: "The gateway's counters, in total and by port.",
-			answers: map[int]any{200: report.Counters{}}, act: s.getCounters},
+			parameters: []parameter{{name: "since", description: "Count from the mark on.", schema: words(sinceWords)}},
+			answers:    map[int]any{200: report.Counters{}}, errors: map[int]string{409: "Nothing is marked."}, act: s.getCounters},
+		{method: http.MethodPost, path: markPath, id: "mark", summary: "Marks the counters: GET /v1/counters?since=mark counts from now on. It replaces an earlier mark.",
+			answers: map[int]any{200: Mark{}}, act: s.setMark},
 		{method: http.MethodGet, path: FlowsPath, id: "getFlows", summary: "The flows of all workers.", parameters: append(flowParameters[:len(flowParameters):len(flowParameters)], intervalParameter),
 			answers: map[int]any{200: flowsBody{}}, errors: map[int]string{503: noAnswer}, act: s.getFlows},
 		{method: http.MethodGet, path: PairsPath, id: "getPairs",
@@ -94,12 +98,12 @@ func (s *Server) operations() []operation {
 			answers: map[int]any{200: LogLevel{}}, act: s.getLogLevel},
 		{method: http.MethodPut, path: logLevelPath, id: "setLogLevel", summary: "Changes the lowest level that is logged, until the next reload.",
 			body: logLevelRequest{}, answers: map[int]any{200: LogLevel{}}, errors: map[int]string{413: bodyTooLong}, act: s.setLogLevel},
-		{method: http.MethodGet, path: hintsPath, id: "getHints", summary: "The hints of host agents.", answers: map[int]any{200: hintsBody{}}, act: s.getHints},
-		{method: http.MethodPut, path: hintsPath, id: "putHint", summary: "States that two QPs are connected. It replaces hints that contradict it.",
+		{method: http.MethodGet, path: HintsPath, id: "getHints", summary: "The hints of host agents.", answers: map[int]any{200: hintsBody{}}, act: s.getHints},
+		{method: http.MethodPut, path: HintsPath, id: "putHint", summary: "States that two QPs are connected. It replaces hints that contradict it.",
 			body: hintRequest{}, answers: map[int]any{200: putBody{}, 201: putBody{}},
 			errors: map[int]string{409: "The hint contradicts qp_map of the configuration.", 413: bodyTooLong, 507: "The number of hints is at its maximum."},
 			act:    s.putHint},
-		{method: http.MethodDelete, path: hintsPath, id: "deleteHint", summary: "Withdraws a hint.", parameters: hintParameters,
+		{method: http.MethodDelete, path: HintsPath, id: "deleteHint", summary: "Withdraws a hint.", parameters: hintParameters,
 			answers: map[int]any{200: deletedBody{}}, errors: map[int]string{404: "There is no such hint."}, act: s.deleteHint},
 	}
 }
@@ -117,8 +121,8 @@ var (
 		{name: "destination_ip", description: "Address or prefix of the receiver.", schema: hostsSchema},
 		{name: "source_qp", description: "Confirmed QP of the sender.", schema: qpSchema},
 		{name: "destination_qp", description: "QP of the receiver.", schema: qpSchema},
-		{name: "qp_state", description: "State of the source QP.", schema: words(qpStates)},
-		{name: "qp_evidence", description: "How the source QP was found.", schema: words(qpEvidences)},
+		{name: "qp_state", description: "State of the source QP.", schema: words(QPStates)},
+		{name: "qp_evidence", description: "How the source QP was found.", schema: words(QPEvidences)},
 		{name: "limit", description: "Greatest number of flows; \"more\" in the answer is true if there are others.", schema: limitSchema},
 	}
 	explainParameters = []parameter{
@@ -151,8 +155,9 @@ var (
 		{name: "tunnel", description: "Tunnel of the connection.", schema: &huma.Schema{Type: huma.TypeString, Examples: []any{"vxlan:5000"}}},
 	}
 
-	qpStates    = names[pairing.State](pairing.Unknown, pairing.Confirmed)
-	qpEvidences = names[pairing.Evidence](pairing.EvidenceNone, pairing.Evidences-1)
+	// QPStates and QPEvidences are the words by which flows are selected.
+	QPStates    = names[pairing.State](pairing.Unknown, pairing.Confirmed)
+	QPEvidences = names[pairing.Evidence](pairing.EvidenceNone, pairing.Evidences-1)
 )
 
 // number is a whole number in any notation of the configuration.

@@ -76,7 +76,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s %.60s %.60s: status %d, want %d, Allow %q\n got %s\nwant %s", c.method, c.path, c.body, status, c.status, header.Get("Allow"), got, c.want)
 		}
 	}
-	g.want(t, "GET", hintsPath, "", 200, `{"hints":[],"capacity":65536}`)
+	g.want(t, "GET", HintsPath, "", 200, `{"hints":[],"capacity":65536}`)
 }
 
 // TestNotHTTP: whatever else comes in ends the connection, not the API.

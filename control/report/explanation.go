@@ -82,7 +82,11 @@ func (e *Explained) mode() Gate {
 	switch {
 	case e.Config.Ports[s.Out].Tap:
 		g.Text, g.Key = "mirror ports never send; notifications are only counted", "ports[].role"
-	case e.Policy.Observe:
+	case s.Choice == dataplane.Stopping:
+		g.Reason, g.Text, g.Key = s.Choice.String(), "the gateway is to stop, and notifies nobody any more", ""
+	case e.Config.Notifications.Observe && (e.Policy.Observe || e.Policy.Ports[s.Out].Observe):
+	case e.Policy.Observe || e.Policy.Ports[s.Out].Observe:
+		g.Key = "cnpgate mode send"
 	case s.Choice != 0:
 		return Gate{Name: gateMode, State: Unknown, Text: "send"}
 	case s.Observe:
