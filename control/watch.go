@@ -52,6 +52,11 @@ func (w *watch) run(ctx context.Context, ready <-chan struct{}) []report.Depth {
 		defer close(guarded)
 		w.g.guard(ctx)
 	}()
+	beaten := make(chan struct{})
+	go func() {
+		defer close(beaten)
+		w.g.beats(ctx)
+	}()
 	advertised := make(chan struct{})
 	go func() {
 		defer close(advertised)
@@ -67,6 +72,7 @@ func (w *watch) run(ctx context.Context, ready <-chan struct{}) []report.Depth {
 			w.g.forwards(false)
 			<-guarded
 			<-advertised
+			<-beaten
 			w.links.release()
 			return w.samples
 		case now := <-tick.C:
