@@ -108,6 +108,7 @@ type Dataplane struct {
 	pairing       *pairing.Pairing
 	refusals      refusals
 	fair          []fairClass
+	trace         atomic.Pointer[Trace]
 	wallClock     atomic.Int64 // offset in ns from the workers' clock to Unix time
 }
 

@@ -15,7 +15,11 @@ func (w *Worker) queue(b *batch) {
 		w.counters.add(b.port, CEReceived, uint64(bits.OnesCount64(uint64(b.ce&all))))
 	}
 	if out := w.ports[b.port].Peer; w.egress[out].pacer != nil && w.egress[out].pacer.known+w.egress[out].pacer.requests.n > 0 {
-		all &^= w.pace(b, out, all)
+		held := w.pace(b, out, all)
+		all &^= held
+		if w.trace != nil {
+			w.trace.each(held, func(t *tracedPacket) { t.Paced = true })
+		}
 		all &^= b.gone
 	}
 	if b.oneClass {
@@ -52,6 +56,9 @@ func (w *Worker) queueClass(b *batch, class int, these mask, bytes uint64) {
 		w.queueRuns(b, class, these)
 	default:
 		these, bytes = w.queueFitting(b, class, these)
+	}
+	if w.trace != nil {
+		w.trace.queued(out, class, these, before)
 	}
 	w.counters.watermark(out, class, before+bytes)
 	w.respond(b, class, these, before, bytes)

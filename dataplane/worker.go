@@ -52,6 +52,7 @@ type Worker struct {
 	hearing    cnpdec.Receiver            // by these rules
 	requests   requests
 	drain      drain
+	trace      *traceState   // in this step, nil: nothing is traced
 	steps      atomic.Uint64 // made so far
 	histograms histograms
 
@@ -129,6 +130,9 @@ func (w *Worker) Step() int {
 	w.steps.Store(w.steps.Load() + 1)
 	w.histograms.step(w.now)
 	w.policy = w.plane.policy.Load()
+	if w.trace = w.plane.stateOf(w.id); w.trace != nil {
+		w.trace.sweep(w.now + w.plane.wallClock.Load())
+	}
 	w.learner.SetStatic(w.policy.QPMap)
 	for port := range w.egress {
 		w.completeTransmits(port)
@@ -196,8 +200,14 @@ func (w *Worker) receive(port int) {
 	b := w.parse(port, rx)
 	w.counters.add(port, RxPackets, uint64(len(rx)))
 	w.counters.add(port, RxBytes, b.bytes)
+	if w.trace != nil {
+		w.trace.begin(w, &b)
+	}
 	w.classify(&b)
 	w.learn(&b)
+	if w.trace != nil {
+		w.trace.learned(w, &b)
+	}
 	if w.requests.n > 0 && w.ports[port].Role == Fabric {
 		w.answerRequests(&b)
 	}
@@ -206,6 +216,9 @@ func (w *Worker) receive(port int) {
 	}
 	w.measure(&b)
 	w.queue(&b)
+	if w.trace != nil {
+		w.trace.burstEnded()
+	}
 	w.receiving = 0
 }
 
