@@ -28,6 +28,7 @@ const (
 	hintsPath         = "/v1/hints"
 	logLevelPath      = "/v1/log-level"
 	modePath          = "/v1/mode"
+	packetsPath       = "/v1/packets/stream"
 	reloadPath        = "/v1/reload"
 	revertPath        = "/v1/reload/revert"
 	streamPath        = "/v1/notifications/stream"
@@ -80,6 +81,8 @@ func (s *Server) operations() []operation {
 			answers:    map[int]any{200: Notifications{}}, act: s.getNotifications},
 		{method: http.MethodGet, path: streamPath, id: "streamNotifications", summary: "Notifications from now on, one object per line, until the client ends the request.",
 			parameters: notificationParameters, lines: true, answers: map[int]any{200: Streamed{}}, act: s.streamNotifications},
+		{method: http.MethodGet, path: packetsPath, id: "streamPackets", summary: "A flow's packets, truncated to 256 bytes, from now on, one object per line, until the client ends the request.",
+			parameters: packetParameters, lines: true, answers: map[int]any{200: StreamedPacket{}}, errors: map[int]string{409: "Another client captures packets."}, act: s.streamPackets},
 		{method: http.MethodGet, path: EpisodesPath, id: "getEpisodes", summary: "The congestion episodes, the oldest first.",
 			parameters: []parameter{portParameter}, answers: map[int]any{200: Episodes{}}, act: s.getEpisodes},
 		{method: http.MethodGet, path: BGPPath, id: "getBGP", summary: "The state of BGP: its sessions, what they announce and what was learned.",
@@ -153,6 +156,13 @@ var (
 	latestParameters = []parameter{
 		{name: "limit", description: "Greatest number of notifications, the latest ones; 100 if not given.", schema: &huma.Schema{Type: huma.TypeInteger, Minimum: bound(1), Maximum: bound(MaxNotifications)}},
 		{name: "frames", description: "Whether to include the frames.", schema: words([]string{"true", "false", "1", "0", "t", "f", "T", "F", "TRUE", "FALSE", "True", "False"})},
+	}
+	packetParameters = []parameter{
+		{name: "source_ip", description: "Address of the sender.", required: true, schema: hostSchema},
+		{name: "destination_ip", description: "Address of the receiver.", required: true, schema: hostSchema},
+		{name: "destination_qp", description: "QP of the receiver; without it, all packets between the addresses.", schema: qpSchema},
+		{name: "decisions", description: "Whether to include what each stage decided about a packet.", schema: words([]string{"true", "false", "1", "0", "t", "f", "T", "F", "TRUE", "FALSE", "True", "False"})},
+		{name: "rate", description: "Greatest number of packets a second; 1000 if not given.", schema: &huma.Schema{Type: huma.TypeInteger, Minimum: bound(1), Maximum: bound(MostPackets)}},
 	}
 	hintParameters = []parameter{
 		{name: "source_ip", description: "The host at one end.", required: true, schema: hostSchema},
