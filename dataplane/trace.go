@@ -132,12 +132,14 @@ func (t *Trace) Take(worker int) (PacketRecord, bool) { return t.workers[worker]
 // TakeSkipped returns the number of packets that were left out since the last call.
 func (t *Trace) TakeSkipped() uint64 { return t.skipped.Swap(0) }
 
-// stateOf is a worker's part of the trace that runs, nil for none.
-func (d *Dataplane) stateOf(worker int) *traceState {
-	if t := d.trace.Load(); t != nil {
-		return &t.workers[worker]
+// of is a worker's part of the trace, nil for none.
+func (t *Trace) of(w *Worker) *traceState {
+	if t == nil {
+		return nil
 	}
-	return nil
+	s := &t.workers[w.id]
+	s.sweep(w.now + w.plane.wallClock.Load())
+	return s
 }
 
 // begin chooses packets of a burst.

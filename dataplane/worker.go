@@ -130,8 +130,8 @@ func (w *Worker) Step() int {
 	w.steps.Store(w.steps.Load() + 1)
 	w.histograms.step(w.now)
 	w.policy = w.plane.policy.Load()
-	if w.trace = w.plane.stateOf(w.id); w.trace != nil {
-		w.trace.sweep(w.now + w.plane.wallClock.Load())
+	if t := w.plane.trace.Load(); t != nil || w.trace != nil {
+		w.trace = t.of(w)
 	}
 	w.learner.SetStatic(w.policy.QPMap)
 	for port := range w.egress {
@@ -150,10 +150,8 @@ func (w *Worker) Step() int {
 		}
 	}
 	w.readMail()
-	if w.policy.Drain {
+	if w.policy.Drain || w.drain.counts {
 		w.drain.step(w)
-	} else if w.drain.at != 0 || w.drain.slowed.Load() != 0 {
-		w.drain.end()
 	}
 	if w.policy.Proxy != nil {
 		w.flows.ListTwins() // for locate
