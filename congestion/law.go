@@ -13,6 +13,7 @@ import "math"
 type Law struct {
 	Line      float64 // rate of the line
 	Reference float64 // depth that the queue should have
+	Capacity  float64 // of the queue
 }
 
 // Constants of the law. docs/effect.md shows the effect of half and double of each.
@@ -33,7 +34,7 @@ const (
 // NewLaw returns the law of a class with a capacity (bytes) in front of a line of rate bit/s. delay is the operator's target for the delay in the queue, ns; 0: the
 // default.
 func NewLaw(rate, capacity uint64, delay int64) Law {
-	l := Law{Line: float64(rate) / 8e9}
+	l := Law{Line: float64(rate) / 8e9, Capacity: float64(capacity)}
 	l.Reference = max(lawQueueTime*l.Line, lawQueueLeast)
 	if delay > 0 {
 		l.Reference = l.Line * float64(delay)
@@ -88,7 +89,10 @@ func (l *Law) target(depth float64, loop int64) float64 {
 func (l *Law) Urgency(depth float64) float64 { return max(1, depth/l.Reference) }
 
 // Notifies reports whether senders are notified of a queue of a depth.
-func (l *Law) Notifies(depth float64) bool { return depth > l.Reference/2 }
+func (l *Law) Notifies(depth float64) bool { return depth > l.NotifiesAbove() }
+
+// NotifiesAbove is the depth above which senders are notified.
+func (l *Law) NotifiesAbove() float64 { return l.Reference / 2 }
 
 // Resumes reports whether senders may be asked to resume.
 func (l *Law) Resumes(depth float64) bool { return depth < l.Reference }
@@ -96,19 +100,22 @@ func (l *Law) Resumes(depth float64) bool { return depth < l.Reference }
 // Measures reports whether flows' rates are measured.
 func (l *Law) Measures(depth float64) bool { return depth > l.Reference/8 }
 
-// Spacing is the least time between two CNPs to a flow, for senders on which one CNP has little effect. It halves while a queue is long and
-// doesn't drain, and grows back slowly. The zero Spacing has not begun.
+// Spacing is the least time between two CNPs to a flow, for senders on which one CNP has little or no effect that could be seen. It halves while a queue is long
+// and CNPs have no effect on it, and doubles once it is short. The zero Spacing has not begun.
 type Spacing struct {
-	NS    int64
-	at    int64
-	depth float64
+	NS     int64
+	at     int64
+	depth  float64
+	growth float64 // of the queue, bytes per ns
 }
 
 const (
 	lawSpacing      = 60_000 // ns; more than DCQCN's rate timer, 55 us: a CNP lowers the target rate only after an increase
 	lawSpacingLeast = 4_000
-	lawPatience     = 200_000 // ns, the least time until a queue that doesn't drain halves the spacing
-	lawDraining     = 0.97    // of the depth before: the queue drains
+	lawPatience     = 200_000   // ns, the least time in which CNPs have an effect on a queue
+	lawPatienceMost = 2_000_000 // ns, the same while the loop's delay isn't known
+	lawDraining     = 0.97      // of the depth before: the queue drains
+	lawSlowing      = 0.75      // of the growth before: the queue grows more slowly
 )
 
 // Update takes the queue's depth at a time (ns).
@@ -116,13 +123,33 @@ func (s *Spacing) Update(l *Law, now int64, depth float64, loop int64) {
 	if s.NS == 0 {
 		*s = Spacing{NS: lawSpacing, at: now, depth: depth}
 	}
-	if elapsed := now - s.at; elapsed >= 0 && elapsed < max(lawPatience, 3*(loop+lawSpacing)) {
+	elapsed := now - s.at
+	growth := (depth - s.depth) / float64(max(elapsed, 1))
+	if elapsed >= 0 && elapsed < s.patience(l, depth, growth, loop) {
 		return
 	}
-	if depth > 2*l.Reference && depth > lawDraining*s.depth {
+	switch {
+	case depth < l.Reference:
+		s.NS = min(2*s.NS, lawSpacing)
+	case depth > 2*l.Reference && depth > lawDraining*s.depth && growth >= lawSlowing*s.growth:
 		s.NS = max(s.NS/2, lawSpacingLeast)
-	} else {
-		s.NS = min(s.NS+s.NS/64, lawSpacing)
 	}
-	s.at, s.depth = now, depth
+	s.at, s.depth, s.growth = now, depth, growth
+}
+
+// patience is the time in which CNPs have an effect on the queue, ns. While the loop's delay isn't known, the effect may come late, or be too weak to be seen. A
+// CNP too many costs throughput, one too few packets: so the less time is left until the queue overflows, the shorter is the patience.
+func (s *Spacing) patience(l *Law, depth, growth float64, loop int64) int64 {
+	if loop > 0 {
+		return max(lawPatience, 3*(loop+lawSpacing))
+	}
+	left := float64(lawPatienceMost)
+	if growth > 0 {
+		left = min(left, (l.Capacity-depth)/growth)
+	}
+	least := int64(lawPatience * 3 / 2)
+	if s.NS < lawSpacing {
+		least = lawSpacing
+	}
+	return max(int64(left*left/lawPatienceMost), least)
 }

@@ -2,7 +2,7 @@ package congestion
 
 import "math"
 
-// LawFlow is the law's state of one flow: the rate at which it arrives, and what was asked of its sender. The zero LawFlow is that of a new flow. It has 24 bytes:
+// LawFlow is the law's state of one flow: the rate at which it arrives, and what was asked of its sender. The zero LawFlow is that of a new flow. It has 32 bytes:
 // times are ticks of 64 ns, which wrap after 274 s, and what was asked depends on the kind of request.
 type LawFlow struct {
 	began uint32  // of the window, ticks
@@ -10,8 +10,13 @@ type LawFlow struct {
 	rate  float32 // of the last window, 0: none yet
 	asked uint32  // when a notification was considered (CNP) or sent (a rate) last, or until when the flow is to pause, ticks
 
-	limit  float32 // rate: the sender's limit. CNP: the number whose effect can't be seen yet
-	before float32 // rate: the sender's rate before the last reduction. CNP: the lowest rate since the last one
+	// Rate: the sender's limit. CNP: its rate before the last CNP, as expected, while the effect of CNPs can't be seen yet, else 0.
+	limit float32
+	// Rate: the sender's rate before the last reduction. CNP: the measured rate before the first of the CNPs whose effect can't be seen yet; or, negative, the rate
+	// that shows the effect of the CNP that was sent at `watched`; or 0.
+	before  float32
+	sent    uint32 // CNP: when the last one was sent, ticks
+	watched uint32 // CNP: when that was sent whose effect shows the loop's delay, ticks
 }
 
 // kind is what a sender is asked in: the meaning of limit and before.
@@ -79,9 +84,11 @@ func (f *LawFlow) Add(now int64, bytes uint32) (window int64, ended bool) {
 	return window, ended
 }
 
+func (f *LawFlow) kind() kind { return kind(f.count >> countBytes & 3) }
+
 // as makes the flow's state that of a kind of request.
 func (f *LawFlow) as(k kind) {
-	if kind(f.count>>countBytes&3) != k {
+	if f.kind() != k {
 		f.count = f.count&^(3<<countBytes) | uint32(k)<<countBytes
 		f.asked, f.limit, f.before = 0, 0, 0
 	}
@@ -90,7 +97,7 @@ func (f *LawFlow) as(k kind) {
 // Limited reports whether the flow's sender has a limit below F that this gateway has set. If a flow is slower than its limit, its sender may
 // have reduced its rate twice.
 func (f *LawFlow) Limited(fair float64) bool {
-	if kind(f.count>>countBytes&3) != byRate || f.limit == 0 {
+	if f.kind() != byRate || f.limit == 0 {
 		return false
 	}
 	return float64(f.limit)*lawOver < fair || f.count&countReduced != 0 && f.rate < lawFellBy*f.limit && float64(f.rate)*lawOver < fair
@@ -122,39 +129,64 @@ func (c *LawState) polled() int64 {
 }
 
 const (
-	lawGain      = 2      // probability of a CNP for a flow's excess
+	lawRateTimer = 55_000 // ns, DCQCN's
 	lawWindowAll = 30_000 // ns between an effect and its measurement
+	lawDeep      = 0.25   // of the rate before: CNPs that lower a rate this far show the loop's delay
+	lawSeen      = 1.4    // times the expected rate: it is reached
 )
 
-// CNP decides whether a flow above F is due a CNP. random is from 0 to 1. The probability grows with the excess and the queue; CNPs whose effect can't be seen yet
-// count as if they had lowered the rate.
+// CNP decides whether a flow above F is due a CNP. random is from 0 to 1. The probability is the excess, divided by the effect of a CNP, and grows with the queue. The
+// excess is that of the rate that the sender is expected to have.
 func (f *LawFlow) CNP(c *LawState, s *LawSender, random float64) bool {
 	f.as(byCNP)
-	urgency := c.Law.Urgency(c.Depth)
-	spacing := s.spacing(c, urgency)
+	spacing := s.spacing(c)
 	elapsed := since(c.Now, f.asked)
 	if f.asked != 0 && elapsed < spacing {
 		return false
 	}
-	f.limit *= float32(math.Exp(-float64(elapsed) / float64(lawWindowAll+s.reckonedDelay(c))))
 	if c.Polled > spacing && c.Polled < lawWindowGap/10 && f.asked != 0 && elapsed > spacing {
 		f.asked = max(f.asked+uint32(spacing>>tickShift), tick(c.Now-spacing)) // a gateway that polls seldom may send two at once
 	} else {
 		f.asked = tick(c.Now)
 	}
-	part := float64(c.Spacing) / lawSpacing
-	rate := float64(f.rate) * math.Pow(1-s.effect()*part*part, float64(f.limit))
-	if rate <= c.Fair || random >= lawGain*urgency*(1-c.Fair/rate) {
-		return false
+	rate := min(float64(f.rate), f.expected(c, s))
+	return rate > c.Fair && random < c.Law.Urgency(c.Depth)*(1-c.Fair/rate)/float64(s.Effect)
+}
+
+// expected is the rate that the sender has after the CNPs whose effect can't be seen yet, by a model of DCQCN: a CNP lowers the rate by a part, and at each rate timer
+// it makes up half of what it has lost. If there are none, it is the measured rate.
+func (f *LawFlow) expected(c *LawState, s *LawSender) float64 {
+	elapsed := since(c.Now, f.sent)
+	if f.limit == 0 || elapsed > s.unseen(c) {
+		f.limit, f.before = 0, f.rate
+		return float64(f.rate)
 	}
-	return true
+	return float64(f.limit) * (1 - float64(s.Effect)*math.Exp2(-float64(elapsed/lawRateTimer)))
 }
 
 // SentCNP records that a CNP was sent.
 func (f *LawFlow) SentCNP(c *LawState, s *LawSender, flow uint32) {
-	f.limit++
-	f.before = f.rate
-	s.watch(c, f, flow, lawFellBy*float64(f.rate), f.limit)
+	rate := f.expected(c, s)
+	if f.limit == 0 {
+		s.watches(c, f, flow, 0)
+	}
+	f.limit, f.sent = float32(rate), tick(c.Now)
+	if cut := f.limit * (1 - s.Effect); cut < lawDeep*f.before && c.Spacing > lawSpacing/2 {
+		f.watched, f.before = f.sent, -lawSeen*cut
+	}
+}
+
+// delayShown returns the delay of the loop, ns, if the rate in a window that has ended, and took so many ns, shows it. One CNP is not enough: other
+// gateways may notify the sender, too, and one CNP's effect may be weak. So it is shown once several have lowered the rate far.
+func (f *LawFlow) delayShown(now, window int64) int64 {
+	if f.before >= 0 || f.rate >= -f.before {
+		return 0
+	}
+	f.before = 0
+	if delay := since(now, f.watched) - window; delay < 2*lawPatienceMost {
+		return max(delay, 1000)
+	}
+	return 0
 }
 
 // lawFellBy is the part of a rate below which it must fall to be an effect of a CNP.
@@ -192,7 +224,7 @@ func (f *LawFlow) Reduced(c *LawState, s *LawSender, flow uint32, percent uint16
 	f.asked = max(tick(c.Now), 1)
 	f.count |= countReduced
 	if percent >= 30 {
-		s.watch(c, f, flow, float64(f.limit+f.rate)/2, 1)
+		s.watches(c, f, flow, float64(f.limit+f.rate)/2)
 	}
 }
 

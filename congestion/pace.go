@@ -2,6 +2,12 @@ package congestion
 
 import "math/bits"
 
+// LawSpacing is the time between two notifications of a flow that the control law aims at, and LawSpacingLeast the least one, ns.
+const (
+	LawSpacing      = lawSpacing
+	LawSpacingLeast = lawSpacingLeast
+)
+
 // Pacing configures how frames are slowed down: those towards a host, until its senders can respond to the host's CNP, which is still on its
 // way to them; or those of a flow whose sender doesn't respond itself.
 type Pacing struct {
@@ -41,18 +47,19 @@ func (p *Pace) Limit(c *Pacing, rate, keep uint64, now int64) {
 	p.reduced = p.before - min(p.before, p.rate)
 }
 
-// Restore gives back a percentage of the last reduction, at most up to the rate before it; 0 gives back all reductions (draft-tian 5.5.1).
-// It returns false if there is nothing to give back.
+// Restore gives back a percentage of the last reduction, at most up to the rate before it; 0 gives back all reductions (draft-tian 5.5.1), but at
+// most half of HostRate (draft-tian 9), as a sender does. It returns false if there is nothing to give back.
 func (p *Pace) Restore(c *Pacing, percent uint64, now int64) bool {
 	if !p.Slow(c, now) {
 		return false
 	}
-	if percent == 0 {
-		p.slow = false
-		return true
-	}
 	rate := p.Rate(c, now)
-	p.rate, p.at = max(rate, min(p.before, rate+p.reduced*percent/100)), now
+	to := c.HostRate
+	if percent != 0 {
+		to = max(rate, min(p.before, rate+p.reduced*percent/100))
+	}
+	p.rate, p.at = min(to, rate+c.HostRate/2), now
+	p.slow = p.rate < c.HostRate
 	return true
 }
 

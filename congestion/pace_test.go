@@ -97,8 +97,9 @@ func TestPaceOfFlow(t *testing.T) {
 		{21_000_000, func() bool { return p.Restore(c, 50, 21_000_000) }, true, 10_500_000_000},
 		{22_000_000, func() bool { return p.Restore(c, 100, 22_000_000) }, true, 15e9}, // at most the rate before the reduction
 		{23_000_000, func() bool { return p.ReduceTo(c, 0, 23_000_000) }, true, 1e8},
-		{24_000_000, func() bool { return p.Restore(c, 0, 24_000_000) }, true, 100e9},
-		{25_000_000, func() bool { return p.Restore(c, 0, 25_000_000) }, false, 100e9},
+		{24_000_000, func() bool { return p.Restore(c, 0, 24_000_000) }, true, 50_100_000_000}, // half of the host's rate more
+		{25_000_000, func() bool { return p.Restore(c, 0, 25_000_000) }, true, 100e9},
+		{26_000_000, func() bool { return p.Restore(c, 0, 26_000_000) }, false, 100e9},
 	} {
 		if s.do != nil && s.do() != s.did {
 			t.Errorf("at %d: it was done: %v", s.at, !s.did)

@@ -61,6 +61,22 @@ type about struct {
 	action                       Action
 }
 
+// Considered is a format that an endpoint accepts, and why it can't be notified in it now; OK if it can.
+type Considered struct {
+	Format Format
+	Reason Reason
+}
+
+// Consider lists the formats that Choose considers, in the order of the endpoint's preference. It is for explanations.
+func (p *Policy) Consider(src packet.Addr, sourceQPKnown, optionRefused bool, a Action) (all []Considered) {
+	accepts, _ := p.Endpoints.Lookup(src)
+	for ; accepts != 0; accepts >>= preferenceBits {
+		f := accepts.first()
+		all = append(all, Considered{f, p.possible(f, src.Is4(), sourceQPKnown, optionRefused, a)})
+	}
+	return all
+}
+
 // Choose returns the format for a request to src, the sender of congested data: the first in its endpoint's order of preference that is
 // enabled and possible. sourceQPKnown: the flow's source QP is confirmed. optionRefused: src has reported that it doesn't know the Fast CNP
 // option. The format is valid only with Reason OK.

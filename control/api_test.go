@@ -71,7 +71,7 @@ func startLive(t *testing.T, cores []int, frames int) *live {
 func (l *live) flows(t *testing.T, what string, as func([]api.Flow) bool) []api.Flow {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; {
-		flows, err := api.NewClient(l.path).Flows(t.Context(), 0)
+		flows, err := api.NewClient(l.path).Flows(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,7 +2,7 @@
 // queues have drained. It makes no decision about frames. Its own goroutines only read what workers publish; a worker's goroutine
 // never logs, and never waits for the others.
 //
-// docs/operations.md lists the keys of the log, which are those of the report and the API.
+// docs/api.md lists the keys of the log, which are those of the report and the API.
 package control
 
 import (

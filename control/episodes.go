@@ -92,8 +92,11 @@ func (e *episodes) takeNotifications(worker int) {
 // lookAt looks at the queues of a port.
 func (e *episodes) lookAt(now time.Time, port int) {
 	s, policy := e.g.plane.Port(port), &e.g.plane.Policy().Ports[port]
+	var suppressed episode.Suppressed
+	in := e.g.plane.Port(e.g.started.Ports[port].Peer)
+	copy(suppressed[:], in.Count[dataplane.SuppressedFirst:])
 	for class := range e.g.started.Ports[port].Classes {
-		state := episode.State{Peak: max(e.g.plane.TakePeak(port, class), s.Depth[class]), KMin: policy.KMin, Marked: s.Marked[class]}
+		state := episode.State{Peak: max(e.g.plane.TakePeak(port, class), s.Depth[class]), KMin: policy.KMin, Marked: s.Marked[class], Suppressed: suppressed}
 		if one, event := e.tracker.Look(now.UnixNano(), episode.Queue{Port: port, Class: class}, state); event != episode.None {
 			e.log(one, event)
 		}
@@ -149,6 +152,9 @@ func (e *episodes) log(one *episode.Episode, event episode.Event) {
 	line := e.g.options.Log.WithLevel(level).Uint64("episode", r.ID).Str("port", r.Port).Str("class", r.Class).Dur("duration_ms", r.End.Sub(r.Start)).
 		Uint64("peak_bytes", r.PeakBytes).Uint64("ecn_marked", r.ECNMarked).Uint64("notifications", sent).Uint64("notifications_observed", r.Observed).
 		Int("senders", len(r.Senders)+r.MoreSenders).Uint64("notifications_lost", r.Lost).Int("senders_slowed", r.SlowedSenders())
+	if top := one.Suppressed.Top(); top != 0 {
+		line = line.Stringer("top_suppression", top).Uint64("top_suppression_count", one.Suppressed[top-1])
+	}
 	if len(r.Flows) > 0 {
 		f := &r.Flows[0]
 		line = line.Stringer("top_flow_source_ip", f.SourceIP).Stringer("top_flow_destination_ip", f.DestinationIP).

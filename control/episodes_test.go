@@ -73,7 +73,7 @@ func TestEpisodeOfGateway(t *testing.T) {
 	e := all[0]
 	marked := r.Plane.Port(1).Marked[0]
 	if e.Port != "wan" || e.Class != "data" || e.PeakBytes < 50_000 || e.PeakBytes != r.Plane.Port(1).Watermark[0] || e.ECNMarked != marked || marked == 0 ||
-		e.Notifications["fast-cnp"] == 0 || len(e.Notifications) != 1 {
+		e.Notifications["fast-cnp"] == 0 || len(e.Notifications) != 1 || e.Suppressed["flow-limit"] == 0 {
 		t.Errorf("%+v", e)
 	}
 	if took := e.End.Sub(e.Start); took < 300*time.Millisecond || took > time.Second {
@@ -86,7 +86,8 @@ func TestEpisodeOfGateway(t *testing.T) {
 		*e.Senders[0].After > 500_000 || e.SlowedSenders() != len(e.Senders) {
 		t.Errorf("senders %+v", e.Senders)
 	}
-	for _, part := range []string{`"message":"Congestion of the queue began."`, `"message":"Congestion of the queue ended."`, `"port":"wan","class":"data"`, `"top_flow_destination_qp":7`, `"senders_slowed":1`} {
+	for _, part := range []string{`"message":"Congestion of the queue began."`, `"message":"Congestion of the queue ended."`, `"port":"wan","class":"data"`, `"top_flow_destination_qp":7`, `"senders_slowed":1`,
+		`"top_suppression":"flow-limit"`} {
 		if strings.Count(log.String(), part) != map[bool]int{true: 2, false: 1}[strings.Contains(part, "port")] {
 			t.Errorf("the log should have %s:\n%s", part, &log)
 		}

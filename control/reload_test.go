@@ -80,7 +80,7 @@ func TestReload(t *testing.T) {
 	}
 	kMax := func() uint64 {
 		t.Helper()
-		counters, err := client.Counters(t.Context())
+		counters, err := client.Counters(t.Context(), api.CountersPath)
 		if err != nil {
 			t.Fatal(err)
 		}

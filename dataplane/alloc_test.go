@@ -17,7 +17,7 @@ func TestStepAllocatesNothing(t *testing.T) {
 	p.Who.Enabled[congestion.ProxyNotification], p.Proxies = true, behind(t, "198.18.0.0/16", proxy4)
 	p.Ports[wan].PerFlow = 1000
 	p.PerDestination, p.PerPort = perSecond(1e8), perSecond(1e8)
-	p.Border = dataplane.NewBorder(nil, nil)
+	p.Border = dataplane.NewBorder(nil, nil, false)
 	r := testkit.New(t, testkit.Setup{Policy: p, Static: knownQPs(t), Forget: true, Flows: 256, Capacity: 40_000, Rate: 1e9,
 		Change: func(c *dataplane.Config) { c.Aging = ms / 2 }})
 	var frames [][]byte

@@ -12,11 +12,12 @@ import (
 // in both directions. Standard CNPs always pass, since receivers send them. A nil Border drops nothing.
 type Border struct {
 	members, sources *prefix.Table[struct{}]
+	observe          bool // count what it would drop, and drop nothing
 }
 
-// NewBorder makes the policy of a domain.
-func NewBorder(members, sources []netip.Prefix) *Border {
-	return &Border{members: set(members), sources: set(sources)}
+// NewBorder makes the policy of a domain, which drops frames, or with observe only counts them.
+func NewBorder(members, sources []netip.Prefix, observe bool) *Border {
+	return &Border{members: set(members), sources: set(sources), observe: observe}
 }
 
 func set(prefixes []netip.Prefix) *prefix.Table[struct{}] {
@@ -39,6 +40,14 @@ func (d *Border) stops(role Role, note packet.Notification, b []byte, p *packet.
 		return DroppedBorderIn, !d.from(p)
 	}
 	return DroppedBorderOut, !d.to(b, p)
+}
+
+// onlyObserves reports whether the filter lets a frame pass that it stops, and then counts it.
+func (d *Border) onlyObserves(c *counters, port int, reason Counter) bool {
+	if d.observe {
+		c.add(port, BorderObservedFirst+reason-DroppedBorderIn, 1)
+	}
+	return d.observe
 }
 
 func unclassified(role Role) Counter {

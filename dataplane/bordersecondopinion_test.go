@@ -26,7 +26,7 @@ func TestSecondOpinionBorder(t *testing.T) {
 	}
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 	for _, port := range []int{fabric, wan} {
-		r, count := newBorderRig(t, dataplane.NewBorder(nil, nil)), map[string]int{}
+		r, count := newBorderRig(t, dataplane.NewBorder(nil, nil, false)), map[string]int{}
 		for _, line := range lines {
 			verdict, rest, _ := strings.Cut(line, " ")
 			octets, name, _ := strings.Cut(rest, " ")

@@ -38,7 +38,7 @@ func TestNoVariantCrosses(t *testing.T) {
 		t.Fatalf("only %d golden notifications: %v", len(kinds), slices.Sorted(maps.Keys(kinds)))
 	}
 	for _, port := range []int{fabric, wan} {
-		open, closed := newBorderRig(t, nil), newBorderRig(t, dataplane.NewBorder(nil, nil))
+		open, closed := newBorderRig(t, nil), newBorderRig(t, dataplane.NewBorder(nil, nil, false))
 		sent, passed := uint64(0), 0
 		for kind, frame := range kinds {
 			for _, v := range variants(frame) {
@@ -68,7 +68,7 @@ func TestUnclassifiedIsCounted(t *testing.T) {
 		fabric: {dataplane.DroppedBorderOut, dataplane.DroppedBorderUnclassifiedOut},
 		wan:    {dataplane.DroppedBorderIn, dataplane.DroppedBorderUnclassifiedIn},
 	} {
-		strict, lenient := newBorderRig(t, dataplane.NewBorder(nil, nil)), newBorderRig(t, dataplane.NewBorder(everything, everything))
+		strict, lenient := newBorderRig(t, dataplane.NewBorder(nil, nil, false)), newBorderRig(t, dataplane.NewBorder(everything, everything, false))
 		sent := uint64(0)
 		for kind, frame := range goldenNotifications(t) {
 			for _, v := range variants(frame) {
@@ -100,7 +100,7 @@ func TestBorderSourceRoutes(t *testing.T) {
 			if !strings.HasSuffix(v.name, "segment left") && !strings.HasSuffix(v.name, "source route") {
 				continue
 			}
-			r := newBorderRig(t, dataplane.NewBorder(everything, everything))
+			r := newBorderRig(t, dataplane.NewBorder(everything, everything, false))
 			if r.crosses(t, fabric, v.frame) || r.Count(fabric, dataplane.DroppedBorderOut) != 1 {
 				t.Errorf("%s, %s: leaves", kind, v.name)
 			}
@@ -149,7 +149,7 @@ func TestOrdinaryTrafficCrosses(t *testing.T) {
 		add("DNS", o.ethernet(o.ip(17, []byte("\xc0\x00\x00\x35\x00\x14\x00\x00"), make([]byte, 12))))
 	}
 	for _, port := range []int{fabric, wan} {
-		r := newBorderRig(t, dataplane.NewBorder(nil, nil))
+		r := newBorderRig(t, dataplane.NewBorder(nil, nil, false))
 		for _, v := range frames {
 			if !r.crosses(t, port, v.frame) {
 				t.Errorf("%s doesn't cross from port %d: % x", v.name, port, v.frame)

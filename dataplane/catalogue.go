@@ -40,6 +40,7 @@ const (
 	DroppedLinkDown
 	DroppedRefused
 	DroppedPFCWatchdog
+	DroppedPacing
 	ECNMarked
 	ECNObserved
 	CEReceived
@@ -75,8 +76,11 @@ const (
 	ProxyTranslatedFirst = ProxyRefusedFirst + Counter(proxy.Refusals)
 	EnforcedFirst        = SuppressedFirst + Counter(Suppressions)
 	UnenforcedFirst      = EnforcedFirst + Counter(paceActions)
-	Counters             = UnenforcedFirst + Counter(Unenforceds)
+	BorderObservedFirst  = UnenforcedFirst + Counter(Unenforceds) // in the order of DroppedBorderIn and the three after it
+	Counters             = BorderObservedFirst + borderReasons
 )
+
+const borderReasons = DroppedBorderUnclassifiedOut - DroppedBorderIn + 1
 
 // Info is a counter's metric, and the value of its label, "" if it has none.
 type Info struct {
@@ -114,6 +118,7 @@ func catalogue() (c [Counters]Info) {
 		DroppedLinkDown:              {telemetry.DroppedPackets, "link-down"},
 		DroppedRefused:               {telemetry.DroppedPackets, "refused-by-device"},
 		DroppedPFCWatchdog:           {telemetry.DroppedPackets, "pfc-watchdog"},
+		DroppedPacing:                {telemetry.DroppedPackets, "pacing-full"},
 		ECNMarked:                    {telemetry.ECNMarkedPackets, ""},
 		ECNObserved:                  {telemetry.ECNObservedPackets, ""},
 		CEReceived:                   {telemetry.CEReceivedPackets, ""},
@@ -165,6 +170,9 @@ func catalogue() (c [Counters]Info) {
 	}
 	for u := range Unenforceds {
 		c[UnenforcedFirst+Counter(u)] = Info{telemetry.NotificationsUnenforced, unenforcedNames[u]}
+	}
+	for n := range borderReasons {
+		c[BorderObservedFirst+n] = Info{telemetry.DomainObserved, c[DroppedBorderIn+n].Value}
 	}
 	return c
 }

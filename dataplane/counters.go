@@ -190,6 +190,7 @@ type PortStats struct {
 	Frames    [MaxClasses]int64  // frames waiting
 	Watermark [MaxClasses]uint64 // the most bytes that waited at once
 	Marked    [MaxClasses]uint64 // packets marked CE
+	Fair      [MaxClasses]uint64 // the control law's fair rate, bit/s; 0: none was computed yet
 	// RTTSamples are the round-trip times that were measured, by source.
 	RTTSamples [congestion.RTTSources]uint64
 	// PacedFrames and PacedBytes are held by pacing, in addition to those queued in the classes.
@@ -203,6 +204,9 @@ func (d *Dataplane) Port(port int) PortStats {
 	var s PortStats
 	for source := range s.RTTSamples {
 		s.RTTSamples[source] = d.paths[port].samples[source].Load()
+	}
+	for class := range s.Fair {
+		s.Fair[class] = uint64(8e9 * d.fair[port*MaxClasses+class].fair())
 	}
 	for _, w := range d.workers {
 		p := &w.counters.published[port]

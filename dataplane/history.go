@@ -55,6 +55,7 @@ type NotificationRecord struct {
 	Class     uint8
 	Format    congestion.Format // of no meaning where it was Suppressed
 	Cause     congestion.Cause  // 0 of a Resume
+	Raised    bool              // the level is higher than for the queue's state alone, as the queue has grown since an earlier request
 	Outcome   Outcome
 	Reason    Suppression // where it was Suppressed
 	To        packet.Addr // the notified host: the sender, or its proxy; of no meaning where it was Suppressed

@@ -20,7 +20,17 @@ type fairClass struct {
 	counted atomic.Uint64 // the workers' obeyed bytes up to then
 	loop    atomic.Int64  // delay of the control loop, ns
 	spacing atomic.Int64  // of congestion.Spacing
-	_       [24]byte      // a cache line
+	until   atomic.Int64  // all workers measure rates until then, ns: F needs the bytes of all
+	_       [16]byte      // a cache line
+}
+
+// measureUntil makes all workers measure rates until a time, ns.
+func (f *fairClass) measureUntil(at int64) {
+	for old := f.until.Load(); at-old > lawEpoch; old = f.until.Load() {
+		if f.until.CompareAndSwap(old, at) {
+			return
+		}
+	}
 }
 
 func (f *fairClass) fair() float64 { return math.Float64frombits(f.rate.Load()) }
@@ -48,7 +58,6 @@ type lawState struct {
 	obeyed   float64
 	largest  [2]float64 // in this epoch, and in the one before
 	epoch    int64      // when this one began, ns
-	until    int64      // rates are measured until then, ns
 	polled   int64      // time of the last poll, ns
 	interval int64      // between the last two polls, ns
 	resumes  bool
@@ -76,13 +85,13 @@ func (w *Worker) law(r *response, b *batch, these mask, depth float64) (marked m
 	if w.now != s.polled {
 		s.interval, s.polled = w.now-s.polled, w.now
 	}
+	class := &w.plane.fair[r.out*MaxClasses+r.class]
 	if l.Measures(depth) {
-		s.until = max(s.until, w.now+lawIdle)
+		class.measureUntil(w.now + lawIdle)
 	}
-	if w.now > s.until && !w.policy.Drain {
+	if w.now > class.until.Load() && !w.policy.Drain {
 		return 0
 	}
-	class := &w.plane.fair[r.out*MaxClasses+r.class]
 	w.updateFair(r, class, depth)
 	c := congestion.LawState{
 		Law: l, Now: w.now, Fair: class.fair(), Depth: depth, Loop: class.loop.Load(), Spacing: class.spacing.Load(), Polled: s.interval,
@@ -191,6 +200,7 @@ func (w *Worker) windowEnded(c *congestion.LawState, class *fairClass, f *lawFlo
 	}
 	key := w.flows.Key(x)
 	s := w.lawSenders.of(key)
+	w.braked(key, x, s, s.reaction.Ended(w.now, uint32(x), f.Rate(), c.Fair), c.Fair)
 	if delay := s.Ended(c, &f.LawFlow, uint32(x), window); delay > 0 {
 		w.lawSenders.teach(key, s)
 		class.learnDelay(delay)
@@ -210,8 +220,11 @@ func (w *Worker) lawNotify(r *response, b *batch, i int, c *congestion.LawState,
 		w.suppressFlow(r, x, reason)
 		return false
 	}
-	s := w.lawSenders.of(key)
-	random := w.lawRandom()
+	e := w.lawSenders.of(key)
+	if e.reaction.Probes(w.now) {
+		return false
+	}
+	s, random := &e.LawSender, w.lawRandom()
 	switch n.format {
 	case congestion.LongHaulCNP, congestion.LongHaulCNPICMPv6:
 		if d.Parameter = f.Reduce(c, s, random); d.Parameter == 0 {
@@ -221,8 +234,9 @@ func (w *Worker) lawNotify(r *response, b *batch, i int, c *congestion.LawState,
 			return false
 		}
 		f.Reduced(c, s, uint32(x), d.Parameter)
+		e.reaction.Notified(w.now, uint32(x), f.Rate())
 		r.state.law.resumes = true
-		r.state.law.until = w.now + limited
+		w.plane.fair[r.out*MaxClasses+r.class].measureUntil(w.now + limited)
 		w.lawParts[r.out*MaxClasses+r.class].resumes.Store(true)
 	case congestion.PPFC:
 		d.Action, d.Parameter = congestion.Pause, f.Pause(c, b.frames[i].Len+lineOverhead)
@@ -236,14 +250,15 @@ func (w *Worker) lawNotify(r *response, b *batch, i int, c *congestion.LawState,
 			return false
 		}
 		f.SentCNP(c, s, uint32(x))
+		e.reaction.Notified(w.now, uint32(x), f.Rate())
 	}
-	return !s.Ignores()
+	return !e.reaction.Brakes(w.now)
 }
 
 // lawResume asks the sender of a flow with a limit below F to resume, unless another gateway has notified it.
 func (w *Worker) lawResume(r *response, b *batch, i int, c *congestion.LawState, f *lawFlow) {
 	x := w.flow[i].Index
-	s := w.lawSenders.of(w.flows.Key(x))
+	s := &w.lawSenders.of(w.flows.Key(x)).LawSender
 	percent, again, ok := f.ResumeRate(c, s)
 	if !ok {
 		return

@@ -1,7 +1,6 @@
 package dataplane
 
 import (
-	"math/bits"
 	"unsafe"
 
 	"github.com/cnpgate/cnpgate/congestion"
@@ -14,12 +13,13 @@ import (
 // is replaced by the next sender with its place.
 type lawSenders struct {
 	entries []lawSender
-	seed    uint64
+	secret  [3]uint64
 }
 
 type lawSender struct {
 	key uint64 // hash of the address or the prefix, 0: the entry is free
 	congestion.LawSender
+	reaction congestion.Reaction
 }
 
 // lawPlaces is the number of entries: half for senders, half for prefixes.
@@ -29,21 +29,24 @@ func lawSendersSize() int { return lawPlaces * int(unsafe.Sizeof(lawSender{})) }
 
 // newLawSenders needs memory that is zero and 8-byte aligned.
 func newLawSenders(memory []byte, seed uint64) lawSenders {
-	return lawSenders{unsafe.Slice((*lawSender)(unsafe.Pointer(unsafe.SliceData(memory))), lawPlaces), seed}
+	s := lawSenders{entries: unsafe.Slice((*lawSender)(unsafe.Pointer(unsafe.SliceData(memory))), lawPlaces)}
+	keyhash.Spread(s.secret[:], seed) // with the bare seed, a small one of a test, neighbors' addresses would have one place
+	return s
 }
 
 // of returns the entry of a flow's sender: what is known of it, or of its prefix.
-func (s *lawSenders) of(k *flowtable.Key) *congestion.LawSender {
+func (s *lawSenders) of(k *flowtable.Key) *lawSender {
 	e, known := s.entry(k.Src, k.Scope(), 0)
 	if !known {
 		e.Begin(&s.prefix(k).LawSender)
+		e.reaction = congestion.Reaction{}
 	}
-	return &e.LawSender
+	return e
 }
 
 // teach passes on what was learned of a flow's sender to the unknown senders of its prefix.
-func (s *lawSenders) teach(k *flowtable.Key, learned *congestion.LawSender) {
-	s.prefix(k).Begin(learned)
+func (s *lawSenders) teach(k *flowtable.Key, learned *lawSender) {
+	s.prefix(k).Begin(&learned.LawSender)
 }
 
 func (s *lawSenders) prefix(k *flowtable.Key) *lawSender {
@@ -56,11 +59,20 @@ func (s *lawSenders) prefix(k *flowtable.Key) *lawSender {
 
 // entry returns the entry of an address in the half of the table that begins at a place, and whether it was its own.
 func (s *lawSenders) entry(a packet.Addr, scope packet.Scope, first int) (e *lawSender, known bool) {
-	key := keyhash.Fold(a.Hi^s.seed^uint64(scope), a.Lo^bits.RotateLeft64(s.seed, 32)) | 1
-	e = &s.entries[first+int(key>>1%(lawPlaces/2))]
-	known = e.key == key
-	e.key = key
+	e, known = s.find(a, scope, first)
+	e.key = s.hash(a, scope)
 	return e, known
+}
+
+// find is entry without making it the address's own.
+func (s *lawSenders) find(a packet.Addr, scope packet.Scope, first int) (e *lawSender, known bool) {
+	key := s.hash(a, scope)
+	e = &s.entries[first+int(key>>32%(lawPlaces/2))]
+	return e, e.key == key
+}
+
+func (s *lawSenders) hash(a packet.Addr, scope packet.Scope) uint64 {
+	return keyhash.Fold(keyhash.Fold(a.Hi^s.secret[0], a.Lo^s.secret[1])^s.secret[2], uint64(scope)^s.secret[0]) | 1
 }
 
 // prefixOf is the prefix of a sender: /24 (IPv4) or /64 (IPv6).

@@ -100,4 +100,13 @@ func (w *Worker) readMail() {
 			w.tried(&w.plane.workers[from].trials[r.trial], r.port, w.obey(r.port, &r.paceRequest))
 		}
 	}
+	for from := range w.passedMail {
+		for range mailboxSize {
+			r, ok := w.passedMail[from].take()
+			if !ok {
+				break
+			}
+			w.senders.notifiedElsewhere(r.port, &r.paceRequest)
+		}
+	}
 }

@@ -32,7 +32,7 @@ func (w *Worker) recordSent(n *note, frame []byte, o Outcome) {
 	r.Decision, r.Format, r.To, r.Outcome, r.Reason = n.decision, n.format, n.to, o, allowed
 	r.FlowBytes, r.FlowRate, r.Length = n.flowBytes, n.flowRate, uint16(len(frame))
 	copy(r.Frame[:], frame)
-	r.In, r.Out, r.Class, r.Cause = n.in, n.out, n.class, n.cause
+	r.In, r.Out, r.Class, r.Cause, r.Raised = n.in, n.out, n.class, n.cause, n.raised
 	w.recordState(r, n.flow, n.account, n.state)
 }
 
@@ -48,7 +48,7 @@ func (w *Worker) recordSuppressed(r *response, x flowtable.Index, s Suppression)
 	}
 	to.Decision, to.Format, to.To, to.Outcome, to.Reason = congestion.Decision{}, 0, packet.Addr{}, Suppressed, s
 	to.FlowBytes, to.FlowRate, to.Length = w.learner.Bytes(x), 0, 0
-	to.In, to.Out, to.Class, to.Cause = uint8(r.in), uint8(r.out), uint8(r.class), r.cause
+	to.In, to.Out, to.Class, to.Cause, to.Raised = uint8(r.in), uint8(r.out), uint8(r.class), r.cause, false
 	w.recordState(to, x, w.accounts.known(x), r.state)
 }
 

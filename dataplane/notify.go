@@ -12,6 +12,9 @@ import (
 // managementQPs are QP 0 (SMI) and QP 1 (GSI): they carry management datagrams and have no rate to reduce (IBTA 3.9.3).
 const managementQPs = 2
 
+// qpUnknown is that the sender's QP isn't known, or not yet.
+const qpUnknown = Suppression(congestion.SourceQPUnknown)
+
 // groupMAC is the bit of a group's MAC address in its first octet.
 const groupMAC = 1
 
@@ -40,7 +43,8 @@ func (w *Worker) notify(r *response, b *batch, i int) {
 	}
 	n := &w.note
 	n.decision = r.decision
-	if reason := w.choose(b, i); reason != allowed {
+	reason := w.choose(b, i)
+	if reason != allowed && reason != qpUnknown { // a QP that isn't known yet may be known soon: then the sender's past rates matter
 		w.suppressFlow(r, x, reason)
 		return
 	}
@@ -63,9 +67,14 @@ func (w *Worker) notify(r *response, b *batch, i int) {
 		}
 		return // in a later round, if it is still among the largest
 	}
-	n.flowBytes, n.flowRate = bytes, sender.throughput.Rate(w.now, bytes)
+	if reason != allowed {
+		w.suppressFlow(r, x, reason)
+		return
+	}
+	n.flowBytes, n.flowRate, n.raised = bytes, sender.throughput.Rate(w.now, bytes), false
 	if stricter {
 		n.decision = sender.Stricter(&r.policy.Response, r.metrics, r.cause)
+		n.raised = n.decision.Level > r.decision.Level
 		if reason := w.choose(b, i); reason != allowed { // not every format expresses every action
 			w.suppressFlow(r, x, reason)
 			return
@@ -83,6 +92,7 @@ func (w *Worker) notify(r *response, b *batch, i int) {
 // about sets what all notifications about a queue have in common, until the next call.
 func (w *Worker) about(in, out, class int, state *classState, c congestion.Cause) {
 	n := &w.note
+	n.raised = false
 	n.in, n.out, n.class, n.state, n.cause, n.queue = uint8(in), uint8(out), uint8(class), state, c, &w.egress[in].notifications
 }
 
@@ -91,7 +101,11 @@ func (w *Worker) about(in, out, class int, state *classState, c congestion.Cause
 // own address is the gateway: it notifies the sender itself, and so does the proxy that another gateway has asked: two proxies never notify each
 // other.
 func (w *Worker) choose(b *batch, i int) Suppression {
-	n, x, k := &w.note, w.flow[i].Index, flowtable.KeyOf(&w.records[i])
+	return w.note.choose(w, w.flow[i].Index, flowtable.KeyOf(&w.records[i]), w.batch.Bytes(b.frames[i])[0]&groupMAC != 0)
+}
+
+// choose is Worker.choose for a packet of a flow; group: the packet goes to a group's MAC address.
+func (n *note) choose(w *Worker, x flowtable.Index, k *flowtable.Key, group bool) Suppression {
 	answer := w.learner.Answer(x, w.flows.State(x).Answer())
 	n.sourceQP = answer.SourceQP()
 	if w.policy.Drain && n.decision.Action != congestion.Resume {
@@ -102,7 +116,7 @@ func (w *Worker) choose(b *batch, i int) Suppression {
 	}
 	// The packet must go to one station and one host: a notification has its destination MAC address as its source, and a standard CNP the
 	// destination IP address, too. Neither may be a group's (IEEE 802.3 3.2.3, RFC 1122 3.2.1.3). What is in a tunnel has no part in that.
-	if w.batch.Bytes(b.frames[i])[0]&groupMAC != 0 || !k.Encapsulated() && !k.Dst.Unicast() {
+	if group || !k.Encapsulated() && !k.Dst.Unicast() {
 		return Suppression(congestion.NotUnicast)
 	}
 	if to, behind := w.policy.Proxies.Lookup(k.Src); behind && n.cause != congestion.ByProxy && !w.isOwn(to) {
@@ -113,8 +127,7 @@ func (w *Worker) choose(b *batch, i int) Suppression {
 		return Encapsulated
 	}
 	n.to = k.Src
-	refused := w.plane.refusals.has(packet.Host{Addr: k.Src, Scope: k.Scope()}, w.now)
-	format, reason := w.policy.Who.ChooseWith(&w.recent, &k.Src, answer.Usable(), refused, n.decision.Action)
+	format, reason := w.policy.Who.ChooseWith(&w.recent, &k.Src, answer.Usable(), w.plane.refusals.has(packet.Host{Addr: k.Src, Scope: k.Scope()}, w.now), n.decision.Action)
 	n.format = format
 	return Suppression(reason)
 }
@@ -223,6 +236,7 @@ type note struct {
 
 	format              congestion.Format
 	observed            bool        // it is only counted
+	raised              bool        // as in NotificationRecord
 	to                  packet.Addr // the sender, or its proxy
 	flow                flowtable.Index
 	account             *account // of the flow
@@ -236,16 +250,24 @@ type note struct {
 
 // admit reports whether a notification can be queued at the flow's ingress port, and the limits of the destination and the port allow it.
 func (w *Worker) admit(n *note) Suppression {
-	if n.queue.full() {
-		return NotificationQueueFull
-	}
-	if len(w.batch.Spare) == 0 {
-		return NoBuffer
+	if reason := room(w, n.queue); reason != allowed {
+		return reason
 	}
 	if w.policy.PerDestination.Off() && w.policy.PerProxy.Off() && w.policy.PerPort.Off() {
 		return allowed
 	}
 	return w.limits(n)
+}
+
+// room reports whether a worker can queue a notification.
+func room(w *Worker, q *ring) Suppression {
+	if q.full() {
+		return NotificationQueueFull
+	}
+	if len(w.batch.Spare) == 0 {
+		return NoBuffer
+	}
+	return allowed
 }
 
 // emit builds a notification that was admitted in a spare buffer, and queues it, ahead of data, at the flow's ingress port. In observe mode
@@ -287,25 +309,38 @@ func (w *Worker) push(q *ring, size int, tag flowtable.Index) {
 	w.batch.Spare = w.batch.Spare[:last]
 }
 
-// limits takes a token of the notification's destination and one of the port that it leaves by, or none. A proxy counts once for each scope
-// of its senders: those of a tenant must not use up the notifications about another tenant's.
+// limits takes a token of the notification's destination and one of the port that it leaves by, or none.
 func (w *Worker) limits(n *note) Suppression {
-	host := packet.Host{Addr: n.to, Scope: w.flows.Key(n.flow).Scope()}
-	to, each := w.plane.toDestination, w.policy.PerDestination
-	if n.format == congestion.ProxyNotification {
-		each = w.policy.PerProxy
-	}
+	each, host := limitOf(w, n)
 	if !each.Off() {
-		switch to.Allow(each, host, w.now) {
-		case ratelimit.Limited:
-			return DestinationLimit
-		case ratelimit.Busy:
-			return DestinationsFull
+		if reason := limitReason(w.plane.toDestination.Allow(each, host, w.now)); reason != allowed {
+			return reason
 		}
 	}
 	if !w.policy.PerPort.Off() && !w.policy.PerPort.Allow(&w.plane.toPort[n.in], w.now) {
-		to.Refund(each, host)
+		w.plane.toDestination.Refund(each, host)
 		return PortLimit
+	}
+	return allowed
+}
+
+// limitOf is the limit of a notification's destination. A proxy counts once for each scope of its senders: those of a tenant must not use up the
+// notifications about another tenant's.
+func limitOf(w *Worker, n *note) (each ratelimit.Rate, host packet.Host) {
+	each = w.policy.PerDestination
+	if n.format == congestion.ProxyNotification {
+		each = w.policy.PerProxy
+	}
+	return each, packet.Host{Addr: n.to, Scope: w.flows.Key(n.flow).Scope()}
+}
+
+// limitReason is the suppression for a destination's verdict.
+func limitReason(v ratelimit.Verdict) Suppression {
+	switch v {
+	case ratelimit.Limited:
+		return DestinationLimit
+	case ratelimit.Busy:
+		return DestinationsFull
 	}
 	return allowed
 }

@@ -99,6 +99,11 @@ func (w *Worker) holdBack(b *batch, i, out int, flow flowtable.Ref) bool {
 	if at == 0 || !p.waits(at, f.Len, w.now) {
 		return false
 	}
+	if h := &p.hosts.of[at]; h.enforced.braked && (p.full(at, f.Len) || p.late(h, w.now)) {
+		w.drop(out, DroppedPacing, f)
+		b.gone |= 1 << i
+		return false
+	}
 	for p.full(at, f.Len) && p.hosts.of[at].flows != 0 {
 		if next, _ := p.next(at); !w.fits(out, int(next.class), 1, uint64(next.frame.Len)) {
 			w.drop(out, DroppedQueueOctets, f)

@@ -11,6 +11,7 @@ type enforcedFlow struct {
 	next, prev  uint32        // neighbors in that list, 0 for none
 	ref         flowtable.Ref // of the flow's last known packet
 	sourceQP    uint32        // 0: not known
+	braked      bool          // its sender doesn't react to notifications
 	measuring   bool          // its rate, so that it can be reduced
 	since       int64         // when that began, ns
 	keep        uint64        // percent of that rate which will remain
@@ -68,7 +69,7 @@ const whole = 100 // percent
 // reduce reduces a flow's rate to a percentage: of its pace if it has one, otherwise of the rate at which its packets arrive, which must be
 // measured first.
 func (p *pacer) reduce(h *pacedHost, keep uint64, now int64) Unenforced {
-	if h.pace.Slow(p.policy, now) {
+	if h.pace.Slow(p.policy, now) || h.flows != 0 { // the rate of a flow whose frames are held is its pace
 		if !h.pace.ReduceTo(p.policy, keep, now) {
 			return unenforcedSoon
 		}

@@ -158,13 +158,13 @@ func TestProxyAndDomain(t *testing.T) {
 		dropped  dataplane.Counter // 0: none
 		passed   bool
 	}{
-		{"from outside", dataplane.NewBorder(prefixes("0.0.0.0/0"), nil), wan, asking(t, f, own4, 5), 0, dataplane.DroppedBorderIn, false},
-		{"from a source of the domain", dataplane.NewBorder(nil, prefixes("203.0.113.0/24")), wan, asking(t, f, own4, 5), 1, 0, false},
-		{"from the fabric", dataplane.NewBorder(nil, nil), fabric, asking(t, f, own4, 5), 1, 0, false},
-		{"to another proxy outside", dataplane.NewBorder(nil, nil), fabric, member, 0, dataplane.DroppedBorderOut, false},
-		{"to another proxy in the domain", dataplane.NewBorder(prefixes("198.51.100.0/24"), nil), fabric, member, 0, 0, true},
-		{"through, from outside", dataplane.NewBorder(nil, nil), wan, member, 0, dataplane.DroppedBorderIn, false},
-		{"through, from the domain", dataplane.NewBorder(nil, prefixes("203.0.113.0/24")), wan, member, 0, 0, true},
+		{"from outside", dataplane.NewBorder(prefixes("0.0.0.0/0"), nil, false), wan, asking(t, f, own4, 5), 0, dataplane.DroppedBorderIn, false},
+		{"from a source of the domain", dataplane.NewBorder(nil, prefixes("203.0.113.0/24"), false), wan, asking(t, f, own4, 5), 1, 0, false},
+		{"from the fabric", dataplane.NewBorder(nil, nil, false), fabric, asking(t, f, own4, 5), 1, 0, false},
+		{"to another proxy outside", dataplane.NewBorder(nil, nil, false), fabric, member, 0, dataplane.DroppedBorderOut, false},
+		{"to another proxy in the domain", dataplane.NewBorder(prefixes("198.51.100.0/24"), nil, false), fabric, member, 0, 0, true},
+		{"through, from outside", dataplane.NewBorder(nil, nil, false), wan, member, 0, dataplane.DroppedBorderIn, false},
+		{"through, from the domain", dataplane.NewBorder(nil, prefixes("203.0.113.0/24"), false), wan, member, 0, 0, true},
 	} {
 		p := proxyFor(congestion.StandardCNP)
 		p.Border = c.border
@@ -206,6 +206,34 @@ func TestProxyMailboxFull(t *testing.T) {
 	s.Settle()
 	if got := s.suppressed(fabric); !maps.Equal(got, map[string]uint64{"proxy-requests-full": 36, "proxy-repeated": 63}) {
 		t.Errorf("suppressed %v, expected 63 repeated", got)
+	}
+	s.Close(t)
+}
+
+// TestProxyRequestsOfTenants: the requests about a tenant's flows, however many and silent, don't keep out those about another tenant's.
+func TestProxyRequestsOfTenants(t *testing.T) {
+	const greedy, modest = 2000, 64
+	s := newScene(t, proxyFor(congestion.FastCNP), func(s *testkit.Setup) { s.Flows = 1 << 13 })
+	flow := func(vid, n uint32) []byte {
+		r := data(true, n)
+		r.Tags = []uint32{0x8100_0000 | vid}
+		return r.Frame()
+	}
+	ask := func(vid, flows uint32) {
+		for n := range flows {
+			s.arrive(flow(vid, n))
+		}
+		for n := range flows {
+			s.arriveAt(wan, asking(t, flow(vid, n), own6, 5))
+		}
+	}
+	ask(10, greedy)
+	ask(20, modest)
+	for n := range uint32(modest) {
+		s.arrive(flow(20, n))
+	}
+	if n := s.Count(fabric, formatCounter(dataplane.ProxyTranslatedFirst, congestion.FastCNP)); n != modest {
+		t.Errorf("%d notifications for a tenant's %d flows, beside another's %d", n, modest, greedy)
 	}
 	s.Close(t)
 }

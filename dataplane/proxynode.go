@@ -59,7 +59,7 @@ const proxySources = 4096
 func (w *Worker) takesNotification(port int, f burst.Frame, data []byte, p *packet.Parsed, node *ProxyNode) {
 	w.counters.add(port, ReceivedFirst+Counter(packet.ProxyNotification-1), 1)
 	switch {
-	case w.ports[port].Role == WAN && w.policy.Border != nil && !w.policy.Border.from(p):
+	case w.ports[port].Role == WAN && w.policy.Border != nil && !w.policy.Border.from(p) && !w.policy.Border.onlyObserves(&w.counters, port, DroppedBorderIn):
 		w.drop(port, DroppedBorderIn, f)
 		return
 	case !has(node.listens, p.Dst):
@@ -117,7 +117,7 @@ func (w *Worker) accept(port int, data []byte, p *packet.Parsed, node *ProxyNode
 
 // requestFlow gives a request to a worker that has the flow, this one first; false if none has it.
 func (w *Worker) requestFlow(k *flowtable.Key, level uint8) bool {
-	r := request{in: uint8(k.Port), level: level, until: w.now + requestTime}
+	r := request{in: uint8(k.Port), level: level, scope: k.Scope(), until: w.now + requestTime}
 	if x, state, found := w.flows.Find(k); found {
 		r.flow = flowtable.Ref{Index: x, Generation: state.Generation()}
 		w.request(r)

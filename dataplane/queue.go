@@ -16,11 +16,14 @@ func (w *Worker) queue(b *batch) {
 	}
 	if out := w.ports[b.port].Peer; w.egress[out].pacer != nil && w.egress[out].pacer.known+w.egress[out].pacer.requests.n > 0 {
 		held := w.pace(b, out, all)
+		held |= all & b.gone
 		all &^= held
 		if w.trace != nil {
-			w.trace.each(held, func(t *tracedPacket) { t.Paced = true })
+			w.trace.each(held&^b.gone, func(t *tracedPacket) { t.Paced = true })
 		}
-		all &^= b.gone
+		if w.policy.Ports[out].Law.On() && w.ports[out].Role == WAN {
+			w.lawHeld(b, out, held)
+		}
 	}
 	if b.oneClass {
 		bytes := b.bytes

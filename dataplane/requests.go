@@ -6,6 +6,7 @@ import (
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
+	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 // This file keeps what congested nodes have asked of a proxy until the flow's next data packet. The notification is built from that packet, as for
@@ -17,12 +18,14 @@ type request struct {
 	flow  flowtable.Ref
 	in    uint8 // the flow's ingress port
 	level uint8 // Congestion Level, 0 to 7
+	scope packet.Scope
 	until int64 // when it is given up, ns; it counts also while another worker has not read it yet
 }
 
 const (
-	// requestSlots bounds the waiting requests of a worker. A flow has one slot, by its index.
-	requestSlots = 512
+	// requestSets and requestWays bound the waiting requests of a worker: those of a flow are in the set that its index names.
+	requestSets = 64
+	requestWays = 8
 	// requestTime is how long a request waits, ns. A flow that fills a queue sends a packet much sooner.
 	requestTime = 100e6
 	// requestsSwept is the number of slots that a step checks for requests to give up.
@@ -31,35 +34,72 @@ const (
 
 // requests are the waiting requests of a worker.
 type requests struct {
-	used [requestSlots / 64]uint64 // a bit for each slot with a request, in one cache line: each packet reads its flow's while there are requests
-	of   [requestSlots]request
-	n    int             // slots in use
-	hand flowtable.Index // the slot swept last
+	used [requestSets]uint8 // a bit for each request of a set, in one cache line: each packet reads its flow's while there are requests
+	of   [requestSets][requestWays]request
+	n    int // of all sets
+	hand int // the slot swept last
 	mail []mailbox[request]
 }
 
 // request keeps a request until a data packet of its flow arrives. If the flow has one, the later level counts.
 func (w *Worker) request(r request) {
 	s := &w.requests
-	at := r.flow.Index % requestSlots
-	switch {
-	case w.now >= r.until: // the gateway has not been a proxy for a while
+	set := r.flow.Index % requestSets
+	if w.now >= r.until { // the gateway has not been a proxy for a while
 		w.suppress(int(r.in), ProxyFlowSilent)
 		return
-	case s.has(at) && s.of[at].flow != r.flow:
-		w.suppress(int(r.in), ProxyRequestsFull)
-		return
-	case s.has(at):
-		w.suppress(int(r.in), ProxyRepeated)
-	default:
-		s.used[at/64] |= 1 << (at % 64)
-		s.n++
 	}
-	s.of[at] = r
+	if way, ok := s.find(r.flow); ok {
+		w.suppress(int(r.in), ProxyRepeated)
+		s.of[set][way] = r
+		return
+	}
+	way := bits.TrailingZeros8(^s.used[set])
+	if way == requestWays {
+		var ok bool
+		if way, ok = s.yielding(set, r.scope); !ok {
+			w.suppress(int(r.in), ProxyRequestsFull)
+			return
+		}
+		w.suppress(int(s.of[set][way].in), ProxyRequestsFull)
+		s.forget(set, way)
+	}
+	s.used[set] |= 1 << way
+	s.n++
+	s.of[set][way] = r
 }
 
-// has reports whether a slot has a request.
-func (s *requests) has(at flowtable.Index) bool { return s.used[at/64]>>(at%64)&1 != 0 }
+// find returns the way of a flow's request in its set.
+func (s *requests) find(f flowtable.Ref) (way int, ok bool) {
+	set := f.Index % requestSets
+	for left := s.used[set]; left != 0; left &= left - 1 {
+		if way = bits.TrailingZeros8(left) % requestWays; s.of[set][way].flow == f {
+			return way, true
+		}
+	}
+	return 0, false
+}
+
+// yielding returns the way of the oldest request, in a full set, of the VLAN or tunnel with the most of them, if a request of another one may
+// take its place: that has at least two fewer. So no tenant's requests keep out another's.
+func (s *requests) yielding(set flowtable.Index, scope packet.Scope) (way int, ok bool) {
+	ways, own, most := &s.of[set], 0, 0
+	for i := range ways {
+		if ways[i].scope == scope {
+			own++
+		}
+		n := 0
+		for j := range ways {
+			if ways[j].scope == ways[i].scope {
+				n++
+			}
+		}
+		if n > most || n == most && ways[i].until < ways[way].until {
+			way, most = i, n
+		}
+	}
+	return way, most >= own+2
+}
 
 // readRequests takes the requests that other workers have passed on.
 func (w *Worker) readRequests() {
@@ -75,8 +115,8 @@ func (w *Worker) readRequests() {
 }
 
 // forget empties a slot.
-func (s *requests) forget(at flowtable.Index) {
-	s.used[at/64] &^= 1 << (at % 64)
+func (s *requests) forget(set flowtable.Index, way int) {
+	s.used[set] &^= 1 << way
 	s.n--
 }
 
@@ -84,10 +124,11 @@ func (s *requests) forget(at flowtable.Index) {
 func (w *Worker) sweepRequests() {
 	s := &w.requests
 	for range requestsSwept {
-		s.hand = (s.hand + 1) % requestSlots
-		if r := &s.of[s.hand]; s.has(s.hand) && w.now >= r.until {
+		s.hand = (s.hand + 1) % (requestSets * requestWays)
+		set, way := flowtable.Index(s.hand/requestWays), s.hand%requestWays
+		if r := &s.of[set][way]; s.used[set]>>way&1 != 0 && w.now >= r.until {
 			w.suppress(int(r.in), ProxyFlowSilent)
-			s.forget(s.hand)
+			s.forget(set, way)
 		}
 	}
 }
@@ -98,19 +139,20 @@ func (w *Worker) answerRequests(b *batch) {
 	hits := mask(0)
 	flows := w.flow[:min(len(b.frames), len(w.flow))]
 	for i := range flows {
-		at := flows[i].Index % requestSlots
-		hits |= mask(s.used[at/64]>>(at%64)&1) << i
+		if s.used[flows[i].Index%requestSets] != 0 {
+			hits |= 1 << i
+		}
 	}
 	for left := hits &^ (b.gone | b.flowless); left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(uint64(left)) % burst.MaxSize
 		w.inHand = uint8(i)
-		f := flows[i]
-		at := f.Index % requestSlots
-		if !s.has(at) || s.of[at].flow != f || !w.records[i].CarriesData() {
+		way, ok := s.find(flows[i])
+		if !ok || !w.records[i].CarriesData() {
 			continue
 		}
-		s.forget(at)
-		w.translate(b, i, s.of[at].level)
+		set := flows[i].Index % requestSets
+		s.forget(set, way)
+		w.translate(b, i, s.of[set][way].level)
 	}
 	w.inHand = notInHand
 }

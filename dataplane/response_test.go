@@ -410,7 +410,7 @@ func TestNotifiedElsewhere(t *testing.T) {
 }
 
 // vouched is the domain of the gateways whose notifications count.
-var vouched = dataplane.NewBorder(nil, prefixes("192.0.2.9/32", "2001:db8::9/128"))
+var vouched = dataplane.NewBorder(nil, prefixes("192.0.2.9/32", "2001:db8::9/128"), false)
 
 // elsewhere is a notification by another gateway to the sender of a data packet; qp is the source QP that a Long-haul CNP names.
 func elsewhere(p *dataplane.Policy, frame []byte, format congestion.Format, qp uint32) []byte {
@@ -463,25 +463,28 @@ func TestNotifiedElsewhereFlow(t *testing.T) {
 		{"PPFC", data(false, 0), data(false, 0), congestion.PPFC, wan, false, true},
 		{"PPFC about a receiver's QP with the sender's number", data(false, 0), toQP(data(false, 0), sourceQP), congestion.PPFC, wan, false, false},
 	} {
-		p := notifying(byAnything...)
-		if c.format == congestion.PPFC {
-			p = notifying(grant("198.18.0.0/16", congestion.PPFC))
-			p.Who.Enabled[congestion.PPFC] = true
+		for worker := range 2 { // at which it arrives; the flow is at worker 0
+			p := notifying(byAnything...)
+			if c.format == congestion.PPFC {
+				p = notifying(grant("198.18.0.0/16", congestion.PPFC))
+				p.Who.Enabled[congestion.PPFC] = true
+			}
+			p.Ports = append(p.Ports, p.Ports...)
+			p.Ports[wan].PerFlow, p.Border = 1e12, vouched
+			s := newScene(t, p, func(s *testkit.Setup) { s.Pairs, s.Workers = 2, 2 })
+			s.fill(3, c.watched)
+			passes := elsewhere(p, c.about.Frame(), c.format, sourceQP)
+			if c.damaged {
+				passes[len(passes)-1] ^= 1
+			}
+			s.InjectAt(t, worker, c.port, passes)
+			s.Settle()
+			s.fill(3, c.watched)
+			if notified := s.notified() > 0; notified == c.counts {
+				t.Errorf("%s, at worker %d: notified here: %v, suppressed %v", c.name, worker, notified, s.suppressed(fabric))
+			}
+			s.Drain()
+			s.Close(t)
 		}
-		p.Ports = append(p.Ports, p.Ports...)
-		p.Ports[wan].PerFlow, p.Border = 1e12, vouched
-		s := newScene(t, p, func(s *testkit.Setup) { s.Pairs = 2 })
-		s.fill(3, c.watched)
-		passes := elsewhere(p, c.about.Frame(), c.format, sourceQP)
-		if c.damaged {
-			passes[len(passes)-1] ^= 1
-		}
-		s.arriveAt(c.port, passes)
-		s.fill(3, c.watched)
-		if notified := s.notified() > 0; notified == c.counts {
-			t.Errorf("%s: notified here: %v, suppressed %v", c.name, notified, s.suppressed(fabric))
-		}
-		s.Drain()
-		s.Close(t)
 	}
 }

@@ -284,7 +284,7 @@ func TestProxyFromWrongSide(t *testing.T) {
 	} {
 		p := proxyFor(congestion.StandardCNP)
 		if c.border {
-			p.Border = dataplane.NewBorder(prefixes("198.18.0.0/15"), prefixes(c.source+"/32"))
+			p.Border = dataplane.NewBorder(prefixes("198.18.0.0/15"), prefixes(c.source+"/32"), false)
 		}
 		s := newScene(t, p, nil)
 		f := data(false, 0).Frame()
@@ -344,7 +344,7 @@ func TestUnvouchedNotifications(t *testing.T) {
 		s.Close(t)
 		return notified
 	}
-	all := dataplane.NewBorder(nil, prefixes("::/0"))
+	all := dataplane.NewBorder(nil, prefixes("::/0"), false)
 	want := count(nil, "", 0)
 	for _, c := range []struct {
 		name   string

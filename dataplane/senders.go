@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	"math/bits"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/cnpgate/cnpgate/cnpgen"
@@ -49,23 +50,23 @@ type senders struct {
 	resumed int       // the last entry that resume has checked
 	in      *Worker
 	seed    uint64
-	heads   []uint16 // by hash of the sender in its scope, the first entry
+	heads   []atomic.Uint32 // by hash of the sender in its scope, the first entry; other workers read whether there is one
 }
 
 const watchedBytes = (watchedSenders + 1) * int(unsafe.Sizeof(watched{}))
 
-func sendersSize() int { return watchedBytes + senderHashes*int(unsafe.Sizeof(uint16(0))) }
+func sendersSize() int { return watchedBytes + senderHashes*int(unsafe.Sizeof(atomic.Uint32{})) }
 
 // newSenders places the entries in memory, which must be zero and 8-byte aligned. The seed keys the hash of addresses.
 func newSenders(memory []byte, w *Worker, seed uint64) senders {
 	return senders{
 		of: unsafe.Slice((*watched)(unsafe.Pointer(unsafe.SliceData(memory))), watchedSenders+1), in: w, seed: seed,
-		heads: unsafe.Slice((*uint16)(unsafe.Pointer(&memory[watchedBytes])), senderHashes),
+		heads: unsafe.Slice((*atomic.Uint32)(unsafe.Pointer(&memory[watchedBytes])), senderHashes),
 	}
 }
 
 // head returns the start of the chain of entries with a sender's hash.
-func (s *senders) head(h packet.Host) *uint16 {
+func (s *senders) head(h packet.Host) *atomic.Uint32 {
 	address := keyhash.Fold(h.Hi^s.seed, h.Lo^bits.RotateLeft64(s.seed, 32))
 	return &s.heads[keyhash.Fold(address^bits.RotateLeft64(s.seed, 16), uint64(h.Scope)^bits.RotateLeft64(s.seed, 48))%senderHashes]
 }
@@ -74,9 +75,9 @@ func (s *senders) head(h packet.Host) *uint16 {
 func (s *senders) link(n uint16) {
 	e := &s.of[n]
 	head := s.head(senderOf(s.in.flows.Key(e.flow)))
-	e.next, e.prev = *head, 0
+	e.next, e.prev = uint16(head.Load()), 0
 	s.of[e.next].prev = n // entry 0 has no chain, so its links are never read
-	*head = n
+	head.Store(uint32(n))
 }
 
 // unlink removes an entry from its chain, in the same time whatever the chain's length: one sender with many flows makes it long.
@@ -86,7 +87,7 @@ func (s *senders) unlink(n uint16) {
 	if e.prev != 0 {
 		s.of[e.prev].next = e.next
 	} else {
-		*s.head(senderOf(s.in.flows.Key(e.flow))) = e.next
+		s.head(senderOf(s.in.flows.Key(e.flow))).Store(uint32(e.next))
 	}
 }
 
@@ -178,7 +179,7 @@ func (s *senders) notified(e *watched, n *note, depth uint64) {
 // notifiedElsewhere records that another gateway's notification to a sender has arrived on a WAN port: for the flow that it names, it counts like
 // this gateway's (draft-tian 5.7).
 func (s *senders) notifiedElsewhere(port int, r *paceRequest) {
-	n := *s.head(r.host())
+	n := uint16(s.head(r.host()).Load())
 	for range longestChain {
 		if n == 0 {
 			return

@@ -21,6 +21,8 @@ type Snapshot struct {
 	// Queue asks for flows of one queue in place of all: those of Of that live, at most mostChosen, then some that have frames in the queue. A flow
 	// may be in Flows twice.
 	Queue *QueueFlows
+	// Between asks for the flows between two hosts in place of all.
+	Between *Between
 }
 
 // QueueFlows says which flows of a queue are wanted.
@@ -63,9 +65,14 @@ func (w *Worker) answer(s *Snapshot) {
 	high := w.flows.High()
 	for ; n > 0 && s.At < high && len(s.Flows) < cap(s.Flows); n-- {
 		s.At++
-		if w.flows.State(s.At).Live() {
-			s.Flows = s.Flows[:len(s.Flows)+1]
-			w.record(s.At, &s.Flows[len(s.Flows)-1])
+		if !w.flows.State(s.At).Live() || s.Between != nil && !s.Between.has(w.flows.Key(s.At)) {
+			continue
+		}
+		s.Flows = s.Flows[:len(s.Flows)+1]
+		w.record(s.At, &s.Flows[len(s.Flows)-1])
+		if b := s.Between; b != nil {
+			b.Standings = b.Standings[:len(s.Flows)]
+			stand(w, s.At, &b.Standings[len(s.Flows)-1])
 		}
 	}
 	if s.End = s.At >= high; s.End || len(s.Flows) == cap(s.Flows) {

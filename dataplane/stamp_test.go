@@ -107,7 +107,7 @@ func TestSTAMP(t *testing.T) {
 			policies := [2]*dataplane.Policy{probing(c.east, c.west, 100*ms), probing(c.west, c.east, 100*ms)}
 			for _, p := range policies {
 				if c.border {
-					p.Border = dataplane.NewBorder(nil, nil)
+					p.Border = dataplane.NewBorder(nil, nil, false)
 				}
 			}
 			e := newEndToEnd(t, policies, 7*ms, 5*ms, c.rate)

@@ -100,7 +100,7 @@ func TestTrace(t *testing.T) {
 // TestTraceConsumed: of a frame that a stage ends, the trace has the reason, also if it is no packet of a flow.
 func TestTraceConsumed(t *testing.T) {
 	p := notifying()
-	p.Border = dataplane.NewBorder(nil, nil)
+	p.Border = dataplane.NewBorder(nil, nil, false)
 	s := newScene(t, p, nil)
 	trace := traceOf(true)
 	trace.AnyQP = true

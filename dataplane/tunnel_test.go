@@ -203,7 +203,7 @@ func TestTunnelAtBorder(t *testing.T) {
 		{"data in a pseudowire", testkit.Pseudowire(inner(false).Frame(), 5), false},
 	} {
 		for port, reason := range map[int]dataplane.Counter{fabric: dataplane.DroppedBorderUnclassifiedOut, wan: dataplane.DroppedBorderUnclassifiedIn} {
-			r := newBorderRig(t, dataplane.NewBorder(everything, everything))
+			r := newBorderRig(t, dataplane.NewBorder(everything, everything, false))
 			if r.crosses(t, port, c.frame) != c.passes || (r.Count(port, reason) == 0) != c.passes {
 				t.Errorf("%s from port %d: passes %v", c.name, port, !c.passes)
 			}

@@ -44,6 +44,7 @@ func (w *Worker) ends(b *batch, i int) bool {
 		w.counters.add(b.port, ReceivedFirst+Counter(kind-1), 1)
 	}
 	reason, stop := w.policy.Border.stops(w.ports[b.port].Role, kind, data, p, code)
+	stop = stop && !w.policy.Border.onlyObserves(&w.counters, b.port, reason)
 	switch {
 	case stop:
 		w.drop(b.port, reason, b.frames[i])
@@ -64,16 +65,31 @@ func (w *Worker) passing(port int, kind packet.Notification, data []byte, p *pac
 		return
 	}
 	scope := packet.ScopeOf(uint16(w.ports[port].Peer), p)
-	if *w.senders.head(packet.Host{Addr: p.Dst, Scope: scope}) == 0 { // reading one that concerns no sender here would only cost time
+	host := packet.Host{Addr: p.Dst, Scope: scope}
+	if !w.plane.watches(host) || !w.permitted(kind, p) || w.hear(data, p) != cnpdec.Accepted {
 		return
 	}
-	if !w.permitted(kind, p) || w.hear(data, p) != cnpdec.Accepted {
+	r, ok := paceRequestOf(&w.heard)
+	if !ok || r.action == resumeFlow || r.action == endPause {
 		return
 	}
-	if r, ok := paceRequestOf(&w.heard); ok && r.action != resumeFlow && r.action != endPause {
-		r.scope = scope
-		w.senders.notifiedElsewhere(port, &r)
+	r.scope = scope
+	w.senders.notifiedElsewhere(port, &r)
+	for _, other := range w.plane.workers {
+		if other != w && other.senders.head(host).Load() != 0 {
+			other.passedMail[w.id].put(portPaceRequest{paceRequest: r, port: port}) // if it is full, this one doesn't count there
+		}
 	}
+}
+
+// watches reports whether a worker may watch a sender: reading a notification that concerns none would only cost time.
+func (d *Dataplane) watches(host packet.Host) bool {
+	for _, w := range d.workers {
+		if w.senders.head(host).Load() != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // hear reads a notification into w.heard.

@@ -54,7 +54,7 @@ func TestChainsOfSenders(t *testing.T) {
 			}
 			for a := range addresses {
 				var got []uint16
-				for n := *s.head(packet.Host{Addr: packet.Addr{Lo: uint64(1 + a)}}); n != 0; n = s.of[n].next {
+				for n := uint16(s.head(packet.Host{Addr: packet.Addr{Lo: uint64(1 + a)}}).Load()); n != 0; n = s.of[n].next {
 					got = append(got, n)
 				}
 				if of := only(s, want, a); !slices.Equal(got, of) {

@@ -46,6 +46,7 @@ type Worker struct {
 	counters   counters
 	mail       []mailbox[slowDown]        // by the worker that writes
 	paceMail   []mailbox[portPaceRequest] // the same
+	passedMail []mailbox[portPaceRequest] // notifications of other gateways that pass; the same
 	trials     [trialSlots]trial          // of the requests that this worker has passed to the others
 	trial      uint8                      // the last one
 	heard      cnpdec.Notification        // the one that is being read
@@ -82,6 +83,7 @@ func newWorker(d *Dataplane, id int, b burst.Backend, c *Config) (*Worker, error
 	w.counters = newCounters(len(c.Ports))
 	w.mail, w.paceMail = newMailboxes[slowDown](len(c.Backends), c.Ports), newMailboxes[portPaceRequest](len(c.Backends), c.Ports)
 	if len(c.Backends) > 1 {
+		w.passedMail = make([]mailbox[portPaceRequest], len(c.Backends))
 		w.requests.mail = make([]mailbox[request], len(c.Backends))
 	}
 	w.histograms.init(c.Ports)

@@ -16,16 +16,16 @@ import (
 	"github.com/cnpgate/cnpgate/internal/testkit/ontime"
 )
 
-// section returns the text of a section of the README.
-func section(t *testing.T, title string) string {
+// section returns the text of a section of a page.
+func section(t *testing.T, page, title string) string {
 	t.Helper()
-	text, err := os.ReadFile("README.md")
+	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, after, found := strings.Cut(string(text), "\n## "+title+"\n")
 	if !found {
-		t.Fatalf("README.md has no section %s", title)
+		t.Fatalf("%s has no section %s", page, title)
 	}
 	before, _, _ := strings.Cut(after, "\n## ")
 	return before
@@ -63,27 +63,32 @@ func checkout(t *testing.T) string {
 	return dir
 }
 
-// TestLaptop carries out the laptop's section, line by line, with namespaces of its own.
-func TestLaptop(t *testing.T) {
+// TestTryIt carries out what the main README has the reader paste, but for the build, with namespaces of its own: the sender is notified and obeys.
+func TestTryIt(t *testing.T) {
 	if ontime.Again(t) {
 		return
 	}
-	script := "mount -t tmpfs none /run/netns\nset -e -m\n" + commands(section(t, "Laptop"), 4)
-	cmd := exec.Command("bash", "-c", script)
+	paste := commands(section(t, "../README.md", "Try it"), 4)
+	build, paste, found := strings.Cut(paste, "\n")
+	if paste, _, found = strings.Cut(paste, "\n1: queue "); !strings.HasPrefix(build, "scripts/setup") || !found {
+		t.Fatalf("the first line of the paste is %q; expected the build, and a sample of the output behind the paste", build)
+	}
+	cmd := exec.Command("bash", "-c", "mount -t tmpfs none /run/netns\nset -e -m\n"+paste)
 	cmd.Dir = checkout(t)
 	if err := os.MkdirAll("/run/netns", 0o755); err != nil {
 		t.Fatal(err)
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET}
 	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), " 0% packet loss") || !strings.Contains(string(out), `"message":"The gateway has stopped. `) {
-		t.Errorf("%v\n%s\n%s", err, script, out)
+	notified := regexp.MustCompile(`notifications  accepted: slowed-down [1-9]\d*; refused: none`).Match(out)
+	if err != nil || !notified || !strings.Contains(string(out), " yes\n") || !strings.Contains(string(out), `"message":"The gateway has stopped. `) {
+		t.Errorf("%v\n%s\n%s", err, paste, out)
 	}
 }
 
 // TestHugepagesAreEnough: the README reserves enough hugepages for bare-metal.yaml, and not many more.
 func TestHugepagesAreEnough(t *testing.T) {
-	text := section(t, "Bare metal")
+	text := section(t, "README.md", "Bare metal")
 	number := func(text, pattern string) int {
 		m := regexp.MustCompile(pattern).FindStringSubmatch(text)
 		if m == nil {

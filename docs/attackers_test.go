@@ -8,10 +8,10 @@ import (
 	"github.com/cnpgate/cnpgate/pairing"
 )
 
-// TestAttackers: each kind of evidence has a row of the attacker table in qp-pairing.md, so has each kind of forged packet, and each row names
+// TestAttackers: each kind of evidence has a row of the attacker table in qp-rules.md, so has each kind of forged packet, and each row names
 // tests that exist.
 func TestAttackers(t *testing.T) {
-	page, err := os.ReadFile("qp-pairing.md")
+	page, err := os.ReadFile("qp-rules.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"encoding/csv"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -26,10 +27,13 @@ type requirement struct {
 	where, proof                             []string
 }
 
-// compliance is the page: its tables by draft, in order, and what it says to be their sums.
+// compliance is the page with the rows of compliance.csv: which drafts it has, in order, the letter of each one's rows, and what it says to be their
+// sums.
 type compliance struct {
 	drafts   []string
-	rows     map[string][]requirement
+	letters  map[string]byte // by draft
+	rows     map[byte][]requirement
+	partly   map[string][]string       // cells of the table of what is missing, by number
 	keywords map[string]map[string]int // by draft and level, plain among them
 	total    map[string]int            // keywords by draft
 	summary  map[string][]int          // a number a status, and of rows
@@ -40,24 +44,23 @@ func (c *compliance) complain(format string, args ...any) {
 	c.mistakes = append(c.mistakes, fmt.Sprintf(format, args...))
 }
 
-// TestCompliance: what docs/compliance.md names is there, each row is whole, and its sums are those of its rows.
+// TestCompliance: what docs/compliance.csv names is there, each row is whole, and the page's sums are those of the rows.
 func TestCompliance(t *testing.T) {
-	page, err := os.ReadFile("compliance.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := parse(string(page))
+	c := parse(readPage(t, "compliance.md"), readPage(t, "compliance.csv"))
 	c.check(os.DirFS(".."))
 	for _, m := range c.mistakes {
-		t.Error("compliance.md: " + m)
+		t.Error("compliance: " + m)
 	}
 	if len(c.drafts) != 5 {
-		t.Errorf("compliance.md: tables of %d drafts, expected 5", len(c.drafts))
+		t.Errorf("compliance.md: %d drafts, expected 5", len(c.drafts))
 	}
 }
 
-func parse(page string) *compliance {
-	c := &compliance{rows: map[string][]requirement{}, keywords: map[string]map[string]int{}, total: map[string]int{}, summary: map[string][]int{}}
+var rowsLine = regexp.MustCompile(`^Rows ([A-Z])\.`)
+
+func parse(page, table string) *compliance {
+	c := &compliance{letters: map[string]byte{}, rows: map[byte][]requirement{}, partly: map[string][]string{}, keywords: map[string]map[string]int{},
+		total: map[string]int{}, summary: map[string][]int{}}
 	heading := ""
 	for line := range strings.Lines(page) {
 		line = strings.TrimSuffix(line, "\n")
@@ -69,13 +72,20 @@ func parse(page string) *compliance {
 			}
 		case heading == "Summary":
 			c.parseSummary(line)
+		case heading == "Not met, or partly":
+			if row := cells(line); strings.HasPrefix(line, "| ") && row[0] != "No" {
+				c.partly[row[0]] = row
+			}
 		case !strings.HasPrefix(heading, "draft-"):
 		case strings.HasPrefix(line, "Keywords: "):
 			c.parseKeywords(heading, line)
-		case strings.HasPrefix(line, "| ") && !strings.HasPrefix(line, "| No |"):
-			c.parseRow(heading, line)
+		default:
+			if m := rowsLine.FindStringSubmatch(line); m != nil {
+				c.letters[heading] = m[1][0]
+			}
 		}
 	}
+	c.parseRows(table)
 	return c
 }
 
@@ -132,14 +142,23 @@ func (c *compliance) parseKeywords(draft, line string) {
 	c.keywords[draft] = said
 }
 
-func (c *compliance) parseRow(draft, line string) {
-	all := cells(line)
-	if len(all) != 8 {
-		c.complain("%s: %d cells, expected 8: %s", draft, len(all), line)
+func (c *compliance) parseRows(table string) {
+	all, err := csv.NewReader(strings.NewReader(table)).ReadAll()
+	if err != nil || len(all) == 0 || strings.Join(all[0], " ") != "No Section Level Requirement Status Where Proof Remark" {
+		c.complain("the table can't be read: %v, %q", err, all)
 		return
 	}
-	c.rows[draft] = append(c.rows[draft], requirement{id: all[0], section: all[1], level: all[2], text: all[3], status: all[4],
-		where: c.names(all[0], all[5]), proof: c.names(all[0], all[6]), remark: all[7]})
+	for _, row := range all[1:] {
+		r := requirement{id: row[0], section: row[1], level: row[2], text: row[3], status: row[4], where: strings.Fields(row[5]), remark: row[7]}
+		if row[6] != "" {
+			r.proof = strings.Split(row[6], "; ")
+		}
+		if r.id == "" {
+			c.complain("a row has no number")
+			continue
+		}
+		c.rows[r.id[0]] = append(c.rows[r.id[0]], r)
+	}
 }
 
 // names are the parts of a cell that are between backticks, and nothing but commas may be around them.
@@ -155,16 +174,12 @@ func (c *compliance) names(id, cell string) (all []string) {
 }
 
 func (c *compliance) check(root fs.FS) {
-	t := &tree{root: root, text: map[string]string{}}
+	c.checkRows(&tree{root: root, text: map[string]string{}})
 	all := make([]int, len(statuses)+1)
 	for _, draft := range c.drafts {
+		rows := c.rows[c.letters[draft]]
 		sums, found := make([]int, len(statuses)+1), map[string]int{}
-		for i, r := range c.rows[draft] {
-			if want := strconv.Itoa(i + 1); len(r.id) < 2 || r.id[1:] != want || r.id[0] != c.rows[draft][0].id[0] {
-				c.complain("%s: row %s has the number %s", draft, want, r.id)
-			}
-			c.checkRow(&r)
-			c.checkNames(&r, t)
+		for _, r := range rows {
 			if s := slices.Index(statuses, r.status); s >= 0 {
 				sums[s]++
 				all[s]++
@@ -183,6 +198,33 @@ func (c *compliance) check(root fs.FS) {
 	}
 	if len(c.summary) != len(c.drafts)+1 {
 		c.complain("the summary has %d lines for %d drafts", len(c.summary), len(c.drafts))
+	}
+}
+
+// checkRows: the rows of each letter have numbers from 1 on, belong to a draft and are whole, and the page says what is missing of those not met.
+func (c *compliance) checkRows(t *tree) {
+	letters := slices.Collect(maps.Values(c.letters))
+	for letter, rows := range c.rows {
+		if !slices.Contains(letters, letter) {
+			c.complain("no draft has the rows %c", letter)
+		}
+		for i, r := range rows {
+			if want := strconv.Itoa(i + 1); r.id[1:] != want {
+				c.complain("row %c%s has the number %s", letter, want, r.id)
+			}
+			c.checkRow(&r)
+			c.checkNames(&r, t)
+			missing := r.status == "partly" || r.status == "not yet"
+			if row, listed := c.partly[r.id]; missing != listed {
+				c.complain("%s: %s, in the table of what is missing: %t", r.id, r.status, listed)
+			} else if listed && (len(row) != 5 || row[1] != r.section || row[2] != r.level || row[4] == "") {
+				c.complain("%s: the table of what is missing says %q, expected number, section %s, level %s, requirement, what is missing", r.id, row, r.section, r.level)
+			}
+			delete(c.partly, r.id)
+		}
+	}
+	for id := range c.partly {
+		c.complain("%s: in the table of what is missing, but there is no such row", id)
 	}
 }
 

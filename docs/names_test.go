@@ -28,36 +28,40 @@ func (u usage) add(name, where string) {
 	}
 }
 
-// TestNames: the table of names in operations.md has each name that the report, the API, the log and the labels of metrics use, with where it is
-// used, and no other. So whoever adds a name sees those that there are. Metrics have a table of their own.
+// TestNames: each name that the report, the log and the labels of metrics use has a description in openapi.json, or a row in the table of names of
+// api.md with where it is used, and the table has no other. So whoever adds a name sees those that there are. Metrics have a table of their own.
 func TestNames(t *testing.T) {
-	used := allNames(t)
+	used, described := allNames(t)
 	listed := map[string]string{}
-	for line := range strings.Lines(below(t, readPage(t, "operations.md"), "## Names")) {
+	for line := range strings.Lines(below(t, readPage(t, "api.md"), "## Names")) {
 		if row := cells(strings.TrimSpace(line)); len(row) == 3 && strings.HasPrefix(row[0], "`") {
 			listed[strings.Trim(row[0], "`")] = row[1]
 		}
 	}
 	for name, where := range used {
-		if want := strings.Join(where, ", "); listed[name] != want {
-			t.Errorf("operations.md, Names: the row of %s is %q; expected | `%s` | %s | what it is |", name, listed[name], name, want)
-		}
 		if slices.Contains(oldNames, name) {
 			t.Errorf("%s is not a name any more, but %v use it", name, where)
+		}
+		if described[name] {
+			continue
+		}
+		if want := strings.Join(where, ", "); listed[name] != want {
+			t.Errorf("api.md, Names: the row of %s is %q; expected | `%s` | %s | what it is |", name, listed[name], name, want)
 		}
 		delete(listed, name)
 	}
 	if len(listed) > 0 {
-		t.Errorf("operations.md, Names: nothing uses %v", listed)
+		t.Errorf("api.md, Names: nothing but the API uses %v", listed)
 	}
 }
 
 // allNames gathers the names. The keys of the configuration count only where something else uses them, as configuration.md describes them.
-func allNames(t *testing.T) usage {
+// The second result are those that the OpenAPI document describes.
+func allNames(t *testing.T) (used usage, described map[string]bool) {
 	t.Helper()
-	used := usage{}
+	used = usage{}
 	jsonNames(reflect.TypeFor[report.Report](), used)
-	apiNames(t, used)
+	described = apiNames(t, used)
 	logNames(t, used)
 	for _, m := range telemetry.All() {
 		for _, label := range m.Labels() {
@@ -70,7 +74,7 @@ func allNames(t *testing.T) usage {
 			used.add(key, "YAML")
 		}
 	}
-	return used
+	return used, described
 }
 
 // jsonNames adds the members of a type of the report.
@@ -91,19 +95,25 @@ func jsonNames(typ reflect.Type, used usage) {
 	}
 }
 
-// apiNames adds the members and parameters of the OpenAPI document that are not deprecated.
-func apiNames(t *testing.T, used usage) {
+// apiNames adds the members and parameters of the OpenAPI document that are not deprecated, and returns those that it describes: all must be, but
+// for members that refer to a schema of their own.
+func apiNames(t *testing.T, used usage) map[string]bool {
 	t.Helper()
+	described := map[string]bool{}
 	var doc struct {
 		Components struct {
 			Schemas map[string]struct {
-				Properties map[string]struct{ Deprecated bool }
+				Properties map[string]struct {
+					Deprecated  bool
+					Description string
+					Ref         string `json:"$ref"`
+				}
 			}
 		}
 		Paths map[string]map[string]struct {
 			Parameters []struct {
-				Name       string
-				Deprecated bool
+				Name, Description string
+				Deprecated        bool
 			}
 		}
 	}
@@ -114,6 +124,10 @@ func apiNames(t *testing.T, used usage) {
 		for property, p := range s.Properties {
 			if !p.Deprecated && name != "Values" {
 				used.add(property, "API")
+				described[property] = true
+				if p.Description == "" && p.Ref == "" {
+					t.Errorf("openapi.json does not describe %s.%s", name, property)
+				}
 			}
 		}
 	}
@@ -122,10 +136,14 @@ func apiNames(t *testing.T, used usage) {
 			for _, p := range o.Parameters {
 				if !p.Deprecated {
 					used.add(p.Name, "API")
+					if described[p.Name] = true; p.Description == "" {
+						t.Errorf("openapi.json does not describe the parameter %s", p.Name)
+					}
 				}
 			}
 		}
 	}
+	return described
 }
 
 var logCall = regexp.MustCompile(`\.(?:Any|Bool|Dict|Dur|Float64|Hex|Int|Ints|Int64|Str|Stringer|Strs|Time|Uint64|Uint32|Uint)\("([^"]+)",`)

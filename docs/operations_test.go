@@ -25,16 +25,16 @@ func (p *metricsPage) complain(format string, args ...any) {
 	p.mistakes = append(p.mistakes, fmt.Sprintf(format, args...))
 }
 
-// TestMetrics: operations.md documents each metric of the catalogue and each reason, and none that doesn't exist.
+// TestMetrics: metrics.md documents each metric of the catalogue and each reason, and none that doesn't exist.
 func TestMetrics(t *testing.T) {
-	for _, m := range checkMetrics(readPage(t, "operations.md")) {
-		t.Error("operations.md: " + m)
+	for _, m := range checkMetrics(readPage(t, "metrics.md")) {
+		t.Error("metrics.md: " + m)
 	}
 }
 
 // TestMetricsMistakes: what is missing, misspelt or made up is noticed.
 func TestMetricsMistakes(t *testing.T) {
-	page := readPage(t, "operations.md")
+	page := readPage(t, "metrics.md")
 	for _, c := range []struct{ old, new, want string }{
 		{"| `queued_packets` |", "| `queue_packets` |", "queue_packets"},
 		{"`{border-out}`", "`{border-up}`", "border-up"},

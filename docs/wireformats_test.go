@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "write the tables of wire-formats.md ane
 
 const wireFormats = "wire-formats.md"
 
-func wirePage(t *testing.T) (string, map[string][]byte) {
+func wirePage(t *testing.T) (string, map[string]notifications.Shown) {
 	t.Helper()
 	page, err := os.ReadFile(wireFormats)
 	if err != nil {
@@ -35,7 +35,7 @@ func wirePage(t *testing.T) (string, map[string][]byte) {
 
 // TestWireFormatTables: the tables are those of the golden notifications.
 func TestWireFormatTables(t *testing.T) {
-	page, _ := wirePage(t)
+	page := readPage(t, wireFormats)
 	want := notifications.PageWrite(page)
 	if *update {
 		if err := os.WriteFile(wireFormats, []byte(want), 0o644); err != nil {
@@ -70,14 +70,14 @@ func TestWireFormatOctets(t *testing.T) {
 		if !is {
 			continue
 		}
-		if !bytes.Equal(shown, captured) {
-			t.Errorf("%s: the page shows\n% x, the capture has\n% x", g.Name, shown, captured)
+		if !shown.Of(captured) {
+			t.Errorf("%s: the page shows, from octet %d on,\n% x, the capture has\n% x", g.Name, shown.From, shown.Octets, captured)
 		}
 		receiver := cnpdec.Receiver{Code: packet.DefaultCodePoints, ICRC: cnpdec.ICRCEither}
 		receiver.Extension = map[string]cnpdec.Extension{"long-haul": cnpdec.LongHaulExtension, "ppfc": cnpdec.PPFCExtension}[g.Extension]
-		n, err := receiver.DecodeFrame(shown)
+		n, err := receiver.DecodeFrame(captured)
 		if err != nil || n.Kind.String() != g.Kind {
-			t.Errorf("%s: a receiver takes the page's octets for %v: %v", g.Name, n.Kind, err)
+			t.Errorf("%s: a receiver takes the frame for %v: %v", g.Name, n.Kind, err)
 		}
 		seen[n.Kind]++
 		delete(frames, g.Name)
@@ -97,7 +97,7 @@ func TestWireFormatRows(t *testing.T) {
 	page, frames := wirePage(t)
 	const a, b = "| 0 | `02 00 00 00 00 01` |", "| 6 | `02 00 00 00 00 02` |"
 	changed, err := notifications.PageRead(strings.Replace(page, a, "| 0 | `02 00 00 00 00 03` |", 1))
-	if err != nil || bytes.Equal(changed["standard-cnp-v4"], frames["standard-cnp-v4"]) {
+	if err != nil || bytes.Equal(changed["standard-cnp-v4"].Octets, frames["standard-cnp-v4"].Octets) {
 		t.Errorf("a changed octet isn't noticed: %v", err)
 	}
 	for _, with := range []string{"", "| 7 | `02 00 00 00 00 02` |"} {
@@ -109,9 +109,9 @@ func TestWireFormatRows(t *testing.T) {
 
 // TestWireFormatText: addresses that the text names are those of the frames.
 func TestWireFormatText(t *testing.T) {
-	page, frames := wirePage(t)
+	page, _ := wirePage(t)
 	text, _, _ := strings.Cut(page, "## Code points")
-	all := slices.Concat(frames["long-haul-cnp-v4"], frames["proxy-notification-v4"], frames["proxy-notification-v6"])
+	all := slices.Concat(notifications.Find("long-haul-cnp-v4").Bytes(), notifications.Find("proxy-notification-v4").Bytes(), notifications.Find("proxy-notification-v6").Bytes())
 	n := 0
 	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(" ,;\n", r) }) {
 		a, err := netip.ParseAddr(strings.TrimSuffix(word, "."))

@@ -1,7 +1,7 @@
 // Package pairing learns the source QP of RoCEv2 packets.
 //
 // A packet carries its destination QP (BTH, IBTA 9.2), but not its source QP, which a notification has to name (draft-tian 5.2, 6.1). A
-// notification to a wrong QP slows down an innocent job, so the gateway abstains when unsure. docs/qp-pairing.md explains the rules to an
+// notification to a wrong QP slows down an innocent job, so the gateway abstains when unsure. docs/qp-rules.md explains the rules to an
 // operator, with the probability that each is wrong, and what an attacker can do.
 //
 // # Mates
@@ -38,7 +38,7 @@
 // best first: RDMA-CM (cmrule.go, from messages read by cm.go, which may wait: waiting.go), the UDP source port (portrule.go), and PSNs by elimination (psnrule.go,
 // rhythm.go). If a rule is certain, two flows become mates (tie.go), and both answers are Confirmed. The rules for equal ports and for PSNs
 // add up bits of evidence, and are certain if the probability of an error is below 2^-20. RDMA-CM and the port's formula have fixed
-// conditions. docs/qp-pairing.md gives their probability of error.
+// conditions. docs/qp-rules.md gives their probability of error.
 //
 // # How a pair is kept
 //

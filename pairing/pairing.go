@@ -89,13 +89,14 @@ func New(mem []byte, c Config) (*Pairing, error) {
 	}
 	groups, pages, sets := c.sizes()
 	mem = mem[int(-uintptr(unsafe.Pointer(unsafe.SliceData(mem)))%lineSize):]
-	p.pages, mem = carve[page](mem, pages+1)
+	// What RoCEv2 data uses comes first: with huge pages, all that is near becomes resident.
 	p.groups, mem = carve[group](mem, groups+1)
+	p.heads, mem = carve[uint32](mem, groups+1)
+	p.connections, mem = carve[witnessSet](mem, pages) // almost two witnesses for each place
+	p.pages, mem = carve[page](mem, pages+1)
 	p.cm.sets, mem = carve[cmSet](mem, sets)
 	p.cm.claims, mem = carve[claimSet](mem, 2*sets) // a connection has two claims
-	p.datagrams, mem = carve[witnessSet](mem, sets)
-	p.connections, mem = carve[witnessSet](mem, pages) // almost two witnesses for each place
-	p.heads, _ = carve[uint32](mem, groups+1)
+	p.datagrams, _ = carve[witnessSet](mem, sets)
 	return p, nil
 }
 

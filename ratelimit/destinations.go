@@ -94,6 +94,22 @@ func (d *Destinations) Allow(r Rate, a packet.Host, now int64) Verdict {
 	return Limited
 }
 
+// Check is what Allow would return. It counts nothing.
+func (d *Destinations) Check(r Rate, a packet.Host, now int64) Verdict {
+	if r.Off() {
+		return Allowed
+	}
+	set, tag := d.place(a)
+	way, _, ahead := r.choose(set, tag, now*units)
+	switch {
+	case way == nil:
+		return Busy
+	case ahead > r.tolerance:
+		return Limited
+	}
+	return Allowed
+}
+
 // choose finds the word with this tag, or one whose TAT is past; nil if there is neither. ahead is the time by which the destination's TAT
 // is ahead of the clock.
 func (r Rate) choose(set *[ways]atomic.Uint64, tag uint64, now int64) (way *atomic.Uint64, was uint64, ahead int64) {

@@ -166,14 +166,10 @@ const (
 
 // ideal is how long a flow would take alone on its path, ns: from its start to the last acknowledgement.
 func (s *Sim) ideal(f *Flow) int64 {
-	payload := int64(s.payload)
-	packets := (f.Bytes + payload - 1) / payload
-	writes := (f.Bytes + messageBytes - 1) / messageBytes
-	padded := (f.Bytes + 3) &^ 3 // IBTA 9.2.3: a payload is a multiple of 4 bytes
-	wire := padded + packets*int64(headers+s.network.Overhead) + writes*packet.RETHLen
+	wire := s.wire(f)
 	first := wire
-	if packets > 1 {
-		first = payload + int64(headers+s.network.Overhead)
+	if f.Bytes > int64(s.payload) {
+		first = int64(s.payload + headers + s.network.Overhead)
 	}
 	slowest, total := 0.0, 0.0
 	s.walk(f.From, f.To, func(perByte float64, delay int64) {
@@ -184,6 +180,15 @@ func (s *Sim) ideal(f *Flow) int64 {
 		total += perByte*float64(ackFrame+s.network.Overhead) + float64(delay)
 	})
 	return int64(total + slowest*float64(wire-first))
+}
+
+// wire is the number of bytes that a flow occupies on a line.
+func (s *Sim) wire(f *Flow) int64 {
+	payload := int64(s.payload)
+	packets := (f.Bytes + payload - 1) / payload
+	writes := (f.Bytes + messageBytes - 1) / messageBytes
+	padded := (f.Bytes + 3) &^ 3 // IBTA 9.2.3: a payload is a multiple of 4 bytes
+	return padded + packets*int64(headers+s.network.Overhead) + writes*packet.RETHLen
 }
 
 // walk visits the links on the path from one host to another, with the time of a byte at the rate of the sending port, and the delay, ns.

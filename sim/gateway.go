@@ -4,22 +4,22 @@ import (
 	"fmt"
 
 	"github.com/cnpgate/cnpgate/dataplane"
-	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/burst/inmem"
+	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/virtual"
 )
 
-// gateway is a gateway's dataplane in the network. Its worker polls every loop nanoseconds: frames that arrive in between wait for the next
-// poll. One worker stands for as many as needed: a poll processes all frames that have arrived.
+// gateway is a gateway's dataplane in the network. Its workers poll every loop nanoseconds: frames that arrive in between wait for the next
+// poll. A poll processes all frames that have arrived: no worker is too slow.
 type gateway struct {
-	node    int
-	ports   []int32 // by port of the dataplane
-	linked  []bool  // by port of the dataplane: whether ports has an entry
-	peers   []int   // by port of the dataplane
-	plane   *dataplane.Dataplane
-	backend *inmem.Backend
-	time    *virtual.Stepper
-	loop    int64
+	node     int
+	ports    []int32 // by port of the dataplane
+	linked   []bool  // by port of the dataplane: whether ports has an entry
+	peers    []int   // by port of the dataplane
+	plane    *dataplane.Dataplane
+	backends []*inmem.Backend // by worker
+	time     *virtual.Stepper
+	loop     int64
 }
 
 // spareBytes is the size of a buffer in which a notification is built about a packet with headers only.
@@ -36,22 +36,26 @@ func (s *Sim) newGateway(node int) (*gateway, error) {
 	for _, p := range c.Dataplane.Ports {
 		g.peers = append(g.peers, p.Peer)
 	}
-	backend, err := inmem.New(inmem.Config{
-		Ports: ports, Burst: c.Burst, BufferSize: spareBytes, Memory: make([]byte, c.Buffers*spareBytes),
-		Sent: func(sent inmem.Sent) { s.fromGateway(g, &sent) },
-	})
-	if err != nil {
-		return nil, fmt.Errorf("gateway %s: %w", s.name(node), err)
+	for range max(c.Workers, 1) {
+		backend, err := inmem.New(inmem.Config{
+			Ports: ports, Burst: c.Burst, BufferSize: spareBytes, Memory: make([]byte, c.Buffers*spareBytes),
+			Sent: func(sent inmem.Sent) { s.fromGateway(g, &sent) },
+		})
+		if err != nil {
+			return nil, fmt.Errorf("gateway %s: %w", s.name(node), err)
+		}
+		g.backends = append(g.backends, backend)
 	}
 	config := c.Dataplane
-	config.Backends = []burst.Backend{backend}
+	for _, backend := range g.backends {
+		config.Backends = append(config.Backends, backend)
+	}
 	config.Allocate = virtual.Heap
-	plane, err := dataplane.New(config)
-	if err != nil {
+	var err error
+	if g.plane, err = dataplane.New(config); err != nil {
 		return nil, fmt.Errorf("gateway %s: %w", s.name(node), err)
 	}
-	g.plane, g.backend = plane, backend
-	g.time = virtual.NewStepper(plane, []*inmem.Backend{backend}, s.now)
+	g.time = virtual.NewStepper(g.plane, g.backends, s.now)
 	g.time.AdaptEvery = virtual.AdaptStep
 	return g, nil
 }
@@ -72,11 +76,22 @@ func (s *Sim) toGateway(n, in, f int32, now int64) {
 	if s.network.IOAM {
 		s.traceGateway(g, in, f, now)
 	}
-	if !g.backend.Inject(s.portNumber[in], s.store.bytes(f), s.store.at(f).length) {
+	if !s.backendOf(g, f).Inject(s.portNumber[in], s.store.bytes(f), s.store.at(f).length) {
 		s.noBuffer++
 	}
 	s.store.release(f)
 	s.agenda.Set(s.pollOf(n), min(s.agenda.At(s.pollOf(n)), g.poll(now)))
+}
+
+// backendOf is the backend of the worker for a frame: as with symmetric receive-side scaling, a worker has both directions of some connections.
+func (s *Sim) backendOf(g *gateway, f int32) *inmem.Backend {
+	if len(g.backends) == 1 {
+		return g.backends[0]
+	}
+	p := &s.parsed
+	packet.Parse(s.store.bytes(f), s.store.at(f).length, p)
+	hash := virtual.Mix(virtual.Mix(p.Src.Hi^p.Src.Lo) ^ virtual.Mix(p.Dst.Hi^p.Dst.Lo) ^ uint64(p.SrcPort^p.DstPort))
+	return g.backends[hash%uint64(len(g.backends))]
 }
 
 // poll is the time of the first poll at or after a time.
@@ -101,7 +116,7 @@ func (s *Sim) fromGateway(g *gateway, sent *inmem.Sent) {
 		return
 	}
 	if sent.Built {
-		s.measure.series.Notified.add(s.now)
+		s.measure.notification(s.store.at(f).to)
 	}
 	s.start(g.ports[sent.Port], f, s.now)
 }

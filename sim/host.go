@@ -56,7 +56,7 @@ func (s *Sim) pump(h int32, now int64) error {
 		}
 		if f := s.store.put(s.scratch[:n], length); f != none {
 			if isCNP(s.scratch[:n]) {
-				s.measure.series.CNPs.add(now)
+				s.measure.cnps++
 			}
 			s.start(s.hosts[h].port, f, now)
 		}

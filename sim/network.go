@@ -35,7 +35,8 @@ type Gateway struct {
 	// Dataplane is the configuration for dataplane.New, without Backends, Allocate and Ended.
 	Dataplane dataplane.Config
 	Burst     int   // frames for each port and direction in one exchange, 1 to 64
-	Buffers   int   // of the backend: at least as many as the dataplane can hold
+	Workers   int   // 0: 1
+	Buffers   int   // of each worker's backend: at least as many as the dataplane can hold
 	Loop      int64 // ns between two polls of the ports; at least 1
 	// KnowsQPs gives the gateway the operator's map of QP pairs with all flows; otherwise it learns the sender's QP.
 	KnowsQPs bool

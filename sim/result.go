@@ -29,6 +29,7 @@ type Result struct {
 	// Reactions counts the senders' decisions on notifications, by endpoint.Decision.
 	Reactions map[string]uint64 `json:"reactions"`
 	Jain      float64           `json:"jain"`
+	Possible  float64           `json:"possible_goodput_bps"` // a bound of All.Goodput
 	Hops      uint64            `json:"packet_hops"`
 	// Gateways are the gateways' counters, by the names of the catalogue in package telemetry; zeros are left out.
 	Gateways []map[string]uint64 `json:"gateways,omitempty"`
@@ -74,7 +75,7 @@ func (s *Sim) Result() (*Result, error) {
 	for g := range groups {
 		r.Groups = append(r.Groups, s.group(g))
 	}
-	r.Jain = s.jain()
+	r.Jain, r.Possible = s.jain(), s.possible()
 	series := &s.measure.series
 	r.Gateway.P99, r.Switch.P99 = percentile(series.Gateway, 99), percentile(series.Switch, 99)
 	if first := s.measure.first; first != 0 {

@@ -15,6 +15,8 @@ var (
 		Help: "Bytes of the received frames forwarded by this port."})
 	DroppedPackets = declare(Metric{Name: "dropped_packets_total", Unit: Packets, Scope: Port, Label: "reason", Side: Out,
 		SONiC: "SAI_QUEUE_STAT_DROPPED_PACKETS", OpenConfig: "dropped-pkts", Help: "Received frames that were not forwarded; SONiC counts only those dropped by a full queue."})
+	DomainObserved = declare(Metric{Name: "domain_observed_packets_total", Unit: Packets, Scope: Port, Label: "reason",
+		Help: "Frames that the domain filter would drop if domain.mode were not observe; they count as forwarded."})
 	ConsumedPackets = declare(Metric{Name: "consumed_packets_total", Unit: Packets, Scope: Port, Label: "reason", Side: Out,
 		Help: "Received frames that end at the gateway, such as PAUSE and PFC, which stay on their link."})
 	QueuedPackets = declare(Metric{Name: "queued_packets", Kind: Gauge, Unit: Packets, Scope: Port, Side: Out,

@@ -50,6 +50,23 @@ func (v Values) Merge(other Values) {
 	}
 }
 
+// Subtract removes earlier values of the counters; gauges stay.
+func (v Values) Subtract(old Values) {
+	for _, m := range all {
+		r, ok := v[m.Name]
+		if !ok || m.Kind != Counter {
+			continue
+		}
+		before := old[m.Name]
+		r.Value -= min(before.Value, r.Value)
+		r.By = maps.Clone(r.By)
+		for label, n := range r.By {
+			r.By[label] = n - min(before.By[label], n)
+		}
+		v[m.Name] = r
+	}
+}
+
 // Sum is the value of a metric over all its label values; 0 if it has not been read.
 func (v Values) Sum(m *Metric) uint64 { return v[m.Name].Sum() }
 

@@ -107,6 +107,9 @@ func (f *captureFlags) open(ctx context.Context, c *cobra.Command) (to io.Writer
 	if f.file == "-" {
 		return c.OutOrStdout(), func() error { return nil }, nil
 	}
+	if err := ownLink(f.file); err != nil {
+		return nil, nil, fmt.Errorf("--write: %w", err)
+	}
 	file, err := opened(ctx, f.file, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
 	if err != nil {
 		return nil, nil, err

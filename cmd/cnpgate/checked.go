@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/control/report"
 )
 
 // checked has the values calculated from a valid configuration.
@@ -91,7 +92,7 @@ func warnOfDelay(i int, p *config.Port) string {
 		advice = fmt.Sprintf("K_max alone takes %v: lower the profile's k_base or alpha, or check ports[%d].rate and rtt", rounded(k), i)
 	}
 	return fmt.Sprintf("port %s: a full queue takes %v to drain (%s at %s), but RC senders with timeout 14 and 7 retries break a connection that gets no acknowledgement within %v; %s",
-		p.Name, rounded(delay), sizeOf(p.QueueCapacity), config.FormatRate(p.Rate), rounded(longestDelay), advice)
+		p.Name, rounded(delay), report.Size(p.QueueCapacity), config.FormatRate(p.Rate), rounded(longestDelay), advice)
 }
 
 // rounded is a duration with three digits.
@@ -115,7 +116,7 @@ func (r *checked) print(to io.Writer) error {
 	for i := range r.Ports {
 		p := &r.Ports[i]
 		_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%d\t%v\t%s\n", p.Name, p.Role, p.Peer, config.FormatRate(p.RateBPS),
-			orNone(p.RTTNS), len(p.Classes), sizeOf(p.KMinBytes), sizeOf(p.KMaxBytes), sizeOf(p.QueueCapacityBytes),
+			orNone(p.RTTNS), len(p.Classes), report.Size(p.KMinBytes), report.Size(p.KMaxBytes), report.Size(p.QueueCapacityBytes),
 			p.QueueCapacityFrames, rounded(time.Duration(p.QueueingDelayNS)), orNone(p.PerFlowNS))
 		if err != nil {
 			return err

@@ -30,7 +30,7 @@ flows: {capacity: 1Ki}
 management: {listen: "unix:%s/api.sock"}
 `
 
-// operator is a person who runs a gateway as docs/operations.md describes.
+// operator is a person who runs a gateway as docs/troubleshooting.md describes.
 type operator struct {
 	*process
 	t      *testing.T

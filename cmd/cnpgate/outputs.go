@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 )
 
 // partial is the suffix of a file's name until the file is complete. A file without it is complete, and an earlier file of that name survives a
@@ -124,6 +125,9 @@ func opened(ctx context.Context, path string, flags int) (*os.File, error) {
 
 // destination is where the complete file belongs; "" for a device or pipe. The operator may have made the name a symbolic link.
 func destination(path string) (string, error) {
+	if err := ownLink(path); err != nil {
+		return "", err
+	}
 	if regular, err := writable(path); err != nil || !regular {
 		return "", err
 	}
@@ -131,6 +135,19 @@ func destination(path string) (string, error) {
 		return target, nil
 	}
 	return path, nil
+}
+
+// ownLink returns an error if the name is a symbolic link of another user, who could have planted it to have one of this user's files overwritten.
+// Links of root, such as /dev/stdout, and of this user are followed.
+func ownLink(path string) error {
+	info, err := os.Lstat(path)
+	if err != nil || info.Mode()&os.ModeSymlink == 0 { // opening the file reports the error
+		return nil
+	}
+	if owner, ok := info.Sys().(*syscall.Stat_t); ok && owner.Uid != 0 && int(owner.Uid) != os.Geteuid() {
+		return fmt.Errorf("%s is a symbolic link that belongs to another user (UID %d); expected a file, or a link of your own: remove it, or write to another name", path, owner.Uid)
+	}
+	return nil
 }
 
 // create makes a new file. It neither follows nor writes to what has the name already, as anybody who may write to the directory could have put a link to

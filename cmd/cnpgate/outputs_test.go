@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -63,6 +64,47 @@ func TestPlantedPartial(t *testing.T) {
 				t.Errorf("%v, %v; the report is %q", checked, err, text)
 			}
 		})
+	}
+}
+
+// TestPlantedLink: an output's name that is another user's symbolic link is refused, whatever it leads to, and one of root or of this user is
+// followed. The rule is the same for every output.
+func TestPlantedLink(t *testing.T) {
+	users := map[int]string{os.Geteuid(): ""}
+	if os.Geteuid() == 0 { // only root can give a link to another user
+		users[65534] = "is a symbolic link that belongs to another user (UID 65534)"
+	}
+	dir := t.TempDir()
+	victim := filepath.Join(dir, "victim")
+	if err := os.WriteFile(victim, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for uid, want := range users {
+		for _, to := range []string{victim, os.DevNull, filepath.Join(dir, "none")} {
+			link := filepath.Join(dir, "link")
+			_ = os.Remove(link)
+			if err := errors.Join(os.Symlink(to, link), os.Lchown(link, uid, uid)); err != nil {
+				t.Fatal(err)
+			}
+			out := outputs{{flag: "--report", path: link}}
+			opens := out.open(t.Context())
+			out.discard()
+			_, finish, captures := (&captureFlags{file: link}).open(t.Context(), nil)
+			if captures == nil {
+				captures = finish()
+			}
+			for what, err := range map[string]error{"--report": opens, "--write": captures} {
+				if (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), what+": "+link+" "+want) {
+					t.Errorf("a link of user %d to %s: %v, want %q", uid, to, err, want)
+				}
+			}
+			if text, _ := os.ReadFile(victim); want != "" && string(text) != "precious" {
+				t.Fatalf("the other file is %q", text)
+			}
+			if err := os.WriteFile(victim, []byte("precious"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }
 

@@ -23,7 +23,7 @@ func showCommand() *cobra.Command {
 		Use:   "show",
 		Short: "Show the state of the running gateway",
 	}
-	c.AddCommand(showBGPCommand(), showConfigCommand(), showCountersCommand(), showEpisodesCommand(), showFlowsCommand(), showHealthCommand(), showNotificationsCommand(), showPairsCommand(),
+	c.AddCommand(showBGPCommand(), showConfigCommand(), showCountersCommand(), showEpisodesCommand(), showFlowsCommand(), showHealthCommand(), showHintsCommand(), showNotificationsCommand(), showPairsCommand(),
 		showPortsCommand(), showProxiesCommand(), showQueuesCommand(), showVersionCommand())
 	return c
 }
@@ -84,7 +84,7 @@ func (f *showFlags) repeat(ctx context.Context, to io.Writer, print func(io.Writ
 	for {
 		var text bytes.Buffer
 		if isTerminal(to) {
-			text.WriteString("\x1b[H\x1b[2J") // cursor home, clear (ECMA-48 8.3.21, 8.3.39)
+			text.WriteString(clearScreen)
 		}
 		if err := print(&text); ctx.Err() != nil {
 			return nil // it may have ended a request

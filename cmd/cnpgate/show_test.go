@@ -97,9 +97,41 @@ PEER          AS     STATE                UPTIME  ANNOUNCED  RECEIVED  LEARNED  
 const ailing = `{"healthy":false,"problems":{"wan":"no link"}}
 `
 
-const shownPorts = `PORT  ROLE    PEER  MBIT/S  CAME IN  LEFT  DROPPED  MARKED  NOTIFICATIONS  PROBLEM
-dc    fabric  wan   2500    5        1     0        0       0              -
-wan   wan     dc    0       1        3     2        0       3              no link
+const shownPorts = `PORT  ROLE    PEER  RATE     RX    RX_PPS  TX    TX_PPS  RX_PACKETS  TX_PACKETS  DROPPED  MARKED  NOTIFICATIONS  PROBLEM
+dc    fabric  wan   2.5Gbps  0bps  0pps    0bps  0pps    5           1           0        0       0              -
+wan   wan     dc    0bps     0bps  0pps    0bps  0pps    1           3           2        0       3              no link
+`
+
+const shownPortsOnce = `PORT  ROLE    PEER  RATE     RX  RX_PPS  TX  TX_PPS  RX_PACKETS  TX_PACKETS  DROPPED  MARKED  NOTIFICATIONS  PROBLEM
+dc    fabric  wan   2.5Gbps  -   -       -   -       5           1           0        0       0              -
+wan   wan     dc    0bps     -   -       -   -       1           3           2        0       3              no link
+`
+
+// hinted is what a gateway with two hints answers.
+const hinted = `{"hints":[
+{"source_ip":"10.1.0.1","destination_ip":"10.2.0.1","source_qp":17,"destination_qp":18},
+{"source_ip":"fd00::1","destination_ip":"fd00::2","source_qp":19,"destination_qp":20,"tags":"10","tunnel":"vxlan:5000"}],"capacity":65536}
+`
+
+const shownHints = `SOURCE    SOURCE_QP  DESTINATION  DESTINATION_QP  TAGS  TUNNEL
+10.1.0.1  17         10.2.0.1     18              -     -
+fd00::1   19         fd00::2      20              10    vxlan:5000
+`
+
+// streamed is what a gateway streams that ends after two notifications.
+const streamed = `{"notification":{"time":"2026-01-02T03:04:05.006Z","worker":0,"number":1,"outcome":"sent","why":"because","port":"wan","class":"all","sent_by":"dc","kind":"standard-cnp","action":"notify","level":180,"source_ip":"10.1.0.1","destination_ip":"10.9.0.9","source_qp":17,"destination_qp":18,"qp_state":"confirmed","qp_evidence":"psn","flow_bytes":1,"flow_queued_bytes":1,"flow_rate_bps":null,"trigger":"depth","threshold":1,"queue_depth_bytes":1,"growth_bytes_per_millisecond":0,"marking_percent":0}}
+{"lost":3}
+`
+
+const shownStream = `TIME             PORT    CLASS    KIND           ACTION            LEVEL  SOURCE           QP        EVIDENCE  DESTINATION      QP        WHY
+03:04:05.006000  wan     all      standard-cnp   notify            180    10.1.0.1         17        psn       10.9.0.9         18        because
+3 notifications were overwritten before they could be read
+`
+
+// shownByRate are two columns of the two fastest flows.
+const shownByRate = `RATE      DESTINATION_QP
+9.85Gbps  61
+0bps      60
 `
 
 const shownQueues = `PORT  CLASS  DEPTH  PEAK  K_MIN  K_MAX  CAPACITY
@@ -177,6 +209,12 @@ func gatewayAt(t *testing.T, path, text string, whole bool) {
 			text = congested
 		case resource == "episodes":
 			text = `{"episodes":[]}`
+		case resource == "hints":
+			text = hinted
+		case resource == "explain" && whole && text == answered:
+			text = explained
+		case resource == "explain":
+			text = unexplained
 		case resource == "config" && whole:
 			text = `{"file":"gw.yaml","config_hash":"0123","text":"gateway: {}\n"}`
 		}
@@ -185,6 +223,10 @@ func gatewayAt(t *testing.T, path, text string, whole bool) {
 			_ = http.NewResponseController(w).Flush()
 			panic(http.ErrAbortHandler)
 		}
+	})
+	mux.HandleFunc("GET /v1/notifications/stream", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, streamed) })
+	mux.HandleFunc("POST /v1/mark", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"time":"2026-01-02T03:04:05Z"}`)
 	})
 	server := http.Server{Handler: mux}
 	served := make(chan error)
@@ -244,7 +286,17 @@ func TestShow(t *testing.T) {
 		{"show counters --socket gw.sock -o json", 0, counted, ""},
 		{"show counters --socket none.sock", 1, "", "no socket at none.sock"},
 		{"show counters --socket cut.sock", 1, "", "the answer of the gateway at cut.sock: unexpected EOF; try again"},
-		{"show ports --socket gw.sock", 0, shownPorts, ""},
+		{"show ports --socket gw.sock --interval 10ms", 0, shownPorts, ""},
+		{"show ports --socket gw.sock --interval 0", 0, shownPortsOnce, ""},
+		{"show notifications --follow --socket gw.sock", 0, shownStream, ""},
+		{"show notifications -f --socket gw.sock -o json", 0, streamed, ""},
+		{"mark --socket gw.sock", 0, "marked at 03:04:05\n", ""},
+		{"mark --socket none.sock", 1, "", "no socket at none.sock"},
+		{"show hints --socket gw.sock", 0, shownHints, ""},
+		{"show hints --socket gw.sock -o json", 0, hinted, ""},
+		{"show flows --socket gw.sock --sort rate -n 2 --columns rate,Destination_QP", 0, shownByRate, ""},
+		{"show flows --socket gw.sock --sort rate -o json", 1, "", "--sort and --columns are for text"},
+		{"show counters --socket gw.sock --since-mark", 0, shownCounters, ""},
 		{"show ports --socket gw.sock -o json", 0, counted, ""},
 		{"show ports --socket none.sock", 1, "", "no socket at none.sock"},
 		{"show queues --socket gw.sock", 0, shownQueues, ""},

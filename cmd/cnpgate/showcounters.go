@@ -17,17 +17,29 @@ import (
 
 func showCountersCommand() *cobra.Command {
 	var f showFlags
-	return f.command(&cobra.Command{
-		Use:   "counters [-o text|json] [--socket PATH | --config FILE]",
+	var sinceMark bool
+	c := f.command(&cobra.Command{
+		Use:   "counters [--since-mark] [-o text|json] [--socket PATH | --config FILE]",
 		Short: "Print the counters of each port of the running gateway",
 		Long: `One line per counter, one column per port, and the sum of all ports; counters that are 0 everywhere are left out. The names are those of the
-report, the log and the operations page. Histograms follow: half, 99 % and all of the values don't exceed the bounds shown. -o json prints the
-API's answer unchanged, zeros included. ` + showSocket,
-	}, showable{api.CountersPath, showCounters})
+report, the log and the operations page. Histograms follow: half, 99 % and all of the values don't exceed the bounds shown. --since-mark prints what
+was counted since cnpgate mark; gauges, such as queued_packets, are present values. -o json prints the API's answer unchanged, zeros included. ` + showSocket,
+	}, showable{})
+	c.Flags().BoolVar(&sinceMark, "since-mark", false, "what was counted since cnpgate mark")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		path := api.CountersPath
+		if sinceMark {
+			path = api.CountersSinceMark
+		}
+		return f.show(c, showable{path, func(ctx context.Context, client *api.Client, to io.Writer) error {
+			return showCounters(ctx, client, path, to)
+		}})
+	}
+	return c
 }
 
-func showCounters(ctx context.Context, client *api.Client, to io.Writer) error {
-	c, err := client.Counters(ctx)
+func showCounters(ctx context.Context, client *api.Client, path string, to io.Writer) error {
+	c, err := client.Counters(ctx, path)
 	if err != nil {
 		return err
 	}

@@ -51,6 +51,9 @@ func printEpisode(to io.Writer, e *report.Episode) error {
 	if e.Observed > 0 {
 		more = fmt.Sprintf(", %d notifications not sent in observe mode", e.Observed)
 	}
+	if len(e.Suppressed) > 0 {
+		more += "; suppressed: " + listCounts(e.Suppressed)
+	}
 	if e.Lost > 0 {
 		more += fmt.Sprintf("; %d notifications of the gateway were overwritten before they were counted", e.Lost)
 	}

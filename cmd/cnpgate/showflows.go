@@ -1,28 +1,31 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"fmt"
+	"errors"
 	"io"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/cnpgate/cnpgate/control/api"
-	"github.com/cnpgate/cnpgate/control/report"
+	"github.com/cnpgate/cnpgate/control/config"
 )
 
+type flowsFlags struct {
+	showFlags
+	filter        flowFilter
+	interval      time.Duration
+	sort, columns string
+	limit         uint32
+}
+
 func showFlowsCommand() *cobra.Command {
-	var f showFlags
-	var interval time.Duration
+	var f flowsFlags
 	c := &cobra.Command{
-		Use:   "flows [-o text|json] [--interval TIME] [--watch TIME] [--socket PATH | --config FILE]",
+		Use:   "flows [FILTERS] [--sort COLUMN] [--limit N] [--columns LIST] [-o text|json] [--interval TIME] [--watch TIME] [--socket PATH | --config FILE]",
 		Short: "Print the flows of the running gateway: their rates, and the state of each sender's QP",
 		Long: `One line per flow, with these columns:
 
@@ -42,106 +45,67 @@ func showFlowsCommand() *cobra.Command {
   QP_PACKETS             packets of the flow until its source QP was confirmed
   QP_CONTRADICTIONS      how often packets contradicted the source QP
 
-Flows are sorted. -o json prints the API's answer unchanged and unsorted. ` + showSocket,
+Flows are sorted by their addresses, or by --sort, numbers from the largest on: --sort rate --limit 10 prints the ten fastest. -o json prints the API's answer
+unchanged and unsorted. ` + showSocket,
 	}
 	f.command(c, showable{})
-	c.Flags().DurationVar(&interval, "interval", time.Second, "time for which rates are measured, at most that of --watch; 0: don't measure")
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		if interval != 0 && (interval < api.MinInterval || interval > api.MaxInterval) {
-			return fmt.Errorf("--interval is %v, expected %v to %v, or 0 for no rates", interval, api.MinInterval, api.MaxInterval)
-		}
-		if f.watch != 0 {
-			interval = min(interval, f.watch)
-		}
-		return f.show(c, showable{api.FlowsIn(interval), func(ctx context.Context, client *api.Client, to io.Writer) error {
-			return showFlows(ctx, client, interval, to)
-		}})
-	}
+	f.filter.addFlow(c)
+	wordFlag(c, f.filter.value("qp_state"), "qp-state", "", "only flows whose source QP has this state", api.QPStates...)
+	wordFlag(c, f.filter.value("qp_evidence"), "qp-evidence", "", "only flows whose source QP was found so", api.QPEvidences...)
+	intervalFlag(c, &f.interval)
+	checkColumn := func(text string) error { return config.CheckWord(strings.ToLower(text), columnNames()) }
+	c.Flags().Var(checkedText{&f.sort, checkColumn}, "sort", "sort by this column")
+	complete(c, "sort", columnNames()...)
+	c.Flags().Var(checkedText{&f.columns, func(text string) error { _, err := columnsOf(text); return err }}, "columns", "print these columns, joined by commas")
+	complete(c, "columns", columnNames()...)
+	c.Flags().Uint32VarP(&f.limit, "limit", "n", 0, "print at most this many flows; 0: all")
+	c.RunE = func(c *cobra.Command, _ []string) error { return f.run(c) }
 	return c
 }
 
-func showFlows(ctx context.Context, client *api.Client, interval time.Duration, to io.Writer) error {
-	flows, err := client.Flows(ctx, interval)
-	if err != nil {
+func (f *flowsFlags) run(c *cobra.Command) error {
+	if err := f.checkInterval(&f.interval); err != nil {
 		return err
 	}
-	slices.SortStableFunc(flows, func(a, b api.Flow) int { return report.CompareFlows(a.Flow, b.Flow) })
-	return printFlows(to, flows)
-}
-
-const flowColumns = "PORT\tVLAN\tSOURCE\tSOURCE_QP\tCANDIDATE_QP\tDESTINATION\tDESTINATION_QP\tRATE\tAGE\tPACKETS\tBYTES\tMARKED\tNOTIFICATIONS\t" +
-	"QP_STATE\tENDED\tQP_EVIDENCE\tQP_PACKETS\tQP_CONTRADICTIONS\n"
-
-func printFlows(to io.Writer, flows []api.Flow) error {
-	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	if _, err := io.WriteString(w, flowColumns); err != nil {
-		return err
+	if f.output == "json" && (f.sort != "" || f.columns != "") {
+		return errors.New("--sort and --columns are for text, and -o json is the API's answer unchanged; leave them out")
 	}
-	for i := range flows {
-		f := &flows[i]
-		_, err := fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%v\t%d\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%d\n", f.Port, vlans(f.Tunnel, f.TunnelID, f.VLAN), f.SourceIP, orDash(f.SourceQP),
-			orDash(f.CandidateQP), f.DestinationIP, f.DestinationQP, rateOf(f.RateBPS), rounded(time.Duration(f.AgeNS)), f.Packets, f.Bytes, f.ECNMarked,
-			listCounts(f.Notifications), f.QPState, cmp.Or(f.Ended, "-"), orDash(f.QPEvidence), took(f), f.QPConflicts)
+	values := f.filter.values()
+	if f.interval != 0 {
+		values.Set("interval", f.interval.String())
+	}
+	if f.limit > 0 && f.output == "json" { // text is limited once it is sorted
+		values.Set("limit", strconv.FormatUint(uint64(f.limit), 10))
+	}
+	return f.show(c, showable{api.FlowsWith(values), func(ctx context.Context, client *api.Client, to io.Writer) error {
+		flows, err := client.Flows(ctx, values)
 		if err != nil {
 			return err
 		}
-	}
-	return w.Flush()
+		return f.print(to, flows)
+	}})
 }
 
-// rateOf is a rate with three digits, "-" for none.
-func rateOf(bps *uint64) string {
-	if bps == nil {
-		return "-"
+// print prints the flows in the wanted order and form.
+func (f *flowsFlags) print(to io.Writer, flows []api.Flow) error {
+	var by *flowColumn
+	if f.sort != "" {
+		columns, err := columnsOf(f.sort)
+		if err != nil {
+			return err
+		}
+		by = &columns[0]
 	}
-	return scaled(*bps, "bps", "kbps", "Mbps", "Gbps", "Tbps")
-}
-
-func sizeOf(bytes uint64) string { return scaled(bytes, "B", "KB", "MB", "GB", "TB") }
-
-// scaled is a number with three digits, in the largest of some decimal units that leaves a whole part.
-func scaled(v uint64, units ...string) string {
-	value := float64(v)
-	for value >= 999.5 && len(units) > 1 {
-		value, units = value/1000, units[1:]
+	columns := flowColumns
+	if f.columns != "" {
+		var err error
+		if columns, err = columnsOf(f.columns); err != nil {
+			return err
+		}
 	}
-	return strconv.FormatFloat(value, 'g', 3, 64) + units[0]
-}
-
-func orDash[T any](v *T) string {
-	if v == nil {
-		return "-"
+	sortFlows(flows, by)
+	if n := uint64(f.limit); n > 0 && n < uint64(len(flows)) {
+		flows = flows[:n]
 	}
-	return fmt.Sprint(*v)
-}
-
-// vlans is a flow's tunnel, if it is in one, and its VLANs.
-func vlans(tunnel string, tunnelID uint32, ids []uint16) string {
-	var texts []string
-	if tunnel != "" {
-		texts = append(texts, fmt.Sprintf("%s:%d", tunnel, tunnelID))
-	}
-	for _, id := range ids {
-		texts = append(texts, strconv.Itoa(int(id)))
-	}
-	return cmp.Or(strings.Join(texts, "."), "-")
-}
-
-func took(f *api.Flow) string {
-	if f.SourceQP == nil {
-		return "-"
-	}
-	return strconv.FormatUint(f.QPPackets, 10)
-}
-
-// listCounts lists counts by name.
-func listCounts[N int | uint64](counts map[string]N) string {
-	if len(counts) == 0 {
-		return "-"
-	}
-	var all []string
-	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		all = append(all, fmt.Sprintf("%s:%d", name, counts[name]))
-	}
-	return strings.Join(all, ",")
+	return printFlows(to, columns, flows)
 }

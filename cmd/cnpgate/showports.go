@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,26 +11,67 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/cnpgate/cnpgate/control/api"
+	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/telemetry"
 )
 
 func showPortsCommand() *cobra.Command {
 	var f showFlags
-	return f.command(&cobra.Command{
-		Use:   "ports [-o text|json] [--watch TIME] [--socket PATH | --config FILE]",
-		Short: "Print the ports of the running gateway: packets received, sent and dropped, and whether they forward",
-		Long: `One line per port. Packets sent were received at the peer. Packets dropped were to leave by this port, or were refused when they arrived at it.
-Packets marked got CE in this port's queue. Notifications are those sent by this port. The last column shows what keeps a port from forwarding.
+	var interval time.Duration
+	c := f.command(&cobra.Command{
+		Use:   "ports [-o text|json] [--interval TIME] [--watch TIME] [--socket PATH | --config FILE]",
+		Short: "Print the ports of the running gateway: rates, packets received, sent and dropped, and whether they forward",
+		Long: `One line per port, with these columns:
+
+  RATE              of the port in the configuration
+  RX, RX_PPS        rate of the frames that arrive, without FCS, in bit/s and packets/s, during --interval
+  TX, TX_PPS        rate of the received frames that the gateway forwards by the port
+  RX_PACKETS        frames received since the gateway started
+  TX_PACKETS        received frames forwarded by the port
+  DROPPED           frames dropped on egress here, or refused on ingress here
+  MARKED            packets that got CE in this port's queue
+  NOTIFICATIONS     sent by this port
+  PROBLEM           why the port is not forwarding
+
 -o json prints the API's answer to GET /v1/counters. ` + showSocket,
-	}, showable{api.CountersPath, showPorts})
+	}, showable{})
+	intervalFlag(c, &interval)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if f.output == "text" {
+			if err := f.checkInterval(&interval); err != nil {
+				return err
+			}
+		}
+		return f.show(c, showable{api.CountersPath, func(ctx context.Context, client *api.Client, to io.Writer) error {
+			return showPorts(ctx, client, interval, to)
+		}})
+	}
+	return c
 }
 
-func showPorts(ctx context.Context, client *api.Client, to io.Writer) error {
-	c, err := client.Counters(ctx)
+// intervalFlag adds the time for which a command measures rates.
+func intervalFlag(c *cobra.Command, interval *time.Duration) {
+	c.Flags().DurationVar(interval, "interval", time.Second, "time for which rates are measured, at most that of --watch; 0: don't measure")
+}
+
+// checkInterval bounds the time for which rates are measured, also by --watch.
+func (f *showFlags) checkInterval(interval *time.Duration) error {
+	if *interval != 0 && (*interval < api.MinInterval || *interval > api.MaxInterval) {
+		return fmt.Errorf("--interval is %v, expected %v to %v, or 0 for no rates", *interval, api.MinInterval, api.MaxInterval)
+	}
+	if f.watch != 0 {
+		*interval = min(*interval, f.watch)
+	}
+	return nil
+}
+
+func showPorts(ctx context.Context, client *api.Client, interval time.Duration, to io.Writer) error {
+	c, rates, err := portRates(ctx, client, interval)
 	if err != nil {
 		return err
 	}
@@ -38,17 +80,13 @@ func showPorts(ctx context.Context, client *api.Client, to io.Writer) error {
 		return err
 	}
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "PORT\tROLE\tPEER\tMBIT/S\tCAME IN\tLEFT\tDROPPED\tMARKED\tNOTIFICATIONS\tPROBLEM")
-	const mega = 1e6
+	fmt.Fprintln(w, "PORT\tROLE\tPEER\tRATE\tRX\tRX_PPS\tTX\tTX_PPS\tRX_PACKETS\tTX_PACKETS\tDROPPED\tMARKED\tNOTIFICATIONS\tPROBLEM")
 	for i := range c.Ports {
 		p := &c.Ports[i]
-		problem := health.Problems[p.Name]
-		if problem == "" {
-			problem = "-"
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%g\t%d\t%d\t%d\t%d\t%d\t%s\n", p.Name, p.Role, p.Peer, float64(p.RateBps)/mega, p.Counters.Sum(telemetry.ReceivedPackets),
-			p.Counters.Sum(telemetry.ForwardedPackets), p.Counters.Sum(telemetry.DroppedPackets), p.Counters.Sum(telemetry.ECNMarkedPackets),
-			p.Counters.Sum(telemetry.NotificationsSent), problem)
+		rx, tx := rates.of(i)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\n", p.Name, p.Role, p.Peer, report.Rate(p.RateBps), rx.bits(), rx.packets(), tx.bits(), tx.packets(),
+			p.Counters.Sum(telemetry.ReceivedPackets), p.Counters.Sum(telemetry.ForwardedPackets), p.Counters.Sum(telemetry.DroppedPackets),
+			p.Counters.Sum(telemetry.ECNMarkedPackets), p.Counters.Sum(telemetry.NotificationsSent), cmp.Or(health.Problems[p.Name], "-"))
 	}
 	return w.Flush()
 }
@@ -64,7 +102,7 @@ func showQueuesCommand() *cobra.Command {
 }
 
 func showQueues(ctx context.Context, client *api.Client, to io.Writer) error {
-	c, err := client.Counters(ctx)
+	c, err := client.Counters(ctx, api.CountersPath)
 	if err != nil {
 		return err
 	}

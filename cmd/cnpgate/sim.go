@@ -22,18 +22,20 @@ type simFlags struct {
 	set, sweep       []string
 	responses        []string
 	cores            int
-	list             bool
+	senders          []int
+	explain, list    bool
 }
 
 func simCommand() *cobra.Command {
 	var f simFlags
 	c := &cobra.Command{
-		Use:   "sim SCENARIO.yaml [--set KEY=VALUE ...] [--sweep KEY=A,B,C ...] [--response R ...] [-o text|json] [--csv PREFIX] [--svg PREFIX]",
+		Use:   "sim SCENARIO.yaml [--set KEY=VALUE ...] [--sweep KEY=A,B,C ...] [--response R ...] [--explain] [-o text|json] [--csv PREFIX] [--svg PREFIX]",
 		Short: "Simulate a network around the gateway's dataplane in virtual time",
 		Long: `Simulates the scenario with each of its responses to congestion, and prints the results side by side. SCENARIO.yaml is a file or one of the
 built-in scenarios (--list). The same scenario and seed give the same output. The runs share the cores.
---csv and --svg write a file for each run: PREFIX-RESPONSE.csv with a row for each sample, PREFIX-RESPONSE.svg with a plot of the queue, the
-senders' rates and the notifications.`,
+--explain prints for each run how the gateways' queues, the fair rate F of the control law, notifications and two senders' rates changed over
+time; --set length=2ms shows the first 2 ms in detail. --csv and --svg write a file for each run: PREFIX-RESPONSE.csv with a row for each sample,
+PREFIX-RESPONSE.svg with a plot of what --explain prints.`,
 		ValidArgsFunction: completeScenario,
 		RunE:              f.run,
 	}
@@ -41,6 +43,8 @@ senders' rates and the notifications.`,
 	wordFlag(c, &f.output, "output", "o", "form of the summary, text and table being the same", "text", "json", "table")
 	c.Flags().StringVar(&f.csv, "csv", "", "write the time series of each run to PREFIX-RESPONSE.csv")
 	c.Flags().StringVar(&f.svg, "svg", "", "write a plot of each run to PREFIX-RESPONSE.svg")
+	c.Flags().BoolVar(&f.explain, "explain", false, "print what happened over time")
+	c.Flags().IntSliceVar(&f.senders, "senders", nil, "senders that --explain and --svg show, by number; by default the slowest one, and the one with most notifications")
 	c.Flags().StringArrayVar(&f.set, "set", nil, "replace a value of the scenario, such as seed=2; may be given several times")
 	c.Flags().StringArrayVar(&f.sweep, "sweep", nil, "run with each of several values, such as hosts.mtu=1024,4096; may be given several times")
 	c.Flags().StringSliceVar(&f.responses, "response", nil, "only these of the scenario's responses")
@@ -64,8 +68,14 @@ func (f *simFlags) run(c *cobra.Command, args []string) error {
 	if f.cores < 0 {
 		return fmt.Errorf("--cores %d: expected 0 or more", f.cores)
 	}
+	if f.explain && f.output == "json" {
+		return errors.New("--explain prints text; for programs, --csv has the same figures: expected one of --explain and -o json")
+	}
 	runs, err := f.runs(c, args[0])
 	if err != nil {
+		return err
+	}
+	if err := f.checkSenders(runs[0].scenario); err != nil {
 		return err
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -84,7 +94,28 @@ func (f *simFlags) run(c *cobra.Command, args []string) error {
 	if f.output == "json" {
 		return writeJSON(c.OutOrStdout(), runs)
 	}
-	return writeTable(c.OutOrStdout(), runs)
+	if err := writeTable(c.OutOrStdout(), runs); err != nil || !f.explain {
+		return err
+	}
+	for _, r := range runs {
+		if err := writeExplanation(c.OutOrStdout(), r, f.senders); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkSenders refuses senders that the scenario doesn't have, and too many.
+func (f *simFlags) checkSenders(s *scenario.Scenario) error {
+	if len(f.senders) > mostSenders {
+		return fmt.Errorf("--senders: %d senders; expected at most %d", len(f.senders), mostSenders)
+	}
+	for _, h := range f.senders {
+		if !s.Sends(h) {
+			return fmt.Errorf("--senders: host %d sends nothing in %s; expected the number of a host that does", h, s.Name)
+		}
+	}
+	return nil
 }
 
 // completeScenario lists the built-in scenarios to the shell, which adds files.
@@ -214,11 +245,14 @@ func values(text string) (all []string) {
 // readScenario reads a file or, if there is none of that name, a built-in scenario.
 func readScenario(name string) ([]byte, error) {
 	text, err := os.ReadFile(name)
-	if !errors.Is(err, os.ErrNotExist) {
-		return text, err
-	}
-	if text, ok := scenarios.Find(name); ok {
+	if err == nil {
 		return text, nil
+	}
+	if text, ok := scenarios.Find(name); ok { // also if there is a folder of that name
+		return text, nil
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		return nil, err
 	}
 	meant := config.Nearest(strings.TrimSuffix(name, ".yaml"), scenarios.Names())
 	if meant != "" {

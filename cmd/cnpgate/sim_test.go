@@ -7,6 +7,10 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -74,9 +78,65 @@ func TestSimFiles(t *testing.T) {
 				t.Fatalf("%s: the plot isn't XML: %v", response, err)
 			}
 		}
-		if marked := strings.Contains(plot, "notification of the gateway"); marked != (response != "ecn") || !strings.Contains(plot, "K_max") {
+		if marked := strings.Contains(plot, "notifications of gateways"); marked != (response != "ecn") || !strings.Contains(plot, "K_max") {
 			t.Errorf("%s: notifications are marked in the plot: %t", response, marked)
 		}
+	}
+}
+
+// TestSimExplain: the explanation and the plot have the queue, F and its reference, all notifications, and the senders that are asked for.
+func TestSimExplain(t *testing.T) {
+	dir := workspace(t)
+	put(t, dir, "law.yaml", []byte(strings.Replace(short, "{west: {config: {profiles: {default: {mode: thresholds}}, notifications: {limits: {per_flow: 50us}}}}}", "{west: {}}", 1)))
+	law := []string{"law.yaml", "--set", "traffic[0].incast.bytes=5MB", "--set", "length=40ms"}
+	first := simulated(t, dir, append(law, "--explain", "--senders", "2,1", "--svg", "a")...).stdout
+	if again := simulated(t, dir, append(law, "--explain", "--senders", "2,1", "--cores", "1")...).stdout; again != first {
+		t.Errorf("the second time:\n%s\nthe first time:\n%s", again, first)
+	}
+	var runs []struct {
+		Response      string
+		Notifications int
+	}
+	if err := json.Unmarshal([]byte(simulated(t, dir, append(law, "-o", "json")...).stdout), &runs); err != nil {
+		t.Fatal(err)
+	}
+	parts := strings.Split(first, "\n\n")
+	if len(parts) != 1+len(runs) {
+		t.Fatalf("%d parts:\n%s", len(parts), first)
+	}
+	between := regexp.MustCompile(` {2,}`)
+	for i, part := range parts[1:] {
+		lines := strings.Split(strings.TrimSpace(part), "\n")
+		if lines[0] != "short, "+runs[i].Response || len(lines) < 10 {
+			t.Fatalf("%s is explained as\n%s", runs[i].Response, part)
+		}
+		titles := between.Split(lines[1], -1)
+		want := []string{"until", "west: queue", "of q_ref", "F", "notified", "CNPs", "host 2: rate", "notified", "host 1: rate", "notified"}
+		if !slices.Equal(titles, want) {
+			t.Fatalf("the columns are %q", titles)
+		}
+		notified := 0
+		for _, line := range lines[2:] {
+			cells := between.Split(line, -1)
+			n, err := strconv.Atoi(cells[4])
+			if err != nil || len(cells) != len(titles) {
+				t.Fatalf("%q: %v", line, err)
+			}
+			notified += n
+		}
+		if notified > runs[i].Notifications || notified < runs[i].Notifications*9/10 || notified == 0 && runs[i].Response != "ecn" {
+			t.Errorf("%s: the rows have %d notifications, the run %d", runs[i].Response, notified, runs[i].Notifications)
+		}
+	}
+	plot := get(t, dir, "a-long-haul-cnp.svg")
+	for _, text := range []string{">F of west<", ">q_ref of west<", ">host 2<", ">host 1<", ">notifications of gateways<"} {
+		if !strings.Contains(plot, text) {
+			t.Errorf("the plot has no %s", text)
+		}
+	}
+	byDefault := simulated(t, dir, append(law, "--explain", "--response", "fast-cnp")...).stdout
+	if strings.Count(byDefault, "slowest") != 1 || strings.Count(byDefault, "most notified") != 1 {
+		t.Errorf("without --senders:\n%s", byDefault)
 	}
 }
 
@@ -109,6 +169,9 @@ func TestSimList(t *testing.T) {
 	if len(names) < 10 {
 		t.Fatalf("%q", names)
 	}
+	if err := os.Mkdir(filepath.Join(dir, "burst"), 0o700); err != nil { // a folder of a scenario's name is not in the way
+		t.Fatal(err)
+	}
 	simulated(t, dir, "burst", "--response", "ecn")
 }
 
@@ -133,6 +196,9 @@ func TestSimMistakes(t *testing.T) {
 		{[]string{"short.yaml", "--response", "x,y,ecn"}, `--response, of this scenario: "x" is not known; expected ecn, fast-cnp or long-haul-cnp`},
 		{[]string{"short.yaml", "--csv", "no/such/folder"}, "no/such/folder-ecn.csv"},
 		{[]string{"short.yaml", "--sweep", "seed=1,2,1", "--csv", "x"}, "--csv and --csv are the same file, x-ecn-seed=1.csv; expected different ones"},
+		{[]string{"short.yaml", "--senders", "4"}, "--senders: host 4 sends nothing in short; expected the number of a host that does"},
+		{[]string{"short.yaml", "--senders", "0,1,2,3,0,1,2,3,0"}, "--senders: 9 senders; expected at most 8"},
+		{[]string{"short.yaml", "--explain", "-o", "json"}, "expected one of --explain and -o json"},
 		{[]string{"x-ecn.csv", "--csv", "x"}, "SCENARIO.yaml and --csv are the same file, x-ecn.csv; expected different ones"},
 		{[]string{"short.yaml", "--cores", "-1"}, "--cores -1: expected 0 or more"},
 	} {

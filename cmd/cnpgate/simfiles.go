@@ -27,7 +27,7 @@ func (f *simFlags) openFiles(ctx context.Context, name string, runs []*simRun) (
 			write                func(io.Writer, *scenario.Outcome) error
 		}{
 			{"--csv", f.csv, ".csv", func(w io.Writer, o *scenario.Outcome) error { return o.WriteCSV(w) }},
-			{"--svg", f.svg, ".svg", writeSVG},
+			{"--svg", f.svg, ".svg", func(w io.Writer, o *scenario.Outcome) error { return writeSVG(w, o, f.senders) }},
 		} {
 			if kind.prefix != "" {
 				files = append(files, simFile{r, kind.write, &output{flag: kind.flag, path: kind.prefix + "-" + r.label() + kind.suffix}})

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"image/color"
 	"io"
-	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -18,122 +17,122 @@ import (
 
 const (
 	plotWidth  = 24 * vg.Centimeter
-	plotHeight = 8 * vg.Centimeter // of each of the two
-	plotted    = 1500              // points of a line: more can't be distinguished
+	plotHeight = 21 * vg.Centimeter // of all three
+	plotted    = 600                // points of a line: more can't be distinguished
+	megabyte   = 1e6
+	gigabit    = 1e9
 )
 
-// writeSVG draws the results of a run.
-func writeSVG(w io.Writer, o *scenario.Outcome) error {
-	canvas := vgsvg.New(plotWidth, 2*plotHeight)
-	if err := drawOutcome(draw.New(canvas), o); err != nil {
+// writeSVG draws the results of a run, with some of its senders.
+func writeSVG(w io.Writer, o *scenario.Outcome, wanted []int) error {
+	canvas := vgsvg.New(plotWidth, plotHeight)
+	if err := drawOutcome(draw.New(canvas), o, wanted); err != nil {
 		return err
 	}
 	_, err := canvas.WriteTo(w)
 	return err
 }
 
-// drawOutcome draws the queues with the thresholds and a mark for each notification, and below them the senders' rates.
-func drawOutcome(c draw.Canvas, o *scenario.Outcome) error {
-	queues, rates := newPlot(o.Scenario+": "+o.Response, "queue, MB"), newPlot("", "rate of each sender, Gbps")
-	rates.X.Label.Text = "time, ms"
-	last := float64(len(o.Series.Gateway)) * float64(o.Series.Every) / 1e6
-	queues.X.Max, rates.X.Max = last, last
-	if err := drawQueues(queues, o, last); err != nil {
-		return err
+// drawOutcome draws, one below the other, the queues and what is wanted of them, the fair rates with senders' rates, and the notifications.
+func drawOutcome(c draw.Canvas, o *scenario.Outcome, wanted []int) error {
+	p := picture{o: o, last: float64(len(o.Series.Gateway)) * float64(o.Series.Every) / 1e6}
+	queues := p.plot(o.Scenario+": "+o.Response, "queue, MB")
+	rates := p.plot("", "rate, Gbps")
+	notified := p.plot("", "notifications per ms")
+	notified.X.Label.Text = "time, ms"
+	p.queues(queues)
+	p.rates(rates, notified, showSenders(o.Series, wanted))
+	rows := [][]*plot.Plot{{queues}, {rates}, {notified}}
+	for i, canvases := range plot.Align(rows, draw.Tiles{Rows: len(rows), Cols: 1}, c) {
+		rows[i][0].Draw(canvases[0])
 	}
-	for i, series := range o.Series.Rates {
-		if err := drawLine(rates, points(series, o.Series.Every, 1e9), plotutil.Color(i), ""); err != nil {
-			return err
-		}
-	}
-	queues.Draw(draw.Crop(c, 0, 0, plotHeight, 0))
-	rates.Draw(draw.Crop(c, 0, 0, 0, -plotHeight))
-	return nil
+	return errors.Join(p.errs...)
 }
 
-func newPlot(title, y string) *plot.Plot {
-	p := plot.New()
-	p.Title.Text, p.Y.Label.Text = title, y
-	p.X.Min, p.Y.Min = 0, 0
-	p.Legend.Top = true
-	p.Add(plotter.NewGrid())
-	return p
+// picture draws lines of an outcome.
+type picture struct {
+	o    *scenario.Outcome
+	last float64 // ms
+	errs []error
 }
 
-// drawQueues draws the queues, the thresholds of the first gateway or, without one, of the slowest switch ports, and the notifications below.
-func drawQueues(p *plot.Plot, o *scenario.Outcome, last float64) error {
-	for i, q := range []struct {
-		name   string
-		values []int64
-	}{{"gateway", o.Series.Gateway}, {"switches", o.Series.Switch}} {
-		if err := drawLine(p, points(q.values, o.Series.Every, 1e6), plotutil.Color(i), q.name); err != nil {
-			return err
-		}
-	}
-	for _, k := range []struct {
-		name  string
-		bytes int64
-	}{{"K_min", o.KMin}, {"K_max", o.KMax}} {
-		level := float64(k.bytes) / 1e6
-		line, err := plotter.NewLine(plotter.XYs{{X: 0, Y: level}, {X: last, Y: level}})
-		if err != nil {
-			return err
-		}
-		line.Dashes, line.Color = plotutil.Dashes(1), color.Gray{grey}
-		p.Add(line)
-		p.Legend.Add(k.name, line)
-	}
-	return errors.Join(drawMarks(p, o.Series.Notified.First, plotutil.Color(notifiedColor), "notification of the gateway"),
-		drawMarks(p, o.Series.CNPs.First, color.Gray{grey}, "CNP of a receiver"))
+func (p *picture) plot(title, y string) *plot.Plot {
+	to := plot.New()
+	to.Title.Text, to.Y.Label.Text = title, y
+	to.X.Min, to.Y.Min, to.X.Max = 0, 0, p.last
+	to.Legend.Top = true
+	to.Add(plotter.NewGrid())
+	return to
 }
 
-const (
-	grey          = 120
-	notifiedColor = 3
-)
-
-// drawMarks draws a mark on the axis for each notification, and one mark for those too close together to distinguish.
-func drawMarks(p *plot.Plot, times []int64, c color.Color, name string) error {
-	var at plotter.XYs
-	gap := p.X.Max / plotted
-	for _, t := range times {
-		if x := float64(t) / 1e6; len(at) == 0 || x-at[len(at)-1].X >= gap {
-			at = append(at, plotter.XY{X: x})
+// queues draws the queues of gateways and switches, with the reference of the control law or the thresholds of the first gateway or, without one, of the
+// slowest switch ports.
+func (p *picture) queues(to *plot.Plot) {
+	s, law := p.o.Series, false
+	for i, q := range s.Ports {
+		p.line(to, p.points(q.Depth, highest, megabyte), plotutil.Color(i), q.Gateway)
+		if q.Reference > 0 {
+			law = true
+			p.level(to, q.Reference, plotutil.Color(i), "q_ref of "+q.Gateway)
 		}
 	}
-	if len(at) == 0 {
-		return nil
+	p.line(to, p.points(s.Switch, highest, megabyte), plotutil.Color(len(s.Ports)), "switches")
+	if !law {
+		p.level(to, p.o.KMin, color.Gray{grey}, "K_min")
+		p.level(to, p.o.KMax, color.Gray{grey}, "K_max")
 	}
-	marks, err := plotter.NewScatter(at)
-	if err != nil {
-		return err
-	}
-	marks.Shape, marks.Color = draw.TriangleGlyph{}, c
-	p.Add(marks)
-	p.Legend.Add(name, marks)
-	return nil
 }
 
-func drawLine(p *plot.Plot, xys plotter.XYs, c color.Color, name string) error {
+// rates draws the gateways' fair rates, the rates of some senders, and the notifications to all and to these.
+func (p *picture) rates(to, notified *plot.Plot, senders []shownSender) {
+	s := p.o.Series
+	perMillisecond := func(values []int64) float64 { return mean(values) * 1e6 / float64(s.Every) }
+	events := func(values []int64, c color.Color, name string) {
+		if totalOf(values) > 0 {
+			p.line(notified, p.points(values, perMillisecond, 1), c, name)
+		}
+	}
+	for i, q := range s.Ports {
+		if totalOf(q.Fair) > 0 {
+			p.line(to, p.points(q.Fair, mean, gigabit), plotutil.Color(i), "F of "+q.Gateway).Dashes = plotutil.Dashes(1)
+		}
+	}
+	events(increments(s.Notified), color.Black, "notifications of gateways")
+	events(increments(s.CNPs), color.Gray{grey}, "CNPs of receivers")
+	for i, h := range senders {
+		c := plotutil.Color(len(s.Ports) + i)
+		p.line(to, p.points(s.Rates[h.at], mean, gigabit), c, h.name)
+		events(s.Asked[h.at], c, h.name)
+	}
+}
+
+const grey = 120
+
+// level draws a horizontal line.
+func (p *picture) level(to *plot.Plot, bytes int64, c color.Color, name string) {
+	y := float64(bytes) / megabyte
+	p.line(to, plotter.XYs{{X: 0, Y: y}, {X: p.last, Y: y}}, c, name).Dashes = plotutil.Dashes(1)
+}
+
+func (p *picture) line(to *plot.Plot, xys plotter.XYs, c color.Color, name string) *plotter.Line {
 	line, err := plotter.NewLine(xys)
 	if err != nil {
-		return err
+		p.errs = append(p.errs, err)
+		return &plotter.Line{}
 	}
 	line.Color = c
-	p.Add(line)
-	if name != "" {
-		p.Legend.Add(name, line)
-	}
-	return nil
+	to.Add(line)
+	to.Legend.Add(name, line)
+	return line
 }
 
-// points makes a line of samples. Of samples too close together to distinguish, it takes the highest.
-func points(values []int64, every int64, unit float64) plotter.XYs {
+// points makes a line of samples. It reduces samples too close together to distinguish to one point.
+func (p *picture) points(values []int64, reduce func([]int64) float64, unit float64) plotter.XYs {
 	step := (len(values) + plotted - 1) / plotted
 	xys := plotter.XYs{{}}
 	for i := 0; i < len(values); i += step {
 		end := min(i+step, len(values))
-		xys = append(xys, plotter.XY{X: float64(int64(end)*every) / 1e6, Y: float64(slices.Max(values[i:end])) / unit})
+		xys = append(xys, plotter.XY{X: float64(int64(end)*p.o.Series.Every) / 1e6, Y: reduce(values[i:end]) / unit})
 	}
 	return xys
 }

@@ -45,6 +45,7 @@ var columns = []column{
 	{"p99", func(r *simRun) string { return ended(&r.outcome.All, r.outcome.All.P99FCT) }},
 	{"slowdown", func(r *simRun) string { return slowdown(&r.outcome.All) }},
 	{"goodput", func(r *simRun) string { return rateText(r.outcome.All.Goodput) }},
+	{"possible", func(r *simRun) string { return rateText(r.outcome.Possible) }},
 	{"Jain", func(r *simRun) string { return strconv.FormatFloat(r.outcome.Jain, 'f', 3, 64) }},
 	{"notified", func(r *simRun) string { return count(r.outcome.Sent) }},
 	{"CNPs", func(r *simRun) string { return count(r.outcome.CNPs) }},

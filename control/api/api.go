@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cnpgate/cnpgate/control/advertise"
@@ -42,6 +43,7 @@ type Server struct {
 	ratesTime time.Duration
 
 	hints    *hints
+	mark     atomic.Pointer[mark]
 	sockets  sockets
 	gateway  Gateway
 	document []byte // OpenAPI

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"time"
 
@@ -79,18 +80,18 @@ func (c *Client) ask(ctx context.Context, method, path string, body any) (io.Rea
 	return nil, fmt.Errorf("the gateway at %s: %s", c.socket, refusal.Error)
 }
 
-// FlowsIn is the path of all flows, with their rates during an interval, or without rates if it is 0.
-func FlowsIn(interval time.Duration) string {
-	if interval == 0 {
+// FlowsWith is the path of the flows that parameters of the request select.
+func FlowsWith(parameters url.Values) string {
+	if len(parameters) == 0 {
 		return FlowsPath
 	}
-	return FlowsPath + "?interval=" + interval.String()
+	return FlowsPath + "?" + parameters.Encode()
 }
 
-// Flows reads all flows; interval is as in FlowsIn.
-func (c *Client) Flows(ctx context.Context, interval time.Duration) ([]Flow, error) {
+// Flows reads the flows that parameters of the request select.
+func (c *Client) Flows(ctx context.Context, parameters url.Values) ([]Flow, error) {
 	var answer flowsBody
-	err := c.read(ctx, http.MethodGet, FlowsIn(interval), nil, &answer)
+	err := c.read(ctx, http.MethodGet, FlowsWith(parameters), nil, &answer)
 	return answer.Flows, err
 }
 
@@ -100,10 +101,10 @@ func (c *Client) Health(ctx context.Context) (*Health, error) {
 	return answer, c.read(ctx, http.MethodGet, HealthPath, nil, answer)
 }
 
-// Counters reads the counters of all ports.
-func (c *Client) Counters(ctx context.Context) (*report.Counters, error) {
+// Counters reads the counters of all ports: path is CountersPath or CountersSinceMark.
+func (c *Client) Counters(ctx context.Context, path string) (*report.Counters, error) {
 	answer := &report.Counters{}
-	return answer, c.read(ctx, http.MethodGet, CountersPath, nil, answer)
+	return answer, c.read(ctx, http.MethodGet, path, nil, answer)
 }
 
 // read reads a whole answer.

@@ -141,7 +141,7 @@ func TestMove(t *testing.T) {
 	g := newGate(t, 1)
 	g.run(0)
 	elsewhere := filepath.Join(t.TempDir(), "other.sock")
-	g.want(t, http.MethodPut, hintsPath, `{"source_ip":"10.1.0.2","destination_ip":"10.9.0.8","source_qp":51,"destination_qp":101}`, 201)
+	g.want(t, http.MethodPut, HintsPath, `{"source_ip":"10.1.0.2","destination_ip":"10.9.0.8","source_qp":51,"destination_qp":101}`, 201)
 	g.reload = func(ReloadRequest) (*Reloaded, error) {
 		at, err := Listen(elsewhere)
 		if err == nil {
@@ -155,7 +155,7 @@ func TestMove(t *testing.T) {
 	if _, err := NewClient(g.path).Health(t.Context()); err == nil || !strings.Contains(err.Error(), "no socket at") {
 		t.Errorf("the old socket: %v", err)
 	}
-	body, err := NewClient(elsewhere).JSON(t.Context(), hintsPath)
+	body, err := NewClient(elsewhere).JSON(t.Context(), HintsPath)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,9 +45,9 @@ func (f *filter) set(key, text string) (err error) {
 	case "destination_qp":
 		f.destinationQP, err = parseQP(key, text)
 	case "qp_state":
-		f.state, err = oneOf(key, text, qpStates)
+		f.state, err = oneOf(key, text, QPStates)
 	case "qp_evidence":
-		f.evidence, err = oneOf(key, text, qpEvidences)
+		f.evidence, err = oneOf(key, text, QPEvidences)
 	case "interval":
 		f.interval, err = parseInterval(text)
 	case "limit":

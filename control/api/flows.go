@@ -26,6 +26,7 @@ type Flow struct {
 	report.Flow
 	CandidateQP *uint32 `json:"candidate_qp,omitempty"` // may be the source QP; no notification names it
 	AgeNS       int64   `json:"age_ns"`                 // since its last packet
+	QueuedBytes uint64  `json:"queued_bytes,omitempty"` // in a queue, as far as the worker tracks shares
 	RateBPS     *uint64 `json:"rate_bps,omitempty"`     // of its frames without FCS; nil where it wasn't measured
 }
 
@@ -57,7 +58,7 @@ func (s *Server) getFlows(w http.ResponseWriter, r *http.Request, parameters map
 
 // makeFlow describes a flow, whose rate is nil where it was not measured.
 func makeFlow(port string, c *dataplane.FlowRecord, rate *uint64) Flow {
-	f := Flow{Port: port, Flow: report.MakeFlow(c), AgeNS: max(c.At-c.LastSeen, 0), RateBPS: rate}
+	f := Flow{Port: port, Flow: report.MakeFlow(c), AgeNS: max(c.At-c.LastSeen, 0), QueuedBytes: c.Queued, RateBPS: rate}
 	if c.View.State() == pairing.Candidate {
 		qp := c.View.SourceQP()
 		f.CandidateQP = &qp
@@ -79,7 +80,13 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, out *flowWriter) e
 
 // eachFlow calls do with the flows of all workers, some at a time, until do needs no more. end is as in keepGoing.
 func (s *Server) eachFlow(w http.ResponseWriter, r *http.Request, end time.Time, do func(worker int, flows []dataplane.FlowRecord) (more bool, err error)) error {
-	snapshot := &dataplane.Snapshot{Flows: make([]dataplane.FlowRecord, 0, flowsAtOnce)}
+	return s.eachOf(w, r, end, &dataplane.Snapshot{Flows: make([]dataplane.FlowRecord, 0, flowsAtOnce)}, do)
+}
+
+// eachOf is eachFlow for what a snapshot asks for.
+func (s *Server) eachOf(w http.ResponseWriter, r *http.Request, end time.Time, snapshot *dataplane.Snapshot,
+	do func(worker int, flows []dataplane.FlowRecord) (more bool, err error),
+) error {
 	for worker := range s.turns {
 		snapshot.At = flowtable.None
 		for snapshot.End = false; !snapshot.End; {

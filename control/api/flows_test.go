@@ -91,7 +91,7 @@ func TestManyFlows(t *testing.T) {
 	results := make(chan error)
 	for range 4 {
 		go func() {
-			all, err := NewClient(g.path).Flows(t.Context(), 0)
+			all, err := NewClient(g.path).Flows(t.Context(), nil)
 			seen := map[uint32]bool{}
 			for _, f := range all {
 				seen[f.DestinationQP] = true
@@ -121,7 +121,7 @@ func TestStopWhileFlowsAreRead(t *testing.T) {
 		g.run(c.running...)
 		answer := make(chan error)
 		go func() {
-			_, err := NewClient(g.path).Flows(context.Background(), 0)
+			_, err := NewClient(g.path).Flows(context.Background(), nil)
 			answer <- err
 		}()
 		for len(g.server.turns[c.waits]) == 0 {
@@ -140,7 +140,7 @@ func TestClientIsGone(t *testing.T) {
 	ctx, hangUp := context.WithCancel(t.Context())
 	answer := make(chan error)
 	go func() {
-		_, err := NewClient(g.path).Flows(ctx, 0)
+		_, err := NewClient(g.path).Flows(ctx, nil)
 		answer <- err
 	}()
 	for len(g.server.turns[0]) == 0 {
@@ -154,7 +154,7 @@ func TestClientIsGone(t *testing.T) {
 		runtime.Gosched()
 	}
 	go func() {
-		_, err := NewClient(g.path).Flows(t.Context(), 0)
+		_, err := NewClient(g.path).Flows(t.Context(), nil)
 		answer <- err
 	}()
 	for len(g.server.turns[0]) == 0 { // the next one waits for the worker, not for the one that is gone

@@ -47,7 +47,7 @@ func FuzzAPI(f *testing.F) {
 		w := httptest.NewRecorder()
 		g.server.http.Handler.ServeHTTP(w, r)
 		answer := w.Body.Bytes()
-		if w.Code >= 500 && !(w.Code == http.StatusInsufficientStorage && path == hintsPath) {
+		if w.Code >= 500 && !(w.Code == http.StatusInsufficientStorage && path == HintsPath) {
 			t.Errorf("%q %q %q %q: %d %s", method, path, query, body, w.Code, answer)
 		}
 		if path == streamPath && w.Code == http.StatusOK {
@@ -79,7 +79,7 @@ func TestBodiesAreBounded(t *testing.T) {
 		r := httptest.NewRequest(o.method, o.path, io.NopCloser(body))
 		w := httptest.NewRecorder()
 		g.server.http.Handler.ServeHTTP(w, r)
-		if want := map[bool]int{false: http.StatusOK, true: http.StatusRequestEntityTooLarge}[o.body != nil]; w.Code != want && o.path != hintsPath {
+		if want := map[bool]int{false: http.StatusOK, true: http.StatusRequestEntityTooLarge}[o.body != nil]; w.Code != want && o.path != HintsPath {
 			t.Errorf("%s %s: status %d, want %d", o.method, o.path, w.Code, want)
 		}
 		if body.read > 2*maxBody {

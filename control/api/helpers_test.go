@@ -49,6 +49,12 @@ type gate struct {
 
 func newGate(t testing.TB, workers int) *gate {
 	t.Helper()
+	return newGateFor(t, workers, 4096)
+}
+
+// newGateFor is newGate with so many places for flows.
+func newGateFor(t testing.TB, workers, flows int) *gate {
+	t.Helper()
 	g := &gate{path: filepath.Join(t.TempDir(), "api.sock"), served: make(chan error, 1), done: make([]atomic.Bool, workers)}
 	c, err := config.Parse("gate.yaml", []byte(gateConfig+g.path+"\"}\n"))
 	if err != nil {
@@ -63,7 +69,7 @@ func newGate(t testing.TB, workers int) *gate {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.Rig = testkit.New(t, testkit.Setup{Workers: workers, Forget: true, Static: static, Flows: 4096})
+	g.Rig = testkit.New(t, testkit.Setup{Workers: workers, Forget: true, Static: static, Flows: flows})
 	g.config, g.level, g.problems = c, "info", map[string]string{}
 	if g.server, err = Open(c, g.Plane, g, zerolog.New(&g.log).Level(zerolog.InfoLevel)); err != nil {
 		t.Fatal(err)

@@ -23,7 +23,7 @@ func TestHints(t *testing.T) {
 		return fmt.Sprintf(`{"source_ip":%q,"destination_ip":%q,"source_qp":%d,"destination_qp":%d}`, src, dst, sqp, dqp)
 	}
 	named := func(src, dst string, sqp, dqp int) string {
-		return fmt.Sprintf("%s?source_ip=%s&destination_ip=%s&source_qp=%d&destination_qp=%d", hintsPath, src, dst, sqp, dqp)
+		return fmt.Sprintf("%s?source_ip=%s&destination_ip=%s&source_qp=%d&destination_qp=%d", HintsPath, src, dst, sqp, dqp)
 	}
 	const a, b, z = "10.1.0.1", "10.1.0.2", "10.9.0.9"
 	for _, c := range []struct {
@@ -31,25 +31,25 @@ func TestHints(t *testing.T) {
 		status             int
 		want               string
 	}{
-		{"PUT", hintsPath, hint(a, z, 17, 18), 201, `{"hint":` + hint(a, z, 17, 18) + `,"replaced":[]}`},
-		{"PUT", hintsPath, hint(a, z, 17, 18), 200, `{"hint":` + hint(a, z, 17, 18) + `,"replaced":[]}`},
-		{"PUT", hintsPath, hint(z, a, 18, 17), 200, `"replaced":[]`}, // the same, said at the other end
-		{"PUT", hintsPath, hint("fd00::1", "fd00::2", 2, 16777214), 201, ""},
-		{"PUT", hintsPath, hint(b, z, 30, 31), 201, ""},
-		{"PUT", hintsPath, hint(b, z, 32, 33), 201, `"replaced":[]`},
-		{"PUT", hintsPath, hint(b, z, 30, 33), 201, `"replaced":[` + hint(b, z, 32, 33) + "," + hint(b, z, 30, 31) + "]"}, // both QPs serve a new connection
-		{"GET", hintsPath, "", 200, `{"hints":[` + hint(a, z, 17, 18) + "," + hint(b, z, 30, 33) + "," + hint("fd00::1", "fd00::2", 2, 16777214) + `],"capacity":65536}`},
-		{"PUT", hintsPath, hint(a, z, 50, 100), 201, ""}, // what qp_map says
-		{"PUT", hintsPath, hint(a, z, 51, 100), 409, "the source QP of packets from 10.1.0.1 to QP 100 at 10.9.0.9 is 50 by the configuration's qp_map, and the hint would make it 51; the operator's map wins"},
-		{"PUT", hintsPath, hint(z, a, 99, 50), 409, "from 10.9.0.9 to QP 50 at 10.1.0.1 is 100 by"},
-		{"PUT", hintsPath, hint(a, z, 50, 99), 409, "from 10.9.0.9 to QP 50 at 10.1.0.1 is 100 by"},
+		{"PUT", HintsPath, hint(a, z, 17, 18), 201, `{"hint":` + hint(a, z, 17, 18) + `,"replaced":[]}`},
+		{"PUT", HintsPath, hint(a, z, 17, 18), 200, `{"hint":` + hint(a, z, 17, 18) + `,"replaced":[]}`},
+		{"PUT", HintsPath, hint(z, a, 18, 17), 200, `"replaced":[]`}, // the same, said at the other end
+		{"PUT", HintsPath, hint("fd00::1", "fd00::2", 2, 16777214), 201, ""},
+		{"PUT", HintsPath, hint(b, z, 30, 31), 201, ""},
+		{"PUT", HintsPath, hint(b, z, 32, 33), 201, `"replaced":[]`},
+		{"PUT", HintsPath, hint(b, z, 30, 33), 201, `"replaced":[` + hint(b, z, 32, 33) + "," + hint(b, z, 30, 31) + "]"}, // both QPs serve a new connection
+		{"GET", HintsPath, "", 200, `{"hints":[` + hint(a, z, 17, 18) + "," + hint(b, z, 30, 33) + "," + hint("fd00::1", "fd00::2", 2, 16777214) + `],"capacity":65536}`},
+		{"PUT", HintsPath, hint(a, z, 50, 100), 201, ""}, // what qp_map says
+		{"PUT", HintsPath, hint(a, z, 51, 100), 409, "the source QP of packets from 10.1.0.1 to QP 100 at 10.9.0.9 is 50 by the configuration's qp_map, and the hint would make it 51; the operator's map wins"},
+		{"PUT", HintsPath, hint(z, a, 99, 50), 409, "from 10.9.0.9 to QP 50 at 10.1.0.1 is 100 by"},
+		{"PUT", HintsPath, hint(a, z, 50, 99), 409, "from 10.9.0.9 to QP 50 at 10.1.0.1 is 100 by"},
 		{"DELETE", named(a, z, 17, 19), "", 404, "no hint that QP 17 at 10.1.0.1 is connected to QP 19 at 10.9.0.9; GET /v1/hints lists them"},
 		{"DELETE", named(a, z, 19, 18), "", 404, "no hint"},
 		{"DELETE", named(a, z, 17, 18), "", 200, `{"deleted":` + hint(a, z, 17, 18) + "}"},
 		{"DELETE", named(a, z, 17, 18), "", 404, "no hint"},
 		{"DELETE", named(z, b, 33, 30), "", 200, ""}, // the other way round
 		{"DELETE", named(a, z, 50, 100), "", 200, ""},
-		{"GET", hintsPath, "", 200, `{"hints":[` + hint("fd00::1", "fd00::2", 2, 16777214) + "],"},
+		{"GET", HintsPath, "", 200, `{"hints":[` + hint("fd00::1", "fd00::2", 2, 16777214) + "],"},
 	} {
 		g.want(t, c.method, c.path, c.body, c.status, c.want)
 	}
@@ -64,12 +64,12 @@ func TestHintOnALiveFlow(t *testing.T) {
 	const of5, of9, of1 = "?source_ip=10.1.0.5", "?source_ip=10.9.0.9", "?source_ip=10.1.0.1"
 	g.eventually(t, of5, `"source_qp":null,"destination_qp":18`)
 	g.eventually(t, of5, `"candidate_qp":17`)
-	g.want(t, http.MethodPut, hintsPath, aHint, 201)
+	g.want(t, http.MethodPut, HintsPath, aHint, 201)
 	g.eventually(t, of5, `"source_qp":17,"destination_qp":18,"qp_state":"confirmed","qp_evidence":"hint","qp_packets":1`)
 	g.eventually(t, of9, `"source_qp":18,"destination_qp":17,"qp_state":"confirmed","qp_evidence":"hint"`)
 	g.eventually(t, of1, `"source_qp":50,"destination_qp":100,"qp_state":"confirmed","qp_evidence":"static"`)
-	g.want(t, http.MethodPut, hintsPath, `{"source_ip":"10.1.0.6","destination_ip":"10.9.0.9","source_qp":3,"destination_qp":4}`, 201)
-	g.want(t, http.MethodDelete, hintsPath+"?source_ip=10.1.0.5&destination_ip=10.9.0.9&source_qp=17&destination_qp=18", "", 200)
+	g.want(t, http.MethodPut, HintsPath, `{"source_ip":"10.1.0.6","destination_ip":"10.9.0.9","source_qp":3,"destination_qp":4}`, 201)
+	g.want(t, http.MethodDelete, HintsPath+"?source_ip=10.1.0.5&destination_ip=10.9.0.9&source_qp=17&destination_qp=18", "", 200)
 	g.eventually(t, of5, `"source_qp":null,"destination_qp":18,"qp_state":"unknown","qp_evidence":null`)
 	g.eventually(t, of9, `"source_qp":null,"destination_qp":17,"qp_state":"unknown","qp_evidence":null`)
 	g.eventually(t, of1, `"qp_evidence":"static"`)

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"net/netip"
 
@@ -84,10 +85,17 @@ func (s *Server) deleteHint(w http.ResponseWriter, _ *http.Request, values map[s
 	}
 	if !s.hints.delete(p) {
 		return failed(http.StatusNotFound, "no hint that QP %d at %s is connected to QP %d at %s; GET %s lists them",
-			p.SourceQP, p.Source, p.DestinationQP, p.Destination, hintsPath)
+			p.SourceQP, p.Source, p.DestinationQP, p.Destination, HintsPath)
 	}
 	answer(w, http.StatusOK, deletedBody{Hint(p)})
 	return nil
 }
 
 var hintExpected = `one JSON object, such as {"source_ip":"10.1.0.1","destination_ip":"10.2.0.1","source_qp":17,"destination_qp":18}`
+
+// Hints reads all hints.
+func (c *Client) Hints(ctx context.Context) ([]Hint, error) {
+	answer := hintsBody{}
+	err := c.read(ctx, http.MethodGet, HintsPath, nil, &answer)
+	return answer.Hints, err
+}

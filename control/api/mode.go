@@ -11,19 +11,19 @@ import (
 
 // Modes is the answer to GET and PUT /v1/mode.
 type Modes struct {
-	Ports []PortMode `json:"ports"`
+	Ports []PortMode `json:"ports" doc:"In the order of the configuration."`
 }
 
 // PortMode is the mode of a port: whether its queue's congestion is answered, or only observed.
 type PortMode struct {
-	Port       string `json:"port"`
+	Port       string `json:"port" doc:"Name of the port."`
 	Mode       string `json:"mode" doc:"send or observe: the one in force."`
 	Configured string `json:"configured" doc:"notifications.mode of the configuration, which a reload restores."`
 }
 
 // modeRequest is the body of PUT /v1/mode.
 type modeRequest struct {
-	Mode string `json:"mode" enum:"send,observe"`
+	Mode string `json:"mode" enum:"send,observe" doc:"The mode to set."`
 	Port string `json:"port,omitempty" doc:"Only this port; all ports without it."`
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/control/report"
+	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/prefix"
 	"github.com/cnpgate/cnpgate/internal/testkit"
@@ -109,6 +110,17 @@ func TestNotificationSaysWhy(t *testing.T) {
 		"Flow 10.1.0.1 to 10.9.0.9, destination QP 100, source QP 50 (evidence: static)", "Congestion Level 255"} {
 		if !strings.Contains(n.Comment(), part) {
 			t.Errorf("the comment lacks %q: %s", part, n.Comment())
+		}
+	}
+}
+
+// TestNotificationSaysWhyRaised: a raised level has its cause.
+func TestNotificationSaysWhyRaised(t *testing.T) {
+	g := newGate(t, 1)
+	for raised, want := range map[bool]string{false: "bytes in it", true: "bytes in it; level raised, as the queue has grown since an earlier request"} {
+		r := dataplane.NotificationRecord{Out: 1, Cause: congestion.ByDepth, Raised: raised}
+		if n := report.MakeNotification(g.config, 0, &r, false); !strings.HasSuffix(n.Why, want) || n.Raised != raised {
+			t.Errorf("%+v, want %s", n, want)
 		}
 	}
 }

@@ -39,6 +39,7 @@ func document(operations []operation) ([]byte, error) {
 	}
 	for _, s := range registry.Map() {
 		plainIntegers(s)
+		describeMembers(s)
 	}
 	compact, err := doc.MarshalJSON()
 	if err != nil {
@@ -83,6 +84,15 @@ func (s *Server) getDocument(w http.ResponseWriter, _ *http.Request, _ map[strin
 	w.Header().Set("Content-Type", jsonType)
 	_, _ = w.Write(s.document) // the client may have disconnected
 	return nil
+}
+
+// describeMembers adds the common descriptions to members without one of their own.
+func describeMembers(s *huma.Schema) {
+	for name, p := range s.Properties {
+		if p.Description == "" && p.Ref == "" {
+			p.Description = members[name]
+		}
+	}
 }
 
 // plainIntegers removes the formats that huma gives unsigned integers: OpenAPI has only int32 and int64, which some values exceed.

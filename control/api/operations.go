@@ -22,10 +22,12 @@ const (
 	PairsPath         = "/v1/pairs"
 	ProxiesPath       = "/v1/proxies"
 	VersionPath       = "/v1/version"
+	explainPath       = "/v1/explain"
 	documentPath      = "/v1/openapi.json"
 	confirmPath       = "/v1/reload/confirm"
 	drainPath         = "/v1/drain"
-	hintsPath         = "/v1/hints"
+	HintsPath         = "/v1/hints"
+	markPath          = "/v1/mark"
 	logLevelPath      = "/v1/log-level"
 	modePath          = "/v1/mode"
 	packetsPath       = "/v1/packets/stream"
@@ -68,7 +70,10 @@ func (s *Server) operations() []operation {
 		{method: http.MethodGet, path: VersionPath, id: "getVersion", summary: "The gateway's version, start time and configuration hash.",
 			answers: map[int]any{200: Version{}}, act: s.getVersion},
 		{method: http.MethodGet, path: CountersPath, id: "getCounters", summary: "The gateway's counters, in total and by port.",
-			answers: map[int]any{200: report.Counters{}}, act: s.getCounters},
+			parameters: []parameter{{name: "since", description: "Count from the mark on.", schema: words(sinceWords)}},
+			answers:    map[int]any{200: report.Counters{}}, errors: map[int]string{409: "Nothing is marked."}, act: s.getCounters},
+		{method: http.MethodPost, path: markPath, id: "mark", summary: "Marks the counters: GET /v1/counters?since=mark counts from now on. It replaces an earlier mark.",
+			answers: map[int]any{200: Mark{}}, act: s.setMark},
 		{method: http.MethodGet, path: FlowsPath, id: "getFlows", summary: "The flows of all workers.", parameters: append(flowParameters[:len(flowParameters):len(flowParameters)], intervalParameter),
 			answers: map[int]any{200: flowsBody{}}, errors: map[int]string{503: noAnswer}, act: s.getFlows},
 		{method: http.MethodGet, path: PairsPath, id: "getPairs",
@@ -83,6 +88,8 @@ func (s *Server) operations() []operation {
 			parameters: notificationParameters, lines: true, answers: map[int]any{200: Streamed{}}, act: s.streamNotifications},
 		{method: http.MethodGet, path: packetsPath, id: "streamPackets", summary: "A flow's packets, truncated to 256 bytes, from now on, one object per line, until the client ends the request.",
 			parameters: packetParameters, lines: true, answers: map[int]any{200: StreamedPacket{}}, errors: map[int]string{409: "Another client captures packets."}, act: s.streamPackets},
+		{method: http.MethodGet, path: explainPath, id: "explain", summary: "Why a sender is, or isn't, notified: the gates of each of its flows to a receiver. It takes 0.1 s.",
+			parameters: explainParameters, answers: map[int]any{200: Explanation{}}, errors: map[int]string{503: noAnswer}, act: s.getExplanation},
 		{method: http.MethodGet, path: EpisodesPath, id: "getEpisodes", summary: "The congestion episodes, the oldest first.",
 			parameters: []parameter{portParameter}, answers: map[int]any{200: Episodes{}}, act: s.getEpisodes},
 		{method: http.MethodGet, path: BGPPath, id: "getBGP", summary: "The state of BGP: its sessions, what they announce and what was learned.",
@@ -110,12 +117,12 @@ func (s *Server) operations() []operation {
 			answers: map[int]any{200: LogLevel{}}, act: s.getLogLevel},
 		{method: http.MethodPut, path: logLevelPath, id: "setLogLevel", summary: "Changes the lowest level that is logged, until the next reload.",
 			body: logLevelRequest{}, answers: map[int]any{200: LogLevel{}}, errors: map[int]string{413: bodyTooLong}, act: s.setLogLevel},
-		{method: http.MethodGet, path: hintsPath, id: "getHints", summary: "The hints of host agents.", answers: map[int]any{200: hintsBody{}}, act: s.getHints},
-		{method: http.MethodPut, path: hintsPath, id: "putHint", summary: "States that two QPs are connected. It replaces hints that contradict it.",
+		{method: http.MethodGet, path: HintsPath, id: "getHints", summary: "The hints of host agents.", answers: map[int]any{200: hintsBody{}}, act: s.getHints},
+		{method: http.MethodPut, path: HintsPath, id: "putHint", summary: "States that two QPs are connected. It replaces hints that contradict it.",
 			body: hintRequest{}, answers: map[int]any{200: putBody{}, 201: putBody{}},
 			errors: map[int]string{409: "The hint contradicts qp_map of the configuration.", 413: bodyTooLong, 507: "The number of hints is at its maximum."},
 			act:    s.putHint},
-		{method: http.MethodDelete, path: hintsPath, id: "deleteHint", summary: "Withdraws a hint.", parameters: hintParameters,
+		{method: http.MethodDelete, path: HintsPath, id: "deleteHint", summary: "Withdraws a hint.", parameters: hintParameters,
 			answers: map[int]any{200: deletedBody{}}, errors: map[int]string{404: "There is no such hint."}, act: s.deleteHint},
 	}
 }
@@ -133,9 +140,14 @@ var (
 		{name: "destination_ip", description: "Address or prefix of the receiver.", schema: hostsSchema},
 		{name: "source_qp", description: "Confirmed QP of the sender.", schema: qpSchema},
 		{name: "destination_qp", description: "QP of the receiver.", schema: qpSchema},
-		{name: "qp_state", description: "State of the source QP.", schema: words(qpStates)},
-		{name: "qp_evidence", description: "How the source QP was found.", schema: words(qpEvidences)},
+		{name: "qp_state", description: "State of the source QP.", schema: words(QPStates)},
+		{name: "qp_evidence", description: "How the source QP was found.", schema: words(QPEvidences)},
 		{name: "limit", description: "Greatest number of flows; \"more\" in the answer is true if there are others.", schema: limitSchema},
+	}
+	explainParameters = []parameter{
+		{name: "source_ip", description: "The sender.", required: true, schema: hostSchema},
+		{name: "destination_ip", description: "The receiver.", required: true, schema: hostSchema},
+		{name: "qp", description: "Only flows with this QP at one end.", schema: qpSchema},
 	}
 	intervalParameter = parameter{name: "interval", description: "Time for which the flows' rates are measured, such as 1s.", schema: &huma.Schema{Type: huma.TypeString, Examples: []any{"1s"}}}
 	portParameter     = parameter{name: "port", description: "Name of the port.", schema: &huma.Schema{Type: huma.TypeString}}
@@ -173,8 +185,9 @@ var (
 		{name: "tunnel", description: "Tunnel of the connection.", schema: &huma.Schema{Type: huma.TypeString, Examples: []any{"vxlan:5000"}}},
 	}
 
-	qpStates    = names[pairing.State](pairing.Unknown, pairing.Confirmed)
-	qpEvidences = names[pairing.Evidence](pairing.EvidenceNone, pairing.Evidences-1)
+	// QPStates and QPEvidences are the words by which flows are selected.
+	QPStates    = names[pairing.State](pairing.Unknown, pairing.Confirmed)
+	QPEvidences = names[pairing.Evidence](pairing.EvidenceNone, pairing.Evidences-1)
 )
 
 // number is a whole number in any notation of the configuration.

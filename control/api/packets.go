@@ -24,8 +24,8 @@ const (
 
 // StreamedPacket is one line of the answer to GET /v1/packets/stream: one of the two members.
 type StreamedPacket struct {
-	Packet *report.Packet `json:"packet,omitempty"`
-	Lost   uint64         `json:"lost,omitempty"` // packets that were left out, because of the rate or because too many were waiting
+	Packet *report.Packet `json:"packet,omitempty" doc:"A packet of the flow."`
+	Lost   uint64         `json:"lost,omitempty" doc:"Packets that were left out, because of the rate or because too many were waiting."`
 }
 
 func parseTrace(values map[string]string) (*dataplane.Trace, error) {

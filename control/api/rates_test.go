@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"runtime"
 	"strings"
 	"testing"
@@ -85,7 +86,7 @@ func TestFlowRates(t *testing.T) {
 		g.see(t, 0, 0, testkit.RoCE{Src: "10.1.0.1", Dst: "10.9.0.9", DestQP: 100}, testkit.RoCE{Src: "10.1.0.2", Dst: "10.9.0.9", DestQP: 100})
 		g.Advance(1e9 - (g.Now - start))
 	})
-	flows, err := NewClient(g.path).Flows(t.Context(), time.Second)
+	flows, err := NewClient(g.path).Flows(t.Context(), url.Values{"interval": {"1s"}})
 	if err != nil || len(flows) != 2 {
 		t.Fatalf("%d flows, %v", len(flows), err)
 	}
@@ -100,7 +101,7 @@ func TestFlowRates(t *testing.T) {
 			t.Errorf("from %v: the last packet was %d ns ago, want nearly a second", f.SourceIP, f.AgeNS)
 		}
 	}
-	flows, err = NewClient(g.path).Flows(t.Context(), 0)
+	flows, err = NewClient(g.path).Flows(t.Context(), nil)
 	if err != nil || len(flows) != 2 || flows[0].RateBPS != nil {
 		t.Errorf("without an interval: %+v, %v", flows, err)
 	}

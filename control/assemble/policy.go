@@ -57,7 +57,7 @@ func Policy(c *config.Config, seed uint64) (*dataplane.Policy, error) {
 		p.Reflects = append(p.Reflects, address(peer))
 	}
 	if c.Domain != nil {
-		p.Border = dataplane.NewBorder(c.Domain.Members, c.Domain.NotificationSources)
+		p.Border = dataplane.NewBorder(c.Domain.Members, c.Domain.NotificationSources, c.Domain.Observe)
 	}
 	if x := &c.Proxy; x.Enabled && len(x.Sources) > 0 {
 		p.Proxy = dataplane.NewProxyNode(c.Gateway.IPv4, c.Gateway.IPv6, x.Listen, x.Sources, x.PerSource, x.Received)

@@ -176,6 +176,7 @@ type Proxy struct {
 
 // Domain is the domain filter: which notifications may pass a WAN port inwards and outwards.
 type Domain struct {
+	Observe             bool           // count what the filter would drop, and drop nothing
 	Members             []netip.Prefix // allowed destinations of notifications that leave
 	NotificationSources []netip.Prefix // allowed sources of notifications that arrive
 }

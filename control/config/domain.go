@@ -16,7 +16,7 @@ func (r *report) resolveDomain(s *domainSection) *Domain {
 	if s.Members.valid && len(s.Members.Items) == 0 {
 		r.problem(s.Members.place, "is empty, so no notification could leave by a WAN port; expected at least one prefix")
 	}
-	return &Domain{r.prefixes(&s.Members), r.prefixes(&s.NotificationSources)}
+	return &Domain{s.Mode.V == modeObserve, r.prefixes(&s.Members), r.prefixes(&s.NotificationSources)}
 }
 
 func (r *report) prefixes(s *list[prefix]) []netip.Prefix {

@@ -59,6 +59,7 @@ type report struct {
 	problems []Problem
 	omitted  int
 	warnings []Warning
+	examples []example // in the order of the file
 }
 
 // problem notes a mistake at a key's value. The text begins with the key's path.

@@ -2,6 +2,7 @@ package config
 
 import (
 	"strings"
+	"time"
 
 	"github.com/cnpgate/cnpgate/congestion"
 )
@@ -20,6 +21,9 @@ const (
 	fabricLeast    = 64_000      // bytes
 	fabricParts    = 25_000      // of a second: a fabric port marks from 40 us of its rate
 )
+
+// lawPerFlow is the least time between two notifications that a proxy passes on about a flow. The node that asks for them spaces them by its own queue.
+const lawPerFlow = congestion.LawSpacingLeast * time.Nanosecond
 
 // thresholdsKey is a setting that the control law makes needless, and whether it is given.
 type thresholdsKey struct {
@@ -122,4 +126,8 @@ func (r *report) resolveLaw(p *Port, s *portSection, profile *profileSection) {
 		p.Law = law
 	}
 	p.Sizing = congestion.Sizing{}
+	p.PerFlow, p.PerFlowIsRTT = lawPerFlow, false
+	if p.Pacing != nil && Role(s.Role.V) == WAN && !s.Pacing.Interval.given {
+		p.Pacing.Interval = congestion.LawSpacing // what the law asks for is about the flow as it will be after what it has asked before
+	}
 }

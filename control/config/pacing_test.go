@@ -24,14 +24,21 @@ func parseText(t *testing.T, text string) *Config {
 	return c
 }
 
-// TestPacingDefaults: those of a WAN port are in terms of its RTT; without one, of 1 ms.
+// TestPacingDefaults: those of a WAN port are in terms of its RTT; without one, of 1 ms. With the control law, reductions may follow each other as
+// soon as the law's notifications.
 func TestPacingDefaults(t *testing.T) {
 	for _, c := range []struct {
-		rtt            string
-		hold, recovery time.Duration
-	}{{"10ms", 20 * time.Millisecond, time.Second}, {"0s", 2 * time.Millisecond, 100 * time.Millisecond}, {"200ms", 400 * time.Millisecond, 10 * time.Second}} {
-		p := parseText(t, strings.Replace(enforcing, "rtt: 10ms", "rtt: "+c.rtt, 1)).Ports[1]
-		if got := p.Pacing; got.Interval != int64(c.hold)/2 || got.Hold != int64(c.hold) || got.Recovery != int64(c.recovery) || got.Keep != 50 || got.Floor != 100e6 {
+		rtt                      string
+		interval, hold, recovery time.Duration
+		more                     string
+	}{
+		{"10ms", 60 * time.Microsecond, 20 * time.Millisecond, time.Second, ""},
+		{"10ms", 10 * time.Millisecond, 20 * time.Millisecond, time.Second, "profiles: {default: {mode: thresholds}}\n"},
+		{"0s", time.Millisecond, 2 * time.Millisecond, 100 * time.Millisecond, "profiles: {default: {mode: thresholds}}\n"},
+		{"200ms", 60 * time.Microsecond, 400 * time.Millisecond, 10 * time.Second, ""},
+	} {
+		p := parseText(t, strings.Replace(enforcing, "rtt: 10ms", "rtt: "+c.rtt, 1)+c.more).Ports[1]
+		if got := p.Pacing; got.Interval != int64(c.interval) || got.Hold != int64(c.hold) || got.Recovery != int64(c.recovery) || got.Keep != 50 || got.Floor != 100e6 {
 			t.Errorf("an RTT of %s: %+v, expected %v and %v, half of the rate and a thousandth", c.rtt, got, c.hold, c.recovery)
 		}
 		if len(p.Enforce) != 1 || p.Enforce[0].String() != "198.51.100.0/24" || p.Paced != 64e6 {

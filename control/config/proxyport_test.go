@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-const twoPorts = `gateway: {name: gw1, ipv4: 192.0.2.1}
+const twoPorts = `gateway: {name: gw1, ipv4: 10.9.0.1}
 ports:
   - {name: lan0, device: '0000:01:00.0', role: fabric, peer: wan0, rate: 100Gbps}
   - {name: wan0, device: '0000:01:00.1', role: wan, peer: lan0, rate: 100Gbps}

@@ -25,6 +25,7 @@ func (r *report) resolve(doc *document) *Config {
 	r.checkSources(doc)
 	r.checkProxies(doc)
 	r.warnUnused(doc)
+	r.warnExamples()
 	return cfg
 }
 

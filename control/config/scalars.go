@@ -38,6 +38,7 @@ func (s *scalar[T, K]) read(r *report, n *yaml.Node, at place, rl rule) {
 		return
 	}
 	s.V, s.valid = v, true
+	r.noteExample(at, v)
 }
 
 func (s *scalar[T, K]) absent(_ *report, at place, rl rule) {

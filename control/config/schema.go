@@ -266,6 +266,7 @@ type senderSection struct {
 
 type domainSection struct {
 	place
+	Mode                choice       `key:"mode" default:"drop" one:"drop|observe"`
 	Members             list[prefix] `key:"members"`
 	NotificationSources list[prefix] `key:"notification_sources"`
 }

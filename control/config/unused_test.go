@@ -8,7 +8,7 @@ import (
 )
 
 // head is the part of a configuration that every gateway has.
-const head = `gateway: {name: gw1, ipv4: 192.0.2.1, ipv6: "2001:db8::1"}
+const head = `gateway: {name: gw1, ipv4: 10.9.0.1, ipv6: "fd00:9::1"}
 ports:
   - {name: lan0, device: d0, role: fabric, peer: wan0, rate: 1Gbps}
   - {name: wan0, device: d1, role: wan, peer: lan0, rate: 1Gbps}
@@ -36,7 +36,7 @@ func TestWarnsOfWhatIsNeverSent(t *testing.T) {
 			"add long-haul-cnp or long-haul-cnp-icmpv6 to accepts of the endpoints that understand it"
 	)
 	fast, long := "{fast_cnp: {enabled: true}}", "{long_haul_cnp: {enabled: true}}"
-	six := func(accepts string) string { return `[{prefix: "2001:db8::/32", accepts: [` + accepts + "]}]" }
+	six := func(accepts string) string { return `[{prefix: "fd00:123::/32", accepts: [` + accepts + "]}]" }
 	for _, c := range []struct {
 		name, endpoints, notifications string
 		want                           []string
@@ -106,7 +106,7 @@ func TestICMPv6Types(t *testing.T) {
 
 // TestStandardCNPNeedsNoAddress: its source is the receiver's address, so a gateway without one of its own may send it, over either IP version.
 func TestStandardCNPNeedsNoAddress(t *testing.T) {
-	text := strings.Replace(head, `, ipv4: 192.0.2.1, ipv6: "2001:db8::1"`, "", 1) +
+	text := strings.Replace(head, `, ipv4: 10.9.0.1, ipv6: "fd00:9::1"`, "", 1) +
 		"endpoints: [{prefix: 10.0.0.0/8, accepts: [standard-cnp]}, {prefix: \"::/0\", accepts: [standard-cnp]}]\n" +
 		"notifications: {standard_cnp: {enabled: true}}\n"
 	cfg, err := Parse("f", []byte(text))

@@ -30,6 +30,22 @@ type State struct {
 	Peak   uint64 // the greatest depth since the last state, bytes
 	KMin   uint64 // bytes
 	Marked uint64 // packets marked CE in it so far
+	// Suppressed are the times so far that a sender behind the port's peer was not notified.
+	Suppressed Suppressed
+}
+
+// Suppressed counts reasons: reason n at place n - 1.
+type Suppressed [dataplane.Suppressions]uint64
+
+// Top is the reason with the highest count, 0 if all are 0.
+func (s *Suppressed) Top() (top dataplane.Suppression) {
+	most := uint64(0)
+	for i, n := range s {
+		if n > most {
+			top, most = dataplane.Suppression(i+1), n
+		}
+	}
+	return top
 }
 
 // Episode is one time of congestion.
@@ -43,11 +59,12 @@ type Episode struct {
 	Notifications [congestion.Formats]uint64
 	Observed      uint64 // notifications that would have been sent
 	Lost          uint64 // notifications, of this queue or others, that a worker overwrote before they were read
+	Suppressed    Suppressed
 	Untracked     uint64 // notifications about flows beyond trackedFlows
 	Flows         []Flow // in no order
 
 	announced bool
-	marked    uint64 // State.Marked when it began
+	before    State // when it began
 }
 
 // Flow is a flow during an episode.

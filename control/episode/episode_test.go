@@ -46,7 +46,7 @@ func play(t *Tracker, steps []step) string {
 		}
 		t.Sampled(wan, 0, now, records)
 		marked += s.marked
-		if e, event := t.Look(now, wan, State{s.peak, kMin, marked}); event != None {
+		if e, event := t.Look(now, wan, State{Peak: s.peak, KMin: kMin, Marked: marked}); event != None {
 			name := map[Event]string{Began: "began", Ended: "ended"}[event]
 			events = append(events, fmt.Sprintf("%d %s", (now-1e15)/tick, name))
 			if event == Ended {

@@ -20,13 +20,13 @@ const (
 // Tracker has the episodes of all queues.
 type Tracker struct {
 	open  map[Queue]*Episode
-	seen  map[Queue]uint64 // State.Marked at the last look
-	over  []Episode        // the oldest first
+	seen  map[Queue]State // at the last look
+	over  []Episode       // the oldest first
 	begun uint64
 }
 
 // NewTracker makes a tracker without episodes.
-func NewTracker() *Tracker { return &Tracker{open: map[Queue]*Episode{}, seen: map[Queue]uint64{}} }
+func NewTracker() *Tracker { return &Tracker{open: map[Queue]*Episode{}, seen: map[Queue]State{}} }
 
 // Look takes the state of a queue at a time (Unix time, ns). It returns whether an episode began or ended, and the episode, which is valid until the next
 // call.
@@ -37,14 +37,17 @@ func (t *Tracker) Look(now int64, q Queue, s State) (*Episode, Event) {
 		e = t.begin(now, q)
 	}
 	before := t.seen[q]
-	t.seen[q] = s.Marked
+	t.seen[q] = s
 	if e == nil {
 		return nil, None
 	}
 	if !e.announced {
-		e.marked = min(before, s.Marked)
+		e.before = before
 	}
-	e.Peak, e.Marked = max(e.Peak, s.Peak), s.Marked-min(e.marked, s.Marked)
+	e.Peak, e.Marked = max(e.Peak, s.Peak), s.Marked-min(e.before.Marked, s.Marked)
+	for i, n := range s.Suppressed {
+		e.Suppressed[i] = n - min(e.before.Suppressed[i], n)
+	}
 	if e.End-now > calmTime { // the clock was set back
 		e.Start, e.End = min(e.Start, now), now
 	}

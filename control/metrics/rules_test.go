@@ -116,9 +116,9 @@ func TestEveryAlertHasACase(t *testing.T) {
 	}
 }
 
-// TestPage: operations.md names every metric of the endpoint that isn't in the catalogue, and none that doesn't exist.
+// TestPage: metrics.md names every metric of the endpoint that isn't in the catalogue, and none that doesn't exist.
 func TestPage(t *testing.T) {
-	text, err := os.ReadFile("../../docs/operations.md")
+	text, err := os.ReadFile("../../docs/metrics.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/episode"
+	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/pairing"
 )
 
@@ -29,6 +30,7 @@ type Episode struct {
 	ECNMarked     uint64            `json:"ecn_marked"`
 	Notifications map[string]uint64 `json:"notifications"` // sent, by kind
 	Observed      uint64            `json:"notifications_observed"`
+	Suppressed    map[string]uint64 `json:"suppressed"`         // times that no sender was notified, by reason; of all classes of the port
 	Lost          uint64            `json:"notifications_lost"` // of the whole gateway: overwritten before any episode counted them
 	Flows         []EpisodeFlow     `json:"flows"`              // that sent most, in the order of bytes
 	Senders       []EpisodeFlow     `json:"senders"`            // of flows about which a notification was sent or observed, in the order of their first notifications
@@ -41,9 +43,12 @@ type EpisodeFlow struct {
 	DestinationIP netip.Addr `json:"destination_ip"`
 	SourceQP      *uint32    `json:"source_qp"` // null unless it is confirmed
 	DestinationQP uint32     `json:"destination_qp"`
-	Bytes         uint64     `json:"bytes"`         // that arrived during the episode
-	Queued        uint64     `json:"queued_bytes"`  // the most bytes in the queue
-	Notifications uint64     `json:"notifications"` // sent or observed
+	VLAN          []uint16   `json:"vlan,omitempty"`      // as in Flow
+	Tunnel        string     `json:"tunnel,omitempty"`    // as in Flow
+	TunnelID      uint32     `json:"tunnel_id,omitempty"` // as in Flow
+	Bytes         uint64     `json:"bytes"`               // that arrived during the episode
+	Queued        uint64     `json:"queued_bytes"`        // the most bytes in the queue
+	Notifications uint64     `json:"notifications"`       // sent or observed
 	FirstNotified *time.Time `json:"first_notified,omitempty"`
 	Before        *uint64    `json:"rate_before_bps,omitempty"` // the first notification
 	After         *uint64    `json:"rate_after_bps,omitempty"`
@@ -55,7 +60,7 @@ func MakeEpisode(c *config.Config, e *episode.Episode) Episode {
 	port := &c.Ports[e.Queue.Port]
 	out := Episode{
 		ID: e.ID, Port: port.Name, Class: port.Classes[e.Queue.Class].Name, Start: unix(e.Start), PeakBytes: e.Peak, ECNMarked: e.Marked,
-		Notifications: map[string]uint64{}, Observed: e.Observed, Lost: e.Lost, Flows: []EpisodeFlow{}, Senders: []EpisodeFlow{},
+		Notifications: map[string]uint64{}, Suppressed: map[string]uint64{}, Observed: e.Observed, Lost: e.Lost, Flows: []EpisodeFlow{}, Senders: []EpisodeFlow{},
 	}
 	if e.Over {
 		end := unix(e.End)
@@ -64,6 +69,11 @@ func MakeEpisode(c *config.Config, e *episode.Episode) Episode {
 	for kind, n := range e.Notifications {
 		if n > 0 {
 			out.Notifications[congestion.Format(kind).String()] = n
+		}
+	}
+	for i, n := range e.Suppressed {
+		if n > 0 {
+			out.Suppressed[dataplane.Suppression(i+1).String()] = n
 		}
 	}
 	flows := slices.Clone(e.Flows)
@@ -84,7 +94,10 @@ func MakeEpisode(c *config.Config, e *episode.Episode) Episode {
 
 func makeEpisodeFlow(f *episode.Flow) EpisodeFlow {
 	k, answer := &f.Record.Key, f.Record.View.Answer
+	place := Flow{}
+	place.setPlace(k)
 	out := EpisodeFlow{
+		VLAN: place.VLAN, Tunnel: place.Tunnel, TunnelID: place.TunnelID,
 		SourceIP: k.Src.Netip(), DestinationIP: k.Dst.Netip(), DestinationQP: k.DestQP, Bytes: f.Bytes, Queued: f.Queued, Notifications: f.Notifications,
 		Before: rate(f.Before), After: rate(f.After),
 	}

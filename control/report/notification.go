@@ -43,6 +43,7 @@ type Notification struct {
 	FlowQueued    uint64     `json:"flow_queued_bytes"`            // of the flow in the queue
 	FlowRate      *uint64    `json:"flow_rate_bps"`                // null if not measured
 	Trigger       string     `json:"trigger,omitempty"`            // depth, marking, growth, ce-on-arrival or proxy; none of a Resume
+	Raised        bool       `json:"level_raised,omitempty"`       // above that for the queue's state alone, as it has grown since an earlier request
 	Threshold     uint64     `json:"threshold"`                    // of the trigger, in the unit of its metric
 	DepthBytes    uint64     `json:"queue_depth_bytes"`            // of the queue
 	Growth        int64      `json:"growth_bytes_per_millisecond"` // of the queue
@@ -61,7 +62,7 @@ func MakeNotification(c *config.Config, worker int, r *dataplane.NotificationRec
 		Port: out.Name, Class: out.Classes[r.Class].Name, SentBy: c.Ports[r.In].Name, Level: r.Decision.Level,
 		SourceIP: r.Key.Src.Netip(), DestinationIP: r.Key.Dst.Netip(), DestinationQP: r.Key.DestQP, QPState: r.QP.State().String(), VLAN: flow.VLAN,
 		Tunnel: flow.Tunnel, TunnelID: flow.TunnelID,
-		FlowBytes: r.FlowBytes, FlowQueued: r.Queued, Threshold: r.Threshold, DepthBytes: r.Metrics.Depth, Growth: r.Metrics.Growth,
+		FlowBytes: r.FlowBytes, FlowQueued: r.Queued, Raised: r.Raised, Threshold: r.Threshold, DepthBytes: r.Metrics.Depth, Growth: r.Metrics.Growth,
 		Marking: float64(r.Metrics.Marking) / millionthsPerPercent, Length: int(r.Length),
 	}
 	if r.Outcome == dataplane.Suppressed {
@@ -117,7 +118,11 @@ func (n *Notification) why() string {
 	case "growth":
 		text = fmt.Sprintf("%s grew by %d bytes/ms; the threshold is %d bytes/ms", queue, n.Growth, n.Threshold)
 	}
-	return fmt.Sprintf("%s; the flow has %d bytes in it", text, n.FlowQueued) + n.held()
+	text = fmt.Sprintf("%s; the flow has %d bytes in it", text, n.FlowQueued)
+	if n.Raised {
+		text += "; level raised, as the queue has grown since an earlier request"
+	}
+	return text + n.held()
 }
 
 // held describes why nobody was notified, or that it was the sender's proxy; "" if it was the sender.
@@ -144,13 +149,6 @@ func (n *Notification) Comment() string {
 	if n.QPEvidence != nil {
 		evidence = *n.QPEvidence
 	}
-	text := fmt.Sprintf("%s %s", n.Kind, n.Action)
-	switch n.Action {
-	case congestion.RateReduce.String():
-		text += fmt.Sprintf(" %d %%", n.Parameter)
-	case congestion.Pause.String():
-		text += fmt.Sprintf(" %d us", n.Parameter)
-	}
 	return fmt.Sprintf("%s: %s. Flow %v to %v, destination QP %d, source QP %s (evidence: %s). Congestion Level %d.",
-		text, n.Why, n.SourceIP, n.DestinationIP, n.DestinationQP, qp, evidence, n.Level)
+		n.Kind+" "+asks(n.Action, n.Parameter), n.Why, n.SourceIP, n.DestinationIP, n.DestinationQP, qp, evidence, n.Level)
 }

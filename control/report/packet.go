@@ -14,18 +14,18 @@ import (
 
 // Packet is a packet of a flow, as it arrived, and what was decided about it.
 type Packet struct {
-	Time      time.Time  `json:"time"`
-	Worker    int        `json:"worker"`
-	Port      string     `json:"port"`   // by which it arrived
-	Length    int        `json:"length"` // bytes of the frame
-	Frame     []byte     `json:"frame"`  // base64, at most 256 bytes
-	Decisions []Decision `json:"decisions,omitempty"`
+	Time      time.Time  `json:"time" doc:"When its burst arrived."`
+	Worker    int        `json:"worker" doc:"Number of the worker."`
+	Port      string     `json:"port" doc:"Port by which it arrived."`
+	Length    int        `json:"length" doc:"Bytes of the frame."`
+	Frame     []byte     `json:"frame" doc:"Its first 256 bytes at most, as they arrived, base64."`
+	Decisions []Decision `json:"decisions,omitempty" doc:"What each stage decided, in their order."`
 }
 
 // Decision is what a stage decided about a packet.
 type Decision struct {
-	Stage    string `json:"stage"`
-	Decision string `json:"decision"`
+	Stage    string `json:"stage" doc:"Stage of the gateway."`
+	Decision string `json:"decision" doc:"What it decided, in words."`
 }
 
 // MakePacket describes a record of a worker, with its decisions only if they are wanted.

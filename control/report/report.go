@@ -115,6 +115,7 @@ func Make(c *config.Config, d *dataplane.Dataplane, flows *Flows) *Report {
 // Counters is the part of a report that is available while the gateway runs.
 type Counters struct {
 	Identity
+	Mark       *time.Time       `json:"mark,omitempty" doc:"The time since which the counters and histograms count; without it, since the gateway's start."`
 	Counters   telemetry.Values `json:"counters" doc:"Counters of all ports and workers together."`
 	Ports      []Port           `json:"ports"`
 	Histograms []Histogram      `json:"histograms,omitempty"`

@@ -32,9 +32,12 @@ func (s *Scenario) gateway(p *place, r Response) (g gateway, err error) {
 		return g, s.doc.Err()
 	}
 	s.configure(c, r)
-	settings, err := assemble.Settings(c, 1, s.Seed(), nil)
+	workers := int(section.Workers.V)
+	settings, err := assemble.Settings(c, workers, s.Seed(), nil)
+	settings.Flows = c.Flows.Capacity // at each worker, since one may have all
 	g.Gateway = &sim.Gateway{
-		Dataplane: settings, Burst: c.DPDK.Burst, Buffers: assemble.Frames(c, 1), Loop: int64(section.Loop.V), KnowsQPs: section.SourceQPs.V == 0,
+		Dataplane: settings, Burst: c.DPDK.Burst, Workers: workers, Buffers: assemble.Frames(c, 1), Loop: int64(section.Loop.V),
+		KnowsQPs: section.SourceQPs.V == 0,
 	}
 	for i := range c.Ports {
 		g.lossless = g.lossless || slices.ContainsFunc(c.Ports[i].Classes, func(class config.Class) bool { return class.Lossless != nil })

@@ -1,6 +1,7 @@
 package scenario_test
 
 import (
+	"cmp"
 	"fmt"
 	"testing"
 
@@ -17,6 +18,7 @@ type network struct {
 	rtt        float64 // ms
 	delay      float64 // us, of each short link: a quarter of the control loop
 	loop       int     // us, between two polls
+	workers    int
 	least      float64 // of the possible goodput
 	host       int     // Gbps
 	fair       bool
@@ -49,30 +51,35 @@ func TestLaw(t *testing.T) {
 	}
 }
 
-func (n network) check(t *testing.T, r scenario.Response) {
-	if n.host == 0 {
-		n.host = 100
-	}
-	if n.delay == 0 {
-		n.delay = 1
-	}
-	n.loop = max(n.loop, 1)
-	megabytes := max(1, int(float64(n.wan)*possible*1e6*40/8/float64(n.flows)/1e6)) // 40 ms
+// flowMB is the size of a flow, of which all take 40 ms.
+func (n *network) flowMB() int {
+	return max(1, int(float64(n.wan)*possible*1e6*40/8/float64(n.flows)/1e6))
+}
+
+// ideal is the goodput if the WAN is always full, bit/s.
+func (n *network) ideal() float64 {
+	bits := float64(n.flowMB()) * 8e6 * float64(n.flows)
+	return bits / (bits/(float64(n.wan)*1e9*possible) + n.rtt*1e-3)
+}
+
+// text is the scenario.
+func (n *network) text() string {
 	traffic := ""
 	for i := range n.flows {
-		traffic += fmt.Sprintf("  - incast: {from: %d, to: %d, bytes: %dMB}\n", i, n.flows+i, megabytes)
+		traffic += fmt.Sprintf("  - incast: {from: %d, to: %d, bytes: %dMB}\n", i, n.flows+i, n.flowMB())
 	}
-	text := fmt.Sprintf(`name: law
+	return fmt.Sprintf(`name: law
 length: 300ms
 topology: {dumbbell: {senders: %d, receivers: %d, rate: %dGbps, delay: %gus, spans: [{rate: %dGbps, delay: %gms, gateway: west}]}}
 hosts: {dcqcn: {%s}}
-gateways: {west: {loop: %dus}}
+gateways: {west: {loop: %dus, workers: %d}}
 traffic:
-%s`, n.flows, n.flows, n.host, n.delay, n.wan, n.rtt/2, n.dcqcn, n.loop, traffic)
-	o := run(t, parse(t, text), r)
-	bits := float64(megabytes) * 8e6 * float64(n.flows)
-	ideal := bits / (bits/(float64(n.wan)*1e9*possible) + n.rtt*1e-3)
-	if o.Dropped != 0 || o.All.Goodput < n.least*ideal {
+%s`, n.flows, n.flows, cmp.Or(n.host, 100), cmp.Or(n.delay, 1), n.wan, n.rtt/2, n.dcqcn, max(n.loop, 1), max(n.workers, 1), traffic)
+}
+
+func (n *network) check(t *testing.T, r scenario.Response) {
+	o := run(t, parse(t, n.text()), r)
+	if ideal := n.ideal(); o.Dropped != 0 || o.All.Goodput < n.least*ideal {
 		t.Errorf("goodput is %.3f of the possible one, want %.2f; %d packets were lost; the queue's peak was %d", o.All.Goodput/ideal, n.least, o.Dropped, o.Gateway.Peak)
 	}
 	if n.fair && o.Jain < 0.98 {
@@ -80,29 +87,61 @@ traffic:
 	}
 }
 
-// TestLawBuiltIn: the built-in incasts, in which gateways have their defaults.
+// TestLawBuiltIn: the built-in scenarios with a bottleneck of 100 Gbps in which gateways have their defaults.
 func TestLawBuiltIn(t *testing.T) {
+	type least = map[scenario.Response]float64
+	const cnp, fast, longHaul = scenario.StandardCNP, scenario.FastCNP, scenario.LongHaulCNP
 	for _, c := range []struct {
-		name  string
-		rtt   float64 // s
-		least map[scenario.Response]float64
+		name   string
+		rtt    float64 // s
+		bits   float64
+		equals bool // flows are equal
+		least  least
 	}{
-		{"incast-1ms", 1e-3, map[scenario.Response]float64{scenario.StandardCNP: 0.95, scenario.FastCNP: 0.95, scenario.LongHaulCNP: 0.97}},
-		{"incast-10ms", 10e-3, map[scenario.Response]float64{scenario.StandardCNP: 0.95, scenario.FastCNP: 0.95, scenario.LongHaulCNP: 0.97}},
-		{"incast-40ms", 40e-3, map[scenario.Response]float64{scenario.StandardCNP: 0.95, scenario.FastCNP: 0.95, scenario.LongHaulCNP: 0.97}},
-		{"legacy-mix", 10e-3, map[scenario.Response]float64{scenario.StandardCNP: 0.95, scenario.LongHaulCNP: 0.97}},
-		{"two-gateways", 5e-3, map[scenario.Response]float64{scenario.StandardCNP: 0.74, scenario.LongHaulCNP: 0.95}},
+		{"incast-1ms", 1e-3, 6.4e9, true, least{cnp: 0.95, fast: 0.95, longHaul: 0.97}},
+		{"incast-10ms", 10e-3, 6.4e9, true, least{cnp: 0.95, fast: 0.95, longHaul: 0.97}},
+		{"incast-40ms", 40e-3, 6.4e9, true, least{cnp: 0.95, fast: 0.95, longHaul: 0.97}},
+		{"legacy-mix", 10e-3, 6.4e9, true, least{cnp: 0.95, longHaul: 0.97}},
+		{"two-gateways", 5e-3, 6.4e9, true, least{cnp: 0.74, longHaul: 0.95}},
+		{"many-hosts", 5e-3, 4.096e9, true, least{cnp: 0.95, fast: 0.95, longHaul: 0.97}},
+		{"slow-nics", 10e-3, 6.4e9, true, least{cnp: 0.95, longHaul: 0.97}},
+		{"start-and-end", 10e-3, 5.728e9, false, least{cnp: 0.92, fast: 0.92, longHaul: 0.95}},
 	} {
 		for r, least := range c.least {
 			t.Run(c.name+"/"+r.String(), func(t *testing.T) {
 				t.Parallel()
 				o := run(t, builtIn(t, c.name), r)
-				const bits = 6.4e9
-				ideal := bits / (bits/(100e9*possible) + c.rtt)
-				if o.Dropped != 0 || o.All.Goodput < least*ideal || o.Jain < 0.98 {
+				ideal := c.bits / (c.bits/(100e9*possible) + c.rtt)
+				if o.Dropped != 0 || o.All.Goodput < least*ideal || c.equals && o.Jain < 0.98 {
 					t.Errorf("goodput is %.3f of the possible one, want %.2f; %d packets were lost; Jain's index is %.3f", o.All.Goodput/ideal, least, o.Dropped, o.Jain)
 				}
 			})
 		}
+	}
+}
+
+// TestSeries: the samples of a gateway's port have the law's fair rate, which is an equal share once flows have settled, and its reference; each
+// notification is one to a sender.
+func TestSeries(t *testing.T) {
+	o := run(t, builtIn(t, "incast-1ms", "length=20ms"), scenario.LongHaulCNP)
+	s := o.Series
+	if len(s.Ports) != 1 || s.Ports[0].Gateway != "west" || s.Ports[0].Reference != 4e6 {
+		t.Fatalf("ports %+v", s.Ports)
+	}
+	fair, n := 0.0, 0
+	for _, f := range s.Ports[0].Fair[len(s.Ports[0].Fair)/2:] {
+		fair, n = fair+float64(f), n+1
+	}
+	if fair /= float64(n); fair < 11e9 || fair > 17e9 {
+		t.Errorf("F is %.1f Gbps, for 8 flows over 100 Gbps", fair/1e9)
+	}
+	asked := int64(0)
+	for _, sender := range s.Asked {
+		for _, n := range sender {
+			asked += n
+		}
+	}
+	if last := s.Notified[len(s.Notified)-1]; asked != last || last == 0 {
+		t.Errorf("senders were notified %d times, gateways sent %d notifications", asked, last)
 	}
 }

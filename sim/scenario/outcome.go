@@ -40,23 +40,27 @@ func (s *Scenario) outcome(r Response, c *sim.Config, result *sim.Result, series
 
 // WriteCSV writes the time series: a row for each sample, with a header.
 func (o *Outcome) WriteCSV(w io.Writer) error {
-	out := csv.NewWriter(w)
+	s := o.Series
 	header := []string{"time_ns", "gateway_queue_bytes", "switch_queue_bytes", "notifications", "cnps"}
-	for _, h := range o.Series.Senders {
-		header = append(header, fmt.Sprintf("host_%d_bps", h))
+	columns := [][]int64{s.Gateway, s.Switch, s.Notified, s.CNPs}
+	for i, h := range s.Senders {
+		header, columns = append(header, fmt.Sprintf("host_%d_bps", h)), append(columns, s.Rates[i])
 	}
+	for i, h := range s.Senders {
+		header, columns = append(header, fmt.Sprintf("host_%d_notifications", h)), append(columns, s.Asked[i])
+	}
+	for _, p := range s.Ports {
+		header, columns = append(header, p.Gateway+"_queue_bytes", p.Gateway+"_fair_bps"), append(columns, p.Depth, p.Fair)
+	}
+	out := csv.NewWriter(w)
 	if err := out.Write(header); err != nil {
 		return err
 	}
 	row := make([]string, len(header))
-	for i := range o.Series.Gateway {
-		at := int64(i+1) * o.Series.Every
-		values := []int64{at, o.Series.Gateway[i], o.Series.Switch[i], o.Series.Notified.ByThen[i], o.Series.CNPs.ByThen[i]}
-		for h := range o.Series.Rates {
-			values = append(values, o.Series.Rates[h][i])
-		}
-		for column, v := range values {
-			row[column] = strconv.FormatInt(v, 10)
+	for i := range s.Gateway {
+		row[0] = strconv.FormatInt(int64(i+1)*s.Every, 10)
+		for n, values := range columns {
+			row[n+1] = strconv.FormatInt(values[i], 10)
 		}
 		if err := out.Write(row); err != nil {
 			return err

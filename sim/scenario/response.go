@@ -63,7 +63,7 @@ func (s *Scenario) configure(c *config.Config, r Response) {
 	n.Standard = true
 	for h := range s.hosts {
 		e := config.Endpoint{Prefix: hostPrefix(h), Accepts: []config.Format{format}}
-		if !s.obeys[h].has(format) {
+		if o := s.obeys[h]; o != 0 && !o.has(format) { // a gateway obeys in place of a host that obeys nothing
 			e.Accepts = []config.Format{congestion.StandardCNP}
 		}
 		c.Endpoints = append(c.Endpoints, e)

@@ -100,6 +100,11 @@ func (s *Scenario) Hosts() int { return s.hosts }
 // Flows is the number of flows.
 func (s *Scenario) Flows() int { return len(s.flows) }
 
+// Sends reports whether a host sends a flow.
+func (s *Scenario) Sends(host int) bool {
+	return slices.ContainsFunc(s.flows, func(f sim.Flow) bool { return f.From == host })
+}
+
 // Length is the greatest length of the simulation, ns of virtual time.
 func (s *Scenario) Length() int64 { return int64(s.d.Length.V) }
 

@@ -158,6 +158,7 @@ type dcqcnSection struct {
 type gatewaySection struct {
 	config.Section
 	Loop      config.Duration `key:"loop" default:"1us" min:"100ns" max:"1ms"`
+	Workers   config.Integer  `key:"workers" default:"1" min:"1" max:"64"`
 	SourceQPs config.Choice   `key:"source_qps" default:"known" one:"known|learned"`
 	Config    config.Embedded `key:"config"`
 }

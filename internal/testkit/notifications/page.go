@@ -1,41 +1,70 @@
 package notifications
 
 import (
+	"bytes"
 	"fmt"
+	"math"
 	"math/bits"
 	"net/netip"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
-// A documentation page holds the table of a golden frame between two comments. PageWrite fills in all tables. PageRead reads the octets
-// from them, so that a test can check that the page matches the encoders.
+// A documentation page holds the table of a golden frame, or of some of its octets, between two comments. PageWrite fills in all tables. PageRead
+// reads the octets from them, so that a test can check that the page matches the encoders.
 var (
-	framed = regexp.MustCompile(`(?s)<!-- frame: ([a-z0-9-]+) -->\n(.*?)<!-- end -->`)
+	framed = regexp.MustCompile(`(?s)<!-- frame: ([a-z0-9-]+)(?:, octets (\d+) to (\d+))? -->\n(.*?)<!-- end -->`)
 	ours   = regexp.MustCompile(`(, )?\bW\d+`)
 	row    = regexp.MustCompile("(?m)^\\| (\\d+) \\| `([0-9a-f ]+)` \\|")
 )
 
+// Shown is what a page shows of a frame: its octets from an offset on.
+type Shown struct {
+	From   int
+	Octets []byte
+}
+
+// Of reports whether a frame has the octets that the page shows.
+func (s Shown) Of(frame []byte) bool {
+	end := s.From + len(s.Octets)
+	return end <= len(frame) && bytes.Equal(frame[s.From:end], s.Octets)
+}
+
 // PageWrite returns the page with all tables rewritten.
 func PageWrite(page string) string {
 	return framed.ReplaceAllStringFunc(page, func(block string) string {
-		name := framed.FindStringSubmatch(block)[1]
-		return fmt.Sprintf("<!-- frame: %s -->\n%s<!-- end -->", name, Find(name).table())
+		m := framed.FindStringSubmatch(block)
+		head, _, _ := strings.Cut(block, "\n")
+		from, last := 0, math.MaxInt
+		if m[2] != "" {
+			from, _ = strconv.Atoi(m[2])
+			last, _ = strconv.Atoi(m[3])
+		}
+		return fmt.Sprintf("%s\n%s<!-- end -->", head, Find(m[1]).table(from, last))
 	})
 }
 
-// PageRead returns the octets of each frame in the tables of a page, by the frame's name. Each row must start where the previous one ended.
-func PageRead(page string) (map[string][]byte, error) {
-	frames := map[string][]byte{}
+// PageRead returns the octets of each frame in the tables of a page, by the frame's name. Each row must start where the previous one ended, and the
+// rows must be all of the octets that the comment names.
+func PageRead(page string) (map[string]Shown, error) {
+	frames := map[string]Shown{}
 	for _, block := range framed.FindAllStringSubmatch(page, -1) {
-		var frame []byte
-		for _, r := range row.FindAllStringSubmatch(block[2], -1) {
-			if r[1] != fmt.Sprint(len(frame)) {
-				return nil, fmt.Errorf("%s: a row at offset %s, expected %d", block[1], r[1], len(frame))
+		var s Shown
+		s.From, _ = strconv.Atoi(block[2])
+		for _, r := range row.FindAllStringSubmatch(block[4], -1) {
+			if want := s.From + len(s.Octets); r[1] != strconv.Itoa(want) {
+				return nil, fmt.Errorf("%s: a row at offset %s, expected %d", block[1], r[1], want)
 			}
-			frame = append(frame, octets(r[2])...)
+			s.Octets = append(s.Octets, octets(r[2])...)
 		}
-		frames[block[1]] = frame
+		if last := strconv.Itoa(s.From + len(s.Octets) - 1); block[3] != "" && last != block[3] {
+			return nil, fmt.Errorf("%s: the rows end at octet %s, expected %s", block[1], last, block[3])
+		}
+		if _, twice := frames[block[1]]; twice {
+			return nil, fmt.Errorf("%s: two tables", block[1])
+		}
+		frames[block[1]] = s
 	}
 	return frames, nil
 }
@@ -43,11 +72,14 @@ func PageRead(page string) (map[string][]byte, error) {
 // rowLen is how many octets a row shows; a longer field has several rows.
 const rowLen = 16
 
-// table is the frame as a table: offset, octets, field, value, and source of the requirement.
-func (g *Golden) table() string {
+// table is the frame, from one octet to another, as a table: offset, octets, field, value, and source of the requirement.
+func (g *Golden) table(from, last int) string {
 	var b strings.Builder
 	b.WriteString("| Offset | Octets | Field | Here | From |\n|---|---|---|---|---|\n")
 	for _, l := range g.Lines() {
+		if l.Offset < from || l.Offset > last {
+			continue
+		}
 		a := g.about(l.Name)
 		if g.Origin != "" {
 			a.from = ours.ReplaceAllString(a.from, "") // one of our decisions doesn't explain what others send

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os/signal"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"github.com/cnpgate/cnpgate/control/api"
+	"github.com/cnpgate/cnpgate/control/report"
+)
+
+type explainFlags struct {
+	showFlags
+	qp string
+}
+
+func explainCommand() *cobra.Command {
+	var f explainFlags
+	c := &cobra.Command{
+		Use:   "explain SOURCE DESTINATION [--qp QP] [-o text|json] [--socket PATH | --config FILE]",
+		Short: "Explain why the running gateway does, or doesn't, notify a sender",
+		Long: `SOURCE is the address of the sender, DESTINATION that of the receiver. For each flow between them, in each VLAN or tunnel, it prints the steps of the
+decision to notify the sender, one per line, the first that stops it at the top, with the key to change:
+
+  flow       packets arrive
+  path       they leave by a WAN port
+  recipient  the sender, or its proxy
+  grant      endpoints lists what the sender accepts
+  format     an accepted kind of notification is enabled and possible
+  source-qp  the sender's QP is confirmed, if the kind needs it
+  mode       notifications are sent, not only counted
+  queue      the queue of the WAN port is congested
+  share      the flow is above its fair rate, or has most in the queue
+  limits     of notifications for the flow, the sender and the port
+  reaction   the sender isn't slowing down already
+  last       the last notification, and the flow's rate before it and now
+
+A gate passes, stops, waits (the sender was notified in the last 10 s, and is not due again), or is unknown (-) behind one that stops. The exit status is 0 if
+the sender of a flow was notified in the last 10 s and no gate stops the next notification, 3 if not, and 1 after an error. ` + showSocket,
+		Args: twoHosts,
+		RunE: func(c *cobra.Command, args []string) error { return f.explain(c, args) },
+
+		SuggestFor: []string{"why"},
+
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}
+	outputFlag(c, &f.output)
+	c.Flags().Var(checkedText{&f.qp, checkQP}, "qp", "only flows with this QP at either end")
+	f.addSocket(c)
+	return c
+}
+
+// twoHosts checks the arguments SOURCE and DESTINATION.
+func twoHosts(c *cobra.Command, args []string) error {
+	if len(args) != 2 {
+		return seeHelp(c, fmt.Errorf("%d addresses are given; expected two: those of the sender and the receiver", len(args)))
+	}
+	var hosts [2]netip.Addr
+	for i, text := range args {
+		a, err := netip.ParseAddr(text)
+		if err != nil || a.Zone() != "" {
+			return fmt.Errorf("%q is not an address; expected such as 10.1.0.1", text)
+		}
+		hosts[i] = a.Unmap()
+	}
+	if hosts[0].Is4() != hosts[1].Is4() {
+		return fmt.Errorf("%v and %v are of two IP versions; expected addresses of one", hosts[0], hosts[1])
+	}
+	return nil
+}
+
+// notNotified is the exit status of explain if the sender is not notified.
+const notNotified = 3
+
+func (f *explainFlags) explain(c *cobra.Command, args []string) error {
+	socket, err := f.where(c)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM)
+	defer stop()
+	path := api.ExplainQuery(netip.MustParseAddr(args[0]), netip.MustParseAddr(args[1]), f.qp)
+	body, err := api.NewClient(socket).JSON(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	var e api.Explanation
+	text, err := io.ReadAll(body)
+	if err == nil {
+		err = json.Unmarshal(text, &e)
+	}
+	if err != nil {
+		return fmt.Errorf("the answer of the gateway at %s: %w; try again", socket, err)
+	}
+	if f.output == "json" {
+		_, err = c.OutOrStdout().Write(text)
+	} else {
+		err = printExplanation(c.OutOrStdout(), args[0], args[1], &e)
+	}
+	if err == nil && !e.Notified {
+		err = &exitError{errors.New("the sender is not notified"), notNotified}
+	}
+	return err
+}
+
+func printExplanation(to io.Writer, source, destination string, e *api.Explanation) error {
+	if len(e.Flows) == 0 {
+		fmt.Fprintf(to, "%s to %s: not notified\n", source, destination)
+		return printGates(to, e.Gates)
+	}
+	for i := range e.Flows {
+		f := &e.Flows[i]
+		verdict := "notified"
+		if g := f.Stop(); g != nil {
+			verdict = "not notified, because of: " + g.Name
+		}
+		fmt.Fprintf(to, "%v QP %s to %v QP %d, port %s, VLAN %s, worker %d: %s\n", f.SourceIP, orDash(f.SourceQP), f.DestinationIP, f.DestinationQP, f.Port,
+			vlans(f.Tunnel, f.TunnelID, f.VLAN), f.Worker, verdict)
+		if err := printGates(to, f.Gates); err != nil {
+			return err
+		}
+	}
+	if e.More {
+		_, err := fmt.Fprintf(to, "and other flows; --qp selects one\n")
+		return err
+	}
+	return nil
+}
+
+// printGates prints gates, first the first one that stops.
+func printGates(to io.Writer, gates []report.Gate) error {
+	first := report.FirstStop(gates)
+	if first >= 0 {
+		printGate(to, &gates[first])
+	}
+	for i := range gates {
+		if i != first {
+			printGate(to, &gates[i])
+		}
+	}
+	_, err := fmt.Fprintln(to)
+	return err
+}
+
+func printGate(to io.Writer, g *report.Gate) {
+	state := string(g.State)
+	if g.State == report.Unknown {
+		state = "-"
+	}
+	text := g.Text
+	if g.Reason != "" {
+		text += " (" + g.Reason + ")"
+	}
+	if g.Key != "" {
+		text += "; change " + g.Key
+	}
+	fmt.Fprintf(to, "  %-4s  %-9s  %s\n", state, g.Name, text)
+}

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"net/url"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"github.com/cnpgate/cnpgate/control/api"
+)
+
+type topFlags struct {
+	showFlags
+	filter   flowFilter
+	interval time.Duration
+	by, sort string
+	limit    uint32
+	count    uint32
+}
+
+func topCommand() *cobra.Command {
+	var f topFlags
+	c := &cobra.Command{
+		Use:   "top [--by port|queue|sender|flow] [--sort rate|queue|notified|name] [FILTERS] [--interval TIME] [-o text|json] [--socket PATH | --config FILE]",
+		Short: "Show live what the running gateway's ports, queues, senders and flows do",
+		Long: `Shows the ports, and below them the queues, senders or flows, again at each --interval until q or Ctrl-C: rates, bytes in the queue, notifications and how
+senders react. In a pipe it prints each time below the one before; --count 1 prints once.
+
+  RX, TX       rate of the frames that arrive at the port, and that leave by it
+  LOAD, FULL   TX as a part of the port's rate, QUEUE as a part of its capacity
+  NOTIFIED     notifications a second, in observe mode those of a port that would have been sent; of a queue those of its present or latest episode
+  SLOWED       notified senders, or flows of the sender, that have slowed down, of those of which it is known
+  REACTION     change of the flow's rate since its first notification in its latest episode; "-": not known
+
+In a terminal these keys act at once: p, u, s, f show ports, queues, senders, flows; r, d, n, a sort by rate, queue depth, notifications, name; q quits. On a
+display of less than 120 columns long addresses are cut at the front. -o json prints one object per line. ` + showSocket,
+		Args: noArguments,
+		RunE: func(c *cobra.Command, _ []string) error { return f.top(c) },
+	}
+	wordFlag(c, &f.by, "by", "", "what to show", topKinds...)
+	wordFlag(c, &f.sort, "sort", "", "what comes first", topSorts...)
+	f.by, f.sort = "flow", "rate"
+	f.filter.addFlow(c)
+	c.Flags().DurationVar(&f.interval, "interval", time.Second, "time between two looks, during which rates are measured")
+	c.Flags().Uint32VarP(&f.limit, "limit", "n", 0, "print at most this many rows; 0: as many as fit, in a pipe 20")
+	c.Flags().Uint32Var(&f.count, "count", 0, "end after this many looks; 0: don't")
+	outputFlag(c, &f.output)
+	f.addSocket(c)
+	return c
+}
+
+func (f *topFlags) top(c *cobra.Command) error {
+	if f.interval < leastWatch || f.interval > api.MaxInterval {
+		return fmt.Errorf("--interval is %v, expected %v to %v", f.interval, leastWatch, api.MaxInterval)
+	}
+	socket, err := f.where(c)
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM)
+	defer stop()
+	looks := make(chan look)
+	go f.look(ctx, api.NewClient(socket), looks)
+	first := <-looks // an error belongs below the command line, not on a screen that vanishes
+	if first.err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return first.err
+	}
+	to, keys := c.OutOrStdout(), (<-chan byte)(nil)
+	var s *screen
+	if f.output == "text" {
+		s = newScreen(to, os.Stdin)
+	}
+	if s != nil {
+		defer s.restore()
+		keys = s.pressed()
+	}
+	return f.follow(ctx, to, s, keys, first.reading, looks)
+}
+
+// look is one reading, or why there is none.
+type look struct {
+	reading *reading
+	err     error
+}
+
+// look reads the gateway again and again. The first reading has no flows.
+func (f *topFlags) look(ctx context.Context, client *api.Client, to chan<- look) {
+	for first := true; ; first = false {
+		r, err := f.read(ctx, client, first)
+		select {
+		case to <- look{r, err}:
+		case <-ctx.Done():
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// read takes the interval, for which the gateway measures rates, except the first time.
+func (f *topFlags) read(ctx context.Context, client *api.Client, first bool) (r *reading, err error) {
+	r = &reading{}
+	values := f.filter.values()
+	if !first {
+		values = withInterval(values, f.interval)
+	}
+	if r.flows, err = client.Flows(ctx, values); err != nil {
+		return nil, err
+	}
+	if r.counters, err = client.Counters(ctx, api.CountersPath); err != nil {
+		return nil, err
+	}
+	r.at = time.Now()
+	if r.episodes, err = client.Episodes(ctx); err != nil {
+		return nil, err
+	}
+	h, err := client.Health(ctx)
+	r.problems = h.Problems
+	return r, err
+}
+
+func withInterval(values url.Values, interval time.Duration) url.Values {
+	values.Set("interval", interval.String())
+	return values
+}
+
+// follow shows each reading until the context ends, the user quits, or there were enough.
+func (f *topFlags) follow(ctx context.Context, to io.Writer, s *screen, keys <-chan byte, before *reading, looks <-chan look) error {
+	var view *topView
+	for n := uint32(0); f.count == 0 || n < f.count; {
+		select {
+		case <-ctx.Done():
+			return nil
+		case l := <-looks:
+			if l.err != nil {
+				if ctx.Err() != nil {
+					return nil
+				}
+				return l.err
+			}
+			view, before = compare(before, l.reading), l.reading
+			n++
+		case key := <-keys:
+			if f.press(key) {
+				return nil
+			}
+		}
+		if view == nil {
+			continue
+		}
+		if err := f.show(to, s, view); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// press obeys a key; true to quit.
+func (f *topFlags) press(key byte) (quit bool) {
+	const ctrlC = 3
+	switch key {
+	case 'q', 'Q', ctrlC:
+		return true
+	case 'p', 'u', 's', 'f':
+		f.by = map[byte]string{'p': "port", 'u': "queue", 's': "sender", 'f': "flow"}[key]
+	case 'r', 'd', 'n', 'a':
+		f.sort = map[byte]string{'r': "rate", 'd': "queue", 'n': "notified", 'a': "name"}[key]
+	}
+	return false
+}
+
+// show prints a view, or replaces the one on the screen.
+func (f *topFlags) show(to io.Writer, s *screen, v *topView) error {
+	v.sort(f.sort)
+	if f.output == "json" {
+		if n := int(f.limit); n > 0 {
+			v.Flows, v.Senders = v.Flows[:min(n, len(v.Flows))], v.Senders[:min(n, len(v.Senders))]
+		}
+		return json.NewEncoder(to).Encode(v)
+	}
+	const inPipe, wide, others = 20, 120, 6 // lines beside ports and rows
+	most := int(min(f.limit, math.MaxInt32))
+	if s == nil {
+		if most == 0 {
+			most = inPipe
+		}
+		err := v.print(to, f.by, most, false)
+		if err == nil {
+			_, err = fmt.Fprintln(to)
+		}
+		return err
+	}
+	columns, lines := s.size()
+	if fits := max(lines-others-len(v.Ports), 1); most == 0 || most > fits {
+		most = fits
+	}
+	var text bytes.Buffer
+	if err := v.print(&text, f.by, most, columns < wide); err != nil {
+		return err
+	}
+	return s.draw(text.String())
+}

@@ -1,0 +1,264 @@
+package main
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/cnpgate/cnpgate/control/api"
+	"github.com/cnpgate/cnpgate/control/report"
+	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/telemetry"
+)
+
+// reading is what top reads of a gateway at a time.
+type reading struct {
+	at       time.Time
+	counters *report.Counters
+	flows    []api.Flow // with their rates since the reading before
+	episodes []report.Episode
+	problems map[string]string
+}
+
+// topView is what top shows: two readings compared.
+type topView struct {
+	Time       time.Time   `json:"time"`
+	Gateway    string      `json:"gateway"`
+	Notified   uint64      `json:"notifications_per_second"`
+	Suppressed uint64      `json:"suppressed_per_second"`
+	Top        string      `json:"top_suppression,omitempty"`
+	Ports      []topPort   `json:"ports"`
+	Queues     []topQueue  `json:"queues"`
+	Senders    []topSender `json:"senders"`
+	Flows      []topFlow   `json:"flows"`
+}
+
+type topPort struct {
+	Name     string `json:"port"`
+	Role     string `json:"role"`
+	Rate     uint64 `json:"rate_bps"`
+	RX       uint64 `json:"rx_bps"`
+	TX       uint64 `json:"tx_bps"`
+	Queued   uint64 `json:"queue_depth_bytes"`
+	Notified uint64 `json:"notifications_per_second"`
+	Marked   uint64 `json:"marked_per_second"`
+	Dropped  uint64 `json:"dropped_per_second"`
+	Problem  string `json:"problem,omitempty"`
+}
+
+type topQueue struct {
+	Port     string `json:"port"`
+	Class    string `json:"class"`
+	Queued   uint64 `json:"queue_depth_bytes"`
+	Peak     uint64 `json:"queue_watermark_bytes"`
+	Capacity uint64 `json:"queue_capacity_bytes"`
+	Notified uint64 `json:"notifications"` // in the present or latest episode
+	Senders  int    `json:"senders"`       // notified in it
+	Slowed   int    `json:"senders_slowed"`
+}
+
+type topSender struct {
+	Source   netip.Addr `json:"source_ip"`
+	Place    string     `json:"place"` // VLAN or tunnel
+	Flows    int        `json:"flows"`
+	Rate     uint64     `json:"rate_bps"`
+	Queued   uint64     `json:"queued_bytes"`
+	Notified uint64     `json:"notifications_per_second"`
+	Marked   uint64     `json:"marked_per_second"`
+	Reacting int        `json:"flows_notified"` // of which the reaction is known
+	Slowed   int        `json:"flows_slowed"`
+}
+
+type topFlow struct {
+	Source        netip.Addr `json:"source_ip"`
+	Place         string     `json:"place"`
+	Destination   netip.Addr `json:"destination_ip"`
+	DestinationQP uint32     `json:"destination_qp"`
+	Rate          uint64     `json:"rate_bps"`
+	Queued        uint64     `json:"queued_bytes"`
+	Notified      uint64     `json:"notifications_per_second"`
+	Marked        uint64     `json:"marked_per_second"`
+	Reaction      *int       `json:"reaction_percent"` // change of the rate since the first notification of the latest episode
+	slowed        *bool
+}
+
+// flowName is what distinguishes flows of one gateway.
+type flowName struct {
+	port, place         string
+	source, destination netip.Addr
+	qp                  uint32
+}
+
+func nameOf(f *api.Flow) flowName {
+	return flowName{f.Port, vlans(f.Tunnel, f.TunnelID, f.VLAN), f.SourceIP, f.DestinationIP, f.DestinationQP}
+}
+
+// compare makes a view of two readings.
+func compare(before, now *reading) *topView {
+	r := ratesBetween(before.counters, now.counters, now.at.Sub(before.at))
+	v := &topView{Time: now.at, Gateway: now.counters.Gateway}
+	suppressed := telemetry.Reading{By: map[string]uint64{}}
+	for i := range now.counters.Ports {
+		p := &now.counters.Ports[i]
+		rx, tx := r.of(i)
+		port := topPort{
+			Name: p.Name, Role: p.Role, Rate: p.RateBps, RX: 8 * rx.bytesPS, TX: 8 * tx.bytesPS, Queued: p.DepthBytes, Problem: now.problems[p.Name],
+			Notified: r.perSecond(i, telemetry.NotificationsSent) + r.perSecond(i, telemetry.NotificationsObserved),
+			Marked:   r.perSecond(i, telemetry.ECNMarkedPackets), Dropped: r.perSecond(i, telemetry.DroppedPackets),
+		}
+		v.Ports = append(v.Ports, port)
+		v.Notified += port.Notified
+		v.Suppressed += r.perSecond(i, telemetry.NotificationsSuppressed)
+		if r.since != nil {
+			for reason, n := range r.since.Ports[i].Counters[telemetry.NotificationsSuppressed.Name].By {
+				suppressed.By[reason] += n
+			}
+		}
+		for _, q := range p.Queues {
+			v.Queues = append(v.Queues, queueOf(p, q, now.episodes))
+		}
+	}
+	v.Top = mostOf(suppressed.By)
+	v.Flows = flowsOf(before, now)
+	v.Senders = sendersOf(v.Flows)
+	return v
+}
+
+// mostOf is the reason with the highest count, the first in the order of reasons; "" if all are 0.
+func mostOf(by map[string]uint64) (top string) {
+	for s := dataplane.Suppression(1); s <= dataplane.Suppressions; s++ {
+		if by[s.String()] > by[top] {
+			top = s.String()
+		}
+	}
+	return top
+}
+
+func queueOf(p *report.Port, q report.Queue, episodes []report.Episode) topQueue {
+	out := topQueue{Port: p.Name, Class: q.Class, Queued: q.DepthBytes, Peak: q.WatermarkBytes, Capacity: p.CapacityBytes}
+	for i := range slices.Backward(episodes) {
+		e := &episodes[i]
+		if e.Port != p.Name || e.Class != q.Class {
+			continue
+		}
+		out.Notified = e.Observed
+		for _, n := range e.Notifications {
+			out.Notified += n
+		}
+		out.Senders, out.Slowed = len(e.Senders)+e.MoreSenders, e.SlowedSenders()
+		break
+	}
+	return out
+}
+
+// flowsOf joins the records that workers have of a flow, and adds what has changed and how its sender reacted.
+func flowsOf(before, now *reading) []topFlow {
+	seconds := now.at.Sub(before.at).Seconds()
+	old := map[flowName][2]uint64{} // notifications and marks
+	for i := range before.flows {
+		f := &before.flows[i]
+		n := old[nameOf(f)]
+		old[nameOf(f)] = [2]uint64{n[0] + notificationsOf(f), n[1] + f.ECNMarked}
+	}
+	reactions, place, out := reactionsOf(now.episodes), map[flowName]int{}, []topFlow{}
+	counts := map[flowName][2]uint64{}
+	for i := range now.flows {
+		f := &now.flows[i]
+		name := nameOf(f)
+		at, known := place[name]
+		if !known {
+			at = len(out)
+			place[name] = at
+			row := topFlow{Source: f.SourceIP, Place: name.place, Destination: f.DestinationIP, DestinationQP: f.DestinationQP}
+			name.port = ""
+			row.Reaction, row.slowed = reactionIn(reactions[name])
+			out = append(out, row)
+		}
+		row, name := &out[at], nameOf(f)
+		row.Queued += f.QueuedBytes
+		if f.RateBPS != nil {
+			row.Rate += *f.RateBPS
+		}
+		c := counts[name]
+		counts[name] = [2]uint64{c[0] + notificationsOf(f), c[1] + f.ECNMarked}
+	}
+	for name, at := range place {
+		if was, known := old[name]; known && seconds > 0 {
+			out[at].Notified = uint64(float64(counts[name][0]-min(was[0], counts[name][0])) / seconds)
+			out[at].Marked = uint64(float64(counts[name][1]-min(was[1], counts[name][1])) / seconds)
+		}
+	}
+	return out
+}
+
+// reactionsOf are the flows of the latest episode that has each, by their names without a port.
+func reactionsOf(episodes []report.Episode) map[flowName]*report.EpisodeFlow {
+	all := map[flowName]*report.EpisodeFlow{}
+	for i := range episodes {
+		for _, flows := range [][]report.EpisodeFlow{episodes[i].Flows, episodes[i].Senders} {
+			for k := range flows {
+				f := &flows[k]
+				all[flowName{"", vlans(f.Tunnel, f.TunnelID, f.VLAN), f.SourceIP, f.DestinationIP, f.DestinationQP}] = f
+			}
+		}
+	}
+	return all
+}
+
+// reactionIn is the change of a flow's rate after its first notification in an episode, percent; nil if it isn't known.
+func reactionIn(f *report.EpisodeFlow) (percent *int, slowed *bool) {
+	if f == nil || f.Before == nil || f.After == nil || *f.Before == 0 {
+		return nil, nil
+	}
+	change := int(100 * (float64(*f.After)/float64(*f.Before) - 1))
+	return &change, f.Slowed
+}
+
+// sendersOf adds up the flows of each sender.
+func sendersOf(flows []topFlow) []topSender {
+	place, out := map[flowName]int{}, []topSender{}
+	for i := range flows {
+		f := &flows[i]
+		name := flowName{place: f.Place, source: f.Source}
+		at, known := place[name]
+		if !known {
+			at = len(out)
+			place[name] = at
+			out = append(out, topSender{Source: f.Source, Place: f.Place})
+		}
+		s := &out[at]
+		s.Flows++
+		s.Rate += f.Rate
+		s.Queued += f.Queued
+		s.Notified += f.Notified
+		s.Marked += f.Marked
+		if f.slowed != nil {
+			s.Reacting++
+			if *f.slowed {
+				s.Slowed++
+			}
+		}
+	}
+	return out
+}
+
+// sort puts the rows with most of a key first, and others in the order of their names.
+func (v *topView) sort(by string) {
+	key := func(rate, queued, notified uint64) uint64 {
+		return map[string]uint64{"rate": rate, "queue": queued, "notified": notified}[by]
+	}
+	slices.SortStableFunc(v.Flows, func(a, b topFlow) int {
+		return cmp.Or(cmp.Compare(key(b.Rate, b.Queued, b.Notified), key(a.Rate, a.Queued, a.Notified)), a.Source.Compare(b.Source), a.Destination.Compare(b.Destination),
+			cmp.Compare(a.DestinationQP, b.DestinationQP), cmp.Compare(a.Place, b.Place))
+	})
+	slices.SortStableFunc(v.Senders, func(a, b topSender) int {
+		return cmp.Or(cmp.Compare(key(b.Rate, b.Queued, b.Notified), key(a.Rate, a.Queued, a.Notified)), a.Source.Compare(b.Source), cmp.Compare(a.Place, b.Place))
+	})
+	slices.SortStableFunc(v.Queues, func(a, b topQueue) int {
+		return cmp.Compare(key(0, b.Queued, b.Notified), key(0, a.Queued, a.Notified))
+	})
+	slices.SortStableFunc(v.Ports, func(a, b topPort) int {
+		return cmp.Compare(key(b.RX+b.TX, b.Queued, b.Notified), key(a.RX+a.TX, a.Queued, a.Notified))
+	})
+}

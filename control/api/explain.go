@@ -1,0 +1,247 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/control/report"
+	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/pairing"
+)
+
+// explainedTime is how long the rates of explained flows are measured.
+const explainedTime = 100 * time.Millisecond
+
+// mostExplained bounds the flows of one answer.
+const mostExplained = 256
+
+// Explanation is the answer to GET /v1/explain.
+type Explanation struct {
+	Notified bool            `json:"notified" doc:"Whether the sender of one of the flows is notified: a notification was sent in the last 10 s, and no gate stops it."`
+	Flows    []ExplainedFlow `json:"flows" doc:"Flows that match."`
+	Gates    []report.Gate   `json:"gates,omitempty" doc:"If no flow matches: why."`
+	More     bool            `json:"more" doc:"Whether there are more flows than one answer has."`
+}
+
+// ExplainedFlow is a flow, and why its sender is or isn't notified.
+type ExplainedFlow struct {
+	Flow
+	Worker   int           `json:"worker" doc:"The worker that knows the flow."`
+	Notified bool          `json:"notified" doc:"Whether the sender is notified: a notification was sent in the last 10 s, and no gate stops it."`
+	Gates    []report.Gate `json:"gates" doc:"Steps of the decision, in their order."`
+}
+
+// Stop is the first gate that stops notifications; nil if none does.
+func (f *ExplainedFlow) Stop() *report.Gate {
+	if i := report.FirstStop(f.Gates); i >= 0 {
+		return &f.Gates[i]
+	}
+	return nil
+}
+
+// question is a request to explain.
+type question struct {
+	from, to netip.Addr
+	qp       *uint32 // of either end; nil: any
+}
+
+// wants reports whether the question is about a flow.
+func (q *question) wants(r *dataplane.FlowRecord) bool {
+	return r.Key.Src.Netip() == q.from && (q.qp == nil || r.Key.DestQP == *q.qp || r.View.State() == pairing.Confirmed && r.View.SourceQP() == *q.qp)
+}
+
+// known is a flow between the two hosts, as its worker has described it.
+type known struct {
+	worker   int
+	flow     dataplane.FlowRecord
+	standing dataplane.Standing
+}
+
+func parseQuestion(values map[string]string) (*question, error) {
+	q := &question{}
+	for key, to := range map[string]*netip.Addr{"source_ip": &q.from, "destination_ip": &q.to} {
+		a, err := netip.ParseAddr(values[key])
+		if err != nil || a.Zone() != "" {
+			return nil, failed(http.StatusBadRequest, "%s is %.50q; expected an address, such as 10.1.0.1", key, values[key])
+		}
+		*to = a.Unmap()
+	}
+	if q.from.Is4() != q.to.Is4() {
+		return nil, failed(http.StatusBadRequest, "source_ip and destination_ip are %v and %v; expected two addresses of one IP version", q.from, q.to)
+	}
+	if text, given := values["qp"]; given {
+		var err error
+		if q.qp, err = parseQP("qp", text); err != nil {
+			return nil, err
+		}
+	}
+	return q, nil
+}
+
+// getExplanation answers why a sender is or isn't notified.
+func (s *Server) getExplanation(w http.ResponseWriter, r *http.Request, values map[string]string) error {
+	q, err := parseQuestion(values)
+	if err != nil {
+		return err
+	}
+	before, err := s.between(w, r, q)
+	if err != nil {
+		return err
+	}
+	var rates rates
+	for i := range before {
+		rates.note(before[i].worker, &before[i].flow)
+	}
+	if s.wait(r.Context(), explainedTime) != nil {
+		return failed(http.StatusServiceUnavailable, "the gateway is stopping")
+	}
+	all, err := s.between(w, r, q)
+	if err != nil {
+		return err
+	}
+	answer(w, http.StatusOK, s.explain(q, all, rates))
+	return nil
+}
+
+// between asks the workers for the flows between two hosts, in both directions.
+func (s *Server) between(w http.ResponseWriter, r *http.Request, q *question) (all []known, err error) {
+	snapshot := &dataplane.Snapshot{
+		Flows:   make([]dataplane.FlowRecord, 0, flowsAtOnce),
+		Between: &dataplane.Between{A: packet.AddrFrom(q.from), B: packet.AddrFrom(q.to), Standings: make([]dataplane.Standing, 0, flowsAtOnce)},
+	}
+	err = s.eachOf(w, r, time.Time{}, snapshot, func(worker int, flows []dataplane.FlowRecord) (bool, error) {
+		for i := range flows {
+			all = append(all, known{worker, flows[i], snapshot.Between.Standings[i]})
+		}
+		return true, nil
+	})
+	return all, err
+}
+
+// explain answers a question from what the workers say.
+func (s *Server) explain(q *question, all []known, rates rates) *Explanation {
+	c, out := s.gateway.Config(), &Explanation{Flows: []ExplainedFlow{}}
+	var asked []*known
+	for i := range all {
+		if q.wants(&all[i].flow) {
+			asked = append(asked, &all[i])
+		}
+	}
+	if len(asked) == 0 {
+		out.Gates = []report.Gate{s.unknown(c, q, all)}
+		return out
+	}
+	out.More = len(asked) > mostExplained
+	asked = asked[:min(len(asked), mostExplained)]
+	last := s.lastOf(asked)
+	for _, k := range asked {
+		rate := rates.of(k.worker, &k.flow)
+		about := last[k]
+		e := &report.Explained{Config: c, Policy: s.plane.Policy(), Flow: &k.flow, Standing: &k.standing, Returns: returns(k, all), Rate: rate,
+			Last: about.sent, Held: about.held}
+		f := ExplainedFlow{Flow: makeFlow(s.ports[k.flow.Key.Port], &k.flow, rate), Worker: k.worker, Gates: e.Gates()}
+		f.Notified = e.Notified() && f.Stop() == nil
+		out.Notified = out.Notified || f.Notified
+		out.Flows = append(out.Flows, f)
+	}
+	slices.SortStableFunc(out.Flows, func(a, b ExplainedFlow) int { return report.CompareFlows(a.Flow.Flow, b.Flow.Flow) })
+	return out
+}
+
+// returns counts the flows of the opposite direction in the same VLAN or tunnel.
+func returns(of *known, all []known) (n int) {
+	in := of.flow.Key.Scope().At(0)
+	for i := range all {
+		k := &all[i].flow.Key
+		if k.Src == of.flow.Key.Dst && k.Port != of.flow.Key.Port && k.Scope().At(0) == in {
+			n++
+		}
+	}
+	return n
+}
+
+// unknown is the gate at which a sender without a flow fails.
+func (s *Server) unknown(c *config.Config, q *question, all []known) report.Gate {
+	g := report.Gate{Name: "flow", State: report.Stops, Text: fmt.Sprintf("no packet from %v to %v has come in the last %v", q.from, q.to, c.Flows.Aging)}
+	var qps []string
+	for i := range all {
+		if k := &all[i].flow.Key; k.Src.Netip() == q.from {
+			qps = append(qps, fmt.Sprint(k.DestQP))
+		}
+	}
+	refused := uint64(0)
+	for i := range s.plane.Workers() {
+		refused += s.plane.Worker(i).FlowStats().Refused
+	}
+	switch {
+	case len(qps) > 0:
+		slices.Sort(qps)
+		g.Text = fmt.Sprintf("no flow to or from QP %d; there are flows to QP %s", *q.qp, strings.Join(slices.Compact(qps), ", "))
+	case refused > 0:
+		g.Reason, g.Key = dataplane.FlowUnknown.String(), "flows.capacity"
+		g.Text = fmt.Sprintf("the flow is not in the flow table, which was full %d times when a flow came", refused)
+	case len(all) > 0:
+		g.Text += fmt.Sprintf("; %d flows of the opposite direction pass the gateway", len(all))
+	}
+	return g
+}
+
+// records of notifications about a flow.
+type latest struct{ sent, held *dataplane.NotificationRecord }
+
+// lastOf finds the last notification about each flow, and the last one that was suppressed, as far as the workers keep them.
+func (s *Server) lastOf(flows []*known) map[*known]latest {
+	found := map[*known]latest{}
+	for worker := range s.plane.Workers() {
+		by := map[flowtable.Key]*known{}
+		for _, k := range flows {
+			if k.worker == worker {
+				by[k.flow.Key] = k
+			}
+		}
+		if len(by) == 0 {
+			continue
+		}
+		w := s.plane.Worker(worker)
+		eachRecord(records{w.Notifications, w.NotificationsRecorded}, func(r *dataplane.NotificationRecord) {
+			if k := by[r.Key]; k != nil && r.Flow == k.flow.Flow {
+				found[k] = latest{r, found[k].held}
+			}
+		})
+		eachRecord(records{w.SuppressedNotifications, w.SuppressedRecorded}, func(r *dataplane.NotificationRecord) {
+			if k := by[r.Key]; k != nil && r.Flow == k.flow.Flow {
+				found[k] = latest{found[k].sent, r}
+			}
+		})
+	}
+	return found
+}
+
+// eachRecord calls do with a worker's records, the oldest first.
+func eachRecord(list records, do func(*dataplane.NotificationRecord)) {
+	for at, end := uint64(0), list.written(); at < end; {
+		piece := make([]dataplane.NotificationRecord, recordsAtOnce)
+		var n int
+		n, at = list.read(at, piece)
+		for i := range piece[:n] {
+			do(&piece[i])
+		}
+	}
+}
+
+// ExplainQuery is the path of the question why a sender is or isn't notified about its flows to a receiver. qp is of either end, "" for all.
+func ExplainQuery(source, destination netip.Addr, qp string) string {
+	v := url.Values{"source_ip": {source.String()}, "destination_ip": {destination.String()}}
+	if qp != "" {
+		v.Set("qp", qp)
+	}
+	return explainPath + "?" + v.Encode()
+}

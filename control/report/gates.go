@@ -1,0 +1,241 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/pairing"
+)
+
+// GateState says whether a gate lets notifications about a flow through.
+type GateState string
+
+// The states of a gate.
+const (
+	Passes  GateState = "pass"
+	Stops   GateState = "stop"
+	Waits   GateState = "wait"    // it holds the next one back for now; the sender was notified lately
+	Unknown GateState = "unknown" // the decision ended at an earlier gate
+)
+
+// Gate is one step of the decision to notify a sender.
+type Gate struct {
+	Name   string    `json:"gate" doc:"Step of the decision."`
+	State  GateState `json:"result" enum:"pass,stop,wait,unknown" doc:"pass, stop, wait (holds the next one back for now; the sender was notified lately) or unknown (the decision ended at an earlier gate)."`
+	Reason string    `json:"reason,omitempty" doc:"Reason by which the gateway counts what the gate stops (notifications_suppressed_total)."`
+	Text   string    `json:"text" doc:"What was found, in words."`
+	Key    string    `json:"key,omitempty" doc:"What to change in the configuration."`
+}
+
+// FirstStop is the place of the first gate that stops notifications, -1 if none does.
+func FirstStop(gates []Gate) int {
+	return slices.IndexFunc(gates, func(g Gate) bool { return g.State == Stops })
+}
+
+// The gates, in the order of the decision: what the configuration and the flow decide first, then what the queue decides.
+const (
+	gateFlow      = "flow"
+	gatePath      = "path"
+	gateRecipient = "recipient"
+	gateGrant     = "grant"
+	gateFormat    = "format"
+	gateSourceQP  = "source-qp"
+	gateMode      = "mode"
+	gateQueue     = "queue"
+	gateShare     = "share"
+	gateLimits    = "limits"
+	gateReaction  = "reaction"
+	gateLast      = "last"
+)
+
+// gateOf is the gate at which each reason stops a notification.
+var gateOf = map[dataplane.Suppression]string{
+	dataplane.FlowUnknown: gateFlow, dataplane.ManagementQP: gateRecipient, dataplane.Encapsulated: gateRecipient,
+	dataplane.Suppression(congestion.NotUnicast):       gateRecipient,
+	dataplane.Suppression(congestion.NoEndpoint):       gateGrant,
+	dataplane.Suppression(congestion.NothingAccepted):  gateGrant,
+	dataplane.Suppression(congestion.NotEnabled):       gateFormat,
+	dataplane.Suppression(congestion.WrongFamily):      gateFormat,
+	dataplane.Suppression(congestion.NoGatewayAddress): gateFormat,
+	dataplane.Suppression(congestion.NotExpressible):   gateFormat,
+	dataplane.Suppression(congestion.OptionRefused):    gateFormat,
+	dataplane.Suppression(congestion.SourceQPUnknown):  gateSourceQP,
+	dataplane.Stopping:       gateMode,
+	dataplane.LargestNotRoCE: gateShare,
+	dataplane.FlowLimit:      gateLimits, dataplane.DestinationLimit: gateLimits, dataplane.DestinationsFull: gateLimits,
+	dataplane.PortLimit: gateLimits, dataplane.NoBuffer: gateLimits, dataplane.NotificationQueueFull: gateLimits,
+	dataplane.SlowingDown: gateReaction, dataplane.Draining: gateReaction, dataplane.AlreadySlower: gateReaction,
+	dataplane.NotBuilt: gateLast, dataplane.NotSent: gateLast, dataplane.Shutdown: gateLast,
+	dataplane.ProxyFlowSilent: gateLast, dataplane.ProxyRepeated: gateLast, dataplane.ProxyRequestsFull: gateLast,
+}
+
+// Explained is what the gates of a flow are made from.
+type Explained struct {
+	Config   *config.Config
+	Policy   *dataplane.Policy
+	Flow     *dataplane.FlowRecord
+	Standing *dataplane.Standing
+	Returns  int                           // flows of the opposite direction in the same VLAN or tunnel
+	Rate     *uint64                       // of the flow now, bit/s; nil: not measured
+	Last     *dataplane.NotificationRecord // the last one about the flow; nil: none is recorded
+	Held     *dataplane.NotificationRecord // the last one that was suppressed; nil: none is recorded
+}
+
+// lately is how long a sender counts as notified after a notification, ns.
+const lately = int64(10 * time.Second)
+
+// idle is the time without a packet after which a flow counts as silent, ns.
+const idle = int64(time.Second)
+
+// Notified reports whether the sender was notified lately, or would have been in observe mode.
+func (e *Explained) Notified() bool {
+	at := e.Standing.Notified
+	return at != 0 && e.Standing.Now-at < lately
+}
+
+// Gates are the gates of a flow in the order of the decision.
+func (e *Explained) Gates() []Gate {
+	all := []Gate{e.flow(), e.path()}
+	if e.Standing.FromWAN {
+		return all
+	}
+	all = append(all, e.recipient(), e.grant(), e.format(), e.sourceQP(), e.mode(), e.queue(), e.share(), e.limits(), e.reaction())
+	return append(all, e.last(FirstStop(all) >= 0))
+}
+
+// passing is a gate about the present moment: it only waits if the sender was notified lately.
+func (e *Explained) passing(name, text string, passes bool) Gate {
+	g := Gate{Name: name, State: Stops, Text: text}
+	switch {
+	case passes:
+		g.State = Passes
+	case e.Notified():
+		g.State = Waits
+	}
+	return g
+}
+
+// choice is a gate of the choice of recipient and format: the choice's reason stops it, or one of an earlier gate left it undecided.
+func (e *Explained) choice(name, text string) Gate {
+	g, reason := Gate{Name: name, State: Passes, Text: text}, e.Standing.Choice
+	if reason == 0 {
+		return g
+	}
+	for _, gate := range []string{gateRecipient, gateGrant, gateFormat, gateSourceQP} {
+		switch {
+		case gate == gateOf[reason] && gate == name:
+			g.State, g.Reason = Stops, reason.String()
+			g.Text, g.Key = e.refusal(reason)
+			return g
+		case gate == name:
+			return g
+		case gate == gateOf[reason]:
+			g.State = Unknown
+			return g
+		}
+	}
+	return g
+}
+
+func (e *Explained) source() string { return e.Flow.Key.Src.Netip().String() }
+
+// refusal explains a reason of the choice, and names the key that changes it.
+func (e *Explained) refusal(reason dataplane.Suppression) (text, key string) {
+	src := e.source()
+	switch reason {
+	case dataplane.ManagementQP:
+		return "its QP is 0 or 1: management datagrams have no rate to reduce", ""
+	case dataplane.Encapsulated:
+		return "the flow is in a tunnel, and no proxy is known for " + src, "proxy.senders: [{prefix: " + e.hostPrefix() + ", proxy: ADDRESS}]"
+	case dataplane.Suppression(congestion.NotUnicast):
+		return "source or destination is not a host's address", ""
+	case dataplane.Suppression(congestion.NoEndpoint):
+		return "no prefix of endpoints contains " + src, "endpoints: [{prefix: " + e.hostPrefix() + ", accepts: [standard-cnp]}]"
+	case dataplane.Suppression(congestion.NothingAccepted):
+		return "the entry of endpoints that contains " + src + " accepts no format", "endpoints[].accepts"
+	case dataplane.Suppression(congestion.SourceQPUnknown):
+		return e.missingQP(), "qp_map, or a hint by the API"
+	}
+	return e.considered(), formatKey(reason, e.mentioned(reason))
+}
+
+// hostPrefix is the prefix of the sender alone.
+func (e *Explained) hostPrefix() string {
+	if e.Flow.Key.Src.Is4() {
+		return e.source() + "/32"
+	}
+	return `"` + e.source() + `/128"`
+}
+
+// accepted are the formats that the sender accepts, each with the reason why it isn't used.
+func (e *Explained) accepted() []congestion.Considered {
+	if e.Standing.Format == congestion.ProxyNotification {
+		return []congestion.Considered{{Format: congestion.ProxyNotification, Reason: congestion.Reason(e.Standing.Choice)}}
+	}
+	return e.Policy.Who.Consider(e.Flow.Key.Src, e.Flow.View.Usable(), e.Standing.Refused, e.Standing.Action)
+}
+
+// considered lists the formats, with the reasons.
+func (e *Explained) considered() string {
+	var all []string
+	for _, f := range e.accepted() {
+		all = append(all, fmt.Sprintf("%v: %v", f.Format, f.Reason))
+	}
+	return strings.Join(all, ", ")
+}
+
+// mentioned is the first format with a reason.
+func (e *Explained) mentioned(reason dataplane.Suppression) congestion.Format {
+	for _, f := range e.accepted() {
+		if dataplane.Suppression(f.Reason) == reason {
+			return f.Format
+		}
+	}
+	return 0
+}
+
+// formatSections are the sections of the formats in the configuration.
+var formatSections = [congestion.Formats]string{
+	congestion.FastCNP: "notifications.fast_cnp", congestion.LongHaulCNP: "notifications.long_haul_cnp", congestion.LongHaulCNPICMPv6: "notifications.long_haul_cnp",
+	congestion.PPFC: "notifications.ppfc", congestion.StandardCNP: "notifications.standard_cnp", congestion.ProxyNotification: "proxy",
+}
+
+// formatKey is the key that lets a format be used.
+func formatKey(reason dataplane.Suppression, f congestion.Format) string {
+	switch reason {
+	case dataplane.Suppression(congestion.NotEnabled):
+		return formatSections[f] + ".enabled: true"
+	case dataplane.Suppression(congestion.NoGatewayAddress):
+		return "gateway.ipv4 and gateway.ipv6"
+	case dataplane.Suppression(congestion.NotExpressible):
+		return "profiles.NAME.policy, or endpoints[].accepts"
+	}
+	return "endpoints[].accepts"
+}
+
+// missingQP says what keeps the source QP from being confirmed.
+func (e *Explained) missingQP() string {
+	v, parts := &e.Flow.View, []string{}
+	switch {
+	case v.Ended() != pairing.Open:
+		return fmt.Sprintf("the connection has ended (%v)", v.Ended())
+	case v.State() == pairing.Candidate:
+		parts = append(parts, fmt.Sprintf("QP %d is a candidate by %v", v.SourceQP(), v.Evidence()))
+	default:
+		parts = append(parts, "no evidence for the sender's QP")
+	}
+	if e.Returns == 0 {
+		parts = append(parts, "no packets of the opposite direction pass the gateway in this VLAN or tunnel, and the rules compare both")
+	} else {
+		parts = append(parts, fmt.Sprintf("%d packets have come, and %d flows of the opposite direction don't prove one yet", e.Flow.Traffic.Packets, e.Returns))
+	}
+	if v.Contradictions > 0 {
+		parts = append(parts, fmt.Sprintf("%d contradictions make it need more evidence", v.Contradictions))
+	}
+	return strings.Join(parts, "; ")
+}

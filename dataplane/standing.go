@@ -1,0 +1,177 @@
+package dataplane
+
+import (
+	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// Between asks for the flows between two hosts, in both directions, and for the standing of each.
+type Between struct {
+	A, B      packet.Addr
+	Standings []Standing // of the flows of the Snapshot, by place; as much capacity
+}
+
+func (b *Between) has(k *flowtable.Key) bool {
+	return k.Src == b.A && k.Dst == b.B || k.Src == b.B && k.Dst == b.A
+}
+
+// Standing is what the worker would decide about a packet of a flow that enters the queue now: the steps of law and notify, without their effects.
+// Where a step holds the notification back, its Suppression is set.
+type Standing struct {
+	Out        int  // port of the queue
+	FromWAN    bool // the queue is a fabric port's: no sender is notified of it, and the rest is not set
+	Class      int
+	ClassKnown bool // else Class is the one with the longest queue
+
+	Choice  Suppression // of the recipient and the format
+	Format  congestion.Format
+	To      packet.Addr // the sender, or its proxy
+	Refused bool        // the sender has refused the Fast CNP option
+	Action  congestion.Action
+	Observe bool // it would only be counted
+
+	Law       bool   // the control law decides, else thresholds
+	Depth     uint64 // of the queue
+	Threshold uint64 // depth above which senders are notified
+	Congested bool   // the queue is in a state in which senders are notified
+
+	Rate, Fair    uint64      // of the flow and F, bit/s; only by the law
+	Queued, Least uint64      // bytes of the flow in the queue, and the least with which its sender is notified; only by thresholds
+	Fills         bool        // the flow is one of those whose senders are notified
+	Largest       Suppression // LargestNotRoCE
+	Interval      Suppression // FlowLimit
+	Restraint     Suppression // of a sender that slows down
+	Limit         Suppression // of the destination and the port, and space for the notification
+
+	Ignores  bool  // the sender counts as one that doesn't react to notifications
+	Now      int64 // Unix time, ns
+	Notified int64 // when the sender was last notified, or would have been, about the flow, Unix time in ns; 0: never
+}
+
+// Held is the first reason that holds the notification back, allowed if there is none: first the one that lasts, then those of the moment in the
+// order in which the worker finds them.
+func (s *Standing) Held() Suppression {
+	for _, reason := range [...]Suppression{s.Choice, s.Largest, s.Interval, s.Restraint, s.Limit} {
+		if reason != allowed {
+			return reason
+		}
+	}
+	return allowed
+}
+
+// stand finds the standing of a flow that has been recorded.
+func stand(w *Worker, x flowtable.Index, s *Standing) {
+	*s = Standing{Now: w.now + w.plane.wallClock.Load()}
+	k := w.flows.Key(x)
+	in := int(k.Port)
+	s.Out = w.ports[in].Peer
+	if s.FromWAN = w.ports[s.Out].Role != WAN; s.FromWAN {
+		return
+	}
+	a := w.accounts.find(x)
+	s.Class, s.ClassKnown = classOfFlow(w, s.Out, x, a)
+	if a != nil {
+		if at := a.lastNotified.Load(); at != 0 {
+			s.Notified = at + w.plane.wallClock.Load()
+		}
+	}
+	q := &w.egress[s.Out]
+	state := q.states[s.Class] // a copy, as are the sender and the note: nothing changes
+	policy := &w.policy.Ports[s.Out]
+	r := response{in: in, out: s.Out, class: s.Class, policy: policy, state: &state, metrics: state.metrics, cause: state.cause}
+	s.Depth = q.depth[s.Class] + q.others[s.Class]
+	n := note{in: uint8(in), out: uint8(s.Out), class: uint8(s.Class), cause: congestion.ByDepth, queue: &w.egress[in].notifications, flow: x}
+	s.Law = policy.Law.On()
+	if s.Law {
+		s.byLaw(w, &r, x, k)
+		n.decision.Action = congestion.RateReduce
+	} else {
+		n.decision = policy.Decide(state.metrics, congestion.ByDepth)
+		s.byThresholds(w, &r, x, a, &n)
+	}
+	s.Refused = w.plane.refusals.has(packet.Host{Addr: k.Src, Scope: k.Scope()}, w.now)
+	s.Choice = ManagementQP
+	if k.DestQP >= managementQPs {
+		s.Choice = n.choose(w, x, k, false)
+	}
+	s.Action = n.decision.Action
+	if s.Choice != allowed {
+		return
+	}
+	s.Format, s.To, s.Observe = n.format, n.to, w.policy.observes(s.Out, n.format)
+	if s.Limit = room(w, n.queue); s.Limit == allowed {
+		each, host := limitOf(w, &n)
+		s.Limit = limitReason(w.plane.toDestination.Check(each, host, w.now))
+	}
+	if s.Limit == allowed && w.policy.PerPort.Reached(&w.plane.toPort[in], w.now) {
+		s.Limit = PortLimit
+	}
+}
+
+// byLaw is what the law says of a flow.
+func (s *Standing) byLaw(w *Worker, r *response, x flowtable.Index, k *flowtable.Key) {
+	const bits = 8e9 // a second, of a byte a nanosecond
+	fair := w.plane.fair[r.out*MaxClasses+r.class].fair()
+	s.Threshold = uint64(r.policy.Law.NotifiesAbove())
+	s.Congested = r.policy.Law.Notifies(float64(s.Depth))
+	s.Fair = uint64(fair * bits)
+	if f := &w.lawFlows[x]; f.generation == w.flows.State(x).Generation() {
+		s.Rate, s.Fills = uint64(f.Rate()*bits), f.Over(fair)
+	}
+	if e, known := w.lawSenders.find(k.Src, k.Scope(), 0); known {
+		s.Ignores = e.reaction.Unresponsive()
+	}
+}
+
+// byThresholds is what the response by thresholds says of a flow. It sets the note's decision.
+func (s *Standing) byThresholds(w *Worker, r *response, x flowtable.Index, a *account, n *note) {
+	s.Threshold, s.Congested = r.policy.KMax, r.cause != 0
+	if !s.Congested || a == nil {
+		return
+	}
+	w.beginRound(r)
+	n.decision = r.decision
+	s.Queued, s.Least = uint64(w.accounts.share(x, a, uint8(r.class)).queued), r.least
+	if s.Fills = s.Queued >= s.Least; !s.Fills {
+		return
+	}
+	if r.mostlyOther {
+		s.Largest = LargestNotRoCE
+	}
+	var sender watched
+	if e := &w.senders.of[a.watch()]; a.watch() != 0 && e.flow == x && int(e.out) == r.out && int(e.class) == r.class && e.generation == a.generation.Load() {
+		sender = *e
+	}
+	sender.Observe(&r.policy.Response, w.now, w.learner.Bytes(x), s.Depth)
+	if !w.due(r.policy, x, a) {
+		s.Interval = FlowLimit
+	}
+	restraint, stricter := sender.Next(&r.policy.Response, s.Depth, w.now)
+	if restraint != congestion.Unrestrained {
+		s.Restraint = restrained(restraint, sender.reached)
+	}
+	if stricter {
+		n.decision = sender.Stricter(&r.policy.Response, r.metrics, r.cause)
+	}
+}
+
+// classOfFlow is the class that a flow's packets were last seen in, or if that isn't known, the one with the longest queue.
+func classOfFlow(w *Worker, out int, x flowtable.Index, a *account) (class int, known bool) {
+	q := &w.egress[out]
+	switch {
+	case len(q.classes) == 1:
+		return 0, true
+	case a == nil:
+	case a.watch() != 0 && w.senders.of[a.watch()].flow == x && int(w.senders.of[a.watch()].out) == out:
+		return int(w.senders.of[a.watch()].class), true
+	case a.queued > 0 || a.class() > 0:
+		return int(a.class()), true
+	}
+	for c := range q.classes {
+		if q.depth[c]+q.others[c] > q.depth[class]+q.others[class] {
+			class = c
+		}
+	}
+	return class, false
+}

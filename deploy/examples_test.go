@@ -1,0 +1,111 @@
+//go:build live && !nodpdk
+
+package deploy
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cnpgate/cnpgate/internal/testkit/ontime"
+)
+
+// The hosts of an example: four connections from dc-a to dc-b offer three times what the WAN port sends. The addresses are the endpoints' own, not the kernel's.
+const (
+	hosts = `
+for i in dc-a gateway dc-b; do ip netns add $i; ip netns exec $i sysctl -qw net.ipv6.conf.default.disable_ipv6=1; done
+ip link add host0 netns dc-a type veth peer name eth0 netns gateway
+ip link add host0 netns dc-b type veth peer name %s netns %s
+for i in dc-a dc-b; do ip -n $i link set dev host0 up; done
+`
+	load = `
+endpoint() { exec ip netns exec $1 bin/cnpgate endpoint $2 -i host0 --qps 4 "${@:3}"; }
+endpoint dc-b receive --address 198.18.0.2 --mac 02:00:00:18:00:02 --no-cnp &
+endpoint dc-a send --address 198.18.0.1 --peer 198.18.0.2 --peer-mac 02:00:00:18:00:02 --trust 198.18.0.2 --rate 300Mbps --duration 10m --timeout 2s &
+`
+	bridged = `
+ip -n gateway link add br0 type bridge mcast_snooping 0
+for i in eth0 eth1; do ip -n gateway link set dev $i master br0 up; done
+ip -n gateway link set dev br0 up
+`
+	// The gateway at the other end of the WAN, with the same file and a folder of its own for its socket.
+	other = `
+ip link add eth1 netns gateway type veth peer name eth1 netns gateway-b
+ip netns exec gateway-b scripts/host-setup --interface eth0 --interface eth1
+ip netns exec gateway-b unshare -m bash -c 'mkdir /run/cnpgate && mount -t tmpfs none /run/cnpgate && exec bin/cnpgate run deploy/two-gateways.yaml' &
+`
+)
+
+// TestExamples carries out, for each example, what an operator does from the installation to the first notification that the gateway would send: at most
+// five commands, and no edit. Bare metal is tried in a guest (internal/testkit/guest).
+func TestExamples(t *testing.T) {
+	if ontime.Again(t) {
+		return
+	}
+	dir := checkout(t)
+	const prepare = "ip netns exec gateway scripts/host-setup --interface eth0 --interface eth1"
+	for _, c := range []struct {
+		file, kind string
+		wires      string
+		prepare    []string // commands of the operator before check and run
+	}{
+		{"laptop-af-packet.yaml", "standard-cnp", fmt.Sprintf(hosts, "eth1", "gateway"), []string{prepare}},
+		{"lossless.yaml", "standard-cnp", fmt.Sprintf(hosts, "eth1", "gateway"), []string{prepare}},
+		{"proxy.yaml", "proxy-notification", fmt.Sprintf(hosts, "eth1", "gateway"), []string{prepare}},
+		{"two-gateways.yaml", "standard-cnp", "ip netns add gateway-b\n" + fmt.Sprintf(hosts, "eth0", "gateway-b") + other, []string{prepare}},
+		{"tap.yaml", "standard-cnp", fmt.Sprintf(hosts, "eth1", "gateway") + bridged, nil},
+	} {
+		t.Run(c.file, func(t *testing.T) {
+			file := "deploy/" + c.file
+			operator := append(c.prepare, "ip netns exec gateway bin/cnpgate check "+file, "ip netns exec gateway bin/cnpgate run "+file+" 2>log &")
+			show := "bin/cnpgate show notifications --outcome observed -o json"
+			if len(operator)+1 > 5 {
+				t.Errorf("%d commands, expected at most 5", len(operator)+1)
+			}
+			script := "mount -t tmpfs none /run\nmkdir /run/netns\nset -e\ntrap 'kill $(jobs -p); wait' EXIT\n" + c.wires + strings.Join(operator, "\n") + load +
+				"for ((i = 0; i < 300; i++)); do\n" + show + " >shown 2>said && grep -q '\"kind\"' shown && break\nsleep 0.2\ndone\ncat shown >&3\n"
+			cmd := exec.Command("bash", "-c", script)
+			cmd.Dir, cmd.WaitDelay = dir, 10*time.Second
+			cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET}
+			out, shown, err := run(cmd)
+			log, _ := os.ReadFile(dir + "/log")
+			if err != nil {
+				t.Fatalf("%v\n%s\n%s", err, out, log)
+			}
+			var answer struct {
+				Notifications []struct {
+					Kind     string
+					SourceIP netip.Addr `json:"source_ip"`
+				}
+			}
+			if err := json.Unmarshal(shown, &answer); err != nil || len(answer.Notifications) == 0 {
+				t.Fatalf("%v\n%s\n%s\n%s", err, shown, out, log)
+			}
+			if n := answer.Notifications[0]; n.Kind != c.kind || n.SourceIP.String() != "198.18.0.1" {
+				t.Errorf("the first notification is %+v, expected %s about 198.18.0.1", n, c.kind)
+			}
+		})
+	}
+}
+
+// run runs a command, and returns its output and what it writes to descriptor 3.
+func run(cmd *exec.Cmd) (out, third []byte, err error) {
+	f, err := os.CreateTemp("", "cnpgate-examples-")
+	if err != nil {
+		return nil, nil, err
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	cmd.ExtraFiles = []*os.File{f}
+	if out, err = cmd.CombinedOutput(); err != nil {
+		return out, nil, err
+	}
+	third, err = os.ReadFile(f.Name())
+	return out, third, err
+}
