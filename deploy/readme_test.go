@@ -12,7 +12,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/cnpgate/cnpgate/internal/testkit/ontime"
 )
