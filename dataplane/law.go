@@ -225,13 +225,18 @@ func (w *Worker) lawNotify(r *response, b *batch, i int, c *congestion.LawState,
 			return false
 		}
 		f.Reduced(c, s, uint32(x), d.Parameter)
-		e.reaction.Notified(w.now, uint32(x), f.Rate())
+		w.lawSent(e, x, f, c.Loop)
 		r.state.law.resumes = true
 		w.plane.fair[r.out*MaxClasses+r.class].measureUntil(w.now + limited)
 		w.lawParts[r.out*MaxClasses+r.class].resumes.Store(true)
 	case congestion.PPFC:
-		d.Action, d.Parameter = congestion.Pause, f.Pause(c, b.frames[i].Len+lineOverhead)
-		return d.Parameter == 0 || w.lawSend(r, b, i, f, d)
+		if d.Action, d.Parameter = congestion.Pause, f.Pause(c, b.frames[i].Len+lineOverhead); d.Parameter == 0 {
+			break
+		}
+		if !w.lawSend(r, b, i, f, d) {
+			return false
+		}
+		w.lawSent(e, x, f, c.Loop)
 	default:
 		if !f.CNP(c, s, random) {
 			break
@@ -241,9 +246,16 @@ func (w *Worker) lawNotify(r *response, b *batch, i int, c *congestion.LawState,
 			return false
 		}
 		f.SentCNP(c, s, uint32(x))
-		e.reaction.Notified(w.now, uint32(x), f.Rate())
+		w.lawSent(e, x, f, c.Loop)
 	}
 	return !e.reaction.Brakes(w.now)
+}
+
+// lawSent records that the sender of a flow was asked to slow down, if not only observed.
+func (w *Worker) lawSent(e *lawSender, x flowtable.Index, f *lawFlow, loop int64) {
+	if !w.note.observed {
+		e.reaction.Notified(w.now, uint32(x), f.Rate(), loop)
+	}
 }
 
 // lawResume asks the sender of a flow with a limit below F to resume, unless another gateway has notified it.
