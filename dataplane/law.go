@@ -49,8 +49,9 @@ func (f *fairClass) learnDelay(delay int64) {
 type lawPart struct {
 	obeyed  atomic.Uint64 // bytes that would have come if every flow had obeyed F
 	largest atomic.Uint64 // rate of the fastest flow, the bits of a float64
+	paused  atomic.Int64  // when a sender was paused last, ns; 0: never
 	resumes atomic.Bool   // senders were asked for a rate
-	_       [40]byte      // a cache line
+	_       [32]byte      // a cache line
 }
 
 // lawState is the rest of a worker's part of a class.
@@ -118,11 +119,11 @@ func (w *Worker) law(r *response, b *batch, these mask, depth float64) (marked m
 			w.windowEnded(&c, class, f, flow.Index, window)
 			s.largest[0] = max(s.largest[0], f.Rate())
 		}
-		s.obeyed += float64(size) * f.Share(c.Fair)
+		s.obeyed += float64(size) * f.Share(w.now, c.Fair)
 		switch {
 		case drains && f.Asked():
 			w.lawRelease(r, b, i, &c, f)
-		case notifies && f.Over(c.Fair):
+		case notifies && (f.Over(c.Fair) || f.Paused()):
 			if !w.lawNotify(r, b, i, &c, f) {
 				marked |= 1 << i
 			}
@@ -160,16 +161,17 @@ func (w *Worker) updateFair(r *response, class *fairClass, depth float64) {
 	part.largest.Store(math.Float64bits(max(s.largest[0], s.largest[1])))
 	s.spacing.Update(l, w.now, depth, class.loop.Load())
 	in := congestion.Inflow{Elapsed: w.now - at}
-	sum := uint64(0)
+	sum, paused := uint64(0), int64(0)
 	for _, other := range w.plane.workers {
 		p := &other.lawParts[r.out*MaxClasses+r.class]
 		sum += p.obeyed.Load()
 		in.Largest = max(in.Largest, math.Float64frombits(p.largest.Load()))
 		in.Resumes = in.Resumes || p.resumes.Load()
+		paused = max(paused, p.paused.Load())
 	}
 	bytes := sum - class.counted.Load()
 	switch idle := at == 0 || in.Elapsed > lawIdle; {
-	case !idle && !l.Due(in.Elapsed, bytes):
+	case !idle && !l.Due(in.Elapsed, bytes, paused != 0 && w.now-paused < lawIdle):
 		return
 	case !class.at.CompareAndSwap(at, w.now):
 		return
@@ -233,6 +235,7 @@ func (w *Worker) lawNotify(r *response, b *batch, i int, c *congestion.LawState,
 		if d.Action, d.Parameter = congestion.Pause, f.Pause(c, b.frames[i].Len+lineOverhead); d.Parameter == 0 {
 			break
 		}
+		w.lawParts[r.out*MaxClasses+r.class].paused.Store(w.now)
 		if !w.lawSend(r, b, i, f, d) {
 			return false
 		}
