@@ -28,13 +28,15 @@ func TestLiveInit(t *testing.T) {
 	if ontime.Again(t) {
 		return
 	}
-	for _, tap := range []bool{false, true} {
-		t.Run(fmt.Sprintf("tap=%v", tap), func(t *testing.T) { firstNotification(t, tap) })
+	for _, mirrors := range []int{0, 2, 1} {
+		t.Run(fmt.Sprintf("mirror ports: %d", mirrors), func(t *testing.T) { firstNotification(t, mirrors) })
 	}
 }
 
-// firstNotification tries it with a gateway between the hosts, or with one that only listens at the ports of a bridge between them.
-func firstNotification(t *testing.T, tap bool) {
+// firstNotification tries it with a gateway between the hosts, or with one that only listens: at the ports of a bridge between them, or at one more
+// port to which the bridge copies all frames of both directions.
+func firstNotification(t *testing.T, mirrors int) {
+	tap := mirrors > 0
 	program := liveBinary(t)
 	enterNamespace(t)
 	ip(t, "link set lo up") // of the metrics
@@ -44,6 +46,13 @@ func firstNotification(t *testing.T, tap bool) {
 		for _, line := range []string{"link add br0 type bridge mcast_snooping 0", "link set br0 mtu 4300 up", "link set a0 master br0", "link set b0 master br0"} {
 			ip(t, line)
 		}
+	}
+	if mirrors == 1 {
+		addWire(t, "m")
+		ip(t, "link set m0 master br0 mtu 4300 up")
+		ip(t, "link set m1 mtu 4300 up")
+		ip(t, "link set br0 type bridge ageing_time 0")
+		flags = []string{"init", "--fabric", "m1", "--tap", "--hosts", "fd00:18::2/128", "--listen", "3s", "--rate", "100Mbps"}
 	}
 	for _, iface := range []string{"a0", "a1", "b0", "b1"} {
 		ip(t, "link set "+iface+" mtu 4300")
