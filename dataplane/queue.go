@@ -18,9 +18,7 @@ func (w *Worker) queue(b *batch) {
 		held := w.pace(b, out, all)
 		held |= all & b.gone
 		all &^= held
-		if w.policy.Ports[out].Law.On() && w.ports[out].Role == WAN {
-			w.lawHeld(b, out, held)
-		}
+		w.lawHeld(b, out, held)
 	}
 	if b.oneClass {
 		bytes := b.bytes
@@ -55,7 +53,9 @@ func (w *Worker) queueClass(b *batch, class int, these mask, bytes uint64) {
 	case fits:
 		w.queueRuns(b, class, these)
 	default:
+		arrived := these
 		these, bytes = w.queueFitting(b, class, these)
+		w.lawHeld(b, out, arrived&^these)
 	}
 	w.counters.watermark(out, class, before+bytes)
 	w.respond(b, class, these, before, bytes)
