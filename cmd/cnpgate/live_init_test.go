@@ -59,7 +59,7 @@ func firstNotification(t *testing.T, mirrors int) {
 	}
 	here := namespace(t)
 	elsewhere(t, "b1", func() { startEndpoint(t, program, receiverArgs) })
-	elsewhere(t, "a1", func() { startEndpoint(t, program, strings.Replace(senderArgs, "--duration 5s", "--duration 2m", 1)) })
+	elsewhere(t, "a1", func() { startEndpoint(t, program, strings.NewReplacer("--duration 5s", "--duration 2m", "--timeout 500ms", "--timeout 3s").Replace(senderArgs)) }) // nothing forwards yet
 	enter(t, here)
 
 	dir := t.TempDir()
