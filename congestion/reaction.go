@@ -13,7 +13,7 @@ type Reaction struct {
 
 const (
 	reactionFell  = 0.9        // of the highest rate: the sender has reacted
-	reactionNear  = 1.5        // of F: notifications about a flow that is so near to F may change little in a long loop
+	reactionNear  = 1.1        // of F: there is nothing more to react to
 	reactionShare = 32         // a window counts this part in the mean
 	reactionGap   = 50_000_000 // ns without a notification after which the next one is the first
 
