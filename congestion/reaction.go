@@ -19,11 +19,11 @@ const (
 
 	brakeTime  = 5_000_000 // ns without a reaction until the brake, at least: the time of a default queue
 	brakeLoops = 10        // the same, in delays of the control loop
-	brakeLeast = 16        // notifications
+	brakeLeast = 4         // notifications: requests for a rate are repeated after longer and longer times
 
 	// A ConnectX-5 was measured to react after up to 39 ms.
 	unresponsiveTime  = 200_000_000 // ns
-	unresponsiveLeast = 64          // notifications
+	unresponsiveLeast = 32          // notifications
 )
 
 // BrakeSpacing is the least time between two notifications to a sender while the brake holds, ns: they only show whether it reacts by now.
