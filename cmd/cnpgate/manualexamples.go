@@ -13,10 +13,12 @@ var manualExamples = map[string][]string{
 	"cnpgate endpoint receive":      {"cnpgate endpoint receive --interface eth0 --address 198.18.0.2 --qps 4"},
 	"cnpgate endpoint send": {"cnpgate endpoint send --interface eth0 --address 198.18.0.1 --peer 198.18.0.2 --peer-mac 02:00:00:18:00:02 --trust 198.18.0.254 " +
 		"--qps 4 --rate 300Mbps --duration 5s"},
+	"cnpgate drain":              {"cnpgate drain"},
 	"cnpgate explain":            {"cnpgate explain 10.1.0.5 10.2.0.7", "cnpgate explain 10.1.0.5 10.2.0.7 --qp 118 -o json"},
 	"cnpgate init":               {"cnpgate init --fabric eth0 --wan eth1 -o cnpgate.yaml", "cnpgate init --fabric eth0 --wan eth1 --tap --rate 1Gbps"},
 	"cnpgate log-level":          {"cnpgate log-level", "cnpgate log-level debug"},
 	"cnpgate mark":               {"cnpgate mark"},
+	"cnpgate mode":               {"cnpgate mode observe", "cnpgate mode send"},
 	"cnpgate reload":             {"cnpgate reload", "cnpgate reload --config /etc/cnpgate/cnpgate.yaml"},
 	"cnpgate replay":             {"cnpgate replay --config replay.yaml --fabric 198.18.0.2/32 --emitted notifications.pcap in.pcap"},
 	"cnpgate run":                {"cnpgate run /etc/cnpgate/cnpgate.yaml", "cnpgate run --config cnpgate.yaml --report report.json"},
