@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cnpgate/cnpgate/control/advertise/bgp"
+	"github.com/cnpgate/cnpgate/control/api"
 	"github.com/cnpgate/cnpgate/control/config"
 )
 
@@ -113,13 +114,13 @@ func TestReloadWithoutPassword(t *testing.T) {
 		"peers: [{address: 192.0.2.10, as: 65002, password_file: "+file+"}]},", 1))
 	g.options.Load = func() (*config.Config, error) { return next, nil }
 	before := g.running.Load()
-	if _, err := g.Reload(); err == nil || !strings.Contains(err.Error(), "proxy.bgp.peers[0].password_file") || g.running.Load() != before {
+	if _, err := g.Reload(api.ReloadRequest{}); err == nil || !strings.Contains(err.Error(), "proxy.bgp.peers[0].password_file") || g.running.Load() != before {
 		t.Errorf("%v", err)
 	}
 	if err := os.WriteFile(file, []byte("secret\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if changes, err := g.Reload(); err != nil || g.running.Load() != next || !slices.Contains(changes, "proxy.bgp.peers") {
-		t.Errorf("%v, %v", changes, err)
+	if r, err := g.Reload(api.ReloadRequest{}); err != nil || g.running.Load() != next || !slices.Contains(r.Changes, "proxy.bgp.peers") {
+		t.Errorf("%v, %v", r, err)
 	}
 }

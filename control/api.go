@@ -1,41 +1,13 @@
 package control
 
 import (
-	"context"
 	"strings"
 
 	"github.com/rs/zerolog"
 
-	"github.com/cnpgate/cnpgate/control/api"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/report"
 )
-
-// startAPI serves the API at the configuration's Unix socket, if it names one, until the context ends or stop is called; stop waits for
-// the last answer. If the API can't listen, the gateway doesn't start; if the API fails later, forwarding continues.
-func (g *gateway) startAPI(ctx context.Context) (stop func(), err error) {
-	path := g.started.Management.Socket
-	if path == "" {
-		return func() {}, nil
-	}
-	server, err := api.Open(g.started, g.plane, g, g.options.Log)
-	if err != nil {
-		return nil, err
-	}
-	g.options.Log.Info().Str("socket", path).Msg("The API listens at a Unix socket.")
-	ctx, cancel := context.WithCancel(ctx)
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
-		if err := server.Serve(ctx); err != nil {
-			g.options.Log.Error().Err(err).Str("socket", path).Msg("The API has stopped. Forwarding continues.")
-		}
-	}()
-	return func() {
-		cancel()
-		<-over
-	}, nil
-}
 
 // Identity identifies this gateway.
 func (g *gateway) Identity() report.Identity {

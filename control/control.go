@@ -20,6 +20,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/cnpgate/cnpgate/control/api"
 	"github.com/cnpgate/cnpgate/control/assemble"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/metrics"
@@ -52,6 +53,11 @@ type gateway struct {
 	started    *config.Config                // its ports, workers and sizes apply until the end
 	running    atomic.Pointer[config.Config] // the one in force
 	reloading  sync.Mutex
+	trial      *trial          // guarded by reloading, as modes
+	modes      map[string]bool // by port, whether it observes: those that were set at run time
+	draining   atomic.Bool
+	servers    servers
+	heartbeat  heartbeat
 	announcing sync.Mutex    // guards announced
 	announced  bool          // the service manager was notified that the gateway forwards, and not yet that it stops
 	reloaded   chan struct{} // gets a value when another configuration is in force; nil: nobody follows
@@ -73,7 +79,7 @@ type gateway struct {
 // frames are unaccounted for.
 func Run(ctx context.Context, c *config.Config, devices Devices, o Options) (*report.Report, error) {
 	tuneRuntime(len(c.DPDK.Workers))
-	return (&gateway{started: c, devices: devices, options: o, reloaded: make(chan struct{}, 1)}).run(ctx)
+	return (&gateway{started: c, devices: devices, options: o, reloaded: make(chan struct{}, 1), heartbeat: heartbeat{changed: make(chan struct{}, 1)}}).run(ctx)
 }
 
 func (g *gateway) run(ctx context.Context) (*report.Report, error) {
@@ -93,6 +99,7 @@ func (g *gateway) run(ctx context.Context) (*report.Report, error) {
 	if err := g.apply(c); err != nil {
 		return nil, err
 	}
+	setLogLevel(c.Management.LogLevel)
 	settings, err := bgpSettings(c)
 	if err != nil {
 		return nil, err
@@ -104,18 +111,21 @@ func (g *gateway) run(ctx context.Context) (*report.Report, error) {
 	for i := range c.Ports {
 		g.health.note(c.Ports[i].Name, linkCause, "the gateway does not forward yet")
 	}
-	stopAPI, err := g.startAPI(ctx)
+	to, err := openPulse(c)
 	if err != nil {
 		return nil, err
 	}
-	stopMetrics, err := g.startMetrics(ctx)
+	g.heartbeat.use(to)
+	defer func() { g.heartbeat.use(nil) }()
+	stopServers, err := g.servers.start(ctx, g)
 	if err != nil {
-		stopAPI()
 		return nil, err
 	}
 	timeline, err := g.forward(ctx)
-	stopAPI()
-	stopMetrics()
+	g.reloading.Lock()
+	g.endTrial()
+	g.reloading.Unlock()
+	stopServers()
 	r := report.Make(g.running.Load(), g.plane, nil)
 	r.Identity = g.Identity()
 	r.SetTimeline(g.begin, timeline)
@@ -170,7 +180,7 @@ func (g *gateway) obeyHangups(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-g.options.Hangups:
-			_, _ = g.Reload() // Reload has logged the error
+			_, _ = g.Reload(api.ReloadRequest{}) // Reload has logged the error
 		}
 	}
 }

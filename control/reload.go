@@ -8,26 +8,33 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 	"golang.org/x/sys/unix"
 
-	"github.com/cnpgate/cnpgate/control/advertise/bgp"
+	"github.com/cnpgate/cnpgate/control/api"
 	"github.com/cnpgate/cnpgate/control/assemble"
 	"github.com/cnpgate/cnpgate/control/config"
 )
 
-// Reload applies the present configuration file, and returns the keys that have changed. If the file has mistakes or changes that need a restart,
-// the error lists them, and the old configuration stays in force. Any goroutine may call it.
-func (g *gateway) Reload() (changes []string, err error) {
+// Reload applies the present configuration file. If the file has mistakes or changes that need a restart, the error lists them, and the old
+// configuration stays in force. While an earlier reload waits to be confirmed, it is refused: it would confirm that one, or make it unclear what to go
+// back to. Any goroutine may call it.
+func (g *gateway) Reload(r api.ReloadRequest) (*api.Reloaded, error) {
 	g.reloading.Lock()
 	defer g.reloading.Unlock()
+	if r.DryRun {
+		return g.dryRun()
+	}
 	g.announceIfForwarding("RELOADING=1\nMONOTONIC_USEC=" + monotonicMicroseconds())
 	defer g.announceIfForwarding(daemon.SdNotifyReady)
-	next, err := g.load()
-	var settings *bgp.Settings
+	before := g.running.Load()
+	var next *config.Config
+	err := g.trial.refuses()
 	if err == nil {
-		settings, err = bgpSettings(next)
+		next, err = g.load()
 	}
 	if err == nil {
-		changes = next.Changes(g.running.Load())
-		err = g.apply(next)
+		err = next.CheckReload(g.started)
+	}
+	if err == nil {
+		err = g.change(next)
 	}
 	if err != nil {
 		g.logRefused(err)
@@ -36,30 +43,91 @@ func (g *gateway) Reload() (changes []string, err error) {
 	for _, w := range next.Warnings {
 		g.options.Log.Warn().Stringer("at", w.Position).Msg("Warning about the configuration: " + w.Text + ".")
 	}
-	g.setBGP(settings)
+	changes := next.Changes(before)
 	g.identify(g.options.Log.Info()).Strs("changes", changes).Msg("The configuration was reloaded.")
-	return changes, nil
+	done := g.reloadedFrom(before)
+	if r.Confirm > 0 && len(changes) > 0 {
+		done.ConfirmBy = g.tryFor(r.Confirm, before)
+	}
+	return done, nil
 }
 
-// load reads the configuration of a reload, and checks that it can be applied while the gateway runs.
+// reloadedFrom is the answer to a reload that has replaced a configuration.
+func (g *gateway) reloadedFrom(before *config.Config) *api.Reloaded {
+	now := g.running.Load()
+	return &api.Reloaded{Changes: append([]string{}, now.Changes(before)...), ConfigHash: now.File.Hash()}
+}
+
+// dryRun reports what a reload would change.
+func (g *gateway) dryRun() (*api.Reloaded, error) {
+	next, err := g.load()
+	if err != nil {
+		return nil, err
+	}
+	before := g.running.Load()
+	would := &api.Reloaded{Changes: append([]string{}, next.Changes(before)...), ConfigHash: before.File.Hash()}
+	var stand *config.Error
+	switch err := next.CheckReload(g.started); {
+	case errors.As(err, &stand):
+		for _, p := range stand.Problems {
+			would.NeedsRestart = append(would.NeedsRestart, p.String())
+		}
+	case err != nil:
+		return nil, err
+	}
+	if _, err := bgpSettings(next); err != nil {
+		return nil, err
+	}
+	_, err = assemble.Policy(next, g.seed)
+	return would, err
+}
+
+// load reads the configuration of a reload.
 func (g *gateway) load() (*config.Config, error) {
 	if g.options.Load == nil {
 		return nil, errors.New("this gateway has no configuration file to read again; start it again with another configuration")
 	}
-	next, err := g.options.Load()
-	if err != nil {
-		return nil, err
-	}
-	return next, next.CheckReload(g.started)
+	return g.options.Load()
 }
 
-// apply applies a configuration, also at the start. Each worker uses the new policy from its next burst on; flows, the state of their QPs, limits and
-// queues are preserved.
+// change makes a configuration the one in force, with all that was changed besides: modes and log level.
+func (g *gateway) change(next *config.Config) error {
+	settings, err := bgpSettings(next)
+	if err != nil {
+		return err
+	}
+	to, err := openPulse(next)
+	if err != nil {
+		return err
+	}
+	servers, err := g.servers.prepare(g, next)
+	if err != nil {
+		to.close()
+		return err
+	}
+	modes := g.modes
+	g.modes = nil
+	if err := g.apply(next); err != nil {
+		g.modes = modes
+		servers.abandon()
+		to.close()
+		return err
+	}
+	servers.use()
+	g.heartbeat.use(to)
+	setLogLevel(next.Management.LogLevel)
+	g.setBGP(settings)
+	return nil
+}
+
+// apply applies a configuration's policy, with the modes that were set at run time. Each worker uses it from its next burst on; flows, the state of
+// their QPs, limits and queues are preserved.
 func (g *gateway) apply(next *config.Config) error {
 	policy, err := assemble.Policy(next, g.seed)
 	if err != nil {
 		return err
 	}
+	g.override(policy, next)
 	g.proxies.Lock()
 	defer g.proxies.Unlock()
 	static := policy.Proxies
@@ -78,7 +146,6 @@ func (g *gateway) apply(next *config.Config) error {
 	case g.reloaded <- struct{}{}:
 	default:
 	}
-	setLogLevel(next.Management.LogLevel)
 	return nil
 }
 

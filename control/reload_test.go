@@ -68,7 +68,7 @@ func TestReload(t *testing.T) {
 	client := api.NewClient(socket)
 	reload := func(want []string, mistakes ...string) {
 		t.Helper()
-		r, err := client.Reload(t.Context())
+		r, err := client.Reload(t.Context(), api.ReloadRequest{})
 		if (err == nil) != (mistakes == nil) || err == nil && !slices.Equal(r.Changes, want) {
 			t.Errorf("changed %v, %v; want %v, %q", r, err, want, mistakes)
 		}
@@ -188,7 +188,7 @@ func serviceManager(t *testing.T) func() string {
 func TestReloadBeforeForwarding(t *testing.T) {
 	states := serviceManager(t)
 	g := &gateway{options: Options{Log: zerolog.Nop()}}
-	if _, err := g.Reload(); err == nil {
+	if _, err := g.Reload(api.ReloadRequest{}); err == nil {
 		t.Error("nothing to read is no error")
 	}
 	announce("STOPPING=1")
@@ -201,7 +201,7 @@ func TestReloadBeforeForwarding(t *testing.T) {
 func TestNothingToReload(t *testing.T) {
 	log := &shared{}
 	g := &gateway{options: Options{Log: zerolog.New(log)}}
-	if _, err := g.Reload(); err == nil || errors.Is(err, fs.ErrNotExist) || !strings.Contains(log.String(), "no configuration file") {
+	if _, err := g.Reload(api.ReloadRequest{}); err == nil || errors.Is(err, fs.ErrNotExist) || !strings.Contains(log.String(), "no configuration file") {
 		t.Errorf("%v: %s", err, log)
 	}
 }

@@ -54,6 +54,11 @@ func (w *watch) run(ctx context.Context, ready <-chan struct{}) []report.Depth {
 		defer close(guarded)
 		w.g.guard(ctx)
 	}()
+	beaten := make(chan struct{})
+	go func() {
+		defer close(beaten)
+		w.g.beats(ctx)
+	}()
 	advertised := make(chan struct{})
 	go func() {
 		defer close(advertised)
@@ -69,6 +74,7 @@ func (w *watch) run(ctx context.Context, ready <-chan struct{}) []report.Depth {
 			w.g.forwards(false)
 			<-guarded
 			<-advertised
+			<-beaten
 			w.links.release()
 			return w.samples
 		case now := <-tick.C:

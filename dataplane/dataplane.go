@@ -109,6 +109,7 @@ type Dataplane struct {
 	refusals      refusals
 	unresponsive  unresponsiveSenders
 	fair          []fairClass
+	trace         atomic.Pointer[Trace]
 	wallClock     atomic.Int64 // offset in ns from the workers' clock to Unix time
 }
 

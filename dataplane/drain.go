@@ -9,6 +9,7 @@ import (
 
 // drain counts, while the policy has Drain, the senders that a worker has asked to slow down and that have had no Resume yet.
 type drain struct {
+	counts bool            // Slowed may have a number
 	at     flowtable.Index // the flow that was looked at last
 	found  int64           // in this pass over the flows
 	slowed atomic.Int64    // in the last whole pass, and 1 more; 0: there was none
@@ -20,8 +21,13 @@ const (
 	drainIdle = 1_000_000_000
 )
 
-// step looks at some flows.
+// step looks at some flows. After the drain, it forgets what was counted.
 func (d *drain) step(w *Worker) {
+	if d.counts = w.policy.Drain; !d.counts {
+		d.slowed.Store(0)
+		d.at, d.found = 0, 0
+		return
+	}
 	high := w.flows.High()
 	for n := drainEntries; n > 0 && d.at < high; n-- {
 		d.at++
@@ -39,14 +45,6 @@ func (d *drain) step(w *Worker) {
 		}
 	}
 	d.slowed.Store(d.found + 1)
-	d.at, d.found = 0, 0
-}
-
-// end forgets what was counted.
-func (d *drain) end() {
-	if d.slowed.Load() != 0 {
-		d.slowed.Store(0)
-	}
 	d.at, d.found = 0, 0
 }
 

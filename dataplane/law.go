@@ -106,6 +106,7 @@ func (w *Worker) law(r *response, b *batch, these mask, depth float64) (marked m
 		if flow.Index == flowtable.None || !w.records[i].CarriesData() {
 			s.obeyed += float64(size)
 			if notifies && w.records[i].CarriesData() {
+				w.inHand = uint8(i)
 				w.suppress(r.in, FlowUnknown)
 				marked |= 1 << i
 			}
@@ -122,14 +123,22 @@ func (w *Worker) law(r *response, b *batch, these mask, depth float64) (marked m
 		s.obeyed += float64(size) * f.Share(w.now, c.Fair)
 		switch {
 		case drains && f.Asked():
+			w.inHand = uint8(i)
 			w.lawRelease(r, b, i, &c, f)
 		case notifies && (f.Over(c.Fair) || f.Paused()):
+			if w.inHand = uint8(i); w.trace != nil {
+				w.trace.skips(i, NotDue)
+			}
 			if !w.lawNotify(r, b, i, &c, f) {
 				marked |= 1 << i
 			}
 		case resumes && f.Limited(c.Fair):
+			w.inHand = uint8(i)
 			w.lawResume(r, b, i, &c, f)
 		}
+	}
+	if w.inHand = notInHand; w.trace != nil {
+		w.trace.judged(w, these, c.Fair)
 	}
 	w.lawParts[r.out*MaxClasses+r.class].obeyed.Store(uint64(s.obeyed))
 	return marked

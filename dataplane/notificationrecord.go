@@ -22,6 +22,9 @@ func (w *Worker) initHistory(c *Config) error {
 
 // recordSent keeps what was sent, or is only observed, with its frame.
 func (w *Worker) recordSent(n *note, frame []byte, o Outcome) {
+	if w.trace != nil {
+		w.trace.sent(w.inHand, n, o)
+	}
 	r := w.notifications.record()
 	if r == nil {
 		return

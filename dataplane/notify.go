@@ -28,6 +28,9 @@ func (w *Worker) notify(r *response, b *batch, i int) {
 	}
 	account := w.accounts.begun(w.flow[i])
 	if uint64(w.accounts.share(x, account, uint8(r.class)).queued) < r.least {
+		if w.trace != nil {
+			w.trace.skips(i, SmallShare)
+		}
 		return // another flow's packet causes that flow's notification
 	}
 	if r.mostlyOther { // frames without a sender to notify fill the queue: it would be wrong to notify an RDMA flow
@@ -59,6 +62,9 @@ func (w *Worker) notify(r *response, b *batch, i int) {
 		return
 	}
 	if r.state.sent >= r.policy.FlowsPerRound && r.policy.Interval > 0 {
+		if w.trace != nil {
+			w.trace.skips(i, RoundOver)
+		}
 		return // in a later round, if it is still among the largest
 	}
 	if reason != allowed {
@@ -180,6 +186,9 @@ func (w *Worker) isOwn(a packet.Addr) bool {
 
 func (w *Worker) suppress(in int, s Suppression) {
 	w.counters.add(in, SuppressedFirst+Counter(s-1), 1)
+	if w.trace != nil {
+		w.trace.suppressed(w.inHand, s)
+	}
 }
 
 // suppressFlow is suppress for a flow whose sender was to be notified of congestion.

@@ -13,7 +13,12 @@ type observer struct {
 }
 
 // Begin implements flowtable.Observer.
-func (o *observer) Begin(x flowtable.Index) { o.w.learner.Begin(x) }
+func (o *observer) Begin(x flowtable.Index) {
+	o.w.learner.Begin(x)
+	if o.w.trace != nil {
+		o.w.trace.began(x)
+	}
+}
 
 // End implements flowtable.Observer.
 func (o *observer) End(x flowtable.Index, why flowtable.Ending) {

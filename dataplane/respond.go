@@ -51,6 +51,9 @@ func (w *Worker) respond(b *batch, class int, these mask, before, bytes uint64) 
 	m := state.meter.Update(policy.Interval, w.now, after, state.entered, state.marked+state.observed)
 	cause := state.trigger.Update(&policy.Triggers, m)
 	state.metrics, state.cause = m, cause
+	if w.trace != nil {
+		w.trace.responded(&response{policy: policy, cause: cause}, these)
+	}
 	if policy.Law.On() && w.ports[out].Role == WAN {
 		r := response{in: b.port, out: out, class: class, policy: policy, state: state, metrics: m, cause: congestion.ByDepth}
 		marked := w.law(&r, b, these, float64(after))
@@ -103,12 +106,19 @@ func above(frames []burst.Frame, these mask, depth, threshold uint64) mask {
 func (w *Worker) mark(b *batch, out int, state *classState, these mask) {
 	n := len(b.frames)
 	if w.policy.observesAt(out) {
-		count := uint64(bits.OnesCount64(packet.Markable(w.records[:n], uint64(these))))
+		markable := packet.Markable(w.records[:n], uint64(these))
+		if w.trace != nil {
+			w.trace.marked(these, mask(markable), true)
+		}
+		count := uint64(bits.OnesCount64(markable))
 		state.observed += count
 		w.counters.add(out, ECNObserved, count)
 		return
 	}
 	marked := packet.MarkBurst(w.batch.Base, b.frames, w.records[:n], uint64(these))
+	if w.trace != nil {
+		w.trace.marked(these, mask(marked), false)
+	}
 	if marked == 0 {
 		return
 	}

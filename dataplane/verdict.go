@@ -35,6 +35,11 @@ func (w *Worker) ends(b *batch, i int) bool {
 	}
 	code := &w.policy.Build.Code
 	kind := packet.Classify(data, p, code)
+	if w.trace != nil {
+		if t := w.trace.at(i); t != nil {
+			t.Notification = kind
+		}
+	}
 	if kind != packet.NotANotification {
 		w.counters.add(b.port, ReceivedFirst+Counter(kind-1), 1)
 	}
@@ -97,4 +102,7 @@ func (w *Worker) hear(data []byte, p *packet.Parsed) cnpdec.Reason {
 func (w *Worker) drop(port int, reason Counter, f burst.Frame) {
 	w.counters.add(port, reason, 1)
 	w.batch.Free = append(w.batch.Free, f.Buf)
+	if w.trace != nil {
+		w.trace.dropped(f.Buf, reason)
+	}
 }

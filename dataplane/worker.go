@@ -53,6 +53,7 @@ type Worker struct {
 	hearing    cnpdec.Receiver            // by these rules
 	requests   requests
 	drain      drain
+	trace      *traceState   // in this step, nil: nothing is traced
 	steps      atomic.Uint64 // made so far
 	histograms histograms
 
@@ -131,6 +132,9 @@ func (w *Worker) Step() int {
 	w.steps.Store(w.steps.Load() + 1)
 	w.histograms.step(w.now)
 	w.policy = w.plane.policy.Load()
+	if t := w.plane.trace.Load(); t != nil || w.trace != nil {
+		w.trace = t.of(w)
+	}
 	w.learner.SetStatic(w.policy.QPMap)
 	for port := range w.egress {
 		w.completeTransmits(port)
@@ -148,10 +152,8 @@ func (w *Worker) Step() int {
 		}
 	}
 	w.readMail()
-	if w.policy.Drain {
+	if w.policy.Drain || w.drain.counts {
 		w.drain.step(w)
-	} else if w.drain.at != 0 || w.drain.slowed.Load() != 0 {
-		w.drain.end()
 	}
 	if w.policy.Proxy != nil {
 		w.flows.ListTwins() // for locate
@@ -200,8 +202,14 @@ func (w *Worker) receive(port int, rx []burst.Frame) {
 	b := w.parse(port, rx)
 	w.counters.add(port, RxPackets, uint64(len(rx)))
 	w.counters.add(port, RxBytes, b.bytes)
+	if w.trace != nil {
+		w.trace.begin(w, &b)
+	}
 	w.classify(&b)
 	w.learn(&b)
+	if w.trace != nil {
+		w.trace.learned(w, &b)
+	}
 	if w.requests.n > 0 && w.ports[port].Role == Fabric {
 		w.answerRequests(&b)
 	}
@@ -210,6 +218,9 @@ func (w *Worker) receive(port int, rx []burst.Frame) {
 	}
 	w.measure(&b)
 	w.queue(&b)
+	if w.trace != nil {
+		w.trace.burstEnded()
+	}
 	w.receiving = 0
 }
 

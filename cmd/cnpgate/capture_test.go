@@ -48,8 +48,19 @@ func emittingAt(t *testing.T, path string, all []report.Notification, lost uint6
 	}
 	server := http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		out := json.NewEncoder(w)
-		if r.URL.Path == api.NotificationsPath {
+		switch r.URL.Path {
+		case api.NotificationsPath:
 			_ = out.Encode(api.Notifications{Notifications: all})
+			return
+		case "/v1/packets/stream":
+			p := report.Packet{Time: time.Unix(1_700_000_001, 0).UTC(), Port: "dc0", Length: 1000, Frame: make([]byte, 256)}
+			if r.URL.Query().Get("decisions") == "true" {
+				p.Decisions = []report.Decision{{Stage: "send", Decision: "by port wan, for " + r.URL.Query().Get("destination_qp")}}
+			}
+			_ = out.Encode(api.StreamedPacket{Packet: &p})
+			_ = out.Encode(api.StreamedPacket{Lost: 5})
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
 			return
 		}
 		if lost > 0 {
@@ -130,6 +141,26 @@ func TestCapture(t *testing.T) {
 		if got := cnpgate(t, dir, append([]string{"capture"}, strings.Fields(args)...)...); got.status != 1 || !strings.Contains(got.stderr, want) {
 			t.Errorf("%s: exit status %d, %s", args, got.status, got.stderr)
 		}
+	}
+}
+
+// TestCaptureOfPackets: a capture has a flow's packets beside its notifications, and decode prints what was decided about them.
+func TestCaptureOfPackets(t *testing.T) {
+	dir, all := workspace(t), emitted(t)[:2]
+	emittingAt(t, filepath.Join(dir, "gw.sock"), all, 0)
+	for _, how := range []string{"--data", "--trace"} {
+		got := cnpgate(t, dir, "capture", "-w", "out.pcapng", "--flow", "10.0.0.1,10.0.0.2,0x11", how, "--count", "3", "--duration", "30s", "--socket", "gw.sock")
+		if got.status != 0 || !strings.Contains(got.stderr, "capturing notifications and packets") || !strings.Contains(got.stderr, "3 notifications and packets captured") {
+			t.Errorf("%s: %+v", how, got)
+		}
+		decoded := cnpgate(t, dir, "decode", "out.pcapng")
+		said := strings.Contains(decoded.stdout, "    comment    send: by port wan, for 0x11\n")
+		if decoded.status != 0 || said != (how == "--trace") || !strings.Contains(decoded.stdout, "3 frames: 2 notifications accepted") {
+			t.Errorf("%s: %+v", how, decoded)
+		}
+	}
+	if got := cnpgate(t, dir, "capture", "-w", "none/x", "--flow", "10.0.0.1,10.0.0.2", "--data", "--socket", "gw.sock"); got.status != 1 || strings.Count(got.stderr, "none/x: no such file or directory") != 1 {
+		t.Errorf("%+v", got)
 	}
 }
 

@@ -78,7 +78,7 @@ func TestLiveCapabilities(t *testing.T) {
 			}
 		}
 		check("forwarding")
-		if _, err := api.NewClient(filepath.Join(p.dir, "api.sock")).Reload(t.Context()); err != nil {
+		if _, err := api.NewClient(filepath.Join(p.dir, "api.sock")).Reload(t.Context(), api.ReloadRequest{}); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		p.signal(syscall.SIGHUP)

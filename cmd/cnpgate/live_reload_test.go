@@ -66,7 +66,7 @@ func TestLiveReloads(t *testing.T) {
 		if err := os.WriteFile(file, []byte(edited), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := client.Reload(t.Context())
+		_, err := client.Reload(t.Context(), api.ReloadRequest{})
 		switch {
 		case (err == nil) != (e.refused == ""):
 			t.Fatalf("%s: %v", e.new, err)

@@ -27,8 +27,10 @@ func main() {
 
 // Exit statuses other than 0 for success and 1 for an error.
 const (
-	cutShort    = 3   // a capture ends within a frame; what comes before it was printed
-	interrupted = 130 // ended by SIGINT, as in shells; not an error
+	cutShort     = 3   // a capture ends within a frame; what comes before it was printed
+	needsRestart = 3   // reload --dry-run: changes need a restart
+	notSafe      = 3   // drain: the gateway is not safe to stop yet
+	interrupted  = 130 // ended by SIGINT, as in shells; not an error
 )
 
 // exitError is an error with an exit status of its own.
@@ -55,7 +57,7 @@ that fill the queue most.`,
 	}
 	c.SetVersionTemplate(versionLine())
 	c.SetFlagErrorFunc(flagError)
-	c.AddCommand(initCommand(), runCommand(), reloadCommand(), logLevelCommand(), checkCommand(), replayCommand(), decodeCommand(), captureCommand(), simCommand(), endpointCommand(),
+	c.AddCommand(initCommand(), runCommand(), reloadCommand(), logLevelCommand(), checkCommand(), replayCommand(), decodeCommand(), captureCommand(), modeCommand(), drainCommand(), simCommand(), endpointCommand(),
 		manualCommand(), schemaCommand(), showCommand(), explainCommand(), topCommand(), markCommand(), versionCommand())
 	c.InitDefaultCompletionCmd()
 	c.InitDefaultHelpCmd()

@@ -2,13 +2,94 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 )
+
+// operable is a gateway at a socket that answers what an operator asks for, and says what that was.
+func operable(t *testing.T, socket string, answers map[string]string) (asked func() string) {
+	t.Helper()
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mutex sync.Mutex
+	var last string
+	server := http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		mutex.Lock()
+		defer mutex.Unlock()
+		last = strings.TrimSpace(r.Method + " " + r.URL.RequestURI() + " " + string(body))
+		answer, ok := answers[r.Method+" "+r.URL.Path]
+		if status, text, refused := strings.Cut(answer, "!"); refused || !ok {
+			w.WriteHeader(http.StatusConflict)
+			answer = fmt.Sprintf(`{"error":%q}`, status+text)
+		}
+		fmt.Fprint(w, answer)
+	})}
+	go func() { _ = server.Serve(l) }()
+	t.Cleanup(func() { _ = server.Close() })
+	return func() string {
+		mutex.Lock()
+		defer mutex.Unlock()
+		return last
+	}
+}
+
+// TestOperate: what each command of the operator's asks the gateway for, prints, and ends with.
+func TestOperate(t *testing.T) {
+	dir := workspace(t)
+	const modes = `{"ports":[{"port":"dc","mode":"send","configured":"send"},{"port":"wan","mode":"observe","configured":"send"}]}`
+	for i, c := range []struct {
+		args, answer string // the answer to all requests; with a !, a refusal
+		asked        string // the last request
+		status       int
+		stdout       string
+		stderr       string // a part of it
+	}{
+		{"reload", `{"changes":["ports[1].rtt"],"config_hash":""}`, "POST /v1/reload", 0, "reloaded; changed: ports[1].rtt\n", ""},
+		{"reload -o json", `{"changes":[],"config_hash":"ab"}`, "POST /v1/reload", 0, `{"changes":[],"config_hash":"ab"}` + "\n", ""},
+		{"reload --dry-run", `{"changes":["ports[1].rtt"],"config_hash":""}`, "POST /v1/reload?dry_run=true", 0, "dry run; would change: ports[1].rtt\n", ""},
+		{"reload --dry-run", `{"changes":[],"config_hash":""}`, "POST /v1/reload?dry_run=true", 0, "dry run; nothing would change\n", ""},
+		{"reload --dry-run", `{"changes":["ports[1].device"],"config_hash":"","needs_restart":["gw.yaml:1:2: ports[1].device: differs"]}`, "POST /v1/reload?dry_run=true", 3,
+			"dry run; would change: ports[1].device\ngw.yaml:1:2: ports[1].device: differs\n", "a reload would be refused: 1 changes need a restart"},
+		{"reload --dry-run", "gw.yaml:1:1: wrong!", "POST /v1/reload?dry_run=true", 1, "", "gw.yaml:1:1: wrong"},
+		{"reload --confirm 60s", `{"changes":["ports[1].rtt"],"config_hash":"","confirm_by":"2026-01-02T03:04:05Z"}`, "POST /v1/reload?confirm=1m0s", 0,
+			"reloaded; changed: ports[1].rtt\nThe gateway goes back to the former configuration at " + time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC).Local().Format(time.TimeOnly) + ", unless: cnpgate reload --confirmed\n", ""},
+		{"reload --confirmed", `{"changes":["ports[1].rtt"],"config_hash":""}`, "POST /v1/reload/confirm", 0, "confirmed; changed: ports[1].rtt\n", ""},
+		{"reload --revert", `{"changes":["ports[1].rtt"],"config_hash":""}`, "POST /v1/reload/revert", 0, "reverted; changed: ports[1].rtt\n", ""},
+		{"reload --confirmed", "no reload waits to be confirmed!", "POST /v1/reload/confirm", 1, "", "no reload waits to be confirmed"},
+		{"mode", modes, "GET /v1/mode", 0, "PORT  MODE     AFTER A RELOAD\ndc    send     send\nwan   observe  send\n", ""},
+		{"mode observe --port wan -o json", modes, `PUT /v1/mode {"mode":"observe","port":"wan"}`, 0, modes + "\n", ""},
+		{"mode notify -o json", modes, `PUT /v1/mode {"mode":"send"}`, 0, modes + "\n", ""},
+		{"mode send", "a mirror port!", `PUT /v1/mode {"mode":"send"}`, 1, "", "a mirror port"},
+		{"drain", `{"draining":true,"safe":true,"waits":[]}`, "PUT /v1/drain", 0, "drained; it is safe to stop the gateway\n", ""},
+		{"drain --wait 1ms", `{"draining":true,"safe":false,"waits":["2 senders"]}`, "GET /v1/drain", 3, "", "it is not safe yet to stop the gateway: 2 senders; wait longer, or end the drain"},
+		{"drain --wait 0s -o json", `{"draining":true,"safe":false,"waits":["2 senders"]}`, "PUT /v1/drain", 3, `{"draining":true,"safe":false,"waits":["2 senders"]}` + "\n", "not safe yet"},
+		{"drain --off", `{"draining":false,"safe":false,"waits":[]}`, "DELETE /v1/drain", 0, "the drain has ended; the gateway notifies senders again\n", ""},
+		{"show health", `{"healthy":true,"problems":{},"notices":["port wan: mode observe"]}`, "GET /v1/health", 0, "healthy\nport wan: mode observe\n", ""},
+		{"show health", `{"healthy":false,"problems":{"wan":"no link"},"notices":["drained"]}`, "GET /v1/health", 1, "wan: no link\ndrained\n", "not all ports forward"},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			socket := filepath.Join(dir, fmt.Sprint(i, ".sock"))
+			method, path, _ := strings.Cut(c.asked, " ")
+			path, _, _ = strings.Cut(path, " ")
+			path, _, _ = strings.Cut(path, "?")
+			asked := operable(t, socket, map[string]string{method + " " + path: c.answer, "PUT /v1/drain": c.answer})
+			got := cnpgate(t, dir, append(strings.Fields(c.args), "--socket", socket)...)
+			if got.status != c.status || got.stdout != c.stdout || !strings.Contains(got.stderr, c.stderr) || asked() != c.asked {
+				t.Errorf("%+v, asked %q; want %+v", got, asked(), c)
+			}
+		})
+	}
+}
 
 // TestReloadOfAnotherFile: a reload reads the gateway's own file, so a --config that is another one is refused. A link to it, and the same path spelled
 // otherwise, are the gateway's.

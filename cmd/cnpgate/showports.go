@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -136,13 +137,16 @@ func showHealth(ctx context.Context, client *api.Client, to io.Writer) error {
 		return err
 	}
 	if h.Healthy {
-		_, err = fmt.Fprintln(to, "healthy")
+		_, err = fmt.Fprintln(to, strings.Join(append([]string{"healthy"}, h.Notices...), "\n"))
 		return err
 	}
 	for _, port := range slices.Sorted(maps.Keys(h.Problems)) {
 		if _, err := fmt.Fprintf(to, "%s: %s\n", port, h.Problems[port]); err != nil {
 			return err
 		}
+	}
+	if _, err := fmt.Fprint(to, strings.Join(append(h.Notices, ""), "\n")); err != nil {
+		return err
 	}
 	return errUnhealthy
 }

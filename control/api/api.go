@@ -15,14 +15,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rs/zerolog"
-	"golang.org/x/net/netutil"
-
 	"github.com/cnpgate/cnpgate/control/advertise"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/pairing"
+	"github.com/rs/zerolog"
 )
 
 const (
@@ -46,7 +44,7 @@ type Server struct {
 
 	hints    *hints
 	mark     atomic.Pointer[mark]
-	socket   *socket
+	sockets  sockets
 	gateway  Gateway
 	document []byte // OpenAPI
 	log      zerolog.Logger
@@ -62,8 +60,19 @@ type Gateway interface {
 	Episodes() []report.Episode
 	// Config is the configuration in force.
 	Config() *config.Config
-	// Reload reads the configuration again, and returns the keys that have changed. After an error the old configuration stays in force.
-	Reload() (changes []string, err error)
+	// Reload reads the configuration again. After an error the old configuration stays in force.
+	Reload(ReloadRequest) (*Reloaded, error)
+	// Confirm keeps the configuration of a reload that waits for it; Revert goes back to the one before.
+	Confirm() (*Reloaded, error)
+	Revert() (*Reloaded, error)
+	// Modes are the ports' modes. SetMode changes that of a port, or of all for "", until the next reload.
+	Modes() []PortMode
+	SetMode(port string, observe bool) error
+	// SetDrain begins or ends a drain, and Drained says how far it is.
+	SetDrain(on bool)
+	Drained() Drain
+	// Notices say what is in force besides the configuration file.
+	Notices() []string
 	BGP() advertise.Status
 	Identity() report.Identity
 	// LogLevel is one of config.LogLevels, and so is the argument of SetLogLevel.
@@ -71,7 +80,7 @@ type Gateway interface {
 	SetLogLevel(level string)
 }
 
-// Open listens at the configured socket; requests wait until Serve answers them. Each request is logged at the level debug.
+// Open makes a server, which Move has to give a socket. Each request is logged at the level debug.
 func Open(c *config.Config, plane *dataplane.Dataplane, gateway Gateway, logger zerolog.Logger) (*Server, error) {
 	s := &Server{
 		plane: plane, gateway: gateway, log: logger, hints: newHints(func() *pairing.QPMap { return plane.Policy().QPMap }), sampling: make(chan struct{}, 1), wait: pause,
@@ -92,8 +101,8 @@ func Open(c *config.Config, plane *dataplane.Dataplane, gateway Gateway, logger 
 		Handler: s.handler(operations), ErrorLog: log.New(logger, "api: ", 0), MaxHeaderBytes: maxHeader,
 		ReadTimeout: readTime, ReadHeaderTimeout: readTime, WriteTimeout: pieceTime, IdleTimeout: idleTime,
 	}
-	s.socket, err = listen(c.Management.Socket)
-	return s, err
+	s.sockets.failed = make(chan error, 1)
+	return s, nil
 }
 
 // Serve answers until the context ends; then it removes the socket, gives active requests a second, and returns when all have
@@ -103,23 +112,20 @@ func (s *Server) Serve(ctx context.Context) error {
 	s.http.BaseContext = func(net.Listener) context.Context { return ctx }
 	var others sync.WaitGroup
 	others.Go(func() { s.publishHints(ctx) })
-	served := make(chan error, 1)
-	go func() { served <- s.http.Serve(netutil.LimitListener(s.socket.listener, maxConnections)) }()
+	s.sockets.begin(&s.http)
 	var err error
 	select {
 	case <-ctx.Done():
-	case err = <-served:
+	case err = <-s.sockets.failed:
 	}
 	cancel()
-	s.socket.remove()
+	s.sockets.end()
 	grace, release := context.WithTimeout(context.Background(), stopTime)
 	defer release()
 	if s.http.Shutdown(grace) != nil {
 		_ = s.http.Close() // its errors are those of connections, which are closed anyway
 	}
-	if err == nil {
-		<-served
-	}
+	s.sockets.serving.Wait()
 	others.Wait()
 	return err
 }

@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cnpgate/cnpgate/control/config"
 )
@@ -34,7 +36,11 @@ func TestReload(t *testing.T) {
 	_, mistakes := config.Parse("gate.yaml", []byte("gateway: {}\n"))
 	var changes []string
 	var failure error
-	g.reload = func() ([]string, error) { return changes, failure }
+	var got ReloadRequest
+	g.reload = func(r ReloadRequest) (*Reloaded, error) {
+		got = r
+		return &Reloaded{Changes: append([]string{}, changes...), ConfigHash: g.config.File.Hash()}, failure
+	}
 	client := NewClient(g.path)
 	for _, c := range []struct {
 		changes []string
@@ -64,11 +70,101 @@ func TestReload(t *testing.T) {
 				t.Errorf("%v: %d %s, want %d with %q", c.err, status, body, c.status, want)
 			}
 		}
-		r, err := client.Reload(context.Background())
+		r, err := client.Reload(context.Background(), ReloadRequest{})
 		if (err == nil) != (c.err == nil) || err == nil && !slices.Equal(r.Changes, c.changes) || err != nil && !strings.Contains(err.Error(), c.wants[0]) {
 			t.Errorf("client: %+v, %v", r, err)
 		}
 	}
 	g.want(t, http.MethodGet, reloadPath, "", 405, "expected POST")
 	g.want(t, http.MethodPost, reloadPath+"?file=x", "", 400, "no parameter")
+	failure = nil
+	for _, r := range []ReloadRequest{{DryRun: true}, {Confirm: time.Minute}} {
+		if _, err := client.Reload(t.Context(), r); err != nil || got != r {
+			t.Errorf("asked for %+v, the gateway got %+v, %v", r, got, err)
+		}
+	}
+	for query, want := range map[string]string{
+		"dry_run=maybe": "expected true or false", "confirm=5": "expected a time from 1s to 24h", "confirm=1ms": "expected a time from 1s to 24h", "confirm=25h": "expected a time from 1s to 24h",
+		"confirm=1m&dry_run=true": "expected one of them",
+	} {
+		g.want(t, http.MethodPost, reloadPath+"?"+query, "", 400, want)
+	}
+}
+
+// TestConfirm: both answers to a reload that waits, and the refusal if none does.
+func TestConfirm(t *testing.T) {
+	g := newGate(t, 1)
+	g.run(0)
+	client := NewClient(g.path)
+	if r, err := client.Confirm(t.Context()); err != nil || !slices.Equal(r.Changes, []string{"kept"}) {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if r, err := client.Revert(t.Context()); err != nil || !slices.Equal(r.Changes, []string{"back"}) {
+		t.Errorf("%+v, %v", r, err)
+	}
+	g.refusal = Conflict{errors.New("none waits")}
+	g.want(t, http.MethodPost, confirmPath, "", 409, "none waits")
+	g.want(t, http.MethodPost, revertPath, "", 409, "none waits")
+}
+
+// TestModeAndDrain: they are read and set, and mistakes change nothing.
+func TestModeAndDrain(t *testing.T) {
+	g := newGate(t, 1)
+	g.run(0)
+	client := NewClient(g.path)
+	if m, err := client.SetMode(t.Context(), "wan", "observe"); err != nil || !slices.Equal(m.Ports, []PortMode{{"dc", "send", "send"}, {"wan", "observe", "send"}}) {
+		t.Errorf("%+v, %v", m, err)
+	}
+	for body, want := range map[string]string{
+		`{"mode":"notify"}`: "expected send or observe", `{"mode":"observe","port":"lan"}`: "expected dc, wan", `{"port":"wan"}`: "expected send or observe", `[]`: "not an object",
+	} {
+		g.want(t, http.MethodPut, modePath, body, 400, want)
+	}
+	if m, err := client.Modes(t.Context()); err != nil || m.Ports[1].Mode != "observe" {
+		t.Errorf("%+v, %v", m, err)
+	}
+	g.refusal = errors.New("a mirror port")
+	g.want(t, http.MethodPut, modePath, `{"mode":"send"}`, 409, "a mirror port")
+	for _, on := range []bool{true, false} {
+		d, err := client.Drain(t.Context(), on)
+		again, againErr := client.Drained(t.Context())
+		if err != nil || againErr != nil || d.Draining != on || again.Draining != on || d.Safe != on {
+			t.Errorf("%+v, %v; then %+v, %v", d, err, again, againErr)
+		}
+	}
+	g.notices = []string{"port wan: mode observe"}
+	g.want(t, http.MethodGet, HealthPath, "", 200, `"notices":["port wan: mode observe"]`)
+}
+
+// TestMove: a server answers at another socket, keeps its hints, and the request during which it moves gets its answer.
+func TestMove(t *testing.T) {
+	g := newGate(t, 1)
+	g.run(0)
+	elsewhere := filepath.Join(t.TempDir(), "other.sock")
+	g.want(t, http.MethodPut, HintsPath, `{"source_ip":"10.1.0.2","destination_ip":"10.9.0.8","source_qp":51,"destination_qp":101}`, 201)
+	g.reload = func(ReloadRequest) (*Reloaded, error) {
+		at, err := Listen(elsewhere)
+		if err == nil {
+			g.server.Move(at)
+		}
+		return &Reloaded{Changes: []string{"management.listen"}}, err
+	}
+	if r, err := NewClient(g.path).Reload(t.Context(), ReloadRequest{}); err != nil || len(r.Changes) != 1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if _, err := NewClient(g.path).Health(t.Context()); err == nil || !strings.Contains(err.Error(), "no socket at") {
+		t.Errorf("the old socket: %v", err)
+	}
+	body, err := NewClient(elsewhere).JSON(t.Context(), HintsPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer body.Close()
+	if text, err := io.ReadAll(body); err != nil || !strings.Contains(string(text), `"source_qp":51`) {
+		t.Errorf("%s, %v", text, err)
+	}
+	g.server.Move(nil)
+	if _, err := NewClient(elsewhere).Health(t.Context()); err == nil {
+		t.Error("a server without a socket answers")
+	}
 }

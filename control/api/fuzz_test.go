@@ -63,7 +63,7 @@ func FuzzAPI(f *testing.F) {
 // newFuzzGate is a gateway with a flow, whose health is good and whose reload changes nothing.
 func newFuzzGate(t testing.TB) *gate {
 	g := newGate(t, 1)
-	g.reload = func() ([]string, error) { return nil, nil }
+	g.reload = func(ReloadRequest) (*Reloaded, error) { return &Reloaded{Changes: []string{}}, nil }
 	g.see(t, 0, 0, testkit.RoCE{Src: "10.1.0.1", Dst: "10.9.0.9", DestQP: 100})
 	g.run(0)
 	return g

@@ -74,6 +74,11 @@ func newGateFor(t testing.TB, workers, flows int) *gate {
 	if g.server, err = Open(c, g.Plane, g, zerolog.New(&g.log).Level(zerolog.InfoLevel)); err != nil {
 		t.Fatal(err)
 	}
+	at, err := Listen(g.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.server.Move(at)
 	ctx, cancel := context.WithCancel(t.Context())
 	g.cancel = cancel
 	go func() { g.served <- g.server.Serve(ctx) }()
@@ -89,7 +94,11 @@ type fakes struct {
 	problems map[string]string
 	config   *config.Config
 	level    string
-	reload   func() ([]string, error)
+	reload   func(ReloadRequest) (*Reloaded, error)
+	modes    map[string]bool // by port, whether it observes
+	refusal  error           // of SetMode, Confirm and Revert
+	draining bool
+	notices  []string
 	episodes []report.Episode
 	bgp      advertise.Status
 }
@@ -98,7 +107,29 @@ func (f *fakes) Problems() map[string]string { return f.problems }
 func (f *fakes) Episodes() []report.Episode  { return f.episodes }
 func (f *fakes) BGP() advertise.Status       { return f.bgp }
 func (f *fakes) Config() *config.Config      { return f.config }
-func (f *fakes) Reload() ([]string, error)   { return f.reload() }
+func (f *fakes) Notices() []string           { return f.notices }
+func (f *fakes) SetDrain(on bool)            { f.draining = on }
+func (f *fakes) Drained() Drain              { return Drain{Draining: f.draining, Safe: f.draining} }
+
+func (f *fakes) Reload(r ReloadRequest) (*Reloaded, error) { return f.reload(r) }
+func (f *fakes) Confirm() (*Reloaded, error)               { return &Reloaded{Changes: []string{"kept"}}, f.refusal }
+func (f *fakes) Revert() (*Reloaded, error)                { return &Reloaded{Changes: []string{"back"}}, f.refusal }
+
+func (f *fakes) Modes() (all []PortMode) {
+	for i := range f.config.Ports {
+		name, mode := f.config.Ports[i].Name, config.ModeSend
+		if f.modes[name] {
+			mode = config.ModeObserve
+		}
+		all = append(all, PortMode{name, mode, config.ModeSend})
+	}
+	return all
+}
+
+func (f *fakes) SetMode(port string, observe bool) error {
+	f.modes = map[string]bool{port: observe}
+	return f.refusal
+}
 
 func (f *fakes) LogLevel() string         { return f.level }
 func (f *fakes) SetLogLevel(level string) { f.level = level }

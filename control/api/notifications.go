@@ -225,7 +225,7 @@ func (c *Client) streamEnded(ctx context.Context, err error) error {
 	if ctx.Err() != nil || errors.Is(err, io.EOF) {
 		return nil
 	}
-	return fmt.Errorf("the gateway at %s: %w; the notifications before that are complete", c.socket, err)
+	return fmt.Errorf("the gateway at %s: %w; what came before that is complete", c.socket, err)
 }
 
 // Notifications reads the latest notifications. The filter has the parameters of the request.
@@ -238,7 +238,12 @@ func (c *Client) Notifications(ctx context.Context, filter url.Values) ([]report
 // Stream reads notifications as they are sent, from now on. It calls begun once the gateway has begun the stream, then each for each line. It returns
 // when the context or the gateway ends, or with the error of begun or each.
 func (c *Client) Stream(ctx context.Context, filter url.Values, begun func() error, each func(*Streamed) error) error {
-	body, err := c.ask(ctx, http.MethodGet, streamPath+"?"+filter.Encode(), nil)
+	return stream(ctx, c, streamPath+"?"+filter.Encode(), begun, each)
+}
+
+// stream reads the lines of an answer.
+func stream[L any](ctx context.Context, c *Client, path string, begun func() error, each func(*L) error) error {
+	body, err := c.ask(ctx, http.MethodGet, path, nil)
 	if err != nil {
 		return err
 	}
@@ -247,7 +252,7 @@ func (c *Client) Stream(ctx context.Context, filter url.Values, begun func() err
 		return err
 	}
 	for lines := json.NewDecoder(body); ; {
-		var line Streamed
+		var line L
 		if err := lines.Decode(&line); err != nil {
 			return c.streamEnded(ctx, err)
 		}

@@ -24,10 +24,15 @@ const (
 	VersionPath       = "/v1/version"
 	explainPath       = "/v1/explain"
 	documentPath      = "/v1/openapi.json"
+	confirmPath       = "/v1/reload/confirm"
+	drainPath         = "/v1/drain"
 	HintsPath         = "/v1/hints"
 	markPath          = "/v1/mark"
 	logLevelPath      = "/v1/log-level"
+	modePath          = "/v1/mode"
+	packetsPath       = "/v1/packets/stream"
 	reloadPath        = "/v1/reload"
+	revertPath        = "/v1/reload/revert"
 	streamPath        = "/v1/notifications/stream"
 )
 
@@ -81,6 +86,8 @@ func (s *Server) operations() []operation {
 			answers:    map[int]any{200: Notifications{}}, act: s.getNotifications},
 		{method: http.MethodGet, path: streamPath, id: "streamNotifications", summary: "Notifications from now on, one object per line, until the client ends the request.",
 			parameters: notificationParameters, lines: true, answers: map[int]any{200: Streamed{}}, act: s.streamNotifications},
+		{method: http.MethodGet, path: packetsPath, id: "streamPackets", summary: "A flow's packets, truncated to 256 bytes, from now on, one object per line, until the client ends the request.",
+			parameters: packetParameters, lines: true, answers: map[int]any{200: StreamedPacket{}}, errors: map[int]string{409: "Another client captures packets."}, act: s.streamPackets},
 		{method: http.MethodGet, path: explainPath, id: "explain", summary: "Why a sender is, or isn't, notified: the gates of each of its flows to a receiver. It takes 0.1 s.",
 			parameters: explainParameters, answers: map[int]any{200: Explanation{}}, errors: map[int]string{503: noAnswer}, act: s.getExplanation},
 		{method: http.MethodGet, path: EpisodesPath, id: "getEpisodes", summary: "The congestion episodes, the oldest first.",
@@ -89,11 +96,23 @@ func (s *Server) operations() []operation {
 			answers: map[int]any{200: advertise.Status{}}, act: s.getBGP},
 		{method: http.MethodGet, path: ConfigPath, id: "getConfig", summary: "The configuration in force, as it was read.",
 			answers: map[int]any{200: Config{}}, act: s.getConfig},
-		{method: http.MethodPost, path: reloadPath, id: "reload", summary: "Reads the configuration file again.", answers: map[int]any{200: Reloaded{}},
+		{method: http.MethodPost, path: reloadPath, id: "reload", summary: "Reads the configuration file again.", parameters: reloadParameters, answers: map[int]any{200: Reloaded{}},
 			errors: map[int]string{
-				409: "The file can't be read.",
+				409: "The file can't be read, or an earlier reload waits to be confirmed.",
 				422: "The file has mistakes, or changes that need a restart; the error lists each with file, line and column.",
 			}, act: s.reload},
+		{method: http.MethodPost, path: confirmPath, id: "confirmReload", summary: "Keeps the configuration of a reload that waits to be confirmed.",
+			answers: map[int]any{200: Reloaded{}}, errors: map[int]string{409: "No reload waits to be confirmed."}, act: s.confirmReload},
+		{method: http.MethodPost, path: revertPath, id: "revertReload", summary: "Goes back to the configuration before a reload that waits to be confirmed.",
+			answers: map[int]any{200: Reloaded{}}, errors: map[int]string{409: "No reload waits to be confirmed."}, act: s.revertReload},
+		{method: http.MethodGet, path: modePath, id: "getMode", summary: "The mode of each port.", answers: map[int]any{200: Modes{}}, act: s.getMode},
+		{method: http.MethodPut, path: modePath, id: "setMode", summary: "Changes the mode of a port or of all, until the next reload.", body: modeRequest{},
+			answers: map[int]any{200: Modes{}}, errors: map[int]string{409: "The port is a mirror port, which only observes.", 413: bodyTooLong}, act: s.setMode},
+		{method: http.MethodGet, path: drainPath, id: "getDrain", summary: "Whether the gateway is being drained, and whether it can be stopped.",
+			answers: map[int]any{200: Drain{}}, act: s.getDrain},
+		{method: http.MethodPut, path: drainPath, id: "beginDrain", summary: "Begins a drain: senders are not asked to slow down any more, and those that were are resumed.",
+			answers: map[int]any{200: Drain{}}, act: s.beginDrain},
+		{method: http.MethodDelete, path: drainPath, id: "endDrain", summary: "Ends a drain.", answers: map[int]any{200: Drain{}}, act: s.endDrain},
 		{method: http.MethodGet, path: logLevelPath, id: "getLogLevel", summary: "The lowest level that is logged.",
 			answers: map[int]any{200: LogLevel{}}, act: s.getLogLevel},
 		{method: http.MethodPut, path: logLevelPath, id: "setLogLevel", summary: "Changes the lowest level that is logged, until the next reload.",
@@ -142,9 +161,20 @@ var (
 		{name: "source_qp", description: "Confirmed QP of the sender.", schema: qpSchema},
 		{name: "destination_qp", description: "QP of the receiver.", schema: qpSchema},
 	}
+	reloadParameters = []parameter{
+		{name: "dry_run", description: "Whether to change nothing, and only answer what would change.", schema: words([]string{"true", "false", "1", "0", "t", "f", "T", "F", "TRUE", "FALSE", "True", "False"})},
+		{name: "confirm", description: "Time after which the gateway goes back to the former configuration, unless this one is confirmed.", schema: &huma.Schema{Type: huma.TypeString, Examples: []any{"60s"}}},
+	}
 	latestParameters = []parameter{
 		{name: "limit", description: "Greatest number of notifications, the latest ones; 100 if not given.", schema: &huma.Schema{Type: huma.TypeInteger, Minimum: bound(1), Maximum: bound(MaxNotifications)}},
 		{name: "frames", description: "Whether to include the frames.", schema: words([]string{"true", "false", "1", "0", "t", "f", "T", "F", "TRUE", "FALSE", "True", "False"})},
+	}
+	packetParameters = []parameter{
+		{name: "source_ip", description: "Address of the sender.", required: true, schema: hostSchema},
+		{name: "destination_ip", description: "Address of the receiver.", required: true, schema: hostSchema},
+		{name: "destination_qp", description: "QP of the receiver; without it, all packets between the addresses.", schema: qpSchema},
+		{name: "decisions", description: "Whether to include what each stage decided about a packet.", schema: words([]string{"true", "false", "1", "0", "t", "f", "T", "F", "TRUE", "FALSE", "True", "False"})},
+		{name: "rate", description: "Greatest number of packets a second; 1000 if not given.", schema: &huma.Schema{Type: huma.TypeInteger, Minimum: bound(1), Maximum: bound(MostPackets)}},
 	}
 	hintParameters = []parameter{
 		{name: "source_ip", description: "The host at one end.", required: true, schema: hostSchema},

@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
+	"golang.org/x/net/netutil"
 	"golang.org/x/sys/unix"
 )
 
@@ -22,24 +25,73 @@ const (
 	lockPause     = 10 * time.Millisecond // between two tries
 )
 
-// socket is a listening Unix socket and its file.
-type socket struct {
+// sockets is the socket that a server has now.
+type sockets struct {
+	sync.Mutex
+	at      *Socket      // nil: none
+	http    *http.Server // nil: it doesn't serve
+	serving sync.WaitGroup
+	failed  chan error // of the socket that the server has
+}
+
+// begin answers at the socket.
+func (s *sockets) begin(h *http.Server) {
+	s.Lock()
+	defer s.Unlock()
+	s.http = h
+	s.serve()
+}
+
+// serve is called with the mutex locked.
+func (s *sockets) serve() {
+	at, h := s.at, s.http
+	if at == nil || h == nil {
+		return
+	}
+	s.serving.Go(func() {
+		err := h.Serve(netutil.LimitListener(at.listener, maxConnections))
+		s.Lock()
+		defer s.Unlock()
+		if s.at == at && s.http != nil {
+			s.failed <- err // once: without a socket, nothing fails again
+			s.http = nil
+		}
+	})
+}
+
+// end removes the socket. The server then closes the listener.
+func (s *sockets) end() {
+	s.Lock()
+	defer s.Unlock()
+	s.http = nil
+	if s.at != nil {
+		s.at.remove()
+	}
+}
+
+// Move makes the server answer at a socket in place of the one that it has, nil for none. Requests that it has accepted get their answers.
+func (s *Server) Move(to *Socket) {
+	m := &s.sockets
+	m.Lock()
+	defer m.Unlock()
+	from := m.at
+	m.at = to
+	m.serve()
+	if from != nil {
+		from.Close()
+	}
+}
+
+// Socket is a listening Unix socket and its file.
+type Socket struct {
 	listener *net.UnixListener
 	path     string
 	file     fs.FileInfo
 }
 
-// listen makes the socket. It removes the socket of an earlier gateway, but not a socket at which a process answers, nor any other
-// kind of file.
-func listen(path string) (*socket, error) {
-	s, err := makeSocket(path)
-	if err != nil {
-		return nil, fmt.Errorf("management.listen: %w", err)
-	}
-	return s, nil
-}
-
-func makeSocket(path string) (*socket, error) {
+// Listen makes a socket, at which clients wait until a server moves to it. It removes the socket of an earlier gateway, but not a socket at which a
+// process answers, nor any other kind of file.
+func Listen(path string) (*Socket, error) {
 	directory := filepath.Dir(path)
 	if err := os.Mkdir(directory, directoryMode); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, fmt.Errorf("%w; expected a directory for the socket %s: make it, or run as a user who may", err, filepath.Base(path))
@@ -56,7 +108,7 @@ func makeSocket(path string) (*socket, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w; expected a directory that the gateway may make a socket in", err)
 	}
-	s := &socket{listener: l.(*net.UnixListener), path: path}
+	s := &Socket{listener: l.(*net.UnixListener), path: path}
 	s.listener.SetUnlinkOnClose(false) // by then the file may be another gateway's
 	if err = os.Chmod(path, socketMode); err == nil {
 		s.file, err = os.Lstat(path)
@@ -120,8 +172,14 @@ func clearAway(path string) error {
 
 // remove removes the file, unless it belongs to another gateway by now. It is called before the listener is closed: until then clients
 // get an answer, and other gateways see that the socket is in use.
-func (s *socket) remove() {
+func (s *Socket) remove() {
 	if now, err := os.Lstat(s.path); err == nil && os.SameFile(now, s.file) {
 		_ = os.Remove(s.path) // the next gateway removes a file that is left
 	}
+}
+
+// Close removes the socket and refuses further connections.
+func (s *Socket) Close() {
+	s.remove()
+	_ = s.listener.Close() // nothing is left to do
 }

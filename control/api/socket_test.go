@@ -20,7 +20,7 @@ func TestSocketMode(t *testing.T) {
 		syscall.Umask(0)
 		path := filepath.Join(t.TempDir(), "s")
 		syscall.Umask(umask)
-		s, err := listen(path)
+		s, err := Listen(path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +78,7 @@ func TestSocketPlace(t *testing.T) {
 	}{
 		{"nothing", func(*testing.T, string) {}, "s", ""},
 		{"no directory", func(*testing.T, string) {}, "new/s", ""},
-		{"no directory twice", func(*testing.T, string) {}, "new/new/s", "management.listen: mkdir "},
+		{"no directory twice", func(*testing.T, string) {}, "new/new/s", "mkdir "},
 		{"a dead gateway's", func(t *testing.T, d string) { leave(t, filepath.Join(d, "s")) }, "s", ""},
 		{"a file", func(t *testing.T, d string) { check(t, os.WriteFile(filepath.Join(d, "s"), []byte("mine"), 0o600)) }, "s",
 			"s exists and is not a socket (-rw-------); expected no file, or the socket of an earlier gateway"},
@@ -89,7 +89,7 @@ func TestSocketPlace(t *testing.T) {
 		}, "s", "is not a socket (L"},
 		{"a file for a directory", func(t *testing.T, d string) { check(t, os.WriteFile(filepath.Join(d, "new"), nil, 0o600)) }, "new/s", "not a directory"},
 		{"a living gateway's", func(t *testing.T, d string) {
-			s, err := listen(filepath.Join(d, "s"))
+			s, err := Listen(filepath.Join(d, "s"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -112,7 +112,7 @@ func TestSocketPlace(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			directory := t.TempDir()
 			c.prepare(t, directory)
-			s, err := listen(filepath.Join(directory, c.path))
+			s, err := Listen(filepath.Join(directory, c.path))
 			if (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("error %v, want %q", err, c.want)
 			}
@@ -136,7 +136,7 @@ func TestSocketPlace(t *testing.T) {
 
 // TestSocketOfAnother: a gateway doesn't remove what has taken its socket's place.
 func TestSocketOfAnother(t *testing.T) {
-	s, err := listen(filepath.Join(t.TempDir(), "s"))
+	s, err := Listen(filepath.Join(t.TempDir(), "s"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestServerEnds(t *testing.T) {
 	}
 
 	broken := newGate(t, 1)
-	check(t, broken.server.socket.listener.Close())
+	check(t, broken.server.sockets.at.listener.Close())
 	if err := <-broken.served; err == nil {
 		t.Error("no error from a listener that is closed")
 	}

@@ -1,4 +1,4 @@
-// Package capture writes the notifications of a gateway to a pcapng file. A comment on each gives the reason.
+// Package capture writes the notifications of a gateway, and packets of a flow, to a pcapng file. A comment on each gives the reason.
 package capture
 
 import (
@@ -18,7 +18,7 @@ type Writer struct {
 	to            io.Writer
 	application   string
 	ng            *pcapgo.NgWriter
-	interfaces    map[string]int // by port that notifications leave by
+	interfaces    map[string]int // by port that notifications leave by, or packets arrive by
 	written, lost uint64
 }
 
@@ -43,29 +43,43 @@ func iface(name, description string) pcapgo.NgInterface {
 
 // Write writes a notification. The interface is the port by which it leaves.
 func (w *Writer) Write(n *report.Notification) error {
-	id, ok := w.interfaces[n.SentBy]
+	return w.write(n.SentBy, n.Time, n.Frame, n.Length, n.Comment())
+}
+
+// WritePacket writes a packet of a flow. The interface is the port by which it arrived.
+func (w *Writer) WritePacket(p *report.Packet) error {
+	return w.write(p.Port, p.Time, p.Frame, p.Length, p.Comment())
+}
+
+// write writes a frame of a port, with a comment unless that is empty.
+func (w *Writer) write(port string, at time.Time, frame []byte, length int, comment string) error {
+	id, ok := w.interfaces[port]
 	if !ok {
 		var err error
-		if id, err = w.ng.AddInterface(iface(n.SentBy, "port "+n.SentBy+" of the gateway")); err != nil {
+		if id, err = w.ng.AddInterface(iface(port, "port "+port+" of the gateway")); err != nil {
 			return err
 		}
-		w.interfaces[n.SentBy] = id
+		w.interfaces[port] = id
 	}
-	info := gopacket.CaptureInfo{Timestamp: n.Time, CaptureLength: len(n.Frame), Length: max(n.Length, len(n.Frame)), InterfaceIndex: id}
-	if err := w.ng.WritePacketWithOptions(info, n.Frame, pcapgo.NgPacketOptions{Comments: []string{n.Comment()}}); err != nil {
+	info := gopacket.CaptureInfo{Timestamp: at, CaptureLength: len(frame), Length: max(length, len(frame)), InterfaceIndex: id}
+	var options pcapgo.NgPacketOptions
+	if comment != "" {
+		options.Comments = []string{comment}
+	}
+	if err := w.ng.WritePacketWithOptions(info, frame, options); err != nil {
 		return err
 	}
 	w.written++
 	return w.ng.Flush()
 }
 
-// Lost adds to the number of notifications that could not be captured.
+// Lost adds to the number of frames that could not be captured.
 func (w *Writer) Lost(n uint64) { w.lost += n }
 
-// Written is the number of notifications in the file.
+// Written is the number of frames in the file.
 func (w *Writer) Written() uint64 { return w.written }
 
-// Losses is the number of notifications that could not be captured.
+// Losses is the number of frames that could not be captured.
 func (w *Writer) Losses() uint64 { return w.lost }
 
 // End ends the file with the numbers of packets and losses. Without Begin, it does nothing.

@@ -27,6 +27,7 @@ type Config struct {
 	Proxy         Proxy
 	Domain        *Domain // nil: no domain filter
 	Management    Management
+	Bypass        *Bypass // nil: no heartbeat
 	Warnings      []Warning
 
 	document *document // that it comes from
@@ -204,6 +205,15 @@ const (
 	Poll    Idle = iota // never sleeps
 	Backoff             // sleeps after empty polls
 )
+
+// The words of notifications.mode.
+const (
+	ModeSend    = "send"
+	ModeObserve = "observe"
+)
+
+// Modes are both.
+var Modes = []string{ModeSend, ModeObserve}
 
 // LogLevels are the levels of the log, the lowest first.
 var LogLevels = []string{"debug", "info", "warn", "error"}

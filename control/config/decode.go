@@ -42,7 +42,7 @@ type reader interface {
 	read(r *report, n *yaml.Node, at place, rl rule)
 	absent(r *report, at place, rl rule) // the key is not in the file: takes the default
 	expects(rl rule) string              // for errors: the form of a valid value
-	compare(d *differences, before reader, reload Reload)
+	compare(d *differences, before reader, n needs)
 }
 
 // rule has the rules for a value in its field's tags.
@@ -54,6 +54,7 @@ type rule struct {
 	items    int      // least number of items in a list
 	most     int      // greatest number of items; 0: no bound
 	reload   Reload   // what a change of it needs; 0: as for the section
+	because  string   // why a change needs a restart; "": as for the section
 }
 
 // field is one key of a section.
@@ -78,6 +79,7 @@ func fieldsOf(t reflect.Type) []field {
 		}
 		rl.items, _ = strconv.Atoi(tag.Get("items"))
 		rl.most, _ = strconv.Atoi(tag.Get("most"))
+		rl.because = tag.Get("because")
 		rl.reload = Reload(max(slices.Index(reloadNames, tag.Get("reload")), 0))
 		fields = append(fields, field{key, i, rl})
 	}

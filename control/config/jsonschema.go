@@ -14,7 +14,7 @@ import (
 // JSONSchema is a JSON Schema (draft-07, which editors support best) of a configuration file, made from the schema. It describes the form of each
 // value. Only Parse checks rules between values and the bounds of values with units.
 func JSONSchema() []byte {
-	s := sectionSchema(reflect.TypeFor[document](), Live)
+	s := sectionSchema(reflect.TypeFor[document](), needs{Live, ""})
 	s["$schema"] = "http://json-schema.org/draft-07/schema#"
 	s["title"] = "cnpgate configuration"
 	s["description"] = "docs/configuration.md describes each key. cnpgate check also checks rules between values and the bounds of values with units."
@@ -28,10 +28,10 @@ func JSONSchema() []byte {
 // jsonSchema is a schema or a part of one.
 type jsonSchema map[string]any
 
-func sectionSchema(t reflect.Type, reload Reload) jsonSchema {
+func sectionSchema(t reflect.Type, n needs) jsonSchema {
 	properties, required := jsonSchema{}, []string{}
 	for _, f := range fieldsOf(t) {
-		properties[f.key] = keySchema(reflect.New(t.Field(f.index).Type), f.rule, f.rule.reloadIn(reload))
+		properties[f.key] = keySchema(reflect.New(t.Field(f.index).Type), f.rule, f.rule.needsIn(n))
 		if f.rule.required {
 			required = append(required, f.key)
 		}
@@ -44,13 +44,13 @@ func sectionSchema(t reflect.Type, reload Reload) jsonSchema {
 }
 
 // keySchema is the schema of one key; v points to its value.
-func keySchema(v reflect.Value, rl rule, reload Reload) jsonSchema {
-	s := valueSchema(v, rl, reload)
+func keySchema(v reflect.Value, rl rule, n needs) jsonSchema {
+	s := valueSchema(v, rl, n)
 	x, ok := v.Interface().(reader)
 	if !ok {
 		return s
 	}
-	s["description"] = strings.TrimSuffix(x.expects(rl), ", ") + ". Reload: " + reload.String() + "."
+	s["description"] = strings.TrimSuffix(x.expects(rl), ", ") + ". Reload: " + n.reload.String() + "."
 	if rl.def != "" {
 		var value any
 		if yaml.Unmarshal([]byte(rl.def), &value) == nil {
@@ -60,9 +60,9 @@ func keySchema(v reflect.Value, rl rule, reload Reload) jsonSchema {
 	return s
 }
 
-func valueSchema(v reflect.Value, rl rule, reload Reload) jsonSchema {
+func valueSchema(v reflect.Value, rl rule, n needs) jsonSchema {
 	if items := v.Elem().FieldByName("Items"); items.IsValid() {
-		s := jsonSchema{"type": "array", "items": valueSchema(reflect.New(items.Type().Elem()), rl, reload)}
+		s := jsonSchema{"type": "array", "items": valueSchema(reflect.New(items.Type().Elem()), rl, n)}
 		if rl.items > 0 {
 			s["minItems"] = rl.items
 		}
@@ -74,11 +74,11 @@ func valueSchema(v reflect.Value, rl rule, reload Reload) jsonSchema {
 	if entries := v.Elem().FieldByName("Entries"); entries.IsValid() {
 		return jsonSchema{
 			"type": "object", "propertyNames": jsonSchema{"pattern": namePattern},
-			"additionalProperties": valueSchema(reflect.New(entries.Type().Elem()), rule{}, reload),
+			"additionalProperties": valueSchema(reflect.New(entries.Type().Elem()), rule{}, n),
 		}
 	}
 	if _, ok := v.Interface().(reader); !ok {
-		return sectionSchema(v.Elem().Type(), reload)
+		return sectionSchema(v.Elem().Type(), n)
 	}
 	return scalarSchema(v.Interface(), rl)
 }

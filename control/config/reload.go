@@ -48,8 +48,8 @@ func (c *Config) Changes(before *Config) []string {
 func (c *Config) CheckReload(started *Config) error {
 	r := &report{file: c.File.Name}
 	for _, d := range c.differences(started) {
-		if d.reload == Restart {
-			r.problem(d.place, needsRestart)
+		if d.needs.reload == Restart {
+			r.problem(d.place, "%s: %s", needsRestart, d.needs.because)
 		}
 	}
 	if err := r.err(); err != nil {
@@ -93,71 +93,80 @@ func (r *report) checkResize(s *portSection, now, started *Port) {
 // difference is a key with two values.
 type difference struct {
 	place
-	reload Reload
+	needs needs
+}
+
+// needs is what a change of a key needs, and for a restart why.
+type needs struct {
+	reload  Reload
+	because string
 }
 
 // differences are the keys whose values differ from those in before.
 func (c *Config) differences(before *Config) []difference {
 	var d differences
-	d.section(reflect.ValueOf(c.document).Elem(), reflect.ValueOf(before.document).Elem(), Live)
+	d.section(reflect.ValueOf(c.document).Elem(), reflect.ValueOf(before.document).Elem(), needs{Live, ""})
 	return d
 }
 
 type differences []difference
 
-func (d *differences) add(at place, reload Reload) { *d = append(*d, difference{at, reload}) }
+func (d *differences) add(at place, n needs) { *d = append(*d, difference{at, n}) }
 
 // section compares two sections of one type. A key without a reload tag is treated like its section.
-func (d *differences) section(now, before reflect.Value, reload Reload) {
+func (d *differences) section(now, before reflect.Value, n needs) {
 	for _, f := range fieldsOf(now.Type()) {
-		d.value(now.Field(f.index), before.Field(f.index), f.rule.reloadIn(reload))
+		d.value(now.Field(f.index), before.Field(f.index), f.rule.needsIn(n))
 	}
 }
 
-// reloadIn is what a change of a key in a section needs.
-func (rl *rule) reloadIn(section Reload) Reload {
-	if rl.reload == 0 {
-		return section
+// needsIn is what a change of a key in a section needs.
+func (rl *rule) needsIn(section needs) needs {
+	if rl.reload != 0 {
+		section.reload = rl.reload
 	}
-	return rl.reload
+	if rl.because != "" {
+		section.because = rl.because
+	}
+	return section
 }
 
 // value compares two values. Those that don't implement a comparison are sections.
-func (d *differences) value(now, before reflect.Value, reload Reload) {
+func (d *differences) value(now, before reflect.Value, n needs) {
 	if x, ok := now.Addr().Interface().(reader); ok {
-		x.compare(d, before.Addr().Interface().(reader), reload)
+		x.compare(d, before.Addr().Interface().(reader), n)
 		return
 	}
-	d.section(now, before, reload)
+	d.section(now, before, n)
 }
 
-func (s *scalar[T, K]) compare(d *differences, before reader, reload Reload) {
+func (s *scalar[T, K]) compare(d *differences, before reader, n needs) {
 	if b := before.(*scalar[T, K]); any(s.V) != any(b.V) || s.valid != b.valid {
-		d.add(s.place, reload)
+		d.add(s.place, n)
 	}
 }
 
-func (l *list[T]) compare(d *differences, before reader, reload Reload) {
+func (l *list[T]) compare(d *differences, before reader, n needs) {
 	b := before.(*list[T])
 	if len(l.Items) != len(b.Items) || l.valid != b.valid {
-		d.add(l.place, reload)
+		d.add(l.place, n)
 		return
 	}
 	for i := range l.Items {
-		d.value(reflect.ValueOf(&l.Items[i]).Elem(), reflect.ValueOf(&b.Items[i]).Elem(), reload)
+		d.value(reflect.ValueOf(&l.Items[i]).Elem(), reflect.ValueOf(&b.Items[i]).Elem(), n)
 	}
 }
 
-func (t *table[T]) compare(d *differences, before reader, reload Reload) {
+func (t *table[T]) compare(d *differences, before reader, n needs) {
 	b := before.(*table[T])
 	if !reflect.DeepEqual(t.Names, b.Names) {
-		d.add(t.place, reload)
+		d.add(t.place, n)
 		return
 	}
 	for i := range t.Entries {
-		d.value(reflect.ValueOf(&t.Entries[i]).Elem(), reflect.ValueOf(&b.Entries[i]).Elem(), reload)
+		d.value(reflect.ValueOf(&t.Entries[i]).Elem(), reflect.ValueOf(&b.Entries[i]).Elem(), n)
 	}
 }
 
 // compare is for the sections of other documents, which are never reloaded.
-func (*Embedded) compare(*differences, reader, Reload) {}
+func (*Embedded) compare(*differences, reader, needs) {}

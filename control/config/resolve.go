@@ -17,6 +17,7 @@ func (r *report) resolve(doc *document) *Config {
 		Proxy:         r.resolveProxy(&doc.Proxy, &doc.Gateway),
 		Domain:        r.resolveDomain(&doc.Domain),
 		Management:    Management{strings.TrimPrefix(doc.Management.Listen.V, unixPrefix), doc.Management.Metrics.V, LogLevels[doc.Management.LogLevel.V]},
+		Bypass:        r.resolveBypass(&doc.Bypass),
 	}
 	cfg.Ports = r.resolvePorts(doc)
 	cfg.Notifications.Observe = cfg.Notifications.Observe || taps

@@ -9,21 +9,23 @@ package config
 //	min, max  bounds of a value, or of each value in a list
 //	items     least number of entries in a list; most: greatest
 //	one       the words a choice takes, in the order of the constants they become
+//	because   why a change of the key, and of keys below it without this tag, needs a restart
 //	reload    what a change of the key, and of keys below it without this tag, needs: live, resize or restart; see Reload
 
 type document struct {
 	place
 	Gateway       gatewaySection        `key:"gateway" required:"yes"`
-	DPDK          dpdkSection           `key:"dpdk" reload:"restart"`
-	Ports         list[portSection]     `key:"ports" required:"yes" items:"2" most:"32" reload:"restart"`
+	DPDK          dpdkSection           `key:"dpdk" reload:"restart" because:"DPDK takes its memory and its cores once, when it starts"`
+	Ports         list[portSection]     `key:"ports" required:"yes" items:"2" most:"32" reload:"restart" because:"devices, their peers and their queues are set up once, before the first frame"`
 	Profiles      table[profileSection] `key:"profiles"`
-	Flows         flowsSection          `key:"flows" reload:"restart"`
+	Flows         flowsSection          `key:"flows" reload:"restart" because:"the workers read the tables without locks, so they can't move to other memory"`
 	Endpoints     list[endpointSection] `key:"endpoints"`
 	Notifications notificationsSection  `key:"notifications"`
 	QPMap         list[qpPairSection]   `key:"qp_map"`
 	Proxy         proxySection          `key:"proxy"`
 	Domain        domainSection         `key:"domain"`
-	Management    managementSection     `key:"management" reload:"restart"`
+	Management    managementSection     `key:"management"`
+	Bypass        bypassSection         `key:"bypass"`
 }
 
 type gatewaySection struct {
@@ -47,7 +49,7 @@ type dpdkSection struct {
 	EALArgs   list[text]    `key:"eal_args"`
 	Workers   list[integer] `key:"workers" default:"[1]" items:"1" min:"0" max:"1023"`
 	Burst     integer       `key:"burst" default:"32" min:"1" max:"64"`
-	Idle      choice        `key:"idle" default:"poll" one:"poll|backoff"`
+	Idle      choice        `key:"idle" default:"poll" one:"poll|backoff" because:"the default reaction of flow_control, and with it the headroom, depends on it"`
 }
 
 type portSection struct {
@@ -65,12 +67,12 @@ type portSection struct {
 	RTTSources     list[choice]       `key:"rtt_sources" default:"[configured]" items:"1" most:"3" one:"configured|passive|stamp" reload:"live"`
 	RTTBounds      boundsSection      `key:"rtt_bounds" reload:"live"`
 	STAMP          stampSection       `key:"stamp" reload:"live"`
-	MTU            integer            `key:"mtu" default:"9000" min:"576" max:"16000"`
+	MTU            integer            `key:"mtu" default:"9000" min:"576" max:"16000" because:"each frame's buffer has this size"`
 	QueueCapacity  size               `key:"queue_capacity" max:"4095MiB" reload:"resize"`
-	TrafficClasses list[classSection] `key:"traffic_classes" items:"1" most:"8"`
+	TrafficClasses list[classSection] `key:"traffic_classes" items:"1" most:"8" because:"each class has a queue of its own, with frames in it"`
 	Profile        name               `key:"profile" reload:"live"`
 	Pacing         pacingSection      `key:"pacing" reload:"live"`
-	FlowControl    flowControlSection `key:"flow_control"`
+	FlowControl    flowControlSection `key:"flow_control" because:"headroom is taken from the queue's memory, and the other end may be stopped at that moment"`
 }
 
 type pacingSection struct {
@@ -163,7 +165,7 @@ type flowsSection struct {
 	place
 	Capacity count    `key:"capacity" default:"1Mi" min:"1024" max:"16Mi"`
 	Paired   count    `key:"paired" default:"32Ki" min:"1024" max:"16Mi"`
-	Aging    duration `key:"aging" default:"60s" min:"1s" max:"24h"`
+	Aging    duration `key:"aging" default:"60s" min:"1s" max:"24h" because:"the workers share claims of RDMA-CM that end by it"`
 }
 
 type endpointSection struct {
@@ -274,5 +276,5 @@ type managementSection struct {
 	place
 	Listen   listener `key:"listen"`
 	Metrics  socket   `key:"metrics"`
-	LogLevel choice   `key:"log_level" default:"info" one:"debug|info|warn|error" reload:"live"`
+	LogLevel choice   `key:"log_level" default:"info" one:"debug|info|warn|error"`
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"fmt"
 	"os"
 	"reflect"
 	"regexp"
@@ -16,15 +17,15 @@ import (
 
 // schemaKey is one key of the schema: path with [] for a list's entries and NAME for those of a table.
 type schemaKey struct {
-	path   string
-	rule   rule
-	reload Reload
-	leaf   bool // without keys of its own
-	v      reflect.Value
+	path  string
+	rule  rule
+	needs needs
+	leaf  bool // without keys of its own
+	v     reflect.Value
 }
 
 // schemaKeys walks the schema.
-func schemaKeys(t reflect.Type, path string, reload Reload) []schemaKey {
+func schemaKeys(t reflect.Type, path string, section needs) []schemaKey {
 	var keys []schemaKey
 	for _, f := range fieldsOf(t) {
 		v := reflect.New(t.Field(f.index).Type).Elem()
@@ -36,7 +37,7 @@ func schemaKeys(t reflect.Type, path string, reload Reload) []schemaKey {
 		} else if entries := v.FieldByName("Entries"); entries.IsValid() {
 			below, suffix = entries.Type().Elem(), ".NAME"
 		}
-		takes := f.rule.reloadIn(reload)
+		takes := f.rule.needsIn(section)
 		var nested []schemaKey
 		if below.Kind() == reflect.Struct {
 			nested = schemaKeys(below, child+suffix, takes)
@@ -47,7 +48,7 @@ func schemaKeys(t reflect.Type, path string, reload Reload) []schemaKey {
 	return keys
 }
 
-func allKeys() []schemaKey { return schemaKeys(reflect.TypeFor[document](), "", Live) }
+func allKeys() []schemaKey { return schemaKeys(reflect.TypeFor[document](), "", needs{Live, ""}) }
 
 // Every default and bound in the tags is one that the key itself would take.
 func TestSchemaTags(t *testing.T) {
@@ -151,8 +152,8 @@ func TestReferencePage(t *testing.T) {
 		case k.rule.def == "" && strings.HasPrefix(def, "`"):
 			t.Errorf("%s: default is %q on the page, there is none in the schema", k.path, def)
 		}
-		if column := cmp.Or(row[2], Live.String()); column != k.reload.String() {
-			t.Errorf("%s: reload is %q on the page, %q in the schema", k.path, column, k.reload)
+		if column := cmp.Or(row[2], Live.String()); column != k.needs.reload.String() {
+			t.Errorf("%s: reload is %q on the page, %q in the schema", k.path, column, k.needs.reload)
 		}
 		for _, said := range append([]string{k.rule.min, k.rule.max}, k.rule.one...) {
 			if !strings.Contains(row[0], said) {
@@ -162,6 +163,31 @@ func TestReferencePage(t *testing.T) {
 	}
 	for path := range rows {
 		t.Errorf("the page has a row for %s, which is not in the schema", path)
+	}
+}
+
+// docs/configuration.md lists the reasons for which keys need a restart, each with its keys, as the schema has them.
+func TestRestartReasons(t *testing.T) {
+	page, err := os.ReadFile("../../docs/configuration.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table strings.Builder
+	said := map[string]bool{}
+	for _, k := range allKeys() {
+		if k.needs.reload != Restart {
+			continue
+		}
+		if k.needs.because == "" {
+			t.Errorf("%s needs a restart, and the schema doesn't say why", k.path)
+		}
+		if k.rule.because != "" && !said[k.path] {
+			said[k.path] = true
+			fmt.Fprintf(&table, "| `%s` | %s |\n", k.path, k.rule.because)
+		}
+	}
+	if !strings.Contains(string(page), table.String()) {
+		t.Errorf("the page doesn't have the rows\n%s", &table)
 	}
 }
 

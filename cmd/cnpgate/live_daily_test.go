@@ -1,0 +1,176 @@
+//go:build live && !nodpdk
+
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/testkit"
+	"github.com/cnpgate/cnpgate/internal/testkit/ontime"
+)
+
+const tracedConfig = `gateway: {name: live, ipv6: "2001:db8::1"}
+dpdk: {hugepages: false, workers: [0], idle: backoff}
+ports:
+  - {name: fabric, device: "net_af_packet0,iface=a0", role: fabric, peer: wan, rate: 10Gbps, mtu: 1500, queue_capacity: 4MB}
+  - {name: wan, device: "net_af_packet1,iface=b0", role: wan, peer: fabric, rate: 2Mbps, mtu: 1500, queue_capacity: 4MB}
+profiles: {default: {mode: thresholds, k_base: 20KB}}
+endpoints: [{prefix: "fd00:18::/64", accepts: [fast-cnp]}]
+notifications: {fast_cnp: {enabled: true}}
+flows: {capacity: 1Ki}
+management: {listen: "unix:%s/api.sock"}
+`
+
+// TestLiveTrace: while a flow congests the WAN port, a trace shows what was decided about some of its packets, and no packet is lost to it; in observe mode it says so.
+func TestLiveTrace(t *testing.T) {
+	if ontime.Again(t) {
+		return
+	}
+	program := liveBinary(t)
+	enterNamespace(t)
+	p := startWith(t, program, tracedConfig)
+	a := newHost(t, "a1")
+	socket := filepath.Join(p.dir, "api.sock")
+	trace := func(file string) string {
+		t.Helper()
+		capture := command(p.dir, "capture", "--flow", "fd00:18::1,fd00:19::1,7", "--trace", "--duration", "2s", "-w", file, "--socket", socket)
+		begun, err := capture.StderrPipe()
+		if err == nil {
+			err = capture.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for seen, c := "", make([]byte, 1); !strings.HasSuffix(seen, "capturing notifications and packets"); seen += string(c) {
+			if _, err := begun.Read(c); err != nil {
+				t.Fatalf("%v after %q", err, seen)
+			}
+		}
+		for range 100 {
+			f := testkit.RoCE{Src: "fd00:18::1", Dst: "fd00:19::1", DestQP: 7, Size: 1000, ECN: packet.ECT0}.Frame()
+			if err := unix.Send(a.send, f, 0); err != nil {
+				t.Fatal(err)
+			}
+			a.sent.Add(1)
+			time.Sleep(time.Millisecond)
+		}
+		rest := &bytes.Buffer{}
+		_, _ = rest.ReadFrom(begun)
+		if err := capture.Wait(); err != nil {
+			t.Fatalf("%v: %s", err, rest)
+		}
+		decoded := cnpgate(t, p.dir, "decode", file)
+		if decoded.status != 0 {
+			t.Fatalf("%+v", decoded)
+		}
+		return decoded.stdout
+	}
+	sent := trace("sent.pcapng")
+	for _, want := range []string{"flow: began with this packet at worker 0", "flow: known to worker 0", "queue: wan/default, which held ", "notify: no: the queue is not congested", "notify: fast-cnp to fd00:18::1, by port fabric",
+		"mark: CE was set", "send: by port wan, after ", "fast-cnp from 2001:db8::1 to fd00:18::1, accepted"} {
+		if !strings.Contains(sent, want) {
+			t.Errorf("the trace lacks %q:\n%s", want, sent)
+		}
+	}
+	if got := cnpgate(t, p.dir, "mode", "observe", "--port", "wan", "--socket", socket); got.status != 0 || !strings.Contains(got.stdout, "wan     observe  send\n") {
+		t.Fatalf("%+v", got)
+	}
+	if got := cnpgate(t, p.dir, "show", "health", "--socket", socket); got.status != 0 || !strings.Contains(got.stdout, "port wan: mode observe, and send in the configuration") {
+		t.Errorf("%+v", got)
+	}
+	observed := trace("observed.pcapng")
+	for _, want := range []string{"which is not sent: observe mode", "mark: CE would be set: observe mode"} {
+		if !strings.Contains(observed, want) {
+			t.Errorf("the trace lacks %q:\n%s", want, observed)
+		}
+	}
+	fabric, wan := p.stop()
+	if sent := a.sent.Load(); fabric.Counters.Received != sent || wan.Counters.Forwarded != sent {
+		t.Errorf("%d packets sent, %d received, %d forwarded", sent, fabric.Counters.Received, wan.Counters.Forwarded)
+	}
+}
+
+// TestLiveBypass: the heartbeat stops with the process, whatever becomes of it, and a worker that hangs; it goes on with them.
+func TestLiveBypass(t *testing.T) {
+	if ontime.Again(t) {
+		return
+	}
+	program := liveBinary(t)
+	enterNamespace(t)
+	dir := t.TempDir()
+	value := filepath.Join(dir, "value")
+	if err := os.WriteFile(value, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := startIn(t, program, dir, liveConfig+"bypass: {file: "+value+", interval: 20ms}\n")
+	beat := func() time.Time {
+		t.Helper()
+		info, err := os.Stat(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.ModTime()
+	}
+	goesOn := func(when string) {
+		t.Helper()
+		from := beat()
+		for deadline := time.Now().Add(20 * time.Second); !beat().After(from); time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%s: no heartbeat", when)
+			}
+		}
+	}
+	goesOn("at first")
+	p.signal(syscall.SIGSTOP)
+	time.Sleep(50 * time.Millisecond)
+	last := beat()
+	if time.Sleep(300 * time.Millisecond); beat() != last {
+		t.Error("a stopped gateway has a heartbeat")
+	}
+	p.signal(syscall.SIGCONT)
+	goesOn("stopped for a while")
+	ip(t, "link set b1 down")
+	p.says(`"message":"The heartbeat to the bypass has stopped, so the bypass becomes active."`, 1)
+	ip(t, "link set b1 up")
+	p.says(`"message":"The heartbeat to the bypass goes on."`, 1)
+	goesOn("without a link for a while")
+	p.stop()
+	if last = beat(); time.Since(last) > 20*time.Second {
+		t.Error("no heartbeat up to the end")
+	}
+}
+
+// TestLiveHandover: a gateway is drained and stopped, and the one that stands by takes over.
+func TestLiveHandover(t *testing.T) {
+	if ontime.Again(t) {
+		return
+	}
+	program := liveBinary(t)
+	enterNamespace(t)
+	first := startGateway(t, program)
+	a, b := newHost(t, "a1"), newHost(t, "b1")
+	end := a.load(1000)
+	defer end()
+	flows(t, "at first", b, startTime)
+	second := standByFor(t, program, first)
+	socket := filepath.Join(first.dir, "api.sock")
+	if got := cnpgate(t, first.dir, "drain", "--socket", socket); got.status != 0 || got.stdout != "drained; it is safe to stop the gateway\n" {
+		t.Fatalf("%+v", got)
+	}
+	flows(t, "drained", b, recoveryTime)
+	without := outage(t, b, second, func() { first.stop() })
+	if got := cnpgate(t, first.dir, "drain", "--off", "--socket", socket); got.status != 0 {
+		t.Errorf("the second gateway: %+v", got)
+	}
+	second.stop()
+	t.Logf("without forwarding for %v", without.Round(time.Millisecond))
+}

@@ -1,0 +1,204 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/cnpgate/cnpgate/control/config"
+)
+
+// commandTime is how long a command of a heartbeat may take before it is killed.
+const commandTime = time.Second
+
+// pulse is where a heartbeat goes.
+type pulse struct {
+	*config.Bypass
+	file *os.File // nil: a command
+	next int      // of Values
+}
+
+// openPulse opens the file of a heartbeat. It stays open, as closing a watchdog's file may end it, and one that can't be opened is a mistake at once.
+func openPulse(c *config.Config) (*pulse, error) {
+	if c.Bypass == nil {
+		return nil, nil
+	}
+	p := &pulse{Bypass: c.Bypass}
+	if p.File == "" {
+		if _, err := exec.LookPath(p.Command[0]); err != nil {
+			return nil, c.Refused([]config.Fault{{Key: "bypass.command", Err: fmt.Errorf("%w; expected a program that this user may run", err)}})
+		}
+		return p, nil
+	}
+	var err error
+	if p.file, err = os.OpenFile(p.File, os.O_WRONLY|syscall.O_NONBLOCK, 0); err != nil {
+		return nil, c.Refused([]config.Fault{{Key: "bypass.file", Err: fmt.Errorf("%w; expected a file that this user may write, such as a GPIO's value or a watchdog's device", err)}})
+	}
+	return p, nil
+}
+
+func (p *pulse) close() {
+	if p != nil && p.file != nil {
+		_ = p.file.Close() // nothing is left to write
+	}
+}
+
+// beat writes the next value, or runs the command.
+func (p *pulse) beat(ctx context.Context) error {
+	if p.file == nil {
+		ctx, cancel := context.WithTimeout(ctx, max(commandTime, p.Interval))
+		defer cancel()
+		c := exec.CommandContext(ctx, p.Command[0], p.Command[1:]...)
+		c.WaitDelay = commandTime // for what it has started
+		out, err := c.CombinedOutput()
+		if ctx.Err() != nil && err != nil {
+			return fmt.Errorf("%s did not end within %v", p.Command[0], max(commandTime, p.Interval))
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w: %.200s", p.Command[0], err, strings.TrimSpace(string(out)))
+		}
+		return nil
+	}
+	value := []byte(p.Values[p.next%len(p.Values)] + "\n")
+	p.next++
+	_ = p.file.SetWriteDeadline(time.Now().Add(commandTime)) // a file without one doesn't block
+	_, err := p.file.WriteAt(value, 0)
+	if errors.Is(err, syscall.ESPIPE) { // a pipe or a character device has no offset
+		_, err = p.file.Write(value)
+	}
+	return err
+}
+
+// heartbeat is what the gateway tells a bypass device while it forwards. Without it, the device connects the two sides past the gateway.
+type heartbeat struct {
+	mutex   sync.Mutex
+	to      *pulse        // nil: none
+	changed chan struct{} // has a value when `to` is another one
+	problem string        // why there is no heartbeat; "" if there is one, or none is configured
+	life    life
+}
+
+// life knows when each worker stepped last.
+type life struct {
+	steps []uint64
+	since []time.Time
+}
+
+// silent is a worker that has not stepped for stallAfter or longer, -1 if there is none.
+func (l *life) silent(now time.Time, steps []uint64) int {
+	found := -1
+	for i, n := range steps {
+		if i == len(l.steps) {
+			l.steps, l.since = append(l.steps, n), append(l.since, now)
+		}
+		if n != l.steps[i] {
+			l.steps[i], l.since[i] = n, now
+		}
+		if now.Sub(l.since[i]) >= stallAfter {
+			found = i
+		}
+	}
+	return found
+}
+
+// use changes where the heartbeat goes.
+func (h *heartbeat) use(p *pulse) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	h.to.close()
+	h.to = p
+	if p == nil {
+		h.problem = ""
+	}
+	select {
+	case h.changed <- struct{}{}:
+	default:
+	}
+}
+
+// interval is the time between two beats, 0 for no heartbeat.
+func (h *heartbeat) interval() time.Duration {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	if h.to == nil {
+		return 0
+	}
+	return h.to.Interval
+}
+
+// beats sends the heartbeat while all workers step and, unless it requires only that, all ports forward. It ends at once with the context: the
+// bypass is active while the queues drain.
+func (g *gateway) beats(ctx context.Context) {
+	h := &g.heartbeat
+	for {
+		var tick <-chan time.Time
+		if interval := h.interval(); interval > 0 {
+			tick = time.After(interval)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-h.changed:
+		case now := <-tick:
+			g.beat(ctx, now)
+		}
+	}
+}
+
+// beat sends one heartbeat, or says why it doesn't.
+func (g *gateway) beat(ctx context.Context, now time.Time) {
+	h := &g.heartbeat
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	if h.to == nil {
+		return
+	}
+	problem := g.noBeat(now)
+	if problem == "" {
+		if err := h.to.beat(ctx); err != nil && ctx.Err() == nil {
+			problem = err.Error()
+		}
+	}
+	if problem == h.problem {
+		return
+	}
+	h.problem = problem
+	if problem == "" {
+		g.options.Log.Info().Msg("The heartbeat to the bypass goes on.")
+	} else {
+		g.options.Log.Error().Str("problem", problem).Msg("The heartbeat to the bypass has stopped, so the bypass becomes active.")
+	}
+}
+
+// noBeat says why the gateway doesn't forward; "" if it does.
+func (g *gateway) noBeat(now time.Time) string {
+	steps := make([]uint64, g.plane.Workers())
+	for i := range steps {
+		steps[i] = g.plane.Worker(i).Steps()
+	}
+	if i := g.heartbeat.life.silent(now, steps); i >= 0 {
+		return fmt.Sprintf("worker %d has stopped stepping", i)
+	}
+	if !g.heartbeat.to.Ports {
+		return ""
+	}
+	for i := range g.started.Ports {
+		if problem := g.Problems()[g.started.Ports[i].Name]; problem != "" {
+			return "port " + g.started.Ports[i].Name + ": " + problem
+		}
+	}
+	return ""
+}
+
+// notice says why there is no heartbeat.
+func (h *heartbeat) notice() string {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	return h.problem
+}

@@ -1,0 +1,92 @@
+package control
+
+import (
+	"fmt"
+	"maps"
+
+	"github.com/cnpgate/cnpgate/control/api"
+	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/dataplane"
+)
+
+// Modes are the ports' modes, as they are and as the configuration has them.
+func (g *gateway) Modes() (all []api.PortMode) {
+	c, policy := g.running.Load(), g.plane.Policy()
+	for i := range c.Ports {
+		all = append(all, api.PortMode{
+			Port: c.Ports[i].Name, Mode: modeName(policy.Observe || policy.Ports[i].Observe), Configured: modeName(c.Notifications.Observe),
+		})
+	}
+	return all
+}
+
+func modeName(observe bool) string {
+	if observe {
+		return config.ModeObserve
+	}
+	return config.ModeSend
+}
+
+// SetMode changes the mode of a port, or of all ports for "", until the next reload.
+func (g *gateway) SetMode(port string, observe bool) error {
+	g.reloading.Lock()
+	defer g.reloading.Unlock()
+	before, c := g.modes, g.running.Load()
+	g.modes = maps.Clone(before)
+	if g.modes == nil {
+		g.modes = map[string]bool{}
+	}
+	for i := range c.Ports {
+		p := &c.Ports[i]
+		if port != "" && p.Name != port {
+			continue
+		}
+		if p.Tap && !observe {
+			g.modes = before
+			return fmt.Errorf("port %s is a mirror port, which never transmits, so its mode is always observe", p.Name)
+		}
+		if g.modes[p.Name] = observe; observe == c.Notifications.Observe {
+			delete(g.modes, p.Name)
+		}
+	}
+	if err := g.apply(c); err != nil {
+		g.modes = before
+		return err
+	}
+	g.options.Log.Warn().Str("port", port).Str("mode", modeName(observe)).Msg("The mode was changed until the next reload.")
+	return nil
+}
+
+// override puts what was set at run time into a policy: the modes, and a drain.
+func (g *gateway) override(p *dataplane.Policy, c *config.Config) {
+	p.Drain = g.draining.Load()
+	if len(g.modes) == 0 {
+		return
+	}
+	p.Observe = false
+	for i := range c.Ports {
+		observe, set := g.modes[c.Ports[i].Name]
+		p.Ports[i].Observe = set && observe || !set && c.Notifications.Observe
+	}
+}
+
+// Notices say what is in force besides the configuration file.
+func (g *gateway) Notices() (all []string) {
+	for _, m := range g.Modes() {
+		if m.Mode != m.Configured {
+			all = append(all, fmt.Sprintf("port %s: mode %s, and %s in the configuration; a reload, or cnpgate mode %s, puts it back", m.Port, m.Mode, m.Configured, m.Configured))
+		}
+	}
+	g.reloading.Lock()
+	if err := g.trial.refuses(); err != nil {
+		all = append(all, err.Error())
+	}
+	g.reloading.Unlock()
+	if problem := g.heartbeat.notice(); problem != "" {
+		all = append(all, "bypass: the heartbeat has stopped: "+problem)
+	}
+	if g.draining.Load() {
+		all = append(all, "the gateway is being drained: no sender is asked to slow down; cnpgate drain --off ends that")
+	}
+	return all
+}

@@ -1,0 +1,334 @@
+package dataplane
+
+import (
+	"math/bits"
+	"sync/atomic"
+
+	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/burst"
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/pairing"
+	"github.com/cnpgate/cnpgate/ratelimit"
+)
+
+// Trace asks the workers for a flow's packets, truncated and at a bounded rate, and for what each stage decided about them. Each stage writes its decision
+// down where it makes it. A worker never waits for the reader: it leaves packets out, and counts them.
+type Trace struct {
+	Source, Destination packet.Addr
+	DestQP              uint32 // of RoCEv2 packets
+	AnyQP               bool
+	Decisions           bool // follow each packet until it leaves; otherwise it is recorded when it has entered the queue
+	Rate                ratelimit.Rate
+
+	spent   atomic.Int64 // of Rate
+	skipped atomic.Uint64
+	workers []traceState
+}
+
+const (
+	// TracedBytes bounds the bytes of a packet that a record has.
+	TracedBytes = 256
+	// tracedAtOnce bounds the packets that a worker follows at a time.
+	tracedAtOnce = 32
+	// traceTime is the time after which a packet that has not left is recorded nevertheless, ns.
+	traceTime = 1_000_000_000
+)
+
+// traceState is a worker's part of a trace.
+type traceState struct {
+	trace   *Trace
+	used    mask // of slots
+	inBurst mask // slots of packets in the burst at hand
+	slots   [tracedAtOnce]tracedPacket
+	new     [burst.MaxSize]flowtable.Index // flows that began in this burst
+	newN    int
+	records mailbox[PacketRecord]
+}
+
+type tracedPacket struct {
+	buf   uint64
+	place uint8 // in the burst
+	PacketRecord
+}
+
+// FlowFate says what the flow table knew of a packet's flow.
+type FlowFate uint8
+
+const (
+	NoFlow    FlowFate = iota // the packet belongs to no flow
+	FlowFound                 // it was in the table
+	FlowBegan                 // this packet began it
+	FlowFull                  // the table was full of flows that must not be evicted
+)
+
+// Skip is why a packet in a congested queue caused no notification, without being counted as suppressed.
+type Skip uint8
+
+const (
+	NotSkipped   Skip = iota
+	SmallShare        // its flow's share of the queue is not among the largest
+	RoundOver         // as many senders as a round allows were notified
+	NotDue            // the law asks its sender for nothing yet
+	NoCongestion      // neither a threshold was exceeded, nor is the flow above its fair rate
+)
+
+// PacketRecord is what a trace knows of a packet. It has no pointers.
+type PacketRecord struct {
+	Time   int64  // of the burst, ns, Unix time
+	Length uint32 // bytes of the frame
+	Bytes  uint16 // of them in Frame
+	In     uint8  // port
+	Plain  bool   // parsed by the fast path
+	Kind   packet.Kind
+	Opcode packet.Opcode
+	TOS    uint8 // at its arrival
+
+	Notification packet.Notification // what the domain filter sees in it
+	Ended        bool                // it was consumed or dropped,
+	Reason       Counter             // and counted as this
+	Flow         FlowFate
+	QP           pairing.Answer // the flow's source QP
+	Paced        bool           // pacing held it
+	Queued       bool           // it entered the queue, of which the following are:
+	Out, Class   uint8
+	Depth        uint64 // bytes, before the burst
+
+	Law        bool
+	KMin       uint64
+	Cause      congestion.Cause
+	Fair, Rate float64 // of the law, bytes per ns
+	Skip       Skip
+	Suppressed Suppression // 0: not
+	Notified   bool        // its sender was, in this format,
+	Outcome    Outcome
+	Format     congestion.Format
+	To         packet.Addr
+	SentBy     uint8
+
+	MarkAsked, Marked, MarkObserved bool
+
+	Left   int64             // ns from arrival until the device had it; 0: it waits, or was ended
+	Lost   bool              // the device dropped it,
+	LostBy burst.Cause       // for this reason
+	Frame  [TracedBytes]byte // as it arrived
+}
+
+// StartTrace begins a trace; false if there is another one. Any goroutine may call it.
+func (d *Dataplane) StartTrace(t *Trace) bool {
+	t.workers = make([]traceState, len(d.workers))
+	for i := range t.workers {
+		t.workers[i].trace = t
+	}
+	return d.trace.CompareAndSwap(nil, t)
+}
+
+// EndTrace ends a trace. Any goroutine may call it.
+func (d *Dataplane) EndTrace(t *Trace) { d.trace.CompareAndSwap(t, nil) }
+
+// Take returns the next record of a worker. Only one goroutine may call it at a time.
+func (t *Trace) Take(worker int) (PacketRecord, bool) { return t.workers[worker].records.take() }
+
+// TakeSkipped returns the number of packets that were left out since the last call.
+func (t *Trace) TakeSkipped() uint64 { return t.skipped.Swap(0) }
+
+// of is a worker's part of the trace, nil for none.
+func (t *Trace) of(w *Worker) *traceState {
+	if t == nil {
+		return nil
+	}
+	s := &t.workers[w.id]
+	s.sweep(w.now + w.plane.wallClock.Load())
+	return s
+}
+
+// begin chooses packets of a burst.
+func (s *traceState) begin(w *Worker, b *batch) {
+	s.newN, s.inBurst = 0, 0
+	for i := range b.frames {
+		if !s.wants(w, b, i) {
+			continue
+		}
+		free := bits.TrailingZeros64(uint64(^s.used))
+		if free >= tracedAtOnce || !s.trace.Rate.Allow(&s.trace.spent, w.now) {
+			s.trace.skipped.Add(1)
+			continue
+		}
+		f, p := &b.frames[i], &w.records[i]
+		t := &s.slots[free]
+		*t = tracedPacket{buf: f.Buf, place: uint8(i)}
+		t.Time, t.In, t.Length, t.Plain = w.now+w.plane.wallClock.Load(), uint8(b.port), f.Len, b.whole>>i&1 == 0
+		t.Kind, t.Opcode, t.TOS = p.Kind, p.Opcode, p.TOS
+		t.Bytes = uint16(copy(t.Frame[:], w.batch.Bytes(*f)))
+		s.used |= 1 << free
+		s.inBurst |= 1 << free
+	}
+}
+
+// wants reports whether a packet is of the flow.
+func (s *traceState) wants(w *Worker, b *batch, i int) bool {
+	t, r := s.trace, &w.records[i]
+	if r.Flow != packet.NoFlow {
+		return r.Flow.Src == t.Source && r.Flow.Dst == t.Destination && (t.AnyQP || r.DestQP() == t.DestQP)
+	}
+	p := w.headers(b, i)
+	return p.Family != 0 && p.Src == t.Source && p.Dst == t.Destination && (t.AnyQP || p.Kind == packet.RoCEv2 && p.DestQP == t.DestQP)
+}
+
+// at is the packet at a place of the burst at hand, nil if it isn't traced.
+func (s *traceState) at(place int) *tracedPacket {
+	for left := s.inBurst; left != 0; left &= left - 1 {
+		if t := &s.slots[bits.TrailingZeros64(uint64(left))]; int(t.place) == place {
+			return t
+		}
+	}
+	return nil
+}
+
+// each calls do for each traced packet among these of the burst at hand.
+func (s *traceState) each(these mask, do func(t *tracedPacket)) {
+	for left := s.inBurst; left != 0; left &= left - 1 {
+		if t := &s.slots[bits.TrailingZeros64(uint64(left))]; these>>t.place&1 != 0 {
+			do(t)
+		}
+	}
+}
+
+// began is called when a flow begins.
+func (s *traceState) began(x flowtable.Index) {
+	if s.newN < len(s.new) {
+		s.new[s.newN] = x
+		s.newN++
+	}
+}
+
+// learned notes what the flow table and the learner have found.
+func (s *traceState) learned(w *Worker, b *batch) {
+	s.each(^(b.gone | b.flowless), func(t *tracedPacket) {
+		x := w.flow[t.place].Index
+		if x == flowtable.None {
+			t.Flow = FlowFull
+			return
+		}
+		t.Flow, t.QP = FlowFound, w.learner.Answer(x, w.flows.State(x).Answer())
+		for n, y := range s.new[:s.newN] {
+			if x == y {
+				t.Flow, s.new[n] = FlowBegan, flowtable.None
+			}
+		}
+	})
+}
+
+// dropped is called when a frame is consumed or dropped, in the burst at hand or later.
+func (s *traceState) dropped(buf uint64, reason Counter) {
+	for left := s.used; left != 0; left &= left - 1 {
+		i := bits.TrailingZeros64(uint64(left))
+		t := &s.slots[i]
+		if t.buf != buf || t.Ended {
+			continue
+		}
+		if t.Ended, t.Reason = true, reason; s.inBurst>>i&1 == 0 {
+			s.finish(i)
+		}
+	}
+}
+
+// queued is called when frames of a class have entered a queue that had a depth.
+func (s *traceState) queued(out, class int, these mask, before uint64) {
+	s.each(these, func(t *tracedPacket) {
+		t.Queued, t.Out, t.Class, t.Depth = true, uint8(out), uint8(class), before
+	})
+}
+
+// responded is called with the state by which the response to frames of a class is chosen.
+func (s *traceState) responded(r *response, these mask) {
+	s.each(these, func(t *tracedPacket) {
+		t.KMin, t.Cause, t.Skip = r.policy.KMin, r.cause, NoCongestion
+	})
+}
+
+// judged is called with the law's state after it has seen the packets of a class.
+func (s *traceState) judged(w *Worker, these mask, fair float64) {
+	s.each(these, func(t *tracedPacket) {
+		t.Law, t.Fair = true, fair
+		if x := w.flow[t.place].Index; x != flowtable.None {
+			t.Rate = w.lawFlows[x].Rate()
+		}
+	})
+}
+
+// skips is called when a packet causes no notification, and no reason is counted.
+func (s *traceState) skips(place int, why Skip) {
+	if t := s.at(place); t != nil {
+		t.Skip = why
+	}
+}
+
+// suppressed is called when a packet causes no notification, and the reason is counted.
+func (s *traceState) suppressed(place uint8, why Suppression) {
+	if t := s.at(int(place)); t != nil && place != notInHand {
+		t.Skip, t.Suppressed = NotSkipped, why
+	}
+}
+
+// sent is called when a packet has caused a notification.
+func (s *traceState) sent(place uint8, n *note, o Outcome) {
+	if t := s.at(int(place)); t != nil && place != notInHand {
+		t.Skip, t.Suppressed, t.Notified, t.Outcome, t.Format, t.To, t.SentBy = NotSkipped, allowed, true, o, n.format, n.to, n.in
+	}
+}
+
+// marked is called with the packets that were to be marked, and those that were.
+func (s *traceState) marked(asked, done mask, observed bool) {
+	s.each(asked, func(t *tracedPacket) {
+		t.MarkAsked, t.Marked, t.MarkObserved = true, done>>t.place&1 != 0, observed
+	})
+}
+
+// burstEnded records the packets that need not be followed.
+func (s *traceState) burstEnded() {
+	for left := s.inBurst; left != 0; left &= left - 1 {
+		if i := bits.TrailingZeros64(uint64(left)); s.slots[i].Ended || !s.trace.Decisions {
+			s.finish(i)
+		}
+	}
+	s.inBurst = 0
+}
+
+// left is called with the frames that a port's device has taken.
+func (s *traceState) left(w *Worker, sent []burst.Frame, lost []burst.Loss) {
+	for place := range sent {
+		for left := s.used; left != 0; left &= left - 1 {
+			i := bits.TrailingZeros64(uint64(left))
+			t := &s.slots[i]
+			if t.buf != sent[place].Buf {
+				continue
+			}
+			t.Left = max(w.now+w.plane.wallClock.Load()-t.Time, 1)
+			for _, l := range lost {
+				if int(l.Place) == place {
+					t.Lost, t.LostBy = true, l.Cause
+				}
+			}
+			s.finish(i)
+		}
+	}
+}
+
+// sweep records packets that have waited too long.
+func (s *traceState) sweep(now int64) {
+	for left := s.used; left != 0; left &= left - 1 {
+		if i := bits.TrailingZeros64(uint64(left)); now-s.slots[i].Time > traceTime {
+			s.finish(i)
+		}
+	}
+}
+
+// finish hands over the record in a slot, and frees it.
+func (s *traceState) finish(slot int) {
+	if !s.records.put(s.slots[slot].PacketRecord) {
+		s.trace.skipped.Add(1)
+	}
+	s.used &^= 1 << slot
+	s.slots[slot].buf = 0
+}

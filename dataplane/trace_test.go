@@ -1,0 +1,138 @@
+package dataplane_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/testkit"
+	"github.com/cnpgate/cnpgate/pairing"
+)
+
+// traceOf is a trace of the flow of data(false, 0), of all its packets.
+func traceOf(decisions bool) *dataplane.Trace {
+	return &dataplane.Trace{Source: address(sender4), Destination: address(receiver4), DestQP: 100, Decisions: decisions}
+}
+
+// taken are the records of worker 0.
+func taken(t *dataplane.Trace) (all []dataplane.PacketRecord) {
+	for {
+		r, ok := t.Take(0)
+		if !ok {
+			return all
+		}
+		all = append(all, r)
+	}
+}
+
+// TestTrace: the record of a packet has the decisions that were made about it.
+func TestTrace(t *testing.T) {
+	type record = dataplane.PacketRecord
+	longHaul := grant("198.18.0.0/16", congestion.LongHaulCNP)
+	law := func(p *dataplane.Policy) { p.Ports[wan].Law = congestion.Law{Line: 0.125e-3, Reference: 2000} }
+	for _, c := range []struct {
+		name   string
+		policy *dataplane.Policy
+		change func(*dataplane.Policy)
+		before int // other packets of the flow that wait
+		frame  []byte
+		is     func(r *record) bool
+	}{
+		{"first", notifying(), nil, 0, data(false, 0).Frame(), func(r *record) bool {
+			return r.Flow == dataplane.FlowBegan && r.Plain && r.QP.State() == pairing.Confirmed && r.QP.SourceQP() == sourceQP && r.Queued && r.Depth == 0 && r.Skip == dataplane.NoCongestion &&
+				!r.MarkAsked && r.Left > 0 && !r.Notified && r.Suppressed == 0
+		}},
+		{"marked", notifying(), nil, 3, data(false, 0).Frame(), func(r *record) bool {
+			return r.Flow == dataplane.FlowFound && r.Depth == 3000 && r.MarkAsked && r.Marked && !r.MarkObserved && r.Skip == dataplane.NoCongestion && r.TOS&3 == packet.ECT0 && r.KMin == kMin
+		}},
+		{"not ECN-capable", notifying(), nil, 3, testkit.RoCE{Src: sender4, Dst: receiver4, DestQP: 100, Size: 1000}.Frame(), func(r *record) bool { return r.MarkAsked && !r.Marked }},
+		{"observed mark", notifying(), func(p *dataplane.Policy) { p.Ports[wan].Observe = true }, 3, data(false, 0).Frame(), func(r *record) bool { return r.MarkAsked && r.Marked && r.MarkObserved }},
+		{"nobody's host", notifying(), nil, 5, data(false, 0).Frame(), func(r *record) bool {
+			return r.Suppressed == dataplane.Suppression(congestion.NoEndpoint) && r.Skip == dataplane.NotSkipped && !r.Notified && r.Cause != 0
+		}},
+		{"notified", notifying(longHaul), func(p *dataplane.Policy) { p.Ports[wan].FlowsPerRound = 16 }, 5, data(false, 0).Frame(), func(r *record) bool {
+			return r.Notified && r.Outcome == dataplane.Emitted && r.Format == congestion.LongHaulCNP && r.To == address(sender4) && r.SentBy == fabric
+		}},
+		{"observed", notifying(longHaul), func(p *dataplane.Policy) { p.Observe = true }, 5, data(false, 0).Frame(), func(r *record) bool { return r.Notified && r.Outcome == dataplane.Observed }},
+		{"too often", notifying(longHaul), func(p *dataplane.Policy) { p.Ports[wan].PerFlow = 1e9 }, 8, data(false, 0).Frame(), func(r *record) bool { return r.Suppressed == dataplane.FlowLimit }},
+		{"drain", notifying(longHaul), func(p *dataplane.Policy) { p.Drain = true }, 5, data(false, 0).Frame(), func(r *record) bool { return r.Suppressed == dataplane.Stopping }},
+		{"law, not measured yet", notifying(longHaul), law, 5, data(false, 0).Frame(), func(r *record) bool { return r.Law && r.Rate == 0 && r.Fair > 0 && r.Skip == dataplane.NoCongestion }},
+		{"full", notifying(), func(p *dataplane.Policy) {
+			q := dataplane.Queue{Rate: 1_000_000, Capacity: 2500, Frames: 4096}
+			p.Ports[wan].Queue = &q
+		}, 2, data(false, 0).Frame(), func(r *record) bool {
+			return r.Ended && r.Reason == dataplane.DroppedQueueOctets && !r.Queued && r.Left == 0
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.change != nil {
+				c.change(c.policy)
+			}
+			s := newScene(t, c.policy, nil)
+			s.fill(c.before, data(false, 0))
+			trace := traceOf(true)
+			if !s.Plane.StartTrace(trace) || s.Plane.StartTrace(traceOf(true)) {
+				t.Fatal("one trace runs at a time")
+			}
+			s.arrive(c.frame, data(false, 1).Frame(), data(true, 0).Frame())
+			s.Drain()
+			all := taken(trace)
+			if len(all) != 1 {
+				t.Fatalf("%d records, %d left out", len(all), trace.TakeSkipped())
+			}
+			r := &all[0]
+			if !c.is(r) || int(r.In) != fabric || r.Length != uint32(len(c.frame)) || !bytes.Equal(r.Frame[:r.Bytes], c.frame[:dataplane.TracedBytes]) || r.Opcode != data(false, 0).Opcode && r.Kind != packet.RoCEv2 {
+				r.Frame = [dataplane.TracedBytes]byte{}
+				t.Errorf("%+v", *r)
+			}
+			s.Plane.EndTrace(trace)
+			s.arrive(c.frame)
+			if s.Drain(); len(taken(trace)) != 0 {
+				t.Error("a packet is traced after the end")
+			}
+			s.Close(t)
+		})
+	}
+}
+
+// TestTraceConsumed: of a frame that a stage ends, the trace has the reason, also if it is no packet of a flow.
+func TestTraceConsumed(t *testing.T) {
+	p := notifying()
+	p.Border = dataplane.NewBorder(nil, nil, false)
+	s := newScene(t, p, nil)
+	trace := traceOf(true)
+	trace.AnyQP = true
+	s.Plane.StartTrace(trace)
+	cnp := data(false, 0)
+	cnp.Opcode = packet.CNP
+	s.arrive(cnp.Frame())
+	s.Drain()
+	all := taken(trace)
+	if len(all) != 1 || all[0].Notification != packet.StandardCNP || all[0].Plain || all[0].Flow != dataplane.NoFlow || !all[0].Queued || all[0].Left == 0 {
+		t.Errorf("%d records, %+v", len(all), all)
+	}
+	s.Close(t)
+}
+
+// TestTraceBounds: a trace leaves packets out beyond its rate, and if nobody reads the records; it counts them, and all packets pass.
+func TestTraceBounds(t *testing.T) {
+	for _, rate := range []uint64{0, 1} {
+		s := newScene(t, notifying(), nil)
+		trace := traceOf(false)
+		trace.Rate = perSecond(rate)
+		s.Plane.StartTrace(trace)
+		const packets = 300
+		s.fill(packets, data(false, 0))
+		all := taken(trace)
+		if skipped := trace.TakeSkipped(); len(all)+int(skipped) != packets || rate == 0 && len(all) != 64 || rate > 0 && len(all) > 2 {
+			t.Errorf("%d packets/s: %d recorded, %d left out of %d", rate, len(all), skipped, packets)
+		}
+		s.Drain()
+		if got := len(s.Take(wan)); got != packets {
+			t.Errorf("%d of %d packets have left", got, packets)
+		}
+		s.Close(t)
+	}
+}
