@@ -17,6 +17,8 @@ var manualExamples = map[string][]string{
 	"cnpgate init":               {"cnpgate init --fabric eth0 --wan eth1 -o cnpgate.yaml", "cnpgate init --fabric eth0 --wan eth1 --tap --rate 1Gbps"},
 	"cnpgate log-level":          {"cnpgate log-level", "cnpgate log-level debug"},
 	"cnpgate mark":               {"cnpgate mark"},
+	"cnpgate mode":               {"cnpgate mode", "cnpgate mode observe"},
+	"cnpgate drain":              {"cnpgate drain"},
 	"cnpgate reload":             {"cnpgate reload", "cnpgate reload --config /etc/cnpgate/cnpgate.yaml"},
 	"cnpgate replay":             {"cnpgate replay --config replay.yaml --fabric 198.18.0.2/32 --emitted notifications.pcap in.pcap"},
 	"cnpgate run":                {"cnpgate run /etc/cnpgate/cnpgate.yaml", "cnpgate run --config cnpgate.yaml --report report.json"},
