@@ -36,7 +36,9 @@ func receiveMirrored(w *Worker) {
 	for i := range w.taps {
 		t := &w.taps[i]
 		if hosts := w.policy.Ports[t.port].FabricHosts; hosts != nil {
-			fabric, wan := t.divide(w, w.batch.Ports[t.port].Rx, hosts)
+			b := &w.batch.Ports[t.port]
+			fabric, wan := t.divide(w, b.Rx, hosts)
+			b.Rx = b.Rx[:0] // received, here
 			w.receive(t.port, fabric)
 			w.receive(w.ports[t.port].Peer, wan)
 		}

@@ -162,11 +162,11 @@ func (w *Worker) Step() int {
 		w.readRequests()
 		w.sweepRequests()
 	}
-	receiveMirrored(w)
+	if len(w.taps) > 0 {
+		receiveMirrored(w)
+	}
 	for port := range w.egress {
-		if w.policy.Ports[port].FabricHosts == nil {
-			w.receive(port, w.batch.Ports[port].Rx)
-		}
+		w.receive(port, w.batch.Ports[port].Rx)
 	}
 	for port := range w.egress {
 		w.resume(port)

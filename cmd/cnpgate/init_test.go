@@ -11,7 +11,10 @@ import (
 func TestInitRefuses(t *testing.T) {
 	dir := workspace(t)
 	for _, c := range []struct{ args, says string }{
-		{"--fabric a", `required flag(s) "wan" not set`},
+		{"--fabric a", "--wan is missing; expected the interface on the WAN's side"},
+		{"--fabric a --tap", "--wan is missing; expected the second mirror port, or --hosts PREFIX,..."},
+		{"--fabric a --wan b --tap --hosts 10.1.0.0/16", "leave out --wan, or --hosts"},
+		{"--fabric a --tap --hosts 10.1.0.1/16", "--hosts: "},
 		{"--fabric a --wan a", "--fabric and --wan are both a; expected two interfaces"},
 		{"--fabric a --wan b --listen -1s", "--listen is -1s; expected 0s to 24h0m0s"},
 		{"--fabric a --wan b --rate 10", "--rate"},
