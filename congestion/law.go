@@ -24,7 +24,7 @@ const (
 	lawTau         = 500_000   // ns in which the law would remove what the queue has too much
 	lawTauDelays   = 2         // least tau, in delays of the loop
 	lawLeastTarget = 0.8       // of the line, while a queue drains
-	lawDown, lawUp = 0.5, 1.05 // bounds of one change of F; lawDown is for lawPeriod
+	lawDown, lawUp = 0.5, 1.05 // bounds of a change of F in lawPeriod
 	lawLeastFair   = 1e-6      // of the line
 	lawQueueTime   = 80_000    // ns of the line: reference of the queue
 	lawQueueLeast  = 4_000_000 // bytes: the same, at least
@@ -46,9 +46,9 @@ func NewLaw(rate, capacity uint64, delay int64) Law {
 // On reports whether the law is used.
 func (l *Law) On() bool { return l.Line > 0 }
 
-// Due reports whether F is to be updated, after a time (ns) in which so many bytes have come.
-func (l *Law) Due(elapsed int64, bytes uint64) bool {
-	return elapsed >= lawPeriod && (bytes >= lawEnough || elapsed >= lawSlowest)
+// Due reports whether F is to be updated, after a time (ns) in which so many bytes have come. If flows are paused, they come in bursts, so that it takes longer.
+func (l *Law) Due(elapsed int64, bytes uint64, paused bool) bool {
+	return elapsed >= lawPeriod && bytes >= lawEnough && !paused || elapsed >= lawSlowest
 }
 
 // Inflow is what has arrived since the last update of F.
@@ -62,8 +62,8 @@ type Inflow struct {
 // Next is F after the arrivals a, in front of a queue of a depth. loop is the delay of the control loop, ns.
 func (l *Law) Next(fair float64, a Inflow, depth float64, loop int64) float64 {
 	rate := max(a.Obeyed, 1) / float64(max(a.Elapsed, 1))
-	least := math.Pow(lawDown, float64(a.Elapsed)/lawPeriod)
-	change := min(max(l.target(depth, loop)/rate, least), lawUp)
+	periods := float64(a.Elapsed) / lawPeriod
+	change := min(max(l.target(depth, loop)/rate, math.Pow(lawDown, periods)), math.Pow(lawUp, periods))
 	if a.Largest > 0 && change < 1 {
 		fair = min(fair, a.Largest)
 	}

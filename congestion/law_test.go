@@ -72,7 +72,7 @@ func TestNothingBelowF(t *testing.T) {
 		if f.Over(fair) {
 			t.Fatalf("a flow at %v is above F %v", f.Rate(), fair)
 		}
-		if s := f.Share(fair); s != 1 {
+		if s := f.Share(now, fair); s != 1 {
 			t.Fatalf("its share is %v", s)
 		}
 	})

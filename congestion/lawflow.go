@@ -54,16 +54,21 @@ func since(now int64, at uint32) int64 { return int64(tick(now)-at) << tickShift
 // Rate is the flow's rate in its last window, 0 if it had none.
 func (f *LawFlow) Rate() float64 { return float64(f.rate) }
 
-// Share is the part of the flow's bytes that would come if it obeyed F.
-func (f *LawFlow) Share(fair float64) float64 {
-	if r := float64(f.rate); r > fair {
-		return fair / r
+// Share is the part of the flow's bytes that would come if it obeyed F. A flow that is paused comes in bursts, and obeys F, unless a burst takes longer than pauses
+// need to have an effect.
+func (f *LawFlow) Share(now int64, fair float64) float64 {
+	r := float64(f.rate)
+	if r <= fair || f.Paused() && float64(f.ahead(now))*fair < lawBurstMost*r {
+		return 1
 	}
-	return 1
+	return fair / r
 }
 
 // Over reports whether the flow is above F.
 func (f *LawFlow) Over(fair float64) bool { return float64(f.rate) > lawOver*fair }
+
+// Paused reports whether the flow's sender is paused rather than slowed down: then Pause must see each packet.
+func (f *LawFlow) Paused() bool { return f.kind() == byPause }
 
 // Add adds a packet that arrives at a time (ns). If a window has ended before it, it returns the time (ns) that the window took.
 func (f *LawFlow) Add(now int64, bytes uint32) (window int64, ended bool) {
@@ -258,18 +263,23 @@ func (f *LawFlow) Resumed(c *LawState, s *LawSender, percent, again uint16) {
 	f.asked = max(tick(c.Now), 1)
 }
 
-// lawBurst is how far a flow that can only be paused may be ahead of F, ns.
-const lawBurst = 50_000
+const (
+	lawBurst     = 50_000  // ns by which a flow that can only be paused may be ahead of F
+	lawBurstMost = 100_000 // ns that it may need at its rate to be ahead so far
+)
+
+// ahead is the time by which a flow that can only be paused is ahead of F, ns.
+func (f *LawFlow) ahead(now int64) int64 { return int64(int32(f.asked-tick(now))) << tickShift }
 
 // Pause returns the time in microseconds for which the sender of a flow above F is to pause, after a packet of this many bytes; 0 if it isn't.
 // The flow's clock is when its packets would have come at F.
 func (f *LawFlow) Pause(c *LawState, bytes uint32) uint16 {
 	f.as(byPause)
-	if f.asked == 0 || int32(f.asked-tick(c.Now)) < 0 {
+	if f.asked == 0 || f.ahead(c.Now) < 0 {
 		f.asked = tick(c.Now)
 	}
 	f.asked += uint32(float64(bytes)/c.Fair) >> tickShift
-	left := int64(int32(f.asked-tick(c.Now))) << tickShift
+	left := f.ahead(c.Now)
 	if left < lawBurst {
 		return 0
 	}

@@ -17,7 +17,7 @@ type LawSender struct {
 const (
 	lawEffect      = 0.5 // of a CNP, at first and at most: DCQCN's first cut
 	lawEffectLeast = 0.05
-	lawEffectShare = 8       // a new effect of a CNP counts this part
+	lawEffectShare = 4       // a new effect of a CNP counts this part
 	lawWeak        = 0.15    // a CNP with less effect needs others soon
 	lawSpacingFast = 50_000  // ns, of the first CNPs: DCQCN lowers the rate once in this time
 	lawUnknownWait = 200_000 // ns until a rate may be asked for again while the loop's delay isn't known

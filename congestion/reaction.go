@@ -6,17 +6,19 @@ type Reaction struct {
 	notified uint32  // notifications since began
 	began    int64   // when the flow was notified first, or its rate fell last, ns
 	latest   int64   // when it was notified last, ns
+	patience int64   // time without a reaction until the brake, ns
 	mean     float32 // of its rate
 	highest  float32 // mean since began
 }
 
 const (
 	reactionFell  = 0.9        // of the highest rate: the sender has reacted
-	reactionNear  = 1.1        // of F: there is nothing more to react to
+	reactionNear  = 1.5        // of F: notifications about a flow that is so near to F may change little in a long loop
 	reactionShare = 32         // a window counts this part in the mean
 	reactionGap   = 50_000_000 // ns without a notification after which the next one is the first
 
-	brakeTime  = 5_000_000 // ns without a reaction until the brake: the time of a default queue
+	brakeTime  = 5_000_000 // ns without a reaction until the brake, at least: the time of a default queue
+	brakeLoops = 10        // the same, in delays of the control loop
 	brakeLeast = 16        // notifications
 
 	// A ConnectX-5 was measured to react after up to 39 ms.
@@ -27,12 +29,12 @@ const (
 // BrakeSpacing is the least time between two notifications to a sender while the brake holds, ns: they only show whether it reacts by now.
 const BrakeSpacing = 1_000_000
 
-// Notified records a notification about a flow, which arrives at a rate.
-func (r *Reaction) Notified(now int64, flow uint32, rate float64) {
+// Notified records a notification about a flow, which arrives at a rate. loop is the delay of the control loop, ns, 0 if it isn't known.
+func (r *Reaction) Notified(now int64, flow uint32, rate float64, loop int64) {
 	if now-r.latest > reactionGap || r.flow == 0 {
 		*r = Reaction{flow: flow, began: now, mean: float32(rate), highest: float32(rate)}
 	}
-	r.latest = now
+	r.latest, r.patience = now, max(brakeTime, brakeLoops*loop)
 	if flow == r.flow {
 		r.notified++
 	}
@@ -54,7 +56,7 @@ func (r *Reaction) Ended(now int64, flow uint32, rate, fair float64) (reacted bo
 
 // Brakes reports whether the sender hasn't reacted for so long that it has to be slowed down otherwise.
 func (r *Reaction) Brakes(now int64) bool {
-	return r.notified >= brakeLeast && r.latest-r.began >= brakeTime && now-r.latest <= reactionGap
+	return r.notified >= brakeLeast && r.latest-r.began >= r.patience && now-r.latest <= reactionGap
 }
 
 // Probes reports whether it is too soon to notify the sender again, as the brake holds.

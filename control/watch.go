@@ -18,17 +18,19 @@ const (
 
 // watch observes a gateway from outside, a few times a second.
 type watch struct {
-	g       *gateway
-	links   *links
-	pauses  *pauses
-	samples []report.Depth
-	policy  *dataplane.Policy // that was in force at the last look
-	every   int               // one in this many looks is recorded
-	looks   int
+	g            *gateway
+	links        *links
+	pauses       *pauses
+	unresponsive unresponsive
+	samples      []report.Depth
+	policy       *dataplane.Policy // that was in force at the last look
+	every        int               // one in this many looks is recorded
+	looks        int
 }
 
 func (g *gateway) newWatch() *watch {
-	return &watch{g: g, links: newLinks(g.started, g.devices, g.options.Log), pauses: newPauses(g.started, g.options.Log), every: 1, policy: g.plane.Policy()}
+	return &watch{g: g, links: newLinks(g.started, g.devices, g.options.Log), pauses: newPauses(g.started, g.options.Log), every: 1, policy: g.plane.Policy(),
+		unresponsive: unresponsive{log: g.options.Log}}
 }
 
 // run watches until the context ends, and returns the timeline.
@@ -80,6 +82,7 @@ func (w *watch) run(ctx context.Context, ready <-chan struct{}) []report.Depth {
 			w.links.look(now)
 			w.noteLinks()
 			w.lookAtPauses()
+			w.unresponsive.look(now, w.g.plane)
 			w.adapt(now)
 			w.g.episodes.look(now)
 			if w.g.options.Timeline {

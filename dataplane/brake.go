@@ -16,6 +16,7 @@ const brakedTime = 5_000_000
 // braked paces a flow at F while its sender doesn't react, and ends that when it does.
 func (w *Worker) braked(k *flowtable.Key, x flowtable.Index, s *lawSender, reacted bool, fair float64) {
 	out := w.ports[k.Port].Peer
+	w.noteReaction(senderOf(k), out, s)
 	p := w.egress[out].pacer
 	switch {
 	case p == nil || p.policy == nil:
@@ -53,8 +54,11 @@ func (p *pacer) late(h *pacedHost, now int64) bool {
 	return float64(*p.heldOf(h)) > float64(h.pace.Rate(p.policyOr(), now))/8e9*brakedTime
 }
 
-// lawHeld is law for the frames of a burst that pacing holds or drops: they have arrived, too.
+// lawHeld is law for the frames of a burst that are held or dropped instead of queued: they have arrived, too.
 func (w *Worker) lawHeld(b *batch, out int, held mask) {
+	if !w.policy.Ports[out].Law.On() || w.ports[out].Role != WAN {
+		return
+	}
 	for held != 0 {
 		class, these := w.classOf(b.port, &w.records[bits.TrailingZeros64(uint64(held))]), mask(0)
 		for left := held; left != 0; left &= left - 1 {

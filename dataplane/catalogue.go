@@ -48,6 +48,7 @@ const (
 	FastCNPTraceTooLong
 	FastCNPRefused
 	SendersFull
+	SendersUnresponsive
 	RTTRefused
 	STAMPSentFirst // test packets, then replies
 	STAMPReplySent
@@ -145,6 +146,7 @@ func catalogue() (c [Counters]Info) {
 		FastCNPRefused:               {telemetry.FastCNPRefused, ""},
 	}
 	c[RTTRefused] = Info{telemetry.RTTRefused, ""}
+	c[SendersUnresponsive] = Info{telemetry.SendersUnresponsive, ""}
 	c[SendersFull] = Info{telemetry.SendersUnwatched, ""}
 	for n := range congestion.Causes {
 		c[TriggeredFirst+Counter(n)] = Info{telemetry.NotificationsTriggered, congestion.CauseName(n)}

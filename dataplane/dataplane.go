@@ -107,6 +107,7 @@ type Dataplane struct {
 	toScope       *ratelimit.Destinations // limits of answers, by scope and kind
 	pairing       *pairing.Pairing
 	refusals      refusals
+	unresponsive  unresponsiveSenders
 	fair          []fairClass
 	trace         atomic.Pointer[Trace]
 	wallClock     atomic.Int64 // offset in ns from the workers' clock to Unix time

@@ -49,8 +49,9 @@ func (f *fairClass) learnDelay(delay int64) {
 type lawPart struct {
 	obeyed  atomic.Uint64 // bytes that would have come if every flow had obeyed F
 	largest atomic.Uint64 // rate of the fastest flow, the bits of a float64
+	paused  atomic.Int64  // when a sender was paused last, ns; 0: never
 	resumes atomic.Bool   // senders were asked for a rate
-	_       [40]byte      // a cache line
+	_       [32]byte      // a cache line
 }
 
 // lawState is the rest of a worker's part of a class.
@@ -119,12 +120,12 @@ func (w *Worker) law(r *response, b *batch, these mask, depth float64) (marked m
 			w.windowEnded(&c, class, f, flow.Index, window)
 			s.largest[0] = max(s.largest[0], f.Rate())
 		}
-		s.obeyed += float64(size) * f.Share(c.Fair)
+		s.obeyed += float64(size) * f.Share(w.now, c.Fair)
 		switch {
 		case drains && f.Asked():
 			w.inHand = uint8(i)
 			w.lawRelease(r, b, i, &c, f)
-		case notifies && f.Over(c.Fair):
+		case notifies && (f.Over(c.Fair) || f.Paused()):
 			if w.inHand = uint8(i); w.trace != nil {
 				w.trace.skips(i, NotDue)
 			}
@@ -169,16 +170,17 @@ func (w *Worker) updateFair(r *response, class *fairClass, depth float64) {
 	part.largest.Store(math.Float64bits(max(s.largest[0], s.largest[1])))
 	s.spacing.Update(l, w.now, depth, class.loop.Load())
 	in := congestion.Inflow{Elapsed: w.now - at}
-	sum := uint64(0)
+	sum, paused := uint64(0), int64(0)
 	for _, other := range w.plane.workers {
 		p := &other.lawParts[r.out*MaxClasses+r.class]
 		sum += p.obeyed.Load()
 		in.Largest = max(in.Largest, math.Float64frombits(p.largest.Load()))
 		in.Resumes = in.Resumes || p.resumes.Load()
+		paused = max(paused, p.paused.Load())
 	}
 	bytes := sum - class.counted.Load()
 	switch idle := at == 0 || in.Elapsed > lawIdle; {
-	case !idle && !l.Due(in.Elapsed, bytes):
+	case !idle && !l.Due(in.Elapsed, bytes, paused != 0 && w.now-paused < lawIdle):
 		return
 	case !class.at.CompareAndSwap(at, w.now):
 		return
@@ -234,13 +236,19 @@ func (w *Worker) lawNotify(r *response, b *batch, i int, c *congestion.LawState,
 			return false
 		}
 		f.Reduced(c, s, uint32(x), d.Parameter)
-		e.reaction.Notified(w.now, uint32(x), f.Rate())
+		w.lawSent(e, x, f, c.Loop)
 		r.state.law.resumes = true
 		w.plane.fair[r.out*MaxClasses+r.class].measureUntil(w.now + limited)
 		w.lawParts[r.out*MaxClasses+r.class].resumes.Store(true)
 	case congestion.PPFC:
-		d.Action, d.Parameter = congestion.Pause, f.Pause(c, b.frames[i].Len+lineOverhead)
-		return d.Parameter == 0 || w.lawSend(r, b, i, f, d)
+		if d.Action, d.Parameter = congestion.Pause, f.Pause(c, b.frames[i].Len+lineOverhead); d.Parameter == 0 {
+			break
+		}
+		w.lawParts[r.out*MaxClasses+r.class].paused.Store(w.now)
+		if !w.lawSend(r, b, i, f, d) {
+			return false
+		}
+		w.lawSent(e, x, f, c.Loop)
 	default:
 		if !f.CNP(c, s, random) {
 			break
@@ -250,9 +258,16 @@ func (w *Worker) lawNotify(r *response, b *batch, i int, c *congestion.LawState,
 			return false
 		}
 		f.SentCNP(c, s, uint32(x))
-		e.reaction.Notified(w.now, uint32(x), f.Rate())
+		w.lawSent(e, x, f, c.Loop)
 	}
 	return !e.reaction.Brakes(w.now)
+}
+
+// lawSent records that the sender of a flow was asked to slow down, if not only observed.
+func (w *Worker) lawSent(e *lawSender, x flowtable.Index, f *lawFlow, loop int64) {
+	if !w.note.observed {
+		e.reaction.Notified(w.now, uint32(x), f.Rate(), loop)
+	}
 }
 
 // lawResume asks the sender of a flow with a limit below F to resume, unless another gateway has notified it.

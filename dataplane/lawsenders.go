@@ -20,6 +20,7 @@ type lawSender struct {
 	key uint64 // hash of the address or the prefix, 0: the entry is free
 	congestion.LawSender
 	reaction congestion.Reaction
+	noted    int64 // when it was noted as unresponsive last, ns; 0: it isn't
 }
 
 // lawPlaces is the number of entries: half for senders, half for prefixes.
@@ -39,9 +40,15 @@ func (s *lawSenders) of(k *flowtable.Key) *lawSender {
 	e, known := s.entry(k.Src, k.Scope(), 0)
 	if !known {
 		e.Begin(&s.prefix(k).LawSender)
-		e.reaction = congestion.Reaction{}
+		e.reaction, e.noted = congestion.Reaction{}, 0
 	}
 	return e
+}
+
+// unresponsive reports whether a flow's sender doesn't react to notifications.
+func (s *lawSenders) unresponsive(k *flowtable.Key) bool {
+	e, known := s.find(k.Src, k.Scope(), 0)
+	return known && e.noted != 0
 }
 
 // teach passes on what was learned of a flow's sender to the unknown senders of its prefix.

@@ -153,7 +153,7 @@ const longFlow = 32 << 20
 func (w *Worker) goOn(out int, at uint32) {
 	p := w.egress[out].pacer
 	held, ref := p.next(at)
-	f, class := held.frame, int(held.class)
+	f, class, braked := held.frame, int(held.class), p.hosts.of[at].enforced.braked
 	if last := p.leave(at, w.now); last {
 		if a, ok := w.accounts.named(ref); ok {
 			a.paced = 0
@@ -162,13 +162,13 @@ func (w *Worker) goOn(out int, at uint32) {
 	if !w.flows.Live(ref) {
 		ref = flowtable.Ref{}
 	}
-	if w.queueOne(out, class, f, ref) {
+	if w.queueOne(out, class, f, ref) && (braked || !w.policy.Ports[out].Law.On()) {
 		w.markHeld(out, class, f, ref)
 	}
 }
 
 // markHeld does for a frame that was held, and has entered its class, what queueClass and respond do for others: it updates the maximum depth, and marks
-// the frame above K_min (draft-tian 5.4).
+// the frame above K_min (draft-tian 5.4), with the law only if its sender doesn't react.
 func (w *Worker) markHeld(out, class int, f burst.Frame, flow flowtable.Ref) {
 	policy, q := &w.policy.Ports[out], &w.egress[out]
 	depth := q.depth[class] + q.others[class]

@@ -21,9 +21,7 @@ func (w *Worker) queue(b *batch) {
 		if w.trace != nil {
 			w.trace.each(held&^b.gone, func(t *tracedPacket) { t.Paced = true })
 		}
-		if w.policy.Ports[out].Law.On() && w.ports[out].Role == WAN {
-			w.lawHeld(b, out, held)
-		}
+		w.lawHeld(b, out, held)
 	}
 	if b.oneClass {
 		bytes := b.bytes
@@ -58,7 +56,9 @@ func (w *Worker) queueClass(b *batch, class int, these mask, bytes uint64) {
 	case fits:
 		w.queueRuns(b, class, these)
 	default:
+		arrived := these
 		these, bytes = w.queueFitting(b, class, these)
+		w.lawHeld(b, out, arrived&^these)
 	}
 	if w.trace != nil {
 		w.trace.queued(out, class, these, before)

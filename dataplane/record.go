@@ -19,7 +19,9 @@ type FlowRecord struct {
 	Marked   uint64                     // packets marked CE here
 	Notified [congestion.Formats]uint32 // notifications sent, by kind
 	View     pairing.View
-	Ended    pairing.Ending // pairing.Open while the flow is alive
+	// Unresponsive: the flow's sender doesn't react to notifications.
+	Unresponsive bool
+	Ended        pairing.Ending // pairing.Open while the flow is alive
 }
 
 // record writes a flow's record. It also works for a flow that is about to end.
@@ -27,6 +29,7 @@ func (w *Worker) record(x flowtable.Index, r *FlowRecord) {
 	r.Flow, r.At, r.LastSeen = w.flows.Ref(x), w.now, w.flows.LastSeen(x)
 	r.Key, r.Traffic, r.View = *w.flows.Key(x), w.learner.Traffic(x), w.learner.View(x)
 	r.Ended = r.View.Ended()
+	r.Unresponsive = w.lawSenders.unresponsive(&r.Key)
 	r.Queued, r.Marked, r.Notified = 0, 0, [congestion.Formats]uint32{}
 	if a := w.accounts.find(x); a != nil {
 		r.Queued, r.Marked, r.Notified = w.accounts.queuedBytes(x, a), a.marked, a.notified

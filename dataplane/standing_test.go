@@ -283,3 +283,30 @@ func TestRaisedIsRecorded(t *testing.T) {
 	s.Drain()
 	s.Close(t)
 }
+
+// TestStandingClass: the class of a flow is known once its packets were counted in a queue; before, the longest queue is named.
+func TestStandingClass(t *testing.T) {
+	const busy, own = 8, 26 // DSCPs of classes 1 and 2
+	s := newScene(t, notifying(byAnything...), func(s *testkit.Setup) {
+		s.Change = func(c *dataplane.Config) {
+			for i := range c.Ports {
+				c.Ports[i].Classes, c.Ports[i].ClassOf[busy], c.Ports[i].ClassOf[own] = 3, 1, 2
+			}
+		}
+	})
+	f := data(true, 0)
+	f.DSCP = own
+	s.fill(1, f)
+	long := data(true, 1)
+	long.DSCP = busy
+	s.fill(3, long)
+	if got := s.standing(&f); got.ClassKnown || got.Class != 1 || got.Depth != 3000 {
+		t.Errorf("before: %+v", got)
+	}
+	s.fill(5, f)
+	if got := s.standing(&f); !got.ClassKnown || got.Class != 2 || got.Depth != 6000 || !got.Congested {
+		t.Errorf("in a long queue: %+v", got)
+	}
+	s.Drain()
+	s.Close(t)
+}

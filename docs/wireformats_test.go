@@ -95,12 +95,12 @@ func TestWireFormatOctets(t *testing.T) {
 // TestWireFormatRows: a changed octet, a missing row and a row out of place are noticed.
 func TestWireFormatRows(t *testing.T) {
 	page, frames := wirePage(t)
-	const a, b = "| 0 | `02 00 00 00 00 01` |", "| 6 | `02 00 00 00 00 02` |"
-	changed, err := notifications.PageRead(strings.Replace(page, a, "| 0 | `02 00 00 00 00 03` |", 1))
+	const a, b = "| 30 | `0a 00 00 01` |", "| 34 | `ce 21` |"
+	changed, err := notifications.PageRead(strings.Replace(page, a, "| 30 | `0a 00 00 03` |", 1))
 	if err != nil || bytes.Equal(changed["standard-cnp-v4"].Octets, frames["standard-cnp-v4"].Octets) {
 		t.Errorf("a changed octet isn't noticed: %v", err)
 	}
-	for _, with := range []string{"", "| 7 | `02 00 00 00 00 02` |"} {
+	for _, with := range []string{"", "| 35 | `ce 21` |"} {
 		if _, err := notifications.PageRead(strings.Replace(page, b, with, 1)); err == nil {
 			t.Errorf("%q in place of a row isn't noticed", with)
 		}

@@ -90,3 +90,40 @@ source_version() { git -C "$root" describe --tags --match 'v[0-9]*' --dirty=-mod
 
 # source_commit is the checkout's commit, with -modified behind it if files differ; "" if this isn't a git checkout.
 source_commit() { git -C "$root" describe --always --abbrev=40 --exclude '*' --dirty=-modified 2>/dev/null || true; }
+
+# set_hugepages asks the kernel for a total of $1 pages of 2 MiB; it may find fewer.
+set_hugepages() {
+  local file=/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages
+  if is_root; then
+    echo "$1" 2>/dev/null >"$file" || true
+  elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
+    echo "$1" | sudo -n tee "$file" >/dev/null || true
+  else
+    return 1
+  fi
+}
+
+# reserve_hugepages raises the number of free 2 MiB pages to $1. It never lowers it, and fails if it can't raise it.
+reserve_hugepages() {
+  local wanted=$1 dir=/sys/kernel/mm/hugepages/hugepages-2048kB free total
+  if [ ! -r "$dir/nr_hugepages" ]; then
+    say "no hugepages: the kernel has no pages of 2 MiB (run with 'dpdk: {hugepages: false}')"
+    return 1
+  fi
+  free=$(cat "$dir/free_hugepages") total=$(cat "$dir/nr_hugepages")
+  if [ "$free" -ge "$wanted" ]; then
+    say "hugepages: $free of $total pages of 2 MiB are free"
+    return 0
+  fi
+  set_hugepages $((total + wanted - free)) || {
+    say "no hugepages: needs root (as root: echo $((total + wanted - free)) > $dir/nr_hugepages)"
+    return 1
+  }
+  free=$(cat "$dir/free_hugepages")
+  say "hugepages: $free of $(cat "$dir/nr_hugepages") pages of 2 MiB are free, $wanted wanted"
+  [ "$free" -ge "$wanted" ] || {
+    set_hugepages "$total"
+    say "the kernel found no more contiguous memory: reserve the pages at boot (scripts/host-setup --hugepages $wanted), or free memory"
+    return 1
+  }
+}

@@ -30,7 +30,9 @@ type Result struct {
 	Reactions map[string]uint64 `json:"reactions"`
 	Jain      float64           `json:"jain"`
 	Possible  float64           `json:"possible_goodput_bps"` // a bound of All.Goodput
-	Hops      uint64            `json:"packet_hops"`
+	// Unresponsive are the hosts that don't react to notifications, as the gateways found.
+	Unresponsive []int  `json:"unresponsive_hosts,omitempty"`
+	Hops         uint64 `json:"packet_hops"`
 	// Gateways are the gateways' counters, by the names of the catalogue in package telemetry; zeros are left out.
 	Gateways []map[string]uint64 `json:"gateways,omitempty"`
 }
@@ -67,6 +69,8 @@ func (s *Sim) Result() (*Result, error) {
 		return nil, err
 	}
 	s.sumHosts(r)
+	slices.Sort(r.Unresponsive)
+	r.Unresponsive = slices.Compact(r.Unresponsive)
 	groups := 0
 	for i := range s.flows {
 		groups = max(groups, s.flows[i].Group+1)
@@ -133,6 +137,10 @@ func (s *Sim) sumGateways(r *Result) error {
 		r.Sent += v.Sum(telemetry.NotificationsSent)
 		for kind, n := range v[telemetry.NotificationsSent.Name].By {
 			r.ByKind[kind] += n
+		}
+		senders, _ := g.plane.Unresponsive()
+		for i := range senders {
+			r.Unresponsive = append(r.Unresponsive, int(senders[i].Host.Lo)-1)
 		}
 		counted := map[string]uint64{}
 		v.Each(func(name string, value uint64) { counted[name] = value })

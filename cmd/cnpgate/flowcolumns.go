@@ -42,11 +42,20 @@ var flowColumns = []flowColumn{
 	numbered("BYTES", func(f *api.Flow) uint64 { return f.Bytes }),
 	numbered("MARKED", func(f *api.Flow) uint64 { return f.ECNMarked }),
 	{"NOTIFICATIONS", func(f *api.Flow) string { return listCounts(f.Notifications) }, notificationsOf},
+	{name: "REACTS", text: reacts},
 	{name: "QP_STATE", text: func(f *api.Flow) string { return f.QPState }},
 	{name: "ENDED", text: func(f *api.Flow) string { return cmp.Or(f.Ended, "-") }},
 	{name: "QP_EVIDENCE", text: func(f *api.Flow) string { return orDash(f.QPEvidence) }},
 	{"QP_PACKETS", took, func(f *api.Flow) uint64 { return f.QPPackets }},
 	numbered("QP_CONTRADICTIONS", func(f *api.Flow) uint64 { return uint64(f.QPConflicts) }),
+}
+
+// reacts is "no" of a flow whose sender doesn't react to notifications.
+func reacts(f *api.Flow) string {
+	if f.Unresponsive {
+		return "no"
+	}
+	return "-"
 }
 
 // numbered is a column of a plain number.

@@ -88,7 +88,7 @@ func finished(t *testing.T, c *exec.Cmd) ran {
 	return ran{c.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
-const goodConfig = `gateway: {name: gw, ipv4: 192.0.2.1, ipv6: "fd00:ffff::1"}
+const goodConfig = `gateway: {name: gw, ipv4: 10.255.0.1, ipv6: "fd00:ffff::1"}
 ports:
   - {name: dc, device: d0, role: fabric, peer: wan, rate: 1Gbps}
   - {name: wan, device: d1, role: wan, peer: dc, rate: 1Mbps}

@@ -1,20 +1,262 @@
 package main
 
 import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
 	"github.com/spf13/cobra"
-	"github.com/spf13/cobra/doc"
+	"github.com/spf13/pflag"
+
+	"github.com/cnpgate/cnpgate/control/config"
 )
 
 // manualCommand is for scripts/release.
 func manualCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:    "manual DIR",
+	var keys string
+	c := &cobra.Command{
+		Use:    "manual DIR [--keys docs/configuration.md]",
 		Short:  "Write the manual pages to a directory",
 		Hidden: true,
 		Args:   cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			// The date is that of SOURCE_DATE_EPOCH, if it is set.
-			return doc.GenManTree(c.Root(), &doc.GenManHeader{Section: "1", Source: "cnpgate " + version, Manual: "cnpgate"}, args[0])
+			for _, page := range pagesOf(c.Root()) {
+				if err := page.write(args[0]); err != nil {
+					return err
+				}
+			}
+			meanings, err := os.ReadFile(keys)
+			if err != nil {
+				return err
+			}
+			page, err := configurationPage(string(meanings))
+			if err != nil {
+				return err
+			}
+			return page.write(args[0])
 		},
 	}
+	c.Flags().StringVar(&keys, "keys", "docs/configuration.md", "page with a table row for each key of the configuration")
+	return c
+}
+
+// manualPage is a manual page in roff.
+type manualPage struct {
+	name    string
+	section int
+	text    strings.Builder
+}
+
+// newPage begins a page. Its date is that of SOURCE_DATE_EPOCH, if that is set.
+func newPage(name string, section int, does string) *manualPage {
+	p, when := &manualPage{name: name, section: section}, time.Now()
+	if epoch, err := strconv.ParseInt(os.Getenv("SOURCE_DATE_EPOCH"), 10, 64); err == nil {
+		when = time.Unix(epoch, 0)
+	}
+	p.line(`.TH "%s" %d "%s" "cnpgate %s" cnpgate`, strings.ToUpper(name), section, when.UTC().Format(time.DateOnly), roff(version))
+	p.line(".SH NAME\n%s \\- %s", roff(name), roff(does))
+	return p
+}
+
+func (p *manualPage) write(dir string) error {
+	return os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s.%d", p.name, p.section)), []byte(p.text.String()), 0o666)
+}
+
+func (p *manualPage) line(format string, args ...any) { fmt.Fprintf(&p.text, format+"\n", args...) }
+
+// roff is a text without anything that roff would take as its own.
+func roff(text string) string {
+	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
+	if strings.HasPrefix(text, ".") || strings.HasPrefix(text, "'") {
+		text = `\&` + text
+	}
+	return text
+}
+
+// prose writes paragraphs. Indented lines are a table or an example, and stay as they are.
+func (p *manualPage) prose(text string) {
+	fixed := false
+	for l := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
+		indented := strings.HasPrefix(l, "  ")
+		switch {
+		case indented && !fixed:
+			p.line(".PP\n.nf")
+		case fixed && !indented:
+			p.line(".fi\n.PP")
+		case l == "":
+			p.line(".PP")
+		}
+		if fixed = indented; l != "" {
+			p.line("%s", roff(l))
+		}
+	}
+	if fixed {
+		p.line(".fi")
+	}
+}
+
+func pagesOf(c *cobra.Command) []*manualPage {
+	pages := []*manualPage{commandPage(c)}
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() && sub.Name() != "help" {
+			pages = append(pages, pagesOf(sub)...)
+		}
+	}
+	return pages
+}
+
+func pageName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
+
+func commandPage(c *cobra.Command) *manualPage {
+	c.InitDefaultHelpFlag()
+	p := newPage(pageName(c), 1, strings.TrimSuffix(c.Short, "."))
+	p.line(".SH SYNOPSIS\n\\fB%s\\fP", roff(c.UseLine()))
+	p.line(".SH DESCRIPTION")
+	p.prose(cmp.Or(c.Long, c.Short))
+	if c.LocalFlags().HasAvailableFlags() {
+		p.line(".SH OPTIONS")
+		c.LocalFlags().VisitAll(p.option)
+	}
+	p.line(".SH EXAMPLES")
+	for _, example := range examplesOf(c) {
+		p.line(".PP\n.nf\n%s\n.fi", roff(example))
+	}
+	p.line(".SH SEE ALSO")
+	p.line("%s", strings.Join(related(c), ", "))
+	return p
+}
+
+func (p *manualPage) option(f *pflag.Flag) {
+	if f.Hidden {
+		return
+	}
+	kind, usage := pflag.UnquoteUsage(f)
+	name := `\-\-` + roff(f.Name)
+	if f.Shorthand != "" {
+		name = `\-` + f.Shorthand + ", " + name
+	}
+	p.line(".TP\n\\fB%s\\fP %s", name, roff(kind))
+	if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "[]" && f.DefValue != "0" && f.DefValue != "0s" {
+		usage += fmt.Sprintf(" (default %s)", f.DefValue)
+	}
+	p.line("%s", roff(usage))
+}
+
+// examplesOf are a command's examples, or those of the commands below it.
+func examplesOf(c *cobra.Command) []string {
+	examples := slices.Clone(manualExamples[c.CommandPath()])
+	if examples == nil {
+		for _, sub := range c.Commands() {
+			if sub.IsAvailableCommand() && sub.Name() != "help" {
+				below := examplesOf(sub)
+				examples = append(examples, below[:min(1, len(below))]...)
+			}
+		}
+	}
+	return examples
+}
+
+// related are the pages that a command's page refers to.
+func related(c *cobra.Command) []string {
+	pages := []string{`\fBcnpgate.yaml\fP(5)`}
+	add := func(c *cobra.Command) { pages = append(pages, fmt.Sprintf(`\fB%s\fP(1)`, roff(pageName(c)))) }
+	if c.HasParent() {
+		add(c.Parent())
+	}
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() && sub.Name() != "help" {
+			add(sub)
+		}
+	}
+	return pages
+}
+
+// schemaNode is what a page says of a key, from the JSON Schema.
+type schemaNode struct {
+	Description          string
+	Default              any
+	Properties           map[string]schemaNode
+	Items                *schemaNode
+	AdditionalProperties json.RawMessage
+}
+
+// keyRow is a row about a key in docs/configuration.md, whose last cell says what the key means.
+var keyRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\|.*\\| ([^|]*) \\|$")
+
+var markdownLink = regexp.MustCompile(`\[([^]]+)\]\([^)]*\)`)
+
+// configurationPage is cnpgate.yaml(5): every key, with form, default and reload from the schema, and its meaning from docs/configuration.md.
+func configurationPage(meanings string) (*manualPage, error) {
+	means := map[string]string{}
+	for _, m := range keyRow.FindAllStringSubmatch(meanings, -1) {
+		means[m[1]] = strings.ReplaceAll(markdownLink.ReplaceAllString(m[2], "$1"), "`", "")
+	}
+	var root schemaNode
+	if err := json.Unmarshal(config.JSONSchema(), &root); err != nil {
+		return nil, err
+	}
+	p := newPage("cnpgate.yaml", 5, "configuration of cnpgate")
+	p.line(".SH DESCRIPTION")
+	p.prose("A YAML file. Every mistake is reported with line and column: cnpgate check FILE. Keys with \"Reload: live\" change by cnpgate reload, those with\n" +
+		"\"resize\" up to what memory was reserved for at the start, and those with \"restart\" when the gateway starts again.")
+	p.line(".SH KEYS")
+	if err := p.keys("", &root, means); err != nil {
+		return nil, err
+	}
+	p.line(".SH EXAMPLES\nA gateway between two kernel interfaces, which only observes:\n.PP\n.nf")
+	for l := range strings.SplitSeq(exampleConfiguration, "\n") {
+		p.line("%s", roff(l))
+	}
+	p.line(".fi\n.SH FILES\n/etc/cnpgate/cnpgate.yaml, /usr/share/cnpgate/*.yaml (examples), /usr/share/cnpgate/cnpgate.schema.json (for editors)")
+	p.line(".SH SEE ALSO\n\\fBcnpgate\\-check\\fP(1), \\fBcnpgate\\-reload\\fP(1), /usr/share/doc/cnpgate/docs/configuration.md")
+	return p, nil
+}
+
+// keys writes the keys of a section, in the order of their names. One without a meaning is an error.
+func (p *manualPage) keys(path string, section *schemaNode, means map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(section.Properties)) {
+		key, node := strings.TrimPrefix(path+"."+name, "."), section.Properties[name]
+		if means[key] == "" && node.Properties == nil {
+			return fmt.Errorf("no row says what %s means; expected one in docs/configuration.md", key)
+		}
+		p.line(".TP\n\\fB%s\\fP", roff(key))
+		if text := strings.TrimSpace(means[key] + " " + node.about()); text != "" {
+			p.line("%s", roff(text))
+		} else {
+			p.line("A section.")
+		}
+		inner := &node
+		if node.Items != nil {
+			inner, key = node.Items, key+"[]"
+		} else if len(node.AdditionalProperties) > 0 && node.AdditionalProperties[0] == '{' {
+			inner, key = &schemaNode{}, key+".NAME"
+			if err := json.Unmarshal(node.AdditionalProperties, inner); err != nil {
+				return err
+			}
+		}
+		if err := p.keys(key, inner, means); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// about is the form of a key's value, its default and what a change needs.
+func (n *schemaNode) about() string {
+	if n.Description == "" {
+		return ""
+	}
+	text := "Expected: " + n.Description
+	if n.Default != nil {
+		text += fmt.Sprintf(" Default: %v.", n.Default)
+	}
+	return text
 }

@@ -15,15 +15,15 @@ import (
 // answered is what a gateway with three flows answers, in the order of its tables.
 const answered = `{"flows":[
 {"port":"wan","source_ip":"fd00:18::1","destination_ip":"fd00:18::2","source_qp":null,"destination_qp":438,"vlan":[100,7],"qp_state":"candidate","qp_evidence":"port","qp_packets":0,"qp_contradictions":1,"transport":"RC","packets":12,"bytes":1104,"ecn_marked":0,"notifications":{},"candidate_qp":439,"age_ns":0},
-{"port":"dc","source_ip":"198.18.0.2","destination_ip":"198.18.0.1","source_qp":421,"destination_qp":61,"qp_state":"confirmed","qp_evidence":"psn","qp_packets":33,"qp_contradictions":0,"transport":"RC","packets":864,"bytes":933120,"ecn_marked":277,"notifications":{"long-haul-cnp":7,"fast-cnp":2},"ended":"dreq","age_ns":1234567,"rate_bps":9850123456},
+{"port":"dc","source_ip":"198.18.0.2","destination_ip":"198.18.0.1","source_qp":421,"destination_qp":61,"qp_state":"confirmed","qp_evidence":"psn","qp_packets":33,"qp_contradictions":0,"transport":"RC","packets":864,"bytes":933120,"ecn_marked":277,"notifications":{"long-haul-cnp":7,"fast-cnp":2},"unresponsive":true,"ended":"dreq","age_ns":1234567,"rate_bps":9850123456},
 {"port":"dc","source_ip":"198.18.0.2","destination_ip":"198.18.0.1","source_qp":420,"destination_qp":60,"qp_state":"confirmed","qp_evidence":"hint","qp_packets":1,"qp_contradictions":0,"transport":"RC","packets":9,"bytes":9720,"ecn_marked":0,"notifications":{},"age_ns":4123456789,"rate_bps":0}
 ],"more":false}
 `
 
-const shown = `PORT  VLAN   SOURCE      SOURCE_QP  CANDIDATE_QP  DESTINATION  DESTINATION_QP  RATE      AGE     PACKETS  BYTES   MARKED  NOTIFICATIONS               QP_STATE   ENDED  QP_EVIDENCE  QP_PACKETS  QP_CONTRADICTIONS
-dc    -      198.18.0.2  420        -             198.18.0.1   60              0bps      4.12s   9        9720    0       -                           confirmed  -      hint         1           0
-dc    -      198.18.0.2  421        -             198.18.0.1   61              9.85Gbps  1.23ms  864      933120  277     fast-cnp:2,long-haul-cnp:7  confirmed  dreq   psn          33          0
-wan   100.7  fd00:18::1  -          439           fd00:18::2   438             -         0s      12       1104    0       -                           candidate  -      port         -           1
+const shown = `PORT  VLAN   SOURCE      SOURCE_QP  CANDIDATE_QP  DESTINATION  DESTINATION_QP  RATE      AGE     PACKETS  BYTES   MARKED  NOTIFICATIONS               REACTS  QP_STATE   ENDED  QP_EVIDENCE  QP_PACKETS  QP_CONTRADICTIONS
+dc    -      198.18.0.2  420        -             198.18.0.1   60              0bps      4.12s   9        9720    0       -                           -       confirmed  -      hint         1           0
+dc    -      198.18.0.2  421        -             198.18.0.1   61              9.85Gbps  1.23ms  864      933120  277     fast-cnp:2,long-haul-cnp:7  no      confirmed  dreq   psn          33          0
+wan   100.7  fd00:18::1  -          439           fd00:18::2   438             -         0s      12       1104    0       -                           -       candidate  -      port         -           1
 `
 
 // TestVLANColumn: a flow's place, in a tunnel or not.

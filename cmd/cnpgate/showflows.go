@@ -39,6 +39,7 @@ func showFlowsCommand() *cobra.Command {
   PACKETS, BYTES         since the flow began
   MARKED                 packets that the gateway marked CE
   NOTIFICATIONS          sent about the flow, by kind
+  REACTS                 "no" of a sender that doesn't react to notifications
   QP_STATE               of the source QP: unknown, candidate or confirmed
   ENDED                  why the flow has ended: its connection was released (dreq), or its QP was reused (reuse)
   QP_EVIDENCE            how the source QP was found

@@ -184,7 +184,7 @@ func (f *topFlags) press(key byte) (quit bool) {
 
 // show prints a view, or replaces the one on the screen.
 func (f *topFlags) show(to io.Writer, s *screen, v *topView) error {
-	v.sort(f.sort)
+	v.sort(f.by, f.sort)
 	if f.output == "json" {
 		if n := int(f.limit); n > 0 {
 			v.Flows, v.Senders = v.Flows[:min(n, len(v.Flows))], v.Senders[:min(n, len(v.Senders))]

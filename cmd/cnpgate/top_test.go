@@ -76,13 +76,13 @@ func TestTopView(t *testing.T) {
 		most     int
 		want     string
 	}{{"flow", "rate", 2, topFlows}, {"sender", "name", 9, topSenders}, {"queue", "queue", 9, topQueues}} {
-		v.sort(c.sort)
+		v.sort(c.by, c.sort)
 		var text bytes.Buffer
 		if err := v.print(&text, c.by, c.most, false); err != nil || !strings.HasSuffix(text.String(), c.want) {
 			t.Errorf("by %s, sorted by %s:\n%s\nwant\n%s%v", c.by, c.sort, &text, c.want, err)
 		}
 	}
-	v.sort("rate")
+	v.sort("flow", "rate")
 	var narrow bytes.Buffer
 	if err := v.print(&narrow, "flow", 9, true); err != nil || !strings.Contains(narrow.String(), "\n~1:2222:3333::1 ~0:2222:3333::9 100 ") {
 		t.Errorf("%s, %v", &narrow, err)

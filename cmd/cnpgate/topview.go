@@ -243,8 +243,9 @@ func sendersOf(flows []topFlow) []topSender {
 	return out
 }
 
-// sort puts the rows with most of a key first, and others in the order of their names.
-func (v *topView) sort(by string) {
+// sort puts the rows with most of a key first, and others in the order of their names. Ports keep the order of the configuration, unless they are what is
+// shown: above other rows they should not jump.
+func (v *topView) sort(kind, by string) {
 	key := func(rate, queued, notified uint64) uint64 {
 		return map[string]uint64{"rate": rate, "queue": queued, "notified": notified}[by]
 	}
@@ -258,6 +259,9 @@ func (v *topView) sort(by string) {
 	slices.SortStableFunc(v.Queues, func(a, b topQueue) int {
 		return cmp.Compare(key(0, b.Queued, b.Notified), key(0, a.Queued, a.Notified))
 	})
+	if kind != "port" {
+		return
+	}
 	slices.SortStableFunc(v.Ports, func(a, b topPort) int {
 		return cmp.Compare(key(b.RX+b.TX, b.Queued, b.Notified), key(a.RX+a.TX, a.Queued, a.Notified))
 	})

@@ -12,6 +12,7 @@ func TestEpisodes(t *testing.T) {
 	g.want(t, http.MethodGet, EpisodesPath, "", 200, `{"episodes":[]}`)
 	g.episodes = []report.Episode{{ID: 1, Port: "dc"}, {ID: 2, Port: "wan", PeakBytes: 7}}
 	for i := range g.episodes {
+		g.episodes[i].Suppressed = map[string]uint64{}
 		g.episodes[i].Notifications, g.episodes[i].Flows, g.episodes[i].Senders = map[string]uint64{}, []report.EpisodeFlow{}, []report.EpisodeFlow{}
 	}
 	g.want(t, http.MethodGet, EpisodesPath+"?port=wan", "", 200, `{"episodes":[{"id":2,"port":"wan"`)

@@ -60,6 +60,7 @@ var members = map[string]string{
 	"proxies":                      "Proxies that the gateway notifies.",
 	"proxy":                        "Proxy that was notified in place of the sender.",
 	"qp_contradictions":            "How often packets contradicted the pair.",
+	"unresponsive":                 "The flow's sender doesn't react to notifications.",
 	"qp_evidence":                  "Evidence for the source QP.",
 	"qp_packets":                   "Packets of the flow until its source QP was confirmed.",
 	"qp_state":                     "State of the source QP: unknown, candidate, confirmed.",

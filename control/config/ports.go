@@ -82,7 +82,7 @@ func (r *report) resolvePort(doc *document, s *portSection) Port {
 	}
 	r.resolveRTT(&p, s, &doc.Gateway)
 	profile := r.profileOf(doc, s)
-	r.resolvePacing(doc, s, &p)
+	r.resolvePacing(doc, s, &p, profile != nil && usesLaw(profile, &doc.Notifications))
 	if r.resolveQueue(&p, s, profile, &doc.Notifications); profile != nil {
 		p.Response = resolveResponse(&p, s, profile, &doc.Notifications)
 		p.Adjust = resolveAdjust(&profile.Adjust)

@@ -50,12 +50,12 @@ const (
 
 // resolvePacing makes the settings of pacing: at a fabric port, frames towards hosts behind the port are slowed down after their CNPs; at a WAN
 // port, flows of some senders as notifications to these ask. All are nil and 0 without pacing.
-func (r *report) resolvePacing(doc *document, s *portSection, p *Port) {
+func (r *report) resolvePacing(doc *document, s *portSection, p *Port, law bool) {
 	c := &s.Pacing
 	if !c.Enabled.V {
 		return
 	}
-	r.checkSenders(doc, s)
+	r.checkSenders(doc, s, law)
 	role := Role(s.Role.V)
 	defaults := pacingDefaults[role]
 	hostRate := s.Rate.V
@@ -89,8 +89,8 @@ func (r *report) resolvePacing(doc *document, s *portSection, p *Port) {
 	p.Pacing, p.Paced, p.Enforce = pacing, c.Capacity.V, r.prefixes(&c.Senders)
 }
 
-// checkSenders checks the senders that a WAN port's pacing is about. Anybody could stop them if notifications from any source counted.
-func (r *report) checkSenders(doc *document, s *portSection) {
+// checkSenders checks the senders that a WAN port's pacing is about. Anybody could stop them if notifications from any source counted. The law needs none.
+func (r *report) checkSenders(doc *document, s *portSection, law bool) {
 	c := &s.Pacing
 	switch {
 	case !s.Role.valid:
@@ -99,7 +99,7 @@ func (r *report) checkSenders(doc *document, s *portSection) {
 	case Role(s.Role.V) == WAN && (!c.Senders.given || c.Senders.valid && len(c.Senders.Items) == 0):
 		r.problem(c.Enabled.place, "%s is a WAN port, and paces the flows of the senders that the key senders lists; expected at least one prefix there, "+
 			"or pacing at the fabric port that receivers are behind", s.Name.V)
-	case Role(s.Role.V) == WAN && !doc.Domain.given && !(doc.Proxy.Enabled.V && len(doc.Proxy.Sources.Items) > 0):
+	case Role(s.Role.V) == WAN && !law && !doc.Domain.given && !(doc.Proxy.Enabled.V && len(doc.Proxy.Sources.Items) > 0):
 		r.problem(c.Senders.place, "nothing says which gateways may slow these senders down; expected a section domain with notification_sources, or "+
 			"proxy.sources with proxy.enabled")
 	}

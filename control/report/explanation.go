@@ -28,7 +28,7 @@ func (e *Explained) path() Gate {
 	in, out := e.Config.Ports[e.Flow.Key.Port].Name, e.Config.Ports[e.Standing.Out].Name
 	if e.Standing.FromWAN {
 		return Gate{Name: gatePath, State: Stops, Key: "ports[].role",
-			Text: fmt.Sprintf("packets arrive at WAN port %s: only senders behind a fabric port are notified, of the queue of a WAN port", in)}
+			Text: fmt.Sprintf("packets arrive at WAN port %s, and only senders behind a fabric port are notified; if %s is behind this gateway, the roles are swapped", in, e.source())}
 	}
 	return Gate{Name: gatePath, State: Passes, Text: "arrives at " + in + ", leaves by " + out}
 }
@@ -108,7 +108,7 @@ func (e *Explained) queue() Gate {
 		by = "half of the law's reference"
 	}
 	g := e.passing(gateQueue, fmt.Sprintf("%s holds %s; senders are notified above %s (%s)", name, Size(s.Depth), Size(s.Threshold), by), s.Congested)
-	if !s.Congested {
+	if g.State == Stops {
 		g.Text += "; if the WAN is congested behind this port, the port's rate is too high"
 		g.Key = "ports[].rate"
 	}

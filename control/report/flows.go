@@ -32,6 +32,7 @@ type Flow struct {
 	Bytes         uint64            `json:"bytes"`
 	ECNMarked     uint64            `json:"ecn_marked"`
 	Notifications map[string]uint64 `json:"notifications"`
+	Unresponsive  bool              `json:"unresponsive,omitempty"` // its sender doesn't react to notifications
 	Ended         string            `json:"ended,omitempty"`
 }
 
@@ -62,7 +63,7 @@ func MakeFlow(r *dataplane.FlowRecord) Flow {
 	f := Flow{
 		SourceIP: k.Src.Netip(), DestinationIP: k.Dst.Netip(), DestinationQP: k.DestQP,
 		QPState: v.State().String(), Transport: transport(r.Traffic.Transport),
-		QPPackets: v.Took, QPConflicts: v.Contradictions, Ended: r.Ended.String(),
+		QPPackets: v.Took, QPConflicts: v.Contradictions, Unresponsive: r.Unresponsive, Ended: r.Ended.String(),
 		Packets: r.Traffic.Packets, Bytes: r.Traffic.Bytes, ECNMarked: r.Marked, Notifications: map[string]uint64{},
 	}
 	if v.State() == pairing.Confirmed {

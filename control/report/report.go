@@ -21,6 +21,8 @@ type Report struct {
 	Counters telemetry.Values `json:"counters"` // of all ports and workers together
 	Ports    []Port           `json:"ports"`
 	Flows    []Flow           `json:"flows"`
+	// Unresponsive are the senders that don't react to notifications.
+	Unresponsive []UnresponsiveSender `json:"unresponsive_senders,omitempty"`
 	// Histograms are a running gateway's; a replay has none, as its time is not real.
 	Histograms []Histogram `json:"histograms,omitempty"`
 	// BeganMS is the start time in milliseconds since 1970, which the timeline counts from; a replay has none.
@@ -109,7 +111,7 @@ func (r *Report) Write(w io.Writer) error {
 // Make makes a report of a dataplane. Its workers must have stopped, or be stepped by the caller's goroutine.
 func Make(c *config.Config, d *dataplane.Dataplane, flows *Flows) *Report {
 	n := MakeCounters(c, d)
-	return &Report{Identity: n.Identity, Counters: n.Counters, Ports: n.Ports, Flows: flows.list(d)}
+	return &Report{Identity: n.Identity, Counters: n.Counters, Ports: n.Ports, Flows: flows.list(d), Unresponsive: unresponsive(c, d)}
 }
 
 // Counters is the part of a report that is available while the gateway runs.

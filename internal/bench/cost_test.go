@@ -95,7 +95,11 @@ func (w *work) check(t *testing.T, did *counted, bursts int) {
 	t.Helper()
 	want := uint64((bursts - 2) * countedBurst)
 	marked, notified := w.name[0] == 'm' || w.name == "notify-long-haul-cnp", w.name[0] == 'n'
-	if w.change != nil && did.Forwarded < want || marked != (did.Marked >= want) || notified != (did.Notified >= want) {
+	least := want
+	if w.name == "notify-by-law" {
+		least = want * 9 / 10 // until a flow's rate is known, nothing is asked of it
+	}
+	if w.change != nil && did.Forwarded < want || marked != (did.Marked >= want) || notified != (did.Notified >= least) {
 		t.Errorf("%s: %+v of %d packets", w.name, *did, want)
 	}
 }

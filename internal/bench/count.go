@@ -23,20 +23,30 @@ type work struct {
 	name   string
 	v6     bool
 	change func(*dataplane.Policy)
+	every  int64 // ns between two bursts
 }
 
 const countedFlows = 1024
 
-// works are the counted kinds: forwarding, both responses, and the in-memory backend itself, which is subtracted from the others.
+// works are the counted kinds: forwarding, both responses, the law when it notifies and when all flows are below its rate, and the in-memory
+// backend itself, which is subtracted from the others.
 var works = []work{
-	{"backend", false, nil},
-	{"forward-ipv4", false, func(*dataplane.Policy) {}},
-	{"forward-ipv6", true, func(*dataplane.Policy) {}},
-	{"mark", false, markAll},
-	{"mark-ipv6", true, markAll},
-	{"notify-long-haul-cnp", false, func(p *dataplane.Policy) { p.Ports[1].Thresholds = congestion.Thresholds{} }},
-	{"notify-fast-cnp", true, func(p *dataplane.Policy) { p.Ports[1].Thresholds = congestion.Thresholds{} }},
+	{"backend", false, nil, often},
+	{"forward-ipv4", false, func(*dataplane.Policy) {}, often},
+	{"forward-ipv6", true, func(*dataplane.Policy) {}, often},
+	{"mark", false, markAll, often},
+	{"mark-ipv6", true, markAll, often},
+	{"notify-long-haul-cnp", false, func(p *dataplane.Policy) { p.Ports[1].Thresholds = congestion.Thresholds{} }, often},
+	{"notify-fast-cnp", true, func(p *dataplane.Policy) { p.Ports[1].Thresholds = congestion.Thresholds{} }, often},
+	{"law-below", false, func(p *dataplane.Policy) { p.Ports[1].Law = congestion.NewLaw(400e9, 1, 0) }, often},
+	{"notify-by-law", false, func(p *dataplane.Policy) { p.Ports[1].Law = congestion.NewLaw(100e3, 1, 0) }, seldom},
 }
+
+// Times between two bursts, ns: seldom is so long that each packet is one to notify about, though no sender reacts.
+const (
+	often  = 10_000
+	seldom = congestion.BrakeSpacing / (countedFlows / countedBurst) * 5 / 4
+)
 
 func markAll(p *dataplane.Policy) {
 	p.Ports[1].Thresholds, p.Ports[1].Interval = congestion.Thresholds{KMax: 1 << 60}, 100_000
@@ -93,7 +103,7 @@ func (w *work) do(bursts int) error {
 			frame := frames[(n*countedBurst+i)%len(frames)]
 			r.Inject(c, 0, frame)
 		}
-		r.Advance(10_000)
+		r.Advance(w.every)
 		w.step(r)
 	}
 	did.Steps = uint64(bursts - warmBursts)
@@ -138,9 +148,6 @@ func (w *work) step(r *testkit.Rig) {
 // policy allows every kind of notification without limits, and the thresholds of the work.
 func (w *work) policy() (*dataplane.Policy, *pairing.QPMap, error) {
 	p := testkit.DefaultPolicy(2)
-	if w.change != nil {
-		w.change(p)
-	}
 	p.Who = &congestion.Policy{
 		Enabled: [congestion.Formats]bool{congestion.FastCNP: true, congestion.LongHaulCNP: true}, HasIPv4: true, HasIPv6: true,
 		Endpoints: prefix.New([]prefix.Entry[congestion.Preference]{
@@ -154,6 +161,13 @@ func (w *work) policy() (*dataplane.Policy, *pairing.QPMap, error) {
 	}
 	for i := range p.Ports { // every packet causes the same notification
 		p.Ports[i].Ladder = []congestion.Rung{{Action: congestion.RateReduce, Percent: 30}}
+	}
+	if w.name == "notify-by-law" {
+		p.Who.Enabled[congestion.StandardCNP] = true
+		p.Who.Endpoints = prefix.New([]prefix.Entry[congestion.Preference]{{Prefix: netip.MustParsePrefix("10.0.0.0/8"), Value: congestion.Prefer(congestion.StandardCNP)}})
+	}
+	if w.change != nil {
+		w.change(p)
 	}
 	var pairs []pairing.QPPair
 	for i := range countedFlows {
