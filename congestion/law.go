@@ -24,6 +24,7 @@ const (
 	lawTau         = 500_000   // ns in which the law would remove what the queue has too much
 	lawTauDelays   = 2         // least tau, in delays of the loop
 	lawLeastTarget = 0.8       // of the line, while a queue drains
+	lawIncrease    = 9.1e-8    // bytes/ns^2, of a flow: DCQCN's additive increase, 40 Mbps in 55 us
 	lawDown, lawUp = 0.5, 1.05 // bounds of a change of F in lawPeriod
 	lawLeastFair   = 1e-6      // of the line
 	lawQueueTime   = 80_000    // ns of the line: reference of the queue
@@ -63,7 +64,7 @@ type Inflow struct {
 func (l *Law) Next(fair float64, a Inflow, depth float64, loop int64) float64 {
 	rate := max(a.Obeyed, 1) / float64(max(a.Elapsed, 1))
 	periods := float64(a.Elapsed) / lawPeriod
-	change := min(max(l.target(depth, loop)/rate, math.Pow(lawDown, periods)), math.Pow(lawUp, periods))
+	change := min(max(l.target(fair, depth, loop, a.Resumes)/rate, math.Pow(lawDown, periods)), math.Pow(lawUp, periods))
 	if a.Largest > 0 && change < 1 {
 		fair = min(fair, a.Largest)
 	}
@@ -79,10 +80,16 @@ func (l *Law) Next(fair float64, a Inflow, depth float64, loop int64) float64 {
 }
 
 // target is the rate that should arrive at a queue of a depth. An integrator with the gain 1/tau and a delay has a phase margin of 90 - 57.3 delay/tau degrees:
-// with lawTauDelays at least 60.
-func (l *Law) target(depth float64, loop int64) float64 {
+// with lawTauDelays at least 60. Senders that can't be asked for more should need no longer for what the queue has too much than to return to their share of the
+// line by their own increase.
+func (l *Law) target(fair, depth float64, loop int64, resumes bool) float64 {
 	tau := max(lawTau, lawTauDelays*float64(loop+lawPeriod+lawSpacing))
-	return max(lawLeastTarget*l.Line, l.Line-(depth-l.Reference)/tau)
+	excess := depth - l.Reference
+	drain := min(excess/tau, (1-lawLeastTarget)*l.Line)
+	if excess > 0 && !resumes {
+		drain = min(drain, math.Sqrt(2*excess*lawIncrease*l.Line/fair))
+	}
+	return l.Line - drain
 }
 
 // Urgency is how far the queue is above its reference: 1 up to there.

@@ -12,8 +12,9 @@ import (
 // lawSenders is what a worker's control law has learned of senders, and of their prefixes for senders that it doesn't know yet. An entry
 // is replaced by the next sender with its place.
 type lawSenders struct {
-	entries []lawSender
-	secret  [3]uint64
+	entries  []lawSender
+	secret   [3]uint64
+	replaced uint
 }
 
 type lawSender struct {
@@ -23,8 +24,11 @@ type lawSender struct {
 	noted    int64 // when it was noted as unresponsive last, ns; 0: it isn't
 }
 
-// lawPlaces is the number of entries: half for senders, half for prefixes.
-const lawPlaces = 8192
+// lawPlaces is the number of entries, half for senders, half for prefixes; lawWays that of places where an address may be.
+const (
+	lawPlaces = 8192
+	lawWays   = 4
+)
 
 func lawSendersSize() int { return lawPlaces * int(unsafe.Sizeof(lawSender{})) }
 
@@ -66,16 +70,27 @@ func (s *lawSenders) prefix(k *flowtable.Key) *lawSender {
 
 // entry returns the entry of an address in the half of the table that begins at a place, and whether it was its own.
 func (s *lawSenders) entry(a packet.Addr, scope packet.Scope, first int) (e *lawSender, known bool) {
-	e, known = s.find(a, scope, first)
-	e.key = s.hash(a, scope)
+	if e, known = s.find(a, scope, first); !known {
+		e.key = s.hash(a, scope)
+		s.replaced++
+	}
 	return e, known
 }
 
 // find is entry without making it the address's own.
 func (s *lawSenders) find(a packet.Addr, scope packet.Scope, first int) (e *lawSender, known bool) {
 	key := s.hash(a, scope)
-	e = &s.entries[first+int(key>>32%(lawPlaces/2))]
-	return e, e.key == key
+	set := s.entries[first+int(key>>32%(lawPlaces/2/lawWays))*lawWays:][:lawWays]
+	e = &set[s.replaced%lawWays]
+	for i := range set {
+		switch set[i].key {
+		case key:
+			return &set[i], true
+		case 0:
+			e = &set[i]
+		}
+	}
+	return e, false
 }
 
 func (s *lawSenders) hash(a packet.Addr, scope packet.Scope) uint64 {

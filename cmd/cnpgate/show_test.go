@@ -146,7 +146,7 @@ notifications_sent_total{fast-cnp}       0   3    3
 device_missed_packets_total              0   9    9
 flows                                    -   -    7
 
-HISTOGRAM              PORT  CLASS  WORKER  VALUES  MEAN   HALF <=  99% <=    ALL <=
+HISTOGRAM              PORT  CLASS  WORKER  VALUES  MEAN   P50 <=   P99 <=    MAX <=
 reaction_time          dc    -      -       4       4.5µs  4.096µs  16.384µs  16.384µs
 queue_occupancy_bytes  wan   all    -       2       1500   1024     2048      2048
 loop_gap               -     -      0       100     20ms   128ns    128ns     -

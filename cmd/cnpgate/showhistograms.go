@@ -15,7 +15,7 @@ import (
 // printHistograms prints a table with a line for each histogram that has values. It prints bounds of buckets, as the values themselves aren't known.
 func printHistograms(to io.Writer, all []report.Histogram) error {
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	header := "\nHISTOGRAM\tPORT\tCLASS\tWORKER\tVALUES\tMEAN\tHALF <=\t99% <=\tALL <=\n"
+	header := "\nHISTOGRAM\tPORT\tCLASS\tWORKER\tVALUES\tMEAN\tP50 <=\tP99 <=\tMAX <=\n"
 	for i := range all {
 		h := &all[i]
 		if h.Count == 0 {

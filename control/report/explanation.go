@@ -138,6 +138,9 @@ func (e *Explained) limits() Gate {
 	s := e.Standing
 	text, key := "not reached", ""
 	reason := cmp.Or(s.Interval, s.Limit)
+	if s.Choice != 0 && reason == 0 {
+		return Gate{Name: gateLimits, State: Unknown, Text: "those of a recipient, once there is one"}
+	}
 	switch {
 	case reason == dataplane.FlowLimit:
 		text, key = "per_flow: the last one is less than the interval ago", "notifications.limits.per_flow"

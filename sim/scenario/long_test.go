@@ -1,0 +1,5 @@
+//go:build long
+
+package scenario_test
+
+const drawnNetworks = 60
