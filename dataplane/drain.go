@@ -1,10 +1,12 @@
 package dataplane
 
 import (
+	"math/bits"
 	"sync/atomic"
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/burst"
 )
 
 // drain counts, while the policy has Drain, the senders that a worker has asked to slow down and that have had no Resume yet.
@@ -58,6 +60,18 @@ func (d *Dataplane) Slowed() (senders int, known bool) {
 		senders += int(max(n-1, 0))
 	}
 	return senders, known
+}
+
+// lawReleaseAll asks the senders of packets to resume that were asked for a rate.
+func (w *Worker) lawReleaseAll(r *response, b *batch, these mask, c *congestion.LawState) {
+	for left := these; left != 0; left &= left - 1 {
+		i := bits.TrailingZeros64(uint64(left)) % burst.MaxSize
+		f := &w.lawFlows[w.flow[i].Index]
+		if w.flow[i].Index != flowtable.None && f.generation == w.flow[i].Generation && f.Asked() && w.records[i].CarriesData() {
+			w.inHand = uint8(i)
+			w.lawRelease(r, b, i, c, f)
+		}
+	}
 }
 
 // lawRelease asks the sender of a flow that was asked for a rate to resume.

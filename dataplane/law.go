@@ -98,7 +98,10 @@ func (w *Worker) law(r *response, b *batch, these mask, depth float64) (marked m
 		Law: l, Now: w.now, Fair: class.fair(), Depth: depth, Loop: class.loop.Load(), Spacing: class.spacing.Load(), Polled: s.interval,
 	}
 	w.about(r.in, r.out, r.class, r.state, r.cause)
-	drains, notifies, resumes := w.policy.Drain, l.Notifies(depth), l.Resumes(depth) && s.resumes
+	notifies, resumes := l.Notifies(depth), l.Resumes(depth) && s.resumes
+	if w.policy.Drain {
+		w.lawReleaseAll(r, b, these, &c)
+	}
 	for left := these; left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(uint64(left)) % burst.MaxSize
 		size := b.frames[i].Len + lineOverhead
@@ -122,9 +125,6 @@ func (w *Worker) law(r *response, b *batch, these mask, depth float64) (marked m
 		}
 		s.obeyed += float64(size) * f.Share(w.now, c.Fair)
 		switch {
-		case drains && f.Asked():
-			w.inHand = uint8(i)
-			w.lawRelease(r, b, i, &c, f)
 		case notifies && (f.Over(c.Fair) || f.Paused()):
 			if w.inHand = uint8(i); w.trace != nil {
 				w.trace.skips(i, NotDue)
