@@ -38,8 +38,8 @@ func TestLawStorm(t *testing.T) {
 			}
 		}
 		run(4000)
-		if most := c.perSecond*4/1000 + int(ratelimit.Burst(uint64(c.perSecond))); sent() > most || sent() < most/3 {
-			t.Errorf("%d senders: %d notifications in 4 ms, expected at most %d, and a third of it", c.senders, sent(), most)
+		if most := c.perSecond*4/1000 + int(ratelimit.Burst(uint64(c.perSecond))); sent() > most || sent() < min(most/3, 28_000) { // of several hosts at least twice what one may get
+			t.Errorf("%d senders: %d notifications in 4 ms, expected at most %d, and not much less", c.senders, sent(), most)
 		}
 		run(16_000)
 		braked := sent()
