@@ -64,7 +64,12 @@ type Inflow struct {
 func (l *Law) Next(fair float64, a Inflow, depth float64, loop int64) float64 {
 	rate := max(a.Obeyed, 1) / float64(max(a.Elapsed, 1))
 	periods := float64(a.Elapsed) / lawPeriod
-	change := min(max(l.target(fair, depth, loop, a.Resumes)/rate, math.Pow(lawDown, periods)), math.Pow(lawUp, periods))
+	change := l.target(fair, depth, loop, a.Resumes) / rate
+	if change < 1 {
+		change = max(change, math.Pow(lawDown, periods))
+	} else {
+		change = min(change, math.Pow(lawUp, periods))
+	}
 	if a.Largest > 0 && change < 1 {
 		fair = min(fair, a.Largest)
 	}

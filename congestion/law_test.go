@@ -154,3 +154,64 @@ func TestRates(t *testing.T) {
 		t.Error("the limit is still below 49 Gbps")
 	}
 }
+
+// TestCNPsOnTheirWay: a gateway that doesn't know the loop's delay sends a flow as many CNPs as bring it to F by DCQCN, and no more until they can have had their
+// effect. Then it knows the delay, however long.
+func TestCNPsOnTheirWay(t *testing.T) {
+	for _, delay := range []int64{10_000, 200_000, 1_000_000} {
+		l := congestion.NewLaw(100e9, 62_500_000, 0)
+		var f congestion.LawFlow
+		var s congestion.LawSender
+		s.Begin(&congestion.LawSender{})
+		c := congestion.LawState{Law: &l, Now: 1e9, Fair: 10 * gigabit, Depth: l.Reference, Spacing: 60_000}
+		var cuts []int64 // when the sender gets CNPs
+		rate, sent, learned := 100*gigabit, 0, int64(0)
+		for c.Now < 1e9+1_500_000 {
+			for len(cuts) > 0 && cuts[0] <= c.Now {
+				rate, cuts = rate/2, cuts[1:]
+			}
+			if window, ended := f.Add(c.Now, 4096); ended {
+				if d := s.Ended(&c, &f, 1, window); d > 0 && learned == 0 {
+					learned = d
+				}
+			}
+			if f.Over(c.Fair) && f.CNP(&c, &s, 0.5) {
+				f.SentCNP(&c, &s, 1)
+				cuts = append(cuts, c.Now+delay)
+				sent++
+			}
+			c.Now += int64(4096 / rate)
+		}
+		if sent < 3 || sent > 6 {
+			t.Errorf("%d CNPs were sent in a loop of %d us, from 100 to 10 Gbps by halves", sent, delay/1000)
+		}
+		if learned == 0 || learned < delay-60_000 || learned > delay+60_000 {
+			t.Errorf("a delay of %d us was measured, it is %d", learned/1000, delay/1000)
+		}
+	}
+}
+
+// TestPaused: a flow that can only be paused and comes in bursts gets F over time, and its bytes count as they come.
+func TestPaused(t *testing.T) {
+	l := congestion.NewLaw(100e9, 62_500_000, 0)
+	var f congestion.LawFlow
+	fair := 10 * gigabit
+	bytes, until := 0, int64(0)
+	const packet, loop, length = 4096, 5_000, 10_000_000
+	for now := int64(1e9); now < 1e9+length; now += 327 { // 100 Gbps
+		if now < until {
+			continue
+		}
+		bytes += packet
+		f.Add(now, packet)
+		if us := f.Pause(&congestion.LawState{Law: &l, Now: now, Fair: fair}, packet); us > 0 {
+			until = now + int64(us)*1000
+		}
+		if s := f.Share(now, fair); s != 1 {
+			t.Fatalf("a paused flow's share is %v", s)
+		}
+	}
+	if rate := float64(bytes) / length; math.Abs(rate/fair-1) > 0.05 {
+		t.Errorf("a paused flow has %.1f Gbps, F is 10", rate/gigabit)
+	}
+}

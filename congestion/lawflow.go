@@ -125,6 +125,15 @@ type LawState struct {
 	Polled  int64 // time between two polls of the port, ns
 }
 
+// Lasting is F once the queue has drained, at most. Only senders above it can be told from those that don't react: a long queue in a long loop keeps F below
+// the senders' share for many ms.
+func (c *LawState) Lasting() float64 {
+	if c.Depth > c.Law.Reference {
+		return c.Fair / lawLeastTarget
+	}
+	return c.Fair
+}
+
 // polled is the time for which the gateway may not see what has come, ns.
 func (c *LawState) polled() int64 {
 	if c.Polled < lawWindowGap/10 {
@@ -265,7 +274,7 @@ func (f *LawFlow) Resumed(c *LawState, s *LawSender, percent, again uint16) {
 
 const (
 	lawBurst     = 50_000  // ns by which a flow that can only be paused may be ahead of F
-	lawBurstMost = 100_000 // ns that it may need at its rate to be ahead so far
+	lawBurstMost = 70_000 // ns that it may need at its rate to be ahead so far
 )
 
 // ahead is the time by which a flow that can only be paused is ahead of F, ns.

@@ -13,17 +13,17 @@ type Reaction struct {
 
 const (
 	reactionFell  = 0.9        // of the highest rate: the sender has reacted
-	reactionNear  = 1.5        // of F: notifications about a flow that is so near to F may change little in a long loop
+	reactionNear  = 1.1        // of F: there is nothing more to react to
 	reactionShare = 32         // a window counts this part in the mean
 	reactionGap   = 50_000_000 // ns without a notification after which the next one is the first
 
 	brakeTime  = 5_000_000 // ns without a reaction until the brake, at least: the time of a default queue
 	brakeLoops = 10        // the same, in delays of the control loop
-	brakeLeast = 16        // notifications
+	brakeLeast = 4         // notifications: requests for a rate are repeated after longer and longer times
 
 	// A ConnectX-5 was measured to react after up to 39 ms.
 	unresponsiveTime  = 200_000_000 // ns
-	unresponsiveLeast = 64          // notifications
+	unresponsiveLeast = 32          // notifications
 )
 
 // BrakeSpacing is the least time between two notifications to a sender while the brake holds, ns: they only show whether it reacts by now.

@@ -202,7 +202,7 @@ func (w *Worker) windowEnded(c *congestion.LawState, class *fairClass, f *lawFlo
 	}
 	key := w.flows.Key(x)
 	s := w.lawSenders.of(key)
-	w.braked(key, x, s, s.reaction.Ended(w.now, uint32(x), f.Rate(), c.Fair), c.Fair)
+	w.braked(key, x, s, s.reaction.Ended(w.now, uint32(x), f.Rate(), c.Lasting()), c.Fair)
 	if delay := s.Ended(c, &f.LawFlow, uint32(x), window); delay > 0 {
 		w.lawSenders.teach(key, s)
 		class.learnDelay(delay)

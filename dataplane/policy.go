@@ -60,6 +60,8 @@ type PortPolicy struct {
 	Queue   *Queue // nil: as the PortConfig says
 
 	Pacing *congestion.Pacing // of frames that leave by this port, by host, or by flow at a WAN port; nil: none is paced
+	// FabricHosts are the hosts of the data centre, if the port is a mirror port of both directions: what they send comes from the fabric.
+	FabricHosts *prefix.Table[struct{}]
 	// Enforce are the senders whose flows are paced at this WAN port as notifications to these senders ask; nil: none.
 	Enforce *prefix.Table[struct{}]
 

@@ -1,9 +1,11 @@
 package dataplane_test
 
 import (
+	"net/netip"
 	"testing"
 
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/internal/prefix"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 )
 
@@ -64,6 +66,43 @@ func TestTapAtFullRate(t *testing.T) {
 	}
 	if len(r.Sent[0]) != 0 {
 		t.Errorf("%d frames were sent", len(r.Sent[0]))
+	}
+	r.Close(t)
+}
+
+// TestTapOfBothDirections: of the frames that come by one mirror port, those of the fabric's hosts count as received from the fabric, and all others
+// as received from the WAN. The WAN's port counts a frame of the fabric as its queue's, and the other way round.
+func TestTapOfBothDirections(t *testing.T) {
+	const frames = 300
+	p := testkit.DefaultPolicy(2)
+	p.Ports[0].FabricHosts = prefix.New([]prefix.Entry[struct{}]{{Prefix: netip.MustParsePrefix("10.1.0.0/16")}})
+	r := testkit.New(t, testkit.Setup{Policy: p, Rate: 400e9, Burst: 64, Change: func(c *dataplane.Config) {
+		for i := range c.Ports {
+			c.Ports[i].Tap = true
+		}
+	}})
+	arp := make([]byte, 60)
+	arp[12], arp[13] = 8, 6
+	for range frames {
+		r.Inject(t, 0, testkit.RoCE{Src: "10.1.0.1", Dst: "10.9.0.9", DestQP: 5, Size: 1000}.Frame())
+		r.Inject(t, 0, testkit.RoCE{Src: "10.9.0.9", Dst: "10.1.0.1", DestQP: 6, Size: 1000}.Frame())
+		r.Inject(t, 0, arp)
+	}
+	r.Drain()
+	for port, want := range []uint64{frames, 2 * frames} {
+		received, tapped := r.Count(port, dataplane.RxPackets), r.Count(1-port, dataplane.ConsumedTapped)
+		if received != want || tapped != want {
+			t.Errorf("port %d received %d frames, and %d left the other port's queue; expected %d", port, received, tapped, want)
+		}
+	}
+	flows := flowsOf(r)
+	for k := range flows {
+		if want := map[uint32]uint16{5: 0, 6: 1}[k.DestQP]; k.Port != want {
+			t.Errorf("the flow to QP %d arrives at port %d, expected %d", k.DestQP, k.Port, want)
+		}
+	}
+	if len(flows) != 2 {
+		t.Errorf("%d flows, expected 2", len(flows))
 	}
 	r.Close(t)
 }

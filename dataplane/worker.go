@@ -162,8 +162,11 @@ func (w *Worker) Step() int {
 		w.readRequests()
 		w.sweepRequests()
 	}
+	receiveMirrored(w)
 	for port := range w.egress {
-		w.receive(port)
+		if w.policy.Ports[port].FabricHosts == nil {
+			w.receive(port, w.batch.Ports[port].Rx)
+		}
 	}
 	for port := range w.egress {
 		w.resume(port)
@@ -187,10 +190,9 @@ func (w *Worker) Step() int {
 	return w.work
 }
 
-// receive passes a port's received frames through the stages, which are a file each: parse, classify, learn, answer CE, measure, queue,
+// receive passes frames that a port received through the stages, which are a file each: parse, classify, learn, answer CE, measure, queue,
 // respond. Each stage processes the whole batch, so that the flow table's memory is fetched for all packets together.
-func (w *Worker) receive(port int) {
-	rx := w.batch.Ports[port].Rx
+func (w *Worker) receive(port int, rx []burst.Frame) {
 	if len(rx) == 0 {
 		return
 	}

@@ -26,13 +26,20 @@ for i in dc-a dc-b; do ip -n $i link set dev host0 up; done
 `
 	load = `
 endpoint() { exec ip netns exec $1 bin/cnpgate endpoint $2 -i host0 --qps 4 "${@:3}"; }
-endpoint dc-b receive --address 198.18.0.2 --mac 02:00:00:18:00:02 --no-cnp &
-endpoint dc-a send --address 198.18.0.1 --peer 198.18.0.2 --peer-mac 02:00:00:18:00:02 --trust 198.18.0.2 --rate 300Mbps --duration 10m --timeout 2s &
+endpoint dc-b receive --address 198.18.1.2 --mac 02:00:00:18:00:02 --no-cnp &
+endpoint dc-a send --address 198.18.0.1 --peer 198.18.1.2 --peer-mac 02:00:00:18:00:02 --trust 198.18.1.2 --rate 300Mbps --duration 10m --timeout 2s &
 `
 	bridged = `
 ip -n gateway link add br0 type bridge mcast_snooping 0
 for i in eth0 eth1; do ip -n gateway link set dev $i master br0 up; done
 ip -n gateway link set dev br0 up
+`
+	// A bridge that learns nothing copies the frames of both directions to its third port.
+	mirrored = `
+ip -n gateway link add span0 type veth peer name eth2
+ip -n gateway link set dev span0 master br0 up
+ip -n gateway link set dev eth2 up
+ip -n gateway link set dev br0 type bridge ageing_time 0
 `
 	// The gateway at the other end of the WAN, with the same file and a folder of its own for its socket.
 	other = `
@@ -60,6 +67,7 @@ func TestExamples(t *testing.T) {
 		{"proxy.yaml", "proxy-notification", fmt.Sprintf(hosts, "eth1", "gateway"), []string{prepare}},
 		{"two-gateways.yaml", "standard-cnp", "ip netns add gateway-b\n" + fmt.Sprintf(hosts, "eth0", "gateway-b") + other, []string{prepare}},
 		{"tap.yaml", "standard-cnp", fmt.Sprintf(hosts, "eth1", "gateway") + bridged, nil},
+		{"tap-single.yaml", "standard-cnp", fmt.Sprintf(hosts, "eth1", "gateway") + bridged + mirrored, nil},
 	} {
 		t.Run(c.file, func(t *testing.T) {
 			file := "deploy/" + c.file

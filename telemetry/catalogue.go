@@ -94,7 +94,7 @@ var (
 	SendersUnwatched = declare(Metric{Name: "senders_unwatched_total", Unit: Events, Scope: Port,
 		Help: "Notifications to senders that could not be watched because too many others were: they get no Resume and no stricter notification."})
 	SendersUnresponsive = declare(Metric{Name: "senders_unresponsive_total", Unit: Events, Scope: Port,
-		Help: "Senders of flows that leave by the port which were found not to react to notifications: in 200 ms and 64 notifications no rate fell."})
+		Help: "Senders of flows that leave by the port which were found not to react to notifications: in 200 ms and 32 notifications no rate fell."})
 	FastCNPTraceTooLong = declare(Metric{Name: "notifications_fast_cnp_trace_too_long_total", Unit: Notifications, Scope: Port,
 		Help: "Fast CNPs that were sent with option 1, as the data packet's IOAM trace is too long for option 2."})
 	FastCNPRefused = declare(Metric{Name: "notifications_fast_cnp_refused_total", Unit: Notifications, Scope: Port,

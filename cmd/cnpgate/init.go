@@ -24,6 +24,7 @@ const longestListen = 24 * time.Hour
 
 type initFlags struct {
 	fabric, wan, rate, socket, output string
+	hosts                             []string // the fabric's, of a single mirror port
 	listen                            time.Duration
 	force, tap                        bool
 }
@@ -31,7 +32,7 @@ type initFlags struct {
 func initCommand() *cobra.Command {
 	var f initFlags
 	c := &cobra.Command{
-		Use:   "init --fabric IF --wan IF [--tap] [--rate RATE] [--listen 60s] [--socket PATH] [-o FILE [--force]]",
+		Use:   "init --fabric IF {--wan IF [--tap] | --tap --hosts PREFIX,...} [--rate RATE] [--listen 60s] [--socket PATH] [-o FILE [--force]]",
 		Short: "Listen on two interfaces and propose a configuration",
 		Long: `Reads two interfaces, listens on them without forwarding, and proposes a configuration in observe mode: with it, the gateway forwards all frames and only counts the
 notifications that it would send. The hosts that send RoCEv2 from the fabric are granted the standard CNP, which NICs obey.
@@ -44,13 +45,13 @@ proposal is made of what was seen until then. It needs root, or CAP_NET_RAW. Int
 	c.Flags().StringVar(&f.fabric, "fabric", "", "interface on the data centre's side")
 	c.Flags().StringVar(&f.wan, "wan", "", "interface on the WAN's side")
 	c.Flags().BoolVar(&f.tap, "tap", false, "the interfaces are mirror ports, of the frames from the fabric and of those from the WAN: propose to transmit nothing")
+	c.Flags().StringSliceVar(&f.hosts, "hosts", nil, "with --tap and without --wan: --fabric mirrors both directions, and what these prefixes send comes from the fabric")
 	c.Flags().StringVar(&f.rate, "rate", "", "rate of the line behind the WAN interface, such as 1Gbps (default the interface's)")
 	c.Flags().DurationVar(&f.listen, "listen", time.Minute, "how long to listen; 0s: not at all")
 	c.Flags().StringVar(&f.socket, "socket", api.DefaultSocket, "Unix socket of the gateway's API")
 	c.Flags().StringVarP(&f.output, "output", "o", "", "write the configuration to this file")
 	c.Flags().BoolVar(&f.force, "force", false, "write over an existing file")
 	require(c, "fabric")
-	require(c, "wan")
 	return c
 }
 
@@ -105,10 +106,18 @@ func (f *initFlags) plan() (*propose.Plan, error) {
 	if f.listen < 0 || f.listen > longestListen {
 		return nil, fmt.Errorf("--listen is %v; expected 0s to %v", f.listen, longestListen)
 	}
+	hosts, err := f.single()
+	if err != nil {
+		return nil, err
+	}
 	if f.fabric == f.wan {
 		return nil, fmt.Errorf("--fabric and --wan are both %s; expected two interfaces", f.fabric)
 	}
-	p := &propose.Plan{Command: fmt.Sprintf("cnpgate init --fabric %s --wan %s", f.fabric, f.wan), Name: "cnpgate", Socket: strings.TrimPrefix(f.socket, "unix:")}
+	command := fmt.Sprintf("cnpgate init --fabric %s --wan %s", f.fabric, f.wan)
+	if f.wan == "" {
+		command = fmt.Sprintf("cnpgate init --fabric %s --hosts %s", f.fabric, strings.Join(f.hosts, ","))
+	}
+	p := &propose.Plan{Command: command, Hosts: hosts, Name: "cnpgate", Socket: strings.TrimPrefix(f.socket, "unix:")}
 	if name, err := os.Hostname(); err == nil && name != "" {
 		p.Name = name
 	}
@@ -126,6 +135,10 @@ func (f *initFlags) plan() (*propose.Plan, error) {
 		flag, name string
 		facts      *netif.Facts
 	}{{"--fabric", f.fabric, &p.Fabric}, {"--wan", f.wan, &p.WAN}} {
+		if i.name == "" { // a single mirror port
+			p.WAN = p.Fabric
+			continue
+		}
 		if strings.ContainsRune(i.name, ',') {
 			return nil, fmt.Errorf("%s: interface %q has a comma in its name, which devices' arguments can't have; rename it with `ip link set`", i.flag, i.name)
 		}
@@ -135,9 +148,28 @@ func (f *initFlags) plan() (*propose.Plan, error) {
 		}
 		*i.facts = facts
 	}
-	var err error
 	p.Core, err = proposedCore(p)
 	return p, err
+}
+
+// single checks that either --wan is given, or --hosts for a single mirror port, and returns the hosts' prefixes.
+func (f *initFlags) single() (hosts []netip.Prefix, err error) {
+	switch {
+	case f.wan == "" && len(f.hosts) == 0 && f.tap:
+		return nil, errors.New("--wan is missing; expected the second mirror port, or --hosts PREFIX,... if --fabric mirrors both directions")
+	case f.wan == "" && !f.tap:
+		return nil, errors.New("--wan is missing; expected the interface on the WAN's side")
+	case f.wan != "" && len(f.hosts) > 0:
+		return nil, errors.New("--hosts is for a single mirror port of both directions; leave out --wan, or --hosts")
+	}
+	for _, text := range f.hosts {
+		p, err := config.ParsePrefix(text)
+		if err != nil {
+			return nil, fmt.Errorf("--hosts: %w", err)
+		}
+		hosts = append(hosts, p)
+	}
+	return hosts, nil
 }
 
 // hear listens until the time is over or a signal comes.
@@ -151,7 +183,7 @@ func (f *initFlags) hear(p *propose.Proposal, say func(string)) (time.Duration, 
 	defer cancel()
 	begin := time.Now()
 	lost, err := listen(ctx, f.fabric, f.wan, func() {
-		say(fmt.Sprintf("listening on %s and %s for %v; Ctrl-C ends it earlier", f.fabric, f.wan, f.listen))
+		say(fmt.Sprintf("listening on %s for %v; Ctrl-C ends it earlier", strings.TrimSuffix(f.fabric+" and "+f.wan, " and "), f.listen))
 	}, p.Add)
 	return time.Since(begin), lost, err
 }

@@ -49,10 +49,13 @@ type heard struct {
 	waits bool
 }
 
-// listen gives add the frames of two interfaces in the order of time, until the context ends. lost is how many could not be read in time.
+// listen gives add the frames of two interfaces, or of one if wan is "", in the order of time, until the context ends. lost is how many could not be read in time.
 func listen(ctx context.Context, fabric, wan string, began func(), add func(fromFabric bool, first time.Time, f capturefile.Frame) error) (lost uint64, err error) {
 	var sides [2]heard
 	for i, name := range []string{fabric, wan} {
+		if name == "" {
+			continue
+		}
 		if sides[i].Listener, err = netif.Listen(name); err != nil {
 			if errors.Is(err, fs.ErrPermission) {
 				err = fmt.Errorf("%w; run it as root (sudo), or give the program CAP_NET_RAW", err)
@@ -80,14 +83,19 @@ func listen(ctx context.Context, fabric, wan string, began func(), add func(from
 			return 0, err
 		}
 	}
-	return sides[0].Lost() + sides[1].Lost(), nil
+	for i := range sides {
+		if sides[i].Listener != nil {
+			lost += sides[i].Lost()
+		}
+	}
+	return lost, nil
 }
 
 // nextOf is the side with the earlier frame; nil if none arrived for a while.
 func nextOf(sides *[2]heard) (*heard, error) {
 	for i := range sides {
 		s := &sides[i]
-		if s.waits {
+		if s.waits || s.Listener == nil {
 			continue
 		}
 		var err error
@@ -101,7 +109,13 @@ func nextOf(sides *[2]heard) (*heard, error) {
 	case b.waits:
 		return b, nil
 	}
-	_, err := unix.Poll([]unix.PollFd{{Fd: int32(sides[0].FD), Events: unix.POLLIN}, {Fd: int32(sides[1].FD), Events: unix.POLLIN}}, pollTime)
+	var wait []unix.PollFd
+	for i := range sides {
+		if sides[i].Listener != nil {
+			wait = append(wait, unix.PollFd{Fd: int32(sides[i].FD), Events: unix.POLLIN})
+		}
+	}
+	_, err := unix.Poll(wait, pollTime)
 	if errors.Is(err, unix.EINTR) {
 		err = nil
 	}

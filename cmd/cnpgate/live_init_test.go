@@ -28,13 +28,15 @@ func TestLiveInit(t *testing.T) {
 	if ontime.Again(t) {
 		return
 	}
-	for _, tap := range []bool{false, true} {
-		t.Run(fmt.Sprintf("tap=%v", tap), func(t *testing.T) { firstNotification(t, tap) })
+	for _, mirrors := range []int{0, 2, 1} {
+		t.Run(fmt.Sprintf("mirror ports: %d", mirrors), func(t *testing.T) { firstNotification(t, mirrors) })
 	}
 }
 
-// firstNotification tries it with a gateway between the hosts, or with one that only listens at the ports of a bridge between them.
-func firstNotification(t *testing.T, tap bool) {
+// firstNotification tries it with a gateway between the hosts, or with one that only listens: at the ports of a bridge between them, or at one more
+// port to which the bridge copies all frames of both directions.
+func firstNotification(t *testing.T, mirrors int) {
+	tap := mirrors > 0
 	program := liveBinary(t)
 	enterNamespace(t)
 	ip(t, "link set lo up") // of the metrics
@@ -45,12 +47,21 @@ func firstNotification(t *testing.T, tap bool) {
 			ip(t, line)
 		}
 	}
+	if mirrors == 1 {
+		addWire(t, "m")
+		ip(t, "link set m0 master br0 mtu 4300 up")
+		ip(t, "link set m1 mtu 4300 up")
+		ip(t, "link set br0 type bridge ageing_time 0")
+		flags = []string{"init", "--fabric", "m1", "--tap", "--hosts", "fd00:18::2/128", "--listen", "3s", "--rate", "100Mbps"}
+	}
 	for _, iface := range []string{"a0", "a1", "b0", "b1"} {
 		ip(t, "link set "+iface+" mtu 4300")
 	}
 	here := namespace(t)
 	elsewhere(t, "b1", func() { startEndpoint(t, program, receiverArgs) })
-	elsewhere(t, "a1", func() { startEndpoint(t, program, strings.Replace(senderArgs, "--duration 5s", "--duration 2m", 1)) })
+	elsewhere(t, "a1", func() {
+		startEndpoint(t, program, strings.NewReplacer("--duration 5s", "--duration 2m", "--timeout 500ms", "--timeout 3s").Replace(senderArgs))
+	}) // nothing forwards yet
 	enter(t, here)
 
 	dir := t.TempDir()

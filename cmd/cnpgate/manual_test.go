@@ -83,4 +83,4 @@ func TestManualPages(t *testing.T) {
 }
 
 // parseable is what of an example's line is not the command's.
-var parseable = regexp.MustCompile(`^tcpdump .*\| | [|>].*$`)
+var parseable = regexp.MustCompile(`^tcpdump .*\| | ([|>]|&&).*$`)

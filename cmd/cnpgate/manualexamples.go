@@ -16,7 +16,9 @@ var manualExamples = map[string][]string{
 	"cnpgate explain":            {"cnpgate explain 10.1.0.5 10.2.0.7", "cnpgate explain 10.1.0.5 10.2.0.7 --qp 118 -o json"},
 	"cnpgate init":               {"cnpgate init --fabric eth0 --wan eth1 -o cnpgate.yaml", "cnpgate init --fabric eth0 --wan eth1 --tap --rate 1Gbps"},
 	"cnpgate log-level":          {"cnpgate log-level", "cnpgate log-level debug"},
-	"cnpgate mark":               {"cnpgate mark"},
+	"cnpgate mark":               {"cnpgate mark && sleep 60 && cnpgate show counters --since-mark"},
+	"cnpgate top":                {"cnpgate top --by sender", "cnpgate top --by queue -o json"},
+	"cnpgate show hints":         {"cnpgate show hints"},
 	"cnpgate reload":             {"cnpgate reload", "cnpgate reload --config /etc/cnpgate/cnpgate.yaml"},
 	"cnpgate replay":             {"cnpgate replay --config replay.yaml --fabric 198.18.0.2/32 --emitted notifications.pcap in.pcap"},
 	"cnpgate run":                {"cnpgate run /etc/cnpgate/cnpgate.yaml", "cnpgate run --config cnpgate.yaml --report report.json"},
@@ -27,7 +29,6 @@ var manualExamples = map[string][]string{
 	"cnpgate show episodes":      {"cnpgate show episodes"},
 	"cnpgate show flows":         {"cnpgate show flows --sort rate --limit 10 --columns source,destination,rate", "cnpgate show flows -o json"},
 	"cnpgate show health":        {"cnpgate show health"},
-	"cnpgate show hints":         {"cnpgate show hints"},
 	"cnpgate show notifications": {"cnpgate show notifications --follow", "cnpgate show notifications --outcome suppressed --source-ip 10.1.0.0/16"},
 	"cnpgate show pairs":         {"cnpgate show pairs"},
 	"cnpgate show ports":         {"cnpgate show ports --watch 1s"},
@@ -35,7 +36,6 @@ var manualExamples = map[string][]string{
 	"cnpgate show queues":        {"cnpgate show queues"},
 	"cnpgate show version":       {"cnpgate show version"},
 	"cnpgate sim":                {"cnpgate sim --list", "cnpgate sim incast-10ms --svg incast"},
-	"cnpgate top":                {"cnpgate top", "cnpgate top --by sender --sort notified", "cnpgate top --count 1 -o json"},
 	"cnpgate version":            {"cnpgate version", "cnpgate version -o json"},
 }
 

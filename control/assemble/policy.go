@@ -49,6 +49,9 @@ func Policy(c *config.Config, seed uint64) (*dataplane.Policy, error) {
 		if len(port.Enforce) > 0 {
 			p.Ports[i].Enforce = senders(port.Enforce)
 		}
+		if len(port.FabricHosts) > 0 {
+			p.Ports[i].FabricHosts = senders(port.FabricHosts)
+		}
 		if port.STAMP.Peer.IsValid() {
 			p.Ports[i].STAMP = dataplane.STAMPSession{Peer: address(port.STAMP.Peer), Interval: int64(port.STAMP.Interval)}
 		}

@@ -72,6 +72,7 @@ type Port struct {
 	Pacing        *congestion.Pacing      // of frames to hosts behind the port that have sent a CNP, or of flows of Enforce; nil: none
 	Paced         uint64                  // bytes of frames that pacing may hold back
 	Tap           bool                    // a mirror port of the side Role, which never transmits
+	FabricHosts   []netip.Prefix          // of a mirror port of both directions: what these hosts send comes from the fabric
 	Enforce       []netip.Prefix          // senders whose flows a WAN port paces as notifications to them ask
 	FlowControl   *FlowControl            // nil: the port ignores PAUSE and PFC, and sends no PFC
 }

@@ -77,7 +77,7 @@ var pciAddress = regexp.MustCompile(`^(?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a
 
 func (r *report) resolvePort(doc *document, s *portSection) Port {
 	p := Port{
-		Name: s.Name.V, Device: s.Device.V, Role: Role(s.Role.V), Tap: s.tap, Rate: s.Rate.V, RTT: s.RTT.V, MTU: int(s.MTU.V),
+		Name: s.Name.V, Device: s.Device.V, Role: Role(s.Role.V), Tap: s.tap, FabricHosts: r.prefixes(&s.FabricHosts), Rate: s.Rate.V, RTT: s.RTT.V, MTU: int(s.MTU.V),
 		Classes: r.resolveClasses(s), PerFlow: resolvePerFlow(&doc.Notifications.Limits, s.RTT.V), PerFlowIsRTT: !doc.Notifications.Limits.PerFlow.given,
 	}
 	r.resolveRTT(&p, s, &doc.Gateway)

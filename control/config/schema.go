@@ -59,7 +59,8 @@ type portSection struct {
 	Name           name               `key:"name" required:"yes"`
 	Device         device             `key:"device" required:"yes"`
 	Role           choice             `key:"role" required:"yes" one:"fabric|wan|tap"`
-	Mirrors        choice             `key:"mirrors" one:"fabric|wan"`
+	Mirrors        choice             `key:"mirrors" one:"fabric|wan|both"`
+	FabricHosts    list[prefix]       `key:"fabric_hosts" reload:"live"`
 	Peer           name               `key:"peer" required:"yes"`
 	Rate           rate               `key:"rate" required:"yes" min:"100kbps" max:"10Tbps" reload:"live"`
 	RTT            duration           `key:"rtt" default:"0s" min:"0s" max:"10s" reload:"live"`

@@ -80,7 +80,7 @@ func TestSchemaWords(t *testing.T) {
 	for f := range formats {
 		formats[f] = Format(f).String()
 	}
-	names := map[string][]string{"dpdk.idle": idleNames, "management.log_level": LogLevels, "ports[].role": append(slices.Clone(roleNames), "tap"), "ports[].mirrors": roleNames, "endpoints[].accepts": formats}
+	names := map[string][]string{"dpdk.idle": idleNames, "management.log_level": LogLevels, "ports[].role": append(slices.Clone(roleNames), "tap"), "ports[].mirrors": append(slices.Clone(roleNames), "both"), "endpoints[].accepts": formats}
 	for _, k := range allKeys() {
 		if want, ok := names[k.path]; ok && !slices.Equal(k.rule.one, want) {
 			t.Errorf("%s: %v, but the constants are %v", k.path, k.rule.one, want)
@@ -108,7 +108,7 @@ func TestEveryKeyHasCases(t *testing.T) {
 			}
 		}
 	}
-	good := string(read(t, "testdata/good/every_key.yaml")) + string(read(t, "testdata/good/tap.yaml")) // a tap excludes other keys
+	good := string(read(t, "testdata/good/every_key.yaml")) + string(read(t, "testdata/good/tap.yaml")) + string(read(t, "testdata/good/tap_both.yaml")) // a tap excludes other keys
 	for _, k := range allKeys() {
 		if k.leaf && !complained[k.path] {
 			t.Errorf("%s: no bad case", k.path)

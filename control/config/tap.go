@@ -1,5 +1,7 @@
 package config
 
+import "strings"
+
 // roleTap is the number of the word tap in the schema. The numbers before it are Roles.
 const roleTap = 2
 
@@ -11,20 +13,49 @@ func (r *report) resolveTaps(doc *document) (taps bool) {
 			if s.Mirrors.given {
 				r.problem(s.Mirrors.place, "only a port with role tap is a mirror port; set role: tap, or remove mirrors")
 			}
+			if s.FabricHosts.given {
+				r.problem(s.FabricHosts.place, "only a port with role tap and mirrors: both needs it; remove it")
+			}
 			continue
 		}
 		taps = true
 		if !s.Mirrors.given {
 			r.problem(s.Role.place, "a mirror port needs the key mirrors; expected mirrors: fabric for frames that come from the data centre, "+
-				"mirrors: wan for those from the WAN")
+				"mirrors: wan for those from the WAN, mirrors: both for one port with both")
 		}
-		s.Role.V, s.Role.valid = s.Mirrors.V, s.Mirrors.valid && s.Mirrors.given
+		r.resolveBoth(doc, s)
+		s.Role.V, s.Role.valid = s.Mirrors.V%mirrorsBoth, s.Mirrors.valid && s.Mirrors.given
 		r.checkTap(s)
 	}
 	if taps {
 		r.checkTapped(doc)
 	}
 	return taps
+}
+
+const (
+	// mirrorsBoth is the number of the word both in the schema; such a port is the fabric's, and gives its peer the WAN's frames.
+	mirrorsBoth = 2
+	// receivesNothing is the device of the peer of such a port.
+	receivesNothing = "no-rx=1"
+)
+
+// resolveBoth checks a mirror port of both directions, or that no other port says which hosts are the fabric's.
+func (r *report) resolveBoth(doc *document, s *portSection) {
+	if s.Mirrors.V != mirrorsBoth || !s.Mirrors.valid {
+		if s.FabricHosts.given {
+			r.problem(s.FabricHosts.place, "only a port with mirrors: both needs it, to know where frames come from; set mirrors: both, or remove it")
+		}
+		return
+	}
+	if !s.FabricHosts.given || s.FabricHosts.valid && len(s.FabricHosts.Items) == 0 {
+		r.problem(s.Mirrors.place, "both directions arrive by one port; expected fabric_hosts, the prefixes of the data centre's hosts, such as [10.1.0.0/16]")
+	}
+	for i := range doc.Ports.Items {
+		if peer := &doc.Ports.Items[i]; peer.Name.V == s.Peer.V && peer.Device.valid && !strings.Contains(peer.Device.V, receivesNothing) {
+			r.problem(peer.Device.place, "the frames from the WAN arrive by %s, which mirrors both directions; expected a device that receives nothing: net_null0,%s", s.Name.V, receivesNothing)
+		}
+	}
 }
 
 const neverTransmits = "a gateway with a mirror port (role: tap) never transmits; "

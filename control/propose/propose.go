@@ -2,6 +2,8 @@ package propose
 
 import (
 	"fmt"
+	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/cnpgate/cnpgate/control/capturefile"
@@ -9,6 +11,7 @@ import (
 	"github.com/cnpgate/cnpgate/control/replay"
 	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/internal/netif"
+	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 // Plan is what is known before any frame is seen.
@@ -16,10 +19,11 @@ type Plan struct {
 	Command     string // that makes the proposal, for the file's first line
 	Name        string // of the gateway
 	Fabric, WAN netif.Facts
-	Tap         bool   // the interfaces receive mirrored frames
-	Rate        uint64 // bit/s of the line behind the WAN port; 0: that of the interface
-	Core        int    // of the worker
-	Socket      string // of the API
+	Tap         bool           // the interfaces receive mirrored frames
+	Hosts       []netip.Prefix // of the fabric, if Fabric is a mirror port of both directions and there is no other; else nil
+	Rate        uint64         // bit/s of the line behind the WAN port; 0: that of the interface
+	Core        int            // of the worker
+	Socket      string         // of the API
 }
 
 // unknownRate is proposed for an interface that doesn't tell its rate (bit/s).
@@ -33,6 +37,7 @@ type Proposal struct {
 	live        *replay.Live
 	result      *report.Report // nil if nothing was seen
 	lost        uint64
+	parsed      packet.Parsed
 }
 
 // New starts a proposal. The caller must call End.
@@ -48,6 +53,10 @@ func (p *Proposal) Add(fromFabric bool, first time.Time, f capturefile.Frame) er
 		if p.live, err = replay.NewLive(cfg, first, max(len(f.Octets), netif.Captured)); err != nil {
 			return err
 		}
+	}
+	if p.Hosts != nil {
+		packet.Parse(f.Octets, f.Length, &p.parsed)
+		fromFabric = slices.ContainsFunc(p.Hosts, func(hosts netip.Prefix) bool { return hosts.Contains(p.parsed.Src.Netip().Unmap()) })
 	}
 	if fromFabric {
 		p.fabric.add(f.Octets, f.Length)

@@ -2,6 +2,8 @@ package propose
 
 import (
 	"fmt"
+	"net/netip"
+	"strconv"
 	"strings"
 	"time"
 
@@ -78,10 +80,18 @@ func (p *Proposal) port(line printer, f *netif.Facts, role config.Role, number i
 		line("  # For the NIC's full rate, bind it to vfio-pci (deploy/README.md), and set hugepages: true and device: %q", f.PCI)
 	}
 	line("  - name: %v", role)
-	line("    device: %q", fmt.Sprintf("net_af_packet%d,iface=%s", number, f.Name))
-	if p.Tap {
-		line("    role: tap # only receives\n    mirrors: %v\n    peer: %v", role, peer)
+	single := p.Hosts != nil
+	if single && role == config.WAN {
+		line("    device: net_null0,no-rx=1 # receives nothing: the WAN's frames arrive by the other port, too")
 	} else {
+		line("    device: %q", fmt.Sprintf("net_af_packet%d,iface=%s", number, f.Name))
+	}
+	switch {
+	case single && role == config.Fabric:
+		line("    role: tap # only receives\n    mirrors: both\n    fabric_hosts: [%s] # what they send comes from the fabric\n    peer: %v", quoted(p.Hosts), peer)
+	case p.Tap:
+		line("    role: tap # only receives\n    mirrors: %v\n    peer: %v", role, peer)
+	default:
 		line("    role: %v\n    peer: %v", role, peer)
 	}
 	line("    rate: %s # %s", config.FormatRate(rate), known)
@@ -92,6 +102,14 @@ func (p *Proposal) port(line printer, f *netif.Facts, role config.Role, number i
 	if role == config.WAN {
 		p.classes(line)
 	}
+}
+
+func quoted(all []netip.Prefix) string {
+	texts := make([]string, len(all))
+	for i, p := range all {
+		texts[i] = strconv.Quote(p.String())
+	}
+	return strings.Join(texts, ", ")
 }
 
 // describe is an interface in one line.
