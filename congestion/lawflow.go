@@ -273,7 +273,7 @@ func (f *LawFlow) Resumed(c *LawState, s *LawSender, percent, again uint16) {
 }
 
 const (
-	lawBurst     = 50_000  // ns by which a flow that can only be paused may be ahead of F
+	lawBurst     = 50_000 // ns by which a flow that can only be paused may be ahead of F
 	lawBurstMost = 70_000 // ns that it may need at its rate to be ahead so far
 )
 
