@@ -209,6 +209,9 @@ func (w *Worker) windowEnded(c *congestion.LawState, class *fairClass, f *lawFlo
 	}
 }
 
+// pauseIgnored is the longest pause that a sender is asked for if it obeys, microseconds.
+const pauseIgnored = 5000
+
 // lawNotify notifies the sender of a flow above F, if it is due. It returns false if the sender can't be notified, or doesn't react.
 func (w *Worker) lawNotify(r *response, b *batch, i int, c *congestion.LawState, f *lawFlow) bool {
 	x := w.flow[i].Index
@@ -248,7 +251,9 @@ func (w *Worker) lawNotify(r *response, b *batch, i int, c *congestion.LawState,
 		if !w.lawSend(r, b, i, f, d) {
 			return false
 		}
-		w.lawSent(e, x, f, c.Loop)
+		if d.Parameter > pauseIgnored { // a sender that pauses is never so far ahead; its rate between pauses doesn't fall
+			w.lawSent(e, x, f, c.Loop)
+		}
 	default:
 		if !f.CNP(c, s, random) {
 			break

@@ -40,7 +40,7 @@ func (s *gatewaySetup) thresholds(own congestion.Thresholds) congestion.Threshol
 
 // yaml is the configuration: lines faster than any core, queues with space for many bursts.
 func (s *gatewaySetup) yaml(qpMap string) string {
-	text := fmt.Sprintf(`gateway: {name: bench, ipv4: 192.0.2.1, ipv6: "2001:db8::1"}
+	text := fmt.Sprintf(`gateway: {name: bench, ipv4: 198.18.255.1, ipv6: "fd00::1"}
 dpdk: {hugepages: %v, in_memory: %v, workers: %s, burst: %d}
 profiles: {default: {mode: thresholds, k_base: 4MiB}}
 flows: {capacity: %d}

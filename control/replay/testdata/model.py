@@ -250,7 +250,7 @@ class Gateway:
         if n["LongHaul"]["Enabled"]:
             self.enabled |= {"long-haul-cnp", "long-haul-cnp-icmpv6"}
         self.endpoints = [(ipaddress.ip_network(e["prefix"]), e["accepts"]) for e in facts["endpoints"]]
-        self.domain = c["Domain"] and {k: [ipaddress.ip_network(p) for p in v] for k, v in c["Domain"].items()}
+        self.domain = c["Domain"] and {k: [ipaddress.ip_network(p) for p in v] for k, v in c["Domain"].items() if k != "Observe"}
         self.to_destination, self.to_port = Rate(n["Limits"]["PerDestination"]), Rate(n["Limits"]["PerPort"])
         self.proxies = [(ipaddress.ip_network(s["Prefix"]), address(s["Proxy"])) for s in c["Proxy"]["Senders"] or []] if c["Proxy"]["Enabled"] else []
         self.to_proxy = Rate(c["Proxy"]["PerProxy"])
@@ -634,11 +634,11 @@ class Gateway:
         r.notified[kind] += 1
 
     def decide(self, f, q, k, flow, where, depth, other_is_larger):
-        """Who is not to be notified at all is not watched, and has no interval that could have passed."""
+        """Who is not to be notified at all is not watched, and has no interval that could have passed. A QP may be known soon."""
         if other_is_larger:
             return None, "largest-not-roce", None
         refusal, r = self.refusal(f, flow), self.flows[flow]
-        if refusal is not None:
+        if refusal not in (None, "source-qp-unknown"):
             return None, refusal, None
         self.watch(r, k, where, depth)
         if r.notified_at is not None and self.now - r.notified_at < q.c["PerFlow"]:
@@ -648,7 +648,7 @@ class Gateway:
             return None, reason, None
         if k.sent >= k.c["FlowsPerRound"]:
             return None, None, None
-        return self.recipient(f, flow)[0], None, decision
+        return self.recipient(f, flow)[0], refusal, decision
 
     def refusal(self, f, flow):
         """Why nobody can be notified of a packet, whatever its sender does; None if somebody can."""
