@@ -125,8 +125,8 @@ type LawState struct {
 	Polled  int64 // time between two polls of the port, ns
 }
 
-// Lasting is F once the queue has drained, at most. Only senders above it can be told from those that don't react: a long queue in a long loop keeps F below
-// the senders' share for many ms.
+// Lasting is the highest value that F may have once the queue has drained. A sender below it may well have reacted: while the queue is long, F is below the
+// senders' share, with a long loop for many ms.
 func (c *LawState) Lasting() float64 {
 	if c.Depth > c.Law.Reference {
 		return c.Fair / lawLeastTarget

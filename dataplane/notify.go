@@ -250,7 +250,7 @@ type note struct {
 
 // admit reports whether a notification can be queued at the flow's ingress port, and the limits of the destination and the port allow it.
 func (w *Worker) admit(n *note) Suppression {
-	if reason := room(w, n.queue); reason != allowed {
+	if reason := canQueue(w, n.queue); reason != allowed {
 		return reason
 	}
 	if w.policy.PerDestination.Off() && w.policy.PerProxy.Off() && w.policy.PerPort.Off() {
@@ -259,8 +259,8 @@ func (w *Worker) admit(n *note) Suppression {
 	return w.limits(n)
 }
 
-// room reports whether a worker can queue a notification.
-func room(w *Worker, q *ring) Suppression {
+// canQueue returns why a worker can't queue a notification, or allowed.
+func canQueue(w *Worker, q *ring) Suppression {
 	if q.full() {
 		return NotificationQueueFull
 	}

@@ -100,7 +100,7 @@ func stand(w *Worker, x flowtable.Index, s *Standing) {
 		return
 	}
 	s.Format, s.To, s.Observe = n.format, n.to, w.policy.observes(s.Out, n.format)
-	if s.Limit = room(w, n.queue); s.Limit == allowed {
+	if s.Limit = canQueue(w, n.queue); s.Limit == allowed {
 		each, host := limitOf(w, &n)
 		s.Limit = limitReason(w.plane.toDestination.Check(each, host, w.now))
 	}

@@ -110,7 +110,7 @@ func (p *plan) examine() (faults Faults) {
 	}
 	p.planPorts(&faults)
 	if p.room > maxRoom {
-		faults.add(Workers, 0, fmt.Errorf("dpdk: frames of %d bytes were asked for, expected at most %d", p.room, maxRoom))
+		faults.add(Workers, 0, fmt.Errorf("dpdk: frames of %d bytes are configured, expected at most %d", p.room, maxRoom))
 	}
 	p.addWorkers()
 	return faults
