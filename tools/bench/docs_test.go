@@ -57,7 +57,7 @@ func TestGolden(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got != string(want) {
-			t.Errorf("%s differs (go test ./internal/bench -run TestGolden -update writes it):\n%s", path, got)
+			t.Errorf("%s differs (go test ./tools/bench -run TestGolden -update writes it):\n%s", path, got)
 		}
 	}
 }

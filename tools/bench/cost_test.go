@@ -31,7 +31,7 @@ type cost struct {
 // TestCost holds what a packet costs in instructions to the committed figures, as valgrind counts them in (*work).step: the same on
 // every machine and at any load. Where a change is meant to cost something, or to save it,
 //
-//	go test -tags secondopinion -run TestCost ./internal/bench -update
+//	go test -tags secondopinion -run TestCost ./tools/bench -update
 //
 // writes the new figures, to be committed with it.
 func TestCost(t *testing.T) {
@@ -132,7 +132,7 @@ func compareCost(t *testing.T, got *cost) {
 		now, ok := got.Instructions[name]
 		if change := now/committed - 1; !ok || math.Abs(change) > tolerance {
 			t.Errorf("%s: %.0f instructions a packet with %s, committed are %.0f with %s (%+.1f %%, %.0f %% are allowed); if that is meant: "+
-				"go test -tags secondopinion -run TestCost ./internal/bench -update", name, now, got.Go, committed, want.Go, 100*change, 100*tolerance)
+				"go test -tags secondopinion -run TestCost ./tools/bench -update", name, now, got.Go, committed, want.Go, 100*change, 100*tolerance)
 		}
 	}
 	if len(got.Instructions) != len(want.Instructions) {
