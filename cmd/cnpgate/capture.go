@@ -165,7 +165,7 @@ func (f *captureFlags) write(ctx context.Context, c *cobra.Command, client *api.
 		if err := w.out.Begin(); err != nil {
 			return err
 		}
-		fmt.Fprintln(c.ErrOrStderr(), "capturing "+f.what())
+		fmt.Fprintln(c.ErrOrStderr(), "capturing "+f.what()+"; Ctrl-C ends it")
 		return nil
 	}
 	err := f.streams(ctx, client, w, begun)
@@ -176,7 +176,11 @@ func (f *captureFlags) write(ctx context.Context, c *cobra.Command, client *api.
 		return err
 	}
 	err = errors.Join(err, w.out.End(), w.finish())
-	fmt.Fprintf(c.ErrOrStderr(), "%d %s captured, %d lost\n", w.out.Written(), f.what(), w.out.Losses())
+	why := ""
+	if f.packets() && w.out.Losses() > 0 {
+		why = ", beyond --rate or too fast for the reader"
+	}
+	fmt.Fprintf(c.ErrOrStderr(), "%d %s captured, %d lost%s\n", w.out.Written(), f.what(), w.out.Losses(), why)
 	return err
 }
 
