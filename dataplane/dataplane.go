@@ -12,8 +12,8 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/cnpgate/cnpgate/dataplane/host"
 	"github.com/cnpgate/cnpgate/internal/burst"
-	"github.com/cnpgate/cnpgate/internal/keyhash"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/pairing"
 	"github.com/cnpgate/cnpgate/ratelimit"
@@ -106,7 +106,7 @@ type Dataplane struct {
 	fromAll       atomic.Int64            // limit of all of them
 	toScope       *ratelimit.Destinations // limits of answers, by scope and kind
 	pairing       *pairing.Pairing
-	refusals      refusals
+	refusals      host.Refusals
 	unresponsive  unresponsiveSenders
 	fair          []fairClass
 	trace         atomic.Pointer[Trace]
@@ -124,7 +124,7 @@ func New(c Config) (*Dataplane, error) {
 		adaptations: make([]adaptation, len(c.Ports)), paths: make([]path, len(c.Ports)),
 	}
 	d.fair = make([]fairClass, len(c.Ports)*MaxClasses)
-	keyhash.Spread(d.refusals.seed[:], c.Seed)
+	d.refusals.Seed(c.Seed)
 	for i, limits := range []struct {
 		of **ratelimit.Destinations
 		n  int

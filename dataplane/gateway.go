@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"github.com/cnpgate/cnpgate/dataplane/host"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
@@ -32,19 +33,19 @@ func (w *Worker) takesRefusal(port int, data []byte, p *packet.Parsed) bool {
 		return false
 	}
 	if r, ok := packet.DecodeFastCNPRefusal(data, p, &g.Code); ok && w.notifiedLately(port, p, &r) {
-		w.plane.refusals.refuse(packet.Host{Addr: p.Src, Scope: packet.ScopeOf(uint16(port), p)}, w.now)
+		w.plane.refusals.Refuse(packet.Host{Addr: p.Src, Scope: packet.ScopeOf(uint16(port), p)}, w.now)
 		w.counters.add(port, FastCNPRefused, 1)
 	}
 	return true
 }
 
-// notifiedLately reports whether the flow of a refused Fast CNP exists, and its sender was notified within refusalTime: otherwise anybody
+// notifiedLately reports whether the flow of a refused Fast CNP exists, and its sender was notified within host.RefusalTime: otherwise anybody
 // could stop Fast CNPs to a host. It searches all workers, since the refusal may arrive at another one than the flow's packets.
 func (w *Worker) notifiedLately(port int, p *packet.Parsed, r *packet.FastCNPRefusal) bool {
 	k := flowtable.Key{Src: p.Src, Dst: r.Dst, DestQP: r.DestQP}
 	k.SetScope(packet.ScopeOf(uint16(port), p))
 	for _, other := range w.plane.workers {
-		if x, state, found := other.flows.Find(&k); found && other.accounts.notifiedWithin(x, state.Generation(), w.now, refusalTime*1e9) {
+		if x, state, found := other.flows.Find(&k); found && other.accounts.notifiedWithin(x, state.Generation(), w.now, host.RefusalTime) {
 			return true
 		}
 	}

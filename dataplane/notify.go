@@ -127,7 +127,7 @@ func (n *note) choose(w *Worker, x flowtable.Index, k *flowtable.Key, group bool
 		return Encapsulated
 	}
 	n.to = k.Src
-	format, reason := w.policy.Who.ChooseWith(&w.recent, &k.Src, answer.Usable(), w.plane.refusals.has(packet.Host{Addr: k.Src, Scope: k.Scope()}, w.now), n.decision.Action)
+	format, reason := w.policy.Who.ChooseWith(&w.recent, &k.Src, answer.Usable(), w.plane.refusals.Has(packet.Host{Addr: k.Src, Scope: k.Scope()}, w.now), n.decision.Action)
 	n.format = format
 	return Suppression(reason)
 }

@@ -114,28 +114,3 @@ func (w *Worker) accept(port int, data []byte, p *packet.Parsed, node *ProxyNode
 	w.enforceForProxy(&k)
 	return proxy.Accepted
 }
-
-// requestFlow gives a request to a worker that has the flow, this one first; false if none has it.
-func (w *Worker) requestFlow(k *flowtable.Key, level uint8) bool {
-	r := request{in: uint8(k.Port), level: level, scope: k.Scope(), until: w.now + requestTime}
-	if x, state, found := w.flows.Find(k); found {
-		r.flow = flowtable.Ref{Index: x, Generation: state.Generation()}
-		w.request(r)
-		return true
-	}
-	for id, other := range w.plane.workers {
-		if other == w {
-			continue
-		}
-		x, state, found := other.flows.Find(k)
-		if !found {
-			continue
-		}
-		r.flow = flowtable.Ref{Index: x, Generation: state.Generation()}
-		if !w.plane.workers[id].requests.mail[w.id].put(r) {
-			w.suppress(int(k.Port), ProxyRequestsFull)
-		}
-		return true
-	}
-	return false
-}
