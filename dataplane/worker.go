@@ -172,7 +172,7 @@ func (w *Worker) Step() int {
 	for port := range w.egress {
 		w.resume(port)
 		if s := &w.policy.Ports[port].STAMP; s.Interval > 0 {
-			w.sendTest(port, s)
+			w.probe(port, s.Interval)
 		}
 		if w.egress[port].pacer != nil {
 			w.release(port)

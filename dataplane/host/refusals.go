@@ -26,9 +26,6 @@ const (
 	refusalWays = 4
 )
 
-// Seed sets the seed of the hash, before the first use.
-func (r *Refusals) Seed(seed uint64) { keyhash.Spread(r.seed[:], seed) }
-
 func (r *Refusals) place(a packet.Host) (set *[refusalWays]atomic.Uint64, tag uint64) {
 	h := keyhash.Fold(keyhash.Fold(a.Hi^r.seed[0], a.Lo^r.seed[1])^r.seed[0], uint64(a.Scope)^r.seed[2])
 	return &r.sets[h%refusalSets], h &^ (1<<32 - 1)

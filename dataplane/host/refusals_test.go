@@ -3,6 +3,7 @@ package host
 import (
 	"testing"
 
+	"github.com/cnpgate/cnpgate/internal/keyhash"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
@@ -14,7 +15,7 @@ func in(n uint64) packet.Host {
 // TestRefusals: a refusal ends after its time, other hosts have none, and in a set that is full the one that ends first makes way.
 func TestRefusals(t *testing.T) {
 	r := &Refusals{}
-	r.Seed(1)
+	keyhash.Spread(r.seed[:], 1)
 	set, _ := r.place(in(1))
 	var hosts []packet.Host // of one set
 	for lo := uint64(1); len(hosts) <= refusalWays+1; lo++ {
