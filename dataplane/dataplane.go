@@ -182,7 +182,7 @@ func newPairing(c *Config) (*pairing.Pairing, error) {
 	for i := range c.Ports {
 		peers[i] = c.Ports[i].Peer
 	}
-	return pairing.New(memory, pairing.Config{Flows: flows, Peers: peers, Aging: c.Aging, Seed: c.Seed})
+	return pairing.New(memory, pairing.Config{Flows: flows, Egress: peers, Aging: c.Aging, Seed: c.Seed})
 }
 
 // Pairing is what the workers share to learn source QPs; SetHints is for any goroutine.

@@ -6,7 +6,7 @@ const (
 	maxChain    = 64  // groups with the same hash that a search checks
 )
 
-// This file assigns groups, pages and places. The caller holds Pairing.allocation, and for a place also the lock of its group.
+// This file assigns groups, pages and slots. The caller holds Pairing.allocation, and for a slot also the lock of its group.
 
 // findGroup returns the group with a hash and a key, or 0. With nil as the key the hash is enough.
 func (p *Pairing) findGroup(k *groupKey, h uint64) uint32 {
@@ -118,32 +118,32 @@ func (p *Pairing) newPage(x uint32) uint32 {
 	return n
 }
 
-// newPlace finds an empty place on a side of a group, and adds a page if necessary; 0 if there is none.
-func (p *Pairing) newPlace(x uint32, side int, now int64) (slot uint32) {
+// newSlot finds an empty slot on a side of a group, and adds a page if necessary; 0 if there is none.
+func (p *Pairing) newSlot(x uint32, side int, now int64) (slot uint32) {
 	g := &p.groups[x]
 	if now < g.full[side] {
 		return 0
 	}
-	if slot = p.findPlace(x, side); slot == 0 {
+	if slot = p.findSlot(x, side); slot == 0 {
 		g.full[side] = now + fullTime
 	}
 	return slot
 }
 
-func (p *Pairing) findPlace(x uint32, side int) (slot uint32) {
+func (p *Pairing) findSlot(x uint32, side int) (slot uint32) {
 	g := &p.groups[x]
-	if g.flows[side].Load() < g.used[side].Load() { // a used place is empty again
+	if g.flows[side].Load() < g.used[side].Load() { // a used slot is empty again
 		for n := range int(g.used[side].Load()) {
 			if pl, ok := p.at(g, side, n); ok && pl.owner() == 0 {
-				return g.pages[side][n/placesAPage].Load()*placesAPage + uint32(pl.k)
+				return g.pages[side][n/slotsAPage].Load()*slotsAPage + uint32(pl.k)
 			}
 		}
 	}
 	n := int(g.used[side].Load())
-	if n == placesASide {
-		return p.closedPlace(g, side)
+	if n == slotsASide {
+		return p.closedSlot(g, side)
 	}
-	i := n / placesAPage
+	i := n / slotsAPage
 	pg := g.pages[side][i].Load()
 	if pg == 0 {
 		if pg = p.newPage(x); pg == 0 {
@@ -152,35 +152,35 @@ func (p *Pairing) findPlace(x uint32, side int) (slot uint32) {
 		p.pages[pg].spot.Store(uint32(makeSpot(x, side, i)))
 		g.pages[side][i].Store(pg)
 	}
-	return pg*placesAPage + uint32(n%placesAPage)
+	return pg*slotsAPage + uint32(n%slotsAPage)
 }
 
-// closedPlace frees the place of a flow that has ended or whose record is closed, and returns it; 0 if there is none.
-func (p *Pairing) closedPlace(g *group, side int) uint32 {
-	for n := range placesASide {
+// closedSlot frees the slot of a flow that has ended or whose record is closed, and returns it; 0 if there is none.
+func (p *Pairing) closedSlot(g *group, side int) uint32 {
+	for n := range slotsASide {
 		pl, ok := p.at(g, side, n)
 		if !ok {
 			break
 		}
 		if a, ok := p.answerOf(pl.owner()); !ok || a.Ended() != Open {
-			if mate, ok := p.part(&pl); ok {
-				p.withdraw(&mate)
+			if peer, ok := p.unlink(&pl); ok {
+				p.withdraw(&peer)
 			}
 			pl.vacate(pl.owner())
-			return g.pages[side][n/placesAPage].Load()*placesAPage + uint32(pl.k)
+			return g.pages[side][n/slotsAPage].Load()*slotsAPage + uint32(pl.k)
 		}
 	}
 	return 0
 }
 
-// occupy gives a place to a flow. At first no flow of the other side is ruled out as its mate.
+// occupy gives a slot to a flow. At first no flow of the other side is ruled out as its peer flow.
 func (p *Pairing) occupy(slot uint32, r flowRef, id identity) (lease uint16) {
-	pl := p.placeOf(slot)
+	pl := p.slotAt(slot)
 	pg, k := pl.p, pl.k
 	pg.lease[k] = max((pg.lease[k]+1)&leaseMask, 1)
-	pg.mate[k].Store(0)
+	pg.peer[k].Store(0)
 	pg.ended[k].Store(0)
-	pg.trial[k], pg.allContradictions[k] = trial{}, 0
+	pg.elimination[k], pg.allContradictions[k] = elimination{}, 0
 	p.reset(&pl, id)
 	if n := int32(pl.n) + 1; n > pl.g.used[pl.side].Load() {
 		pl.g.used[pl.side].Store(n)
@@ -190,15 +190,15 @@ func (p *Pairing) occupy(slot uint32, r flowRef, id identity) (lease uint16) {
 	return pg.lease[k]
 }
 
-// vacate frees a place if the given flow has it.
-func (pl *place) vacate(r flowRef) {
+// vacate frees a slot if the given flow has it.
+func (pl *Slot) vacate(r flowRef) {
 	if r != 0 && pl.p.owner[pl.k].CompareAndSwap(uint64(r), 0) {
 		pl.g.flows[pl.side].Add(-1)
 	}
 }
 
-// reset clears what a place has about its flow's connection, because another one begins. It keeps the number of contradictions.
-func (p *Pairing) reset(pl *place, id identity) {
+// reset clears what a slot has about its flow's connection, because another one begins. It keeps the number of contradictions.
+func (p *Pairing) reset(pl *Slot, id identity) {
 	pg, k := pl.p, pl.k
 	pg.sent[k].Store(uint64(pg.lease[k]) << 49)
 	pg.id[k], pg.claimed[k] = id, 0
@@ -209,7 +209,7 @@ func (p *Pairing) reset(pl *place, id identity) {
 }
 
 // unlearn clears the evidence from the flow's responses and its port.
-func (p *Pairing) unlearn(pl *place) {
+func (p *Pairing) unlearn(pl *Slot) {
 	pg, k := pl.p, pl.k
 	pg.ack[k].Store(uint64(pg.lease[k]) << 49)
 	for i := range pg.next[k] {
@@ -219,14 +219,14 @@ func (p *Pairing) unlearn(pl *place) {
 	p.forget(pl)
 }
 
-// forget clears what was ruled out about a place, in both directions.
-func (p *Pairing) forget(pl *place) {
+// forget clears what was ruled out about a slot, in both directions.
+func (p *Pairing) forget(pl *Slot) {
 	pl.anyone()
-	pl.trial().restart()
+	pl.elimination().restart()
 	for n := range pl.others() {
 		if o, ok := p.at(pl.g, 1-pl.side, n); ok {
 			o.p.row[o.k][pl.n/64] |= 1 << (pl.n % 64)
-			if t := o.trial(); t.sole() == pl.n {
+			if t := o.elimination(); t.only() == pl.n {
 				t.restart()
 			}
 		}

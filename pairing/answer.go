@@ -11,7 +11,7 @@ type State uint8
 
 const (
 	Unknown   State = iota // nothing points to a source QP
-	Candidate              // weak evidence points to it; or the flow has a mate and is in doubt
+	Candidate              // weak evidence points to it; or the flow has a peer flow and is suspended
 	Confirmed              // notifications may name it
 )
 

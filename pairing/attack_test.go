@@ -130,7 +130,7 @@ func TestContradictedForEver(t *testing.T) {
 	}
 }
 
-// A verdict applies to the flows that had the places when it was made. If one of them ends before the verdict is applied, and another flow
+// A verdict applies to the flows that had the slots when it was made. If one of them ends before the verdict is applied, and another flow
 // gets its index, then neither that flow nor the other flow of the pair changes.
 func TestVerdictAboutAFlowThatEnded(t *testing.T) {
 	for _, side := range []int{0, 1} {
@@ -138,18 +138,18 @@ func TestVerdictAboutAFlowThatEnded(t *testing.T) {
 		w.send(0, 200, packet.RCSendOnly, 5, 52769)
 		w.send(1, 100, packet.RCAcknowledge, 6, 52769) // doesn't agree
 		w.is(0, 200, 0, 0)
-		var places [2]place
+		var slotSet [2]Slot
 		var refs [2]flowRef
 		for i, qp := range []uint32{200, 100} {
 			x := w.find(i, qp)
-			places[i], _ = w.workers[i].place(x)
+			slotSet[i], _ = w.workers[i].slotOf(x)
 			refs[i] = w.workers[i].ref(x)
 		}
 		qp := []uint32{200, 100}[side]
 		x := w.find(side, qp)
 		w.workers[side].Renew(x, w.now) // the same index and key, another flow
 		w.send(side, qp, packet.RCSendOnly, 0x70000, 40000)
-		w.workers[1].pair(&places[1], &places[0], refs[1], refs[0], EvidencePort, true)
+		w.workers[1].pair(&slotSet[1], &slotSet[0], refs[1], refs[0], EvidencePort, true)
 		for i, qp := range []uint32{200, 100} {
 			if a := w.view(i, qp); a.State() == Confirmed {
 				t.Errorf("side %d's flow has ended, and side %d's is %v", side, i, a)
@@ -158,22 +158,22 @@ func TestVerdictAboutAFlowThatEnded(t *testing.T) {
 	}
 }
 
-// While one worker compares the flows between two hosts, no other worker gives away their places.
-func TestPlacesStayWhileTheyAreCompared(t *testing.T) {
+// While one worker compares the flows between two hosts, no other worker gives away their slots.
+func TestSlotsStayWhileTheyAreCompared(t *testing.T) {
 	w := newWire(t)
 	w.send(0, 200, packet.RCSendOnly, 5, 52769)
-	pl, _ := w.workers[0].place(w.find(0, 200))
+	pl, _ := w.workers[0].slotOf(w.find(0, 200))
 	if !pl.g.lock.try() {
 		t.Fatal("another worker holds the group's lock")
 	}
-	w.workers[0].setAnswer(w.find(0, 200), makeAnswer(100, Confirmed, EvidenceCM).closed(EndedReuse)) // its place may be given away
+	w.workers[0].setAnswer(w.find(0, 200), makeAnswer(100, Confirmed, EvidenceCM).closed(EndedReuse)) // its slot may be given away
 	before := pl.p.lease
-	for i := range uint32(2 * placesASide) {
+	for i := range uint32(2 * slotsASide) {
 		w.send(0, 1000+i, packet.RCSendOnly, 5, 52769)
 		w.send(1, 1000+i, packet.RCAcknowledge, 5, 52769)
 	}
 	if pl.owner() == 0 || before != pl.p.lease || pl.own() != 1 || pl.others() != 0 {
-		t.Errorf("%d and %d places are in use, the first one by %x", pl.own(), pl.others(), pl.owner())
+		t.Errorf("%d and %d slots are in use, the first one by %x", pl.own(), pl.others(), pl.owner())
 	}
 	pl.g.lock.release()
 }
@@ -181,7 +181,7 @@ func TestPlacesStayWhileTheyAreCompared(t *testing.T) {
 // Tenants are separate even if their VLANs differ only in the TPID of the tag: flows with different tags are in different groups, so
 // RDMA-CM's claims in one VLAN don't count in the other.
 func TestTenantsAreApart(t *testing.T) {
-	p, err := New(make([]byte, Size(16)), Config{Flows: 16, Peers: []int{1, 0}})
+	p, err := New(make([]byte, Size(16)), Config{Flows: 16, Egress: []int{1, 0}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,8 +24,8 @@ func TestNothingOnCredit(t *testing.T) {
 		packet func(w *wire)
 		done   func(w *wire) bool
 	}{
-		"a place": {func(*wire) {}, func(w *wire) { w.send(0, 200, packet.RCSendOnly, 5, 52769) },
-			func(w *wire) bool { _, ok := w.workers[0].place(w.find(0, 200)); return ok }},
+		"a slot": {func(*wire) {}, func(w *wire) { w.send(0, 200, packet.RCSendOnly, 5, 52769) },
+			func(w *wire) bool { _, ok := w.workers[0].slotOf(w.find(0, 200)); return ok }},
 		"a judgement": {
 			func(w *wire) {
 				w.talk(100, 200, 5, 1, 7)
@@ -40,7 +40,10 @@ func TestNothingOnCredit(t *testing.T) {
 				w.send(1, 100, packet.RCAcknowledge, 0x1000, 7)
 			},
 			func(w *wire) { w.send(1, 100, packet.RCAcknowledge, 0x5000, 7) },
-			func(w *wire) bool { a, b := w.at(0, 200), w.at(1, 100); return !b.may(a.n) || b.trial().retries > 0 }},
+			func(w *wire) bool {
+				a, b := w.at(0, 200), w.at(1, 100)
+				return !b.may(a.n) || b.elimination().retries > 0
+			}},
 		"a new beginning": {
 			func(w *wire) { w.talk(100, 200, 5, 1, 7); w.send(0, 200, packet.RCSendOnly, 0x500000, 7) },
 			func(w *wire) { w.send(0, 200, packet.RCSendOnly, 0x500001, 7) },
@@ -151,9 +154,9 @@ func TestClosedRecordIsCharged(t *testing.T) {
 	}
 }
 
-// TestCNPIsCharged: a CNP pays for the places that it scans.
+// TestCNPIsCharged: a CNP pays for the slots that it scans.
 func TestCNPIsCharged(t *testing.T) {
-	w := onlyInPlace8(t)
+	w := onlyInSlot8(t)
 	l := w.workers[1].Learner
 	for range 4 {
 		l.StartBurst()

@@ -32,7 +32,7 @@ func TestAsClaimed(t *testing.T) {
 		"UC, elsewhere, with its own port": {a: begin + 64, unreliable: true, claimed: 50000, port: 50000},
 	} {
 		_, a, b := two(t)
-		for i, pl := range []*place{&a, &b} {
+		for i, pl := range []*Slot{&a, &b} {
 			first := [2]uint32{c.a, c.b}[i]
 			setClaim(pl, 7, begin, c.claimed)
 			pl.p.sent[pl.k].Store(uint64(pl.p.lease[pl.k]) << 49)
@@ -55,11 +55,11 @@ func TestAsClaimed(t *testing.T) {
 // TestAsClaimedNear0: where anyone might guess the first PSN, the port must be the connection's own and four responses must have agreed.
 func TestAsClaimedNear0(t *testing.T) {
 	for name, c := range map[string]struct {
-		psn     uint32
-		port    [2]uint16
-		claimed uint16
-		trusted uint8
-		want    bool
+		psn       uint32
+		port      [2]uint16
+		claimed   uint16
+		plausible uint8
+		want      bool
 	}{
 		"the flow label's port":       {5, [2]uint16{50000, 50000}, 50000, 4, true},
 		"too few responses":           {5, [2]uint16{50000, 50000}, 50000, 3, false},
@@ -73,13 +73,13 @@ func TestAsClaimedNear0(t *testing.T) {
 	} {
 		_, a, b := two(t)
 		setClaim(&a, 7, c.psn, c.claimed)
-		for i, pl := range []*place{&a, &b} {
+		for i, pl := range []*Slot{&a, &b} {
 			pl.p.id[pl.k] = makeIdentity(pl.id().qp(), c.port[i], false, false)
 		}
 		a.p.sent[a.k].Store(uint64(makeSent(c.psn, c.psn, a.p.lease[a.k])))
 		b.p.sent[b.k].Store(uint64(b.p.lease[b.k]) << 49)
 		b.p.ack[b.k].Store(uint64(makeAck(c.psn, b.p.lease[b.k])))
-		b.trial().trusted = c.trusted
+		b.elimination().plausible = c.plausible
 		if got := (&Pairing{}).asClaimed(&a, &b); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
@@ -103,7 +103,7 @@ func TestAsClaimedNear0UC(t *testing.T) {
 		"another port than those": {0, 0, [2]uint16{50000, 50000}, 50001, false},
 	} {
 		_, a, b := two(t)
-		for i, pl := range []*place{&a, &b} {
+		for i, pl := range []*Slot{&a, &b} {
 			first := [2]uint32{c.a, c.b}[i]
 			setClaim(pl, 7, first, c.claimed)
 			pl.p.sent[pl.k].Store(uint64(makeSent(first, first, pl.p.lease[pl.k])))
@@ -115,29 +115,29 @@ func TestAsClaimedNear0UC(t *testing.T) {
 	}
 }
 
-// setClaim sets RDMA-CM's claim about the flow at a place.
-func setClaim(pl *place, sourceQP, psn uint32, port uint16) {
-	pl.p.claimed[pl.k] = makePlaceClaim(&flowClaim{sourceQP: sourceQP, psn: psn, port: port})
+// setClaim sets RDMA-CM's claim about the flow at a slot.
+func setClaim(pl *Slot, sourceQP, psn uint32, port uint16) {
+	pl.p.claimed[pl.k] = makeClaim(&flowClaim{sourceQP: sourceQP, psn: psn, port: port})
 }
 
 // TestCrossCheck: each flow's claim names the other one's QP, or the other one has no requests to distinguish its claims.
 func TestCrossCheck(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(a, b *place)
+		change func(a, b *Slot)
 		want   bool
 	}{
-		"both":                          {func(_, _ *place) {}, true},
-		"the other's, of an answerer":   {func(_, b *place) { setClaim(b, 1, 5, 0) }, true},
-		"none, of an answerer":          {func(_, b *place) { b.p.claimed[b.k] = 0 }, true},
-		"the other's, of a requester":   {func(_, b *place) { setClaim(b, 1, 5, 0); b.p.sent[b.k].Store(uint64(makeSent(5, 5, b.p.lease[b.k]))) }, false},
-		"the other's, not begun itself": {func(a, b *place) { setClaim(b, 1, 5, 0); setClaim(a, 5000, 5, 0) }, false},
-		"the other's, UC": {func(a, b *place) {
+		"both":                          {func(_, _ *Slot) {}, true},
+		"the other's, of an answerer":   {func(_, b *Slot) { setClaim(b, 1, 5, 0) }, true},
+		"none, of an answerer":          {func(_, b *Slot) { b.p.claimed[b.k] = 0 }, true},
+		"the other's, of a requester":   {func(_, b *Slot) { setClaim(b, 1, 5, 0); b.p.sent[b.k].Store(uint64(makeSent(5, 5, b.p.lease[b.k]))) }, false},
+		"the other's, not begun itself": {func(a, b *Slot) { setClaim(b, 1, 5, 0); setClaim(a, 5000, 5, 0) }, false},
+		"the other's, UC": {func(a, b *Slot) {
 			setClaim(b, 1, 5, 0)
 			setClaim(a, 5000, 0x500000, 50000)
 			a.p.id[a.k] = makeIdentity(1000, 50000, false, true)
 		}, false},
-		"its own names another QP": {func(a, _ *place) { setClaim(a, 1, 0x500000, 0) }, false},
-		"no claim":                 {func(a, _ *place) { a.p.claimed[a.k] = 0 }, false},
+		"its own names another QP": {func(a, _ *Slot) { setClaim(a, 1, 0x500000, 0) }, false},
+		"no claim":                 {func(a, _ *Slot) { a.p.claimed[a.k] = 0 }, false},
 	} {
 		w, a, b := two(t)
 		setClaim(&a, 5000, 0x500000, 0)

@@ -22,7 +22,7 @@ func TestGapAtMost(t *testing.T) {
 	}
 }
 
-// TestSteadyAfter: after 64 packets a port is steady, so another one is out of character.
+// TestSteadyAfter: after 64 packets a port is steady, so another one is unexpected.
 func TestSteadyAfter(t *testing.T) {
 	for packets, steady := range map[uint32]bool{63: false, 64: true} {
 		w := newWire(t)
@@ -31,8 +31,8 @@ func TestSteadyAfter(t *testing.T) {
 		}
 		w.send(0, 200, packet.RCSendOnly, 5+packets, 8)
 		x := w.find(0, 200)
-		if odd := w.workers[0].notes[x].odd != 0; odd != steady {
-			t.Errorf("after %d packets with one port another is out of character: %v, want %v", packets-1, odd, steady)
+		if unexpected := w.workers[0].notes[x].unexpected != 0; unexpected != steady {
+			t.Errorf("after %d packets with one port another port is unexpected: %v, want %v", packets-1, unexpected, steady)
 		}
 	}
 }
@@ -49,9 +49,9 @@ func TestSpan(t *testing.T) {
 	}
 }
 
-// TestHeed: a claim of RDMA-CM counts if it comes in the millisecond of a flow's first packet, or in the next one.
-func TestHeed(t *testing.T) {
-	for after, heeded := range map[int64]bool{1: true, 2: false} {
+// TestClaimDelay: a claim of RDMA-CM counts if it comes in the millisecond of a flow's first packet, or in the next one.
+func TestClaimDelay(t *testing.T) {
+	for after, counts := range map[int64]bool{1: true, 2: false} {
 		w := newWire(t)
 		w.send(0, 200, packet.RCSendOnly, psnB, 7)
 		w.now = synthEpoch + after*1e6
@@ -60,9 +60,9 @@ func TestHeed(t *testing.T) {
 		s := &w.workers[0].subject
 		s.x, s.t, s.n, s.pl, s.now = x, &w.workers[0].tracks[x], &w.workers[0].notes[x], w.at(0, 200), w.now
 		s.n.seenCM = 0
-		s.heedClaim()
-		if got := s.pl.claimed() != 0; got != heeded {
-			t.Errorf("a claim %d ms after the first packet counts: %v, want %v", after, got, heeded)
+		s.findClaim()
+		if got := s.pl.claimed() != 0; got != counts {
+			t.Errorf("a claim %d ms after the first packet counts: %v, want %v", after, got, counts)
 		}
 	}
 }
@@ -101,24 +101,24 @@ func TestFewPorts(t *testing.T) {
 	for shared, want := range map[int]bool{16: true, 17: false} {
 		w := many(t, 250)
 		a, b := w.at(0, 1000), w.at(1, 5000)
-		for _, pl := range []*place{&a, &b} {
+		for _, pl := range []*Slot{&a, &b} {
 			for n := range pl.own() {
 				o, _ := w.pairing.at(pl.g, pl.side, n)
 				o.p.match[o.k] = matchEqual
 			}
 			w.pairing.share(pl, shared)
 		}
-		*b.trial() = trial{soleIs: uint16(a.n + 1), agreeing: minAgreeing}
+		*b.elimination() = elimination{onlyIs: uint16(a.n + 1), agreeing: minAgreeing}
 		if got := w.workers[0].equalSure(&a, &b); got != want {
 			t.Errorf("%d of 250 share a port, %d bits: sure %v, want %v", shared, bitsOfPort(250, shared), got, want)
 		}
 	}
 }
 
-// TestFullSideIsSearchedOnce: a side without an empty place is not searched again for a millisecond.
+// TestFullSideIsSearchedOnce: a side without an empty slot is not searched again for a millisecond.
 func TestFullSideIsSearchedOnce(t *testing.T) {
 	w := newWire(t)
-	for n := range uint32(placesASide) {
+	for n := range uint32(slotsASide) {
 		w.send(0, 1000+n, packet.RCSendOnly, n, 50000)
 	}
 	w.send(0, 200, packet.RCSendOnly, 5, 52769)
@@ -126,8 +126,8 @@ func TestFullSideIsSearchedOnce(t *testing.T) {
 	p, now := w.pairing, w.now
 	ended.vacate(ended.owner())
 	for after, found := range map[int64]bool{fullTime - 1: false, fullTime: true} {
-		if got := p.newPlace(uint32(ended.p.spot.Load()>>6), 0, now+after) != 0; got != found {
-			t.Errorf("%d ns later a place is found: %v, want %v", after, got, found)
+		if got := p.newSlot(uint32(ended.p.spot.Load()>>6), 0, now+after) != 0; got != found {
+			t.Errorf("%d ns later a slot is found: %v, want %v", after, got, found)
 		}
 	}
 }
@@ -135,7 +135,7 @@ func TestFullSideIsSearchedOnce(t *testing.T) {
 // TestPSNRuleIsCharged: the comparisons of the PSN rule use budget.
 func TestPSNRuleIsCharged(t *testing.T) {
 	w, a, b := two(t)
-	*b.trial() = trial{soleIs: uint16(a.n + 1), agreeing: minAgreeing}
+	*b.elimination() = elimination{onlyIs: uint16(a.n + 1), agreeing: minAgreeing}
 	l := w.workers[1].Learner
 	before := l.budget
 	if v := l.weigh(&b); v.why != EvidencePSN {

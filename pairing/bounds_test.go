@@ -26,20 +26,20 @@ func TestChance(t *testing.T) {
 	}
 }
 
-// two is a flow of each side that has a place, of a connection between QPs 5000 and 1000.
-func two(t *testing.T) (w *wire, a, b place) {
+// two is a flow of each side that has a slot, of a connection between QPs 5000 and 1000.
+func two(t *testing.T) (w *wire, a, b Slot) {
 	w = newWire(t)
 	w.send(0, 1000, packet.RCSendOnly, 0x500000, 50000)
 	w.send(1, 5000, packet.RCAcknowledge, 0x500000, 50000)
 	return w, w.at(0, 1000), w.at(1, 5000)
 }
 
-// at is the place of the flow from a side to a QP.
-func (w *wire) at(side int, qp uint32) place {
+// at is the slot of the flow from a side to a QP.
+func (w *wire) at(side int, qp uint32) Slot {
 	w.t.Helper()
-	pl, ok := w.workers[side].place(w.find(side, qp))
+	pl, ok := w.workers[side].slotOf(w.find(side, qp))
 	if !ok {
-		w.t.Fatalf("the flow from side %d to QP %d has no place", side, qp)
+		w.t.Fatalf("the flow from side %d to QP %d has no slot", side, qp)
 	}
 	return pl
 }
@@ -50,9 +50,9 @@ func TestEnough(t *testing.T) {
 		least                   int
 	}{{0, 0, 20}, {1, 0, 22}, {2, 0, 24}, {maxContradictions, 0, 30}, {0, 1, 21}, {0, 8, 28}, {0, 12, 28}, {2, 3, 27}} {
 		_, a, b := two(t)
-		for _, one := range []*place{&a, &b} { // whichever of the two it was
-			*a.trial(), *b.trial() = trial{}, trial{}
-			one.trial().contradictions, one.trial().retries = c.contradictions, c.retries
+		for _, one := range []*Slot{&a, &b} { // whichever of the two it was
+			*a.elimination(), *b.elimination() = elimination{}, elimination{}
+			one.elimination().contradictions, one.elimination().retries = c.contradictions, c.retries
 			if !enough(&a, &b, c.least) || enough(&a, &b, c.least-1) {
 				t.Errorf("%d contradictions, %d retries: want exactly %d bits to be enough", c.contradictions, c.retries, c.least)
 			}
@@ -60,17 +60,17 @@ func TestEnough(t *testing.T) {
 	}
 }
 
-func TestTrusted(t *testing.T) {
+func TestEnoughResponses(t *testing.T) {
 	for _, c := range []struct{ contradictions, least uint8 }{{0, 0}, {1, 2}, {2, 4}, {maxContradictions, 32}} {
 		_, a, b := two(t)
-		for _, doubted := range []*place{&a, &b} {
-			for _, answers := range []*place{&a, &b} {
-				*a.trial(), *b.trial() = trial{}, trial{}
-				doubted.trial().contradictions, answers.trial().trusted = c.contradictions, c.least
-				if !trusted(&a, &b) {
+		for _, doubted := range []*Slot{&a, &b} {
+			for _, answers := range []*Slot{&a, &b} {
+				*a.elimination(), *b.elimination() = elimination{}, elimination{}
+				doubted.elimination().contradictions, answers.elimination().plausible = c.contradictions, c.least
+				if !enoughResponses(&a, &b) {
 					t.Errorf("%d contradictions: %d responses are not enough", c.contradictions, c.least)
 				}
-				if answers.trial().trusted--; c.least > 0 && trusted(&a, &b) {
+				if answers.elimination().plausible--; c.least > 0 && enoughResponses(&a, &b) {
 					t.Errorf("%d contradictions: %d responses are enough", c.contradictions, c.least-1)
 				}
 			}
@@ -124,7 +124,7 @@ func TestFormulaSure(t *testing.T) {
 		w := many(t, c.flows)
 		p := w.pairing
 		a, b := w.at(0, 1000), w.at(1, 5000)
-		for side, pl := range []*place{&a, &b} {
+		for side, pl := range []*Slot{&a, &b} {
 			for n := range pl.own() {
 				o, _ := p.at(pl.g, pl.side, n)
 				o.p.match[o.k] = 0
@@ -181,7 +181,7 @@ func TestStartBits(t *testing.T) {
 			w.send(0, 1001+uint32(i), packet.RCSendOnly, psn, 50000)
 		}
 		a := w.at(0, 1000)
-		if got := w.pairing.startBits(&a, &trial{width: c.width, exact: minAgreeing - 1}); got != c.want {
+		if got := w.pairing.startBits(&a, &elimination{width: c.width, exact: minAgreeing - 1}); got != c.want {
 			t.Errorf("%s: %d bits, want %d", c.name, got, c.want)
 		}
 	}
@@ -222,8 +222,8 @@ func TestRhythm(t *testing.T) {
 			asks(w, 1000+uint32(i)*100, gaps)
 		}
 		a := w.at(0, 1000)
-		begins := w.pairing.startBits(&a, &trial{})
-		if got := w.pairing.startBits(&a, &trial{exact: c.exact}) - begins; got != c.want || begins != 18 {
+		begins := w.pairing.startBits(&a, &elimination{})
+		if got := w.pairing.startBits(&a, &elimination{exact: c.exact}) - begins; got != c.want || begins != 18 {
 			t.Errorf("%s: %d and %d bits more, want 18 and %d", c.name, begins, got, c.want)
 		}
 	}

@@ -16,7 +16,7 @@ func TestWorkersUnderChurn(t *testing.T) {
 	const workers, flows = 4, 40
 	c := synth.Config{Connections: 96, Messages: 24, Seed: 9, Generations: 2, CM: true, Requesters: synth.FromBoth, IPv6: true,
 		LossBefore: slightly, LossAfter: slightly, Attack: synth.Attack{Interval: 20_000, KnowsQPs: true, ACK: true, CNP: true, CM: true, Request: true}}
-	p, err := New(make([]byte, Size(workers*flows)), Config{Flows: workers * flows, Peers: []int{1, 0}, Aging: 60e9, Seed: 1})
+	p, err := New(make([]byte, Size(workers*flows)), Config{Flows: workers * flows, Egress: []int{1, 0}, Aging: 60e9, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,12 +111,12 @@ func TestWorkersUnderChurn(t *testing.T) {
 				if pl, ok := p.occupied(&p.groups[g], side, int(k)); ok {
 					n++
 					if _, ok := p.answerOf(pl.owner()); !ok {
-						t.Errorf("group %d, place %d: its flow %x has ended", g, k, pl.owner())
+						t.Errorf("group %d, slot %d: its flow %x has ended", g, k, pl.owner())
 					}
 				}
 			}
 			if p.groups[g].live && n != p.groups[g].flows[side].Load() {
-				t.Errorf("group %d, side %d: %d places are in use, %d are counted", g, side, n, p.groups[g].flows[side].Load())
+				t.Errorf("group %d, side %d: %d slots are in use, %d are counted", g, side, n, p.groups[g].flows[side].Load())
 			}
 		}
 	}

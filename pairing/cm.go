@@ -37,7 +37,7 @@ type flowClaim struct {
 	time     int64  // ns
 	sourceQP uint32
 	psn      uint32  // of the flow's first request
-	owner    flowRef // the flow, once it has a place; 0 before
+	owner    flowRef // the flow, once it has a slot; 0 before
 	port     uint16  // the flow's UDP source port, 0 for any
 	_        [6]byte
 }
@@ -46,7 +46,7 @@ type claimSet [waysACMSet]flowClaim
 
 // cmRecords holds the CM records and the claims, each in sets of eight. In a full set a new one replaces the oldest.
 type cmRecords struct {
-	lock   tryLock // guards sets and claims
+	lock   tryLock // protects sets and claims
 	sets   []cmSet
 	claims []claimSet
 	number sequence // counts added claims
@@ -291,13 +291,13 @@ func (m *cmMessage) close(l *Learner, r *cmRecord) bool {
 }
 
 // closeFlow closes a flow record, if the flow comes from the given QP.
-func (p *Pairing) closeFlow(pl *place, sourceQP uint32, now int64) {
+func (p *Pairing) closeFlow(pl *Slot, sourceQP uint32, now int64) {
 	if a, ok := p.answerOf(pl.owner()); !ok || a.SourceQP() != sourceQP {
 		return
 	}
 	pl.p.ended[pl.k].Store(milliseconds(now))
 	p.update(pl.owner(), func(a Answer) Answer {
-		if a.SourceQP() != sourceQP || settled(a) || a.Ended() != Open {
+		if a.SourceQP() != sourceQP || fixed(a) || a.Ended() != Open {
 			return a
 		}
 		return a.closed(EndedDREQ)
@@ -305,7 +305,7 @@ func (p *Pairing) closeFlow(pl *place, sourceQP uint32, now int64) {
 }
 
 // claimOf returns RDMA-CM's claim about a flow whose present connection began at a time in milliseconds, if there is also a claim about the
-// flow of the other direction. The claim must not be older than the aging time, nor made later than heedFor allows. Among several it prefers one whose PSN is near the given first PSN. It notes in the claim that it is about this flow. busy:
+// flow of the other direction. The claim must not be older than the aging time, nor made later than claimDelay allows. Among several it prefers one whose PSN is near the given first PSN. It notes in the claim that it is about this flow. busy:
 // another worker held the lock.
 func (l *Learner) claimOf(x flowtable.Index, first, began uint32, now int64) (c flowClaim, ok, busy bool) {
 	p := l.pairing
@@ -321,7 +321,7 @@ func (l *Learner) claimOf(x flowtable.Index, first, began uint32, now int64) (c 
 	var found *flowClaim
 	for i := range set {
 		at := &set[i]
-		if at.hash != h || p.aging > 0 && now-at.time > p.aging || int32(milliseconds(at.time)-began) > heedFor || p.cm.claimThat(claimHash(group, 1-side, at.sourceQP), qp) == nil {
+		if at.hash != h || p.aging > 0 && now-at.time > p.aging || int32(milliseconds(at.time)-began) > claimDelay || p.cm.claimThat(claimHash(group, 1-side, at.sourceQP), qp) == nil {
 			continue
 		}
 		near := (first-at.psn)&psnMask <= firstSlack
@@ -339,8 +339,8 @@ func (l *Learner) claimOf(x flowtable.Index, first, began uint32, now int64) (c 
 	return *found, true, false
 }
 
-// forgetClaims removes the claims that made two flows mates, when their connection has ended.
-func (l *Learner) forgetClaims(pl, mate *place) {
+// forgetClaims removes the claims that made two flows peer flows, when their connection has ended.
+func (l *Learner) forgetClaims(pl, peer *Slot) {
 	p := l.pairing
 	if !p.cm.lock.trySoon() {
 		l.skipped()
@@ -348,16 +348,16 @@ func (l *Learner) forgetClaims(pl, mate *place) {
 	}
 	defer p.cm.lock.release()
 	h := p.hashOf(&pl.g.key)
-	there, back := claimHash(h, pl.side, pl.id().qp()), claimHash(h, mate.side, mate.id().qp())
+	there, back := claimHash(h, pl.side, pl.id().qp()), claimHash(h, peer.side, peer.id().qp())
 	for _, c := range [...]struct {
 		claim *flowClaim
 		owner flowRef
-	}{{p.cm.claimThat(there, mate.id().qp()), pl.owner()}, {p.cm.claimThat(back, pl.id().qp()), mate.owner()}} {
+	}{{p.cm.claimThat(there, peer.id().qp()), pl.owner()}, {p.cm.claimThat(back, pl.id().qp()), peer.owner()}} {
 		if c.claim == nil || c.claim.owner != c.owner {
 			continue
 		}
 		made := c.claim.time
-		p.cm.removeClaim(there, mate.id().qp(), made)
+		p.cm.removeClaim(there, peer.id().qp(), made)
 		p.cm.removeClaim(back, pl.id().qp(), made)
 		return
 	}

@@ -245,7 +245,7 @@ func TestConnectedBehind(t *testing.T) {
 func TestConnectedAtOnce(t *testing.T) {
 	const flows = 1 << 16
 	const pairs = flows / 32
-	p, err := New(make([]byte, Size(flows)), Config{Flows: flows, Peers: []int{1, 0}, Seed: 1})
+	p, err := New(make([]byte, Size(flows)), Config{Flows: flows, Egress: []int{1, 0}, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

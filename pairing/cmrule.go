@@ -2,17 +2,17 @@ package pairing
 
 import "sync/atomic"
 
-// placeClaim is RDMA-CM's claim about a flow that has a place: bits 0-23 the source QP, 24-47 the PSN of the flow's first request, 48-63 its UDP
+// claim is RDMA-CM's claim about a flow that has a slot: bits 0-23 the source QP, 24-47 the PSN of the flow's first request, 48-63 its UDP
 // source port, 0 for any. It is 0 without a claim.
-type placeClaim uint64
+type claim uint64
 
-func makePlaceClaim(c *flowClaim) placeClaim {
-	return placeClaim(c.sourceQP&qpMask) | placeClaim(c.psn&psnMask)<<24 | placeClaim(c.port)<<48
+func makeClaim(c *flowClaim) claim {
+	return claim(c.sourceQP&qpMask) | claim(c.psn&psnMask)<<24 | claim(c.port)<<48
 }
 
-func (s placeClaim) sourceQP() uint32 { return uint32(s & qpMask) }
-func (s placeClaim) psn() uint32      { return uint32(s>>24) & psnMask }
-func (s placeClaim) port() uint16     { return uint16(s >> 48) }
+func (s claim) sourceQP() uint32 { return uint32(s & qpMask) }
+func (s claim) psn() uint32      { return uint32(s>>24) & psnMask }
+func (s claim) port() uint16     { return uint16(s >> 48) }
 
 // sequence is a counter; a change shows others that something is new.
 type sequence struct{ n atomic.Uint32 }
@@ -20,13 +20,13 @@ type sequence struct{ n atomic.Uint32 }
 func (s *sequence) next()       { s.n.Add(1) }
 func (s *sequence) now() uint32 { return s.n.Load() + 1 } // never 0 before it wraps
 
-// heedFor is the maximum time in milliseconds from a connection's first packet to the messages that claim it: RDMA-CM sets up a connection
+// claimDelay is the maximum time in milliseconds from a connection's first packet to the messages that claim it: RDMA-CM sets up a connection
 // before its data, apart from reordering. So nobody can try claims about a flow in use until one fits. What counts is when the messages
 // arrived; they may have waited to be read.
-const heedFor = 1
+const claimDelay = 1
 
-// heedClaim looks for RDMA-CM's claim about the flow, if claims were added since the last call.
-func (s *subject) heedClaim() {
+// findClaim looks for RDMA-CM's claim about the flow, if claims were added since the last call.
+func (s *subject) findClaim() {
 	number := s.l.pairing.cm.number.now()
 	if s.n.seenCM == number || number == 1 || !s.l.spend(madCost/4) {
 		return
@@ -40,7 +40,7 @@ func (s *subject) heedClaim() {
 		return
 	}
 	if s.lockGroup() {
-		s.pl.p.claimed[s.pl.k] = makePlaceClaim(&c)
+		s.pl.p.claimed[s.pl.k] = makeClaim(&c)
 		s.pl.g.lock.release()
 	} else {
 		s.n.seenCM = 0
@@ -49,17 +49,17 @@ func (s *subject) heedClaim() {
 
 // begun reports whether the flow's requests began where RDMA-CM claims, or up to firstSlack PSNs later. If first PSNs are random, an
 // unrelated flow does so with probability 2^-18.
-func (pl *place) begun() bool {
+func (pl *Slot) begun() bool {
 	s, sent := pl.claimed(), pl.sent()
 	return s != 0 && sent.valid() && (sent.first()-s.psn())&psnMask <= firstSlack
 }
 
-// cmRule finds the mate that RDMA-CM claims for this flow: the claims about the two flows name each other, and their data agrees with the
+// cmRule finds the peer flow that RDMA-CM claims for this flow: the claims about the two flows name each other, and their data agrees with the
 // claims.
-func (p *Pairing) cmRule(pl *place) (mate place, ok bool) {
+func (p *Pairing) cmRule(pl *Slot) (peer Slot, ok bool) {
 	s := pl.claimed()
 	if s == 0 {
-		return place{}, false
+		return Slot{}, false
 	}
 	for n := range pl.others() {
 		o, ok := p.occupied(pl.g, 1-pl.side, n)
@@ -67,11 +67,11 @@ func (p *Pairing) cmRule(pl *place) (mate place, ok bool) {
 			return o, p.asClaimed(pl, &o)
 		}
 	}
-	return place{}, false
+	return Slot{}, false
 }
 
 // claimNames reports whether RDMA-CM's claim about the flow names the destination QP of the flow at o.
-func (pl *place) claimNames(o *place) bool {
+func (pl *Slot) claimNames(o *Slot) bool {
 	return pl.claimed() != 0 && pl.claimed().sourceQP() == o.id().qp()
 }
 
@@ -79,7 +79,7 @@ func (pl *place) claimNames(o *place) bool {
 // the PSN of its claim, and one flow has responded to the other. UC flows have no responses, so both must have begun, or the UDP source
 // port must be the one that results from RDMA-CM's flow label. If the first PSNs can be guessed, the port must also be the connection's
 // own.
-func (p *Pairing) asClaimed(a, b *place) bool {
+func (p *Pairing) asClaimed(a, b *Slot) bool {
 	if !a.begun() && !b.begun() || a.sent().valid() && !a.begun() || b.sent().valid() && !b.begun() {
 		return false
 	}
@@ -95,9 +95,9 @@ func (p *Pairing) asClaimed(a, b *place) bool {
 // respondedAsClaimed reports whether the responses of the flow at o to that at pl are evidence for RDMA-CM's claim. If the connection
 // begins at a PSN that can be guessed, there must be several such responses in a row, and the UDP source port must be the one that results
 // from RDMA-CM's flow label or the formula.
-func (p *Pairing) respondedAsClaimed(pl, o *place) bool {
+func (p *Pairing) respondedAsClaimed(pl, o *Slot) bool {
 	if !responded(pl, o) {
 		return false
 	}
-	return !near0(pl.claimed().psn()) || p.ownPort(pl, o) && o.trial().trusted >= minAgreeing
+	return !near0(pl.claimed().psn()) || p.ownPort(pl, o) && o.elimination().plausible >= minAgreeing
 }

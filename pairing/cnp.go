@@ -6,7 +6,7 @@ import "github.com/cnpgate/cnpgate/flowtable"
 const cnpCost = 64
 
 // observeCNP learns from a receiver's CNP (IBTA Annex A17). k is the key that a flow with the CNP's addresses, gateway port and destination QP
-// would have. The CNP goes to the QP of a sender, but does not name the flow that it is about. If only one flow of the opposite direction has a place,
+// would have. The CNP goes to the QP of a sender, but does not name the flow that it is about. If only one flow of the opposite direction has a slot,
 // that flow may come from this QP. Anyone can send a CNP, so it only makes a candidate, and never withdraws a pair.
 func (l *Learner) observeCNP(k *flowtable.Key) {
 	p := l.pairing

@@ -5,30 +5,30 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// enter gives the flow a place in its group. If there is none, the flow's packets are only counted, and the flow tries again later.
-func (s *subject) enter() (pl place, ok bool) {
+// enter gives the flow a slot in its group. If there is none, the flow's packets are only counted, and the flow tries again later.
+func (s *subject) enter() (pl Slot, ok bool) {
 	s.t.port, s.t.last, s.t.slot = s.p.SrcPort, s.p.PSN, 0
 	p := s.l.pairing
-	if s.t.pace > 0 && s.t.left() > 0 || !s.l.spend(placesASide/4) { // it is not yet time for another attempt
+	if s.t.pace > 0 && s.t.left() > 0 || !s.l.spend(slotsASide/4) { // it is not yet time for another attempt
 		return pl, false
 	}
 	if !p.allocation.try() {
 		s.l.skipped()
 		return pl, false
 	}
-	pl, ok, full := s.settle()
+	pl, ok, full := s.assign()
 	p.allocation.release()
 	if full {
-		s.l.counts.NoPlace++
+		s.l.counts.NoSlot++
 		s.l.dirty = true
-		s.later()
+		s.slower()
 		s.t.due++
 	}
 	return pl, ok
 }
 
-// settle finds a place and begins the flow's note, under Pairing.allocation; full reports that there is no free place.
-func (s *subject) settle() (pl place, ok, full bool) {
+// assign finds a slot and begins the flow's note, under Pairing.allocation; full reports that there is no free slot.
+func (s *subject) assign() (pl Slot, ok, full bool) {
 	p := s.l.pairing
 	key, side := p.groupOf(s.l.table.Key(s.x))
 	h := p.hashOf(&key)
@@ -43,25 +43,25 @@ func (s *subject) settle() (pl place, ok, full bool) {
 		return pl, false, false
 	}
 	defer p.groups[g].lock.release()
-	slot := p.newPlace(g, side, s.now)
+	slot := p.newSlot(g, side, s.now)
 	if slot == 0 || !p.connect(&key, 1-side, s.p.DestQP, s.l.ref(s.x)) {
 		return pl, false, true
 	}
 	*s.n = note{began: milliseconds(s.now)}
 	s.t.slot = slot
 	s.t.flags &^= sends | sure
-	s.t.last |= unsettled
+	s.t.last |= inexact
 	s.t.acked = 0
 	s.noteService()
 	s.n.lease = p.occupy(slot, s.l.ref(s.x), s.identity())
-	s.soon()
-	return p.placeOf(slot), true, false
+	s.restartPace()
+	return p.slotAt(slot), true, false
 }
 
 // over reports whether the current packet begins a new flow record: the old one is closed, and either its time has passed or the packet
 // belongs to another connection that RDMA-CM has set up.
 func (l *Learner) over(x flowtable.Index, a Answer, p *packet.Parsed, now int64) bool {
-	pl, ok := l.place(x)
+	pl, ok := l.slotOf(x)
 	if a.Ended() != EndedDREQ || !ok {
 		return true
 	}
@@ -80,32 +80,32 @@ func (l *Learner) over(x flowtable.Index, a Answer, p *packet.Parsed, now int64)
 // milliseconds is a time, ns, in milliseconds modulo 2^32.
 func milliseconds(ns int64) uint32 { return uint32(ns / 1e6) }
 
-// findMate finds the place of the flow's mate, while the mate has it.
-func (s *subject) findMate(m mateWord) bool {
+// findPeer finds the slot of the flow's peer flow, while the peer flow has it.
+func (s *subject) findPeer(m link) bool {
 	if m == 0 {
 		return false
 	}
 	side, n := 1-s.pl.side, m.n()
-	x := s.pl.g.pages[side][n/placesAPage%pagesASide].Load()
+	x := s.pl.g.pages[side][n/slotsAPage%pagesASide].Load()
 	if x == 0 {
 		return false
 	}
-	s.mate = place{s.pl.g, &s.l.pairing.pages[x], n % placesAPage, side, n}
-	return sentWord(s.mate.p.sent[s.mate.k].Load()).lease() == m.lease()
+	s.peer = Slot{s.pl.g, &s.l.pairing.pages[x], n % slotsAPage, side, n}
+	return sentWord(s.peer.p.sent[s.peer.k].Load()).lease() == m.lease()
 }
 
-// sentBy returns the PSNs that the mate's requests have used; not valid if another flow has the place now.
-func sentBy(mate *place, m mateWord) sentWord {
-	w := sentWord(mate.p.sent[mate.k].Load())
+// sentBy returns the PSNs that the peer flow's requests have used; not valid if another flow has the slot now.
+func sentBy(peer *Slot, m link) sentWord {
+	w := sentWord(peer.p.sent[peer.k].Load())
 	if w.lease() != m.lease() {
 		return 0
 	}
 	return w
 }
 
-// heardFrom returns the highest PSN of the mate's responses; not valid if another flow has the place now.
-func heardFrom(mate *place, m mateWord) ackWord {
-	w := ackWord(mate.p.ack[mate.k].Load())
+// acksOf returns the highest PSN of the peer flow's responses; not valid if another flow has the slot now.
+func acksOf(peer *Slot, m link) ackWord {
+	w := ackWord(peer.p.ack[peer.k].Load())
 	if w.lease() != m.lease() {
 		return 0
 	}

@@ -21,7 +21,7 @@ func behindGap(t *testing.T, ahead uint32) (w *wire, next uint32) {
 	return w, next
 }
 
-// TestForgedGap: the flow is in doubt until its mate has answered a request sent since at the old PSNs. Then the forged packets have no
+// TestForgedGap: the flow is suspended until its peer flow has answered a request sent since at the old PSNs. Then the forged packets have no
 // effect left.
 func TestForgedGap(t *testing.T) {
 	for _, again := range []uint32{0, 1, 3} { // gaps that are forged on top of the first one
@@ -33,7 +33,7 @@ func TestForgedGap(t *testing.T) {
 		w.send(0, 200, packet.RCSendOnly, next, 7)
 		w.is(0, 200, 0, 0)
 		if w.usable(0) {
-			t.Error("not answered, and not in doubt")
+			t.Error("not answered, and not suspended")
 		}
 		w.send(1, 100, packet.RCAcknowledge, next, 7)
 		w.send(0, 200, packet.RCSendOnly, next+1, 7)
@@ -48,7 +48,7 @@ func TestForgedGap(t *testing.T) {
 	}
 }
 
-// TestGapEnds: which requests and responses end the doubt after a gap, and what the highest PSN is then.
+// TestGapEnds: which requests and responses end the suspension after a gap, and what the highest PSN is then.
 func TestGapEnds(t *testing.T) {
 	const ahead = 1000
 	for _, c := range []struct {
@@ -83,7 +83,7 @@ func TestGapEnds(t *testing.T) {
 	}
 }
 
-// TestGapOfUC: nothing would end the doubt of a UC flow, so two packets after a gap end the record.
+// TestGapOfUC: nothing would end the suspension of a UC flow, so two packets after a gap end the record.
 func TestGapOfUC(t *testing.T) {
 	w := newWire(t)
 	w.connect(100, 200)

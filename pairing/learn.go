@@ -6,31 +6,31 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// This file learns from the packets of flows that have no mate.
+// This file learns from the packets of flows that have no peer flow.
 
-// learn learns from a packet of a flow that has no mate, and judges the flow if that is due.
+// learn learns from a packet of a flow that has no peer flow, and judges the flow if that is due.
 func (s *subject) learn() {
-	s.n.mark, s.n.back, s.n.gap, s.n.heard, s.n.width = 0, 0, 0, 0, 0 // there is no mate to hear from
+	s.n.mark, s.n.back, s.n.gap, s.n.ack, s.n.width = 0, 0, 0, 0, 0 // there is no peer flow to hear from
 	if s.p.Opcode.Role() == packet.Response {
 		s.learnResponse()
 	} else {
 		s.learnRequest()
 	}
-	// A packet out of character causes no judgement: it may be the first one of another connection, but the evidence is about the old one.
-	if s.n.odd != 0 || s.t.left() > 0 {
+	// An unexpected packet causes no judgement: it may be the first one of another connection, but the evidence is about the old one.
+	if s.n.unexpected != 0 || s.t.left() > 0 {
 		return
 	}
-	s.later()
+	s.slower()
 	s.judge()
 }
 
 func (s *subject) learnRequest() {
-	begins := s.t.flags&sends == 0 && (s.p.SrcPort == s.t.port || s.n.wanders == maxWanders)
+	begins := s.t.flags&sends == 0 && (s.p.SrcPort == s.t.port || s.n.portChanges == maxPortChanges)
 	own := s.ofService() && (begins || s.t.flags&sends != 0 && s.within(s.p.PSN))
-	switch s.character(own, requestsApart) {
-	case odd:
+	switch s.fit(own, requestsApart) {
+	case unexpected:
 		return
-	case others:
+	case another:
 		if !s.startOver(own) {
 			return
 		}
@@ -51,17 +51,17 @@ func (s *subject) startOver(own bool) bool {
 	}
 	defer s.pl.g.lock.release()
 	n := s.n
-	n.odd, n.moved, n.began = 0, 0, milliseconds(s.now)
+	n.unexpected, n.moved, n.began = 0, 0, milliseconds(s.now)
 	n.asks, n.seenCM = 0, 0
-	if n.wanders = min(n.wanders+1, maxWanders); !own {
-		n.wanders = 0
+	if n.portChanges = min(n.portChanges+1, maxPortChanges); !own {
+		n.portChanges = 0
 	}
 	s.t.flags &^= sends
 	s.noteService()
-	s.t.last |= unsettled
+	s.t.last |= inexact
 	s.t.port = s.p.SrcPort
 	s.l.pairing.reset(&s.pl, s.identity())
-	s.soon()
+	s.restartPace()
 	return true
 }
 
@@ -70,9 +70,9 @@ func (s *subject) startOver(own bool) bool {
 func (s *subject) followPort() {
 	switch {
 	case s.p.SrcPort == s.t.port:
-	case s.n.wanders == maxWanders:
-		s.portMoved()
-	case s.compare((s.pl.others() + 3) / 4): // the cost of a search for a place; otherwise the next packet tries again
+	case s.n.portChanges == maxPortChanges:
+		s.changePort()
+	case s.compare((s.pl.others() + 3) / 4): // the cost of a search for a slot; otherwise the next packet tries again
 		s.notePort()
 		s.pl.p.id[s.pl.k] = s.identity()
 		s.l.pairing.forget(&s.pl)
@@ -80,19 +80,19 @@ func (s *subject) followPort() {
 	}
 }
 
-// learnResponse learns from a response. Its PSN was sent by the mate.
+// learnResponse learns from a response. Its PSN was sent by the peer flow.
 func (s *subject) learnResponse() {
 	n := s.n
 	of := s.ofService()
-	if fit := s.character(of, responsesApart); fit == odd || fit == others && !s.startOver(of) {
+	if fit := s.fit(of, responsesApart); fit == unexpected || fit == another && !s.startOver(of) {
 		return
 	}
 	if s.p.SrcPort != s.t.port {
 		s.followPort()
 	}
 	s.noteNext()
-	heard := ackWord(s.pl.p.ack[s.pl.k].Load())
-	if heard.valid() && heard.last() == s.p.PSN {
+	ack := ackWord(s.pl.p.ack[s.pl.k].Load())
+	if ack.valid() && ack.last() == s.p.PSN {
 		return
 	}
 	if n.skip > 0 {
@@ -103,42 +103,42 @@ func (s *subject) learnResponse() {
 		return
 	}
 	defer s.pl.g.lock.release()
-	t := s.pl.trial()
+	t := s.pl.elimination()
 	before := t.agreeing
-	if s.eliminate(heard) || t.sole() >= 0 {
-		s.attend()
+	if s.eliminate(ack) || t.only() >= 0 {
+		s.readAll()
 	} else {
-		s.ignore()
+		s.readFewer()
 	}
 	if t.contradictions > 0 || t.agreeing != before && t.agreeing >= minAgreeing && t.agreeing&(t.agreeing-1) == 0 {
-		s.sooner()
+		s.faster()
 	}
 }
 
-// trial is the evidence of a flow's responses about its mate.
-type trial struct {
-	soleIs         uint16 // number of the only place of the other side that is left, plus 1; 0 if none or several are left
+// elimination is the evidence of a flow's responses about its peer flow.
+type elimination struct {
+	onlyIs         uint16 // number of the only slot of the other side that is left, plus 1; 0 if none or several are left
 	width          uint8  // log2 of the number of PSNs that this flow had used when it became the only one
 	agreeing       uint8  // responses since then, each to a higher PSN than all before
 	exact          uint8  // consecutive ACKs since then for PSNs with AckReq
 	retries        uint8  // how often no flow was left, so that all flows became possible again
 	contradictions uint8  // contradictions of the pair, maxContradictions at most; page.allContradictions counts all
-	trusted        uint8  // responses in a row to PSNs that some flow of the other side can have sent
+	plausible      uint8  // responses in a row to PSNs that some flow of the other side can have sent
 	wait           uint16 // responses with no flow left until all flows may become possible again
 }
 
-func (t *trial) sole() int { return int(t.soleIs) - 1 }
+func (t *elimination) only() int { return int(t.onlyIs) - 1 }
 
 // restart clears the evidence of responses, but not the counts of its errors.
-func (t *trial) restart() {
-	*t = trial{retries: t.retries, contradictions: t.contradictions, wait: t.wait}
+func (t *elimination) restart() {
+	*t = elimination{retries: t.retries, contradictions: t.contradictions, wait: t.wait}
 }
 
 // noteResponse records a response to a higher PSN than all before. expected: some flow of the other side can have sent that PSN.
-func (t *trial) noteResponse(expected bool) {
-	t.trusted = min(t.trusted, 254) + 1
+func (t *elimination) noteResponse(expected bool) {
+	t.plausible = min(t.plausible, 254) + 1
 	if !expected {
-		t.trusted = 0
+		t.plausible = 0
 	}
 }
 
@@ -147,11 +147,11 @@ const (
 	maxWait    = 12 // log2 of the longest wait, responses
 )
 
-// exhausted is called when no flow is left. Either the mate doesn't pass through the gateway, or a forged packet or a loss has ruled it
-// out. So it makes all flows possible again. Each time it first waits twice as long, so that there are few trials, and each trial needs one
+// exhausted is called when no flow is left. Either the peer flow doesn't pass through the gateway, or a forged packet or a loss has ruled it
+// out. So it makes all flows possible again. Each time it first waits twice as long, so that there are few rounds, and each round needs one
 // more bit of evidence.
 func (s *subject) exhausted() {
-	t := s.pl.trial()
+	t := s.pl.elimination()
 	if t.wait > 0 {
 		t.wait--
 		return
@@ -167,16 +167,16 @@ type scan struct {
 	psn   uint32
 	fresh bool      // its PSN is higher than that of all responses before
 	left  int       // flows that are not ruled out
-	sole  int       // place of the last such flow
+	only  int       // slot of the last such flow
 	width uint32    // of the PSNs that this flow has sent
 	asked certainty // whether this flow has asked for this ACK
 }
 
-// eliminate rules out, as the mate of the flow that has just sent a response, every flow of the other side that has not used its PSN. It
+// eliminate rules out, as the peer flow of the flow that has just sent a response, every flow of the other side that has not used its PSN. It
 // reports whether it ruled out any.
-func (s *subject) eliminate(heard ackWord) (any bool) {
+func (s *subject) eliminate(ack ackWord) (any bool) {
 	pl, l := &s.pl, s.l
-	c := scan{psn: s.p.PSN, fresh: !heard.valid() || (heard.last()-s.p.PSN)&psnMask > backMargin, sole: -1}
+	c := scan{psn: s.p.PSN, fresh: !ack.valid() || (ack.last()-s.p.PSN)&psnMask > backMargin, only: -1}
 	used := pl.others()
 	for w := 0; w*64 < used; w++ {
 		row := pl.p.row[pl.k][w]
@@ -189,17 +189,17 @@ func (s *subject) eliminate(heard ackWord) (any bool) {
 			l.dirty, any = true, true
 		}
 	}
-	if c.left == 0 && used > 0 { // without flows on the other side there was no trial
+	if c.left == 0 && used > 0 { // without flows on the other side there was no round
 		s.exhausted()
 	}
 	if c.left == 1 && c.fresh && isACK(s.p, s.b) {
-		if o, ok := l.pairing.at(pl.g, 1-pl.side, c.sole); ok {
+		if o, ok := l.pairing.at(pl.g, 1-pl.side, c.only); ok {
 			c.asked = o.askedFor(o.sent(), c.psn)
 		}
 	}
-	c.result(pl.trial())
+	c.result(pl.elimination())
 	if c.fresh {
-		pl.trial().noteResponse(c.left > 0)
+		pl.elimination().noteResponse(c.left > 0)
 		pl.p.ack[pl.k].Store(uint64(makeAck(c.psn, s.n.lease)))
 	}
 	return any
@@ -217,7 +217,7 @@ func (s *subject) scanWord(w int, row uint64, used int, c *scan) (out uint64) {
 			continue
 		}
 		if sent := o.sent(); sent.may(c.psn) {
-			c.left, c.sole, c.width = c.left+1, n, sent.width()
+			c.left, c.only, c.width = c.left+1, n, sent.width()
 		} else {
 			out |= row & -row
 		}
@@ -225,14 +225,14 @@ func (s *subject) scanWord(w int, row uint64, used int, c *scan) (out uint64) {
 	return out
 }
 
-// result updates a trial after one more response.
-func (c *scan) result(t *trial) {
+// result updates a round after one more response.
+func (c *scan) result(t *elimination) {
 	if c.left != 1 {
-		t.soleIs, t.agreeing, t.exact, t.width = 0, 0, 0, 0
+		t.onlyIs, t.agreeing, t.exact, t.width = 0, 0, 0, 0
 		return
 	}
-	if c.sole != t.sole() {
-		t.soleIs, t.agreeing, t.exact, t.width = uint16(c.sole+1), 0, 0, uint8(bits.Len32(c.width))
+	if c.only != t.only() {
+		t.onlyIs, t.agreeing, t.exact, t.width = uint16(c.only+1), 0, 0, uint8(bits.Len32(c.width))
 	}
 	if c.fresh {
 		t.agreeing = min(t.agreeing, 254) + 1

@@ -102,7 +102,7 @@ func (l *Learner) skipped() {
 
 // Begin must be called when the flow table has begun a flow (flowtable.Observer).
 func (l *Learner) Begin(x flowtable.Index) {
-	l.tracks[x] = track{last: unsettled}
+	l.tracks[x] = track{last: inexact}
 	k := l.table.Key(x)
 	a, scopeless := l.initial(k, false)
 	if scopeless {
@@ -124,12 +124,12 @@ func (l *Learner) Begin(x flowtable.Index) {
 	}
 }
 
-// End must be called when the flow table is about to end a flow (flowtable.Observer). It frees the flow's place.
+// End must be called when the flow table is about to end a flow (flowtable.Observer). It frees the flow's slot.
 func (l *Learner) End(x flowtable.Index) {
 	if l.scopeless() {
 		l.remainTwins(x)
 	}
-	pl, ok := l.place(x)
+	pl, ok := l.slotOf(x)
 	if !ok {
 		return
 	}
@@ -149,14 +149,14 @@ func (l *Learner) setAnswer(x flowtable.Index, a Answer) {
 	}
 }
 
-// place returns the flow's place; ok is false if it has none, or no longer has it. It checks the owner last: until a place is free, its
+// slot returns the flow's slot; ok is false if it has none, or no longer has it. It checks the owner last: until a slot is free, its
 // page stays where it is.
-func (l *Learner) place(x flowtable.Index) (pl place, ok bool) {
+func (l *Learner) slotOf(x flowtable.Index) (pl Slot, ok bool) {
 	slot := l.tracks[x].slot
 	if slot == 0 {
 		return pl, false
 	}
-	pl = l.pairing.placeOf(slot)
+	pl = l.pairing.slotAt(slot)
 	return pl, pl.owner() == l.ref(x)
 }
 
@@ -169,7 +169,7 @@ func (l *Learner) SourceQP(x flowtable.Index) (qp uint32, ok bool) {
 // View describes a flow's source QP, and how it was learned.
 type View struct {
 	Answer
-	// Took is the number of the flow's packets until the source QP was confirmed; 0 for a flow without a place.
+	// Took is the number of the flow's packets until the source QP was confirmed; 0 for a flow without a slot.
 	Took uint64
 	// Contradictions is how often packets contradicted the flow's pair.
 	Contradictions uint32
@@ -187,7 +187,7 @@ func (l *Learner) View(x flowtable.Index) View {
 	}
 	switch {
 	case v.State() != Confirmed:
-	case settled(v.Answer):
+	case fixed(v.Answer):
 		v.Took = 1
 	case t.slot == 0:
 	case t.flags&sure != 0:
@@ -195,7 +195,7 @@ func (l *Learner) View(x flowtable.Index) View {
 	default: // confirmed since the flow's last packet
 		v.Took = uint64(max(t.packets, n.took))
 	}
-	if pl, ok := l.place(x); ok && pl.g.lock.try() {
+	if pl, ok := l.slotOf(x); ok && pl.g.lock.try() {
 		if pl.owner() == l.ref(x) {
 			v.Contradictions = uint32(pl.p.allContradictions[pl.k])
 		}
@@ -204,8 +204,8 @@ func (l *Learner) View(x flowtable.Index) View {
 	return v
 }
 
-// settled reports whether an answer comes from a source of evidence that no packet can change: a map, a hint or a DETH.
-func settled(a Answer) bool {
+// fixed reports whether an answer comes from a source of evidence that no packet can change: a map, a hint or a DETH.
+func fixed(a Answer) bool {
 	return a.State() == Confirmed && (a.Evidence() == EvidenceStatic || a.Evidence() == EvidenceHint || a.Evidence() == EvidenceDETH)
 }
 
@@ -233,7 +233,7 @@ func (l *Learner) Observe(x flowtable.Index, k *flowtable.Key, p *packet.Parsed,
 	if t.known != known(a) {
 		l.noteAnswer(x, a, now)
 	}
-	if role == packet.NoRole || p.DestQP <= packet.GSIQP || settled(a) { // nothing to learn: Routine may let pass the packets that follow this one
+	if role == packet.NoRole || p.DestQP <= packet.GSIQP || fixed(a) { // nothing to learn: Routine may let pass the packets that follow this one
 		t.port = p.SrcPort
 		switch role {
 		case packet.Request:
@@ -259,24 +259,24 @@ func (l *Learner) observe(x flowtable.Index, a Answer, p *packet.Parsed, b []byt
 	s := &l.subject
 	s.x, s.t, s.n, s.p, s.b, s.now = x, &l.tracks[x], &l.notes[x], p, b, now
 	var ok bool
-	if s.pl, ok = l.place(x); !ok {
-		if s.t.slot != 0 { // another flow has the place
+	if s.pl, ok = l.slotOf(x); !ok {
+		if s.t.slot != 0 { // another flow has the slot
 			s.t.wait(0)
 		}
 		if s.pl, ok = s.enter(); !ok {
 			return
 		}
 	}
-	s.pause()
+	s.countPackets()
 	s.catchUp()
-	m := mateWord(s.pl.p.mate[s.pl.k].Load())
+	m := link(s.pl.p.peer[s.pl.k].Load())
 	// A flow that was in a map, and no longer is, is learned again.
-	if s.saw = s.answer(); s.saw.State() != Unknown && s.findMate(m) {
-		s.guard(m, &s.mate)
+	if s.saw = s.answer(); s.saw.State() != Unknown && s.findPeer(m) {
+		s.check(m, &s.peer)
 		return
 	}
 	if m != 0 || s.saw.State() == Confirmed {
-		s.lost(m)
+		s.peerGone(m)
 	}
 	s.learn()
 }
@@ -306,8 +306,8 @@ type subject struct {
 	x    flowtable.Index
 	t    *track
 	n    *note
-	pl   place
-	mate place // of a flow that has one
+	pl   Slot
+	peer Slot // of a flow that has one
 	p    *packet.Parsed
 	b    []byte
 	now  int64
@@ -321,8 +321,8 @@ func (s *subject) change(change func(Answer) Answer) bool {
 	return s.l.pairing.update(s.l.ref(s.x), change)
 }
 
-// lockGroup tries to take the lock of the flow's group. If it returns true, the flow still has its place, and the caller must release the
-// lock. Another worker may have given the place to another flow, and its page to another group, since this worker read them.
+// lockGroup tries to take the lock of the flow's group. If it returns true, the flow still has its slot, and the caller must release the
+// lock. Another worker may have given the slot to another flow, and its page to another group, since this worker read them.
 func (s *subject) lockGroup() bool {
 	g := s.pl.g
 	if !g.lock.try() {

@@ -76,8 +76,8 @@ func (p *Pairing) twins(k *flowtable.Key, except flowRef) (t twinsOf) {
 
 // scopeOf is a flow's scope at the lower one of the gateway ports of its pair: which of the two a packet comes in by is its sender's choice.
 func (p *Pairing) scopeOf(s packet.Scope) packet.Scope {
-	if port := int(s.Port()); port < len(p.peers) {
-		return s.At(min(port, int(p.peers[port])))
+	if port := int(s.Port()); port < len(p.egress) {
+		return s.At(min(port, int(p.egress[port])))
 	}
 	return s
 }

@@ -13,19 +13,19 @@ import (
 type Config struct {
 	// Flows is the number of flows, of all workers together, that can be paired at a time.
 	Flows int
-	// Peers gives each gateway port's peer, which is its egress port. The opposite direction of a flow arrives there. Each value is an
-	// index into Peers, and not the port's own.
-	Peers []int
+	// Egress gives each gateway port's egress port, where the opposite direction of a flow arrives. Each value is an index into Egress, and
+	// not the port's own.
+	Egress []int
 	// Aging is the time in nanoseconds for which RDMA-CM's claims about a connection are kept until its data begins; 0 or less: forever.
 	Aging int64
 	// Seed keys the hashes.
 	Seed uint64
 }
 
-// Pairing is what the workers of one gateway share: the groups and the places of their flows, the CM records, and the hints of host agents.
+// Pairing is what the workers of one gateway share: the groups and the slots of their flows, the CM records, and the hints of host agents.
 type Pairing struct {
 	secret   [secrets]uint64
-	peers    []uint16
+	egress   []uint16
 	aging    int64
 	learners []*Learner
 	hints    atomic.Pointer[QPMap]
@@ -34,7 +34,7 @@ type Pairing struct {
 	heads  []uint32 // groups by hash, linked by group.next
 	pages  []page   // 0 is never used
 
-	allocation tryLock // guards the next fields, heads, and the use of groups and pages
+	allocation tryLock // protects the next fields, heads, and the use of groups and pages
 	freePage   uint32
 	freeGroup  uint32
 	usedPages  uint32
@@ -44,15 +44,15 @@ type Pairing struct {
 
 	cm cmRecords
 
-	connections witnesses // flows with a place, by their destination QP
-	datagrams   witnesses // UD flows, by both QPs
+	connections qpFacts // flows with a slot, by their destination QP
+	datagrams   qpFacts // UD flows, by both QPs
 }
 
 const (
 	lineSize     = 64
 	flowsAGroup  = 10 // flows for each group, on average
-	flowsAPage   = 4  // flows for each placesAPage places
-	flowsACMSet  = 64 // flows for each set of CM records, and of witnesses of UD
+	flowsAPage   = 4  // flows for each slotsAPage slots
+	flowsACMSet  = 64 // flows for each set of CM records, and of facts of UD
 	maxLearners  = 256
 	maxFlows     = 1 << 28
 	cacheLinePad = 4 * lineSize // bytes that aligning four arrays may need
@@ -66,8 +66,8 @@ func (c *Config) sizes() (groups, pages, sets int) {
 func Size(flows int) int {
 	groups, pages, sets := (&Config{Flows: flows}).sizes()
 	return lineSize + (groups+1)*int(unsafe.Sizeof(group{})+4) + (pages+1)*int(unsafe.Sizeof(page{})) +
-		sets*int(unsafe.Sizeof(cmSet{})+2*unsafe.Sizeof(claimSet{})+unsafe.Sizeof(witnessSet{})) +
-		pages*int(unsafe.Sizeof(witnessSet{})) + cacheLinePad
+		sets*int(unsafe.Sizeof(cmSet{})+2*unsafe.Sizeof(claimSet{})+unsafe.Sizeof(factSet{})) +
+		pages*int(unsafe.Sizeof(factSet{})) + cacheLinePad
 }
 
 // New makes an empty Pairing in mem, which must be zero. It uses the first Size(c.Flows) bytes for as long as the Pairing is used. It returns an
@@ -81,22 +81,22 @@ func New(mem []byte, c Config) (*Pairing, error) {
 		return nil, fmt.Errorf("pairing: %d bytes of memory for %d flows: expected at least %d", len(mem), c.Flows, need)
 	}
 	p := &Pairing{secret: secretsFrom(^c.Seed), aging: c.Aging}
-	for i, peer := range c.Peers {
-		if peer < 0 || peer >= len(c.Peers) || peer == i {
-			return nil, fmt.Errorf("pairing: port %d has peer %d: expected another of the %d ports", i, peer, len(c.Peers))
+	for i, egress := range c.Egress {
+		if egress < 0 || egress >= len(c.Egress) || egress == i {
+			return nil, fmt.Errorf("pairing: port %d has egress port %d: expected another of the %d ports", i, egress, len(c.Egress))
 		}
-		p.peers = append(p.peers, uint16(peer))
+		p.egress = append(p.egress, uint16(egress))
 	}
 	groups, pages, sets := c.sizes()
 	mem = mem[int(-uintptr(unsafe.Pointer(unsafe.SliceData(mem)))%lineSize):]
 	// What RoCEv2 data uses comes first: with huge pages, all that is near becomes resident.
 	p.groups, mem = carve[group](mem, groups+1)
 	p.heads, mem = carve[uint32](mem, groups+1)
-	p.connections, mem = carve[witnessSet](mem, pages) // almost two witnesses for each place
+	p.connections, mem = carve[factSet](mem, pages) // almost two facts for each slot
 	p.pages, mem = carve[page](mem, pages+1)
 	p.cm.sets, mem = carve[cmSet](mem, sets)
 	p.cm.claims, mem = carve[claimSet](mem, 2*sets) // a connection has two claims
-	p.datagrams, _ = carve[witnessSet](mem, sets)
+	p.datagrams, _ = carve[factSet](mem, sets)
 	return p, nil
 }
 
@@ -111,7 +111,7 @@ func carve[T any](mem []byte, n int) ([]T, []byte) {
 // with their next Sweeps, and to flows that begin after the call at once.
 func (p *Pairing) SetHints(m *QPMap) { p.hints.Store(m) }
 
-// tryLock guards data that workers share. A worker never waits for a lock that another worker holds, but continues without it. The evidence
+// tryLock protects data that workers share. A worker never waits for a lock that another worker holds, but continues without it. The evidence
 // is lost, or a later packet of the flow brings it again.
 type tryLock struct{ held atomic.Uint32 }
 
@@ -186,12 +186,12 @@ type groupKey struct {
 
 // groupOf returns the key of a flow's group, and the flow's side: 0 for flows with the lower ingress port of the two.
 func (p *Pairing) groupOf(k *flowtable.Key) (g groupKey, side int) {
-	peer := k.Port
-	if int(k.Port) < len(p.peers) {
-		peer = p.peers[k.Port]
+	egress := k.Port
+	if int(k.Port) < len(p.egress) {
+		egress = p.egress[k.Port]
 	}
-	if k.Port <= peer {
+	if k.Port <= egress {
 		return groupKey{[2]packet.Addr{k.Src, k.Dst}, k.Scope()}, 0
 	}
-	return groupKey{[2]packet.Addr{k.Dst, k.Src}, k.Scope().At(int(peer))}, 1
+	return groupKey{[2]packet.Addr{k.Dst, k.Src}, k.Scope().At(int(egress))}, 1
 }

@@ -196,7 +196,7 @@ func TestContradiction(t *testing.T) {
 	w.is(0, 200, 100, EvidencePort)
 	w.send(1, 100, packet.RCAcknowledge, 5000, 52769)
 	w.is(0, 200, 100, EvidencePort) // which continues as before
-	w.is(1, 100, 0, 0)              // but the responder is in doubt
+	w.is(1, 100, 0, 0)              // but the responder is suspended
 	w.send(1, 100, packet.RCAcknowledge, 5001, 52769)
 	w.is(0, 200, 0, 0)
 	w.is(1, 100, 0, 0)
@@ -315,7 +315,7 @@ func TestHints(t *testing.T) {
 	w.is(0, 200, 0, 0)
 }
 
-// TestFloodOfHosts: if there are too many forged pairs of hosts, their flows find no place. Flows that are paired stay paired, and places
+// TestFloodOfHosts: if there are too many forged pairs of hosts, their flows find no slot. Flows that are paired stay paired, and slots
 // that become empty are used again.
 func TestFloodOfHosts(t *testing.T) {
 	w := newWire(t)
@@ -335,8 +335,8 @@ func TestFloodOfHosts(t *testing.T) {
 		}
 	}
 	flood(0x0b000000)
-	if w.workers[0].counts.NoPlace == 0 {
-		t.Error("no flow was without a place: no flood")
+	if w.workers[0].counts.NoSlot == 0 {
+		t.Error("no flow was without a slot: no flood")
 	}
 	w.is(0, 200, 100, EvidencePort)
 	w.now += 100e9
@@ -344,22 +344,22 @@ func TestFloodOfHosts(t *testing.T) {
 	w.is(0, 18, 17, EvidencePort)
 }
 
-// TestFullSide: if a side has no place left, further flows are not paired, and they are counted.
+// TestFullSide: if a side has no slot left, further flows are not paired, and they are counted.
 func TestFullSide(t *testing.T) {
 	w := newWire(t)
-	for n := range uint32(placesASide) {
+	for n := range uint32(slotsASide) {
 		w.send(0, 1000+n, packet.RCSendOnly, n, 50000)
 	}
 	w.talk(100, 200, 0, 20, 52769)
 	w.is(0, 200, 0, 0)
-	if w.workers[0].counts.NoPlace == 0 {
+	if w.workers[0].counts.NoSlot == 0 {
 		t.Error("not counted")
 	}
 }
 
 // TestPairingRefuses: New refuses invalid parameters.
 func TestPairingRefuses(t *testing.T) {
-	for _, c := range []Config{{Flows: 0}, {Flows: 10, Peers: []int{0}}, {Flows: 10, Peers: []int{1, 2}}} {
+	for _, c := range []Config{{Flows: 0}, {Flows: 10, Egress: []int{0}}, {Flows: 10, Egress: []int{1, 2}}} {
 		if _, err := New(make([]byte, Size(100)), c); err == nil {
 			t.Errorf("%+v was taken", c)
 		}

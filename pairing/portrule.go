@@ -33,22 +33,22 @@ const (
 
 // portMatch is the result of comparing a flow's port with the flows of the other side.
 type portMatch struct {
-	n       int  // place of the only flow that fits the port, -1 for none
+	n       int  // slot of the only flow that fits the port, -1 for none
 	formula bool // that flow fits by the formula; otherwise it only has the same port
 	equal   int  // flows with the same port, ruled out or not
-	left    int  // those that have no mate yet and are not ruled out
+	left    int  // those that have no peer flow yet and are not ruled out
 }
 
-// places is a set of places of one side, a bit for each.
-type places [rowWords]uint64
+// slots is a set of slots of one side, a bit for each.
+type slotSet [rowWords]uint64
 
 // withPort is the set of flows of a side that have the given UDP source port.
-func (p *Pairing) withPort(g *group, side int, port uint16) (set places) {
-	for i := range (int(g.used[side].Load()) + placesAPage - 1) / placesAPage {
+func (p *Pairing) withPort(g *group, side int, port uint16) (set slotSet) {
+	for i := range (int(g.used[side].Load()) + slotsAPage - 1) / slotsAPage {
 		pg := &p.pages[g.pages[side][i].Load()]
 		for k := range pg.id {
 			if pg.id[k].port() == port && pg.owner[k].Load() != 0 {
-				n := i*placesAPage + k
+				n := i*slotsAPage + k
 				set[n/64%rowWords] |= 1 << (n % 64)
 			}
 		}
@@ -57,8 +57,8 @@ func (p *Pairing) withPort(g *group, side int, port uint16) (set places) {
 }
 
 // match finds the only flow of the other side that fits by the formula: both have the port that it makes of their destination QPs. If none
-// fits, it finds the only flow that has the same port and may be the mate.
-func (p *Pairing) match(pl *place) portMatch {
+// fits, it finds the only flow that has the same port and may be the peer flow.
+func (p *Pairing) match(pl *Slot) portMatch {
 	id := pl.id()
 	m := portMatch{n: -1}
 	if !id.steady() {
@@ -85,7 +85,7 @@ func (p *Pairing) match(pl *place) portMatch {
 			if formula {
 				possible, possibles = n, possibles+1
 			}
-			if _, tied := p.tied(&o); !tied {
+			if _, peerOf := p.peerOf(&o); !peerOf {
 				last, m.left = n, m.left+1
 			}
 		}
@@ -102,64 +102,64 @@ func (p *Pairing) match(pl *place) portMatch {
 }
 
 // mark adds to a flow's portMark.
-func (pl *place) mark(m portMark) { pl.p.match[pl.k] |= m }
+func (pl *Slot) mark(m portMark) { pl.p.match[pl.k] |= m }
 
 // shared reports whether other flows of the same side have the same port.
-func (p *Pairing) shared(pl *place) bool {
+func (p *Pairing) shared(pl *Slot) bool {
 	all := p.withPort(pl.g, pl.side, pl.id().port())
 	all[pl.n/64] &^= 1 << (pl.n % 64)
-	return all != places{}
+	return all != slotSet{}
 }
 
 // portPair is two flows that fit each other by their ports.
 type portPair struct {
-	mate    place
+	peer    Slot
 	formula bool
 	alone   bool // no third flow has the port, on either side
 	few     bool // at most one other flow on each side has it
 }
 
 // portRule finds the pair of flows that fit each other by their ports, if there is one.
-func (p *Pairing) portRule(pl *place) (pair portPair, ok bool) {
+func (p *Pairing) portRule(pl *Slot) (pair portPair, ok bool) {
 	shared := p.shared(pl)
 	m := p.match(pl)
 	pl.note(&m)
 	if m.n < 0 {
 		return pair, false
 	}
-	mate, ok := p.at(pl.g, 1-pl.side, m.n)
+	peer, ok := p.at(pl.g, 1-pl.side, m.n)
 	if !ok {
 		return pair, false
 	}
-	back := p.match(&mate)
-	mate.note(&back)
+	back := p.match(&peer)
+	peer.note(&back)
 	if back.n != pl.n || back.formula != m.formula {
 		if m.formula {
-			p.dispute(pl, &mate)
+			p.dispute(pl, &peer)
 		}
 		return pair, false
 	}
-	return portPair{mate, m.formula, m.equal == 1 && back.equal == 1 && !shared && !p.shared(&mate), max(m.equal, back.equal) <= 2}, true
+	return portPair{peer, m.formula, m.equal == 1 && back.equal == 1 && !shared && !p.shared(&peer), max(m.equal, back.equal) <= 2}, true
 }
 
-// dispute withdraws the pair of a flow, if another one fits it by the formula, too, and responds to later requests than its mate does. Then
-// the mate's responses may be forged: anyone who knows the two QPs can find a QP that fits, and send a response to it before the true one.
+// dispute withdraws the pair of a flow, if another one fits it by the formula, too, and responds to later requests than its peer flow does. Then
+// the peer flow's responses may be forged: anyone who knows the two QPs can find a QP that fits, and send a response to it before the true one.
 // UC has no responses, so there the rule abstains if two flows fit.
-func (p *Pairing) dispute(pl, other *place) {
-	mate, ok := p.tied(other)
-	if a, open := p.answerOf(other.owner()); !ok || !open || a.Evidence() != EvidencePort || mate.n == pl.n {
+func (p *Pairing) dispute(pl, other *Slot) {
+	peer, ok := p.peerOf(other)
+	if a, open := p.answerOf(other.owner()); !ok || !open || a.Evidence() != EvidencePort || peer.n == pl.n {
 		return
 	}
-	ack, heard, sent := pl.ack(), mate.ack(), other.sent()
-	ahead := (ack.last() - heard.last()) & psnMask
-	later := ack.valid() && (ack.last()-sent.first())&psnMask <= sent.width()+margin && (!heard.valid() || ahead > backMargin && ahead < psnHalf)
+	ack, peerAck, sent := pl.ack(), peer.ack(), other.sent()
+	ahead := (ack.last() - peerAck.last()) & psnMask
+	later := ack.valid() && (ack.last()-sent.first())&psnMask <= sent.width()+margin && (!peerAck.valid() || ahead > backMargin && ahead < psnHalf)
 	if later || pl.id().unreliable() {
-		p.dissolve(other)
+		p.contradict(other)
 	}
 }
 
 // note updates the flow's portMark with the result of match.
-func (pl *place) note(m *portMatch) {
+func (pl *Slot) note(m *portMatch) {
 	pl.p.match[pl.k] = 0
 	if m.equal > 0 {
 		pl.mark(matchEqual)
@@ -173,12 +173,12 @@ func (pl *place) note(m *portMatch) {
 // requests of the other. And the two hosts must use the formula: among flows that all have one port, one pair in 2^14 fits by chance, and
 // 256 flows a side make 2^16 pairs. So with few flows no third one may have the port. With many, more than half of the flows with an equal
 // port on the other side must fit by the formula: at least two of them, or manyFit if a third flow has the port.
-func (p *Pairing) formulaSure(pl *place, pair *portPair) bool {
-	mate := &pair.mate
-	if !pl.id().unreliable() && !responded(pl, mate) && !responded(mate, pl) {
+func (p *Pairing) formulaSure(pl *Slot, pair *portPair) bool {
+	peer := &pair.peer
+	if !pl.id().unreliable() && !responded(pl, peer) && !responded(peer, pl) {
 		return false
 	}
-	one, other := p.matches(pl), p.matches(mate)
+	one, other := p.matches(pl), p.matches(peer)
 	if max(one.flows, other.flows) < smallGroup {
 		return pair.alone
 	}
@@ -193,12 +193,12 @@ func (p *Pairing) formulaSure(pl *place, pair *portPair) bool {
 }
 
 // responded reports whether b has responded to a: its last response is to a PSN that a has sent.
-func responded(a, b *place) bool { return b.ack().valid() && a.sent().has(b.ack().last()) }
+func responded(a, b *Slot) bool { return b.ack().valid() && a.sent().has(b.ack().last()) }
 
 // portCounts counts the flows of a side, and those with each portMark.
 type portCounts struct{ flows, equal, formula int }
 
-func (p *Pairing) matches(pl *place) (c portCounts) {
+func (p *Pairing) matches(pl *Slot) (c portCounts) {
 	for n := range pl.own() {
 		o, ok := p.occupied(pl.g, pl.side, n)
 		if !ok {
@@ -225,7 +225,7 @@ func (s *portSet) add(port uint16) (had bool) {
 
 // sharing counts the flows of pl's side that share a port with another one. It counts them at each call, since flows begin and end, also
 // forged ones.
-func (l *Learner) sharing(pl *place) (n int) {
+func (l *Learner) sharing(pl *Slot) (n int) {
 	once, twice := &l.ports[0], &l.ports[1]
 	clear(l.ports[:])
 	for m := range pl.own() {
@@ -252,25 +252,25 @@ func bitsOfPort(flows, shared int) int {
 	return min(bits.Len(uint(flows*flows/(shared+2)))-1, portBits)
 }
 
-// equalSure reports whether two flows with the same port are certainly a pair, if no other flow with the port may be the mate of either.
-func (l *Learner) equalSure(pl, mate *place) bool {
+// equalSure reports whether two flows with the same port are certainly a pair, if no other flow with the port may be the peer flow of either.
+func (l *Learner) equalSure(pl, peer *Slot) bool {
 	p := l.pairing
-	if !pl.may(mate.n) || !mate.may(pl.n) || !pl.sent().valid() && !mate.sent().valid() ||
-		pl.sent().valid() && !responded(pl, mate) || mate.sent().valid() && !responded(mate, pl) {
+	if !pl.may(peer.n) || !peer.may(pl.n) || !pl.sent().valid() && !peer.sent().valid() ||
+		pl.sent().valid() && !responded(pl, peer) || peer.sent().valid() && !responded(peer, pl) {
 		return false
 	}
-	one, other := p.matches(pl), p.matches(mate)
-	port := min(bitsOfPort(one.flows, l.sharing(pl)), bitsOfPort(other.flows, l.sharing(mate)))
+	one, other := p.matches(pl), p.matches(peer)
+	port := min(bitsOfPort(one.flows, l.sharing(pl)), bitsOfPort(other.flows, l.sharing(peer)))
 	if port < fewPorts {
-		return false // many share a port: an equal port doesn't show that the mate passes through the gateway
+		return false // many share a port: an equal port doesn't show that the peer flow passes through the gateway
 	}
-	evidence := port + p.agreement(pl, mate) + p.agreement(mate, pl)
-	return enough(pl, mate, chance(evidence, one.flows, other.flows, min(one.equal, other.equal)))
+	evidence := port + p.agreement(pl, peer) + p.agreement(peer, pl)
+	return enough(pl, peer, chance(evidence, one.flows, other.flows, min(one.equal, other.equal)))
 }
 
 // ownPort reports whether the UDP source port of two flows is their connection's own, so that another connection would have another port:
 // it results from the formula and their QPs, or from the flow label in RDMA-CM's REQ.
-func (p *Pairing) ownPort(pl, mate *place) bool {
-	a, b := pl.id(), mate.id()
+func (p *Pairing) ownPort(pl, peer *Slot) bool {
+	a, b := pl.id(), peer.id()
 	return a.steady() && b.steady() && a.port() == b.port() && (a.port() == symmetricPort(a.qp(), b.qp()) || a.port() == pl.claimed().port() && a.port() != 0)
 }

@@ -100,7 +100,7 @@ func TestREADEnds(t *testing.T) {
 	}
 }
 
-// TestForgedREAD: the PSNs that a READ in character adds to a flow's range stay until the flow has passed them, and don't shorten how far
+// TestForgedREAD: the PSNs that a READ expected adds to a flow's range stay until the flow has passed them, and don't shorten how far
 // the flow may go back.
 func TestForgedREAD(t *testing.T) {
 	w := newWire(t)
@@ -119,7 +119,7 @@ func TestForgedREAD(t *testing.T) {
 	w.is(1, 100, 200, EvidencePort)
 }
 
-// TestSilenceAfterREADs: a flow of READs whose mate is silent is in doubt, too: after 16 times the PSNs of one READ, but of 2^15 at most.
+// TestSilenceAfterREADs: a flow of READs whose peer flow is silent is suspended, too: after 16 times the PSNs of one READ, but of 2^15 at most.
 func TestSilenceAfterREADs(t *testing.T) {
 	for _, c := range []struct{ read, least, most int }{{1 << 14, 16 << 14, 18 << 14}, {1 << 15, 16 << 15, 18 << 15}, {1 << 16, 16 << 15, 19 << 15}} {
 		w, psn, port := paired(t, true)
@@ -129,7 +129,7 @@ func TestSilenceAfterREADs(t *testing.T) {
 			psn, sent = psn+uint32(c.read), sent+c.read
 		}
 		if sent <= c.least || sent > c.most {
-			t.Errorf("READs of %d PSNs: in doubt after %d, want %d to %d", c.read, sent, c.least, c.most)
+			t.Errorf("READs of %d PSNs: suspended after %d, want %d to %d", c.read, sent, c.least, c.most)
 		}
 	}
 }

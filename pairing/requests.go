@@ -4,7 +4,7 @@ import "github.com/cnpgate/cnpgate/internal/packet"
 
 // catchUp updates the highest PSN with the requests that Routine has skipped.
 func (s *subject) catchUp() {
-	if s.t.flags&sends != 0 && s.t.last&unsettled == 0 && atMost(s.n.top, s.t.last) {
+	if s.t.flags&sends != 0 && s.t.last&inexact == 0 && atMost(s.n.top, s.t.last) {
 		s.n.top, s.n.high = s.t.last, s.t.last
 	}
 }
@@ -34,7 +34,7 @@ func (s *subject) noteRequest(exactly bool) {
 		n.first = psn
 		exactly = true
 	case atMost(n.top, psn): // so all earlier requests end before it, also a READ that might have used more PSNs
-		if n.high != n.top { // this many READs may be outstanding, and their PSNs don't show that the mate is silent
+		if n.high != n.top { // this many READs may be outstanding, and their PSNs don't show that the peer flow is silent
 			n.width = max(n.width, readsAhead/4*min((psn-n.top)&psnMask, widestRead))
 		}
 		n.top, n.high = psn, (psn+span)&psnMask
@@ -44,7 +44,7 @@ func (s *subject) noteRequest(exactly bool) {
 	}
 	s.t.last = psn
 	if span != 0 {
-		s.t.last |= unsettled
+		s.t.last |= inexact
 	}
 	if exactly || before/coarse != n.high/coarse {
 		publish(&s.pl.p.sent[s.pl.k], n.lease, uint64(makeSent(n.first, n.high, n.lease)))

@@ -38,7 +38,7 @@ func (s *subject) forgetAsked() {
 
 // askedFor reports whether the flow has asked for an acknowledgement of a PSN (AckReq); unknown if the PSN is older than what the ring
 // remembers. Responders mostly acknowledge such PSNs, so an ACK is evidence for a flow that has asked for it, and against one that has not.
-func (pl *place) askedFor(s sentWord, psn uint32) certainty {
+func (pl *Slot) askedFor(s sentWord, psn uint32) certainty {
 	behind, depth := (s.high()-psn)&psnMask, uint32(0)
 	full := true
 	for i := range pl.p.asked[pl.k] {
@@ -61,7 +61,7 @@ func (pl *place) askedFor(s sentWord, psn uint32) certainty {
 }
 
 // gaps has the n distances between a flow's last PSNs with AckReq, the oldest first, and their sum.
-func (pl *place) gaps() (g [askedRing]uint32, n int, sum uint32) {
+func (pl *Slot) gaps() (g [askedRing]uint32, n int, sum uint32) {
 	s := pl.sent()
 	for i := range pl.p.asked[pl.k] {
 		e := pl.p.asked[pl.k][i].Load()
@@ -98,7 +98,7 @@ const (
 )
 
 // ownRhythm reports whether a flow asks for acknowledgements at distances that no other flow of its side has.
-func (p *Pairing) ownRhythm(pl *place) bool {
+func (p *Pairing) ownRhythm(pl *Slot) bool {
 	mine, n, _ := pl.gaps()
 	if n < gapsCompared {
 		return false
@@ -122,7 +122,7 @@ func (p *Pairing) ownRhythm(pl *place) bool {
 }
 
 // sparseness is the binary logarithm of the mean gap: one PSN in 2^sparseness asks for an acknowledgement.
-func (pl *place) sparseness() int {
+func (pl *Slot) sparseness() int {
 	_, n, sum := pl.gaps()
 	if n == 0 {
 		return 0

@@ -12,21 +12,21 @@ type Stats struct {
 	Contradictions uint64 // pairs that packets contradicted
 	Reuses         uint64 // flow records that ended because a QP began to serve another connection
 	Skipped        uint64 // times that evidence was skipped, without budget or because another worker held a lock
-	NoPlace        uint64 // failed attempts to give a flow a place
+	NoSlot         uint64 // failed attempts to give a flow a slot
 	CMDropped      uint64 // messages of RDMA-CM that found the queue of waiting ones full
 }
 
 // published is what Stats reads.
 type published struct {
-	evidence, confirmed                                 [Evidences]atomic.Uint64
-	contradictions, reuses, skipped, noPlace, cmDropped atomic.Uint64
+	evidence, confirmed                                [Evidences]atomic.Uint64
+	contradictions, reuses, skipped, noSlot, cmDropped atomic.Uint64
 }
 
 // Stats is safe for any goroutine. Each number is exact at the time of the worker's last Sweep.
 func (l *Learner) Stats() Stats {
 	p := &l.published
 	s := Stats{
-		Contradictions: p.contradictions.Load(), Reuses: p.reuses.Load(), Skipped: p.skipped.Load(), NoPlace: p.noPlace.Load(),
+		Contradictions: p.contradictions.Load(), Reuses: p.reuses.Load(), Skipped: p.skipped.Load(), NoSlot: p.noSlot.Load(),
 		CMDropped: p.cmDropped.Load(),
 	}
 	for i := range s.Evidence {
@@ -44,7 +44,7 @@ func (l *Learner) publish() {
 	p.contradictions.Store(c.Contradictions)
 	p.reuses.Store(c.Reuses)
 	p.skipped.Store(c.Skipped)
-	p.noPlace.Store(c.NoPlace)
+	p.noSlot.Store(c.NoSlot)
 	p.cmDropped.Store(c.CMDropped)
 	for i := range c.Evidence {
 		p.evidence[i].Store(c.Evidence[i])

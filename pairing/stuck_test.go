@@ -20,7 +20,7 @@ func (w *wire) lockstep(n, k uint32) {
 }
 
 // A connection that only PSNs can identify, and that begins after all others between its hosts were paired: those rule out nothing any more, but
-// they are not its mate.
+// they are not its peer flow.
 func TestConnectionAmongPairedOnes(t *testing.T) {
 	w := newWire(t)
 	for k := range uint32(1000) {
@@ -79,9 +79,9 @@ func TestSeveralClaims(t *testing.T) {
 
 func genuine(w *wire) { w.connect(100, 200) }
 
-// A flow with requests both ways is in doubt since an acknowledgement came late, and from then on only asks, or only answers: what follows
-// ends the doubt, wherever the PSNs of the two directions lie.
-func TestDoubtEndsEitherWay(t *testing.T) {
+// A flow with requests both ways is suspended since an acknowledgement came late, and from then on only asks, or only answers: what follows
+// ends the suspension, wherever the PSNs of the two directions lie.
+func TestSuspensionEndsEitherWay(t *testing.T) {
 	for _, start := range []uint32{0x900, 0x400000, 0x800900, 0xc00000} {
 		for name, goOn := range map[string]func(w *wire){
 			"asks": func(w *wire) { w.talk(100, 200, psnB+200, 5, 7) },
@@ -194,7 +194,7 @@ func TestResponsesFirst(t *testing.T) {
 
 // A claim that comes long after the flow's beginning is ignored: otherwise anyone could try claims until one fits.
 func TestClaimAfterTheData(t *testing.T) {
-	for after, want := range map[int64]Evidence{1e5: EvidenceCM, (heedFor + 1) * 1e6: EvidenceNone} {
+	for after, want := range map[int64]Evidence{1e5: EvidenceCM, (claimDelay + 1) * 1e6: EvidenceNone} {
 		w := newWire(t)
 		w.talk(100, 200, psnB, 10, 7)
 		w.now += after

@@ -2,47 +2,47 @@ package pairing
 
 import "github.com/cnpgate/cnpgate/internal/packet"
 
-// character classifies how a packet fits its flow.
-type character uint8
+// fit classifies how a packet fits its flow.
+type fit uint8
 
 const (
-	fits   character = iota // the connection can have sent it
-	odd                     // out of character; the packet before it was not, or does not go with it
-	others                  // the second one in a row out of character, and it goes with the first: both are another connection's
+	fits       fit = iota // the connection can have sent it
+	unexpected            // unexpected; the packet before it was not, or does not go with it
+	another               // the second one in a row unexpected, and it goes with the first: both are another connection's
 )
 
 const (
-	// Two packets out of character go together if they are at most this many PSNs apart.
+	// Two packets unexpected go together if they are at most this many PSNs apart.
 	requestsApart  = 1 << 10
 	responsesApart = 1 << 12
 )
 
-// character compares the current packet with its flow. own: the flow may use the packet's PSN.
-func (s *subject) character(own bool, apart uint32) character {
+// fit compares the current packet with its flow. own: the flow may use the packet's PSN.
+func (s *subject) fit(own bool, apart uint32) fit {
 	n, p := s.n, s.p
-	if p.SrcPort != s.t.port && mateWord(s.pl.p.mate[s.pl.k].Load()).ownPort() {
+	if p.SrcPort != s.t.port && link(s.pl.p.peer[s.pl.k].Load()).ownPort() {
 		own = false // the port results from the connection's QPs, so it never changes
 	}
 	if own && (p.SrcPort == s.t.port || !s.steady()) {
-		n.odd = 0
+		n.unexpected = 0
 		return fits
 	}
-	again := n.odd != 0
-	together := (p.PSN-n.odd+apart)&psnMask <= 2*apart && n.oddPort == p.SrcPort
-	n.odd, n.oddPort = p.PSN|noteBit, p.SrcPort
+	again := n.unexpected != 0
+	together := (p.PSN-n.unexpected+apart)&psnMask <= 2*apart && n.unexpectedPort == p.SrcPort
+	n.unexpected, n.unexpectedPort = p.PSN|noteBit, p.SrcPort
 	switch {
 	case again && together:
-		return others
+		return another
 	case again && own: // a third UDP source port in a row: this sender changes its port all the time
-		n.odd = 0
+		n.unexpected = 0
 		return fits
 	}
-	return odd
+	return unexpected
 }
 
 const (
-	steadyPackets = 64 // packets in a row with one UDP source port, after which the port is steady
-	maxWanders    = 3  // changes of the port that count; each one quadruples steadyPackets
+	steadyPackets  = 64 // packets in a row with one UDP source port, after which the port is steady
+	maxPortChanges = 3  // changes of the port that count; each one quadruples steadyPackets
 )
 
 // steady reports whether the flow has had its UDP source port long enough for another port to mean another connection.
@@ -51,13 +51,13 @@ func (s *subject) steady() bool {
 	if s.n.moved != 0 {
 		since = (s.t.packets - s.n.moved) &^ noteBit
 	}
-	return since >= steadyPackets<<(2*s.n.wanders)
+	return since >= steadyPackets<<(2*s.n.portChanges)
 }
 
-// portMoved records that the flow's UDP source port has changed. From then on the port doesn't distinguish the flow's connection from
-// others. It reports whether the change is unusual: it is until the port has changed maxWanders times.
-func (s *subject) portMoved() (unusual bool) {
-	unusual = s.n.wanders < maxWanders
+// changePort records that the flow's UDP source port has changed. From then on the port doesn't distinguish the flow's connection from
+// others. It reports whether the change is unusual: it is until the port has changed maxPortChanges times.
+func (s *subject) changePort() (unusual bool) {
+	unusual = s.n.portChanges < maxPortChanges
 	s.notePort()
 	if s.lockGroup() {
 		s.pl.p.id[s.pl.k] = s.identity()
@@ -66,14 +66,14 @@ func (s *subject) portMoved() (unusual bool) {
 	return unusual
 }
 
-// notePort records the port of the current packet as the flow's. If another flow has the place by now, that flow is only checked more
+// notePort records the port of the current packet as the flow's. If another flow has the slot by now, that flow is only checked more
 // strictly.
 func (s *subject) notePort() {
 	s.n.moved = s.t.packets | noteBit
 	s.t.port = s.p.SrcPort
-	s.n.wanders = min(s.n.wanders+1, maxWanders)
-	w := &s.pl.p.mate[s.pl.k]
-	if m := mateWord(w.Load()); m.ownPort() {
+	s.n.portChanges = min(s.n.portChanges+1, maxPortChanges)
+	w := &s.pl.p.peer[s.pl.k]
+	if m := link(w.Load()); m.ownPort() {
 		w.CompareAndSwap(uint64(m), uint64(m.sharedPort()))
 	}
 }

@@ -39,19 +39,19 @@ func TestConfirm(t *testing.T) {
 func TestSuggest(t *testing.T) {
 	for name, c := range map[string]struct {
 		before Answer
-		tied   bool
+		paired bool
 		want   bool
 	}{
 		"nothing known":     {0, false, true},
 		"another candidate": {makeAnswer(8, Candidate, EvidenceCNP), false, true},
-		"in doubt":          {makeAnswer(8, Candidate, EvidenceCM), true, false},
+		"suspended":         {makeAnswer(8, Candidate, EvidenceCM), true, false},
 		"confirmed":         {makeAnswer(8, Confirmed, EvidencePSN), false, false},
 		"closed":            {makeAnswer(8, Candidate, EvidencePSN).closed(EndedDREQ), false, false},
 	} {
 		w, a, b := two(t)
 		w.workers[0].setAnswer(w.find(0, 1000), c.before)
-		if c.tied {
-			w.pairing.tie(&a, &b, false)
+		if c.paired {
+			w.pairing.makePair(&a, &b, false)
 		}
 		w.pairing.suggest(&a, 7, EvidencePort)
 		want := c.before
@@ -64,34 +64,34 @@ func TestSuggest(t *testing.T) {
 	}
 }
 
-// TestPair: a verdict about two flows when one has a mate, or better evidence for another one.
+// TestPair: a verdict about two flows when one has a peer flow, or better evidence for another one.
 func TestPair(t *testing.T) {
 	confirm := func(w *wire, side int, qp, source uint32, s State, why Evidence) {
 		w.workers[side].setAnswer(w.find(side, qp), makeAnswer(source, s, why))
 	}
 	for name, c := range map[string]struct {
-		before         func(w *wire, a, b, third *place)
+		before         func(w *wire, a, b, third *Slot)
 		there, back    uint32 // what the flows to 1000 and 5000 are confirmed with
 		contradictions uint64
 	}{
-		"free":                     {func(*wire, *place, *place, *place) {}, 5000, 1000, 0},
-		"the requester's evidence": {func(w *wire, _, _, _ *place) { confirm(w, 0, 1000, 8, Confirmed, EvidenceCM) }, 8, 0, 0},
-		"the responder's evidence": {func(w *wire, _, _, _ *place) { confirm(w, 1, 5000, 8, Confirmed, EvidenceCM) }, 0, 8, 0},
-		"the requester has a mate": {func(w *wire, a, _, c *place) {
-			w.pairing.tie(a, c, false)
+		"free":                     {func(*wire, *Slot, *Slot, *Slot) {}, 5000, 1000, 0},
+		"the requester's evidence": {func(w *wire, _, _, _ *Slot) { confirm(w, 0, 1000, 8, Confirmed, EvidenceCM) }, 8, 0, 0},
+		"the responder's evidence": {func(w *wire, _, _, _ *Slot) { confirm(w, 1, 5000, 8, Confirmed, EvidenceCM) }, 0, 8, 0},
+		"the requester has a peer flow": {func(w *wire, a, _, c *Slot) {
+			w.pairing.makePair(a, c, false)
 			confirm(w, 0, 1000, 5001, Confirmed, EvidencePSN)
 		}, 5001, 0, 0},
-		"the requester's is in doubt": {func(w *wire, a, _, c *place) {
-			w.pairing.tie(a, c, false)
+		"the requester's is suspended": {func(w *wire, a, _, c *Slot) {
+			w.pairing.makePair(a, c, false)
 			confirm(w, 0, 1000, 5001, Candidate, EvidencePSN)
 		}, 5000, 1000, 1},
-		"its mate has gone": {func(w *wire, a, _, c *place) {
-			w.pairing.tie(a, c, false)
+		"its peer flow has gone": {func(w *wire, a, _, c *Slot) {
+			w.pairing.makePair(a, c, false)
 			c.p.lease[c.k]++
 			confirm(w, 0, 1000, 5001, Confirmed, EvidencePSN)
 		}, 5000, 1000, 0},
-		"they are each other's already": {func(w *wire, a, b, _ *place) {
-			w.pairing.tie(a, b, false)
+		"they are each other's already": {func(w *wire, a, b, _ *Slot) {
+			w.pairing.makePair(a, b, false)
 			confirm(w, 0, 1000, 5000, Confirmed, EvidencePSN)
 		}, 5000, 1000, 0},
 	} {
@@ -118,41 +118,41 @@ func TestMistaken(t *testing.T) {
 	for n := range 20 {
 		a.mark(matchFormula)
 		a.p.next[a.k][0].Store(5 | noteBit)
-		w.pairing.mistaken(&a)
+		w.pairing.countContradiction(&a)
 		if a.p.match[a.k] != 0 || a.waitsFor(5) {
 			t.Errorf("%d contradictions: its port and responses count", n+1)
 		}
-		if want := min(n+1, 5); int(a.trial().contradictions) != want {
-			t.Errorf("%d contradictions: %d that count, want %d", n+1, a.trial().contradictions, want)
+		if want := min(n+1, 5); int(a.elimination().contradictions) != want {
+			t.Errorf("%d contradictions: %d that count, want %d", n+1, a.elimination().contradictions, want)
 		}
 	}
 }
 
-// TestLeases: a word of a place belongs to the flow that had the place when it was written.
+// TestLeases: a word of a slot belongs to the flow that had the slot when it was written.
 func TestLeases(t *testing.T) {
 	w, _, _ := paired(t, false)
 	a, b := w.at(0, 200), w.at(1, 100)
 	s := subject{l: w.workers[0].Learner, pl: a}
-	m := mateWord(a.p.mate[a.k].Load())
-	if ok := s.findMate(m); !ok || !sentBy(&a, mateWord(b.p.mate[b.k].Load())).valid() || !heardFrom(&b, m).valid() || !a.sent().valid() || !b.ack().valid() {
+	m := link(a.p.peer[a.k].Load())
+	if ok := s.findPeer(m); !ok || !sentBy(&a, link(b.p.peer[b.k].Load())).valid() || !acksOf(&b, m).valid() || !a.sent().valid() || !b.ack().valid() {
 		t.Fatal("the pair's words are not valid")
 	}
-	before := makeMate(b.n, b.p.lease[b.k]+1, false)
-	if ok := s.findMate(before); ok || sentBy(&a, before) != 0 || heardFrom(&b, before) != 0 {
+	before := makeLink(b.n, b.p.lease[b.k]+1, false)
+	if ok := s.findPeer(before); ok || sentBy(&a, before) != 0 || acksOf(&b, before) != 0 {
 		t.Error("words of another lease are accepted")
 	}
 	a.p.lease[a.k]++
 	b.p.lease[b.k]++
 	if a.sent().valid() || b.ack().valid() {
-		t.Error("words of the flow that had the place before are accepted")
+		t.Error("words of the flow that had the slot before are accepted")
 	}
-	if _, ok := w.pairing.tied(&a); ok {
+	if _, ok := w.pairing.peerOf(&a); ok {
 		t.Error("a flow is paired with one that has gone")
 	}
 }
 
-// TestMateEnds: a flow whose mate has ended is no longer confirmed by it.
-func TestMateEnds(t *testing.T) {
+// TestPeerEnds: a flow whose peer flow has ended is no longer confirmed by it.
+func TestPeerEnds(t *testing.T) {
 	w, next, _ := paired(t, false)
 	w.workers[1].Renew(w.find(1, 100), w.now)
 	for i := range uint32(coarse) {
@@ -180,13 +180,13 @@ func TestWhatEndsAClaim(t *testing.T) {
 			}
 		}
 		if a := w.at(c.side, qp); a.claimed() != 0 && !c.kept {
-			t.Errorf("two packets to QP %d with port %d: the flow heeds %+v", qp, c.port, a.claimed())
+			t.Errorf("two packets to QP %d with port %d: the flow reads %+v", qp, c.port, a.claimed())
 		}
 	}
 }
 
-// TestSettledStays: no packet puts a map's QP in doubt, and a new map changes no closed record.
-func TestSettledStays(t *testing.T) {
+// TestFixedStays: no packet suspends a flow with a QP of a map, and a new map changes no closed record.
+func TestFixedStays(t *testing.T) {
 	m, err := NewQPMap([]QPPair{{Source: alice, Destination: bob, SourceQP: 100, DestinationQP: 200}}, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -204,7 +204,7 @@ func TestSettledStays(t *testing.T) {
 	w.sweep()
 	w.talk(100, 200, 5, 100, 7)
 	s := subject{l: w.workers[0].Learner, x: w.find(0, 200)}
-	for _, do := range []func(){s.doubt, func() { w.send(0, 200, packet.RCSendOnly, 0x700000, 9) }, func() { w.send(0, 200, packet.RCSendOnly, 0x700001, 9) }} {
+	for _, do := range []func(){s.suspend, func() { w.send(0, 200, packet.RCSendOnly, 0x700000, 9) }, func() { w.send(0, 200, packet.RCSendOnly, 0x700001, 9) }} {
 		do()
 		w.is(0, 200, 100, EvidenceStatic)
 	}
@@ -236,8 +236,8 @@ func TestCNPOfSeveralFlows(t *testing.T) {
 	}
 }
 
-// onlyInPlace8 is a side with one flow, to QP 208, in a place on its second page.
-func onlyInPlace8(t *testing.T) *wire {
+// onlyInSlot8 is a side with one flow, to QP 208, in a slot on its second page.
+func onlyInSlot8(t *testing.T) *wire {
 	w := newWire(t)
 	for i := range uint32(9) {
 		w.send(0, 200+i, packet.RCWriteOnly, 5, 50000)
@@ -247,14 +247,14 @@ func onlyInPlace8(t *testing.T) *wire {
 		pl.vacate(pl.owner())
 	}
 	if pl := w.at(0, 208); pl.n != 8 || pl.g.flows[0].Load() != 1 {
-		t.Fatalf("place %d, of %d flows", pl.n, pl.g.flows[0].Load())
+		t.Fatalf("slot %d, of %d flows", pl.n, pl.g.flows[0].Load())
 	}
 	return w
 }
 
-// TestCNPOfTheOnlyFlow: wherever its place is.
+// TestCNPOfTheOnlyFlow: wherever its slot is.
 func TestCNPOfTheOnlyFlow(t *testing.T) {
-	w := onlyInPlace8(t)
+	w := onlyInSlot8(t)
 	w.cnp(1, 100)
 	if v := w.view(0, 208); v.State() != Candidate || v.SourceQP() != 100 || v.Evidence() != EvidenceCNP {
 		t.Errorf("%v", v)

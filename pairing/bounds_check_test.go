@@ -25,19 +25,19 @@ func (w *wire) usable(side int) bool {
 	return w.view(side, [2]uint32{200, 100}[side]).Usable()
 }
 
-// TestOneOddPacket: the first packet out of character, and the last one in character. A second one ends the pair only if both go together.
+// TestOneOddPacket: the first packet unexpected, and the last one expected. A second one ends the pair only if both go together.
 func TestOneOddPacket(t *testing.T) {
 	const far = 0x700000
 	for _, c := range []struct {
-		name      string
-		side      int
-		op        packet.Opcode
-		psn       uint32 // from the next one on
-		other     uint16 // added to the port
-		odd       bool
-		then      uint32
-		thenOther uint16
-		ends      bool
+		name       string
+		side       int
+		op         packet.Opcode
+		psn        uint32 // from the next one on
+		other      uint16 // added to the port
+		unexpected bool
+		then       uint32
+		thenOther  uint16
+		ends       bool
 	}{
 		{"a gap", 0, packet.RCSendOnly, 63, 0, false, 64, 0, false},
 		{"a wide gap", 0, packet.RCSendOnly, 64, 0, true, 65, 0, true},
@@ -59,7 +59,7 @@ func TestOneOddPacket(t *testing.T) {
 		w, next, port := paired(t, true)
 		qp := [2]uint32{200, 100}[c.side]
 		w.send(c.side, qp, c.op, next+c.psn, port+c.other)
-		if w.usable(c.side) == c.odd {
+		if w.usable(c.side) == c.unexpected {
 			t.Errorf("%s: %v", c.name, w.view(c.side, qp))
 		}
 		w.send(c.side, qp, c.op, next+c.then, port+c.thenOther)
@@ -70,8 +70,8 @@ func TestOneOddPacket(t *testing.T) {
 	}
 }
 
-// TestDoubt: with a shared UDP port, what puts a flow in doubt, and what ends the doubt.
-func TestDoubt(t *testing.T) {
+// TestSuspend: with a shared UDP port, what suspends a flow, and what ends the suspension.
+func TestSuspend(t *testing.T) {
 	back := func(n uint32) func(w *wire, next uint32) {
 		return func(w *wire, next uint32) { w.send(0, 200, packet.RCSendOnly, next-n, 7) }
 	}
@@ -129,7 +129,7 @@ func TestDoubt(t *testing.T) {
 	}
 }
 
-// TestSilence: a flow whose requests get no responses is in doubt after 2^16 PSNs, or four times the most that were ever without a
+// TestSilence: a flow whose requests get no responses is suspended after 2^16 PSNs, or four times the most that were ever without a
 // response.
 func TestSilence(t *testing.T) {
 	for _, c := range []struct{ onTheWay, least, most uint32 }{
@@ -149,7 +149,7 @@ func TestSilence(t *testing.T) {
 			send(32)
 		}
 		if n := psn - begins; n < c.least || n > c.most {
-			t.Errorf("with %d PSNs on the way: in doubt after %d, want %d to %d", c.onTheWay, n, c.least, c.most)
+			t.Errorf("with %d PSNs on the way: suspended after %d, want %d to %d", c.onTheWay, n, c.least, c.most)
 		}
 		send(32)
 		w.send(1, 100, packet.RCAcknowledge, psn, port)
@@ -184,7 +184,7 @@ func TestPortMoves(t *testing.T) {
 }
 
 // TestOwnPortStays: a port that results from a connection's QPs never changes, so a packet with another port is never the connection's. The
-// flow is in doubt until its next packet; two such packets in a row end the record.
+// flow is suspended until its next packet; two such packets in a row end the record.
 func TestOwnPortStays(t *testing.T) {
 	for side, qp := range []uint32{200, 100} {
 		w := newWire(t)
@@ -201,7 +201,7 @@ func TestOwnPortStays(t *testing.T) {
 			w.is(side, qp, 0, 0)
 			w.talk(100, 200, 8, 1, 52769)
 			w.is(side, qp, [2]uint32{100, 200}[side], EvidencePort)
-			if m := mateWord(w.at(side, qp).p.mate[w.at(side, qp).k].Load()); !m.ownPort() {
+			if m := link(w.at(side, qp).p.peer[w.at(side, qp).k].Load()); !m.ownPort() {
 				t.Errorf("side %d: its port isn't its own any more", side)
 			}
 		}
@@ -213,8 +213,8 @@ func TestOwnPortStays(t *testing.T) {
 	}
 }
 
-// TestPortMovesDoubt: the doubt of TestPortMoves.
-func TestPortMovesDoubt(t *testing.T) {
+// TestPortMovesSuspend: the suspension of TestPortMoves.
+func TestPortMovesSuspend(t *testing.T) {
 	w := newWire(t)
 	w.connect(100, 200)
 	w.talk(100, 200, psnB, 10, 7)
@@ -242,8 +242,8 @@ func TestPortMovesDoubt(t *testing.T) {
 // TestUCGoesBack: UC never retransmits.
 func TestUCGoesBack(t *testing.T) {
 	for _, c := range []struct {
-		back uint32
-		odd  bool
+		back       uint32
+		unexpected bool
 	}{{1 << 10, false}, {1<<10 + 1, true}} {
 		w := newWire(t)
 		for i := range uint32(2000) {
@@ -251,7 +251,7 @@ func TestUCGoesBack(t *testing.T) {
 			w.send(1, 100, packet.UCSendOnly, 7000+i, 52769)
 		}
 		w.send(0, 200, packet.UCSendOnly, 1999-c.back, 52769)
-		if w.usable(0) == c.odd {
+		if w.usable(0) == c.unexpected {
 			t.Errorf("back by %d: %v", c.back, w.view(0, 200))
 		}
 	}
