@@ -21,7 +21,7 @@ func (w *Worker) requestFlow(k *flowtable.Key, level uint8) bool {
 		return false
 	case other == w:
 		w.loseRequest(w.requests.Put(r, w.now))
-	case !other.requestMail[w.id].put(r):
+	case !other.proxyMail[w.id].put(r):
 		w.loseRequest(host.NoSlot, r.In)
 	}
 	return true
@@ -36,9 +36,9 @@ func (w *Worker) loseRequest(lost host.Lost, in uint8) {
 // keepRequests takes the requests that other workers have passed on, and gives up those whose flows have sent no data packet in time, a few
 // slots a step.
 func (w *Worker) keepRequests() {
-	for from := range w.requestMail {
+	for from := range w.proxyMail {
 		for range mailboxSize {
-			r, ok := w.requestMail[from].take()
+			r, ok := w.proxyMail[from].take()
 			if !ok {
 				break
 			}
