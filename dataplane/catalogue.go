@@ -19,13 +19,13 @@ const (
 	TxPackets
 	TxBytes
 	ConsumedMACControl
-	ConsumedSTAMP
+	ConsumedTapped
+	ConsumedSTAMP // this and those up to DroppedToGateway: in the order of host.Verdict
 	ConsumedParameterProblem
 	ConsumedARP
 	ConsumedND
 	ConsumedEcho
 	ConsumedProxyNotification
-	ConsumedTapped
 	DroppedToGateway
 	DroppedQueueOctets
 	DroppedQueueFrames
@@ -50,14 +50,14 @@ const (
 	SendersFull
 	SendersUnresponsive
 	RTTRefused
-	STAMPSentFirst // test packets, then replies
+	STAMPSentFirst // test packets; this and the next four: in the order of host.Reply
 	STAMPReplySent
+	AnswersSentFirst // to ARP
+	AnswersNDSent
+	AnswersEchoSent
 	STAMPReplyLimit
 	STAMPNoPlace
 	STAMPNotSent
-	AnswersSentFirst // to ARP, then to Neighbor Discovery, then to echo requests
-	AnswersNDSent
-	AnswersEchoSent
 	AnswersLimited
 	AnswersNoPlace
 	AnswersNotSent
