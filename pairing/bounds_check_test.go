@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/pairing/store"
 )
 
 // paired is a confirmed connection between QPs 100 and 200, its next PSN, and its UDP port, which is its own or shared.
@@ -41,8 +42,8 @@ func TestOneOddPacket(t *testing.T) {
 	}{
 		{"a gap", 0, packet.RCSendOnly, 63, 0, false, 64, 0, false},
 		{"a wide gap", 0, packet.RCSendOnly, 64, 0, true, 65, 0, true},
-		{"before the first", 0, packet.RCSendOnly, psnMask + 1 - 163, 0, false, 0, 0, false},
-		{"long before the first", 0, packet.RCSendOnly, psnMask + 1 - 164, 0, true, psnMask + 1 - 165, 0, true},
+		{"before the first", 0, packet.RCSendOnly, store.PSNMask + 1 - 163, 0, false, 0, 0, false},
+		{"long before the first", 0, packet.RCSendOnly, store.PSNMask + 1 - 164, 0, true, store.PSNMask + 1 - 165, 0, true},
 		{"far, near each other", 0, packet.RCSendOnly, far, 0, true, far + 1024, 0, true},
 		{"far, near each other, back", 0, packet.RCSendOnly, far, 0, true, far - 1024, 0, true},
 		{"far, and from each other", 0, packet.RCSendOnly, far, 0, true, far + 1025, 0, false},
@@ -53,8 +54,8 @@ func TestOneOddPacket(t *testing.T) {
 		{"a response far beyond", 1, packet.RCAcknowledge, 27, 0, true, 28, 0, true},
 		{"responses far beyond, near each other", 1, packet.RCAcknowledge, far, 0, true, far + 4096, 0, true},
 		{"responses far beyond, and from each other", 1, packet.RCAcknowledge, far, 0, true, far + 4097, 0, false},
-		{"a response before the first", 1, packet.RCAcknowledge, psnMask + 1 - 163, 0, false, 0, 0, false},
-		{"a response long before the first", 1, packet.RCAcknowledge, psnMask + 1 - 164, 0, true, psnMask + 1 - 165, 0, true},
+		{"a response before the first", 1, packet.RCAcknowledge, store.PSNMask + 1 - 163, 0, false, 0, 0, false},
+		{"a response long before the first", 1, packet.RCAcknowledge, store.PSNMask + 1 - 164, 0, true, store.PSNMask + 1 - 165, 0, true},
 	} {
 		w, next, port := paired(t, true)
 		qp := [2]uint32{200, 100}[c.side]
@@ -86,7 +87,7 @@ func TestSuspend(t *testing.T) {
 		b := make([]byte, 64)
 		b[12] = nakSequence << 5
 		for range 9 {
-			w.frame(1, &packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCAcknowledge, DestQP: 100, PSN: (next - 30) & psnMask, SrcPort: 7}, b)
+			w.frame(1, &packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCAcknowledge, DestQP: 100, PSN: (next - 30) & store.PSNMask, SrcPort: 7}, b)
 		}
 	}
 	type steps []func(w *wire, next uint32)
@@ -201,7 +202,7 @@ func TestOwnPortStays(t *testing.T) {
 			w.is(side, qp, 0, 0)
 			w.talk(100, 200, 8, 1, 52769)
 			w.is(side, qp, [2]uint32{100, 200}[side], EvidencePort)
-			if m := link(w.at(side, qp).p.peer[w.at(side, qp).k].Load()); !m.ownPort() {
+			if pl := w.at(side, qp); !pl.Link().OwnPort() {
 				t.Errorf("side %d: its port isn't its own any more", side)
 			}
 		}

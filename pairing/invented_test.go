@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/pairing/store"
 )
 
 // Cases that once misled the pairing, or left it without an answer forever.
@@ -53,7 +54,7 @@ func TestPortZero(t *testing.T) {
 	for f := range uint32(flows) {
 		w.is(0, 200+f, 100+f, EvidencePSN)
 		pl, _ := w.workers[0].slotOf(w.find(0, 200+f))
-		if link(pl.p.peer[pl.k].Load()).ownPort() {
+		if pl.Link().OwnPort() {
 			t.Errorf("flow %d has a port of its own", f)
 		}
 	}
@@ -68,7 +69,7 @@ func TestInventedResponders(t *testing.T) {
 			rnd ^= rnd << 13
 			rnd ^= rnd >> 17
 			rnd ^= rnd << 5
-			return rnd & psnMask
+			return rnd & store.PSNMask
 		}
 		const flows, width = 200, 2048
 		var base [flows]uint32
@@ -143,7 +144,7 @@ func TestSilentPeer(t *testing.T) {
 		w.send(0, 200, packet.RCSendOnly, psnB+200+i, 7)
 	}
 	pl, _ := w.workers[0].slotOf(w.find(0, 200))
-	if a := w.view(0, 200); a.Usable() || pl.p.peer[pl.k].Load() != 0 {
+	if a := w.view(0, 200); a.Usable() || pl.Link() != 0 {
 		t.Errorf("after 2^18 requests without a response: %v", a)
 	}
 }

@@ -20,8 +20,8 @@ func TestPageChangesHands(t *testing.T) {
 	all := [2]*worker{newWorker(t, p, 16, 0), newWorker(t, p, 16, 1)}
 	now := int64(synthEpoch)
 	begin := func(w *worker) flowtable.Index {
-		now += 2 * fullTime
-		k := [1]flowtable.Key{{Src: packet.Addr{Lo: uint64(now)}, Dst: bob, DestQP: 200, Port: uint16(now / fullTime / 2 % 2)}}
+		now += 2 * 1e6
+		k := [1]flowtable.Key{{Src: packet.Addr{Lo: uint64(now)}, Dst: bob, DestQP: 200, Port: uint16(now / 1e6 / 2 % 2)}}
 		var x [1]flowtable.Ref
 		w.StartBurst()
 		w.lookup(k[:], now, x[:])
@@ -49,7 +49,7 @@ func TestPageChangesHands(t *testing.T) {
 		}()
 		for reads.Load() < 100 { // the reader runs
 		}
-		pl.vacate(pl.owner()) // as if the flow's peer flow began to serve another connection
+		pl.Vacate(pl.Ref()) // as if the flow's peer flow began to serve another connection
 		for range hosts {
 			begin(all[1])
 		}

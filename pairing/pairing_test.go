@@ -6,6 +6,7 @@ import (
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit/synth"
+	"github.com/cnpgate/cnpgate/pairing/store"
 )
 
 // wire is a gateway between two hosts, for hand-made packets. Side 0 is alice, behind port 0.
@@ -35,7 +36,7 @@ func (w *wire) key(side int, qp uint32) flowtable.Key {
 func (w *wire) send(side int, qp uint32, op packet.Opcode, psn uint32, port uint16) {
 	b := make([]byte, 64)
 	b[8] = 0x80 // AckReq
-	w.frame(side, &packet.Parsed{Kind: packet.RoCEv2, Opcode: op, DestQP: qp, PSN: psn & psnMask, SrcPort: port}, b)
+	w.frame(side, &packet.Parsed{Kind: packet.RoCEv2, Opcode: op, DestQP: qp, PSN: psn & store.PSNMask, SrcPort: port}, b)
 }
 
 func (w *wire) frame(side int, p *packet.Parsed, b []byte) {
@@ -112,8 +113,8 @@ func (w *wire) is(side int, qp, source uint32, why Evidence) {
 // talk sends requests from alice to bob's QP, and bob's acknowledgements to alice's.
 func (w *wire) talk(alices, bobs, psn uint32, packets int, port uint16) {
 	for i := range uint32(packets) {
-		w.send(0, bobs, packet.RCSendOnly, (psn+i)&psnMask, port)
-		w.send(1, alices, packet.RCAcknowledge, (psn+i)&psnMask, port)
+		w.send(0, bobs, packet.RCSendOnly, (psn+i)&store.PSNMask, port)
+		w.send(1, alices, packet.RCAcknowledge, (psn+i)&store.PSNMask, port)
 	}
 }
 
@@ -327,7 +328,7 @@ func TestFloodOfHosts(t *testing.T) {
 			var x [1]flowtable.Ref
 			w.workers[0].StartBurst()
 			w.workers[0].lookup(k[:], w.now, x[:])
-			p := packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCSendOnly, DestQP: 77, PSN: n & psnMask, SrcPort: 50000}
+			p := packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCSendOnly, DestQP: 77, PSN: n & store.PSNMask, SrcPort: 50000}
 			w.workers[0].Observe(x[0].Index, &k[0], &p, nil, w.now)
 			if n%100 == 0 {
 				w.send(0, 200, packet.RCSendOnly, 20+n/100, 52769)
@@ -347,7 +348,7 @@ func TestFloodOfHosts(t *testing.T) {
 // TestFullSide: if a side has no slot left, further flows are not paired, and they are counted.
 func TestFullSide(t *testing.T) {
 	w := newWire(t)
-	for n := range uint32(slotsASide) {
+	for n := range uint32(store.SlotsASide) {
 		w.send(0, 1000+n, packet.RCSendOnly, n, 50000)
 	}
 	w.talk(100, 200, 0, 20, 52769)

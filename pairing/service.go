@@ -5,6 +5,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/keyhash"
+	"github.com/cnpgate/cnpgate/pairing/store"
 )
 
 // A QP has one transport service. A DETH names a source QP, but anyone who can send from the sender's side can forge it. So a UD flow's
@@ -22,7 +23,7 @@ import (
 // fact is a flow that shows something about a QP.
 type qpFact struct {
 	hash uint64 // of the QP, and what the flow shows
-	flow flowRef
+	flow store.Ref
 }
 
 const (
@@ -32,7 +33,7 @@ const (
 )
 
 type factSet struct {
-	lock tryLock
+	lock store.Lock
 	_    [3]uint32
 	of   [waysAFactSet]qpFact
 }
@@ -42,17 +43,17 @@ type qpFacts []factSet
 func (w qpFacts) setOf(h uint64) *factSet { return &w[h>>32%uint64(len(w))] }
 
 // add records that a flow shows a fact. It returns false if there is no space, or if another worker holds the lock.
-func (w qpFacts) add(p *Pairing, h uint64, flow flowRef) bool {
+func (w qpFacts) add(all answers, h uint64, flow store.Ref) bool {
 	s := w.setOf(h)
-	if !s.lock.trySoon() {
+	if !s.lock.TrySoon() {
 		return false
 	}
-	defer s.lock.release()
+	defer s.lock.Release()
 	var free, weakest *qpFact
 	same := 0
 	for i := range s.of {
 		at := &s.of[i]
-		a, live := p.answerOf(at.flow)
+		a, live := all.of(at.flow)
 		switch {
 		case !live || a.Ended() != Open || at.hash == h && at.flow == flow:
 			free = at
@@ -75,10 +76,10 @@ func (w qpFacts) add(p *Pairing, h uint64, flow flowRef) bool {
 // remove forgets a fact.
 func (w qpFacts) remove(h uint64) {
 	s := w.setOf(h)
-	if !s.lock.trySoon() {
+	if !s.lock.TrySoon() {
 		return
 	}
-	defer s.lock.release()
+	defer s.lock.Release()
 	for i := range s.of {
 		if s.of[i].hash == h {
 			s.of[i] = qpFact{}
@@ -87,15 +88,15 @@ func (w qpFacts) remove(h uint64) {
 }
 
 // find reports whether a flow shows a fact; busy: another worker held the lock.
-func (w qpFacts) find(p *Pairing, h uint64) (found, busy bool) {
+func (w qpFacts) find(all answers, h uint64) (found, busy bool) {
 	s := w.setOf(h)
-	if !s.lock.trySoon() {
+	if !s.lock.TrySoon() {
 		return false, true
 	}
-	defer s.lock.release()
+	defer s.lock.Release()
 	for i := range s.of {
 		if at := &s.of[i]; at.hash == h {
-			if a, live := p.answerOf(at.flow); live && a.Ended() == Open {
+			if a, live := all.of(at.flow); live && a.Ended() == Open {
 				return true, false
 			}
 		}
@@ -111,18 +112,18 @@ const (
 )
 
 // factHash hashes a QP of the host on a side of a group, and a fact about it.
-func (p *Pairing) factHash(k *groupKey, side int, qp uint32, what uint64) uint64 {
-	h := keyhash.Fold(k.hosts[side].Hi^p.secret[0], k.hosts[side].Lo^p.secret[1])
-	return keyhash.Fold(h^uint64(k.scope)^p.secret[4], (uint64(side)<<32|what<<24|uint64(qp))^p.secret[5]) | 1
+func (p *Pairing) factHash(k *store.Key, side int, qp uint32, what uint64) uint64 {
+	h := keyhash.Fold(k.Hosts[side].Hi^p.secret[0], k.Hosts[side].Lo^p.secret[1])
+	return keyhash.Fold(h^uint64(k.Scope)^p.secret[4], (uint64(side)<<32|what<<24|uint64(qp))^p.secret[5]) | 1
 }
 
 // isUD reports whether a QP has sent and received UD packets, by flows that have not ended; busy: another worker held a lock.
-func (p *Pairing) isUD(k *groupKey, side int, qp uint32) (is, busy bool) {
-	sent, busy := p.datagrams.find(p, p.factHash(k, side, qp, sentUD))
+func (p *Pairing) isUD(k *store.Key, side int, qp uint32) (is, busy bool) {
+	sent, busy := p.datagrams.find(p.answers, p.factHash(k, side, qp, sentUD))
 	if !sent {
 		return false, busy
 	}
-	return p.datagrams.find(p, p.factHash(k, side, qp, receivedUD))
+	return p.datagrams.find(p.answers, p.factHash(k, side, qp, receivedUD))
 }
 
 // connected reports whether the source QP in a UD flow's key is known to be one end of a connection, or may be.
@@ -132,7 +133,7 @@ func (l *Learner) connected(k *flowtable.Key) bool {
 		return true
 	}
 	key, side := p.groupOf(k)
-	known, busy := p.connections.find(p, p.factHash(&key, side, k.SourceQP, connects))
+	known, busy := p.connections.find(p.answers, p.factHash(&key, side, k.SourceQP, connects))
 	if !known {
 		return busy
 	}
@@ -142,24 +143,23 @@ func (l *Learner) connected(k *flowtable.Key) bool {
 
 // connect records that a flow to a QP has a slot. UD packets that were seen in one direction only no longer count. It returns false if there
 // is no space.
-func (p *Pairing) connect(k *groupKey, side int, qp uint32, flow flowRef) bool {
+func (p *Pairing) connect(k *store.Key, side int, qp uint32, flow store.Ref) bool {
 	if ud, busy := p.isUD(k, side, qp); !ud && !busy {
 		p.datagrams.remove(p.factHash(k, side, qp, sentUD))
 	}
-	return p.connections.add(p, p.factHash(k, side, qp, connects), flow)
+	return p.connections.add(p.answers, p.factHash(k, side, qp, connects), flow)
 }
 
 // beginUD records what a new UD flow shows about its two QPs.
 func (l *Learner) beginUD(x flowtable.Index, k *flowtable.Key) {
-	l.counts.Evidence[EvidenceDETH]++
-	l.dirty = true
+	l.counts.change().Evidence[EvidenceDETH]++
 	p := l.pairing
 	key, side := p.groupOf(k)
 	if !l.connected(k) {
 		l.counts.Confirmed[EvidenceDETH]++
-		p.datagrams.add(p, p.factHash(&key, side, k.SourceQP, sentUD), l.ref(x))
+		p.datagrams.add(p.answers, p.factHash(&key, side, k.SourceQP, sentUD), l.ref(x))
 	}
-	p.datagrams.add(p, p.factHash(&key, 1-side, k.DestQP, receivedUD), l.ref(x))
+	p.datagrams.add(p.answers, p.factHash(&key, 1-side, k.DestQP, receivedUD), l.ref(x))
 }
 
 // Answer describes the source QP of a flow with this answer in the flow table, for notifications and reports.

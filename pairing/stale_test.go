@@ -5,44 +5,47 @@ import (
 
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/pairing/store"
 )
 
 // A worker looks up its flow's slot, and another worker gives the slot to another flow before the first worker has written there.
 
-// arrive processes a packet of a side's worker up to the point where observe has found the flow's slot, its peer flow and its answer.
-func (w *wire) arrive(side int, p *packet.Parsed) *subject {
+// flow is the flow from a side to a QP, at a packet of its worker.
+func (w *wire) flow(side int, qp uint32) *flow {
 	w.t.Helper()
-	l, x := w.workers[side].Learner, w.find(side, p.DestQP)
-	l.StartBurst()
-	s := &subject{l: l, x: x, t: &l.tracks[x], n: &l.notes[x], p: p, b: make([]byte, 64), now: w.now, saw: l.answer(x)}
-	s.pl = w.at(side, p.DestQP)
-	return s
+	l, x := w.workers[side].Learner, w.find(side, qp)
+	return &flow{l, x, &l.tracks[x], &l.notes[x], w.at(side, qp)}
 }
 
-// paired is arrive for a flow that has a peer flow.
-func (w *wire) paired(side int, p *packet.Parsed) (s *subject, m link) {
+// paired processes a packet of a side's worker up to the point where observe has found the flow's slot, its peer flow and its answer.
+func (w *wire) paired(side int, p *packet.Parsed) *check {
 	w.t.Helper()
-	s = w.arrive(side, p)
-	m = link(s.pl.p.peer[s.pl.k].Load())
-	if !s.findPeer(m) {
+	f := w.flow(side, p.DestQP)
+	f.l.StartBurst()
+	link := f.slot.Link()
+	peer, ok := f.slot.LinkedPeer(link)
+	if !ok {
 		w.t.Fatal("no peer flow")
 	}
-	return s, m
+	return &check{f, &arrival{p, make([]byte, 64), w.now}, link, peer, f.answer()}
 }
 
 // contents returns the data of a slot.
 type contents struct {
-	sent, ack, owner, peer uint64
-	id                     identity
-	elimination            elimination
-	claimed                claim
-	row                    [rowWords]uint64
-	contradictions         uint16
+	sent           store.Sent
+	ack            store.Ack
+	owner          store.Ref
+	link           store.Link
+	id             store.Identity
+	elimination    store.Elimination
+	claim          store.Claim
+	row            [4]uint64
+	contradictions uint16
 }
 
-func contentsOf(pl *Slot) contents {
-	return contents{pl.p.sent[pl.k].Load(), pl.p.ack[pl.k].Load(), pl.p.owner[pl.k].Load(), pl.p.peer[pl.k].Load(), pl.id(), *pl.elimination(), pl.claimed(),
-		pl.p.row[pl.k], pl.p.allContradictions[pl.k]}
+func contentsOf(s *store.Slot) contents {
+	return contents{s.Sent(), s.Ack(), s.Ref(), s.Link(), s.Identity(), s.Elimination(), s.Claim(),
+		[4]uint64{s.Row(0), s.Row(1), s.Row(2), s.Row(3)}, s.Contradictions()}
 }
 
 // TestSlotOfAnother: whatever a worker is about to do with a flow, it writes nothing into a slot that another flow has by then.
@@ -53,44 +56,44 @@ func TestSlotOfAnother(t *testing.T) {
 	moved.SrcPort = 8
 	for name, c := range map[string]struct {
 		packet packet.Parsed
-		do     func(s *subject, m link)
+		do     func(c *check)
 	}{
-		"judges":              {request, func(s *subject, _ link) { s.judge() }},
-		"contradicts":         {response, func(s *subject, _ link) { s.contradictPair() }},
-		"starts over":         {request, func(s *subject, _ link) { s.startOver(false) }},
-		"another connection":  {request, func(s *subject, _ link) { s.anotherConnection() }},
-		"port moves":          {moved, func(s *subject, _ link) { s.changePort() }},
-		"follows the port":    {moved, func(s *subject, _ link) { s.followPort() }},
-		"learns a response":   {response, func(s *subject, _ link) { s.learnResponse() }},
-		"reads a claim":       {request, func(s *subject, _ link) { s.n.seenCM = 0; s.findClaim() }},
-		"notes a request":     {request, func(s *subject, _ link) { s.noteRequest(true) }},
-		"protects a response": {response, func(s *subject, m link) { s.checkResponse(m, &s.peer) }},
-		"ends":                {request, func(s *subject, _ link) { s.l.End(s.x) }},
+		"judges":              {request, func(c *check) { c.judge(c.arrival) }},
+		"contradicts":         {response, func(c *check) { c.contradictPair() }},
+		"starts over":         {request, func(c *check) { c.startOver(c.arrival, false) }},
+		"another connection":  {request, func(c *check) { c.anotherConnection() }},
+		"port moves":          {moved, func(c *check) { c.changePort(c.arrival) }},
+		"follows the port":    {moved, func(c *check) { c.followPort(c.arrival) }},
+		"learns a response":   {response, func(c *check) { c.learnResponse(c.arrival) }},
+		"reads a claim":       {request, func(c *check) { c.seenCM = 0; c.findClaim(c.now) }},
+		"notes a request":     {request, func(c *check) { c.noteRequest(c.arrival, true) }},
+		"protects a response": {response, func(c *check) { c.response() }},
+		"ends":                {request, func(c *check) { c.l.End(c.index) }},
 	} {
 		w := newWire(t)
 		w.connect(100, 200)
 		w.talk(100, 200, psnB, 10, 7)
 		w.send(1, 100, packet.RCSendOnly, psnA, 7)
 		w.send(0, 300, packet.RCSendOnly, 5, 9)
-		s, m := w.paired(0, &c.packet)
+		s := w.paired(0, &c.packet)
 		other := w.at(0, 300)
-		p, slot := w.pairing, s.t.slot
-		r := other.owner()
+		r := other.Ref()
 		if name == "ends" { // End looks at the owner first: what it goes on to write is checked by the lease
-			r = s.pl.owner()
+			r = s.slot.Ref()
 		}
-		other.vacate(other.owner())
-		p.occupy(slot, r, makeIdentity(300, 9, false, false))
-		before := contentsOf(&s.pl)
-		c.do(s, m)
-		after := contentsOf(&s.pl)
+		other.Vacate(other.Ref())
+		slot := w.pairing.store.At(s.track.slot)
+		slot.Occupy(r, store.MakeIdentity(300, 9, false, false))
+		before := contentsOf(&s.slot)
+		c.do(s)
+		after := contentsOf(&s.slot)
 		if name == "ends" {
 			after.owner = before.owner
 		}
 		if after != before {
 			t.Errorf("%s: the slot of another flow has\n%+v, and had\n%+v", name, after, before)
 		}
-		if !s.pl.g.lock.try() {
+		if !s.slot.Group().Lock().Try() {
 			t.Errorf("%s: the group is locked", name)
 		}
 	}
@@ -113,7 +116,7 @@ func TestStaleSlot(t *testing.T) {
 	w.is(0, 1000, 5000, EvidencePSN)
 	// Worker 1 has come to check the second response unexpected of the flow to 100 ...
 	w.send(1, 100, packet.RCAcknowledge, 0x700000, 7)
-	s, m := w.paired(1, &packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCAcknowledge, DestQP: 100, PSN: 0x700001, SrcPort: 7})
+	s := w.paired(1, &packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCAcknowledge, DestQP: 100, PSN: 0x700001, SrcPort: 7})
 	// ... when worker 0 sees another connection's requests to 200, which takes away the slot of the flow to 100 ...
 	w.send(0, 200, packet.RCSendOnly, 0x100000, 9)
 	w.send(0, 200, packet.RCSendOnly, 0x100001, 9)
@@ -132,10 +135,10 @@ func TestStaleSlot(t *testing.T) {
 	}
 	k := w.key(1, 300)
 	x, _, _ := third.Find(&k)
-	if pl, ok := third.slotOf(x); !ok || pl != s.pl {
+	if pl, ok := third.slotOf(x); !ok || pl != s.slot {
 		t.Fatalf("the flow to 300 has another slot: %v", ok)
 	}
-	s.check(m, &s.peer)
+	s.packet()
 	for i := range uint32(200) {
 		w.send(0, 400, packet.RCAcknowledge, asks+i, 50000)
 		ask(asks + 4 + i)
@@ -155,8 +158,12 @@ func TestReconfirmAfterThePeerIsGone(t *testing.T) {
 		"nothing":       {func(*wire) {}, 100},
 		"a forged CNP":  {func(w *wire) { w.unpair(); w.cnp(1, 0x666) }, 0},
 		"one of its QP": {func(w *wire) { w.unpair(); w.cnp(1, 100) }, 0},
-		"a rule":        {func(w *wire) { w.unpair(); pl := w.at(0, 200); w.pairing.suggest(&pl, 0x666, EvidencePort) }, 0},
-		"the same rule": {func(w *wire) { w.unpair(); pl := w.at(0, 200); w.pairing.suggest(&pl, 100, EvidencePort) }, 0},
+		"a rule": {func(w *wire) {
+			w.unpair()
+			pl := w.at(0, 200)
+			w.pairing.answers.suggest(&pl.View, 0x666, EvidencePort)
+		}, 0},
+		"the same rule": {func(w *wire) { w.unpair(); pl := w.at(0, 200); w.pairing.answers.suggest(&pl.View, 100, EvidencePort) }, 0},
 		"another peer flow, another rule": {func(w *wire) {
 			w.candidate(makeAnswer(100, Candidate, EvidencePSN))
 		}, 0},
@@ -166,18 +173,18 @@ func TestReconfirmAfterThePeerIsGone(t *testing.T) {
 		"a CNP before, the peer flow found since": {func(w *wire) { w.candidate(makeAnswer(100, Candidate, EvidenceCNP)) }, 0},
 		"its port is shared": {func(w *wire) {
 			pl := w.at(0, 200)
-			pl.p.peer[pl.k].Store(uint64(link(pl.p.peer[pl.k].Load()).sharedPort()))
+			pl.ChangeLink(pl.Link(), pl.Link().SharedPort())
 		}, 100},
 	} {
 		w := newWire(t)
 		w.talk(100, 200, 1000, 50, 52769)
 		w.candidate(makeAnswer(100, Candidate, EvidencePort))
-		s, m := w.paired(0, &packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCSendOnly, DestQP: 200, PSN: 1050, SrcPort: 52769})
+		s := w.paired(0, &packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCSendOnly, DestQP: 200, PSN: 1050, SrcPort: 52769})
 		if name == "a CNP before, the peer flow found since" {
-			s.saw = makeAnswer(100, Candidate, EvidenceCNP)
+			s.was = makeAnswer(100, Candidate, EvidenceCNP)
 		}
 		c.meanwhile(w)
-		s.check(m, &s.peer)
+		s.packet()
 		if v := w.view(0, 200); v.Usable() != (c.want != 0) || v.Usable() && v.SourceQP() != c.want {
 			t.Errorf("%s: %v, want QP %d", name, v, c.want)
 		}
@@ -197,5 +204,5 @@ func (w *wire) unpair() {
 // candidate gives the flow to 200 an answer.
 func (w *wire) candidate(a Answer) {
 	pl := w.at(0, 200)
-	w.pairing.update(pl.owner(), func(Answer) Answer { return a })
+	w.pairing.answers.change(pl.Ref(), func(Answer) Answer { return a })
 }

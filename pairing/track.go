@@ -5,10 +5,11 @@ import (
 
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/pairing/store"
 )
 
 const (
-	psnMask    = 1<<24 - 1
+	psnMask    = store.PSNMask
 	psnHalf    = 1 << 23
 	coarse     = 16         // a flow publishes its highest PSN once in this many PSNs
 	margin     = 2 * coarse // maximum distance of a response beyond the published highest PSN
