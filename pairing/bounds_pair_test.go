@@ -186,7 +186,7 @@ func TestWhatEndsAClaim(t *testing.T) {
 			w.send(c.side, qp, c.op, 0x700000+i, c.port)
 		}
 		for side, qp := range []uint32{200, 100} {
-			if _, ok, _ := w.workers[side].claimOf(w.find(side, qp), psnB, milliseconds(w.now), w.now); ok != c.kept {
+			if _, ok, _ := w.claimOf(side, qp, psnB); ok != c.kept {
 				t.Errorf("two packets to QP %d with port %d: the claim about the flow of side %d is there: %v", qp, c.port, side, ok)
 			}
 		}

@@ -68,8 +68,7 @@ func (f *flow) changePort(p *arrival) (unusual bool) {
 	return unusual
 }
 
-// notePort records a packet's port as the flow's. If another flow has the slot by now, that flow is only checked more
-// strictly.
+// notePort records a packet's port as the flow's. If another flow has the slot by now, that flow is only checked more strictly.
 func (f *flow) notePort(port uint16) {
 	f.moved = f.packets | noteBit
 	f.port = port
@@ -84,8 +83,8 @@ func (f *flow) identity(qp uint32) store.Identity {
 	return store.MakeIdentity(qp, f.port, f.moved != 0 && !f.steady(), f.flags&unreliable != 0)
 }
 
-// within reports whether the flow's requests may use a PSN. A sender may go back to any PSN that it has used (maxSpan at most), but not skip
-// more than maxGap. UC never retransmits, so its PSNs go back only by reordering.
+// within reports whether the flow's requests may use a PSN. A sender may go back to any PSN that it has used (maxSpan at most), but not
+// skip more than maxGap. UC never retransmits, so its PSNs go back only by reordering.
 func (f *flow) within(psn uint32) bool {
 	const reordering = 1 << 10
 	if f.flags&unreliable != 0 && !atMost((f.high-reordering)&psnMask, psn) {

@@ -19,8 +19,8 @@ func (f *flow) answer() Answer { return f.l.answer(f.index) }
 // change replaces the flow's answer by the function's result.
 func (f *flow) change(to func(Answer) Answer) { f.l.pairing.answers.change(f.l.ref(f.index), to) }
 
-// lock tries to take the lock of the flow's group. If it returns true, the flow still has its slot, and the caller must call unlock. Another
-// worker may have given the slot to another flow, and its page to another group, since this worker read them.
+// lock tries to take the lock of the flow's group. If it returns true, the flow still has its slot, and the caller must call unlock.
+// Another worker may have given the slot to another flow, and its page to another group, since this worker read them.
 func (f *flow) lock() bool {
 	if !f.slot.Group().Lock().Try() {
 		f.l.skipped()

@@ -12,8 +12,8 @@ const (
 	minAgreeing = 4       // responses to PSNs that only one flow can have sent, before they count
 )
 
-// psnRule finds the peer flow by elimination: the only flow of the other side that can have sent the PSNs of this one's responses, if no other
-// flow of this side can respond to it.
+// psnRule finds the peer flow by elimination: the only flow of the other side that can have sent the PSNs of this one's responses, if no
+// other flow of this side can respond to it.
 func psnRule(all answers, f *store.View) (peer store.View, ok bool) {
 	t := f.Elimination()
 	if t.Only() < 0 || t.Agreeing < minAgreeing {
@@ -34,8 +34,8 @@ func columnIs(all answers, f *store.View, n int) bool {
 	return true
 }
 
-// respondsToAnother reports whether a flow is confirmed as the peer flow of a flow other than f. The present peer flow of f may respond to it, also
-// while f is suspended: otherwise anyone who sends responses for an invented QP could replace it.
+// respondsToAnother reports whether a flow is confirmed as the peer flow of a flow other than f. The present peer flow of f may respond to
+// it, also while f is suspended: otherwise anyone who sends responses for an invented QP could replace it.
 func respondsToAnother(all answers, o, f *store.View) bool {
 	peer, paired := o.Peer()
 	if !paired || peer.Number() == f.Number() {
@@ -45,8 +45,8 @@ func respondsToAnother(all answers, o, f *store.View) bool {
 	return ok && a.Usable()
 }
 
-// bothWays reports whether the other direction agrees, too: if the flow at f has sent requests, the peer flow's responses must leave only this
-// flow as their requester.
+// bothWays reports whether the other direction agrees, too: if the flow at f has sent requests, the peer flow's responses must leave only
+// this flow as their requester.
 func bothWays(f, peer *store.View) bool {
 	return !f.Sent().Valid() || peer.Ack().Valid() && peer.Elimination().Only() == f.Number()
 }

@@ -15,8 +15,8 @@ type Page struct {
 	sent [SlotsAPage]atomic.Uint64           // a Sent
 	ack  [SlotsAPage]atomic.Uint64           // an Ack
 	next [SlotsAPage][NextRing]atomic.Uint32 // with NoteBit
-	// owner and peer are written under Group.lock, with two exceptions: a flow that ends frees its slot without it, and a flow whose peer flow
-	// has gone, or whose port is no longer its own, records that in peer without it.
+	// owner and peer are written under Group.lock, with two exceptions: a flow that ends frees its slot without it, and a flow whose peer
+	// flow has gone, or whose port is no longer its own, records that in peer without it.
 	owner [SlotsAPage]atomic.Uint64 // a Ref, 0 for an empty slot
 	peer  [SlotsAPage]atomic.Uint64 // a Link
 

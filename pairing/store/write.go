@@ -92,8 +92,8 @@ func (s *Slot) Contradict() {
 // Ended is when RDMA-CM released the flow's connection, in milliseconds modulo 2^32.
 func (s *Slot) Ended() *atomic.Uint32 { return &s.p.ended[s.k] }
 
-// PublishSent and PublishAck replace the flow's words, unless the slot was given to another flow since this one got it with the given lease.
-// Words of 0 show other workers that the flow has ended.
+// PublishSent and PublishAck replace the flow's words, unless the slot was given to another flow since this one got it with the given
+// lease. Words of 0 show other workers that the flow has ended.
 func (s *Slot) PublishSent(lease uint16, now Sent) { publish(&s.p.sent[s.k], lease, uint64(now)) }
 func (s *Slot) PublishAck(lease uint16, now Ack)   { publish(&s.p.ack[s.k], lease, uint64(now)) }
 
