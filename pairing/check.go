@@ -5,12 +5,9 @@ import (
 	"github.com/cnpgate/cnpgate/pairing/store"
 )
 
-// check compares a packet of a flow that has a peer flow with what the connection can send. A packet is expected if the connection can have
-// sent it: its UDP source port is the flow's, and its PSN is one that the connection may use. So retransmission is expected: a sender may
-// go back to what it has sent.
-//
-// An unexpected packet may be the first one of another connection, or forged. From then on the flow is suspended, and no notification names
-// its source QP, until an expected packet comes. If instead a second unexpected packet comes, and goes with the first, both belong to
+// check compares a packet of a flow that has a peer flow with what the connection can send. A packet is expected if its UDP source port is the
+// flow's, and its PSN is one that the connection may use. So retransmission is expected: a sender may go back to what it has sent. An
+// unexpected packet may be the first one of another connection, or forged. If a second one comes, and goes with the first, both belong to
 // another connection.
 //
 // Where the UDP source port doesn't distinguish connections, packets of a new connection may be expected. There a sender may go back only

@@ -24,12 +24,7 @@ func (f *flow) judge(p *arrival) {
 	f.slot.SetIdentity(f.identity(p.DestQP)) // its port may be steady by now
 	v := f.l.weigh(&f.slot)
 	if v.why == EvidenceNone {
-		f.change(func(a Answer) Answer {
-			if a.State() == Candidate && a.Evidence() != EvidenceCNP {
-				return 0
-			}
-			return a
-		})
+		f.l.pairing.answers.clear(f.l.ref(f.index), func(a Answer) bool { return a.State() == Candidate && a.Evidence() != EvidenceCNP })
 		return
 	}
 	if v.why == EvidencePort {

@@ -57,45 +57,32 @@ func (m *maps) hasScopeless(k *flowtable.Key) bool {
 	return has
 }
 
-// twinsOf is all workers' flows with the addresses and QPs of one.
-type twinsOf struct {
-	n  int
-	of [maxTwins]struct {
-		flow  store.Ref
-		scope packet.Scope
-	}
-	scopes int // that they are in; maxTwins if there may be more flows
-}
-
 // maxTwins bounds the flows that are compared: where so many have the same addresses and QPs, no pair without a scope applies to any.
 const maxTwins = 16
 
-// twins finds the flows with the addresses and QPs of k, except one.
-func (p *Pairing) twins(k *flowtable.Key, except store.Ref) (t twinsOf) {
+// twins finds all workers' flows with the addresses and QPs of k, except one. several: they are in several scopes, or may be.
+func (p *Pairing) twins(k *flowtable.Key, except store.Ref) (of [maxTwins]store.Ref, n int, several bool) {
 	var found [maxTwins]flowtable.Twin
+	var scope packet.Scope
 	for _, l := range p.learners {
-		all := found[t.n:]
-		n := l.table.Twins(k, all)
-		for _, f := range all[:n] {
-			r, scope := l.refTo(f.Ref), p.scopeOf(f.Scope)
+		all := found[n:]
+		m := l.table.Twins(k, all)
+		for _, f := range all[:m] {
+			r := l.refTo(f.Ref)
 			if r == except {
 				continue
 			}
-			other := 1
-			for i := range t.n {
-				if t.of[i].scope == scope {
-					other = 0
-				}
+			if n == 0 {
+				scope = p.scopeOf(f.Scope)
 			}
-			t.of[t.n].flow, t.of[t.n].scope = r, scope
-			t.n, t.scopes = t.n+1, t.scopes+other
+			several = several || p.scopeOf(f.Scope) != scope
+			of[n], n = r, n+1
 		}
-		if n == len(all) {
-			t.scopes = maxTwins
-			break
+		if m == len(all) {
+			return of, n, true
 		}
 	}
-	return t
+	return of, n, several
 }
 
 // scopeOf is a flow's scope at the lower one of the gateway ports of its pair: which of the two a packet comes in by is its sender's choice.
@@ -119,15 +106,16 @@ func (p *Pairing) twinsListed() bool {
 
 // twinned reports whether flows with the addresses and QPs of k are in several scopes.
 func (p *Pairing) twinned(k *flowtable.Key) bool {
-	return p.twins(k, 0).scopes > 1
+	_, _, several := p.twins(k, 0)
+	return several
 }
 
 // recheckTwins applies the present maps to all flows with the addresses and QPs of k, except one: when it begins, as another worker may
 // have begun a twin since the flow got its answer, and when it ends.
 func (l *Learner) recheckTwins(k *flowtable.Key, except store.Ref) {
-	t := l.pairing.twins(k, except)
-	for i := range t.n {
-		l.apply(t.of[i].flow, t.scopes > 1)
+	of, n, several := l.pairing.twins(k, except)
+	for _, flow := range of[:n] {
+		l.apply(flow, several)
 	}
 }
 

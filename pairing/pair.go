@@ -44,18 +44,13 @@ func (all answers) change(r store.Ref, to func(Answer) Answer) bool {
 
 // withdraw removes a flow's source QP, if it was learned and the flow record is open.
 func (all answers) withdraw(r store.Ref) {
-	all.change(r, func(a Answer) Answer {
-		if a.fixed() || a.Ended() != Open {
-			return a
-		}
-		return 0
-	})
+	all.clear(r, func(a Answer) bool { return !a.fixed() && a.Ended() == Open })
 }
 
-// retract removes a flow's source QP, if this evidence has confirmed it.
-func (all answers) retract(r store.Ref, why Evidence) {
+// clear removes a flow's answer if a condition holds for it.
+func (all answers) clear(r store.Ref, when func(Answer) bool) {
 	all.change(r, func(a Answer) Answer {
-		if a.State() == Confirmed && a.Evidence() == why && a.Ended() == Open {
+		if when(a) {
 			return 0
 		}
 		return a
@@ -119,8 +114,9 @@ func (l *Learner) pair(slot, peer *store.Slot, a, b store.Ref, why Evidence, own
 		}
 	}
 	if !l.confirm(a, peer.Identity().QP(), why) || !l.confirm(b, slot.Identity().QP(), why) { // better evidence has given one of them another source QP
-		p.answers.retract(slot.Ref(), why)
-		p.answers.retract(peer.Ref(), why)
+		for _, r := range [...]store.Ref{slot.Ref(), peer.Ref()} {
+			p.answers.clear(r, func(a Answer) bool { return a.State() == Confirmed && a.Evidence() == why && a.Ended() == Open })
+		}
 		return
 	}
 	slot.Pair(peer, ownPort)

@@ -193,18 +193,13 @@ func (r *Records) half(m *Message, c *Record) {
 // before the REP, and then one ID is enough.
 func (r *Records) About(m *Message, by int) *Record {
 	c := r.find([2]uint64{recordHash(m.Group, int(m.Side), m.Local), recordHash(m.Group, 1-int(m.Side), m.Remote)}[by])
-	switch {
-	case c == nil:
+	switch rej := m.Attribute == packet.CMREJ; {
+	case c == nil || c.have != 3 && !rej:
 		return nil
-	case c.have != 3:
-		if m.Attribute == packet.CMREJ {
-			return c
-		}
+	case c.have == 3 && (c.comm[m.Side] != m.Local || c.comm[1-m.Side] != m.Remote || !rej && c.qpn[1-m.Side] != m.QPN):
 		return nil
-	case c.comm[m.Side] == m.Local && c.comm[1-m.Side] == m.Remote && (m.Attribute == packet.CMREJ || c.qpn[1-m.Side] == m.QPN):
-		return c
 	}
-	return nil
+	return c
 }
 
 // QPs returns the QPs of a connection by side, and when its claims were made; ok is false before both are known.
