@@ -21,10 +21,10 @@ const (
 	ConsumedMACControl
 	ConsumedTapped
 	ConsumedSTAMP // this and those up to DroppedToGateway: in the order of host.Verdict
-	ConsumedParameterProblem
 	ConsumedARP
 	ConsumedND
 	ConsumedEcho
+	ConsumedParameterProblem
 	ConsumedProxyNotification
 	DroppedToGateway
 	DroppedQueueOctets
@@ -50,18 +50,18 @@ const (
 	SendersFull
 	SendersUnresponsive
 	RTTRefused
-	STAMPSentFirst // test packets; this and the next four: in the order of host.Reply
+	STAMPSentFirst // test packets; this and the next four: in the order of host.Verdict
 	STAMPReplySent
 	AnswersSentFirst // to ARP
 	AnswersNDSent
 	AnswersEchoSent
+	AnswersLimited // this and the next four: in the order of host.Event
+	AnswersNoPlace
 	STAMPReplyLimit
 	STAMPNoPlace
-	STAMPNotSent
-	AnswersLimited
-	AnswersNoPlace
-	AnswersNotSent
 	AddressConflicts
+	STAMPNotSent
+	AnswersNotSent
 	ProxyAccepted
 	PacedPackets
 	PacedTooMany

@@ -9,12 +9,6 @@ import (
 
 // This file connects a worker with the gateway as a host, see package host.
 
-// hostEvents are the counters of events. Those of verdicts and replies are in the order of these.
-var hostEvents = [...]Counter{
-	host.AnswerLimited: AnswersLimited, host.AnswerNoPlace: AnswersNoPlace, host.STAMPLimited: STAMPReplyLimit, host.STAMPNoPlace: STAMPNoPlace,
-	host.AddressConflict: AddressConflicts,
-}
-
 // hostFrame is what the frames of a port have in common for the gateway as a host.
 func (w *Worker) hostFrame(port int) host.Frame {
 	return host.Frame{
@@ -55,10 +49,10 @@ func (w *Worker) toGateway(f *host.Frame) Counter {
 // conclude sends a reply, counts an event, and records a round-trip time.
 func (w *Worker) conclude(f *host.Frame, r *host.Result) {
 	if r.Event != host.NoEvent {
-		w.counters.add(f.Port, hostEvents[r.Event], 1)
+		w.counters.add(f.Port, AnswersLimited+Counter(r.Event-host.AnswerLimited), 1)
 	}
 	if r.Size > 0 {
-		w.push(&w.egress[f.Port].notifications, r.Size, tagHost+flowtable.Index(r.Reply))
+		w.push(&w.egress[f.Port].notifications, r.Size, tagHost+flowtable.Index(r.Verdict))
 		f.Out = w.replyBuffer(f.Port)
 	}
 	w.plane.paths[f.Port].probed(r.RTT)

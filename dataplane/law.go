@@ -230,6 +230,7 @@ func (w *Worker) lawNotify(r *response, b *batch, i int, c *congestion.LawState,
 		return false
 	}
 	s, random := &e.LawSender, w.lawRandom()
+	s.Arrives(w.now, b.frames[i].Len+lineOverhead)
 	switch n.format {
 	case congestion.LongHaulCNP, congestion.LongHaulCNPICMPv6:
 		if d.Parameter = f.Reduce(c, s, random); d.Parameter == 0 {

@@ -292,7 +292,7 @@ func (w *Worker) emit(n *note) Suppression {
 	return allowed
 }
 
-// push queues, ahead of data, the frame in the last spare buffer. The tag is its type: a congestion.Format, or from tagHost on a host.Reply.
+// push queues, ahead of data, the frame in the last spare buffer. The tag is its type: a congestion.Format, or from tagHost on a host.Verdict.
 func (w *Worker) push(q *ring, size int, tag flowtable.Index) {
 	last := len(w.batch.Spare) - 1
 	spare := &w.batch.Spare[last]

@@ -14,22 +14,17 @@ var lostRequests = [...]Suppression{host.FlowSilent: ProxyFlowSilent, host.Repea
 
 // requestFlow gives a request to a worker that has the flow, this one first; false if none has it.
 func (w *Worker) requestFlow(k *flowtable.Key, level uint8) bool {
-	r := host.Request{In: uint8(k.Port), Level: level, Scope: k.Scope(), Until: w.now + host.RequestTime}
-	if x, state, found := w.flows.Find(k); found {
-		r.Flow = flowtable.Ref{Index: x, Generation: state.Generation()}
+	other, flow := find(w, k)
+	r := host.Request{Flow: flow, In: uint8(k.Port), Level: level, Scope: k.Scope(), Until: w.now + host.RequestTime}
+	switch {
+	case other == nil:
+		return false
+	case other == w:
 		w.loseRequest(w.requests.Put(r, w.now))
-		return true
+	case !other.proxyMail[w.id].put(r):
+		w.loseRequest(host.NoSlot, r.In)
 	}
-	for _, other := range w.plane.workers {
-		if x, state, found := other.flows.Find(k); found && other != w {
-			r.Flow = flowtable.Ref{Index: x, Generation: state.Generation()}
-			if !other.requestMail[w.id].put(r) {
-				w.loseRequest(host.NoSlot, r.In)
-			}
-			return true
-		}
-	}
-	return false
+	return true
 }
 
 func (w *Worker) loseRequest(lost host.Lost, in uint8) {
@@ -41,9 +36,9 @@ func (w *Worker) loseRequest(lost host.Lost, in uint8) {
 // keepRequests takes the requests that other workers have passed on, and gives up those whose flows have sent no data packet in time, a few
 // slots a step.
 func (w *Worker) keepRequests() {
-	for from := range w.requestMail {
+	for from := range w.proxyMail {
 		for range mailboxSize {
-			r, ok := w.requestMail[from].take()
+			r, ok := w.proxyMail[from].take()
 			if !ok {
 				break
 			}

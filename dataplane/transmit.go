@@ -58,7 +58,7 @@ func (w *Worker) countLeft(port, frames int, bytes uint64) {
 	w.counters.add(port, TxBytes, bytes)
 }
 
-// tagHost is the first tag of frames that the gateway sends as a host, in the order of host.Reply. Those before it are notifications'.
+// tagHost is the first tag of frames that the gateway sends as a host, in the order of host.Verdict. Those before it are notifications'.
 const tagHost = congestion.Formats
 
 // sentAs returns the counter of sent frames with a tag.
@@ -72,7 +72,7 @@ func sentAs(tag flowtable.Index) Counter {
 // countNotSent counts that a frame with a tag is not sent, with the reason.
 func (w *Worker) countNotSent(port int, tag flowtable.Index, reason Suppression) {
 	switch {
-	case tag >= tagHost+flowtable.Index(host.ARPReply):
+	case tag >= tagHost+flowtable.Index(host.ARP):
 		w.counters.add(port, AnswersNotSent, 1)
 		return
 	case tag >= tagHost:

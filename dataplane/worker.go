@@ -28,36 +28,36 @@ type Worker struct {
 	receiving int   // 1 + the port whose burst goes through the stages now, or 0
 	inHand    uint8 // place of the packet in it that a stage handles now, or notInHand
 
-	flows       *flowtable.Table
-	learner     *pairing.Learner
-	accounts    accounts
-	egress      []egress
-	senders     senders
-	lawFlows    []lawFlow // by flowtable.Index
-	lawSenders  lawSenders
-	lawParts    []lawPart         // by port and class
-	random      uint64            // of the law, not 0
-	note        note              // the one that is being sent
-	target      cnpgen.Target     // of note, if its sender gets no Resume
-	recent      congestion.Recent // of choices of a format
-	fields      cnpgen.LongHaul   // of note
-	extension   cnpgen.Extension  // of fields
-	trackers    []tracker         // by port
-	taps        []tap             // ports that never transmit
-	counters    counters
-	mail        []mailbox[slowDown]        // by the worker that writes
-	paceMail    []mailbox[portPaceRequest] // the same
-	passedMail  []mailbox[portPaceRequest] // notifications of other gateways that pass; the same
-	requestMail []mailbox[host.Request]    // the same
-	trials      [trialSlots]trial          // of the requests that this worker has passed to the others
-	trial       uint8                      // the last one
-	heard       cnpdec.Notification        // the one that is being read
-	hearing     cnpdec.Receiver            // by these rules
-	requests    host.Requests
-	drain       drain
-	trace       *traceState   // in this step, nil: nothing is traced
-	steps       atomic.Uint64 // made so far
-	histograms  histograms
+	flows      *flowtable.Table
+	learner    *pairing.Learner
+	accounts   accounts
+	egress     []egress
+	senders    senders
+	lawFlows   []lawFlow // by flowtable.Index
+	lawSenders lawSenders
+	lawParts   []lawPart         // by port and class
+	random     uint64            // of the law, not 0
+	note       note              // the one that is being sent
+	target     cnpgen.Target     // of note, if its sender gets no Resume
+	recent     congestion.Recent // of choices of a format
+	fields     cnpgen.LongHaul   // of note
+	extension  cnpgen.Extension  // of fields
+	trackers   []tracker         // by port
+	taps       []tap             // ports that never transmit
+	counters   counters
+	mail       []mailbox[slowDown]        // by the worker that writes
+	paceMail   []mailbox[portPaceRequest] // the same
+	passedMail []mailbox[portPaceRequest] // notifications of other gateways that pass; the same
+	proxyMail  []mailbox[host.Request]    // the same
+	trials     [trialSlots]trial          // of the requests that this worker has passed to the others
+	trial      uint8                      // the last one
+	heard      cnpdec.Notification        // the one that is being read
+	hearing    cnpdec.Receiver            // by these rules
+	requests   host.Requests
+	drain      drain
+	trace      *traceState   // in this step, nil: nothing is traced
+	steps      atomic.Uint64 // made so far
+	histograms histograms
 
 	notifications, suppressions history
 	suppressedNext              [suppressionsEnd]int64 // ns, the time from which on a suppressed notification is recorded again
@@ -86,7 +86,7 @@ func newWorker(d *Dataplane, id int, b burst.Backend, c *Config) (*Worker, error
 	w.mail, w.paceMail = newMailboxes[slowDown](len(c.Backends), c.Ports), newMailboxes[portPaceRequest](len(c.Backends), c.Ports)
 	if len(c.Backends) > 1 {
 		w.passedMail = make([]mailbox[portPaceRequest], len(c.Backends))
-		w.requestMail = make([]mailbox[host.Request], len(c.Backends))
+		w.proxyMail = make([]mailbox[host.Request], len(c.Backends))
 	}
 	w.histograms.init(c.Ports)
 	return w, nil

@@ -166,7 +166,7 @@ func left(c *config.Config, r *dataplane.PacketRecord) string {
 	case r.Lost:
 		return fmt.Sprintf("no: port %s dropped it: %s", port, [...]string{burst.TooLong: "longer than the port allows", burst.LinkDown: "no link", burst.Refused: "refused by the device"}[r.LostBy])
 	case r.Left > 0:
-		return fmt.Sprintf("by port %s, after %v", port, time.Duration(r.Left))
+		return fmt.Sprintf("by port %s, after %v", port, ago(r.Left))
 	}
 	return fmt.Sprintf("not yet: it waits for port %s", port)
 }

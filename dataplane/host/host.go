@@ -31,24 +31,25 @@ type Frame struct {
 type Result struct {
 	Verdict Verdict
 	Event   Event
-	Reply   Reply // the type of the frame in Out
-	Size    int   // its bytes; 0: none
+	Size    int   // bytes of the reply in Out; 0: none
 	RTT     int64 // a sample of the path's round-trip time, ns; above 0 if there is one
 }
 
-// Verdict is the end of a frame.
+// Verdict is the end of a frame, and names the type of the reply: that of a test packet, which is no reply, is Forward.
 type Verdict uint8
 
 // All verdicts but the first and the last consume the frame.
 const (
 	Forward Verdict = iota
 	STAMP
-	ParameterProblem // see Refused
 	ARP
 	NeighborSolicitation
 	Echo
-	Notification // to the gateway as a proxy, see Accept
-	Unwanted     // to the gateway, which has no use for it
+	ParameterProblem // see Refused
+	Notification     // to the gateway as a proxy, see Accept
+	Unwanted         // to the gateway, which has no use for it
+
+	replies = Echo + 1
 )
 
 // Event is something to count besides the verdict.
@@ -61,18 +62,6 @@ const (
 	STAMPLimited        // the same, of STAMP
 	STAMPNoPlace
 	AddressConflict // another host claims an address of the gateway
-)
-
-// Reply is a type of frames that the gateway sends as a host.
-type Reply uint8
-
-const (
-	STAMPTest Reply = iota
-	STAMPReply
-	ARPReply
-	NeighborAdvertisement
-	EchoReply
-	Replies
 )
 
 // Stage is the state that all workers share.
@@ -88,7 +77,7 @@ type Stage struct {
 // port is the state of a port.
 type port struct {
 	session session
-	answers [Replies]atomic.Int64 // limits
+	answers [replies]atomic.Int64 // limits
 
 	_ [64]byte // no line shared with the next port
 }
@@ -170,15 +159,15 @@ const minFrame = 60
 
 // answer returns the place in Out for an answer of so many bytes, padded to the shortest frame; nil, with the Event, if there is none. A frame
 // from a group address gets no answer.
-func (s *Stage) answer(f *Frame, r *Result, as Reply, size int) []byte {
+func (s *Stage) answer(f *Frame, r *Result, to Verdict, size int) []byte {
 	padded := max(size, minFrame)
 	if padded > len(f.Out) || !packet.SourceMAC(f.Data).Unicast() {
 		r.Event = AnswerNoPlace
 		return nil
 	}
-	limit := as
-	if as == NeighborAdvertisement {
-		limit = ARPReply // together
+	limit := to
+	if to == NeighborSolicitation {
+		limit = ARP // together
 	}
 	scope := packet.Host{Addr: packet.Addr{Lo: uint64(limit)}, Scope: packet.ScopeOf(uint16(f.Port), f.Parsed)}
 	if s.toScope.Allow(scopeAnswerRate, scope, f.Now) != ratelimit.Allowed || !portAnswerRate.Allow(&s.ports[f.Port].answers[limit], f.Now) {
@@ -186,6 +175,6 @@ func (s *Stage) answer(f *Frame, r *Result, as Reply, size int) []byte {
 		return nil
 	}
 	clear(f.Out[min(size, padded):padded])
-	r.Reply, r.Size = as, padded
+	r.Size = padded
 	return f.Out[:padded]
 }

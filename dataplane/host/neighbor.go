@@ -16,7 +16,7 @@ func (s *Stage) arp(f *Frame, r *Result) Verdict {
 	case asked.Operation != packet.ARPRequest || !f.Proxy.Owns(asked.TargetIP) || !asked.SenderMAC.Unicast():
 		return Forward
 	}
-	if out := s.answer(f, r, ARPReply, l3+packet.ARPLen); out != nil {
+	if out := s.answer(f, r, ARP, l3+packet.ARPLen); out != nil {
 		packet.PutEthernet(out, f.Data, f.Parsed, f.Address, asked.SenderMAC)
 		reply := packet.ARP{Operation: packet.ARPReply, SenderMAC: f.Address, SenderIP: asked.TargetIP, TargetMAC: asked.SenderMAC, TargetIP: asked.SenderIP}
 		reply.Put(out[l3:])
@@ -40,7 +40,7 @@ func (s *Stage) solicited(f *Frame, r *Result) bool {
 		return false
 	}
 	l3 := int(p.L3)
-	if out := s.answer(f, r, NeighborAdvertisement, l3+packet.IPv6Len+packet.NeighborAdvertisementLen); out != nil {
+	if out := s.answer(f, r, NeighborSolicitation, l3+packet.IPv6Len+packet.NeighborAdvertisementLen); out != nil {
 		to, link := p.Src, asked.Link
 		if asked.Probing { // the sender has no address yet
 			to, link = packet.AllNodes, packet.AllNodesMAC
@@ -63,7 +63,7 @@ func (s *Stage) echo(f *Frame, r *Result) bool {
 	if request == nil || !p.Src.Unicast() || p.Src == p.Dst || packet.SourceRouted(f.Data, p) {
 		return false
 	}
-	if out := s.answer(f, r, EchoReply, int(p.L3)+packet.IPHeaderLen(p.Dst)+len(request)); out != nil {
+	if out := s.answer(f, r, Echo, int(p.L3)+packet.IPHeaderLen(p.Dst)+len(request)); out != nil {
 		packet.PutEthernet(out, f.Data, p, f.Address, packet.SourceMAC(f.Data))
 		packet.PutEchoReply(out, int(p.L3), request, p, answerTTL)
 	}

@@ -85,7 +85,7 @@ func (s *Stage) Probe(f *Frame, worker uint32, link []byte) (r Result) {
 	sent.timestamp.Store(stamp.Timestamp)
 	stamp.Put(f.Out[size-packet.STAMPLen : size])
 	packet.PutUDPDatagram(f.Out[:size], len(link), src, to, f.Gateway.DSCP, stampTTL, x.source, packet.STAMPPort)
-	r.Reply, r.Size = STAMPTest, size
+	r.Size = size
 	return r
 }
 
@@ -135,7 +135,7 @@ func stampOf(f *Frame) ([]byte, bool) {
 func (s *Stage) reflect(f *Frame, r *Result, test packet.STAMPTest) {
 	p := f.Parsed
 	l3 := int(p.L3)
-	out := s.answer(f, r, STAMPReply, stampSize(l3, p.Dst))
+	out := s.answer(f, r, STAMP, stampSize(l3, p.Dst))
 	if out == nil {
 		r.Event += STAMPLimited - AnswerLimited
 		return
