@@ -221,19 +221,6 @@ func TestFixedStays(t *testing.T) {
 	}
 }
 
-// TestSlack: a response is to a PSN that was sent, perhaps shortly before the flow was first seen.
-func TestSlack(t *testing.T) {
-	s := store.MakeSent(1000, 1010, 1)
-	for _, c := range []struct {
-		psn      uint32
-		has, may bool
-	}{{1010, true, true}, {1000, true, true}, {1011, false, false}, {999, false, true}, {937, false, true}, {936, false, false}} {
-		if s.Has(c.psn) != c.has || s.May(c.psn) != c.may {
-			t.Errorf("PSN %d: has %v, may %v", c.psn, s.Has(c.psn), s.May(c.psn))
-		}
-	}
-}
-
 // TestCNPOfSeveralFlows: it is no evidence about any of them.
 func TestCNPOfSeveralFlows(t *testing.T) {
 	w := newWire(t)
