@@ -148,29 +148,3 @@ func TestLiveBypass(t *testing.T) {
 		t.Error("no heartbeat up to the end")
 	}
 }
-
-// TestLiveHandover: a gateway is drained and stopped, and the one that stands by takes over.
-func TestLiveHandover(t *testing.T) {
-	if ontime.Again(t) {
-		return
-	}
-	program := liveBinary(t)
-	enterNamespace(t)
-	first := startGateway(t, program)
-	a, b := newHost(t, "a1"), newHost(t, "b1")
-	end := a.load(1000)
-	defer end()
-	flows(t, "at first", b, startTime)
-	second := standByFor(t, program, first)
-	socket := filepath.Join(first.dir, "api.sock")
-	if got := cnpgate(t, first.dir, "drain", "--socket", socket); got.status != 0 || got.stdout != "drained; it is safe to stop the gateway\n" {
-		t.Fatalf("%+v", got)
-	}
-	flows(t, "drained", b, recoveryTime)
-	without := outage(t, b, second, func() { first.stop() })
-	if got := cnpgate(t, first.dir, "drain", "--off", "--socket", socket); got.status != 0 {
-		t.Errorf("the second gateway: %+v", got)
-	}
-	second.stop()
-	t.Logf("without forwarding for %v", without.Round(time.Millisecond))
-}

@@ -49,22 +49,21 @@ func run(cfg *config.Config, load func() (*config.Config, error), reportPath str
 	defer release()
 	hangups := make(chan struct{}, 1)
 	forwardHangups(hangups)
-	opened, alive := func() {}, func() {}
+	opening, alive := func() (*devices, error) { return open(cfg, log) }, func() {}
 	if standby {
-		var err error
-		if opened, err = standBy(ctx, cfg, log); opened == nil {
+		s, err := standBy(ctx, cfg, load, log)
+		if s == nil {
 			return err
 		}
 		alive = keepAlive(takeOverLimit)
 		defer alive()
-		cfg = latest(cfg, load, log)
+		cfg, opening = s.cfg, s.open
 	}
 	out := outputs{{flag: "--report", path: reportPath}}
 	if err := out.check(); err != nil {
 		return err
 	}
-	devices, err := open(cfg, log)
-	opened()
+	devices, err := opening()
 	if err != nil {
 		return err
 	}
@@ -79,17 +78,6 @@ func run(cfg *config.Config, load func() (*config.Config, error), reportPath str
 		},
 	})
 	return errors.Join(err, finish(result, out, devices.close))
-}
-
-// latest reads the configuration file again, after a standby. If the file has a mistake now, it returns the configuration that was read at the start.
-func latest(cfg *config.Config, load func() (*config.Config, error), log zerolog.Logger) *config.Config {
-	next, err := load()
-	if err != nil {
-		log.Error().Err(err).Msg("The configuration file has changed and can't be used. The gateway uses the one that it read at the start.")
-		return cfg
-	}
-	logWarnings(next, log)
-	return next
 }
 
 func logWarnings(c *config.Config, log zerolog.Logger) {
