@@ -55,16 +55,19 @@ func TestCollectives(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%d", c.name, seed+1), func(t *testing.T) {
 				t.Parallel()
 				set := append([]string{fmt.Sprintf("seed=%d", seed+1)}, c.set...)
-				compare(t, builtIn(t, c.scenario, set...), responses, c.least)
+				compare(t, builtIn(t, c.scenario, set...), responses, c.least, false)
 			})
 		}
 	}
 }
 
-// compare compares responses with ECN alone.
-func compare(t *testing.T, s *scenario.Scenario, responses []scenario.Response, least float64) {
+// compare compares responses with ECN alone, in time only where that loses packets if lossy.
+func compare(t *testing.T, s *scenario.Scenario, responses []scenario.Response, least float64, lossy bool) {
 	t.Helper()
 	alone := run(t, s, scenario.ECN)
+	if lossy && alone.Dropped == 0 {
+		least = 0
+	}
 	for _, r := range responses {
 		o := run(t, s, r)
 		if ratio := o.All.Goodput / alone.All.Goodput; o.Dropped != 0 || o.All.Finished != o.All.Flows || ratio < least {
@@ -74,19 +77,19 @@ func compare(t *testing.T, s *scenario.Scenario, responses []scenario.Response, 
 	}
 }
 
-// TestCollectivesDrawn: whatever the collective, the number and rate of the hosts, and the WAN, notifications lose nothing and are not later than ECN alone.
+// TestCollectivesDrawn: whatever the collective, the number and rate of the hosts, and the WAN, notifications lose nothing. Where ECN alone loses packets, they
+// are not later than it.
 func TestCollectivesDrawn(t *testing.T) {
 	if !thorough {
 		t.Skip("takes minutes")
 	}
 	r := rand.New(rand.NewPCG(25, 2))
-	for n := range 40 {
+	for n := range 24 {
 		text := drawCollective(r)
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
 			s := parse(t, text)
-			compare(t, s, []scenario.Response{scenario.StandardCNP, scenario.LongHaulCNP}, 0.97)
-			if t.Failed() {
+			if compare(t, s, []scenario.Response{scenario.StandardCNP, scenario.LongHaulCNP}, 0.97, true); t.Failed() {
 				t.Log(text)
 			}
 		})
@@ -97,20 +100,20 @@ func drawCollective(r *rand.Rand) string {
 	tors, perToR := []int{2, 4}[r.IntN(2)], []int{2, 4}[r.IntN(2)]
 	hosts, rate := 2*tors*perToR, []int{25, 50, 100}[r.IntN(3)] // Gbps
 	wan := max(hosts/2*rate/[]int{2, 4, 8, 16}[r.IntN(4)], 10)
-	total := wan * 1_000_000 // bytes over the WAN in one direction: 8 ms
+	total := wan * 500_000 // bytes over the WAN in one direction: 4 ms
 	every := hosts * hosts / 4
 	const margin = 2 // of lines below
 	half, quarter := hosts/2, hosts/4
 	some := fmt.Sprintf("'0-%d,%d-%d'", quarter-1, half, half+quarter-1)
 	others := fmt.Sprintf("'%d-%d,%d-%d'", quarter, half-1, half+quarter, hosts-1)
 	traffic := []string{
-		fmt.Sprintf("  - all_to_all: {ranks: all, bytes: %d}\n", total/every),
-		fmt.Sprintf("  - all_to_all: {ranks: all, bytes: %d}\n", max(total/every/8, 1)),
-		fmt.Sprintf("  - tree: {ranks: all, bytes: %d}\n", total/half),
-		fmt.Sprintf("  - ring: {ranks: all, bytes: %d}\n", total/margin),
-		fmt.Sprintf("  - all_to_all: {ranks: %s, bytes: %d}\n  - all_to_all: {ranks: %s, bytes: %d, start: 2ms}\n", some, total/every, others, total/every),
-		fmt.Sprintf("  - all_to_all: {ranks: %s, bytes: %d}\n  - tree: {ranks: %s, bytes: %d}\n", some, total/every, others, total/half),
-		fmt.Sprintf("  - all_to_all: {ranks: all, bytes: %d}\n  - all_to_all: {ranks: all, bytes: %d, start: 6ms}\n", total/every, total/every),
+		fmt.Sprintf("  - all_to_all: {ranks: all, bytes: %dB}\n", total/every),
+		fmt.Sprintf("  - all_to_all: {ranks: all, bytes: %dB}\n", max(total/every/8, 1)),
+		fmt.Sprintf("  - tree: {ranks: all, bytes: %dB}\n", total/half),
+		fmt.Sprintf("  - ring: {ranks: all, bytes: %dB}\n", total/margin),
+		fmt.Sprintf("  - all_to_all: {ranks: %s, bytes: %dB}\n  - all_to_all: {ranks: %s, bytes: %dB, start: 2ms}\n", some, total/every, others, total/every),
+		fmt.Sprintf("  - all_to_all: {ranks: %s, bytes: %dB}\n  - tree: {ranks: %s, bytes: %dB}\n", some, total/every, others, total/half),
+		fmt.Sprintf("  - all_to_all: {ranks: all, bytes: %dB}\n  - all_to_all: {ranks: all, bytes: %dB, start: 6ms}\n", total/every, total/every),
 	}[r.IntN(7)]
 	nic := []string{"nic: paper", "cnp_interval: 4us, dcqcn: {alpha_timer: 1us, decrease_interval: 4us, rate_timer: 900us, byte_counter: 0B, fast_recovery: 1, " +
 		"additive_increase: 50Mbps, hyper_increase: 100Mbps, min_rate: 100Mbps}"}[r.IntN(2)]
