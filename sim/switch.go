@@ -145,10 +145,10 @@ func (s *Sim) initSwitch(node int, ports []int32) error {
 }
 
 // headroom is the data that can still arrive after a port has decided to stop the other end: what the link holds in both directions, a
-// longest frame already started at each end, and the PFC frame itself.
+// longest frame already started at each end, the one that goes above, and the PFC frame itself.
 func headroom(rate uint64, delay int64, longest int) int64 {
 	onTheLink := float64(rate) * float64(2*delay) / 8e9
-	return int64(onTheLink) + 2*int64(longest) + minFrame
+	return int64(onTheLink) + 3*int64(longest) + minFrame
 }
 
 const minFrame = 60 // bytes of the shortest Ethernet frame without FCS

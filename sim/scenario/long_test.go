@@ -4,5 +4,5 @@ package scenario_test
 
 const (
 	drawnNetworks = 60
-	everyNS3      = true
+	thorough      = true
 )

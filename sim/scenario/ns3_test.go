@@ -29,7 +29,7 @@ var usualNS3 = []string{"c12-nowin", "d1m-paper", "a-hpcc", "b-nowin", "d12-pape
 // step: starts that differ by 100 ns change the mean by 6 % here.
 func TestNS3(t *testing.T) {
 	for _, ns3 := range readNS3(t) {
-		if !everyNS3 && !slices.Contains(usualNS3[:2], ns3.name) && (testing.Short() || !slices.Contains(usualNS3, ns3.name)) {
+		if !thorough && !slices.Contains(usualNS3[:2], ns3.name) && (testing.Short() || !slices.Contains(usualNS3, ns3.name)) {
 			continue
 		}
 		t.Run(ns3.name, func(t *testing.T) {

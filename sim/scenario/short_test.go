@@ -4,5 +4,5 @@ package scenario_test
 
 const (
 	drawnNetworks = 2
-	everyNS3      = false
+	thorough      = false
 )
