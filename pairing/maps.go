@@ -3,6 +3,7 @@ package pairing
 import (
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/pairing/store"
 )
 
 const recheckBatch = 64 // flows that one Sweep compares with a new map, at most
@@ -37,7 +38,7 @@ func (l *Learner) initial(k *flowtable.Key, twinned bool) (a Answer, scopeless b
 type twinsOf struct {
 	n  int
 	of [maxTwins]struct {
-		flow  flowRef
+		flow  store.Ref
 		scope packet.Scope
 	}
 	scopes int // that they are in; maxTwins if there may be more flows
@@ -47,7 +48,7 @@ type twinsOf struct {
 const maxTwins = 16
 
 // twins finds the flows with the addresses and QPs of k, except one.
-func (p *Pairing) twins(k *flowtable.Key, except flowRef) (t twinsOf) {
+func (p *Pairing) twins(k *flowtable.Key, except store.Ref) (t twinsOf) {
 	var found [maxTwins]flowtable.Twin
 	for _, l := range p.learners {
 		all := found[t.n:]
@@ -76,8 +77,8 @@ func (p *Pairing) twins(k *flowtable.Key, except flowRef) (t twinsOf) {
 
 // scopeOf is a flow's scope at the lower one of the gateway ports of its pair: which of the two a packet comes in by is its sender's choice.
 func (p *Pairing) scopeOf(s packet.Scope) packet.Scope {
-	if port := int(s.Port()); port < len(p.peers) {
-		return s.At(min(port, int(p.peers[port])))
+	if port := int(s.Port()); port < len(p.egress) {
+		return s.At(min(port, int(p.egress[port])))
 	}
 	return s
 }
@@ -131,13 +132,6 @@ func (l *Learner) scopeless() bool {
 	return l.static != nil && l.static.scopeless || hints != nil && hints.scopeless
 }
 
-// count counts a flow that evidence confirms by itself.
-func (l *Learner) count(why Evidence) {
-	l.counts.Evidence[why]++
-	l.counts.Confirmed[why]++
-	l.dirty = true
-}
-
 // Sweep applies new maps of QP pairs, reads messages of RDMA-CM that wait, and publishes Stats. The worker calls it once a step. Each call compares up to 64 flows with the
 // maps: they get the source QP of the new map, or lose one that only the old map had. It scans the table in a circle, so that every flow is
 // compared with the latest map even if maps change all the time.
@@ -160,13 +154,13 @@ func (l *Learner) Sweep() {
 		}
 	}
 	l.readWaiting()
-	l.publish()
+	l.counts.publish()
 }
 
 // apply applies the present maps to a flow of any worker, or withdraws a source QP that only the old ones had. It doesn't change a closed
 // record.
-func (l *Learner) apply(r flowRef, twinned bool) {
-	t, x, s, ok := l.pairing.flowOf(r)
+func (l *Learner) apply(r store.Ref, twinned bool) {
+	t, x, s, ok := l.pairing.answers.find(r)
 	if !ok {
 		return
 	}
@@ -175,13 +169,13 @@ func (l *Learner) apply(r flowRef, twinned bool) {
 		return
 	}
 	says, _ := l.initial(&k, twinned)
-	if l.pairing.update(r, func(a Answer) Answer {
+	if l.pairing.answers.change(r, func(a Answer) Answer {
 		mapped := a.Evidence() == EvidenceStatic || a.Evidence() == EvidenceHint
 		if a.Ended() != Open || says == 0 && !mapped {
 			return a
 		}
 		return says
 	}) && says != 0 {
-		l.count(says.Evidence())
+		l.counts.flow(says.Evidence())
 	}
 }

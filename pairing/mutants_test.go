@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// mutant is one bound or guard of a rule, weakened.
+// mutant is one bound or check of a rule, weakened.
 type mutant struct{ file, from, to string }
 
 var mutants = []mutant{
@@ -24,7 +24,7 @@ var mutants = []mutant{
 	{"judge.go", "2*int(max(a.contradictions, b.contradictions))", "int(max(a.contradictions, b.contradictions))"},
 	{"judge.go", "int(min(max(a.retries, b.retries), maxRetries))", "0"},
 	{"judge.go", ">= 1<<contradictions", ">= 1"},
-	{"tie.go", "const maxContradictions = 5", "const maxContradictions = 4"},
+	{"makePair.go", "const maxContradictions = 5", "const maxContradictions = 4"},
 	{"learn.go", "maxRetries = 8 ", "maxRetries = 7 "},
 	{"learn.go", "maxWait    = 12", "maxWait    = 11"},
 	// the UDP source port
@@ -35,13 +35,13 @@ var mutants = []mutant{
 	{"portrule.go", "need = 2", "need = 1"},
 	{"portrule.go", "return pair.alone", "return true"},
 	{"portrule.go", "if !pair.few {", "if false {"},
-	{"portrule.go", "!pl.id().unreliable() && !responded(pl, mate) && !responded(mate, pl)", "false"},
+	{"portrule.go", "!pl.id().unreliable() && !responded(pl, peer) && !responded(peer, pl)", "false"},
 	{"portrule.go", "&& 2*one.formula > one.equal", ""},
 	{"portrule.go", "&& 2*other.formula > other.equal", ""},
 	{"portrule.go", "if 2*shared > flows {", "if false {"},
-	{"portrule.go", "pl.sent().valid() && !responded(pl, mate) ||", ""},
-	{"portrule.go", "|| mate.sent().valid() && !responded(mate, pl)", ""},
-	{"portrule.go", "if back.n != pl.n || back.formula != m.formula {", "if back.n < 0 {"},
+	{"portrule.go", "pl.sent().valid() && !responded(pl, peer) ||", ""},
+	{"portrule.go", "|| peer.sent().valid() && !responded(peer, pl)", ""},
+	{"portrule.go", "if back.n != pl.Number() || back.formula != m.formula {", "if back.n < 0 {"},
 	{"portrule.go", "if !id.steady() {", "if false {"},
 	{"portrule.go", "case fits == 0 && m.left == 1:", "case m.left == 1:"},
 	{"portrule.go", "return a.steady() && b.steady() && ", "return "},
@@ -57,14 +57,14 @@ var mutants = []mutant{
 	{"psnrule.go", "bits.Len(firstSlack)", "bits.Len(0)"},
 	{"psnrule.go", "n > 1 && 4*far < 3*(n-1) ||", "far < 0 ||"},
 	{"psnrule.go", "|| n == 1 && near0(requester.sent().first())", ""},
-	{"psnrule.go", " && p.columnIs(&mate, pl.n)", ""},
-	{"psnrule.go", " && p.bothWays(pl, &mate)", ""},
+	{"psnrule.go", " && p.columnIs(&peer, pl.Number())", ""},
+	{"psnrule.go", " && p.bothWays(pl, &peer)", ""},
 	{"psnrule.go", "return ok && a.Usable()", "return ok || a.Usable()"},
 	{"note.go", "firstSlack = 63", "firstSlack = 64"},
 	{"note.go", "maxSpan = 1 << 20", "maxSpan = 1 << 21"},
 	{"note.go", "maxGap  = 64", "maxGap  = 65"},
 	// RDMA-CM
-	{"cmrule.go", "const heedFor = 1", "const heedFor = 2"},
+	{"cmrule.go", "const claimDelay = 1", "const claimDelay = 2"},
 	{"cmrule.go", "<= firstSlack\n}", "<= firstSlack+1\n}"},
 	{"cmrule.go", "a.sent().valid() && !a.begun() ||", ""},
 	{"cmrule.go", "|| b.sent().valid() && !b.begun()", ""},
@@ -73,7 +73,7 @@ var mutants = []mutant{
 	{"cmrule.go", "near0(a.claimed().psn()) || ", ""},
 	{"cmrule.go", " || near0(b.claimed().psn())", ""},
 	{"cmrule.go", " && !p.ownPort(a, b) {", " && false {"},
-	{"cmrule.go", "&& o.trial().trusted >= minAgreeing", ""},
+	{"cmrule.go", "&& o.elimination().plausible >= minAgreeing", ""},
 	{"cm.go", "(m.LocalGID != k.Src || m.RemoteGID != k.Dst)", "false"},
 	{"cm.go", "if r.have == 3 || r.have>>m.side&1 != 0 {", "if false {"},
 	{"cm.go", "at != nil && at.time == made", "at != nil"},
@@ -98,61 +98,61 @@ var mutants = []mutant{
 	{"service.go", "	if !l.connected(k) {", "	if true {"},
 	{"service.go", "l.static.names(k.Src, k.SourceQP) || ", ""},
 	{"service.go", " || p.hints.Load().names(k.Src, k.SourceQP)", ""},
-	{"service.go", "h^k.place^p.secret[4]", "h^p.secret[4]"},
-	{"service.go", "maxWitnesses = 4", "maxWitnesses = 14"},
-	{"tie.go", "; ud || busy {", "; busy {"},
-	{"tie.go", "; ud || busy {", "; ud {"},
-	{"tie.go", ", {mate, pl}} {", "} {"},
-	{"tie.go", "{{pl, mate}, ", "{"},
+	{"service.go", "h^k.slot^p.secret[4]", "h^p.secret[4]"},
+	{"service.go", "flowsAFact = 4", "flowsAFact = 14"},
+	{"makePair.go", "; ud || busy {", "; busy {"},
+	{"makePair.go", "; ud || busy {", "; ud {"},
+	{"makePair.go", ", {peer, pl}} {", "} {"},
+	{"makePair.go", "{{pl, peer}, ", "{"},
 	{"portrule.go", "if later || pl.id().unreliable() {", "if later {"},
 	{"portrule.go", "if later || pl.id().unreliable() {", "if later && false || pl.id().unreliable() {"},
 	{"portrule.go", "ahead > backMargin && ahead < psnHalf", "ahead < psnHalf"},
 	{"enter.go", "const linger = 1000", "const linger = 1100"},
-	{"tie.go", "if ok && answer.State() == Confirmed && !guessed {", "if false && ok && answer.State() == Confirmed && !guessed {"},
+	{"makePair.go", "if ok && answer.State() == Confirmed && !guessed {", "if false && ok && answer.State() == Confirmed && !guessed {"},
 	// how a pair is kept
-	{"character.go", "requestsApart  = 1 << 10", "requestsApart  = 1 << 11"},
-	{"character.go", "responsesApart = 1 << 12", "responsesApart = 1 << 13"},
-	{"character.go", "steadyPackets = 64", "steadyPackets = 65"},
-	{"character.go", "maxWanders    = 3", "maxWanders    = 2"},
-	{"character.go", "&& n.oddPort == p.SrcPort", ""},
-	{"character.go", "const reordering = 1 << 10", "const reordering = 1 << 11"},
-	{"character.go", "mateWord(s.pl.p.mate[s.pl.k].Load()).ownPort() {\n\t\town = false", "false {\n\t\town = false"},
-	{"guard.go", "const widest = 1 << 16", "const widest = 1 << 17"},
-	{"guard.go", " || s.t.flags&unreliable != 0 {\n\t\treturn false\n\t}\n\tif n.odd", " {\n\t\treturn false\n\t}\n\tif n.odd"},
-	{"guard.go", "n.odd = 0; n.gap == 0 {", "n.odd = 0; true {"},
-	{"guard.go", "ahead <= uint32(n.resumed) || ", ""},
-	{"guard.go", "|| ahead > uint32(n.resumed)+maxGap {", "{"},
-	{"guard.go", " || answered == 0 || answered > ahead {", " || answered > ahead {"},
-	{"guard.go", " || answered == 0 || answered > ahead {", " || answered == 0 {"},
-	{"guard.go", "const least = 1 << 16", "const least = 1 << 17"},
-	{"guard.go", "s.answer().Evidence() != EvidenceCM || s.p.SrcPort != s.t.port ||", "s.p.SrcPort != s.t.port ||"},
-	{"guard.go", "nextSlack = 3", "nextSlack = 4"},
-	{"guard.go", "case goesBack && heard.valid()", "case goesBack && false && heard.valid()"},
-	{"guard.go", "case !fresh && ahead < psnMask-backMargin", "case false && ahead < psnMask-backMargin"},
-	{"guard.go", "case s.silentFor(heard, 2):", "case false:"},
-	{"guard.go", "case !n.awaits() && s.silentFor(heard, 1) &&", "case false &&"},
-	{"guard.go", "s.silentFor(heard, 1) && !s.mapped(mate):", "s.silentFor(heard, 1):"},
-	{"guard.go", "if !s.mapped(mate) {", "if true {"},
-	{"guard.go", "if fit != fits && of && s.mapped(mate) {", "if false {"},
-	{"guard.go", " && a.SourceQP() == s.p.DestQP\n", "\n"},
-	{"guard.go", "if s.n.awaits() || s.answer().State() != Candidate {", "if s.answer().State() != Candidate {"},
+	{"fitOf.go", "requestsApart  = 1 << 10", "requestsApart  = 1 << 11"},
+	{"fitOf.go", "responsesApart = 1 << 12", "responsesApart = 1 << 13"},
+	{"fitOf.go", "steadyPackets = 64", "steadyPackets = 65"},
+	{"fitOf.go", "maxPortChanges    = 3", "maxPortChanges    = 2"},
+	{"fitOf.go", "&& n.unexpectedPort == p.SrcPort", ""},
+	{"fitOf.go", "const reordering = 1 << 10", "const reordering = 1 << 11"},
+	{"fitOf.go", "link(s.pl.p.peer[s.pl.k].Load()).ownPort() {\n\t\town = false", "false {\n\t\town = false"},
+	{"check.go", "const widest = 1 << 16", "const widest = 1 << 17"},
+	{"check.go", " || s.t.flags&unreliable != 0 {\n\t\treturn false\n\t}\n\tif n.unexpected", " {\n\t\treturn false\n\t}\n\tif n.unexpected"},
+	{"check.go", "n.unexpected = 0; n.gap == 0 {", "n.unexpected = 0; true {"},
+	{"check.go", "ahead <= uint32(n.resumed) || ", ""},
+	{"check.go", "|| ahead > uint32(n.resumed)+maxGap {", "{"},
+	{"check.go", " || answered == 0 || answered > ahead {", " || answered > ahead {"},
+	{"check.go", " || answered == 0 || answered > ahead {", " || answered == 0 {"},
+	{"check.go", "const least = 1 << 16", "const least = 1 << 17"},
+	{"check.go", "s.answer().Evidence() != EvidenceCM || s.p.SrcPort != s.t.port ||", "s.p.SrcPort != s.t.port ||"},
+	{"check.go", "nextSlack = 3", "nextSlack = 4"},
+	{"check.go", "case goesBack && ack.valid()", "case goesBack && false && ack.valid()"},
+	{"check.go", "case !fresh && ahead < psnMask-backMargin", "case false && ahead < psnMask-backMargin"},
+	{"check.go", "case s.silentFor(ack, 2):", "case false:"},
+	{"check.go", "case !n.awaits() && s.silentFor(ack, 1) &&", "case false &&"},
+	{"check.go", "s.silentFor(ack, 1) && !s.mapped(peer):", "s.silentFor(ack, 1):"},
+	{"check.go", "if !s.mapped(peer) {", "if true {"},
+	{"check.go", "if fit != fits && of && s.mapped(peer) {", "if false {"},
+	{"check.go", " && a.SourceQP() == s.p.DestQP\n", "\n"},
+	{"check.go", "if s.n.awaits() || s.answer().State() != Candidate {", "if s.answer().State() != Candidate {"},
 	{"requests.go", "readsAhead = 16", "readsAhead = 12"},
 	{"requests.go", "widestRead = 1 << 15", "widestRead = 1 << 16"},
 	{"requests.go", "if (n.top-n.first)&psnMask > maxSpan", "if (n.high-n.first)&psnMask > maxSpan"},
 	{"requests.go", "case atMost(n.top, psn):", "case atMost(n.high, psn+span):"},
 	{"track.go", "margin     = 2 * coarse", "margin     = 3 * coarse"},
 	{"track.go", "backMargin = 3 * coarse", "backMargin = 4 * coarse"},
-	{"learn.go", "(heard.last()-s.p.PSN)&psnMask > backMargin", "(s.p.PSN-heard.last())&psnMask < psnHalf"},
-	{"learn.go", "begins := s.t.flags&sends == 0 && (s.p.SrcPort == s.t.port || s.n.wanders == maxWanders)", "begins := s.t.flags&sends == 0"},
-	{"guard.go", "same := a.SourceQP() == s.saw.SourceQP() && ", "same := "},
-	{"guard.go", "a.Evidence() == s.saw.Evidence() && ", ""},
-	{"guard.go", " && a.Evidence() != EvidenceCNP\n", "\n"},
-	{"guard.go", ".sharedPort() == m.sharedPort() {", " != 1 {"},
+	{"learn.go", "(ack.last()-s.p.PSN)&psnMask > backMargin", "(s.p.PSN-ack.last())&psnMask < psnHalf"},
+	{"learn.go", "begins := s.t.flags&sends == 0 && (s.p.SrcPort == s.t.port || s.n.portChanges == maxPortChanges)", "begins := s.t.flags&sends == 0"},
+	{"check.go", "same := a.SourceQP() == s.saw.SourceQP() && ", "same := "},
+	{"check.go", "a.Evidence() == s.saw.Evidence() && ", ""},
+	{"check.go", " && a.Evidence() != EvidenceCNP\n", "\n"},
+	{"check.go", ".sharedPort() == m.sharedPort() {", " != 1 {"},
 	{"allocate.go", "pg.id[k], pg.claimed[k] = id, 0", "pg.id[k] = id"},
 	{"allocate.go", "	pg.match[k] = 0\n", ""},
 	{"learn.go", "n.asks, n.seenCM = 0, 0", "n.asks = 0"},
 	{"learner.go", "		case packet.Response:\n			t.acked", "		case packet.Response:\n			t.last = p.PSN\n			t.acked"},
-	// places that another flow has by now
+	// slotSet that another flow has by now
 	{"learner.go", "if s.pl.owner() != s.l.ref(s.x) {", "if false {"},
 	{"group.go", "uint16(was>>49) == lease {", "true {"},
 	// the budget
@@ -163,12 +163,12 @@ var mutants = []mutant{
 	{"cnp.go", "const cnpCost = 64", "const cnpCost = 1"},
 	{"cnp.go", "	l.budget -= used\n", ""},
 	{"cnp.go", "		l.skipped()\n		return\n	}\n	defer g.lock", "		return\n	}\n	defer g.lock"},
-	{"cnp.go", "used := int(g.used[1-side].Load())", "used := placesAPage"},
+	{"cnp.go", "used := int(g.used[1-side].Load())", "used := slotsAPage"},
 	{"enter.go", "if int32(milliseconds(now)-ended) > linger", "if milliseconds(now)-ended > linger"},
 	{"enter.go", "if !l.spend(madCost / 4) {", "if false {"},
 	{"learn.go", "case s.compare((s.pl.others() + 3) / 4):", "case s.lockGroup():"},
 	{"judge.go", "l.budget -= pl.own() + pl.others()", ""},
-	{"enter.go", "|| !s.l.spend(placesASide/4)", ""},
+	{"enter.go", "|| !s.l.spend(slotsASide/4)", ""},
 	{"allocate.go", "if now < g.full[side] {", "if false {"},
 }
 
@@ -182,14 +182,14 @@ func TestMutants(t *testing.T) {
 				t.Fatal(err)
 			}
 			if strings.Count(string(source), m.from) != 1 {
-				t.Fatalf("%d places, want one", strings.Count(string(source), m.from))
+				t.Fatalf("%d slotSet, want one", strings.Count(string(source), m.from))
 			}
 			m.survives(t, strings.Replace(string(source), m.from, m.to, 1))
 		})
 	}
 }
 
-// survives runs this package's tests with the mutant in place of its file. It fails the test if they pass, or don't compile.
+// survives runs this package's tests with the mutant in slot of its file. It fails the test if they pass, or don't compile.
 func (m *mutant) survives(t *testing.T, source string) {
 	dir := t.TempDir()
 	mutated, overlay := filepath.Join(dir, m.file), filepath.Join(dir, "overlay.json")

@@ -22,7 +22,7 @@ type ScopedQPPair struct {
 	Scope   packet.Scope // as packet.Scope.Named
 }
 
-// noScope is in place of the scope of a pair without one. No Named scope has a port.
+// noScope is instead of the scope of a pair without one. No Named scope has a port.
 const noScope packet.Scope = 1
 
 func (p *ScopedQPPair) scope() packet.Scope {

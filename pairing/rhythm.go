@@ -1,10 +1,9 @@
 package pairing
 
-import "math/bits"
+import (
+	"math/bits"
 
-const (
-	askedRing = 8
-	askedBit  = 1 << 31
+	"github.com/cnpgate/cnpgate/pairing/store"
 )
 
 // certainty is yes, no, or not known.
@@ -16,33 +15,32 @@ const (
 	yes
 )
 
-// noteAsked records that the current packet asks for an acknowledgement.
-func (s *subject) noteAsked() {
-	s.pl.p.asked[s.pl.k][s.n.asks%askedRing].Store(s.p.PSN | askedBit)
-	if s.n.asks++; s.n.asks == 0 {
-		s.n.asks = askedRing // 0 is for an empty ring
+// noteAsked records that a request asks for an acknowledgement.
+func (f *flow) noteAsked(psn uint32) {
+	f.slot.SetAsked(int(f.asks)%store.AskedRing, psn|noteBit)
+	if f.asks++; f.asks == 0 {
+		f.asks = store.AskedRing // 0 is for an empty ring
 	}
 }
 
 // forgetAsked clears the PSNs for which the flow asked: they are not recorded while the flow is paired, and a gap in the record is no
 // rhythm.
-func (s *subject) forgetAsked() {
-	if s.n.asks == 0 {
+func (f *flow) forgetAsked() {
+	if f.asks == 0 {
 		return
 	}
-	s.n.asks = 0
-	for i := range s.pl.p.asked[s.pl.k] {
-		s.pl.p.asked[s.pl.k][i].Store(0)
-	}
+	f.asks = 0
+	f.slot.ForgetAsked()
 }
 
 // askedFor reports whether the flow has asked for an acknowledgement of a PSN (AckReq); unknown if the PSN is older than what the ring
 // remembers. Responders mostly acknowledge such PSNs, so an ACK is evidence for a flow that has asked for it, and against one that has not.
-func (pl *place) askedFor(s sentWord, psn uint32) certainty {
-	behind, depth := (s.high()-psn)&psnMask, uint32(0)
+func askedFor(f *store.View, psn uint32) certainty {
+	s := f.Sent()
+	behind, depth := (s.High()-psn)&psnMask, uint32(0)
 	full := true
-	for i := range pl.p.asked[pl.k] {
-		e := pl.p.asked[pl.k][i].Load()
+	for i := range store.AskedRing {
+		e := f.Asked(i)
 		if e == 0 {
 			full = false
 			break
@@ -50,7 +48,7 @@ func (pl *place) askedFor(s sentWord, psn uint32) certainty {
 		if e&psnMask == psn {
 			return yes
 		}
-		if d := (s.high() - e) & psnMask; d < psnHalf {
+		if d := (s.High() - e) & psnMask; d < psnHalf {
 			depth = max(depth, d)
 		}
 	}
@@ -61,14 +59,14 @@ func (pl *place) askedFor(s sentWord, psn uint32) certainty {
 }
 
 // gaps has the n distances between a flow's last PSNs with AckReq, the oldest first, and their sum.
-func (pl *place) gaps() (g [askedRing]uint32, n int, sum uint32) {
-	s := pl.sent()
-	for i := range pl.p.asked[pl.k] {
-		e := pl.p.asked[pl.k][i].Load()
+func gaps(f *store.View) (g [store.AskedRing]uint32, n int, sum uint32) {
+	s := f.Sent()
+	for i := range store.AskedRing {
+		e := f.Asked(i)
 		if e == 0 {
 			break
 		}
-		if d := (s.high() - e) & psnMask; d < psnHalf {
+		if d := (s.High() - e) & psnMask; d < psnHalf {
 			g[n] = d
 			n++
 		}
@@ -98,18 +96,18 @@ const (
 )
 
 // ownRhythm reports whether a flow asks for acknowledgements at distances that no other flow of its side has.
-func (p *Pairing) ownRhythm(pl *place) bool {
-	mine, n, _ := pl.gaps()
+func ownRhythm(f *store.View) bool {
+	mine, n, _ := gaps(f)
 	if n < gapsCompared {
 		return false
 	}
 	others := 0
-	for m := range pl.own() {
-		o, ok := p.occupied(pl.g, pl.side, m)
-		if m == pl.n || !ok || !o.sent().valid() {
+	for m := range f.Own() {
+		o, ok := f.Same(m)
+		if m == f.Number() || !ok || !o.Sent().Valid() {
 			continue
 		}
-		theirs, k, _ := o.gaps()
+		theirs, k, _ := gaps(&o)
 		if k < gapsCompared {
 			continue
 		}
@@ -122,8 +120,8 @@ func (p *Pairing) ownRhythm(pl *place) bool {
 }
 
 // sparseness is the binary logarithm of the mean gap: one PSN in 2^sparseness asks for an acknowledgement.
-func (pl *place) sparseness() int {
-	_, n, sum := pl.gaps()
+func sparseness(f *store.View) int {
+	_, n, sum := gaps(f)
 	if n == 0 {
 		return 0
 	}

@@ -41,7 +41,7 @@ func (l *Learner) routine(x flowtable.Index, p *packet.Record) bool {
 		if psn == t.last {
 			break
 		}
-		// Both in the same block of coarse PSNs; with unsettled in last they never are.
+		// Both in the same block of coarse PSNs; with inexact in last they never are.
 		if psn-t.last >= coarse || (psn^t.last) >= coarse || !Answer(s&^knownBit).Usable() {
 			return false
 		}

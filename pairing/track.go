@@ -5,10 +5,11 @@ import (
 
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/pairing/store"
 )
 
 const (
-	psnMask    = 1<<24 - 1
+	psnMask    = store.PSNMask
 	psnHalf    = 1 << 23
 	coarse     = 16         // a flow publishes its highest PSN once in this many PSNs
 	margin     = 2 * coarse // maximum distance of a response beyond the published highest PSN
@@ -21,13 +22,13 @@ type track struct {
 	packets uint32 // packets and bytes that are not in the flow's total yet
 	bytes   uint32
 	known   uint32 // the flow's answer when a packet was last observed, with knownBit; 0 before the first
-	last    uint32 // PSN of the last request; with unsettled, see there
+	last    uint32 // PSN of the last request; with inexact, see there
 	acked   uint32 // highest PSN that a confirmed flow's responses are to, with ackedBit; 0: observe the next response
-	slot    uint32 // the flow's place, 0 for none
+	slot    uint32 // the flow's slot, 0 for none
 	port    uint16 // UDP source port
 	due     uint16 // number of the packet, modulo 2^16, that must be observed
 	flags   uint8  // and the transport service in bits 5-7
-	pace    uint8  // exponent of two of the pause between judgements, or between attempts to get a place
+	pace    uint8  // exponent of two of the pause between judgements, or between attempts to get a slot
 	_       [2]byte
 }
 
@@ -42,10 +43,10 @@ const (
 )
 
 const (
-	knownBit  = 1 << 31
-	unsettled = 1 << 31 // in last: the flow has sent no request yet, or a READ has taken PSNs beyond this one
-	ackedBit  = 1 << 31 // in acked
-	noHurry   = 1 << 14 // at least one packet in this many is observed
+	knownBit = 1 << 31
+	inexact  = 1 << 31 // in last: the flow has sent no request yet, or a READ has taken PSNs beyond this one
+	ackedBit = 1 << 31 // in acked
+	noHurry  = 1 << 14 // at least one packet in this many is observed
 	// carried is the part of packets or bytes that goes to the total at a time. On top of it noHurry packets of longFrame bytes fit into 32
 	// bits.
 	carried   = 1 << 31
@@ -139,5 +140,5 @@ func (l *Learner) trackOf(x flowtable.Index) *track {
 // known to be the highest that the flow has used.
 func (l *Learner) LastRequest(x flowtable.Index) (psn uint32, ok bool) {
 	last := l.trackOf(x).last
-	return last & psnMask, last&unsettled == 0
+	return last & psnMask, last&inexact == 0
 }

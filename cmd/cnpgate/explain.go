@@ -43,7 +43,9 @@ decision to notify the sender, one per line, the first that stops it at the top,
   last       the last notification, and the flow's rate before it and now
 
 A gate passes, stops, waits (the sender was notified in the last 10 s, and is not due again), or is unknown (-) behind one that stops. The exit status is 0 if
-the sender of a flow was notified in the last 10 s and no gate stops the next notification, 3 if not, and 1 after an error. ` + showSocket,
+the sender of a flow was notified in the last 10 s and no gate stops the next notification, 3 if not, and 1 after an error.
+
+` + showSocket,
 		Args: twoHosts,
 		RunE: func(c *cobra.Command, args []string) error { return f.explain(c, args) },
 
@@ -102,7 +104,7 @@ func (f *explainFlags) explain(c *cobra.Command, args []string) error {
 		err = printExplanation(c.OutOrStdout(), args[0], args[1], &e)
 	}
 	if err == nil && !e.Notified {
-		err = &exitError{errors.New("the sender is not notified"), notNotified}
+		err = &exitError{errors.New(""), notNotified}
 	}
 	return err
 }

@@ -94,7 +94,7 @@ func (f *initFlags) propose(c *cobra.Command) error {
 		out.discard()
 		return err
 	}
-	say(fmt.Sprintf("%s is written; next: cnpgate run --config %s, and cnpgate show notifications", f.output, f.output))
+	say(fmt.Sprintf("%s is written; next: cnpgate run %s, and in another terminal cnpgate show notifications", f.output, f.output))
 	return out.rename()
 }
 

@@ -19,6 +19,7 @@ import (
 
 // explain makes a command and those below it answer mistakes in a command line: what is wrong, what was expected, and where the help is.
 func explain(c *cobra.Command) {
+	c.DisableFlagsInUseLine = strings.Contains(c.Use, "[") // it lists them
 	if c.HasSubCommands() {
 		c.Args = cobra.ArbitraryArgs
 		c.RunE = chooseCommand

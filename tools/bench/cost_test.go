@@ -1,0 +1,140 @@
+//go:build secondopinion
+
+package main
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"testing"
+)
+
+const (
+	costFile = "testdata/cost.json"
+	// tolerance is how far a packet's cost may be from the committed one.
+	tolerance = 0.02
+)
+
+// cost is a packet's, in instructions, with the backend's share taken off; and what a step makes of allocations and exchanges.
+type cost struct {
+	Go           string             `json:"go"`
+	Instructions map[string]float64 `json:"instructions_per_packet"`
+	Allocations  float64            `json:"allocations_per_step"`
+	Exchanges    float64            `json:"exchanges_per_step"`
+}
+
+// TestCost holds what a packet costs in instructions to the committed figures, as valgrind counts them in (*work).step: the same on
+// every machine and at any load. Where a change is meant to cost something, or to save it,
+//
+//	go test -tags secondopinion -run TestCost ./tools/bench -update
+//
+// writes the new figures, to be committed with it.
+func TestCost(t *testing.T) {
+	binary := filepath.Join(t.TempDir(), "bench")
+	build := exec.CommandContext(t.Context(), "go", "build", "-tags", "nodpdk", "-o", binary, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	got := cost{Go: runtime.Version(), Instructions: map[string]float64{}}
+	for _, w := range works {
+		// So many that what the runtime does now and then is nothing beside them, and pairing has come to rest.
+		const few, many = 24 * warmBursts, 36 * warmBursts
+		instructions, did := callgrind(t, binary, &w, few, many)
+		w.check(t, &did, many)
+		got.Instructions[w.name] = instructions / ((many - few) * countedBurst)
+		got.Allocations = max(got.Allocations, float64(did.Allocations)/float64(did.Steps))
+		got.Exchanges = max(got.Exchanges, float64(did.Exchanges)/float64(did.Steps))
+	}
+	backend := got.Instructions[works[0].name]
+	for _, w := range works[1:] {
+		got.Instructions[w.name] = math.Round(got.Instructions[w.name] - backend)
+	}
+	delete(got.Instructions, works[0].name)
+	if *update {
+		writeCost(t, &got)
+		return
+	}
+	compareCost(t, &got)
+}
+
+var collected = regexp.MustCompile(`Collected : (\d+)`)
+
+// callgrind runs a work and counts the instructions of its steps after the first few. Only of those: how many the runtime needs to grow the heap differs
+// from run to run.
+func callgrind(t *testing.T, binary string, w *work, few, many int) (instructions float64, did counted) {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), "valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null",
+		"--collect-atstart=no", "--toggle-collect=main.*work*.step", binary, "count", "-work", w.name, "-uncounted", strconv.Itoa(few), "-bursts", strconv.Itoa(many))
+	c.Env = append(os.Environ(), "GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1", "GOGC=off")
+	said := &tail{}
+	c.Stderr = said
+	out, err := c.Output()
+	if err != nil {
+		t.Fatalf("valgrind (scripts/setup --test installs it): %v\n%s", err, said.last())
+	}
+	m := collected.FindStringSubmatch(said.last())
+	if m == nil {
+		t.Fatalf("callgrind says %q, expected how many instructions it collected", said.last())
+	}
+	if err := json.Unmarshal(out, &did); err != nil {
+		t.Fatalf("%q: %v", out, err)
+	}
+	instructions, _ = strconv.ParseFloat(m[1], 64)
+	return instructions, did
+}
+
+// check fails the test unless the work was done to every packet but those of the last two bursts, which are still on their way.
+func (w *work) check(t *testing.T, did *counted, bursts int) {
+	t.Helper()
+	want := uint64((bursts - 2) * countedBurst)
+	marked, notified := w.name[0] == 'm' || w.name == "notify-long-haul-cnp", w.name[0] == 'n'
+	least := want
+	if w.name == "notify-by-law" {
+		least = want * 9 / 10 // until a flow's rate is known, nothing is asked of it
+	}
+	if w.change != nil && did.Forwarded < want || marked != (did.Marked >= want) || notified != (did.Notified >= least) {
+		t.Errorf("%s: %+v of %d packets", w.name, *did, want)
+	}
+}
+
+func writeCost(t *testing.T, got *cost) {
+	t.Helper()
+	text, err := json.MarshalIndent(got, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(costFile, append(text, '\n'), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func compareCost(t *testing.T, got *cost) {
+	t.Helper()
+	text, err := os.ReadFile(costFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want cost
+	if err := json.Unmarshal(text, &want); err != nil {
+		t.Fatal(err)
+	}
+	if got.Allocations > want.Allocations || got.Exchanges > want.Exchanges {
+		t.Errorf("a step has %v allocations and %v exchanges, committed are %v and %v", got.Allocations, got.Exchanges, want.Allocations, want.Exchanges)
+	}
+	for name, committed := range want.Instructions {
+		now, ok := got.Instructions[name]
+		if change := now/committed - 1; !ok || math.Abs(change) > tolerance {
+			t.Errorf("%s: %.0f instructions a packet with %s, committed are %.0f with %s (%+.1f %%, %.0f %% are allowed); if that is meant: "+
+				"go test -tags secondopinion -run TestCost ./tools/bench -update", name, now, got.Go, committed, want.Go, 100*change, 100*tolerance)
+		}
+	}
+	if len(got.Instructions) != len(want.Instructions) {
+		t.Errorf("%d works are counted, %d committed", len(got.Instructions), len(want.Instructions))
+	}
+}

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/netip"
+	"os"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/cnpgate/cnpgate/cnpgen"
+	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/prefix"
+	"github.com/cnpgate/cnpgate/internal/testkit"
+	"github.com/cnpgate/cnpgate/pairing"
+)
+
+// work is one kind of packets whose cost in instructions is counted.
+type work struct {
+	name   string
+	v6     bool
+	change func(*dataplane.Policy)
+	every  int64 // ns between two bursts
+}
+
+const countedFlows = 1024
+
+// works are the counted kinds: forwarding, both responses, the law when it notifies and when all flows are below its rate, and the in-memory
+// backend itself, which is subtracted from the others.
+var works = []work{
+	{"backend", false, nil, often},
+	{"forward-ipv4", false, func(*dataplane.Policy) {}, often},
+	{"forward-ipv6", true, func(*dataplane.Policy) {}, often},
+	{"mark", false, markAll, often},
+	{"mark-ipv6", true, markAll, often},
+	{"notify-long-haul-cnp", false, func(p *dataplane.Policy) { p.Ports[1].Thresholds = congestion.Thresholds{} }, often},
+	{"notify-fast-cnp", true, func(p *dataplane.Policy) { p.Ports[1].Thresholds = congestion.Thresholds{} }, often},
+	{"law-below", false, func(p *dataplane.Policy) { p.Ports[1].Law = congestion.NewLaw(400e9, 1, 0) }, often},
+	{"notify-by-law", false, func(p *dataplane.Policy) { p.Ports[1].Law = congestion.NewLaw(100e3, 1, 0) }, seldom},
+}
+
+// Times between two bursts, ns: seldom is so long that each packet is one to notify about, though no sender reacts.
+const (
+	often  = 10_000
+	seldom = congestion.BrakeSpacing / (countedFlows / countedBurst) * 5 / 4
+)
+
+func markAll(p *dataplane.Policy) {
+	p.Ports[1].Thresholds, p.Ports[1].Interval = congestion.Thresholds{KMax: 1 << 60}, 100_000
+}
+
+// count is the program that runs under callgrind: a number of bursts of one kind of work on the in-memory backend.
+func count(args []string) error {
+	f := flag.NewFlagSet("count", flag.ExitOnError)
+	name := f.String("work", "forward-ipv4", "what to do")
+	bursts := f.Int("bursts", 100, "how often")
+	uncounted := f.Int("uncounted", 0, "how many of these aren't counted, at first")
+	_ = f.Parse(args) // ExitOnError
+	debug.SetGCPercent(-1)
+	for _, w := range works {
+		if w.name == *name {
+			return w.do(*uncounted, *bursts)
+		}
+	}
+	return fmt.Errorf("no work is called %q", *name)
+}
+
+// complaints makes the test kit's failures errors.
+type complaints struct{ err error }
+
+func (c *complaints) Helper() {}
+func (c *complaints) Errorf(format string, args ...any) {
+	if c.err == nil {
+		c.err = fmt.Errorf(format, args...)
+	}
+}
+func (c *complaints) Fatalf(format string, args ...any) { panic(fmt.Errorf(format, args...)) }
+
+const countedBurst = 64
+
+func (w *work) do(uncounted, bursts int) error {
+	c := &complaints{}
+	p, static, err := w.policy()
+	if err != nil {
+		return err
+	}
+	r := testkit.New(c, testkit.Setup{Policy: p, Static: static, Burst: countedBurst, Rate: 400e9, Forget: true, Flows: 4096, Buffers: 1024, BufferSize: 256})
+	t := traffic{flows: countedFlows, v6: w.v6, payload: smallest}
+	var frames [][]byte
+	for _, flow := range t.order() {
+		frame := t.frame()
+		t.put(frame, int(flow))
+		frames = append(frames, frame)
+	}
+	did := counted{}
+	for n := range bursts {
+		if n == warmBursts {
+			did.Allocations, did.Exchanges = allocations(), r.Backends[0].Exchanges()
+		}
+		for i := range countedBurst {
+			frame := frames[(n*countedBurst+i)%len(frames)]
+			r.Inject(c, 0, frame)
+		}
+		r.Advance(w.every)
+		if n < uncounted {
+			w.once(r)
+		} else {
+			w.step(r)
+		}
+	}
+	did.Steps = uint64(bursts - warmBursts)
+	did.Allocations, did.Exchanges = allocations()-did.Allocations, r.Backends[0].Exchanges()-did.Exchanges
+	did.Forwarded, did.Marked = r.Count(1, dataplane.TxPackets), r.Count(1, dataplane.ECNMarked)
+	for f := range congestion.Formats {
+		did.Notified += r.Count(0, dataplane.SentFirst+dataplane.Counter(f))
+	}
+	if c.err != nil {
+		return c.err
+	}
+	return json.NewEncoder(os.Stdout).Encode(did)
+}
+
+// counted has the program's own counts, besides callgrind's instructions: of the steps after the first warmBursts, and of all in the last
+// line.
+type counted struct {
+	Steps, Allocations, Exchanges uint64
+	Forwarded, Marked, Notified   uint64
+}
+
+// warmBursts is the number of bursts until every flow is known and every list has its final size.
+const warmBursts = 4 * countedFlows / countedBurst
+
+func allocations() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.Mallocs
+}
+
+// step is what callgrind counts.
+//
+//go:noinline
+func (w *work) step(r *testkit.Rig) { w.once(r) }
+
+// once is a worker's step, or its replacement when only the backend is counted.
+func (w *work) once(r *testkit.Rig) {
+	if w.change != nil {
+		r.Plane.Worker(0).Step()
+		return
+	}
+	r.Backends[0].Exchange()
+	ports := r.Backends[0].Batch().Ports
+	ports[1].Tx = append(ports[1].Tx[:0], ports[0].Rx...)
+}
+
+// policy allows every kind of notification without limits, and the thresholds of the work.
+func (w *work) policy() (*dataplane.Policy, *pairing.QPMap, error) {
+	p := testkit.DefaultPolicy(2)
+	p.Who = &congestion.Policy{
+		Enabled: [congestion.Formats]bool{congestion.FastCNP: true, congestion.LongHaulCNP: true}, HasIPv4: true, HasIPv6: true,
+		Endpoints: prefix.New([]prefix.Entry[congestion.Preference]{
+			{Prefix: netip.MustParsePrefix("10.0.0.0/8"), Value: congestion.Prefer(congestion.LongHaulCNP)},
+			{Prefix: netip.MustParsePrefix("fd00:a::/32"), Value: congestion.Prefer(congestion.FastCNP)},
+		}),
+	}
+	p.Build = cnpgen.Gateway{
+		IPv4: packet.AddrFrom(netip.MustParseAddr("192.0.2.1")), IPv6: packet.AddrFrom(netip.MustParseAddr("2001:db8::1")),
+		HasIPv4: true, HasIPv6: true, DSCP: 48, Code: packet.DefaultCodePoints, ICRCExtensionHeaders: true,
+	}
+	for i := range p.Ports { // every packet causes the same notification
+		p.Ports[i].Ladder = []congestion.Rung{{Action: congestion.RateReduce, Percent: 30}}
+	}
+	if w.name == "notify-by-law" {
+		p.Who.Enabled[congestion.StandardCNP] = true
+		p.Who.Endpoints = prefix.New([]prefix.Entry[congestion.Preference]{{Prefix: netip.MustParsePrefix("10.0.0.0/8"), Value: congestion.Prefer(congestion.StandardCNP)}})
+	}
+	if w.change != nil {
+		w.change(p)
+	}
+	var pairs []pairing.QPPair
+	for i := range countedFlows {
+		k := traffic{}.key(i)
+		pairs = append(pairs, pairing.QPPair{Source: k.Src, Destination: k.Dst, SourceQP: 2 + uint32(i), DestinationQP: k.DestQP})
+	}
+	static, err := pairing.NewQPMap(pairs, 1)
+	return p, static, err
+}
