@@ -161,7 +161,7 @@ func (w *Worker) Step() int {
 		w.flows.ListTwins() // for locate
 	}
 	if w.policy.Proxy != nil || w.requests.N > 0 {
-		w.keepRequests()
+		w.stepRequests()
 	}
 	if len(w.taps) > 0 {
 		receiveMirrored(w)
