@@ -326,7 +326,6 @@ func (w *Worker) lawSend(r *response, b *batch, i int, f *lawFlow, d congestion.
 	if d.Action == congestion.RateReduce {
 		target = &w.senders.watch(x, a, r).target // another gateway's notification finds it there
 	}
-	r.state.threshold = uint64(r.policy.Law.NotifiesAbove())
 	if reason := w.ask(b, i, a, target); reason != allowed {
 		w.suppressFlow(r, x, reason)
 		return false
