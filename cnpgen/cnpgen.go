@@ -38,6 +38,11 @@ type Gateway struct {
 	FlowPKey bool
 }
 
+// Owns reports whether a is one of the gateway's source addresses.
+func (g *Gateway) Owns(a packet.Addr) bool {
+	return g.HasIPv4 && a == g.IPv4 || g.HasIPv6 && a == g.IPv6
+}
+
 // source returns the gateway's address of the given family, nil without one.
 func (g *Gateway) source(family uint8) *packet.Addr {
 	switch {

@@ -155,6 +155,9 @@ const (
 func (f *LawFlow) CNP(c *LawState, s *LawSender, random float64) bool {
 	f.as(byCNP)
 	spacing := s.spacing(c)
+	if f.hidden(c, s) {
+		spacing = lawSpacingLeast
+	}
 	elapsed := since(c.Now, f.asked)
 	if f.asked != 0 && elapsed < spacing {
 		return false
@@ -176,7 +179,15 @@ func (f *LawFlow) expected(c *LawState, s *LawSender) float64 {
 		f.limit, f.before = 0, f.rate
 		return float64(f.rate)
 	}
+	if f.limit == f.before && s.delay(c) == 0 { // after one CNP
+		f.limit = s.unlimited(f.limit)
+	}
 	return float64(f.limit) * (1 - float64(s.Effect)*math.Exp2(-float64(elapsed/lawRateTimer)))
+}
+
+// hidden reports whether the CNPs so far can't have an effect that could be seen.
+func (f *LawFlow) hidden(c *LawState, s *LawSender) bool {
+	return f.limit != 0 && s.delay(c) == 0 && f.expected(c, s) > float64(f.rate)
 }
 
 // SentCNP records that a CNP was sent.
@@ -212,14 +223,24 @@ const lawFellBy = 0.8
 func (f *LawFlow) Reduce(c *LawState, s *LawSender, random float64) (percent uint16) {
 	f.as(byRate)
 	elapsed := since(c.Now, f.asked)
-	limit := float64(f.limit)
-	switch {
-	case f.asked == 0, elapsed >= s.wait(c):
-		limit = max(limit, float64(f.rate))
-	case limit < lawAhead*c.Fair, float64(elapsed) < lawSpacing/c.Law.Urgency(c.Depth):
+	limit, other := f.believed(c, s)
+	if !other && (limit < lawAhead*c.Fair || float64(elapsed) < lawSpacing/c.Law.Urgency(c.Depth)) {
 		return 0
 	}
 	return uint16(min(max(100*(1-c.Fair/limit), 0)+random, 99))
+}
+
+// believed is the limit that the sender may have, and whether it is another one than after the last request.
+func (f *LawFlow) believed(c *LawState, s *LawSender) (limit float64, other bool) {
+	switch {
+	case f.asked == 0:
+		return float64(s.unlimited(f.rate)), true
+	case since(c.Now, f.asked) >= s.wait(c):
+		return float64(max(f.limit, f.rate)), true
+	case int32(s.known-f.asked) > 0 && s.delay(c) == 0 && s.unlimited(f.before) > f.before:
+		return float64(f.limit * s.together / f.before), true
+	}
+	return float64(f.limit), false
 }
 
 // lawAhead is how far a limit must be above F to be lowered before it has had an effect.
@@ -227,14 +248,13 @@ const lawAhead = 1.1
 
 // Reduced records that the sender was asked to reduce its rate.
 func (f *LawFlow) Reduced(c *LawState, s *LawSender, flow uint32, percent uint16) {
-	s.Line = max(s.Line, f.rate)
-	if f.asked == 0 || since(c.Now, f.asked) >= s.wait(c) {
-		f.limit = max(f.limit, f.rate)
-		if f.asked != 0 && s.delay(c) == 0 && s.flow == flow {
-			s.blind = min(s.blind+1, mostBlind)
-		}
+	s.Line = max(s.Line, s.unlimited(f.rate))
+	limit, _ := f.believed(c, s)
+	if f.asked != 0 && since(c.Now, f.asked) >= s.wait(c) && s.delay(c) == 0 && s.flow == flow {
+		s.blind = min(s.blind+1, mostBlind)
 	}
-	f.before = f.limit
+	f.before = float32(limit)
+	f.limit = f.before
 	f.limit *= 1 - float32(percent)/100
 	f.asked = max(tick(c.Now), 1)
 	f.count |= countReduced

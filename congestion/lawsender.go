@@ -4,7 +4,7 @@ package congestion
 type LawSender struct {
 	Delay  float32 // of the control loop: from a notification to the rate that follows, ns; 0: not known
 	Effect float32 // part by which a CNP lowers a flow's rate; 0: not known
-	Line   float32 // the highest rate of a flow
+	Line   float32 // the highest rate at which it may have sent a flow
 
 	blind   uint8   // repeated requests for a rate while the loop's delay was not known, at most mostBlind
 	checked bool    // the effect of the notification at `at` was taken
@@ -12,6 +12,11 @@ type LawSender struct {
 	at      int64   // when it was notified, ns
 	rate    float32 // that it had then
 	below   float32 // a rate that it has after a request, 0: none
+
+	together float32 // rate of its flows above F, 0: not known
+	bytes    float32 // of these since `since`
+	since    int64   // ns
+	known    uint32  // when `together` was first known, ticks; 0: never
 }
 
 const (
@@ -23,6 +28,7 @@ const (
 	lawUnknownWait = 200_000 // ns until a rate may be asked for again while the loop's delay isn't known
 	mostBlind      = 4
 	lawWatchMost   = 20_000_000
+	lawHides       = 2 // times a flow's rate: that of all the sender's flows, from which on they hide each other's limits
 )
 
 // Begin is a sender of which nothing is known but what others of its prefix have taught.
@@ -31,6 +37,30 @@ func (s *LawSender) Begin(prefix *LawSender) {
 	if s.Effect == 0 {
 		s.Effect = lawEffect
 	}
+}
+
+// Arrives takes a packet of a flow above F.
+func (s *LawSender) Arrives(now int64, bytes uint32) {
+	switch elapsed := now - s.since; {
+	case elapsed > lawSlowFlow:
+		s.together, s.bytes, s.since = 0, 0, now
+	case elapsed >= lawWindow || elapsed >= lawFirst && s.together == 0:
+		s.together = s.bytes / float32(elapsed)
+		s.bytes, s.since = 0, now
+		if s.known == 0 {
+			s.known = max(tick(now), 1)
+		}
+	}
+	s.bytes += float32(bytes)
+}
+
+// unlimited is the rate at which the sender may send a flow of a measured rate before the first notification. Its QPs share its line, and each
+// begins at the line rate: they hide that from each other, and the effect of the first notifications, too.
+func (s *LawSender) unlimited(rate float32) float32 {
+	if s.together >= lawHides*rate {
+		return s.together
+	}
+	return rate
 }
 
 func (s *LawSender) delay(c *LawState) int64 {

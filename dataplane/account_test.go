@@ -19,7 +19,7 @@ var _ [64]byte = [unsafe.Sizeof(account{})]byte{}
 // testWorker is a worker with flows and accounts, and no device.
 func testWorker(t testing.TB, c Config) *Worker {
 	t.Helper()
-	shared, err := pairing.New(make([]byte, pairing.Size(16)), pairing.Config{Flows: 16, Peers: []int{1, 0}})
+	shared, err := pairing.New(make([]byte, pairing.Size(16)), pairing.Config{Flows: 16, Egress: []int{1, 0}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,15 +17,7 @@ type Border struct {
 
 // NewBorder makes the policy of a domain, which drops frames, or with observe only counts them.
 func NewBorder(members, sources []netip.Prefix, observe bool) *Border {
-	return &Border{members: set(members), sources: set(sources), observe: observe}
-}
-
-func set(prefixes []netip.Prefix) *prefix.Table[struct{}] {
-	entries := make([]prefix.Entry[struct{}], len(prefixes))
-	for i, p := range prefixes {
-		entries[i].Prefix = p
-	}
-	return prefix.New(entries)
+	return &Border{members: prefix.Set(members), sources: prefix.Set(sources), observe: observe}
 }
 
 // stops reports whether to drop a frame that arrived on a port of the given role, and under which counter: a notification that may not
@@ -61,11 +53,11 @@ func unclassified(role Role) Counter {
 // matches, as source or destination.
 func (d *Border) from(p *packet.Parsed) bool {
 	_, known := d.sources.Lookup(p.Src)
-	return known && !impostor(p)
+	return known && !p.IPv4Mapped()
 }
 
 // to reports whether a notification is for a member. If the member would forward it to another host, it isn't.
 func (d *Border) to(b []byte, p *packet.Parsed) bool {
 	_, member := d.members.Lookup(p.Dst)
-	return member && !impostor(p) && !packet.SourceRouted(b, p)
+	return member && !p.IPv4Mapped() && !packet.SourceRouted(b, p)
 }

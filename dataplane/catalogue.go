@@ -19,13 +19,13 @@ const (
 	TxPackets
 	TxBytes
 	ConsumedMACControl
-	ConsumedSTAMP
-	ConsumedParameterProblem
+	ConsumedTapped
+	ConsumedSTAMP // this and those up to DroppedToGateway: in the order of host.Verdict
 	ConsumedARP
 	ConsumedND
 	ConsumedEcho
+	ConsumedParameterProblem
 	ConsumedProxyNotification
-	ConsumedTapped
 	DroppedToGateway
 	DroppedQueueOctets
 	DroppedQueueFrames
@@ -50,18 +50,18 @@ const (
 	SendersFull
 	SendersUnresponsive
 	RTTRefused
-	STAMPSentFirst // test packets, then replies
+	STAMPSentFirst // test packets; this and the next four: in the order of host.Verdict
 	STAMPReplySent
-	STAMPReplyLimit
-	STAMPNoPlace
-	STAMPNotSent
-	AnswersSentFirst // to ARP, then to Neighbor Discovery, then to echo requests
+	AnswersSentFirst // to ARP
 	AnswersNDSent
 	AnswersEchoSent
-	AnswersLimited
+	AnswersLimited // this and the next four: in the order of host.Event
 	AnswersNoPlace
-	AnswersNotSent
+	STAMPReplyLimit
+	STAMPNoPlace
 	AddressConflicts
+	STAMPNotSent
+	AnswersNotSent
 	ProxyAccepted
 	PacedPackets
 	PacedTooMany

@@ -12,8 +12,8 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/cnpgate/cnpgate/dataplane/host"
 	"github.com/cnpgate/cnpgate/internal/burst"
-	"github.com/cnpgate/cnpgate/internal/keyhash"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/pairing"
 	"github.com/cnpgate/cnpgate/ratelimit"
@@ -102,11 +102,8 @@ type Dataplane struct {
 	seed          uint64
 	toPort        []atomic.Int64 // limit of notifications, by port
 	toDestination *ratelimit.Destinations
-	fromSource    *ratelimit.Destinations // limits of notifications to the gateway as a proxy, by source
-	fromAll       atomic.Int64            // limit of all of them
-	toScope       *ratelimit.Destinations // limits of answers, by scope and kind
 	pairing       *pairing.Pairing
-	refusals      refusals
+	host          *host.Stage
 	unresponsive  unresponsiveSenders
 	fair          []fairClass
 	trace         atomic.Pointer[Trace]
@@ -124,20 +121,16 @@ func New(c Config) (*Dataplane, error) {
 		adaptations: make([]adaptation, len(c.Ports)), paths: make([]path, len(c.Ports)),
 	}
 	d.fair = make([]fairClass, len(c.Ports)*MaxClasses)
-	keyhash.Spread(d.refusals.seed[:], c.Seed)
-	for i, limits := range []struct {
-		of **ratelimit.Destinations
-		n  int
-	}{{&d.toDestination, destinations}, {&d.fromSource, proxySources}, {&d.toScope, answeredScopes}} {
-		memory, err := c.Allocate(ratelimit.Size(limits.n))
-		if err != nil {
-			return nil, err
-		}
-		if *limits.of, err = ratelimit.New(memory, limits.n, c.Seed+uint64(i)); err != nil { // each with another seed
-			return nil, err
-		}
+	memory, err := c.Allocate(ratelimit.Size(destinations))
+	if err != nil {
+		return nil, err
 	}
-	var err error
+	if d.toDestination, err = ratelimit.New(memory, destinations, c.Seed); err != nil {
+		return nil, err
+	}
+	if d.host, err = host.New(len(c.Ports), c.Seed, c.Allocate); err != nil {
+		return nil, err
+	}
 	if d.pairing, err = newPairing(&c); err != nil {
 		return nil, err
 	}
@@ -157,6 +150,9 @@ func New(c Config) (*Dataplane, error) {
 	}
 	return d, nil
 }
+
+// localAddress is the MAC address of a port whose device has none: locally administered (IEEE 802 8.4), and another one for each port.
+func localAddress(port int) packet.MAC { return packet.MAC{0x02, 'c', 'n', 'p', 0, uint8(port)} }
 
 // addressed is ports, each with a MAC address.
 func addressed(ports []PortConfig) []PortConfig {
@@ -186,7 +182,7 @@ func newPairing(c *Config) (*pairing.Pairing, error) {
 	for i := range c.Ports {
 		peers[i] = c.Ports[i].Peer
 	}
-	return pairing.New(memory, pairing.Config{Flows: flows, Peers: peers, Aging: c.Aging, Seed: c.Seed})
+	return pairing.New(memory, pairing.Config{Flows: flows, Egress: peers, Aging: c.Aging, Seed: c.Seed})
 }
 
 // Pairing is what the workers share to learn source QPs; SetHints is for any goroutine.

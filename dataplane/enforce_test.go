@@ -7,6 +7,7 @@ import (
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/host"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/prefix"
 	"github.com/cnpgate/cnpgate/internal/testkit"
@@ -374,7 +375,7 @@ func TestEnforceAsProxy(t *testing.T) {
 		p := proxyFor(congestion.StandardCNP)
 		enforce := enforcing()
 		p.Ports[wan].Pacing, p.Ports[wan].Enforce, p.QPMap = enforce.Ports[wan].Pacing, enforce.Ports[wan].Enforce, knownQPs(t)
-		p.Proxy = dataplane.NewProxyNode(netip.MustParseAddr(own4), netip.MustParseAddr(own6), netip.Addr{}, prefixes(congested4+"/32", congested6+"/128"), 0, 0)
+		p.Proxy = host.NewProxy(netip.MustParseAddr(own4), netip.MustParseAddr(own6), netip.Addr{}, prefixes(congested4+"/32", congested6+"/128"), 0, 0)
 		s := newEnforceScene(t, v6, p, 50e6)
 		own := ownOf(v6)
 		s.arriveAt(wan, asking(t, data(v6, 7).Frame(), own, 5), s.notification(0, func(out []byte, target *cnpgen.Target, frame []byte, q *packet.Parsed) int {

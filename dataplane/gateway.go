@@ -1,50 +1,121 @@
 package dataplane
 
 import (
+	"github.com/cnpgate/cnpgate/dataplane/host"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/proxy"
 )
 
-// forGateway ends a frame for the gateway itself: a STAMP packet, the ICMPv6 Parameter Problem of a host that doesn't know the Fast CNP
-// option, and for a proxy any frame to one of its addresses but plain RoCEv2 data, which never gets here: a check of each data packet would
-// cost the fast path. All other frames to its addresses are forwarded, and so is what is in a tunnel.
-func (w *Worker) forGateway(b *batch, i int) bool {
-	if b.tunnel>>i&1 != 0 {
-		return false
+// This file connects a worker with the gateway as a host, see package host.
+
+// hostFrame is what the frames of a port have in common for the gateway as a host.
+func (w *Worker) hostFrame(port int) host.Frame {
+	return host.Frame{
+		Port: port, WAN: w.ports[port].Role == WAN, Address: w.ports[port].Address, Now: w.now, Ahead: w.plane.wallClock.Load(),
+		Gateway: &w.policy.Build, Session: &w.policy.Ports[port].STAMP, Reflects: w.policy.Reflects, Proxy: w.policy.Proxy, Out: w.replyBuffer(port),
 	}
-	data, p := w.frame(b, i)
+}
+
+// replyBuffer is the last spare buffer, if a port has space for a reply.
+func (w *Worker) replyBuffer(port int) []byte {
+	if canQueue(w, &w.egress[port].notifications) != allowed {
+		return nil
+	}
+	return w.batch.Bytes(w.batch.Spare[len(w.batch.Spare)-1])
+}
+
+// toGateway passes a frame to the gateway as a host. It returns the counter of its end, or passed.
+func (w *Worker) toGateway(f *host.Frame) Counter {
+	r := w.plane.host.Receive(f)
+	if r == (host.Result{}) {
+		return passed
+	}
+	w.conclude(f, &r)
+	switch r.Verdict {
+	case host.Forward:
+		return passed
+	case host.Notification:
+		return w.toProxy(f)
+	case host.ParameterProblem:
+		if k, ok := host.Refused(f); ok && w.plane.notifiedWithin(&k, w.now, host.RefusalTime) { // otherwise anybody could stop Fast CNPs to a host
+			w.plane.host.Refusals.Refuse(packet.Host{Addr: k.Src, Scope: k.Scope()}, w.now)
+			w.counters.add(f.Port, FastCNPRefused, 1)
+		}
+	}
+	return ConsumedSTAMP + Counter(r.Verdict-host.STAMP)
+}
+
+// conclude sends a reply, counts an event, and records a round-trip time.
+func (w *Worker) conclude(f *host.Frame, r *host.Result) {
+	if r.Event != host.NoEvent {
+		w.counters.add(f.Port, AnswersLimited+Counter(r.Event-host.AnswerLimited), 1)
+	}
+	if r.Size > 0 {
+		w.push(&w.egress[f.Port].notifications, r.Size, tagHost+flowtable.Index(r.Verdict))
+		f.Out = w.replyBuffer(f.Port)
+	}
+	w.plane.paths[f.Port].probed(r.RTT)
+}
+
+// probe sends a port's next STAMP test packet if it is due. Nothing is sent before a data packet has shown the Ethernet header towards the
+// peer, nor while the line is busy: the packet must leave at the time of its timestamp.
+func (w *Worker) probe(port int, interval int64) {
+	t := &w.trackers[port]
+	if t.linkLen == 0 || w.batch.Drain || w.egress[port].line.busy(w.now) || !w.plane.host.Due(port, uint32(w.id), w.now, interval) {
+		return
+	}
+	f := w.hostFrame(port)
+	r := w.plane.host.Probe(&f, uint32(w.id), t.link[:t.linkLen])
+	w.conclude(&f, &r)
+}
+
+// toProxy ends a notification to the gateway as a proxy. The domain filter applies to it, too.
+func (w *Worker) toProxy(f *host.Frame) Counter {
+	w.counters.add(f.Port, ReceivedFirst+Counter(packet.ProxyNotification-1), 1)
+	border := w.policy.Border
+	known := border != nil && border.from(f.Parsed)
 	switch {
-	case p.Proto == packet.ProtoUDP && w.takesSTAMP(b.port, data, p):
-		w.drop(b.port, ConsumedSTAMP, b.frames[i])
-		return true
-	case p.Proto == packet.ProtoICMPv6 && w.takesRefusal(b.port, data, p):
-		w.drop(b.port, ConsumedParameterProblem, b.frames[i])
-		return true
+	case f.WAN && border != nil && !known && !border.onlyObserves(&w.counters, f.Port, DroppedBorderIn):
+		return DroppedBorderIn
+	case !f.Proxy.Listens(f.Parsed.Dst):
+		return DroppedToGateway
 	}
-	node := w.policy.Proxy
-	return node != nil && w.reached(b, i, node)
+	request, reason := w.plane.host.Accept(f, known)
+	if reason == proxy.Accepted {
+		reason = w.keepRequest(f, &request)
+	}
+	if reason == proxy.Accepted {
+		w.counters.add(f.Port, ProxyAccepted, 1)
+	} else {
+		w.counters.add(f.Port, ProxyRefusedFirst+Counter(reason-1), 1)
+	}
+	return ConsumedProxyNotification
 }
 
-// takesRefusal reports whether a packet is an ICMPv6 Parameter Problem for the gateway, and processes it.
-func (w *Worker) takesRefusal(port int, data []byte, p *packet.Parsed) bool {
-	g := &w.policy.Build
-	if !g.HasIPv6 || p.Dst != g.IPv6 || !packet.ParameterProblem(data, p) {
-		return false
+// keepRequest keeps a request for the next data packet of its flow, and carries it out at this gateway.
+func (w *Worker) keepRequest(f *host.Frame, r *proxy.Request) proxy.Refusal {
+	in := f.Port // the sender's data arrives from the fabric
+	if f.WAN {
+		in = w.ports[in].Peer
 	}
-	if r, ok := packet.DecodeFastCNPRefusal(data, p, &g.Code); ok && w.notifiedLately(port, p, &r) {
-		w.plane.refusals.refuse(packet.Host{Addr: p.Src, Scope: packet.ScopeOf(uint16(port), p)}, w.now)
-		w.counters.add(port, FastCNPRefused, 1)
+	k := flowtable.Key{Src: r.Sender, Dst: r.Receiver, DestQP: r.DestQP, SourceQP: r.SourceQP}
+	k.SetScope(packet.ScopeOf(uint16(in), f.Parsed))
+	if w.locate(&k) == ambiguousScope {
+		return proxy.Ambiguous
 	}
-	return true
+	if !w.requestFlow(&k, r.Level) {
+		return proxy.FlowUnknown
+	}
+	w.enforceForProxy(&k)
+	return proxy.Accepted
 }
 
-// notifiedLately reports whether the flow of a refused Fast CNP exists, and its sender was notified within refusalTime: otherwise anybody
-// could stop Fast CNPs to a host. It searches all workers, since the refusal may arrive at another one than the flow's packets.
-func (w *Worker) notifiedLately(port int, p *packet.Parsed, r *packet.FastCNPRefusal) bool {
-	k := flowtable.Key{Src: p.Src, Dst: r.Dst, DestQP: r.DestQP}
-	k.SetScope(packet.ScopeOf(uint16(port), p))
-	for _, other := range w.plane.workers {
-		if x, state, found := other.flows.Find(&k); found && other.accounts.notifiedWithin(x, state.Generation(), w.now, refusalTime*1e9) {
+// notifiedWithin reports whether a flow exists whose sender was notified within this many ns before now. It searches all workers, since what
+// asks may arrive at another one than the flow's packets.
+func (d *Dataplane) notifiedWithin(k *flowtable.Key, now, ns int64) bool {
+	for _, w := range d.workers {
+		if x, state, found := w.flows.Find(k); found && w.accounts.notifiedWithin(x, state.Generation(), now, ns) {
 			return true
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/host"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 )
@@ -24,7 +25,7 @@ func TestInHandIsNotOfAnEarlierStage(t *testing.T) {
 		{"a CNP, then learn", [][]byte{receiverCNP(), request.Frame()}, nil, (*dataplane.Worker).BreakLearning},
 		{"CE on arrival, then queue", [][]byte{marked.Frame(), request.Frame()}, func(p *dataplane.Policy) { p.Ports[wan].OnArrival = true }, breakQueue},
 		{"measure, then queue", [][]byte{request.Frame()}, func(p *dataplane.Policy) {
-			p.Ports[wan].STAMP = dataplane.STAMPSession{Peer: address("192.0.2.9"), Interval: 1000 * ms}
+			p.Ports[wan].STAMP = host.STAMPSession{Peer: address("192.0.2.9"), Interval: 1000 * ms}
 		}, breakQueue},
 	} {
 		t.Run(c.name, func(t *testing.T) {

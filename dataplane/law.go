@@ -242,6 +242,7 @@ func (w *Worker) lawNotify(r *response, b *batch, i int, c *congestion.LawState,
 		return false
 	}
 	s, random := &e.LawSender, w.lawRandom()
+	s.Arrives(w.now, b.frames[i].Len+lineOverhead)
 	switch n.format {
 	case congestion.LongHaulCNP, congestion.LongHaulCNPICMPv6:
 		if d.Parameter = f.Reduce(c, s, random); d.Parameter == 0 {
@@ -337,6 +338,7 @@ func (w *Worker) lawSend(r *response, b *batch, i int, f *lawFlow, d congestion.
 	if d.Action == congestion.RateReduce {
 		target = &w.senders.watch(x, a, r).target // another gateway's notification finds it there
 	}
+	r.state.threshold = uint64(r.policy.Law.NotifiesAbove())
 	if reason := w.ask(b, i, a, target); reason != allowed {
 		w.suppressFlow(r, x, reason)
 		return false

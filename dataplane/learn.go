@@ -50,7 +50,7 @@ func (w *Worker) learnCNPs(b *batch) {
 	for left := b.special &^ b.gone; left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(uint64(left))
 		data, p := w.frame(b, i)
-		if p.Opcode != packet.CNP || p.BTHFlags&packet.ExtensionBit != 0 || p.DstOpts != 0 || impostor(p) { // only RoCEv2 packets have an opcode
+		if p.Opcode != packet.CNP || p.BTHFlags&packet.ExtensionBit != 0 || p.DstOpts != 0 || p.IPv4Mapped() { // only RoCEv2 packets have an opcode
 			continue
 		}
 		var k flowtable.Key

@@ -127,7 +127,7 @@ func (n *note) choose(w *Worker, x flowtable.Index, k *flowtable.Key, group bool
 		return Encapsulated
 	}
 	n.to = k.Src
-	format, reason := w.policy.Who.ChooseWith(&w.recent, &k.Src, answer.Usable(), w.plane.refusals.has(packet.Host{Addr: k.Src, Scope: k.Scope()}, w.now), n.decision.Action)
+	format, reason := w.policy.Who.ChooseWith(&w.recent, &k.Src, answer.Usable(), w.plane.host.Refusals.Has(packet.Host{Addr: k.Src, Scope: k.Scope()}, w.now), n.decision.Action)
 	n.format = format
 	return Suppression(reason)
 }
@@ -180,8 +180,7 @@ func (w *Worker) setTarget(n *note, b *batch, i int) (ok bool) {
 }
 
 func (w *Worker) isOwn(a packet.Addr) bool {
-	own, ok := w.own(a)
-	return ok && own == a || w.policy.Proxy != nil && w.policy.Proxy.owns(a)
+	return w.policy.Build.Owns(a) || w.policy.Proxy.Owns(a)
 }
 
 func (w *Worker) suppress(in int, s Suppression) {
@@ -293,12 +292,7 @@ func (w *Worker) emit(n *note) Suppression {
 	return allowed
 }
 
-// originate queues, ahead of data, the frame in the last spare buffer. The tag is its type: a congestion.Format, or one of those in transmit.go.
-func (w *Worker) originate(port, size int, tag flowtable.Index) {
-	w.push(&w.egress[port].notifications, size, tag)
-}
-
-// push is originate for the queue of a port.
+// push queues, ahead of data, the frame in the last spare buffer. The tag is its type: a congestion.Format, or from tagHost on a host.Verdict.
 func (w *Worker) push(q *ring, size int, tag flowtable.Index) {
 	last := len(w.batch.Spare) - 1
 	spare := &w.batch.Spare[last]

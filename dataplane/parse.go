@@ -75,16 +75,12 @@ func (w *Worker) parseOne(b *batch, i int) {
 	case !roce || p.Opcode == packet.CNP:
 		b.special |= 1 << i
 		b.flowless |= 1 << i
-	case impostor(p):
+	case p.IPv4Mapped():
 		b.flowless |= 1 << i
 	default:
 		setKey(flowtable.KeyOf(r), b.port, p)
 	}
 }
-
-// impostor reports whether an IPv6 packet has an IPv4-mapped address, which no packet may have on the wire (RFC 4038 4.2): its flow would
-// be confused with the IPv4 flow of the same addresses.
-func impostor(p *packet.Parsed) bool { return p.Family == 6 && (p.Src.Is4() || p.Dst.Is4()) }
 
 // setKey writes a packet's flow key field by field: a whole Key would be built on the stack first, which costs more than the rest of this
 // function.

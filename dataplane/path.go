@@ -5,6 +5,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane/host"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
@@ -17,8 +18,6 @@ type path struct {
 	probe   probe
 	tracked [trackedReceivers]atomic.Uint32 // receivers of the flows that workers have tracked last, each a congestion.Receiver
 	turn    atomic.Uint32                   // number of such flows
-	session session
-	answers [answerKinds]atomic.Int64 // limits of answers, see reach.go
 
 	_ [64]byte // no line shared with the next port
 }
@@ -139,13 +138,13 @@ func (w *Worker) look(b *batch, out int, t *tracker) {
 // noteLink keeps the Ethernet header of a forwarded packet outside tunnels, for frames that the gateway sends by the same port. While the peer answers
 // test packets with the present header, that stays: another one may be of a VLAN that doesn't lead to the peer.
 func (w *Worker) noteLink(b *batch, out int, t *tracker, interval int64) {
-	if by, ok := w.plane.paths[out].session.answers(w.now, interval); w.now < t.linkUntil || ok && by == uint32(w.id) {
+	if by, ok := w.plane.host.Answers(out, w.now, interval); w.now < t.linkUntil || ok && by == uint32(w.id) {
 		return
 	}
 	const group = 1 // the bit of a MAC address
 	data, p := w.frame(b, 0)
 	if b.gone&1 == 0 && p.Kind == packet.RoCEv2 && !p.Encapsulated() && data[0]&group == 0 {
-		t.linkLen, t.linkUntil = copy(t.link[:], data[:p.L3]), w.now+answeredIntervals*interval
+		t.linkLen, t.linkUntil = copy(t.link[:], data[:p.L3]), w.now+host.AnsweredIntervals*interval
 	}
 	w.inHand = notInHand
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane/host"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/prefix"
 	"github.com/cnpgate/cnpgate/pairing"
@@ -38,8 +39,8 @@ type Policy struct {
 	PerProxy       ratelimit.Rate // notifications towards one proxy, of all its senders together
 	PerPort        ratelimit.Rate // notifications out of one port (draft-tian 9: a global limit a port)
 
-	Border *Border    // nil: no domain is set
-	Proxy  *ProxyNode // nil: the gateway is no proxy
+	Border *Border     // nil: no domain is set
+	Proxy  *host.Proxy // nil: the gateway is no proxy
 
 	Reflects []packet.Addr // whose STAMP test packets are answered, a few at most
 }
@@ -56,7 +57,7 @@ type PortPolicy struct {
 	RTTFrom congestion.RTTPolicy    // where RTT_est comes from; Response.RTT is the configured one
 	Sizing  congestion.Sizing       // of the thresholds, if RTT_est is measured or they are adjusted
 	Adjust  congestion.AdjustPolicy // of the queue's parameters
-	STAMP   STAMPSession
+	STAMP   host.STAMPSession
 	Queue   *Queue // nil: as the PortConfig says
 
 	Pacing *congestion.Pacing // of frames that leave by this port, by host, or by flow at a WAN port; nil: none is paced
@@ -68,12 +69,6 @@ type PortPolicy struct {
 	// Only in the present policy: Response.RTT comes from RTTSource, and the adjusted parameters have this Percent.
 	RTTSource congestion.RTTSource
 	Percent   int
-}
-
-// STAMPSession has the peer of a port's STAMP probes. The zero STAMPSession: none.
-type STAMPSession struct {
-	Peer     packet.Addr
-	Interval int64 // between test packets, ns; 0: none is sent
 }
 
 // observesAt reports whether nothing is sent, marked or held because of a port's queue.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/host"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 	"github.com/cnpgate/cnpgate/ratelimit"
@@ -113,7 +114,7 @@ func TestProxyAccess(t *testing.T) {
 		{"both limits reached: that of all counts", prefixes("203.0.113.0/24"), 200, 600, map[string]uint64{"receive-limit": 34}, 6},
 	} {
 		p := proxyFor(congestion.StandardCNP)
-		p.Proxy = dataplane.NewProxyNode(netip.MustParseAddr(own4), netip.Addr{}, netip.Addr{}, c.sources, c.perSource, c.received)
+		p.Proxy = host.NewProxy(netip.MustParseAddr(own4), netip.Addr{}, netip.Addr{}, c.sources, c.perSource, c.received)
 		s := newScene(t, p, nil)
 		s.arrive(f.Frame())
 		for n := range byte(40) {
@@ -130,7 +131,7 @@ func TestProxyAccess(t *testing.T) {
 func TestProxyListens(t *testing.T) {
 	const listen = "192.0.2.77"
 	p := proxyFor(congestion.StandardCNP)
-	p.Proxy = dataplane.NewProxyNode(netip.MustParseAddr(own4), netip.MustParseAddr(own6), netip.MustParseAddr(listen), prefixes("0.0.0.0/0"), 0, 0)
+	p.Proxy = host.NewProxy(netip.MustParseAddr(own4), netip.MustParseAddr(own6), netip.MustParseAddr(listen), prefixes("0.0.0.0/0"), 0, 0)
 	s := newScene(t, p, nil)
 	f := data(false, 0).Frame()
 	s.arrive(f)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/host"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 	"github.com/cnpgate/cnpgate/ratelimit"
@@ -46,7 +47,7 @@ func TestProxyFlood(t *testing.T) {
 	for name, flood := range floods(t) {
 		t.Run(name, func(t *testing.T) {
 			p := proxyFor(congestion.StandardCNP)
-			p.Proxy = dataplane.NewProxyNode(netip.MustParseAddr(own4), netip.Addr{}, netip.Addr{}, prefixes("203.0.0.0/8"), perSource, received)
+			p.Proxy = host.NewProxy(netip.MustParseAddr(own4), netip.Addr{}, netip.Addr{}, prefixes("203.0.0.0/8"), perSource, received)
 			p.Ports[wan].PerFlow = ratelimit.Interval(10 * ms)
 			r := testkit.New(t, testkit.Setup{Policy: p, Static: knownQPs(t), Rate: 10e9, Forget: true})
 			var frames [][]byte
@@ -122,7 +123,7 @@ type floodBench struct {
 
 func newFloodBench(b *testing.B, flood [][]byte) *floodBench {
 	p := proxyFor(congestion.StandardCNP)
-	p.Proxy = dataplane.NewProxyNode(netip.MustParseAddr(own4), netip.Addr{}, netip.Addr{}, prefixes("203.0.0.0/8"), 5_000, 10_000) // the default limits
+	p.Proxy = host.NewProxy(netip.MustParseAddr(own4), netip.Addr{}, netip.Addr{}, prefixes("203.0.0.0/8"), 5_000, 10_000) // the default limits
 	p.Ports[wan].PerFlow = ratelimit.Interval(10 * ms)
 	r := testkit.New(b, testkit.Setup{Policy: p, Static: knownQPs(b), Burst: 64, Rate: 400e9, Forget: true, Flows: 4096, Buffers: 1024, BufferSize: 2048})
 	f := &floodBench{Rig: r, frames: bothWays(1024), flood: flood}

@@ -12,6 +12,7 @@ import (
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/host"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 	"github.com/cnpgate/cnpgate/proxy"
@@ -356,7 +357,7 @@ func TestProxyNotifiesOnlyKnownFlows(t *testing.T) {
 	static := knownQPs(t)
 	rapid.Check(t, func(t *rapid.T) {
 		p := proxyFor(congestion.StandardCNP)
-		p.Proxy = dataplane.NewProxyNode(netip.MustParseAddr(own4), netip.Addr{}, netip.Addr{}, prefixes("203.0.113.0/24"), 0, 0)
+		p.Proxy = host.NewProxy(netip.MustParseAddr(own4), netip.Addr{}, netip.Addr{}, prefixes("203.0.113.0/24"), 0, 0)
 		r := testkit.New(t, testkit.Setup{Policy: p, Static: static, Rate: 10e9, Workers: 2})
 		var seen, asked, want [15]int // by flow: data packets, whether a request waits, CNPs
 		for range rapid.IntRange(1, 60).Draw(t, "events") {

@@ -47,7 +47,7 @@ func queuedFlows(seed int64) (did happened, err error) {
 		unit = 1e6
 	}
 	aging := unit * int64(20+r.Intn(200))
-	shared, err := pairing.New(make([]byte, pairing.Size(1024)), pairing.Config{Flows: 1024, Peers: []int{1, 0}})
+	shared, err := pairing.New(make([]byte, pairing.Size(1024)), pairing.Config{Flows: 1024, Egress: []int{1, 0}})
 	if err != nil {
 		return did, err
 	}

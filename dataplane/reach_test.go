@@ -10,6 +10,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/host"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 )
@@ -27,7 +28,7 @@ func portMAC(port int) packet.MAC { return packet.MAC{2, 'c', 'n', 'p', 0, byte(
 
 // proxying makes the gateway of a policy a proxy for all sources.
 func proxying(p *dataplane.Policy) *dataplane.Policy {
-	p.Proxy = dataplane.NewProxyNode(netip.MustParseAddr(own4), netip.MustParseAddr(own6), netip.Addr{}, prefixes("0.0.0.0/0", "::/0"), 0, 0)
+	p.Proxy = host.NewProxy(netip.MustParseAddr(own4), netip.MustParseAddr(own6), netip.Addr{}, prefixes("0.0.0.0/0", "::/0"), 0, 0)
 	return p
 }
 

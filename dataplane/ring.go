@@ -10,7 +10,7 @@ import (
 // entry is a frame in a queue.
 type entry struct {
 	frame burst.Frame
-	tag   flowtable.Ref // the frame's flow; for frames that the gateway originates, Index is one of the tags in transmit.go
+	tag   flowtable.Ref // the frame's flow; for frames that the gateway originates, Index is a tag, see Worker.push
 }
 
 // ring is a bounded first-in first-out queue of entries in memory from New's caller. Frames and tags are separate arrays, so that a burst

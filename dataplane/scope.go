@@ -25,7 +25,10 @@ const mostTwins = 8
 // it is ambiguous until all workers have listed the flows that they had before the policy let such notifications in.
 func (w *Worker) locate(k *flowtable.Key) location {
 	if k.Scope().Tagged() {
-		return w.locateIn(k)
+		if other, _ := find(w, k); other == nil {
+			return unknownScope
+		}
+		return located
 	}
 	var found [mostTwins]flowtable.Twin
 	result := unknownScope
@@ -49,14 +52,16 @@ func (w *Worker) locate(k *flowtable.Key) location {
 	return result
 }
 
-// locateIn is locate for a notification with tags.
-func (w *Worker) locateIn(k *flowtable.Key) location {
-	for _, other := range w.plane.workers {
-		if _, _, found := other.flows.Find(k); found {
-			return located
+// find finds a flow at any worker, this one first; nil if none has it.
+func find(w *Worker, k *flowtable.Key) (*Worker, flowtable.Ref) {
+	all := w.plane.workers
+	for i := range all {
+		other := all[(w.id+i)%len(all)]
+		if x, state, found := other.flows.Find(k); found {
+			return other, flowtable.Ref{Index: x, Generation: state.Generation()}
 		}
 	}
-	return unknownScope
+	return nil, flowtable.Ref{}
 }
 
 // sourceQP is the confirmed source QP of a flow that any worker has.

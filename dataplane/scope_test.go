@@ -9,6 +9,7 @@ import (
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/host"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 	"github.com/cnpgate/cnpgate/pairing"
@@ -147,7 +148,7 @@ func TestProxyByScope(t *testing.T) {
 			enforce := enforcing()
 			p.Border, p.QPMap = enforce.Border, inVLANs(t, 0, 10, 20)
 			p.Ports[wan].Pacing, p.Ports[wan].Enforce = enforce.Ports[wan].Pacing, enforce.Ports[wan].Enforce
-			p.Proxy = dataplane.NewProxyNode(netip.MustParseAddr(own4), netip.Addr{}, netip.Addr{}, prefixes("192.0.2.77/32"), 0, 0)
+			p.Proxy = host.NewProxy(netip.MustParseAddr(own4), netip.Addr{}, netip.Addr{}, prefixes("192.0.2.77/32"), 0, 0)
 			s := &enforceScene{scene: &scene{testkit.New(t, testkit.Setup{Workers: 3, Rate: 10e9, Policy: p, Buffers: 8192,
 				Change: func(c *dataplane.Config) { c.Ports[wan].Paced = 50e6 }}), t}}
 			frame := data(false, 0)

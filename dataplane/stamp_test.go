@@ -7,6 +7,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/host"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
@@ -21,7 +22,7 @@ var (
 // probing is a policy of a gateway with its own address and its peer's, that probes the peer and answers it.
 func probing(own, peer packet.Addr, interval int64) *dataplane.Policy {
 	p := measuring(congestion.RTTSTAMP)
-	p.Ports[wan].STAMP = dataplane.STAMPSession{Peer: peer, Interval: interval}
+	p.Ports[wan].STAMP = host.STAMPSession{Peer: peer, Interval: interval}
 	p.Reflects = []packet.Addr{peer}
 	p.Build.DSCP = 48
 	if own.Is4() {

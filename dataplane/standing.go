@@ -90,7 +90,7 @@ func stand(w *Worker, x flowtable.Index, s *Standing) {
 		n.decision = policy.Decide(state.metrics, congestion.ByDepth)
 		s.byThresholds(w, &r, x, a, &n)
 	}
-	s.Refused = w.plane.refusals.has(packet.Host{Addr: k.Src, Scope: k.Scope()}, w.now)
+	s.Refused = w.plane.host.Refusals.Has(packet.Host{Addr: k.Src, Scope: k.Scope()}, w.now)
 	s.Choice = ManagementQP
 	if k.DestQP >= managementQPs {
 		s.Choice = n.choose(w, x, k, false)

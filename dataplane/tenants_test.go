@@ -10,6 +10,7 @@ import (
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/host"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 	"github.com/cnpgate/cnpgate/internal/virtual"
@@ -264,7 +265,7 @@ func tenantPolicy(t *testing.T, in *places) *dataplane.Policy {
 	for f := range p.Who.Enabled {
 		p.Who.Enabled[f] = true
 	}
-	p.Proxy = dataplane.NewProxyNode(netip.MustParseAddr(own4), netip.MustParseAddr(own6), netip.Addr{}, prefixes(congested4+"/32", congested6+"/128"), 5000, 0)
+	p.Proxy = host.NewProxy(netip.MustParseAddr(own4), netip.MustParseAddr(own6), netip.Addr{}, prefixes(congested4+"/32", congested6+"/128"), 5000, 0)
 	p.Proxies = behind(t, "198.18.9.0/24", "198.18.250.9", "fd00:18:9::/48", "fd00:18::9:9")
 	if in.vni[0] != 0 {
 		p.Proxies = behind(t, "198.18.0.0/16", "198.18.250.9", "fd00:18::/32", "fd00:18::9:9")

@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane/host"
 	"github.com/cnpgate/cnpgate/flowtable"
 )
 
@@ -57,23 +58,13 @@ func (w *Worker) countLeft(port, frames int, bytes uint64) {
 	w.counters.add(port, TxBytes, bytes)
 }
 
-// Tags of frames that the gateway originates: first the notifications, whose tag is their congestion.Format.
-const (
-	tagTest  = congestion.Formats + iota // a STAMP test packet
-	tagReply                             // a STAMP reply
-	tagARP                               // an ARP reply
-	tagND                                // a Neighbor Advertisement
-	tagEcho                              // an echo reply
-	tags
-)
+// tagHost is the first tag of frames that the gateway sends as a host, in the order of host.Verdict. Those before it are notifications'.
+const tagHost = congestion.Formats
 
 // sentAs returns the counter of sent frames with a tag.
 func sentAs(tag flowtable.Index) Counter {
-	switch {
-	case tag >= tagARP:
-		return AnswersSentFirst + Counter(tag-tagARP)
-	case tag >= tagTest:
-		return STAMPSentFirst + Counter(tag-tagTest)
+	if tag >= tagHost {
+		return STAMPSentFirst + Counter(tag-tagHost)
 	}
 	return SentFirst + Counter(tag)
 }
@@ -81,10 +72,10 @@ func sentAs(tag flowtable.Index) Counter {
 // countNotSent counts that a frame with a tag is not sent, with the reason.
 func (w *Worker) countNotSent(port int, tag flowtable.Index, reason Suppression) {
 	switch {
-	case tag >= tagARP:
+	case tag >= tagHost+flowtable.Index(host.ARP):
 		w.counters.add(port, AnswersNotSent, 1)
 		return
-	case tag >= tagTest:
+	case tag >= tagHost:
 		w.counters.add(port, STAMPNotSent, 1)
 		return
 	}
@@ -97,7 +88,7 @@ func (w *Worker) notificationsSent(port, n int) {
 	for n > 0 {
 		_, which := r.front(n)
 		same := equalAhead(which)
-		if tag := which[0]; tag.Index < tagTest {
+		if tag := which[0]; tag.Index < tagHost {
 			w.histograms.ports[port].reaction.add(sinceStamp(w.now, tag.Generation), uint64(same))
 		}
 		w.counters.add(port, sentAs(which[0].Index), uint64(same))

@@ -4,34 +4,45 @@ import (
 	"math/bits"
 
 	"github.com/cnpgate/cnpgate/cnpdec"
+	"github.com/cnpgate/cnpgate/dataplane/host"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
+// passed is the verdict on a frame that is forwarded, if it isn't dropped later. Other verdicts are the counter of a frame's end.
+const passed Counter = 0
+
 // classify gives each special frame of a batch its verdict: forward, consume, or drop by the domain filter. Every other frame is forwarded.
 func (w *Worker) classify(b *batch) {
+	if b.special == 0 {
+		return
+	}
+	f := w.hostFrame(b.port)
 	for left := b.special; left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(uint64(left))
-		if w.ends(b, i) {
+		f.Data, f.Parsed = w.frame(b, i)
+		if end := w.verdict(b, i, &f); end != passed {
+			w.drop(b.port, end, b.frames[i])
 			b.gone |= 1 << i
 		}
 	}
 	w.inHand = notInHand
 }
 
-// ends counts a notification, and ends a frame that is not forwarded: MAC control of the link, a frame for the gateway, or one that the
-// domain filter drops. MAC control for any other address is forwarded.
-func (w *Worker) ends(b *batch, i int) bool {
-	data, p := w.frame(b, i)
+// verdict counts a notification, and returns the end of a frame that is not forwarded: MAC control of the link, a frame for the gateway, or
+// one that the domain filter drops. MAC control for any other address is forwarded, and so is what is in a tunnel.
+func (w *Worker) verdict(b *batch, i int, f *host.Frame) Counter {
+	data, p, tunnelled := f.Data, f.Parsed, b.tunnel>>i&1 != 0
 	if p.Kind == packet.MACControl && [6]byte(data) == packet.MACControlAddr {
 		if l := w.egress[b.port].link; l != nil {
 			l.obey(w.now, data, p)
 		}
-		w.drop(b.port, ConsumedMACControl, b.frames[i])
-		return true
+		return ConsumedMACControl
 	}
-	if w.forGateway(b, i) {
-		return true
+	if !tunnelled {
+		if end := w.toGateway(f); end != passed {
+			return end
+		}
 	}
 	code := &w.policy.Build.Code
 	kind := packet.Classify(data, p, code)
@@ -43,19 +54,18 @@ func (w *Worker) ends(b *batch, i int) bool {
 	if kind != packet.NotANotification {
 		w.counters.add(b.port, ReceivedFirst+Counter(kind-1), 1)
 	}
-	reason, stop := w.policy.Border.stops(w.ports[b.port].Role, kind, data, p, code)
-	stop = stop && !w.policy.Border.onlyObserves(&w.counters, b.port, reason)
+	if reason, stops := w.policy.Border.stops(w.ports[b.port].Role, kind, data, p, code); stops && !w.policy.Border.onlyObserves(&w.counters, b.port, reason) {
+		return reason
+	}
 	switch {
-	case stop:
-		w.drop(b.port, reason, b.frames[i])
-	case b.tunnel>>i&1 != 0: // flows in tunnels are not paced, and their senders get no notifications
+	case tunnelled: // flows in tunnels are not paced, and their senders get no notifications
 	case kind != packet.NotANotification && w.ports[b.port].Role == WAN:
 		w.passing(b.port, kind, data, p)
 		w.enforce(b.port, kind, data, p)
 	case kind == packet.StandardCNP:
 		w.slowHost(b.port, p)
 	}
-	return stop
+	return passed
 }
 
 // passing records that a valid notification of a permitted gateway to a sender passes, except a Resume. A standard CNP comes from the flow's

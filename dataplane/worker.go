@@ -6,6 +6,7 @@ import (
 	"github.com/cnpgate/cnpgate/cnpdec"
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane/host"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -48,11 +49,12 @@ type Worker struct {
 	mail       []mailbox[slowDown]        // by the worker that writes
 	paceMail   []mailbox[portPaceRequest] // the same
 	passedMail []mailbox[portPaceRequest] // notifications of other gateways that pass; the same
+	proxyMail  []mailbox[host.Request]    // the same
 	trials     [trialSlots]trial          // of the requests that this worker has passed to the others
 	trial      uint8                      // the last one
 	heard      cnpdec.Notification        // the one that is being read
 	hearing    cnpdec.Receiver            // by these rules
-	requests   requests
+	requests   host.Requests
 	drain      drain
 	trace      *traceState   // in this step, nil: nothing is traced
 	steps      atomic.Uint64 // made so far
@@ -85,7 +87,7 @@ func newWorker(d *Dataplane, id int, b burst.Backend, c *Config) (*Worker, error
 	w.mail, w.paceMail = newMailboxes[slowDown](len(c.Backends), c.Ports), newMailboxes[portPaceRequest](len(c.Backends), c.Ports)
 	if len(c.Backends) > 1 {
 		w.passedMail = make([]mailbox[portPaceRequest], len(c.Backends))
-		w.requests.mail = make([]mailbox[request], len(c.Backends))
+		w.proxyMail = make([]mailbox[host.Request], len(c.Backends))
 	}
 	w.histograms.init(c.Ports)
 	return w, nil
@@ -159,9 +161,8 @@ func (w *Worker) Step() int {
 	if w.policy.Proxy != nil {
 		w.flows.ListTwins() // for locate
 	}
-	if w.policy.Proxy != nil || w.requests.n > 0 {
-		w.readRequests()
-		w.sweepRequests()
+	if w.policy.Proxy != nil || w.requests.N > 0 {
+		w.keepRequests()
 	}
 	if len(w.taps) > 0 {
 		receiveMirrored(w)
@@ -172,7 +173,7 @@ func (w *Worker) Step() int {
 	for port := range w.egress {
 		w.resume(port)
 		if s := &w.policy.Ports[port].STAMP; s.Interval > 0 {
-			w.sendTest(port, s)
+			w.probe(port, s.Interval)
 		}
 		if w.egress[port].pacer != nil {
 			w.release(port)
@@ -211,7 +212,7 @@ func (w *Worker) receive(port int, rx []burst.Frame) {
 	if w.trace != nil {
 		w.trace.learned(w, &b)
 	}
-	if w.requests.n > 0 && w.ports[port].Role == Fabric {
+	if w.requests.N > 0 && w.ports[port].Role == Fabric {
 		w.answerRequests(&b)
 	}
 	if b.ce != 0 {

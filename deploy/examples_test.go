@@ -41,11 +41,10 @@ ip -n gateway link set dev span0 master br0 up
 ip -n gateway link set dev eth2 up
 ip -n gateway link set dev br0 type bridge ageing_time 0
 `
-	// The gateway at the other end of the WAN, with the same file and a folder of its own for its socket.
+	// The machine at the other end of the WAN, with a /run of its own.
 	other = `
 ip link add eth1 netns gateway type veth peer name eth1 netns gateway-b
-ip netns exec gateway-b scripts/host-setup --interface eth0 --interface eth1
-ip netns exec gateway-b unshare -m bash -c 'mkdir /run/cnpgate && mount -t tmpfs none /run/cnpgate && exec bin/cnpgate run deploy/two-gateways.yaml' &
+echo "exec ip netns exec gateway-b unshare -m bash -c 'mount -t tmpfs none /run && exec \"\$@\"' there \"\$@\"" >there
 `
 )
 
@@ -56,27 +55,31 @@ func TestExamples(t *testing.T) {
 		return
 	}
 	dir := checkout(t)
-	const prepare = "ip netns exec gateway scripts/host-setup --interface eth0 --interface eth1"
+	const (
+		prepare = "ip netns exec gateway scripts/host-setup --interface eth0 --interface eth1"
+		check   = "ip netns exec gateway bin/cnpgate check deploy/"
+		start   = "ip netns exec gateway bin/cnpgate run deploy/"
+		inBack  = " 2>log &"
+	)
 	for _, c := range []struct {
 		file, kind string
 		wires      string
-		prepare    []string // commands of the operator before check and run
+		operator   []string // commands before the last one, which shows notifications
 	}{
-		{"laptop-af-packet.yaml", "standard-cnp", fmt.Sprintf(hosts, "eth1", "gateway"), []string{prepare}},
-		{"lossless.yaml", "standard-cnp", fmt.Sprintf(hosts, "eth1", "gateway"), []string{prepare}},
-		{"proxy.yaml", "proxy-notification", fmt.Sprintf(hosts, "eth1", "gateway"), []string{prepare}},
-		{"two-gateways.yaml", "standard-cnp", "ip netns add gateway-b\n" + fmt.Sprintf(hosts, "eth0", "gateway-b") + other, []string{prepare}},
-		{"tap.yaml", "standard-cnp", fmt.Sprintf(hosts, "eth1", "gateway") + bridged, nil},
-		{"tap-single.yaml", "standard-cnp", fmt.Sprintf(hosts, "eth1", "gateway") + bridged + mirrored, nil},
+		{"laptop-af-packet.yaml", "standard-cnp", fmt.Sprintf(hosts, "eth1", "gateway"), []string{prepare, check + "laptop-af-packet.yaml", start + "laptop-af-packet.yaml" + inBack}},
+		{"lossless.yaml", "standard-cnp", fmt.Sprintf(hosts, "eth1", "gateway"), []string{prepare, check + "lossless.yaml", start + "lossless.yaml" + inBack}},
+		{"proxy.yaml", "proxy-notification", fmt.Sprintf(hosts, "eth1", "gateway"), []string{prepare, check + "proxy.yaml", start + "proxy.yaml" + inBack}},
+		{"two-gateways.yaml", "standard-cnp", "ip netns add gateway-b\n" + fmt.Sprintf(hosts, "eth0", "gateway-b") + other, []string{
+			prepare, start + "two-gateways.yaml" + inBack, "bash there scripts/host-setup --interface eth0 --interface eth1", "bash there bin/cnpgate run deploy/two-gateways.yaml 2>log-b &"}},
+		{"tap.yaml", "standard-cnp", fmt.Sprintf(hosts, "eth1", "gateway") + bridged, []string{check + "tap.yaml", start + "tap.yaml" + inBack}},
+		{"tap-single.yaml", "standard-cnp", fmt.Sprintf(hosts, "eth1", "gateway") + bridged + mirrored, []string{check + "tap-single.yaml", start + "tap-single.yaml" + inBack}},
 	} {
 		t.Run(c.file, func(t *testing.T) {
-			file := "deploy/" + c.file
-			operator := append(c.prepare, "ip netns exec gateway bin/cnpgate check "+file, "ip netns exec gateway bin/cnpgate run "+file+" 2>log &")
 			show := "bin/cnpgate show notifications --outcome observed -o json"
-			if len(operator)+1 > 5 {
-				t.Errorf("%d commands, expected at most 5", len(operator)+1)
+			if len(c.operator)+1 > 5 {
+				t.Errorf("%d commands, expected at most 5", len(c.operator)+1)
 			}
-			script := "mount -t tmpfs none /run\nmkdir /run/netns\nset -e\ntrap 'kill $(jobs -p); wait' EXIT\n" + c.wires + strings.Join(operator, "\n") + load +
+			script := "mount -t tmpfs none /run\nmkdir /run/netns\nset -e\ntrap 'kill $(jobs -p); wait' EXIT\n" + c.wires + strings.Join(c.operator, "\n") + load +
 				"for ((i = 0; i < 300; i++)); do\n" + show + " >shown 2>said && grep -q '\"kind\"' shown && break\nsleep 0.2\ndone\ncat shown >&3\n"
 			cmd := exec.Command("bash", "-c", script)
 			cmd.Dir, cmd.WaitDelay = dir, 10*time.Second

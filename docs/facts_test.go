@@ -132,7 +132,7 @@ func TestFacts(t *testing.T) {
 		{"wire-formats.md", "at most %d octets of node data", []any{packet.MaxOptionTrace - packet.IOAMTraceHeaderLen}},
 		{"qp-rules.md", "| %d a flow of `flows.paired` |", []any{(pairing.Size(32<<10) + 1<<15 - 1) >> 15}},
 		{"qp-rules.md", "and %.1f MiB", []any{float64(pairing.Size(32<<10)) / (1 << 20)}},
-		{"qp-rules.md", "a queue of %s a worker", []any{grouped(d("pairing/waiting.go", "maxWaiting"))}},
+		{"qp-rules.md", "a queue of %s a worker", []any{grouped(d("pairing/cm/queue.go", "MaxWaiting"))}},
 		{"qp-rules.md", "which keeps up to %d", []any{d("pairing/learner.go", "maxBudget")}},
 		{"qp-pairing.md", "| `%s` (`qp_map`), `%s`, `%s`, `%s`, `%s`, `%s`, `%s`, best first", []any{evidence[0], evidence[1], evidence[2], evidence[3], evidence[4], evidence[5], evidence[6]}},
 		{"proxy.md", "the map has %d entries", []any{proxy.MaxSenders}},

@@ -11,7 +11,7 @@ type State uint8
 
 const (
 	Unknown   State = iota // nothing points to a source QP
-	Candidate              // weak evidence points to it; or the flow has a mate and is in doubt
+	Candidate              // weak evidence points to it; or the flow has a peer flow and is suspended
 	Confirmed              // notifications may name it
 )
 
@@ -87,6 +87,11 @@ func (a Answer) Ended() Ending { return Ending(a & endedBits >> 29) }
 
 // Usable reports whether a notification may name the source QP: it is confirmed, and the record is open.
 func (a Answer) Usable() bool { return a&(endedBits|stateBits) == Answer(Confirmed)<<24 }
+
+// fixed reports whether the answer comes from a source of evidence that no packet can change: a map, a hint or a DETH.
+func (a Answer) fixed() bool {
+	return a.State() == Confirmed && (a.Evidence() == EvidenceStatic || a.Evidence() == EvidenceHint || a.Evidence() == EvidenceDETH)
+}
 
 func (a Answer) closed(why Ending) Answer { return a&^endedBits | Answer(why)<<29 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/pairing/store"
 )
 
 // Forged and stale messages of RDMA-CM and forged data must not have these effects.
@@ -56,7 +57,7 @@ func TestReuseAfterAnUnseenDREQ(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		ahead uint32 // of where the old connection ended
-	}{{"goes on", 0}, {"within the gap", 30}, {"beyond the gap", 1000}, {"within 2^16", 60_000}, {"begins where the old one did", psnMask + 1 - 200}} {
+	}{{"goes on", 0}, {"within the gap", 30}, {"beyond the gap", 1000}, {"within 2^16", 60_000}, {"begins where the old one did", store.PSNMask + 1 - 200}} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWire(t)
 			w.connect(100, 200)
@@ -65,7 +66,7 @@ func TestReuseAfterAnUnseenDREQ(t *testing.T) {
 			old := w.view(0, 200)
 			port := symmetricPort(101, 200)
 			for i := range uint32(300) {
-				psn := (psnB + 200 + c.ahead + i) & psnMask
+				psn := (psnB + 200 + c.ahead + i) & store.PSNMask
 				w.send(0, 200, packet.RCSendOnly, psn, port)
 				if a := w.view(0, 200); a.Usable() && a.SourceQP() != 101 {
 					t.Fatalf("packet %d: %v, as before: %v", i, a, old)
@@ -130,7 +131,7 @@ func TestContradictedForEver(t *testing.T) {
 	}
 }
 
-// A verdict applies to the flows that had the places when it was made. If one of them ends before the verdict is applied, and another flow
+// A verdict applies to the flows that had the slots when it was made. If one of them ends before the verdict is applied, and another flow
 // gets its index, then neither that flow nor the other flow of the pair changes.
 func TestVerdictAboutAFlowThatEnded(t *testing.T) {
 	for _, side := range []int{0, 1} {
@@ -138,18 +139,18 @@ func TestVerdictAboutAFlowThatEnded(t *testing.T) {
 		w.send(0, 200, packet.RCSendOnly, 5, 52769)
 		w.send(1, 100, packet.RCAcknowledge, 6, 52769) // doesn't agree
 		w.is(0, 200, 0, 0)
-		var places [2]place
-		var refs [2]flowRef
+		var slotSet [2]store.Slot
+		var refs [2]store.Ref
 		for i, qp := range []uint32{200, 100} {
 			x := w.find(i, qp)
-			places[i], _ = w.workers[i].place(x)
+			slotSet[i], _ = w.workers[i].slotOf(x)
 			refs[i] = w.workers[i].ref(x)
 		}
 		qp := []uint32{200, 100}[side]
 		x := w.find(side, qp)
 		w.workers[side].Renew(x, w.now) // the same index and key, another flow
 		w.send(side, qp, packet.RCSendOnly, 0x70000, 40000)
-		w.workers[1].pair(&places[1], &places[0], refs[1], refs[0], EvidencePort, true)
+		w.workers[1].pair(&slotSet[1], &slotSet[0], refs[1], refs[0], EvidencePort, true)
 		for i, qp := range []uint32{200, 100} {
 			if a := w.view(i, qp); a.State() == Confirmed {
 				t.Errorf("side %d's flow has ended, and side %d's is %v", side, i, a)
@@ -158,35 +159,35 @@ func TestVerdictAboutAFlowThatEnded(t *testing.T) {
 	}
 }
 
-// While one worker compares the flows between two hosts, no other worker gives away their places.
-func TestPlacesStayWhileTheyAreCompared(t *testing.T) {
+// While one worker compares the flows between two hosts, no other worker gives away their slots.
+func TestSlotsStayWhileTheyAreCompared(t *testing.T) {
 	w := newWire(t)
 	w.send(0, 200, packet.RCSendOnly, 5, 52769)
-	pl, _ := w.workers[0].place(w.find(0, 200))
-	if !pl.g.lock.try() {
+	pl, _ := w.workers[0].slotOf(w.find(0, 200))
+	if !pl.Group().Lock().Try() {
 		t.Fatal("another worker holds the group's lock")
 	}
-	w.workers[0].setAnswer(w.find(0, 200), makeAnswer(100, Confirmed, EvidenceCM).closed(EndedReuse)) // its place may be given away
-	before := pl.p.lease
-	for i := range uint32(2 * placesASide) {
+	w.workers[0].setAnswer(w.find(0, 200), makeAnswer(100, Confirmed, EvidenceCM).closed(EndedReuse)) // its slot may be given away
+	before := pl.Lease()
+	for i := range uint32(2 * store.SlotsASide) {
 		w.send(0, 1000+i, packet.RCSendOnly, 5, 52769)
 		w.send(1, 1000+i, packet.RCAcknowledge, 5, 52769)
 	}
-	if pl.owner() == 0 || before != pl.p.lease || pl.own() != 1 || pl.others() != 0 {
-		t.Errorf("%d and %d places are in use, the first one by %x", pl.own(), pl.others(), pl.owner())
+	if pl.Ref() == 0 || before != pl.Lease() || pl.Own() != 1 || pl.Others() != 0 {
+		t.Errorf("%d and %d slots are in use, the first one by %x", pl.Own(), pl.Others(), pl.Ref())
 	}
-	pl.g.lock.release()
+	pl.Group().Lock().Release()
 }
 
 // Tenants are separate even if their VLANs differ only in the TPID of the tag: flows with different tags are in different groups, so
 // RDMA-CM's claims in one VLAN don't count in the other.
 func TestTenantsAreApart(t *testing.T) {
-	p, err := New(make([]byte, Size(16)), Config{Flows: 16, Peers: []int{1, 0}})
+	p, err := New(make([]byte, Size(16)), Config{Flows: 16, Egress: []int{1, 0}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	k := flowtable.Key{Src: alice, Dst: bob, DestQP: 200}
-	seen := map[groupKey]bool{}
+	seen := map[store.Key]bool{}
 	for _, tags := range [][2]packet.Tag{{}, {0x1005}, {0x2005}, {0x1005, 0x1005}, {0x2005, 0x1005}, {0x2005, 0x2005}} {
 		k.OuterTag, k.InnerTag = tags[0], tags[1]
 		g, _ := p.groupOf(&k)
@@ -201,7 +202,7 @@ func TestTenantsAreApart(t *testing.T) {
 // one continues.
 func TestReuseWithTheSamePortBothWays(t *testing.T) {
 	const start, requests, pending = 0x900, 500, 110
-	w := bothWays(t, start, requests, pending)
+	w := requestsBothWays(t, start, requests, pending)
 	w.send(0, 200, packet.RCSendOnly, psnB, 7)
 	for i := range uint32(requests) {
 		w.is(0, 200, 0, 0)
@@ -239,7 +240,7 @@ func TestForgedRequestFirst(t *testing.T) {
 		w.talk(100, 200, 5, c.packets, 52769)
 		w.is(0, 200, 100, EvidencePort)
 		w.is(1, 100, 200, EvidencePort)
-		if a := w.at(1, 100); c.answers > 0 && a.sent().valid() {
+		if a := w.at(1, 100); c.answers > 0 && a.Sent().Valid() {
 			t.Error("the forged request counts as one of the flow's")
 		}
 	}
@@ -262,7 +263,7 @@ func TestNoVerdictAtAnOddPacket(t *testing.T) {
 	w.talk(100, 200, 5, 70, 52769)
 	w.is(0, 200, 0, 0)
 	third := w.at(0, 300)
-	third.vacate(third.owner())
+	third.Vacate(third.Ref())
 	w.workers[0].tracks[w.find(0, 200)].wait(0)
 	w.send(0, 200, packet.RCSendOnly, 0x700000, 9)
 	w.is(0, 200, 0, 0)

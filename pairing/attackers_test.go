@@ -15,8 +15,8 @@ func fitting(alices, bobs uint32) uint32 {
 	}
 }
 
-// TestForgedFormula: someone who knows two QPs sends packets to a QP that fits by the formula before the true mate does. The pair ends when
-// the true mate has sent some packets, and no wrong one is made after that.
+// TestForgedFormula: someone who knows two QPs sends packets to a QP that fits by the formula before the true peer flow does. The pair ends when
+// the true peer flow has sent some packets, and no wrong one is made after that.
 func TestForgedFormula(t *testing.T) {
 	for name, c := range map[string]struct {
 		request, response packet.Opcode

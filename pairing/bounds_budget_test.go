@@ -24,8 +24,8 @@ func TestNothingOnCredit(t *testing.T) {
 		packet func(w *wire)
 		done   func(w *wire) bool
 	}{
-		"a place": {func(*wire) {}, func(w *wire) { w.send(0, 200, packet.RCSendOnly, 5, 52769) },
-			func(w *wire) bool { _, ok := w.workers[0].place(w.find(0, 200)); return ok }},
+		"a slot": {func(*wire) {}, func(w *wire) { w.send(0, 200, packet.RCSendOnly, 5, 52769) },
+			func(w *wire) bool { _, ok := w.workers[0].slotOf(w.find(0, 200)); return ok }},
 		"a judgement": {
 			func(w *wire) {
 				w.talk(100, 200, 5, 1, 7)
@@ -40,11 +40,14 @@ func TestNothingOnCredit(t *testing.T) {
 				w.send(1, 100, packet.RCAcknowledge, 0x1000, 7)
 			},
 			func(w *wire) { w.send(1, 100, packet.RCAcknowledge, 0x5000, 7) },
-			func(w *wire) bool { a, b := w.at(0, 200), w.at(1, 100); return !b.may(a.n) || b.trial().retries > 0 }},
+			func(w *wire) bool {
+				a, b := w.at(0, 200), w.at(1, 100)
+				return !b.May(a.Number()) || b.EditElimination().Retries > 0
+			}},
 		"a new beginning": {
 			func(w *wire) { w.talk(100, 200, 5, 1, 7); w.send(0, 200, packet.RCSendOnly, 0x500000, 7) },
 			func(w *wire) { w.send(0, 200, packet.RCSendOnly, 0x500001, 7) },
-			func(w *wire) bool { a := w.at(0, 200); return a.sent().first() != 5 }},
+			func(w *wire) bool { a := w.at(0, 200); return a.Sent().First() != 5 }},
 		"another connection": {
 			func(w *wire) { w.talk(100, 200, 5, 10, 52769); w.send(0, 200, packet.RCSendOnly, 0x500000, 7) },
 			func(w *wire) { w.send(0, 200, packet.RCSendOnly, 0x500001, 7) },
@@ -56,16 +59,16 @@ func TestNothingOnCredit(t *testing.T) {
 		"a claim of RDMA-CM": {
 			func(w *wire) { w.send(0, 200, packet.RCSendOnly, psnB, 7); w.connect(100, 200) },
 			func(w *wire) { w.talk(100, 200, psnB, 3, 7) },
-			func(w *wire) bool { a := w.at(0, 200); return a.claimed() != 0 }},
+			func(w *wire) bool { a := w.at(0, 200); return a.Claim() != 0 }},
 		"what was ruled out about a flow whose port moves": {
 			func(w *wire) {
 				w.send(1, 100, packet.RCAcknowledge, 0x900000, 7)
 				w.send(0, 200, packet.RCSendOnly, 5, 7)
 				pl := w.at(1, 100)
-				pl.ruleOut(0, 1)
+				pl.RuleOut(0, 1)
 			},
 			func(w *wire) { w.send(0, 200, packet.RCSendOnly, 6, 8) },
-			func(w *wire) bool { pl := w.at(1, 100); return pl.may(0) }},
+			func(w *wire) bool { pl := w.at(1, 100); return pl.May(0) }},
 		"the connection after a DREQ": {
 			func(w *wire) {
 				w.connect(100, 200)
@@ -151,9 +154,9 @@ func TestClosedRecordIsCharged(t *testing.T) {
 	}
 }
 
-// TestCNPIsCharged: a CNP pays for the places that it scans.
+// TestCNPIsCharged: a CNP pays for the slots that it scans.
 func TestCNPIsCharged(t *testing.T) {
-	w := onlyInPlace8(t)
+	w := onlyInSlot8(t)
 	l := w.workers[1].Learner
 	for range 4 {
 		l.StartBurst()
@@ -170,10 +173,10 @@ func TestNoClaimNoJudgement(t *testing.T) {
 	w.send(0, 200, packet.RCSendOnly, 5, 52769)
 	w.send(1, 100, packet.RCAcknowledge, 4, 52769)
 	a := w.at(0, 200)
-	a.g.lock.try()
+	a.Group().Lock().Try()
 	w.talk(100, 200, 6, 10, 52769)
 	w.is(0, 200, 0, 0)
-	a.g.lock.release()
+	a.Group().Lock().Release()
 	w.talk(100, 200, 16, 4, 52769)
 	w.is(0, 200, 100, EvidencePort)
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/pairing/cm"
+	"github.com/cnpgate/cnpgate/pairing/store"
 )
 
 // TestAsClaimed: RDMA-CM's claim counts if the data of both directions begins as claimed, and has responses if the service has any.
@@ -32,21 +34,21 @@ func TestAsClaimed(t *testing.T) {
 		"UC, elsewhere, with its own port": {a: begin + 64, unreliable: true, claimed: 50000, port: 50000},
 	} {
 		_, a, b := two(t)
-		for i, pl := range []*place{&a, &b} {
+		for i, pl := range []*store.Slot{&a, &b} {
 			first := [2]uint32{c.a, c.b}[i]
 			setClaim(pl, 7, begin, c.claimed)
-			pl.p.sent[pl.k].Store(uint64(pl.p.lease[pl.k]) << 49)
+			pl.PublishSent(pl.Lease(), store.Sent(pl.Lease())<<49)
 			if first != 0 {
-				pl.p.sent[pl.k].Store(uint64(makeSent(first, first, pl.p.lease[pl.k])))
+				pl.PublishSent(pl.Lease(), store.MakeSent(first, first, pl.Lease()))
 			}
-			pl.p.id[pl.k] = makeIdentity(pl.id().qp(), c.port, false, c.unreliable)
+			pl.SetIdentity(store.MakeIdentity(pl.Identity().QP(), c.port, false, c.unreliable))
 			psn := [2]uint32{c.b, c.a}[i]
 			if !c.answered {
 				psn = 0x500000
 			}
-			pl.p.ack[pl.k].Store(uint64(makeAck(psn, pl.p.lease[pl.k])))
+			pl.PublishAck(pl.Lease(), store.MakeAck(psn, pl.Lease()))
 		}
-		if got := (&Pairing{}).asClaimed(&a, &b); got != c.want {
+		if got := asClaimed(&a.View, &b.View); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
@@ -55,32 +57,32 @@ func TestAsClaimed(t *testing.T) {
 // TestAsClaimedNear0: where anyone might guess the first PSN, the port must be the connection's own and four responses must have agreed.
 func TestAsClaimedNear0(t *testing.T) {
 	for name, c := range map[string]struct {
-		psn     uint32
-		port    [2]uint16
-		claimed uint16
-		trusted uint8
-		want    bool
+		psn       uint32
+		port      [2]uint16
+		claimed   uint16
+		plausible uint8
+		want      bool
 	}{
 		"the flow label's port":       {5, [2]uint16{50000, 50000}, 50000, 4, true},
 		"too few responses":           {5, [2]uint16{50000, 50000}, 50000, 3, false},
 		"another port than claimed":   {5, [2]uint16{50000, 50000}, 50001, 4, false},
 		"one way only":                {5, [2]uint16{50000, 50001}, 50000, 4, false},
 		"no port":                     {5, [2]uint16{0, 0}, 0, 4, false},
-		"near 2^24":                   {psnMask - 5, [2]uint16{50000, 50000}, 50001, 4, false},
+		"near 2^24":                   {store.PSNMask - 5, [2]uint16{50000, 50000}, 50001, 4, false},
 		"far from 0":                  {farApart, [2]uint16{50000, 50000}, 50001, 0, true},
 		"the formula's port":          {5, [2]uint16{symmetricPort(5000, 1000), symmetricPort(5000, 1000)}, 0, 4, true},
 		"the formula's, of other QPs": {5, [2]uint16{symmetricPort(5001, 1000), symmetricPort(5001, 1000)}, 0, 4, false},
 	} {
 		_, a, b := two(t)
 		setClaim(&a, 7, c.psn, c.claimed)
-		for i, pl := range []*place{&a, &b} {
-			pl.p.id[pl.k] = makeIdentity(pl.id().qp(), c.port[i], false, false)
+		for i, pl := range []*store.Slot{&a, &b} {
+			pl.SetIdentity(store.MakeIdentity(pl.Identity().QP(), c.port[i], false, false))
 		}
-		a.p.sent[a.k].Store(uint64(makeSent(c.psn, c.psn, a.p.lease[a.k])))
-		b.p.sent[b.k].Store(uint64(b.p.lease[b.k]) << 49)
-		b.p.ack[b.k].Store(uint64(makeAck(c.psn, b.p.lease[b.k])))
-		b.trial().trusted = c.trusted
-		if got := (&Pairing{}).asClaimed(&a, &b); got != c.want {
+		a.PublishSent(a.Lease(), store.MakeSent(c.psn, c.psn, a.Lease()))
+		b.PublishSent(b.Lease(), store.Sent(b.Lease())<<49)
+		b.PublishAck(b.Lease(), store.MakeAck(c.psn, b.Lease()))
+		b.EditElimination().Plausible = c.plausible
+		if got := asClaimed(&a.View, &b.View); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
@@ -96,54 +98,57 @@ func TestAsClaimedNear0UC(t *testing.T) {
 	}{
 		"both far from 0":         {farApart, farApart, [2]uint16{50000, 50001}, 0, true},
 		"the first near 0":        {5, farApart, [2]uint16{50000, 50000}, 0, false},
-		"the second near 0":       {farApart, psnMask, [2]uint16{50000, 50000}, 0, false},
+		"the second near 0":       {farApart, store.PSNMask, [2]uint16{50000, 50000}, 0, false},
 		"the flow label's port":   {0, 0, [2]uint16{50000, 50000}, 50000, true},
 		"that, one way":           {0, 0, [2]uint16{50000, 50001}, 50000, false},
 		"the formula's port":      {0, 0, [2]uint16{symmetricPort(5000, 1000), symmetricPort(5000, 1000)}, 0, true},
 		"another port than those": {0, 0, [2]uint16{50000, 50000}, 50001, false},
 	} {
 		_, a, b := two(t)
-		for i, pl := range []*place{&a, &b} {
+		for i, pl := range []*store.Slot{&a, &b} {
 			first := [2]uint32{c.a, c.b}[i]
 			setClaim(pl, 7, first, c.claimed)
-			pl.p.sent[pl.k].Store(uint64(makeSent(first, first, pl.p.lease[pl.k])))
-			pl.p.id[pl.k] = makeIdentity(pl.id().qp(), c.ports[i], false, true)
+			pl.PublishSent(pl.Lease(), store.MakeSent(first, first, pl.Lease()))
+			pl.SetIdentity(store.MakeIdentity(pl.Identity().QP(), c.ports[i], false, true))
 		}
-		if got := (&Pairing{}).asClaimed(&a, &b); got != c.want {
+		if got := asClaimed(&a.View, &b.View); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
 }
 
-// setClaim sets RDMA-CM's claim about the flow at a place.
-func setClaim(pl *place, sourceQP, psn uint32, port uint16) {
-	pl.p.claimed[pl.k] = makePlaceClaim(&flowClaim{sourceQP: sourceQP, psn: psn, port: port})
+// setClaim sets RDMA-CM's claim about the flow at a slot.
+func setClaim(pl *store.Slot, sourceQP, psn uint32, port uint16) {
+	pl.SetClaim(store.MakeClaim(sourceQP, psn, port))
 }
 
 // TestCrossCheck: each flow's claim names the other one's QP, or the other one has no requests to distinguish its claims.
 func TestCrossCheck(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(a, b *place)
+		change func(a, b *store.Slot)
 		want   bool
 	}{
-		"both":                          {func(_, _ *place) {}, true},
-		"the other's, of an answerer":   {func(_, b *place) { setClaim(b, 1, 5, 0) }, true},
-		"none, of an answerer":          {func(_, b *place) { b.p.claimed[b.k] = 0 }, true},
-		"the other's, of a requester":   {func(_, b *place) { setClaim(b, 1, 5, 0); b.p.sent[b.k].Store(uint64(makeSent(5, 5, b.p.lease[b.k]))) }, false},
-		"the other's, not begun itself": {func(a, b *place) { setClaim(b, 1, 5, 0); setClaim(a, 5000, 5, 0) }, false},
-		"the other's, UC": {func(a, b *place) {
+		"both":                        {func(_, _ *store.Slot) {}, true},
+		"the other's, of an answerer": {func(_, b *store.Slot) { setClaim(b, 1, 5, 0) }, true},
+		"none, of an answerer":        {func(_, b *store.Slot) { b.SetClaim(0) }, true},
+		"the other's, of a requester": {func(_, b *store.Slot) {
+			setClaim(b, 1, 5, 0)
+			b.PublishSent(b.Lease(), store.MakeSent(5, 5, b.Lease()))
+		}, false},
+		"the other's, not begun itself": {func(a, b *store.Slot) { setClaim(b, 1, 5, 0); setClaim(a, 5000, 5, 0) }, false},
+		"the other's, UC": {func(a, b *store.Slot) {
 			setClaim(b, 1, 5, 0)
 			setClaim(a, 5000, 0x500000, 50000)
-			a.p.id[a.k] = makeIdentity(1000, 50000, false, true)
+			a.SetIdentity(store.MakeIdentity(1000, 50000, false, true))
 		}, false},
-		"its own names another QP": {func(a, _ *place) { setClaim(a, 1, 0x500000, 0) }, false},
-		"no claim":                 {func(a, _ *place) { a.p.claimed[a.k] = 0 }, false},
+		"its own names another QP": {func(a, _ *store.Slot) { setClaim(a, 1, 0x500000, 0) }, false},
+		"no claim":                 {func(a, _ *store.Slot) { a.SetClaim(0) }, false},
 	} {
-		w, a, b := two(t)
+		_, a, b := two(t)
 		setClaim(&a, 5000, 0x500000, 0)
 		setClaim(&b, 1000, 5, 0)
 		c.change(&a, &b)
-		if _, ok := w.pairing.cmRule(&a); ok != c.want {
+		if _, ok := cmRule(&a.View); ok != c.want {
 			t.Errorf("%s: %v, want %v", name, ok, c.want)
 		}
 	}
@@ -202,9 +207,9 @@ func TestCMRecords(t *testing.T) {
 		w.now -= 3000
 		c.do(w)
 		for side, qp := range []uint32{200, 100} {
-			got, ok, busy := w.workers[side].claimOf(w.find(side, qp), 0x700000, milliseconds(w.now), w.now)
-			if ok != (c.want[side] != 0) || busy || got.sourceQP != c.want[side] {
-				t.Errorf("%s: the flow to QP %d is claimed (%v) to come from %d, want %d", name, qp, ok, got.sourceQP, c.want[side])
+			got, ok, busy := w.claimOf(side, qp, 0x700000)
+			if ok != (c.want[side] != 0) || busy || got.SourceQP != c.want[side] {
+				t.Errorf("%s: the flow to QP %d is claimed (%v) to come from %d, want %d", name, qp, ok, got.SourceQP, c.want[side])
 			}
 		}
 	}
@@ -215,17 +220,17 @@ func TestNearestClaim(t *testing.T) {
 	w := newWire(t)
 	w.send(0, 200, packet.RCSendOnly, 0x700000, 7)
 	key, side := w.pairing.groupOf(w.workers[0].table.Key(w.find(0, 200)))
-	h := claimHash(w.pairing.hashOf(&key), side, 200)
+	h, all := w.pairing.hashOf(&key), w.pairing.cm
 	for i, psn := range []uint32{1, 0x700000 - 64, 0x700000 - 63, 0x700001} {
-		w.pairing.cm.addClaim(flowClaim{hash: h, time: w.now, sourceQP: 100 + uint32(i), psn: psn})
-		w.pairing.cm.addClaim(flowClaim{hash: claimHash(w.pairing.hashOf(&key), 1-side, 100+uint32(i)), time: w.now, sourceQP: 200})
+		all.Add(h, side, 200, cm.Claim{Time: w.now, SourceQP: 100 + uint32(i), PSN: psn})
+		all.Add(h, 1-side, 100+uint32(i), cm.Claim{Time: w.now, SourceQP: 200})
 	}
-	if c, _, _ := w.workers[0].claimOf(w.find(0, 200), 0x700000, milliseconds(w.now), w.now); c.sourceQP != 102 {
-		t.Errorf("the claim of source QP %d, want 102", c.sourceQP)
+	if c, _, _ := w.claimOf(0, 200, 0x700000); c.SourceQP != 102 {
+		t.Errorf("the claim of source QP %d, want 102", c.SourceQP)
 	}
-	for _, c := range w.pairing.cm.claimsOf(h) {
-		if c.hash == h && (c.owner != 0) != (c.sourceQP == 102) {
-			t.Errorf("the claim of source QP %d is noted as the flow's: %v", c.sourceQP, c.owner != 0)
+	for qp := uint32(100); qp < 104; qp++ {
+		if c := all.Claim(h, side, 200, qp); (c.Owner != 0) != (qp == 102) {
+			t.Errorf("the claim of source QP %d is noted as the flow's: %v", qp, c.Owner != 0)
 		}
 	}
 }
@@ -237,7 +242,7 @@ func TestOneClaim(t *testing.T) {
 		w.connect(100, 200)
 		key := w.key(side, qp)
 		g, _ := w.pairing.groupOf(&key)
-		*w.pairing.cm.claimThat(claimHash(w.pairing.hashOf(&g), side, qp), 300-qp) = flowClaim{}
+		*w.pairing.cm.Claim(w.pairing.hashOf(&g), side, qp, 300-qp) = cm.Claim{}
 		w.talk(100, 200, psnB, 30, 7)
 		if w.usable(0) || w.usable(1) {
 			t.Errorf("no claim about the flow to %d: %v", qp, w.view(0, 200))
@@ -253,7 +258,13 @@ func TestOldFlowLabel(t *testing.T) {
 	w.cm(1, packet.CM{Attribute: packet.CMREP, LocalComm: commB, RemoteComm: commA, QPN: 201, PSN: psnB})
 	key := w.key(0, 201)
 	g, side := w.pairing.groupOf(&key)
-	if c := w.pairing.cm.claimThat(claimHash(w.pairing.hashOf(&g), side, 201), 101); c == nil || c.port != 0 {
+	if c := w.pairing.cm.Claim(w.pairing.hashOf(&g), side, 201, 101); c == nil || c.Port != 0 {
 		t.Errorf("%+v: want a claim without a port", c)
 	}
+}
+
+// claimOf is RDMA-CM's claim about the flow from a side to a QP, which begins now with a PSN.
+func (w *wire) claimOf(side int, qp, first uint32) (c cm.Claim, ok, busy bool) {
+	k := w.key(side, qp)
+	return w.pairing.claimOf(&k, w.workers[side].ref(w.find(side, qp)), first, milliseconds(w.now), w.now)
 }

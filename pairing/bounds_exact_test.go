@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/pairing/store"
 )
 
 // The last value on either side of a bound, for bounds that no other test checks exactly.
@@ -22,7 +23,7 @@ func TestGapAtMost(t *testing.T) {
 	}
 }
 
-// TestSteadyAfter: after 64 packets a port is steady, so another one is out of character.
+// TestSteadyAfter: after 64 packets a port is steady, so another one is unexpected.
 func TestSteadyAfter(t *testing.T) {
 	for packets, steady := range map[uint32]bool{63: false, 64: true} {
 		w := newWire(t)
@@ -31,8 +32,8 @@ func TestSteadyAfter(t *testing.T) {
 		}
 		w.send(0, 200, packet.RCSendOnly, 5+packets, 8)
 		x := w.find(0, 200)
-		if odd := w.workers[0].notes[x].odd != 0; odd != steady {
-			t.Errorf("after %d packets with one port another is out of character: %v, want %v", packets-1, odd, steady)
+		if unexpected := w.workers[0].notes[x].unexpected != 0; unexpected != steady {
+			t.Errorf("after %d packets with one port another port is unexpected: %v, want %v", packets-1, unexpected, steady)
 		}
 	}
 }
@@ -44,25 +45,23 @@ func TestSpan(t *testing.T) {
 		w.send(0, 200, packet.RCSendOnly, psn, 7)
 	}
 	a := w.at(0, 200)
-	if got := a.sent().width(); got != 1<<20 {
+	if got := a.Sent().Width(); got != 1<<20 {
 		t.Errorf("%d PSNs, want 2^20", got)
 	}
 }
 
-// TestHeed: a claim of RDMA-CM counts if it comes in the millisecond of a flow's first packet, or in the next one.
-func TestHeed(t *testing.T) {
-	for after, heeded := range map[int64]bool{1: true, 2: false} {
+// TestClaimDelay: a claim of RDMA-CM counts if it comes in the millisecond of a flow's first packet, or in the next one.
+func TestClaimDelay(t *testing.T) {
+	for after, counts := range map[int64]bool{1: true, 2: false} {
 		w := newWire(t)
 		w.send(0, 200, packet.RCSendOnly, psnB, 7)
 		w.now = synthEpoch + after*1e6
 		w.connect(100, 200)
-		x := w.find(0, 200)
-		s := &w.workers[0].subject
-		s.x, s.t, s.n, s.pl, s.now = x, &w.workers[0].tracks[x], &w.workers[0].notes[x], w.at(0, 200), w.now
-		s.n.seenCM = 0
-		s.heedClaim()
-		if got := s.pl.claimed() != 0; got != heeded {
-			t.Errorf("a claim %d ms after the first packet counts: %v, want %v", after, got, heeded)
+		f := w.flow(0, 200)
+		f.seenCM = 0
+		f.findClaim(w.now)
+		if got := f.slot.Claim() != 0; got != counts {
+			t.Errorf("a claim %d ms after the first packet counts: %v, want %v", after, got, counts)
 		}
 	}
 }
@@ -71,9 +70,9 @@ func TestHeed(t *testing.T) {
 func TestSecondREP(t *testing.T) {
 	w := newWire(t)
 	w.connect(100, 200)
-	claims := w.pairing.cm.number.now()
+	claims := w.pairing.cm.Added()
 	w.cm(1, packet.CM{Attribute: packet.CMREP, LocalComm: 1, RemoteComm: commA, QPN: 300, PSN: psnB})
-	if n := w.pairing.cm.number.now(); n != claims {
+	if n := w.pairing.cm.Added(); n != claims {
 		t.Errorf("%d claims more", n-claims)
 	}
 }
@@ -88,10 +87,10 @@ func TestPortPointsElsewhere(t *testing.T) {
 	}{{0, 200}, {0, 300}, {1, 100}} {
 		w.send(f.side, f.qp, packet.RCSendOnly, 5, 60000+uint16(f.qp))
 		pl := w.at(f.side, f.qp)
-		pl.p.id[pl.k] = makeIdentity(f.qp, port, false, false)
+		pl.SetIdentity(store.MakeIdentity(f.qp, port, false, false))
 	}
 	b := w.at(0, 300) // the port is the formula's of 200 and 100
-	if pair, ok := w.pairing.portRule(&b); ok {
+	if pair := portRule(w.pairing.answers, &b.View); pair.formula || pair.equal {
 		t.Errorf("%+v", pair)
 	}
 }
@@ -101,33 +100,33 @@ func TestFewPorts(t *testing.T) {
 	for shared, want := range map[int]bool{16: true, 17: false} {
 		w := many(t, 250)
 		a, b := w.at(0, 1000), w.at(1, 5000)
-		for _, pl := range []*place{&a, &b} {
-			for n := range pl.own() {
-				o, _ := w.pairing.at(pl.g, pl.side, n)
-				o.p.match[o.k] = matchEqual
+		for _, pl := range []*store.Slot{&a, &b} {
+			for n := range pl.Own() {
+				o, _ := w.pairing.store.Slot(pl.Group(), pl.Side(), n)
+				o.SetPortMark(store.PortEqual)
 			}
 			w.pairing.share(pl, shared)
 		}
-		*b.trial() = trial{soleIs: uint16(a.n + 1), agreeing: minAgreeing}
-		if got := w.workers[0].equalSure(&a, &b); got != want {
+		*b.EditElimination() = store.Elimination{OnlyIs: uint16(a.Number() + 1), Agreeing: minAgreeing}
+		if got := equalSure(&a.View, &b.View, &w.workers[0].ports); got != want {
 			t.Errorf("%d of 250 share a port, %d bits: sure %v, want %v", shared, bitsOfPort(250, shared), got, want)
 		}
 	}
 }
 
-// TestFullSideIsSearchedOnce: a side without an empty place is not searched again for a millisecond.
+// TestFullSideIsSearchedOnce: a side without an empty slot is not searched again for a millisecond.
 func TestFullSideIsSearchedOnce(t *testing.T) {
 	w := newWire(t)
-	for n := range uint32(placesASide) {
+	for n := range uint32(store.SlotsASide) {
 		w.send(0, 1000+n, packet.RCSendOnly, n, 50000)
 	}
 	w.send(0, 200, packet.RCSendOnly, 5, 52769)
 	ended := w.at(0, 1000)
-	p, now := w.pairing, w.now
-	ended.vacate(ended.owner())
-	for after, found := range map[int64]bool{fullTime - 1: false, fullTime: true} {
-		if got := p.newPlace(uint32(ended.p.spot.Load()>>6), 0, now+after) != 0; got != found {
-			t.Errorf("%d ns later a place is found: %v, want %v", after, got, found)
+	p, now := w.pairing.store, w.now
+	ended.Vacate(ended.Ref())
+	for after, found := range map[int64]bool{1e6 - 1: false, 1e6: true} {
+		if _, got := p.Empty(ended.Group(), 0, now+after, func(store.Ref) bool { return false }); got != found {
+			t.Errorf("%d ns later a slot is found: %v, want %v", after, got, found)
 		}
 	}
 }
@@ -135,13 +134,13 @@ func TestFullSideIsSearchedOnce(t *testing.T) {
 // TestPSNRuleIsCharged: the comparisons of the PSN rule use budget.
 func TestPSNRuleIsCharged(t *testing.T) {
 	w, a, b := two(t)
-	*b.trial() = trial{soleIs: uint16(a.n + 1), agreeing: minAgreeing}
+	*b.EditElimination() = store.Elimination{OnlyIs: uint16(a.Number() + 1), Agreeing: minAgreeing}
 	l := w.workers[1].Learner
 	before := l.budget
 	if v := l.weigh(&b); v.why != EvidencePSN {
 		t.Fatalf("%v", v.why)
 	}
-	if spent := before - l.budget; spent != b.own()+b.others() {
-		t.Errorf("%d comparisons, want %d", spent, b.own()+b.others())
+	if spent := before - l.budget; spent != b.Own()+b.Others() {
+		t.Errorf("%d comparisons, want %d", spent, b.Own()+b.Others())
 	}
 }

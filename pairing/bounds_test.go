@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/pairing/store"
 )
 
 // The bounds of the rules: evidence just at a bound confirms, evidence just below it does not.
@@ -26,20 +27,20 @@ func TestChance(t *testing.T) {
 	}
 }
 
-// two is a flow of each side that has a place, of a connection between QPs 5000 and 1000.
-func two(t *testing.T) (w *wire, a, b place) {
+// two is a flow of each side that has a slot, of a connection between QPs 5000 and 1000.
+func two(t *testing.T) (w *wire, a, b store.Slot) {
 	w = newWire(t)
 	w.send(0, 1000, packet.RCSendOnly, 0x500000, 50000)
 	w.send(1, 5000, packet.RCAcknowledge, 0x500000, 50000)
 	return w, w.at(0, 1000), w.at(1, 5000)
 }
 
-// at is the place of the flow from a side to a QP.
-func (w *wire) at(side int, qp uint32) place {
+// at is the slot of the flow from a side to a QP.
+func (w *wire) at(side int, qp uint32) store.Slot {
 	w.t.Helper()
-	pl, ok := w.workers[side].place(w.find(side, qp))
+	pl, ok := w.workers[side].slotOf(w.find(side, qp))
 	if !ok {
-		w.t.Fatalf("the flow from side %d to QP %d has no place", side, qp)
+		w.t.Fatalf("the flow from side %d to QP %d has no slot", side, qp)
 	}
 	return pl
 }
@@ -50,27 +51,27 @@ func TestEnough(t *testing.T) {
 		least                   int
 	}{{0, 0, 20}, {1, 0, 22}, {2, 0, 24}, {maxContradictions, 0, 30}, {0, 1, 21}, {0, 8, 28}, {0, 12, 28}, {2, 3, 27}} {
 		_, a, b := two(t)
-		for _, one := range []*place{&a, &b} { // whichever of the two it was
-			*a.trial(), *b.trial() = trial{}, trial{}
-			one.trial().contradictions, one.trial().retries = c.contradictions, c.retries
-			if !enough(&a, &b, c.least) || enough(&a, &b, c.least-1) {
+		for _, one := range []*store.Slot{&a, &b} { // whichever of the two it was
+			*a.EditElimination(), *b.EditElimination() = store.Elimination{}, store.Elimination{}
+			one.EditElimination().Contradictions, one.EditElimination().Retries = c.contradictions, c.retries
+			if !enough(&a.View, &b.View, c.least) || enough(&a.View, &b.View, c.least-1) {
 				t.Errorf("%d contradictions, %d retries: want exactly %d bits to be enough", c.contradictions, c.retries, c.least)
 			}
 		}
 	}
 }
 
-func TestTrusted(t *testing.T) {
+func TestEnoughResponses(t *testing.T) {
 	for _, c := range []struct{ contradictions, least uint8 }{{0, 0}, {1, 2}, {2, 4}, {maxContradictions, 32}} {
 		_, a, b := two(t)
-		for _, doubted := range []*place{&a, &b} {
-			for _, answers := range []*place{&a, &b} {
-				*a.trial(), *b.trial() = trial{}, trial{}
-				doubted.trial().contradictions, answers.trial().trusted = c.contradictions, c.least
-				if !trusted(&a, &b) {
+		for _, suspended := range []*store.Slot{&a, &b} {
+			for _, answers := range []*store.Slot{&a, &b} {
+				*a.EditElimination(), *b.EditElimination() = store.Elimination{}, store.Elimination{}
+				suspended.EditElimination().Contradictions, answers.EditElimination().Plausible = c.contradictions, c.least
+				if !enoughResponses(&a.View, &b.View) {
 					t.Errorf("%d contradictions: %d responses are not enough", c.contradictions, c.least)
 				}
-				if answers.trial().trusted--; c.least > 0 && trusted(&a, &b) {
+				if answers.EditElimination().Plausible--; c.least > 0 && enoughResponses(&a.View, &b.View) {
 					t.Errorf("%d contradictions: %d responses are enough", c.contradictions, c.least-1)
 				}
 			}
@@ -124,22 +125,22 @@ func TestFormulaSure(t *testing.T) {
 		w := many(t, c.flows)
 		p := w.pairing
 		a, b := w.at(0, 1000), w.at(1, 5000)
-		for side, pl := range []*place{&a, &b} {
-			for n := range pl.own() {
-				o, _ := p.at(pl.g, pl.side, n)
-				o.p.match[o.k] = 0
+		for side, pl := range []*store.Slot{&a, &b} {
+			for n := range pl.Own() {
+				o, _ := p.store.Slot(pl.Group(), pl.Side(), n)
+				o.SetPortMark(0)
 				if n < c.formula[side] {
-					o.mark(matchFormula)
+					o.SetPortMark(o.PortMark() | store.PortFormula)
 				}
 				if n < c.equal[side] {
-					o.mark(matchEqual)
+					o.SetPortMark(o.PortMark() | store.PortEqual)
 				}
 			}
 		}
 		if c.none {
-			b.p.ack[b.k].Store(uint64(makeAck(0x5, b.p.lease[b.k])))
+			b.PublishAck(b.Lease(), store.MakeAck(0x5, b.Lease()))
 		}
-		if got := p.formulaSure(&a, &portPair{b, true, c.alone, c.few}); got != c.want {
+		if got := formulaSure(&a.View, &portPair{peer: b.View, formula: true, alone: c.alone, few: c.few}); got != c.want {
 			t.Errorf("%s: sure %v, want %v", c.name, got, c.want)
 		}
 	}
@@ -165,8 +166,8 @@ func TestStartBits(t *testing.T) {
 		{"alone, from 0", 0, 0, nil, 0},
 		{"alone, near 0", distance - 1, 0, nil, 0},
 		{"alone, not near 0", distance, 0, nil, 18},
-		{"alone, before 2^24", psnMask - distance, 0, nil, 0},
-		{"alone, long before 2^24", psnMask - distance - 1, 0, nil, 18},
+		{"alone, before 2^24", store.PSNMask - distance, 0, nil, 0},
+		{"alone, long before 2^24", store.PSNMask - distance - 1, 0, nil, 18},
 		{"within the slack", 0x500000, 6, nil, 18},
 		{"after 2^10 PSNs", 0x500000, 10, nil, 14},
 		{"another near", 0x500000, 0, []uint32{0x500000 + distance}, 0},
@@ -181,7 +182,7 @@ func TestStartBits(t *testing.T) {
 			w.send(0, 1001+uint32(i), packet.RCSendOnly, psn, 50000)
 		}
 		a := w.at(0, 1000)
-		if got := w.pairing.startBits(&a, &trial{width: c.width, exact: minAgreeing - 1}); got != c.want {
+		if got := startBits(&a.View, &store.Elimination{Width: c.width, Exact: minAgreeing - 1}); got != c.want {
 			t.Errorf("%s: %d bits, want %d", c.name, got, c.want)
 		}
 	}
@@ -195,7 +196,7 @@ func TestRhythm(t *testing.T) {
 		for _, g := range append([]uint32{0}, gaps...) {
 			for psn += g; g > 1; g-- {
 				b := make([]byte, 64)
-				w.frame(0, &packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCSendOnly, DestQP: qp, PSN: (psn - g + 1) & psnMask, SrcPort: 50000}, b)
+				w.frame(0, &packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCSendOnly, DestQP: qp, PSN: (psn - g + 1) & store.PSNMask, SrcPort: 50000}, b)
 			}
 			w.send(0, qp, packet.RCSendOnly, psn, 50000)
 		}
@@ -222,8 +223,8 @@ func TestRhythm(t *testing.T) {
 			asks(w, 1000+uint32(i)*100, gaps)
 		}
 		a := w.at(0, 1000)
-		begins := w.pairing.startBits(&a, &trial{})
-		if got := w.pairing.startBits(&a, &trial{exact: c.exact}) - begins; got != c.want || begins != 18 {
+		begins := startBits(&a.View, &store.Elimination{})
+		if got := startBits(&a.View, &store.Elimination{Exact: c.exact}) - begins; got != c.want || begins != 18 {
 			t.Errorf("%s: %d and %d bits more, want 18 and %d", c.name, begins, got, c.want)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/pairing/cm"
+	"github.com/cnpgate/cnpgate/pairing/store"
 )
 
 const (
@@ -79,7 +81,7 @@ func TestCMSaysNothing(t *testing.T) {
 		"a QP that can't be":      func(w *wire) { w.connect(0xffffff, 200); talk(w) },
 		"too long ago":            func(w *wire) { w.connect(100, 200); w.now += 61e9; talk(w) },
 		"released before use":     func(w *wire) { w.connect(100, 200); w.release(1); talk(w) },
-		"requests elsewhere":      func(w *wire) { w.connect(100, 200); w.talk(100, 200, psnB+firstSlack+1, 3, 7) },
+		"requests elsewhere":      func(w *wire) { w.connect(100, 200); w.talk(100, 200, psnB+store.FirstSlack+1, 3, 7) },
 		"requests before":         func(w *wire) { w.connect(100, 200); w.talk(100, 200, psnB-1, 3, 7) },
 		"no response":             func(w *wire) { w.connect(100, 200); w.send(0, 200, packet.RCSendOnly, psnB, 7) },
 		"responses to another QP": func(w *wire) { w.connect(100, 200); w.talk(101, 200, psnB, 3, 7) },
@@ -245,18 +247,18 @@ func TestConnectedBehind(t *testing.T) {
 func TestConnectedAtOnce(t *testing.T) {
 	const flows = 1 << 16
 	const pairs = flows / 32
-	p, err := New(make([]byte, Size(flows)), Config{Flows: flows, Peers: []int{1, 0}, Seed: 1})
+	p, err := New(make([]byte, Size(flows)), Config{Flows: flows, Egress: []int{1, 0}, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := groupKey{hosts: [2]packet.Addr{alice, bob}}
-	hash := func(i int) uint64 { return claimHash(p.hashOf(&g), i%2, uint32(i)) }
+	g := store.Key{Hosts: [2]packet.Addr{alice, bob}}
+	h := p.hashOf(&g)
 	for i := range 2 * pairs {
-		p.cm.addClaim(flowClaim{hash: hash(i), time: int64(i + 1), sourceQP: uint32(i)})
+		p.cm.Add(h, i%2, uint32(i), cm.Claim{Time: int64(i + 1), SourceQP: uint32(i)})
 	}
 	lost := 0
 	for i := range 2 * pairs {
-		if p.cm.claimThat(hash(i), uint32(i)) == nil {
+		if p.cm.Claim(h, i%2, uint32(i), uint32(i)) == nil {
 			lost++
 		}
 	}

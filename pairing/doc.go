@@ -4,16 +4,27 @@
 // notification to a wrong QP slows down an innocent job, so the gateway abstains when unsure. docs/qp-rules.md explains the rules to an
 // operator, with the probability that each is wrong, and what an attacker can do.
 //
-// # Mates
-//
 // A connection is two flows, one in each direction, and the destination QP of each is the source QP of the other. So the package learns a
-// flow's source QP by finding the flow's mate, the other flow of its connection, among the flows of the opposite direction:
+// flow's source QP by finding its peer flow, the other flow of the connection, among the flows of the opposite direction:
 //
 //	F: host A -> host B, to QP b   --->
 //	                               <---   G: host B -> host A, to QP a
 //	If F and G are one connection, F comes from QP a, and G from QP b.
 //
-// # The parts
+// # Packages and types
+//
+//	Pairing   what the workers of a gateway share: a store.Store, the cm.Records, what QPs are used for, the hints
+//	Learner   one worker's part: its flows' tracks and notes, a budget, the messages of RDMA-CM that wait, counts
+//	flow      one flow with a slot, at one packet of it: its track, its note and its store.Slot
+//	check     a packet of a flow that has a peer flow, compared with what the connection can send
+//	rules     functions that compare two flows' evidence (store.View, which can't be changed) and return a verdict
+//	Answer    the result for a flow: 31 bits in its entry of the flow table
+//
+//	store     the slots: what the workers know of each other's flows. Groups, pages, words; nothing about answers
+//	cm        what RDMA-CM's messages say: records, claims, the queue of messages that wait. Nothing about flows
+//
+// From store come a Slot, its View, a Link (a slot's peer) and a Ref (a flow of any worker); from cm a Message and a Claim. Both packages
+// import neither pairing nor each other.
 //
 // The workers of a gateway share one Pairing. Each worker has a Learner for its own flow table, and passes every RoCEv2 packet to it:
 //
@@ -24,45 +35,41 @@
 //	}
 //	qp, ok := learner.SourceQP(flow)
 //
-// Routine only counts packets without new evidence, which are most packets of confirmed flows. Observe learns from the others. The result
-// for a flow is its Answer, 31 bits in its entry of the flow table: a source QP, its certainty, and the source of the evidence.
+// Routine only counts packets without new evidence, which are most packets of confirmed flows. Observe learns from the others.
 //
 // A flow record is one use of a table entry: it begins with the flow's first packet, and lasts until it is closed, ages or is evicted. A
-// later packet with the same key begins another one. A CM record describes a connection that RDMA-CM sets up.
+// later packet with the same key begins another one.
 //
 // # How a flow is learned
 //
-// The flows between two hosts, behind the same gateway ports and with the same VLAN tags, are a group (group.go). A flow gets a place on
-// its side of the group (enter.go, allocate.go). Its requests show which PSNs it has used (requests.go). Its responses rule out the flows
-// of the other side that have not used the PSN in the response (learn.go). From time to time the flow is judged (judge.go) by the rules,
-// best first: RDMA-CM (cmrule.go, from messages read by cm.go, which may wait: waiting.go), the UDP source port (portrule.go), and PSNs by elimination (psnrule.go,
-// rhythm.go). If a rule is certain, two flows become mates (tie.go), and both answers are Confirmed. The rules for equal ports and for PSNs
-// add up bits of evidence, and are certain if the probability of an error is below 2^-20. RDMA-CM and the port's formula have fixed
-// conditions. docs/qp-rules.md gives their probability of error.
+// The flows between two hosts, behind the same gateway ports and with the same VLAN tags, are a group. A flow gets a slot on its side of
+// the group (flow.go). Its requests show which PSNs it has used (requests.go). Its responses rule out the flows of the other side that have
+// not used the PSN in the response (learn.go). From time to time the flow is judged (judge.go) by the rules, best first: RDMA-CM, the UDP
+// source port (portrule.go), and PSNs by elimination (psnrule.go). If a rule is certain, two flows become each other's peer (pair.go), and
+// both answers are Confirmed. The rules for equal ports and for PSNs add up bits of evidence, and are certain if the probability of an
+// error is below 2^-20. RDMA-CM and the port's formula have fixed conditions.
 //
 // # How a pair is kept
 //
-// The package compares each packet of a flow with a mate with what the connection can send (guard.go, character.go). A packet that is out
-// of character puts the flow in doubt: its answer becomes a Candidate until a packet in character comes. Two packets in a row that are out
-// of character and near each other belong to another connection. If they are requests, the flow record ends and a new one begins; but a
-// pair that RDMA-CM has confirmed survives a gap of less than 2^16 PSNs. If they are responses, the pair is withdrawn. Retransmission is in
-// character as far back as 2^20 PSNs. No state is final: a withdrawn pair can be confirmed again, after a contradiction with more evidence
-// than before.
+// Each packet of a flow that has a peer flow is compared with what the connection can send (check.go). An unexpected packet suspends the
+// flow: its answer becomes a Candidate until an expected packet comes. Two unexpected packets in a row that are near each other belong to
+// another connection: if they are requests, the flow record ends and a new one begins; if they are responses, the pair is withdrawn. No
+// state is final: a withdrawn pair can be confirmed again, after a contradiction with more evidence than before.
 //
 // UD packets carry their source QP (maps.go). It is unknown while the QP is known to be one end of a connection (service.go).
 //
 // # Threads
 //
 // The two directions of a connection may pass through two workers. A worker writes only the tracks, notes and totals of its own flows. It
-// publishes their PSNs as atomic words (sentWord, ackWord). Each word carries the lease of the flow's place. So a reader knows to which
-// flow the word belongs, and a worker whose flow has lost its place publishes nothing there. A worker compares flows of a group only under
-// the group's lock, and assigns groups, pages or places only under the lock Pairing.allocation. No worker waits for a lock: if another
-// worker holds it, the worker continues without it, and a later packet brings the evidence again. An answer changes by compare-and-swap of
-// the flow's state in the flow table. The state includes the flow's generation, so a change reaches the right flow or none.
+// publishes their PSNs as atomic words (store.Sent, store.Ack). Each word carries the lease of the flow's slot. So a reader knows to which
+// flow the word belongs, and a worker whose flow has lost its slot publishes nothing there. A worker compares flows of a group only under
+// the group's lock, and assigns groups, pages or slots only under the store's. No worker waits for a lock: if another worker holds it, the
+// worker continues without it, and a later packet brings the evidence again. An answer changes by compare-and-swap of the flow's state in
+// the flow table. The state includes the flow's generation, so a change reaches the right flow or none.
 //
 // # Bounds
 //
-// The caller provides the memory, whose size is fixed. Flows without a place are only counted. Each burst adds a budget of comparisons
+// The caller provides the memory, whose size is fixed. Flows without a slot are only counted. Each burst adds a budget of comparisons
 // (StartBurst), and every packet that needs more than its track uses some of it. So no traffic can make a worker slow. The caller also
 // provides the time. The package has no goroutine, allocates nothing after Join, and prints nothing.
 package pairing

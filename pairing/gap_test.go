@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/pairing/store"
 )
 
 // Two requests in a row less than 2^16 PSNs ahead, in a pair that RDMA-CM has confirmed: more requests were lost before the gateway than usual, or
@@ -21,7 +22,7 @@ func behindGap(t *testing.T, ahead uint32) (w *wire, next uint32) {
 	return w, next
 }
 
-// TestForgedGap: the flow is in doubt until its mate has answered a request sent since at the old PSNs. Then the forged packets have no
+// TestForgedGap: the flow is suspended until its peer flow has answered a request sent since at the old PSNs. Then the forged packets have no
 // effect left.
 func TestForgedGap(t *testing.T) {
 	for _, again := range []uint32{0, 1, 3} { // gaps that are forged on top of the first one
@@ -33,14 +34,14 @@ func TestForgedGap(t *testing.T) {
 		w.send(0, 200, packet.RCSendOnly, next, 7)
 		w.is(0, 200, 0, 0)
 		if w.usable(0) {
-			t.Error("not answered, and not in doubt")
+			t.Error("not answered, and not suspended")
 		}
 		w.send(1, 100, packet.RCAcknowledge, next, 7)
 		w.send(0, 200, packet.RCSendOnly, next+1, 7)
 		w.is(0, 200, 100, EvidenceCM)
 		a := w.at(0, 200)
-		if got := a.sent(); got.high() != (next+1)&psnMask {
-			t.Errorf("%d more gaps: the highest PSN is %d, want %d", again, got.high(), next+1)
+		if got := a.Sent(); got.High() != (next+1)&store.PSNMask {
+			t.Errorf("%d more gaps: the highest PSN is %d, want %d", again, got.High(), next+1)
 		}
 		w.talk(100, 200, next+2, 200, 7)
 		w.is(0, 200, 100, EvidenceCM)
@@ -48,7 +49,7 @@ func TestForgedGap(t *testing.T) {
 	}
 }
 
-// TestGapEnds: which requests and responses end the doubt after a gap, and what the highest PSN is then.
+// TestGapEnds: which requests and responses end the suspension after a gap, and what the highest PSN is then.
 func TestGapEnds(t *testing.T) {
 	const ahead = 1000
 	for _, c := range []struct {
@@ -60,10 +61,10 @@ func TestGapEnds(t *testing.T) {
 		high     uint32
 	}{
 		{"answered behind the gap", nil, ahead + 1, ahead + 2, true, ahead + 2},
-		{"answered before the gap", nil, psnMask, ahead + 2, false, 0},
+		{"answered before the gap", nil, store.PSNMask, ahead + 2, false, 0},
 		{"answered between", nil, 5, ahead + 2, false, 0},
-		{"sent again, nothing new", []uint32{psnMask - 9}, psnMask, psnMask - 8, false, 0},
-		{"goes on, answered before", []uint32{0}, psnMask, 1, false, 0},
+		{"sent again, nothing new", []uint32{store.PSNMask - 9}, store.PSNMask, store.PSNMask - 8, false, 0},
+		{"goes on, answered before", []uint32{0}, store.PSNMask, 1, false, 0},
 		{"goes on after a loss", []uint32{maxGap - 1}, maxGap - 1, maxGap, true, maxGap},
 		{"goes on after more loss", []uint32{maxGap}, maxGap, maxGap + 1, false, 0},
 		{"goes on, answered far beyond", []uint32{0}, 500, 1, false, 0},
@@ -77,13 +78,13 @@ func TestGapEnds(t *testing.T) {
 		w.send(1, 100, packet.RCAcknowledge, next+c.ack, 7)
 		w.send(0, 200, packet.RCSendOnly, next+c.then, 7)
 		n := &w.workers[0].notes[w.find(0, 200)]
-		if w.usable(0) != c.want || c.want && n.high != (next+c.high)&psnMask {
-			t.Errorf("%s: %v, the highest PSN is %d, want %d", c.name, w.view(0, 200), n.high, (next+c.high)&psnMask)
+		if w.usable(0) != c.want || c.want && n.high != (next+c.high)&store.PSNMask {
+			t.Errorf("%s: %v, the highest PSN is %d, want %d", c.name, w.view(0, 200), n.high, (next+c.high)&store.PSNMask)
 		}
 	}
 }
 
-// TestGapOfUC: nothing would end the doubt of a UC flow, so two packets after a gap end the record.
+// TestGapOfUC: nothing would end the suspension of a UC flow, so two packets after a gap end the record.
 func TestGapOfUC(t *testing.T) {
 	w := newWire(t)
 	w.connect(100, 200)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/pairing/store"
 )
 
 // Cases that once misled the pairing, or left it without an answer forever.
@@ -52,14 +53,14 @@ func TestPortZero(t *testing.T) {
 	}
 	for f := range uint32(flows) {
 		w.is(0, 200+f, 100+f, EvidencePSN)
-		pl, _ := w.workers[0].place(w.find(0, 200+f))
-		if mateWord(pl.p.mate[pl.k].Load()).ownPort() {
+		pl, _ := w.workers[0].slotOf(w.find(0, 200+f))
+		if pl.Link().OwnPort() {
 			t.Errorf("flow %d has a port of its own", f)
 		}
 	}
 }
 
-// Forged responses for invented QPs, where all flows have one port and each has been in doubt once: they replace no mate.
+// Forged responses for invented QPs, where all flows have one port and each has been suspended once: they replace no peer flow.
 func TestInventedResponders(t *testing.T) {
 	for seed := range uint32(4) {
 		w := newWire(t)
@@ -68,7 +69,7 @@ func TestInventedResponders(t *testing.T) {
 			rnd ^= rnd << 13
 			rnd ^= rnd >> 17
 			rnd ^= rnd << 5
-			return rnd & psnMask
+			return rnd & store.PSNMask
 		}
 		const flows, width = 200, 2048
 		var base [flows]uint32
@@ -134,16 +135,16 @@ func TestGapBeforeTheGateway(t *testing.T) {
 	w.is(1, 100, 200, EvidenceCM)
 }
 
-// A silent mate is given up, and another flow can replace it.
-func TestSilentMate(t *testing.T) {
+// A silent peer flow is given up, and another flow can replace it.
+func TestSilentPeer(t *testing.T) {
 	w := newWire(t)
 	w.connect(100, 200)
 	w.talk(100, 200, psnB, 200, 7)
 	for i := range uint32(1 << 18) {
 		w.send(0, 200, packet.RCSendOnly, psnB+200+i, 7)
 	}
-	pl, _ := w.workers[0].place(w.find(0, 200))
-	if a := w.view(0, 200); a.Usable() || pl.p.mate[pl.k].Load() != 0 {
+	pl, _ := w.workers[0].slotOf(w.find(0, 200))
+	if a := w.view(0, 200); a.Usable() || pl.Link() != 0 {
 		t.Errorf("after 2^18 requests without a response: %v", a)
 	}
 }

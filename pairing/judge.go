@@ -1,101 +1,173 @@
 package pairing
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/cnpgate/cnpgate/pairing/store"
+)
 
 // sureBits is the evidence in bits that a rule needs: it confirms a pair if the probability of an error is below 2^-sureBits.
 const sureBits = 20
 
-// judge evaluates the evidence about a flow that has no mate, and changes its answer accordingly.
-func (s *subject) judge() {
-	s.heedClaim()
-	if s.pl.others() == 0 { // no flow of the opposite direction has a place
+// judge evaluates the evidence about a flow that has no peer flow, and changes its answer accordingly.
+func (f *flow) judge(p *arrival) {
+	f.findClaim(p.now)
+	if f.slot.Others() == 0 { // no flow of the opposite direction has a slot
 		return
 	}
-	if !s.compare(s.pl.own() + s.pl.others()) {
-		s.sooner()
+	if !f.compare(f.slot.Own() + f.slot.Others()) {
+		f.faster()
 		return
 	}
-	defer s.pl.g.lock.release()
-	// The verdict is about the flows that have the places now. A flow that ends meanwhile, and one that gets its index, are not touched.
-	s.pl.p.id[s.pl.k] = s.identity() // its port may be steady by now
-	v := s.l.weigh(&s.pl)
-	if v.mate.g == nil {
-		s.change(func(a Answer) Answer {
-			if a.State() == Candidate && a.Evidence() != EvidenceCNP {
-				return 0
-			}
-			return a
-		})
+	defer f.unlock()
+	// The verdict is about the flows that have the slots now. A flow that ends meanwhile, and one that gets its index, are not touched.
+	f.slot.SetIdentity(f.identity(p.DestQP)) // its port may be steady by now
+	v := f.l.weigh(&f.slot)
+	if v.why == EvidenceNone {
+		f.l.pairing.answers.clear(f.l.ref(f.index), func(a Answer) bool { return a.State() == Candidate && a.Evidence() != EvidenceCNP })
 		return
 	}
 	if v.why == EvidencePort {
-		s.l.counts.Evidence[EvidencePort]++
-		s.l.dirty = true
+		f.l.counts.change().Evidence[EvidencePort]++
 	}
 	if !v.sure {
-		s.l.pairing.suggest(&s.pl, v.mate.id().qp(), v.why)
-		s.l.pairing.suggest(&v.mate, s.p.DestQP, v.why)
+		f.l.pairing.answers.suggest(&f.slot.View, v.peer.Identity().QP(), v.why)
+		f.l.pairing.answers.suggest(&v.peer, p.DestQP, v.why)
 		return
 	}
-	s.l.pair(&s.pl, &v.mate, s.pl.owner(), v.mate.owner(), v.why, v.ownPort)
+	if peer, ok := f.slot.Opposite(v.peer.Number()); ok {
+		f.l.pair(&f.slot, &peer, f.slot.Ref(), peer.Ref(), v.why, v.ownPort)
+	}
 }
 
 // verdict is the result of a judgement.
 type verdict struct {
-	mate    place // without a group: none
-	why     Evidence
+	peer    store.View
+	why     Evidence // EvidenceNone: no peer flow was found
 	sure    bool
-	ownPort bool // the flows' UDP source port is their connection's own, see Pairing.ownPort
+	ownPort bool // the flows' UDP source port is their connection's own, see ownPort
 }
 
-// weigh compares a flow with the flows of the other side.
-func (l *Learner) weigh(pl *place) verdict {
-	p := l.pairing
-	if mate, ok := p.cmRule(pl); ok {
-		return verdict{mate, EvidenceCM, trusted(pl, &mate), p.ownPort(pl, &mate)}
+// weigh applies the rules to a flow, under its group's lock. What it writes are port marks; and it withdraws a pair that is disputed.
+func (l *Learner) weigh(slot *store.Slot) verdict {
+	f, all := &slot.View, l.pairing.answers
+	if peer, ok := cmRule(f); ok {
+		return verdict{peer, EvidenceCM, enoughResponses(f, &peer), ownPort(f, &peer)}
 	}
-	ports, ok := p.portRule(pl)
+	ports := portRule(all, f)
+	l.mark(slot, &ports)
 	switch {
-	case ok && ports.formula && p.formulaSure(pl, &ports):
-		return verdict{ports.mate, EvidencePort, trusted(pl, &ports.mate), true}
-	case ok && !ports.formula && l.equalSure(pl, &ports.mate):
-		return verdict{ports.mate, EvidencePort, true, false}
+	case ports.formula && formulaSure(f, &ports):
+		return verdict{ports.peer, EvidencePort, enoughResponses(f, &ports.peer), true}
+	case ports.equal && equalSure(f, &ports.peer, &l.ports):
+		return verdict{ports.peer, EvidencePort, true, false}
 	}
-	mate, alone := p.psnRule(pl)
+	peer, alone := psnRule(all, f)
 	if alone {
-		l.budget -= pl.own() + pl.others() // the cost of the next line
+		l.budget -= f.Own() + f.Others() // the cost of the next line
 	}
-	sure := alone && p.psnSure(&mate, pl)
-	if ok && !sure && (ports.formula || !alone) {
-		return verdict{ports.mate, EvidencePort, false, false}
+	sure := alone && psnSure(&peer, f)
+	switch {
+	case !sure && (ports.formula || ports.equal && !alone):
+		return verdict{ports.peer, EvidencePort, false, false}
+	case alone:
+		return verdict{peer, EvidencePSN, sure, ownPort(f, &peer)}
 	}
-	if !alone {
-		return verdict{}
-	}
-	return verdict{mate, EvidencePSN, sure, p.ownPort(pl, &mate)}
+	return verdict{}
 }
 
-// trusted reports whether a pair found by RDMA-CM or the port's formula has had enough responses. A pair that was contradicted d times
-// needs 2^d in a row to PSNs that some flow of the other side can have sent.
-func trusted(pl, mate *place) bool {
-	a, b := pl.trial(), mate.trial()
-	contradictions := max(a.contradictions, b.contradictions)
-	return contradictions == 0 || pl.id().unreliable() || max(a.trusted, b.trusted) >= 1<<contradictions
+// mark records in the slots what portRule has found.
+func (l *Learner) mark(slot *store.Slot, p *portPair) {
+	p.match.mark(slot)
+	if p.match.n < 0 {
+		return
+	}
+	peer, ok := slot.Opposite(p.match.n)
+	if !ok {
+		return
+	}
+	p.back.mark(&peer)
+	if p.disputed {
+		l.pairing.contradict(&peer)
+	}
+}
+
+// enoughResponses reports whether a pair found by RDMA-CM or the port's formula has had enough responses. A pair that was contradicted d
+// times needs 2^d in a row to PSNs that some flow of the other side can have sent.
+func enoughResponses(f, peer *store.View) bool {
+	a, b := f.Elimination(), peer.Elimination()
+	contradictions := max(a.Contradictions, b.Contradictions)
+	return contradictions == 0 || f.Identity().Unreliable() || max(a.Plausible, b.Plausible) >= 1<<contradictions
 }
 
 // enough reports whether this many bits of evidence confirm a pair. Each contradiction adds two to the needed bits, and each time that
 // every flow was ruled out adds one.
-func enough(pl, mate *place, evidence int) bool {
-	a, b := pl.trial(), mate.trial()
-	return evidence >= sureBits+2*int(max(a.contradictions, b.contradictions))+int(min(max(a.retries, b.retries), maxRetries))
+func enough(f, peer *store.View, evidence int) bool {
+	a, b := f.Elimination(), peer.Elimination()
+	return evidence >= sureBits+2*int(max(a.Contradictions, b.Contradictions))+int(min(max(a.Retries, b.Retries), maxRetries))
 }
 
 // chance is -log2 of the probability that two flows agree but are no pair. An unrelated flow agrees with probability 2^-evidence. It is
-// mistaken for the mate only if the true mates of both flows don't pass through the gateway. The other flows show how likely that is: if
-// all of n flows have found a mate, a flow's true mate is missing with probability 1/n at most, and both true mates with 1/n^2. Each flow
-// without a mate makes it likelier. one and other are the numbers of flows on the two sides. matched is the number of them that have
-// exactly one possible mate.
+// mistaken for the peer flow only if the true peer flows of both don't pass through the gateway. The other flows show how likely that is:
+// if all of n flows have found a peer flow, a flow's true one is missing with probability 1/n at most, and both true ones with 1/n^2. Each
+// flow without a peer flow makes it likelier. one and other are the numbers of flows on the two sides. matched is the number of them that
+// have exactly one possible peer flow.
 func chance(evidence, one, other, matched int) int {
 	hidden := (max(one-matched, 0) + 1) * (max(other-matched, 0) + 1)
 	return evidence + 2*(bits.Len(uint(max(matched, 1)))-1) - bits.Len(uint(hidden-1))
+}
+
+// begun reports whether the flow's requests began where RDMA-CM claims, or up to firstSlack PSNs later. If first PSNs are random, an
+// unrelated flow does so with probability 2^-18.
+func begun(f *store.View) bool {
+	c, sent := f.Claim(), f.Sent()
+	return c != 0 && sent.Valid() && (sent.First()-c.PSN())&psnMask <= firstSlack
+}
+
+// cmRule finds the peer flow that RDMA-CM claims for a flow: the claims about the two flows name each other, and their data agrees with the
+// claims.
+func cmRule(f *store.View) (peer store.View, ok bool) {
+	c := f.Claim()
+	if c == 0 {
+		return peer, false
+	}
+	for n := range f.Others() {
+		o, ok := f.Other(n)
+		if ok && o.Identity().QP() == c.SourceQP() && (claimNames(&o, f) || begun(f) && !o.Sent().Valid() && !f.Identity().Unreliable()) {
+			return o, asClaimed(f, &o)
+		}
+	}
+	return peer, false
+}
+
+// claimNames reports whether RDMA-CM's claim about the flow names the destination QP of another flow.
+func claimNames(f, o *store.View) bool {
+	return f.Claim() != 0 && f.Claim().SourceQP() == o.Identity().QP()
+}
+
+// asClaimed reports whether the data of two flows agrees with RDMA-CM's claims: at least one flow has sent requests, each that has began at
+// the PSN of its claim, and one flow has responded to the other. UC flows have no responses, so both must have begun, or the UDP source
+// port must be the one that results from RDMA-CM's flow label. If the first PSNs can be guessed, the port must also be the connection's
+// own.
+func asClaimed(a, b *store.View) bool {
+	if !begun(a) && !begun(b) || a.Sent().Valid() && !begun(a) || b.Sent().Valid() && !begun(b) {
+		return false
+	}
+	if a.Identity().Unreliable() { // UC has no responses
+		if (near0(a.Claim().PSN()) || near0(b.Claim().PSN())) && !ownPort(a, b) {
+			return false // anyone might guess where the two flows begin
+		}
+		return begun(a) && begun(b) || a.Claim().Port() != 0 && a.Claim().Port() == a.Identity().Port()
+	}
+	return respondedAsClaimed(a, b) || respondedAsClaimed(b, a)
+}
+
+// respondedAsClaimed reports whether the responses of b to a are evidence for RDMA-CM's claim. If the connection begins at a PSN that can
+// be guessed, there must be several such responses in a row, and the UDP source port must be the one that results from RDMA-CM's flow label
+// or the formula.
+func respondedAsClaimed(a, b *store.View) bool {
+	if !responded(a, b) {
+		return false
+	}
+	return !near0(a.Claim().PSN()) || ownPort(a, b) && b.Elimination().Plausible >= minAgreeing
 }

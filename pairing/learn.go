@@ -4,141 +4,113 @@ import (
 	"math/bits"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/pairing/store"
 )
 
-// This file learns from the packets of flows that have no mate.
+// This file learns from the packets of flows that have no peer flow.
 
-// learn learns from a packet of a flow that has no mate, and judges the flow if that is due.
-func (s *subject) learn() {
-	s.n.mark, s.n.back, s.n.gap, s.n.heard, s.n.width = 0, 0, 0, 0, 0 // there is no mate to hear from
-	if s.p.Opcode.Role() == packet.Response {
-		s.learnResponse()
+// learn learns from a packet of a flow that has no peer flow, and judges the flow if that is due.
+func (f *flow) learn(p *arrival) {
+	f.awaitPeer, f.awaitOwn, f.gap, f.peerAck, f.width = 0, 0, 0, 0, 0 // there is no peer flow to hear from
+	if p.Opcode.Role() == packet.Response {
+		f.learnResponse(p)
 	} else {
-		s.learnRequest()
+		f.learnRequest(p)
 	}
-	// A packet out of character causes no judgement: it may be the first one of another connection, but the evidence is about the old one.
-	if s.n.odd != 0 || s.t.left() > 0 {
+	// An unexpected packet causes no judgement: it may be the first one of another connection, but the evidence is about the old one.
+	if f.unexpected != 0 || f.left() > 0 {
 		return
 	}
-	s.later()
-	s.judge()
+	f.slower()
+	f.judge(p)
 }
 
-func (s *subject) learnRequest() {
-	begins := s.t.flags&sends == 0 && (s.p.SrcPort == s.t.port || s.n.wanders == maxWanders)
-	own := s.ofService() && (begins || s.t.flags&sends != 0 && s.within(s.p.PSN))
-	switch s.character(own, requestsApart) {
-	case odd:
+func (f *flow) learnRequest(p *arrival) {
+	begins := f.flags&sends == 0 && (p.SrcPort == f.port || f.portChanges == maxPortChanges)
+	own := f.ofService(p) && (begins || f.flags&sends != 0 && f.within(p.PSN))
+	switch f.fit(p, own, requestsApart) {
+	case unexpected:
 		return
-	case others:
-		if !s.startOver(own) {
+	case another:
+		if !f.startOver(p, own) {
 			return
 		}
 	default:
-		s.followPort()
+		f.followPort(p)
 	}
-	s.noteRequest(true)
-	if asksForACK(s.p, s.b) {
-		s.noteAsked()
+	f.noteRequest(p, true)
+	if asksForACK(p) {
+		f.noteAsked(p.PSN)
 	}
 }
 
 // startOver clears what was learned about a flow, because another connection has its QP now. own: the new PSNs could also be the old
 // connection's. It returns false without budget or lock; then the next packet tries again.
-func (s *subject) startOver(own bool) bool {
-	if !s.compare(s.pl.others()) {
+func (f *flow) startOver(p *arrival, own bool) bool {
+	if !f.compare(f.slot.Others()) {
 		return false
 	}
-	defer s.pl.g.lock.release()
-	n := s.n
-	n.odd, n.moved, n.began = 0, 0, milliseconds(s.now)
-	n.asks, n.seenCM = 0, 0
-	if n.wanders = min(n.wanders+1, maxWanders); !own {
-		n.wanders = 0
+	defer f.unlock()
+	f.unexpected, f.moved, f.began = 0, 0, milliseconds(p.now)
+	f.asks, f.seenCM = 0, 0
+	if f.portChanges = min(f.portChanges+1, maxPortChanges); !own {
+		f.portChanges = 0
 	}
-	s.t.flags &^= sends
-	s.noteService()
-	s.t.last |= unsettled
-	s.t.port = s.p.SrcPort
-	s.l.pairing.reset(&s.pl, s.identity())
-	s.soon()
+	f.flags &^= sends
+	f.noteService(p)
+	f.last |= inexact
+	f.port = p.SrcPort
+	f.slot.Reset(f.identity(p.DestQP))
+	f.restartPace()
 	return true
 }
 
 // followPort records the new UDP source port of a flow whose PSNs continue as before. If the change is unusual it clears what was ruled
 // out.
-func (s *subject) followPort() {
+func (f *flow) followPort(p *arrival) {
 	switch {
-	case s.p.SrcPort == s.t.port:
-	case s.n.wanders == maxWanders:
-		s.portMoved()
-	case s.compare((s.pl.others() + 3) / 4): // the cost of a search for a place; otherwise the next packet tries again
-		s.notePort()
-		s.pl.p.id[s.pl.k] = s.identity()
-		s.l.pairing.forget(&s.pl)
-		s.pl.g.lock.release()
+	case p.SrcPort == f.port:
+	case f.portChanges == maxPortChanges:
+		f.changePort(p)
+	case f.compare((f.slot.Others() + 3) / 4): // the cost of a search for a slot; otherwise the next packet tries again
+		f.notePort(p.SrcPort)
+		f.slot.SetIdentity(f.identity(p.DestQP))
+		f.slot.Forget()
+		f.unlock()
 	}
 }
 
-// learnResponse learns from a response. Its PSN was sent by the mate.
-func (s *subject) learnResponse() {
-	n := s.n
-	of := s.ofService()
-	if fit := s.character(of, responsesApart); fit == odd || fit == others && !s.startOver(of) {
+// learnResponse learns from a response. Its PSN was sent by the peer flow.
+func (f *flow) learnResponse(p *arrival) {
+	of := f.ofService(p)
+	if fit := f.fit(p, of, responsesApart); fit == unexpected || fit == another && !f.startOver(p, of) {
 		return
 	}
-	if s.p.SrcPort != s.t.port {
-		s.followPort()
+	if p.SrcPort != f.port {
+		f.followPort(p)
 	}
-	s.noteNext()
-	heard := ackWord(s.pl.p.ack[s.pl.k].Load())
-	if heard.valid() && heard.last() == s.p.PSN {
+	f.noteNext(p)
+	ack := f.slot.AckBy(f.lease)
+	if ack.Valid() && ack.Last() == p.PSN {
 		return
 	}
-	if n.skip > 0 {
-		n.skip--
+	if f.skip > 0 {
+		f.skip--
 		return
 	}
-	if !s.lockGroup() {
+	if !f.lock() {
 		return
 	}
-	defer s.pl.g.lock.release()
-	t := s.pl.trial()
-	before := t.agreeing
-	if s.eliminate(heard) || t.sole() >= 0 {
-		s.attend()
+	defer f.unlock()
+	t := f.slot.EditElimination()
+	before := t.Agreeing
+	if f.eliminate(p, ack) || t.Only() >= 0 {
+		f.readAll()
 	} else {
-		s.ignore()
+		f.readFewer()
 	}
-	if t.contradictions > 0 || t.agreeing != before && t.agreeing >= minAgreeing && t.agreeing&(t.agreeing-1) == 0 {
-		s.sooner()
-	}
-}
-
-// trial is the evidence of a flow's responses about its mate.
-type trial struct {
-	soleIs         uint16 // number of the only place of the other side that is left, plus 1; 0 if none or several are left
-	width          uint8  // log2 of the number of PSNs that this flow had used when it became the only one
-	agreeing       uint8  // responses since then, each to a higher PSN than all before
-	exact          uint8  // consecutive ACKs since then for PSNs with AckReq
-	retries        uint8  // how often no flow was left, so that all flows became possible again
-	contradictions uint8  // contradictions of the pair, maxContradictions at most; page.allContradictions counts all
-	trusted        uint8  // responses in a row to PSNs that some flow of the other side can have sent
-	wait           uint16 // responses with no flow left until all flows may become possible again
-}
-
-func (t *trial) sole() int { return int(t.soleIs) - 1 }
-
-// restart clears the evidence of responses, but not the counts of its errors.
-func (t *trial) restart() {
-	*t = trial{retries: t.retries, contradictions: t.contradictions, wait: t.wait}
-}
-
-// noteResponse records a response to a higher PSN than all before. expected: some flow of the other side can have sent that PSN.
-func (t *trial) noteResponse(expected bool) {
-	t.trusted = min(t.trusted, 254) + 1
-	if !expected {
-		t.trusted = 0
+	if t.Contradictions > 0 || t.Agreeing != before && t.Agreeing >= minAgreeing && t.Agreeing&(t.Agreeing-1) == 0 {
+		f.faster()
 	}
 }
 
@@ -147,19 +119,19 @@ const (
 	maxWait    = 12 // log2 of the longest wait, responses
 )
 
-// exhausted is called when no flow is left. Either the mate doesn't pass through the gateway, or a forged packet or a loss has ruled it
-// out. So it makes all flows possible again. Each time it first waits twice as long, so that there are few trials, and each trial needs one
-// more bit of evidence.
-func (s *subject) exhausted() {
-	t := s.pl.trial()
-	if t.wait > 0 {
-		t.wait--
+// exhausted is called when no flow is left. Either the peer flow doesn't pass through the gateway, or a forged packet or a loss has ruled
+// it out. So it makes all flows possible again. Each time it first waits twice as long, so that there are few rounds, and each round needs
+// one more bit of evidence.
+func (f *flow) exhausted() {
+	t := f.slot.EditElimination()
+	if t.Wait > 0 {
+		t.Wait--
 		return
 	}
-	t.retries = min(t.retries+1, maxWait)
-	t.restart()
-	t.wait = 1<<t.retries - 1
-	s.pl.anyone()
+	t.Retries = min(t.Retries+1, maxWait)
+	t.Restart()
+	t.Wait = 1<<t.Retries - 1
+	f.slot.Anyone()
 }
 
 // scan is the result of comparing one response with the flows of the other side.
@@ -167,57 +139,56 @@ type scan struct {
 	psn   uint32
 	fresh bool      // its PSN is higher than that of all responses before
 	left  int       // flows that are not ruled out
-	sole  int       // place of the last such flow
+	only  int       // slot of the last such flow
 	width uint32    // of the PSNs that this flow has sent
 	asked certainty // whether this flow has asked for this ACK
 }
 
-// eliminate rules out, as the mate of the flow that has just sent a response, every flow of the other side that has not used its PSN. It
-// reports whether it ruled out any.
-func (s *subject) eliminate(heard ackWord) (any bool) {
-	pl, l := &s.pl, s.l
-	c := scan{psn: s.p.PSN, fresh: !heard.valid() || (heard.last()-s.p.PSN)&psnMask > backMargin, sole: -1}
-	used := pl.others()
+// eliminate rules out, as the peer flow of the flow that has just sent a response, every flow of the other side that has not used its PSN.
+// It reports whether it ruled out any.
+func (f *flow) eliminate(p *arrival, ack store.Ack) (any bool) {
+	slot, l := &f.slot, f.l
+	c := scan{psn: p.PSN, fresh: !ack.Valid() || (ack.Last()-p.PSN)&psnMask > backMargin, only: -1}
+	used := slot.Others()
 	for w := 0; w*64 < used; w++ {
-		row := pl.p.row[pl.k][w]
+		row := slot.Row(w)
 		if !l.spend(bits.OnesCount64(row & (1<<min(used-w*64, 64) - 1))) {
 			return any
 		}
-		if out := s.scanWord(w, row, used, &c); out != 0 {
-			pl.ruleOut(w, out)
-			l.counts.Evidence[EvidencePSN] += uint64(bits.OnesCount64(out))
-			l.dirty, any = true, true
+		if out := c.word(&slot.View, w, row, used); out != 0 {
+			slot.RuleOut(w, out)
+			l.counts.change().Evidence[EvidencePSN] += uint64(bits.OnesCount64(out))
+			any = true
 		}
 	}
-	if c.left == 0 && used > 0 { // without flows on the other side there was no trial
-		s.exhausted()
+	if c.left == 0 && used > 0 { // without flows on the other side there was no round
+		f.exhausted()
 	}
-	if c.left == 1 && c.fresh && isACK(s.p, s.b) {
-		if o, ok := l.pairing.at(pl.g, 1-pl.side, c.sole); ok {
-			c.asked = o.askedFor(o.sent(), c.psn)
+	if c.left == 1 && c.fresh && isACK(p) {
+		if o, ok := slot.Opposite(c.only); ok {
+			c.asked = askedFor(&o.View, c.psn)
 		}
 	}
-	c.result(pl.trial())
+	c.result(slot.EditElimination())
 	if c.fresh {
-		pl.trial().noteResponse(c.left > 0)
-		pl.p.ack[pl.k].Store(uint64(makeAck(c.psn, s.n.lease)))
+		slot.PublishAck(f.lease, store.MakeAck(c.psn, f.lease))
 	}
 	return any
 }
 
-// scanWord compares a response with the flows of one word of the row, and returns a bit for each that is to be ruled out.
-func (s *subject) scanWord(w int, row uint64, used int, c *scan) (out uint64) {
+// word compares the response with the flows of one word of a flow's row, and returns a bit for each that is to be ruled out.
+func (c *scan) word(f *store.View, w int, row uint64, used int) (out uint64) {
 	for ; row != 0; row &= row - 1 {
 		n := w*64 + bits.TrailingZeros64(row)
 		if n >= used {
 			break
 		}
-		o, ok := s.l.pairing.occupied(s.pl.g, 1-s.pl.side, n)
+		o, ok := f.Other(n)
 		if !ok {
 			continue
 		}
-		if sent := o.sent(); sent.may(c.psn) {
-			c.left, c.sole, c.width = c.left+1, n, sent.width()
+		if sent := o.Sent(); sent.May(c.psn) {
+			c.left, c.only, c.width = c.left+1, n, sent.Width()
 		} else {
 			out |= row & -row
 		}
@@ -225,22 +196,28 @@ func (s *subject) scanWord(w int, row uint64, used int, c *scan) (out uint64) {
 	return out
 }
 
-// result updates a trial after one more response.
-func (c *scan) result(t *trial) {
+// result updates a round after one more response.
+func (c *scan) result(t *store.Elimination) {
+	if c.fresh {
+		t.Plausible = min(t.Plausible, 254) + 1
+		if c.left == 0 {
+			t.Plausible = 0
+		}
+	}
 	if c.left != 1 {
-		t.soleIs, t.agreeing, t.exact, t.width = 0, 0, 0, 0
+		t.OnlyIs, t.Agreeing, t.Exact, t.Width = 0, 0, 0, 0
 		return
 	}
-	if c.sole != t.sole() {
-		t.soleIs, t.agreeing, t.exact, t.width = uint16(c.sole+1), 0, 0, uint8(bits.Len32(c.width))
+	if c.only != t.Only() {
+		t.OnlyIs, t.Agreeing, t.Exact, t.Width = uint16(c.only+1), 0, 0, uint8(bits.Len32(c.width))
 	}
 	if c.fresh {
-		t.agreeing = min(t.agreeing, 254) + 1
+		t.Agreeing = min(t.Agreeing, 254) + 1
 	}
 	switch c.asked {
 	case yes:
-		t.exact = min(t.exact, 254) + 1
+		t.Exact = min(t.Exact, 254) + 1
 	case no:
-		t.exact = 0
+		t.Exact = 0
 	}
 }

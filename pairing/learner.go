@@ -7,45 +7,27 @@ import (
 
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/pairing/cm"
+	"github.com/cnpgate/cnpgate/pairing/store"
 )
 
 // Learner learns from the packets of one worker. It belongs to the worker that owns its flow table; only Stats is for any goroutine.
 type Learner struct {
+	flows
 	pairing *Pairing
-	table   *flowtable.Table
-	number  uint64 // in Pairing.learners
-
-	// By the flow's index.
-	tracks []track
-	notes  []note
-	totals []total
-	since  []int64 // when a packet first had the flow's present answer (track.known), ns; not set while the answer is Unknown
-
-	budget      int       // comparisons left in this burst
-	static      *QPMap    // the operator's, as of this burst
-	swept       sweptWith // what Sweep compares the flows with
-	recheckAt   uint32    // the flow that Sweep has rechecked last
-	recheckLeft uint32    // flows that Sweep has yet to compare with these maps
-
-	ports     [2]portSet // scratch of sharing
-	subject   subject    // the packet that Observe is about
-	counts    Stats
-	waiting   waitingQueue // messages of RDMA-CM
-	oldest    atomic.Int64 // when the first of them arrived, 0 if there is none; for the other workers
-	dirty     bool
-	published published
-}
-
-// sweptWith are the maps with which Sweep compares the flows, and whether it then found their twins.
-type sweptWith struct {
-	static, hints *QPMap
-	listed        bool
+	notes   []note // by the flow's index
+	budget  int    // comparisons left in this burst
+	maps    maps
+	ports   [2]portSet   // scratch of sharing
+	waiting cm.Queue     // messages of RDMA-CM
+	oldest  atomic.Int64 // when the first of them arrived, 0 if there is none; for the other workers
+	counts  counts
 }
 
 // LearnerSize returns the number of bytes that Join needs for a table of this capacity.
 func LearnerSize(capacity int) int {
 	return (capacity+1)*int(unsafe.Sizeof(track{})+unsafe.Sizeof(note{})+unsafe.Sizeof(total{})+unsafe.Sizeof(int64(0))) +
-		maxWaiting*int(unsafe.Sizeof(cmMessage{})) + 5*lineSize
+		cm.MaxWaiting*int(unsafe.Sizeof(cm.Message{})) + 5*lineSize
 }
 
 // Join makes the Learner of the worker that owns a table, in mem, which must be zero. It uses the first LearnerSize(t.Capacity()) bytes for as
@@ -57,17 +39,17 @@ func (p *Pairing) Join(t *flowtable.Table, mem []byte) (*Learner, error) {
 	if need := LearnerSize(t.Capacity()); len(mem) < need {
 		return nil, fmt.Errorf("pairing: %d bytes of memory to learn about %d flows: expected at least %d", len(mem), t.Capacity(), need)
 	}
-	l := &Learner{pairing: p, table: t, number: uint64(len(p.learners))}
-	l.swept.hints = p.hints.Load()
-	l.subject.l = l
+	l := &Learner{pairing: p, flows: flows{table: t, number: uint64(len(p.learners))}}
+	l.maps.all, l.maps.swept.hints = p, p.hints.Load()
 	n := t.Capacity() + 1
 	l.tracks, mem = carve[track](mem, n)
 	l.notes, mem = carve[note](mem, n)
 	l.totals, mem = carve[total](mem, n)
 	l.since, mem = carve[int64](mem, n)
-	l.waiting.of, _ = carve[cmMessage](mem, maxWaiting)
+	messages, _ := carve[cm.Message](mem, cm.MaxWaiting)
+	l.waiting = cm.NewQueue(messages)
 	t.Beside(unsafe.Pointer(unsafe.SliceData(l.tracks)))
-	p.learners = append(p.learners, l)
+	p.learners, p.answers = append(p.learners, l), append(p.answers, t)
 	return l, nil
 }
 
@@ -95,20 +77,17 @@ func (l *Learner) spend(comparisons int) bool {
 	return true
 }
 
-func (l *Learner) skipped() {
-	l.counts.Skipped++
-	l.dirty = true
-}
+func (l *Learner) skipped() { l.counts.change().Skipped++ }
 
 // Begin must be called when the flow table has begun a flow (flowtable.Observer).
 func (l *Learner) Begin(x flowtable.Index) {
-	l.tracks[x] = track{last: unsettled}
+	l.tracks[x] = track{last: inexact}
 	k := l.table.Key(x)
-	a, scopeless := l.initial(k, false)
+	a, scopeless := l.maps.initial(k, false)
 	if scopeless {
 		l.table.ListTwins() // so that other workers with a twin will find this flow
 		if l.pairing.twinned(k) {
-			a, _ = l.initial(k, true)
+			a, _ = l.maps.initial(k, true)
 		}
 	}
 	if a != 0 {
@@ -117,47 +96,39 @@ func (l *Learner) Begin(x flowtable.Index) {
 			l.beginUD(x, k)
 			return
 		}
-		l.count(a.Evidence())
+		l.counts.flow(a.Evidence())
 	}
 	if scopeless {
-		l.recheckTwins(k)
+		l.recheckTwins(k, 0)
 	}
 }
 
-// End must be called when the flow table is about to end a flow (flowtable.Observer). It frees the flow's place.
+// End must be called when the flow table is about to end a flow (flowtable.Observer). It frees the flow's slot.
 func (l *Learner) End(x flowtable.Index) {
-	if l.scopeless() {
-		l.remainTwins(x)
+	if l.maps.scopeless() {
+		if k := l.table.Key(x); l.maps.hasScopeless(k) { // the one that remains may have no twin any more
+			l.recheckTwins(k, l.ref(x))
+		}
 	}
-	pl, ok := l.place(x)
+	slot, ok := l.slotOf(x)
 	if !ok {
 		return
 	}
 	lease := l.notes[x].lease
-	publish(&pl.p.sent[pl.k], lease, 0)
-	publish(&pl.p.ack[pl.k], lease, 0)
-	pl.vacate(l.ref(x))
+	slot.PublishSent(lease, 0)
+	slot.PublishAck(lease, 0)
+	slot.Vacate(l.ref(x))
 }
 
-func (l *Learner) ref(x flowtable.Index) flowRef { return l.refOf(x, l.table.State(x)) }
-
-func (l *Learner) answer(x flowtable.Index) Answer { return Answer(l.table.State(x).Answer()) }
-
-// setAnswer gives a flow of this worker an answer, even if another worker changes it at the same time.
-func (l *Learner) setAnswer(x flowtable.Index, a Answer) {
-	for !l.table.SetAnswer(x, l.table.State(x), flowtable.Answer(a)) {
+// slotOf returns the flow's slot; ok is false if it has none, or no longer has it. It checks the owner last: until a slot is free, its page
+// stays where it is.
+func (l *Learner) slotOf(x flowtable.Index) (slot store.Slot, ok bool) {
+	number := l.tracks[x].slot
+	if number == 0 {
+		return slot, false
 	}
-}
-
-// place returns the flow's place; ok is false if it has none, or no longer has it. It checks the owner last: until a place is free, its
-// page stays where it is.
-func (l *Learner) place(x flowtable.Index) (pl place, ok bool) {
-	slot := l.tracks[x].slot
-	if slot == 0 {
-		return pl, false
-	}
-	pl = l.pairing.placeOf(slot)
-	return pl, pl.owner() == l.ref(x)
+	slot = l.pairing.store.At(number)
+	return slot, slot.Ref() == l.ref(x)
 }
 
 // SourceQP is the flow's source QP; ok is false unless it is confirmed and the record is open.
@@ -169,12 +140,12 @@ func (l *Learner) SourceQP(x flowtable.Index) (qp uint32, ok bool) {
 // View describes a flow's source QP, and how it was learned.
 type View struct {
 	Answer
-	// Took is the number of the flow's packets until the source QP was confirmed; 0 for a flow without a place.
+	// Took is the number of the flow's packets until the source QP was confirmed; 0 for a flow without a slot.
 	Took uint64
 	// Contradictions is how often packets contradicted the flow's pair.
 	Contradictions uint32
-	// Since is the time of the first packet of the flow after the answer became what it is, in ns; 0 if there was none yet, or if the answer
-	// is Unknown.
+	// Since is the time of the first packet of the flow after the answer became what it is, in ns; 0 if there was none yet, or if the
+	// answer is Unknown.
 	Since int64
 }
 
@@ -187,7 +158,7 @@ func (l *Learner) View(x flowtable.Index) View {
 	}
 	switch {
 	case v.State() != Confirmed:
-	case settled(v.Answer):
+	case v.fixed():
 		v.Took = 1
 	case t.slot == 0:
 	case t.flags&sure != 0:
@@ -195,18 +166,20 @@ func (l *Learner) View(x flowtable.Index) View {
 	default: // confirmed since the flow's last packet
 		v.Took = uint64(max(t.packets, n.took))
 	}
-	if pl, ok := l.place(x); ok && pl.g.lock.try() {
-		if pl.owner() == l.ref(x) {
-			v.Contradictions = uint32(pl.p.allContradictions[pl.k])
+	if slot, ok := l.slotOf(x); ok && slot.Group().Lock().Try() {
+		if slot.Ref() == l.ref(x) {
+			v.Contradictions = uint32(slot.Contradictions())
 		}
-		pl.g.lock.release()
+		slot.Group().Lock().Release()
 	}
 	return v
 }
 
-// settled reports whether an answer comes from a source of evidence that no packet can change: a map, a hint or a DETH.
-func settled(a Answer) bool {
-	return a.State() == Confirmed && (a.Evidence() == EvidenceStatic || a.Evidence() == EvidenceHint || a.Evidence() == EvidenceDETH)
+// arrival is a packet, for the functions that learn from it.
+type arrival struct {
+	*packet.Parsed
+	frame []byte
+	now   int64
 }
 
 // Observe counts a packet at which Routine has stopped, and learns from it. x is the packet's flow, k its key, b the frame from which p was
@@ -218,7 +191,9 @@ func (l *Learner) Observe(x flowtable.Index, k *flowtable.Key, p *packet.Parsed,
 		return
 	}
 	if p.DestQP == packet.GSIQP {
-		l.observeMAD(k, p, b, now)
+		if m, ok := packet.CMMessage(b, p); ok {
+			l.observeCM(k, &m, now)
+		}
 	}
 	if x == flowtable.None {
 		return
@@ -233,7 +208,7 @@ func (l *Learner) Observe(x flowtable.Index, k *flowtable.Key, p *packet.Parsed,
 	if t.known != known(a) {
 		l.noteAnswer(x, a, now)
 	}
-	if role == packet.NoRole || p.DestQP <= packet.GSIQP || settled(a) { // nothing to learn: Routine may let pass the packets that follow this one
+	if role == packet.NoRole || p.DestQP <= packet.GSIQP || a.fixed() { // nothing to learn: Routine may let pass the packets that follow this one
 		t.port = p.SrcPort
 		switch role {
 		case packet.Request:
@@ -244,97 +219,70 @@ func (l *Learner) Observe(x flowtable.Index, k *flowtable.Key, p *packet.Parsed,
 		t.wait(noHurry)
 		return
 	}
-	l.observe(x, a, p, b, now)
+	l.observe(x, a, &arrival{p, b, now})
 }
 
 // observe learns from a packet of a connection.
-func (l *Learner) observe(x flowtable.Index, a Answer, p *packet.Parsed, b []byte, now int64) {
+func (l *Learner) observe(x flowtable.Index, a Answer, p *arrival) {
 	if a.Ended() != Open {
-		if !l.over(x, a, p, now) {
+		if !l.over(x, a, p) {
 			l.tracks[x].acked = 0 // so that the next packet is observed, too
 			return
 		}
-		l.renew(x, p, now)
+		l.renew(x, p)
 	}
-	s := &l.subject
-	s.x, s.t, s.n, s.p, s.b, s.now = x, &l.tracks[x], &l.notes[x], p, b, now
+	f := flow{l: l, index: x, track: &l.tracks[x], note: &l.notes[x]}
 	var ok bool
-	if s.pl, ok = l.place(x); !ok {
-		if s.t.slot != 0 { // another flow has the place
-			s.t.wait(0)
+	if f.slot, ok = l.slotOf(x); !ok {
+		if f.track.slot != 0 { // another flow has the slot
+			f.track.wait(0)
 		}
-		if s.pl, ok = s.enter(); !ok {
+		if !f.enter(p) {
 			return
 		}
 	}
-	s.pause()
-	s.catchUp()
-	m := mateWord(s.pl.p.mate[s.pl.k].Load())
-	// A flow that was in a map, and no longer is, is learned again.
-	if s.saw = s.answer(); s.saw.State() != Unknown && s.findMate(m) {
-		s.guard(m, &s.mate)
-		return
+	f.countPackets()
+	f.catchUp()
+	link, was := f.slot.Link(), f.answer()
+	if was.State() != Unknown { // a flow that was in a map, and no longer is, is learned again
+		if peer, ok := f.slot.LinkedPeer(link); ok {
+			c := check{&f, p, link, peer, was}
+			c.packet()
+			return
+		}
 	}
-	if m != 0 || s.saw.State() == Confirmed {
-		s.lost(m)
+	if link != 0 || was.State() == Confirmed {
+		f.peerGone(link)
 	}
-	s.learn()
+	f.learn(p)
+}
+
+// over reports whether the current packet begins a new flow record: the old one is closed, and either its time has passed or the packet
+// belongs to another connection that RDMA-CM has set up.
+func (l *Learner) over(x flowtable.Index, a Answer, p *arrival) bool {
+	slot, ok := l.slotOf(x)
+	if a.Ended() != EndedDREQ || !ok {
+		return true
+	}
+	const linger = 1000 // ms that packets after a DREQ still belong to its connection
+	ended := slot.Ended().Load()
+	if int32(milliseconds(p.now)-ended) > linger { // the clock of the worker that saw the DREQ may be ahead of this one's
+		return true
+	}
+	if !l.spend(madCost / 4) { // without a check, the packet counts as the old connection's
+		return false
+	}
+	c, ok, _ := l.pairing.claimOf(l.table.Key(x), l.ref(x), p.PSN, milliseconds(p.now), p.now)
+	return ok && int32(milliseconds(c.Time)-ended) >= 0 && (p.Opcode.Role() == packet.Response || (p.PSN-c.PSN)&psnMask <= firstSlack)
 }
 
 // renew ends the flow record and begins a new one, and counts the current packet for the new one.
-func (l *Learner) renew(x flowtable.Index, p *packet.Parsed, now int64) {
+func (l *Learner) renew(x flowtable.Index, p *arrival) {
 	t := &l.tracks[x]
 	t.packets = max(t.packets, 1) - 1
 	t.bytes -= min(p.Len, t.bytes)
-	l.table.Renew(x, now)
+	l.table.Renew(x, p.now)
 	l.tally(x, p.Len)
 	l.tracks[x].setTransport(p.Opcode)
-	l.noteAnswer(x, l.answer(x), now)
+	l.noteAnswer(x, l.answer(x), p.now)
 }
-
-// noteAnswer notes the answer that a flow has at one of its packets. The memory of since stays untouched for flows whose answer is Unknown.
-func (l *Learner) noteAnswer(x flowtable.Index, a Answer, now int64) {
-	l.tracks[x].known = known(a)
-	if a.State() != Unknown {
-		l.since[x] = now
-	}
-}
-
-// subject is the current flow and packet, for the functions that learn from one packet.
-type subject struct {
-	l    *Learner
-	x    flowtable.Index
-	t    *track
-	n    *note
-	pl   place
-	mate place // of a flow that has one
-	p    *packet.Parsed
-	b    []byte
-	now  int64
-	saw  Answer // the flow's answer when the packet came
-}
-
-func (s *subject) answer() Answer { return s.l.answer(s.x) }
-
-// change replaces the flow's answer by the function's result.
-func (s *subject) change(change func(Answer) Answer) bool {
-	return s.l.pairing.update(s.l.ref(s.x), change)
-}
-
-// lockGroup tries to take the lock of the flow's group. If it returns true, the flow still has its place, and the caller must release the
-// lock. Another worker may have given the place to another flow, and its page to another group, since this worker read them.
-func (s *subject) lockGroup() bool {
-	g := s.pl.g
-	if !g.lock.try() {
-		s.l.skipped()
-		return false
-	}
-	if s.pl.owner() != s.l.ref(s.x) {
-		g.lock.release()
-		return false
-	}
-	return true
-}
-
-// compare spends this many comparisons, then tries to take the lock of the flow's group, like lockGroup.
-func (s *subject) compare(comparisons int) bool { return s.l.spend(comparisons) && s.lockGroup() }

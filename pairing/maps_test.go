@@ -19,7 +19,7 @@ func pairsMap(t *testing.T, pairs ...QPPair) *QPMap {
 // lonely is a worker whose source QPs come only from maps.
 func lonely(t *testing.T, capacity int, static *QPMap) *worker {
 	t.Helper()
-	p, err := New(make([]byte, Size(64)), Config{Flows: 64, Peers: []int{1, 0}})
+	p, err := New(make([]byte, Size(64)), Config{Flows: 64, Egress: []int{1, 0}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,15 +122,15 @@ func TestNewMapLeavesClosedRecords(t *testing.T) {
 	}
 }
 
-// TestMappedFlowsTakeNoPlace: there is nothing to learn about them; when the map no longer names them they are learned like others.
-func TestMappedFlowsTakeNoPlace(t *testing.T) {
+// TestMappedFlowsTakeNoSlot: there is nothing to learn about them; when the map no longer names them they are learned like others.
+func TestMappedFlowsTakeNoSlot(t *testing.T) {
 	w := newWire(t)
 	w.setStatic(pairsMap(t, QPPair{alice, bob, 100, 200}))
 	w.sweep()
 	w.talk(100, 200, 5, 50, 52769)
 	w.is(0, 200, 100, EvidenceStatic)
-	if _, ok := w.workers[0].place(w.find(0, 200)); ok {
-		t.Error("it has a place")
+	if _, ok := w.workers[0].slotOf(w.find(0, 200)); ok {
+		t.Error("it has a slot")
 	}
 	w.setStatic(nil)
 	w.sweep()
@@ -158,7 +158,7 @@ func TestMapReachesOneWorkerFirst(t *testing.T) {
 		hint := QPPair{Source: alice, Destination: bob, SourceQP: c.source, DestinationQP: 200}
 		w.pairing.SetHints(pairsMap(t, hint))
 		w.workers[c.side].Sweep(w.now)
-		for psn := uint32(105); psn < 1<<18; psn += 32 { // far more PSNs without a response than put a flow in doubt
+		for psn := uint32(105); psn < 1<<18; psn += 32 { // far more PSNs without a response than put a flow suspended
 			w.talk(100, 200, psn, 1, 52769)
 			if other := 1 - c.side; c.want && !w.usable(other) {
 				t.Fatalf("%s: PSN %d: the other flow is %v", name, psn, w.view(other, [2]uint32{200, 100}[other]))

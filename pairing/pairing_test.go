@@ -6,6 +6,7 @@ import (
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit/synth"
+	"github.com/cnpgate/cnpgate/pairing/store"
 )
 
 // wire is a gateway between two hosts, for hand-made packets. Side 0 is alice, behind port 0.
@@ -35,7 +36,7 @@ func (w *wire) key(side int, qp uint32) flowtable.Key {
 func (w *wire) send(side int, qp uint32, op packet.Opcode, psn uint32, port uint16) {
 	b := make([]byte, 64)
 	b[8] = 0x80 // AckReq
-	w.frame(side, &packet.Parsed{Kind: packet.RoCEv2, Opcode: op, DestQP: qp, PSN: psn & psnMask, SrcPort: port}, b)
+	w.frame(side, &packet.Parsed{Kind: packet.RoCEv2, Opcode: op, DestQP: qp, PSN: psn & store.PSNMask, SrcPort: port}, b)
 }
 
 func (w *wire) frame(side int, p *packet.Parsed, b []byte) {
@@ -112,8 +113,8 @@ func (w *wire) is(side int, qp, source uint32, why Evidence) {
 // talk sends requests from alice to bob's QP, and bob's acknowledgements to alice's.
 func (w *wire) talk(alices, bobs, psn uint32, packets int, port uint16) {
 	for i := range uint32(packets) {
-		w.send(0, bobs, packet.RCSendOnly, (psn+i)&psnMask, port)
-		w.send(1, alices, packet.RCAcknowledge, (psn+i)&psnMask, port)
+		w.send(0, bobs, packet.RCSendOnly, (psn+i)&store.PSNMask, port)
+		w.send(1, alices, packet.RCAcknowledge, (psn+i)&store.PSNMask, port)
 	}
 }
 
@@ -196,7 +197,7 @@ func TestContradiction(t *testing.T) {
 	w.is(0, 200, 100, EvidencePort)
 	w.send(1, 100, packet.RCAcknowledge, 5000, 52769)
 	w.is(0, 200, 100, EvidencePort) // which continues as before
-	w.is(1, 100, 0, 0)              // but the responder is in doubt
+	w.is(1, 100, 0, 0)              // but the responder is suspended
 	w.send(1, 100, packet.RCAcknowledge, 5001, 52769)
 	w.is(0, 200, 0, 0)
 	w.is(1, 100, 0, 0)
@@ -315,7 +316,7 @@ func TestHints(t *testing.T) {
 	w.is(0, 200, 0, 0)
 }
 
-// TestFloodOfHosts: if there are too many forged pairs of hosts, their flows find no place. Flows that are paired stay paired, and places
+// TestFloodOfHosts: if there are too many forged pairs of hosts, their flows find no slot. Flows that are paired stay paired, and slots
 // that become empty are used again.
 func TestFloodOfHosts(t *testing.T) {
 	w := newWire(t)
@@ -327,7 +328,7 @@ func TestFloodOfHosts(t *testing.T) {
 			var x [1]flowtable.Ref
 			w.workers[0].StartBurst()
 			w.workers[0].lookup(k[:], w.now, x[:])
-			p := packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCSendOnly, DestQP: 77, PSN: n & psnMask, SrcPort: 50000}
+			p := packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCSendOnly, DestQP: 77, PSN: n & store.PSNMask, SrcPort: 50000}
 			w.workers[0].Observe(x[0].Index, &k[0], &p, nil, w.now)
 			if n%100 == 0 {
 				w.send(0, 200, packet.RCSendOnly, 20+n/100, 52769)
@@ -335,8 +336,8 @@ func TestFloodOfHosts(t *testing.T) {
 		}
 	}
 	flood(0x0b000000)
-	if w.workers[0].counts.NoPlace == 0 {
-		t.Error("no flow was without a place: no flood")
+	if w.workers[0].counts.NoSlot == 0 {
+		t.Error("no flow was without a slot: no flood")
 	}
 	w.is(0, 200, 100, EvidencePort)
 	w.now += 100e9
@@ -344,22 +345,22 @@ func TestFloodOfHosts(t *testing.T) {
 	w.is(0, 18, 17, EvidencePort)
 }
 
-// TestFullSide: if a side has no place left, further flows are not paired, and they are counted.
+// TestFullSide: if a side has no slot left, further flows are not paired, and they are counted.
 func TestFullSide(t *testing.T) {
 	w := newWire(t)
-	for n := range uint32(placesASide) {
+	for n := range uint32(store.SlotsASide) {
 		w.send(0, 1000+n, packet.RCSendOnly, n, 50000)
 	}
 	w.talk(100, 200, 0, 20, 52769)
 	w.is(0, 200, 0, 0)
-	if w.workers[0].counts.NoPlace == 0 {
+	if w.workers[0].counts.NoSlot == 0 {
 		t.Error("not counted")
 	}
 }
 
 // TestPairingRefuses: New refuses invalid parameters.
 func TestPairingRefuses(t *testing.T) {
-	for _, c := range []Config{{Flows: 0}, {Flows: 10, Peers: []int{0}}, {Flows: 10, Peers: []int{1, 2}}} {
+	for _, c := range []Config{{Flows: 0}, {Flows: 10, Egress: []int{0}}, {Flows: 10, Egress: []int{1, 2}}} {
 		if _, err := New(make([]byte, Size(100)), c); err == nil {
 			t.Errorf("%+v was taken", c)
 		}

@@ -1,6 +1,10 @@
 package pairing
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/cnpgate/cnpgate/pairing/store"
+)
 
 // In this file "port" is the UDP source port.
 
@@ -16,14 +20,6 @@ func symmetricPort(a, b uint32) uint16 {
 // labelPort is Linux's UDP source port for a flow label of 20 bits (rdma_flow_label_to_udp_sport in include/rdma/ib_verbs.h).
 func labelPort(label uint32) uint16 { return uint16(label&0x3fff^label>>14) | 0xc000 }
 
-// portMark shows which flows have the same port as this one, at the last judgement of this flow or one of those.
-type portMark uint8
-
-const (
-	matchEqual   portMark = 1 << iota // a flow of the other side
-	matchFormula                      // a flow of the other side, and the port is the formula's for the two
-)
-
 const (
 	portBits   = 14 // bits that an equal port counts if all 2^14 ports are in use
 	fewPorts   = 12 // bits below which an equal port counts nothing
@@ -33,49 +29,33 @@ const (
 
 // portMatch is the result of comparing a flow's port with the flows of the other side.
 type portMatch struct {
-	n       int  // place of the only flow that fits the port, -1 for none
-	formula bool // that flow fits by the formula; otherwise it only has the same port
-	equal   int  // flows with the same port, ruled out or not
-	left    int  // those that have no mate yet and are not ruled out
+	n       int       // slot of the only flow that fits the port, -1 for none
+	formula bool      // that flow fits by the formula; otherwise it only has the same port
+	equal   int       // flows with the same port, ruled out or not
+	left    int       // those that have no peer flow yet and are not ruled out
+	set     store.Set // those counted in equal
 }
 
-// places is a set of places of one side, a bit for each.
-type places [rowWords]uint64
-
-// withPort is the set of flows of a side that have the given UDP source port.
-func (p *Pairing) withPort(g *group, side int, port uint16) (set places) {
-	for i := range (int(g.used[side].Load()) + placesAPage - 1) / placesAPage {
-		pg := &p.pages[g.pages[side][i].Load()]
-		for k := range pg.id {
-			if pg.id[k].port() == port && pg.owner[k].Load() != 0 {
-				n := i*placesAPage + k
-				set[n/64%rowWords] |= 1 << (n % 64)
-			}
-		}
-	}
-	return set
-}
-
-// match finds the only flow of the other side that fits by the formula: both have the port that it makes of their destination QPs. If none
-// fits, it finds the only flow that has the same port and may be the mate.
-func (p *Pairing) match(pl *place) portMatch {
-	id := pl.id()
+// matchPort finds the only flow of the other side that fits by the formula: both have the port that it makes of their destination QPs. If
+// none fits, it finds the only flow that has the same port and may be the peer flow.
+func matchPort(f *store.View) portMatch {
+	id := f.Identity()
 	m := portMatch{n: -1}
-	if !id.steady() {
+	if !id.Steady() {
 		return m
 	}
 	last, fit, fits, possible, possibles := -1, -1, 0, -1, 0
-	for w, set := range p.withPort(pl.g, 1-pl.side, id.port()) {
+	for w, set := range f.WithPort(1-f.Side(), id.Port()) {
 		for ; set != 0; set &= set - 1 {
 			n := w*64 + bits.TrailingZeros64(set)
-			o, _ := p.at(pl.g, 1-pl.side, n)
-			i := o.id()
-			if !i.steady() || i.unreliable() != id.unreliable() {
+			o, ok := f.Other(n)
+			i := o.Identity()
+			if !ok || !i.Steady() || i.Unreliable() != id.Unreliable() {
 				continue
 			}
 			m.equal++
-			o.mark(matchEqual)
-			formula, ruledOut := symmetricPort(id.qp(), i.qp()) == id.port(), !pl.may(n) || !o.may(pl.n)
+			m.set[w] |= set & -set
+			formula, ruledOut := symmetricPort(id.QP(), i.QP()) == id.Port(), !f.May(n) || !o.May(f.Number())
 			if formula {
 				fit, fits = n, fits+1
 			}
@@ -85,7 +65,7 @@ func (p *Pairing) match(pl *place) portMatch {
 			if formula {
 				possible, possibles = n, possibles+1
 			}
-			if _, tied := p.tied(&o); !tied {
+			if _, paired := o.Peer(); !paired {
 				last, m.left = n, m.left+1
 			}
 		}
@@ -101,84 +81,86 @@ func (p *Pairing) match(pl *place) portMatch {
 	return m
 }
 
-// mark adds to a flow's portMark.
-func (pl *place) mark(m portMark) { pl.p.match[pl.k] |= m }
-
-// shared reports whether other flows of the same side have the same port.
-func (p *Pairing) shared(pl *place) bool {
-	all := p.withPort(pl.g, pl.side, pl.id().port())
-	all[pl.n/64] &^= 1 << (pl.n % 64)
-	return all != places{}
+// mark updates the port marks of the flow in a slot and of the flows with the same port.
+func (m *portMatch) mark(slot *store.Slot) {
+	own := store.PortMark(min(m.equal, 1)) * store.PortEqual
+	for w, set := range m.set {
+		for ; set != 0; set &= set - 1 {
+			if o, ok := slot.Opposite(w*64 + bits.TrailingZeros64(set)); ok {
+				o.SetPortMark(o.PortMark() | store.PortEqual)
+			}
+		}
+	}
+	if m.formula {
+		own |= store.PortFormula
+	}
+	slot.SetPortMark(own)
 }
 
-// portPair is two flows that fit each other by their ports.
+// sharesPort reports whether other flows of the same side have the same port.
+func sharesPort(f *store.View) bool {
+	all := f.WithPort(f.Side(), f.Identity().Port())
+	all[f.Number()/64] &^= 1 << (f.Number() % 64)
+	return all != store.Set{}
+}
+
+// portPair is two flows that fit each other by their ports, and how the ports of the two matched.
 type portPair struct {
-	mate    place
-	formula bool
-	alone   bool // no third flow has the port, on either side
-	few     bool // at most one other flow on each side has it
+	match, back portMatch
+	peer        store.View
+	formula     bool // the two fit each other by the formula
+	equal       bool // they only have the same port
+	alone       bool // no third flow has the port, on either side
+	few         bool // at most one other flow on each side has it
+	disputed    bool // not a pair: the other flow's pair is to be withdrawn
 }
 
 // portRule finds the pair of flows that fit each other by their ports, if there is one.
-func (p *Pairing) portRule(pl *place) (pair portPair, ok bool) {
-	shared := p.shared(pl)
-	m := p.match(pl)
-	pl.note(&m)
-	if m.n < 0 {
-		return pair, false
+func portRule(all answers, f *store.View) (p portPair) {
+	p.match = matchPort(f)
+	if p.match.n < 0 {
+		return p
 	}
-	mate, ok := p.at(pl.g, 1-pl.side, m.n)
-	if !ok {
-		return pair, false
+	var ok bool
+	if p.peer, ok = f.Other(p.match.n); !ok {
+		return p
 	}
-	back := p.match(&mate)
-	mate.note(&back)
-	if back.n != pl.n || back.formula != m.formula {
-		if m.formula {
-			p.dispute(pl, &mate)
-		}
-		return pair, false
+	p.back = matchPort(&p.peer)
+	if p.back.n != f.Number() || p.back.formula != p.match.formula {
+		p.disputed = p.match.formula && disputes(all, f, &p.peer)
+		return p
 	}
-	return portPair{mate, m.formula, m.equal == 1 && back.equal == 1 && !shared && !p.shared(&mate), max(m.equal, back.equal) <= 2}, true
+	p.formula, p.equal = p.match.formula, !p.match.formula
+	p.alone = p.match.equal == 1 && p.back.equal == 1 && !sharesPort(f) && !sharesPort(&p.peer)
+	p.few = max(p.match.equal, p.back.equal) <= 2
+	return p
 }
 
-// dispute withdraws the pair of a flow, if another one fits it by the formula, too, and responds to later requests than its mate does. Then
-// the mate's responses may be forged: anyone who knows the two QPs can find a QP that fits, and send a response to it before the true one.
-// UC has no responses, so there the rule abstains if two flows fit.
-func (p *Pairing) dispute(pl, other *place) {
-	mate, ok := p.tied(other)
-	if a, open := p.answerOf(other.owner()); !ok || !open || a.Evidence() != EvidencePort || mate.n == pl.n {
-		return
+// disputes reports whether the pair of a flow is to be withdrawn because another one fits it by the formula, too, and responds to later
+// requests than its peer flow does. Then the peer flow's responses may be forged: anyone who knows the two QPs can find a QP that fits, and
+// send a response to it before the true one. UC has no responses, so there the rule abstains if two flows fit.
+func disputes(all answers, f, other *store.View) bool {
+	peer, ok := other.Peer()
+	if a, open := all.of(other.Ref()); !ok || !open || a.Evidence() != EvidencePort || peer.Number() == f.Number() {
+		return false
 	}
-	ack, heard, sent := pl.ack(), mate.ack(), other.sent()
-	ahead := (ack.last() - heard.last()) & psnMask
-	later := ack.valid() && (ack.last()-sent.first())&psnMask <= sent.width()+margin && (!heard.valid() || ahead > backMargin && ahead < psnHalf)
-	if later || pl.id().unreliable() {
-		p.dissolve(other)
-	}
-}
-
-// note updates the flow's portMark with the result of match.
-func (pl *place) note(m *portMatch) {
-	pl.p.match[pl.k] = 0
-	if m.equal > 0 {
-		pl.mark(matchEqual)
-	}
-	if m.formula {
-		pl.mark(matchFormula)
-	}
+	ack, peerAck, sent := f.Ack(), peer.Ack(), other.Sent()
+	ahead := (ack.Last() - peerAck.Last()) & psnMask
+	later := ack.Valid() && (ack.Last()-sent.First())&psnMask <= sent.Width()+margin &&
+		(!peerAck.Valid() || ahead > backMargin && ahead < psnHalf)
+	return later || f.Identity().Unreliable()
 }
 
 // formulaSure reports whether two flows whose port is the formula's are certainly a pair. Except for UC, one must have responded to
 // requests of the other. And the two hosts must use the formula: among flows that all have one port, one pair in 2^14 fits by chance, and
 // 256 flows a side make 2^16 pairs. So with few flows no third one may have the port. With many, more than half of the flows with an equal
 // port on the other side must fit by the formula: at least two of them, or manyFit if a third flow has the port.
-func (p *Pairing) formulaSure(pl *place, pair *portPair) bool {
-	mate := &pair.mate
-	if !pl.id().unreliable() && !responded(pl, mate) && !responded(mate, pl) {
+func formulaSure(f *store.View, pair *portPair) bool {
+	peer := &pair.peer
+	if !f.Identity().Unreliable() && !responded(f, peer) && !responded(peer, f) {
 		return false
 	}
-	one, other := p.matches(pl), p.matches(mate)
+	one, other := countPorts(f), countPorts(peer)
 	if max(one.flows, other.flows) < smallGroup {
 		return pair.alone
 	}
@@ -193,21 +175,20 @@ func (p *Pairing) formulaSure(pl *place, pair *portPair) bool {
 }
 
 // responded reports whether b has responded to a: its last response is to a PSN that a has sent.
-func responded(a, b *place) bool { return b.ack().valid() && a.sent().has(b.ack().last()) }
+func responded(a, b *store.View) bool { return b.Ack().Valid() && a.Sent().Has(b.Ack().Last()) }
 
-// portCounts counts the flows of a side, and those with each portMark.
+// portCounts counts the flows of a side, and those with each port mark.
 type portCounts struct{ flows, equal, formula int }
 
-func (p *Pairing) matches(pl *place) (c portCounts) {
-	for n := range pl.own() {
-		o, ok := p.occupied(pl.g, pl.side, n)
+func countPorts(f *store.View) (c portCounts) {
+	for n := range f.Own() {
+		o, ok := f.Same(n)
 		if !ok {
 			continue
 		}
 		c.flows++
-		m := o.p.match[o.k]
-		c.equal += int(m & matchEqual)
-		c.formula += int(m & matchFormula / matchFormula)
+		c.equal += int(o.PortMark() & store.PortEqual)
+		c.formula += int(o.PortMark() & store.PortFormula / store.PortFormula)
 	}
 	return c
 }
@@ -223,17 +204,17 @@ func (s *portSet) add(port uint16) (had bool) {
 	return had
 }
 
-// sharing counts the flows of pl's side that share a port with another one. It counts them at each call, since flows begin and end, also
+// sharing counts the flows of f's side that share a port with another one. It counts them at each call, since flows begin and end, also
 // forged ones.
-func (l *Learner) sharing(pl *place) (n int) {
-	once, twice := &l.ports[0], &l.ports[1]
-	clear(l.ports[:])
-	for m := range pl.own() {
-		o, ok := l.pairing.occupied(pl.g, pl.side, m)
-		if !ok || !once.add(o.id().port()) {
+func sharing(f *store.View, scratch *[2]portSet) (n int) {
+	once, twice := &scratch[0], &scratch[1]
+	clear(scratch[:])
+	for m := range f.Own() {
+		o, ok := f.Same(m)
+		if !ok || !once.add(o.Identity().Port()) {
 			continue
 		}
-		if n++; !twice.add(o.id().port()) {
+		if n++; !twice.add(o.Identity().Port()) {
 			n++ // the first flow with this port
 		}
 	}
@@ -252,25 +233,25 @@ func bitsOfPort(flows, shared int) int {
 	return min(bits.Len(uint(flows*flows/(shared+2)))-1, portBits)
 }
 
-// equalSure reports whether two flows with the same port are certainly a pair, if no other flow with the port may be the mate of either.
-func (l *Learner) equalSure(pl, mate *place) bool {
-	p := l.pairing
-	if !pl.may(mate.n) || !mate.may(pl.n) || !pl.sent().valid() && !mate.sent().valid() ||
-		pl.sent().valid() && !responded(pl, mate) || mate.sent().valid() && !responded(mate, pl) {
+// equalSure reports whether two flows with the same port are certainly a pair, if no other flow with the port may be the peer flow of either.
+func equalSure(f, peer *store.View, scratch *[2]portSet) bool {
+	if !f.May(peer.Number()) || !peer.May(f.Number()) || !f.Sent().Valid() && !peer.Sent().Valid() ||
+		f.Sent().Valid() && !responded(f, peer) || peer.Sent().Valid() && !responded(peer, f) {
 		return false
 	}
-	one, other := p.matches(pl), p.matches(mate)
-	port := min(bitsOfPort(one.flows, l.sharing(pl)), bitsOfPort(other.flows, l.sharing(mate)))
+	one, other := countPorts(f), countPorts(peer)
+	port := min(bitsOfPort(one.flows, sharing(f, scratch)), bitsOfPort(other.flows, sharing(peer, scratch)))
 	if port < fewPorts {
-		return false // many share a port: an equal port doesn't show that the mate passes through the gateway
+		return false // many share a port: an equal port doesn't show that the peer flow passes through the gateway
 	}
-	evidence := port + p.agreement(pl, mate) + p.agreement(mate, pl)
-	return enough(pl, mate, chance(evidence, one.flows, other.flows, min(one.equal, other.equal)))
+	evidence := port + agreement(f, peer) + agreement(peer, f)
+	return enough(f, peer, chance(evidence, one.flows, other.flows, min(one.equal, other.equal)))
 }
 
 // ownPort reports whether the UDP source port of two flows is their connection's own, so that another connection would have another port:
 // it results from the formula and their QPs, or from the flow label in RDMA-CM's REQ.
-func (p *Pairing) ownPort(pl, mate *place) bool {
-	a, b := pl.id(), mate.id()
-	return a.steady() && b.steady() && a.port() == b.port() && (a.port() == symmetricPort(a.qp(), b.qp()) || a.port() == pl.claimed().port() && a.port() != 0)
+func ownPort(f, peer *store.View) bool {
+	a, b := f.Identity(), peer.Identity()
+	return a.Steady() && b.Steady() && a.Port() == b.Port() &&
+		(a.Port() == symmetricPort(a.QP(), b.QP()) || a.Port() == f.Claim().Port() && a.Port() != 0)
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/pairing/store"
 )
 
 // A READ request uses as many PSNs as its response has packets. Only the next request shows how many these were.
@@ -13,7 +14,7 @@ import (
 func (w *wire) read(side int, qp, psn uint32, port uint16, bytes uint32) {
 	b := make([]byte, 64)
 	binary.BigEndian.PutUint32(b[12+12:], bytes) // RETH: 8 of address, 4 of key, 4 of length
-	w.frame(side, &packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCReadRequest, DestQP: qp, PSN: psn & psnMask, SrcPort: port}, b)
+	w.frame(side, &packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCReadRequest, DestQP: qp, PSN: psn & store.PSNMask, SrcPort: port}, b)
 }
 
 // TestLargeREADs: READs of any length, any path MTU, and as many as a NIC sends at once, don't affect a pair.
@@ -94,32 +95,32 @@ func TestREADEnds(t *testing.T) {
 			}
 		}
 		a := w.at(0, 200)
-		if got := a.sent(); got.first() != c.first || got.high() != c.high {
-			t.Errorf("%s: %d to %d, want %d to %d", c.name, got.first(), got.high(), c.first, c.high)
+		if got := a.Sent(); got.First() != c.first || got.High() != c.high {
+			t.Errorf("%s: %d to %d, want %d to %d", c.name, got.First(), got.High(), c.first, c.high)
 		}
 	}
 }
 
-// TestForgedREAD: the PSNs that a READ in character adds to a flow's range stay until the flow has passed them, and don't shorten how far
+// TestForgedREAD: the PSNs that a READ expected adds to a flow's range stay until the flow has passed them, and don't shorten how far
 // the flow may go back.
 func TestForgedREAD(t *testing.T) {
 	w := newWire(t)
 	w.talk(100, 200, 1000, 500, 52769)
 	w.read(0, 200, 1499+maxGap, 52769, 1<<31)
 	a := w.at(0, 200)
-	if got := a.sent(); got.first() != 1000 || got.width() <= maxSpan {
-		t.Errorf("PSNs %d to %d", got.first(), got.high())
+	if got := a.Sent(); got.First() != 1000 || got.Width() <= maxSpan {
+		t.Errorf("PSNs %d to %d", got.First(), got.High())
 	}
 	w.talk(100, 200, 1500, maxGap+coarse, 52769)
-	if got := a.sent(); got.high() > 1500+maxGap+coarse {
-		t.Errorf("%d PSNs later the highest PSN is %d", maxGap+coarse, got.high())
+	if got := a.Sent(); got.High() > 1500+maxGap+coarse {
+		t.Errorf("%d PSNs later the highest PSN is %d", maxGap+coarse, got.High())
 	}
 	w.send(0, 200, packet.RCSendOnly, 1000, 52769)
 	w.is(0, 200, 100, EvidencePort)
 	w.is(1, 100, 200, EvidencePort)
 }
 
-// TestSilenceAfterREADs: a flow of READs whose mate is silent is in doubt, too: after 16 times the PSNs of one READ, but of 2^15 at most.
+// TestSilenceAfterREADs: a flow of READs whose peer flow is silent is suspended, too: after 16 times the PSNs of one READ, but of 2^15 at most.
 func TestSilenceAfterREADs(t *testing.T) {
 	for _, c := range []struct{ read, least, most int }{{1 << 14, 16 << 14, 18 << 14}, {1 << 15, 16 << 15, 18 << 15}, {1 << 16, 16 << 15, 19 << 15}} {
 		w, psn, port := paired(t, true)
@@ -129,7 +130,7 @@ func TestSilenceAfterREADs(t *testing.T) {
 			psn, sent = psn+uint32(c.read), sent+c.read
 		}
 		if sent <= c.least || sent > c.most {
-			t.Errorf("READs of %d PSNs: in doubt after %d, want %d to %d", c.read, sent, c.least, c.most)
+			t.Errorf("READs of %d PSNs: suspended after %d, want %d to %d", c.read, sent, c.least, c.most)
 		}
 	}
 }

@@ -1,11 +1,14 @@
 package pairing
 
-import "github.com/cnpgate/cnpgate/internal/packet"
+import (
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/pairing/store"
+)
 
 // catchUp updates the highest PSN with the requests that Routine has skipped.
-func (s *subject) catchUp() {
-	if s.t.flags&sends != 0 && s.t.last&unsettled == 0 && atMost(s.n.top, s.t.last) {
-		s.n.top, s.n.high = s.t.last, s.t.last
+func (f *flow) catchUp() {
+	if f.flags&sends != 0 && f.last&inexact == 0 && atMost(f.top, f.last) {
+		f.top, f.high = f.last, f.last
 	}
 }
 
@@ -18,64 +21,93 @@ const (
 
 // noteRequest records the PSNs that a request uses, and publishes them for the other side's workers. Unless exactly is set, it publishes a
 // highest PSN only once in 16 (coarse) PSNs.
-func (s *subject) noteRequest(exactly bool) {
-	n, psn := s.n, s.p.PSN
+func (f *flow) noteRequest(p *arrival, exactly bool) {
+	psn := p.PSN
 	span := uint32(0)
-	if s.p.Opcode.Role() == packet.ReadRequest {
-		span = readSpan(s.p, s.b)
+	if p.Opcode.Role() == packet.ReadRequest {
+		span = readSpan(p)
 	}
-	before := n.high
+	before := f.high
 	switch {
-	case s.t.flags&sends == 0:
-		s.t.flags |= sends
-		n.first, n.top, n.high = psn, psn, (psn+span)&psnMask
+	case f.flags&sends == 0:
+		f.flags |= sends
+		f.first, f.top, f.high = psn, psn, (psn+span)&psnMask
 		exactly = true
-	case (n.first-psn)&psnMask <= firstSlack && psn != n.first:
-		n.first = psn
+	case (f.first-psn)&psnMask <= firstSlack && psn != f.first:
+		f.first = psn
 		exactly = true
-	case atMost(n.top, psn): // so all earlier requests end before it, also a READ that might have used more PSNs
-		if n.high != n.top { // this many READs may be outstanding, and their PSNs don't show that the mate is silent
-			n.width = max(n.width, readsAhead/4*min((psn-n.top)&psnMask, widestRead))
+	case atMost(f.top, psn): // so all earlier requests end before it, also a READ that might have used more PSNs
+		if f.high != f.top { // this many READs may be outstanding, and their PSNs don't show that the peer flow is silent
+			f.width = max(f.width, readsAhead/4*min((psn-f.top)&psnMask, widestRead))
 		}
-		n.top, n.high = psn, (psn+span)&psnMask
+		f.top, f.high = psn, (psn+span)&psnMask
 	}
-	if (n.top-n.first)&psnMask > maxSpan {
-		n.first = (n.top - maxSpan) & psnMask
+	if (f.top-f.first)&psnMask > maxSpan {
+		f.first = (f.top - maxSpan) & psnMask
 	}
-	s.t.last = psn
+	f.last = psn
 	if span != 0 {
-		s.t.last |= unsettled
+		f.last |= inexact
 	}
-	if exactly || before/coarse != n.high/coarse {
-		publish(&s.pl.p.sent[s.pl.k], n.lease, uint64(makeSent(n.first, n.high, n.lease)))
+	if exactly || before/coarse != f.high/coarse {
+		f.slot.PublishSent(f.lease, store.MakeSent(f.first, f.high, f.lease))
 	}
 }
 
 // readSpan is the number of PSNs that a READ request uses beyond its own: one for each packet of the response. Their number is not known,
 // so readSpan assumes the smallest path MTU.
-func readSpan(p *packet.Parsed, b []byte) uint32 {
+func readSpan(p *arrival) uint32 {
 	at := p.Ext() + p.Opcode.Offset(packet.HasRETH)
-	if at+packet.RETHLen > len(b) {
+	if at+packet.RETHLen > len(p.frame) {
 		return 0
 	}
 	const smallestMTU = 256
-	bytes := uint64(packet.DecodeRETH(b[at:]).DMALength)
+	bytes := uint64(packet.DecodeRETH(p.frame[at:]).DMALength)
 	return uint32(min((max(bytes, 1)-1)/smallestMTU, maxSpan))
 }
 
 // asksForACK reports whether a request has the AckReq bit (IBTA 9.2.13).
-func asksForACK(p *packet.Parsed, b []byte) bool {
+func asksForACK(p *arrival) bool {
 	at := int(p.BTH) + 8
-	return at < len(b) && b[at]&0x80 != 0
+	return at < len(p.frame) && p.frame[at]&0x80 != 0
 }
 
 // isACK reports whether a response is a positive acknowledgement and nothing else.
-func isACK(p *packet.Parsed, b []byte) bool {
+func isACK(p *arrival) bool {
 	at := p.Ext()
-	return acknowledges(p) && at < len(b) && b[at]>>5 == 0
+	return acknowledges(p) && at < len(p.frame) && p.frame[at]>>5 == 0
 }
 
 // acknowledges reports whether a response is an ACK or a NAK and nothing else. (READ and atomic responses may be sent again.)
-func acknowledges(p *packet.Parsed) bool {
+func acknowledges(p *arrival) bool {
 	return p.Opcode.Headers() == packet.HasAETH && !p.Opcode.HasPayload()
+}
+
+const (
+	// nextSlack is the number of packets, at the start of a retransmission, that may be lost before the gateway.
+	nextSlack   = 3
+	nakSequence = 3
+)
+
+// noteNext records the PSN that a response waits for: the one after the PSN that it acknowledges, or the PSN that a NAK names.
+func (f *flow) noteNext(p *arrival) {
+	next := p.PSN
+	if at := p.Ext(); !acknowledges(p) || at < len(p.frame) && p.frame[at]>>5 != nakSequence {
+		next = (next + 1) & psnMask
+	}
+	if next |= noteBit; f.slot.Next(int(f.responses-1)%store.NextRing) == next {
+		return
+	}
+	f.slot.SetNext(int(f.responses)%store.NextRing, next)
+	f.responses++
+}
+
+// waitsFor reports whether one of a flow's last responses waits for a PSN, or for one up to nextSlack before it.
+func waitsFor(f *store.View, psn uint32) bool {
+	for i := range store.NextRing {
+		if w := f.Next(i); w != 0 && (psn-w)&psnMask <= nextSlack {
+			return true
+		}
+	}
+	return false
 }

@@ -5,13 +5,14 @@ import (
 
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/keyhash"
+	"github.com/cnpgate/cnpgate/pairing/store"
 )
 
 // A QP has one transport service. A DETH names a source QP, but anyone who can send from the sender's side can forge it. So a UD flow's
 // source QP is unknown while its QP is known to be one end of a connection (RC, UC or XRC):
 //
 //   - a map or a hint names it, or
-//   - a flow to it has a place, and the QP had not both sent and received UD packets before.
+//   - a flow to it has a slot, and the QP had not both sent and received UD packets before.
 //
 // Conversely, a QP that had both sent and received UD packets before is no end of a pair. To forge both directions of anything, an attacker
 // must be able to send behind both gateway ports.
@@ -19,40 +20,40 @@ import (
 // Nothing is withdrawn from UD flows, of which there may be any number, at other workers. Instead each use of a UD flow's answer looks the
 // QP up.
 
-// witness is a flow that shows something about a QP.
-type witness struct {
+// fact is a flow that shows something about a QP.
+type qpFact struct {
 	hash uint64 // of the QP, and what the flow shows
-	flow flowRef
+	flow store.Ref
 }
 
 const (
-	waysAWitnessSet = 15
-	// maxWitnesses bounds the witnesses of one fact, so that forged ones don't fill a set.
-	maxWitnesses = 4
+	waysAFactSet = 15
+	// maxWitnesses bounds the facts of one fact, so that forged ones don't fill a set.
+	flowsAFact = 4
 )
 
-type witnessSet struct {
-	lock tryLock
+type factSet struct {
+	lock store.Lock
 	_    [3]uint32
-	of   [waysAWitnessSet]witness
+	of   [waysAFactSet]qpFact
 }
 
-type witnesses []witnessSet
+type qpFacts []factSet
 
-func (w witnesses) setOf(h uint64) *witnessSet { return &w[h>>32%uint64(len(w))] }
+func (w qpFacts) setOf(h uint64) *factSet { return &w[h>>32%uint64(len(w))] }
 
 // add records that a flow shows a fact. It returns false if there is no space, or if another worker holds the lock.
-func (w witnesses) add(p *Pairing, h uint64, flow flowRef) bool {
+func (w qpFacts) add(all answers, h uint64, flow store.Ref) bool {
 	s := w.setOf(h)
-	if !s.lock.trySoon() {
+	if !s.lock.TrySoon() {
 		return false
 	}
-	defer s.lock.release()
-	var free, weakest *witness
+	defer s.lock.Release()
+	var free, weakest *qpFact
 	same := 0
 	for i := range s.of {
 		at := &s.of[i]
-		a, live := p.answerOf(at.flow)
+		a, live := all.of(at.flow)
 		switch {
 		case !live || a.Ended() != Open || at.hash == h && at.flow == flow:
 			free = at
@@ -62,40 +63,40 @@ func (w witnesses) add(p *Pairing, h uint64, flow flowRef) bool {
 			}
 		}
 	}
-	if same >= maxWitnesses {
+	if same >= flowsAFact {
 		free = weakest
 	}
 	if free == nil {
 		return false
 	}
-	*free = witness{h, flow}
+	*free = qpFact{h, flow}
 	return true
 }
 
 // remove forgets a fact.
-func (w witnesses) remove(h uint64) {
+func (w qpFacts) remove(h uint64) {
 	s := w.setOf(h)
-	if !s.lock.trySoon() {
+	if !s.lock.TrySoon() {
 		return
 	}
-	defer s.lock.release()
+	defer s.lock.Release()
 	for i := range s.of {
 		if s.of[i].hash == h {
-			s.of[i] = witness{}
+			s.of[i] = qpFact{}
 		}
 	}
 }
 
 // find reports whether a flow shows a fact; busy: another worker held the lock.
-func (w witnesses) find(p *Pairing, h uint64) (found, busy bool) {
+func (w qpFacts) find(all answers, h uint64) (found, busy bool) {
 	s := w.setOf(h)
-	if !s.lock.trySoon() {
+	if !s.lock.TrySoon() {
 		return false, true
 	}
-	defer s.lock.release()
+	defer s.lock.Release()
 	for i := range s.of {
 		if at := &s.of[i]; at.hash == h {
-			if a, live := p.answerOf(at.flow); live && a.Ended() == Open {
+			if a, live := all.of(at.flow); live && a.Ended() == Open {
 				return true, false
 			}
 		}
@@ -110,29 +111,28 @@ const (
 	receivedUD
 )
 
-// fact hashes a QP of the host on a side of a group, and a fact about it.
-func (p *Pairing) fact(k *groupKey, side int, qp uint32, what uint64) uint64 {
-	h := keyhash.Fold(k.hosts[side].Hi^p.secret[0], k.hosts[side].Lo^p.secret[1])
-	return keyhash.Fold(h^uint64(k.scope)^p.secret[4], (uint64(side)<<32|what<<24|uint64(qp))^p.secret[5]) | 1
+// factHash hashes a QP of the host on a side of a group, and a fact about it.
+func (p *Pairing) factHash(k *store.Key, side int, qp uint32, what uint64) uint64 {
+	h := keyhash.Fold(k.Hosts[side].Hi^p.secret[0], k.Hosts[side].Lo^p.secret[1])
+	return keyhash.Fold(h^uint64(k.Scope)^p.secret[4], (uint64(side)<<32|what<<24|uint64(qp))^p.secret[5]) | 1
 }
 
 // isUD reports whether a QP has sent and received UD packets, by flows that have not ended; busy: another worker held a lock.
-func (p *Pairing) isUD(k *groupKey, side int, qp uint32) (is, busy bool) {
-	sent, busy := p.datagrams.find(p, p.fact(k, side, qp, sentUD))
+func (p *Pairing) isUD(k *store.Key, side int, qp uint32) (is, busy bool) {
+	sent, busy := p.datagrams.find(p.answers, p.factHash(k, side, qp, sentUD))
 	if !sent {
 		return false, busy
 	}
-	return p.datagrams.find(p, p.fact(k, side, qp, receivedUD))
+	return p.datagrams.find(p.answers, p.factHash(k, side, qp, receivedUD))
 }
 
 // connected reports whether the source QP in a UD flow's key is known to be one end of a connection, or may be.
-func (l *Learner) connected(k *flowtable.Key) bool {
-	p := l.pairing
-	if l.static.names(k.Scope(), k.Src, k.SourceQP) || p.hints.Load().names(k.Scope(), k.Src, k.SourceQP) {
+func (p *Pairing) connected(k *flowtable.Key, static *QPMap) bool {
+	if static.names(k.Scope(), k.Src, k.SourceQP) || p.hints.Load().names(k.Scope(), k.Src, k.SourceQP) {
 		return true
 	}
 	key, side := p.groupOf(k)
-	known, busy := p.connections.find(p, p.fact(&key, side, k.SourceQP, connects))
+	known, busy := p.connections.find(p.answers, p.factHash(&key, side, k.SourceQP, connects))
 	if !known {
 		return busy
 	}
@@ -140,26 +140,25 @@ func (l *Learner) connected(k *flowtable.Key) bool {
 	return !ud
 }
 
-// connect records that a flow to a QP has a place. UD packets that were seen in one direction only no longer count. It returns false if there
-// is no space.
-func (p *Pairing) connect(k *groupKey, side int, qp uint32, flow flowRef) bool {
+// connect records that a flow to a QP has a slot. UD packets that were seen in one direction only no longer count. It returns false if
+// there is no space.
+func (p *Pairing) connect(k *store.Key, side int, qp uint32, flow store.Ref) bool {
 	if ud, busy := p.isUD(k, side, qp); !ud && !busy {
-		p.datagrams.remove(p.fact(k, side, qp, sentUD))
+		p.datagrams.remove(p.factHash(k, side, qp, sentUD))
 	}
-	return p.connections.add(p, p.fact(k, side, qp, connects), flow)
+	return p.connections.add(p.answers, p.factHash(k, side, qp, connects), flow)
 }
 
 // beginUD records what a new UD flow shows about its two QPs.
 func (l *Learner) beginUD(x flowtable.Index, k *flowtable.Key) {
-	l.counts.Evidence[EvidenceDETH]++
-	l.dirty = true
+	l.counts.change().Evidence[EvidenceDETH]++
 	p := l.pairing
 	key, side := p.groupOf(k)
-	if !l.connected(k) {
+	if !p.connected(k, l.maps.static) {
 		l.counts.Confirmed[EvidenceDETH]++
-		p.datagrams.add(p, p.fact(&key, side, k.SourceQP, sentUD), l.ref(x))
+		p.datagrams.add(p.answers, p.factHash(&key, side, k.SourceQP, sentUD), l.ref(x))
 	}
-	p.datagrams.add(p, p.fact(&key, 1-side, k.DestQP, receivedUD), l.ref(x))
+	p.datagrams.add(p.answers, p.factHash(&key, 1-side, k.DestQP, receivedUD), l.ref(x))
 }
 
 // Answer describes the source QP of a flow with this answer in the flow table, for notifications and reports.
@@ -174,10 +173,10 @@ func (l *Learner) Answer(x flowtable.Index, a flowtable.Answer) Answer {
 //
 //go:noinline
 func (l *Learner) ofDatagrams(x flowtable.Index, a Answer) Answer {
-	if l.connected(l.table.Key(x)) {
+	if l.pairing.connected(l.table.Key(x), l.maps.static) {
 		return a & endedBits
 	}
 	return a
 }
 
-var _ [256]byte = [unsafe.Sizeof(witnessSet{})]byte{}
+var _ [256]byte = [unsafe.Sizeof(factSet{})]byte{}

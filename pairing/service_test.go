@@ -6,6 +6,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/pairing/store"
 )
 
 // ud sends a UD packet from a side, with a source QP in its DETH.
@@ -182,9 +183,9 @@ func TestForgedPacketsToAUDQP(t *testing.T) {
 	}
 }
 
-// TestUDQPGetsNoMate: a QP that has sent and received UD packets is no end of a connection, whatever its packets look like. UD packets of one
+// TestUDQPGetsNoPeer: a QP that has sent and received UD packets is no end of a connection, whatever its packets look like. UD packets of one
 // direction, which anyone there can forge, change nothing about a connection.
-func TestUDQPGetsNoMate(t *testing.T) {
+func TestUDQPGetsNoPeer(t *testing.T) {
 	for _, c := range []struct {
 		sent, received, port bool
 	}{{true, true, true}, {true, true, false}, {true, false, true}, {false, true, true}} {
@@ -212,26 +213,26 @@ func TestUDQPGetsNoMate(t *testing.T) {
 	}
 }
 
-// TestWitnesses: a set keeps four witnesses of a fact, prefers confirmed ones, forgets flows that have ended, and refuses what it can't keep.
-func TestWitnesses(t *testing.T) {
+// TestFacts: a set keeps four facts of a fact, prefers confirmed ones, forgets flows that have ended, and refuses what it can't keep.
+func TestFacts(t *testing.T) {
 	w := newWire(t)
-	p, all := w.pairing, make(witnesses, 1)
-	flow := func(n uint32) flowRef {
+	p, all := w.pairing.answers, make(qpFacts, 1)
+	flow := func(n uint32) store.Ref {
 		w.send(0, 1000+n, packet.RCSendOnly, 5, 7)
 		return w.workers[0].ref(w.find(0, 1000+n))
 	}
 	confirmed := flow(0)
-	p.update(confirmed, func(Answer) Answer { return makeAnswer(1, Confirmed, EvidencePort) })
+	p.change(confirmed, func(Answer) Answer { return makeAnswer(1, Confirmed, EvidencePort) })
 	all.add(p, 1, confirmed)
 	for n := range uint32(19) {
 		if !all.add(p, 1, flow(1+n)) {
-			t.Errorf("witness %d of a fact was refused", n)
+			t.Errorf("fact %d of a fact was refused", n)
 		}
 	}
-	if !slices.ContainsFunc(all[0].of[:], func(w witness) bool { return w.flow == confirmed }) {
+	if !slices.ContainsFunc(all[0].of[:], func(w qpFact) bool { return w.flow == confirmed }) {
 		t.Error("the confirmed flow was displaced")
 	}
-	for n := range uint32(waysAWitnessSet - maxWitnesses) {
+	for n := range uint32(waysAFactSet - flowsAFact) {
 		if !all.add(p, 2+uint64(n), flow(20+n)) {
 			t.Errorf("fact %d was refused", n)
 		}
@@ -242,11 +243,11 @@ func TestWitnesses(t *testing.T) {
 	if found, _ := all.find(p, 100); found {
 		t.Error("and finds it")
 	}
-	p.update(w.workers[0].ref(w.find(0, 1020)), func(a Answer) Answer { return a.closed(EndedDREQ) })
+	p.change(w.workers[0].ref(w.find(0, 1020)), func(a Answer) Answer { return a.closed(EndedDREQ) })
 	if found, _ := all.find(p, 2); found || !all.add(p, 100, flow(40)) {
-		t.Error("a closed flow is a witness")
+		t.Error("a closed flow is a fact")
 	}
-	all[0].lock.try()
+	all[0].lock.Try()
 	if _, busy := all.find(p, 3); !busy || all.add(p, 3, flow(41)) {
 		t.Error("under another worker's lock")
 	}
@@ -256,10 +257,10 @@ func TestWitnesses(t *testing.T) {
 func TestServiceUnderALock(t *testing.T) {
 	w := newWire(t)
 	k := flowtable.Key{Src: alice, Dst: carol, DestQP: 400, SourceQP: 100}
-	hold := func(all witnesses, held bool) {
+	hold := func(all qpFacts, held bool) {
 		for i := range all {
-			if all[i].lock.release(); held {
-				all[i].lock.try()
+			if all[i].lock.Release(); held {
+				all[i].lock.Try()
 			}
 		}
 	}

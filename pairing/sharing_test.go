@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/pairing/store"
 )
 
 // TestSharing: the number of flows of a side that share a port, at each count.
@@ -25,10 +26,10 @@ func TestSharing(t *testing.T) {
 		w.send(1, 5000, packet.RCSendOnly, 5, c.ports[0])
 		a, b := w.at(0, 1000), w.at(1, 5000)
 		for range 2 { // nothing is left of one count in the next one
-			if got := w.workers[0].sharing(&a); got != c.want {
+			if got := sharing(&a.View, &w.workers[0].ports); got != c.want {
 				t.Errorf("ports %d: %d flows share one, want %d", c.ports, got, c.want)
 			}
-			if got := w.workers[0].sharing(&b); got != 0 {
+			if got := sharing(&b.View, &w.workers[0].ports); got != 0 {
 				t.Errorf("the other side: %d", got)
 			}
 		}
@@ -77,9 +78,9 @@ func TestSharedNoMore(t *testing.T) {
 func TestPortMarkIsOfTheLastJudgement(t *testing.T) {
 	_, a, _ := two(t)
 	for _, m := range []portMatch{{equal: 2, formula: true}, {equal: 1}, {formula: true}, {}} {
-		a.note(&m)
-		got := a.p.match[a.k]
-		if (got&matchEqual != 0) != (m.equal > 0) || (got&matchFormula != 0) != m.formula {
+		m.mark(&a)
+		got := a.PortMark()
+		if (got&store.PortEqual != 0) != (m.equal > 0) || (got&store.PortFormula != 0) != m.formula {
 			t.Errorf("%+v: marked %b", m, got)
 		}
 	}

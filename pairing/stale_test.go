@@ -5,99 +5,102 @@ import (
 
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/pairing/store"
 )
 
-// A worker looks up its flow's place, and another worker gives the place to another flow before the first worker has written there.
+// A worker looks up its flow's slot, and another worker gives the slot to another flow before the first worker has written there.
 
-// arrive processes a packet of a side's worker up to the point where observe has found the flow's place, its mate and its answer.
-func (w *wire) arrive(side int, p *packet.Parsed) *subject {
+// flow is the flow from a side to a QP, at a packet of its worker.
+func (w *wire) flow(side int, qp uint32) *flow {
 	w.t.Helper()
-	l, x := w.workers[side].Learner, w.find(side, p.DestQP)
-	l.StartBurst()
-	s := &subject{l: l, x: x, t: &l.tracks[x], n: &l.notes[x], p: p, b: make([]byte, 64), now: w.now, saw: l.answer(x)}
-	s.pl = w.at(side, p.DestQP)
-	return s
+	l, x := w.workers[side].Learner, w.find(side, qp)
+	return &flow{l, x, &l.tracks[x], &l.notes[x], w.at(side, qp)}
 }
 
-// mated is arrive for a flow that has a mate.
-func (w *wire) mated(side int, p *packet.Parsed) (s *subject, m mateWord) {
+// paired processes a packet of a side's worker up to the point where observe has found the flow's slot, its peer flow and its answer.
+func (w *wire) paired(side int, p *packet.Parsed) *check {
 	w.t.Helper()
-	s = w.arrive(side, p)
-	m = mateWord(s.pl.p.mate[s.pl.k].Load())
-	if !s.findMate(m) {
-		w.t.Fatal("no mate")
+	f := w.flow(side, p.DestQP)
+	f.l.StartBurst()
+	link := f.slot.Link()
+	peer, ok := f.slot.LinkedPeer(link)
+	if !ok {
+		w.t.Fatal("no peer flow")
 	}
-	return s, m
+	return &check{f, &arrival{p, make([]byte, 64), w.now}, link, peer, f.answer()}
 }
 
-// contents returns the data of a place.
+// contents returns the data of a slot.
 type contents struct {
-	sent, ack, owner, mate uint64
-	id                     identity
-	trial                  trial
-	claimed                placeClaim
-	row                    [rowWords]uint64
-	contradictions         uint16
+	sent           store.Sent
+	ack            store.Ack
+	owner          store.Ref
+	link           store.Link
+	id             store.Identity
+	elimination    store.Elimination
+	claim          store.Claim
+	row            [4]uint64
+	contradictions uint16
 }
 
-func contentsOf(pl *place) contents {
-	return contents{pl.p.sent[pl.k].Load(), pl.p.ack[pl.k].Load(), pl.p.owner[pl.k].Load(), pl.p.mate[pl.k].Load(), pl.id(), *pl.trial(), pl.claimed(),
-		pl.p.row[pl.k], pl.p.allContradictions[pl.k]}
+func contentsOf(s *store.Slot) contents {
+	return contents{s.Sent(), s.Ack(), s.Ref(), s.Link(), s.Identity(), s.Elimination(), s.Claim(),
+		[4]uint64{s.Row(0), s.Row(1), s.Row(2), s.Row(3)}, s.Contradictions()}
 }
 
-// TestPlaceOfAnother: whatever a worker is about to do with a flow, it writes nothing into a place that another flow has by then.
-func TestPlaceOfAnother(t *testing.T) {
+// TestSlotOfAnother: whatever a worker is about to do with a flow, it writes nothing into a slot that another flow has by then.
+func TestSlotOfAnother(t *testing.T) {
 	request := packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCSendOnly, DestQP: 200, PSN: psnB + 10, SrcPort: 7}
 	response := packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCAcknowledge, DestQP: 200, PSN: psnA, SrcPort: 7}
 	moved := request
 	moved.SrcPort = 8
 	for name, c := range map[string]struct {
 		packet packet.Parsed
-		do     func(s *subject, m mateWord)
+		do     func(c *check)
 	}{
-		"judges":             {request, func(s *subject, _ mateWord) { s.judge() }},
-		"contradicts":        {response, func(s *subject, _ mateWord) { s.contradicted() }},
-		"starts over":        {request, func(s *subject, _ mateWord) { s.startOver(false) }},
-		"another connection": {request, func(s *subject, _ mateWord) { s.anotherConnection() }},
-		"port moves":         {moved, func(s *subject, _ mateWord) { s.portMoved() }},
-		"follows the port":   {moved, func(s *subject, _ mateWord) { s.followPort() }},
-		"learns a response":  {response, func(s *subject, _ mateWord) { s.learnResponse() }},
-		"heeds a claim":      {request, func(s *subject, _ mateWord) { s.n.seenCM = 0; s.heedClaim() }},
-		"notes a request":    {request, func(s *subject, _ mateWord) { s.noteRequest(true) }},
-		"guards a response":  {response, func(s *subject, m mateWord) { s.guardResponse(m, &s.mate) }},
-		"ends":               {request, func(s *subject, _ mateWord) { s.l.End(s.x) }},
+		"judges":              {request, func(c *check) { c.judge(c.arrival) }},
+		"contradicts":         {response, func(c *check) { c.contradictPair() }},
+		"starts over":         {request, func(c *check) { c.startOver(c.arrival, false) }},
+		"another connection":  {request, func(c *check) { c.anotherConnection() }},
+		"port moves":          {moved, func(c *check) { c.changePort(c.arrival) }},
+		"follows the port":    {moved, func(c *check) { c.followPort(c.arrival) }},
+		"learns a response":   {response, func(c *check) { c.learnResponse(c.arrival) }},
+		"reads a claim":       {request, func(c *check) { c.seenCM = 0; c.findClaim(c.now) }},
+		"notes a request":     {request, func(c *check) { c.noteRequest(c.arrival, true) }},
+		"protects a response": {response, func(c *check) { c.response() }},
+		"ends":                {request, func(c *check) { c.l.End(c.index) }},
 	} {
 		w := newWire(t)
 		w.connect(100, 200)
 		w.talk(100, 200, psnB, 10, 7)
 		w.send(1, 100, packet.RCSendOnly, psnA, 7)
 		w.send(0, 300, packet.RCSendOnly, 5, 9)
-		s, m := w.mated(0, &c.packet)
+		s := w.paired(0, &c.packet)
 		other := w.at(0, 300)
-		p, slot := w.pairing, s.t.slot
-		r := other.owner()
+		r := other.Ref()
 		if name == "ends" { // End looks at the owner first: what it goes on to write is checked by the lease
-			r = s.pl.owner()
+			r = s.slot.Ref()
 		}
-		other.vacate(other.owner())
-		p.occupy(slot, r, makeIdentity(300, 9, false, false))
-		before := contentsOf(&s.pl)
-		c.do(s, m)
-		after := contentsOf(&s.pl)
+		other.Vacate(other.Ref())
+		slot := w.pairing.store.At(s.track.slot)
+		slot.Occupy(r, store.MakeIdentity(300, 9, false, false))
+		before := contentsOf(&s.slot)
+		c.do(s)
+		after := contentsOf(&s.slot)
 		if name == "ends" {
 			after.owner = before.owner
 		}
 		if after != before {
-			t.Errorf("%s: the place of another flow has\n%+v, and had\n%+v", name, after, before)
+			t.Errorf("%s: the slot of another flow has\n%+v, and had\n%+v", name, after, before)
 		}
-		if !s.pl.g.lock.try() {
+		if !s.slot.Group().Lock().Try() {
 			t.Errorf("%s: the group is locked", name)
 		}
 	}
 }
 
-// TestStalePlace: the result of such a write: two flows of different connections were paired.
-func TestStalePlace(t *testing.T) {
+// TestStaleSlot: the result of such a write: two flows of different connections were paired.
+func TestStaleSlot(t *testing.T) {
 	const flows, start, asks = 20, 0x51000, 0xd00000
 	w := newWire(t)
 	third := newWorker(t, w.pairing, 1024, 2)
@@ -111,10 +114,10 @@ func TestStalePlace(t *testing.T) {
 		}
 	}
 	w.is(0, 1000, 5000, EvidencePSN)
-	// Worker 1 has come to guard the second response out of character of the flow to 100 ...
+	// Worker 1 has come to check the second response unexpected of the flow to 100 ...
 	w.send(1, 100, packet.RCAcknowledge, 0x700000, 7)
-	s, m := w.mated(1, &packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCAcknowledge, DestQP: 100, PSN: 0x700001, SrcPort: 7})
-	// ... when worker 0 sees another connection's requests to 200, which takes away the place of the flow to 100 ...
+	s := w.paired(1, &packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCAcknowledge, DestQP: 100, PSN: 0x700001, SrcPort: 7})
+	// ... when worker 0 sees another connection's requests to 200, which takes away the slot of the flow to 100 ...
 	w.send(0, 200, packet.RCSendOnly, 0x100000, 9)
 	w.send(0, 200, packet.RCSendOnly, 0x100001, 9)
 	// ... and a third worker gives it to the flow to 300, of connection 400 and 300, in which bob asks.
@@ -132,10 +135,10 @@ func TestStalePlace(t *testing.T) {
 	}
 	k := w.key(1, 300)
 	x, _, _ := third.Find(&k)
-	if pl, ok := third.place(x); !ok || pl != s.pl {
-		t.Fatalf("the flow to 300 has another place: %v", ok)
+	if pl, ok := third.slotOf(x); !ok || pl != s.slot {
+		t.Fatalf("the flow to 300 has another slot: %v", ok)
 	}
-	s.guard(m, &s.mate)
+	s.packet()
 	for i := range uint32(200) {
 		w.send(0, 400, packet.RCAcknowledge, asks+i, 50000)
 		ask(asks + 4 + i)
@@ -145,39 +148,43 @@ func TestStalePlace(t *testing.T) {
 	}
 }
 
-// TestTrustAfterTheMateIsGone: while a worker is about to end a flow's doubt, another one withdraws the pair, and the flow becomes a
+// TestReconfirmAfterThePeerIsGone: while a worker is about to end a flow's suspension, another one withdraws the pair, and the flow becomes a
 // candidate by other evidence.
-func TestTrustAfterTheMateIsGone(t *testing.T) {
+func TestReconfirmAfterThePeerIsGone(t *testing.T) {
 	for name, c := range map[string]struct {
 		meanwhile func(w *wire)
 		want      uint32 // source QP, 0 for unconfirmed
 	}{
 		"nothing":       {func(*wire) {}, 100},
-		"a forged CNP":  {func(w *wire) { w.part(); w.cnp(1, 0x666) }, 0},
-		"one of its QP": {func(w *wire) { w.part(); w.cnp(1, 100) }, 0},
-		"a rule":        {func(w *wire) { w.part(); pl := w.at(0, 200); w.pairing.suggest(&pl, 0x666, EvidencePort) }, 0},
-		"the same rule": {func(w *wire) { w.part(); pl := w.at(0, 200); w.pairing.suggest(&pl, 100, EvidencePort) }, 0},
-		"another mate, another rule": {func(w *wire) {
+		"a forged CNP":  {func(w *wire) { w.unpair(); w.cnp(1, 0x666) }, 0},
+		"one of its QP": {func(w *wire) { w.unpair(); w.cnp(1, 100) }, 0},
+		"a rule": {func(w *wire) {
+			w.unpair()
+			pl := w.at(0, 200)
+			w.pairing.answers.suggest(&pl.View, 0x666, EvidencePort)
+		}, 0},
+		"the same rule": {func(w *wire) { w.unpair(); pl := w.at(0, 200); w.pairing.answers.suggest(&pl.View, 100, EvidencePort) }, 0},
+		"another peer flow, another rule": {func(w *wire) {
 			w.candidate(makeAnswer(100, Candidate, EvidencePSN))
 		}, 0},
-		"another mate, another QP": {func(w *wire) {
+		"another peer flow, another QP": {func(w *wire) {
 			w.candidate(makeAnswer(0x666, Candidate, EvidencePort))
 		}, 0},
-		"a CNP before, the mate found since": {func(w *wire) { w.candidate(makeAnswer(100, Candidate, EvidenceCNP)) }, 0},
+		"a CNP before, the peer flow found since": {func(w *wire) { w.candidate(makeAnswer(100, Candidate, EvidenceCNP)) }, 0},
 		"its port is shared": {func(w *wire) {
 			pl := w.at(0, 200)
-			pl.p.mate[pl.k].Store(uint64(mateWord(pl.p.mate[pl.k].Load()).sharedPort()))
+			pl.ChangeLink(pl.Link(), pl.Link().SharedPort())
 		}, 100},
 	} {
 		w := newWire(t)
 		w.talk(100, 200, 1000, 50, 52769)
 		w.candidate(makeAnswer(100, Candidate, EvidencePort))
-		s, m := w.mated(0, &packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCSendOnly, DestQP: 200, PSN: 1050, SrcPort: 52769})
-		if name == "a CNP before, the mate found since" {
-			s.saw = makeAnswer(100, Candidate, EvidenceCNP)
+		s := w.paired(0, &packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCSendOnly, DestQP: 200, PSN: 1050, SrcPort: 52769})
+		if name == "a CNP before, the peer flow found since" {
+			s.was = makeAnswer(100, Candidate, EvidenceCNP)
 		}
 		c.meanwhile(w)
-		s.guard(m, &s.mate)
+		s.packet()
 		if v := w.view(0, 200); v.Usable() != (c.want != 0) || v.Usable() && v.SourceQP() != c.want {
 			t.Errorf("%s: %v, want QP %d", name, v, c.want)
 		}
@@ -185,7 +192,7 @@ func TestTrustAfterTheMateIsGone(t *testing.T) {
 }
 
 // part ends the pair of the flows to 200 and 100.
-func (w *wire) part() {
+func (w *wire) unpair() {
 	w.send(1, 100, packet.RCAcknowledge, 0x700000, 52769)
 	w.send(1, 100, packet.RCAcknowledge, 0x700001, 52769)
 	if w.view(0, 200).State() != Unknown {
@@ -197,5 +204,5 @@ func (w *wire) part() {
 // candidate gives the flow to 200 an answer.
 func (w *wire) candidate(a Answer) {
 	pl := w.at(0, 200)
-	w.pairing.update(pl.owner(), func(Answer) Answer { return a })
+	w.pairing.answers.change(pl.Ref(), func(Answer) Answer { return a })
 }

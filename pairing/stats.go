@@ -1,6 +1,9 @@
 package pairing
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+	"unsafe"
+)
 
 // Stats counts evidence and its results since Join.
 type Stats struct {
@@ -12,42 +15,49 @@ type Stats struct {
 	Contradictions uint64 // pairs that packets contradicted
 	Reuses         uint64 // flow records that ended because a QP began to serve another connection
 	Skipped        uint64 // times that evidence was skipped, without budget or because another worker held a lock
-	NoPlace        uint64 // failed attempts to give a flow a place
+	NoSlot         uint64 // failed attempts to give a flow a slot
 	CMDropped      uint64 // messages of RDMA-CM that found the queue of waiting ones full
 }
 
-// published is what Stats reads.
-type published struct {
-	evidence, confirmed                                 [Evidences]atomic.Uint64
-	contradictions, reuses, skipped, noPlace, cmDropped atomic.Uint64
+// counts is what a worker counts, and what other goroutines may read of it.
+type counts struct {
+	Stats
+	changed   bool
+	published [statsWords]atomic.Uint64
+}
+
+const statsWords = unsafe.Sizeof(Stats{}) / 8
+
+// words is the numbers of the stats, in their order.
+func (s *Stats) words() *[statsWords]uint64 { return (*[statsWords]uint64)(unsafe.Pointer(s)) }
+
+// change returns the counts to change one.
+func (c *counts) change() *Stats {
+	c.changed = true
+	return &c.Stats
+}
+
+// flow counts a flow that evidence confirms by itself.
+func (c *counts) flow(why Evidence) {
+	s := c.change()
+	s.Evidence[why]++
+	s.Confirmed[why]++
+}
+
+func (c *counts) publish() {
+	if !c.changed {
+		return
+	}
+	c.changed = false
+	for i, n := range c.words() {
+		c.published[i].Store(n)
+	}
 }
 
 // Stats is safe for any goroutine. Each number is exact at the time of the worker's last Sweep.
-func (l *Learner) Stats() Stats {
-	p := &l.published
-	s := Stats{
-		Contradictions: p.contradictions.Load(), Reuses: p.reuses.Load(), Skipped: p.skipped.Load(), NoPlace: p.noPlace.Load(),
-		CMDropped: p.cmDropped.Load(),
-	}
-	for i := range s.Evidence {
-		s.Evidence[i], s.Confirmed[i] = p.evidence[i].Load(), p.confirmed[i].Load()
+func (l *Learner) Stats() (s Stats) {
+	for i := range s.words() {
+		s.words()[i] = l.counts.published[i].Load()
 	}
 	return s
-}
-
-func (l *Learner) publish() {
-	if !l.dirty {
-		return
-	}
-	l.dirty = false
-	p, c := &l.published, &l.counts
-	p.contradictions.Store(c.Contradictions)
-	p.reuses.Store(c.Reuses)
-	p.skipped.Store(c.Skipped)
-	p.noPlace.Store(c.NoPlace)
-	p.cmDropped.Store(c.CMDropped)
-	for i := range c.Evidence {
-		p.evidence[i].Store(c.Evidence[i])
-		p.confirmed[i].Store(c.Confirmed[i])
-	}
 }

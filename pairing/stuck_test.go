@@ -20,7 +20,7 @@ func (w *wire) lockstep(n, k uint32) {
 }
 
 // A connection that only PSNs can identify, and that begins after all others between its hosts were paired: those rule out nothing any more, but
-// they are not its mate.
+// they are not its peer flow.
 func TestConnectionAmongPairedOnes(t *testing.T) {
 	w := newWire(t)
 	for k := range uint32(1000) {
@@ -38,9 +38,9 @@ func TestConnectionAmongPairedOnes(t *testing.T) {
 func TestClaimLookedForAgain(t *testing.T) {
 	w := newWire(t)
 	w.connect(100, 200)
-	w.pairing.cm.lock.try()
+	w.pairing.cmLock.Try()
 	w.talk(100, 200, psnB, 1, 7)
-	w.pairing.cm.lock.release()
+	w.pairing.cmLock.Release()
 	w.talk(100, 200, psnB+1, 10, 7)
 	w.is(0, 200, 100, EvidenceCM)
 	w.is(1, 100, 200, EvidenceCM)
@@ -79,9 +79,9 @@ func TestSeveralClaims(t *testing.T) {
 
 func genuine(w *wire) { w.connect(100, 200) }
 
-// A flow with requests both ways is in doubt since an acknowledgement came late, and from then on only asks, or only answers: what follows
-// ends the doubt, wherever the PSNs of the two directions lie.
-func TestDoubtEndsEitherWay(t *testing.T) {
+// A flow with requests both ways is suspended since an acknowledgement came late, and from then on only asks, or only answers: what follows
+// ends the suspension, wherever the PSNs of the two directions lie.
+func TestSuspensionEndsEitherWay(t *testing.T) {
 	for _, start := range []uint32{0x900, 0x400000, 0x800900, 0xc00000} {
 		for name, goOn := range map[string]func(w *wire){
 			"asks": func(w *wire) { w.talk(100, 200, psnB+200, 5, 7) },
@@ -92,7 +92,7 @@ func TestDoubtEndsEitherWay(t *testing.T) {
 				}
 			},
 		} {
-			w := bothWays(t, start, 200, 0)
+			w := requestsBothWays(t, start, 200, 0)
 			w.send(0, 200, packet.RCAcknowledge, start+50, 7)
 			w.is(0, 200, 0, 0)
 			goOn(w)
@@ -103,8 +103,8 @@ func TestDoubtEndsEitherWay(t *testing.T) {
 	}
 }
 
-// bothWays is a connection by RDMA-CM with one port, 200 requests of alice's and some of bob's, of which the last are not answered yet.
-func bothWays(t *testing.T, start, requests, pending uint32) *wire {
+// requestsBothWays is a connection by RDMA-CM with one port, 200 requests of alice's and some of bob's, of which the last are not answered yet.
+func requestsBothWays(t *testing.T, start, requests, pending uint32) *wire {
 	w := newWire(t)
 	w.cm(0, packet.CM{Attribute: packet.CMREQ, LocalComm: commA, QPN: 100, PSN: start})
 	w.cm(1, packet.CM{Attribute: packet.CMREP, LocalComm: commB, RemoteComm: commA, QPN: 200, PSN: psnB})
@@ -194,7 +194,7 @@ func TestResponsesFirst(t *testing.T) {
 
 // A claim that comes long after the flow's beginning is ignored: otherwise anyone could try claims until one fits.
 func TestClaimAfterTheData(t *testing.T) {
-	for after, want := range map[int64]Evidence{1e5: EvidenceCM, (heedFor + 1) * 1e6: EvidenceNone} {
+	for after, want := range map[int64]Evidence{1e5: EvidenceCM, 2e6: EvidenceNone} {
 		w := newWire(t)
 		w.talk(100, 200, psnB, 10, 7)
 		w.now += after

@@ -70,7 +70,7 @@ const synthEpoch = 1e9
 
 func newGateway(t testing.TB, flows int) *gateway {
 	t.Helper()
-	p, err := New(make([]byte, Size(2*flows)), Config{Flows: 2 * flows, Peers: []int{1, 0}, Aging: 60e9, Seed: 1})
+	p, err := New(make([]byte, Size(2*flows)), Config{Flows: 2 * flows, Egress: []int{1, 0}, Aging: 60e9, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

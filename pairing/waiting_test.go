@@ -6,13 +6,15 @@ import (
 
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/pairing/cm"
+	"github.com/cnpgate/cnpgate/pairing/store"
 )
 
 // storm is many connections that are set up, used and released at once, between eight pairs of hosts.
 type storm struct {
 	*gateway
 	workers int
-	held    *tryLock // which another worker holds during every third burst
+	held    *store.Lock // which another worker holds during every third burst
 	bursts  int
 	now     int64
 }
@@ -28,7 +30,7 @@ func (s *storm) burst(side, conns int, f stormFrame) {
 	for at := 0; at < conns; at += stormFrames {
 		s.now += 5000
 		s.bursts++
-		held := s.held != nil && s.bursts%3 == 0 && s.held.try()
+		held := s.held != nil && s.bursts%3 == 0 && s.held.Try()
 		w.StartBurst()
 		for i := at; i < min(at+stormFrames, conns); i++ {
 			k := s.key(side, i)
@@ -38,7 +40,7 @@ func (s *storm) burst(side, conns int, f stormFrame) {
 			w.Sweep(s.now)
 		}
 		if held {
-			s.held.release()
+			s.held.Release()
 		}
 	}
 }
@@ -85,7 +87,7 @@ func stormQP(side int, conn uint32) uint32   { return 1000 + uint32(side)*0x1000
 
 // stormPSN is where requests to a side's QP begin. All differ by more than the slack.
 func stormPSN(side int, conn uint32) uint32 {
-	return (0x100000 + uint32(side)*0x400000 + conn*200) & psnMask
+	return (0x100000 + uint32(side)*0x400000 + conn*200) & store.PSNMask
 }
 
 // TestConnectionsAtOnce: of many connections that are set up, used and released at once, RDMA-CM confirms each, and each DREQ closes its
@@ -96,7 +98,7 @@ func TestConnectionsAtOnce(t *testing.T) {
 			for _, held := range []string{"no lock", "the messages' lock", "the allocation lock"} {
 				t.Run(fmt.Sprintf("%d by %d, %s held", conns, workers, held), func(t *testing.T) {
 					s := &storm{gateway: newGateway(t, 1<<14), workers: workers, now: synthEpoch}
-					s.held = map[string]*tryLock{"the messages' lock": &s.pairing.cm.lock, "the allocation lock": &s.pairing.allocation}[held]
+					s.held = map[string]*store.Lock{"the messages' lock": &s.pairing.cmLock, "the allocation lock": &s.pairing.store.Lock}[held]
 					s.burst(0, conns, s.message(packet.CMREQ))
 					s.burst(1, conns, s.message(packet.CMREP))
 					for range 400 { // without waiting for the messages
@@ -144,23 +146,23 @@ func TestMessageWaits(t *testing.T) {
 	} {
 		w := newWire(t)
 		w.cm(0, packet.CM{Attribute: packet.CMREQ, LocalComm: commA, QPN: 100, PSN: psnA})
-		w.pairing.cm.lock.try()
+		w.pairing.cmLock.Try()
 		w.cm(1, packet.CM{Attribute: packet.CMREP, LocalComm: commB, RemoteComm: commA, QPN: 200, PSN: psnB})
 		w.now += 20e6
 		w.talk(100, 200, psnB, 1000, 7)
 		w.is(0, 200, 0, 0)
-		w.pairing.cm.lock.release()
+		w.pairing.cmLock.Release()
 		w.sweep()
 		w.talk(100, 200, psnB+1000, 1100, 7)
 		if a := w.view(0, 200); !a.Usable() || a.Evidence() != EvidenceCM || a.SourceQP() != 100 {
 			t.Errorf("%s: after a REP that has waited: %v", name, a)
 		}
 		w.cm(0, packet.CM{Attribute: packet.CMREQ, LocalComm: 0xccc, QPN: 101, PSN: psnA})
-		w.pairing.cm.lock.try()
+		w.pairing.cmLock.Try()
 		w.cm(1, packet.CM{Attribute: packet.CMREP, LocalComm: 0xddd, RemoteComm: 0xccc, QPN: 201, PSN: psnB})
 		w.cm(0, packet.CM{Attribute: packet.CMDREQ, LocalComm: 0xccc, RemoteComm: 0xddd, QPN: 201})
 		w.cm(0, packet.CM{Attribute: packet.CMDREQ, LocalComm: commA, RemoteComm: commB, QPN: 200})
-		w.pairing.cm.lock.release()
+		w.pairing.cmLock.Release()
 		read(w)
 		w.sweep()
 		if v := w.view(0, 200); v.Ended() != EndedDREQ {
@@ -168,7 +170,7 @@ func TestMessageWaits(t *testing.T) {
 		}
 		key := w.key(0, 201)
 		g, side := w.pairing.groupOf(&key)
-		if w.pairing.cm.claimThat(claimHash(w.pairing.hashOf(&g), side, 201), 101) != nil {
+		if w.pairing.cm.Claim(w.pairing.hashOf(&g), side, 201, 101) != nil {
 			t.Errorf("%s: a claim about a connection that was released", name)
 		}
 	}
@@ -179,42 +181,53 @@ func TestMessageWaits(t *testing.T) {
 func TestFloodOfMessages(t *testing.T) {
 	w := newWire(t)
 	l := w.workers[0].Learner
-	w.pairing.cm.lock.try()
+	w.pairing.cmLock.Try()
 	message := func(group uint64) {
-		l.receiveCM(&cmMessage{group: group, time: w.now, attribute: packet.CMREQ, qpn: 100})
+		l.receiveCM(&cm.Message{Group: group, Time: w.now, Attribute: packet.CMREQ, QPN: 100})
 	}
-	for range maxWaiting {
-		message(1)
+	flood := func(group uint64) {
+		for range cm.MaxWaiting {
+			message(group)
+		}
 	}
-	const half = (maxWaiting-waitingShares*ownWaiting)/2 + ownWaiting
-	if n := l.waiting.n; n != half || l.counts.CMDropped != maxWaiting-half {
-		t.Errorf("%d messages of the flood wait and %d were dropped, want %d and %d", n, l.counts.CMDropped, half, maxWaiting-half)
+	flood(1)
+	const half = (cm.MaxWaiting-cm.WaitingShares*cm.OwnWaiting)/2 + cm.OwnWaiting
+	if n := l.waiting.Len(); n != half || l.counts.CMDropped != cm.MaxWaiting-half {
+		t.Errorf("%d messages of the flood wait and %d were dropped, want %d and %d", n, l.counts.CMDropped, half, cm.MaxWaiting-half)
 	}
-	for group := range uint64(waitingShares - 2) {
-		for range maxWaiting {
+	for group := range uint64(cm.WaitingShares - 2) {
+		for range cm.MaxWaiting {
 			message(2 + group)
 		}
 	}
 	dropped := l.counts.CMDropped
-	for range ownWaiting {
-		message(waitingShares)
+	for range cm.OwnWaiting {
+		message(cm.WaitingShares)
 	}
-	if l.counts.CMDropped != dropped || l.waiting.n > maxWaiting {
+	if l.counts.CMDropped != dropped || l.waiting.Len() > cm.MaxWaiting {
 		t.Errorf("floods between others fill the space of a pair of hosts: %d dropped", l.counts.CMDropped-dropped)
 	}
-	w.pairing.cm.lock.release()
-	before := l.waiting.n
+	w.pairing.cmLock.Release()
+	before := l.waiting.Len()
 	l.Sweep()
-	if n := before - l.waiting.n; n != 4 {
+	if n := before - l.waiting.Len(); n != 4 {
 		t.Errorf("a Sweep reads %d messages, want 4", n)
 	}
-	for range maxWaiting {
+	for range cm.MaxWaiting {
 		l.Sweep()
 	}
-	if l.waiting.n != 0 || l.oldest.Load() != 0 || l.waiting.common != 0 || l.waiting.from != [waitingShares]uint16{} {
-		t.Errorf("%d messages wait still", l.waiting.n)
+	if l.waiting.Len() != 0 || l.oldest.Load() != 0 {
+		t.Errorf("%d messages wait still", l.waiting.Len())
 	}
 	if s := l.Stats(); s.CMDropped != l.counts.CMDropped || s.CMDropped == 0 {
 		t.Errorf("%d dropped messages are published, want %d", s.CMDropped, l.counts.CMDropped)
+	}
+	w.pairing.cmLock.Try()
+	for group := range uint64(cm.WaitingShares) { // all space is free again
+		w.now++
+		flood(group)
+		if n := l.waiting.Len(); group == 0 && n != half {
+			t.Errorf("%d messages of a second flood wait, want %d", n, half)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/pairing/store"
 )
 
 // Traffic that misled an earlier version of the pairing, or nearly did.
@@ -12,7 +13,7 @@ import (
 func TestReuseOfAnUnconfirmedFlow(t *testing.T) {
 	w := newWire(t)
 	for i := range uint32(200) { // three connections with one port, which random PSNs distinguish; but QP 200 moves between connections all the time
-		psn := (i/3*0x3779b9 + i) & psnMask
+		psn := (i/3*0x3779b9 + i) & store.PSNMask
 		from := 100 + i/3%2
 		w.send(0, 200, packet.RCSendOnly, psn, 0xc000)
 		w.send(1, from, packet.RCAcknowledge, psn, 0xc000)

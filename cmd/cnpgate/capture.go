@@ -46,7 +46,9 @@ it could read them; the file's interface statistics also have the latter.
 --flow is short for --source-ip, --destination-ip and --destination-qp. With --data, the capture also has the flow's packets, as they arrived, of each the first 256 bytes, and
 at most --rate a second. With --trace, their comments say what each stage decided: how the packet was parsed, whether its flow was known, which QP sent it, its
 queue, whether its sender was notified or why not, whether it was marked or why not, and when it left. cnpgate decode prints the comments, too. Forwarding doesn't wait
-for a capture: packets beyond the rate, or that the reader is too slow for, are left out and counted as lost. ` + showSocket,
+for a capture: packets beyond the rate, or that the reader is too slow for, are left out and counted as lost.
+
+` + showSocket,
 		Example: `  cnpgate capture -w notifications.pcapng --duration 1m
   cnpgate capture --flow 10.1.0.1,10.2.0.1,0x11 --trace --count 20 -w - | cnpgate decode -`,
 		Args: noArguments,
@@ -163,7 +165,7 @@ func (f *captureFlags) write(ctx context.Context, c *cobra.Command, client *api.
 		if err := w.out.Begin(); err != nil {
 			return err
 		}
-		fmt.Fprintln(c.ErrOrStderr(), "capturing "+f.what())
+		fmt.Fprintln(c.ErrOrStderr(), "capturing "+f.what()+"; Ctrl-C ends it")
 		return nil
 	}
 	err := f.streams(ctx, client, w, begun)
@@ -174,7 +176,11 @@ func (f *captureFlags) write(ctx context.Context, c *cobra.Command, client *api.
 		return err
 	}
 	err = errors.Join(err, w.out.End(), w.finish())
-	fmt.Fprintf(c.ErrOrStderr(), "%d %s captured, %d lost\n", w.out.Written(), f.what(), w.out.Losses())
+	why := ""
+	if f.packets() && w.out.Losses() > 0 {
+		why = ", beyond --rate or too fast for the reader"
+	}
+	fmt.Fprintf(c.ErrOrStderr(), "%d %s captured, %d lost%s\n", w.out.Written(), f.what(), w.out.Losses(), why)
 	return err
 }
 

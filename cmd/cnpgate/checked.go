@@ -88,7 +88,7 @@ func warnOfDelay(i int, p *config.Port) string {
 		return ""
 	}
 	advice := fmt.Sprintf("lower ports[%d].queue_capacity, or check ports[%d].rate", i, i)
-	if k := drainTime(p.KMax, p.Rate); k > longestDelay {
+	if k := drainTime(p.KMax, p.Rate); k > longestDelay && !p.Law.On() {
 		advice = fmt.Sprintf("K_max alone takes %v: lower the profile's k_base or alpha, or check ports[%d].rate and rtt", rounded(k), i)
 	}
 	return fmt.Sprintf("port %s: a full queue takes %v to drain (%s at %s), but RC senders with timeout 14 and 7 retries break a connection that gets no acknowledgement within %v; %s",

@@ -39,13 +39,23 @@ func openPort(p portSettings, log zerolog.Logger) (*devices, error) {
 }
 
 func openDevices(cfg dpdk.Config, log zerolog.Logger) (*devices, error) {
-	cfg.Log = func(level dpdk.LogLevel, text string) {
-		log.WithLevel(logLevel(level)).Stringer("dpdk_level", level).Msg(text)
-	}
-	d, err := dpdk.Open(cfg)
+	d, err := dpdk.Open(withLog(cfg, log))
 	if err != nil {
 		return nil, err
 	}
+	return logged(d, cfg, log), nil
+}
+
+// withLog makes DPDK log to log.
+func withLog(cfg dpdk.Config, log zerolog.Logger) dpdk.Config {
+	cfg.Log = func(level dpdk.LogLevel, text string) {
+		log.WithLevel(logLevel(level)).Stringer("dpdk_level", level).Msg(text)
+	}
+	return cfg
+}
+
+// logged logs what was opened.
+func logged(d *dpdk.Devices, cfg dpdk.Config, log zerolog.Logger) *devices {
 	log.Info().Str("dpdk_version", dpdk.Version()).Int("buffers", d.Pool().Size()).Msg("The devices are open.")
 	if err := d.Pool().Locked(); err != nil {
 		log.Warn().Err(err).Msg("The memory of the frames is not locked and may be swapped out. Give the process CAP_IPC_LOCK, or raise RLIMIT_MEMLOCK (systemd: LimitMEMLOCK=infinity).")
@@ -57,7 +67,7 @@ func openDevices(cfg dpdk.Config, log zerolog.Logger) (*devices, error) {
 			log.Warn().Str("port", port.Name).Msg("Warning about the device: " + w + ".")
 		}
 	}
-	return &devices{d, log}, nil
+	return &devices{d, log}
 }
 
 // logLevel maps a level of DPDK, which has more of them, to one of the log. DPDK's highest levels mostly precede the end of the process.

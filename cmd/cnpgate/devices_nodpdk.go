@@ -28,9 +28,14 @@ func hostFaults(*config.Config) ([]config.Fault, []error) { return nil, nil }
 
 func inspectDevices(*config.Config) ([]checkedDevice, error) { return nil, errNoDPDK }
 
-func standBy(context.Context, *config.Config, zerolog.Logger) (func(), error) {
+func standBy(context.Context, *config.Config, func() (*config.Config, error), zerolog.Logger) (*standby, error) {
 	return nil, errNoDPDK
 }
+
+// standby has no values in a build without DPDK.
+type standby struct{ cfg *config.Config }
+
+func (*standby) open() (*devices, error) { return nil, errNoDPDK }
 
 func open(*config.Config, zerolog.Logger) (*devices, error) {
 	return nil, errNoDPDK

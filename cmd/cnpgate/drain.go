@@ -33,10 +33,15 @@ func drainCommand() *cobra.Command {
 as a proxy. It goes on forwarding and marking ECN. It is safe to stop once no sender waits for a Resume from it: then stop it, and a gateway that stands by
 takes over. --off ends the drain; a reload doesn't.
 
-Exit status: 0 if it is safe to stop the gateway, or with --off; 1 after an error; 3 if it is not safe within --wait. ` + showSocket,
+Exit status: 0 if it is safe to stop the gateway, or with --off; 1 after an error; 3 if it is not safe within --wait.
+
+` + showSocket,
 		Example: `  cnpgate drain --wait 10s && systemctl stop cnpgate
   cnpgate drain --off`,
 		Args: noArguments,
+
+		SuggestFor: []string{"stop", "shutdown"},
+
 		RunE: func(c *cobra.Command, _ []string) error { return f.drain(c) },
 	}
 	c.Flags().DurationVar(&f.wait, "wait", 10*time.Second, "how long to wait until it is safe")

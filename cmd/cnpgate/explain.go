@@ -43,7 +43,9 @@ decision to notify the sender, one per line, the first that stops it at the top,
   last       the last notification, and the flow's rate before it and now
 
 A gate passes, stops, waits (the sender was notified in the last 10 s, and is not due again), or is unknown (-) behind one that stops. The exit status is 0 if
-the sender of a flow was notified in the last 10 s and no gate stops the next notification, 3 if not, and 1 after an error. ` + showSocket,
+the sender of a flow was notified in the last 10 s and no gate stops the next notification, 3 if not, and 1 after an error.
+
+` + showSocket,
 		Args: twoHosts,
 		RunE: func(c *cobra.Command, args []string) error { return f.explain(c, args) },
 
@@ -60,20 +62,16 @@ the sender of a flow was notified in the last 10 s and no gate stops the next no
 // twoHosts checks the arguments SOURCE and DESTINATION.
 func twoHosts(c *cobra.Command, args []string) error {
 	if len(args) != 2 {
-		return seeHelp(c, fmt.Errorf("%d addresses are given; expected two: those of the sender and the receiver", len(args)))
+		return seeHelp(c, fmt.Errorf("addresses given: %d; expected two: those of the sender and the receiver", len(args)))
 	}
 	var hosts [2]netip.Addr
 	for i, text := range args {
-		a, err := netip.ParseAddr(text)
-		if err != nil || a.Zone() != "" {
-			return fmt.Errorf("%q is not an address; expected such as 10.1.0.1", text)
+		var err error
+		if hosts[i], err = parseHost(text); err != nil {
+			return err
 		}
-		hosts[i] = a.Unmap()
 	}
-	if hosts[0].Is4() != hosts[1].Is4() {
-		return fmt.Errorf("%v and %v are of two IP versions; expected addresses of one", hosts[0], hosts[1])
-	}
-	return nil
+	return sameVersion(hosts[0], hosts[1])
 }
 
 // notNotified is the exit status of explain if the sender is not notified.
@@ -106,7 +104,7 @@ func (f *explainFlags) explain(c *cobra.Command, args []string) error {
 		err = printExplanation(c.OutOrStdout(), args[0], args[1], &e)
 	}
 	if err == nil && !e.Notified {
-		err = &exitError{errors.New("the sender is not notified"), notNotified}
+		err = &exitError{errors.New(""), notNotified}
 	}
 	return err
 }

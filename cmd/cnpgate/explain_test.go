@@ -47,8 +47,8 @@ func TestExplain(t *testing.T) {
 	}{
 		{"10.1.0.1 10.9.0.9 --socket gw.sock", 0, shownExplained, ""},
 		{"10.1.0.1 10.9.0.9 --qp 0x64 --socket gw.sock -o json", 0, explained, ""},
-		{"10.1.0.1 10.9.0.9 --socket idle.sock", 3, "10.1.0.1 to 10.9.0.9: not notified\n  stop  flow       no packet has come\n\n", "the sender is not notified"},
-		{"10.1.0.1 10.9.0.9 --socket idle.sock -o json", 3, unexplained, "the sender is not notified"},
+		{"10.1.0.1 10.9.0.9 --socket idle.sock", 3, "10.1.0.1 to 10.9.0.9: not notified\n  stop  flow       no packet has come\n\n", ""},
+		{"10.1.0.1 10.9.0.9 --socket idle.sock -o json", 3, unexplained, ""},
 		{"10.1.0.1 10.9.0.9 --socket none.sock", 1, "", "no socket at none.sock"},
 	} {
 		t.Run(c.args, func(t *testing.T) {

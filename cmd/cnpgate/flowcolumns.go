@@ -40,6 +40,7 @@ var flowColumns = []flowColumn{
 	{"AGE", func(f *api.Flow) string { return rounded(time.Duration(f.AgeNS)).String() }, func(f *api.Flow) uint64 { return uint64(f.AgeNS) }},
 	numbered("PACKETS", func(f *api.Flow) uint64 { return f.Packets }),
 	numbered("BYTES", func(f *api.Flow) uint64 { return f.Bytes }),
+	{"QUEUED", func(f *api.Flow) string { return report.Size(f.QueuedBytes) }, func(f *api.Flow) uint64 { return f.QueuedBytes }},
 	numbered("MARKED", func(f *api.Flow) uint64 { return f.ECNMarked }),
 	{"NOTIFICATIONS", func(f *api.Flow) string { return listCounts(f.Notifications) }, notificationsOf},
 	{name: "REACTS", text: reacts},

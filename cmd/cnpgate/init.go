@@ -39,7 +39,7 @@ notifications that it would send. The hosts that send RoCEv2 from the fabric are
 
 The configuration goes to standard output unless -o names a file. What was seen, and why it is proposed, goes to standard error. Ctrl-C ends the listening, and the
 proposal is made of what was seen until then. It needs root, or CAP_NET_RAW. Interfaces that this machine's own network uses (default route, SSH) are refused.`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return f.propose(c) },
 	}
 	c.Flags().StringVar(&f.fabric, "fabric", "", "interface on the data centre's side")
@@ -90,7 +90,7 @@ func (f *initFlags) propose(c *cobra.Command) error {
 		out.discard()
 		return err
 	}
-	say(fmt.Sprintf("%s is written; next: cnpgate run --config %s, and cnpgate show notifications", f.output, f.output))
+	say(fmt.Sprintf("%s is written; next: cnpgate run %s, and in another terminal cnpgate show notifications", f.output, f.output))
 	return out.rename()
 }
 

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	be "encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -51,10 +52,21 @@ func addWire(t *testing.T, side string) {
 	}
 }
 
+// switchOn returns when both ends have a link, which the kernel says a little later.
 func switchOn(t *testing.T, side string) {
 	t.Helper()
 	ip(t, "link set "+side+"0 up")
 	ip(t, "link set "+side+"1 up")
+	for _, name := range []string{side + "0", side + "1"} {
+		for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
+			if i, err := net.InterfaceByName(name); err == nil && i.Flags&net.FlagRunning != 0 {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%s has no link", name)
+			}
+		}
+	}
 }
 
 func ip(t *testing.T, line string) {
@@ -240,6 +252,8 @@ type host struct {
 	sent, received atomic.Uint64
 	stop           atomic.Bool
 	done           chan struct{}
+	order          []uint64      // the numbers of the received frames
+	silence        time.Duration // the longest between two of them
 }
 
 func newHost(t *testing.T, name string) *host {
@@ -276,9 +290,16 @@ func newHost(t *testing.T, name string) *host {
 func (h *host) receive() {
 	defer close(h.done)
 	b := make([]byte, 16384)
+	var last time.Time
 	for {
 		n, from, err := unix.Recvfrom(h.listen, b, 0)
-		if l, ok := from.(*unix.SockaddrLinklayer); ok && err == nil && l.Ifindex == h.index && n > 14 && b[12] == 0x88 && b[13] == 0xb5 {
+		if l, ok := from.(*unix.SockaddrLinklayer); ok && err == nil && l.Ifindex == h.index && n > 22 && b[12] == 0x88 && b[13] == 0xb5 {
+			h.order = append(h.order, be.BigEndian.Uint64(b[14:]))
+			if now := time.Now(); !last.IsZero() {
+				h.silence, last = max(h.silence, now.Sub(last)), now
+			} else {
+				last = now
+			}
 			h.received.Add(1)
 		}
 		if err != nil && h.stop.Load() {
@@ -301,7 +322,7 @@ func (h *host) close() {
 	}
 }
 
-// load sends frames of a size, some thousand a second, until the returned function is called.
+// load sends numbered frames of a size, some thousand a second, until the returned function is called.
 func (h *host) load(size int) (end func()) {
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -316,7 +337,7 @@ func (h *host) load(size int) (end func()) {
 				return
 			case <-tick.C:
 				for range 8 {
-					f[14]++
+					be.BigEndian.PutUint64(f[14:], h.sent.Load())
 					if unix.Send(h.send, f, 0) == nil {
 						h.sent.Add(1)
 					}

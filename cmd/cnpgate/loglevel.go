@@ -18,7 +18,9 @@ func logLevelCommand() *cobra.Command {
 		Use:   "log-level [debug|info|warn|error] [--socket PATH | --config FILE]",
 		Short: "Print or change the lowest level that the running gateway logs",
 		Long: `Without a level it prints the one in force. A level is in force until the next reload, which restores
-management.log_level of the configuration. ` + showSocket,
+management.log_level of the configuration.
+
+` + showSocket,
 		ValidArgs: config.LogLevels,
 		Args:      oneLevel,
 		RunE:      f.logLevel,

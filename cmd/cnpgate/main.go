@@ -19,7 +19,7 @@ func main() {
 	if e := (*exitError)(nil); errors.As(err, &e) {
 		status = e.status
 	}
-	if status != interrupted {
+	if status != interrupted && err.Error() != "" {
 		fmt.Fprintln(os.Stderr, "cnpgate:", err)
 	}
 	os.Exit(status)
@@ -33,7 +33,7 @@ const (
 	interrupted  = 130 // ended by SIGINT, as in shells; not an error
 )
 
-// exitError is an error with an exit status of its own.
+// exitError is an error with an exit status of its own. Without a text nothing is printed: the output has said it.
 type exitError struct {
 	error
 	status int

@@ -18,7 +18,9 @@ func markCommand() *cobra.Command {
 		Use:   "mark [--socket PATH | --config FILE]",
 		Short: "Mark the counters of the running gateway, for show counters --since-mark",
 		Long: `The gateway notes its counters: cnpgate show counters --since-mark then shows what has been counted since. A new mark replaces the one before, and the
-end of the gateway removes it. ` + showSocket,
+end of the gateway removes it.
+
+` + showSocket,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return f.mark(c) },
 	}

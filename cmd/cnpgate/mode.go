@@ -27,7 +27,9 @@ func modeCommand() *cobra.Command {
 		Short: "Print or change whether the running gateway notifies senders, or only observes",
 		Long: `Without a mode it prints the one of each port. With observe, the gateway decides and counts what it would notify because of the port's queue, and sends, marks and holds
 nothing; with send, or notify, it does. A mode is in force until the next reload, which restores notifications.mode of the configuration; until then cnpgate show
-health says that they differ. ` + showSocket,
+health says that they differ.
+
+` + showSocket,
 		Example: `  cnpgate mode observe --port wan
   cnpgate mode send`,
 		ValidArgs: append(slices.Clone(config.Modes), notifyMode),

@@ -36,7 +36,9 @@ With --dry-run nothing changes: it prints what a reload would change, and what n
 that time, unless cnpgate reload --confirmed comes before, whatever becomes of this command or its terminal; --revert goes back at once. Until then
 another reload is refused. Going back leaves the file as it is: correct it before the next start.
 
-Exit status: 0 if the configuration was reloaded, or would be; 1 after an error or a mistake in the file; 3 if a --dry-run finds changes that need a restart. ` + showSocket,
+Exit status: 0 if the configuration was reloaded, or would be; 1 after an error or a mistake in the file; 3 if a --dry-run finds changes that need a restart.
+
+` + showSocket,
 		Example: `  cnpgate reload --dry-run
   cnpgate reload --confirm 60s
   cnpgate reload --confirmed`,

@@ -23,6 +23,9 @@ func runCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run [--config] FILE [--report R.json] [--standby]",
 		Short: "Forward between the configured ports until SIGTERM, SIGINT or SIGQUIT",
+
+		SuggestFor: []string{"start"},
+
 		Long: `Opens the configured devices and forwards until a signal stops it; then it drains the queues at the ports' rates and ends. A second
 signal ends the draining. SIGHUP, like cnpgate reload, makes it read the configuration again. The log goes to standard error, as JSON unless that is a
 terminal. With --standby it waits while another gateway uses one of the devices, and takes over when that one ends.`,
@@ -49,22 +52,21 @@ func run(cfg *config.Config, load func() (*config.Config, error), reportPath str
 	defer release()
 	hangups := make(chan struct{}, 1)
 	forwardHangups(hangups)
-	opened, alive := func() {}, func() {}
+	opening, alive := func() (*devices, error) { return open(cfg, log) }, func() {}
 	if standby {
-		var err error
-		if opened, err = standBy(ctx, cfg, log); opened == nil {
+		s, err := standBy(ctx, cfg, load, log)
+		if s == nil {
 			return err
 		}
 		alive = keepAlive(takeOverLimit)
 		defer alive()
-		cfg = latest(cfg, load, log)
+		cfg, opening = s.cfg, s.open
 	}
 	out := outputs{{flag: "--report", path: reportPath}}
 	if err := out.check(); err != nil {
 		return err
 	}
-	devices, err := open(cfg, log)
-	opened()
+	devices, err := opening()
 	if err != nil {
 		return err
 	}
@@ -79,17 +81,6 @@ func run(cfg *config.Config, load func() (*config.Config, error), reportPath str
 		},
 	})
 	return errors.Join(err, finish(result, out, devices.close))
-}
-
-// latest reads the configuration file again, after a standby. If the file has a mistake now, it returns the configuration that was read at the start.
-func latest(cfg *config.Config, load func() (*config.Config, error), log zerolog.Logger) *config.Config {
-	next, err := load()
-	if err != nil {
-		log.Error().Err(err).Msg("The configuration file has changed and can't be used. The gateway uses the one that it read at the start.")
-		return cfg
-	}
-	logWarnings(next, log)
-	return next
 }
 
 func logWarnings(c *config.Config, log zerolog.Logger) {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -69,18 +70,51 @@ func TestRunLogsWarnings(t *testing.T) {
 	}
 }
 
-// TestTakeOverLogsWarnings: so are those of the configuration that a standby reads when it takes over. A file with a mistake changes nothing.
-func TestTakeOverLogsWarnings(t *testing.T) {
-	first, warns := &config.Config{}, strings.Replace(goodConfig, "accepts: [fast-cnp]", "accepts: [ppfc]", 1)
+// TestStandbyFollowsFile: a standby reads its file whenever that has changed, also by a rename that keeps the time, and logs its warnings. A file with a
+// mistake, or none, changes nothing.
+func TestStandbyFollowsFile(t *testing.T) {
+	dir := t.TempDir()
+	path, warns := filepath.Join(dir, "gw.yaml"), strings.Replace(goodConfig, "accepts: [fast-cnp]", "accepts: [ppfc]", 1)
+	put(t, dir, "gw.yaml", []byte(goodConfig))
+	first, err := config.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	reads := 0
+	f := &followed{cfg: first, log: zerolog.New(&log), load: func() (*config.Config, error) {
+		reads++
+		return config.Load(path)
+	}}
 	for _, c := range []struct {
-		text     string
-		warnings int
-		taken    bool
-	}{{goodConfig, 0, true}, {warns, 2, true}, {"ports: []", 0, false}} {
-		var log bytes.Buffer
-		got := latest(first, func() (*config.Config, error) { return config.Parse("gw.yaml", []byte(c.text)) }, zerolog.New(&log))
-		if n := strings.Count(log.String(), "Warning about the configuration"); n != c.warnings || (got != first) != c.taken {
-			t.Errorf("%q: %d warnings, taken %v; log %s", c.text, n, got != first, log.String())
+		what, text    string
+		reads, logged int
+		warning       string
+		taken         bool
+	}{
+		{what: "the same", text: goodConfig, reads: 1},
+		{what: "nothing new"},
+		{what: "warns", text: warns, reads: 1, logged: 2, warning: "Warning about the configuration", taken: true},
+		{what: "a mistake", text: "ports: []", reads: 1, logged: 1, warning: "can't be used"},
+		{what: "no file", text: "-"},
+	} {
+		log.Reset()
+		reads = 0
+		switch c.text {
+		case "":
+		case "-":
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+		default:
+			put(t, dir, "new.yaml", []byte(c.text))
+			if err := errors.Join(os.Chtimes(filepath.Join(dir, "new.yaml"), time.Unix(1, 0), time.Unix(1, 0)), os.Rename(filepath.Join(dir, "new.yaml"), path)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := f.changed()
+		if reads != c.reads || (got != nil) != c.taken || c.warning != "" && strings.Count(log.String(), c.warning) != c.logged || c.warning == "" && log.Len() > 0 {
+			t.Errorf("%s: read %d times, taken %v, log %s", c.what, reads, got != nil, log.String())
 		}
 	}
 }

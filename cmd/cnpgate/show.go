@@ -40,7 +40,7 @@ type showFlags struct {
 }
 
 // showSocket explains the choice of the socket, in the commands' help.
-const showSocket = `The socket is management.listen of --config, or --socket, or that of the environment variable ` + socketVariable + `, or ` + api.DefaultSocket + `.`
+const showSocket = `The gateway's socket is --socket, or management.listen of --config, or $` + socketVariable + `, or ` + api.DefaultSocket + `.`
 
 const socketVariable = "CNPGATE_SOCKET"
 

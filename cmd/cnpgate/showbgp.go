@@ -19,7 +19,9 @@ func showBGPCommand() *cobra.Command {
 		Short: "Print the BGP sessions of the running gateway, and what they announce and learn",
 		Long: `A line on the speaker, and one for each peer: its state, for how long the session has been established, the routes announced to it and received
 from it, the prefixes whose proxies were learned from it, and the number of its routes from which no proxy is learned, by reason. docs/proxy.md explains the
-reasons; cnpgate show proxies prints the proxies learned. -o json prints the API's answer to GET /v1/bgp. ` + showSocket,
+reasons; cnpgate show proxies prints the proxies learned. -o json prints the API's answer to GET /v1/bgp.
+
+` + showSocket,
 	}, showable{api.BGPPath, showBGP})
 }
 

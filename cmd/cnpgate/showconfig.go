@@ -16,7 +16,9 @@ func showConfigCommand() *cobra.Command {
 		Use:   "config [-o text|json] [--socket PATH | --config FILE]",
 		Short: "Print the configuration of the running gateway",
 		Long: `The YAML as the gateway read it, after a comment with the file's name and the SHA-256 of its text: sha256sum of the file shows whether it has
-changed since. ` + showSocket,
+changed since.
+
+` + showSocket,
 	}, showable{api.ConfigPath, showConfig})
 }
 

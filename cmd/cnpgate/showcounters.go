@@ -23,7 +23,9 @@ func showCountersCommand() *cobra.Command {
 		Short: "Print the counters of each port of the running gateway",
 		Long: `One line per counter, one column per port, and the sum of all ports; counters that are 0 everywhere are left out. The names are those of the
 report, the log and docs/metrics.md. Histograms follow: p50, p99 and maximum, as upper bounds of buckets. --since-mark prints what was counted since
-cnpgate mark; gauges, such as queued_packets, are present values. -o json prints the API's answer unchanged, zeros included. ` + showSocket,
+cnpgate mark; gauges, such as queued_packets, are present values. -o json prints the API's answer unchanged, zeros included.
+
+` + showSocket,
 	}, showable{})
 	c.Flags().BoolVar(&sinceMark, "since-mark", false, "what was counted since cnpgate mark")
 	c.RunE = func(c *cobra.Command, _ []string) error {

@@ -22,7 +22,9 @@ func showEpisodesCommand() *cobra.Command {
 		Long: `A line for each time that a queue was above K_min, the latest last: the queue, start and duration, its peak, packets marked and notifications sent.
 Below it, a line for each of the flows that sent most and for each flow whose sender was notified: the bytes that arrived in the episode, the most bytes
 queued, notifications, and the rates before and after the first notification. An episode ends when the queue has stayed below K_min for 1 s. The gateway
-keeps the latest 256 episodes. ` + showSocket,
+keeps the latest 256 episodes.
+
+` + showSocket,
 	}, showable{api.EpisodesPath, showEpisodes})
 }
 
@@ -49,7 +51,7 @@ func printEpisode(to io.Writer, e *report.Episode) error {
 	}
 	more := ""
 	if e.Observed > 0 {
-		more = fmt.Sprintf(", %d notifications not sent in observe mode", e.Observed)
+		more = fmt.Sprintf("; observed, not sent: %d", e.Observed)
 	}
 	if len(e.Suppressed) > 0 {
 		more += "; suppressed: " + listCounts(e.Suppressed)

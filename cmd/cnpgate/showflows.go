@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -37,6 +38,7 @@ func showFlowsCommand() *cobra.Command {
   RATE                   of the flow's frames without FCS, during --interval; "-" for a flow that began within it
   AGE                    time since the flow's last packet; at flows.aging the flow is removed
   PACKETS, BYTES         since the flow began
+  QUEUED                 bytes of the flow in a queue now, as far as its worker tracks them
   MARKED                 packets that the gateway marked CE
   NOTIFICATIONS          sent about the flow, by kind
   REACTS                 "no" of a sender that doesn't react to notifications
@@ -47,7 +49,9 @@ func showFlowsCommand() *cobra.Command {
   QP_CONTRADICTIONS      how often packets contradicted the source QP
 
 Flows are sorted by their addresses, or by --sort, numbers from the largest on: --sort rate --limit 10 prints the ten fastest. -o json prints the API's answer
-unchanged and unsorted. ` + showSocket,
+unchanged and unsorted.
+
+` + showSocket,
 	}
 	f.command(c, showable{})
 	f.filter.addFlow(c)
@@ -103,6 +107,10 @@ func (f *flowsFlags) print(to io.Writer, flows []api.Flow) error {
 		if columns, err = columnsOf(f.columns); err != nil {
 			return err
 		}
+	}
+	if len(flows) == 0 {
+		_, err := fmt.Fprintln(to, "no such flow")
+		return err
 	}
 	sortFlows(flows, by)
 	if n := uint64(f.limit); n > 0 && n < uint64(len(flows)) {

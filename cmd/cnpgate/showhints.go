@@ -18,7 +18,9 @@ func showHintsCommand() *cobra.Command {
 		Use:   "hints [-o text|json] [--watch TIME] [--socket PATH | --config FILE]",
 		Short: "Print which QPs are connected by the hints that host agents gave the running gateway",
 		Long: `One line for each hint: the QPs that it states to be connected, and its VLAN tags and tunnel. A hint without both applies where only one VLAN or tunnel
-has such flows. -o json prints the API's answer to GET /v1/hints. ` + showSocket,
+has such flows. -o json prints the API's answer to GET /v1/hints.
+
+` + showSocket,
 	}, showable{api.HintsPath, showHints})
 }
 

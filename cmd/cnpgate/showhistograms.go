@@ -21,8 +21,8 @@ func printHistograms(to io.Writer, all []report.Histogram) error {
 		if h.Count == 0 {
 			continue
 		}
-		name, print := unitOf(h.Name)
-		_, err := fmt.Fprintf(w, "%s%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\n", header, name, cmp.Or(h.Port, "-"), cmp.Or(h.Class, "-"), cmp.Or(h.Worker, "-"), h.Count,
+		print := unitOf(h.Name)
+		_, err := fmt.Fprintf(w, "%s%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\n", header, h.Name, cmp.Or(h.Port, "-"), cmp.Or(h.Class, "-"), cmp.Or(h.Worker, "-"), h.Count,
 			print(h.Sum/h.Count), bound(h, 0.5, print), bound(h, 0.99, print), bound(h, 1, print))
 		if err != nil {
 			return err
@@ -32,12 +32,12 @@ func printHistograms(to io.Writer, all []report.Histogram) error {
 	return w.Flush()
 }
 
-// unitOf is a histogram's name, and how its values are printed. Times have a unit, so their names lose it.
-func unitOf(name string) (short string, print func(uint64) string) {
-	if short, is := strings.CutSuffix(name, "_nanoseconds"); is {
-		return short, func(v uint64) string { return time.Duration(v).String() }
+// unitOf is how a histogram's values are printed.
+func unitOf(name string) func(uint64) string {
+	if strings.HasSuffix(name, "_nanoseconds") {
+		return func(v uint64) string { return time.Duration(v).String() }
 	}
-	return name, func(v uint64) string { return strconv.FormatUint(v, 10) }
+	return func(v uint64) string { return strconv.FormatUint(v, 10) }
 }
 
 // bound is the bound that a part of the values doesn't exceed, "-" if there is none.

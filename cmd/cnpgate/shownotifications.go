@@ -31,7 +31,9 @@ func showNotificationsCommand() *cobra.Command {
 		Long: `One line per notification, the latest last: the time, the congested port and class, the kind and what it asks for, the flow whose sender was
 notified (addresses and QPs) with the evidence for its source QP, and the reason. --outcome suppressed prints notifications that were not sent, and why:
 one for each reason in 10 ms. Each worker keeps its latest 1,024 notifications, and 256 suppressed ones.
---follow prints those from now on, as they are sent, until Ctrl-C; with -o json one object per line. ` + showSocket,
+--follow prints those from now on, as they are sent, until Ctrl-C; with -o json one object per line.
+
+` + showSocket,
 	}, showable{})
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if limit == 0 || limit > api.MaxNotifications {
@@ -81,6 +83,10 @@ func notificationHeader() (names []string) {
 }
 
 func printNotifications(to io.Writer, all []report.Notification) error {
+	if len(all) == 0 {
+		_, err := fmt.Fprintln(to, "no such notification since the gateway started; cnpgate explain SENDER RECEIVER says why a sender is not notified")
+		return err
+	}
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, strings.Join(notificationHeader(), "\t"))
 	for i := range all {

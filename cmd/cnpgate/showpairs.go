@@ -22,7 +22,9 @@ func showPairsCommand() *cobra.Command {
 		Long: `One line for each flow whose source QP is confirmed or a candidate: its ingress port, its VLANs and tunnel, the sender and its QP, the receiver and its QP,
 the state and the evidence, how long the pair has had them, and how often packets contradicted it. A candidate's QP has a question mark, as no
 notification names it. The age is "-" if no packet has arrived since the state changed. A connection has a line for each direction. -o json prints the
-API's answer to GET /v1/pairs. ` + showSocket,
+API's answer to GET /v1/pairs.
+
+` + showSocket,
 	}, showable{api.PairsPath, showPairs})
 }
 

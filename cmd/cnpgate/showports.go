@@ -38,7 +38,9 @@ func showPortsCommand() *cobra.Command {
   NOTIFICATIONS     sent by this port
   PROBLEM           why the port is not forwarding
 
--o json prints the API's answer to GET /v1/counters. ` + showSocket,
+-o json prints the API's answer to GET /v1/counters.
+
+` + showSocket,
 	}, showable{})
 	intervalFlag(c, &interval)
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -96,8 +98,10 @@ func showQueuesCommand() *cobra.Command {
 	return f.command(&cobra.Command{
 		Use:   "queues [-o text|json] [--watch TIME] [--socket PATH | --config FILE]",
 		Short: "Print the queues of the running gateway, and the thresholds in force",
-		Long: `One line per traffic class of a port's queue, in bytes: the depth, the greatest depth so far, the thresholds above which packets are marked
-(K_min) and senders notified (K_max), and the capacity. -o json prints the API's answer to GET /v1/counters. ` + showSocket,
+		Long: `One line per traffic class of a port's queue: the depth, the greatest depth so far, the thresholds above which packets are marked
+(K_min) and senders notified (K_max), and the capacity. -o json prints the API's answer to GET /v1/counters.
+
+` + showSocket,
 	}, showable{api.CountersPath, showQueues})
 }
 
@@ -111,7 +115,8 @@ func showQueues(ctx context.Context, client *api.Client, to io.Writer) error {
 	for i := range c.Ports {
 		p := &c.Ports[i]
 		for _, q := range p.Queues {
-			fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\n", p.Name, q.Class, q.DepthBytes, q.WatermarkBytes, p.KMinBytes, p.KMaxBytes, p.CapacityBytes)
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", p.Name, q.Class, report.Size(q.DepthBytes), report.Size(q.WatermarkBytes), report.Size(p.KMinBytes),
+				report.Size(p.KMaxBytes), report.Size(p.CapacityBytes))
 		}
 	}
 	return w.Flush()
@@ -124,7 +129,9 @@ func showHealthCommand() *cobra.Command {
 		Short: "Print whether all ports of the running gateway forward; the exit status is 1 if not",
 
 		SuggestFor: []string{"status", "state"},
-		Long:       `Prints "healthy", or each port that doesn't forward every frame, with the cause. ` + showSocket,
+		Long: `Prints "healthy", or each port that doesn't forward every frame, with the cause.
+
+` + showSocket,
 	}, showable{api.HealthPath, showHealth})
 }
 

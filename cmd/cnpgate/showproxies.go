@@ -18,7 +18,9 @@ func showProxiesCommand() *cobra.Command {
 		Short: "Print which proxies the running gateway notifies, and for which senders",
 		Long: `One line for each prefix of senders behind a proxy: the prefix, the proxy's address, and the origin: static, which is proxy.senders of the
 configuration, or the protocol that learned it. The longest prefix of a sender's address counts. It prints no line if proxy.enabled is false.
--o json prints the API's answer to GET /v1/proxies. ` + showSocket,
+-o json prints the API's answer to GET /v1/proxies.
+
+` + showSocket,
 	}, showable{api.ProxiesPath, showProxies})
 }
 

@@ -18,7 +18,9 @@ func showVersionCommand() *cobra.Command {
 		Use:   "version [-o text|json] [--socket PATH | --config FILE]",
 		Short: "Print the version of the running gateway, when it started, and the hash of its configuration",
 		Long: `Prints the gateway's name, its version, this command's version if it differs, the start time, and the SHA-256 of the configuration in force.
-cnpgate version prints only the command's version. ` + showSocket,
+cnpgate version prints only the command's version.
+
+` + showSocket,
 	}, showable{api.VersionPath, showVersion})
 }
 

@@ -5,39 +5,96 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
+	"reflect"
+	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/rs/zerolog"
+	"golang.org/x/sys/unix"
 
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/internal/dpdk"
 )
 
-// standBy waits until no gateway uses the devices of a configuration. The caller calls opened once it has opened them, or failed to: the next standby
-// gateway may try then. opened is nil if the context ended first.
-func standBy(ctx context.Context, c *config.Config, log zerolog.Logger) (opened func(), err error) {
-	last := ""
-	release, err := dpdk.Await(ctx, deviceConfig(c).Ports, func(reason string) {
-		if reason != last {
-			last = reason
-			log.Info().Str("reason", reason).Msg("The gateway is standing by.")
-			_, _ = daemon.SdNotify(false, daemon.SdNotifyReady+"\nSTATUS=standing by: "+reason) // without systemd there is nobody to notify
-		}
-		_, _ = daemon.SdNotify(false, daemon.SdNotifyWatchdog)
-	})
+// errOtherDevices means that the configuration file wants other devices, workers or memory than those that are prepared.
+var errOtherDevices = errors.New("the configuration file has changed")
+
+// standBy waits until no gateway uses the devices of a configuration; nil if the context ended first. The configuration file may change meanwhile: if other
+// devices are to be prepared, the program begins again in the same process, as an EAL can start only once.
+func standBy(ctx context.Context, c *config.Config, load func() (*config.Config, error), log zerolog.Logger) (*standby, error) {
+	s := &standby{followed: followed{cfg: c, load: load, log: log, at: time.Now()}, next: dpdk.NewStandby(withLog(deviceConfig(c), log))}
+	err := s.next.Await(ctx, s.waiting)
+	if err == nil && s.waited {
+		err = s.follow()
+	}
 	switch {
+	case err == nil:
+	case errors.Is(err, errOtherDevices):
+		return nil, s.again()
 	case errors.Is(err, context.Canceled):
 		log.Info().Msg("The gateway was stopped while standing by.")
-		return nil, nil
-	case err != nil:
-		return nil, err
-	case last != "":
+		return nil, s.next.Close()
+	default:
+		return nil, errors.Join(located(s.cfg, err), s.next.Close())
+	}
+	if s.waited {
 		log.Warn().Msg("The gateway takes over: the devices are free.")
 		_, _ = daemon.SdNotify(false, "STATUS=taking over")
 	}
-	return func() {
-		if err := release(); err != nil {
-			log.Warn().Err(err).Msg("The lock of the standby gateways can't be removed. They wait until this gateway ends.")
-		}
-	}, nil
+	return s, nil
+}
+
+// standby is a gateway that waits for its devices.
+type standby struct {
+	followed
+	next   *dpdk.Standby
+	waited bool
+	last   string // reason
+}
+
+// waiting is called at each look that finds a device in use.
+func (s *standby) waiting(reason string) error {
+	s.waited = true
+	if reason != s.last {
+		s.last = reason
+		s.log.Info().Str("reason", reason).Msg("The gateway is standing by.")
+		_, _ = daemon.SdNotify(false, daemon.SdNotifyReady+"\nSTATUS=standing by: "+reason) // without systemd there is nobody to notify
+	}
+	_, _ = daemon.SdNotify(false, daemon.SdNotifyWatchdog)
+	if time.Since(s.at) < followEvery {
+		return nil
+	}
+	return s.follow()
+}
+
+// follow uses the configuration that is in the file now.
+func (s *standby) follow() error {
+	next := s.changed()
+	switch {
+	case next == nil:
+		return nil
+	case !reflect.DeepEqual(deviceConfig(next), deviceConfig(s.cfg)):
+		return errOtherDevices
+	}
+	s.cfg = next
+	return nil
+}
+
+// again executes the program again.
+func (s *standby) again() error {
+	s.log.Info().Msg("The configuration file wants other devices or memory. The standby starts again.")
+	if err := s.next.Close(); err != nil {
+		return err
+	}
+	return &os.PathError{Op: "exec", Path: "/proc/self/exe", Err: unix.Exec("/proc/self/exe", os.Args, os.Environ())}
+}
+
+// open opens the devices.
+func (s *standby) open() (*devices, error) {
+	d, err := s.next.Open()
+	if err != nil {
+		return nil, located(s.cfg, err)
+	}
+	return logged(d, deviceConfig(s.cfg), s.log), nil
 }

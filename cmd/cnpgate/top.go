@@ -42,7 +42,9 @@ senders react. In a pipe it prints each time below the one before; --count 1 pri
   REACTION     change of the flow's rate since its first notification in its latest episode; "-": not known
 
 In a terminal these keys act at once: p, u, s, f show ports, queues, senders, flows; r, d, n, a sort by rate, queue depth, notifications, name; q quits. On a
-display of less than 120 columns long addresses are cut at the front. -o json prints one object per line. ` + showSocket,
+display of less than 120 columns long addresses are cut at the front. -o json prints one object per line.
+
+` + showSocket,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return f.top(c) },
 	}

@@ -170,7 +170,7 @@ func returns(of *known, all []known) (n int) {
 
 // unknown is the gate at which a sender without a flow fails.
 func (s *Server) unknown(c *config.Config, q *question, all []known) report.Gate {
-	g := report.Gate{Name: "flow", State: report.Stops, Text: fmt.Sprintf("no packet from %v to %v has come in the last %v", q.from, q.to, c.Flows.Aging)}
+	g := report.Gate{Name: "flow", State: report.Stops, Text: fmt.Sprintf("no packet from %v to %v has come in the last %gs", q.from, q.to, c.Flows.Aging.Seconds())}
 	var qps []string
 	for i := range all {
 		if k := &all[i].flow.Key; k.Src.Netip() == q.from {
@@ -189,7 +189,9 @@ func (s *Server) unknown(c *config.Config, q *question, all []known) report.Gate
 		g.Reason, g.Key = dataplane.FlowUnknown.String(), "flows.capacity"
 		g.Text = fmt.Sprintf("the flow is not in the flow table, which was full %d times when a flow came", refused)
 	case len(all) > 0:
-		g.Text += fmt.Sprintf("; %d flows of the opposite direction pass the gateway", len(all))
+		g.Text += fmt.Sprintf("; flows of the opposite direction: %d", len(all))
+	default:
+		g.Text += "; cnpgate show flows lists those that pass the gateway"
 	}
 	return g
 }

@@ -84,8 +84,8 @@ func TestExplainUnknown(t *testing.T) {
 	g.see(t, 0, 0, testkit.RoCE{Src: "10.1.0.1", Dst: "10.9.0.9", DestQP: 100}, testkit.RoCE{Src: "10.1.0.1", Dst: "10.9.0.9", DestQP: 101})
 	g.run(0)
 	for query, want := range map[string]string{
-		"?source_ip=10.1.0.7&destination_ip=10.9.0.9":        "no packet from 10.1.0.7 to 10.9.0.9 has come in the last 1m0s",
-		"?source_ip=10.9.0.9&destination_ip=10.1.0.1":        "no packet from 10.9.0.9 to 10.1.0.1 has come in the last 1m0s; 2 flows of the opposite direction pass the gateway",
+		"?source_ip=10.1.0.7&destination_ip=10.9.0.9":        "no packet from 10.1.0.7 to 10.9.0.9 has come in the last 60s; cnpgate show flows lists those that pass the gateway",
+		"?source_ip=10.9.0.9&destination_ip=10.1.0.1":        "no packet from 10.9.0.9 to 10.1.0.1 has come in the last 60s; flows of the opposite direction: 2",
 		"?source_ip=10.1.0.1&destination_ip=10.9.0.9&qp=102": "no flow to or from QP 102; there are flows to QP 100, 101",
 	} {
 		if e := g.explained(t, query); e.Notified || len(e.Flows) != 0 || len(e.Gates) != 1 || e.Gates[0].State != report.Stops || e.Gates[0].Text != want {

@@ -106,7 +106,7 @@ func TestNotificationSaysWhy(t *testing.T) {
 		n.FlowQueued != 500 || n.FlowBytes != 500 || n.Action != "pause" || n.Port != "wan" || n.SentBy != "dc" || n.Length != len(n.Frame) {
 		t.Errorf("%+v", n)
 	}
-	for _, part := range []string{"long-haul-cnp pause", "queue wan/" + n.Class + " holds 500 bytes", "above K_max of 1 bytes", "the flow has 500 bytes in it",
+	for _, part := range []string{"long-haul-cnp pause", "queue wan/" + n.Class + " holds 500 bytes", "senders are notified above 1 bytes", "the flow has 500 bytes in it",
 		"Flow 10.1.0.1 to 10.9.0.9, destination QP 100, source QP 50 (evidence: static)", "Congestion Level 255"} {
 		if !strings.Contains(n.Comment(), part) {
 			t.Errorf("the comment lacks %q: %s", part, n.Comment())

@@ -9,6 +9,7 @@ import (
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/host"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/burst/inmem"
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -278,12 +279,12 @@ func TestMemory(t *testing.T) {
 func TestProxyNode(t *testing.T) {
 	const lines = "proxy: {enabled: true, sources: [203.0.113.0/24], limits: {per_source: 9/s, received: 0}}"
 	c := parse(t, strings.Replace(full, "proxy: {port: 1021}", lines, 1))
-	want := dataplane.NewProxyNode(c.Gateway.IPv4, c.Gateway.IPv6, netip.Addr{}, []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}, 9, 0)
+	want := host.NewProxy(c.Gateway.IPv4, c.Gateway.IPv6, netip.Addr{}, []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}, 9, 0)
 	if p := policy(t, c); !reflect.DeepEqual(p.Proxy, want) {
 		t.Errorf("the proxy is %+v, expected %+v", p.Proxy, want)
 	}
 	listening := parse(t, strings.Replace(full, "proxy: {port: 1021}", strings.Replace(lines, "{", "{listen: 192.0.2.77, ", 1), 1))
-	want = dataplane.NewProxyNode(c.Gateway.IPv4, c.Gateway.IPv6, netip.MustParseAddr("192.0.2.77"), []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}, 9, 0)
+	want = host.NewProxy(c.Gateway.IPv4, c.Gateway.IPv6, netip.MustParseAddr("192.0.2.77"), []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}, 9, 0)
 	if p := policy(t, listening); !reflect.DeepEqual(p.Proxy, want) {
 		t.Errorf("the proxy is %+v, expected %+v", p.Proxy, want)
 	}

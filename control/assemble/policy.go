@@ -6,6 +6,7 @@ import (
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/host"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/prefix"
 	"github.com/cnpgate/cnpgate/ratelimit"
@@ -47,13 +48,13 @@ func Policy(c *config.Config, seed uint64) (*dataplane.Policy, error) {
 			Law: port.Law, RTTFrom: port.RTTFrom, Trust: port.RTTFrom.Trust(int64(port.RTT)), Sizing: port.Sizing, Adjust: port.Adjust, Pacing: port.Pacing, Queue: &q,
 		}
 		if len(port.Enforce) > 0 {
-			p.Ports[i].Enforce = senders(port.Enforce)
+			p.Ports[i].Enforce = prefix.Set(port.Enforce)
 		}
 		if len(port.FabricHosts) > 0 {
-			p.Ports[i].FabricHosts = senders(port.FabricHosts)
+			p.Ports[i].FabricHosts = prefix.Set(port.FabricHosts)
 		}
 		if port.STAMP.Peer.IsValid() {
-			p.Ports[i].STAMP = dataplane.STAMPSession{Peer: address(port.STAMP.Peer), Interval: int64(port.STAMP.Interval)}
+			p.Ports[i].STAMP = host.STAMPSession{Peer: address(port.STAMP.Peer), Interval: int64(port.STAMP.Interval)}
 		}
 	}
 	for _, peer := range c.Gateway.STAMPPeers {
@@ -63,18 +64,9 @@ func Policy(c *config.Config, seed uint64) (*dataplane.Policy, error) {
 		p.Border = dataplane.NewBorder(c.Domain.Members, c.Domain.NotificationSources, c.Domain.Observe)
 	}
 	if x := &c.Proxy; x.Enabled && len(x.Sources) > 0 {
-		p.Proxy = dataplane.NewProxyNode(c.Gateway.IPv4, c.Gateway.IPv6, x.Listen, x.Sources, x.PerSource, x.Received)
+		p.Proxy = host.NewProxy(c.Gateway.IPv4, c.Gateway.IPv6, x.Listen, x.Sources, x.PerSource, x.Received)
 	}
 	return p, nil
-}
-
-// senders are the senders whose flows a port paces.
-func senders(prefixes []netip.Prefix) *prefix.Table[struct{}] {
-	entries := make([]prefix.Entry[struct{}], len(prefixes))
-	for i, p := range prefixes {
-		entries[i].Prefix = p
-	}
-	return prefix.New(entries)
 }
 
 // extension has the Extension Objects of Long-haul CNPs, nil for none.

@@ -95,6 +95,11 @@ func (p *Proposal) port(line printer, f *netif.Facts, role config.Role, number i
 		line("    role: %v\n    peer: %v", role, peer)
 	}
 	line("    rate: %s # %s", config.FormatRate(rate), known)
+	if rate < slowRate {
+		const parts = 10 // of a second
+		line("    queue_capacity: %dKB # 100 ms; the default is for faster lines, and RC connections break if packets wait for longer than about half a second",
+			max(rate/8/parts/1000, 64))
+	}
 	if role == config.WAN {
 		p.roundTrip(line)
 	}
@@ -103,6 +108,9 @@ func (p *Proposal) port(line printer, f *netif.Facts, role config.Role, number i
 		p.classes(line)
 	}
 }
+
+// slowRate is the rate below which the default queue capacity of 32 MB delays packets by more than half a second, bit/s.
+const slowRate = 512_000_000
 
 func quoted(all []netip.Prefix) string {
 	texts := make([]string, len(all))

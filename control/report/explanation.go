@@ -139,7 +139,7 @@ func (e *Explained) limits() Gate {
 	text, key := "not reached", ""
 	reason := cmp.Or(s.Interval, s.Limit)
 	if s.Choice != 0 && reason == 0 {
-		return Gate{Name: gateLimits, State: Unknown, Text: "those of a recipient, once there is one"}
+		return Gate{Name: gateLimits, State: Unknown, Text: "decided once there is a recipient and a format"}
 	}
 	switch {
 	case reason == dataplane.FlowLimit:
@@ -187,11 +187,14 @@ func (e *Explained) reaction() Gate {
 // last is the last notification and what the sender did, and the reason why the last decision was none, if no other gate explains it.
 func (e *Explained) last(stopped bool) Gate {
 	text := "the sender was never notified about this flow"
-	if e.Standing.Notified != 0 {
-		text = fmt.Sprintf("notified %v ago", ago(e.Standing.Now-e.Standing.Notified))
+	if at := e.notified(); at != 0 {
+		text = fmt.Sprintf("notified %v ago", ago(e.Standing.Now-at))
 	}
 	if n := e.Last; n != nil {
 		text = fmt.Sprintf("%v %s %v ago%s", n.Format, asks(n.Decision.Action.String(), n.Decision.Parameter), ago(e.Standing.Now-n.Time), e.since(n))
+		if n.Cause == congestion.ByArrival {
+			text += ", as a packet arrived with CE"
+		}
 		if n.Outcome == dataplane.Observed {
 			text = "observed: " + text
 		}
@@ -201,7 +204,7 @@ func (e *Explained) last(stopped bool) Gate {
 		return Gate{Name: gateLast, State: Passes, Text: text}
 	case stopped:
 		return Gate{Name: gateLast, State: Unknown, Text: text}
-	case h != nil && e.Standing.Now-h.Time < lately && h.Time > e.Standing.Notified:
+	case h != nil && e.Standing.Now-h.Time < lately && h.Time > e.notified():
 		return Gate{Name: gateLast, State: Stops, Reason: h.Reason.String(), Text: fmt.Sprintf("not sent %v ago: %v", ago(e.Standing.Now-h.Time), h.Reason)}
 	}
 	return Gate{Name: gateLast, State: Stops, Text: text}

@@ -52,6 +52,9 @@ func TestGates(t *testing.T) {
 		{name: "short queue", old: "rate: 1Mbps", new: "rate: 10Gbps", gate: "queue", key: "ports[].rate"},
 		{name: "from the WAN", port: 1, gate: "path", key: "ports[].role"},
 		{name: "silent", silent: 20e9, gate: "flow"},
+		{name: "silent, and no endpoint", old: "10.1.0.0/16", new: "10.2.0.0/16", silent: 20e9, gate: "grant", reason: "no-endpoint",
+			key: "endpoints: [{prefix: 10.1.0.1/32, accepts: [standard-cnp]}]"},
+		{name: "CE on arrival", old: "rate: 1Mbps", new: "rate: 10Gbps"},
 		{name: "limit of a flow", old: "per_port: 1000000/s", new: "per_flow: 1h", gate: "limits", reason: "flow-limit", wait: true, key: "notifications.limits.per_flow"},
 		{name: "limit of a sender", old: "per_port: 1000000/s", new: "per_destination: 1/s", gate: "limits", reason: "destination-limit", wait: true, key: "notifications.limits.per_destination"},
 		{name: "limit of a port", old: "per_port: 1000000/s", new: "per_port: 1/s", gate: "limits", reason: "port-limit", wait: true, key: "notifications.limits.per_port"},
@@ -66,6 +69,8 @@ func TestGates(t *testing.T) {
 				switch c.name {
 				case "no address":
 					text = strings.NewReplacer("ipv4: 192.0.2.1", `ipv6: "fd00::1"`, "standard_cnp:", "long_haul_cnp:").Replace(text)
+				case "CE on arrival":
+					text = strings.NewReplacer("mode: thresholds", "mode: thresholds, ce_on_arrival: true", "mode: law", "mode: law, ce_on_arrival: true").Replace(text)
 				case "action":
 					text = strings.NewReplacer("standard_cnp:", "ppfc:", "k_base: 4KB", "k_base: 4KB, actions: [mark, notify]").Replace(text)
 				}
@@ -73,7 +78,11 @@ func TestGates(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				frame := testkit.RoCE{Src: "10.1.0.1", Dst: "10.9.0.9", DestQP: 100, Size: 1000, ECN: packet.ECT0}.Frame()
+				ecn := uint8(packet.ECT0)
+				if c.name == "CE on arrival" {
+					ecn = packet.CE
+				}
+				frame := testkit.RoCE{Src: "10.1.0.1", Dst: "10.9.0.9", DestQP: 100, Size: 1000, ECN: ecn}.Frame()
 				if c.in != nil {
 					frame = c.in(frame)
 				}
@@ -99,6 +108,9 @@ func TestGates(t *testing.T) {
 					state = report.Waits
 				}
 				i := slices.IndexFunc(gates, func(g report.Gate) bool { return g.State == state })
+				if !c.wait {
+					i = report.FirstStop(gates)
+				}
 				switch {
 				case c.gate == "":
 					if i >= 0 || !e.Notified() {
@@ -132,5 +144,10 @@ func explained(t *testing.T, r *testkit.Rig, cfg *config.Config) *report.Explain
 	if len(s.Flows) != 1 {
 		t.Fatalf("the flows are %+v", s.Flows)
 	}
-	return &report.Explained{Config: cfg, Policy: r.Plane.Policy(), Flow: &s.Flows[0], Standing: &s.Between.Standings[0]}
+	e := &report.Explained{Config: cfg, Policy: r.Plane.Policy(), Flow: &s.Flows[0], Standing: &s.Between.Standings[0]}
+	last := make([]dataplane.NotificationRecord, 1)
+	if n, _ := w.Notifications(max(w.NotificationsRecorded(), 1)-1, last); n == 1 {
+		e.Last = &last[0]
+	}
+	return e
 }

@@ -32,9 +32,15 @@ type Gate struct {
 	Key    string    `json:"key,omitempty" doc:"What to change in the configuration."`
 }
 
-// FirstStop is the place of the first gate that stops notifications, -1 if none does.
+// FirstStop is the place of the first gate that stops notifications, -1 if none does. That a flow is silent comes after what no packet of it could pass.
 func FirstStop(gates []Gate) int {
-	return slices.IndexFunc(gates, func(g Gate) bool { return g.State == Stops })
+	stops := func(g Gate) bool { return g.State == Stops }
+	first := slices.IndexFunc(gates, stops)
+	if first == 0 {
+		lasting := gates[1:max(1, slices.IndexFunc(gates, func(g Gate) bool { return g.Name == gateQueue }))]
+		first += slices.IndexFunc(lasting, stops) + 1
+	}
+	return first
 }
 
 // The gates, in the order of the decision: what the configuration and the flow decide first, then what the queue decides.
@@ -94,8 +100,17 @@ const idle = int64(time.Second)
 
 // Notified reports whether the sender was notified lately, or would have been in observe mode.
 func (e *Explained) Notified() bool {
-	at := e.Standing.Notified
+	at := e.notified()
 	return at != 0 && e.Standing.Now-at < lately
+}
+
+// notified is when the sender was last notified, Unix time in ns, 0 for never: of a queue here, or of a packet that arrived with CE.
+func (e *Explained) notified() int64 {
+	at := e.Standing.Notified
+	if n := e.Last; n != nil && n.Cause == congestion.ByArrival {
+		at = max(at, n.Time)
+	}
+	return at
 }
 
 // Gates are the gates of a flow in the order of the decision.
@@ -184,7 +199,11 @@ func (e *Explained) accepted() []congestion.Considered {
 func (e *Explained) considered() string {
 	var all []string
 	for _, f := range e.accepted() {
-		all = append(all, fmt.Sprintf("%v: %v", f.Format, f.Reason))
+		text := f.Format.String()
+		if f.Reason != 0 {
+			text += ": " + f.Reason.String()
+		}
+		all = append(all, text)
 	}
 	return strings.Join(all, ", ")
 }

@@ -112,7 +112,7 @@ func (n *Notification) why() string {
 	case "":
 		return fmt.Sprintf("%s has stayed below K_min of %d bytes; it holds %d bytes", queue, n.Threshold, n.DepthBytes) + n.held()
 	case "depth":
-		text = fmt.Sprintf("%s holds %d bytes; the response began above K_max of %d bytes", queue, n.DepthBytes, n.Threshold)
+		text = fmt.Sprintf("%s holds %d bytes; senders are notified above %d bytes", queue, n.DepthBytes, n.Threshold)
 	case "marking":
 		text = fmt.Sprintf("%g %% of the packets into %s were marked; the threshold is %g %%", n.Marking, queue, float64(n.Threshold)/millionthsPerPercent)
 	case "growth":

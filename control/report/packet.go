@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/burst"
@@ -147,10 +148,14 @@ func marked(r *dataplane.PacketRecord) string {
 		return "no: it arrived with CE"
 	case r.MarkAsked:
 		return "no: it is not ECN-capable"
+	case r.Notified && r.Format == congestion.FastCNP:
+		return "no: a Fast CNP has notified its sender instead"
 	case r.Law:
 		return "no: the law notifies its sender in place of marking, or the queue is short"
+	case r.Depth > r.KMin:
+		return "no: the profile does not mark"
 	}
-	return fmt.Sprintf("no: K_min is %d bytes, or its sender has got a Fast CNP", r.KMin)
+	return fmt.Sprintf("no: the queue is not above K_min of %d bytes", r.KMin)
 }
 
 func left(c *config.Config, r *dataplane.PacketRecord) string {
@@ -161,7 +166,7 @@ func left(c *config.Config, r *dataplane.PacketRecord) string {
 	case r.Lost:
 		return fmt.Sprintf("no: port %s dropped it: %s", port, [...]string{burst.TooLong: "longer than the port allows", burst.LinkDown: "no link", burst.Refused: "refused by the device"}[r.LostBy])
 	case r.Left > 0:
-		return fmt.Sprintf("by port %s, after %v", port, time.Duration(r.Left))
+		return fmt.Sprintf("by port %s, after %v", port, ago(r.Left))
 	}
 	return fmt.Sprintf("not yet: it waits for port %s", port)
 }

@@ -23,14 +23,14 @@ ports:
 	}
 	base := func() dataplane.PacketRecord {
 		return dataplane.PacketRecord{In: 0, Out: 1, Length: 1000, Bytes: 256, Plain: true, Kind: packet.RoCEv2, Opcode: packet.RCSendOnly, TOS: 26<<2 | packet.ECT0,
-			Flow: dataplane.FlowFound, Queued: true, Depth: 4000, KMin: 2000, Skip: dataplane.NoCongestion, Left: 12_000}
+			Flow: dataplane.FlowFound, Queued: true, Depth: 4000, KMin: 8000, Skip: dataplane.NoCongestion, Left: 12_000}
 	}
 	const (
 		parse = "parse: RC SEND Only, DSCP 26, ECT(0), by the fast path\n"
 		flow  = "flow: known to worker 2\npair: no source QP: nothing points to one yet\n"
 		queue = "queue: wan/default, which held 4000 bytes\n"
 		calm  = "notify: no: the queue is not congested\n"
-		short = "mark: no: K_min is 2000 bytes, or its sender has got a Fast CNP\n"
+		short = "mark: no: the queue is not above K_min of 8000 bytes\n"
 		sent  = "send: by port wan, after 12µs"
 	)
 	for name, test := range map[string]struct {
@@ -47,6 +47,10 @@ ports:
 		"sent": {func(r *dataplane.PacketRecord) {
 			r.Notified, r.Format, r.To = true, congestion.LongHaulCNP, packet.Addr{Hi: 0, Lo: 0xffff0a010001}
 		}, parse + flow + queue + "notify: long-haul-cnp to 10.1.0.1, by port dc\n" + short + sent},
+		"Fast CNP": {func(r *dataplane.PacketRecord) {
+			r.Notified, r.Format, r.To = true, congestion.FastCNP, packet.Addr{Hi: 0, Lo: 0xffff0a010001}
+		}, parse + flow + queue + "notify: fast-cnp to 10.1.0.1, by port dc\nmark: no: a Fast CNP has notified its sender instead\n" + sent},
+		"no marks": {func(r *dataplane.PacketRecord) { r.KMin = 2000 }, parse + flow + queue + calm + "mark: no: the profile does not mark\n" + sent},
 		"law": {func(r *dataplane.PacketRecord) { r.Law, r.Fair, r.Rate = true, 0.5, 0.25 },
 			parse + flow + queue + "notify: no: the queue is short, or its flow is not above its fair rate; fair 4000 Mbit/s, flow 2000 Mbit/s\n" +
 				"mark: no: the law notifies its sender in place of marking, or the queue is short\n" + sent},

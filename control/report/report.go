@@ -149,7 +149,7 @@ func addWorker(v telemetry.Values, f flowtable.Stats, p pairing.Stats) {
 	v.Add(telemetry.QPContradictions, "", p.Contradictions)
 	v.Add(telemetry.QPReuses, "", p.Reuses)
 	v.Add(telemetry.QPEvidenceSkipped, "", p.Skipped)
-	v.Add(telemetry.QPUnpaired, "", p.NoPlace)
+	v.Add(telemetry.QPUnpaired, "", p.NoSlot)
 	v.Add(telemetry.QPCMDropped, "", p.CMDropped)
 }
 

@@ -265,7 +265,7 @@ func TestReportIsTheCatalogue(t *testing.T) {
 
 // TestAddWorker: each number of two workers comes under its own name.
 func TestAddWorker(t *testing.T) {
-	p := pairing.Stats{Contradictions: 5, Reuses: 6, Skipped: 7, NoPlace: 8, CMDropped: 11}
+	p := pairing.Stats{Contradictions: 5, Reuses: 6, Skipped: 7, NoSlot: 8, CMDropped: 11}
 	p.Evidence[pairing.EvidenceHint], p.Confirmed[pairing.EvidenceHint] = 9, 10
 	v := telemetry.Values{}
 	addWorker(v, flowtable.Stats{Flows: 1, Aged: 2, Evictions: 3, Refused: 4}, p)

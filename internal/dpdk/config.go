@@ -71,6 +71,10 @@ type plan struct {
 	raised  bool
 
 	onlyLooks bool // nothing is opened, not even for a check
+	waits     bool // another gateway uses the devices, and will end
+
+	pool   *Pool                // made before; nil: none
+	before map[string]*heritage // by interface
 }
 
 // startPlan is a plan without ports.
@@ -202,7 +206,7 @@ func (p *plan) planPort(owner map[string]string, port PortConfig) (d device, mtu
 		}
 		mtu = n.MTU // whatever the host's other end sends, it is not above that
 	}
-	if err := checkFree(d); err != nil {
+	if err := checkFree(d); err != nil && !p.waits {
 		return d, mtu, err
 	}
 	if d.pci {

@@ -27,10 +27,19 @@ func Open(cfg Config) (*Devices, error) {
 	if err != nil {
 		return nil, err
 	}
+	return openAll(p)
+}
+
+func openAll(p *plan) (*Devices, error) {
 	e, err := Start(p.eal())
 	if err != nil {
 		return nil, asFaults(EALArgs, err)
 	}
+	return e.openAll(p)
+}
+
+// openAll opens devices that close the EAL with them.
+func (e *EAL) openAll(p *plan) (*Devices, error) {
 	d, err := e.open(p)
 	if err != nil {
 		return nil, asFaults(MemorySize, errors.Join(err, e.Close()))
@@ -49,7 +58,7 @@ func (e *EAL) Open(cfg Config) (*Devices, error) {
 }
 
 func (e *EAL) open(p *plan) (*Devices, error) {
-	d := &Devices{eal: e, workers: len(p.Cores)}
+	d := &Devices{eal: e, workers: len(p.Cores), pool: p.pool}
 	err := e.Do(func() error { return d.open(p) })
 	if err != nil {
 		return nil, errors.Join(err, d.Close())
@@ -101,6 +110,9 @@ func (d *Devices) attach(p *plan, i int) error {
 		return Faults{{Ports, i, portError(p.Ports[i], err)}}
 	}
 	d.ports[i] = port
+	if k, ok := port.driver.(*kernelInterface); ok {
+		k.before = p.before[k.device.iface]
+	}
 	if mtu := p.Ports[i].MTU; mtu > 0 {
 		p.raise(port.driver.buffer(mtu))
 	}

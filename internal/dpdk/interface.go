@@ -37,7 +37,9 @@ type kernelInterface struct {
 
 	lock    *lock // of the interface
 	sockets []socketPair
-	group   int // PACKET_FANOUT group, which spreads frames over the workers' sockets
+	before  *heritage // of the gateway before this one; nil: none
+	offer   *offer    // to the next one; nil: none
+	group   int       // PACKET_FANOUT group, which spreads frames over the workers' sockets
 	c       []*C.struct_cnp_socket
 
 	discarded uint64 // frames that waited when the port was stopped
@@ -94,6 +96,12 @@ func (p *kernelInterface) setup(pool *Pool, workers int) (Profile, error) {
 // has changed.
 func (p *kernelInterface) open(index int) error {
 	p.group = 0
+	defer p.offerSockets()
+	if len(p.sockets) == 0 {
+		if p.sockets = p.before.take(index, p.workers); p.sockets != nil {
+			return nil
+		}
+	}
 	var pairs []socketPair
 	for w := range p.workers {
 		s, err := p.openPair(w, index)
@@ -116,6 +124,18 @@ func (p *kernelInterface) open(index int) error {
 		return fmt.Errorf("replacing the packet sockets: %w", err)
 	}
 	return nil
+}
+
+// offerSockets offers the sockets to the next gateway. Without the offer that one opens its own, and frames are lost meanwhile.
+func (p *kernelInterface) offerSockets() {
+	if p.offer == nil && len(p.sockets) > 0 {
+		p.offer, _ = newOffer(offerPath(p.lock.file.Name()), p.sockets)
+	}
+}
+
+func (p *kernelInterface) endOffer() {
+	p.offer.close()
+	p.offer = nil
 }
 
 func closePairs(pairs []socketPair) error {
@@ -252,8 +272,12 @@ func (p *kernelInterface) collectMissed(fd int) {
 func (p *kernelInterface) stopped() uint64 { return p.discarded }
 
 func (p *kernelInterface) stop() error {
+	most := C.uint32_t(maxDiscarded)
+	if p.offer.taken() {
+		most = 0 // what waits in the kernel is the next gateway's
+	}
 	for _, c := range p.c {
-		p.discarded += uint64(C.cnp_socket_discard(c, maxDiscarded))
+		p.discarded += uint64(C.cnp_socket_discard(c, most))
 		C.cnp_socket_free(c)
 	}
 	p.c = nil
@@ -261,6 +285,7 @@ func (p *kernelInterface) stop() error {
 }
 
 func (p *kernelInterface) close() error {
+	p.endOffer()
 	err := closePairs(p.sockets)
 	p.sockets = nil
 	return errors.Join(err, p.lock.release())

@@ -58,6 +58,9 @@ func newPool(e *EAL, frames, room, socket int) (*Pool, error) {
 	return p, nil
 }
 
+// fits reports whether the pool is as large as a plan wants it.
+func (p *Pool) fits(wanted *plan) bool { return p.frames == wanted.frames && p.room >= wanted.room }
+
 // Size is the number of frames.
 func (p *Pool) Size() int { return p.frames }
 

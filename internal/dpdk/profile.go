@@ -58,13 +58,12 @@ func (p *Profile) consequences() {
 	if p.Tags == maxTags && p.ServiceTags == maxTags {
 		return
 	}
-	remedy := fmt.Sprintf("lower the hosts' MTU by %d where frames have two tags", (maxTags-p.Tags)*tagSize)
+	remedy := fmt.Sprintf("lower the hosts' MTU by %d", (maxTags-p.Tags)*tagSize)
 	if p.Interface != "" && p.ServiceTags != p.Tags {
-		remedy = fmt.Sprintf("where frames have more, raise the interface's MTU by %d above the port's (`ip link set %s mtu ...`), or lower the hosts' by as much",
-			tagRoom, p.Interface)
+		remedy = fmt.Sprintf("raise the interface's MTU by %d above the port's (`ip link set %s mtu ...`), or lower the hosts' by as much", tagRoom, p.Interface)
 	}
-	warn("%s takes frames of the port's full MTU with %d VLAN tags at most (%d where the outer one is an 802.1ad tag), and drops those with more: %s",
-		p.Driver, p.Tags, p.ServiceTags, remedy)
+	warn("frames of the port's full MTU with more than %d VLAN tags (%d where the outer one is an 802.1ad tag) are dropped; where there are such: %s",
+		p.Tags, p.ServiceTags, remedy)
 }
 
 // String returns the profile in one line.

@@ -30,8 +30,7 @@ func TestConsequences(t *testing.T) {
 	p.consequences()
 	want := []string{
 		"net_x has no RSS: all frames come to the first worker, the other 1 have nothing to do for this port",
-		"net_x takes frames of the port's full MTU with 1 VLAN tags at most (1 where the outer one is an 802.1ad tag), and drops those with more: " +
-			"lower the hosts' MTU by 4 where frames have two tags",
+		"frames of the port's full MTU with more than 1 VLAN tags (1 where the outer one is an 802.1ad tag) are dropped; where there are such: lower the hosts' MTU by 4",
 	}
 	if !slices.Equal(p.Warnings, want) {
 		t.Errorf("warnings %q", p.Warnings)

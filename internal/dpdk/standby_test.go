@@ -20,25 +20,27 @@ func TestAwait(t *testing.T) {
 	}
 	looks := 0
 	want := fmt.Sprintf("tap interface cnpt1 is in use by the gateway with process ID %d", os.Getpid())
-	release, err := Await(t.Context(), ports, func(reason string) {
+	first := NewStandby(Config{Ports: ports})
+	err = first.Await(t.Context(), func(reason string) error {
 		if looks++; reason != want {
 			t.Errorf("the reason is %q, want %q", reason, want)
 		}
 		if looks == 3 {
-			if err := held.release(); err != nil {
-				t.Error(err)
-			}
+			return held.release()
 		}
+		return nil
 	})
 	if err != nil || looks != 3 {
 		t.Fatalf("%v after %d looks, expected 3", err, looks)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err = Await(ctx, ports, func(reason string) {
+	second := NewStandby(Config{Ports: ports})
+	err = second.Await(ctx, func(reason string) error {
 		if !strings.HasPrefix(reason, "the first place behind the gateway of tap interface cnpt0 is in use") {
 			t.Errorf("the second one waits for %q", reason)
 		}
 		cancel()
+		return nil
 	})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, expected that waiting was canceled", err)
@@ -47,22 +49,19 @@ func TestAwait(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(release(), releaseAll(locks)); err != nil {
+	if err := errors.Join(first.Close(), releaseAll(locks)); err != nil {
 		t.Error(err)
 	}
-	release, err = Await(t.Context(), ports, func(reason string) { t.Errorf("waits for %q", reason) })
-	if err != nil {
+	err = second.Await(t.Context(), func(reason string) error { t.Errorf("waits for %q", reason); return nil })
+	if err := errors.Join(err, second.Close()); err != nil {
 		t.Fatal(err)
-	}
-	if err := release(); err != nil {
-		t.Error(err)
 	}
 }
 
 // TestAwaitNothing: without a device that can have only one user there is nothing to wait for.
 func TestAwaitNothing(t *testing.T) {
 	for device, want := range map[string]string{"net_null0": "nothing to stand by for", "nonsense,": "device"} {
-		if _, err := Await(t.Context(), []PortConfig{{Name: "a", Device: device}}, nil); err == nil || !strings.Contains(err.Error(), want) {
+		if err := NewStandby(Config{Ports: []PortConfig{{Name: "a", Device: device}}}).Await(t.Context(), nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want an error about %q", device, err, want)
 		}
 	}

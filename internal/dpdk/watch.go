@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/cnpgate/cnpgate/internal/netif"
 )
 
@@ -63,11 +61,7 @@ func (k *kernelInterface) look(p *Port) (n Notice, news bool) {
 // unregistered reports whether a socket's interface was unregistered: the kernel then detaches the socket, also if a new interface has the
 // same index at once.
 func (k *kernelInterface) unregistered() bool {
-	off := func(fd int) bool {
-		a, err := unix.Getsockname(fd)
-		l, ok := a.(*unix.SockaddrLinklayer)
-		return err == nil && ok && l.Ifindex <= 0
-	}
+	off := func(fd int) bool { return interfaceOf(fd) <= 0 }
 	return slices.ContainsFunc(k.sockets, func(s socketPair) bool { return off(s.rx) || off(s.tx) })
 }
 
@@ -83,6 +77,7 @@ func (k *kernelInterface) connect(n netif.State) (err error) {
 
 // disconnect releases the lock of an interface that is gone.
 func (k *kernelInterface) disconnect() {
+	k.endOffer()
 	_ = k.lock.release()
 	k.lock = nil
 }

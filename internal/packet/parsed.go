@@ -50,6 +50,10 @@ type Parsed struct {
 // Ext is the first extended transport header of a RoCEv2 packet, or the end of the BTH if Opcode has none.
 func (p *Parsed) Ext() int { return int(p.BTH) + BTHLen }
 
+// IPv4Mapped reports whether an IPv6 packet has an IPv4-mapped address, which no packet may have on the wire (RFC 4038 4.2): its flow would
+// be confused with the IPv4 flow of the same addresses.
+func (p *Parsed) IPv4Mapped() bool { return p.Family == 6 && (p.Src.Is4() || p.Dst.Is4()) }
+
 // Encapsulated reports whether a parsed frame has a RoCEv2 packet in a tunnel: its IP header isn't where the frame's own one is.
 func (p *Parsed) Encapsulated() bool { return int(p.L3) > EthernetLen+VLANTagLen*int(p.Tags) }
 

@@ -57,6 +57,15 @@ func New[T any](entries []Entry[T]) *Table[T] {
 	return t
 }
 
+// Set is a table of prefixes without values.
+func Set(prefixes []netip.Prefix) *Table[struct{}] {
+	entries := make([]Entry[struct{}], len(prefixes))
+	for i, p := range prefixes {
+		entries[i].Prefix = p
+	}
+	return New(entries)
+}
+
 // Lookup returns the value of the longest matching prefix of a, and whether there is one.
 func (t *Table[T]) Lookup(a packet.Addr) (v T, ok bool) {
 	if t == nil {

@@ -2,4 +2,7 @@
 
 package scenario_test
 
-const drawnNetworks = 60
+const (
+	drawnNetworks = 60
+	everyNS3      = true
+)

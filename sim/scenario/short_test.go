@@ -2,4 +2,7 @@
 
 package scenario_test
 
-const drawnNetworks = 2
+const (
+	drawnNetworks = 2
+	everyNS3      = false
+)

@@ -18,18 +18,14 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: again COMMAND [ARGUMENT...]")
 		os.Exit(2)
 	}
-	for range ontime.Attempts {
-		output, cores, err := ontime.Attempt(exec.Command(os.Args[1], os.Args[2:]...))
-		fmt.Print(output)
-		if err == nil {
-			return
-		}
-		fmt.Println(err)
-		fmt.Print(cores)
-		if !cores.Busy() {
-			os.Exit(1)
-		}
-		fmt.Println("inconclusive")
+	said, outcome := ontime.Judge(func() *ontime.Attempt { return ontime.Run(exec.Command(os.Args[1], os.Args[2:]...)) }, func(a *ontime.Attempt) {
+		fmt.Printf("%s%v\n%vinconclusive, tried again\n", a.Output, a.Err, a.Cores)
+	})
+	fmt.Print(said)
+	switch outcome {
+	case ontime.Failed:
+		os.Exit(1)
+	case ontime.Inconclusive:
+		os.Exit(inconclusive)
 	}
-	os.Exit(inconclusive)
 }

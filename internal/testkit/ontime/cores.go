@@ -30,6 +30,8 @@ const (
 	// A thread that waits longer than late between two looks was kept off its core, if other work had more than share of the machine.
 	late  = each / 10
 	share = 0.1
+	// Other work explains figures that miss a limit if it kept a thread off its core for this part of the time.
+	much = 0.1
 )
 
 // watchGroup begins to watch a process group.
@@ -92,13 +94,20 @@ func (c *Cores) others() float64 {
 // Busy reports whether other work kept the group's threads off their cores.
 func (c *Cores) Busy() bool { return c.worst > late && c.others() > share }
 
-func (c *Cores) String() string {
-	var waited time.Duration
+// explains reports whether a thread was kept off its core for much of the time.
+func (c *Cores) explains() bool { return float64(c.longest()) > much*float64(c.took) }
+
+// longest is what the thread that waited most has waited.
+func (c *Cores) longest() (waited time.Duration) {
 	for _, w := range c.waited {
 		waited = max(waited, w)
 	}
+	return waited
+}
+
+func (c *Cores) String() string {
 	return fmt.Sprintf("In %v other work had %.0f %% of the machine; a thread of the test waited for a core for %v in all, %v at a time.\n",
-		c.took.Round(time.Millisecond), 100*c.others(), waited.Round(time.Millisecond), c.worst.Round(time.Millisecond))
+		c.took.Round(time.Millisecond), 100*c.others(), c.longest().Round(time.Millisecond), c.worst.Round(time.Millisecond))
 }
 
 // idleTime is the time that the machine's cores were idle since it started.

@@ -18,9 +18,6 @@ import (
 	"time"
 )
 
-// Attempts is how often an inconclusive test is tried.
-const Attempts = 4
-
 const (
 	variable = "CNPGATE_ONTIME" // set in a process that makes an attempt
 	limit    = 10 * time.Minute // of an attempt
@@ -36,29 +33,26 @@ const (
 //
 // It runs the test in a process of its own, which returns false here and goes on. If that fails although its threads, and those of what it
 // started, had their cores, the test has failed. If they were kept off them by other work, the attempt is inconclusive, and there is another
-// one. After the last, the test is skipped, with the reason: it has neither passed nor failed.
+// one. If all fail, but not in the same way (see alike), the test is skipped, with the reason: it has neither passed nor failed.
 func Again(t *testing.T) (done bool) {
 	t.Helper()
 	if os.Getenv(variable) != "" {
 		return false
 	}
-	for n := 1; ; n++ {
-		output, cores, err := try(t)
-		switch {
-		case err == nil:
-			show(t, output)
-			return true
-		case !cores.Busy():
-			t.Fatalf("%s%v\n%v", output, err, cores)
-		case n == Attempts:
-			t.Skipf("inconclusive, %d times; the last attempt:\n%s%v\n%v", n, output, err, cores)
-		}
-		t.Logf("inconclusive, tried again: %v\n%s", cores, output)
+	said, outcome := Judge(func() *Attempt { return try(t) }, func(a *Attempt) { t.Logf("inconclusive, tried again: %v", a.Cores) })
+	switch outcome {
+	case Passed:
+		show(t, said)
+	case Failed:
+		t.Fatal(said)
+	case Inconclusive:
+		t.Skip(said)
 	}
+	return true
 }
 
 // try runs the test in another process.
-func try(t *testing.T) (output string, used *Cores, err error) {
+func try(t *testing.T) *Attempt {
 	t.Helper()
 	verbose := "true"
 	if events() {
@@ -66,15 +60,15 @@ func try(t *testing.T) (output string, used *Cores, err error) {
 	}
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run="+pattern(t.Name()), "-test.count=1", "-test.v="+verbose, "-test.timeout="+limit.String())
 	cmd.Env = append(os.Environ(), variable+"=1")
-	output, used, err = Attempt(cmd)
-	if err == nil && !strings.Contains(output, "--- PASS: "+t.Name()+" (") {
-		err = errors.New("the test didn't pass")
+	a := Run(cmd)
+	if a.Err == nil && !strings.Contains(a.Output, "--- PASS: "+t.Name()+" (") {
+		a.Err = errors.New("the test didn't pass")
 	}
-	return output, used, err
+	return a
 }
 
-// Attempt runs a command, with a raised priority if that is allowed, and watches its threads and those of what it starts.
-func Attempt(cmd *exec.Cmd) (output string, used *Cores, err error) {
+// Run runs a command, with a raised priority if that is allowed, and watches its threads and those of what it starts.
+func Run(cmd *exec.Cmd) *Attempt {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGTERM}
 	if cmd.Cancel != nil {
 		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
@@ -83,14 +77,14 @@ func Attempt(cmd *exec.Cmd) (output string, used *Cores, err error) {
 	cmd.Stdout, cmd.Stderr = &said, &said
 	cmd.WaitDelay = time.Second // what a test leaves running must not hold the pipe
 	if err := cmd.Start(); err != nil {
-		return "", &Cores{}, err
+		return &Attempt{"", err, &Cores{}}
 	}
 	raise(cmd.Process.Pid)
-	used = watchGroup(cmd.Process.Pid)
-	err = cmd.Wait()
+	used := watchGroup(cmd.Process.Pid)
+	err := cmd.Wait()
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	used.end(cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime())
-	return said.String(), used, err
+	return &Attempt{said.String(), err, used}
 }
 
 // raise gives a process group priority over others, and over other sessions where the kernel shares cores between these first. Only root may.

@@ -1,4 +1,4 @@
-package dataplane
+package host
 
 import (
 	"testing"
@@ -14,8 +14,7 @@ func in(n uint64) packet.Host {
 
 // TestRefusals: a refusal ends after its time, other hosts have none, and in a set that is full the one that ends first makes way.
 func TestRefusals(t *testing.T) {
-	const second = 1_000_000_000
-	r := &refusals{}
+	r := &Refusals{}
 	keyhash.Spread(r.seed[:], 1)
 	set, _ := r.place(in(1))
 	var hosts []packet.Host // of one set
@@ -24,24 +23,24 @@ func TestRefusals(t *testing.T) {
 			hosts = append(hosts, in(lo))
 		}
 	}
-	if r.has(hosts[0], 0) {
+	if r.Has(hosts[0], 0) {
 		t.Error("a host has refused the option that said nothing")
 	}
-	r.refuse(hosts[0], 5*second)
+	r.Refuse(hosts[0], 5*second)
 	for _, c := range []struct {
 		host packet.Host
 		now  int64
 		want bool
 	}{{hosts[0], 5 * second, true}, {hosts[0], 304 * second, true}, {hosts[0], 305 * second, false}, {hosts[1], 5 * second, false}} {
-		if got := r.has(c.host, c.now); got != c.want {
+		if got := r.Has(c.host, c.now); got != c.want {
 			t.Errorf("host %d at %d s: %v", c.host.Lo, c.now/second, got)
 		}
 	}
 	for i, host := range hosts {
-		r.refuse(host, int64(10+i)*second) // the first one anew
+		r.Refuse(host, int64(10+i)*second) // the first one anew
 	}
 	for i, host := range hosts {
-		if got, want := r.has(host, 50*second), i >= len(hosts)-refusalWays; got != want {
+		if got, want := r.Has(host, 50*second), i >= len(hosts)-refusalWays; got != want {
 			t.Errorf("host %d of %d: %v", i, len(hosts), got)
 		}
 	}

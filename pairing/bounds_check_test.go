@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/pairing/store"
 )
 
 // paired is a confirmed connection between QPs 100 and 200, its next PSN, and its UDP port, which is its own or shared.
@@ -25,24 +26,24 @@ func (w *wire) usable(side int) bool {
 	return w.view(side, [2]uint32{200, 100}[side]).Usable()
 }
 
-// TestOneOddPacket: the first packet out of character, and the last one in character. A second one ends the pair only if both go together.
+// TestOneOddPacket: the first packet unexpected, and the last one expected. A second one ends the pair only if both go together.
 func TestOneOddPacket(t *testing.T) {
 	const far = 0x700000
 	for _, c := range []struct {
-		name      string
-		side      int
-		op        packet.Opcode
-		psn       uint32 // from the next one on
-		other     uint16 // added to the port
-		odd       bool
-		then      uint32
-		thenOther uint16
-		ends      bool
+		name       string
+		side       int
+		op         packet.Opcode
+		psn        uint32 // from the next one on
+		other      uint16 // added to the port
+		unexpected bool
+		then       uint32
+		thenOther  uint16
+		ends       bool
 	}{
 		{"a gap", 0, packet.RCSendOnly, 63, 0, false, 64, 0, false},
 		{"a wide gap", 0, packet.RCSendOnly, 64, 0, true, 65, 0, true},
-		{"before the first", 0, packet.RCSendOnly, psnMask + 1 - 163, 0, false, 0, 0, false},
-		{"long before the first", 0, packet.RCSendOnly, psnMask + 1 - 164, 0, true, psnMask + 1 - 165, 0, true},
+		{"before the first", 0, packet.RCSendOnly, store.PSNMask + 1 - 163, 0, false, 0, 0, false},
+		{"long before the first", 0, packet.RCSendOnly, store.PSNMask + 1 - 164, 0, true, store.PSNMask + 1 - 165, 0, true},
 		{"far, near each other", 0, packet.RCSendOnly, far, 0, true, far + 1024, 0, true},
 		{"far, near each other, back", 0, packet.RCSendOnly, far, 0, true, far - 1024, 0, true},
 		{"far, and from each other", 0, packet.RCSendOnly, far, 0, true, far + 1025, 0, false},
@@ -53,13 +54,13 @@ func TestOneOddPacket(t *testing.T) {
 		{"a response far beyond", 1, packet.RCAcknowledge, 27, 0, true, 28, 0, true},
 		{"responses far beyond, near each other", 1, packet.RCAcknowledge, far, 0, true, far + 4096, 0, true},
 		{"responses far beyond, and from each other", 1, packet.RCAcknowledge, far, 0, true, far + 4097, 0, false},
-		{"a response before the first", 1, packet.RCAcknowledge, psnMask + 1 - 163, 0, false, 0, 0, false},
-		{"a response long before the first", 1, packet.RCAcknowledge, psnMask + 1 - 164, 0, true, psnMask + 1 - 165, 0, true},
+		{"a response before the first", 1, packet.RCAcknowledge, store.PSNMask + 1 - 163, 0, false, 0, 0, false},
+		{"a response long before the first", 1, packet.RCAcknowledge, store.PSNMask + 1 - 164, 0, true, store.PSNMask + 1 - 165, 0, true},
 	} {
 		w, next, port := paired(t, true)
 		qp := [2]uint32{200, 100}[c.side]
 		w.send(c.side, qp, c.op, next+c.psn, port+c.other)
-		if w.usable(c.side) == c.odd {
+		if w.usable(c.side) == c.unexpected {
 			t.Errorf("%s: %v", c.name, w.view(c.side, qp))
 		}
 		w.send(c.side, qp, c.op, next+c.then, port+c.thenOther)
@@ -70,8 +71,8 @@ func TestOneOddPacket(t *testing.T) {
 	}
 }
 
-// TestDoubt: with a shared UDP port, what puts a flow in doubt, and what ends the doubt.
-func TestDoubt(t *testing.T) {
+// TestSuspend: with a shared UDP port, what suspends a flow, and what ends the suspension.
+func TestSuspend(t *testing.T) {
 	back := func(n uint32) func(w *wire, next uint32) {
 		return func(w *wire, next uint32) { w.send(0, 200, packet.RCSendOnly, next-n, 7) }
 	}
@@ -86,7 +87,7 @@ func TestDoubt(t *testing.T) {
 		b := make([]byte, 64)
 		b[12] = nakSequence << 5
 		for range 9 {
-			w.frame(1, &packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCAcknowledge, DestQP: 100, PSN: (next - 30) & psnMask, SrcPort: 7}, b)
+			w.frame(1, &packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCAcknowledge, DestQP: 100, PSN: (next - 30) & store.PSNMask, SrcPort: 7}, b)
 		}
 	}
 	type steps []func(w *wire, next uint32)
@@ -129,7 +130,7 @@ func TestDoubt(t *testing.T) {
 	}
 }
 
-// TestSilence: a flow whose requests get no responses is in doubt after 2^16 PSNs, or four times the most that were ever without a
+// TestSilence: a flow whose requests get no responses is suspended after 2^16 PSNs, or four times the most that were ever without a
 // response.
 func TestSilence(t *testing.T) {
 	for _, c := range []struct{ onTheWay, least, most uint32 }{
@@ -149,7 +150,7 @@ func TestSilence(t *testing.T) {
 			send(32)
 		}
 		if n := psn - begins; n < c.least || n > c.most {
-			t.Errorf("with %d PSNs on the way: in doubt after %d, want %d to %d", c.onTheWay, n, c.least, c.most)
+			t.Errorf("with %d PSNs on the way: suspended after %d, want %d to %d", c.onTheWay, n, c.least, c.most)
 		}
 		send(32)
 		w.send(1, 100, packet.RCAcknowledge, psn, port)
@@ -184,7 +185,7 @@ func TestPortMoves(t *testing.T) {
 }
 
 // TestOwnPortStays: a port that results from a connection's QPs never changes, so a packet with another port is never the connection's. The
-// flow is in doubt until its next packet; two such packets in a row end the record.
+// flow is suspended until its next packet; two such packets in a row end the record.
 func TestOwnPortStays(t *testing.T) {
 	for side, qp := range []uint32{200, 100} {
 		w := newWire(t)
@@ -201,7 +202,7 @@ func TestOwnPortStays(t *testing.T) {
 			w.is(side, qp, 0, 0)
 			w.talk(100, 200, 8, 1, 52769)
 			w.is(side, qp, [2]uint32{100, 200}[side], EvidencePort)
-			if m := mateWord(w.at(side, qp).p.mate[w.at(side, qp).k].Load()); !m.ownPort() {
+			if pl := w.at(side, qp); !pl.Link().OwnPort() {
 				t.Errorf("side %d: its port isn't its own any more", side)
 			}
 		}
@@ -213,8 +214,8 @@ func TestOwnPortStays(t *testing.T) {
 	}
 }
 
-// TestPortMovesDoubt: the doubt of TestPortMoves.
-func TestPortMovesDoubt(t *testing.T) {
+// TestPortMovesSuspend: the suspension of TestPortMoves.
+func TestPortMovesSuspend(t *testing.T) {
 	w := newWire(t)
 	w.connect(100, 200)
 	w.talk(100, 200, psnB, 10, 7)
@@ -242,8 +243,8 @@ func TestPortMovesDoubt(t *testing.T) {
 // TestUCGoesBack: UC never retransmits.
 func TestUCGoesBack(t *testing.T) {
 	for _, c := range []struct {
-		back uint32
-		odd  bool
+		back       uint32
+		unexpected bool
 	}{{1 << 10, false}, {1<<10 + 1, true}} {
 		w := newWire(t)
 		for i := range uint32(2000) {
@@ -251,7 +252,7 @@ func TestUCGoesBack(t *testing.T) {
 			w.send(1, 100, packet.UCSendOnly, 7000+i, 52769)
 		}
 		w.send(0, 200, packet.UCSendOnly, 1999-c.back, 52769)
-		if w.usable(0) == c.odd {
+		if w.usable(0) == c.unexpected {
 			t.Errorf("back by %d: %v", c.back, w.view(0, 200))
 		}
 	}

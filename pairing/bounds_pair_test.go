@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/pairing/store"
 )
 
 // TestConfirm: the effect of a verdict on an existing answer, and whether the flow has the verdict's QP then.
@@ -29,7 +30,7 @@ func TestConfirm(t *testing.T) {
 	} {
 		w, a, _ := two(t)
 		w.workers[0].setAnswer(w.find(0, 1000), c.before)
-		if has := w.workers[0].confirm(a.owner(), 7, c.why); has != c.has || w.view(0, 1000) != c.after {
+		if has := w.workers[0].confirm(a.Ref(), 7, c.why); has != c.has || w.view(0, 1000) != c.after {
 			t.Errorf("%s: %v, %v; want %v, %v", c.name, w.view(0, 1000), has, c.after, c.has)
 		}
 	}
@@ -39,21 +40,21 @@ func TestConfirm(t *testing.T) {
 func TestSuggest(t *testing.T) {
 	for name, c := range map[string]struct {
 		before Answer
-		tied   bool
+		paired bool
 		want   bool
 	}{
 		"nothing known":     {0, false, true},
 		"another candidate": {makeAnswer(8, Candidate, EvidenceCNP), false, true},
-		"in doubt":          {makeAnswer(8, Candidate, EvidenceCM), true, false},
+		"suspended":         {makeAnswer(8, Candidate, EvidenceCM), true, false},
 		"confirmed":         {makeAnswer(8, Confirmed, EvidencePSN), false, false},
 		"closed":            {makeAnswer(8, Candidate, EvidencePSN).closed(EndedDREQ), false, false},
 	} {
 		w, a, b := two(t)
 		w.workers[0].setAnswer(w.find(0, 1000), c.before)
-		if c.tied {
-			w.pairing.tie(&a, &b, false)
+		if c.paired {
+			a.Pair(&b, false)
 		}
-		w.pairing.suggest(&a, 7, EvidencePort)
+		w.pairing.answers.suggest(&a.View, 7, EvidencePort)
 		want := c.before
 		if c.want {
 			want = makeAnswer(7, Candidate, EvidencePort)
@@ -64,34 +65,34 @@ func TestSuggest(t *testing.T) {
 	}
 }
 
-// TestPair: a verdict about two flows when one has a mate, or better evidence for another one.
+// TestPair: a verdict about two flows when one has a peer flow, or better evidence for another one.
 func TestPair(t *testing.T) {
 	confirm := func(w *wire, side int, qp, source uint32, s State, why Evidence) {
 		w.workers[side].setAnswer(w.find(side, qp), makeAnswer(source, s, why))
 	}
 	for name, c := range map[string]struct {
-		before         func(w *wire, a, b, third *place)
+		before         func(w *wire, a, b, third *store.Slot)
 		there, back    uint32 // what the flows to 1000 and 5000 are confirmed with
 		contradictions uint64
 	}{
-		"free":                     {func(*wire, *place, *place, *place) {}, 5000, 1000, 0},
-		"the requester's evidence": {func(w *wire, _, _, _ *place) { confirm(w, 0, 1000, 8, Confirmed, EvidenceCM) }, 8, 0, 0},
-		"the responder's evidence": {func(w *wire, _, _, _ *place) { confirm(w, 1, 5000, 8, Confirmed, EvidenceCM) }, 0, 8, 0},
-		"the requester has a mate": {func(w *wire, a, _, c *place) {
-			w.pairing.tie(a, c, false)
+		"free":                     {func(*wire, *store.Slot, *store.Slot, *store.Slot) {}, 5000, 1000, 0},
+		"the requester's evidence": {func(w *wire, _, _, _ *store.Slot) { confirm(w, 0, 1000, 8, Confirmed, EvidenceCM) }, 8, 0, 0},
+		"the responder's evidence": {func(w *wire, _, _, _ *store.Slot) { confirm(w, 1, 5000, 8, Confirmed, EvidenceCM) }, 0, 8, 0},
+		"the requester has a peer flow": {func(w *wire, a, _, c *store.Slot) {
+			a.Pair(c, false)
 			confirm(w, 0, 1000, 5001, Confirmed, EvidencePSN)
 		}, 5001, 0, 0},
-		"the requester's is in doubt": {func(w *wire, a, _, c *place) {
-			w.pairing.tie(a, c, false)
+		"the requester's is suspended": {func(w *wire, a, _, c *store.Slot) {
+			a.Pair(c, false)
 			confirm(w, 0, 1000, 5001, Candidate, EvidencePSN)
 		}, 5000, 1000, 1},
-		"its mate has gone": {func(w *wire, a, _, c *place) {
-			w.pairing.tie(a, c, false)
-			c.p.lease[c.k]++
+		"its peer flow has gone": {func(w *wire, a, _, c *store.Slot) {
+			a.Pair(c, false)
+			reassign(c)
 			confirm(w, 0, 1000, 5001, Confirmed, EvidencePSN)
 		}, 5000, 1000, 0},
-		"they are each other's already": {func(w *wire, a, b, _ *place) {
-			w.pairing.tie(a, b, false)
+		"they are each other's already": {func(w *wire, a, b, _ *store.Slot) {
+			a.Pair(b, false)
 			confirm(w, 0, 1000, 5000, Confirmed, EvidencePSN)
 		}, 5000, 1000, 0},
 	} {
@@ -99,7 +100,7 @@ func TestPair(t *testing.T) {
 		w.send(1, 5001, packet.RCAcknowledge, 0x100, 50001)
 		third := w.at(1, 5001)
 		c.before(w, &a, &b, &third)
-		w.workers[0].pair(&a, &b, a.owner(), b.owner(), EvidencePort, false)
+		w.workers[0].pair(&a, &b, a.Ref(), b.Ref(), EvidencePort, false)
 		for side, want := range []uint32{c.there, c.back} {
 			v := w.view(side, [2]uint32{1000, 5000}[side])
 			if v.Usable() != (want != 0) || want != 0 && v.SourceQP() != want {
@@ -112,47 +113,57 @@ func TestPair(t *testing.T) {
 	}
 }
 
-// TestMistaken: contradictions count against a flow, up to five. The evidence of its port and its responses is cleared.
-func TestMistaken(t *testing.T) {
+// TestContradictOne: contradictions count against a flow, up to five. The evidence of its port and its responses is cleared.
+func TestContradictOne(t *testing.T) {
 	w, a, _ := two(t)
 	for n := range 20 {
-		a.mark(matchFormula)
-		a.p.next[a.k][0].Store(5 | noteBit)
-		w.pairing.mistaken(&a)
-		if a.p.match[a.k] != 0 || a.waitsFor(5) {
+		a.SetPortMark(store.PortFormula)
+		a.SetNext(0, 5|store.NoteBit)
+		w.pairing.contradictOne(&a)
+		if a.PortMark() != 0 || waitsFor(&a.View, 5) {
 			t.Errorf("%d contradictions: its port and responses count", n+1)
 		}
-		if want := min(n+1, 5); int(a.trial().contradictions) != want {
-			t.Errorf("%d contradictions: %d that count, want %d", n+1, a.trial().contradictions, want)
+		if want := min(n+1, 5); int(a.EditElimination().Contradictions) != want {
+			t.Errorf("%d contradictions: %d that count, want %d", n+1, a.EditElimination().Contradictions, want)
 		}
 	}
 }
 
-// TestLeases: a word of a place belongs to the flow that had the place when it was written.
+// reassign gives a slot to its flow again, as if to another one.
+func reassign(s *store.Slot) {
+	r := s.Ref()
+	s.Vacate(r)
+	s.Occupy(r, s.Identity())
+}
+
+// TestLeases: a word of a slot belongs to the flow that had the slot when it was written.
 func TestLeases(t *testing.T) {
 	w, _, _ := paired(t, false)
 	a, b := w.at(0, 200), w.at(1, 100)
-	s := subject{l: w.workers[0].Learner, pl: a}
-	m := mateWord(a.p.mate[a.k].Load())
-	if ok := s.findMate(m); !ok || !sentBy(&a, mateWord(b.p.mate[b.k].Load())).valid() || !heardFrom(&b, m).valid() || !a.sent().valid() || !b.ack().valid() {
+	there, back := a.Link(), b.Link()
+	if _, ok := a.LinkedPeer(there); !ok || !a.SentBy(back.Lease()).Valid() || !b.AckBy(there.Lease()).Valid() || !a.Sent().Valid() || !b.Ack().Valid() {
 		t.Fatal("the pair's words are not valid")
 	}
-	before := makeMate(b.n, b.p.lease[b.k]+1, false)
-	if ok := s.findMate(before); ok || sentBy(&a, before) != 0 || heardFrom(&b, before) != 0 {
+	before := there + 1<<9 // of the next lease
+	if _, ok := a.LinkedPeer(before); ok || a.SentBy(before.Lease()) != 0 || b.AckBy(before.Lease()) != 0 {
 		t.Error("words of another lease are accepted")
 	}
-	a.p.lease[a.k]++
-	b.p.lease[b.k]++
-	if a.sent().valid() || b.ack().valid() {
-		t.Error("words of the flow that had the place before are accepted")
+	sent, ack := store.MakeSent(1, 1, a.Lease()), store.MakeAck(1, b.Lease())
+	reassign(&a)
+	reassign(&b)
+	a.PublishSent(a.Lease(), sent)
+	b.PublishAck(b.Lease(), ack)
+	a.ChangeLink(0, there)
+	if a.Sent().Valid() || b.Ack().Valid() {
+		t.Error("words of the flow that had the slot before are accepted")
 	}
-	if _, ok := w.pairing.tied(&a); ok {
+	if _, ok := a.Peer(); ok {
 		t.Error("a flow is paired with one that has gone")
 	}
 }
 
-// TestMateEnds: a flow whose mate has ended is no longer confirmed by it.
-func TestMateEnds(t *testing.T) {
+// TestPeerEnds: a flow whose peer flow has ended is no longer confirmed by it.
+func TestPeerEnds(t *testing.T) {
 	w, next, _ := paired(t, false)
 	w.workers[1].Renew(w.find(1, 100), w.now)
 	for i := range uint32(coarse) {
@@ -175,18 +186,18 @@ func TestWhatEndsAClaim(t *testing.T) {
 			w.send(c.side, qp, c.op, 0x700000+i, c.port)
 		}
 		for side, qp := range []uint32{200, 100} {
-			if _, ok, _ := w.workers[side].claimOf(w.find(side, qp), psnB, milliseconds(w.now), w.now); ok != c.kept {
+			if _, ok, _ := w.claimOf(side, qp, psnB); ok != c.kept {
 				t.Errorf("two packets to QP %d with port %d: the claim about the flow of side %d is there: %v", qp, c.port, side, ok)
 			}
 		}
-		if a := w.at(c.side, qp); a.claimed() != 0 && !c.kept {
-			t.Errorf("two packets to QP %d with port %d: the flow heeds %+v", qp, c.port, a.claimed())
+		if a := w.at(c.side, qp); a.Claim() != 0 && !c.kept {
+			t.Errorf("two packets to QP %d with port %d: the flow reads %+v", qp, c.port, a.Claim())
 		}
 	}
 }
 
-// TestSettledStays: no packet puts a map's QP in doubt, and a new map changes no closed record.
-func TestSettledStays(t *testing.T) {
+// TestFixedStays: no packet suspends a flow with a QP of a map, and a new map changes no closed record.
+func TestFixedStays(t *testing.T) {
 	m, err := NewQPMap([]QPPair{{Source: alice, Destination: bob, SourceQP: 100, DestinationQP: 200}}, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -203,23 +214,10 @@ func TestSettledStays(t *testing.T) {
 	w.setStatic(m)
 	w.sweep()
 	w.talk(100, 200, 5, 100, 7)
-	s := subject{l: w.workers[0].Learner, x: w.find(0, 200)}
-	for _, do := range []func(){s.doubt, func() { w.send(0, 200, packet.RCSendOnly, 0x700000, 9) }, func() { w.send(0, 200, packet.RCSendOnly, 0x700001, 9) }} {
+	s := flow{l: w.workers[0].Learner, index: w.find(0, 200)}
+	for _, do := range []func(){s.suspend, func() { w.send(0, 200, packet.RCSendOnly, 0x700000, 9) }, func() { w.send(0, 200, packet.RCSendOnly, 0x700001, 9) }} {
 		do()
 		w.is(0, 200, 100, EvidenceStatic)
-	}
-}
-
-// TestSlack: a response is to a PSN that was sent, perhaps shortly before the flow was first seen.
-func TestSlack(t *testing.T) {
-	s := makeSent(1000, 1010, 1)
-	for _, c := range []struct {
-		psn      uint32
-		has, may bool
-	}{{1010, true, true}, {1000, true, true}, {1011, false, false}, {999, false, true}, {937, false, true}, {936, false, false}} {
-		if s.has(c.psn) != c.has || s.may(c.psn) != c.may {
-			t.Errorf("PSN %d: has %v, may %v", c.psn, s.has(c.psn), s.may(c.psn))
-		}
 	}
 }
 
@@ -236,25 +234,25 @@ func TestCNPOfSeveralFlows(t *testing.T) {
 	}
 }
 
-// onlyInPlace8 is a side with one flow, to QP 208, in a place on its second page.
-func onlyInPlace8(t *testing.T) *wire {
+// onlyInSlot8 is a side with one flow, to QP 208, in a slot on its second page.
+func onlyInSlot8(t *testing.T) *wire {
 	w := newWire(t)
 	for i := range uint32(9) {
 		w.send(0, 200+i, packet.RCWriteOnly, 5, 50000)
 	}
 	for i := range uint32(8) {
 		pl := w.at(0, 200+i)
-		pl.vacate(pl.owner())
+		pl.Vacate(pl.Ref())
 	}
-	if pl := w.at(0, 208); pl.n != 8 || pl.g.flows[0].Load() != 1 {
-		t.Fatalf("place %d, of %d flows", pl.n, pl.g.flows[0].Load())
+	if pl := w.at(0, 208); pl.Number() != 8 || pl.Group().Flows(0) != 1 {
+		t.Fatalf("slot %d, of %d flows", pl.Number(), pl.Group().Flows(0))
 	}
 	return w
 }
 
-// TestCNPOfTheOnlyFlow: wherever its place is.
+// TestCNPOfTheOnlyFlow: wherever its slot is.
 func TestCNPOfTheOnlyFlow(t *testing.T) {
-	w := onlyInPlace8(t)
+	w := onlyInSlot8(t)
 	w.cnp(1, 100)
 	if v := w.view(0, 208); v.State() != Candidate || v.SourceQP() != 100 || v.Evidence() != EvidenceCNP {
 		t.Errorf("%v", v)
@@ -266,7 +264,7 @@ func TestCNPSkipped(t *testing.T) {
 	w := newWire(t)
 	w.send(0, 200, packet.RCWriteOnly, 5, 50000)
 	pl := w.at(0, 200)
-	pl.g.lock.try()
+	pl.Group().Lock().Try()
 	w.cnp(1, 100)
 	if n := w.workers[1].counts.Skipped; n != 1 {
 		t.Errorf("%d are counted, want 1", n)

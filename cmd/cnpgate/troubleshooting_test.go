@@ -1,0 +1,181 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cnpgate/cnpgate/control/api"
+	"github.com/cnpgate/cnpgate/control/assemble"
+	"github.com/cnpgate/cnpgate/control/capture"
+	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/control/report"
+	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/testkit"
+	"github.com/cnpgate/cnpgate/ratelimit"
+)
+
+var update = flag.Bool("update", false, "write the examples of docs/troubleshooting.md anew")
+
+const troubledConfig = `gateway: {name: gw}
+ports:
+  - {name: dc0, device: d0, role: fabric, peer: wan0, rate: 10Gbps}
+  - {name: wan0, device: d1, role: wan, peer: dc0, rate: 1Gbps, rtt: 10ms}
+flows: {capacity: 1Ki}
+endpoints: [{prefix: 10.1.0.1/32, accepts: [standard-cnp]}]
+notifications: {standard_cnp: {enabled: true}}
+qp_map: [{source_ip: 10.1.0.1, destination_ip: 10.2.0.1, source_qp: 421, destination_qp: 61}]
+`
+
+// TestTroubleshooting: the outputs in docs/troubleshooting.md are those of a gateway at which two senders offer three times what the WAN port sends, in
+// virtual time. One of them has no endpoint.
+func TestTroubleshooting(t *testing.T) {
+	t.Setenv("TZ", "UTC")
+	cfg, err := config.Parse("gw.yaml", []byte(troubledConfig))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := testkit.New(t, testkit.Setup{Buffers: 20_000, Forget: true, Change: func(d *dataplane.Config) {
+		s, err := assemble.Settings(cfg, 1, 1, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Backends, s.Allocate = d.Backends, d.Allocate
+		*d = s
+	}})
+	defer r.Close(t)
+	r.Plane.SetWallClock(time.Date(2026, 11, 22, 10, 15, 0, 0, time.UTC).UnixNano() - r.Now)
+	address := func(s string) packet.Addr { return packet.AddrFrom(netip.MustParseAddr(s)) }
+	granted := testkit.RoCE{Src: "10.1.0.1", Dst: "10.2.0.1", DestQP: 61, Size: 1082, DSCP: 26, ECN: packet.ECT0}.Frame()
+	other := testkit.RoCE{Src: "10.1.0.7", Dst: "10.2.0.9", DestQP: 118, Size: 1082, DSCP: 26, ECN: packet.ECT0}.Frame()
+	trace := &dataplane.Trace{Source: address("10.1.0.1"), Destination: address("10.2.0.1"), DestQP: 61, Decisions: true, Rate: ratelimit.PerSecond(1000)}
+	if !r.Plane.StartTrace(trace) {
+		t.Fatal("the trace did not start")
+	}
+	var traced dataplane.PacketRecord // the last one
+	for range 3000 {
+		r.Inject(t, 0, granted)
+		r.Inject(t, 0, other)
+		r.Settle()
+		r.Advance(6_000)
+		takeAll(trace, &traced)
+	}
+	page := readPage(t)
+	page.example(t, "$ cnpgate explain ", explainedSender(t, r, cfg, address))
+	r.Drain()
+	takeAll(trace, &traced)
+	w := r.Plane.Worker(0)
+	last := make([]dataplane.NotificationRecord, 1)
+	if n, _ := w.Notifications(w.NotificationsRecorded()-1, last); n != 1 {
+		t.Fatal("no notification is recorded")
+	}
+	var table strings.Builder
+	if err := printNotifications(&table, []report.Notification{report.MakeNotification(cfg, 0, &last[0], false)}); err != nil {
+		t.Fatal(err)
+	}
+	page.example(t, "$ cnpgate show notifications ", table.String())
+	page.example(t, "$ cnpgate capture --flow ", tracedPacket(t, cfg, &traced))
+	page.write(t)
+}
+
+// explainedSender is what explain prints of the sender without an endpoint.
+func explainedSender(t *testing.T, r *testkit.Rig, cfg *config.Config, address func(string) packet.Addr) string {
+	t.Helper()
+	s := &dataplane.Snapshot{Flows: make([]dataplane.FlowRecord, 0, 4), Between: &dataplane.Between{
+		A: address("10.1.0.7"), B: address("10.2.0.9"), Standings: make([]dataplane.Standing, 0, 4)}}
+	w := r.Plane.Worker(0)
+	for w.Ask(s); w.Asked(s); {
+		w.Step()
+	}
+	if len(s.Flows) != 1 {
+		t.Fatalf("the flows are %+v", s.Flows)
+	}
+	e := report.Explained{Config: cfg, Policy: r.Plane.Policy(), Flow: &s.Flows[0], Standing: &s.Between.Standings[0]}
+	f := api.ExplainedFlow{Flow: api.Flow{Port: "dc0", Flow: report.MakeFlow(&s.Flows[0])}, Gates: e.Gates()}
+	var text strings.Builder
+	if err := printExplanation(&text, "10.1.0.7", "10.2.0.9", &api.Explanation{Flows: []api.ExplainedFlow{f}}); err != nil {
+		t.Fatal(err)
+	}
+	return text.String()
+}
+
+// takeAll reads a trace to its end, and keeps the last record.
+func takeAll(trace *dataplane.Trace, last *dataplane.PacketRecord) {
+	for r, ok := trace.Take(0); ok; r, ok = trace.Take(0) {
+		*last = r
+	}
+}
+
+// tracedPacket is a packet as decode prints it from a capture.
+func tracedPacket(t *testing.T, cfg *config.Config, r *dataplane.PacketRecord) string {
+	t.Helper()
+	dir := workspace(t)
+	file, err := os.Create(dir + "/trace.pcapng")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	w := capture.NewWriter(file, "test")
+	if err := w.Begin(); err != nil {
+		t.Fatal(err)
+	}
+	p := report.MakePacket(cfg, 0, r, true)
+	if err := errors.Join(w.WritePacket(&p), w.End()); err != nil {
+		t.Fatal(err)
+	}
+	return cnpgate(t, dir, "decode", "trace.pcapng").stdout
+}
+
+// page is docs/troubleshooting.md, by line.
+type page struct {
+	lines   []string
+	changed bool
+}
+
+const troubleshooting = "../../docs/troubleshooting.md"
+
+func readPage(t *testing.T) *page {
+	t.Helper()
+	text, err := os.ReadFile(troubleshooting)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &page{lines: strings.Split(string(text), "\n")}
+}
+
+// example compares the lines below a command, up to the first empty one, with the first paragraph that the command prints.
+func (p *page) example(t *testing.T, command, printed string) {
+	t.Helper()
+	at := slices.IndexFunc(p.lines, func(line string) bool { return strings.HasPrefix(strings.TrimLeft(line, " "), command) })
+	if at < 0 {
+		t.Fatalf("%s has no line %s", troubleshooting, command)
+	}
+	indent := p.lines[at][:strings.Index(p.lines[at], "$")]
+	first, _, _ := strings.Cut(printed, "\n\n")
+	var want []string
+	for line := range strings.SplitSeq(strings.TrimSuffix(first, "\n"), "\n") {
+		want = append(want, indent+strings.TrimRight(line, " "))
+	}
+	end := at + 1 + slices.Index(p.lines[at+1:], "")
+	if got := p.lines[at+1 : end]; !slices.Equal(got, want) {
+		if p.changed = true; !*update {
+			t.Errorf("%s has below %s\n%s\nwant (write it with -update)\n%s", troubleshooting, command, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+		p.lines = slices.Replace(p.lines, at+1, end, want...)
+	}
+}
+
+func (p *page) write(t *testing.T) {
+	t.Helper()
+	if *update && p.changed {
+		if err := os.WriteFile(troubleshooting, []byte(strings.Join(p.lines, "\n")), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,217 @@
+//go:build !nodpdk
+
+package dpdk
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
+
+// A gateway offers the packet sockets of its interfaces to the one that stands by, at a Unix socket beside the lock. A socket that both have outlives
+// either, with the frames that wait in it, and gives each frame to only one of them: whatever ends the first gateway, no frame that it hasn't received is
+// lost or doubled.
+
+// socketsVersion changes with the options of the packet sockets: a gateway uses only those that it would have made itself.
+const socketsVersion = 1
+
+// mostSockets is how many sockets one message of the kernel's can pass on (SCM_MAX_FD).
+const mostSockets = 253
+
+// offer passes on an interface's sockets.
+type offer struct {
+	listener *net.UnixListener
+	sockets  []int
+	version  byte
+	takers   atomic.Int32
+	ended    sync.WaitGroup
+
+	mutex  sync.Mutex
+	takes  []*net.UnixConn
+	closed bool
+}
+
+// offerPath is where the gateway that has an interface's lock offers its sockets.
+func offerPath(lock string) string { return lock + ".sockets" }
+
+// newOffer offers sockets to processes of the same user.
+func newOffer(path string, pairs []socketPair) (*offer, error) {
+	if err := os.Remove(path); err != nil && !os.IsNotExist(err) { // of a gateway that was killed: only the owner of the lock comes here
+		return nil, err
+	}
+	l, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: path, Net: "unixpacket"})
+	if err != nil {
+		return nil, err
+	}
+	o := &offer{listener: l, version: socketsVersion}
+	for _, s := range pairs {
+		o.sockets = append(o.sockets, s.rx, s.tx)
+	}
+	o.ended.Go(o.serve)
+	return o, nil
+}
+
+func (o *offer) serve() {
+	for {
+		c, err := o.listener.AcceptUnix()
+		if err != nil {
+			return // close has closed it
+		}
+		if !o.give(c) {
+			_ = c.Close()
+		}
+	}
+}
+
+// give passes on the sockets. The connection stays open: its end says to either side that the other one has gone.
+func (o *offer) give(c *net.UnixConn) bool {
+	if !sameUser(c) {
+		return false
+	}
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	if o.closed {
+		return false
+	}
+	if _, _, err := c.WriteMsgUnix([]byte{o.version}, unix.UnixRights(o.sockets...), nil); err != nil {
+		return false
+	}
+	o.takes = append(o.takes, c)
+	o.takers.Add(1)
+	o.ended.Go(func() {
+		_, _ = io.Copy(io.Discard, c)
+		o.takers.Add(-1)
+	})
+	return true
+}
+
+// sameUser reports whether root or this process's user is at the other end.
+func sameUser(c *net.UnixConn) (same bool) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return false
+	}
+	_ = raw.Control(func(fd uintptr) {
+		peer, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+		same = err == nil && (peer.Uid == 0 || int(peer.Uid) == os.Geteuid())
+	})
+	return same
+}
+
+// taken reports whether another process has the sockets. A nil offer is never taken.
+func (o *offer) taken() bool { return o != nil && o.takers.Load() > 0 }
+
+// close ends the offer, before the sockets are closed or replaced. Those that have them ask again then.
+func (o *offer) close() {
+	if o == nil {
+		return
+	}
+	_ = o.listener.Close() // removes the path
+	o.mutex.Lock()
+	o.closed = true
+	for _, c := range o.takes {
+		_ = c.Close()
+	}
+	o.mutex.Unlock()
+	o.ended.Wait()
+}
+
+// heritage are the sockets of an interface that another gateway has offered.
+type heritage struct {
+	pairs []socketPair
+	giver *net.UnixConn
+	ended atomic.Bool // the giver has ended, or uses these sockets no longer
+}
+
+// inherit asks the gateway that uses an interface for its sockets.
+func inherit(iface string) (*heritage, error) {
+	key, err := resource{interfaceResource, iface}.key()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := lockDirectory()
+	if err != nil {
+		return nil, err
+	}
+	return inheritFrom(offerPath(filepath.Join(dir, key+".lock")))
+}
+
+func inheritFrom(path string) (*heritage, error) {
+	c, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: path, Net: "unixpacket"})
+	if err != nil {
+		return nil, err
+	}
+	h := &heritage{giver: c}
+	version, rights := make([]byte, 1), make([]byte, unix.CmsgSpace(4*mostSockets))
+	n, size, _, _, err := c.ReadMsgUnix(version, rights)
+	var sockets []int
+	if err == nil {
+		sockets, err = socketsOf(rights[:size])
+	}
+	for i := 0; i+1 < len(sockets); i += 2 {
+		h.pairs = append(h.pairs, socketPair{sockets[i], sockets[i+1]})
+	}
+	switch {
+	case err == nil && (n != 1 || version[0] != socketsVersion || len(sockets) == 0 || len(sockets)%2 != 0):
+		err = fmt.Errorf("%d sockets of version %v were offered, expected pairs of version %d", len(sockets), version[:n], socketsVersion)
+		fallthrough
+	case err != nil:
+		h.close()
+		return nil, err
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, c)
+		h.ended.Store(true)
+	}()
+	return h, nil
+}
+
+// socketsOf are the sockets in a control message.
+func socketsOf(b []byte) ([]int, error) {
+	messages, err := unix.ParseSocketControlMessage(b)
+	if err != nil || len(messages) != 1 {
+		return nil, fmt.Errorf("%d control messages, expected one (%w)", len(messages), err)
+	}
+	return unix.ParseUnixRights(&messages[0])
+}
+
+// take is the sockets, if they are still those of the interface with this index and as many as there are workers. They belong to the caller then.
+func (h *heritage) take(index, workers int) []socketPair {
+	if h == nil || len(h.pairs) != workers {
+		return nil
+	}
+	for _, s := range h.pairs {
+		if interfaceOf(s.rx) != index || interfaceOf(s.tx) != index {
+			return nil
+		}
+	}
+	pairs := h.pairs
+	h.pairs = nil
+	return pairs
+}
+
+// close closes the sockets that nobody has taken.
+func (h *heritage) close() {
+	if h == nil {
+		return
+	}
+	_ = h.giver.Close()
+	_ = closePairs(h.pairs)
+	h.pairs = nil
+}
+
+// interfaceOf is the index of the interface to which a packet socket is bound, 0 or less if it is to none.
+func interfaceOf(fd int) int {
+	a, err := unix.Getsockname(fd)
+	l, ok := a.(*unix.SockaddrLinklayer)
+	if err != nil || !ok {
+		return 0
+	}
+	return l.Ifindex
+}

@@ -1,0 +1,76 @@
+//go:build !nodpdk
+
+package dpdk
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// becomes waits until a condition holds.
+func becomes(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal(what)
+		}
+	}
+}
+
+// TestOffer: both sides have the same sockets, each learns of the other's end, and a gateway that was killed leaves nothing in the way.
+func TestOffer(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.lock.sockets")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var pipe [2]int
+	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
+		t.Fatal(err)
+	}
+	o, err := newOffer(path, []socketPair{{pipe[0], pipe[1]}, {pipe[0], pipe[1]}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o.taken() {
+		t.Error("taken by nobody")
+	}
+	h, err := inheritFrom(path)
+	if err != nil || len(h.pairs) != 2 {
+		t.Fatalf("%+v, %v", h, err)
+	}
+	if _, err := unix.Write(h.pairs[1].tx, []byte{7}); err != nil {
+		t.Error(err)
+	}
+	if b := make([]byte, 1); true {
+		if n, err := unix.Read(pipe[0], b); n != 1 || b[0] != 7 {
+			t.Errorf("read %d bytes, %v: %v", n, b, err)
+		}
+	}
+	becomes(t, "the offer isn't taken", o.taken)
+	if h.take(1, 2) != nil || h.take(1, 1) != nil {
+		t.Error("pipes are taken for the sockets of an interface")
+	}
+	h.close()
+	becomes(t, "the offer is still taken", func() bool { return !o.taken() })
+	if h, err = inheritFrom(path); err != nil {
+		t.Fatal(err)
+	}
+	o.close()
+	becomes(t, "the other side doesn't see the end", h.ended.Load)
+	h.close()
+	if _, err := inheritFrom(path); err == nil {
+		t.Error("an offer that was closed can be taken")
+	}
+	if o, err = newOffer(path, []socketPair{{pipe[0], pipe[1]}}); err != nil {
+		t.Fatal(err)
+	}
+	o.version++
+	if h, err := inheritFrom(path); err == nil {
+		t.Errorf("%+v of another version", h)
+	}
+	o.close()
+}

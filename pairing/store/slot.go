@@ -1,0 +1,270 @@
+package store
+
+import "sync/atomic"
+
+// View is what can be read of a slot: the evidence about one flow, and from there about the other flows of its group.
+type View struct {
+	s    *Store
+	g    *Group
+	p    *Page
+	k    int // in the page
+	side int
+	n    int // on its side
+}
+
+// Slot is a View that can be written, too.
+type Slot struct{ View }
+
+// At returns a slot by its number in the store. Unless its flow has it, its page may belong to another group by now.
+func (s *Store) At(number uint32) Slot {
+	page, k := &s.pages[number/SlotsAPage], int(number%SlotsAPage)
+	at := pageSpot(page.spot.Load())
+	return Slot{View{s, &s.groups[at>>6], page, k, int(at >> 5 & 1), int(at%pagesASide)*SlotsAPage + k}}
+}
+
+// Slot returns slot n of a side, and false if there is none.
+func (s *Store) Slot(g *Group, side, n int) (Slot, bool) {
+	x := g.pages[side][n/SlotsAPage%pagesASide].Load()
+	if x == 0 {
+		return Slot{}, false
+	}
+	return Slot{View{s, g, &s.pages[x], n % SlotsAPage, side, n}}, true
+}
+
+// Occupied returns slot n of a side if a flow has it.
+func (s *Store) Occupied(g *Group, side, n int) (Slot, bool) {
+	slot, ok := s.Slot(g, side, n)
+	return slot, ok && slot.Ref() != 0
+}
+
+// Used is the number of slots of a side that were ever assigned; Flows is the number of flows that have one now.
+func (g *Group) Used(side int) int  { return int(g.used[side].Load()) }
+func (g *Group) Flows(side int) int { return int(g.flows[side].Load()) }
+func (g *Group) Lock() *Lock        { return &g.lock }
+func (g *Group) Key() *Key          { return &g.key }
+func (g *Group) Hash() uint64       { return g.hash }
+
+// Number is the slot's number on its side.
+func (v *View) Number() int              { return v.n }
+func (v *View) Side() int                { return v.side }
+func (v *View) Group() *Group            { return v.g }
+func (v *View) Ref() Ref                 { return Ref(v.p.owner[v.k].Load()) }
+func (v *View) Lease() uint16            { return v.p.lease[v.k] }
+func (v *View) Identity() Identity       { return v.p.id[v.k] }
+func (v *View) Elimination() Elimination { return v.p.elimination[v.k] }
+func (v *View) Claim() Claim             { return v.p.claim[v.k] }
+func (v *View) Link() Link               { return Link(v.p.peer[v.k].Load()) }
+func (v *View) PortMark() PortMark       { return v.p.match[v.k] }
+func (v *View) Contradictions() uint16   { return v.p.contradictions[v.k] }
+
+// InStore is the slot's number in the store.
+func (v *View) InStore() uint32 {
+	return v.g.pages[v.side][v.n/SlotsAPage].Load()*SlotsAPage + uint32(v.k)
+}
+
+// Others is the number of slots of the other side that were ever assigned, Own that of this side.
+func (v *View) Others() int { return v.g.Used(1 - v.side) }
+func (v *View) Own() int    { return v.g.Used(v.side) }
+
+// Other returns slot n of the other side if a flow has it, Same that of this side.
+func (v *View) Other(n int) (View, bool) {
+	slot, ok := v.s.Occupied(v.g, 1-v.side, n)
+	return slot.View, ok
+}
+
+func (v *View) Same(n int) (View, bool) {
+	slot, ok := v.s.Occupied(v.g, v.side, n)
+	return slot.View, ok
+}
+
+// Sent returns the PSNs that the flow's requests have used; not valid before the first request.
+func (v *View) Sent() Sent { return v.SentBy(v.Lease()) }
+
+// Ack returns the highest PSN of the flow's responses; not valid before the first response.
+func (v *View) Ack() Ack { return v.AckBy(v.Lease()) }
+
+// SentBy is Sent of the flow that had the slot with a lease; not valid if another flow has it now.
+func (v *View) SentBy(lease uint16) Sent {
+	w := Sent(v.p.sent[v.k].Load())
+	if w.lease() != lease {
+		return 0
+	}
+	return w
+}
+
+// AckBy is Ack of the flow that had the slot with a lease; not valid if another flow has it now.
+func (v *View) AckBy(lease uint16) Ack {
+	w := Ack(v.p.ack[v.k].Load())
+	if w.lease() != lease {
+		return 0
+	}
+	return w
+}
+
+// May reports whether the flow in slot n of the other side isn't ruled out: this flow may respond to its requests.
+func (v *View) May(n int) bool { return v.p.row[v.k][n/64]>>(n%64)&1 != 0 }
+
+// Row has a bit for each flow of a word of 64 slots of the other side that isn't ruled out.
+func (v *View) Row(word int) uint64 { return v.p.row[v.k][word] }
+
+// Next is a PSN that one of the flow's last responses waits for, with NoteBit; 0 for none.
+func (v *View) Next(i int) uint32 { return v.p.next[v.k][i].Load() }
+
+// Asked is one of the flow's last PSNs with AckReq, with NoteBit; 0 for none.
+func (v *View) Asked(i int) uint32 { return v.p.asked[v.k][i].Load() }
+
+// LinkedPeer returns the slot that a link of the flow names, if the peer flow still has it. It needs no lock.
+func (v *View) LinkedPeer(l Link) (peer Slot, ok bool) {
+	if l == 0 {
+		return peer, false
+	}
+	peer, ok = v.s.Slot(v.g, 1-v.side, l.Number())
+	return peer, ok && Sent(peer.p.sent[peer.k].Load()).lease() == l.Lease()
+}
+
+// Peer returns the slot of the flow's peer flow, if the peer flow still has it.
+func (v *View) Peer() (peer View, ok bool) {
+	l := v.Link()
+	if l == 0 {
+		return peer, false
+	}
+	slot, ok := v.s.Slot(v.g, 1-v.side, l.Number())
+	return slot.View, ok && slot.Lease() == l.Lease() && slot.Ref() != 0
+}
+
+// Set is a set of slots of one side, a bit for each.
+type Set [rowWords]uint64
+
+// WithPort is the set of flows of a side that have the given UDP source port.
+func (v *View) WithPort(side int, port uint16) (set Set) {
+	for i := range (v.g.Used(side) + SlotsAPage - 1) / SlotsAPage {
+		pg := &v.s.pages[v.g.pages[side][i].Load()]
+		for k := range pg.id {
+			if pg.id[k].Port() == port && pg.owner[k].Load() != 0 {
+				n := i*SlotsAPage + k
+				set[n/64%rowWords] |= 1 << (n % 64)
+			}
+		}
+	}
+	return set
+}
+
+// Opposite returns slot n of the other side.
+func (s *Slot) Opposite(n int) (Slot, bool) { return s.s.Slot(s.g, 1-s.side, n) }
+
+// Occupy gives a slot to a flow. At first no flow of the other side is ruled out as its peer flow.
+func (s *Slot) Occupy(r Ref, id Identity) (lease uint16) {
+	p, k := s.p, s.k
+	p.lease[k] = max((p.lease[k]+1)&leaseMask, 1)
+	p.peer[k].Store(0)
+	p.ended[k].Store(0)
+	p.elimination[k], p.contradictions[k] = Elimination{}, 0
+	s.Reset(id)
+	if n := int32(s.n) + 1; n > s.g.used[s.side].Load() {
+		s.g.used[s.side].Store(n)
+	}
+	p.owner[k].Store(uint64(r))
+	s.g.flows[s.side].Add(1)
+	return p.lease[k]
+}
+
+// Vacate frees a slot if the given flow has it.
+func (s *Slot) Vacate(r Ref) {
+	if r != 0 && s.p.owner[s.k].CompareAndSwap(uint64(r), 0) {
+		s.g.flows[s.side].Add(-1)
+	}
+}
+
+// Reset clears what a slot has about its flow's connection, because another one begins. It keeps the number of contradictions.
+func (s *Slot) Reset(id Identity) {
+	s.p.sent[s.k].Store(uint64(s.p.lease[s.k]) << 49)
+	s.p.id[s.k], s.p.claim[s.k] = id, 0
+	s.ForgetAsked()
+	s.Unlearn()
+}
+
+// Unlearn clears the evidence from the flow's responses and its port.
+func (s *Slot) Unlearn() {
+	s.p.ack[s.k].Store(uint64(s.p.lease[s.k]) << 49)
+	for i := range s.p.next[s.k] {
+		s.p.next[s.k][i].Store(0)
+	}
+	s.p.match[s.k] = 0
+	s.Forget()
+}
+
+// Forget clears what was ruled out about a flow, in both directions.
+func (s *Slot) Forget() {
+	s.Anyone()
+	s.EditElimination().Restart()
+	for n := range s.Others() {
+		if o, ok := s.Opposite(n); ok {
+			o.p.row[o.k][s.n/64] |= 1 << (s.n % 64)
+			if e := o.EditElimination(); e.Only() == s.n {
+				e.Restart()
+			}
+		}
+	}
+}
+
+// ForgetAsked clears the PSNs for which the flow asked.
+func (s *Slot) ForgetAsked() {
+	for i := range s.p.asked[s.k] {
+		s.p.asked[s.k][i].Store(0)
+	}
+}
+
+// Anyone clears what was ruled out for the flow: it may respond to any flow of the other side.
+func (s *Slot) Anyone() {
+	for i := range s.p.row[s.k] {
+		s.p.row[s.k][i] = ^uint64(0)
+	}
+}
+
+// RuleOut rules out the flows with a bit in n, of one word of the row.
+func (s *Slot) RuleOut(word int, n uint64) { s.p.row[s.k][word] &^= n }
+
+func (s *Slot) EditElimination() *Elimination { return &s.p.elimination[s.k] }
+func (s *Slot) SetIdentity(id Identity)       { s.p.id[s.k] = id }
+func (s *Slot) SetClaim(c Claim)              { s.p.claim[s.k] = c }
+func (s *Slot) SetPortMark(m PortMark)        { s.p.match[s.k] = m }
+func (s *Slot) SetNext(i int, psn uint32)     { s.p.next[s.k][i].Store(psn) }
+func (s *Slot) SetAsked(i int, psn uint32)    { s.p.asked[s.k][i].Store(psn) }
+
+// Contradict counts a contradiction of the flow's pair.
+func (s *Slot) Contradict() {
+	s.p.contradictions[s.k] = min(s.p.contradictions[s.k], 1<<16-2) + 1
+}
+
+// Ended is when RDMA-CM released the flow's connection, in milliseconds modulo 2^32.
+func (s *Slot) Ended() *atomic.Uint32 { return &s.p.ended[s.k] }
+
+// PublishSent and PublishAck replace the flow's words, unless the slot was given to another flow since this one got it with the given
+// lease. Words of 0 show other workers that the flow has ended.
+func (s *Slot) PublishSent(lease uint16, now Sent) { publish(&s.p.sent[s.k], lease, uint64(now)) }
+func (s *Slot) PublishAck(lease uint16, now Ack)   { publish(&s.p.ack[s.k], lease, uint64(now)) }
+
+func publish(word *atomic.Uint64, lease uint16, now uint64) {
+	if was := word.Load(); uint16(was>>49) == lease {
+		word.CompareAndSwap(was, now)
+	}
+}
+
+// Pair makes two flows each other's peer.
+func (s *Slot) Pair(peer *Slot, ownPort bool) {
+	s.p.peer[s.k].Store(uint64(makeLink(peer.n, peer.Lease(), ownPort)))
+	peer.p.peer[peer.k].Store(uint64(makeLink(s.n, s.Lease(), ownPort)))
+}
+
+// Unpair ends the pair of a flow, if it has a peer flow, and returns that one's slot.
+func (s *Slot) Unpair() (peer Slot, ok bool) {
+	view, ok := s.Peer()
+	s.p.peer[s.k].Store(0)
+	if ok {
+		view.p.peer[view.k].Store(0)
+	}
+	return Slot{view}, ok
+}
+
+// ChangeLink replaces the flow's link, unless it has changed.
+func (s *Slot) ChangeLink(was, now Link) { s.p.peer[s.k].CompareAndSwap(uint64(was), uint64(now)) }

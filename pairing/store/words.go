@@ -1,0 +1,179 @@
+package store
+
+import "sync/atomic"
+
+// Ref names a flow of any worker: the worker's number, the low 28 bits of the flow's generation, and the flow's index (28 bits). It never
+// names another flow, as long as an index serves fewer than 2^28 flows. 0 is no flow.
+type Ref uint64
+
+const refBits = 28
+
+func MakeRef(worker uint64, generation, index uint32) Ref {
+	return Ref(worker<<(2*refBits) | uint64(generation&(1<<refBits-1))<<refBits | uint64(index))
+}
+
+func (r Ref) Worker() int   { return int(r >> (2 * refBits)) }
+func (r Ref) Index() uint32 { return uint32(r & (1<<refBits - 1)) }
+
+// Is reports whether the flow is the one of a generation of its index.
+func (r Ref) Is(generation uint32) bool { return (uint32(r>>refBits)^generation)&(1<<refBits-1) == 0 }
+
+const (
+	PSNMask = 1<<24 - 1
+	qpMask  = 1<<24 - 1
+	NoteBit = 1 << 31 // set in a word that has a PSN, so that it isn't 0
+	// FirstSlack is the number of PSNs that a flow may have used before the first one seen: those packets were lost or overtaken.
+	FirstSlack = 63
+	leaseMask  = 1<<15 - 1
+)
+
+// Sent has the PSNs that a flow's requests have used: bits 0-23 the first PSN, 24-47 the highest, 48 whether there were any, 49-63 the
+// lease of the slot, which shows a reader whether the word belongs to the flow that has the slot now.
+type Sent uint64
+
+func MakeSent(first, high uint32, lease uint16) Sent {
+	return Sent(first&PSNMask) | Sent(high&PSNMask)<<24 | 1<<48 | Sent(lease)<<49
+}
+
+func (s Sent) Valid() bool   { return s>>48&1 != 0 }
+func (s Sent) First() uint32 { return uint32(s & PSNMask) }
+func (s Sent) High() uint32  { return uint32(s>>24) & PSNMask }
+func (s Sent) lease() uint16 { return uint16(s >> 49) }
+
+// Width is the number of PSNs that the flow's requests have used, minus one.
+func (s Sent) Width() uint32 { return (s.High() - s.First()) & PSNMask }
+
+// Has reports whether psn is between the first and the highest PSN of the flow's requests.
+func (s Sent) Has(psn uint32) bool { return s.Valid() && (s.High()-psn)&PSNMask <= s.Width() }
+
+// May is Has, with FirstSlack PSNs more for requests that were sent before the first one seen.
+func (s Sent) May(psn uint32) bool {
+	return s.Valid() && (s.High()-psn)&PSNMask <= s.Width()+FirstSlack
+}
+
+// Ack has the progress of a flow's responses: bits 0-23 their highest PSN, 48 whether there were any, 49-63 the lease of the slot.
+type Ack uint64
+
+func MakeAck(psn uint32, lease uint16) Ack { return Ack(psn&PSNMask) | 1<<48 | Ack(lease)<<49 }
+
+func (a Ack) Valid() bool   { return a>>48&1 != 0 }
+func (a Ack) Last() uint32  { return uint32(a & PSNMask) }
+func (a Ack) lease() uint16 { return uint16(a >> 49) }
+
+// Link is the slot of a flow's peer flow: bits 0-8 its number plus 1, 0 for no peer flow; 9-23 its lease; 24 whether the flow's UDP source
+// port is its own, that is, another connection would have another port.
+type Link uint64
+
+func makeLink(n int, lease uint16, ownPort bool) Link {
+	l := Link(n+1) | Link(lease)<<9
+	if ownPort {
+		l |= 1 << 24
+	}
+	return l
+}
+
+func (l Link) Number() int   { return int(l&0x1ff) - 1 }
+func (l Link) Lease() uint16 { return uint16(l>>9) & leaseMask }
+func (l Link) OwnPort() bool { return l>>24&1 != 0 }
+
+// SharedPort returns the same link, with a UDP source port that is no longer the flow's own.
+func (l Link) SharedPort() Link { return l &^ (1 << 24) }
+
+// Identity has the data of a flow that the port rules need.
+//
+//	bits 0-23 destination QP, 24-39 UDP source port, 40 the port has changed and isn't steady yet, 41 UC: nothing is acknowledged
+type Identity uint64
+
+func MakeIdentity(qp uint32, port uint16, varies, unreliable bool) Identity {
+	i := Identity(qp) | Identity(port)<<24
+	if varies {
+		i |= 1 << 40
+	}
+	if unreliable {
+		i |= 1 << 41
+	}
+	return i
+}
+
+func (i Identity) QP() uint32       { return uint32(i & qpMask) }
+func (i Identity) Port() uint16     { return uint16(i >> 24) }
+func (i Identity) Steady() bool     { return i>>40&1 == 0 }
+func (i Identity) Unreliable() bool { return i>>41&1 != 0 }
+
+// Claim is RDMA-CM's claim about a flow that has a slot: bits 0-23 the source QP, 24-47 the PSN of the flow's first request, 48-63 its UDP
+// source port, 0 for any. It is 0 without a claim.
+type Claim uint64
+
+func MakeClaim(sourceQP, psn uint32, port uint16) Claim {
+	return Claim(sourceQP&qpMask) | Claim(psn&PSNMask)<<24 | Claim(port)<<48
+}
+
+func (c Claim) SourceQP() uint32 { return uint32(c & qpMask) }
+func (c Claim) PSN() uint32      { return uint32(c>>24) & PSNMask }
+func (c Claim) Port() uint16     { return uint16(c >> 48) }
+
+// PortMark shows which flows have the same port as this one, at the last judgement of this flow or one of those.
+type PortMark uint8
+
+const (
+	PortEqual   PortMark = 1 << iota // a flow of the other side
+	PortFormula                      // a flow of the other side, and the port is the formula's for the two
+)
+
+// Elimination is the evidence of a flow's responses about its peer flow.
+type Elimination struct {
+	OnlyIs         uint16 // number of the only slot of the other side that is left, plus 1; 0 if none or several are left
+	Width          uint8  // log2 of the number of PSNs that this flow had used when it became the only one
+	Agreeing       uint8  // responses since then, each to a higher PSN than all before
+	Exact          uint8  // consecutive ACKs since then for PSNs with AckReq
+	Retries        uint8  // how often no flow was left, so that all flows became possible again
+	Contradictions uint8  // contradictions of the pair that count; View.Contradictions counts all
+	Plausible      uint8  // responses in a row to PSNs that some flow of the other side can have sent
+	Wait           uint16 // responses with no flow left until all flows may become possible again
+}
+
+func (e Elimination) Only() int { return int(e.OnlyIs) - 1 }
+
+// Restart clears the evidence of responses, but not the counts of its errors.
+func (e *Elimination) Restart() {
+	*e = Elimination{Retries: e.Retries, Contradictions: e.Contradictions, Wait: e.Wait}
+}
+
+const (
+	NextRing  = 8 // PSNs that a flow's last responses wait for
+	AskedRing = 8 // a flow's last PSNs with AckReq
+)
+
+// Page is eight slots of one side of a group. Each field has the words of all eight, so that a scan of a side reads few cache lines.
+type Page struct {
+	// The worker of the flow writes these, any worker reads them. sent and ack carry the lease of the slot.
+	sent [SlotsAPage]atomic.Uint64           // a Sent
+	ack  [SlotsAPage]atomic.Uint64           // an Ack
+	next [SlotsAPage][NextRing]atomic.Uint32 // with NoteBit
+	// owner and peer are written under Group.lock, with two exceptions: a flow that ends frees its slot without it, and a flow whose peer
+	// flow has gone, or whose port is no longer its own, records that in peer without it.
+	owner [SlotsAPage]atomic.Uint64 // a Ref, 0 for an empty slot
+	peer  [SlotsAPage]atomic.Uint64 // a Link
+
+	// The rest is read and written under Group.lock, except asked and ended.
+	id          [SlotsAPage]Identity
+	elimination [SlotsAPage]Elimination
+	claim       [SlotsAPage]Claim                    // RDMA-CM's claim about the flow
+	row         [SlotsAPage][rowWords]uint64         // a bit for each slot of the other side whose flow may be the peer flow
+	asked       [SlotsAPage][AskedRing]atomic.Uint32 // written by the flow's worker, with NoteBit
+	match       [SlotsAPage]PortMark
+	// contradictions counts how often packets contradicted the flow's pair.
+	contradictions [SlotsAPage]uint16
+	lease          [SlotsAPage]uint16 // how often the slot was assigned, from 1 on, modulo 2^15
+	spot           atomic.Uint32      // a pageSpot, written when the page is given to a group
+	free           uint32             // under Store.Lock: of a free page, the next one
+	// ended is when RDMA-CM released the connection, in milliseconds modulo 2^32. It is written under the lock of the CM records.
+	ended [SlotsAPage]atomic.Uint32
+}
+
+// pageSpot is where the slots of a page are: bits 0-4 its number on its side, 5 the side, 6-31 the group.
+type pageSpot uint32
+
+func makeSpot(group uint32, side, number int) pageSpot {
+	return pageSpot(group<<6 | uint32(side)<<5 | uint32(number))
+}
