@@ -98,7 +98,7 @@ func (w *Worker) law(r *response, b *batch, these mask, depth float64) (marked m
 		Law: l, Now: w.now, Fair: class.fair(), Depth: depth, Loop: class.loop.Load(), Spacing: class.spacing.Load(), Polled: s.interval,
 	}
 	w.about(r.in, r.out, r.class, r.state, r.cause)
-	fair, notifies, resumes := c.Fair, l.Notifies(depth), l.Resumes(depth) && s.resumes
+	notifies, resumes := l.Notifies(depth), l.Resumes(depth) && s.resumes
 	if w.policy.Drain {
 		w.lawReleaseAll(r, b, these, &c)
 	}
@@ -119,25 +119,17 @@ func (w *Worker) law(r *response, b *batch, these mask, depth float64) (marked m
 		if f.generation != flow.Generation {
 			*f = lawFlow{generation: flow.Generation}
 		}
-		c.Fair = fair
 		if window, ended := f.Add(w.now, size); ended {
 			w.windowEnded(&c, class, f, flow.Index, window)
 			s.largest[0] = max(s.largest[0], f.Rate())
 		}
 		s.obeyed += float64(size) * f.Share(w.now, c.Fair)
-		limit := farLimit(w, &c, f, i, size, r.held)
-		if limit > 0 && (limit < fair || !notifies) {
-			c.Fair = limit
-		}
 		switch {
-		case (notifies || limit > 0) && (f.Over(c.Fair) || f.Paused()):
+		case notifies && (f.Over(c.Fair) || f.Paused()):
 			if w.inHand = uint8(i); w.trace != nil {
 				w.trace.skips(i, NotDue)
 			}
-			switch notified := w.lawNotify(r, b, i, &c, f); {
-			case notified && limit > 0:
-				class.measureUntil(w.now + limited)
-			case !notified && notifies && f.Over(fair):
+			if !w.lawNotify(r, b, i, &c, f) {
 				marked |= 1 << i
 			}
 		case resumes && f.Limited(c.Fair):
@@ -146,7 +138,7 @@ func (w *Worker) law(r *response, b *batch, these mask, depth float64) (marked m
 		}
 	}
 	if w.inHand = notInHand; w.trace != nil {
-		w.trace.judged(w, these, fair)
+		w.trace.judged(w, these, c.Fair)
 	}
 	w.lawParts[r.out*MaxClasses+r.class].obeyed.Store(uint64(s.obeyed))
 	return marked
@@ -163,10 +155,6 @@ func (w *Worker) initLaw(c *Config) error {
 		return err
 	}
 	w.lawSenders = newLawSenders(memory, c.Seed)
-	if memory, err = c.Allocate(lawFarSize()); err != nil {
-		return err
-	}
-	w.lawFar = newLawFar(memory)
 	w.lawParts = make([]lawPart, len(c.Ports)*MaxClasses)
 	w.random = keyhash.Fold(c.Seed^0x9e3779b97f4a7c15, uint64(w.id)+0xbf58476d1ce4e5b9) | 1
 	return nil

@@ -35,7 +35,6 @@ type Worker struct {
 	senders    senders
 	lawFlows   []lawFlow // by flowtable.Index
 	lawSenders lawSenders
-	lawFar     lawFar
 	lawParts   []lawPart         // by port and class
 	random     uint64            // of the law, not 0
 	note       note              // the one that is being sent
