@@ -16,7 +16,6 @@ type servers struct {
 	api     *api.Server
 	socket  string
 
-	metrics     *metrics.Server
 	stopMetrics func()
 	address     string
 }

@@ -47,7 +47,7 @@ the sender of a flow was notified in the last 10 s and no gate stops the next no
 
 ` + showSocket,
 		Args: twoHosts,
-		RunE: func(c *cobra.Command, args []string) error { return f.explain(c, args) },
+		RunE: f.explain,
 
 		SuggestFor: []string{"why"},
 

@@ -9,9 +9,6 @@ import (
 	"github.com/cnpgate/cnpgate/control/config"
 )
 
-// followEvery is how often a standby looks whether the configuration file has changed.
-const followEvery = time.Second
-
 // followed is a configuration whose file may change while a gateway stands by.
 type followed struct {
 	cfg  *config.Config // that was read last

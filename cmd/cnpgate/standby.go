@@ -17,6 +17,9 @@ import (
 	"github.com/cnpgate/cnpgate/internal/dpdk"
 )
 
+// followEvery is how often a standby looks whether the configuration file has changed.
+const followEvery = time.Second
+
 // errOtherDevices means that the configuration file wants other devices, workers or memory than those that are prepared.
 var errOtherDevices = errors.New("the configuration file has changed")
 

@@ -156,7 +156,7 @@ func (p *page) example(t *testing.T, command, printed string) {
 	if at < 0 {
 		t.Fatalf("%s has no line %s", troubleshooting, command)
 	}
-	indent := p.lines[at][:strings.Index(p.lines[at], "$")]
+	indent, _, _ := strings.Cut(p.lines[at], "$")
 	first, _, _ := strings.Cut(printed, "\n\n")
 	var want []string
 	for line := range strings.SplitSeq(strings.TrimSuffix(first, "\n"), "\n") {

@@ -143,7 +143,7 @@ func (e *Explained) choice(name, text string) Gate {
 	}
 	for _, gate := range []string{gateRecipient, gateGrant, gateFormat, gateSourceQP} {
 		switch {
-		case gate == gateOf[reason] && gate == name:
+		case gate == name && name == gateOf[reason]:
 			g.State, g.Reason = Stops, reason.String()
 			g.Text, g.Key = e.refusal(reason)
 			return g
