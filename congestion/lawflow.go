@@ -2,7 +2,7 @@ package congestion
 
 import "math"
 
-// LawFlow is the law's state of one flow: the rate at which it arrives, and what was asked of its sender. The zero LawFlow is that of a new flow. It has 32 bytes:
+// LawFlow is the law's state of one flow: the rate at which it arrives, and what was asked of its sender. The zero LawFlow is that of a new flow. It has 36 bytes:
 // times are ticks of 64 ns, which wrap after 274 s, and what was asked depends on the kind of request.
 type LawFlow struct {
 	began uint32  // of the window, ticks
@@ -17,6 +17,7 @@ type LawFlow struct {
 	before  float32
 	sent    uint32 // CNP: when the last one was sent, ticks
 	watched uint32 // CNP: when that was sent whose effect shows the loop's delay, ticks
+	psn     uint32 // of the last packet that its receiver acknowledges, and psnSeen and psnFar
 }
 
 // kind is what a sender is asked in: the meaning of limit and before.

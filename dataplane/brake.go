@@ -68,7 +68,7 @@ func (w *Worker) lawHeld(b *batch, out int, held mask) {
 		}
 		held &^= these
 		q := &w.egress[out]
-		r := response{in: b.port, out: out, class: class, policy: &w.policy.Ports[out], state: &q.states[class], cause: congestion.ByDepth}
+		r := response{in: b.port, out: out, class: class, policy: &w.policy.Ports[out], state: &q.states[class], cause: congestion.ByDepth, held: true}
 		w.law(&r, b, these, float64(q.depth[class]+q.others[class]))
 	}
 }

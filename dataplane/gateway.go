@@ -83,7 +83,7 @@ func (w *Worker) toProxy(f *host.Frame) Counter {
 	}
 	request, reason := w.plane.host.Accept(f, known)
 	if reason == proxy.Accepted {
-		reason = w.keepRequest(f, &request)
+		reason = w.passRequest(f, &request)
 	}
 	if reason == proxy.Accepted {
 		w.counters.add(f.Port, ProxyAccepted, 1)
@@ -91,24 +91,6 @@ func (w *Worker) toProxy(f *host.Frame) Counter {
 		w.counters.add(f.Port, ProxyRefusedFirst+Counter(reason-1), 1)
 	}
 	return ConsumedProxyNotification
-}
-
-// keepRequest keeps a request for the next data packet of its flow, and carries it out at this gateway.
-func (w *Worker) keepRequest(f *host.Frame, r *proxy.Request) proxy.Refusal {
-	in := f.Port // the sender's data arrives from the fabric
-	if f.WAN {
-		in = w.ports[in].Peer
-	}
-	k := flowtable.Key{Src: r.Sender, Dst: r.Receiver, DestQP: r.DestQP, SourceQP: r.SourceQP}
-	k.SetScope(packet.ScopeOf(uint16(in), f.Parsed))
-	if w.locate(&k) == ambiguousScope {
-		return proxy.Ambiguous
-	}
-	if !w.requestFlow(&k, r.Level) {
-		return proxy.FlowUnknown
-	}
-	w.enforceForProxy(&k)
-	return proxy.Accepted
 }
 
 // notifiedWithin reports whether a flow exists whose sender was notified within this many ns before now. It searches all workers, since what

@@ -98,7 +98,7 @@ func (w *Worker) law(r *response, b *batch, these mask, depth float64) (marked m
 		Law: l, Now: w.now, Fair: class.fair(), Depth: depth, Loop: class.loop.Load(), Spacing: class.spacing.Load(), Polled: s.interval,
 	}
 	w.about(r.in, r.out, r.class, r.state, r.cause)
-	notifies, resumes := l.Notifies(depth), l.Resumes(depth) && s.resumes
+	fair, notifies, resumes := c.Fair, l.Notifies(depth), l.Resumes(depth) && s.resumes
 	if w.policy.Drain {
 		w.lawReleaseAll(r, b, these, &c)
 	}
@@ -119,17 +119,25 @@ func (w *Worker) law(r *response, b *batch, these mask, depth float64) (marked m
 		if f.generation != flow.Generation {
 			*f = lawFlow{generation: flow.Generation}
 		}
+		c.Fair = fair
 		if window, ended := f.Add(w.now, size); ended {
 			w.windowEnded(&c, class, f, flow.Index, window)
 			s.largest[0] = max(s.largest[0], f.Rate())
 		}
 		s.obeyed += float64(size) * f.Share(w.now, c.Fair)
+		limit := farLimit(w, &c, f, i, size, r.held)
+		if limit > 0 && (limit < fair || !notifies) {
+			c.Fair = limit
+		}
 		switch {
-		case notifies && (f.Over(c.Fair) || f.Paused()):
+		case (notifies || limit > 0) && (f.Over(c.Fair) || f.Paused()):
 			if w.inHand = uint8(i); w.trace != nil {
 				w.trace.skips(i, NotDue)
 			}
-			if !w.lawNotify(r, b, i, &c, f) {
+			switch notified := w.lawNotify(r, b, i, &c, f); {
+			case notified && limit > 0:
+				class.measureUntil(w.now + limited)
+			case !notified && notifies && f.Over(fair):
 				marked |= 1 << i
 			}
 		case resumes && f.Limited(c.Fair):
@@ -138,7 +146,7 @@ func (w *Worker) law(r *response, b *batch, these mask, depth float64) (marked m
 		}
 	}
 	if w.inHand = notInHand; w.trace != nil {
-		w.trace.judged(w, these, c.Fair)
+		w.trace.judged(w, these, fair)
 	}
 	w.lawParts[r.out*MaxClasses+r.class].obeyed.Store(uint64(s.obeyed))
 	return marked
@@ -155,6 +163,10 @@ func (w *Worker) initLaw(c *Config) error {
 		return err
 	}
 	w.lawSenders = newLawSenders(memory, c.Seed)
+	if memory, err = c.Allocate(lawFarSize()); err != nil {
+		return err
+	}
+	w.lawFar = newLawFar(memory)
 	w.lawParts = make([]lawPart, len(c.Ports)*MaxClasses)
 	w.random = keyhash.Fold(c.Seed^0x9e3779b97f4a7c15, uint64(w.id)+0xbf58476d1ce4e5b9) | 1
 	return nil
@@ -326,7 +338,6 @@ func (w *Worker) lawSend(r *response, b *batch, i int, f *lawFlow, d congestion.
 	if d.Action == congestion.RateReduce {
 		target = &w.senders.watch(x, a, r).target // another gateway's notification finds it there
 	}
-	r.state.threshold = uint64(r.policy.Law.NotifiesAbove())
 	if reason := w.ask(b, i, a, target); reason != allowed {
 		w.suppressFlow(r, x, reason)
 		return false

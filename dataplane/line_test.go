@@ -141,7 +141,9 @@ func TestLineHoldsRate(t *testing.T) {
 					} else if rate < 1e6 {
 						sizes = []uint32{60, 200}
 					}
-					frames := make([]burst.Frame, 1<<17)
+					// Twice what may start at once after the slowest step: more would only be added up.
+					once := int(2*maxLateness*float64(rate)/8e9) / int(sizes[0])
+					frames := make([]burst.Frame, min(1<<17, 2*max(64, once)))
 					for i := range frames {
 						frames[i].Len = sizes[random.IntN(len(sizes))]
 					}

@@ -3,7 +3,7 @@
 package dataplane
 
 // queueSeeds is how many runs TestSharesOfLiveFlows makes.
-const queueSeeds = 200
+const queueSeeds = 80
 
 // lineTime is how many nanoseconds TestLineHoldsRate simulates of a line of 10 Gbit/s or more.
 const lineTime = 100_000_000

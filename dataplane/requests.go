@@ -7,35 +7,48 @@ import (
 	"github.com/cnpgate/cnpgate/dataplane/host"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/proxy"
 )
 
 // lostRequests are the reasons for which no sender is notified as a congested node has asked.
 var lostRequests = [...]Suppression{host.FlowSilent: ProxyFlowSilent, host.Repeated: ProxyRepeated, host.NoSlot: ProxyRequestsFull}
 
-// requestFlow gives a request to a worker that has the flow, this one first; false if none has it.
-func (w *Worker) requestFlow(k *flowtable.Key, level uint8) bool {
-	other, flow := find(w, k)
-	r := host.Request{Flow: flow, In: uint8(k.Port), Level: level, Scope: k.Scope(), Until: w.now + host.RequestTime}
+// passRequest passes a request to a worker that has its flow, this one first. This gateway carries it out, too, if it enforces notifications.
+func (w *Worker) passRequest(f *host.Frame, r *proxy.Request) proxy.Refusal {
+	in := f.Port // the sender's data arrives from the fabric
+	if f.WAN {
+		in = w.ports[in].Peer
+	}
+	k := flowtable.Key{Src: r.Sender, Dst: r.Receiver, DestQP: r.DestQP, SourceQP: r.SourceQP}
+	k.SetScope(packet.ScopeOf(uint16(in), f.Parsed))
+	if w.locate(&k) == ambiguousScope {
+		return proxy.Ambiguous
+	}
+	other, flow := find(w, &k)
+	waiting := host.Request{Flow: flow, In: uint8(k.Port), Level: r.Level, Scope: k.Scope(), Until: w.now + host.RequestTime}
 	switch {
 	case other == nil:
-		return false
+		return proxy.FlowUnknown
 	case other == w:
-		w.loseRequest(w.requests.Put(r, w.now))
-	case !other.proxyMail[w.id].put(r):
-		w.loseRequest(host.NoSlot, r.In)
+		w.loseRequest(w.requests.Put(waiting, w.now))
+	case !other.proxyMail[w.id].put(waiting):
+		w.loseRequest(host.NoSlot, waiting.In)
 	}
-	return true
+	w.enforceForProxy(&k)
+	return proxy.Accepted
 }
 
+// loseRequest counts a request that is given up, if it is.
 func (w *Worker) loseRequest(lost host.Lost, in uint8) {
 	if lost != host.NotLost {
 		w.suppress(int(in), lostRequests[lost])
 	}
 }
 
-// keepRequests takes the requests that other workers have passed on, and gives up those whose flows have sent no data packet in time, a few
+// stepRequests takes the requests that other workers have passed on, and gives up those whose flows have sent no data packet in time, a few
 // slots a step.
-func (w *Worker) keepRequests() {
+func (w *Worker) stepRequests() {
 	for from := range w.proxyMail {
 		for range mailboxSize {
 			r, ok := w.proxyMail[from].take()

@@ -38,6 +38,7 @@ type response struct {
 	cause          congestion.Cause
 	decision       congestion.Decision // the request to a sender for the queue's state
 	mostlyOther    bool                // more than half of the class's bytes belong to no flow
+	held           bool                // the frames are held or dropped instead of queued
 	least          uint64              // only senders of flows with at least this share are notified: one of the largest, and a fair share
 }
 

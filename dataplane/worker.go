@@ -35,6 +35,7 @@ type Worker struct {
 	senders    senders
 	lawFlows   []lawFlow // by flowtable.Index
 	lawSenders lawSenders
+	lawFar     lawFar
 	lawParts   []lawPart         // by port and class
 	random     uint64            // of the law, not 0
 	note       note              // the one that is being sent
@@ -161,7 +162,7 @@ func (w *Worker) Step() int {
 		w.flows.ListTwins() // for locate
 	}
 	if w.policy.Proxy != nil || w.requests.N > 0 {
-		w.keepRequests()
+		w.stepRequests()
 	}
 	if len(w.taps) > 0 {
 		receiveMirrored(w)

@@ -207,7 +207,7 @@ func TestCMRecords(t *testing.T) {
 		w.now -= 3000
 		c.do(w)
 		for side, qp := range []uint32{200, 100} {
-			got, ok, busy := w.workers[side].claimOf(w.find(side, qp), 0x700000, milliseconds(w.now), w.now)
+			got, ok, busy := w.claimOf(side, qp, 0x700000)
 			if ok != (c.want[side] != 0) || busy || got.SourceQP != c.want[side] {
 				t.Errorf("%s: the flow to QP %d is claimed (%v) to come from %d, want %d", name, qp, ok, got.SourceQP, c.want[side])
 			}
@@ -225,7 +225,7 @@ func TestNearestClaim(t *testing.T) {
 		all.Add(h, side, 200, cm.Claim{Time: w.now, SourceQP: 100 + uint32(i), PSN: psn})
 		all.Add(h, 1-side, 100+uint32(i), cm.Claim{Time: w.now, SourceQP: 200})
 	}
-	if c, _, _ := w.workers[0].claimOf(w.find(0, 200), 0x700000, milliseconds(w.now), w.now); c.SourceQP != 102 {
+	if c, _, _ := w.claimOf(0, 200, 0x700000); c.SourceQP != 102 {
 		t.Errorf("the claim of source QP %d, want 102", c.SourceQP)
 	}
 	for qp := uint32(100); qp < 104; qp++ {
@@ -261,4 +261,10 @@ func TestOldFlowLabel(t *testing.T) {
 	if c := w.pairing.cm.Claim(w.pairing.hashOf(&g), side, 201, 101); c == nil || c.Port != 0 {
 		t.Errorf("%+v: want a claim without a port", c)
 	}
+}
+
+// claimOf is RDMA-CM's claim about the flow from a side to a QP, which begins now with a PSN.
+func (w *wire) claimOf(side int, qp, first uint32) (c cm.Claim, ok, busy bool) {
+	k := w.key(side, qp)
+	return w.pairing.claimOf(&k, w.workers[side].ref(w.find(side, qp)), first, milliseconds(w.now), w.now)
 }

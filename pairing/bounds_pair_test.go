@@ -186,7 +186,7 @@ func TestWhatEndsAClaim(t *testing.T) {
 			w.send(c.side, qp, c.op, 0x700000+i, c.port)
 		}
 		for side, qp := range []uint32{200, 100} {
-			if _, ok, _ := w.workers[side].claimOf(w.find(side, qp), psnB, milliseconds(w.now), w.now); ok != c.kept {
+			if _, ok, _ := w.claimOf(side, qp, psnB); ok != c.kept {
 				t.Errorf("two packets to QP %d with port %d: the claim about the flow of side %d is there: %v", qp, c.port, side, ok)
 			}
 		}
@@ -218,19 +218,6 @@ func TestFixedStays(t *testing.T) {
 	for _, do := range []func(){s.suspend, func() { w.send(0, 200, packet.RCSendOnly, 0x700000, 9) }, func() { w.send(0, 200, packet.RCSendOnly, 0x700001, 9) }} {
 		do()
 		w.is(0, 200, 100, EvidenceStatic)
-	}
-}
-
-// TestSlack: a response is to a PSN that was sent, perhaps shortly before the flow was first seen.
-func TestSlack(t *testing.T) {
-	s := store.MakeSent(1000, 1010, 1)
-	for _, c := range []struct {
-		psn      uint32
-		has, may bool
-	}{{1010, true, true}, {1000, true, true}, {1011, false, false}, {999, false, true}, {937, false, true}, {936, false, false}} {
-		if s.Has(c.psn) != c.has || s.May(c.psn) != c.may {
-			t.Errorf("PSN %d: has %v, may %v", c.psn, s.Has(c.psn), s.May(c.psn))
-		}
 	}
 }
 

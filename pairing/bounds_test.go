@@ -64,10 +64,10 @@ func TestEnough(t *testing.T) {
 func TestEnoughResponses(t *testing.T) {
 	for _, c := range []struct{ contradictions, least uint8 }{{0, 0}, {1, 2}, {2, 4}, {maxContradictions, 32}} {
 		_, a, b := two(t)
-		for _, doubted := range []*store.Slot{&a, &b} {
+		for _, suspended := range []*store.Slot{&a, &b} {
 			for _, answers := range []*store.Slot{&a, &b} {
 				*a.EditElimination(), *b.EditElimination() = store.Elimination{}, store.Elimination{}
-				doubted.EditElimination().Contradictions, answers.EditElimination().Plausible = c.contradictions, c.least
+				suspended.EditElimination().Contradictions, answers.EditElimination().Plausible = c.contradictions, c.least
 				if !enoughResponses(&a.View, &b.View) {
 					t.Errorf("%d contradictions: %d responses are not enough", c.contradictions, c.least)
 				}

@@ -5,18 +5,15 @@ import (
 	"github.com/cnpgate/cnpgate/pairing/store"
 )
 
-// check compares a packet of a flow that has a peer flow with what the connection can send. A packet is expected if the connection can have
-// sent it: its UDP source port is the flow's, and its PSN is one that the connection may use. So retransmission is expected: a sender may go
-// back to what it has sent.
+// check compares a packet of a flow that has a peer flow with what the connection can send. A packet is expected if its UDP source port is the
+// flow's, and its PSN is one that the connection may use. So retransmission is expected: a sender may go back to what it has sent. An
+// unexpected packet may be the first one of another connection, or forged. If a second one comes, and goes with the first, both belong to
+// another connection.
 //
-// An unexpected packet may be the first one of another connection, or forged. From then on the flow is suspended, and no notification names
-// its source QP, until an expected packet comes. If instead a second unexpected packet comes, and goes with the first, both belong to another
-// connection.
-//
-// Where the UDP source port doesn't distinguish connections, packets of a new connection may be expected. There a sender may go back only to
-// a PSN that one of the peer flow's last responses waits for. If it goes back to another one that was acknowledged, the flow is suspended until
-// its peer flow has responded to a request that was sent since. Another connection's responses go to another QP, so then the peer flow does not
-// respond.
+// Where the UDP source port doesn't distinguish connections, packets of a new connection may be expected. There a sender may go back only
+// to a PSN that one of the peer flow's last responses waits for. If it goes back to another one that was acknowledged, the flow is
+// suspended until its peer flow has responded to a request that was sent since. Another connection's responses go to another QP, so then
+// the peer flow does not respond.
 type check struct {
 	*flow
 	*arrival
@@ -80,10 +77,10 @@ func (c *check) request() {
 	c.reconfirm()
 }
 
-// isGap reports whether two packets in a row that are unexpected may belong to the same connection after a gap: RDMA-CM has confirmed
-// the pair, and could not confirm it again, and the flow continues with the same UDP source port less than 2^16 PSNs ahead. Then the flow
-// is suspended until its peer flow has responded to a request that was sent after the gap. By chance that happens with probability 2^-18. UC has
-// no responses.
+// isGap reports whether two packets in a row that are unexpected may belong to the same connection after a gap: RDMA-CM has confirmed the
+// pair, and could not confirm it again, and the flow continues with the same UDP source port less than 2^16 PSNs ahead. Then the flow is
+// suspended until its peer flow has responded to a request that was sent after the gap. By chance that happens with probability 2^-18. UC
+// has no responses.
 func (c *check) isGap() bool {
 	const widest = 1 << 16
 	ahead := (c.PSN - c.high) & psnMask
@@ -96,8 +93,8 @@ func (c *check) isGap() bool {
 	return true
 }
 
-// resume reports whether forged packets only looked like a gap: requests have continued at the PSNs before it, and the peer flow has responded
-// to one of those. Then the current request has the highest PSN again, and the wait is over.
+// resume reports whether forged packets only looked like a gap: requests have continued at the PSNs before it, and the peer flow has
+// responded to one of those. Then the current request has the highest PSN again, and the wait is over.
 func (c *check) resume(ack store.Ack) bool {
 	before := c.gap & psnMask
 	ahead, answered := (c.PSN-before)&psnMask, (ack.Last()-before)&psnMask
@@ -114,8 +111,8 @@ func (c *check) resume(ack store.Ack) bool {
 }
 
 // silentFor reports whether the peer flow is silent: the number of PSNs without a response is above a limit times a factor. The limit is
-// 2^16, or four times the highest number of PSNs that were ever without a response before, if that is more. A READ counts one PSN until the next
-// request shows how many it used.
+// 2^16, or four times the highest number of PSNs that were ever without a response before, if that is more. A READ counts one PSN until the
+// next request shows how many it used.
 func (c *check) silentFor(ack store.Ack, factor uint32) bool {
 	const least = 1 << 16
 	if c.flags&unreliable != 0 || !ack.Valid() {
@@ -131,8 +128,8 @@ func (c *check) silentFor(ack store.Ack, factor uint32) bool {
 	return onTheWay < psnHalf && onTheWay > factor*max(4*c.width, least)
 }
 
-// mapped reports whether a map or a hint names this flow's QP as the source QP of the peer flow. Then no worker learns from the peer flow's packets,
-// so its published PSNs are old and don't contradict the pair. This flow's own worker will soon apply the map, which names both.
+// mapped reports whether a map or a hint names this flow's QP as the source QP of the peer flow. Then no worker learns from the peer flow's
+// packets, so its published PSNs are old and don't contradict the pair. This flow's own worker will soon apply the map, which names both.
 func (c *check) mapped() bool {
 	a, ok := c.l.pairing.answers.of(c.peer.Ref())
 	return ok && a.fixed() && a.Ended() == Open && a.SourceQP() == c.DestQP
@@ -183,8 +180,8 @@ func (c *check) response() {
 	c.reconfirm()
 }
 
-// await suspends the flow until a response is seen: its peer flow's to a PSN beyond the given one, if the flow sends requests, or its own to a
-// PSN beyond what the peer flow has sent.
+// await suspends the flow until a response is seen: its peer flow's to a PSN beyond the given one, if the flow sends requests, or its own
+// to a PSN beyond what the peer flow has sent.
 func (c *check) await(beyond uint32, sent store.Sent) {
 	c.awaitPeer, c.awaitOwn = 0, 0
 	if c.Opcode.Role() != packet.Response || c.flags&sends != 0 {
@@ -196,9 +193,9 @@ func (c *check) await(beyond uint32, sent store.Sent) {
 	c.suspend()
 }
 
-// reconfirm confirms again the source QP that suspension has made a candidate, unless the flow still waits for a response. Another worker may have
-// withdrawn the pair meanwhile, and the present candidate may come from a forged CNP. So the answer must have the same QP and evidence as
-// when the packet came, and the flow must still have the same peer flow.
+// reconfirm confirms again the source QP that suspension has made a candidate, unless the flow still waits for a response. Another worker
+// may have withdrawn the pair meanwhile, and the present candidate may come from a forged CNP. So the answer must have the same QP and
+// evidence as when the packet came, and the flow must still have the same peer flow.
 func (c *check) reconfirm() {
 	if c.awaits() || c.answer().State() != Candidate {
 		return
@@ -222,7 +219,7 @@ func (c *check) anotherConnection() {
 	}
 	l.counts.change().Reuses++
 	if c.answer().Evidence() == EvidenceCM {
-		l.forgetClaims(&c.slot, &c.peer)
+		c.forgetClaims()
 	}
 	if peer, ok := c.slot.Unpair(); ok { // if it continues, it gets another slot
 		l.pairing.answers.withdraw(peer.Ref())
@@ -237,8 +234,8 @@ func (c *check) anotherConnection() {
 	}
 }
 
-// contradictPair withdraws a pair because the flow's responses are to PSNs that the peer flow has not sent. The current packet may be another
-// connection's. The pair can be confirmed again, with more evidence than before.
+// contradictPair withdraws a pair because the flow's responses are to PSNs that the peer flow has not sent. The current packet may be
+// another connection's. The pair can be confirmed again, with more evidence than before.
 func (c *check) contradictPair() {
 	c.suspend() // without budget or lock, the next packet does the rest
 	l := c.l
@@ -248,7 +245,7 @@ func (c *check) contradictPair() {
 	defer c.unlock()
 	l.counts.change().Contradictions++
 	if c.answer().Evidence() == EvidenceCM && c.SrcPort != c.port {
-		l.forgetClaims(&c.slot, &c.peer)
+		c.forgetClaims()
 		c.slot.SetClaim(0)
 	}
 	l.pairing.contradict(&c.slot)
@@ -257,4 +254,10 @@ func (c *check) contradictPair() {
 	c.acked, c.port = 0, c.SrcPort
 	c.slot.SetIdentity(c.identity(c.DestQP))
 	c.restartPace()
+}
+
+func (c *check) forgetClaims() {
+	if !c.l.pairing.forgetClaims(&c.slot, &c.peer) {
+		c.l.skipped()
+	}
 }

@@ -10,8 +10,8 @@ import (
 const (
 	// madCost is the budget that a message of a connection uses.
 	madCost = 128
-	// readsAtOnce bounds the waiting messages that a StartBurst or a Sweep reads. They use no budget, so they are also read in steps without
-	// a burst.
+	// readsAtOnce bounds the waiting messages that a StartBurst or a Sweep reads. They use no budget, so they are also read in steps
+	// without a burst.
 	readsAtOnce = 4
 )
 
@@ -44,7 +44,7 @@ func connectionQP(qp uint32) bool { return qp > packet.GSIQP && qp < 0xffffff }
 
 // receiveCM reads a message, or lets it wait. A message is dropped if the queue has no space for it.
 func (l *Learner) receiveCM(m *cm.Message) {
-	if l.waiting.Len() == 0 && l.budget > 0 && l.readCM(m) {
+	if l.waiting.Len() == 0 && l.budget > 0 && l.pairing.readCM(l, m) {
 		l.budget -= madCost
 		return
 	}
@@ -61,7 +61,7 @@ func (l *Learner) readWaiting() {
 	}
 	for range readsAtOnce {
 		m := l.waiting.Oldest()
-		if m == nil || !l.readCM(m) {
+		if m == nil || !l.pairing.readCM(l, m) {
 			break
 		}
 		l.waiting.Remove()
@@ -82,8 +82,7 @@ func (l *Learner) publishOldest() {
 
 // readCM reads a message if no other worker has an older one and no lock is held: the messages of a connection may come through two
 // workers, and a DREQ before its REP means nothing.
-func (l *Learner) readCM(m *cm.Message) bool {
-	p := l.pairing
+func (p *Pairing) readCM(l *Learner, m *cm.Message) bool {
 	for _, o := range p.learners {
 		if t := o.oldest.Load(); o != l && t != 0 && t < m.Time {
 			return false
@@ -104,7 +103,7 @@ func (l *Learner) readCM(m *cm.Message) bool {
 			if c == nil {
 				continue
 			}
-			if !l.closeFlows(m, c) {
+			if !p.closeFlows(l, m, c) {
 				return false
 			}
 			p.cm.End(m.Group, c)
@@ -113,14 +112,14 @@ func (l *Learner) readCM(m *cm.Message) bool {
 	return true
 }
 
-// closeFlows closes the flow records of a connection: those of the flows between its two QPs, unless there is a claim about a later connection
-// of the same two QPs. It returns false if another worker holds a lock; then the message must be read again.
-func (l *Learner) closeFlows(m *cm.Message, c *cm.Record) bool {
+// closeFlows closes the flow records of a connection: those of the flows between its two QPs, unless there is a claim about a later
+// connection of the same two QPs. It returns false if another worker holds a lock; then the message must be read again.
+func (p *Pairing) closeFlows(l *Learner, m *cm.Message, c *cm.Record) bool {
 	qpn, made, ok := c.QPs()
 	if !ok {
 		return true
 	}
-	p, s := l.pairing, l.pairing.store
+	s := p.store
 	if !s.Lock.Try() {
 		return false
 	}
@@ -162,15 +161,14 @@ func (p *Pairing) closeFlow(slot *store.Slot, sourceQP uint32, now int64) {
 }
 
 // claimOf returns RDMA-CM's claim about a flow whose present connection began at a time in milliseconds; busy: another worker held the lock.
-func (l *Learner) claimOf(x flowtable.Index, first, began uint32, now int64) (c cm.Claim, ok, busy bool) {
-	p := l.pairing
+func (p *Pairing) claimOf(k *flowtable.Key, flow store.Ref, first, began uint32, now int64) (c cm.Claim, ok, busy bool) {
 	if !p.cmLock.Try() {
 		return c, false, true
 	}
 	defer p.cmLock.Release()
-	key, side := p.groupOf(l.table.Key(x))
-	c, ok = p.cm.Find(&cm.Flow{Group: p.hashOf(&key), Side: side, DestQP: l.table.Key(x).DestQP, First: first, Slack: firstSlack, Began: began,
-		Owner: uint64(l.ref(x))}, now)
+	key, side := p.groupOf(k)
+	c, ok = p.cm.Find(&cm.Flow{Group: p.hashOf(&key), Side: side, DestQP: k.DestQP, First: first, Slack: firstSlack, Began: began,
+		Owner: uint64(flow)}, now)
 	return c, ok, false
 }
 
@@ -180,7 +178,7 @@ func (f *flow) findClaim(now int64) {
 	if f.seenCM == added || added == 1 || !f.l.spend(madCost/4) {
 		return
 	}
-	c, ok, busy := f.l.claimOf(f.index, f.first, f.began, now)
+	c, ok, busy := f.l.pairing.claimOf(f.l.table.Key(f.index), f.l.ref(f.index), f.first, f.began, now)
 	if busy { // look again at the flow's next judgement
 		return
 	}
@@ -196,12 +194,11 @@ func (f *flow) findClaim(now int64) {
 	}
 }
 
-// forgetClaims removes the claims by which two flows were paired, when their connection has ended.
-func (l *Learner) forgetClaims(slot, peer *store.Slot) {
-	p := l.pairing
+// forgetClaims removes the claims by which two flows were paired, when their connection has ended. It returns false if another worker held
+// the lock.
+func (p *Pairing) forgetClaims(slot, peer *store.Slot) bool {
 	if !p.cmLock.TrySoon() {
-		l.skipped()
-		return
+		return false
 	}
 	defer p.cmLock.Release()
 	var to [2]uint32
@@ -210,4 +207,5 @@ func (l *Learner) forgetClaims(slot, peer *store.Slot) {
 		to[s.Side()], owners[s.Side()] = s.Identity().QP(), uint64(s.Ref())
 	}
 	p.cm.Forget(slot.Group().Hash(), slot.Side(), to, owners)
+	return true
 }

@@ -43,19 +43,18 @@
 // # How a flow is learned
 //
 // The flows between two hosts, behind the same gateway ports and with the same VLAN tags, are a group. A flow gets a slot on its side of
-// the group (enter.go). Its requests show which PSNs it has used (requests.go). Its responses rule out the flows of the other side that
-// have not used the PSN in the response (learn.go). From time to time the flow is judged (judge.go) by the rules, best first: RDMA-CM
-// (cmrule.go), the UDP source port (portrule.go), and PSNs by elimination (psnrule.go, rhythm.go). If a rule is certain, two flows become
-// each other's peer (pair.go), and both answers are Confirmed. The rules for equal ports and for PSNs add up bits of evidence, and are
-// certain if the probability of an error is below 2^-20. RDMA-CM and the port's formula have fixed conditions.
+// the group (flow.go). Its requests show which PSNs it has used (requests.go). Its responses rule out the flows of the other side that have
+// not used the PSN in the response (learn.go). From time to time the flow is judged (judge.go) by the rules, best first: RDMA-CM, the UDP
+// source port (portrule.go), and PSNs by elimination (psnrule.go). If a rule is certain, two flows become each other's peer (pair.go), and
+// both answers are Confirmed. The rules for equal ports and for PSNs add up bits of evidence, and are certain if the probability of an
+// error is below 2^-20. RDMA-CM and the port's formula have fixed conditions.
 //
 // # How a pair is kept
 //
-// The package compares each packet of a flow that has a peer flow with what the connection can send (check.go, fit.go). An unexpected
-// packet suspends the flow: its answer becomes a Candidate until an expected packet comes. Two unexpected packets in a row that are near
-// each other belong to another connection. If they are requests, the flow record ends and a new one begins; but a pair that RDMA-CM has
-// confirmed survives a gap of less than 2^16 PSNs. If they are responses, the pair is withdrawn. Retransmission is expected as far back as
-// 2^20 PSNs. No state is final: a withdrawn pair can be confirmed again, after a contradiction with more evidence than before.
+// Each packet of a flow that has a peer flow is compared with what the connection can send (check.go). An unexpected packet suspends the
+// flow: its answer becomes a Candidate until an expected packet comes. Two unexpected packets in a row that are near each other belong to
+// another connection: if they are requests, the flow record ends and a new one begins; if they are responses, the pair is withdrawn. No
+// state is final: a withdrawn pair can be confirmed again, after a contradiction with more evidence than before.
 //
 // UD packets carry their source QP (maps.go). It is unknown while the QP is known to be one end of a connection (service.go).
 //

@@ -119,9 +119,9 @@ const (
 	maxWait    = 12 // log2 of the longest wait, responses
 )
 
-// exhausted is called when no flow is left. Either the peer flow doesn't pass through the gateway, or a forged packet or a loss has ruled it
-// out. So it makes all flows possible again. Each time it first waits twice as long, so that there are few rounds, and each round needs one
-// more bit of evidence.
+// exhausted is called when no flow is left. Either the peer flow doesn't pass through the gateway, or a forged packet or a loss has ruled
+// it out. So it makes all flows possible again. Each time it first waits twice as long, so that there are few rounds, and each round needs
+// one more bit of evidence.
 func (f *flow) exhausted() {
 	t := f.slot.EditElimination()
 	if t.Wait > 0 {
@@ -144,8 +144,8 @@ type scan struct {
 	asked certainty // whether this flow has asked for this ACK
 }
 
-// eliminate rules out, as the peer flow of the flow that has just sent a response, every flow of the other side that has not used its PSN. It
-// reports whether it ruled out any.
+// eliminate rules out, as the peer flow of the flow that has just sent a response, every flow of the other side that has not used its PSN.
+// It reports whether it ruled out any.
 func (f *flow) eliminate(p *arrival, ack store.Ack) (any bool) {
 	slot, l := &f.slot, f.l
 	c := scan{psn: p.PSN, fresh: !ack.Valid() || (ack.Last()-p.PSN)&psnMask > backMargin, only: -1}

@@ -13,32 +13,15 @@ import (
 
 // Learner learns from the packets of one worker. It belongs to the worker that owns its flow table; only Stats is for any goroutine.
 type Learner struct {
+	flows
 	pairing *Pairing
-	table   *flowtable.Table
-	number  uint64 // in Pairing.learners
-
-	// By the flow's index.
-	tracks []track
-	notes  []note
-	totals []total
-	since  []int64 // when a packet first had the flow's present answer (track.known), ns; not set while the answer is Unknown
-
-	budget      int       // comparisons left in this burst
-	static      *QPMap    // the operator's, as of this burst
-	swept       sweptWith // what Sweep compares the flows with
-	recheckAt   uint32    // the flow that Sweep has rechecked last
-	recheckLeft uint32    // flows that Sweep has yet to compare with these maps
-
+	notes   []note // by the flow's index
+	budget  int    // comparisons left in this burst
+	maps    maps
 	ports   [2]portSet   // scratch of sharing
 	waiting cm.Queue     // messages of RDMA-CM
 	oldest  atomic.Int64 // when the first of them arrived, 0 if there is none; for the other workers
 	counts  counts
-}
-
-// sweptWith are the maps with which Sweep compares the flows, and whether it then found their twins.
-type sweptWith struct {
-	static, hints *QPMap
-	listed        bool
 }
 
 // LearnerSize returns the number of bytes that Join needs for a table of this capacity.
@@ -56,8 +39,8 @@ func (p *Pairing) Join(t *flowtable.Table, mem []byte) (*Learner, error) {
 	if need := LearnerSize(t.Capacity()); len(mem) < need {
 		return nil, fmt.Errorf("pairing: %d bytes of memory to learn about %d flows: expected at least %d", len(mem), t.Capacity(), need)
 	}
-	l := &Learner{pairing: p, table: t, number: uint64(len(p.learners))}
-	l.swept.hints = p.hints.Load()
+	l := &Learner{pairing: p, flows: flows{table: t, number: uint64(len(p.learners))}}
+	l.maps.all, l.maps.swept.hints = p, p.hints.Load()
 	n := t.Capacity() + 1
 	l.tracks, mem = carve[track](mem, n)
 	l.notes, mem = carve[note](mem, n)
@@ -100,11 +83,11 @@ func (l *Learner) skipped() { l.counts.change().Skipped++ }
 func (l *Learner) Begin(x flowtable.Index) {
 	l.tracks[x] = track{last: inexact}
 	k := l.table.Key(x)
-	a, scopeless := l.initial(k, false)
+	a, scopeless := l.maps.initial(k, false)
 	if scopeless {
 		l.table.ListTwins() // so that other workers with a twin will find this flow
 		if l.pairing.twinned(k) {
-			a, _ = l.initial(k, true)
+			a, _ = l.maps.initial(k, true)
 		}
 	}
 	if a != 0 {
@@ -116,14 +99,16 @@ func (l *Learner) Begin(x flowtable.Index) {
 		l.counts.flow(a.Evidence())
 	}
 	if scopeless {
-		l.recheckTwins(k)
+		l.recheckTwins(k, 0)
 	}
 }
 
 // End must be called when the flow table is about to end a flow (flowtable.Observer). It frees the flow's slot.
 func (l *Learner) End(x flowtable.Index) {
-	if l.scopeless() {
-		l.remainTwins(x)
+	if l.maps.scopeless() {
+		if k := l.table.Key(x); l.maps.hasScopeless(k) { // the one that remains may have no twin any more
+			l.recheckTwins(k, l.ref(x))
+		}
 	}
 	slot, ok := l.slotOf(x)
 	if !ok {
@@ -133,22 +118,6 @@ func (l *Learner) End(x flowtable.Index) {
 	slot.PublishSent(lease, 0)
 	slot.PublishAck(lease, 0)
 	slot.Vacate(l.ref(x))
-}
-
-func (l *Learner) ref(x flowtable.Index) store.Ref {
-	return l.refTo(flowtable.Ref{Index: x, Generation: l.table.State(x).Generation()})
-}
-
-func (l *Learner) refTo(r flowtable.Ref) store.Ref {
-	return store.MakeRef(l.number, r.Generation, uint32(r.Index))
-}
-
-func (l *Learner) answer(x flowtable.Index) Answer { return Answer(l.table.State(x).Answer()) }
-
-// setAnswer gives a flow of this worker an answer, even if another worker changes it at the same time.
-func (l *Learner) setAnswer(x flowtable.Index, a Answer) {
-	for !l.table.SetAnswer(x, l.table.State(x), flowtable.Answer(a)) {
-	}
 }
 
 // slotOf returns the flow's slot; ok is false if it has none, or no longer has it. It checks the owner last: until a slot is free, its page
@@ -175,8 +144,8 @@ type View struct {
 	Took uint64
 	// Contradictions is how often packets contradicted the flow's pair.
 	Contradictions uint32
-	// Since is the time of the first packet of the flow after the answer became what it is, in ns; 0 if there was none yet, or if the answer
-	// is Unknown.
+	// Since is the time of the first packet of the flow after the answer became what it is, in ns; 0 if there was none yet, or if the
+	// answer is Unknown.
 	Since int64
 }
 
@@ -303,7 +272,7 @@ func (l *Learner) over(x flowtable.Index, a Answer, p *arrival) bool {
 	if !l.spend(madCost / 4) { // without a check, the packet counts as the old connection's
 		return false
 	}
-	c, ok, _ := l.claimOf(x, p.PSN, milliseconds(p.now), p.now)
+	c, ok, _ := l.pairing.claimOf(l.table.Key(x), l.ref(x), p.PSN, milliseconds(p.now), p.now)
 	return ok && int32(milliseconds(c.Time)-ended) >= 0 && (p.Opcode.Role() == packet.Response || (p.PSN-c.PSN)&psnMask <= firstSlack)
 }
 
@@ -316,12 +285,4 @@ func (l *Learner) renew(x flowtable.Index, p *arrival) {
 	l.tally(x, p.Len)
 	l.tracks[x].setTransport(p.Opcode)
 	l.noteAnswer(x, l.answer(x), p.now)
-}
-
-// noteAnswer notes the answer that a flow has at one of its packets. The memory of since stays untouched for flows whose answer is Unknown.
-func (l *Learner) noteAnswer(x flowtable.Index, a Answer, now int64) {
-	l.tracks[x].known = known(a)
-	if a.State() != Unknown {
-		l.since[x] = now
-	}
 }

@@ -8,71 +8,81 @@ import (
 
 const recheckBatch = 64 // flows that one Sweep compares with a new map, at most
 
-// initial returns a flow's answer when it begins, and whether it has a pair without a scope. UD packets carry their source QP, which is part
-// of the flow's key, so no map can contradict it. twinned: the flow has a twin, so that a pair without a scope says nothing about it.
-func (l *Learner) initial(k *flowtable.Key, twinned bool) (a Answer, scopeless bool) {
+// maps is a worker's view of the operator's map and the host agents' hints.
+type maps struct {
+	all    *Pairing
+	static *QPMap // the operator's, as of this burst
+	swept  struct {
+		static, hints *QPMap
+		listed        bool // the flows' twins were found
+	} // what Sweep compares the flows with
+	recheckAt   uint32 // the flow that Sweep has rechecked last
+	recheckLeft uint32 // flows that Sweep has yet to compare with these maps
+}
+
+// initial returns a flow's answer when it begins, and whether it has a pair without a scope. UD packets carry their source QP, which is
+// part of the flow's key, so no map can contradict it. twinned: the flow has a twin, so that a pair without a scope says nothing about it.
+func (m *maps) initial(k *flowtable.Key, twinned bool) (a Answer, scopeless bool) {
 	if k.SourceQP != 0 {
 		return makeAnswer(k.SourceQP, Confirmed, EvidenceDETH), false
 	}
-	for _, m := range [...]struct {
+	for _, by := range [...]struct {
 		of  *QPMap
 		why Evidence
-	}{{l.static, EvidenceStatic}, {l.pairing.hints.Load(), EvidenceHint}} {
-		if m.of == nil {
+	}{{m.static, EvidenceStatic}, {m.all.hints.Load(), EvidenceHint}} {
+		if by.of == nil {
 			continue
 		}
-		anywhere, has := m.of.Lookup(k.Src, k.Dst, k.DestQP)
+		anywhere, has := by.of.Lookup(k.Src, k.Dst, k.DestQP)
 		scopeless = scopeless || has
-		qp, ok := m.of.LookupIn(k.Scope(), k.Src, k.Dst, k.DestQP)
+		qp, ok := by.of.LookupIn(k.Scope(), k.Src, k.Dst, k.DestQP)
 		if !ok {
 			qp, ok = anywhere, has && !twinned
 		}
 		if ok && a == 0 {
-			a = makeAnswer(qp, Confirmed, m.why)
+			a = makeAnswer(qp, Confirmed, by.why)
 		}
 	}
 	return a, scopeless
 }
 
-// twinsOf is all workers' flows with the addresses and QPs of one.
-type twinsOf struct {
-	n  int
-	of [maxTwins]struct {
-		flow  store.Ref
-		scope packet.Scope
-	}
-	scopes int // that they are in; maxTwins if there may be more flows
+// scopeless reports whether the present maps have pairs without a scope, hasScopeless whether they have one for a flow.
+func (m *maps) scopeless() bool {
+	hints := m.all.hints.Load()
+	return m.static != nil && m.static.scopeless || hints != nil && hints.scopeless
+}
+
+func (m *maps) hasScopeless(k *flowtable.Key) bool {
+	_, has := m.initial(k, true)
+	return has
 }
 
 // maxTwins bounds the flows that are compared: where so many have the same addresses and QPs, no pair without a scope applies to any.
 const maxTwins = 16
 
-// twins finds the flows with the addresses and QPs of k, except one.
-func (p *Pairing) twins(k *flowtable.Key, except store.Ref) (t twinsOf) {
+// twins finds all workers' flows with the addresses and QPs of k, except one. several: they are in several scopes, or may be.
+func (p *Pairing) twins(k *flowtable.Key, except store.Ref) (of [maxTwins]store.Ref, n int, several bool) {
 	var found [maxTwins]flowtable.Twin
+	var scope packet.Scope
 	for _, l := range p.learners {
-		all := found[t.n:]
-		n := l.table.Twins(k, all)
-		for _, f := range all[:n] {
-			r, scope := l.refTo(f.Ref), p.scopeOf(f.Scope)
+		all := found[n:]
+		m := l.table.Twins(k, all)
+		for _, f := range all[:m] {
+			r := l.refTo(f.Ref)
 			if r == except {
 				continue
 			}
-			other := 1
-			for i := range t.n {
-				if t.of[i].scope == scope {
-					other = 0
-				}
+			if n == 0 {
+				scope = p.scopeOf(f.Scope)
 			}
-			t.of[t.n].flow, t.of[t.n].scope = r, scope
-			t.n, t.scopes = t.n+1, t.scopes+other
+			several = several || p.scopeOf(f.Scope) != scope
+			of[n], n = r, n+1
 		}
-		if n == len(all) {
-			t.scopes = maxTwins
-			break
+		if m == len(all) {
+			return of, n, true
 		}
 	}
-	return t
+	return of, n, several
 }
 
 // scopeOf is a flow's scope at the lower one of the gateway ports of its pair: which of the two a packet comes in by is its sender's choice.
@@ -96,61 +106,43 @@ func (p *Pairing) twinsListed() bool {
 
 // twinned reports whether flows with the addresses and QPs of k are in several scopes.
 func (p *Pairing) twinned(k *flowtable.Key) bool {
-	return p.twins(k, 0).scopes > 1
+	_, _, several := p.twins(k, 0)
+	return several
 }
 
-// recheckTwins applies the present maps to all twins of a flow that begins, and to the flow itself: another worker may have begun a twin
-// since the flow got its answer.
-func (l *Learner) recheckTwins(k *flowtable.Key) {
-	t := l.pairing.twins(k, 0)
-	for i := range t.n {
-		l.apply(t.of[i].flow, t.scopes > 1)
+// recheckTwins applies the present maps to all flows with the addresses and QPs of k, except one: when it begins, as another worker may
+// have begun a twin since the flow got its answer, and when it ends.
+func (l *Learner) recheckTwins(k *flowtable.Key, except store.Ref) {
+	of, n, several := l.pairing.twins(k, except)
+	for _, flow := range of[:n] {
+		l.apply(flow, several)
 	}
 }
 
-// remainTwins is recheckTwins for a flow that ends: the one that remains may have no twin any more.
-func (l *Learner) remainTwins(x flowtable.Index) {
-	k := l.table.Key(x)
-	if _, scopeless := l.initial(k, true); !scopeless {
-		return
-	}
-	if t := l.pairing.twins(k, l.ref(x)); t.scopes == 1 {
-		for i := range t.n {
-			l.apply(t.of[i].flow, false)
-		}
-	}
-}
-
-// SetStatic replaces the operator's map of QP pairs; nil is an empty map. The worker calls it before it shows the learner a burst. Existing flows get
-// the new map with the next Sweeps, flows that begin after the call at once. A pair without a scope applies once all workers with
+// SetStatic replaces the operator's map of QP pairs; nil is an empty map. The worker calls it before it shows the learner a burst. Existing
+// flows get the new map with the next Sweeps, flows that begin after the call at once. A pair without a scope applies once all workers with
 // more than 64 flows have listed them (flowtable.Table.ListTwins), with the Sweeps after their first map.
-func (l *Learner) SetStatic(m *QPMap) { l.static = m }
+func (l *Learner) SetStatic(m *QPMap) { l.maps.static = m }
 
-// scopeless reports whether the present maps have pairs without a scope.
-func (l *Learner) scopeless() bool {
-	hints := l.pairing.hints.Load()
-	return l.static != nil && l.static.scopeless || hints != nil && hints.scopeless
-}
-
-// Sweep applies new maps of QP pairs, reads messages of RDMA-CM that wait, and publishes Stats. The worker calls it once a step. Each call compares up to 64 flows with the
-// maps: they get the source QP of the new map, or lose one that only the old map had. It scans the table in a circle, so that every flow is
-// compared with the latest map even if maps change all the time.
+// Sweep applies new maps of QP pairs, reads messages of RDMA-CM that wait, and publishes Stats. The worker calls it once a step. Each call
+// compares up to 64 flows with the maps: they get the source QP of the new map, or lose one that only the old map had. It scans the table
+// in a circle, so that every flow is compared with the latest map even if maps change all the time.
 func (l *Learner) Sweep() {
-	hints := l.pairing.hints.Load()
-	if l.scopeless() {
+	m, hints := &l.maps, l.pairing.hints.Load()
+	if m.scopeless() {
 		l.table.ListTwins()
 	}
-	if listed := l.swept.listed || l.pairing.twinsListed(); l.static != l.swept.static || hints != l.swept.hints || listed != l.swept.listed {
-		l.swept.static, l.swept.hints, l.swept.listed = l.static, hints, listed
-		l.recheckLeft = uint32(l.table.High())
+	if listed := m.swept.listed || l.pairing.twinsListed(); m.static != m.swept.static || hints != m.swept.hints || listed != m.swept.listed {
+		m.swept.static, m.swept.hints, m.swept.listed = m.static, hints, listed
+		m.recheckLeft = uint32(l.table.High())
 	}
-	n := min(recheckBatch, l.recheckLeft)
-	l.recheckLeft -= n
+	n := min(recheckBatch, m.recheckLeft)
+	m.recheckLeft -= n
 	for range n {
-		l.recheckAt = l.recheckAt%uint32(l.table.High()) + 1
-		if x := flowtable.Index(l.recheckAt); l.table.State(x).Live() {
-			_, scopeless := l.initial(l.table.Key(x), false)
-			l.apply(l.ref(x), scopeless && l.pairing.twinned(l.table.Key(x)))
+		m.recheckAt = m.recheckAt%uint32(l.table.High()) + 1
+		if x := flowtable.Index(m.recheckAt); l.table.State(x).Live() {
+			k := l.table.Key(x)
+			l.apply(l.ref(x), m.hasScopeless(k) && l.pairing.twinned(k))
 		}
 	}
 	l.readWaiting()
@@ -168,7 +160,7 @@ func (l *Learner) apply(r store.Ref, twinned bool) {
 	if !ok {
 		return
 	}
-	says, _ := l.initial(&k, twinned)
+	says, _ := l.maps.initial(&k, twinned)
 	if l.pairing.answers.change(r, func(a Answer) Answer {
 		mapped := a.Evidence() == EvidenceStatic || a.Evidence() == EvidenceHint
 		if a.Ended() != Open || says == 0 && !mapped {

@@ -63,8 +63,8 @@ func Size(flows int) int {
 		pages*int(unsafe.Sizeof(factSet{})) + cacheLinePad
 }
 
-// New makes an empty Pairing in mem, which must be zero. It uses the first Size(c.Flows) bytes for as long as the Pairing is used. It returns an
-// error if c.Flows is not 1 to 2^28, if mem is too small, or if a value of c.Egress is not the index of another port.
+// New makes an empty Pairing in mem, which must be zero. It uses the first Size(c.Flows) bytes for as long as the Pairing is used. It
+// returns an error if c.Flows is not 1 to 2^28, if mem is too small, or if a value of c.Egress is not the index of another port.
 func New(mem []byte, c Config) (*Pairing, error) {
 	if c.Flows < 1 || c.Flows > maxFlows {
 		return nil, fmt.Errorf("pairing: space for %d flows: expected 1 to %d", c.Flows, maxFlows)
@@ -108,8 +108,8 @@ func secretsFrom(seed uint64) (s [secrets]uint64) {
 	return s
 }
 
-// SetHints replaces the map of host agents' hints; nil is an empty map. Any goroutine may call it. The workers apply a new map to existing flows
-// with their next Sweeps, and to flows that begin after the call at once.
+// SetHints replaces the map of host agents' hints; nil is an empty map. Any goroutine may call it. The workers apply a new map to existing
+// flows with their next Sweeps, and to flows that begin after the call at once.
 func (p *Pairing) SetHints(m *QPMap) { p.hints.Store(m) }
 
 // groupOf returns the key of a flow's group, and the flow's side: 0 for flows with the lower ingress port of the two.

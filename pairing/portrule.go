@@ -36,8 +36,8 @@ type portMatch struct {
 	set     store.Set // those counted in equal
 }
 
-// matchPort finds the only flow of the other side that fits by the formula: both have the port that it makes of their destination QPs. If none
-// fits, it finds the only flow that has the same port and may be the peer flow.
+// matchPort finds the only flow of the other side that fits by the formula: both have the port that it makes of their destination QPs. If
+// none fits, it finds the only flow that has the same port and may be the peer flow.
 func matchPort(f *store.View) portMatch {
 	id := f.Identity()
 	m := portMatch{n: -1}
@@ -137,8 +137,8 @@ func portRule(all answers, f *store.View) (p portPair) {
 }
 
 // disputes reports whether the pair of a flow is to be withdrawn because another one fits it by the formula, too, and responds to later
-// requests than its peer flow does. Then the peer flow's responses may be forged: anyone who knows the two QPs can find a QP that fits, and send
-// a response to it before the true one. UC has no responses, so there the rule abstains if two flows fit.
+// requests than its peer flow does. Then the peer flow's responses may be forged: anyone who knows the two QPs can find a QP that fits, and
+// send a response to it before the true one. UC has no responses, so there the rule abstains if two flows fit.
 func disputes(all answers, f, other *store.View) bool {
 	peer, ok := other.Peer()
 	if a, open := all.of(other.Ref()); !ok || !open || a.Evidence() != EvidencePort || peer.Number() == f.Number() {

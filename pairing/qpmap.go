@@ -32,8 +32,8 @@ func (p *ScopedQPPair) scope() packet.Scope {
 	return noScope
 }
 
-// QPMap maps a flow's addresses, destination QP and scope to its source QP. It never changes, so any number of goroutines may use it. A nil QPMap
-// has no pairs.
+// QPMap maps a flow's addresses, destination QP and scope to its source QP. It never changes, so any number of goroutines may use it. A nil
+// QPMap has no pairs.
 //
 // It uses at most 16 slots of 48 bytes a pair; the caller must bound the number of pairs. A lookup ends at the first empty slot. At least
 // half of the slots are empty, and the seed keys the hash, so that someone who chooses pairs but doesn't know the seed can't make long runs
@@ -64,8 +64,8 @@ func NewQPMap(pairs []QPPair, seed uint64) (*QPMap, error) {
 	return NewScopedQPMap(scoped, seed)
 }
 
-// NewScopedQPMap builds a map of pairs, in both directions. It returns an error if two pairs give one flow two source QPs, or if no connection
-// can have a QP number. The seed keys the hash and must be secret.
+// NewScopedQPMap builds a map of pairs, in both directions. It returns an error if two pairs give one flow two source QPs, or if no
+// connection can have a QP number. The seed keys the hash and must be secret.
 func NewScopedQPMap(pairs []ScopedQPPair, seed uint64) (*QPMap, error) {
 	n := 1 << bits.Len(uint(8*len(pairs)))
 	m := &QPMap{secret: secretsFrom(seed), mask: uint64(n - 1), slots: make([]qpSlot, n)}

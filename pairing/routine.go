@@ -8,8 +8,8 @@ import (
 )
 
 // Routine scans packets, beginning at number from. It counts those without new evidence, which are most packets of confirmed flows, and
-// stops at the first one that may have some. It returns that packet's number, or len(flows) if there is none. flows[i] is the flow of packet
-// i, from Lookup. The caller passes the packet to Observe, if it has a flow, before it calls Routine again.
+// stops at the first one that may have some. It returns that packet's number, or len(flows) if there is none. flows[i] is the flow of
+// packet i, from Lookup. The caller passes the packet to Observe, if it has a flow, before it calls Routine again.
 //
 // A request with the PSN of the last one gives no new evidence. For a confirmed flow, neither does a request a few PSNs ahead of the last
 // one, or a response near the highest one.

@@ -127,9 +127,8 @@ func (p *Pairing) isUD(k *store.Key, side int, qp uint32) (is, busy bool) {
 }
 
 // connected reports whether the source QP in a UD flow's key is known to be one end of a connection, or may be.
-func (l *Learner) connected(k *flowtable.Key) bool {
-	p := l.pairing
-	if l.static.names(k.Scope(), k.Src, k.SourceQP) || p.hints.Load().names(k.Scope(), k.Src, k.SourceQP) {
+func (p *Pairing) connected(k *flowtable.Key, static *QPMap) bool {
+	if static.names(k.Scope(), k.Src, k.SourceQP) || p.hints.Load().names(k.Scope(), k.Src, k.SourceQP) {
 		return true
 	}
 	key, side := p.groupOf(k)
@@ -141,8 +140,8 @@ func (l *Learner) connected(k *flowtable.Key) bool {
 	return !ud
 }
 
-// connect records that a flow to a QP has a slot. UD packets that were seen in one direction only no longer count. It returns false if there
-// is no space.
+// connect records that a flow to a QP has a slot. UD packets that were seen in one direction only no longer count. It returns false if
+// there is no space.
 func (p *Pairing) connect(k *store.Key, side int, qp uint32, flow store.Ref) bool {
 	if ud, busy := p.isUD(k, side, qp); !ud && !busy {
 		p.datagrams.remove(p.factHash(k, side, qp, sentUD))
@@ -155,7 +154,7 @@ func (l *Learner) beginUD(x flowtable.Index, k *flowtable.Key) {
 	l.counts.change().Evidence[EvidenceDETH]++
 	p := l.pairing
 	key, side := p.groupOf(k)
-	if !l.connected(k) {
+	if !p.connected(k, l.maps.static) {
 		l.counts.Confirmed[EvidenceDETH]++
 		p.datagrams.add(p.answers, p.factHash(&key, side, k.SourceQP, sentUD), l.ref(x))
 	}
@@ -174,7 +173,7 @@ func (l *Learner) Answer(x flowtable.Index, a flowtable.Answer) Answer {
 //
 //go:noinline
 func (l *Learner) ofDatagrams(x flowtable.Index, a Answer) Answer {
-	if l.connected(l.table.Key(x)) {
+	if l.pairing.connected(l.table.Key(x), l.maps.static) {
 		return a & endedBits
 	}
 	return a

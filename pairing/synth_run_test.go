@@ -10,7 +10,10 @@ func TestNeverWrong(t *testing.T) {
 	all := scenes()
 	total, adding := &score{}, sync.Mutex{}
 	t.Run("scenes", func(t *testing.T) {
-		for n := 0; n < len(all); n += eachScene {
+		for n := range all {
+			if (n+n/12)%eachScene != 0 { // 12 kinds of traffic come with several losses: not the same ones with each
+				continue
+			}
 			t.Run(all[n].name, func(t *testing.T) {
 				t.Parallel()
 				s := all[n].run(t)
@@ -20,7 +23,7 @@ func TestNeverWrong(t *testing.T) {
 			})
 		}
 	})
-	if eachScene == 1 && total.confirmed < 2*leastPairs {
+	if eachScene <= 2 && total.confirmed < 2*leastPairs {
 		t.Errorf("%d flows confirmed, want at least %d", total.confirmed, 2*leastPairs)
 	}
 	t.Logf("%v", total)

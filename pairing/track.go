@@ -78,18 +78,51 @@ func (t *track) left() int16 { return int16(t.due - uint16(t.packets)) }
 // wait makes the n-th packet from now on due; 0 is the current one.
 func (t *track) wait(n uint16) { t.due = uint16(t.packets) + n }
 
+// flows is what a worker has of each flow of its table, by the flow's index.
+type flows struct {
+	table  *flowtable.Table
+	number uint64 // of the worker, in Pairing.learners
+	tracks []track
+	totals []total
+	since  []int64 // when a packet first had the flow's present answer (track.known), ns; not set while the answer is Unknown
+}
+
+func (f *flows) ref(x flowtable.Index) store.Ref {
+	return f.refTo(flowtable.Ref{Index: x, Generation: f.table.State(x).Generation()})
+}
+
+func (f *flows) refTo(r flowtable.Ref) store.Ref {
+	return store.MakeRef(f.number, r.Generation, uint32(r.Index))
+}
+
+func (f *flows) answer(x flowtable.Index) Answer { return Answer(f.table.State(x).Answer()) }
+
+// setAnswer gives a flow of this worker an answer, even if another worker changes it at the same time.
+func (f *flows) setAnswer(x flowtable.Index, a Answer) {
+	for !f.table.SetAnswer(x, f.table.State(x), flowtable.Answer(a)) {
+	}
+}
+
+// noteAnswer notes the answer that a flow has at one of its packets. The memory of since stays untouched for flows whose answer is Unknown.
+func (f *flows) noteAnswer(x flowtable.Index, a Answer, now int64) {
+	f.tracks[x].known = known(a)
+	if a.State() != Unknown {
+		f.since[x] = now
+	}
+}
+
 // tally counts a packet, and moves the high part of the track's counts to the total. The counts can't overflow before that: at least one
 // packet in noHurry is observed, and so is each frame of longFrame bytes or more.
-func (l *Learner) tally(x flowtable.Index, bytes uint32) {
-	t := &l.tracks[x]
+func (f *flows) tally(x flowtable.Index, bytes uint32) {
+	t := &f.tracks[x]
 	if bytes >= longFrame {
-		l.total(x).bytes += uint64(bytes)
+		f.total(x).bytes += uint64(bytes)
 		bytes = 0
 	}
 	if t.count(bytes); (t.packets|t.bytes)&carried == 0 {
 		return
 	}
-	sum := l.total(x)
+	sum := f.total(x)
 	sum.packets += uint64(t.packets & carried)
 	sum.bytes += uint64(t.bytes & carried)
 	t.packets &^= carried
@@ -97,8 +130,8 @@ func (l *Learner) tally(x flowtable.Index, bytes uint32) {
 }
 
 // total returns the flow's total, cleared first if it was an earlier flow's.
-func (l *Learner) total(x flowtable.Index) *total {
-	sum, g := &l.totals[x], l.table.State(x).Generation()
+func (f *flows) total(x flowtable.Index) *total {
+	sum, g := &f.totals[x], f.table.State(x).Generation()
 	if sum.generation != g {
 		*sum = total{generation: g}
 	}
@@ -113,10 +146,10 @@ type Traffic struct {
 }
 
 // Traffic returns a flow's counts.
-func (l *Learner) Traffic(x flowtable.Index) Traffic {
-	t := &l.tracks[x]
+func (f *flows) Traffic(x flowtable.Index) Traffic {
+	t := &f.tracks[x]
 	sum := Traffic{Packets: uint64(t.packets), Bytes: uint64(t.bytes), Transport: t.flags >> flagBits}
-	if high := &l.totals[x]; high.generation == l.table.State(x).Generation() {
+	if high := &f.totals[x]; high.generation == f.table.State(x).Generation() {
 		sum.Packets += high.packets
 		sum.Bytes += high.bytes
 	}
@@ -124,21 +157,95 @@ func (l *Learner) Traffic(x flowtable.Index) Traffic {
 }
 
 // Bytes returns the bytes of a flow's frames, as Traffic does.
-func (l *Learner) Bytes(x flowtable.Index) uint64 {
-	bytes := uint64(l.trackOf(x).bytes)
-	if high := &l.totals[x]; high.generation == l.table.State(x).Generation() {
+func (f *flows) Bytes(x flowtable.Index) uint64 {
+	bytes := uint64(f.trackOf(x).bytes)
+	if high := &f.totals[x]; high.generation == f.table.State(x).Generation() {
 		bytes += high.bytes
 	}
 	return bytes
 }
 
-func (l *Learner) trackOf(x flowtable.Index) *track {
-	return (*track)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(l.tracks)), uint64(x)*uint64(unsafe.Sizeof(track{}))))
+func (f *flows) trackOf(x flowtable.Index) *track {
+	return (*track)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(f.tracks)), uint64(x)*uint64(unsafe.Sizeof(track{}))))
 }
 
-// LastRequest is the PSN of the flow's last request; ok is false before its first one, and after a READ until the next one, whose PSN is not
-// known to be the highest that the flow has used.
-func (l *Learner) LastRequest(x flowtable.Index) (psn uint32, ok bool) {
-	last := l.trackOf(x).last
+// LastRequest is the PSN of the flow's last request; ok is false before its first one, and after a READ until the next one, whose PSN is
+// not known to be the highest that the flow has used.
+func (f *flows) LastRequest(x flowtable.Index) (psn uint32, ok bool) {
+	last := f.trackOf(x).last
 	return last & psnMask, last&inexact == 0
 }
+
+// note is the worker's state of a flow that has a slot. The memory for flows that never had one stays untouched.
+type note struct {
+	first uint32 // first PSN of the requests, but at most maxSpan behind the highest
+	top   uint32 // highest PSN of a request itself
+	high  uint32 // highest PSN that requests may have used: beyond top if that request is a READ, which uses one PSN for each packet of its response
+	began uint32 // when the flow's present connection began, in milliseconds modulo 2^32
+	took  uint32 // packets up to the one that confirmed the source QP; all while it isn't confirmed
+
+	unexpected     uint32 // PSN of the last packet that was unexpected, with noteBit
+	unexpectedPort uint16 // and its UDP source port
+	lease          uint16 // of the flow's slot
+	// While the flow waits for a response: the PSN beyond which its peer flow must respond to its requests, and the PSN beyond which it
+	// must respond to its peer flow's, with noteBit. Either one is enough. 0 where there are no such requests.
+	awaitPeer, awaitOwn uint32
+	// After a gap that may be forged: the highest PSN before it, with noteBit, and the number of PSNs by which requests have continued from
+	// there.
+	gap     uint32
+	resumed uint16
+
+	peerAck uint32 // highest PSN of the peer flow's responses at the last silentFor, with noteBit
+	width   uint32 // highest number of PSNs that were ever without a response
+	moved   uint32 // number of the packet that last changed the UDP source port, with noteBit; 0: none
+	seenCM  uint32 // cm.Records.Added when a claim about the flow was last looked for
+
+	portChanges uint8 // how often the UDP source port has changed recently
+	skip        uint8 // responses to skip because recent ones added no evidence
+	idle        uint8 // exponent of two of the pause between looks at responses
+	asks        uint8 // where the ring of PSNs continues that are to be acknowledged
+	responses   uint8 // where the ring of PSNs continues that the last responses wait for
+}
+
+const (
+	noteBit    = store.NoteBit // in a word that has a PSN or the number of a packet, so that it isn't 0
+	maxSpan    = 1 << 20       // PSNs behind the highest within which a flow may go back, or be acknowledged
+	maxGap     = 64            // maximum step of a request beyond the highest PSN: the requests between were lost before the gateway
+	firstSlack = store.FirstSlack
+)
+
+const (
+	maxPace = 10 // at most 2^10 packets between two judgements of a flow
+	maxIdle = 6  // at least one in 2^6 responses is processed
+)
+
+// restartPace makes the flow's judgement due with the current packet or the next one, and from then on as often as for a new flow.
+func (t *track) restartPace() {
+	t.pace = 1
+	t.wait(0)
+}
+
+// faster makes the flow's judgement due with the current packet or the next one, and from then on twice as often as before.
+func (t *track) faster() {
+	t.pace = max(t.pace, 2) - 1
+	t.wait(0)
+}
+
+// slower halves how often the flow is judged.
+func (t *track) slower() {
+	t.pace = min(t.pace+1, maxPace)
+	t.wait(1<<t.pace - 1)
+}
+
+// readAll makes every response be processed.
+func (n *note) readAll() { n.idle, n.skip = 0, 0 }
+
+// readFewer skips twice as many responses as before. It is for flows that use the same PSNs at the same time: responses distinguish none of
+// them.
+func (n *note) readFewer() {
+	n.idle = min(n.idle+1, maxIdle)
+	n.skip = 1<<n.idle - 1
+}
+
+// awaits reports whether the flow waits for a response.
+func (n *note) awaits() bool { return n.awaitPeer != 0 || n.awaitOwn != 0 }

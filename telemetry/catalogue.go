@@ -192,7 +192,7 @@ var (
 	QPEvidenceSkipped = declare(Metric{Name: "qp_evidence_skipped_total",
 		Help: "Times that evidence was ignored, for lack of budget or because another worker held the claim."})
 	QPUnpaired = declare(Metric{Name: "qp_unpaired_total",
-		Help: "Times that a flow found no place in the pairing table."})
+		Help: "Times that a flow found no slot in the pairing table."})
 	QPCMDropped = declare(Metric{Name: "qp_cm_dropped_total",
 		Help: "Messages of RDMA-CM that were not read, because too many waited to be read."})
 )

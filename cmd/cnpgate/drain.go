@@ -39,6 +39,9 @@ Exit status: 0 if it is safe to stop the gateway, or with --off; 1 after an erro
 		Example: `  cnpgate drain --wait 10s && systemctl stop cnpgate
   cnpgate drain --off`,
 		Args: noArguments,
+
+		SuggestFor: []string{"stop", "shutdown"},
+
 		RunE: func(c *cobra.Command, _ []string) error { return f.drain(c) },
 	}
 	c.Flags().DurationVar(&f.wait, "wait", 10*time.Second, "how long to wait until it is safe")

@@ -62,20 +62,16 @@ the sender of a flow was notified in the last 10 s and no gate stops the next no
 // twoHosts checks the arguments SOURCE and DESTINATION.
 func twoHosts(c *cobra.Command, args []string) error {
 	if len(args) != 2 {
-		return seeHelp(c, fmt.Errorf("%d addresses are given; expected two: those of the sender and the receiver", len(args)))
+		return seeHelp(c, fmt.Errorf("addresses given: %d; expected two: those of the sender and the receiver", len(args)))
 	}
 	var hosts [2]netip.Addr
 	for i, text := range args {
-		a, err := netip.ParseAddr(text)
-		if err != nil || a.Zone() != "" {
-			return fmt.Errorf("%q is not an address; expected such as 10.1.0.1", text)
+		var err error
+		if hosts[i], err = parseHost(text); err != nil {
+			return err
 		}
-		hosts[i] = a.Unmap()
 	}
-	if hosts[0].Is4() != hosts[1].Is4() {
-		return fmt.Errorf("%v and %v are of two IP versions; expected addresses of one", hosts[0], hosts[1])
-	}
-	return nil
+	return sameVersion(hosts[0], hosts[1])
 }
 
 // notNotified is the exit status of explain if the sender is not notified.

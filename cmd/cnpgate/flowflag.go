@@ -29,9 +29,12 @@ func (f *flowFlag) Set(text string) (err error) {
 		return fmt.Errorf("%q is not a flow; expected SRC,DST or SRC,DST,QP, such as 10.1.0.1,10.2.0.1,17", text)
 	}
 	for i, a := range []*netip.Addr{&f.source, &f.destination} {
-		if *a, err = netip.ParseAddr(parts[i]); err != nil || a.Zone() != "" {
-			return fmt.Errorf("%q is not an address; expected one such as 10.1.0.1", parts[i])
+		if *a, err = parseHost(parts[i]); err != nil {
+			return err
 		}
+	}
+	if err := sameVersion(f.source, f.destination); err != nil {
+		return err
 	}
 	if len(parts) == 3 {
 		f.qp = parts[2]

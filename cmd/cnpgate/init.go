@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -19,8 +21,10 @@ import (
 	"github.com/cnpgate/cnpgate/internal/netif"
 )
 
-// longestListen bounds --listen.
-const longestListen = 24 * time.Hour
+const (
+	longestListen = 24 * time.Hour // --listen
+	longestSocket = 107            // bytes of the path (unix(7))
+)
 
 type initFlags struct {
 	fabric, wan, rate, socket, output string
@@ -39,7 +43,7 @@ notifications that it would send. The hosts that send RoCEv2 from the fabric are
 
 The configuration goes to standard output unless -o names a file. What was seen, and why it is proposed, goes to standard error. Ctrl-C ends the listening, and the
 proposal is made of what was seen until then. It needs root, or CAP_NET_RAW. Interfaces that this machine's own network uses (default route, SSH) are refused.`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return f.propose(c) },
 	}
 	c.Flags().StringVar(&f.fabric, "fabric", "", "interface on the data centre's side")
@@ -94,6 +98,23 @@ func (f *initFlags) propose(c *cobra.Command) error {
 	return out.rename()
 }
 
+var pciAddress = regexp.MustCompile(`^(?:[0-9a-f]{4}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$`)
+
+// refusePCI says which interface a PCI device has, if name is the address of one. devices is the kernel's folder of them.
+func refusePCI(devices, name string) error {
+	if !pciAddress.MatchString(name) {
+		return nil
+	}
+	if len(name) == len("00:00.0") {
+		name = "0000:" + name
+	}
+	found, _ := filepath.Glob(filepath.Join(devices, name, "net", "*"))
+	if len(found) == 0 {
+		return fmt.Errorf("%s is a PCI address, of no interface of the kernel's; init listens on interfaces: give the device back to its kernel driver meanwhile (scripts/host-setup)", name)
+	}
+	return fmt.Errorf("%s is a PCI address; expected its interface, %s", name, filepath.Base(found[0]))
+}
+
 func (f *initFlags) checkOutput(out outputs) error {
 	if _, err := os.Lstat(f.output); f.output != "" && err == nil && !f.force && !isDevice(f.output) {
 		return fmt.Errorf("--output: %s exists; expected a new file, or --force to write over it", f.output)
@@ -124,10 +145,16 @@ func (f *initFlags) plan() (*propose.Plan, error) {
 	if p.Tap = f.tap; f.tap {
 		p.Command += " --tap"
 	}
+	if !filepath.IsAbs(p.Socket) || len(p.Socket) > longestSocket {
+		return nil, fmt.Errorf("--socket is %s; expected an absolute path of at most %d bytes", f.socket, longestSocket)
+	}
 	if f.rate != "" {
 		rate, err := config.ParseRate(f.rate)
 		if err != nil {
-			return nil, fmt.Errorf("--rate %w", err)
+			return nil, fmt.Errorf("--rate: %w", err)
+		}
+		if rate < 100e3 || rate > 10e12 {
+			return nil, fmt.Errorf("--rate is %s; expected 100kbps to 10Tbps", f.rate)
 		}
 		p.Rate = rate
 	}
@@ -142,7 +169,11 @@ func (f *initFlags) plan() (*propose.Plan, error) {
 		if strings.ContainsRune(i.name, ',') {
 			return nil, fmt.Errorf("%s: interface %q has a comma in its name, which devices' arguments can't have; rename it with `ip link set`", i.flag, i.name)
 		}
-		facts, err := readInterface(i.name)
+		facts := netif.Facts{}
+		err := refusePCI("/sys/bus/pci/devices", i.name)
+		if err == nil {
+			facts, err = readInterface(i.name)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", i.flag, err)
 		}

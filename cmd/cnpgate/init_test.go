@@ -32,3 +32,18 @@ func TestInitRefuses(t *testing.T) {
 		t.Errorf("gw.yaml has changed: %v\n%s", err, b)
 	}
 }
+
+// TestInitPCI: the answer to a PCI address names the device's interface.
+func TestInitPCI(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "0000:3b:00.1", "net", "eth7"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"eth0": "", "0000:3b:00.1": "expected its interface, eth7", "3b:00.1": "0000:3b:00.1 is a PCI address; expected its interface, eth7", "3b:00.0": "of no interface of the kernel's",
+	} {
+		if err := refusePCI(dir, name); (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+}

@@ -4,6 +4,8 @@ package main
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -143,8 +145,58 @@ func TestLiveBypass(t *testing.T) {
 	ip(t, "link set b1 up")
 	p.says(`"message":"The heartbeat to the bypass goes on."`, 1)
 	goesOn("without a link for a while")
+	carryOn := hang(t, p, 0)
+	p.says(`"problem":"worker 0 has stopped stepping"`, 1)
+	last = beat()
+	if time.Sleep(300 * time.Millisecond); beat() != last {
+		t.Error("a gateway whose worker hangs has a heartbeat")
+	}
+	carryOn()
+	goesOn("after its worker hung")
 	p.stop()
 	if last = beat(); time.Since(last) > 20*time.Second {
 		t.Error("no heartbeat up to the end")
+	}
+	p = startIn(t, program, dir, liveConfig+"bypass: {file: "+value+", interval: 20ms}\n")
+	goesOn("started again")
+	p.signal(syscall.SIGKILL)
+	<-p.ended
+	last = beat()
+	if time.Sleep(300 * time.Millisecond); beat() != last {
+		t.Error("a killed gateway has a heartbeat")
+	}
+}
+
+// hang stops the worker on a core, and no other thread, until carryOn is called. Both are called by the test's own thread.
+func hang(t *testing.T, p *process, core int) (carryOn func()) {
+	t.Helper()
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", p.cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	worker, most := 0, 0
+	for _, task := range tasks {
+		text, err := os.ReadFile(task)
+		_, switches, found := strings.Cut(string(text), "\nvoluntary_ctxt_switches:\t")
+		n, id := 0, 0
+		if err == nil && found && strings.Contains(string(text), fmt.Sprintf("Cpus_allowed_list:\t%d\n", core)) {
+			_, _ = fmt.Sscan(switches, &n)
+			_, _ = fmt.Sscan(filepath.Base(filepath.Dir(task)), &id)
+		}
+		if n > most { // DPDK's thread for interrupts is there, too, and sleeps
+			worker, most = id, n
+		}
+	}
+	if err := errors.Join(unix.PtraceSeize(worker), unix.PtraceInterrupt(worker)); err != nil {
+		t.Fatalf("thread %d on core %d: %v", worker, core, err)
+	}
+	if _, err := unix.Wait4(worker, nil, unix.WALL, nil); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		t.Helper()
+		if err := unix.PtraceDetach(worker); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -48,7 +48,7 @@ const (
 	bothArgs     = " --qps 4 --mtu 4096 --rtt 2ms -o json --progress"
 	receiverArgs = "endpoint receive -i b1 --address fd00:18::1 --mac 02:00:00:18:00:01 --no-cnp" + bothArgs
 	senderArgs   = "endpoint send -i a1 --address fd00:18::2 --peer fd00:18::1 --peer-mac 02:00:00:18:00:01 --trust fd00:18::fe" +
-		" --rate 300Mbps --duration 5s --timeout 500ms" + bothArgs
+		" --rate 300Mbps --duration 3s --timeout 500ms" + bothArgs
 )
 
 // outcome is the result of a run.
@@ -249,7 +249,7 @@ func TestLiveRDMACM(t *testing.T) {
 	here := namespace(t)
 	for range 2 {
 		enter(t, sending)
-		sender := startEndpoint(t, program, strings.Replace(senderArgs, "--rate 300Mbps --duration 5s", "--rate 50Mbps --duration 1s", 1)+" --cm")
+		sender := startEndpoint(t, program, strings.Replace(senderArgs, "--rate 300Mbps --duration 3s", "--rate 50Mbps --duration 1s", 1)+" --cm")
 		enter(t, here)
 		r := sender.ends()
 		if r.CM == nil || r.CM.Established != 4 || r.CM.Ended["closed"] != 4 || r.Messages == 0 || r.Sent.Retransmitted != 0 {

@@ -52,10 +52,21 @@ func addWire(t *testing.T, side string) {
 	}
 }
 
+// switchOn returns when both ends have a link, which the kernel says a little later.
 func switchOn(t *testing.T, side string) {
 	t.Helper()
 	ip(t, "link set "+side+"0 up")
 	ip(t, "link set "+side+"1 up")
+	for _, name := range []string{side + "0", side + "1"} {
+		for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
+			if i, err := net.InterfaceByName(name); err == nil && i.Flags&net.FlagRunning != 0 {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%s has no link", name)
+			}
+		}
+	}
 }
 
 func ip(t *testing.T, line string) {

@@ -40,7 +40,7 @@ func firstNotification(t *testing.T, mirrors int) {
 	program := liveBinary(t)
 	enterNamespace(t)
 	ip(t, "link set lo up") // of the metrics
-	flags := []string{"init", "--fabric", "a0", "--wan", "b0", "--listen", "3s", "--rate", "100Mbps"}
+	flags := []string{"init", "--fabric", "a0", "--wan", "b0", "--listen", "2s", "--rate", "100Mbps"}
 	if tap {
 		flags = append(flags, "--tap")
 		for _, line := range []string{"link add br0 type bridge mcast_snooping 0", "link set br0 mtu 4300 up", "link set a0 master br0", "link set b0 master br0"} {
@@ -52,19 +52,22 @@ func firstNotification(t *testing.T, mirrors int) {
 		ip(t, "link set m0 master br0 mtu 4300 up")
 		ip(t, "link set m1 mtu 4300 up")
 		ip(t, "link set br0 type bridge ageing_time 0")
-		flags = []string{"init", "--fabric", "m1", "--tap", "--hosts", "fd00:18::2/128", "--listen", "3s", "--rate", "100Mbps"}
+		flags = []string{"init", "--fabric", "m1", "--tap", "--hosts", "fd00:18::2/128", "--listen", "2s", "--rate", "100Mbps"}
 	}
 	for _, iface := range []string{"a0", "a1", "b0", "b1"} {
 		ip(t, "link set "+iface+" mtu 4300")
 	}
 	here := namespace(t)
 	elsewhere(t, "b1", func() { startEndpoint(t, program, receiverArgs) })
+	// Without a bridge nothing forwards yet: the sender gives up and is started again, until something does.
+	dir := t.TempDir()
+	put(t, dir, "again", []byte(`while :; do setpriv --pdeathsig KILL "$@"; sleep 0.1; done`))
 	elsewhere(t, "a1", func() {
-		startEndpoint(t, program, strings.NewReplacer("--duration 5s", "--duration 2m", "--timeout 500ms", "--timeout 3s").Replace(senderArgs))
-	}) // nothing forwards yet
+		args := strings.NewReplacer("--duration 3s", "--duration 2m", "--timeout 500ms", "--timeout 1s").Replace(senderArgs)
+		startEndpoint(t, "sh", filepath.Join(dir, "again")+" "+program+" "+args)
+	})
 	enter(t, here)
 
-	dir := t.TempDir()
 	file, socket := filepath.Join(dir, "c.yaml"), filepath.Join(dir, "api.sock")
 	begin := time.Now()
 	r := finished(t, exec.Command(program, append(flags, "--socket", socket, "-o", file)...))

@@ -4,4 +4,7 @@ package main
 
 import "time"
 
-const stopTime = 10 * time.Second
+const (
+	stopTime      = 10 * time.Second
+	everyProxyWay = true
+)

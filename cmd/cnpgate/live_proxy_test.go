@@ -70,15 +70,18 @@ func TestLiveProxy(t *testing.T) {
 		return
 	}
 	program := liveBinary(t)
-	for _, through := range []struct{ near, far tunnel }{
+	for i, through := range []struct{ near, far tunnel }{
 		{noTunnel, noTunnel},
 		{vxlanTunnel(nearEdge, farEdge), vxlanTunnel(farEdge, nearEdge)},
 		{mplsTunnel(nearEdge, farEdge, senderMAC, receiverMAC), mplsTunnel(farEdge, nearEdge, receiverMAC, senderMAC)},
 	} {
-		for _, c := range []struct{ version, sender, receiver, congested, proxy string }{
+		for j, c := range []struct{ version, sender, receiver, congested, proxy string }{
 			{"IPv4", "198.18.0.2", "198.18.0.1", "198.18.0.10", "198.18.0.11"},
 			{"IPv6", "fd00:18::2", "fd00:18::1", "fd00:18::a", "fd00:18::b"},
 		} {
+			if !everyProxyWay && (i+j)%2 != 0 {
+				continue
+			}
 			t.Run(c.version+" "+through.near.name, func(t *testing.T) {
 				enterNamespace(t)
 				for _, side := range []string{"m", "t", "u"} {

@@ -4,4 +4,7 @@ package main
 
 import "time"
 
-const stopTime = 3 * time.Second
+const (
+	stopTime      = 3 * time.Second
+	everyProxyWay = false
+)

@@ -62,6 +62,7 @@ that fill the queue most.`,
 	c.InitDefaultCompletionCmd()
 	c.InitDefaultHelpCmd()
 	explain(c)
+	fitHelp(c)
 	if help, _, err := c.Find([]string{"help"}); err == nil {
 		help.Args = func(_ *cobra.Command, args []string) error {
 			if found, rest, _ := c.Find(args); len(rest) > 0 {

@@ -161,7 +161,7 @@ func TestCommands(t *testing.T) {
 		{"check --config gw.yaml", 0, "wan   wan     dc    1Mbps  -    1       4.55KB  9.1KB  1.05MB    1024    8.39s   1ms\n", "warning"},
 		{"check --config gw.yaml", 0, "PORT", "cnpgate: warning: port wan: a full queue takes 8.39s to drain (1.05MB at 1Mbps), but RC senders"},
 		{"check --config gw.yaml --offline", 0, "gw.yaml is valid", "warning"},
-		{"check --config gw.yaml --offline --devices", 1, "", "none of the others can be"},
+		{"check --config gw.yaml --offline --devices", 1, "", "--devices and --offline exclude each other"},
 		{"check --config gw.yaml", 0, "PORT", "within 537ms; lower ports[1].queue_capacity, or check ports[1].rate\n"},
 		{"check --config long.yaml", 0, "PORT", "K_max alone takes 1s: lower the profile's k_base or alpha, or check ports[1].rate and rtt\n"},
 		{"check --config gw.yaml -o json", 0, `"queueing_delay_ns": 8388608000,`, "cnpgate: warning: port wan"},

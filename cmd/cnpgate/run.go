@@ -23,6 +23,9 @@ func runCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run [--config] FILE [--report R.json] [--standby]",
 		Short: "Forward between the configured ports until SIGTERM, SIGINT or SIGQUIT",
+
+		SuggestFor: []string{"start"},
+
 		Long: `Opens the configured devices and forwards until a signal stops it; then it drains the queues at the ports' rates and ends. A second
 signal ends the draining. SIGHUP, like cnpgate reload, makes it read the configuration again. The log goes to standard error, as JSON unless that is a
 terminal. With --standby it waits while another gateway uses one of the devices, and takes over when that one ends.`,

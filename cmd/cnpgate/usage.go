@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net/netip"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +19,7 @@ import (
 
 // explain makes a command and those below it answer mistakes in a command line: what is wrong, what was expected, and where the help is.
 func explain(c *cobra.Command) {
+	c.DisableFlagsInUseLine = strings.Contains(c.Use, "[") // it lists them
 	if c.HasSubCommands() {
 		c.Args = cobra.ArbitraryArgs
 		c.RunE = chooseCommand
@@ -115,22 +117,43 @@ func valueError(e *pflag.InvalidValueError) error {
 
 // validateFlags is cobra's check of the flags that are required or exclude each other, with the place of the help.
 func validateFlags(c *cobra.Command, _ []string) error {
-	err := c.ValidateRequiredFlags()
+	if missing := missingFlags(c); len(missing) > 0 {
+		return seeHelp(c, fmt.Errorf("missing: %s; expected with a value", strings.Join(missing, ", ")))
+	}
+	err := c.ValidateFlagGroups()
 	if err == nil {
-		err = c.ValidateFlagGroups()
+		return nil
 	}
-	if err != nil {
-		return seeHelp(c, err)
+	if _, set, ok := strings.Cut(err.Error(), "; ["); ok { // of a group whose members exclude each other
+		names, _, _ := strings.Cut(set, "]")
+		err = fmt.Errorf("--%s exclude each other; expected one of them", strings.Join(strings.Fields(names), " and --"))
 	}
-	return nil
+	return seeHelp(c, err)
 }
+
+// missingFlags are the required flags that are not given.
+func missingFlags(c *cobra.Command) (missing []string) {
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if len(f.Annotations[cobra.BashCompOneRequiredFlag]) > 0 && !f.Changed {
+			missing = append(missing, "--"+f.Name)
+		}
+	})
+	return missing
+}
+
+// fileFlags are the flags that most likely precede a file with one of these suffixes.
+var fileFlags = map[string]string{".yaml": "config", ".yml": "config", ".pcap": "write", ".pcapng": "write", ".sock": "socket"}
 
 // noArguments refuses arguments, most of which lack the flag before them.
 func noArguments(c *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return seeHelp(c, fmt.Errorf("unexpected argument %q; expected flags only", args[0]))
+	if len(args) == 0 {
+		return nil
 	}
-	return nil
+	err := fmt.Errorf("unexpected argument %q; expected flags only", args[0])
+	if name := fileFlags[filepath.Ext(args[0])]; c.Flags().Lookup(name) != nil {
+		return fmt.Errorf("%w; did you mean --%s %s?", err, name, args[0])
+	}
+	return seeHelp(c, err)
 }
 
 // checkedText is a flag's value that is checked when it is read.
@@ -151,6 +174,28 @@ func (checkedText) Type() string { return "string" }
 func (t checkedText) Set(text string) error {
 	*t.value = text
 	return t.check(text)
+}
+
+// parseHost reads the address of a host.
+func parseHost(text string) (netip.Addr, error) {
+	a, err := netip.ParseAddr(text)
+	switch p, prefix := netip.ParsePrefix(text); {
+	case err == nil && a.Zone() == "":
+		return a.Unmap(), nil
+	case err == nil:
+		return a, fmt.Errorf("%q has a zone, and no frame has one; expected %v", text, a.WithZone(""))
+	case prefix == nil:
+		return a, fmt.Errorf("%q is a prefix; expected an address, such as %v", text, p.Addr())
+	}
+	return a, fmt.Errorf("%q is not an address; expected one such as 10.1.0.1", text)
+}
+
+// sameVersion refuses two hosts that can't send to each other.
+func sameVersion(a, b netip.Addr) error {
+	if a.Is4() != b.Is4() {
+		return fmt.Errorf("%v and %v are of two IP versions; expected addresses of one", a, b)
+	}
+	return nil
 }
 
 // hosts reads an address or a prefix.

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -122,14 +123,19 @@ func (c *Client) read(ctx context.Context, method, path string, content, answer 
 
 // explain turns a failure to connect into an error that says what it means and what to do.
 func (c *Client) explain(err error) error {
+	file, statErr := os.Stat(c.socket)
 	switch {
+	case errors.Is(err, fs.ErrNotExist) && (strings.Contains(c.socket, "://") || strings.HasPrefix(c.socket, "tcp:")):
+		return fmt.Errorf("no socket at %s: the gateway's API is at a Unix socket only; expected its path", c.socket)
+	case statErr == nil && file.Mode().Type() != fs.ModeSocket:
+		return fmt.Errorf("%s is not a socket; expected that of management.listen", c.socket)
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("no socket at %s: the gateway isn't running, or its management.listen isn't unix:%s; start it, or give its socket with --socket or --config",
 			c.socket, c.socket)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("no permission to connect to %s%s; expected root, the owner, or a member of the socket's group", c.socket, describe(c.socket))
 	case errors.Is(err, unix.ECONNREFUSED):
-		return fmt.Errorf("nothing answers at %s: its gateway has ended, or it isn't a gateway's socket; start a gateway: cnpgate run", c.socket)
+		return fmt.Errorf("nothing answers at %s: its gateway has ended; start a gateway: cnpgate run", c.socket)
 	}
 	return fmt.Errorf("the gateway at %s: %w", c.socket, err)
 }

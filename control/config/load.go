@@ -47,6 +47,8 @@ func unreadable(path string, err error) error {
 		err = cause.Err
 	}
 	switch {
+	case path == "":
+		return errors.New("the name of the configuration file is empty; expected a path")
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%s: there is no such configuration file; check the path: %w", path, err)
 	case errors.Is(err, fs.ErrPermission):

@@ -166,11 +166,11 @@ func (e *Explained) refusal(reason dataplane.Suppression) (text, key string) {
 	case dataplane.ManagementQP:
 		return "its QP is 0 or 1: management datagrams have no rate to reduce", ""
 	case dataplane.Encapsulated:
-		return "the flow is in a tunnel, and no proxy is known for " + src, "proxy.senders: [{prefix: " + e.hostPrefix() + ", proxy: ADDRESS}]"
+		return "the flow is in a tunnel, and no proxy is known for " + src, "proxy.senders: add {prefix: " + e.hostPrefix() + ", proxy: ADDRESS}"
 	case dataplane.Suppression(congestion.NotUnicast):
 		return "source or destination is not a host's address", ""
 	case dataplane.Suppression(congestion.NoEndpoint):
-		return "no prefix of endpoints contains " + src, "endpoints: [{prefix: " + e.hostPrefix() + ", accepts: [standard-cnp]}]"
+		return "no prefix of endpoints contains " + src, "endpoints: add {prefix: " + e.hostPrefix() + ", accepts: [standard-cnp]}"
 	case dataplane.Suppression(congestion.NothingAccepted):
 		return "the entry of endpoints that contains " + src + " accepts no format", "endpoints[].accepts"
 	case dataplane.Suppression(congestion.SourceQPUnknown):

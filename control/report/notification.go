@@ -88,6 +88,9 @@ func MakeNotification(c *config.Config, worker int, r *dataplane.NotificationRec
 	if r.Cause != 0 {
 		n.Trigger = congestion.CauseName(r.Cause.First())
 	}
+	if n.Threshold == 0 && out.Law.On() && n.Trigger == congestion.CauseName(congestion.ByDepth.First()) {
+		n.Threshold = uint64(out.Law.NotifiesAbove()) // the worker doesn't record it
+	}
 	if frame {
 		n.Frame = r.Captured()
 	}

@@ -15,7 +15,7 @@ type Frame struct {
 	WAN      bool       // the port's role
 	Address  packet.MAC // of the port
 	Now      int64      // ns
-	Ahead    int64      // of Unix time, ns
+	Ahead    int64      // from Now to Unix time, ns
 	Gateway  *cnpgen.Gateway
 	Session  *STAMPSession // of the port
 	Reflects []packet.Addr // whose STAMP test packets are answered, a few at most
@@ -35,10 +35,10 @@ type Result struct {
 	RTT     int64 // a sample of the path's round-trip time, ns; above 0 if there is one
 }
 
-// Verdict is the end of a frame, and names the type of the reply: that of a test packet, which is no reply, is Forward.
+// Verdict is what becomes of a frame. It also says what kind of frame the reply is; a STAMP test packet in Out has the verdict Forward.
 type Verdict uint8
 
-// All verdicts but the first and the last consume the frame.
+// The first one forwards the frame, the last one drops it, all others consume it.
 const (
 	Forward Verdict = iota
 	STAMP

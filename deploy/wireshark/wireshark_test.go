@@ -290,43 +290,37 @@ func captures(t *testing.T) (files []string) {
 	return files
 }
 
-// TestCaptures: on every capture the dissector finds the notifications that cnpgate decode finds. It finds none that is accepted too short,
-// and doesn't change what other dissectors find malformed.
+// TestCaptures: in the frames of all captures, put together as tshark takes a second for each, the dissector finds the notifications that cnpgate decode
+// finds. It finds none that is accepted too short, and doesn't change what other dissectors find malformed.
 func TestCaptures(t *testing.T) {
-	found := 0
-	for i, file := range captures(t) {
-		want, refused := decoded(t, file)
-		got, malformed := map[string]string{}, ""
-		for _, l := range lines(dissected(t, "-r", file, "-T", "fields", "-e", "frame.number", "-e", "cnpgate.kind", "-e", "_ws.malformed",
-			"-e", "cnpgate.short", "-e", "_ws.lua.error")) {
-			if l[1] != "" {
-				got[l[0]] = l[1]
-			}
-			if l[2] != "" {
-				malformed += l[0] + "\n"
-			}
-			if l[3] != "" && !refused[l[0]] || l[4] != "" {
-				t.Errorf("%s: frame %s, which cnpgate decode accepts: short %q, error %q", file, l[0], l[3], l[4])
-			}
+	file := filepath.Join(t.TempDir(), "all.pcapng")
+	if out, err := exec.Command("mergecap", append([]string{"-a", "-F", "pcapng", "-w", file}, captures(t)...)...).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	want, refused := decoded(t, file)
+	got, malformed := map[string]string{}, ""
+	for _, l := range lines(dissected(t, "-r", file, "-T", "fields", "-e", "frame.number", "-e", "cnpgate.kind", "-e", "_ws.malformed",
+		"-e", "cnpgate.short", "-e", "_ws.lua.error")) {
+		if l[1] != "" {
+			got[l[0]] = l[1]
 		}
-		found += len(got)
-		for n, kind := range want {
-			if got[n] != kind {
-				t.Errorf("%s: frame %s is %q, cnpgate decode says %q", file, n, got[n], kind)
-			}
+		if l[2] != "" {
+			malformed += l[0] + "\n"
 		}
-		if len(got) != len(want) {
-			t.Errorf("%s: %d notifications, cnpgate decode finds %d", file, len(got), len(want))
-		}
-		if i%eachCapture != 0 {
-			continue
-		}
-		if without := plain(t, "-r", file, "-Y", "_ws.malformed", "-T", "fields", "-e", "frame.number"); malformed != without {
-			t.Errorf("%s: malformed are %q, without the dissector %q", file, malformed, without)
+		if l[3] != "" && !refused[l[0]] || l[4] != "" {
+			t.Errorf("frame %s, which cnpgate decode accepts: short %q, error %q", l[0], l[3], l[4])
 		}
 	}
-	if found < 50 {
-		t.Errorf("%d notifications in all captures", found)
+	for n, kind := range want {
+		if got[n] != kind {
+			t.Errorf("frame %s is %q, cnpgate decode says %q", n, got[n], kind)
+		}
+	}
+	if len(got) != len(want) || len(got) < 50 {
+		t.Errorf("%d notifications, cnpgate decode finds %d, expected at least 50", len(got), len(want))
+	}
+	if without := plain(t, "-r", file, "-Y", "_ws.malformed", "-T", "fields", "-e", "frame.number"); malformed != without {
+		t.Errorf("malformed are %q, without the dissector %q", malformed, without)
 	}
 	if out := plain(t, "-r", filepath.Join(root, "testdata/notifications/golden.pcap"), "-Y", "_ws.malformed"); out != "" {
 		t.Errorf("golden notifications are malformed without the dissector:\n%s", out)

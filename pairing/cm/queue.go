@@ -27,8 +27,8 @@ func NewQueue(of []Message) Queue { return Queue{of: of} }
 // Len is the number of messages.
 func (q *Queue) Len() int { return q.n }
 
-// Add appends a message, if there is space. A share gets no more of the common space than it leaves free, so a flood between two hosts leaves
-// half of it for the messages of others.
+// Add appends a message, if there is space. A share gets no more of the common space than it leaves free, so a flood between two hosts
+// leaves half of it for the messages of others.
 func (q *Queue) Add(m *Message) bool {
 	share := m.Group % WaitingShares
 	if excess := int(q.from[share]) - OwnWaiting; excess >= 0 {

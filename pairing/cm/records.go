@@ -1,8 +1,8 @@
-// Package cm keeps what RDMA-CM's messages (IBTA 12.6) say about connections. REQ and REP carry the QP of their sender, and the PSN at which
-// requests to that QP begin. So the receiver of the message will use that PSN first. REQ and REP together make a claim about each of the
-// connection's two flows: which QP sends it, and at which PSN it begins. Anyone can forge a REQ, and a listener sends a genuine REP for it.
-// So a claim changes nothing by itself: it counts once data begins at the PSN that it names. The package knows no flows and no
-// lock: only Records.Added is for several goroutines.
+// Package cm keeps what RDMA-CM's messages (IBTA 12.6) say about connections. REQ and REP carry the QP of their sender, and the PSN at
+// which requests to that QP begin. So the receiver of the message will use that PSN first. REQ and REP together make a claim about each of
+// the connection's two flows: which QP sends it, and at which PSN it begins. Anyone can forge a REQ, and a listener sends a genuine REP for
+// it. So a claim changes nothing by itself: it counts once data begins at the PSN that it names. The package knows no flows and no lock:
+// only Records.Added is for several goroutines.
 package cm
 
 import (
@@ -193,18 +193,13 @@ func (r *Records) half(m *Message, c *Record) {
 // before the REP, and then one ID is enough.
 func (r *Records) About(m *Message, by int) *Record {
 	c := r.find([2]uint64{recordHash(m.Group, int(m.Side), m.Local), recordHash(m.Group, 1-int(m.Side), m.Remote)}[by])
-	switch {
-	case c == nil:
+	switch rej := m.Attribute == packet.CMREJ; {
+	case c == nil || c.have != 3 && !rej:
 		return nil
-	case c.have != 3:
-		if m.Attribute == packet.CMREJ {
-			return c
-		}
+	case c.have == 3 && (c.comm[m.Side] != m.Local || c.comm[1-m.Side] != m.Remote || !rej && c.qpn[1-m.Side] != m.QPN):
 		return nil
-	case c.comm[m.Side] == m.Local && c.comm[1-m.Side] == m.Remote && (m.Attribute == packet.CMREJ || c.qpn[1-m.Side] == m.QPN):
-		return c
 	}
-	return nil
+	return c
 }
 
 // QPs returns the QPs of a connection by side, and when its claims were made; ok is false before both are known.
@@ -218,9 +213,9 @@ func (r *Records) End(group uint64, c *Record) {
 	*c = Record{}
 }
 
-// claimDelay is the maximum time in milliseconds from a connection's first packet to the messages that claim it: RDMA-CM sets up a connection
-// before its data, apart from reordering. So nobody can try claims about a flow in use until one fits. What counts is when the messages
-// arrived; they may have waited to be read.
+// claimDelay is the maximum time in milliseconds from a connection's first packet to the messages that claim it: RDMA-CM sets up a
+// connection before its data, apart from reordering. So nobody can try claims about a flow in use until one fits. What counts is when the
+// messages arrived; they may have waited to be read.
 const claimDelay = 1
 
 // Milliseconds is a time, ns, in milliseconds modulo 2^32.
@@ -236,9 +231,9 @@ type Flow struct {
 	Owner        uint64 // for Claim.Owner
 }
 
-// Find returns RDMA-CM's claim about a flow, if there is also a claim about the flow of the other direction. The claim must not be older than
-// the aging time, nor made later than claimDelay allows. Among several it prefers one whose PSN is near the flow's first. It notes in the
-// claim that it is about this flow.
+// Find returns RDMA-CM's claim about a flow, if there is also a claim about the flow of the other direction. The claim must not be older
+// than the aging time, nor made later than claimDelay allows. Among several it prefers one whose PSN is near the flow's first. It notes in
+// the claim that it is about this flow.
 func (r *Records) Find(f *Flow, now int64) (c Claim, ok bool) {
 	h := claimHash(f.Group, f.Side, f.DestQP)
 	set := r.claimsOf(h)

@@ -207,8 +207,8 @@ func (s *Store) newPage(of *Group) uint32 {
 	return n
 }
 
-// Empty finds a slot for a new flow on a side of a group, and adds a page if necessary. If the side is full it returns the slot of a flow that
-// has ended: the caller has to vacate it. Empty needs the group's lock, too.
+// Empty finds a slot for a new flow on a side of a group, and adds a page if necessary. If the side is full it returns the slot of a flow
+// that has ended: the caller has to vacate it. Empty needs the group's lock, too.
 func (s *Store) Empty(g *Group, side int, now int64, ended func(Ref) bool) (slot Slot, ok bool) {
 	if now < g.full[side] {
 		return slot, false

@@ -1,5 +1,7 @@
 package store
 
+import "sync/atomic"
+
 // Ref names a flow of any worker: the worker's number, the low 28 bits of the flow's generation, and the flow's index (28 bits). It never
 // names another flow, as long as an index serves fewer than 2^28 flows. 0 is no flow.
 type Ref uint64
@@ -135,4 +137,43 @@ func (e Elimination) Only() int { return int(e.OnlyIs) - 1 }
 // Restart clears the evidence of responses, but not the counts of its errors.
 func (e *Elimination) Restart() {
 	*e = Elimination{Retries: e.Retries, Contradictions: e.Contradictions, Wait: e.Wait}
+}
+
+const (
+	NextRing  = 8 // PSNs that a flow's last responses wait for
+	AskedRing = 8 // a flow's last PSNs with AckReq
+)
+
+// Page is eight slots of one side of a group. Each field has the words of all eight, so that a scan of a side reads few cache lines.
+type Page struct {
+	// The worker of the flow writes these, any worker reads them. sent and ack carry the lease of the slot.
+	sent [SlotsAPage]atomic.Uint64           // a Sent
+	ack  [SlotsAPage]atomic.Uint64           // an Ack
+	next [SlotsAPage][NextRing]atomic.Uint32 // with NoteBit
+	// owner and peer are written under Group.lock, with two exceptions: a flow that ends frees its slot without it, and a flow whose peer
+	// flow has gone, or whose port is no longer its own, records that in peer without it.
+	owner [SlotsAPage]atomic.Uint64 // a Ref, 0 for an empty slot
+	peer  [SlotsAPage]atomic.Uint64 // a Link
+
+	// The rest is read and written under Group.lock, except asked and ended.
+	id          [SlotsAPage]Identity
+	elimination [SlotsAPage]Elimination
+	claim       [SlotsAPage]Claim                    // RDMA-CM's claim about the flow
+	row         [SlotsAPage][rowWords]uint64         // a bit for each slot of the other side whose flow may be the peer flow
+	asked       [SlotsAPage][AskedRing]atomic.Uint32 // written by the flow's worker, with NoteBit
+	match       [SlotsAPage]PortMark
+	// contradictions counts how often packets contradicted the flow's pair.
+	contradictions [SlotsAPage]uint16
+	lease          [SlotsAPage]uint16 // how often the slot was assigned, from 1 on, modulo 2^15
+	spot           atomic.Uint32      // a pageSpot, written when the page is given to a group
+	free           uint32             // under Store.Lock: of a free page, the next one
+	// ended is when RDMA-CM released the connection, in milliseconds modulo 2^32. It is written under the lock of the CM records.
+	ended [SlotsAPage]atomic.Uint32
+}
+
+// pageSpot is where the slots of a page are: bits 0-4 its number on its side, 5 the side, 6-31 the group.
+type pageSpot uint32
+
+func makeSpot(group uint32, side, number int) pageSpot {
+	return pageSpot(group<<6 | uint32(side)<<5 | uint32(number))
 }

@@ -20,12 +20,16 @@ type ns3Runs struct {
 	fcts  [][]float64 // ns, in ascending order
 }
 
+// usualNS3 are the cases of a usual run: of each set of parameters some, and each topology but the two that take longest. The first two are those of
+// a short one.
+var usualNS3 = []string{"c12-nowin", "d1m-paper", "a-hpcc", "b-nowin", "d12-paper", "near-hpcc"}
+
 // TestNS3: the mean completion times are those of ns-3's model of DCQCN within 2 %, the medians within 3 %, the longest queues within 10 %; two
 // standard errors of the difference, as runs with several seeds have, are allowed in addition. In c1m-paper flows that start at once stay in
 // step: starts that differ by 100 ns change the mean by 6 % here.
 func TestNS3(t *testing.T) {
 	for _, ns3 := range readNS3(t) {
-		if testing.Short() && ns3.name != "c12-nowin" && ns3.name != "d1m-paper" {
+		if !thorough && !slices.Contains(usualNS3[:2], ns3.name) && (testing.Short() || !slices.Contains(usualNS3, ns3.name)) {
 			continue
 		}
 		t.Run(ns3.name, func(t *testing.T) {

@@ -45,10 +45,9 @@ func TestCost(t *testing.T) {
 	for _, w := range works {
 		// So many that what the runtime does now and then is nothing beside them, and pairing has come to rest.
 		const few, many = 24 * warmBursts, 36 * warmBursts
-		a, _ := callgrind(t, binary, &w, few)
-		z, did := callgrind(t, binary, &w, many)
+		instructions, did := callgrind(t, binary, &w, few, many)
 		w.check(t, &did, many)
-		got.Instructions[w.name] = (z - a) / ((many - few) * countedBurst)
+		got.Instructions[w.name] = instructions / ((many - few) * countedBurst)
 		got.Allocations = max(got.Allocations, float64(did.Allocations)/float64(did.Steps))
 		got.Exchanges = max(got.Exchanges, float64(did.Exchanges)/float64(did.Steps))
 	}
@@ -66,12 +65,12 @@ func TestCost(t *testing.T) {
 
 var collected = regexp.MustCompile(`Collected : (\d+)`)
 
-// callgrind runs a work and counts the instructions of its steps. Only of those: how many the runtime needs to grow the heap differs
+// callgrind runs a work and counts the instructions of its steps after the first few. Only of those: how many the runtime needs to grow the heap differs
 // from run to run.
-func callgrind(t *testing.T, binary string, w *work, bursts int) (instructions float64, did counted) {
+func callgrind(t *testing.T, binary string, w *work, few, many int) (instructions float64, did counted) {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), "valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null",
-		"--collect-atstart=no", "--toggle-collect=main.*work*.step", binary, "count", "-work", w.name, "-bursts", strconv.Itoa(bursts))
+		"--collect-atstart=no", "--toggle-collect=main.*work*.step", binary, "count", "-work", w.name, "-uncounted", strconv.Itoa(few), "-bursts", strconv.Itoa(many))
 	c.Env = append(os.Environ(), "GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1", "GOGC=off")
 	said := &tail{}
 	c.Stderr = said
