@@ -179,7 +179,7 @@ func (f *LawFlow) expected(c *LawState, s *LawSender) float64 {
 		return float64(f.rate)
 	}
 	if f.limit == f.before && s.delay(c) == 0 { // after one CNP
-		f.limit = s.unlimited(f.limit)
+		f.limit = s.unlimited(f.limit, c.Fair)
 	}
 	return float64(f.limit) * (1 - float64(s.Effect)*math.Exp2(-float64(elapsed/lawRateTimer)))
 }
@@ -233,10 +233,10 @@ func (f *LawFlow) Reduce(c *LawState, s *LawSender, random float64) (percent uin
 func (f *LawFlow) believed(c *LawState, s *LawSender) (limit float64, other bool) {
 	switch {
 	case f.asked == 0:
-		return float64(s.unlimited(f.rate)), true
+		return float64(s.unlimited(f.rate, c.Fair)), true
 	case since(c.Now, f.asked) >= s.wait(c):
 		return float64(max(f.limit, f.rate)), true
-	case int32(s.known-f.asked) > 0 && s.delay(c) == 0 && s.unlimited(f.before) > f.before:
+	case int32(s.known-f.asked) > 0 && s.delay(c) == 0 && s.unlimited(f.before, c.Fair) > f.before:
 		return float64(f.limit * s.together / f.before), true
 	}
 	return float64(f.limit), false
@@ -247,7 +247,7 @@ const lawAhead = 1.1
 
 // Reduced records that the sender was asked to reduce its rate.
 func (f *LawFlow) Reduced(c *LawState, s *LawSender, flow uint32, percent uint16) {
-	s.Line = max(s.Line, s.unlimited(f.rate))
+	s.Line = max(s.Line, s.unlimited(f.rate, c.Fair))
 	limit, _ := f.believed(c, s)
 	if f.asked != 0 && since(c.Now, f.asked) >= s.wait(c) && s.delay(c) == 0 && s.flow == flow {
 		s.blind = min(s.blind+1, mostBlind)

@@ -28,7 +28,8 @@ const (
 	lawUnknownWait = 200_000 // ns until a rate may be asked for again while the loop's delay isn't known
 	mostBlind      = 4
 	lawWatchMost   = 20_000_000
-	lawHides       = 2 // times a flow's rate: that of all the sender's flows, from which on they hide each other's limits
+	lawHides       = 2    // times a flow's rate: that of all the sender's flows, from which on QPs hide each other's limits
+	lawDeeply      = 1.25 // times F, a flow's rate from which on that matters
 )
 
 // Begin is a sender of which nothing is known but what others of its prefix have taught.
@@ -55,9 +56,9 @@ func (s *LawSender) Arrives(now int64, bytes uint32) {
 }
 
 // unlimited is the rate at which the sender may send a flow of a measured rate before the first notification. Its QPs share its line, and each
-// begins at the line rate: they hide that from each other, and the effect of the first notifications, too.
-func (s *LawSender) unlimited(rate float32) float32 {
-	if s.together >= lawHides*rate {
+// begins at the line rate: they hide that from each other, and the effect of the first notifications, too. If little is asked of them, that doesn't matter.
+func (s *LawSender) unlimited(rate float32, fair float64) float32 {
+	if s.together >= lawHides*rate && float64(rate) >= lawDeeply*fair {
 		return s.together
 	}
 	return rate
