@@ -69,8 +69,9 @@ func TestTryIt(t *testing.T) {
 		return
 	}
 	paste := commands(section(t, "../README.md", "Try it"), 4)
-	build, paste, found := strings.Cut(paste, "\n")
-	if paste, _, found = strings.Cut(paste, "\n1: queue "); !strings.HasPrefix(build, "scripts/setup") || !found {
+	build, paste, _ := strings.Cut(paste, "\n")
+	paste, _, found := strings.Cut(paste, "\n1: queue ")
+	if !strings.HasPrefix(build, "scripts/setup") || !found {
 		t.Fatalf("the first line of the paste is %q; expected the build, and a sample of the output behind the paste", build)
 	}
 	cmd := exec.Command("bash", "-c", "mount -t tmpfs none /run/netns\nset -e -m\n"+paste)

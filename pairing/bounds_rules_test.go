@@ -261,7 +261,7 @@ func TestStartOver(t *testing.T) {
 // its responses.
 func TestForget(t *testing.T) {
 	for name, forget := range map[string]func(w *wire, a *store.Slot){
-		"forgotten": func(w *wire, a *store.Slot) { a.Forget() },
+		"forgotten": func(_ *wire, a *store.Slot) { a.Forget() },
 		"a new beginning": func(w *wire, _ *store.Slot) {
 			w.send(0, 1000, packet.RCSendOnly, 0x800000, 50000)
 			w.send(0, 1000, packet.RCSendOnly, 0x800001, 50000)

@@ -235,7 +235,7 @@ func (l *Learner) observe(x flowtable.Index, a Answer, p *arrival) {
 	var ok bool
 	if f.slot, ok = l.slotOf(x); !ok {
 		if f.track.slot != 0 { // another flow has the slot
-			f.track.wait(0)
+			f.wait(0)
 		}
 		if !f.enter(p) {
 			return

@@ -185,8 +185,9 @@ var (
 		{name: "tunnel", description: "Tunnel of the connection.", schema: &huma.Schema{Type: huma.TypeString, Examples: []any{"vxlan:5000"}}},
 	}
 
-	// QPStates and QPEvidences are the words by which flows are selected.
-	QPStates    = names[pairing.State](pairing.Unknown, pairing.Confirmed)
+	// QPStates are the states of QPs by which flows are selected.
+	QPStates = names[pairing.State](pairing.Unknown, pairing.Confirmed)
+	// QPEvidences are the kinds of evidence by which flows are selected.
 	QPEvidences = names[pairing.Evidence](pairing.EvidenceNone, pairing.Evidences-1)
 )
 

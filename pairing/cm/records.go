@@ -51,10 +51,11 @@ type Claim struct {
 	_        [6]byte
 }
 
-type (
-	RecordSet [waysASet]Record
-	ClaimSet  [waysASet]Claim
-)
+// RecordSet is a set of CM records.
+type RecordSet [waysASet]Record
+
+// ClaimSet is a set of claims.
+type ClaimSet [waysASet]Claim
 
 // Records holds the CM records and the claims, each in sets of eight. In a full set a new one replaces the oldest.
 type Records struct {

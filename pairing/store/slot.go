@@ -37,41 +37,72 @@ func (s *Store) Occupied(g *Group, side, n int) (Slot, bool) {
 	return slot, ok && slot.Ref() != 0
 }
 
-// Used is the number of slots of a side that were ever assigned; Flows is the number of flows that have one now.
-func (g *Group) Used(side int) int  { return int(g.used[side].Load()) }
+// Used is the number of slots of a side that were ever assigned.
+func (g *Group) Used(side int) int { return int(g.used[side].Load()) }
+
+// Flows is the number of flows that have a slot of a side now.
 func (g *Group) Flows(side int) int { return int(g.flows[side].Load()) }
-func (g *Group) Lock() *Lock        { return &g.lock }
-func (g *Group) Key() *Key          { return &g.key }
-func (g *Group) Hash() uint64       { return g.hash }
+
+// Lock protects what its workers share.
+func (g *Group) Lock() *Lock { return &g.lock }
+
+// Key is the two hosts that the group is of.
+func (g *Group) Key() *Key { return &g.key }
+
+// Hash is the hash of Key.
+func (g *Group) Hash() uint64 { return g.hash }
 
 // Number is the slot's number on its side.
-func (v *View) Number() int              { return v.n }
-func (v *View) Side() int                { return v.side }
-func (v *View) Group() *Group            { return v.g }
-func (v *View) Ref() Ref                 { return Ref(v.p.owner[v.k].Load()) }
-func (v *View) Lease() uint16            { return v.p.lease[v.k] }
-func (v *View) Identity() Identity       { return v.p.id[v.k] }
+func (v *View) Number() int { return v.n }
+
+// Side is 0 or 1: the direction of the flow between the two hosts.
+func (v *View) Side() int { return v.side }
+
+// Group is the group of the slot.
+func (v *View) Group() *Group { return v.g }
+
+// Ref is the flow that has the slot, 0 for none.
+func (v *View) Ref() Ref { return Ref(v.p.owner[v.k].Load()) }
+
+// Lease is how often the slot was assigned, modulo 2^15.
+func (v *View) Lease() uint16 { return v.p.lease[v.k] }
+
+// Identity has what the port rules need of the flow.
+func (v *View) Identity() Identity { return v.p.id[v.k] }
+
+// Elimination is the evidence of the flow's responses.
 func (v *View) Elimination() Elimination { return v.p.elimination[v.k] }
-func (v *View) Claim() Claim             { return v.p.claim[v.k] }
-func (v *View) Link() Link               { return Link(v.p.peer[v.k].Load()) }
-func (v *View) PortMark() PortMark       { return v.p.match[v.k] }
-func (v *View) Contradictions() uint16   { return v.p.contradictions[v.k] }
+
+// Claim is RDMA-CM's claim about the flow, 0 for none.
+func (v *View) Claim() Claim { return v.p.claim[v.k] }
+
+// Link is the slot of the peer flow, 0 for none.
+func (v *View) Link() Link { return Link(v.p.peer[v.k].Load()) }
+
+// PortMark shows which flows have the flow's port.
+func (v *View) PortMark() PortMark { return v.p.match[v.k] }
+
+// Contradictions counts the packets that contradicted the flow's pair.
+func (v *View) Contradictions() uint16 { return v.p.contradictions[v.k] }
 
 // InStore is the slot's number in the store.
 func (v *View) InStore() uint32 {
 	return v.g.pages[v.side][v.n/SlotsAPage].Load()*SlotsAPage + uint32(v.k)
 }
 
-// Others is the number of slots of the other side that were ever assigned, Own that of this side.
+// Others is the number of slots of the other side that were ever assigned.
 func (v *View) Others() int { return v.g.Used(1 - v.side) }
-func (v *View) Own() int    { return v.g.Used(v.side) }
 
-// Other returns slot n of the other side if a flow has it, Same that of this side.
+// Own is the number of slots of this side that were ever assigned.
+func (v *View) Own() int { return v.g.Used(v.side) }
+
+// Other returns slot n of the other side if a flow has it.
 func (v *View) Other(n int) (View, bool) {
 	slot, ok := v.s.Occupied(v.g, 1-v.side, n)
 	return slot.View, ok
 }
 
+// Same returns slot n of this side if a flow has it.
 func (v *View) Same(n int) (View, bool) {
 	slot, ok := v.s.Occupied(v.g, v.side, n)
 	return slot.View, ok
@@ -224,12 +255,23 @@ func (s *Slot) Anyone() {
 // RuleOut rules out the flows with a bit in n, of one word of the row.
 func (s *Slot) RuleOut(word int, n uint64) { s.p.row[s.k][word] &^= n }
 
+// EditElimination returns the evidence of the flow's responses, to be changed under Group.Lock.
 func (s *Slot) EditElimination() *Elimination { return &s.p.elimination[s.k] }
-func (s *Slot) SetIdentity(id Identity)       { s.p.id[s.k] = id }
-func (s *Slot) SetClaim(c Claim)              { s.p.claim[s.k] = c }
-func (s *Slot) SetPortMark(m PortMark)        { s.p.match[s.k] = m }
-func (s *Slot) SetNext(i int, psn uint32)     { s.p.next[s.k][i].Store(psn) }
-func (s *Slot) SetAsked(i int, psn uint32)    { s.p.asked[s.k][i].Store(psn) }
+
+// SetIdentity replaces what the port rules need of the flow.
+func (s *Slot) SetIdentity(id Identity) { s.p.id[s.k] = id }
+
+// SetClaim replaces RDMA-CM's claim about the flow.
+func (s *Slot) SetClaim(c Claim) { s.p.claim[s.k] = c }
+
+// SetPortMark replaces the marks of the last judgement of ports.
+func (s *Slot) SetPortMark(m PortMark) { s.p.match[s.k] = m }
+
+// SetNext replaces one of the PSNs of Next.
+func (s *Slot) SetNext(i int, psn uint32) { s.p.next[s.k][i].Store(psn) }
+
+// SetAsked replaces one of the PSNs of Asked.
+func (s *Slot) SetAsked(i int, psn uint32) { s.p.asked[s.k][i].Store(psn) }
 
 // Contradict counts a contradiction of the flow's pair.
 func (s *Slot) Contradict() {
@@ -239,10 +281,12 @@ func (s *Slot) Contradict() {
 // Ended is when RDMA-CM released the flow's connection, in milliseconds modulo 2^32.
 func (s *Slot) Ended() *atomic.Uint32 { return &s.p.ended[s.k] }
 
-// PublishSent and PublishAck replace the flow's words, unless the slot was given to another flow since this one got it with the given
-// lease. Words of 0 show other workers that the flow has ended.
+// PublishSent replaces the PSNs of the flow's requests, unless the slot was given to another flow since this one got it with the given lease. 0
+// shows other workers that the flow has ended.
 func (s *Slot) PublishSent(lease uint16, now Sent) { publish(&s.p.sent[s.k], lease, uint64(now)) }
-func (s *Slot) PublishAck(lease uint16, now Ack)   { publish(&s.p.ack[s.k], lease, uint64(now)) }
+
+// PublishAck does the same with the PSNs of its responses.
+func (s *Slot) PublishAck(lease uint16, now Ack) { publish(&s.p.ack[s.k], lease, uint64(now)) }
 
 func publish(word *atomic.Uint64, lease uint16, now uint64) {
 	if was := word.Load(); uint16(was>>49) == lease {

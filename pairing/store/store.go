@@ -25,8 +25,11 @@ const (
 // is lost, or a later packet of the flow brings it again.
 type Lock struct{ held atomic.Uint32 }
 
+// Try takes the lock if it is free.
 func (l *Lock) Try() bool { return l.held.CompareAndSwap(0, 1) }
-func (l *Lock) Release()  { l.held.Store(0) }
+
+// Release frees it.
+func (l *Lock) Release() { l.held.Store(0) }
 
 // TrySoon tries up to 1000 times. It is for messages that come only once. No worker holds a lock for longer than some microseconds.
 func (l *Lock) TrySoon() bool {

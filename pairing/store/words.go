@@ -8,17 +8,22 @@ type Ref uint64
 
 const refBits = 28
 
+// MakeRef names a flow of a worker.
 func MakeRef(worker uint64, generation, index uint32) Ref {
 	return Ref(worker<<(2*refBits) | uint64(generation&(1<<refBits-1))<<refBits | uint64(index))
 }
 
-func (r Ref) Worker() int   { return int(r >> (2 * refBits)) }
+// Worker is the worker's number.
+func (r Ref) Worker() int { return int(r >> (2 * refBits)) }
+
+// Index is the flow's index at that worker.
 func (r Ref) Index() uint32 { return uint32(r & (1<<refBits - 1)) }
 
 // Is reports whether the flow is the one of a generation of its index.
 func (r Ref) Is(generation uint32) bool { return (uint32(r>>refBits)^generation)&(1<<refBits-1) == 0 }
 
 const (
+	// PSNMask has the 24 bits of a PSN.
 	PSNMask = 1<<24 - 1
 	qpMask  = 1<<24 - 1
 	NoteBit = 1 << 31 // set in a word that has a PSN, so that it isn't 0
@@ -31,12 +36,18 @@ const (
 // lease of the slot, which shows a reader whether the word belongs to the flow that has the slot now.
 type Sent uint64
 
+// MakeSent is the word of a flow whose requests have used the PSNs from first to high.
 func MakeSent(first, high uint32, lease uint16) Sent {
 	return Sent(first&PSNMask) | Sent(high&PSNMask)<<24 | 1<<48 | Sent(lease)<<49
 }
 
-func (s Sent) Valid() bool   { return s>>48&1 != 0 }
+// Valid reports whether there were requests.
+func (s Sent) Valid() bool { return s>>48&1 != 0 }
+
+// First is the first PSN.
 func (s Sent) First() uint32 { return uint32(s & PSNMask) }
+
+// High is the highest PSN.
 func (s Sent) High() uint32  { return uint32(s>>24) & PSNMask }
 func (s Sent) lease() uint16 { return uint16(s >> 49) }
 
@@ -54,9 +65,13 @@ func (s Sent) May(psn uint32) bool {
 // Ack has the progress of a flow's responses: bits 0-23 their highest PSN, 48 whether there were any, 49-63 the lease of the slot.
 type Ack uint64
 
+// MakeAck is the word of a flow whose responses have got to psn.
 func MakeAck(psn uint32, lease uint16) Ack { return Ack(psn&PSNMask) | 1<<48 | Ack(lease)<<49 }
 
-func (a Ack) Valid() bool   { return a>>48&1 != 0 }
+// Valid reports whether there were responses.
+func (a Ack) Valid() bool { return a>>48&1 != 0 }
+
+// Last is their highest PSN.
 func (a Ack) Last() uint32  { return uint32(a & PSNMask) }
 func (a Ack) lease() uint16 { return uint16(a >> 49) }
 
@@ -72,8 +87,13 @@ func makeLink(n int, lease uint16, ownPort bool) Link {
 	return l
 }
 
-func (l Link) Number() int   { return int(l&0x1ff) - 1 }
+// Number is the number of the peer flow's slot on its side, -1 for no peer flow.
+func (l Link) Number() int { return int(l&0x1ff) - 1 }
+
+// Lease is the lease of that slot.
 func (l Link) Lease() uint16 { return uint16(l>>9) & leaseMask }
+
+// OwnPort reports whether the flow's UDP source port is its own.
 func (l Link) OwnPort() bool { return l>>24&1 != 0 }
 
 // SharedPort returns the same link, with a UDP source port that is no longer the flow's own.
@@ -84,6 +104,7 @@ func (l Link) SharedPort() Link { return l &^ (1 << 24) }
 //	bits 0-23 destination QP, 24-39 UDP source port, 40 the port has changed and isn't steady yet, 41 UC: nothing is acknowledged
 type Identity uint64
 
+// MakeIdentity is the word of a flow by its destination QP and UDP source port.
 func MakeIdentity(qp uint32, port uint16, varies, unreliable bool) Identity {
 	i := Identity(qp) | Identity(port)<<24
 	if varies {
@@ -95,22 +116,35 @@ func MakeIdentity(qp uint32, port uint16, varies, unreliable bool) Identity {
 	return i
 }
 
-func (i Identity) QP() uint32       { return uint32(i & qpMask) }
-func (i Identity) Port() uint16     { return uint16(i >> 24) }
-func (i Identity) Steady() bool     { return i>>40&1 == 0 }
+// QP is the destination QP.
+func (i Identity) QP() uint32 { return uint32(i & qpMask) }
+
+// Port is the UDP source port.
+func (i Identity) Port() uint16 { return uint16(i >> 24) }
+
+// Steady reports whether the port hasn't changed lately.
+func (i Identity) Steady() bool { return i>>40&1 == 0 }
+
+// Unreliable reports whether the transport is UC.
 func (i Identity) Unreliable() bool { return i>>41&1 != 0 }
 
 // Claim is RDMA-CM's claim about a flow that has a slot: bits 0-23 the source QP, 24-47 the PSN of the flow's first request, 48-63 its UDP
 // source port, 0 for any. It is 0 without a claim.
 type Claim uint64
 
+// MakeClaim is the claim of a source QP, a first PSN and a UDP source port, 0 for any.
 func MakeClaim(sourceQP, psn uint32, port uint16) Claim {
 	return Claim(sourceQP&qpMask) | Claim(psn&PSNMask)<<24 | Claim(port)<<48
 }
 
+// SourceQP is the flow's source QP.
 func (c Claim) SourceQP() uint32 { return uint32(c & qpMask) }
-func (c Claim) PSN() uint32      { return uint32(c>>24) & PSNMask }
-func (c Claim) Port() uint16     { return uint16(c >> 48) }
+
+// PSN is that of the flow's first request.
+func (c Claim) PSN() uint32 { return uint32(c>>24) & PSNMask }
+
+// Port is the flow's UDP source port, 0 for any.
+func (c Claim) Port() uint16 { return uint16(c >> 48) }
 
 // PortMark shows which flows have the same port as this one, at the last judgement of this flow or one of those.
 type PortMark uint8
@@ -132,6 +166,7 @@ type Elimination struct {
 	Wait           uint16 // responses with no flow left until all flows may become possible again
 }
 
+// Only is the number of the only slot of the other side that is left, or -1.
 func (e Elimination) Only() int { return int(e.OnlyIs) - 1 }
 
 // Restart clears the evidence of responses, but not the counts of its errors.

@@ -3,6 +3,7 @@ package scenario_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/cnpgate/cnpgate/sim/scenario"
@@ -22,7 +23,7 @@ func TestCollectives(t *testing.T) {
 	const earlier = 1 / 0.85 // 15 % earlier
 	cnps := []scenario.Response{scenario.StandardCNP, scenario.FastCNP}
 	rates := []scenario.Response{scenario.LongHaulCNP}
-	all := append(cnps, rates...)
+	all := slices.Concat(cnps, rates)
 	for _, c := range []struct {
 		name, scenario string
 		set            []string
