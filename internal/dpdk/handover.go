@@ -8,8 +8,10 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -23,6 +25,13 @@ const socketsVersion = 1
 
 // mostSockets is how many sockets one message of the kernel's can pass on (SCM_MAX_FD).
 const mostSockets = 253
+
+// answerTime is how long a standby waits for the sockets. A gateway that hangs must not block it, and its watchdog expects it to go on.
+const answerTime = 100 * time.Millisecond
+
+// mostStale is for how long frames may wait in sockets that no gateway reads. Later they do more harm than good: their senders have sent them again, and
+// another gateway may have forwarded them, from sockets of its own.
+const mostStale = 2 * time.Second
 
 // offer passes on an interface's sockets.
 type offer struct {
@@ -87,6 +96,10 @@ func (o *offer) give(c *net.UnixConn) bool {
 	o.ended.Go(func() {
 		_, _ = io.Copy(io.Discard, c)
 		o.takers.Add(-1)
+		_ = c.Close()
+		o.mutex.Lock()
+		defer o.mutex.Unlock()
+		o.takes = slices.DeleteFunc(o.takes, func(other *net.UnixConn) bool { return other == c })
 	})
 	return true
 }
@@ -126,7 +139,13 @@ func (o *offer) close() {
 type heritage struct {
 	pairs []socketPair
 	giver *net.UnixConn
-	ended atomic.Bool // the giver has ended, or uses these sockets no longer
+	ended atomic.Pointer[time.Time] // when the giver ended, or ceased to use these sockets; nil: it uses them
+}
+
+// stale reports whether the frames that wait in the sockets may be too old.
+func (h *heritage) stale() bool {
+	ended := h.ended.Load()
+	return ended != nil && time.Since(*ended) > mostStale
 }
 
 // inherit asks the gateway that uses an interface for its sockets.
@@ -149,7 +168,9 @@ func inheritFrom(path string) (*heritage, error) {
 	}
 	h := &heritage{giver: c}
 	version, rights := make([]byte, 1), make([]byte, unix.CmsgSpace(4*mostSockets))
+	_ = c.SetReadDeadline(time.Now().Add(answerTime))
 	n, size, _, _, err := c.ReadMsgUnix(version, rights)
+	_ = c.SetReadDeadline(time.Time{})
 	var sockets []int
 	if err == nil {
 		sockets, err = socketsOf(rights[:size])
@@ -162,12 +183,16 @@ func inheritFrom(path string) (*heritage, error) {
 		err = fmt.Errorf("%d sockets of version %v were offered, expected pairs of version %d", len(sockets), version[:n], socketsVersion)
 		fallthrough
 	case err != nil:
+		if len(sockets)%2 != 0 { // in no pair
+			_ = unix.Close(sockets[len(sockets)-1])
+		}
 		h.close()
 		return nil, err
 	}
 	go func() {
 		_, _ = io.Copy(io.Discard, c)
-		h.ended.Store(true)
+		now := time.Now()
+		h.ended.Store(&now)
 	}()
 	return h, nil
 }
@@ -181,9 +206,9 @@ func socketsOf(b []byte) ([]int, error) {
 	return unix.ParseUnixRights(&messages[0])
 }
 
-// take is the sockets, if they are still those of the interface with this index and as many as there are workers. They belong to the caller then.
+// take is the sockets, if they are still those of the interface with this index, as many as there are workers, and not stale. They belong to the caller then.
 func (h *heritage) take(index, workers int) []socketPair {
-	if h == nil || len(h.pairs) != workers {
+	if h == nil || len(h.pairs) != workers || h.stale() {
 		return nil
 	}
 	for _, s := range h.pairs {

@@ -3,6 +3,7 @@
 package dpdk
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 	"testing"
@@ -56,11 +57,25 @@ func TestOffer(t *testing.T) {
 	}
 	h.close()
 	becomes(t, "the offer is still taken", func() bool { return !o.taken() })
+	becomes(t, "the gateway keeps the connection of a standby that has ended", func() bool {
+		o.mutex.Lock()
+		defer o.mutex.Unlock()
+		return len(o.takes) == 0
+	})
 	if h, err = inheritFrom(path); err != nil {
 		t.Fatal(err)
 	}
 	o.close()
-	becomes(t, "the other side doesn't see the end", h.ended.Load)
+	becomes(t, "the other side doesn't see the end", func() bool { return h.ended.Load() != nil })
+	if h.stale() {
+		t.Error("stale at once")
+	}
+	if late := time.Now().Add(-mostStale - time.Second); true {
+		h.ended.Store(&late)
+	}
+	if !h.stale() {
+		t.Error("not stale after long")
+	}
 	h.close()
 	if _, err := inheritFrom(path); err == nil {
 		t.Error("an offer that was closed can be taken")
@@ -73,4 +88,27 @@ func TestOffer(t *testing.T) {
 		t.Errorf("%+v of another version", h)
 	}
 	o.close()
+}
+
+// TestOfferHangs: a gateway that hangs doesn't block the standby.
+func TestOfferHangs(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.lock.sockets")
+	l, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: path, Net: "unixpacket"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	answered := make(chan error, 1)
+	go func() {
+		_, err := inheritFrom(path)
+		answered <- err
+	}()
+	select {
+	case err := <-answered:
+		if err == nil {
+			t.Error("sockets of a gateway that hangs")
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("the standby waits for a gateway that hangs")
+	}
 }

@@ -94,9 +94,13 @@ func (p *kernelInterface) setup(pool *Pool, workers int) (Profile, error) {
 
 // open makes the sockets for the interface with this index, and replaces the present ones, which workers may be using. If it fails, nothing
 // has changed.
-func (p *kernelInterface) open(index int) error {
+func (p *kernelInterface) open(index int) (err error) {
 	p.group = 0
-	defer p.offerSockets()
+	defer func() {
+		if err == nil { // the present ones may be of an interface that is gone
+			p.offerSockets()
+		}
+	}()
 	if len(p.sockets) == 0 {
 		if p.sockets = p.before.take(index, p.workers); p.sockets != nil {
 			return nil

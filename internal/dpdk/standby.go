@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // awaitEvery is how often a gateway that stands by looks whether its devices are free. The kernel releases the locks of a process that has ended, however
@@ -27,6 +29,7 @@ type Standby struct {
 	eal    *EAL      // nil: not started
 	pool   *Pool     // nil: it depends on devices
 	before map[string]*heritage
+	failed time.Time // to get sockets from a gateway that offers some
 }
 
 // NewStandby is a gateway that has not begun to wait.
@@ -101,16 +104,30 @@ func (s *Standby) prepare() error {
 	})
 }
 
-// inherit gets the sockets of interfaces that their gateway offers, and gets them again when that one has others.
+// inherit gets the sockets of interfaces that their gateway offers, and gets them again when that one has others. A gateway that hangs, or has another
+// version, is asked again later.
 func (s *Standby) inherit() {
 	for _, p := range s.cfg.Ports {
 		d, err := parseDevice(p.Device)
-		if err != nil || d.iface == "" || s.before[d.iface] != nil && !s.before[d.iface].ended.Load() {
+		if err != nil || d.iface == "" {
 			continue
 		}
-		if h, err := inherit(d.iface); err == nil {
+		if h := s.before[d.iface]; h != nil && h.ended.Load() == nil {
+			continue
+		} else if h != nil && h.stale() {
+			h.close()
+			delete(s.before, d.iface)
+		}
+		if time.Since(s.failed) < prepareEvery {
+			continue
+		}
+		h, err := inherit(d.iface)
+		switch {
+		case err == nil:
 			s.before[d.iface].close()
 			s.before[d.iface] = h
+		case !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ECONNREFUSED): // it offers some
+			s.failed = time.Now()
 		}
 	}
 }
