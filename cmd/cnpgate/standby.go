@@ -26,7 +26,8 @@ var errOtherDevices = errors.New("the configuration file has changed")
 // standBy waits until no gateway uses the devices of a configuration; nil if the context ended first. The configuration file may change meanwhile: if other
 // devices are to be prepared, the program begins again in the same process, as an EAL can start only once.
 func standBy(ctx context.Context, c *config.Config, load func() (*config.Config, error), log zerolog.Logger) (*standby, error) {
-	s := &standby{followed: followed{cfg: c, load: load, log: log, at: time.Now()}, next: dpdk.NewStandby(withLog(deviceConfig(c), log))}
+	s := &standby{followed: followed{cfg: c, load: load, log: log, at: time.Now()}, next: dpdk.NewStandby(withLog(deviceConfig(c), log)), alive: func() {}}
+	defer func() { s.alive() }()
 	err := s.next.Await(ctx, s.waiting)
 	if err == nil && s.waited {
 		err = s.follow()
@@ -53,7 +54,9 @@ type standby struct {
 	followed
 	next   *dpdk.Standby
 	waited bool
-	last   string // reason
+	last   string    // reason
+	alive  func()    // ends keepAlive
+	fed    time.Time // when that began
 }
 
 // waiting is called at each look that finds a device in use.
@@ -64,7 +67,10 @@ func (s *standby) waiting(reason string) error {
 		s.log.Info().Str("reason", reason).Msg("The gateway is standing by.")
 		_, _ = daemon.SdNotify(false, daemon.SdNotifyReady+"\nSTATUS=standing by: "+reason) // without systemd there is nobody to notify
 	}
-	_, _ = daemon.SdNotify(false, daemon.SdNotifyWatchdog)
+	if time.Since(s.fed) > takeOverLimit/4 { // also between the looks: to allocate much memory takes longer than WatchdogSec
+		s.alive()
+		s.alive, s.fed = keepAlive(takeOverLimit), time.Now()
+	}
 	if time.Since(s.at) < followEvery {
 		return nil
 	}
