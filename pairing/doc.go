@@ -1,8 +1,8 @@
 // Package pairing learns the source QP of RoCEv2 packets.
 //
 // A packet carries its destination QP (BTH, IBTA 9.2), but not its source QP, which a notification has to name (draft-tian 5.2, 6.1). A
-// notification to a wrong QP slows down an innocent job, so the gateway abstains when unsure. docs/qp-rules.md explains the rules to an
-// operator, with the probability that each is wrong, and what an attacker can do.
+// notification to a wrong QP slows down an innocent job, so the gateway abstains when unsure. docs/qp-rules.md explains the rules,
+// with the probability that each is wrong, and what an attacker can do.
 //
 // A connection is two flows, one in each direction, and the destination QP of each is the source QP of the other. So the package learns a
 // flow's source QP by finding its peer flow, the other flow of the connection, among the flows of the opposite direction:

@@ -150,7 +150,7 @@ var mutants = []mutant{
 	{"store/slot.go", "	s.p.match[s.k] = 0\n", ""},
 	{"learn.go", "f.asks, f.seenCM = 0, 0", "f.asks = 0"},
 	{"learner.go", "		case packet.Response:\n			t.acked", "		case packet.Response:\n			t.last = p.PSN\n			t.acked"},
-	// places that another flow has by now
+	// slots that another flow has by now
 	{"flow.go", "if f.slot.Ref() != f.l.ref(f.index) {", "if false {"},
 	{"store/slot.go", "uint16(was>>49) == lease {", "true {"},
 	// the budget
@@ -189,7 +189,7 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// survives runs this package's tests with the mutant in slot of its file. It fails the test if they pass, or don't compile.
+// survives runs this package's tests with the mutant instead of its file. It fails the test if they pass, or don't compile.
 func (m *mutant) survives(t *testing.T, source string) {
 	dir := t.TempDir()
 	mutated, overlay := filepath.Join(dir, filepath.Base(m.file)), filepath.Join(dir, "overlay.json")

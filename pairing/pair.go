@@ -104,7 +104,7 @@ func (l *Learner) pair(slot, peer *store.Slot, a, b store.Ref, why Evidence, own
 		if ok && answer.State() == Confirmed && !guessed {
 			return
 		}
-		l.counts.Contradictions++
+		l.counts.change().Contradictions++
 		old, _ := one.Opposite(view.Number())
 		p.contradict(one)
 		if guessed { // the claim had a PSN that can be guessed, and was probably forged

@@ -49,8 +49,11 @@ func matchPort(f *store.View) portMatch {
 		for ; set != 0; set &= set - 1 {
 			n := w*64 + bits.TrailingZeros64(set)
 			o, ok := f.Other(n)
+			if !ok {
+				continue
+			}
 			i := o.Identity()
-			if !ok || !i.Steady() || i.Unreliable() != id.Unreliable() {
+			if !i.Steady() || i.Unreliable() != id.Unreliable() {
 				continue
 			}
 			m.equal++

@@ -86,7 +86,7 @@ func acknowledges(p *arrival) bool {
 const (
 	// nextSlack is the number of packets, at the start of a retransmission, that may be lost before the gateway.
 	nextSlack   = 3
-	nakSequence = 3
+	nakSequence = 3 // the upper three bits of the AETH's syndrome in a NAK (IBTA 9.7.5.2)
 )
 
 // noteNext records the PSN that a response waits for: the one after the PSN that it acknowledges, or the PSN that a NAK names.

@@ -93,7 +93,7 @@ func drawTrack(t *rapid.T, l *Learner, x flowtable.Index) {
 	*k = track{packets: rapid.Uint32().Draw(t, "counted"), bytes: rapid.Uint32Max(carried).Draw(t, "bytes"), port: 9}
 	k.last = rapid.Uint32Max(store.PSNMask).Draw(t, "last")
 	k.acked = near(t, k.last, "acked")&store.PSNMask | mostly[uint32](t, "acknowledged", ackedBit, 0)
-	k.last |= mostly[uint32](t, "unsettled", 0, inexact)
+	k.last |= mostly[uint32](t, "inexact", 0, inexact)
 	k.wait(mostly[uint16](t, "wait", 9, 0, 1, 2, 3))
 	k.known = uint32(l.table.State(x)) + mostly[uint32](t, "known", 0, 1)
 }

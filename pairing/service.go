@@ -20,7 +20,7 @@ import (
 // Nothing is withdrawn from UD flows, of which there may be any number, at other workers. Instead each use of a UD flow's answer looks the
 // QP up.
 
-// fact is a flow that shows something about a QP.
+// qpFact is a flow that shows something about a QP.
 type qpFact struct {
 	hash uint64 // of the QP, and what the flow shows
 	flow store.Ref
@@ -28,7 +28,7 @@ type qpFact struct {
 
 const (
 	waysAFactSet = 15
-	// maxWitnesses bounds the facts of one fact, so that forged ones don't fill a set.
+	// flowsAFact bounds the flows that show the same about a QP, so that forged ones don't fill a set.
 	flowsAFact = 4
 )
 

@@ -190,7 +190,7 @@ var (
 	QPReuses = declare(Metric{Name: "qp_reuses_total",
 		Help: "Flows that ended because one of their QPs was reused for another connection."})
 	QPEvidenceSkipped = declare(Metric{Name: "qp_evidence_skipped_total",
-		Help: "Times that evidence was ignored, for lack of budget or because another worker held the claim."})
+		Help: "Times that evidence was ignored, for lack of budget or because another worker held the lock."})
 	QPUnpaired = declare(Metric{Name: "qp_unpaired_total",
 		Help: "Times that a flow found no slot in the pairing table."})
 	QPCMDropped = declare(Metric{Name: "qp_cm_dropped_total",

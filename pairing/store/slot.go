@@ -43,7 +43,7 @@ func (g *Group) Used(side int) int { return int(g.used[side].Load()) }
 // Flows is the number of flows that have a slot of a side now.
 func (g *Group) Flows(side int) int { return int(g.flows[side].Load()) }
 
-// Lock protects what its workers share.
+// Lock is needed to assign slots of the group, and to read and change what was found by comparing its flows.
 func (g *Group) Lock() *Lock { return &g.lock }
 
 // Key is the two hosts that the group is of.

@@ -78,7 +78,7 @@ func New(groups []Group, heads []uint32, pages []Page) *Store {
 
 // Group holds the flows between two hosts. Side 0 has those with the lower ingress port of the pair.
 type Group struct {
-	key   Key // under Store.Lock, as hash, next and live
+	key   Key // under Store.Lock, as hash, next and live; lock is enough to read key and hash while a flow has a slot
 	hash  uint64
 	next  uint32   // the next group of the same head, or the next free one
 	index uint32   // in Store.groups
@@ -210,8 +210,8 @@ func (s *Store) newPage(of *Group) uint32 {
 	return n
 }
 
-// Empty finds a slot for a new flow on a side of a group, and adds a page if necessary. If the side is full it returns the slot of a flow
-// that has ended: the caller has to vacate it. Empty needs the group's lock, too.
+// Empty finds a slot for a new flow on a side of a group, and adds a page if necessary. Only if no slot is empty and the side is full, it
+// returns the slot of a flow that has ended: the caller has to vacate it. Empty needs the group's lock, too.
 func (s *Store) Empty(g *Group, side int, now int64, ended func(Ref) bool) (slot Slot, ok bool) {
 	if now < g.full[side] {
 		return slot, false
@@ -224,15 +224,13 @@ func (s *Store) Empty(g *Group, side int, now int64, ended func(Ref) bool) (slot
 
 func (s *Store) empty(g *Group, side int, ended func(Ref) bool) (slot Slot, ok bool) {
 	used := g.Used(side)
-	if full := used == SlotsASide; full || g.Flows(side) < used { // full, or a used slot is empty again
-		for n := range used {
-			if slot, ok := s.Slot(g, side, n); ok && (slot.Ref() == 0 || full && ended(slot.Ref())) {
-				return slot, true
-			}
+	if g.Flows(side) < used { // a used slot is empty again
+		if slot, ok = s.first(g, side, func(r Ref) bool { return r == 0 }); ok {
+			return slot, true
 		}
-		if full {
-			return slot, false
-		}
+	}
+	if used == SlotsASide {
+		return s.first(g, side, ended)
 	}
 	i := used / SlotsAPage
 	if g.pages[side][i].Load() == 0 {
@@ -244,4 +242,14 @@ func (s *Store) empty(g *Group, side int, ended func(Ref) bool) (slot Slot, ok b
 		g.pages[side][i].Store(x)
 	}
 	return s.Slot(g, side, used)
+}
+
+// first returns the first slot of a side that was ever assigned and whose flow, if any, meets a condition.
+func (s *Store) first(g *Group, side int, is func(Ref) bool) (slot Slot, ok bool) {
+	for n := range g.Used(side) {
+		if slot, ok = s.Slot(g, side, n); ok && is(slot.Ref()) {
+			return slot, true
+		}
+	}
+	return Slot{}, false
 }
