@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
@@ -83,11 +84,17 @@ func (s *standby) follow() error {
 	switch {
 	case next == nil:
 		return nil
-	case !reflect.DeepEqual(deviceConfig(next), deviceConfig(s.cfg)):
-		return errOtherDevices
+	case reflect.DeepEqual(deviceConfig(next), deviceConfig(s.cfg)):
+		s.cfg = next
+		return nil
 	}
-	s.cfg = next
-	return nil
+	faults, _ := dpdk.Check(deviceConfig(next))
+	faults = slices.DeleteFunc(faults, func(f dpdk.Fault) bool { return f.Part == dpdk.MemorySize }) // this process has some that it would give back
+	if len(faults) > 0 {
+		s.log.Error().Err(located(next, faults)).Msg("The configuration file has changed and can't be used on this host. The standby uses the one that it read before.")
+		return nil
+	}
+	return errOtherDevices
 }
 
 // again executes the program again.

@@ -15,6 +15,7 @@ import (
 	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/testkit/ontime"
 	"github.com/cnpgate/cnpgate/internal/prefix"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 )
@@ -152,6 +153,9 @@ func TestNotificationNamesTheProxy(t *testing.T) {
 // TestStream: what is sent after the stream began comes, in order; what was overwritten before it could be read is counted; the stream ends with the
 // client or with the gateway.
 func TestStream(t *testing.T) {
+	if ontime.Again(t) { // the server gives a client that doesn't read ten seconds
+		return
+	}
 	g := newGate(t, 1)
 	g.notifies(t)
 	g.see(t, 0, 0, longHaulData)

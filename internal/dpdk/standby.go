@@ -98,9 +98,9 @@ func (s *Standby) prepare() error {
 	if slices.ContainsFunc(p.devices, func(d device) bool { return d.pci }) {
 		return nil // the first device has the NUMA node, and may want larger buffers
 	}
-	return e.Do(func() (err error) {
-		s.pool, err = newPool(e, p.frames, p.room, -1)
-		return err
+	return e.Do(func() error {
+		s.pool, _ = newPool(e, p.frames, p.room, -1) // without it the pool is made at the takeover
+		return nil
 	})
 }
 
