@@ -15,9 +15,9 @@ import (
 	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/packet"
-	"github.com/cnpgate/cnpgate/internal/testkit/ontime"
 	"github.com/cnpgate/cnpgate/internal/prefix"
 	"github.com/cnpgate/cnpgate/internal/testkit"
+	"github.com/cnpgate/cnpgate/internal/testkit/ontime"
 )
 
 // notifies makes a gateway notify the senders of 10.1.0.0/16 of each packet.
