@@ -73,8 +73,8 @@ type plan struct {
 	onlyLooks bool // nothing is opened, not even for a check
 	waits     bool // another gateway uses the devices, and will end
 
-	pool   *Pool                // made before; nil: none
-	before map[string]*heritage // by interface
+	pool   *Pool                      // made before; nil: none
+	before map[string]*offeredSockets // by interface
 }
 
 // startPlan is a plan without ports.

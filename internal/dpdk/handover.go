@@ -135,21 +135,21 @@ func (o *offer) close() {
 	o.ended.Wait()
 }
 
-// heritage are the sockets of an interface that another gateway has offered.
-type heritage struct {
+// offeredSockets are those of an interface that another gateway has offered.
+type offeredSockets struct {
 	pairs []socketPair
 	giver *net.UnixConn
 	ended atomic.Pointer[time.Time] // when the giver ended, or ceased to use these sockets; nil: it uses them
 }
 
 // stale reports whether the frames that wait in the sockets may be too old.
-func (h *heritage) stale() bool {
+func (h *offeredSockets) stale() bool {
 	ended := h.ended.Load()
 	return ended != nil && time.Since(*ended) > mostStale
 }
 
 // inherit asks the gateway that uses an interface for its sockets.
-func inherit(iface string) (*heritage, error) {
+func inherit(iface string) (*offeredSockets, error) {
 	key, err := resource{interfaceResource, iface}.key()
 	if err != nil {
 		return nil, err
@@ -161,12 +161,12 @@ func inherit(iface string) (*heritage, error) {
 	return inheritFrom(offerPath(filepath.Join(dir, key+".lock")))
 }
 
-func inheritFrom(path string) (*heritage, error) {
+func inheritFrom(path string) (*offeredSockets, error) {
 	c, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: path, Net: "unixpacket"})
 	if err != nil {
 		return nil, err
 	}
-	h := &heritage{giver: c}
+	h := &offeredSockets{giver: c}
 	version, rights := make([]byte, 1), make([]byte, unix.CmsgSpace(4*mostSockets))
 	_ = c.SetReadDeadline(time.Now().Add(answerTime))
 	n, size, _, _, err := c.ReadMsgUnix(version, rights)
@@ -207,7 +207,7 @@ func socketsOf(b []byte) ([]int, error) {
 }
 
 // take is the sockets, if they are still those of the interface with this index, as many as there are workers, and not stale. They belong to the caller then.
-func (h *heritage) take(index, workers int) []socketPair {
+func (h *offeredSockets) take(index, workers int) []socketPair {
 	if h == nil || len(h.pairs) != workers || h.stale() {
 		return nil
 	}
@@ -222,7 +222,7 @@ func (h *heritage) take(index, workers int) []socketPair {
 }
 
 // close closes the sockets that nobody has taken.
-func (h *heritage) close() {
+func (h *offeredSockets) close() {
 	if h == nil {
 		return
 	}

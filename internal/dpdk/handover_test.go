@@ -70,9 +70,8 @@ func TestOffer(t *testing.T) {
 	if h.stale() {
 		t.Error("stale at once")
 	}
-	if late := time.Now().Add(-mostStale - time.Second); true {
-		h.ended.Store(&late)
-	}
+	late := time.Now().Add(-mostStale - time.Second)
+	h.ended.Store(&late)
 	if !h.stale() {
 		t.Error("not stale after long")
 	}

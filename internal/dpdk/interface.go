@@ -37,9 +37,9 @@ type kernelInterface struct {
 
 	lock    *lock // of the interface
 	sockets []socketPair
-	before  *heritage // of the gateway before this one; nil: none
-	offer   *offer    // to the next one; nil: none
-	group   int       // PACKET_FANOUT group, which spreads frames over the workers' sockets
+	before  *offeredSockets // of the gateway before this one; nil: none
+	offer   *offer          // to the next one; nil: none
+	group   int             // PACKET_FANOUT group, which spreads frames over the workers' sockets
 	c       []*C.struct_cnp_socket
 
 	discarded uint64 // frames that waited when the port was stopped

@@ -28,12 +28,12 @@ type Standby struct {
 	tried  time.Time // to start the EAL
 	eal    *EAL      // nil: not started
 	pool   *Pool     // nil: it depends on devices
-	before map[string]*heritage
+	before map[string]*offeredSockets
 	failed time.Time // to get sockets from a gateway that offers some
 }
 
 // NewStandby is a gateway that has not begun to wait.
-func NewStandby(cfg Config) *Standby { return &Standby{cfg: cfg, before: map[string]*heritage{}} }
+func NewStandby(cfg Config) *Standby { return &Standby{cfg: cfg, before: map[string]*offeredSockets{}} }
 
 // Await waits until no gateway uses the devices of the ports, and looks for the first time at once. While it waits, it calls waiting with the reason at each
 // look, and ends with its error, if any. It can be called again then.
