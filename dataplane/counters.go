@@ -6,6 +6,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane/account"
+	"github.com/cnpgate/cnpgate/dataplane/egress"
 )
 
 // counters are one worker's, in plain memory that only its goroutine touches; publish copies them for other goroutines.
@@ -69,18 +70,18 @@ func (w *Worker) publish() {
 	w.notifications.publish()
 	w.suppressions.publish()
 	for port := range w.egress {
-		mine, out, q := &w.counters.ports[port], &w.counters.published[port], &w.egress[port]
+		mine, out, q, p := &w.counters.ports[port], &w.counters.published[port], &w.egress[port], w.pacers[port]
 		mine.publish(out)
-		if q.pacer != nil {
-			store(&out.pacedFrames, uint64(q.pacer.held))
-			store(&out.pacedBytes, q.pacer.bytes)
+		if p != nil {
+			store(&out.pacedFrames, uint64(p.held))
+			store(&out.pacedBytes, p.bytes)
 		}
 		if len(w.plane.workers) > 1 {
 			w.publishShares(port)
 		}
-		for class := range q.classes {
-			store(&out.depth[class], q.depth[class])
-			if n := int64(q.classes[class].n); out.frames[class].Load() != n {
+		for class := range q.Classes {
+			store(&out.depth[class], q.Classes[class].Depth)
+			if n := int64(q.Classes[class].Len()); out.frames[class].Load() != n {
 				out.frames[class].Store(n)
 			}
 			if peak := mine.peak[class]; peak > 0 { // frames have come
@@ -89,7 +90,7 @@ func (w *Worker) publish() {
 					out.peak[class].Store(peak)
 				}
 				store(&out.watermark[class], mine.watermark[class])
-				store(&out.marked[class], q.states[class].marked)
+				store(&out.marked[class], w.states[port][class].marked)
 			}
 		}
 	}
@@ -112,7 +113,7 @@ func (c *portCounters) publish(out *publishedPort) {
 
 // publishShares publishes what other workers need of the flows' shares of a port's queue.
 func (w *Worker) publishShares(port int) {
-	for class := range w.egress[port].classes {
+	for class := range w.egress[port].Classes {
 		w.trackForOthers(port, class)
 		w.publishLargest(port, class)
 	}
@@ -125,8 +126,8 @@ func store(to *atomic.Uint64, value uint64) {
 }
 
 // readOthers reads the other workers' published values of a port's queue into q, for this burst. A single worker need not call it.
-func (d *Dataplane) readOthers(port, worker int, q *egress) {
-	for class := range q.classes {
+func (d *Dataplane) readOthers(port, worker int, q *egress.Port) {
+	for class := range q.Classes {
 		bytes, frames := uint64(0), 0
 		for i, w := range d.workers {
 			if i != worker {
@@ -134,7 +135,7 @@ func (d *Dataplane) readOthers(port, worker int, q *egress) {
 				frames += int(w.counters.published[port].frames[class].Load())
 			}
 		}
-		q.others[class], q.othersFrames[class] = bytes, frames
+		q.Classes[class].Others, q.Classes[class].OthersFrames = bytes, frames
 	}
 }
 
@@ -142,24 +143,24 @@ func (d *Dataplane) readOthers(port, worker int, q *egress) {
 func (w *Worker) publishLargest(port, class int) {
 	var largest [congestion.MaxFlowsPerRound]uint64
 	top := largest[:w.policy.Ports[port].FlowsPerRound]
-	w.egress[port].top(class, top)
+	w.egress[port].Classes[class].Top(top)
 	for i, bytes := range largest {
 		store(&w.counters.published[port].largest[class][i], bytes)
 		if bytes == 0 {
 			break // what is behind doesn't count
 		}
 	}
-	sums, out := w.egress[port].sums(class), &w.counters.published[port]
-	store(&out.flowBytes[class], sums.bytes)
-	store(&out.flowSquares[class], sums.squares)
+	sums, out := w.egress[port].Classes[class].Sums(), &w.counters.published[port]
+	store(&out.flowBytes[class], sums.Bytes)
+	store(&out.flowSquares[class], sums.Squares)
 }
 
 // addSums adds the other workers' published sums of a class to the worker's own.
-func (d *Dataplane) addSums(port, class, worker int, to *sums) {
+func (d *Dataplane) addSums(port, class, worker int, to *egress.Sums) {
 	for i, w := range d.workers {
 		if i != worker {
-			to.bytes += w.counters.published[port].flowBytes[class].Load()
-			to.squares += w.counters.published[port].flowSquares[class].Load()
+			to.Bytes += w.counters.published[port].flowBytes[class].Load()
+			to.Squares += w.counters.published[port].flowSquares[class].Load()
 		}
 	}
 }

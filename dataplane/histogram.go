@@ -91,7 +91,7 @@ func (w *Worker) sample() {
 		q, port := &w.egress[i], &h.ports[i]
 		if w.id == 0 {
 			for class := range port.occupancy {
-				port.occupancy[class].add(q.depth[class]+q.others[class], 1)
+				port.occupancy[class].add(q.Classes[class].Waiting(), 1)
 				port.occupancy[class].publish()
 			}
 		}

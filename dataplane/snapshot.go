@@ -88,11 +88,10 @@ func (w *Worker) answerQueue(s *Snapshot, of *QueueFlows) {
 			s.add(w, f)
 		}
 	}
-	q := &w.egress[of.Port]
-	q.track(of.Class)
-	r := &q.classes[of.Class]
-	for step, i := max(r.n/sampledFrames, 1), 0; i < r.n; i += step {
-		if f := r.tags[r.place(i)]; f.Index != flowtable.None && w.flows.Live(f) {
+	c := &w.egress[of.Port].Classes[of.Class]
+	c.Track()
+	for step, i := max(c.Len()/sampledFrames, 1), 0; i < c.Len(); i += step {
+		if _, f := c.At(i); f.Index != flowtable.None && w.flows.Live(f) {
 			s.add(w, f)
 		}
 	}

@@ -64,7 +64,7 @@ func (w *Worker) freeOffered() {
 		for _, f := range t.offered[:t.freed] {
 			w.batch.Free = append(w.batch.Free, f.Buf)
 		}
-		b.Tx = w.egress[t.port].list
+		b.Tx = w.egress[t.port].List()
 	}
 }
 
