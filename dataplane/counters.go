@@ -70,34 +70,24 @@ func (w *Worker) publish() {
 	w.notifications.publish()
 	w.suppressions.publish()
 	for port := range w.egress {
-		mine, out, q, p := &w.counters.ports[port], &w.counters.published[port], &w.egress[port], w.pacers[port]
-		mine.publish(out)
-		if p != nil {
-			store(&out.pacedFrames, uint64(p.held))
-			store(&out.pacedBytes, p.bytes)
+		q, out := &w.egress[port], &w.counters.published[port]
+		w.counters.ports[port].publish(out, q, w.pacers[port], w.states[port])
+		if len(w.plane.workers) == 1 {
+			continue
 		}
-		if len(w.plane.workers) > 1 {
-			w.publishShares(port)
-		}
+		policy := &w.policy.Ports[port]
 		for class := range q.Classes {
-			store(&out.depth[class], q.Classes[class].Depth)
-			if n := int64(q.Classes[class].Len()); out.frames[class].Load() != n {
-				out.frames[class].Store(n)
+			c := &q.Classes[class]
+			if w.ports[port].Role == WAN && policy.Level(c.Waiting()) == congestion.Second {
+				c.Track() // any worker may notify a sender, and the others need the largest shares
 			}
-			if peak := mine.peak[class]; peak > 0 { // frames have come
-				mine.peak[class] = 0
-				if peak > out.peak[class].Load() {
-					out.peak[class].Store(peak)
-				}
-				store(&out.watermark[class], mine.watermark[class])
-				store(&out.marked[class], w.states[port][class].marked)
-			}
+			out.publishShares(c, class, policy.FlowsPerRound)
 		}
 	}
 }
 
-// publish copies the counters that have changed.
-func (c *portCounters) publish(out *publishedPort) {
+// publish copies what has changed in the counters and the queue of a port.
+func (c *portCounters) publish(out *publishedPort, q *egress.Port, p *pacer, states []classState) {
 	for word := range c.changed {
 		changed := c.changed[word]
 		if changed == 0 {
@@ -109,14 +99,39 @@ func (c *portCounters) publish(out *publishedPort) {
 			out.count[n].Store(c.count[n])
 		}
 	}
+	if p != nil {
+		store(&out.pacedFrames, uint64(p.held))
+		store(&out.pacedBytes, p.bytes)
+	}
+	for class := range q.Classes {
+		store(&out.depth[class], q.Classes[class].Depth)
+		if n := int64(q.Classes[class].Len()); out.frames[class].Load() != n {
+			out.frames[class].Store(n)
+		}
+		if peak := c.peak[class]; peak > 0 { // frames have come
+			c.peak[class] = 0
+			if peak > out.peak[class].Load() {
+				out.peak[class].Store(peak)
+			}
+			store(&out.watermark[class], c.watermark[class])
+			store(&out.marked[class], states[class].marked)
+		}
+	}
 }
 
-// publishShares publishes what other workers need of the flows' shares of a port's queue.
-func (w *Worker) publishShares(port int) {
-	for class := range w.egress[port].Classes {
-		w.trackForOthers(port, class)
-		w.publishLargest(port, class)
+// publishShares publishes the largest shares of a class, at most n, and the sums of all.
+func (p *publishedPort) publishShares(c *egress.Class, class, n int) {
+	var largest [congestion.MaxFlowsPerRound]uint64
+	c.Top(largest[:n])
+	for i, bytes := range largest {
+		store(&p.largest[class][i], bytes)
+		if bytes == 0 {
+			break // what is behind doesn't count
+		}
 	}
+	sums := c.Sums()
+	store(&p.flowBytes[class], sums.Bytes)
+	store(&p.flowSquares[class], sums.Squares)
 }
 
 func store(to *atomic.Uint64, value uint64) {
@@ -137,22 +152,6 @@ func (d *Dataplane) readOthers(port, worker int, q *egress.Port) {
 		}
 		q.Classes[class].Others, q.Classes[class].OthersFrames = bytes, frames
 	}
-}
-
-// publishLargest publishes the largest shares of a class, at most as many as a round may notify.
-func (w *Worker) publishLargest(port, class int) {
-	var largest [congestion.MaxFlowsPerRound]uint64
-	top := largest[:w.policy.Ports[port].FlowsPerRound]
-	w.egress[port].Classes[class].Top(top)
-	for i, bytes := range largest {
-		store(&w.counters.published[port].largest[class][i], bytes)
-		if bytes == 0 {
-			break // what is behind doesn't count
-		}
-	}
-	sums, out := w.egress[port].Classes[class].Sums(), &w.counters.published[port]
-	store(&out.flowBytes[class], sums.Bytes)
-	store(&out.flowSquares[class], sums.Squares)
 }
 
 // addSums adds the other workers' published sums of a class to the worker's own.

@@ -15,15 +15,13 @@ type observer struct {
 // Begin implements flowtable.Observer.
 func (o *observer) Begin(x flowtable.Index) {
 	o.w.learner.Begin(x)
-	if o.w.trace != nil {
-		o.w.trace.began(x)
-	}
+	o.w.trace.began(x)
 }
 
 // End implements flowtable.Observer.
 func (o *observer) End(x flowtable.Index, why flowtable.Ending) {
 	if o.ended != nil {
-		o.w.record(x, &o.record)
+		o.record.of(o.w, x)
 		if o.record.Ended == pairing.Open {
 			o.record.Ended = endings[why]
 		}

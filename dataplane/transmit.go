@@ -24,9 +24,7 @@ func (w *Worker) completeTransmits(port int) {
 	if len(b.Lost) > 0 {
 		w.countLost(port)
 	}
-	if w.trace != nil {
-		w.trace.left(w, b.Tx[:b.Sent], b.Lost)
-	}
+	w.trace.left(b.Tx[:b.Sent], b.Lost)
 	left := q.Complete(w.now, b.Tx, b.Sent)
 	if q.Offered.Ahead > 0 {
 		w.plane.links[port].completePFC(left.Ahead, len(b.Lost) > 0 && b.Lost[0].Place == 0)
