@@ -7,6 +7,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/fastpath"
 	"github.com/cnpgate/cnpgate/ratelimit"
 )
 
@@ -171,7 +172,7 @@ func (f *account) begin(generation uint32) {
 }
 
 // notify records that a notification was sent at the time now, or would have been in observe mode.
-func (f *account) notify(now int64) { store64(&f.lastNotified, ratelimit.Stamp(now)) }
+func (f *account) notify(now int64) { fastpath.Store64(&f.lastNotified, ratelimit.Stamp(now)) }
 
 // lastNotifiedOf is the time of the last notification about the flow with an index and generation, 0 for never, and for a flow that has
 // ended. Any goroutine may call it.
