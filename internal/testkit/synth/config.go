@@ -1,7 +1,6 @@
 package synth
 
-import (
-)
+import ()
 
 // End is a side of the tap.
 type End uint8
