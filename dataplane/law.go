@@ -139,7 +139,7 @@ func (w *Worker) law(r *response, b *batch, these mask, depth float64) (marked m
 		}
 	}
 	if w.inHand = notInHand; w.trace != nil {
-		w.trace.judged(w, these, c.Fair)
+		w.trace.judged(these, c.Fair)
 	}
 	w.lawParts[r.out*account.MaxClasses+r.class].obeyed.Store(uint64(s.obeyed))
 	return marked

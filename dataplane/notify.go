@@ -197,14 +197,6 @@ func (w *Worker) suppressFlow(r *response, x flowtable.Index, s Suppression) {
 	w.suppress(r.in, s)
 }
 
-// trackForOthers tracks the shares of a class while any worker may notify a sender of it: the other workers need its largest shares.
-func (w *Worker) trackForOthers(port, class int) {
-	q := &w.egress[port]
-	if w.ports[port].Role == WAN && w.policy.Ports[port].Level(q.depth[class]+q.others[class]) == congestion.Second {
-		q.track(class)
-	}
-}
-
 // due reports whether the flow's sender was not notified within the minimum interval (draft-tian 5.5), by this worker or by another one
 // that received packets of the flow.
 func (w *Worker) due(p *PortPolicy, x flowtable.Index, a *account.Flow) bool {

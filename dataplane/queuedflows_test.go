@@ -115,7 +115,7 @@ func queuedFlows(seed int64) (did happened, err error) {
 						did.renewed++
 					}
 					w.flows.Renew(x, w.now)
-					w.nameAnew(found[:n], found[i])
+					replace(found[:n], found[i], w.flows.Ref(x))
 				}
 			}
 			q := &w.egress[p]
