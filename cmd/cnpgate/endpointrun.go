@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -51,7 +50,7 @@ func (f *endpointFlags) run(c *cobra.Command, _ []string) error {
 		return err
 	}
 	log := logger().Level(zerolog.WarnLevel)
-	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM)
+	ctx, stop := untilStopped()
 	defer stop()
 	devices, err := openPort(f.port(), log)
 	if err != nil {

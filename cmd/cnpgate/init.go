@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"github.com/cnpgate/cnpgate/control/api"
 	"github.com/cnpgate/cnpgate/control/config"
@@ -208,7 +206,7 @@ func (f *initFlags) hear(p *propose.Proposal, say func(string)) (time.Duration, 
 	if f.listen == 0 {
 		return 0, 0, nil
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM)
+	ctx, stop := untilStopped()
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, f.listen)
 	defer cancel()

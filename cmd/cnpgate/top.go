@@ -7,15 +7,13 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"net/url"
 	"os"
-	"os/signal"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"github.com/cnpgate/cnpgate/control/api"
+	"github.com/cnpgate/cnpgate/control/report"
 )
 
 type topFlags struct {
@@ -42,10 +40,7 @@ senders react. In a pipe it prints each time below the one before; --count 1 pri
   REACTION     change of the flow's rate since its first notification in its latest episode; "-": not known
 
 In a terminal these keys act at once: p, u, s, f show ports, queues, senders, flows; r, d, n, a sort by rate, queue depth, notifications, name; q quits. On a
-display of less than 120 columns long addresses are cut at the front. -o json prints one object per line.
-
-` + showSocket,
-		Args: noArguments,
+display of less than 120 columns long addresses are cut at the front. -o json prints one object per line.`,
 		RunE: func(c *cobra.Command, _ []string) error { return f.top(c) },
 	}
 	wordFlag(c, &f.by, "by", "", "what to show", topKinds...)
@@ -56,22 +51,19 @@ display of less than 120 columns long addresses are cut at the front. -o json pr
 	c.Flags().Uint32VarP(&f.limit, "limit", "n", 0, "print at most this many rows; 0: as many as fit, in a pipe 20")
 	c.Flags().Uint32Var(&f.count, "count", 0, "end after this many looks; 0: don't")
 	outputFlag(c, &f.output)
-	f.addSocket(c)
-	return c
+	return f.ofGateway(c)
 }
 
 func (f *topFlags) top(c *cobra.Command) error {
 	if f.interval < leastWatch || f.interval > api.MaxInterval {
 		return fmt.Errorf("--interval is %v, expected %v to %v", f.interval, leastWatch, api.MaxInterval)
 	}
-	socket, err := f.where(c)
-	if err != nil {
-		return err
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM)
-	defer stop()
+	return f.ask(c, func(ctx context.Context, client *api.Client) error { return f.run(ctx, c, client) })
+}
+
+func (f *topFlags) run(ctx context.Context, c *cobra.Command, client *api.Client) error {
 	looks := make(chan look)
-	go f.look(ctx, api.NewClient(socket), looks)
+	go f.look(ctx, client, looks)
 	first := <-looks // an error belongs below the command line, not on a screen that vanishes
 	if first.err != nil {
 		if ctx.Err() != nil {
@@ -114,29 +106,26 @@ func (f *topFlags) look(ctx context.Context, client *api.Client, to chan<- look)
 
 // read takes the interval, for which the gateway measures rates, except the first time.
 func (f *topFlags) read(ctx context.Context, client *api.Client, first bool) (r *reading, err error) {
-	r = &reading{}
 	values := f.filter.values()
 	if !first {
-		values = withInterval(values, f.interval)
+		values.Set("interval", f.interval.String())
 	}
-	if r.flows, err = client.Flows(ctx, values); err != nil {
+	flows, err := api.Get[api.FlowsBody](ctx, client, api.Path(api.FlowsPath, values))
+	if err != nil {
 		return nil, err
 	}
-	if r.counters, err = client.Counters(ctx, api.CountersPath); err != nil {
+	r = &reading{flows: flows.Flows}
+	if r.counters, err = api.Get[report.Counters](ctx, client, api.CountersPath); err != nil {
 		return nil, err
 	}
 	r.at = time.Now()
-	if r.episodes, err = client.Episodes(ctx); err != nil {
+	episodes, err := api.Get[api.Episodes](ctx, client, api.EpisodesPath)
+	if err != nil {
 		return nil, err
 	}
-	h, err := client.Health(ctx)
-	r.problems = h.Problems
+	h, err := api.Get[api.Health](ctx, client, api.HealthPath)
+	r.episodes, r.problems = episodes.Episodes, h.Problems
 	return r, err
-}
-
-func withInterval(values url.Values, interval time.Duration) url.Values {
-	values.Set("interval", interval.String())
-	return values
 }
 
 // follow shows each reading until the context ends, the user quits, or there were enough.
