@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane/account"
 )
 
 // counters are one worker's, in plain memory that only its goroutine touches; publish copies them for other goroutines.
@@ -16,24 +17,24 @@ type counters struct {
 type portCounters struct {
 	changed   [changedWords]uint64 // a bit for each counter that was not published since it changed
 	count     [Counters]uint64
-	watermark [MaxClasses]uint64
-	peak      [MaxClasses]uint64 // as watermark, of this step
+	watermark [account.MaxClasses]uint64
+	peak      [account.MaxClasses]uint64 // as watermark, of this step
 }
 
 // publishedPort is the data of one worker and port that any goroutine may read.
 type publishedPort struct {
 	count     [Counters]atomic.Uint64
-	depth     [MaxClasses]atomic.Uint64 // bytes waiting
-	frames    [MaxClasses]atomic.Int64  // frames waiting
-	watermark [MaxClasses]atomic.Uint64 // the most bytes that waited, at all workers together
-	peak      [MaxClasses]atomic.Uint64 // as watermark, since TakePeak was called
-	marked    [MaxClasses]atomic.Uint64 // packets marked CE
+	depth     [account.MaxClasses]atomic.Uint64 // bytes waiting
+	frames    [account.MaxClasses]atomic.Int64  // frames waiting
+	watermark [account.MaxClasses]atomic.Uint64 // the most bytes that waited, at all workers together
+	peak      [account.MaxClasses]atomic.Uint64 // as watermark, since TakePeak was called
+	marked    [account.MaxClasses]atomic.Uint64 // packets marked CE
 	// held by pacing
 	pacedFrames, pacedBytes atomic.Uint64
 	// bytes of the flows with the largest shares of each class, the largest first
-	largest [MaxClasses][congestion.MaxFlowsPerRound]atomic.Uint64
+	largest [account.MaxClasses][congestion.MaxFlowsPerRound]atomic.Uint64
 	// sums of each class
-	flowBytes, flowSquares [MaxClasses]atomic.Uint64
+	flowBytes, flowSquares [account.MaxClasses]atomic.Uint64
 	_                      [64]byte // no line shared with the next port
 }
 
@@ -186,11 +187,11 @@ func (d *Dataplane) mergeLargest(port, class, worker int, top []uint64) {
 // PortStats has the published values of one port, of all workers together. Each number is exact to a burst.
 type PortStats struct {
 	Count     [Counters]uint64
-	Depth     [MaxClasses]uint64 // bytes waiting, by class
-	Frames    [MaxClasses]int64  // frames waiting
-	Watermark [MaxClasses]uint64 // the most bytes that waited at once
-	Marked    [MaxClasses]uint64 // packets marked CE
-	Fair      [MaxClasses]uint64 // the control law's fair rate, bit/s; 0: none was computed yet
+	Depth     [account.MaxClasses]uint64 // bytes waiting, by class
+	Frames    [account.MaxClasses]int64  // frames waiting
+	Watermark [account.MaxClasses]uint64 // the most bytes that waited at once
+	Marked    [account.MaxClasses]uint64 // packets marked CE
+	Fair      [account.MaxClasses]uint64 // the control law's fair rate, bit/s; 0: none was computed yet
 	// RTTSamples are the round-trip times that were measured, by source.
 	RTTSamples [congestion.RTTSources]uint64
 	// PacedFrames and PacedBytes are held by pacing, in addition to those queued in the classes.
@@ -206,7 +207,7 @@ func (d *Dataplane) Port(port int) PortStats {
 		s.RTTSamples[source] = d.paths[port].samples[source].Load()
 	}
 	for class := range s.Fair {
-		s.Fair[class] = uint64(8e9 * d.fair[port*MaxClasses+class].fair())
+		s.Fair[class] = uint64(8e9 * d.fair[port*account.MaxClasses+class].fair())
 	}
 	for _, w := range d.workers {
 		p := &w.counters.published[port]

@@ -31,8 +31,8 @@ func (w *Worker) record(x flowtable.Index, r *FlowRecord) {
 	r.Ended = r.View.Ended()
 	r.Unresponsive = w.lawSenders.unresponsive(&r.Key)
 	r.Queued, r.Marked, r.Notified = 0, 0, [congestion.Formats]uint32{}
-	if a := w.accounts.find(x); a != nil {
-		r.Queued, r.Marked, r.Notified = w.accounts.queuedBytes(x, a), a.marked, a.notified
+	if a := w.accounts.Find(x); a != nil {
+		r.Queued, r.Marked, r.Notified = w.accounts.QueuedBytes(x, a), a.Marked, a.Notified
 	}
 }
 

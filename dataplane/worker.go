@@ -6,6 +6,7 @@ import (
 	"github.com/cnpgate/cnpgate/cnpdec"
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane/account"
 	"github.com/cnpgate/cnpgate/dataplane/host"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
@@ -30,7 +31,7 @@ type Worker struct {
 
 	flows      *flowtable.Table
 	learner    *pairing.Learner
-	accounts   accounts
+	accounts   account.Table
 	egress     []egress
 	senders    senders
 	lawFlows   []lawFlow // by flowtable.Index
@@ -110,10 +111,10 @@ func (w *Worker) initFlows(c *Config) error {
 	if w.learner, err = w.plane.pairing.Join(w.flows, memory); err != nil {
 		return err
 	}
-	if memory, err = c.Allocate(accountsSize(c.Flows)); err != nil {
+	if memory, err = c.Allocate(account.Size(c.Flows)); err != nil {
 		return err
 	}
-	w.accounts = newAccounts(memory, w.flows)
+	w.accounts = account.New(memory, w.flows)
 	if memory, err = c.Allocate(sendersSize()); err != nil {
 		return err
 	}
