@@ -191,14 +191,7 @@ func (f *initFlags) single() (hosts []netip.Prefix, err error) {
 	case f.wan != "" && len(f.hosts) > 0:
 		return nil, errors.New("--hosts is for a single mirror port of both directions; leave out --wan, or --hosts")
 	}
-	for _, text := range f.hosts {
-		p, err := config.ParsePrefix(text)
-		if err != nil {
-			return nil, fmt.Errorf("--hosts: %w", err)
-		}
-		hosts = append(hosts, p)
-	}
-	return hosts, nil
+	return prefixes("--hosts", f.hosts)
 }
 
 // hear listens until the time is over or a signal comes.

@@ -135,7 +135,7 @@ var flowColumns = []flowColumn{
 		}
 		return *f.RateBPS
 	}},
-	{"AGE", func(f *api.Flow) string { return rounded(time.Duration(f.AgeNS)).String() }, func(f *api.Flow) uint64 { return uint64(f.AgeNS) }},
+	{"AGE", func(f *api.Flow) string { return report.Ago(f.AgeNS).String() }, func(f *api.Flow) uint64 { return uint64(f.AgeNS) }},
 	numbered("PACKETS", func(f *api.Flow) uint64 { return f.Packets }),
 	numbered("BYTES", func(f *api.Flow) uint64 { return f.Bytes }),
 	{"QUEUED", func(f *api.Flow) string { return report.Size(f.QueuedBytes) }, func(f *api.Flow) uint64 { return f.QueuedBytes }},

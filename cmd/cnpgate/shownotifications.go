@@ -56,7 +56,7 @@ var notificationColumns = []struct {
 }{{"TIME", 15}, {"PORT", 6}, {"CLASS", 7}, {"KIND", 13}, {"ACTION", 16}, {"LEVEL", 5}, {"SOURCE", 15}, {"QP", 8}, {"EVIDENCE", 8}, {"DESTINATION", 15}, {"QP", 8}, {"WHY", 0}}
 
 func notificationCells(n *report.Notification) []string {
-	kind, action := n.Kind, asked(n)
+	kind, action := n.Kind, n.Asks()
 	if kind == "" {
 		kind, action = n.Outcome, "-"
 	}
@@ -110,15 +110,4 @@ func printFollowed(to io.Writer, cells []string) error {
 	}
 	_, err := fmt.Fprintln(to, strings.TrimRight(line.String(), " "))
 	return err
-}
-
-// asked is the action that a notification asks the sender for.
-func asked(n *report.Notification) string {
-	switch {
-	case n.Action == "rate-reduce":
-		return fmt.Sprintf("%s %d %%", n.Action, n.Parameter)
-	case n.Action == "pause" && n.Parameter > 0:
-		return fmt.Sprintf("%s %d us", n.Action, n.Parameter)
-	}
-	return n.Action
 }
