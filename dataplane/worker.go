@@ -7,6 +7,7 @@ import (
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane/account"
+	"github.com/cnpgate/cnpgate/dataplane/egress"
 	"github.com/cnpgate/cnpgate/dataplane/host"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
@@ -32,7 +33,9 @@ type Worker struct {
 	flows      *flowtable.Table
 	learner    *pairing.Learner
 	accounts   account.Table
-	egress     []egress
+	egress     []egress.Port  // by port
+	pacers     []*pacer       // by port; nil: none
+	states     [][]classState // by port and class
 	senders    senders
 	lawFlows   []lawFlow // by flowtable.Index
 	lawSenders lawSenders
@@ -44,7 +47,7 @@ type Worker struct {
 	fields     cnpgen.LongHaul   // of note
 	extension  cnpgen.Extension  // of fields
 	trackers   []tracker         // by port
-	taps       []tap             // ports that never transmit
+	taps       taps
 	counters   counters
 	mail       []mailbox[slowDown]        // by the worker that writes
 	paceMail   []mailbox[portPaceRequest] // the same
@@ -56,14 +59,14 @@ type Worker struct {
 	hearing    cnpdec.Receiver            // by these rules
 	requests   host.Requests
 	drain      drain
-	trace      *traceState   // in this step, nil: nothing is traced
+	trace      *tracer       // in this step, nil: nothing is traced
 	steps      atomic.Uint64 // made so far
 	histograms histograms
 
 	notifications, suppressions history
 	suppressedNext              [suppressionsEnd]int64 // ns, the time from which on a suppressed notification is recorded again
 
-	asked atomic.Pointer[Snapshot] // by another goroutine, or nil
+	snapshots
 
 	// By place in a burst.
 	records [burst.MaxSize]packet.Record
@@ -72,16 +75,16 @@ type Worker struct {
 }
 
 func newWorker(d *Dataplane, id int, b burst.Backend, c *Config) (*Worker, error) {
-	w := &Worker{plane: d, id: id, backend: b, batch: b.Batch(), ports: c.Ports, egress: make([]egress, len(c.Ports)), trackers: make([]tracker, len(c.Ports))}
-	w.taps = newTaps(c.Ports)
+	w := &Worker{plane: d, id: id, backend: b, batch: b.Batch(), ports: c.Ports, egress: make([]egress.Port, len(c.Ports)), pacers: make([]*pacer, len(c.Ports)),
+		states: make([][]classState, len(c.Ports)), trackers: make([]tracker, len(c.Ports))}
+	w.taps = newTaps(c.Ports, w.batch)
 	if err := w.initFlows(c); err != nil {
 		return nil, err
 	}
 	for i := range w.egress {
-		if err := w.egress[i].init(d.lines[i], &c.Ports[i], &w.accounts, c); err != nil {
+		if err := w.initPort(i, c); err != nil {
 			return nil, err
 		}
-		w.egress[i].link, w.egress[i].list = d.links[i], w.batch.Ports[i].Tx[:0]
 	}
 	w.counters = newCounters(len(c.Ports))
 	w.mail, w.paceMail = newMailboxes[slowDown](len(c.Backends), c.Ports), newMailboxes[portPaceRequest](len(c.Backends), c.Ports)
@@ -91,6 +94,24 @@ func newWorker(d *Dataplane, id int, b burst.Backend, c *Config) (*Worker, error
 	}
 	w.histograms.init(c.Ports)
 	return w, nil
+}
+
+// initPort makes the worker's queues of a port.
+func (w *Worker) initPort(port int, c *Config) (err error) {
+	p := &c.Ports[port]
+	w.states[port] = make([]classState, p.Classes)
+	w.egress[port], err = egress.New(w.plane.lines[port], &p.Queue, p.Classes, &w.accounts, w.batch.Ports[port].Tx[:0], c.Allocate)
+	if err != nil || p.Paced == 0 {
+		return err
+	}
+	frames := PacedFrames(p.Paced)
+	memory, err := c.Allocate(pacerSize(frames))
+	if err != nil {
+		return err
+	}
+	held := newPacer(memory, frames, p.Paced, w.flows, c.Seed)
+	w.pacers[port] = &held
+	return nil
 }
 
 // initFlows makes the flow table and the worker's state by its indexes.
@@ -129,19 +150,17 @@ func (w *Worker) initFlows(c *Config) error {
 // do.
 func (w *Worker) Step() int {
 	w.work = 0
-	w.freeOffered()
+	w.taps.freeOffered(w.batch)
 	w.now = w.backend.Exchange()
-	w.returnFreed()
+	w.taps.returnFreed(w.batch)
 	w.steps.Store(w.steps.Load() + 1)
 	w.histograms.step(w.now)
 	w.policy = w.plane.policy.Load()
-	if t := w.plane.trace.Load(); t != nil || w.trace != nil {
-		w.trace = t.of(w)
-	}
+	w.trace = w.plane.trace.Load().at(w.id, w.now+w.plane.wallClock.Load())
 	w.learner.SetStatic(w.policy.QPMap)
 	for port := range w.egress {
 		w.completeTransmits(port)
-		if p := w.egress[port].pacer; p != nil {
+		if p := w.pacers[port]; p != nil {
 			p.policy = nil // in observe mode frames are not held
 			if !w.policy.observesAt(port) {
 				p.policy = w.policy.Ports[port].Pacing
@@ -164,8 +183,12 @@ func (w *Worker) Step() int {
 	if w.policy.Proxy != nil || w.requests.N > 0 {
 		w.stepRequests()
 	}
-	if len(w.taps) > 0 {
-		receiveMirrored(w)
+	for i := range w.taps {
+		if t := &w.taps[i]; w.policy.Ports[t.port].FabricHosts != nil { // a mirror port of both directions
+			fabric, wan := t.divide(w.batch, w.policy.Ports[t.port].FabricHosts)
+			w.receive(t.port, fabric)
+			w.receive(w.ports[t.port].Peer, wan)
+		}
 	}
 	for port := range w.egress {
 		w.receive(port, w.batch.Ports[port].Rx)
@@ -175,7 +198,7 @@ func (w *Worker) Step() int {
 		if s := &w.policy.Ports[port].STAMP; s.Interval > 0 {
 			w.probe(port, s.Interval)
 		}
-		if w.egress[port].pacer != nil {
+		if w.pacers[port] != nil {
 			w.release(port)
 		}
 		w.offer(port)
@@ -184,10 +207,10 @@ func (w *Worker) Step() int {
 	w.learner.Sweep()
 	w.publish()
 	if w.now >= w.histograms.due {
-		w.sample()
+		w.histograms.sample(w.now, w.egress, w.id == 0)
 	}
-	if s := w.asked.Load(); s != nil {
-		w.answer(s)
+	if s := w.asked.Load(); s != nil && s.fill(w) {
+		w.Forget(s)
 	}
 	return w.work
 }
@@ -204,14 +227,10 @@ func (w *Worker) receive(port int, rx []burst.Frame) {
 	b := w.parse(port, rx)
 	w.counters.add(port, RxPackets, uint64(len(rx)))
 	w.counters.add(port, RxBytes, b.bytes)
-	if w.trace != nil {
-		w.trace.begin(w, &b)
-	}
+	w.trace.begin(&b)
 	w.classify(&b)
 	w.learn(&b)
-	if w.trace != nil {
-		w.trace.learned(w, &b)
-	}
+	w.trace.learned(&b)
 	if w.requests.N > 0 && w.ports[port].Role == Fabric {
 		w.answerRequests(&b)
 	}
@@ -220,9 +239,7 @@ func (w *Worker) receive(port int, rx []burst.Frame) {
 	}
 	w.measure(&b)
 	w.queue(&b)
-	if w.trace != nil {
-		w.trace.burstEnded()
-	}
+	w.trace.burstEnded()
 	w.receiving = 0
 }
 
@@ -239,8 +256,8 @@ func (w *Worker) Drain() { w.batch.Drain = true }
 func (w *Worker) Queued() int {
 	n := 0
 	for i := range w.egress {
-		n += w.egress[i].queued() + w.egress[i].notifications.n
-		if p := w.egress[i].pacer; p != nil {
+		n += w.egress[i].Queued()
+		if p := w.pacers[i]; p != nil {
 			n += p.held
 		}
 	}
@@ -253,11 +270,10 @@ func (w *Worker) Queued() int {
 func (w *Worker) NextDue() (int64, bool) {
 	due, any := int64(0), false
 	for i := range w.egress {
-		q := &w.egress[i]
-		if free := q.line.free.Load(); q.sendable() > 0 && (!any || free < due) {
-			due, any = free, true
+		if at, ok := w.egress[i].Due(); ok && (!any || at < due) {
+			due, any = at, true
 		}
-		if p := q.pacer; p != nil && p.held > 0 {
+		if p := w.pacers[i]; p != nil && p.held > 0 {
 			if at := p.hosts.of[p.due[1]].dueAt(); !any || at < due {
 				due, any = at, true
 			}
@@ -276,20 +292,20 @@ func (w *Worker) NextDue() (int64, bool) {
 func (w *Worker) Close() {
 	w.batch.Drain = true
 	for port := range w.batch.Ports { // of all ports, before the first exchange: no port may send buffers that are about to be freed
-		w.batch.Ports[port].Tx = w.egress[port].list
+		w.batch.Ports[port].Tx = w.egress[port].List()
 	}
 	for port := range w.egress {
 		q := &w.egress[port]
-		if w.id == 0 && q.link != nil && q.link.sender.buffer.Buf != 0 {
-			w.giveBack(q.link.sender.buffer.Buf)
-			q.link.sender.buffer = burst.Frame{}
+		if l := w.plane.links[port]; w.id == 0 && l != nil && l.sender.buffer.Buf != 0 {
+			w.giveBack(l.sender.buffer.Buf)
+			l.sender.buffer = burst.Frame{}
 		}
-		for q.notifications.n > 0 {
-			e := q.notifications.pop()
-			w.giveBack(e.frame.Buf)
-			w.countNotSent(port, e.tag.Index, Shutdown)
+		for q.Notifications.Len() > 0 {
+			f, tag := q.Notifications.Pop()
+			w.giveBack(f.Buf)
+			w.countNotSent(port, tag.Index, Shutdown)
 		}
-		if p := q.pacer; p != nil {
+		if p := w.pacers[port]; p != nil {
 			for p.held > 0 {
 				f, _ := p.next(p.due[1])
 				w.giveBack(f.frame.Buf)
@@ -297,9 +313,9 @@ func (w *Worker) Close() {
 				w.counters.add(port, DroppedShutdown, 1)
 			}
 		}
-		for class := range q.classes {
-			for q.classes[class].n > 0 {
-				w.giveBack(q.leave(class).frame.Buf)
+		for class := range q.Classes {
+			for q.Classes[class].Len() > 0 {
+				w.giveBack(q.Classes[class].Leave().Buf)
 				w.counters.add(port, DroppedShutdown, 1)
 			}
 		}
@@ -310,7 +326,7 @@ func (w *Worker) Close() {
 	w.batch.Spare = w.batch.Spare[:0]
 	w.backend.Exchange()
 	w.publish()
-	w.sample()
+	w.histograms.sample(w.now, w.egress, w.id == 0)
 }
 
 // giveBack frees a buffer at the next exchange; it runs one at once if no more fit.
