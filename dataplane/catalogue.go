@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane/pacing"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/proxy"
 	"github.com/cnpgate/cnpgate/telemetry"
@@ -76,8 +77,8 @@ const (
 	ProxyRefusedFirst    = ReceivedFirst + Counter(packet.ProxyNotification)
 	ProxyTranslatedFirst = ProxyRefusedFirst + Counter(proxy.Refusals)
 	EnforcedFirst        = SuppressedFirst + Counter(Suppressions)
-	UnenforcedFirst      = EnforcedFirst + Counter(paceActions)
-	BorderObservedFirst  = UnenforcedFirst + Counter(Unenforceds) // in the order of DroppedBorderIn and the three after it
+	UnenforcedFirst      = EnforcedFirst + Counter(pacing.Actions)
+	BorderObservedFirst  = UnenforcedFirst + Counter(pacing.Unenforceds) // in the order of DroppedBorderIn and the three after it
 	Counters             = BorderObservedFirst + borderReasons
 )
 
@@ -167,11 +168,11 @@ func catalogue() (c [Counters]Info) {
 	for s := range Suppressions {
 		c[SuppressedFirst+Counter(s)] = Info{telemetry.NotificationsSuppressed, (s + 1).String()}
 	}
-	for a := range paceActions {
-		c[EnforcedFirst+Counter(a)] = Info{telemetry.NotificationsEnforced, paceActionNames[a]}
+	for a := range pacing.Actions {
+		c[EnforcedFirst+Counter(a)] = Info{telemetry.NotificationsEnforced, pacing.ActionNames[a]}
 	}
-	for u := range Unenforceds {
-		c[UnenforcedFirst+Counter(u)] = Info{telemetry.NotificationsUnenforced, unenforcedNames[u]}
+	for u := range pacing.Unenforceds {
+		c[UnenforcedFirst+Counter(u)] = Info{telemetry.NotificationsUnenforced, pacing.UnenforcedNames[u]}
 	}
 	for n := range borderReasons {
 		c[BorderObservedFirst+n] = Info{telemetry.DomainObserved, c[DroppedBorderIn+n].Value}

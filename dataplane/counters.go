@@ -8,6 +8,7 @@ import (
 	"github.com/cnpgate/cnpgate/dataplane/account"
 	"github.com/cnpgate/cnpgate/dataplane/egress"
 	"github.com/cnpgate/cnpgate/dataplane/link"
+	"github.com/cnpgate/cnpgate/dataplane/pacing"
 )
 
 // counters are one worker's, in plain memory that only its goroutine touches; publish copies them for other goroutines.
@@ -72,6 +73,13 @@ func (w *Worker) publish() {
 	w.suppressions.publish()
 	for port := range w.egress {
 		q, out := &w.egress[port], &w.counters.published[port]
+		if p := w.pacers[port]; p != nil && p.Counted {
+			p.Counted = false
+			for n := range p.Events {
+				w.counters.add(port, EnforcedFirst+Counter(n), p.Events[n])
+				p.Events[n] = 0
+			}
+		}
 		w.counters.ports[port].publish(out, q, w.pacers[port], w.states[port])
 		if len(w.plane.workers) == 1 {
 			continue
@@ -88,7 +96,7 @@ func (w *Worker) publish() {
 }
 
 // publish copies what has changed in the counters and the queue of a port.
-func (c *portCounters) publish(out *publishedPort, q *egress.Port, p *pacer, states []classState) {
+func (c *portCounters) publish(out *publishedPort, q *egress.Port, p *pacing.Pacer, states []classState) {
 	for word := range c.changed {
 		changed := c.changed[word]
 		if changed == 0 {
@@ -101,8 +109,9 @@ func (c *portCounters) publish(out *publishedPort, q *egress.Port, p *pacer, sta
 		}
 	}
 	if p != nil {
-		store(&out.pacedFrames, uint64(p.held))
-		store(&out.pacedBytes, p.bytes)
+		frames, bytes := p.Held()
+		store(&out.pacedFrames, uint64(frames))
+		store(&out.pacedBytes, bytes)
 	}
 	for class := range q.Classes {
 		store(&out.depth[class], q.Classes[class].Depth)

@@ -138,12 +138,6 @@ func addressed(ports []PortConfig) []PortConfig {
 	return out
 }
 
-// PacedFrames is the number of frames that pacing may hold at a port with this limit in bytes: one for each KB.
-func PacedFrames(bytes uint64) int { return int(bytes / 1024) }
-
-// PacerMemory is the memory that a worker needs to hold this many bytes of frames at a port, without the frames' buffers.
-func PacerMemory(bytes uint64) int { return pacerSize(PacedFrames(bytes)) }
-
 // newPairing makes the workers' shared state for learning source QPs.
 func newPairing(c *Config) (*pairing.Pairing, error) {
 	flows := max(min(c.Paired, c.Flows*len(c.Backends)), 1) // a worker refuses fewer

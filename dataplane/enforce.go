@@ -3,34 +3,14 @@ package dataplane
 import (
 	"github.com/cnpgate/cnpgate/cnpdec"
 	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane/pacing"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// A sender may obey no notification. Then the gateway near the sender can do what a notification asks: it holds the frames of the flow that
-// the notification names, in front of its WAN port's queue, with the pacer of that port. It forwards the notification. At another gateway,
-// which congests, the flow then arrives as slowly as if the sender had obeyed.
-
-// Unenforced is why the gateway didn't carry out what a notification asks for.
-type Unenforced uint8
-
-const (
-	unenforcedSource    Unenforced = iota // the source may not send notifications to the domain
-	unenforcedMalformed                   // cnpdec refuses it, or its fields contradict each other
-	unenforcedSpace                       // no slot for the request or its flow
-	unenforcedSoon                        // the last change of the flow's pace was too recent
-	unenforcedNothing                     // a resume of a flow that isn't slowed down
-	unenforcedAmbiguous                   // it has no tags, and flows of several scopes have the addresses and QPs that it names
-	// Unenforceds is the number of reasons.
-	Unenforceds
-)
-
-var unenforcedNames = [Unenforceds]string{"untrusted-source", "malformed", "no-space", "too-soon", "nothing-to-resume", "ambiguous"}
-
 // enforces reports whether the flows of a sender are paced at a WAN port as notifications ask.
 func (w *Worker) enforces(port int, sender packet.Addr) bool {
-	p := w.pacers[port]
-	if p == nil || p.policy == nil {
+	if !w.pacers[port].Active() {
 		return false
 	}
 	_, ours := w.policy.Ports[port].Enforce.Lookup(sender)
@@ -39,15 +19,15 @@ func (w *Worker) enforces(port int, sender packet.Addr) bool {
 
 // enforce carries out a notification that passes from a WAN port to the fabric. Its flow leaves by the same port.
 func (w *Worker) enforce(port int, kind packet.Notification, data []byte, p *packet.Parsed) {
-	if pacer := w.pacers[port]; pacer == nil || pacer.policy == nil || kind != packet.ProxyNotification && !w.enforces(port, p.Dst) {
+	if !w.pacers[port].Active() || kind != packet.ProxyNotification && !w.enforces(port, p.Dst) {
 		return
 	}
 	if !w.permitted(kind, p) {
-		w.unenforced(port, unenforcedSource)
+		w.unenforced(port, pacing.UntrustedSource)
 		return
 	}
 	if w.hear(data, p) != cnpdec.Accepted {
-		w.unenforced(port, unenforcedMalformed)
+		w.unenforced(port, pacing.Malformed)
 		return
 	}
 	w.enforceNotification(port, p, &w.heard)
@@ -55,26 +35,26 @@ func (w *Worker) enforce(port int, kind packet.Notification, data []byte, p *pac
 
 // enforceNotification carries out a valid notification of a permitted source. p is the result of packet.Parse for it.
 func (w *Worker) enforceNotification(port int, p *packet.Parsed, n *cnpdec.Notification) {
-	r, ok := paceRequestOf(n)
+	r, ok := pacing.RequestOf(n)
 	if !ok {
-		w.unenforced(port, unenforcedMalformed)
+		w.unenforced(port, pacing.Malformed)
 		return
 	}
-	if !w.enforces(port, r.sender) {
+	if !w.enforces(port, r.Sender) {
 		return
 	}
-	r.scope, r.at = packet.ScopeOf(uint16(w.ports[port].Peer), p), w.now
+	r.Scope, r.At = packet.ScopeOf(uint16(w.ports[port].Peer), p), w.now
 	switch n.Kind {
 	case cnpdec.StandardCNP: // its flow's source QP must be confirmed; that of the other direction may not have sent anything yet
-		r.unverified = !w.confirmed(port, p)
+		r.Unverified = !w.confirmed(port, p)
 	case cnpdec.ProxyNotification: // it is for the proxy, and may come without tags
-		k := flowtable.Key{Src: r.sender, Dst: r.receiver, DestQP: r.qp}
-		k.SetScope(r.scope)
+		k := flowtable.Key{Src: r.Sender, Dst: r.Receiver, DestQP: r.Qp}
+		k.SetScope(r.Scope)
 		if w.locate(&k) == ambiguousScope {
-			w.unenforced(port, unenforcedAmbiguous)
+			w.unenforced(port, pacing.Ambiguous)
 			return
 		}
-		r.scope = k.Scope()
+		r.Scope = k.Scope()
 	}
 	w.pass(port, &r)
 }
@@ -85,37 +65,25 @@ func (w *Worker) enforceForProxy(k *flowtable.Key) {
 	if k.SourceQP != 0 || !w.enforces(port, k.Src) { // a flow of UD isn't named by the receiver's QP
 		return
 	}
-	w.pass(port, &paceRequest{sender: k.Src, receiver: k.Dst, qp: k.DestQP, scope: k.Scope(), at: w.now})
+	w.pass(port, &pacing.Request{Sender: k.Src, Receiver: k.Dst, Qp: k.DestQP, Scope: k.Scope(), At: w.now})
 }
 
 // pass gives a request to all workers: any of them may have the flow. If too many requests wait for other workers, only this one tries it.
-func (w *Worker) pass(port int, r *paceRequest) {
+func (w *Worker) pass(port int, r *pacing.Request) {
 	w.trial = (w.trial + 1) % trialSlots
-	t := &w.trials[w.trial]
-	if t.Load()&trialMask != 0 {
-		if w.obey(port, r) != taken {
-			w.unenforced(port, unenforcedSpace)
+	t, p := &w.trials[w.trial], w.pacers[port]
+	if !t.Begin(len(w.plane.workers)) {
+		if p.Obey(r, w.now) != pacing.Taken {
+			w.unenforced(port, pacing.NoSpaceForRequest)
 		}
 		return
 	}
-	t.Store(uint64(len(w.plane.workers)) * untried)
 	for _, other := range w.plane.workers {
 		if other != w && !other.paceMail[w.id].put(portPaceRequest{*r, port, w.trial}) {
-			w.tried(t, port, noSlot)
+			w.unenforced(port, t.Tried(pacing.NoSlot))
 		}
 	}
-	w.tried(t, port, w.obey(port, r))
-}
-
-// tried notes what a worker has made of a request: taken, noSlot, or 0 if there is nothing to do for it. The last worker counts why, if none has taken it.
-func (w *Worker) tried(t *trial, port int, result uint64) {
-	switch all := t.Add(result - untried); {
-	case all&trialMask != 0 || all/taken&trialMask != 0:
-	case all/noSlot != 0:
-		w.unenforced(port, unenforcedSpace)
-	default:
-		w.unenforced(port, unenforcedNothing)
-	}
+	w.unenforced(port, t.Tried(p.Obey(r, w.now)))
 }
 
 // permitted reports whether a notification's source may slow a sender down. A standard CNP comes from a receiver, and names its flow with the
@@ -133,137 +101,9 @@ func (w *Worker) extensionOf(sender packet.Addr) cnpdec.Extension {
 	return cnpdec.LongHaulExtension
 }
 
-func (w *Worker) unenforced(port int, why Unenforced) {
-	w.counters.add(port, UnenforcedFirst+Counter(why), 1)
-}
-
-// paceRequestOf is what a notification asks for; false if its fields contradict each other, or it names no QP that carries data.
-func paceRequestOf(n *cnpdec.Notification) (r paceRequest, ok bool) {
-	r.sender = n.Dst
-	switch n.Kind {
-	case cnpdec.StandardCNP:
-		r.receiver, r.qp, r.sendersQP = n.Src, n.BTH.DestQP, true
-	case cnpdec.FastCNP:
-		r.receiver, r.qp = n.Fast.Option.Dst, n.BTH.DestQP
-	case cnpdec.PPFC:
-		r.receiver, r.qp, r.action, r.parameter = n.PPFC.Dst, n.BTH.DestQP, pauseFlow, n.PPFC.Duration
-		if n.PPFC.PT == packet.PTResume {
-			r.action = endPause
-		}
-	case cnpdec.LongHaulCNP, cnpdec.LongHaulCNPICMPv6:
-		l := &n.LongHaul
-		r.qp, r.sendersQP, r.action, r.parameter = l.SourceQP, true, longHaulActions[l.Action], l.Parameter
-	case cnpdec.ProxyNotification:
-		r.sender, r.receiver = n.Proxy.Src, n.Proxy.Dst
-		if n.Proxy.Inner.Kind == packet.RoCEv2 {
-			r.qp = n.Proxy.Inner.DestQP
-		}
-	default:
-		return r, false
+// unenforced counts a request that was not carried out, unless why is unenforceds.
+func (w *Worker) unenforced(port int, why pacing.Unenforced) {
+	if why != pacing.Unenforceds {
+		w.counters.add(port, UnenforcedFirst+Counter(why), 1)
 	}
-	if r.parameter == 0 && (r.action == pauseFlow || r.action == reduceFlow) {
-		return r, false
-	}
-	return r, r.qp >= managementQPs
-}
-
-var longHaulActions = [...]paceAction{
-	packet.ActionNotify: slowDownFlow, packet.ActionPause: pauseFlow, packet.ActionRateReduce: reduceFlow, packet.ActionResume: resumeFlow,
-}
-
-// obey carries out a request for the flow of a port that it names. If that isn't slowed down, the request waits for the flow's next packet. It returns
-// taken, noSlot, or 0 for a Resume of a flow that isn't slowed down here.
-func (w *Worker) obey(port int, r *paceRequest) (result uint64) {
-	p := w.pacers[port]
-	if p.policy == nil {
-		return taken
-	}
-	at := p.requests.flows[p.bucket(r.host())]
-	for range longestChain {
-		if at == 0 {
-			break
-		}
-		h := &p.hosts.of[at]
-		if r.names(&h.key, w.sourceQPOf(h)) {
-			w.carryOut(port, at, r)
-			return taken
-		}
-		at = h.enforced.next
-	}
-	switch resumes := r.action == resumeFlow || r.action == endPause; {
-	case resumes && !p.cancel(r):
-		return 0
-	case !resumes && !p.expect(r):
-		return noSlot
-	}
-	return taken
-}
-
-// sourceQPOf is the source QP of a slowed flow, 0 if it isn't known.
-func (w *Worker) sourceQPOf(h *pacedHost) uint32 {
-	e := &h.enforced
-	if w.flows.Live(e.ref) {
-		if qp, known := w.learner.SourceQP(e.ref.Index); known {
-			e.sourceQP = qp
-		}
-	}
-	return e.sourceQP
-}
-
-// takePaceRequests carries out the requests that have waited for a packet of this flow. It reads only lists of requests that may name the flow:
-// whoever sends many about other flows of the same sender costs its packets nothing.
-func (w *Worker) takePaceRequests(port int, flow flowtable.Ref) {
-	p, k := w.pacers[port], w.flows.Key(flow.Index)
-	sender := p.hash(senderOf(k))
-	sourceQP, known := w.learner.SourceQP(flow.Index)
-	if !known {
-		sourceQP = 0
-	}
-	w.takeNamed(port, flow, sourceQP, p.named(sender, k.Dst, k.DestQP, false))
-	if sourceQP != 0 {
-		w.takeNamed(port, flow, sourceQP, p.named(sender, k.Dst, sourceQP, true))
-		w.takeNamed(port, flow, sourceQP, p.named(sender, packet.Addr{}, sourceQP, true))
-	}
-}
-
-// takeNamed carries out the requests of a list that name a flow.
-func (w *Worker) takeNamed(port int, flow flowtable.Ref, sourceQP uint32, link *uint32) {
-	p, k := w.pacers[port], w.flows.Key(flow.Index)
-	for *link != 0 { // at most requestsABucket
-		r := p.requests.waiting.of[*link]
-		switch {
-		case r.ends() <= w.now:
-			p.requests.remove(link)
-		case r.names(k, sourceQP):
-			p.requests.remove(link)
-			w.begin(port, flow, sourceQP, &r)
-		default:
-			link = &p.requests.waiting.next[*link]
-		}
-	}
-}
-
-// begin carries out a request for a flow that may not be slowed down yet.
-func (w *Worker) begin(port int, flow flowtable.Ref, sourceQP uint32, r *paceRequest) {
-	p := w.pacers[port]
-	at := p.add(w.flows.Key(flow.Index), w.now)
-	if at == 0 {
-		w.unenforced(port, unenforcedSpace)
-		return
-	}
-	e := &p.hosts.of[at].enforced
-	if !e.linked {
-		p.link(at)
-	}
-	e.ref, e.sourceQP = flow, sourceQP
-	w.carryOut(port, at, r)
-}
-
-// carryOut carries out a request for a flow with a slot, and counts it.
-func (w *Worker) carryOut(port int, at uint32, r *paceRequest) {
-	if why := w.pacers[port].carryOut(at, r, w.now); why != Unenforceds {
-		w.unenforced(port, why)
-		return
-	}
-	w.counters.add(port, EnforcedFirst+Counter(r.action), 1)
 }

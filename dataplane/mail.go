@@ -3,6 +3,7 @@ package dataplane
 import (
 	"sync/atomic"
 
+	"github.com/cnpgate/cnpgate/dataplane/pacing"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
@@ -14,21 +15,10 @@ type slowDown struct {
 
 // portPaceRequest is a request about a flow that leaves by a port. All workers try it.
 type portPaceRequest struct {
-	paceRequest
+	pacing.Request
 	port  int
 	trial uint8 // its place in trials of the worker that writes
 }
-
-// trial is what the workers have made of a request, in one word so that the last one finds the result of all: 16 bits each for the workers that have not
-// tried it yet, those that have taken it, and those that had no slot for it.
-type trial struct{ atomic.Uint64 }
-
-const (
-	untried   = 1
-	taken     = 1 << 16
-	noSlot    = 1 << 32
-	trialMask = 1<<16 - 1
-)
 
 // trialSlots is the number of requests of a worker that others may have not tried yet: more than a mailbox has, so that one late worker doesn't use all.
 const trialSlots = 2 * mailboxSize
@@ -86,8 +76,8 @@ func (w *Worker) readMail() {
 			if !ok {
 				break
 			}
-			if p := w.pacers[s.port]; p.policy != nil {
-				p.slow(s.host, w.now)
+			if p := w.pacers[s.port]; p.Active() {
+				p.Slow(s.host, w.now)
 			}
 		}
 	}
@@ -97,7 +87,7 @@ func (w *Worker) readMail() {
 			if !ok {
 				break
 			}
-			w.tried(&w.plane.workers[from].trials[r.trial], r.port, w.obey(r.port, &r.paceRequest))
+			w.unenforced(r.port, w.plane.workers[from].trials[r.trial].Tried(w.pacers[r.port].Obey(&r.Request, w.now)))
 		}
 	}
 	for from := range w.passedMail {
@@ -106,7 +96,7 @@ func (w *Worker) readMail() {
 			if !ok {
 				break
 			}
-			w.senders.notifiedElsewhere(r.port, &r.paceRequest)
+			w.senders.notifiedElsewhere(r.port, &r.Request)
 		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/cnpgate/cnpgate/ratelimit"
 )
 
-// managementQPs are QP 0 (SMI) and QP 1 (GSI): they carry management datagrams and have no rate to reduce (IBTA 3.9.3).
-const managementQPs = 2
+// managementQPs have no rate to reduce.
+const managementQPs = packet.ManagementQPs
 
 // qpUnknown is that the sender's QP isn't known, or not yet.
 const qpUnknown = Suppression(congestion.SourceQPUnknown)

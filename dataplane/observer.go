@@ -33,7 +33,7 @@ func (o *observer) End(x flowtable.Index, why flowtable.Ending) {
 		paced := a.Paced
 		a.Begin(a.Generation.Load() + 1) // of the next flow, so that the tags of queued frames match no account
 		if why == flowtable.Renewed && paced != 0 {
-			o.w.stayPaced(x, a, paced)
+			o.w.pacers[o.w.ports[o.w.flows.Key(x).Port].Peer].Renewed(x, a, paced)
 		}
 	}
 	o.w.learner.End(x)

@@ -3,7 +3,7 @@ package dataplane
 import (
 	"math/bits"
 
-	"github.com/cnpgate/cnpgate/dataplane/account"
+	"github.com/cnpgate/cnpgate/dataplane/pacing"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -16,11 +16,7 @@ import (
 // anybody in the data centre could slow down a host in whose name he has sent a packet. So a CNP about UD, which has no pairs, slows down
 // nobody.
 func (w *Worker) slowHost(port int, p *packet.Parsed) {
-	pacer := w.pacers[port]
-	if pacer == nil || pacer.policy == nil {
-		return
-	}
-	if w.confirmed(port, p) {
+	if w.pacers[port].Active() && w.confirmed(port, p) {
 		w.slow(port, packet.Host{Addr: p.Src, Scope: packet.ScopeOf(uint16(port), p)})
 	}
 }
@@ -41,7 +37,7 @@ func (w *Worker) confirmed(port int, p *packet.Parsed) bool {
 
 // slow reduces the pace of a host behind a port, here and at the other workers.
 func (w *Worker) slow(port int, host packet.Host) {
-	if w.pacers[port].slow(host, w.now) {
+	if w.pacers[port].Slow(host, w.now) {
 		w.counters.add(port, PaceReductions, 1)
 		for _, other := range w.plane.workers {
 			if other != w && !other.mail[w.id].put(slowDown{host, port}) {
@@ -56,11 +52,7 @@ func (w *Worker) slow(port int, host packet.Host) {
 func (w *Worker) pace(b *batch, out int, all mask) (held mask) {
 	for left := all &^ (b.flowless | b.tunnel); left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(uint64(left))
-		x := w.flow[i]
-		if x.Index == flowtable.None || w.records[i].Opcode == packet.RCAcknowledge && !w.behindResponses(out, x.Index) {
-			continue
-		}
-		if w.holdBack(b, i, out, x) {
+		if w.holdBack(b, i, out) {
 			held |= 1 << i
 		}
 	}
@@ -70,102 +62,44 @@ func (w *Worker) pace(b *batch, out int, all mask) (held mask) {
 	return held
 }
 
-// behindResponses reports whether READ responses of a flow may be held. An ACK must not overtake them: the requester would consider them
-// lost, and request the data again. It may overtake requests, whose PSNs are the other side's.
-func (w *Worker) behindResponses(out int, x flowtable.Index) bool {
-	a := w.accounts.Find(x)
-	return a != nil && a.Paced != 0 && w.pacers[out].flows.of[a.Paced].responses
-}
-
-// slowedAs returns the slot of what a packet is slowed down as: the host that it is for, or at a WAN port its flow. It is 0 if that is not
-// slowed down.
-func (w *Worker) slowedAs(out, i int, flow flowtable.Ref) uint32 {
-	p := w.pacers[out]
-	if w.ports[out].Role == Fabric {
-		f := &w.records[i].Flow
-		k := hostKey(packet.Host{Addr: f.Dst, Scope: f.Scope.At(out)})
-		return p.find(&k)
-	}
-	if p.requests.n > 0 && p.policy != nil {
-		w.takePaceRequests(out, flow)
-	}
-	return p.find(w.flows.Key(flow.Index))
-}
-
 // holdBack holds one packet of a flow, if it has to wait. If there is no space for it, frames for the same host are released first; if
 // their class is full, the packet is dropped, since it must not overtake them.
-func (w *Worker) holdBack(b *batch, i, out int, flow flowtable.Ref) bool {
-	p, f := w.pacers[out], b.frames[i]
-	at := w.slowedAs(out, i, flow)
-	if at == 0 || !p.waits(at, f.Len, w.now) {
-		return false
+func (w *Worker) holdBack(b *batch, i, out int) bool {
+	p, r, f := w.pacers[out], &w.records[i], b.frames[i]
+	at, end := p.Arrives(r, f.Len, w.flow[i], w.now)
+	if end == pacing.Waits {
+		end = p.Hold(at, r, f, w.classOf(b.port, r), w.flow[i])
 	}
-	if h := &p.hosts.of[at]; h.enforced.braked && (p.full(at, f.Len) || p.late(h, w.now)) {
+	for end == pacing.HostFull && w.goOn(out, at) {
+		w.counters.add(out, PacedTooMany, 1)
+		end = p.Hold(at, r, f, w.classOf(b.port, r), w.flow[i])
+	}
+	switch end {
+	case pacing.Held:
+		return true
+	case pacing.Dropped:
 		w.drop(out, DroppedPacing, f)
 		b.gone |= 1 << i
-		return false
-	}
-	for p.full(at, f.Len) && p.hosts.of[at].flows != 0 {
-		if next, _ := p.next(at); !w.fits(out, next) {
-			w.drop(out, DroppedQueueOctets, f)
-			b.gone |= 1 << i
-			return false
-		}
-		w.goOn(out, at)
+	case pacing.HostFull:
+		w.drop(out, DroppedQueueOctets, f)
+		b.gone |= 1 << i
+	case pacing.NoSpace:
 		w.counters.add(out, PacedTooMany, 1)
 	}
-	if p.full(at, f.Len) { // of other hosts: none of this flow is held
-		w.counters.add(out, PacedTooMany, 1)
+	return false
+}
+
+// goOn moves the next held frame for a host to its queue. It returns false if its class has no space for it.
+func (w *Worker) goOn(out int, at uint32) bool {
+	p := w.pacers[out]
+	if next, _ := p.Next(at); !w.egress[out].Classes[next.Class].Fits(w.policy.Ports[out].Queue, 1, uint64(next.Frame.Len)) {
 		return false
 	}
-	a, served := w.accounts.Get(flow.Index), min(w.learner.Bytes(flow.Index), longFlow)
-	place := uint32(a.Paced)
-	if h := &p.hosts.of[at]; h.enforced.linked {
-		place = h.flows // of the one flow, even if its frames are held from before it got this Ref
-	}
-	place = p.hold(at, f, w.classOf(b.port, &w.records[i]), flow, place, served)
-	a.Paced = uint16(place)
-	if place == 0 { // for too many flows frames are held
-		w.counters.add(out, PacedTooMany, 1)
-		return false
-	}
-	if w.records[i].Opcode.Role() == packet.Response {
-		p.flows.of[place].responses = true
+	f, flow, braked := p.Release(at, w.now)
+	if w.queueOne(out, int(f.Class), f.Frame, flow) && (braked || !w.policy.Ports[out].Law.On()) {
+		w.markHeld(out, int(f.Class), f.Frame, flow)
 	}
 	return true
-}
-
-// stayPaced gives held frames to the flow that replaces theirs in the same place of the table, with the same key: its packets must not overtake them.
-// It may be the same connection, of which more packets were lost than pairing follows. a is the account of the new flow.
-func (w *Worker) stayPaced(x flowtable.Index, a *account.Flow, place uint16) {
-	is := a.Generation.Load()
-	held := &w.pacers[w.ports[w.flows.Key(x).Port].Peer].flows.of[place]
-	if held.ref == (flowtable.Ref{Index: x, Generation: is - 1}) { // otherwise the place has become another flow's
-		a.Paced, held.ref.Generation = place, is
-	}
-}
-
-// longFlow is the maximum of a flow's past bytes that count: flows that have sent more share the pace equally. Otherwise one of them would
-// wait until another one has sent as much, which may take hours. It is above the longest flows of common workloads, so that these finish
-// sooner on average.
-const longFlow = 32 << 20
-
-// goOn moves the next held frame for a host to its queue.
-func (w *Worker) goOn(out int, at uint32) {
-	p := w.pacers[out]
-	held, ref := p.next(at)
-	f, class, braked := held.frame, int(held.class), p.hosts.of[at].enforced.braked
-	if last := p.leave(at, w.now); last {
-		if a, ok := w.accounts.Named(ref); ok {
-			a.Paced = 0
-		}
-	}
-	if !w.flows.Live(ref) {
-		ref = flowtable.Ref{}
-	}
-	if w.queueOne(out, class, f, ref) && (braked || !w.policy.Ports[out].Law.On()) {
-		w.markHeld(out, class, f, ref)
-	}
 }
 
 // markHeld does for a frame that was held, and has entered its class, what queueClass and respond do for others: it updates the maximum depth, and marks
@@ -196,11 +130,6 @@ func (w *Worker) markHeld(out, class int, f burst.Frame, flow flowtable.Ref) {
 	}
 }
 
-// fits reports whether there is space for a held frame in its class.
-func (w *Worker) fits(out int, f *pacedFrame) bool {
-	return w.egress[out].Classes[f.class].Fits(w.policy.Ports[out].Queue, 1, uint64(f.frame.Len))
-}
-
 // paceAStep bounds the frames that release takes a step: more than a port sends in one.
 const paceAStep = 128
 
@@ -208,20 +137,14 @@ const paceAStep = 128
 // space tries again later, so that it doesn't delay the others.
 func (w *Worker) release(out int) {
 	p := w.pacers[out]
-	p.sweep(w.now)
-	p.sweepPaceRequests(w.now)
+	p.Sweep(w.now)
 	for range paceAStep {
-		if len(p.due) == 1 {
+		at, due, any := p.First()
+		if !any || due > w.now {
 			return
 		}
-		at := p.due[1]
-		if p.hosts.of[at].dueAt() > w.now {
-			return
-		}
-		if f, _ := p.next(at); w.fits(out, f) {
-			w.goOn(out, at)
-		} else {
-			p.postpone(at, w.now)
+		if !w.goOn(out, at) {
+			p.Postpone(at, w.now)
 		}
 	}
 }

@@ -15,7 +15,7 @@ func (w *Worker) queue(b *batch) {
 	if b.ce != 0 {
 		w.counters.add(b.port, CEReceived, uint64(bits.OnesCount64(uint64(b.ce&all))))
 	}
-	if out := w.ports[b.port].Peer; w.pacers[out] != nil && w.pacers[out].known+w.pacers[out].requests.n > 0 {
+	if out := w.ports[b.port].Peer; w.pacers[out].Slows() {
 		held := w.pace(b, out, all)
 		held |= all & b.gone
 		all &^= held

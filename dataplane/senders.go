@@ -8,6 +8,7 @@ import (
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane/account"
+	"github.com/cnpgate/cnpgate/dataplane/pacing"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/keyhash"
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -77,7 +78,7 @@ func (s *senders) head(h packet.Host) *atomic.Uint32 {
 // link inserts an entry at the head of its chain.
 func (s *senders) link(n uint16) {
 	e := &s.of[n]
-	head := s.head(senderOf(s.in.flows.Key(e.flow)))
+	head := s.head(pacing.SenderOf(s.in.flows.Key(e.flow)))
 	e.next, e.prev = uint16(head.Load()), 0
 	s.of[e.next].prev = n // entry 0 has no chain, so its links are never read
 	head.Store(uint32(n))
@@ -90,7 +91,7 @@ func (s *senders) unlink(n uint16) {
 	if e.prev != 0 {
 		s.of[e.prev].next = e.next
 	} else {
-		s.head(senderOf(s.in.flows.Key(e.flow))).Store(uint32(e.next))
+		s.head(pacing.SenderOf(s.in.flows.Key(e.flow))).Store(uint32(e.next))
 	}
 }
 
@@ -181,8 +182,8 @@ func (s *senders) notified(e *watched, n *note, depth uint64) {
 
 // notifiedElsewhere records that another gateway's notification to a sender has arrived on a WAN port: for the flow that it names, it counts like
 // this gateway's (draft-tian 5.7).
-func (s *senders) notifiedElsewhere(port int, r *paceRequest) {
-	n := uint16(s.head(r.host()).Load())
+func (s *senders) notifiedElsewhere(port int, r *pacing.Request) {
+	n := uint16(s.head(r.Host()).Load())
 	for range longestChain {
 		if n == 0 {
 			return
@@ -198,7 +199,7 @@ func (s *senders) notifiedElsewhere(port int, r *paceRequest) {
 		if !known {
 			named = 0
 		}
-		if !r.names(k, named) {
+		if !r.Names(k, named) {
 			continue
 		}
 		state := s.state(e)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/cnpdec"
 	"github.com/cnpgate/cnpgate/dataplane/host"
+	"github.com/cnpgate/cnpgate/dataplane/pacing"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
@@ -75,15 +76,15 @@ func (w *Worker) passing(port int, kind packet.Notification, data []byte, p *pac
 	if !w.plane.watches(host) || !w.permitted(kind, p) || w.hear(data, p) != cnpdec.Accepted {
 		return
 	}
-	r, ok := paceRequestOf(&w.heard)
-	if !ok || r.action == resumeFlow || r.action == endPause {
+	r, ok := pacing.RequestOf(&w.heard)
+	if !ok || r.Action == pacing.ResumeFlow || r.Action == pacing.EndPause {
 		return
 	}
-	r.scope = scope
+	r.Scope = scope
 	w.senders.notifiedElsewhere(port, &r)
 	for _, other := range w.plane.workers {
 		if other != w && other.senders.head(host).Load() != 0 {
-			other.passedMail[w.id].put(portPaceRequest{paceRequest: r, port: port}) // if it is full, this one doesn't count there
+			other.passedMail[w.id].put(portPaceRequest{Request: r, port: port}) // if it is full, this one doesn't count there
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/cnpgate/cnpgate/dataplane/account"
 	"github.com/cnpgate/cnpgate/dataplane/egress"
 	"github.com/cnpgate/cnpgate/dataplane/host"
+	"github.com/cnpgate/cnpgate/dataplane/pacing"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -33,9 +34,9 @@ type Worker struct {
 	flows      *flowtable.Table
 	learner    *pairing.Learner
 	accounts   account.Table
-	egress     []egress.Port  // by port
-	pacers     []*pacer       // by port; nil: none
-	states     [][]classState // by port and class
+	egress     []egress.Port   // by port
+	pacers     []*pacing.Pacer // by port; nil: none
+	states     [][]classState  // by port and class
 	senders    senders
 	lawFlows   []lawFlow // by flowtable.Index
 	lawSenders lawSenders
@@ -53,7 +54,7 @@ type Worker struct {
 	paceMail   []mailbox[portPaceRequest] // the same
 	passedMail []mailbox[portPaceRequest] // notifications of other gateways that pass; the same
 	proxyMail  []mailbox[host.Request]    // the same
-	trials     [trialSlots]trial          // of the requests that this worker has passed to the others
+	trials     [trialSlots]pacing.Trial   // of the requests that this worker has passed to the others
 	trial      uint8                      // the last one
 	heard      cnpdec.Notification        // the one that is being read
 	hearing    cnpdec.Receiver            // by these rules
@@ -75,7 +76,7 @@ type Worker struct {
 }
 
 func newWorker(d *Dataplane, id int, b burst.Backend, c *Config) (*Worker, error) {
-	w := &Worker{plane: d, id: id, backend: b, batch: b.Batch(), ports: c.Ports, egress: make([]egress.Port, len(c.Ports)), pacers: make([]*pacer, len(c.Ports)),
+	w := &Worker{plane: d, id: id, backend: b, batch: b.Batch(), ports: c.Ports, egress: make([]egress.Port, len(c.Ports)), pacers: make([]*pacing.Pacer, len(c.Ports)),
 		states: make([][]classState, len(c.Ports)), trackers: make([]tracker, len(c.Ports))}
 	w.taps = newTaps(c.Ports, w.batch)
 	if err := w.initFlows(c); err != nil {
@@ -104,12 +105,12 @@ func (w *Worker) initPort(port int, c *Config) (err error) {
 	if err != nil || p.Paced == 0 {
 		return err
 	}
-	frames := PacedFrames(p.Paced)
-	memory, err := c.Allocate(pacerSize(frames))
+	memory, err := c.Allocate(pacing.Memory(p.Paced))
 	if err != nil {
 		return err
 	}
-	held := newPacer(memory, frames, p.Paced, w.flows, c.Seed)
+	held := pacing.New(memory, p.Paced, c.Seed)
+	held.Accounts, held.Learner, held.Port, held.ByFlow = &w.accounts, w.learner, port, p.Role == WAN
 	w.pacers[port] = &held
 	return nil
 }
@@ -161,11 +162,11 @@ func (w *Worker) Step() int {
 	for port := range w.egress {
 		w.completeTransmits(port)
 		if p := w.pacers[port]; p != nil {
-			p.policy = nil // in observe mode frames are not held
+			p.Begin(nil) // in observe mode frames are not held
 			if !w.policy.observesAt(port) {
-				p.policy = w.policy.Ports[port].Pacing
+				p.Begin(w.policy.Ports[port].Pacing)
 			}
-			if p.policy != nil && w.policy.Ports[port].Enforce != nil {
+			if p.Active() && w.policy.Ports[port].Enforce != nil {
 				w.flows.ListTwins() // for locate
 			}
 		}
@@ -258,7 +259,8 @@ func (w *Worker) Queued() int {
 	for i := range w.egress {
 		n += w.egress[i].Queued()
 		if p := w.pacers[i]; p != nil {
-			n += p.held
+			held, _ := p.Held()
+			n += held
 		}
 	}
 	return n
@@ -273,10 +275,8 @@ func (w *Worker) NextDue() (int64, bool) {
 		if at, ok := w.egress[i].Due(); ok && (!any || at < due) {
 			due, any = at, true
 		}
-		if p := w.pacers[i]; p != nil && p.held > 0 {
-			if at := p.hosts.of[p.due[1]].dueAt(); !any || at < due {
-				due, any = at, true
-			}
+		if _, at, ok := w.pacers[i].First(); ok && (!any || at < due) {
+			due, any = at, true
 		}
 		if at, ok := w.plane.links[i].Due(w.now, w.id == 0); ok && (!any || at < due) {
 			due, any = at, true
@@ -306,13 +306,11 @@ func (w *Worker) Close() {
 			w.giveBack(f.Buf)
 			w.countNotSent(port, tag.Index, Shutdown)
 		}
-		if p := w.pacers[port]; p != nil {
-			for p.held > 0 {
-				f, _ := p.next(p.due[1])
-				w.giveBack(f.frame.Buf)
-				p.leave(p.due[1], w.now)
-				w.counters.add(port, DroppedShutdown, 1)
-			}
+		p := w.pacers[port]
+		for at, _, any := p.First(); any; at, _, any = p.First() {
+			f, _, _ := p.Release(at, w.now)
+			w.giveBack(f.Frame.Buf)
+			w.counters.add(port, DroppedShutdown, 1)
 		}
 		for class := range q.Classes {
 			for q.Classes[class].Len() > 0 {

@@ -6,6 +6,7 @@ import (
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/dataplane/egress"
+	"github.com/cnpgate/cnpgate/dataplane/pacing"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/pairing"
@@ -49,7 +50,7 @@ func Settings(c *config.Config, workers int, seed uint64, addresses [][6]byte) (
 func Frames(c *config.Config, workers int) int {
 	n := 0
 	for i := range c.Ports {
-		n += len(c.Ports[i].Classes)*c.Ports[i].QueueFrames + dataplane.PacedFrames(c.Ports[i].Paced)
+		n += len(c.Ports[i].Classes)*c.Ports[i].QueueFrames + pacing.Frames(c.Ports[i].Paced)
 	}
 	return n + workers*dataplane.WorkerFrames(len(c.Ports), c.DPDK.Burst)
 }
@@ -68,7 +69,7 @@ func QueueMemory(c *config.Config) int {
 func pacers(c *config.Config) (n int) {
 	for i := range c.Ports {
 		if workers := len(c.DPDK.Workers); c.Ports[i].Paced > 0 {
-			n += workers * dataplane.PacerMemory(c.Ports[i].Paced/uint64(workers))
+			n += workers * pacing.Memory(c.Ports[i].Paced/uint64(workers))
 		}
 	}
 	return n

@@ -2,6 +2,9 @@ package packet
 
 import "encoding/binary"
 
+// ManagementQPs are QP 0 (SMI) and QP 1 (GSI): they carry management datagrams (IBTA 3.9.3). QPs from this number on carry data.
+const ManagementQPs = 2
+
 const (
 	// BTHLen is the length of the Base Transport Header in octets.
 	BTHLen = 12

@@ -1,4 +1,4 @@
-package dataplane
+package pacing
 
 import (
 	"testing"
@@ -16,7 +16,7 @@ import (
 func TestPacerModel(t *testing.T) {
 	const frames, hosts, flows = 60, 5, 12
 	rapid.Check(t, func(t *rapid.T) {
-		p := newPacer(make([]byte, pacerSize(frames)), frames, 50_000, nil, rapid.Uint64().Draw(t, "seed"))
+		p := newSized(make([]byte, size(frames)), frames, 50_000, rapid.Uint64().Draw(t, "seed"))
 		p.policy = &congestion.Pacing{HostRate: 1e9, Floor: 1e6, Keep: 10, Interval: 100, Recovery: 1e9}
 		type model struct {
 			host   uint32
@@ -28,7 +28,7 @@ func TestPacerModel(t *testing.T) {
 		now, bytes, held := int64(1000), uint64(0), 0
 		at := map[uint32]uint32{}
 		for host := range uint32(hosts) {
-			if !p.slow(packet.Host{Addr: packet.Addr{Lo: uint64(host)}}, now) {
+			if !p.Slow(packet.Host{Addr: packet.Addr{Lo: uint64(host)}}, now) {
 				t.Fatal("not slowed")
 			}
 			at[host] = p.find(&flowtable.Key{Dst: packet.Addr{Lo: uint64(host)}})
@@ -38,9 +38,9 @@ func TestPacerModel(t *testing.T) {
 		}
 		goOn := func(host uint32) {
 			h := &p.hosts.of[at[host]]
-			f, ref := p.next(at[host])
+			f, ref := p.Next(at[host])
 			m := &of[ref.Index-1]
-			if m.host != host || *f != (pacedFrame{m.queue[0], uint64(ref.Index % 8)}) {
+			if m.host != host || *f != (HeldFrame{m.queue[0], uint64(ref.Index % 8)}) {
 				t.Fatalf("host %d: frame %+v of flow %d, expected %+v", host, f, ref.Index, m.queue[0])
 			}
 			for i := range of {
@@ -106,12 +106,12 @@ func TestPacerModel(t *testing.T) {
 
 // TestPacerPlaces: hosts that are not slowed down any more give their places back, and one host more than there are places isn't paced.
 func TestPacerPlaces(t *testing.T) {
-	p := newPacer(make([]byte, pacerSize(4)), 4, 1e6, nil, 7)
+	p := newSized(make([]byte, size(4)), 4, 1e6, 7)
 	p.policy = &congestion.Pacing{HostRate: 1e9, Floor: 1e6, Keep: 10, Recovery: 1e6}
 	for round := range int64(3) {
 		now := round * 10e6
 		for n := range uint64(pacedHosts + 1) {
-			if p.slow(packet.Host{Addr: packet.Addr{Hi: uint64(round), Lo: n}}, now) != (n < pacedHosts) {
+			if p.Slow(packet.Host{Addr: packet.Addr{Hi: uint64(round), Lo: n}}, now) != (n < pacedHosts) {
 				t.Fatalf("round %d, host %d", round, n)
 			}
 		}
@@ -132,10 +132,10 @@ func TestPacerPlaces(t *testing.T) {
 
 // TestPacerForgets: hosts that no packet comes for any more give their places back, and those that are slowed down or have frames here keep them.
 func TestPacerForgets(t *testing.T) {
-	p := newPacer(make([]byte, pacerSize(4)), 4, 1e6, nil, 7)
+	p := newSized(make([]byte, size(4)), 4, 1e6, 7)
 	p.policy = &congestion.Pacing{HostRate: 1e9, Floor: 1e6, Keep: 10, Recovery: 1e6}
 	for n := range uint64(pacedHosts) {
-		if !p.slow(packet.Host{Addr: packet.Addr{Lo: n}}, 0) {
+		if !p.Slow(packet.Host{Addr: packet.Addr{Lo: n}}, 0) {
 			t.Fatalf("host %d is not slowed down", n)
 		}
 	}
@@ -143,16 +143,16 @@ func TestPacerForgets(t *testing.T) {
 	p.hold(holds, burst.Frame{Len: 1000}, 0, flowtable.Ref{Index: 1, Generation: 1}, 0, 0)
 	p.hosts.of[slow].pace.Reduce(p.policy, 2e6)
 	for range pacedHosts {
-		p.sweep(2e6)
+		p.Sweep(2e6)
 	}
 	if p.known != 2 || p.find(&flowtable.Key{Dst: packet.Addr{Lo: 3}}) != holds || p.find(&flowtable.Key{Dst: packet.Addr{Lo: 4}}) != slow {
 		t.Fatalf("%d hosts are known", p.known)
 	}
 	p.leave(holds, 2e6)
 	for range pacedHosts {
-		p.sweep(4e6)
+		p.Sweep(4e6)
 	}
-	if p.known != 0 || !p.slow(packet.Host{Addr: packet.Addr{Hi: 1}}, 4e6) {
+	if p.known != 0 || !p.Slow(packet.Host{Addr: packet.Addr{Hi: 1}}, 4e6) {
 		t.Errorf("%d hosts are known", p.known)
 	}
 }

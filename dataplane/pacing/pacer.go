@@ -1,38 +1,47 @@
-package dataplane
+// Package pacing holds the frames that are slowed down, in front of the queue of a port. It is pure: the worker queues what leaves, and
+// counts.
+package pacing
 
 import (
 	"math/bits"
 
 	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane/account"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/keyhash"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/pairing"
 )
 
-// pacer holds frames that are slowed down, in front of a port's queue: at a fabric port those towards a host, at a WAN port those of a flow
+// Pacer holds frames that are slowed down, in front of a port's queue: at a fabric port those towards a host, at a WAN port those of a flow
 // whose sender does not slow down itself (enforce.go). A pacedHost is either. Frames of one flow stay in order. Of the flows to one host,
 // the one that has sent least goes first, so that short ones don't wait for long ones.
 //
 // Its memory is allocated at the start. If a host or a flow finds no slot, its frames aren't held. If the held frames have too many bytes,
 // those of the current host leave sooner than its pace allows.
-type pacer struct {
-	policy *congestion.Pacing // at this step; nil: no more frames are held
-	table  *flowtable.Table
-	seed   uint64
-	heads  []uint32 // by hash of the key, the first host of a list
-	hosts  pool[pacedHost]
-	flows  pool[pacedFlow]
-	frames pool[pacedFrame]
-	due    []uint32 // hosts with frames, a binary heap by dueAt; place 0 is unused
+type Pacer struct {
+	policy   *congestion.Pacing // at this step; nil: no more frames are held
+	Accounts *account.Table
+	Learner  *pairing.Learner
+	Port     int
+	ByFlow   bool // it is a WAN port, where flows are slowed down, not hosts
+	seed     uint64
+	heads    []uint32 // by hash of the key, the first host of a list
+	hosts    pool[pacedHost]
+	flows    pool[pacedFlow]
+	frames   pool[HeldFrame]
+	due      []uint32 // hosts with frames, a binary heap by dueAt; place 0 is unused
 
-	requests paceRequests // only at a WAN port
+	requests requests // only at a WAN port
 
-	known int    // hosts
-	swept uint32 // the last host that sweep has checked
-	held  int    // frames
-	bytes uint64 // of them
-	limit uint64
+	Counted bool           // events has any
+	Events  [events]uint64 // since the worker has counted them
+	known   int            // hosts
+	swept   uint32         // the last host that sweep has checked
+	held    int            // frames
+	bytes   uint64         // of them
+	limit   uint64
 }
 
 // pacedHost is a host, or a flow at a WAN port, whose frames are held, or were recently.
@@ -57,10 +66,10 @@ type pacedFlow struct {
 	responses   bool   // frames of READ responses are held, or were since the flow has this slot
 }
 
-// pacedFrame is a held frame.
-type pacedFrame struct {
-	frame burst.Frame
-	class uint64 // of the queue
+// HeldFrame is a held frame.
+type HeldFrame struct {
+	Frame burst.Frame
+	Class uint64 // of the queue
 }
 
 const (
@@ -68,19 +77,29 @@ const (
 	pacedFlows = 8192
 )
 
-// pacerSize is the memory that newPacer needs, in bytes, to hold this many frames.
-func pacerSize(frames int) int {
-	return poolSize[pacedHost](pacedHosts) + poolSize[pacedFlow](pacedFlows) + poolSize[pacedFrame](frames) + paceRequestsSize() + 4*(2*pacedHosts+2)
+// Frames is the number of frames that a pacer with this limit in bytes may hold: one for each KB.
+func Frames(bytes uint64) int { return int(bytes / 1024) }
+
+// Memory is the memory that a pacer needs to hold this many bytes of frames, without the frames' buffers.
+func Memory(bytes uint64) int { return size(Frames(bytes)) }
+
+// size is the memory that a pacer needs, in bytes, to hold this many frames.
+func size(frames int) int {
+	return poolSize[pacedHost](pacedHosts) + poolSize[pacedFlow](pacedFlows) + poolSize[HeldFrame](frames) + requestsSize() + 4*(2*pacedHosts+2)
 }
 
-// newPacer makes a pacer in memory, which must be zero and 8-byte aligned. It holds at most the given frames and bytes. The seed keys the
-// hash of hosts.
-func newPacer(memory []byte, frames int, limit uint64, table *flowtable.Table, seed uint64) (p pacer) {
-	p.table, p.seed, p.limit = table, seed, limit
+// New makes a pacer for a limit in bytes in zeroed memory of pacerMemory bytes, 8-byte aligned. The seed keys the hash of hosts.
+func New(memory []byte, limit, seed uint64) Pacer {
+	return newSized(memory, Frames(limit), limit, seed)
+}
+
+// newSized is newPacer for this many frames.
+func newSized(memory []byte, frames int, limit, seed uint64) (p Pacer) {
+	p.seed, p.limit = seed, limit
 	p.hosts, memory = newPool[pacedHost](memory, pacedHosts)
 	p.flows, memory = newPool[pacedFlow](memory, pacedFlows)
-	p.frames, memory = newPool[pacedFrame](memory, frames)
-	p.requests, memory = newPaceRequests(memory)
+	p.frames, memory = newPool[HeldFrame](memory, frames)
+	p.requests, memory = newRequests(memory)
 	p.heads, memory = carve[uint32](memory, pacedHosts)
 	p.due, _ = carve[uint32](memory, pacedHosts+1)
 	p.due = p.due[:1]
@@ -88,7 +107,7 @@ func newPacer(memory []byte, frames int, limit uint64, table *flowtable.Table, s
 }
 
 // head returns the start of the list of hosts with a key's hash.
-func (p *pacer) head(k *flowtable.Key) *uint32 {
+func (p *Pacer) head(k *flowtable.Key) *uint32 {
 	src := keyhash.Fold(k.Src.Hi^p.seed, k.Src.Lo^bits.RotateLeft64(p.seed, 16))
 	dst := keyhash.Fold(k.Dst.Hi^p.seed, k.Dst.Lo^bits.RotateLeft64(p.seed, 32))
 	hosts := keyhash.Fold(src^uint64(k.DestQP)^p.seed, dst^bits.RotateLeft64(p.seed, 48))
@@ -96,7 +115,7 @@ func (p *pacer) head(k *flowtable.Key) *uint32 {
 }
 
 // find returns the slot of a host or flow, 0 if it isn't known.
-func (p *pacer) find(k *flowtable.Key) uint32 {
+func (p *Pacer) find(k *flowtable.Key) uint32 {
 	at := *p.head(k)
 	for at != 0 && p.hosts.of[at].key != *k {
 		at = p.hosts.next[at]
@@ -105,7 +124,7 @@ func (p *pacer) find(k *flowtable.Key) uint32 {
 }
 
 // add returns the slot of a host or flow, a new one if it isn't known; 0 if there is none.
-func (p *pacer) add(k *flowtable.Key, now int64) uint32 {
+func (p *Pacer) add(k *flowtable.Key, now int64) uint32 {
 	at := p.find(k)
 	if at != 0 {
 		return at
@@ -127,19 +146,19 @@ func hostKey(host packet.Host) (k flowtable.Key) {
 	return k
 }
 
-// senderOf is the sender of a flow.
-func senderOf(k *flowtable.Key) packet.Host { return packet.Host{Addr: k.Src, Scope: k.Scope()} }
+// SenderOf is the sender of a flow.
+func SenderOf(k *flowtable.Key) packet.Host { return packet.Host{Addr: k.Src, Scope: k.Scope()} }
 
-// slow reduces the pace of a host because of its CNP at the time now. It returns false if the last reduction was too recent, or the host
+// Slow reduces the pace of a host because of its CNP at the time now. It returns false if the last reduction was too recent, or the host
 // finds no slot.
-func (p *pacer) slow(host packet.Host, now int64) bool {
+func (p *Pacer) Slow(host packet.Host, now int64) bool {
 	k := hostKey(host)
 	at := p.add(&k, now)
 	return at != 0 && p.hosts.of[at].pace.Reduce(p.policy, now)
 }
 
 // forget removes a host that has no frames here.
-func (p *pacer) forget(at uint32) {
+func (p *Pacer) forget(at uint32) {
 	h := &p.hosts.of[at]
 	link := p.head(&h.key)
 	for *link != at {
@@ -157,9 +176,15 @@ func (p *pacer) forget(at uint32) {
 // dueAt is the time when a host's next frame may leave, ns.
 func (h *pacedHost) dueAt() int64 { return max(h.ready, h.pausedTo) }
 
-// sweep checks the next of all hosts, and removes it if it has no frames here and is no longer slowed down: packets for it may never come
+// Sweep checks the next host and the next waiting request, and removes what is of no use any more.
+func (p *Pacer) Sweep(now int64) {
+	p.sweepHosts(now)
+	p.sweepRequests(now)
+}
+
+// sweepHosts checks the next of all hosts, and removes it if it has no frames here and is no longer slowed down: packets for it may never come
 // again.
-func (p *pacer) sweep(now int64) {
+func (p *Pacer) sweepHosts(now int64) {
 	if p.known == 0 {
 		return
 	}
@@ -172,7 +197,7 @@ func (p *pacer) sweep(now int64) {
 
 // waits reports whether a frame for a known host has to wait: for the host's pace, for the end of its pause, or for frames that already
 // wait. If not, the frame counts as sent. A host that is no longer slowed down is removed.
-func (p *pacer) waits(at uint32, bytes uint32, now int64) bool {
+func (p *Pacer) waits(at uint32, bytes uint32, now int64) bool {
 	h := &p.hosts.of[at]
 	if h.enforced.measuring {
 		h.measure(p.policyOr(), bytes, now)
@@ -193,13 +218,13 @@ func (p *pacer) waits(at uint32, bytes uint32, now int64) bool {
 }
 
 // full reports whether there is no space for a frame of this many bytes for a host.
-func (p *pacer) full(at, bytes uint32) bool {
+func (p *Pacer) full(at, bytes uint32) bool {
 	return p.bytes+uint64(bytes) > p.limit || p.held == len(p.frames.of)-1 || p.senderFull(&p.hosts.of[at], bytes)
 }
 
 // hold holds a frame of a flow for a host. There must be space for it. flow is the flow's slot, 0 if none of its frames is held; served is
 // the number of its bytes so far. hold returns the flow's slot; if it finds none it returns 0, and doesn't hold the frame.
-func (p *pacer) hold(at uint32, f burst.Frame, class int, ref flowtable.Ref, flow uint32, served uint64) uint32 {
+func (p *Pacer) hold(at uint32, f burst.Frame, class int, ref flowtable.Ref, flow uint32, served uint64) uint32 {
 	if flow == 0 {
 		if flow = p.flows.take(); flow == 0 {
 			return 0
@@ -207,7 +232,7 @@ func (p *pacer) hold(at uint32, f burst.Frame, class int, ref flowtable.Ref, flo
 		p.flows.of[flow] = pacedFlow{ref: ref, served: served, distance: 1}
 	}
 	frame, of := p.frames.take(), &p.flows.of[flow]
-	p.frames.of[frame] = pacedFrame{f, uint64(class)}
+	p.frames.of[frame] = HeldFrame{f, uint64(class)}
 	if of.last != 0 {
 		p.frames.next[of.last] = frame
 		of.last = frame
@@ -222,7 +247,7 @@ func (p *pacer) hold(at uint32, f burst.Frame, class int, ref flowtable.Ref, flo
 }
 
 // join adds a flow to those of its host, and the host to those that are due.
-func (p *pacer) join(at, flow uint32) {
+func (p *Pacer) join(at, flow uint32) {
 	h := &p.hosts.of[at]
 	h.flows = p.merge(h.flows, flow)
 	if h.rank == 0 {
@@ -231,19 +256,19 @@ func (p *pacer) join(at, flow uint32) {
 	}
 }
 
-// next returns the next frame of a host with frames, and its flow.
-func (p *pacer) next(at uint32) (f *pacedFrame, of flowtable.Ref) {
+// Next returns the next frame of a host with frames, and its flow.
+func (p *Pacer) Next(at uint32) (f *HeldFrame, of flowtable.Ref) {
 	flow := &p.flows.of[p.hosts.of[at].flows]
 	return &p.frames.of[flow.first], flow.ref
 }
 
 // leave removes the next frame of a host, which leaves at the time now. It reports whether it was the last one of its flow.
-func (p *pacer) leave(at uint32, now int64) (last bool) {
+func (p *Pacer) leave(at uint32, now int64) (last bool) {
 	h := &p.hosts.of[at]
 	top := h.flows
 	flow := &p.flows.of[top]
 	frame := flow.first
-	bytes := p.frames.of[frame].frame.Len
+	bytes := p.frames.of[frame].Frame.Len
 	began := min(max(h.dueAt(), now-lateness), now) // a frame that leaves too soon doesn't delay the next ones for that
 	h.ready = max(h.ready, began+h.pace.Takes(p.policyOr(), now, bytes))
 	h.flows = p.merge(flow.left, flow.right)
@@ -267,8 +292,8 @@ func (p *pacer) leave(at uint32, now int64) (last bool) {
 	return last
 }
 
-// postpone makes a host wait whose next frame finds no space in its class.
-func (p *pacer) postpone(at uint32, now int64) {
+// Postpone makes a host wait whose next frame finds no space in its class.
+func (p *Pacer) Postpone(at uint32, now int64) {
 	h := &p.hosts.of[at]
 	h.ready = now + fullInterval
 	p.down(h.rank, at)
@@ -283,7 +308,7 @@ const lateness = 50_000
 // unpaced is the policy for frames that still wait when pacing has been switched off: they leave at once.
 var unpaced = congestion.Pacing{HostRate: 1 << 50, Recovery: 1}
 
-func (p *pacer) policyOr() *congestion.Pacing {
+func (p *Pacer) policyOr() *congestion.Pacing {
 	if p.policy == nil {
 		return &unpaced
 	}

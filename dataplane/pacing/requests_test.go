@@ -1,4 +1,4 @@
-package dataplane
+package pacing
 
 import (
 	"slices"
@@ -11,14 +11,14 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-func requestsPacer(seed uint64) pacer {
-	p := newPacer(make([]byte, pacerSize(4)), 4, 1e6, nil, seed)
+func requestsPacer(seed uint64) Pacer {
+	p := newSized(make([]byte, size(4)), 4, 1e6, seed)
 	p.policy = &congestion.Pacing{HostRate: 1e9, Floor: 1e6, Keep: 10, Recovery: 1e6}
 	return p
 }
 
 // list is what waits in a list.
-func (q *paceRequests) list(link *uint32) (all []paceRequest) {
+func (q *requests) list(link *uint32) (all []Request) {
 	for at := *link; at != 0; at = q.waiting.next[at] {
 		all = append(all, q.waiting.of[at])
 	}
@@ -31,21 +31,21 @@ func TestPaceRequestsAboutOtherFlows(t *testing.T) {
 	sender, receiver := packet.Addr{Hi: 1, Lo: 7}, packet.Addr{Hi: 1, Lo: 8}
 	const alike = 8 // requests about a flow, of forged ones half as many
 	for name, c := range map[string]struct {
-		vary func(r *paceRequest, n uint32)
+		vary func(r *Request, n uint32)
 		want int
 	}{
-		"QPs of the sender":   {func(r *paceRequest, n uint32) { r.sendersQP, r.qp = true, 100+n }, waitingPaceRequests},
-		"QPs of receivers":    {func(r *paceRequest, n uint32) { r.qp = 100 + n }, waitingPaceRequests},
-		"receivers":           {func(r *paceRequest, n uint32) { r.sendersQP, r.receiver.Lo = true, uint64(n) }, waitingPaceRequests},
-		"no receiver":         {func(r *paceRequest, n uint32) { r.sendersQP, r.receiver, r.qp = true, packet.Addr{}, 100+n }, waitingPaceRequests},
-		"the same flow":       {func(*paceRequest, uint32) {}, alike},
-		"the sender's own QP": {func(r *paceRequest, _ uint32) { r.sendersQP = true }, alike},
+		"QPs of the sender":   {func(r *Request, n uint32) { r.sendersQP, r.Qp = true, 100+n }, waitingPaceRequests},
+		"QPs of receivers":    {func(r *Request, n uint32) { r.Qp = 100 + n }, waitingPaceRequests},
+		"receivers":           {func(r *Request, n uint32) { r.sendersQP, r.Receiver.Lo = true, uint64(n) }, waitingPaceRequests},
+		"no receiver":         {func(r *Request, n uint32) { r.sendersQP, r.Receiver, r.Qp = true, packet.Addr{}, 100+n }, waitingPaceRequests},
+		"the same flow":       {func(*Request, uint32) {}, alike},
+		"the sender's own QP": {func(r *Request, _ uint32) { r.sendersQP = true }, alike},
 	} {
 		for _, unverified := range []bool{false, true} {
 			p := requestsPacer(0x9e3779b97f4a7c15)
 			kept := 0
 			for n := range uint32(2 * waitingPaceRequests) {
-				r := paceRequest{sender: sender, receiver: receiver, qp: 50, at: int64(n), unverified: unverified}
+				r := Request{Sender: sender, Receiver: receiver, Qp: 50, At: int64(n), Unverified: unverified}
 				c.vary(&r, n)
 				if p.expect(&r) {
 					kept++
@@ -63,7 +63,7 @@ func TestPaceRequestsAboutOtherFlows(t *testing.T) {
 					t.Errorf("%s, unverified %v: a packet meets %d requests, expected at most %d", name, unverified, n, alike)
 				}
 			}
-			if genuine := (paceRequest{sender: sender, receiver: receiver, qp: 50}); unverified && !p.expect(&genuine) {
+			if genuine := (Request{Sender: sender, Receiver: receiver, Qp: 50}); unverified && !p.expect(&genuine) {
 				t.Errorf("%s: forged CNPs leave no slot for a gateway's request", name)
 			}
 		}
@@ -74,26 +74,26 @@ func TestPaceRequestsAboutOtherFlows(t *testing.T) {
 func TestPaceRequestsModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p, now := requestsPacer(rapid.Uint64().Draw(t, "seed")), int64(1)
-		var model []paceRequest
-		draw := func(t *rapid.T) paceRequest {
-			r := paceRequest{sender: packet.Addr{Lo: 1}, qp: rapid.Uint32Range(2, 5).Draw(t, "QP"), sendersQP: rapid.Bool().Draw(t, "sender's"), at: now}
-			r.scope = packet.ScopeInVLAN(0, packet.MakeTag(packet.EtherTypeCTag, rapid.Uint16Range(1, 2).Draw(t, "VID")), 0)
+		var model []Request
+		draw := func(t *rapid.T) Request {
+			r := Request{Sender: packet.Addr{Lo: 1}, Qp: rapid.Uint32Range(2, 5).Draw(t, "QP"), sendersQP: rapid.Bool().Draw(t, "sender's"), At: now}
+			r.Scope = packet.ScopeInVLAN(0, packet.MakeTag(packet.EtherTypeCTag, rapid.Uint16Range(1, 2).Draw(t, "VID")), 0)
 			if !r.sendersQP || rapid.Bool().Draw(t, "receiver") {
-				r.receiver.Lo = rapid.Uint64Range(2, 4).Draw(t, "receiver's address")
+				r.Receiver.Lo = rapid.Uint64Range(2, 4).Draw(t, "receiver's address")
 			}
 			return r
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"expect": func(t *rapid.T) {
 				r := draw(t)
-				r.unverified = rapid.Bool().Draw(t, "unverified")
+				r.Unverified = rapid.Bool().Draw(t, "unverified")
 				if now++; p.expect(&r) {
 					model = append(model, r)
 				}
 			},
 			"cancel": func(t *rapid.T) {
 				r, was := draw(t), len(model)
-				model = slices.DeleteFunc(model, func(o paceRequest) bool { return o.sameFlow(&r) })
+				model = slices.DeleteFunc(model, func(o Request) bool { return o.sameFlow(&r) })
 				if p.cancel(&r) != (len(model) < was) {
 					t.Fatalf("canceled: %v", len(model) == was)
 				}
@@ -101,9 +101,9 @@ func TestPaceRequestsModel(t *testing.T) {
 			"sweep": func(t *rapid.T) {
 				now += rapid.Int64Range(0, paceRequestLife).Draw(t, "ns")
 				for range waitingPaceRequests {
-					p.sweepPaceRequests(now)
+					p.sweepRequests(now)
 				}
-				model = slices.DeleteFunc(model, func(o paceRequest) bool { return o.ends() <= now })
+				model = slices.DeleteFunc(model, func(o Request) bool { return o.ends() <= now })
 			},
 			"": func(t *rapid.T) {
 				all := 0
@@ -114,7 +114,7 @@ func TestPaceRequestsModel(t *testing.T) {
 					t.Fatalf("%d requests wait, and %d are counted, expected %d", all, p.requests.n, len(model))
 				}
 				for _, r := range model {
-					alike := func(o paceRequest) bool { return !o.sameFlow(&r) }
+					alike := func(o Request) bool { return !o.sameFlow(&r) }
 					got := slices.DeleteFunc(p.requests.list(p.listOf(&r)), alike)
 					if want := slices.DeleteFunc(slices.Clone(model), alike); !slices.Equal(got, want) {
 						t.Fatalf("%+v wait, expected %+v", got, want)
@@ -172,7 +172,7 @@ func TestSlowedFlowsOfSenders(t *testing.T) {
 				}
 				for _, sender := range []uint64{1, 2} {
 					bucket := p.bucket(packet.Host{Addr: packet.Addr{Lo: sender}})
-					want := slices.DeleteFunc(slices.Clone(slowed), func(at uint32) bool { return p.bucket(senderOf(&p.hosts.of[at].key)) != bucket })
+					want := slices.DeleteFunc(slices.Clone(slowed), func(at uint32) bool { return p.bucket(SenderOf(&p.hosts.of[at].key)) != bucket })
 					var got []uint32
 					for at := p.requests.flows[bucket]; at != 0; at = p.hosts.of[at].enforced.next {
 						got = append(got, at)

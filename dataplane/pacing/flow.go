@@ -1,4 +1,4 @@
-package dataplane
+package pacing
 
 import (
 	"github.com/cnpgate/cnpgate/congestion"
@@ -38,26 +38,26 @@ func (h *pacedHost) measure(c *congestion.Pacing, bytes uint32, now int64) {
 	}
 }
 
-// carryOut changes the pace of a flow as a request asks, at the time now. It returns Unenforceds, or why it can't.
-func (p *pacer) carryOut(at uint32, r *paceRequest, now int64) Unenforced {
+// change changes the pace of a flow as a request asks, at the time now. It returns unenforceds, or why it can't.
+func (p *Pacer) change(at uint32, r *Request, now int64) Unenforced {
 	h := &p.hosts.of[at]
-	switch r.action {
+	switch r.Action {
 	case slowDownFlow:
 		return p.reduce(h, p.policy.Keep, now)
 	case reduceFlow:
 		return p.reduce(h, whole-min(uint64(r.parameter), whole), now)
 	case pauseFlow:
-		h.pausedTo = max(h.pausedTo, r.at+int64(r.parameter)*microsecond)
+		h.pausedTo = max(h.pausedTo, r.At+int64(r.parameter)*microsecond)
 	default:
 		ended := h.pausedTo > now
 		if ended {
 			h.pausedTo = now
 		}
-		if r.action == resumeFlow {
+		if r.Action == ResumeFlow {
 			ended = h.restore(p.policy, uint64(r.parameter), now) || ended
 		}
 		if !ended {
-			return unenforcedNothing
+			return NothingToResume
 		}
 	}
 	p.move(at)
@@ -68,10 +68,10 @@ const whole = 100 // percent
 
 // reduce reduces a flow's rate to a percentage: of its pace if it has one, otherwise of the rate at which its packets arrive, which must be
 // measured first.
-func (p *pacer) reduce(h *pacedHost, keep uint64, now int64) Unenforced {
+func (p *Pacer) reduce(h *pacedHost, keep uint64, now int64) Unenforced {
 	if h.pace.Slow(p.policy, now) || h.flows != 0 { // the rate of a flow whose frames are held is its pace
 		if !h.pace.ReduceTo(p.policy, keep, now) {
-			return unenforcedSoon
+			return TooSoon
 		}
 		return Unenforceds
 	}
@@ -97,12 +97,12 @@ func (h *pacedHost) restore(c *congestion.Pacing, percent uint64, now int64) boo
 }
 
 // flowsOf returns the start of the list of slowed flows with a flow's sender.
-func (p *pacer) flowsOf(at uint32) *uint32 {
-	return &p.requests.flows[p.bucket(senderOf(&p.hosts.of[at].key))]
+func (p *Pacer) flowsOf(at uint32) *uint32 {
+	return &p.requests.flows[p.bucket(SenderOf(&p.hosts.of[at].key))]
 }
 
 // link adds a flow to the list of its sender.
-func (p *pacer) link(at uint32) {
+func (p *Pacer) link(at uint32) {
 	e, head := &p.hosts.of[at].enforced, p.flowsOf(at)
 	e.linked, e.next, e.prev = true, *head, 0
 	p.hosts.of[e.next].enforced.prev = at // slot 0 has no list, so its links are never read
@@ -110,7 +110,7 @@ func (p *pacer) link(at uint32) {
 }
 
 // unlink removes a flow from the list of its sender, in the same time whatever the list's length: one sender with many flows makes it long.
-func (p *pacer) unlink(at uint32) {
+func (p *Pacer) unlink(at uint32) {
 	e := &p.hosts.of[at].enforced
 	p.hosts.of[e.next].enforced.prev = e.prev
 	if e.prev != 0 {
@@ -121,10 +121,10 @@ func (p *pacer) unlink(at uint32) {
 }
 
 // heldOf counts the held bytes of a sender, together with those of all senders with the same hash.
-func (p *pacer) heldOf(h *pacedHost) *uint64 { return &p.requests.held[p.bucket(senderOf(&h.key))] }
+func (p *Pacer) heldOf(h *pacedHost) *uint64 { return &p.requests.held[p.bucket(SenderOf(&h.key))] }
 
 // senderFull reports whether the frames held of a flow's sender leave no space for one of this many bytes: one sender may hold half of the
 // pacer, so that it leaves space for the others.
-func (p *pacer) senderFull(h *pacedHost, bytes uint32) bool {
+func (p *Pacer) senderFull(h *pacedHost, bytes uint32) bool {
 	return h.enforced.linked && *p.heldOf(h)+uint64(bytes) > p.limit/2
 }

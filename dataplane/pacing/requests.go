@@ -1,4 +1,4 @@
-package dataplane
+package pacing
 
 import (
 	"math/bits"
@@ -9,59 +9,59 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// paceAction is what a notification asks a sender to do with a flow.
-type paceAction uint8
+// Action is what a notification asks a sender to do with a flow.
+type Action uint8
 
 const (
-	slowDownFlow paceAction = iota // to Pacing.Keep percent of its rate: a CNP's meaning, which has no number
-	reduceFlow                     // by parameter percent
-	pauseFlow                      // for parameter microseconds
-	resumeFlow                     // end a pause, and restore parameter percent of the last reduction, or with 0 the whole rate
-	endPause                       // only that: PPFC's resume
-	paceActions
+	slowDownFlow Action = iota // to Pacing.Keep percent of its rate: a CNP's meaning, which has no number
+	reduceFlow                 // by parameter percent
+	pauseFlow                  // for parameter microseconds
+	ResumeFlow                 // end a pause, and restore parameter percent of the last reduction, or with 0 the whole rate
+	EndPause                   // only that: PPFC's resume
+	Actions
 )
 
-var paceActionNames = [paceActions]string{"slow-down", "rate-reduce", "pause", "resume", "end-pause"}
+var ActionNames = [Actions]string{"slow-down", "rate-reduce", "pause", "resume", "end-pause"}
 
-// paceRequest is what a notification asks a sender to do with a flow. It names the flow by the receiver and one of the flow's QPs.
-type paceRequest struct {
-	sender, receiver packet.Addr  // receiver is the zero Addr if the notification names only the sender's QP
-	qp               uint32       // 24 bits, at least managementQPs
+// Request is what a notification asks a sender to do with a flow. It names the flow by the receiver and one of the flow's QPs.
+type Request struct {
+	Sender, Receiver packet.Addr  // receiver is the zero Addr if the notification names only the sender's QP
+	Qp               uint32       // 24 bits, at least packet.ManagementQPs
 	sendersQP        bool         // qp is the sender's, otherwise the receiver's
-	scope            packet.Scope // of the flow
-	action           paceAction
+	Scope            packet.Scope // of the flow
+	Action           Action
 	parameter        uint16
-	at               int64 // time of the notification, ns
-	unverified       bool  // anybody may have sent it: a CNP of no confirmed pair of flows
+	At               int64 // time of the notification, ns
+	Unverified       bool  // anybody may have sent it: a CNP of no confirmed pair of flows
 }
 
-// names reports whether a request is about the flow with this key and source QP, 0 if that isn't known. The receiver's QP names no flow of
+// Names reports whether a request is about the flow with this key and source QP, 0 if that isn't known. The receiver's QP names no flow of
 // UD, where any number of QPs send to it.
-func (r *paceRequest) names(k *flowtable.Key, sourceQP uint32) bool {
+func (r *Request) Names(k *flowtable.Key, sourceQP uint32) bool {
 	switch {
-	case k.Src != r.sender, k.Scope() != r.scope, k.DestQP < managementQPs:
+	case k.Src != r.Sender, k.Scope() != r.Scope, k.DestQP < packet.ManagementQPs:
 		return false
 	case r.sendersQP:
-		return sourceQP == r.qp && (r.receiver == packet.Addr{} || r.receiver == k.Dst)
+		return sourceQP == r.Qp && (r.Receiver == packet.Addr{} || r.Receiver == k.Dst)
 	}
-	return k.DestQP == r.qp && k.Dst == r.receiver && k.SourceQP == 0
+	return k.DestQP == r.Qp && k.Dst == r.Receiver && k.SourceQP == 0
 }
 
 // sameFlow reports whether two requests name a flow in the same way.
-func (r *paceRequest) sameFlow(o *paceRequest) bool {
-	return r.sender == o.sender && r.receiver == o.receiver && r.qp == o.qp && r.sendersQP == o.sendersQP &&
-		r.scope == o.scope
+func (r *Request) sameFlow(o *Request) bool {
+	return r.Sender == o.Sender && r.Receiver == o.Receiver && r.Qp == o.Qp && r.sendersQP == o.sendersQP &&
+		r.Scope == o.Scope
 }
 
-// host is the sender in its scope.
-func (r *paceRequest) host() packet.Host { return packet.Host{Addr: r.sender, Scope: r.scope} }
+// Host is the sender in its scope.
+func (r *Request) Host() packet.Host { return packet.Host{Addr: r.Sender, Scope: r.Scope} }
 
 // ends is the time from which on a request that has met no packet of its flow is of no use, ns.
-func (r *paceRequest) ends() int64 {
-	if r.action == pauseFlow {
-		return r.at + max(paceRequestLife, int64(r.parameter)*microsecond)
+func (r *Request) ends() int64 {
+	if r.Action == pauseFlow {
+		return r.At + max(paceRequestLife, int64(r.parameter)*microsecond)
 	}
-	return r.at + paceRequestLife
+	return r.At + paceRequestLife
 }
 
 const (
@@ -69,10 +69,10 @@ const (
 	microsecond     = 1_000      // ns
 )
 
-// paceRequests are requests about flows that are not slowed down yet, until the next packet of their flow: only a packet shows which worker has
+// requests are requests about flows that are not slowed down yet, until the next packet of their flow: only a packet shows which worker has
 // the flow, and a Long-haul CNP doesn't name the receiver. They also find slowed flows, and the bytes held, by sender.
-type paceRequests struct {
-	waiting pool[paceRequest]
+type requests struct {
+	waiting pool[Request]
 	byName  []uint32 // by hash of the flow's name, the first waiting request, the oldest first
 	flows   []uint32 // by hash of the sender, the first slowed flow
 	held    []uint64 // by hash of the sender, bytes of held frames
@@ -84,35 +84,36 @@ const (
 	waitingPaceRequests = 256
 	senderBuckets       = 256
 	nameBuckets         = 1024
+	longestList         = 64 // slowed flows of a list that are checked
 	// requestsABucket bounds the requests in a list of names: those for one flow, as others meet by chance only.
 	requestsABucket = 8
 )
 
-// paceRequestsSize is the memory that newPaceRequests needs, in bytes, a multiple of 8.
-func paceRequestsSize() int {
-	return poolSize[paceRequest](waitingPaceRequests) + senderBuckets*int(unsafe.Sizeof(uint64(0))+unsafe.Sizeof(uint32(0))) +
+// requestsSize is the memory that newPaceRequests needs, in bytes, a multiple of 8.
+func requestsSize() int {
+	return poolSize[Request](waitingPaceRequests) + senderBuckets*int(unsafe.Sizeof(uint64(0))+unsafe.Sizeof(uint32(0))) +
 		nameBuckets*int(unsafe.Sizeof(uint32(0)))
 }
 
-// newPaceRequests makes requests in zeroed memory, 8-byte aligned, and returns the rest of the memory.
-func newPaceRequests(memory []byte) (r paceRequests, rest []byte) {
-	r.waiting, memory = newPool[paceRequest](memory, waitingPaceRequests)
+// newRequests makes requests in zeroed memory, 8-byte aligned, and returns the rest of the memory.
+func newRequests(memory []byte) (r requests, rest []byte) {
+	r.waiting, memory = newPool[Request](memory, waitingPaceRequests)
 	r.held, memory = carve[uint64](memory, senderBuckets)
 	r.byName, memory = carve[uint32](memory, nameBuckets)
 	r.flows, memory = carve[uint32](memory, senderBuckets)
 	return r, memory
 }
 
-func (p *pacer) hash(sender packet.Host) uint64 {
+func (p *Pacer) hash(sender packet.Host) uint64 {
 	address := keyhash.Fold(sender.Hi^p.seed, sender.Lo^bits.RotateLeft64(p.seed, 32))
 	return keyhash.Fold(address^bits.RotateLeft64(p.seed, 16), uint64(sender.Scope)^bits.RotateLeft64(p.seed, 48))
 }
 
 // bucket is the place of a sender in the lists by hash.
-func (p *pacer) bucket(sender packet.Host) uint64 { return p.hash(sender) % senderBuckets }
+func (p *Pacer) bucket(sender packet.Host) uint64 { return p.hash(sender) % senderBuckets }
 
 // named returns the start of the list of the waiting requests with a name: the hash of the sender, the receiver, and the QP of one of them.
-func (p *pacer) named(sender uint64, receiver packet.Addr, qp uint32, sendersQP bool) *uint32 {
+func (p *Pacer) named(sender uint64, receiver packet.Addr, qp uint32, sendersQP bool) *uint32 {
 	if sendersQP {
 		qp |= 1 << 31
 	}
@@ -122,15 +123,15 @@ func (p *pacer) named(sender uint64, receiver packet.Addr, qp uint32, sendersQP 
 }
 
 // listOf returns the start of the list of a request.
-func (p *pacer) listOf(r *paceRequest) *uint32 {
-	return p.named(p.hash(r.host()), r.receiver, r.qp, r.sendersQP)
+func (p *Pacer) listOf(r *Request) *uint32 {
+	return p.named(p.hash(r.Host()), r.Receiver, r.Qp, r.sendersQP)
 }
 
 // expect keeps a request until the next packet of its flow. It returns false if there is no slot. Unverified requests get only the first half
 // of the slots, and of those for a flow, so that a flood of forged CNPs leaves the others to gateways.
-func (p *pacer) expect(r *paceRequest) bool {
+func (p *Pacer) expect(r *Request) bool {
 	q, all, alike := &p.requests, waitingPaceRequests, requestsABucket
-	if r.unverified {
+	if r.Unverified {
 		all, alike = all/2, alike/2
 	}
 	link := p.listOf(r)
@@ -151,7 +152,7 @@ func (p *pacer) expect(r *paceRequest) bool {
 }
 
 // cancel removes what waits for the flow that a request names. It returns false if nothing does.
-func (p *pacer) cancel(r *paceRequest) (any bool) {
+func (p *Pacer) cancel(r *Request) (any bool) {
 	link := p.listOf(r)
 	for *link != 0 {
 		if p.requests.waiting.of[*link].sameFlow(r) {
@@ -165,23 +166,23 @@ func (p *pacer) cancel(r *paceRequest) (any bool) {
 }
 
 // remove removes the request that a link of its list points to.
-func (q *paceRequests) remove(link *uint32) {
+func (q *requests) remove(link *uint32) {
 	at := *link
 	*link = q.waiting.next[at]
-	q.waiting.of[at] = paceRequest{}
+	q.waiting.of[at] = Request{}
 	q.waiting.give(at)
 	q.n--
 }
 
 // sweep checks the next slot, and removes its request if that has ended.
-func (p *pacer) sweepPaceRequests(now int64) {
+func (p *Pacer) sweepRequests(now int64) {
 	q := &p.requests
 	if q.n == 0 {
 		return
 	}
 	q.swept = q.swept%q.waiting.used + 1
 	r := &q.waiting.of[q.swept]
-	if r.qp == 0 || r.ends() > now { // a slot without a request has no QP
+	if r.Qp == 0 || r.ends() > now { // a slot without a request has no QP
 		return
 	}
 	link := p.listOf(r)

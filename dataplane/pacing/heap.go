@@ -1,8 +1,8 @@
-package dataplane
+package pacing
 
 // merge merges two leftist heaps, with the least served flow on top. Its depth of recursion is the number of right levels of the heaps: at
 // most the logarithm of their flows.
-func (p *pacer) merge(a, b uint32) uint32 {
+func (p *Pacer) merge(a, b uint32) uint32 {
 	if a == 0 || b == 0 {
 		return a + b
 	}
@@ -19,15 +19,15 @@ func (p *pacer) merge(a, b uint32) uint32 {
 }
 
 // before reports whether a host is ready before another one.
-func (p *pacer) before(a, b uint32) bool { return p.hosts.of[a].dueAt() < p.hosts.of[b].dueAt() }
+func (p *Pacer) before(a, b uint32) bool { return p.hosts.of[a].dueAt() < p.hosts.of[b].dueAt() }
 
-func (p *pacer) put(place, at uint32) {
+func (p *Pacer) put(place, at uint32) {
 	p.due[place] = at
 	p.hosts.of[at].rank = place
 }
 
 // up moves a host from a place in due towards the root as far as it belongs.
-func (p *pacer) up(place, at uint32) {
+func (p *Pacer) up(place, at uint32) {
 	for place > 1 && p.before(at, p.due[place/2]) {
 		p.put(place, p.due[place/2])
 		place /= 2
@@ -36,7 +36,7 @@ func (p *pacer) up(place, at uint32) {
 }
 
 // down moves a host from a place in due towards the leaves.
-func (p *pacer) down(place, at uint32) {
+func (p *Pacer) down(place, at uint32) {
 	for {
 		child := 2 * place
 		if int(child) >= len(p.due) {
@@ -55,7 +55,7 @@ func (p *pacer) down(place, at uint32) {
 }
 
 // move restores the order after the time at which a host is due has changed.
-func (p *pacer) move(at uint32) {
+func (p *Pacer) move(at uint32) {
 	if rank := p.hosts.of[at].rank; rank != 0 {
 		p.up(rank, at)
 		p.down(p.hosts.of[at].rank, at)
@@ -63,7 +63,7 @@ func (p *pacer) move(at uint32) {
 }
 
 // remove removes the host at a place from due.
-func (p *pacer) remove(place uint32) {
+func (p *Pacer) remove(place uint32) {
 	end := uint32(len(p.due) - 1)
 	last := p.due[end]
 	p.due = p.due[:end]
