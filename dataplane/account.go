@@ -7,6 +7,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/ratelimit"
 )
 
@@ -17,9 +18,9 @@ type account struct {
 	marked       uint64        // packets marked CE here
 	arrivals     atomic.Uint64 // a congestion.Arrivals; other workers read it
 	generation   atomic.Uint32
-	share                                   // of the class that class returns
-	notified     [congestion.Formats]uint32 // notifications sent, by kind
-	paced        uint16                     // place of the flow in a pacer, 0 for none
+	share                                         // of the class that class returns
+	notified     [packet.SentNotifications]uint32 // notifications sent, by kind
+	paced        uint16                           // place of the flow in a pacer, 0 for none
 	// The place of the sender in senders, 0 for none, above placeBits the class of share, and then spreadBit: an account is a cache line.
 	watchAndClass uint16
 }
@@ -166,7 +167,7 @@ func (f *account) begin(generation uint32) {
 	f.arrivals.Store(0)
 	f.marked = 0
 	f.share, f.paced, f.watchAndClass = share{}, 0, 0
-	f.notified = [congestion.Formats]uint32{}
+	f.notified = [packet.SentNotifications]uint32{}
 	f.generation.Store(generation)
 }
 

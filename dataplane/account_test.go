@@ -7,7 +7,6 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/pairing"
@@ -71,7 +70,7 @@ func TestAccountIsOfOneFlow(t *testing.T) {
 	}
 	w.flows.Renew(x, 60)
 	second := w.flows.State(x).Generation()
-	if a := w.accounts.get(x); a.marked != 0 || a.notified != [congestion.Formats]uint32{} || a.lastNotified.Load() != 0 {
+	if a := w.accounts.get(x); a.marked != 0 || a.notified != [packet.SentNotifications]uint32{} || a.lastNotified.Load() != 0 {
 		t.Errorf("a renewed flow has been notified before: %+v", a.notified)
 	}
 	if at := w.accounts.lastNotifiedOf(x, first); at != 0 {

@@ -13,10 +13,10 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/pairing"
 )
 
@@ -29,7 +29,7 @@ const (
 
 // Kinds and Outcomes are the words by which notifications are selected.
 var (
-	Kinds    = names[congestion.Format](0, congestion.Formats-1)
+	Kinds    = names(packet.FastCNP, packet.ProxyNotification)
 	Outcomes = names[dataplane.Outcome](0, dataplane.Outcomes-1)
 )
 

@@ -8,6 +8,7 @@ import (
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/pairing"
 )
 
@@ -69,7 +70,7 @@ func MakeNotification(c *config.Config, worker int, r *dataplane.NotificationRec
 		n.Reason = r.Reason.String()
 	} else {
 		n.Kind, n.Action, n.Parameter = r.Format.String(), r.Decision.Action.String(), r.Decision.Parameter
-		if r.Format == congestion.ProxyNotification {
+		if r.Format == packet.ProxyNotification {
 			n.Proxy = r.To.Netip().String()
 		}
 	}
