@@ -122,7 +122,7 @@ func (w *Worker) mark(b *batch, out int, state *classState, these mask) {
 	if marked == 0 {
 		return
 	}
-	w.accounts.mark(w.flow[:n], mask(marked))
+	w.accounts.Mark(w.flow[:n], marked)
 	count := uint64(bits.OnesCount64(marked))
 	state.marked += count
 	w.counters.add(out, ECNMarked, count)
@@ -156,7 +156,7 @@ func (w *Worker) survey(r *response, b *batch, these mask) {
 		if w.note.decision = r.decision; w.choose(b, i) != allowed {
 			continue
 		}
-		sender, bytes := w.senders.watch(x, w.accounts.get(x), r), w.learner.Bytes(x)
+		sender, bytes := w.senders.watch(x, w.accounts.Get(x), r), w.learner.Bytes(x)
 		sender.Observe(&r.policy.Response, w.now, bytes, r.metrics.Depth)
 		sender.throughput.Observe(w.now, bytes)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/account"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/burst/inmem"
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -240,7 +241,7 @@ func (r *Rig) Close(t T) {
 		}
 	}
 	for port := range r.ports {
-		if s := r.Plane.Port(port); s.Depth != ([dataplane.MaxClasses]uint64{}) || s.Frames != ([dataplane.MaxClasses]int64{}) {
+		if s := r.Plane.Port(port); s.Depth != ([account.MaxClasses]uint64{}) || s.Frames != ([account.MaxClasses]int64{}) {
 			t.Errorf("port %d: %v octets, %v frames are queued after Close", port, s.Depth, s.Frames)
 		}
 	}

@@ -1,6 +1,6 @@
 //go:build !amd64 || purego || race
 
-package dataplane
+package account
 
 import "sync/atomic"
 

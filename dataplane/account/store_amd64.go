@@ -1,6 +1,6 @@
 //go:build !purego && !race
 
-package dataplane
+package account
 
 import "sync/atomic"
 
