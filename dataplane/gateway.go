@@ -32,7 +32,7 @@ func (g *gateway) hostFrame(port int) host.Frame {
 
 // replyBuffer is the last spare buffer, if a port has space for a reply.
 func (g *gateway) replyBuffer(port int) []byte {
-	if canQueue(g.w, &g.egress[port].notifications) != allowed {
+	if canQueue(g.w, &g.egress[port].Notifications) != allowed {
 		return nil
 	}
 	return g.batch.Bytes(g.batch.Spare[len(g.batch.Spare)-1])
@@ -88,7 +88,7 @@ func (g *gateway) conclude(f *host.Frame, r *host.Result) {
 		g.counters.add(f.Port, AnswersLimited+Counter(r.Event-host.AnswerLimited), 1)
 	}
 	if r.Size > 0 {
-		g.w.push(&g.egress[f.Port].notifications, r.Size, tagHost+flowtable.Index(r.Verdict))
+		g.w.push(&g.egress[f.Port].Notifications, r.Size, tagHost+flowtable.Index(r.Verdict))
 		f.Out = g.replyBuffer(f.Port)
 	}
 	g.plane.paths[f.Port].probed(r.RTT)
@@ -98,7 +98,7 @@ func (g *gateway) conclude(f *host.Frame, r *host.Result) {
 // peer, nor while the line is busy: the packet must leave at the time of its timestamp.
 func (g *gateway) probe(port int, interval int64) {
 	l := &g.links[port]
-	if l.len == 0 || g.batch.Drain || g.egress[port].line.busy(g.now) || !g.plane.host.Due(port, uint32(g.id), g.now, interval) {
+	if l.len == 0 || g.batch.Drain || g.egress[port].Line.Busy(g.now) || !g.plane.host.Due(port, uint32(g.id), g.now, interval) {
 		return
 	}
 	f := g.hostFrame(port)

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane/egress"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/keyhash"
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -180,10 +181,11 @@ func (t *tracker) beginProbe(b *batch) {
 	for i := range b.frames {
 		p := &t.records[i]
 		if t.flow[i] == t.tracked && acknowledged(p) && beyond(p.PSN, t.highest) && asksForACK(t.batch.Bytes(b.frames[i]), t.headers(b, i)) {
-			t.timePacket(i, t.departure(t.classOf(b.port, p), ahead))
+			// the queue's delay is not part of the path's round-trip time
+			t.timePacket(i, t.egress[t.out].Departs(t.now, t.classOf(b.port, p), ahead))
 			break
 		}
-		ahead += uint64(b.frames[i].Len) + lineOverhead
+		ahead += uint64(b.frames[i].Len) + egress.LineOverhead
 	}
 	t.noteHighest()
 }
@@ -213,24 +215,6 @@ func (t *tracker) timePacket(i int, departs int64) {
 	p.highest.Store(packet.PSN)
 	t.timed = max(departs, 1)
 	p.began.Store(t.timed)
-}
-
-// departure is the time when a frame that enters a class now starts on the port's line, if the given bytes are ahead of it on the line
-// besides those queued, and no frame overtakes it: the queue's delay is not part of the path's round-trip time.
-func (t *tracker) departure(class int, ahead uint64) int64 {
-	q := &t.egress[t.out]
-	waits := false
-	for c := range class + 1 {
-		frames := q.classes[c].n + q.othersFrames[c]
-		ahead += q.depth[c] + q.others[c] + uint64(frames)*lineOverhead
-		waits = waits || frames > 0
-	}
-	start := max(q.line.free.Load(), t.now)
-	if waits {
-		start = max(q.line.free.Load(), t.now-maxLateness)
-	}
-	ns, _ := q.line.cost(ahead)
-	return max(start+ns, t.now)
 }
 
 // matchACKs looks for the acknowledgement that ends the probe which began at a time: from the receiver to the sender, in their scope, to the flow's source QP, not a NAK, and of a

@@ -1,4 +1,4 @@
-package dataplane
+package egress
 
 import (
 	"testing"
@@ -16,10 +16,10 @@ func TestShareModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		classes := rapid.IntRange(1, account.MaxClasses).Draw(t, "classes")
 		a, index := accountsOf(t, flows)
-		s, models := make([]flowShares, classes), make([]shareModel, classes)
+		s, models := make([]Shares, classes), make([]shareModel, classes)
 		for class := range s {
-			s[class] = newFlowShares(make([]byte, 8*(flows+1)), a, class)
-			s[class].ranked = true
+			s[class] = newShares(make([]byte, 8*(flows+1)), a, class)
+			s[class].Ranked = true
 			models[class].bytes = map[flowtable.Index]uint64{}
 		}
 		type frame struct {
@@ -76,7 +76,7 @@ func TestShareModel(t *testing.T) {
 	})
 }
 
-// shareModel is what flowShares has of a class: the bytes of each flow, of no flow, and of flows that have ended.
+// shareModel is what Shares has of a class: the bytes of each flow, of no flow, and of flows that have ended.
 type shareModel struct {
 	bytes map[flowtable.Index]uint64
 	ended uint64
@@ -84,23 +84,19 @@ type shareModel struct {
 
 // accountsOf are the accounts of a table of so many flows, with space for more.
 func accountsOf(t *rapid.T, flows int) (*account.Table, []flowtable.Index) {
-	table, err := flowtable.New(make([]byte, flowtable.Size(4*flows)), flowtable.Config{Capacity: 4 * flows})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := newAccounts(t, flowtable.Config{Capacity: 4 * flows})
 	keys, found, index := make([]flowtable.Key, flows), make([]flowtable.Ref, flows), make([]flowtable.Index, flows)
 	for i := range keys {
 		keys[i] = flowtable.Key{Src: packet.Addr{Lo: uint64(i)}, DestQP: uint32(i + 2)}
 	}
-	table.Lookup(records(keys...), 1, found)
+	a.Flows.Lookup(records(keys...), 1, found)
 	for i := range found {
 		index[i] = found[i].Index
 	}
-	a := account.New(make([]byte, account.Size(4*flows)), table)
-	return &a, index
+	return a, index
 }
 
-func checkShare(t *rapid.T, s *flowShares, index []flowtable.Index, model *shareModel) {
+func checkShare(t *rapid.T, s *Shares, index []flowtable.Index, model *shareModel) {
 	largest, squares, inHeap := uint64(0), uint64(0), 0
 	for _, x := range index {
 		f, want := s.accounts.Share(x, s.accounts.Get(x), s.class), model.bytes[x]
@@ -122,9 +118,9 @@ func checkShare(t *rapid.T, s *flowShares, index []flowtable.Index, model *share
 			t.Fatalf("place %d has more than place %d above it", place, place/2)
 		}
 	}
-	if other := model.bytes[flowtable.None]; s.largest() != largest || s.n != inHeap || s.other != other || s.ended != model.ended {
+	if other := model.bytes[flowtable.None]; s.largest() != largest || s.n != inHeap || s.Other != other || s.Ended != model.ended {
 		t.Fatalf("largest %d, %d flows, other %d, ended %d, expected %d, %d, %d, %d",
-			s.largest(), s.n, s.other, s.ended, largest, inHeap, other, model.ended)
+			s.largest(), s.n, s.Other, s.Ended, largest, inHeap, other, model.ended)
 	}
 	if s.squares != squares {
 		t.Fatalf("sum of squares %d, expected %d", s.squares, squares)

@@ -1,31 +1,76 @@
-package dataplane
+package egress
 
 import (
 	"testing"
 
+	"github.com/cnpgate/cnpgate/dataplane/account"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
+	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-func testEgress(t *testing.T, rate uint64, classes int) *egress {
-	t.Helper()
-	q := &egress{}
-	c := Config{Allocate: func(bytes int) ([]byte, error) { return make([]byte, bytes), nil }}
-	if err := q.init(newLine(rate), &PortConfig{Classes: classes, Queue: Queue{Frames: 128}}, &testWorker(t, Config{Flows: 1}).accounts, &c); err != nil {
+// newPort is a worker's part of a port.
+func newPort(t interface{ Fatal(args ...any) }, l *Line, a *account.Table, classes, frames int) *Port {
+	p, err := New(l, &Queue{Frames: frames}, classes, a, nil, func(bytes int) ([]byte, error) { return make([]byte, bytes), nil })
+	if err != nil {
 		t.Fatal(err)
 	}
-	return q
+	return &p
+}
+
+// newAccounts are the accounts of a table of flows.
+func newAccounts(t interface{ Fatal(args ...any) }, c flowtable.Config) *account.Table {
+	table, err := flowtable.New(make([]byte, flowtable.Size(c.Capacity)), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := account.New(make([]byte, account.Size(c.Capacity)), table)
+	return &a
+}
+
+func testEgress(t *testing.T, rate uint64, classes int) *Port {
+	t.Helper()
+	return newPort(t, NewLine(rate), newAccounts(t, flowtable.Config{Capacity: 1}), classes, 128)
+}
+
+// records has a packet of each flow.
+func records(keys ...flowtable.Key) []packet.Record {
+	packets := make([]packet.Record, len(keys))
+	for i := range keys {
+		packets[i].Flow = keys[i].Words()
+	}
+	return packets
+}
+
+// enter puts one frame of a flow at the end of a class.
+func (p *Port) enter(class int, f burst.Frame, x flowtable.Index) {
+	c := &p.Classes[class]
+	c.Enter([]burst.Frame{f}, []flowtable.Ref{c.Shares.accounts.Flows.Ref(x)}, uint64(f.Len))
+}
+
+// largest is the bytes of the flow that has most, while flows are ranked.
+func (s *Shares) largest() uint64 {
+	var top [1]uint64
+	s.top(top[:])
+	return top[0]
+}
+
+// largest is the bytes of the flow that has most in a class.
+func (c *Class) largest() uint64 {
+	var top [1]uint64
+	c.Top(top[:])
+	return top[0]
 }
 
 // sent takes out of the queue what was offered, as completeTransmits does when the device took it all.
-func (q *egress) sent() (n int) {
-	for range q.offered[offeredNotifications] {
-		q.notifications.pop()
+func (q *Port) sent() (n int) {
+	for range q.Offered.Notifications {
+		q.Notifications.Pop()
 		n++
 	}
-	for class := range q.classes {
-		for range q.offered[offeredClasses+class] {
-			q.leave(class)
+	for class := range q.Classes {
+		for range q.Offered.Classes[class] {
+			q.Classes[class].Leave()
 			n++
 		}
 	}
@@ -41,19 +86,19 @@ func TestWaitingFrameLosesNoTime(t *testing.T) {
 	frame := burst.Frame{Buf: 1, Len: 1226} // 1 ms on the line
 	now := int64(1e9)
 	q.enter(0, frame, flowtable.None)
-	q.offer(now, tx)
+	q.Offer(now, 0, tx)
 	if q.sent() != 1 {
 		t.Fatal("the first frame didn't start")
 	}
-	q.offer(now+1_000, tx) // nothing waits
+	q.Offer(now+1_000, 0, tx) // nothing waits
 	q.enter(0, frame, flowtable.None)
-	if len(q.offer(now+2_000, tx)) != 0 {
+	if len(q.Offer(now+2_000, 0, tx)) != 0 {
 		t.Fatal("a frame started while another was on the line")
 	}
-	if len(q.offer(now+1_000_000+late, tx)) != 1 {
+	if len(q.Offer(now+1_000_000+late, 0, tx)) != 1 {
 		t.Fatal("a frame didn't start on a free line")
 	}
-	if got, want := q.line.free.Load(), now+2_000_000; got != want {
+	if got, want := q.Line.free.Load(), now+2_000_000; got != want {
 		t.Errorf("the line is free %d ns after it could be", got-want)
 	}
 }
@@ -62,15 +107,15 @@ func TestWaitingFrameLosesNoTime(t *testing.T) {
 func TestOfferInPriority(t *testing.T) {
 	q := testEgress(t, 400_000_000_000, 3)
 	for n := range uint64(4) {
-		for class := range q.classes {
+		for class := range q.Classes {
 			q.enter(class, burst.Frame{Buf: uint64(class+1)*10 + n, Len: 60}, flowtable.None)
 		}
-		q.notifications.pushAll([]burst.Frame{{Buf: 100 + n, Len: 60}}, []flowtable.Ref{{}})
+		q.Notifications.pushAll([]burst.Frame{{Buf: 100 + n, Len: 60}}, []flowtable.Ref{{}})
 	}
 	want := []uint64{100, 101, 102, 103, 10, 11, 12, 13, 20, 21, 22, 23, 30, 31, 32, 33}
 	var got []uint64
-	for now := int64(1); !q.empty(); now++ {
-		for _, f := range q.offer(now, make([]burst.Frame, 0, 5)) {
+	for now := int64(1); q.Queued() > 0; now++ {
+		for _, f := range q.Offer(now, 0, make([]burst.Frame, 0, 5)) {
 			got = append(got, f.Buf)
 		}
 		q.sent()
@@ -89,15 +134,15 @@ func TestOfferInPriority(t *testing.T) {
 // does not make up for the time that it was idle.
 func TestPausedFramesElsewhereSaveNothing(t *testing.T) {
 	for _, c := range []struct {
-		paused classSet
+		paused ClassSet
 		want   int
 	}{{0, 5}, {1 << 1, 1}} {
 		q := testEgress(t, 10_000_000, 2)
-		q.othersFrames[1], q.paused = 7, c.paused
+		q.Classes[1].OthersFrames = 7
 		for range 8 {
 			q.enter(0, burst.Frame{Buf: 1, Len: 1226}, flowtable.None) // 1 ms on the line
 		}
-		if n := len(q.offer(1e9, make([]burst.Frame, 0, 16))); n < c.want || n > c.want+1 {
+		if n := len(q.Offer(1e9, c.paused, make([]burst.Frame, 0, 16))); n < c.want || n > c.want+1 {
 			t.Errorf("paused %b: %d frames start, expected %d", c.paused, n, c.want)
 		}
 	}
@@ -114,12 +159,12 @@ func TestIdleQueueSavesNothing(t *testing.T) {
 			q.enter(0, burst.Frame{Buf: 1, Len: 1226}, flowtable.None) // 1 ms on the line
 		}
 		for i := range int64(8) {
-			if n := len(q.offer(now+i*1_000_000, tx)); n != 1 {
+			if n := len(q.Offer(now+i*1_000_000, 0, tx)); n != 1 {
 				t.Fatalf("after %d ns without a frame %d start in millisecond %d", idle, n, i)
 			}
 			q.sent()
 		}
-		q.offer(now+7_000_001, tx)
+		q.Offer(now+7_000_001, 0, tx)
 		now += 8_000_000 + idle
 	}
 }
@@ -133,7 +178,7 @@ func TestLightLoadSavesNothing(t *testing.T) {
 	now := int64(1e9)
 	for range steps {
 		q.enter(0, frame, flowtable.None)
-		if n := len(q.offer(now, make([]burst.Frame, 0, 128))); n != 1 {
+		if n := len(q.Offer(now, 0, make([]burst.Frame, 0, 128))); n != 1 {
 			t.Fatalf("%d frames of one start", n)
 		}
 		q.sent()
@@ -142,7 +187,7 @@ func TestLightLoadSavesNothing(t *testing.T) {
 	for range 100 {
 		q.enter(0, frame, flowtable.None)
 	}
-	if n := len(q.offer(now, make([]burst.Frame, 0, 128))); n < each/1000 || n > each/1000+1 {
+	if n := len(q.Offer(now, 0, make([]burst.Frame, 0, 128))); n < each/1000 || n > each/1000+1 {
 		t.Errorf("%d frames start at once after %d ns of light load, expected those of %d ns", n, steps*each, each)
 	}
 }
@@ -158,8 +203,8 @@ func TestBurstsPassAtOnce(t *testing.T) {
 	}
 	copies := 0
 	for step := range int64(40) {
-		q.enterAll(0, frames, flows, 240)
-		list := q.offer(1e9+step*1000, tx)
+		q.Classes[0].Enter(frames, flows, 240)
+		list := q.Offer(1e9+step*1000, 0, tx)
 		want := map[int64]int{0: 1, 1: 7}[step]
 		if step > 1 {
 			want = 4
@@ -190,12 +235,12 @@ func TestLongListLosesNoTime(t *testing.T) {
 		if step == 0 {
 			want = 1
 		}
-		if n := len(q.offer(now, make([]burst.Frame, 0, 16))); step < 6 && n != want {
+		if n := len(q.Offer(now, 0, make([]burst.Frame, 0, 16))); step < 6 && n != want {
 			t.Fatalf("step %d: %d frames start, expected %d", step, n, want)
 		}
 		q.sent()
 	}
-	if got, want := q.line.free.Load(), int64(1e9)+100_000; got > want || got < want-1 { // a frame may count a fraction of a nanosecond less
+	if got, want := q.Line.free.Load(), int64(1e9)+100_000; got > want || got < want-1 { // a frame may count a fraction of a nanosecond less
 		t.Errorf("the line is free %d ns after it could be", got-want)
 	}
 }

@@ -1,4 +1,4 @@
-package dataplane
+package egress
 
 import (
 	"math/rand/v2"
@@ -43,19 +43,21 @@ func BenchmarkChoose(b *testing.B) {
 }
 
 // manyShares is a queue in which each of so many flows has up to 100 frames of 1000 bytes.
-func manyShares(b *testing.B, n int) (*flowShares, []flowtable.Index) {
+func manyShares(b *testing.B, n int) (*Shares, []flowtable.Index) {
 	words := make([]uint64, n+2)
-	w := testWorker(b, Config{Flows: n + n/4})
-	s := newFlowShares(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), 8*len(words)), &w.accounts, 0)
-	s.tracked, s.ranked = true, true
+	a := newAccounts(b, flowtable.Config{Capacity: n + n/4})
+	s := newShares(unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), 8*len(words)), a, 0)
+	s.Tracked, s.Ranked = true, true
 	r, flows := rand.New(rand.NewPCG(3, 4)), make([]flowtable.Index, n)
 	for i := range flows {
-		x := w.see(testKey(uint32(i)), 1)
+		var found [1]flowtable.Ref
+		a.Flows.Lookup(records(flowtable.Key{DestQP: uint32(2 + i)}), 1, found[:])
+		x := found[0].Index
 		if x == flowtable.None {
 			b.Fatalf("no place for flow %d", i)
 		}
 		flows[i] = x
-		s.add(x, w.accounts.Get(x), 1000*(1+uint32(r.IntN(100))))
+		s.add(x, a.Get(x), 1000*(1+uint32(r.IntN(100))))
 	}
 	return &s, flows
 }

@@ -1,6 +1,6 @@
 //go:build long
 
-package dataplane
+package egress
 
 // queueSeeds is how many runs TestSharesOfLiveFlows makes.
 const queueSeeds = 2000

@@ -1,4 +1,4 @@
-package dataplane
+package egress
 
 import (
 	"fmt"
@@ -31,14 +31,14 @@ func excess(starts []start, rate uint64) float64 {
 
 func octetsOf(frames []burst.Frame) (n uint64) {
 	for _, f := range frames {
-		n += uint64(f.Len) + lineOverhead
+		n += uint64(f.Len) + LineOverhead
 	}
 	return n
 }
 
 // crowd is some workers in front of one line, each with endless frames.
 type crowd struct {
-	line      *line
+	line      *Line
 	frames    []burst.Frame
 	next      []int64 // by worker: when it comes again
 	fraction  []uint64
@@ -68,7 +68,7 @@ func (c *crowd) run(now, until int64, step func() int64) {
 		}
 		now = c.next[w]
 		n := min(c.maxFrames, len(c.frames)-c.place)
-		n = c.line.take(now, floorOf(now, c.backlogs[w]), c.frames[c.place:c.place+n], bytesOf(c.frames[c.place:c.place+n]), &c.fraction[w])
+		n = c.line.take(now, floorOf(now, c.backlogs[w]), c.frames[c.place:c.place+n], Bytes(c.frames[c.place:c.place+n]), &c.fraction[w])
 		c.backlogs[w] = true
 		if n > 0 {
 			left := 0
@@ -86,7 +86,7 @@ func (c *crowd) run(now, until int64, step func() int64) {
 }
 
 func newCrowd(rate uint64, workers int, frames []burst.Frame, now int64) *crowd {
-	c := &crowd{line: newLine(rate), frames: frames, fraction: make([]uint64, workers), backlogs: make([]bool, workers), maxFrames: len(frames) / 2}
+	c := &crowd{line: NewLine(rate), frames: frames, fraction: make([]uint64, workers), backlogs: make([]bool, workers), maxFrames: len(frames) / 2}
 	for i := range workers {
 		c.next = append(c.next, now+int64(i))
 	}
@@ -114,7 +114,7 @@ func TestLineNeverFaster(t *testing.T) {
 			c.refuse = func(n int) int { return random.IntN(n + 1) }
 		}
 		c.run(5e9, 5e9+200*slowest, func() int64 { return 1 + random.Int64N(slowest) })
-		oneFrame := float64(largest+lineOverhead) * 8e9 / float64(rate)
+		oneFrame := float64(largest+LineOverhead) * 8e9 / float64(rate)
 		// A word of fixed point may be 2^-32 ns an octet short; a nanosecond a worker may be on its way in fractions.
 		slack := float64(workers) + 1 + 1e-7*float64(200*slowest)
 		if got, most := excess(c.starts, rate), oneFrame+maxLateness+slack; got > most {
@@ -165,7 +165,7 @@ func TestLineHoldsRate(t *testing.T) {
 					if want := float64(rate) * float64(second) / 1e9; got < 0.99*want-last {
 						t.Errorf("%.0f bits, expected at least 99 in 100 of %.0f", got, want)
 					}
-					oneFrame := float64(9018+lineOverhead) * 8e9 / float64(rate)
+					oneFrame := float64(9018+LineOverhead) * 8e9 / float64(rate)
 					if got, most := excess(c.starts, rate), oneFrame+float64(slowest)+100; got > most {
 						t.Errorf("octets of %.0f ns too much in some window, expected at most %.0f", got, most)
 					}
@@ -178,7 +178,7 @@ func TestLineHoldsRate(t *testing.T) {
 // TestLineSavesNothing: however long it was idle, one frame starts.
 func TestLineSavesNothing(t *testing.T) {
 	for _, rate := range lineRates {
-		l, fraction := newLine(rate), uint64(0)
+		l, fraction := NewLine(rate), uint64(0)
 		frames := make([]burst.Frame, 64)
 		for i := range frames {
 			frames[i].Len = 60
@@ -186,10 +186,10 @@ func TestLineSavesNothing(t *testing.T) {
 		now := int64(1)
 		for _, idle := range []int64{0, 1_000, maxLateness, 3_600e9} {
 			now = max(now, l.free.Load()) + idle
-			if n := l.take(now, now, frames, bytesOf(frames), &fraction); n != 1 {
+			if n := l.take(now, now, frames, Bytes(frames), &fraction); n != 1 {
 				t.Errorf("%d bit/s: %d frames start after %d ns without any, expected 1", rate, n, idle)
 			}
-			if !l.busy(now) || l.take(now, now-maxLateness, frames, bytesOf(frames), &fraction) != 0 {
+			if !l.Busy(now) || l.take(now, now-maxLateness, frames, Bytes(frames), &fraction) != 0 {
 				t.Errorf("%d bit/s: the line is free while a frame is on it", rate)
 			}
 		}
@@ -200,7 +200,7 @@ func TestLineSavesNothing(t *testing.T) {
 func TestLineGiveBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rate := rapid.OneOf(rapid.SampledFrom(lineRates), rapid.Uint64Range(100_000, 400_000_000_000)).Draw(t, "rate")
-		asked, never := newLine(rate), newLine(rate)
+		asked, never := NewLine(rate), NewLine(rate)
 		var fractions [2]uint64
 		now := int64(1e9)
 		t.Repeat(map[string]func(*rapid.T){
@@ -211,13 +211,13 @@ func TestLineGiveBack(t *testing.T) {
 					frames[i].Len = rapid.Uint32Range(60, 9018).Draw(t, "octets")
 				}
 				backlogged := rapid.Bool().Draw(t, "backlogged")
-				n := asked.take(now, floorOf(now, backlogged), frames, bytesOf(frames), &fractions[0])
+				n := asked.take(now, floorOf(now, backlogged), frames, Bytes(frames), &fractions[0])
 				taken := rapid.IntRange(0, n).Draw(t, "taken")
 				if n > 0 && taken == 0 {
 					taken = 1 // an idle line's clock starts with the first frame
 				}
 				asked.giveBack(frames[taken:n], &fractions[0])
-				if m := never.take(now, floorOf(now, backlogged), frames[:taken], bytesOf(frames[:taken]), &fractions[1]); m != taken {
+				if m := never.take(now, floorOf(now, backlogged), frames[:taken], Bytes(frames[:taken]), &fractions[1]); m != taken {
 					t.Fatalf("took %d frames of %d, which started on the other line", m, taken)
 				}
 			},
@@ -233,7 +233,7 @@ func TestLineGiveBack(t *testing.T) {
 // TestBookAtOnce: a burst that is booked at once takes the line for as long as its frames one by one, to the last part of a nanosecond.
 func TestBookAtOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l := newLine(rapid.Uint64Range(100_000, 1e12).Draw(t, "rate"))
+		l := NewLine(rapid.Uint64Range(100_000, 1e12).Draw(t, "rate"))
 		frames := make([]burst.Frame, rapid.IntRange(1, burst.TxBursts*burst.MaxSize).Draw(t, "frames"))
 		for i := range frames {
 			frames[i].Len = rapid.Uint32Range(0, 70_000).Draw(t, "octets")

@@ -1,4 +1,4 @@
-package dataplane
+package egress
 
 import (
 	"fmt"
@@ -9,7 +9,6 @@ import (
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
-	"github.com/cnpgate/cnpgate/pairing"
 )
 
 // TestSharesOfLiveFlows: whatever comes, leaves, changes its class, ages, is renewed or evicted, what a queue tracks of flows is what a walk over it
@@ -48,40 +47,36 @@ func queuedFlows(seed int64) (did happened, err error) {
 		unit = 1e6
 	}
 	aging := unit * int64(20+r.Intn(200))
-	shared, err := pairing.New(make([]byte, pairing.Size(1024)), pairing.Config{Flows: 1024, Egress: []int{1, 0}})
+	w := &testFlows{}
+	table, err := flowtable.New(make([]byte, flowtable.Size(capacity)), flowtable.Config{Capacity: capacity, Aging: aging, Observer: w})
 	if err != nil {
 		return did, err
 	}
-	w := &Worker{common: common{plane: &Dataplane{pairing: shared}, egress: make([]egress, ports), ports: []PortConfig{{Peer: 0}, {Peer: 1}}}} // frames stay at their port
-	err = w.initFlows(&Config{Flows: capacity, Aging: aging, Allocate: func(bytes int) ([]byte, error) { return make([]byte, bytes+8), nil }})
-	if err != nil {
-		return did, err
-	}
+	w.Table = account.New(make([]byte, account.Size(capacity)), table)
+	w.ports = make([]Port, ports)
 	model := [ports][classes][]modelFrame{}
-	for i := range w.egress {
-		q := &w.egress[i]
-		q.classes, q.depth, q.shares = make([]ring, classes), make([]uint64, classes), make([]flowShares, classes)
-		q.states, q.flows = make([]classState, classes), w.flows
+	for i := range w.ports {
+		q := &w.ports[i]
+		q.Classes = make([]Class, classes)
 		for c := range classes {
-			q.classes[c] = newRing(make([]byte, 1024*entrySize))
-			q.shares[c] = newFlowShares(make([]byte, 8*1025), &w.accounts, c)
+			q.Classes[c] = Class{Ring: newRing(make([]byte, 1024*entrySize)), Shares: newShares(make([]byte, 8*1025), &w.Table, c)}
 		}
 	}
+	now := int64(1)
 	nkeys := 4 + r.Intn(300)
-	w.now = 1
 	slow := r.Intn(7)
 	for step := range 400 {
-		w.now += unit * int64(r.Intn(8))
+		now += unit * int64(r.Intn(8))
 		if r.Intn(30) == 0 {
-			w.now += aging
+			now += aging
 		}
-		for p := range w.egress { // what the device has sent leaves
-			q := &w.egress[p]
+		for p := range w.ports { // what the device has sent leaves
+			q := &w.ports[p]
 			for c := range classes {
-				n := q.classes[c].n
+				n := q.Classes[c].Len()
 				n = min(n, r.Intn(1+64>>slow))
 				if r.Intn(40) == 0 {
-					n = q.classes[c].n
+					n = q.Classes[c].Len()
 				}
 				if n == 0 {
 					continue
@@ -90,13 +85,13 @@ func queuedFlows(seed int64) (did happened, err error) {
 				for _, f := range model[p][c][:n] {
 					want += uint64(f.size)
 				}
-				if got := q.leaveAll(c, n); got != want {
+				if got := q.Classes[c].leaveAll(n); got != want {
 					return did, fmt.Errorf("step %d: %d bytes left, want %d", step, got, want)
 				}
 				model[p][c] = model[p][c][n:]
 			}
 		}
-		for p := range w.egress {
+		for p := range w.ports {
 			n := r.Intn(65)
 			var keys [64]flowtable.Key
 			var found [64]flowtable.Ref
@@ -108,20 +103,20 @@ func queuedFlows(seed int64) (did happened, err error) {
 				}
 				keys[i] = flowtable.Key{Src: packet.Addr{Lo: uint64(k)}, DestQP: uint32(2 + k), Port: uint16(p)}
 			}
-			w.flows.Lookup(records(keys[:n]...), w.now, found[:n])
+			w.Flows.Lookup(records(keys[:n]...), now, found[:n])
 			for i := range n {
 				if x := found[i].Index; x != flowtable.None && r.Intn(20) == 0 { // its QPs serve another connection
-					if w.accounts.Get(x).Queued > 0 {
+					if w.Get(x).Queued > 0 {
 						did.renewed++
 					}
-					w.flows.Renew(x, w.now)
-					replace(found[:n], found[i], w.flows.Ref(x))
+					w.Flows.Renew(x, now)
+					nameAnew(found[:n], found[i], w.Flows.Ref(x))
 				}
 			}
-			q := &w.egress[p]
+			q := &w.ports[p]
 			if r.Intn(2) == 0 { // a burst at once
 				c := r.Intn(classes)
-				if q.classes[c].n+n <= 1024 {
+				if q.Classes[c].Len()+n <= 1024 {
 					rx := make([]burst.Frame, n)
 					bytes := uint64(0)
 					for i := range rx {
@@ -129,12 +124,12 @@ func queuedFlows(seed int64) (did happened, err error) {
 						bytes += uint64(rx[i].Len)
 						model[p][c] = append(model[p][c], modelFrame{found[i], rx[i].Len})
 					}
-					q.enterAll(c, rx, found[:n], bytes)
+					q.Classes[c].Enter(rx, found[:n], bytes)
 				}
 			} else {
 				for i := range n {
 					c := r.Intn(classes)
-					if q.classes[c].full() {
+					if q.Classes[c].Full() {
 						continue
 					}
 					f := burst.Frame{Buf: 1, Len: uint32(60 + r.Intn(1000))}
@@ -144,11 +139,11 @@ func queuedFlows(seed int64) (did happened, err error) {
 			}
 			if r.Intn(4) == 0 {
 				c := r.Intn(classes)
-				q.track(c)
-				q.largest(c)
+				q.Classes[c].Track()
+				q.Classes[c].largest()
 			}
 		}
-		w.flows.Sweep(w.now)
+		w.Flows.Sweep(now)
 		if err := checkQueuedFlows(w, &model, &did); err != nil {
 			return did, fmt.Errorf("step %d: %w", step, err)
 		}
@@ -156,12 +151,38 @@ func queuedFlows(seed int64) (did happened, err error) {
 	return did, nil
 }
 
-func checkQueuedFlows(w *Worker, model *[2][2][]modelFrame, did *happened) error {
+// testFlows has the flows of queues, whose frames stay at their port. As a worker, it ends their shares with them.
+type testFlows struct {
+	account.Table
+	ports []Port
+}
+
+// Begin implements flowtable.Observer.
+func (*testFlows) Begin(flowtable.Index) {}
+
+// End implements flowtable.Observer.
+func (w *testFlows) End(x flowtable.Index, _ flowtable.Ending) {
+	if a := w.Find(x); a != nil {
+		w.ports[w.Flows.Key(x).Port].End(x, a)
+		a.Begin(a.Generation.Load() + 1)
+	}
+}
+
+// nameAnew gives packets the Ref of the flow that has replaced theirs.
+func nameAnew(flows []flowtable.Ref, was, is flowtable.Ref) {
+	for i := range flows {
+		if flows[i] == was {
+			flows[i] = is
+		}
+	}
+}
+
+func checkQueuedFlows(w *testFlows, model *[2][2][]modelFrame, did *happened) error {
 	queued := map[flowtable.Index]map[int]uint64{} // by class
-	for p := range w.egress {
-		q := &w.egress[p]
-		for c := range q.classes {
-			ring, s := &q.classes[c], &q.shares[c]
+	for p := range w.ports {
+		q := &w.ports[p]
+		for c := range q.Classes {
+			ring, s := &q.Classes[c], &q.Classes[c].Shares
 			if ring.n != len(model[p][c]) {
 				return fmt.Errorf("port %d class %d: %d frames, want %d", p, c, ring.n, len(model[p][c]))
 			}
@@ -179,12 +200,12 @@ func checkQueuedFlows(w *Worker, model *[2][2][]modelFrame, did *happened) error
 					other += uint64(m.size)
 					continue
 				}
-				if !w.flows.State(x).Live() || w.flows.Ref(x) != m.tag {
+				if !w.Flows.State(x).Live() || w.Flows.Ref(x) != m.tag {
 					ended += uint64(m.size)
 					did.evicted++
 					continue
 				}
-				if s.tracked {
+				if s.Tracked {
 					mine[x] += uint64(m.size)
 					if queued[x] == nil {
 						queued[x] = map[int]uint64{}
@@ -192,46 +213,46 @@ func checkQueuedFlows(w *Worker, model *[2][2][]modelFrame, did *happened) error
 					queued[x][c] += uint64(m.size)
 				}
 			}
-			if depth != q.depth[c] {
+			if depth != q.Classes[c].Depth {
 				return fmt.Errorf("depth")
 			}
-			if !s.tracked {
+			if !s.Tracked {
 				continue
 			}
 			for x, n := range mine {
-				a := w.accounts.Known(x)
-				part := w.accounts.Share(x, a, uint8(c))
-				if a != w.accounts.Get(x) || uint64(part.Queued) != n {
+				a := w.Known(x)
+				part := w.Share(x, a, uint8(c))
+				if a != w.Get(x) || uint64(part.Queued) != n {
 					return fmt.Errorf("port %d class %d flow %d: %d queued, want %d", p, c, x, part.Queued, n)
 				}
-				if (part.Rank != 0) != s.ranked {
-					return fmt.Errorf("rank %d, ranked %v", part.Rank, s.ranked)
+				if (part.Rank != 0) != s.Ranked {
+					return fmt.Errorf("rank %d, ranked %v", part.Rank, s.Ranked)
 				}
 				if len(queued[x]) == 2 {
 					did.spread++
 				}
 				most = max(most, n)
 			}
-			if s.other != other || s.ended != ended {
-				return fmt.Errorf("port %d class %d: other %d and ended %d, want %d and %d", p, c, s.other, s.ended, other, ended)
+			if s.Other != other || s.Ended != ended {
+				return fmt.Errorf("port %d class %d: other %d and ended %d, want %d and %d", p, c, s.Other, s.Ended, other, ended)
 			}
-			if s.ranked && (s.n != len(mine) || s.largest() != most) {
+			if s.Ranked && (s.n != len(mine) || s.largest() != most) {
 				return fmt.Errorf("heap of %d, want %d", s.n, len(mine))
 			}
 		}
 	}
-	for x := flowtable.Index(1); x <= w.flows.High(); x++ {
-		if !w.flows.State(x).Live() {
+	for x := flowtable.Index(1); x <= w.Flows.High(); x++ {
+		if !w.Flows.State(x).Live() {
 			continue
 		}
-		a, sum := w.accounts.Get(x), uint64(0)
+		a, sum := w.Get(x), uint64(0)
 		for c := range account.MaxClasses {
 			sum += queued[x][c]
-			if part := w.accounts.Share(x, a, uint8(c)); uint64(part.Queued) != queued[x][c] || part.Queued == 0 && part.Rank != 0 {
+			if part := w.Share(x, a, uint8(c)); uint64(part.Queued) != queued[x][c] || part.Queued == 0 && part.Rank != 0 {
 				return fmt.Errorf("flow %d class %d: %d queued, rank %d, want %d", x, c, part.Queued, part.Rank, queued[x][c])
 			}
 		}
-		if got := w.accounts.QueuedBytes(x, a); got != sum {
+		if got := w.QueuedBytes(x, a); got != sum {
 			return fmt.Errorf("flow %d: %d queued in all classes, want %d", x, got, sum)
 		}
 	}
