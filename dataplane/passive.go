@@ -27,17 +27,6 @@ const (
 	probesEach    = 3     // of a flow, before a flow to another receiver is tracked
 )
 
-// psnMask is the width of a PSN, psnHalf half of their number: a PSN is beyond another one if it is less than psnHalf ahead.
-const (
-	psnMask = 1<<24 - 1
-	psnHalf = 1 << 23
-)
-
-func beyond(psn, other uint32) bool {
-	d := (psn - other) & psnMask
-	return d != 0 && d < psnHalf
-}
-
 // probe is a data packet in flight whose acknowledgement may arrive at any worker. Each port has at most one at a time. Its time of
 // departure distinguishes it from earlier ones.
 type probe struct {
@@ -129,7 +118,7 @@ func acknowledged(p *packet.Record) bool {
 
 // noteHighest updates highest with the packets that the learner has only counted.
 func (t *tracker) noteHighest() {
-	if last, ok := t.learner.LastRequest(t.tracked.Index); ok && beyond(last, t.highest) {
+	if last, ok := t.learner.LastRequest(t.tracked.Index); ok && !packet.PSNAtMost(last, t.highest) {
 		t.highest = last
 	}
 }
@@ -140,7 +129,7 @@ func (t *tracker) observed(p *packet.Record) {
 	t.noteHighest()
 	switch role := p.Opcode.Role(); {
 	case role != packet.Request && role != packet.ReadRequest:
-	case beyond(p.PSN, t.highest):
+	case !packet.PSNAtMost(p.PSN, t.highest):
 		t.highest = p.PSN
 	case t.timed != 0:
 		t.path.probe.end(t.timed)
@@ -180,7 +169,7 @@ func (t *tracker) beginProbe(b *batch) {
 	ahead := uint64(0)
 	for i := range b.frames {
 		p := &t.records[i]
-		if t.flow[i] == t.tracked && acknowledged(p) && beyond(p.PSN, t.highest) && asksForACK(t.batch.Bytes(b.frames[i]), t.headers(b, i)) {
+		if t.flow[i] == t.tracked && acknowledged(p) && !packet.PSNAtMost(p.PSN, t.highest) && asksForACK(t.batch.Bytes(b.frames[i]), t.headers(b, i)) {
 			// the queue's delay is not part of the path's round-trip time
 			t.timePacket(i, t.egress[t.out].Departs(t.now, t.classOf(b.port, p), ahead))
 			break
@@ -229,7 +218,7 @@ func (t *tracker) matchACKs(b *batch, began int64) {
 		}
 		from := packet.Addr{Hi: p.receiverHi.Load(), Lo: p.receiverLo.Load()}
 		to := packet.Addr{Hi: p.senderHi.Load(), Lo: p.senderLo.Load()}
-		if a.Flow.Src != from || a.Flow.Dst != to || uint64(a.Flow.Scope) != p.scope.Load() || (a.PSN-psn)&psnMask > (p.highest.Load()-psn)&psnMask ||
+		if a.Flow.Src != from || a.Flow.Dst != to || uint64(a.Flow.Scope) != p.scope.Load() || (a.PSN-psn)&packet.PSNMask > (p.highest.Load()-psn)&packet.PSNMask ||
 			!packet.DecodeAETH(t.batch.Bytes(b.frames[i])[t.headers(b, i).Ext():]).IsACK() {
 			continue
 		}

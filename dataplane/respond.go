@@ -6,7 +6,7 @@ import (
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
-	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/fastpath"
 )
 
 // classState is the congestion state of a worker's part of one class of an egress queue.
@@ -105,7 +105,7 @@ func above(frames []burst.Frame, these mask, depth, threshold uint64) mask {
 func (w *Worker) mark(b *batch, out int, state *classState, these mask) {
 	n := len(b.frames)
 	if w.policy.observesAt(out) {
-		markable := packet.Markable(w.records[:n], uint64(these))
+		markable := fastpath.Markable(w.records[:n], uint64(these))
 		if w.trace != nil {
 			w.trace.marked(these, mask(markable), true)
 		}
@@ -114,7 +114,7 @@ func (w *Worker) mark(b *batch, out int, state *classState, these mask) {
 		w.counters.add(out, ECNObserved, count)
 		return
 	}
-	marked := packet.MarkBurst(w.batch.Base, b.frames, w.records[:n], uint64(these))
+	marked := fastpath.MarkBurst(w.batch.Base, b.frames, w.records[:n], uint64(these))
 	if w.trace != nil {
 		w.trace.marked(these, mask(marked), false)
 	}

@@ -10,10 +10,10 @@ import (
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/dataplane/account"
 	"github.com/cnpgate/cnpgate/dataplane/egress"
+	"github.com/cnpgate/cnpgate/dataplane/stepper"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/burst/inmem"
 	"github.com/cnpgate/cnpgate/internal/packet"
-	"github.com/cnpgate/cnpgate/internal/virtual"
 	"github.com/cnpgate/cnpgate/pairing"
 	"github.com/cnpgate/cnpgate/telemetry"
 )
@@ -57,7 +57,7 @@ type Rig struct {
 	Sent     [][]Sent // by worker, in order
 	Now      int64    // ns
 
-	time     *virtual.Stepper
+	time     *stepper.Stepper
 	ports    int
 	injected atomic.Uint64
 }
@@ -104,7 +104,7 @@ func New(t T, s Setup) *Rig {
 	if r.Plane, err = dataplane.New(c); err != nil {
 		t.Fatalf("%v", err)
 	}
-	r.time = virtual.NewStepper(r.Plane, r.Backends, 0)
+	r.time = stepper.New(r.Plane, r.Backends, 0)
 	r.Advance(Epoch)
 	return r
 }
