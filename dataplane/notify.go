@@ -4,6 +4,7 @@ import (
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane/account"
+	"github.com/cnpgate/cnpgate/dataplane/egress"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -94,7 +95,7 @@ func (w *Worker) notify(r *response, b *batch, i int) {
 func (w *Worker) about(in, out, class int, state *classState, c congestion.Cause) {
 	n := &w.note
 	n.raised = false
-	n.in, n.out, n.class, n.state, n.cause, n.queue = uint8(in), uint8(out), uint8(class), state, c, &w.egress[in].notifications
+	n.in, n.out, n.class, n.state, n.cause, n.queue = uint8(in), uint8(out), uint8(class), state, c, &w.egress[in].Notifications
 }
 
 // choose chooses the recipient of the decision in w.note, which is about a queue, and the format: the proxy of the sender of a data packet, if it
@@ -121,7 +122,7 @@ func (n *note) choose(w *Worker, x flowtable.Index, k *flowtable.Key, group bool
 		return Suppression(congestion.NotUnicast)
 	}
 	if to, behind := w.policy.Proxies.Lookup(k.Src); behind && n.cause != congestion.ByProxy && !w.isOwn(to) {
-		n.format, n.to = congestion.ProxyNotification, to
+		n.format, n.to = packet.ProxyNotification, to
 		return Suppression(w.policy.Who.ToProxy(k.Src, to, n.decision.Action))
 	}
 	if k.Encapsulated() { // a plain notification could reach another tenant's host, or none
@@ -149,7 +150,7 @@ func (w *Worker) send(b *batch, i int, a *account.Flow, target *cnpgen.Target) S
 	if reason := w.admit(n); reason != allowed {
 		return reason
 	}
-	if b.whole>>i&1 == 0 && n.format != congestion.ProxyNotification {
+	if b.whole>>i&1 == 0 && n.format != packet.ProxyNotification {
 		if n.packet != nil {
 			n.frame, n.packet = nil, nil
 		}
@@ -160,7 +161,7 @@ func (w *Worker) send(b *batch, i int, a *account.Flow, target *cnpgen.Target) S
 	if reason := w.emit(n); reason != allowed {
 		return reason
 	}
-	if n.format == congestion.FastCNP && (!n.observed || w.policy.observesAt(int(n.out))) { // if only Fast CNP is observed, the packet is really marked
+	if n.format == packet.FastCNP && (!n.observed || w.policy.observesAt(int(n.out))) { // if only Fast CNP is observed, the packet is really marked
 		b.byFastCNP |= 1 << i
 	}
 	if !n.observed {
@@ -173,7 +174,7 @@ func (w *Worker) send(b *batch, i int, a *account.Flow, target *cnpgen.Target) S
 // needed only if the notification carries them.
 func (w *Worker) setTarget(n *note, b *batch, i int) (ok bool) {
 	n.frame, n.packet = w.batch.Bytes(b.frames[i]), w.headers(b, i)
-	if n.format == congestion.ProxyNotification {
+	if n.format == packet.ProxyNotification {
 		n.target = &w.target // no Resume follows, which would need the sender's own
 	}
 	*n.target, ok = cnpgen.TargetOf(n.frame, n.packet)
@@ -224,9 +225,9 @@ type note struct {
 	class   uint8            // of the congested queue, and its state
 	cause   congestion.Cause // 0 for a Resume
 	state   *classState
-	queue   *ring // of notifications at its egress port
+	queue   *egress.Ring // of notifications at its egress port
 
-	format              congestion.Format
+	format              packet.Notification
 	observed            bool        // it is only counted
 	raised              bool        // as in NotificationRecord
 	to                  packet.Addr // the sender, or its proxy
@@ -252,8 +253,8 @@ func (w *Worker) admit(n *note) Suppression {
 }
 
 // canQueue returns why a worker can't queue a notification, or allowed.
-func canQueue(w *Worker, q *ring) Suppression {
-	if q.full() {
+func canQueue(w *Worker, q *egress.Ring) Suppression {
+	if q.Full() {
 		return NotificationQueueFull
 	}
 	if len(w.batch.Spare) == 0 {
@@ -285,14 +286,11 @@ func (w *Worker) emit(n *note) Suppression {
 	return allowed
 }
 
-// push queues, ahead of data, the frame in the last spare buffer. The tag is its type: a congestion.Format, or from tagHost on a host.Verdict.
-func (w *Worker) push(q *ring, size int, tag flowtable.Index) {
+// push queues, ahead of data, the frame in the last spare buffer. The tag is its type: a packet.Notification, or from tagHost on a host.Verdict.
+func (w *Worker) push(q *egress.Ring, size int, tag flowtable.Index) {
 	last := len(w.batch.Spare) - 1
 	spare := &w.batch.Spare[last]
-	at := q.place(q.n)
-	q.frames[at] = burst.Frame{Buf: spare.Buf, Data: spare.Data, Len: uint32(size), Head: uint32(size)}
-	q.tags[at] = flowtable.Ref{Index: tag, Generation: stamp(w.now)}
-	q.n++
+	q.Push(burst.Frame{Buf: spare.Buf, Data: spare.Data, Len: uint32(size), Head: uint32(size)}, flowtable.Ref{Index: tag, Generation: stamp(w.now)})
 	w.batch.Spare = w.batch.Spare[:last]
 }
 
@@ -315,7 +313,7 @@ func (w *Worker) limits(n *note) Suppression {
 // notifications about another tenant's.
 func limitOf(w *Worker, n *note) (each ratelimit.Rate, host packet.Host) {
 	each = w.policy.PerDestination
-	if n.format == congestion.ProxyNotification {
+	if n.format == packet.ProxyNotification {
 		each = w.policy.PerProxy
 	}
 	return each, packet.Host{Addr: n.to, Scope: w.flows.Key(n.flow).Scope()}

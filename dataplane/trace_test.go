@@ -6,6 +6,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/egress"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 	"github.com/cnpgate/cnpgate/pairing"
@@ -30,7 +31,7 @@ func taken(t *dataplane.Trace) (all []dataplane.PacketRecord) {
 // TestTrace: the record of a packet has the decisions that were made about it.
 func TestTrace(t *testing.T) {
 	type record = dataplane.PacketRecord
-	longHaul := grant("198.18.0.0/16", congestion.LongHaulCNP)
+	longHaul := grant("198.18.0.0/16", packet.LongHaulCNP)
 	law := func(p *dataplane.Policy) { p.Ports[wan].Law = congestion.Law{Line: 0.125e-3, Reference: 2000} }
 	for _, c := range []struct {
 		name   string
@@ -53,14 +54,14 @@ func TestTrace(t *testing.T) {
 			return r.Suppressed == dataplane.Suppression(congestion.NoEndpoint) && r.Skip == dataplane.NotSkipped && !r.Notified && r.Cause != 0
 		}},
 		{"notified", notifying(longHaul), func(p *dataplane.Policy) { p.Ports[wan].FlowsPerRound = 16 }, 5, data(false, 0).Frame(), func(r *record) bool {
-			return r.Notified && r.Outcome == dataplane.Emitted && r.Format == congestion.LongHaulCNP && r.To == address(sender4) && r.SentBy == fabric
+			return r.Notified && r.Outcome == dataplane.Emitted && r.Format == packet.LongHaulCNP && r.To == address(sender4) && r.SentBy == fabric
 		}},
 		{"observed", notifying(longHaul), func(p *dataplane.Policy) { p.Observe = true }, 5, data(false, 0).Frame(), func(r *record) bool { return r.Notified && r.Outcome == dataplane.Observed }},
 		{"too often", notifying(longHaul), func(p *dataplane.Policy) { p.Ports[wan].PerFlow = 1e9 }, 8, data(false, 0).Frame(), func(r *record) bool { return r.Suppressed == dataplane.FlowLimit }},
 		{"drain", notifying(longHaul), func(p *dataplane.Policy) { p.Drain = true }, 5, data(false, 0).Frame(), func(r *record) bool { return r.Suppressed == dataplane.Stopping }},
 		{"law, not measured yet", notifying(longHaul), law, 5, data(false, 0).Frame(), func(r *record) bool { return r.Law && r.Rate == 0 && r.Fair > 0 && r.Skip == dataplane.NoCongestion }},
 		{"full", notifying(), func(p *dataplane.Policy) {
-			q := dataplane.Queue{Rate: 1_000_000, Capacity: 2500, Frames: 4096}
+			q := egress.Queue{Rate: 1_000_000, Capacity: 2500, Frames: 4096}
 			p.Ports[wan].Queue = &q
 		}, 2, data(false, 0).Frame(), func(r *record) bool {
 			return r.Ended && r.Reason == dataplane.DroppedQueueOctets && !r.Queued && r.Left == 0

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/burst"
@@ -31,7 +30,7 @@ type Decision struct {
 
 // MakePacket describes a record of a worker, with its decisions only if they are wanted.
 func MakePacket(c *config.Config, worker int, r *dataplane.PacketRecord, decisions bool) Packet {
-	p := Packet{Time: time.Unix(0, r.Time).UTC(), Worker: worker, Port: c.Ports[r.In].Name, Length: int(r.Length), Frame: r.Frame[:r.Bytes]}
+	p := Packet{Time: unix(r.Time), Worker: worker, Port: c.Ports[r.In].Name, Length: int(r.Length), Frame: r.Frame[:r.Bytes]}
 	if !decisions {
 		return p
 	}
@@ -148,7 +147,7 @@ func marked(r *dataplane.PacketRecord) string {
 		return "no: it arrived with CE"
 	case r.MarkAsked:
 		return "no: it is not ECN-capable"
-	case r.Notified && r.Format == congestion.FastCNP:
+	case r.Notified && r.Format == packet.FastCNP:
 		return "no: a Fast CNP has notified its sender instead"
 	case r.Law:
 		return "no: the law notifies its sender in place of marking, or the queue is short"
@@ -166,7 +165,7 @@ func left(c *config.Config, r *dataplane.PacketRecord) string {
 	case r.Lost:
 		return fmt.Sprintf("no: port %s dropped it: %s", port, [...]string{burst.TooLong: "longer than the port allows", burst.LinkDown: "no link", burst.Refused: "refused by the device"}[r.LostBy])
 	case r.Left > 0:
-		return fmt.Sprintf("by port %s, after %v", port, ago(r.Left))
+		return fmt.Sprintf("by port %s, after %v", port, Ago(r.Left))
 	}
 	return fmt.Sprintf("not yet: it waits for port %s", port)
 }

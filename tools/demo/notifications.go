@@ -21,8 +21,8 @@ type notification struct {
 func readNotification(f captured) notification {
 	owns := func(qp, first uint32) bool { return qp-first < qps }
 	r := &cnpdec.Receiver{
-		Code: packet.DefaultCodePoints, Extension: cnpdec.LongHaulExtension,
-		Trusted:   func(_ cnpdec.Kind, src packet.Addr) bool { return src == gateway6 },
+		Code: packet.DefaultCodePoints, Extension: packet.LongHaulCNP,
+		Trusted:   func(_ packet.Notification, src packet.Addr) bool { return src == gateway6 },
 		KnownQP:   func(qp uint32) bool { return owns(qp, senderFirstQP) },
 		KnownFlow: func(dst packet.Addr, qp uint32) bool { return dst == receiver && owns(qp, receiverFirstQP) },
 	}
@@ -51,6 +51,6 @@ func showNotifications(w io.Writer, runs []*run) {
 			fmt.Fprintf(w, "    refused: %s\n", n.reason.Explain())
 			continue
 		}
-		_ = decode.WriteText(w, decode.Describe(n.data, &n.parsed, &n.said, &code)) // to standard output or a buffer
+		decode.WriteText(w, decode.Describe(n.data, &n.parsed, &n.said, &code))
 	}
 }
