@@ -24,7 +24,7 @@ const cmService = 4420 // TCP-like port, NVMe over Fabrics
 // connect sends REQ, or SIDR REQ for a UD QP.
 func (l *live) connect() {
 	for end := range l.sides {
-		l.sides[end].cm.id = uint32(l.rng.next())
+		l.sides[end].cm.id = uint32(l.rng.Next())
 	}
 	attr := packet.CMREQ
 	if l.kind == UD {
@@ -44,7 +44,7 @@ func (l *live) shut() {
 		return
 	}
 	l.leaving = true
-	end := End(l.rng.below(2))
+	end := End(l.rng.Below(2))
 	l.sides[end].dead = true
 	l.sides[1-end].cm.waits = 0
 	l.sides[end].ask(packet.CMDREQ)

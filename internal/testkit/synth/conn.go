@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/splitmix"
 	"github.com/cnpgate/cnpgate/internal/transport"
 )
 
@@ -86,7 +87,7 @@ var services = [...]transport.Service{RC: transport.RC, UC: transport.UC, UD: tr
 
 // open makes the first connection of a slot.
 func (t *Traffic) open(slot int) {
-	r := rng(mix(t.c.Seed ^ mix(uint64(slot)+1)))
+	r := newRNG(t.c.Seed ^ splitmix.Mix(uint64(slot)+1))
 	w := t.c.Transports
 	c := Conn{Transport: Transport(r.weighted([]int{w.RC, w.UC, w.UD, w.XRC})), Before: -1, slot: int32(slot)}
 	tenant := 0
@@ -113,7 +114,7 @@ func (t *Traffic) add(c Conn, r rng, start int64) {
 		c.Host[end], c.TPID, c.VID = h.addr, h.tag.tpid, h.tag.vid
 	}
 	c.Start, c.End = math.MaxInt64, math.MaxInt64
-	c.Active = End(r.below(2))
+	c.Active = End(r.Below(2))
 	t.chooseRequesters(&c, &r)
 	t.chooseStartPSNs(&c, &r)
 	t.chooseSight(&c, &r)
@@ -141,7 +142,7 @@ func (t *Traffic) chooseRequesters(c *Conn, r *rng) {
 		c.Requests[c.Active] = true
 		return
 	case t.c.Requesters == FromEither:
-		c.Requests[r.below(2)] = true
+		c.Requests[r.Below(2)] = true
 		return
 	}
 	c.Requests[t.c.Requesters] = true // FromFabric and FromWAN have the numbers of the ends
@@ -151,17 +152,17 @@ func (t *Traffic) chooseStartPSNs(c *Conn, r *rng) {
 	for end := range c.StartPSN {
 		switch t.c.StartPSN {
 		case PSNRandom:
-			c.StartPSN[end] = uint32(r.below(1 << 24))
+			c.StartPSN[end] = uint32(r.Below(1 << 24))
 		case PSNWrap:
-			c.StartPSN[end] = 1<<24 - 1 - uint32(r.below(64))
+			c.StartPSN[end] = 1<<24 - 1 - uint32(r.Below(64))
 		case PSNEqual:
-			c.StartPSN[end] = uint32(r.below(1 << 24))
+			c.StartPSN[end] = uint32(r.Below(1 << 24))
 			c.StartPSN[1-end] = c.StartPSN[end]
 		case PSNNear:
 			near := t.c.Near
-			c.StartPSN[end] = (c.near[end] - near[0] + uint32(r.below(uint64(near[0]+near[1])+1))) & 0xffffff
+			c.StartPSN[end] = (c.near[end] - near[0] + uint32(r.Below(uint64(near[0]+near[1])+1))) & 0xffffff
 			if c.Before < 0 {
-				c.StartPSN[end] = uint32(r.below(1 << 24))
+				c.StartPSN[end] = uint32(r.Below(1 << 24))
 			}
 		}
 	}
@@ -170,7 +171,7 @@ func (t *Traffic) chooseStartPSNs(c *Conn, r *rng) {
 func (t *Traffic) chooseSight(c *Conn, r *rng) {
 	sight := t.c.Sight
 	if sight == SeeMixed {
-		sight = Sight(r.below(3))
+		sight = Sight(r.Below(3))
 	}
 	forward := c.Active
 	if c.Requests[0] != c.Requests[1] {
@@ -199,7 +200,7 @@ func (t *Traffic) newLive(id int32, c *Conn, r rng) *live {
 	*l = live{t: t, id: id, rng: r, kind: c.Transport, service: services[c.Transport], speed: 1}
 	l.offset = l.rng.upTo(t.c.ConnJitter)
 	if t.c.Drift > 0 {
-		l.speed += t.c.Drift * (2*float64(l.rng.below(1<<32))/(1<<32) - 1)
+		l.speed += t.c.Drift * (2*float64(l.rng.Below(1<<32))/(1<<32) - 1)
 	}
 	for end := range l.sides {
 		s := &l.sides[end]
