@@ -16,8 +16,6 @@ const (
 	maxRetries = 15   // of 4 bits
 	// maxDelay bounds how long an MRA may postpone a repetition, ns.
 	maxDelay = 60_000_000_000
-	psnMask  = 1<<24 - 1
-	maxQPN   = 1<<24 - 2 // 0xffffff is the multicast QP
 )
 
 // Config describes a Manager. All fields except Port and Seed must be set.
@@ -82,7 +80,7 @@ func New(c Config) (*Manager, error) {
 func (m *Manager) Counters() Counters { return m.counters }
 
 // RandomPSN is a random first PSN for a connection's requests.
-func (m *Manager) RandomPSN() uint32 { return uint32(m.random.Next()) & psnMask }
+func (m *Manager) RandomPSN() uint32 { return uint32(m.random.Next()) & packet.PSNMask }
 
 // Connect requests a connection from a peer, to the service at a port. local is the QP of this end, which Handler.Open is to open. The
 // caller chooses id.
