@@ -62,7 +62,7 @@ func (a *attacker) plan(at int64, e Event) { a.queue.push(at, taskPlanned, a.pla
 func (a *attacker) blank(victim int, op packet.Opcode, payload uint16) Event {
 	e := Event{From: WAN, Packet: a.shown[victim][WAN]}
 	p := &e.Packet
-	p.Opcode, p.DSCP, p.ECN, p.SrcPort = op, dataDSCP, a.c.ecn(), portBase|uint16(a.rng.Below(1<<14))
+	p.Opcode, p.DSCP, p.ECN, p.SrcPort = op, dataDSCP, a.c.ecn(), packet.LowestSourcePort|uint16(a.rng.Below(1<<14))
 	p.DestQP = a.guessQP(victim, Fabric)
 	if a.c.Attack.KnowsPSNs {
 		p.SrcPort = a.conns[victim].Port[WAN]
@@ -96,7 +96,7 @@ func (a *attacker) guessPSN(victim int, end End) (psn, msn uint32) {
 	}
 	s := &l.sides[end]
 	una, n := s.requester.InFlight()
-	return (una + uint32(a.rng.Below(uint64(n)+1))) & 0xffffff, uint32(s.posted - s.requester.Posted())
+	return (una + uint32(a.rng.Below(uint64(n)+1))) & packet.PSNMask, uint32(s.posted - s.requester.Posted())
 }
 
 func (a *attacker) forgeACK(victim int) Event {

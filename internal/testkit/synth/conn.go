@@ -8,21 +8,18 @@ import (
 	"github.com/cnpgate/cnpgate/internal/transport"
 )
 
-// Transport is a transport service.
-type Transport uint8
-
 // Transport services, in the order of Transports.
 const (
-	RC Transport = iota
-	UC
-	UD
-	XRC
+	RC  = transport.RC
+	UC  = transport.UC
+	UD  = transport.UD
+	XRC = transport.XRC
 )
 
 // Conn is the truth about a connection. It is live from Start to End; its packets may pass the tap for some time after End. A UD
 // "connection" is one UD QP on each side; each sends to all QPs of the other side.
 type Conn struct {
-	Transport Transport
+	Transport transport.Service
 	Host      [2]packet.Addr // by End, as QP, StartPSN and Port
 	QP        [2]uint32
 	StartPSN  [2]uint32
@@ -51,7 +48,6 @@ type live struct {
 	t       *Traffic
 	id      int32
 	rng     rng
-	kind    Transport
 	service transport.Service
 	up      bool // data may flow
 	closing bool
@@ -80,16 +76,15 @@ type side struct {
 // nextPSN is one past the highest PSN that the side sent.
 func (s *side) nextPSN() uint32 {
 	una, n := s.requester.InFlight()
-	return (una + n) & 0xffffff
+	return (una + n) & packet.PSNMask
 }
-
-var services = [...]transport.Service{RC: transport.RC, UC: transport.UC, UD: transport.UD, XRC: transport.XRC}
 
 // open makes the first connection of a slot.
 func (t *Traffic) open(slot int) {
 	r := newRNG(t.c.Seed ^ splitmix.Mix(uint64(slot)+1))
 	w := t.c.Transports
-	c := Conn{Transport: Transport(r.weighted([]int{w.RC, w.UC, w.UD, w.XRC})), Before: -1, slot: int32(slot)}
+	service := []transport.Service{RC, UC, UD, XRC}[r.weighted([]int{w.RC, w.UC, w.UD, w.XRC})]
+	c := Conn{Transport: service, Before: -1, slot: int32(slot)}
 	tenant := 0
 	if t.c.Tenants > 0 {
 		tenant = slot % t.c.Tenants
@@ -160,7 +155,7 @@ func (t *Traffic) chooseStartPSNs(c *Conn, r *rng) {
 			c.StartPSN[1-end] = c.StartPSN[end]
 		case PSNNear:
 			near := t.c.Near
-			c.StartPSN[end] = (c.near[end] - near[0] + uint32(r.Below(uint64(near[0]+near[1])+1))) & 0xffffff
+			c.StartPSN[end] = (c.near[end] - near[0] + uint32(r.Below(uint64(near[0]+near[1])+1))) & packet.PSNMask
 			if c.Before < 0 {
 				c.StartPSN[end] = uint32(r.Below(1 << 24))
 			}
@@ -197,7 +192,7 @@ func (t *Traffic) newLive(id int32, c *Conn, r rng) *live {
 	} else {
 		l = new(live)
 	}
-	*l = live{t: t, id: id, rng: r, kind: c.Transport, service: services[c.Transport], speed: 1}
+	*l = live{t: t, id: id, rng: r, service: c.Transport, speed: 1}
 	l.offset = l.rng.upTo(t.c.ConnJitter)
 	if t.c.Drift > 0 {
 		l.speed += t.c.Drift * (2*float64(l.rng.Below(1<<32))/(1<<32) - 1)

@@ -89,7 +89,7 @@ func (t *Traffic) freshQP(end End, place int32) uint32 {
 	}
 	if t.c.QPNs == QPSequential {
 		base := t.c.QPBase[end]
-		qp := (base + ((h.next - base) ^ swap)) & 0xffffff
+		qp := (base + ((h.next - base) ^ swap)) & packet.MaxQP
 		h.next++
 		return max(qp, 2) // 0 and 1 are the management QPs
 	}

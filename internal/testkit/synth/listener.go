@@ -150,7 +150,7 @@ func (a *attacker) genuineMAD(l *lure, from End, m *packet.CM) Event {
 	if from == WAN {
 		h = &a.hosts[WAN][a.conns[l.victim].place[WAN]]
 	}
-	e.SourceQP, e.Packet.PSN = packet.GSIQP, h.gsiPSN&0xffffff
+	e.SourceQP, e.Packet.PSN = packet.GSIQP, h.gsiPSN&packet.PSNMask
 	h.gsiPSN++
 	return e
 }

@@ -81,7 +81,7 @@ func (s *side) post() bool {
 func (s *side) sendRequest(p *transport.Packet) {
 	f := flight{conn: s.l.id, to: s.l.id, from: s.end, psn: p.PSN, number: p.Number, kind: request, left: p.Left, octets: uint16(p.Payload),
 		op: p.Opcode, resent: p.Resent, ackReq: p.AckReq, ecn: s.t.c.ecn(), dscp: dataDSCP}
-	if s.l.kind == UD {
+	if s.l.service == UD {
 		f.to = s.t.datagram[s.l.rng.Below(uint64(len(s.t.datagram)))]
 		if s.t.live[f.to] == nil || !s.t.sameTenant(f.to, s.l.id) {
 			f.to = s.l.id
@@ -144,11 +144,11 @@ func (l *live) newMessage(number int) transport.Message {
 		common = newRNG(l.t.c.Seed ^ uint64(number)<<8)
 		r = &common
 	}
-	m := transport.Message{Number: uint32(number), Op: l.t.drawOp(l.kind, r), Bytes: l.t.drawSize(r)}
+	m := transport.Message{Number: uint32(number), Op: l.t.drawOp(l.service, r), Bytes: l.t.drawSize(r)}
 	switch {
 	case m.Op == transport.Atomic:
 		m.Bytes = 8
-	case l.kind == UD:
+	case l.service == UD:
 		m.Bytes = min(m.Bytes, uint32(l.t.c.MTU))
 	}
 	return m
@@ -157,7 +157,7 @@ func (l *live) newMessage(number int) transport.Message {
 // ops are the operations in the order of Mix.
 var ops = [...]transport.Op{transport.Send, transport.SendImm, transport.Write, transport.WriteImm, transport.Read, transport.Atomic}
 
-func (t *Traffic) drawOp(tr Transport, r *rng) transport.Op {
+func (t *Traffic) drawOp(tr transport.Service, r *rng) transport.Op {
 	m := t.c.Mix
 	op := ops[r.weighted([]int{m.Send, m.SendImm, m.Write, m.WriteImm, m.Read, m.Atomic})]
 	switch {
