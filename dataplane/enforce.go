@@ -2,7 +2,6 @@ package dataplane
 
 import (
 	"github.com/cnpgate/cnpgate/cnpdec"
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane/pacing"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -45,9 +44,9 @@ func (w *Worker) enforceNotification(port int, p *packet.Parsed, n *cnpdec.Notif
 	}
 	r.Scope, r.At = packet.ScopeOf(uint16(w.ports[port].Peer), p), w.now
 	switch n.Kind {
-	case cnpdec.StandardCNP: // its flow's source QP must be confirmed; that of the other direction may not have sent anything yet
+	case packet.StandardCNP: // its flow's source QP must be confirmed; that of the other direction may not have sent anything yet
 		r.Unverified = !w.confirmed(port, p)
-	case cnpdec.ProxyNotification: // it is for the proxy, and may come without tags
+	case packet.ProxyNotification: // it is for the proxy, and may come without tags
 		k := flowtable.Key{Src: r.Sender, Dst: r.Receiver, DestQP: r.Qp}
 		k.SetScope(r.Scope)
 		if w.locate(&k) == ambiguousScope {
@@ -94,11 +93,11 @@ func (w *Worker) permitted(kind packet.Notification, p *packet.Parsed) bool {
 }
 
 // extensionOf is what the extension bit of a CNP to a sender means: PPFC if the operator says so of the sender, otherwise Long-haul CNP.
-func (w *Worker) extensionOf(sender packet.Addr) cnpdec.Extension {
-	if accepted, ok := w.policy.Who.Endpoints.Lookup(sender); ok && accepted.Accepts(congestion.PPFC) {
-		return cnpdec.PPFCExtension
+func (w *Worker) extensionOf(sender packet.Addr) packet.Notification {
+	if accepted, ok := w.policy.Who.Endpoints.Lookup(sender); ok && accepted.Accepts(packet.PPFC) {
+		return packet.PPFC
 	}
-	return cnpdec.LongHaulExtension
+	return packet.LongHaulCNP
 }
 
 // unenforced counts a request that was not carried out, unless why is unenforceds.

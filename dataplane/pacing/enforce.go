@@ -29,37 +29,10 @@ const (
 var UnenforcedNames = [Unenforceds]string{"untrusted-source", "malformed", "no-space", "too-soon", "nothing-to-resume", "ambiguous"}
 
 // RequestOf is what a notification asks for; false if its fields contradict each other, or it names no QP that carries data.
-func RequestOf(n *cnpdec.Notification) (r Request, ok bool) {
-	r.Sender = n.Dst
-	switch n.Kind {
-	case cnpdec.StandardCNP:
-		r.Receiver, r.Qp, r.sendersQP = n.Src, n.BTH.DestQP, true
-	case cnpdec.FastCNP:
-		r.Receiver, r.Qp = n.Fast.Option.Dst, n.BTH.DestQP
-	case cnpdec.PPFC:
-		r.Receiver, r.Qp, r.Action, r.parameter = n.PPFC.Dst, n.BTH.DestQP, pauseFlow, n.PPFC.Duration
-		if n.PPFC.PT == packet.PTResume {
-			r.Action = EndPause
-		}
-	case cnpdec.LongHaulCNP, cnpdec.LongHaulCNPICMPv6:
-		l := &n.LongHaul
-		r.Qp, r.sendersQP, r.Action, r.parameter = l.SourceQP, true, longHaulActions[l.Action], l.Parameter
-	case cnpdec.ProxyNotification:
-		r.Sender, r.Receiver = n.Proxy.Src, n.Proxy.Dst
-		if n.Proxy.Inner.Kind == packet.RoCEv2 {
-			r.Qp = n.Proxy.Inner.DestQP
-		}
-	default:
-		return r, false
-	}
-	if r.parameter == 0 && (r.Action == pauseFlow || r.Action == reduceFlow) {
-		return r, false
-	}
-	return r, r.Qp >= packet.ManagementQPs
-}
-
-var longHaulActions = [...]Action{
-	packet.ActionNotify: slowDownFlow, packet.ActionPause: pauseFlow, packet.ActionRateReduce: reduceFlow, packet.ActionResume: ResumeFlow,
+func RequestOf(n *cnpdec.Notification) (Request, bool) {
+	r := &n.Asks
+	return Request{Sender: r.Sender, Receiver: r.Receiver, Qp: r.QP, sendersQP: r.SendersQP, Action: r.Ask, parameter: r.Parameter},
+		r.Consistent() && r.QP >= packet.ManagementQPs
 }
 
 // Obey carries out a request for the flow of a port that it names. If that isn't slowed down, the request waits for the flow's next packet. It returns
@@ -80,7 +53,7 @@ func (p *Pacer) Obey(r *Request, now int64) Result {
 		}
 		at = h.enforced.next
 	}
-	switch resumes := r.Action == ResumeFlow || r.Action == EndPause; {
+	switch resumes := r.Action == cnpdec.Resume || r.Action == cnpdec.EndPause; {
 	case resumes && !p.cancel(r):
 		return nothing
 	case !resumes && !p.expect(r):
@@ -160,12 +133,12 @@ func (p *Pacer) carryOut(at uint32, r *Request, now int64) {
 
 // count counts a request that is not carried out.
 func (p *Pacer) count(why Unenforced) {
-	p.Events[int(Actions)+int(why)]++
+	p.Events[int(cnpdec.Asks)+int(why)]++
 	p.Counted = true
 }
 
 // events are the number of the actions that were carried out, and after these of the reasons why they were not.
-const events = int(Actions) + int(Unenforceds)
+const events = int(cnpdec.Asks) + int(Unenforceds)
 
 // Result is what a worker has made of a request.
 type Result uint64

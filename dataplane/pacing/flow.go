@@ -1,6 +1,7 @@
 package pacing
 
 import (
+	"github.com/cnpgate/cnpgate/cnpdec"
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/flowtable"
 )
@@ -42,18 +43,18 @@ func (h *pacedHost) measure(c *congestion.Pacing, bytes uint32, now int64) {
 func (p *Pacer) change(at uint32, r *Request, now int64) Unenforced {
 	h := &p.hosts.of[at]
 	switch r.Action {
-	case slowDownFlow:
+	case cnpdec.SlowDown:
 		return p.reduce(h, p.policy.Keep, now)
-	case reduceFlow:
+	case cnpdec.Reduce:
 		return p.reduce(h, whole-min(uint64(r.parameter), whole), now)
-	case pauseFlow:
+	case cnpdec.Pause:
 		h.pausedTo = max(h.pausedTo, r.At+int64(r.parameter)*microsecond)
 	default:
 		ended := h.pausedTo > now
 		if ended {
 			h.pausedTo = now
 		}
-		if r.Action == ResumeFlow {
+		if r.Action == cnpdec.Resume {
 			ended = h.restore(p.policy, uint64(r.parameter), now) || ended
 		}
 		if !ended {

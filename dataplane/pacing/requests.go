@@ -4,24 +4,11 @@ import (
 	"math/bits"
 	"unsafe"
 
+	"github.com/cnpgate/cnpgate/cnpdec"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/keyhash"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
-
-// Action is what a notification asks a sender to do with a flow.
-type Action uint8
-
-const (
-	slowDownFlow Action = iota // to Pacing.Keep percent of its rate: a CNP's meaning, which has no number
-	reduceFlow                 // by parameter percent
-	pauseFlow                  // for parameter microseconds
-	ResumeFlow                 // end a pause, and restore parameter percent of the last reduction, or with 0 the whole rate
-	EndPause                   // only that: PPFC's resume
-	Actions
-)
-
-var ActionNames = [Actions]string{"slow-down", "rate-reduce", "pause", "resume", "end-pause"}
 
 // Request is what a notification asks a sender to do with a flow. It names the flow by the receiver and one of the flow's QPs.
 type Request struct {
@@ -29,7 +16,7 @@ type Request struct {
 	Qp               uint32       // 24 bits, at least packet.ManagementQPs
 	sendersQP        bool         // qp is the sender's, otherwise the receiver's
 	Scope            packet.Scope // of the flow
-	Action           Action
+	Action           cnpdec.Ask
 	parameter        uint16
 	At               int64 // time of the notification, ns
 	Unverified       bool  // anybody may have sent it: a CNP of no confirmed pair of flows
@@ -58,7 +45,7 @@ func (r *Request) Host() packet.Host { return packet.Host{Addr: r.Sender, Scope:
 
 // ends is the time from which on a request that has met no packet of its flow is of no use, ns.
 func (r *Request) ends() int64 {
-	if r.Action == pauseFlow {
+	if r.Action == cnpdec.Pause {
 		return r.At + max(paceRequestLife, int64(r.parameter)*microsecond)
 	}
 	return r.At + paceRequestLife
