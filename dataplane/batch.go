@@ -11,7 +11,7 @@ type mask uint64
 // first returns the mask of the first n frames.
 func first(n int) mask { return 1<<n - 1 }
 
-// batch has the frames that one port received in a burst, while they pass through the stages. Worker.records, flow and parsed belong to it.
+// batch has the frames that one port received in a burst, while they pass through the stages. The records, flow and parsed of common belong to it.
 type batch struct {
 	port   int
 	frames []burst.Frame
@@ -31,13 +31,13 @@ type batch struct {
 }
 
 // frame is a frame's bytes and headers. The frame is the one in hand from then on.
-func (w *Worker) frame(b *batch, i int) ([]byte, *packet.Parsed) {
+func (w *common) frame(b *batch, i int) ([]byte, *packet.Parsed) {
 	w.inHand = uint8(i)
 	return w.batch.Bytes(b.frames[i]), w.headers(b, i)
 }
 
 // headers are all headers of a frame. Those of a plain frame are parsed when they are first needed: most packets' never are.
-func (w *Worker) headers(b *batch, i int) *packet.Parsed {
+func (w *common) headers(b *batch, i int) *packet.Parsed {
 	p := &w.parsed[i]
 	if b.whole>>i&1 == 0 {
 		b.whole |= 1 << i
@@ -48,6 +48,6 @@ func (w *Worker) headers(b *batch, i int) *packet.Parsed {
 }
 
 // classOf returns a packet's class in the queue of its egress port.
-func (w *Worker) classOf(port int, p *packet.Record) int {
+func (w *common) classOf(port int, p *packet.Record) int {
 	return int(w.policy.Ports[w.ports[port].Peer].Queue.ClassOf[p.TOS>>2])
 }

@@ -7,73 +7,73 @@ import (
 )
 
 // build writes a notification to out and returns its length in bytes, 0 if it can't be built.
-func (w *Worker) build(n *note, out []byte) int { return builders[n.format](w, n, out) }
+func (n *notifier) build(m *note, out []byte) int { return builders[m.format](n, m, out) }
 
 // builders has the builder of each kind of notification.
-var builders = [congestion.Formats]func(w *Worker, n *note, out []byte) int{
-	congestion.FastCNP: func(w *Worker, n *note, out []byte) int {
+var builders = [congestion.Formats]func(n *notifier, m *note, out []byte) int{
+	congestion.FastCNP: func(n *notifier, m *note, out []byte) int {
 		var trace packet.IOAMTrace
-		if n.packet != nil {
-			trace = packet.FindIOAMTrace(n.frame, n.packet)
+		if m.packet != nil {
+			trace = packet.FindIOAMTrace(m.frame, m.packet)
 		}
-		size, carried := cnpgen.FastCNP(out, n.target, &w.policy.Build, trace)
+		size, carried := cnpgen.FastCNP(out, m.target, &n.policy.Build, trace)
 		if size != 0 && carried == cnpgen.TraceTooLong {
-			w.counters.add(int(n.in), FastCNPTraceTooLong, 1)
+			n.counters.add(int(m.in), FastCNPTraceTooLong, 1)
 		}
 		return size
 	},
-	congestion.LongHaulCNP: func(w *Worker, n *note, out []byte) int {
-		return cnpgen.LongHaulCNP(out, n.target, &w.policy.Build, w.longHaul(n))
+	congestion.LongHaulCNP: func(n *notifier, m *note, out []byte) int {
+		return cnpgen.LongHaulCNP(out, m.target, &n.policy.Build, n.longHaul(m))
 	},
-	congestion.LongHaulCNPICMPv6: func(w *Worker, n *note, out []byte) int {
-		return cnpgen.LongHaulCNPICMPv6(out, n.target, &w.policy.Build, w.longHaul(n))
+	congestion.LongHaulCNPICMPv6: func(n *notifier, m *note, out []byte) int {
+		return cnpgen.LongHaulCNPICMPv6(out, m.target, &n.policy.Build, n.longHaul(m))
 	},
-	congestion.PPFC: func(w *Worker, n *note, out []byte) int {
-		pause := cnpgen.PPFC{Port: uint16(n.out), Resume: n.decision.Action == congestion.Resume}
+	congestion.PPFC: func(n *notifier, m *note, out []byte) int {
+		pause := cnpgen.PPFC{Port: uint16(m.out), Resume: m.decision.Action == congestion.Resume}
 		if !pause.Resume {
-			pause.Duration = w.pause(n)
+			pause.Duration = n.pause(m)
 		}
-		return cnpgen.PPFCNotification(out, n.target, &w.policy.Build, &pause)
+		return cnpgen.PPFCNotification(out, m.target, &n.policy.Build, &pause)
 	},
-	congestion.StandardCNP: func(w *Worker, n *note, out []byte) int {
-		return cnpgen.StandardCNP(out, n.target, &w.policy.Build, n.sourceQP)
+	congestion.StandardCNP: func(n *notifier, m *note, out []byte) int {
+		return cnpgen.StandardCNP(out, m.target, &n.policy.Build, m.sourceQP)
 	},
-	congestion.ProxyNotification: func(w *Worker, n *note, out []byte) int {
-		if n.frame == nil {
+	congestion.ProxyNotification: func(n *notifier, m *note, out []byte) int {
+		if m.frame == nil {
 			return 0 // the proxy needs the packet, and there is no Resume for it
 		}
-		return cnpgen.ProxyNotification(out, n.target, &w.policy.Build, n.frame, n.packet, n.to, congestion.ProxyLevel(n.decision.Level))
+		return cnpgen.ProxyNotification(out, m.target, &n.policy.Build, m.frame, m.packet, m.to, congestion.ProxyLevel(m.decision.Level))
 	},
 }
 
 // longHaul returns the fields of a Long-haul CNP. They are valid until the next call.
-func (w *Worker) longHaul(n *note) *cnpgen.LongHaul {
-	l, d := &w.fields, &n.decision
-	l.Level, l.Action, l.Parameter, l.SourceQP = d.Level, cnpgen.Action(d.Action), d.Parameter, n.sourceQP
+func (n *notifier) longHaul(m *note) *cnpgen.LongHaul {
+	l, d := &n.fields, &m.decision
+	l.Level, l.Action, l.Parameter, l.SourceQP = d.Level, cnpgen.Action(d.Action), d.Parameter, m.sourceQP
 	l.MetricType, l.MetricValue = d.MetricType, d.MetricValue
-	if extension := w.policy.Extension; extension != l.Extension || extension != nil {
-		l.Extension = w.timed(extension)
+	if extension := n.policy.Extension; extension != l.Extension || extension != nil {
+		l.Extension = n.timed(extension)
 	}
 	return l
 }
 
 // timed returns the Extension Objects of a Long-haul CNP that is sent now.
-func (w *Worker) timed(extension *cnpgen.Extension) *cnpgen.Extension {
-	if extension == nil || !w.policy.Timestamp {
+func (n *notifier) timed(extension *cnpgen.Extension) *cnpgen.Extension {
+	if extension == nil || !n.policy.Timestamp {
 		return extension
 	}
-	w.extension = *extension
-	w.extension.Timestamp = packet.NTPTime(w.now + w.plane.wallClock.Load())
-	return &w.extension
+	n.extension = *extension
+	n.extension.Timestamp = packet.NTPTime(n.now + n.plane.wallClock.Load())
+	return &n.extension
 }
 
 // pause is the pause in microseconds for a sender that can only be paused: the requested duration, or for Rate Reduce by some percent that
 // part of RTT_est.
-func (w *Worker) pause(n *note) uint16 {
-	d := &n.decision
+func (n *notifier) pause(m *note) uint16 {
+	d := &m.decision
 	if d.Action == congestion.Pause {
 		return d.Parameter
 	}
-	rtt := max(w.policy.Ports[n.out].RTT, 0) / 1000
+	rtt := max(n.policy.Ports[m.out].RTT, 0) / 1000
 	return uint16(min(max(rtt*int64(d.Parameter)/100, 1), 0xffff))
 }

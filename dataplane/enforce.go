@@ -1,8 +1,6 @@
 package dataplane
 
 import (
-	"github.com/cnpgate/cnpgate/cnpdec"
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
@@ -28,153 +26,23 @@ const (
 var unenforcedNames = [Unenforceds]string{"untrusted-source", "malformed", "no-space", "too-soon", "nothing-to-resume", "ambiguous"}
 
 // enforces reports whether the flows of a sender are paced at a WAN port as notifications ask.
-func (w *Worker) enforces(port int, sender packet.Addr) bool {
-	p := w.egress[port].pacer
+func (l *listener) enforces(port int, sender packet.Addr) bool {
+	p := l.egress[port].pacer
 	if p == nil || p.policy == nil {
 		return false
 	}
-	_, ours := w.policy.Ports[port].Enforce.Lookup(sender)
+	_, ours := l.policy.Ports[port].Enforce.Lookup(sender)
 	return ours
 }
 
-// enforce carries out a notification that passes from a WAN port to the fabric. Its flow leaves by the same port.
-func (w *Worker) enforce(port int, kind packet.Notification, data []byte, p *packet.Parsed) {
-	if pacer := w.egress[port].pacer; pacer == nil || pacer.policy == nil || kind != packet.ProxyNotification && !w.enforces(port, p.Dst) {
-		return
-	}
-	if !w.permitted(kind, p) {
-		w.unenforced(port, unenforcedSource)
-		return
-	}
-	if w.hear(data, p) != cnpdec.Accepted {
-		w.unenforced(port, unenforcedMalformed)
-		return
-	}
-	w.enforceNotification(port, p, &w.heard)
-}
-
-// enforceNotification carries out a valid notification of a permitted source. p is the result of packet.Parse for it.
-func (w *Worker) enforceNotification(port int, p *packet.Parsed, n *cnpdec.Notification) {
-	r, ok := paceRequestOf(n)
-	if !ok {
-		w.unenforced(port, unenforcedMalformed)
-		return
-	}
-	if !w.enforces(port, r.sender) {
-		return
-	}
-	r.scope, r.at = packet.ScopeOf(uint16(w.ports[port].Peer), p), w.now
-	switch n.Kind {
-	case cnpdec.StandardCNP: // its flow's source QP must be confirmed; that of the other direction may not have sent anything yet
-		r.unverified = !w.confirmed(port, p)
-	case cnpdec.ProxyNotification: // it is for the proxy, and may come without tags
-		k := flowtable.Key{Src: r.sender, Dst: r.receiver, DestQP: r.qp}
-		k.SetScope(r.scope)
-		if w.locate(&k) == ambiguousScope {
-			w.unenforced(port, unenforcedAmbiguous)
-			return
-		}
-		r.scope = k.Scope()
-	}
-	w.pass(port, &r)
-}
-
-// enforceForProxy carries out a notification about a flow to the gateway as a proxy, whose source is permitted.
-func (w *Worker) enforceForProxy(k *flowtable.Key) {
-	port := w.ports[k.Port].Peer
-	if k.SourceQP != 0 || !w.enforces(port, k.Src) { // a flow of UD isn't named by the receiver's QP
-		return
-	}
-	w.pass(port, &paceRequest{sender: k.Src, receiver: k.Dst, qp: k.DestQP, scope: k.Scope(), at: w.now})
-}
-
-// pass gives a request to all workers: any of them may have the flow. If too many requests wait for other workers, only this one tries it.
-func (w *Worker) pass(port int, r *paceRequest) {
-	w.trial = (w.trial + 1) % trialSlots
-	t := &w.trials[w.trial]
-	if t.Load()&trialMask != 0 {
-		if w.obey(port, r) != taken {
-			w.unenforced(port, unenforcedSpace)
-		}
-		return
-	}
-	t.Store(uint64(len(w.plane.workers)) * untried)
-	for _, other := range w.plane.workers {
-		if other != w && !other.paceMail[w.id].put(portPaceRequest{*r, port, w.trial}) {
-			w.tried(t, port, noSlot)
-		}
-	}
-	w.tried(t, port, w.obey(port, r))
-}
-
-// tried notes what a worker has made of a request: taken, noSlot, or 0 if there is nothing to do for it. The last worker counts why, if none has taken it.
-func (w *Worker) tried(t *trial, port int, result uint64) {
-	switch all := t.Add(result - untried); {
-	case all&trialMask != 0 || all/taken&trialMask != 0:
-	case all/noSlot != 0:
-		w.unenforced(port, unenforcedSpace)
-	default:
-		w.unenforced(port, unenforcedNothing)
-	}
-}
-
-// permitted reports whether a notification's source may slow a sender down. A standard CNP comes from a receiver, and names its flow with the
-// receiver's address and the sender's QP. Any other notification comes from a gateway, which the operator must have listed
-// (draft-xiao-fast-cnp 5, draft-tian 9, draft-xiao-proxy 6). One in the gateway's own name is forged.
-func (w *Worker) permitted(kind packet.Notification, p *packet.Parsed) bool {
-	return kind == packet.StandardCNP || w.policy.Border != nil && w.policy.Border.from(p) && !w.isOwn(p.Src)
-}
-
-// extensionOf is what the extension bit of a CNP to a sender means: PPFC if the operator says so of the sender, otherwise Long-haul CNP.
-func (w *Worker) extensionOf(sender packet.Addr) cnpdec.Extension {
-	if accepted, ok := w.policy.Who.Endpoints.Lookup(sender); ok && accepted.Accepts(congestion.PPFC) {
-		return cnpdec.PPFCExtension
-	}
-	return cnpdec.LongHaulExtension
-}
-
-func (w *Worker) unenforced(port int, why Unenforced) {
-	w.counters.add(port, UnenforcedFirst+Counter(why), 1)
-}
-
-// paceRequestOf is what a notification asks for; false if its fields contradict each other, or it names no QP that carries data.
-func paceRequestOf(n *cnpdec.Notification) (r paceRequest, ok bool) {
-	r.sender = n.Dst
-	switch n.Kind {
-	case cnpdec.StandardCNP:
-		r.receiver, r.qp, r.sendersQP = n.Src, n.BTH.DestQP, true
-	case cnpdec.FastCNP:
-		r.receiver, r.qp = n.Fast.Option.Dst, n.BTH.DestQP
-	case cnpdec.PPFC:
-		r.receiver, r.qp, r.action, r.parameter = n.PPFC.Dst, n.BTH.DestQP, pauseFlow, n.PPFC.Duration
-		if n.PPFC.PT == packet.PTResume {
-			r.action = endPause
-		}
-	case cnpdec.LongHaulCNP, cnpdec.LongHaulCNPICMPv6:
-		l := &n.LongHaul
-		r.qp, r.sendersQP, r.action, r.parameter = l.SourceQP, true, longHaulActions[l.Action], l.Parameter
-	case cnpdec.ProxyNotification:
-		r.sender, r.receiver = n.Proxy.Src, n.Proxy.Dst
-		if n.Proxy.Inner.Kind == packet.RoCEv2 {
-			r.qp = n.Proxy.Inner.DestQP
-		}
-	default:
-		return r, false
-	}
-	if r.parameter == 0 && (r.action == pauseFlow || r.action == reduceFlow) {
-		return r, false
-	}
-	return r, r.qp >= managementQPs
-}
-
-var longHaulActions = [...]paceAction{
-	packet.ActionNotify: slowDownFlow, packet.ActionPause: pauseFlow, packet.ActionRateReduce: reduceFlow, packet.ActionResume: resumeFlow,
+func (l *listener) unenforced(port int, why Unenforced) {
+	l.counters.add(port, UnenforcedFirst+Counter(why), 1)
 }
 
 // obey carries out a request for the flow of a port that it names. If that isn't slowed down, the request waits for the flow's next packet. It returns
 // taken, noSlot, or 0 for a Resume of a flow that isn't slowed down here.
-func (w *Worker) obey(port int, r *paceRequest) (result uint64) {
-	p := w.egress[port].pacer
+func (l *listener) obey(port int, r *paceRequest) (result uint64) {
+	p := l.egress[port].pacer
 	if p.policy == nil {
 		return taken
 	}
@@ -184,8 +52,8 @@ func (w *Worker) obey(port int, r *paceRequest) (result uint64) {
 			break
 		}
 		h := &p.hosts.of[at]
-		if r.names(&h.key, w.sourceQPOf(h)) {
-			w.carryOut(port, at, r)
+		if r.names(&h.key, l.sourceQPOf(h)) {
+			l.carryOut(port, at, r)
 			return taken
 		}
 		at = h.enforced.next
@@ -200,10 +68,10 @@ func (w *Worker) obey(port int, r *paceRequest) (result uint64) {
 }
 
 // sourceQPOf is the source QP of a slowed flow, 0 if it isn't known.
-func (w *Worker) sourceQPOf(h *pacedHost) uint32 {
+func (l *listener) sourceQPOf(h *pacedHost) uint32 {
 	e := &h.enforced
-	if w.flows.Live(e.ref) {
-		if qp, known := w.learner.SourceQP(e.ref.Index); known {
+	if l.flows.Live(e.ref) {
+		if qp, known := l.learner.SourceQP(e.ref.Index); known {
 			e.sourceQP = qp
 		}
 	}
@@ -212,31 +80,31 @@ func (w *Worker) sourceQPOf(h *pacedHost) uint32 {
 
 // takePaceRequests carries out the requests that have waited for a packet of this flow. It reads only lists of requests that may name the flow:
 // whoever sends many about other flows of the same sender costs its packets nothing.
-func (w *Worker) takePaceRequests(port int, flow flowtable.Ref) {
-	p, k := w.egress[port].pacer, w.flows.Key(flow.Index)
+func (l *listener) takePaceRequests(port int, flow flowtable.Ref) {
+	p, k := l.egress[port].pacer, l.flows.Key(flow.Index)
 	sender := p.hash(senderOf(k))
-	sourceQP, known := w.learner.SourceQP(flow.Index)
+	sourceQP, known := l.learner.SourceQP(flow.Index)
 	if !known {
 		sourceQP = 0
 	}
-	w.takeNamed(port, flow, sourceQP, p.named(sender, k.Dst, k.DestQP, false))
+	l.takeNamed(port, flow, sourceQP, p.named(sender, k.Dst, k.DestQP, false))
 	if sourceQP != 0 {
-		w.takeNamed(port, flow, sourceQP, p.named(sender, k.Dst, sourceQP, true))
-		w.takeNamed(port, flow, sourceQP, p.named(sender, packet.Addr{}, sourceQP, true))
+		l.takeNamed(port, flow, sourceQP, p.named(sender, k.Dst, sourceQP, true))
+		l.takeNamed(port, flow, sourceQP, p.named(sender, packet.Addr{}, sourceQP, true))
 	}
 }
 
 // takeNamed carries out the requests of a list that name a flow.
-func (w *Worker) takeNamed(port int, flow flowtable.Ref, sourceQP uint32, link *uint32) {
-	p, k := w.egress[port].pacer, w.flows.Key(flow.Index)
+func (l *listener) takeNamed(port int, flow flowtable.Ref, sourceQP uint32, link *uint32) {
+	p, k := l.egress[port].pacer, l.flows.Key(flow.Index)
 	for *link != 0 { // at most requestsABucket
 		r := p.requests.waiting.of[*link]
 		switch {
-		case r.ends() <= w.now:
+		case r.ends() <= l.now:
 			p.requests.remove(link)
 		case r.names(k, sourceQP):
 			p.requests.remove(link)
-			w.begin(port, flow, sourceQP, &r)
+			l.begin(port, flow, sourceQP, &r)
 		default:
 			link = &p.requests.waiting.next[*link]
 		}
@@ -244,11 +112,11 @@ func (w *Worker) takeNamed(port int, flow flowtable.Ref, sourceQP uint32, link *
 }
 
 // begin carries out a request for a flow that may not be slowed down yet.
-func (w *Worker) begin(port int, flow flowtable.Ref, sourceQP uint32, r *paceRequest) {
-	p := w.egress[port].pacer
-	at := p.add(w.flows.Key(flow.Index), w.now)
+func (l *listener) begin(port int, flow flowtable.Ref, sourceQP uint32, r *paceRequest) {
+	p := l.egress[port].pacer
+	at := p.add(l.flows.Key(flow.Index), l.now)
 	if at == 0 {
-		w.unenforced(port, unenforcedSpace)
+		l.unenforced(port, unenforcedSpace)
 		return
 	}
 	e := &p.hosts.of[at].enforced
@@ -256,14 +124,14 @@ func (w *Worker) begin(port int, flow flowtable.Ref, sourceQP uint32, r *paceReq
 		p.link(at)
 	}
 	e.ref, e.sourceQP = flow, sourceQP
-	w.carryOut(port, at, r)
+	l.carryOut(port, at, r)
 }
 
 // carryOut carries out a request for a flow with a slot, and counts it.
-func (w *Worker) carryOut(port int, at uint32, r *paceRequest) {
-	if why := w.egress[port].pacer.carryOut(at, r, w.now); why != Unenforceds {
-		w.unenforced(port, why)
+func (l *listener) carryOut(port int, at uint32, r *paceRequest) {
+	if why := l.egress[port].pacer.carryOut(at, r, l.now); why != Unenforceds {
+		l.unenforced(port, why)
 		return
 	}
-	w.counters.add(port, EnforcedFirst+Counter(r.action), 1)
+	l.counters.add(port, EnforcedFirst+Counter(r.action), 1)
 }

@@ -19,7 +19,7 @@ func (w *Worker) hostFrame(port int) host.Frame {
 
 // replyBuffer is the last spare buffer, if a port has space for a reply.
 func (w *Worker) replyBuffer(port int) []byte {
-	if canQueue(w, &w.egress[port].notifications) != allowed {
+	if w.canQueue(&w.egress[port].notifications) != allowed {
 		return nil
 	}
 	return w.batch.Bytes(w.batch.Spare[len(w.batch.Spare)-1])
@@ -83,7 +83,7 @@ func (w *Worker) toProxy(f *host.Frame) Counter {
 	}
 	request, reason := w.plane.host.Accept(f, known)
 	if reason == proxy.Accepted {
-		reason = w.passRequest(f, &request)
+		reason = w.requests.pass(f, &request)
 	}
 	if reason == proxy.Accepted {
 		w.counters.add(f.Port, ProxyAccepted, 1)

@@ -144,16 +144,16 @@ func (h *history) read(from uint64, to []NotificationRecord) (n int, next uint64
 // first, as many as fit. It returns how many it copied, and the number to go on from: if that is further away than so many, the others are lost.
 // Any goroutine may call it.
 func (w *Worker) Notifications(from uint64, to []NotificationRecord) (n int, next uint64) {
-	return w.notifications.read(from, to)
+	return w.notifier.sent.read(from, to)
 }
 
 // NotificationsRecorded is the number that the next record of Notifications will have. Any goroutine may call it.
-func (w *Worker) NotificationsRecorded() uint64 { return w.notifications.written.Load() }
+func (w *Worker) NotificationsRecorded() uint64 { return w.notifier.sent.written.Load() }
 
 // SuppressedNotifications is Notifications for those that were suppressed: of each reason one in 10 ms, at most.
 func (w *Worker) SuppressedNotifications(from uint64, to []NotificationRecord) (n int, next uint64) {
-	return w.suppressions.read(from, to)
+	return w.notifier.suppressed.read(from, to)
 }
 
 // SuppressedRecorded is the number that the next record of SuppressedNotifications will have. Any goroutine may call it.
-func (w *Worker) SuppressedRecorded() uint64 { return w.suppressions.written.Load() }
+func (w *Worker) SuppressedRecorded() uint64 { return w.notifier.suppressed.written.Load() }

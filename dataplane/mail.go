@@ -12,27 +12,6 @@ type slowDown struct {
 	port int
 }
 
-// portPaceRequest is a request about a flow that leaves by a port. All workers try it.
-type portPaceRequest struct {
-	paceRequest
-	port  int
-	trial uint8 // its place in trials of the worker that writes
-}
-
-// trial is what the workers have made of a request, in one word so that the last one finds the result of all: 16 bits each for the workers that have not
-// tried it yet, those that have taken it, and those that had no slot for it.
-type trial struct{ atomic.Uint64 }
-
-const (
-	untried   = 1
-	taken     = 1 << 16
-	noSlot    = 1 << 32
-	trialMask = 1<<16 - 1
-)
-
-// trialSlots is the number of requests of a worker that others may have not tried yet: more than a mailbox has, so that one late worker doesn't use all.
-const trialSlots = 2 * mailboxSize
-
 // mailbox passes messages of one type from one worker to another: a CNP may arrive at another worker than the packets towards its host, and a
 // notification to the gateway as a proxy at another one than its flow. If it is full, put refuses a message, and the caller
 // counts that.
@@ -89,24 +68,6 @@ func (w *Worker) readMail() {
 			if p := w.egress[s.port].pacer; p.policy != nil {
 				p.slow(s.host, w.now)
 			}
-		}
-	}
-	for from := range w.paceMail {
-		for range mailboxSize {
-			r, ok := w.paceMail[from].take()
-			if !ok {
-				break
-			}
-			w.tried(&w.plane.workers[from].trials[r.trial], r.port, w.obey(r.port, &r.paceRequest))
-		}
-	}
-	for from := range w.passedMail {
-		for range mailboxSize {
-			r, ok := w.passedMail[from].take()
-			if !ok {
-				break
-			}
-			w.senders.notifiedElsewhere(r.port, &r.paceRequest)
 		}
 	}
 }

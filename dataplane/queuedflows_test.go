@@ -52,7 +52,7 @@ func queuedFlows(seed int64) (did happened, err error) {
 	if err != nil {
 		return did, err
 	}
-	w := &Worker{plane: &Dataplane{pairing: shared}, egress: make([]egress, ports), ports: []PortConfig{{Peer: 0}, {Peer: 1}}} // frames stay at their port
+	w := &Worker{common: common{plane: &Dataplane{pairing: shared}, egress: make([]egress, ports), ports: []PortConfig{{Peer: 0}, {Peer: 1}}}} // frames stay at their port
 	err = w.initFlows(&Config{Flows: capacity, Aging: aging, Allocate: func(bytes int) ([]byte, error) { return make([]byte, bytes+8), nil }})
 	if err != nil {
 		return did, err

@@ -29,7 +29,7 @@ func (r *FlowRecord) of(w *Worker, x flowtable.Index) {
 	r.Flow, r.At, r.LastSeen = w.flows.Ref(x), w.now, w.flows.LastSeen(x)
 	r.Key, r.Traffic, r.View = *w.flows.Key(x), w.learner.Traffic(x), w.learner.View(x)
 	r.Ended = r.View.Ended()
-	r.Unresponsive = w.lawSenders.unresponsive(&r.Key)
+	r.Unresponsive = w.law.senders.unresponsive(&r.Key)
 	r.Queued, r.Marked, r.Notified = 0, 0, [congestion.Formats]uint32{}
 	if a := w.accounts.Find(x); a != nil {
 		r.Queued, r.Marked, r.Notified = w.accounts.QueuedBytes(x, a), a.Marked, a.Notified

@@ -20,7 +20,7 @@ func testWorker(t testing.TB, c Config) *Worker {
 		words := make([]uint64, (bytes+7)/8)
 		return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), bytes), nil
 	}
-	w := &Worker{plane: &Dataplane{pairing: shared}}
+	w := &Worker{common: common{plane: &Dataplane{pairing: shared}}}
 	if err := w.initFlows(&c); err != nil {
 		t.Fatal(err)
 	}
@@ -44,4 +44,3 @@ func (w *Worker) see(k flowtable.Key, now int64) flowtable.Index {
 	w.flows.Lookup(records(k), now, x[:])
 	return x[0].Index
 }
-

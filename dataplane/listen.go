@@ -1,0 +1,236 @@
+package dataplane
+
+import (
+	"sync/atomic"
+
+	"github.com/cnpgate/cnpgate/cnpdec"
+	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// listener reads the notifications of other gateways and of receivers that pass. A sender that one has reached counts as notified, and where the
+// operator says so, the gateway carries the notification out itself (enforce.go).
+type listener struct {
+	*common
+	senders *senders
+	heard   cnpdec.Notification        // the one that is being read
+	hearing cnpdec.Receiver            // by these rules
+	passed  []mailbox[portPaceRequest] // notifications to senders that pass at other workers, by the worker that writes
+	paces   []mailbox[portPaceRequest] // requests to slow down a flow; the same
+	trials  [trialSlots]trial          // of the requests that this worker has passed to the others
+	trial   uint8                      // the last one
+}
+
+// portPaceRequest is a request about a flow that leaves by a port. All workers try it.
+type portPaceRequest struct {
+	paceRequest
+	port  int
+	trial uint8 // its place in trials of the worker that writes
+}
+
+// trial is what the workers have made of a request, in one word so that the last one finds the result of all: 16 bits each for the workers that have not
+// tried it yet, those that have taken it, and those that had no slot for it.
+type trial struct{ atomic.Uint64 }
+
+const (
+	untried   = 1
+	taken     = 1 << 16
+	noSlot    = 1 << 32
+	trialMask = 1<<16 - 1
+)
+
+// trialSlots is the number of requests of a worker that others may have not tried yet: more than a mailbox has, so that one late worker doesn't use all.
+const trialSlots = 2 * mailboxSize
+
+// passing records that a valid notification of a permitted gateway to a sender passes, except a Resume. A standard CNP comes from the flow's
+// receiver, and a notification to a proxy is no notification to the sender yet.
+func (l *listener) passing(port int, kind packet.Notification, data []byte, p *packet.Parsed) {
+	if kind == packet.StandardCNP || kind == packet.ProxyNotification {
+		return
+	}
+	scope := packet.ScopeOf(uint16(l.ports[port].Peer), p)
+	host := packet.Host{Addr: p.Dst, Scope: scope}
+	if !l.plane.watches(host) || !l.permitted(kind, p) || l.hear(data, p) != cnpdec.Accepted {
+		return
+	}
+	r, ok := paceRequestOf(&l.heard)
+	if !ok || r.action == resumeFlow || r.action == endPause {
+		return
+	}
+	r.scope = scope
+	l.senders.notifiedElsewhere(port, &r)
+	for id, other := range l.plane.workers {
+		if id != l.id && other.senders.head(host).Load() != 0 {
+			other.listener.passed[l.id].put(portPaceRequest{paceRequest: r, port: port}) // if it is full, this one doesn't count there
+		}
+	}
+}
+
+// watches reports whether a worker may watch a sender: reading a notification that concerns none would only cost time.
+func (d *Dataplane) watches(host packet.Host) bool {
+	for _, w := range d.workers {
+		if w.senders.head(host).Load() != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// hear reads a notification into l.heard.
+func (l *listener) hear(data []byte, p *packet.Parsed) cnpdec.Reason {
+	l.hearing = cnpdec.Receiver{Code: l.policy.Build.Code, Extension: l.extensionOf(p.Dst), ICRC: cnpdec.ICRCEither}
+	return l.hearing.Decode(data, p, &l.heard)
+}
+
+// enforce carries out a notification that passes from a WAN port to the fabric. Its flow leaves by the same port.
+func (l *listener) enforce(port int, kind packet.Notification, data []byte, p *packet.Parsed) {
+	if pacer := l.egress[port].pacer; pacer == nil || pacer.policy == nil || kind != packet.ProxyNotification && !l.enforces(port, p.Dst) {
+		return
+	}
+	if !l.permitted(kind, p) {
+		l.unenforced(port, unenforcedSource)
+		return
+	}
+	if l.hear(data, p) != cnpdec.Accepted {
+		l.unenforced(port, unenforcedMalformed)
+		return
+	}
+	l.enforceNotification(port, p, &l.heard)
+}
+
+// enforceNotification carries out a valid notification of a permitted source. p is the result of packet.Parse for it.
+func (l *listener) enforceNotification(port int, p *packet.Parsed, n *cnpdec.Notification) {
+	r, ok := paceRequestOf(n)
+	if !ok {
+		l.unenforced(port, unenforcedMalformed)
+		return
+	}
+	if !l.enforces(port, r.sender) {
+		return
+	}
+	r.scope, r.at = packet.ScopeOf(uint16(l.ports[port].Peer), p), l.now
+	switch n.Kind {
+	case cnpdec.StandardCNP: // its flow's source QP must be confirmed; that of the other direction may not have sent anything yet
+		r.unverified = !l.confirmed(port, p)
+	case cnpdec.ProxyNotification: // it is for the proxy, and may come without tags
+		k := flowtable.Key{Src: r.sender, Dst: r.receiver, DestQP: r.qp}
+		k.SetScope(r.scope)
+		if l.locate(&k) == ambiguousScope {
+			l.unenforced(port, unenforcedAmbiguous)
+			return
+		}
+		r.scope = k.Scope()
+	}
+	l.pass(port, &r)
+}
+
+// enforceForProxy carries out a notification about a flow to the gateway as a proxy, whose source is permitted.
+func (l *listener) enforceForProxy(k *flowtable.Key) {
+	port := l.ports[k.Port].Peer
+	if k.SourceQP != 0 || !l.enforces(port, k.Src) { // a flow of UD isn't named by the receiver's QP
+		return
+	}
+	l.pass(port, &paceRequest{sender: k.Src, receiver: k.Dst, qp: k.DestQP, scope: k.Scope(), at: l.now})
+}
+
+// pass gives a request to all workers: any of them may have the flow. If too many requests wait for other workers, only this one tries it.
+func (l *listener) pass(port int, r *paceRequest) {
+	l.trial = (l.trial + 1) % trialSlots
+	t := &l.trials[l.trial]
+	if t.Load()&trialMask != 0 {
+		if l.obey(port, r) != taken {
+			l.unenforced(port, unenforcedSpace)
+		}
+		return
+	}
+	t.Store(uint64(len(l.plane.workers)) * untried)
+	for id, other := range l.plane.workers {
+		if id != l.id && !other.listener.paces[l.id].put(portPaceRequest{*r, port, l.trial}) {
+			l.tried(t, port, noSlot)
+		}
+	}
+	l.tried(t, port, l.obey(port, r))
+}
+
+// tried notes what a worker has made of a request: taken, noSlot, or 0 if there is nothing to do for it. The last worker counts why, if none has taken it.
+func (l *listener) tried(t *trial, port int, result uint64) {
+	switch all := t.Add(result - untried); {
+	case all&trialMask != 0 || all/taken&trialMask != 0:
+	case all/noSlot != 0:
+		l.unenforced(port, unenforcedSpace)
+	default:
+		l.unenforced(port, unenforcedNothing)
+	}
+}
+
+// permitted reports whether a notification's source may slow a sender down. A standard CNP comes from a receiver, and names its flow with the
+// receiver's address and the sender's QP. Any other notification comes from a gateway, which the operator must have listed
+// (draft-xiao-fast-cnp 5, draft-tian 9, draft-xiao-proxy 6). One in the gateway's own name is forged.
+func (l *listener) permitted(kind packet.Notification, p *packet.Parsed) bool {
+	return kind == packet.StandardCNP || l.policy.Border != nil && l.policy.Border.from(p) && !l.policy.owns(p.Src)
+}
+
+// extensionOf is what the extension bit of a CNP to a sender means: PPFC if the operator says so of the sender, otherwise Long-haul CNP.
+func (l *listener) extensionOf(sender packet.Addr) cnpdec.Extension {
+	if accepted, ok := l.policy.Who.Endpoints.Lookup(sender); ok && accepted.Accepts(congestion.PPFC) {
+		return cnpdec.PPFCExtension
+	}
+	return cnpdec.LongHaulExtension
+}
+
+// paceRequestOf is what a notification asks for; false if its fields contradict each other, or it names no QP that carries data.
+func paceRequestOf(n *cnpdec.Notification) (r paceRequest, ok bool) {
+	r.sender = n.Dst
+	switch n.Kind {
+	case cnpdec.StandardCNP:
+		r.receiver, r.qp, r.sendersQP = n.Src, n.BTH.DestQP, true
+	case cnpdec.FastCNP:
+		r.receiver, r.qp = n.Fast.Option.Dst, n.BTH.DestQP
+	case cnpdec.PPFC:
+		r.receiver, r.qp, r.action, r.parameter = n.PPFC.Dst, n.BTH.DestQP, pauseFlow, n.PPFC.Duration
+		if n.PPFC.PT == packet.PTResume {
+			r.action = endPause
+		}
+	case cnpdec.LongHaulCNP, cnpdec.LongHaulCNPICMPv6:
+		l := &n.LongHaul
+		r.qp, r.sendersQP, r.action, r.parameter = l.SourceQP, true, longHaulActions[l.Action], l.Parameter
+	case cnpdec.ProxyNotification:
+		r.sender, r.receiver = n.Proxy.Src, n.Proxy.Dst
+		if n.Proxy.Inner.Kind == packet.RoCEv2 {
+			r.qp = n.Proxy.Inner.DestQP
+		}
+	default:
+		return r, false
+	}
+	if r.parameter == 0 && (r.action == pauseFlow || r.action == reduceFlow) {
+		return r, false
+	}
+	return r, r.qp >= managementQPs
+}
+
+var longHaulActions = [...]paceAction{
+	packet.ActionNotify: slowDownFlow, packet.ActionPause: pauseFlow, packet.ActionRateReduce: reduceFlow, packet.ActionResume: resumeFlow,
+}
+
+// readMail does what notifications ask for that arrived at other workers.
+func (l *listener) readMail() {
+	for from := range l.paces {
+		for range mailboxSize {
+			r, ok := l.paces[from].take()
+			if !ok {
+				break
+			}
+			l.tried(&l.plane.workers[from].listener.trials[r.trial], r.port, l.obey(r.port, &r.paceRequest))
+		}
+	}
+	for from := range l.passed {
+		for range mailboxSize {
+			r, ok := l.passed[from].take()
+			if !ok {
+				break
+			}
+			l.senders.notifiedElsewhere(r.port, &r.paceRequest)
+		}
+	}
+}
