@@ -27,7 +27,7 @@ var unenforcedNames = [Unenforceds]string{"untrusted-source", "malformed", "no-s
 
 // enforces reports whether the flows of a sender are paced at a WAN port as notifications ask.
 func (l *listener) enforces(port int, sender packet.Addr) bool {
-	p := l.egress[port].pacer
+	p := l.pacers[port]
 	if p == nil || p.policy == nil {
 		return false
 	}
@@ -42,7 +42,7 @@ func (l *listener) unenforced(port int, why Unenforced) {
 // obey carries out a request for the flow of a port that it names. If that isn't slowed down, the request waits for the flow's next packet. It returns
 // taken, noSlot, or 0 for a Resume of a flow that isn't slowed down here.
 func (l *listener) obey(port int, r *paceRequest) (result uint64) {
-	p := l.egress[port].pacer
+	p := l.pacers[port]
 	if p.policy == nil {
 		return taken
 	}
@@ -81,7 +81,7 @@ func (l *listener) sourceQPOf(h *pacedHost) uint32 {
 // takePaceRequests carries out the requests that have waited for a packet of this flow. It reads only lists of requests that may name the flow:
 // whoever sends many about other flows of the same sender costs its packets nothing.
 func (l *listener) takePaceRequests(port int, flow flowtable.Ref) {
-	p, k := l.egress[port].pacer, l.flows.Key(flow.Index)
+	p, k := l.pacers[port], l.flows.Key(flow.Index)
 	sender := p.hash(senderOf(k))
 	sourceQP, known := l.learner.SourceQP(flow.Index)
 	if !known {
@@ -96,7 +96,7 @@ func (l *listener) takePaceRequests(port int, flow flowtable.Ref) {
 
 // takeNamed carries out the requests of a list that name a flow.
 func (l *listener) takeNamed(port int, flow flowtable.Ref, sourceQP uint32, link *uint32) {
-	p, k := l.egress[port].pacer, l.flows.Key(flow.Index)
+	p, k := l.pacers[port], l.flows.Key(flow.Index)
 	for *link != 0 { // at most requestsABucket
 		r := p.requests.waiting.of[*link]
 		switch {
@@ -113,7 +113,7 @@ func (l *listener) takeNamed(port int, flow flowtable.Ref, sourceQP uint32, link
 
 // begin carries out a request for a flow that may not be slowed down yet.
 func (l *listener) begin(port int, flow flowtable.Ref, sourceQP uint32, r *paceRequest) {
-	p := l.egress[port].pacer
+	p := l.pacers[port]
 	at := p.add(l.flows.Key(flow.Index), l.now)
 	if at == 0 {
 		l.unenforced(port, unenforcedSpace)
@@ -129,7 +129,7 @@ func (l *listener) begin(port int, flow flowtable.Ref, sourceQP uint32, r *paceR
 
 // carryOut carries out a request for a flow with a slot, and counts it.
 func (l *listener) carryOut(port int, at uint32, r *paceRequest) {
-	if why := l.egress[port].pacer.carryOut(at, r, l.now); why != Unenforceds {
+	if why := l.pacers[port].carryOut(at, r, l.now); why != Unenforceds {
 		l.unenforced(port, why)
 		return
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane/account"
+	"github.com/cnpgate/cnpgate/dataplane/egress"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/keyhash"
@@ -143,7 +144,7 @@ func (l *law) respond(r *response, b *batch, these mask, depth float64) (marked 
 	}
 	for left := these; left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(uint64(left)) % burst.MaxSize
-		size := b.frames[i].Len + lineOverhead
+		size := b.frames[i].Len + egress.LineOverhead
 		flow := c.flow[i]
 		if flow.Index == flowtable.None || !c.records[i].CarriesData() {
 			s.obeyed += float64(size)
@@ -196,9 +197,8 @@ func (l *law) held(b *batch, out int, held mask) {
 			}
 		}
 		held &^= these
-		q := &l.egress[out]
-		r := response{in: b.port, out: out, class: class, policy: &l.policy.Ports[out], state: &q.states[class], cause: congestion.ByDepth}
-		l.respond(&r, b, these, float64(q.depth[class]+q.others[class]))
+		r := response{in: b.port, out: out, class: class, policy: &l.policy.Ports[out], state: &l.states[out][class], cause: congestion.ByDepth}
+		l.respond(&r, b, these, float64(l.egress[out].Classes[class].Waiting()))
 	}
 }
 
@@ -255,7 +255,7 @@ func (l *law) windowEnded(t *turn, f *lawFlow, x flowtable.Index, window int64) 
 func (l *law) braked(k *flowtable.Key, x flowtable.Index, s *lawSender, reacted bool, fair float64) {
 	out := l.ports[k.Port].Peer
 	l.noteReaction(senderOf(k), out, s)
-	p := l.egress[out].pacer
+	p := l.pacers[out]
 	switch {
 	case p == nil || p.policy == nil:
 	case s.reaction.Brakes(l.now):

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane/egress"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
 )
@@ -28,7 +29,7 @@ func (l *law) notify(t *turn, b *batch, i int, f *lawFlow) bool {
 	if e.reaction.Probes(c.now) {
 		return false
 	}
-	s, random, size := &e.LawSender, l.nextRandom(), b.frames[i].Len+lineOverhead
+	s, random, size := &e.LawSender, l.nextRandom(), b.frames[i].Len+egress.LineOverhead
 	s.Arrives(c.now, size)
 	asked := false // a sender that reacts now slows down
 	switch n.note.format {

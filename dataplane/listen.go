@@ -85,7 +85,7 @@ func (l *listener) hear(data []byte, p *packet.Parsed) cnpdec.Reason {
 
 // enforce carries out a notification that passes from a WAN port to the fabric. Its flow leaves by the same port.
 func (l *listener) enforce(port int, kind packet.Notification, data []byte, p *packet.Parsed) {
-	if pacer := l.egress[port].pacer; pacer == nil || pacer.policy == nil || kind != packet.ProxyNotification && !l.enforces(port, p.Dst) {
+	if pacer := l.pacers[port]; pacer == nil || pacer.policy == nil || kind != packet.ProxyNotification && !l.enforces(port, p.Dst) {
 		return
 	}
 	if !l.permitted(kind, p) {

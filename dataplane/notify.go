@@ -4,6 +4,7 @@ import (
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane/account"
+	"github.com/cnpgate/cnpgate/dataplane/egress"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -40,7 +41,7 @@ type note struct {
 	class   uint8            // of the congested queue, and its state
 	cause   congestion.Cause // 0 for a Resume
 	state   *classState
-	queue   *ring // of notifications at its egress port
+	queue   *egress.Ring // of notifications at its egress port
 
 	format              congestion.Format
 	observed            bool        // it is only counted
@@ -61,7 +62,7 @@ func (n *notifier) about(r *response) {
 	m := &n.note
 	m.raised = false
 	m.in, m.out, m.class, m.state, m.cause = uint8(r.in), uint8(r.out), uint8(r.class), r.state, r.cause
-	m.queue = &n.egress[r.in].notifications
+	m.queue = &n.egress[r.in].Notifications
 }
 
 // ask notifies the sender of a packet with the decision in the note, or counts why not. a is the account of the packet's flow.
@@ -215,8 +216,8 @@ func (n *notifier) admit(m *note) Suppression {
 }
 
 // canQueue returns why a worker can't queue a notification, or allowed.
-func (c *common) canQueue(q *ring) Suppression {
-	if q.full() {
+func (c *common) canQueue(q *egress.Ring) Suppression {
+	if q.Full() {
 		return NotificationQueueFull
 	}
 	if len(c.batch.Spare) == 0 {
@@ -252,13 +253,10 @@ func (n *notifier) emit(m *note) Suppression {
 
 // push queues, ahead of data, the frame in the last spare buffer. The tag is its type: a congestion.Format, or from tagHost on a
 // host.Verdict.
-func (c *common) push(q *ring, size int, tag flowtable.Index) {
+func (c *common) push(q *egress.Ring, size int, tag flowtable.Index) {
 	last := len(c.batch.Spare) - 1
 	spare := &c.batch.Spare[last]
-	at := q.place(q.n)
-	q.frames[at] = burst.Frame{Buf: spare.Buf, Data: spare.Data, Len: uint32(size), Head: uint32(size)}
-	q.tags[at] = flowtable.Ref{Index: tag, Generation: stamp(c.now)}
-	q.n++
+	q.Push(burst.Frame{Buf: spare.Buf, Data: spare.Data, Len: uint32(size), Head: uint32(size)}, flowtable.Ref{Index: tag, Generation: stamp(c.now)})
 	c.batch.Spare = c.batch.Spare[:last]
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/cnpgate/cnpgate/dataplane/account"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
-	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/fastpath"
 )
 
 // classState is the congestion state of a worker's part of one class of an egress queue.
@@ -18,7 +18,6 @@ type classState struct {
 	metrics   congestion.Metrics // as of the last batch that entered, and what asked for notifications then
 	cause     congestion.Cause
 	threshold uint64 // of the first of the causes
-	entered   uint64 // total frames that entered it
 	marked    uint64 // total frames marked in it
 	observed  uint64 // total frames that would have been marked in it, in observe mode
 	round     int64  // when the present round of notifications began, ns
@@ -56,9 +55,9 @@ type responder struct {
 func (s *responder) respond(b *batch, class int, these mask, before, bytes uint64) {
 	c := s.common
 	out := c.ports[b.port].Peer
-	policy, state := &c.policy.Ports[out], &c.egress[out].states[class]
+	policy, state := &c.policy.Ports[out], &c.states[out][class]
 	after := before + bytes
-	m := state.meter.Update(policy.Interval, c.now, after, state.entered, state.marked+state.observed)
+	m := state.meter.Update(policy.Interval, c.now, after, c.egress[out].Classes[class].Entered, state.marked+state.observed)
 	cause := state.trigger.Update(&policy.Triggers, m)
 	state.metrics, state.cause = m, cause
 	if c.trace != nil {
@@ -185,7 +184,7 @@ func (s *responder) mark(b *batch, out int, state *classState, these mask) {
 	c := s.common
 	n := len(b.frames)
 	if c.policy.observesAt(out) {
-		markable := packet.Markable(c.records[:n], uint64(these))
+		markable := fastpath.Markable(c.records[:n], uint64(these))
 		if c.trace != nil {
 			c.trace.marked(these, mask(markable), true)
 		}
@@ -194,7 +193,7 @@ func (s *responder) mark(b *batch, out int, state *classState, these mask) {
 		c.counters.add(out, ECNObserved, count)
 		return
 	}
-	marked := packet.MarkBurst(c.batch.Base, b.frames, c.records[:n], uint64(these))
+	marked := fastpath.MarkBurst(c.batch.Base, b.frames, c.records[:n], uint64(these))
 	if c.trace != nil {
 		c.trace.marked(these, mask(marked), false)
 	}
@@ -249,18 +248,18 @@ func (s *responder) beginRound(r *response) {
 	}
 	r.decision = r.policy.Decide(r.metrics, r.cause)
 	s.notifier.about(r)
-	q := &s.egress[r.out]
-	q.track(r.class)
-	r.mostlyOther = 2*q.shares[r.class].other > q.depth[r.class]
+	q := &s.egress[r.out].Classes[r.class]
+	q.Track()
+	r.mostlyOther = 2*q.Shares.Other > q.Depth
 	var largest [congestion.MaxFlowsPerRound]uint64
 	top := largest[:r.policy.FlowsPerRound]
-	q.top(r.class, top)
-	all := q.sums(r.class)
+	q.Top(top)
+	all := q.Sums()
 	if len(s.plane.workers) > 1 {
 		s.plane.mergeLargest(r.out, r.class, s.id, top)
 		s.plane.addSums(r.out, r.class, s.id, &all)
 	}
-	r.least = max(top[len(top)-1], all.fairShare(), 1)
+	r.least = max(top[len(top)-1], all.FairShare(), 1)
 	for n := len(top) - 1; n > 0 && top[n] == 0; n-- {
 		r.least = max(r.least, top[n-1])
 	}

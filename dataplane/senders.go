@@ -161,7 +161,7 @@ func (s *senders) release(a *account.Flow) {
 }
 
 func (s *senders) state(e *watched) *classState {
-	return &s.egress[e.out].states[e.class]
+	return &s.states[e.out][e.class]
 }
 
 // notified records a notification to a sender.
@@ -216,18 +216,17 @@ func (s *senders) notifiedElsewhere(port int, r *paceRequest) {
 // resume sends a Resume to each sender that was asked to slow down because of a port's queue, once that has been below K_min for RTT_est
 // (draft-tian 5.5.1).
 func (s *senders) resume(port int) {
-	q := &s.egress[port]
-	for class := range q.states {
-		state := &q.states[class]
+	for class := range s.states[port] {
+		state, q := &s.states[port][class], &s.egress[port].Classes[class]
 		if state.slowed == 0 {
 			continue
 		}
 		policy := &s.policy.Ports[port]
-		depth := q.depth[class] + q.others[class]
+		depth := q.Waiting()
 		if !state.calm.Update(&policy.Response, s.now, depth) && !s.policy.Drain || s.now < state.resumeAt {
 			continue
 		}
-		m := state.meter.Update(policy.Interval, s.now, depth, state.entered, state.marked+state.observed)
+		m := state.meter.Update(policy.Interval, s.now, depth, q.Entered, state.marked+state.observed)
 		state.metrics, state.threshold = m, policy.KMin
 		s.resumeSenders(port, class, m, policy)
 	}
@@ -238,8 +237,8 @@ const resumeAgain = 1e6
 
 // nextResume is the time when the next Resume of a port's queue may be due, false if none is.
 func (s *senders) nextResume(port int) (at int64, ok bool) {
-	for class := range s.egress[port].states {
-		state := &s.egress[port].states[class]
+	for class := range s.states[port] {
+		state := &s.states[port][class]
 		since, calm := state.calm.Since()
 		if state.slowed == 0 || !calm {
 			continue
@@ -262,7 +261,7 @@ func (s *senders) resumeSenders(port, class int, m congestion.Metrics, policy *P
 			continue
 		}
 		bytes, state := s.learner.Bytes(e.flow), s.state(e)
-		n.note = note{in: e.in, out: e.out, class: e.class, state: state, queue: &s.egress[e.in].notifications,
+		n.note = note{in: e.in, out: e.out, class: e.class, state: state, queue: &s.egress[e.in].Notifications,
 			format: e.format, to: e.target.Src, flow: e.flow,
 			account: s.accounts.Known(e.flow), decision: d, target: &e.target, sourceQP: e.sourceQP,
 			flowBytes: bytes, flowRate: e.throughput.Rate(s.now, bytes)}
