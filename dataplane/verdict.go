@@ -16,7 +16,7 @@ func (w *Worker) classify(b *batch) {
 	if b.special == 0 {
 		return
 	}
-	f := w.hostFrame(b.port)
+	f := w.gateway.hostFrame(b.port)
 	for left := b.special; left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(uint64(left))
 		f.Data, f.Parsed = w.frame(b, i)
@@ -39,7 +39,7 @@ func (w *Worker) verdict(b *batch, i int, f *host.Frame) Counter {
 		return ConsumedMACControl
 	}
 	if !tunnelled {
-		if end := w.toGateway(f); end != passed {
+		if end := w.gateway.receive(f); end != passed {
 			return end
 		}
 	}

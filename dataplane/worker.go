@@ -46,6 +46,7 @@ type Worker struct {
 	responder responder
 	listener  listener // to notifications that pass
 	requests  requests // of congested nodes
+	gateway   gateway
 
 	backend    burst.Backend
 	work       int       // frames moved in this step
@@ -65,6 +66,10 @@ func newWorker(d *Dataplane, id int, b burst.Backend, c *Config) (*Worker, error
 		common: common{plane: d, id: id, batch: b.Batch(), ports: c.Ports, counters: newCounters(len(c.Ports)),
 			egress: make([]egress.Port, len(c.Ports)), pacers: make([]*pacer, len(c.Ports)), states: make([][]classState, len(c.Ports))},
 		backend: b, trackers: make([]tracker, len(c.Ports)),
+	}
+	w.gateway = gateway{common: &w.common, w: w, links: make([]linkHeader, len(c.Ports))}
+	for i := range w.trackers {
+		w.trackers[i] = tracker{common: &w.common, out: i, path: &d.paths[i]}
 	}
 	w.taps = newTaps(c.Ports, w.batch)
 	if err := w.initFlows(c); err != nil {
@@ -195,7 +200,7 @@ func (w *Worker) Step() int {
 	for port := range w.egress {
 		w.senders.resume(port)
 		if s := &w.policy.Ports[port].STAMP; s.Interval > 0 {
-			w.probe(port, s.Interval)
+			w.gateway.probe(port, s.Interval)
 		}
 		if w.pacers[port] != nil {
 			w.release(port)
