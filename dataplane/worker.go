@@ -282,7 +282,7 @@ func (w *Worker) NextDue() (int64, bool) {
 				due, any = at, true
 			}
 		}
-		if at, ok := w.nextFlowControl(i); ok && (!any || at < due) {
+		if at, ok := w.plane.links[i].Due(w.now, w.id == 0); ok && (!any || at < due) {
 			due, any = at, true
 		}
 		if at, ok := w.senders.nextResume(i); ok && (!any || at < due) {
@@ -300,9 +300,10 @@ func (w *Worker) Close() {
 	}
 	for port := range w.egress {
 		q := &w.egress[port]
-		if l := w.plane.links[port]; w.id == 0 && l != nil && l.sender.buffer.Buf != 0 {
-			w.giveBack(l.sender.buffer.Buf)
-			l.sender.buffer = burst.Frame{}
+		if w.id == 0 {
+			if buf := w.plane.links[port].TakeBuffer(); buf != 0 {
+				w.giveBack(buf)
+			}
 		}
 		for q.Notifications.Len() > 0 {
 			f, tag := q.Notifications.Pop()
