@@ -11,8 +11,8 @@ import (
 // gateway connects a worker with the gateway as a host, see package host.
 type gateway struct {
 	*common
-	w     *Worker
-	links []linkHeader // by port
+	requests *requests
+	links    []linkHeader // by port
 }
 
 // linkHeader is the Ethernet header of a data packet, for frames that the gateway sends by the same port. It stays for a time, so that a reply can come.
@@ -72,7 +72,7 @@ func (g *gateway) notified(f *host.Frame) Counter {
 	}
 	request, reason := g.plane.host.Accept(f, known)
 	if reason == proxy.Accepted {
-		reason = g.w.requests.pass(f, &request)
+		reason = g.requests.pass(f, &request)
 	}
 	if reason == proxy.Accepted {
 		g.counters.add(f.Port, ProxyAccepted, 1)

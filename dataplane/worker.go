@@ -67,7 +67,7 @@ func newWorker(d *Dataplane, id int, b burst.Backend, c *Config) (*Worker, error
 			egress: make([]egress.Port, len(c.Ports)), pacers: make([]*pacer, len(c.Ports)), states: make([][]classState, len(c.Ports))},
 		backend: b, trackers: make([]tracker, len(c.Ports)),
 	}
-	w.gateway = gateway{common: &w.common, w: w, links: make([]linkHeader, len(c.Ports))}
+	w.gateway = gateway{common: &w.common, requests: &w.requests, links: make([]linkHeader, len(c.Ports))}
 	for i := range w.trackers {
 		w.trackers[i] = tracker{common: &w.common, out: i, path: &d.paths[i]}
 	}
