@@ -41,7 +41,7 @@ func (n *notifier) answerMark(b *batch, i int) {
 		r := response{in: b.port, out: n.ports[b.port].Peer, class: n.classOf(b.port, &n.records[i]), cause: congestion.ByArrival, state: &arrived}
 		n.about(&r)
 		n.note.decision, n.note.flowBytes, n.note.flowRate = congestion.Arrived(), n.learner.Bytes(x), 0
-		if n.ask(&r, b, i, a, &n.target) && n.note.format != congestion.ProxyNotification && !n.note.observed {
+		if n.ask(&r, b, i, a, &n.target) && n.note.format != packet.ProxyNotification && !n.note.observed {
 			arrivals = arrivals.Answered() // a proxy may not be able to notify the sender
 		}
 	}

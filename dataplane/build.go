@@ -10,8 +10,8 @@ import (
 func (n *notifier) build(m *note, out []byte) int { return builders[m.format](n, m, out) }
 
 // builders has the builder of each kind of notification.
-var builders = [congestion.Formats]func(n *notifier, m *note, out []byte) int{
-	congestion.FastCNP: func(n *notifier, m *note, out []byte) int {
+var builders = [packet.SentNotifications]func(n *notifier, m *note, out []byte) int{
+	packet.FastCNP: func(n *notifier, m *note, out []byte) int {
 		var trace packet.IOAMTrace
 		if m.packet != nil {
 			trace = packet.FindIOAMTrace(m.frame, m.packet)
@@ -22,23 +22,23 @@ var builders = [congestion.Formats]func(n *notifier, m *note, out []byte) int{
 		}
 		return size
 	},
-	congestion.LongHaulCNP: func(n *notifier, m *note, out []byte) int {
+	packet.LongHaulCNP: func(n *notifier, m *note, out []byte) int {
 		return cnpgen.LongHaulCNP(out, m.target, &n.policy.Build, n.longHaul(m))
 	},
-	congestion.LongHaulCNPICMPv6: func(n *notifier, m *note, out []byte) int {
+	packet.LongHaulCNPICMPv6: func(n *notifier, m *note, out []byte) int {
 		return cnpgen.LongHaulCNPICMPv6(out, m.target, &n.policy.Build, n.longHaul(m))
 	},
-	congestion.PPFC: func(n *notifier, m *note, out []byte) int {
+	packet.PPFC: func(n *notifier, m *note, out []byte) int {
 		pause := cnpgen.PPFC{Port: uint16(m.out), Resume: m.decision.Action == congestion.Resume}
 		if !pause.Resume {
 			pause.Duration = n.pause(m)
 		}
 		return cnpgen.PPFCNotification(out, m.target, &n.policy.Build, &pause)
 	},
-	congestion.StandardCNP: func(n *notifier, m *note, out []byte) int {
+	packet.StandardCNP: func(n *notifier, m *note, out []byte) int {
 		return cnpgen.StandardCNP(out, m.target, &n.policy.Build, m.sourceQP)
 	},
-	congestion.ProxyNotification: func(n *notifier, m *note, out []byte) int {
+	packet.ProxyNotification: func(n *notifier, m *note, out []byte) int {
 		if m.frame == nil {
 			return 0 // the proxy needs the packet, and there is no Resume for it
 		}

@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"github.com/cnpgate/cnpgate/cnpdec"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
@@ -58,7 +59,7 @@ func (l *listener) obey(port int, r *paceRequest) (result uint64) {
 		}
 		at = h.enforced.next
 	}
-	switch resumes := r.action == resumeFlow || r.action == endPause; {
+	switch resumes := r.action == cnpdec.Resume || r.action == cnpdec.EndPause; {
 	case resumes && !p.cancel(r):
 		return 0
 	case !resumes && !p.expect(r):

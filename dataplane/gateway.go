@@ -61,7 +61,7 @@ func (g *gateway) receive(f *host.Frame) Counter {
 
 // notified ends a notification to the gateway as a proxy. The domain filter applies to it, too.
 func (g *gateway) notified(f *host.Frame) Counter {
-	g.counters.add(f.Port, ReceivedFirst+Counter(packet.ProxyNotification-1), 1)
+	g.counters.add(f.Port, ReceivedFirst+Counter(packet.ProxyNotification), 1)
 	border := g.policy.Border
 	known := border != nil && border.from(f.Parsed)
 	switch {

@@ -7,6 +7,7 @@ import (
 	"github.com/cnpgate/cnpgate/dataplane/egress"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
+	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 // pauseIgnored is the longest pause that a sender is asked for if it obeys, microseconds.
@@ -33,7 +34,7 @@ func (l *law) notify(t *turn, b *batch, i int, f *lawFlow) bool {
 	s.Arrives(c.now, size)
 	asked := false // a sender that reacts now slows down
 	switch n.note.format {
-	case congestion.LongHaulCNP, congestion.LongHaulCNPICMPv6:
+	case packet.LongHaulCNP, packet.LongHaulCNPICMPv6:
 		if d.Parameter = f.Reduce(&t.LawState, s, random); d.Parameter == 0 {
 			break
 		}
@@ -45,7 +46,7 @@ func (l *law) notify(t *turn, b *batch, i int, f *lawFlow) bool {
 		t.state.law.resumes = true
 		t.shared.measureUntil(c.now + limited)
 		t.part.resumes.Store(true)
-	case congestion.PPFC:
+	case packet.PPFC:
 		if d.Action, d.Parameter = congestion.Pause, f.Pause(&t.LawState, size); d.Parameter == 0 {
 			break
 		}

@@ -4,7 +4,6 @@ import (
 	"sync/atomic"
 
 	"github.com/cnpgate/cnpgate/cnpdec"
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
@@ -55,7 +54,7 @@ func (l *listener) passing(port int, kind packet.Notification, data []byte, p *p
 		return
 	}
 	r, ok := paceRequestOf(&l.heard)
-	if !ok || r.action == resumeFlow || r.action == endPause {
+	if !ok || r.action == cnpdec.Resume || r.action == cnpdec.EndPause {
 		return
 	}
 	r.scope = scope
@@ -111,9 +110,9 @@ func (l *listener) enforceNotification(port int, p *packet.Parsed, n *cnpdec.Not
 	}
 	r.scope, r.at = packet.ScopeOf(uint16(l.ports[port].Peer), p), l.now
 	switch n.Kind {
-	case cnpdec.StandardCNP: // its flow's source QP must be confirmed; that of the other direction may not have sent anything yet
+	case packet.StandardCNP: // its flow's source QP must be confirmed; that of the other direction may not have sent anything yet
 		r.unverified = !l.confirmed(port, p)
-	case cnpdec.ProxyNotification: // it is for the proxy, and may come without tags
+	case packet.ProxyNotification: // it is for the proxy, and may come without tags
 		k := flowtable.Key{Src: r.sender, Dst: r.receiver, DestQP: r.qp}
 		k.SetScope(r.scope)
 		if l.locate(&k) == ambiguousScope {
@@ -172,45 +171,17 @@ func (l *listener) permitted(kind packet.Notification, p *packet.Parsed) bool {
 }
 
 // extensionOf is what the extension bit of a CNP to a sender means: PPFC if the operator says so of the sender, otherwise Long-haul CNP.
-func (l *listener) extensionOf(sender packet.Addr) cnpdec.Extension {
-	if accepted, ok := l.policy.Who.Endpoints.Lookup(sender); ok && accepted.Accepts(congestion.PPFC) {
-		return cnpdec.PPFCExtension
+func (l *listener) extensionOf(sender packet.Addr) packet.Notification {
+	if accepted, ok := l.policy.Who.Endpoints.Lookup(sender); ok && accepted.Accepts(packet.PPFC) {
+		return packet.PPFC
 	}
-	return cnpdec.LongHaulExtension
+	return packet.LongHaulCNP
 }
 
 // paceRequestOf is what a notification asks for; false if its fields contradict each other, or it names no QP that carries data.
-func paceRequestOf(n *cnpdec.Notification) (r paceRequest, ok bool) {
-	r.sender = n.Dst
-	switch n.Kind {
-	case cnpdec.StandardCNP:
-		r.receiver, r.qp, r.sendersQP = n.Src, n.BTH.DestQP, true
-	case cnpdec.FastCNP:
-		r.receiver, r.qp = n.Fast.Option.Dst, n.BTH.DestQP
-	case cnpdec.PPFC:
-		r.receiver, r.qp, r.action, r.parameter = n.PPFC.Dst, n.BTH.DestQP, pauseFlow, n.PPFC.Duration
-		if n.PPFC.PT == packet.PTResume {
-			r.action = endPause
-		}
-	case cnpdec.LongHaulCNP, cnpdec.LongHaulCNPICMPv6:
-		l := &n.LongHaul
-		r.qp, r.sendersQP, r.action, r.parameter = l.SourceQP, true, longHaulActions[l.Action], l.Parameter
-	case cnpdec.ProxyNotification:
-		r.sender, r.receiver = n.Proxy.Src, n.Proxy.Dst
-		if n.Proxy.Inner.Kind == packet.RoCEv2 {
-			r.qp = n.Proxy.Inner.DestQP
-		}
-	default:
-		return r, false
-	}
-	if r.parameter == 0 && (r.action == pauseFlow || r.action == reduceFlow) {
-		return r, false
-	}
-	return r, r.qp >= managementQPs
-}
-
-var longHaulActions = [...]paceAction{
-	packet.ActionNotify: slowDownFlow, packet.ActionPause: pauseFlow, packet.ActionRateReduce: reduceFlow, packet.ActionResume: resumeFlow,
+func paceRequestOf(n *cnpdec.Notification) (paceRequest, bool) {
+	r := &n.Asks
+	return paceRequest{sender: r.Sender, receiver: r.Receiver, qp: r.QP, sendersQP: r.SendersQP, action: r.Ask, parameter: r.Parameter}, r.Consistent() && r.QP >= managementQPs
 }
 
 // readMail does what notifications ask for that arrived at other workers.

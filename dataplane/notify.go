@@ -43,7 +43,7 @@ type note struct {
 	state   *classState
 	queue   *egress.Ring // of notifications at its egress port
 
-	format              congestion.Format
+	format              packet.Notification
 	observed            bool        // it is only counted
 	raised              bool        // as in NotificationRecord
 	to                  packet.Addr // the sender, or its proxy
@@ -109,7 +109,7 @@ func (n *notifier) chooseFor(m *note, x flowtable.Index, k *flowtable.Key, group
 		return Suppression(congestion.NotUnicast)
 	}
 	if to, behind := c.policy.Proxies.Lookup(k.Src); behind && m.cause != congestion.ByProxy && !c.policy.owns(to) {
-		m.format, m.to = congestion.ProxyNotification, to
+		m.format, m.to = packet.ProxyNotification, to
 		return Suppression(c.policy.Who.ToProxy(k.Src, to, m.decision.Action))
 	}
 	if k.Encapsulated() { // a plain notification could reach another tenant's host, or none
@@ -130,7 +130,7 @@ func (n *notifier) send(b *batch, i int, a *account.Flow, target *cnpgen.Target)
 	if reason := n.admit(m); reason != allowed {
 		return reason
 	}
-	if b.whole>>i&1 == 0 && m.format != congestion.ProxyNotification {
+	if b.whole>>i&1 == 0 && m.format != packet.ProxyNotification {
 		if m.packet != nil {
 			m.frame, m.packet = nil, nil
 		}
@@ -141,7 +141,7 @@ func (n *notifier) send(b *batch, i int, a *account.Flow, target *cnpgen.Target)
 	if reason := n.emit(m); reason != allowed {
 		return reason
 	}
-	if m.format == congestion.FastCNP && (!m.observed || c.policy.observesAt(int(m.out))) { // if only Fast CNP is observed, the packet is really marked
+	if m.format == packet.FastCNP && (!m.observed || c.policy.observesAt(int(m.out))) { // if only Fast CNP is observed, the packet is really marked
 		b.byFastCNP |= 1 << i
 	}
 	return allowed
@@ -151,7 +151,7 @@ func (n *notifier) send(b *batch, i int, a *account.Flow, target *cnpgen.Target)
 // needed only if the notification carries them.
 func (n *notifier) setTarget(m *note, b *batch, i int) (ok bool) {
 	m.frame, m.packet = n.batch.Bytes(b.frames[i]), n.headers(b, i)
-	if m.format == congestion.ProxyNotification {
+	if m.format == packet.ProxyNotification {
 		m.target = &n.target // no Resume follows, which would need the sender's own
 	}
 	*m.target, ok = cnpgen.TargetOf(m.frame, m.packet)
@@ -251,7 +251,7 @@ func (n *notifier) emit(m *note) Suppression {
 	return allowed
 }
 
-// push queues, ahead of data, the frame in the last spare buffer. The tag is its type: a congestion.Format, or from tagHost on a
+// push queues, ahead of data, the frame in the last spare buffer. The tag is its type: a packet.Notification, or from tagHost on a
 // host.Verdict.
 func (c *common) push(q *egress.Ring, size int, tag flowtable.Index) {
 	last := len(c.batch.Spare) - 1
@@ -264,7 +264,7 @@ func (c *common) push(q *egress.Ring, size int, tag flowtable.Index) {
 // notifications about another tenant's.
 func (n *notifier) limitOf(m *note) (each ratelimit.Rate, host packet.Host) {
 	each = n.policy.PerDestination
-	if m.format == congestion.ProxyNotification {
+	if m.format == packet.ProxyNotification {
 		each = n.policy.PerProxy
 	}
 	return each, packet.Host{Addr: m.to, Scope: n.flows.Key(m.flow).Scope()}

@@ -47,7 +47,7 @@ func (w *Worker) verdict(b *batch, i int, f *host.Frame) Counter {
 		t.Notification = kind
 	}
 	if kind != packet.NotANotification {
-		w.counters.add(b.port, ReceivedFirst+Counter(kind-1), 1)
+		w.counters.add(b.port, ReceivedFirst+Counter(kind), 1)
 	}
 	if reason, stops := w.policy.Border.stops(w.ports[b.port].Role, kind, data, p, code); stops && !w.policy.Border.onlyObserves(&w.counters, b.port, reason) {
 		return reason
