@@ -30,7 +30,7 @@ type notifier struct {
 	fields    cnpgen.LongHaul   // of note
 	extension cnpgen.Extension  // of fields
 
-	sent, suppressed history
+	sent, suppressed History
 	suppressedNext   [suppressionsEnd]int64 // ns, the time from which on a suppressed notification is recorded again
 }
 
