@@ -38,7 +38,8 @@ func (n *notifier) answerMark(b *batch, i int) {
 	a := n.accounts.Get(x)
 	arrivals, due := congestion.Arrivals(a.Arrivals.Load()).Mark(n.now)
 	if due {
-		r := response{in: b.port, out: n.ports[b.port].Peer, class: n.classOf(b.port, &n.records[i]), cause: congestion.ByArrival, state: &arrived}
+		class := n.classOf(b.port, &n.records[i])
+		r := response{in: b.port, out: n.ports[b.port].Peer, class: class, cause: congestion.ByArrival, state: &arrived}
 		n.about(&r)
 		n.note.decision, n.note.flowBytes, n.note.flowRate = congestion.Arrived(), n.learner.Bytes(x), 0
 		if n.ask(&r, b, i, a, &n.target) && n.note.format != packet.ProxyNotification && !n.note.observed {
@@ -52,10 +53,11 @@ func (n *notifier) answerMark(b *batch, i int) {
 // the flow's QP is confirmed. The marks of any other flow reach the receiver, which notifies the sender.
 func (n *notifier) clearCE(b *batch, i int, policy *PortPolicy) {
 	x := n.flow[i].Index
-	if !policy.ClearCE || n.policy.observesAt(n.ports[b.port].Peer) || x == flowtable.None || !congestion.Arrivals(n.accounts.Known(x).Arrivals.Load()).IsAnswered() {
+	if !policy.ClearCE || n.policy.observesAt(n.ports[b.port].Peer) || x == flowtable.None {
 		return
 	}
-	if _, confirmed := n.learner.SourceQP(x); !confirmed {
+	_, confirmed := n.learner.SourceQP(x)
+	if !confirmed || !congestion.Arrivals(n.accounts.Known(x).Arrivals.Load()).IsAnswered() {
 		return
 	}
 	if p := &n.records[i]; packet.ClearCE(n.batch.Bytes(b.frames[i]), p.IP, p.ECN()) {

@@ -40,8 +40,8 @@ func (l *listener) unenforced(port int, why Unenforced) {
 	l.counters.add(port, UnenforcedFirst+Counter(why), 1)
 }
 
-// obey carries out a request for the flow of a port that it names. If that isn't slowed down, the request waits for the flow's next packet. It returns
-// taken, noSlot, or 0 for a Resume of a flow that isn't slowed down here.
+// obey carries out a request for the flow of a port that it names. If that isn't slowed down, the request waits for the flow's next packet.
+// It returns taken, noSlot, or 0 for a Resume of a flow that isn't slowed down here.
 func (l *listener) obey(port int, r *paceRequest) (result uint64) {
 	p := l.pacers[port]
 	if p.policy == nil {
@@ -79,8 +79,8 @@ func (l *listener) sourceQPOf(h *pacedHost) uint32 {
 	return e.sourceQP
 }
 
-// takePaceRequests carries out the requests that have waited for a packet of this flow. It reads only lists of requests that may name the flow:
-// whoever sends many about other flows of the same sender costs its packets nothing.
+// takePaceRequests carries out the requests that have waited for a packet of this flow. It reads only lists of requests that may name the
+// flow: whoever sends many about other flows of the same sender costs its packets nothing.
 func (l *listener) takePaceRequests(port int, flow flowtable.Ref) {
 	p, k := l.pacers[port], l.flows.Key(flow.Index)
 	sender := p.hash(senderOf(k))

@@ -5,8 +5,8 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// This file finds the packet that a worker was handling when it panicked. It is for the report of a bug, and is called on the worker's goroutine before
-// the process ends. Reading a packet may have been what failed, so everything here that reads one expects that.
+// This file finds the packet that a worker was handling when it panicked. It is for the report of a bug, and is called on the worker's
+// goroutine before the process ends. Reading a packet may have been what failed, so everything here that reads one expects that.
 
 // maxInHand bounds the bytes of a packet that are reported.
 const maxInHand = 256

@@ -14,8 +14,8 @@ import (
 	"github.com/cnpgate/cnpgate/internal/keyhash"
 )
 
-// fairClass is the fair rate of a class of an egress queue. All workers share it, without a lock: the worker that advances `at` computes the next one, from what
-// all have published.
+// fairClass is the fair rate of a class of an egress queue. All workers share it, without a lock: the worker that advances `at` computes
+// the next one, from what all have published.
 type fairClass struct {
 	rate    atomic.Uint64 // F, the bits of a float64
 	at      atomic.Int64  // time of the last update, ns; 0 before the first
@@ -117,8 +117,8 @@ func (l *law) init(c *Config) error {
 	return nil
 }
 
-// respond responds to the state of a class by the control law, as responder.respond does by thresholds. It returns the packets that are marked:
-// those of senders which can't be notified, and of those that don't react.
+// respond responds to the state of a class by the control law, as responder.respond does by thresholds. It returns the packets that are
+// marked: those of senders which can't be notified, and of those that don't react.
 func (l *law) respond(r *response, b *batch, these mask, depth float64) (marked mask) {
 	c, s, p := l.common, &r.state.law, &r.policy.Law
 	now := c.now
@@ -250,8 +250,9 @@ func (l *law) windowEnded(t *turn, f *lawFlow, x flowtable.Index, window int64) 
 	}
 }
 
-// braked brakes a flow while its sender doesn't react to notifications: its packets are marked CE, and if its WAN port paces its flows, they leave
-// at F. What comes beyond that waits for a short time, and then is dropped, so that it takes nobody else's share. It ends that when the sender does.
+// braked brakes a flow while its sender doesn't react to notifications: its packets are marked CE, and if its WAN port paces its flows,
+// they leave at F. What comes beyond that waits for a short time, and then is dropped, so that it takes nobody else's share. It ends that
+// when the sender does.
 func (l *law) braked(k *flowtable.Key, x flowtable.Index, s *lawSender, reacted bool, fair float64) {
 	out := l.ports[k.Port].Peer
 	l.noteReaction(senderOf(k), out, s)

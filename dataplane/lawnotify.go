@@ -123,8 +123,8 @@ func (t *turn) request(a congestion.Action, parameter uint16) congestion.Decisio
 	}
 }
 
-// send sends a request to the sender of a packet. Two in succession differ in the Congestion Level, so that none counts as a replay of the other.
-// chosen: the recipient has been chosen for a decision with this action.
+// send sends a request to the sender of a packet. Two in succession differ in the Congestion Level, so that none counts as a replay of the
+// other. chosen: the recipient has been chosen for a decision with this action.
 func (l *law) send(t *turn, b *batch, i int, f *lawFlow, d congestion.Decision, chosen bool) (ok bool) {
 	c := l.common
 	x := c.flow[i].Index

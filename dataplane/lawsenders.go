@@ -120,7 +120,8 @@ type UnresponsiveSender struct {
 // maxUnresponsive bounds the unresponsive senders that are kept; the one that was noticed longest ago is replaced.
 const maxUnresponsive = 256
 
-// unresponsiveSenders are those of all workers. A worker never waits for the lock: what it can't note, it notes at the next window of a flow.
+// unresponsiveSenders are those of all workers. A worker never waits for the lock: what it can't note, it notes at the next window of a
+// flow.
 type unresponsiveSenders struct {
 	found atomic.Uint64 // so far
 	lock  sync.Mutex

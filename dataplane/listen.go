@@ -8,8 +8,8 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// listener reads the notifications of other gateways and of receivers that pass. A sender that one has reached counts as notified, and where the
-// operator says so, the gateway carries the notification out itself (enforce.go).
+// listener reads the notifications of other gateways and of receivers that pass. A sender that one has reached counts as notified, and
+// where the operator says so, the gateway carries the notification out itself (enforce.go).
 type listener struct {
 	*common
 	senders *senders
@@ -28,8 +28,8 @@ type portPaceRequest struct {
 	trial uint8 // its place in trials of the worker that writes
 }
 
-// trial is what the workers have made of a request, in one word so that the last one finds the result of all: 16 bits each for the workers that have not
-// tried it yet, those that have taken it, and those that had no slot for it.
+// trial is what the workers have made of a request, in one word so that the last one finds the result of all: 16 bits each for the workers
+// that have not tried it yet, those that have taken it, and those that had no slot for it.
 type trial struct{ atomic.Uint64 }
 
 const (
@@ -39,11 +39,12 @@ const (
 	trialMask = 1<<16 - 1
 )
 
-// trialSlots is the number of requests of a worker that others may have not tried yet: more than a mailbox has, so that one late worker doesn't use all.
+// trialSlots is the number of requests of a worker that others may have not tried yet: more than a mailbox has, so that one late worker
+// doesn't use all.
 const trialSlots = 2 * mailboxSize
 
-// passing records that a valid notification of a permitted gateway to a sender passes, except a Resume. A standard CNP comes from the flow's
-// receiver, and a notification to a proxy is no notification to the sender yet.
+// passing records that a valid notification of a permitted gateway to a sender passes, except a Resume. A standard CNP comes from the
+// flow's receiver, and a notification to a proxy is no notification to the sender yet.
 func (l *listener) passing(port int, kind packet.Notification, data []byte, p *packet.Parsed) {
 	if kind == packet.StandardCNP || kind == packet.ProxyNotification {
 		return
@@ -152,7 +153,8 @@ func (l *listener) pass(port int, r *paceRequest) {
 	l.tried(t, port, l.obey(port, r))
 }
 
-// tried notes what a worker has made of a request: taken, noSlot, or 0 if there is nothing to do for it. The last worker counts why, if none has taken it.
+// tried notes what a worker has made of a request: taken, noSlot, or 0 if there is nothing to do for it. The last worker counts why, if
+// none has taken it.
 func (l *listener) tried(t *trial, port int, result uint64) {
 	switch all := t.Add(result - untried); {
 	case all&trialMask != 0 || all/taken&trialMask != 0:
@@ -163,8 +165,8 @@ func (l *listener) tried(t *trial, port int, result uint64) {
 	}
 }
 
-// permitted reports whether a notification's source may slow a sender down. A standard CNP comes from a receiver, and names its flow with the
-// receiver's address and the sender's QP. Any other notification comes from a gateway, which the operator must have listed
+// permitted reports whether a notification's source may slow a sender down. A standard CNP comes from a receiver, and names its flow with
+// the receiver's address and the sender's QP. Any other notification comes from a gateway, which the operator must have listed
 // (draft-xiao-fast-cnp 5, draft-tian 9, draft-xiao-proxy 6). One in the gateway's own name is forged.
 func (l *listener) permitted(kind packet.Notification, p *packet.Parsed) bool {
 	return kind == packet.StandardCNP || l.policy.Border != nil && l.policy.Border.from(p) && !l.policy.owns(p.Src)
@@ -181,7 +183,8 @@ func (l *listener) extensionOf(sender packet.Addr) packet.Notification {
 // paceRequestOf is what a notification asks for; false if its fields contradict each other, or it names no QP that carries data.
 func paceRequestOf(n *cnpdec.Notification) (paceRequest, bool) {
 	r := &n.Asks
-	return paceRequest{sender: r.Sender, receiver: r.Receiver, qp: r.QP, sendersQP: r.SendersQP, action: r.Ask, parameter: r.Parameter}, r.Consistent() && r.QP >= managementQPs
+	p := paceRequest{sender: r.Sender, receiver: r.Receiver, qp: r.QP, sendersQP: r.SendersQP, action: r.Ask, parameter: r.Parameter}
+	return p, r.Consistent() && r.QP >= managementQPs
 }
 
 // readMail does what notifications ask for that arrived at other workers.

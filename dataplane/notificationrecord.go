@@ -38,7 +38,8 @@ func (n *notifier) recordSent(m *note, frame []byte, o Outcome) {
 	n.recordState(r, m.flow, m.account, m.state)
 }
 
-// recordSuppressed keeps that the sender of a flow, which has an account, was not notified, unless a record of the same reason was made lately.
+// recordSuppressed keeps that the sender of a flow, which has an account, was not notified, unless a record of the same reason was made
+// lately.
 func (n *notifier) recordSuppressed(r *response, x flowtable.Index, s Suppression) {
 	if x == flowtable.None || n.now < n.suppressedNext[s] {
 		return

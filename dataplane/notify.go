@@ -20,8 +20,8 @@ const qpUnknown = Suppression(congestion.SourceQPUnknown)
 // groupMAC is the bit of a group's MAC address in its first octet.
 const groupMAC = 1
 
-// notifier sends a worker's notifications: it chooses recipient and kind, applies the limits, builds, queues, counts and records. Those who decide
-// that a sender is to be notified set note.decision, and call ask.
+// notifier sends a worker's notifications: it chooses recipient and kind, applies the limits, builds, queues, counts and records. Those who
+// decide that a sender is to be notified set note.decision, and call ask.
 type notifier struct {
 	*common
 	note      note              // the one that is being sent
@@ -83,10 +83,10 @@ func (n *notifier) askChosen(r *response, b *batch, i int, a *account.Flow, targ
 	return reason == allowed
 }
 
-// choose chooses the recipient of the decision in the note, which is about a queue, and the format: the proxy of the sender of a data packet, if it
-// has one, otherwise the sender itself, in the format that its endpoint prefers. Or it says why neither may be notified. A proxy at the gateway's
-// own address is the gateway: it notifies the sender itself, and so does the proxy that another gateway has asked: two proxies never notify each
-// other.
+// choose chooses the recipient of the decision in the note, which is about a queue, and the format: the proxy of the sender of a data
+// packet, if it has one, otherwise the sender itself, in the format that its endpoint prefers. Or it says why neither may be notified. A
+// proxy at the gateway's own address is the gateway: it notifies the sender itself, and so does the proxy that another gateway has asked:
+// two proxies never notify each other.
 func (n *notifier) choose(b *batch, i int) Suppression {
 	c := n.common
 	return n.chooseFor(&n.note, c.flow[i].Index, flowtable.KeyOf(&c.records[i]), c.batch.Bytes(b.frames[i])[0]&groupMAC != 0)
@@ -116,13 +116,14 @@ func (n *notifier) chooseFor(m *note, x flowtable.Index, k *flowtable.Key, group
 		return Encapsulated
 	}
 	m.to = k.Src
-	format, reason := c.policy.Who.ChooseWith(&n.recent, &k.Src, answer.Usable(), c.plane.host.Refusals.Has(senderOf(k), c.now), m.decision.Action)
+	refused := c.plane.host.Refusals.Has(senderOf(k), c.now)
+	format, reason := c.policy.Who.ChooseWith(&n.recent, &k.Src, answer.Usable(), refused, m.decision.Action)
 	m.format = format
 	return Suppression(reason)
 }
 
-// send sends the decision in the note to the recipient that choose has chosen, or says why it can't. It writes the target once nothing but the
-// building of the notification can fail.
+// send sends the decision in the note to the recipient that choose has chosen, or says why it can't. It writes the target once nothing but
+// the building of the notification can fail.
 func (n *notifier) send(b *batch, i int, a *account.Flow, target *cnpgen.Target) Suppression {
 	c := n.common
 	m := &n.note
@@ -141,7 +142,8 @@ func (n *notifier) send(b *batch, i int, a *account.Flow, target *cnpgen.Target)
 	if reason := n.emit(m); reason != allowed {
 		return reason
 	}
-	if m.format == packet.FastCNP && (!m.observed || c.policy.observesAt(int(m.out))) { // if only Fast CNP is observed, the packet is really marked
+	// If only Fast CNP is observed, the packet is really marked.
+	if m.format == packet.FastCNP && (!m.observed || c.policy.observesAt(int(m.out))) {
 		b.byFastCNP |= 1 << i
 	}
 	return allowed
@@ -192,8 +194,8 @@ func (n *notifier) dueElsewhere(p *PortPolicy, x flowtable.Index) bool {
 	return true
 }
 
-// admit reports whether a notification can be queued at the flow's ingress port, and the limits of the destination and the port allow it. If they
-// do, it takes a token of each.
+// admit reports whether a notification can be queued at the flow's ingress port, and the limits of the destination and the port allow it.
+// If they do, it takes a token of each.
 func (n *notifier) admit(m *note) Suppression {
 	c := n.common
 	if reason := n.canQueue(m.queue); reason != allowed {
@@ -256,12 +258,13 @@ func (n *notifier) emit(m *note) Suppression {
 func (c *common) push(q *egress.Ring, size int, tag flowtable.Index) {
 	last := len(c.batch.Spare) - 1
 	spare := &c.batch.Spare[last]
-	q.Push(burst.Frame{Buf: spare.Buf, Data: spare.Data, Len: uint32(size), Head: uint32(size)}, flowtable.Ref{Index: tag, Generation: stamp(c.now)})
+	f := burst.Frame{Buf: spare.Buf, Data: spare.Data, Len: uint32(size), Head: uint32(size)}
+	q.Push(f, flowtable.Ref{Index: tag, Generation: stamp(c.now)})
 	c.batch.Spare = c.batch.Spare[:last]
 }
 
-// limitOf is the limit of a notification's destination. A proxy counts once for each scope of its senders: those of a tenant must not use up the
-// notifications about another tenant's.
+// limitOf is the limit of a notification's destination. A proxy counts once for each scope of its senders: those of a tenant must not use
+// up the notifications about another tenant's.
 func (n *notifier) limitOf(m *note) (each ratelimit.Rate, host packet.Host) {
 	each = n.policy.PerDestination
 	if m.format == packet.ProxyNotification {

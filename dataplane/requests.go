@@ -94,8 +94,8 @@ func (q *requests) answer(b *batch) {
 	q.inHand = notInHand
 }
 
-// translate notifies the sender of a data packet on behalf of the congested node that has sent a level, in a format that the sender accepts. The limits
-// are those of the gateway's own notifications.
+// translate notifies the sender of a data packet on behalf of the congested node that has sent a level, in a format that the sender
+// accepts. The limits are those of the gateway's own notifications.
 func (q *requests) translate(b *batch, i int, level uint8) {
 	x, out := q.flow[i].Index, q.ports[b.port].Peer
 	a, policy := q.accounts.Get(x), &q.policy.Ports[out]

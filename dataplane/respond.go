@@ -41,7 +41,8 @@ type response struct {
 	least          uint64              // only senders of flows with at least this share are notified: one of the largest, and a fair share
 }
 
-// responder is the stage that responds to the state of a queue which frames have entered: by the control law (law.go), or by thresholds (here).
+// responder is the stage that responds to the state of a queue which frames have entered: by the control law (law.go), or by thresholds
+// (here).
 type responder struct {
 	*common
 	notifier *notifier
@@ -51,7 +52,8 @@ type responder struct {
 
 // respond is the multi-level response (draft-tian 5.4) to the state of a class that frames have entered, `bytes` bytes behind `before`:
 // above K_min each frame is marked, and while a condition of the second level holds, the senders that fill the queue are notified. A packet
-// that caused a Fast CNP, because of this queue or for another reason, is not marked (draft fast-cnp-05 4: the sender is known to support it).
+// that caused a Fast CNP, because of this queue or for another reason, is not marked (draft fast-cnp-05 4: the sender is known to support
+// it).
 func (s *responder) respond(b *batch, class int, these mask, before, bytes uint64) {
 	c := s.common
 	out := c.ports[b.port].Peer
@@ -87,8 +89,8 @@ func (s *responder) respond(b *batch, class int, these mask, before, bytes uint6
 	}
 }
 
-// notifyBurst notifies the senders of data packets that fill the queue: of those whose flows have the largest shares of it (draft-tian 5.5). Every
-// reason not to notify them is counted.
+// notifyBurst notifies the senders of data packets that fill the queue: of those whose flows have the largest shares of it (draft-tian
+// 5.5). Every reason not to notify them is counted.
 func (s *responder) notifyBurst(r *response, b *batch, these mask) {
 	c := s.common
 	r.state.threshold = r.policy.Threshold(r.cause)
@@ -128,8 +130,8 @@ func above(frames []burst.Frame, these mask, depth, threshold uint64) mask {
 	return 0
 }
 
-// notify notifies the sender of a packet of one of the flows with the largest shares, or returns why not; allowed where a later packet may cause the
-// notification.
+// notify notifies the sender of a packet of one of the flows with the largest shares, or returns why not; allowed where a later packet may
+// cause the notification.
 func (s *responder) notify(r *response, b *batch, i int, a *account.Flow) Suppression {
 	c := s.common
 	if r.mostlyOther { // frames without a sender to notify fill the queue: it would be wrong to notify an RDMA flow

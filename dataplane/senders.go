@@ -100,12 +100,20 @@ func (s *senders) unlink(n uint16) {
 // watch returns the entry of a flow's sender, a new one if it has none. If there is no slot, it returns an empty entry that is not kept:
 // the sender is notified as if for the first time, and gets no Resume.
 func (s *senders) watch(x flowtable.Index, a *account.Flow, r *response) *watched {
-	c := s.common
-	e := &s.of[a.Watch()]
-	if a.Watch() == 0 || e.flow != x || int(e.out) != r.out || int(e.class) != r.class || e.generation != a.Generation.Load() {
+	e := s.find(x, a, r)
+	if e == nil {
 		e = s.begin(x, a, r)
 	}
-	e.seen = c.now
+	e.seen = s.now
+	return e
+}
+
+// find returns the entry of a flow's sender, nil if it has none for this queue.
+func (s *senders) find(x flowtable.Index, a *account.Flow, r *response) *watched {
+	e := &s.of[a.Watch()]
+	if a.Watch() == 0 || e.flow != x || int(e.out) != r.out || int(e.class) != r.class || e.generation != a.Generation.Load() {
+		return nil
+	}
 	return e
 }
 
@@ -183,8 +191,8 @@ func (s *senders) notified(e *watched, n *note, depth uint64) {
 	}
 }
 
-// notifiedElsewhere records that another gateway's notification to a sender has arrived on a WAN port: for the flow that it names, it counts like
-// this gateway's (draft-tian 5.7).
+// notifiedElsewhere records that another gateway's notification to a sender has arrived on a WAN port: for the flow that it names, it
+// counts like this gateway's (draft-tian 5.7).
 func (s *senders) notifiedElsewhere(port int, r *paceRequest) {
 	n := uint16(s.head(r.host()).Load())
 	for range longestChain {
@@ -273,8 +281,8 @@ func (s *senders) resumeSenders(port, class int, m congestion.Metrics, policy *P
 	}
 }
 
-// resume sends the sender of the note its Resume, which counts as a notification of its flow (draft-tian 5.5). It returns false if the Resume has
-// to wait. One that may not be sent, or can't be built, never can, and counts as done.
+// resume sends the sender of the note its Resume, which counts as a notification of its flow (draft-tian 5.5). It returns false if the
+// Resume has to wait. One that may not be sent, or can't be built, never can, and counts as done.
 func (n *notifier) resume(policy *PortPolicy) bool {
 	m := &n.note
 	if reason := n.mayResume(m); reason != allowed {
@@ -296,8 +304,9 @@ func (n *notifier) resume(policy *PortPolicy) bool {
 	return true
 }
 
-// mayResume reports whether a Resume may be sent, by the present policy: draft-tian 10.5 forbids a Long-haul CNP to a host that isn't configured for
-// it, and a sender that is behind a proxy by now has no Resume. No notification names the QPs of a connection that RDMA-CM has released.
+// mayResume reports whether a Resume may be sent, by the present policy: draft-tian 10.5 forbids a Long-haul CNP to a host that isn't
+// configured for it, and a sender that is behind a proxy by now has no Resume. No notification names the QPs of a connection that RDMA-CM
+// has released.
 func (n *notifier) mayResume(m *note) Suppression {
 	if to, behind := n.policy.Proxies.Lookup(m.to); behind && !n.policy.owns(to) {
 		return Suppression(congestion.NotExpressible)

@@ -17,8 +17,8 @@ func (b *Between) has(k *flowtable.Key) bool {
 	return k.Src == b.A && k.Dst == b.B || k.Src == b.B && k.Dst == b.A
 }
 
-// Standing is what the worker would decide about a packet of a flow that enters the queue now: the steps of law and notify, without their effects.
-// Where a step holds the notification back, its Suppression is set.
+// Standing is what the worker would decide about a packet of a flow that enters the queue now: the steps of law and notify, without their
+// effects. Where a step holds the notification back, its Suppression is set.
 type Standing struct {
 	Out        int  // port of the queue
 	FromWAN    bool // the queue is a fabric port's: no sender is notified of it, and the rest is not set
@@ -50,8 +50,8 @@ type Standing struct {
 	Notified int64 // when the sender was last notified, or would have been, about the flow, Unix time in ns; 0: never
 }
 
-// Held is the first reason that holds the notification back, allowed if there is none: first the one that lasts, then those of the moment in the
-// order in which the worker finds them.
+// Held is the first reason that holds the notification back, allowed if there is none: first the one that lasts, then those of the moment
+// in the order in which the worker finds them.
 func (s *Standing) Held() Suppression {
 	for _, reason := range [...]Suppression{s.Choice, s.Largest, s.Interval, s.Restraint, s.Limit} {
 		if reason != allowed {
@@ -141,7 +141,7 @@ func (s *Standing) byThresholds(w *Worker, r *response, x flowtable.Index, a *ac
 		s.Largest = LargestNotRoCE
 	}
 	var sender watched
-	if e := &w.senders.of[a.Watch()]; a.Watch() != 0 && e.flow == x && int(e.out) == r.out && int(e.class) == r.class && e.generation == a.Generation.Load() {
+	if e := w.senders.find(x, a, r); e != nil {
 		sender = *e
 	}
 	sender.Observe(&r.policy.Response, w.now, w.learner.Bytes(x), s.Depth)
