@@ -146,16 +146,11 @@ func (g *gateway) forward(ctx context.Context) ([]report.Depth, error) {
 		go func() { ended <- g.work(i, core, ready) }()
 	}
 	watch := g.newWatch()
-	watched, deviceWatch, igps := make(chan []report.Depth), make(chan struct{}), make(chan struct{})
+	watched := make(chan []report.Depth)
+	var others sync.WaitGroup
 	go func() { watched <- watch.run(ctx, ready) }()
-	go func() {
-		defer close(deviceWatch)
-		g.watchDevices(ctx)
-	}()
-	go func() {
-		defer close(igps)
-		g.followIGPs(ctx)
-	}()
+	others.Go(func() { g.watchDevices(ctx) })
+	others.Go(func() { g.followIGPs(ctx) })
 	go func() {
 		<-ctx.Done()
 		g.stop.Store(true)
@@ -169,8 +164,7 @@ func (g *gateway) forward(ctx context.Context) ([]report.Depth, error) {
 		}
 	}
 	cancel()
-	<-deviceWatch
-	<-igps
+	others.Wait()
 	return <-watched, errors.Join(errs...)
 }
 

@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -51,21 +52,10 @@ func (w *watch) run(ctx context.Context, ready <-chan struct{}) []report.Depth {
 	}
 	w.g.forwards(true)
 	w.g.options.Log.Info().Ints("workers", w.g.started.DPDK.Workers).Strs("ports", portNames(w.g.started)).Msg("The gateway is forwarding.")
-	guarded := make(chan struct{})
-	go func() {
-		defer close(guarded)
-		w.g.guard(ctx)
-	}()
-	beaten := make(chan struct{})
-	go func() {
-		defer close(beaten)
-		w.g.beats(ctx)
-	}()
-	advertised := make(chan struct{})
-	go func() {
-		defer close(advertised)
-		w.g.advertise(ctx)
-	}()
+	var others sync.WaitGroup
+	for _, other := range []func(context.Context){w.g.guard, w.g.beats, w.g.advertise} {
+		others.Go(func() { other(ctx) })
+	}
 	tick, status := time.NewTicker(sampleStep), time.NewTicker(statusEvery)
 	defer tick.Stop()
 	defer status.Stop()
@@ -74,9 +64,7 @@ func (w *watch) run(ctx context.Context, ready <-chan struct{}) []report.Depth {
 		case <-ctx.Done():
 			w.g.options.Log.Info().Msg("The gateway stops once its queues are drained.")
 			w.g.forwards(false)
-			<-guarded
-			<-advertised
-			<-beaten
+			others.Wait()
 			w.links.release()
 			return w.samples
 		case now := <-tick.C:
