@@ -72,7 +72,7 @@ func (w *Worker) probe(port int, interval int64) {
 
 // toProxy ends a notification to the gateway as a proxy. The domain filter applies to it, too.
 func (w *Worker) toProxy(f *host.Frame) Counter {
-	w.counters.add(f.Port, ReceivedFirst+Counter(packet.ProxyNotification-1), 1)
+	w.counters.add(f.Port, ReceivedFirst+Counter(packet.ProxyNotification), 1)
 	border := w.policy.Border
 	known := border != nil && border.from(f.Parsed)
 	switch {

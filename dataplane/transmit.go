@@ -1,10 +1,10 @@
 package dataplane
 
 import (
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane/egress"
 	"github.com/cnpgate/cnpgate/dataplane/host"
 	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 // completeTransmits removes the frames that the device has sent from the queues. Refused frames stay queued, in order, and their time on
@@ -49,7 +49,7 @@ func (w *Worker) countLeft(port, frames int, bytes uint64) {
 }
 
 // tagHost is the first tag of frames that the gateway sends as a host, in the order of host.Verdict. Those before it are notifications'.
-const tagHost = congestion.Formats
+const tagHost = flowtable.Index(packet.SentNotifications)
 
 // sentAs returns the counter of sent frames with a tag.
 func sentAs(tag flowtable.Index) Counter {

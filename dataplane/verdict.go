@@ -50,7 +50,7 @@ func (w *Worker) verdict(b *batch, i int, f *host.Frame) Counter {
 		t.Notification = kind
 	}
 	if kind != packet.NotANotification {
-		w.counters.add(b.port, ReceivedFirst+Counter(kind-1), 1)
+		w.counters.add(b.port, ReceivedFirst+Counter(kind), 1)
 	}
 	if reason, stops := w.policy.Border.stops(w.ports[b.port].Role, kind, data, p, code); stops && !w.policy.Border.onlyObserves(&w.counters, b.port, reason) {
 		return reason
@@ -78,7 +78,7 @@ func (w *Worker) passing(port int, kind packet.Notification, data []byte, p *pac
 		return
 	}
 	r, ok := paceRequestOf(&w.heard)
-	if !ok || r.action == resumeFlow || r.action == endPause {
+	if !ok || r.action == cnpdec.Resume || r.action == cnpdec.EndPause {
 		return
 	}
 	r.scope = scope

@@ -59,12 +59,12 @@ var codecs = []codec{
 		"\x0a\x00\x00\x04"+
 			"\x80\x05\x00\x02"+ // flags 10000000 000001, PT 01, port 2
 			"\xff\x00\x01\xf4", // reserved, 500 microseconds
-		PPFC{Dst: Addr{0, 0xffff_0a000004}, Flags: 0x2001, PT: PTResume, Port: 2, Reserved: 0xff00, Duration: 500},
-		func(b []byte) PPFC { return DecodePPFC(b, 4) }, func(n *PPFC, b []byte) { n.Put(b, 4) }),
+		PPFCFields{Dst: Addr{0, 0xffff_0a000004}, Flags: 0x2001, PT: PTResume, Port: 2, Reserved: 0xff00, Duration: 500},
+		func(b []byte) PPFCFields { return DecodePPFC(b, 4) }, func(n *PPFCFields, b []byte) { n.Put(b, 4) }),
 	codecOf("PPFC over IPv6",
 		"\x20\x01\x0d\xb8\x00\x0b\x00\x00\x00\x00\x00\x00\x00\x00\x00\x04"+"\x00\x02\x00\x02"+"\x00\x00\x01\xf4",
-		PPFC{Dst: Addr{0x20010db8_000b0000, 4}, PT: 2, Port: 2, Duration: 500},
-		func(b []byte) PPFC { return DecodePPFC(b, 6) }, func(n *PPFC, b []byte) { n.Put(b, 6) }),
+		PPFCFields{Dst: Addr{0x20010db8_000b0000, 4}, PT: 2, Port: 2, Duration: 500},
+		func(b []byte) PPFCFields { return DecodePPFC(b, 6) }, func(n *PPFCFields, b []byte) { n.Put(b, 6) }),
 	codecOf("PFC",
 		"\x01\x01\xee\x18"+"\x00\x01\x00\x02\x00\x03\xff\xff\x00\x05\x00\x06\x00\x07\x00\x08",
 		PFC{Reserved: 0xee, Enabled: 0x18, Time: [8]uint16{1, 2, 3, 65535, 5, 6, 7, 8}}, DecodePFC, (*PFC).Put),

@@ -8,9 +8,9 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/control/assemble"
 	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/sim"
 )
 
@@ -43,7 +43,7 @@ func (s *Scenario) gateway(p *place, r Response) (g gateway, err error) {
 		g.lossless = g.lossless || slices.ContainsFunc(c.Ports[i].Classes, func(class config.Class) bool { return class.Lossless != nil })
 	}
 	for _, e := range c.Endpoints {
-		if slices.Contains(e.Accepts, congestion.PPFC) {
+		if slices.Contains(e.Accepts, packet.PPFC) {
 			g.ppfc = append(g.ppfc, e.Prefix)
 		}
 	}
@@ -136,32 +136,6 @@ const (
 	minFlows  = 4096
 	minPaired = 1024
 )
-
-// setDefault adds a key if it is missing.
-func setDefault(mapping *yaml.Node, key, value string) {
-	if mapping.Kind != yaml.MappingNode {
-		return
-	}
-	n := len(mapping.Content)
-	if e := entry(mapping, key); len(mapping.Content) > n {
-		*e = *scalar(mapping, value)
-	}
-}
-
-// setPrefix adds a key with a list of one prefix.
-func setPrefix(mapping *yaml.Node, key string, p netip.Prefix) {
-	list := entry(mapping, key)
-	list.Kind, list.Tag, list.Content = yaml.SequenceNode, "!!seq", []*yaml.Node{scalar(mapping, p.String())}
-}
-
-func clone(n *yaml.Node) *yaml.Node {
-	c := *n
-	c.Content = make([]*yaml.Node, len(n.Content))
-	for i := range n.Content {
-		c.Content[i] = clone(n.Content[i])
-	}
-	return &c
-}
 
 // gatewayNet and hostNet are the prefixes of the addresses of gateways and hosts.
 var (
