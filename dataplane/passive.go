@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane/egress"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/keyhash"
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -25,17 +26,6 @@ const (
 	mostLooks     = 1024  // batches searched for a packet to time; then another flow is tracked
 	probesEach    = 3     // of a flow, before a flow to another receiver is tracked
 )
-
-// psnMask is the width of a PSN, psnHalf half of their number: a PSN is beyond another one if it is less than psnHalf ahead.
-const (
-	psnMask = 1<<24 - 1
-	psnHalf = 1 << 23
-)
-
-func beyond(psn, other uint32) bool {
-	d := (psn - other) & psnMask
-	return d != 0 && d < psnHalf
-}
 
 // probe is a data packet in flight whose acknowledgement may arrive at any worker. Each port has at most one at a time. Its time of
 // departure distinguishes it from earlier ones.
@@ -128,7 +118,7 @@ func acknowledged(p *packet.Record) bool {
 
 // noteHighest updates highest with the packets that the learner has only counted.
 func (w *Worker) noteHighest(t *tracker) {
-	if last, ok := w.learner.LastRequest(t.flow.Index); ok && beyond(last, t.highest) {
+	if last, ok := w.learner.LastRequest(t.flow.Index); ok && !packet.PSNAtMost(last, t.highest) {
 		t.highest = last
 	}
 }
@@ -139,7 +129,7 @@ func (w *Worker) observed(out int, t *tracker, p *packet.Record) {
 	w.noteHighest(t)
 	switch role := p.Opcode.Role(); {
 	case role != packet.Request && role != packet.ReadRequest:
-	case beyond(p.PSN, t.highest):
+	case !packet.PSNAtMost(p.PSN, t.highest):
 		t.highest = p.PSN
 	case t.timed != 0:
 		w.plane.paths[out].probe.end(t.timed)
@@ -179,11 +169,12 @@ func (w *Worker) beginProbe(b *batch, out int, t *tracker) {
 	ahead := uint64(0)
 	for i := range b.frames {
 		p := &w.records[i]
-		if w.flow[i] == t.flow && acknowledged(p) && beyond(p.PSN, t.highest) && asksForACK(w.batch.Bytes(b.frames[i]), w.headers(b, i)) {
-			w.timePacket(out, t, i, w.departure(out, w.classOf(b.port, p), ahead))
+		if w.flow[i] == t.flow && acknowledged(p) && !packet.PSNAtMost(p.PSN, t.highest) && asksForACK(w.batch.Bytes(b.frames[i]), w.headers(b, i)) {
+			// the queue's delay is not part of the path's round-trip time
+			w.timePacket(out, t, i, w.egress[out].Departs(w.now, w.classOf(b.port, p), ahead))
 			break
 		}
-		ahead += uint64(b.frames[i].Len) + lineOverhead
+		ahead += uint64(b.frames[i].Len) + egress.LineOverhead
 	}
 	w.noteHighest(t)
 }
@@ -215,24 +206,6 @@ func (w *Worker) timePacket(out int, t *tracker, i int, departs int64) {
 	p.began.Store(t.timed)
 }
 
-// departure is the time when a frame that enters a class now starts on the port's line, if the given bytes are ahead of it on the line
-// besides those queued, and no frame overtakes it: the queue's delay is not part of the path's round-trip time.
-func (w *Worker) departure(out, class int, ahead uint64) int64 {
-	q := &w.egress[out]
-	waits := false
-	for c := range class + 1 {
-		frames := q.classes[c].n + q.othersFrames[c]
-		ahead += q.depth[c] + q.others[c] + uint64(frames)*lineOverhead
-		waits = waits || frames > 0
-	}
-	start := max(q.line.free.Load(), w.now)
-	if waits {
-		start = max(q.line.free.Load(), w.now-maxLateness)
-	}
-	ns, _ := q.line.cost(ahead)
-	return max(start+ns, w.now)
-}
-
 // matchACKs looks for the acknowledgement that ends the probe which began at a time: from the receiver to the sender, in their scope, to the flow's source QP, not a NAK, and of a
 // PSN that the flow has sent since the probe. An attacker who can't see the packets has to guess both numbers, within a round trip.
 func (w *Worker) matchACKs(b *batch, path *path, began int64) {
@@ -245,7 +218,7 @@ func (w *Worker) matchACKs(b *batch, path *path, began int64) {
 		}
 		from := packet.Addr{Hi: p.receiverHi.Load(), Lo: p.receiverLo.Load()}
 		to := packet.Addr{Hi: p.senderHi.Load(), Lo: p.senderLo.Load()}
-		if a.Flow.Src != from || a.Flow.Dst != to || uint64(a.Flow.Scope) != p.scope.Load() || (a.PSN-psn)&psnMask > (p.highest.Load()-psn)&psnMask ||
+		if a.Flow.Src != from || a.Flow.Dst != to || uint64(a.Flow.Scope) != p.scope.Load() || (a.PSN-psn)&packet.PSNMask > (p.highest.Load()-psn)&packet.PSNMask ||
 			!packet.DecodeAETH(w.batch.Bytes(b.frames[i])[w.headers(b, i).Ext():]).IsACK() {
 			continue
 		}

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit/notifications"
@@ -108,9 +107,9 @@ func TestFacts(t *testing.T) {
 		{"metrics.md", "Histograms have %d buckets", []any{telemetry.Buckets}},
 		{"metrics.md", "The server has at most %d connections", []any{d("control/metrics/metrics.go", "maxConnections")}},
 		{"metrics.md", "while %d were watched", []any{d("dataplane/senders.go", "watchedSenders")}},
-		{"api.md", "413 more than %d bytes", []any{d("control/api/body.go", "maxBody")}},
+		{"api.md", "413 more than %d bytes", []any{d("control/api/request.go", "maxBody")}},
 		{"api.md", "At most %s, until the gateway restarts", []any{grouped(d("control/api/hints.go", "maxHints"))}},
-		{"api.md", "`interval` (10ms to %ds)", []any{d("control/api/filter.go", "MaxInterval") / 1000 / ms}},
+		{"api.md", "`interval` (10ms to %ds)", []any{d("control/api/flows.go", "MaxInterval") / 1000 / ms}},
 		{"troubleshooting.md", "keeps its latest %s notifications", []any{grouped(d("dataplane/history.go", "historyRecords"))}},
 		{"troubleshooting.md", "%d episodes are kept", []any{d("control/episode/episode.go", "kept")}},
 		{"configuration.md", "the first %d in full", []any{config.MaxProblems}},

@@ -42,7 +42,7 @@ func (c *CMConfig) complete(mtu int, firstQP uint32) error {
 	setDefault(&c.Timeout, 15)
 	setDefault(&c.Retries, 15)
 	const lowest = packet.GSIQP + 1
-	highest := uint32(max(lowest, maxQPNumber-1-c.Connections))
+	highest := uint32(max(lowest, packet.MaxQP-1-c.Connections))
 	switch {
 	case !c.Enabled:
 	case mtu < 256 || mtu > 4096 || mtu&(mtu-1) != 0:
@@ -149,7 +149,7 @@ func (h connections) Open(_ int64, c *cm.Conn) (reason uint16) {
 	}
 	q := QP{Number: c.Local.Number, Peer: peerOf(c), SendPSN: c.Remote.PSN, ReceivePSN: c.Local.PSN}
 	if c.FlowLabel != 0 {
-		q.SrcPort = LabelPort(c.FlowLabel)
+		q.SrcPort = packet.LabelPort(c.FlowLabel)
 	}
 	if err := h.Host.Open(q); err != nil {
 		return packet.CMNoQP
@@ -204,7 +204,7 @@ func (h *Host) receiveMAD(now int64, frame []byte, p *packet.Parsed) {
 // putMAD writes a message of the connection manager. All its bytes are present in every payload mode, as its receiver checks the ICRC.
 func (h *Host) putMAD(m *cm.Message, out []byte) (n, length int) {
 	to := Peer{Addr: m.To.Addr, MAC: m.To.MAC, QP: packet.GSIQP}
-	t := h.template(h.scratch[:0], to, SourcePort(UD, packet.GSIQP, packet.GSIQP), nil)
+	t := h.c.template(h.scratch[:0], to, SourcePort(UD, packet.GSIQP, packet.GSIQP), nil)
 	t.put(out, 0, packet.UDSendOnly, h.madPSN, packet.DETHLen+packet.MADLen+packet.ICRCLen)
 	h.madPSN++
 	h.counters.CMSent++

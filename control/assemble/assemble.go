@@ -5,6 +5,7 @@ package assemble
 import (
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/egress"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/pairing"
@@ -98,8 +99,8 @@ func ports(c *config.Config, workers int, addresses [][6]byte) []dataplane.PortC
 }
 
 // queue is the configuration of a port's queue.
-func queue(p *config.Port) dataplane.Queue {
-	q := dataplane.Queue{Rate: p.Rate, Capacity: p.QueueCapacity, Frames: p.QueueFrames}
+func queue(p *config.Port) egress.Queue {
+	q := egress.Queue{Rate: p.Rate, Capacity: p.QueueCapacity, Frames: p.QueueFrames}
 	for class := range p.Classes {
 		for dscp := range q.ClassOf {
 			if p.Classes[class].DSCP>>dscp&1 == 1 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/fastpath"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/ratelimit"
 )
@@ -180,7 +181,7 @@ func (f *Flow) Begin(generation uint32) {
 }
 
 // SetNotified records that a notification was sent at the time now, or would have been in observe mode.
-func (f *Flow) SetNotified(now int64) { store64(&f.LastNotified, ratelimit.Stamp(now)) }
+func (f *Flow) SetNotified(now int64) { fastpath.Store64(&f.LastNotified, ratelimit.Stamp(now)) }
 
 // LastNotifiedOf is the time of the last notification about the flow with an index and generation, 0 for never, and for a flow that has
 // ended. Any goroutine may call it.

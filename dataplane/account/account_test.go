@@ -160,17 +160,3 @@ func TestOthersNeverMixAccounts(t *testing.T) {
 	done.Store(true)
 	reading.Wait()
 }
-
-// FuzzStore64: it stores one word, and nothing beside it.
-func FuzzStore64(f *testing.F) {
-	f.Add(int64(1))
-	f.Add(int64(-1))
-	f.Add(int64(1) << 62)
-	f.Fuzz(func(t *testing.T, v int64) {
-		var got, want [3]atomic.Int64
-		want[1].Store(v)
-		if store64(&got[1], v); got[0].Load() != 0 || got[1].Load() != want[1].Load() || got[2].Load() != 0 {
-			t.Errorf("stored %d: %d, %d, %d", v, got[0].Load(), got[1].Load(), got[2].Load())
-		}
-	})
-}

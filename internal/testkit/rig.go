@@ -9,10 +9,11 @@ import (
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/dataplane/account"
+	"github.com/cnpgate/cnpgate/dataplane/egress"
+	"github.com/cnpgate/cnpgate/dataplane/stepper"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/burst/inmem"
 	"github.com/cnpgate/cnpgate/internal/packet"
-	"github.com/cnpgate/cnpgate/internal/virtual"
 	"github.com/cnpgate/cnpgate/pairing"
 	"github.com/cnpgate/cnpgate/telemetry"
 )
@@ -56,7 +57,7 @@ type Rig struct {
 	Sent     [][]Sent // by worker, in order
 	Now      int64    // ns
 
-	time     *virtual.Stepper
+	time     *stepper.Stepper
 	ports    int
 	injected atomic.Uint64
 }
@@ -84,7 +85,7 @@ func New(t T, s Setup) *Rig {
 	c := dataplane.Config{Flows: s.Flows, Paired: 64 * s.Flows, Aging: 60e9, Seed: 7, Policy: s.policy(), Allocate: Heap}
 	for i := range r.ports {
 		c.Ports = append(c.Ports, dataplane.PortConfig{
-			Role: dataplane.Role(i % 2), Peer: i ^ 1, Queue: dataplane.Queue{Rate: s.Rate, Capacity: s.Capacity, Frames: s.Frames}, Classes: 1,
+			Role: dataplane.Role(i % 2), Peer: i ^ 1, Queue: egress.Queue{Rate: s.Rate, Capacity: s.Capacity, Frames: s.Frames}, Classes: 1,
 		})
 	}
 	for i := range s.Workers {
@@ -103,7 +104,7 @@ func New(t T, s Setup) *Rig {
 	if r.Plane, err = dataplane.New(c); err != nil {
 		t.Fatalf("%v", err)
 	}
-	r.time = virtual.NewStepper(r.Plane, r.Backends, 0)
+	r.time = stepper.New(r.Plane, r.Backends, 0)
 	r.Advance(Epoch)
 	return r
 }
