@@ -201,7 +201,7 @@ func (s *PortStats) addTo(v telemetry.Values) {
 	for n, count := range s.Count {
 		v.Add(Catalogue[n].Metric, Catalogue[n].Value, count)
 	}
-	s.FlowControl.addTo(v)
+	s.FlowControl.AddTo(v)
 	for source, n := range s.RTTSamples {
 		if source := congestion.RTTSource(source); source != congestion.RTTConfigured {
 			v.Add(telemetry.RTTSamples, source.String(), n)

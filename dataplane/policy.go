@@ -111,7 +111,6 @@ func validateQueue(q *egress.Queue, ports []PortConfig, port int) error {
 	if q.Frames > own.Frames {
 		return fmt.Errorf("a queue of %d frames, expected at most %d, which memory is reserved for", q.Frames, own.Frames)
 	}
-	changed := *own
-	changed.Queue = *q
-	return ports[own.Peer].FlowControl.validate(&ports[own.Peer], &changed)
+	peer := &ports[own.Peer]
+	return peer.FlowControl.Validate(peer.Classes, own.Classes, q)
 }

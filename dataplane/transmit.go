@@ -27,7 +27,7 @@ func (w *Worker) completeTransmits(port int) {
 	w.trace.left(b.Tx[:b.Sent], b.Lost)
 	left := q.Complete(w.now, b.Tx, b.Sent)
 	if q.Offered.Ahead > 0 {
-		w.plane.links[port].completePFC(left.Ahead, len(b.Lost) > 0 && b.Lost[0].Place == 0)
+		w.plane.links[port].Complete(left.Ahead, len(b.Lost) > 0 && b.Lost[0].Place == 0)
 	}
 	if left.Notifications > 0 {
 		w.notificationsSent(port, left.Notifications)
@@ -102,8 +102,31 @@ func (w *Worker) offer(port int) {
 	b, q := &w.batch.Ports[port], &w.egress[port]
 	tx, paused := q.List(), egress.ClassSet(0)
 	if l := w.plane.links[port]; l != nil {
-		tx, paused = w.flowControl(port, l, tx)
+		if w.id == 0 {
+			tx = l.Announce(w.now, &w.egress[w.ports[port].Peer], w.batch, tx)
+			l.Watch(w.now)
+		}
+		if emptied := l.Emptied(); emptied != 0 {
+			w.emptyClasses(port, emptied)
+		}
+		paused = l.Paused(w.now, w.policy.Ports[port].Queue.ClassOf[w.policy.Build.DSCP&63])
 	}
 	b.Tx = q.Offer(w.now, paused, tx)
 	w.work += len(b.Tx)
+}
+
+// emptyClasses drops the frames that wait in the classes of a set, as far as the step's list of freed buffers has space: at least as many
+// as a step receives.
+func (w *Worker) emptyClasses(port int, set egress.ClassSet) {
+	q := &w.egress[port]
+	for class := range q.Classes {
+		if !set.Has(class) {
+			continue
+		}
+		n := min(q.Classes[class].Len(), cap(w.batch.Free)-len(w.batch.Free))
+		for range n {
+			w.drop(port, DroppedPFCWatchdog, q.Classes[class].Leave())
+		}
+		w.work += n
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/link"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 	"github.com/cnpgate/cnpgate/lossless"
@@ -139,7 +140,7 @@ func TestWorkersConcurrently(t *testing.T) {
 	r := testkit.New(t, testkit.Setup{Workers: workers, Rate: 2_000_000_000, Policy: policies[0], Static: known, Flows: 64,
 		Capacity: 200_000, Buffers: 1024, Forget: true, Change: func(c *dataplane.Config) {
 			f := flowControl(2e9)
-			f.Lossless[0] = dataplane.Lossless{On: true, Priority: losslessPriority, Thresholds: lossless.Thresholds{
+			f.Lossless[0] = link.Lossless{On: true, Priority: losslessPriority, Thresholds: lossless.Thresholds{
 				XOff: 20_000, XOn: 10_000, XOffFrames: 900, XOnFrames: 800, Refresh: ms, Limit: 100 * ms,
 			}}
 			c.Ports[fabric].FlowControl, c.Ports[wan].FlowControl = f, flowControl(2e9)
