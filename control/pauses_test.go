@@ -8,7 +8,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/cnpgate/cnpgate/control/config"
-	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/link"
 	"github.com/cnpgate/cnpgate/lossless"
 )
 
@@ -19,7 +19,7 @@ func TestPausesAreLogged(t *testing.T) {
 		Name: "wan", Classes: []config.Class{{Name: "control"}, {Name: "roce"}},
 		FlowControl: &config.FlowControl{Watchdog: lossless.Watchdog{Action: lossless.Alert}},
 	}}}, zerolog.New(&log))
-	s := dataplane.FlowControlStats{}
+	s := link.Stats{}
 	for _, c := range []struct {
 		what   string
 		change func()

@@ -260,8 +260,8 @@ func (x *tenant) forged(port int, frames [][]byte) (int, [][]byte) {
 
 // tenantPolicy has all features on.
 func tenantPolicy(t *testing.T, in *places) *dataplane.Policy {
-	p := proxying(notifying(grant("fd00:18::/32", congestion.FastCNP, congestion.StandardCNP, congestion.LongHaulCNP),
-		grant("198.18.0.0/16", congestion.LongHaulCNP, congestion.StandardCNP)))
+	p := proxying(notifying(grant("fd00:18::/32", packet.FastCNP, packet.StandardCNP, packet.LongHaulCNP),
+		grant("198.18.0.0/16", packet.LongHaulCNP, packet.StandardCNP)))
 	for f := range p.Who.Enabled {
 		p.Who.Enabled[f] = true
 	}

@@ -3,6 +3,7 @@ package assemble
 import (
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/prefix"
 	"github.com/cnpgate/cnpgate/proxy"
 )
@@ -19,13 +20,13 @@ func proxies(p *config.Proxy) (*proxy.Senders, error) {
 func who(c *config.Config) *congestion.Policy {
 	n := &c.Notifications
 	p := &congestion.Policy{
-		Enabled: [congestion.Formats]bool{
-			congestion.FastCNP:           n.FastCNP.Enabled,
-			congestion.LongHaulCNP:       n.LongHaul.Enabled,
-			congestion.LongHaulCNPICMPv6: n.LongHaul.Enabled,
-			congestion.PPFC:              n.PPFC,
-			congestion.StandardCNP:       n.Standard,
-			congestion.ProxyNotification: c.Proxy.Enabled,
+		Enabled: [packet.SentNotifications]bool{
+			packet.FastCNP:           n.FastCNP.Enabled,
+			packet.LongHaulCNP:       n.LongHaul.Enabled,
+			packet.LongHaulCNPICMPv6: n.LongHaul.Enabled,
+			packet.PPFC:              n.PPFC,
+			packet.StandardCNP:       n.Standard,
+			packet.ProxyNotification: c.Proxy.Enabled,
 		},
 		HasIPv4: c.Gateway.IPv4.IsValid(), HasIPv6: c.Gateway.IPv6.IsValid(),
 	}

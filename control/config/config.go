@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/lossless"
 	"github.com/cnpgate/cnpgate/proxy"
 )
@@ -116,7 +117,7 @@ type Endpoint struct {
 type Notifications struct {
 	Observe bool // decide and count, but don't send or mark
 	// ObserveKind are the kinds that are counted instead of sent.
-	ObserveKind [congestion.Formats]bool
+	ObserveKind [packet.SentNotifications]bool
 	DSCP        uint8
 	FlowPKey    bool // CNPs have the flow's P_Key, not 0xFFFF (draft-tian 6.2.3)
 	FastCNP     FastCNPConfig
@@ -219,7 +220,7 @@ var Modes = []string{ModeSend, ModeObserve}
 var LogLevels = []string{"debug", "info", "warn", "error"}
 
 // Format is a kind of notification that an endpoint may accept.
-type Format = congestion.Format
+type Format = packet.Notification
 
 var (
 	roleNames = []string{"fabric", "wan"}

@@ -3,7 +3,7 @@ package config
 import (
 	"time"
 
-	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 // defaultPerFlow is the least time between notifications of a flow if no round-trip time is known.
@@ -42,12 +42,12 @@ func (r *report) resolveNotifications(doc *document) Notifications {
 // modeObserve is the number of the word observe in the schema.
 const modeObserve = 1
 
-func observedKinds(doc *document) (kinds [congestion.Formats]bool) {
+func observedKinds(doc *document) (kinds [packet.SentNotifications]bool) {
 	s := &doc.Notifications
 	long := s.LongHaulCNP.Mode.V == modeObserve
-	kinds[congestion.FastCNP], kinds[congestion.LongHaulCNP], kinds[congestion.LongHaulCNPICMPv6] = s.FastCNP.Mode.V == modeObserve, long, long
-	kinds[congestion.PPFC], kinds[congestion.StandardCNP] = s.PPFC.Mode.V == modeObserve, s.StandardCNP.Mode.V == modeObserve
-	kinds[congestion.ProxyNotification] = doc.Proxy.Mode.V == modeObserve
+	kinds[packet.FastCNP], kinds[packet.LongHaulCNP], kinds[packet.LongHaulCNPICMPv6] = s.FastCNP.Mode.V == modeObserve, long, long
+	kinds[packet.PPFC], kinds[packet.StandardCNP] = s.PPFC.Mode.V == modeObserve, s.StandardCNP.Mode.V == modeObserve
+	kinds[packet.ProxyNotification] = doc.Proxy.Mode.V == modeObserve
 	return kinds
 }
 
@@ -93,8 +93,8 @@ func (r *report) warnUnreachable(s *endpointSection, n *notificationsSection, ha
 	if !s.Prefix.valid || is4 && has4 || !is4 && has6 {
 		return
 	}
-	enabled := [congestion.Formats]bool{
-		congestion.LongHaulCNP: n.LongHaulCNP.Enabled.V, congestion.LongHaulCNPICMPv6: n.LongHaulCNP.Enabled.V, congestion.PPFC: n.PPFC.Enabled.V,
+	enabled := [packet.SentNotifications]bool{
+		packet.LongHaulCNP: n.LongHaulCNP.Enabled.V, packet.LongHaulCNPICMPv6: n.LongHaulCNP.Enabled.V, packet.PPFC: n.PPFC.Enabled.V,
 	}
 	for i := range s.Accepts.Items {
 		if f := &s.Accepts.Items[i]; f.valid && enabled[f.V] {

@@ -3,7 +3,7 @@ package config
 import (
 	"fmt"
 
-	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 // switchable is a switch in notifications and the formats that it enables.
@@ -18,10 +18,10 @@ func (r *report) warnUnused(doc *document) {
 	n := &doc.Notifications
 	granted := grants(&doc.Endpoints)
 	for _, s := range []switchable{
-		{&n.FastCNP.Enabled, []Format{congestion.FastCNP}},
-		{&n.LongHaulCNP.Enabled, []Format{congestion.LongHaulCNP, congestion.LongHaulCNPICMPv6}},
-		{&n.PPFC.Enabled, []Format{congestion.PPFC}},
-		{&n.StandardCNP.Enabled, []Format{congestion.StandardCNP}},
+		{&n.FastCNP.Enabled, []Format{packet.FastCNP}},
+		{&n.LongHaulCNP.Enabled, []Format{packet.LongHaulCNP, packet.LongHaulCNPICMPv6}},
+		{&n.PPFC.Enabled, []Format{packet.PPFC}},
+		{&n.StandardCNP.Enabled, []Format{packet.StandardCNP}},
 	} {
 		if s.enabled.V {
 			r.warnNotGranted(s, granted)
@@ -32,7 +32,7 @@ func (r *report) warnUnused(doc *document) {
 }
 
 // grants returns for each format the places in accepts that name it, in the order of the file.
-func grants(endpoints *list[endpointSection]) (places [congestion.Formats][]place) {
+func grants(endpoints *list[endpointSection]) (places [packet.SentNotifications][]place) {
 	for i := range endpoints.Items {
 		accepts := &endpoints.Items[i].Accepts
 		for j := range accepts.Items {
@@ -44,7 +44,7 @@ func grants(endpoints *list[endpointSection]) (places [congestion.Formats][]plac
 	return places
 }
 
-func (r *report) warnNotGranted(s switchable, granted [congestion.Formats][]place) {
+func (r *report) warnNotGranted(s switchable, granted [packet.SentNotifications][]place) {
 	var names []string
 	for _, f := range s.formats {
 		if len(granted[f]) > 0 {
@@ -56,7 +56,7 @@ func (r *report) warnNotGranted(s switchable, granted [congestion.Formats][]plac
 }
 
 // warnNotEnabled warns once per format, however many endpoints accept it.
-func (r *report) warnNotEnabled(s switchable, granted [congestion.Formats][]place) {
+func (r *report) warnNotEnabled(s switchable, granted [packet.SentNotifications][]place) {
 	for _, f := range s.formats {
 		if len(granted[f]) == 0 {
 			continue

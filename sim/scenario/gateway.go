@@ -8,9 +8,9 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/control/assemble"
 	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/sim"
 )
 
@@ -43,7 +43,7 @@ func (s *Scenario) gateway(p *place, r Response) (g gateway, err error) {
 		g.lossless = g.lossless || slices.ContainsFunc(c.Ports[i].Classes, func(class config.Class) bool { return class.Lossless != nil })
 	}
 	for _, e := range c.Endpoints {
-		if slices.Contains(e.Accepts, congestion.PPFC) {
+		if slices.Contains(e.Accepts, packet.PPFC) {
 			g.ppfc = append(g.ppfc, e.Prefix)
 		}
 	}

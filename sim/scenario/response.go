@@ -1,10 +1,9 @@
 package scenario
 
 import (
-	"github.com/cnpgate/cnpgate/cnpdec"
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/endpoint"
+	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 // Response is a way to respond to congestion.
@@ -27,16 +26,16 @@ var responseNames = [...]string{"ecn", "fast-cnp", "long-haul-cnp", "standard-cn
 func (r Response) String() string { return responseNames[r] }
 
 // format is the format of the gateway's notifications; false if the response doesn't choose one.
-func (r Response) format() (congestion.Format, bool) {
+func (r Response) format() (packet.Notification, bool) {
 	switch r {
 	case FastCNP, FastCNPHPCC:
-		return congestion.FastCNP, true
+		return packet.FastCNP, true
 	case LongHaulCNP:
-		return congestion.LongHaulCNP, true
+		return packet.LongHaulCNP, true
 	case StandardCNP, Proxy:
-		return congestion.StandardCNP, true
+		return packet.StandardCNP, true
 	case PPFC:
-		return congestion.PPFC, true
+		return packet.PPFC, true
 	}
 	return 0, false
 }
@@ -57,14 +56,14 @@ func (s *Scenario) configure(c *config.Config, r Response) {
 		}
 		return
 	}
-	n.FastCNP.Enabled = format == congestion.FastCNP
-	n.LongHaul.Enabled = format == congestion.LongHaulCNP
-	n.PPFC = format == congestion.PPFC
+	n.FastCNP.Enabled = format == packet.FastCNP
+	n.LongHaul.Enabled = format == packet.LongHaulCNP
+	n.PPFC = format == packet.PPFC
 	n.Standard = true
 	for h := range s.hosts {
 		e := config.Endpoint{Prefix: hostPrefix(h), Accepts: []config.Format{format}}
 		if o := s.obeys[h]; o != 0 && !o.has(format) { // a gateway obeys in place of a host that obeys nothing
-			e.Accepts = []config.Format{congestion.StandardCNP}
+			e.Accepts = []config.Format{packet.StandardCNP}
 		}
 		c.Endpoints = append(c.Endpoints, e)
 	}
@@ -78,16 +77,16 @@ func (s *Scenario) react(c *endpoint.ReactionConfig, host int, r Response) {
 		return
 	}
 	c.Algorithm = endpoint.DCQCN
-	c.FastCNP = obeys.has(congestion.FastCNP)
-	if obeys.has(congestion.LongHaulCNP) {
-		c.LongHaulICMPv6, c.Extension = true, cnpdec.LongHaulExtension
+	c.FastCNP = obeys.has(packet.FastCNP)
+	if obeys.has(packet.LongHaulCNP) {
+		c.LongHaulICMPv6, c.Extension = true, packet.LongHaulCNP
 	}
 	switch {
 	case r == FastCNPHPCC && c.FastCNP:
 		c.Algorithm = endpoint.HPCC
 		c.HPCC.Hops = int(s.d.Hosts.Hops.V)
 		c.HPCC.BaseRTT = int64(s.d.Hosts.HPCCRTT.V) // 0: RTT of the reaction point
-	case r == PPFC && obeys.has(congestion.PPFC):
-		c.Extension = cnpdec.PPFCExtension
+	case r == PPFC && obeys.has(packet.PPFC):
+		c.Extension = packet.PPFC
 	}
 }
