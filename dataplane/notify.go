@@ -27,8 +27,8 @@ type notifier struct {
 	note      note              // the one that is being sent
 	target    cnpgen.Target     // of note, if its sender gets no Resume
 	recent    congestion.Recent // of choices of a format
-	fields    cnpgen.LongHaul   // of note
-	extension cnpgen.Extension  // of fields
+	request   cnpgen.Request    // of note
+	extension cnpgen.Extension  // of request
 
 	sent, suppressed History
 	suppressedNext   [suppressionsEnd]int64 // ns, the time from which on a suppressed notification is recorded again
@@ -63,6 +63,7 @@ func (n *notifier) about(r *response) {
 	m.raised = false
 	m.in, m.out, m.class, m.state, m.cause = uint8(r.in), uint8(r.out), uint8(r.class), r.state, r.cause
 	m.queue = &n.egress[r.in].Notifications
+	n.request.Port, n.request.RTT = uint16(r.out), n.policy.Ports[r.out].RTT
 }
 
 // ask notifies the sender of a packet with the decision in the note, or counts why not. a is the account of the packet's flow.

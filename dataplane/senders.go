@@ -262,6 +262,7 @@ func (s *senders) nextResume(port int) (at int64, ok bool) {
 func (s *senders) resumeSenders(port, class int, m congestion.Metrics, policy *PortPolicy) {
 	const entriesAStep = 64
 	d, n := policy.Ease(m), s.notifier
+	n.request.Port, n.request.RTT = uint16(port), policy.RTT
 	for range entriesAStep {
 		s.resumed = s.resumed%watchedSenders + 1
 		e := &s.of[s.resumed]
