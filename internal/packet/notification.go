@@ -67,10 +67,10 @@ var kinds = [Notifications + 1]struct {
 	ProxyNotification: { // has a level, and no action
 		name: "proxy-notification", section: "proxy", ipv4: true,
 		asks: canNotify | canSlowDown},
-	ExtendedCNP:       {name: "extended-cnp"},
-	LinkPause:         {name: "pause"},
-	LinkPFC:           {name: "pfc"},
-	NotANotification:  {name: "none"},
+	ExtendedCNP:      {name: "extended-cnp"},
+	LinkPause:        {name: "pause"},
+	LinkPFC:          {name: "pfc"},
+	NotANotification: {name: "none"},
 }
 
 // Actions that a kind can ask for. Some can ask for RateReduce and Pause only together, as "slow down".
