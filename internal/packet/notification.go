@@ -49,16 +49,28 @@ var kinds = [Notifications + 1]struct {
 	extension    bool   // has ExtensionBit, so that on the wire it is an ExtendedCNP
 	asks         uint8  // the actions that it can ask for, a bit for each
 }{
-	FastCNP:           {name: "fast-cnp", section: "notifications.fast_cnp", asks: canNotify | canSlowDown}, // names the receiver's QP
-	LongHaulCNP:       {name: "long-haul-cnp", section: "notifications.long_haul_cnp", ipv4: true, sourceQP: true, extension: true, asks: canNotify | canSlowDown | canResume},
-	LongHaulCNPICMPv6: {name: "long-haul-cnp-icmpv6", section: "notifications.long_haul_cnp", sourceQP: true, asks: canNotify | canSlowDown | canResume},
-	PPFC:              {name: "ppfc", section: "notifications.ppfc", ipv4: true, extension: true, asks: canSlowDown | canResume}, // names the receiver and its QP; pauses only
-	StandardCNP:       {name: "standard-cnp", section: "notifications.standard_cnp", ipv4: true, sourceQP: true, fromReceiver: true, asks: canNotify | canSlowDown},
-	ProxyNotification: {name: "proxy-notification", section: "proxy", ipv4: true, asks: canNotify | canSlowDown}, // has a level, and no action
-	ExtendedCNP:       {name: "extended-cnp"},
-	LinkPause:         {name: "pause"},
-	LinkPFC:           {name: "pfc"},
-	NotANotification:  {name: "none"},
+	FastCNP: { // names the receiver and its QP
+		name: "fast-cnp", section: "notifications.fast_cnp",
+		asks: canNotify | canSlowDown},
+	LongHaulCNP: {
+		name: "long-haul-cnp", section: "notifications.long_haul_cnp", ipv4: true, sourceQP: true, extension: true,
+		asks: canNotify | canSlowDown | canResume},
+	LongHaulCNPICMPv6: {
+		name: "long-haul-cnp-icmpv6", section: "notifications.long_haul_cnp", sourceQP: true,
+		asks: canNotify | canSlowDown | canResume},
+	PPFC: { // names the receiver and its QP; pauses only
+		name: "ppfc", section: "notifications.ppfc", ipv4: true, extension: true,
+		asks: canSlowDown | canResume},
+	StandardCNP: {
+		name: "standard-cnp", section: "notifications.standard_cnp", ipv4: true, sourceQP: true, fromReceiver: true,
+		asks: canNotify | canSlowDown},
+	ProxyNotification: { // has a level, and no action
+		name: "proxy-notification", section: "proxy", ipv4: true,
+		asks: canNotify | canSlowDown},
+	ExtendedCNP:      {name: "extended-cnp"},
+	LinkPause:        {name: "pause"},
+	LinkPFC:          {name: "pfc"},
+	NotANotification: {name: "none"},
 }
 
 // Actions that a kind can ask for. Some can ask for RateReduce and Pause only together, as "slow down".
