@@ -71,7 +71,7 @@ type Worker struct {
 	hearing    cnpdec.Receiver            // by these rules
 	requests   host.Requests
 
-	notifications, suppressions history
+	notifications, suppressions History
 	suppressedNext              [suppressionsEnd]int64 // ns, the time from which on a suppressed notification is recorded again
 
 	taps       taps
