@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit/notifications"
@@ -118,7 +117,7 @@ func TestFacts(t *testing.T) {
 		{"configuration.md", "1 to %d letters, digits", []any{d("control/config/scalars.go", "maxName")}},
 		{"configuration.md", "A queue holds 5 ms of the rate, %d to %d MB", []any{d("control/config/law.go", "lawMinCapacity") / 1e6, d("control/config/law.go", "lawMaxCapacity") / 1e6}},
 		{"configuration.md", "is %d at K_min, %d at K_max", []any{d("congestion/severity.go", "levelAtKMin"), d("congestion/severity.go", "levelAtKMax")}},
-		{"decisions.md", "Congestion Level / 32: %d at K_min, %d at K_max", []any{congestion.ProxyLevel(42), congestion.ProxyLevel(177)}},
+		{"decisions.md", "Congestion Level / 32: %d at K_min, %d at K_max", []any{packet.ProxyLevel(42), packet.ProxyLevel(177)}},
 		{"decisions.md", "one label stack (%d labels)", []any{d("internal/packet/tunnel.go", "maxLabels")}},
 		{"wire-formats.md", "| %d IPv4, %d IPv6 | yes |", []any{octets("standard-cnp-v4", 0), octets("standard-cnp-v6-tagged", 1)}},
 		{"wire-formats.md", "| Destination Options, UDP 4791, BTH | %d | yes |", []any{octets("fast-cnp", 0)}},

@@ -113,13 +113,13 @@ func queue(p *config.Port) egress.Queue {
 
 // qpMap is the operator's map of QPs. The seed is that of its hash.
 func qpMap(c *config.Config, seed uint64) (*pairing.QPMap, error) {
-	out := make([]pairing.ScopedQPPair, len(c.QPMap))
+	out := make([]pairing.QPPair, len(c.QPMap))
 	for i, p := range c.QPMap {
-		out[i].QPPair = pairing.QPPair{
+		out[i] = pairing.QPPair{
 			Source: packet.AddrFrom(p.Source), Destination: packet.AddrFrom(p.Destination),
 			SourceQP: p.SourceQP, DestinationQP: p.DestinationQP,
 		}
 		out[i].Scope, out[i].InScope = p.Scope()
 	}
-	return pairing.NewScopedQPMap(out, seed)
+	return pairing.NewQPMap(out, seed)
 }
