@@ -206,12 +206,20 @@ func (g *gateway) followIGPs(ctx context.Context) {
 	for ctx.Err() == nil {
 		p := &g.running.Load().Proxy
 		if ospf := p.OSPF; p.Enabled && ospf != nil {
-			v2.follow(ospf, func(ctx context.Context) { g.runOSPF(ctx, ospf) })
+			v2.follow(ospf, func(ctx context.Context) {
+				client := ospfapi.Client{Server: ospf.API, Own: ospf.Proxy, Announce: ospf.Announce, Log: g.options.Log, Learned: g.learn(originOSPF), Accepts: accepts(ospf.Accept)}
+				if err := client.Run(ctx); err != nil {
+					g.options.Log.Error().Err(err).Msg("OSPF neither announces nor learns proxies.")
+				}
+			})
 		} else {
 			v2.end()
 		}
 		if ospf6 := p.OSPF6; p.Enabled && ospf6 != nil {
-			v3.follow(ospf6, func(ctx context.Context) { g.runOSPF6(ctx, ospf6) })
+			v3.follow(ospf6, func(ctx context.Context) {
+				client := ospf6d.Client{Socket: ospf6.Socket, Interval: ospf6.Interval, Own: ospf6.Proxy, Log: g.options.Log, Learned: g.learn(originOSPF6), Accepts: accepts(ospf6.Accept)}
+				client.Run(ctx)
+			})
 		} else {
 			v3.end()
 		}
@@ -253,20 +261,6 @@ func (c *client) end() {
 		<-c.done
 		c.cancel = nil
 	}
-}
-
-// runOSPF runs a client of ospfd.
-func (g *gateway) runOSPF(ctx context.Context, c *config.OSPF) {
-	client := ospfapi.Client{Server: c.API, Own: c.Proxy, Announce: c.Announce, Log: g.options.Log, Learned: g.learn(originOSPF), Accepts: accepts(c.Accept)}
-	if err := client.Run(ctx); err != nil {
-		g.options.Log.Error().Err(err).Msg("OSPF neither announces nor learns proxies.")
-	}
-}
-
-// runOSPF6 runs a client of ospf6d.
-func (g *gateway) runOSPF6(ctx context.Context, c *config.OSPF6) {
-	client := ospf6d.Client{Socket: c.Socket, Interval: c.Interval, Own: c.Proxy, Log: g.options.Log, Learned: g.learn(originOSPF6), Accepts: accepts(c.Accept)}
-	client.Run(ctx)
 }
 
 // learn is what a client calls with all senders that it has learned.

@@ -59,8 +59,7 @@ type gateway struct {
 	draining   atomic.Bool
 	servers    servers
 	heartbeat  heartbeat
-	announcing sync.Mutex    // guards announced
-	announced  bool          // the service manager was notified that the gateway forwards, and not yet that it stops
+	announcer  announcer
 	reloaded   chan struct{} // gets a value when another configuration is in force; nil: nobody follows
 	adapting   sync.Mutex    // guards the policy, which reloads, measurements and learned proxies change
 	proxies    proxies
@@ -143,9 +142,9 @@ func (g *gateway) forward(ctx context.Context) ([]report.Depth, error) {
 	ended := make(chan error)
 	ready := make(chan struct{}, len(g.started.DPDK.Workers))
 	for i, core := range g.started.DPDK.Workers {
-		go func() { ended <- g.work(i, core, ready) }()
+		go func() { ended <- (&workerRun{gateway: g, number: i, core: core}).run(ready) }()
 	}
-	watch := g.newWatch()
+	watch := newWatch(g)
 	watched := make(chan []report.Depth)
 	var others sync.WaitGroup
 	go func() { watched <- watch.run(ctx, ready) }()

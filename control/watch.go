@@ -31,7 +31,7 @@ type watch struct {
 	looks        int
 }
 
-func (g *gateway) newWatch() *watch {
+func newWatch(g *gateway) *watch {
 	return &watch{g: g, links: newLinks(g.started, g.devices, g.options.Log), pauses: newPauses(g.started, g.options.Log), every: 1, policy: g.plane.Policy(),
 		unresponsive: unresponsive{log: g.options.Log}}
 }
@@ -50,10 +50,10 @@ func (w *watch) run(ctx context.Context, ready <-chan struct{}) []report.Depth {
 	if w.g.options.Started != nil {
 		w.g.options.Started()
 	}
-	w.g.forwards(true)
+	w.g.announcer.forwards(true)
 	w.g.options.Log.Info().Ints("workers", w.g.started.DPDK.Workers).Strs("ports", portNames(w.g.started)).Msg("The gateway is forwarding.")
 	var others sync.WaitGroup
-	for _, other := range []func(context.Context){w.g.guard, w.g.beats, w.g.advertise} {
+	for _, other := range []func(context.Context){w.guard, w.beats, w.g.advertise} {
 		others.Go(func() { other(ctx) })
 	}
 	tick, status := time.NewTicker(sampleStep), time.NewTicker(statusEvery)
@@ -63,7 +63,7 @@ func (w *watch) run(ctx context.Context, ready <-chan struct{}) []report.Depth {
 		select {
 		case <-ctx.Done():
 			w.g.options.Log.Info().Msg("The gateway stops once its queues are drained.")
-			w.g.forwards(false)
+			w.g.announcer.forwards(false)
 			others.Wait()
 			w.links.release()
 			return w.samples
