@@ -8,7 +8,6 @@ import (
 
 	"github.com/cnpgate/cnpgate/control/advertise"
 	"github.com/cnpgate/cnpgate/control/advertise/bgp"
-	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/proxy"
 )
 
@@ -22,14 +21,6 @@ type advertiser struct {
 	speaker    *bgp.Speaker  // nil: it doesn't run
 	problem    string        // why not, although it is wanted
 	forwarding bool
-}
-
-// bgpSettings are those of a configuration, nil for no BGP. The error says which password can't be read.
-func bgpSettings(c *config.Config) (*bgp.Settings, error) {
-	if !c.Proxy.Enabled {
-		return nil, nil
-	}
-	return bgp.Load(c.Proxy.BGP)
 }
 
 // advertise runs the speaker until the context ends. If it can't start, the gateway forwards without it, and another attempt follows.

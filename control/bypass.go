@@ -185,7 +185,7 @@ func (g *gateway) noBeat(now time.Time) string {
 	if i := g.heartbeat.life.silent(now, steps); i >= 0 {
 		return fmt.Sprintf("worker %d has stopped stepping", i)
 	}
-	if !g.heartbeat.to.Ports {
+	if g.heartbeat.to.WorkersOnly {
 		return ""
 	}
 	for i := range g.started.Ports {

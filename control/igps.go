@@ -22,13 +22,13 @@ const (
 func (g *gateway) followIGPs(ctx context.Context) {
 	var v2, v3 client
 	for ctx.Err() == nil {
-		p := &g.running.Load().Proxy
-		if ospf := p.OSPF; p.Enabled && ospf != nil {
+		c := g.running.Load()
+		if ospf := c.OSPF; ospf != nil {
 			v2.follow(ospf, func(ctx context.Context) { g.runOSPF(ctx, ospf) })
 		} else {
 			v2.end()
 		}
-		if ospf6 := p.OSPF6; p.Enabled && ospf6 != nil {
+		if ospf6 := c.OSPF6; ospf6 != nil {
 			v3.follow(ospf6, func(ctx context.Context) { g.runOSPF6(ctx, ospf6) })
 		} else {
 			v3.end()

@@ -16,8 +16,8 @@ import (
 func TestPausesAreLogged(t *testing.T) {
 	var log bytes.Buffer
 	p := newPauses(&config.Config{Ports: []config.Port{{
-		Name: "wan", Classes: []config.Class{{Name: "control"}, {Name: "roce"}},
-		FlowControl: &config.FlowControl{Watchdog: lossless.Watchdog{Action: lossless.Alert}},
+		Name: "wan", ClassNames: []string{"control", "roce"},
+		PortConfig: dataplane.PortConfig{FlowControl: &dataplane.FlowControl{Watchdog: lossless.Watchdog{Action: lossless.Alert}}},
 	}}}, zerolog.New(&log))
 	s := dataplane.FlowControlStats{}
 	for _, c := range []struct {

@@ -5,7 +5,6 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/burst"
 )
@@ -24,7 +23,7 @@ func (g *gateway) work(i, core int, ready chan<- struct{}) error {
 	debug.SetPanicOnFault(true) // for this goroutine: an access to a bad address is then a panic too
 	ready <- struct{}{}
 	w := g.plane.Worker(i)
-	rest := idler{backoff: g.started.DPDK.Idle == config.Backoff, wait: time.Sleep, polls: pollsBeforeSleep, longest: longSleep}
+	rest := idler{backoff: g.started.DPDK.Backoff, wait: time.Sleep, polls: pollsBeforeSleep, longest: longSleep}
 	if b, ok := g.devices.Backend(i).(burst.Waiter); ok {
 		rest.wait = func(d time.Duration) { b.Wait(d.Nanoseconds()) }
 		if b.Wakes() {

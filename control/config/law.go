@@ -2,9 +2,9 @@ package config
 
 import (
 	"strings"
-	"time"
 
 	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane"
 )
 
 // The modes of a profile, by their number in the schema.
@@ -21,9 +21,6 @@ const (
 	fabricLeast    = 64_000      // bytes
 	fabricParts    = 25_000      // of a second: a fabric port marks from 40 us of its rate
 )
-
-// lawPerFlow is the least time between two notifications that a proxy passes on about a flow. The node that asks for them spaces them by its own queue.
-const lawPerFlow = congestion.LawSpacingLeast * time.Nanosecond
 
 // thresholdsKey is a setting that the control law makes needless, and whether it is given.
 type thresholdsKey struct {
@@ -110,24 +107,25 @@ func (r *report) checkShared(doc *document) {
 
 // resolveLaw sets a port's queue and response for the control law.
 func (r *report) resolveLaw(p *Port, s *portSection, profile *profileSection) {
+	p.Policy.Sizing = congestion.Sizing{}
 	if !s.Rate.valid {
 		return
 	}
-	p.QueueCapacity = min(max(s.Rate.V/8/lawQueueParts, lawMinCapacity), lawMaxCapacity)
+	p.Capacity = min(max(s.Rate.V/8/lawQueueParts, lawMinCapacity), lawMaxCapacity)
 	if s.QueueCapacity.given && s.QueueCapacity.valid {
-		p.QueueCapacity = s.QueueCapacity.V
+		p.Capacity = s.QueueCapacity.V
 	}
-	law := congestion.NewLaw(s.Rate.V, p.QueueCapacity, int64(profile.TargetDelay.V))
-	p.KMin, p.KMax = uint64(law.Reference), 2*uint64(law.Reference)
-	if Role(s.Role.V) == Fabric {
-		p.KMin = max(min(max(s.Rate.V/8/fabricParts, fabricLeast), p.QueueCapacity/4), 1)
-		p.KMax = 2 * p.KMin
+	law := congestion.NewLaw(s.Rate.V, p.Capacity, int64(profile.TargetDelay.V))
+	p.Policy.KMin, p.Policy.KMax = uint64(law.Reference), 2*uint64(law.Reference)
+	if p.Role == dataplane.Fabric {
+		p.Policy.KMin = max(min(max(s.Rate.V/8/fabricParts, fabricLeast), p.Capacity/4), 1)
+		p.Policy.KMax = 2 * p.Policy.KMin
 	} else {
-		p.Law = law
+		p.Policy.Law = law
 	}
-	p.Sizing = congestion.Sizing{}
-	p.PerFlow, p.PerFlowIsRTT = lawPerFlow, false
-	if p.Pacing != nil && Role(s.Role.V) == WAN && !s.Pacing.Interval.given {
-		p.Pacing.Interval = congestion.LawSpacing // what the law asks for is about the flow as it will be after what it has asked before
+	// The least time between two notifications that a proxy passes on about a flow. The node that asks for them spaces them by its own queue.
+	p.Policy.PerFlow, p.Policy.PerFlowIsRTT = congestion.LawSpacingLeast, false
+	if p.Policy.Pacing != nil && p.Role == dataplane.WAN && !s.Pacing.Interval.given {
+		p.Policy.Pacing.Interval = congestion.LawSpacing // what the law asks for is about the flow as it will be after what it has asked before
 	}
 }

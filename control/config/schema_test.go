@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/burst"
 )
 
@@ -80,7 +81,7 @@ func TestSchemaWords(t *testing.T) {
 	for f := range formats {
 		formats[f] = Format(f).String()
 	}
-	names := map[string][]string{"dpdk.idle": idleNames, "management.log_level": LogLevels, "ports[].role": append(slices.Clone(roleNames), "tap"), "ports[].mirrors": append(slices.Clone(roleNames), "both"), "endpoints[].accepts": formats}
+	names := map[string][]string{"management.log_level": LogLevels, "ports[].role": {dataplane.Fabric.String(), dataplane.WAN.String(), "tap"}, "ports[].mirrors": {dataplane.Fabric.String(), dataplane.WAN.String(), "both"}, "endpoints[].accepts": formats}
 	for _, k := range allKeys() {
 		if want, ok := names[k.path]; ok && !slices.Equal(k.rule.one, want) {
 			t.Errorf("%s: %v, but the constants are %v", k.path, k.rule.one, want)
@@ -89,7 +90,7 @@ func TestSchemaWords(t *testing.T) {
 			t.Errorf("%s: at most %s, but a burst is at most %d", k.path, k.rule.max, burst.MaxSize)
 		}
 	}
-	if Poll.String() != "poll" || WAN.String() != "wan" || Role(99).String() != "unknown" {
+	if dataplane.WAN.String() != "wan" || dataplane.Role(99).String() != "unknown" {
 		t.Error("constants and names differ")
 	}
 }

@@ -16,5 +16,5 @@ type Identity struct {
 
 // Identify gives the identity of a gateway with a configuration, without version and start time.
 func Identify(c *config.Config) Identity {
-	return Identity{Gateway: c.Gateway.Name, ConfigHash: c.File.Hash()}
+	return Identity{Gateway: c.Name, ConfigHash: c.File.Hash()}
 }
