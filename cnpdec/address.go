@@ -8,13 +8,9 @@ func (n *Notification) addressesOK() bool {
 	return unicast(n.Family, n.Src) && unicast(n.Family, n.Dst)
 }
 
-// unicast reports whether an address of the IP version can be a host's (RFC 1122 3.2.1.3, RFC 4291 2.5.2, 2.5.3 and 2.7).
+// unicast reports whether an address of the IP version can be a host's.
 func unicast(family uint8, a packet.Addr) bool {
-	if family == 4 {
-		first := uint8(a.Lo >> 24)
-		return first != 0 && first != 127 && first < 224
-	}
-	return a.Hi>>56 != 0xff && (a.Hi != 0 || a.Lo > 1) && !impostor(family, a)
+	return a.Unicast() && !impostor(family, a)
 }
 
 // impostor reports whether an address of the IP version is an IPv4-mapped one in IPv6. No packet may have it on the wire (RFC 4038 4.2),

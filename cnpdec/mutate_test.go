@@ -13,10 +13,10 @@ func TestMutatedDecode(t *testing.T) {
 	for i := range seeds {
 		frames[i] = seeds[i].frame
 	}
-	m := mutate.Run(t, mutants, frames)
+	m := mutate.Run(t, mutate.Executions, frames)
 	var w workspace
 	var accepted [PFC + 1]int
-	for range mutants {
+	for range mutate.Executions {
 		i, frame, missing := m.Next()
 		s := &seeds[i]
 		extension, icrc := s.extension, s.icrc
@@ -29,8 +29,8 @@ func TestMutatedDecode(t *testing.T) {
 	}
 	for k := StandardCNP; k <= PFC; k++ {
 		t.Logf("accepted as %v: %d", k, accepted[k])
-		if accepted[k] < mutants/10_000 {
-			t.Errorf("%d of %d mutants are accepted as %v", accepted[k], mutants, k)
+		if accepted[k] < mutate.Executions/10_000 {
+			t.Errorf("%d of %d mutants are accepted as %v", accepted[k], mutate.Executions, k)
 		}
 	}
 }
@@ -49,15 +49,15 @@ func TestMutatedLongHaul(t *testing.T) {
 
 // run runs a body that wants octets only. Some have to be accepted, and some not.
 func run(t *testing.T, seeds [][]byte, body func(testing.TB, []byte) bool) {
-	m, accepted := mutate.Run(t, mutants, seeds), 0
-	for range mutants {
+	m, accepted := mutate.Run(t, mutate.Executions, seeds), 0
+	for range mutate.Executions {
 		if _, b, _ := m.Next(); body(t, b) {
 			accepted++
 		}
 	}
 	t.Logf("accepted: %d", accepted)
-	if accepted < mutants/100 || accepted > mutants*99/100 {
-		t.Errorf("%d of %d mutants are accepted", accepted, mutants)
+	if accepted < mutate.Executions/100 || accepted > mutate.Executions*99/100 {
+		t.Errorf("%d of %d mutants are accepted", accepted, mutate.Executions)
 	}
 }
 

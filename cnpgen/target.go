@@ -52,7 +52,7 @@ func TargetOf(frame []byte, p *packet.Parsed) (t Target, ok bool) {
 // pKeyAt is the offset of the partition key in a BTH.
 const pKeyAt = 2
 
-// SetPlain makes t the Target of a plain data packet, as TargetOf does: r is the record that packet.ParsePlain has written for frame. So frame has
+// SetPlain makes t the Target of a plain data packet, as TargetOf does: r is the record that fastpath.ParsePlain has written for frame. So frame has
 // at least the headers, and there are no bounds to check.
 func (t *Target) SetPlain(frame []byte, r *packet.Record) {
 	t.Src, t.Dst, t.SrcPort, t.DestQP, t.Encapsulated = r.Flow.Src, r.Flow.Dst, r.SrcPort, r.DestQP(), false

@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/cnpgate/cnpgate/internal/burst"
+	"github.com/cnpgate/cnpgate/internal/fastpath"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit/notifications"
 	"pgregory.net/rapid"
@@ -247,7 +248,7 @@ func TestSetPlain(t *testing.T) {
 		copy(frame, rapid.SliceOfN(rapid.Byte(), 12, 12).Draw(t, "MACs"))
 		var record [1]packet.Record
 		f := []burst.Frame{{Buf: 1, Len: uint32(len(frame)), Head: uint32(len(frame))}}
-		if packet.ParsePlain(unsafe.Pointer(&frame[0]), f, 0, record[:]).N != 1 {
+		if fastpath.ParsePlain(unsafe.Pointer(&frame[0]), f, 0, record[:]).N != 1 {
 			t.Fatalf("% x is not plain", frame)
 		}
 		want, _ := TargetOf(frame, &p)

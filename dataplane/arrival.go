@@ -35,8 +35,8 @@ func (w *Worker) answerMark(b *batch, i int) {
 		w.suppress(b.port, FlowUnknown)
 		return
 	}
-	a := w.accounts.get(x)
-	arrivals, due := congestion.Arrivals(a.arrivals.Load()).Mark(w.now)
+	a := w.accounts.Get(x)
+	arrivals, due := congestion.Arrivals(a.Arrivals.Load()).Mark(w.now)
 	if due {
 		r := response{in: b.port, out: w.ports[b.port].Peer, class: w.classOf(b.port, &w.records[i]), cause: congestion.ByArrival, state: &arrived}
 		w.about(r.in, r.out, r.class, r.state, r.cause)
@@ -49,14 +49,14 @@ func (w *Worker) answerMark(b *batch, i int) {
 			arrivals = arrivals.Answered() // a proxy may not be able to notify the sender
 		}
 	}
-	a.arrivals.Store(uint64(arrivals))
+	a.Arrivals.Store(uint64(arrivals))
 }
 
 // clearCE clears CE of a packet if the gateway has notified the sender: the last due notification was sent, at most an interval ago, and
 // the flow's QP is confirmed. The marks of any other flow reach the receiver, which notifies the sender.
 func (w *Worker) clearCE(b *batch, i int, policy *PortPolicy) {
 	x := w.flow[i].Index
-	if !policy.ClearCE || w.policy.observesAt(w.ports[b.port].Peer) || x == flowtable.None || !congestion.Arrivals(w.accounts.known(x).arrivals.Load()).IsAnswered() {
+	if !policy.ClearCE || w.policy.observesAt(w.ports[b.port].Peer) || x == flowtable.None || !congestion.Arrivals(w.accounts.Known(x).Arrivals.Load()).IsAnswered() {
 		return
 	}
 	if _, confirmed := w.learner.SourceQP(x); !confirmed {

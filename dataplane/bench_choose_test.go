@@ -31,10 +31,10 @@ func BenchmarkChoose(b *testing.B) {
 				r := rand.New(rand.NewPCG(1, 2))
 				for b.Loop() {
 					x := flows[r.IntN(len(flows))]
-					s.add(x, s.accounts.known(x), 1000)
+					s.add(x, s.accounts.Known(x), 1000)
 					x = flows[r.IntN(len(flows))]
-					if s.accounts.known(x).queued > 1000 {
-						s.remove(s.accounts.flows.Ref(x), 1000)
+					if s.accounts.Known(x).Queued > 1000 {
+						s.remove(s.accounts.Flows.Ref(x), 1000)
 					}
 				}
 			})
@@ -55,7 +55,7 @@ func manyShares(b *testing.B, n int) (*flowShares, []flowtable.Index) {
 			b.Fatalf("no place for flow %d", i)
 		}
 		flows[i] = x
-		s.add(x, w.accounts.get(x), 1000*(1+uint32(r.IntN(100))))
+		s.add(x, w.accounts.Get(x), 1000*(1+uint32(r.IntN(100))))
 	}
 	return &s, flows
 }

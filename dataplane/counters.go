@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane/account"
 )
 
 // counters are one worker's, in plain memory that only its goroutine touches; publish copies them for other goroutines.
@@ -16,24 +17,24 @@ type counters struct {
 type portCounters struct {
 	changed   [changedWords]uint64 // a bit for each counter that was not published since it changed
 	count     [Counters]uint64
-	watermark [MaxClasses]uint64
-	peak      [MaxClasses]uint64 // as watermark, of this step
+	watermark [account.MaxClasses]uint64
+	peak      [account.MaxClasses]uint64 // as watermark, of this step
 }
 
 // publishedPort is the data of one worker and port that any goroutine may read.
 type publishedPort struct {
 	count     [Counters]atomic.Uint64
-	depth     [MaxClasses]atomic.Uint64 // bytes waiting
-	frames    [MaxClasses]atomic.Int64  // frames waiting
-	watermark [MaxClasses]atomic.Uint64 // the most bytes that waited, at all workers together
-	peak      [MaxClasses]atomic.Uint64 // as watermark, since TakePeak was called
-	marked    [MaxClasses]atomic.Uint64 // packets marked CE
+	depth     [account.MaxClasses]atomic.Uint64 // bytes waiting
+	frames    [account.MaxClasses]atomic.Int64  // frames waiting
+	watermark [account.MaxClasses]atomic.Uint64 // the most bytes that waited, at all workers together
+	peak      [account.MaxClasses]atomic.Uint64 // as watermark, since TakePeak was called
+	marked    [account.MaxClasses]atomic.Uint64 // packets marked CE
 	// held by pacing
 	pacedFrames, pacedBytes atomic.Uint64
 	// bytes of the flows with the largest shares of each class, the largest first
-	largest [MaxClasses][congestion.MaxFlowsPerRound]atomic.Uint64
+	largest [account.MaxClasses][congestion.MaxFlowsPerRound]atomic.Uint64
 	// sums of each class
-	flowBytes, flowSquares [MaxClasses]atomic.Uint64
+	flowBytes, flowSquares [account.MaxClasses]atomic.Uint64
 	_                      [64]byte // no line shared with the next port
 }
 
@@ -68,34 +69,23 @@ func (w *Worker) publish() {
 	w.notifications.publish()
 	w.suppressions.publish()
 	for port := range w.egress {
-		mine, out, q := &w.counters.ports[port], &w.counters.published[port], &w.egress[port]
-		mine.publish(out)
-		if q.pacer != nil {
-			store(&out.pacedFrames, uint64(q.pacer.held))
-			store(&out.pacedBytes, q.pacer.bytes)
+		q, out := &w.egress[port], &w.counters.published[port]
+		w.counters.ports[port].publish(out, q)
+		if len(w.plane.workers) == 1 {
+			continue
 		}
-		if len(w.plane.workers) > 1 {
-			w.publishShares(port)
-		}
+		policy := &w.policy.Ports[port]
 		for class := range q.classes {
-			store(&out.depth[class], q.depth[class])
-			if n := int64(q.classes[class].n); out.frames[class].Load() != n {
-				out.frames[class].Store(n)
+			if w.ports[port].Role == WAN && policy.Level(q.depth[class]+q.others[class]) == congestion.Second {
+				q.track(class) // any worker may notify a sender, and the others need the largest shares
 			}
-			if peak := mine.peak[class]; peak > 0 { // frames have come
-				mine.peak[class] = 0
-				if peak > out.peak[class].Load() {
-					out.peak[class].Store(peak)
-				}
-				store(&out.watermark[class], mine.watermark[class])
-				store(&out.marked[class], q.states[class].marked)
-			}
+			out.publishShares(q, class, policy.FlowsPerRound)
 		}
 	}
 }
 
-// publish copies the counters that have changed.
-func (c *portCounters) publish(out *publishedPort) {
+// publish copies what has changed in the counters and the queue of a port.
+func (c *portCounters) publish(out *publishedPort, q *egress) {
 	for word := range c.changed {
 		changed := c.changed[word]
 		if changed == 0 {
@@ -107,14 +97,39 @@ func (c *portCounters) publish(out *publishedPort) {
 			out.count[n].Store(c.count[n])
 		}
 	}
+	if q.pacer != nil {
+		store(&out.pacedFrames, uint64(q.pacer.held))
+		store(&out.pacedBytes, q.pacer.bytes)
+	}
+	for class := range q.classes {
+		store(&out.depth[class], q.depth[class])
+		if n := int64(q.classes[class].n); out.frames[class].Load() != n {
+			out.frames[class].Store(n)
+		}
+		if peak := c.peak[class]; peak > 0 { // frames have come
+			c.peak[class] = 0
+			if peak > out.peak[class].Load() {
+				out.peak[class].Store(peak)
+			}
+			store(&out.watermark[class], c.watermark[class])
+			store(&out.marked[class], q.states[class].marked)
+		}
+	}
 }
 
-// publishShares publishes what other workers need of the flows' shares of a port's queue.
-func (w *Worker) publishShares(port int) {
-	for class := range w.egress[port].classes {
-		w.trackForOthers(port, class)
-		w.publishLargest(port, class)
+// publishShares publishes the largest shares of a class, at most n, and the sums of all.
+func (p *publishedPort) publishShares(q *egress, class, n int) {
+	var largest [congestion.MaxFlowsPerRound]uint64
+	q.top(class, largest[:n])
+	for i, bytes := range largest {
+		store(&p.largest[class][i], bytes)
+		if bytes == 0 {
+			break // what is behind doesn't count
+		}
 	}
+	sums := q.sums(class)
+	store(&p.flowBytes[class], sums.bytes)
+	store(&p.flowSquares[class], sums.squares)
 }
 
 func store(to *atomic.Uint64, value uint64) {
@@ -135,22 +150,6 @@ func (d *Dataplane) readOthers(port, worker int, q *egress) {
 		}
 		q.others[class], q.othersFrames[class] = bytes, frames
 	}
-}
-
-// publishLargest publishes the largest shares of a class, at most as many as a round may notify.
-func (w *Worker) publishLargest(port, class int) {
-	var largest [congestion.MaxFlowsPerRound]uint64
-	top := largest[:w.policy.Ports[port].FlowsPerRound]
-	w.egress[port].top(class, top)
-	for i, bytes := range largest {
-		store(&w.counters.published[port].largest[class][i], bytes)
-		if bytes == 0 {
-			break // what is behind doesn't count
-		}
-	}
-	sums, out := w.egress[port].sums(class), &w.counters.published[port]
-	store(&out.flowBytes[class], sums.bytes)
-	store(&out.flowSquares[class], sums.squares)
 }
 
 // addSums adds the other workers' published sums of a class to the worker's own.
@@ -186,11 +185,11 @@ func (d *Dataplane) mergeLargest(port, class, worker int, top []uint64) {
 // PortStats has the published values of one port, of all workers together. Each number is exact to a burst.
 type PortStats struct {
 	Count     [Counters]uint64
-	Depth     [MaxClasses]uint64 // bytes waiting, by class
-	Frames    [MaxClasses]int64  // frames waiting
-	Watermark [MaxClasses]uint64 // the most bytes that waited at once
-	Marked    [MaxClasses]uint64 // packets marked CE
-	Fair      [MaxClasses]uint64 // the control law's fair rate, bit/s; 0: none was computed yet
+	Depth     [account.MaxClasses]uint64 // bytes waiting, by class
+	Frames    [account.MaxClasses]int64  // frames waiting
+	Watermark [account.MaxClasses]uint64 // the most bytes that waited at once
+	Marked    [account.MaxClasses]uint64 // packets marked CE
+	Fair      [account.MaxClasses]uint64 // the control law's fair rate, bit/s; 0: none was computed yet
 	// RTTSamples are the round-trip times that were measured, by source.
 	RTTSamples [congestion.RTTSources]uint64
 	// PacedFrames and PacedBytes are held by pacing, in addition to those queued in the classes.
@@ -206,7 +205,7 @@ func (d *Dataplane) Port(port int) PortStats {
 		s.RTTSamples[source] = d.paths[port].samples[source].Load()
 	}
 	for class := range s.Fair {
-		s.Fair[class] = uint64(8e9 * d.fair[port*MaxClasses+class].fair())
+		s.Fair[class] = uint64(8e9 * d.fair[port*account.MaxClasses+class].fair())
 	}
 	for _, w := range d.workers {
 		p := &w.counters.published[port]

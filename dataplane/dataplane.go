@@ -12,15 +12,13 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/cnpgate/cnpgate/dataplane/account"
 	"github.com/cnpgate/cnpgate/dataplane/host"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/pairing"
 	"github.com/cnpgate/cnpgate/ratelimit"
 )
-
-// MaxClasses bounds the traffic classes of a port.
-const MaxClasses = 8
 
 // notificationFrames bounds the queued notifications for each port and worker.
 const notificationFrames = 256
@@ -128,7 +126,7 @@ func New(c Config) (*Dataplane, error) {
 		ports: c.Ports, toPort: make([]atomic.Int64, len(c.Ports)), seed: c.Seed,
 		adaptations: make([]adaptation, len(c.Ports)), paths: make([]path, len(c.Ports)),
 	}
-	d.fair = make([]fairClass, len(c.Ports)*MaxClasses)
+	d.fair = make([]fairClass, len(c.Ports)*account.MaxClasses)
 	memory, err := c.Allocate(ratelimit.Size(destinations))
 	if err != nil {
 		return nil, err
@@ -208,8 +206,8 @@ func (c *Config) validate() error {
 		switch {
 		case p.Peer < 0 || p.Peer >= len(c.Ports) || p.Peer == i || c.Ports[p.Peer].Peer != i || c.Ports[p.Peer].Role == p.Role:
 			return fmt.Errorf("port %d: peer %d is not the other end of a fabric and WAN pair", i, p.Peer)
-		case p.Classes < 1 || p.Classes > MaxClasses:
-			return fmt.Errorf("port %d: %d traffic classes, expected 1 to %d", i, p.Classes, MaxClasses)
+		case p.Classes < 1 || p.Classes > account.MaxClasses:
+			return fmt.Errorf("port %d: %d traffic classes, expected 1 to %d", i, p.Classes, account.MaxClasses)
 		}
 		if err := p.validate(p.Classes); err != nil {
 			return fmt.Errorf("port %d: %w", i, err)

@@ -76,7 +76,7 @@ func (w *Worker) lawReleaseAll(r *response, b *batch, these mask, c *congestion.
 
 // lawRelease asks the sender of a flow that was asked for a rate to resume.
 func (w *Worker) lawRelease(r *response, b *batch, i int, c *congestion.LawState, f *lawFlow) {
-	if a := w.accounts.get(w.flow[i].Index); w.now-a.lastNotified.Load() < drainAgain {
+	if a := w.accounts.Get(w.flow[i].Index); w.now-a.LastNotified.Load() < drainAgain {
 		return
 	}
 	if w.lawSend(r, b, i, f, w.lawRequest(c, congestion.Resume, 0)) {

@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"github.com/cnpgate/cnpgate/dataplane/account"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
 )
@@ -21,10 +22,10 @@ type egress struct {
 	pacer         *pacer        // nil: none
 	list          []burst.Frame // empty: the backend's transmit list, for frames that don't lie side by side in one ring
 
-	offered  [offeredClasses + MaxClasses]int // number of frames in Batch.Tx by origin
-	paused   classSet                         // at the last offer
-	since    int64                            // frames that wait may start from this time on, ns; 0: none have waited since the last offer
-	fraction uint64                           // of a nanosecond, see line.take
+	offered  [offeredClasses + account.MaxClasses]int // number of frames in Batch.Tx by origin
+	paused   classSet                                 // at the last offer
+	since    int64                                    // frames that wait may start from this time on, ns; 0: none have waited since the last offer
+	fraction uint64                                   // of a nanosecond, see line.take
 }
 
 // Origins of the frames in Batch.Tx, in the order in which they leave.
@@ -34,8 +35,8 @@ const (
 	offeredClasses // and the classes that follow
 )
 
-func (q *egress) init(l *line, p *PortConfig, a *accounts, c *Config) (err error) {
-	*q = egress{line: l, flows: a.flows, classes: make([]ring, p.Classes), depth: make([]uint64, p.Classes),
+func (q *egress) init(l *line, p *PortConfig, a *account.Table, c *Config) (err error) {
+	*q = egress{line: l, flows: a.Flows, classes: make([]ring, p.Classes), depth: make([]uint64, p.Classes),
 		others: make([]uint64, p.Classes), othersFrames: make([]int, p.Classes), shares: make([]flowShares, p.Classes), states: make([]classState, p.Classes)}
 	if q.notifications, err = c.ring(notificationFrames); err != nil {
 		return err
@@ -58,7 +59,7 @@ func (q *egress) init(l *line, p *PortConfig, a *accounts, c *Config) (err error
 	if err != nil {
 		return err
 	}
-	held := newPacer(memory, frames, p.Paced, a.flows, c.Seed)
+	held := newPacer(memory, frames, p.Paced, a.Flows, c.Seed)
 	q.pacer = &held
 	return nil
 }
@@ -98,7 +99,7 @@ func (q *egress) sendable() (n int) {
 // offer appends the frames that may start by now to tx, which may have a PFC frame, in the order in which they leave; they stay queued
 // until completeTransmits. While all frames of a port are paused its line is idle, and can't catch up later.
 func (q *egress) offer(now int64, tx []burst.Frame) []burst.Frame {
-	q.offered = [offeredClasses + MaxClasses]int{offeredPFC: len(tx)}
+	q.offered = [offeredClasses + account.MaxClasses]int{offeredPFC: len(tx)}
 	sendable := q.sendable()
 	if sendable == 0 {
 		q.since = 0
@@ -245,7 +246,7 @@ func (q *egress) enterAll(class int, frames []burst.Frame, flows []flowtable.Ref
 	r.pushAll(frames, flows)
 	if s.tracked {
 		for i, f := range flows {
-			s.add(f.Index, s.accounts.get(f.Index), frames[i].Len)
+			s.add(f.Index, s.accounts.Get(f.Index), frames[i].Len)
 		}
 	}
 	q.depth[class] += bytes

@@ -5,16 +5,17 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/cnpgate/cnpgate/dataplane/account"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/lossless"
 )
 
 // FlowControl makes the gateway obey PAUSE and PFC frames on a port's link, and send PFC frames there.
 type FlowControl struct {
-	Address  [6]byte          // source MAC address of PFC frames
-	Speed    uint64           // of the link, bit/s: the unit of quanta depends on it
-	Priority [MaxClasses]int8 // PFC priority of each class of the port's queue; -1: it has none, and only PAUSE stops it
-	Lossless [MaxClasses]Lossless
+	Address  [6]byte                  // source MAC address of PFC frames
+	Speed    uint64                   // of the link, bit/s: the unit of quanta depends on it
+	Priority [account.MaxClasses]int8 // PFC priority of each class of the port's queue; -1: it has none, and only PAUSE stops it
+	Lossless [account.MaxClasses]Lossless
 	Watchdog lossless.Watchdog
 }
 
@@ -29,14 +30,14 @@ type Lossless struct {
 // The first worker sends PFC frames and runs the watchdog, so that each event has one frame, and no frame overtakes a later one.
 type link struct {
 	*FlowControl
-	paused  [MaxClasses]atomic.Int64 // until when PFC pauses a class, ns
-	halted  atomic.Int64             // until when PAUSE pauses all, ns
-	latest  atomic.Int64             // no pause lasts longer, ns; workers read it first
-	ignored atomic.Uint32            // classes whose pauses the watchdog ignores
-	emptied atomic.Uint32            // classes whose frames it drops
+	paused  [account.MaxClasses]atomic.Int64 // until when PFC pauses a class, ns
+	halted  atomic.Int64                     // until when PAUSE pauses all, ns
+	latest  atomic.Int64                     // no pause lasts longer, ns; workers read it first
+	ignored atomic.Uint32                    // classes whose pauses the watchdog ignores
+	emptied atomic.Uint32                    // classes whose frames it drops
 	counts  linkCounts
-	sender  pfcSender                  // the first worker's
-	watches [MaxClasses]lossless.Watch // the first worker's, by class
+	sender  pfcSender                          // the first worker's
+	watches [account.MaxClasses]lossless.Watch // the first worker's, by class
 }
 
 // linkCounts counts rare events, each in its own atomic.
@@ -44,8 +45,8 @@ type linkCounts struct {
 	pfcReceived, pfcSent [packet.PFCClasses]atomic.Uint64 // by priority
 	pauseReceived        atomic.Uint64
 	unsent               [unsentReasons]atomic.Uint64
-	expired              [packet.PFCClasses]atomic.Uint64 // by priority
-	detected, restored   [MaxClasses]atomic.Uint64        // by class
+	expired              [packet.PFCClasses]atomic.Uint64  // by priority
+	detected, restored   [account.MaxClasses]atomic.Uint64 // by class
 }
 
 func newLink(f *FlowControl) *link {

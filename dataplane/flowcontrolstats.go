@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"sync/atomic"
 
+	"github.com/cnpgate/cnpgate/dataplane/account"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/telemetry"
 )
@@ -13,8 +14,8 @@ type FlowControlStats struct {
 	PFCReceived, PFCSent [packet.PFCClasses]uint64 // by priority
 	PauseReceived        uint64
 	Unsent               [unsentReasons]uint64
-	Expired              [packet.PFCClasses]uint64 // by priority
-	Detected, Restored   [MaxClasses]uint64        // by class
+	Expired              [packet.PFCClasses]uint64  // by priority
+	Detected, Restored   [account.MaxClasses]uint64 // by class
 }
 
 func (l *link) stats() (s FlowControlStats) {
@@ -45,7 +46,7 @@ func (s *FlowControlStats) addTo(v telemetry.Values) {
 	for reason, name := range unsentNames {
 		v.Add(telemetry.PFCUnsent, name, s.Unsent[reason])
 	}
-	for class := range MaxClasses {
+	for class := range account.MaxClasses {
 		label := strconv.Itoa(class)
 		v.Add(telemetry.PFCStormsDetected, label, s.Detected[class])
 		v.Add(telemetry.PFCStormsRestored, label, s.Restored[class])

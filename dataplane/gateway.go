@@ -97,7 +97,7 @@ func (w *Worker) toProxy(f *host.Frame) Counter {
 // asks may arrive at another one than the flow's packets.
 func (d *Dataplane) notifiedWithin(k *flowtable.Key, now, ns int64) bool {
 	for _, w := range d.workers {
-		if x, state, found := w.flows.Find(k); found && w.accounts.notifiedWithin(x, state.Generation(), now, ns) {
+		if x, state, found := w.flows.Find(k); found && w.accounts.NotifiedWithin(x, state.Generation(), now, ns) {
 			return true
 		}
 	}

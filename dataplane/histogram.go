@@ -83,13 +83,12 @@ func (h *histograms) step(now int64) {
 	h.previous = now
 }
 
-// sample samples the depth of every queue, once for all workers, and publishes the histograms.
-func (w *Worker) sample() {
-	h := &w.histograms
-	h.due = w.now + publishEvery
+// sample publishes the histograms. One worker samples the depth of every queue, for all.
+func (h *histograms) sample(now int64, queues []egress, depths bool) {
+	h.due = now + publishEvery
 	for i := range h.ports {
-		q, port := &w.egress[i], &h.ports[i]
-		if w.id == 0 {
+		q, port := &queues[i], &h.ports[i]
+		if depths {
 			for class := range port.occupancy {
 				port.occupancy[class].add(q.depth[class]+q.others[class], 1)
 				port.occupancy[class].publish()

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane/account"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/keyhash"
@@ -86,7 +87,7 @@ func (w *Worker) law(r *response, b *batch, these mask, depth float64) (marked m
 	if w.now != s.polled {
 		s.interval, s.polled = w.now-s.polled, w.now
 	}
-	class := &w.plane.fair[r.out*MaxClasses+r.class]
+	class := &w.plane.fair[r.out*account.MaxClasses+r.class]
 	if l.Measures(depth) {
 		class.measureUntil(w.now + lawIdle)
 	}
@@ -138,9 +139,9 @@ func (w *Worker) law(r *response, b *batch, these mask, depth float64) (marked m
 		}
 	}
 	if w.inHand = notInHand; w.trace != nil {
-		w.trace.judged(w, these, c.Fair)
+		w.trace.judged(these, c.Fair)
 	}
-	w.lawParts[r.out*MaxClasses+r.class].obeyed.Store(uint64(s.obeyed))
+	w.lawParts[r.out*account.MaxClasses+r.class].obeyed.Store(uint64(s.obeyed))
 	return marked
 }
 
@@ -155,7 +156,7 @@ func (w *Worker) initLaw(c *Config) error {
 		return err
 	}
 	w.lawSenders = newLawSenders(memory, c.Seed)
-	w.lawParts = make([]lawPart, len(c.Ports)*MaxClasses)
+	w.lawParts = make([]lawPart, len(c.Ports)*account.MaxClasses)
 	w.random = keyhash.Fold(c.Seed^0x9e3779b97f4a7c15, uint64(w.id)+0xbf58476d1ce4e5b9) | 1
 	return nil
 }
@@ -166,13 +167,13 @@ func (w *Worker) updateFair(r *response, class *fairClass, depth float64) {
 	if elapsed := w.now - s.epoch; elapsed >= lawEpoch || elapsed < 0 {
 		s.epoch, s.largest = w.now, [2]float64{0, s.largest[0]}
 	}
-	part := &w.lawParts[r.out*MaxClasses+r.class]
+	part := &w.lawParts[r.out*account.MaxClasses+r.class]
 	part.largest.Store(math.Float64bits(max(s.largest[0], s.largest[1])))
 	s.spacing.Update(l, w.now, depth, class.loop.Load())
 	in := congestion.Inflow{Elapsed: w.now - at}
 	sum, paused := uint64(0), int64(0)
 	for _, other := range w.plane.workers {
-		p := &other.lawParts[r.out*MaxClasses+r.class]
+		p := &other.lawParts[r.out*account.MaxClasses+r.class]
 		sum += p.obeyed.Load()
 		in.Largest = max(in.Largest, math.Float64frombits(p.largest.Load()))
 		in.Resumes = in.Resumes || p.resumes.Load()
@@ -196,8 +197,8 @@ func (w *Worker) updateFair(r *response, class *fairClass, depth float64) {
 
 // windowEnded learns from the rate of a flow in a window that has ended.
 func (w *Worker) windowEnded(c *congestion.LawState, class *fairClass, f *lawFlow, x flowtable.Index, window int64) {
-	a := w.accounts.find(x)
-	if a == nil || w.now-a.lastNotified.Load() > lawIdle {
+	a := w.accounts.Find(x)
+	if a == nil || w.now-a.LastNotified.Load() > lawIdle {
 		return
 	}
 	key := w.flows.Key(x)
@@ -242,13 +243,13 @@ func (w *Worker) lawNotify(r *response, b *batch, i int, c *congestion.LawState,
 		f.Reduced(c, s, uint32(x), d.Parameter)
 		w.lawSent(e, x, f, c.Loop)
 		r.state.law.resumes = true
-		w.plane.fair[r.out*MaxClasses+r.class].measureUntil(w.now + limited)
-		w.lawParts[r.out*MaxClasses+r.class].resumes.Store(true)
+		w.plane.fair[r.out*account.MaxClasses+r.class].measureUntil(w.now + limited)
+		w.lawParts[r.out*account.MaxClasses+r.class].resumes.Store(true)
 	case congestion.PPFC:
 		if d.Action, d.Parameter = congestion.Pause, f.Pause(c, b.frames[i].Len+lineOverhead); d.Parameter == 0 {
 			break
 		}
-		w.lawParts[r.out*MaxClasses+r.class].paused.Store(w.now)
+		w.lawParts[r.out*account.MaxClasses+r.class].paused.Store(w.now)
 		if !w.lawSend(r, b, i, f, d) {
 			return false
 		}
@@ -284,7 +285,7 @@ func (w *Worker) lawResume(r *response, b *batch, i int, c *congestion.LawState,
 	if !ok {
 		return
 	}
-	if e := &w.senders.of[w.accounts.get(x).watch()]; e.flow == x && e.elsewhere != 0 && w.now-e.elsewhere < lawElsewhere {
+	if e := &w.senders.of[w.accounts.Get(x).Watch()]; e.flow == x && e.elsewhere != 0 && w.now-e.elsewhere < lawElsewhere {
 		return
 	}
 	if !w.lawSend(r, b, i, f, w.lawRequest(c, congestion.Resume, percent)) {
@@ -311,10 +312,10 @@ func (w *Worker) lawRequest(c *congestion.LawState, a congestion.Action, paramet
 // lawSend sends a request to the sender of a packet. Two in succession differ in the Congestion Level, so that none counts as a replay of the other.
 func (w *Worker) lawSend(r *response, b *batch, i int, f *lawFlow, d congestion.Decision) bool {
 	x := w.flow[i].Index
-	a := w.accounts.get(x)
+	a := w.accounts.Get(x)
 	n := &w.note
 	sent := uint32(0)
-	for _, of := range a.notified {
+	for _, of := range a.Notified {
 		sent += of
 	}
 	d.Level ^= uint8(sent & 1)
@@ -330,7 +331,7 @@ func (w *Worker) lawSend(r *response, b *batch, i int, f *lawFlow, d congestion.
 		w.suppressFlow(r, x, reason)
 		return false
 	}
-	a.notify(w.now)
+	a.SetNotified(w.now)
 	return true
 }
 

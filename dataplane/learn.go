@@ -26,14 +26,13 @@ func (w *Worker) learn(b *batch) {
 		}
 		data, p := w.frame(b, i)
 		w.learner.Observe(flows[i].Index, flowtable.KeyOf(&records[i]), p, data, w.now)
-		w.nameAnew(flows, flows[i])
+		replace(flows, flows[i], w.flows.Ref(flows[i].Index))
 		w.inHand = notInHand
 	}
 }
 
-// nameAnew gives packets the Ref of the flow that has replaced theirs, if its QPs were found to serve another connection.
-func (w *Worker) nameAnew(flows []flowtable.Ref, was flowtable.Ref) {
-	is := w.flows.Ref(was.Index)
+// replace gives packets the Ref of the flow that has replaced theirs, if its QPs were found to serve another connection.
+func replace(flows []flowtable.Ref, was, is flowtable.Ref) {
 	if is == was {
 		return
 	}

@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane/account"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
@@ -49,15 +50,15 @@ func (w *Worker) recordSuppressed(r *response, x flowtable.Index, s Suppression)
 	to.Decision, to.Format, to.To, to.Outcome, to.Reason = congestion.Decision{}, 0, packet.Addr{}, Suppressed, s
 	to.FlowBytes, to.FlowRate, to.Length = w.learner.Bytes(x), 0, 0
 	to.In, to.Out, to.Class, to.Cause, to.Raised = uint8(r.in), uint8(r.out), uint8(r.class), r.cause, false
-	w.recordState(to, x, w.accounts.known(x), r.state)
+	w.recordState(to, x, w.accounts.Known(x), r.state)
 }
 
 // recordState notes the time, the flow, and the state of the queue.
-func (w *Worker) recordState(r *recordSlot, x flowtable.Index, a *account, q *classState) {
+func (w *Worker) recordState(r *recordSlot, x flowtable.Index, a *account.Flow, q *classState) {
 	r.Time = w.now + w.plane.wallClock.Load()
 	state := w.flows.State(x)
 	r.Key, r.Flow, r.QP = *w.flows.Key(x), flowtable.Ref{Index: x, Generation: state.Generation()}, w.learner.Answer(x, state.Answer())
-	r.Metrics, r.Threshold, r.Queued = q.metrics, q.threshold, uint64(w.accounts.share(x, a, r.Class).queued)
+	r.Metrics, r.Threshold, r.Queued = q.metrics, q.threshold, uint64(w.accounts.Share(x, a, r.Class).Queued)
 }
 
 // arrived is the state of the queue for a notification about a packet that arrived with CE: it says nothing about a queue here.

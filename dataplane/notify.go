@@ -3,6 +3,7 @@ package dataplane
 import (
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane/account"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -26,8 +27,8 @@ func (w *Worker) notify(r *response, b *batch, i int) {
 		w.suppress(r.in, FlowUnknown)
 		return
 	}
-	account := w.accounts.begun(w.flow[i])
-	if uint64(w.accounts.share(x, account, uint8(r.class)).queued) < r.least {
+	account := w.accounts.Begun(w.flow[i])
+	if uint64(w.accounts.Share(x, account, uint8(r.class)).Queued) < r.least {
 		if w.trace != nil {
 			w.trace.skips(i, SmallShare)
 		}
@@ -85,7 +86,7 @@ func (w *Worker) notify(r *response, b *batch, i int) {
 		return
 	}
 	r.state.sent++
-	account.notify(w.now)
+	account.SetNotified(w.now)
 	w.senders.notified(sender, n, r.metrics.Depth)
 }
 
@@ -133,7 +134,7 @@ func (n *note) choose(w *Worker, x flowtable.Index, k *flowtable.Key, group bool
 }
 
 // ask chooses the recipient of the decision in w.note, and sends it.
-func (w *Worker) ask(b *batch, i int, a *account, target *cnpgen.Target) Suppression {
+func (w *Worker) ask(b *batch, i int, a *account.Flow, target *cnpgen.Target) Suppression {
 	if reason := w.choose(b, i); reason != allowed {
 		return reason
 	}
@@ -142,7 +143,7 @@ func (w *Worker) ask(b *batch, i int, a *account, target *cnpgen.Target) Suppres
 
 // send sends the decision in w.note to the recipient that choose has chosen, or says why it can't. It writes the target once nothing but the
 // building of the notification can fail.
-func (w *Worker) send(b *batch, i int, a *account, target *cnpgen.Target) Suppression {
+func (w *Worker) send(b *batch, i int, a *account.Flow, target *cnpgen.Target) Suppression {
 	n := &w.note
 	n.flow, n.account, n.target = w.flow[i].Index, a, target
 	if reason := w.admit(n); reason != allowed {
@@ -163,7 +164,7 @@ func (w *Worker) send(b *batch, i int, a *account, target *cnpgen.Target) Suppre
 		b.byFastCNP |= 1 << i
 	}
 	if !n.observed {
-		a.notified[n.format]++
+		a.Notified[n.format]++
 	}
 	return allowed
 }
@@ -196,18 +197,10 @@ func (w *Worker) suppressFlow(r *response, x flowtable.Index, s Suppression) {
 	w.suppress(r.in, s)
 }
 
-// trackForOthers tracks the shares of a class while any worker may notify a sender of it: the other workers need its largest shares.
-func (w *Worker) trackForOthers(port, class int) {
-	q := &w.egress[port]
-	if w.ports[port].Role == WAN && w.policy.Ports[port].Level(q.depth[class]+q.others[class]) == congestion.Second {
-		q.track(class)
-	}
-}
-
 // due reports whether the flow's sender was not notified within the minimum interval (draft-tian 5.5), by this worker or by another one
 // that received packets of the flow.
-func (w *Worker) due(p *PortPolicy, x flowtable.Index, a *account) bool {
-	return p.PerFlow.Ready(a.lastNotified.Load(), w.now) && (len(w.plane.workers) == 1 || w.dueElsewhere(p, x))
+func (w *Worker) due(p *PortPolicy, x flowtable.Index, a *account.Flow) bool {
+	return p.PerFlow.Ready(a.LastNotified.Load(), w.now) && (len(w.plane.workers) == 1 || w.dueElsewhere(p, x))
 }
 
 // dueElsewhere is due for the other workers.
@@ -217,7 +210,7 @@ func (w *Worker) dueElsewhere(p *PortPolicy, x flowtable.Index) bool {
 			continue
 		}
 		y, state, found := other.flows.Find(w.flows.Key(x))
-		if found && !p.PerFlow.Ready(other.accounts.lastNotifiedOf(y, state.Generation()), w.now) {
+		if found && !p.PerFlow.Ready(other.accounts.LastNotifiedOf(y, state.Generation()), w.now) {
 			return false
 		}
 	}
@@ -238,7 +231,7 @@ type note struct {
 	raised              bool        // as in NotificationRecord
 	to                  packet.Addr // the sender, or its proxy
 	flow                flowtable.Index
-	account             *account // of the flow
+	account             *account.Flow // of the flow
 	decision            congestion.Decision
 	flowBytes, flowRate uint64 // as in NotificationRecord
 	target              *cnpgen.Target

@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"github.com/cnpgate/cnpgate/dataplane/account"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/pairing"
 )
@@ -15,25 +16,23 @@ type observer struct {
 // Begin implements flowtable.Observer.
 func (o *observer) Begin(x flowtable.Index) {
 	o.w.learner.Begin(x)
-	if o.w.trace != nil {
-		o.w.trace.began(x)
-	}
+	o.w.trace.began(x)
 }
 
 // End implements flowtable.Observer.
 func (o *observer) End(x flowtable.Index, why flowtable.Ending) {
 	if o.ended != nil {
-		o.w.record(x, &o.record)
+		o.record.of(o.w, x)
 		if o.record.Ended == pairing.Open {
 			o.record.Ended = endings[why]
 		}
 		o.ended(&o.record)
 	}
-	if a := o.w.accounts.find(x); a != nil {
+	if a := o.w.accounts.Find(x); a != nil {
 		o.w.senders.release(a)
-		o.w.endShares(x, a)
-		paced := a.paced
-		a.begin(a.generation.Load() + 1) // of the next flow, so that the tags of queued frames match no account
+		o.endShares(x, a)
+		paced := a.Paced
+		a.Begin(a.Generation.Load() + 1) // of the next flow, so that the tags of queued frames match no account
 		if why == flowtable.Renewed && paced != 0 {
 			o.w.stayPaced(x, a, paced)
 		}
@@ -47,13 +46,14 @@ var endings = [...]pairing.Ending{
 }
 
 // endShares counts the bytes that a flow has in the classes of its queue as those of an ended flow.
-func (w *Worker) endShares(x flowtable.Index, a *account) {
-	if a.queued == 0 && !a.spread() {
+func (o *observer) endShares(x flowtable.Index, a *account.Flow) {
+	if a.Queued == 0 && !a.Spread() {
 		return
 	}
+	w := o.w
 	shares := w.egress[w.ports[w.flows.Key(x).Port].Peer].shares
-	if !a.spread() {
-		shares[a.class()].end(x, a)
+	if !a.Spread() {
+		shares[a.Class()].end(x, a)
 		return
 	}
 	for class := range shares {

@@ -25,8 +25,8 @@ func TestEndedRecords(t *testing.T) {
 		}
 	}
 	x := w.see(testKey(0), 1)
-	w.accounts.get(x).marked = 7
-	w.accounts.get(x).notified[congestion.LongHaulCNP] = 1
+	w.accounts.Get(x).Marked = 7
+	w.accounts.Get(x).Notified[congestion.LongHaulCNP] = 1
 	w.flows.Renew(x, 2)
 	want(testKey(0), pairing.EndedReuse, 7, 1)
 	w.see(testKey(1), 3)

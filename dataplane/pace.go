@@ -3,6 +3,7 @@ package dataplane
 import (
 	"math/bits"
 
+	"github.com/cnpgate/cnpgate/dataplane/account"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -72,8 +73,8 @@ func (w *Worker) pace(b *batch, out int, all mask) (held mask) {
 // behindResponses reports whether READ responses of a flow may be held. An ACK must not overtake them: the requester would consider them
 // lost, and request the data again. It may overtake requests, whose PSNs are the other side's.
 func (w *Worker) behindResponses(out int, x flowtable.Index) bool {
-	a := w.accounts.find(x)
-	return a != nil && a.paced != 0 && w.egress[out].pacer.flows.of[a.paced].responses
+	a := w.accounts.Find(x)
+	return a != nil && a.Paced != 0 && w.egress[out].pacer.flows.of[a.Paced].responses
 }
 
 // slowedAs returns the slot of what a packet is slowed down as: the host that it is for, or at a WAN port its flow. It is 0 if that is not
@@ -117,13 +118,13 @@ func (w *Worker) holdBack(b *batch, i, out int, flow flowtable.Ref) bool {
 		w.counters.add(out, PacedTooMany, 1)
 		return false
 	}
-	a, served := w.accounts.get(flow.Index), min(w.learner.Bytes(flow.Index), longFlow)
-	place := uint32(a.paced)
+	a, served := w.accounts.Get(flow.Index), min(w.learner.Bytes(flow.Index), longFlow)
+	place := uint32(a.Paced)
 	if h := &p.hosts.of[at]; h.enforced.linked {
 		place = h.flows // of the one flow, even if its frames are held from before it got this Ref
 	}
 	place = p.hold(at, f, w.classOf(b.port, &w.records[i]), flow, place, served)
-	a.paced = uint16(place)
+	a.Paced = uint16(place)
 	if place == 0 { // for too many flows frames are held
 		w.counters.add(out, PacedTooMany, 1)
 		return false
@@ -136,11 +137,11 @@ func (w *Worker) holdBack(b *batch, i, out int, flow flowtable.Ref) bool {
 
 // stayPaced gives held frames to the flow that replaces theirs in the same place of the table, with the same key: its packets must not overtake them.
 // It may be the same connection, of which more packets were lost than pairing follows. a is the account of the new flow.
-func (w *Worker) stayPaced(x flowtable.Index, a *account, place uint16) {
-	is := a.generation.Load()
+func (w *Worker) stayPaced(x flowtable.Index, a *account.Flow, place uint16) {
+	is := a.Generation.Load()
 	held := &w.egress[w.ports[w.flows.Key(x).Port].Peer].pacer.flows.of[place]
 	if held.ref == (flowtable.Ref{Index: x, Generation: is - 1}) { // otherwise the place has become another flow's
-		a.paced, held.ref.Generation = place, is
+		a.Paced, held.ref.Generation = place, is
 	}
 }
 
@@ -155,8 +156,8 @@ func (w *Worker) goOn(out int, at uint32) {
 	held, ref := p.next(at)
 	f, class, braked := held.frame, int(held.class), p.hosts.of[at].enforced.braked
 	if last := p.leave(at, w.now); last {
-		if a, ok := w.accounts.named(ref); ok {
-			a.paced = 0
+		if a, ok := w.accounts.Named(ref); ok {
+			a.Paced = 0
 		}
 	}
 	if !w.flows.Live(ref) {
@@ -191,7 +192,7 @@ func (w *Worker) markHeld(out, class int, f burst.Frame, flow flowtable.Ref) {
 	q.states[class].marked++
 	w.counters.add(out, ECNMarked, 1)
 	if flow.Index != flowtable.None {
-		w.accounts.get(flow.Index).marked++
+		w.accounts.Get(flow.Index).Marked++
 	}
 }
 

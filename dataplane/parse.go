@@ -3,6 +3,7 @@ package dataplane
 import (
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
+	"github.com/cnpgate/cnpgate/internal/fastpath"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
@@ -12,7 +13,7 @@ func (w *Worker) parse(port int, rx []burst.Frame) (b batch) {
 	rx = rx[:min(len(rx), burst.MaxSize)] // as it is: for the compiler, which then knows where i ends
 	b.frames = rx
 	for i := 0; i < len(rx); i++ {
-		run := packet.ParsePlain(w.batch.Base, rx[i:], uint64(port), w.records[i:])
+		run := fastpath.ParsePlain(w.batch.Base, rx[i:], uint64(port), w.records[i:])
 		if run.N > 0 {
 			w.parsedRun(&b, i, &run)
 			i += run.N
@@ -28,7 +29,7 @@ func (w *Worker) parse(port int, rx []burst.Frame) (b batch) {
 
 // parsedRun adds a run of plain frames, which begins at place first. Most runs have one traffic class; otherwise the class of each packet
 // counts.
-func (w *Worker) parsedRun(b *batch, first int, run *packet.Run) {
+func (w *Worker) parsedRun(b *batch, first int, run *fastpath.Run) {
 	b.bytes += run.Bytes
 	records := w.records[first : first+run.N]
 	w.noteClass(b, first, &records[0])

@@ -26,17 +26,6 @@ const (
 	probesEach    = 3     // of a flow, before a flow to another receiver is tracked
 )
 
-// psnMask is the width of a PSN, psnHalf half of their number: a PSN is beyond another one if it is less than psnHalf ahead.
-const (
-	psnMask = 1<<24 - 1
-	psnHalf = 1 << 23
-)
-
-func beyond(psn, other uint32) bool {
-	d := (psn - other) & psnMask
-	return d != 0 && d < psnHalf
-}
-
 // probe is a data packet in flight whose acknowledgement may arrive at any worker. Each port has at most one at a time. Its time of
 // departure distinguishes it from earlier ones.
 type probe struct {
@@ -128,7 +117,7 @@ func acknowledged(p *packet.Record) bool {
 
 // noteHighest updates highest with the packets that the learner has only counted.
 func (w *Worker) noteHighest(t *tracker) {
-	if last, ok := w.learner.LastRequest(t.flow.Index); ok && beyond(last, t.highest) {
+	if last, ok := w.learner.LastRequest(t.flow.Index); ok && !packet.PSNAtMost(last, t.highest) {
 		t.highest = last
 	}
 }
@@ -139,7 +128,7 @@ func (w *Worker) observed(out int, t *tracker, p *packet.Record) {
 	w.noteHighest(t)
 	switch role := p.Opcode.Role(); {
 	case role != packet.Request && role != packet.ReadRequest:
-	case beyond(p.PSN, t.highest):
+	case !packet.PSNAtMost(p.PSN, t.highest):
 		t.highest = p.PSN
 	case t.timed != 0:
 		w.plane.paths[out].probe.end(t.timed)
@@ -179,7 +168,7 @@ func (w *Worker) beginProbe(b *batch, out int, t *tracker) {
 	ahead := uint64(0)
 	for i := range b.frames {
 		p := &w.records[i]
-		if w.flow[i] == t.flow && acknowledged(p) && beyond(p.PSN, t.highest) && asksForACK(w.batch.Bytes(b.frames[i]), w.headers(b, i)) {
+		if w.flow[i] == t.flow && acknowledged(p) && !packet.PSNAtMost(p.PSN, t.highest) && asksForACK(w.batch.Bytes(b.frames[i]), w.headers(b, i)) {
 			w.timePacket(out, t, i, w.departure(out, w.classOf(b.port, p), ahead))
 			break
 		}
@@ -245,7 +234,7 @@ func (w *Worker) matchACKs(b *batch, path *path, began int64) {
 		}
 		from := packet.Addr{Hi: p.receiverHi.Load(), Lo: p.receiverLo.Load()}
 		to := packet.Addr{Hi: p.senderHi.Load(), Lo: p.senderLo.Load()}
-		if a.Flow.Src != from || a.Flow.Dst != to || uint64(a.Flow.Scope) != p.scope.Load() || (a.PSN-psn)&psnMask > (p.highest.Load()-psn)&psnMask ||
+		if a.Flow.Src != from || a.Flow.Dst != to || uint64(a.Flow.Scope) != p.scope.Load() || (a.PSN-psn)&packet.PSNMask > (p.highest.Load()-psn)&packet.PSNMask ||
 			!packet.DecodeAETH(w.batch.Bytes(b.frames[i])[w.headers(b, i).Ext():]).IsACK() {
 			continue
 		}

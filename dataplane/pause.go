@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"github.com/cnpgate/cnpgate/dataplane/account"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/lossless"
 )
@@ -8,7 +9,7 @@ import (
 // classSet has a bit for each class of a queue, and one for its notifications.
 type classSet uint16
 
-const ofNotifications = MaxClasses // the bit of notifications in a classSet
+const ofNotifications = account.MaxClasses // the bit of notifications in a classSet
 
 func (s classSet) has(class int) bool { return s&(1<<(uint(class)%16)) != 0 }
 

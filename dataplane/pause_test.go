@@ -6,6 +6,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/account"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 	"github.com/cnpgate/cnpgate/lossless"
@@ -303,7 +304,7 @@ func TestAnyMACControl(t *testing.T) {
 			r.Plane.Worker(worker).Step()
 		}
 		r.Drain()
-		if s := r.Plane.Port(wan); s.Frames != [dataplane.MaxClasses]int64{} {
+		if s := r.Plane.Port(wan); s.Frames != [account.MaxClasses]int64{} {
 			t.Fatalf("%v frames wait in the end", s.Frames)
 		}
 		r.Close(t)

@@ -3,6 +3,7 @@ package dataplane
 import (
 	"math/bits"
 
+	"github.com/cnpgate/cnpgate/dataplane/account"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/lossless"
@@ -13,7 +14,7 @@ const pfcFrame = 60
 
 // pfcSender makes the PFC frames of one link. It owns one buffer, so that notifications can't leave it without one.
 type pfcSender struct {
-	classes [MaxClasses]lossless.Xoff
+	classes [account.MaxClasses]lossless.Xoff
 	buffer  burst.Frame // Buf is 0 while it has none
 	due     uint8       // priorities in the next frame
 }

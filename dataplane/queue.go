@@ -18,9 +18,7 @@ func (w *Worker) queue(b *batch) {
 		held := w.pace(b, out, all)
 		held |= all & b.gone
 		all &^= held
-		if w.trace != nil {
-			w.trace.each(held&^b.gone, func(t *tracedPacket) { t.Paced = true })
-		}
+		w.trace.each(held&^b.gone, func(t *tracedPacket) { t.Paced = true })
 		w.lawHeld(b, out, held)
 	}
 	if b.oneClass {
@@ -60,9 +58,7 @@ func (w *Worker) queueClass(b *batch, class int, these mask, bytes uint64) {
 		these, bytes = w.queueFitting(b, class, these)
 		w.lawHeld(b, out, arrived&^these)
 	}
-	if w.trace != nil {
-		w.trace.queued(out, class, these, before)
-	}
+	w.trace.queued(out, class, these, before)
 	w.counters.watermark(out, class, before+bytes)
 	w.respond(b, class, these, before, bytes)
 }

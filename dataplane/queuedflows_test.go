@@ -5,6 +5,7 @@ import (
 	"math/rand"
 	"testing"
 
+	"github.com/cnpgate/cnpgate/dataplane/account"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -110,11 +111,11 @@ func queuedFlows(seed int64) (did happened, err error) {
 			w.flows.Lookup(records(keys[:n]...), w.now, found[:n])
 			for i := range n {
 				if x := found[i].Index; x != flowtable.None && r.Intn(20) == 0 { // its QPs serve another connection
-					if w.accounts.get(x).queued > 0 {
+					if w.accounts.Get(x).Queued > 0 {
 						did.renewed++
 					}
 					w.flows.Renew(x, w.now)
-					w.nameAnew(found[:n], found[i])
+					replace(found[:n], found[i], w.flows.Ref(x))
 				}
 			}
 			q := &w.egress[p]
@@ -198,13 +199,13 @@ func checkQueuedFlows(w *Worker, model *[2][2][]modelFrame, did *happened) error
 				continue
 			}
 			for x, n := range mine {
-				a := w.accounts.known(x)
-				part := w.accounts.share(x, a, uint8(c))
-				if a != w.accounts.get(x) || uint64(part.queued) != n {
-					return fmt.Errorf("port %d class %d flow %d: %d queued, want %d", p, c, x, part.queued, n)
+				a := w.accounts.Known(x)
+				part := w.accounts.Share(x, a, uint8(c))
+				if a != w.accounts.Get(x) || uint64(part.Queued) != n {
+					return fmt.Errorf("port %d class %d flow %d: %d queued, want %d", p, c, x, part.Queued, n)
 				}
-				if (part.rank != 0) != s.ranked {
-					return fmt.Errorf("rank %d, ranked %v", part.rank, s.ranked)
+				if (part.Rank != 0) != s.ranked {
+					return fmt.Errorf("rank %d, ranked %v", part.Rank, s.ranked)
 				}
 				if len(queued[x]) == 2 {
 					did.spread++
@@ -223,14 +224,14 @@ func checkQueuedFlows(w *Worker, model *[2][2][]modelFrame, did *happened) error
 		if !w.flows.State(x).Live() {
 			continue
 		}
-		a, sum := w.accounts.get(x), uint64(0)
-		for c := range MaxClasses {
+		a, sum := w.accounts.Get(x), uint64(0)
+		for c := range account.MaxClasses {
 			sum += queued[x][c]
-			if part := w.accounts.share(x, a, uint8(c)); uint64(part.queued) != queued[x][c] || part.queued == 0 && part.rank != 0 {
-				return fmt.Errorf("flow %d class %d: %d queued, rank %d, want %d", x, c, part.queued, part.rank, queued[x][c])
+			if part := w.accounts.Share(x, a, uint8(c)); uint64(part.Queued) != queued[x][c] || part.Queued == 0 && part.Rank != 0 {
+				return fmt.Errorf("flow %d class %d: %d queued, rank %d, want %d", x, c, part.Queued, part.Rank, queued[x][c])
 			}
 		}
-		if got := w.accounts.queuedBytes(x, a); got != sum {
+		if got := w.accounts.QueuedBytes(x, a); got != sum {
 			return fmt.Errorf("flow %d: %d queued in all classes, want %d", x, got, sum)
 		}
 	}

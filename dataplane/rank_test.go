@@ -41,11 +41,11 @@ func TestTrackedShares(t *testing.T) {
 			},
 			"end": func(t *rapid.T) {
 				x := rapid.SampledFrom(index).Draw(t, "flow")
-				if f := a.find(x); f != nil {
+				if f := a.Find(x); f != nil {
 					q.shares[0].end(x, f)
-					f.begin(f.generation.Load() + 1)
+					f.Begin(f.Generation.Load() + 1)
 				}
-				a.flows.Renew(x, 2)
+				a.Flows.Renew(x, 2)
 			},
 			"ask": func(t *rapid.T) {
 				q.track(0)
@@ -111,8 +111,8 @@ func checkTracked(t *rapid.T, q *egress, index []flowtable.Index) {
 		}
 		all.bytes += uint64(want)
 		all.squares += uint64(want) * uint64(want)
-		if a := s.accounts.get(x); a.queued != want || a.rank != 0 != (s.ranked && want > 0) {
-			t.Fatalf("flow %d has %d bytes and rank %d, want %d bytes", x, a.queued, a.rank, want)
+		if a := s.accounts.Get(x); a.Queued != want || a.Rank != 0 != (s.ranked && want > 0) {
+			t.Fatalf("flow %d has %d bytes and rank %d, want %d bytes", x, a.Queued, a.Rank, want)
 		}
 	}
 	if got := q.sums(0); s.tracked && got != all {

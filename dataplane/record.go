@@ -24,15 +24,15 @@ type FlowRecord struct {
 	Ended        pairing.Ending // pairing.Open while the flow is alive
 }
 
-// record writes a flow's record. It also works for a flow that is about to end.
-func (w *Worker) record(x flowtable.Index, r *FlowRecord) {
+// of makes it the record of a worker's flow, which may be about to end.
+func (r *FlowRecord) of(w *Worker, x flowtable.Index) {
 	r.Flow, r.At, r.LastSeen = w.flows.Ref(x), w.now, w.flows.LastSeen(x)
 	r.Key, r.Traffic, r.View = *w.flows.Key(x), w.learner.Traffic(x), w.learner.View(x)
 	r.Ended = r.View.Ended()
 	r.Unresponsive = w.lawSenders.unresponsive(&r.Key)
 	r.Queued, r.Marked, r.Notified = 0, 0, [congestion.Formats]uint32{}
-	if a := w.accounts.find(x); a != nil {
-		r.Queued, r.Marked, r.Notified = w.accounts.queuedBytes(x, a), a.marked, a.notified
+	if a := w.accounts.Find(x); a != nil {
+		r.Queued, r.Marked, r.Notified = w.accounts.QueuedBytes(x, a), a.Marked, a.Notified
 	}
 }
 
@@ -45,7 +45,7 @@ func (w *Worker) Records() iter.Seq[*FlowRecord] {
 			if !w.flows.State(x).Live() {
 				continue
 			}
-			if w.record(x, &r); !yield(&r) {
+			if r.of(w, x); !yield(&r) {
 				return
 			}
 		}

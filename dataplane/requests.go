@@ -89,7 +89,7 @@ func (w *Worker) answerRequests(b *batch) {
 // are those of the gateway's own notifications.
 func (w *Worker) translate(b *batch, i int, level uint8) {
 	x, out := w.flow[i].Index, w.ports[b.port].Peer
-	a, policy := w.accounts.get(x), &w.policy.Ports[out]
+	a, policy := w.accounts.Get(x), &w.policy.Ports[out]
 	r := response{in: b.port, out: out, class: w.classOf(b.port, &w.records[i]), policy: policy, cause: congestion.ByProxy, state: &arrived}
 	if !w.due(policy, x, a) {
 		w.suppressFlow(&r, x, FlowLimit)
@@ -101,6 +101,6 @@ func (w *Worker) translate(b *batch, i int, level uint8) {
 		w.suppressFlow(&r, x, reason)
 		return
 	}
-	a.notify(w.now)
+	a.SetNotified(w.now)
 	w.counters.add(b.port, ProxyTranslatedFirst+Counter(w.note.format), 1)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
-	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/fastpath"
 )
 
 // classState is the congestion state of a worker's part of one class of an egress queue.
@@ -106,7 +106,7 @@ func above(frames []burst.Frame, these mask, depth, threshold uint64) mask {
 func (w *Worker) mark(b *batch, out int, state *classState, these mask) {
 	n := len(b.frames)
 	if w.policy.observesAt(out) {
-		markable := packet.Markable(w.records[:n], uint64(these))
+		markable := fastpath.Markable(w.records[:n], uint64(these))
 		if w.trace != nil {
 			w.trace.marked(these, mask(markable), true)
 		}
@@ -115,14 +115,14 @@ func (w *Worker) mark(b *batch, out int, state *classState, these mask) {
 		w.counters.add(out, ECNObserved, count)
 		return
 	}
-	marked := packet.MarkBurst(w.batch.Base, b.frames, w.records[:n], uint64(these))
+	marked := fastpath.MarkBurst(w.batch.Base, b.frames, w.records[:n], uint64(these))
 	if w.trace != nil {
 		w.trace.marked(these, mask(marked), false)
 	}
 	if marked == 0 {
 		return
 	}
-	w.accounts.mark(w.flow[:n], mask(marked))
+	w.accounts.Mark(w.flow[:n], marked)
 	count := uint64(bits.OnesCount64(marked))
 	state.marked += count
 	w.counters.add(out, ECNMarked, count)
@@ -156,7 +156,7 @@ func (w *Worker) survey(r *response, b *batch, these mask) {
 		if w.note.decision = r.decision; w.choose(b, i) != allowed {
 			continue
 		}
-		sender, bytes := w.senders.watch(x, w.accounts.get(x), r), w.learner.Bytes(x)
+		sender, bytes := w.senders.watch(x, w.accounts.Get(x), r), w.learner.Bytes(x)
 		sender.Observe(&r.policy.Response, w.now, bytes, r.metrics.Depth)
 		sender.throughput.Observe(w.now, bytes)
 	}

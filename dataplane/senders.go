@@ -7,6 +7,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane/account"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/keyhash"
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -36,6 +37,8 @@ const (
 	watchedSenders = 4095
 	sendersLooked  = 8
 )
+
+var _ [account.MaxWatch - watchedSenders]struct{} // an account has space for a place
 
 // senderHashes is the number of hashes of sender addresses, longestChain the maximum of entries with one hash that are checked.
 const (
@@ -93,9 +96,9 @@ func (s *senders) unlink(n uint16) {
 
 // watch returns the entry of a flow's sender, a new one if it has none. If there is no slot, it returns an empty entry that is not kept:
 // the sender is notified as if for the first time, and gets no Resume.
-func (s *senders) watch(x flowtable.Index, a *account, r *response) *watched {
-	e := &s.of[a.watch()]
-	if a.watch() == 0 || e.flow != x || int(e.out) != r.out || int(e.class) != r.class || e.generation != a.generation.Load() {
+func (s *senders) watch(x flowtable.Index, a *account.Flow, r *response) *watched {
+	e := &s.of[a.Watch()]
+	if a.Watch() == 0 || e.flow != x || int(e.out) != r.out || int(e.class) != r.class || e.generation != a.Generation.Load() {
 		e = s.begin(x, a, r)
 	}
 	e.seen = s.in.now
@@ -103,12 +106,12 @@ func (s *senders) watch(x flowtable.Index, a *account, r *response) *watched {
 }
 
 // begin makes a new entry of a flow's sender.
-func (s *senders) begin(x flowtable.Index, a *account, r *response) *watched {
+func (s *senders) begin(x flowtable.Index, a *account.Flow, r *response) *watched {
 	s.release(a)
 	place := s.place(r)
-	a.setWatch(place)
+	a.SetWatch(place)
 	e := &s.of[place]
-	*e = watched{flow: x, generation: a.generation.Load(), in: uint8(r.in), out: uint8(r.out), class: uint8(r.class)}
+	*e = watched{flow: x, generation: a.Generation.Load(), in: uint8(r.in), out: uint8(r.out), class: uint8(r.class)}
 	if place != 0 {
 		s.link(place)
 	}
@@ -133,24 +136,24 @@ func (s *senders) place(r *response) uint16 {
 		return 0
 	}
 	s.unlink(uint16(oldest))
-	if a := s.in.accounts.find(s.of[oldest].flow); a != nil && int(a.watch()) == oldest {
-		a.setWatch(0)
+	if a := s.in.accounts.Find(s.of[oldest].flow); a != nil && int(a.Watch()) == oldest {
+		a.SetWatch(0)
 	}
 	return uint16(oldest)
 }
 
 // release frees the entry of a flow's sender, if it has one.
-func (s *senders) release(a *account) {
-	if a.watch() == 0 {
+func (s *senders) release(a *account.Flow) {
+	if a.Watch() == 0 {
 		return
 	}
-	e := &s.of[a.watch()]
+	e := &s.of[a.Watch()]
 	if e.Slowed {
 		s.state(e).slowed--
 	}
-	s.unlink(a.watch())
+	s.unlink(a.Watch())
 	*e = watched{}
-	a.setWatch(0)
+	a.SetWatch(0)
 }
 
 func (s *senders) state(e *watched) *classState {
@@ -187,8 +190,8 @@ func (s *senders) notifiedElsewhere(port int, r *paceRequest) {
 		e := &s.of[n]
 		n = e.next
 		k := s.in.flows.Key(e.flow)
-		a := s.in.accounts.find(e.flow)
-		if int(e.out) != port || a == nil || a.generation.Load() != e.generation {
+		a := s.in.accounts.Find(e.flow)
+		if int(e.out) != port || a == nil || a.Generation.Load() != e.generation {
 			continue
 		}
 		named, known := s.in.learner.SourceQP(e.flow)
@@ -201,7 +204,7 @@ func (s *senders) notifiedElsewhere(port int, r *paceRequest) {
 		state := s.state(e)
 		e.reached = true
 		e.NotifiedElsewhere(&s.in.policy.Ports[e.out].Response, state.metrics, state.cause)
-		a.notify(s.in.now)
+		a.SetNotified(s.in.now)
 		e.elsewhere = s.in.now
 	}
 }
@@ -256,7 +259,7 @@ func (w *Worker) resumeSenders(port, class int, m congestion.Metrics, policy *Po
 			continue
 		}
 		n := &w.note
-		*n = note{format: e.format, to: e.target.Src, flow: e.flow, account: w.accounts.known(e.flow), decision: d, target: &e.target, sourceQP: e.sourceQP,
+		*n = note{format: e.format, to: e.target.Src, flow: e.flow, account: w.accounts.Known(e.flow), decision: d, target: &e.target, sourceQP: e.sourceQP,
 			flowBytes: w.learner.Bytes(e.flow), flowRate: e.throughput.Rate(w.now, w.learner.Bytes(e.flow))}
 		w.about(int(e.in), port, class, s.state(e), 0)
 		if policy.Resumes && e.format.Expresses(congestion.Resume) && !w.resumeSender(e, n) {
@@ -286,9 +289,9 @@ func (w *Worker) resumeSender(e *watched, n *note) bool {
 		w.suppress(int(n.in), reason)
 		return reason == NotBuilt
 	}
-	a.notify(w.now)
+	a.SetNotified(w.now)
 	if !w.policy.observes(int(n.out), n.format) {
-		a.notified[n.format]++
+		a.Notified[n.format]++
 	}
 	return true
 }

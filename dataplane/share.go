@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane/account"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
 )
@@ -13,7 +14,7 @@ import (
 // share holds its bytes (accounts.share). To find the flow with most bytes, the flows in a long queue are ranked in a binary heap, largest
 // first; share.rank is a flow's place in it, so that a frame that enters or leaves takes a few steps and no search.
 type flowShares struct {
-	accounts *accounts
+	accounts *account.Table
 	class    uint8
 	heap     []uint64 // bytes << 32 | flow; place 0 is unused
 	n        int      // flows in the heap
@@ -26,7 +27,7 @@ type flowShares struct {
 }
 
 // newFlowShares needs memory of 8 bytes for each flow that can be queued, and 8 more.
-func newFlowShares(memory []byte, a *accounts, class int) flowShares {
+func newFlowShares(memory []byte, a *account.Table, class int) flowShares {
 	return flowShares{accounts: a, class: uint8(class), heap: unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(memory))), len(memory)/8)}
 }
 
@@ -63,12 +64,12 @@ func (s *flowShares) top(to []uint64) {
 }
 
 // add counts a frame that enters the queue for its flow, whose account is f.
-func (s *flowShares) add(x flowtable.Index, f *account, bytes uint32) {
+func (s *flowShares) add(x flowtable.Index, f *account.Flow, bytes uint32) {
 	if x == flowtable.None {
 		s.other += uint64(bytes)
 		return
 	}
-	part := s.accounts.growing(x, f, s.class)
+	part := s.accounts.Growing(x, f, s.class)
 	s.grow(part, bytes)
 	if s.ranked {
 		s.raise(x, part)
@@ -76,9 +77,9 @@ func (s *flowShares) add(x flowtable.Index, f *account, bytes uint32) {
 }
 
 // grow adds to the share of a flow, but doesn't touch the heap.
-func (s *flowShares) grow(part *share, bytes uint32) {
-	s.squares += uint64(bytes) * (2*uint64(part.queued) + uint64(bytes))
-	part.queued += bytes
+func (s *flowShares) grow(part *account.Share, bytes uint32) {
+	s.squares += uint64(bytes) * (2*uint64(part.Queued) + uint64(bytes))
+	part.Queued += bytes
 }
 
 // countAll counts frames that were queued while shares were not tracked.
@@ -90,10 +91,10 @@ func (s *flowShares) countAll(frames []burst.Frame, tags []flowtable.Ref) {
 		switch {
 		case t.Index == flowtable.None:
 			s.other += uint64(size)
-		case !a.flows.Live(t):
+		case !a.Flows.Live(t):
 			s.ended += uint64(size)
 		default:
-			s.grow(a.growing(t.Index, a.begun(t), s.class), size)
+			s.grow(a.Growing(t.Index, a.Begun(t), s.class), size)
 		}
 	}
 }
@@ -102,8 +103,8 @@ func (s *flowShares) countAll(frames []burst.Frame, tags []flowtable.Ref) {
 func (s *flowShares) forget(tags []flowtable.Ref) {
 	a := s.accounts
 	for _, t := range tags {
-		if f, ok := a.named(t); ok {
-			*a.share(t.Index, f, s.class) = share{}
+		if f, ok := a.Named(t); ok {
+			*a.Share(t.Index, f, s.class) = account.Share{}
 		}
 	}
 }
@@ -112,10 +113,10 @@ func (s *flowShares) forget(tags []flowtable.Ref) {
 func (s *flowShares) list(tags []flowtable.Ref) {
 	a, heap, n := s.accounts, s.heap, s.n
 	for _, t := range tags {
-		if f, ok := a.named(t); ok {
-			if part := a.share(t.Index, f, s.class); part.rank == 0 {
+		if f, ok := a.Named(t); ok {
+			if part := a.Share(t.Index, f, s.class); part.Rank == 0 {
 				n++
-				heap[n], part.rank = uint64(part.queued)<<32|uint64(t.Index), uint32(n)
+				heap[n], part.Rank = uint64(part.Queued)<<32|uint64(t.Index), uint32(n)
 			}
 		}
 	}
@@ -133,27 +134,27 @@ func (s *flowShares) order() {
 }
 
 // raise moves a flow whose bytes have grown to its place in the heap, or adds it.
-func (s *flowShares) raise(x flowtable.Index, f *share) {
-	place := int(f.rank)
+func (s *flowShares) raise(x flowtable.Index, f *account.Share) {
+	place := int(f.Rank)
 	if place == 0 {
 		s.n++
 		place = s.n
 	}
-	s.up(place, uint64(f.queued)<<32|uint64(x))
+	s.up(place, uint64(f.Queued)<<32|uint64(x))
 }
 
 // remove counts a frame that left the queue.
 func (s *flowShares) remove(t flowtable.Ref, bytes uint32) {
-	f := s.accounts.known(t.Index)
+	f := s.accounts.Known(t.Index)
 	switch {
 	case t.Index == flowtable.None:
 		s.other -= uint64(bytes)
-	case f.generation.Load() != t.Generation:
+	case f.Generation.Load() != t.Generation:
 		s.ended -= uint64(bytes)
 	default:
-		part := s.accounts.share(t.Index, f, s.class)
-		part.queued -= bytes
-		s.squares -= uint64(bytes) * (2*uint64(part.queued) + uint64(bytes))
+		part := s.accounts.Share(t.Index, f, s.class)
+		part.Queued -= bytes
+		s.squares -= uint64(bytes) * (2*uint64(part.Queued) + uint64(bytes))
 		if s.ranked {
 			s.lower(t.Index, part)
 		}
@@ -161,53 +162,53 @@ func (s *flowShares) remove(t flowtable.Ref, bytes uint32) {
 }
 
 // end counts the waiting bytes of a flow, whose account is f, as those of an ended flow.
-func (s *flowShares) end(x flowtable.Index, f *account) {
-	part := s.accounts.share(x, f, s.class)
-	if part.queued == 0 {
+func (s *flowShares) end(x flowtable.Index, f *account.Flow) {
+	part := s.accounts.Share(x, f, s.class)
+	if part.Queued == 0 {
 		return
 	}
-	s.ended += uint64(part.queued)
-	s.squares -= uint64(part.queued) * uint64(part.queued)
-	part.queued = 0
+	s.ended += uint64(part.Queued)
+	s.squares -= uint64(part.Queued) * uint64(part.Queued)
+	part.Queued = 0
 	if s.ranked {
 		s.lower(x, part)
 	}
 }
 
 // lower moves a flow whose bytes have shrunk to its place in the heap, or removes it.
-func (s *flowShares) lower(x flowtable.Index, f *share) {
-	place := int(f.rank)
-	if f.queued > 0 {
-		s.down(place, uint64(f.queued)<<32|uint64(x))
+func (s *flowShares) lower(x flowtable.Index, f *account.Share) {
+	place := int(f.Rank)
+	if f.Queued > 0 {
+		s.down(place, uint64(f.Queued)<<32|uint64(x))
 		return
 	}
-	f.rank = 0
+	f.Rank = 0
 	last := s.heap[s.n]
 	s.n--
 	if place <= s.n {
 		s.up(place, last)
-		s.down(int(s.of(last).rank), last)
+		s.down(int(s.of(last).Rank), last)
 	}
 }
 
 // unrank empties the heap.
 func (s *flowShares) unrank() {
 	for _, word := range s.heap[1 : 1+s.n] {
-		s.of(word).rank = 0
+		s.of(word).Rank = 0
 	}
 	s.n, s.ranked = 0, false
 }
 
 // of returns the share that a word of the heap is about.
-func (s *flowShares) of(word uint64) *share {
+func (s *flowShares) of(word uint64) *account.Share {
 	x := flowtable.Index(uint32(word))
-	return s.accounts.share(x, s.accounts.known(x), s.class)
+	return s.accounts.Share(x, s.accounts.Known(x), s.class)
 }
 
 // put writes the word at its place, and the place into the flow's share.
 func (s *flowShares) put(place int, word uint64) {
 	s.heap[place] = word
-	s.of(word).rank = uint32(place)
+	s.of(word).Rank = uint32(place)
 }
 
 // up moves the word from place towards the root while it is larger. Equal ones stay, so that frames of one size cost one comparison.

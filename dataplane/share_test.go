@@ -3,6 +3,7 @@ package dataplane
 import (
 	"testing"
 
+	"github.com/cnpgate/cnpgate/dataplane/account"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"pgregory.net/rapid"
@@ -13,7 +14,7 @@ import (
 func TestShareModel(t *testing.T) {
 	const flows = 40
 	rapid.Check(t, func(t *rapid.T) {
-		classes := rapid.IntRange(1, MaxClasses).Draw(t, "classes")
+		classes := rapid.IntRange(1, account.MaxClasses).Draw(t, "classes")
 		a, index := accountsOf(t, flows)
 		s, models := make([]flowShares, classes), make([]shareModel, classes)
 		for class := range s {
@@ -33,8 +34,8 @@ func TestShareModel(t *testing.T) {
 				if n := rapid.IntRange(-2, flows-1).Draw(t, "flow"); n >= 0 {
 					x = index[n]
 				}
-				f := frame{a.flows.Ref(x), rapid.IntRange(0, classes-1).Draw(t, "class"), rapid.Uint32Range(60, 300).Draw(t, "bytes")}
-				s[f.class].add(x, a.get(x), f.bytes)
+				f := frame{a.Flows.Ref(x), rapid.IntRange(0, classes-1).Draw(t, "class"), rapid.Uint32Range(60, 300).Draw(t, "bytes")}
+				s[f.class].add(x, a.Get(x), f.bytes)
 				models[f.class].bytes[x] += uint64(f.bytes)
 				queue = append(queue, f)
 			},
@@ -46,7 +47,7 @@ func TestShareModel(t *testing.T) {
 				f := queue[i]
 				queue = append(queue[:i:i], queue[i+1:]...)
 				s[f.class].remove(f.tag, f.bytes)
-				if x := f.tag.Index; a.flows.Ref(x) == f.tag {
+				if x := f.tag.Index; a.Flows.Ref(x) == f.tag {
 					models[f.class].bytes[x] -= uint64(f.bytes)
 				} else {
 					models[f.class].ended -= uint64(f.bytes)
@@ -55,16 +56,16 @@ func TestShareModel(t *testing.T) {
 			"end": func(t *rapid.T) { // and another flow has the index
 				x := rapid.SampledFrom(index).Draw(t, "flow")
 				for class := range models {
-					if f := a.find(x); f != nil {
+					if f := a.Find(x); f != nil {
 						s[class].end(x, f)
 					}
 					models[class].ended += models[class].bytes[x]
 					models[class].bytes[x] = 0
 				}
-				if f := a.find(x); f != nil {
-					f.begin(f.generation.Load() + 1)
+				if f := a.Find(x); f != nil {
+					f.Begin(f.Generation.Load() + 1)
 				}
-				a.flows.Renew(x, 2)
+				a.Flows.Renew(x, 2)
 			},
 			"": func(t *rapid.T) {
 				for class := range s {
@@ -82,7 +83,7 @@ type shareModel struct {
 }
 
 // accountsOf are the accounts of a table of so many flows, with space for more.
-func accountsOf(t *rapid.T, flows int) (*accounts, []flowtable.Index) {
+func accountsOf(t *rapid.T, flows int) (*account.Table, []flowtable.Index) {
 	table, err := flowtable.New(make([]byte, flowtable.Size(4*flows)), flowtable.Config{Capacity: 4 * flows})
 	if err != nil {
 		t.Fatal(err)
@@ -95,25 +96,25 @@ func accountsOf(t *rapid.T, flows int) (*accounts, []flowtable.Index) {
 	for i := range found {
 		index[i] = found[i].Index
 	}
-	a := newAccounts(make([]byte, accountsSize(4*flows)), table)
+	a := account.New(make([]byte, account.Size(4*flows)), table)
 	return &a, index
 }
 
 func checkShare(t *rapid.T, s *flowShares, index []flowtable.Index, model *shareModel) {
 	largest, squares, inHeap := uint64(0), uint64(0), 0
 	for _, x := range index {
-		f, want := s.accounts.share(x, s.accounts.get(x), s.class), model.bytes[x]
+		f, want := s.accounts.Share(x, s.accounts.Get(x), s.class), model.bytes[x]
 		largest = max(largest, want)
 		squares += want * want
-		if uint64(f.queued) != want || (f.rank != 0) != (want > 0) {
-			t.Fatalf("flow %d: %d bytes and place %d, expected %d bytes", x, f.queued, f.rank, want)
+		if uint64(f.Queued) != want || (f.Rank != 0) != (want > 0) {
+			t.Fatalf("flow %d: %d bytes and place %d, expected %d bytes", x, f.Queued, f.Rank, want)
 		}
-		if f.rank == 0 {
+		if f.Rank == 0 {
 			continue
 		}
 		inHeap++
-		if int(f.rank) > s.n || s.heap[f.rank] != want<<32|uint64(x) {
-			t.Fatalf("flow %d: place %d of %d says %x, expected %x", x, f.rank, s.n, s.heap[f.rank], want<<32|uint64(x))
+		if int(f.Rank) > s.n || s.heap[f.Rank] != want<<32|uint64(x) {
+			t.Fatalf("flow %d: place %d of %d says %x, expected %x", x, f.Rank, s.n, s.heap[f.Rank], want<<32|uint64(x))
 		}
 	}
 	for place := 2; place <= s.n; place++ {

@@ -1,6 +1,10 @@
 package dataplane
 
-import "github.com/cnpgate/cnpgate/flowtable"
+import (
+	"sync/atomic"
+
+	"github.com/cnpgate/cnpgate/flowtable"
+)
 
 const (
 	entriesBusy = 32  // entries of the flow table that a step with frames copies to a snapshot
@@ -38,25 +42,28 @@ const (
 	sampledFrames = 32
 )
 
-// Ask gives the worker a snapshot to fill, which belongs to the worker until Asked is false. It returns false if the worker has another
-// one. Any goroutine may call it.
-func (w *Worker) Ask(s *Snapshot) bool { return w.asked.CompareAndSwap(nil, s) }
+// snapshots is how a worker gets the snapshots to fill, one at a time. Any goroutine may call the methods.
+type snapshots struct {
+	asked atomic.Pointer[Snapshot]
+}
 
-// Asked is true until the worker has filled the snapshot. Any goroutine may call it.
-func (w *Worker) Asked(s *Snapshot) bool { return w.asked.Load() == s }
+// Ask gives the worker a snapshot to fill, which belongs to the worker until Asked is false. It returns false if the worker has another one.
+func (a *snapshots) Ask(s *Snapshot) bool { return a.asked.CompareAndSwap(nil, s) }
 
-// Requested reports whether the worker has a snapshot to fill. Any goroutine may call it.
-func (w *Worker) Requested() bool { return w.asked.Load() != nil }
+// Asked is true until the worker has filled the snapshot.
+func (a *snapshots) Asked(s *Snapshot) bool { return a.asked.Load() == s }
 
-// Forget withdraws a snapshot that its caller no longer waits for. The worker may be filling it, so the caller must not read it again.
-func (w *Worker) Forget(s *Snapshot) { w.asked.CompareAndSwap(s, nil) }
+// Requested reports whether the worker has a snapshot to fill.
+func (a *snapshots) Requested() bool { return a.asked.Load() != nil }
 
-// answer copies flows into the snapshot, a few a step.
-func (w *Worker) answer(s *Snapshot) {
+// Forget withdraws a snapshot, and ends one that is filled. The worker may be filling it, so a caller that withdraws it must not read it again.
+func (a *snapshots) Forget(s *Snapshot) { a.asked.CompareAndSwap(s, nil) }
+
+// fill copies flows into the snapshot, a few a step. It reports whether that was all.
+func (s *Snapshot) fill(w *Worker) bool {
 	if s.Queue != nil {
-		w.answerQueue(s, s.Queue)
-		w.asked.CompareAndSwap(s, nil)
-		return
+		s.fillFromQueue(w, s.Queue)
+		return true
 	}
 	n := entriesBusy
 	if w.work == 0 {
@@ -69,42 +76,37 @@ func (w *Worker) answer(s *Snapshot) {
 			continue
 		}
 		s.Flows = s.Flows[:len(s.Flows)+1]
-		w.record(s.At, &s.Flows[len(s.Flows)-1])
+		s.Flows[len(s.Flows)-1].of(w, s.At)
 		if b := s.Between; b != nil {
 			b.Standings = b.Standings[:len(s.Flows)]
 			stand(w, s.At, &b.Standings[len(s.Flows)-1])
 		}
 	}
-	if s.End = s.At >= high; s.End || len(s.Flows) == cap(s.Flows) {
-		w.asked.CompareAndSwap(s, nil)
-	}
+	s.End = s.At >= high
+	return s.End || len(s.Flows) == cap(s.Flows)
 }
 
-// answerQueue records the flows that are asked for, and those of some frames that wait, evenly spread over the queue: a flow with a large share has one
-// of them.
-func (w *Worker) answerQueue(s *Snapshot, of *QueueFlows) {
+// fillFromQueue records the flows that are asked for, and those of some frames that wait, evenly spread over the queue: a flow with a large share has
+// one of them.
+func (s *Snapshot) fillFromQueue(w *Worker, of *QueueFlows) {
 	for _, f := range of.Of[:min(len(of.Of), mostChosen)] {
-		if w.flows.Live(f) {
-			s.add(w, f)
-		}
+		s.add(w, f)
 	}
 	q := &w.egress[of.Port]
 	q.track(of.Class)
 	r := &q.classes[of.Class]
 	for step, i := max(r.n/sampledFrames, 1), 0; i < r.n; i += step {
-		if f := r.tags[r.place(i)]; f.Index != flowtable.None && w.flows.Live(f) {
-			s.add(w, f)
-		}
+		s.add(w, r.tags[r.place(i)])
 	}
 	of.Time, s.End = w.now+w.plane.wallClock.Load(), true
 }
 
-// add records a flow, if there is space for it and it isn't the one that was recorded last.
+// add records a flow that lives, if there is space for it and it isn't the one that was recorded last.
 func (s *Snapshot) add(w *Worker, f flowtable.Ref) {
 	n := len(s.Flows)
-	if n == cap(s.Flows) || n > 0 && s.Flows[n-1].Flow == f {
+	if f.Index == flowtable.None || !w.flows.Live(f) || n == cap(s.Flows) || n > 0 && s.Flows[n-1].Flow == f {
 		return
 	}
 	s.Flows = s.Flows[:n+1]
-	w.record(f.Index, &s.Flows[n])
+	s.Flows[n].of(w, f.Index)
 }

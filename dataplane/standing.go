@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane/account"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
@@ -69,10 +70,10 @@ func stand(w *Worker, x flowtable.Index, s *Standing) {
 	if s.FromWAN = w.ports[s.Out].Role != WAN; s.FromWAN {
 		return
 	}
-	a := w.accounts.find(x)
+	a := w.accounts.Find(x)
 	s.Class, s.ClassKnown = classOfFlow(w, s.Out, x, a)
 	if a != nil {
-		if at := a.lastNotified.Load(); at != 0 {
+		if at := a.LastNotified.Load(); at != 0 {
 			s.Notified = at + w.plane.wallClock.Load()
 		}
 	}
@@ -112,7 +113,7 @@ func stand(w *Worker, x flowtable.Index, s *Standing) {
 // byLaw is what the law says of a flow.
 func (s *Standing) byLaw(w *Worker, r *response, x flowtable.Index, k *flowtable.Key) {
 	const bits = 8e9 // a second, of a byte a nanosecond
-	fair := w.plane.fair[r.out*MaxClasses+r.class].fair()
+	fair := w.plane.fair[r.out*account.MaxClasses+r.class].fair()
 	s.Threshold = uint64(r.policy.Law.NotifiesAbove())
 	s.Congested = r.policy.Law.Notifies(float64(s.Depth))
 	s.Fair = uint64(fair * bits)
@@ -125,14 +126,14 @@ func (s *Standing) byLaw(w *Worker, r *response, x flowtable.Index, k *flowtable
 }
 
 // byThresholds is what the response by thresholds says of a flow. It sets the note's decision.
-func (s *Standing) byThresholds(w *Worker, r *response, x flowtable.Index, a *account, n *note) {
+func (s *Standing) byThresholds(w *Worker, r *response, x flowtable.Index, a *account.Flow, n *note) {
 	s.Threshold, s.Congested = r.policy.KMax, r.cause != 0
 	if !s.Congested || a == nil {
 		return
 	}
 	w.beginRound(r)
 	n.decision = r.decision
-	s.Queued, s.Least = uint64(w.accounts.share(x, a, uint8(r.class)).queued), r.least
+	s.Queued, s.Least = uint64(w.accounts.Share(x, a, uint8(r.class)).Queued), r.least
 	if s.Fills = s.Queued >= s.Least; !s.Fills {
 		return
 	}
@@ -140,7 +141,7 @@ func (s *Standing) byThresholds(w *Worker, r *response, x flowtable.Index, a *ac
 		s.Largest = LargestNotRoCE
 	}
 	var sender watched
-	if e := &w.senders.of[a.watch()]; a.watch() != 0 && e.flow == x && int(e.out) == r.out && int(e.class) == r.class && e.generation == a.generation.Load() {
+	if e := &w.senders.of[a.Watch()]; a.Watch() != 0 && e.flow == x && int(e.out) == r.out && int(e.class) == r.class && e.generation == a.Generation.Load() {
 		sender = *e
 	}
 	sender.Observe(&r.policy.Response, w.now, w.learner.Bytes(x), s.Depth)
@@ -157,16 +158,16 @@ func (s *Standing) byThresholds(w *Worker, r *response, x flowtable.Index, a *ac
 }
 
 // classOfFlow is the class that a flow's packets were last seen in, or if that isn't known, the one with the longest queue.
-func classOfFlow(w *Worker, out int, x flowtable.Index, a *account) (class int, known bool) {
+func classOfFlow(w *Worker, out int, x flowtable.Index, a *account.Flow) (class int, known bool) {
 	q := &w.egress[out]
 	switch {
 	case len(q.classes) == 1:
 		return 0, true
 	case a == nil:
-	case a.watch() != 0 && w.senders.of[a.watch()].flow == x && int(w.senders.of[a.watch()].out) == out:
-		return int(w.senders.of[a.watch()].class), true
-	case a.queued > 0 || a.class() > 0:
-		return int(a.class()), true
+	case a.Watch() != 0 && w.senders.of[a.Watch()].flow == x && int(w.senders.of[a.Watch()].out) == out:
+		return int(w.senders.of[a.Watch()].class), true
+	case a.Queued > 0 || a.Class() > 0:
+		return int(a.Class()), true
 	}
 	for c := range q.classes {
 		if q.depth[c]+q.others[c] > q.depth[class]+q.others[class] {

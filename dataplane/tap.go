@@ -10,70 +10,60 @@ import (
 // that would start are freed. Everything else works as at any other port.
 type tap struct {
 	port    int
+	empty   []burst.Frame // the port's transmit list
 	offered []burst.Frame // the frames that would start
 	freed   int           // the number of the first ones that were freed; the others stay queued
+	parsed  packet.Parsed
 	moved   [burst.MaxSize]burst.Frame
 }
 
+// taps are a worker's mirror ports.
+type taps []tap
+
+func newTaps(ports []PortConfig, b *burst.Batch) (all taps) {
+	for i := range ports {
+		if ports[i].Tap {
+			all = append(all, tap{port: i, empty: b.Ports[i].Tx[:0]})
+		}
+	}
+	return all
+}
+
 // divide divides the frames that came by a mirror port of both directions: those whose source is in hosts come from the fabric, all others from the
-// WAN, whose port receives nothing itself. Both keep their order.
-func (t *tap) divide(w *Worker, rx []burst.Frame, hosts *prefix.Table[struct{}]) (fabric, wan []burst.Frame) {
+// WAN, whose port receives nothing itself. Both keep their order. None is left to receive.
+func (t *tap) divide(b *burst.Batch, hosts *prefix.Table[struct{}]) (fabric, wan []burst.Frame) {
+	rx := b.Ports[t.port].Rx
 	fabric, wan = rx[:0], t.moved[:0]
 	for _, f := range rx {
-		p := &w.parsed[0]
-		packet.Parse(w.batch.Bytes(f), f.Len, p)
-		if _, inside := hosts.Lookup(p.Src); inside {
+		packet.Parse(b.Bytes(f), f.Len, &t.parsed)
+		if _, inside := hosts.Lookup(t.parsed.Src); inside {
 			fabric = append(fabric, f)
 		} else {
 			wan = append(wan, f)
 		}
 	}
+	b.Ports[t.port].Rx = rx[:0]
 	return fabric, wan
 }
 
-// receiveMirrored is receive for the mirror ports of both directions: first for what comes from the fabric, then for what comes from the WAN.
-func receiveMirrored(w *Worker) {
-	for i := range w.taps {
-		t := &w.taps[i]
-		if hosts := w.policy.Ports[t.port].FabricHosts; hosts != nil {
-			b := &w.batch.Ports[t.port]
-			fabric, wan := t.divide(w, b.Rx, hosts)
-			b.Rx = b.Rx[:0] // received, here
-			w.receive(t.port, fabric)
-			w.receive(w.ports[t.port].Peer, wan)
-		}
-	}
-}
-
-func newTaps(ports []PortConfig) (taps []tap) {
-	for i := range ports {
-		if ports[i].Tap {
-			taps = append(taps, tap{port: i})
-		}
-	}
-	return taps
-}
-
 // freeOffered frees what taps offered, as far as Free has space, before the device can see it.
-func (w *Worker) freeOffered() {
-	for i := range w.taps {
-		t := &w.taps[i]
-		b := &w.batch.Ports[t.port]
-		t.offered = b.Tx
-		t.freed = min(len(b.Tx), cap(w.batch.Free)-len(w.batch.Free))
+func (all taps) freeOffered(b *burst.Batch) {
+	for i := range all {
+		t := &all[i]
+		tx := &b.Ports[t.port].Tx
+		t.offered, *tx = *tx, t.empty
+		t.freed = min(len(t.offered), cap(b.Free)-len(b.Free))
 		for _, f := range t.offered[:t.freed] {
-			w.batch.Free = append(w.batch.Free, f.Buf)
+			b.Free = append(b.Free, f.Buf)
 		}
-		b.Tx = w.egress[t.port].list
 	}
 }
 
 // returnFreed reports the freed frames as complete, as a device would.
-func (w *Worker) returnFreed() {
-	for i := range w.taps {
-		t := &w.taps[i]
-		b := &w.batch.Ports[t.port]
-		b.Tx, b.Sent = t.offered, t.freed
+func (all taps) returnFreed(b *burst.Batch) {
+	for i := range all {
+		t := &all[i]
+		b.Ports[t.port].Tx, b.Ports[t.port].Sent = t.offered, t.freed
 		t.offered = nil
 	}
 }

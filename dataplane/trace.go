@@ -23,7 +23,7 @@ type Trace struct {
 
 	spent   atomic.Int64 // of Rate
 	skipped atomic.Uint64
-	workers []traceState
+	workers []tracer
 }
 
 const (
@@ -35,9 +35,11 @@ const (
 	traceTime = 1_000_000_000
 )
 
-// traceState is a worker's part of a trace.
-type traceState struct {
+// tracer is a worker's part of a trace. Of a nil tracer, which traces nothing, the stages may call at, each, began, learned, dropped, queued,
+// judged, marked, burstEnded and left.
+type tracer struct {
 	trace   *Trace
+	w       *Worker
 	used    mask // of slots
 	inBurst mask // slots of packets in the burst at hand
 	slots   [tracedAtOnce]tracedPacket
@@ -116,9 +118,9 @@ type PacketRecord struct {
 
 // StartTrace begins a trace; false if there is another one. Any goroutine may call it.
 func (d *Dataplane) StartTrace(t *Trace) bool {
-	t.workers = make([]traceState, len(d.workers))
+	t.workers = make([]tracer, len(d.workers))
 	for i := range t.workers {
-		t.workers[i].trace = t
+		t.workers[i].trace, t.workers[i].w = t, d.workers[i]
 	}
 	return d.trace.CompareAndSwap(nil, t)
 }
@@ -132,21 +134,29 @@ func (t *Trace) Take(worker int) (PacketRecord, bool) { return t.workers[worker]
 // TakeSkipped returns the number of packets that were left out since the last call.
 func (t *Trace) TakeSkipped() uint64 { return t.skipped.Swap(0) }
 
-// of is a worker's part of the trace, nil for none.
-func (t *Trace) of(w *Worker) *traceState {
+// at is the part of a worker at a time, Unix time in ns; nil of a nil Trace. It records packets that have waited too long.
+func (t *Trace) at(worker int, now int64) *tracer {
 	if t == nil {
 		return nil
 	}
-	s := &t.workers[w.id]
-	s.sweep(w.now + w.plane.wallClock.Load())
+	s := &t.workers[worker]
+	for left := s.used; left != 0; left &= left - 1 {
+		if i := bits.TrailingZeros64(uint64(left)); now-s.slots[i].Time > traceTime {
+			s.finish(i)
+		}
+	}
 	return s
 }
 
 // begin chooses packets of a burst.
-func (s *traceState) begin(w *Worker, b *batch) {
+func (s *tracer) begin(b *batch) {
+	if s == nil {
+		return
+	}
+	w := s.w
 	s.newN, s.inBurst = 0, 0
 	for i := range b.frames {
-		if !s.wants(w, b, i) {
+		if !s.wants(b, i) {
 			continue
 		}
 		free := bits.TrailingZeros64(uint64(^s.used))
@@ -166,17 +176,20 @@ func (s *traceState) begin(w *Worker, b *batch) {
 }
 
 // wants reports whether a packet is of the flow.
-func (s *traceState) wants(w *Worker, b *batch, i int) bool {
-	t, r := s.trace, &w.records[i]
+func (s *tracer) wants(b *batch, i int) bool {
+	t, r := s.trace, &s.w.records[i]
 	if r.Flow != packet.NoFlow {
 		return r.Flow.Src == t.Source && r.Flow.Dst == t.Destination && (t.AnyQP || r.DestQP() == t.DestQP)
 	}
-	p := w.headers(b, i)
+	p := s.w.headers(b, i)
 	return p.Family != 0 && p.Src == t.Source && p.Dst == t.Destination && (t.AnyQP || p.Kind == packet.RoCEv2 && p.DestQP == t.DestQP)
 }
 
 // at is the packet at a place of the burst at hand, nil if it isn't traced.
-func (s *traceState) at(place int) *tracedPacket {
+func (s *tracer) at(place int) *tracedPacket {
+	if s == nil {
+		return nil
+	}
 	for left := s.inBurst; left != 0; left &= left - 1 {
 		if t := &s.slots[bits.TrailingZeros64(uint64(left))]; int(t.place) == place {
 			return t
@@ -186,7 +199,10 @@ func (s *traceState) at(place int) *tracedPacket {
 }
 
 // each calls do for each traced packet among these of the burst at hand.
-func (s *traceState) each(these mask, do func(t *tracedPacket)) {
+func (s *tracer) each(these mask, do func(t *tracedPacket)) {
+	if s == nil {
+		return
+	}
 	for left := s.inBurst; left != 0; left &= left - 1 {
 		if t := &s.slots[bits.TrailingZeros64(uint64(left))]; these>>t.place&1 != 0 {
 			do(t)
@@ -195,16 +211,17 @@ func (s *traceState) each(these mask, do func(t *tracedPacket)) {
 }
 
 // began is called when a flow begins.
-func (s *traceState) began(x flowtable.Index) {
-	if s.newN < len(s.new) {
+func (s *tracer) began(x flowtable.Index) {
+	if s != nil && s.newN < len(s.new) {
 		s.new[s.newN] = x
 		s.newN++
 	}
 }
 
 // learned notes what the flow table and the learner have found.
-func (s *traceState) learned(w *Worker, b *batch) {
+func (s *tracer) learned(b *batch) {
 	s.each(^(b.gone | b.flowless), func(t *tracedPacket) {
+		w := s.w
 		x := w.flow[t.place].Index
 		if x == flowtable.None {
 			t.Flow = FlowFull
@@ -220,7 +237,10 @@ func (s *traceState) learned(w *Worker, b *batch) {
 }
 
 // dropped is called when a frame is consumed or dropped, in the burst at hand or later.
-func (s *traceState) dropped(buf uint64, reason Counter) {
+func (s *tracer) dropped(buf uint64, reason Counter) {
+	if s == nil {
+		return
+	}
 	for left := s.used; left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(uint64(left))
 		t := &s.slots[i]
@@ -234,59 +254,62 @@ func (s *traceState) dropped(buf uint64, reason Counter) {
 }
 
 // queued is called when frames of a class have entered a queue that had a depth.
-func (s *traceState) queued(out, class int, these mask, before uint64) {
+func (s *tracer) queued(out, class int, these mask, before uint64) {
 	s.each(these, func(t *tracedPacket) {
 		t.Queued, t.Out, t.Class, t.Depth = true, uint8(out), uint8(class), before
 	})
 }
 
 // responded is called with the state by which the response to frames of a class is chosen.
-func (s *traceState) responded(r *response, these mask) {
+func (s *tracer) responded(r *response, these mask) {
 	s.each(these, func(t *tracedPacket) {
 		t.KMin, t.Cause, t.Skip = r.policy.KMin, r.cause, NoCongestion
 	})
 }
 
 // judged is called with the law's state after it has seen the packets of a class.
-func (s *traceState) judged(w *Worker, these mask, fair float64) {
+func (s *tracer) judged(these mask, fair float64) {
 	s.each(these, func(t *tracedPacket) {
 		t.Law, t.Fair = true, fair
-		if x := w.flow[t.place].Index; x != flowtable.None {
-			t.Rate = w.lawFlows[x].Rate()
+		if x := s.w.flow[t.place].Index; x != flowtable.None {
+			t.Rate = s.w.lawFlows[x].Rate()
 		}
 	})
 }
 
 // skips is called when a packet causes no notification, and no reason is counted.
-func (s *traceState) skips(place int, why Skip) {
+func (s *tracer) skips(place int, why Skip) {
 	if t := s.at(place); t != nil {
 		t.Skip = why
 	}
 }
 
 // suppressed is called when a packet causes no notification, and the reason is counted.
-func (s *traceState) suppressed(place uint8, why Suppression) {
+func (s *tracer) suppressed(place uint8, why Suppression) {
 	if t := s.at(int(place)); t != nil && place != notInHand {
 		t.Skip, t.Suppressed = NotSkipped, why
 	}
 }
 
 // sent is called when a packet has caused a notification.
-func (s *traceState) sent(place uint8, n *note, o Outcome) {
+func (s *tracer) sent(place uint8, n *note, o Outcome) {
 	if t := s.at(int(place)); t != nil && place != notInHand {
 		t.Skip, t.Suppressed, t.Notified, t.Outcome, t.Format, t.To, t.SentBy = NotSkipped, allowed, true, o, n.format, n.to, n.in
 	}
 }
 
 // marked is called with the packets that were to be marked, and those that were.
-func (s *traceState) marked(asked, done mask, observed bool) {
+func (s *tracer) marked(asked, done mask, observed bool) {
 	s.each(asked, func(t *tracedPacket) {
 		t.MarkAsked, t.Marked, t.MarkObserved = true, done>>t.place&1 != 0, observed
 	})
 }
 
 // burstEnded records the packets that need not be followed.
-func (s *traceState) burstEnded() {
+func (s *tracer) burstEnded() {
+	if s == nil {
+		return
+	}
 	for left := s.inBurst; left != 0; left &= left - 1 {
 		if i := bits.TrailingZeros64(uint64(left)); s.slots[i].Ended || !s.trace.Decisions {
 			s.finish(i)
@@ -296,7 +319,10 @@ func (s *traceState) burstEnded() {
 }
 
 // left is called with the frames that a port's device has taken.
-func (s *traceState) left(w *Worker, sent []burst.Frame, lost []burst.Loss) {
+func (s *tracer) left(sent []burst.Frame, lost []burst.Loss) {
+	if s == nil {
+		return
+	}
 	for place := range sent {
 		for left := s.used; left != 0; left &= left - 1 {
 			i := bits.TrailingZeros64(uint64(left))
@@ -304,7 +330,7 @@ func (s *traceState) left(w *Worker, sent []burst.Frame, lost []burst.Loss) {
 			if t.buf != sent[place].Buf {
 				continue
 			}
-			t.Left = max(w.now+w.plane.wallClock.Load()-t.Time, 1)
+			t.Left = max(s.w.now+s.w.plane.wallClock.Load()-t.Time, 1)
 			for _, l := range lost {
 				if int(l.Place) == place {
 					t.Lost, t.LostBy = true, l.Cause
@@ -315,17 +341,8 @@ func (s *traceState) left(w *Worker, sent []burst.Frame, lost []burst.Loss) {
 	}
 }
 
-// sweep records packets that have waited too long.
-func (s *traceState) sweep(now int64) {
-	for left := s.used; left != 0; left &= left - 1 {
-		if i := bits.TrailingZeros64(uint64(left)); now-s.slots[i].Time > traceTime {
-			s.finish(i)
-		}
-	}
-}
-
 // finish hands over the record in a slot, and frees it.
-func (s *traceState) finish(slot int) {
+func (s *tracer) finish(slot int) {
 	if !s.records.put(s.slots[slot].PacketRecord) {
 		s.trace.skipped.Add(1)
 	}

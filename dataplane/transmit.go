@@ -27,9 +27,7 @@ func (w *Worker) completeTransmits(port int) {
 	if len(b.Lost) > 0 {
 		w.countLost(port)
 	}
-	if w.trace != nil {
-		w.trace.left(w, b.Tx[:b.Sent], b.Lost)
-	}
+	w.trace.left(b.Tx[:b.Sent], b.Lost)
 	left := b.Sent
 	if q.offered[offeredPFC] > 0 {
 		q.link.completePFC(b.Sent > 0, len(b.Lost) > 0 && b.Lost[0].Place == 0)

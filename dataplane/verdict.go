@@ -46,10 +46,8 @@ func (w *Worker) verdict(b *batch, i int, f *host.Frame) Counter {
 	}
 	code := &w.policy.Build.Code
 	kind := packet.Classify(data, p, code)
-	if w.trace != nil {
-		if t := w.trace.at(i); t != nil {
-			t.Notification = kind
-		}
+	if t := w.trace.at(i); t != nil {
+		t.Notification = kind
 	}
 	if kind != packet.NotANotification {
 		w.counters.add(b.port, ReceivedFirst+Counter(kind-1), 1)
@@ -112,7 +110,5 @@ func (w *Worker) hear(data []byte, p *packet.Parsed) cnpdec.Reason {
 func (w *Worker) drop(port int, reason Counter, f burst.Frame) {
 	w.counters.add(port, reason, 1)
 	w.batch.Free = append(w.batch.Free, f.Buf)
-	if w.trace != nil {
-		w.trace.dropped(f.Buf, reason)
-	}
+	w.trace.dropped(f.Buf, reason)
 }

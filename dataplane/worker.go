@@ -6,6 +6,7 @@ import (
 	"github.com/cnpgate/cnpgate/cnpdec"
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane/account"
 	"github.com/cnpgate/cnpgate/dataplane/host"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
@@ -30,7 +31,7 @@ type Worker struct {
 
 	flows      *flowtable.Table
 	learner    *pairing.Learner
-	accounts   accounts
+	accounts   account.Table
 	egress     []egress
 	senders    senders
 	lawFlows   []lawFlow // by flowtable.Index
@@ -43,7 +44,7 @@ type Worker struct {
 	fields     cnpgen.LongHaul   // of note
 	extension  cnpgen.Extension  // of fields
 	trackers   []tracker         // by port
-	taps       []tap             // ports that never transmit
+	taps       taps
 	counters   counters
 	mail       []mailbox[slowDown]        // by the worker that writes
 	paceMail   []mailbox[portPaceRequest] // the same
@@ -55,14 +56,14 @@ type Worker struct {
 	hearing    cnpdec.Receiver            // by these rules
 	requests   host.Requests
 	drain      drain
-	trace      *traceState   // in this step, nil: nothing is traced
+	trace      *tracer       // in this step, nil: nothing is traced
 	steps      atomic.Uint64 // made so far
 	histograms histograms
 
 	notifications, suppressions history
 	suppressedNext              [suppressionsEnd]int64 // ns, the time from which on a suppressed notification is recorded again
 
-	asked atomic.Pointer[Snapshot] // by another goroutine, or nil
+	snapshots
 
 	// By place in a burst.
 	records [burst.MaxSize]packet.Record
@@ -72,7 +73,7 @@ type Worker struct {
 
 func newWorker(d *Dataplane, id int, b burst.Backend, c *Config) (*Worker, error) {
 	w := &Worker{plane: d, id: id, backend: b, batch: b.Batch(), ports: c.Ports, egress: make([]egress, len(c.Ports)), trackers: make([]tracker, len(c.Ports))}
-	w.taps = newTaps(c.Ports)
+	w.taps = newTaps(c.Ports, w.batch)
 	if err := w.initFlows(c); err != nil {
 		return nil, err
 	}
@@ -110,10 +111,10 @@ func (w *Worker) initFlows(c *Config) error {
 	if w.learner, err = w.plane.pairing.Join(w.flows, memory); err != nil {
 		return err
 	}
-	if memory, err = c.Allocate(accountsSize(c.Flows)); err != nil {
+	if memory, err = c.Allocate(account.Size(c.Flows)); err != nil {
 		return err
 	}
-	w.accounts = newAccounts(memory, w.flows)
+	w.accounts = account.New(memory, w.flows)
 	if memory, err = c.Allocate(sendersSize()); err != nil {
 		return err
 	}
@@ -128,15 +129,13 @@ func (w *Worker) initFlows(c *Config) error {
 // do.
 func (w *Worker) Step() int {
 	w.work = 0
-	w.freeOffered()
+	w.taps.freeOffered(w.batch)
 	w.now = w.backend.Exchange()
-	w.returnFreed()
+	w.taps.returnFreed(w.batch)
 	w.steps.Store(w.steps.Load() + 1)
 	w.histograms.step(w.now)
 	w.policy = w.plane.policy.Load()
-	if t := w.plane.trace.Load(); t != nil || w.trace != nil {
-		w.trace = t.of(w)
-	}
+	w.trace = w.plane.trace.Load().at(w.id, w.now+w.plane.wallClock.Load())
 	w.learner.SetStatic(w.policy.QPMap)
 	for port := range w.egress {
 		w.completeTransmits(port)
@@ -163,8 +162,12 @@ func (w *Worker) Step() int {
 	if w.policy.Proxy != nil || w.requests.N > 0 {
 		w.stepRequests()
 	}
-	if len(w.taps) > 0 {
-		receiveMirrored(w)
+	for i := range w.taps {
+		if t := &w.taps[i]; w.policy.Ports[t.port].FabricHosts != nil { // a mirror port of both directions
+			fabric, wan := t.divide(w.batch, w.policy.Ports[t.port].FabricHosts)
+			w.receive(t.port, fabric)
+			w.receive(w.ports[t.port].Peer, wan)
+		}
 	}
 	for port := range w.egress {
 		w.receive(port, w.batch.Ports[port].Rx)
@@ -183,10 +186,10 @@ func (w *Worker) Step() int {
 	w.learner.Sweep()
 	w.publish()
 	if w.now >= w.histograms.due {
-		w.sample()
+		w.histograms.sample(w.now, w.egress, w.id == 0)
 	}
-	if s := w.asked.Load(); s != nil {
-		w.answer(s)
+	if s := w.asked.Load(); s != nil && s.fill(w) {
+		w.Forget(s)
 	}
 	return w.work
 }
@@ -203,14 +206,10 @@ func (w *Worker) receive(port int, rx []burst.Frame) {
 	b := w.parse(port, rx)
 	w.counters.add(port, RxPackets, uint64(len(rx)))
 	w.counters.add(port, RxBytes, b.bytes)
-	if w.trace != nil {
-		w.trace.begin(w, &b)
-	}
+	w.trace.begin(&b)
 	w.classify(&b)
 	w.learn(&b)
-	if w.trace != nil {
-		w.trace.learned(w, &b)
-	}
+	w.trace.learned(&b)
 	if w.requests.N > 0 && w.ports[port].Role == Fabric {
 		w.answerRequests(&b)
 	}
@@ -219,9 +218,7 @@ func (w *Worker) receive(port int, rx []burst.Frame) {
 	}
 	w.measure(&b)
 	w.queue(&b)
-	if w.trace != nil {
-		w.trace.burstEnded()
-	}
+	w.trace.burstEnded()
 	w.receiving = 0
 }
 
@@ -309,7 +306,7 @@ func (w *Worker) Close() {
 	w.batch.Spare = w.batch.Spare[:0]
 	w.backend.Exchange()
 	w.publish()
-	w.sample()
+	w.histograms.sample(w.now, w.egress, w.id == 0)
 }
 
 // giveBack frees a buffer at the next exchange; it runs one at once if no more fit.

@@ -22,8 +22,6 @@ const (
 	// maxInFlight bounds the PSNs in flight of a QP without a window. It is less than half of the PSN space, as beyond that an
 	// acknowledgement is ambiguous (IBTA 9.7.2).
 	maxInFlight = 1 << 22
-	maxQPNumber = 1<<24 - 1
-	psnMask     = 1<<24 - 1
 )
 
 // PayloadMode selects whether frames hold their payload.

@@ -42,7 +42,7 @@ func (c *CMConfig) complete(mtu int, firstQP uint32) error {
 	setDefault(&c.Timeout, 15)
 	setDefault(&c.Retries, 15)
 	const lowest = packet.GSIQP + 1
-	highest := uint32(max(lowest, maxQPNumber-1-c.Connections))
+	highest := uint32(max(lowest, packet.MaxQP-1-c.Connections))
 	switch {
 	case !c.Enabled:
 	case mtu < 256 || mtu > 4096 || mtu&(mtu-1) != 0:
@@ -149,7 +149,7 @@ func (h connections) Open(_ int64, c *cm.Conn) (reason uint16) {
 	}
 	q := QP{Number: c.Local.Number, Peer: peerOf(c), SendPSN: c.Remote.PSN, ReceivePSN: c.Local.PSN}
 	if c.FlowLabel != 0 {
-		q.SrcPort = LabelPort(c.FlowLabel)
+		q.SrcPort = packet.LabelPort(c.FlowLabel)
 	}
 	if err := h.Host.Open(q); err != nil {
 		return packet.CMNoQP

@@ -63,7 +63,7 @@ func (t *template) put(out []byte, class uint8, opcode packet.Opcode, psn uint32
 	end := t.bth + packet.BTHLen + behind
 	binary.BigEndian.PutUint16(out[t.bth-packet.UDPLen+4:], uint16(end-t.bth+packet.UDPLen))
 	out[t.bth] = byte(opcode)
-	binary.BigEndian.PutUint32(out[t.bth+8:], psn&psnMask)
+	binary.BigEndian.PutUint32(out[t.bth+8:], psn&packet.PSNMask)
 	if out[l3]>>4 == 4 {
 		ip := out[l3 : l3+packet.IPv4Len]
 		packet.PutIPv4(ip, uint16(end-l3), class, ip[8], packet.ProtoUDP, binary.BigEndian.Uint32(ip[12:]), binary.BigEndian.Uint32(ip[16:]))
@@ -145,7 +145,7 @@ func (h *Host) putAnswer(q *qp, out []byte) (n, length int) {
 	p := q.responder.Answer()
 	var content []byte
 	if q.ping != nil {
-		content = q.ping.content(transport.Read, (p.PSN-q.ping.readPSN)&psnMask, h.transport.MTU)
+		content = q.ping.content(transport.Read, (p.PSN-q.ping.readPSN)&packet.PSNMask, h.transport.MTU)
 	}
 	n, length = h.putData(q, out, p.Opcode, p.PSN, p.Payload, content)
 	if p.Opcode.Headers()&packet.HasAETH != 0 {

@@ -91,7 +91,7 @@ func TestWrongQP(t *testing.T) {
 // given out anew.
 func TestManyConnections(t *testing.T) {
 	const connections = 5000
-	n := newNetwork(t, Config{FirstQP: maxQPNumber - 1000}, 1000)
+	n := newNetwork(t, Config{FirstQP: packet.MaxQP - 1000}, 1000)
 	open, done := 0, 0
 	next := func(at int64) {
 		if open == connections {
@@ -104,7 +104,7 @@ func TestManyConnections(t *testing.T) {
 	n.hosts[0].c.Completed = func(c Completion) {
 		done++
 		n.hosts[0].Close(uint32(c.ID >> 24))
-		n.hosts[1].Close(uint32(c.ID & psnMask))
+		n.hosts[1].Close(uint32(c.ID & packet.PSNMask))
 		next(c.Done)
 	}
 	for range 20 {

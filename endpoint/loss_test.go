@@ -190,7 +190,7 @@ func TestSurvivesLoss(t *testing.T) {
 		for i := range n.hosts {
 			n.hosts[i].c.Completed = func(d Completion) { done[i] = append(done[i], d) }
 		}
-		psn := rapid.Uint32Range(0, psnMask)
+		psn := rapid.Uint32Range(0, packet.PSNMask)
 		a, b := n.connect(psn.Draw(t, "psn a"), psn.Draw(t, "psn b"))
 		n.change = func(int64, int, []byte, int) bool {
 			seed = seed*6364136223846793005 + 1442695040888963407
@@ -221,7 +221,7 @@ func TestSurvivesLoss(t *testing.T) {
 					pair[0].requester.Done(), pair[1].responder.Expects(next))
 			}
 		}
-		if got, messages := qb.responder.Acknowledgement().AETH.MSN, uint32(want[0])&psnMask; got != messages {
+		if got, messages := qb.responder.Acknowledgement().AETH.MSN, uint32(want[0])&packet.PSNMask; got != messages {
 			t.Fatalf("b's MSN is %d, want %d", got, messages)
 		}
 	})

@@ -72,15 +72,15 @@ type qp struct {
 // Open opens a QP. The peer opens its own end with Peer, SendPSN and ReceivePSN the other way round.
 func (h *Host) Open(c QP) error {
 	switch _, taken := h.byNumber[c.Number]; {
-	case c.Number == 0 || c.Number > maxQPNumber:
-		return fmt.Errorf("endpoint: QP number %d, expected 1 to %d", c.Number, maxQPNumber)
+	case c.Number == 0 || c.Number > packet.MaxQP:
+		return fmt.Errorf("endpoint: QP number %d, expected 1 to %d", c.Number, packet.MaxQP)
 	case c.Number == packet.GSIQP && h.manager != nil:
 		return fmt.Errorf("endpoint: QP %d is the connection manager's; expected another number", packet.GSIQP)
 	case taken:
 		return fmt.Errorf("endpoint: QP 0x%06x is open already; close it first", c.Number)
 	case c.Peer.Addr.Is4() != h.c.Addr.Is4():
 		return fmt.Errorf("endpoint: the peer %v of QP 0x%06x has a different IP version from the host", c.Peer.Addr.Netip(), c.Number)
-	case (c.SendPSN|c.ReceivePSN)&^psnMask != 0 || c.Peer.QP > maxQPNumber:
+	case (c.SendPSN|c.ReceivePSN)&^packet.PSNMask != 0 || c.Peer.QP > packet.MaxQP:
 		return fmt.Errorf("endpoint: QP 0x%06x: a PSN or the peer's QP number has more than 24 bits", c.Number)
 	}
 	if c.SrcPort == 0 {
@@ -144,7 +144,7 @@ func Connect(a, b *Host, psn [2]uint32) (atA, atB uint32, err error) {
 func (h *Host) freeNumber() uint32 {
 	for {
 		n := h.nextNumber
-		if h.nextNumber++; h.nextNumber >= maxQPNumber { // the highest is the multicast QP
+		if h.nextNumber++; h.nextNumber >= packet.MaxQP { // the highest is the multicast QP
 			h.nextNumber = h.c.FirstQP
 		}
 		if _, taken := h.byNumber[n]; !taken {
@@ -153,26 +153,11 @@ func (h *Host) freeNumber() uint32 {
 	}
 }
 
-// SourcePort is the UDP source port that Linux gives a QP without a flow label. A connected QP has the same port at both ends
-// (rdma_get_udp_sport and rdma_calc_flow_label in the kernel's include/rdma/ib_verbs.h); a UD QP has that of Soft-RoCE.
+// SourcePort is the UDP source port that Linux gives a QP without a flow label. A UD QP has that of Soft-RoCE.
 func SourcePort(t Transport, local, remote uint32) uint16 {
-	const (
-		label    = 0xfffff // 20 bits
-		softRoCE = 0x61c88647
-	)
+	const softRoCE = 0x61c88647
 	if t == UD {
-		return portBase + uint16(local*softRoCE>>18)
+		return packet.LowestSourcePort + uint16(local*softRoCE>>18)
 	}
-	v := uint64(local) * uint64(remote)
-	v ^= v >> 20
-	v ^= v >> 40
-	return LabelPort(uint32(v & label))
+	return packet.SourcePort(local, remote)
 }
-
-// LabelPort is Linux's UDP source port for a flow label of 20 bits (rdma_flow_label_to_udp_sport).
-func LabelPort(label uint32) uint16 {
-	const low = 0x3fff
-	return uint16(label&low^label>>14) | portBase
-}
-
-const portBase = 0xc000 // the lowest UDP source port of RoCEv2 senders

@@ -2,6 +2,7 @@ package pairing
 
 import (
 	"fmt"
+	"github.com/cnpgate/cnpgate/internal/packet"
 
 	"github.com/cnpgate/cnpgate/flowtable"
 )
@@ -64,17 +65,16 @@ func (e Ending) String() string {
 type Answer flowtable.Answer
 
 const (
-	qpMask    = 1<<24 - 1
 	stateBits = 3 << 24
 	endedBits = 3 << 29
 )
 
 func makeAnswer(qp uint32, s State, e Evidence) Answer {
-	return Answer(qp&qpMask) | Answer(s)<<24 | Answer(e)<<26
+	return Answer(qp&packet.MaxQP) | Answer(s)<<24 | Answer(e)<<26
 }
 
 // SourceQP is the flow's source QP, 24 bits; don't rely on it unless the answer is Usable.
-func (a Answer) SourceQP() uint32 { return uint32(a & qpMask) }
+func (a Answer) SourceQP() uint32 { return uint32(a & packet.MaxQP) }
 
 // State is the certainty of the source QP.
 func (a Answer) State() State { return State(a >> 24 & 3) }

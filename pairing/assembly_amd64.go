@@ -23,12 +23,13 @@ const (
 	response    = uint8(packet.Response)
 	usable      = int(Confirmed) << 24 // as Answer.Usable
 	usableMask  = endedBits | stateBits
+	psnMask     = packet.PSNMask
 	behind      = backMargin + 1
 	nearHighest = backMargin + coarse
 	trackShift  = 5 // log2 of a track's bytes
 	strideShift = 6 // log2 of flowtable.StateStride
 
-	_ = int(request) + int(response) + usable + usableMask + behind + nearHighest // only the assembly uses them
+	_ = int(request) + int(response) + usable + usableMask + psnMask + behind + nearHighest // only the assembly uses them
 )
 
 // Where the assembly expects fields of other packages' types; a negative constant would not compile.

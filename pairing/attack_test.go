@@ -57,16 +57,16 @@ func TestReuseAfterAnUnseenDREQ(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		ahead uint32 // of where the old connection ended
-	}{{"goes on", 0}, {"within the gap", 30}, {"beyond the gap", 1000}, {"within 2^16", 60_000}, {"begins where the old one did", store.PSNMask + 1 - 200}} {
+	}{{"goes on", 0}, {"within the gap", 30}, {"beyond the gap", 1000}, {"within 2^16", 60_000}, {"begins where the old one did", packet.PSNMask + 1 - 200}} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWire(t)
 			w.connect(100, 200)
 			w.talk(100, 200, psnB, 200, 7)
 			w.is(0, 200, 100, EvidenceCM)
 			old := w.view(0, 200)
-			port := symmetricPort(101, 200)
+			port := packet.SourcePort(101, 200)
 			for i := range uint32(300) {
-				psn := (psnB + 200 + c.ahead + i) & store.PSNMask
+				psn := (psnB + 200 + c.ahead + i) & packet.PSNMask
 				w.send(0, 200, packet.RCSendOnly, psn, port)
 				if a := w.view(0, 200); a.Usable() && a.SourceQP() != 101 {
 					t.Fatalf("packet %d: %v, as before: %v", i, a, old)

@@ -9,7 +9,7 @@ import (
 // fitting is a QP, not alice's, that makes the same UDP source port with bob's by the formula.
 func fitting(alices, bobs uint32) uint32 {
 	for qp := alices + 1; ; qp++ {
-		if symmetricPort(qp, bobs) == symmetricPort(alices, bobs) {
+		if packet.SourcePort(qp, bobs) == packet.SourcePort(alices, bobs) {
 			return qp
 		}
 	}
@@ -27,7 +27,7 @@ func TestForgedFormula(t *testing.T) {
 		"UC":                            {packet.UCSendOnly, packet.UCSendOnly, 0},
 	} {
 		w := newWire(t)
-		port, forged, wrong := symmetricPort(100, 200), fitting(100, 200), 0
+		port, forged, wrong := packet.SourcePort(100, 200), fitting(100, 200), 0
 		w.send(1, forged, c.response, c.psn, port)
 		check := func(packet uint32) {
 			if a := w.view(0, 200); a.Usable() && a.SourceQP() != 100 {
@@ -54,7 +54,7 @@ func TestForgedFormula(t *testing.T) {
 // TestForgedFormulaLater: such packets change nothing about a confirmed pair, unless it is of UC.
 func TestForgedFormulaLater(t *testing.T) {
 	w := newWire(t)
-	port, forged := symmetricPort(100, 200), fitting(100, 200)
+	port, forged := packet.SourcePort(100, 200), fitting(100, 200)
 	for i := range uint32(5000) {
 		w.talk(100, 200, i, 1, port)
 		w.is(0, 200, 100, EvidencePort)
@@ -70,9 +70,9 @@ func TestOnPath(t *testing.T) {
 		port uint16
 		do   func(w *wire)
 	}{
-		"responses, and the formula's port": {EvidencePort, symmetricPort(100, 200), func(w *wire) {
-			w.send(0, 200, packet.RCSendOnly, psnB, symmetricPort(100, 200))
-			w.send(1, forged, packet.RCAcknowledge, psnB, symmetricPort(100, 200))
+		"responses, and the formula's port": {EvidencePort, packet.SourcePort(100, 200), func(w *wire) {
+			w.send(0, 200, packet.RCSendOnly, psnB, packet.SourcePort(100, 200))
+			w.send(1, forged, packet.RCAcknowledge, psnB, packet.SourcePort(100, 200))
 		}},
 		"REQ, REP and a response": {EvidenceCM, 7, func(w *wire) {
 			w.connect(forged, 200)

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
-	"github.com/cnpgate/cnpgate/pairing/store"
 )
 
 // paired is a confirmed connection between QPs 100 and 200, its next PSN, and its UDP port, which is its own or shared.
@@ -42,8 +41,8 @@ func TestOneOddPacket(t *testing.T) {
 	}{
 		{"a gap", 0, packet.RCSendOnly, 63, 0, false, 64, 0, false},
 		{"a wide gap", 0, packet.RCSendOnly, 64, 0, true, 65, 0, true},
-		{"before the first", 0, packet.RCSendOnly, store.PSNMask + 1 - 163, 0, false, 0, 0, false},
-		{"long before the first", 0, packet.RCSendOnly, store.PSNMask + 1 - 164, 0, true, store.PSNMask + 1 - 165, 0, true},
+		{"before the first", 0, packet.RCSendOnly, packet.PSNMask + 1 - 163, 0, false, 0, 0, false},
+		{"long before the first", 0, packet.RCSendOnly, packet.PSNMask + 1 - 164, 0, true, packet.PSNMask + 1 - 165, 0, true},
 		{"far, near each other", 0, packet.RCSendOnly, far, 0, true, far + 1024, 0, true},
 		{"far, near each other, back", 0, packet.RCSendOnly, far, 0, true, far - 1024, 0, true},
 		{"far, and from each other", 0, packet.RCSendOnly, far, 0, true, far + 1025, 0, false},
@@ -54,8 +53,8 @@ func TestOneOddPacket(t *testing.T) {
 		{"a response far beyond", 1, packet.RCAcknowledge, 27, 0, true, 28, 0, true},
 		{"responses far beyond, near each other", 1, packet.RCAcknowledge, far, 0, true, far + 4096, 0, true},
 		{"responses far beyond, and from each other", 1, packet.RCAcknowledge, far, 0, true, far + 4097, 0, false},
-		{"a response before the first", 1, packet.RCAcknowledge, store.PSNMask + 1 - 163, 0, false, 0, 0, false},
-		{"a response long before the first", 1, packet.RCAcknowledge, store.PSNMask + 1 - 164, 0, true, store.PSNMask + 1 - 165, 0, true},
+		{"a response before the first", 1, packet.RCAcknowledge, packet.PSNMask + 1 - 163, 0, false, 0, 0, false},
+		{"a response long before the first", 1, packet.RCAcknowledge, packet.PSNMask + 1 - 164, 0, true, packet.PSNMask + 1 - 165, 0, true},
 	} {
 		w, next, port := paired(t, true)
 		qp := [2]uint32{200, 100}[c.side]
@@ -87,7 +86,7 @@ func TestSuspend(t *testing.T) {
 		b := make([]byte, 64)
 		b[12] = nakSequence << 5
 		for range 9 {
-			w.frame(1, &packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCAcknowledge, DestQP: 100, PSN: (next - 30) & store.PSNMask, SrcPort: 7}, b)
+			w.frame(1, &packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCAcknowledge, DestQP: 100, PSN: (next - 30) & packet.PSNMask, SrcPort: 7}, b)
 		}
 	}
 	type steps []func(w *wire, next uint32)

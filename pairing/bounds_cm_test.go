@@ -68,10 +68,10 @@ func TestAsClaimedNear0(t *testing.T) {
 		"another port than claimed":   {5, [2]uint16{50000, 50000}, 50001, 4, false},
 		"one way only":                {5, [2]uint16{50000, 50001}, 50000, 4, false},
 		"no port":                     {5, [2]uint16{0, 0}, 0, 4, false},
-		"near 2^24":                   {store.PSNMask - 5, [2]uint16{50000, 50000}, 50001, 4, false},
+		"near 2^24":                   {packet.PSNMask - 5, [2]uint16{50000, 50000}, 50001, 4, false},
 		"far from 0":                  {farApart, [2]uint16{50000, 50000}, 50001, 0, true},
-		"the formula's port":          {5, [2]uint16{symmetricPort(5000, 1000), symmetricPort(5000, 1000)}, 0, 4, true},
-		"the formula's, of other QPs": {5, [2]uint16{symmetricPort(5001, 1000), symmetricPort(5001, 1000)}, 0, 4, false},
+		"the formula's port":          {5, [2]uint16{packet.SourcePort(5000, 1000), packet.SourcePort(5000, 1000)}, 0, 4, true},
+		"the formula's, of other QPs": {5, [2]uint16{packet.SourcePort(5001, 1000), packet.SourcePort(5001, 1000)}, 0, 4, false},
 	} {
 		_, a, b := two(t)
 		setClaim(&a, 7, c.psn, c.claimed)
@@ -98,10 +98,10 @@ func TestAsClaimedNear0UC(t *testing.T) {
 	}{
 		"both far from 0":         {farApart, farApart, [2]uint16{50000, 50001}, 0, true},
 		"the first near 0":        {5, farApart, [2]uint16{50000, 50000}, 0, false},
-		"the second near 0":       {farApart, store.PSNMask, [2]uint16{50000, 50000}, 0, false},
+		"the second near 0":       {farApart, packet.PSNMask, [2]uint16{50000, 50000}, 0, false},
 		"the flow label's port":   {0, 0, [2]uint16{50000, 50000}, 50000, true},
 		"that, one way":           {0, 0, [2]uint16{50000, 50001}, 50000, false},
-		"the formula's port":      {0, 0, [2]uint16{symmetricPort(5000, 1000), symmetricPort(5000, 1000)}, 0, true},
+		"the formula's port":      {0, 0, [2]uint16{packet.SourcePort(5000, 1000), packet.SourcePort(5000, 1000)}, 0, true},
 		"another port than those": {0, 0, [2]uint16{50000, 50000}, 50001, false},
 	} {
 		_, a, b := two(t)

@@ -166,8 +166,8 @@ func TestStartBits(t *testing.T) {
 		{"alone, from 0", 0, 0, nil, 0},
 		{"alone, near 0", distance - 1, 0, nil, 0},
 		{"alone, not near 0", distance, 0, nil, 18},
-		{"alone, before 2^24", store.PSNMask - distance, 0, nil, 0},
-		{"alone, long before 2^24", store.PSNMask - distance - 1, 0, nil, 18},
+		{"alone, before 2^24", packet.PSNMask - distance, 0, nil, 0},
+		{"alone, long before 2^24", packet.PSNMask - distance - 1, 0, nil, 18},
 		{"within the slack", 0x500000, 6, nil, 18},
 		{"after 2^10 PSNs", 0x500000, 10, nil, 14},
 		{"another near", 0x500000, 0, []uint32{0x500000 + distance}, 0},
@@ -196,7 +196,7 @@ func TestRhythm(t *testing.T) {
 		for _, g := range append([]uint32{0}, gaps...) {
 			for psn += g; g > 1; g-- {
 				b := make([]byte, 64)
-				w.frame(0, &packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCSendOnly, DestQP: qp, PSN: (psn - g + 1) & store.PSNMask, SrcPort: 50000}, b)
+				w.frame(0, &packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCSendOnly, DestQP: qp, PSN: (psn - g + 1) & packet.PSNMask, SrcPort: 50000}, b)
 			}
 			w.send(0, qp, packet.RCSendOnly, psn, 50000)
 		}

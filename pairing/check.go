@@ -44,10 +44,10 @@ func (c *check) request() {
 			c.anotherConnection()
 			return
 		}
-		c.await((psn-1)&psnMask, c.peer.SentBy(c.link.Lease()))
+		c.await((psn-1)&packet.PSNMask, c.peer.SentBy(c.link.Lease()))
 	}
 	ack, sent := c.peer.AckBy(c.link.Lease()), c.peer.SentBy(c.link.Lease())
-	goesBack := !begins && !atMost(c.last&psnMask, psn)
+	goesBack := !begins && !packet.PSNAtMost(c.last&packet.PSNMask, psn)
 	moved := c.SrcPort != c.port && c.changePort(c.arrival)
 	switch {
 	case moved && c.flags&unreliable != 0: // UC has no responses
@@ -57,8 +57,8 @@ func (c *check) request() {
 		c.await(c.high, sent)
 	case c.link.OwnPort() || c.awaits():
 	case begins:
-		c.await((psn-1)&psnMask, sent)
-	case goesBack && ack.Valid() && atMost(psn, ack.Last()) && !waitsFor(&c.peer.View, psn):
+		c.await((psn-1)&packet.PSNMask, sent)
+	case goesBack && ack.Valid() && packet.PSNAtMost(psn, ack.Last()) && !waitsFor(&c.peer.View, psn):
 		c.await(c.high, sent)
 	}
 	c.noteRequest(c.arrival, c.resume(ack) || begins)
@@ -71,7 +71,7 @@ func (c *check) request() {
 	case !c.awaits() && c.silentFor(ack, 1) && !c.mapped():
 		c.await(c.high, sent)
 	}
-	if c.awaitPeer != 0 && ack.Valid() && !atMost(ack.Last(), c.awaitPeer) {
+	if c.awaitPeer != 0 && ack.Valid() && !packet.PSNAtMost(ack.Last(), c.awaitPeer) {
 		c.awaitPeer, c.awaitOwn, c.gap = 0, 0, 0
 	}
 	c.reconfirm()
@@ -83,7 +83,7 @@ func (c *check) request() {
 // has no responses.
 func (c *check) isGap() bool {
 	const widest = 1 << 16
-	ahead := (c.PSN - c.high) & psnMask
+	ahead := (c.PSN - c.high) & packet.PSNMask
 	if c.answer().Evidence() != EvidenceCM || c.SrcPort != c.port || !c.ofService(c.arrival) || ahead >= widest || c.flags&unreliable != 0 {
 		return false
 	}
@@ -96,8 +96,8 @@ func (c *check) isGap() bool {
 // resume reports whether forged packets only looked like a gap: requests have continued at the PSNs before it, and the peer flow has
 // responded to one of those. Then the current request has the highest PSN again, and the wait is over.
 func (c *check) resume(ack store.Ack) bool {
-	before := c.gap & psnMask
-	ahead, answered := (c.PSN-before)&psnMask, (ack.Last()-before)&psnMask
+	before := c.gap & packet.PSNMask
+	ahead, answered := (c.PSN-before)&packet.PSNMask, (ack.Last()-before)&packet.PSNMask
 	if c.gap == 0 || ahead <= uint32(c.resumed) || ahead > uint32(c.resumed)+maxGap {
 		return false
 	}
@@ -119,13 +119,13 @@ func (c *check) silentFor(ack store.Ack, factor uint32) bool {
 		return false
 	}
 	if seen := ack.Last() | noteBit; seen != c.peerAck {
-		if onTheWay := (c.top - c.peerAck) & psnMask; c.peerAck != 0 && onTheWay < psnHalf {
+		if onTheWay := (c.top - c.peerAck) & packet.PSNMask; c.peerAck != 0 && onTheWay < packet.PSNHalf {
 			c.width = max(c.width, onTheWay)
 		}
 		c.peerAck = seen
 	}
-	onTheWay := (c.top - ack.Last()) & psnMask
-	return onTheWay < psnHalf && onTheWay > factor*max(4*c.width, least)
+	onTheWay := (c.top - ack.Last()) & packet.PSNMask
+	return onTheWay < packet.PSNHalf && onTheWay > factor*max(4*c.width, least)
 }
 
 // mapped reports whether a map or a hint names this flow's QP as the source QP of the peer flow. Then no worker learns from the peer flow's
@@ -138,7 +138,7 @@ func (c *check) mapped() bool {
 func (c *check) response() {
 	psn, sent := c.PSN, c.peer.SentBy(c.link.Lease())
 	of := c.ofService(c.arrival)
-	expected := of && sent.Valid() && (psn-sent.First()+firstSlack)&psnMask <= sent.Width()+firstSlack+margin
+	expected := of && sent.Valid() && (psn-sent.First()+firstSlack)&packet.PSNMask <= sent.Width()+firstSlack+margin
 	fit := c.fit(c.arrival, expected, responsesApart)
 	if fit != fits && of && c.mapped() {
 		return
@@ -156,14 +156,14 @@ func (c *check) response() {
 		return
 	}
 	ack := c.slot.AckBy(c.lease)
-	ahead := (psn - ack.Last()) & psnMask
-	fresh := !ack.Valid() || ahead < psnHalf
+	ahead := (psn - ack.Last()) & packet.PSNMask
+	fresh := !ack.Valid() || ahead < packet.PSNHalf
 	moved := c.SrcPort != c.port && c.changePort(c.arrival)
 	switch {
 	case moved:
 		c.await(c.high, sent)
 	case c.link.OwnPort() || c.awaits():
-	case !fresh && ahead < psnMask-backMargin && acknowledges(c.arrival): // acknowledgements don't go back
+	case !fresh && ahead < packet.PSNMask-backMargin && acknowledges(c.arrival): // acknowledgements don't go back
 		c.await(c.high, sent)
 	}
 	if !c.link.OwnPort() {
@@ -173,7 +173,7 @@ func (c *check) response() {
 	}
 	if fresh {
 		c.slot.PublishAck(c.lease, store.MakeAck(psn, c.lease))
-		if c.awaitOwn != 0 && !atMost(psn, c.awaitOwn) && atMost(psn, sent.High()) {
+		if c.awaitOwn != 0 && !packet.PSNAtMost(psn, c.awaitOwn) && packet.PSNAtMost(psn, sent.High()) {
 			c.awaitPeer, c.awaitOwn = 0, 0
 		}
 	}
@@ -185,7 +185,7 @@ func (c *check) response() {
 func (c *check) await(beyond uint32, sent store.Sent) {
 	c.awaitPeer, c.awaitOwn = 0, 0
 	if c.Opcode.Role() != packet.Response || c.flags&sends != 0 {
-		c.awaitPeer = beyond&psnMask | noteBit
+		c.awaitPeer = beyond&packet.PSNMask | noteBit
 	}
 	if sent.Valid() {
 		c.awaitOwn = sent.High() | noteBit

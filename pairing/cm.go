@@ -23,7 +23,7 @@ func (l *Learner) observeCM(k *flowtable.Key, m *packet.CM, now int64) {
 	l.counts.change().Evidence[EvidenceCM]++
 	switch m.Attribute {
 	case packet.CMREQ, packet.CMREP:
-		if !connectionQP(m.QPN) || m.Attribute == packet.CMREQ && (m.LocalGID != k.Src || m.RemoteGID != k.Dst) {
+		if !packet.ConnectionQP(m.QPN) || m.Attribute == packet.CMREQ && (m.LocalGID != k.Src || m.RemoteGID != k.Dst) {
 			return
 		}
 	case packet.CMREJ, packet.CMDREQ:
@@ -34,13 +34,10 @@ func (l *Learner) observeCM(k *flowtable.Key, m *packet.CM, now int64) {
 	c := cm.Message{Group: l.pairing.hashOf(&key), Time: now, Local: m.LocalComm, Remote: m.RemoteComm, QPN: m.QPN, PSN: m.PSN,
 		Attribute: m.Attribute, Side: uint8(side)}
 	if m.FlowLabel != 0 {
-		c.Port = labelPort(m.FlowLabel)
+		c.Port = packet.LabelPort(m.FlowLabel)
 	}
 	l.receiveCM(&c)
 }
-
-// connectionQP reports whether a QP can be one end of a connection.
-func connectionQP(qp uint32) bool { return qp > packet.GSIQP && qp < 0xffffff }
 
 // receiveCM reads a message, or lets it wait. A message is dropped if the queue has no space for it.
 func (l *Learner) receiveCM(m *cm.Message) {

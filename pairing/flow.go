@@ -160,7 +160,7 @@ func (f *flow) fit(p *arrival, own bool, apart uint32) fit {
 		return fits
 	}
 	again := f.unexpected != 0
-	together := (p.PSN-f.unexpected+apart)&psnMask <= 2*apart && f.unexpectedPort == p.SrcPort
+	together := (p.PSN-f.unexpected+apart)&packet.PSNMask <= 2*apart && f.unexpectedPort == p.SrcPort
 	f.unexpected, f.unexpectedPort = p.PSN|noteBit, p.SrcPort
 	switch {
 	case again && together:
@@ -217,10 +217,10 @@ func (f *flow) identity(qp uint32) store.Identity {
 // skip more than maxGap. UC never retransmits, so its PSNs go back only by reordering.
 func (f *flow) within(psn uint32) bool {
 	const reordering = 1 << 10
-	if f.flags&unreliable != 0 && !atMost((f.high-reordering)&psnMask, psn) {
+	if f.flags&unreliable != 0 && !packet.PSNAtMost((f.high-reordering)&packet.PSNMask, psn) {
 		return false
 	}
-	return (psn-f.first+firstSlack)&psnMask <= (f.high-f.first)&psnMask+firstSlack+maxGap
+	return (psn-f.first+firstSlack)&packet.PSNMask <= (f.high-f.first)&packet.PSNMask+firstSlack+maxGap
 }
 
 // noteService records whether the packet's transport service, and so the flow's, is UC.
@@ -235,6 +235,3 @@ func (f *flow) noteService(p *arrival) {
 func (f *flow) ofService(p *arrival) bool { return isUC(p.Opcode) == (f.flags&unreliable != 0) }
 
 func isUC(o packet.Opcode) bool { return o>>5 == packet.UCSendOnly>>5 }
-
-// atMost reports whether PSN a is b or comes before it, modulo 2^24.
-func atMost(a, b uint32) bool { return (b-a)&psnMask < psnHalf }

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
-	"github.com/cnpgate/cnpgate/pairing/store"
 )
 
 // Two requests in a row less than 2^16 PSNs ahead, in a pair that RDMA-CM has confirmed: more requests were lost before the gateway than usual, or
@@ -40,7 +39,7 @@ func TestForgedGap(t *testing.T) {
 		w.send(0, 200, packet.RCSendOnly, next+1, 7)
 		w.is(0, 200, 100, EvidenceCM)
 		a := w.at(0, 200)
-		if got := a.Sent(); got.High() != (next+1)&store.PSNMask {
+		if got := a.Sent(); got.High() != (next+1)&packet.PSNMask {
 			t.Errorf("%d more gaps: the highest PSN is %d, want %d", again, got.High(), next+1)
 		}
 		w.talk(100, 200, next+2, 200, 7)
@@ -61,10 +60,10 @@ func TestGapEnds(t *testing.T) {
 		high     uint32
 	}{
 		{"answered behind the gap", nil, ahead + 1, ahead + 2, true, ahead + 2},
-		{"answered before the gap", nil, store.PSNMask, ahead + 2, false, 0},
+		{"answered before the gap", nil, packet.PSNMask, ahead + 2, false, 0},
 		{"answered between", nil, 5, ahead + 2, false, 0},
-		{"sent again, nothing new", []uint32{store.PSNMask - 9}, store.PSNMask, store.PSNMask - 8, false, 0},
-		{"goes on, answered before", []uint32{0}, store.PSNMask, 1, false, 0},
+		{"sent again, nothing new", []uint32{packet.PSNMask - 9}, packet.PSNMask, packet.PSNMask - 8, false, 0},
+		{"goes on, answered before", []uint32{0}, packet.PSNMask, 1, false, 0},
 		{"goes on after a loss", []uint32{maxGap - 1}, maxGap - 1, maxGap, true, maxGap},
 		{"goes on after more loss", []uint32{maxGap}, maxGap, maxGap + 1, false, 0},
 		{"goes on, answered far beyond", []uint32{0}, 500, 1, false, 0},
@@ -78,8 +77,8 @@ func TestGapEnds(t *testing.T) {
 		w.send(1, 100, packet.RCAcknowledge, next+c.ack, 7)
 		w.send(0, 200, packet.RCSendOnly, next+c.then, 7)
 		n := &w.workers[0].notes[w.find(0, 200)]
-		if w.usable(0) != c.want || c.want && n.high != (next+c.high)&store.PSNMask {
-			t.Errorf("%s: %v, the highest PSN is %d, want %d", c.name, w.view(0, 200), n.high, (next+c.high)&store.PSNMask)
+		if w.usable(0) != c.want || c.want && n.high != (next+c.high)&packet.PSNMask {
+			t.Errorf("%s: %v, the highest PSN is %d, want %d", c.name, w.view(0, 200), n.high, (next+c.high)&packet.PSNMask)
 		}
 	}
 }

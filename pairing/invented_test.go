@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
-	"github.com/cnpgate/cnpgate/pairing/store"
 )
 
 // Cases that once misled the pairing, or left it without an answer forever.
@@ -69,7 +68,7 @@ func TestInventedResponders(t *testing.T) {
 			rnd ^= rnd << 13
 			rnd ^= rnd >> 17
 			rnd ^= rnd << 5
-			return rnd & store.PSNMask
+			return rnd & packet.PSNMask
 		}
 		const flows, width = 200, 2048
 		var base [flows]uint32

@@ -3,6 +3,7 @@ package pairing
 import (
 	"math/bits"
 
+	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/pairing/store"
 )
 
@@ -121,7 +122,7 @@ func chance(evidence, one, other, matched int) int {
 // unrelated flow does so with probability 2^-18.
 func begun(f *store.View) bool {
 	c, sent := f.Claim(), f.Sent()
-	return c != 0 && sent.Valid() && (sent.First()-c.PSN())&psnMask <= firstSlack
+	return c != 0 && sent.Valid() && (sent.First()-c.PSN())&packet.PSNMask <= firstSlack
 }
 
 // cmRule finds the peer flow that RDMA-CM claims for a flow: the claims about the two flows name each other, and their data agrees with the

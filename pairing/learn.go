@@ -148,7 +148,7 @@ type scan struct {
 // It reports whether it ruled out any.
 func (f *flow) eliminate(p *arrival, ack store.Ack) (any bool) {
 	slot, l := &f.slot, f.l
-	c := scan{psn: p.PSN, fresh: !ack.Valid() || (ack.Last()-p.PSN)&psnMask > backMargin, only: -1}
+	c := scan{psn: p.PSN, fresh: !ack.Valid() || (ack.Last()-p.PSN)&packet.PSNMask > backMargin, only: -1}
 	used := slot.Others()
 	for w := 0; w*64 < used; w++ {
 		row := slot.Row(w)

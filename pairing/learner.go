@@ -273,7 +273,7 @@ func (l *Learner) over(x flowtable.Index, a Answer, p *arrival) bool {
 		return false
 	}
 	c, ok, _ := l.pairing.claimOf(l.table.Key(x), l.ref(x), p.PSN, milliseconds(p.now), p.now)
-	return ok && int32(milliseconds(c.Time)-ended) >= 0 && (p.Opcode.Role() == packet.Response || (p.PSN-c.PSN)&psnMask <= firstSlack)
+	return ok && int32(milliseconds(c.Time)-ended) >= 0 && (p.Opcode.Role() == packet.Response || (p.PSN-c.PSN)&packet.PSNMask <= firstSlack)
 }
 
 // renew ends the flow record and begins a new one, and counts the current packet for the new one.

@@ -36,7 +36,7 @@ func (w *wire) key(side int, qp uint32) flowtable.Key {
 func (w *wire) send(side int, qp uint32, op packet.Opcode, psn uint32, port uint16) {
 	b := make([]byte, 64)
 	b[8] = 0x80 // AckReq
-	w.frame(side, &packet.Parsed{Kind: packet.RoCEv2, Opcode: op, DestQP: qp, PSN: psn & store.PSNMask, SrcPort: port}, b)
+	w.frame(side, &packet.Parsed{Kind: packet.RoCEv2, Opcode: op, DestQP: qp, PSN: psn & packet.PSNMask, SrcPort: port}, b)
 }
 
 func (w *wire) frame(side int, p *packet.Parsed, b []byte) {
@@ -113,8 +113,8 @@ func (w *wire) is(side int, qp, source uint32, why Evidence) {
 // talk sends requests from alice to bob's QP, and bob's acknowledgements to alice's.
 func (w *wire) talk(alices, bobs, psn uint32, packets int, port uint16) {
 	for i := range uint32(packets) {
-		w.send(0, bobs, packet.RCSendOnly, (psn+i)&store.PSNMask, port)
-		w.send(1, alices, packet.RCAcknowledge, (psn+i)&store.PSNMask, port)
+		w.send(0, bobs, packet.RCSendOnly, (psn+i)&packet.PSNMask, port)
+		w.send(1, alices, packet.RCAcknowledge, (psn+i)&packet.PSNMask, port)
 	}
 }
 
@@ -123,7 +123,7 @@ func TestSymmetricPort(t *testing.T) {
 		a, b uint32
 		port uint16
 	}{{100, 200, 52769}, {17, 18, 49458}, {280, 210, 58803}, {0xabcdef, 0x123456, 50120}} {
-		if got := symmetricPort(c.a, c.b); got != c.port || symmetricPort(c.b, c.a) != got {
+		if got := packet.SourcePort(c.a, c.b); got != c.port || packet.SourcePort(c.b, c.a) != got {
 			t.Errorf("QPs %d and %d: port %d, want %d", c.a, c.b, got, c.port)
 		}
 	}
@@ -328,7 +328,7 @@ func TestFloodOfHosts(t *testing.T) {
 			var x [1]flowtable.Ref
 			w.workers[0].StartBurst()
 			w.workers[0].lookup(k[:], w.now, x[:])
-			p := packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCSendOnly, DestQP: 77, PSN: n & store.PSNMask, SrcPort: 50000}
+			p := packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCSendOnly, DestQP: 77, PSN: n & packet.PSNMask, SrcPort: 50000}
 			w.workers[0].Observe(x[0].Index, &k[0], &p, nil, w.now)
 			if n%100 == 0 {
 				w.send(0, 200, packet.RCSendOnly, 20+n/100, 52769)

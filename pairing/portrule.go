@@ -3,22 +3,11 @@ package pairing
 import (
 	"math/bits"
 
+	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/pairing/store"
 )
 
 // In this file "port" is the UDP source port.
-
-// symmetricPort is the formula's port: the UDP source port that Linux gives to the packets of a connection without a flow label, in both
-// directions (rdma_calc_flow_label and rdma_flow_label_to_udp_sport in include/rdma/ib_verbs.h). It depends on the product of the two QP numbers.
-func symmetricPort(a, b uint32) uint16 {
-	v := uint64(a) * uint64(b)
-	v ^= v >> 20
-	v ^= v >> 40
-	return labelPort(uint32(v) & 0xfffff)
-}
-
-// labelPort is Linux's UDP source port for a flow label of 20 bits (rdma_flow_label_to_udp_sport in include/rdma/ib_verbs.h).
-func labelPort(label uint32) uint16 { return uint16(label&0x3fff^label>>14) | 0xc000 }
 
 const (
 	portBits   = 14 // bits that an equal port counts if all 2^14 ports are in use
@@ -58,7 +47,7 @@ func matchPort(f *store.View) portMatch {
 			}
 			m.equal++
 			m.set[w] |= set & -set
-			formula, ruledOut := symmetricPort(id.QP(), i.QP()) == id.Port(), !f.May(n) || !o.May(f.Number())
+			formula, ruledOut := packet.SourcePort(id.QP(), i.QP()) == id.Port(), !f.May(n) || !o.May(f.Number())
 			if formula {
 				fit, fits = n, fits+1
 			}
@@ -148,9 +137,9 @@ func disputes(all answers, f, other *store.View) bool {
 		return false
 	}
 	ack, peerAck, sent := f.Ack(), peer.Ack(), other.Sent()
-	ahead := (ack.Last() - peerAck.Last()) & psnMask
-	later := ack.Valid() && (ack.Last()-sent.First())&psnMask <= sent.Width()+margin &&
-		(!peerAck.Valid() || ahead > backMargin && ahead < psnHalf)
+	ahead := (ack.Last() - peerAck.Last()) & packet.PSNMask
+	later := ack.Valid() && (ack.Last()-sent.First())&packet.PSNMask <= sent.Width()+margin &&
+		(!peerAck.Valid() || ahead > backMargin && ahead < packet.PSNHalf)
 	return later || f.Identity().Unreliable()
 }
 
@@ -256,5 +245,5 @@ func equalSure(f, peer *store.View, scratch *[2]portSet) bool {
 func ownPort(f, peer *store.View) bool {
 	a, b := f.Identity(), peer.Identity()
 	return a.Steady() && b.Steady() && a.Port() == b.Port() &&
-		(a.Port() == symmetricPort(a.QP(), b.QP()) || a.Port() == f.Claim().Port() && a.Port() != 0)
+		(a.Port() == packet.SourcePort(a.QP(), b.QP()) || a.Port() == f.Claim().Port() && a.Port() != 0)
 }

@@ -3,6 +3,7 @@ package pairing
 import (
 	"math/bits"
 
+	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/pairing/store"
 )
 
@@ -89,7 +90,7 @@ func startBits(requester *store.View, t *store.Elimination) int {
 }
 
 // near0 reports whether a PSN is near 0, so that the sender may have begun at 0 and not at random.
-func near0(psn uint32) bool { return psn < farApart || psn >= psnMask-farApart }
+func near0(psn uint32) bool { return psn < farApart || psn >= packet.PSNMask-farApart }
 
 // requesters counts the flows on f's side that have sent requests, and those of them whose PSNs are far from f's.
 func requesters(f *store.View) (n, far int) {
@@ -100,7 +101,7 @@ func requesters(f *store.View) (n, far int) {
 			continue
 		}
 		n++
-		if d := (o.Sent().High() - high) & psnMask; d > farApart && d < psnMask-farApart {
+		if d := (o.Sent().High() - high) & packet.PSNMask; d > farApart && d < packet.PSNMask-farApart {
 			far++
 		}
 	}
@@ -153,7 +154,7 @@ func (f *flow) forgetAsked() {
 // remembers. Responders mostly acknowledge such PSNs, so an ACK is evidence for a flow that has asked for it, and against one that has not.
 func askedFor(f *store.View, psn uint32) certainty {
 	s := f.Sent()
-	behind, depth := (s.High()-psn)&psnMask, uint32(0)
+	behind, depth := (s.High()-psn)&packet.PSNMask, uint32(0)
 	full := true
 	for i := range store.AskedRing {
 		e := f.Asked(i)
@@ -161,10 +162,10 @@ func askedFor(f *store.View, psn uint32) certainty {
 			full = false
 			break
 		}
-		if e&psnMask == psn {
+		if e&packet.PSNMask == psn {
 			return yes
 		}
-		if d := (s.High() - e) & psnMask; d < psnHalf {
+		if d := (s.High() - e) & packet.PSNMask; d < packet.PSNHalf {
 			depth = max(depth, d)
 		}
 	}
@@ -182,7 +183,7 @@ func gaps(f *store.View) (g [store.AskedRing]uint32, n int, sum uint32) {
 		if e == 0 {
 			break
 		}
-		if d := (s.High() - e) & psnMask; d < psnHalf {
+		if d := (s.High() - e) & packet.PSNMask; d < packet.PSNHalf {
 			g[n] = d
 			n++
 		}

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
-	"github.com/cnpgate/cnpgate/pairing/store"
 )
 
 // A READ request uses as many PSNs as its response has packets. Only the next request shows how many these were.
@@ -14,7 +13,7 @@ import (
 func (w *wire) read(side int, qp, psn uint32, port uint16, bytes uint32) {
 	b := make([]byte, 64)
 	binary.BigEndian.PutUint32(b[12+12:], bytes) // RETH: 8 of address, 4 of key, 4 of length
-	w.frame(side, &packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCReadRequest, DestQP: qp, PSN: psn & store.PSNMask, SrcPort: port}, b)
+	w.frame(side, &packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.RCReadRequest, DestQP: qp, PSN: psn & packet.PSNMask, SrcPort: port}, b)
 }
 
 // TestLargeREADs: READs of any length, any path MTU, and as many as a NIC sends at once, don't affect a pair.

@@ -7,7 +7,7 @@ import (
 
 // catchUp updates the highest PSN with the requests that Routine has skipped.
 func (f *flow) catchUp() {
-	if f.flags&sends != 0 && f.last&inexact == 0 && atMost(f.top, f.last) {
+	if f.flags&sends != 0 && f.last&inexact == 0 && packet.PSNAtMost(f.top, f.last) {
 		f.top, f.high = f.last, f.last
 	}
 }
@@ -31,19 +31,19 @@ func (f *flow) noteRequest(p *arrival, exactly bool) {
 	switch {
 	case f.flags&sends == 0:
 		f.flags |= sends
-		f.first, f.top, f.high = psn, psn, (psn+span)&psnMask
+		f.first, f.top, f.high = psn, psn, (psn+span)&packet.PSNMask
 		exactly = true
-	case (f.first-psn)&psnMask <= firstSlack && psn != f.first:
+	case (f.first-psn)&packet.PSNMask <= firstSlack && psn != f.first:
 		f.first = psn
 		exactly = true
-	case atMost(f.top, psn): // so all earlier requests end before it, also a READ that might have used more PSNs
+	case packet.PSNAtMost(f.top, psn): // so all earlier requests end before it, also a READ that might have used more PSNs
 		if f.high != f.top { // this many READs may be outstanding, and their PSNs don't show that the peer flow is silent
-			f.width = max(f.width, readsAhead/4*min((psn-f.top)&psnMask, widestRead))
+			f.width = max(f.width, readsAhead/4*min((psn-f.top)&packet.PSNMask, widestRead))
 		}
-		f.top, f.high = psn, (psn+span)&psnMask
+		f.top, f.high = psn, (psn+span)&packet.PSNMask
 	}
-	if (f.top-f.first)&psnMask > maxSpan {
-		f.first = (f.top - maxSpan) & psnMask
+	if (f.top-f.first)&packet.PSNMask > maxSpan {
+		f.first = (f.top - maxSpan) & packet.PSNMask
 	}
 	f.last = psn
 	if span != 0 {
@@ -93,7 +93,7 @@ const (
 func (f *flow) noteNext(p *arrival) {
 	next := p.PSN
 	if at := p.Ext(); !acknowledges(p) || at < len(p.frame) && p.frame[at]>>5 != nakSequence {
-		next = (next + 1) & psnMask
+		next = (next + 1) & packet.PSNMask
 	}
 	if next |= noteBit; f.slot.Next(int(f.responses-1)%store.NextRing) == next {
 		return
@@ -105,7 +105,7 @@ func (f *flow) noteNext(p *arrival) {
 // waitsFor reports whether one of a flow's last responses waits for a PSN, or for one up to nextSlack before it.
 func waitsFor(f *store.View, psn uint32) bool {
 	for i := range store.NextRing {
-		if w := f.Next(i); w != 0 && (psn-w)&psnMask <= nextSlack {
+		if w := f.Next(i); w != 0 && (psn-w)&packet.PSNMask <= nextSlack {
 			return true
 		}
 	}

@@ -47,7 +47,7 @@ func (l *Learner) routine(x flowtable.Index, p *packet.Record) bool {
 		}
 		t.last = psn
 	case packet.Response:
-		if t.acked&ackedBit == 0 || (psn-t.acked+backMargin+1)&psnMask > backMargin+coarse {
+		if t.acked&ackedBit == 0 || (psn-t.acked+backMargin+1)&packet.PSNMask > backMargin+coarse {
 			return false
 		}
 	case packet.NoRole:

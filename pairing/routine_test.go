@@ -8,7 +8,6 @@ import (
 
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
-	"github.com/cnpgate/cnpgate/pairing/store"
 )
 
 // Routine stops where routine, which is its specification, finds the first packet that isn't routine, and counts the same packets in the same way.
@@ -91,8 +90,8 @@ func drawTrack(t *rapid.T, l *Learner, x flowtable.Index) {
 	}
 	k := &l.tracks[x]
 	*k = track{packets: rapid.Uint32().Draw(t, "counted"), bytes: rapid.Uint32Max(carried).Draw(t, "bytes"), port: 9}
-	k.last = rapid.Uint32Max(store.PSNMask).Draw(t, "last")
-	k.acked = near(t, k.last, "acked")&store.PSNMask | mostly[uint32](t, "acknowledged", ackedBit, 0)
+	k.last = rapid.Uint32Max(packet.PSNMask).Draw(t, "last")
+	k.acked = near(t, k.last, "acked")&packet.PSNMask | mostly[uint32](t, "acknowledged", ackedBit, 0)
 	k.last |= mostly[uint32](t, "inexact", 0, inexact)
 	k.wait(mostly[uint16](t, "wait", 9, 0, 1, 2, 3))
 	k.known = uint32(l.table.State(x)) + mostly[uint32](t, "known", 0, 1)
@@ -103,9 +102,9 @@ func drawRoutine(t *rapid.T, l *Learner, x flowtable.Index, p *packet.Record) {
 	k := &l.tracks[x]
 	*p = packet.Record{Len: mostly[uint32](t, "length", 58, longFrame-1, longFrame, 1<<32-1), SrcPort: mostly[uint16](t, "port", 9, 8)}
 	p.Opcode = mostly(t, "opcode", packet.RCSendOnly, packet.RCReadRequest, packet.UDSendOnly, packet.CNP)
-	p.PSN = near(t, k.last, "PSN") & store.PSNMask
+	p.PSN = near(t, k.last, "PSN") & packet.PSNMask
 	if rapid.Bool().Draw(t, "response") {
-		p.Opcode, p.PSN = packet.RCAcknowledge, near(t, k.acked, "response's PSN")&store.PSNMask
+		p.Opcode, p.PSN = packet.RCAcknowledge, near(t, k.acked, "response's PSN")&packet.PSNMask
 	}
 	p.Flow.QPs = mostly[uint64](t, "QP", 77, packet.GSIQP)
 }

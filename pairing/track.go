@@ -9,8 +9,6 @@ import (
 )
 
 const (
-	psnMask    = store.PSNMask
-	psnHalf    = 1 << 23
 	coarse     = 16         // a flow publishes its highest PSN once in this many PSNs
 	margin     = 2 * coarse // maximum distance of a response beyond the published highest PSN
 	backMargin = 3 * coarse // maximum distance of an acknowledgement behind the highest one: they overtake each other
@@ -173,7 +171,7 @@ func (f *flows) trackOf(x flowtable.Index) *track {
 // not known to be the highest that the flow has used.
 func (f *flows) LastRequest(x flowtable.Index) (psn uint32, ok bool) {
 	last := f.trackOf(x).last
-	return last & psnMask, last&inexact == 0
+	return last & packet.PSNMask, last&inexact == 0
 }
 
 // note is the worker's state of a flow that has a slot. The memory for flows that never had one stays untouched.

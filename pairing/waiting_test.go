@@ -87,7 +87,7 @@ func stormQP(side int, conn uint32) uint32   { return 1000 + uint32(side)*0x1000
 
 // stormPSN is where requests to a side's QP begin. All differ by more than the slack.
 func stormPSN(side int, conn uint32) uint32 {
-	return (0x100000 + uint32(side)*0x400000 + conn*200) & store.PSNMask
+	return (0x100000 + uint32(side)*0x400000 + conn*200) & packet.PSNMask
 }
 
 // TestConnectionsAtOnce: of many connections that are set up, used and released at once, RDMA-CM confirms each, and each DREQ closes its

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
-	"github.com/cnpgate/cnpgate/pairing/store"
 )
 
 // Traffic that misled an earlier version of the pairing, or nearly did.
@@ -13,7 +12,7 @@ import (
 func TestReuseOfAnUnconfirmedFlow(t *testing.T) {
 	w := newWire(t)
 	for i := range uint32(200) { // three connections with one port, which random PSNs distinguish; but QP 200 moves between connections all the time
-		psn := (i/3*0x3779b9 + i) & store.PSNMask
+		psn := (i/3*0x3779b9 + i) & packet.PSNMask
 		from := 100 + i/3%2
 		w.send(0, 200, packet.RCSendOnly, psn, 0xc000)
 		w.send(1, from, packet.RCAcknowledge, psn, 0xc000)
@@ -33,7 +32,7 @@ func TestPortsHalfByTheFormula(t *testing.T) {
 		b := func(i uint32) uint32 { return 0x900 + seed*1531 + i }
 		port := func(i uint32) uint16 {
 			if i < formula {
-				return symmetricPort(a(i), b(i))
+				return packet.SourcePort(a(i), b(i))
 			}
 			return 0xc000
 		}

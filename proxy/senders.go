@@ -35,15 +35,11 @@ func (s *Sender) check() error {
 		return fmt.Errorf("%s: the prefix %v is an IPv4 prefix in IPv6 form; expected the IPv4 prefix", s.Origin, s.Prefix)
 	case s.Prefix != s.Prefix.Masked():
 		return fmt.Errorf("%s: the prefix %v has host bits set; expected %v", s.Origin, s.Prefix, s.Prefix.Masked())
-	case !a.IsValid(), a.Zone() != "", a.Is4In6(), a.IsUnspecified(), a.IsLoopback(), a.IsMulticast(), a.IsLinkLocalUnicast(),
-		a.Is4() && (a.As4()[0] == 0 || a.As4()[0] >= firstReserved):
+	case !a.IsValid(), a.Zone() != "", a.Is4In6(), a.IsLinkLocalUnicast(), !packet.AddrFrom(a).Unicast():
 		return fmt.Errorf("%s: the proxy %v of %v is not the address of a host that routers reach; expected a unicast address", s.Origin, a, s.Prefix)
 	}
 	return nil
 }
-
-// firstReserved is the first octet of IPv4 addresses that are not unicast: multicast, reserved and broadcast (RFC 1112 4).
-const firstReserved = 224
 
 // Senders maps addresses of senders to their proxies, by the longest prefix. It is immutable, so any number of goroutines may share one. A
 // nil one is empty.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/stepper"
 	"github.com/cnpgate/cnpgate/internal/burst/inmem"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/virtual"
@@ -18,7 +19,7 @@ type gateway struct {
 	peers    []int   // by port of the dataplane
 	plane    *dataplane.Dataplane
 	backends []*inmem.Backend // by worker
-	time     *virtual.Stepper
+	time     *stepper.Stepper
 	loop     int64
 }
 
@@ -55,8 +56,8 @@ func (s *Sim) newGateway(node int) (*gateway, error) {
 	if g.plane, err = dataplane.New(config); err != nil {
 		return nil, fmt.Errorf("gateway %s: %w", s.name(node), err)
 	}
-	g.time = virtual.NewStepper(g.plane, g.backends, s.now)
-	g.time.AdaptEvery = virtual.AdaptStep
+	g.time = stepper.New(g.plane, g.backends, s.now)
+	g.time.AdaptEvery = stepper.AdaptStep
 	return g, nil
 }
 

@@ -16,9 +16,9 @@ import (
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/stepper"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/burst/inmem"
-	"github.com/cnpgate/cnpgate/internal/virtual"
 )
 
 // Options are the settings and outputs of a replay.
@@ -46,7 +46,7 @@ type run struct {
 	memory  assemble.Memory
 	backend *inmem.Backend
 	plane   *dataplane.Dataplane
-	time    *virtual.Stepper
+	time    *stepper.Stepper
 	ended   report.Flows
 	out     *outputs
 	waiting int // frames injected at the present time
@@ -115,8 +115,8 @@ func (r *run) start(c *config.Config, first time.Time, captured int) (err error)
 		return err
 	}
 	r.plane.SetWallClock(first.UnixNano() - epoch)
-	r.time = virtual.NewStepper(r.plane, []*inmem.Backend{r.backend}, epoch)
-	r.time.AdaptEvery = virtual.AdaptStep
+	r.time = stepper.New(r.plane, []*inmem.Backend{r.backend}, epoch)
+	r.time.AdaptEvery = stepper.AdaptStep
 	return nil
 }
 

@@ -55,9 +55,7 @@ const (
 	// PSNStep is how far apart the starting PSNs of an endpoint's QPs are.
 	PSNStep = 4096
 
-	psnMask     = 1<<24 - 1
-	maxQPNumber = 1<<24 - 1
-	ackEvery    = 4 // packets: the gateway learns QPs from acknowledgements, too
+	ackEvery = 4 // packets: the gateway learns QPs from acknowledgements, too
 )
 
 // line is the rate of the host's NIC: the highest of the load's rates.
@@ -103,10 +101,10 @@ func (c *Config) checkQPs() error {
 	switch {
 	case c.QPs < 1 || c.QPs > MaxQPs:
 		return fmt.Errorf("%d QPs; expected 1 to %d", c.QPs, MaxQPs)
-	case agreed && (min(c.FirstQP, c.PeerFirstQP) == 0 || max(c.FirstQP, c.PeerFirstQP) > maxQPNumber-last):
-		return fmt.Errorf("the first QPs are %d at this end and %d at the other; expected numbers from 1 to %d for all %d QPs", c.FirstQP, c.PeerFirstQP, maxQPNumber, c.QPs)
-	case agreed && c.PSN > psnMask:
-		return fmt.Errorf("a starting PSN of %d; expected 0 to %d", c.PSN, psnMask)
+	case agreed && (min(c.FirstQP, c.PeerFirstQP) == 0 || max(c.FirstQP, c.PeerFirstQP) > packet.MaxQP-last):
+		return fmt.Errorf("the first QPs are %d at this end and %d at the other; expected numbers from 1 to %d for all %d QPs", c.FirstQP, c.PeerFirstQP, packet.MaxQP, c.QPs)
+	case agreed && c.PSN > packet.PSNMask:
+		return fmt.Errorf("a starting PSN of %d; expected 0 to %d", c.PSN, packet.PSNMask)
 	case c.Verb != endpoint.Write && c.Verb != endpoint.Send && c.Verb != endpoint.Read:
 		return fmt.Errorf("verb %d is not known; expected Write, Send or Read", c.Verb)
 	case c.Ping && (c.CMPort == 0 || c.Message > endpoint.MaxPing):

@@ -10,10 +10,10 @@ import (
 	"github.com/cnpgate/cnpgate/control/assemble"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/stepper"
 	"github.com/cnpgate/cnpgate/endpoint"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/burst/inmem"
-	"github.com/cnpgate/cnpgate/internal/virtual"
 	"github.com/cnpgate/cnpgate/telemetry"
 )
 
@@ -33,7 +33,7 @@ type network struct {
 	backends [2]*inmem.Backend
 	gateway  *inmem.Backend
 	plane    *dataplane.Dataplane
-	time     *virtual.Stepper
+	time     *stepper.Stepper
 	peak     uint64 // of the WAN queue, bytes
 	built    int    // notifications of the gateway
 	// toSender may drop what the gateway sends to the sender.
@@ -109,7 +109,7 @@ func newNetwork(t *testing.T, sender, receiver Config, settings string) *network
 	if n.plane, err = assemble.Dataplane(c, assemble.Options{Backends: []burst.Backend{n.gateway}, Seed: 7}); err != nil {
 		t.Fatal(err)
 	}
-	n.time = virtual.NewStepper(n.plane, []*inmem.Backend{n.gateway}, n.now)
+	n.time = stepper.New(n.plane, []*inmem.Backend{n.gateway}, n.now)
 	for i, c := range []Config{sender, receiver} {
 		n.begin(i, c)
 	}

@@ -128,7 +128,7 @@ func (r *Runner) checkBuffers() error {
 // open opens the QPs. A sender's QPs send messages without end.
 func (r *Runner) open(peer endpoint.Peer) error {
 	for i := range uint32(r.c.QPs) {
-		psn := (r.c.PSN + i*PSNStep) & psnMask
+		psn := (r.c.PSN + i*PSNStep) & packet.PSNMask
 		peer.QP = r.qps[i].peer
 		if err := r.host.Open(endpoint.QP{Number: r.qps[i].number, Peer: peer, SendPSN: psn, ReceivePSN: psn}); err != nil {
 			return err

@@ -15,8 +15,6 @@ const (
 	maxRetries = 15   // of 4 bits
 	// maxDelay bounds how long an MRA may postpone a repetition, ns.
 	maxDelay = 60_000_000_000
-	psnMask  = 1<<24 - 1
-	maxQPN   = 1<<24 - 2 // 0xffffff is the multicast QP
 )
 
 // Config describes a Manager. All fields except Port and Seed must be set.
@@ -90,7 +88,7 @@ func (m *Manager) Random() uint64 {
 }
 
 // RandomPSN is a random first PSN for a connection's requests.
-func (m *Manager) RandomPSN() uint32 { return uint32(m.Random()) & psnMask }
+func (m *Manager) RandomPSN() uint32 { return uint32(m.Random()) & packet.PSNMask }
 
 // Connect requests a connection from a peer, to the service at a port. local is the QP of this end, which Handler.Open is to open. The
 // caller chooses id.

@@ -41,12 +41,9 @@ func (m *Manager) receive(now int64, from Peer, x *packet.CM) Verdict {
 	return m.disconnected(now, c) // DREP
 }
 
-// connectionQP reports whether a QP can be one end of a connection.
-func connectionQP(number uint32) bool { return number > packet.GSIQP && number <= maxQPN }
-
 // request processes a REQ, new or repeated.
 func (m *Manager) request(now int64, from Peer, x *packet.CM) Verdict {
-	if !connectionQP(x.QPN) {
+	if !packet.ConnectionQP(x.QPN) {
 		return Malformed
 	}
 	remote := QP{x.QPN, x.PSN}
@@ -114,7 +111,7 @@ func (m *Manager) unacceptable(from Peer, x *packet.CM) (reason uint16) {
 func (m *Manager) reply(now int64, c *Conn, x *packet.CM) Verdict {
 	remote := QP{x.QPN, x.PSN}
 	switch {
-	case !connectionQP(x.QPN):
+	case !packet.ConnectionQP(x.QPN):
 		return Malformed
 	case c.state == reqSent:
 	case !c.Active || c.state != established:

@@ -1,12 +1,6 @@
 package packet
 
-import (
-	"bytes"
-	"testing"
-	"unsafe"
-
-	"github.com/cnpgate/cnpgate/internal/burst"
-)
+import "testing"
 
 // Plain frames of the common kinds: RDMA WRITE Middle of 1 KB.
 var benchStacks = []struct {
@@ -54,54 +48,6 @@ func BenchmarkParseTunnel(b *testing.B) {
 				b.Fatal("not parsed as RoCEv2 in a tunnel")
 			}
 		})
-	}
-}
-
-// BenchmarkParsePlain is the time of a run of 64 plain frames.
-func BenchmarkParsePlain(b *testing.B) {
-	for _, c := range benchStacks[:3] {
-		b.Run(c.name, func(b *testing.B) {
-			octets, _ := benchFrame(c.stack)
-			var frames [burst.MaxSize]burst.Frame
-			for i := range frames {
-				frames[i] = burst.Frame{Len: uint32(len(octets)), Head: uint32(len(octets))}
-			}
-			var records [burst.MaxSize]Record
-			for name, parse := range map[string]func(unsafe.Pointer, []burst.Frame, uint64, []Record) Run{"chosen": ParsePlain, "twin": parsePlainGo} {
-				b.Run(name, func(b *testing.B) {
-					for b.Loop() {
-						if parse(unsafe.Pointer(&octets[0]), frames[:], 1, records[:]).N != len(frames) {
-							b.Fatal("not taken as plain")
-						}
-					}
-					b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(frames)), "ns/packet")
-				})
-			}
-		})
-	}
-}
-
-func BenchmarkMarkBurst(b *testing.B) {
-	for _, c := range benchStacks[:2] {
-		octets, p := benchFrame(c.stack)
-		var frames [burst.MaxSize]burst.Frame
-		var records [burst.MaxSize]Record
-		memory := bytes.Repeat(octets, len(frames))
-		for i := range frames {
-			frames[i] = burst.Frame{Data: uint64(i * len(octets)), Len: uint32(len(octets)), Head: uint32(len(octets))}
-			records[i].Set(&p)
-			records[i].TOS = ECT0 // the frames go on as CE: the work is the same
-		}
-		for name, mark := range map[string]func(unsafe.Pointer, []burst.Frame, []Record, uint64) uint64{"chosen": MarkBurst, "twin": markBurstGo} {
-			b.Run(c.name+"/"+name, func(b *testing.B) {
-				for b.Loop() {
-					if ^mark(unsafe.Pointer(&memory[0]), frames[:], records[:], 1<<64-1) != 0 {
-						b.Fatal("not marked")
-					}
-				}
-				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(frames)), "ns/packet")
-			})
-		}
 	}
 }
 

@@ -18,6 +18,21 @@ const (
 	ExtensionBit = 0x20
 )
 
+const (
+	// MaxQP is the highest number of a QP, of 24 bits. It is the multicast QP, which no host has.
+	MaxQP = 1<<24 - 1
+	// PSNMask has the bits of a PSN: PSNs are modulo 2^24.
+	PSNMask = 1<<24 - 1
+	// PSNHalf is half the number of PSNs. One that is as far ahead of another, or farther, is behind it (IBTA 9.7.2).
+	PSNHalf = 1 << 23
+)
+
+// PSNAtMost reports whether PSN a is b or comes before it.
+func PSNAtMost(a, b uint32) bool { return (b-a)&PSNMask < PSNHalf }
+
+// ConnectionQP reports whether a QP can be one end of a connection.
+func ConnectionQP(qp uint32) bool { return qp > GSIQP && qp < MaxQP }
+
 // BTH is the Base Transport Header (IBTA 9.2; octet 4 as in Annex A17 and draft-tian 6.2.2):
 //
 //	 0                   1                   2                   3

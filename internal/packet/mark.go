@@ -1,12 +1,6 @@
 package packet
 
-import (
-	"encoding/binary"
-	"math/bits"
-	"unsafe"
-
-	"github.com/cnpgate/cnpgate/internal/burst"
-)
+import "encoding/binary"
 
 // MarkCE sets Congestion Experienced in the IP header at offset ip, whose codepoint is ecn, and updates the IPv4 header checksum. It returns
 // false and changes nothing if ecn is Not-ECT or CE. The ICRC doesn't cover the field, so it stays valid. The header is the outermost one: in
@@ -28,36 +22,6 @@ func MarkCE(b []byte, ip uint16, ecn uint8) bool {
 		h[1] |= CE << 4
 	}
 	return true
-}
-
-// MarkBurst marks, as MarkCE does, the frames that these has a bit for, and returns a bit for each one that it has marked. base is the base
-// address of the frames' data; records are those of the frames, which it doesn't change: an IP header is of version 4 or 6. There are at most 64
-// frames.
-func MarkBurst(base unsafe.Pointer, frames []burst.Frame, records []Record, these uint64) (marked uint64) {
-	return markBurst(base, frames, records[:len(frames)], these&(1<<len(frames)-1))
-}
-
-// markBurstGo is the specification of markBurst.
-func markBurstGo(base unsafe.Pointer, frames []burst.Frame, records []Record, these uint64) (marked uint64) {
-	for ; these != 0; these &= these - 1 {
-		i := bits.TrailingZeros64(these)
-		f := &frames[i]
-		if MarkCE(unsafe.Slice((*byte)(unsafe.Add(base, int(f.Data))), f.Head), records[i].IP, records[i].ECN()) {
-			marked |= 1 << i
-		}
-	}
-	return marked
-}
-
-// Markable returns a bit for each packet that MarkBurst would mark of those that these has a bit for.
-func Markable(records []Record, these uint64) (markable uint64) {
-	for ; these != 0; these &= these - 1 {
-		i := bits.TrailingZeros64(these)
-		if ecn := records[i].ECN(); ecn != NotECT && ecn != CE {
-			markable |= 1 << i
-		}
-	}
-	return markable
 }
 
 // ClearCE sets ECT(0), which RDMA NICs send, in the IP header at offset ip, whose codepoint is ecn, and updates the IPv4 header checksum. It

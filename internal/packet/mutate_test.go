@@ -13,11 +13,11 @@ func TestMutatedParse(t *testing.T) {
 	for i := range seeds {
 		frames[i] = seeds[i].frame
 	}
-	m := mutate.Run(t, mutants, frames)
+	m := mutate.Run(t, mutate.Executions, frames)
 	var p Parsed
 	var kinds [RoCEv2 + 1]int
 	var notes [ProxyNotification + 1]int
-	for range mutants {
+	for range mutate.Executions {
 		i, b, missing := m.Next()
 		length := uint32(len(b)) + missing + seeds[i].frameLen - uint32(len(seeds[i].frame))
 		if m.IntN(16) == 0 {
@@ -29,37 +29,37 @@ func TestMutatedParse(t *testing.T) {
 	}
 	t.Logf("by kind %v, notifications %v", kinds, notes)
 	for _, n := range append(kinds[:], notes[:]...) {
-		if n < mutants/1000 {
-			t.Errorf("by kind %v, notifications %v, of %d: some aren't reached", kinds, notes, mutants)
+		if n < mutate.Executions/1000 {
+			t.Errorf("by kind %v, notifications %v, of %d: some aren't reached", kinds, notes, mutate.Executions)
 		}
 	}
 }
 
 // TestMutatedLists is FuzzLists over mutants.
 func TestMutatedLists(t *testing.T) {
-	m := mutate.Run(t, mutants, lists)
+	m := mutate.Run(t, mutate.Executions, lists)
 	var w listWork
-	for range mutants {
+	for range mutate.Executions {
 		_, b, _ := m.Next()
 		w.body(t, b)
 	}
 	t.Logf("%d Fast CNP options, %d objects, %d five-tuples", w.fast, w.objects, w.proxied)
-	if min(w.fast, w.objects, w.proxied) < mutants/100 {
+	if min(w.fast, w.objects, w.proxied) < mutate.Executions/100 {
 		t.Error("some of them aren't reached")
 	}
 }
 
 // TestMutatedCM is FuzzDecodeCM over mutants.
 func TestMutatedCM(t *testing.T) {
-	m := mutate.Run(t, mutants, cmSeeds())
+	m := mutate.Run(t, mutate.Executions, cmSeeds())
 	decoded := 0
-	for range mutants {
+	for range mutate.Executions {
 		if _, b, _ := m.Next(); cmBody(t, b) {
 			decoded++
 		}
 	}
 	t.Logf("%d messages", decoded)
-	if decoded < mutants/100 || decoded > mutants*99/100 {
-		t.Errorf("%d of %d are decoded", decoded, mutants)
+	if decoded < mutate.Executions/100 || decoded > mutate.Executions*99/100 {
+		t.Errorf("%d of %d are decoded", decoded, mutate.Executions)
 	}
 }

@@ -96,7 +96,6 @@ type opcodeInfo struct {
 const (
 	opcodeKnown = 1 << iota
 	opcodeData
-	opcodePlain // known, not RD, of a flow
 )
 
 var opcodes, opcodeNames = opcodeTables()
@@ -114,9 +113,6 @@ func opcodeTables() (infos [256]opcodeInfo, names [256]string) {
 		infos[i] = opcodeInfo{ext: ext, len: uint8(headersLen(ext)), flags: opcodeKnown}
 		if o.data {
 			infos[i].flags |= opcodeData
-		}
-		if ext&HasRDETH == 0 {
-			infos[i].flags |= opcodePlain
 		}
 		names[i] = s.name + " " + o.name
 	}

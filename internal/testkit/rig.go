@@ -8,10 +8,11 @@ import (
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/account"
+	"github.com/cnpgate/cnpgate/dataplane/stepper"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/burst/inmem"
 	"github.com/cnpgate/cnpgate/internal/packet"
-	"github.com/cnpgate/cnpgate/internal/virtual"
 	"github.com/cnpgate/cnpgate/pairing"
 	"github.com/cnpgate/cnpgate/telemetry"
 )
@@ -55,7 +56,7 @@ type Rig struct {
 	Sent     [][]Sent // by worker, in order
 	Now      int64    // ns
 
-	time     *virtual.Stepper
+	time     *stepper.Stepper
 	ports    int
 	injected atomic.Uint64
 }
@@ -102,7 +103,7 @@ func New(t T, s Setup) *Rig {
 	if r.Plane, err = dataplane.New(c); err != nil {
 		t.Fatalf("%v", err)
 	}
-	r.time = virtual.NewStepper(r.Plane, r.Backends, 0)
+	r.time = stepper.New(r.Plane, r.Backends, 0)
 	r.Advance(Epoch)
 	return r
 }
@@ -240,7 +241,7 @@ func (r *Rig) Close(t T) {
 		}
 	}
 	for port := range r.ports {
-		if s := r.Plane.Port(port); s.Depth != ([dataplane.MaxClasses]uint64{}) || s.Frames != ([dataplane.MaxClasses]int64{}) {
+		if s := r.Plane.Port(port); s.Depth != ([account.MaxClasses]uint64{}) || s.Frames != ([account.MaxClasses]int64{}) {
 			t.Errorf("port %d: %v octets, %v frames are queued after Close", port, s.Depth, s.Frames)
 		}
 	}

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"fmt"
+	"github.com/cnpgate/cnpgate/internal/packet"
 	"slices"
 	"testing"
 
@@ -32,7 +33,7 @@ func newPair(c Config, psn uint32) *pair {
 			p.failed++
 		}
 		for i := range uint64(m.n) {
-			if m.Op.answered() && !failed && !p.answered[uint32(m.first+i)&psnMask] {
+			if m.Op.answered() && !failed && !p.answered[uint32(m.first+i)&packet.PSNMask] {
 				p.early++
 			}
 		}
@@ -102,7 +103,7 @@ func TestReliable(t *testing.T) {
 			NoAckIfFull: rapid.Bool().Draw(t, "no ACK if full"), SelectiveRepeat: rapid.Bool().Draw(t, "selective"),
 			GoBackAlways: rapid.Bool().Draw(t, "always"), NAKInterval: rapid.SampledFrom([]int64{0, 1, 3000}).Draw(t, "NAK interval"),
 			Coalesce: rapid.IntRange(0, 3).Draw(t, "coalesce")}
-		p := newPair(c, rapid.SampledFrom([]uint32{0, 5, psnMask - 3}).Draw(t, "psn"))
+		p := newPair(c, rapid.SampledFrom([]uint32{0, 5, packet.PSNMask - 3}).Draw(t, "psn"))
 		loss := rapid.SampledFrom([]int{0, 1, 20, 50}).Draw(t, "loss")
 		p.lose = func() bool { return rapid.IntRange(1, 100).Draw(t, "lost") <= loss }
 		p.ready = func(q *Packet) bool {

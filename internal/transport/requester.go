@@ -93,7 +93,7 @@ func (r *Requester) Done() bool { return r.una == r.end }
 
 // InFlight returns the oldest PSN that is not acknowledged, and the number of PSNs from there on that were ever sent.
 func (r *Requester) InFlight() (psn, n uint32) {
-	return uint32(r.una) & psnMask, uint32(r.high - r.una)
+	return uint32(r.una) & packet.PSNMask, uint32(r.high - r.una)
 }
 
 // HeldUntil is the time before which an RNR NAK forbids sending, ns.
@@ -162,7 +162,7 @@ func (r *Requester) repeat(now int64) Packet {
 // packet describes the packet of a message at a sequence number. For a READ, it requests all data from there on.
 func (r *Requester) packet(m *Message, sequence uint64) Packet {
 	c, index := r.c, uint32(sequence-m.first)
-	p := Packet{Message: *m, Opcode: requestOpcodes[m.Op].opcode(index, m.n, r.service), PSN: uint32(sequence) & psnMask, Index: index,
+	p := Packet{Message: *m, Opcode: requestOpcodes[m.Op].opcode(index, m.n, r.service), PSN: uint32(sequence) & packet.PSNMask, Index: index,
 		Span: 1, Left: m.Bytes - index*c.MTU, Resent: sequence < r.high}
 	switch m.Op {
 	case Read:

@@ -96,7 +96,7 @@ func TestNeverSent(t *testing.T) {
 	r, n, _ := requester(Config{}, RC, 8, Message{Op: Read, Bytes: 1}, fourPackets)
 	r.Answer(50, 100)
 	r.Answer(60, 101)
-	for _, psn := range []uint32{100, 105, 106, 5000, psnMask} {
+	for _, psn := range []uint32{100, 105, 106, 5000, packet.PSNMask} {
 		r.Answer(100, psn)
 		for _, h := range []packet.AETH{ack, nak, rnr} {
 			r.Acknowledge(100, psn, h)

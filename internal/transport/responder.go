@@ -62,7 +62,7 @@ func (r *Responder) Start(c *Config, n *Counters, s Service, psn uint32) {
 }
 
 // Expects reports whether a PSN is the next one.
-func (r *Responder) Expects(psn uint32) bool { return uint32(r.expect)&psnMask == psn }
+func (r *Responder) Expects(psn uint32) bool { return uint32(r.expect)&packet.PSNMask == psn }
 
 // Refused is the syndrome of the NAK that refused the next PSN, 0 if there is none.
 func (r *Responder) Refused() uint8 { return r.nak }
@@ -100,7 +100,7 @@ func (r *Responder) execute(now int64, q *Request) {
 	r.n.InSequence++
 	r.nak, r.nakDue = 0, false
 	if q.Last {
-		r.msn = (r.msn + 1) & psnMask
+		r.msn = (r.msn + 1) & packet.PSNMask
 	}
 	sequence := r.expect
 	r.expect++
@@ -125,7 +125,7 @@ func (r *Responder) execute(now int64, q *Request) {
 // executeHeld processes the kept packets. If another gap follows, a NAK reports it at once.
 func (r *Responder) executeHeld(now int64) {
 	ended, more := r.held.release(&r.expect)
-	r.msn = (r.msn + ended) & psnMask
+	r.msn = (r.msn + ended) & packet.PSNMask
 	if more {
 		r.refuse(now, SyndromeNAK)
 	} else if ended > 0 {
@@ -165,7 +165,7 @@ func (r *Responder) Answers() bool { return r.jobs.Len() > 0 }
 func (r *Responder) Answer() Response {
 	j := r.jobs.At(0)
 	index := j.n - uint32(j.end-j.next)
-	p := Response{Opcode: packet.RCAtomicAcknowledge | packet.Opcode(r.service), PSN: uint32(j.next) & psnMask,
+	p := Response{Opcode: packet.RCAtomicAcknowledge | packet.Opcode(r.service), PSN: uint32(j.next) & packet.PSNMask,
 		AETH: packet.AETH{Syndrome: SyndromeACK, MSN: j.msn}}
 	if j.op == Read {
 		p.Opcode, p.Payload = readResponses.opcode(index, j.n, r.service), r.c.payload(j.bytes, index)
@@ -181,10 +181,10 @@ func (r *Responder) Acknowledges() bool { return (r.ackDue || r.nakDue) && r.job
 
 // Acknowledgement returns the acknowledgement or NAK that is due; there must be one.
 func (r *Responder) Acknowledgement() Response {
-	p := Response{Opcode: packet.RCAcknowledge | packet.Opcode(r.service), PSN: uint32(r.expect-1) & psnMask,
+	p := Response{Opcode: packet.RCAcknowledge | packet.Opcode(r.service), PSN: uint32(r.expect-1) & packet.PSNMask,
 		AETH: packet.AETH{Syndrome: SyndromeACK, MSN: r.msn}}
 	if r.nakDue {
-		p.PSN, p.AETH.Syndrome = uint32(r.expect)&psnMask, r.nak
+		p.PSN, p.AETH.Syndrome = uint32(r.expect)&packet.PSNMask, r.nak
 	}
 	r.ackDue, r.nakDue = false, false
 	return p

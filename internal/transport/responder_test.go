@@ -1,6 +1,10 @@
 package transport
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
 
 // take shows a responder a request of one packet.
 func take(r *Responder, now int64, psn uint32, op Op) {
@@ -155,10 +159,10 @@ func TestHeldInsideRead(t *testing.T) {
 	}
 	for psn := uint32(103); psn < 103+HeldPSNs; psn++ {
 		if psn != 102+HeldPSNs {
-			take(r, 0, psn&psnMask, Write)
+			take(r, 0, psn&packet.PSNMask, Write)
 		}
 	}
-	if got := (uint32(r.expect)) & psnMask; got != 102+HeldPSNs {
+	if got := (uint32(r.expect)) & packet.PSNMask; got != 102+HeldPSNs {
 		t.Errorf("expects PSN %d, but %d never came", got, 102+HeldPSNs)
 	}
 }

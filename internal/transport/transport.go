@@ -9,10 +9,7 @@ package transport
 
 import "github.com/cnpgate/cnpgate/internal/packet"
 
-const (
-	psnMask       = 1<<24 - 1
-	firstSequence = psnMask + 1
-)
+const firstSequence = packet.PSNMask + 1
 
 // MaxReads is how many RDMA READs and atomics a QP may have outstanding, as most NICs allow.
 const MaxReads = 16

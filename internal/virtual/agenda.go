@@ -1,6 +1,11 @@
+// Package virtual provides what virtual time needs: a scheduler of events, random numbers that depend on a seed alone, and memory for a dataplane. The
+// replay, the simulator and the tests use it. It reads no clock and starts no goroutine.
 package virtual
 
-import "math/bits"
+import (
+	"math/bits"
+	"unsafe"
+)
 
 // Never is the time of an event that isn't scheduled, ns.
 const Never = int64(1<<63 - 1)
@@ -61,4 +66,12 @@ func (a *Agenda) Set(source int, at int64) {
 		}
 		a.tree[n] = e
 	}
+}
+
+// Heap allocates zeroed memory on the Go heap, aligned to 64 bytes, as a dataplane needs it.
+func Heap(bytes int) ([]byte, error) {
+	const line = 64
+	b := make([]byte, bytes+line-1)
+	skip := int(-uintptr(unsafe.Pointer(unsafe.SliceData(b))) % line)
+	return b[skip : skip+bytes : skip+bytes], nil
 }

@@ -1,6 +1,10 @@
 package store
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
 
 // Ref names a flow of any worker: the worker's number, the low 28 bits of the flow's generation, and the flow's index (28 bits). It never
 // names another flow, as long as an index serves fewer than 2^28 flows. 0 is no flow.
@@ -23,9 +27,6 @@ func (r Ref) Index() uint32 { return uint32(r & (1<<refBits - 1)) }
 func (r Ref) Is(generation uint32) bool { return (uint32(r>>refBits)^generation)&(1<<refBits-1) == 0 }
 
 const (
-	// PSNMask has the 24 bits of a PSN.
-	PSNMask = 1<<24 - 1
-	qpMask  = 1<<24 - 1
 	NoteBit = 1 << 31 // set in a word that has a PSN, so that it isn't 0
 	// FirstSlack is the number of PSNs that a flow may have used before the first one seen: those packets were lost or overtaken.
 	FirstSlack = 63
@@ -38,41 +39,41 @@ type Sent uint64
 
 // MakeSent is the word of a flow whose requests have used the PSNs from first to high.
 func MakeSent(first, high uint32, lease uint16) Sent {
-	return Sent(first&PSNMask) | Sent(high&PSNMask)<<24 | 1<<48 | Sent(lease)<<49
+	return Sent(first&packet.PSNMask) | Sent(high&packet.PSNMask)<<24 | 1<<48 | Sent(lease)<<49
 }
 
 // Valid reports whether there were requests.
 func (s Sent) Valid() bool { return s>>48&1 != 0 }
 
 // First is the first PSN.
-func (s Sent) First() uint32 { return uint32(s & PSNMask) }
+func (s Sent) First() uint32 { return uint32(s & packet.PSNMask) }
 
 // High is the highest PSN.
-func (s Sent) High() uint32  { return uint32(s>>24) & PSNMask }
+func (s Sent) High() uint32  { return uint32(s>>24) & packet.PSNMask }
 func (s Sent) lease() uint16 { return uint16(s >> 49) }
 
 // Width is the number of PSNs that the flow's requests have used, minus one.
-func (s Sent) Width() uint32 { return (s.High() - s.First()) & PSNMask }
+func (s Sent) Width() uint32 { return (s.High() - s.First()) & packet.PSNMask }
 
 // Has reports whether psn is between the first and the highest PSN of the flow's requests.
-func (s Sent) Has(psn uint32) bool { return s.Valid() && (s.High()-psn)&PSNMask <= s.Width() }
+func (s Sent) Has(psn uint32) bool { return s.Valid() && (s.High()-psn)&packet.PSNMask <= s.Width() }
 
 // May is Has, with FirstSlack PSNs more for requests that were sent before the first one seen.
 func (s Sent) May(psn uint32) bool {
-	return s.Valid() && (s.High()-psn)&PSNMask <= s.Width()+FirstSlack
+	return s.Valid() && (s.High()-psn)&packet.PSNMask <= s.Width()+FirstSlack
 }
 
 // Ack has the progress of a flow's responses: bits 0-23 their highest PSN, 48 whether there were any, 49-63 the lease of the slot.
 type Ack uint64
 
 // MakeAck is the word of a flow whose responses have got to psn.
-func MakeAck(psn uint32, lease uint16) Ack { return Ack(psn&PSNMask) | 1<<48 | Ack(lease)<<49 }
+func MakeAck(psn uint32, lease uint16) Ack { return Ack(psn&packet.PSNMask) | 1<<48 | Ack(lease)<<49 }
 
 // Valid reports whether there were responses.
 func (a Ack) Valid() bool { return a>>48&1 != 0 }
 
 // Last is their highest PSN.
-func (a Ack) Last() uint32  { return uint32(a & PSNMask) }
+func (a Ack) Last() uint32  { return uint32(a & packet.PSNMask) }
 func (a Ack) lease() uint16 { return uint16(a >> 49) }
 
 // Link is the slot of a flow's peer flow: bits 0-8 its number plus 1, 0 for no peer flow; 9-23 its lease; 24 whether the flow's UDP source
@@ -117,7 +118,7 @@ func MakeIdentity(qp uint32, port uint16, varies, unreliable bool) Identity {
 }
 
 // QP is the destination QP.
-func (i Identity) QP() uint32 { return uint32(i & qpMask) }
+func (i Identity) QP() uint32 { return uint32(i & packet.MaxQP) }
 
 // Port is the UDP source port.
 func (i Identity) Port() uint16 { return uint16(i >> 24) }
@@ -134,14 +135,14 @@ type Claim uint64
 
 // MakeClaim is the claim of a source QP, a first PSN and a UDP source port, 0 for any.
 func MakeClaim(sourceQP, psn uint32, port uint16) Claim {
-	return Claim(sourceQP&qpMask) | Claim(psn&PSNMask)<<24 | Claim(port)<<48
+	return Claim(sourceQP&packet.MaxQP) | Claim(psn&packet.PSNMask)<<24 | Claim(port)<<48
 }
 
 // SourceQP is the flow's source QP.
-func (c Claim) SourceQP() uint32 { return uint32(c & qpMask) }
+func (c Claim) SourceQP() uint32 { return uint32(c & packet.MaxQP) }
 
 // PSN is that of the flow's first request.
-func (c Claim) PSN() uint32 { return uint32(c>>24) & PSNMask }
+func (c Claim) PSN() uint32 { return uint32(c>>24) & packet.PSNMask }
 
 // Port is the flow's UDP source port, 0 for any.
 func (c Claim) Port() uint16 { return uint16(c >> 48) }

@@ -182,7 +182,7 @@ func TestCapturedPorts(t *testing.T) {
 	for _, name := range []string{"cm_rping_v4", "cm_rping_v6"} {
 		frames, conns := readCapture(t, name)
 		label := uint32(frames[0].MAD[packet.MADHeaderLen+88])<<12 | uint32(frames[0].MAD[packet.MADHeaderLen+89])<<4 | uint32(frames[0].MAD[packet.MADHeaderLen+90])>>4
-		if want := endpoint.LabelPort(label); conns[0].Port != [2]uint16{want, want} || frames[0].Packet.SrcPort != endpoint.SourcePort(endpoint.UD, packet.GSIQP, packet.GSIQP) {
+		if want := packet.LabelPort(label); conns[0].Port != [2]uint16{want, want} || frames[0].Packet.SrcPort != endpoint.SourcePort(endpoint.UD, packet.GSIQP, packet.GSIQP) {
 			t.Errorf("%s: ports %v, want %d; of QP 1 %d, want %d", name, conns[0].Port, want, frames[0].Packet.SrcPort, endpoint.SourcePort(endpoint.UD, packet.GSIQP, packet.GSIQP))
 		}
 	}

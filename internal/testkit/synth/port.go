@@ -24,7 +24,7 @@ func (t *Traffic) choosePorts(c *Conn, l *live) {
 		case c.Transport == UD:
 			c.Port[end] = endpoint.SourcePort(endpoint.UD, c.QP[end], 0)
 		case t.c.Ports == PortsFlowLabel && (c.ByCM || !t.c.CM):
-			c.Port[end] = endpoint.LabelPort(cm.FlowLabel(l.cm.source, cmService))
+			c.Port[end] = packet.LabelPort(cm.FlowLabel(l.cm.source, cmService))
 		case t.c.Ports == PortsBorrowed && len(t.conns) > 0:
 			other := &t.conns[len(t.conns)-1]
 			c.Port[end] = endpoint.SourcePort(endpoint.RC, c.QP[Fabric], other.QP[WAN])

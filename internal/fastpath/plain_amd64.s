@@ -47,7 +47,7 @@ GLOBL ipRest<>(SB), RODATA|NOPTR, $16
 #define CTAG 0x0081
 #define ROCE (4791<<16)
 
-// func parsePlain(base unsafe.Pointer, frames []burst.Frame, port uint64, records []Record) (r Run)
+// func parsePlain(base unsafe.Pointer, frames []burst.Frame, port uint64, records []packet.Record) (r Run)
 //
 // AX is behind the frame's first byte by the bytes of its VLAN tag, and by what an IPv6 header is longer than IPv4's: so the UDP header and all
 // behind it have the same offsets in each frame. R15 has these bytes. It and R13, a tagged frame's Scope, are 0 for most frames, and 0 again
@@ -103,8 +103,8 @@ ethertype:
 	VPSHUFB X11, X1, X3
 	VPOR    X12, X2, X2
 	VPOR    X12, X3, X3
-	VMOVDQU X2, Record_Flow+0(R8)
-	VMOVDQU X3, Record_Flow+16(R8)
+	VMOVDQU X2, (const_recordFlow+0)(R8)
+	VMOVDQU X3, (const_recordFlow+16)(R8)
 	MOVL    14(AX), CX
 	BSWAPL  CX
 	MOVWLZX CX, CX
@@ -136,7 +136,7 @@ udp:
 	VMOVDQU 34(AX), X2
 	VPSHUFB bthQP<>(SB), X1, X3
 	VPOR    X13, X3, X3
-	VMOVDQU X3, Record_Flow+32(R8)
+	VMOVDQU X3, (const_recordFlow+32)(R8)
 	VPSHUFB bthRest<>(SB), X1, X1
 	VPSHUFB udpRest<>(SB), X2, X2
 	VPSHUFB ipRest<>(SB), X0, X3
@@ -145,7 +145,7 @@ udp:
 	VPOR    X2, X3, X3
 	MOVL    const_frameLen(SI), CX
 	VPINSRD $1, CX, X3, X3
-	VMOVDQU X3, Record_PSN(R8)
+	VMOVDQU X3, const_recordPSN(R8)
 	ADDQ    CX, R11
 	VPOR    X0, X6, X6
 	VPAND   X0, X7, X7
@@ -177,7 +177,7 @@ deth:
 	MOVL   58(AX), CX
 	BSWAPL CX
 	ANDL   $0xffffff, CX
-	MOVL   CX, Record_Flow+36(R8)
+	MOVL   CX, (const_recordFlow+36)(R8)
 	JMP    length
 
 	// The record of a frame with a tag has another Scope, and another IP.
@@ -185,8 +185,8 @@ longer:
 	XORL  R15, R15
 	TESTQ R13, R13
 	JEQ   next
-	MOVQ  R13, Record_Flow+40(R8)
-	ADDW  $4, Record_IP(R8)
+	MOVQ  R13, (const_recordFlow+40)(R8)
+	ADDW  $4, const_recordIP(R8)
 	XORL  R13, R13
 	JMP   next
 
@@ -232,8 +232,8 @@ ipv6:
 	VMOVQ   X2, CX
 	TESTQ   CX, CX
 	JEQ     done
-	VMOVDQU X1, Record_Flow+0(R8)
-	VMOVDQU X2, Record_Flow+16(R8)
+	VMOVDQU X1, (const_recordFlow+0)(R8)
+	VMOVDQU X2, (const_recordFlow+16)(R8)
 	MOVWLZX 18(AX), CX
 	ROLW    $8, CX
 	ADDL    $20, R15

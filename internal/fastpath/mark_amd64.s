@@ -3,7 +3,7 @@
 #include "go_asm.h"
 #include "textflag.h"
 
-// func markBurst(base unsafe.Pointer, frames []burst.Frame, records []Record, these uint64) (marked uint64)
+// func markBurst(base unsafe.Pointer, frames []burst.Frame, records []packet.Record, these uint64) (marked uint64)
 //
 //	DI  base        R9   these, shifted so that bit 0 is frame i
 //	SI  frame i     R11  these, without packets that can't be marked
@@ -20,11 +20,11 @@ TEXT ·markBurst(SB), NOSPLIT, $0-72
 frame:
 	SHRQ    $1, R9
 	JCC     next
-	MOVBLZX Record_TOS(R8), AX
+	MOVBLZX const_recordTOS(R8), AX
 	LEAL    1(AX), CX
 	TESTB   $2, CX              // of ECT(1) and ECT(0) plus 1, not of Not-ECT and CE plus 1
 	JEQ     unmarkable
-	MOVWLZX Record_IP(R8), DX
+	MOVWLZX const_recordIP(R8), DX
 	ADDQ    const_frameData(SI), DX
 	ADDQ    DI, DX              // the IP header
 	TESTB   $0x20, (DX)         // of version 6, not of version 4

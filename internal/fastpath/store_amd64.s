@@ -2,8 +2,8 @@
 
 #include "textflag.h"
 
-// func store64(word *atomic.Int64, value int64)
-TEXT ·store64(SB), NOSPLIT, $0-16
+// func Store64(word *atomic.Int64, value int64)
+TEXT ·Store64(SB), NOSPLIT, $0-16
 	MOVQ word+0(FP), DI
 	MOVQ value+8(FP), AX
 	MOVQ AX, (DI)

@@ -1,8 +1,10 @@
-// Package virtual provides virtual time: a clock for a dataplane on in-memory backends, a scheduler of events, and random numbers that
-// depend on a seed alone. The replay, the simulator and the tests use it. It reads no clock and starts no goroutine.
-package virtual
+// Package stepper runs a dataplane on in-memory backends in virtual time. The replay, the simulator and the tests use it. It reads no clock and starts no
+// goroutine.
+package stepper
 
 import (
+	"math"
+
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/burst/inmem"
 )
@@ -21,8 +23,8 @@ type Stepper struct {
 // AdaptStep is how often a gateway adapts, ns.
 const AdaptStep = 50_000_000
 
-// NewStepper makes the stepper of a dataplane. backends are the workers' backends, in the workers' order. The clock begins at now, ns.
-func NewStepper(plane *dataplane.Dataplane, backends []*inmem.Backend, now int64) *Stepper {
+// New makes the stepper of a dataplane. backends are the workers' backends, in the workers' order. The clock begins at now, ns.
+func New(plane *dataplane.Dataplane, backends []*inmem.Backend, now int64) *Stepper {
 	s := &Stepper{plane: plane, backends: backends}
 	s.SetTime(now)
 	return s
@@ -72,7 +74,7 @@ func (s *Stepper) RunUntil(at int64) {
 
 // Drain processes all departures until nothing is due.
 func (s *Stepper) Drain() {
-	for s.stepBefore(Never) {
+	for s.stepBefore(math.MaxInt64) {
 	}
 }
 

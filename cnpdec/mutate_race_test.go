@@ -1,5 +1,0 @@
-//go:build !long && race
-
-package cnpdec
-
-const mutants = 20_000

@@ -1,8 +1,0 @@
-//go:build !amd64 || purego || race
-
-package dataplane
-
-import "sync/atomic"
-
-// store64 is the assembly's specification.
-func store64(word *atomic.Int64, value int64) { word.Store(value) }

@@ -1,0 +1,7 @@
+package fastpath
+
+// The specifications of the functions in assembly.
+var (
+	ParsePlainGo = parsePlainGo
+	MarkBurstGo  = markBurstGo
+)

@@ -1,5 +1,0 @@
-//go:build long
-
-package packet
-
-const mutants = 25_000_000

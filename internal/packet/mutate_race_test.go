@@ -1,5 +1,0 @@
-//go:build !long && race
-
-package packet
-
-const mutants = 20_000
