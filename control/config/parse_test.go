@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
@@ -15,7 +16,7 @@ import (
 	"github.com/cnpgate/cnpgate/dataplane"
 )
 
-var update = flag.Bool("update", false, "write the golden files of testdata/good anew")
+var update = flag.Bool("update", false, "write the golden files of testdata/good and the expected errors of testdata/bad anew")
 
 func files(t testing.TB, pattern string) []string {
 	t.Helper()
@@ -60,7 +61,14 @@ func TestBadConfigurations(t *testing.T) {
 			if err == nil || cfg != nil {
 				t.Fatalf("accepted: %+v, %v", cfg, err)
 			}
-			if got, want := err.Error(), strings.Join(wanted(data), "\n"); got != want {
+			want := strings.Join(wanted(data), "\n")
+			if *update && want != "" { // as many lines, so that the positions stay
+				text := bytes.TrimPrefix(data, []byte("# want: "+strings.ReplaceAll(want, "\n", "\n# want: ")))
+				if err := os.WriteFile(name, append([]byte("# want: "+strings.ReplaceAll(err.Error(), "\n", "\n# want: ")), text...), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := err.Error(); got != want {
 				t.Errorf("got:\n%s\nwant:\n%s", got, want)
 			}
 		})
