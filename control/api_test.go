@@ -71,15 +71,15 @@ func startLive(t *testing.T, cores []int, frames int) *live {
 func (l *live) flows(t *testing.T, what string, as func([]api.Flow) bool) []api.Flow {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; {
-		flows, err := api.NewClient(l.path).Flows(t.Context(), nil)
+		answer, err := api.Get[api.FlowsBody](t.Context(), api.NewClient(l.path), api.FlowsPath)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if as(flows) {
+		if flows := answer.Flows; as(flows) {
 			return flows
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("never %s, but %+v", what, flows)
+			t.Fatalf("never %s, but %+v", what, answer.Flows)
 		}
 		runtime.Gosched()
 	}

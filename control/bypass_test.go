@@ -133,7 +133,7 @@ func TestHeartbeat(t *testing.T) {
 		t.Fatal(err)
 	}
 	log.await(t, `"problem":"write /dev/full: no space left on device","message":"The heartbeat to the bypass has stopped, so the bypass becomes active."`)
-	if h, err := client.Health(t.Context()); err != nil || len(h.Notices) != 1 || !strings.Contains(h.Notices[0], "bypass: the heartbeat has stopped: write /dev/full") {
+	if h, err := api.Get[api.Health](t.Context(), client, api.HealthPath); err != nil || len(h.Notices) != 1 || !strings.Contains(h.Notices[0], "bypass: the heartbeat has stopped: write /dev/full") {
 		t.Errorf("%+v, %v", h, err)
 	}
 	file.write(strings.Replace(text, first, second, 1))

@@ -71,7 +71,7 @@ func (o *operated) edit(old, replacement string) (text string) {
 // inForce fails the test unless a text is the configuration in force.
 func (o *operated) inForce(when, text string) {
 	o.t.Helper()
-	if c, err := o.Running(o.t.Context()); err != nil || c.Text != text {
+	if c, err := api.Get[api.Config](o.t.Context(), o.Client, api.ConfigPath); err != nil || c.Text != text {
 		o.t.Errorf("%s: in force is %+v, %v\nwant %s", when, c, err, text)
 	}
 }
@@ -132,14 +132,14 @@ func TestConfirmedReload(t *testing.T) {
 	if r, err := o.Reload(t.Context(), api.ReloadRequest{}); err == nil || !strings.Contains(err.Error(), "keep it with cnpgate reload --confirmed, or go back with cnpgate reload --revert") {
 		t.Errorf("a second reload: %+v, %v", r, err)
 	}
-	if h, err := o.Health(t.Context()); err != nil || len(h.Notices) != 1 || !strings.Contains(h.Notices[0], "to be confirmed") {
+	if h, err := api.Get[api.Health](t.Context(), o.Client, api.HealthPath); err != nil || len(h.Notices) != 1 || !strings.Contains(h.Notices[0], "to be confirmed") {
 		t.Errorf("%+v, %v", h, err)
 	}
 	o.inForce("after a second reload", text)
-	if _, err := o.Confirm(t.Context()); err != nil {
+	if _, err := api.Do[api.Reloaded](t.Context(), o.Client, http.MethodPost, api.ConfirmPath, nil); err != nil {
 		t.Error(err)
 	}
-	if _, err := o.Revert(t.Context()); err == nil || !strings.Contains(err.Error(), "no reload waits to be confirmed") {
+	if _, err := api.Do[api.Reloaded](t.Context(), o.Client, http.MethodPost, api.RevertPath, nil); err == nil || !strings.Contains(err.Error(), "no reload waits to be confirmed") {
 		t.Errorf("nothing to revert: %v", err)
 	}
 	o.inForce("confirmed", text)
@@ -149,7 +149,7 @@ func TestConfirmedReload(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	try(time.Hour)
-	if r, err := o.Revert(t.Context()); err != nil || !slices.Equal(r.Changes, []string{"ports[0].rate"}) {
+	if r, err := api.Do[api.Reloaded](t.Context(), o.Client, http.MethodPost, api.RevertPath, nil); err != nil || !slices.Equal(r.Changes, []string{"ports[0].rate"}) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	o.inForce("reverted", o.text)
@@ -172,11 +172,11 @@ func TestMode(t *testing.T) {
 	for _, c := range []struct{ port, mode, want string }{
 		{"line", "observe", "send observe"}, {"", "observe", "observe observe"}, {"dc", "send", "send observe"}, {"", "send", "send send"}, {"line", "observe", "send observe"},
 	} {
-		m, err := o.SetMode(t.Context(), c.port, c.mode)
+		m, err := api.Do[api.Modes](t.Context(), o.Client, http.MethodPut, api.ModePath, api.ModeRequest{Mode: c.mode, Port: c.port})
 		if err != nil || modes(m) != c.want {
 			t.Fatalf("%+v: %+v, %v", c, m, err)
 		}
-		h, err := o.Health(t.Context())
+		h, err := api.Get[api.Health](t.Context(), o.Client, api.HealthPath)
 		if differ := strings.Count(c.want, "observe"); err != nil || !h.Healthy || len(h.Notices) != differ {
 			t.Errorf("%+v: %+v, %v", c, h, err)
 		}
@@ -184,7 +184,7 @@ func TestMode(t *testing.T) {
 	if _, err := o.Reload(t.Context(), api.ReloadRequest{}); err != nil {
 		t.Error(err)
 	}
-	if m, err := o.Modes(t.Context()); err != nil || modes(m) != "send send" {
+	if m, err := api.Get[api.Modes](t.Context(), o.Client, api.ModePath); err != nil || modes(m) != "send send" {
 		t.Errorf("after a reload: %+v, %v", m, err)
 	}
 }
@@ -192,11 +192,11 @@ func TestMode(t *testing.T) {
 // TestDrainOfAGateway: it is safe to stop once the workers have counted the senders, and a reload doesn't end the drain.
 func TestDrainOfAGateway(t *testing.T) {
 	o := operate(t)
-	if d, err := o.Drained(t.Context()); err != nil || d.Draining || d.Safe {
+	if d, err := api.Get[api.Drain](t.Context(), o.Client, api.DrainPath); err != nil || d.Draining || d.Safe {
 		t.Errorf("%+v, %v", d, err)
 	}
-	d, err := o.Drain(t.Context(), true)
-	for deadline := time.Now().Add(time.Minute); err == nil && !d.Safe && time.Now().Before(deadline); d, err = o.Drained(t.Context()) {
+	d, err := api.Do[api.Drain](t.Context(), o.Client, http.MethodPut, api.DrainPath, nil)
+	for deadline := time.Now().Add(time.Minute); err == nil && !d.Safe && time.Now().Before(deadline); d, err = api.Get[api.Drain](t.Context(), o.Client, api.DrainPath) {
 		if len(d.Waits) != 1 || !strings.Contains(d.Waits[0], "have not counted") {
 			t.Fatalf("%+v", d)
 		}
@@ -207,10 +207,10 @@ func TestDrainOfAGateway(t *testing.T) {
 	if _, err := o.Reload(t.Context(), api.ReloadRequest{}); err != nil {
 		t.Error(err)
 	}
-	if h, err := o.Health(t.Context()); err != nil || len(h.Notices) != 1 || !strings.Contains(h.Notices[0], "drained") {
+	if h, err := api.Get[api.Health](t.Context(), o.Client, api.HealthPath); err != nil || len(h.Notices) != 1 || !strings.Contains(h.Notices[0], "drained") {
 		t.Errorf("%+v, %v", h, err)
 	}
-	if d, err := o.Drain(t.Context(), false); err != nil || d.Draining || d.Safe {
+	if d, err := api.Do[api.Drain](t.Context(), o.Client, http.MethodDelete, api.DrainPath, nil); err != nil || d.Draining || d.Safe {
 		t.Errorf("%+v, %v", d, err)
 	}
 }
@@ -247,7 +247,7 @@ func TestServersMove(t *testing.T) {
 	if status := scrape(); status != http.StatusOK {
 		t.Errorf("metrics: status %d", status)
 	}
-	if _, err := o.Health(t.Context()); err == nil {
+	if _, err := api.Get[api.Health](t.Context(), o.Client, api.HealthPath); err == nil {
 		t.Error("the old socket still answers")
 	}
 	o.Client = api.NewClient(elsewhere)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"net/http"
 	"runtime"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"github.com/cnpgate/cnpgate/control/api"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/metrics"
+	"github.com/cnpgate/cnpgate/control/report"
 )
 
 // operator is a configuration file that a test edits.
@@ -80,7 +82,7 @@ func TestReload(t *testing.T) {
 	}
 	kMax := func() uint64 {
 		t.Helper()
-		counters, err := client.Counters(t.Context(), api.CountersPath)
+		counters, err := api.Get[report.Counters](t.Context(), client, api.CountersPath)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,12 +90,12 @@ func TestReload(t *testing.T) {
 	}
 	level := func(when, want string) {
 		t.Helper()
-		if l, err := client.LogLevel(t.Context()); err != nil || l.LogLevel != want || l.Configured != "info" {
+		if l, err := api.Get[api.LogLevel](t.Context(), client, api.LogLevelPath); err != nil || l.LogLevel != want || l.Configured != "info" {
 			t.Errorf("%s: %+v, %v, want %s", when, l, err, want)
 		}
 	}
 	level("at first", "info")
-	if _, err := client.SetLogLevel(t.Context(), "debug"); err != nil {
+	if _, err := api.Do[api.LogLevel](t.Context(), client, http.MethodPut, api.LogLevelPath, api.LogLevelRequest{LogLevel: "debug"}); err != nil {
 		t.Error(err)
 	}
 	level("set", "debug")
@@ -102,7 +104,7 @@ func TestReload(t *testing.T) {
 	if asked := strings.Count(log.String(), `"level":"debug","method":"GET","path":"/v1/log-level"`); asked != 1 {
 		t.Errorf("%d requests logged, want the one while the level was debug:\n%s", asked, log)
 	}
-	v, err := client.Version(t.Context())
+	v, err := api.Get[api.Version](t.Context(), client, api.VersionPath)
 	if err != nil || v.Version != "v1.2" || v.ConfigHash != c.File.Hash() || !strings.Contains(log.String(),
 		`"version":"v1.2","start_time":"`+v.StartTime.Format(zerolog.TimeFieldFormat)+`","config_hash":"`+v.ConfigHash+`","message":"The gateway starts."`) {
 		t.Errorf("%+v, %v, not as the log says:\n%s", v, err, log)
@@ -125,7 +127,7 @@ func TestReload(t *testing.T) {
 	if now := kMax(); now != 500_000 {
 		t.Errorf("K_max is %d after files that were refused, want 500000", now)
 	}
-	if in, err := client.Running(t.Context()); err != nil || in.Text != changed {
+	if in, err := api.Get[api.Config](t.Context(), client, api.ConfigPath); err != nil || in.Text != changed {
 		t.Errorf("in force is %+v, %v", in, err)
 	}
 	file.write(text)

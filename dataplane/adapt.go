@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane/egress"
 	"github.com/cnpgate/cnpgate/proxy"
 	"github.com/cnpgate/cnpgate/ratelimit"
 )
@@ -43,7 +44,7 @@ func (d *Dataplane) adaptPort(port int, now int64) (changed bool) {
 func (d *Dataplane) queueTotals(port int) congestion.QueueTotals {
 	s, peer := d.Port(port), d.Port(d.ports[port].Peer)
 	q := congestion.QueueTotals{
-		Dropped: s.Count[DroppedQueueOctets] + s.Count[DroppedQueueFrames], LineBytes: s.Count[TxBytes] + s.Count[TxPackets]*lineOverhead,
+		Dropped: s.Count[DroppedQueueOctets] + s.Count[DroppedQueueFrames], LineBytes: s.Count[TxBytes] + s.Count[TxPackets]*egress.LineOverhead,
 		Depth: slices.Max(s.Depth[:]),
 	}
 	for n := range Counter(congestion.Causes) { // counted at the peer, where the flows arrive
@@ -100,7 +101,7 @@ func (d *Dataplane) SetPolicy(p *Policy) error {
 	d.base = p
 	d.policy.Store(d.adapted(p))
 	for i, l := range d.lines {
-		l.setRate(d.Policy().Ports[i].Queue.Rate)
+		l.SetRate(d.Policy().Ports[i].Queue.Rate)
 	}
 	return nil
 }

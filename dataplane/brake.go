@@ -17,7 +17,7 @@ const brakedTime = 5_000_000
 func (w *Worker) braked(k *flowtable.Key, x flowtable.Index, s *lawSender, reacted bool, fair float64) {
 	out := w.ports[k.Port].Peer
 	w.noteReaction(senderOf(k), out, s)
-	p := w.egress[out].pacer
+	p := w.pacers[out]
 	switch {
 	case p == nil || p.policy == nil:
 	case s.reaction.Brakes(w.now):
@@ -35,7 +35,7 @@ func (w *Worker) braked(k *flowtable.Key, x flowtable.Index, s *lawSender, react
 
 // paceAt paces a flow at a rate, bytes on the line per ns.
 func (w *Worker) paceAt(out int, x flowtable.Index, rate float64) {
-	p := w.egress[out].pacer
+	p := w.pacers[out]
 	at := p.add(w.flows.Key(x), w.now)
 	if at == 0 {
 		w.unenforced(out, unenforcedSpace)
@@ -68,7 +68,7 @@ func (w *Worker) lawHeld(b *batch, out int, held mask) {
 		}
 		held &^= these
 		q := &w.egress[out]
-		r := response{in: b.port, out: out, class: class, policy: &w.policy.Ports[out], state: &q.states[class], cause: congestion.ByDepth}
-		w.law(&r, b, these, float64(q.depth[class]+q.others[class]))
+		r := response{in: b.port, out: out, class: class, policy: &w.policy.Ports[out], state: &w.states[out][class], cause: congestion.ByDepth}
+		w.law(&r, b, these, float64(q.Classes[class].Waiting()))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/egress"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/burst/inmem"
 	"github.com/cnpgate/cnpgate/internal/testkit"
@@ -50,7 +51,7 @@ func TestNewRefuses(t *testing.T) {
 		config := dataplane.Config{Backends: []burst.Backend{backend(4)}, Flows: 16, Policy: testkit.DefaultPolicy(4), Allocate: testkit.Heap}
 		for i := range 4 {
 			config.Ports = append(config.Ports, dataplane.PortConfig{
-				Role: dataplane.Role(i % 2), Peer: i ^ 1, Queue: dataplane.Queue{Rate: 100_000, Capacity: 1<<32 - 1, Frames: 1}, Classes: 1,
+				Role: dataplane.Role(i % 2), Peer: i ^ 1, Queue: egress.Queue{Rate: 100_000, Capacity: 1<<32 - 1, Frames: 1}, Classes: 1,
 			})
 		}
 		c.change(&config)
@@ -72,7 +73,7 @@ func TestNoMemoryAnywhere(t *testing.T) {
 		}
 		config := dataplane.Config{Backends: []burst.Backend{b}, Flows: 16, Policy: testkit.DefaultPolicy(2)}
 		for i := range 2 {
-			config.Ports = append(config.Ports, dataplane.PortConfig{Role: dataplane.Role(i), Peer: i ^ 1, Queue: dataplane.Queue{Rate: 1e9, Capacity: 1e6, Frames: 8}, Classes: 2})
+			config.Ports = append(config.Ports, dataplane.PortConfig{Role: dataplane.Role(i), Peer: i ^ 1, Queue: egress.Queue{Rate: 1e9, Capacity: 1e6, Frames: 8}, Classes: 2})
 		}
 		config.Allocate = func(bytes int) ([]byte, error) {
 			if n++; n > fail {

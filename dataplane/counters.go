@@ -6,6 +6,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane/account"
+	"github.com/cnpgate/cnpgate/dataplane/egress"
 )
 
 // counters are one worker's, in plain memory that only its goroutine touches; publish copies them for other goroutines.
@@ -70,22 +71,23 @@ func (w *Worker) publish() {
 	w.suppressions.publish()
 	for port := range w.egress {
 		q, out := &w.egress[port], &w.counters.published[port]
-		w.counters.ports[port].publish(out, q)
+		w.counters.ports[port].publish(out, q, w.pacers[port], w.states[port])
 		if len(w.plane.workers) == 1 {
 			continue
 		}
 		policy := &w.policy.Ports[port]
-		for class := range q.classes {
-			if w.ports[port].Role == WAN && policy.Level(q.depth[class]+q.others[class]) == congestion.Second {
-				q.track(class) // any worker may notify a sender, and the others need the largest shares
+		for class := range q.Classes {
+			c := &q.Classes[class]
+			if w.ports[port].Role == WAN && policy.Level(c.Waiting()) == congestion.Second {
+				c.Track() // any worker may notify a sender, and the others need the largest shares
 			}
-			out.publishShares(q, class, policy.FlowsPerRound)
+			out.publishShares(c, class, policy.FlowsPerRound)
 		}
 	}
 }
 
 // publish copies what has changed in the counters and the queue of a port.
-func (c *portCounters) publish(out *publishedPort, q *egress) {
+func (c *portCounters) publish(out *publishedPort, q *egress.Port, p *pacer, states []classState) {
 	for word := range c.changed {
 		changed := c.changed[word]
 		if changed == 0 {
@@ -97,13 +99,13 @@ func (c *portCounters) publish(out *publishedPort, q *egress) {
 			out.count[n].Store(c.count[n])
 		}
 	}
-	if q.pacer != nil {
-		store(&out.pacedFrames, uint64(q.pacer.held))
-		store(&out.pacedBytes, q.pacer.bytes)
+	if p != nil {
+		store(&out.pacedFrames, uint64(p.held))
+		store(&out.pacedBytes, p.bytes)
 	}
-	for class := range q.classes {
-		store(&out.depth[class], q.depth[class])
-		if n := int64(q.classes[class].n); out.frames[class].Load() != n {
+	for class := range q.Classes {
+		store(&out.depth[class], q.Classes[class].Depth)
+		if n := int64(q.Classes[class].Len()); out.frames[class].Load() != n {
 			out.frames[class].Store(n)
 		}
 		if peak := c.peak[class]; peak > 0 { // frames have come
@@ -112,24 +114,24 @@ func (c *portCounters) publish(out *publishedPort, q *egress) {
 				out.peak[class].Store(peak)
 			}
 			store(&out.watermark[class], c.watermark[class])
-			store(&out.marked[class], q.states[class].marked)
+			store(&out.marked[class], states[class].marked)
 		}
 	}
 }
 
 // publishShares publishes the largest shares of a class, at most n, and the sums of all.
-func (p *publishedPort) publishShares(q *egress, class, n int) {
+func (p *publishedPort) publishShares(c *egress.Class, class, n int) {
 	var largest [congestion.MaxFlowsPerRound]uint64
-	q.top(class, largest[:n])
+	c.Top(largest[:n])
 	for i, bytes := range largest {
 		store(&p.largest[class][i], bytes)
 		if bytes == 0 {
 			break // what is behind doesn't count
 		}
 	}
-	sums := q.sums(class)
-	store(&p.flowBytes[class], sums.bytes)
-	store(&p.flowSquares[class], sums.squares)
+	sums := c.Sums()
+	store(&p.flowBytes[class], sums.Bytes)
+	store(&p.flowSquares[class], sums.Squares)
 }
 
 func store(to *atomic.Uint64, value uint64) {
@@ -139,8 +141,8 @@ func store(to *atomic.Uint64, value uint64) {
 }
 
 // readOthers reads the other workers' published values of a port's queue into q, for this burst. A single worker need not call it.
-func (d *Dataplane) readOthers(port, worker int, q *egress) {
-	for class := range q.classes {
+func (d *Dataplane) readOthers(port, worker int, q *egress.Port) {
+	for class := range q.Classes {
 		bytes, frames := uint64(0), 0
 		for i, w := range d.workers {
 			if i != worker {
@@ -148,16 +150,16 @@ func (d *Dataplane) readOthers(port, worker int, q *egress) {
 				frames += int(w.counters.published[port].frames[class].Load())
 			}
 		}
-		q.others[class], q.othersFrames[class] = bytes, frames
+		q.Classes[class].Others, q.Classes[class].OthersFrames = bytes, frames
 	}
 }
 
 // addSums adds the other workers' published sums of a class to the worker's own.
-func (d *Dataplane) addSums(port, class, worker int, to *sums) {
+func (d *Dataplane) addSums(port, class, worker int, to *egress.Sums) {
 	for i, w := range d.workers {
 		if i != worker {
-			to.bytes += w.counters.published[port].flowBytes[class].Load()
-			to.squares += w.counters.published[port].flowSquares[class].Load()
+			to.Bytes += w.counters.published[port].flowBytes[class].Load()
+			to.Squares += w.counters.published[port].flowSquares[class].Load()
 		}
 	}
 }

@@ -13,15 +13,13 @@ import (
 	"sync/atomic"
 
 	"github.com/cnpgate/cnpgate/dataplane/account"
+	"github.com/cnpgate/cnpgate/dataplane/egress"
 	"github.com/cnpgate/cnpgate/dataplane/host"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/pairing"
 	"github.com/cnpgate/cnpgate/ratelimit"
 )
-
-// notificationFrames bounds the queued notifications for each port and worker.
-const notificationFrames = 256
 
 // Role of a port.
 type Role uint8
@@ -41,11 +39,11 @@ func (r Role) String() string {
 
 // PortConfig describes a port.
 type PortConfig struct {
-	Role    Role
-	Peer    int    // the port that its frames are sent to
-	Queue          // at the start; memory is reserved for its Frames
-	Classes int    // 1 to MaxClasses; class 0 goes first
-	Paced   uint64 // bytes of frames that pacing may hold at each worker, in front of the queue; 0: none
+	Role         Role
+	Peer         int    // the port that its frames are sent to
+	egress.Queue        // at the start; memory is reserved for its Frames
+	Classes      int    // 1 to MaxClasses; class 0 goes first
+	Paced        uint64 // bytes of frames that pacing may hold at each worker, in front of the queue; 0: none
 
 	// Address is the MAC address at which the port's neighbors reach the gateway; zero: a locally administered one of the port's number.
 	Address packet.MAC
@@ -54,30 +52,6 @@ type PortConfig struct {
 	Tap bool
 
 	FlowControl *FlowControl // nil: PAUSE and PFC frames of the link are consumed, and none is sent
-}
-
-// Queue has the parameters of a port's queue. A policy can change it.
-type Queue struct {
-	Rate     uint64    // bit/s on the line, where a frame takes 24 bytes more than its length; at least 100,000
-	Capacity uint64    // bytes of frames that may wait in a class; less than 4 GiB
-	Frames   int       // frames that may wait in a class
-	ClassOf  [64]uint8 // class of a DSCP; frames without one go by DSCP 0
-}
-
-// validate returns an error if workers can't use a queue with this number of classes.
-func (q *Queue) validate(classes int) error {
-	switch {
-	case q.Rate < 100_000:
-		return fmt.Errorf("rate of %d bit/s, expected at least 100000", q.Rate)
-	case q.Frames < 1 || q.Capacity < 1 || q.Capacity >= 1<<32:
-		return fmt.Errorf("a queue of %d bytes and %d frames, expected at least 1 of each and less than 4 GiB", q.Capacity, q.Frames)
-	}
-	for dscp, class := range q.ClassOf {
-		if int(class) >= classes {
-			return fmt.Errorf("DSCP %d is of class %d of %d", dscp, class, classes)
-		}
-	}
-	return nil
 }
 
 // Config describes a dataplane.
@@ -99,7 +73,7 @@ type Config struct {
 type Dataplane struct {
 	ports         []PortConfig
 	workers       []*Worker
-	lines         []*line
+	lines         []*egress.Line
 	links         []*link                // nil where a port has no flow control
 	base          *Policy                // the operator's
 	policy        atomic.Pointer[Policy] // the present one
@@ -141,7 +115,7 @@ func New(c Config) (*Dataplane, error) {
 		return nil, err
 	}
 	for _, p := range c.Ports {
-		d.lines = append(d.lines, newLine(p.Rate))
+		d.lines = append(d.lines, egress.NewLine(p.Rate))
 		d.links = append(d.links, newLink(p.FlowControl))
 	}
 	if err := d.SetPolicy(c.Policy); err != nil {
@@ -209,7 +183,7 @@ func (c *Config) validate() error {
 		case p.Classes < 1 || p.Classes > account.MaxClasses:
 			return fmt.Errorf("port %d: %d traffic classes, expected 1 to %d", i, p.Classes, account.MaxClasses)
 		}
-		if err := p.validate(p.Classes); err != nil {
+		if err := p.Queue.Validate(p.Classes); err != nil {
 			return fmt.Errorf("port %d: %w", i, err)
 		}
 		if err := p.FlowControl.validate(&p, &c.Ports[p.Peer]); err != nil {
@@ -236,7 +210,7 @@ func (d *Dataplane) Workers() int { return len(d.workers) }
 // WorkerFrames is the number of frames that one worker can hold besides those in its data queues: notifications, spares, and for every port
 // a burst in each direction and a PFC frame.
 func WorkerFrames(ports, burstSize int) int {
-	return ports*(notificationFrames+2*burstSize+1) + burst.MaxSize
+	return ports*(egress.NotificationFrames+2*burstSize+1) + burst.MaxSize
 }
 
 // Worker returns worker n, with the backend n of Config.Backends.

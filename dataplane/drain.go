@@ -42,8 +42,8 @@ func (d *drain) step(w *Worker) {
 		return
 	}
 	for port := range w.egress {
-		for class := range w.egress[port].states {
-			d.found += int64(w.egress[port].states[class].slowed)
+		for class := range w.states[port] {
+			d.found += int64(w.states[port][class].slowed)
 		}
 	}
 	d.slowed.Store(d.found + 1)

@@ -29,7 +29,7 @@ var unenforcedNames = [Unenforceds]string{"untrusted-source", "malformed", "no-s
 
 // enforces reports whether the flows of a sender are paced at a WAN port as notifications ask.
 func (w *Worker) enforces(port int, sender packet.Addr) bool {
-	p := w.egress[port].pacer
+	p := w.pacers[port]
 	if p == nil || p.policy == nil {
 		return false
 	}
@@ -39,7 +39,7 @@ func (w *Worker) enforces(port int, sender packet.Addr) bool {
 
 // enforce carries out a notification that passes from a WAN port to the fabric. Its flow leaves by the same port.
 func (w *Worker) enforce(port int, kind packet.Notification, data []byte, p *packet.Parsed) {
-	if pacer := w.egress[port].pacer; pacer == nil || pacer.policy == nil || kind != packet.ProxyNotification && !w.enforces(port, p.Dst) {
+	if pacer := w.pacers[port]; pacer == nil || pacer.policy == nil || kind != packet.ProxyNotification && !w.enforces(port, p.Dst) {
 		return
 	}
 	if !w.permitted(kind, p) {
@@ -174,7 +174,7 @@ var longHaulActions = [...]paceAction{
 // obey carries out a request for the flow of a port that it names. If that isn't slowed down, the request waits for the flow's next packet. It returns
 // taken, noSlot, or 0 for a Resume of a flow that isn't slowed down here.
 func (w *Worker) obey(port int, r *paceRequest) (result uint64) {
-	p := w.egress[port].pacer
+	p := w.pacers[port]
 	if p.policy == nil {
 		return taken
 	}
@@ -213,7 +213,7 @@ func (w *Worker) sourceQPOf(h *pacedHost) uint32 {
 // takePaceRequests carries out the requests that have waited for a packet of this flow. It reads only lists of requests that may name the flow:
 // whoever sends many about other flows of the same sender costs its packets nothing.
 func (w *Worker) takePaceRequests(port int, flow flowtable.Ref) {
-	p, k := w.egress[port].pacer, w.flows.Key(flow.Index)
+	p, k := w.pacers[port], w.flows.Key(flow.Index)
 	sender := p.hash(senderOf(k))
 	sourceQP, known := w.learner.SourceQP(flow.Index)
 	if !known {
@@ -228,7 +228,7 @@ func (w *Worker) takePaceRequests(port int, flow flowtable.Ref) {
 
 // takeNamed carries out the requests of a list that name a flow.
 func (w *Worker) takeNamed(port int, flow flowtable.Ref, sourceQP uint32, link *uint32) {
-	p, k := w.egress[port].pacer, w.flows.Key(flow.Index)
+	p, k := w.pacers[port], w.flows.Key(flow.Index)
 	for *link != 0 { // at most requestsABucket
 		r := p.requests.waiting.of[*link]
 		switch {
@@ -245,7 +245,7 @@ func (w *Worker) takeNamed(port int, flow flowtable.Ref, sourceQP uint32, link *
 
 // begin carries out a request for a flow that may not be slowed down yet.
 func (w *Worker) begin(port int, flow flowtable.Ref, sourceQP uint32, r *paceRequest) {
-	p := w.egress[port].pacer
+	p := w.pacers[port]
 	at := p.add(w.flows.Key(flow.Index), w.now)
 	if at == 0 {
 		w.unenforced(port, unenforcedSpace)
@@ -261,7 +261,7 @@ func (w *Worker) begin(port int, flow flowtable.Ref, sourceQP uint32, r *paceReq
 
 // carryOut carries out a request for a flow with a slot, and counts it.
 func (w *Worker) carryOut(port int, at uint32, r *paceRequest) {
-	if why := w.egress[port].pacer.carryOut(at, r, w.now); why != Unenforceds {
+	if why := w.pacers[port].carryOut(at, r, w.now); why != Unenforceds {
 		w.unenforced(port, why)
 		return
 	}

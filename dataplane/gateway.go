@@ -19,7 +19,7 @@ func (w *Worker) hostFrame(port int) host.Frame {
 
 // replyBuffer is the last spare buffer, if a port has space for a reply.
 func (w *Worker) replyBuffer(port int) []byte {
-	if canQueue(w, &w.egress[port].notifications) != allowed {
+	if canQueue(w, &w.egress[port].Notifications) != allowed {
 		return nil
 	}
 	return w.batch.Bytes(w.batch.Spare[len(w.batch.Spare)-1])
@@ -52,7 +52,7 @@ func (w *Worker) conclude(f *host.Frame, r *host.Result) {
 		w.counters.add(f.Port, AnswersLimited+Counter(r.Event-host.AnswerLimited), 1)
 	}
 	if r.Size > 0 {
-		w.push(&w.egress[f.Port].notifications, r.Size, tagHost+flowtable.Index(r.Verdict))
+		w.push(&w.egress[f.Port].Notifications, r.Size, tagHost+flowtable.Index(r.Verdict))
 		f.Out = w.replyBuffer(f.Port)
 	}
 	w.plane.paths[f.Port].probed(r.RTT)
@@ -62,7 +62,7 @@ func (w *Worker) conclude(f *host.Frame, r *host.Result) {
 // peer, nor while the line is busy: the packet must leave at the time of its timestamp.
 func (w *Worker) probe(port int, interval int64) {
 	t := &w.trackers[port]
-	if t.linkLen == 0 || w.batch.Drain || w.egress[port].line.busy(w.now) || !w.plane.host.Due(port, uint32(w.id), w.now, interval) {
+	if t.linkLen == 0 || w.batch.Drain || w.egress[port].Line.Busy(w.now) || !w.plane.host.Due(port, uint32(w.id), w.now, interval) {
 		return
 	}
 	f := w.hostFrame(port)

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 	"sync/atomic"
 
+	"github.com/cnpgate/cnpgate/dataplane/egress"
 	"github.com/cnpgate/cnpgate/telemetry"
 )
 
@@ -84,13 +85,13 @@ func (h *histograms) step(now int64) {
 }
 
 // sample publishes the histograms. One worker samples the depth of every queue, for all.
-func (h *histograms) sample(now int64, queues []egress, depths bool) {
+func (h *histograms) sample(now int64, queues []egress.Port, depths bool) {
 	h.due = now + publishEvery
 	for i := range h.ports {
 		q, port := &queues[i], &h.ports[i]
 		if depths {
 			for class := range port.occupancy {
-				port.occupancy[class].add(q.depth[class]+q.others[class], 1)
+				port.occupancy[class].add(q.Classes[class].Waiting(), 1)
 				port.occupancy[class].publish()
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane/account"
+	"github.com/cnpgate/cnpgate/dataplane/egress"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/keyhash"
@@ -105,7 +106,7 @@ func (w *Worker) law(r *response, b *batch, these mask, depth float64) (marked m
 	}
 	for left := these; left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(uint64(left)) % burst.MaxSize
-		size := b.frames[i].Len + lineOverhead
+		size := b.frames[i].Len + egress.LineOverhead
 		flow := w.flow[i]
 		if flow.Index == flowtable.None || !w.records[i].CarriesData() {
 			s.obeyed += float64(size)
@@ -231,7 +232,7 @@ func (w *Worker) lawNotify(r *response, b *batch, i int, c *congestion.LawState,
 		return false
 	}
 	s, random := &e.LawSender, w.lawRandom()
-	s.Arrives(w.now, b.frames[i].Len+lineOverhead)
+	s.Arrives(w.now, b.frames[i].Len+egress.LineOverhead)
 	switch n.format {
 	case congestion.LongHaulCNP, congestion.LongHaulCNPICMPv6:
 		if d.Parameter = f.Reduce(c, s, random); d.Parameter == 0 {
@@ -246,7 +247,7 @@ func (w *Worker) lawNotify(r *response, b *batch, i int, c *congestion.LawState,
 		w.plane.fair[r.out*account.MaxClasses+r.class].measureUntil(w.now + limited)
 		w.lawParts[r.out*account.MaxClasses+r.class].resumes.Store(true)
 	case congestion.PPFC:
-		if d.Action, d.Parameter = congestion.Pause, f.Pause(c, b.frames[i].Len+lineOverhead); d.Parameter == 0 {
+		if d.Action, d.Parameter = congestion.Pause, f.Pause(c, b.frames[i].Len+egress.LineOverhead); d.Parameter == 0 {
 			break
 		}
 		w.lawParts[r.out*account.MaxClasses+r.class].paused.Store(w.now)

@@ -14,13 +14,13 @@ func (w *Worker) countNotHandedOver(port int, reason Counter, v burst.Volume) {
 // countLost corrects the counters for frames that the backend accepted and then dropped: completeTransmits counts all accepted frames as
 // sent. It runs before the queue removes them.
 func (w *Worker) countLost(port int) {
-	b, offered := &w.batch.Ports[port], &w.egress[port].offered
+	b, offered := &w.batch.Ports[port], &w.egress[port].Offered
 	for _, l := range b.Lost {
-		place := int(l.Place) - offered[offeredPFC]
+		place := int(l.Place) - offered.Ahead
 		if place < 0 {
 			continue // completePFC counts it
 		}
-		if place < offered[offeredNotifications] {
+		if place < offered.Notifications {
 			w.countUnsent(port, place)
 			continue
 		}
@@ -34,8 +34,7 @@ const minusOne = ^uint64(0) // modulo 2^64
 
 // countUnsent compensates that the notification at this position of the port's queue will count as sent.
 func (w *Worker) countUnsent(port, place int) {
-	r := &w.egress[port].notifications
-	tag := r.tags[r.place(place)].Index
-	w.counters.add(port, sentAs(tag), minusOne)
-	w.countNotSent(port, tag, NotSent)
+	_, tag := w.egress[port].Notifications.At(place)
+	w.counters.add(port, sentAs(tag.Index), minusOne)
+	w.countNotSent(port, tag.Index, NotSent)
 }

@@ -86,7 +86,7 @@ func (w *Worker) readMail() {
 			if !ok {
 				break
 			}
-			if p := w.egress[s.port].pacer; p.policy != nil {
+			if p := w.pacers[s.port]; p.policy != nil {
 				p.slow(s.host, w.now)
 			}
 		}

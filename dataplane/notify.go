@@ -4,6 +4,7 @@ import (
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane/account"
+	"github.com/cnpgate/cnpgate/dataplane/egress"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -94,7 +95,7 @@ func (w *Worker) notify(r *response, b *batch, i int) {
 func (w *Worker) about(in, out, class int, state *classState, c congestion.Cause) {
 	n := &w.note
 	n.raised = false
-	n.in, n.out, n.class, n.state, n.cause, n.queue = uint8(in), uint8(out), uint8(class), state, c, &w.egress[in].notifications
+	n.in, n.out, n.class, n.state, n.cause, n.queue = uint8(in), uint8(out), uint8(class), state, c, &w.egress[in].Notifications
 }
 
 // choose chooses the recipient of the decision in w.note, which is about a queue, and the format: the proxy of the sender of a data packet, if it
@@ -224,7 +225,7 @@ type note struct {
 	class   uint8            // of the congested queue, and its state
 	cause   congestion.Cause // 0 for a Resume
 	state   *classState
-	queue   *ring // of notifications at its egress port
+	queue   *egress.Ring // of notifications at its egress port
 
 	format              congestion.Format
 	observed            bool        // it is only counted
@@ -252,8 +253,8 @@ func (w *Worker) admit(n *note) Suppression {
 }
 
 // canQueue returns why a worker can't queue a notification, or allowed.
-func canQueue(w *Worker, q *ring) Suppression {
-	if q.full() {
+func canQueue(w *Worker, q *egress.Ring) Suppression {
+	if q.Full() {
 		return NotificationQueueFull
 	}
 	if len(w.batch.Spare) == 0 {
@@ -286,13 +287,10 @@ func (w *Worker) emit(n *note) Suppression {
 }
 
 // push queues, ahead of data, the frame in the last spare buffer. The tag is its type: a congestion.Format, or from tagHost on a host.Verdict.
-func (w *Worker) push(q *ring, size int, tag flowtable.Index) {
+func (w *Worker) push(q *egress.Ring, size int, tag flowtable.Index) {
 	last := len(w.batch.Spare) - 1
 	spare := &w.batch.Spare[last]
-	at := q.place(q.n)
-	q.frames[at] = burst.Frame{Buf: spare.Buf, Data: spare.Data, Len: uint32(size), Head: uint32(size)}
-	q.tags[at] = flowtable.Ref{Index: tag, Generation: stamp(w.now)}
-	q.n++
+	q.Push(burst.Frame{Buf: spare.Buf, Data: spare.Data, Len: uint32(size), Head: uint32(size)}, flowtable.Ref{Index: tag, Generation: stamp(w.now)})
 	w.batch.Spare = w.batch.Spare[:last]
 }
 

@@ -1,7 +1,6 @@
 package dataplane
 
 import (
-	"github.com/cnpgate/cnpgate/dataplane/account"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/pairing"
 )
@@ -30,7 +29,7 @@ func (o *observer) End(x flowtable.Index, why flowtable.Ending) {
 	}
 	if a := o.w.accounts.Find(x); a != nil {
 		o.w.senders.release(a)
-		o.endShares(x, a)
+		o.w.egress[o.w.ports[o.w.flows.Key(x).Port].Peer].End(x, a)
 		paced := a.Paced
 		a.Begin(a.Generation.Load() + 1) // of the next flow, so that the tags of queued frames match no account
 		if why == flowtable.Renewed && paced != 0 {
@@ -43,20 +42,4 @@ func (o *observer) End(x flowtable.Index, why flowtable.Ending) {
 // endings are the reasons for which a flow ends whose record pairing has not closed.
 var endings = [...]pairing.Ending{
 	flowtable.Aged: pairing.EndedAged, flowtable.Evicted: pairing.EndedEviction, flowtable.Renewed: pairing.EndedReuse,
-}
-
-// endShares counts the bytes that a flow has in the classes of its queue as those of an ended flow.
-func (o *observer) endShares(x flowtable.Index, a *account.Flow) {
-	if a.Queued == 0 && !a.Spread() {
-		return
-	}
-	w := o.w
-	shares := w.egress[w.ports[w.flows.Key(x).Port].Peer].shares
-	if !a.Spread() {
-		shares[a.Class()].end(x, a)
-		return
-	}
-	for class := range shares {
-		shares[class].end(x, a)
-	}
 }

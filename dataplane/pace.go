@@ -16,7 +16,7 @@ import (
 // anybody in the data centre could slow down a host in whose name he has sent a packet. So a CNP about UD, which has no pairs, slows down
 // nobody.
 func (w *Worker) slowHost(port int, p *packet.Parsed) {
-	pacer := w.egress[port].pacer
+	pacer := w.pacers[port]
 	if pacer == nil || pacer.policy == nil {
 		return
 	}
@@ -41,7 +41,7 @@ func (w *Worker) confirmed(port int, p *packet.Parsed) bool {
 
 // slow reduces the pace of a host behind a port, here and at the other workers.
 func (w *Worker) slow(port int, host packet.Host) {
-	if w.egress[port].pacer.slow(host, w.now) {
+	if w.pacers[port].slow(host, w.now) {
 		w.counters.add(port, PaceReductions, 1)
 		for _, other := range w.plane.workers {
 			if other != w && !other.mail[w.id].put(slowDown{host, port}) {
@@ -74,13 +74,13 @@ func (w *Worker) pace(b *batch, out int, all mask) (held mask) {
 // lost, and request the data again. It may overtake requests, whose PSNs are the other side's.
 func (w *Worker) behindResponses(out int, x flowtable.Index) bool {
 	a := w.accounts.Find(x)
-	return a != nil && a.Paced != 0 && w.egress[out].pacer.flows.of[a.Paced].responses
+	return a != nil && a.Paced != 0 && w.pacers[out].flows.of[a.Paced].responses
 }
 
 // slowedAs returns the slot of what a packet is slowed down as: the host that it is for, or at a WAN port its flow. It is 0 if that is not
 // slowed down.
 func (w *Worker) slowedAs(out, i int, flow flowtable.Ref) uint32 {
-	p := w.egress[out].pacer
+	p := w.pacers[out]
 	if w.ports[out].Role == Fabric {
 		f := &w.records[i].Flow
 		k := hostKey(packet.Host{Addr: f.Dst, Scope: f.Scope.At(out)})
@@ -95,7 +95,7 @@ func (w *Worker) slowedAs(out, i int, flow flowtable.Ref) uint32 {
 // holdBack holds one packet of a flow, if it has to wait. If there is no space for it, frames for the same host are released first; if
 // their class is full, the packet is dropped, since it must not overtake them.
 func (w *Worker) holdBack(b *batch, i, out int, flow flowtable.Ref) bool {
-	p, f := w.egress[out].pacer, b.frames[i]
+	p, f := w.pacers[out], b.frames[i]
 	at := w.slowedAs(out, i, flow)
 	if at == 0 || !p.waits(at, f.Len, w.now) {
 		return false
@@ -106,7 +106,7 @@ func (w *Worker) holdBack(b *batch, i, out int, flow flowtable.Ref) bool {
 		return false
 	}
 	for p.full(at, f.Len) && p.hosts.of[at].flows != 0 {
-		if next, _ := p.next(at); !w.fits(out, int(next.class), 1, uint64(next.frame.Len)) {
+		if next, _ := p.next(at); !w.fits(out, next) {
 			w.drop(out, DroppedQueueOctets, f)
 			b.gone |= 1 << i
 			return false
@@ -139,7 +139,7 @@ func (w *Worker) holdBack(b *batch, i, out int, flow flowtable.Ref) bool {
 // It may be the same connection, of which more packets were lost than pairing follows. a is the account of the new flow.
 func (w *Worker) stayPaced(x flowtable.Index, a *account.Flow, place uint16) {
 	is := a.Generation.Load()
-	held := &w.egress[w.ports[w.flows.Key(x).Port].Peer].pacer.flows.of[place]
+	held := &w.pacers[w.ports[w.flows.Key(x).Port].Peer].flows.of[place]
 	if held.ref == (flowtable.Ref{Index: x, Generation: is - 1}) { // otherwise the place has become another flow's
 		a.Paced, held.ref.Generation = place, is
 	}
@@ -152,7 +152,7 @@ const longFlow = 32 << 20
 
 // goOn moves the next held frame for a host to its queue.
 func (w *Worker) goOn(out int, at uint32) {
-	p := w.egress[out].pacer
+	p := w.pacers[out]
 	held, ref := p.next(at)
 	f, class, braked := held.frame, int(held.class), p.hosts.of[at].enforced.braked
 	if last := p.leave(at, w.now); last {
@@ -172,7 +172,7 @@ func (w *Worker) goOn(out int, at uint32) {
 // the frame above K_min (draft-tian 5.4), with the law only if its sender doesn't react.
 func (w *Worker) markHeld(out, class int, f burst.Frame, flow flowtable.Ref) {
 	policy, q := &w.policy.Ports[out], &w.egress[out]
-	depth := q.depth[class] + q.others[class]
+	depth := q.Classes[class].Waiting()
 	w.counters.watermark(out, class, depth)
 	if !policy.Marks || depth <= policy.KMin {
 		return
@@ -184,16 +184,21 @@ func (w *Worker) markHeld(out, class int, f burst.Frame, flow flowtable.Ref) {
 	case p.ECN == packet.NotECT || p.ECN == packet.CE:
 		return
 	case w.policy.observesAt(out):
-		q.states[class].observed++
+		w.states[out][class].observed++
 		w.counters.add(out, ECNObserved, 1)
 		return
 	}
 	packet.MarkCE(data, p.Outer, p.ECN)
-	q.states[class].marked++
+	w.states[out][class].marked++
 	w.counters.add(out, ECNMarked, 1)
 	if flow.Index != flowtable.None {
 		w.accounts.Get(flow.Index).Marked++
 	}
+}
+
+// fits reports whether there is space for a held frame in its class.
+func (w *Worker) fits(out int, f *pacedFrame) bool {
+	return w.egress[out].Classes[f.class].Fits(w.policy.Ports[out].Queue, 1, uint64(f.frame.Len))
 }
 
 // paceAStep bounds the frames that release takes a step: more than a port sends in one.
@@ -202,7 +207,7 @@ const paceAStep = 128
 // release moves the frames whose time has come to their queue, as far as their class has space for them. A host whose next frame finds no
 // space tries again later, so that it doesn't delay the others.
 func (w *Worker) release(out int) {
-	p := w.egress[out].pacer
+	p := w.pacers[out]
 	p.sweep(w.now)
 	p.sweepPaceRequests(w.now)
 	for range paceAStep {
@@ -213,7 +218,7 @@ func (w *Worker) release(out int) {
 		if p.hosts.of[at].dueAt() > w.now {
 			return
 		}
-		if f, _ := p.next(at); w.fits(out, int(f.class), 1, uint64(f.frame.Len)) {
+		if f, _ := p.next(at); w.fits(out, f) {
 			w.goOn(out, at)
 		} else {
 			p.postpone(at, w.now)

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane/egress"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/keyhash"
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -169,10 +170,11 @@ func (w *Worker) beginProbe(b *batch, out int, t *tracker) {
 	for i := range b.frames {
 		p := &w.records[i]
 		if w.flow[i] == t.flow && acknowledged(p) && !packet.PSNAtMost(p.PSN, t.highest) && asksForACK(w.batch.Bytes(b.frames[i]), w.headers(b, i)) {
-			w.timePacket(out, t, i, w.departure(out, w.classOf(b.port, p), ahead))
+			// the queue's delay is not part of the path's round-trip time
+			w.timePacket(out, t, i, w.egress[out].Departs(w.now, w.classOf(b.port, p), ahead))
 			break
 		}
-		ahead += uint64(b.frames[i].Len) + lineOverhead
+		ahead += uint64(b.frames[i].Len) + egress.LineOverhead
 	}
 	w.noteHighest(t)
 }
@@ -202,24 +204,6 @@ func (w *Worker) timePacket(out int, t *tracker, i int, departs int64) {
 	p.highest.Store(packet.PSN)
 	t.timed = max(departs, 1)
 	p.began.Store(t.timed)
-}
-
-// departure is the time when a frame that enters a class now starts on the port's line, if the given bytes are ahead of it on the line
-// besides those queued, and no frame overtakes it: the queue's delay is not part of the path's round-trip time.
-func (w *Worker) departure(out, class int, ahead uint64) int64 {
-	q := &w.egress[out]
-	waits := false
-	for c := range class + 1 {
-		frames := q.classes[c].n + q.othersFrames[c]
-		ahead += q.depth[c] + q.others[c] + uint64(frames)*lineOverhead
-		waits = waits || frames > 0
-	}
-	start := max(q.line.free.Load(), w.now)
-	if waits {
-		start = max(q.line.free.Load(), w.now-maxLateness)
-	}
-	ns, _ := q.line.cost(ahead)
-	return max(start+ns, w.now)
 }
 
 // matchACKs looks for the acknowledgement that ends the probe which began at a time: from the receiver to the sender, in their scope, to the flow's source QP, not a NAK, and of a

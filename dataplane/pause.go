@@ -1,21 +1,14 @@
 package dataplane
 
 import (
-	"github.com/cnpgate/cnpgate/dataplane/account"
+	"github.com/cnpgate/cnpgate/dataplane/egress"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/lossless"
 )
 
-// classSet has a bit for each class of a queue, and one for its notifications.
-type classSet uint16
-
-const ofNotifications = account.MaxClasses // the bit of notifications in a classSet
-
-func (s classSet) has(class int) bool { return s&(1<<(uint(class)%16)) != 0 }
-
 // flowControl runs flow control for a port at the end of a step: it appends the PFC frame that is due to tx, and returns the classes that
 // must not send.
-func (w *Worker) flowControl(port int, l *link, tx []burst.Frame) ([]burst.Frame, classSet) {
+func (w *Worker) flowControl(port int, l *link, tx []burst.Frame) ([]burst.Frame, egress.ClassSet) {
 	if w.id == 0 {
 		tx = w.announce(port, l, tx)
 		w.watchPauses(port, l)
@@ -30,16 +23,16 @@ func (w *Worker) flowControl(port int, l *link, tx []burst.Frame) ([]burst.Frame
 }
 
 // pausedClasses are the classes of a port that are paused. Notifications are paused with the class of their DSCP.
-func (w *Worker) pausedClasses(port int, l *link) (paused classSet) {
-	ignored := classSet(l.ignored.Load())
+func (w *Worker) pausedClasses(port int, l *link) (paused egress.ClassSet) {
+	ignored := egress.ClassSet(l.ignored.Load())
 	for class := range w.ports[port].Classes {
 		if l.pausedUntil(class) > w.now {
 			paused |= 1 << class
 		}
 	}
 	paused &^= ignored
-	if paused.has(w.notificationClass(port)) {
-		paused |= 1 << ofNotifications
+	if paused.Has(w.notificationClass(port)) {
+		paused |= 1 << egress.Notifications
 	}
 	return paused
 }
@@ -79,13 +72,13 @@ func (l *link) act(class uint32) {
 // as a step receives.
 func (w *Worker) emptyClasses(port int, set uint32) {
 	q := &w.egress[port]
-	for class := range q.classes {
+	for class := range q.Classes {
 		if set>>class&1 == 0 {
 			continue
 		}
-		n := min(q.classes[class].n, cap(w.batch.Free)-len(w.batch.Free))
+		n := min(q.Classes[class].Len(), cap(w.batch.Free)-len(w.batch.Free))
 		for range n {
-			w.drop(port, DroppedPFCWatchdog, q.leave(class).frame)
+			w.drop(port, DroppedPFCWatchdog, q.Classes[class].Leave())
 		}
 		w.work += n
 	}
@@ -109,7 +102,7 @@ func (w *Worker) nextPause(port int, l *link) (due int64, any bool) {
 
 // nextFlowControl is the time of flow control's next action at a port, or of the end of a pause, ns.
 func (w *Worker) nextFlowControl(port int) (due int64, any bool) {
-	l := w.egress[port].link
+	l := w.plane.links[port]
 	if l == nil {
 		return 0, false
 	}

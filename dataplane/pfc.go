@@ -54,12 +54,12 @@ func (w *Worker) announce(port int, l *link, tx []burst.Frame) []burst.Frame {
 // updateXoff finds the priorities of the next frame: those that changed or must be renewed now, and those whose last frame did not leave.
 func (w *Worker) updateXoff(port int, l *link) {
 	s, q := &l.sender, &w.egress[w.ports[port].Peer]
-	for class := range q.classes {
+	for class := range q.Classes {
 		c := &l.Lossless[class]
 		if !c.On {
 			continue
 		}
-		depth, frames := q.depth[class]+q.others[class], q.classes[class].n+q.othersFrames[class]
+		depth, frames := q.Classes[class].Waiting(), q.Classes[class].Frames()
 		if w.batch.Drain { // nothing more is received: the other end may resume
 			depth, frames = 0, 0
 		}

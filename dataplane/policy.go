@@ -5,6 +5,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane/egress"
 	"github.com/cnpgate/cnpgate/dataplane/host"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/prefix"
@@ -58,7 +59,7 @@ type PortPolicy struct {
 	Sizing  congestion.Sizing       // of the thresholds, if RTT_est is measured or they are adjusted
 	Adjust  congestion.AdjustPolicy // of the queue's parameters
 	STAMP   host.STAMPSession
-	Queue   *Queue // nil: as the PortConfig says
+	Queue   *egress.Queue // nil: as the PortConfig says
 
 	Pacing *congestion.Pacing // of frames that leave by this port, by host, or by flow at a WAN port; nil: none is paced
 	// FabricHosts are the hosts of the data centre, if the port is a mirror port of both directions: what they send comes from the fabric.
@@ -85,7 +86,7 @@ func (p *Policy) validate(ports []PortConfig) error {
 		return fmt.Errorf("a dataplane needs a policy for each port, %d of them", len(ports))
 	}
 	for i := range p.Ports {
-		if err := p.Ports[i].Queue.validateFor(ports, i); err != nil {
+		if err := validateQueue(p.Ports[i].Queue, ports, i); err != nil {
 			return fmt.Errorf("port %d: %w", i, err)
 		}
 		r := &p.Ports[i].Response
@@ -97,14 +98,14 @@ func (p *Policy) validate(ports []PortConfig) error {
 	return nil
 }
 
-// validateFor returns an error if a port can't have this queue: the memory for its frames is reserved, and the thresholds of lossless
+// validateQueue returns an error if a port can't have this queue: the memory for its frames is reserved, and the thresholds of lossless
 // classes stay.
-func (q *Queue) validateFor(ports []PortConfig, port int) error {
+func validateQueue(q *egress.Queue, ports []PortConfig, port int) error {
 	if q == nil {
 		return nil
 	}
 	own := &ports[port]
-	if err := q.validate(own.Classes); err != nil {
+	if err := q.Validate(own.Classes); err != nil {
 		return err
 	}
 	if q.Frames > own.Frames {

@@ -3,6 +3,7 @@ package dataplane
 import (
 	"math/bits"
 
+	"github.com/cnpgate/cnpgate/dataplane/egress"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
 )
@@ -14,7 +15,7 @@ func (w *Worker) queue(b *batch) {
 	if b.ce != 0 {
 		w.counters.add(b.port, CEReceived, uint64(bits.OnesCount64(uint64(b.ce&all))))
 	}
-	if out := w.ports[b.port].Peer; w.egress[out].pacer != nil && w.egress[out].pacer.known+w.egress[out].pacer.requests.n > 0 {
+	if out := w.ports[b.port].Peer; w.pacers[out] != nil && w.pacers[out].known+w.pacers[out].requests.n > 0 {
 		held := w.pace(b, out, all)
 		held |= all & b.gone
 		all &^= held
@@ -46,13 +47,13 @@ func (w *Worker) queue(b *batch) {
 // queueClass queues the frames of one class, which have so many bytes.
 func (w *Worker) queueClass(b *batch, class int, these mask, bytes uint64) {
 	out := w.ports[b.port].Peer
-	q := &w.egress[out]
-	before := q.depth[class] + q.others[class]
-	switch fits := w.fits(out, class, bits.OnesCount64(uint64(these)), bytes); {
+	c := &w.egress[out].Classes[class]
+	before := c.Waiting()
+	switch fits := c.Fits(w.policy.Ports[out].Queue, bits.OnesCount64(uint64(these)), bytes); {
 	case fits && these == first(len(b.frames)):
-		q.enterAll(class, b.frames, w.flow[:len(b.frames)], bytes)
+		c.Enter(b.frames, w.flow[:len(b.frames)], bytes)
 	case fits:
-		w.queueRuns(b, class, these)
+		w.queueRuns(b, c, these)
 	default:
 		arrived := these
 		these, bytes = w.queueFitting(b, class, these)
@@ -64,20 +65,13 @@ func (w *Worker) queueClass(b *batch, class int, these mask, bytes uint64) {
 }
 
 // queueRuns queues frames that all fit, as runs of neighbors: of a burst from which a frame is gone, the others are two runs.
-func (w *Worker) queueRuns(b *batch, class int, these mask) {
-	q := &w.egress[w.ports[b.port].Peer]
+func (w *Worker) queueRuns(b *batch, c *egress.Class, these mask) {
 	for left := these; left != 0; {
 		i := bits.TrailingZeros64(uint64(left))
 		end := i + bits.TrailingZeros64(^uint64(left>>i))
-		q.enterAll(class, b.frames[i:end], w.flow[i:end], bytesOf(b.frames[i:end]))
+		c.Enter(b.frames[i:end], w.flow[i:end], egress.Bytes(b.frames[i:end]))
 		left &^= first(end)
 	}
-}
-
-// fits reports whether all frames fit into a class of a port's queue.
-func (w *Worker) fits(out, class, frames int, bytes uint64) bool {
-	q, c := &w.egress[out], w.policy.Ports[out].Queue
-	return q.depth[class]+q.others[class]+bytes <= c.Capacity && q.classes[class].n+frames+q.othersFrames[class] <= c.Frames
 }
 
 // queueFitting queues frames one by one, as far as they fit, and drops the others. It returns the queued ones and their bytes.
@@ -95,14 +89,14 @@ func (w *Worker) queueFitting(b *batch, class int, these mask) (queued mask, byt
 
 // queueOne queues a frame of a flow, or drops it if it doesn't fit.
 func (w *Worker) queueOne(out, class int, f burst.Frame, flow flowtable.Ref) bool {
-	q := &w.egress[out]
+	c, limits := &w.egress[out].Classes[class], w.policy.Ports[out].Queue
 	switch {
-	case q.depth[class]+q.others[class]+uint64(f.Len) > w.policy.Ports[out].Queue.Capacity:
+	case !c.FitsBytes(limits, uint64(f.Len)):
 		w.drop(out, DroppedQueueOctets, f)
-	case !w.fits(out, class, 1, 0):
+	case !c.Fits(limits, 1, 0):
 		w.drop(out, DroppedQueueFrames, f)
 	default:
-		q.enterAll(class, []burst.Frame{f}, []flowtable.Ref{flow}, uint64(f.Len))
+		c.Enter([]burst.Frame{f}, []flowtable.Ref{flow}, uint64(f.Len))
 		return true
 	}
 	return false

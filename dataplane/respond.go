@@ -17,7 +17,6 @@ type classState struct {
 	metrics   congestion.Metrics // as of the last batch that entered, and what asked for notifications then
 	cause     congestion.Cause
 	threshold uint64 // of the first of the causes
-	entered   uint64 // total frames that entered it
 	marked    uint64 // total frames marked in it
 	observed  uint64 // total frames that would have been marked in it, in observe mode
 	round     int64  // when the present round of notifications began, ns
@@ -46,9 +45,9 @@ type response struct {
 // that caused a Fast CNP, because of this queue or for another reason, is not marked (draft fast-cnp-05 4: the sender is known to support it).
 func (w *Worker) respond(b *batch, class int, these mask, before, bytes uint64) {
 	out := w.ports[b.port].Peer
-	policy, state := &w.policy.Ports[out], &w.egress[out].states[class]
+	policy, state := &w.policy.Ports[out], &w.states[out][class]
 	after := before + bytes
-	m := state.meter.Update(policy.Interval, w.now, after, state.entered, state.marked+state.observed)
+	m := state.meter.Update(policy.Interval, w.now, after, w.egress[out].Classes[class].Entered, state.marked+state.observed)
 	cause := state.trigger.Update(&policy.Triggers, m)
 	state.metrics, state.cause = m, cause
 	if w.trace != nil {
@@ -171,17 +170,17 @@ func (w *Worker) beginRound(r *response) {
 	r.decision = r.policy.Decide(r.metrics, r.cause)
 	w.about(r.in, r.out, r.class, r.state, r.cause)
 	q := &w.egress[r.out]
-	q.track(r.class)
-	r.mostlyOther = 2*q.shares[r.class].other > q.depth[r.class]
+	q.Classes[r.class].Track()
+	r.mostlyOther = 2*q.Classes[r.class].Shares.Other > q.Classes[r.class].Depth
 	var largest [congestion.MaxFlowsPerRound]uint64
 	top := largest[:r.policy.FlowsPerRound]
-	q.top(r.class, top)
-	all := q.sums(r.class)
+	q.Classes[r.class].Top(top)
+	all := q.Classes[r.class].Sums()
 	if len(w.plane.workers) > 1 {
 		w.plane.mergeLargest(r.out, r.class, w.id, top)
 		w.plane.addSums(r.out, r.class, w.id, &all)
 	}
-	r.least = max(top[len(top)-1], all.fairShare(), 1)
+	r.least = max(top[len(top)-1], all.FairShare(), 1)
 	for n := len(top) - 1; n > 0 && top[n] == 0; n-- {
 		r.least = max(r.least, top[n-1])
 	}

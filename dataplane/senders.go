@@ -157,7 +157,7 @@ func (s *senders) release(a *account.Flow) {
 }
 
 func (s *senders) state(e *watched) *classState {
-	return &s.in.egress[e.out].states[e.class]
+	return &s.in.states[e.out][e.class]
 }
 
 // notified records a notification to a sender.
@@ -213,17 +213,17 @@ func (s *senders) notifiedElsewhere(port int, r *paceRequest) {
 // (draft-tian 5.5.1).
 func (w *Worker) resume(port int) {
 	q := &w.egress[port]
-	for class := range q.states {
-		state := &q.states[class]
+	for class := range w.states[port] {
+		state := &w.states[port][class]
 		if state.slowed == 0 {
 			continue
 		}
 		policy := &w.policy.Ports[port]
-		depth := q.depth[class] + q.others[class]
+		depth := q.Classes[class].Waiting()
 		if !state.calm.Update(&policy.Response, w.now, depth) && !w.policy.Drain || w.now < state.resumeAt {
 			continue
 		}
-		m := state.meter.Update(policy.Interval, w.now, depth, state.entered, state.marked+state.observed)
+		m := state.meter.Update(policy.Interval, w.now, depth, q.Classes[class].Entered, state.marked+state.observed)
 		state.metrics, state.threshold = m, policy.KMin
 		w.resumeSenders(port, class, m, policy)
 	}
@@ -234,8 +234,8 @@ const resumeAgain = 1e6
 
 // nextResume is the time when the next Resume of a port's queue may be due, false if none is.
 func (w *Worker) nextResume(port int) (at int64, ok bool) {
-	for class := range w.egress[port].states {
-		state := &w.egress[port].states[class]
+	for class := range w.states[port] {
+		state := &w.states[port][class]
 		since, calm := state.calm.Since()
 		if state.slowed == 0 || !calm {
 			continue

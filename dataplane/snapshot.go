@@ -92,11 +92,11 @@ func (s *Snapshot) fillFromQueue(w *Worker, of *QueueFlows) {
 	for _, f := range of.Of[:min(len(of.Of), mostChosen)] {
 		s.add(w, f)
 	}
-	q := &w.egress[of.Port]
-	q.track(of.Class)
-	r := &q.classes[of.Class]
-	for step, i := max(r.n/sampledFrames, 1), 0; i < r.n; i += step {
-		s.add(w, r.tags[r.place(i)])
+	c := &w.egress[of.Port].Classes[of.Class]
+	c.Track()
+	for step, i := max(c.Len()/sampledFrames, 1), 0; i < c.Len(); i += step {
+		_, f := c.At(i)
+		s.add(w, f)
 	}
 	of.Time, s.End = w.now+w.plane.wallClock.Load(), true
 }

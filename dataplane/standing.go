@@ -78,11 +78,11 @@ func stand(w *Worker, x flowtable.Index, s *Standing) {
 		}
 	}
 	q := &w.egress[s.Out]
-	state := q.states[s.Class] // a copy, as are the sender and the note: nothing changes
+	state := w.states[s.Out][s.Class] // a copy, as are the sender and the note: nothing changes
 	policy := &w.policy.Ports[s.Out]
 	r := response{in: in, out: s.Out, class: s.Class, policy: policy, state: &state, metrics: state.metrics, cause: state.cause}
-	s.Depth = q.depth[s.Class] + q.others[s.Class]
-	n := note{in: uint8(in), out: uint8(s.Out), class: uint8(s.Class), cause: congestion.ByDepth, queue: &w.egress[in].notifications, flow: x}
+	s.Depth = q.Classes[s.Class].Waiting()
+	n := note{in: uint8(in), out: uint8(s.Out), class: uint8(s.Class), cause: congestion.ByDepth, queue: &w.egress[in].Notifications, flow: x}
 	s.Law = policy.Law.On()
 	if s.Law {
 		s.byLaw(w, &r, x, k)
@@ -161,7 +161,7 @@ func (s *Standing) byThresholds(w *Worker, r *response, x flowtable.Index, a *ac
 func classOfFlow(w *Worker, out int, x flowtable.Index, a *account.Flow) (class int, known bool) {
 	q := &w.egress[out]
 	switch {
-	case len(q.classes) == 1:
+	case len(q.Classes) == 1:
 		return 0, true
 	case a == nil:
 	case a.Watch() != 0 && w.senders.of[a.Watch()].flow == x && int(w.senders.of[a.Watch()].out) == out:
@@ -169,8 +169,8 @@ func classOfFlow(w *Worker, out int, x flowtable.Index, a *account.Flow) (class 
 	case a.Queued > 0 || a.Class() > 0:
 		return int(a.Class()), true
 	}
-	for c := range q.classes {
-		if q.depth[c]+q.others[c] > q.depth[class]+q.others[class] {
+	for c := range q.Classes {
+		if q.Classes[c].Waiting() > q.Classes[class].Waiting() {
 			class = c
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/egress"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 	"github.com/cnpgate/cnpgate/pairing"
@@ -60,7 +61,7 @@ func TestTrace(t *testing.T) {
 		{"drain", notifying(longHaul), func(p *dataplane.Policy) { p.Drain = true }, 5, data(false, 0).Frame(), func(r *record) bool { return r.Suppressed == dataplane.Stopping }},
 		{"law, not measured yet", notifying(longHaul), law, 5, data(false, 0).Frame(), func(r *record) bool { return r.Law && r.Rate == 0 && r.Fair > 0 && r.Skip == dataplane.NoCongestion }},
 		{"full", notifying(), func(p *dataplane.Policy) {
-			q := dataplane.Queue{Rate: 1_000_000, Capacity: 2500, Frames: 4096}
+			q := egress.Queue{Rate: 1_000_000, Capacity: 2500, Frames: 4096}
 			p.Ports[wan].Queue = &q
 		}, 2, data(false, 0).Frame(), func(r *record) bool {
 			return r.Ended && r.Reason == dataplane.DroppedQueueOctets && !r.Queued && r.Left == 0

@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane/egress"
 	"github.com/cnpgate/cnpgate/dataplane/host"
 	"github.com/cnpgate/cnpgate/flowtable"
 )
@@ -19,29 +20,20 @@ func (w *Worker) completeTransmits(port int) {
 	if len(b.Tx) == 0 {
 		return
 	}
-	if b.Sent < len(b.Tx) {
-		q.line.giveBack(b.Tx[max(b.Sent, q.offered[offeredPFC]):], &q.fraction)
-		q.since = w.now - maxLateness // they catch up, as if the device had not been asked
-	}
 	w.work += b.Sent
 	if len(b.Lost) > 0 {
 		w.countLost(port)
 	}
 	w.trace.left(b.Tx[:b.Sent], b.Lost)
-	left := b.Sent
-	if q.offered[offeredPFC] > 0 {
-		q.link.completePFC(b.Sent > 0, len(b.Lost) > 0 && b.Lost[0].Place == 0)
-		left = max(left-1, 0)
+	left := q.Complete(w.now, b.Tx, b.Sent)
+	if q.Offered.Ahead > 0 {
+		w.plane.links[port].completePFC(left.Ahead, len(b.Lost) > 0 && b.Lost[0].Place == 0)
 	}
-	if n := min(left, q.offered[offeredNotifications]); n > 0 {
-		w.notificationsSent(port, n)
-		left -= n
+	if left.Notifications > 0 {
+		w.notificationsSent(port, left.Notifications)
 	}
-	for class := range q.classes {
-		if n := min(left, q.offered[offeredClasses+class]); n > 0 {
-			w.countLeft(port, n, q.leaveAll(class, n))
-			left -= n
-		}
+	if left.Frames > 0 {
+		w.countLeft(port, left.Frames, left.Bytes)
 	}
 	b.Tx, b.Sent = b.Tx[:0], 0
 }
@@ -82,16 +74,16 @@ func (w *Worker) countNotSent(port int, tag flowtable.Index, reason Suppression)
 
 // notificationsSent removes the first n notifications of a port, which were sent, from its queue, and counts them.
 func (w *Worker) notificationsSent(port, n int) {
-	r := &w.egress[port].notifications
+	r := &w.egress[port].Notifications
 	for n > 0 {
-		_, which := r.front(n)
+		_, which := r.Front(n)
 		same := equalAhead(which)
 		if tag := which[0]; tag.Index < tagHost {
 			w.histograms.ports[port].reaction.add(sinceStamp(w.now, tag.Generation), uint64(same))
 		}
 		w.counters.add(port, sentAs(which[0].Index), uint64(same))
 		n -= same
-		r.drop(same)
+		r.Drop(same)
 	}
 }
 
@@ -108,10 +100,10 @@ func equalAhead(tags []flowtable.Ref) int {
 // offer gives the device the frames that may start now.
 func (w *Worker) offer(port int) {
 	b, q := &w.batch.Ports[port], &w.egress[port]
-	tx := q.list
-	if q.link != nil {
-		tx, q.paused = w.flowControl(port, q.link, tx)
+	tx, paused := q.List(), egress.ClassSet(0)
+	if l := w.plane.links[port]; l != nil {
+		tx, paused = w.flowControl(port, l, tx)
 	}
-	b.Tx = q.offer(w.now, tx)
+	b.Tx = q.Offer(w.now, paused, tx)
 	w.work += len(b.Tx)
 }

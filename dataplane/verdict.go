@@ -34,7 +34,7 @@ func (w *Worker) classify(b *batch) {
 func (w *Worker) verdict(b *batch, i int, f *host.Frame) Counter {
 	data, p, tunnelled := f.Data, f.Parsed, b.tunnel>>i&1 != 0
 	if p.Kind == packet.MACControl && [6]byte(data) == packet.MACControlAddr {
-		if l := w.egress[b.port].link; l != nil {
+		if l := w.plane.links[b.port]; l != nil {
 			l.obey(w.now, data, p)
 		}
 		return ConsumedMACControl

@@ -7,6 +7,7 @@ import (
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane/account"
+	"github.com/cnpgate/cnpgate/dataplane/egress"
 	"github.com/cnpgate/cnpgate/dataplane/host"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
@@ -32,7 +33,9 @@ type Worker struct {
 	flows      *flowtable.Table
 	learner    *pairing.Learner
 	accounts   account.Table
-	egress     []egress
+	egress     []egress.Port  // by port
+	pacers     []*pacer       // by port; nil: none
+	states     [][]classState // by port and class
 	senders    senders
 	lawFlows   []lawFlow // by flowtable.Index
 	lawSenders lawSenders
@@ -72,16 +75,16 @@ type Worker struct {
 }
 
 func newWorker(d *Dataplane, id int, b burst.Backend, c *Config) (*Worker, error) {
-	w := &Worker{plane: d, id: id, backend: b, batch: b.Batch(), ports: c.Ports, egress: make([]egress, len(c.Ports)), trackers: make([]tracker, len(c.Ports))}
+	w := &Worker{plane: d, id: id, backend: b, batch: b.Batch(), ports: c.Ports, egress: make([]egress.Port, len(c.Ports)), pacers: make([]*pacer, len(c.Ports)),
+		states: make([][]classState, len(c.Ports)), trackers: make([]tracker, len(c.Ports))}
 	w.taps = newTaps(c.Ports, w.batch)
 	if err := w.initFlows(c); err != nil {
 		return nil, err
 	}
 	for i := range w.egress {
-		if err := w.egress[i].init(d.lines[i], &c.Ports[i], &w.accounts, c); err != nil {
+		if err := w.initPort(i, c); err != nil {
 			return nil, err
 		}
-		w.egress[i].link, w.egress[i].list = d.links[i], w.batch.Ports[i].Tx[:0]
 	}
 	w.counters = newCounters(len(c.Ports))
 	w.mail, w.paceMail = newMailboxes[slowDown](len(c.Backends), c.Ports), newMailboxes[portPaceRequest](len(c.Backends), c.Ports)
@@ -91,6 +94,24 @@ func newWorker(d *Dataplane, id int, b burst.Backend, c *Config) (*Worker, error
 	}
 	w.histograms.init(c.Ports)
 	return w, nil
+}
+
+// initPort makes the worker's queues of a port.
+func (w *Worker) initPort(port int, c *Config) (err error) {
+	p := &c.Ports[port]
+	w.states[port] = make([]classState, p.Classes)
+	w.egress[port], err = egress.New(w.plane.lines[port], &p.Queue, p.Classes, &w.accounts, w.batch.Ports[port].Tx[:0], c.Allocate)
+	if err != nil || p.Paced == 0 {
+		return err
+	}
+	frames := PacedFrames(p.Paced)
+	memory, err := c.Allocate(pacerSize(frames))
+	if err != nil {
+		return err
+	}
+	held := newPacer(memory, frames, p.Paced, w.flows, c.Seed)
+	w.pacers[port] = &held
+	return nil
 }
 
 // initFlows makes the flow table and the worker's state by its indexes.
@@ -139,7 +160,7 @@ func (w *Worker) Step() int {
 	w.learner.SetStatic(w.policy.QPMap)
 	for port := range w.egress {
 		w.completeTransmits(port)
-		if p := w.egress[port].pacer; p != nil {
+		if p := w.pacers[port]; p != nil {
 			p.policy = nil // in observe mode frames are not held
 			if !w.policy.observesAt(port) {
 				p.policy = w.policy.Ports[port].Pacing
@@ -177,7 +198,7 @@ func (w *Worker) Step() int {
 		if s := &w.policy.Ports[port].STAMP; s.Interval > 0 {
 			w.probe(port, s.Interval)
 		}
-		if w.egress[port].pacer != nil {
+		if w.pacers[port] != nil {
 			w.release(port)
 		}
 		w.offer(port)
@@ -235,8 +256,8 @@ func (w *Worker) Drain() { w.batch.Drain = true }
 func (w *Worker) Queued() int {
 	n := 0
 	for i := range w.egress {
-		n += w.egress[i].queued() + w.egress[i].notifications.n
-		if p := w.egress[i].pacer; p != nil {
+		n += w.egress[i].Queued()
+		if p := w.pacers[i]; p != nil {
 			n += p.held
 		}
 	}
@@ -249,11 +270,10 @@ func (w *Worker) Queued() int {
 func (w *Worker) NextDue() (int64, bool) {
 	due, any := int64(0), false
 	for i := range w.egress {
-		q := &w.egress[i]
-		if free := q.line.free.Load(); q.sendable() > 0 && (!any || free < due) {
-			due, any = free, true
+		if at, ok := w.egress[i].Due(); ok && (!any || at < due) {
+			due, any = at, true
 		}
-		if p := q.pacer; p != nil && p.held > 0 {
+		if p := w.pacers[i]; p != nil && p.held > 0 {
 			if at := p.hosts.of[p.due[1]].dueAt(); !any || at < due {
 				due, any = at, true
 			}
@@ -272,20 +292,20 @@ func (w *Worker) NextDue() (int64, bool) {
 func (w *Worker) Close() {
 	w.batch.Drain = true
 	for port := range w.batch.Ports { // of all ports, before the first exchange: no port may send buffers that are about to be freed
-		w.batch.Ports[port].Tx = w.egress[port].list
+		w.batch.Ports[port].Tx = w.egress[port].List()
 	}
 	for port := range w.egress {
 		q := &w.egress[port]
-		if w.id == 0 && q.link != nil && q.link.sender.buffer.Buf != 0 {
-			w.giveBack(q.link.sender.buffer.Buf)
-			q.link.sender.buffer = burst.Frame{}
+		if l := w.plane.links[port]; w.id == 0 && l != nil && l.sender.buffer.Buf != 0 {
+			w.giveBack(l.sender.buffer.Buf)
+			l.sender.buffer = burst.Frame{}
 		}
-		for q.notifications.n > 0 {
-			e := q.notifications.pop()
-			w.giveBack(e.frame.Buf)
-			w.countNotSent(port, e.tag.Index, Shutdown)
+		for q.Notifications.Len() > 0 {
+			f, tag := q.Notifications.Pop()
+			w.giveBack(f.Buf)
+			w.countNotSent(port, tag.Index, Shutdown)
 		}
-		if p := q.pacer; p != nil {
+		if p := w.pacers[port]; p != nil {
 			for p.held > 0 {
 				f, _ := p.next(p.due[1])
 				w.giveBack(f.frame.Buf)
@@ -293,9 +313,9 @@ func (w *Worker) Close() {
 				w.counters.add(port, DroppedShutdown, 1)
 			}
 		}
-		for class := range q.classes {
-			for q.classes[class].n > 0 {
-				w.giveBack(q.leave(class).frame.Buf)
+		for class := range q.Classes {
+			for q.Classes[class].Len() > 0 {
+				w.giveBack(q.Classes[class].Leave().Buf)
 				w.counters.add(port, DroppedShutdown, 1)
 			}
 		}

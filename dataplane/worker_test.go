@@ -4,6 +4,7 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/cnpgate/cnpgate/dataplane/egress"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/pairing"
@@ -20,7 +21,7 @@ func testWorker(t testing.TB, c Config) *Worker {
 		words := make([]uint64, (bytes+7)/8)
 		return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), bytes), nil
 	}
-	w := &Worker{plane: &Dataplane{pairing: shared}}
+	w := &Worker{plane: &Dataplane{pairing: shared}, ports: make([]PortConfig, 1), egress: make([]egress.Port, 1)}
 	if err := w.initFlows(&c); err != nil {
 		t.Fatal(err)
 	}
@@ -44,4 +45,3 @@ func (w *Worker) see(k flowtable.Key, now int64) flowtable.Index {
 	w.flows.Lookup(records(k), now, x[:])
 	return x[0].Index
 }
-

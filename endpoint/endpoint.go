@@ -84,6 +84,14 @@ func (h *Host) Counters() Counters {
 // ReactionPoint returns the host's reaction point, for its counters and the rates of QPs.
 func (h *Host) ReactionPoint() *ReactionPoint { return h.reaction }
 
+// Refusal is the syndrome of the NAK with which the peer refused a request of a QP for good (IBTA 9.7.5.2), 0 if it didn't.
+func (h *Host) Refusal(number uint32) uint8 {
+	if q := h.byNumber[number]; q != nil {
+		return q.refused
+	}
+	return 0
+}
+
 // Next writes the next frame that may start by now to out. It returns the number of bytes written and the frame's length on the wire
 // without FCS; length is 0 if there is no frame. In PayloadNone, n covers the headers only, except that CNPs are complete. out must hold a
 // whole frame (MaxFrame bytes suffice). Acknowledgements and CNPs precede data.
@@ -148,6 +156,6 @@ func (h *Host) expire(now int64) {
 		if q == nil {
 			return
 		}
-		h.timerEnds(now, q)
+		q.timerEnds(now)
 	}
 }

@@ -22,22 +22,22 @@ const (
 )
 
 // templates builds the templates of data packets and of acknowledgements.
-func (h *Host) templates(c *QP) (data, ack template) {
-	trace := h.c.Reaction.HPCC.traceOption(c.Peer.Addr)
+func (c *Config) templates(q *QP) (data, ack template) {
+	trace := c.Reaction.HPCC.traceOption(q.Peer.Addr)
 	const plain = l3 + packet.IPv6Len + packet.UDPLen + packet.BTHLen
-	data = h.template(make([]byte, 0, plain+len(trace)), c.Peer, c.SrcPort, trace)
-	return data, h.template(make([]byte, 0, plain), c.Peer, c.SrcPort, nil)
+	data = c.template(make([]byte, 0, plain+len(trace)), q.Peer, q.SrcPort, trace)
+	return data, c.template(make([]byte, 0, plain), q.Peer, q.SrcPort, nil)
 }
 
 // template builds the headers to a peer in b, with a Hop-by-Hop Options header if there is one.
-func (h *Host) template(b []byte, to Peer, srcPort uint16, hopByHop []byte) template {
+func (c *Config) template(b []byte, to Peer, srcPort uint16, hopByHop []byte) template {
 	b = append(b, to.MAC[:]...)
-	b = append(b, h.c.MAC[:]...)
+	b = append(b, c.MAC[:]...)
 	var t template
 	if to.Addr.Is4() {
 		b = binary.BigEndian.AppendUint16(b, packet.EtherTypeIPv4)
 		b = b[:l3+packet.IPv4Len]
-		(&packet.IPv4Header{TTL: h.c.HopLimit, Proto: packet.ProtoUDP, Src: h.c.Addr, Dst: to.Addr}).Put(b[l3:])
+		(&packet.IPv4Header{TTL: c.HopLimit, Proto: packet.ProtoUDP, Src: c.Addr, Dst: to.Addr}).Put(b[l3:])
 	} else {
 		next := uint8(packet.ProtoUDP)
 		if len(hopByHop) > 0 {
@@ -45,14 +45,14 @@ func (h *Host) template(b []byte, to Peer, srcPort uint16, hopByHop []byte) temp
 		}
 		b = binary.BigEndian.AppendUint16(b, packet.EtherTypeIPv6)
 		b = b[:l3+packet.IPv6Len]
-		(&packet.IPv6Header{NextHeader: next, HopLimit: h.c.HopLimit, Src: h.c.Addr, Dst: to.Addr}).Put(b[l3:])
+		(&packet.IPv6Header{NextHeader: next, HopLimit: c.HopLimit, Src: c.Addr, Dst: to.Addr}).Put(b[l3:])
 		b = append(b, hopByHop...)
 	}
 	udp := len(b)
 	t.bth = udp + packet.UDPLen
 	b = b[:t.bth+packet.BTHLen]
 	(&packet.UDPHeader{SrcPort: srcPort, DstPort: packet.RoCEv2Port}).Put(b[udp:])
-	(&packet.BTH{PKey: h.c.PKey, DestQP: to.QP}).Put(b[t.bth:])
+	(&packet.BTH{PKey: c.PKey, DestQP: to.QP}).Put(b[t.bth:])
 	t.b = b
 	return t
 }
@@ -74,39 +74,39 @@ func (t *template) put(out []byte, class uint8, opcode packet.Opcode, psn uint32
 }
 
 // dataClass is the traffic class of packets with data: DSCP and ECN.
-func (h *Host) dataClass() uint8 {
-	if h.c.NotECT {
-		return h.c.DSCP << 2
+func (c *Config) dataClass() uint8 {
+	if c.NotECT {
+		return c.DSCP << 2
 	}
-	return h.c.DSCP<<2 | ect0
+	return c.DSCP<<2 | ect0
 }
 
 // putRequest writes a request packet.
-func (h *Host) putRequest(q *qp, p *transport.Packet, out []byte) (n, length int) {
+func (q *qp) putRequest(p *transport.Packet, out []byte) (n, length int) {
 	var content []byte
 	if q.ping != nil {
-		content = q.ping.content(p.Op, p.Index, h.transport.MTU)
+		content = q.ping.content(p.Op, p.Index, q.h.transport.MTU)
 	}
-	n, length = h.putData(q, out, p.Opcode, p.PSN, p.Payload, content)
+	n, length = q.putData(out, p.Opcode, p.PSN, p.Payload, content)
 	if p.AckReq {
 		out[q.data.bth+8] |= ackReq
 	}
-	h.putExtended(q, p, out[q.data.bth+packet.BTHLen:])
-	h.finish(out, q.data.bth, n, length)
+	q.putExtended(p, out[q.data.bth+packet.BTHLen:])
+	finish(out, q.data.bth, n, length)
 	return n, length
 }
 
 // putData writes a packet's headers and payload: content, or a pattern if that is nil. Extended transport headers and the ICRC follow.
-func (h *Host) putData(q *qp, out []byte, opcode packet.Opcode, psn, payload uint32, content []byte) (n, length int) {
+func (q *qp) putData(out []byte, opcode packet.Opcode, psn, payload uint32, content []byte) (n, length int) {
 	ext := opcode.HeadersLen()
 	pad := -int(payload) & (wordLen - 1)
 	behind := ext + int(payload) + pad + packet.ICRCLen
-	q.data.put(out, h.dataClass(), opcode, psn, behind)
+	q.data.put(out, q.h.c.dataClass(), opcode, psn, behind)
 	out[q.data.bth+1] |= uint8(pad << padShift)
-	h.counters.DataSent++
+	q.h.counters.DataSent++
 	n = q.data.bth + packet.BTHLen + ext
 	length = q.data.bth + packet.BTHLen + behind
-	if h.c.Payload == PayloadReal {
+	if q.h.c.Payload == PayloadReal {
 		body := out[n : length-packet.ICRCLen]
 		if copy(body, content) == 0 {
 			for i := range body {
@@ -120,7 +120,7 @@ func (h *Host) putData(q *qp, out []byte, opcode packet.Opcode, psn, payload uin
 }
 
 // putExtended writes the extended transport headers of a request.
-func (h *Host) putExtended(q *qp, p *transport.Packet, b []byte) {
+func (q *qp) putExtended(p *transport.Packet, b []byte) {
 	headers := p.Opcode.Headers()
 	if headers&packet.HasDETH != 0 {
 		(&packet.DETH{QKey: q.QKey, SourceQP: q.Number}).Put(b)
@@ -141,47 +141,47 @@ const (
 )
 
 // putAnswer writes the next response to the oldest READ.
-func (h *Host) putAnswer(q *qp, out []byte) (n, length int) {
+func (q *qp) putAnswer(out []byte) (n, length int) {
 	p := q.responder.Answer()
 	var content []byte
 	if q.ping != nil {
-		content = q.ping.content(transport.Read, (p.PSN-q.ping.readPSN)&packet.PSNMask, h.transport.MTU)
+		content = q.ping.content(transport.Read, (p.PSN-q.ping.readPSN)&packet.PSNMask, q.h.transport.MTU)
 	}
-	n, length = h.putData(q, out, p.Opcode, p.PSN, p.Payload, content)
+	n, length = q.putData(out, p.Opcode, p.PSN, p.Payload, content)
 	if p.Opcode.Headers()&packet.HasAETH != 0 {
 		p.AETH.Put(out[q.data.bth+packet.BTHLen:])
 	}
-	h.finish(out, q.data.bth, n, length)
+	finish(out, q.data.bth, n, length)
 	return n, length
 }
 
 // putACK writes the acknowledgement or NAK that the responder owes.
-func (h *Host) putACK(q *qp, out []byte) (n, length int) {
+func (q *qp) putACK(out []byte) (n, length int) {
 	p := q.responder.Acknowledgement()
 	if p.AETH.IsACK() {
-		h.counters.ACKsSent++
+		q.h.counters.ACKsSent++
 	} else {
-		h.counters.NAKsSent++
+		q.h.counters.NAKsSent++
 	}
-	q.ack.put(out, h.c.AckDSCP<<2, p.Opcode, p.PSN, packet.AETHLen+packet.ICRCLen)
+	q.ack.put(out, q.h.c.AckDSCP<<2, p.Opcode, p.PSN, packet.AETHLen+packet.ICRCLen)
 	p.AETH.Put(out[q.ack.bth+packet.BTHLen:])
 	n = q.ack.bth + packet.BTHLen + packet.AETHLen
 	length = n + packet.ICRCLen
-	if h.c.Payload == PayloadReal {
+	if q.h.c.Payload == PayloadReal {
 		n = length
 	}
-	h.finish(out, q.ack.bth, n, length)
+	finish(out, q.ack.bth, n, length)
 	return n, length
 }
 
 // putCNP writes a standard CNP (IBTA Annex A17). All its bytes are present in every payload mode, as its receiver checks the ICRC.
-func (h *Host) putCNP(q *qp, out []byte) (n, length int) {
+func (q *qp) putCNP(out []byte) (n, length int) {
 	t := &q.ack
 	if q.Transport == UD { // rare: at most one each CNPInterval
-		to := h.template(h.scratch[:0], q.cnpTo, 0, nil)
+		to := q.h.c.template(q.h.scratch[:0], q.cnpTo, 0, nil)
 		t = &to
 	}
-	t.put(out, h.c.CNPDSCP<<2, packet.CNP, 0, packet.CNPReservedLen+packet.ICRCLen)
+	t.put(out, q.h.c.CNPDSCP<<2, packet.CNP, 0, packet.CNPReservedLen+packet.ICRCLen)
 	binary.BigEndian.PutUint16(out[t.bth-packet.UDPLen:], 0) // as ConnectX sends it
 	out[t.bth+4] = packet.BECN
 	length = t.bth + packet.BTHLen + packet.CNPReservedLen + packet.ICRCLen
@@ -192,7 +192,7 @@ func (h *Host) putCNP(q *qp, out []byte) (n, length int) {
 
 // finish computes the ICRC of a complete packet in out. The ICRC leaves out the Hop-by-Hop Options header, as nodes on the path change the
 // IOAM trace in it.
-func (h *Host) finish(out []byte, bth, n, length int) {
+func finish(out []byte, bth, n, length int) {
 	if n == length {
 		packet.PutICRC(out, l3, bth, length-packet.ICRCLen, false)
 	}

@@ -40,6 +40,7 @@ type QP struct {
 // qp is an open queue pair.
 type qp struct {
 	QP
+	h    *Host
 	dead bool     // failed or closed
 	data template // of packets with data
 	ack  template // of acknowledgements
@@ -63,7 +64,7 @@ type qp struct {
 	sentBits  float64 // its length
 	sendAt    int64   // when pacing allows the next data packet, ns
 	timerAt   int64
-	pace      int32 // index in Host.pacing
+	paceIndex int32 // in Host.pacing
 	timer     int32 // index in Host.timers
 	inReady   bool
 	inControl bool
@@ -86,17 +87,17 @@ func (h *Host) Open(c QP) error {
 	if c.SrcPort == 0 {
 		c.SrcPort = SourcePort(c.Transport, c.Number, c.Peer.QP)
 	}
-	q := &qp{QP: c, timerAt: never, lastCNP: -never, remote: Region{regionBase, regionKey ^ c.Peer.QP}}
+	q := &qp{QP: c, h: h, timerAt: never, lastCNP: -never, remote: Region{regionBase, regionKey ^ c.Peer.QP}}
 	if h.c.Remote != nil {
 		q.remote = *h.c.Remote
 	}
 	q.flow = h.reaction.Open(FlowID{QP: c.Number, Dst: c.Peer.Addr, DestQP: c.Peer.QP})
-	q.data, q.ack = h.templates(&c)
+	q.data, q.ack = h.c.templates(&c)
 	q.requester.Start(&h.transport, &h.counted, services[c.Transport], c.SendPSN, func(now int64, m transport.Message, failed bool) {
 		switch {
 		case h.byNumber[c.Number] != q: // Completed may have closed it
 		case q.ping != nil:
-			h.pingDone(now, q, m, failed)
+			q.ping.done(now, m, failed)
 		default:
 			h.complete(now, m, failed)
 		}
@@ -120,7 +121,7 @@ func (h *Host) Close(number uint32) {
 	}
 	h.reaction.Close(q.flow)
 	h.timers.remove(&q.timer)
-	h.pacing.remove(&q.pace)
+	h.pacing.remove(&q.paceIndex)
 	q.dead = true // Next skips it in the queues that still hold it
 }
 

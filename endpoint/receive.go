@@ -40,7 +40,7 @@ func (h *Host) receivePacket(now int64, frame []byte, p *packet.Parsed) {
 		h.counters.UnknownQP++
 		return
 	case q.Transport == UD && p.Opcode.HasPayload() && p.Opcode.Headers()&packet.HasDETH != 0:
-		h.datagram(now, q, frame, p)
+		q.datagram(now, frame, p)
 	case q.Transport == UD || p.Opcode.Role() == packet.NoRole || p.Src != q.Peer.Addr:
 		h.counters.WrongPeer++
 		return
@@ -49,63 +49,73 @@ func (h *Host) receivePacket(now int64, frame []byte, p *packet.Parsed) {
 		h.receivePacket(now, frame, p)
 		return
 	case p.Opcode >= packet.RCReadRespFirst && p.Opcode <= packet.RCAcknowledge:
-		h.response(now, q, frame, p)
+		q.response(now, frame, p)
 	default:
-		h.requestPacket(now, q, frame, p)
+		q.requestPacket(now, frame, p)
 	}
-	h.schedule(now, q)
+	q.schedule(now)
 }
 
 // datagram processes a UD packet. A CNP goes to its sender.
-func (h *Host) datagram(now int64, q *qp, frame []byte, p *packet.Parsed) {
-	h.counters.InSequence++
+func (q *qp) datagram(now int64, frame []byte, p *packet.Parsed) {
+	q.h.counters.InSequence++
 	if p.ECN != packet.CE {
 		return
 	}
-	h.congested(now, q)
+	q.congested(now)
 	if q.cnpDue && q.lastCNP == now {
 		q.cnpTo = Peer{Addr: p.Src, MAC: [6]byte(frame[6:12]), QP: p.SourceQP}
 	}
 }
 
 // response processes an acknowledgement or a READ response.
-func (h *Host) response(now int64, q *qp, frame []byte, p *packet.Parsed) {
+func (q *qp) response(now int64, frame []byte, p *packet.Parsed) {
 	if p.Opcode != packet.RCAcknowledge {
 		if p.ECN == packet.CE {
-			h.congested(now, q)
+			q.congested(now)
 		}
-		h.counters.ReadResponses++
+		q.h.counters.ReadResponses++
 		if q.ping != nil {
-			h.pingRead(q, frame, p)
+			q.ping.read(frame, p)
 		}
 		q.requester.Answer(now, p.PSN)
 		return
 	}
-	h.counters.Acknowledgements++
+	q.h.counters.Acknowledgements++
 	if aeth := packet.DecodeAETH(frame[p.Ext():]); q.requester.Acknowledge(now, p.PSN, aeth) {
 		q.refused = aeth.Syndrome
-		h.fail(now, q)
+		q.fail(now)
 	}
 }
 
+// congested notes that a CE-marked data packet arrived for a QP. Unless the host has no notification point, the sender gets a CNP, at most
+// one each CNPInterval (IBTA Annex A17).
+func (q *qp) congested(now int64) {
+	q.h.counters.CEReceived++
+	if q.h.c.NoCNP || q.cnpDue || q.lastCNP != -never && now-q.lastCNP < q.h.c.CNPInterval {
+		return
+	}
+	q.lastCNP, q.cnpDue = now, true
+}
+
 // requestPacket processes a request packet.
-func (h *Host) requestPacket(now int64, q *qp, frame []byte, p *packet.Parsed) {
+func (q *qp) requestPacket(now int64, frame []byte, p *packet.Parsed) {
 	r, ok := transport.RequestOf(transport.RC, p.Opcode)
 	r.PSN, r.AckReq = p.PSN, frame[p.BTH+8]&ackReq != 0
 	if r.Op == transport.Read {
 		r.Bytes = packet.DecodeRETH(frame[p.Ext():]).DMALength
 	}
-	if !ok || r.Op == transport.Atomic || h.transport.Packets(r.Bytes) > maxInFlight {
-		h.counters.Unsupported++
+	if !ok || r.Op == transport.Atomic || q.h.transport.Packets(r.Bytes) > maxInFlight {
+		q.h.counters.Unsupported++
 		return
 	}
 	if p.ECN == packet.CE && p.Opcode.HasPayload() {
-		h.congested(now, q)
+		q.congested(now)
 	}
 	fresh := q.responder.Expects(p.PSN)
 	q.responder.Request(now, &r)
 	if fresh && (q.ping != nil || q.mayServe) {
-		h.pingReceived(now, q, &r, frame, p)
+		q.pingReceived(now, &r, frame, p)
 	}
 }
 
@@ -137,6 +147,6 @@ func (h *Host) notified(now int64, frame []byte, p *packet.Parsed) {
 	h.counters.Notifications++
 	flow, decision := h.reaction.Receive(now, frame, p)
 	if flow != nil && decision != SlowedDown { // DCQCN's rate applies from the next packet on: the one already scheduled is not delayed
-		h.repace(now, h.byNumber[flow.QP])
+		h.byNumber[flow.QP].repace(now)
 	}
 }

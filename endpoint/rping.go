@@ -30,6 +30,7 @@ type Region struct {
 
 // ping is the state of a QP's exchange.
 type ping struct {
+	q         *qp
 	client    bool
 	returning bool // the second half of the round
 	failed    bool
@@ -55,50 +56,49 @@ func (h *Host) Ping(now int64, number, size uint32, id uint64) error {
 	case size < 1 || size > MaxPing:
 		return fmt.Errorf("endpoint: rping's buffers have %d bytes; expected 1 to %d", size, MaxPing)
 	}
-	p := &ping{client: true, id: id, posted: now, data: make([]byte, size), sink: make([]byte, size)}
+	p := &ping{q: q, client: true, id: id, posted: now, data: make([]byte, size), sink: make([]byte, size)}
 	for i := range p.data {
 		p.data[i] = 'A' + byte(i%26)
 	}
 	q.ping = p
-	h.advertise(now, q)
+	q.ping.advertise(now)
 	return nil
 }
 
 // advertise sends the address of the client's present buffer. A host has one region; the second buffer follows the first.
-func (h *Host) advertise(now int64, q *qp) {
-	p := q.ping
+func (p *ping) advertise(now int64) {
 	address := uint64(regionBase)
 	if p.returning {
 		address += MaxPing + 1
 	}
 	binary.BigEndian.PutUint64(p.advert[:], address)
-	binary.BigEndian.PutUint32(p.advert[8:], regionKey^q.Number)
+	binary.BigEndian.PutUint32(p.advert[8:], regionKey^p.q.Number)
 	binary.BigEndian.PutUint32(p.advert[12:], uint32(len(p.data)))
-	h.pingPost(now, q, Send, advertLen)
+	p.post(now, Send, advertLen)
 }
 
-// pingPost posts the next message of the exchange.
-func (h *Host) pingPost(now int64, q *qp, op Op, size uint32) {
-	if err := h.Start(Stream{QP: q.Number, Op: op, Bytes: size, At: now}); err != nil {
-		h.pingFail(now, q)
+// post posts the next message of the exchange.
+func (p *ping) post(now int64, op Op, size uint32) {
+	if err := p.q.h.Start(Stream{QP: p.q.Number, Op: op, Bytes: size, At: now}); err != nil {
+		p.fail(now)
 	}
 }
 
-// pingFail ends a connection whose peer doesn't follow the exchange.
-func (h *Host) pingFail(now int64, q *qp) {
-	if q.ping.failed {
+// fail ends a connection whose peer doesn't follow the exchange.
+func (p *ping) fail(now int64) {
+	if p.failed {
 		return
 	}
-	q.ping.failed = true
-	h.counters.PingErrors++
-	if q.ping.client {
-		h.complete(now, transport.Message{ID: q.ping.id, Posted: q.ping.posted}, true)
+	p.failed = true
+	p.q.h.counters.PingErrors++
+	if p.client {
+		p.q.h.complete(now, transport.Message{ID: p.id, Posted: p.posted}, true)
 	}
-	h.Disconnect(now, q.Number)
+	p.q.h.Disconnect(now, p.q.Number)
 }
 
 // pingReceived handles a request of the peer that arrived in sequence. A passive end becomes a server if the first message is an advertisement.
-func (h *Host) pingReceived(now int64, q *qp, r *transport.Request, frame []byte, p *packet.Parsed) {
+func (q *qp) pingReceived(now int64, r *transport.Request, frame []byte, p *packet.Parsed) {
 	if q.ping == nil {
 		first := q.mayServe
 		if q.mayServe = false; !first || p.Opcode != packet.RCSendOnly {
@@ -107,7 +107,7 @@ func (h *Host) pingReceived(now int64, q *qp, r *transport.Request, frame []byte
 		if _, size, ok := advertised(payload(frame, p)); !ok || size > MaxPing {
 			return
 		}
-		q.ping = &ping{}
+		q.ping = &ping{q: q}
 	}
 	switch {
 	case r.Op == transport.Read && q.ping.client:
@@ -115,9 +115,9 @@ func (h *Host) pingReceived(now int64, q *qp, r *transport.Request, frame []byte
 	case (r.Op == transport.Write || r.Op == transport.WriteImm) && q.ping.client: // they begin alike
 		q.ping.written(frame, p)
 	case p.Opcode == packet.RCSendOnly && q.ping.client:
-		h.pingAnswered(now, q)
+		q.ping.answered(now)
 	case p.Opcode == packet.RCSendOnly:
-		h.pingServe(now, q, payload(frame, p))
+		q.ping.serve(now, payload(frame, p))
 	}
 }
 
@@ -139,38 +139,36 @@ func advertised(b []byte) (to Region, size uint32, ok bool) {
 	return Region{binary.BigEndian.Uint64(b), binary.BigEndian.Uint32(b[8:])}, size, size > 0
 }
 
-// pingServe follows an advertisement of the client.
-func (h *Host) pingServe(now int64, q *qp, b []byte) {
-	p := q.ping
+// serve follows an advertisement of the client.
+func (p *ping) serve(now int64, b []byte) {
 	to, size, ok := advertised(b)
 	if !ok || size > MaxPing || p.busy {
-		h.pingFail(now, q)
+		p.fail(now)
 		return
 	}
-	q.remote, p.busy = to, true
+	p.q.remote, p.busy = to, true
 	if p.returning {
-		h.pingPost(now, q, Write, min(size, uint32(len(p.data))))
+		p.post(now, Write, min(size, uint32(len(p.data))))
 		return
 	}
 	p.data = slices.Grow(p.data[:0], int(size))[:size]
-	h.pingPost(now, q, Read, size)
+	p.post(now, Read, size)
 }
 
-// pingAnswered handles the server's answer to an advertisement.
-func (h *Host) pingAnswered(now int64, q *qp) {
-	p := q.ping
+// answered handles the server's answer to an advertisement.
+func (p *ping) answered(now int64) {
 	if p.returning {
 		if !bytes.Equal(p.data, p.sink) {
-			h.pingFail(now, q)
+			p.fail(now)
 			return
 		}
-		h.counters.Pings++
-		h.complete(now, transport.Message{ID: p.id, Posted: p.posted, Bytes: uint32(len(p.data))}, false)
+		p.q.h.counters.Pings++
+		p.q.h.complete(now, transport.Message{ID: p.id, Posted: p.posted, Bytes: uint32(len(p.data))}, false)
 		p.posted = now
 		clear(p.sink)
 	}
 	p.returning = !p.returning
-	h.advertise(now, q)
+	p.advertise(now)
 }
 
 // written stores the payload of a WRITE in the client's second buffer.
@@ -183,27 +181,26 @@ func (p *ping) written(frame []byte, x *packet.Parsed) {
 	p.at += uint32(len(b))
 }
 
-// pingRead stores the payload of a READ response.
-func (h *Host) pingRead(q *qp, frame []byte, x *packet.Parsed) {
-	index, ok := q.requester.Awaits(x.PSN)
-	if at := uint64(index) * uint64(h.c.MTU); ok && at < uint64(len(q.ping.data)) {
-		copy(q.ping.data[at:], payload(frame, x))
+// read stores the payload of a READ response.
+func (p *ping) read(frame []byte, x *packet.Parsed) {
+	index, ok := p.q.requester.Awaits(x.PSN)
+	if at := uint64(index) * uint64(p.q.h.c.MTU); ok && at < uint64(len(p.data)) {
+		copy(p.data[at:], payload(frame, x))
 	}
 }
 
-// pingDone handles the end of a message of the exchange.
-func (h *Host) pingDone(now int64, q *qp, m transport.Message, failed bool) {
-	p := q.ping
+// done handles the end of a message of the exchange.
+func (p *ping) done(now int64, m transport.Message, failed bool) {
 	switch {
 	case failed:
-		h.pingFail(now, q)
+		p.fail(now)
 	case p.client || m.Op == transport.Send:
 	default:
 		if m.Op == transport.Write {
-			h.counters.Pings++
+			p.q.h.counters.Pings++
 		}
 		p.returning, p.busy = m.Op == transport.Read, false
-		h.pingPost(now, q, Send, advertLen) // its content doesn't matter
+		p.post(now, Send, advertLen) // its content doesn't matter
 	}
 }
 

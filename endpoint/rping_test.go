@@ -75,7 +75,7 @@ func TestPingWrong(t *testing.T) {
 			return func(now int64, _ int, _ []byte, _ int) bool {
 				for _, q := range d.hosts[0].byNumber {
 					if q != nil && q.ping != nil {
-						d.hosts[0].advertise(now, q)
+						q.ping.advertise(now)
 						d.change = nil
 					}
 				}

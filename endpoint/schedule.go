@@ -1,38 +1,37 @@
 package endpoint
 
+import "github.com/cnpgate/cnpgate/internal/transport"
+
 // schedule queues a QP that has something to send where Next finds it. It is called whenever that may have changed.
-func (h *Host) schedule(now int64, q *qp) {
-	h.scheduleControl(q)
-	if q.inReady || q.pace != 0 || !h.canSend(now, q) {
+func (q *qp) schedule(now int64) {
+	q.scheduleControl()
+	if q.inReady || q.paceIndex != 0 || !q.canSend(now) {
 		return
 	}
-	h.scheduleData(now, q)
+	q.scheduleData(now)
 }
 
 // scheduleControl queues a QP that has an acknowledgement or a CNP to send.
-func (h *Host) scheduleControl(q *qp) {
+func (q *qp) scheduleControl() {
 	if !q.inControl && (q.cnpDue || q.responder.Acknowledges()) {
 		q.inControl = true
-		h.control.Push(q)
+		q.h.control.Push(q)
 	}
 }
 
 // scheduleData queues a QP that has data to send. If its pacing allows the packet before the line is free, it needs no timer.
-func (h *Host) scheduleData(now int64, q *qp) {
-	at := q.sendAt
-	if until := q.flow.PausedUntil(); until > at {
-		at = until
-	}
-	if at <= max(now, h.lineFree) {
+func (q *qp) scheduleData(now int64) {
+	at := max(q.sendAt, q.flow.PausedUntil())
+	if at <= max(now, q.h.lineFree) {
 		q.inReady = true
-		h.ready.Push(q)
+		q.h.ready.Push(q)
 		return
 	}
-	h.pacing.set(q, &q.pace, at)
+	q.h.pacing.set(q, &q.paceIndex, at)
 }
 
-func (h *Host) canSend(now int64, q *qp) bool {
-	return !q.dead && (q.responder.Answers() || h.canRequest(now, q))
+func (q *qp) canSend(now int64) bool {
+	return !q.dead && (q.responder.Answers() || q.canRequest(now))
 }
 
 // nextControl writes the next message of the connection manager, acknowledgement or CNP.
@@ -49,14 +48,14 @@ func (h *Host) nextControl(out []byte) (n, length int) {
 			continue
 		case q.cnpDue:
 			q.cnpDue = false
-			n, length = h.putCNP(q, out)
+			n, length = q.putCNP(out)
 			h.counters.CNPsSent++
 		case q.responder.Acknowledges():
-			n, length = h.putACK(q, out)
+			n, length = q.putACK(out)
 		default:
 			continue
 		}
-		h.scheduleControl(q)
+		q.scheduleControl()
 		return n, length
 	}
 	return 0, 0
@@ -71,36 +70,108 @@ func (h *Host) nextData(now int64, out []byte) (n, length int) {
 	for range h.ready.Len() { // each QP at most once
 		q := h.ready.Pop()
 		q.inReady = false
-		if !h.canSend(now, q) {
+		if !q.canSend(now) {
 			continue
 		}
 		if max(q.sendAt, q.flow.PausedUntil()) > now { // slowed down or paused since it was queued
-			h.scheduleData(now, q)
+			q.scheduleData(now)
 			continue
 		}
 		if q.responder.Answers() {
-			n, length = h.putAnswer(q, out)
+			n, length = q.putAnswer(out)
 		} else {
-			n, length = h.request(now, q, out)
+			n, length = q.request(now, out)
 		}
-		h.pace(now, q, length)
-		h.schedule(now, q)
+		q.pace(now, length)
+		q.schedule(now)
 		return n, length
 	}
 	return 0, 0
 }
 
 // pace computes when the QP's rate, which counts what a frame occupies on the line, allows its next packet.
-func (h *Host) pace(now int64, q *qp, length int) {
+func (q *qp) pace(now int64, length int) {
 	const bits = 8
 	q.flow.Sent(now, length)
-	q.sentAt, q.sentBits = now, float64((length+h.c.Overhead)*bits)
+	q.sentAt, q.sentBits = now, float64((length+q.h.c.Overhead)*bits)
 	q.sendAt = now + int64(q.sentBits*second/q.flow.Rate(now))
 }
 
 // repace computes that again after an instruction: a new limit applies from the last packet on, and a pause may have ended.
-func (h *Host) repace(now int64, q *qp) {
+func (q *qp) repace(now int64) {
 	q.sendAt = q.sentAt + int64(q.sentBits*second/q.flow.Rate(now))
-	h.pacing.remove(&q.pace)
-	h.schedule(now, q)
+	q.h.pacing.remove(&q.paceIndex)
+	q.schedule(now)
+}
+
+// canRequest reports whether the requester has a packet that it may send at now.
+func (q *qp) canRequest(now int64) bool {
+	if q.requester.Idle() && !q.post(now) {
+		return false
+	}
+	if until := q.requester.HeldUntil(); until > now {
+		q.arm(until)
+		return false
+	}
+	return q.requester.Ready(now, q.limit(now))
+}
+
+// limit is how many PSNs the QP may have in flight.
+func (q *qp) limit(now int64) uint64 {
+	c := &q.h.c
+	limit := uint64(maxInFlight)
+	if c.SelectiveRepeat {
+		limit = transport.HeldPSNs
+	}
+	if c.Window == 0 {
+		return limit
+	}
+	window := uint64(c.Window) // bytes
+	if c.VariableWindow {
+		window = uint64(float64(c.Window) * q.flow.Rate(now) / float64(c.LineRate))
+	}
+	mtu := uint64(c.MTU)
+	return min(limit, (max(1, window)+mtu-1)/mtu)
+}
+
+// request writes the next request packet of the QP to out.
+func (q *qp) request(now int64, out []byte) (n, length int) {
+	p := q.requester.Send(now, q.limit(now))
+	if q.Transport == RC && q.timer == 0 {
+		q.arm(now + q.h.c.Timeout)
+	}
+	return q.putRequest(&p, out)
+}
+
+// arm makes the QP's timer expire at this time at the latest.
+func (q *qp) arm(at int64) {
+	if q.timer != 0 && q.timerAt <= at {
+		return
+	}
+	q.timerAt = at
+	q.h.timers.set(q, &q.timer, at)
+}
+
+// timerEnds retransmits if nothing was acknowledged for Timeout, and posts messages that are due.
+func (q *qp) timerEnds(now int64) {
+	q.timerAt = never
+	if q.dead {
+		return
+	}
+	next, failed := q.requester.Expire(now)
+	if failed {
+		q.fail(now)
+		return
+	}
+	if next > 0 {
+		q.arm(next)
+	}
+	q.schedule(now)
+}
+
+// fail gives up a QP: all its messages fail.
+func (q *qp) fail(now int64) {
+	q.dead = true
+	q.requester.Fail(now)
+	q.streams.Clear()
 }

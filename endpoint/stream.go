@@ -63,19 +63,19 @@ func (h *Host) Start(s Stream) error {
 		return fmt.Errorf("endpoint: stream %d: messages of %d bytes are too long for the transport or for MTU %d", s.ID, s.Bytes, h.c.MTU)
 	}
 	q.streams.Push(activeStream{Stream: s})
-	h.arm(q, s.At)
+	q.arm(s.At)
 	return nil
 }
 
 // post adds the next message of the QP's streams if its time has come; else it sets the QP's timer for it and returns false.
-func (h *Host) post(now int64, q *qp) bool {
+func (q *qp) post(now int64) bool {
 	if q.streams.Len() == 0 {
 		return false
 	}
 	s := q.streams.At(0)
 	due := s.At + int64(s.posted)*s.Interval
 	if due > now {
-		h.arm(q, due)
+		q.arm(due)
 		return false
 	}
 	q.requester.Post(transport.Message{ID: s.ID, Posted: due, Bytes: s.Bytes, Number: uint32(s.posted), Op: transport.Op(s.Op)})

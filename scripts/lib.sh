@@ -8,6 +8,7 @@ cache=${CNPGATE_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/cnpgate}
 # The Go release that setup fetches if no installed one can build the module (see go.mod).
 go_release=1.26.8
 lint_release=v2.12.2
+testsum_release=v1.13.0
 
 # Packages that a finished binary needs besides the libraries that it is linked with: DPDK's generic pool driver, which it loads by name,
 # and drivers for virtual and local devices and common NICs. mlx5 also needs its user-space library, rdma-core.
@@ -126,4 +127,19 @@ reserve_hugepages() {
     say "the kernel found no more contiguous memory: reserve the pages at boot (scripts/host-setup --hugepages $wanted), or free memory"
     return 1
   }
+}
+
+# need_tool prints where the program of a Go package is, which it compiles once for each version: PACKAGE@VERSION. It uses the project's own Go, as a linter
+# refuses code for a Go newer than the one it was compiled with.
+need_tool() {
+  local name=${1##*/} tool fetched
+  tool=$cache/bin/${name/@/-}
+  if [ ! -x "$tool" ]; then
+    say "compiling $name, once"
+    mkdir -p "$cache/bin"
+    fetched=$(mktemp -d "$cache/bin/fetch.XXXXXX")
+    if (cd / && CGO_ENABLED=0 GOFLAGS='' GOBIN=$fetched go install "$1"); then mv "$fetched/${name%@*}" "$tool"; fi
+    rm -rf "$fetched"
+  fi
+  [ -x "$tool" ] && echo "$tool"
 }

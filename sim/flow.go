@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/cnpgate/cnpgate/endpoint"
-	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/virtual"
 	"github.com/cnpgate/cnpgate/pairing"
 )
@@ -18,6 +17,14 @@ type Flow struct {
 	// from their end.
 	After [2]int
 	Group int // for results by group
+}
+
+// traffic is the flows between the hosts of a network.
+type traffic struct {
+	lines
+	flows      []flow
+	unfinished int
+	failure    error // of callbacks that can't return one
 }
 
 // flow is a flow under way.
@@ -38,40 +45,40 @@ type flow struct {
 const messageBytes = 1 << 20
 
 // startFlows connects the flows' hosts and starts the flows.
-func (s *Sim) startFlows(flows []Flow) error {
-	s.flows, s.unfinished = make([]flow, len(flows)), len(flows)
-	psn := virtual.NewRand(s.network.Seed, purposePSN)
+func (t *traffic) startFlows(flows []Flow) error {
+	t.flows, t.unfinished = make([]flow, len(flows)), len(flows)
+	psn := virtual.NewRand(t.network.Seed, purposePSN)
 	for i, f := range flows {
-		if err := s.checkFlow(i, &f); err != nil {
+		if err := t.checkFlow(i, &f); err != nil {
 			return err
 		}
-		to := &s.flows[i]
+		to := &t.flows[i]
 		to.Flow = f
 		var err error
 		start := [2]uint32{uint32(psn.Below(1 << 24)), uint32(psn.Below(1 << 24))}
-		if to.qp, to.peerQP, err = endpoint.Connect(s.hosts[f.From].end, s.hosts[f.To].end, start); err != nil {
+		if to.qp, to.peerQP, err = endpoint.Connect(t.hosts[f.From].end, t.hosts[f.To].end, start); err != nil {
 			return fmt.Errorf("flow %d: %w", i, err)
 		}
 		for place, after := range f.After {
 			if after == 0 {
 				continue
 			}
-			before := &s.flows[after-1]
+			before := &t.flows[after-1]
 			to.behind[place], before.waiting = before.waiting, int32(1+2*i+place)
 			to.waitsFor++
 		}
 		if to.waitsFor > 0 {
 			continue
 		}
-		if err := s.begin(i, epoch); err != nil {
+		if err := t.begin(i, epoch); err != nil {
 			return err
 		}
 	}
-	return s.tellPairs()
+	return t.tellPairs()
 }
 
-func (s *Sim) checkFlow(i int, f *Flow) error {
-	switch hosts := len(s.hosts); {
+func (t *traffic) checkFlow(i int, f *Flow) error {
+	switch hosts := len(t.hosts); {
 	case f.From < 0 || f.To < 0 || f.From >= hosts || f.To >= hosts || f.From == f.To:
 		return fmt.Errorf("flow %d goes from host %d to host %d: expected two of the %d hosts, counted from 0", i, f.From, f.To, hosts)
 	case f.Bytes < 1 || f.Start < 0:
@@ -83,10 +90,10 @@ func (s *Sim) checkFlow(i int, f *Flow) error {
 }
 
 // begin starts a flow at its start time after now.
-func (s *Sim) begin(i int, now int64) error {
-	f := &s.flows[i]
+func (t *traffic) begin(i int, now int64) error {
+	f := &t.flows[i]
 	f.started = now + f.Start
-	host := s.hosts[f.From].end
+	host := t.hosts[f.From].end
 	stream := endpoint.Stream{QP: f.qp, Op: endpoint.Write, At: f.started, ID: uint64(i)}
 	if whole := f.Bytes / messageBytes; whole > 0 {
 		stream.Bytes, stream.Messages = messageBytes, int(whole)
@@ -102,8 +109,8 @@ func (s *Sim) begin(i int, now int64) error {
 }
 
 // completed processes the end of a message. Hosts call it.
-func (s *Sim) completed(c endpoint.Completion) {
-	f := &s.flows[c.ID]
+func (t *traffic) completed(c endpoint.Completion) {
+	f := &t.flows[c.ID]
 	if f.finished != 0 {
 		return
 	}
@@ -113,106 +120,47 @@ func (s *Sim) completed(c endpoint.Completion) {
 	if f.done < f.Bytes && !c.Failed {
 		return
 	}
-	f.failed, f.finished = c.Failed, s.now
-	s.unfinished--
+	f.failed, f.finished = c.Failed, t.now
+	t.unfinished--
 	for w := f.waiting; w != 0; {
 		i, place := int(w-1)/2, (w-1)%2
-		w = s.flows[i].behind[place]
-		s.goOn(i)
+		w = t.flows[i].behind[place]
+		t.goOn(i)
 	}
 }
 
 // goOn notes that one of the flows for which flow i waits has ended.
-func (s *Sim) goOn(i int) {
-	f := &s.flows[i]
+func (t *traffic) goOn(i int) {
+	f := &t.flows[i]
 	if f.waitsFor--; f.waitsFor > 0 {
 		return
 	}
-	if err := s.begin(i, s.now); err != nil {
-		s.failure = err
+	if err := t.begin(i, t.now); err != nil {
+		t.failure = err
 	}
-	s.schedule(int32(f.From), s.now)
+	t.schedule(int32(f.From), t.now)
 }
 
 // tellPairs gives the operator's map of QP pairs to the gateways that have one.
-func (s *Sim) tellPairs() error {
-	pairs := make([]pairing.QPPair, len(s.flows))
-	for i := range s.flows {
-		f := &s.flows[i]
+func (t *traffic) tellPairs() error {
+	pairs := make([]pairing.QPPair, len(t.flows))
+	for i := range t.flows {
+		f := &t.flows[i]
 		pairs[i] = pairing.QPPair{Source: HostAddr(f.From), Destination: HostAddr(f.To), SourceQP: f.qp, DestinationQP: f.peerQP}
 	}
-	for _, g := range s.gateways {
-		if !s.network.Nodes[g.node].Gateway.KnowsQPs {
+	for _, g := range t.gateways {
+		if !t.network.Nodes[g.node].Gateway.KnowsQPs {
 			continue
 		}
-		m, err := pairing.NewQPMap(pairs, s.network.Seed)
+		m, err := pairing.NewQPMap(pairs, t.network.Seed)
 		if err != nil {
 			return err
 		}
-		p := *s.network.Nodes[g.node].Gateway.Dataplane.Policy
+		p := *t.network.Nodes[g.node].Gateway.Dataplane.Policy
 		p.QPMap = m
 		if err := g.plane.SetPolicy(&p); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// Headers of a packet of a flow, and an acknowledgement, in bytes without FCS.
-const (
-	headers  = packet.EthernetLen + packet.IPv6Len + packet.UDPLen + packet.BTHLen + packet.ICRCLen
-	ackFrame = headers + packet.AETHLen
-)
-
-// ideal is how long a flow would take alone on its path, ns: from its start to the last acknowledgement.
-func (s *Sim) ideal(f *Flow) int64 {
-	wire := s.wire(f)
-	first := wire
-	if f.Bytes > int64(s.payload) {
-		first = int64(s.payload + headers + s.network.Overhead)
-	}
-	slowest, total := 0.0, 0.0
-	s.walk(f.From, f.To, func(perByte float64, delay int64) {
-		slowest = max(slowest, perByte)
-		total += perByte*float64(first) + float64(delay)
-	})
-	s.walk(f.To, f.From, func(perByte float64, delay int64) {
-		total += perByte*float64(ackFrame+s.network.Overhead) + float64(delay)
-	})
-	return int64(total + slowest*float64(wire-first))
-}
-
-// wire is the number of bytes that a flow occupies on a line.
-func (s *Sim) wire(f *Flow) int64 {
-	payload := int64(s.payload)
-	packets := (f.Bytes + payload - 1) / payload
-	writes := (f.Bytes + messageBytes - 1) / messageBytes
-	padded := (f.Bytes + 3) &^ 3 // IBTA 9.2.3: a payload is a multiple of 4 bytes
-	return padded + packets*int64(headers+s.network.Overhead) + writes*packet.RETHLen
-}
-
-// walk visits the links on the path from one host to another, with the time of a byte at the rate of the sending port, and the delay, ns.
-func (s *Sim) walk(from, to int, visit func(perByte float64, delay int64)) {
-	n := s.hosts[from].port
-	for {
-		visit(8e9/float64(s.lineRate(n)), s.ports[n].delay)
-		in := s.ports[n].peer
-		switch node := s.ports[in].node; s.kinds[node] {
-		case HostNode:
-			return
-		case SwitchNode:
-			n, _ = s.routes.next(node, int32(to), 0) // newRoutes has checked that there is one
-		case GatewayNode:
-			n = s.gateways[s.of[node]].through(in)
-		}
-	}
-}
-
-// lineRate is the rate at which a port sends frames, bit/s: a gateway's port may be slower than its link.
-func (s *Sim) lineRate(n int32) uint64 {
-	p := &s.ports[n]
-	if s.kinds[p.node] != GatewayNode {
-		return p.rate
-	}
-	return min(p.rate, s.network.Nodes[p.node].Gateway.Dataplane.Ports[s.portNumber[n]].Rate)
 }

@@ -62,10 +62,6 @@ type store struct {
 	full   bool // there was no place for a frame
 }
 
-func newStore(most int) store {
-	return store{free: none, most: most}
-}
-
 // take returns a free place, or none if the store is full.
 func (s *store) take() int32 {
 	f := s.free

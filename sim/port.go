@@ -3,6 +3,8 @@ package sim
 import (
 	"math/bits"
 
+	"github.com/cnpgate/cnpgate/endpoint"
+	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/virtual"
 )
 
@@ -66,41 +68,41 @@ func (p *port) book(now int64, length uint32) int64 {
 }
 
 // start puts a frame on the line of a port, after those on it already.
-func (s *Sim) start(n int32, f int32, now int64) {
-	p := &s.ports[n]
-	length := s.store.at(f).length
+func (l *lines) start(n int32, f int32, now int64) {
+	p := &l.ports[n]
+	length := l.store.at(f).length
 	left := p.book(now, length)
 	p.stats.Sent.add(length)
 	if p.lose != 0 && p.random.Next() < p.lose {
 		p.stats.Lost.add(length)
-		s.store.release(f)
+		l.store.release(f)
 		return
 	}
-	s.hops++
+	l.hops++
 	at := left + p.delay
-	s.store.at(f).at = at
+	l.store.at(f).at = at
 	if p.flight.empty() {
-		s.agenda.Set(s.arrivalOf(n), at)
+		l.agenda.Set(l.arrivalOf(n), at)
 	}
-	p.flight.push(&s.store, f)
+	p.flight.push(&l.store, f)
 }
 
 // transmit starts the next frame of a port whose line is free.
-func (s *Sim) transmit(n int32, now int64) {
-	p := &s.ports[n]
+func (l *lines) transmit(n int32, now int64) {
+	p := &l.ports[n]
 	f := none
 	switch {
 	case !p.queues[classControl].empty():
-		f = p.queues[classControl].pop(&s.store)
+		f = p.queues[classControl].pop(&l.store)
 	case !p.queues[classHigh].empty():
-		f = s.leave(p, classHigh)
+		f = l.leave(p, classHigh)
 	case !p.queues[classData].empty() && p.stoppedTo <= now:
-		f = s.leave(p, classData)
+		f = l.leave(p, classData)
 	}
 	if f != none {
-		s.start(n, f, now)
+		l.start(n, f, now)
 	}
-	s.agenda.Set(int(n), p.next())
+	l.agenda.Set(int(n), p.next())
 }
 
 // next is when a port may start another frame, Never if none is queued.
@@ -115,11 +117,11 @@ func (p *port) next() int64 {
 }
 
 // wake schedules the transmission of what a port has queued.
-func (s *Sim) wake(n int32, now int64) {
-	if at := s.ports[n].next(); at > now {
-		s.agenda.Set(int(n), at)
+func (l *lines) wake(n int32, now int64) {
+	if at := l.ports[n].next(); at > now {
+		l.agenda.Set(int(n), at)
 	} else {
-		s.transmit(n, now)
+		l.transmit(n, now)
 	}
 }
 
@@ -141,5 +143,14 @@ func (s *Sim) arrive(n int32, now int64) {
 		s.toSwitch(in, f, now)
 	case GatewayNode:
 		s.toGateway(s.of[node], in, f, now)
+	}
+}
+
+// trace adds a hop to a packet's trace, if it has one with a free entry.
+func (l *lines) trace(f int32, hop *endpoint.Hop) {
+	b := l.store.bytes(f)
+	packet.Parse(b, l.store.at(f).length, &l.parsed)
+	if l.parsed.HopOpts != 0 {
+		endpoint.PutHop(b, &l.parsed, hop)
 	}
 }

@@ -89,17 +89,17 @@ func (s *Sim) Result() (*Result, error) {
 }
 
 // account checks that every frame is in a queue or on a link.
-func (s *Sim) account() error {
+func (l *lines) account() error {
 	held := 0
-	for i := range s.ports {
-		p := &s.ports[i]
+	for i := range l.ports {
+		p := &l.ports[i]
 		for class := range p.queues {
-			held += p.queues[class].count(&s.store)
+			held += p.queues[class].count(&l.store)
 		}
-		held += p.flight.count(&s.store)
+		held += p.flight.count(&l.store)
 	}
-	free := fifo{first: s.store.free}
-	if n := s.store.places - free.count(&s.store); n != held {
+	free := fifo{first: l.store.free}
+	if n := l.store.places - free.count(&l.store); n != held {
 		return fmt.Errorf("%d frames are in the network, but %d in queues and on links: a bug in cnpgate; please report it", n, held)
 	}
 	return nil
@@ -112,14 +112,14 @@ func (q *fifo) count(s *store) (n int) {
 	return n
 }
 
-func (s *Sim) sumPorts(r *Result) {
-	for i := range s.ports {
-		p := &s.ports[i]
+func (l *lines) sumPorts(r *Result) {
+	for i := range l.ports {
+		p := &l.ports[i]
 		r.Dropped += p.stats.Dropped.Frames
 		r.Lost += p.stats.Lost.Frames
 		r.Marked += p.stats.Marked
 		r.Pauses += p.stats.Pauses
-		r.Paused += p.stats.StoppedFor - max(p.stoppedTo-s.now, 0)
+		r.Paused += p.stats.StoppedFor - max(p.stoppedTo-l.now, 0)
 		r.Switch.Peak = max(r.Switch.Peak, p.stats.Peak)
 	}
 }
@@ -170,10 +170,10 @@ func (s *Sim) sumHosts(r *Result) {
 }
 
 // firstStart is when the first flow started.
-func (s *Sim) firstStart() int64 {
+func (t *traffic) firstStart() int64 {
 	first := int64(math.MaxInt64)
-	for i := range s.flows {
-		if f := &s.flows[i]; f.started != 0 {
+	for i := range t.flows {
+		if f := &t.flows[i]; f.started != 0 {
 			first = min(first, f.started)
 		}
 	}
@@ -181,10 +181,10 @@ func (s *Sim) firstStart() int64 {
 }
 
 // FCTs returns the flows' completion times, ns; 0 for one that hasn't ended.
-func (s *Sim) FCTs() []int64 {
-	all := make([]int64, len(s.flows))
-	for i := range s.flows {
-		if f := &s.flows[i]; f.finished != 0 && !f.failed {
+func (t *traffic) FCTs() []int64 {
+	all := make([]int64, len(t.flows))
+	for i := range t.flows {
+		if f := &t.flows[i]; f.finished != 0 && !f.failed {
 			all[i] = f.finished - f.started
 		}
 	}
@@ -192,12 +192,12 @@ func (s *Sim) FCTs() []int64 {
 }
 
 // group computes the results of a group of flows; -1 is all flows.
-func (s *Sim) group(n int) (g Group) {
+func (t *traffic) group(n int) (g Group) {
 	var times []int64
 	var slowdowns []float64
 	first, last, bytes := int64(math.MaxInt64), int64(0), int64(0)
-	for i := range s.flows {
-		f := &s.flows[i]
+	for i := range t.flows {
+		f := &t.flows[i]
 		if n >= 0 && f.Group != n {
 			continue
 		}
@@ -212,12 +212,12 @@ func (s *Sim) group(n int) (g Group) {
 		case f.finished != 0:
 			g.Finished++
 			times = append(times, f.finished-f.started)
-			slowdowns = append(slowdowns, float64(f.finished-f.started)/float64(s.ideal(&f.Flow)))
+			slowdowns = append(slowdowns, float64(f.finished-f.started)/float64(t.ideal(&f.Flow)))
 			last = max(last, f.finished)
 		}
 	}
 	if g.Finished+g.Failed < g.Flows {
-		last = s.now
+		last = t.now
 	}
 	g.MeanFCT, g.P99FCT = int64(mean(times)), percentile(times, 99)
 	g.MeanSlowdown, g.P99Slowdown = mean(slowdowns), percentile(slowdowns, 99)
@@ -229,18 +229,18 @@ func (s *Sim) group(n int) (g Group) {
 
 // jain is Jain's fairness index (DEC-TR-301, 1984) of the flows' rates, each relative to the rate that the flow would have had alone: 1 if
 // all are equal, 1/n if one of n flows had everything.
-func (s *Sim) jain() float64 {
+func (t *traffic) jain() float64 {
 	sum, squares, n := 0.0, 0.0, 0
-	for i := range s.flows {
-		f := &s.flows[i]
-		if f.started == 0 || f.started >= s.now {
+	for i := range t.flows {
+		f := &t.flows[i]
+		if f.started == 0 || f.started >= t.now {
 			continue
 		}
 		end := f.finished
 		if end == 0 {
-			end = s.now
+			end = t.now
 		}
-		share := float64(f.done) / float64(f.Bytes) * float64(s.ideal(&f.Flow)) / float64(end-f.started)
+		share := float64(f.done) / float64(f.Bytes) * float64(t.ideal(&f.Flow)) / float64(end-f.started)
 		sum += share
 		squares += share * share
 		n++
@@ -249,6 +249,35 @@ func (s *Sim) jain() float64 {
 		return 0
 	}
 	return sum * sum / (float64(n) * squares)
+}
+
+// possible is the highest goodput that the network allows the flows, bit/s. They take at least as long as the busiest link needs for all that must pass
+// it, and one round trip; and as the longest sequence of flows that wait for each other.
+func (t *traffic) possible() float64 {
+	links := make([]busy, len(t.ports))
+	ends, bytes := make([]int64, len(t.flows)), int64(0)
+	first, last := int64(math.MaxInt64), int64(0)
+	for i := range t.flows {
+		f := &t.flows[i].Flow
+		start := f.Start
+		for _, after := range f.After {
+			if after != 0 {
+				start = max(start, f.Start+ends[after-1])
+			}
+		}
+		alone := t.ideal(f)
+		ends[i] = start + alone
+		bytes += f.Bytes
+		first, last = min(first, start), max(last, ends[i])
+		t.fill(links, f, start, alone)
+	}
+	for i := range links {
+		last = max(last, links[i].first+links[i].latency+int64(links[i].time))
+	}
+	if last <= first {
+		return 0
+	}
+	return float64(bytes) * 8e9 / float64(last-first)
 }
 
 func mean[T int64 | float64](values []T) float64 {

@@ -31,42 +31,33 @@ type Config struct {
 	Sample   int64 // ns between two samples of queues and rates
 }
 
-// Sim is a simulation.
+// Sim is a simulation: hosts and gateways on a network, traffic between the hosts, and measurements.
 type Sim struct {
-	network *Network
-	now     int64
-	end     int64
-	agenda  *virtual.Agenda
-	store   store
-	ports   []port
-	portsOf [][]int32 // by node
-	kinds   []Kind    // by node
-	of      []int32   // by node: its index in hosts or gateways
-	// portNumber is a port's number in its gateway's dataplane, by port.
-	portNumber []int
-	hosts      []host
-	gateways   []*gateway
-	routes     routes
-	scratch    []byte // where hosts write frames
-	parsed     packet.Parsed
-	flows      []flow
-	unfinished int
-	measure    measure
-	payload    int   // bytes of a full packet
-	failure    error // of callbacks that can't return an error
+	traffic
+	end      int64
+	scratch  []byte // where hosts write frames
+	measure  measure
+	noBuffer uint64 // frames for which a gateway's backend had no buffer
+}
 
+// lines are the network's links and switches in operation: the frames on them, and when something happens next.
+type lines struct {
+	graph
+	now        int64
+	agenda     *virtual.Agenda
+	store      store
+	parsed     packet.Parsed
 	hops       uint64 // frames that were put on a link
 	unroutable uint64 // frames to an address that no host has
-	noBuffer   uint64 // frames for which a gateway's backend had no buffer
 }
 
 // Sources of events, in the agenda's order: a port's line is free; a frame arrives over its link; its PFC frame is to be repeated; a host has
 // something to do; a gateway polls; the measurements are due.
-func (s *Sim) arrivalOf(port int32) int { return len(s.ports) + int(port) }
-func (s *Sim) repeatOf(port int32) int  { return 2*len(s.ports) + int(port) }
-func (s *Sim) pumpOf(host int32) int    { return 3*len(s.ports) + int(host) }
-func (s *Sim) pollOf(gateway int32) int { return 3*len(s.ports) + len(s.hosts) + int(gateway) }
-func (s *Sim) sampler() int             { return 3*len(s.ports) + len(s.hosts) + len(s.gateways) }
+func (l *lines) arrivalOf(port int32) int { return len(l.ports) + int(port) }
+func (l *lines) repeatOf(port int32) int  { return 2*len(l.ports) + int(port) }
+func (l *lines) pumpOf(host int32) int    { return 3*len(l.ports) + int(host) }
+func (l *lines) pollOf(gateway int32) int { return 3*len(l.ports) + len(l.hosts) + int(gateway) }
+func (l *lines) sampler() int             { return 3*len(l.ports) + len(l.hosts) + len(l.gateways) }
 
 // New makes a simulation. It doesn't change c, but the dataplanes retain what c refers to.
 func New(c *Config) (*Sim, error) {
@@ -80,7 +71,8 @@ func New(c *Config) (*Sim, error) {
 	if most == 0 {
 		most = defaultMaxPackets
 	}
-	s := &Sim{network: &c.Network, now: epoch, end: epoch + c.Length, store: newStore(most), scratch: make([]byte, endpoint.MaxFrame)}
+	s := &Sim{end: epoch + c.Length, scratch: make([]byte, endpoint.MaxFrame)}
+	s.network, s.now, s.store = &c.Network, epoch, store{free: none, most: most}
 	s.link()
 	if err := s.build(c); err != nil {
 		return nil, err
@@ -99,24 +91,24 @@ func New(c *Config) (*Sim, error) {
 }
 
 // link makes the ports.
-func (s *Sim) link() {
-	nodes := len(s.network.Nodes)
-	s.portsOf, s.kinds, s.of = make([][]int32, nodes), make([]Kind, nodes), make([]int32, nodes)
-	for i := range s.network.Links {
-		l := &s.network.Links[i]
+func (g *graph) link() {
+	nodes := len(g.network.Nodes)
+	g.portsOf, g.kinds, g.of = make([][]int32, nodes), make([]Kind, nodes), make([]int32, nodes)
+	for i := range g.network.Links {
+		l := &g.network.Links[i]
 		a, b := int32(2*i), int32(2*i+1)
-		s.addPort(l, l.A, l.PortA, b)
-		s.addPort(l, l.B, l.PortB, a)
-		s.portsOf[l.A] = append(s.portsOf[l.A], a)
-		s.portsOf[l.B] = append(s.portsOf[l.B], b)
+		g.addPort(l, l.A, l.PortA, b)
+		g.addPort(l, l.B, l.PortB, a)
+		g.portsOf[l.A] = append(g.portsOf[l.A], a)
+		g.portsOf[l.B] = append(g.portsOf[l.B], b)
 	}
 }
 
-func (s *Sim) addPort(l *Link, node, number int, peer int32) {
-	n := uint64(len(s.ports))
+func (g *graph) addPort(l *Link, node, number int, peer int32) {
+	n := uint64(len(g.ports))
 	p := port{
-		node: int32(node), peer: peer, delay: l.Delay, rate: l.Rate, perByte: nsPerByte(l.Rate), overhead: int64(s.network.Overhead),
-		random: virtual.NewRand(s.network.Seed, purposeLoss+n),
+		node: int32(node), peer: peer, delay: l.Delay, rate: l.Rate, perByte: nsPerByte(l.Rate), overhead: int64(g.network.Overhead),
+		random: virtual.NewRand(g.network.Seed, purposeLoss+n),
 	}
 	if l.Loss > 0 {
 		p.lose = uint64(math.Ldexp(min(l.Loss, 1-1e-15), 64))
@@ -125,9 +117,9 @@ func (s *Sim) addPort(l *Link, node, number int, peer int32) {
 		p.queues[class].first = none
 	}
 	p.flight.first = none
-	p.ingress.pfc = l.PFC && s.network.Nodes[node].Kind == SwitchNode
-	s.ports = append(s.ports, p)
-	s.portNumber = append(s.portNumber, number)
+	p.ingress.pfc = l.PFC && g.network.Nodes[node].Kind == SwitchNode
+	g.ports = append(g.ports, p)
+	g.portNumber = append(g.portNumber, number)
 }
 
 // build makes the hosts, switches and gateways.
@@ -187,7 +179,7 @@ func (s *Sim) addGateway(node int) error {
 	return nil
 }
 
-func (s *Sim) name(node int) string { return s.network.Nodes[node].Name }
+func (g *graph) name(node int) string { return g.network.Nodes[node].Name }
 
 // Progress is how far a simulation has advanced.
 type Progress struct {

@@ -114,15 +114,15 @@ type buffer struct {
 func (b *buffer) threshold(alpha int64) int64 { return max(b.shared-b.used, 0) * alpha / alphaUnits }
 
 // initSwitch divides the buffer of a switch among its ports.
-func (s *Sim) initSwitch(node int, ports []int32) error {
-	c := s.network.switchOf(node)
+func (l *lines) initSwitch(node int, ports []int32) error {
+	c := l.network.switchOf(node)
 	b := &buffer{shared: c.Buffer}
 	slowest := uint64(math.MaxUint64)
 	for _, n := range ports {
-		slowest = min(slowest, s.ports[n].rate)
+		slowest = min(slowest, l.ports[n].rate)
 	}
 	for _, n := range ports {
-		p := &s.ports[n]
+		p := &l.ports[n]
 		in := &p.ingress
 		in.buffer = b
 		in.alpha = int64(math.Round(c.Alpha * alphaUnits))
@@ -131,15 +131,15 @@ func (s *Sim) initSwitch(node int, ports []int32) error {
 			in.alpha = int64(float64(in.alpha) * float64(p.rate) / float64(slowest))
 		}
 		if in.pfc {
-			in.headroom = headroom(p.rate, p.delay, s.network.MaxFrame)
+			in.headroom = headroom(p.rate, p.delay, l.network.MaxFrame)
 			b.shared -= in.headroom
 			in.repeat = int64(pauseQuanta*pauseQuantumNs/float64(p.rate)) / 2
 		}
-		p.ecn = newECN(c.ECN, p.rate, virtual.NewRand(s.network.Seed, purposeECN+uint64(n)))
+		p.ecn = newECN(c.ECN, p.rate, virtual.NewRand(l.network.Seed, purposeECN+uint64(n)))
 	}
 	if b.shared <= 0 {
 		return fmt.Errorf("switch %s: its links with PFC need headroom of %d bytes, more than its buffer of %d: give it a larger buffer, or PFC to shorter links only",
-			s.network.Nodes[node].Name, c.Buffer-b.shared, c.Buffer)
+			l.network.Nodes[node].Name, c.Buffer-b.shared, c.Buffer)
 	}
 	return nil
 }
@@ -154,40 +154,40 @@ func headroom(rate uint64, delay int64, longest int) int64 {
 const minFrame = 60 // bytes of the shortest Ethernet frame without FCS
 
 // toSwitch queues a frame that arrived by a port for the port by which it leaves.
-func (s *Sim) toSwitch(in, f int32, now int64) {
-	frame := s.store.at(f)
+func (l *lines) toSwitch(in, f int32, now int64) {
+	frame := l.store.at(f)
 	if frame.class == classControl {
-		s.obeyPFC(in, f, now)
+		l.obeyPFC(in, f, now)
 		return
 	}
-	out, ok := s.routes.next(s.ports[in].node, frame.to, frame.hash)
+	out, ok := l.routes.next(l.ports[in].node, frame.to, frame.hash)
 	if !ok {
-		s.unroutable++
-		s.store.release(f)
+		l.unroutable++
+		l.store.release(f)
 		return
 	}
-	p := &s.ports[out]
+	p := &l.ports[out]
 	frame.in = in
-	if !s.admit(in, p, frame) {
+	if !l.admit(in, p, frame) {
 		p.stats.Dropped.add(frame.length)
-		s.store.release(f)
+		l.store.release(f)
 		return
 	}
 	class := frame.class
-	p.queues[class].push(&s.store, f)
+	p.queues[class].push(&l.store, f)
 	if class == classData {
 		p.stats.Peak = max(p.stats.Peak, p.queues[classData].bytes)
 	}
-	if q := &s.ports[in].ingress; q.pfc && class == classData && !q.stopping &&
+	if q := &l.ports[in].ingress; q.pfc && class == classData && !q.stopping &&
 		(q.above > 0 || q.stored >= q.buffer.threshold(q.alpha)) {
-		s.sendPFC(in, true, now)
+		l.sendPFC(in, true, now)
 	}
-	s.wake(out, now)
+	l.wake(out, now)
 }
 
 // admit reserves buffer for a frame that arrived by a port and leaves by p.
-func (s *Sim) admit(in int32, p *port, f *frame) bool {
-	q := &s.ports[in].ingress
+func (l *lines) admit(in int32, p *port, f *frame) bool {
+	q := &l.ports[in].ingress
 	size := int64(f.length)
 	switch {
 	case f.class == classHigh:
@@ -211,11 +211,11 @@ func (s *Sim) admit(in int32, p *port, f *frame) bool {
 }
 
 // leave removes the next frame of a class from a port's queue. Ports of hosts and gateways have nothing in these queues.
-func (s *Sim) leave(p *port, class int) int32 {
+func (l *lines) leave(p *port, class int) int32 {
 	queued := p.queues[class].bytes
-	f := p.queues[class].pop(&s.store)
-	frame := s.store.at(f)
-	q := &s.ports[frame.in].ingress
+	f := p.queues[class].pop(&l.store)
+	frame := l.store.at(f)
+	q := &l.ports[frame.in].ingress
 	size := int64(frame.length)
 	if class == classData && q.pfc {
 		above := min(q.above, size)
@@ -227,22 +227,22 @@ func (s *Sim) leave(p *port, class int) int32 {
 	if class != classData {
 		return f
 	}
-	if s.network.IOAM {
-		s.trace(f, &endpoint.Hop{Node: uint32(p.node), Time: s.now, Queue: uint32(p.queues[classData].bytes), Sent: p.stats.Sent.Bytes, Rate: int64(p.rate)})
+	if l.network.IOAM {
+		l.trace(f, &endpoint.Hop{Node: uint32(p.node), Time: l.now, Queue: uint32(p.queues[classData].bytes), Sent: p.stats.Sent.Bytes, Rate: int64(p.rate)})
 	}
 	if frame.ect && p.ecn.marks(queued) {
-		s.store.markCE(f)
+		l.store.markCE(f)
 		p.stats.Marked++
 	}
 	if q.stopping && q.above == 0 && (q.stored == 0 || q.stored+resumeGap <= q.buffer.threshold(q.alpha)) {
-		s.sendPFC(frame.in, false, s.now)
+		l.sendPFC(frame.in, false, l.now)
 	}
 	return f
 }
 
 // sendPFC stops the data of the other end of a port, or lets it resume.
-func (s *Sim) sendPFC(n int32, stop bool, now int64) {
-	p := &s.ports[n]
+func (l *lines) sendPFC(n int32, stop bool, now int64) {
+	p := &l.ports[n]
 	p.ingress.stopping = stop
 	quanta, repeat := uint16(0), virtual.Never
 	if stop {
@@ -251,23 +251,23 @@ func (s *Sim) sendPFC(n int32, stop bool, now int64) {
 	} else {
 		p.stats.Resumes++
 	}
-	s.agenda.Set(s.repeatOf(n), repeat)
+	l.agenda.Set(l.repeatOf(n), repeat)
 	var b [minFrame]byte
 	copy(b[:], packet.MACControlAddr[:])
 	binary.BigEndian.PutUint16(b[atEtherType:], packet.EtherTypeMACControl)
 	pfc := packet.PFC{Enabled: 1 << DataPriority}
 	pfc.Time[DataPriority] = quanta
 	pfc.Put(b[packet.EthernetLen:])
-	if f := s.store.put(b[:], minFrame); f != none {
-		p.queues[classControl].push(&s.store, f)
-		s.wake(n, now)
+	if f := l.store.put(b[:], minFrame); f != none {
+		p.queues[classControl].push(&l.store, f)
+		l.wake(n, now)
 	}
 }
 
 // obeyPFC processes a PFC frame that a switch's port received: the port sends no data for the given time.
-func (s *Sim) obeyPFC(n, f int32, now int64) {
-	b := s.store.bytes(f)
-	s.store.release(f)
+func (l *lines) obeyPFC(n, f int32, now int64) {
+	b := l.store.bytes(f)
+	l.store.release(f)
 	if len(b) < packet.EthernetLen+packet.PFCLen || binary.BigEndian.Uint16(b[packet.EthernetLen:]) != packet.MACControlPFC {
 		return
 	}
@@ -275,9 +275,9 @@ func (s *Sim) obeyPFC(n, f int32, now int64) {
 	if pfc.Enabled>>DataPriority&1 == 0 {
 		return
 	}
-	p := &s.ports[n]
+	p := &l.ports[n]
 	until := now + int64(float64(pfc.Time[DataPriority])*pauseQuantumNs/float64(p.rate))
 	p.stats.StoppedFor += until - max(p.stoppedTo, now)
 	p.stoppedTo = until
-	s.wake(n, now)
+	l.wake(n, now)
 }

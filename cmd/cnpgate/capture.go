@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"github.com/cnpgate/cnpgate/control/api"
 	"github.com/cnpgate/cnpgate/control/capture"
@@ -46,12 +44,9 @@ it could read them; the file's interface statistics also have the latter.
 --flow is short for --source-ip, --destination-ip and --destination-qp. With --data, the capture also has the flow's packets, as they arrived, of each the first 256 bytes, and
 at most --rate a second. With --trace, their comments say what each stage decided: how the packet was parsed, whether its flow was known, which QP sent it, its
 queue, whether its sender was notified or why not, whether it was marked or why not, and when it left. cnpgate decode prints the comments, too. Forwarding doesn't wait
-for a capture: packets beyond the rate, or that the reader is too slow for, are left out and counted as lost.
-
-` + showSocket,
+for a capture: packets beyond the rate, or that the reader is too slow for, are left out and counted as lost.`,
 		Example: `  cnpgate capture -w notifications.pcapng --duration 1m
   cnpgate capture --flow 10.1.0.1,10.2.0.1,0x11 --trace --count 20 -w - | cnpgate decode -`,
-		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return f.capture(c) },
 	}
 	c.Flags().StringVarP(&f.file, "write", "w", "", `file to write to; "-" for standard output`)
@@ -65,22 +60,15 @@ for a capture: packets beyond the rate, or that the reader is too slow for, are 
 	for _, filter := range []string{"source-ip", "destination-ip", "destination-qp"} {
 		c.MarkFlagsMutuallyExclusive("flow", filter)
 	}
-	f.addSocket(c)
-	return c
+	return f.ofGateway(c)
 }
 
 func (f *captureFlags) capture(c *cobra.Command) error {
 	if err := f.check(c); err != nil {
 		return err
 	}
-	socket, err := f.where(c)
-	if err != nil {
-		return err
-	}
 	f.flow.choose(&f.filter)
-	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM)
-	defer stop()
-	return f.write(ctx, c, api.NewClient(socket))
+	return f.ask(c, func(ctx context.Context, client *api.Client) error { return f.write(ctx, c, client) })
 }
 
 // check finds mistakes before the gateway is asked.
@@ -195,7 +183,7 @@ func (f *captureFlags) what() string {
 // streams reads the notifications and, if they are wanted, the packets of the flow, until either ends.
 func (f *captureFlags) streams(ctx context.Context, client *api.Client, w *capturing, begun func() error) error {
 	notifications := func(ctx context.Context, begun func() error) error {
-		return client.Stream(ctx, f.filter.values(), begun, func(s *api.Streamed) error {
+		return api.Stream(ctx, client, api.Path(api.StreamPath, f.filter.values()), begun, func(s *api.Streamed) error {
 			return w.record(s.Lost, func() error { return w.out.Write(s.Notification) })
 		})
 	}
@@ -223,7 +211,7 @@ func (f *captureFlags) streams(ctx context.Context, client *api.Client, w *captu
 		}
 	}
 	started := false
-	err := client.Packets(ctx, f.flow.packets(f.trace, f.rate), func() error {
+	err := api.Stream(ctx, client, api.Path(api.PacketsPath, f.flow.packets(f.trace, f.rate)), func() error {
 		started = true
 		return both()
 	}, func(s *api.StreamedPacket) error {

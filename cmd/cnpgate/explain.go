@@ -1,16 +1,13 @@
 package main
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/netip"
-	"os/signal"
+	"net/url"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"github.com/cnpgate/cnpgate/control/api"
 	"github.com/cnpgate/cnpgate/control/report"
@@ -43,9 +40,7 @@ decision to notify the sender, one per line, the first that stops it at the top,
   last       the last notification, and the flow's rate before it and now
 
 A gate passes, stops, waits (the sender was notified in the last 10 s, and is not due again), or is unknown (-) behind one that stops. The exit status is 0 if
-the sender of a flow was notified in the last 10 s and no gate stops the next notification, 3 if not, and 1 after an error.
-
-` + showSocket,
+the sender of a flow was notified in the last 10 s and no gate stops the next notification, 3 if not, and 1 after an error.`,
 		Args: twoHosts,
 		RunE: f.explain,
 
@@ -55,8 +50,7 @@ the sender of a flow was notified in the last 10 s and no gate stops the next no
 	}
 	outputFlag(c, &f.output)
 	c.Flags().Var(checkedText{&f.qp, checkQP}, "qp", "only flows with this QP at either end")
-	f.addSocket(c)
-	return c
+	return f.ofGateway(c)
 }
 
 // twoHosts checks the arguments SOURCE and DESTINATION.
@@ -78,35 +72,17 @@ func twoHosts(c *cobra.Command, args []string) error {
 const notNotified = 3
 
 func (f *explainFlags) explain(c *cobra.Command, args []string) error {
-	socket, err := f.where(c)
-	if err != nil {
-		return err
+	query := url.Values{"source_ip": {args[0]}, "destination_ip": {args[1]}}
+	if f.qp != "" {
+		query.Set("qp", f.qp)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM)
-	defer stop()
-	path := api.ExplainQuery(netip.MustParseAddr(args[0]), netip.MustParseAddr(args[1]), f.qp)
-	body, err := api.NewClient(socket).JSON(ctx, path)
-	if err != nil {
-		return err
-	}
-	defer body.Close()
-	var e api.Explanation
-	text, err := io.ReadAll(body)
-	if err == nil {
-		err = json.Unmarshal(text, &e)
-	}
-	if err != nil {
-		return fmt.Errorf("the answer of the gateway at %s: %w; try again", socket, err)
-	}
-	if f.output == "json" {
-		_, err = c.OutOrStdout().Write(text)
-	} else {
-		err = printExplanation(c.OutOrStdout(), args[0], args[1], &e)
-	}
-	if err == nil && !e.Notified {
-		err = &exitError{errors.New(""), notNotified}
-	}
-	return err
+	return f.show(c, judged(api.Path(api.ExplainPath, query), func(to io.Writer, e *api.Explanation) error { return printExplanation(to, args[0], args[1], e) },
+		func(e *api.Explanation) error {
+			if e.Notified {
+				return nil
+			}
+			return &exitError{errors.New(""), notNotified}
+		}))
 }
 
 func printExplanation(to io.Writer, source, destination string, e *api.Explanation) error {

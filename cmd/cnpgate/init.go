@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"github.com/cnpgate/cnpgate/control/api"
 	"github.com/cnpgate/cnpgate/control/config"
@@ -193,14 +191,7 @@ func (f *initFlags) single() (hosts []netip.Prefix, err error) {
 	case f.wan != "" && len(f.hosts) > 0:
 		return nil, errors.New("--hosts is for a single mirror port of both directions; leave out --wan, or --hosts")
 	}
-	for _, text := range f.hosts {
-		p, err := config.ParsePrefix(text)
-		if err != nil {
-			return nil, fmt.Errorf("--hosts: %w", err)
-		}
-		hosts = append(hosts, p)
-	}
-	return hosts, nil
+	return prefixes("--hosts", f.hosts)
 }
 
 // hear listens until the time is over or a signal comes.
@@ -208,7 +199,7 @@ func (f *initFlags) hear(p *propose.Proposal, say func(string)) (time.Duration, 
 	if f.listen == 0 {
 		return 0, 0, nil
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM)
+	ctx, stop := untilStopped()
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, f.listen)
 	defer cancel()

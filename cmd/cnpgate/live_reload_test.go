@@ -76,7 +76,7 @@ func TestLiveReloads(t *testing.T) {
 			t.Fatalf("%s: %v, want %q", e.new, err, e.refused)
 		}
 	}
-	running, err := client.Running(t.Context())
+	running, err := api.Get[api.Config](t.Context(), client, api.ConfigPath)
 	if err != nil || running.Text != inForce {
 		t.Errorf("%v: in force is\n%s\nwant\n%s", err, running.Text, inForce)
 	}

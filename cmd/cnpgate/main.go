@@ -92,7 +92,5 @@ func configArgument(c *cobra.Command, path *string) {
 // configFlag adds the flag that names the configuration of a command with other arguments.
 func configFlag(c *cobra.Command, path *string) {
 	c.Flags().StringVarP(path, "config", "c", "", "configuration file (YAML)")
-	if err := c.MarkFlagRequired("config"); err != nil {
-		panic(err) // the flag was added a line above
-	}
+	require(c, "config")
 }

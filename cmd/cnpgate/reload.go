@@ -5,14 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"github.com/cnpgate/cnpgate/control/api"
 )
@@ -36,13 +35,10 @@ With --dry-run nothing changes: it prints what a reload would change, and what n
 that time, unless cnpgate reload --confirmed comes before, whatever becomes of this command or its terminal; --revert goes back at once. Until then
 another reload is refused. Going back leaves the file as it is: correct it before the next start.
 
-Exit status: 0 if the configuration was reloaded, or would be; 1 after an error or a mistake in the file; 3 if a --dry-run finds changes that need a restart.
-
-` + showSocket,
+Exit status: 0 if the configuration was reloaded, or would be; 1 after an error or a mistake in the file; 3 if a --dry-run finds changes that need a restart.`,
 		Example: `  cnpgate reload --dry-run
   cnpgate reload --confirm 60s
   cnpgate reload --confirmed`,
-		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return f.reload(c) },
 	}
 	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "print what would change, and what needs a restart, and change nothing")
@@ -51,43 +47,34 @@ Exit status: 0 if the configuration was reloaded, or would be; 1 after an error 
 	c.Flags().BoolVar(&f.revert, "revert", false, "go back to the configuration before a reload with --confirm")
 	c.MarkFlagsMutuallyExclusive("dry-run", "confirm", "confirmed", "revert")
 	outputFlag(c, &f.output)
-	f.addSocket(c)
-	return c
+	return f.ofGateway(c)
 }
 
 func (f *reloadFlags) reload(c *cobra.Command) error {
 	if c.Flags().Changed("confirm") && (f.confirm < api.LeastConfirm || f.confirm > api.MostConfirm) {
 		return fmt.Errorf("--confirm is %v, expected %v to %v", f.confirm, api.LeastConfirm, api.MostConfirm)
 	}
-	socket, err := f.where(c)
-	if err != nil {
+	return f.ask(c, func(ctx context.Context, client *api.Client) error {
+		if err := f.checkFile(ctx, client); err != nil {
+			return err
+		}
+		r, err := f.request(ctx, client)
+		if err == nil {
+			err = f.say(c.OutOrStdout(), r)
+		}
+		if n := len(r.NeedsRestart); err == nil && n > 0 {
+			err = &exitError{fmt.Errorf("a reload would be refused: %d changes need a restart", n), needsRestart}
+		}
 		return err
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM)
-	defer stop()
-	client := api.NewClient(socket)
-	if err := f.checkFile(ctx, client); err != nil {
-		return err
-	}
-	r, err := f.ask(ctx, client)
-	if err != nil {
-		return err
-	}
-	if err := f.say(c.OutOrStdout(), r); err != nil {
-		return err
-	}
-	if n := len(r.NeedsRestart); n > 0 {
-		return &exitError{fmt.Errorf("a reload would be refused: %d changes need a restart", n), needsRestart}
-	}
-	return nil
+	})
 }
 
-func (f *reloadFlags) ask(ctx context.Context, client *api.Client) (*api.Reloaded, error) {
+func (f *reloadFlags) request(ctx context.Context, client *api.Client) (*api.Reloaded, error) {
 	switch {
 	case f.confirmed:
-		return client.Confirm(ctx)
+		return api.Do[api.Reloaded](ctx, client, http.MethodPost, api.ConfirmPath, nil)
 	case f.revert:
-		return client.Revert(ctx)
+		return api.Do[api.Reloaded](ctx, client, http.MethodPost, api.RevertPath, nil)
 	}
 	return client.Reload(ctx, api.ReloadRequest{DryRun: f.dryRun, Confirm: f.confirm})
 }
@@ -127,7 +114,7 @@ func (f *showFlags) checkFile(ctx context.Context, client *api.Client) error {
 	if f.config == "" {
 		return nil
 	}
-	running, err := client.Running(ctx)
+	running, err := api.Get[api.Config](ctx, client, api.ConfigPath)
 	if err != nil || sameFile(f.config, running.Path) {
 		return err
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 
 	"github.com/spf13/cobra"
 
@@ -36,9 +35,7 @@ temporary file. An incomplete last frame is left out, with a warning.`,
 	c.Flags().StringVar(&f.report, "report", "", "write the report (JSON) to this file")
 	c.Flags().StringVar(&f.forwarded, "forwarded", "", "write the forwarded frames to this pcap")
 	c.Flags().StringVar(&f.emitted, "emitted", "", "write the notifications to this pcap")
-	if err := c.MarkFlagRequired("fabric"); err != nil {
-		panic(err) // the flag was added above
-	}
+	require(c, "fabric")
 	return c
 }
 
@@ -64,7 +61,7 @@ func openCapture(c *cobra.Command, path string) (*replay.Capture, error) {
 }
 
 func (f *replayFlags) replay(c *cobra.Command, in string) (err error) {
-	fabric, err := prefixes(f.fabric)
+	fabric, err := prefixes("--fabric", f.fabric)
 	if err != nil {
 		return err
 	}
@@ -117,15 +114,4 @@ func (f *replayFlags) write(c *cobra.Command, cfg *config.Config, capture *repla
 		return fmt.Errorf("the report: %w", err)
 	}
 	return nil
-}
-
-func prefixes(texts []string) ([]netip.Prefix, error) {
-	out := make([]netip.Prefix, len(texts))
-	for i, t := range texts {
-		var err error
-		if out[i], err = config.ParsePrefix(t); err != nil {
-			return nil, fmt.Errorf("--fabric: %w", err)
-		}
-	}
-	return out, nil
 }

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,8 +25,8 @@ func showCommand() *cobra.Command {
 		Use:   "show",
 		Short: "Show the state of the running gateway",
 	}
-	c.AddCommand(showBGPCommand(), showConfigCommand(), showCountersCommand(), showEpisodesCommand(), showFlowsCommand(), showHealthCommand(), showHintsCommand(), showNotificationsCommand(), showPairsCommand(),
-		showPortsCommand(), showProxiesCommand(), showQueuesCommand(), showVersionCommand())
+	c.AddCommand(showBGPCommand(), showConfigCommand(), showCountersCommand(), showEpisodesCommand(), showFlowsCommand(), showHealthCommand(), showHintsCommand(),
+		showNotificationsCommand(), showPairsCommand(), showPortsCommand(), showProxiesCommand(), showQueuesCommand(), showVersionCommand())
 	return c
 }
 
@@ -32,43 +34,91 @@ func showCommand() *cobra.Command {
 type showable struct {
 	resource string // of the API
 	print    func(ctx context.Context, client *api.Client, to io.Writer) error
+	verdict  func(answer []byte) error // of the answer as JSON, which decides the exit status; nil: none
 }
 
+// printed is a resource whose answer, an A, a function prints as text.
+func printed[A any](path string, print func(to io.Writer, answer *A) error) showable {
+	return showable{resource: path, print: func(ctx context.Context, client *api.Client, to io.Writer) error {
+		answer, err := api.Get[A](ctx, client, path)
+		if err != nil {
+			return err
+		}
+		return print(to, answer)
+	}}
+}
+
+// judged is such a resource, whose answer decides the exit status, too.
+func judged[A any](path string, print func(to io.Writer, answer *A) error, verdict func(answer *A) error) showable {
+	s := printed(path, func(to io.Writer, answer *A) error {
+		if err := print(to, answer); err != nil {
+			return err
+		}
+		return verdict(answer)
+	})
+	s.verdict = func(text []byte) error {
+		answer := new(A)
+		if err := json.Unmarshal(text, answer); err != nil {
+			return fmt.Errorf("the answer of the gateway: %w; expected that of a gateway of this version", err)
+		}
+		return verdict(answer)
+	}
+	return s
+}
+
+// showFlags select the running gateway, and how its answer is printed.
 type showFlags struct {
 	output, socket, config string
 	watch                  time.Duration
 }
 
 // showSocket explains the choice of the socket, in the commands' help.
-const showSocket = `The gateway's socket is --socket, or management.listen of --config, or $` + socketVariable + `, or ` + api.DefaultSocket + `.`
+const showSocket = `
+
+The gateway's socket is --socket, or management.listen of --config, or $` + socketVariable + `, or ` + api.DefaultSocket + `.`
 
 const socketVariable = "CNPGATE_SOCKET"
 
 // command makes c show a resource.
 func (f *showFlags) command(c *cobra.Command, s showable) *cobra.Command {
-	c.Args = noArguments
 	c.RunE = func(c *cobra.Command, _ []string) error { return f.show(c, s) }
-	outputFlag(c, &f.output)
 	c.Flags().DurationVarP(&f.watch, "watch", "w", 0, "print again at this interval, such as 1s, until Ctrl-C")
-	f.addSocket(c)
-	return c
+	outputFlag(c, &f.output)
+	return f.ofGateway(c)
 }
 
-// addSocket adds the flags that select the gateway's socket.
-func (f *showFlags) addSocket(c *cobra.Command) {
+// ofGateway adds what commands have that ask the running gateway: the flags that select its socket, and their help.
+func (f *showFlags) ofGateway(c *cobra.Command) *cobra.Command {
+	c.Long += showSocket
+	if c.Args == nil {
+		c.Args = noArguments
+	}
 	c.Flags().StringVar(&f.socket, "socket", "", "Unix socket of the gateway's API")
 	c.Flags().StringVarP(&f.config, "config", "c", "", "configuration file (YAML) of the gateway")
 	c.MarkFlagsMutuallyExclusive("socket", "config")
+	return c
 }
 
-func (f *showFlags) show(c *cobra.Command, s showable) error {
+// ask calls do with a client of the running gateway, and a context that SIGINT and SIGTERM end.
+func (f *showFlags) ask(c *cobra.Command, do func(ctx context.Context, client *api.Client) error) error {
 	socket, err := f.where(c)
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM)
+	ctx, stop := untilStopped()
 	defer stop()
-	return f.repeat(ctx, c.OutOrStdout(), func(to io.Writer) error { return f.print(ctx, s, api.NewClient(socket), to) })
+	return do(ctx, api.NewClient(socket))
+}
+
+// untilStopped is a context that SIGINT and SIGTERM end.
+func untilStopped() (ctx context.Context, stop func()) {
+	return signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM)
+}
+
+func (f *showFlags) show(c *cobra.Command, s showable) error {
+	return f.ask(c, func(ctx context.Context, client *api.Client) error {
+		return f.repeat(ctx, c.OutOrStdout(), func(to io.Writer) error { return f.print(ctx, s, client, to) })
+	})
 }
 
 // repeat prints once, or repeatedly until the context ends or an error occurs. On a terminal the new text replaces the old one.
@@ -114,12 +164,16 @@ func (f *showFlags) print(ctx context.Context, s showable, client *api.Client, t
 		return err
 	}
 	defer body.Close()
-	if s.resource == api.HealthPath {
-		err = copyHealth(to, body)
-	} else {
-		_, err = io.Copy(to, body)
+	var text bytes.Buffer
+	from := io.Reader(body)
+	if s.verdict != nil {
+		from = io.TeeReader(body, &text)
 	}
-	if errors.Is(err, io.ErrUnexpectedEOF) {
+	_, err = io.Copy(to, from)
+	switch {
+	case err == nil && s.verdict != nil:
+		return s.verdict(text.Bytes())
+	case errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("the answer is incomplete (%w): the gateway has stopped, or is too busy; try again", err)
 	}
 	return err
@@ -141,4 +195,37 @@ func (f *showFlags) where(c *cobra.Command) (string, error) {
 		return "", errors.New("--socket is empty; expected the path of the gateway's socket")
 	}
 	return strings.TrimPrefix(cmp.Or(f.socket, os.Getenv(socketVariable), api.DefaultSocket), "unix:"), nil
+}
+
+// table prints rows in columns.
+type table struct{ *tabwriter.Writer }
+
+// newTable begins a table with a header, whose cells are divided by tabs; "" for none.
+func newTable(to io.Writer, header string) table {
+	t := table{tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)}
+	if header != "" {
+		fmt.Fprintln(t, header)
+	}
+	return t
+}
+
+// row adds a row of cells. Flush returns the error of writing it.
+func (t table) row(cells ...any) {
+	for i, cell := range cells {
+		if i > 0 {
+			fmt.Fprint(t, "\t")
+		}
+		fmt.Fprint(t, cell)
+	}
+	fmt.Fprintln(t)
+}
+
+// line adds a row of texts.
+func (t table) line(cells []string) { fmt.Fprintln(t, strings.Join(cells, "\t")) }
+
+// writeIndented writes a value as JSON for people.
+func writeIndented(to io.Writer, value any) error {
+	e := json.NewEncoder(to)
+	e.SetIndent("", "  ")
+	return e.Encode(value)
 }

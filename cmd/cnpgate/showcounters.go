@@ -1,12 +1,11 @@
 package main
 
 import (
-	"context"
-	"fmt"
+	"cmp"
 	"io"
 	"strconv"
 	"strings"
-	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,9 +22,7 @@ func showCountersCommand() *cobra.Command {
 		Short: "Print the counters of each port of the running gateway",
 		Long: `One line per counter, one column per port, and the sum of all ports; counters that are 0 everywhere are left out. The names are those of the
 report, the log and docs/metrics.md. Histograms follow: p50, p99 and maximum, as upper bounds of buckets. --since-mark prints what was counted since
-cnpgate mark; gauges, such as queued_packets, are present values. -o json prints the API's answer unchanged, zeros included.
-
-` + showSocket,
+cnpgate mark; gauges, such as queued_packets, are present values. -o json prints the API's answer unchanged, zeros included.`,
 	}, showable{})
 	c.Flags().BoolVar(&sinceMark, "since-mark", false, "what was counted since cnpgate mark")
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -33,22 +30,14 @@ cnpgate mark; gauges, such as queued_packets, are present values. -o json prints
 		if sinceMark {
 			path = api.CountersSinceMark
 		}
-		return f.show(c, showable{path, func(ctx context.Context, client *api.Client, to io.Writer) error {
-			return showCounters(ctx, client, path, to)
-		}})
+		return f.show(c, printed(path, func(to io.Writer, c *report.Counters) error {
+			if err := printCounters(to, c); err != nil {
+				return err
+			}
+			return printHistograms(to, c.Histograms)
+		}))
 	}
 	return c
-}
-
-func showCounters(ctx context.Context, client *api.Client, path string, to io.Writer) error {
-	c, err := client.Counters(ctx, path)
-	if err != nil {
-		return err
-	}
-	if err := printCounters(to, c); err != nil {
-		return err
-	}
-	return printHistograms(to, c.Histograms)
 }
 
 // printCounters prints a table with a line for each value that isn't 0 everywhere, in the order of the catalogue. A cell is "-" if the port doesn't
@@ -70,8 +59,7 @@ func printCounters(to io.Writer, c *report.Counters) error {
 			})
 		}
 	}
-	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	_, err := fmt.Fprintln(w, strings.Join(append(columns, "ALL"), "\t"))
+	w := newTable(to, strings.Join(append(columns, "ALL"), "\t"))
 	names.Merge(onlyOfAll(c))
 	names.Each(func(name string, sum uint64) {
 		row := cells[name]
@@ -82,13 +70,8 @@ func printCounters(to io.Writer, c *report.Counters) error {
 		for len(row) < len(c.Ports) {
 			row = append(row, missing)
 		}
-		if err == nil {
-			_, err = fmt.Fprintf(w, "%s\t%s\t%d\n", name, strings.Join(row, "\t"), sum)
-		}
+		w.row(name, strings.Join(row, "\t"), sum)
 	})
-	if err != nil {
-		return err
-	}
 	return w.Flush()
 }
 
@@ -101,4 +84,38 @@ func onlyOfAll(c *report.Counters) telemetry.Values {
 		}
 	}
 	return only
+}
+
+// printHistograms prints a table with a line for each histogram that has values. It prints bounds of buckets, as the values themselves aren't known.
+func printHistograms(to io.Writer, all []report.Histogram) error {
+	w := newTable(to, "")
+	header := "\nHISTOGRAM\tPORT\tCLASS\tWORKER\tVALUES\tMEAN\tP50 <=\tP99 <=\tMAX <=\n"
+	for i := range all {
+		h := &all[i]
+		if h.Count == 0 {
+			continue
+		}
+		print := unitOf(h.Name)
+		w.row(header+h.Name, cmp.Or(h.Port, "-"), cmp.Or(h.Class, "-"), cmp.Or(h.Worker, "-"), h.Count,
+			print(h.Sum/h.Count), bound(h, 0.5, print), bound(h, 0.99, print), bound(h, 1, print))
+		header = ""
+	}
+	return w.Flush()
+}
+
+// unitOf is how a histogram's values are printed.
+func unitOf(name string) func(uint64) string {
+	if strings.HasSuffix(name, "_nanoseconds") {
+		return func(v uint64) string { return time.Duration(v).String() }
+	}
+	return func(v uint64) string { return strconv.FormatUint(v, 10) }
+}
+
+// bound is the bound that a part of the values doesn't exceed, "-" if there is none.
+func bound(h *report.Histogram, part float64, print func(uint64) string) string {
+	v, ok := h.Quantile(part)
+	if !ok {
+		return "-"
+	}
+	return print(v)
 }

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/netip"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,26 +20,21 @@ func showEpisodesCommand() *cobra.Command {
 		Long: `A line for each time that a queue was above K_min, the latest last: the queue, start and duration, its peak, packets marked and notifications sent.
 Below it, a line for each of the flows that sent most and for each flow whose sender was notified: the bytes that arrived in the episode, the most bytes
 queued, notifications, and the rates before and after the first notification. An episode ends when the queue has stayed below K_min for 1 s. The gateway
-keeps the latest 256 episodes.
-
-` + showSocket,
-	}, showable{api.EpisodesPath, showEpisodes})
+keeps the latest 256 episodes.`,
+	}, printed(api.EpisodesPath, printEpisodes))
 }
 
-func showEpisodes(ctx context.Context, client *api.Client, to io.Writer) error {
-	all, err := client.Episodes(ctx)
-	if err != nil {
+func printEpisodes(to io.Writer, all *api.Episodes) error {
+	if len(all.Episodes) == 0 {
+		_, err := fmt.Fprintln(to, "no congestion since the gateway started")
 		return err
 	}
-	for i := range all {
-		if err := printEpisode(to, &all[i]); err != nil {
+	for i := range all.Episodes {
+		if err := printEpisode(to, &all.Episodes[i]); err != nil {
 			return err
 		}
 	}
-	if len(all) == 0 {
-		_, err = fmt.Fprintln(to, "no congestion since the gateway started")
-	}
-	return err
+	return nil
 }
 
 func printEpisode(to io.Writer, e *report.Episode) error {
@@ -61,14 +54,13 @@ func printEpisode(to io.Writer, e *report.Episode) error {
 	}
 	fmt.Fprintf(to, "%d: queue %s/%s from %s, %s; peak %d bytes; %d packets marked; notifications: %s%s\n", e.ID, e.Port, e.Class,
 		e.Start.Local().Format("2006-01-02 15:04:05.000"), duration, e.PeakBytes, e.ECNMarked, listCounts(e.Notifications), more)
-	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "  SOURCE\tQP\tDESTINATION\tQP\tBYTES\tMOST QUEUED\tNOTIFIED\tMBIT/S BEFORE\tMBIT/S AFTER\tSLOWED")
+	w := newTable(to, "  SOURCE\tQP\tDESTINATION\tQP\tBYTES\tMOST QUEUED\tNOTIFIED\tMBIT/S BEFORE\tMBIT/S AFTER\tSLOWED")
 	for _, f := range listed(e) {
 		slowed := "-"
 		if f.Slowed != nil {
 			slowed = map[bool]string{true: "yes", false: "no"}[*f.Slowed]
 		}
-		fmt.Fprintf(w, "  %s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\t%s\n", f.SourceIP, orDash(f.SourceQP), f.DestinationIP, f.DestinationQP, f.Bytes, f.Queued,
+		w.row("  "+f.SourceIP.String(), orDash(f.SourceQP), f.DestinationIP, f.DestinationQP, f.Bytes, f.Queued,
 			f.Notifications, megabits(f.Before), megabits(f.After), slowed)
 	}
 	return w.Flush()

@@ -6,13 +6,10 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"os/signal"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"github.com/cnpgate/cnpgate/control/api"
 	"github.com/cnpgate/cnpgate/control/report"
@@ -31,9 +28,7 @@ func showNotificationsCommand() *cobra.Command {
 		Long: `One line per notification, the latest last: the time, the congested port and class, the kind and what it asks for, the flow whose sender was
 notified (addresses and QPs) with the evidence for its source QP, and the reason. --outcome suppressed prints notifications that were not sent, and why:
 one for each reason in 10 ms. Each worker keeps its latest 1,024 notifications, and 256 suppressed ones.
---follow prints those from now on, as they are sent, until Ctrl-C; with -o json one object per line.
-
-` + showSocket,
+--follow prints those from now on, as they are sent, until Ctrl-C; with -o json one object per line.`,
 	}, showable{})
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if limit == 0 || limit > api.MaxNotifications {
@@ -44,13 +39,7 @@ one for each reason in 10 ms. Each worker keeps its latest 1,024 notifications, 
 			return f.follow(c, values)
 		}
 		values.Set("limit", strconv.FormatUint(uint64(limit), 10))
-		return f.show(c, showable{api.NotificationsPath + "?" + values.Encode(), func(ctx context.Context, client *api.Client, to io.Writer) error {
-			all, err := client.Notifications(ctx, values)
-			if err != nil {
-				return err
-			}
-			return printNotifications(to, all)
-		}})
+		return f.show(c, printed(api.Path(api.NotificationsPath, values), printNotifications))
 	}
 	filter.add(c)
 	c.Flags().Uint16VarP(&limit, "limit", "n", 20, "print at most this many, the latest ones")
@@ -67,7 +56,7 @@ var notificationColumns = []struct {
 }{{"TIME", 15}, {"PORT", 6}, {"CLASS", 7}, {"KIND", 13}, {"ACTION", 16}, {"LEVEL", 5}, {"SOURCE", 15}, {"QP", 8}, {"EVIDENCE", 8}, {"DESTINATION", 15}, {"QP", 8}, {"WHY", 0}}
 
 func notificationCells(n *report.Notification) []string {
-	kind, action := n.Kind, asked(n)
+	kind, action := n.Kind, n.Asks()
 	if kind == "" {
 		kind, action = n.Outcome, "-"
 	}
@@ -82,27 +71,20 @@ func notificationHeader() (names []string) {
 	return names
 }
 
-func printNotifications(to io.Writer, all []report.Notification) error {
-	if len(all) == 0 {
+func printNotifications(to io.Writer, all *api.Notifications) error {
+	if len(all.Notifications) == 0 {
 		_, err := fmt.Fprintln(to, "no such notification since the gateway started; cnpgate explain SENDER RECEIVER says why a sender is not notified")
 		return err
 	}
-	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, strings.Join(notificationHeader(), "\t"))
-	for i := range all {
-		fmt.Fprintln(w, strings.Join(notificationCells(&all[i]), "\t"))
+	w := newTable(to, strings.Join(notificationHeader(), "\t"))
+	for i := range all.Notifications {
+		w.line(notificationCells(&all.Notifications[i]))
 	}
 	return w.Flush()
 }
 
 // follow prints notifications as they are sent.
 func (f *showFlags) follow(c *cobra.Command, values url.Values) error {
-	socket, err := f.where(c)
-	if err != nil {
-		return err
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM)
-	defer stop()
 	to := c.OutOrStdout()
 	begun, each := func() error { return printFollowed(to, notificationHeader()) }, func(s *api.Streamed) error {
 		if s.Notification == nil {
@@ -115,7 +97,9 @@ func (f *showFlags) follow(c *cobra.Command, values url.Values) error {
 		lines := json.NewEncoder(to)
 		begun, each = func() error { return nil }, func(s *api.Streamed) error { return lines.Encode(s) }
 	}
-	return api.NewClient(socket).Stream(ctx, values, begun, each)
+	return f.ask(c, func(ctx context.Context, client *api.Client) error {
+		return api.Stream(ctx, client, api.Path(api.StreamPath, values), begun, each)
+	})
 }
 
 // printFollowed prints a line without knowing those that follow.
@@ -126,15 +110,4 @@ func printFollowed(to io.Writer, cells []string) error {
 	}
 	_, err := fmt.Fprintln(to, strings.TrimRight(line.String(), " "))
 	return err
-}
-
-// asked is the action that a notification asks the sender for.
-func asked(n *report.Notification) string {
-	switch {
-	case n.Action == "rate-reduce":
-		return fmt.Sprintf("%s %d %%", n.Action, n.Parameter)
-	case n.Action == "pause" && n.Parameter > 0:
-		return fmt.Sprintf("%s %d us", n.Action, n.Parameter)
-	}
-	return n.Action
 }

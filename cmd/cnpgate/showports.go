@@ -1,16 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -38,9 +35,7 @@ func showPortsCommand() *cobra.Command {
   NOTIFICATIONS     sent by this port
   PROBLEM           why the port is not forwarding
 
--o json prints the API's answer to GET /v1/counters.
-
-` + showSocket,
+-o json prints the API's answer to GET /v1/counters.`,
 	}, showable{})
 	intervalFlag(c, &interval)
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -49,7 +44,7 @@ func showPortsCommand() *cobra.Command {
 				return err
 			}
 		}
-		return f.show(c, showable{api.CountersPath, func(ctx context.Context, client *api.Client, to io.Writer) error {
+		return f.show(c, showable{resource: api.CountersPath, print: func(ctx context.Context, client *api.Client, to io.Writer) error {
 			return showPorts(ctx, client, interval, to)
 		}})
 	}
@@ -77,16 +72,15 @@ func showPorts(ctx context.Context, client *api.Client, interval time.Duration, 
 	if err != nil {
 		return err
 	}
-	health, err := client.Health(ctx)
+	health, err := api.Get[api.Health](ctx, client, api.HealthPath)
 	if err != nil {
 		return err
 	}
-	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "PORT\tROLE\tPEER\tRATE\tRX\tRX_PPS\tTX\tTX_PPS\tRX_PACKETS\tTX_PACKETS\tDROPPED\tMARKED\tNOTIFICATIONS\tPROBLEM")
+	w := newTable(to, "PORT\tROLE\tPEER\tRATE\tRX\tRX_PPS\tTX\tTX_PPS\tRX_PACKETS\tTX_PACKETS\tDROPPED\tMARKED\tNOTIFICATIONS\tPROBLEM")
 	for i := range c.Ports {
 		p := &c.Ports[i]
 		rx, tx := rates.of(i)
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\n", p.Name, p.Role, p.Peer, report.Rate(p.RateBps), rx.bits(), rx.packets(), tx.bits(), tx.packets(),
+		w.row(p.Name, p.Role, p.Peer, report.Rate(p.RateBps), rx.bits(), rx.packets(), tx.bits(), tx.packets(),
 			p.Counters.Sum(telemetry.ReceivedPackets), p.Counters.Sum(telemetry.ForwardedPackets), p.Counters.Sum(telemetry.DroppedPackets),
 			p.Counters.Sum(telemetry.ECNMarkedPackets), p.Counters.Sum(telemetry.NotificationsSent), cmp.Or(health.Problems[p.Name], "-"))
 	}
@@ -99,24 +93,16 @@ func showQueuesCommand() *cobra.Command {
 		Use:   "queues [-o text|json] [--watch TIME] [--socket PATH | --config FILE]",
 		Short: "Print the queues of the running gateway, and the thresholds in force",
 		Long: `One line per traffic class of a port's queue: the depth, the greatest depth so far, the thresholds above which packets are marked
-(K_min) and senders notified (K_max), and the capacity. -o json prints the API's answer to GET /v1/counters.
-
-` + showSocket,
-	}, showable{api.CountersPath, showQueues})
+(K_min) and senders notified (K_max), and the capacity. -o json prints the API's answer to GET /v1/counters.`,
+	}, printed(api.CountersPath, printQueues))
 }
 
-func showQueues(ctx context.Context, client *api.Client, to io.Writer) error {
-	c, err := client.Counters(ctx, api.CountersPath)
-	if err != nil {
-		return err
-	}
-	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "PORT\tCLASS\tDEPTH\tPEAK\tK_MIN\tK_MAX\tCAPACITY")
+func printQueues(to io.Writer, c *report.Counters) error {
+	w := newTable(to, "PORT\tCLASS\tDEPTH\tPEAK\tK_MIN\tK_MAX\tCAPACITY")
 	for i := range c.Ports {
 		p := &c.Ports[i]
 		for _, q := range p.Queues {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", p.Name, q.Class, report.Size(q.DepthBytes), report.Size(q.WatermarkBytes), report.Size(p.KMinBytes),
-				report.Size(p.KMaxBytes), report.Size(p.CapacityBytes))
+			w.row(p.Name, q.Class, report.Size(q.DepthBytes), report.Size(q.WatermarkBytes), report.Size(p.KMinBytes), report.Size(p.KMaxBytes), report.Size(p.CapacityBytes))
 		}
 	}
 	return w.Flush()
@@ -129,47 +115,109 @@ func showHealthCommand() *cobra.Command {
 		Short: "Print whether all ports of the running gateway forward; the exit status is 1 if not",
 
 		SuggestFor: []string{"status", "state"},
-		Long: `Prints "healthy", or each port that doesn't forward every frame, with the cause.
-
-` + showSocket,
-	}, showable{api.HealthPath, showHealth})
+		Long:       `Prints "healthy", or each port that doesn't forward every frame, with the cause.`,
+	}, judged(api.HealthPath, printHealth, isHealthy))
 }
 
 // errUnhealthy sets the exit status: the problems have been printed.
 var errUnhealthy = fmt.Errorf("not all ports forward")
 
-func showHealth(ctx context.Context, client *api.Client, to io.Writer) error {
-	h, err := client.Health(ctx)
-	if err != nil {
-		return err
+func printHealth(to io.Writer, h *api.Health) error {
+	lines := []string{}
+	for _, port := range slices.Sorted(maps.Keys(h.Problems)) {
+		lines = append(lines, port+": "+h.Problems[port])
 	}
 	if h.Healthy {
-		_, err = fmt.Fprintln(to, strings.Join(append([]string{"healthy"}, h.Notices...), "\n"))
-		return err
+		lines = append(lines, "healthy")
 	}
-	for _, port := range slices.Sorted(maps.Keys(h.Problems)) {
-		if _, err := fmt.Fprintf(to, "%s: %s\n", port, h.Problems[port]); err != nil {
-			return err
-		}
-	}
-	if _, err := fmt.Fprint(to, strings.Join(append(h.Notices, ""), "\n")); err != nil {
-		return err
+	_, err := fmt.Fprintln(to, strings.Join(append(lines, h.Notices...), "\n"))
+	return err
+}
+
+func isHealthy(h *api.Health) error {
+	if h.Healthy {
+		return nil
 	}
 	return errUnhealthy
 }
 
-// copyHealth copies the API's answer, and returns errUnhealthy if it says so.
-func copyHealth(to io.Writer, answer io.Reader) error {
-	var text bytes.Buffer
-	if _, err := io.Copy(to, io.TeeReader(answer, &text)); err != nil {
-		return err
+// rates are what was counted between two readings of the counters, and the time between them; the zero rates are not known.
+type rates struct {
+	since *report.Counters
+	time  time.Duration
+}
+
+// traffic is a rate in packets and bytes per second, if it is known.
+type traffic struct {
+	packetsPS, bytesPS uint64
+	known              bool
+}
+
+func (t traffic) bits() string {
+	if !t.known {
+		return "-"
 	}
-	var h api.Health
-	if err := json.Unmarshal(text.Bytes(), &h); err != nil {
-		return fmt.Errorf("the answer of the gateway: %w; expected that of a gateway of this version", err)
+	return report.Rate(8 * t.bytesPS)
+}
+
+func (t traffic) packets() string {
+	if !t.known {
+		return "-"
 	}
-	if !h.Healthy {
-		return errUnhealthy
+	return report.Packets(t.packetsPS)
+}
+
+// portRates reads the counters twice, an interval apart, or once if that is 0. c are the later ones.
+func portRates(ctx context.Context, client *api.Client, interval time.Duration) (c *report.Counters, r rates, err error) {
+	before, err := api.Get[report.Counters](ctx, client, api.CountersPath)
+	if err != nil || interval == 0 {
+		return before, rates{}, err
 	}
-	return nil
+	began := time.Now()
+	select {
+	case <-ctx.Done():
+		return nil, rates{}, ctx.Err()
+	case <-time.After(interval):
+	}
+	c, err = api.Get[report.Counters](ctx, client, api.CountersPath)
+	if err != nil {
+		return nil, rates{}, err
+	}
+	return c, ratesBetween(before, c, time.Since(began)), nil
+}
+
+// ratesBetween are the rates between two readings. Between those of two gateways there are none.
+func ratesBetween(before, after *report.Counters, elapsed time.Duration) rates {
+	restarted := before.StartTime != nil && after.StartTime != nil && !before.StartTime.Equal(*after.StartTime)
+	if elapsed <= 0 || restarted || len(before.Ports) != len(after.Ports) {
+		return rates{}
+	}
+	r := rates{since: &report.Counters{}, time: elapsed}
+	for i := range after.Ports {
+		port := report.Port{Counters: telemetry.Values{}}
+		port.Counters.Merge(after.Ports[i].Counters)
+		port.Counters.Subtract(before.Ports[i].Counters)
+		r.since.Ports = append(r.since.Ports, port)
+	}
+	return r
+}
+
+// of are the rates of what port i received and forwarded.
+func (r rates) of(i int) (rx, tx traffic) {
+	return r.traffic(i, telemetry.ReceivedPackets, telemetry.ReceivedBytes), r.traffic(i, telemetry.ForwardedPackets, telemetry.ForwardedBytes)
+}
+
+func (r rates) traffic(i int, packets, bytes *telemetry.Metric) traffic {
+	if r.since == nil {
+		return traffic{}
+	}
+	return traffic{r.perSecond(i, packets), r.perSecond(i, bytes), true}
+}
+
+// perSecond is the rate of one counter of port i.
+func (r rates) perSecond(i int, m *telemetry.Metric) uint64 {
+	if r.since == nil {
+		return 0
+	}
+	return uint64(float64(r.since.Ports[i].Counters.Sum(m)) / r.time.Seconds())
 }

@@ -1,14 +1,10 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -56,9 +52,9 @@ PREFIX-RESPONSE.svg with a plot of what --explain prints.`,
 
 func (f *simFlags) run(c *cobra.Command, args []string) error {
 	if f.list {
-		w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
+		w := newTable(c.OutOrStdout(), "")
 		for _, name := range scenarios.Names() {
-			fmt.Fprintf(w, "%s\t%s\n", name, scenarios.Summary(name))
+			w.row(name, scenarios.Summary(name))
 		}
 		return w.Flush()
 	}
@@ -78,7 +74,7 @@ func (f *simFlags) run(c *cobra.Command, args []string) error {
 	if err := f.checkSenders(runs[0].scenario); err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := untilStopped()
 	defer stop()
 	files, err := f.openFiles(ctx, args[0], runs)
 	if err != nil {

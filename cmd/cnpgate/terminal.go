@@ -1,10 +1,12 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
 )
 
@@ -92,4 +94,92 @@ func (s *screen) pressed() <-chan byte {
 		}
 	}()
 	return keys
+}
+
+// fitHelp makes the help of a command fit a terminal. In a file or a pipe it stays as it is.
+func fitHelp(c *cobra.Command) {
+	help := c.HelpFunc()
+	c.SetHelpFunc(func(c *cobra.Command, args []string) {
+		if columns := columnsOfTerminal(c.OutOrStdout()); columns >= leastColumns {
+			c.Long = filled(c.Long, columns)
+			c.SetUsageTemplate(strings.ReplaceAll(c.UsageTemplate(), "FlagUsages", fmt.Sprintf("FlagUsagesWrapped %d", columns)))
+		}
+		help(c, args)
+	})
+}
+
+// leastColumns is the width below which a terminal doesn't know its own.
+const leastColumns = 40
+
+// columnsOfTerminal is the width of a terminal, 0 if w is none.
+func columnsOfTerminal(w io.Writer) int {
+	f, ok := w.(*os.File)
+	if !ok {
+		return 0
+	}
+	columns, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return columns
+}
+
+// filled breaks the lines of paragraphs anew. Indented lines, such as those of tables, stay.
+func filled(text string, columns int) string {
+	var out strings.Builder
+	at := 0 // column
+	for line := range strings.SplitSeq(text, "\n") {
+		if line == "" || strings.HasPrefix(line, " ") {
+			if at > 0 {
+				out.WriteByte('\n')
+			}
+			out.WriteString(line + "\n")
+			at = 0
+			continue
+		}
+		for _, word := range strings.Fields(line) {
+			length := len([]rune(word))
+			switch {
+			case at > 0 && at+1+length > columns:
+				out.WriteByte('\n')
+				at = 0
+			case at > 0:
+				out.WriteByte(' ')
+				at++
+			}
+			out.WriteString(word)
+			at += length
+		}
+	}
+	return strings.TrimRight(out.String(), "\n")
+}
+
+// progress prints how far a long command is, in a format with a number of frames, to a terminal only. done removes the line; the next show prints it
+// again.
+func progress(w io.Writer, format string) (show func(frames int), done func()) {
+	if !isTerminal(w) {
+		return nil, func() {}
+	}
+	shown := false
+	show = func(frames int) {
+		shown = true
+		fmt.Fprintf(w, "\r"+format, frames)
+	}
+	return show, func() {
+		if shown {
+			shown = false
+			fmt.Fprint(w, "\r\x1b[K")
+		}
+	}
+}
+
+// behind is a writer to what may be the same terminal as the line of progress: done removes that before each write.
+type behind struct {
+	io.Writer
+	done func()
+}
+
+func (b behind) Write(text []byte) (int, error) {
+	b.done()
+	return b.Writer.Write(text)
 }

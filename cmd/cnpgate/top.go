@@ -2,20 +2,22 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math"
-	"net/url"
+	"net/netip"
 	"os"
-	"os/signal"
+	"strconv"
+	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"github.com/cnpgate/cnpgate/control/api"
+	"github.com/cnpgate/cnpgate/control/report"
 )
 
 type topFlags struct {
@@ -42,10 +44,7 @@ senders react. In a pipe it prints each time below the one before; --count 1 pri
   REACTION     change of the flow's rate since its first notification in its latest episode; "-": not known
 
 In a terminal these keys act at once: p, u, s, f show ports, queues, senders, flows; r, d, n, a sort by rate, queue depth, notifications, name; q quits. On a
-display of less than 120 columns long addresses are cut at the front. -o json prints one object per line.
-
-` + showSocket,
-		Args: noArguments,
+display of less than 120 columns long addresses are cut at the front. -o json prints one object per line.`,
 		RunE: func(c *cobra.Command, _ []string) error { return f.top(c) },
 	}
 	wordFlag(c, &f.by, "by", "", "what to show", topKinds...)
@@ -56,22 +55,19 @@ display of less than 120 columns long addresses are cut at the front. -o json pr
 	c.Flags().Uint32VarP(&f.limit, "limit", "n", 0, "print at most this many rows; 0: as many as fit, in a pipe 20")
 	c.Flags().Uint32Var(&f.count, "count", 0, "end after this many looks; 0: don't")
 	outputFlag(c, &f.output)
-	f.addSocket(c)
-	return c
+	return f.ofGateway(c)
 }
 
 func (f *topFlags) top(c *cobra.Command) error {
 	if f.interval < leastWatch || f.interval > api.MaxInterval {
 		return fmt.Errorf("--interval is %v, expected %v to %v", f.interval, leastWatch, api.MaxInterval)
 	}
-	socket, err := f.where(c)
-	if err != nil {
-		return err
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM)
-	defer stop()
+	return f.ask(c, func(ctx context.Context, client *api.Client) error { return f.run(ctx, c, client) })
+}
+
+func (f *topFlags) run(ctx context.Context, c *cobra.Command, client *api.Client) error {
 	looks := make(chan look)
-	go f.look(ctx, api.NewClient(socket), looks)
+	go f.look(ctx, client, looks)
 	first := <-looks // an error belongs below the command line, not on a screen that vanishes
 	if first.err != nil {
 		if ctx.Err() != nil {
@@ -114,29 +110,26 @@ func (f *topFlags) look(ctx context.Context, client *api.Client, to chan<- look)
 
 // read takes the interval, for which the gateway measures rates, except the first time.
 func (f *topFlags) read(ctx context.Context, client *api.Client, first bool) (r *reading, err error) {
-	r = &reading{}
 	values := f.filter.values()
 	if !first {
-		values = withInterval(values, f.interval)
+		values.Set("interval", f.interval.String())
 	}
-	if r.flows, err = client.Flows(ctx, values); err != nil {
+	flows, err := api.Get[api.FlowsBody](ctx, client, api.Path(api.FlowsPath, values))
+	if err != nil {
 		return nil, err
 	}
-	if r.counters, err = client.Counters(ctx, api.CountersPath); err != nil {
+	r = &reading{flows: flows.Flows}
+	if r.counters, err = api.Get[report.Counters](ctx, client, api.CountersPath); err != nil {
 		return nil, err
 	}
 	r.at = time.Now()
-	if r.episodes, err = client.Episodes(ctx); err != nil {
+	episodes, err := api.Get[api.Episodes](ctx, client, api.EpisodesPath)
+	if err != nil {
 		return nil, err
 	}
-	h, err := client.Health(ctx)
-	r.problems = h.Problems
+	h, err := api.Get[api.Health](ctx, client, api.HealthPath)
+	r.episodes, r.problems = episodes.Episodes, h.Problems
 	return r, err
-}
-
-func withInterval(values url.Values, interval time.Duration) url.Values {
-	values.Set("interval", interval.String())
-	return values
 }
 
 // follow shows each reading until the context ends, the user quits, or there were enough.
@@ -214,4 +207,101 @@ func (f *topFlags) show(to io.Writer, s *screen, v *topView) error {
 		return err
 	}
 	return s.draw(text.String())
+}
+
+// topSorts and topKinds are the words of top's flags.
+var (
+	topSorts = []string{"rate", "queue", "notified", "name"}
+	topKinds = []string{"port", "queue", "sender", "flow"}
+)
+
+// narrowAddress is the longest address that is printed whole on a narrow display.
+const narrowAddress = 15
+
+// print prints a view: a line about the gateway, its ports, and the rows of one kind, at most so many. On a narrow display long addresses are cut at the front.
+func (v *topView) print(to io.Writer, kind string, most int, narrow bool) error {
+	suppressed := strconv.FormatUint(v.Suppressed, 10) + "/s"
+	if v.Top != "" {
+		suppressed += " (" + v.Top + ")"
+	}
+	fmt.Fprintf(to, "%s  %s  notified %d/s  suppressed %s\n\n", v.Gateway, v.Time.Local().Format(time.TimeOnly), v.Notified, suppressed)
+	header, rows := v.rows(kind, narrow)
+	if kind != "port" {
+		h, r := v.rows("port", narrow)
+		if err := printRows(to, h, r); err != nil {
+			return err
+		}
+		fmt.Fprintln(to)
+	}
+	err := printRows(to, header, rows[:min(most, len(rows))])
+	if err == nil && len(rows) > most {
+		_, err = fmt.Fprintf(to, "and %d others\n", len(rows)-most)
+	}
+	return err
+}
+
+// rows are the header and the cells of one kind.
+func (v *topView) rows(kind string, narrow bool) (header string, rows [][]string) {
+	number := func(n uint64) string { return strconv.FormatUint(n, 10) }
+	address := func(a netip.Addr) string {
+		text := a.String()
+		if narrow && len(text) > narrowAddress {
+			text = "~" + text[len(text)-narrowAddress+1:]
+		}
+		return text
+	}
+	switch kind {
+	case "port":
+		header = "PORT\tROLE\tRX\tTX\tLOAD\tQUEUE\tNOTIFIED/S\tMARKED/S\tDROPPED/S\tPROBLEM"
+		for _, p := range v.Ports {
+			rows = append(rows, []string{p.Name, p.Role, report.Rate(p.RX), report.Rate(p.TX), percent(p.TX, p.Rate), report.Size(p.Queued), number(p.Notified), number(p.Marked),
+				number(p.Dropped), cmp.Or(p.Problem, "-")})
+		}
+	case "queue":
+		header = "PORT\tCLASS\tQUEUE\tFULL\tPEAK\tCAPACITY\tNOTIFIED\tSLOWED"
+		for _, q := range v.Queues {
+			rows = append(rows, []string{q.Port, q.Class, report.Size(q.Queued), percent(q.Queued, q.Capacity), report.Size(q.Peak), report.Size(q.Capacity), number(q.Notified),
+				part(q.Slowed, q.Senders)})
+		}
+	case "sender":
+		header = "SOURCE\tVLAN\tFLOWS\tRATE\tQUEUED\tNOTIFIED/S\tMARKED/S\tSLOWED"
+		for _, s := range v.Senders {
+			rows = append(rows, []string{address(s.Source), s.Place, strconv.Itoa(s.Flows), report.Rate(s.Rate), report.Size(s.Queued), number(s.Notified), number(s.Marked),
+				part(s.Slowed, s.Reacting)})
+		}
+	default:
+		header = "SOURCE\tDESTINATION\tQP\tVLAN\tRATE\tQUEUED\tNOTIFIED/S\tREACTION"
+		for _, f := range v.Flows {
+			reaction := "-"
+			if f.Reaction != nil {
+				reaction = fmt.Sprintf("%+d%%", *f.Reaction)
+			}
+			rows = append(rows, []string{address(f.Source), address(f.Destination), number(uint64(f.DestinationQP)), f.Place, report.Rate(f.Rate), report.Size(f.Queued), number(f.Notified), reaction})
+		}
+	}
+	return header, rows
+}
+
+func percent(n, of uint64) string {
+	if of == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f%%", 100*float64(n)/float64(of))
+}
+
+// part is n of all, "-" of none.
+func part(n, all int) string {
+	if all == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%d/%d", n, all)
+}
+
+func printRows(to io.Writer, header string, rows [][]string) error {
+	w := table{tabwriter.NewWriter(to, 0, 0, 1, ' ', 0)}
+	fmt.Fprintln(w, header)
+	for _, cells := range rows {
+		w.line(cells)
+	}
+	return w.Flush()
 }

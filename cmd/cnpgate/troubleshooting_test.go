@@ -76,7 +76,7 @@ func TestTroubleshooting(t *testing.T) {
 		t.Fatal("no notification is recorded")
 	}
 	var table strings.Builder
-	if err := printNotifications(&table, []report.Notification{report.MakeNotification(cfg, 0, &last[0], false)}); err != nil {
+	if err := printNotifications(&table, &api.Notifications{Notifications: []report.Notification{report.MakeNotification(cfg, 0, &last[0], false)}}); err != nil {
 		t.Fatal(err)
 	}
 	page.example(t, "$ cnpgate show notifications ", table.String())

@@ -210,6 +210,18 @@ func hosts(text string) (netip.Prefix, error) {
 	return p, err
 }
 
+// prefixes reads the prefixes that a flag is given.
+func prefixes(flag string, texts []string) ([]netip.Prefix, error) {
+	out := make([]netip.Prefix, len(texts))
+	for i, text := range texts {
+		var err error
+		if out[i], err = config.ParsePrefix(text); err != nil {
+			return nil, fmt.Errorf("%s: %w", flag, err)
+		}
+	}
+	return out, nil
+}
+
 // wordFlag adds a flag that takes one of some words, which the shell completes.
 func wordFlag(c *cobra.Command, value *string, name, short, usage string, words ...string) {
 	check := func(text string) error { return config.CheckWord(text, words) }

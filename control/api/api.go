@@ -12,7 +12,6 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/cnpgate/cnpgate/control/advertise"
@@ -34,18 +33,12 @@ const (
 
 // Server serves one gateway's API.
 type Server struct {
-	plane *dataplane.Dataplane
-	ports []string
-	turns []chan struct{} // by worker: the request that may ask it for flows holds the one token
-	// The request that measures rates holds the one token, and waits with wait. Its client may take ratesTime to read the answer.
-	sampling  chan struct{}
-	wait      func(context.Context, time.Duration) error
-	ratesTime time.Duration
-
+	plane    *dataplane.Dataplane
+	state    state
+	flows    flows
+	history  history
 	hints    *hints
-	mark     atomic.Pointer[mark]
 	sockets  sockets
-	gateway  Gateway
 	document []byte // OpenAPI
 	log      zerolog.Logger
 	http     http.Server
@@ -82,15 +75,17 @@ type Gateway interface {
 
 // Open makes a server, which Move has to give a socket. Each request is logged at the level debug.
 func Open(c *config.Config, plane *dataplane.Dataplane, gateway Gateway, logger zerolog.Logger) (*Server, error) {
-	s := &Server{
-		plane: plane, gateway: gateway, log: logger, hints: newHints(func() *pairing.QPMap { return plane.Policy().QPMap }), sampling: make(chan struct{}, 1), wait: pause,
-		ratesTime: ratesTime,
-	}
+	var ports []string
 	for i := range c.Ports {
-		s.ports = append(s.ports, c.Ports[i].Name)
+		ports = append(ports, c.Ports[i].Name)
+	}
+	s := &Server{
+		plane: plane, log: logger, hints: newHints(func() *pairing.QPMap { return plane.Policy().QPMap }),
+		state: state{gateway: gateway, ports: ports}, history: history{plane, gateway, ports},
+		flows: flows{plane: plane, gateway: gateway, ports: ports, sampling: make(chan struct{}, 1), wait: pause, ratesTime: ratesTime},
 	}
 	for range plane.Workers() {
-		s.turns = append(s.turns, make(chan struct{}, 1))
+		s.flows.turns = append(s.flows.turns, make(chan struct{}, 1))
 	}
 	operations := s.operations()
 	var err error

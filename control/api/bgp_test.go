@@ -19,8 +19,8 @@ func TestBGP(t *testing.T) {
 		Running: true, AS: 65001, RouterID: "192.0.2.9", Announced: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}, PrefixesLearned: 2,
 		Peers: []advertise.Peer{{Address: "192.0.2.10", AS: 65002, State: "established", Uptime: 7, Announced: 1, Received: 3, Learned: 2, Ignored: map[string]int{"malformed": 1}}},
 	}
-	read, err := NewClient(g.path).BGP(t.Context())
-	if err != nil || !reflect.DeepEqual(read, g.bgp) {
+	read, err := Get[advertise.Status](t.Context(), NewClient(g.path), BGPPath)
+	if err != nil || !reflect.DeepEqual(*read, g.bgp) {
 		t.Errorf("%+v, %v", read, err)
 	}
 }

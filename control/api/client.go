@@ -16,8 +16,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/cnpgate/cnpgate/control/report"
 )
 
 // DefaultSocket is the gateway's socket in the examples and packages.
@@ -81,44 +79,57 @@ func (c *Client) ask(ctx context.Context, method, path string, body any) (io.Rea
 	return nil, fmt.Errorf("the gateway at %s: %s", c.socket, refusal.Error)
 }
 
-// FlowsWith is the path of the flows that parameters of the request select.
-func FlowsWith(parameters url.Values) string {
-	if len(parameters) == 0 {
-		return FlowsPath
+// Path is a path with a query.
+func Path(path string, query url.Values) string {
+	if len(query) == 0 {
+		return path
 	}
-	return FlowsPath + "?" + parameters.Encode()
+	return path + "?" + query.Encode()
 }
 
-// Flows reads the flows that parameters of the request select.
-func (c *Client) Flows(ctx context.Context, parameters url.Values) ([]Flow, error) {
-	var answer flowsBody
-	err := c.read(ctx, http.MethodGet, FlowsWith(parameters), nil, &answer)
-	return answer.Flows, err
+// Get reads the answer to GET of a path as an A, the type that the operation of this path answers with.
+func Get[A any](ctx context.Context, c *Client, path string) (*A, error) {
+	return Do[A](ctx, c, http.MethodGet, path, nil)
 }
 
-// Health reads whether all ports forward.
-func (c *Client) Health(ctx context.Context) (*Health, error) {
-	answer := &Health{}
-	return answer, c.read(ctx, http.MethodGet, HealthPath, nil, answer)
+// Do makes a request, with a body as JSON unless that is nil, and reads the answer as an A. After an error, the answer is empty or a part.
+func Do[A any](ctx context.Context, c *Client, method, path string, body any) (*A, error) {
+	answer := new(A)
+	text, err := c.ask(ctx, method, path, body)
+	if err != nil {
+		return answer, err
+	}
+	defer text.Close()
+	if err := json.NewDecoder(text).Decode(answer); err != nil {
+		return answer, fmt.Errorf("the answer of the gateway at %s: %w; try again", c.socket, err)
+	}
+	return answer, nil
 }
 
-// Counters reads the counters of all ports: path is CountersPath or CountersSinceMark.
-func (c *Client) Counters(ctx context.Context, path string) (*report.Counters, error) {
-	answer := &report.Counters{}
-	return answer, c.read(ctx, http.MethodGet, path, nil, answer)
-}
-
-// read reads a whole answer.
-func (c *Client) read(ctx context.Context, method, path string, content, answer any) error {
-	body, err := c.ask(ctx, method, path, content)
+// Stream reads the lines of an answer, each an L, as the gateway writes them. It calls begun once the gateway has begun, then each for each line. It returns
+// when the context or the gateway ends, or with the error of begun or each.
+func Stream[L any](ctx context.Context, c *Client, path string, begun func() error, each func(*L) error) error {
+	body, err := c.JSON(ctx, path)
 	if err != nil {
 		return err
 	}
 	defer body.Close()
-	if err := json.NewDecoder(body).Decode(answer); err != nil {
-		return fmt.Errorf("the answer of the gateway at %s: %w; try again", c.socket, err)
+	if err := begun(); err != nil {
+		return err
 	}
-	return nil
+	for lines := json.NewDecoder(body); ; {
+		var line L
+		switch err := lines.Decode(&line); {
+		case err == nil:
+		case ctx.Err() != nil, errors.Is(err, io.EOF):
+			return nil
+		default:
+			return fmt.Errorf("the gateway at %s: %w; what came before that is complete", c.socket, err)
+		}
+		if err := each(&line); err != nil {
+			return err
+		}
+	}
 }
 
 // explain turns a failure to connect into an error that says what it means and what to do.

@@ -32,7 +32,7 @@ func TestClientOfAnotherServer(t *testing.T) {
 		server := http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { c.answer(w) })}
 		served := make(chan error)
 		go func() { served <- server.Serve(l) }()
-		_, err = NewClient(l.Addr().String()).Flows(t.Context(), nil)
+		_, err = Get[FlowsBody](t.Context(), NewClient(l.Addr().String()), FlowsPath)
 		if (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v, want %q", err, c.want)
 		}

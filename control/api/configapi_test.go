@@ -21,7 +21,7 @@ import (
 func TestConfig(t *testing.T) {
 	g := newGate(t, 1)
 	g.run(0)
-	c, err := NewClient(g.path).Running(context.Background())
+	c, err := Get[Config](context.Background(), NewClient(g.path), ConfigPath)
 	if err != nil || c.Text != gateConfig+g.path+"\"}\n" || c.File != "gate.yaml" || !filepath.IsAbs(c.Path) || filepath.Base(c.Path) != c.File || c.ConfigHash != g.config.File.Hash() {
 		t.Errorf("%+v, %v", c, err)
 	}
@@ -55,7 +55,7 @@ func TestReload(t *testing.T) {
 		{nil, errors.New("out of order"), 500, []string{"out of order"}},
 	} {
 		changes, failure = c.changes, c.err
-		status, _, body := g.ask(t, http.MethodPost, reloadPath, "")
+		status, _, body := g.ask(t, http.MethodPost, ReloadPath, "")
 		var text strings.Builder
 		text.WriteString(body)
 		if status != 200 {
@@ -75,8 +75,8 @@ func TestReload(t *testing.T) {
 			t.Errorf("client: %+v, %v", r, err)
 		}
 	}
-	g.want(t, http.MethodGet, reloadPath, "", 405, "expected POST")
-	g.want(t, http.MethodPost, reloadPath+"?file=x", "", 400, "no parameter")
+	g.want(t, http.MethodGet, ReloadPath, "", 405, "expected POST")
+	g.want(t, http.MethodPost, ReloadPath+"?file=x", "", 400, "no parameter")
 	failure = nil
 	for _, r := range []ReloadRequest{{DryRun: true}, {Confirm: time.Minute}} {
 		if _, err := client.Reload(t.Context(), r); err != nil || got != r {
@@ -87,7 +87,7 @@ func TestReload(t *testing.T) {
 		"dry_run=maybe": "expected true or false", "confirm=5": "expected a time from 1s to 24h", "confirm=1ms": "expected a time from 1s to 24h", "confirm=25h": "expected a time from 1s to 24h",
 		"confirm=1m&dry_run=true": "expected one of them",
 	} {
-		g.want(t, http.MethodPost, reloadPath+"?"+query, "", 400, want)
+		g.want(t, http.MethodPost, ReloadPath+"?"+query, "", 400, want)
 	}
 }
 
@@ -96,15 +96,15 @@ func TestConfirm(t *testing.T) {
 	g := newGate(t, 1)
 	g.run(0)
 	client := NewClient(g.path)
-	if r, err := client.Confirm(t.Context()); err != nil || !slices.Equal(r.Changes, []string{"kept"}) {
+	if r, err := Do[Reloaded](t.Context(), client, http.MethodPost, ConfirmPath, nil); err != nil || !slices.Equal(r.Changes, []string{"kept"}) {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if r, err := client.Revert(t.Context()); err != nil || !slices.Equal(r.Changes, []string{"back"}) {
+	if r, err := Do[Reloaded](t.Context(), client, http.MethodPost, RevertPath, nil); err != nil || !slices.Equal(r.Changes, []string{"back"}) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	g.refusal = Conflict{errors.New("none waits")}
-	g.want(t, http.MethodPost, confirmPath, "", 409, "none waits")
-	g.want(t, http.MethodPost, revertPath, "", 409, "none waits")
+	g.want(t, http.MethodPost, ConfirmPath, "", 409, "none waits")
+	g.want(t, http.MethodPost, RevertPath, "", 409, "none waits")
 }
 
 // TestModeAndDrain: they are read and set, and mistakes change nothing.
@@ -112,22 +112,22 @@ func TestModeAndDrain(t *testing.T) {
 	g := newGate(t, 1)
 	g.run(0)
 	client := NewClient(g.path)
-	if m, err := client.SetMode(t.Context(), "wan", "observe"); err != nil || !slices.Equal(m.Ports, []PortMode{{"dc", "send", "send"}, {"wan", "observe", "send"}}) {
+	if m, err := Do[Modes](t.Context(), client, http.MethodPut, ModePath, ModeRequest{Mode: "observe", Port: "wan"}); err != nil || !slices.Equal(m.Ports, []PortMode{{"dc", "send", "send"}, {"wan", "observe", "send"}}) {
 		t.Errorf("%+v, %v", m, err)
 	}
 	for body, want := range map[string]string{
 		`{"mode":"notify"}`: "expected send or observe", `{"mode":"observe","port":"lan"}`: "expected dc, wan", `{"port":"wan"}`: "expected send or observe", `[]`: "not an object",
 	} {
-		g.want(t, http.MethodPut, modePath, body, 400, want)
+		g.want(t, http.MethodPut, ModePath, body, 400, want)
 	}
-	if m, err := client.Modes(t.Context()); err != nil || m.Ports[1].Mode != "observe" {
+	if m, err := Get[Modes](t.Context(), client, ModePath); err != nil || m.Ports[1].Mode != "observe" {
 		t.Errorf("%+v, %v", m, err)
 	}
 	g.refusal = errors.New("a mirror port")
-	g.want(t, http.MethodPut, modePath, `{"mode":"send"}`, 409, "a mirror port")
+	g.want(t, http.MethodPut, ModePath, `{"mode":"send"}`, 409, "a mirror port")
 	for _, on := range []bool{true, false} {
-		d, err := client.Drain(t.Context(), on)
-		again, againErr := client.Drained(t.Context())
+		d, err := Do[Drain](t.Context(), client, map[bool]string{true: http.MethodPut, false: http.MethodDelete}[on], DrainPath, nil)
+		again, againErr := Get[Drain](t.Context(), client, DrainPath)
 		if err != nil || againErr != nil || d.Draining != on || again.Draining != on || d.Safe != on {
 			t.Errorf("%+v, %v; then %+v, %v", d, err, again, againErr)
 		}
@@ -152,7 +152,7 @@ func TestMove(t *testing.T) {
 	if r, err := NewClient(g.path).Reload(t.Context(), ReloadRequest{}); err != nil || len(r.Changes) != 1 {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if _, err := NewClient(g.path).Health(t.Context()); err == nil || !strings.Contains(err.Error(), "no socket at") {
+	if _, err := Get[Health](t.Context(), NewClient(g.path), HealthPath); err == nil || !strings.Contains(err.Error(), "no socket at") {
 		t.Errorf("the old socket: %v", err)
 	}
 	body, err := NewClient(elsewhere).JSON(t.Context(), HintsPath)
@@ -164,7 +164,7 @@ func TestMove(t *testing.T) {
 		t.Errorf("%s, %v", text, err)
 	}
 	g.server.Move(nil)
-	if _, err := NewClient(elsewhere).Health(t.Context()); err == nil {
+	if _, err := Get[Health](t.Context(), NewClient(elsewhere), HealthPath); err == nil {
 		t.Error("a server without a socket answers")
 	}
 }

@@ -23,7 +23,7 @@ func TestCounters(t *testing.T) {
 		t.Errorf("%s", text)
 	}
 	g.want(t, http.MethodGet, CountersPath+"?port=dc", "", 400, "no parameter")
-	read, err := NewClient(g.path).Counters(context.Background(), CountersPath)
+	read, err := Get[report.Counters](context.Background(), NewClient(g.path), CountersPath)
 	if err != nil || read.Gateway != c.Gateway || read.Counters.Sum(telemetry.ReceivedPackets) != received {
 		t.Errorf("%+v, %v", read, err)
 	}

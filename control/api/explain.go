@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -65,61 +64,39 @@ type known struct {
 	standing dataplane.Standing
 }
 
-func parseQuestion(values map[string]string) (*question, error) {
-	q := &question{}
-	for key, to := range map[string]*netip.Addr{"source_ip": &q.from, "destination_ip": &q.to} {
-		a, err := netip.ParseAddr(values[key])
-		if err != nil || a.Zone() != "" {
-			return nil, failed(http.StatusBadRequest, "%s is %.50q; expected an address, such as 10.1.0.1", key, values[key])
-		}
-		*to = a.Unmap()
+// explanation answers why a sender is or isn't notified.
+func (s *flows) explanation(r *request) (any, error) {
+	q := &question{r.host("source_ip"), r.host("destination_ip"), r.qp("qp")}
+	if r.err == nil && q.from.Is4() != q.to.Is4() {
+		r.err = failed(http.StatusBadRequest, "source_ip and destination_ip are %v and %v; expected two addresses of one IP version", q.from, q.to)
 	}
-	if q.from.Is4() != q.to.Is4() {
-		return nil, failed(http.StatusBadRequest, "source_ip and destination_ip are %v and %v; expected two addresses of one IP version", q.from, q.to)
+	if r.err != nil {
+		return nil, r.err
 	}
-	if text, given := values["qp"]; given {
-		var err error
-		if q.qp, err = parseQP("qp", text); err != nil {
-			return nil, err
-		}
-	}
-	return q, nil
-}
-
-// getExplanation answers why a sender is or isn't notified.
-func (s *Server) getExplanation(w http.ResponseWriter, r *http.Request, values map[string]string) error {
-	q, err := parseQuestion(values)
+	before, err := s.between(r, q)
 	if err != nil {
-		return err
-	}
-	before, err := s.between(w, r, q)
-	if err != nil {
-		return err
+		return nil, err
 	}
 	var rates rates
 	for i := range before {
 		rates.note(before[i].worker, &before[i].flow)
 	}
 	if s.wait(r.Context(), explainedTime) != nil {
-		return failed(http.StatusServiceUnavailable, "the gateway is stopping")
+		return nil, failed(http.StatusServiceUnavailable, "the gateway is stopping")
 	}
-	all, err := s.between(w, r, q)
+	all, err := s.between(r, q)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	answer(w, http.StatusOK, s.explain(q, all, rates))
-	return nil
+	return s.explain(q, all, rates), nil
 }
 
 // between asks the workers for the flows between two hosts, in both directions.
-func (s *Server) between(w http.ResponseWriter, r *http.Request, q *question) (all []known, err error) {
-	snapshot := &dataplane.Snapshot{
-		Flows:   make([]dataplane.FlowRecord, 0, flowsAtOnce),
-		Between: &dataplane.Between{A: packet.AddrFrom(q.from), B: packet.AddrFrom(q.to), Standings: make([]dataplane.Standing, 0, flowsAtOnce)},
-	}
-	err = s.eachOf(w, r, time.Time{}, snapshot, func(worker int, flows []dataplane.FlowRecord) (bool, error) {
+func (s *flows) between(r *request, q *question) (all []known, err error) {
+	between := &dataplane.Between{A: packet.AddrFrom(q.from), B: packet.AddrFrom(q.to), Standings: make([]dataplane.Standing, 0, flowsAtOnce)}
+	err = s.each(r, time.Time{}, &dataplane.Snapshot{Between: between}, func(worker int, flows []dataplane.FlowRecord) (bool, error) {
 		for i := range flows {
-			all = append(all, known{worker, flows[i], snapshot.Between.Standings[i]})
+			all = append(all, known{worker, flows[i], between.Standings[i]})
 		}
 		return true, nil
 	})
@@ -127,7 +104,7 @@ func (s *Server) between(w http.ResponseWriter, r *http.Request, q *question) (a
 }
 
 // explain answers a question from what the workers say.
-func (s *Server) explain(q *question, all []known, rates rates) *Explanation {
+func (s *flows) explain(q *question, all []known, rates rates) *Explanation {
 	c, out := s.gateway.Config(), &Explanation{Flows: []ExplainedFlow{}}
 	var asked []*known
 	for i := range all {
@@ -169,7 +146,7 @@ func returns(of *known, all []known) (n int) {
 }
 
 // unknown is the gate at which a sender without a flow fails.
-func (s *Server) unknown(c *config.Config, q *question, all []known) report.Gate {
+func (s *flows) unknown(c *config.Config, q *question, all []known) report.Gate {
 	g := report.Gate{Name: "flow", State: report.Stops, Text: fmt.Sprintf("no packet from %v to %v has come in the last %gs", q.from, q.to, time.Duration(c.Dataplane.Aging).Seconds())}
 	var qps []string
 	for i := range all {
@@ -200,7 +177,7 @@ func (s *Server) unknown(c *config.Config, q *question, all []known) report.Gate
 type latest struct{ sent, held *dataplane.NotificationRecord }
 
 // lastOf finds the last notification about each flow, and the last one that was suppressed, as far as the workers keep them.
-func (s *Server) lastOf(flows []*known) map[*known]latest {
+func (s *flows) lastOf(flows []*known) map[*known]latest {
 	found := map[*known]latest{}
 	for worker := range s.plane.Workers() {
 		by := map[flowtable.Key]*known{}
@@ -212,38 +189,21 @@ func (s *Server) lastOf(flows []*known) map[*known]latest {
 		if len(by) == 0 {
 			continue
 		}
-		w := s.plane.Worker(worker)
-		eachRecord(records{w.Notifications, w.NotificationsRecorded}, func(r *dataplane.NotificationRecord) {
-			if k := by[r.Key]; k != nil && r.Flow == k.flow.Flow {
-				found[k] = latest{r, found[k].held}
-			}
-		})
-		eachRecord(records{w.SuppressedNotifications, w.SuppressedRecorded}, func(r *dataplane.NotificationRecord) {
-			if k := by[r.Key]; k != nil && r.Flow == k.flow.Flow {
-				found[k] = latest{found[k].sent, r}
-			}
-		})
-	}
-	return found
-}
-
-// eachRecord calls do with a worker's records, the oldest first.
-func eachRecord(list records, do func(*dataplane.NotificationRecord)) {
-	for at, end := uint64(0), list.written(); at < end; {
-		piece := make([]dataplane.NotificationRecord, recordsAtOnce)
-		var n int
-		n, at = list.read(at, piece)
-		for i := range piece[:n] {
-			do(&piece[i])
+		for _, suppressed := range []bool{false, true} {
+			_, _ = recordsOf(s.plane.Worker(worker), suppressed).each(0, func(r *dataplane.NotificationRecord, _ uint64) error {
+				if r == nil || by[r.Key] == nil || r.Flow != by[r.Key].flow.Flow {
+					return nil
+				}
+				about := found[by[r.Key]]
+				if suppressed {
+					about.held = r
+				} else {
+					about.sent = r
+				}
+				found[by[r.Key]] = about
+				return nil
+			})
 		}
 	}
-}
-
-// ExplainQuery is the path of the question why a sender is or isn't notified about its flows to a receiver. qp is of either end, "" for all.
-func ExplainQuery(source, destination netip.Addr, qp string) string {
-	v := url.Values{"source_ip": {source.String()}, "destination_ip": {destination.String()}}
-	if qp != "" {
-		v.Set("qp", qp)
-	}
-	return explainPath + "?" + v.Encode()
+	return found
 }

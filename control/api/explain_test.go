@@ -16,14 +16,14 @@ import (
 func asking(t *testing.T, workers int) *gate {
 	t.Helper()
 	g := newGate(t, workers)
-	g.server.wait = func(context.Context, time.Duration) error { return nil }
+	g.server.flows.wait = func(context.Context, time.Duration) error { return nil }
 	return g
 }
 
 // explained is the answer to a question.
 func (g *gate) explained(t *testing.T, query string) (e Explanation) {
 	t.Helper()
-	status, _, text := g.ask(t, http.MethodGet, explainPath+query, "")
+	status, _, text := g.ask(t, http.MethodGet, ExplainPath+query, "")
 	if err := json.Unmarshal([]byte(text), &e); err != nil || status != http.StatusOK {
 		t.Fatalf("status %d, %s: %v", status, text, err)
 	}
@@ -97,16 +97,16 @@ func TestExplainUnknown(t *testing.T) {
 			t.Errorf("%s: %+v", query, e)
 		}
 	}
-	g.want(t, http.MethodGet, explainPath+"?source_ip=10.1.0.1", "", 400, `destination_ip is \"\"; expected an address, such as 10.1.0.1`)
-	g.want(t, http.MethodGet, explainPath+"?source_ip=10.1.0.1&destination_ip=10.9.0.0/24", "", 400, `destination_ip is \"10.9.0.0/24\"`)
-	g.want(t, http.MethodGet, explainPath+"?source_ip=10.1.0.1&destination_ip=fd00::1", "", 400, "expected two addresses of one IP version")
-	g.want(t, http.MethodGet, explainPath+"?source_ip=10.1.0.1&destination_ip=10.9.0.9&qp=x", "", 400, `qp is \"x\"; expected a QP`)
+	g.want(t, http.MethodGet, ExplainPath+"?source_ip=10.1.0.1", "", 400, `destination_ip is \"\"; expected an address, such as 10.1.0.1`)
+	g.want(t, http.MethodGet, ExplainPath+"?source_ip=10.1.0.1&destination_ip=10.9.0.0/24", "", 400, `destination_ip is \"10.9.0.0/24\"`)
+	g.want(t, http.MethodGet, ExplainPath+"?source_ip=10.1.0.1&destination_ip=fd00::1", "", 400, "expected two addresses of one IP version")
+	g.want(t, http.MethodGet, ExplainPath+"?source_ip=10.1.0.1&destination_ip=10.9.0.9&qp=x", "", 400, `qp is \"x\"; expected a QP`)
 }
 
 // TestExplainFullTable: flows that the full table has refused, as all the others in it have packets of the same burst.
 func TestExplainFullTable(t *testing.T) {
 	g := newGateFor(t, 1, 1)
-	g.server.wait = func(context.Context, time.Duration) error { return nil }
+	g.server.flows.wait = func(context.Context, time.Duration) error { return nil }
 	for i := range uint32(32) {
 		g.InjectAt(t, 0, 0, testkit.RoCE{Src: "10.1.0.1", Dst: "10.9.0.8", DestQP: 2 + i}.Frame())
 	}

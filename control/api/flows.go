@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/cnpgate/cnpgate/control/report"
@@ -30,30 +32,102 @@ type Flow struct {
 	RateBPS     *uint64 `json:"rate_bps,omitempty"`     // of its frames without FCS; nil where it wasn't measured
 }
 
-type flowsBody struct {
+// FlowsBody is the answer to GET /v1/flows.
+type FlowsBody struct {
 	Flows []Flow `json:"flows"`
 	More  bool   `json:"more" doc:"Whether limit left out some flows."`
 }
 
-// getFlows writes the flows that a filter selects.
-func (s *Server) getFlows(w http.ResponseWriter, r *http.Request, parameters map[string]string) error {
-	f, err := parseFilter(parameters)
-	if err != nil {
-		return err
+// MinInterval and MaxInterval bound the time for which rates are measured.
+const (
+	MinInterval = 10 * time.Millisecond
+	MaxInterval = 5 * time.Second
+)
+
+const maxLimit = 1<<32 - 1 // of flows
+
+// flows answers what concerns flows, which the workers copy.
+type flows struct {
+	plane   *dataplane.Dataplane
+	gateway Gateway
+	ports   []string
+	turns   []chan struct{} // by worker: the request that may ask it for flows holds the one token
+	// The request that measures rates holds the one token, and waits with wait. Its client may take ratesTime to read the answer.
+	sampling  chan struct{}
+	wait      func(context.Context, time.Duration) error
+	ratesTime time.Duration
+}
+
+// ends are the ends of flows that a request selects.
+type ends struct {
+	source, destination     netip.Prefix // not valid: all
+	sourceQP, destinationQP *uint32      // nil: all
+}
+
+func readEnds(r *request) ends {
+	return ends{r.hosts("source_ip"), r.hosts("destination_ip"), r.qp("source_qp"), r.qp("destination_qp")}
+}
+
+func (e *ends) want(k *flowtable.Key, known pairing.Answer) bool {
+	return (e.destinationQP == nil || *e.destinationQP == k.DestQP) &&
+		(e.sourceQP == nil || known.State() == pairing.Confirmed && known.SourceQP() == *e.sourceQP) &&
+		(!e.source.IsValid() || e.source.Contains(k.Src.Netip())) && (!e.destination.IsValid() || e.destination.Contains(k.Dst.Netip()))
+}
+
+// filter selects flows. A parameter that is not given selects all.
+type filter struct {
+	ends
+	state, evidence string
+	limit           uint64        // 0: none
+	interval        time.Duration // for which rates are measured; 0: don't measure
+}
+
+func readFilter(r *request) (*filter, error) {
+	f := &filter{
+		ends: readEnds(r), state: r.word("qp_state", QPStates), evidence: r.word("qp_evidence", QPEvidences),
+		limit:    r.number("limit", maxLimit, "a number from 1 to %d, or no limit"),
+		interval: r.time("interval", MinInterval, MaxInterval, "such as 1s, or no interval"),
 	}
-	out := s.newFlowWriter(w, "flows", f.limit, f.wants)
+	return f, r.err
+}
+
+// wants reports whether the filter selects a flow.
+func (f *filter) wants(c *dataplane.FlowRecord) bool {
+	v := &c.View
+	return (f.state == "" || f.state == v.State().String()) && (f.evidence == "" || f.evidence == v.Evidence().String()) && f.want(&c.Key, v.Answer)
+}
+
+// list writes the flows that a filter selects.
+func (s *flows) list(r *request) (any, error) {
+	f, err := readFilter(r)
+	if err != nil {
+		return nil, err
+	}
+	out := newFlowWriter(r, "flows", f.limit, f.wants)
 	out.describe = func(worker int, c *dataplane.FlowRecord) any {
 		return makeFlow(s.ports[c.Key.Port], c, out.rates.of(worker, c))
 	}
 	if f.interval > 0 {
-		leave, err := s.sample(w, r, f, &out.rates)
+		leave, err := s.sample(r, f, &out.rates)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		defer leave()
 		out.end = time.Now().Add(s.ratesTime)
 	}
-	return s.list(w, r, out)
+	return nil, s.write(r, out)
+}
+
+// pairs writes the pairs of all workers, as list does with flows.
+func (s *flows) pairs(r *request) (any, error) {
+	f, err := readFilter(r)
+	if err != nil {
+		return nil, err
+	}
+	wants := func(c *dataplane.FlowRecord) bool { return c.View.State() != pairing.Unknown && f.wants(c) }
+	out := newFlowWriter(r, "pairs", f.limit, wants)
+	out.describe = func(_ int, c *dataplane.FlowRecord) any { return makePair(s.ports[c.Key.Port], c) }
+	return nil, s.write(r, out)
 }
 
 // makeFlow describes a flow, whose rate is nil where it was not measured.
@@ -66,31 +140,68 @@ func makeFlow(port string, c *dataplane.FlowRecord, rate *uint64) Flow {
 	return f
 }
 
-// list writes the flows that out selects, worker by worker, in the order of their places in the table, which don't change. It reads and writes some at
-// a time, so that a million flows don't need memory for a million.
-func (s *Server) list(w http.ResponseWriter, r *http.Request, out *flowWriter) error {
-	if err := s.eachFlow(w, r, out.end, out.write); err != nil {
-		return out.fail(err)
+// Pair is a sender's QP and the receiver's QP that it is connected to, as seen in one flow.
+type Pair struct {
+	Port          string     `json:"port" doc:"The port at which the flow arrives."`
+	VLAN          []uint16   `json:"vlan,omitempty" doc:"VID of each VLAN tag, the outer one first."`
+	VLANProtocol  []string   `json:"vlan_protocol,omitempty" doc:"TPID of each VLAN tag; left out where all are 0x8100."`
+	Tunnel        string     `json:"tunnel,omitempty" doc:"Kind of tunnel that the flow is in."`
+	TunnelID      uint32     `json:"tunnel_id,omitempty" doc:"Identifier of the tunnel: VXLAN Network Identifier, GRE key, bottom MPLS label."`
+	SourceIP      netip.Addr `json:"source_ip"`
+	SourceQP      *uint32    `json:"source_qp" doc:"QP of the sender; null unless it is confirmed."`
+	CandidateQP   *uint32    `json:"candidate_qp" doc:"QP that may be the sender's; null if the QP is confirmed. No notification names it."`
+	DestinationIP netip.Addr `json:"destination_ip"`
+	DestinationQP uint32     `json:"destination_qp"`
+	QPState       string     `json:"qp_state" enum:"candidate,confirmed"`
+	QPEvidence    *string    `json:"qp_evidence" doc:"How the source QP was found."`
+	QPAge         *int64     `json:"qp_age_ns" doc:"Time in nanoseconds for which the pair has had this state and evidence; null if no packet has arrived since they changed."`
+	QPConflicts   uint32     `json:"qp_contradictions" doc:"How often the pair was withdrawn because packets contradicted it."`
+	Ended         string     `json:"ended,omitempty" doc:"Why the connection has ended."`
+}
+
+// PairsBody is the answer to GET /v1/pairs.
+type PairsBody struct {
+	Pairs []Pair `json:"pairs"`
+	More  bool   `json:"more" doc:"Whether limit left out some pairs."`
+}
+
+// makePair describes the pair of a flow whose source QP is confirmed or a candidate.
+func makePair(port string, r *dataplane.FlowRecord) Pair {
+	f := report.MakeFlow(r)
+	p := Pair{
+		Port: port, VLAN: f.VLAN, VLANProtocol: f.VLANProtocol, Tunnel: f.Tunnel, TunnelID: f.TunnelID, SourceIP: f.SourceIP, SourceQP: f.SourceQP, DestinationIP: f.DestinationIP,
+		DestinationQP: f.DestinationQP, QPState: f.QPState, QPEvidence: f.QPEvidence, QPConflicts: f.QPConflicts, Ended: f.Ended,
 	}
-	if err := out.close(); err != nil {
+	if qp := r.View.SourceQP(); f.SourceQP == nil && qp != 0 {
+		p.CandidateQP = &qp
+	}
+	if r.View.Since != 0 {
+		age := r.At - r.View.Since
+		p.QPAge = &age
+	}
+	return p
+}
+
+// write writes the flows that out selects, worker by worker, in the order of their places in the table, which don't change. It reads and writes some at
+// a time, so that a million flows don't need memory for a million.
+func (s *flows) write(r *request, out *flowWriter) error {
+	err := s.each(r, out.end, &dataplane.Snapshot{}, out.write)
+	if err == nil {
+		err = out.close()
+	}
+	if err != nil {
 		return out.fail(err)
 	}
 	return nil
 }
 
-// eachFlow calls do with the flows of all workers, some at a time, until do needs no more. end is as in keepGoing.
-func (s *Server) eachFlow(w http.ResponseWriter, r *http.Request, end time.Time, do func(worker int, flows []dataplane.FlowRecord) (more bool, err error)) error {
-	return s.eachOf(w, r, end, &dataplane.Snapshot{Flows: make([]dataplane.FlowRecord, 0, flowsAtOnce)}, do)
-}
-
-// eachOf is eachFlow for what a snapshot asks for.
-func (s *Server) eachOf(w http.ResponseWriter, r *http.Request, end time.Time, snapshot *dataplane.Snapshot,
-	do func(worker int, flows []dataplane.FlowRecord) (more bool, err error),
-) error {
+// each calls do with what a snapshot asks for of the flows of all workers, some at a time, until do needs no more. end is as in keepGoing.
+func (s *flows) each(r *request, end time.Time, snapshot *dataplane.Snapshot, do func(worker int, flows []dataplane.FlowRecord) (more bool, err error)) error {
+	snapshot.Flows = make([]dataplane.FlowRecord, 0, flowsAtOnce)
 	for worker := range s.turns {
 		snapshot.At = flowtable.None
 		for snapshot.End = false; !snapshot.End; {
-			keepGoing(w, end)
+			r.keepGoing(end)
 			if err := s.fill(r.Context(), worker, snapshot); err != nil {
 				return err
 			}
@@ -104,7 +215,7 @@ func (s *Server) eachOf(w http.ResponseWriter, r *http.Request, end time.Time, s
 
 // fill makes a worker copy the next flows. It polls until the worker is done: the worker doesn't signal that, as it must not wait for
 // another goroutine.
-func (s *Server) fill(ctx context.Context, worker int, snapshot *dataplane.Snapshot) error {
+func (s *flows) fill(ctx context.Context, worker int, snapshot *dataplane.Snapshot) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	tooLate := func() error {
@@ -149,14 +260,16 @@ type flowWriter struct {
 	begun    bool
 }
 
-func (s *Server) newFlowWriter(w http.ResponseWriter, name string, limit uint64, wants func(*dataplane.FlowRecord) bool) *flowWriter {
-	return &flowWriter{w: w, to: bufio.NewWriterSize(w, 64<<10), name: name, limit: limit, wants: wants}
+func newFlowWriter(r *request, name string, limit uint64, wants func(*dataplane.FlowRecord) bool) *flowWriter {
+	return &flowWriter{w: r.to, to: bufio.NewWriterSize(r.to, 64<<10), name: name, limit: limit, wants: wants}
 }
 
 // write adds those of a worker's flows that the filter selects, and reports whether it takes more.
 func (o *flowWriter) write(worker int, flows []dataplane.FlowRecord) (more bool, err error) {
-	if err := o.begin(); err != nil {
-		return false, err
+	if !o.begun {
+		o.begun = true
+		o.w.Header().Set("Content-Type", jsonType)
+		_, err = o.to.WriteString(`{"` + o.name + `":[`)
 	}
 	for i := range flows {
 		c := &flows[i]
@@ -165,51 +278,27 @@ func (o *flowWriter) write(worker int, flows []dataplane.FlowRecord) (more bool,
 		}
 		if o.limit > 0 && o.n == o.limit {
 			o.more = true
-			return false, nil
+			return false, err
 		}
-		if err := o.add(worker, c); err != nil {
+		b, failure := json.Marshal(o.describe(worker, c))
+		if failure != nil {
+			return false, failure
+		}
+		separator := ",\n"
+		if o.n == 0 {
+			separator = "\n"
+		}
+		o.n++
+		_, _ = o.to.WriteString(separator) // the next write has the error of this one
+		if _, err = o.to.Write(b); err != nil {
 			return false, err
 		}
 	}
-	return true, nil
-}
-
-func (o *flowWriter) add(worker int, c *dataplane.FlowRecord) error {
-	b, err := json.Marshal(o.describe(worker, c))
-	if err != nil {
-		return err
-	}
-	separator := ",\n"
-	if o.n == 0 {
-		separator = "\n"
-	}
-	o.n++
-	if _, err := o.to.WriteString(separator); err != nil {
-		return err
-	}
-	_, err = o.to.Write(b)
-	return err
-}
-
-// begin writes the text before the first flow.
-func (o *flowWriter) begin() error {
-	if o.begun {
-		return nil
-	}
-	o.begun = true
-	o.w.Header().Set("Content-Type", jsonType)
-	_, err := o.to.WriteString(`{"` + o.name + `":[`)
-	return err
+	return true, err
 }
 
 func (o *flowWriter) close() error {
-	text := "\n],\"more\":false}\n"
-	if o.more {
-		text = "\n],\"more\":true}\n"
-	}
-	if _, err := o.to.WriteString(text); err != nil {
-		return err
-	}
+	_, _ = fmt.Fprintf(o.to, "\n],\"more\":%t}\n", o.more) // Flush returns the error
 	return o.to.Flush()
 }
 

@@ -91,13 +91,13 @@ func TestManyFlows(t *testing.T) {
 	results := make(chan error)
 	for range 4 {
 		go func() {
-			all, err := NewClient(g.path).Flows(t.Context(), nil)
+			all, err := Get[FlowsBody](t.Context(), NewClient(g.path), FlowsPath)
 			seen := map[uint32]bool{}
-			for _, f := range all {
+			for _, f := range all.Flows {
 				seen[f.DestinationQP] = true
 			}
-			if err == nil && (len(all) != flows || len(seen) != flows) {
-				err = fmt.Errorf("%d flows, %d of them different, want %d", len(all), len(seen), flows)
+			if err == nil && (len(all.Flows) != flows || len(seen) != flows) {
+				err = fmt.Errorf("%d flows, %d of them different, want %d", len(all.Flows), len(seen), flows)
 			}
 			results <- err
 		}()
@@ -121,10 +121,10 @@ func TestStopWhileFlowsAreRead(t *testing.T) {
 		g.run(c.running...)
 		answer := make(chan error)
 		go func() {
-			_, err := NewClient(g.path).Flows(context.Background(), nil)
+			_, err := Get[FlowsBody](context.Background(), NewClient(g.path), FlowsPath)
 			answer <- err
 		}()
-		for len(g.server.turns[c.waits]) == 0 {
+		for len(g.server.flows.turns[c.waits]) == 0 {
 			runtime.Gosched()
 		}
 		g.cancel()
@@ -140,24 +140,24 @@ func TestClientIsGone(t *testing.T) {
 	ctx, hangUp := context.WithCancel(t.Context())
 	answer := make(chan error)
 	go func() {
-		_, err := NewClient(g.path).Flows(ctx, nil)
+		_, err := Get[FlowsBody](ctx, NewClient(g.path), FlowsPath)
 		answer <- err
 	}()
-	for len(g.server.turns[0]) == 0 {
+	for len(g.server.flows.turns[0]) == 0 {
 		runtime.Gosched()
 	}
 	hangUp()
 	if err := <-answer; err == nil {
 		t.Error("no error")
 	}
-	for len(g.server.turns[0]) != 0 {
+	for len(g.server.flows.turns[0]) != 0 {
 		runtime.Gosched()
 	}
 	go func() {
-		_, err := NewClient(g.path).Flows(t.Context(), nil)
+		_, err := Get[FlowsBody](t.Context(), NewClient(g.path), FlowsPath)
 		answer <- err
 	}()
-	for len(g.server.turns[0]) == 0 { // the next one waits for the worker, not for the one that is gone
+	for len(g.server.flows.turns[0]) == 0 { // the next one waits for the worker, not for the one that is gone
 		select {
 		case err := <-answer:
 			t.Fatal(err)
@@ -179,8 +179,8 @@ func TestPairs(t *testing.T) {
 	g.Advance(2_500_000_000)
 	g.see(t, 0, 0, static, testkit.RoCE{Src: "10.1.0.2", Dst: "10.9.0.9", DestQP: 7, SourceQP: 8, Opcode: packet.UDSendOnly})
 	g.run(0)
-	pairs, err := NewClient(g.path).Pairs(t.Context())
-	if err != nil || len(pairs) != 2 {
+	pairs, err := Get[PairsBody](t.Context(), NewClient(g.path), PairsPath)
+	if err != nil || len(pairs.Pairs) != 2 {
 		t.Fatalf("%+v, %v", pairs, err)
 	}
 	for i, want := range []struct {
@@ -188,7 +188,7 @@ func TestPairs(t *testing.T) {
 		qp               uint32
 		age              float64
 	}{{"10.1.0.1", "static", 50, 2.5}, {"10.1.0.2", "deth", 8, 0}} {
-		p := &pairs[i]
+		p := &pairs.Pairs[i]
 		if p.SourceIP.String() != want.source || *p.SourceQP != want.qp || p.CandidateQP != nil || *p.QPEvidence != want.evidence || p.QPState != "confirmed" ||
 			float64(*p.QPAge)/1e9 < want.age || float64(*p.QPAge)/1e9 > want.age+0.1 {
 			t.Errorf("%+v, age %v; want %+v", p, *p.QPAge, want)

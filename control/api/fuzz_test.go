@@ -40,7 +40,7 @@ func FuzzAPI(f *testing.F) {
 			return // net/http refuses such a method itself
 		}
 		r.URL = &url.URL{Scheme: "http", Host: "localhost", Path: path, RawQuery: query}
-		if path == streamPath { // it ends with the request's context
+		if path == StreamPath { // it ends with the request's context
 			ctx, cancel := context.WithCancel(r.Context())
 			cancel()
 			r = r.WithContext(ctx)
@@ -51,7 +51,7 @@ func FuzzAPI(f *testing.F) {
 		if w.Code >= 500 && !(w.Code == http.StatusInsufficientStorage && path == HintsPath) {
 			t.Errorf("%q %q %q %q: %d %s", method, path, query, body, w.Code, answer)
 		}
-		if path == streamPath && w.Code == http.StatusOK {
+		if path == StreamPath && w.Code == http.StatusOK {
 			return // lines, which the checker does not read
 		}
 		if err := breach(method, r.URL.RequestURI(), body, w.Code, w.Header(), answer); err != nil {

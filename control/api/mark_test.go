@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 	"github.com/cnpgate/cnpgate/telemetry"
 )
@@ -16,7 +17,7 @@ func TestMark(t *testing.T) {
 	g.want(t, http.MethodGet, CountersSinceMark, "", 409, "no counters are marked since the gateway started; mark them: cnpgate mark, or POST /v1/mark")
 	g.want(t, http.MethodGet, CountersPath+"?since=boot", "", 400, `since is \"boot\"; expected mark`)
 	client := NewClient(g.path)
-	m, err := client.Mark(t.Context())
+	m, err := Do[Mark](t.Context(), client, http.MethodPost, MarkPath, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +25,7 @@ func TestMark(t *testing.T) {
 		for range more {
 			g.see(t, 0, 0, frame)
 		}
-		c, err := client.Counters(t.Context(), CountersSinceMark)
+		c, err := Get[report.Counters](t.Context(), client, CountersSinceMark)
 		if err != nil || c.Mark == nil || !c.Mark.Equal(m.Time) {
 			t.Fatalf("%+v, %v", c, err)
 		}
@@ -37,7 +38,7 @@ func TestMark(t *testing.T) {
 			t.Errorf("%d flows, want 1", got)
 		}
 	}
-	if c, err := client.Counters(t.Context(), CountersPath); err != nil || c.Mark != nil || c.Counters.Sum(telemetry.ReceivedPackets) != 5 {
+	if c, err := Get[report.Counters](t.Context(), client, CountersPath); err != nil || c.Mark != nil || c.Counters.Sum(telemetry.ReceivedPackets) != 5 {
 		t.Errorf("without a mark: %+v, %v", c, err)
 	}
 }

@@ -90,7 +90,7 @@ func TestNotifications(t *testing.T) {
 	} {
 		g.want(t, http.MethodGet, NotificationsPath+query, "", 400, want)
 	}
-	g.want(t, http.MethodGet, streamPath+"?limit=1", "", 400, "no parameter")
+	g.want(t, http.MethodGet, StreamPath+"?limit=1", "", 400, "no parameter")
 }
 
 // TestNotificationSaysWhy: the members of one notification, and what a capture would say of it.
@@ -98,11 +98,11 @@ func TestNotificationSaysWhy(t *testing.T) {
 	g := newGate(t, 1)
 	g.notifies(t)
 	g.see(t, 0, 0, longHaulData)
-	all, err := NewClient(g.path).Notifications(t.Context(), url.Values{"frames": {"true"}})
-	if err != nil || len(all) != 1 {
-		t.Fatalf("%+v, %v", all, err)
+	all, err := Get[Notifications](t.Context(), NewClient(g.path), Path(NotificationsPath, url.Values{"frames": {"true"}}))
+	if err != nil || len(all.Notifications) != 1 {
+		t.Fatalf("%+v, %v", all.Notifications, err)
 	}
-	n := all[0]
+	n := all.Notifications[0]
 	if n.SourceQP == nil || *n.SourceQP != 50 || *n.QPEvidence != "static" || n.Trigger != "depth" || n.Threshold != 1 || n.DepthBytes != 500 ||
 		n.FlowQueued != 500 || n.FlowBytes != 500 || n.Action != "pause" || n.Port != "wan" || n.SentBy != "dc" || n.Length != len(n.Frame) {
 		t.Errorf("%+v", n)
@@ -138,12 +138,12 @@ func TestNotificationNamesTheProxy(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.see(t, 0, 0, longHaulData)
-	all, err := NewClient(g.path).Notifications(t.Context(), url.Values{"frames": {"true"}, "kind": {"proxy-notification"}})
-	if err != nil || len(all) != 1 {
-		t.Fatalf("%+v, %v", all, err)
+	all, err := Get[Notifications](t.Context(), NewClient(g.path), Path(NotificationsPath, url.Values{"frames": {"true"}, "kind": {"proxy-notification"}}))
+	if err != nil || len(all.Notifications) != 1 {
+		t.Fatalf("%+v, %v", all.Notifications, err)
 	}
 	const whole = 14 + 20 + 8 + 16 + 486 // the data packet's 500 bytes, without its Ethernet header
-	if n := all[0]; n.Proxy != "192.0.2.9" || n.SourceIP.String() != "10.1.0.1" || n.Length != whole || len(n.Frame) != whole ||
+	if n := all.Notifications[0]; n.Proxy != "192.0.2.9" || n.SourceIP.String() != "10.1.0.1" || n.Length != whole || len(n.Frame) != whole ||
 		!strings.Contains(n.Comment(), "; to the sender's proxy 192.0.2.9. Flow 10.1.0.1 to 10.9.0.9") {
 		t.Errorf("%+v\n%s", n, n.Comment())
 	}
@@ -170,7 +170,7 @@ func TestStream(t *testing.T) {
 		g.see(t, 0, 0, standardData)
 		return nil
 	}
-	err := client.Stream(t.Context(), nil, send, func(s *Streamed) error {
+	err := Stream(t.Context(), client, StreamPath, send, func(s *Streamed) error {
 		lost += s.Lost
 		if s.Notification == nil {
 			return nil
@@ -190,10 +190,10 @@ func TestStream(t *testing.T) {
 		}
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	if err := client.Stream(ctx, nil, func() error { stop(); return nil }, nil); err != nil {
+	if err := Stream[Streamed](ctx, client, StreamPath, func() error { stop(); return nil }, nil); err != nil {
 		t.Errorf("after the client's end: %v", err)
 	}
-	if err := client.Stream(t.Context(), nil, func() error { g.cancel(); return nil }, nil); err != nil {
+	if err := Stream[Streamed](t.Context(), client, StreamPath, func() error { g.cancel(); return nil }, nil); err != nil {
 		t.Errorf("after the gateway's end: %v", err)
 	}
 }
@@ -207,7 +207,7 @@ func TestStreamLoses(t *testing.T) {
 		g.see(t, 0, 0, longHaulData)
 	}
 	var text strings.Builder
-	next, err := g.server.streamWorker(json.NewEncoder(&text), g.config, 0, 7, &notificationFilter{})
+	next, err := g.server.history.streamWorker(json.NewEncoder(&text), g.config, 0, 7, &notificationFilter{})
 	lines := strings.Split(strings.TrimSpace(text.String()), "\n")
 	var first Streamed
 	if e := json.Unmarshal([]byte(lines[0]), &first); e != nil || err != nil || next != many || len(lines) != 1+keeps || first.Lost != many-keeps-7 {

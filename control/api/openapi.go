@@ -80,10 +80,10 @@ func (o *operation) describe(registry huma.Registry) *huma.Operation {
 	return d
 }
 
-func (s *Server) getDocument(w http.ResponseWriter, _ *http.Request, _ map[string]string) error {
-	w.Header().Set("Content-Type", jsonType)
-	_, _ = w.Write(s.document) // the client may have disconnected
-	return nil
+func (s *Server) serveDocument(r *request) (any, error) {
+	r.to.Header().Set("Content-Type", jsonType)
+	_, _ = r.to.Write(s.document) // the client may have disconnected
+	return nil, nil
 }
 
 // describeMembers adds the common descriptions to members without one of their own.

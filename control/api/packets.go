@@ -1,12 +1,9 @@
 package api
 
 import (
-	"context"
+	"cmp"
 	"encoding/json"
 	"net/http"
-	"net/netip"
-	"net/url"
-	"strconv"
 	"time"
 
 	"github.com/cnpgate/cnpgate/control/report"
@@ -28,83 +25,37 @@ type StreamedPacket struct {
 	Lost   uint64         `json:"lost,omitempty" doc:"Packets that were left out, because of the rate or because too many were waiting."`
 }
 
-func parseTrace(values map[string]string) (*dataplane.Trace, error) {
-	t, rate := &dataplane.Trace{AnyQP: true}, uint64(defaultPackets)
-	for key, text := range values {
-		var err error
-		switch key {
-		case "source_ip":
-			t.Source, err = packetHost(key, text)
-		case "destination_ip":
-			t.Destination, err = packetHost(key, text)
-		case "destination_qp":
-			var qp *uint32
-			if qp, err = parseQP(key, text); err == nil {
-				t.DestQP, t.AnyQP = *qp, false
-			}
-		case "rate":
-			if rate, err = strconv.ParseUint(text, 10, 64); err != nil || rate < 1 || rate > MostPackets {
-				err = failed(http.StatusBadRequest, "rate is %.50q; expected a number of packets a second from 1 to %d", text, MostPackets)
-			}
-		case "decisions":
-			if t.Decisions, err = strconv.ParseBool(text); err != nil {
-				err = failed(http.StatusBadRequest, "decisions is %.50q; expected true or false", text)
-			}
-		}
-		if err != nil {
-			return nil, err
-		}
+func readTrace(r *request) (*dataplane.Trace, error) {
+	rate := r.number("rate", MostPackets, "a number of packets a second from 1 to %d")
+	t := &dataplane.Trace{AnyQP: true, Decisions: r.truth("decisions"), Rate: ratelimit.PerSecond(cmp.Or(rate, defaultPackets))}
+	if qp := r.qp("destination_qp"); qp != nil {
+		t.DestQP, t.AnyQP = *qp, false
 	}
 	for _, key := range []string{"source_ip", "destination_ip"} {
-		if _, given := values[key]; !given {
-			return nil, failed(http.StatusBadRequest, "%s is missing; expected an address, such as %s=10.1.0.1", key, key)
+		if _, given := r.parameters[key]; !given && r.err == nil {
+			r.err = failed(http.StatusBadRequest, "%s is missing; expected an address, such as %s=10.1.0.1", key, key)
 		}
 	}
-	t.Rate = ratelimit.PerSecond(rate)
-	return t, nil
+	t.Source, t.Destination = packet.AddrFrom(r.host("source_ip")), packet.AddrFrom(r.host("destination_ip"))
+	return t, r.err
 }
 
-func packetHost(key, text string) (packet.Addr, error) {
-	a, err := netip.ParseAddr(text)
-	if err != nil || a.Zone() != "" {
-		return packet.Addr{}, failed(http.StatusBadRequest, "%s is %.50q; expected an address", key, text)
-	}
-	return packet.AddrFrom(a.Unmap()), nil
-}
-
-// streamPackets writes a flow's packets as they pass, from now on, one object per line, until the client disconnects or the gateway stops.
-func (s *Server) streamPackets(w http.ResponseWriter, r *http.Request, parameters map[string]string) error {
-	t, err := parseTrace(parameters)
+// streamPackets writes a flow's packets as they pass, from now on.
+func (s *history) streamPackets(r *request) (any, error) {
+	t, err := readTrace(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if !s.plane.StartTrace(t) {
-		return failed(http.StatusConflict, "another client captures packets; the gateway has one such capture at a time: end that one, or wait for its end")
+		return nil, failed(http.StatusConflict, "another client captures packets; the gateway has one such capture at a time: end that one, or wait for its end")
 	}
 	defer s.plane.EndTrace(t)
-	w.Header().Set("Content-Type", linesType)
-	w.WriteHeader(http.StatusOK)
-	tick := time.NewTicker(packetPause)
-	defer tick.Stop()
-	out := json.NewEncoder(w)
-	for flush := http.NewResponseController(w).Flush; ; {
-		if err := flush(); err != nil {
-			return nil // the client has disconnected
-		}
-		select {
-		case <-r.Context().Done():
-			return nil
-		case <-tick.C:
-		}
-		keepGoing(w, time.Time{})
-		if s.writePackets(out, t) != nil {
-			return nil
-		}
-	}
+	r.stream(packetPause, func(out *json.Encoder) error { return s.writePackets(out, t) })
+	return nil, nil
 }
 
 // writePackets writes what the workers have recorded.
-func (s *Server) writePackets(out *json.Encoder, t *dataplane.Trace) error {
+func (s *history) writePackets(out *json.Encoder, t *dataplane.Trace) error {
 	if lost := t.TakeSkipped(); lost > 0 {
 		if err := out.Encode(StreamedPacket{Lost: lost}); err != nil {
 			return err
@@ -124,10 +75,4 @@ func (s *Server) writePackets(out *json.Encoder, t *dataplane.Trace) error {
 		}
 	}
 	return nil
-}
-
-// Packets reads a flow's packets as they pass, from now on. The selection has the parameters of the request. It calls begun once the gateway has begun,
-// then each for each line. It returns when the context or the gateway ends, or with the error of begun or each.
-func (c *Client) Packets(ctx context.Context, selection url.Values, begun func() error, each func(*StreamedPacket) error) error {
-	return stream(ctx, c, packetsPath+"?"+selection.Encode(), begun, each)
 }

@@ -19,8 +19,8 @@ func TestPackets(t *testing.T) {
 			selection.Set("decisions", decisions)
 		}
 		packets, lost := 0, uint64(0)
-		err := client.Packets(t.Context(), selection, func() error {
-			g.want(t, http.MethodGet, packetsPath+"?source_ip=10.1.0.1&destination_ip=10.9.0.9", "", 409, "one such capture at a time")
+		err := Stream(t.Context(), client, Path(PacketsPath, selection), func() error {
+			g.want(t, http.MethodGet, PacketsPath+"?source_ip=10.1.0.1&destination_ip=10.9.0.9", "", 409, "one such capture at a time")
 			for range 70 {
 				g.see(t, 0, 0, testkit.RoCE{Src: "10.1.0.1", Dst: "10.9.0.9", DestQP: 100}, testkit.RoCE{Src: "10.1.0.1", Dst: "10.9.0.9", DestQP: 101})
 			}
@@ -50,6 +50,6 @@ func TestPackets(t *testing.T) {
 		"source_ip=10.1.0.1&destination_ip=10.9.0.9&rate=10000":  "expected a number of packets a second from 1 to 5000",
 		"source_ip=10.1.0.1&destination_ip=10.9.0.9&decisions=2": "expected true or false", "destination_qp=x": "destination_qp",
 	} {
-		g.want(t, http.MethodGet, packetsPath+"?"+query, "", 400, want)
+		g.want(t, http.MethodGet, PacketsPath+"?"+query, "", 400, want)
 	}
 }

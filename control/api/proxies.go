@@ -2,7 +2,6 @@ package api
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"net/http"
 	"net/netip"
@@ -18,21 +17,22 @@ type Proxy struct {
 	Origin string       `json:"origin" doc:"Where the entry comes from: static, which is the configuration, or the protocol that learned it, such as bgp."`
 }
 
-type proxiesBody struct {
+// ProxiesBody is the answer to GET /v1/proxies.
+type ProxiesBody struct {
 	Proxies []Proxy `json:"proxies"`
 }
 
 // proxiesAtOnce are encoded within one deadline.
 const proxiesAtOnce = 4096
 
-// getProxies writes the proxies in force, in the order of their prefixes, an entry a line. It needs memory for one at a time.
-func (s *Server) getProxies(w http.ResponseWriter, _ *http.Request, _ map[string]string) error {
-	w.Header().Set("Content-Type", jsonType)
-	to := bufio.NewWriterSize(w, 64<<10)
-	if err := writeProxies(to, s.plane.Policy().Proxies.Entries(), func() { keepGoing(w, time.Time{}) }); err != nil {
+// proxies writes the proxies in force, in the order of their prefixes, an entry a line. It needs memory for one at a time.
+func (s *flows) proxies(r *request) (any, error) {
+	r.to.Header().Set("Content-Type", jsonType)
+	to := bufio.NewWriterSize(r.to, 64<<10)
+	if err := writeProxies(to, s.plane.Policy().Proxies.Entries(), func() { r.keepGoing(time.Time{}) }); err != nil {
 		panic(http.ErrAbortHandler) // so that the client doesn't take a part for the whole answer
 	}
-	return nil
+	return nil, nil
 }
 
 // writeProxies writes the answer, and calls pause from time to time.
@@ -55,11 +55,4 @@ func writeProxies(to *bufio.Writer, entries []proxy.Sender, pause func()) error 
 	}
 	_, _ = to.WriteString("\n]}\n")
 	return to.Flush()
-}
-
-// Proxies reads all proxies.
-func (c *Client) Proxies(ctx context.Context) ([]Proxy, error) {
-	answer := proxiesBody{}
-	err := c.read(ctx, http.MethodGet, ProxiesPath, nil, &answer)
-	return answer.Proxies, err
 }

@@ -33,9 +33,9 @@ func TestProxies(t *testing.T) {
 	g.want(t, http.MethodGet, ProxiesPath+"?limit=1", "", 400, "no parameter")
 	const many = 2*proxiesAtOnce + 1
 	g.Plane.SetProxies(senders(t, "static", many))
-	all, err := NewClient(g.path).Proxies(t.Context())
-	if err != nil || len(all) != many || all[many-1].Prefix != netip.MustParsePrefix("10.0.32.0/32") || all[0].Origin != "static" {
-		t.Errorf("%d proxies, %v", len(all), err)
+	all, err := Get[ProxiesBody](t.Context(), NewClient(g.path), ProxiesPath)
+	if err != nil || len(all.Proxies) != many || all.Proxies[many-1].Prefix != netip.MustParsePrefix("10.0.32.0/32") || all.Proxies[0].Origin != "static" {
+		t.Errorf("%d proxies, %v", len(all.Proxies), err)
 	}
 }
 

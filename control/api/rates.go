@@ -49,7 +49,7 @@ const ratesTime = time.Minute
 
 // sample notes the flows that a filter selects, and waits for the filter's interval. As this takes 24 bytes per flow, only one request does it at a time,
 // until leave.
-func (s *Server) sample(w http.ResponseWriter, r *http.Request, f *filter, rates *rates) (leave func(), err error) {
+func (s *flows) sample(r *request, f *filter, rates *rates) (leave func(), err error) {
 	ctx, cancel := context.WithTimeout(r.Context(), answerTime)
 	defer cancel()
 	select {
@@ -58,7 +58,7 @@ func (s *Server) sample(w http.ResponseWriter, r *http.Request, f *filter, rates
 		return nil, failed(http.StatusServiceUnavailable, "another request is measuring rates; try again, or leave out interval")
 	}
 	leave = func() { <-s.sampling }
-	err = s.eachFlow(w, r, time.Time{}, func(worker int, flows []dataplane.FlowRecord) (bool, error) {
+	err = s.each(r, time.Time{}, &dataplane.Snapshot{}, func(worker int, flows []dataplane.FlowRecord) (bool, error) {
 		for i := range flows {
 			if f.wants(&flows[i]) {
 				rates.note(worker, &flows[i])
@@ -67,7 +67,7 @@ func (s *Server) sample(w http.ResponseWriter, r *http.Request, f *filter, rates
 		return true, nil
 	})
 	if err == nil {
-		keepGoing(w, time.Time{})
+		r.keepGoing(time.Time{})
 		if s.wait(r.Context(), f.interval) != nil {
 			err = failed(http.StatusServiceUnavailable, "the gateway is stopping")
 		}

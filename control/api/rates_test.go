@@ -57,7 +57,7 @@ func measured(t *testing.T, meanwhile func(g *gate)) *gate {
 	t.Helper()
 	g := newGate(t, 1)
 	asked := make(chan func())
-	g.server.wait = func(context.Context, time.Duration) error {
+	g.server.flows.wait = func(context.Context, time.Duration) error {
 		done := make(chan struct{})
 		asked <- func() { meanwhile(g); close(done) }
 		<-done
@@ -86,23 +86,23 @@ func TestFlowRates(t *testing.T) {
 		g.see(t, 0, 0, testkit.RoCE{Src: "10.1.0.1", Dst: "10.9.0.9", DestQP: 100}, testkit.RoCE{Src: "10.1.0.2", Dst: "10.9.0.9", DestQP: 100})
 		g.Advance(1e9 - (g.Now - start))
 	})
-	flows, err := NewClient(g.path).Flows(t.Context(), url.Values{"interval": {"1s"}})
-	if err != nil || len(flows) != 2 {
-		t.Fatalf("%d flows, %v", len(flows), err)
+	flows, err := Get[FlowsBody](t.Context(), NewClient(g.path), Path(FlowsPath, url.Values{"interval": {"1s"}}))
+	if err != nil || len(flows.Flows) != 2 {
+		t.Fatalf("%d flows, %v", len(flows.Flows), err)
 	}
-	if rate := flows[0].RateBPS; rate == nil || *rate != 500*8 {
+	if rate := flows.Flows[0].RateBPS; rate == nil || *rate != 500*8 {
 		t.Errorf("the rate is %v, want 500 bytes in a second", rate)
 	}
-	if flows[1].RateBPS != nil {
-		t.Errorf("a flow that has begun meanwhile has the rate %d", *flows[1].RateBPS)
+	if flows.Flows[1].RateBPS != nil {
+		t.Errorf("a flow that has begun meanwhile has the rate %d", *flows.Flows[1].RateBPS)
 	}
-	for _, f := range flows {
+	for _, f := range flows.Flows {
 		if f.AgeNS < 0.99e9 || f.AgeNS > 1e9 {
 			t.Errorf("from %v: the last packet was %d ns ago, want nearly a second", f.SourceIP, f.AgeNS)
 		}
 	}
-	flows, err = NewClient(g.path).Flows(t.Context(), nil)
-	if err != nil || len(flows) != 2 || flows[0].RateBPS != nil {
+	flows, err = Get[FlowsBody](t.Context(), NewClient(g.path), FlowsPath)
+	if err != nil || len(flows.Flows) != 2 || flows.Flows[0].RateBPS != nil {
 		t.Errorf("without an interval: %+v, %v", flows, err)
 	}
 	for _, interval := range []string{"0", "9ms", "5001ms", "-1s", "1", "x", ""} {
@@ -113,18 +113,18 @@ func TestFlowRates(t *testing.T) {
 // TestRatesEnd: a request that fails while it waits lets the next one measure.
 func TestRatesEnd(t *testing.T) {
 	g := measured(t, func(*gate) {})
-	wait := g.server.wait
-	g.server.wait = func(context.Context, time.Duration) error { return errors.New("ended") }
+	wait := g.server.flows.wait
+	g.server.flows.wait = func(context.Context, time.Duration) error { return errors.New("ended") }
 	g.want(t, http.MethodGet, FlowsPath+"?interval=1s", "", http.StatusServiceUnavailable, "the gateway is stopping")
-	g.server.wait = wait
+	g.server.flows.wait = wait
 	g.want(t, http.MethodGet, FlowsPath+"?interval=1s", "", http.StatusOK, `"age_ns"`)
 }
 
 // TestSlowReaderOfRates: a client that doesn't read its answer keeps others from measuring for a bounded time.
 func TestSlowReaderOfRates(t *testing.T) {
 	g := newGate(t, 1)
-	g.server.ratesTime = 2 * time.Second // less than the next request waits
-	for i := range uint32(3000) {        // an answer that no buffer of the connection holds
+	g.server.flows.ratesTime = 2 * time.Second // less than the next request waits
+	for i := range uint32(3000) {              // an answer that no buffer of the connection holds
 		g.see(t, 0, 0, testkit.RoCE{Src: "10.1.0.1", Dst: "10.9.0.8", DestQP: 2 + i})
 	}
 	g.run(0)
@@ -136,7 +136,7 @@ func TestSlowReaderOfRates(t *testing.T) {
 	if _, err := io.WriteString(slow, "GET "+FlowsPath+"?interval=10ms HTTP/1.1\r\nHost: gate\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
-	for len(g.server.sampling) == 0 {
+	for len(g.server.flows.sampling) == 0 {
 		runtime.Gosched()
 	}
 	g.want(t, http.MethodGet, FlowsPath+"?interval=10ms&limit=1", "", http.StatusOK, `"more":true`)

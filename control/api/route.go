@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -34,12 +33,17 @@ func (s *Server) handler(operations []operation) http.Handler {
 	for i := range operations {
 		o := &operations[i]
 		mux.HandleFunc(o.method+" "+o.path, func(w http.ResponseWriter, r *http.Request) {
-			parameters, err := o.query(r)
+			parameters, err := o.readQuery(r)
+			var body any
 			if err == nil {
-				err = o.act(w, r, parameters)
+				body, err = o.act(&request{Request: r, to: w, parameters: parameters})
 			}
 			if err != nil {
 				answerError(w, err)
+			} else if with, ok := body.(reply); ok {
+				answer(w, with.status, with.body)
+			} else if body != nil {
+				answer(w, http.StatusOK, body)
 			}
 		})
 	}
@@ -59,6 +63,12 @@ func (s *Server) handler(operations []operation) http.Handler {
 			mux.ServeHTTP(w, r)
 		}
 	})
+}
+
+// reply is an answer with a status of its own.
+type reply struct {
+	status int
+	body   any
 }
 
 // statusWriter remembers the status of an answer.
@@ -111,53 +121,11 @@ func answer(w http.ResponseWriter, status int, body any) {
 
 // keepGoing extends the deadline of a long answer for its next part, but not beyond the end of the whole answer; the zero end is none. The deadline for
 // reading the request must move too: once it passes, the server cancels the request.
-func keepGoing(w http.ResponseWriter, end time.Time) {
-	c, deadline := http.NewResponseController(w), time.Now().Add(pieceTime)
+func (r *request) keepGoing(end time.Time) {
+	c, deadline := http.NewResponseController(r.to), time.Now().Add(pieceTime)
 	if !end.IsZero() && end.Before(deadline) {
 		deadline = end
 	}
 	_ = c.SetWriteDeadline(deadline) // the connection may not support deadlines
 	_ = c.SetReadDeadline(deadline)
-}
-
-// query reads a request's parameters, each at most once.
-func (o *operation) query(r *http.Request) (map[string]string, error) {
-	given, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil {
-		return nil, failed(http.StatusBadRequest, "the query: %v; expected key=value, joined by &", err)
-	}
-	values := map[string]string{}
-	for key, all := range given {
-		p := o.parameter(key)
-		if p == nil {
-			return nil, failed(http.StatusBadRequest, "no parameter %.50q at %s %s; expected %s", key, r.Method, r.URL.Path, o.known())
-		}
-		if len(all) != 1 {
-			return nil, failed(http.StatusBadRequest, "%s is given %d times; expected once", key, len(all))
-		}
-		values[p.name] = all[0]
-	}
-	return values, nil
-}
-
-// parameter finds a parameter by its name; nil if there is none.
-func (o *operation) parameter(name string) *parameter {
-	for i := range o.parameters {
-		if p := &o.parameters[i]; p.name == name {
-			return p
-		}
-	}
-	return nil
-}
-
-// known lists the names of the parameters.
-func (o *operation) known() string {
-	all := make([]string, len(o.parameters))
-	for i := range o.parameters {
-		all[i] = o.parameters[i].name
-	}
-	if len(all) == 0 {
-		return "none"
-	}
-	return strings.Join(all, ", ")
 }

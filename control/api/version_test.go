@@ -14,7 +14,7 @@ import (
 func TestVersion(t *testing.T) {
 	g := newGate(t, 1)
 	g.run(0)
-	v, err := NewClient(g.path).Version(t.Context())
+	v, err := Get[Version](t.Context(), NewClient(g.path), VersionPath)
 	want := g.Identity()
 	if err != nil || v.Gateway != "gw" || v.Version != want.Version || !v.StartTime.Equal(*want.StartTime) || v.ConfigHash != g.config.File.Hash() || v.GoVersion != runtime.Version() {
 		t.Errorf("%+v, %v", v, err)
@@ -31,12 +31,12 @@ func TestLogLevel(t *testing.T) {
 	client := NewClient(g.path)
 	for _, c := range []struct{ set, want, err string }{{"", "info", ""}, {"debug", "debug", ""}, {"loud", "debug", "expected debug, info, warn, error"}, {"error", "error", ""}} {
 		if c.set != "" {
-			l, err := client.SetLogLevel(t.Context(), c.set)
+			l, err := Do[LogLevel](t.Context(), client, http.MethodPut, LogLevelPath, LogLevelRequest{LogLevel: c.set})
 			if (err != nil) != (c.err != "") || err != nil && !strings.Contains(err.Error(), c.err) || err == nil && l.LogLevel != c.want {
 				t.Errorf("set %s: %+v, %v", c.set, l, err)
 			}
 		}
-		if l, err := client.LogLevel(t.Context()); err != nil || l.LogLevel != c.want || l.Configured != "info" || g.level != c.want {
+		if l, err := Get[LogLevel](t.Context(), client, LogLevelPath); err != nil || l.LogLevel != c.want || l.Configured != "info" || g.level != c.want {
 			t.Errorf("after %s: %+v, %v", c.set, l, err)
 		}
 	}

@@ -79,7 +79,7 @@ func Run(capture *capturefile.Reader, r *cnpdec.Receiver, format Format, out *bu
 			return s, err
 		}
 	}
-	if err := printSummary(out, s); err != nil {
+	if err := printSummary(out, &s); err != nil {
 		return s, err
 	}
 	return s, errors.Join(out.Flush(), ended)

@@ -1,9 +1,9 @@
 package decode
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
-	"io"
 
 	"github.com/cnpgate/cnpgate/cnpdec"
 )
@@ -46,7 +46,7 @@ func (o *object) closed() []byte {
 }
 
 // jsonRecord prints a record as an object on a line.
-func jsonRecord(w io.Writer, r *Record) error {
+func jsonRecord(w *bufio.Writer, r *Record) error {
 	var o object
 	o.member("frame", r.Frame)
 	o.member("time", r.Time.Format(timeLayout))
@@ -110,7 +110,7 @@ func (l *Layer) json(o *object) []byte {
 	return inner.closed()
 }
 
-func jsonSummary(w io.Writer, s Summary) error {
+func jsonSummary(w *bufio.Writer, s *Summary) error {
 	var o, inner, reasons object
 	for reason, n := range s.ByReason {
 		if n != 0 {

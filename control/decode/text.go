@@ -1,35 +1,76 @@
 package decode
 
 import (
+	"bufio"
 	"fmt"
 	"io"
+	"net"
 	"strings"
 	"unicode"
 
 	"github.com/cnpgate/cnpgate/cnpdec"
+	"github.com/cnpgate/cnpgate/internal/packet"
 )
+
+// Layer is a header, or another group of fields.
+type Layer struct {
+	Key    string // its name in JSON
+	Name   string // its name in text
+	List   bool   // in JSON, layers of the same key make an array
+	Fields []Field
+}
+
+// Field is a value of a layer.
+type Field struct {
+	Key   string // its name in JSON, "" for text only
+	Name  string // its name in text, "" for JSON only
+	Value any    // string, bool or an integer
+	Text  string // the value in text; "": unchanged
+}
+
+// as adds a field with the same value in text and JSON.
+func (l *Layer) as(key, name string, value any) {
+	l.Fields = append(l.Fields, Field{Key: key, Name: name, Value: value})
+}
+
+// say adds a field whose value in text has a unit or an explanation.
+func (l *Layer) say(key, name string, value any, format string, args ...any) {
+	l.Fields = append(l.Fields, Field{Key: key, Name: name, Value: value, Text: fmt.Sprintf(format, args...)})
+}
+
+// reserved adds a field that receivers ignore. Text has it only if it isn't zero.
+func (l *Layer) reserved(key string, value uint64) {
+	name := ""
+	if value != 0 {
+		name = "reserved"
+	}
+	l.say(key, name, value, "0x%x (ignored)", value)
+}
+
+// address writes an address of the IP version. An IPv4-mapped address in IPv6, which is invalid there, is not written in IPv4 form.
+func address(family uint8, a packet.Addr) string {
+	if family == 6 && a.Is4() {
+		return "::ffff:" + a.Netip().String()
+	}
+	return a.Netip().String()
+}
+
+func mac(b []byte) string { return net.HardwareAddr(b[:6]).String() }
 
 // timeLayout is RFC 3339 with nanoseconds, always nine digits.
 const timeLayout = "2006-01-02T15:04:05.000000000Z07:00"
 
-// textRecord prints a line with kind, time, source and destination, then one line per field.
-func textRecord(w io.Writer, r *Record) error {
-	_, err := fmt.Fprintf(w, "frame %d, %s (+%d.%09d s): %s from %s to %s%s\n", r.Frame, r.Time.Format(timeLayout),
+// textRecord prints a line with kind, time, source and destination, then one line per field. The writer keeps its first error, which the last line returns.
+func textRecord(w *bufio.Writer, r *Record) error {
+	fmt.Fprintf(w, "frame %d, %s (+%d.%09d s): %s from %s to %s%s\n", r.Frame, r.Time.Format(timeLayout),
 		r.Since/1e9, r.Since%1e9, r.name(), r.Source, r.Destination, r.verdict())
-	if err != nil {
-		return err
-	}
-	if err := WriteText(w, r.Layers); err != nil {
-		return err
-	}
+	WriteText(w, r.Layers)
 	for _, c := range r.Comments {
 		for i, line := range strings.Split(strings.TrimRight(c, "\n"), "\n") {
-			if _, err := fmt.Fprintf(w, "    %-10s %s\n", []string{"comment", ""}[min(i, 1)], printable(line)); err != nil {
-				return err
-			}
+			fmt.Fprintf(w, "    %-10s %s\n", []string{"comment", ""}[min(i, 1)], printable(line))
 		}
 	}
-	_, err = fmt.Fprintln(w)
+	_, err := fmt.Fprintln(w)
 	return err
 }
 
@@ -67,8 +108,8 @@ func (r *Record) verdict() string {
 	return ", accepted"
 }
 
-// WriteText prints one line per field, with the layer before its first one.
-func WriteText(w io.Writer, layers []Layer) error {
+// WriteText prints one line per field, with the layer before its first one. w keeps its errors.
+func WriteText(w io.Writer, layers []Layer) {
 	for i := range layers {
 		name := layers[i].Name
 		for _, f := range layers[i].Fields {
@@ -79,31 +120,21 @@ func WriteText(w io.Writer, layers []Layer) error {
 			if text == "" {
 				text = fmt.Sprint(f.Value)
 			}
-			if _, err := fmt.Fprintf(w, "    %-10s %-18s %s\n", name, f.Name, text); err != nil {
-				return err
-			}
+			fmt.Fprintf(w, "    %-10s %-18s %s\n", name, f.Name, text)
 			name = ""
 		}
 	}
-	return nil
 }
 
-func textSummary(w io.Writer, s Summary) error {
-	if _, err := fmt.Fprintf(w, "%d frames: %d notifications accepted, %d refused, %d other frames\n", s.Frames, s.Accepted, s.Refused, s.Other); err != nil {
-		return err
-	}
+func textSummary(w *bufio.Writer, s *Summary) error {
+	fmt.Fprintf(w, "%d frames: %d notifications accepted, %d refused, %d other frames\n", s.Frames, s.Accepted, s.Refused, s.Other)
 	if s.IGP != 0 {
-		if _, err := fmt.Fprintf(w, "packets of IS-IS and OSPF: %d\n", s.IGP); err != nil {
-			return err
-		}
+		fmt.Fprintf(w, "packets of IS-IS and OSPF: %d\n", s.IGP)
 	}
 	for reason, n := range s.ByReason {
-		if n == 0 {
-			continue
-		}
-		if _, err := fmt.Fprintf(w, "refused for %s: %d\n", cnpdec.Reason(reason), n); err != nil {
-			return err
+		if n != 0 {
+			fmt.Fprintf(w, "refused for %s: %d\n", cnpdec.Reason(reason), n)
 		}
 	}
-	return nil
+	return nil // Flush returns errors
 }

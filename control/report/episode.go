@@ -10,7 +10,6 @@ import (
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/episode"
 	"github.com/cnpgate/cnpgate/dataplane"
-	"github.com/cnpgate/cnpgate/pairing"
 )
 
 // mostFlows and mostSenders bound the lists of an episode.
@@ -93,17 +92,13 @@ func MakeEpisode(c *config.Config, e *episode.Episode) Episode {
 }
 
 func makeEpisodeFlow(f *episode.Flow) EpisodeFlow {
-	k, answer := &f.Record.Key, f.Record.View.Answer
+	k := &f.Record.Key
 	place := Flow{}
 	place.setPlace(k)
 	out := EpisodeFlow{
 		VLAN: place.VLAN, Tunnel: place.Tunnel, TunnelID: place.TunnelID,
-		SourceIP: k.Src.Netip(), DestinationIP: k.Dst.Netip(), DestinationQP: k.DestQP, Bytes: f.Bytes, Queued: f.Queued, Notifications: f.Notifications,
+		SourceIP: k.Src.Netip(), DestinationIP: k.Dst.Netip(), SourceQP: confirmed(f.Record.View.Answer), DestinationQP: k.DestQP, Bytes: f.Bytes, Queued: f.Queued, Notifications: f.Notifications,
 		Before: rate(f.Before), After: rate(f.After),
-	}
-	if answer.State() == pairing.Confirmed {
-		qp := answer.SourceQP()
-		out.SourceQP = &qp
 	}
 	if f.Notifications > 0 {
 		first := unix(f.First)

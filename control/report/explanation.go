@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"time"
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
@@ -14,12 +13,12 @@ import (
 func (e *Explained) flow() Gate {
 	f := e.Flow
 	silent := max(f.At-f.LastSeen, 0)
-	text := fmt.Sprintf("%d packets, the last one %v ago", f.Traffic.Packets, ago(silent))
+	text := fmt.Sprintf("%d packets, the last one %v ago", f.Traffic.Packets, Ago(silent))
 	if e.Rate != nil {
 		text = fmt.Sprintf("%d packets, %s now", f.Traffic.Packets, Rate(*e.Rate))
 	}
 	if silent > idle {
-		text = fmt.Sprintf("no packet has come for %v", ago(silent))
+		text = fmt.Sprintf("no packet has come for %v", Ago(silent))
 	}
 	return e.passing(gateFlow, text, silent <= idle)
 }
@@ -188,10 +187,10 @@ func (e *Explained) reaction() Gate {
 func (e *Explained) last(stopped bool) Gate {
 	text := "the sender was never notified about this flow"
 	if at := e.notified(); at != 0 {
-		text = fmt.Sprintf("notified %v ago", ago(e.Standing.Now-at))
+		text = fmt.Sprintf("notified %v ago", Ago(e.Standing.Now-at))
 	}
 	if n := e.Last; n != nil {
-		text = fmt.Sprintf("%v %s %v ago%s", n.Format, asks(n.Decision.Action.String(), n.Decision.Parameter), ago(e.Standing.Now-n.Time), e.since(n))
+		text = fmt.Sprintf("%v %s %v ago%s", n.Format, asks(n.Decision.Action.String(), n.Decision.Parameter), Ago(e.Standing.Now-n.Time), e.since(n))
 		if n.Cause == congestion.ByArrival {
 			text += ", as a packet arrived with CE"
 		}
@@ -205,7 +204,7 @@ func (e *Explained) last(stopped bool) Gate {
 	case stopped:
 		return Gate{Name: gateLast, State: Unknown, Text: text}
 	case h != nil && e.Standing.Now-h.Time < lately && h.Time > e.notified():
-		return Gate{Name: gateLast, State: Stops, Reason: h.Reason.String(), Text: fmt.Sprintf("not sent %v ago: %v", ago(e.Standing.Now-h.Time), h.Reason)}
+		return Gate{Name: gateLast, State: Stops, Reason: h.Reason.String(), Text: fmt.Sprintf("not sent %v ago: %v", Ago(e.Standing.Now-h.Time), h.Reason)}
 	}
 	return Gate{Name: gateLast, State: Stops, Text: text}
 }
@@ -220,24 +219,4 @@ func (e *Explained) since(n *dataplane.NotificationRecord) string {
 		return fmt.Sprintf("; now %s", Rate(*e.Rate))
 	}
 	return fmt.Sprintf("; %s before it, %s now (%+.0f %%)", Rate(before), Rate(*e.Rate), 100*(float64(*e.Rate)/float64(before)-1))
-}
-
-// asks is an action with its parameter.
-func asks(action string, parameter uint16) string {
-	switch {
-	case action == congestion.RateReduce.String():
-		return fmt.Sprintf("%s %d %%", action, parameter)
-	case action == congestion.Pause.String() && parameter > 0:
-		return fmt.Sprintf("%s %d us", action, parameter)
-	}
-	return action
-}
-
-// ago is a time with three digits.
-func ago(ns int64) time.Duration {
-	d, unit := time.Duration(max(ns, 0)), time.Duration(1)
-	for d/unit >= 1000 {
-		unit *= 10
-	}
-	return d.Round(unit)
 }

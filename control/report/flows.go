@@ -62,17 +62,9 @@ func MakeFlow(r *dataplane.FlowRecord) Flow {
 	k, v := &r.Key, &r.View
 	f := Flow{
 		SourceIP: k.Src.Netip(), DestinationIP: k.Dst.Netip(), DestinationQP: k.DestQP,
-		QPState: v.State().String(), Transport: transport(r.Traffic.Transport),
+		QPState: v.State().String(), SourceQP: confirmed(v.Answer), QPEvidence: evidence(v.Answer), Transport: transport(r.Traffic.Transport),
 		QPPackets: v.Took, QPConflicts: v.Contradictions, Unresponsive: r.Unresponsive, Ended: r.Ended.String(),
 		Packets: r.Traffic.Packets, Bytes: r.Traffic.Bytes, ECNMarked: r.Marked, Notifications: map[string]uint64{},
-	}
-	if v.State() == pairing.Confirmed {
-		qp := v.SourceQP()
-		f.SourceQP = &qp
-	}
-	if v.Evidence() != pairing.EvidenceNone {
-		e := v.Evidence().String()
-		f.QPEvidence = &e
 	}
 	f.setPlace(k)
 	for kind, n := range r.Notified {
@@ -81,6 +73,24 @@ func MakeFlow(r *dataplane.FlowRecord) Flow {
 		}
 	}
 	return f
+}
+
+// confirmed is the source QP of an answer; nil unless it is confirmed.
+func confirmed(a pairing.Answer) *uint32 {
+	if a.State() != pairing.Confirmed {
+		return nil
+	}
+	qp := a.SourceQP()
+	return &qp
+}
+
+// evidence is the name of an answer's evidence; nil: there is none.
+func evidence(a pairing.Answer) *string {
+	if a.Evidence() == pairing.EvidenceNone {
+		return nil
+	}
+	name := a.Evidence().String()
+	return &name
 }
 
 // setPlace sets the flow's VLAN tags, or its tunnel and the VID that counts there.

@@ -8,7 +8,6 @@ import (
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/dataplane"
-	"github.com/cnpgate/cnpgate/pairing"
 )
 
 // Notification is a notification that the gateway sent, or one that it suppressed and why.
@@ -58,9 +57,9 @@ func MakeNotification(c *config.Config, worker int, r *dataplane.NotificationRec
 	out, flow := &c.Ports[r.Out], Flow{}
 	flow.setPlace(&r.Key)
 	n := Notification{
-		Time: time.Unix(0, r.Time).UTC(), Worker: worker, Number: r.Number, Outcome: r.Outcome.String(),
+		Time: unix(r.Time), Worker: worker, Number: r.Number, Outcome: r.Outcome.String(),
 		Port: out.Name, Class: out.ClassNames[r.Class], SentBy: c.Ports[r.In].Name, Level: r.Decision.Level,
-		SourceIP: r.Key.Src.Netip(), DestinationIP: r.Key.Dst.Netip(), DestinationQP: r.Key.DestQP, QPState: r.QP.State().String(), VLAN: flow.VLAN,
+		SourceIP: r.Key.Src.Netip(), DestinationIP: r.Key.Dst.Netip(), DestinationQP: r.Key.DestQP, QPState: r.QP.State().String(), SourceQP: confirmed(r.QP), QPEvidence: evidence(r.QP), VLAN: flow.VLAN,
 		Tunnel: flow.Tunnel, TunnelID: flow.TunnelID,
 		FlowBytes: r.FlowBytes, FlowQueued: r.Queued, Raised: r.Raised, Threshold: r.Threshold, DepthBytes: r.Metrics.Depth, Growth: r.Metrics.Growth,
 		Marking: float64(r.Metrics.Marking) / millionthsPerPercent, Length: int(r.Length),
@@ -72,14 +71,6 @@ func MakeNotification(c *config.Config, worker int, r *dataplane.NotificationRec
 		if r.Format == congestion.ProxyNotification {
 			n.Proxy = r.To.Netip().String()
 		}
-	}
-	if r.QP.State() == pairing.Confirmed {
-		qp := r.QP.SourceQP()
-		n.SourceQP = &qp
-	}
-	if e := r.QP.Evidence(); e != pairing.EvidenceNone {
-		name := e.String()
-		n.QPEvidence = &name
 	}
 	if r.FlowRate > 0 {
 		rate := r.FlowRate * bitsPerSecond
@@ -153,5 +144,19 @@ func (n *Notification) Comment() string {
 		evidence = *n.QPEvidence
 	}
 	return fmt.Sprintf("%s: %s. Flow %v to %v, destination QP %d, source QP %s (evidence: %s). Congestion Level %d.",
-		n.Kind+" "+asks(n.Action, n.Parameter), n.Why, n.SourceIP, n.DestinationIP, n.DestinationQP, qp, evidence, n.Level)
+		n.Kind+" "+n.Asks(), n.Why, n.SourceIP, n.DestinationIP, n.DestinationQP, qp, evidence, n.Level)
+}
+
+// Asks is what the notification asks for: the action with its parameter.
+func (n *Notification) Asks() string { return asks(n.Action, n.Parameter) }
+
+// asks is an action with its parameter.
+func asks(action string, parameter uint16) string {
+	switch {
+	case action == congestion.RateReduce.String():
+		return fmt.Sprintf("%s %d %%", action, parameter)
+	case action == congestion.Pause.String() && parameter > 0:
+		return fmt.Sprintf("%s %d us", action, parameter)
+	}
+	return action
 }

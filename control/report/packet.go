@@ -31,7 +31,7 @@ type Decision struct {
 
 // MakePacket describes a record of a worker, with its decisions only if they are wanted.
 func MakePacket(c *config.Config, worker int, r *dataplane.PacketRecord, decisions bool) Packet {
-	p := Packet{Time: time.Unix(0, r.Time).UTC(), Worker: worker, Port: c.Ports[r.In].Name, Length: int(r.Length), Frame: r.Frame[:r.Bytes]}
+	p := Packet{Time: unix(r.Time), Worker: worker, Port: c.Ports[r.In].Name, Length: int(r.Length), Frame: r.Frame[:r.Bytes]}
 	if !decisions {
 		return p
 	}
@@ -166,7 +166,7 @@ func left(c *config.Config, r *dataplane.PacketRecord) string {
 	case r.Lost:
 		return fmt.Sprintf("no: port %s dropped it: %s", port, [...]string{burst.TooLong: "longer than the port allows", burst.LinkDown: "no link", burst.Refused: "refused by the device"}[r.LostBy])
 	case r.Left > 0:
-		return fmt.Sprintf("by port %s, after %v", port, ago(r.Left))
+		return fmt.Sprintf("by port %s, after %v", port, Ago(r.Left))
 	}
 	return fmt.Sprintf("not yet: it waits for port %s", port)
 }

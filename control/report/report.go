@@ -5,6 +5,7 @@ package report
 import (
 	"encoding/json"
 	"io"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -169,6 +170,39 @@ func queues(classes []string, s *dataplane.PortStats) []Queue {
 	all := make([]Queue, len(classes))
 	for i, name := range classes {
 		all[i] = Queue{name, s.Depth[i], s.Watermark[i]}
+	}
+	return all
+}
+
+// Identity identifies the gateway of an answer or a report. A replay has no start time.
+type Identity struct {
+	Gateway    string     `json:"gateway" doc:"Name of the gateway in the configuration."`
+	Version    string     `json:"version,omitempty" doc:"Version of the program: tag and commit."`
+	StartTime  *time.Time `json:"start_time,omitempty" doc:"When the gateway started."`
+	ConfigHash string     `json:"config_hash" doc:"SHA-256 of the configuration in force, hexadecimal."`
+}
+
+// Identify gives the identity of a gateway with a configuration, without version and start time.
+func Identify(c *config.Config) Identity {
+	return Identity{Gateway: c.Name, ConfigHash: c.File.Hash()}
+}
+
+// UnresponsiveSender is a sender that doesn't react to notifications.
+type UnresponsiveSender struct {
+	IP   netip.Addr `json:"source_ip"`
+	VLAN []uint16   `json:"vlan,omitempty"` // VID of each tag of its flows, the outer one first
+	Port string     `json:"port"`           // by which its flows leave
+}
+
+// unresponsive lists the senders of a dataplane that don't react to notifications.
+func unresponsive(c *config.Config, d *dataplane.Dataplane) (all []UnresponsiveSender) {
+	senders, _ := d.Unresponsive()
+	for i := range senders {
+		var k flowtable.Key
+		k.SetScope(senders[i].Host.Scope)
+		var f Flow
+		f.setPlace(&k)
+		all = append(all, UnresponsiveSender{senders[i].Host.Netip(), f.VLAN, c.Ports[senders[i].Port].Name})
 	}
 	return all
 }

@@ -1,6 +1,9 @@
 package report
 
-import "strconv"
+import (
+	"strconv"
+	"time"
+)
 
 // Rate is a rate in bit/s for people: three digits and a decimal unit.
 func Rate(bps uint64) string { return scaled(bps, "bps", "kbps", "Mbps", "Gbps", "Tbps") }
@@ -18,4 +21,13 @@ func scaled(v uint64, units ...string) string {
 		value, units = value/1000, units[1:]
 	}
 	return strconv.FormatFloat(value, 'g', 3, 64) + units[0]
+}
+
+// Ago is a time in ns with three digits, for people.
+func Ago(ns int64) time.Duration {
+	d, unit := time.Duration(max(ns, 0)), time.Duration(1)
+	for d/unit >= 1000 {
+		unit *= 10
+	}
+	return d.Round(unit)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/dataplane/account"
+	"github.com/cnpgate/cnpgate/dataplane/egress"
 	"github.com/cnpgate/cnpgate/dataplane/stepper"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/burst/inmem"
@@ -84,7 +85,7 @@ func New(t T, s Setup) *Rig {
 	c := dataplane.Config{Flows: s.Flows, Paired: 64 * s.Flows, Aging: 60e9, Seed: 7, Policy: s.policy(), Allocate: Heap}
 	for i := range r.ports {
 		c.Ports = append(c.Ports, dataplane.PortConfig{
-			Role: dataplane.Role(i % 2), Peer: i ^ 1, Queue: dataplane.Queue{Rate: s.Rate, Capacity: s.Capacity, Frames: s.Frames}, Classes: 1,
+			Role: dataplane.Role(i % 2), Peer: i ^ 1, Queue: egress.Queue{Rate: s.Rate, Capacity: s.Capacity, Frames: s.Frames}, Classes: 1,
 		})
 	}
 	for i := range s.Workers {

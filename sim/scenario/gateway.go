@@ -139,32 +139,6 @@ const (
 	minPaired = 1024
 )
 
-// setDefault adds a key if it is missing.
-func setDefault(mapping *yaml.Node, key, value string) {
-	if mapping.Kind != yaml.MappingNode {
-		return
-	}
-	n := len(mapping.Content)
-	if e := entry(mapping, key); len(mapping.Content) > n {
-		*e = *scalar(mapping, value)
-	}
-}
-
-// setPrefix adds a key with a list of one prefix.
-func setPrefix(mapping *yaml.Node, key string, p netip.Prefix) {
-	list := entry(mapping, key)
-	list.Kind, list.Tag, list.Content = yaml.SequenceNode, "!!seq", []*yaml.Node{scalar(mapping, p.String())}
-}
-
-func clone(n *yaml.Node) *yaml.Node {
-	c := *n
-	c.Content = make([]*yaml.Node, len(n.Content))
-	for i := range n.Content {
-		c.Content[i] = clone(n.Content[i])
-	}
-	return &c
-}
-
 // gatewayNet and hostNet are the prefixes of the addresses of gateways and hosts.
 var (
 	gatewayNet = netip.MustParsePrefix("fd00:ffff::/32")

@@ -1,9 +1,12 @@
 package scenario
 
 import (
+	"encoding/csv"
 	"fmt"
+	"io"
 	"net/netip"
 	"slices"
+	"strconv"
 
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/sim"
@@ -13,26 +16,9 @@ import (
 type Scenario struct {
 	Name      string
 	Responses []Response
-	Warnings  []string
-
-	doc     *config.Document
-	d       *document
-	network sim.Network // without gateways' dataplanes
-	places  []place     // of gateways
-	hosts   int
-	flows   []sim.Flow
-	groups  []string  // names of the flows' groups
-	obeys   []formats // by host
-	rtt     int64     // of the longest path, ns
-}
-
-// place is the place of a gateway in the topology.
-type place struct {
-	node             int
-	name             string // of the gateway's section
-	at               config.Section
-	fabric, wan      int    // links
-	fabricRate, rate uint64 // of these, bit/s
+	traffic
+	obeys []formats // by host
+	rtt   int64     // of the longest path, ns
 }
 
 // Files returns the content of a file that a scenario names.
@@ -53,7 +39,8 @@ func Parse(name string, data []byte, set []Setting, files Files) (*Scenario, err
 			return nil, err
 		}
 	}
-	s := &Scenario{doc: doc, d: &document{}}
+	s := &Scenario{}
+	s.doc, s.d = doc, &document{}
 	if err := fitNIC(doc.Root, files); err != nil {
 		return nil, err
 	}
@@ -166,4 +153,65 @@ func (s *Scenario) Run(r Response, progress func(sim.Progress) error) (*Outcome,
 	o := s.outcome(r, c, result, run.Series())
 	o.FCTs = run.FCTs()
 	return o, nil
+}
+
+// Outcome is the result of a scenario with one response. In JSON, times are nanoseconds, sizes bytes and rates bit/s.
+type Outcome struct {
+	Scenario string `json:"scenario"`
+	Response string `json:"response"`
+	Sweep    string `json:"sweep,omitempty"` // what a sweep set
+	Seed     uint64 `json:"seed"`
+	*sim.Result
+	Names  []string    `json:"group_names,omitempty"`
+	KMin   int64       `json:"k_min_bytes"` // of the first gateway, or without a gateway, of the slowest switch ports
+	KMax   int64       `json:"k_max_bytes"`
+	Series *sim.Series `json:"-"`
+	FCTs   []int64     `json:"-"` // by flow, ns; 0 for one that hasn't ended
+}
+
+// outcome collects the results of a run.
+func (s *Scenario) outcome(r Response, c *sim.Config, result *sim.Result, series *sim.Series) *Outcome {
+	o := &Outcome{Scenario: s.Name, Response: r.String(), Seed: s.Seed(), Result: result, Names: s.groups, Series: series}
+	if len(s.groups) == 0 {
+		result.Groups = nil
+	}
+	if len(s.places) > 0 {
+		first := &c.Network.Nodes[s.places[0].node].Gateway.Dataplane.Policy.Ports[portWAN]
+		o.KMin, o.KMax = int64(first.KMin), int64(first.KMax)
+	} else if ecn := c.Network.Switch.ECN; len(ecn) > 0 {
+		o.KMin, o.KMax = ecn[0].KMin, ecn[0].KMax
+	}
+	return o
+}
+
+// WriteCSV writes the time series: a row for each sample, with a header.
+func (o *Outcome) WriteCSV(w io.Writer) error {
+	s := o.Series
+	header := []string{"time_ns", "gateway_queue_bytes", "switch_queue_bytes", "notifications", "cnps"}
+	columns := [][]int64{s.Gateway, s.Switch, s.Notified, s.CNPs}
+	for i, h := range s.Senders {
+		header, columns = append(header, fmt.Sprintf("host_%d_bps", h)), append(columns, s.Rates[i])
+	}
+	for i, h := range s.Senders {
+		header, columns = append(header, fmt.Sprintf("host_%d_notifications", h)), append(columns, s.Asked[i])
+	}
+	for _, p := range s.Ports {
+		header, columns = append(header, p.Gateway+"_queue_bytes", p.Gateway+"_fair_bps"), append(columns, p.Depth, p.Fair)
+	}
+	out := csv.NewWriter(w)
+	if err := out.Write(header); err != nil {
+		return err
+	}
+	row := make([]string, len(header))
+	for i := range s.Gateway {
+		row[0] = strconv.FormatInt(int64(i+1)*s.Every, 10)
+		for n, values := range columns {
+			row[n+1] = strconv.FormatInt(values[i], 10)
+		}
+		if err := out.Write(row); err != nil {
+			return err
+		}
+	}
+	out.Flush()
+	return out.Error()
 }

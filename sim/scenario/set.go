@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"net/netip"
 	"strconv"
 	"strings"
 
@@ -71,4 +72,30 @@ func find(mapping *yaml.Node, key string) *yaml.Node {
 // scalar makes a plain value at the position of another node.
 func scalar(where *yaml.Node, text string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text, Line: where.Line, Column: where.Column}
+}
+
+// setDefault adds a key if it is missing.
+func setDefault(mapping *yaml.Node, key, value string) {
+	if mapping.Kind != yaml.MappingNode {
+		return
+	}
+	n := len(mapping.Content)
+	if e := entry(mapping, key); len(mapping.Content) > n {
+		*e = *scalar(mapping, value)
+	}
+}
+
+// setPrefix adds a key with a list of one prefix.
+func setPrefix(mapping *yaml.Node, key string, p netip.Prefix) {
+	list := entry(mapping, key)
+	list.Kind, list.Tag, list.Content = yaml.SequenceNode, "!!seq", []*yaml.Node{scalar(mapping, p.String())}
+}
+
+func clone(n *yaml.Node) *yaml.Node {
+	c := *n
+	c.Content = make([]*yaml.Node, len(n.Content))
+	for i := range n.Content {
+		c.Content[i] = clone(n.Content[i])
+	}
+	return &c
 }

@@ -11,7 +11,7 @@ import (
 const millionths = 1e6 // of a Decimal
 
 // setSwitches configures all switches.
-func (s *Scenario) setSwitches() {
+func (s *topology) setSwitches() {
 	c := &s.d.Switches
 	n := &s.network
 	const headers = 320 // bytes, more than any packet has
@@ -34,7 +34,7 @@ func (s *Scenario) setSwitches() {
 }
 
 // overrideSwitches gives single switches other values. Later entries override earlier ones.
-func (s *Scenario) overrideSwitches() {
+func (s *topology) overrideSwitches() {
 	for i := range s.d.Switches.Overrides.Items {
 		o := &s.d.Switches.Overrides.Items[i]
 		for _, part := range strings.Split(o.Switches.V, ",") {
@@ -49,7 +49,7 @@ func (s *Scenario) overrideSwitches() {
 	}
 }
 
-func (s *Scenario) override(node *sim.Node, o *switchSection) {
+func (s *topology) override(node *sim.Node, o *switchSection) {
 	if node.Switch == nil {
 		own := s.network.Switch
 		node.Switch = &own
@@ -66,7 +66,7 @@ func (s *Scenario) override(node *sim.Node, o *switchSection) {
 }
 
 // switchesNamed finds the switches of a name, or of a range of numbers such as 32-39.
-func (s *Scenario) switchesNamed(text string) (nodes []int) {
+func (s *topology) switchesNamed(text string) (nodes []int) {
 	from, to, isRange := strings.Cut(text, "-")
 	first, err1 := strconv.Atoi(from)
 	last, err2 := strconv.Atoi(to)
@@ -84,7 +84,7 @@ func (s *Scenario) switchesNamed(text string) (nodes []int) {
 	return nodes
 }
 
-func (s *Scenario) switchNames() (names []string) {
+func (s *topology) switchNames() (names []string) {
 	for i := range s.network.Nodes {
 		if s.network.Nodes[i].Kind == sim.SwitchNode {
 			names = append(names, s.network.Nodes[i].Name)

@@ -9,8 +9,28 @@ import (
 	"github.com/cnpgate/cnpgate/sim/hpcc"
 )
 
+// topology is the network that a scenario's document describes.
+type topology struct {
+	Warnings []string // about what was left out
+
+	doc     *config.Document
+	d       *document
+	network sim.Network // without gateways' dataplanes
+	places  []place     // of gateways
+	hosts   int
+}
+
+// place is the place of a gateway in the topology.
+type place struct {
+	node             int
+	name             string // of the gateway's section
+	at               config.Section
+	fabric, wan      int    // links
+	fabricRate, rate uint64 // of these, bit/s
+}
+
 // buildTopology makes the network that the scenario describes. Hosts come first among the nodes.
-func (s *Scenario) buildTopology(files Files) {
+func (s *topology) buildTopology(files Files) {
 	t := &s.d.Topology
 	given := 0
 	for _, kind := range []bool{t.Dumbbell.Given(), t.TwoDCs.Given(), t.File.Given()} {
@@ -46,11 +66,11 @@ func (s *Scenario) buildTopology(files Files) {
 }
 
 // short reports whether a link is short enough for PFC.
-func (s *Scenario) short(l *sim.Link) bool {
+func (s *topology) short(l *sim.Link) bool {
 	return s.d.Switches.PFC.V && l.Delay <= int64(s.d.Switches.PFCReach.V)
 }
 
-func (s *Scenario) node(kind sim.Kind, format string, args ...any) int {
+func (s *topology) node(kind sim.Kind, format string, args ...any) int {
 	s.network.Nodes = append(s.network.Nodes, sim.Node{Name: fmt.Sprintf(format, args...), Kind: kind})
 	if kind == sim.HostNode {
 		s.hosts++
@@ -59,13 +79,13 @@ func (s *Scenario) node(kind sim.Kind, format string, args ...any) int {
 }
 
 // connect adds a link, and returns its number.
-func (s *Scenario) connect(l sim.Link) int {
+func (s *topology) connect(l sim.Link) int {
 	s.network.Links = append(s.network.Links, l)
 	return len(s.network.Links) - 1
 }
 
 // dumbbell builds senders, a switch, the spans, a switch, and receivers.
-func (s *Scenario) dumbbell(d *dumbbellSection) {
+func (s *topology) dumbbell(d *dumbbellSection) {
 	if len(d.Spans.Items) == 0 {
 		s.doc.Problem(d.Spans.At(), "no spans; expected at least one, with rate and delay")
 		return
@@ -97,7 +117,7 @@ type end struct {
 }
 
 // span adds a span after a node, and returns the node at its end: the gateway of the next span, or a switch.
-func (s *Scenario) span(d *dumbbellSection, i int, from end) end {
+func (s *topology) span(d *dumbbellSection, i int, from end) end {
 	span := &d.Spans.Items[i]
 	if span.Gateway.Given() && !from.gateway {
 		rate := max(span.Rate.V, d.Rate.V*uint64(d.Senders.V))
@@ -120,7 +140,7 @@ func (s *Scenario) span(d *dumbbellSection, i int, from end) end {
 }
 
 // onWAN records a link as that of a gateway's WAN port.
-func (s *Scenario) onWAN(from end, link int) {
+func (s *topology) onWAN(from end, link int) {
 	for i := range s.places {
 		if p := &s.places[i]; from.gateway && p.node == from.node {
 			p.wan, p.rate = link, s.network.Links[link].Rate
@@ -138,7 +158,7 @@ const (
 const fastest = 10_000_000_000_000
 
 // addGateway adds a gateway next to a switch.
-func (s *Scenario) addGateway(name *config.Name, node int, rate uint64, delay int64) end {
+func (s *topology) addGateway(name *config.Name, node int, rate uint64, delay int64) end {
 	rate = min(rate, fastest)
 	g := s.node(sim.GatewayNode, "%s", name.V)
 	link := s.connect(sim.Link{A: node, B: g, PortB: portFabric, Rate: rate, Delay: delay})
@@ -147,7 +167,7 @@ func (s *Scenario) addGateway(name *config.Name, node int, rate uint64, delay in
 }
 
 // twoDCs builds two leaf-spine fabrics. The hosts of the west come first.
-func (s *Scenario) twoDCs(t *twoDCsSection) {
+func (s *topology) twoDCs(t *twoDCsSection) {
 	tors, perToR, spines := int(t.ToRs.V), int(t.Hosts.V), int(t.Spines.V)
 	for _, side := range []string{"west", "east"} {
 		for h := range tors * perToR {
@@ -188,7 +208,7 @@ func (s *Scenario) twoDCs(t *twoDCsSection) {
 }
 
 // fromFile reads a topology of the HPCC simulator. Hosts keep their order and come first among the nodes.
-func (s *Scenario) fromFile(files Files) {
+func (s *topology) fromFile(files Files) {
 	path := &s.d.Topology.File
 	data, err := files(path.V)
 	if err != nil {
@@ -217,7 +237,7 @@ func (s *Scenario) fromFile(files Files) {
 
 // insert puts a gateway on the first link between two nodes of the file, next to the node on the fabric side. A link can have a gateway at
 // each end.
-func (s *Scenario) insert(b *betweenSection, original []sim.Link) {
+func (s *topology) insert(b *betweenSection, original []sim.Link) {
 	fabric, wan := int(b.Fabric.V), int(b.WAN.V)
 	for i, o := range original {
 		l := &s.network.Links[i]

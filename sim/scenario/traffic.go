@@ -10,11 +10,18 @@ import (
 	"github.com/cnpgate/cnpgate/sim/workload"
 )
 
+// traffic is the flows between the hosts of a topology.
+type traffic struct {
+	topology
+	flows  []sim.Flow
+	groups []string // names of the flows' groups
+}
+
 // buildTraffic makes the flows.
-func (s *Scenario) buildTraffic(files Files) {
+func (s *traffic) buildTraffic(files Files) {
 	for i := range s.d.Traffic.Items {
 		t := &s.d.Traffic.Items[i]
-		if s.add(t, files, s.Seed()+uint64(i)<<32); len(s.flows) > mostFlows {
+		if s.add(t, files, uint64(s.d.Seed.V)+uint64(i)<<32); len(s.flows) > mostFlows {
 			s.doc.Problem(t.At(), "%d flows in this entry and those before it; expected at most %d", len(s.flows), mostFlows)
 			return
 		}
@@ -26,7 +33,7 @@ func (s *Scenario) buildTraffic(files Files) {
 }
 
 // add makes the flows of one entry.
-func (s *Scenario) add(t *trafficSection, files Files, seed uint64) {
+func (s *traffic) add(t *trafficSection, files Files, seed uint64) {
 	given := 0
 	for _, kind := range []bool{t.Incast.Given(), t.AllToAll.Given(), t.Ring.Given(), t.Tree.Given(), t.Poisson.Given(), t.File.Given()} {
 		if kind {
@@ -53,7 +60,7 @@ func (s *Scenario) add(t *trafficSection, files Files, seed uint64) {
 	}
 }
 
-func (s *Scenario) incast(t *incastSection, seed uint64) {
+func (s *traffic) incast(t *incastSection, seed uint64) {
 	from, to := s.hostList(&t.From), int(t.To.V)
 	if to >= s.hosts || slices.Contains(from, to) {
 		s.doc.Problem(t.To.At(), "host %d can't receive from %q; expected another one, of 0 to %d", to, t.From.V, s.hosts-1)
@@ -62,7 +69,7 @@ func (s *Scenario) incast(t *incastSection, seed uint64) {
 	s.extend(workload.Incast(from, to, int64(t.Bytes.V), int64(t.Spread.V), seed), int64(t.Start.V))
 }
 
-func (s *Scenario) collective(t *collectiveSection, flows func(ranks []int, bytes int64) []sim.Flow) {
+func (s *traffic) collective(t *collectiveSection, flows func(ranks []int, bytes int64) []sim.Flow) {
 	const most = 1 << 20
 	ranks := s.hostList(&t.Ranks)
 	if n := len(ranks); n < 2 || n*n > most {
@@ -82,7 +89,7 @@ func repeated(ranks []int) bool {
 }
 
 // extend adds flows that begin `start` later. Flows that wait for others begin when these have ended.
-func (s *Scenario) extend(flows []sim.Flow, start int64) {
+func (s *traffic) extend(flows []sim.Flow, start int64) {
 	before := len(s.flows)
 	for _, f := range flows {
 		if f.After == [2]int{} {
@@ -100,7 +107,7 @@ func (s *Scenario) extend(flows []sim.Flow, start int64) {
 // mostFlows is how many flows a scenario may have: each needs some KB of memory.
 const mostFlows = 1 << 22
 
-func (s *Scenario) poisson(t *poissonSection, seed uint64) {
+func (s *traffic) poisson(t *poissonSection, seed uint64) {
 	if s.hosts < 2 {
 		s.doc.Problem(t.At(), "only %d host; expected at least 2", s.hosts)
 		return
@@ -117,7 +124,7 @@ func (s *Scenario) poisson(t *poissonSection, seed uint64) {
 }
 
 // hostRate is the rate of the first host's link.
-func (s *Scenario) hostRate() uint64 {
+func (s *topology) hostRate() uint64 {
 	for _, l := range s.network.Links {
 		if s.network.Nodes[l.A].Kind == sim.HostNode || s.network.Nodes[l.B].Kind == sim.HostNode {
 			return l.Rate
@@ -127,7 +134,7 @@ func (s *Scenario) hostRate() uint64 {
 }
 
 // flowFile reads flows of the HPCC simulator, and shifts them so that the first one starts at 0.
-func (s *Scenario) flowFile(path *config.Text, files Files) {
+func (s *traffic) flowFile(path *config.Text, files Files) {
 	data, err := files(path.V)
 	if err != nil {
 		s.doc.Problem(path.At(), "%v", err)
@@ -150,7 +157,7 @@ func (s *Scenario) flowFile(path *config.Text, files Files) {
 }
 
 // hostNumbers returns the host's number of each node, -1 for other nodes.
-func (s *Scenario) hostNumbers() []int {
+func (s *topology) hostNumbers() []int {
 	out, hosts := make([]int, len(s.network.Nodes)), 0
 	for i := range out {
 		out[i] = -1
@@ -164,7 +171,7 @@ func (s *Scenario) hostNumbers() []int {
 
 // group separates flows within a data centre from flows between two: hosts are in one data centre if short links connect them. If all flows
 // are of one kind, there are no groups.
-func (s *Scenario) group() {
+func (s *traffic) group() {
 	site := s.sites()
 	between := 0
 	for i := range s.flows {
@@ -179,7 +186,7 @@ func (s *Scenario) group() {
 }
 
 // sites returns the data centre of each host. Hosts are in the same one if links shorter than longLink connect them.
-func (s *Scenario) sites() []int {
+func (s *topology) sites() []int {
 	const longLink = 50_000 // ns: 10 km of fibre
 	site := make([]int, len(s.network.Nodes))
 	for i := range site {

@@ -3,9 +3,15 @@ package main
 import (
 	"bufio"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"time"
+
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
+	"github.com/gopacket/gopacket/pcapgo"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
@@ -38,31 +44,17 @@ func (t traffic) write(path string) (err error) {
 			err = e
 		}
 	}()
-	w := bufio.NewWriterSize(f, 1<<20)
-	head := make([]byte, 24)
-	binary.LittleEndian.PutUint32(head, 0xa1b2c3d4) // pcap, microseconds
-	binary.LittleEndian.PutUint16(head[4:], 2)
-	binary.LittleEndian.PutUint16(head[6:], 4)
-	binary.LittleEndian.PutUint32(head[16:], 65535)
-	binary.LittleEndian.PutUint32(head[20:], 1) // Ethernet
-	if _, err = w.Write(head); err != nil {
-		return err
-	}
-	frame := t.frame()
-	record := head[:16]
-	clear(record)
-	binary.LittleEndian.PutUint32(record[8:], uint32(len(frame)))
-	binary.LittleEndian.PutUint32(record[12:], uint32(len(frame)))
+	out := bufio.NewWriterSize(f, 1<<20)
+	w, frame := pcapgo.NewWriter(out), t.frame()
+	err = w.WriteFileHeader(65535, layers.LinkTypeEthernet)
 	for _, flow := range t.order() {
+		if err != nil {
+			return err
+		}
 		t.put(frame, t.first+int(flow))
-		if _, err = w.Write(record); err != nil {
-			return err
-		}
-		if _, err = w.Write(frame); err != nil {
-			return err
-		}
+		err = w.WritePacket(gopacket.CaptureInfo{Timestamp: time.Unix(0, 0), CaptureLength: len(frame), Length: len(frame)}, frame)
 	}
-	return w.Flush()
+	return errors.Join(err, out.Flush())
 }
 
 // order returns a random order of the flows.

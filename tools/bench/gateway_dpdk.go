@@ -107,7 +107,7 @@ func (g *rig) serve() error {
 		}
 		defer pprof.StopCPUProfile()
 	}
-	if err := serve(g.run); err != nil {
+	if err := serve(func(_ string, d time.Duration) (*sample, error) { return g.run(d) }); err != nil {
 		return err
 	}
 	for _, m := range g.workers {

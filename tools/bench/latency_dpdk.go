@@ -87,7 +87,7 @@ func (w *wire) serve() error {
 	if err := dpdk.RegisterThread(w.setup.MainCore); err != nil {
 		return err
 	}
-	err := serve(func(d time.Duration) (*sample, error) {
+	err := serve(func(_ string, d time.Duration) (*sample, error) {
 		defer runtime.GC() // between runs, never in one
 		return w.pingPong(d)
 	})

@@ -2,8 +2,10 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
+	"time"
 )
 
 // line is the row in words.
@@ -76,4 +78,86 @@ func (r *result) rates() map[string]float64 {
 		}
 	}
 	return rates
+}
+
+// Calculated requirements of ports: packets a second of each size, cores at the measured rates, memory for a queue of a bandwidth-delay
+// product.
+
+// lineOverhead is the overhead of a frame on the line in bytes: preamble, FCS and gap (IEEE 802.3).
+const lineOverhead = 24
+
+// sizes are the frame sizes for which cores are calculated: bytes without FCS, and the group with cnpgate's rate for such frames.
+var sizes = []struct {
+	name, group string
+	octets      int
+}{
+	{"64-byte class", "fwd64_1k", 60},
+	{"1 KB payload", "fwd1k", len(traffic{payload: 1 << 10}.frame())},
+	{"4 KB payload", "fwd4k", len(traffic{payload: 4 << 10}.frame())},
+}
+
+var (
+	portRates  = []float64{100e9, 200e9, 400e9}
+	roundTrips = []time.Duration{time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond}
+)
+
+// packetsPerSecond is the number of frames of a length in bytes that a line carries in one direction.
+func packetsPerSecond(rate float64, octets int) float64 {
+	return rate / 8 / float64(octets+lineOverhead)
+}
+
+// coresFor is the number of cores for both directions of a port pair at line rate, if a core forwards pps packets a second; 0 if that is
+// not known.
+func coresFor(rate float64, octets int, pps float64) float64 {
+	if pps == 0 {
+		return 0
+	}
+	return 2 * packetsPerSecond(rate, octets) / pps
+}
+
+// bdp is a bandwidth-delay product in bytes.
+func bdp(rate float64, rtt time.Duration) float64 { return rate / 8 * rtt.Seconds() }
+
+// bufferOctets is the memory of a frame buffer in bytes, with its data room: the mempool's object header and padding, struct rte_mbuf,
+// headroom.
+func bufferOctets(room int) float64 { return float64(64 + 128 + 4*64 + headroom + (room+63)&^63) }
+
+// portTables prints both tables; rates are the measured ones, packets a second of a core, by group.
+func portTables(rates map[string]float64) string {
+	var t strings.Builder
+	t.WriteString("| Port pair | Frames | Packets/s one way | Both ways | Cores for both ways at line rate |\n|---|---|---|---|---|\n")
+	for _, rate := range portRates {
+		for _, s := range sizes {
+			pps := packetsPerSecond(rate, s.octets)
+			cores := "not measured"
+			if n := coresFor(rate, s.octets, rates[s.group]); n > 0 {
+				cores = fmt.Sprintf("%.0f (%.2f)", math.Ceil(n), n)
+			}
+			fmt.Fprintf(&t, "| %.0fG | %s | %s M | %s M | %s |\n", rate/1e9, s.name, figure(*number3(pps / 1e6)), figure(*number3(2 * pps / 1e6)), cores)
+		}
+	}
+	t.WriteString("\n| Round-trip time |")
+	for _, rate := range portRates {
+		fmt.Fprintf(&t, " %.0fG: bytes | buffers for 1 KB payloads | for 4 KB payloads |", rate/1e9)
+	}
+	t.WriteString("\n|---|" + strings.Repeat("---|", 3*len(portRates)) + "\n")
+	for _, rtt := range roundTrips {
+		fmt.Fprintf(&t, "| %v |", rtt)
+		for _, rate := range portRates {
+			octets := bdp(rate, rtt)
+			fmt.Fprintf(&t, " %s |", gib(octets))
+			for _, s := range sizes[1:] {
+				fmt.Fprintf(&t, " %s |", gib(octets/float64(s.octets)*bufferOctets(roomOf(s.octets))))
+			}
+		}
+		t.WriteString("\n")
+	}
+	return t.String()
+}
+
+func gib(octets float64) string {
+	if octets < 1<<30 {
+		return fmt.Sprintf("%.3g MiB", octets/(1<<20))
+	}
+	return fmt.Sprintf("%.3g GiB", octets/(1<<30))
 }

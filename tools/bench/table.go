@@ -1,15 +1,12 @@
 package main
 
 import (
-	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 	"unsafe"
 
@@ -99,34 +96,14 @@ func table(args []string) error {
 		return err
 	}
 	f.insert(len(f.keys))
-	fmt.Println("ready")
-	return f.serve()
+	return serve(f.slice)
 }
 
-func (f *flows) serve() error {
-	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-		what, number, _ := strings.Cut(in.Text(), " ")
-		ms, err := strconv.Atoi(number)
-		if err != nil {
-			return fmt.Errorf("asked %q", in.Text())
-		}
-		s, err := f.slice(what, int64(ms)*1e6)
-		if err != nil {
-			return err
-		}
-		text, err := json.Marshal(s)
-		if err != nil {
-			return err
-		}
-		fmt.Println(string(text))
-	}
-	return nil
-}
-
-// slice looks up, or inserts, for so many ns of CPU time.
-func (f *flows) slice(what string, ns int64) (s sample, err error) {
+// slice looks up, or inserts, for some CPU time.
+func (f *flows) slice(what string, d time.Duration) (s *sample, err error) {
+	s = &sample{}
 	insert := what == "insert"
-	for more := true; more; more = s.CPU < ns && !(insert && len(f.keys) > insertPart) {
+	for more := true; more; more = s.CPU < d.Nanoseconds() && !(insert && len(f.keys) > insertPart) {
 		if insert && f.filled == len(f.keys) {
 			if err := f.clear(); err != nil {
 				return s, err

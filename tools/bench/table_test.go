@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/cnpgate/cnpgate/flowtable"
 )
@@ -36,7 +37,7 @@ func TestInsertParts(t *testing.T) {
 			}
 			var filled []int
 			for range c.slices {
-				s, err := f.slice("insert", c.ns)
+				s, err := f.slice("insert", time.Duration(c.ns))
 				if err != nil || s.Wrong != "" || s.CPU <= 0 || s.Ops == 0 {
 					t.Fatalf("%+v, %v", s, err)
 				}

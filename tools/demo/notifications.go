@@ -51,6 +51,6 @@ func showNotifications(w io.Writer, runs []*run) {
 			fmt.Fprintf(w, "    refused: %s\n", n.reason.Explain())
 			continue
 		}
-		_ = decode.WriteText(w, decode.Describe(n.data, &n.parsed, &n.said, &code)) // to standard output or a buffer
+		decode.WriteText(w, decode.Describe(n.data, &n.parsed, &n.said, &code))
 	}
 }

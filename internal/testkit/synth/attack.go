@@ -7,40 +7,46 @@ import (
 	"github.com/cnpgate/cnpgate/internal/transport"
 )
 
+// attacker makes the packets of an attacker, and of hosts that answer it.
+type attacker struct {
+	*Traffic
+	planned pool[Event] // later packets
+}
+
 // attack forges a packet that arrives from the WAN with the address of some host. It continues while there is traffic.
-func (t *Traffic) attack() {
-	if t.over() {
+func (a *attacker) attack() {
+	if a.over() {
 		return
 	}
-	t.queue.push(t.now+1+t.rng.upTo(2*t.c.Attack.Interval), taskAttack, 0)
+	a.queue.push(a.now+1+a.rng.upTo(2*a.c.Attack.Interval), taskAttack, 0)
 	var can []func(int) Event
-	if t.c.Attack.ACK {
-		can = append(can, t.forgeACK)
+	if a.c.Attack.ACK {
+		can = append(can, a.forgeACK)
 	}
-	if t.c.Attack.CNP {
-		can = append(can, t.forgeCNP)
+	if a.c.Attack.CNP {
+		can = append(can, a.forgeCNP)
 	}
-	if t.c.Attack.CM {
-		can = append(can, t.forgeCM)
+	if a.c.Attack.CM {
+		can = append(can, a.forgeCM)
 	}
-	if t.c.Attack.Request {
-		can = append(can, t.forgeRequest)
+	if a.c.Attack.Request {
+		can = append(can, a.forgeRequest)
 	}
-	if t.c.Attack.Managers.Connect {
-		can = append(can, t.forgeConnect)
+	if a.c.Attack.Managers.Connect {
+		can = append(can, a.forgeConnect)
 	}
 	if len(can) == 0 {
 		return
 	}
-	if e := can[t.rng.below(uint64(len(can)))](t.recent()); e.Length() > 0 {
-		t.later(e.asForged())
+	if e := can[a.rng.below(uint64(len(can)))](a.recent()); e.Length() > 0 {
+		a.plan(a.now, e.asForged())
 	}
 }
 
 // recent picks one of the latest connections.
-func (t *Traffic) recent() int {
-	n := min(len(t.conns), t.c.Connections)
-	return len(t.conns) - 1 - int(t.rng.below(uint64(n)))
+func (a *attacker) recent() int {
+	n := min(len(a.conns), a.c.Connections)
+	return len(a.conns) - 1 - int(a.rng.below(uint64(n)))
 }
 
 func (e Event) asForged() Event {
@@ -49,33 +55,30 @@ func (e Event) asForged() Event {
 	return e
 }
 
-// later makes a packet the next one to pass the tap.
-func (t *Traffic) later(e Event) {
-	t.pending = append(t.pending, e)
-	t.queue.push(t.now, taskShow, 0)
-}
+// plan schedules a packet to pass the tap.
+func (a *attacker) plan(at int64, e Event) { a.queue.push(at, taskPlanned, a.planned.put(e)) }
 
 // blank begins a packet from the victim's WAN host to its fabric host. Unknown fields are guessed.
-func (t *Traffic) blank(victim int, op packet.Opcode, payload uint16) Event {
-	e := Event{From: WAN, Packet: t.shown[victim][WAN]}
+func (a *attacker) blank(victim int, op packet.Opcode, payload uint16) Event {
+	e := Event{From: WAN, Packet: a.shown[victim][WAN]}
 	p := &e.Packet
-	p.Opcode, p.DSCP, p.ECN, p.SrcPort = op, t.c.DSCP, t.c.ecn(), portBase|uint16(t.rng.below(1<<14))
-	p.DestQP = t.guessQP(victim, Fabric)
-	if t.c.Attack.KnowsPSNs {
-		p.SrcPort = t.conns[victim].Port[WAN]
+	p.Opcode, p.DSCP, p.ECN, p.SrcPort = op, dataDSCP, a.c.ecn(), portBase|uint16(a.rng.below(1<<14))
+	p.DestQP = a.guessQP(victim, Fabric)
+	if a.c.Attack.KnowsPSNs {
+		p.SrcPort = a.conns[victim].Port[WAN]
 	}
 	setLengths(p, payload)
 	return e
 }
 
 // guessQP guesses a QPN of a connection's host.
-func (t *Traffic) guessQP(victim int, end End) uint32 {
-	if !t.c.Attack.KnowsQPs {
-		return uint32(t.rng.below(1 << 24))
+func (a *attacker) guessQP(victim int, end End) uint32 {
+	if !a.c.Attack.KnowsQPs {
+		return uint32(a.rng.below(1 << 24))
 	}
-	c := &t.conns[victim]
+	c := &a.conns[victim]
 	for range 8 {
-		if other := &t.conns[t.recent()]; other.Host[end] == c.Host[end] && other.VID == c.VID && other.TPID == c.TPID {
+		if other := &a.conns[a.recent()]; other.Host[end] == c.Host[end] && other.VID == c.VID && other.TPID == c.TPID {
 			return other.QP[end]
 		}
 	}
@@ -83,28 +86,28 @@ func (t *Traffic) guessQP(victim int, end End) uint32 {
 }
 
 // guessPSN guesses a PSN that an end of a connection has sent, and the number of messages up to it.
-func (t *Traffic) guessPSN(victim int, end End) (psn, msn uint32) {
-	l := t.live[victim]
+func (a *attacker) guessPSN(victim int, end End) (psn, msn uint32) {
+	l := a.live[victim]
 	switch {
-	case !t.c.Attack.KnowsPSNs:
-		return uint32(t.rng.below(1 << 24)), uint32(t.rng.below(1 << 24))
+	case !a.c.Attack.KnowsPSNs:
+		return uint32(a.rng.below(1 << 24)), uint32(a.rng.below(1 << 24))
 	case l == nil:
-		return t.conns[victim].StartPSN[end], 0
+		return a.conns[victim].StartPSN[end], 0
 	}
 	s := &l.sides[end]
 	una, n := s.requester.InFlight()
-	return (una + uint32(t.rng.below(uint64(n)+1))) & 0xffffff, uint32(s.posted - s.requester.Posted())
+	return (una + uint32(a.rng.below(uint64(n)+1))) & 0xffffff, uint32(s.posted - s.requester.Posted())
 }
 
-func (t *Traffic) forgeACK(victim int) Event {
-	e := t.blank(victim, packet.RCAcknowledge, 0)
+func (a *attacker) forgeACK(victim int) Event {
+	e := a.blank(victim, packet.RCAcknowledge, 0)
 	e.Syndrome = transport.SyndromeACK
-	e.Packet.PSN, e.MSN = t.guessPSN(victim, Fabric)
+	e.Packet.PSN, e.MSN = a.guessPSN(victim, Fabric)
 	return e
 }
 
-func (t *Traffic) forgeCNP(victim int) Event {
-	e := t.blank(victim, packet.CNP, cnpReserved)
+func (a *attacker) forgeCNP(victim int) Event {
+	e := a.blank(victim, packet.CNP, cnpReserved)
 	p := &e.Packet
 	p.DSCP, p.ECN, p.BTHFlags, p.SrcPort = cnpDSCP, 0, packet.BECN, 0
 	return e
@@ -113,25 +116,25 @@ func (t *Traffic) forgeCNP(victim int) Event {
 var forgedAttrs = [...]packet.CMAttribute{packet.CMREQ, packet.CMREP, packet.CMRTU, packet.CMDREQ, packet.CMDREP, packet.CMREJ, packet.CMSIDRREP, packet.CMMRA, packet.CMLAP, packet.CMAPR}
 
 // forgeCM forges a message of RDMA-CM that would pair the wrong QPs or end a connection.
-func (t *Traffic) forgeCM(victim int) Event {
-	c := &t.conns[victim]
+func (a *attacker) forgeCM(victim int) Event {
+	c := &a.conns[victim]
 	attrs := forgedAttrs[:7]
-	if t.c.Attack.Managers.All {
+	if a.c.Attack.Managers.All {
 		attrs = forgedAttrs[:]
 	}
-	m := message(attrs[t.rng.below(uint64(len(attrs)))], c.Host[WAN], c.Host[Fabric])
-	m.LocalComm, m.RemoteComm, m.PSN, m.QPN = uint32(t.rng.next()), uint32(t.rng.next()), uint32(t.rng.below(1<<24)), t.guessQP(victim, WAN)
-	ask(&m, uint16(32768+t.rng.below(28232)))
-	if l := t.live[victim]; l != nil && (t.c.Attack.KnowsPSNs || t.c.Attack.Managers.KnowsIDs) { // an attacker that knows PSNs knows communication IDs
-		m.LocalComm, m.RemoteComm = l.cm.id[WAN], l.cm.id[Fabric]
+	m := message(attrs[a.rng.below(uint64(len(attrs)))], c.Host[WAN], c.Host[Fabric])
+	m.LocalComm, m.RemoteComm, m.PSN, m.QPN = uint32(a.rng.next()), uint32(a.rng.next()), uint32(a.rng.below(1<<24)), a.guessQP(victim, WAN)
+	ask(&m, uint16(32768+a.rng.below(28232)))
+	if l := a.live[victim]; l != nil && (a.c.Attack.KnowsPSNs || a.c.Attack.Managers.KnowsIDs) { // an attacker that knows PSNs knows communication IDs
+		m.LocalComm, m.RemoteComm = l.sides[WAN].cm.id, l.sides[Fabric].cm.id
 	}
 	if m.Attribute == packet.CMDREQ || m.Attribute == packet.CMLAP { // these name the receiver's QPN
-		m.QPN = t.guessQP(victim, Fabric)
+		m.QPN = a.guessQP(victim, Fabric)
 	}
 	m.TransactionID = cm.Transaction(m.LocalComm)
-	e := t.blank(victim, packet.UDSendOnly, packet.MADLen)
+	e := a.blank(victim, packet.UDSendOnly, packet.MADLen)
 	e.carry(&m)
-	e.Packet.PSN = uint32(t.rng.below(256))
+	e.Packet.PSN = uint32(a.rng.below(256))
 	return e
 }
 
@@ -145,33 +148,33 @@ func (e *Event) carry(m *packet.CM) {
 
 // forgeRequest forges a WRITE to a QP of a fabric host. If the attacker knows PSNs, it has a PSN that the WAN end has sent, or will send
 // next.
-func (t *Traffic) forgeRequest(victim int) Event {
-	e := t.blank(victim, packet.RCWriteOnly, uint16(t.c.MTU))
-	e.DMALength, e.AckReq = uint32(t.c.MTU), true
-	e.Packet.PSN, _ = t.guessPSN(victim, WAN)
+func (a *attacker) forgeRequest(victim int) Event {
+	e := a.blank(victim, packet.RCWriteOnly, uint16(a.c.MTU))
+	e.DMALength, e.AckReq = uint32(a.c.MTU), true
+	e.Packet.PSN, _ = a.guessPSN(victim, WAN)
 	return e
 }
 
 // mimic is the attacker on the path: it copies a response or CNP to another QP of the same host, just before or after it.
-func (t *Traffic) mimic(e *Event) {
+func (a *attacker) mimic(e *Event) {
 	p := &e.Packet
 	if p.Opcode.Headers()&packet.HasAETH == 0 && p.Opcode != packet.CNP {
 		return
 	}
-	c, to := &t.conns[e.Conn], 1-e.From
+	c, to := &a.conns[e.Conn], 1-e.From
 	for range 8 {
-		other := &t.conns[t.recent()]
+		other := &a.conns[a.recent()]
 		if other.Host[to] != c.Host[to] || other.VID != c.VID || other.TPID != c.TPID || other.QP[to] == p.DestQP {
 			continue
 		}
 		second := *e
 		forged := e
-		if t.rng.next()&1 == 0 {
+		if a.rng.next()&1 == 0 {
 			forged = &second
 		}
 		forged.Packet.DestQP = other.QP[to]
 		*forged = forged.asForged()
-		t.later(second)
+		a.plan(a.now, second)
 		return
 	}
 }

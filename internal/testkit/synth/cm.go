@@ -9,180 +9,176 @@ import (
 	"github.com/cnpgate/cnpgate/internal/transport"
 )
 
-// manager is the state of both communication managers of a connection (IBTA 12.9).
+// manager is the state of an end's communication manager for a connection (IBTA 12.9).
 type manager struct {
-	source  uint16 // the active side's RDMA-CM port
-	id      [2]uint32
-	waits   [2]int32 // index in mads of the message that an end repeats until it is answered, plus 1; 0: none
-	tries   [2]int
-	answers [2]int32 // index of the last answer of an end, plus 1, for repetitions
-	again   [2]int64 // time of the next repetition, ns
-	open    [2]bool  // the end knows that the connection is established
-	leaving bool     // one end has sent DREQ
+	id      uint32
+	waits   int32 // index in mads of the message that it repeats until it is answered, plus 1; 0: none
+	tries   int
+	answers int32 // index of its last answer, plus 1, for repetitions
+	again   int64 // time of the next repetition, ns
+	open    bool  // it knows that the connection is established
 }
 
-const (
-	cmService = 4420 // TCP-like port, NVMe over Fabrics
-)
+const cmService = 4420 // TCP-like port, NVMe over Fabrics
 
 // connect sends REQ, or SIDR REQ for a UD QP.
-func (t *Traffic) connect(l *live) {
-	for end := range l.cm.id {
-		l.cm.id[end] = uint32(l.rng.next())
+func (l *live) connect() {
+	for end := range l.sides {
+		l.sides[end].cm.id = uint32(l.rng.next())
 	}
 	attr := packet.CMREQ
 	if l.kind == UD {
 		attr = packet.CMSIDRREQ
 	}
-	t.ask(l, t.conns[l.id].Active, attr)
+	l.sides[l.t.conns[l.id].Active].ask(attr)
 }
 
 // shut ends a connection, by DREQ and DREP if the Config asks for them.
-func (t *Traffic) shut(l *live) {
-	if l.cm.leaving {
+func (l *live) shut() {
+	if l.leaving {
 		return
 	}
 	l.closing = true
-	if !t.conns[l.id].ByCM || t.c.NoDREQ || l.kind == UD || !l.up {
-		t.finish(l)
+	if !l.t.conns[l.id].ByCM || l.t.c.NoDREQ || l.kind == UD || !l.up {
+		l.finish()
 		return
 	}
-	l.cm.leaving = true
+	l.leaving = true
 	end := End(l.rng.below(2))
 	l.sides[end].dead = true
-	l.cm.waits[1-end] = 0
-	t.ask(l, end, packet.CMDREQ)
+	l.sides[1-end].cm.waits = 0
+	l.sides[end].ask(packet.CMDREQ)
 }
 
 // ask sends a message that needs an answer.
-func (t *Traffic) ask(l *live, end End, attr packet.CMAttribute) {
-	l.cm.waits[end] = t.compose(l, end, attr)
-	l.cm.tries[end], l.cm.again[end] = 0, t.now
-	t.manage(l, end)
+func (s *side) ask(attr packet.CMAttribute) {
+	s.cm.waits = s.compose(attr)
+	s.cm.tries, s.cm.again = 0, s.t.now
+	s.manage()
 }
 
 // askLater sends a message that needs an answer after a delay.
-func (t *Traffic) askLater(l *live, end End, attr packet.CMAttribute, delay int64) {
-	l.cm.waits[end] = t.compose(l, end, attr)
-	l.cm.tries[end], l.cm.again[end] = 0, t.now+delay
-	t.queue.push(l.cm.again[end], taskManage, t.whose(l, end))
+func (s *side) askLater(attr packet.CMAttribute, delay int64) {
+	s.cm.waits = s.compose(attr)
+	s.cm.tries, s.cm.again = 0, s.t.now+delay
+	s.t.queue.push(s.cm.again, taskManage, s.subject())
 }
 
 // manage repeats a message without an answer, and gives up at last.
-func (t *Traffic) manage(l *live, end End) {
-	if l.cm.waits[end] == 0 || t.now < l.cm.again[end] {
+func (s *side) manage() {
+	if s.cm.waits == 0 || s.t.now < s.cm.again {
 		return
 	}
-	if l.cm.tries[end]++; l.cm.tries[end] > t.c.Timeouts.MADs {
-		t.fail(l)
+	if s.cm.tries++; s.cm.tries > s.t.c.Timeouts.MADs {
+		s.l.fail()
 		return
 	}
-	t.sendMAD(l, end, l.cm.waits[end])
-	l.cm.again[end] = t.now + t.c.Timeouts.Manager
-	t.queue.push(l.cm.again[end], taskManage, t.whose(l, end))
+	s.sendMAD(s.cm.waits)
+	s.cm.again = s.t.now + s.t.c.Timeouts.Manager
+	s.t.queue.push(s.cm.again, taskManage, s.subject())
 }
 
 // answer sends an answer, and repeats it when the message that it answers is repeated.
-func (t *Traffic) answer(l *live, end End, attr packet.CMAttribute) {
-	if last := l.cm.answers[end]; last == 0 || attrOf(t.mads[last-1]) != attr {
-		l.cm.answers[end] = t.compose(l, end, attr)
+func (s *side) answer(attr packet.CMAttribute) {
+	if last := s.cm.answers; last == 0 || attrOf(s.t.mads[last-1]) != attr {
+		s.cm.answers = s.compose(attr)
 	}
-	t.sendMAD(l, end, l.cm.answers[end])
+	s.sendMAD(s.cm.answers)
 }
 
-func (t *Traffic) sendMAD(l *live, end End, place int32) {
-	h := &t.hosts[end][t.conns[l.id].place[end]]
+func (s *side) sendMAD(place int32) {
+	h := &s.t.hosts[s.end][s.t.conns[s.l.id].place[s.end]]
 	psn := h.gsiPSN & 0xffffff
 	h.gsiPSN++
 	// Soft-RoCE sets AckReq in packets of QP 1, though it has no meaning there.
-	f := flight{conn: l.id, to: l.id, from: end, psn: psn, kind: mad, op: packet.UDSendOnly, octets: packet.MADLen,
+	f := flight{conn: s.l.id, to: s.l.id, from: s.end, psn: psn, kind: mad, op: packet.UDSendOnly, octets: packet.MADLen,
 		mad: place - 1, ackReq: true}
-	t.launch(l, f)
-	if t.rng.hit(t.c.stale) {
+	s.t.launch(s.l, f)
+	if s.t.rng.hit(s.t.c.Managers.Stale) {
 		f.psn = h.gsiPSN & 0xffffff
 		h.gsiPSN++
-		f.port = t.port(&f)
-		t.fly(f, t.now+t.c.Delay[end]+t.rng.upTo(t.c.Managers.StaleDelay))
+		f.port = s.t.port(&f)
+		s.t.fly(f, s.t.now+s.t.c.Delay[s.end]+s.t.rng.upTo(s.t.c.Managers.StaleDelay))
 	}
 }
 
 // managed processes a MAD.
-func (t *Traffic) managed(l *live, end End, b *[packet.MADLen]byte) {
+func (s *side) managed(b *[packet.MADLen]byte) {
 	switch attr := attrOf(b); attr {
 	case packet.CMREQ:
 		switch {
-		case l.cm.waits[end] != 0 || l.cm.open[end] || l.closing: // REP has been sent, and is repeated until RTU arrives
-		case l.cm.answers[end] == 0 && !l.rng.hit(t.c.reject):
-			if l.rng.hit(t.c.mra) {
-				t.answer(l, end, packet.CMMRA)
-				t.askLater(l, end, packet.CMREP, t.c.Managers.MRADelay)
+		case s.cm.waits != 0 || s.cm.open || s.l.closing: // REP has been sent, and is repeated until RTU arrives
+		case s.cm.answers == 0 && !s.l.rng.hit(s.t.c.CMReject):
+			if s.l.rng.hit(s.t.c.Managers.MRA) {
+				s.answer(packet.CMMRA)
+				s.askLater(packet.CMREP, s.t.c.Managers.MRADelay)
 				return
 			}
-			t.ask(l, end, packet.CMREP)
+			s.ask(packet.CMREP)
 		default:
-			t.answer(l, end, packet.CMREJ)
+			s.answer(packet.CMREJ)
 		}
 	case packet.CMMRA:
-		if l.cm.waits[end] != 0 {
-			l.cm.again[end] = t.now + t.c.Managers.MRADelay + t.c.Timeouts.Manager
-			t.queue.push(l.cm.again[end], taskManage, t.whose(l, end))
+		if s.cm.waits != 0 {
+			s.cm.again = s.t.now + s.t.c.Managers.MRADelay + s.t.c.Timeouts.Manager
+			s.t.queue.push(s.cm.again, taskManage, s.subject())
 		}
 	case packet.CMREP:
-		if !l.closing {
-			l.cm.waits[end], l.cm.open[end] = 0, true
-			t.answer(l, end, packet.CMRTU)
-			t.establish(l, end)
+		if !s.l.closing {
+			s.cm.waits, s.cm.open = 0, true
+			s.answer(packet.CMRTU)
+			s.establish()
 		}
 	case packet.CMRTU:
-		if !l.closing && !l.cm.open[end] {
-			l.cm.waits[end], l.cm.open[end] = 0, true
-			t.establish(l, end)
+		if !s.l.closing && !s.cm.open {
+			s.cm.waits, s.cm.open = 0, true
+			s.establish()
 		}
 	case packet.CMREJ:
-		l.cm.waits[end] = 0
-		t.conns[l.id].Refused = true
-		t.finish(l)
+		s.cm.waits = 0
+		s.t.conns[s.l.id].Refused = true
+		s.l.finish()
 	case packet.CMDREQ:
-		l.sides[end].dead = true
-		t.answer(l, end, packet.CMDREP)
+		s.dead = true
+		s.answer(packet.CMDREP)
 	case packet.CMSIDRREQ:
-		t.answer(l, end, packet.CMSIDRREP)
+		s.answer(packet.CMSIDRREP)
 	case packet.CMDREP:
-		t.finish(l)
+		s.l.finish()
 	case packet.CMSIDRREP:
-		if l.cm.waits[end] != 0 {
-			l.cm.waits[end] = 0
-			t.establish(l, Fabric)
-			t.establish(l, WAN)
+		if s.cm.waits != 0 {
+			s.cm.waits = 0
+			s.l.sides[Fabric].establish()
+			s.l.sides[WAN].establish()
 		}
 	}
 }
 
 // compose makes a MAD and returns its index in mads plus 1.
-func (t *Traffic) compose(l *live, end End, attr packet.CMAttribute) int32 {
-	c := &t.conns[l.id]
-	m := message(attr, c.Host[end], c.Host[1-end])
-	m.LocalComm, m.RemoteComm, m.QPN, m.PSN = l.cm.id[end], l.cm.id[1-end], c.QP[end], c.StartPSN[1-end]
-	m.MTU, m.Reason = uint8(bits.Len(uint(t.c.MTU))-8), packet.CMConsumerReject
-	ask(&m, l.cm.source)
+func (s *side) compose(attr packet.CMAttribute) int32 {
+	c := &s.t.conns[s.l.id]
+	m := message(attr, c.Host[s.end], c.Host[1-s.end])
+	m.LocalComm, m.RemoteComm, m.QPN, m.PSN = s.cm.id, s.l.sides[1-s.end].cm.id, c.QP[s.end], c.StartPSN[1-s.end]
+	m.MTU, m.Reason = uint8(bits.Len(uint(s.t.c.MTU))-8), packet.CMConsumerReject
+	ask(&m, s.l.source)
 	asker := c.Active
 	switch attr {
 	case packet.CMSIDRREP:
-		m.LocalComm = l.cm.id[asker] // the request's
+		m.LocalComm = s.l.sides[asker].cm.id // the request's
 	case packet.CMDREQ:
-		m.QPN, asker = c.QP[1-end], end
+		m.QPN, asker = c.QP[1-s.end], s.end
 	case packet.CMDREP:
-		asker = 1 - end
+		asker = 1 - s.end
 	}
-	m.TransactionID = cm.Transaction(l.cm.id[asker])
-	switch l.kind {
+	m.TransactionID = cm.Transaction(s.l.sides[asker].cm.id)
+	switch s.l.kind {
 	case UC:
 		m.Transport = packet.CMUC
 	case XRC:
 		m.Transport, m.Extended = packet.CMExtended, packet.CMXRC
 	}
-	t.mads = append(t.mads, datagram(&m))
-	return int32(len(t.mads))
+	s.t.mads = append(s.t.mads, datagram(&m))
+	return int32(len(s.t.mads))
 }
 
 // message makes a message with the fields common to all of a host's messages.

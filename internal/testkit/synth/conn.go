@@ -47,9 +47,9 @@ type Conn struct {
 
 // live is the state of a live connection. It is reused for later connections.
 type live struct {
+	t       *Traffic
 	id      int32
 	rng     rng
-	c       *settings
 	kind    Transport
 	service transport.Service
 	up      bool // data may flow
@@ -57,11 +57,16 @@ type live struct {
 	offset  int64   // fixed delay of its packets on each half of the path, ns
 	speed   float64 // of its clock
 	sides   [2]side
-	cm      manager
+	source  uint16 // the active side's RDMA-CM port
+	leaving bool   // one end has sent DREQ
 }
 
 // side is an end of a live connection.
 type side struct {
+	t   *Traffic
+	l   *live
+	end End
+	cm  manager
 	sender
 	answerer
 	requester            transport.Requester
@@ -112,7 +117,7 @@ func (t *Traffic) add(c Conn, r rng, start int64) {
 	t.chooseRequesters(&c, &r)
 	t.chooseStartPSNs(&c, &r)
 	t.chooseSight(&c, &r)
-	c.ByCM = t.c.CM && r.hit(t.c.byCM)
+	c.ByCM = t.c.CM && r.hit(t.c.Managers.Share)
 	l := t.newLive(id, &c, r)
 	t.choosePorts(&c, l)
 	t.conns = append(t.conns, c)
@@ -191,13 +196,14 @@ func (t *Traffic) newLive(id int32, c *Conn, r rng) *live {
 	} else {
 		l = new(live)
 	}
-	*l = live{id: id, rng: r, c: &t.c, kind: c.Transport, service: services[c.Transport], speed: 1}
+	*l = live{t: t, id: id, rng: r, kind: c.Transport, service: services[c.Transport], speed: 1}
 	l.offset = l.rng.upTo(t.c.ConnJitter)
 	if t.c.Drift > 0 {
 		l.speed += t.c.Drift * (2*float64(l.rng.below(1<<32))/(1<<32) - 1)
 	}
 	for end := range l.sides {
 		s := &l.sides[end]
+		s.t, s.l, s.end = t, l, End(end)
 		s.requester.Start(&t.transport, &t.counted, l.service, c.StartPSN[end], nil)
 		s.responder.Start(&t.transport, &t.counted, l.service, c.StartPSN[1-end])
 		s.sends = c.Requests[end]
@@ -210,42 +216,41 @@ func (t *Traffic) newLive(id int32, c *Conn, r rng) *live {
 func (t *Traffic) start(id int32) {
 	l := t.live[id]
 	if t.conns[id].ByCM {
-		t.connect(l)
+		l.connect()
 		return
 	}
-	t.establish(l, Fabric)
-	t.establish(l, WAN)
+	l.sides[Fabric].establish()
+	l.sides[WAN].establish()
 }
 
 // establish lets an end send.
-func (t *Traffic) establish(l *live, end End) {
-	if !l.up {
-		l.up = true
-		t.conns[l.id].Start = t.now
-		if t.c.Lifetime > 0 {
-			t.queue.push(t.now+t.c.Lifetime, taskClose, uint32(l.id))
+func (s *side) establish() {
+	if !s.l.up {
+		s.l.up = true
+		s.t.conns[s.l.id].Start = s.t.now
+		if s.t.c.Lifetime > 0 {
+			s.t.queue.push(s.t.now+s.t.c.Lifetime, taskClose, uint32(s.l.id))
 		}
 	}
-	s := &l.sides[end]
 	if s.sends && !s.ready {
 		s.ready = true
-		s.due = t.now
-		if t.c.Schedule == Free {
-			s.due += l.rng.upTo(t.c.Period)
+		s.due = s.t.now
+		if s.t.c.Schedule == Free {
+			s.due += s.l.rng.upTo(s.t.c.Period)
 		}
-		t.armDepart(l, end, s.due)
+		s.armDepart(s.due)
 	}
 }
 
 // doneIfDone ends a connection that has nothing left to send, once its last packets have arrived.
-func (t *Traffic) doneIfDone(l *live) {
+func (l *live) doneIfDone() {
 	for end := range l.sides {
-		if s := &l.sides[end]; s.sends && (!s.ready || s.posted < t.c.Messages || !s.requester.Done()) {
+		if s := &l.sides[end]; s.sends && (!s.ready || s.posted < l.t.c.Messages || !s.requester.Done()) {
 			return
 		}
 	}
 	if !l.closing {
 		l.closing = true
-		t.queue.push(t.now+2*(t.c.Delay[0]+t.c.Delay[1]), taskClose, uint32(l.id))
+		l.t.queue.push(l.t.now+2*(l.t.c.Delay[0]+l.t.c.Delay[1]), taskClose, uint32(l.id))
 	}
 }

@@ -138,30 +138,30 @@ func (h *host) takeFree(r *rng) freeQP {
 }
 
 // fail ends a connection that makes no progress: both QPs go to the error state.
-func (t *Traffic) fail(l *live) {
-	t.conns[l.id].Failed = true
-	t.finish(l)
+func (l *live) fail() {
+	l.t.conns[l.id].Failed = true
+	l.finish()
 }
 
 // finish ends a connection in both hosts; packets still on the path will find no QP.
-func (t *Traffic) finish(l *live) {
-	c := &t.conns[l.id]
-	c.End = t.now
+func (l *live) finish() {
+	c := &l.t.conns[l.id]
+	c.End = l.t.now
 	for end := range End(2) {
 		c.NextPSN[end] = l.sides[end].nextPSN()
-		if h := &t.hosts[end][c.place[end]]; t.c.Reuse == ReuseShuffled && !c.Refused {
+		if h := &l.t.hosts[end][c.place[end]]; l.t.c.Reuse == ReuseShuffled && !c.Refused {
 			h.free = append(h.free, freeQP{c.QP[end], l.sides[1-end].nextPSN()})
 		}
 	}
-	t.live[l.id] = nil
-	t.spare = append(t.spare, l)
-	if c.Refused && c.Start > t.now || int(c.age) < t.c.Generations {
-		if start := t.now + t.c.ReuseGap; t.c.Attack.Managers.Ahead > 0 { // the attacker knows it as early as possible
-			t.succeed(l.id, start)
+	l.t.live[l.id] = nil
+	l.t.spare = append(l.t.spare, l)
+	if c.Refused && c.Start > l.t.now || int(c.age) < l.t.c.Generations {
+		if start := l.t.now + l.t.c.ReuseGap; l.t.c.Attack.Managers.Ahead > 0 { // the attacker knows it as early as possible
+			l.t.succeed(l.id, start)
 		} else {
-			t.queue.push(start, taskSucceed, uint32(l.id))
+			l.t.queue.push(start, taskSucceed, uint32(l.id))
 		}
 	} else {
-		t.retired++
+		l.t.retired++
 	}
 }

@@ -1,6 +1,8 @@
 package synth
 
 import (
+	"github.com/cnpgate/cnpgate/endpoint"
+	"github.com/cnpgate/cnpgate/internal/cm"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/transport"
 )
@@ -40,7 +42,7 @@ type flight struct {
 // launch sends a packet towards the tap.
 func (t *Traffic) launch(l *live, f flight) {
 	f.port = t.port(&f)
-	if f.ecn == 2 && f.op.HasPayload() && t.rng.hit(t.c.ce) {
+	if f.ecn == 2 && f.op.HasPayload() && t.rng.hit(t.c.CE) {
 		if t.rng.next()&1 == 0 {
 			f.ecn = 3
 		} else {
@@ -53,7 +55,7 @@ func (t *Traffic) launch(l *live, f flight) {
 	}
 	f.lost = after
 	at := t.now + t.c.Delay[f.from] + l.offset + t.rng.upTo(t.c.PathJitter)
-	if t.rng.hit(t.c.reorder) {
+	if t.rng.hit(t.c.Reorder) {
 		at += t.rng.upTo(t.c.ReorderDelay)
 	} else {
 		s := &l.sides[f.from]
@@ -64,39 +66,28 @@ func (t *Traffic) launch(l *live, f flight) {
 }
 
 // fly schedules a packet to pass the tap.
-func (t *Traffic) fly(f flight, at int64) {
-	var i uint32
-	if n := len(t.free); n > 0 {
-		i = t.free[n-1]
-		t.free = t.free[:n-1]
-		t.flights[i] = f
-	} else {
-		i = uint32(len(t.flights))
-		t.flights = append(t.flights, f)
-	}
-	t.queue.push(at, taskTap, i)
-}
+func (t *Traffic) fly(f flight, at int64) { t.queue.push(at, taskTap, t.flights.put(f)) }
 
 // lost decides at random whether a packet is lost before or after the tap.
 func (t *Traffic) lost(f *flight) (before, after bool) {
-	if t.rng.hit(t.c.lossBefore[f.from]) {
+	if t.rng.hit(t.c.LossBefore[f.from]) {
 		return true, false
 	}
-	after = t.rng.hit(t.c.lossAfter[f.from])
+	after = t.rng.hit(t.c.LossAfter[f.from])
 	if f.kind > answer { // CNPs and MADs are neither requests nor responses
 		return false, after
 	}
-	l := &t.c.kindLoss[0]
+	l := &t.c.RequestLoss
 	if f.kind != request {
-		l = &t.c.kindLoss[1]
+		l = &t.c.ResponseLoss
 	}
-	before = t.rng.hit(l.before[f.from])
-	return before, t.rng.hit(l.after[f.from]) || after
+	before = t.rng.hit(l.Before[f.from])
+	return before, t.rng.hit(l.After[f.from]) || after
 }
 
 // tap passes a packet through the tap; true if it is seen there.
 func (t *Traffic) tap(i uint32, e *Event) bool {
-	f := &t.flights[i]
+	f := &t.flights.items[i]
 	queued := int64(0)
 	if t.c.Bottleneck.Rate > 0 && f.from == t.c.Bottleneck.From && !f.lost {
 		fits := false
@@ -104,19 +95,19 @@ func (t *Traffic) tap(i uint32, e *Event) bool {
 		f.lost = !fits
 	}
 	c := &t.conns[f.conn]
-	seen := c.Seen[f.from] && t.now >= t.c.TapStart && t.rng.hit(t.c.sampled)
+	seen := c.Seen[f.from] && t.now >= t.c.TapStart && t.rng.hit(t.c.Sampled)
 	if seen {
 		t.show(f, e)
 		c.Packets[f.from]++
-		if t.rng.hit(t.c.onPath) {
+		if t.rng.hit(t.c.Attack.OnPath) {
 			t.mimic(e)
 		}
-		if f.kind == mad && t.c.fakeREP > 0 {
+		if f.kind == mad && t.c.Attack.Managers.REP > 0 {
 			t.answerFirst(f, e)
 		}
 	}
 	if f.lost || f.idle() {
-		t.free = append(t.free, i)
+		t.flights.take(i)
 		return seen
 	}
 	to := 1 - f.from
@@ -125,7 +116,7 @@ func (t *Traffic) tap(i uint32, e *Event) bool {
 	if l != nil {
 		at += l.offset
 	}
-	if t.rng.hit(t.c.reorder) {
+	if t.rng.hit(t.c.Reorder) {
 		at += t.rng.upTo(t.c.ReorderDelay)
 	} else if l != nil {
 		s := &l.sides[f.from]
@@ -145,37 +136,122 @@ func (f *flight) idle() bool {
 
 // arrive delivers a packet to its receiver, if that still exists.
 func (t *Traffic) arrive(i uint32) {
-	f := t.flights[i]
-	t.free = append(t.free, i)
+	f := t.flights.take(i)
 	to := 1 - f.from
 	l := t.live[f.to]
 	if l == nil || !l.up && f.kind != mad {
 		return
 	}
 	if f.ecn == 3 || f.marked {
-		t.congested(l, to, &f)
+		l.sides[to].congested(&f)
 	}
 	switch f.kind {
 	case mad:
-		t.managed(l, to, t.mads[f.mad])
+		l.sides[to].managed(t.mads[f.mad])
 	case request:
-		t.requested(l, to, &f)
+		l.sides[to].requested(&f)
 	default:
-		t.acknowledged(l, to, &f)
+		l.sides[to].acknowledged(&f)
 	}
 }
 
 // congested is the receiver's notification point (IBTA Annex A17): it sends a CNP for a CE-marked packet, at a limited rate.
-func (t *Traffic) congested(l *live, end End, f *flight) {
-	s := &l.sides[end]
-	if s.dead || t.now-s.lastCNP < t.c.CNPInterval {
+func (s *side) congested(f *flight) {
+	if s.dead || s.t.now-s.lastCNP < s.t.c.CNPInterval {
 		return
 	}
-	s.lastCNP = t.now
-	t.launch(l, flight{conn: l.id, to: f.conn, from: end, kind: cnp, op: packet.CNP, dscp: cnpDSCP, octets: cnpReserved})
+	s.lastCNP = s.t.now
+	s.t.launch(s.l, flight{conn: s.l.id, to: f.conn, from: s.end, kind: cnp, op: packet.CNP, dscp: cnpDSCP, octets: cnpReserved})
 }
 
 const (
 	cnpReserved = 16 // bytes of zeros after the BTH of a CNP
 	cnpDSCP     = 48
+	dataDSCP    = 26  // of all packets except CNPs and MADs
+	ackDelay    = 500 // from request to response, ns
 )
+
+// portBase is the lowest UDP source port of RoCEv2 senders.
+const portBase = 0xc000
+
+// choosePorts sets a connection's source ports.
+func (t *Traffic) choosePorts(c *Conn, l *live) {
+	l.source = uint16(32768 + l.rng.below(28232))
+	random := [2]uint16{portBase | uint16(l.rng.below(1<<14)), portBase | uint16(l.rng.below(1<<14))}
+	for end := range c.Port {
+		switch {
+		case t.c.Ports == PortsRandom || t.c.Ports == PortsSpray:
+			c.Port[end] = random[0]
+		case t.c.Ports == PortsAsymmetric:
+			c.Port[end] = random[end]
+		case t.c.Ports == PortsEqual:
+			c.Port[end] = portBase
+		case c.Transport == UD:
+			c.Port[end] = endpoint.SourcePort(endpoint.UD, c.QP[end], 0)
+		case t.c.Ports == PortsFlowLabel && (c.ByCM || !t.c.CM):
+			c.Port[end] = packet.LabelPort(cm.FlowLabel(l.source, cmService))
+		case t.c.Ports == PortsBorrowed && len(t.conns) > 0:
+			other := &t.conns[len(t.conns)-1]
+			c.Port[end] = endpoint.SourcePort(endpoint.RC, c.QP[Fabric], other.QP[WAN])
+		default:
+			c.Port[end] = endpoint.SourcePort(endpoint.RC, c.QP[Fabric], c.QP[WAN])
+		}
+	}
+}
+
+// port is a packet's source port.
+func (t *Traffic) port(f *flight) uint16 {
+	switch {
+	case f.kind == mad:
+		return endpoint.SourcePort(endpoint.UD, packet.GSIQP, packet.GSIQP)
+	case f.kind == cnp:
+		return 0 // as ConnectX sends it
+	case t.c.Ports == PortsSpray:
+		return portBase | uint16(mix(uint64(f.conn)<<34|uint64(f.from)<<33|uint64(f.number)|uint64(min(f.kind, ack))<<32)>>50)
+	}
+	return t.conns[f.conn].Port[f.from]
+}
+
+// templates are the common fields of all of a connection's packets, by sending end.
+func (t *Traffic) templates(c *Conn) (both [2]packet.Parsed) {
+	for end := range both {
+		p := &both[end]
+		*p = packet.Parsed{
+			Kind: packet.RoCEv2, Family: 4, Proto: packet.ProtoUDP, EtherType: packet.EtherTypeIPv4,
+			L3: packet.EthernetLen, DstPort: packet.RoCEv2Port,
+			Src: c.Host[end], Dst: c.Host[1-end], DestQP: c.QP[1-end],
+		}
+		if c.VID != 0 {
+			p.Tags, p.OuterTag = 1, packet.MakeTag(c.TPID, c.VID)
+			p.L3 += packet.VLANTagLen
+		}
+		p.Outer, p.L4 = p.L3, p.L3+packet.IPv4Len
+		if !p.Src.Is4() {
+			p.Family, p.EtherType = 6, packet.EtherTypeIPv6
+			p.L4 = p.L3 + packet.IPv6Len
+		}
+		p.BTH = p.L4 + packet.UDPLen
+	}
+	return both
+}
+
+// enqueue puts a packet that passes the tap now into the bottleneck. It returns how long the packet waits and is sent, in ns; false if the
+// packet doesn't fit and is lost.
+func (t *Traffic) enqueue(f *flight) (delay int64, fits bool) {
+	b := &t.c.Bottleneck
+	length := t.length(f)
+	wait := max(0, t.idleAt-t.now)
+	waiting := float64(wait) * float64(b.Rate) / 8e9 // bytes
+	if waiting+float64(length) > float64(b.Capacity) {
+		return 0, false
+	}
+	delay = wait + int64(float64(length)*8e9/float64(b.Rate))
+	t.idleAt = t.now + delay
+	return delay, true
+}
+
+// length is the length of a packet's frame in bytes without FCS.
+func (t *Traffic) length(f *flight) int {
+	headers := t.shown[f.conn][f.from].Ext() + f.op.HeadersLen()
+	return headers + (int(f.octets)+3)&^3 + packet.ICRCLen
+}

@@ -1,6 +1,11 @@
 package synth
 
-import "github.com/cnpgate/cnpgate/internal/transport"
+import (
+	"math"
+	"math/bits"
+
+	"github.com/cnpgate/cnpgate/internal/transport"
+)
 
 // sender is an end's schedule: when it posts messages, and when its requester sends the next packet.
 type sender struct {
@@ -12,123 +17,175 @@ type sender struct {
 	timing              bool
 }
 
-func (t *Traffic) armDepart(l *live, end End, at int64) {
-	s := &l.sides[end]
-	at = max(at, t.now)
+func (s *side) armDepart(at int64) {
+	at = max(at, s.t.now)
 	if !s.armed || at < s.wake { // the later timer checks s.wake and does nothing
 		s.armed, s.wake = true, at
-		t.queue.push(at, taskDepart, t.whose(l, end))
+		s.t.queue.push(at, taskDepart, s.subject())
 	}
 }
 
 // depart sends a requester's next packet, if one may be sent.
-func (t *Traffic) depart(l *live, end End) {
-	s := &l.sides[end]
-	if !s.armed || s.wake != t.now {
+func (s *side) depart() {
+	if !s.armed || s.wake != s.t.now {
 		return
 	}
 	s.armed = false
 	if s.dead || !s.ready {
 		return
 	}
-	if hold := max(s.late, s.requester.HeldUntil()); hold > t.now {
-		t.armDepart(l, end, hold)
+	if hold := max(s.late, s.requester.HeldUntil()); hold > s.t.now {
+		s.armDepart(hold)
 		return
 	}
-	if s.requester.Idle() && !t.post(l, end) {
+	if s.requester.Idle() && !s.post() {
 		return
 	}
-	limit := uint64(t.c.Window)
-	if !s.requester.Ready(t.now, limit) {
+	limit := uint64(s.t.c.Window)
+	if !s.requester.Ready(s.t.now, limit) {
 		return // the next acknowledgement resumes sending
 	}
-	p := s.requester.Send(t.now, limit)
-	t.sendRequest(l, end, &p)
+	p := s.requester.Send(s.t.now, limit)
+	s.sendRequest(&p)
 	if s.requester.Done() {
-		t.doneIfDone(l)
+		s.l.doneIfDone()
 	} else if !s.timing {
 		s.timing = true
-		t.queue.push(t.now+t.c.Timeouts.Requester, taskTimeout, t.whose(l, end))
+		s.t.queue.push(s.t.now+s.t.c.Timeouts.Requester, taskTimeout, s.subject())
 	}
-	t.armDepart(l, end, t.now+t.c.Gap)
+	s.armDepart(s.t.now + s.t.c.Gap)
 }
 
 // post adds the next message, if its time has come and there is room; else it schedules another attempt.
-func (t *Traffic) post(l *live, end End) bool {
-	s := &l.sides[end]
-	if s.posted == t.c.Messages || s.requester.Posted() == window {
+func (s *side) post() bool {
+	if s.posted == s.t.c.Messages || s.requester.Posted() == window {
 		return false
 	}
-	if s.due > t.now {
-		t.armDepart(l, end, s.due)
+	if s.due > s.t.now {
+		s.armDepart(s.due)
 		return false
 	}
-	s.requester.Post(t.newMessage(l, s.posted))
+	s.requester.Post(s.l.newMessage(s.posted))
 	s.posted++
-	s.due = t.nextDue(l, s.due) // without jitter, which doesn't accumulate
-	if t.c.Jitter > 0 {
-		s.late = t.now + l.rng.upTo(t.c.Jitter)
-		if s.late > t.now {
-			t.armDepart(l, end, s.late)
+	s.due = s.l.nextDue(s.due) // without jitter, which doesn't accumulate
+	if s.t.c.Jitter > 0 {
+		s.late = s.t.now + s.l.rng.upTo(s.t.c.Jitter)
+		if s.late > s.t.now {
+			s.armDepart(s.late)
 			return false
 		}
 	}
 	return true
 }
 
-func (t *Traffic) sendRequest(l *live, end End, p *transport.Packet) {
-	f := flight{conn: l.id, to: l.id, from: end, psn: p.PSN, number: p.Number, kind: request, left: p.Left, octets: uint16(p.Payload),
-		op: p.Opcode, resent: p.Resent, ackReq: p.AckReq, ecn: t.c.ecn(), dscp: t.c.DSCP}
-	if l.kind == UD {
-		f.to = t.datagram[l.rng.below(uint64(len(t.datagram)))]
-		if t.live[f.to] == nil || !t.sameTenant(f.to, l.id) {
-			f.to = l.id
+func (s *side) sendRequest(p *transport.Packet) {
+	f := flight{conn: s.l.id, to: s.l.id, from: s.end, psn: p.PSN, number: p.Number, kind: request, left: p.Left, octets: uint16(p.Payload),
+		op: p.Opcode, resent: p.Resent, ackReq: p.AckReq, ecn: s.t.c.ecn(), dscp: dataDSCP}
+	if s.l.kind == UD {
+		f.to = s.t.datagram[s.l.rng.below(uint64(len(s.t.datagram)))]
+		if s.t.live[f.to] == nil || !s.t.sameTenant(f.to, s.l.id) {
+			f.to = s.l.id
 		}
 	}
-	t.launch(l, f)
+	s.t.launch(s.l, f)
 }
 
 // acknowledged processes a response.
-func (t *Traffic) acknowledged(l *live, end End, f *flight) {
-	s := &l.sides[end]
+func (s *side) acknowledged(f *flight) {
 	switch {
 	case s.dead:
 		return
 	case f.kind == answer:
-		s.requester.Answer(t.now, f.psn)
-	case s.requester.Acknowledge(t.now, f.psn, f.aeth):
-		t.fail(l)
+		s.requester.Answer(s.t.now, f.psn)
+	case s.requester.Acknowledge(s.t.now, f.psn, f.aeth):
+		s.l.fail()
 		return
 	}
-	t.armDepart(l, end, t.now)
-	t.doneIfDone(l)
+	s.armDepart(s.t.now)
+	s.l.doneIfDone()
 }
 
 // timeout retransmits if nothing was acknowledged for the time-out, and fails the connection after some time-outs. As in a NIC with a
 // coarse timer, it takes effect after one to two time-outs.
-func (t *Traffic) timeout(l *live, end End) {
-	s := &l.sides[end]
+func (s *side) timeout() {
 	s.timing = false
 	if s.dead {
 		return
 	}
-	next, failed := s.requester.Expire(t.now)
+	next, failed := s.requester.Expire(s.t.now)
 	switch {
 	case failed:
-		t.fail(l)
+		s.l.fail()
 		return
 	case next > 0:
 		s.timing = true
-		t.queue.push(t.now+t.c.Timeouts.Requester, taskTimeout, t.whose(l, end))
+		s.t.queue.push(s.t.now+s.t.c.Timeouts.Requester, taskTimeout, s.subject())
 	}
 	if !s.requester.Idle() {
-		t.armDepart(l, end, t.now)
+		s.armDepart(s.t.now)
 	}
 }
 
-func (s *settings) ecn() uint8 {
-	if s.NotECT {
+func (c *Config) ecn() uint8 {
+	if c.NotECT {
 		return 0
 	}
 	return 2
+}
+
+// window is how many messages a requester may have outstanding.
+const window = 16
+
+// newMessage draws a requester's next message.
+func (l *live) newMessage(number int) transport.Message {
+	r := &l.rng
+	var common rng
+	if l.t.c.Schedule == Lockstep { // the same for all connections
+		common = rng(mix(l.t.c.Seed ^ uint64(number)<<8))
+		r = &common
+	}
+	m := transport.Message{Number: uint32(number), Op: l.t.drawOp(l.kind, r), Bytes: l.t.drawSize(r)}
+	switch {
+	case m.Op == transport.Atomic:
+		m.Bytes = 8
+	case l.kind == UD:
+		m.Bytes = min(m.Bytes, uint32(l.t.c.MTU))
+	}
+	return m
+}
+
+// ops are the operations in the order of Mix.
+var ops = [...]transport.Op{transport.Send, transport.SendImm, transport.Write, transport.WriteImm, transport.Read, transport.Atomic}
+
+func (t *Traffic) drawOp(tr Transport, r *rng) transport.Op {
+	m := t.c.Mix
+	op := ops[r.weighted([]int{m.Send, m.SendImm, m.Write, m.WriteImm, m.Read, m.Atomic})]
+	switch {
+	case tr == UD && op != transport.SendImm:
+		return transport.Send
+	case tr == UC && (op == transport.Read || op == transport.Atomic):
+		return transport.Write
+	}
+	return op
+}
+
+// drawSize draws a number of bytes. Each range between powers of two has the same probability.
+func (t *Traffic) drawSize(r *rng) uint32 {
+	lo, hi := uint64(t.c.Sizes[0]), uint64(t.c.Sizes[1])
+	if lo == hi {
+		return uint32(lo)
+	}
+	least, most := bits.Len64(lo), bits.Len64(hi)
+	n := least + int(r.below(uint64(most-least+1)))
+	from, to := max(lo, 1<<n>>1), min(hi, 1<<n-1)
+	return uint32(from + r.below(to-from+1))
+}
+
+// nextDue is when a requester posts the message after the present one.
+func (l *live) nextDue(due int64) int64 {
+	period := float64(l.t.c.Period) * l.speed
+	if l.t.c.Schedule == Free { // exponential intervals
+		period *= -math.Log(float64(l.rng.below(1<<32)+1) / (1 << 32))
+	}
+	return due + int64(period)
 }

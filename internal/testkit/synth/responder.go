@@ -12,23 +12,22 @@ type answerer struct {
 }
 
 // requested processes a request.
-func (t *Traffic) requested(l *live, end End, f *flight) {
-	s := &l.sides[end]
-	r, ok := transport.RequestOf(l.service, f.op)
-	if s.dead || !ok || l.kind == UC || l.kind == UD {
+func (s *side) requested(f *flight) {
+	r, ok := transport.RequestOf(s.l.service, f.op)
+	if s.dead || !ok || s.l.kind == UC || s.l.kind == UD {
 		return
 	}
 	r.PSN, r.Bytes, r.AckReq = f.psn, f.left, f.ackReq
-	if s.responder.Expects(f.psn) && receives(f.op) && t.unready(l, s) {
-		s.responder.NotReady(t.now)
+	if s.responder.Expects(f.psn) && receives(f.op) && s.unready() {
+		s.responder.NotReady(s.t.now)
 	} else {
-		s.responder.Request(t.now, &r)
+		s.responder.Request(s.t.now, &r)
 	}
 	if s.responder.Coalescing() && !s.flushing {
 		s.flushing = true
-		t.queue.push(t.now+t.c.Delay[0]+t.c.Delay[1], taskFlush, t.whose(l, end))
+		s.t.queue.push(s.t.now+s.t.c.Delay[0]+s.t.c.Delay[1], taskFlush, s.subject())
 	}
-	t.armRespond(l, end, t.c.AckDelay)
+	s.armRespond(ackDelay)
 }
 
 // receives reports whether a packet uses a receive buffer.
@@ -41,53 +40,50 @@ func receives(op packet.Opcode) bool {
 }
 
 // unready reports whether a SEND finds no receive buffer.
-func (t *Traffic) unready(l *live, s *side) bool {
+func (s *side) unready() bool {
 	switch s.responder.Refused() {
 	case 0:
-		return l.rng.hit(t.c.rnr)
+		return s.l.rng.hit(s.t.c.RNR)
 	case transport.SyndromeRNR:
-		return l.rng.hit(t.c.rnrAgain)
+		return s.l.rng.hit(s.t.c.NAKs.RNRAgain)
 	}
 	return false
 }
 
 // flush acknowledges the requests that have waited long enough.
-func (t *Traffic) flush(l *live, end End) {
-	s := &l.sides[end]
+func (s *side) flush() {
 	s.flushing = false
 	s.responder.Flush()
-	t.armRespond(l, end, t.c.AckDelay)
+	s.armRespond(ackDelay)
 }
 
 // armRespond schedules the responder after a delay, if it has anything to send.
-func (t *Traffic) armRespond(l *live, end End, delay int64) {
-	s := &l.sides[end]
+func (s *side) armRespond(delay int64) {
 	if !s.dead && !s.busy && (s.responder.Answers() || s.responder.Acknowledges()) {
 		s.busy = true
-		t.queue.push(t.now+delay, taskRespond, t.whose(l, end))
+		s.t.queue.push(s.t.now+delay, taskRespond, s.subject())
 	}
 }
 
 // respond sends the next response.
-func (t *Traffic) respond(l *live, end End) {
-	s := &l.sides[end]
+func (s *side) respond() {
 	s.busy = false
 	if s.dead {
 		return
 	}
-	f := flight{conn: l.id, to: l.id, from: end, ecn: t.c.ecn(), dscp: t.c.DSCP}
+	f := flight{conn: s.l.id, to: s.l.id, from: s.end, ecn: s.t.c.ecn(), dscp: dataDSCP}
 	gap := int64(1)
 	var p transport.Response
 	switch {
 	case s.responder.Answers():
 		p, f.kind = s.responder.Answer(), answer
-		gap = t.c.Gap
+		gap = s.t.c.Gap
 	case s.responder.Acknowledges():
 		p, f.kind = s.responder.Acknowledgement(), ack
 	default:
 		return
 	}
 	f.op, f.psn, f.aeth, f.octets, f.number = p.Opcode, p.PSN, p.AETH, uint16(p.Payload), p.AETH.MSN
-	t.launch(l, f)
-	t.armRespond(l, end, gap)
+	s.t.launch(s.l, f)
+	s.armRespond(gap)
 }

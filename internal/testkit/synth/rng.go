@@ -31,23 +31,9 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// chance is a probability as a threshold for 64 random bits. 0 and 1 need no random number.
-type chance uint64
-
-const certain chance = 1<<64 - 1
-
-func chanceOf(p float64) chance {
-	switch {
-	case !(p > 0):
-		return 0
-	case p >= 1:
-		return certain
-	}
-	return chance(p * (1 << 32) * (1 << 32))
-}
-
-func (r *rng) hit(c chance) bool {
-	return c != 0 && (c == certain || r.next() < uint64(c))
+// hit returns true with a probability. 0 and 1 need no random number.
+func (r *rng) hit(p float64) bool {
+	return p > 0 && (p >= 1 || r.next() < uint64(p*(1<<32)*(1<<32)))
 }
 
 // weighted returns a random index, with probabilities in proportion to the weights. The sum of the weights must not be 0.

@@ -29,22 +29,19 @@ import (
 
 // Traffic is a run of the generator. It is for one goroutine.
 type Traffic struct {
-	c   settings
-	now int64 // ns
-	rng rng   // the network's; connections have their own
+	attacker
+	c   Config // with defaults
+	now int64  // ns
+	rng rng    // the network's; connections have their own
 
 	transport transport.Config
 	counted   transport.Counters
 
 	queue   queue
 	ended   bool
-	flights []flight
-	free    []uint32 // unused indexes in flights
-	idleAt  int64    // when the bottleneck becomes empty, ns
+	flights pool[flight]
+	idleAt  int64 // when the bottleneck becomes empty, ns
 	mads    []*[packet.MADLen]byte
-	pending []Event  // packets that the attacker has put after another one, or holds back
-	planned []Event  // later packets of the attacker and of hosts that answer it
-	unused  []uint32 // unused indexes in planned
 
 	hosts    [2][]host
 	conns    []Conn
@@ -58,7 +55,9 @@ type Traffic struct {
 
 // New prepares a run. It panics on an invalid Config, as that is a mistake in a test.
 func New(c Config) *Traffic {
-	t := &Traffic{c: c.settings(), rng: rng(mix(c.Seed))}
+	c.complete()
+	t := &Traffic{c: c, rng: rng(mix(c.Seed))}
+	t.attacker.Traffic = t
 	t.transport = t.c.transport()
 	t.makeHosts()
 	t.wanted = t.c.Connections
@@ -86,14 +85,8 @@ func (t *Traffic) Next() (e Event, ok bool) {
 			if t.tap(subject, &e) {
 				return e, true
 			}
-		case taskShow: // pending and its timers have the same order
-			e = t.pending[0]
-			t.pending = t.pending[1:]
-			if e.Time = t.now; t.now >= t.c.TapStart {
-				return e, true
-			}
 		case taskPlanned:
-			e = t.takePlanned(subject)
+			e = t.planned.take(subject)
 			if e.Time = t.now; t.now >= t.c.TapStart {
 				return e, true
 			}
@@ -124,25 +117,26 @@ func (t *Traffic) run(what task, subject uint32) {
 		return
 	case taskClose:
 		if l := t.live[subject]; l != nil {
-			t.shut(l)
+			l.shut()
 		}
 		return
 	}
-	l, end := t.live[subject>>1], End(subject&1)
+	l := t.live[subject>>1]
 	if l == nil {
 		return
 	}
+	s := &l.sides[subject&1]
 	switch what {
 	case taskDepart:
-		t.depart(l, end)
+		s.depart()
 	case taskRespond:
-		t.respond(l, end)
+		s.respond()
 	case taskTimeout:
-		t.timeout(l, end)
+		s.timeout()
 	case taskFlush:
-		t.flush(l, end)
+		s.flush()
 	case taskManage:
-		t.manage(l, end)
+		s.manage()
 	}
 }
 
@@ -153,4 +147,4 @@ func (t *Traffic) Conns() []Conn { return t.conns }
 // over reports whether only the attacker is left.
 func (t *Traffic) over() bool { return t.retired >= t.wanted }
 
-func (t *Traffic) whose(l *live, end End) uint32 { return uint32(l.id)<<1 | uint32(end) }
+func (s *side) subject() uint32 { return uint32(s.l.id)<<1 | uint32(s.end) }

@@ -62,7 +62,7 @@ func checkRun(c Config, counts map[string]int) error {
 	last := int64(math.MinInt64)
 	n := 0
 	for e, ok := t.Next(); ok; e, ok = t.Next() {
-		if n++; n > 200_000 && impatient(&t.c.Config) {
+		if n++; n > 200_000 && impatient(&t.c) {
 			return nil // retransmission that is faster than the network may leave it with nothing else to carry
 		} else if n > 5_000_000 {
 			return fmt.Errorf("no end after %d events", n)
@@ -168,7 +168,7 @@ func hard(c *Config) bool {
 // checkEnd: connections that were not cut off have said all they had to say.
 func checkEnd(t *Traffic, rules *checker) error {
 	chains := 0
-	if n := len(t.flights) - len(t.free); n != 0 {
+	if n := len(t.flights.items) - len(t.flights.unused); n != 0 {
 		return fmt.Errorf("%d packets are still on their way", n)
 	}
 	for i, c := range t.Conns() {
@@ -187,13 +187,13 @@ func checkEnd(t *Traffic, rules *checker) error {
 	if t.c.Lifetime > 0 {
 		return nil
 	}
-	lossy := mostLoss(&t.c.Config) > 0 || impatient(&t.c.Config)
+	lossy := mostLoss(&t.c) > 0 || impatient(&t.c)
 	if n := rules.counts["resent"]; n > 0 && !lossy && t.c.Reorder == 0 && t.c.RNR == 0 {
 		return fmt.Errorf("%d packets were sent again for nothing", n)
 	}
 	for key, s := range rules.ends {
 		c, messages := &t.Conns()[key[0]], 0
-		if c.Failed && hard(&t.c.Config) {
+		if c.Failed && hard(&t.c) {
 			continue
 		}
 		for i, psn := range s.psns {

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cnpgate/cnpgate/control/api"
+)
+
+// flowFilter has flags that select flows. Their values are checked here.
+type flowFilter struct {
+	flags map[string]*string // by parameter of the API
+}
+
+// value is the text of a parameter, which a flag sets.
+func (f *flowFilter) value(parameter string) *string {
+	if f.flags == nil {
+		f.flags = map[string]*string{}
+	}
+	f.flags[parameter] = new(string)
+	return f.flags[parameter]
+}
+
+// addFlow adds the flags about the flow's ends.
+func (f *flowFilter) addFlow(c *cobra.Command) {
+	for _, p := range []struct {
+		parameter, flag, usage string
+		check                  func(string) error
+	}{
+		{"source_ip", "source-ip", "only from this sender: an address or a prefix", checkHosts},
+		{"destination_ip", "destination-ip", "only to this receiver: an address or a prefix", checkHosts},
+		{"source_qp", "source-qp", "only from this QP", checkQP},
+		{"destination_qp", "destination-qp", "only to this QP", checkQP},
+	} {
+		c.Flags().Var(checkedText{f.value(p.parameter), p.check}, p.flag, p.usage)
+	}
+}
+
+func checkHosts(text string) error {
+	_, err := hosts(text)
+	return err
+}
+
+func checkQP(text string) error {
+	if _, err := strconv.ParseUint(text, 0, 24); err != nil {
+		return fmt.Errorf("%q is not the number of a QP; expected 0 to %d", text, 1<<24-1)
+	}
+	return nil
+}
+
+// values are the request's parameters.
+func (f *flowFilter) values() url.Values {
+	v := url.Values{}
+	for parameter, text := range f.flags {
+		if *text != "" {
+			v.Set(parameter, *text)
+		}
+	}
+	return v
+}
+
+// flowFlag is a flag that names a flow: SRC,DST[,QP].
+type flowFlag struct {
+	source, destination netip.Addr // the zero Addr: no flow is named
+	qp                  string
+}
+
+func (f *flowFlag) String() string {
+	if !f.source.IsValid() {
+		return ""
+	}
+	return strings.TrimSuffix(f.source.String()+","+f.destination.String()+","+f.qp, ",")
+}
+
+func (*flowFlag) Type() string { return "SRC,DST[,QP]" }
+
+func (f *flowFlag) Set(text string) (err error) {
+	parts := strings.Split(text, ",")
+	if len(parts) < 2 || len(parts) > 3 {
+		return fmt.Errorf("%q is not a flow; expected SRC,DST or SRC,DST,QP, such as 10.1.0.1,10.2.0.1,17", text)
+	}
+	for i, a := range []*netip.Addr{&f.source, &f.destination} {
+		if *a, err = parseHost(parts[i]); err != nil {
+			return err
+		}
+	}
+	if err := sameVersion(f.source, f.destination); err != nil {
+		return err
+	}
+	if len(parts) == 3 {
+		f.qp = parts[2]
+		return checkQP(f.qp)
+	}
+	return nil
+}
+
+// choose makes a filter select the flow's notifications.
+func (f *flowFlag) choose(n *notificationFilter) {
+	if !f.source.IsValid() {
+		return
+	}
+	*n.flags["source_ip"], *n.flags["destination_ip"], *n.flags["destination_qp"] = f.source.String(), f.destination.String(), f.qp
+}
+
+// packets are the parameters of the request for the flow's packets.
+func (f *flowFlag) packets(decisions bool, rate uint) url.Values {
+	v := url.Values{"source_ip": {f.source.String()}, "destination_ip": {f.destination.String()}, "rate": {strconv.FormatUint(uint64(rate), 10)}}
+	if f.qp != "" {
+		v.Set("destination_qp", f.qp)
+	}
+	if decisions {
+		v.Set("decisions", "true")
+	}
+	return v
+}
+
+// notificationFilter has the flags that select notifications. Their values are checked here, except the port, which only the gateway knows.
+type notificationFilter struct{ flowFilter }
+
+func (f *notificationFilter) add(c *cobra.Command) {
+	c.Flags().StringVar(f.value("port"), "port", "", "only of this port: the congested port, or the one by which the notification leaves")
+	wordFlag(c, f.value("kind"), "kind", "", "only of this kind", api.Kinds...)
+	wordFlag(c, f.value("outcome"), "outcome", "", "only these; without it all but suppressed ones", api.Outcomes...)
+	f.addFlow(c)
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cnpgate/cnpgate/control/advertise"
+	"github.com/cnpgate/cnpgate/control/api"
+)
+
+func showBGPCommand() *cobra.Command {
+	var f showFlags
+	return f.command(&cobra.Command{
+		Use:   "bgp [-o text|json] [--watch TIME] [--socket PATH | --config FILE]",
+		Short: "Print the BGP sessions of the running gateway, and what they announce and learn",
+		Long: `A line on the speaker, and one for each peer: its state, for how long the session has been established, the routes announced to it and received
+from it, the prefixes whose proxies were learned from it, and the number of its routes from which no proxy is learned, by reason. docs/proxy.md explains the
+reasons; cnpgate show proxies prints the proxies learned. -o json prints the API's answer to GET /v1/bgp.`,
+	}, printed(api.BGPPath, printBGP))
+}
+
+func printBGP(to io.Writer, s *advertise.Status) error {
+	switch {
+	case s.Error != "":
+		_, err := fmt.Fprintf(to, "BGP doesn't run: %s\n", s.Error)
+		return err
+	case !s.Running:
+		_, err := fmt.Fprintln(to, "The configuration has no proxy.bgp, or proxy.enabled is false.")
+		return err
+	}
+	fmt.Fprintf(to, "AS %d, router ID %s; %d prefixes announced, %d learned\n", s.AS, s.RouterID, len(s.Announced), s.PrefixesLearned)
+	w := newTable(to, "PEER\tAS\tSTATE\tUPTIME\tANNOUNCED\tRECEIVED\tLEARNED\tIGNORED\tPROBLEM")
+	for i := range s.Peers {
+		p := &s.Peers[i]
+		state, uptime := p.State, "-"
+		if p.Stale {
+			state += " (restarting)"
+		}
+		if p.Uptime > 0 {
+			uptime = time.Duration(p.Uptime).Round(time.Second).String()
+		}
+		w.row(p.Address, p.AS, state, uptime, p.Announced, p.Received, p.Learned, listCounts(p.Ignored), cmp.Or(p.Problem, "-"))
+	}
+	return w.Flush()
+}
+
+func showConfigCommand() *cobra.Command {
+	var f showFlags
+	return f.command(&cobra.Command{
+		Use:   "config [-o text|json] [--socket PATH | --config FILE]",
+		Short: "Print the configuration of the running gateway",
+		Long: `The YAML as the gateway read it, after a comment with the file's name and the SHA-256 of its text: sha256sum of the file shows whether it has
+changed since.`,
+	}, printed(api.ConfigPath, printConfig))
+}
+
+func printConfig(to io.Writer, c *api.Config) error {
+	_, err := fmt.Fprintf(to, "# %s, SHA-256 %s\n%s", c.File, c.ConfigHash, c.Text)
+	return err
+}
+
+func showHintsCommand() *cobra.Command {
+	var f showFlags
+	return f.command(&cobra.Command{
+		Use:   "hints [-o text|json] [--watch TIME] [--socket PATH | --config FILE]",
+		Short: "Print which QPs are connected by the hints that host agents gave the running gateway",
+		Long: `One line for each hint: the QPs that it states to be connected, and its VLAN tags and tunnel. A hint without both applies where only one VLAN or tunnel
+has such flows. -o json prints the API's answer to GET /v1/hints.`,
+	}, printed(api.HintsPath, printHints))
+}
+
+func printHints(to io.Writer, all *api.HintsBody) error {
+	w := newTable(to, "SOURCE\tSOURCE_QP\tDESTINATION\tDESTINATION_QP\tTAGS\tTUNNEL")
+	for _, h := range all.Hints {
+		w.row(h.Source, h.SourceQP, h.Destination, h.DestinationQP, cmp.Or(h.Tags, "-"), cmp.Or(h.Tunnel, "-"))
+	}
+	return w.Flush()
+}
+
+func showPairsCommand() *cobra.Command {
+	var f showFlags
+	return f.command(&cobra.Command{
+		Use:   "pairs [-o text|json] [--watch TIME] [--socket PATH | --config FILE]",
+		Short: "Print which QPs of the running gateway's flows are connected, and the evidence",
+		Long: `One line for each flow whose source QP is confirmed or a candidate: its ingress port, its VLANs and tunnel, the sender and its QP, the receiver and its QP,
+the state and the evidence, how long the pair has had them, and how often packets contradicted it. A candidate's QP has a question mark, as no
+notification names it. The age is "-" if no packet has arrived since the state changed. A connection has a line for each direction. -o json prints the
+API's answer to GET /v1/pairs.`,
+	}, printed(api.PairsPath, printPairs))
+}
+
+func printPairs(to io.Writer, all *api.PairsBody) error {
+	pairs := all.Pairs
+	slices.SortStableFunc(pairs, func(a, b api.Pair) int {
+		return cmp.Or(a.SourceIP.Compare(b.SourceIP), a.DestinationIP.Compare(b.DestinationIP), cmp.Compare(a.DestinationQP, b.DestinationQP), cmp.Compare(a.Port, b.Port))
+	})
+	w := newTable(to, "PORT\tVLAN\tSOURCE\tSOURCE QP\tDESTINATION\tDESTINATION QP\tSTATE\tEVIDENCE\tAGE\tCONTRADICTIONS")
+	for i := range pairs {
+		p := &pairs[i]
+		qp, state, age := orDash(p.SourceQP), p.QPState, "-"
+		if p.CandidateQP != nil {
+			qp = fmt.Sprint(*p.CandidateQP, "?")
+		}
+		if p.Ended != "" {
+			state += " (" + p.Ended + ")"
+		}
+		if p.QPAge != nil {
+			age = time.Duration(*p.QPAge).Truncate(time.Second / 10).String()
+		}
+		w.row(p.Port, vlans(p.Tunnel, p.TunnelID, p.VLAN), p.SourceIP, qp, p.DestinationIP, p.DestinationQP, state, orDash(p.QPEvidence), age, p.QPConflicts)
+	}
+	return w.Flush()
+}
+
+func showProxiesCommand() *cobra.Command {
+	var f showFlags
+	return f.command(&cobra.Command{
+		Use:   "proxies [-o text|json] [--watch TIME] [--socket PATH | --config FILE]",
+		Short: "Print which proxies the running gateway notifies, and for which senders",
+		Long: `One line for each prefix of senders behind a proxy: the prefix, the proxy's address, and the origin: static, which is proxy.senders of the
+configuration, or the protocol that learned it. The longest prefix of a sender's address counts. It prints no line if proxy.enabled is false.
+-o json prints the API's answer to GET /v1/proxies.`,
+	}, printed(api.ProxiesPath, printProxies))
+}
+
+func printProxies(to io.Writer, all *api.ProxiesBody) error {
+	w := newTable(to, "PREFIX\tPROXY\tORIGIN")
+	for _, p := range all.Proxies {
+		w.row(p.Prefix, p.Proxy, p.Origin)
+	}
+	return w.Flush()
+}
+
+func showVersionCommand() *cobra.Command {
+	var f showFlags
+	return f.command(&cobra.Command{
+		Use:   "version [-o text|json] [--socket PATH | --config FILE]",
+		Short: "Print the version of the running gateway, when it started, and the hash of its configuration",
+		Long: `Prints the gateway's name, its version, this command's version if it differs, the start time, and the SHA-256 of the configuration in force.
+cnpgate version prints only the command's version.`,
+	}, printed(api.VersionPath, printVersion))
+}
+
+func printVersion(to io.Writer, v *api.Version) error {
+	w := newTable(to, "")
+	fmt.Fprintf(w, "gateway\t%s\nversion\t%s (%s, %s)\n", v.Gateway, v.Version, v.GoVersion, v.Platform)
+	if own := describe(); v.Version != own {
+		fmt.Fprintf(w, "this command\t%s\n", own)
+	}
+	if v.StartTime != nil {
+		fmt.Fprintf(w, "start time\t%s\n", v.StartTime.Format(time.RFC3339))
+	}
+	fmt.Fprintf(w, "config hash\t%s\n", v.ConfigHash)
+	return w.Flush()
+}
