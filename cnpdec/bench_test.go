@@ -12,7 +12,7 @@ func TestNoAllocations(t *testing.T) {
 	for i := range notifications.All {
 		g := &notifications.All[i]
 		frame, r := g.Bytes(), receiverOf(g)
-		r.Trusted = func(Kind, packet.Addr) bool { return true }
+		r.Trusted = func(packet.Notification, packet.Addr) bool { return true }
 		r.KnownQP = func(uint32) bool { return true }
 		r.KnownFlow = func(packet.Addr, uint32) bool { return true }
 		broken := append([]byte(nil), frame...)

@@ -6,48 +6,61 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// decodeCNP reads a CNP of any format (IBTA Annex A17): UDP, BTH, the format's fields, ICRC.
-func (r *Receiver) decodeCNP(frame []byte, p *packet.Parsed, n *Notification) Reason {
+// readStandardCNP reads a CNP without fields (IBTA Annex A17). An extension that the receiver doesn't support may have any length.
+func (r *Receiver) readStandardCNP(frame []byte, p *packet.Parsed, n *Notification) Reason {
+	n.Body = frame[p.Ext():p.ICRC]
+	if reason := r.readCNP(frame, p, n, len(n.Body) == packet.CNPReservedLen || p.BTHFlags&packet.ExtensionBit != 0); reason != Accepted {
+		return reason
+	}
+	if r.KnownQP != nil && !r.KnownQP(n.BTH.DestQP) {
+		return UnknownQP
+	}
+	n.Asks.Receiver, n.Asks.QP, n.Asks.SendersQP = n.Src, n.BTH.DestQP, true
+	return Accepted
+}
+
+// readPPFC reads a PPFC notification (draft-xz-ppfc 3). DestQP and the congested destination identify the flow.
+func (r *Receiver) readPPFC(frame []byte, p *packet.Parsed, n *Notification) Reason {
+	body := frame[p.Ext():p.ICRC]
+	if reason := r.readCNP(frame, p, n, len(body) == packet.PPFCLen(n.Family)); reason != Accepted {
+		return reason
+	}
+	n.PPFC = packet.DecodePPFC(body, n.Family)
+	if n.PPFC.PT > packet.PTResume {
+		return UnknownPauseType
+	}
+	if impostor(n.Family, n.PPFC.Dst) {
+		return WrongAddress
+	}
+	n.Asks.Ask, n.Asks.Parameter = Pause, n.PPFC.Duration
+	if n.PPFC.PT == packet.PTResume {
+		n.Asks.Ask = EndPause
+	}
+	return r.knownFlow(n, n.PPFC.Dst)
+}
+
+// knownFlow checks the flow that a CNP names by the congested destination and its QP.
+func (r *Receiver) knownFlow(n *Notification, dst packet.Addr) Reason {
+	if r.KnownFlow != nil && !r.KnownFlow(dst, n.BTH.DestQP) {
+		return UnknownFlow
+	}
+	n.Asks.Receiver, n.Asks.QP = dst, n.BTH.DestQP
+	return Accepted
+}
+
+// readCNP reads what all CNPs have (IBTA Annex A17): UDP, BTH, ICRC. length: what is between BTH and ICRC has the length of the kind's fields.
+func (r *Receiver) readCNP(frame []byte, p *packet.Parsed, n *Notification, length bool) Reason {
 	if reason := decodeUDP(frame[n.Start:n.End], n); reason != Accepted {
 		return reason
 	}
-	n.Body = frame[p.Ext():p.ICRC]
-	if !n.lengthOK(p.BTHFlags) {
+	if !length {
 		return WrongLength
 	}
 	if !r.icrcOK(frame, p, n) {
 		return WrongICRC
 	}
 	n.BTH = packet.DecodeBTH(frame[p.BTH:])
-	if reason := r.checkBTH(n); reason != Accepted {
-		return reason
-	}
-	switch n.Kind {
-	case FastCNP:
-		return r.decodeFastCNP(frame, p, n)
-	case LongHaulCNP:
-		return r.decodeLongHaulCNP(n)
-	case PPFC:
-		return r.decodePPFC(n)
-	}
-	if r.KnownQP != nil && !r.KnownQP(n.BTH.DestQP) {
-		return UnknownQP
-	}
-	return Accepted
-}
-
-// lengthOK reports whether the part between BTH and ICRC has the length of the format. An extension that the receiver doesn't support may
-// have any length.
-func (n *Notification) lengthOK(flags uint8) bool {
-	switch n.Kind {
-	case LongHaulCNP:
-		return longHaulLengthOK(len(n.Body))
-	case PPFC:
-		return len(n.Body) == packet.PPFCLen(n.Family)
-	case StandardCNP:
-		return len(n.Body) == packet.CNPReservedLen || flags&packet.ExtensionBit != 0
-	}
-	return len(n.Body) == packet.CNPReservedLen
+	return r.checkBTH(n)
 }
 
 // icrcOK verifies the ICRC, both ways if the receiver accepts both, and records which one is right.
@@ -72,7 +85,7 @@ func (r *Receiver) checkBTH(n *Notification) Reason {
 	if h.SE || h.PadCount != 0 || h.Flags&packet.FECN != 0 || h.Flags&packet.BECN == 0 || h.AckReq || h.PSN != 0 {
 		return WrongBTH
 	}
-	if h.MigReq && (n.Kind == LongHaulCNP || n.Kind == PPFC) {
+	if h.MigReq && n.Kind.Extended() {
 		return WrongBTH
 	}
 	if !packet.ValidPKey(h.PKey) || h.PKey != packet.DefaultPKey && r.KnownPKey != nil && !r.KnownPKey(h.PKey) {

@@ -9,53 +9,121 @@ package cnpdec
 
 import "github.com/cnpgate/cnpgate/internal/packet"
 
-// Kind is the format of a decoded notification. It determines which fields of a Notification are set.
-type Kind uint8
-
-const (
-	None              Kind = iota
-	StandardCNP            // IBTA Annex A17; also a CNP with ExtensionBit at a receiver that supports no extension
-	FastCNP                // draft-xiao-fast-cnp 4
-	LongHaulCNP            // draft-tian 6.2
-	LongHaulCNPICMPv6      // draft-tian 6.1
-	PPFC                   // draft-xz-ppfc 3
-	ProxyNotification      // draft-xiao-proxy 4
-	Pause                  // IEEE 802.3 31B
-	PFC                    // IEEE 802.1Qbb
-)
-
-var kindNames = [...]string{
-	None: "none", StandardCNP: "standard-cnp", FastCNP: "fast-cnp", LongHaulCNP: "long-haul-cnp", LongHaulCNPICMPv6: "long-haul-cnp-icmpv6",
-	PPFC: "ppfc", ProxyNotification: "proxy-notification", Pause: "pause", PFC: "pfc",
-}
-
-// String returns the kind as in configuration and metrics.
-func (k Kind) String() string {
-	if int(k) < len(kindNames) {
-		return kindNames[k]
-	}
-	return "unknown"
-}
-
 // Notification is a decoded notification. Slices in it are views of the frame.
 type Notification struct {
-	Kind       Kind
-	Family     uint8       // 4 or 6; 0 of Pause and PFC
-	Src, Dst   packet.Addr // of the IP header
-	Start, End int         // the notification's octets in the frame: after the IP header, or after the Ethernet header
+	Kind       packet.Notification // determines which fields are set
+	Family     uint8               // 4 or 6; 0 of LinkPause and LinkPFC
+	Src, Dst   packet.Addr         // of the IP header
+	Asks       Request             // what it asks for; all kinds but LinkPause and LinkPFC
+	Start, End int                 // the notification's octets in the frame: after the IP header, or after the Ethernet header
 
-	UDP  packet.UDPHeader // all kinds but LongHaulCNPICMPv6, Pause and PFC
+	UDP  packet.UDPHeader // all kinds but LongHaulCNPICMPv6, LinkPause and LinkPFC
 	BTH  packet.BTH       // StandardCNP, FastCNP, LongHaulCNP, PPFC
 	ICRC ICRCCoverage     // the same: what its ICRC covers
 
 	Body     []byte               // StandardCNP, FastCNP: what is between BTH and ICRC, reserved
 	Fast     packet.FastCNPHeader // FastCNP
 	LongHaul LongHaul             // LongHaulCNP, LongHaulCNPICMPv6
-	PPFC     packet.PPFC          // PPFC
+	PPFC     packet.PPFCFields    // PPFC
 	Proxy    Proxy                // ProxyNotification
-	Pause    packet.Pause         // Pause
-	PFC      packet.PFC           // PFC
+	Pause    packet.Pause         // LinkPause
+	PFC      packet.PFC           // LinkPFC
 }
 
 // FromReceiver reports whether the data's receiver sent a Fast CNP, rather than a device on the path (draft-xiao-fast-cnp 4).
-func (n *Notification) FromReceiver() bool { return n.Kind == FastCNP && n.Src == n.Fast.Option.Dst }
+func (n *Notification) FromReceiver() bool {
+	return n.Kind == packet.FastCNP && n.Src == n.Fast.Option.Dst
+}
+
+// Ask is what a notification asks the sender to do with a flow.
+type Ask uint8
+
+const (
+	SlowDown Ask = iota // a CNP's meaning, which has no number
+	Reduce              // by Parameter percent of its rate
+	Pause               // for Parameter microseconds
+	Resume              // end a pause, and restore Parameter percent of the last reduction; 0: the whole rate
+	EndPause            // only that: PPFC's resume
+	// Asks is the number of them.
+	Asks
+)
+
+// String is the name in metrics.
+func (a Ask) String() string {
+	return [...]string{"slow-down", "rate-reduce", "pause", "resume", "end-pause", "unknown"}[min(a, Asks)]
+}
+
+// Request is what an accepted notification asks for. It names the flow by the receiver and one of the flow's QPs.
+type Request struct {
+	Sender, Receiver packet.Addr // Receiver is the zero Addr if the notification names only the sender's QP
+	QP               uint32      // 24 bits; 0: none is named
+	SendersQP        bool        // QP is the sender's, otherwise the receiver's
+	Ask              Ask
+	Parameter        uint16
+}
+
+// Consistent reports whether there is something to do: a pause or a reduction has a Parameter.
+func (r *Request) Consistent() bool { return r.Parameter != 0 || r.Ask != Pause && r.Ask != Reduce }
+
+// Receiver has the parameters of a receiver of notifications. It is read-only: workers may share one. Decode calls the functions for each
+// packet that has passed the earlier checks, so on a hot path they mustn't allocate.
+type Receiver struct {
+	Code packet.CodePoints
+	// Extension is the kind of a CNP with ExtensionBit, LongHaulCNP or PPFC. draft-tian's E and draft-xz's P are the same bit, and the fields
+	// after it can have the same length: nothing on the wire distinguishes them. Any other kind: such a CNP is a StandardCNP, and the bit and
+	// the fields are ignored (draft-tian 5.6, 8).
+	Extension packet.Notification
+	ICRC      ICRCCoverage // which ICRC is right after an IPv6 extension header
+
+	// Trusted reports whether an address may send the kind of notification. Decode calls it for every kind but StandardCNP, which comes
+	// from the QP's peer, and the link's own (draft-xiao-fast-cnp 5: an access list is a MUST; draft-tian 5.6 step 1, 9). nil: anybody.
+	Trusted func(kind packet.Notification, src packet.Addr) bool
+	// KnownQP reports whether a QP of this host is active: the DestQP of a StandardCNP, the Source QP Number of a Long-haul CNP
+	// (draft-tian 5.6 step 1). nil: any is.
+	KnownQP func(qp uint32) bool
+	// KnownFlow reports whether this host has a QP connected to QP destQP of dst, for FastCNP and PPFC (draft-xiao-fast-cnp 4). nil: it
+	// has.
+	KnownFlow func(dst packet.Addr, destQP uint32) bool
+	// KnownPKey reports whether a partition key other than the default one, 0xFFFF, is the host's: a CNP may have the flow's
+	// (draft-tian 6.2.3). nil: any valid one is.
+	KnownPKey func(key uint16) bool
+}
+
+// ICRCCoverage is whether an ICRC covers IPv6 extension headers. No specification defines it.
+type ICRCCoverage uint8
+
+const (
+	ICRCAsSent                  ICRCCoverage = iota // all, as sent
+	ICRCWithoutExtensionHeaders                     // none
+	ICRCEither                                      // a receiver accepts both; a Notification has one of the others
+)
+
+// Refused is the error of a packet that isn't accepted.
+type Refused struct {
+	Kind     packet.Notification // as far as known
+	Src, Dst packet.Addr
+	Reason   Reason
+}
+
+// Error describes the packet and what was wrong with it.
+func (e *Refused) Error() string {
+	what := "packet"
+	if e.Kind != packet.NotANotification {
+		what = e.Kind.String()
+	}
+	if e.Src != (packet.Addr{}) || e.Dst != (packet.Addr{}) {
+		what += " from " + e.Src.Netip().String() + " to " + e.Dst.Netip().String()
+	}
+	return what + " refused (" + e.Reason.String() + "): " + e.Reason.Explain()
+}
+
+// DecodeFrame parses and decodes an Ethernet frame without FCS. It is for callers outside the hot path: the error is a *Refused.
+func (r *Receiver) DecodeFrame(frame []byte) (Notification, error) {
+	var p packet.Parsed
+	var n Notification
+	packet.Parse(frame, uint32(len(frame)), &p)
+	if reason := r.Decode(frame, &p, &n); reason != Accepted {
+		return n, &Refused{n.Kind, n.Src, n.Dst, reason}
+	}
+	return n, nil
+}

@@ -2,9 +2,13 @@ package cnpdec
 
 import "github.com/cnpgate/cnpgate/internal/packet"
 
-// decodeFastCNP reads the Destination Options header of a Fast CNP (draft-xiao-fast-cnp 4). It must be the packet's only one and directly
+// readFastCNP reads a Fast CNP (draft-xiao-fast-cnp 4). Its Destination Options header must be the packet's only one and directly
 // precede UDP, with at most a Hop-by-Hop Options header before it. So the option found by Classify is the one read here.
-func (r *Receiver) decodeFastCNP(frame []byte, p *packet.Parsed, n *Notification) Reason {
+func (r *Receiver) readFastCNP(frame []byte, p *packet.Parsed, n *Notification) Reason {
+	n.Body = frame[p.Ext():p.ICRC]
+	if reason := r.readCNP(frame, p, n, len(n.Body) == packet.CNPReservedLen); reason != Accepted {
+		return reason
+	}
 	at := int(p.DstOpts)
 	before := int(p.L3) + packet.IPv6Len
 	if p.HopOpts != 0 {
@@ -21,10 +25,7 @@ func (r *Receiver) decodeFastCNP(frame []byte, p *packet.Parsed, n *Notification
 	if impostor(n.Family, n.Fast.Option.Dst) {
 		return WrongAddress
 	}
-	if r.KnownFlow != nil && !r.KnownFlow(n.Fast.Option.Dst, n.BTH.DestQP) {
-		return UnknownFlow
-	}
-	return Accepted
+	return r.knownFlow(n, n.Fast.Option.Dst)
 }
 
 // decodeOptions reads a Destination Options header with one Fast CNP option. Padding and skippable options may surround it in any way: the

@@ -3,6 +3,7 @@ package cnpdec
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -13,7 +14,7 @@ import (
 type decodeSeed struct {
 	frame     []byte
 	missing   uint16 // octets that weren't captured
-	extension Extension
+	extension packet.Notification
 	icrc      ICRCCoverage
 	repairs   bool
 }
@@ -35,12 +36,12 @@ func decodeSeeds(t testing.TB) []decodeSeed {
 		copy(frame[c.change.at:], c.change.to)
 		all = append(all, decodeSeed{frame, 0, r.Extension, r.ICRC, !c.raw})
 	}
-	all = append(all, decodeSeed{wrongExtensionChecksum(), 0, NoExtension, ICRCAsSent, false})
+	all = append(all, decodeSeed{wrongExtensionChecksum(), 0, packet.StandardCNP, ICRCAsSent, false})
 	g, _ := golden("long-haul-cnp-icmpv6-objects")
 	const noObjects = packet.ICMPv6Len + packet.LongHaulLen + packet.ExtensionHeaderLen
-	all = append(all, decodeSeed{shorten(g.Bytes(), len(g.Bytes())-icmpv6At-noObjects), 0, NoExtension, ICRCAsSent, true})
+	all = append(all, decodeSeed{shorten(g.Bytes(), len(g.Bytes())-icmpv6At-noObjects), 0, packet.StandardCNP, ICRCAsSent, true})
 	for _, frame := range captured(t, 4) {
-		all = append(all, decodeSeed{frame[:min(len(frame), 160)], uint16(max(0, len(frame)-160)), LongHaulExtension, ICRCEither, false})
+		all = append(all, decodeSeed{frame[:min(len(frame), 160)], uint16(max(0, len(frame)-160)), packet.LongHaulCNP, ICRCEither, false})
 	}
 	return all
 }
@@ -63,11 +64,11 @@ func TestDecodeSeeds(t *testing.T) {
 		}
 		what := fmt.Sprintf("%v v%d", n.Kind, n.Family)
 		switch {
-		case n.Kind == FastCNP && n.Fast.Option.Trace.Data != nil:
+		case n.Kind == packet.FastCNP && n.Fast.Option.Trace.Data != nil:
 			what += fmt.Sprintf(" trace %d", n.Fast.Option.Trace.Type)
 		case n.LongHaul.Objects != nil:
 			what += " objects"
-		case n.Kind == ProxyNotification:
+		case n.Kind == packet.ProxyNotification:
 			what += fmt.Sprintf(" about v%d", n.Proxy.Version)
 		}
 		accepted[what] = true
@@ -93,12 +94,12 @@ func TestDecodeSeeds(t *testing.T) {
 // With repairs, checksums and ICRC are made right first, so that the decoders behind them are reached.
 func FuzzDecode(f *testing.F) {
 	for _, s := range decodeSeeds(f) {
-		f.Add(s.frame, s.missing, uint8(s.extension), uint8(s.icrc), s.repairs)
+		f.Add(s.frame, s.missing, uint8(slices.Index(extensions3[:], s.extension)), uint8(s.icrc), s.repairs)
 	}
 	var w workspace
 	f.Fuzz(func(t *testing.T, frame []byte, missing uint16, extension, icrc uint8, repairs bool) {
 		frame = bytes.Clone(frame) // the input isn't the target's to change
-		w.decode(t, frame, uint32(missing), Extension(extension%3), ICRCCoverage(icrc%3), repairs)
+		w.decode(t, frame, uint32(missing), extensions3[extension%3], ICRCCoverage(icrc%3), repairs)
 	})
 }
 
@@ -112,7 +113,7 @@ type workspace struct {
 }
 
 // decode is FuzzDecode of a frame, which it may repair; it returns whether the frame was accepted. What it was is in w.n.
-func (w *workspace) decode(t testing.TB, frame []byte, missing uint32, extension Extension, icrc ICRCCoverage, repairs bool) bool {
+func (w *workspace) decode(t testing.TB, frame []byte, missing uint32, extension packet.Notification, icrc ICRCCoverage, repairs bool) bool {
 	r := &w.r
 	*r = Receiver{Code: packet.DefaultCodePoints, Extension: extension, ICRC: icrc}
 	if repairs {
@@ -126,7 +127,7 @@ func (w *workspace) decode(t testing.TB, frame []byte, missing uint32, extension
 	if !bytes.Equal(frame, w.before) {
 		t.Fatalf("Decode changed the frame\n%x", w.before)
 	}
-	if reason >= Reason(Reasons) || (reason == Accepted && n.Kind == None) {
+	if reason >= Reason(Reasons) || (reason == Accepted && n.Kind == packet.NotANotification) {
 		t.Fatalf("%v of kind %v: %x", reason, n.Kind, frame)
 	}
 	if reason == Accepted {

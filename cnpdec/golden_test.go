@@ -224,20 +224,20 @@ func TestInvoking(t *testing.T) {
 func TestExtensionBit(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		speaks Extension
-		kind   Kind
+		speaks packet.Notification
+		kind   packet.Notification
 		want   Reason
 	}{
-		{"long-haul-cnp-v4", LongHaulExtension, LongHaulCNP, Accepted},
-		{"long-haul-cnp-v4", PPFCExtension, PPFC, Accepted},
-		{"long-haul-cnp-v4", NoExtension, StandardCNP, Accepted},
-		{"long-haul-cnp-v4-objects", NoExtension, StandardCNP, Accepted},
-		{"long-haul-cnp-v4-objects", PPFCExtension, PPFC, WrongLength},
-		{"long-haul-cnp-v6-tagged", PPFCExtension, PPFC, WrongLength},
-		{"ppfc-v4-pause", LongHaulExtension, LongHaulCNP, WrongParameter},
-		{"ppfc-v6-resume-tagged", LongHaulExtension, LongHaulCNP, WrongParameter},
-		{"standard-cnp-v4", LongHaulExtension, StandardCNP, Accepted},
-		{"fast-cnp", PPFCExtension, FastCNP, Accepted},
+		{"long-haul-cnp-v4", packet.LongHaulCNP, packet.LongHaulCNP, Accepted},
+		{"long-haul-cnp-v4", packet.PPFC, packet.PPFC, Accepted},
+		{"long-haul-cnp-v4", packet.StandardCNP, packet.StandardCNP, Accepted},
+		{"long-haul-cnp-v4-objects", packet.StandardCNP, packet.StandardCNP, Accepted},
+		{"long-haul-cnp-v4-objects", packet.PPFC, packet.PPFC, WrongLength},
+		{"long-haul-cnp-v6-tagged", packet.PPFC, packet.PPFC, WrongLength},
+		{"ppfc-v4-pause", packet.LongHaulCNP, packet.LongHaulCNP, WrongParameter},
+		{"ppfc-v6-resume-tagged", packet.LongHaulCNP, packet.LongHaulCNP, WrongParameter},
+		{"standard-cnp-v4", packet.LongHaulCNP, packet.StandardCNP, Accepted},
+		{"fast-cnp", packet.PPFC, packet.FastCNP, Accepted},
 	} {
 		g, r := golden(c.name)
 		r.Extension = c.speaks

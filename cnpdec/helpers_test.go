@@ -10,7 +10,10 @@ import (
 	"github.com/cnpgate/cnpgate/internal/testkit/pcap"
 )
 
-var extensions = map[string]Extension{"none": NoExtension, "long-haul": LongHaulExtension, "ppfc": PPFCExtension}
+// extensions3 are the meanings of ExtensionBit.
+var extensions3 = [3]packet.Notification{packet.StandardCNP, packet.LongHaulCNP, packet.PPFC}
+
+var extensions = map[string]packet.Notification{"none": packet.StandardCNP, "long-haul": packet.LongHaulCNP, "ppfc": packet.PPFC}
 
 // receiverOf is a receiver that a golden notification is for: it trusts everybody and has every QP.
 func receiverOf(g *notifications.Golden) Receiver {
@@ -35,27 +38,27 @@ func appendEncoded(out []byte, n *Notification, envelope []byte) []byte {
 	out = append(out[:0], envelope[:n.Start]...)
 	var b []byte
 	switch n.Kind {
-	case Pause:
+	case packet.LinkPause:
 		out, b = extend(out, packet.PauseLen)
 		n.Pause.Put(b)
 		return out
-	case PFC:
+	case packet.LinkPFC:
 		out, b = extend(out, packet.PFCLen)
 		n.PFC.Put(b)
 		return out
-	case LongHaulCNPICMPv6:
+	case packet.LongHaulCNPICMPv6:
 		out = append(out, packet.DefaultCodePoints.LongHaulICMPv6Type, codeFlowLevel, 0, 0)
 		out = appendLongHaul(out, &n.LongHaul)
 		binary.BigEndian.PutUint16(out[n.Start+2:], packet.ICMPv6Checksum(n.Src, n.Dst, out[n.Start:]))
 		return out
-	case FastCNP:
+	case packet.FastCNP:
 		out, b = extend(out, n.Fast.Len())
 		n.Fast.Put(b)
 	}
 	udp := len(out)
 	out, b = extend(out, packet.UDPLen)
 	n.UDP.Put(b)
-	if n.Kind == ProxyNotification {
+	if n.Kind == packet.ProxyNotification {
 		out, b = extend(out, packet.ProxiedLen(n.Proxy.Version))
 		n.Proxy.Put(b)
 		return checksummed(n, append(out, n.Proxy.Invoking...), udp)
@@ -63,11 +66,11 @@ func appendEncoded(out []byte, n *Notification, envelope []byte) []byte {
 	out, b = extend(out, packet.BTHLen)
 	n.BTH.Put(b)
 	switch n.Kind {
-	case StandardCNP, FastCNP:
+	case packet.StandardCNP, packet.FastCNP:
 		out = append(out, n.Body...)
-	case LongHaulCNP:
+	case packet.LongHaulCNP:
 		out = appendLongHaul(out, &n.LongHaul)
-	case PPFC:
+	case packet.PPFC:
 		out, b = extend(out, packet.PPFCLen(n.Family))
 		n.PPFC.Put(b, n.Family)
 	}
@@ -138,7 +141,7 @@ func repair(frame []byte, c *packet.CodePoints, coverage ICRCCoverage) {
 	}
 	switch packet.Classify(frame, &p, c) {
 	case packet.NotANotification:
-	case packet.LongHaulICMPv6:
+	case packet.LongHaulCNPICMPv6:
 		if m := frame[l4:end]; len(m) >= packet.ICMPv6Len+packet.LongHaulLen {
 			repairExtension(m[packet.ICMPv6Len+packet.LongHaulLen:])
 			binary.BigEndian.PutUint16(m[2:], packet.ICMPv6Checksum(p.Src, p.Dst, m))

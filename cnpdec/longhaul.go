@@ -26,8 +26,8 @@ type LongHaul struct {
 // Undisclosed reports whether the sender doesn't disclose the state of its queue (draft-tian 9).
 func (l *LongHaul) Undisclosed() bool { return l.MetricType == 0 && l.MetricValue == 0 }
 
-// decodeLongHaulICMPv6 reads the message m of a Long-haul CNP in ICMPv6 format (draft-tian 6.1).
-func (r *Receiver) decodeLongHaulICMPv6(m []byte, n *Notification) Reason {
+// readLongHaulICMPv6 reads the message m of a Long-haul CNP in ICMPv6 format (draft-tian 6.1).
+func (r *Receiver) readLongHaulICMPv6(m []byte, n *Notification) Reason {
 	if !longHaulLengthOK(len(m) - packet.ICMPv6Len) {
 		return WrongLength
 	}
@@ -40,11 +40,13 @@ func (r *Receiver) decodeLongHaulICMPv6(m []byte, n *Notification) Reason {
 	return r.decodeLongHaul(m[packet.ICMPv6Len:], n)
 }
 
-// decodeLongHaulCNP reads what follows the BTH in RoCEv2 format (draft-tian 6.2.4).
-func (r *Receiver) decodeLongHaulCNP(n *Notification) Reason {
-	b := n.Body
-	n.Body = nil
-	return r.decodeLongHaul(b, n)
+// readLongHaulCNP reads a Long-haul CNP in RoCEv2 format (draft-tian 6.2.4).
+func (r *Receiver) readLongHaulCNP(frame []byte, p *packet.Parsed, n *Notification) Reason {
+	body := frame[p.Ext():p.ICRC]
+	if reason := r.readCNP(frame, p, n, longHaulLengthOK(len(body))); reason != Accepted {
+		return reason
+	}
+	return r.decodeLongHaul(body, n)
 }
 
 // longHaulLengthOK reports whether n octets are the fixed fields, or these and an Extension Header with or without objects. Objects
@@ -65,8 +67,11 @@ func (r *Receiver) decodeLongHaul(b []byte, n *Notification) Reason {
 	if r.KnownQP != nil && !r.KnownQP(l.SourceQP) {
 		return UnknownQP
 	}
+	n.Asks.QP, n.Asks.SendersQP, n.Asks.Ask, n.Asks.Parameter = l.SourceQP, true, longHaulAsks[l.Action&3], l.Parameter
 	return Accepted
 }
+
+var longHaulAsks = [...]Ask{packet.ActionNotify: SlowDown, packet.ActionPause: Pause, packet.ActionRateReduce: Reduce, packet.ActionResume: Resume}
 
 // check checks that the fields are consistent (draft-tian 9, "Reserved Bit Manipulation"; ranges in 6.1). Metric type 0 may have any value,
 // which is then opaque.

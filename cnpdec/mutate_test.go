@@ -3,6 +3,7 @@ package cnpdec
 import (
 	"testing"
 
+	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit/mutate"
 )
 
@@ -15,19 +16,22 @@ func TestMutatedDecode(t *testing.T) {
 	}
 	m := mutate.Run(t, mutate.Executions, frames)
 	var w workspace
-	var accepted [PFC + 1]int
+	var accepted [packet.Notifications]int
 	for range mutate.Executions {
 		i, frame, missing := m.Next()
 		s := &seeds[i]
 		extension, icrc := s.extension, s.icrc
 		if m.IntN(8) == 0 {
-			extension, icrc = Extension(m.IntN(3)), ICRCCoverage(m.IntN(3))
+			extension, icrc = extensions3[m.IntN(3)], ICRCCoverage(m.IntN(3))
 		}
 		if w.decode(t, frame, missing+uint32(s.missing), extension, icrc, m.IntN(4) != 0) {
 			accepted[w.n.Kind]++
 		}
 	}
-	for k := StandardCNP; k <= PFC; k++ {
+	for k := range packet.NotANotification {
+		if k == packet.ExtendedCNP {
+			continue // it is the receiver that says what it is
+		}
 		t.Logf("accepted as %v: %d", k, accepted[k])
 		if accepted[k] < mutate.Executions/10_000 {
 			t.Errorf("%d of %d mutants are accepted as %v", accepted[k], mutate.Executions, k)

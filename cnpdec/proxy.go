@@ -10,9 +10,9 @@ type Proxy struct {
 	Inner packet.Parsed
 }
 
-// decodeProxy reads the UDP datagram of a notification to a proxy. The invoking packet must match the five-tuple: the proxy takes the QP
+// readProxy reads the UDP datagram of a notification to a proxy. The invoking packet must match the five-tuple: the proxy takes the QP
 // from the one and the sender from the other.
-func (r *Receiver) decodeProxy(datagram []byte, n *Notification) Reason {
+func (r *Receiver) readProxy(datagram []byte, n *Notification) Reason {
 	if reason := decodeUDP(datagram, n); reason != Accepted {
 		return reason
 	}
@@ -32,6 +32,10 @@ func (r *Receiver) decodeProxy(datagram []byte, n *Notification) Reason {
 	packet.ParseIP(x.Invoking, &x.Inner)
 	if !x.matches() {
 		return FiveTupleMismatch
+	}
+	n.Asks.Sender, n.Asks.Receiver = x.Src, x.Dst
+	if x.Inner.Kind == packet.RoCEv2 {
+		n.Asks.QP = x.Inner.DestQP
 	}
 	return Accepted
 }

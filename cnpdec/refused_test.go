@@ -336,7 +336,7 @@ func TestImpostor(t *testing.T) {
 	frame := g.Bytes()
 	copy(frame[v6Src:], mappedGateway)
 	repair(frame, &r.Code, r.ICRC)
-	r.Trusted = func(_ Kind, src packet.Addr) bool { return src == address("10.0.0.254") }
+	r.Trusted = func(_ packet.Notification, src packet.Addr) bool { return src == address("10.0.0.254") }
 	checkReason(t, "impostor", &r, frame, WrongAddress)
 }
 
@@ -345,26 +345,26 @@ func TestImpostor(t *testing.T) {
 func TestWhoIsAsked(t *testing.T) {
 	for _, c := range []struct {
 		golden  string
-		kind    Kind
+		kind    packet.Notification
 		trusted bool // whether the access list is asked
 		qp      uint32
 		flow    string
 		src     string
 	}{
-		{"standard-cnp-v4", StandardCNP, false, 100, "", ""},
-		{"fast-cnp", FastCNP, true, 0, "2001:db8:b::4", "2001:db8:a::fe"},
-		{"fast-cnp-preallocated-trace", FastCNP, true, 0, "2001:db8:b::4", "2001:db8:a::fe"},
-		{"long-haul-cnp-v4", LongHaulCNP, true, 100, "", "10.0.0.254"},
-		{"long-haul-cnp-icmpv6-qinq-undisclosed", LongHaulCNPICMPv6, true, 0xabcdef, "", "2001:db8:a::fe"},
-		{"ppfc-v4-pause", PPFC, true, 0, "10.0.0.4", "10.0.0.254"},
-		{"ppfc-v6-resume-tagged", PPFC, true, 0, "2001:db8:b::4", "2001:db8:a::fe"},
-		{"proxy-notification-v4", ProxyNotification, true, 0, "", "10.0.0.254"},
-		{"pfc", PFC, false, 0, "", ""},
+		{"standard-cnp-v4", packet.StandardCNP, false, 100, "", ""},
+		{"fast-cnp", packet.FastCNP, true, 0, "2001:db8:b::4", "2001:db8:a::fe"},
+		{"fast-cnp-preallocated-trace", packet.FastCNP, true, 0, "2001:db8:b::4", "2001:db8:a::fe"},
+		{"long-haul-cnp-v4", packet.LongHaulCNP, true, 100, "", "10.0.0.254"},
+		{"long-haul-cnp-icmpv6-qinq-undisclosed", packet.LongHaulCNPICMPv6, true, 0xabcdef, "", "2001:db8:a::fe"},
+		{"ppfc-v4-pause", packet.PPFC, true, 0, "10.0.0.4", "10.0.0.254"},
+		{"ppfc-v6-resume-tagged", packet.PPFC, true, 0, "2001:db8:b::4", "2001:db8:a::fe"},
+		{"proxy-notification-v4", packet.ProxyNotification, true, 0, "", "10.0.0.254"},
+		{"pfc", packet.LinkPFC, false, 0, "", ""},
 	} {
 		g, r := golden(c.golden)
 		frame := g.Bytes()
 		asked := 0
-		r.Trusted = func(kind Kind, src packet.Addr) bool {
+		r.Trusted = func(kind packet.Notification, src packet.Addr) bool {
 			asked++
 			return kind == c.kind && src == address(c.src)
 		}
@@ -393,7 +393,7 @@ func TestWhoIsAsked(t *testing.T) {
 			checkReason(t, c.golden, &r, frame, UnknownFlow)
 		}
 		if c.trusted {
-			r.Trusted = func(Kind, packet.Addr) bool { return false }
+			r.Trusted = func(packet.Notification, packet.Addr) bool { return false }
 			checkReason(t, c.golden, &r, frame, UntrustedSource)
 		}
 	}
@@ -436,7 +436,7 @@ func TestRefused(t *testing.T) {
 	frame[v4Fields]++
 	_, err := r.DecodeFrame(frame)
 	var refused *Refused
-	if !errors.As(err, &refused) || refused.Kind != LongHaulCNP || refused.Reason != WrongICRC {
+	if !errors.As(err, &refused) || refused.Kind != packet.LongHaulCNP || refused.Reason != WrongICRC {
 		t.Fatalf("%#v", err)
 	}
 	for _, want := range []string{"long-haul-cnp", "10.0.0.254", "10.0.0.1", "wrong-icrc", "damaged"} {
@@ -447,16 +447,6 @@ func TestRefused(t *testing.T) {
 	for _, frame := range [][]byte{nil, make([]byte, 14), make([]byte, 60)} {
 		if _, err := r.DecodeFrame(frame); err == nil || !strings.HasPrefix(err.Error(), "packet refused (not-a-notification)") {
 			t.Errorf("% x: %v", frame, err)
-		}
-	}
-}
-
-func TestKindString(t *testing.T) {
-	want := []string{"none", "standard-cnp", "fast-cnp", "long-haul-cnp", "long-haul-cnp-icmpv6", "ppfc", "proxy-notification",
-		"pause", "pfc", "unknown"}
-	for k, name := range want {
-		if got := Kind(k).String(); got != name {
-			t.Errorf("kind %d is %q, want %q", k, got, name)
 		}
 	}
 }

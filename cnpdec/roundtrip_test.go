@@ -22,13 +22,13 @@ func bitsOf[T uint8 | uint16 | uint32](t *rapid.T, label string, bits int) T {
 
 // drawNotification draws every field of a notification of any kind that a receiver accepts, reserved bits included.
 func drawNotification(t *rapid.T) Notification {
-	n := Notification{Kind: rapid.SampledFrom([]Kind{StandardCNP, FastCNP, LongHaulCNP, LongHaulCNPICMPv6, PPFC, ProxyNotification,
-		Pause, PFC}).Draw(t, "kind")}
+	n := Notification{Kind: rapid.SampledFrom([]packet.Notification{packet.StandardCNP, packet.FastCNP, packet.LongHaulCNP, packet.LongHaulCNPICMPv6, packet.PPFC, packet.ProxyNotification,
+		packet.LinkPause, packet.LinkPFC}).Draw(t, "kind")}
 	switch n.Kind {
-	case Pause:
+	case packet.LinkPause:
 		n.Pause.Time = bitsOf[uint16](t, "time", 16)
 		return n
-	case PFC:
+	case packet.LinkPFC:
 		n.PFC = packet.PFC{Reserved: bitsOf[uint8](t, "reserved", 8), Enabled: bitsOf[uint8](t, "enabled", 8)}
 		for i := range n.PFC.Time {
 			n.PFC.Time[i] = bitsOf[uint16](t, "time", 16)
@@ -36,7 +36,7 @@ func drawNotification(t *rapid.T) Notification {
 		return n
 	}
 	n.Family = 6
-	if n.Kind != FastCNP && n.Kind != LongHaulCNPICMPv6 && rapid.Bool().Draw(t, "IPv4") {
+	if n.Kind != packet.FastCNP && n.Kind != packet.LongHaulCNPICMPv6 && rapid.Bool().Draw(t, "IPv4") {
 		n.Family = 4
 	}
 	n.Src, n.Dst = drawAddr(t, n.Family), drawAddr(t, n.Family)
@@ -44,25 +44,25 @@ func drawNotification(t *rapid.T) Notification {
 		Checksum: bitsOf[uint16](t, "checksum", 1)}
 	flags := uint8(packet.BECN)
 	switch n.Kind {
-	case StandardCNP:
+	case packet.StandardCNP:
 		n.Body = octetsOf(t, "reserved", packet.CNPReservedLen)
 		if rapid.Bool().Draw(t, "extension that isn't spoken") {
 			flags |= packet.ExtensionBit
 			n.Body = octetsOf(t, "extension", rapid.IntRange(0, 80).Draw(t, "length"))
 		}
-	case FastCNP:
+	case packet.FastCNP:
 		flags |= bitsOf[uint8](t, "extension bit", 1) * packet.ExtensionBit
 		n.Body = octetsOf(t, "reserved", packet.CNPReservedLen)
 		n.Fast = drawFast(t)
 		n.ICRC = ICRCCoverage(bitsOf[uint8](t, "ICRC without extension headers", 1))
-	case LongHaulCNP, LongHaulCNPICMPv6:
+	case packet.LongHaulCNP, packet.LongHaulCNPICMPv6:
 		flags |= packet.ExtensionBit
 		n.LongHaul = drawLongHaul(t)
-	case PPFC:
+	case packet.PPFC:
 		flags |= packet.ExtensionBit
-		n.PPFC = packet.PPFC{Dst: drawAddr(t, n.Family), Flags: bitsOf[uint16](t, "flags", 14), PT: packet.PauseType(bitsOf[uint8](t, "PT", 1)),
+		n.PPFC = packet.PPFCFields{Dst: drawAddr(t, n.Family), Flags: bitsOf[uint16](t, "flags", 14), PT: packet.PauseType(bitsOf[uint8](t, "PT", 1)),
 			Port: bitsOf[uint16](t, "port", 16), Reserved: bitsOf[uint16](t, "reserved", 16), Duration: bitsOf[uint16](t, "duration", 16)}
-	case ProxyNotification:
+	case packet.ProxyNotification:
 		n.UDP.DstPort = packet.DefaultCodePoints.ProxyPort
 		if n.Family == 6 {
 			n.UDP.Checksum = 1
@@ -70,14 +70,14 @@ func drawNotification(t *rapid.T) Notification {
 		n.Proxy = drawProxy(t)
 		return n
 	}
-	if n.Kind == LongHaulCNPICMPv6 {
+	if n.Kind == packet.LongHaulCNPICMPv6 {
 		n.UDP = packet.UDPHeader{}
 		return n
 	}
 	n.BTH = packet.BTH{Opcode: packet.CNP, Flags: flags | bitsOf[uint8](t, "reserved bits", 5),
 		PKey:   rapid.Uint16Range(1, 0x7fff).Draw(t, "partition") | bitsOf[uint16](t, "full member", 1)<<15,
 		DestQP: bitsOf[uint32](t, "DestQP", 24), Reserved: bitsOf[uint8](t, "seven reserved bits", 7),
-		MigReq: (n.Kind == StandardCNP || n.Kind == FastCNP) && rapid.Bool().Draw(t, "MigReq")}
+		MigReq: (n.Kind == packet.StandardCNP || n.Kind == packet.FastCNP) && rapid.Bool().Draw(t, "MigReq")}
 	return n
 }
 
@@ -221,16 +221,16 @@ func frameOf(t *rapid.T, n *Notification) []byte {
 	}
 	proto := byte(packet.ProtoUDP)
 	switch n.Kind {
-	case Pause, PFC:
+	case packet.LinkPause, packet.LinkPFC:
 		copy(link, packet.MACControlAddr[:])
 		envelope := slices.Concat(link, []byte{0x88, 0x08})
 		n.Start = len(envelope)
 		frame := encode(n, envelope)
 		n.End = len(frame)
 		return frame
-	case LongHaulCNPICMPv6:
+	case packet.LongHaulCNPICMPv6:
 		proto = packet.ProtoICMPv6
-	case FastCNP:
+	case packet.FastCNP:
 		proto = packet.ProtoDestOpts
 	}
 	etherType := map[uint8][]byte{4: {0x08, 0x00}, 6: {0x86, 0xdd}}[n.Family]
@@ -250,7 +250,7 @@ func frameOf(t *rapid.T, n *Notification) []byte {
 }
 
 func (n *Notification) fastLen() int {
-	if n.Kind == FastCNP {
+	if n.Kind == packet.FastCNP {
 		return n.Fast.Len()
 	}
 	return 0
@@ -262,11 +262,8 @@ func TestDecodeEncode(t *testing.T) {
 		want := drawNotification(t)
 		frame := frameOf(t, &want)
 		r := Receiver{Code: packet.DefaultCodePoints, ICRC: want.ICRC}
-		switch want.Kind {
-		case LongHaulCNP:
-			r.Extension = LongHaulExtension
-		case PPFC:
-			r.Extension = PPFCExtension
+		if want.Kind.Extended() {
+			r.Extension = want.Kind
 		}
 		padded := slices.Concat(frame, octetsOf(t, "Ethernet padding", rapid.IntRange(0, 20).Draw(t, "padding")))
 		got, err := r.DecodeFrame(padded)
@@ -275,10 +272,32 @@ func TestDecodeEncode(t *testing.T) {
 		}
 		normalize(&got)
 		normalize(&want)
+		want.Asks = asked(&want)
 		if !reflect.DeepEqual(got, want) {
 			t.Fatalf("got  %+v\nwant %+v", got, want)
 		}
 	})
+}
+
+// asked is what a notification asks for, by the drafts.
+func asked(n *Notification) Request {
+	cnp := Request{Sender: n.Dst, QP: n.BTH.DestQP}
+	switch n.Kind {
+	case packet.StandardCNP:
+		cnp.Receiver, cnp.SendersQP = n.Src, true
+	case packet.FastCNP:
+		cnp.Receiver = n.Fast.Option.Dst
+	case packet.PPFC:
+		cnp.Receiver, cnp.Ask, cnp.Parameter = n.PPFC.Dst, [...]Ask{Pause, EndPause}[n.PPFC.PT], n.PPFC.Duration
+	case packet.LongHaulCNP, packet.LongHaulCNPICMPv6:
+		l := &n.LongHaul
+		return Request{Sender: n.Dst, QP: l.SourceQP, SendersQP: true, Ask: [...]Ask{SlowDown, Pause, Reduce, Resume}[l.Action], Parameter: l.Parameter}
+	case packet.ProxyNotification:
+		return Request{Sender: n.Proxy.Src, Receiver: n.Proxy.Dst, QP: n.Proxy.Inner.DestQP}
+	default:
+		return Request{}
+	}
+	return cnp
 }
 
 // normalize takes empty and missing octets for the same.

@@ -18,7 +18,7 @@ var formats = []struct {
 	{"standard-cnp", standardCNP(100), true, false, packet.StandardCNP},
 	{"fast-cnp", fastCNP, false, true, packet.FastCNP},
 	{"long-haul-cnp", longHaul(LongHaulCNP, severe), true, true, packet.ExtendedCNP},
-	{"long-haul-cnp-icmpv6", longHaul(LongHaulCNPICMPv6, severe), false, true, packet.LongHaulICMPv6},
+	{"long-haul-cnp-icmpv6", longHaul(LongHaulCNPICMPv6, severe), false, true, packet.LongHaulCNPICMPv6},
 	{"ppfc", ppfc(PPFC{Port: 2, Duration: 500}), true, true, packet.ExtendedCNP},
 	{"proxy-notification", toSameFamily, true, true, packet.ProxyNotification},
 }
@@ -187,7 +187,7 @@ func TestAnyDataPacket(t *testing.T) {
 		check("long-haul-cnp", longHaul(LongHaulCNP, l), packet.ExtendedCNP, l.SourceQP)
 		if p.Family == 6 {
 			check("fast-cnp", fastCNP, packet.FastCNP, d.destQP)
-			check("long-haul-cnp-icmpv6", longHaul(LongHaulCNPICMPv6, l), packet.LongHaulICMPv6, 0)
+			check("long-haul-cnp-icmpv6", longHaul(LongHaulCNPICMPv6, l), packet.LongHaulCNPICMPv6, 0)
 		}
 		if !bytes.Equal(frame, before) {
 			t.Fatal("the data frame was changed")
@@ -230,7 +230,7 @@ func checkNotification(
 	if p.Family == 4 && plainSum(ip[:20]) != 0xffff {
 		t.Fatalf("%s: IPv4 checksum of % x", name, ip[:20])
 	}
-	if kind == packet.LongHaulICMPv6 {
+	if kind == packet.LongHaulCNPICMPv6 {
 		if plainSum(ip[8:40], []byte{0, 0, 0, 16, 0, 0, 0, 58}, ip[40:]) != 0xffff {
 			t.Fatalf("%s: ICMPv6 checksum of % x", name, ip)
 		}

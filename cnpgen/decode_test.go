@@ -19,7 +19,7 @@ func TestDecoderAgrees(t *testing.T) {
 		}
 		frame, p := d.frame()
 		g := drawGateway(t)
-		decode := func(build builder, speaks cnpdec.Extension, kind cnpdec.Kind) *cnpdec.Notification {
+		decode := func(build builder, speaks packet.Notification, kind packet.Notification) *cnpdec.Notification {
 			out := make([]byte, MaxLen)
 			out = out[:build(out, frame, &p, &g)]
 			r := cnpdec.Receiver{Code: g.Code, Extension: speaks, KnownQP: func(qp uint32) bool { return qp == 100 },
@@ -36,26 +36,26 @@ func TestDecoderAgrees(t *testing.T) {
 			}
 			return &n
 		}
-		if n := decode(standardCNP(100), cnpdec.NoExtension, cnpdec.StandardCNP); n.Src != p.Dst || n.BTH.DestQP != 100 {
+		if n := decode(standardCNP(100), packet.StandardCNP, packet.StandardCNP); n.Src != p.Dst || n.BTH.DestQP != 100 {
 			t.Fatalf("standard CNP from %v", n.Src)
 		}
 		checkLongHaul(t, decode)
 		pause := PPFC{Port: rapid.Uint16().Draw(t, "port"), Duration: rapid.Uint16().Draw(t, "duration")}
-		want := packet.PPFC{Dst: p.Dst, Port: pause.Port, Duration: pause.Duration}
-		if n := decode(ppfc(pause), cnpdec.PPFCExtension, cnpdec.PPFC); n.PPFC != want {
+		want := packet.PPFCFields{Dst: p.Dst, Port: pause.Port, Duration: pause.Duration}
+		if n := decode(ppfc(pause), packet.PPFC, packet.PPFC); n.PPFC != want {
 			t.Fatalf("PPFC %+v, want %+v", n.PPFC, want)
 		}
 		pause.Resume, want.PT, want.Duration = true, packet.PTResume, 0
-		if n := decode(ppfc(pause), cnpdec.PPFCExtension, cnpdec.PPFC); n.PPFC != want {
+		if n := decode(ppfc(pause), packet.PPFC, packet.PPFC); n.PPFC != want {
 			t.Fatalf("PPFC %+v, want %+v", n.PPFC, want)
 		}
 		level := rapid.Uint8Range(0, 9).Draw(t, "level")
-		x := decode(notifyProxy(proxy4, level), cnpdec.NoExtension, cnpdec.ProxyNotification).Proxy
+		x := decode(notifyProxy(proxy4, level), packet.StandardCNP, packet.ProxyNotification).Proxy
 		if x.Level != min(level, 7) || x.Src != p.Src || x.Dst != p.Dst || x.Inner.Kind != packet.RoCEv2 || x.Inner.DestQP != p.DestQP {
 			t.Fatalf("proxy notification %+v", x)
 		}
 		if p.Family == 6 {
-			o := decode(fastCNP, cnpdec.NoExtension, cnpdec.FastCNP).Fast.Option
+			o := decode(fastCNP, packet.StandardCNP, packet.FastCNP).Fast.Option
 			trace := packet.FindIOAMTrace(frame, &p)
 			if len(trace.Data) > 236 {
 				trace = packet.IOAMTrace{}
@@ -76,7 +76,7 @@ func wantPKey(d *dataPacket, g *Gateway) uint16 {
 	return 0xffff
 }
 
-type decoding func(build builder, speaks cnpdec.Extension, kind cnpdec.Kind) *cnpdec.Notification
+type decoding func(build builder, speaks packet.Notification, kind packet.Notification) *cnpdec.Notification
 
 func drawContent(t *rapid.T) (LongHaul, cnpdec.LongHaul) {
 	l := LongHaul{
@@ -127,7 +127,7 @@ func compareLongHaul(t *rapid.T, got, want *cnpdec.LongHaul, l *LongHaul) {
 
 func checkLongHaul(t *rapid.T, decode decoding) {
 	l, want := drawContent(t)
-	n := decode(longHaul(LongHaulCNP, l), cnpdec.LongHaulExtension, cnpdec.LongHaulCNP)
+	n := decode(longHaul(LongHaulCNP, l), packet.LongHaulCNP, packet.LongHaulCNP)
 	if n.BTH.DestQP != 100 {
 		t.Fatalf("DestQP %d", n.BTH.DestQP)
 	}
@@ -136,6 +136,6 @@ func checkLongHaul(t *rapid.T, decode decoding) {
 
 func checkLongHaulICMPv6(t *rapid.T, decode decoding) {
 	l, want := drawContent(t)
-	n := decode(longHaul(LongHaulCNPICMPv6, l), cnpdec.NoExtension, cnpdec.LongHaulCNPICMPv6)
+	n := decode(longHaul(LongHaulCNPICMPv6, l), packet.StandardCNP, packet.LongHaulCNPICMPv6)
 	compareLongHaul(t, &n.LongHaul, &want, &l)
 }

@@ -37,7 +37,7 @@ func PPFCNotification(out []byte, t *Target, g *Gateway, n *PPFC) int {
 	if c.ip == nil {
 		return 0
 	}
-	fields := packet.PPFC{Dst: t.Dst, Port: n.Port}
+	fields := packet.PPFCFields{Dst: t.Dst, Port: n.Port}
 	if n.Resume {
 		fields.PT = packet.PTResume
 	} else {

@@ -214,7 +214,7 @@ func TestRoom(t *testing.T) {
 func TestFlowPKey(t *testing.T) {
 	frame, p := flow6.in(0x8001).frame()
 	for _, f := range formats {
-		if f.kind == packet.LongHaulICMPv6 || f.kind == packet.ProxyNotification {
+		if f.kind == packet.LongHaulCNPICMPv6 || f.kind == packet.ProxyNotification {
 			continue // they have no BTH
 		}
 		for flows, want := range map[bool]uint16{false: 0xffff, true: 0x8001} {

@@ -1,32 +1,29 @@
 package congestion
 
-import "math"
+import (
+	"math"
 
-// Action is a request to a sender (draft-tian 5.5.1), with the numbers of a Long-haul CNP.
-type Action uint8
-
-const (
-	Notify Action = iota
-	Pause
-	RateReduce
-	Resume
+	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// Actions is the number of actions.
-const Actions = 4
+// Action is a request to a sender (draft-tian 5.5.1).
+type Action = packet.Action
 
-// String is the action's name in configuration, reports and metrics.
-func (a Action) String() string {
-	return [...]string{"notify", "pause", "rate-reduce", "resume", "unknown"}[min(a, Actions)]
-}
+// The actions of a Decision.
+const (
+	Notify     = packet.ActionNotify
+	Pause      = packet.ActionPause
+	RateReduce = packet.ActionRateReduce
+	Resume     = packet.ActionResume
+)
 
 // Metric types of a Long-haul CNP (draft-tian 10.4).
 const (
-	MetricUnspecified uint8 = 0 // with value 0: the queue's state isn't disclosed (draft-tian 9)
-	MetricDepth       uint8 = 1 // kilobytes of 1000 bytes
-	MetricGrowth      uint8 = 2 // kilobytes per millisecond
-	MetricMarking     uint8 = 3 // percent
-	MetricRTT         uint8 = 4 // microseconds: RTT_est and the time that the queue takes to drain
+	MetricUnspecified uint8 = packet.MetricUnspecified // with value 0: the queue's state isn't disclosed (draft-tian 9)
+	MetricDepth       uint8 = packet.MetricQueueDepth  // kilobytes of 1000 bytes
+	MetricGrowth      uint8 = packet.MetricQueueGrowth // kilobytes per millisecond
+	MetricMarking     uint8 = packet.MetricECNRate     // percent
+	MetricRTT         uint8 = packet.MetricRTT         // microseconds: RTT_est and the time that the queue takes to drain
 )
 
 // Decision is a request to a sender, and its reason. The zero Decision: none was made.

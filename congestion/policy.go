@@ -8,7 +8,7 @@ import (
 // Policy decides which senders may be notified, and in which format. It is immutable: workers share one.
 type Policy struct {
 	// Enabled are the formats that the operator has switched on; none is by default (draft-xiao-fast-cnp-05 5, draft-tian 10.5).
-	Enabled          [Formats]bool
+	Enabled          [packet.SentNotifications]bool
 	HasIPv4, HasIPv6 bool // whether the gateway has an address of the family to send from
 	// Endpoints are the hosts configured to accept notifications, the longest prefix first; nil: none. draft-tian 10.5 forbids a
 	// Long-haul CNP to any other host, and Fast CNP is for a controlled domain (draft-xiao-fast-cnp-05 5).
@@ -51,7 +51,7 @@ type Recent struct {
 	policy *Policy
 	around prefix.Range // hosts of one family that the policy's Endpoints don't distinguish
 	about  about
-	format Format
+	format packet.Notification
 	reason Reason
 }
 
@@ -63,7 +63,7 @@ type about struct {
 
 // Considered is a format that an endpoint accepts, and why it can't be notified in it now; OK if it can.
 type Considered struct {
-	Format Format
+	Kind   packet.Notification
 	Reason Reason
 }
 
@@ -80,12 +80,12 @@ func (p *Policy) Consider(src packet.Addr, sourceQPKnown, optionRefused bool, a 
 // Choose returns the format for a request to src, the sender of congested data: the first in its endpoint's order of preference that is
 // enabled and possible. sourceQPKnown: the flow's source QP is confirmed. optionRefused: src has reported that it doesn't know the Fast CNP
 // option. The format is valid only with Reason OK.
-func (p *Policy) Choose(src packet.Addr, sourceQPKnown, optionRefused bool, a Action) (Format, Reason) {
+func (p *Policy) Choose(src packet.Addr, sourceQPKnown, optionRefused bool, a Action) (packet.Notification, Reason) {
 	return p.ChooseWith(&Recent{}, &src, sourceQPKnown, optionRefused, a)
 }
 
 // ChooseWith is Choose for a caller that remembers its last choice.
-func (p *Policy) ChooseWith(r *Recent, src *packet.Addr, sourceQPKnown, optionRefused bool, a Action) (Format, Reason) {
+func (p *Policy) ChooseWith(r *Recent, src *packet.Addr, sourceQPKnown, optionRefused bool, a Action) (packet.Notification, Reason) {
 	if !src.Unicast() {
 		return 0, NotUnicast
 	}
@@ -97,7 +97,7 @@ func (p *Policy) ChooseWith(r *Recent, src *packet.Addr, sourceQPKnown, optionRe
 }
 
 // choose is Choose for a unicast address.
-func (p *Policy) choose(src packet.Addr, about about) (Format, Reason) {
+func (p *Policy) choose(src packet.Addr, about about) (packet.Notification, Reason) {
 	accepts, ok := p.Endpoints.Lookup(src)
 	if !ok {
 		return 0, NoEndpoint
@@ -121,12 +121,12 @@ func (p *Policy) ToProxy(src, to packet.Addr, a Action) Reason {
 	if !src.Unicast() {
 		return NotUnicast
 	}
-	return p.possible(ProxyNotification, to.Is4(), false, false, a)
+	return p.possible(packet.ProxyNotification, to.Is4(), false, false, a)
 }
 
 // Permits reports whether src, which was notified in format f before, may be asked for an action in that format now: the policy may have changed
 // since. Its reasons are OK, NoEndpoint, NothingAccepted if src no longer accepts f, NotEnabled, NoGatewayAddress and NotExpressible.
-func (p *Policy) Permits(f Format, src packet.Addr, a Action) Reason {
+func (p *Policy) Permits(f packet.Notification, src packet.Addr, a Action) Reason {
 	accepts, ok := p.Endpoints.Lookup(src)
 	switch {
 	case !ok:
@@ -138,20 +138,19 @@ func (p *Policy) Permits(f Format, src packet.Addr, a Action) Reason {
 }
 
 // possible reports whether a host of this address family can be notified in format f now: a sender, or its proxy.
-func (p *Policy) possible(f Format, is4, sourceQPKnown, optionRefused bool, a Action) Reason {
-	row := &formats[f]
+func (p *Policy) possible(f packet.Notification, is4, sourceQPKnown, optionRefused bool, a Action) Reason {
 	switch {
 	case !p.Enabled[f]:
 		return NotEnabled
-	case is4 && !row.ipv4:
+	case !f.Over(is4):
 		return WrongFamily // draft-xiao-fast-cnp-05 3: only IPv6; draft-tian 4: the ICMPv6 format is for IPv6 only
-	case !row.receivers && (is4 && !p.HasIPv4 || !is4 && !p.HasIPv6):
+	case !f.FromReceiver() && (is4 && !p.HasIPv4 || !is4 && !p.HasIPv6):
 		return NoGatewayAddress
-	case row.asks>>a&1 == 0:
+	case !f.Expresses(a):
 		return NotExpressible
-	case f == FastCNP && optionRefused:
+	case f == packet.FastCNP && optionRefused:
 		return OptionRefused
-	case row.sourceQP && !sourceQPKnown:
+	case f.NamesSourceQP() && !sourceQPKnown:
 		return SourceQPUnknown // a guessed one would slow down an innocent flow
 	}
 	return OK

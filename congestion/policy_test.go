@@ -12,27 +12,27 @@ import (
 
 func addr(s string) packet.Addr { return packet.AddrFrom(netip.MustParseAddr(s)) }
 
-func endpoint(p string, accepts ...Format) prefix.Entry[Preference] {
+func endpoint(p string, accepts ...packet.Notification) prefix.Entry[Preference] {
 	return prefix.Entry[Preference]{Prefix: netip.MustParsePrefix(p), Value: Prefer(accepts...)}
 }
 
 var testEndpoints = prefix.New([]prefix.Entry[Preference]{
-	endpoint("10.0.0.0/8", LongHaulCNP),
+	endpoint("10.0.0.0/8", packet.LongHaulCNP),
 	endpoint("10.9.0.0/16"), // a prefix without formats inside one with formats
-	endpoint("10.8.0.0/16", FastCNP, LongHaulCNPICMPv6),
-	endpoint("10.7.0.0/16", LongHaulCNP, FastCNP, PPFC),
-	endpoint("2001:db8:a::/48", FastCNP, LongHaulCNP, LongHaulCNPICMPv6),
-	endpoint("2001:db8:a:1::/64", LongHaulCNPICMPv6, LongHaulCNP, FastCNP),
-	endpoint("2001:db8:a:2::/64", PPFC, StandardCNP, LongHaulCNP),
-	endpoint("2001:db8:a:3::/64", PPFC, StandardCNP),
-	endpoint("224.0.0.0/4", LongHaulCNP),
-	endpoint("ff00::/8", FastCNP),
-	endpoint("::/127", FastCNP),
-	endpoint("0.0.0.0/8", LongHaulCNP),
-	endpoint("127.0.0.0/8", LongHaulCNP),
+	endpoint("10.8.0.0/16", packet.FastCNP, packet.LongHaulCNPICMPv6),
+	endpoint("10.7.0.0/16", packet.LongHaulCNP, packet.FastCNP, packet.PPFC),
+	endpoint("2001:db8:a::/48", packet.FastCNP, packet.LongHaulCNP, packet.LongHaulCNPICMPv6),
+	endpoint("2001:db8:a:1::/64", packet.LongHaulCNPICMPv6, packet.LongHaulCNP, packet.FastCNP),
+	endpoint("2001:db8:a:2::/64", packet.PPFC, packet.StandardCNP, packet.LongHaulCNP),
+	endpoint("2001:db8:a:3::/64", packet.PPFC, packet.StandardCNP),
+	endpoint("224.0.0.0/4", packet.LongHaulCNP),
+	endpoint("ff00::/8", packet.FastCNP),
+	endpoint("::/127", packet.FastCNP),
+	endpoint("0.0.0.0/8", packet.LongHaulCNP),
+	endpoint("127.0.0.0/8", packet.LongHaulCNP),
 })
 
-func enabled(formats ...Format) (e [Formats]bool) {
+func enabled(formats ...packet.Notification) (e [packet.SentNotifications]bool) {
 	for _, f := range formats {
 		e[f] = true
 	}
@@ -40,9 +40,9 @@ func enabled(formats ...Format) (e [Formats]bool) {
 }
 
 func TestChoose(t *testing.T) {
-	all := enabled(FastCNP, LongHaulCNP, LongHaulCNPICMPv6)
+	all := enabled(packet.FastCNP, packet.LongHaulCNP, packet.LongHaulCNPICMPv6)
 	both := Policy{Enabled: all, HasIPv4: true, HasIPv6: true, Endpoints: testEndpoints}
-	only := func(e [Formats]bool) Policy {
+	only := func(e [packet.SentNotifications]bool) Policy {
 		p := both
 		p.Enabled = e
 		return p
@@ -57,30 +57,30 @@ func TestChoose(t *testing.T) {
 		policy  Policy
 		src     string
 		known   bool
-		format  Format
+		format  packet.Notification
 		reason  Reason
 		action  Action
 		refused bool
 	}{
-		{"first choice", both, v6, true, FastCNP, OK, Notify, false},
-		{"Fast CNP needs no source QP", both, v6, false, FastCNP, OK, Notify, false},
-		{"an endpoint's own order", both, "2001:db8:a:1::1", true, LongHaulCNPICMPv6, OK, Notify, false},
-		{"the first possible of an endpoint's order", both, "2001:db8:a:1::1", false, FastCNP, OK, Notify, false},
-		{"second choice where the first is disabled", only(enabled(LongHaulCNP)), v6, true, LongHaulCNP, OK, Notify, false},
-		{"third choice", only(enabled(LongHaulCNPICMPv6)), v6, true, LongHaulCNPICMPv6, OK, Notify, false},
-		{"what isn't enabled is passed over", both, "2001:db8:a:2::1", true, LongHaulCNP, OK, Notify, false},
-		{"PPFC can't ask for nothing but attention", only(enabled(PPFC, LongHaulCNP)), "2001:db8:a:2::1", true, LongHaulCNP, OK, Notify, false},
-		{"PPFC pauses", only(enabled(PPFC, LongHaulCNP)), "2001:db8:a:2::1", true, PPFC, OK, Pause, false},
-		{"PPFC pauses where a rate is to be reduced", only(enabled(PPFC)), "10.7.0.1", false, PPFC, OK, RateReduce, false},
-		{"PPFC resumes", only(enabled(PPFC)), "10.7.0.1", false, PPFC, OK, Resume, false},
-		{"standard CNP needs no address of the gateway's", Policy{Enabled: enabled(StandardCNP), Endpoints: testEndpoints}, "2001:db8:a:3::1", true, StandardCNP, OK, RateReduce, false},
-		{"standard CNP needs the source QP", only(enabled(StandardCNP)), "2001:db8:a:3::1", false, 0, SourceQPUnknown, RateReduce, false},
-		{"standard CNP knows no Resume", only(enabled(StandardCNP)), "2001:db8:a:3::1", true, 0, NotExpressible, Resume, false},
-		{"Fast CNP knows no Resume", only(enabled(FastCNP)), v6, true, 0, NotExpressible, Resume, false},
-		{"Resume in the format that knows it", both, v6, true, LongHaulCNP, OK, Resume, false},
-		{"IPv4", both, v4, true, LongHaulCNP, OK, Notify, false},
-		{"IPv4 without an IPv6 address", no6, v4, true, LongHaulCNP, OK, Notify, false},
-		{"IPv6 without an IPv4 address", no4, v6, true, FastCNP, OK, Notify, false},
+		{"first choice", both, v6, true, packet.FastCNP, OK, Notify, false},
+		{"Fast CNP needs no source QP", both, v6, false, packet.FastCNP, OK, Notify, false},
+		{"an endpoint's own order", both, "2001:db8:a:1::1", true, packet.LongHaulCNPICMPv6, OK, Notify, false},
+		{"the first possible of an endpoint's order", both, "2001:db8:a:1::1", false, packet.FastCNP, OK, Notify, false},
+		{"second choice where the first is disabled", only(enabled(packet.LongHaulCNP)), v6, true, packet.LongHaulCNP, OK, Notify, false},
+		{"third choice", only(enabled(packet.LongHaulCNPICMPv6)), v6, true, packet.LongHaulCNPICMPv6, OK, Notify, false},
+		{"what isn't enabled is passed over", both, "2001:db8:a:2::1", true, packet.LongHaulCNP, OK, Notify, false},
+		{"PPFC can't ask for nothing but attention", only(enabled(packet.PPFC, packet.LongHaulCNP)), "2001:db8:a:2::1", true, packet.LongHaulCNP, OK, Notify, false},
+		{"PPFC pauses", only(enabled(packet.PPFC, packet.LongHaulCNP)), "2001:db8:a:2::1", true, packet.PPFC, OK, Pause, false},
+		{"PPFC pauses where a rate is to be reduced", only(enabled(packet.PPFC)), "10.7.0.1", false, packet.PPFC, OK, RateReduce, false},
+		{"PPFC resumes", only(enabled(packet.PPFC)), "10.7.0.1", false, packet.PPFC, OK, Resume, false},
+		{"standard CNP needs no address of the gateway's", Policy{Enabled: enabled(packet.StandardCNP), Endpoints: testEndpoints}, "2001:db8:a:3::1", true, packet.StandardCNP, OK, RateReduce, false},
+		{"standard CNP needs the source QP", only(enabled(packet.StandardCNP)), "2001:db8:a:3::1", false, 0, SourceQPUnknown, RateReduce, false},
+		{"standard CNP knows no Resume", only(enabled(packet.StandardCNP)), "2001:db8:a:3::1", true, 0, NotExpressible, Resume, false},
+		{"Fast CNP knows no Resume", only(enabled(packet.FastCNP)), v6, true, 0, NotExpressible, Resume, false},
+		{"Resume in the format that knows it", both, v6, true, packet.LongHaulCNP, OK, Resume, false},
+		{"IPv4", both, v4, true, packet.LongHaulCNP, OK, Notify, false},
+		{"IPv4 without an IPv6 address", no6, v4, true, packet.LongHaulCNP, OK, Notify, false},
+		{"IPv6 without an IPv4 address", no4, v6, true, packet.FastCNP, OK, Notify, false},
 
 		{"off by default", Policy{HasIPv4: true, HasIPv6: true, Endpoints: testEndpoints}, v6, true, 0, NotEnabled, Notify, false},
 		{"no notification by default", Policy{}, v6, true, 0, NoEndpoint, Notify, false},
@@ -88,14 +88,14 @@ func TestChoose(t *testing.T) {
 		{"no endpoint's prefix", both, "2001:db8:b::1", true, 0, NoEndpoint, Notify, false},
 		{"no endpoint's prefix, IPv4", both, "11.0.0.1", true, 0, NoEndpoint, Notify, false},
 		{"the longest prefix takes away", both, "10.9.1.1", true, 0, NothingAccepted, Notify, false},
-		{"none of the accepted is enabled", only(enabled(LongHaulCNPICMPv6)), v4, true, 0, NotEnabled, Notify, false},
+		{"none of the accepted is enabled", only(enabled(packet.LongHaulCNPICMPv6)), v4, true, 0, NotEnabled, Notify, false},
 		{"none of the accepted is built", both, "2001:db8:a:3::1", true, 0, NotEnabled, Notify, false},
 		{"formats of IPv6 for IPv4", both, "10.8.0.1", true, 0, WrongFamily, Notify, false},
 		{"no IPv4 address", no4, v4, true, 0, NoGatewayAddress, Notify, false},
 		{"no IPv6 address", no6, v6, true, 0, NoGatewayAddress, Notify, false},
 		{"source QP unknown", both, v4, false, 0, SourceQPUnknown, Notify, false},
 		{"the reason nearest to success", both, "10.7.0.1", false, 0, SourceQPUnknown, Notify, false},
-		{"source QP unknown, Fast CNP disabled", only(enabled(LongHaulCNP, LongHaulCNPICMPv6)), v6, false, 0, SourceQPUnknown, Notify, false},
+		{"source QP unknown, Fast CNP disabled", only(enabled(packet.LongHaulCNP, packet.LongHaulCNPICMPv6)), v6, false, 0, SourceQPUnknown, Notify, false},
 
 		{"IPv4 multicast", both, "224.0.0.1", true, 0, NotUnicast, Notify, false},
 		{"IPv4 broadcast", both, "255.255.255.255", true, 0, NotUnicast, Notify, false},
@@ -105,10 +105,10 @@ func TestChoose(t *testing.T) {
 		{"IPv6 unspecified", both, "::", true, 0, NotUnicast, Notify, false},
 		{"IPv6 loopback", both, "::1", true, 0, NotUnicast, Notify, false},
 
-		{"the option refused", only(enabled(FastCNP)), v6, true, 0, OptionRefused, Notify, true},
-		{"the option refused, and a second choice", both, v6, true, LongHaulCNP, OK, Notify, true},
+		{"the option refused", only(enabled(packet.FastCNP)), v6, true, 0, OptionRefused, Notify, true},
+		{"the option refused, and a second choice", both, v6, true, packet.LongHaulCNP, OK, Notify, true},
 		{"the option refused, and no source QP for the second choice", both, v6, false, 0, SourceQPUnknown, Notify, true},
-		{"the option refused, where another format comes first", both, "2001:db8:a:1::1", true, LongHaulCNPICMPv6, OK, Notify, true},
+		{"the option refused, where another format comes first", both, "2001:db8:a:1::1", true, packet.LongHaulCNPICMPv6, OK, Notify, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			format, reason := c.policy.Choose(addr(c.src), c.known, c.refused, c.action)
@@ -124,8 +124,8 @@ func TestChoose(t *testing.T) {
 func TestChooseProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		flag := func(name string) bool { return rapid.Bool().Draw(t, name) }
-		accepts := rapid.SliceOf(rapid.Map(rapid.Uint8Range(0, Formats), func(n uint8) Format { return Format(n) })).Draw(t, "accepts")
-		known, refused, action := flag("source QP known"), flag("option refused"), Action(rapid.Uint8Range(0, Actions-1).Draw(t, "action"))
+		accepts := rapid.SliceOf(rapid.Map(rapid.Uint8Range(0, uint8(packet.SentNotifications)), func(n uint8) packet.Notification { return packet.Notification(n) })).Draw(t, "accepts")
+		known, refused, action := flag("source QP known"), flag("option refused"), Action(rapid.Uint8Range(0, packet.Actions-1).Draw(t, "action"))
 		src := rapid.SampledFrom([]string{"10.0.0.1", "2001:db8::1"}).Draw(t, "source")
 		granted := rapid.SampledFrom([]string{"10.0.0.0/8", "2001:db8::/32"}).Draw(t, "granted")
 		p := Policy{HasIPv4: flag("IPv4"), HasIPv6: flag("IPv6"), Endpoints: prefix.New([]prefix.Entry[Preference]{endpoint(granted, accepts...)})}
@@ -135,14 +135,14 @@ func TestChooseProperties(t *testing.T) {
 		is4 := src == "10.0.0.1"
 		own := is4 && p.HasIPv4 || !is4 && p.HasIPv6
 		slows := action == RateReduce || action == Pause
-		can := map[Format]bool{
-			FastCNP:           !is4 && own && action != Resume && !refused,
-			LongHaulCNP:       known && own,
-			LongHaulCNPICMPv6: !is4 && own && known,
-			PPFC:              own && action != Notify,
-			StandardCNP:       known && (slows || action == Notify),
+		can := map[packet.Notification]bool{
+			packet.FastCNP:           !is4 && own && action != Resume && !refused,
+			packet.LongHaulCNP:       known && own,
+			packet.LongHaulCNPICMPv6: !is4 && own && known,
+			packet.PPFC:              own && action != Notify,
+			packet.StandardCNP:       known && (slows || action == Notify),
 		}
-		want := slices.IndexFunc(accepts, func(f Format) bool { return f < Formats && p.Enabled[f] && can[f] })
+		want := slices.IndexFunc(accepts, func(f packet.Notification) bool { return int(f) < packet.SentNotifications && p.Enabled[f] && can[f] })
 		if is4 != (granted == "10.0.0.0/8") {
 			want = -1
 		}
@@ -166,17 +166,17 @@ func TestRecent(t *testing.T) {
 		})
 	}
 	policies := []*Policy{
-		{Enabled: enabled(FastCNP, LongHaulCNP), HasIPv4: true, HasIPv6: true, Endpoints: of(Prefer(FastCNP, LongHaulCNP), Prefer(LongHaulCNP))},
-		{Enabled: enabled(FastCNP, LongHaulCNP), HasIPv4: true, HasIPv6: true, Endpoints: of(Prefer(LongHaulCNP), Prefer(FastCNP))},
-		{Enabled: enabled(FastCNP, PPFC), HasIPv6: true, Endpoints: of(Prefer(PPFC), Prefer(FastCNP))},
-		{Enabled: enabled(FastCNP, LongHaulCNP), HasIPv4: true, HasIPv6: true},
+		{Enabled: enabled(packet.FastCNP, packet.LongHaulCNP), HasIPv4: true, HasIPv6: true, Endpoints: of(Prefer(packet.FastCNP, packet.LongHaulCNP), Prefer(packet.LongHaulCNP))},
+		{Enabled: enabled(packet.FastCNP, packet.LongHaulCNP), HasIPv4: true, HasIPv6: true, Endpoints: of(Prefer(packet.LongHaulCNP), Prefer(packet.FastCNP))},
+		{Enabled: enabled(packet.FastCNP, packet.PPFC), HasIPv6: true, Endpoints: of(Prefer(packet.PPFC), Prefer(packet.FastCNP))},
+		{Enabled: enabled(packet.FastCNP, packet.LongHaulCNP), HasIPv4: true, HasIPv6: true},
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		var r Recent
 		for range 50 {
 			p, src := rapid.SampledFrom(policies).Draw(t, "policy"), addr(rapid.SampledFrom(hosts).Draw(t, "host"))
 			known, refused := rapid.Bool().Draw(t, "known"), rapid.Bool().Draw(t, "refused")
-			action := Action(rapid.IntRange(0, Actions-1).Draw(t, "action"))
+			action := Action(rapid.IntRange(0, packet.Actions-1).Draw(t, "action"))
 			format, reason := p.ChooseWith(&r, &src, known, refused, action)
 			if f, want := p.Choose(src, known, refused, action); reason != want || reason == OK && format != f {
 				t.Fatalf("%v: %v, %v, want %v, %v", src.Netip(), format, reason, f, want)
@@ -187,10 +187,10 @@ func TestRecent(t *testing.T) {
 
 // TestToProxy: a proxy is notified for any sender that is a host, whatever endpoints say, if the gateway has an address of the proxy's family.
 func TestToProxy(t *testing.T) {
-	on := Policy{Enabled: enabled(ProxyNotification), HasIPv4: true, HasIPv6: true}
+	on := Policy{Enabled: enabled(packet.ProxyNotification), HasIPv4: true, HasIPv6: true}
 	no4, no6 := on, on
 	no4.HasIPv4, no6.HasIPv6 = false, false
-	off := Policy{Enabled: enabled(FastCNP, LongHaulCNP, LongHaulCNPICMPv6, PPFC, StandardCNP), HasIPv4: true, HasIPv6: true, Endpoints: testEndpoints}
+	off := Policy{Enabled: enabled(packet.FastCNP, packet.LongHaulCNP, packet.LongHaulCNPICMPv6, packet.PPFC, packet.StandardCNP), HasIPv4: true, HasIPv6: true, Endpoints: testEndpoints}
 	const v4, v6, proxy4, proxy6 = "10.0.0.1", "2001:db8:a::1", "192.0.2.1", "2001:db8::1"
 	for _, c := range []struct {
 		name, src, proxy string
@@ -218,12 +218,12 @@ func TestToProxy(t *testing.T) {
 }
 
 func TestPrefer(t *testing.T) {
-	p := Prefer(LongHaulCNP, LongHaulCNP, Formats, ProxyNotification, FastCNP, 255, LongHaulCNP)
-	if want := Preference(LongHaulCNP + 1 | (FastCNP+1)<<preferenceBits); p != want {
+	p := Prefer(packet.LongHaulCNP, packet.LongHaulCNP, packet.ExtendedCNP, packet.ProxyNotification, packet.FastCNP, 255, packet.LongHaulCNP)
+	if want := Preference(packet.LongHaulCNP + 1 | (packet.FastCNP+1)<<preferenceBits); p != want {
 		t.Errorf("got %v, want %v", p, want)
 	}
-	for f := range Format(Formats + 1) {
-		if got, want := p.Accepts(f), f == LongHaulCNP || f == FastCNP; got != want {
+	for f := range packet.Notification(packet.SentNotifications + 1) {
+		if got, want := p.Accepts(f), f == packet.LongHaulCNP || f == packet.FastCNP; got != want {
 			t.Errorf("accepts %v: %v", f, got)
 		}
 	}
@@ -231,7 +231,7 @@ func TestPrefer(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	names := map[string]bool{}
-	for f := range Format(Formats) {
+	for f := range packet.Notification(packet.SentNotifications) {
 		names[f.String()] = true
 	}
 	for r := range Reason(Reasons) {
@@ -240,16 +240,16 @@ func TestNames(t *testing.T) {
 	for l := range Second + 1 {
 		names[l.String()] = true
 	}
-	if len(names) != Formats+Reasons+int(Second)+1 || names["unknown"] || names[""] {
+	if len(names) != packet.SentNotifications+Reasons+int(Second)+1 || names["unknown"] || names[""] {
 		t.Errorf("a name is missing or repeated: %v", names)
 	}
-	if Format(Formats).String() != "unknown" || Reason(Reasons).String() != "unknown" || Level(3).String() != "unknown" {
+	if (packet.NotANotification+1).String() != "unknown" || Reason(Reasons).String() != "unknown" || Level(3).String() != "unknown" {
 		t.Error("a value out of range has a name")
 	}
 }
 
 func TestNoAllocations(t *testing.T) {
-	p := Policy{Enabled: enabled(FastCNP, LongHaulCNP, LongHaulCNPICMPv6), HasIPv4: true, HasIPv6: true, Endpoints: testEndpoints}
+	p := Policy{Enabled: enabled(packet.FastCNP, packet.LongHaulCNP, packet.LongHaulCNPICMPv6), HasIPv4: true, HasIPv6: true, Endpoints: testEndpoints}
 	src := addr("2001:db8:a:1::1")
 	var sum uint64
 	if n := testing.AllocsPerRun(100, func() {
@@ -262,7 +262,7 @@ func TestNoAllocations(t *testing.T) {
 }
 
 func BenchmarkChoose(b *testing.B) {
-	p := Policy{Enabled: enabled(FastCNP, LongHaulCNP, LongHaulCNPICMPv6), HasIPv4: true, HasIPv6: true, Endpoints: testEndpoints}
+	p := Policy{Enabled: enabled(packet.FastCNP, packet.LongHaulCNP, packet.LongHaulCNPICMPv6), HasIPv4: true, HasIPv6: true, Endpoints: testEndpoints}
 	src := addr("2001:db8:a:1::1")
 	for b.Loop() {
 		p.Choose(src, false, false, Notify)

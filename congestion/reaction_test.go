@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/congestion"
-	"github.com/cnpgate/cnpgate/internal/virtual"
+	"github.com/cnpgate/cnpgate/internal/splitmix"
 )
 
 // reacting is a sender in front of a fair rate of 1: its rate at a time (ms) since it was notified first.
@@ -18,7 +18,7 @@ type reacting struct {
 // TestReaction: a sender that ignores notifications is braked and then unresponsive, whatever its rates' noise. One that reacts within 39 ms, however little at a time, or oscillates, is
 // never unresponsive.
 func TestReaction(t *testing.T) {
-	noise := virtual.NewRand(1, 1)
+	noise := splitmix.New(1, 1)
 	noisy := func() float64 { return 0.8 + 0.4*noise.Float() } // of a few packets a window
 	for _, c := range []reacting{
 		{"ignores", func(float64) float64 { return 4 }, true, true},

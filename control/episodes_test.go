@@ -25,8 +25,8 @@ func TestEpisodeOfGateway(t *testing.T) {
 	p := testkit.DefaultPolicy(2)
 	p.Ports[1].Thresholds = congestion.Thresholds{KMin: 20_000, KMax: 40_000}
 	p.Ports[1].Interval, p.Ports[1].PerFlow = 1e6, 100e6
-	p.Who = &congestion.Policy{Enabled: [congestion.Formats]bool{congestion.FastCNP: true}, HasIPv6: true,
-		Endpoints: prefix.New([]prefix.Entry[congestion.Preference]{{Prefix: netip.MustParsePrefix("fd00:18::/32"), Value: congestion.Prefer(congestion.FastCNP)}})}
+	p.Who = &congestion.Policy{Enabled: [packet.SentNotifications]bool{packet.FastCNP: true}, HasIPv6: true,
+		Endpoints: prefix.New([]prefix.Entry[congestion.Preference]{{Prefix: netip.MustParsePrefix("fd00:18::/32"), Value: congestion.Prefer(packet.FastCNP)}})}
 	p.Build = cnpgen.Gateway{IPv6: packet.AddrFrom(netip.MustParseAddr("2001:db8::1")), HasIPv6: true, Code: packet.DefaultCodePoints}
 	r := testkit.New(t, testkit.Setup{Rate: 1_000_000, Policy: p, Buffers: 4096, Forget: true})
 	classes := []string{"data"}
@@ -132,8 +132,8 @@ func TestEpisodesInLogAfterClockStep(t *testing.T) {
 func TestEpisodeLoses(t *testing.T) {
 	p := testkit.DefaultPolicy(2)
 	p.Ports[1].Thresholds = congestion.Thresholds{KMin: 0, KMax: 1}
-	p.Who = &congestion.Policy{Enabled: [congestion.Formats]bool{congestion.FastCNP: true}, HasIPv6: true,
-		Endpoints: prefix.New([]prefix.Entry[congestion.Preference]{{Prefix: netip.MustParsePrefix("fd00:18::/32"), Value: congestion.Prefer(congestion.FastCNP)}})}
+	p.Who = &congestion.Policy{Enabled: [packet.SentNotifications]bool{packet.FastCNP: true}, HasIPv6: true,
+		Endpoints: prefix.New([]prefix.Entry[congestion.Preference]{{Prefix: netip.MustParsePrefix("fd00:18::/32"), Value: congestion.Prefer(packet.FastCNP)}})}
 	p.Build = cnpgen.Gateway{IPv6: packet.AddrFrom(netip.MustParseAddr("2001:db8::1")), HasIPv6: true, Code: packet.DefaultCodePoints}
 	r := testkit.New(t, testkit.Setup{Policy: p, Forget: true})
 	classes := []string{"data"}

@@ -4,7 +4,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/cnpgate/cnpgate/control/config"
-	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/link"
 	"github.com/cnpgate/cnpgate/lossless"
 )
 
@@ -12,17 +12,17 @@ import (
 type pauses struct {
 	log   zerolog.Logger
 	ports []config.Port
-	last  []dataplane.FlowControlStats
+	last  []link.Stats
 }
 
 func newPauses(c *config.Config, log zerolog.Logger) *pauses {
-	return &pauses{log: log, ports: c.Ports, last: make([]dataplane.FlowControlStats, len(c.Ports))}
+	return &pauses{log: log, ports: c.Ports, last: make([]link.Stats, len(c.Ports))}
 }
 
 var watchdogActions = [...]string{lossless.Drop: "drop", lossless.Forward: "forward", lossless.Alert: "alert"}
 
 // look logs a port's events since the last look.
-func (p *pauses) look(port int, s *dataplane.FlowControlStats) {
+func (p *pauses) look(port int, s *link.Stats) {
 	c, last := &p.ports[port], &p.last[port]
 	for class, name := range c.ClassNames {
 		if s.Detected[class] != last.Detected[class] {

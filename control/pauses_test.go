@@ -9,6 +9,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/link"
 	"github.com/cnpgate/cnpgate/lossless"
 )
 
@@ -17,9 +18,9 @@ func TestPausesAreLogged(t *testing.T) {
 	var log bytes.Buffer
 	p := newPauses(&config.Config{Ports: []config.Port{{
 		Name: "wan", ClassNames: []string{"control", "roce"},
-		PortConfig: dataplane.PortConfig{FlowControl: &dataplane.FlowControl{Watchdog: lossless.Watchdog{Action: lossless.Alert}}},
+		PortConfig: dataplane.PortConfig{FlowControl: &link.FlowControl{Watchdog: lossless.Watchdog{Action: lossless.Alert}}},
 	}}}, zerolog.New(&log))
-	s := dataplane.FlowControlStats{}
+	s := link.Stats{}
 	for _, c := range []struct {
 		what   string
 		change func()

@@ -63,7 +63,7 @@ func TestAdaptIgnoresArrivals(t *testing.T) {
 
 // TestAdaptIgnoresRelayed: notifications that another gateway asked for say nothing of the queue.
 func TestAdaptIgnoresRelayed(t *testing.T) {
-	p := proxyFor(congestion.StandardCNP)
+	p := proxyFor(packet.StandardCNP)
 	p.Ports[wan].Adjust, p.Ports[wan].Rate = congestion.AdjustPolicy{MinPercent: 50, MaxPercent: 200}, 10e9
 	s := newScene(t, p, func(s *testkit.Setup) { s.Rate = 10e9 })
 	f := data(false, 0)

@@ -3,7 +3,6 @@ package dataplane_test
 import (
 	"testing"
 
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -14,7 +13,7 @@ import (
 // is one exchange.
 func TestStepAllocatesNothing(t *testing.T) {
 	p := notifying(byAnything...)
-	p.Who.Enabled[congestion.ProxyNotification], p.Proxies = true, behind(t, "198.18.0.0/16", proxy4)
+	p.Who.Enabled[packet.ProxyNotification], p.Proxies = true, behind(t, "198.18.0.0/16", proxy4)
 	p.Ports[wan].PerFlow = 1000
 	p.PerDestination, p.PerPort = perSecond(1e8), perSecond(1e8)
 	p.Border = dataplane.NewBorder(nil, nil, false)
@@ -55,7 +54,7 @@ func TestStepAllocatesNothing(t *testing.T) {
 	}
 	for name, n := range map[string]uint64{
 		"marked": r.Count(wan, dataplane.ECNMarked), "answered with a notification": r.Count(fabric, dataplane.SentFirst),
-		"behind a notified proxy": r.Count(fabric, dataplane.SentFirst+dataplane.Counter(congestion.ProxyNotification)),
+		"behind a notified proxy": r.Count(fabric, dataplane.SentFirst+dataplane.Counter(packet.ProxyNotification)),
 		"dropped by a full queue": r.Count(wan, dataplane.DroppedQueueOctets), "dropped at the border": r.Count(fabric, dataplane.DroppedBorderOut),
 		"flow copied": uint64(copied), "flows evicted": r.Plane.Worker(0).FlowStats().Evictions, "flows aged": r.Plane.Worker(0).FlowStats().Aged,
 	} {

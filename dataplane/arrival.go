@@ -45,7 +45,7 @@ func (w *Worker) answerMark(b *batch, i int) {
 		switch {
 		case reason != allowed:
 			w.suppressFlow(&r, x, reason)
-		case w.note.format != congestion.ProxyNotification && !w.note.observed:
+		case w.note.format != packet.ProxyNotification && !w.note.observed:
 			arrivals = arrivals.Answered() // a proxy may not be able to notify the sender
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // TestCEOnArrival: three packets of a flow come in with CE within 3 us, and one 50 us after the first. Where the gateway answers for a flow, its
 // sender is notified twice, and where it also clears CE, no packet goes on with it.
 func TestCEOnArrival(t *testing.T) {
-	longHaul := grant("198.18.0.0/16", congestion.LongHaulCNP)
+	longHaul := grant("198.18.0.0/16", packet.LongHaulCNP)
 	for _, c := range []struct {
 		name       string
 		change     func(*dataplane.Policy)
@@ -31,10 +31,10 @@ func TestCEOnArrival(t *testing.T) {
 		{"answered only", func(p *dataplane.Policy) { p.Ports[wan].ClearCE = false }, data(false, 0), fabric, 2, 0, 0, nil},
 		{"not granted", nil, with(data(false, 0), "203.0.113.9"), fabric, 0, 0, 0, map[string]uint64{"no-endpoint": 2}},
 		{"not confirmed", nil, data(false, 99), fabric, 0, 0, 0, map[string]uint64{"source-qp-unknown": 2}},
-		{"not enabled", func(p *dataplane.Policy) { p.Who.Enabled = [congestion.Formats]bool{} }, data(false, 0), fabric, 0, 0, 0, map[string]uint64{"not-enabled": 2}},
+		{"not enabled", func(p *dataplane.Policy) { p.Who.Enabled = [packet.SentNotifications]bool{} }, data(false, 0), fabric, 0, 0, 0, map[string]uint64{"not-enabled": 2}},
 		{"beyond a limit", func(p *dataplane.Policy) { p.PerPort = ratelimit.PerSecond(1) }, data(false, 0), fabric, 1, 0, 3, map[string]uint64{"port-limit": 1}},
 		{"observed", func(p *dataplane.Policy) { p.Observe = true }, data(false, 0), fabric, 0, 2, 0, nil},
-		{"one kind observed", func(p *dataplane.Policy) { p.ObserveKind[congestion.LongHaulCNP] = true }, data(false, 0), fabric, 0, 2, 0, nil},
+		{"one kind observed", func(p *dataplane.Policy) { p.ObserveKind[packet.LongHaulCNP] = true }, data(false, 0), fabric, 0, 2, 0, nil},
 		{"from the WAN", nil, data(false, 0), wan, 0, 0, 0, nil},
 		{"management QP", nil, toQP(data(false, 0), 1), fabric, 0, 0, 0, nil},
 	} {
@@ -57,7 +57,7 @@ func TestCEOnArrival(t *testing.T) {
 			s.arriveAt(c.port, c.flow.Frame())
 			s.Drain()
 			out := s.Take(1 - c.port)
-			sent, observed := dataplane.SentFirst+dataplane.Counter(congestion.LongHaulCNP), dataplane.ObservedFirst+dataplane.Counter(congestion.LongHaulCNP)
+			sent, observed := dataplane.SentFirst+dataplane.Counter(packet.LongHaulCNP), dataplane.ObservedFirst+dataplane.Counter(packet.LongHaulCNP)
 			if got := s.Count(c.port, sent); got != c.notified {
 				t.Errorf("%d notifications, expected %d", got, c.notified)
 			}
@@ -94,10 +94,10 @@ func TestCEOfUnconfirmedFlow(t *testing.T) {
 	}{{99, 0}, {0, 3}} {
 		f := data(true, c.flow)
 		f.ECN = packet.CE
-		sent := s.Count(fabric, dataplane.SentFirst+dataplane.Counter(congestion.FastCNP))
+		sent := s.Count(fabric, dataplane.SentFirst+dataplane.Counter(packet.FastCNP))
 		s.fill(3, f)
 		s.Drain()
-		if got := s.Count(fabric, dataplane.SentFirst+dataplane.Counter(congestion.FastCNP)) - sent; got != 1 {
+		if got := s.Count(fabric, dataplane.SentFirst+dataplane.Counter(packet.FastCNP)) - sent; got != 1 {
 			t.Errorf("flow %d: %d Fast CNPs", c.flow, got)
 		}
 		if got := s.Count(fabric, dataplane.CECleared); got != c.cleared {

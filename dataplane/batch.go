@@ -31,23 +31,23 @@ type batch struct {
 }
 
 // frame is a frame's bytes and headers. The frame is the one in hand from then on.
-func (w *Worker) frame(b *batch, i int) ([]byte, *packet.Parsed) {
-	w.inHand = uint8(i)
-	return w.batch.Bytes(b.frames[i]), w.headers(b, i)
+func (c *common) frame(b *batch, i int) ([]byte, *packet.Parsed) {
+	c.inHand = uint8(i)
+	return c.batch.Bytes(b.frames[i]), c.headers(b, i)
 }
 
 // headers are all headers of a frame. Those of a plain frame are parsed when they are first needed: most packets' never are.
-func (w *Worker) headers(b *batch, i int) *packet.Parsed {
-	p := &w.parsed[i]
+func (c *common) headers(b *batch, i int) *packet.Parsed {
+	p := &c.parsed[i]
 	if b.whole>>i&1 == 0 {
 		b.whole |= 1 << i
 		f := b.frames[i]
-		packet.Parse(w.batch.Bytes(f), f.Len, p)
+		packet.Parse(c.batch.Bytes(f), f.Len, p)
 	}
 	return p
 }
 
 // classOf returns a packet's class in the queue of its egress port.
-func (w *Worker) classOf(port int, p *packet.Record) int {
-	return int(w.policy.Ports[w.ports[port].Peer].Queue.ClassOf[p.TOS>>2])
+func (c *common) classOf(port int, p *packet.Record) int {
+	return int(c.policy.Ports[c.ports[port].Peer].Queue.ClassOf[p.TOS>>2])
 }

@@ -10,8 +10,8 @@ import (
 func (w *Worker) build(n *note, out []byte) int { return builders[n.format](w, n, out) }
 
 // builders has the builder of each kind of notification.
-var builders = [congestion.Formats]func(w *Worker, n *note, out []byte) int{
-	congestion.FastCNP: func(w *Worker, n *note, out []byte) int {
+var builders = [packet.SentNotifications]func(w *Worker, n *note, out []byte) int{
+	packet.FastCNP: func(w *Worker, n *note, out []byte) int {
 		var trace packet.IOAMTrace
 		if n.packet != nil {
 			trace = packet.FindIOAMTrace(n.frame, n.packet)
@@ -22,23 +22,23 @@ var builders = [congestion.Formats]func(w *Worker, n *note, out []byte) int{
 		}
 		return size
 	},
-	congestion.LongHaulCNP: func(w *Worker, n *note, out []byte) int {
+	packet.LongHaulCNP: func(w *Worker, n *note, out []byte) int {
 		return cnpgen.LongHaulCNP(out, n.target, &w.policy.Build, w.longHaul(n))
 	},
-	congestion.LongHaulCNPICMPv6: func(w *Worker, n *note, out []byte) int {
+	packet.LongHaulCNPICMPv6: func(w *Worker, n *note, out []byte) int {
 		return cnpgen.LongHaulCNPICMPv6(out, n.target, &w.policy.Build, w.longHaul(n))
 	},
-	congestion.PPFC: func(w *Worker, n *note, out []byte) int {
+	packet.PPFC: func(w *Worker, n *note, out []byte) int {
 		pause := cnpgen.PPFC{Port: uint16(n.out), Resume: n.decision.Action == congestion.Resume}
 		if !pause.Resume {
 			pause.Duration = w.pause(n)
 		}
 		return cnpgen.PPFCNotification(out, n.target, &w.policy.Build, &pause)
 	},
-	congestion.StandardCNP: func(w *Worker, n *note, out []byte) int {
+	packet.StandardCNP: func(w *Worker, n *note, out []byte) int {
 		return cnpgen.StandardCNP(out, n.target, &w.policy.Build, n.sourceQP)
 	},
-	congestion.ProxyNotification: func(w *Worker, n *note, out []byte) int {
+	packet.ProxyNotification: func(w *Worker, n *note, out []byte) int {
 		if n.frame == nil {
 			return 0 // the proxy needs the packet, and there is no Resume for it
 		}

@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"github.com/cnpgate/cnpgate/cnpdec"
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/proxy"
@@ -11,8 +12,8 @@ import (
 // in exactly one of TxPackets of the peer, a drop, consumed, or a queue.
 type Counter uint8
 
-// The counters of a port. The groups at the end have one counter for each congestion.Cause, congestion.Format (three groups),
-// packet.Notification, proxy.Refusal, Suppression, paceAction and Unenforced.
+// The counters of a port. The groups at the end have one counter for each congestion.Cause, packet.Notification (four groups),
+// proxy.Refusal, Suppression, cnpdec.Ask and Unenforced.
 const (
 	RxPackets Counter = iota
 	RxBytes
@@ -69,14 +70,14 @@ const (
 	PaceReductionsMissed
 	TriggeredFirst
 	SentFirst       = TriggeredFirst + Counter(congestion.Causes)
-	ObservedFirst   = SentFirst + Counter(congestion.Formats)
-	ReceivedFirst   = ObservedFirst + Counter(congestion.Formats)
-	SuppressedFirst = ProxyTranslatedFirst + Counter(congestion.EndpointFormats)
+	ObservedFirst   = SentFirst + Counter(packet.SentNotifications)
+	ReceivedFirst   = ObservedFirst + Counter(packet.SentNotifications)
+	SuppressedFirst = ProxyTranslatedFirst + Counter(packet.SenderNotifications)
 
-	ProxyRefusedFirst    = ReceivedFirst + Counter(packet.ProxyNotification)
+	ProxyRefusedFirst    = ReceivedFirst + Counter(packet.ReceivedNotifications)
 	ProxyTranslatedFirst = ProxyRefusedFirst + Counter(proxy.Refusals)
 	EnforcedFirst        = SuppressedFirst + Counter(Suppressions)
-	UnenforcedFirst      = EnforcedFirst + Counter(paceActions)
+	UnenforcedFirst      = EnforcedFirst + Counter(cnpdec.Asks)
 	BorderObservedFirst  = UnenforcedFirst + Counter(Unenforceds) // in the order of DroppedBorderIn and the three after it
 	Counters             = BorderObservedFirst + borderReasons
 )
@@ -151,15 +152,15 @@ func catalogue() (c [Counters]Info) {
 	for n := range congestion.Causes {
 		c[TriggeredFirst+Counter(n)] = Info{telemetry.NotificationsTriggered, congestion.CauseName(n)}
 	}
-	for f := range congestion.Formats {
-		c[ObservedFirst+Counter(f)] = Info{telemetry.NotificationsObserved, congestion.Format(f).String()}
-		c[SentFirst+Counter(f)] = Info{telemetry.NotificationsSent, congestion.Format(f).String()}
+	for f := range packet.SentNotifications {
+		c[ObservedFirst+Counter(f)] = Info{telemetry.NotificationsObserved, packet.Notification(f).String()}
+		c[SentFirst+Counter(f)] = Info{telemetry.NotificationsSent, packet.Notification(f).String()}
 	}
-	for f := range congestion.EndpointFormats {
-		c[ProxyTranslatedFirst+Counter(f)] = Info{telemetry.ProxyTranslated, congestion.Format(f).String()}
+	for f := range packet.SenderNotifications {
+		c[ProxyTranslatedFirst+Counter(f)] = Info{telemetry.ProxyTranslated, packet.Notification(f).String()}
 	}
-	for n := range uint8(packet.ProxyNotification) {
-		c[ReceivedFirst+Counter(n)] = Info{telemetry.NotificationsReceived, packet.Notification(n + 1).String()}
+	for f := range packet.ReceivedNotifications {
+		c[ReceivedFirst+Counter(f)] = Info{telemetry.NotificationsReceived, packet.Notification(f).Received().String()}
 	}
 	for r := range proxy.Refusals {
 		c[ProxyRefusedFirst+Counter(r)] = Info{telemetry.ProxyRefused, (r + 1).String()}
@@ -167,8 +168,8 @@ func catalogue() (c [Counters]Info) {
 	for s := range Suppressions {
 		c[SuppressedFirst+Counter(s)] = Info{telemetry.NotificationsSuppressed, (s + 1).String()}
 	}
-	for a := range paceActions {
-		c[EnforcedFirst+Counter(a)] = Info{telemetry.NotificationsEnforced, paceActionNames[a]}
+	for a := range cnpdec.Asks {
+		c[EnforcedFirst+Counter(a)] = Info{telemetry.NotificationsEnforced, a.String()}
 	}
 	for u := range Unenforceds {
 		c[UnenforcedFirst+Counter(u)] = Info{telemetry.NotificationsUnenforced, unenforcedNames[u]}
@@ -200,7 +201,7 @@ func (s *PortStats) addTo(v telemetry.Values) {
 	for n, count := range s.Count {
 		v.Add(Catalogue[n].Metric, Catalogue[n].Value, count)
 	}
-	s.FlowControl.addTo(v)
+	s.FlowControl.AddTo(v)
 	for source, n := range s.RTTSamples {
 		if source := congestion.RTTSource(source); source != congestion.RTTConfigured {
 			v.Add(telemetry.RTTSamples, source.String(), n)

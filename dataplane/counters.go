@@ -7,6 +7,7 @@ import (
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane/account"
 	"github.com/cnpgate/cnpgate/dataplane/egress"
+	"github.com/cnpgate/cnpgate/dataplane/link"
 )
 
 // counters are one worker's, in plain memory that only its goroutine touches; publish copies them for other goroutines.
@@ -197,7 +198,7 @@ type PortStats struct {
 	// PacedFrames and PacedBytes are held by pacing, in addition to those queued in the classes.
 	PacedFrames, PacedBytes uint64
 
-	FlowControl FlowControlStats
+	FlowControl link.Stats
 }
 
 // Port reads a port's numbers; any goroutine may.
@@ -223,9 +224,7 @@ func (d *Dataplane) Port(port int) PortStats {
 			s.Marked[class] += p.marked[class].Load()
 		}
 	}
-	if l := d.links[port]; l != nil {
-		s.FlowControl = l.stats()
-	}
+	s.FlowControl = d.links[port].Stats()
 	return s
 }
 

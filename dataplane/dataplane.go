@@ -15,6 +15,7 @@ import (
 	"github.com/cnpgate/cnpgate/dataplane/account"
 	"github.com/cnpgate/cnpgate/dataplane/egress"
 	"github.com/cnpgate/cnpgate/dataplane/host"
+	"github.com/cnpgate/cnpgate/dataplane/link"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/pairing"
@@ -51,7 +52,7 @@ type PortConfig struct {
 	// Tap is a mirror port, which only receives: frames that would leave by it are consumed.
 	Tap bool
 
-	FlowControl *FlowControl // nil: PAUSE and PFC frames of the link are consumed, and none is sent
+	FlowControl *link.FlowControl // nil: PAUSE and PFC frames of the link are consumed, and none is sent
 }
 
 // Config describes a dataplane.
@@ -74,7 +75,7 @@ type Dataplane struct {
 	ports         []PortConfig
 	workers       []*Worker
 	lines         []*egress.Line
-	links         []*link                // nil where a port has no flow control
+	links         []*link.Link           // nil where a port has no flow control
 	base          *Policy                // the operator's
 	policy        atomic.Pointer[Policy] // the present one
 	adaptations   []adaptation           // by port; Adapt's
@@ -116,7 +117,7 @@ func New(c Config) (*Dataplane, error) {
 	}
 	for _, p := range c.Ports {
 		d.lines = append(d.lines, egress.NewLine(p.Rate))
-		d.links = append(d.links, newLink(p.FlowControl))
+		d.links = append(d.links, link.New(p.FlowControl, p.Classes))
 	}
 	if err := d.SetPolicy(c.Policy); err != nil {
 		return nil, err
@@ -186,7 +187,7 @@ func (c *Config) validate() error {
 		if err := p.Queue.Validate(p.Classes); err != nil {
 			return fmt.Errorf("port %d: %w", i, err)
 		}
-		if err := p.FlowControl.validate(&p, &c.Ports[p.Peer]); err != nil {
+		if err := p.FlowControl.Validate(p.Classes, c.Ports[p.Peer].Classes, &c.Ports[p.Peer].Queue); err != nil {
 			return fmt.Errorf("port %d: %w", i, err)
 		}
 	}

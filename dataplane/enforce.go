@@ -2,7 +2,6 @@ package dataplane
 
 import (
 	"github.com/cnpgate/cnpgate/cnpdec"
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
@@ -65,9 +64,9 @@ func (w *Worker) enforceNotification(port int, p *packet.Parsed, n *cnpdec.Notif
 	}
 	r.scope, r.at = packet.ScopeOf(uint16(w.ports[port].Peer), p), w.now
 	switch n.Kind {
-	case cnpdec.StandardCNP: // its flow's source QP must be confirmed; that of the other direction may not have sent anything yet
+	case packet.StandardCNP: // its flow's source QP must be confirmed; that of the other direction may not have sent anything yet
 		r.unverified = !w.confirmed(port, p)
-	case cnpdec.ProxyNotification: // it is for the proxy, and may come without tags
+	case packet.ProxyNotification: // it is for the proxy, and may come without tags
 		k := flowtable.Key{Src: r.sender, Dst: r.receiver, DestQP: r.qp}
 		k.SetScope(r.scope)
 		if w.locate(&k) == ambiguousScope {
@@ -126,11 +125,11 @@ func (w *Worker) permitted(kind packet.Notification, p *packet.Parsed) bool {
 }
 
 // extensionOf is what the extension bit of a CNP to a sender means: PPFC if the operator says so of the sender, otherwise Long-haul CNP.
-func (w *Worker) extensionOf(sender packet.Addr) cnpdec.Extension {
-	if accepted, ok := w.policy.Who.Endpoints.Lookup(sender); ok && accepted.Accepts(congestion.PPFC) {
-		return cnpdec.PPFCExtension
+func (w *Worker) extensionOf(sender packet.Addr) packet.Notification {
+	if accepted, ok := w.policy.Who.Endpoints.Lookup(sender); ok && accepted.Accepts(packet.PPFC) {
+		return packet.PPFC
 	}
-	return cnpdec.LongHaulExtension
+	return packet.LongHaulCNP
 }
 
 func (w *Worker) unenforced(port int, why Unenforced) {
@@ -138,37 +137,9 @@ func (w *Worker) unenforced(port int, why Unenforced) {
 }
 
 // paceRequestOf is what a notification asks for; false if its fields contradict each other, or it names no QP that carries data.
-func paceRequestOf(n *cnpdec.Notification) (r paceRequest, ok bool) {
-	r.sender = n.Dst
-	switch n.Kind {
-	case cnpdec.StandardCNP:
-		r.receiver, r.qp, r.sendersQP = n.Src, n.BTH.DestQP, true
-	case cnpdec.FastCNP:
-		r.receiver, r.qp = n.Fast.Option.Dst, n.BTH.DestQP
-	case cnpdec.PPFC:
-		r.receiver, r.qp, r.action, r.parameter = n.PPFC.Dst, n.BTH.DestQP, pauseFlow, n.PPFC.Duration
-		if n.PPFC.PT == packet.PTResume {
-			r.action = endPause
-		}
-	case cnpdec.LongHaulCNP, cnpdec.LongHaulCNPICMPv6:
-		l := &n.LongHaul
-		r.qp, r.sendersQP, r.action, r.parameter = l.SourceQP, true, longHaulActions[l.Action], l.Parameter
-	case cnpdec.ProxyNotification:
-		r.sender, r.receiver = n.Proxy.Src, n.Proxy.Dst
-		if n.Proxy.Inner.Kind == packet.RoCEv2 {
-			r.qp = n.Proxy.Inner.DestQP
-		}
-	default:
-		return r, false
-	}
-	if r.parameter == 0 && (r.action == pauseFlow || r.action == reduceFlow) {
-		return r, false
-	}
-	return r, r.qp >= managementQPs
-}
-
-var longHaulActions = [...]paceAction{
-	packet.ActionNotify: slowDownFlow, packet.ActionPause: pauseFlow, packet.ActionRateReduce: reduceFlow, packet.ActionResume: resumeFlow,
+func paceRequestOf(n *cnpdec.Notification) (paceRequest, bool) {
+	r := &n.Asks
+	return paceRequest{sender: r.Sender, receiver: r.Receiver, qp: r.QP, sendersQP: r.SendersQP, action: r.Ask, parameter: r.Parameter}, r.Consistent() && r.QP >= managementQPs
 }
 
 // obey carries out a request for the flow of a port that it names. If that isn't slowed down, the request waits for the flow's next packet. It returns
@@ -190,7 +161,7 @@ func (w *Worker) obey(port int, r *paceRequest) (result uint64) {
 		}
 		at = h.enforced.next
 	}
-	switch resumes := r.action == resumeFlow || r.action == endPause; {
+	switch resumes := r.action == cnpdec.Resume || r.action == cnpdec.EndPause; {
 	case resumes && !p.cancel(r):
 		return 0
 	case !resumes && !p.expect(r):

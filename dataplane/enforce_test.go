@@ -202,7 +202,7 @@ func TestEnforce(t *testing.T) {
 			policy := enforcing()
 			if c.name[:4] == "PPFC" {
 				policy.Who = &congestion.Policy{Endpoints: prefix.New([]prefix.Entry[congestion.Preference]{
-					grant("198.18.0.0/15", congestion.PPFC), grant("fd00:18::/32", congestion.PPFC),
+					grant("198.18.0.0/15", packet.PPFC), grant("fd00:18::/32", packet.PPFC),
 				})}
 			}
 			s := newEnforceScene(t, c.v6, policy, 50e6)
@@ -264,7 +264,7 @@ func TestEnforceResume(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			policy := enforcing()
 			if c.action == "end-pause" {
-				policy.Who = &congestion.Policy{Endpoints: prefix.New([]prefix.Entry[congestion.Preference]{grant("198.18.0.0/15", congestion.PPFC)})}
+				policy.Who = &congestion.Policy{Endpoints: prefix.New([]prefix.Entry[congestion.Preference]{grant("198.18.0.0/15", packet.PPFC)})}
 			}
 			s := newEnforceScene(t, false, policy, 50e6)
 			s.arriveAt(wan, s.notification(0, c.first))
@@ -372,7 +372,7 @@ func (s *enforceScene) inOrder() (n [2]int) {
 // on the proxy's list has no effect, nor one about a flow that doesn't exist.
 func TestEnforceAsProxy(t *testing.T) {
 	for _, v6 := range []bool{false, true} {
-		p := proxyFor(congestion.StandardCNP)
+		p := proxyFor(packet.StandardCNP)
 		enforce := enforcing()
 		p.Ports[wan].Pacing, p.Ports[wan].Enforce, p.QPMap = enforce.Ports[wan].Pacing, enforce.Ports[wan].Enforce, knownQPs(t)
 		p.Proxy = host.NewProxy(netip.MustParseAddr(own4), netip.MustParseAddr(own6), netip.Addr{}, prefixes(congested4+"/32", congested6+"/128"), 0, 0)

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"testing"
 
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -23,7 +22,7 @@ func flowsOf(r *testkit.Rig) map[flowtable.Key]counted {
 
 type counted struct {
 	Packets, Bytes, Marked uint64
-	Notified               [congestion.Formats]uint32
+	Notified               [packet.SentNotifications]uint32
 	Transport              uint8
 }
 
@@ -61,7 +60,7 @@ func TestLearns(t *testing.T) {
 		return k
 	}
 	want := map[flowtable.Key]counted{
-		at(data(true, 0), 0): {Packets: 6, Bytes: 6000, Marked: 2, Notified: [congestion.Formats]uint32{congestion.FastCNP: 2}},
+		at(data(true, 0), 0): {Packets: 6, Bytes: 6000, Marked: 2, Notified: [packet.SentNotifications]uint32{packet.FastCNP: 2}},
 		at(data(true, 0), 2): {Packets: 1, Bytes: 1000},
 		at(tagged, 2):        {Packets: 1, Bytes: 1000},
 		at(double, 2):        {Packets: 1, Bytes: 1000, Marked: 1},

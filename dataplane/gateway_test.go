@@ -115,7 +115,7 @@ func TestFastCNPRefusedOnArrival(t *testing.T) {
 
 // TestExtensionObjects: a Long-haul CNP carries the objects that the policy has, and the time of sending.
 func TestExtensionObjects(t *testing.T) {
-	for _, format := range []congestion.Format{congestion.LongHaulCNP, congestion.LongHaulCNPICMPv6} {
+	for _, format := range []packet.Notification{packet.LongHaulCNP, packet.LongHaulCNPICMPv6} {
 		p := notifying(grant("fd00:18::/32", format))
 		p.Extension, p.Timestamp = &cnpgen.Extension{Device: []byte("dc-a.gw1"), Path: []byte("blue")}, true
 		s := newScene(t, p, nil)

@@ -48,7 +48,7 @@ func TestReactionTime(t *testing.T) {
 		{"observed", true, false, []int64{3_000}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := notifying(grant("198.18.0.0/16", congestion.LongHaulCNP))
+			p := notifying(grant("198.18.0.0/16", packet.LongHaulCNP))
 			p.Ports[wan].Thresholds = congestion.Thresholds{KMin: 1 << 30, KMax: 1 << 31}
 			p.Ports[wan].OnArrival, p.Observe = true, c.observe
 			r := testkit.New(t, testkit.Setup{Policy: p, Static: knownQPs(t)})

@@ -53,9 +53,9 @@ type NotificationRecord struct {
 	QP        pairing.Answer // the flow's source QP, and how it is known
 	In, Out   uint8          // the port that the notification leaves by, and the congested one
 	Class     uint8
-	Format    congestion.Format // of no meaning where it was Suppressed
-	Cause     congestion.Cause  // 0 of a Resume
-	Raised    bool              // the level is higher than for the queue's state alone, as the queue has grown since an earlier request
+	Format    packet.Notification // of no meaning where it was Suppressed
+	Cause     congestion.Cause    // 0 of a Resume
+	Raised    bool                // the level is higher than for the queue's state alone, as the queue has grown since an earlier request
 	Outcome   Outcome
 	Reason    Suppression // where it was Suppressed
 	To        packet.Addr // the notified host: the sender, or its proxy; of no meaning where it was Suppressed

@@ -12,6 +12,7 @@ import (
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/keyhash"
+	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 // fairClass is the fair rate of a class of an egress queue. All workers share it, without a lock: the worker that advances `at` computes the next one, from what
@@ -234,7 +235,7 @@ func (w *Worker) lawNotify(r *response, b *batch, i int, c *congestion.LawState,
 	s, random := &e.LawSender, w.lawRandom()
 	s.Arrives(w.now, b.frames[i].Len+egress.LineOverhead)
 	switch n.format {
-	case congestion.LongHaulCNP, congestion.LongHaulCNPICMPv6:
+	case packet.LongHaulCNP, packet.LongHaulCNPICMPv6:
 		if d.Parameter = f.Reduce(c, s, random); d.Parameter == 0 {
 			break
 		}
@@ -246,7 +247,7 @@ func (w *Worker) lawNotify(r *response, b *batch, i int, c *congestion.LawState,
 		r.state.law.resumes = true
 		w.plane.fair[r.out*account.MaxClasses+r.class].measureUntil(w.now + limited)
 		w.lawParts[r.out*account.MaxClasses+r.class].resumes.Store(true)
-	case congestion.PPFC:
+	case packet.PPFC:
 		if d.Action, d.Parameter = congestion.Pause, f.Pause(c, b.frames[i].Len+egress.LineOverhead); d.Parameter == 0 {
 			break
 		}

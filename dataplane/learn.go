@@ -15,14 +15,13 @@ func (w *Worker) learn(b *batch) {
 	n := len(b.frames)
 	records, flows := w.records[:n], w.flow[:n]
 	w.flows.Lookup(records, w.now, flows)
-	out := w.ports[b.port].Peer
-	t := &w.trackers[out]
+	t := &w.trackers[w.ports[b.port].Peer]
 	for i := w.learner.Routine(flows, records, 0); i < n; i = w.learner.Routine(flows, records, i+1) {
 		if b.flowless>>i&1 != 0 {
 			continue
 		}
-		if flows[i] == t.flow && t.flow.Index != flowtable.None {
-			w.observed(out, t, &records[i])
+		if flows[i] == t.tracked && t.tracked.Index != flowtable.None {
+			t.observed(&records[i])
 		}
 		data, p := w.frame(b, i)
 		w.learner.Observe(flows[i].Index, flowtable.KeyOf(&records[i]), p, data, w.now)

@@ -3,15 +3,15 @@ package dataplane_test
 import (
 	"testing"
 
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/ratelimit"
 )
 
 // TestLongHaulLimits: Long-haul CNPs of either format keep a flow's interval and the port's limit (draft-tian 5.5, 9), and what
 // a limit holds back is counted.
 func TestLongHaulLimits(t *testing.T) {
-	for _, format := range []congestion.Format{congestion.LongHaulCNP, congestion.LongHaulCNPICMPv6} {
+	for _, format := range []packet.Notification{packet.LongHaulCNP, packet.LongHaulCNPICMPv6} {
 		for _, c := range []struct {
 			name     string
 			limit    func(*dataplane.Policy)

@@ -6,6 +6,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/link"
 	"github.com/cnpgate/cnpgate/internal/burst/inmem"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
@@ -20,8 +21,8 @@ const (
 )
 
 // flowControl has the classes of the tests, at a speed.
-func flowControl(speed uint64) *dataplane.FlowControl {
-	f := &dataplane.FlowControl{
+func flowControl(speed uint64) *link.FlowControl {
+	f := &link.FlowControl{
 		Address: [6]byte{2, 0, 0, 0, 0, 0xa}, Speed: speed,
 		Watchdog: lossless.Watchdog{Detection: 200 * ms, Restoration: 200 * ms},
 	}
@@ -40,8 +41,8 @@ func classes(c *dataplane.Config) {
 	}
 }
 
-// link is a sender that obeys PFC, behind a cable and in front of a gateway whose WAN port is slow.
-type link struct {
+// pfcLink is a sender that obeys PFC, behind a cable and in front of a gateway whose WAN port is slow.
+type pfcLink struct {
 	lossless.Link
 	workers int
 	step    int64  // ns between two steps of a worker
@@ -55,7 +56,7 @@ type link struct {
 }
 
 // thresholds are those of the lossless class, as a configuration without xoff would calculate them.
-func (l *link) thresholds() lossless.Thresholds {
+func (l *pfcLink) thresholds() lossless.Thresholds {
 	return lossless.Thresholds{
 		XOff: l.xoff, XOn: l.xoff - l.gap, XOffFrames: 4096, XOnFrames: 2048,
 		Refresh: lossless.PauseTime(lossless.MaxQuanta, l.Speed) / 2, Limit: 3600e9,
@@ -64,11 +65,11 @@ func (l *link) thresholds() lossless.Thresholds {
 
 // reaction is how long the gateway takes at most: the frame waits for a step of its worker, of several workers the first reads what the others
 // published in its next step, and the device gets the PFC frame in the step that follows.
-func (l *link) reaction() int64 { return l.step * int64(1+l.workers) }
+func (l *pfcLink) reaction() int64 { return l.step * int64(1+l.workers) }
 
 // sender is the other end of the link.
 type sender struct {
-	l         *link
+	l         *pfcLink
 	next      int64  // when the next frame begins if nothing stops it, ns
 	fraction  uint64 // and parts of a ns, as many as the speed
 	sent      int
@@ -123,13 +124,13 @@ type outcome struct {
 }
 
 // run sends all frames of a link and drains the gateway.
-func (l *link) run(t testkit.T) outcome {
+func (l *pfcLink) run(t testkit.T) outcome {
 	l.Reaction = l.reaction()
 	if l.workers > 1 {
 		l.Shared = l.wan
 	}
 	f := flowControl(l.Speed)
-	f.Lossless[losslessClass] = dataplane.Lossless{On: true, Priority: losslessPriority, Thresholds: l.thresholds()}
+	f.Lossless[losslessClass] = link.Lossless{On: true, Priority: losslessPriority, Thresholds: l.thresholds()}
 	s := &sender{l: l, stoppedAt: endless}
 	r := testkit.New(t, testkit.Setup{
 		Workers: l.workers, Burst: 64, BufferSize: l.Frame, Buffers: 2048, Rate: l.wan, Capacity: l.xoff + l.Headroom() - l.less,
@@ -173,7 +174,7 @@ func (l *link) run(t testkit.T) outcome {
 // TestLossless: a sender that obeys PFC loses no frame, whatever the link, and sends all of them.
 func TestLossless(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l := link{
+		l := pfcLink{
 			workers: rapid.IntRange(1, 2).Draw(t, "workers"), frames: rapid.IntRange(100, losslessFrames).Draw(t, "frames"),
 			Link: lossless.Link{
 				Speed: rapid.SampledFrom([]uint64{1e9, 10e9, 25e9, 100e9, 400e9}).Draw(t, "speed"),
@@ -199,11 +200,11 @@ func TestLossless(t *testing.T) {
 func TestHeadroomIsTight(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		link link
+		link pfcLink
 	}{
-		{"100 Gbps, 300 m", link{Link: lossless.Link{Speed: 100e9, Frame: 9014, Cable: 300, Response: lossless.Response(100e9)}, step: 5000}},
-		{"10 Gbps, 2 m", link{Link: lossless.Link{Speed: 10e9, Frame: 1514, Cable: 2, Response: lossless.Response(10e9)}, step: 4000}},
-		{"400 Gbps, 500 m", link{Link: lossless.Link{Speed: 400e9, Frame: 9014, Cable: 500, Response: lossless.Response(400e9)}, step: 2000}},
+		{"100 Gbps, 300 m", pfcLink{Link: lossless.Link{Speed: 100e9, Frame: 9014, Cable: 300, Response: lossless.Response(100e9)}, step: 5000}},
+		{"10 Gbps, 2 m", pfcLink{Link: lossless.Link{Speed: 10e9, Frame: 1514, Cable: 2, Response: lossless.Response(10e9)}, step: 4000}},
+		{"400 Gbps, 500 m", pfcLink{Link: lossless.Link{Speed: 400e9, Frame: 9014, Cable: 500, Response: lossless.Response(400e9)}, step: 2000}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			worst := func(less uint64) (dropped uint64) {

@@ -3,9 +3,9 @@ package dataplane_test
 import (
 	"testing"
 
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/burst"
+	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 	"pgregory.net/rapid"
 )
@@ -68,7 +68,7 @@ func TestLostNotificationsAreNotSent(t *testing.T) {
 		}
 	}
 	counted := uint64(0)
-	for f := range dataplane.Counter(congestion.Formats) {
+	for f := range dataplane.Counter(packet.SentNotifications) {
 		counted += s.Count(fabric, dataplane.SentFirst+f)
 	}
 	unsent := s.Count(fabric, dataplane.SuppressedFirst+dataplane.Counter(dataplane.NotSent-1))

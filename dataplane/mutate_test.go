@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/burst/inmem"
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -72,7 +71,7 @@ func markedAs(a, b []byte) bool {
 // proxiedHalf is a policy that notifies every sender, and one of the two hosts of the captures through a proxy of the other IP version.
 func proxiedHalf(t testing.TB) *dataplane.Policy {
 	p := notifying(grant("::/0", 0, 1, 2), grant("0.0.0.0/0", 0, 1, 2))
-	p.Who.Enabled[congestion.ProxyNotification], p.Proxies = true, behind(t, "198.18.0.2/32", proxy6, "fd00:18::2/128", proxy4)
+	p.Who.Enabled[packet.ProxyNotification], p.Proxies = true, behind(t, "198.18.0.2/32", proxy6, "fd00:18::2/128", proxy4)
 	return p
 }
 

@@ -12,7 +12,7 @@ import (
 // TestRecord: the record of a notification says what the queue held, which threshold that was beyond, and which flow was asked for what.
 func TestRecord(t *testing.T) {
 	for _, observe := range []bool{false, true} {
-		p := notifying(grant("198.18.0.0/16", congestion.LongHaulCNP))
+		p := notifying(grant("198.18.0.0/16", packet.LongHaulCNP))
 		p.Observe, p.Ports[wan].PerFlow = observe, 10*millisecond
 		s := newScene(t, p, nil)
 		s.Plane.SetWallClock(1e18)
@@ -24,7 +24,7 @@ func TestRecord(t *testing.T) {
 		}
 		r := records[0]
 		wantOutcome := map[bool]dataplane.Outcome{false: dataplane.Emitted, true: dataplane.Observed}[observe]
-		if r.Outcome != wantOutcome || r.Format != congestion.LongHaulCNP || r.Decision.Action != congestion.RateReduce || r.Decision.Parameter != 30 {
+		if r.Outcome != wantOutcome || r.Format != packet.LongHaulCNP || r.Decision.Action != congestion.RateReduce || r.Decision.Parameter != 30 {
 			t.Errorf("observe %v: %v %v %v %d", observe, r.Outcome, r.Format, r.Decision.Action, r.Decision.Parameter)
 		}
 		if r.Cause != congestion.ByDepth || r.Threshold != kMax || r.Metrics.Depth != 5000 || r.Queued != 3000 || r.FlowBytes != 3000 || r.Class != 0 {

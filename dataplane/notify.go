@@ -122,7 +122,7 @@ func (n *note) choose(w *Worker, x flowtable.Index, k *flowtable.Key, group bool
 		return Suppression(congestion.NotUnicast)
 	}
 	if to, behind := w.policy.Proxies.Lookup(k.Src); behind && n.cause != congestion.ByProxy && !w.isOwn(to) {
-		n.format, n.to = congestion.ProxyNotification, to
+		n.format, n.to = packet.ProxyNotification, to
 		return Suppression(w.policy.Who.ToProxy(k.Src, to, n.decision.Action))
 	}
 	if k.Encapsulated() { // a plain notification could reach another tenant's host, or none
@@ -150,7 +150,7 @@ func (w *Worker) send(b *batch, i int, a *account.Flow, target *cnpgen.Target) S
 	if reason := w.admit(n); reason != allowed {
 		return reason
 	}
-	if b.whole>>i&1 == 0 && n.format != congestion.ProxyNotification {
+	if b.whole>>i&1 == 0 && n.format != packet.ProxyNotification {
 		if n.packet != nil {
 			n.frame, n.packet = nil, nil
 		}
@@ -161,7 +161,7 @@ func (w *Worker) send(b *batch, i int, a *account.Flow, target *cnpgen.Target) S
 	if reason := w.emit(n); reason != allowed {
 		return reason
 	}
-	if n.format == congestion.FastCNP && (!n.observed || w.policy.observesAt(int(n.out))) { // if only Fast CNP is observed, the packet is really marked
+	if n.format == packet.FastCNP && (!n.observed || w.policy.observesAt(int(n.out))) { // if only Fast CNP is observed, the packet is really marked
 		b.byFastCNP |= 1 << i
 	}
 	if !n.observed {
@@ -174,7 +174,7 @@ func (w *Worker) send(b *batch, i int, a *account.Flow, target *cnpgen.Target) S
 // needed only if the notification carries them.
 func (w *Worker) setTarget(n *note, b *batch, i int) (ok bool) {
 	n.frame, n.packet = w.batch.Bytes(b.frames[i]), w.headers(b, i)
-	if n.format == congestion.ProxyNotification {
+	if n.format == packet.ProxyNotification {
 		n.target = &w.target // no Resume follows, which would need the sender's own
 	}
 	*n.target, ok = cnpgen.TargetOf(n.frame, n.packet)
@@ -227,7 +227,7 @@ type note struct {
 	state   *classState
 	queue   *egress.Ring // of notifications at its egress port
 
-	format              congestion.Format
+	format              packet.Notification
 	observed            bool        // it is only counted
 	raised              bool        // as in NotificationRecord
 	to                  packet.Addr // the sender, or its proxy
@@ -286,7 +286,7 @@ func (w *Worker) emit(n *note) Suppression {
 	return allowed
 }
 
-// push queues, ahead of data, the frame in the last spare buffer. The tag is its type: a congestion.Format, or from tagHost on a host.Verdict.
+// push queues, ahead of data, the frame in the last spare buffer. The tag is its type: a packet.Notification, or from tagHost on a host.Verdict.
 func (w *Worker) push(q *egress.Ring, size int, tag flowtable.Index) {
 	last := len(w.batch.Spare) - 1
 	spare := &w.batch.Spare[last]
@@ -313,7 +313,7 @@ func (w *Worker) limits(n *note) Suppression {
 // notifications about another tenant's.
 func limitOf(w *Worker, n *note) (each ratelimit.Rate, host packet.Host) {
 	each = w.policy.PerDestination
-	if n.format == congestion.ProxyNotification {
+	if n.format == packet.ProxyNotification {
 		each = w.policy.PerProxy
 	}
 	return each, packet.Host{Addr: n.to, Scope: w.flows.Key(n.flow).Scope()}

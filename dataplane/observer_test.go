@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/pairing"
 )
 
@@ -20,13 +20,13 @@ func TestEndedRecords(t *testing.T) {
 		}
 		r := ended[0]
 		ended = nil
-		if r.Key != k || r.Ended != why || r.Marked != marked || r.Notified[congestion.LongHaulCNP] != notified {
+		if r.Key != k || r.Ended != why || r.Marked != marked || r.Notified[packet.LongHaulCNP] != notified {
 			t.Errorf("%+v, want QP %d, %v, %d marked, %d notified", r, k.DestQP, why, marked, notified)
 		}
 	}
 	x := w.see(testKey(0), 1)
 	w.accounts.Get(x).Marked = 7
-	w.accounts.Get(x).Notified[congestion.LongHaulCNP] = 1
+	w.accounts.Get(x).Notified[packet.LongHaulCNP] = 1
 	w.flows.Renew(x, 2)
 	want(testKey(0), pairing.EndedReuse, 7, 1)
 	w.see(testKey(1), 3)

@@ -4,24 +4,11 @@ import (
 	"math/bits"
 	"unsafe"
 
+	"github.com/cnpgate/cnpgate/cnpdec"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/keyhash"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
-
-// paceAction is what a notification asks a sender to do with a flow.
-type paceAction uint8
-
-const (
-	slowDownFlow paceAction = iota // to Pacing.Keep percent of its rate: a CNP's meaning, which has no number
-	reduceFlow                     // by parameter percent
-	pauseFlow                      // for parameter microseconds
-	resumeFlow                     // end a pause, and restore parameter percent of the last reduction, or with 0 the whole rate
-	endPause                       // only that: PPFC's resume
-	paceActions
-)
-
-var paceActionNames = [paceActions]string{"slow-down", "rate-reduce", "pause", "resume", "end-pause"}
 
 // paceRequest is what a notification asks a sender to do with a flow. It names the flow by the receiver and one of the flow's QPs.
 type paceRequest struct {
@@ -29,7 +16,7 @@ type paceRequest struct {
 	qp               uint32       // 24 bits, at least managementQPs
 	sendersQP        bool         // qp is the sender's, otherwise the receiver's
 	scope            packet.Scope // of the flow
-	action           paceAction
+	action           cnpdec.Ask
 	parameter        uint16
 	at               int64 // time of the notification, ns
 	unverified       bool  // anybody may have sent it: a CNP of no confirmed pair of flows
@@ -58,7 +45,7 @@ func (r *paceRequest) host() packet.Host { return packet.Host{Addr: r.sender, Sc
 
 // ends is the time from which on a request that has met no packet of its flow is of no use, ns.
 func (r *paceRequest) ends() int64 {
-	if r.action == pauseFlow {
+	if r.action == cnpdec.Pause {
 		return r.at + max(paceRequestLife, int64(r.parameter)*microsecond)
 	}
 	return r.at + paceRequestLife

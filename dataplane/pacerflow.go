@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"github.com/cnpgate/cnpgate/cnpdec"
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/flowtable"
 )
@@ -42,18 +43,18 @@ func (h *pacedHost) measure(c *congestion.Pacing, bytes uint32, now int64) {
 func (p *pacer) carryOut(at uint32, r *paceRequest, now int64) Unenforced {
 	h := &p.hosts.of[at]
 	switch r.action {
-	case slowDownFlow:
+	case cnpdec.SlowDown:
 		return p.reduce(h, p.policy.Keep, now)
-	case reduceFlow:
+	case cnpdec.Reduce:
 		return p.reduce(h, whole-min(uint64(r.parameter), whole), now)
-	case pauseFlow:
+	case cnpdec.Pause:
 		h.pausedTo = max(h.pausedTo, r.at+int64(r.parameter)*microsecond)
 	default:
 		ended := h.pausedTo > now
 		if ended {
 			h.pausedTo = now
 		}
-		if r.action == resumeFlow {
+		if r.action == cnpdec.Resume {
 			ended = h.restore(p.policy, uint64(r.parameter), now) || ended
 		}
 		if !ended {

@@ -8,20 +8,20 @@ import (
 )
 
 // parse is the first stage: it writes a record of each packet, and finds special frames. It processes runs of plain frames together.
-func (w *Worker) parse(port int, rx []burst.Frame) (b batch) {
+func (c *common) parse(port int, rx []burst.Frame) (b batch) {
 	b.port, b.oneClass = port, true
 	rx = rx[:min(len(rx), burst.MaxSize)] // as it is: for the compiler, which then knows where i ends
 	b.frames = rx
 	for i := 0; i < len(rx); i++ {
-		run := fastpath.ParsePlain(w.batch.Base, rx[i:], uint64(port), w.records[i:])
+		run := fastpath.ParsePlain(c.batch.Base, rx[i:], uint64(port), c.records[i:])
 		if run.N > 0 {
-			w.parsedRun(&b, i, &run)
+			c.parsedRun(&b, i, &run)
 			i += run.N
 		}
 		if i < len(rx) {
-			w.inHand = uint8(i)
-			w.parseOne(&b, i)
-			w.inHand = notInHand
+			c.inHand = uint8(i)
+			c.parseOne(&b, i)
+			c.inHand = notInHand
 		}
 	}
 	return b
@@ -29,13 +29,13 @@ func (w *Worker) parse(port int, rx []burst.Frame) (b batch) {
 
 // parsedRun adds a run of plain frames, which begins at place first. Most runs have one traffic class; otherwise the class of each packet
 // counts.
-func (w *Worker) parsedRun(b *batch, first int, run *fastpath.Run) {
+func (c *common) parsedRun(b *batch, first int, run *fastpath.Run) {
 	b.bytes += run.Bytes
-	records := w.records[first : first+run.N]
-	w.noteClass(b, first, &records[0])
+	records := c.records[first : first+run.N]
+	c.noteClass(b, first, &records[0])
 	if run.Any>>2 != run.All>>2 {
 		for i := range records {
-			w.noteClass(b, first+i, &records[i])
+			c.noteClass(b, first+i, &records[i])
 		}
 	}
 	if run.Any&packet.CE == packet.CE {
@@ -48,8 +48,8 @@ func (w *Worker) parsedRun(b *batch, first int, run *fastpath.Run) {
 }
 
 // noteClass compares a packet's class with that of the batch's first one.
-func (w *Worker) noteClass(b *batch, i int, p *packet.Record) {
-	class := w.classOf(b.port, p)
+func (c *common) noteClass(b *batch, i int, p *packet.Record) {
+	class := c.classOf(b.port, p)
 	if i == 0 {
 		b.class = class
 	}
@@ -59,11 +59,11 @@ func (w *Worker) noteClass(b *batch, i int, p *packet.Record) {
 }
 
 // parseOne parses a frame that isn't plain.
-func (w *Worker) parseOne(b *batch, i int) {
-	p, r := w.headers(b, i), &w.records[i]
+func (c *common) parseOne(b *batch, i int) {
+	p, r := c.headers(b, i), &c.records[i]
 	r.Set(p)
 	b.bytes += uint64(p.Len)
-	w.noteClass(b, i, r)
+	c.noteClass(b, i, r)
 	roce := p.Kind == packet.RoCEv2
 	if roce && p.ECN == packet.CE {
 		b.ce |= 1 << i

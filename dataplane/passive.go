@@ -45,65 +45,65 @@ const writing = -1
 func (p *probe) end(began int64) bool { return p.began.CompareAndSwap(began, 0) }
 
 // timePackets continues with the tracked flow, or begins to track one.
-func (w *Worker) timePackets(b *batch, out int, t *tracker) {
+func (t *tracker) timePackets(b *batch) {
 	switch {
-	case !w.flows.Live(t.flow):
-		w.forgetFlow(out, t)
-		w.trackFlow(b, out, t, 0)
+	case !t.flows.Live(t.tracked):
+		t.forgetFlow()
+		t.trackFlow(b, 0)
 	case t.timed != 0:
-		w.follow(out, t)
-	case w.now-t.since < longestRTT:
-	case t.probes >= probesEach && !t.current && w.trackFlow(b, out, t, t.receiver):
+		t.follow()
+	case t.now-t.since < longestRTT:
+	case t.probes >= probesEach && !t.current && t.trackFlow(b, t.receiver):
 	case !t.current:
-		w.noteHighest(t)
+		t.noteHighest()
 		t.current, t.looks, t.next = true, 0, 0
 	default:
-		w.beginProbe(b, out, t)
+		t.beginProbe(b)
 	}
 }
 
 // forgetFlow ends the probe and the tracking of its flow.
-func (w *Worker) forgetFlow(out int, t *tracker) {
+func (t *tracker) forgetFlow() {
 	if t.timed != 0 {
-		w.plane.paths[out].probe.end(t.timed)
+		t.path.probe.end(t.timed)
 	}
-	t.flow, t.timed, t.current = flowtable.Ref{}, 0, false
+	t.tracked, t.timed, t.current = flowtable.Ref{}, 0, false
 }
 
 // trackFlow begins to track a flow of the batch: of those to a receiver other than this, one whose tenant, and then whose receiver, was tracked
 // least recently. It returns false if none can be timed.
-func (w *Worker) trackFlow(b *batch, out int, t *tracker, other congestion.Receiver) bool {
-	path, best, at := &w.plane.paths[out], 0, 0
+func (t *tracker) trackFlow(b *batch, other congestion.Receiver) bool {
+	best, at := 0, 0
 	for i := range b.frames {
-		if !w.canBeTimed(i) {
+		if !t.canBeTimed(i) {
 			continue
 		}
-		if r := w.receiverOf(i); r != other && path.age(r) > best {
-			best, at = path.age(r), i
+		if r := t.receiverOf(i); r != other && t.path.age(r) > best {
+			best, at = t.path.age(r), i
 		}
 	}
 	if best == 0 {
 		return false
 	}
-	t.flow, t.receiver, t.highest, t.since, t.current, t.probes = w.flow[at], w.receiverOf(at), w.records[at].PSN, w.now, false, 0
-	path.track(t.receiver)
+	t.tracked, t.receiver, t.highest, t.since, t.current, t.probes = t.flow[at], t.receiverOf(at), t.records[at].PSN, t.now, false, 0
+	t.path.track(t.receiver)
 	return true
 }
 
-func (w *Worker) canBeTimed(i int) bool {
-	p, x := &w.records[i], w.flow[i]
+func (t *tracker) canBeTimed(i int) bool {
+	p, x := &t.records[i], t.flow[i]
 	if x.Index == flowtable.None || !acknowledged(p) || p.DestQP() < managementQPs {
 		return false
 	}
-	_, confirmed := w.learner.SourceQP(x.Index)
+	_, confirmed := t.learner.SourceQP(x.Index)
 	return confirmed
 }
 
 // receiverOf names the receiver of a data packet.
-func (w *Worker) receiverOf(i int) congestion.Receiver {
+func (t *tracker) receiverOf(i int) congestion.Receiver {
 	var secret [3]uint64
-	keyhash.Spread(secret[:], w.plane.seed)
-	k := flowtable.KeyOf(&w.records[i])
+	keyhash.Spread(secret[:], t.plane.seed)
+	k := flowtable.KeyOf(&t.records[i])
 	tenant := keyhash.Fold(uint64(k.Scope().At(0))^secret[0], secret[1])
 	host := keyhash.Fold(k.Dst.Hi^tenant, k.Dst.Lo^secret[2])
 	return congestion.Receiver(uint16(tenant))<<16 | congestion.Receiver(uint16(host))
@@ -117,66 +117,66 @@ func acknowledged(p *packet.Record) bool {
 }
 
 // noteHighest updates highest with the packets that the learner has only counted.
-func (w *Worker) noteHighest(t *tracker) {
-	if last, ok := w.learner.LastRequest(t.flow.Index); ok && !packet.PSNAtMost(last, t.highest) {
+func (t *tracker) noteHighest() {
+	if last, ok := t.learner.LastRequest(t.tracked.Index); ok && !packet.PSNAtMost(last, t.highest) {
 		t.highest = last
 	}
 }
 
 // observed is called before the learner observes a packet of the tracked flow. A packet with an earlier PSN is a retransmission, or was
 // overtaken, and ends the probe.
-func (w *Worker) observed(out int, t *tracker, p *packet.Record) {
-	w.noteHighest(t)
+func (t *tracker) observed(p *packet.Record) {
+	t.noteHighest()
 	switch role := p.Opcode.Role(); {
 	case role != packet.Request && role != packet.ReadRequest:
 	case !packet.PSNAtMost(p.PSN, t.highest):
 		t.highest = p.PSN
 	case t.timed != 0:
-		w.plane.paths[out].probe.end(t.timed)
-		w.awaitNext(t)
+		t.path.probe.end(t.timed)
+		t.awaitNext()
 	}
 }
 
 // awaitNext makes the tracker wait for the time of the next probe.
-func (w *Worker) awaitNext(t *tracker) {
-	t.timed, t.current, t.next = 0, false, w.now+probeInterval
+func (t *tracker) awaitNext() {
+	t.timed, t.current, t.next = 0, false, t.now+probeInterval
 	t.probes++
 }
 
 // follow publishes the PSNs that an acknowledgement may have, and gives up the probe after a time.
-func (w *Worker) follow(out int, t *tracker) {
-	p := &w.plane.paths[out].probe
+func (t *tracker) follow() {
+	p := &t.path.probe
 	switch {
 	case p.began.Load() != t.timed: // acknowledged
-		w.awaitNext(t)
-	case w.now-t.timed > longestRTT:
+		t.awaitNext()
+	case t.now-t.timed > longestRTT:
 		p.end(t.timed)
-		w.awaitNext(t)
+		t.awaitNext()
 	default:
-		w.noteHighest(t)
+		t.noteHighest()
 		p.highest.Store(t.highest)
 		t.next = 0
 	}
 }
 
 // beginProbe looks for a packet of the tracked flow that is sent for the first time and asks to be acknowledged, and times it.
-func (w *Worker) beginProbe(b *batch, out int, t *tracker) {
+func (t *tracker) beginProbe(b *batch) {
 	if t.looks++; t.looks > mostLooks {
-		w.forgetFlow(out, t)
+		t.forgetFlow()
 		return
 	}
 	t.next = 0
 	ahead := uint64(0)
 	for i := range b.frames {
-		p := &w.records[i]
-		if w.flow[i] == t.flow && acknowledged(p) && !packet.PSNAtMost(p.PSN, t.highest) && asksForACK(w.batch.Bytes(b.frames[i]), w.headers(b, i)) {
+		p := &t.records[i]
+		if t.flow[i] == t.tracked && acknowledged(p) && !packet.PSNAtMost(p.PSN, t.highest) && asksForACK(t.batch.Bytes(b.frames[i]), t.headers(b, i)) {
 			// the queue's delay is not part of the path's round-trip time
-			w.timePacket(out, t, i, w.egress[out].Departs(w.now, w.classOf(b.port, p), ahead))
+			t.timePacket(i, t.egress[t.out].Departs(t.now, t.classOf(b.port, p), ahead))
 			break
 		}
 		ahead += uint64(b.frames[i].Len) + egress.LineOverhead
 	}
-	w.noteHighest(t)
+	t.noteHighest()
 }
 
 // asksForACK reports whether a request has the AckReq bit (IBTA 9.2.13).
@@ -186,11 +186,11 @@ func asksForACK(data []byte, p *packet.Parsed) bool {
 }
 
 // timePacket makes a packet the probe in flight, if no other worker has one, and the flow's source QP is still known.
-func (w *Worker) timePacket(out int, t *tracker, i int, departs int64) {
-	p, packet := &w.plane.paths[out].probe, &w.records[i]
-	qp, confirmed := w.learner.SourceQP(t.flow.Index)
+func (t *tracker) timePacket(i int, departs int64) {
+	p, packet := &t.path.probe, &t.records[i]
+	qp, confirmed := t.learner.SourceQP(t.tracked.Index)
 	if !confirmed || !p.began.CompareAndSwap(0, writing) {
-		w.awaitNext(t)
+		t.awaitNext()
 		return
 	}
 	p.receiver.Store(uint32(t.receiver))
@@ -198,7 +198,7 @@ func (w *Worker) timePacket(out int, t *tracker, i int, departs int64) {
 	p.receiverLo.Store(packet.Flow.Dst.Lo)
 	p.senderHi.Store(packet.Flow.Src.Hi)
 	p.senderLo.Store(packet.Flow.Src.Lo)
-	p.scope.Store(uint64(packet.Flow.Scope.At(out)))
+	p.scope.Store(uint64(packet.Flow.Scope.At(t.out)))
 	p.sourceQP.Store(qp)
 	p.psn.Store(packet.PSN)
 	p.highest.Store(packet.PSN)
@@ -208,35 +208,35 @@ func (w *Worker) timePacket(out int, t *tracker, i int, departs int64) {
 
 // matchACKs looks for the acknowledgement that ends the probe which began at a time: from the receiver to the sender, in their scope, to the flow's source QP, not a NAK, and of a
 // PSN that the flow has sent since the probe. An attacker who can't see the packets has to guess both numbers, within a round trip.
-func (w *Worker) matchACKs(b *batch, path *path, began int64) {
-	p := &path.probe
+func (t *tracker) matchACKs(b *batch, began int64) {
+	p := &t.path.probe
 	qp, psn := p.sourceQP.Load(), p.psn.Load()
 	for i := range b.frames {
-		a := &w.records[i]
+		a := &t.records[i]
 		if a.DestQP() != qp || a.Opcode != packet.RCAcknowledge && a.Opcode != packet.XRCAcknowledge {
 			continue
 		}
 		from := packet.Addr{Hi: p.receiverHi.Load(), Lo: p.receiverLo.Load()}
 		to := packet.Addr{Hi: p.senderHi.Load(), Lo: p.senderLo.Load()}
 		if a.Flow.Src != from || a.Flow.Dst != to || uint64(a.Flow.Scope) != p.scope.Load() || (a.PSN-psn)&packet.PSNMask > (p.highest.Load()-psn)&packet.PSNMask ||
-			!packet.DecodeAETH(w.batch.Bytes(b.frames[i])[w.headers(b, i).Ext():]).IsACK() {
+			!packet.DecodeAETH(t.batch.Bytes(b.frames[i])[t.headers(b, i).Ext():]).IsACK() {
 			continue
 		}
 		receiver := congestion.Receiver(p.receiver.Load())
 		if p.end(began) {
-			w.acknowledged(b.port, receiver, w.now-began)
+			t.acknowledged(receiver, t.now-began)
 		}
 		return
 	}
 }
 
-// acknowledged records the round-trip time of a timed packet that left by a port, unless it is shorter than can be true.
-func (w *Worker) acknowledged(port int, by congestion.Receiver, rtt int64) {
+// acknowledged records the round-trip time of a timed packet, unless it is shorter than can be true.
+func (t *tracker) acknowledged(by congestion.Receiver, rtt int64) {
 	switch {
 	case rtt <= 0 || rtt > longestRTT:
-	case rtt < w.policy.Ports[port].Trust.Least:
-		w.counters.add(port, RTTRefused, 1)
+	case rtt < t.policy.Ports[t.out].Trust.Least:
+		t.counters.add(t.out, RTTRefused, 1)
 	default:
-		w.plane.paths[port].acknowledged(by, rtt)
+		t.path.acknowledged(by, rtt)
 	}
 }

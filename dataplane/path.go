@@ -3,11 +3,8 @@ package dataplane
 import (
 	"sync/atomic"
 
-	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
-	"github.com/cnpgate/cnpgate/dataplane/host"
 	"github.com/cnpgate/cnpgate/flowtable"
-	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 // path is the workers' shared state for measuring the round-trip time of the path behind a WAN port.
@@ -83,12 +80,15 @@ func (p *path) age(r congestion.Receiver) int {
 	return tenant*never + never
 }
 
-// tracker is a worker's state for measuring the path behind a port.
+// tracker is a worker's state for measuring the path behind a WAN port.
 type tracker struct {
+	*common
+	out  int // the port
+	path *path
 	next int64 // time of the next check of a batch, ns
 
 	// The flow whose packets are timed, see passive.go.
-	flow     flowtable.Ref       // the zero Ref: none
+	tracked  flowtable.Ref       // the zero Ref: none
 	highest  uint32              // highest PSN of its requests since tracking began
 	since    int64               // when that began, ns
 	current  bool                // highest includes the last batch
@@ -96,11 +96,6 @@ type tracker struct {
 	receiver congestion.Receiver // of the flow
 	looks    int                 // at batches for a packet to time
 	timed    int64               // when the probe in flight began, if it is this worker's; 0: none
-
-	// The Ethernet header of a data packet, which stays until linkUntil (ns), so that a reply has time to come.
-	link      [cnpgen.LinkLen]byte
-	linkLen   int
-	linkUntil int64
 }
 
 // lookInterval is the time between checks of batches while no packet is timed, ns.
@@ -109,42 +104,24 @@ const lookInterval = 1e6
 // measure is the stage that times RoCEv2 packets and matches their acknowledgements. It checks few batches.
 func (w *Worker) measure(b *batch) {
 	if w.ports[b.port].Role == WAN {
-		p := &w.plane.paths[b.port]
-		if began := p.probe.began.Load(); began > 0 {
-			w.matchACKs(b, p, began)
+		t := &w.trackers[b.port]
+		if began := t.path.probe.began.Load(); began > 0 {
+			t.matchACKs(b, began)
 		}
 		return
 	}
-	out := w.ports[b.port].Peer
-	if t := &w.trackers[out]; w.now >= t.next {
-		w.look(b, out, t)
-	}
-}
-
-// look uses a batch of data packets to measure their path.
-func (w *Worker) look(b *batch, out int, t *tracker) {
-	policy := &w.policy.Ports[out]
-	t.next = w.now + lookInterval
-	if policy.STAMP.Interval > 0 {
-		w.noteLink(b, out, t, policy.STAMP.Interval)
-	}
-	if policy.RTTFrom.Uses(congestion.RTTPassive) {
-		w.timePackets(b, out, t)
-	} else {
-		w.forgetFlow(out, t)
-	}
-}
-
-// noteLink keeps the Ethernet header of a forwarded packet outside tunnels, for frames that the gateway sends by the same port. While the peer answers
-// test packets with the present header, that stays: another one may be of a VLAN that doesn't lead to the peer.
-func (w *Worker) noteLink(b *batch, out int, t *tracker, interval int64) {
-	if by, ok := w.plane.host.Answers(out, w.now, interval); w.now < t.linkUntil || ok && by == uint32(w.id) {
+	t := &w.trackers[w.ports[b.port].Peer]
+	if w.now < t.next {
 		return
 	}
-	const group = 1 // the bit of a MAC address
-	data, p := w.frame(b, 0)
-	if b.gone&1 == 0 && p.Kind == packet.RoCEv2 && !p.Encapsulated() && data[0]&group == 0 {
-		t.linkLen, t.linkUntil = copy(t.link[:], data[:p.L3]), w.now+host.AnsweredIntervals*interval
+	t.next = w.now + lookInterval
+	policy := &w.policy.Ports[t.out]
+	if policy.STAMP.Interval > 0 {
+		w.gateway.noteLink(b, t.out, policy.STAMP.Interval)
 	}
-	w.inHand = notInHand
+	if policy.RTTFrom.Uses(congestion.RTTPassive) {
+		t.timePackets(b)
+	} else {
+		t.forgetFlow()
+	}
 }

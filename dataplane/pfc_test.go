@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/link"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
@@ -20,7 +21,7 @@ const (
 // losslessRig has a lossless class on a WAN port of 8 Mbps, so a byte a microsecond: XOff at 10 frames of 1000 bytes, XOn at 4.
 func losslessRig(t testkit.T, workers int, change func(*testkit.Setup)) *testkit.Rig {
 	f := flowControl(pfcSpeed)
-	f.Lossless[losslessClass] = dataplane.Lossless{On: true, Priority: losslessPriority, Thresholds: lossless.Thresholds{
+	f.Lossless[losslessClass] = link.Lossless{On: true, Priority: losslessPriority, Thresholds: lossless.Thresholds{
 		XOff: 10_000, XOn: 4000, XOffFrames: 500, XOnFrames: 400, Refresh: refresh, Limit: 100 * ms,
 	}}
 	s := testkit.Setup{Workers: workers, Rate: 8e6, Capacity: 1_000_000, Change: func(c *dataplane.Config) {

@@ -31,7 +31,7 @@ type Policy struct {
 	// With Observe the gateway decides and counts everything, but sends and marks nothing; ObserveKind does the same for notifications of
 	// one kind, and PortPolicy.Observe for the queue of one port.
 	Observe     bool
-	ObserveKind [congestion.Formats]bool
+	ObserveKind [packet.SentNotifications]bool
 
 	// With Drain no sender is asked to slow down any more, and those that were asked get their Resume at once.
 	Drain bool
@@ -76,7 +76,7 @@ type PortPolicy struct {
 func (p *Policy) observesAt(port int) bool { return p.Observe || p.Ports[port].Observe }
 
 // observes reports whether notifications of a kind about a port's queue are only counted.
-func (p *Policy) observes(port int, f congestion.Format) bool {
+func (p *Policy) observes(port int, f packet.Notification) bool {
 	return p.observesAt(port) || p.ObserveKind[f]
 }
 
@@ -111,7 +111,6 @@ func validateQueue(q *egress.Queue, ports []PortConfig, port int) error {
 	if q.Frames > own.Frames {
 		return fmt.Errorf("a queue of %d frames, expected at most %d, which memory is reserved for", q.Frames, own.Frames)
 	}
-	changed := *own
-	changed.Queue = *q
-	return ports[own.Peer].FlowControl.validate(&ports[own.Peer], &changed)
+	peer := &ports[own.Peer]
+	return peer.FlowControl.Validate(peer.Classes, own.Classes, q)
 }

@@ -24,7 +24,7 @@ type distinct struct {
 // flowsToNotify is how many flows a distinct policy's QP map has, to QP 100 and up.
 const flowsToNotify = 60
 
-func newDistinct(t *testing.T, marks bool, d distinct, format congestion.Format, source string, dscp uint8) *distinct {
+func newDistinct(t *testing.T, marks bool, d distinct, format packet.Notification, source string, dscp uint8) *distinct {
 	t.Helper()
 	p := notifying(grant("fd00:18::/32", format))
 	p.Ports[wan].Marks = marks
@@ -46,8 +46,8 @@ func newDistinct(t *testing.T, marks bool, d distinct, format congestion.Format,
 // TestNoMixOfPolicies: while another goroutine goes from one policy to the other and back, each packet is handled by one of them in every respect.
 func TestNoMixOfPolicies(t *testing.T) {
 	policies := [2]*distinct{
-		newDistinct(t, true, distinct{kind: packet.ExtendedCNP, percent: 30, distance: 10_000}, congestion.LongHaulCNP, "2001:db8::a", 5),
-		newDistinct(t, false, distinct{kind: packet.LongHaulICMPv6, percent: 60, distance: 20_000}, congestion.LongHaulCNPICMPv6, "2001:db8::b", 6),
+		newDistinct(t, true, distinct{kind: packet.ExtendedCNP, percent: 30, distance: 10_000}, packet.LongHaulCNP, "2001:db8::a", 5),
+		newDistinct(t, false, distinct{kind: packet.LongHaulCNPICMPv6, percent: 60, distance: 20_000}, packet.LongHaulCNPICMPv6, "2001:db8::b", 6),
 	}
 	const atLeast, atMost = 50, 100
 	var handled [2]int

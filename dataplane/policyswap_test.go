@@ -54,7 +54,7 @@ func TestPolicySwap(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.fill(3, data(true, 0))
-	next := notifying(grant("fd00:18::/32", congestion.LongHaulCNPICMPv6))
+	next := notifying(grant("fd00:18::/32", packet.LongHaulCNPICMPv6))
 	next.QPMap = knownQPs(t)
 	if err := s.Plane.SetPolicy(next); err != nil {
 		t.Fatal(err)
@@ -69,7 +69,7 @@ func TestPolicySwap(t *testing.T) {
 		k, _ := kindOf(n)
 		kinds = append(kinds, k)
 	}
-	if len(kinds) != 3 || kinds[0] != packet.FastCNP || kinds[1] != packet.FastCNP || kinds[2] != packet.LongHaulICMPv6 {
+	if len(kinds) != 3 || kinds[0] != packet.FastCNP || kinds[1] != packet.FastCNP || kinds[2] != packet.LongHaulCNPICMPv6 {
 		t.Errorf("notified by %v", kinds)
 	}
 }
@@ -84,15 +84,15 @@ func TestPolicySwapResume(t *testing.T) {
 		why    string
 	}{
 		{"unchanged", func(*scene, *dataplane.Policy) {}, 2, ""},
-		{"disabled", func(_ *scene, p *dataplane.Policy) { p.Who.Enabled[congestion.LongHaulCNP] = false }, 1, "not-enabled"},
+		{"disabled", func(_ *scene, p *dataplane.Policy) { p.Who.Enabled[packet.LongHaulCNP] = false }, 1, "not-enabled"},
 		{"no longer an endpoint", func(_ *scene, p *dataplane.Policy) { p.Who.Endpoints = notifying().Who.Endpoints }, 1, "no-endpoint"},
 		{"another format granted", func(_ *scene, p *dataplane.Policy) {
-			p.Who.Endpoints = notifying(grant("198.18.0.0/16", congestion.StandardCNP)).Who.Endpoints
+			p.Who.Endpoints = notifying(grant("198.18.0.0/16", packet.StandardCNP)).Who.Endpoints
 		}, 1, "nothing-accepted"},
 		{"behind a proxy", func(_ *scene, p *dataplane.Policy) { p.Proxies = behind(t, "198.18.0.0/16", proxy4) }, 1, "action-not-expressible"},
 		{"connection released", func(s *scene, _ *dataplane.Policy) { s.Plane.Worker(0).CloseRecords() }, 1, "source-qp-unknown"},
 	} {
-		p := notifying(grant("198.18.0.0/16", congestion.LongHaulCNP))
+		p := notifying(grant("198.18.0.0/16", packet.LongHaulCNP))
 		p.QPMap = knownQPs(t)
 		p.Ports[wan].PerFlow, p.Ports[wan].Resumes, p.Ports[wan].ResumePercent = 60_000_000, true, 50
 		s := newScene(t, p, nil)

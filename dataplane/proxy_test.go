@@ -41,7 +41,7 @@ func behind(t testing.TB, entries ...string) *proxy.Senders {
 // proxied is a policy that notifies the proxies of the senders of the tests, although these accept every format.
 func proxied(t testing.TB, for4, for6 string) *dataplane.Policy {
 	p := notifying(byAnything...)
-	p.Who.Enabled[congestion.ProxyNotification] = true
+	p.Who.Enabled[packet.ProxyNotification] = true
 	p.Proxies = behind(t, "198.18.0.0/16", for4, "fd00:18::/32", for6)
 	return p
 }
@@ -80,11 +80,11 @@ func TestProxyNotification(t *testing.T) {
 			}
 			s.wantSuppressed(nil)
 			notes := s.finish()
-			if len(notes) != 1 || s.Count(fabric, dataplane.SentFirst+dataplane.Counter(congestion.ProxyNotification)) != 1 {
+			if len(notes) != 1 || s.Count(fabric, dataplane.SentFirst+dataplane.Counter(packet.ProxyNotification)) != 1 {
 				t.Fatalf("%d notifications", len(notes))
 			}
 			checkProxyNote(t, notes[0].Octets, came[4], c.to, p)
-			if r := s.records(); len(r) != 1 || r[0].Format != congestion.ProxyNotification || r[0].To != address(c.to) || r[0].Key.Src != address(cause.Src) ||
+			if r := s.records(); len(r) != 1 || r[0].Format != packet.ProxyNotification || r[0].To != address(c.to) || r[0].Key.Src != address(cause.Src) ||
 				!bytes.Equal(r[0].Captured(), notes[0].Octets) {
 				t.Errorf("recorded as %+v", r)
 			}
@@ -127,7 +127,7 @@ func checkProxyNote(t *testing.T, got, cause []byte, to string, policy *dataplan
 	packet.Parse(got, uint32(len(got)), &out)
 	var d cnpdec.Notification
 	r := cnpdec.Receiver{Code: packet.DefaultCodePoints}
-	if reason := r.Decode(got, &out, &d); reason != cnpdec.Accepted || d.Kind != cnpdec.ProxyNotification || d.Src != from || d.Dst != toAddr {
+	if reason := r.Decode(got, &out, &d); reason != cnpdec.Accepted || d.Kind != packet.ProxyNotification || d.Src != from || d.Dst != toAddr {
 		t.Fatalf("read as %v from %v to %v: %v", d.Kind, d.Src.Netip(), d.Dst.Netip(), reason)
 	}
 	if x := &d.Proxy; x.Level != 6 || x.Version != in.Family || x.Src != in.Src || x.Dst != in.Dst || x.SrcPort != in.SrcPort || x.DstPort != packet.RoCEv2Port ||
@@ -138,12 +138,12 @@ func checkProxyNote(t *testing.T, got, cause []byte, to string, policy *dataplan
 
 // TestProxyOrSender: which senders are notified themselves, and why a proxy isn't notified.
 func TestProxyOrSender(t *testing.T) {
-	const toProxy, toSender = congestion.ProxyNotification, congestion.LongHaulCNP
+	const toProxy, toSender = packet.ProxyNotification, packet.LongHaulCNP
 	for _, c := range []struct {
 		name   string
 		change func(*dataplane.Policy)
 		src    string
-		format congestion.Format
+		format packet.Notification
 		to     string
 		reason string
 	}{
@@ -264,13 +264,13 @@ func TestProxyLimitRefund(t *testing.T) {
 func TestProxyObserved(t *testing.T) {
 	for _, change := range []func(*dataplane.Policy){
 		func(p *dataplane.Policy) { p.Observe = true },
-		func(p *dataplane.Policy) { p.ObserveKind[congestion.ProxyNotification] = true },
+		func(p *dataplane.Policy) { p.ObserveKind[packet.ProxyNotification] = true },
 	} {
 		p := proxied(t, proxy4, proxy6)
 		change(p)
 		s := newScene(t, p, nil)
 		s.fill(7, data(false, 0))
-		kind := dataplane.Counter(congestion.ProxyNotification)
+		kind := dataplane.Counter(packet.ProxyNotification)
 		if observed, sent := s.Count(fabric, dataplane.ObservedFirst+kind), s.Count(fabric, dataplane.SentFirst+kind); observed != 3 || sent != 0 {
 			t.Errorf("%d observed, %d sent, expected 3 and 0", observed, sent)
 		}
@@ -329,7 +329,7 @@ func TestProxyNoResume(t *testing.T) {
 // lose their proxy are notified themselves from the next packet on.
 func TestProxyChanges(t *testing.T) {
 	p := notifying(byAnything...)
-	p.Who.Enabled[congestion.ProxyNotification] = true
+	p.Who.Enabled[packet.ProxyNotification] = true
 	p.Ports[wan].PerFlow, p.Ports[wan].Resumes, p.Ports[wan].ResumePercent = 60*ms, true, 50
 	s := newScene(t, p, nil)
 	s.fill(5, data(false, 0))
@@ -391,8 +391,8 @@ func TestProxySwap(t *testing.T) {
 		_, q := kindOf(n)
 		d := decoded(t, n)
 		switch {
-		case q.Dst == address(sender4) && d.Kind == cnpdec.LongHaulCNP:
-		case (q.Dst == address(proxy4) || q.Dst == address(proxy6)) && d.Kind == cnpdec.ProxyNotification && d.Proxy.Src == address(sender4) && d.Proxy.Inner.DestQP == 100:
+		case q.Dst == address(sender4) && d.Kind == packet.LongHaulCNP:
+		case (q.Dst == address(proxy4) || q.Dst == address(proxy6)) && d.Kind == packet.ProxyNotification && d.Proxy.Src == address(sender4) && d.Proxy.Inner.DestQP == 100:
 		default:
 			t.Fatalf("%v to %v", d.Kind, q.Dst.Netip())
 		}

@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"testing"
 
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/dataplane/host"
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -68,7 +67,7 @@ func TestProxyRefusals(t *testing.T) {
 		{"multicast", fix(change(five+8, 224, 0, 0, 1)), "wrong-address"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := newScene(t, proxyFor(congestion.StandardCNP), nil)
+			s := newScene(t, proxyFor(packet.StandardCNP), nil)
 			s.arrive(f.Frame())
 			s.arriveAt(wan, c.frame)
 			s.arrive(f.Frame())
@@ -113,7 +112,7 @@ func TestProxyAccess(t *testing.T) {
 		{"2 at once from one, 10 from all", prefixes("203.0.113.0/24"), 200, 1000, map[string]uint64{"source-limit": 32}, 8},
 		{"both limits reached: that of all counts", prefixes("203.0.113.0/24"), 200, 600, map[string]uint64{"receive-limit": 34}, 6},
 	} {
-		p := proxyFor(congestion.StandardCNP)
+		p := proxyFor(packet.StandardCNP)
 		p.Proxy = host.NewProxy(netip.MustParseAddr(own4), netip.Addr{}, netip.Addr{}, c.sources, c.perSource, c.received)
 		s := newScene(t, p, nil)
 		s.arrive(f.Frame())
@@ -130,7 +129,7 @@ func TestProxyAccess(t *testing.T) {
 // TestProxyListens: with an address to listen to, the others receive no notifications, but are reachable.
 func TestProxyListens(t *testing.T) {
 	const listen = "192.0.2.77"
-	p := proxyFor(congestion.StandardCNP)
+	p := proxyFor(packet.StandardCNP)
 	p.Proxy = host.NewProxy(netip.MustParseAddr(own4), netip.MustParseAddr(own6), netip.MustParseAddr(listen), prefixes("0.0.0.0/0"), 0, 0)
 	s := newScene(t, p, nil)
 	f := data(false, 0).Frame()
@@ -167,7 +166,7 @@ func TestProxyAndDomain(t *testing.T) {
 		{"through, from outside", dataplane.NewBorder(nil, nil, false), wan, member, 0, dataplane.DroppedBorderIn, false},
 		{"through, from the domain", dataplane.NewBorder(nil, prefixes("203.0.113.0/24"), false), wan, member, 0, 0, true},
 	} {
-		p := proxyFor(congestion.StandardCNP)
+		p := proxyFor(packet.StandardCNP)
 		p.Border = c.border
 		s := newScene(t, p, nil)
 		s.arrive(f)
@@ -177,12 +176,12 @@ func TestProxyAndDomain(t *testing.T) {
 		s.arrive(f)
 		s.Drain()
 		passed := len(s.Take(c.port^1)) > 0 && c.port == wan || c.port == fabric && s.Count(wan, dataplane.TxPackets) == 4
-		notes := s.Count(fabric, formatCounter(dataplane.SentFirst, congestion.StandardCNP))
+		notes := s.Count(fabric, formatCounter(dataplane.SentFirst, packet.StandardCNP))
 		if c.port == wan {
 			passed = s.Count(fabric, dataplane.TxPackets) == 2
 		}
 		if s.Count(c.port, dataplane.ProxyAccepted) != c.accepted || notes != c.accepted || passed != c.passed || c.dropped != 0 && s.Count(c.port, c.dropped) != 1 ||
-			s.Count(c.port, dataplane.ReceivedFirst+4) != 1 {
+			s.Count(c.port, dataplane.ReceivedFirst+dataplane.Counter(packet.ProxyNotification)) != 1 {
 			t.Errorf("%s: %d accepted, %d CNPs, passed %v", c.name, s.Count(c.port, dataplane.ProxyAccepted), notes, passed)
 		}
 		s.Close(t)
@@ -191,7 +190,7 @@ func TestProxyAndDomain(t *testing.T) {
 
 // TestProxyMailboxFull: requests beyond what a mailbox holds are counted.
 func TestProxyMailboxFull(t *testing.T) {
-	s := newScene(t, proxyFor(congestion.StandardCNP), func(s *testkit.Setup) { s.Workers = 2 })
+	s := newScene(t, proxyFor(packet.StandardCNP), func(s *testkit.Setup) { s.Workers = 2 })
 	f := data(false, 0).Frame()
 	s.InjectAt(t, 1, fabric, f)
 	s.Settle()
@@ -214,7 +213,7 @@ func TestProxyMailboxFull(t *testing.T) {
 // TestProxyRequestsOfTenants: the requests about a tenant's flows, however many and silent, don't keep out those about another tenant's.
 func TestProxyRequestsOfTenants(t *testing.T) {
 	const greedy, modest = 2000, 64
-	s := newScene(t, proxyFor(congestion.FastCNP), func(s *testkit.Setup) { s.Flows = 1 << 13 })
+	s := newScene(t, proxyFor(packet.FastCNP), func(s *testkit.Setup) { s.Flows = 1 << 13 })
 	flow := func(vid, n uint32) []byte {
 		r := data(true, n)
 		r.Tags = []uint32{0x8100_0000 | vid}
@@ -233,7 +232,7 @@ func TestProxyRequestsOfTenants(t *testing.T) {
 	for n := range uint32(modest) {
 		s.arrive(flow(20, n))
 	}
-	if n := s.Count(fabric, formatCounter(dataplane.ProxyTranslatedFirst, congestion.FastCNP)); n != modest {
+	if n := s.Count(fabric, formatCounter(dataplane.ProxyTranslatedFirst, packet.FastCNP)); n != modest {
 		t.Errorf("%d notifications for a tenant's %d flows, beside another's %d", n, modest, greedy)
 	}
 	s.Close(t)
@@ -247,7 +246,7 @@ func TestProxyLimits(t *testing.T) {
 		"destination-limit": func(p *dataplane.Policy) { p.PerDestination = perSecond(100) },
 		"port-limit":        func(p *dataplane.Policy) { p.PerPort = perSecond(100) },
 	} {
-		p := proxyFor(congestion.StandardCNP)
+		p := proxyFor(packet.StandardCNP)
 		limit(p)
 		s := newScene(t, p, nil)
 		s.arrive(f)

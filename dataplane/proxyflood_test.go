@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/dataplane/host"
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -46,7 +45,7 @@ func TestProxyFlood(t *testing.T) {
 	const perSource, received, seconds, flows = 1000, 5000, floodSeconds, 8
 	for name, flood := range floods(t) {
 		t.Run(name, func(t *testing.T) {
-			p := proxyFor(congestion.StandardCNP)
+			p := proxyFor(packet.StandardCNP)
 			p.Proxy = host.NewProxy(netip.MustParseAddr(own4), netip.Addr{}, netip.Addr{}, prefixes("203.0.0.0/8"), perSource, received)
 			p.Ports[wan].PerFlow = ratelimit.Interval(10 * ms)
 			r := testkit.New(t, testkit.Setup{Policy: p, Static: knownQPs(t), Rate: 10e9, Forget: true})
@@ -75,7 +74,7 @@ func TestProxyFlood(t *testing.T) {
 			if n != 100_000*seconds {
 				t.Fatalf("%d notifications, expected 100,000 a second", n)
 			}
-			accepted, cnps := r.Count(wan, dataplane.ProxyAccepted), r.Count(fabric, formatCounter(dataplane.SentFirst, congestion.StandardCNP))
+			accepted, cnps := r.Count(wan, dataplane.ProxyAccepted), r.Count(fabric, formatCounter(dataplane.SentFirst, packet.StandardCNP))
 			most := map[string]uint64{"valid": perSource*seconds + 10, "spoofed": received*seconds + 50}[name]
 			if accepted > most || cnps > flows*(seconds*100+1) || (most > 0) != (cnps > 0) {
 				t.Errorf("%d accepted, expected at most %d; %d CNPs, expected at most one in 10 ms for each flow", accepted, most, cnps)
@@ -122,7 +121,7 @@ type floodBench struct {
 }
 
 func newFloodBench(b *testing.B, flood [][]byte) *floodBench {
-	p := proxyFor(congestion.StandardCNP)
+	p := proxyFor(packet.StandardCNP)
 	p.Proxy = host.NewProxy(netip.MustParseAddr(own4), netip.Addr{}, netip.Addr{}, prefixes("203.0.0.0/8"), 5_000, 10_000) // the default limits
 	p.Ports[wan].PerFlow = ratelimit.Interval(10 * ms)
 	r := testkit.New(b, testkit.Setup{Policy: p, Static: knownQPs(b), Burst: 64, Rate: 400e9, Forget: true, Flows: 4096, Buffers: 1024, BufferSize: 2048})

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
@@ -25,7 +24,7 @@ func FuzzProxyNode(f *testing.F) {
 		f.Add(seed, uint16(0), true)
 		f.Add(seed, uint16(9), false)
 	}
-	policy, static := proxyFor(congestion.StandardCNP), knownQPs(f)
+	policy, static := proxyFor(packet.StandardCNP), knownQPs(f)
 	f.Fuzz(func(t *testing.T, frame []byte, missing uint16, fromWAN bool) {
 		if len(frame) > 2048 {
 			return
@@ -83,7 +82,7 @@ func forProxy(frame []byte, length uint32) bool {
 
 // TestStepAllocatesNothingAsProxy: a proxy that answers and translates allocates nothing.
 func TestStepAllocatesNothingAsProxy(t *testing.T) {
-	r := testkit.New(t, testkit.Setup{Policy: proxyFor(congestion.StandardCNP), Static: knownQPs(t), Rate: 10e9, Forget: true})
+	r := testkit.New(t, testkit.Setup{Policy: proxyFor(packet.StandardCNP), Static: knownQPs(t), Rate: 10e9, Forget: true})
 	f := data(false, 0).Frame()
 	frames := [][]byte{
 		arp(1, neighbor4, own4), icmpv6(solicitedMAC, neighbor6, solicitedNode, 255, solicitation(own6, sourceLink...)), ping4(neighbor4, own4, 56),
@@ -100,7 +99,7 @@ func TestStepAllocatesNothingAsProxy(t *testing.T) {
 	}
 	for c, n := range map[string]uint64{
 		"answers": r.Count(wan, dataplane.AnswersSentFirst), "echo replies": r.Count(wan, dataplane.AnswersEchoSent), "advertisements": r.Count(wan, dataplane.AnswersNDSent),
-		"CNPs": r.Count(fabric, formatCounter(dataplane.SentFirst, congestion.StandardCNP)), "refused": refused(r, wan)["flow-unknown"],
+		"CNPs": r.Count(fabric, formatCounter(dataplane.SentFirst, packet.StandardCNP)), "refused": refused(r, wan)["flow-unknown"],
 	} {
 		if n == 0 {
 			t.Errorf("no %s: not what was to be tested", c)

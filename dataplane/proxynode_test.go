@@ -45,7 +45,7 @@ func ownOf(v6 bool) string {
 }
 
 // proxyFor is a policy of a proxy without congestion of its own, whose senders accept one format.
-func proxyFor(format congestion.Format) *dataplane.Policy {
+func proxyFor(format packet.Notification) *dataplane.Policy {
 	p := proxying(notifying(grant("fd00:18::/32", format), grant("198.18.0.0/16", format)))
 	for f := range p.Who.Enabled {
 		p.Who.Enabled[f] = true
@@ -56,7 +56,7 @@ func proxyFor(format congestion.Format) *dataplane.Policy {
 	return p
 }
 
-func formatCounter(group dataplane.Counter, f congestion.Format) dataplane.Counter {
+func formatCounter(group dataplane.Counter, f packet.Notification) dataplane.Counter {
 	return group + dataplane.Counter(f)
 }
 
@@ -75,15 +75,15 @@ func refused(r *testkit.Rig, port int) map[string]uint64 {
 // the addresses of that packet.
 func TestProxyTranslates(t *testing.T) {
 	for _, c := range []struct {
-		format congestion.Format
+		format packet.Notification
 		v6     bool
 		kind   packet.Notification
 	}{
-		{congestion.StandardCNP, false, packet.StandardCNP}, {congestion.StandardCNP, true, packet.StandardCNP},
-		{congestion.FastCNP, true, packet.FastCNP},
-		{congestion.LongHaulCNP, false, packet.ExtendedCNP}, {congestion.LongHaulCNP, true, packet.ExtendedCNP},
-		{congestion.LongHaulCNPICMPv6, true, packet.LongHaulICMPv6},
-		{congestion.PPFC, false, packet.ExtendedCNP}, {congestion.PPFC, true, packet.ExtendedCNP},
+		{packet.StandardCNP, false, packet.StandardCNP}, {packet.StandardCNP, true, packet.StandardCNP},
+		{packet.FastCNP, true, packet.FastCNP},
+		{packet.LongHaulCNP, false, packet.ExtendedCNP}, {packet.LongHaulCNP, true, packet.ExtendedCNP},
+		{packet.LongHaulCNPICMPv6, true, packet.LongHaulCNPICMPv6},
+		{packet.PPFC, false, packet.ExtendedCNP}, {packet.PPFC, true, packet.ExtendedCNP},
 	} {
 		for _, port := range []int{fabric, wan} {
 			s := newScene(t, proxyFor(c.format), nil)
@@ -105,12 +105,12 @@ func TestProxyTranslates(t *testing.T) {
 				t.Errorf("%v: notification % x", c.format, notes[0].Octets)
 			}
 			switch want := address(ownOf(c.v6)); {
-			case c.format == congestion.StandardCNP && (p.Src != address(f.Dst) || p.DestQP != sourceQP+3):
+			case c.format == packet.StandardCNP && (p.Src != address(f.Dst) || p.DestQP != sourceQP+3):
 				t.Errorf("a standard CNP from %v to QP %d", p.Src, p.DestQP)
-			case c.format != congestion.StandardCNP && p.Src != want:
+			case c.format != packet.StandardCNP && p.Src != want:
 				t.Errorf("%v from %v", c.format, p.Src)
 			}
-			got := []uint64{s.Count(port, dataplane.ConsumedProxyNotification), s.Count(port, dataplane.ProxyAccepted), s.Count(port, dataplane.ReceivedFirst+4),
+			got := []uint64{s.Count(port, dataplane.ConsumedProxyNotification), s.Count(port, dataplane.ProxyAccepted), s.Count(port, dataplane.ReceivedFirst+dataplane.Counter(packet.ProxyNotification)),
 				s.Count(fabric, formatCounter(dataplane.ProxyTranslatedFirst, c.format)), s.Count(fabric, dataplane.TriggeredFirst+congestion.Causes-1)}
 			for i, n := range got {
 				if n != 1 {
@@ -126,7 +126,7 @@ func TestProxyTranslates(t *testing.T) {
 
 // TestProxyLevels: the request is that of the ladder at the level.
 func TestProxyLevels(t *testing.T) {
-	p := proxyFor(congestion.LongHaulCNP)
+	p := proxyFor(packet.LongHaulCNP)
 	p.Ports[wan].Ladder, p.Ports[wan].RTT = congestion.DefaultLadder, 3*ms
 	for level, want := range []congestion.Decision{
 		{Action: congestion.Notify, Level: 0, Rung: 1}, {Action: congestion.Notify, Level: 36, Rung: 1}, {Action: congestion.Notify, Level: 73, Rung: 1},
@@ -163,7 +163,7 @@ func TestProxyTags(t *testing.T) {
 	} {
 		f, asked := data(false, 0), data(false, 0)
 		f.Tags, asked.Tags = c.flow, c.note
-		s := newScene(t, proxyFor(congestion.FastCNP), nil)
+		s := newScene(t, proxyFor(packet.FastCNP), nil)
 		s.arrive(f.Frame())
 		s.arriveAt(wan, asking(t, asked.Frame(), own4, 5))
 		if got := s.Count(wan, dataplane.ProxyAccepted) == 1; got != c.accepted || !got && refused(s.Rig, wan)["flow-unknown"] != 1 {
@@ -175,7 +175,7 @@ func TestProxyTags(t *testing.T) {
 
 // TestProxyAcrossWorkers: a notification that arrives at another worker than its flow is translated by the flow's.
 func TestProxyAcrossWorkers(t *testing.T) {
-	s := newScene(t, proxyFor(congestion.StandardCNP), func(s *testkit.Setup) { s.Workers = 3 })
+	s := newScene(t, proxyFor(packet.StandardCNP), func(s *testkit.Setup) { s.Workers = 3 })
 	for flow := range uint32(9) {
 		f, at := data(false, flow).Frame(), int(flow%3)
 		s.InjectAt(t, at, fabric, f)
@@ -209,7 +209,7 @@ func TestProxyAcrossWorkers(t *testing.T) {
 
 // TestProxyDisabledMeanwhile: a request that another worker has not read before the gateway ceased to be a proxy notifies nobody when it is one again.
 func TestProxyDisabledMeanwhile(t *testing.T) {
-	s := newScene(t, proxyFor(congestion.StandardCNP), func(s *testkit.Setup) { s.Workers = 2 })
+	s := newScene(t, proxyFor(packet.StandardCNP), func(s *testkit.Setup) { s.Workers = 2 })
 	f := data(false, 0).Frame()
 	s.InjectAt(t, 1, fabric, f)
 	s.Settle()
@@ -230,7 +230,7 @@ func TestProxyDisabledMeanwhile(t *testing.T) {
 	if got := s.suppressed(fabric); !maps.Equal(got, map[string]uint64{"proxy-flow-silent": 1}) {
 		t.Errorf("suppressed %v, expected the request to be given up", got)
 	}
-	if n := s.Count(fabric, formatCounter(dataplane.ProxyTranslatedFirst, congestion.StandardCNP)); n != 0 {
+	if n := s.Count(fabric, formatCounter(dataplane.ProxyTranslatedFirst, packet.StandardCNP)); n != 0 {
 		t.Errorf("%d senders were notified", n)
 	}
 	s.Drain()
@@ -239,7 +239,7 @@ func TestProxyDisabledMeanwhile(t *testing.T) {
 
 // TestProxyFlowSilent: a request is given up after 100 ms without a data packet of the flow, and the later one of two counts.
 func TestProxyFlowSilent(t *testing.T) {
-	p := proxyFor(congestion.LongHaulCNP)
+	p := proxyFor(packet.LongHaulCNP)
 	p.Ports[wan].Ladder = congestion.DefaultLadder
 	s := newScene(t, p, nil)
 	f := data(true, 0).Frame()
@@ -267,7 +267,7 @@ func TestProxyFlowSilent(t *testing.T) {
 
 // TestProxyFlowEnds: a request for a flow that has ended doesn't notify the sender of the flow that has its place.
 func TestProxyFlowEnds(t *testing.T) {
-	s := newScene(t, proxyFor(congestion.StandardCNP), func(s *testkit.Setup) { s.Flows = 1 })
+	s := newScene(t, proxyFor(packet.StandardCNP), func(s *testkit.Setup) { s.Flows = 1 })
 	s.arrive(data(false, 0).Frame())
 	s.arriveAt(wan, asking(t, data(false, 0).Frame(), own4, 5))
 	s.Advance(2 * ms)
@@ -291,9 +291,9 @@ func TestProxyCant(t *testing.T) {
 	}{
 		{"source-qp-unknown", 20, func(*dataplane.Policy) {}},
 		{"no-endpoint", 0, func(p *dataplane.Policy) { p.Who.Endpoints = nil }},
-		{"not-enabled", 0, func(p *dataplane.Policy) { p.Who.Enabled = [congestion.Formats]bool{} }},
+		{"not-enabled", 0, func(p *dataplane.Policy) { p.Who.Enabled = [packet.SentNotifications]bool{} }},
 	} {
-		p := proxyFor(congestion.StandardCNP)
+		p := proxyFor(packet.StandardCNP)
 		c.change(p)
 		s := newScene(t, p, nil)
 		f := data(false, c.flow).Frame()
@@ -309,7 +309,7 @@ func TestProxyCant(t *testing.T) {
 
 // TestProxyObserves: in observe mode the notification is counted and recorded, and not sent.
 func TestProxyObserves(t *testing.T) {
-	p := proxyFor(congestion.StandardCNP)
+	p := proxyFor(packet.StandardCNP)
 	p.Observe = true
 	s := newScene(t, p, nil)
 	f := data(false, 0).Frame()
@@ -318,7 +318,7 @@ func TestProxyObserves(t *testing.T) {
 	s.arrive(f)
 	s.Drain()
 	records := s.records()
-	if s.Count(fabric, formatCounter(dataplane.ObservedFirst, congestion.StandardCNP)) != 1 || len(records) != 1 || records[0].Outcome != dataplane.Observed {
+	if s.Count(fabric, formatCounter(dataplane.ObservedFirst, packet.StandardCNP)) != 1 || len(records) != 1 || records[0].Outcome != dataplane.Observed {
 		t.Errorf("%d records", len(records))
 	}
 	for _, f := range s.Take(fabric) {
@@ -335,7 +335,7 @@ func TestProxyOfProxy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := proxyFor(congestion.StandardCNP)
+	p := proxyFor(packet.StandardCNP)
 	p.Proxies = senders
 	s := newScene(t, p, nil)
 	f := data(false, 0).Frame()
@@ -356,7 +356,7 @@ func TestProxyOfProxy(t *testing.T) {
 func TestProxyNotifiesOnlyKnownFlows(t *testing.T) {
 	static := knownQPs(t)
 	rapid.Check(t, func(t *rapid.T) {
-		p := proxyFor(congestion.StandardCNP)
+		p := proxyFor(packet.StandardCNP)
 		p.Proxy = host.NewProxy(netip.MustParseAddr(own4), netip.Addr{}, netip.Addr{}, prefixes("203.0.113.0/24"), 0, 0)
 		r := testkit.New(t, testkit.Setup{Policy: p, Static: static, Rate: 10e9, Workers: 2})
 		var seen, asked, want [15]int // by flow: data packets, whether a request waits, CNPs

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 )
 
@@ -54,7 +54,7 @@ func TestSecondOpinionAnswers(t *testing.T) {
 		t.Fatalf("%d exchanges", len(all))
 	}
 	for _, x := range all {
-		a := answerOf(t, proxyFor(congestion.StandardCNP), wan, x.ask)
+		a := answerOf(t, proxyFor(packet.StandardCNP), wan, x.ask)
 		if len(a.back) != 1 || len(a.through) != 0 || !bytes.Equal(a.back[0].Octets, x.want) {
 			t.Errorf("%s: %d forwarded, answers %x, scapy builds %x", x.name, len(a.through), octets(a.back), x.want)
 		}
@@ -68,7 +68,7 @@ func TestSecondOpinionTranslation(t *testing.T) {
 		t.Fatalf("%d exchanges", len(all))
 	}
 	for _, x := range all {
-		s := newScene(t, proxyFor(congestion.StandardCNP), nil)
+		s := newScene(t, proxyFor(packet.StandardCNP), nil)
 		f := data(false, 0).Frame()
 		s.arrive(f)
 		s.arriveAt(wan, x.ask)

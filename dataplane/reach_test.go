@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/dataplane/host"
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -470,7 +469,7 @@ func TestConsumedInBurst(t *testing.T) {
 		{"one in the middle", 1 << 20, "ddadd", 4}, {"the first", 1 << 20, "addd", 3}, {"the last", 1 << 20, "ddda", 3}, {"every other", 1 << 20, "adadadad", 4},
 		{"all", 1 << 20, "aaa", 0}, {"a whole burst but one", 1 << 20, strings.Repeat("d", 31) + "a" + strings.Repeat("d", 32), 63}, {"more than fits", 3500, "dadadadd", 3},
 	} {
-		s := newScene(t, proxyFor(congestion.StandardCNP), func(s *testkit.Setup) { s.Capacity, s.Burst = c.capacity, 64 })
+		s := newScene(t, proxyFor(packet.StandardCNP), func(s *testkit.Setup) { s.Capacity, s.Burst = c.capacity, 64 })
 		data0, n := data(false, 0), 0
 		for _, kind := range c.pattern {
 			if kind == 'a' {

@@ -3,8 +3,8 @@ package dataplane
 import (
 	"iter"
 
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/pairing"
 )
 
@@ -16,8 +16,8 @@ type FlowRecord struct {
 	Key      flowtable.Key
 	Queued   uint64 // bytes that wait in a queue, as far as the worker tracks shares
 	Traffic  pairing.Traffic
-	Marked   uint64                     // packets marked CE here
-	Notified [congestion.Formats]uint32 // notifications sent, by kind
+	Marked   uint64                           // packets marked CE here
+	Notified [packet.SentNotifications]uint32 // notifications sent, by kind
 	View     pairing.View
 	// Unresponsive: the flow's sender doesn't react to notifications.
 	Unresponsive bool
@@ -30,7 +30,7 @@ func (r *FlowRecord) of(w *Worker, x flowtable.Index) {
 	r.Key, r.Traffic, r.View = *w.flows.Key(x), w.learner.Traffic(x), w.learner.View(x)
 	r.Ended = r.View.Ended()
 	r.Unresponsive = w.lawSenders.unresponsive(&r.Key)
-	r.Queued, r.Marked, r.Notified = 0, 0, [congestion.Formats]uint32{}
+	r.Queued, r.Marked, r.Notified = 0, 0, [packet.SentNotifications]uint32{}
 	if a := w.accounts.Find(x); a != nil {
 		r.Queued, r.Marked, r.Notified = w.accounts.QueuedBytes(x, a), a.Marked, a.Notified
 	}

@@ -93,31 +93,31 @@ func f4or6to(v6 bool) string {
 
 // TestFormats: which notification a sender gets, and why none.
 func TestFormats(t *testing.T) {
-	const fast, rocev2, icmpv6 = congestion.FastCNP, congestion.LongHaulCNP, congestion.LongHaulCNPICMPv6
+	const fast, rocev2, icmpv6 = packet.FastCNP, packet.LongHaulCNP, packet.LongHaulCNPICMPv6
 	all := func(*dataplane.Policy) {}
 	for _, c := range []struct {
 		name    string
 		v6      bool
-		accepts []congestion.Format
+		accepts []packet.Notification
 		flow    uint32 // 0 to 9 have a known source QP
 		change  func(*dataplane.Policy)
 		kind    packet.Notification
-		sent    congestion.Format
+		sent    packet.Notification
 		reason  string
 	}{
-		{"Fast CNP", true, []congestion.Format{fast, rocev2}, 0, all, packet.FastCNP, fast, ""},
-		{"Fast CNP needs no source QP", true, []congestion.Format{icmpv6, fast}, 10, all, packet.FastCNP, fast, ""},
-		{"Long-haul CNP", false, []congestion.Format{rocev2}, 0, all, packet.ExtendedCNP, rocev2, ""},
-		{"Long-haul CNP, IPv6", true, []congestion.Format{rocev2, fast}, 3, all, packet.ExtendedCNP, rocev2, ""},
-		{"Long-haul CNP in ICMPv6", true, []congestion.Format{icmpv6, rocev2, fast}, 0, all, packet.LongHaulICMPv6, icmpv6, ""},
-		{"what exists for IPv4", false, []congestion.Format{fast, icmpv6, rocev2}, 0, all, packet.ExtendedCNP, rocev2, ""},
-		{"source QP unknown", true, []congestion.Format{rocev2, icmpv6}, 10, all, 0, 0, "source-qp-unknown"},
-		{"source QP unknown, IPv4", false, []congestion.Format{rocev2}, 10, all, 0, 0, "source-qp-unknown"},
-		{"no format of IPv4", false, []congestion.Format{fast}, 0, all, 0, 0, "wrong-family"},
+		{"Fast CNP", true, []packet.Notification{fast, rocev2}, 0, all, packet.FastCNP, fast, ""},
+		{"Fast CNP needs no source QP", true, []packet.Notification{icmpv6, fast}, 10, all, packet.FastCNP, fast, ""},
+		{"Long-haul CNP", false, []packet.Notification{rocev2}, 0, all, packet.ExtendedCNP, rocev2, ""},
+		{"Long-haul CNP, IPv6", true, []packet.Notification{rocev2, fast}, 3, all, packet.ExtendedCNP, rocev2, ""},
+		{"Long-haul CNP in ICMPv6", true, []packet.Notification{icmpv6, rocev2, fast}, 0, all, packet.LongHaulCNPICMPv6, icmpv6, ""},
+		{"what exists for IPv4", false, []packet.Notification{fast, icmpv6, rocev2}, 0, all, packet.ExtendedCNP, rocev2, ""},
+		{"source QP unknown", true, []packet.Notification{rocev2, icmpv6}, 10, all, 0, 0, "source-qp-unknown"},
+		{"source QP unknown, IPv4", false, []packet.Notification{rocev2}, 10, all, 0, 0, "source-qp-unknown"},
+		{"no format of IPv4", false, []packet.Notification{fast}, 0, all, 0, 0, "wrong-family"},
 		{"accepts nothing", true, nil, 0, all, 0, 0, "nothing-accepted"},
-		{"not enabled", true, []congestion.Format{fast}, 0, func(p *dataplane.Policy) { p.Who.Enabled[congestion.FastCNP] = false }, 0, 0, "not-enabled"},
-		{"no address", true, []congestion.Format{fast}, 0, func(p *dataplane.Policy) { p.Who.HasIPv6 = false }, 0, 0, "no-gateway-address"},
-		{"no address to build with", true, []congestion.Format{fast}, 0, func(p *dataplane.Policy) { p.Build.HasIPv6 = false }, 0, 0, "not-built"},
+		{"not enabled", true, []packet.Notification{fast}, 0, func(p *dataplane.Policy) { p.Who.Enabled[packet.FastCNP] = false }, 0, 0, "not-enabled"},
+		{"no address", true, []packet.Notification{fast}, 0, func(p *dataplane.Policy) { p.Who.HasIPv6 = false }, 0, 0, "no-gateway-address"},
+		{"no address to build with", true, []packet.Notification{fast}, 0, func(p *dataplane.Policy) { p.Build.HasIPv6 = false }, 0, 0, "not-built"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := notifying(grant("fd00:18::/32", c.accepts...), grant("198.18.0.0/16", c.accepts...))
@@ -184,7 +184,7 @@ func TestFastCNPTrace(t *testing.T) {
 		{"nothing built", 232, 0, 0, false, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := notifying(grant("fd00:18::/32", congestion.FastCNP))
+			p := notifying(grant("fd00:18::/32", packet.FastCNP))
 			p.Ports[wan].PerFlow = 1e9
 			p.Build.HasIPv6 = c.hasIPv6
 			s := newScene(t, p, nil)
@@ -213,7 +213,7 @@ func checkNote(t *testing.T, note testkit.Sent, kind packet.Notification, cause 
 	if kind == packet.FastCNP {
 		qp = cause.DestQP
 	}
-	if kind != packet.LongHaulICMPv6 && (p.DestQP != qp || p.Opcode != packet.CNP || !packet.VerifyICRC(note.Octets, &p)) {
+	if kind != packet.LongHaulCNPICMPv6 && (p.DestQP != qp || p.Opcode != packet.CNP || !packet.VerifyICRC(note.Octets, &p)) {
 		t.Errorf("%v for QP %d, expected %d", p.Opcode, p.DestQP, qp)
 	}
 	if kind == packet.FastCNP {
@@ -235,7 +235,7 @@ func checkNote(t *testing.T, note testkit.Sent, kind packet.Notification, cause 
 
 // TestDisclosed: with the operator's leave a Long-haul CNP says how deep the queue is.
 func TestDisclosed(t *testing.T) {
-	p := notifying(grant("198.18.0.0/16", congestion.LongHaulCNP))
+	p := notifying(grant("198.18.0.0/16", packet.LongHaulCNP))
 	p.Ports[wan].Disclose = true
 	s := newScene(t, p, func(s *testkit.Setup) {
 		s.Change = func(c *dataplane.Config) { c.Ports[fabric].Capacity = 50_000 } // which is none of the congested queue
@@ -326,7 +326,7 @@ func TestNeverAnswered(t *testing.T) {
 
 // TestFabricNeverNotifies: a queue towards the fabric marks, and nobody is notified, however deep it is.
 func TestFabricNeverNotifies(t *testing.T) {
-	p := notifying(grant("::/0", congestion.FastCNP), grant("0.0.0.0/0", congestion.LongHaulCNP))
+	p := notifying(grant("::/0", packet.FastCNP), grant("0.0.0.0/0", packet.LongHaulCNP))
 	p.Ports[fabric].Thresholds = congestion.Thresholds{KMin: 1, KMax: 2}
 	s := newScene(t, p, nil)
 	f := data(true, 0).Frame()
@@ -353,7 +353,7 @@ func TestAheadOfData(t *testing.T) {
 	if len(left) != 3 || !left[0].Built || left[1].Built || left[2].Built {
 		t.Fatalf("left: %+v", left)
 	}
-	if n := s.Count(fabric, dataplane.SentFirst+dataplane.Counter(congestion.FastCNP)); n != 1 {
+	if n := s.Count(fabric, dataplane.SentFirst+dataplane.Counter(packet.FastCNP)); n != 1 {
 		t.Errorf("%d Fast CNPs counted", n)
 	}
 	if got, want := left[0].Octets[:22], []byte{2, 0, 0, 0, 0, 5, 2, 0, 0, 0, 0, 0xd, 0x88, 0xa8, 0x70, 0x11, 0x81, 0, 0x20, 0x22, 0x86, 0xdd}; !bytes.Equal(got, want) {
@@ -406,21 +406,21 @@ func TestImpostor(t *testing.T) {
 // TestMulticast: no notification is about a packet to a group, whose addresses would be the source of the notification.
 func TestMulticast(t *testing.T) {
 	for _, c := range []struct {
-		format   congestion.Format
+		format   packet.Notification
 		v6       bool
 		ip, mac  bool // of a group
 		notified bool
 	}{
-		{congestion.StandardCNP, false, true, true, false},
-		{congestion.StandardCNP, true, true, true, false},
-		{congestion.StandardCNP, false, true, false, false},
-		{congestion.LongHaulCNP, false, false, true, false},
-		{congestion.LongHaulCNP, false, true, true, false},
-		{congestion.FastCNP, true, true, true, false},
-		{congestion.LongHaulCNPICMPv6, true, true, true, false},
-		{congestion.PPFC, true, true, true, false},
-		{congestion.StandardCNP, false, false, false, true},
-		{congestion.FastCNP, true, false, false, true},
+		{packet.StandardCNP, false, true, true, false},
+		{packet.StandardCNP, true, true, true, false},
+		{packet.StandardCNP, false, true, false, false},
+		{packet.LongHaulCNP, false, false, true, false},
+		{packet.LongHaulCNP, false, true, true, false},
+		{packet.FastCNP, true, true, true, false},
+		{packet.LongHaulCNPICMPv6, true, true, true, false},
+		{packet.PPFC, true, true, true, false},
+		{packet.StandardCNP, false, false, false, true},
+		{packet.FastCNP, true, false, false, true},
 	} {
 		p := notifying(grant("fd00:18::/32", c.format), grant("198.18.0.0/16", c.format))
 		p.Who.Enabled[c.format] = true
@@ -456,7 +456,7 @@ func TestOnlyNotifiableSendersAreWatched(t *testing.T) {
 	}{
 		{"may be notified", func(*dataplane.Policy) {}, 2},
 		{"no endpoint", func(p *dataplane.Policy) { p.Who = &congestion.Policy{} }, 0},
-		{"no format is enabled", func(p *dataplane.Policy) { p.Who.Enabled = [congestion.Formats]bool{} }, 0},
+		{"no format is enabled", func(p *dataplane.Policy) { p.Who.Enabled = [packet.SentNotifications]bool{} }, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := notifying(byAnything...)

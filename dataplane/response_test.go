@@ -48,7 +48,7 @@ func TestSection7(t *testing.T) {
 		t.Fatalf("thresholds %+v", k)
 	}
 	quiet := *p
-	p.Who, p.Build = notifying(grant("198.18.0.0/16", congestion.LongHaulCNP)).Who, notifying().Build
+	p.Who, p.Build = notifying(grant("198.18.0.0/16", packet.LongHaulCNP)).Who, notifying().Build
 	r := testkit.New(t, testkit.Setup{Rate: 100e9, Policy: &quiet, Static: knownQPs(t), Capacity: 250 * mb, Frames: 32_000, Buffers: 40_000, BufferSize: 256})
 	frame := data(false, 0)
 	frame.Size = size
@@ -91,7 +91,7 @@ func TestSection7(t *testing.T) {
 		r.Advance(10_000)
 		r.Settle()
 	}
-	sent := dataplane.SentFirst + dataplane.Counter(congestion.LongHaulCNP)
+	sent := dataplane.SentFirst + dataplane.Counter(packet.LongHaulCNP)
 	for r.Count(fabric, sent) == 1 {
 		r.Advance(642) // what a frame takes
 		r.Settle()
@@ -117,17 +117,17 @@ func TestSection7(t *testing.T) {
 // TestEveryFormat: PPFC pauses and resumes, standard CNP comes from the receiver, and each is what cnpdec reads it as.
 func TestEveryFormat(t *testing.T) {
 	for _, c := range []struct {
-		format congestion.Format
+		format packet.Notification
 		v6     bool
-		kinds  []cnpdec.Kind
+		kinds  []packet.Notification
 	}{
-		{congestion.FastCNP, true, []cnpdec.Kind{cnpdec.FastCNP}},
-		{congestion.LongHaulCNP, false, []cnpdec.Kind{cnpdec.LongHaulCNP, cnpdec.LongHaulCNP}},
-		{congestion.LongHaulCNPICMPv6, true, []cnpdec.Kind{cnpdec.LongHaulCNPICMPv6, cnpdec.LongHaulCNPICMPv6}},
-		{congestion.PPFC, false, []cnpdec.Kind{cnpdec.PPFC, cnpdec.PPFC}},
-		{congestion.PPFC, true, []cnpdec.Kind{cnpdec.PPFC, cnpdec.PPFC}},
-		{congestion.StandardCNP, false, []cnpdec.Kind{cnpdec.StandardCNP}},
-		{congestion.StandardCNP, true, []cnpdec.Kind{cnpdec.StandardCNP}},
+		{packet.FastCNP, true, []packet.Notification{packet.FastCNP}},
+		{packet.LongHaulCNP, false, []packet.Notification{packet.LongHaulCNP, packet.LongHaulCNP}},
+		{packet.LongHaulCNPICMPv6, true, []packet.Notification{packet.LongHaulCNPICMPv6, packet.LongHaulCNPICMPv6}},
+		{packet.PPFC, false, []packet.Notification{packet.PPFC, packet.PPFC}},
+		{packet.PPFC, true, []packet.Notification{packet.PPFC, packet.PPFC}},
+		{packet.StandardCNP, false, []packet.Notification{packet.StandardCNP}},
+		{packet.StandardCNP, true, []packet.Notification{packet.StandardCNP}},
 	} {
 		p := notifying(grant("fd00:18::/32", c.format), grant("198.18.0.0/16", c.format))
 		p.Who.Enabled[c.format] = true
@@ -142,18 +142,18 @@ func TestEveryFormat(t *testing.T) {
 		for i, n := range notes {
 			want := c.kinds[i]
 			_, q := kindOf(n)
-			r := cnpdec.Receiver{Code: packet.DefaultCodePoints, Extension: cnpdec.LongHaulExtension}
-			if want == cnpdec.PPFC {
-				r.Extension = cnpdec.PPFCExtension
+			r := cnpdec.Receiver{Code: packet.DefaultCodePoints, Extension: packet.LongHaulCNP}
+			if want == packet.PPFC {
+				r.Extension = packet.PPFC
 			}
 			var d cnpdec.Notification
 			if reason := r.Decode(n.Octets, &q, &d); reason != cnpdec.Accepted || d.Kind != want {
 				t.Errorf("%v, IPv6 %v: notification %d is read as %v, %v", c.format, c.v6, i, d.Kind, reason)
 			}
-			if c.format == congestion.StandardCNP && (d.Src != address(f4or6to(c.v6)) || d.BTH.DestQP != sourceQP) {
+			if c.format == packet.StandardCNP && (d.Src != address(f4or6to(c.v6)) || d.BTH.DestQP != sourceQP) {
 				t.Errorf("standard CNP from %v to QP %d, want it from the receiver to QP %d", d.Src, d.BTH.DestQP, sourceQP)
 			}
-			if c.format == congestion.PPFC && (d.PPFC.PT == packet.PTResume) != (i == 1) {
+			if c.format == packet.PPFC && (d.PPFC.PT == packet.PTResume) != (i == 1) {
 				t.Errorf("PPFC notification %d: %+v", i, d.PPFC)
 			}
 		}
@@ -180,7 +180,7 @@ func TestObserve(t *testing.T) {
 			t.Errorf("observe %v: %d packets marked in the class, %d at the port", observe, n, marked)
 		}
 		s.Drain()
-		for f := range congestion.Formats {
+		for f := range packet.SentNotifications {
 			counts[observe] += s.Count(fabric, first+dataplane.Counter(f))
 		}
 		notes := s.finish()
@@ -207,7 +207,7 @@ func TestSlowingDownNeedsNotification(t *testing.T) {
 		{"observed", true, true, dataplane.AlreadySlower},
 		{"never", false, false, dataplane.AlreadySlower},
 	} {
-		p := notifying(grant("198.18.0.0/16", congestion.LongHaulCNP))
+		p := notifying(grant("198.18.0.0/16", packet.LongHaulCNP))
 		p.Observe = c.observe
 		r := &p.Ports[wan].Response
 		r.RTT, r.Interval = 10*ms, 1000
@@ -248,7 +248,7 @@ func TestResponseProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const flows = 6
 		interval := rapid.SampledFrom([]int64{1_000, 20_000, 500_000}).Draw(t, "interval")
-		p := notifying(grant("198.18.0.0/16", congestion.LongHaulCNP))
+		p := notifying(grant("198.18.0.0/16", packet.LongHaulCNP))
 		r := &p.Ports[wan].Response
 		p.Ports[wan].PerFlow = 5_000_000
 		*r = congestion.Response{Triggers: r.Triggers, Marks: true, Ladder: congestion.DefaultLadder, Resumes: true, ResumePercent: 50, Disclose: true, Rate: 1e9,
@@ -312,7 +312,7 @@ func TestNoCEWithFastCNP(t *testing.T) {
 			sent++
 		}
 	}
-	fast := s.Count(fabric, dataplane.SentFirst+dataplane.Counter(congestion.FastCNP))
+	fast := s.Count(fabric, dataplane.SentFirst+dataplane.Counter(packet.FastCNP))
 	if sent != marked || fast == 0 || marked+fast != 8 { // two packets find the queue at K_min or below
 		t.Errorf("%d packets marked, %d with CE left, %d Fast CNPs: want 8 marked or answered", marked, sent, fast)
 	}
@@ -340,7 +340,7 @@ func TestNoCEWithOtherFastCNP(t *testing.T) {
 			s.arrive(f.Frame())
 		}},
 	} {
-		p := proxyFor(congestion.FastCNP)
+		p := proxyFor(packet.FastCNP)
 		p.Ports[wan].KMin, p.Ports[wan].OnArrival, p.Ports[wan].ClearCE = 1, true, true
 		s := newScene(t, p, nil)
 		c.arrive(s)
@@ -353,7 +353,7 @@ func TestNoCEWithOtherFastCNP(t *testing.T) {
 				t.Errorf("%s: packet %d of %d leaves with CE: %v", c.name, i+1, len(out), ce)
 			}
 		}
-		if n := s.Count(fabric, dataplane.SentFirst+dataplane.Counter(congestion.FastCNP)); n != 1 {
+		if n := s.Count(fabric, dataplane.SentFirst+dataplane.Counter(packet.FastCNP)); n != 1 {
 			t.Errorf("%s: %d Fast CNPs", c.name, n)
 		}
 		s.finish()
@@ -366,18 +366,18 @@ func TestNotifiedElsewhere(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		v6       bool
-		format   congestion.Format
+		format   packet.Notification
 		action   cnpgen.Action
 		flow     uint32
 		sourceQP uint32
 		counts   bool
 	}{
-		{"Long-haul CNP", false, congestion.LongHaulCNP, cnpgen.RateReduce, 0, sourceQP, true},
-		{"Long-haul CNP in ICMPv6", true, congestion.LongHaulCNPICMPv6, cnpgen.Pause, 0, sourceQP, true},
-		{"Fast CNP", true, congestion.FastCNP, 0, 0, 0, true},
-		{"a Resume", false, congestion.LongHaulCNP, cnpgen.Resume, 0, sourceQP, false},
-		{"about another QP", false, congestion.LongHaulCNP, cnpgen.RateReduce, 0, sourceQP + 1, false},
-		{"about another flow", true, congestion.FastCNP, 0, 1, 0, false},
+		{"Long-haul CNP", false, packet.LongHaulCNP, cnpgen.RateReduce, 0, sourceQP, true},
+		{"Long-haul CNP in ICMPv6", true, packet.LongHaulCNPICMPv6, cnpgen.Pause, 0, sourceQP, true},
+		{"Fast CNP", true, packet.FastCNP, 0, 0, 0, true},
+		{"a Resume", false, packet.LongHaulCNP, cnpgen.Resume, 0, sourceQP, false},
+		{"about another QP", false, packet.LongHaulCNP, cnpgen.RateReduce, 0, sourceQP + 1, false},
+		{"about another flow", true, packet.FastCNP, 0, 1, 0, false},
 	} {
 		p := notifying(byAnything...)
 		p.Ports[wan].PerFlow, p.Border = 1e12, vouched
@@ -391,11 +391,11 @@ func TestNotifiedElsewhere(t *testing.T) {
 		other.IPv4, other.IPv6 = address("192.0.2.9"), address("2001:db8::9")
 		l := cnpgen.LongHaul{Action: c.action, Parameter: 30, SourceQP: c.sourceQP}
 		switch c.format {
-		case congestion.FastCNP:
+		case packet.FastCNP:
 			n, _ = cnpgen.FastCNP(out, &target, &other, packet.IOAMTrace{})
-		case congestion.LongHaulCNP:
+		case packet.LongHaulCNP:
 			n = cnpgen.LongHaulCNP(out, &target, &other, &l)
-		case congestion.LongHaulCNPICMPv6:
+		case packet.LongHaulCNPICMPv6:
 			n = cnpgen.LongHaulCNPICMPv6(out, &target, &other, &l)
 		}
 		s.arriveAt(wan, out[:n])
@@ -413,18 +413,18 @@ func TestNotifiedElsewhere(t *testing.T) {
 var vouched = dataplane.NewBorder(nil, prefixes("192.0.2.9/32", "2001:db8::9/128"), false)
 
 // elsewhere is a notification by another gateway to the sender of a data packet; qp is the source QP that a Long-haul CNP names.
-func elsewhere(p *dataplane.Policy, frame []byte, format congestion.Format, qp uint32) []byte {
+func elsewhere(p *dataplane.Policy, frame []byte, format packet.Notification, qp uint32) []byte {
 	var parsed packet.Parsed
 	packet.Parse(frame, uint32(len(frame)), &parsed)
 	target, _ := cnpgen.TargetOf(frame, &parsed)
 	other, out, n := p.Build, make([]byte, 256), 0
 	other.IPv4, other.IPv6 = address("192.0.2.9"), address("2001:db8::9")
 	switch format {
-	case congestion.FastCNP:
+	case packet.FastCNP:
 		n, _ = cnpgen.FastCNP(out, &target, &other, packet.IOAMTrace{})
-	case congestion.PPFC:
+	case packet.PPFC:
 		n = cnpgen.PPFCNotification(out, &target, &other, &cnpgen.PPFC{Duration: 30})
-	case congestion.LongHaulCNP:
+	case packet.LongHaulCNP:
 		n = cnpgen.LongHaulCNP(out, &target, &other, &cnpgen.LongHaul{Level: 180, Action: cnpgen.RateReduce, Parameter: 30, SourceQP: qp})
 	}
 	return out[:n]
@@ -447,27 +447,27 @@ func TestNotifiedElsewhereFlow(t *testing.T) {
 		name    string
 		watched testkit.RoCE
 		about   testkit.RoCE
-		format  congestion.Format
+		format  packet.Notification
 		port    int
 		damaged bool
 		counts  bool
 	}{
-		{"Fast CNP", data(true, 0), data(true, 0), congestion.FastCNP, wan, false, true},
-		{"Fast CNP with a VLAN tag", tagged(true), tagged(true), congestion.FastCNP, wan, false, true},
-		{"Fast CNP, damaged", data(true, 0), data(true, 0), congestion.FastCNP, wan, true, false},
-		{"Fast CNP about another receiver", data(true, 0), to(true, "fd00:18::77"), congestion.FastCNP, wan, false, false},
-		{"Fast CNP in another VLAN", data(true, 0), tagged(true), congestion.FastCNP, wan, false, false},
-		{"Fast CNP by another port", data(true, 0), data(true, 0), congestion.FastCNP, wan + 2, false, false},
-		{"Long-haul CNP", data(false, 0), data(false, 0), congestion.LongHaulCNP, wan, false, true},
-		{"Long-haul CNP in another VLAN", data(false, 0), tagged(false), congestion.LongHaulCNP, wan, false, false},
-		{"PPFC", data(false, 0), data(false, 0), congestion.PPFC, wan, false, true},
-		{"PPFC about a receiver's QP with the sender's number", data(false, 0), toQP(data(false, 0), sourceQP), congestion.PPFC, wan, false, false},
+		{"Fast CNP", data(true, 0), data(true, 0), packet.FastCNP, wan, false, true},
+		{"Fast CNP with a VLAN tag", tagged(true), tagged(true), packet.FastCNP, wan, false, true},
+		{"Fast CNP, damaged", data(true, 0), data(true, 0), packet.FastCNP, wan, true, false},
+		{"Fast CNP about another receiver", data(true, 0), to(true, "fd00:18::77"), packet.FastCNP, wan, false, false},
+		{"Fast CNP in another VLAN", data(true, 0), tagged(true), packet.FastCNP, wan, false, false},
+		{"Fast CNP by another port", data(true, 0), data(true, 0), packet.FastCNP, wan + 2, false, false},
+		{"Long-haul CNP", data(false, 0), data(false, 0), packet.LongHaulCNP, wan, false, true},
+		{"Long-haul CNP in another VLAN", data(false, 0), tagged(false), packet.LongHaulCNP, wan, false, false},
+		{"PPFC", data(false, 0), data(false, 0), packet.PPFC, wan, false, true},
+		{"PPFC about a receiver's QP with the sender's number", data(false, 0), toQP(data(false, 0), sourceQP), packet.PPFC, wan, false, false},
 	} {
 		for worker := range 2 { // at which it arrives; the flow is at worker 0
 			p := notifying(byAnything...)
-			if c.format == congestion.PPFC {
-				p = notifying(grant("198.18.0.0/16", congestion.PPFC))
-				p.Who.Enabled[congestion.PPFC] = true
+			if c.format == packet.PPFC {
+				p = notifying(grant("198.18.0.0/16", packet.PPFC))
+				p.Who.Enabled[packet.PPFC] = true
 			}
 			p.Ports = append(p.Ports, p.Ports...)
 			p.Ports[wan].PerFlow, p.Border = 1e12, vouched

@@ -28,7 +28,7 @@ const (
 
 func address(s string) packet.Addr { return packet.AddrFrom(netip.MustParseAddr(s)) }
 
-func grant(p string, accepts ...congestion.Format) prefix.Entry[congestion.Preference] {
+func grant(p string, accepts ...packet.Notification) prefix.Entry[congestion.Preference] {
 	return prefix.Entry[congestion.Preference]{Prefix: netip.MustParsePrefix(p), Value: congestion.Prefer(accepts...)}
 }
 
@@ -40,7 +40,7 @@ func notifying(grants ...prefix.Entry[congestion.Preference]) *dataplane.Policy 
 		p.Ports[i].Ladder = []congestion.Rung{{Action: congestion.RateReduce, Percent: 30}}
 	}
 	p.Who = &congestion.Policy{
-		Enabled: [congestion.Formats]bool{congestion.FastCNP: true, congestion.LongHaulCNP: true, congestion.LongHaulCNPICMPv6: true}, HasIPv4: true, HasIPv6: true,
+		Enabled: [packet.SentNotifications]bool{packet.FastCNP: true, packet.LongHaulCNP: true, packet.LongHaulCNPICMPv6: true}, HasIPv4: true, HasIPv6: true,
 		Endpoints: prefix.New(grants),
 	}
 	p.Build = cnpgen.Gateway{
@@ -52,8 +52,8 @@ func notifying(grants ...prefix.Entry[congestion.Preference]) *dataplane.Policy 
 
 // byAnything grants the senders of the tests every format, Fast CNP first.
 var byAnything = []prefix.Entry[congestion.Preference]{
-	grant("fd00:18::/32", congestion.FastCNP, congestion.LongHaulCNP, congestion.LongHaulCNPICMPv6),
-	grant("198.18.0.0/16", congestion.FastCNP, congestion.LongHaulCNP, congestion.LongHaulCNPICMPv6),
+	grant("fd00:18::/32", packet.FastCNP, packet.LongHaulCNP, packet.LongHaulCNPICMPv6),
+	grant("198.18.0.0/16", packet.FastCNP, packet.LongHaulCNP, packet.LongHaulCNPICMPv6),
 }
 
 // knownQPs gives the flows to DestQP 100 to 109 source QP 55 to 64.
@@ -187,7 +187,7 @@ func (s *scene) wantRecords(notes []testkit.Sent) {
 		r := &records[k]
 		_, p := kindOf(n)
 		if r.Outcome != dataplane.Emitted || int(r.In) != fabric || int(r.Out) != wan || r.To != p.Dst || int(r.Length) != len(n.Octets) ||
-			r.Key.Src != p.Dst && r.Format != congestion.ProxyNotification {
+			r.Key.Src != p.Dst && r.Format != packet.ProxyNotification {
 			s.t.Errorf("notification %d to %v has the record %+v", i, p.Dst, r)
 		}
 		records = records[k+1:]
@@ -212,7 +212,7 @@ func kindOf(f testkit.Sent) (packet.Notification, packet.Parsed) {
 func decoded(t testing.TB, n testkit.Sent) (d cnpdec.Notification) {
 	t.Helper()
 	_, p := kindOf(n)
-	r := cnpdec.Receiver{Code: packet.DefaultCodePoints, Extension: cnpdec.LongHaulExtension}
+	r := cnpdec.Receiver{Code: packet.DefaultCodePoints, Extension: packet.LongHaulCNP}
 	if reason := r.Decode(n.Octets, &p, &d); reason != cnpdec.Accepted {
 		t.Fatalf("refused: %v", reason)
 	}

@@ -144,7 +144,7 @@ func TestProxyByScope(t *testing.T) {
 		{"tagged, of none", []uint32{0}, 10, nil, false},
 	} {
 		for _, passes := range []bool{false, true} {
-			p := proxyFor(congestion.StandardCNP)
+			p := proxyFor(packet.StandardCNP)
 			enforce := enforcing()
 			p.Border, p.QPMap = enforce.Border, inVLANs(t, 0, 10, 20)
 			p.Ports[wan].Pacing, p.Ports[wan].Enforce = enforce.Ports[wan].Pacing, enforce.Ports[wan].Enforce
@@ -214,7 +214,7 @@ func TestProxyByScope(t *testing.T) {
 
 // TestRefusalByScope: a host that doesn't know the Fast CNP option says nothing about the host with its address in another VLAN.
 func TestRefusalByScope(t *testing.T) {
-	p := notifying(grant("fd00:18::/32", congestion.FastCNP, congestion.LongHaulCNP))
+	p := notifying(grant("fd00:18::/32", packet.FastCNP, packet.LongHaulCNP))
 	s := newScene(t, p, func(s *testkit.Setup) { s.Static = inVLANs(t, 10, 20) })
 	frame := data(true, 0).Frame()
 	for _, vid := range []uint32{10, 20} {
@@ -233,11 +233,11 @@ func TestRefusalByScope(t *testing.T) {
 		s.Advance(ms)
 		s.arrive(vlan(frame, 10), vlan(frame, 20))
 	}
-	got := map[uint16]congestion.Format{}
+	got := map[uint16]packet.Notification{}
 	for _, r := range s.records()[before:] {
 		got[r.Key.OuterTag.VID()] = r.Format
 	}
-	if got[10] != congestion.LongHaulCNP || got[20] != congestion.FastCNP || len(got) != 2 {
+	if got[10] != packet.LongHaulCNP || got[20] != packet.FastCNP || len(got) != 2 {
 		t.Errorf("formats by VLAN: %v", got)
 	}
 	s.Drain()
@@ -283,7 +283,7 @@ func TestProxyFromWrongSide(t *testing.T) {
 		{"by the fabric, from a node there", fabric, "203.0.113.200", true, "", 25},
 		{"by the fabric, without a domain", fabric, "", false, "", 25},
 	} {
-		p := proxyFor(congestion.StandardCNP)
+		p := proxyFor(packet.StandardCNP)
 		if c.border {
 			p.Border = dataplane.NewBorder(prefixes("198.18.0.0/15"), prefixes(c.source+"/32"), false)
 		}
@@ -301,7 +301,7 @@ func TestProxyFromWrongSide(t *testing.T) {
 		if got := refused(s.Rig, c.port); c.refused != "" && got[c.refused] != 25 {
 			t.Errorf("%s: refused %v", c.name, got)
 		}
-		if n := s.Count(fabric, formatCounter(dataplane.ProxyTranslatedFirst, congestion.StandardCNP)); n != c.accepted {
+		if n := s.Count(fabric, formatCounter(dataplane.ProxyTranslatedFirst, packet.StandardCNP)); n != c.accepted {
 			t.Errorf("%s: %d notifications", c.name, n)
 		}
 		s.Drain()
@@ -312,7 +312,7 @@ func TestProxyFromWrongSide(t *testing.T) {
 // TestUnvouchedNotifications: notifications that name a flow, of anybody or in the gateway's own name, change nothing for the flow's own notifications, with
 // or without a domain; nor do CNPs in the receiver's name.
 func TestUnvouchedNotifications(t *testing.T) {
-	count := func(border *dataplane.Border, from string, format congestion.Format) (notified int) {
+	count := func(border *dataplane.Border, from string, format packet.Notification) (notified int) {
 		p := notifying(byAnything...)
 		p.Ports[wan].PerFlow, p.Border = ms, border
 		s := newScene(t, p, nil)
@@ -327,7 +327,7 @@ func TestUnvouchedNotifications(t *testing.T) {
 				packet.Parse(frame, uint32(len(frame)), &parsed)
 				target, _ := cnpgen.TargetOf(frame, &parsed)
 				out, n := make([]byte, 256), 0
-				if format == congestion.FastCNP {
+				if format == packet.FastCNP {
 					n, _ = cnpgen.FastCNP(out, &target, &by.Build, packet.IOAMTrace{})
 				} else {
 					n = cnpgen.StandardCNP(out, &target, &by.Build, sourceQP)
@@ -351,14 +351,14 @@ func TestUnvouchedNotifications(t *testing.T) {
 		name   string
 		border *dataplane.Border
 		from   string
-		format congestion.Format
+		format packet.Notification
 		counts bool
 	}{
-		{"without a domain", nil, "2001:db8::9", congestion.FastCNP, false},
-		{"of another source", vouched, "2001:db8::8", congestion.FastCNP, false},
-		{"in the gateway's name", all, own6, congestion.FastCNP, false},
-		{"CNPs in the receiver's name", nil, receiver6, congestion.StandardCNP, false},
-		{"of a gateway of the domain", vouched, "2001:db8::9", congestion.FastCNP, true},
+		{"without a domain", nil, "2001:db8::9", packet.FastCNP, false},
+		{"of another source", vouched, "2001:db8::8", packet.FastCNP, false},
+		{"in the gateway's name", all, own6, packet.FastCNP, false},
+		{"CNPs in the receiver's name", nil, receiver6, packet.StandardCNP, false},
+		{"of a gateway of the domain", vouched, "2001:db8::9", packet.FastCNP, true},
 	} {
 		if got := count(c.border, c.from, c.format); (got != want) != c.counts {
 			t.Errorf("%s: %d notifications, %d without", c.name, got, want)

@@ -25,7 +25,7 @@ type watched struct {
 	in, out    uint8           // ingress and egress port of its flow
 	class      uint8           // of the queue
 	reached    bool            // a notification was sent to it, from here or elsewhere, not only observed, and no Resume since
-	format     congestion.Format
+	format     packet.Notification
 	sourceQP   uint32
 	elsewhere  int64         // last time when another gateway's notification to it passed, ns
 	next, prev uint16        // neighbors in the chain of entries with the hash of its sender's address, 0 for none

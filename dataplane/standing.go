@@ -26,7 +26,7 @@ type Standing struct {
 	ClassKnown bool // else Class is the one with the longest queue
 
 	Choice  Suppression // of the recipient and the format
-	Format  congestion.Format
+	Format  packet.Notification
 	To      packet.Addr // the sender, or its proxy
 	Refused bool        // the sender has refused the Fast CNP option
 	Action  congestion.Action

@@ -72,8 +72,8 @@ func inTunnel(f []byte) []byte { return inVXLAN(f, 77) }
 
 // TestStandingNamesTheCause: what a standing says before a packet is what the worker then counts.
 func TestStandingNamesTheCause(t *testing.T) {
-	const fast, rocev2, icmpv6, standard = congestion.FastCNP, congestion.LongHaulCNP, congestion.LongHaulCNPICMPv6, congestion.StandardCNP
-	accept := func(formats ...congestion.Format) func(*dataplane.Policy) {
+	const fast, rocev2, icmpv6, standard = packet.FastCNP, packet.LongHaulCNP, packet.LongHaulCNPICMPv6, packet.StandardCNP
+	accept := func(formats ...packet.Notification) func(*dataplane.Policy) {
 		return func(p *dataplane.Policy) {
 			p.Who.Endpoints = prefix.New([]prefix.Entry[congestion.Preference]{grant("fd00:18::/32", formats...), grant("198.18.0.0/16", formats...)})
 		}
@@ -104,12 +104,12 @@ func TestStandingNamesTheCause(t *testing.T) {
 		{"", true, all, nil, nil, data(true, 0), nil, 6},
 		{"no-endpoint", true, func(p *dataplane.Policy) { p.Who.Endpoints = nil }, nil, nil, data(true, 0), nil, 6},
 		{"nothing-accepted", true, accept(), nil, nil, data(true, 0), nil, 6},
-		{"not-enabled", true, func(p *dataplane.Policy) { p.Who.Enabled = [congestion.Formats]bool{} }, nil, nil, data(true, 0), nil, 6},
+		{"not-enabled", true, func(p *dataplane.Policy) { p.Who.Enabled = [packet.SentNotifications]bool{} }, nil, nil, data(true, 0), nil, 6},
 		{"wrong-family", true, accept(fast), nil, nil, data(false, 0), nil, 6},
 		{"no-gateway-address", true, func(p *dataplane.Policy) { p.Who.HasIPv6 = false }, nil, nil, data(true, 0), nil, 6},
 		{"action-not-expressible", false, func(p *dataplane.Policy) {
-			accept(congestion.PPFC)(p)
-			p.Who.Enabled[congestion.PPFC] = true
+			accept(packet.PPFC)(p)
+			p.Who.Enabled[packet.PPFC] = true
 			p.Ports[wan].Ladder = []congestion.Rung{{Action: congestion.Notify}}
 		}, nil, nil, data(true, 0), nil, 6},
 		{"source-qp-unknown", true, accept(rocev2, icmpv6), nil, nil, data(true, 10), nil, 6},
@@ -233,7 +233,7 @@ func TestStandingFromWAN(t *testing.T) {
 
 // TestStandingSlowingDown: a reason that has just been counted for a sender that slows down is the standing's.
 func TestStandingSlowingDown(t *testing.T) {
-	p := notifying(grant("198.18.0.0/16", congestion.LongHaulCNP))
+	p := notifying(grant("198.18.0.0/16", packet.LongHaulCNP))
 	r := &p.Ports[wan].Response
 	r.RTT, r.Interval = 10*ms, 1000
 	s := newScene(t, p, func(s *testkit.Setup) { s.Rate = 5_730_000 })
@@ -262,7 +262,7 @@ func TestStandingSlowingDown(t *testing.T) {
 
 // TestRaisedIsRecorded: a record says whether the level is above that for the queue's state alone.
 func TestRaisedIsRecorded(t *testing.T) {
-	p := notifying(grant("198.18.0.0/16", congestion.LongHaulCNP))
+	p := notifying(grant("198.18.0.0/16", packet.LongHaulCNP))
 	r := &p.Ports[wan].Response
 	r.Ladder, r.RTT, r.Interval = congestion.DefaultLadder, ms, 1000
 	s := newScene(t, p, nil)

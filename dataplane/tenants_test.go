@@ -13,7 +13,7 @@ import (
 	"github.com/cnpgate/cnpgate/dataplane/host"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
-	"github.com/cnpgate/cnpgate/internal/virtual"
+	"github.com/cnpgate/cnpgate/internal/splitmix"
 	"github.com/cnpgate/cnpgate/pairing"
 )
 
@@ -74,7 +74,7 @@ type tenant struct {
 	t      *testing.T
 	second bool
 	in     *places
-	random virtual.Rand
+	random splitmix.Rand
 	psn    [2][10]uint32 // of the data that a flow sends, by direction
 	policy *dataplane.Policy
 }
@@ -260,8 +260,8 @@ func (x *tenant) forged(port int, frames [][]byte) (int, [][]byte) {
 
 // tenantPolicy has all features on.
 func tenantPolicy(t *testing.T, in *places) *dataplane.Policy {
-	p := proxying(notifying(grant("fd00:18::/32", congestion.FastCNP, congestion.StandardCNP, congestion.LongHaulCNP),
-		grant("198.18.0.0/16", congestion.LongHaulCNP, congestion.StandardCNP)))
+	p := proxying(notifying(grant("fd00:18::/32", packet.FastCNP, packet.StandardCNP, packet.LongHaulCNP),
+		grant("198.18.0.0/16", packet.LongHaulCNP, packet.StandardCNP)))
 	for f := range p.Who.Enabled {
 		p.Who.Enabled[f] = true
 	}
@@ -328,8 +328,8 @@ func tenantsRun(t *testing.T, seed uint64, in *places, acts bool) (out []left, a
 		}
 	}})
 	r.Plane.Pairing().SetHints(scoped(t, in, 3, 5))
-	first := &tenant{t: t, in: in, random: virtual.NewRand(seed, 1), policy: p}
-	second := &tenant{t: t, in: in, random: virtual.NewRand(seed, 2), policy: p, second: true}
+	first := &tenant{t: t, in: in, random: splitmix.New(seed, 1), policy: p}
+	second := &tenant{t: t, in: in, random: splitmix.New(seed, 2), policy: p, second: true}
 	for tick := range tenantTicks + 100 {
 		for _, x := range []*tenant{first, second} {
 			if tick < tenantTicks && (acts || !x.second) {

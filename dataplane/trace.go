@@ -104,7 +104,7 @@ type PacketRecord struct {
 	Suppressed Suppression // 0: not
 	Notified   bool        // its sender was, in this format,
 	Outcome    Outcome
-	Format     congestion.Format
+	Format     packet.Notification
 	To         packet.Addr
 	SentBy     uint8
 
@@ -167,6 +167,7 @@ func (s *tracer) begin(b *batch) {
 		f, p := &b.frames[i], &w.records[i]
 		t := &s.slots[free]
 		*t = tracedPacket{buf: f.Buf, place: uint8(i)}
+		t.Notification = packet.NotANotification
 		t.Time, t.In, t.Length, t.Plain = w.now+w.plane.wallClock.Load(), uint8(b.port), f.Len, b.whole>>i&1 == 0
 		t.Kind, t.Opcode, t.TOS = p.Kind, p.Opcode, p.TOS
 		t.Bytes = uint16(copy(t.Frame[:], w.batch.Bytes(*f)))

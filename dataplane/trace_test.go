@@ -31,7 +31,7 @@ func taken(t *dataplane.Trace) (all []dataplane.PacketRecord) {
 // TestTrace: the record of a packet has the decisions that were made about it.
 func TestTrace(t *testing.T) {
 	type record = dataplane.PacketRecord
-	longHaul := grant("198.18.0.0/16", congestion.LongHaulCNP)
+	longHaul := grant("198.18.0.0/16", packet.LongHaulCNP)
 	law := func(p *dataplane.Policy) { p.Ports[wan].Law = congestion.Law{Line: 0.125e-3, Reference: 2000} }
 	for _, c := range []struct {
 		name   string
@@ -54,7 +54,7 @@ func TestTrace(t *testing.T) {
 			return r.Suppressed == dataplane.Suppression(congestion.NoEndpoint) && r.Skip == dataplane.NotSkipped && !r.Notified && r.Cause != 0
 		}},
 		{"notified", notifying(longHaul), func(p *dataplane.Policy) { p.Ports[wan].FlowsPerRound = 16 }, 5, data(false, 0).Frame(), func(r *record) bool {
-			return r.Notified && r.Outcome == dataplane.Emitted && r.Format == congestion.LongHaulCNP && r.To == address(sender4) && r.SentBy == fabric
+			return r.Notified && r.Outcome == dataplane.Emitted && r.Format == packet.LongHaulCNP && r.To == address(sender4) && r.SentBy == fabric
 		}},
 		{"observed", notifying(longHaul), func(p *dataplane.Policy) { p.Observe = true }, 5, data(false, 0).Frame(), func(r *record) bool { return r.Notified && r.Outcome == dataplane.Observed }},
 		{"too often", notifying(longHaul), func(p *dataplane.Policy) { p.Ports[wan].PerFlow = 1e9 }, 8, data(false, 0).Frame(), func(r *record) bool { return r.Suppressed == dataplane.FlowLimit }},

@@ -1,10 +1,10 @@
 package dataplane
 
 import (
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane/egress"
 	"github.com/cnpgate/cnpgate/dataplane/host"
 	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 // completeTransmits removes the frames that the device has sent from the queues. Refused frames stay queued, in order, and their time on
@@ -27,7 +27,7 @@ func (w *Worker) completeTransmits(port int) {
 	w.trace.left(b.Tx[:b.Sent], b.Lost)
 	left := q.Complete(w.now, b.Tx, b.Sent)
 	if q.Offered.Ahead > 0 {
-		w.plane.links[port].completePFC(left.Ahead, len(b.Lost) > 0 && b.Lost[0].Place == 0)
+		w.plane.links[port].Complete(left.Ahead, len(b.Lost) > 0 && b.Lost[0].Place == 0)
 	}
 	if left.Notifications > 0 {
 		w.notificationsSent(port, left.Notifications)
@@ -49,7 +49,7 @@ func (w *Worker) countLeft(port, frames int, bytes uint64) {
 }
 
 // tagHost is the first tag of frames that the gateway sends as a host, in the order of host.Verdict. Those before it are notifications'.
-const tagHost = congestion.Formats
+const tagHost = flowtable.Index(packet.SentNotifications)
 
 // sentAs returns the counter of sent frames with a tag.
 func sentAs(tag flowtable.Index) Counter {
@@ -102,8 +102,31 @@ func (w *Worker) offer(port int) {
 	b, q := &w.batch.Ports[port], &w.egress[port]
 	tx, paused := q.List(), egress.ClassSet(0)
 	if l := w.plane.links[port]; l != nil {
-		tx, paused = w.flowControl(port, l, tx)
+		if w.id == 0 {
+			tx = l.Announce(w.now, &w.egress[w.ports[port].Peer], w.batch, tx)
+			l.Watch(w.now)
+		}
+		if emptied := l.Emptied(); emptied != 0 {
+			w.emptyClasses(port, emptied)
+		}
+		paused = l.Paused(w.now, w.policy.Ports[port].Queue.ClassOf[w.policy.Build.DSCP&63])
 	}
 	b.Tx = q.Offer(w.now, paused, tx)
 	w.work += len(b.Tx)
+}
+
+// emptyClasses drops the frames that wait in the classes of a set, as far as the step's list of freed buffers has space: at least as many
+// as a step receives.
+func (w *Worker) emptyClasses(port int, set egress.ClassSet) {
+	q := &w.egress[port]
+	for class := range q.Classes {
+		if !set.Has(class) {
+			continue
+		}
+		n := min(q.Classes[class].Len(), cap(w.batch.Free)-len(w.batch.Free))
+		for range n {
+			w.drop(port, DroppedPFCWatchdog, q.Classes[class].Leave())
+		}
+		w.work += n
+	}
 }

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"testing"
 
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -207,7 +206,7 @@ func TestTunnelAtBorder(t *testing.T) {
 			if r.crosses(t, port, c.frame) != c.passes || (r.Count(port, reason) == 0) != c.passes {
 				t.Errorf("%s from port %d: passes %v", c.name, port, !c.passes)
 			}
-			for n := range packet.ProxyNotification {
+			for n := range packet.ReceivedNotifications {
 				if r.Count(port, dataplane.ReceivedFirst+dataplane.Counter(n)) != 0 {
 					t.Errorf("%s from port %d: counted as a received notification", c.name, port)
 				}
@@ -222,7 +221,7 @@ func TestTunnelElsewhere(t *testing.T) {
 	for _, in := range []packet.TunnelKind{packet.NoTunnel, packet.VXLAN} {
 		p := notifying(byAnything...)
 		p.Ports[wan].PerFlow, p.Border = 1e9, vouched
-		p.Who.Enabled[congestion.ProxyNotification], p.Proxies = true, behind(t, "fd00:18::/32", proxy6) // so that a sender in a tunnel may be notified
+		p.Who.Enabled[packet.ProxyNotification], p.Proxies = true, behind(t, "fd00:18::/32", proxy6) // so that a sender in a tunnel may be notified
 		p.PerPort = perSecond(1)
 		s := newScene(t, p, nil)
 		s.fill(5, data(true, 1)) // takes the only notification: the flow's sender is never notified from here
@@ -236,7 +235,7 @@ func TestTunnelElsewhere(t *testing.T) {
 		if limited := s.suppressed(fabric); limited["port-limit"] == 0 || limited["flow-limit"] != 0 {
 			t.Fatalf("tunnel %v: suppressed %v: not what was to be tested", in, limited)
 		}
-		s.arriveAt(wan, elsewhere(p, inner(true).Frame(), congestion.FastCNP, 0))
+		s.arriveAt(wan, elsewhere(p, inner(true).Frame(), packet.FastCNP, 0))
 		s.arrive(f)
 		limited := s.suppressed(fabric)["flow-limit"] > 0
 		if limited != (in == packet.NoTunnel) {

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/cnpgen"
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
@@ -14,7 +13,7 @@ import (
 // proxy, or, past it, to another one. After a few steps such a notification finds its flow.
 func TestTwinsAreListedForProxies(t *testing.T) {
 	const flows = 500
-	for name, late := range map[string]*dataplane.Policy{"the gateway is a proxy": proxyFor(congestion.StandardCNP), "enforces": enforcing()} {
+	for name, late := range map[string]*dataplane.Policy{"the gateway is a proxy": proxyFor(packet.StandardCNP), "enforces": enforcing()} {
 		p := testkit.DefaultPolicy(2)
 		s := newScene(t, p, func(s *testkit.Setup) {
 			s.Workers, s.Buffers, s.Rate = 2, 4096, 10e9

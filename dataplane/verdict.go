@@ -17,7 +17,7 @@ func (w *Worker) classify(b *batch) {
 	if b.special == 0 {
 		return
 	}
-	f := w.hostFrame(b.port)
+	f := w.gateway.hostFrame(b.port)
 	for left := b.special; left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(uint64(left))
 		f.Data, f.Parsed = w.frame(b, i)
@@ -34,13 +34,11 @@ func (w *Worker) classify(b *batch) {
 func (w *Worker) verdict(b *batch, i int, f *host.Frame) Counter {
 	data, p, tunnelled := f.Data, f.Parsed, b.tunnel>>i&1 != 0
 	if p.Kind == packet.MACControl && [6]byte(data) == packet.MACControlAddr {
-		if l := w.plane.links[b.port]; l != nil {
-			l.obey(w.now, data, p)
-		}
+		w.plane.links[b.port].Obey(w.now, data, p)
 		return ConsumedMACControl
 	}
 	if !tunnelled {
-		if end := w.toGateway(f); end != passed {
+		if end := w.gateway.receive(f); end != passed {
 			return end
 		}
 	}
@@ -50,7 +48,7 @@ func (w *Worker) verdict(b *batch, i int, f *host.Frame) Counter {
 		t.Notification = kind
 	}
 	if kind != packet.NotANotification {
-		w.counters.add(b.port, ReceivedFirst+Counter(kind-1), 1)
+		w.counters.add(b.port, ReceivedFirst+Counter(kind), 1)
 	}
 	if reason, stops := w.policy.Border.stops(w.ports[b.port].Role, kind, data, p, code); stops && !w.policy.Border.onlyObserves(&w.counters, b.port, reason) {
 		return reason
@@ -78,7 +76,7 @@ func (w *Worker) passing(port int, kind packet.Notification, data []byte, p *pac
 		return
 	}
 	r, ok := paceRequestOf(&w.heard)
-	if !ok || r.action == resumeFlow || r.action == endPause {
+	if !ok || r.action == cnpdec.Resume || r.action == cnpdec.EndPause {
 		return
 	}
 	r.scope = scope
@@ -107,8 +105,8 @@ func (w *Worker) hear(data []byte, p *packet.Parsed) cnpdec.Reason {
 }
 
 // drop ends a frame: its buffer goes back, and the counter says why.
-func (w *Worker) drop(port int, reason Counter, f burst.Frame) {
-	w.counters.add(port, reason, 1)
-	w.batch.Free = append(w.batch.Free, f.Buf)
-	w.trace.dropped(f.Buf, reason)
+func (c *common) drop(port int, reason Counter, f burst.Frame) {
+	c.counters.add(port, reason, 1)
+	c.batch.Free = append(c.batch.Free, f.Buf)
+	c.trace.dropped(f.Buf, reason)
 }

@@ -15,40 +15,52 @@ import (
 	"github.com/cnpgate/cnpgate/pairing"
 )
 
+// common is what the stages of a worker share: its tables, and the policy, the time and the packets of a burst.
+type common struct {
+	plane    *Dataplane
+	id       int
+	ports    []PortConfig
+	batch    *burst.Batch
+	flows    *flowtable.Table
+	learner  *pairing.Learner
+	accounts account.Table
+	egress   []egress.Port
+	counters counters
+
+	policy *Policy // in this burst
+	now    int64   // ns, in this burst
+	trace  *tracer // in this step, nil: nothing is traced
+	inHand uint8   // place in the burst of the packet that a stage handles now, or notInHand
+
+	// By place in a burst.
+	records [burst.MaxSize]packet.Record
+	flow    [burst.MaxSize]flowtable.Ref
+	parsed  [burst.MaxSize]packet.Parsed // of the packets in batch.whole, see headers
+}
+
 // Worker owns a pair of device queues on every port, a flow table with its learner and accounts, and its part of every egress queue.
 type Worker struct {
-	plane   *Dataplane
-	id      int
-	backend burst.Backend
-	batch   *burst.Batch
-	ports   []PortConfig
-	policy  *Policy // in this burst
-	now     int64   // ns, in this burst
-	work    int     // frames moved in this step
-	touched uint8   // of no use, see panics
+	common
+	gateway  gateway
+	trackers []tracker // by port
 
+	backend   burst.Backend
+	work      int   // frames moved in this step
+	touched   uint8 // of no use, see panics
 	receiving int   // 1 + the port whose burst goes through the stages now, or 0
-	inHand    uint8 // place of the packet in it that a stage handles now, or notInHand
 
-	flows      *flowtable.Table
-	learner    *pairing.Learner
-	accounts   account.Table
-	egress     []egress.Port  // by port
 	pacers     []*pacer       // by port; nil: none
 	states     [][]classState // by port and class
 	senders    senders
 	lawFlows   []lawFlow // by flowtable.Index
 	lawSenders lawSenders
-	lawParts   []lawPart         // by port and class
-	random     uint64            // of the law, not 0
-	note       note              // the one that is being sent
-	target     cnpgen.Target     // of note, if its sender gets no Resume
-	recent     congestion.Recent // of choices of a format
-	fields     cnpgen.LongHaul   // of note
-	extension  cnpgen.Extension  // of fields
-	trackers   []tracker         // by port
-	taps       taps
-	counters   counters
+	lawParts   []lawPart                  // by port and class
+	random     uint64                     // of the law, not 0
+	note       note                       // the one that is being sent
+	target     cnpgen.Target              // of note, if its sender gets no Resume
+	recent     congestion.Recent          // of choices of a format
+	fields     cnpgen.LongHaul            // of note
+	extension  cnpgen.Extension           // of fields
 	mail       []mailbox[slowDown]        // by the worker that writes
 	paceMail   []mailbox[portPaceRequest] // the same
 	passedMail []mailbox[portPaceRequest] // notifications of other gateways that pass; the same
@@ -58,25 +70,26 @@ type Worker struct {
 	heard      cnpdec.Notification        // the one that is being read
 	hearing    cnpdec.Receiver            // by these rules
 	requests   host.Requests
-	drain      drain
-	trace      *tracer       // in this step, nil: nothing is traced
-	steps      atomic.Uint64 // made so far
-	histograms histograms
 
 	notifications, suppressions history
 	suppressedNext              [suppressionsEnd]int64 // ns, the time from which on a suppressed notification is recorded again
 
+	taps       taps
+	drain      drain
+	steps      atomic.Uint64 // made so far
+	histograms histograms
 	snapshots
-
-	// By place in a burst.
-	records [burst.MaxSize]packet.Record
-	flow    [burst.MaxSize]flowtable.Ref
-	parsed  [burst.MaxSize]packet.Parsed // of the packets in batch.whole, see headers
 }
 
 func newWorker(d *Dataplane, id int, b burst.Backend, c *Config) (*Worker, error) {
-	w := &Worker{plane: d, id: id, backend: b, batch: b.Batch(), ports: c.Ports, egress: make([]egress.Port, len(c.Ports)), pacers: make([]*pacer, len(c.Ports)),
-		states: make([][]classState, len(c.Ports)), trackers: make([]tracker, len(c.Ports))}
+	w := &Worker{
+		common:  common{plane: d, id: id, batch: b.Batch(), ports: c.Ports, egress: make([]egress.Port, len(c.Ports))},
+		backend: b, pacers: make([]*pacer, len(c.Ports)), states: make([][]classState, len(c.Ports)), trackers: make([]tracker, len(c.Ports)),
+	}
+	w.gateway = gateway{common: &w.common, w: w, links: make([]linkHeader, len(c.Ports))}
+	for i := range w.trackers {
+		w.trackers[i] = tracker{common: &w.common, out: i, path: &d.paths[i]}
+	}
 	w.taps = newTaps(c.Ports, w.batch)
 	if err := w.initFlows(c); err != nil {
 		return nil, err
@@ -196,7 +209,7 @@ func (w *Worker) Step() int {
 	for port := range w.egress {
 		w.resume(port)
 		if s := &w.policy.Ports[port].STAMP; s.Interval > 0 {
-			w.probe(port, s.Interval)
+			w.gateway.probe(port, s.Interval)
 		}
 		if w.pacers[port] != nil {
 			w.release(port)
@@ -278,7 +291,7 @@ func (w *Worker) NextDue() (int64, bool) {
 				due, any = at, true
 			}
 		}
-		if at, ok := w.nextFlowControl(i); ok && (!any || at < due) {
+		if at, ok := w.plane.links[i].Due(w.now, w.id == 0); ok && (!any || at < due) {
 			due, any = at, true
 		}
 		if at, ok := w.nextResume(i); ok && (!any || at < due) {
@@ -296,9 +309,10 @@ func (w *Worker) Close() {
 	}
 	for port := range w.egress {
 		q := &w.egress[port]
-		if l := w.plane.links[port]; w.id == 0 && l != nil && l.sender.buffer.Buf != 0 {
-			w.giveBack(l.sender.buffer.Buf)
-			l.sender.buffer = burst.Frame{}
+		if w.id == 0 {
+			if buf := w.plane.links[port].TakeBuffer(); buf != 0 {
+				w.giveBack(buf)
+			}
 		}
 		for q.Notifications.Len() > 0 {
 			f, tag := q.Notifications.Pop()

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/link"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 	"github.com/cnpgate/cnpgate/lossless"
@@ -135,12 +135,12 @@ func TestWorkersConcurrently(t *testing.T) {
 		policies[i].Ports[wan].PerFlow = 20_000
 		policies[i].PerDestination, policies[i].PerPort = perSecond(1_000_000), perSecond(2_000_000)
 	}
-	policies[1].Who.Enabled[congestion.FastCNP] = false
+	policies[1].Who.Enabled[packet.FastCNP] = false
 	policies[2].Border = dataplane.NewBorder(nil, nil, false)
 	r := testkit.New(t, testkit.Setup{Workers: workers, Rate: 2_000_000_000, Policy: policies[0], Static: known, Flows: 64,
 		Capacity: 200_000, Buffers: 1024, Forget: true, Change: func(c *dataplane.Config) {
 			f := flowControl(2e9)
-			f.Lossless[0] = dataplane.Lossless{On: true, Priority: losslessPriority, Thresholds: lossless.Thresholds{
+			f.Lossless[0] = link.Lossless{On: true, Priority: losslessPriority, Thresholds: lossless.Thresholds{
 				XOff: 20_000, XOn: 10_000, XOffFrames: 900, XOnFrames: 800, Refresh: ms, Limit: 100 * ms,
 			}}
 			c.Ports[fabric].FlowControl, c.Ports[wan].FlowControl = f, flowControl(2e9)
@@ -153,7 +153,7 @@ func TestWorkersConcurrently(t *testing.T) {
 	// Whose turn it is decides what happens: the workers go on until all has that is to be tested.
 	enough := func() bool {
 		f := r.Plane.Port(fabric)
-		return f.Count[dataplane.SentFirst] > 0 && f.Count[dataplane.SentFirst+dataplane.Counter(congestion.LongHaulCNP)] > 0 &&
+		return f.Count[dataplane.SentFirst] > 0 && f.Count[dataplane.SentFirst+dataplane.Counter(packet.LongHaulCNP)] > 0 &&
 			r.Plane.Port(wan).Count[dataplane.ECNMarked] > 0 && f.FlowControl.PFCSent[losslessPriority] > 0
 	}
 	var working, watching sync.WaitGroup
@@ -207,7 +207,7 @@ func TestWorkersConcurrently(t *testing.T) {
 	r.Drain()
 	total := r.Count(fabric, dataplane.RxPackets) + r.Count(wan, dataplane.RxPackets)
 	if notified, marked := r.Count(fabric, dataplane.SentFirst), r.Count(wan, dataplane.ECNMarked); notified == 0 || marked == 0 ||
-		r.Count(fabric, dataplane.SentFirst+dataplane.Counter(congestion.LongHaulCNP)) == 0 {
+		r.Count(fabric, dataplane.SentFirst+dataplane.Counter(packet.LongHaulCNP)) == 0 {
 		t.Errorf("of %d frames %d were marked, %d led to a Fast CNP: not what was to be tested", total, marked, notified)
 	}
 	r.Close(t)

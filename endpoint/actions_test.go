@@ -4,7 +4,6 @@ import (
 	"math"
 	"testing"
 
-	"github.com/cnpgate/cnpgate/cnpdec"
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
@@ -38,7 +37,7 @@ func pause(microseconds uint16) func(*scene) []byte {
 func TestActions(t *testing.T) {
 	const ms = 1_000_000
 	slow := func(c *ReactionConfig) { c.RecoveryInterval = 1000 * ms }
-	ppfc := func(c *ReactionConfig) { c.Extension = cnpdec.PPFCExtension }
+	ppfc := func(c *ReactionConfig) { c.Extension = packet.PPFC }
 	for _, c := range []struct {
 		name   string
 		v6     bool
@@ -128,7 +127,7 @@ func TestActions(t *testing.T) {
 				return s.icmpv6(cnpgen.LongHaul{Level: 1, Action: cnpgen.RateReduce, Parameter: 40})
 			}, want: Reduced, rate: 60},
 		}},
-		{name: "Long-haul CNP to a host that doesn't know it", config: func(c *ReactionConfig) { c.Extension = cnpdec.NoExtension }, events: []event{
+		{name: "Long-haul CNP to a host that doesn't know it", config: func(c *ReactionConfig) { c.Extension = packet.StandardCNP }, events: []event{
 			{frame: pause(1000), want: SlowedDown, rate: 50},
 		}},
 		{name: "the lower limit counts", config: slow, events: []event{
@@ -208,7 +207,7 @@ func TestObeysAtOnce(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newScene(t, false, nil)
-			n := newNetwork(t, Config{Addr: s.target.Src, Reaction: ReactionConfig{Trusted: trustGateway, Extension: cnpdec.LongHaulExtension}}, 1000)
+			n := newNetwork(t, Config{Addr: s.target.Src, Reaction: ReactionConfig{Trusted: trustGateway, Extension: packet.LongHaulCNP}}, 1000)
 			a, b := n.connect()
 			n.start(0, Stream{QP: a, Bytes: 1 << 28})
 			for range c.others {

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"testing"
 
-	"github.com/cnpgate/cnpgate/cnpdec"
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit/mutate"
@@ -31,7 +30,7 @@ const points = 2 * 3 * 3
 
 // newPoint makes a reaction point of a kind: IP version, meaning of ExtensionBit, algorithm.
 func newPoint(t testing.TB, kind int) *scene {
-	extension := []cnpdec.Extension{cnpdec.NoExtension, cnpdec.LongHaulExtension, cnpdec.PPFCExtension}[kind/2%3]
+	extension := []packet.Notification{packet.StandardCNP, packet.LongHaulCNP, packet.PPFC}[kind/2%3]
 	algorithm := []Algorithm{NoControl, DCQCN, HPCC}[kind/6%3]
 	return newScene(t, kind%2 == 1, func(c *ReactionConfig) {
 		c.Extension, c.Algorithm = extension, algorithm

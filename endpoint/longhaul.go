@@ -20,7 +20,7 @@ type lastNotification struct {
 
 // longHaul obeys a Long-haul CNP of either format (draft-tian 5.6).
 func (r *ReactionPoint) longHaul(now int64, n *cnpdec.Notification) (*Flow, Decision) {
-	if n.Kind == cnpdec.LongHaulCNPICMPv6 && !r.c.LongHaulICMPv6 {
+	if n.Kind == packet.LongHaulCNPICMPv6 && !r.c.LongHaulICMPv6 {
 		return nil, Disabled
 	}
 	f := r.byQP[n.LongHaul.SourceQP]
@@ -45,7 +45,7 @@ func (r *ReactionPoint) longHaul(now int64, n *cnpdec.Notification) (*Flow, Deci
 // and there is something to do.
 func (f *Flow) consistent(n *cnpdec.Notification) bool {
 	l := &n.LongHaul
-	if n.Kind == cnpdec.LongHaulCNP && n.BTH.DestQP != f.QP && n.BTH.DestQP != f.DestQP {
+	if n.Kind == packet.LongHaulCNP && n.BTH.DestQP != f.QP && n.BTH.DestQP != f.DestQP {
 		return false
 	}
 	switch l.Action {

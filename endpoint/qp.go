@@ -9,15 +9,14 @@ import (
 	"github.com/cnpgate/cnpgate/internal/transport"
 )
 
-// Transport is a QP's transport service.
-type Transport uint8
+// Transport is a QP's transport service, RC or UD.
+type Transport = transport.Service
 
+// The services that a Host has.
 const (
-	RC Transport = iota // reliable connection
-	UD                  // unreliable datagram
+	RC = transport.RC // reliable connection
+	UD = transport.UD // unreliable datagram
 )
-
-var services = [...]transport.Service{RC: transport.RC, UD: transport.UD}
 
 // Peer is the other end of a QP.
 type Peer struct {
@@ -93,7 +92,7 @@ func (h *Host) Open(c QP) error {
 	}
 	q.flow = h.reaction.Open(FlowID{QP: c.Number, Dst: c.Peer.Addr, DestQP: c.Peer.QP})
 	q.data, q.ack = h.c.templates(&c)
-	q.requester.Start(&h.transport, &h.counted, services[c.Transport], c.SendPSN, func(now int64, m transport.Message, failed bool) {
+	q.requester.Start(&h.transport, &h.counted, c.Transport, c.SendPSN, func(now int64, m transport.Message, failed bool) {
 		switch {
 		case h.byNumber[c.Number] != q: // Completed may have closed it
 		case q.ping != nil:
@@ -102,7 +101,7 @@ func (h *Host) Open(c QP) error {
 			h.complete(now, m, failed)
 		}
 	})
-	q.responder.Start(&h.transport, &h.counted, services[c.Transport], c.ReceivePSN)
+	q.responder.Start(&h.transport, &h.counted, c.Transport, c.ReceivePSN)
 	h.byNumber[c.Number] = q
 	return nil
 }

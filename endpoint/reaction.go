@@ -32,7 +32,7 @@ type ReactionConfig struct {
 	// ExtensionBit is a Long-haul CNP or a PPFC notification. If neither is set, it is a standard CNP (draft-tian 5.6).
 	FastCNP        bool
 	LongHaulICMPv6 bool
-	Extension      cnpdec.Extension
+	Extension      packet.Notification
 	Code           packet.CodePoints   // packet.DefaultCodePoints
 	ICRC           cnpdec.ICRCCoverage // which ICRC follows an IPv6 extension header
 
@@ -196,13 +196,13 @@ func (r *ReactionPoint) judge(now int64, frame []byte, p *packet.Parsed) (*Flow,
 		return nil, WrongHost
 	}
 	switch n.Kind {
-	case cnpdec.StandardCNP:
+	case packet.StandardCNP:
 		return r.standardCNP(now, n)
-	case cnpdec.FastCNP:
+	case packet.FastCNP:
 		return r.fastCNP(now, n)
-	case cnpdec.LongHaulCNP, cnpdec.LongHaulCNPICMPv6:
+	case packet.LongHaulCNP, packet.LongHaulCNPICMPv6:
 		return r.longHaul(now, n)
-	case cnpdec.PPFC:
+	case packet.PPFC:
 		return r.ppfc(now, n)
 	}
 	return nil, NotForHosts
@@ -219,7 +219,7 @@ func (r *ReactionPoint) standardCNP(now int64, n *cnpdec.Notification) (*Flow, D
 }
 
 // trusts reports whether an address is on the access list.
-func (r *ReactionPoint) trusts(_ cnpdec.Kind, src packet.Addr) bool {
+func (r *ReactionPoint) trusts(_ packet.Notification, src packet.Addr) bool {
 	_, ok := r.trusted.Lookup(src)
 	return ok
 }

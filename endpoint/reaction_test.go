@@ -14,7 +14,7 @@ import (
 // refusal, and change nothing.
 func TestRefusals(t *testing.T) {
 	stranger := packet.AddrFrom(gateway.IPv4.Netip().Next())
-	ppfc := func(c *ReactionConfig) { c.Extension = cnpdec.PPFCExtension }
+	ppfc := func(c *ReactionConfig) { c.Extension = packet.PPFC }
 	hop := Hop{Node: 1, Time: second, Queue: 50_000, Rate: 100 * gigabit}
 	reduce := cnpgen.LongHaul{Action: cnpgen.RateReduce, Parameter: 30}
 	for _, c := range []struct {

@@ -132,7 +132,7 @@ func (h *Host) flowControl(now int64, frame []byte, p *packet.Parsed) {
 	}
 	for i := range h.pausedTo {
 		quanta := int64(n.Pause.Time)
-		if n.Kind == cnpdec.PFC {
+		if n.Kind == packet.LinkPFC {
 			if n.PFC.Enabled>>i&1 == 0 {
 				continue
 			}

@@ -4,7 +4,6 @@ import (
 	"net/netip"
 	"testing"
 
-	"github.com/cnpgate/cnpgate/cnpdec"
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
@@ -35,7 +34,7 @@ func newScene(t testing.TB, v6 bool, change func(*ReactionConfig)) *scene {
 		src, dst, family = ipv6, packet.Addr{Hi: ipv6.Hi, Lo: 4}, 6
 	}
 	c := ReactionConfig{
-		Addr: src, LineRate: sceneRate, Trusted: trustGateway, FastCNP: true, LongHaulICMPv6: true, Extension: cnpdec.LongHaulExtension,
+		Addr: src, LineRate: sceneRate, Trusted: trustGateway, FastCNP: true, LongHaulICMPv6: true, Extension: packet.LongHaulCNP,
 		Algorithm: DCQCN, RTT: sceneRTT, UnixTime: 1_700_000_000 * second,
 	}
 	if change != nil {

@@ -7,14 +7,15 @@ import (
 )
 
 // Op is the operation of a message.
-type Op uint8
+type Op = transport.Op
 
+// The operations that a Host has.
 const (
-	Write    = Op(transport.Write) // RDMA WRITE
-	WriteImm = Op(transport.WriteImm)
-	Send     = Op(transport.Send)
-	SendImm  = Op(transport.SendImm)
-	Read     = Op(transport.Read) // RDMA READ: the data comes from the peer
+	Write    = transport.Write // RDMA WRITE
+	WriteImm = transport.WriteImm
+	Send     = transport.Send
+	SendImm  = transport.SendImm
+	Read     = transport.Read // RDMA READ: the data comes from the peer
 )
 
 // Stream is one or more messages of the same kind from a QP.
@@ -78,7 +79,7 @@ func (q *qp) post(now int64) bool {
 		q.arm(due)
 		return false
 	}
-	q.requester.Post(transport.Message{ID: s.ID, Posted: due, Bytes: s.Bytes, Number: uint32(s.posted), Op: transport.Op(s.Op)})
+	q.requester.Post(transport.Message{ID: s.ID, Posted: due, Bytes: s.Bytes, Number: uint32(s.posted), Op: s.Op})
 	if s.posted++; s.posted == s.Messages {
 		q.streams.Pop()
 	}

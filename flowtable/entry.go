@@ -65,3 +65,22 @@ func beginGo(e *entry, k *Key, now int64) {
 
 // end takes the flow from the entry.
 func (e *entry) end() { e.state.Store(e.state.Load() &^ liveBit) }
+
+// is reports whether the entry was the flow with key k during the whole comparison. It returns the flow's state.
+func (e *entry) is(k *Key) (State, bool) {
+	before := State(e.state.Load())
+	if !before.Live() {
+		return 0, false
+	}
+	for i, w := range k.words() {
+		if e.key[i].Load() != w {
+			return 0, false
+		}
+	}
+	after := State(e.state.Load())
+	return after, (before^after)&flowMask == 0
+}
+
+// evictable reports whether an entry has a flow that may be evicted. Flows of this burst, whose index Lookup returns, may not: their time is
+// now.
+func (e *entry) evictable(now int64) bool { return e.lastSeen < unseen && e.lastSeen != now }

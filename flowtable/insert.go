@@ -33,7 +33,7 @@ func (t *Table) insert(b *bucket, slot int, k *Key, h uint64, now int64) Index {
 // evictFor evicts a flow for a key with this hash. It returns an empty slot for the key's flow, in b unless b is nil; no bucket if it may not
 // evict any.
 func (t *Table) evictFor(b *bucket, slot int, h uint64, now int64) (*bucket, int) {
-	v := t.victim(h, b != nil, now)
+	v := t.victims.choose(&t.Reader, t.high, h, b != nil, now)
 	if v == None {
 		t.dirty = true
 		t.refused++
@@ -46,16 +46,40 @@ func (t *Table) evictFor(b *bucket, slot int, h uint64, now int64) (*bucket, int
 	return b, slot
 }
 
-// victim is the flow to evict for a key with this hash; None if there is none. If the key's buckets have a free slot (any), any flow will
-// do.
-func (t *Table) victim(h uint64, any bool, now int64) Index {
-	if t.evictionsLeft == 0 {
+// victims chooses the flows to evict.
+type victims struct {
+	hand uint32 // where the next search begins
+	left int    // how many more may be evicted in this pass of Lookup
+}
+
+// choose returns the flow to evict for a key with this hash; None if there is none. If the key's buckets have a free slot (any), any flow will
+// do. Entries from 1 to high have been used.
+func (v *victims) choose(r *Reader, high uint32, h uint64, any bool, now int64) Index {
+	if v.left == 0 {
 		return None
 	}
-	t.evictionsLeft--
-	v := t.oldestCandidate(h, now)
-	if v == None && any {
-		v = t.searchVictim(now)
+	v.left--
+	oldest := None
+	first, second := r.bucketsOf(h)
+	for _, b := range [...]*bucket{first, second} {
+		for used := b.used(); used != 0; used &= used - 1 {
+			oldest = older(r.entries, oldest, b.at(bits.TrailingZeros64(used)), now)
+		}
+	}
+	if oldest == None && any {
+		for range min(searchWindow, high) {
+			v.hand = v.hand%high + 1
+			oldest = older(r.entries, oldest, Index(v.hand), now)
+		}
+	}
+	return oldest
+}
+
+// older is x if x is evictable and was seen before v, otherwise v.
+func older(entries []entry, v, x Index, now int64) Index {
+	e := &entries[x]
+	if e.evictable(now) && (v == None || e.lastSeen < entries[v].lastSeen) {
+		return x
 	}
 	return v
 }
@@ -90,41 +114,6 @@ func (t *Table) unused() Index {
 	}
 	t.high++
 	return Index(t.high)
-}
-
-// evictable reports whether an entry has a flow that may be evicted. Flows of this burst, whose index Lookup returns, may not: their time is
-// now.
-func (t *Table) evictable(e *entry, now int64) bool { return e.lastSeen < unseen && e.lastSeen != now }
-
-// oldestCandidate is the least recently seen evictable flow of the candidate buckets.
-func (t *Table) oldestCandidate(h uint64, now int64) Index {
-	v := None
-	first, second := t.bucketsOf(h)
-	for _, b := range [...]*bucket{first, second} {
-		for used := b.used(); used != 0; used &= used - 1 {
-			v = t.older(v, b.at(bits.TrailingZeros64(used)), now)
-		}
-	}
-	return v
-}
-
-// searchVictim is the least recently seen evictable flow among the next few of the table.
-func (t *Table) searchVictim(now int64) Index {
-	v := None
-	for range min(searchWindow, t.high) {
-		t.hand = t.hand%t.high + 1
-		v = t.older(v, Index(t.hand), now)
-	}
-	return v
-}
-
-// older is x if x is evictable and was seen before v, otherwise v.
-func (t *Table) older(v, x Index, now int64) Index {
-	e := &t.entries[x]
-	if t.evictable(e, now) && (v == None || e.lastSeen < t.entries[v].lastSeen) {
-		return x
-	}
-	return v
 }
 
 // end removes a flow.

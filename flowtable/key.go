@@ -79,9 +79,3 @@ func hashAll(s *[secrets]uint64, packets []packet.Record, out []uint64) {
 		out[i] = keyhash.Fold(x^a, y^b)
 	}
 }
-
-func (t *Table) hash(k *Key) uint64 {
-	var h [1]uint64
-	hashAll(&t.secret, []packet.Record{{Flow: k.Words()}}, h[:])
-	return h[0]
-}

@@ -2,20 +2,9 @@ package flowtable
 
 import (
 	"math/bits"
-	"unsafe"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
-
-// bucketsOf are the two buckets that a flow with this hash can be in.
-func (t *Table) bucketsOf(h uint64) (first, second *bucket) {
-	n := uint64(len(t.buckets)) // even
-	a, b := h>>32*n>>32, h&(1<<32-1)*n>>32
-	if a == b {
-		b ^= 1
-	}
-	return &t.buckets[a], &t.buckets[b]
-}
 
 // Lookup finds the flow of each packet, adds flows that are not in the table, and stores the flows in out, which must be at least as long as
 // packets. A flow that has been idle for longer than Aging ends, and another one begins. The flows live at least until the next Lookup or
@@ -48,14 +37,6 @@ func (t *Table) Lookup(packets []packet.Record, now int64, out []Ref) {
 
 // The loops over a burst make no calls and check no bounds. The checks aren't needed: an index in a slot is always that of an entry, and a
 // bucket's number is always below the number of buckets.
-
-func (t *Table) firstOf(h uint64) *bucket {
-	return (*bucket)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(t.buckets)), h>>32*uint64(len(t.buckets))>>32*lineSize))
-}
-
-func (t *Table) entryOf(x Index) *entry {
-	return (*entry)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(t.entries)), uint64(x)*uint64(unsafe.Sizeof(entry{}))))
-}
 
 // lookupFirstGo looks for flows in their first buckets. It stores the hash of each packet, and the flow of each packet whose flow is there and
 // isn't idle. It returns a bit for each other packet.
@@ -132,7 +113,7 @@ func (t *Table) lookupSecond(packets []packet.Record, now int64, out []Ref, miss
 // resolve finds or adds, one after another, the flows of packets that are in neither bucket, at least not as the first one with their tag, or
 // that are idle.
 func (t *Table) resolve(packets []packet.Record, now int64, out []Ref, missed uint64) {
-	t.evictionsLeft = maxEvictions
+	t.victims.left = maxEvictions
 	protected := false
 	for ; missed != 0; missed &= missed - 1 {
 		i := bits.TrailingZeros64(missed) % maxBurst

@@ -20,9 +20,9 @@ TEXT ·lookupFirst(SB), NOSPLIT, $0-72
 	MOVQ packets_base+8(FP), SI
 	MOVQ now+32(FP), R12
 	MOVQ out_base+40(FP), R11
-	MOVQ Table_buckets+8(DI), R8
-	MOVQ Table_buckets(DI), R9
-	MOVQ Table_entries(DI), R10
+	MOVQ Reader_buckets+8(DI), R8
+	MOVQ Reader_buckets(DI), R9
+	MOVQ Reader_entries(DI), R10
 	MOVQ packets_len+16(FP), R15
 	XORL BX, BX
 
@@ -33,8 +33,8 @@ hash:
 	MOVQ 8(SI), AX
 	MOVQ 24(SI), DX
 	JNE  ipv6
-	XORQ Table_secret+8(DI), AX
-	XORQ Table_secret+24(DI), DX
+	XORQ Reader_secret+8(DI), AX
+	XORQ Reader_secret+24(DI), DX
 	MULQ DX
 	XORQ AX, DX
 	MOVQ DX, R14
@@ -42,10 +42,10 @@ hash:
 
 join:
 	MOVQ  32(SI), AX
-	XORQ  Table_secret+32(DI), AX
+	XORQ  Reader_secret+32(DI), AX
 	XORQ  R14, AX
 	XORQ  40(SI), DX
-	XORQ  Table_secret+40(DI), DX
+	XORQ  Reader_secret+40(DI), DX
 	MULQ  DX
 	XORQ  DX, AX
 	MOVQ  AX, Table_hashes(DI)(BX*8)
@@ -59,7 +59,7 @@ join:
 	CMPQ  BX, R15
 	JLT   hash
 
-	MOVQ Table_beside(DI), R14
+	MOVQ Reader_beside(DI), R14
 	XORL BX, BX
 	VPCMPEQW X1, X1, X1
 	VPSRLW $15, X1, X1
@@ -131,11 +131,11 @@ ipv6:
 	MOVQ AX, DX
 	MOVQ 0(SI), AX
 	MOVQ 16(SI), CX
-	XORQ Table_secret+0(DI), AX
-	XORQ Table_secret+8(DI), DX
+	XORQ Reader_secret+0(DI), AX
+	XORQ Reader_secret+8(DI), DX
 	MULQ DX
-	XORQ Table_secret+16(DI), CX
-	XORQ Table_secret+24(DI), R14
+	XORQ Reader_secret+16(DI), CX
+	XORQ Reader_secret+24(DI), R14
 	XORQ AX, DX
 	MOVQ R14, AX
 	MOVQ DX, R14

@@ -15,8 +15,8 @@
 //
 // # Who may call what
 //
-// A Table belongs to one worker, its owner. Only the owner adds and removes flows. Any goroutine may call Find, Twins, TwinsListed,
-// State, SetAnswer and Stats at any time. These take no lock and never delay the owner. The owner clears a flow's live bit before it changes the key, and sets it again
+// A Table belongs to one worker, its owner. Only the owner adds and removes flows. Any goroutine may call the methods of its Reader, and
+// Stats, at any time. These take no lock and never delay the owner. The owner clears a flow's live bit before it changes the key, and sets it again
 // with a new generation when the key is complete. So if a reader finds the same generation before and after it has read the key, it has read
 // the key of one flow. SetAnswer is a compare-and-swap of the whole state, so it changes the caller's flow or none.
 //
@@ -89,15 +89,9 @@ type Config struct {
 	Observer Observer
 }
 
-// Table holds one worker's flows. Only the owner may call a method, unless its comment says otherwise.
+// Table holds one worker's flows. Only the owner may call its methods, except Stats and those of Reader.
 type Table struct {
-	// Set by New and never changed; readers use these.
-	secret  [secrets]uint64
-	buckets []bucket
-	entries []entry        // entry 0 is never a flow: it has the key of packets without a flow, so that lookups need no exception for them
-	beside  unsafe.Pointer // see Beside
-	twins   twins
-
+	Reader
 	_ [lineSize]byte // the owner's words share no line with the readers'
 
 	aging    int64
@@ -108,10 +102,9 @@ type Table struct {
 	high   uint32 // entries 1..high have been used
 	listed uint32 // flows 1..listed are in lists, see twins
 	free   uint32 // head of the list of free entries that were in use before, linked through entry.lastSeen
-	hand   uint32 // where the next search for a victim begins
 	dirty  bool   // counts have changed since publish
 
-	evictionsLeft int // in this pass of Lookup
+	victims victims
 
 	sweepAt   uint32 // last entry that Sweep checked
 	sweepTime int64  // time up to which Sweep has checked its entries
@@ -151,13 +144,9 @@ func New(mem []byte, c Config) (*Table, error) {
 	n := half(c.Capacity)
 	lists := mem[skip:] // before the entries: the huge page of the last ones would otherwise be resident for a part of the lists
 	mem = lists[twinsSize(c.Capacity):]
-	t := &Table{
-		buckets:  unsafe.Slice((*bucket)(unsafe.Pointer(&mem[0])), 2*n),
-		entries:  unsafe.Slice((*entry)(unsafe.Pointer(&mem[2*n*lineSize])), c.Capacity+1),
-		aging:    c.Aging,
-		lasting:  c.Aging,
-		observer: c.Observer,
-	}
+	t := &Table{aging: c.Aging, lasting: c.Aging, observer: c.Observer}
+	t.buckets = unsafe.Slice((*bucket)(unsafe.Pointer(&mem[0])), 2*n)
+	t.entries = unsafe.Slice((*entry)(unsafe.Pointer(&mem[2*n*lineSize])), c.Capacity+1)
 	t.twins.place(lists, c.Capacity)
 	keyhash.Spread(t.secret[:], c.Seed)
 	if c.Aging <= 0 {
@@ -175,25 +164,8 @@ const BesideSize = 32
 // fetch the elements of the flows that it finds. The caller calls it before the first Lookup.
 func (t *Table) Beside(array unsafe.Pointer) { t.beside = array }
 
-// Capacity is the largest number of flows of the table.
-func (t *Table) Capacity() int { return len(t.entries) - 1 }
-
 // Key is a flow's key. The caller must not change it.
 func (t *Table) Key(x Index) *Key { return t.entryOf(x).plainKey() }
-
-// State is a flow's state. Any goroutine may call it; the state of an index without a flow is not Live.
-func (t *Table) State(x Index) State { return State(t.entryOf(x).state.Load()) }
-
-// States is where the State of index 0 lies. The State of each next index lies StateStride bytes further. It is for assembly; others call State.
-func (t *Table) States() unsafe.Pointer { return unsafe.Pointer(&t.entries[None].state) }
-
-// StateStride is the distance of two States, in bytes.
-const StateStride = lineSize
-
-// SetAnswer replaces a flow's answer if its state is still was, and reports whether it did. Any goroutine may call it.
-func (t *Table) SetAnswer(x Index, was State, a Answer) bool {
-	return t.entryOf(x).state.CompareAndSwap(uint64(was), uint64(was.with(a)))
-}
 
 // High is the highest index that a flow has ever had.
 func (t *Table) High() Index { return Index(t.high) }

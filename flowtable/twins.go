@@ -73,14 +73,14 @@ func (t *Table) ListTwins() {
 	}
 }
 
-// TwinsListed reports whether all flows are listed. It is safe for any goroutine, and never becomes false again.
-func (t *Table) TwinsListed() bool { return t.twins.listed.Load() }
+// TwinsListed reports whether all flows are listed. It never becomes false again.
+func (r *Reader) TwinsListed() bool { return r.twins.listed.Load() }
 
 // headOf is the start of the list for the addresses and QPs of a key.
-func (t *Table) headOf(k *[keyWords]uint64) *atomic.Uint32 {
-	s := &t.secret
+func (r *Reader) headOf(k *[keyWords]uint64) *atomic.Uint32 {
+	s := &r.secret
 	h := keyhash.Fold(keyhash.Fold(k[0]^s[1], k[1]^s[2])^k[4], keyhash.Fold(k[2]^s[3], k[3]^s[5])^s[4])
-	return &t.twins.heads[uint64(uint32(h))*uint64(len(t.twins.heads))>>32]
+	return &r.twins.heads[uint64(uint32(h))*uint64(len(r.twins.heads))>>32]
 }
 
 // list adds a flow, whose key is complete, to its list.
@@ -112,17 +112,16 @@ func (t *Table) unlist(x Index) {
 }
 
 // Twins finds the flows with the addresses and QPs of k, in whatever scope, and returns their number: at most len(out), if there are as many
-// or more. It is safe for any goroutine and takes no lock. It may miss a flow that the owner begins or ends at this moment. If the owner
-// changes the list all the time, or hasn't listed all flows and has had more than 64 at a time, the result is len(out), with entries that name
-// no flow.
-func (t *Table) Twins(k *Key, out []Twin) int {
+// or more. It may miss a flow that the owner begins or ends at this moment. If the owner changes the list all the time, or hasn't listed all
+// flows and has had more than 64 at a time, the result is len(out), with entries that name no flow.
+func (r *Reader) Twins(k *Key, out []Twin) int {
 	words := k.words()
-	if !t.TwinsListed() {
-		return t.scan(&words, out)
+	if !r.TwinsListed() {
+		return r.scan(&words, out)
 	}
-	head := t.headOf(&words)
+	head := r.headOf(&words)
 	for range maxWalks {
-		if n, ok := t.walk(&words, head, out); ok {
+		if n, ok := r.walk(&words, head, out); ok {
 			return n
 		}
 	}
@@ -131,9 +130,9 @@ func (t *Table) Twins(k *Key, out []Twin) int {
 }
 
 // scan is the search while not all flows are listed: of all entries that have been used, if those are few.
-func (t *Table) scan(k *[keyWords]uint64, out []Twin) (n int) {
-	for x := 1; x < len(t.entries) && n < len(out); x++ {
-		s := t.State(Index(x))
+func (r *Reader) scan(k *[keyWords]uint64, out []Twin) (n int) {
+	for x := 1; x < len(r.entries) && n < len(out); x++ {
+		s := r.State(Index(x))
 		if s == 0 { // entries are first used in their order
 			return n
 		}
@@ -141,7 +140,7 @@ func (t *Table) scan(k *[keyWords]uint64, out []Twin) (n int) {
 			clear(out)
 			return len(out)
 		}
-		of, ok := t.KeyAt(Index(x), s)
+		of, ok := r.KeyAt(Index(x), s)
 		if words := of.words(); ok && s.Live() && [keyWords - 1]uint64(words[:]) == [keyWords - 1]uint64(k[:]) {
 			out[n] = Twin{Ref{Index(x), s.Generation()}, of.Scope()}
 			n++
@@ -151,26 +150,26 @@ func (t *Table) scan(k *[keyWords]uint64, out []Twin) (n int) {
 }
 
 // walk is one search; false if it has left its list.
-func (t *Table) walk(k *[keyWords]uint64, head *atomic.Uint32, out []Twin) (n int, ok bool) {
+func (r *Reader) walk(k *[keyWords]uint64, head *atomic.Uint32, out []Twin) (n int, ok bool) {
 	x := head.Load()
 	for range maxWalk {
 		if x == 0 || n == len(out) {
 			return n, true
 		}
-		e := &t.entries[x]
+		e := &r.entries[x]
 		before := State(e.state.Load())
 		var of [keyWords]uint64
 		for i := range of {
 			of[i] = e.key[i].Load()
 		}
-		if after := State(e.state.Load()); !before.Live() || (before^after)&flowMask != 0 || t.headOf(&of) != head {
+		if after := State(e.state.Load()); !before.Live() || (before^after)&flowMask != 0 || r.headOf(&of) != head {
 			return 0, false
 		}
 		if [keyWords - 1]uint64(of[:]) == [keyWords - 1]uint64(k[:]) {
 			out[n] = Twin{Ref{Index(x), before.Generation()}, packet.Scope(of[keyWords-1])}
 			n++
 		}
-		x = t.twins.links[x].next.Load()
+		x = r.twins.links[x].next.Load()
 	}
 	clear(out[n:])
 	return len(out), true

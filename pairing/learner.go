@@ -49,7 +49,7 @@ func (p *Pairing) Join(t *flowtable.Table, mem []byte) (*Learner, error) {
 	messages, _ := carve[cm.Message](mem, cm.MaxWaiting)
 	l.waiting = cm.NewQueue(messages)
 	t.Beside(unsafe.Pointer(unsafe.SliceData(l.tracks)))
-	p.learners, p.answers = append(p.learners, l), append(p.answers, t)
+	p.learners, p.answers = append(p.learners, l), append(p.answers, &t.Reader)
 	return l, nil
 }
 

@@ -6,10 +6,10 @@ import (
 )
 
 // answers gives access to the answers of all workers' flows, in the workers' flow tables by the number of their learners.
-type answers []*flowtable.Table
+type answers []*flowtable.Reader
 
 // find returns the table, index and state of a flow; ok is false if the flow has ended.
-func (all answers) find(r store.Ref) (t *flowtable.Table, x flowtable.Index, s flowtable.State, ok bool) {
+func (all answers) find(r store.Ref) (t *flowtable.Reader, x flowtable.Index, s flowtable.State, ok bool) {
 	if r == 0 {
 		return nil, 0, 0, false
 	}

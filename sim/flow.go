@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/cnpgate/cnpgate/endpoint"
-	"github.com/cnpgate/cnpgate/internal/virtual"
+	"github.com/cnpgate/cnpgate/internal/splitmix"
 	"github.com/cnpgate/cnpgate/pairing"
 )
 
@@ -47,7 +47,7 @@ const messageBytes = 1 << 20
 // startFlows connects the flows' hosts and starts the flows.
 func (t *traffic) startFlows(flows []Flow) error {
 	t.flows, t.unfinished = make([]flow, len(flows)), len(flows)
-	psn := virtual.NewRand(t.network.Seed, purposePSN)
+	psn := splitmix.New(t.network.Seed, purposePSN)
 	for i, f := range flows {
 		if err := t.checkFlow(i, &f); err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"github.com/cnpgate/cnpgate/endpoint"
 	"github.com/cnpgate/cnpgate/internal/burst/inmem"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/splitmix"
 	"github.com/cnpgate/cnpgate/internal/virtual"
 )
 
@@ -155,7 +156,7 @@ func (s *Sim) backendOf(g *gateway, f int32) *inmem.Backend {
 	}
 	p := &s.parsed
 	packet.Parse(s.store.bytes(f), s.store.at(f).length, p)
-	hash := virtual.Mix(virtual.Mix(p.Src.Hi^p.Src.Lo) ^ virtual.Mix(p.Dst.Hi^p.Dst.Lo) ^ uint64(p.SrcPort^p.DstPort))
+	hash := splitmix.Mix(splitmix.Mix(p.Src.Hi^p.Src.Lo) ^ splitmix.Mix(p.Dst.Hi^p.Dst.Lo) ^ uint64(p.SrcPort^p.DstPort))
 	return g.backends[hash%uint64(len(g.backends))]
 }
 

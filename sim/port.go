@@ -5,6 +5,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/endpoint"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/splitmix"
 	"github.com/cnpgate/cnpgate/internal/virtual"
 )
 
@@ -17,7 +18,7 @@ type port struct {
 	rest       uint64 // remainder of free, in 2^-32 ns
 	overhead   int64
 	lose       uint64 // a frame is lost if 64 random bits are below this
-	random     virtual.Rand
+	random     splitmix.Rand
 	queues     [classes]fifo
 	flight     fifo  // on the link, in the order of their arrival
 	stoppedTo  int64 // the other end has asked for no data until then, ns

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/endpoint"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/splitmix"
 	"github.com/cnpgate/cnpgate/internal/virtual"
 )
 
@@ -108,7 +109,7 @@ func (g *graph) addPort(l *Link, node, number int, peer int32) {
 	n := uint64(len(g.ports))
 	p := port{
 		node: int32(node), peer: peer, delay: l.Delay, rate: l.Rate, perByte: nsPerByte(l.Rate), overhead: int64(g.network.Overhead),
-		random: virtual.NewRand(g.network.Seed, purposeLoss+n),
+		random: splitmix.New(g.network.Seed, purposeLoss+n),
 	}
 	if l.Loss > 0 {
 		p.lose = uint64(math.Ldexp(min(l.Loss, 1-1e-15), 64))

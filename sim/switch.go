@@ -8,6 +8,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/endpoint"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/splitmix"
 	"github.com/cnpgate/cnpgate/internal/virtual"
 )
 
@@ -63,11 +64,11 @@ type ecn struct {
 	on         bool
 	kMin, kMax int64
 	slope      uint64 // probability for each byte above kMin, in 2^-64
-	random     virtual.Rand
+	random     splitmix.Rand
 }
 
 // newECN picks the thresholds for a port's rate.
-func newECN(rows []ECN, rate uint64, random virtual.Rand) (e ecn) {
+func newECN(rows []ECN, rate uint64, random splitmix.Rand) (e ecn) {
 	for _, row := range rows {
 		if rate >= row.Rate {
 			e = ecn{on: true, kMin: row.KMin, kMax: row.KMax, random: random}
@@ -135,7 +136,7 @@ func (l *lines) initSwitch(node int, ports []int32) error {
 			b.shared -= in.headroom
 			in.repeat = int64(pauseQuanta*pauseQuantumNs/float64(p.rate)) / 2
 		}
-		p.ecn = newECN(c.ECN, p.rate, virtual.NewRand(l.network.Seed, purposeECN+uint64(n)))
+		p.ecn = newECN(c.ECN, p.rate, splitmix.New(l.network.Seed, purposeECN+uint64(n)))
 	}
 	if b.shared <= 0 {
 		return fmt.Errorf("switch %s: its links with PFC need headroom of %d bytes, more than its buffer of %d: give it a larger buffer, or PFC to shorter links only",

@@ -97,9 +97,9 @@ func (f *decodeFlags) codePoints(c *cobra.Command) (packet.CodePoints, error) {
 
 func (f *decodeFlags) decode(c *cobra.Command, in string) (err error) {
 	format := map[string]decode.Format{"text": decode.Text, "json": decode.JSON}[f.output]
-	r := cnpdec.Receiver{ICRC: cnpdec.ICRCEither, Extension: cnpdec.LongHaulExtension}
+	r := cnpdec.Receiver{ICRC: cnpdec.ICRCEither, Extension: packet.LongHaulCNP}
 	if f.accepts == "ppfc" {
-		r.Extension = cnpdec.PPFCExtension
+		r.Extension = packet.PPFC
 	}
 	if r.Code, err = f.codePoints(c); err != nil {
 		return err

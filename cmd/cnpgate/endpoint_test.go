@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cnpgate/cnpgate/cnpdec"
 	"github.com/cnpgate/cnpgate/endpoint"
 	"github.com/cnpgate/cnpgate/endpoint/runner"
+	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 // TestEndpointRefuses: mistakes on the command line are reported before a device is opened, which this binary can't do.
@@ -95,7 +95,7 @@ func TestEndpointConfig(t *testing.T) {
 	switch {
 	case c.Addr.String() != "10.0.0.1", c.PeerMAC != [6]byte{2, 0, 0, 0, 0, 2}, c.MAC != [6]byte{}, c.Verb != endpoint.Read, c.Message != 1000,
 		c.Timeout != 1e9, len(c.Trusted) != 2 || c.Trusted[0].String() != "10.0.0.254/32" || c.Trusted[1].String() != "fd00::/16",
-		len(c.Accept) != 2 || c.Accept[0] != cnpdec.FastCNP || c.Accept[1] != cnpdec.PPFC,
+		len(c.Accept) != 2 || c.Accept[0] != packet.FastCNP || c.Accept[1] != packet.PPFC,
 		len(c.Load) != 2 || c.Load[0] != (runner.Phase{Rate: 50_000_000, Length: 5e8}) || c.Load[1] != (runner.Phase{Rate: 300_000_000}):
 		t.Errorf("the configuration is %+v", c)
 	}

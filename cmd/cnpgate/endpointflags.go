@@ -12,10 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cnpgate/cnpgate/cnpdec"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/endpoint"
 	"github.com/cnpgate/cnpgate/endpoint/runner"
+	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 const (
@@ -236,7 +236,7 @@ func (f *endpointFlags) notifications(c *runner.Config) error {
 }
 
 // obeyedKinds are the notifications that an endpoint can obey.
-var obeyedKinds = []cnpdec.Kind{cnpdec.FastCNP, cnpdec.LongHaulCNP, cnpdec.LongHaulCNPICMPv6, cnpdec.PPFC}
+var obeyedKinds = []packet.Notification{packet.FastCNP, packet.LongHaulCNP, packet.LongHaulCNPICMPv6, packet.PPFC}
 
 // obeyed are their names.
 func obeyed() (names []string) {

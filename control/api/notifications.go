@@ -7,10 +7,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 const (
@@ -22,7 +22,7 @@ const (
 
 // Kinds and Outcomes are the words by which notifications are selected.
 var (
-	Kinds    = names[congestion.Format](0, congestion.Formats-1)
+	Kinds    = names(packet.FastCNP, packet.ProxyNotification)
 	Outcomes = names[dataplane.Outcome](0, dataplane.Outcomes-1)
 )
 

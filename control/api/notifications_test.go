@@ -27,10 +27,10 @@ func (g *gate) notifies(t *testing.T) {
 	p.QPMap = g.Plane.Policy().QPMap
 	p.Ports[1].Thresholds = congestion.Thresholds{KMin: 0, KMax: 1}
 	p.Who = &congestion.Policy{
-		Enabled: [congestion.Formats]bool{congestion.LongHaulCNP: true, congestion.StandardCNP: true}, HasIPv4: true,
+		Enabled: [packet.SentNotifications]bool{packet.LongHaulCNP: true, packet.StandardCNP: true}, HasIPv4: true,
 		Endpoints: prefix.New([]prefix.Entry[congestion.Preference]{
-			{Prefix: netip.MustParsePrefix("10.1.0.1/32"), Value: congestion.Prefer(congestion.LongHaulCNP)},
-			{Prefix: netip.MustParsePrefix("10.1.0.2/32"), Value: congestion.Prefer(congestion.StandardCNP)},
+			{Prefix: netip.MustParsePrefix("10.1.0.1/32"), Value: congestion.Prefer(packet.LongHaulCNP)},
+			{Prefix: netip.MustParsePrefix("10.1.0.2/32"), Value: congestion.Prefer(packet.StandardCNP)},
 		}),
 	}
 	p.Build = cnpgen.Gateway{IPv4: packet.AddrFrom(netip.MustParseAddr("192.0.2.1")), HasIPv4: true, Code: packet.DefaultCodePoints}
@@ -132,7 +132,7 @@ func TestNotificationNamesTheProxy(t *testing.T) {
 	g.notifies(t)
 	p := *g.Plane.Policy()
 	who := *p.Who
-	who.Enabled[congestion.ProxyNotification] = true
+	who.Enabled[packet.ProxyNotification] = true
 	p.Who, p.Proxies = &who, senders(t, "bgp", 1<<17) // 10.0.0.0/32 to 10.1.255.255/32, behind 192.0.2.9
 	if err := g.Plane.SetPolicy(&p); err != nil {
 		t.Fatal(err)

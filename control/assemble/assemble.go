@@ -4,7 +4,6 @@
 package assemble
 
 import (
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/burst"
@@ -74,7 +73,7 @@ func Policy(c *config.Config, seed uint64) (*dataplane.Policy, error) {
 	if p.QPMap, err = pairing.NewScopedQPMap(pairs, seed); err != nil {
 		return nil, err
 	}
-	if p.Who.Enabled[congestion.ProxyNotification] {
+	if p.Who.Enabled[packet.ProxyNotification] {
 		if p.Proxies, err = proxy.NewSenders(c.Senders...); err != nil {
 			return nil, err
 		}

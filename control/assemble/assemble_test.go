@@ -73,11 +73,11 @@ func TestPolicy(t *testing.T) {
 	for _, c := range []struct {
 		host   string
 		known  bool
-		format congestion.Format
+		format packet.Notification
 		reason congestion.Reason
 	}{
-		{"fd00:1::1", true, congestion.LongHaulCNPICMPv6, congestion.OK},
-		{"fd00:1::1", false, congestion.FastCNP, congestion.OK},
+		{"fd00:1::1", true, packet.LongHaulCNPICMPv6, congestion.OK},
+		{"fd00:1::1", false, packet.FastCNP, congestion.OK},
 		{"fd00:1:1::1", true, 0, congestion.NothingAccepted},
 		{"fd00:2::1", true, 0, congestion.NoEndpoint},
 		{"10.1.0.1", true, 0, congestion.NoEndpoint},
@@ -97,11 +97,11 @@ func TestModeAndFormats(t *testing.T) {
 	if !p.Observe || !p.Build.FlowPKey {
 		t.Errorf("observes %v, P_Key of the flow %v", p.Observe, p.Build.FlowPKey)
 	}
-	if q := policy(t, parse(t, full)); q.Observe || q.Build.FlowPKey || q.Who.Enabled[congestion.PPFC] || q.Who.Enabled[congestion.StandardCNP] {
+	if q := policy(t, parse(t, full)); q.Observe || q.Build.FlowPKey || q.Who.Enabled[packet.PPFC] || q.Who.Enabled[packet.StandardCNP] {
 		t.Errorf("without these keys: %+v", q)
 	}
-	for action, want := range map[congestion.Action]congestion.Format{
-		congestion.Notify: congestion.StandardCNP, congestion.RateReduce: congestion.PPFC, congestion.Pause: congestion.PPFC, congestion.Resume: congestion.PPFC,
+	for action, want := range map[congestion.Action]packet.Notification{
+		congestion.Notify: packet.StandardCNP, congestion.RateReduce: packet.PPFC, congestion.Pause: packet.PPFC, congestion.Resume: packet.PPFC,
 	} {
 		format, reason := p.Who.Choose(packet.AddrFrom(netip.MustParseAddr("fd00:1::1")), true, false, action)
 		if format != want || reason != congestion.OK {
@@ -113,7 +113,7 @@ func TestModeAndFormats(t *testing.T) {
 // TestObservedKindsAndExtensions: the settings for single kinds and for the content of notifications reach the workers.
 func TestObservedKindsAndExtensions(t *testing.T) {
 	p := policy(t, parse(t, strings.Replace(full, "notifications:", "notifications:\n  ppfc: {mode: observe}\n  standard_cnp: {mode: send}", 1)))
-	if want := (dataplane.Policy{ObserveKind: [congestion.Formats]bool{congestion.PPFC: true}}); p.ObserveKind != want.ObserveKind || p.Observe {
+	if want := (dataplane.Policy{ObserveKind: [packet.SentNotifications]bool{packet.PPFC: true}}); p.ObserveKind != want.ObserveKind || p.Observe {
 		t.Errorf("observes %v", p.ObserveKind)
 	}
 	if p.Timestamp || p.Extension != nil {
@@ -128,7 +128,7 @@ func TestObservedKindsAndExtensions(t *testing.T) {
 // TestNothingIsOnByDefault (draft fast-cnp-05 5, draft-tian 10.5).
 func TestNothingIsOnByDefault(t *testing.T) {
 	p := policy(t, parse(t, strings.NewReplacer("enabled: true", "enabled: false").Replace(full)))
-	if p.Who.Enabled != ([congestion.Formats]bool{}) {
+	if p.Who.Enabled != ([packet.SentNotifications]bool{}) {
 		t.Errorf("enabled: %+v", p.Who.Enabled)
 	}
 	if _, reason := p.Who.Choose(packet.AddrFrom(netip.MustParseAddr("fd00:1::1")), true, false, congestion.Notify); reason != congestion.NotEnabled {
@@ -144,11 +144,11 @@ func TestProxies(t *testing.T) {
 	if to, ok := p.Proxies.Lookup(sender); !ok || to != packet.AddrFrom(netip.MustParseAddr("10.1.0.9")) || p.Proxies.Len() != 1 {
 		t.Errorf("the proxy of %v is %v, %v", sender.Netip(), to.Netip(), ok)
 	}
-	if !p.Who.Enabled[congestion.ProxyNotification] || !p.ObserveKind[congestion.ProxyNotification] || p.PerProxy != ratelimit.PerSecond(9) || p.Build.Code.ProxyPort != 1021 {
+	if !p.Who.Enabled[packet.ProxyNotification] || !p.ObserveKind[packet.ProxyNotification] || p.PerProxy != ratelimit.PerSecond(9) || p.Build.Code.ProxyPort != 1021 {
 		t.Errorf("enabled %v, observed %v, limit %v, port %d", p.Who.Enabled, p.ObserveKind, p.PerProxy, p.Build.Code.ProxyPort)
 	}
 	for _, text := range []string{full, strings.Replace(full, "proxy: {port: 1021}", lines, 1)} {
-		if p := policy(t, parse(t, text)); p.Proxies != nil || p.Who.Enabled[congestion.ProxyNotification] {
+		if p := policy(t, parse(t, text)); p.Proxies != nil || p.Who.Enabled[packet.ProxyNotification] {
 			t.Errorf("not enabled, and the workers have %d proxies, enabled %v", p.Proxies.Len(), p.Who.Enabled)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/prefix"
 	"github.com/cnpgate/cnpgate/proxy"
 )
@@ -157,4 +158,4 @@ var Modes = []string{ModeSend, ModeObserve}
 var LogLevels = []string{"debug", "info", "warn", "error"}
 
 // Format is a kind of notification that an endpoint may accept.
-type Format = congestion.Format
+type Format = packet.Notification

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/link"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/lossless"
 )
@@ -79,24 +80,24 @@ func (r *report) resolveLossless(doc *document, port int, ports []Port) {
 			r.problem(c.Lossless.place, "the peer %s has no flow_control, so no PFC can be sent; add flow_control: {} to it", peer.Name)
 		case s.QueueCapacity.valid || !s.QueueCapacity.given:
 			peerSection := &doc.Ports.Items[p.Peer]
-			link := linkOf(doc, peerSection, peer.FlowControl.Speed)
+			l := linkOf(doc, peerSection, peer.FlowControl.Speed)
 			if len(doc.DPDK.Workers.Items) > 1 {
-				link.Shared = s.Rate.V
+				l.Shared = s.Rate.V
 			}
-			t, ok := r.lossless(s, c, p, &link, peerSection.FlowControl.Limit.V)
-			peer.FlowControl.Lossless[i] = dataplane.Lossless{On: ok, Priority: uint8(c.Priority.V), Thresholds: t}
+			t, ok := r.lossless(s, c, p, &l, peerSection.FlowControl.Limit.V)
+			peer.FlowControl.Lossless[i] = link.Lossless{On: ok, Priority: uint8(c.Priority.V), Thresholds: t}
 		}
 	}
 }
 
 // lossless calculates the thresholds of one class, and checks that the data that can still arrive above XOff fits the queue.
-func (r *report) lossless(s *portSection, c *classSection, p *Port, link *lossless.Link, limit time.Duration) (none lossless.Thresholds, ok bool) {
-	headroom := link.Headroom()
-	p.Frames = max(p.Frames, 2*link.Frames())
+func (r *report) lossless(s *portSection, c *classSection, p *Port, l *lossless.Link, limit time.Duration) (none lossless.Thresholds, ok bool) {
+	headroom := l.Headroom()
+	p.Frames = max(p.Frames, 2*l.Frames())
 	if p.Capacity == 0 || c.XOff.given && !c.XOff.valid || c.XOn.given && !c.XOn.valid {
 		return none, false // the mistake is reported
 	}
-	at, gap := c.XOff.place, uint64(gapFrames*link.Frame)
+	at, gap := c.XOff.place, uint64(gapFrames*l.Frame)
 	xoff := c.XOff.V
 	if !c.XOff.given {
 		at = c.Lossless.place
@@ -104,7 +105,7 @@ func (r *report) lossless(s *portSection, c *classSection, p *Port, link *lossle
 	}
 	if xoff+headroom > p.Capacity || xoff <= gap && !c.XOn.given {
 		r.problem(at, "XOff %s and the headroom %s don't fit queue_capacity %s; the headroom is for data that still arrives: %s. Expected a queue_capacity of at least %s, or a shorter cable, reaction or response",
-			formatUnits(xoff, sizeUnits), formatUnits(headroom, sizeUnits), formatUnits(p.Capacity, sizeUnits), explainHeadroom(link),
+			formatUnits(xoff, sizeUnits), formatUnits(headroom, sizeUnits), formatUnits(p.Capacity, sizeUnits), explainHeadroom(l),
 			formatUnits(max(xoff, gap+1)+headroom, sizeUnits))
 		return none, false
 	}
@@ -116,16 +117,16 @@ func (r *report) lossless(s *portSection, c *classSection, p *Port, link *lossle
 		r.problem(c.XOn.place, "%s is not below XOff, which is %s; expected less", formatUnits(xon, sizeUnits), formatUnits(xoff, sizeUnits))
 		return none, false
 	}
-	r.warnLossless(c, s, p, link, limit, xoff, xon)
-	frames := p.Frames - link.Frames()
+	r.warnLossless(c, s, p, l, limit, xoff, xon)
+	frames := p.Frames - l.Frames()
 	return lossless.Thresholds{
 		XOff: xoff, XOn: xon, XOffFrames: frames, XOnFrames: frames - max(frames/gapShare, 1),
-		Refresh: lossless.PauseTime(lossless.MaxQuanta, link.Speed) / 2, Limit: int64(limit),
+		Refresh: lossless.PauseTime(lossless.MaxQuanta, l.Speed) / 2, Limit: int64(limit),
 	}, true
 }
 
 // warnLossless warns of valid thresholds with unexpected effects.
-func (r *report) warnLossless(c *classSection, s *portSection, p *Port, link *lossless.Link, limit time.Duration, xoff, xon uint64) {
+func (r *report) warnLossless(c *classSection, s *portSection, p *Port, l *lossless.Link, limit time.Duration, xoff, xon uint64) {
 	at := c.Lossless.place
 	if xoff <= p.Policy.KMax {
 		r.warn(at, "XOff, %s, is not above K_max, %s: the fabric is stopped before its senders are notified; raise queue_capacity",
@@ -137,9 +138,9 @@ func (r *report) warnLossless(c *classSection, s *portSection, p *Port, link *lo
 		r.warn(at, "the queue takes %s from XOff to XOn at %s, longer than flow_control.xoff_limit of the peer, %s: frames will be lost; raise xoff_limit or xon",
 			drain.Round(time.Microsecond), formatUnits(s.Rate.V, rateUnits), limit)
 	}
-	if half := time.Duration(lossless.PauseTime(lossless.MaxQuanta, link.Speed) / 2); time.Duration(link.Reaction) > half {
+	if half := time.Duration(lossless.PauseTime(lossless.MaxQuanta, l.Speed) / 2); time.Duration(l.Reaction) > half {
 		r.warn(at, "a pause lasts %s at %s, and flow_control.reaction of the peer is %s: it may end before it is renewed; expected a reaction of at most %s",
-			2*half, formatUnits(link.Speed, rateUnits), time.Duration(link.Reaction), half)
+			2*half, formatUnits(l.Speed, rateUnits), time.Duration(l.Reaction), half)
 	}
 }
 

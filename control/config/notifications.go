@@ -3,7 +3,7 @@ package config
 import (
 	"fmt"
 
-	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 // checkSources checks that the gateway has an address for the notifications that it sends.
@@ -37,8 +37,8 @@ func (r *report) warnUnreachable(s *endpointSection, n *notificationsSection, ha
 	if !s.Prefix.valid || is4 && has4 || !is4 && has6 {
 		return
 	}
-	enabled := [congestion.Formats]bool{
-		congestion.LongHaulCNP: n.LongHaulCNP.Enabled.V, congestion.LongHaulCNPICMPv6: n.LongHaulCNP.Enabled.V, congestion.PPFC: n.PPFC.Enabled.V,
+	enabled := [packet.SentNotifications]bool{
+		packet.LongHaulCNP: n.LongHaulCNP.Enabled.V, packet.LongHaulCNPICMPv6: n.LongHaulCNP.Enabled.V, packet.PPFC: n.PPFC.Enabled.V,
 	}
 	for i := range s.Accepts.Items {
 		if f := &s.Accepts.Items[i]; f.valid && enabled[f.V] {
@@ -66,7 +66,7 @@ func (r *report) warnUnused(doc *document) {
 }
 
 // grants returns for each format the places in accepts that name it, in the order of the file.
-func grants(endpoints *list[endpointSection]) (places [congestion.Formats][]place) {
+func grants(endpoints *list[endpointSection]) (places [packet.SentNotifications][]place) {
 	for i := range endpoints.Items {
 		accepts := &endpoints.Items[i].Accepts
 		for j := range accepts.Items {
@@ -78,7 +78,7 @@ func grants(endpoints *list[endpointSection]) (places [congestion.Formats][]plac
 	return places
 }
 
-func (r *report) warnNotGranted(s kindSection, granted [congestion.Formats][]place) {
+func (r *report) warnNotGranted(s kindSection, granted [packet.SentNotifications][]place) {
 	var names []string
 	for _, f := range s.formats {
 		if len(granted[f]) > 0 {
@@ -90,7 +90,7 @@ func (r *report) warnNotGranted(s kindSection, granted [congestion.Formats][]pla
 }
 
 // warnNotEnabled warns once per format, however many endpoints accept it.
-func (r *report) warnNotEnabled(s kindSection, granted [congestion.Formats][]place) {
+func (r *report) warnNotEnabled(s kindSection, granted [packet.SentNotifications][]place) {
 	for _, f := range s.formats {
 		if len(granted[f]) == 0 {
 			continue

@@ -8,6 +8,7 @@ import (
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/dataplane/host"
+	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/prefix"
 	"github.com/cnpgate/cnpgate/proxy"
 )
@@ -66,11 +67,11 @@ type kindSection struct {
 func kindsOf(doc *document) []kindSection {
 	n := &doc.Notifications
 	return []kindSection{
-		{&n.FastCNP.Enabled, &n.FastCNP.Mode, []Format{congestion.FastCNP}},
-		{&n.LongHaulCNP.Enabled, &n.LongHaulCNP.Mode, []Format{congestion.LongHaulCNP, congestion.LongHaulCNPICMPv6}},
-		{&n.PPFC.Enabled, &n.PPFC.Mode, []Format{congestion.PPFC}},
-		{&n.StandardCNP.Enabled, &n.StandardCNP.Mode, []Format{congestion.StandardCNP}},
-		{&doc.Proxy.Enabled, &doc.Proxy.Mode, []Format{congestion.ProxyNotification}},
+		{&n.FastCNP.Enabled, &n.FastCNP.Mode, []Format{packet.FastCNP}},
+		{&n.LongHaulCNP.Enabled, &n.LongHaulCNP.Mode, []Format{packet.LongHaulCNP, packet.LongHaulCNPICMPv6}},
+		{&n.PPFC.Enabled, &n.PPFC.Mode, []Format{packet.PPFC}},
+		{&n.StandardCNP.Enabled, &n.StandardCNP.Mode, []Format{packet.StandardCNP}},
+		{&doc.Proxy.Enabled, &doc.Proxy.Mode, []Format{packet.ProxyNotification}},
 	}
 }
 
@@ -160,7 +161,7 @@ func (r *report) resolveAccepts(s *endpointSection) (formats []Format) {
 			continue
 		}
 		f := Format(item.V)
-		if (f == congestion.FastCNP || f == congestion.LongHaulCNPICMPv6) && s.Prefix.valid && s.Prefix.V.Addr().Is4() {
+		if (f == packet.FastCNP || f == packet.LongHaulCNPICMPv6) && s.Prefix.valid && s.Prefix.V.Addr().Is4() {
 			r.problem(item.place, "%s is for IPv6 only, but the prefix is %s (%s); remove it here", f, s.Prefix.V, r.position(s.Prefix.place))
 		}
 		r.checkSharedBit(f, item.place, s.Accepts.Items[:i])
@@ -172,7 +173,7 @@ func (r *report) resolveAccepts(s *endpointSection) (formats []Format) {
 // checkSharedBit refuses a pair of formats that an endpoint can't distinguish: the E bit of Long-haul CNP and the P bit of PPFC are the
 // same bit.
 func (r *report) checkSharedBit(f Format, at place, before []accepted) {
-	for _, pair := range [][2]Format{{congestion.LongHaulCNP, congestion.PPFC}, {congestion.PPFC, congestion.LongHaulCNP}} {
+	for _, pair := range [][2]Format{{packet.LongHaulCNP, packet.PPFC}, {packet.PPFC, packet.LongHaulCNP}} {
 		other := slices.IndexFunc(before, func(a accepted) bool { return a.valid && Format(a.V) == pair[1] })
 		if other >= 0 && f == pair[0] {
 			r.problem(at, "%s and %s (%s) can't go together, both use the same bit of the BTH; keep the one these hosts understand",

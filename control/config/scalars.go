@@ -10,7 +10,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 // kind reads a scalar's text. It has no state; parse uses only the text, so quotes make no difference.
@@ -234,7 +234,7 @@ type accepted = scalar[int, acceptedKind]
 type acceptedKind struct{ choiceKind }
 
 func (k acceptedKind) parse(text string, rl rule) (int, error) {
-	if text == congestion.ProxyNotification.String() {
+	if text == packet.ProxyNotification.String() {
 		return 0, fmt.Errorf("%s goes to a proxy, not to a host; list these hosts with their proxy in proxy.senders; here, expected %s", text, k.expects(rl))
 	}
 	return k.choiceKind.parse(text, rl)

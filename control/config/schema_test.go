@@ -14,9 +14,9 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/burst"
+	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 // schemaKey is one key of the schema: path with [] for a list's entries and NAME for those of a table.
@@ -80,7 +80,7 @@ func TestSchemaTags(t *testing.T) {
 
 // The words in the tags are those of the constants.
 func TestSchemaWords(t *testing.T) {
-	formats := make([]string, congestion.EndpointFormats)
+	formats := make([]string, packet.SenderNotifications)
 	for f := range formats {
 		formats[f] = Format(f).String()
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 // head is the part of a configuration that every gateway has.
@@ -115,7 +115,7 @@ func TestStandardCNPNeedsNoAddress(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p := cfg.Dataplane.Policy; len(cfg.Warnings) != 0 || !p.Who.Enabled[congestion.StandardCNP] || p.Build.HasIPv4 || p.Build.HasIPv6 {
+	if p := cfg.Dataplane.Policy; len(cfg.Warnings) != 0 || !p.Who.Enabled[packet.StandardCNP] || p.Build.HasIPv4 || p.Build.HasIPv6 {
 		t.Errorf("%+v, %v", cfg, err)
 	}
 }

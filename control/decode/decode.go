@@ -26,10 +26,10 @@ const (
 
 // Record is a notification of a capture, accepted or refused, or a packet of an IGP.
 type Record struct {
-	Frame  int           // 1 is the capture's first
-	Time   time.Time     // of the frame, UTC
-	Since  time.Duration // of the frame, since the capture's first one
-	Kind   cnpdec.Kind   // of a refused one, if it is known
+	Frame  int                 // 1 is the capture's first
+	Time   time.Time           // of the frame, UTC
+	Since  time.Duration       // of the frame, since the capture's first one
+	Kind   packet.Notification // of a refused one, if it is known
 	Reason cnpdec.Reason
 	// Source and Destination are addresses of the IP header, or MAC addresses of a PAUSE or PFC frame.
 	Source, Destination string
@@ -107,14 +107,14 @@ func read(f *capturefile.Frame, r *cnpdec.Receiver) (Record, bool) {
 	var n cnpdec.Notification
 	packet.Parse(f.Octets, f.Length, &p)
 	reason := r.Decode(f.Octets, &p, &n)
-	if n.Kind == cnpdec.None {
+	if n.Kind == packet.NotANotification {
 		if record, is := igp(f.Octets, &p); is {
 			return record, true
 		}
 		return other(f.Octets, &p), false
 	}
 	record := Record{Kind: n.Kind, Reason: reason, Source: address(n.Family, n.Src), Destination: address(n.Family, n.Dst)}
-	if n.Kind == cnpdec.Pause || n.Kind == cnpdec.PFC {
+	if n.Kind == packet.LinkPause || n.Kind == packet.LinkPFC {
 		record.Source, record.Destination = mac(f.Octets[6:]), mac(f.Octets)
 	}
 	if reason == cnpdec.Accepted {

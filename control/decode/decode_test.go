@@ -32,9 +32,9 @@ import (
 var update = flag.Bool("update", false, "write testdata anew")
 
 func receiver(extension string) *cnpdec.Receiver {
-	r := &cnpdec.Receiver{Code: packet.DefaultCodePoints, Extension: cnpdec.LongHaulExtension, ICRC: cnpdec.ICRCEither}
+	r := &cnpdec.Receiver{Code: packet.DefaultCodePoints, Extension: packet.LongHaulCNP, ICRC: cnpdec.ICRCEither}
 	if extension == "ppfc" {
-		r.Extension = cnpdec.PPFCExtension
+		r.Extension = packet.PPFC
 	}
 	return r
 }

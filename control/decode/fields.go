@@ -14,27 +14,27 @@ import (
 func Describe(frame []byte, p *packet.Parsed, n *cnpdec.Notification, code *packet.CodePoints) []Layer {
 	all := ethernet(frame, p)
 	switch n.Kind {
-	case cnpdec.Pause:
+	case packet.LinkPause:
 		return append(all, pause(n.Pause))
-	case cnpdec.PFC:
+	case packet.LinkPFC:
 		return append(all, pfc(&n.PFC))
 	}
 	all = append(all, internet(frame, p))
 	upper := frame[p.L4:p.IPEnd]
 	switch n.Kind {
-	case cnpdec.LongHaulCNPICMPv6:
+	case packet.LongHaulCNPICMPv6:
 		all = append(all, icmpv6(n.Src, n.Dst, upper))
 		return append(all, longHaul(&n.LongHaul, code.ExtensionClass)...)
-	case cnpdec.ProxyNotification:
+	case packet.ProxyNotification:
 		return append(all, udp(n.Src, n.Dst, upper), proxied(&n.Proxy), invoking(&n.Proxy))
-	case cnpdec.FastCNP:
+	case packet.FastCNP:
 		all = append(all, fastCNP(n)...)
 	}
 	all = append(all, udp(n.Src, n.Dst, upper), bth(n))
 	switch n.Kind {
-	case cnpdec.LongHaulCNP:
+	case packet.LongHaulCNP:
 		all = append(all, longHaul(&n.LongHaul, code.ExtensionClass)...)
-	case cnpdec.PPFC:
+	case packet.PPFC:
 		all = append(all, ppfc(&n.PPFC))
 	default:
 		all = append(all, body(n.Body))
@@ -43,10 +43,10 @@ func Describe(frame []byte, p *packet.Parsed, n *cnpdec.Notification, code *pack
 }
 
 // whose describes for each kind to whom the QP in DestQP belongs.
-var whose = map[cnpdec.Kind]string{
-	cnpdec.StandardCNP: "the sender's", cnpdec.LongHaulCNP: "the sender's",
-	cnpdec.FastCNP: "the receiver's: with the congested destination it names the sender's QP",
-	cnpdec.PPFC:    "the receiver's: with the congested destination it names the sender's QP",
+var whose = map[packet.Notification]string{
+	packet.StandardCNP: "the sender's", packet.LongHaulCNP: "the sender's",
+	packet.FastCNP: "the receiver's: with the congested destination it names the sender's QP",
+	packet.PPFC:    "the receiver's: with the congested destination it names the sender's QP",
 }
 
 func bth(n *cnpdec.Notification) Layer {
@@ -124,7 +124,7 @@ func ioam(t *packet.IOAMTrace) Layer {
 	return l
 }
 
-func ppfc(n *packet.PPFC) Layer {
+func ppfc(n *packet.PPFCFields) Layer {
 	l := Layer{Key: "ppfc", Name: "PPFC"}
 	name := "pause"
 	if n.PT == packet.PTResume {

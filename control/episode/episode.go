@@ -4,9 +4,9 @@
 package episode
 
 import (
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 const (
@@ -56,7 +56,7 @@ type Episode struct {
 	Over          bool
 	Peak          uint64 // the most bytes that waited
 	Marked        uint64 // packets
-	Notifications [congestion.Formats]uint64
+	Notifications [packet.SentNotifications]uint64
 	Observed      uint64 // notifications that would have been sent
 	Lost          uint64 // notifications, of this queue or others, that a worker overwrote before they were read
 	Suppressed    Suppressed

@@ -10,6 +10,7 @@ import (
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/pairing"
 )
 
@@ -37,7 +38,7 @@ func play(t *Tracker, steps []step) string {
 		for flow, bytes := range s.notified {
 			t.Notified(0, &dataplane.NotificationRecord{
 				Time: now, Flow: flowtable.Ref{Index: flowtable.Index(flow), Generation: 1}, FlowBytes: bytes, Out: 1, Cause: congestion.ByDepth,
-				Metrics: congestion.Metrics{Depth: s.peak}, Format: congestion.LongHaulCNP,
+				Metrics: congestion.Metrics{Depth: s.peak}, Format: packet.LongHaulCNP,
 			})
 		}
 		var records []dataplane.FlowRecord
@@ -51,7 +52,7 @@ func play(t *Tracker, steps []step) string {
 			events = append(events, fmt.Sprintf("%d %s", (now-1e15)/tick, name))
 			if event == Ended {
 				events = append(events, fmt.Sprintf("%d to %d, peak %d, marked %d, sent %d", (e.Start-1e15)/tick, (e.End-1e15)/tick, e.Peak, e.Marked,
-					e.Notifications[congestion.LongHaulCNP]))
+					e.Notifications[packet.LongHaulCNP]))
 			}
 		}
 	}
@@ -257,7 +258,7 @@ func TestNotOfAnEpisode(t *testing.T) {
 	tracker.Notified(0, &arrival)
 	tracker.Notified(0, &relayed)
 	tracker.Notified(0, &resume)
-	if e := tracker.Episodes()[0]; e.End != 10 || e.Notifications != [congestion.Formats]uint64{congestion.FastCNP: 1} || len(e.Flows) != 0 {
+	if e := tracker.Episodes()[0]; e.End != 10 || e.Notifications != [packet.SentNotifications]uint64{packet.FastCNP: 1} || len(e.Flows) != 0 {
 		t.Errorf("%+v", e)
 	}
 }

@@ -172,7 +172,7 @@ func describe(n frame, p *packet.Parsed) (kind, host string, qp uint32) {
 		return "fast-cnp", packet.AddrFrom16(n.octets[p.DstOpts+4:]).Netip().String(), p.DestQP
 	case packet.ExtendedCNP:
 		return "long-haul-cnp", p.Dst.Netip().String(), p.DestQP
-	case packet.LongHaulICMPv6:
+	case packet.LongHaulCNPICMPv6:
 		b := n.octets[p.L4+8:]
 		return "long-haul-cnp-icmpv6", p.Dst.Netip().String(), uint32(b[1])<<16 | uint32(b[2])<<8 | uint32(b[3])
 	}

@@ -16,7 +16,6 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
@@ -336,14 +335,14 @@ func modelled(t *testing.T, text string, c *config.Config) map[string]any {
 		"DPDK": c.DPDK, "Ports": ports, "Gateway": object{"IPv4": address(b.HasIPv4, b.IPv4), "IPv6": address(b.HasIPv6, b.IPv6)},
 		"Notifications": object{
 			"DSCP":     b.DSCP,
-			"FastCNP":  object{"Enabled": enabled[congestion.FastCNP], "OptionType": b.Code.FastCNPOption, "TraceOptionType": b.Code.FastCNPTraceOption, "ICRCExtensionHeaders": b.ICRCExtensionHeaders},
-			"LongHaul": object{"Enabled": enabled[congestion.LongHaulCNP], "ICMPv6Type": b.Code.LongHaulICMPv6Type},
+			"FastCNP":  object{"Enabled": enabled[packet.FastCNP], "OptionType": b.Code.FastCNPOption, "TraceOptionType": b.Code.FastCNPTraceOption, "ICRCExtensionHeaders": b.ICRCExtensionHeaders},
+			"LongHaul": object{"Enabled": enabled[packet.LongHaulCNP], "ICMPv6Type": b.Code.LongHaulICMPv6Type},
 			"Limits": object{
 				"PerDestination": limit(said.Notifications.Limits, "per_destination", 1_000_000), "PerPort": limit(said.Notifications.Limits, "per_port", 10_000_000),
 			},
 		},
 		"Proxy": object{
-			"Enabled": enabled[congestion.ProxyNotification], "Port": b.Code.ProxyPort, "Senders": c.Senders, "PerProxy": limit(said.Proxy.Limits, "per_proxy", 100_000),
+			"Enabled": enabled[packet.ProxyNotification], "Port": b.Code.ProxyPort, "Senders": c.Senders, "PerProxy": limit(said.Proxy.Limits, "per_proxy", 100_000),
 		},
 		"Domain": domain, "QPMap": c.QPMap,
 	}

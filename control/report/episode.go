@@ -6,10 +6,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/episode"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 // mostFlows and mostSenders bound the lists of an episode.
@@ -67,7 +67,7 @@ func MakeEpisode(c *config.Config, e *episode.Episode) Episode {
 	}
 	for kind, n := range e.Notifications {
 		if n > 0 {
-			out.Notifications[congestion.Format(kind).String()] = n
+			out.Notifications[packet.Notification(kind).String()] = n
 		}
 	}
 	for i, n := range e.Suppressed {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 // This file words the gates of a flow that the worker knows. What each says is decided by package dataplane.
@@ -34,7 +35,7 @@ func (e *Explained) path() Gate {
 
 func (e *Explained) recipient() Gate {
 	text := "the sender itself"
-	if e.Standing.Format == congestion.ProxyNotification {
+	if e.Standing.Format == packet.ProxyNotification {
 		text = "its proxy"
 		if e.Standing.Choice == 0 {
 			text += " " + e.Standing.To.Netip().String()
@@ -45,10 +46,10 @@ func (e *Explained) recipient() Gate {
 
 func (e *Explained) grant() Gate {
 	text := "the proxy knows what the sender accepts"
-	if e.Standing.Format != congestion.ProxyNotification {
+	if e.Standing.Format != packet.ProxyNotification {
 		text = "accepts"
 		for _, f := range e.accepted() {
-			text += " " + f.Format.String()
+			text += " " + f.Kind.String()
 		}
 	}
 	return e.choice(gateGrant, text)
@@ -143,7 +144,7 @@ func (e *Explained) limits() Gate {
 	switch {
 	case reason == dataplane.FlowLimit:
 		text, key = "per_flow: the last one is less than the interval ago", "notifications.limits.per_flow"
-	case reason == dataplane.DestinationLimit && s.Format == congestion.ProxyNotification:
+	case reason == dataplane.DestinationLimit && s.Format == packet.ProxyNotification:
 		text, key = "per_proxy: reached for the proxy", "proxy.limits.per_proxy"
 	case reason == dataplane.DestinationLimit:
 		text, key = "per_destination: reached for the sender", "notifications.limits.per_destination"

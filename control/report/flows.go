@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -69,7 +68,7 @@ func MakeFlow(r *dataplane.FlowRecord) Flow {
 	f.setPlace(k)
 	for kind, n := range r.Notified {
 		if n > 0 {
-			f.Notifications[congestion.Format(kind).String()] = uint64(n)
+			f.Notifications[packet.Notification(kind).String()] = uint64(n)
 		}
 	}
 	return f

@@ -9,6 +9,7 @@ import (
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/pairing"
 )
 
@@ -189,8 +190,8 @@ func (e *Explained) hostPrefix() string {
 
 // accepted are the formats that the sender accepts, each with the reason why it isn't used.
 func (e *Explained) accepted() []congestion.Considered {
-	if e.Standing.Format == congestion.ProxyNotification {
-		return []congestion.Considered{{Format: congestion.ProxyNotification, Reason: congestion.Reason(e.Standing.Choice)}}
+	if e.Standing.Format == packet.ProxyNotification {
+		return []congestion.Considered{{Kind: packet.ProxyNotification, Reason: congestion.Reason(e.Standing.Choice)}}
 	}
 	return e.Policy.Who.Consider(e.Flow.Key.Src, e.Flow.View.Usable(), e.Standing.Refused, e.Standing.Action)
 }
@@ -199,7 +200,7 @@ func (e *Explained) accepted() []congestion.Considered {
 func (e *Explained) considered() string {
 	var all []string
 	for _, f := range e.accepted() {
-		text := f.Format.String()
+		text := f.Kind.String()
 		if f.Reason != 0 {
 			text += ": " + f.Reason.String()
 		}
@@ -209,23 +210,23 @@ func (e *Explained) considered() string {
 }
 
 // mentioned is the first format with a reason.
-func (e *Explained) mentioned(reason dataplane.Suppression) congestion.Format {
+func (e *Explained) mentioned(reason dataplane.Suppression) packet.Notification {
 	for _, f := range e.accepted() {
 		if dataplane.Suppression(f.Reason) == reason {
-			return f.Format
+			return f.Kind
 		}
 	}
 	return 0
 }
 
 // formatSections are the sections of the formats in the configuration.
-var formatSections = [congestion.Formats]string{
-	congestion.FastCNP: "notifications.fast_cnp", congestion.LongHaulCNP: "notifications.long_haul_cnp", congestion.LongHaulCNPICMPv6: "notifications.long_haul_cnp",
-	congestion.PPFC: "notifications.ppfc", congestion.StandardCNP: "notifications.standard_cnp", congestion.ProxyNotification: "proxy",
+var formatSections = [packet.SentNotifications]string{
+	packet.FastCNP: "notifications.fast_cnp", packet.LongHaulCNP: "notifications.long_haul_cnp", packet.LongHaulCNPICMPv6: "notifications.long_haul_cnp",
+	packet.PPFC: "notifications.ppfc", packet.StandardCNP: "notifications.standard_cnp", packet.ProxyNotification: "proxy",
 }
 
 // formatKey is the key that lets a format be used.
-func formatKey(reason dataplane.Suppression, f congestion.Format) string {
+func formatKey(reason dataplane.Suppression, f packet.Notification) string {
 	switch reason {
 	case dataplane.Suppression(congestion.NotEnabled):
 		return formatSections[f] + ".enabled: true"

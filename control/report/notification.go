@@ -8,6 +8,7 @@ import (
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 // Notification is a notification that the gateway sent, or one that it suppressed and why.
@@ -68,7 +69,7 @@ func MakeNotification(c *config.Config, worker int, r *dataplane.NotificationRec
 		n.Reason = r.Reason.String()
 	} else {
 		n.Kind, n.Action, n.Parameter = r.Format.String(), r.Decision.Action.String(), r.Decision.Parameter
-		if r.Format == congestion.ProxyNotification {
+		if r.Format == packet.ProxyNotification {
 			n.Proxy = r.To.Netip().String()
 		}
 	}

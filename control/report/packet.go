@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/burst"
@@ -148,7 +147,7 @@ func marked(r *dataplane.PacketRecord) string {
 		return "no: it arrived with CE"
 	case r.MarkAsked:
 		return "no: it is not ECN-capable"
-	case r.Notified && r.Format == congestion.FastCNP:
+	case r.Notified && r.Format == packet.FastCNP:
 		return "no: a Fast CNP has notified its sender instead"
 	case r.Law:
 		return "no: the law notifies its sender in place of marking, or the queue is short"

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/burst"
@@ -22,7 +21,7 @@ ports:
 		t.Fatal(err)
 	}
 	base := func() dataplane.PacketRecord {
-		return dataplane.PacketRecord{In: 0, Out: 1, Length: 1000, Bytes: 256, Plain: true, Kind: packet.RoCEv2, Opcode: packet.RCSendOnly, TOS: 26<<2 | packet.ECT0,
+		return dataplane.PacketRecord{In: 0, Out: 1, Length: 1000, Bytes: 256, Plain: true, Kind: packet.RoCEv2, Notification: packet.NotANotification, Opcode: packet.RCSendOnly, TOS: 26<<2 | packet.ECT0,
 			Flow: dataplane.FlowFound, Queued: true, Depth: 4000, KMin: 8000, Skip: dataplane.NoCongestion, Left: 12_000}
 	}
 	const (
@@ -45,10 +44,10 @@ ports:
 		"suppressed": {func(r *dataplane.PacketRecord) { r.Skip, r.Suppressed = 0, dataplane.FlowLimit }, parse + flow + queue + "notify: no: flow-limit\n" + short + sent},
 		"share":      {func(r *dataplane.PacketRecord) { r.Skip = dataplane.SmallShare }, parse + flow + queue + "notify: no: its flow's share of the queue is not among the largest\n" + short + sent},
 		"sent": {func(r *dataplane.PacketRecord) {
-			r.Notified, r.Format, r.To = true, congestion.LongHaulCNP, packet.Addr{Hi: 0, Lo: 0xffff0a010001}
+			r.Notified, r.Format, r.To = true, packet.LongHaulCNP, packet.Addr{Hi: 0, Lo: 0xffff0a010001}
 		}, parse + flow + queue + "notify: long-haul-cnp to 10.1.0.1, by port dc\n" + short + sent},
 		"Fast CNP": {func(r *dataplane.PacketRecord) {
-			r.Notified, r.Format, r.To = true, congestion.FastCNP, packet.Addr{Hi: 0, Lo: 0xffff0a010001}
+			r.Notified, r.Format, r.To = true, packet.FastCNP, packet.Addr{Hi: 0, Lo: 0xffff0a010001}
 		}, parse + flow + queue + "notify: fast-cnp to 10.1.0.1, by port dc\nmark: no: a Fast CNP has notified its sender instead\n" + sent},
 		"no marks": {func(r *dataplane.PacketRecord) { r.KMin = 2000 }, parse + flow + queue + calm + "mark: no: the profile does not mark\n" + sent},
 		"law": {func(r *dataplane.PacketRecord) { r.Law, r.Fair, r.Rate = true, 0.5, 0.25 },

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/flowtable"
@@ -39,7 +38,7 @@ func TestSourceQPOnlyWhenConfirmed(t *testing.T) {
 			DestQP: 7, OuterTag: packet.MakeTag(packet.EtherTypeCTag, 100), InnerTag: packet.MakeTag(packet.EtherTypeCTag, 200)},
 		Traffic: pairing.Traffic{Packets: 3, Bytes: 300}, Marked: 2,
 	}
-	record.Notified[congestion.LongHaulCNP] = 5
+	record.Notified[packet.LongHaulCNP] = 5
 	for _, c := range []struct {
 		view pairing.View
 		want string

@@ -10,6 +10,7 @@ import (
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/fastpath"
+	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/ratelimit"
 )
 
@@ -23,9 +24,9 @@ type Flow struct {
 	Marked       uint64        // packets marked CE here
 	Arrivals     atomic.Uint64 // a congestion.Arrivals; other workers read it
 	Generation   atomic.Uint32
-	Share                                   // of the class that Class returns
-	Notified     [congestion.Formats]uint32 // notifications sent, by kind
-	Paced        uint16                     // place of the flow in a pacer, 0 for none
+	Share                                         // of the class that Class returns
+	Notified     [packet.SentNotifications]uint32 // notifications sent, by kind
+	Paced        uint16                           // place of the flow in a pacer, 0 for none
 	// The place of the sender in senders, 0 for none, above placeBits the class of share, and then spreadBit: an account is a cache line.
 	watchAndClass uint16
 }
@@ -175,7 +176,7 @@ func (f *Flow) Begin(generation uint32) {
 	f.Arrivals.Store(0)
 	f.Marked = 0
 	f.Share, f.Paced, f.watchAndClass = Share{}, 0, 0
-	f.Notified = [congestion.Formats]uint32{}
+	f.Notified = [packet.SentNotifications]uint32{}
 	f.Generation.Store(generation)
 }
 

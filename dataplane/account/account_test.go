@@ -7,7 +7,6 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
@@ -67,7 +66,7 @@ func TestAccountIsOfOneFlow(t *testing.T) {
 	}
 	w.Flows.Renew(x, 60)
 	second := w.Flows.State(x).Generation()
-	if a := w.Get(x); a.Marked != 0 || a.Notified != [congestion.Formats]uint32{} || a.LastNotified.Load() != 0 {
+	if a := w.Get(x); a.Marked != 0 || a.Notified != [packet.SentNotifications]uint32{} || a.LastNotified.Load() != 0 {
 		t.Errorf("a renewed flow has been notified before: %+v", a.Notified)
 	}
 	if at := w.LastNotifiedOf(x, first); at != 0 {

@@ -340,7 +340,7 @@ func decoded(t *testing.T, file string) (kinds map[string]string, refused map[st
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	r := cnpdec.Receiver{Code: packet.DefaultCodePoints, Extension: cnpdec.LongHaulExtension, ICRC: cnpdec.ICRCEither}
+	r := cnpdec.Receiver{Code: packet.DefaultCodePoints, Extension: packet.LongHaulCNP, ICRC: cnpdec.ICRCEither}
 	if _, err := decode.Run(c, &r, decode.JSON, bufio.NewWriter(&out)); err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/netip"
 
-	"github.com/cnpgate/cnpgate/cnpdec"
 	"github.com/cnpgate/cnpgate/endpoint"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
@@ -41,9 +40,9 @@ type Config struct {
 	Timeout int64            // a QP retransmits after this time without an acknowledgement
 	RTT     int64            // RTT_est of the reaction point
 
-	Trusted []netip.Prefix // who may send notifications
-	Accept  []cnpdec.Kind  // formats to obey besides the peer's standard CNP
-	NoCNP   bool           // CE marks cause no CNP
+	Trusted []netip.Prefix        // who may send notifications
+	Accept  []packet.Notification // formats to obey besides the peer's standard CNP
+	NoCNP   bool                  // CE marks cause no CNP
 	// CNPInterval is the least time between two CNPs of a QP.
 	CNPInterval int64
 	UnixTime    int64 // offset from the backend's times to Unix time
@@ -153,19 +152,15 @@ func (c *Config) host() (endpoint.Config, error) {
 	for _, k := range c.Accept {
 		r := &e.Reaction
 		switch k {
-		case cnpdec.FastCNP:
+		case packet.FastCNP:
 			r.FastCNP = true
-		case cnpdec.LongHaulCNPICMPv6:
+		case packet.LongHaulCNPICMPv6:
 			r.LongHaulICMPv6 = true
-		case cnpdec.LongHaulCNP, cnpdec.PPFC:
-			extension := cnpdec.LongHaulExtension
-			if k == cnpdec.PPFC {
-				extension = cnpdec.PPFCExtension
-			}
-			if r.Extension != cnpdec.NoExtension && r.Extension != extension {
+		case packet.LongHaulCNP, packet.PPFC:
+			if r.Extension.Extended() && r.Extension != k {
 				return e, fmt.Errorf("both long-haul-cnp and ppfc are to be accepted; expected one of them, as both use the same bit of the BTH")
 			}
-			r.Extension = extension
+			r.Extension = k
 		default:
 			return e, fmt.Errorf("format %v can't be accepted; expected fast-cnp, long-haul-cnp, long-haul-cnp-icmpv6 or ppfc", k)
 		}

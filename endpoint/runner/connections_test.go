@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cnpgate/cnpgate/cnpdec"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/endpoint"
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -13,7 +12,7 @@ import (
 )
 
 // connecting is sending with RDMA-CM.
-func connecting(accept ...cnpdec.Kind) Config {
+func connecting(accept ...packet.Notification) Config {
 	s := sending(accept...)
 	s.CMPort, s.Seed, s.PeerFirstQP, s.PSN = 7471, 1, 0, 0
 	return s
@@ -52,11 +51,11 @@ func (n *network) flows() (all []dataplane.FlowRecord) {
 func TestRDMACM(t *testing.T) {
 	for _, c := range []struct {
 		name    string
-		prepare func(kind cnpdec.Kind) (sender Config, gateway string)
+		prepare func(kind packet.Notification) (sender Config, gateway string)
 	}{{"IPv6", over6}, {"IPv4", over4}} {
 		t.Run(c.name, func(t *testing.T) {
-			s, settings := c.prepare(cnpdec.LongHaulCNP)
-			cm := connecting(cnpdec.LongHaulCNP)
+			s, settings := c.prepare(packet.LongHaulCNP)
+			cm := connecting(packet.LongHaulCNP)
 			s.CMPort, s.Seed, s.PeerFirstQP, s.PSN = cm.CMPort, cm.Seed, 0, 0
 			n := newNetwork(t, s, listening(s), settings)
 			n.run(second / 2)

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cnpgate/cnpgate/cnpdec"
 	"github.com/cnpgate/cnpgate/control/assemble"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/dataplane"
@@ -14,6 +13,7 @@ import (
 	"github.com/cnpgate/cnpgate/endpoint"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/burst/inmem"
+	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/telemetry"
 )
 
@@ -59,12 +59,12 @@ func notifying(format string) string {
 }
 
 // over6 is a sender over IPv6 that accepts a format, and what the gateway needs for it.
-func over6(kind cnpdec.Kind) (sender Config, gateway string) {
+func over6(kind packet.Notification) (sender Config, gateway string) {
 	return sending(kind), notifying(kind.String())
 }
 
 // over4 is the same over IPv4.
-func over4(kind cnpdec.Kind) (sender Config, gateway string) {
+func over4(kind packet.Notification) (sender Config, gateway string) {
 	s := sending(kind)
 	s.Addr, s.Peer, s.Trusted[0] = netip.MustParseAddr("198.18.0.2"), netip.MustParseAddr("198.18.0.1"), netip.MustParsePrefix("198.18.0.254/32")
 	return s, strings.Replace(notifying(kind.String()), "fd00:18::2/128", "198.18.0.2/32", 1)
@@ -79,7 +79,7 @@ var (
 )
 
 // sending is the sender's default configuration in the tests: 300 Mbit/s for a second.
-func sending(accept ...cnpdec.Kind) Config {
+func sending(accept ...packet.Notification) Config {
 	return Config{
 		Send: true, Addr: senderAddr, MAC: senderMAC, Peer: receiverAddr, PeerMAC: receiverMAC,
 		QPs: 4, FirstQP: 0x100, PeerFirstQP: 0x200, PSN: 0xfff000, Verb: endpoint.Write, Message: 1 << 16, Window: 4 << 20, MTU: 4096,

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cnpgate/cnpgate/cnpdec"
 	"github.com/cnpgate/cnpgate/endpoint"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/burst/inmem"
+	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 const wanRate = 100e6 // bit/s
@@ -25,10 +25,10 @@ func TestNotificationsHelp(t *testing.T) {
 	}
 	off.close()
 	for _, c := range []struct {
-		kind    cnpdec.Kind
-		prepare func(kind cnpdec.Kind) (sender Config, gateway string)
+		kind    packet.Notification
+		prepare func(kind packet.Notification) (sender Config, gateway string)
 	}{
-		{cnpdec.LongHaulCNP, over6}, {cnpdec.LongHaulCNP, over4}, {cnpdec.LongHaulCNPICMPv6, over6}, {cnpdec.FastCNP, over6}, {cnpdec.PPFC, over6}, {cnpdec.PPFC, over4},
+		{packet.LongHaulCNP, over6}, {packet.LongHaulCNP, over4}, {packet.LongHaulCNPICMPv6, over6}, {packet.FastCNP, over6}, {packet.PPFC, over6}, {packet.PPFC, over4},
 	} {
 		s, settings := c.prepare(c.kind)
 		t.Run(fmt.Sprint(c.kind, " to ", s.Addr), func(t *testing.T) {
@@ -73,7 +73,7 @@ func TestWhatIsObeyed(t *testing.T) {
 		{"the receiver's CNPs", func(s, r *Config) { s.Accept, r.NoCNP = nil, false }, "slowed-down", "disabled"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := sending(cnpdec.FastCNP)
+			s := sending(packet.FastCNP)
 			r := answering(s)
 			c.change(&s, &r)
 			n := newNetwork(t, s, r, notifying("fast-cnp"))
@@ -245,7 +245,7 @@ func TestLateCaller(t *testing.T) {
 
 // TestStepDoesNotAllocate: neither end allocates once its queues have grown.
 func TestStepDoesNotAllocate(t *testing.T) {
-	s := sending(cnpdec.LongHaulCNP)
+	s := sending(packet.LongHaulCNP)
 	s.Load[0].Length = 100 * second
 	n := newNetwork(t, s, answering(s), notifying("long-haul-cnp"))
 	n.run(second)
@@ -275,8 +275,8 @@ func TestNewRefuses(t *testing.T) {
 		"no rate is given":                func(c *Config) { c.Load = nil },
 		"phase 1 of the load has 0 bit/s": func(c *Config) { c.Load = []Phase{{Rate: 0}} },
 		"phase 1 of the load has 5 bit/s": func(c *Config) { c.Load = []Phase{{Rate: 5}, {Rate: 5}} },
-		"are to be accepted":              func(c *Config) { c.Accept = []cnpdec.Kind{cnpdec.PPFC, cnpdec.LongHaulCNP} },
-		"format pfc can't be accepted":    func(c *Config) { c.Accept = []cnpdec.Kind{cnpdec.PFC} },
+		"are to be accepted":              func(c *Config) { c.Accept = []packet.Notification{packet.PPFC, packet.LongHaulCNP} },
+		"format pfc can't be accepted":    func(c *Config) { c.Accept = []packet.Notification{packet.LinkPFC} },
 		"the first QPs are 0 at this end": func(c *Config) { c.FirstQP = 0 },
 		"16777216 at the other":           func(c *Config) { c.PeerFirstQP = 1 << 24 },
 		"buffers have 4352 bytes, expected 4353 or more for a path MTU of 4252": func(c *Config) { c.MTU = 4252 },

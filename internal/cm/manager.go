@@ -6,6 +6,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/ring"
+	"github.com/cnpgate/cnpgate/internal/splitmix"
 )
 
 const (
@@ -49,7 +50,7 @@ type Handler interface {
 type Manager struct {
 	c        Config
 	counters Counters
-	random   uint64
+	random   splitmix.Rand
 	byComm   map[uint32]*Conn // by this end's communication ID, without forgotten ones
 	conns    []*Conn          // in the order in which they began
 	out      ring.Ring[Message]
@@ -72,23 +73,14 @@ func New(c Config) (*Manager, error) {
 	case c.Connections < 1:
 		return nil, fmt.Errorf("a table for %d connections, expected 1 or more", c.Connections)
 	}
-	return &Manager{c: c, random: c.Seed, byComm: make(map[uint32]*Conn), due: never}, nil
+	return &Manager{c: c, random: splitmix.Rand(c.Seed), byComm: make(map[uint32]*Conn), due: never}, nil
 }
 
 // Counters returns the manager's counters.
 func (m *Manager) Counters() Counters { return m.counters }
 
-// Random is a random number, by splitmix64.
-func (m *Manager) Random() uint64 {
-	m.random += 0x9e3779b97f4a7c15
-	x := m.random
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
-}
-
 // RandomPSN is a random first PSN for a connection's requests.
-func (m *Manager) RandomPSN() uint32 { return uint32(m.Random()) & packet.PSNMask }
+func (m *Manager) RandomPSN() uint32 { return uint32(m.random.Next()) & packet.PSNMask }
 
 // Connect requests a connection from a peer, to the service at a port. local is the QP of this end, which Handler.Open is to open. The
 // caller chooses id.
@@ -98,7 +90,7 @@ func (m *Manager) Connect(now int64, to Peer, port uint16, local QP, id uint64) 
 		return nil, fmt.Errorf("all %d connections are in use; end one first", m.c.Connections)
 	}
 	c := &Conn{ID: id, Active: true, Peer: to, Local: local, state: reqSent, comm: [2]uint32{m.newComm()},
-		service: packet.ServiceID(packet.ProtoTCP, port), source: lowest + uint16(m.Random()%ports)}
+		service: packet.ServiceID(packet.ProtoTCP, port), source: lowest + uint16(m.random.Next()%ports)}
 	c.FlowLabel = FlowLabel(c.source, port)
 	c.transaction = Transaction(c.comm[0])
 	m.add(c)
@@ -152,7 +144,7 @@ func (m *Manager) Next() Message {
 // newComm returns an unused communication ID.
 func (m *Manager) newComm() uint32 {
 	for {
-		comm := uint32(m.Random())
+		comm := uint32(m.random.Next())
 		if _, taken := m.byComm[comm]; !taken && comm != 0 {
 			return comm
 		}

@@ -24,7 +24,7 @@ import (
 // Spares is the number of empty buffers that each worker has for notifications.
 const Spares = 64
 
-// struct cnp_frame and burst.Frame are the same; a negative constant would not compile. crossing.h checks C's side.
+// struct cnp_frame and burst.Frame are the same; a negative constant would not compile. batch.h checks C's side.
 const (
 	_ = uint(unsafe.Sizeof(burst.Frame{})-C.sizeof_struct_cnp_frame) + uint(C.sizeof_struct_cnp_frame-unsafe.Sizeof(burst.Frame{}))
 	_ = uint(unsafe.Offsetof(burst.Frame{}.Data)-8) + uint(8-unsafe.Offsetof(burst.Frame{}.Data))

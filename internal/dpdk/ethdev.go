@@ -4,7 +4,7 @@ package dpdk
 
 /*
 #include <stdlib.h>
-#include "crossing.h"
+#include "batch.h"
 #include "eal.h"
 */
 import "C"

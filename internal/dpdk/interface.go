@@ -3,7 +3,7 @@
 package dpdk
 
 /*
-#include "crossing.h"
+#include "batch.h"
 #include "socket.h"
 */
 import "C"

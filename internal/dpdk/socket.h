@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "crossing.h"
+#include "batch.h"
 
 /*
  * rx is a packet socket bound to the interface, with PACKET_VNET_HDR and PACKET_AUXDATA; tx one that receives nothing, with

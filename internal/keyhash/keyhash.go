@@ -2,16 +2,17 @@
 // them. An attacker who controls traffic, but doesn't know the seed, can't choose keys that collide in a table.
 package keyhash
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/cnpgate/cnpgate/internal/splitmix"
+)
 
 // Spread fills words from a seed (the SplitMix64 sequence).
 func Spread(words []uint64, seed uint64) {
+	r := splitmix.Rand(seed)
 	for i := range words {
-		seed += 0x9e3779b97f4a7c15
-		z := seed
-		z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-		z = (z ^ z>>27) * 0x94d049bb133111eb
-		words[i] = z ^ z>>31
+		words[i] = r.Next()
 	}
 }
 

@@ -35,11 +35,14 @@ var codecs = []codec{
 	codecOf("AETH", "\x61\xab\xcd\xef", AETH{Syndrome: 0x61, MSN: 0xabcdef}, DecodeAETH, func(h *AETH, b []byte) { h.Put(b) }),
 	codecOf("RETH", "\x01\x02\x03\x04\x05\x06\x07\x08"+"\x09\x0a\x0b\x0c"+"\x0d\x0e\x0f\x10",
 		RETH{VirtualAddress: 0x0102030405060708, RKey: 0x090a0b0c, DMALength: 0x0d0e0f10}, DecodeRETH, (*RETH).Put),
-	codecOf("ImmDt", "\x01\x02\x03\x04", ImmDt{0x01020304}, DecodeImmDt, func(h *ImmDt, b []byte) { h.Put(b) }),
+	codecOf("ImmDt", "\x01\x02\x03\x04", ImmDt{0x01020304}, func(b []byte) ImmDt { return ImmDt{be.Uint32(b)} }, func(h *ImmDt, b []byte) { h.Put(b) }),
 	codecOf("AtomicETH", "\x01\x02\x03\x04\x05\x06\x07\x08"+"\x09\x0a\x0b\x0c"+"\x0d\x0e\x0f\x10\x11\x12\x13\x14"+"\x15\x16\x17\x18\x19\x1a\x1b\x1c",
 		AtomicETH{VirtualAddress: 0x0102030405060708, RKey: 0x090a0b0c, SwapAdd: 0x0d0e0f1011121314, Compare: 0x15161718191a1b1c},
-		DecodeAtomicETH, (*AtomicETH).Put),
-	codecOf("AtomicAckETH", "\x01\x02\x03\x04\x05\x06\x07\x08", AtomicAckETH{0x0102030405060708}, DecodeAtomicAckETH,
+		func(b []byte) AtomicETH {
+			return AtomicETH{be.Uint64(b), be.Uint32(b[8:]), be.Uint64(b[12:]), be.Uint64(b[20:])}
+		}, (*AtomicETH).Put),
+	codecOf("AtomicAckETH", "\x01\x02\x03\x04\x05\x06\x07\x08", AtomicAckETH{0x0102030405060708},
+		func(b []byte) AtomicAckETH { return AtomicAckETH{be.Uint64(b)} },
 		func(h *AtomicAckETH, b []byte) { h.Put(b) }),
 	codecOf("Long-haul CNP",
 		"\xb4\xa5\x00\x1e"+ // level 180; 10 Rate Reduce, 100101 reserved; parameter 30
@@ -59,12 +62,12 @@ var codecs = []codec{
 		"\x0a\x00\x00\x04"+
 			"\x80\x05\x00\x02"+ // flags 10000000 000001, PT 01, port 2
 			"\xff\x00\x01\xf4", // reserved, 500 microseconds
-		PPFC{Dst: Addr{0, 0xffff_0a000004}, Flags: 0x2001, PT: PTResume, Port: 2, Reserved: 0xff00, Duration: 500},
-		func(b []byte) PPFC { return DecodePPFC(b, 4) }, func(n *PPFC, b []byte) { n.Put(b, 4) }),
+		PPFCFields{Dst: Addr{0, 0xffff_0a000004}, Flags: 0x2001, PT: PTResume, Port: 2, Reserved: 0xff00, Duration: 500},
+		func(b []byte) PPFCFields { return DecodePPFC(b, 4) }, func(n *PPFCFields, b []byte) { n.Put(b, 4) }),
 	codecOf("PPFC over IPv6",
 		"\x20\x01\x0d\xb8\x00\x0b\x00\x00\x00\x00\x00\x00\x00\x00\x00\x04"+"\x00\x02\x00\x02"+"\x00\x00\x01\xf4",
-		PPFC{Dst: Addr{0x20010db8_000b0000, 4}, PT: 2, Port: 2, Duration: 500},
-		func(b []byte) PPFC { return DecodePPFC(b, 6) }, func(n *PPFC, b []byte) { n.Put(b, 6) }),
+		PPFCFields{Dst: Addr{0x20010db8_000b0000, 4}, PT: 2, Port: 2, Duration: 500},
+		func(b []byte) PPFCFields { return DecodePPFC(b, 6) }, func(n *PPFCFields, b []byte) { n.Put(b, 6) }),
 	codecOf("PFC",
 		"\x01\x01\xee\x18"+"\x00\x01\x00\x02\x00\x03\xff\xff\x00\x05\x00\x06\x00\x07\x00\x08",
 		PFC{Reserved: 0xee, Enabled: 0x18, Time: [8]uint16{1, 2, 3, 65535, 5, 6, 7, 8}}, DecodePFC, (*PFC).Put),

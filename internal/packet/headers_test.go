@@ -11,14 +11,6 @@ func TestDecodeExtendedHeaders(t *testing.T) {
 		{"RETH", DecodeRETH(octets[:RETHLen]), RETH{VirtualAddress: 0x0102030405060708, RKey: 0x090a0b0c, DMALength: 0x0d0e0f10}},
 		{"AETH", DecodeAETH(octets[:AETHLen]), AETH{Syndrome: 1, MSN: 0x020304}},
 		{"DETH", DecodeDETH(octets[:DETHLen]), DETH{QKey: 0x01020304, SourceQP: 0x060708}},
-		{"RDETH", DecodeRDETH(octets[:RDETHLen]), RDETH{EEContext: 0x020304}},
-		{"XRCETH", DecodeXRCETH(octets[:XRCETHLen]), XRCETH{XRCSRQ: 0x020304}},
-		{"ImmDt", DecodeImmDt(octets[:ImmDtLen]), ImmDt{Data: 0x01020304}},
-		{"IETH", DecodeIETH(octets[:IETHLen]), IETH{RKey: 0x01020304}},
-		{"FETH", DecodeFETH([]byte("\xff\xff\xff\xe5")), FETH{Placement: 5, Selectivity: 2}},
-		{"AtomicETH", DecodeAtomicETH(octets[:AtomicETHLen]),
-			AtomicETH{VirtualAddress: 0x0102030405060708, RKey: 0x090a0b0c, SwapAdd: 0x0d0e0f1011121314, Compare: 0x15161718191a1b1c}},
-		{"AtomicAckETH", DecodeAtomicAckETH(octets[:AtomicAckETHLen]), AtomicAckETH{Original: 0x0102030405060708}},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: %+v, want %+v", c.name, c.got, c.want)

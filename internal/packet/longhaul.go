@@ -37,17 +37,12 @@ const (
 	ActionResume     Action = 3 // undo Parameter percent of the last reduction, 0 to 100; 0 for all of it
 )
 
+// Actions is the number of actions.
+const Actions = 4
+
 // String is the draft's name in the spelling of configuration and reports.
 func (a Action) String() string {
-	switch a {
-	case ActionNotify:
-		return "notify"
-	case ActionPause:
-		return "pause"
-	case ActionRateReduce:
-		return "rate-reduce"
-	}
-	return "resume"
+	return [...]string{"notify", "pause", "rate-reduce", "resume", "unknown"}[min(a, Actions)]
 }
 
 // Metric types (draft-tian 10.4): the unit of MetricValue.

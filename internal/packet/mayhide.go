@@ -24,7 +24,8 @@ func MayHide(b []byte, p *Parsed, c *CodePoints) bool {
 // payloadMayHide reports whether a tunnel's payload, which begins at start, is a notification, or may hide one. A standard CNP doesn't count:
 // the domain filter always lets it pass.
 func payloadMayHide(b []byte, start int, p *Parsed, c *CodePoints) bool {
-	return classify(b, p, c) > StandardCNP || mayHide(b, start, p, c)
+	n := classify(b, p, c)
+	return n != NotANotification && n != StandardCNP || mayHide(b, start, p, c)
 }
 
 // mayHide is MayHide for a frame or, if start isn't 0, for the payload of a tunnel that begins there.

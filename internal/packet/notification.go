@@ -12,34 +12,91 @@ type CodePoints struct {
 // DefaultCodePoints are from the ranges for experiments and private use: RFC 4727, RFC 4443 2.1, and private use of RFC 4884.
 var DefaultCodePoints = CodePoints{FastCNPOption: 0x9e, FastCNPTraceOption: 0x9e, LongHaulICMPv6Type: 200, ProxyPort: 1022, ExtensionClass: 247}
 
-// Notification is a kind of congestion notification, as distinguishable on the wire.
+// Notification is a kind of notification. It is the index of all tables by kind: builders are in cnpgen, decoders in cnpdec.
 type Notification uint8
 
 const (
-	NotANotification  Notification = iota
-	StandardCNP                    // RoCEv2 CNP (IBTA Annex A17)
-	FastCNP                        // RoCEv2 CNP after a Destination Options header with a Fast CNP option
-	ExtendedCNP                    // RoCEv2 CNP with ExtensionBit: Long-haul CNP or PPFC, which are not distinguishable on the wire
-	LongHaulICMPv6                 // Long-haul CNP as an ICMPv6 message
-	ProxyNotification              // UDP to the proxy port
+	FastCNP           Notification = iota // RoCEv2 CNP after a Destination Options header with a Fast CNP option (draft-xiao-fast-cnp 4)
+	LongHaulCNP                           // Long-haul CNP as a RoCEv2 CNP with ExtensionBit (draft-tian 6.2)
+	LongHaulCNPICMPv6                     // Long-haul CNP as an ICMPv6 message (draft-tian 6.1)
+	PPFC                                  // RoCEv2 CNP with ExtensionBit (draft-xz-ppfc 3)
+	StandardCNP                           // RoCEv2 CNP (IBTA Annex A17)
+	ProxyNotification                     // UDP to the proxy port (draft-xiao-proxy 4), the last one that a gateway sends
+	ExtendedCNP                           // received RoCEv2 CNP with ExtensionBit: nothing on the wire says which of LongHaulCNP and PPFC it is
+	LinkPause                             // PAUSE of a link (IEEE 802.3 31B)
+	LinkPFC                               // PFC of a link (IEEE 802.1Qbb)
+	NotANotification
 )
 
-// String returns the kind as in reports and metrics; "" for NotANotification.
-func (n Notification) String() string {
-	switch n {
-	case StandardCNP:
-		return "standard-cnp"
-	case FastCNP:
-		return "fast-cnp"
-	case ExtendedCNP:
-		return "extended-cnp"
-	case LongHaulICMPv6:
-		return "long-haul-cnp-icmpv6"
-	case ProxyNotification:
-		return "proxy-notification"
-	}
-	return ""
+const (
+	// Notifications is the number of kinds.
+	Notifications = int(NotANotification)
+	// ReceivedNotifications is the number of kinds that Classify distinguishes, or is for: the first ones.
+	ReceivedNotifications = int(ExtendedCNP) + 1
+	// SentNotifications is the number of kinds that a gateway sends: the first ones.
+	SentNotifications = int(ProxyNotification) + 1
+	// SenderNotifications is the number of kinds that go to a sender: the first ones. The others go to its proxy.
+	SenderNotifications = int(ProxyNotification)
+)
+
+// kinds has the properties of each kind.
+var kinds = [Notifications + 1]struct {
+	name         string
+	ipv4         bool  // exists for IPv4; all exist for IPv6
+	sourceQP     bool  // names the source QP, so the flow's must be confirmed
+	fromReceiver bool  // its source address is the receiver's, so the gateway needs none
+	extension    bool  // has ExtensionBit, so that on the wire it is an ExtendedCNP
+	asks         uint8 // the actions that it can ask for, a bit for each
+}{
+	FastCNP:           {name: "fast-cnp", asks: canNotify | canSlowDown}, // names the receiver's QP
+	LongHaulCNP:       {name: "long-haul-cnp", ipv4: true, sourceQP: true, extension: true, asks: canNotify | canSlowDown | canResume},
+	LongHaulCNPICMPv6: {name: "long-haul-cnp-icmpv6", sourceQP: true, asks: canNotify | canSlowDown | canResume},
+	PPFC:              {name: "ppfc", ipv4: true, extension: true, asks: canSlowDown | canResume}, // names the receiver and its QP; pauses only
+	StandardCNP:       {name: "standard-cnp", ipv4: true, sourceQP: true, fromReceiver: true, asks: canNotify | canSlowDown},
+	ProxyNotification: {name: "proxy-notification", ipv4: true, asks: canNotify | canSlowDown}, // has a level, and no action
+	ExtendedCNP:       {name: "extended-cnp"},
+	LinkPause:         {name: "pause"},
+	LinkPFC:           {name: "pfc"},
+	NotANotification:  {name: "none"},
 }
+
+// Actions that a kind can ask for. Some can ask for RateReduce and Pause only together, as "slow down".
+const (
+	canNotify   = 1 << ActionNotify
+	canSlowDown = 1<<ActionRateReduce | 1<<ActionPause
+	canResume   = 1 << ActionResume
+)
+
+// String is the kind's name in configuration, reports and metrics.
+func (n Notification) String() string {
+	if n > NotANotification {
+		return "unknown"
+	}
+	return kinds[n].name
+}
+
+// Over reports whether the kind exists for an IP version.
+func (n Notification) Over(is4 bool) bool { return !is4 || kinds[n].ipv4 }
+
+// NamesSourceQP reports whether the kind names the flow's source QP.
+func (n Notification) NamesSourceQP() bool { return kinds[n].sourceQP }
+
+// FromReceiver reports whether the kind has the address of the data's receiver as its source, otherwise the gateway's.
+func (n Notification) FromReceiver() bool { return kinds[n].fromReceiver }
+
+// Extended reports whether the kind is an ExtendedCNP on the wire. A host can obey only one such kind.
+func (n Notification) Extended() bool { return kinds[n].extension }
+
+// Received is the kind as which Classify finds it.
+func (n Notification) Received() Notification {
+	if n.Extended() {
+		return ExtendedCNP
+	}
+	return n
+}
+
+// Expresses reports whether a notification of the kind can ask for an action.
+func (n Notification) Expresses(a Action) bool { return kinds[n].asks>>a&1 != 0 }
 
 // Classify returns the kind of congestion notification of the parsed frame. A CNP with both the Fast CNP option and ExtensionBit is a Fast
 // CNP: its receiver acts on the option. What is in a tunnel is no notification for the network that the tunnel crosses. b is the frame that
@@ -61,7 +118,7 @@ func classify(b []byte, p *Parsed, c *CodePoints) Notification {
 		return classifyCNP(b, p, c)
 	case p.Proto == ProtoICMPv6 && p.Family == 6:
 		if at := int(p.L4); at != 0 && at < int(p.IPEnd) && at < len(b) && b[at] == c.LongHaulICMPv6Type {
-			return LongHaulICMPv6
+			return LongHaulCNPICMPv6
 		}
 	case p.Proto == ProtoUDP && p.DstPort == c.ProxyPort:
 		return ProxyNotification

@@ -36,8 +36,8 @@ func TestClassify(t *testing.T) {
 		{"option without length", stack{family: 6, opcode: CNP, ext: options("\x00\x00\x00\x00\x00\x9e")}, StandardCNP},
 		{"padding only", stack{family: 6, opcode: CNP, ext: options("\x01\x04\x00\x00\x00\x00")}, StandardCNP},
 
-		{"ICMPv6 Long-haul CNP", stack{family: 6, proto: 58, body: []byte{200, 0, 0, 0}}, LongHaulICMPv6},
-		{"ICMPv6 behind extension headers", stack{family: 6, ext: []extHeader{{0, make([]byte, 6)}}, proto: 58, body: []byte{200}}, LongHaulICMPv6},
+		{"ICMPv6 Long-haul CNP", stack{family: 6, proto: 58, body: []byte{200, 0, 0, 0}}, LongHaulCNPICMPv6},
+		{"ICMPv6 behind extension headers", stack{family: 6, ext: []extHeader{{0, make([]byte, 6)}}, proto: 58, body: []byte{200}}, LongHaulCNPICMPv6},
 		{"ICMPv6 echo", stack{family: 6, proto: 58, body: []byte{128, 0, 0, 0}}, NotANotification},
 		{"ICMPv6 without a type", stack{family: 6, ext: []extHeader{{0, make([]byte, 6)}}, proto: 58}, NotANotification},
 		{"protocol 58 over IPv4", stack{family: 4, proto: 58, body: []byte{200, 0, 0, 0}}, NotANotification},
@@ -77,7 +77,7 @@ func TestClassifyCodePoints(t *testing.T) {
 		{stack{family: 6, opcode: CNP, ext: []extHeader{{60, []byte("\x9f\x04\x00\x00\x00\x00")}}}, FastCNP},
 		{stack{family: 6, opcode: CNP, ext: []extHeader{{60, []byte("\x9d\x04\x00\x00\x00\x00")}}}, FastCNP},
 		{stack{family: 6, proto: 58, body: []byte{200}}, NotANotification},
-		{stack{family: 6, proto: 58, body: []byte{201}}, LongHaulICMPv6},
+		{stack{family: 6, proto: 58, body: []byte{201}}, LongHaulCNPICMPv6},
 		{stack{family: 6, dstPort: 1022}, NotANotification},
 		{stack{family: 6, dstPort: 1023}, ProxyNotification},
 	} {
@@ -89,7 +89,8 @@ func TestClassifyCodePoints(t *testing.T) {
 }
 
 func TestNotificationString(t *testing.T) {
-	for n, want := range []string{"", "standard-cnp", "fast-cnp", "extended-cnp", "long-haul-cnp-icmpv6", "proxy-notification"} {
+	for n, want := range []string{"fast-cnp", "long-haul-cnp", "long-haul-cnp-icmpv6", "ppfc", "standard-cnp", "proxy-notification", "extended-cnp", "pause", "pfc", "none",
+		"unknown"} {
 		if got := Notification(n).String(); got != want {
 			t.Errorf("%d is %q, want %q", n, got, want)
 		}

@@ -1,3 +1,8 @@
+// Package packet reads and writes the headers of RoCEv2 traffic and its congestion notifications: Ethernet with VLAN tags, IPv4, IPv6 with
+// extension headers, UDP, ICMPv6 and the InfiniBand transport headers. Parse finds all of them in one pass over a frame;
+// the Put methods write a header at the front of a caller's buffer. Fields on the wire are in network byte order, Go values in host byte
+// order. The package never allocates, has no state, makes no decisions about frames and returns no errors: a frame that it doesn't
+// understand is of Kind Other or IP.
 package packet
 
 import "encoding/binary"
@@ -192,4 +197,13 @@ func parseRoCEv2(b []byte, bth, icrc int, p *Parsed) {
 	if info.ext&HasDETH != 0 {
 		p.SourceQP = DecodeDETH(b[ext+opcode.Offset(HasDETH):]).SourceQP
 	}
+}
+
+// ParseIP is Parse for an IP packet without a link-layer header, such as the invoking packet in a notification to a proxy: offsets
+// count from the IP header. The packet may be truncated: only the headers must be in b, and their lengths aren't checked against it. ParseIP
+// doesn't follow tunnels.
+func ParseIP(b []byte, p *Parsed) {
+	*p = Parsed{}
+	const unbounded = 1 << 17 // more than any IP packet that isn't a jumbogram
+	parsePacket(b, 0, unbounded, p)
 }

@@ -78,3 +78,41 @@ const (
 	// RoCEv2 is a complete UDP datagram to port 4791 with a BTH, the headers of its opcode and an ICRC.
 	RoCEv2
 )
+
+// Record is what forwarding needs of a packet: one cache line. The rest of its headers (Parsed) are read only where they are needed. Numbers
+// are in host byte order. Of a frame that isn't RoCEv2, PSN, SrcPort and Opcode have no meaning.
+type Record struct {
+	Flow    FlowWords // the key of the packet's flow, or NoFlow
+	PSN     uint32    // 24 bits
+	Len     uint32    // bytes of the frame, without FCS
+	SrcPort uint16    // UDP
+	Opcode  Opcode
+	TOS     uint8  // DSCP << 2 | ECN, of the outermost IP header; 0 without one
+	IP      uint16 // offset of that header, as Parsed.Outer
+	Kind    Kind
+	_       uint8
+}
+
+// ECN is the codepoint of the outermost IP header, as in Parsed.
+func (r *Record) ECN() uint8 { return r.TOS & ecnMask }
+
+// CarriesData reports whether it is a RoCEv2 packet with data: only these are causes of notifications (draft-fast-cnp 4).
+func (r *Record) CarriesData() bool { return r.Kind == RoCEv2 && r.Opcode.HasPayload() }
+
+// DestQP is the destination QP of a packet with a flow.
+func (r *Record) DestQP() uint32 { return uint32(r.Flow.QPs) }
+
+// Set fills a record from the headers of a frame, except the key of its flow: that is NoFlow.
+func (r *Record) Set(p *Parsed) {
+	*r = Record{Flow: NoFlow, PSN: p.PSN, Len: p.Len, SrcPort: p.SrcPort, Opcode: p.Opcode, TOS: p.DSCP<<2 | p.ECN, IP: p.Outer, Kind: p.Kind}
+}
+
+// NoFlow is the key of a packet without a flow: its QPs have more than 24 bits, which no packet's have.
+var NoFlow = FlowWords{QPs: 1<<64 - 1}
+
+// FlowWords is the flow table's key in words of eight bytes, as in the memory of a little-endian processor.
+type FlowWords struct {
+	Src, Dst Addr
+	QPs      uint64 // the destination QP, and at 32 the source QP of a UD packet
+	Scope    Scope
+}

@@ -2,7 +2,7 @@ package packet
 
 import "encoding/binary"
 
-// PPFC are the fields of a PPFC notification (draft-xz-ppfc 3), after the BTH of a CNP with ExtensionBit. The draft doesn't define the
+// PPFCFields are the fields of a PPFC notification (draft-xz-ppfc 3), after the BTH of a CNP with ExtensionBit. The draft doesn't define the
 // widths and meanings of Flags and PT; cnpgate uses:
 //
 //	 0                   1                   2                   3
@@ -14,7 +14,7 @@ import "encoding/binary"
 //	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
 //	|           Reserved            |        Pause Duration         |
 //	+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+-+
-type PPFC struct {
+type PPFCFields struct {
 	Dst      Addr   // destination of the data packets that met congestion
 	Flags    uint16 // 14 bits without a meaning: senders put 0, receivers ignore them
 	PT       PauseType
@@ -40,7 +40,7 @@ func PPFCLen(family uint8) int {
 }
 
 // Put writes PPFCLen(family) octets.
-func (n *PPFC) Put(b []byte, family uint8) {
+func (n *PPFCFields) Put(b []byte, family uint8) {
 	b = b[:PPFCLen(family)]
 	if family == 6 {
 		n.Dst.Put16(b)
@@ -53,9 +53,9 @@ func (n *PPFC) Put(b []byte, family uint8) {
 }
 
 // DecodePPFC reads PPFCLen(family) octets.
-func DecodePPFC(b []byte, family uint8) PPFC {
+func DecodePPFC(b []byte, family uint8) PPFCFields {
 	b = b[:PPFCLen(family)]
-	var n PPFC
+	var n PPFCFields
 	if family == 6 {
 		n.Dst = AddrFrom16(b)
 	} else {

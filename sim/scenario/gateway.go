@@ -8,10 +8,11 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/control/assemble"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/link"
+	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/sim"
 )
 
@@ -42,10 +43,10 @@ func (s *Scenario) gateway(p *place, r Response) (g gateway, err error) {
 	}
 	for i := range c.Ports {
 		f := c.Ports[i].FlowControl
-		g.lossless = g.lossless || f != nil && slices.ContainsFunc(f.Lossless[:], func(class dataplane.Lossless) bool { return class.On })
+		g.lossless = g.lossless || f != nil && slices.ContainsFunc(f.Lossless[:], func(class link.Lossless) bool { return class.On })
 	}
 	for _, e := range c.Endpoints {
-		if e.Value.Accepts(congestion.PPFC) {
+		if e.Value.Accepts(packet.PPFC) {
 			g.ppfc = append(g.ppfc, e.Prefix)
 		}
 	}

@@ -10,10 +10,9 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/cnpgate/cnpgate/cnpdec"
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/endpoint"
+	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/sim"
 )
 
@@ -53,8 +52,8 @@ func (s *Scenario) setHosts(c *sim.Config, r Response, ppfc []netip.Prefix) {
 		}
 		s.react(&e.Reaction, host, r)
 		address := hostPrefix(host).Addr()
-		if r == Configured && s.obeys[host].has(congestion.PPFC) && slices.ContainsFunc(ppfc, func(p netip.Prefix) bool { return p.Contains(address) }) {
-			e.Reaction.Extension = cnpdec.PPFCExtension
+		if r == Configured && s.obeys[host].has(packet.PPFC) && slices.ContainsFunc(ppfc, func(p netip.Prefix) bool { return p.Contains(address) }) {
+			e.Reaction.Extension = packet.PPFC
 		}
 	}
 }
@@ -62,10 +61,10 @@ func (s *Scenario) setHosts(c *sim.Config, r Response, ppfc []netip.Prefix) {
 // formats are the formats that a host obeys.
 type formats uint8
 
-func (f formats) has(format congestion.Format) bool { return f>>format&1 != 0 }
+func (f formats) has(format packet.Notification) bool { return f>>format&1 != 0 }
 
 // nicFormats are the choices of hosts.obeys.
-var nicFormats = [...]congestion.Format{congestion.StandardCNP, congestion.FastCNP, congestion.LongHaulCNP, congestion.PPFC}
+var nicFormats = [...]packet.Notification{packet.StandardCNP, packet.FastCNP, packet.LongHaulCNP, packet.PPFC}
 
 // setFormats sets what each host obeys.
 func (s *Scenario) setFormats() {
@@ -80,7 +79,7 @@ func (s *Scenario) setFormats() {
 		switch {
 		case unresponsive[host]:
 		case legacy[host]:
-			s.obeys[host] = all & (1 << congestion.StandardCNP)
+			s.obeys[host] = all & (1 << packet.StandardCNP)
 		default:
 			s.obeys[host] = all
 		}

@@ -1,10 +1,10 @@
 package scenario
 
 import (
-	"github.com/cnpgate/cnpgate/cnpdec"
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/endpoint"
+	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/prefix"
 )
 
@@ -28,16 +28,16 @@ var responseNames = [...]string{"ecn", "fast-cnp", "long-haul-cnp", "standard-cn
 func (r Response) String() string { return responseNames[r] }
 
 // format is the format of the gateway's notifications; false if the response doesn't choose one.
-func (r Response) format() (congestion.Format, bool) {
+func (r Response) format() (packet.Notification, bool) {
 	switch r {
 	case FastCNP, FastCNPHPCC:
-		return congestion.FastCNP, true
+		return packet.FastCNP, true
 	case LongHaulCNP:
-		return congestion.LongHaulCNP, true
+		return packet.LongHaulCNP, true
 	case StandardCNP, Proxy:
-		return congestion.StandardCNP, true
+		return packet.StandardCNP, true
 	case PPFC:
-		return congestion.PPFC, true
+		return packet.PPFC, true
 	}
 	return 0, false
 }
@@ -48,7 +48,7 @@ func (s *Scenario) configure(c *config.Config, r Response) {
 		return
 	}
 	who := c.Dataplane.Policy.Who
-	who.Enabled, c.Endpoints = [congestion.Formats]bool{congestion.ProxyNotification: who.Enabled[congestion.ProxyNotification] && r == Proxy}, nil
+	who.Enabled, c.Endpoints = [packet.SentNotifications]bool{packet.ProxyNotification: who.Enabled[packet.ProxyNotification] && r == Proxy}, nil
 	defer func() { who.Endpoints = prefix.New(c.Endpoints) }()
 	if r != Proxy {
 		c.Dataplane.Policy.Proxy = nil
@@ -60,12 +60,12 @@ func (s *Scenario) configure(c *config.Config, r Response) {
 		}
 		return
 	}
-	who.Enabled[format], who.Enabled[congestion.StandardCNP] = true, true
-	who.Enabled[congestion.LongHaulCNPICMPv6] = format == congestion.LongHaulCNP
+	who.Enabled[format], who.Enabled[packet.StandardCNP] = true, true
+	who.Enabled[packet.LongHaulCNPICMPv6] = format == packet.LongHaulCNP
 	for h := range s.hosts {
 		e := config.Endpoint{Prefix: hostPrefix(h), Value: congestion.Prefer(format)}
 		if o := s.obeys[h]; o != 0 && !o.has(format) { // a gateway obeys in place of a host that obeys nothing
-			e.Value = congestion.Prefer(congestion.StandardCNP)
+			e.Value = congestion.Prefer(packet.StandardCNP)
 		}
 		c.Endpoints = append(c.Endpoints, e)
 	}
@@ -79,16 +79,16 @@ func (s *Scenario) react(c *endpoint.ReactionConfig, host int, r Response) {
 		return
 	}
 	c.Algorithm = endpoint.DCQCN
-	c.FastCNP = obeys.has(congestion.FastCNP)
-	if obeys.has(congestion.LongHaulCNP) {
-		c.LongHaulICMPv6, c.Extension = true, cnpdec.LongHaulExtension
+	c.FastCNP = obeys.has(packet.FastCNP)
+	if obeys.has(packet.LongHaulCNP) {
+		c.LongHaulICMPv6, c.Extension = true, packet.LongHaulCNP
 	}
 	switch {
 	case r == FastCNPHPCC && c.FastCNP:
 		c.Algorithm = endpoint.HPCC
 		c.HPCC.Hops = int(s.d.Hosts.Hops.V)
 		c.HPCC.BaseRTT = int64(s.d.Hosts.HPCCRTT.V) // 0: RTT of the reaction point
-	case r == PPFC && obeys.has(congestion.PPFC):
-		c.Extension = cnpdec.PPFCExtension
+	case r == PPFC && obeys.has(packet.PPFC):
+		c.Extension = packet.PPFC
 	}
 }

@@ -1,14 +1,14 @@
 package workload
 
 import (
-	"github.com/cnpgate/cnpgate/internal/virtual"
+	"github.com/cnpgate/cnpgate/internal/splitmix"
 	"github.com/cnpgate/cnpgate/sim"
 )
 
 // Incast makes each sender send a number of bytes to the receiver, starting at a random time within `spread` ns.
 func Incast(senders []int, receiver int, bytes, spread int64, seed uint64) []sim.Flow {
 	const purpose = 2 << 40
-	random := virtual.NewRand(seed, purpose)
+	random := splitmix.New(seed, purpose)
 	flows := make([]sim.Flow, 0, len(senders))
 	for _, from := range senders {
 		flows = append(flows, sim.Flow{From: from, To: receiver, Bytes: bytes, Start: int64(random.Below(uint64(spread) + 1))})

@@ -5,6 +5,7 @@ package workload
 import (
 	"math"
 
+	"github.com/cnpgate/cnpgate/internal/splitmix"
 	"github.com/cnpgate/cnpgate/internal/virtual"
 	"github.com/cnpgate/cnpgate/sim"
 )
@@ -34,10 +35,10 @@ func (p *Poisson) Expected() float64 { return float64(p.Hosts) * float64(p.Lengt
 // Flows makes the flows, in the order of their start.
 func (p *Poisson) Flows() []sim.Flow {
 	gap := p.gap()
-	random := make([]virtual.Rand, p.Hosts)
+	random := make([]splitmix.Rand, p.Hosts)
 	next := virtual.NewAgenda(p.Hosts)
 	for h := range random {
-		random[h] = virtual.NewRand(p.Seed, purposePoisson+uint64(h))
+		random[h] = splitmix.New(p.Seed, purposePoisson+uint64(h))
 		next.Set(h, exponential(&random[h], gap))
 	}
 	var flows []sim.Flow
@@ -57,7 +58,7 @@ func (p *Poisson) Flows() []sim.Flow {
 }
 
 // exponential draws a time with the given mean, ns, at least 1.
-func exponential(r *virtual.Rand, mean float64) int64 {
+func exponential(r *splitmix.Rand, mean float64) int64 {
 	return max(int64(-mean*math.Log(1-r.Float())), 1)
 }
 
@@ -95,7 +96,7 @@ func (d Distribution) Mean() float64 {
 }
 
 // Draw draws a size in bytes, at least 1.
-func (d Distribution) Draw(r *virtual.Rand) int64 {
+func (d Distribution) Draw(r *splitmix.Rand) int64 {
 	at := r.Float() * 100
 	for i, p := range d[1:] {
 		if before := d[i]; at < p.Percent {

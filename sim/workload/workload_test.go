@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/cnpgate/cnpgate/internal/virtual"
+	"github.com/cnpgate/cnpgate/internal/splitmix"
 	"github.com/cnpgate/cnpgate/sim"
 	"github.com/cnpgate/cnpgate/sim/workload"
 )
@@ -29,7 +29,7 @@ func TestDistributions(t *testing.T) {
 			if m := d.Mean(); math.Abs(m/d.mean-1) > 0.001 {
 				t.Errorf("the mean is %.0f, want %.0f", m, d.mean)
 			}
-			r := virtual.NewRand(1, 1)
+			r := splitmix.New(1, 1)
 			const n = 200_000
 			sizes, sum := make([]float64, n), 0.0
 			for i := range sizes {

@@ -114,7 +114,7 @@ func (w *work) do(uncounted, bursts int) error {
 	did.Steps = uint64(bursts - warmBursts)
 	did.Allocations, did.Exchanges = allocations()-did.Allocations, r.Backends[0].Exchanges()-did.Exchanges
 	did.Forwarded, did.Marked = r.Count(1, dataplane.TxPackets), r.Count(1, dataplane.ECNMarked)
-	for f := range congestion.Formats {
+	for f := range packet.SentNotifications {
 		did.Notified += r.Count(0, dataplane.SentFirst+dataplane.Counter(f))
 	}
 	if c.err != nil {
@@ -159,10 +159,10 @@ func (w *work) once(r *testkit.Rig) {
 func (w *work) policy() (*dataplane.Policy, *pairing.QPMap, error) {
 	p := testkit.DefaultPolicy(2)
 	p.Who = &congestion.Policy{
-		Enabled: [congestion.Formats]bool{congestion.FastCNP: true, congestion.LongHaulCNP: true}, HasIPv4: true, HasIPv6: true,
+		Enabled: [packet.SentNotifications]bool{packet.FastCNP: true, packet.LongHaulCNP: true}, HasIPv4: true, HasIPv6: true,
 		Endpoints: prefix.New([]prefix.Entry[congestion.Preference]{
-			{Prefix: netip.MustParsePrefix("10.0.0.0/8"), Value: congestion.Prefer(congestion.LongHaulCNP)},
-			{Prefix: netip.MustParsePrefix("fd00:a::/32"), Value: congestion.Prefer(congestion.FastCNP)},
+			{Prefix: netip.MustParsePrefix("10.0.0.0/8"), Value: congestion.Prefer(packet.LongHaulCNP)},
+			{Prefix: netip.MustParsePrefix("fd00:a::/32"), Value: congestion.Prefer(packet.FastCNP)},
 		}),
 	}
 	p.Build = cnpgen.Gateway{
@@ -173,8 +173,8 @@ func (w *work) policy() (*dataplane.Policy, *pairing.QPMap, error) {
 		p.Ports[i].Ladder = []congestion.Rung{{Action: congestion.RateReduce, Percent: 30}}
 	}
 	if w.name == "notify-by-law" {
-		p.Who.Enabled[congestion.StandardCNP] = true
-		p.Who.Endpoints = prefix.New([]prefix.Entry[congestion.Preference]{{Prefix: netip.MustParsePrefix("10.0.0.0/8"), Value: congestion.Prefer(congestion.StandardCNP)}})
+		p.Who.Enabled[packet.StandardCNP] = true
+		p.Who.Endpoints = prefix.New([]prefix.Entry[congestion.Preference]{{Prefix: netip.MustParsePrefix("10.0.0.0/8"), Value: congestion.Prefer(packet.StandardCNP)}})
 	}
 	if w.change != nil {
 		w.change(p)

@@ -21,8 +21,8 @@ type notification struct {
 func readNotification(f captured) notification {
 	owns := func(qp, first uint32) bool { return qp-first < qps }
 	r := &cnpdec.Receiver{
-		Code: packet.DefaultCodePoints, Extension: cnpdec.LongHaulExtension,
-		Trusted:   func(_ cnpdec.Kind, src packet.Addr) bool { return src == gateway6 },
+		Code: packet.DefaultCodePoints, Extension: packet.LongHaulCNP,
+		Trusted:   func(_ packet.Notification, src packet.Addr) bool { return src == gateway6 },
 		KnownQP:   func(qp uint32) bool { return owns(qp, senderFirstQP) },
 		KnownFlow: func(dst packet.Addr, qp uint32) bool { return dst == receiver && owns(qp, receiverFirstQP) },
 	}

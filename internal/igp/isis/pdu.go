@@ -2,7 +2,8 @@
 // the prefix attribute flags and source router IDs (RFC 7794). A router that is the proxy of a prefix of senders sets the P-flag
 // (draft-xiao-proxy 5.1). The package is pure. All numbers on the wire are big endian.
 //
-// That a router preserves the flag when a prefix goes from one level to another is that router's matter; cnpgate is none.
+// Only decode uses the package: draft-xiao-proxy 5.1 specifies the flag, but FRR can neither set nor show it, so that a captured LSP is where an
+// operator can see it. That a router preserves the flag from one level to another is that router's matter; cnpgate is none.
 package isis
 
 import (

@@ -327,7 +327,7 @@ func testCongestion(t *testing.T, g *Guest) {
 			break
 		}
 		n, err := receiver.DecodeFrame(f)
-		if err != nil || n.Kind != cnpdec.FastCNP || n.Dst.Netip().String() != sender.Src || n.BTH.DestQP != sender.DestQP {
+		if err != nil || n.Kind != packet.FastCNP || n.Dst.Netip().String() != sender.Src || n.BTH.DestQP != sender.DestQP {
 			t.Errorf("the sender got %+v (%v)", n, err)
 		}
 		notified++

@@ -38,7 +38,7 @@ func (a *attacker) attack() {
 	if len(can) == 0 {
 		return
 	}
-	if e := can[a.rng.below(uint64(len(can)))](a.recent()); e.Length() > 0 {
+	if e := can[a.rng.Below(uint64(len(can)))](a.recent()); e.Length() > 0 {
 		a.plan(a.now, e.asForged())
 	}
 }
@@ -46,7 +46,7 @@ func (a *attacker) attack() {
 // recent picks one of the latest connections.
 func (a *attacker) recent() int {
 	n := min(len(a.conns), a.c.Connections)
-	return len(a.conns) - 1 - int(a.rng.below(uint64(n)))
+	return len(a.conns) - 1 - int(a.rng.Below(uint64(n)))
 }
 
 func (e Event) asForged() Event {
@@ -62,7 +62,7 @@ func (a *attacker) plan(at int64, e Event) { a.queue.push(at, taskPlanned, a.pla
 func (a *attacker) blank(victim int, op packet.Opcode, payload uint16) Event {
 	e := Event{From: WAN, Packet: a.shown[victim][WAN]}
 	p := &e.Packet
-	p.Opcode, p.DSCP, p.ECN, p.SrcPort = op, dataDSCP, a.c.ecn(), portBase|uint16(a.rng.below(1<<14))
+	p.Opcode, p.DSCP, p.ECN, p.SrcPort = op, dataDSCP, a.c.ecn(), packet.LowestSourcePort|uint16(a.rng.Below(1<<14))
 	p.DestQP = a.guessQP(victim, Fabric)
 	if a.c.Attack.KnowsPSNs {
 		p.SrcPort = a.conns[victim].Port[WAN]
@@ -74,7 +74,7 @@ func (a *attacker) blank(victim int, op packet.Opcode, payload uint16) Event {
 // guessQP guesses a QPN of a connection's host.
 func (a *attacker) guessQP(victim int, end End) uint32 {
 	if !a.c.Attack.KnowsQPs {
-		return uint32(a.rng.below(1 << 24))
+		return uint32(a.rng.Below(1 << 24))
 	}
 	c := &a.conns[victim]
 	for range 8 {
@@ -90,13 +90,13 @@ func (a *attacker) guessPSN(victim int, end End) (psn, msn uint32) {
 	l := a.live[victim]
 	switch {
 	case !a.c.Attack.KnowsPSNs:
-		return uint32(a.rng.below(1 << 24)), uint32(a.rng.below(1 << 24))
+		return uint32(a.rng.Below(1 << 24)), uint32(a.rng.Below(1 << 24))
 	case l == nil:
 		return a.conns[victim].StartPSN[end], 0
 	}
 	s := &l.sides[end]
 	una, n := s.requester.InFlight()
-	return (una + uint32(a.rng.below(uint64(n)+1))) & 0xffffff, uint32(s.posted - s.requester.Posted())
+	return (una + uint32(a.rng.Below(uint64(n)+1))) & packet.PSNMask, uint32(s.posted - s.requester.Posted())
 }
 
 func (a *attacker) forgeACK(victim int) Event {
@@ -122,9 +122,9 @@ func (a *attacker) forgeCM(victim int) Event {
 	if a.c.Attack.Managers.All {
 		attrs = forgedAttrs[:]
 	}
-	m := message(attrs[a.rng.below(uint64(len(attrs)))], c.Host[WAN], c.Host[Fabric])
-	m.LocalComm, m.RemoteComm, m.PSN, m.QPN = uint32(a.rng.next()), uint32(a.rng.next()), uint32(a.rng.below(1<<24)), a.guessQP(victim, WAN)
-	ask(&m, uint16(32768+a.rng.below(28232)))
+	m := message(attrs[a.rng.Below(uint64(len(attrs)))], c.Host[WAN], c.Host[Fabric])
+	m.LocalComm, m.RemoteComm, m.PSN, m.QPN = uint32(a.rng.Next()), uint32(a.rng.Next()), uint32(a.rng.Below(1<<24)), a.guessQP(victim, WAN)
+	ask(&m, uint16(32768+a.rng.Below(28232)))
 	if l := a.live[victim]; l != nil && (a.c.Attack.KnowsPSNs || a.c.Attack.Managers.KnowsIDs) { // an attacker that knows PSNs knows communication IDs
 		m.LocalComm, m.RemoteComm = l.sides[WAN].cm.id, l.sides[Fabric].cm.id
 	}
@@ -134,7 +134,7 @@ func (a *attacker) forgeCM(victim int) Event {
 	m.TransactionID = cm.Transaction(m.LocalComm)
 	e := a.blank(victim, packet.UDSendOnly, packet.MADLen)
 	e.carry(&m)
-	e.Packet.PSN = uint32(a.rng.below(256))
+	e.Packet.PSN = uint32(a.rng.Below(256))
 	return e
 }
 
@@ -169,7 +169,7 @@ func (a *attacker) mimic(e *Event) {
 		}
 		second := *e
 		forged := e
-		if a.rng.next()&1 == 0 {
+		if a.rng.Next()&1 == 0 {
 			forged = &second
 		}
 		forged.Packet.DestQP = other.QP[to]

@@ -24,10 +24,10 @@ const cmService = 4420 // TCP-like port, NVMe over Fabrics
 // connect sends REQ, or SIDR REQ for a UD QP.
 func (l *live) connect() {
 	for end := range l.sides {
-		l.sides[end].cm.id = uint32(l.rng.next())
+		l.sides[end].cm.id = uint32(l.rng.Next())
 	}
 	attr := packet.CMREQ
-	if l.kind == UD {
+	if l.service == UD {
 		attr = packet.CMSIDRREQ
 	}
 	l.sides[l.t.conns[l.id].Active].ask(attr)
@@ -39,12 +39,12 @@ func (l *live) shut() {
 		return
 	}
 	l.closing = true
-	if !l.t.conns[l.id].ByCM || l.t.c.NoDREQ || l.kind == UD || !l.up {
+	if !l.t.conns[l.id].ByCM || l.t.c.NoDREQ || l.service == UD || !l.up {
 		l.finish()
 		return
 	}
 	l.leaving = true
-	end := End(l.rng.below(2))
+	end := End(l.rng.Below(2))
 	l.sides[end].dead = true
 	l.sides[1-end].cm.waits = 0
 	l.sides[end].ask(packet.CMDREQ)
@@ -88,14 +88,14 @@ func (s *side) answer(attr packet.CMAttribute) {
 
 func (s *side) sendMAD(place int32) {
 	h := &s.t.hosts[s.end][s.t.conns[s.l.id].place[s.end]]
-	psn := h.gsiPSN & 0xffffff
+	psn := h.gsiPSN & packet.PSNMask
 	h.gsiPSN++
 	// Soft-RoCE sets AckReq in packets of QP 1, though it has no meaning there.
 	f := flight{conn: s.l.id, to: s.l.id, from: s.end, psn: psn, kind: mad, op: packet.UDSendOnly, octets: packet.MADLen,
 		mad: place - 1, ackReq: true}
 	s.t.launch(s.l, f)
 	if s.t.rng.hit(s.t.c.Managers.Stale) {
-		f.psn = h.gsiPSN & 0xffffff
+		f.psn = h.gsiPSN & packet.PSNMask
 		h.gsiPSN++
 		f.port = s.t.port(&f)
 		s.t.fly(f, s.t.now+s.t.c.Delay[s.end]+s.t.rng.upTo(s.t.c.Managers.StaleDelay))
@@ -171,7 +171,7 @@ func (s *side) compose(attr packet.CMAttribute) int32 {
 		asker = 1 - s.end
 	}
 	m.TransactionID = cm.Transaction(s.l.sides[asker].cm.id)
-	switch s.l.kind {
+	switch s.l.service {
 	case UC:
 		m.Transport = packet.CMUC
 	case XRC:

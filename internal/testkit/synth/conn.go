@@ -4,24 +4,22 @@ import (
 	"math"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/splitmix"
 	"github.com/cnpgate/cnpgate/internal/transport"
 )
 
-// Transport is a transport service.
-type Transport uint8
-
 // Transport services, in the order of Transports.
 const (
-	RC Transport = iota
-	UC
-	UD
-	XRC
+	RC  = transport.RC
+	UC  = transport.UC
+	UD  = transport.UD
+	XRC = transport.XRC
 )
 
 // Conn is the truth about a connection. It is live from Start to End; its packets may pass the tap for some time after End. A UD
 // "connection" is one UD QP on each side; each sends to all QPs of the other side.
 type Conn struct {
-	Transport Transport
+	Transport transport.Service
 	Host      [2]packet.Addr // by End, as QP, StartPSN and Port
 	QP        [2]uint32
 	StartPSN  [2]uint32
@@ -50,7 +48,6 @@ type live struct {
 	t       *Traffic
 	id      int32
 	rng     rng
-	kind    Transport
 	service transport.Service
 	up      bool // data may flow
 	closing bool
@@ -79,16 +76,15 @@ type side struct {
 // nextPSN is one past the highest PSN that the side sent.
 func (s *side) nextPSN() uint32 {
 	una, n := s.requester.InFlight()
-	return (una + n) & 0xffffff
+	return (una + n) & packet.PSNMask
 }
-
-var services = [...]transport.Service{RC: transport.RC, UC: transport.UC, UD: transport.UD, XRC: transport.XRC}
 
 // open makes the first connection of a slot.
 func (t *Traffic) open(slot int) {
-	r := rng(mix(t.c.Seed ^ mix(uint64(slot)+1)))
+	r := newRNG(t.c.Seed ^ splitmix.Mix(uint64(slot)+1))
 	w := t.c.Transports
-	c := Conn{Transport: Transport(r.weighted([]int{w.RC, w.UC, w.UD, w.XRC})), Before: -1, slot: int32(slot)}
+	service := []transport.Service{RC, UC, UD, XRC}[r.weighted([]int{w.RC, w.UC, w.UD, w.XRC})]
+	c := Conn{Transport: service, Before: -1, slot: int32(slot)}
 	tenant := 0
 	if t.c.Tenants > 0 {
 		tenant = slot % t.c.Tenants
@@ -113,7 +109,7 @@ func (t *Traffic) add(c Conn, r rng, start int64) {
 		c.Host[end], c.TPID, c.VID = h.addr, h.tag.tpid, h.tag.vid
 	}
 	c.Start, c.End = math.MaxInt64, math.MaxInt64
-	c.Active = End(r.below(2))
+	c.Active = End(r.Below(2))
 	t.chooseRequesters(&c, &r)
 	t.chooseStartPSNs(&c, &r)
 	t.chooseSight(&c, &r)
@@ -141,7 +137,7 @@ func (t *Traffic) chooseRequesters(c *Conn, r *rng) {
 		c.Requests[c.Active] = true
 		return
 	case t.c.Requesters == FromEither:
-		c.Requests[r.below(2)] = true
+		c.Requests[r.Below(2)] = true
 		return
 	}
 	c.Requests[t.c.Requesters] = true // FromFabric and FromWAN have the numbers of the ends
@@ -151,17 +147,17 @@ func (t *Traffic) chooseStartPSNs(c *Conn, r *rng) {
 	for end := range c.StartPSN {
 		switch t.c.StartPSN {
 		case PSNRandom:
-			c.StartPSN[end] = uint32(r.below(1 << 24))
+			c.StartPSN[end] = uint32(r.Below(1 << 24))
 		case PSNWrap:
-			c.StartPSN[end] = 1<<24 - 1 - uint32(r.below(64))
+			c.StartPSN[end] = 1<<24 - 1 - uint32(r.Below(64))
 		case PSNEqual:
-			c.StartPSN[end] = uint32(r.below(1 << 24))
+			c.StartPSN[end] = uint32(r.Below(1 << 24))
 			c.StartPSN[1-end] = c.StartPSN[end]
 		case PSNNear:
 			near := t.c.Near
-			c.StartPSN[end] = (c.near[end] - near[0] + uint32(r.below(uint64(near[0]+near[1])+1))) & 0xffffff
+			c.StartPSN[end] = (c.near[end] - near[0] + uint32(r.Below(uint64(near[0]+near[1])+1))) & packet.PSNMask
 			if c.Before < 0 {
-				c.StartPSN[end] = uint32(r.below(1 << 24))
+				c.StartPSN[end] = uint32(r.Below(1 << 24))
 			}
 		}
 	}
@@ -170,7 +166,7 @@ func (t *Traffic) chooseStartPSNs(c *Conn, r *rng) {
 func (t *Traffic) chooseSight(c *Conn, r *rng) {
 	sight := t.c.Sight
 	if sight == SeeMixed {
-		sight = Sight(r.below(3))
+		sight = Sight(r.Below(3))
 	}
 	forward := c.Active
 	if c.Requests[0] != c.Requests[1] {
@@ -196,10 +192,10 @@ func (t *Traffic) newLive(id int32, c *Conn, r rng) *live {
 	} else {
 		l = new(live)
 	}
-	*l = live{t: t, id: id, rng: r, kind: c.Transport, service: services[c.Transport], speed: 1}
+	*l = live{t: t, id: id, rng: r, service: c.Transport, speed: 1}
 	l.offset = l.rng.upTo(t.c.ConnJitter)
 	if t.c.Drift > 0 {
-		l.speed += t.c.Drift * (2*float64(l.rng.below(1<<32))/(1<<32) - 1)
+		l.speed += t.c.Drift * (2*float64(l.rng.Below(1<<32))/(1<<32) - 1)
 	}
 	for end := range l.sides {
 		s := &l.sides[end]

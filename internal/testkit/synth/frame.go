@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/splitmix"
 )
 
 // Frame builds an event's frame, with correct checksums and ICRC. The payload is a pattern, unless it is a MAD.
@@ -76,7 +77,7 @@ func putExtended(e *Event, b []byte) {
 	h := p.Opcode.Headers()
 	at := func(x packet.Headers) []byte { return b[p.Opcode.Offset(x):] }
 	address := uint64(e.Message+1)*slot - uint64(e.DMALength) // the rest of a READ ends where the READ would have
-	key := uint32(mix(uint64(p.DestQP)))
+	key := uint32(splitmix.Mix(uint64(p.DestQP)))
 	if h&packet.HasDETH != 0 {
 		qkey := uint32(udQKey)
 		if p.DestQP == packet.GSIQP {

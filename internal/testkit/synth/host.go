@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/splitmix"
 )
 
 // host is a host with one RNIC.
@@ -40,7 +41,7 @@ func (t *Traffic) makeHosts() {
 	for end := range End(2) {
 		for tenant := range max(1, t.c.Tenants) {
 			for i := range t.c.Hosts[end] {
-				h := host{next: t.c.QPBase[end], used: map[uint32]bool{}, gsiPSN: uint32(t.rng.below(256))}
+				h := host{next: t.c.QPBase[end], used: map[uint32]bool{}, gsiPSN: uint32(t.rng.Below(256))}
 				if t.c.Tenants > 0 {
 					h.tag = tag{packet.EtherTypeCTag, uint16(firstVID + tenant)}
 				}
@@ -88,13 +89,13 @@ func (t *Traffic) freshQP(end End, place int32) uint32 {
 	}
 	if t.c.QPNs == QPSequential {
 		base := t.c.QPBase[end]
-		qp := (base + ((h.next - base) ^ swap)) & 0xffffff
+		qp := (base + ((h.next - base) ^ swap)) & packet.MaxQP
 		h.next++
 		return max(qp, 2) // 0 and 1 are the management QPs
 	}
-	tenantSeed := mix(uint64(end)<<32 | uint64(int(place)%t.c.Hosts[end])) // tenants have the same QPNs
+	tenantSeed := splitmix.Mix(uint64(end)<<32 | uint64(int(place)%t.c.Hosts[end])) // tenants have the same QPNs
 	for i := uint64(len(h.used)); ; i++ {
-		qp := uint32(mix(t.c.Seed^tenantSeed+(i^uint64(swap))*0x9e3779b97f4a7c15) >> 40)
+		qp := uint32(splitmix.Mix(t.c.Seed^tenantSeed+(i^uint64(swap))*0x9e3779b97f4a7c15) >> 40)
 		if qp > 1 && !h.used[qp] {
 			h.used[qp] = true
 			return qp
@@ -105,9 +106,9 @@ func (t *Traffic) freshQP(end End, place int32) uint32 {
 // succeed makes the connection that replaces an ended one, and starts it at a time.
 func (t *Traffic) succeed(id int32, start int64) {
 	old := t.conns[id]
-	r := rng(mix(t.c.Seed ^ mix(uint64(old.slot)+1) ^ mix(uint64(id)<<32|1)))
+	r := newRNG(t.c.Seed ^ splitmix.Mix(uint64(old.slot)+1) ^ splitmix.Mix(uint64(id)<<32|1))
 	c := Conn{Transport: old.Transport, QP: old.QP, Before: id, near: old.NextPSN, place: old.place, slot: old.slot, age: old.age + 1}
-	keep := End(r.below(2))
+	keep := End(r.Below(2))
 	switch {
 	case old.Refused:
 		c.age = old.age
@@ -130,7 +131,7 @@ func (t *Traffic) succeed(id int32, start int64) {
 }
 
 func (h *host) takeFree(r *rng) freeQP {
-	i, last := r.below(uint64(len(h.free))), len(h.free)-1
+	i, last := r.Below(uint64(len(h.free))), len(h.free)-1
 	qp := h.free[i]
 	h.free[i] = h.free[last]
 	h.free = h.free[:last]

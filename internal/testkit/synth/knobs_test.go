@@ -75,7 +75,7 @@ func TestPorts(t *testing.T) {
 				ports[key] = map[uint16]bool{}
 			}
 			ports[key][e.Packet.SrcPort] = true
-			if e.Packet.SrcPort < portBase || c.ports != PortsSpray && e.Packet.SrcPort != conns[e.Conn].Port[e.From] {
+			if e.Packet.SrcPort < packet.LowestSourcePort || c.ports != PortsSpray && e.Packet.SrcPort != conns[e.Conn].Port[e.From] {
 				t.Fatalf("rule %d: source port %d of %+v", c.ports, e.Packet.SrcPort, conns[e.Conn])
 			}
 		}

@@ -27,8 +27,8 @@ func (a *attacker) forgeConnect(victim int) Event {
 	c := &a.conns[victim]
 	hosts := int32(a.c.Hosts[Fabric])
 	place := c.place[Fabric]
-	if a.rng.next()&1 == 0 {
-		place = place/hosts*hosts + int32(a.rng.below(uint64(hosts)))
+	if a.rng.Next()&1 == 0 {
+		place = place/hosts*hosts + int32(a.rng.Below(uint64(hosts)))
 	}
 	l := a.lure(victim, place, a.known(c.QP[WAN]))
 	if a.c.Attack.KnowsPSNs {
@@ -55,7 +55,7 @@ func (a *attacker) foresee(id int) {
 	}
 	a.listen(&l)
 	a.plan(a.now, a.forgedMAD(&l).asForged())
-	if a.rng.next()&1 == 0 {
+	if a.rng.Next()&1 == 0 {
 		peer := l.message.LocalComm
 		l.message = a.chosen(id, packet.CMREP, a.known(c.QP[Fabric]))
 		l.message.RemoteComm, l.message.TransactionID = peer, cm.Transaction(peer)
@@ -73,13 +73,13 @@ func (a *attacker) answerFirst(f *flight, e *Event) {
 	}
 	victim := int(f.conn)
 	l := lure{victim: victim, place: a.conns[victim].place[Fabric], message: a.chosen(victim, packet.CMREP, a.guessQP(victim, WAN))}
-	l.message.RemoteComm = uint32(a.rng.next())
+	l.message.RemoteComm = uint32(a.rng.Next())
 	if v := a.live[victim]; v != nil && (a.c.Attack.Managers.KnowsIDs || a.c.Attack.KnowsPSNs) {
 		l.message.RemoteComm = v.sides[Fabric].cm.id
 	}
 	l.message.TransactionID = cm.Transaction(l.message.RemoteComm)
 	at := a.now + 1
-	if a.rng.next()&1 == 0 {
+	if a.rng.Next()&1 == 0 {
 		at += a.rng.upTo(4 * (a.c.Delay[Fabric] + a.c.Delay[WAN]))
 	}
 	a.plan(at, a.forgedMAD(&l).asForged())
@@ -90,7 +90,7 @@ func (a *attacker) known(qp uint32) uint32 {
 	if a.c.Attack.KnowsQPs {
 		return qp
 	}
-	return uint32(a.rng.below(1 << 24))
+	return uint32(a.rng.Below(1 << 24))
 }
 
 // lure makes a REQ from a connection's WAN host to a fabric host.
@@ -104,16 +104,16 @@ func (a *attacker) lure(victim int, place int32, qp uint32) lure {
 func (a *attacker) chosen(victim int, attr packet.CMAttribute, qp uint32) packet.CM {
 	c := &a.conns[victim]
 	m := message(attr, c.Host[WAN], c.Host[Fabric])
-	m.LocalComm, m.PSN, m.QPN = uint32(a.rng.next()), uint32(a.rng.below(1<<24)), qp
+	m.LocalComm, m.PSN, m.QPN = uint32(a.rng.Next()), uint32(a.rng.Below(1<<24)), qp
 	m.TransactionID = cm.Transaction(m.LocalComm)
-	ask(&m, uint16(32768+a.rng.below(28232)))
+	ask(&m, uint16(32768+a.rng.Below(28232)))
 	return m
 }
 
 // forgedMAD is the packet of a forged message.
 func (a *attacker) forgedMAD(l *lure) Event {
 	e := a.madBetween(l, WAN, &l.message)
-	e.Packet.PSN = uint32(a.rng.below(256))
+	e.Packet.PSN = uint32(a.rng.Below(256))
 	return e
 }
 
@@ -121,8 +121,8 @@ func (a *attacker) forgedMAD(l *lure) Event {
 func (a *attacker) listen(l *lure) {
 	h := &a.hosts[Fabric][l.place]
 	rep := message(packet.CMREP, h.addr, l.message.LocalGID)
-	rep.LocalComm, rep.RemoteComm, rep.TransactionID = uint32(a.rng.next()), l.message.LocalComm, l.message.TransactionID
-	rep.QPN, rep.PSN = a.freshQP(Fabric, l.place), uint32(a.rng.below(1<<24))
+	rep.LocalComm, rep.RemoteComm, rep.TransactionID = uint32(a.rng.Next()), l.message.LocalComm, l.message.TransactionID
+	rep.QPN, rep.PSN = a.freshQP(Fabric, l.place), uint32(a.rng.Below(1<<24))
 	if a.c.StartPSN == PSNZero {
 		rep.PSN = 0
 	}
@@ -150,7 +150,7 @@ func (a *attacker) genuineMAD(l *lure, from End, m *packet.CM) Event {
 	if from == WAN {
 		h = &a.hosts[WAN][a.conns[l.victim].place[WAN]]
 	}
-	e.SourceQP, e.Packet.PSN = packet.GSIQP, h.gsiPSN&0xffffff
+	e.SourceQP, e.Packet.PSN = packet.GSIQP, h.gsiPSN&packet.PSNMask
 	h.gsiPSN++
 	return e
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/cnpgate/cnpgate/endpoint"
 	"github.com/cnpgate/cnpgate/internal/cm"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/splitmix"
 	"github.com/cnpgate/cnpgate/internal/transport"
 )
 
@@ -43,7 +44,7 @@ type flight struct {
 func (t *Traffic) launch(l *live, f flight) {
 	f.port = t.port(&f)
 	if f.ecn == 2 && f.op.HasPayload() && t.rng.hit(t.c.CE) {
-		if t.rng.next()&1 == 0 {
+		if t.rng.Next()&1 == 0 {
 			f.ecn = 3
 		} else {
 			f.marked = true
@@ -171,13 +172,10 @@ const (
 	ackDelay    = 500 // from request to response, ns
 )
 
-// portBase is the lowest UDP source port of RoCEv2 senders.
-const portBase = 0xc000
-
 // choosePorts sets a connection's source ports.
 func (t *Traffic) choosePorts(c *Conn, l *live) {
-	l.source = uint16(32768 + l.rng.below(28232))
-	random := [2]uint16{portBase | uint16(l.rng.below(1<<14)), portBase | uint16(l.rng.below(1<<14))}
+	l.source = uint16(32768 + l.rng.Below(28232))
+	random := [2]uint16{packet.LowestSourcePort | uint16(l.rng.Below(1<<14)), packet.LowestSourcePort | uint16(l.rng.Below(1<<14))}
 	for end := range c.Port {
 		switch {
 		case t.c.Ports == PortsRandom || t.c.Ports == PortsSpray:
@@ -185,7 +183,7 @@ func (t *Traffic) choosePorts(c *Conn, l *live) {
 		case t.c.Ports == PortsAsymmetric:
 			c.Port[end] = random[end]
 		case t.c.Ports == PortsEqual:
-			c.Port[end] = portBase
+			c.Port[end] = packet.LowestSourcePort
 		case c.Transport == UD:
 			c.Port[end] = endpoint.SourcePort(endpoint.UD, c.QP[end], 0)
 		case t.c.Ports == PortsFlowLabel && (c.ByCM || !t.c.CM):
@@ -207,7 +205,7 @@ func (t *Traffic) port(f *flight) uint16 {
 	case f.kind == cnp:
 		return 0 // as ConnectX sends it
 	case t.c.Ports == PortsSpray:
-		return portBase | uint16(mix(uint64(f.conn)<<34|uint64(f.from)<<33|uint64(f.number)|uint64(min(f.kind, ack))<<32)>>50)
+		return packet.LowestSourcePort | uint16(splitmix.Mix(uint64(f.conn)<<34|uint64(f.from)<<33|uint64(f.number)|uint64(min(f.kind, ack))<<32)>>50)
 	}
 	return t.conns[f.conn].Port[f.from]
 }

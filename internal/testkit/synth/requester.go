@@ -81,8 +81,8 @@ func (s *side) post() bool {
 func (s *side) sendRequest(p *transport.Packet) {
 	f := flight{conn: s.l.id, to: s.l.id, from: s.end, psn: p.PSN, number: p.Number, kind: request, left: p.Left, octets: uint16(p.Payload),
 		op: p.Opcode, resent: p.Resent, ackReq: p.AckReq, ecn: s.t.c.ecn(), dscp: dataDSCP}
-	if s.l.kind == UD {
-		f.to = s.t.datagram[s.l.rng.below(uint64(len(s.t.datagram)))]
+	if s.l.service == UD {
+		f.to = s.t.datagram[s.l.rng.Below(uint64(len(s.t.datagram)))]
 		if s.t.live[f.to] == nil || !s.t.sameTenant(f.to, s.l.id) {
 			f.to = s.l.id
 		}
@@ -141,14 +141,14 @@ func (l *live) newMessage(number int) transport.Message {
 	r := &l.rng
 	var common rng
 	if l.t.c.Schedule == Lockstep { // the same for all connections
-		common = rng(mix(l.t.c.Seed ^ uint64(number)<<8))
+		common = newRNG(l.t.c.Seed ^ uint64(number)<<8)
 		r = &common
 	}
-	m := transport.Message{Number: uint32(number), Op: l.t.drawOp(l.kind, r), Bytes: l.t.drawSize(r)}
+	m := transport.Message{Number: uint32(number), Op: l.t.drawOp(l.service, r), Bytes: l.t.drawSize(r)}
 	switch {
 	case m.Op == transport.Atomic:
 		m.Bytes = 8
-	case l.kind == UD:
+	case l.service == UD:
 		m.Bytes = min(m.Bytes, uint32(l.t.c.MTU))
 	}
 	return m
@@ -157,7 +157,7 @@ func (l *live) newMessage(number int) transport.Message {
 // ops are the operations in the order of Mix.
 var ops = [...]transport.Op{transport.Send, transport.SendImm, transport.Write, transport.WriteImm, transport.Read, transport.Atomic}
 
-func (t *Traffic) drawOp(tr Transport, r *rng) transport.Op {
+func (t *Traffic) drawOp(tr transport.Service, r *rng) transport.Op {
 	m := t.c.Mix
 	op := ops[r.weighted([]int{m.Send, m.SendImm, m.Write, m.WriteImm, m.Read, m.Atomic})]
 	switch {
@@ -176,16 +176,16 @@ func (t *Traffic) drawSize(r *rng) uint32 {
 		return uint32(lo)
 	}
 	least, most := bits.Len64(lo), bits.Len64(hi)
-	n := least + int(r.below(uint64(most-least+1)))
+	n := least + int(r.Below(uint64(most-least+1)))
 	from, to := max(lo, 1<<n>>1), min(hi, 1<<n-1)
-	return uint32(from + r.below(to-from+1))
+	return uint32(from + r.Below(to-from+1))
 }
 
 // nextDue is when a requester posts the message after the present one.
 func (l *live) nextDue(due int64) int64 {
 	period := float64(l.t.c.Period) * l.speed
 	if l.t.c.Schedule == Free { // exponential intervals
-		period *= -math.Log(float64(l.rng.below(1<<32)+1) / (1 << 32))
+		period *= -math.Log(float64(l.rng.Below(1<<32)+1) / (1 << 32))
 	}
 	return due + int64(period)
 }

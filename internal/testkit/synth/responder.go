@@ -14,7 +14,7 @@ type answerer struct {
 // requested processes a request.
 func (s *side) requested(f *flight) {
 	r, ok := transport.RequestOf(s.l.service, f.op)
-	if s.dead || !ok || s.l.kind == UC || s.l.kind == UD {
+	if s.dead || !ok || s.l.service == UC || s.l.service == UD {
 		return
 	}
 	r.PSN, r.Bytes, r.AckReq = f.psn, f.left, f.ackReq

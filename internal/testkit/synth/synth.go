@@ -56,7 +56,7 @@ type Traffic struct {
 // New prepares a run. It panics on an invalid Config, as that is a mistake in a test.
 func New(c Config) *Traffic {
 	c.complete()
-	t := &Traffic{c: c, rng: rng(mix(c.Seed))}
+	t := &Traffic{c: c, rng: newRNG(c.Seed)}
 	t.attacker.Traffic = t
 	t.transport = t.c.transport()
 	t.makeHosts()

@@ -1,9 +1,10 @@
-package dataplane
+package link
 
 import (
 	"math/bits"
 
 	"github.com/cnpgate/cnpgate/dataplane/account"
+	"github.com/cnpgate/cnpgate/dataplane/egress"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/lossless"
@@ -29,15 +30,14 @@ const (
 
 var unsentNames = [unsentReasons]string{"no-buffer", "device-full", "lost"}
 
-// announce appends the PFC frame that is due to tx. It goes first, and the shaper doesn't delay or count it: such frames use at most a
-// thousandth of the line.
-func (w *Worker) announce(port int, l *link, tx []burst.Frame) []burst.Frame {
+// Announce appends the PFC frame that is due to tx. It goes first, and the shaper doesn't delay or count it: such frames use at most a
+// thousandth of the line. q is the peer's queue, which the frames that arrive on this link enter. Only the first worker calls it.
+func (l *Link) Announce(now int64, q *egress.Port, b *burst.Batch, tx []burst.Frame) []burst.Frame {
 	s := &l.sender
-	spare := &w.batch.Spare
-	if n := len(*spare); s.buffer.Buf == 0 && n > 0 {
-		s.buffer, *spare = (*spare)[n-1], (*spare)[:n-1]
+	if n := len(b.Spare); s.buffer.Buf == 0 && n > 0 {
+		s.buffer, b.Spare = b.Spare[n-1], b.Spare[:n-1]
 	}
-	w.updateXoff(port, l)
+	l.updateXoff(now, q, b.Drain)
 	switch {
 	case s.due == 0:
 		return tx
@@ -47,23 +47,23 @@ func (w *Worker) announce(port int, l *link, tx []burst.Frame) []burst.Frame {
 	}
 	f := s.buffer
 	f.Head, f.Len = pfcFrame, pfcFrame
-	l.build(w.batch.Bytes(f))
+	l.build(b.Bytes(f))
 	return append(tx, f)
 }
 
 // updateXoff finds the priorities of the next frame: those that changed or must be renewed now, and those whose last frame did not leave.
-func (w *Worker) updateXoff(port int, l *link) {
-	s, q := &l.sender, &w.egress[w.ports[port].Peer]
+func (l *Link) updateXoff(now int64, q *egress.Port, drain bool) {
+	s := &l.sender
 	for class := range q.Classes {
 		c := &l.Lossless[class]
 		if !c.On {
 			continue
 		}
 		depth, frames := q.Classes[class].Waiting(), q.Classes[class].Frames()
-		if w.batch.Drain { // nothing more is received: the other end may resume
+		if drain { // nothing more is received: the other end may resume
 			depth, frames = 0, 0
 		}
-		switch s.classes[class].Update(&c.Thresholds, w.now, depth, frames) {
+		switch s.classes[class].Update(&c.Thresholds, now, depth, frames) {
 		case lossless.Silent:
 			continue
 		case lossless.Expired:
@@ -74,7 +74,7 @@ func (w *Worker) updateXoff(port int, l *link) {
 }
 
 // build writes a frame with the present state of the priorities that are due.
-func (l *link) build(b []byte) {
+func (l *Link) build(b []byte) {
 	clear(b)
 	copy(b, packet.MACControlAddr[:])
 	copy(b[6:], l.Address[:])
@@ -93,8 +93,8 @@ func (l *link) build(b []byte) {
 	pfc.Put(b[packet.EthernetLen:])
 }
 
-// completePFC records the result for the PFC frame at the head of a port's list. lost: the backend dropped it.
-func (l *link) completePFC(sent, lost bool) {
+// Complete records the result for the PFC frame at the head of a port's list. lost: the backend dropped it.
+func (l *Link) Complete(sent, lost bool) {
 	s := &l.sender
 	if !sent {
 		l.counts.unsent[unsentRefused].Add(1)
@@ -109,15 +109,10 @@ func (l *link) completePFC(sent, lost bool) {
 	s.due, s.buffer = 0, burst.Frame{}
 }
 
-// nextPFC is the time when the worker's next PFC frame is due without a new frame, ns.
-func (w *Worker) nextPFC(l *link) (due int64, any bool) {
-	if l.sender.due != 0 {
-		return w.now, true
+// TakeBuffer takes the buffer of PFC frames away, 0 if there is none.
+func (l *Link) TakeBuffer() (buf uint64) {
+	if l != nil {
+		buf, l.sender.buffer = l.sender.buffer.Buf, burst.Frame{}
 	}
-	for class := range l.Lossless {
-		if at, ok := l.sender.classes[class].Due(&l.Lossless[class].Thresholds); ok && (!any || at < due) {
-			due, any = at, true
-		}
-	}
-	return due, any
+	return buf
 }

@@ -1,13 +1,15 @@
-package virtual
+// Package splitmix is the splitmix64 generator of random numbers: 8 bytes of state, and the same seed gives the same numbers on every machine. It is
+// not for secrets.
+package splitmix
 
 import "math/bits"
 
-// Rand is a generator of random numbers (splitmix64): the same seed gives the same numbers on every machine. Each purpose has its own
+// Rand is a generator. Each purpose has its own
 // generator, so that drawing for one doesn't change another.
 type Rand uint64
 
-// NewRand makes the generator of a purpose. Seeds and purposes may be small numbers.
-func NewRand(seed, purpose uint64) Rand { return Rand(Mix(Mix(seed) + purpose)) }
+// New makes the generator of a purpose. Seeds and purposes may be small numbers.
+func New(seed, purpose uint64) Rand { return Rand(Mix(Mix(seed) + purpose)) }
 
 // Next returns 64 random bits.
 func (r *Rand) Next() uint64 {
