@@ -58,6 +58,8 @@ type rule struct {
 	because  string   // why a change needs a restart; "": as for the section
 	unique   string   // what to call a value that no two entries of a list may have; "": they may
 	to       string   // the field that fill writes the value to
+
+	thresholds bool // the control law makes it needless
 }
 
 // field is one key of a section.
@@ -82,6 +84,7 @@ func fieldsOf(t reflect.Type) []field {
 		}
 		rl.items, _ = strconv.Atoi(tag.Get("items"))
 		rl.most, _ = strconv.Atoi(tag.Get("most"))
+		rl.thresholds = tag.Get("mode") == "thresholds"
 		rl.because, rl.unique, rl.to = tag.Get("because"), tag.Get("unique"), tag.Get("to")
 		rl.reload = Reload(max(slices.Index(reloadNames, tag.Get("reload")), 0))
 		fields = append(fields, field{key, i, rl})

@@ -10,6 +10,7 @@ package config
 //	items     least number of entries in a list; most: greatest
 //	one       the words a choice takes, in the order of the constants they become
 //	unique    what an error calls a value that two entries of a list have; % is the value
+//	mode      "thresholds": only the mode thresholds has the key
 //	to        the field that uses the value, if it hasn't the name of the schema's; see fill
 //	because   why a change of the key, and of keys below it without this tag, needs a restart
 //	reload    what a change of the key, and of keys below it without this tag, needs: live, resize or restart; see Reload
@@ -133,20 +134,20 @@ type profileSection struct {
 	place
 	Mode        choice            `key:"mode" default:"law" one:"law|thresholds"`
 	TargetDelay duration          `key:"target_delay" min:"10us" max:"1s"`
-	KBase       size              `key:"k_base" default:"64KB" min:"100B" max:"4000MiB" to:"Sizing.KBase"`
-	Alpha       decimal           `key:"alpha" default:"1.0" min:"0.000001" max:"100"`
-	KMinPercent integer           `key:"k_min_percent" default:"50" min:"1" max:"99" to:"Sizing.KMinPercent"`
-	Depth       toggle            `key:"depth_trigger" default:"true"`
-	VECN        decimal           `key:"v_ecn" min:"0.0001" max:"100"`       // least: a millionth, as congestion counts
-	VGrowth     rate              `key:"v_growth" min:"8kbps" max:"100Tbps"` // least: a byte a millisecond
-	Interval    duration          `key:"interval" default:"100us" min:"1us" max:"1h"`
-	Flows       integer           `key:"flows_per_round" default:"16" min:"1" max:"16" to:"FlowsPerRound"`
-	Actions     list[choice]      `key:"actions" items:"1" one:"mark|notify|rate-reduce|pause|resume"`
-	Policy      list[rungSection] `key:"policy" items:"1" most:"16"`
-	Resume      integer           `key:"resume_percent" default:"50" min:"0" max:"100" to:"ResumePercent"`
+	KBase       size              `key:"k_base" mode:"thresholds" default:"64KB" min:"100B" max:"4000MiB" to:"Sizing.KBase"`
+	Alpha       decimal           `key:"alpha" mode:"thresholds" default:"1.0" min:"0.000001" max:"100"`
+	KMinPercent integer           `key:"k_min_percent" mode:"thresholds" default:"50" min:"1" max:"99" to:"Sizing.KMinPercent"`
+	Depth       toggle            `key:"depth_trigger" mode:"thresholds" default:"true"`
+	VECN        decimal           `key:"v_ecn" mode:"thresholds" min:"0.0001" max:"100"`       // least: a millionth, as congestion counts
+	VGrowth     rate              `key:"v_growth" mode:"thresholds" min:"8kbps" max:"100Tbps"` // least: a byte a millisecond
+	Interval    duration          `key:"interval" mode:"thresholds" default:"100us" min:"1us" max:"1h"`
+	Flows       integer           `key:"flows_per_round" mode:"thresholds" default:"16" min:"1" max:"16" to:"FlowsPerRound"`
+	Actions     list[choice]      `key:"actions" mode:"thresholds" items:"1" one:"mark|notify|rate-reduce|pause|resume"`
+	Policy      list[rungSection] `key:"policy" mode:"thresholds" items:"1" most:"16"`
+	Resume      integer           `key:"resume_percent" mode:"thresholds" default:"50" min:"0" max:"100" to:"ResumePercent"`
 	OnArrival   toggle            `key:"ce_on_arrival" default:"false"`
 	ClearCE     toggle            `key:"clear_ce" default:"false"`
-	Adjust      adjustSection     `key:"adjust"`
+	Adjust      adjustSection     `key:"adjust" mode:"thresholds"`
 }
 
 type adjustSection struct {
@@ -202,7 +203,7 @@ type longHaulSection struct {
 	Enabled         toggle            `key:"enabled" default:"false"`
 	ICMPv6Type      integer           `key:"icmpv6_type" default:"200" min:"128" max:"255" to:"Build.Code.LongHaulICMPv6Type"` // informational (RFC 4443 2.1)
 	ExtensionClass  integer           `key:"extension_class" default:"247" min:"1" max:"255" to:"Build.Code.ExtensionClass"`   // RFC 4884 9: 247 to 255 for private use
-	ReducePercent   integer           `key:"reduce_percent" default:"30" min:"1" max:"100"`
+	ReducePercent   integer           `key:"reduce_percent" mode:"thresholds" default:"30" min:"1" max:"100"`
 	DiscloseMetrics toggle            `key:"disclose_metrics" default:"true"`
 	Metric          choice            `key:"metric" default:"trigger" one:"trigger|depth|growth|marking|rtt"`
 	Extensions      extensionsSection `key:"extensions"`
@@ -225,7 +226,7 @@ type switchSection struct {
 
 type limitsSection struct {
 	place
-	PerFlow        duration  `key:"per_flow" min:"0s" max:"1h"`
+	PerFlow        duration  `key:"per_flow" mode:"thresholds" min:"0s" max:"1h"`
 	PerDestination perSecond `key:"per_destination" default:"1000000/s" max:"1000000000/s" to:"PerDestination"`
 	PerPort        perSecond `key:"per_port" default:"10000000/s" max:"1000000000/s" to:"PerPort"`
 }
