@@ -78,9 +78,9 @@ func (e *episodes) takeAnswer(worker int) {
 
 // takeNotifications takes the notifications that a worker sent since the last look.
 func (e *episodes) takeNotifications(worker int) {
-	w, piece := &e.workers[worker], e.piece
-	for end := e.g.plane.Worker(worker).NotificationsRecorded(); w.read < end; {
-		n, next := e.g.plane.Worker(worker).Notifications(w.read, piece)
+	w, piece, sent := &e.workers[worker], e.piece, e.g.plane.Worker(worker).Notifications()
+	for end := sent.Recorded(); w.read < end; {
+		n, next := sent.Read(w.read, piece)
 		for i := range piece[:n] {
 			e.tracker.Notified(worker, &piece[i])
 		}

@@ -148,7 +148,7 @@ func TestEpisodeLoses(t *testing.T) {
 	}
 	g.episodes.look(time.Unix(0, r.Now))
 	all := g.Episodes()
-	if n := r.Plane.Worker(0).NotificationsRecorded(); n != many || len(all) != 1 || all[0].Notifications["fast-cnp"] != keeps || all[0].Lost != many-keeps {
+	if n := r.Plane.Worker(0).Notifications().Recorded(); n != many || len(all) != 1 || all[0].Notifications["fast-cnp"] != keeps || all[0].Lost != many-keeps {
 		t.Errorf("%d notifications: %+v", n, all)
 	}
 	r.Close(t)

@@ -95,6 +95,7 @@ func (w *Worker) notify(r *response, b *batch, i int) {
 func (w *Worker) about(in, out, class int, state *classState, c congestion.Cause) {
 	n := &w.note
 	n.raised = false
+	w.request.Port, w.request.RTT = uint16(out), w.policy.Ports[out].RTT
 	n.in, n.out, n.class, n.state, n.cause, n.queue = uint8(in), uint8(out), uint8(class), state, c, &w.egress[in].Notifications
 }
 

@@ -59,8 +59,8 @@ type Worker struct {
 	note       note                       // the one that is being sent
 	target     cnpgen.Target              // of note, if its sender gets no Resume
 	recent     congestion.Recent          // of choices of a format
-	fields     cnpgen.LongHaul            // of note
-	extension  cnpgen.Extension           // of fields
+	request    cnpgen.Request             // of note
+	extension  cnpgen.Extension           // of request
 	mail       []mailbox[slowDown]        // by the worker that writes
 	paceMail   []mailbox[portPaceRequest] // the same
 	passedMail []mailbox[portPaceRequest] // notifications of other gateways that pass; the same
@@ -71,7 +71,7 @@ type Worker struct {
 	hearing    cnpdec.Receiver            // by these rules
 	requests   host.Requests
 
-	notifications, suppressions history
+	notifications, suppressions History
 	suppressedNext              [suppressionsEnd]int64 // ns, the time from which on a suppressed notification is recorded again
 
 	taps       taps

@@ -66,11 +66,11 @@ func Settings(c *config.Config, workers int, seed uint64, addresses [][6]byte) (
 // not what it points to.
 func Policy(c *config.Config, seed uint64) (*dataplane.Policy, error) {
 	p, err := *c.Dataplane.Policy, error(nil)
-	pairs := make([]pairing.ScopedQPPair, len(c.QPMap))
+	pairs := make([]pairing.QPPair, len(c.QPMap))
 	for i := range c.QPMap {
 		pairs[i] = c.QPMap[i].Stated()
 	}
-	if p.QPMap, err = pairing.NewScopedQPMap(pairs, seed); err != nil {
+	if p.QPMap, err = pairing.NewQPMap(pairs, seed); err != nil {
 		return nil, err
 	}
 	if p.Who.Enabled[packet.ProxyNotification] {

@@ -105,10 +105,10 @@ func ParseQPPair(values map[string]string) (p QPPair, err error) {
 }
 
 // Stated is the pair as the workers use it.
-func (p *QPPair) Stated() pairing.ScopedQPPair {
-	s := pairing.ScopedQPPair{QPPair: pairing.QPPair{
+func (p *QPPair) Stated() pairing.QPPair {
+	s := pairing.QPPair{
 		Source: packet.AddrFrom(p.Source), Destination: packet.AddrFrom(p.Destination), SourceQP: p.SourceQP, DestinationQP: p.DestinationQP,
-	}}
+	}
 	s.Scope, s.InScope = p.Scope()
 	return s
 }
