@@ -30,14 +30,6 @@ type advertiser struct {
 	forwarding bool
 }
 
-// bgpSettings are those of a configuration, nil for no BGP. The error says which password can't be read.
-func bgpSettings(c *config.Config) (*bgp.Settings, error) {
-	if !c.Proxy.Enabled {
-		return nil, nil
-	}
-	return bgp.Load(c.Proxy.BGP)
-}
-
 // advertise runs the speaker until the context ends. If it can't start, the gateway forwards without it, and another attempt follows.
 func (g *gateway) advertise(ctx context.Context) {
 	g.setForwarding(true)
@@ -204,8 +196,8 @@ const (
 func (g *gateway) followIGPs(ctx context.Context) {
 	var v2, v3 client
 	for ctx.Err() == nil {
-		p := &g.running.Load().Proxy
-		if ospf := p.OSPF; p.Enabled && ospf != nil {
+		c := g.running.Load()
+		if ospf := c.OSPF; ospf != nil {
 			v2.follow(ospf, func(ctx context.Context) {
 				client := ospfapi.Client{Server: ospf.API, Own: ospf.Proxy, Announce: ospf.Announce, Log: g.options.Log, Learned: g.learn(originOSPF), Accepts: accepts(ospf.Accept)}
 				if err := client.Run(ctx); err != nil {
@@ -215,7 +207,7 @@ func (g *gateway) followIGPs(ctx context.Context) {
 		} else {
 			v2.end()
 		}
-		if ospf6 := p.OSPF6; p.Enabled && ospf6 != nil {
+		if ospf6 := c.OSPF6; ospf6 != nil {
 			v3.follow(ospf6, func(ctx context.Context) {
 				client := ospf6d.Client{Socket: ospf6.Socket, Interval: ospf6.Interval, Own: ospf6.Proxy, Log: g.options.Log, Learned: g.learn(originOSPF6), Accepts: accepts(ospf6.Accept)}
 				client.Run(ctx)

@@ -185,7 +185,7 @@ func (w *watch) noBeat(now time.Time) string {
 	if i := w.g.heartbeat.life.silent(now, steps); i >= 0 {
 		return fmt.Sprintf("worker %d has stopped stepping", i)
 	}
-	if !w.g.heartbeat.to.Ports {
+	if w.g.heartbeat.to.WorkersOnly {
 		return ""
 	}
 	for i := range w.g.started.Ports {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/cnpgate/cnpgate/control/advertise/bgp"
 	"github.com/cnpgate/cnpgate/control/api"
 	"github.com/cnpgate/cnpgate/control/assemble"
 	"github.com/cnpgate/cnpgate/control/config"
@@ -100,7 +101,7 @@ func (g *gateway) run(ctx context.Context) (*report.Report, error) {
 		return nil, err
 	}
 	setLogLevel(c.Management.LogLevel)
-	settings, err := bgpSettings(c)
+	settings, err := bgp.Load(c.BGP)
 	if err != nil {
 		return nil, err
 	}

@@ -95,7 +95,7 @@ func (e *episodes) lookAt(now time.Time, port int) {
 	var suppressed episode.Suppressed
 	in := e.g.plane.Port(e.g.started.Ports[port].Peer)
 	copy(suppressed[:], in.Count[dataplane.SuppressedFirst:])
-	for class := range e.g.started.Ports[port].Classes {
+	for class := range e.g.started.Ports[port].ClassNames {
 		state := episode.State{Peak: max(e.g.plane.TakePeak(port, class), s.Depth[class]), KMin: policy.KMin, Marked: s.Marked[class], Suppressed: suppressed}
 		if one, event := e.tracker.Look(now.UnixNano(), episode.Queue{Port: port, Class: class}, state); event != episode.None {
 			e.log(one, event)

@@ -103,13 +103,13 @@ var watchdogActions = [...]string{lossless.Drop: "drop", lossless.Forward: "forw
 // look logs a port's events since the last look.
 func (p *pauses) look(port int, s *link.Stats) {
 	c, last := &p.ports[port], &p.last[port]
-	for class := range c.Classes {
+	for class, name := range c.ClassNames {
 		if s.Detected[class] != last.Detected[class] {
-			p.log.Warn().Str("port", c.Name).Str("class", c.Classes[class].Name).Str("action", watchdogActions[c.FlowControl.Watchdog.Action]).
+			p.log.Warn().Str("port", c.Name).Str("class", name).Str("action", watchdogActions[c.FlowControl.Watchdog.Action]).
 				Msg("PFC storm: the other end of the link pauses this class continuously. Find the device there that can't receive.")
 		}
 		if s.Restored[class] != last.Restored[class] {
-			p.log.Info().Str("port", c.Name).Str("class", c.Classes[class].Name).Msg("The PFC storm is over.")
+			p.log.Info().Str("port", c.Name).Str("class", name).Msg("The PFC storm is over.")
 		}
 	}
 	for priority := range s.Expired {

@@ -16,7 +16,7 @@ func (g *gateway) Modes() (all []api.PortMode) {
 	c, policy := g.running.Load(), g.plane.Policy()
 	for i := range c.Ports {
 		all = append(all, api.PortMode{
-			Port: c.Ports[i].Name, Mode: modeName(policy.Observe || policy.Ports[i].Observe), Configured: modeName(c.Notifications.Observe),
+			Port: c.Ports[i].Name, Mode: modeName(policy.Observe || policy.Ports[i].Observe), Configured: modeName(c.Dataplane.Policy.Observe),
 		})
 	}
 	return all
@@ -47,7 +47,7 @@ func (g *gateway) SetMode(port string, observe bool) error {
 			g.modes = before
 			return fmt.Errorf("port %s is a mirror port, which never transmits, so its mode is always observe", p.Name)
 		}
-		if g.modes[p.Name] = observe; observe == c.Notifications.Observe {
+		if g.modes[p.Name] = observe; observe == c.Dataplane.Policy.Observe {
 			delete(g.modes, p.Name)
 		}
 	}
@@ -68,7 +68,7 @@ func (g *gateway) override(p *dataplane.Policy, c *config.Config) {
 	p.Observe = false
 	for i := range c.Ports {
 		observe, set := g.modes[c.Ports[i].Name]
-		p.Ports[i].Observe = set && observe || !set && c.Notifications.Observe
+		p.Ports[i].Observe = set && observe || !set && c.Dataplane.Policy.Observe
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 	"golang.org/x/sys/unix"
 
+	"github.com/cnpgate/cnpgate/control/advertise/bgp"
 	"github.com/cnpgate/cnpgate/control/api"
 	"github.com/cnpgate/cnpgate/control/assemble"
 	"github.com/cnpgate/cnpgate/control/config"
@@ -76,7 +77,7 @@ func (g *gateway) dryRun() (*api.Reloaded, error) {
 	case err != nil:
 		return nil, err
 	}
-	if _, err := bgpSettings(next); err != nil {
+	if _, err := bgp.Load(next.BGP); err != nil {
 		return nil, err
 	}
 	_, err = assemble.Policy(next, g.seed)
@@ -93,7 +94,7 @@ func (g *gateway) load() (*config.Config, error) {
 
 // change makes a configuration the one in force, with all that was changed besides: modes and log level.
 func (g *gateway) change(next *config.Config) error {
-	settings, err := bgpSettings(next)
+	settings, err := bgp.Load(next.BGP)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/burst"
 )
@@ -36,7 +35,7 @@ func (r *workerRun) run(ready chan<- struct{}) error {
 	debug.SetPanicOnFault(true) // for this goroutine: an access to a bad address is then a panic too
 	ready <- struct{}{}
 	r.worker = r.plane.Worker(r.number)
-	r.rest = idler{backoff: r.started.DPDK.Idle == config.Backoff, wait: time.Sleep, polls: pollsBeforeSleep, longest: longSleep}
+	r.rest = idler{backoff: r.started.DPDK.Backoff, wait: time.Sleep, polls: pollsBeforeSleep, longest: longSleep}
 	if b, ok := r.devices.Backend(r.number).(burst.Waiter); ok {
 		r.rest.wait = func(d time.Duration) { b.Wait(d.Nanoseconds()) }
 		if b.Wakes() {

@@ -85,7 +85,7 @@ ports:
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fmt.Sprint(float64(c.Ports[1].QueueCapacity) / 1e6)
+	return fmt.Sprint(float64(c.Ports[1].Capacity) / 1e6)
 }
 
 // TestFacts: what the pages say of the program's limits, times, sizes and numbers is what the program has.

@@ -147,7 +147,7 @@ func returns(of *known, all []known) (n int) {
 
 // unknown is the gate at which a sender without a flow fails.
 func (s *flows) unknown(c *config.Config, q *question, all []known) report.Gate {
-	g := report.Gate{Name: "flow", State: report.Stops, Text: fmt.Sprintf("no packet from %v to %v has come in the last %gs", q.from, q.to, c.Flows.Aging.Seconds())}
+	g := report.Gate{Name: "flow", State: report.Stops, Text: fmt.Sprintf("no packet from %v to %v has come in the last %gs", q.from, q.to, time.Duration(c.Dataplane.Aging).Seconds())}
 	var qps []string
 	for i := range all {
 		if k := &all[i].flow.Key; k.Src.Netip() == q.from {

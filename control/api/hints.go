@@ -155,11 +155,8 @@ func (h *hints) table() (*pairing.QPMap, error) {
 		return nil, nil
 	}
 	pairs := make([]pairing.QPPair, len(list))
-	for i, p := range list {
-		pairs[i] = pairing.QPPair{
-			Source: packet.AddrFrom(p.Source), Destination: packet.AddrFrom(p.Destination), SourceQP: p.SourceQP, DestinationQP: p.DestinationQP,
-		}
-		pairs[i].Scope, pairs[i].InScope = p.Scope()
+	for i := range list {
+		pairs[i] = list[i].Stated()
 	}
 	return pairing.NewQPMap(pairs, rand.Uint64())
 }

@@ -68,7 +68,7 @@ func Run(c *config.Config, capture *Capture, o Options) (result *report.Report, 
 
 func newRun(c *config.Config, o Options) *run {
 	r := &run{options: o, burst: c.DPDK.Burst}
-	for r.fabric = 0; c.Ports[r.fabric].Role != config.Fabric; r.fabric++ { // a configuration has at least one
+	for r.fabric = 0; c.Ports[r.fabric].Role != dataplane.Fabric; r.fabric++ { // a configuration has at least one
 	}
 	r.wan = c.Ports[r.fabric].Peer
 	return r
