@@ -52,7 +52,11 @@ func findInHand(b *burst.Batch, rx []burst.Frame) int {
 
 // panics reports whether a packet can't be read or parsed.
 func panics(b *burst.Batch, f burst.Frame) (does bool) {
-	defer func() { does = recover() != nil }()
+	defer func() {
+		if recover() != nil {
+			does = true
+		}
+	}()
 	var p packet.Parsed
 	packet.Parse(b.Bytes(f), f.Len, &p)
 	return len(readable(b, f, len(b.Bytes(f)))) < len(b.Bytes(f))
