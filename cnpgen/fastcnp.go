@@ -48,10 +48,7 @@ const (
 // trace is the data packet's IOAM trace from packet.FindIOAMTrace. If there is none it is the zero IOAMTrace, and option 1 is built. out
 // must not overlap it.
 func FastCNP(out []byte, t *Target, g *Gateway, trace packet.IOAMTrace) (int, Carried) {
-	if t.Family != 6 {
-		return 0, CarriesNoTrace
-	}
-	if trace.Data == nil {
+	if trace.Data == nil || t.Family != 6 {
 		return fastCNPWithoutTrace(out, t, g), CarriesNoTrace
 	}
 	if len(trace.Data) > packet.MaxOptionTrace {
@@ -72,6 +69,9 @@ func FastCNP(out []byte, t *Target, g *Gateway, trace packet.IOAMTrace) (int, Ca
 
 // fastCNPWithoutTrace builds option 1.
 func fastCNPWithoutTrace(out []byte, t *Target, g *Gateway) int {
+	if t.Family != 6 {
+		return 0
+	}
 	src := g.source(6)
 	c := beginCNP(out, t, g, src, packet.FastCNPOption1Len, packet.CNPReservedLen, t.DestQP)
 	if c.ip == nil {

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 const (
@@ -281,8 +283,8 @@ func TestRelayed(t *testing.T) {
 		if got := r.Relayed(uint8(level)); got != want {
 			t.Errorf("level %d: %+v, expected %+v", level, got, want)
 		}
-		if severity := uint8(level)<<5 | uint8(level)<<2 | uint8(level)>>1; ProxyLevel(severity) != uint8(level) {
-			t.Errorf("level %d relayed becomes %d", level, ProxyLevel(severity))
+		if severity := uint8(level)<<5 | uint8(level)<<2 | uint8(level)>>1; packet.ProxyLevel(severity) != uint8(level) {
+			t.Errorf("level %d relayed becomes %d", level, packet.ProxyLevel(severity))
 		}
 	}
 	for _, c := range []struct {

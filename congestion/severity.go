@@ -22,10 +22,6 @@ func (t Thresholds) Severity(depth uint64) uint8 {
 	return between(levelAtKMax, levelMost, depth-t.KMax, t.KMax)
 }
 
-// ProxyLevel is the level of a notification to a proxy, 0 lowest to 7 highest (draft-xiao-proxy 4), for a Congestion Level: each stands for 32
-// of those. K_min is 1, K_max 5, and 7 begins at 1.6 K_max.
-func ProxyLevel(level uint8) uint8 { return level >> 5 }
-
 // between interpolates between two levels, rounded to the nearest; at the end of the range or beyond it returns the second one.
 func between(from, to uint8, part, whole uint64) uint8 {
 	if part >= whole {

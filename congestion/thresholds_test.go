@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 func TestAdaptive(t *testing.T) {
@@ -127,12 +129,12 @@ func TestLevelMonotone(t *testing.T) {
 func TestProxyLevel(t *testing.T) {
 	k := Thresholds{KMin: 1000, KMax: 2000}
 	for depth, want := range map[uint64]uint8{0: 0, 700: 0, 1000: 1, 1500: 3, 2000: 5, 2500: 6, 3200: 7, 4000: 7, 1 << 40: 7} {
-		if got := ProxyLevel(k.Severity(depth)); got != want {
+		if got := packet.ProxyLevel(k.Severity(depth)); got != want {
 			t.Errorf("%d bytes, Congestion Level %d: %d, want %d", depth, k.Severity(depth), got, want)
 		}
 	}
 	for level := range 255 {
-		if a, b := ProxyLevel(uint8(level)), ProxyLevel(uint8(level+1)); b < a || b > a+1 {
+		if a, b := packet.ProxyLevel(uint8(level)), packet.ProxyLevel(uint8(level+1)); b < a || b > a+1 {
 			t.Errorf("Congestion Levels %d and %d are %d and %d", level, level+1, a, b)
 		}
 	}

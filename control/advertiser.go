@@ -2,12 +2,18 @@ package control
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"net/netip"
+	"reflect"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/cnpgate/cnpgate/control/advertise"
 	"github.com/cnpgate/cnpgate/control/advertise/bgp"
+	"github.com/cnpgate/cnpgate/control/advertise/ospf6d"
+	"github.com/cnpgate/cnpgate/control/advertise/ospfapi"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/proxy"
 )
@@ -22,14 +28,6 @@ type advertiser struct {
 	speaker    *bgp.Speaker  // nil: it doesn't run
 	problem    string        // why not, although it is wanted
 	forwarding bool
-}
-
-// bgpSettings are those of a configuration, nil for no BGP. The error says which password can't be read.
-func bgpSettings(c *config.Config) (*bgp.Settings, error) {
-	if !c.Proxy.Enabled {
-		return nil, nil
-	}
-	return bgp.Load(c.Proxy.BGP)
 }
 
 // advertise runs the speaker until the context ends. If it can't start, the gateway forwards without it, and another attempt follows.
@@ -128,4 +126,143 @@ func (g *gateway) BGP() advertise.Status {
 		return advertise.Status{Error: a.problem, Announced: []netip.Prefix{}, Peers: []advertise.Peer{}}
 	}
 	return a.speaker.Status()
+}
+
+// proxies are the proxies of the configuration, and those that protocols have learned. The mutex is locked before the gateway's adapting.
+type proxies struct {
+	sync.Mutex
+	static  *proxy.Senders // nil: proxies are not enabled, and learned ones are kept for later
+	learned map[string]*proxy.Senders
+}
+
+// with returns the proxies of a configuration and the learned ones together, nil if static is nil. Where prefixes are equal, those of the
+// configuration count first, then those of the origin whose name comes first. The caller holds the mutex.
+func (p *proxies) with(static *proxy.Senders) (*proxy.Senders, error) {
+	if static == nil {
+		return nil, nil
+	}
+	inOrder := []*proxy.Senders{static}
+	for _, origin := range slices.Sorted(maps.Keys(p.learned)) {
+		inOrder = append(inOrder, p.learned[origin])
+	}
+	return proxy.Merge(inOrder...)
+}
+
+// SetLearned replaces the senders that a protocol has learned: origin is its name, such as "bgp", which the entries get as their Origin. No
+// senders withdraw all. Each worker uses the new map from its next burst on. While proxies are not enabled, the senders are only kept. After
+// an error, which says which entry is wrong or that there are too many, the senders before stay. Any goroutine may call it; a caller with
+// many changes should collect them, since each call builds a new map.
+func (g *gateway) SetLearned(origin string, senders []proxy.Sender) error {
+	if origin == "" || origin == proxy.OriginStatic {
+		return fmt.Errorf("the origin %q of learned senders: expected the name of a protocol", origin)
+	}
+	senders = slices.Clone(senders)
+	for i := range senders {
+		senders[i].Origin = origin
+	}
+	learned, err := proxy.NewSenders(senders...)
+	if err != nil {
+		return err
+	}
+	p := &g.proxies
+	p.Lock()
+	defer p.Unlock()
+	before := p.learned[origin]
+	if p.learned == nil {
+		p.learned = map[string]*proxy.Senders{}
+	}
+	p.learned[origin] = learned
+	all, err := p.with(p.static)
+	if err != nil {
+		p.learned[origin] = before // a nil one is empty
+		return fmt.Errorf("%s: %w", origin, err)
+	}
+	if p.static == nil {
+		return nil
+	}
+	g.adapting.Lock()
+	g.plane.SetProxies(all)
+	g.adapting.Unlock()
+	return nil
+}
+
+// Origins of senders learned by IGPs.
+const (
+	originOSPF  = "ospf"
+	originOSPF6 = "ospf6"
+)
+
+// followIGPs announces and learns proxies by OSPF as the configuration in force says, until the context ends. Then it withdraws what it has announced.
+func (g *gateway) followIGPs(ctx context.Context) {
+	var v2, v3 client
+	for ctx.Err() == nil {
+		c := g.running.Load()
+		if ospf := c.OSPF; ospf != nil {
+			v2.follow(ospf, func(ctx context.Context) {
+				client := ospfapi.Client{Server: ospf.API, Own: ospf.Proxy, Announce: ospf.Announce, Log: g.options.Log, Learned: g.learn(originOSPF), Accepts: accepts(ospf.Accept)}
+				if err := client.Run(ctx); err != nil {
+					g.options.Log.Error().Err(err).Msg("OSPF neither announces nor learns proxies.")
+				}
+			})
+		} else {
+			v2.end()
+		}
+		if ospf6 := c.OSPF6; ospf6 != nil {
+			v3.follow(ospf6, func(ctx context.Context) {
+				client := ospf6d.Client{Socket: ospf6.Socket, Interval: ospf6.Interval, Own: ospf6.Proxy, Log: g.options.Log, Learned: g.learn(originOSPF6), Accepts: accepts(ospf6.Accept)}
+				client.Run(ctx)
+			})
+		} else {
+			v3.end()
+		}
+		select {
+		case <-ctx.Done():
+		case <-g.reloaded:
+		}
+	}
+	v2.end()
+	v3.end()
+}
+
+// client is a client that runs with some settings, or none.
+type client struct {
+	settings any
+	cancel   context.CancelFunc // nil: none runs
+	done     chan struct{}
+}
+
+// follow lets a client run with these settings: if one runs with others, it ends first.
+func (c *client) follow(settings any, run func(context.Context)) {
+	if c.cancel != nil && reflect.DeepEqual(settings, c.settings) {
+		return
+	}
+	c.end()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	c.settings, c.cancel, c.done = settings, cancel, done
+	go func() {
+		defer close(done)
+		run(ctx)
+	}()
+}
+
+// end ends the client, if one runs, and waits until it has withdrawn what it announced.
+func (c *client) end() {
+	if c.cancel != nil {
+		c.cancel()
+		<-c.done
+		c.cancel = nil
+	}
+}
+
+// learn is what a client calls with all senders that it has learned.
+func (g *gateway) learn(origin string) func([]proxy.Sender) error {
+	return func(senders []proxy.Sender) error { return g.SetLearned(origin, senders) }
+}
+
+// accepts reports whether one of the entries accepts a prefix.
+func accepts(all []config.BGPAccept) func(netip.Prefix) bool {
+	return func(p netip.Prefix) bool {
+		return slices.ContainsFunc(all, func(a config.BGPAccept) bool { return a.Accepts(p) })
+	}
 }

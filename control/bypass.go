@@ -134,8 +134,8 @@ func (h *heartbeat) interval() time.Duration {
 
 // beats sends the heartbeat while all workers step and, unless it requires only that, all ports forward. It ends at once with the context: the
 // bypass is active while the queues drain.
-func (g *gateway) beats(ctx context.Context) {
-	h := &g.heartbeat
+func (w *watch) beats(ctx context.Context) {
+	h := &w.g.heartbeat
 	for {
 		var tick <-chan time.Time
 		if interval := h.interval(); interval > 0 {
@@ -146,20 +146,20 @@ func (g *gateway) beats(ctx context.Context) {
 			return
 		case <-h.changed:
 		case now := <-tick:
-			g.beat(ctx, now)
+			w.beat(ctx, now)
 		}
 	}
 }
 
 // beat sends one heartbeat, or says why it doesn't.
-func (g *gateway) beat(ctx context.Context, now time.Time) {
-	h := &g.heartbeat
+func (w *watch) beat(ctx context.Context, now time.Time) {
+	h := &w.g.heartbeat
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	if h.to == nil {
 		return
 	}
-	problem := g.noBeat(now)
+	problem := w.noBeat(now)
 	if problem == "" {
 		if err := h.to.beat(ctx); err != nil && ctx.Err() == nil {
 			problem = err.Error()
@@ -170,27 +170,27 @@ func (g *gateway) beat(ctx context.Context, now time.Time) {
 	}
 	h.problem = problem
 	if problem == "" {
-		g.options.Log.Info().Msg("The heartbeat to the bypass goes on.")
+		w.g.options.Log.Info().Msg("The heartbeat to the bypass goes on.")
 	} else {
-		g.options.Log.Error().Str("problem", problem).Msg("The heartbeat to the bypass has stopped, so the bypass becomes active.")
+		w.g.options.Log.Error().Str("problem", problem).Msg("The heartbeat to the bypass has stopped, so the bypass becomes active.")
 	}
 }
 
 // noBeat says why the gateway doesn't forward; "" if it does.
-func (g *gateway) noBeat(now time.Time) string {
-	steps := make([]uint64, g.plane.Workers())
+func (w *watch) noBeat(now time.Time) string {
+	steps := make([]uint64, w.g.plane.Workers())
 	for i := range steps {
-		steps[i] = g.plane.Worker(i).Steps()
+		steps[i] = w.g.plane.Worker(i).Steps()
 	}
-	if i := g.heartbeat.life.silent(now, steps); i >= 0 {
+	if i := w.g.heartbeat.life.silent(now, steps); i >= 0 {
 		return fmt.Sprintf("worker %d has stopped stepping", i)
 	}
-	if !g.heartbeat.to.Ports {
+	if w.g.heartbeat.to.WorkersOnly {
 		return ""
 	}
-	for i := range g.started.Ports {
-		if problem := g.Problems()[g.started.Ports[i].Name]; problem != "" {
-			return "port " + g.started.Ports[i].Name + ": " + problem
+	for i := range w.g.started.Ports {
+		if problem := w.g.Problems()[w.g.started.Ports[i].Name]; problem != "" {
+			return "port " + w.g.started.Ports[i].Name + ": " + problem
 		}
 	}
 	return ""

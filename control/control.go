@@ -20,6 +20,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/cnpgate/cnpgate/control/advertise/bgp"
 	"github.com/cnpgate/cnpgate/control/api"
 	"github.com/cnpgate/cnpgate/control/assemble"
 	"github.com/cnpgate/cnpgate/control/config"
@@ -27,6 +28,7 @@ import (
 	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/burst"
+	"github.com/cnpgate/cnpgate/telemetry"
 )
 
 // Options are the settings of a run that are not in the configuration.
@@ -58,8 +60,7 @@ type gateway struct {
 	draining   atomic.Bool
 	servers    servers
 	heartbeat  heartbeat
-	announcing sync.Mutex    // guards announced
-	announced  bool          // the service manager was notified that the gateway forwards, and not yet that it stops
+	announcer  announcer
 	reloaded   chan struct{} // gets a value when another configuration is in force; nil: nobody follows
 	adapting   sync.Mutex    // guards the policy, which reloads, measurements and learned proxies change
 	proxies    proxies
@@ -100,7 +101,7 @@ func (g *gateway) run(ctx context.Context) (*report.Report, error) {
 		return nil, err
 	}
 	setLogLevel(c.Management.LogLevel)
-	settings, err := bgpSettings(c)
+	settings, err := bgp.Load(c.BGP)
 	if err != nil {
 		return nil, err
 	}
@@ -142,19 +143,14 @@ func (g *gateway) forward(ctx context.Context) ([]report.Depth, error) {
 	ended := make(chan error)
 	ready := make(chan struct{}, len(g.started.DPDK.Workers))
 	for i, core := range g.started.DPDK.Workers {
-		go func() { ended <- g.work(i, core, ready) }()
+		go func() { ended <- (&workerRun{gateway: g, number: i, core: core}).run(ready) }()
 	}
-	watch := g.newWatch()
-	watched, deviceWatch, igps := make(chan []report.Depth), make(chan struct{}), make(chan struct{})
+	watch := newWatch(g)
+	watched := make(chan []report.Depth)
+	var others sync.WaitGroup
 	go func() { watched <- watch.run(ctx, ready) }()
-	go func() {
-		defer close(deviceWatch)
-		g.watchDevices(ctx)
-	}()
-	go func() {
-		defer close(igps)
-		g.followIGPs(ctx)
-	}()
+	others.Go(func() { g.watchDevices(ctx) })
+	others.Go(func() { g.followIGPs(ctx) })
 	go func() {
 		<-ctx.Done()
 		g.stop.Store(true)
@@ -168,8 +164,7 @@ func (g *gateway) forward(ctx context.Context) ([]report.Depth, error) {
 		}
 	}
 	cancel()
-	<-deviceWatch
-	<-igps
+	others.Wait()
 	return <-watched, errors.Join(errs...)
 }
 
@@ -204,4 +199,64 @@ func randomSeed() (uint64, error) {
 		return 0, fmt.Errorf("a random seed for the flow table: %w", err)
 	}
 	return binary.LittleEndian.Uint64(b[:]), nil
+}
+
+// Devices are the devices of a gateway. internal/dpdk implements them; cmd passes them to Run.
+type Devices interface {
+	// Backend is that of a worker, by its number. With idle: backoff in the configuration, the worker waits at a backend that is a burst.Waiter.
+	Backend(worker int) burst.Backend
+	// Enter makes the calling goroutine's thread a worker thread on a core; leave undoes it.
+	Enter(core int) (leave func(), err error)
+	// LinkUp reports whether a port has a link.
+	LinkUp(port int) (bool, error)
+	// SetLink takes a port's link down or up; errors.ErrUnsupported if the device can't.
+	SetLink(port int, up bool) error
+	// Counters are the device's own counters of a port: the metrics of scope telemetry.Device.
+	Counters(port int) (telemetry.Values, error)
+	// Watch reports events of the devices, one call at a time, until the context ends.
+	Watch(ctx context.Context, report func(Notice)) error
+}
+
+// Notice is an event of a port's device.
+type Notice struct {
+	Port    int
+	Text    string // what happened
+	Problem string // why the port doesn't forward, or not every frame, and what to do; "" if it forwards all
+}
+
+// account logs where the received frames went, and returns an error if some are unaccounted for.
+func (g *gateway) account(r *report.Report) error {
+	g.logStatus("The gateway has stopped. These are the port's counters.")
+	return r.Counters.Check()
+}
+
+// logStatus logs the counters of each port and its device, with the names and in the form of the report, without zeros.
+func (g *gateway) logStatus(message string) {
+	for i := range g.started.Ports {
+		s := g.plane.Port(i)
+		e := g.options.Log.Info().Str("port", g.started.Ports[i].Name).Any("counters", s.Values().NonZero())
+		if device, err := g.devices.Counters(i); err == nil {
+			e = e.Any("device", device.NonZero())
+		}
+		e.Msg(message)
+	}
+}
+
+// addDeviceCounters adds the devices' own counters to the ports' part of a report. They count frames that no worker has seen.
+func (g *gateway) addDeviceCounters(ports []report.Port) {
+	for i := range ports {
+		if c, err := g.devices.Counters(i); err == nil {
+			ports[i].Device = c
+		}
+	}
+}
+
+// Counters are for the API.
+func (g *gateway) Counters() *report.Counters {
+	c := report.MakeCounters(g.running.Load(), g.plane)
+	c.Identity = g.Identity()
+	g.addDeviceCounters(c.Ports)
+	g.heart.addTo(c.Counters)
+	c.Histograms = report.MakeHistograms(g.started, g.plane)
+	return c
 }

@@ -78,9 +78,9 @@ func (e *episodes) takeAnswer(worker int) {
 
 // takeNotifications takes the notifications that a worker sent since the last look.
 func (e *episodes) takeNotifications(worker int) {
-	w, piece := &e.workers[worker], e.piece
-	for end := e.g.plane.Worker(worker).NotificationsRecorded(); w.read < end; {
-		n, next := e.g.plane.Worker(worker).Notifications(w.read, piece)
+	w, piece, sent := &e.workers[worker], e.piece, e.g.plane.Worker(worker).Notifications()
+	for end := sent.Recorded(); w.read < end; {
+		n, next := sent.Read(w.read, piece)
 		for i := range piece[:n] {
 			e.tracker.Notified(worker, &piece[i])
 		}
@@ -95,7 +95,7 @@ func (e *episodes) lookAt(now time.Time, port int) {
 	var suppressed episode.Suppressed
 	in := e.g.plane.Port(e.g.started.Ports[port].Peer)
 	copy(suppressed[:], in.Count[dataplane.SuppressedFirst:])
-	for class := range e.g.started.Ports[port].Classes {
+	for class := range e.g.started.Ports[port].ClassNames {
 		state := episode.State{Peak: max(e.g.plane.TakePeak(port, class), s.Depth[class]), KMin: policy.KMin, Marked: s.Marked[class], Suppressed: suppressed}
 		if one, event := e.tracker.Look(now.UnixNano(), episode.Queue{Port: port, Class: class}, state); event != episode.None {
 			e.log(one, event)

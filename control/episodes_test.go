@@ -13,6 +13,7 @@ import (
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/episode"
+	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/prefix"
 	"github.com/cnpgate/cnpgate/internal/testkit"
@@ -28,8 +29,8 @@ func TestEpisodeOfGateway(t *testing.T) {
 		Endpoints: prefix.New([]prefix.Entry[congestion.Preference]{{Prefix: netip.MustParsePrefix("fd00:18::/32"), Value: congestion.Prefer(packet.FastCNP)}})}
 	p.Build = cnpgen.Gateway{IPv6: packet.AddrFrom(netip.MustParseAddr("2001:db8::1")), HasIPv6: true, Code: packet.DefaultCodePoints}
 	r := testkit.New(t, testkit.Setup{Rate: 1_000_000, Policy: p, Buffers: 4096, Forget: true})
-	classes := []config.Class{{Name: "data"}}
-	c := &config.Config{Ports: []config.Port{{Name: "dc", Peer: 1, Classes: classes}, {Name: "wan", Peer: 0, Classes: classes}}}
+	classes := []string{"data"}
+	c := &config.Config{Ports: []config.Port{{Name: "dc", PortConfig: dataplane.PortConfig{Peer: 1}, ClassNames: classes}, {Name: "wan", ClassNames: classes}}}
 	var log bytes.Buffer
 	g := &gateway{started: c, plane: r.Plane, options: Options{Log: zerolog.New(&log)}}
 	g.running.Store(c)
@@ -135,8 +136,8 @@ func TestEpisodeLoses(t *testing.T) {
 		Endpoints: prefix.New([]prefix.Entry[congestion.Preference]{{Prefix: netip.MustParsePrefix("fd00:18::/32"), Value: congestion.Prefer(packet.FastCNP)}})}
 	p.Build = cnpgen.Gateway{IPv6: packet.AddrFrom(netip.MustParseAddr("2001:db8::1")), HasIPv6: true, Code: packet.DefaultCodePoints}
 	r := testkit.New(t, testkit.Setup{Policy: p, Forget: true})
-	classes := []config.Class{{Name: "data"}}
-	c := &config.Config{Ports: []config.Port{{Name: "dc", Peer: 1, Classes: classes}, {Name: "wan", Peer: 0, Classes: classes}}}
+	classes := []string{"data"}
+	c := &config.Config{Ports: []config.Port{{Name: "dc", PortConfig: dataplane.PortConfig{Peer: 1}, ClassNames: classes}, {Name: "wan", ClassNames: classes}}}
 	g := &gateway{started: c, plane: r.Plane, options: Options{Log: zerolog.Nop()}}
 	g.running.Store(c)
 	g.episodes = newEpisodes(g)
@@ -147,7 +148,7 @@ func TestEpisodeLoses(t *testing.T) {
 	}
 	g.episodes.look(time.Unix(0, r.Now))
 	all := g.Episodes()
-	if n := r.Plane.Worker(0).NotificationsRecorded(); n != many || len(all) != 1 || all[0].Notifications["fast-cnp"] != keeps || all[0].Lost != many-keeps {
+	if n := r.Plane.Worker(0).Notifications().Recorded(); n != many || len(all) != 1 || all[0].Notifications["fast-cnp"] != keeps || all[0].Lost != many-keeps {
 		t.Errorf("%d notifications: %+v", n, all)
 	}
 	r.Close(t)

@@ -2,8 +2,17 @@ package control
 
 import (
 	"context"
+	"net/netip"
 	"strings"
 	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/link"
+	"github.com/cnpgate/cnpgate/lossless"
 )
 
 // cause is a cause that keeps a port from forwarding. Each is noted by a different goroutine, and ends independently.
@@ -76,4 +85,68 @@ func (g *gateway) watchDevices(ctx context.Context) {
 	if err != nil {
 		g.options.Log.Error().Err(err).Msg("Interfaces are not watched. If one is deleted and created again, the gateway does not use it again.")
 	}
+}
+
+// pauses logs what the flow-control watchdog does: with the action alert, only the log shows it.
+type pauses struct {
+	log   zerolog.Logger
+	ports []config.Port
+	last  []link.Stats
+}
+
+func newPauses(c *config.Config, log zerolog.Logger) *pauses {
+	return &pauses{log: log, ports: c.Ports, last: make([]link.Stats, len(c.Ports))}
+}
+
+var watchdogActions = [...]string{lossless.Drop: "drop", lossless.Forward: "forward", lossless.Alert: "alert"}
+
+// look logs a port's events since the last look.
+func (p *pauses) look(port int, s *link.Stats) {
+	c, last := &p.ports[port], &p.last[port]
+	for class, name := range c.ClassNames {
+		if s.Detected[class] != last.Detected[class] {
+			p.log.Warn().Str("port", c.Name).Str("class", name).Str("action", watchdogActions[c.FlowControl.Watchdog.Action]).
+				Msg("PFC storm: the other end of the link pauses this class continuously. Find the device there that can't receive.")
+		}
+		if s.Restored[class] != last.Restored[class] {
+			p.log.Info().Str("port", c.Name).Str("class", name).Msg("The PFC storm is over.")
+		}
+	}
+	for priority := range s.Expired {
+		if s.Expired[priority] != last.Expired[priority] {
+			p.log.Warn().Str("port", c.Name).Int("priority", priority).
+				Msg("The other end of the link was stopped for xoff_limit and may send again. Frames may be lost: the peer's queue does not drain.")
+		}
+	}
+	*last = *s
+}
+
+// unresponsive logs senders that don't react to notifications.
+type unresponsive struct {
+	log    zerolog.Logger
+	found  uint64
+	logged time.Time
+}
+
+const (
+	unresponsiveLog    = 10 * time.Second // the least time between two lines
+	unresponsiveLogged = 8                // senders in a line
+)
+
+// look logs the senders that were found since the last line.
+func (u *unresponsive) look(now time.Time, plane *dataplane.Dataplane) {
+	if now.Sub(u.logged) < unresponsiveLog {
+		return
+	}
+	senders, found := plane.Unresponsive()
+	if found == u.found {
+		return
+	}
+	var latest []netip.Addr
+	for i := len(senders) - 1; i >= 0 && len(latest) < min(unresponsiveLogged, int(found-u.found)); i-- {
+		latest = append(latest, senders[i].Host.Netip())
+	}
+	u.log.Warn().Uint64("count", found-u.found).Interface("senders", latest).
+		Msg("Senders don't react to notifications. Configure their NICs to obey CNPs, or pace their flows: ports[].pacing.senders of the WAN port.")
+	u.found, u.logged = found, now
 }

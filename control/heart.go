@@ -114,10 +114,10 @@ func (k *keepAlive) due(elapsed time.Duration, alive bool) bool {
 
 // guard watches whether the workers step, until the context ends: it logs those that don't, updates the ports' health, and sends keep-alives to the
 // service manager as long as all workers step.
-func (g *gateway) guard(ctx context.Context) {
+func (w *watch) guard(ctx context.Context) {
 	timeout, err := daemon.SdWatchdogEnabled(false)
 	if err != nil {
-		g.options.Log.Warn().Err(err).Msg("The service manager's watchdog is not fed: $WATCHDOG_USEC or $WATCHDOG_PID is not a number.")
+		w.g.options.Log.Warn().Err(err).Msg("The service manager's watchdog is not fed: $WATCHDOG_USEC or $WATCHDOG_PID is not a number.")
 	}
 	keep, tick, last := keepAlive{timeout: timeout}, time.NewTicker(lookEvery), time.Now()
 	defer tick.Stop()
@@ -127,8 +127,8 @@ func (g *gateway) guard(ctx context.Context) {
 			return
 		case <-tick.C:
 			now := time.Now()
-			g.lookAtWorkers(now.Sub(last))
-			if keep.due(now.Sub(last), len(g.heart.stalled()) == 0) {
+			w.lookAtWorkers(now.Sub(last))
+			if keep.due(now.Sub(last), len(w.g.heart.stalled()) == 0) {
 				announce(daemon.SdNotifyWatchdog)
 			}
 			last = now
@@ -137,34 +137,34 @@ func (g *gateway) guard(ctx context.Context) {
 }
 
 // lookAtWorkers logs which workers have stalled or step again, and updates the ports' health: each worker serves all ports.
-func (g *gateway) lookAtWorkers(elapsed time.Duration) {
-	steps := make([]uint64, g.plane.Workers())
+func (w *watch) lookAtWorkers(elapsed time.Duration) {
+	steps := make([]uint64, w.g.plane.Workers())
 	for i := range steps {
-		steps[i] = g.plane.Worker(i).Steps()
+		steps[i] = w.g.plane.Worker(i).Steps()
 	}
-	changes := g.heart.look(elapsed, steps)
+	changes := w.g.heart.look(elapsed, steps)
 	if len(changes) == 0 {
 		return
 	}
-	problem := g.stallProblem()
-	for i := range g.started.Ports {
-		g.health.note(g.started.Ports[i].Name, workerCause, problem)
+	problem := w.stallProblem()
+	for i := range w.g.started.Ports {
+		w.g.health.note(w.g.started.Ports[i].Name, workerCause, problem)
 	}
 	for _, c := range changes {
-		event, message := g.options.Log.Warn(), "The worker steps again."
+		event, message := w.g.options.Log.Warn(), "The worker steps again."
 		if c.stalled {
-			event = g.options.Log.Error()
+			event = w.g.options.Log.Error()
 			message = "A worker has stopped stepping. Frames that arrive at its queues are not forwarded. It hangs, or its core is busy with something else."
 		}
-		event.Int("worker", c.worker).Int("core", g.started.DPDK.Workers[c.worker]).Dur("silent_ms", c.silent).Msg(message)
+		event.Int("worker", c.worker).Int("core", w.g.started.DPDK.Workers[c.worker]).Dur("silent_ms", c.silent).Msg(message)
 	}
 }
 
 // stallProblem describes the workers that don't step, for health; "" if all do.
-func (g *gateway) stallProblem() string {
+func (w *watch) stallProblem() string {
 	var texts []string
-	for _, i := range g.heart.stalled() {
-		texts = append(texts, fmt.Sprintf("worker %d on core %d has stopped stepping", i, g.started.DPDK.Workers[i]))
+	for _, i := range w.g.heart.stalled() {
+		texts = append(texts, fmt.Sprintf("worker %d on core %d has stopped stepping", i, w.g.started.DPDK.Workers[i]))
 	}
 	return strings.Join(texts, "; ")
 }

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/telemetry"
 )
@@ -84,7 +85,7 @@ type watched struct {
 func newWatched(pairs int) *watched {
 	c := &config.Config{}
 	for i := range 2 * pairs {
-		c.Ports = append(c.Ports, config.Port{Name: fmt.Sprint("port", i), Peer: i ^ 1})
+		c.Ports = append(c.Ports, config.Port{Name: fmt.Sprint("port", i), PortConfig: dataplane.PortConfig{Peer: i ^ 1}})
 	}
 	w := &watched{wire: newWire(2 * pairs), config: c, now: time.Unix(1000, 0), log: &bytes.Buffer{}}
 	w.links = newLinks(c, w.wire, zerolog.New(w.log))

@@ -8,6 +8,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/dataplane/link"
 	"github.com/cnpgate/cnpgate/lossless"
 )
@@ -16,8 +17,8 @@ import (
 func TestPausesAreLogged(t *testing.T) {
 	var log bytes.Buffer
 	p := newPauses(&config.Config{Ports: []config.Port{{
-		Name: "wan", Classes: []config.Class{{Name: "control"}, {Name: "roce"}},
-		FlowControl: &config.FlowControl{Watchdog: lossless.Watchdog{Action: lossless.Alert}},
+		Name: "wan", ClassNames: []string{"control", "roce"},
+		PortConfig: dataplane.PortConfig{FlowControl: &link.FlowControl{Watchdog: lossless.Watchdog{Action: lossless.Alert}}},
 	}}}, zerolog.New(&log))
 	s := link.Stats{}
 	for _, c := range []struct {

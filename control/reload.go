@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync"
 
 	"github.com/coreos/go-systemd/v22/daemon"
 	"golang.org/x/sys/unix"
 
+	"github.com/cnpgate/cnpgate/control/advertise/bgp"
 	"github.com/cnpgate/cnpgate/control/api"
 	"github.com/cnpgate/cnpgate/control/assemble"
 	"github.com/cnpgate/cnpgate/control/config"
@@ -22,8 +24,8 @@ func (g *gateway) Reload(r api.ReloadRequest) (*api.Reloaded, error) {
 	if r.DryRun {
 		return g.dryRun()
 	}
-	g.announceIfForwarding("RELOADING=1\nMONOTONIC_USEC=" + monotonicMicroseconds())
-	defer g.announceIfForwarding(daemon.SdNotifyReady)
+	g.announcer.ifForwarding("RELOADING=1\nMONOTONIC_USEC=" + monotonicMicroseconds())
+	defer g.announcer.ifForwarding(daemon.SdNotifyReady)
 	before := g.running.Load()
 	var next *config.Config
 	err := g.trial.refuses()
@@ -75,7 +77,7 @@ func (g *gateway) dryRun() (*api.Reloaded, error) {
 	case err != nil:
 		return nil, err
 	}
-	if _, err := bgpSettings(next); err != nil {
+	if _, err := bgp.Load(next.BGP); err != nil {
 		return nil, err
 	}
 	_, err = assemble.Policy(next, g.seed)
@@ -92,7 +94,7 @@ func (g *gateway) load() (*config.Config, error) {
 
 // change makes a configuration the one in force, with all that was changed besides: modes and log level.
 func (g *gateway) change(next *config.Config) error {
-	settings, err := bgpSettings(next)
+	settings, err := bgp.Load(next.BGP)
 	if err != nil {
 		return err
 	}
@@ -165,11 +167,17 @@ func (g *gateway) logRefused(err error) {
 // announce sends the gateway's state to the service manager, if there is one. Errors are ignored.
 func announce(state string) { _, _ = daemon.SdNotify(false, state) }
 
+// announcer notifies the service manager of what the gateway does.
+type announcer struct {
+	sync.Mutex
+	forwarding bool // it was notified that the gateway forwards, and not yet that it stops
+}
+
 // forwards notifies the service manager that the gateway forwards from now on, or that it stops.
-func (g *gateway) forwards(now bool) {
-	g.announcing.Lock()
-	defer g.announcing.Unlock()
-	g.announced = now
+func (a *announcer) forwards(now bool) {
+	a.Lock()
+	defer a.Unlock()
+	a.forwarding = now
 	if now {
 		announce(daemon.SdNotifyReady)
 	} else {
@@ -177,11 +185,11 @@ func (g *gateway) forwards(now bool) {
 	}
 }
 
-// announceIfForwarding notifies the service manager of a state, unless the gateway doesn't forward yet or stops: READY=1 would then be wrong.
-func (g *gateway) announceIfForwarding(state string) {
-	g.announcing.Lock()
-	defer g.announcing.Unlock()
-	if g.announced {
+// ifForwarding notifies the service manager of a state, unless the gateway doesn't forward yet or stops: READY=1 would then be wrong.
+func (a *announcer) ifForwarding(state string) {
+	a.Lock()
+	defer a.Unlock()
+	if a.forwarding {
 		announce(state)
 	}
 }

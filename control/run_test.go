@@ -117,7 +117,7 @@ func newBench(t *testing.T, cores []int, idle, rate string, frames int) (*config
 	b := &bench{refuse: map[int]error{}}
 	b.clock.Store(testkit.Epoch)
 	step := int64(1_000)
-	if c.DPDK.Idle == config.Backoff {
+	if c.DPDK.Backoff {
 		step = 30_000 // as the workers sleep for real, though briefly
 	}
 	for range cores {

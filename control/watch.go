@@ -2,7 +2,10 @@ package control
 
 import (
 	"context"
+	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/report"
@@ -28,7 +31,7 @@ type watch struct {
 	looks        int
 }
 
-func (g *gateway) newWatch() *watch {
+func newWatch(g *gateway) *watch {
 	return &watch{g: g, links: newLinks(g.started, g.devices, g.options.Log), pauses: newPauses(g.started, g.options.Log), every: 1, policy: g.plane.Policy(),
 		unresponsive: unresponsive{log: g.options.Log}}
 }
@@ -47,23 +50,12 @@ func (w *watch) run(ctx context.Context, ready <-chan struct{}) []report.Depth {
 	if w.g.options.Started != nil {
 		w.g.options.Started()
 	}
-	w.g.forwards(true)
+	w.g.announcer.forwards(true)
 	w.g.options.Log.Info().Ints("workers", w.g.started.DPDK.Workers).Strs("ports", portNames(w.g.started)).Msg("The gateway is forwarding.")
-	guarded := make(chan struct{})
-	go func() {
-		defer close(guarded)
-		w.g.guard(ctx)
-	}()
-	beaten := make(chan struct{})
-	go func() {
-		defer close(beaten)
-		w.g.beats(ctx)
-	}()
-	advertised := make(chan struct{})
-	go func() {
-		defer close(advertised)
-		w.g.advertise(ctx)
-	}()
+	var others sync.WaitGroup
+	for _, other := range []func(context.Context){w.guard, w.beats, w.g.advertise} {
+		others.Go(func() { other(ctx) })
+	}
 	tick, status := time.NewTicker(sampleStep), time.NewTicker(statusEvery)
 	defer tick.Stop()
 	defer status.Stop()
@@ -71,10 +63,8 @@ func (w *watch) run(ctx context.Context, ready <-chan struct{}) []report.Depth {
 		select {
 		case <-ctx.Done():
 			w.g.options.Log.Info().Msg("The gateway stops once its queues are drained.")
-			w.g.forwards(false)
-			<-guarded
-			<-advertised
-			<-beaten
+			w.g.announcer.forwards(false)
+			others.Wait()
 			w.links.release()
 			return w.samples
 		case now := <-tick.C:
@@ -145,4 +135,37 @@ func (w *watch) thin() {
 	}
 	w.samples = w.samples[:kept]
 	w.every *= 2
+}
+
+// adapt updates the policy in force with the workers' measurements, and logs the changes.
+func (w *watch) adapt(now time.Time) {
+	w.g.adapting.Lock()
+	w.g.plane.Adapt(now.Sub(w.g.begin).Nanoseconds())
+	w.g.adapting.Unlock()
+	policy := w.g.plane.Policy()
+	if policy == w.policy {
+		return
+	}
+	for i := range policy.Ports {
+		w.logPort(w.g.started.Ports[i].Name, &w.policy.Ports[i], &policy.Ports[i])
+	}
+	w.policy = policy
+}
+
+// logPort logs changes of RTT_est, its source, and the thresholds.
+func (w *watch) logPort(name string, before, now *dataplane.PortPolicy) {
+	if now.RTT == before.RTT && now.RTTSource == before.RTTSource && now.Thresholds == before.Thresholds {
+		return
+	}
+	w.g.options.Log.Info().Str("port", name).Str("rtt_source", now.RTTSource.String()).Int64("rtt_estimate_nanoseconds", now.RTT).
+		Uint64("k_min_bytes", now.KMin).Uint64("k_max_bytes", now.KMax).Int("adjusted_percent", now.Percent).Msg("The thresholds of the port have changed.")
+}
+
+// setWallClock gives the workers the offset of Unix time from their clock, CLOCK_MONOTONIC (burst.Backend). It is called regularly, because NTP
+// changes the offset.
+func (g *gateway) setWallClock() {
+	var monotonic unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &monotonic); err == nil { // every Linux has it
+		g.plane.SetWallClock(time.Now().UnixNano() - monotonic.Nano())
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 )
 
@@ -16,7 +17,7 @@ func TestTimeline(t *testing.T) {
 		r := testkit.New(t, testkit.Setup{Pairs: pairs, Rate: 100_000})
 		c := &config.Config{}
 		for i := range 2 * pairs {
-			c.Ports = append(c.Ports, config.Port{Name: fmt.Sprint("port", i), Peer: i ^ 1})
+			c.Ports = append(c.Ports, config.Port{Name: fmt.Sprint("port", i), PortConfig: dataplane.PortConfig{Peer: i ^ 1}})
 		}
 		frame := testkit.RoCE{Src: "198.18.0.1", Dst: "198.19.0.1", DestQP: 7, Size: 500}.Frame()
 		r.Inject(t, 0, frame, frame, frame) // of which one is sent at once

@@ -1,11 +1,14 @@
 package control
 
 import (
+	"encoding/hex"
 	"fmt"
+	"os"
 	"runtime/debug"
 	"time"
 
-	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/rs/zerolog"
+
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/burst"
 )
@@ -13,46 +16,54 @@ import (
 // drainTime is how long a stop waits for the queues to empty: more than a queue of one second needs.
 const drainTime = 5 * time.Second
 
-// work is a worker's goroutine, from its first burst to its last. It signals on ready that it has begun.
-func (g *gateway) work(i, core int, ready chan<- struct{}) error {
-	leave, err := g.devices.Enter(core)
+// workerRun is the run of a worker, on its core.
+type workerRun struct {
+	*gateway
+	number, core int
+	worker       *dataplane.Worker
+	rest         idler
+}
+
+// run is the worker's goroutine, from its first burst to its last. It signals on ready that it has begun.
+func (r *workerRun) run(ready chan<- struct{}) error {
+	leave, err := r.devices.Enter(r.core)
 	if err != nil {
-		return fmt.Errorf("worker %d on core %d: %w", i, core, err)
+		return fmt.Errorf("worker %d on core %d: %w", r.number, r.core, err)
 	}
 	defer leave()
-	defer g.endAtPanic(i, core)
+	defer r.endAtPanic()
 	debug.SetPanicOnFault(true) // for this goroutine: an access to a bad address is then a panic too
 	ready <- struct{}{}
-	w := g.plane.Worker(i)
-	rest := idler{backoff: g.started.DPDK.Idle == config.Backoff, wait: time.Sleep, polls: pollsBeforeSleep, longest: longSleep}
-	if b, ok := g.devices.Backend(i).(burst.Waiter); ok {
-		rest.wait = func(d time.Duration) { b.Wait(d.Nanoseconds()) }
+	r.worker = r.plane.Worker(r.number)
+	r.rest = idler{backoff: r.started.DPDK.Backoff, wait: time.Sleep, polls: pollsBeforeSleep, longest: longSleep}
+	if b, ok := r.devices.Backend(r.number).(burst.Waiter); ok {
+		r.rest.wait = func(d time.Duration) { b.Wait(d.Nanoseconds()) }
 		if b.Wakes() {
-			rest.polls, rest.longest = pollsBeforeWait, wakenSleep
+			r.rest.polls, r.rest.longest = pollsBeforeWait, wakenSleep
 		}
 	}
-	for !g.stop.Load() {
-		rest.after(w, w.Step())
+	for !r.stop.Load() {
+		r.rest.after(r.worker, r.worker.Step())
 	}
-	g.drain(w, &rest)
-	w.Close()
+	r.drain()
+	r.worker.Close()
 	return nil
 }
 
 // drain sends queued frames at the ports' rates, for at most drainTime.
-func (g *gateway) drain(w *dataplane.Worker, rest *idler) {
-	w.Drain()
+func (r *workerRun) drain() {
+	r.worker.Drain()
 	deadline := time.Now().Add(drainTime)
 	for {
-		moved := w.Step()
-		if moved == 0 && w.Queued() == 0 || time.Now().After(deadline) {
+		moved := r.worker.Step()
+		if moved == 0 && r.worker.Queued() == 0 || time.Now().After(deadline) {
 			return
 		}
 		select {
-		case <-g.options.Abort:
+		case <-r.options.Abort:
 			return
 		default:
-			rest.after(w, moved)
+			r.rest.after(r.worker, moved)
 		}
 	}
 }
@@ -100,4 +111,34 @@ func (r *idler) pause(w *dataplane.Worker, moved int) time.Duration {
 		sleep = min(sleep, time.Duration(due-w.Now()))
 	}
 	return sleep
+}
+
+// PanicStatus is the status that the process exits with if a worker panics (EX_SOFTWARE of sysexits.h).
+const PanicStatus = 70
+
+// panicLogTime is how long the log may take for the line about a panic.
+const panicLogTime = 100 * time.Millisecond
+
+// maxStack bounds the stack in the log, bytes.
+const maxStack = 4096
+
+// endAtPanic is deferred by a worker's goroutine. It logs a panic with the packet that the worker was handling, and ends the process at once: the
+// worker's state is unreliable, and a standby gateway or a bypass must take over without delay.
+func (r *workerRun) endAtPanic() {
+	reason := recover()
+	if reason == nil {
+		return
+	}
+	time.AfterFunc(panicLogTime, func() { os.Exit(PanicStatus) }) // a log that nobody reads must not keep the devices from another gateway
+	stack := debug.Stack()
+	event := r.options.Log.WithLevel(zerolog.FatalLevel).Int("worker", r.number).Int("core", r.core).Str("panic", fmt.Sprint(reason)).
+		Bytes("stack", stack[:min(len(stack), maxStack)])
+	if f, ok := r.plane.Worker(r.number).InHand(); ok {
+		event = event.Str("port", r.started.Ports[f.Port].Name).Int("burst", f.Burst)
+		if f.Place >= 0 {
+			event = event.Int("place", f.Place).Uint32("length", f.Length).Str("packet", hex.EncodeToString(f.Bytes))
+		}
+	}
+	event.Msg("A worker panicked. The gateway ends at once. This is a bug in cnpgate: please report it with this line.")
+	os.Exit(PanicStatus)
 }

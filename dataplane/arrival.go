@@ -10,42 +10,39 @@ import (
 
 // answerCE processes the data packets of a batch that arrived from the fabric with CE: a queue of the sender's own data centre marked them.
 // If so configured, it notifies their senders at once, instead of a WAN round trip later, and clears CE.
-func (w *Worker) answerCE(b *batch) {
-	policy := &w.policy.Ports[w.ports[b.port].Peer]
-	if !policy.OnArrival || w.ports[b.port].Role != Fabric {
+func (n *notifier) answerCE(b *batch) {
+	policy := &n.policy.Ports[n.ports[b.port].Peer]
+	if !policy.OnArrival || n.ports[b.port].Role != Fabric {
 		return
 	}
 	for left := b.ce &^ (b.gone | b.flowless); left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(uint64(left))
-		w.inHand = uint8(i)
-		if p := &w.records[i]; p.CarriesData() && p.DestQP() >= managementQPs {
-			w.answerMark(b, i)
+		n.inHand = uint8(i)
+		if p := &n.records[i]; p.CarriesData() && p.DestQP() >= managementQPs {
+			n.answerMark(b, i)
 			if b.tunnel>>i&1 == 0 { // the mark may have been copied from the packet inside (RFC 6040 4.1), which keeps it
-				w.clearCE(b, i, policy)
+				n.clearCE(b, i, policy)
 			}
 		}
 	}
-	w.inHand = notInHand
+	n.inHand = notInHand
 }
 
 // answerMark notifies the sender of one packet, if that is due. If a due notification isn't sent, the reason is counted once.
-func (w *Worker) answerMark(b *batch, i int) {
-	x := w.flow[i].Index
+func (n *notifier) answerMark(b *batch, i int) {
+	x := n.flow[i].Index
 	if x == flowtable.None {
-		w.suppress(b.port, FlowUnknown)
+		n.suppress(b.port, FlowUnknown)
 		return
 	}
-	a := w.accounts.Get(x)
-	arrivals, due := congestion.Arrivals(a.Arrivals.Load()).Mark(w.now)
+	a := n.accounts.Get(x)
+	arrivals, due := congestion.Arrivals(a.Arrivals.Load()).Mark(n.now)
 	if due {
-		r := response{in: b.port, out: w.ports[b.port].Peer, class: w.classOf(b.port, &w.records[i]), cause: congestion.ByArrival, state: &arrived}
-		w.about(r.in, r.out, r.class, r.state, r.cause)
-		w.note.decision, w.note.flowBytes, w.note.flowRate = congestion.Arrived(), w.learner.Bytes(x), 0
-		reason := w.ask(b, i, a, &w.target)
-		switch {
-		case reason != allowed:
-			w.suppressFlow(&r, x, reason)
-		case w.note.format != packet.ProxyNotification && !w.note.observed:
+		class := n.classOf(b.port, &n.records[i])
+		r := response{in: b.port, out: n.ports[b.port].Peer, class: class, cause: congestion.ByArrival, state: &arrived}
+		n.about(&r)
+		n.note.decision, n.note.flowBytes, n.note.flowRate = congestion.Arrived(), n.learner.Bytes(x), 0
+		if n.ask(&r, b, i, a, &n.target) && n.note.format != packet.ProxyNotification && !n.note.observed {
 			arrivals = arrivals.Answered() // a proxy may not be able to notify the sender
 		}
 	}
@@ -54,16 +51,17 @@ func (w *Worker) answerMark(b *batch, i int) {
 
 // clearCE clears CE of a packet if the gateway has notified the sender: the last due notification was sent, at most an interval ago, and
 // the flow's QP is confirmed. The marks of any other flow reach the receiver, which notifies the sender.
-func (w *Worker) clearCE(b *batch, i int, policy *PortPolicy) {
-	x := w.flow[i].Index
-	if !policy.ClearCE || w.policy.observesAt(w.ports[b.port].Peer) || x == flowtable.None || !congestion.Arrivals(w.accounts.Known(x).Arrivals.Load()).IsAnswered() {
+func (n *notifier) clearCE(b *batch, i int, policy *PortPolicy) {
+	x := n.flow[i].Index
+	if !policy.ClearCE || n.policy.observesAt(n.ports[b.port].Peer) || x == flowtable.None {
 		return
 	}
-	if _, confirmed := w.learner.SourceQP(x); !confirmed {
+	_, confirmed := n.learner.SourceQP(x)
+	if !confirmed || !congestion.Arrivals(n.accounts.Known(x).Arrivals.Load()).IsAnswered() {
 		return
 	}
-	if p := &w.records[i]; packet.ClearCE(w.batch.Bytes(b.frames[i]), p.IP, p.ECN()) {
+	if p := &n.records[i]; packet.ClearCE(n.batch.Bytes(b.frames[i]), p.IP, p.ECN()) {
 		p.TOS ^= packet.CE ^ packet.ECT0
-		w.counters.add(b.port, CECleared, 1)
+		n.counters.add(b.port, CECleared, 1)
 	}
 }

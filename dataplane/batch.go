@@ -11,7 +11,7 @@ type mask uint64
 // first returns the mask of the first n frames.
 func first(n int) mask { return 1<<n - 1 }
 
-// batch has the frames that one port received in a burst, while they pass through the stages. Worker.records, flow and parsed belong to it.
+// batch has the frames that one port received in a burst, while they pass through the stages. The records, flow and parsed of common belong to it.
 type batch struct {
 	port   int
 	frames []burst.Frame

@@ -69,8 +69,8 @@ func (c *counters) watermark(port, class int, depth uint64) {
 // publish copies the changes of this burst to shared memory. A store there costs as much as twenty comparisons, so it skips unchanged
 // values. Counters, which are many and change rarely, have change bits instead of a comparison.
 func (w *Worker) publish() {
-	w.notifications.publish()
-	w.suppressions.publish()
+	w.notifier.sent.publish()
+	w.notifier.suppressed.publish()
 	for port := range w.egress {
 		q, out := &w.egress[port], &w.counters.published[port]
 		if p := w.pacers[port]; p != nil && p.Counted {

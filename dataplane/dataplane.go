@@ -30,6 +30,14 @@ const (
 	WAN                // the other side
 )
 
+// String is the role's name in configurations and reports.
+func (r Role) String() string {
+	if r > WAN {
+		return "unknown"
+	}
+	return [...]string{Fabric: "fabric", WAN: "wan"}[r]
+}
+
 // PortConfig describes a port.
 type PortConfig struct {
 	Role         Role

@@ -1,12 +1,9 @@
 package dataplane
 
 import (
-	"math/bits"
 	"sync/atomic"
 
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/flowtable"
-	"github.com/cnpgate/cnpgate/internal/burst"
 )
 
 // drain counts, while the policy has Drain, the senders that a worker has asked to slow down and that have had no Resume yet.
@@ -33,7 +30,7 @@ func (d *drain) step(w *Worker) {
 	high := w.flows.High()
 	for n := drainEntries; n > 0 && d.at < high; n-- {
 		d.at++
-		f := &w.lawFlows[d.at]
+		f := &w.law.rates[d.at]
 		if s := w.flows.State(d.at); s.Live() && f.generation == s.Generation() && f.Asked() && w.now-w.flows.LastSeen(d.at) < drainIdle {
 			d.found++
 		}
@@ -61,28 +58,3 @@ func (d *Dataplane) Slowed() (senders int, known bool) {
 	}
 	return senders, known
 }
-
-// lawReleaseAll asks the senders of packets to resume that were asked for a rate.
-func (w *Worker) lawReleaseAll(r *response, b *batch, these mask, c *congestion.LawState) {
-	for left := these; left != 0; left &= left - 1 {
-		i := bits.TrailingZeros64(uint64(left)) % burst.MaxSize
-		f := &w.lawFlows[w.flow[i].Index]
-		if w.flow[i].Index != flowtable.None && f.generation == w.flow[i].Generation && f.Asked() && w.records[i].CarriesData() {
-			w.inHand = uint8(i)
-			w.lawRelease(r, b, i, c, f)
-		}
-	}
-}
-
-// lawRelease asks the sender of a flow that was asked for a rate to resume.
-func (w *Worker) lawRelease(r *response, b *batch, i int, c *congestion.LawState, f *lawFlow) {
-	if a := w.accounts.Get(w.flow[i].Index); w.now-a.LastNotified.Load() < drainAgain {
-		return
-	}
-	if w.lawSend(r, b, i, f, w.lawRequest(c, congestion.Resume, 0)) {
-		f.Released()
-	}
-}
-
-// drainAgain is the time between two notifications to one sender, ns, so that its Resume is not taken for a copy of an earlier one.
-const drainAgain = 100_000

@@ -11,8 +11,8 @@ import (
 // gateway connects a worker with the gateway as a host, see package host.
 type gateway struct {
 	*common
-	w     *Worker
-	links []linkHeader // by port
+	requests *requests
+	links    []linkHeader // by port
 }
 
 // linkHeader is the Ethernet header of a data packet, for frames that the gateway sends by the same port. It stays for a time, so that a reply can come.
@@ -32,7 +32,7 @@ func (g *gateway) hostFrame(port int) host.Frame {
 
 // replyBuffer is the last spare buffer, if a port has space for a reply.
 func (g *gateway) replyBuffer(port int) []byte {
-	if canQueue(g.w, &g.egress[port].Notifications) != allowed {
+	if g.canQueue(&g.egress[port].Notifications) != allowed {
 		return nil
 	}
 	return g.batch.Bytes(g.batch.Spare[len(g.batch.Spare)-1])
@@ -72,7 +72,7 @@ func (g *gateway) notified(f *host.Frame) Counter {
 	}
 	request, reason := g.plane.host.Accept(f, known)
 	if reason == proxy.Accepted {
-		reason = g.w.passRequest(f, &request)
+		reason = g.requests.pass(f, &request)
 	}
 	if reason == proxy.Accepted {
 		g.counters.add(f.Port, ProxyAccepted, 1)
@@ -88,7 +88,7 @@ func (g *gateway) conclude(f *host.Frame, r *host.Result) {
 		g.counters.add(f.Port, AnswersLimited+Counter(r.Event-host.AnswerLimited), 1)
 	}
 	if r.Size > 0 {
-		g.w.push(&g.egress[f.Port].Notifications, r.Size, tagHost+flowtable.Index(r.Verdict))
+		g.push(&g.egress[f.Port].Notifications, r.Size, tagHost+flowtable.Index(r.Verdict))
 		f.Out = g.replyBuffer(f.Port)
 	}
 	g.plane.paths[f.Port].probed(r.RTT)

@@ -72,12 +72,12 @@ type recordSlot struct {
 	NotificationRecord
 }
 
-// history is a worker's list of its latest records, which any goroutine may read while the worker writes.
+// History is a worker's list of its latest records, which any goroutine may read while the worker writes.
 //
 // An atomic store waits for all stores before it, so the worker makes a few in a burst, not for each record. It claims the numbers of
 // several records, and then writes those whose slots have no reader. A reader enters a slot, and then reads it if no claimed record belongs there.
 // So of a worker and a reader that meet in a slot, at least one knows of the other.
-type history struct {
+type History struct {
 	slots   []recordSlot  // a power of 2 of them
 	next    uint64        // number of the next record; only the worker reads it
 	until   uint64        // claimed, as the worker knows it
@@ -92,12 +92,12 @@ const claimAhead = 64
 func historySize(records int) int { return records * int(unsafe.Sizeof(recordSlot{})) }
 
 // newHistory lays a list over memory, zeroed and 8-byte aligned.
-func newHistory(memory []byte, records int) history {
-	return history{slots: unsafe.Slice((*recordSlot)(unsafe.Pointer(unsafe.SliceData(memory))), records)}
+func newHistory(memory []byte, records int) History {
+	return History{slots: unsafe.Slice((*recordSlot)(unsafe.Pointer(unsafe.SliceData(memory))), records)}
 }
 
 // record is the slot of the next record, to be written whole before publish; nil if somebody reads it. Only the worker calls it.
-func (h *history) record() *recordSlot {
+func (h *History) record() *recordSlot {
 	n := h.next
 	if h.next++; n >= h.until {
 		h.until = n + claimAhead
@@ -112,7 +112,7 @@ func (h *history) record() *recordSlot {
 }
 
 // publish lets others read the records of a burst. Only the worker calls it.
-func (h *history) publish() {
+func (h *History) publish() {
 	if h.written.Load() == h.next {
 		return
 	}
@@ -121,9 +121,9 @@ func (h *history) publish() {
 	h.claimed.Store(h.next)
 }
 
-// read copies the records from a number on, the oldest first, as many as fit. It returns how many it copied, and the number to go on from: if that is
-// further away than so many, the others are lost.
-func (h *history) read(from uint64, to []NotificationRecord) (n int, next uint64) {
+// Read copies the records from a number on, the oldest first, as many as fit. It returns how many it copied, and the number to go on from: if that is
+// further away than so many, the others are lost. Any goroutine may call it.
+func (h *History) Read(from uint64, to []NotificationRecord) (n int, next uint64) {
 	written, size := h.written.Load(), uint64(len(h.slots))
 	if written > size {
 		from = max(from, written-size)
@@ -140,20 +140,11 @@ func (h *history) read(from uint64, to []NotificationRecord) (n int, next uint64
 	return n, from
 }
 
-// Notifications copies the records of the notifications that the worker sent, or would have sent where it only observes, from a number on, the oldest
-// first, as many as fit. It returns how many it copied, and the number to go on from: if that is further away than so many, the others are lost.
-// Any goroutine may call it.
-func (w *Worker) Notifications(from uint64, to []NotificationRecord) (n int, next uint64) {
-	return w.notifications.read(from, to)
-}
+// Recorded is the number that the next record will have. Any goroutine may call it.
+func (h *History) Recorded() uint64 { return h.written.Load() }
 
-// NotificationsRecorded is the number that the next record of Notifications will have. Any goroutine may call it.
-func (w *Worker) NotificationsRecorded() uint64 { return w.notifications.written.Load() }
+// Notifications are the notifications that the worker sent, or would have sent where it only observes.
+func (w *Worker) Notifications() *History { return &w.notifier.sent }
 
-// SuppressedNotifications is Notifications for those that were suppressed: of each reason one in 10 ms, at most.
-func (w *Worker) SuppressedNotifications(from uint64, to []NotificationRecord) (n int, next uint64) {
-	return w.suppressions.read(from, to)
-}
-
-// SuppressedRecorded is the number that the next record of SuppressedNotifications will have. Any goroutine may call it.
-func (w *Worker) SuppressedRecorded() uint64 { return w.suppressions.written.Load() }
+// SuppressedNotifications are those that were suppressed: of each reason one in 10 ms, at most.
+func (w *Worker) SuppressedNotifications() *History { return &w.notifier.suppressed }

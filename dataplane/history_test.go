@@ -23,7 +23,7 @@ func TestHistory(t *testing.T) {
 				}
 			}
 			h.publish()
-			n, next := h.read(at, to)
+			n, next := h.Read(at, to)
 			oldest := max(at, written-min(written, size))
 			if want := min(uint64(len(to)), written-oldest); uint64(n) != want || next != oldest+want {
 				t.Fatalf("from %d of %d: %d records, then %d, expected %d from %d", at, written, n, next, want, oldest)
@@ -57,14 +57,14 @@ func TestHistoryHeldSlot(t *testing.T) {
 		t.Error("the slot after that can't be written")
 	}
 	var to [4]NotificationRecord
-	if n, next := h.read(0, to[:]); n != 1 || next != 4 || to[0].Number != 3 {
+	if n, next := h.Read(0, to[:]); n != 1 || next != 4 || to[0].Number != 3 {
 		t.Errorf("%d records, the first %d, then %d; expected record 3 of 4", n, to[0].Number, next)
 	}
 	h.record()
-	if n, next := h.read(4, to[:]); n != 0 || next != 4 {
+	if n, next := h.Read(4, to[:]); n != 0 || next != 4 {
 		t.Errorf("%d records while one is being written, then %d", n, next)
 	}
-	if n, next := h.read(3, to[:]); n != 0 || next != 4 {
+	if n, next := h.Read(3, to[:]); n != 0 || next != 4 {
 		t.Errorf("%d records whose slots are claimed, then %d", n, next)
 	}
 }
@@ -78,7 +78,7 @@ func TestHistoryReaders(t *testing.T) {
 		readers.Go(func() {
 			var to [size]NotificationRecord
 			for at, n := uint64(0), 0; at < records; runtime.Gosched() {
-				n, at = h.read(at, to[:])
+				n, at = h.Read(at, to[:])
 				for i := range to[:n] {
 					r := &to[i]
 					if r.FlowBytes != r.Number || r.Queued != r.Number || r.Frame[recordedBytes-1] != byte(r.Number) {

@@ -5,8 +5,8 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// This file finds the packet that a worker was handling when it panicked. It is for the report of a bug, and is called on the worker's goroutine before
-// the process ends. Reading a packet may have been what failed, so everything here that reads one expects that.
+// This file finds the packet that a worker was handling when it panicked. It is for the report of a bug, and is called on the worker's
+// goroutine before the process ends. Reading a packet may have been what failed, so everything here that reads one expects that.
 
 // maxInHand bounds the bytes of a packet that are reported.
 const maxInHand = 256
@@ -32,41 +32,41 @@ func (w *Worker) InHand() (InHand, bool) {
 	rx := w.batch.Ports[port].Rx
 	h := InHand{Port: port, Burst: len(rx), Place: int(w.inHand)}
 	if h.Place >= len(rx) {
-		h.Place = w.findInHand(rx)
+		h.Place = findInHand(w.batch, rx)
 	}
 	if h.Place >= 0 {
-		h.Length, h.Bytes = rx[h.Place].Len, w.readable(rx[h.Place])
+		h.Length, h.Bytes = rx[h.Place].Len, readable(w.batch, rx[h.Place], maxInHand)
 	}
 	return h, true
 }
 
 // findInHand looks for the packet whose reading or parsing panics; -1 if none does.
-func (w *Worker) findInHand(rx []burst.Frame) int {
+func findInHand(b *burst.Batch, rx []burst.Frame) int {
 	for i := range rx {
-		if w.panics(rx[i]) {
+		if panics(b, rx[i]) {
 			return i
 		}
 	}
 	return -1
 }
 
-// panics reports whether a packet can't be read or parsed. What it reads goes to touched, so that the compiler keeps the reads.
-func (w *Worker) panics(f burst.Frame) (does bool) {
-	defer func() { does = recover() != nil }()
+// panics reports whether a packet can't be read or parsed.
+func panics(b *burst.Batch, f burst.Frame) (does bool) {
+	defer func() {
+		if recover() != nil {
+			does = true
+		}
+	}()
 	var p packet.Parsed
-	data := w.batch.Bytes(f)
-	for _, b := range data {
-		w.touched ^= b
-	}
-	packet.Parse(data, f.Len, &p)
-	return false
+	packet.Parse(b.Bytes(f), f.Len, &p)
+	return len(readable(b, f, len(b.Bytes(f)))) < len(b.Bytes(f))
 }
 
-// readable are the first bytes of a packet, up to the one that can't be read.
-func (w *Worker) readable(f burst.Frame) (read []byte) {
+// readable are the first bytes of a packet, at most so many, up to the one that can't be read.
+func readable(b *burst.Batch, f burst.Frame, most int) (read []byte) {
 	defer func() { _ = recover() }()
-	read = make([]byte, 0, maxInHand)
-	for data := w.batch.Bytes(f); len(read) < min(len(data), maxInHand); {
+	read = make([]byte, 0, most)
+	for data := b.Bytes(f); len(read) < min(len(data), most); {
 		read = append(read, data[len(read)]) // one at a time, as it may end anywhere
 	}
 	return read

@@ -9,14 +9,14 @@ import (
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane/account"
 	"github.com/cnpgate/cnpgate/dataplane/egress"
+	"github.com/cnpgate/cnpgate/dataplane/pacing"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/keyhash"
-	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// fairClass is the fair rate of a class of an egress queue. All workers share it, without a lock: the worker that advances `at` computes the next one, from what
-// all have published.
+// fairClass is the fair rate of a class of an egress queue. All workers share it, without a lock: the worker that advances `at` computes
+// the next one, from what all have published.
 type fairClass struct {
 	rate    atomic.Uint64 // F, the bits of a float64
 	at      atomic.Int64  // time of the last update, ns; 0 before the first
@@ -82,267 +82,188 @@ type lawFlow struct {
 	generation uint32
 }
 
-// law responds to the state of a class by the control law, as respond does by thresholds. It returns the packets that are marked: those of senders which can't be
-// notified, and of those that don't react.
-func (w *Worker) law(r *response, b *batch, these mask, depth float64) (marked mask) {
-	s, l := &r.state.law, &r.policy.Law
-	if w.now != s.polled {
-		s.interval, s.polled = w.now-s.polled, w.now
-	}
-	class := &w.plane.fair[r.out*account.MaxClasses+r.class]
-	if l.Measures(depth) {
-		class.measureUntil(w.now + lawIdle)
-	}
-	if w.now > class.until.Load() && !w.policy.Drain {
-		return 0
-	}
-	w.updateFair(r, class, depth)
-	c := congestion.LawState{
-		Law: l, Now: w.now, Fair: class.fair(), Depth: depth, Loop: class.loop.Load(), Spacing: class.spacing.Load(), Polled: s.interval,
-	}
-	w.about(r.in, r.out, r.class, r.state, r.cause)
-	notifies, resumes := l.Notifies(depth), l.Resumes(depth) && s.resumes
-	if w.policy.Drain {
-		w.lawReleaseAll(r, b, these, &c)
-	}
-	for left := these; left != 0; left &= left - 1 {
-		i := bits.TrailingZeros64(uint64(left)) % burst.MaxSize
-		size := b.frames[i].Len + egress.LineOverhead
-		flow := w.flow[i]
-		if flow.Index == flowtable.None || !w.records[i].CarriesData() {
-			s.obeyed += float64(size)
-			if notifies && w.records[i].CarriesData() {
-				w.inHand = uint8(i)
-				w.suppress(r.in, FlowUnknown)
-				marked |= 1 << i
-			}
-			continue
-		}
-		f := &w.lawFlows[flow.Index]
-		if f.generation != flow.Generation {
-			*f = lawFlow{generation: flow.Generation}
-		}
-		if window, ended := f.Add(w.now, size); ended {
-			w.windowEnded(&c, class, f, flow.Index, window)
-			s.largest[0] = max(s.largest[0], f.Rate())
-		}
-		s.obeyed += float64(size) * f.Share(w.now, c.Fair)
-		switch {
-		case notifies && (f.Over(c.Fair) || f.Paused()):
-			if w.inHand = uint8(i); w.trace != nil {
-				w.trace.skips(i, NotDue)
-			}
-			if !w.lawNotify(r, b, i, &c, f) {
-				marked |= 1 << i
-			}
-		case resumes && f.Limited(c.Fair):
-			w.inHand = uint8(i)
-			w.lawResume(r, b, i, &c, f)
-		}
-	}
-	if w.inHand = notInHand; w.trace != nil {
-		w.trace.judged(these, c.Fair)
-	}
-	w.lawParts[r.out*account.MaxClasses+r.class].obeyed.Store(uint64(s.obeyed))
-	return marked
+// law is a worker's control law.
+type law struct {
+	*common
+	notifier *notifier
+	watched  *senders
+	listener *listener
+	rates    []lawFlow // by flowtable.Index
+	senders  lawSenders
+	parts    []lawPart // by port and class
+	random   uint64    // not 0
 }
 
-// initLaw makes the worker's state of the control law.
-func (w *Worker) initLaw(c *Config) error {
+// turn is what the law decides by for the frames of one batch in one class.
+type turn struct {
+	congestion.LawState
+	*response
+	shared *fairClass
+	part   *lawPart
+}
+
+// init makes the worker's state of the control law.
+func (l *law) init(c *Config) error {
 	memory, err := c.Allocate((c.Flows + 1) * int(unsafe.Sizeof(lawFlow{})))
 	if err != nil {
 		return err
 	}
-	w.lawFlows = unsafe.Slice((*lawFlow)(unsafe.Pointer(unsafe.SliceData(memory))), w.flows.Capacity()+1)
+	l.rates = unsafe.Slice((*lawFlow)(unsafe.Pointer(unsafe.SliceData(memory))), l.flows.Capacity()+1)
 	if memory, err = c.Allocate(lawSendersSize()); err != nil {
 		return err
 	}
-	w.lawSenders = newLawSenders(memory, c.Seed)
-	w.lawParts = make([]lawPart, len(c.Ports)*account.MaxClasses)
-	w.random = keyhash.Fold(c.Seed^0x9e3779b97f4a7c15, uint64(w.id)+0xbf58476d1ce4e5b9) | 1
+	l.senders = newLawSenders(memory, c.Seed)
+	l.parts = make([]lawPart, len(c.Ports)*account.MaxClasses)
+	l.random = keyhash.Fold(c.Seed^0x9e3779b97f4a7c15, uint64(l.id)+0xbf58476d1ce4e5b9) | 1
 	return nil
 }
 
-// updateFair computes the next F of a class, if it is due and no other worker does.
-func (w *Worker) updateFair(r *response, class *fairClass, depth float64) {
-	s, l, at := &r.state.law, &r.policy.Law, class.at.Load()
-	if elapsed := w.now - s.epoch; elapsed >= lawEpoch || elapsed < 0 {
-		s.epoch, s.largest = w.now, [2]float64{0, s.largest[0]}
+// respond responds to the state of a class by the control law, as responder.respond does by thresholds. It returns the packets that are
+// marked: those of senders which can't be notified, and of those that don't react.
+func (l *law) respond(r *response, b *batch, these mask, depth float64) (marked mask) {
+	c, s, p := l.common, &r.state.law, &r.policy.Law
+	now := c.now
+	if now != s.polled {
+		s.interval, s.polled = now-s.polled, now
 	}
-	part := &w.lawParts[r.out*account.MaxClasses+r.class]
-	part.largest.Store(math.Float64bits(max(s.largest[0], s.largest[1])))
-	s.spacing.Update(l, w.now, depth, class.loop.Load())
-	in := congestion.Inflow{Elapsed: w.now - at}
+	at := r.out*account.MaxClasses + r.class
+	t := turn{response: r, shared: &l.plane.fair[at], part: &l.parts[at]}
+	if p.Measures(depth) {
+		t.shared.measureUntil(now + lawIdle)
+	}
+	if now > t.shared.until.Load() && !c.policy.Drain {
+		return 0
+	}
+	l.updateFair(&t, depth)
+	t.LawState = congestion.LawState{
+		Law: p, Now: now, Fair: t.shared.fair(), Depth: depth, Loop: t.shared.loop.Load(), Spacing: t.shared.spacing.Load(), Polled: s.interval,
+	}
+	l.notifier.about(r)
+	notifies, resumes := p.Notifies(depth), p.Resumes(depth) && s.resumes
+	if c.policy.Drain {
+		l.releaseAll(&t, b, these)
+	}
+	for left := these; left != 0; left &= left - 1 {
+		i := bits.TrailingZeros64(uint64(left)) % burst.MaxSize
+		size := b.frames[i].Len + egress.LineOverhead
+		flow := c.flow[i]
+		if flow.Index == flowtable.None || !c.records[i].CarriesData() {
+			s.obeyed += float64(size)
+			if notifies && c.records[i].CarriesData() {
+				c.inHand = uint8(i)
+				c.suppress(r.in, FlowUnknown)
+				marked |= 1 << i
+			}
+			continue
+		}
+		f := &l.rates[flow.Index]
+		if f.generation != flow.Generation {
+			*f = lawFlow{generation: flow.Generation}
+		}
+		if window, ended := f.Add(now, size); ended {
+			l.windowEnded(&t, f, flow.Index, window)
+			s.largest[0] = max(s.largest[0], f.Rate())
+		}
+		s.obeyed += float64(size) * f.Share(now, t.Fair)
+		switch {
+		case notifies && (f.Over(t.Fair) || f.Paused()):
+			if c.inHand = uint8(i); c.trace != nil {
+				c.trace.skips(i, NotDue)
+			}
+			if !l.notify(&t, b, i, f) {
+				marked |= 1 << i
+			}
+		case resumes && f.Limited(t.Fair):
+			c.inHand = uint8(i)
+			l.resume(&t, b, i, f)
+		}
+	}
+	if c.inHand = notInHand; c.trace != nil {
+		c.trace.judged(these, t.Fair)
+	}
+	t.part.obeyed.Store(uint64(s.obeyed))
+	return marked
+}
+
+// held is respond for the frames of a burst that are held or dropped instead of queued: they have arrived, too.
+func (l *law) held(b *batch, out int, held mask) {
+	if !l.policy.Ports[out].Law.On() || l.ports[out].Role != WAN {
+		return
+	}
+	for held != 0 {
+		class, these := l.classOf(b.port, &l.records[bits.TrailingZeros64(uint64(held))]), mask(0)
+		for left := held; left != 0; left &= left - 1 {
+			if i := bits.TrailingZeros64(uint64(left)); l.classOf(b.port, &l.records[i]) == class {
+				these |= 1 << i
+			}
+		}
+		held &^= these
+		r := response{in: b.port, out: out, class: class, policy: &l.policy.Ports[out], state: &l.states[out][class], cause: congestion.ByDepth}
+		l.respond(&r, b, these, float64(l.egress[out].Classes[class].Waiting()))
+	}
+}
+
+// updateFair computes the next F of a class, if it is due and no other worker does.
+func (l *law) updateFair(t *turn, depth float64) {
+	s, p, class, now, at := &t.state.law, &t.policy.Law, t.shared, l.now, t.shared.at.Load()
+	if elapsed := now - s.epoch; elapsed >= lawEpoch || elapsed < 0 {
+		s.epoch, s.largest = now, [2]float64{0, s.largest[0]}
+	}
+	t.part.largest.Store(math.Float64bits(max(s.largest[0], s.largest[1])))
+	s.spacing.Update(p, now, depth, class.loop.Load())
+	in := congestion.Inflow{Elapsed: now - at}
 	sum, paused := uint64(0), int64(0)
-	for _, other := range w.plane.workers {
-		p := &other.lawParts[r.out*account.MaxClasses+r.class]
-		sum += p.obeyed.Load()
-		in.Largest = max(in.Largest, math.Float64frombits(p.largest.Load()))
-		in.Resumes = in.Resumes || p.resumes.Load()
-		paused = max(paused, p.paused.Load())
+	for _, other := range l.plane.workers {
+		part := &other.law.parts[t.out*account.MaxClasses+t.class]
+		sum += part.obeyed.Load()
+		in.Largest = max(in.Largest, math.Float64frombits(part.largest.Load()))
+		in.Resumes = in.Resumes || part.resumes.Load()
+		paused = max(paused, part.paused.Load())
 	}
 	bytes := sum - class.counted.Load()
 	switch idle := at == 0 || in.Elapsed > lawIdle; {
-	case !idle && !l.Due(in.Elapsed, bytes, paused != 0 && w.now-paused < lawIdle):
+	case !idle && !p.Due(in.Elapsed, bytes, paused != 0 && now-paused < lawIdle):
 		return
-	case !class.at.CompareAndSwap(at, w.now):
+	case !class.at.CompareAndSwap(at, now):
 		return
 	case idle:
-		class.rate.Store(math.Float64bits(l.Line))
+		class.rate.Store(math.Float64bits(p.Line))
 	default:
 		in.Obeyed = float64(bytes)
-		class.rate.Store(math.Float64bits(l.Next(class.fair(), in, depth, class.loop.Load())))
+		class.rate.Store(math.Float64bits(p.Next(class.fair(), in, depth, class.loop.Load())))
 	}
 	class.counted.Store(sum)
 	class.spacing.Store(s.spacing.NS)
 }
 
 // windowEnded learns from the rate of a flow in a window that has ended.
-func (w *Worker) windowEnded(c *congestion.LawState, class *fairClass, f *lawFlow, x flowtable.Index, window int64) {
-	a := w.accounts.Find(x)
-	if a == nil || w.now-a.LastNotified.Load() > lawIdle {
+func (l *law) windowEnded(t *turn, f *lawFlow, x flowtable.Index, window int64) {
+	a := l.accounts.Find(x)
+	if a == nil || l.now-a.LastNotified.Load() > lawIdle {
 		return
 	}
-	key := w.flows.Key(x)
-	s := w.lawSenders.of(key)
-	w.braked(key, x, s, s.reaction.Ended(w.now, uint32(x), f.Rate(), c.Lasting()), c.Fair)
-	if delay := s.Ended(c, &f.LawFlow, uint32(x), window); delay > 0 {
-		w.lawSenders.teach(key, s)
-		class.learnDelay(delay)
+	key := l.flows.Key(x)
+	s := l.senders.of(key)
+	l.braked(key, x, s, s.reaction.Ended(l.now, uint32(x), f.Rate(), t.Lasting()), t.Fair)
+	if delay := s.Ended(&t.LawState, &f.LawFlow, uint32(x), window); delay > 0 {
+		l.senders.teach(key, s)
+		t.shared.learnDelay(delay)
 	}
 }
 
-// pauseIgnored is the longest pause that a sender is asked for if it obeys, microseconds.
-const pauseIgnored = 5000
-
-// lawNotify notifies the sender of a flow above F, if it is due. It returns false if the sender can't be notified, or doesn't react.
-func (w *Worker) lawNotify(r *response, b *batch, i int, c *congestion.LawState, f *lawFlow) bool {
-	x := w.flow[i].Index
-	if w.records[i].DestQP() < managementQPs {
-		return false
-	}
-	key := w.flows.Key(x)
-	n, d := &w.note, w.lawRequest(c, congestion.RateReduce, 0)
-	n.decision = d
-	if reason := w.choose(b, i); reason != allowed {
-		w.suppressFlow(r, x, reason)
-		return false
-	}
-	e := w.lawSenders.of(key)
-	if e.reaction.Probes(w.now) {
-		return false
-	}
-	s, random := &e.LawSender, w.lawRandom()
-	s.Arrives(w.now, b.frames[i].Len+egress.LineOverhead)
-	switch n.format {
-	case packet.LongHaulCNP, packet.LongHaulCNPICMPv6:
-		if d.Parameter = f.Reduce(c, s, random); d.Parameter == 0 {
-			break
+// braked brakes a flow while its sender doesn't react to notifications: its packets are marked CE, and if its WAN port paces its flows,
+// they leave at F. What comes beyond that waits for a short time, and then is dropped, so that it takes nobody else's share. It ends that
+// when the sender does.
+func (l *law) braked(k *flowtable.Key, x flowtable.Index, s *lawSender, reacted bool, fair float64) {
+	out := l.ports[k.Port].Peer
+	l.noteReaction(pacing.SenderOf(k), out, s)
+	switch p := l.pacers[out]; {
+	case !p.Active():
+	case s.reaction.Brakes(l.now):
+		if l.listener.enforces(out, k.Src) {
+			p.Brake(x, fair, l.now)
 		}
-		if !w.lawSend(r, b, i, f, d) {
-			return false
-		}
-		f.Reduced(c, s, uint32(x), d.Parameter)
-		w.lawSent(e, x, f, c.Loop)
-		r.state.law.resumes = true
-		w.plane.fair[r.out*account.MaxClasses+r.class].measureUntil(w.now + limited)
-		w.lawParts[r.out*account.MaxClasses+r.class].resumes.Store(true)
-	case packet.PPFC:
-		if d.Action, d.Parameter = congestion.Pause, f.Pause(c, b.frames[i].Len+egress.LineOverhead); d.Parameter == 0 {
-			break
-		}
-		w.lawParts[r.out*account.MaxClasses+r.class].paused.Store(w.now)
-		if !w.lawSend(r, b, i, f, d) {
-			return false
-		}
-		if d.Parameter > pauseIgnored { // a sender that pauses is never so far ahead; its rate between pauses doesn't fall
-			w.lawSent(e, x, f, c.Loop)
-		}
-	default:
-		if !f.CNP(c, s, random) {
-			break
-		}
-		d.Parameter = uint16(100 * (1 - c.Fair/f.Rate()))
-		if !w.lawSend(r, b, i, f, d) {
-			return false
-		}
-		f.SentCNP(c, s, uint32(x))
-		w.lawSent(e, x, f, c.Loop)
+	case reacted:
+		p.Unbrake(k, l.now)
 	}
-	return !e.reaction.Brakes(w.now)
-}
-
-// lawSent records that the sender of a flow was asked to slow down, if not only observed.
-func (w *Worker) lawSent(e *lawSender, x flowtable.Index, f *lawFlow, loop int64) {
-	if !w.note.observed {
-		e.reaction.Notified(w.now, uint32(x), f.Rate(), loop)
-	}
-}
-
-// lawResume asks the sender of a flow with a limit below F to resume, unless another gateway has notified it.
-func (w *Worker) lawResume(r *response, b *batch, i int, c *congestion.LawState, f *lawFlow) {
-	x := w.flow[i].Index
-	s := &w.lawSenders.of(w.flows.Key(x)).LawSender
-	percent, again, ok := f.ResumeRate(c, s)
-	if !ok {
-		return
-	}
-	if e := &w.senders.of[w.accounts.Get(x).Watch()]; e.flow == x && e.elsewhere != 0 && w.now-e.elsewhere < lawElsewhere {
-		return
-	}
-	if !w.lawSend(r, b, i, f, w.lawRequest(c, congestion.Resume, percent)) {
-		return
-	}
-	if again > 0 && !w.lawSend(r, b, i, f, w.lawRequest(c, congestion.RateReduce, again)) {
-		again = 0
-	}
-	f.Resumed(c, s, percent, again)
-}
-
-// lawElsewhere is how long no Resume follows another gateway's notification, ns. Two gateways would otherwise work against each other.
-const lawElsewhere = 50_000_000
-
-// lawRequest is a request, with the queue's state.
-func (w *Worker) lawRequest(c *congestion.LawState, a congestion.Action, parameter uint16) congestion.Decision {
-	t := congestion.Thresholds{KMin: uint64(c.Law.Reference), KMax: 2 * uint64(c.Law.Reference)}
-	return congestion.Decision{
-		Action: a, Parameter: parameter, Rung: 1, Level: max(t.Severity(uint64(c.Depth)), 2),
-		MetricType: congestion.MetricDepth, MetricValue: uint32(min(c.Depth/1000, 1<<24-1)),
-	}
-}
-
-// lawSend sends a request to the sender of a packet. Two in succession differ in the Congestion Level, so that none counts as a replay of the other.
-func (w *Worker) lawSend(r *response, b *batch, i int, f *lawFlow, d congestion.Decision) bool {
-	x := w.flow[i].Index
-	a := w.accounts.Get(x)
-	n := &w.note
-	sent := uint32(0)
-	for _, of := range a.Notified {
-		sent += of
-	}
-	d.Level ^= uint8(sent & 1)
-	if !r.policy.Disclose {
-		d.MetricType, d.MetricValue = congestion.MetricUnspecified, 0
-	}
-	n.decision, n.flowBytes, n.flowRate = d, w.learner.Bytes(x), uint64(f.Rate()*1e6)
-	target := &w.target
-	if d.Action == congestion.RateReduce {
-		target = &w.senders.watch(x, a, r).target // another gateway's notification finds it there
-	}
-	if reason := w.ask(b, i, a, target); reason != allowed {
-		w.suppressFlow(r, x, reason)
-		return false
-	}
-	a.SetNotified(w.now)
-	return true
-}
-
-// lawRandom is a random number from 0 to 1 (Marsaglia's xorshift).
-func (w *Worker) lawRandom() float64 {
-	x := w.random
-	x ^= x << 13
-	x ^= x >> 7
-	x ^= x << 17
-	w.random = x
-	return float64(x>>11) / (1 << 53)
 }

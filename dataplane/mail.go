@@ -3,7 +3,6 @@ package dataplane
 import (
 	"sync/atomic"
 
-	"github.com/cnpgate/cnpgate/dataplane/pacing"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
@@ -12,16 +11,6 @@ type slowDown struct {
 	host packet.Host
 	port int
 }
-
-// portPaceRequest is a request about a flow that leaves by a port. All workers try it.
-type portPaceRequest struct {
-	pacing.Request
-	port  int
-	trial uint8 // its place in trials of the worker that writes
-}
-
-// trialSlots is the number of requests of a worker that others may have not tried yet: more than a mailbox has, so that one late worker doesn't use all.
-const trialSlots = 2 * mailboxSize
 
 // mailbox passes messages of one type from one worker to another: a CNP may arrive at another worker than the packets towards its host, and a
 // notification to the gateway as a proxy at another one than its flow. If it is full, put refuses a message, and the caller
@@ -79,24 +68,6 @@ func (w *Worker) readMail() {
 			if p := w.pacers[s.port]; p.Active() {
 				p.Slow(s.host, w.now)
 			}
-		}
-	}
-	for from := range w.paceMail {
-		for range mailboxSize {
-			r, ok := w.paceMail[from].take()
-			if !ok {
-				break
-			}
-			w.unenforced(r.port, w.plane.workers[from].trials[r.trial].Tried(w.pacers[r.port].Obey(&r.Request, w.now)))
-		}
-	}
-	for from := range w.passedMail {
-		for range mailboxSize {
-			r, ok := w.passedMail[from].take()
-			if !ok {
-				break
-			}
-			w.senders.notifiedElsewhere(r.port, &r.Request)
 		}
 	}
 }

@@ -36,7 +36,7 @@ func TestRecord(t *testing.T) {
 			t.Errorf("observe %v: flow %+v from QP %v, at %d", observe, r.Key, r.QP, r.Time)
 		}
 		suppressed := make([]dataplane.NotificationRecord, 10)
-		n, _ := s.Plane.Worker(0).SuppressedNotifications(0, suppressed)
+		n, _ := s.Plane.Worker(0).SuppressedNotifications().Read(0, suppressed)
 		if n != 1 || suppressed[0].Reason != dataplane.FlowLimit || suppressed[0].Outcome != dataplane.Suppressed || suppressed[0].Metrics.Depth != 6000 ||
 			suppressed[0].Key.DestQP != 101 || len(suppressed[0].Captured()) != 0 {
 			t.Errorf("observe %v: %d suppressed, %+v", observe, n, suppressed[0])
@@ -54,7 +54,7 @@ func TestSuppressedOften(t *testing.T) {
 	s.fill(100, data(false, 1))
 	s.Advance(10 * millisecond)
 	s.fill(100, data(false, 1))
-	n, _ := s.Plane.Worker(0).SuppressedNotifications(0, make([]dataplane.NotificationRecord, 100))
+	n, _ := s.Plane.Worker(0).SuppressedNotifications().Read(0, make([]dataplane.NotificationRecord, 100))
 	if counted := s.suppressed(fabric)["no-endpoint"]; n != 2 || counted < 150 {
 		t.Errorf("%d records of %d", n, counted)
 	}

@@ -23,15 +23,15 @@ func (w *Worker) slowHost(port int, p *packet.Parsed) {
 
 // confirmed reports whether a CNP belongs to a confirmed pair of flows: pairing knows the QP at the CNP's source that is connected to the QP that
 // the CNP names, and data comes from the latter by the port's peer. Nobody behind this port can forge that.
-func (w *Worker) confirmed(port int, p *packet.Parsed) bool {
+func (c *common) confirmed(port int, p *packet.Parsed) bool {
 	k := flowtable.Key{Src: p.Src, Dst: p.Dst, DestQP: p.DestQP}
 	k.SetScope(packet.ScopeOf(uint16(port), p))
-	qp, ok := w.plane.sourceQP(&k)
+	qp, ok := c.plane.sourceQP(&k)
 	if !ok {
 		return false
 	}
-	k.Src, k.Dst, k.DestQP, k.Port = p.Dst, p.Src, qp, uint16(w.ports[port].Peer)
-	back, ok := w.plane.sourceQP(&k)
+	k.Src, k.Dst, k.DestQP, k.Port = p.Dst, p.Src, qp, uint16(c.ports[port].Peer)
+	back, ok := c.plane.sourceQP(&k)
 	return ok && back == p.DestQP
 }
 

@@ -80,6 +80,9 @@ func (p *Policy) observes(port int, f packet.Notification) bool {
 	return p.observesAt(port) || p.ObserveKind[f]
 }
 
+// owns reports whether an address is the gateway's own.
+func (p *Policy) owns(a packet.Addr) bool { return p.Build.Owns(a) || p.Proxy.Owns(a) }
+
 // validate returns an error if workers can't use a policy for these ports.
 func (p *Policy) validate(ports []PortConfig) error {
 	if p == nil || len(p.Ports) != len(ports) {

@@ -20,7 +20,7 @@ func (w *Worker) queue(b *batch) {
 		held |= all & b.gone
 		all &^= held
 		w.trace.each(held&^b.gone, func(t *tracedPacket) { t.Paced = true })
-		w.lawHeld(b, out, held)
+		w.law.held(b, out, held)
 	}
 	if b.oneClass {
 		bytes := b.bytes
@@ -57,11 +57,11 @@ func (w *Worker) queueClass(b *batch, class int, these mask, bytes uint64) {
 	default:
 		arrived := these
 		these, bytes = w.queueFitting(b, class, these)
-		w.lawHeld(b, out, arrived&^these)
+		w.law.held(b, out, arrived&^these)
 	}
 	w.trace.queued(out, class, these, before)
 	w.counters.watermark(out, class, before+bytes)
-	w.respond(b, class, these, before, bytes)
+	w.responder.respond(b, class, these, before, bytes)
 }
 
 // queueRuns queues frames that all fit, as runs of neighbors: of a burst from which a frame is gone, the others are two runs.

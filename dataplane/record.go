@@ -18,7 +18,7 @@ type FlowRecord struct {
 	Traffic  pairing.Traffic
 	Marked   uint64                           // packets marked CE here
 	Notified [packet.SentNotifications]uint32 // notifications sent, by kind
-	View     pairing.View
+	View     pairing.Description
 	// Unresponsive: the flow's sender doesn't react to notifications.
 	Unresponsive bool
 	Ended        pairing.Ending // pairing.Open while the flow is alive
@@ -27,9 +27,9 @@ type FlowRecord struct {
 // of makes it the record of a worker's flow, which may be about to end.
 func (r *FlowRecord) of(w *Worker, x flowtable.Index) {
 	r.Flow, r.At, r.LastSeen = w.flows.Ref(x), w.now, w.flows.LastSeen(x)
-	r.Key, r.Traffic, r.View = *w.flows.Key(x), w.learner.Traffic(x), w.learner.View(x)
+	r.Key, r.Traffic, r.View = *w.flows.Key(x), w.learner.Traffic(x), w.learner.Describe(x)
 	r.Ended = r.View.Ended()
-	r.Unresponsive = w.lawSenders.unresponsive(&r.Key)
+	r.Unresponsive = w.law.senders.unresponsive(&r.Key)
 	r.Queued, r.Marked, r.Notified = 0, 0, [packet.SentNotifications]uint32{}
 	if a := w.accounts.Find(x); a != nil {
 		r.Queued, r.Marked, r.Notified = w.accounts.QueuedBytes(x, a), a.Marked, a.Notified

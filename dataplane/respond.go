@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane/account"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/fastpath"
@@ -40,55 +41,83 @@ type response struct {
 	least          uint64              // only senders of flows with at least this share are notified: one of the largest, and a fair share
 }
 
+// responder is the stage that responds to the state of a queue which frames have entered: by the control law (law.go), or by thresholds
+// (here).
+type responder struct {
+	*common
+	notifier *notifier
+	senders  *senders
+	law      *law
+}
+
 // respond is the multi-level response (draft-tian 5.4) to the state of a class that frames have entered, `bytes` bytes behind `before`:
 // above K_min each frame is marked, and while a condition of the second level holds, the senders that fill the queue are notified. A packet
-// that caused a Fast CNP, because of this queue or for another reason, is not marked (draft fast-cnp-05 4: the sender is known to support it).
-func (w *Worker) respond(b *batch, class int, these mask, before, bytes uint64) {
-	out := w.ports[b.port].Peer
-	policy, state := &w.policy.Ports[out], &w.states[out][class]
+// that caused a Fast CNP, because of this queue or for another reason, is not marked (draft fast-cnp-05 4: the sender is known to support
+// it).
+func (s *responder) respond(b *batch, class int, these mask, before, bytes uint64) {
+	c := s.common
+	out := c.ports[b.port].Peer
+	policy, state := &c.policy.Ports[out], &c.states[out][class]
 	after := before + bytes
-	m := state.meter.Update(policy.Interval, w.now, after, w.egress[out].Classes[class].Entered, state.marked+state.observed)
+	m := state.meter.Update(policy.Interval, c.now, after, c.egress[out].Classes[class].Entered, state.marked+state.observed)
 	cause := state.trigger.Update(&policy.Triggers, m)
 	state.metrics, state.cause = m, cause
-	if w.trace != nil {
-		w.trace.responded(&response{policy: policy, cause: cause}, these)
+	if c.trace != nil {
+		c.trace.responded(&response{policy: policy, cause: cause}, these)
 	}
-	if policy.Law.On() && w.ports[out].Role == WAN {
+	if policy.Law.On() && c.ports[out].Role == WAN {
 		r := response{in: b.port, out: out, class: class, policy: policy, state: state, metrics: m, cause: congestion.ByDepth}
-		marked := w.law(&r, b, these, float64(after))
+		marked := s.law.respond(&r, b, these, float64(after))
 		if policy.Marks && marked != 0 {
-			w.mark(b, out, state, above(b.frames, these, before, policy.KMin)&marked)
+			s.mark(b, out, state, above(b.frames, these, before, policy.KMin)&marked)
 		}
 		return
 	}
 	if after <= policy.KMin && cause == 0 {
 		return
 	}
-	if w.ports[out].Role == WAN && (cause != 0 || state.surveyDue(policy.Interval, w.now)) {
+	if c.ports[out].Role == WAN && (cause != 0 || state.surveyDue(policy.Interval, c.now)) {
 		r := response{in: b.port, out: out, class: class, policy: policy, state: state, metrics: m, cause: cause}
 		if cause != 0 {
-			w.notifyBurst(&r, b, these)
+			s.notifyBurst(&r, b, these)
 		} else {
-			w.survey(&r, b, these)
+			s.survey(&r, b, these)
 		}
 	}
 	if policy.Marks {
-		w.mark(b, out, state, above(b.frames, these, before, policy.KMin)&^b.byFastCNP)
+		s.mark(b, out, state, above(b.frames, these, before, policy.KMin)&^b.byFastCNP)
 	}
 }
 
-// notifyBurst notifies the senders of data packets that fill the queue.
-func (w *Worker) notifyBurst(r *response, b *batch, these mask) {
+// notifyBurst notifies the senders of data packets that fill the queue: of those whose flows have the largest shares of it (draft-tian
+// 5.5). Every reason not to notify them is counted.
+func (s *responder) notifyBurst(r *response, b *batch, these mask) {
+	c := s.common
 	r.state.threshold = r.policy.Threshold(r.cause)
-	w.beginRound(r)
+	s.beginRound(r)
 	for left := these; left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(uint64(left)) % burst.MaxSize
-		w.inHand = uint8(i)
-		if w.records[i].CarriesData() {
-			w.notify(r, b, i)
+		c.inHand = uint8(i)
+		if !c.records[i].CarriesData() {
+			continue
+		}
+		flow := c.flow[i]
+		if flow.Index == flowtable.None {
+			c.suppress(r.in, FlowUnknown)
+			continue
+		}
+		a := c.accounts.Begun(flow)
+		if uint64(c.accounts.Share(flow.Index, a, uint8(r.class)).Queued) < r.least {
+			if c.trace != nil {
+				c.trace.skips(i, SmallShare)
+			}
+			continue // another flow's packet causes that flow's notification
+		}
+		if reason := s.notify(r, b, i, a); reason != allowed {
+			s.notifier.suppressFlow(r, flow.Index, reason)
 		}
 	}
-	w.inHand = notInHand
+	c.inHand = notInHand
 }
 
 // above is those of the frames behind which, in a queue that had a depth before they entered it, more bytes wait than a threshold.
@@ -101,30 +130,82 @@ func above(frames []burst.Frame, these mask, depth, threshold uint64) mask {
 	return 0
 }
 
+// notify notifies the sender of a packet of one of the flows with the largest shares, or returns why not; allowed where a later packet may
+// cause the notification.
+func (s *responder) notify(r *response, b *batch, i int, a *account.Flow) Suppression {
+	c := s.common
+	if r.mostlyOther { // frames without a sender to notify fill the queue: it would be wrong to notify an RDMA flow
+		return LargestNotRoCE
+	}
+	if c.records[i].DestQP() < managementQPs {
+		return ManagementQP
+	}
+	n, m, x := s.notifier, &s.notifier.note, c.flow[i].Index
+	m.decision = r.decision
+	reason := n.choose(b, i)
+	if reason != allowed && reason != qpUnknown { // a QP that isn't known yet may be known soon: then the sender's past rates matter
+		return reason
+	}
+	sender := s.senders.watch(x, a, r)
+	bytes := c.learner.Bytes(x)
+	sender.Observe(&r.policy.Response, c.now, bytes, r.metrics.Depth)
+	sender.throughput.Observe(c.now, bytes)
+	if !n.due(r.policy, x, a) {
+		return FlowLimit
+	}
+	restraint, stricter := sender.Next(&r.policy.Response, r.metrics.Depth, c.now)
+	if restraint != congestion.Unrestrained {
+		return restrained(restraint, sender.reached)
+	}
+	if r.state.sent >= r.policy.FlowsPerRound && r.policy.Interval > 0 {
+		c.trace.skips(i, RoundOver)
+		return allowed // in a later round, if it is still among the largest
+	}
+	if reason != allowed {
+		return reason
+	}
+	m.flowBytes, m.flowRate, m.raised = bytes, sender.throughput.Rate(c.now, bytes), false
+	if stricter {
+		m.decision = sender.Stricter(&r.policy.Response, r.metrics, r.cause)
+		m.raised = m.decision.Level > r.decision.Level
+		if reason := n.choose(b, i); reason != allowed { // not every format expresses every action
+			return reason
+		}
+	}
+	if reason := n.send(b, i, a, &sender.target); reason != allowed {
+		return reason
+	}
+	r.state.sent++
+	a.SetNotified(c.now)
+	s.senders.notified(sender, m, r.metrics.Depth)
+	return allowed
+}
+
 // mark marks packets that entered a class of a port's queue, as far as they can be marked. In observe mode it only counts them.
-func (w *Worker) mark(b *batch, out int, state *classState, these mask) {
+func (s *responder) mark(b *batch, out int, state *classState, these mask) {
+	c := s.common
 	n := len(b.frames)
-	if w.policy.observesAt(out) {
-		markable := fastpath.Markable(w.records[:n], uint64(these))
-		if w.trace != nil {
-			w.trace.marked(these, mask(markable), true)
+	if c.policy.observesAt(out) {
+		markable := fastpath.Markable(c.records[:n], uint64(these))
+		if c.trace != nil {
+			c.trace.marked(these, mask(markable), true)
 		}
 		count := uint64(bits.OnesCount64(markable))
 		state.observed += count
-		w.counters.add(out, ECNObserved, count)
+		c.counters.add(out, ECNObserved, count)
 		return
 	}
-	marked := fastpath.MarkBurst(w.batch.Base, b.frames, w.records[:n], uint64(these))
-	if w.trace != nil {
-		w.trace.marked(these, mask(marked), false)
+	marked := fastpath.MarkBurst(c.batch.Base, b.frames, c.records[:n], uint64(these))
+	if c.trace != nil {
+		c.trace.marked(these, mask(marked), false)
 	}
 	if marked == 0 {
 		return
 	}
-	w.accounts.Mark(w.flow[:n], marked)
+	c.accounts.Mark(c.flow[:n], marked)
 	count := uint64(bits.OnesCount64(marked))
 	state.marked += count
-	w.counters.add(out, ECNMarked, count)
+	c.counters.add(out, ECNMarked, count)
 }
 
 // surveyed is the number of flows in a survey.
@@ -140,45 +221,45 @@ func (s *classState) surveyDue(interval, now int64) bool {
 // flows' arrival rates are known later, and whether an upstream gateway has slowed them down (draft-tian 5.7).
 //
 // It skips a sender that could not be notified.
-func (w *Worker) survey(r *response, b *batch, these mask) {
-	r.state.surveyed = w.now
+func (s *responder) survey(r *response, b *batch, these mask) {
+	r.state.surveyed = s.now
 	r.decision = r.policy.Decide(r.metrics, r.cause)
-	w.about(r.in, r.out, r.class, r.state, r.cause)
+	s.notifier.about(r)
 	n := 0
 	for left := these; left != 0 && n < surveyed; left &= left - 1 {
 		i := bits.TrailingZeros64(uint64(left))
-		x := w.flow[i].Index
-		if x == flowtable.None || !w.records[i].CarriesData() || w.records[i].DestQP() < managementQPs {
+		x := s.flow[i].Index
+		if x == flowtable.None || !s.records[i].CarriesData() || s.records[i].DestQP() < managementQPs {
 			continue
 		}
 		n++ // also of a sender that may not be notified: a survey checks few packets
-		if w.note.decision = r.decision; w.choose(b, i) != allowed {
+		if s.notifier.note.decision = r.decision; s.notifier.choose(b, i) != allowed {
 			continue
 		}
-		sender, bytes := w.senders.watch(x, w.accounts.Get(x), r), w.learner.Bytes(x)
-		sender.Observe(&r.policy.Response, w.now, bytes, r.metrics.Depth)
-		sender.throughput.Observe(w.now, bytes)
+		sender, bytes := s.senders.watch(x, s.accounts.Get(x), r), s.learner.Bytes(x)
+		sender.Observe(&r.policy.Response, s.now, bytes, r.metrics.Depth)
+		sender.throughput.Observe(s.now, bytes)
 	}
 }
 
 // beginRound finds the flows with the largest shares of the class (draft-tian 5.5, step 1): as many as may be notified in a round, and none
 // with less than its fair share.
-func (w *Worker) beginRound(r *response) {
-	if elapsed := w.now - r.state.round; elapsed >= r.policy.Interval || elapsed < 0 {
-		r.state.round, r.state.sent = w.now, 0
+func (s *responder) beginRound(r *response) {
+	if elapsed := s.now - r.state.round; elapsed >= r.policy.Interval || elapsed < 0 {
+		r.state.round, r.state.sent = s.now, 0
 	}
 	r.decision = r.policy.Decide(r.metrics, r.cause)
-	w.about(r.in, r.out, r.class, r.state, r.cause)
-	q := &w.egress[r.out]
-	q.Classes[r.class].Track()
-	r.mostlyOther = 2*q.Classes[r.class].Shares.Other > q.Classes[r.class].Depth
+	s.notifier.about(r)
+	q := &s.egress[r.out].Classes[r.class]
+	q.Track()
+	r.mostlyOther = 2*q.Shares.Other > q.Depth
 	var largest [congestion.MaxFlowsPerRound]uint64
 	top := largest[:r.policy.FlowsPerRound]
-	q.Classes[r.class].Top(top)
-	all := q.Classes[r.class].Sums()
-	if len(w.plane.workers) > 1 {
-		w.plane.mergeLargest(r.out, r.class, w.id, top)
-		w.plane.addSums(r.out, r.class, w.id, &all)
+	q.Top(top)
+	all := q.Sums()
+	if len(s.plane.workers) > 1 {
+		s.plane.mergeLargest(r.out, r.class, s.id, top)
+		s.plane.addSums(r.out, r.class, s.id, &all)
 	}
 	r.least = max(top[len(top)-1], all.FairShare(), 1)
 	for n := len(top) - 1; n > 0 && top[n] == 0; n-- {

@@ -197,7 +197,7 @@ func (s *scene) wantRecords(notes []testkit.Sent) {
 // records are those that worker 0 has of what it sent, or only observed.
 func (s *scene) records() []dataplane.NotificationRecord {
 	all := make([]dataplane.NotificationRecord, 1024)
-	n, _ := s.Plane.Worker(0).Notifications(0, all)
+	n, _ := s.Plane.Worker(0).Notifications().Read(0, all)
 	return all[:n]
 }
 

@@ -23,9 +23,9 @@ const mostTwins = 8
 
 // locate sets the scope of the flow that a notification names. k has the flow's ingress port, and the tags of the notification. Without tags
 // it is ambiguous until all workers have listed the flows that they had before the policy let such notifications in.
-func (w *Worker) locate(k *flowtable.Key) location {
+func (c *common) locate(k *flowtable.Key) location {
 	if k.Scope().Tagged() {
-		if other, _ := find(w, k); other == nil {
+		if other, _ := c.find(k); other == nil {
 			return unknownScope
 		}
 		return located
@@ -33,7 +33,7 @@ func (w *Worker) locate(k *flowtable.Key) location {
 	var found [mostTwins]flowtable.Twin
 	result := unknownScope
 	scope := k.Scope()
-	for _, other := range w.plane.workers {
+	for _, other := range c.plane.workers {
 		n := other.flows.Twins(k, found[:])
 		if n == len(found) {
 			return ambiguousScope
@@ -53,10 +53,10 @@ func (w *Worker) locate(k *flowtable.Key) location {
 }
 
 // find finds a flow at any worker, this one first; nil if none has it.
-func find(w *Worker, k *flowtable.Key) (*Worker, flowtable.Ref) {
-	all := w.plane.workers
+func (c *common) find(k *flowtable.Key) (*Worker, flowtable.Ref) {
+	all := c.plane.workers
 	for i := range all {
-		other := all[(w.id+i)%len(all)]
+		other := all[(c.id+i)%len(all)]
 		if x, state, found := other.flows.Find(k); found {
 			return other, flowtable.Ref{Index: x, Generation: state.Generation()}
 		}

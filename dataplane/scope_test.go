@@ -27,18 +27,18 @@ func vlan(frame []byte, vid uint32) []byte {
 // inVLANs gives flow 0 of the tests its source QP in some VLANs.
 func inVLANs(t *testing.T, vids ...uint32) *pairing.QPMap {
 	t.Helper()
-	var pairs []pairing.ScopedQPPair
+	var pairs []pairing.QPPair
 	for _, vid := range vids {
 		tag := packet.Tag(0)
 		if vid != 0 {
 			tag = packet.MakeTag(packet.EtherTypeCTag, uint16(vid))
 		}
 		for _, ends := range [][2]string{{sender4, receiver4}, {sender6, receiver6}} {
-			pairs = append(pairs, pairing.ScopedQPPair{InScope: true, Scope: packet.ScopeInVLAN(0, tag, 0),
-				QPPair: pairing.QPPair{Source: address(ends[0]), Destination: address(ends[1]), SourceQP: sourceQP, DestinationQP: 100}})
+			pairs = append(pairs, pairing.QPPair{InScope: true, Scope: packet.ScopeInVLAN(0, tag, 0),
+				Source: address(ends[0]), Destination: address(ends[1]), SourceQP: sourceQP, DestinationQP: 100})
 		}
 	}
-	m, err := pairing.NewScopedQPMap(pairs, 1)
+	m, err := pairing.NewQPMap(pairs, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

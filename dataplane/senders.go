@@ -49,24 +49,27 @@ const (
 
 // senders are the senders that a worker watches. An account's watch is its sender's slot here.
 type senders struct {
-	of      []watched // 0 is for senders that find no slot, and is not kept
-	hand    int       // where the next search for a slot begins
-	resumed int       // the last entry that resume has checked
-	in      *Worker
-	seed    uint64
-	heads   []atomic.Uint32 // by hash of the sender in its scope, the first entry; other workers read whether there is one
+	*common
+	notifier *notifier
+	of       []watched // 0 is for senders that find no slot, and is not kept
+	hand     int       // where the next search for a slot begins
+	resumed  int       // the last entry that resume has checked
+	seed     uint64
+	heads    []atomic.Uint32 // by hash of the sender in its scope, the first entry; other workers read whether there is one
 }
 
 const watchedBytes = (watchedSenders + 1) * int(unsafe.Sizeof(watched{}))
 
-func sendersSize() int { return watchedBytes + senderHashes*int(unsafe.Sizeof(atomic.Uint32{})) }
-
-// newSenders places the entries in memory, which must be zero and 8-byte aligned. The seed keys the hash of addresses.
-func newSenders(memory []byte, w *Worker, seed uint64) senders {
-	return senders{
-		of: unsafe.Slice((*watched)(unsafe.Pointer(unsafe.SliceData(memory))), watchedSenders+1), in: w, seed: seed,
-		heads: unsafe.Slice((*atomic.Uint32)(unsafe.Pointer(&memory[watchedBytes])), senderHashes),
+// init places the entries in memory, which must be zero and 8-byte aligned. The seed keys the hash of addresses.
+func (s *senders) init(c *Config) error {
+	memory, err := c.Allocate(watchedBytes + senderHashes*int(unsafe.Sizeof(atomic.Uint32{})))
+	if err != nil {
+		return err
 	}
+	s.of = unsafe.Slice((*watched)(unsafe.Pointer(unsafe.SliceData(memory))), watchedSenders+1)
+	s.heads = unsafe.Slice((*atomic.Uint32)(unsafe.Pointer(&memory[watchedBytes])), senderHashes)
+	s.seed = c.Seed
+	return nil
 }
 
 // head returns the start of the chain of entries with a sender's hash.
@@ -78,7 +81,7 @@ func (s *senders) head(h packet.Host) *atomic.Uint32 {
 // link inserts an entry at the head of its chain.
 func (s *senders) link(n uint16) {
 	e := &s.of[n]
-	head := s.head(pacing.SenderOf(s.in.flows.Key(e.flow)))
+	head := s.head(pacing.SenderOf(s.flows.Key(e.flow)))
 	e.next, e.prev = uint16(head.Load()), 0
 	s.of[e.next].prev = n // entry 0 has no chain, so its links are never read
 	head.Store(uint32(n))
@@ -91,18 +94,27 @@ func (s *senders) unlink(n uint16) {
 	if e.prev != 0 {
 		s.of[e.prev].next = e.next
 	} else {
-		s.head(pacing.SenderOf(s.in.flows.Key(e.flow))).Store(uint32(e.next))
+		s.head(pacing.SenderOf(s.flows.Key(e.flow))).Store(uint32(e.next))
 	}
 }
 
 // watch returns the entry of a flow's sender, a new one if it has none. If there is no slot, it returns an empty entry that is not kept:
 // the sender is notified as if for the first time, and gets no Resume.
 func (s *senders) watch(x flowtable.Index, a *account.Flow, r *response) *watched {
-	e := &s.of[a.Watch()]
-	if a.Watch() == 0 || e.flow != x || int(e.out) != r.out || int(e.class) != r.class || e.generation != a.Generation.Load() {
+	e := s.find(x, a, r)
+	if e == nil {
 		e = s.begin(x, a, r)
 	}
-	e.seen = s.in.now
+	e.seen = s.now
+	return e
+}
+
+// find returns the entry of a flow's sender, nil if it has none for this queue.
+func (s *senders) find(x flowtable.Index, a *account.Flow, r *response) *watched {
+	e := &s.of[a.Watch()]
+	if a.Watch() == 0 || e.flow != x || int(e.out) != r.out || int(e.class) != r.class || e.generation != a.Generation.Load() {
+		return nil
+	}
 	return e
 }
 
@@ -133,11 +145,11 @@ func (s *senders) place(r *response) uint16 {
 		}
 	}
 	if oldest == 0 {
-		s.in.counters.add(r.in, SendersFull, 1)
+		s.counters.add(r.in, SendersFull, 1)
 		return 0
 	}
 	s.unlink(uint16(oldest))
-	if a := s.in.accounts.Find(s.of[oldest].flow); a != nil && int(a.Watch()) == oldest {
+	if a := s.accounts.Find(s.of[oldest].flow); a != nil && int(a.Watch()) == oldest {
 		a.SetWatch(0)
 	}
 	return uint16(oldest)
@@ -158,7 +170,7 @@ func (s *senders) release(a *account.Flow) {
 }
 
 func (s *senders) state(e *watched) *classState {
-	return &s.in.states[e.out][e.class]
+	return &s.states[e.out][e.class]
 }
 
 // notified records a notification to a sender.
@@ -180,8 +192,8 @@ func (s *senders) notified(e *watched, n *note, depth uint64) {
 	}
 }
 
-// notifiedElsewhere records that another gateway's notification to a sender has arrived on a WAN port: for the flow that it names, it counts like
-// this gateway's (draft-tian 5.7).
+// notifiedElsewhere records that another gateway's notification to a sender has arrived on a WAN port: for the flow that it names, it
+// counts like this gateway's (draft-tian 5.7).
 func (s *senders) notifiedElsewhere(port int, r *pacing.Request) {
 	n := uint16(s.head(r.Host()).Load())
 	for range longestChain {
@@ -190,12 +202,12 @@ func (s *senders) notifiedElsewhere(port int, r *pacing.Request) {
 		}
 		e := &s.of[n]
 		n = e.next
-		k := s.in.flows.Key(e.flow)
-		a := s.in.accounts.Find(e.flow)
+		k := s.flows.Key(e.flow)
+		a := s.accounts.Find(e.flow)
 		if int(e.out) != port || a == nil || a.Generation.Load() != e.generation {
 			continue
 		}
-		named, known := s.in.learner.SourceQP(e.flow)
+		named, known := s.learner.SourceQP(e.flow)
 		if !known {
 			named = 0
 		}
@@ -204,29 +216,28 @@ func (s *senders) notifiedElsewhere(port int, r *pacing.Request) {
 		}
 		state := s.state(e)
 		e.reached = true
-		e.NotifiedElsewhere(&s.in.policy.Ports[e.out].Response, state.metrics, state.cause)
-		a.SetNotified(s.in.now)
-		e.elsewhere = s.in.now
+		e.NotifiedElsewhere(&s.policy.Ports[e.out].Response, state.metrics, state.cause)
+		a.SetNotified(s.now)
+		e.elsewhere = s.now
 	}
 }
 
 // resume sends a Resume to each sender that was asked to slow down because of a port's queue, once that has been below K_min for RTT_est
 // (draft-tian 5.5.1).
-func (w *Worker) resume(port int) {
-	q := &w.egress[port]
-	for class := range w.states[port] {
-		state := &w.states[port][class]
+func (s *senders) resume(port int) {
+	for class := range s.states[port] {
+		state, q := &s.states[port][class], &s.egress[port].Classes[class]
 		if state.slowed == 0 {
 			continue
 		}
-		policy := &w.policy.Ports[port]
-		depth := q.Classes[class].Waiting()
-		if !state.calm.Update(&policy.Response, w.now, depth) && !w.policy.Drain || w.now < state.resumeAt {
+		policy := &s.policy.Ports[port]
+		depth := q.Waiting()
+		if !state.calm.Update(&policy.Response, s.now, depth) && !s.policy.Drain || s.now < state.resumeAt {
 			continue
 		}
-		m := state.meter.Update(policy.Interval, w.now, depth, q.Classes[class].Entered, state.marked+state.observed)
+		m := state.meter.Update(policy.Interval, s.now, depth, q.Entered, state.marked+state.observed)
 		state.metrics, state.threshold = m, policy.KMin
-		w.resumeSenders(port, class, m, policy)
+		s.resumeSenders(port, class, m, policy)
 	}
 }
 
@@ -234,14 +245,14 @@ func (w *Worker) resume(port int) {
 const resumeAgain = 1e6
 
 // nextResume is the time when the next Resume of a port's queue may be due, false if none is.
-func (w *Worker) nextResume(port int) (at int64, ok bool) {
-	for class := range w.states[port] {
-		state := &w.states[port][class]
+func (s *senders) nextResume(port int) (at int64, ok bool) {
+	for class := range s.states[port] {
+		state := &s.states[port][class]
 		since, calm := state.calm.Since()
 		if state.slowed == 0 || !calm {
 			continue
 		}
-		if due := max(since+max(w.policy.Ports[port].RTT, 0), state.resumeAt); !ok || due < at {
+		if due := max(since+max(s.policy.Ports[port].RTT, 0), state.resumeAt); !ok || due < at {
 			at, ok = due, true
 		}
 	}
@@ -249,62 +260,61 @@ func (w *Worker) nextResume(port int) (at int64, ok bool) {
 }
 
 // resumeSenders checks a few entries a step for senders that are due a Resume, so that no step takes long.
-func (w *Worker) resumeSenders(port, class int, m congestion.Metrics, policy *PortPolicy) {
+func (s *senders) resumeSenders(port, class int, m congestion.Metrics, policy *PortPolicy) {
 	const entriesAStep = 64
-	d := policy.Ease(m)
-	s := &w.senders
+	d, n := policy.Ease(m), s.notifier
+	n.request.Port, n.request.RTT = uint16(port), policy.RTT
 	for range entriesAStep {
 		s.resumed = s.resumed%watchedSenders + 1
 		e := &s.of[s.resumed]
 		if !e.Slowed || int(e.out) != port || int(e.class) != class {
 			continue
 		}
-		n := &w.note
-		*n = note{format: e.format, to: e.target.Src, flow: e.flow, account: w.accounts.Known(e.flow), decision: d, target: &e.target, sourceQP: e.sourceQP,
-			flowBytes: w.learner.Bytes(e.flow), flowRate: e.throughput.Rate(w.now, w.learner.Bytes(e.flow))}
-		w.about(int(e.in), port, class, s.state(e), 0)
-		if policy.Resumes && e.format.Expresses(congestion.Resume) && !w.resumeSender(e, n) {
-			s.state(e).resumeAt = w.now + resumeAgain
+		bytes, state := s.learner.Bytes(e.flow), s.state(e)
+		n.note = note{in: e.in, out: e.out, class: e.class, state: state, queue: &s.egress[e.in].Notifications,
+			format: e.format, to: e.target.Src, flow: e.flow,
+			account: s.accounts.Known(e.flow), decision: d, target: &e.target, sourceQP: e.sourceQP,
+			flowBytes: bytes, flowRate: e.throughput.Rate(s.now, bytes)}
+		if policy.Resumes && e.format.Expresses(congestion.Resume) && !n.resume(policy) {
+			state.resumeAt = s.now + resumeAgain
 			continue
 		}
-		s.notified(e, n, 0)
+		s.notified(e, &n.note, 0)
 	}
 }
 
-// resumeSender sends a sender its Resume, which counts as a notification of its flow (draft-tian 5.5). It returns false if the Resume has
-// to wait. One that may not be sent, or can't be built, never can, and counts as done.
-func (w *Worker) resumeSender(e *watched, n *note) bool {
-	if reason := w.mayResume(n); reason != congestion.OK {
-		w.suppress(int(n.in), Suppression(reason))
+// resume sends the sender of the note its Resume, which counts as a notification of its flow (draft-tian 5.5). It returns false if the
+// Resume has to wait. One that may not be sent, or can't be built, never can, and counts as done.
+func (n *notifier) resume(policy *PortPolicy) bool {
+	m := &n.note
+	if reason := n.mayResume(m); reason != allowed {
+		n.suppress(int(m.in), reason)
 		return true
 	}
-	a := n.account // an entry ends with its flow
-	if !w.due(&w.policy.Ports[e.out], e.flow, a) {
+	if !n.due(policy, m.flow, m.account) {
 		return false
 	}
-	reason := w.admit(n)
+	reason := n.admit(m)
 	if reason == allowed {
-		reason = w.emit(n)
+		reason = n.emit(m)
 	}
 	if reason != allowed {
-		w.suppress(int(n.in), reason)
+		n.suppress(int(m.in), reason)
 		return reason == NotBuilt
 	}
-	a.SetNotified(w.now)
-	if !w.policy.observes(int(n.out), n.format) {
-		a.Notified[n.format]++
-	}
+	m.account.SetNotified(n.now) // an entry ends with its flow
 	return true
 }
 
-// mayResume reports whether a Resume may be sent, by the present policy: draft-tian 10.5 forbids a Long-haul CNP to a host that isn't configured for
-// it, and a sender that is behind a proxy by now has no Resume. No notification names the QPs of a connection that RDMA-CM has released.
-func (w *Worker) mayResume(n *note) congestion.Reason {
-	if to, behind := w.policy.Proxies.Lookup(n.to); behind && !w.isOwn(to) {
-		return congestion.NotExpressible
+// mayResume reports whether a Resume may be sent, by the present policy: draft-tian 10.5 forbids a Long-haul CNP to a host that isn't
+// configured for it, and a sender that is behind a proxy by now has no Resume. No notification names the QPs of a connection that RDMA-CM
+// has released.
+func (n *notifier) mayResume(m *note) Suppression {
+	if to, behind := n.policy.Proxies.Lookup(m.to); behind && !n.policy.owns(to) {
+		return Suppression(congestion.NotExpressible)
 	}
-	if pairing.Answer(w.flows.State(n.flow).Answer()).Ended() != pairing.Open {
-		return congestion.SourceQPUnknown
+	if pairing.Answer(n.flows.State(m.flow).Answer()).Ended() != pairing.Open {
+		return Suppression(congestion.SourceQPUnknown)
 	}
-	return w.policy.Who.Permits(n.format, n.to, congestion.Resume)
+	return Suppression(n.policy.Who.Permits(m.format, m.to, congestion.Resume))
 }

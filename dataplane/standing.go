@@ -3,6 +3,7 @@ package dataplane
 import (
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane/account"
+	"github.com/cnpgate/cnpgate/dataplane/pacing"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
@@ -17,8 +18,8 @@ func (b *Between) has(k *flowtable.Key) bool {
 	return k.Src == b.A && k.Dst == b.B || k.Src == b.B && k.Dst == b.A
 }
 
-// Standing is what the worker would decide about a packet of a flow that enters the queue now: the steps of law and notify, without their effects.
-// Where a step holds the notification back, its Suppression is set.
+// Standing is what the worker would decide about a packet of a flow that enters the queue now: the steps of law and notify, without their
+// effects. Where a step holds the notification back, its Suppression is set.
 type Standing struct {
 	Out        int  // port of the queue
 	FromWAN    bool // the queue is a fabric port's: no sender is notified of it, and the rest is not set
@@ -50,8 +51,8 @@ type Standing struct {
 	Notified int64 // when the sender was last notified, or would have been, about the flow, Unix time in ns; 0: never
 }
 
-// Held is the first reason that holds the notification back, allowed if there is none: first the one that lasts, then those of the moment in the
-// order in which the worker finds them.
+// Held is the first reason that holds the notification back, allowed if there is none: first the one that lasts, then those of the moment
+// in the order in which the worker finds them.
 func (s *Standing) Held() Suppression {
 	for _, reason := range [...]Suppression{s.Choice, s.Largest, s.Interval, s.Restraint, s.Limit} {
 		if reason != allowed {
@@ -91,18 +92,18 @@ func stand(w *Worker, x flowtable.Index, s *Standing) {
 		n.decision = policy.Decide(state.metrics, congestion.ByDepth)
 		s.byThresholds(w, &r, x, a, &n)
 	}
-	s.Refused = w.plane.host.Refusals.Has(packet.Host{Addr: k.Src, Scope: k.Scope()}, w.now)
+	s.Refused = w.plane.host.Refusals.Has(pacing.SenderOf(k), w.now)
 	s.Choice = ManagementQP
 	if k.DestQP >= managementQPs {
-		s.Choice = n.choose(w, x, k, false)
+		s.Choice = w.notifier.chooseFor(&n, x, k, false)
 	}
 	s.Action = n.decision.Action
 	if s.Choice != allowed {
 		return
 	}
 	s.Format, s.To, s.Observe = n.format, n.to, w.policy.observes(s.Out, n.format)
-	if s.Limit = canQueue(w, n.queue); s.Limit == allowed {
-		each, host := limitOf(w, &n)
+	if s.Limit = w.canQueue(n.queue); s.Limit == allowed {
+		each, host := w.notifier.limitOf(&n)
 		s.Limit = limitReason(w.plane.toDestination.Check(each, host, w.now))
 	}
 	if s.Limit == allowed && w.policy.PerPort.Reached(&w.plane.toPort[in], w.now) {
@@ -117,10 +118,10 @@ func (s *Standing) byLaw(w *Worker, r *response, x flowtable.Index, k *flowtable
 	s.Threshold = uint64(r.policy.Law.NotifiesAbove())
 	s.Congested = r.policy.Law.Notifies(float64(s.Depth))
 	s.Fair = uint64(fair * bits)
-	if f := &w.lawFlows[x]; f.generation == w.flows.State(x).Generation() {
+	if f := &w.law.rates[x]; f.generation == w.flows.State(x).Generation() {
 		s.Rate, s.Fills = uint64(f.Rate()*bits), f.Over(fair)
 	}
-	if e, known := w.lawSenders.find(k.Src, k.Scope(), 0); known {
+	if e, known := w.law.senders.find(k.Src, k.Scope(), 0); known {
 		s.Ignores = e.reaction.Unresponsive()
 	}
 }
@@ -131,7 +132,7 @@ func (s *Standing) byThresholds(w *Worker, r *response, x flowtable.Index, a *ac
 	if !s.Congested || a == nil {
 		return
 	}
-	w.beginRound(r)
+	w.responder.beginRound(r)
 	n.decision = r.decision
 	s.Queued, s.Least = uint64(w.accounts.Share(x, a, uint8(r.class)).Queued), r.least
 	if s.Fills = s.Queued >= s.Least; !s.Fills {
@@ -141,11 +142,11 @@ func (s *Standing) byThresholds(w *Worker, r *response, x flowtable.Index, a *ac
 		s.Largest = LargestNotRoCE
 	}
 	var sender watched
-	if e := &w.senders.of[a.Watch()]; a.Watch() != 0 && e.flow == x && int(e.out) == r.out && int(e.class) == r.class && e.generation == a.Generation.Load() {
+	if e := w.senders.find(x, a, r); e != nil {
 		sender = *e
 	}
 	sender.Observe(&r.policy.Response, w.now, w.learner.Bytes(x), s.Depth)
-	if !w.due(r.policy, x, a) {
+	if !w.notifier.due(r.policy, x, a) {
 		s.Interval = FlowLimit
 	}
 	restraint, stricter := sender.Next(&r.policy.Response, s.Depth, w.now)

@@ -47,7 +47,7 @@ func (s *scene) standing(f *testkit.RoCE) dataplane.Standing {
 // counted lets a packet come until its sender is notified, "", or a reason not to is counted.
 func (s *scene) counted(frame []byte) string {
 	s.t.Helper()
-	before, sent := s.suppressed(fabric), s.Plane.Worker(0).NotificationsRecorded()
+	before, sent := s.suppressed(fabric), s.Plane.Worker(0).Notifications().Recorded()
 	for range 500 { // the law notifies at random
 		s.arrive(frame)
 		for reason, n := range s.suppressed(fabric) {
@@ -55,7 +55,7 @@ func (s *scene) counted(frame []byte) string {
 				return reason
 			}
 		}
-		if s.Plane.Worker(0).NotificationsRecorded() > sent {
+		if s.Plane.Worker(0).Notifications().Recorded() > sent {
 			return ""
 		}
 		s.Advance(1000)

@@ -12,8 +12,8 @@ import (
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/dataplane/host"
 	"github.com/cnpgate/cnpgate/internal/packet"
-	"github.com/cnpgate/cnpgate/internal/testkit"
 	"github.com/cnpgate/cnpgate/internal/splitmix"
+	"github.com/cnpgate/cnpgate/internal/testkit"
 	"github.com/cnpgate/cnpgate/pairing"
 )
 
@@ -286,7 +286,7 @@ func tenantPolicy(t *testing.T, in *places) *dataplane.Policy {
 
 // scoped gives the flows below n their source QPs, in the scopes of both tenants.
 func scoped(t *testing.T, in *places, from, to int) *pairing.QPMap {
-	var pairs []pairing.ScopedQPPair
+	var pairs []pairing.QPPair
 	for i, scope := range in.scopes {
 		if i > 0 && scope == in.scopes[0] {
 			break
@@ -294,12 +294,11 @@ func scoped(t *testing.T, in *places, from, to int) *pairing.QPMap {
 		for n := from; n < to; n++ {
 			for _, v6 := range []bool{false, true} {
 				f := (&tenant{}).flow(fabric, v6, n)
-				pairs = append(pairs, pairing.ScopedQPPair{InScope: true, Scope: scope, QPPair: pairing.QPPair{
-					Source: address(f.Src), Destination: address(f.Dst), SourceQP: sourceQP + uint32(n), DestinationQP: f.DestQP}})
+				pairs = append(pairs, pairing.QPPair{InScope: true, Scope: scope, Source: address(f.Src), Destination: address(f.Dst), SourceQP: sourceQP + uint32(n), DestinationQP: f.DestQP})
 			}
 		}
 	}
-	m, err := pairing.NewScopedQPMap(pairs, 1)
+	m, err := pairing.NewQPMap(pairs, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -273,7 +273,7 @@ func (s *tracer) judged(these mask, fair float64) {
 	s.each(these, func(t *tracedPacket) {
 		t.Law, t.Fair = true, fair
 		if x := s.w.flow[t.place].Index; x != flowtable.None {
-			t.Rate = s.w.lawFlows[x].Rate()
+			t.Rate = s.w.law.rates[x].Rate()
 		}
 	})
 }

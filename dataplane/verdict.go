@@ -3,9 +3,7 @@ package dataplane
 import (
 	"math/bits"
 
-	"github.com/cnpgate/cnpgate/cnpdec"
 	"github.com/cnpgate/cnpgate/dataplane/host"
-	"github.com/cnpgate/cnpgate/dataplane/pacing"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
@@ -57,52 +55,12 @@ func (w *Worker) verdict(b *batch, i int, f *host.Frame) Counter {
 	switch {
 	case tunnelled: // flows in tunnels are not paced, and their senders get no notifications
 	case kind != packet.NotANotification && w.ports[b.port].Role == WAN:
-		w.passing(b.port, kind, data, p)
-		w.enforce(b.port, kind, data, p)
+		w.listener.passing(b.port, kind, data, p)
+		w.listener.enforce(b.port, kind, data, p)
 	case kind == packet.StandardCNP:
 		w.slowHost(b.port, p)
 	}
 	return passed
-}
-
-// passing records that a valid notification of a permitted gateway to a sender passes, except a Resume. A standard CNP comes from the flow's
-// receiver, and a notification to a proxy is no notification to the sender yet.
-func (w *Worker) passing(port int, kind packet.Notification, data []byte, p *packet.Parsed) {
-	if kind == packet.StandardCNP || kind == packet.ProxyNotification {
-		return
-	}
-	scope := packet.ScopeOf(uint16(w.ports[port].Peer), p)
-	host := packet.Host{Addr: p.Dst, Scope: scope}
-	if !w.plane.watches(host) || !w.permitted(kind, p) || w.hear(data, p) != cnpdec.Accepted {
-		return
-	}
-	r, ok := pacing.RequestOf(&w.heard)
-	if !ok || r.Action == cnpdec.Resume || r.Action == cnpdec.EndPause {
-		return
-	}
-	r.Scope = scope
-	w.senders.notifiedElsewhere(port, &r)
-	for _, other := range w.plane.workers {
-		if other != w && other.senders.head(host).Load() != 0 {
-			other.passedMail[w.id].put(portPaceRequest{Request: r, port: port}) // if it is full, this one doesn't count there
-		}
-	}
-}
-
-// watches reports whether a worker may watch a sender: reading a notification that concerns none would only cost time.
-func (d *Dataplane) watches(host packet.Host) bool {
-	for _, w := range d.workers {
-		if w.senders.head(host).Load() != 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// hear reads a notification into w.heard.
-func (w *Worker) hear(data []byte, p *packet.Parsed) cnpdec.Reason {
-	w.hearing = cnpdec.Receiver{Code: w.policy.Build.Code, Extension: w.extensionOf(p.Dst), ICRC: cnpdec.ICRCEither}
-	return w.hearing.Decode(data, p, &w.heard)
 }
 
 // drop ends a frame: its buffer goes back, and the counter says why.

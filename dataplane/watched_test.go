@@ -68,7 +68,7 @@ func TestChainsOfSenders(t *testing.T) {
 // only is the entries of an address.
 func only(s *senders, all []uint16, address int) (of []uint16) {
 	for _, n := range all {
-		if s.in.flows.Key(s.of[n].flow).Src.Lo == uint64(1+address) {
+		if s.flows.Key(s.of[n].flow).Src.Lo == uint64(1+address) {
 			of = append(of, n)
 		}
 	}

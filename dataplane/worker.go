@@ -3,9 +3,6 @@ package dataplane
 import (
 	"sync/atomic"
 
-	"github.com/cnpgate/cnpgate/cnpdec"
-	"github.com/cnpgate/cnpgate/cnpgen"
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane/account"
 	"github.com/cnpgate/cnpgate/dataplane/egress"
 	"github.com/cnpgate/cnpgate/dataplane/host"
@@ -25,7 +22,9 @@ type common struct {
 	flows    *flowtable.Table
 	learner  *pairing.Learner
 	accounts account.Table
-	egress   []egress.Port
+	egress   []egress.Port   // by port
+	pacers   []*pacing.Pacer // by port; nil: none
+	states   [][]classState  // by port and class
 	counters counters
 
 	policy *Policy // in this burst
@@ -42,52 +41,34 @@ type common struct {
 // Worker owns a pair of device queues on every port, a flow table with its learner and accounts, and its part of every egress queue.
 type Worker struct {
 	common
-	gateway  gateway
-	trackers []tracker // by port
+	notifier  notifier
+	law       law
+	senders   senders
+	responder responder
+	listener  listener // to notifications that pass
+	requests  requests // of congested nodes
+	gateway   gateway
 
-	backend   burst.Backend
-	work      int   // frames moved in this step
-	touched   uint8 // of no use, see panics
-	receiving int   // 1 + the port whose burst goes through the stages now, or 0
-
-	pacers     []*pacing.Pacer       // by port; nil: none
-	states     [][]classState // by port and class
-	senders    senders
-	lawFlows   []lawFlow // by flowtable.Index
-	lawSenders lawSenders
-	lawParts   []lawPart                  // by port and class
-	random     uint64                     // of the law, not 0
-	note       note                       // the one that is being sent
-	target     cnpgen.Target              // of note, if its sender gets no Resume
-	recent     congestion.Recent          // of choices of a format
-	fields     cnpgen.LongHaul            // of note
-	extension  cnpgen.Extension           // of fields
-	mail       []mailbox[slowDown]        // by the worker that writes
-	paceMail   []mailbox[portPaceRequest] // the same
-	passedMail []mailbox[portPaceRequest] // notifications of other gateways that pass; the same
-	proxyMail  []mailbox[host.Request]    // the same
-	trials     [trialSlots]pacing.Trial   // of the requests that this worker has passed to the others
-	trial      uint8                      // the last one
-	heard      cnpdec.Notification        // the one that is being read
-	hearing    cnpdec.Receiver            // by these rules
-	requests   host.Requests
-
-	notifications, suppressions history
-	suppressedNext              [suppressionsEnd]int64 // ns, the time from which on a suppressed notification is recorded again
-
+	backend    burst.Backend
+	work       int       // frames moved in this step
+	receiving  int       // 1 + the port whose burst goes through the stages now, or 0
+	trackers   []tracker // by port
 	taps       taps
+	mail       []mailbox[slowDown] // by the worker that writes
 	drain      drain
 	steps      atomic.Uint64 // made so far
 	histograms histograms
+
 	snapshots
 }
 
 func newWorker(d *Dataplane, id int, b burst.Backend, c *Config) (*Worker, error) {
 	w := &Worker{
-		common:  common{plane: d, id: id, batch: b.Batch(), ports: c.Ports, egress: make([]egress.Port, len(c.Ports))},
-		backend: b, pacers: make([]*pacing.Pacer, len(c.Ports)), states: make([][]classState, len(c.Ports)), trackers: make([]tracker, len(c.Ports)),
+		common: common{plane: d, id: id, batch: b.Batch(), ports: c.Ports, counters: newCounters(len(c.Ports)),
+			egress: make([]egress.Port, len(c.Ports)), pacers: make([]*pacing.Pacer, len(c.Ports)), states: make([][]classState, len(c.Ports))},
+		backend: b, trackers: make([]tracker, len(c.Ports)),
 	}
-	w.gateway = gateway{common: &w.common, w: w, links: make([]linkHeader, len(c.Ports))}
+	w.gateway = gateway{common: &w.common, requests: &w.requests, links: make([]linkHeader, len(c.Ports))}
 	for i := range w.trackers {
 		w.trackers[i] = tracker{common: &w.common, out: i, path: &d.paths[i]}
 	}
@@ -100,11 +81,10 @@ func newWorker(d *Dataplane, id int, b burst.Backend, c *Config) (*Worker, error
 			return nil, err
 		}
 	}
-	w.counters = newCounters(len(c.Ports))
-	w.mail, w.paceMail = newMailboxes[slowDown](len(c.Backends), c.Ports), newMailboxes[portPaceRequest](len(c.Backends), c.Ports)
+	w.mail, w.listener.paces = newMailboxes[slowDown](len(c.Backends), c.Ports), newMailboxes[portPaceRequest](len(c.Backends), c.Ports)
 	if len(c.Backends) > 1 {
-		w.passedMail = make([]mailbox[portPaceRequest], len(c.Backends))
-		w.proxyMail = make([]mailbox[host.Request], len(c.Backends))
+		w.listener.passed = make([]mailbox[portPaceRequest], len(c.Backends))
+		w.requests.passed = make([]mailbox[host.Request], len(c.Backends))
 	}
 	w.histograms.init(c.Ports)
 	return w, nil
@@ -150,14 +130,24 @@ func (w *Worker) initFlows(c *Config) error {
 		return err
 	}
 	w.accounts = account.New(memory, w.flows)
-	if memory, err = c.Allocate(sendersSize()); err != nil {
+	return w.initStages(c)
+}
+
+// initStages connects the stages that notify, and makes their state.
+func (w *Worker) initStages(c *Config) error {
+	n, s := &w.notifier, &w.senders
+	n.common, s.common, s.notifier = &w.common, &w.common, n
+	w.listener.common, w.listener.senders = &w.common, s
+	w.law.common, w.law.notifier, w.law.watched, w.law.listener = &w.common, n, s, &w.listener
+	w.responder = responder{&w.common, n, s, &w.law}
+	w.requests.common, w.requests.notifier, w.requests.listener = &w.common, n, &w.listener
+	if err := s.init(c); err != nil {
 		return err
 	}
-	w.senders = newSenders(memory, w, c.Seed)
-	if err := w.initLaw(c); err != nil {
+	if err := w.law.init(c); err != nil {
 		return err
 	}
-	return w.initHistory(c)
+	return n.init(c)
 }
 
 // Step is one iteration: one exchange with the device, then all stages. It returns the number of moved frames, 0 if there was nothing to
@@ -188,6 +178,7 @@ func (w *Worker) Step() int {
 		}
 	}
 	w.readMail()
+	w.listener.readMail()
 	if w.policy.Drain || w.drain.counts {
 		w.drain.step(w)
 	}
@@ -195,7 +186,7 @@ func (w *Worker) Step() int {
 		w.flows.ListTwins() // for locate
 	}
 	if w.policy.Proxy != nil || w.requests.N > 0 {
-		w.stepRequests()
+		w.requests.step()
 	}
 	for i := range w.taps {
 		if t := &w.taps[i]; w.policy.Ports[t.port].FabricHosts != nil { // a mirror port of both directions
@@ -208,7 +199,7 @@ func (w *Worker) Step() int {
 		w.receive(port, w.batch.Ports[port].Rx)
 	}
 	for port := range w.egress {
-		w.resume(port)
+		w.senders.resume(port)
 		if s := &w.policy.Ports[port].STAMP; s.Interval > 0 {
 			w.gateway.probe(port, s.Interval)
 		}
@@ -246,10 +237,10 @@ func (w *Worker) receive(port int, rx []burst.Frame) {
 	w.learn(&b)
 	w.trace.learned(&b)
 	if w.requests.N > 0 && w.ports[port].Role == Fabric {
-		w.answerRequests(&b)
+		w.requests.answer(&b)
 	}
 	if b.ce != 0 {
-		w.answerCE(&b)
+		w.notifier.answerCE(&b)
 	}
 	w.measure(&b)
 	w.queue(&b)
@@ -294,7 +285,7 @@ func (w *Worker) NextDue() (int64, bool) {
 		if at, ok := w.plane.links[i].Due(w.now, w.id == 0); ok && (!any || at < due) {
 			due, any = at, true
 		}
-		if at, ok := w.nextResume(i); ok && (!any || at < due) {
+		if at, ok := w.senders.nextResume(i); ok && (!any || at < due) {
 			due, any = at, true
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit/notifications"
@@ -86,7 +85,7 @@ ports:
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fmt.Sprint(float64(c.Ports[1].QueueCapacity) / 1e6)
+	return fmt.Sprint(float64(c.Ports[1].Capacity) / 1e6)
 }
 
 // TestFacts: what the pages say of the program's limits, times, sizes and numbers is what the program has.
@@ -103,7 +102,7 @@ func TestFacts(t *testing.T) {
 		values     []any
 	}{
 		{"operations.md", "A worker that has not stepped for %d ms", []any{d("control/heart.go", "stallAfter") / ms}},
-		{"operations.md", "| %d | A worker panicked", []any{d("control/panic.go", "PanicStatus")}},
+		{"operations.md", "| %d | A worker panicked", []any{d("control/worker.go", "PanicStatus")}},
 		{"operations.md", "Every %d s it has each port's non-zero counters", []any{d("control/watch.go", "statusEvery") / 1000 / ms}},
 		{"metrics.md", "Histograms have %d buckets", []any{telemetry.Buckets}},
 		{"metrics.md", "The server has at most %d connections", []any{d("control/metrics/metrics.go", "maxConnections")}},
@@ -118,7 +117,7 @@ func TestFacts(t *testing.T) {
 		{"configuration.md", "1 to %d letters, digits", []any{d("control/config/scalars.go", "maxName")}},
 		{"configuration.md", "A queue holds 5 ms of the rate, %d to %d MB", []any{d("control/config/law.go", "lawMinCapacity") / 1e6, d("control/config/law.go", "lawMaxCapacity") / 1e6}},
 		{"configuration.md", "is %d at K_min, %d at K_max", []any{d("congestion/severity.go", "levelAtKMin"), d("congestion/severity.go", "levelAtKMax")}},
-		{"decisions.md", "Congestion Level / 32: %d at K_min, %d at K_max", []any{congestion.ProxyLevel(42), congestion.ProxyLevel(177)}},
+		{"decisions.md", "Congestion Level / 32: %d at K_min, %d at K_max", []any{packet.ProxyLevel(42), packet.ProxyLevel(177)}},
 		{"decisions.md", "one label stack (%d labels)", []any{d("internal/packet/tunnel.go", "maxLabels")}},
 		{"wire-formats.md", "| %d IPv4, %d IPv6 | yes |", []any{octets("standard-cnp-v4", 0), octets("standard-cnp-v6-tagged", 1)}},
 		{"wire-formats.md", "| Destination Options, UDP 4791, BTH | %d | yes |", []any{octets("fast-cnp", 0)}},

@@ -35,7 +35,7 @@ func (c *check) request() {
 	psn := c.PSN
 	c.forgetAsked()
 	begins := c.flags&sends == 0
-	switch c.fit(c.arrival, c.ofService(c.arrival) && (begins || c.within(psn)), requestsApart) {
+	switch c.classify(c.arrival, c.ofService(c.arrival) && (begins || c.within(psn)), requestsApart) {
 	case unexpected:
 		c.suspend()
 		return
@@ -87,7 +87,7 @@ func (c *check) isGap() bool {
 	if c.answer().Evidence() != EvidenceCM || c.SrcPort != c.port || !c.ofService(c.arrival) || ahead >= widest || c.flags&unreliable != 0 {
 		return false
 	}
-	if c.unexpected = 0; c.gap == 0 {
+	if c.lastUnexpected = 0; c.gap == 0 {
 		c.gap, c.resumed = c.high|noteBit, 0
 	}
 	return true
@@ -139,7 +139,7 @@ func (c *check) response() {
 	psn, sent := c.PSN, c.peer.SentBy(c.link.Lease())
 	of := c.ofService(c.arrival)
 	expected := of && sent.Valid() && (psn-sent.First()+firstSlack)&packet.PSNMask <= sent.Width()+firstSlack+margin
-	fit := c.fit(c.arrival, expected, responsesApart)
+	fit := c.classify(c.arrival, expected, responsesApart)
 	if fit != fits && of && c.mapped() {
 		return
 	}

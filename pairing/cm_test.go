@@ -127,9 +127,9 @@ func (w *wire) release(side int) {
 func TestReleaseClosesTheRecord(t *testing.T) {
 	for side := range 2 {
 		w := newWire(t)
-		var ended []View
+		var ended []Description
 		for _, worker := range w.workers {
-			worker.ended = func(_ *flowtable.Key, v View) { ended = append(ended, v) }
+			worker.ended = func(_ *flowtable.Key, v Description) { ended = append(ended, v) }
 		}
 		w.connect(100, 200)
 		w.talk(100, 200, psnB, 3, 7)

@@ -116,7 +116,7 @@ func (f *flow) countPackets() {
 // peerGone handles a flow whose peer flow no longer has its slot: then the flow's packets can't be compared with anything.
 func (f *flow) peerGone(l store.Link) {
 	f.slot.ChangeLink(l, 0)
-	f.awaitPeer, f.awaitOwn, f.unexpected = 0, 0, 0
+	f.awaitPeer, f.awaitOwn, f.lastUnexpected = 0, 0, 0
 	f.acked = 0
 	f.l.pairing.answers.withdraw(f.l.ref(f.index))
 	f.restartPace()
@@ -150,23 +150,23 @@ const (
 	responsesApart = 1 << 12
 )
 
-// fit compares the current packet with its flow. own: the flow may use the packet's PSN.
-func (f *flow) fit(p *arrival, own bool, apart uint32) fit {
+// classify compares the current packet with its flow. own: the flow may use the packet's PSN.
+func (f *flow) classify(p *arrival, own bool, apart uint32) fit {
 	if p.SrcPort != f.port && f.slot.Link().OwnPort() {
 		own = false // the port results from the connection's QPs, so it never changes
 	}
 	if own && (p.SrcPort == f.port || !f.steady()) {
-		f.unexpected = 0
+		f.lastUnexpected = 0
 		return fits
 	}
-	again := f.unexpected != 0
-	together := (p.PSN-f.unexpected+apart)&packet.PSNMask <= 2*apart && f.unexpectedPort == p.SrcPort
-	f.unexpected, f.unexpectedPort = p.PSN|noteBit, p.SrcPort
+	again := f.lastUnexpected != 0
+	together := (p.PSN-f.lastUnexpected+apart)&packet.PSNMask <= 2*apart && f.lastUnexpectedPort == p.SrcPort
+	f.lastUnexpected, f.lastUnexpectedPort = p.PSN|noteBit, p.SrcPort
 	switch {
 	case again && together:
 		return another
 	case again && own: // a third UDP source port in a row: this sender changes its port all the time
-		f.unexpected = 0
+		f.lastUnexpected = 0
 		return fits
 	}
 	return unexpected

@@ -18,7 +18,7 @@ func (f *flow) learn(p *arrival) {
 		f.learnRequest(p)
 	}
 	// An unexpected packet causes no judgement: it may be the first one of another connection, but the evidence is about the old one.
-	if f.unexpected != 0 || f.left() > 0 {
+	if f.lastUnexpected != 0 || f.left() > 0 {
 		return
 	}
 	f.slower()
@@ -28,7 +28,7 @@ func (f *flow) learn(p *arrival) {
 func (f *flow) learnRequest(p *arrival) {
 	begins := f.flags&sends == 0 && (p.SrcPort == f.port || f.portChanges == maxPortChanges)
 	own := f.ofService(p) && (begins || f.flags&sends != 0 && f.within(p.PSN))
-	switch f.fit(p, own, requestsApart) {
+	switch f.classify(p, own, requestsApart) {
 	case unexpected:
 		return
 	case another:
@@ -51,7 +51,7 @@ func (f *flow) startOver(p *arrival, own bool) bool {
 		return false
 	}
 	defer f.unlock()
-	f.unexpected, f.moved, f.began = 0, 0, milliseconds(p.now)
+	f.lastUnexpected, f.moved, f.began = 0, 0, milliseconds(p.now)
 	f.asks, f.seenCM = 0, 0
 	if f.portChanges = min(f.portChanges+1, maxPortChanges); !own {
 		f.portChanges = 0
@@ -83,7 +83,7 @@ func (f *flow) followPort(p *arrival) {
 // learnResponse learns from a response. Its PSN was sent by the peer flow.
 func (f *flow) learnResponse(p *arrival) {
 	of := f.ofService(p)
-	if fit := f.fit(p, of, responsesApart); fit == unexpected || fit == another && !f.startOver(p, of) {
+	if fit := f.classify(p, of, responsesApart); fit == unexpected || fit == another && !f.startOver(p, of) {
 		return
 	}
 	if p.SrcPort != f.port {

@@ -137,8 +137,8 @@ func (l *Learner) SourceQP(x flowtable.Index) (qp uint32, ok bool) {
 	return a.SourceQP(), a.Usable()
 }
 
-// View describes a flow's source QP, and how it was learned.
-type View struct {
+// Description describes a flow's source QP, and how it was learned.
+type Description struct {
 	Answer
 	// Took is the number of the flow's packets until the source QP was confirmed; 0 for a flow without a slot.
 	Took uint64
@@ -149,9 +149,9 @@ type View struct {
 	Since int64
 }
 
-// View returns what a report shows of a flow.
-func (l *Learner) View(x flowtable.Index) View {
-	v := View{Answer: l.Answer(x, l.table.State(x).Answer())}
+// Describe returns what a report shows of a flow.
+func (l *Learner) Describe(x flowtable.Index) Description {
+	v := Description{Answer: l.Answer(x, l.table.State(x).Answer())}
 	t, n := &l.tracks[x], &l.notes[x]
 	if t.known == known(v.Answer) && v.State() != Unknown {
 		v.Since = l.since[x]

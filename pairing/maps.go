@@ -111,7 +111,8 @@ func (p *Pairing) twinned(k *flowtable.Key) bool {
 }
 
 // recheckTwins applies the present maps to all flows with the addresses and QPs of k, except one: when it begins, as another worker may
-// have begun a twin since the flow got its answer, and when it ends.
+// have begun a twin since the flow got its answer, and when it ends. It applies them to at most maxTwins flows: a flow that ends or begins costs no
+// more, and a step of the worker begins and ends a bounded number of flows (flowtable.Table.Lookup and Sweep).
 func (l *Learner) recheckTwins(k *flowtable.Key, except store.Ref) {
 	of, n, several := l.pairing.twins(k, except)
 	for _, flow := range of[:n] {

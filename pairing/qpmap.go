@@ -13,19 +13,14 @@ import (
 type QPPair struct {
 	Source, Destination     packet.Addr
 	SourceQP, DestinationQP uint32 // 2 to 0xFFFFFE
-}
-
-// ScopedQPPair is a QPPair that may have a scope.
-type ScopedQPPair struct {
-	QPPair
-	InScope bool
-	Scope   packet.Scope // as packet.Scope.Named
+	InScope                 bool
+	Scope                   packet.Scope // as packet.Scope.Named
 }
 
 // noScope is instead of the scope of a pair without one. No Named scope has a port.
 const noScope packet.Scope = 1
 
-func (p *ScopedQPPair) scope() packet.Scope {
+func (p *QPPair) scope() packet.Scope {
 	if p.InScope {
 		return p.Scope.Named()
 	}
@@ -55,26 +50,17 @@ type qpSlot struct {
 	scope                   packet.Scope
 }
 
-// NewQPMap is NewScopedQPMap for pairs without a scope.
-func NewQPMap(pairs []QPPair, seed uint64) (*QPMap, error) {
-	scoped := make([]ScopedQPPair, len(pairs))
-	for i := range pairs {
-		scoped[i].QPPair = pairs[i]
-	}
-	return NewScopedQPMap(scoped, seed)
-}
-
-// NewScopedQPMap builds a map of pairs, in both directions. It returns an error if two pairs give one flow two source QPs, or if no
+// NewQPMap builds a map of pairs, in both directions. It returns an error if two pairs give one flow two source QPs, or if no
 // connection can have a QP number. The seed keys the hash and must be secret.
-func NewScopedQPMap(pairs []ScopedQPPair, seed uint64) (*QPMap, error) {
+func NewQPMap(pairs []QPPair, seed uint64) (*QPMap, error) {
 	n := 1 << bits.Len(uint(8*len(pairs)))
 	m := &QPMap{secret: secretsFrom(seed), mask: uint64(n - 1), slots: make([]qpSlot, n)}
 	for i, p := range pairs {
 		m.scopeless = m.scopeless || !p.InScope
 		for _, qp := range [...]uint32{p.SourceQP, p.DestinationQP} {
-			if qp < 2 || qp > 0xfffffe {
+			if !packet.ConnectionQP(qp) {
 				return nil, fmt.Errorf("QP pair %d (%v to %v): QP %d: expected 2 to %d, the QPs a connection can have",
-					i+1, p.Source.Netip(), p.Destination.Netip(), qp, 0xfffffe)
+					i+1, p.Source.Netip(), p.Destination.Netip(), qp, packet.MaxQP-1)
 			}
 		}
 		for _, s := range [...]qpSlot{

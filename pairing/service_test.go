@@ -16,7 +16,7 @@ func (w *wire) ud(side int, dest, source uint32) {
 
 // udTo sends a UD packet with a key to a worker, and returns what the gateway says about the packet's source QP. Later packets of the flow may
 // come to another worker.
-func (w *wire) udTo(worker int, k flowtable.Key) View {
+func (w *wire) udTo(worker int, k flowtable.Key) Description {
 	w.now += 1000
 	l := w.workers[worker]
 	l.StartBurst()
@@ -24,7 +24,7 @@ func (w *wire) udTo(worker int, k flowtable.Key) View {
 	l.lookup([]flowtable.Key{k}, w.now, x[:])
 	p := packet.Parsed{Kind: packet.RoCEv2, Opcode: packet.UDSendOnly, DestQP: k.DestQP, SourceQP: k.SourceQP}
 	l.observe(x[0].Index, &k, &p, make([]byte, 64), w.now)
-	v := l.View(x[0].Index)
+	v := l.Describe(x[0].Index)
 	if qp, ok := l.SourceQP(x[0].Index); ok != v.Usable() || ok && (qp != k.SourceQP || v.Evidence() != EvidenceDETH) {
 		w.t.Errorf("a UD flow of %d is %v, and for notifications comes from %d (%v)", k.SourceQP, v.Answer, qp, ok)
 	}

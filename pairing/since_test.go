@@ -16,7 +16,7 @@ func TestSince(t *testing.T) {
 	}
 	want := func(when string, since int64) {
 		t.Helper()
-		if got := w.workers[0].View(w.find(0, 200)).Since; got != since {
+		if got := w.workers[0].Describe(w.find(0, 200)).Since; got != since {
 			t.Errorf("%s: since %d, want %d", when, got, since)
 		}
 	}

@@ -16,14 +16,14 @@ import (
 type worker struct {
 	*flowtable.Table
 	*Learner
-	ended func(k *flowtable.Key, v View)
+	ended func(k *flowtable.Key, v Description)
 }
 
 func (w *worker) Begin(x flowtable.Index) { w.Learner.Begin(x) }
 
 func (w *worker) End(x flowtable.Index, why flowtable.Ending) {
 	if w.ended != nil {
-		v := w.View(x)
+		v := w.Describe(x)
 		if why != flowtable.Renewed {
 			v.Answer = v.closed(EndedAged)
 		}
@@ -227,11 +227,11 @@ func learn(t testing.TB, c synth.Config) *score {
 		if ok && qp != e.SourceQP {
 			if s.wrong++; s.why == "" {
 				s.why = fmt.Sprintf("\n  first wrong: %+v is said to come from %d by %v, comes from %d; connection %+v",
-					e.Packet, qp, worker.View(x).Evidence(), e.SourceQP, traffic.Conns()[e.Conn])
+					e.Packet, qp, worker.Describe(x).Evidence(), e.SourceQP, traffic.Conns()[e.Conn])
 			}
 		}
 		if ok && qp == e.SourceQP && p.took == 0 {
-			p.took, p.by = p.packets, worker.View(x).Evidence()
+			p.took, p.by = p.packets, worker.Describe(x).Evidence()
 			if back := &seen[e.Conn][1-e.From]; back.took == 0 && back.packets > 0 && g.knows(&e) {
 				back.took, back.by = back.packets, p.by
 			}

@@ -43,8 +43,10 @@ func TestTook(t *testing.T) {
 	}
 }
 
-// took returns Took of the worker's View.
-func (w *wire) took(side int, qp uint32) uint64 { return w.workers[side].View(w.find(side, qp)).Took }
+// took returns Took of the worker's Description.
+func (w *wire) took(side int, qp uint32) uint64 {
+	return w.workers[side].Describe(w.find(side, qp)).Took
+}
 
 // TestConfirmedIsCountedOnce: if RDMA-CM agrees with the map, it confirms nothing more.
 func TestConfirmedIsCountedOnce(t *testing.T) {

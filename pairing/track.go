@@ -182,9 +182,9 @@ type note struct {
 	began uint32 // when the flow's present connection began, in milliseconds modulo 2^32
 	took  uint32 // packets up to the one that confirmed the source QP; all while it isn't confirmed
 
-	unexpected     uint32 // PSN of the last packet that was unexpected, with noteBit
-	unexpectedPort uint16 // and its UDP source port
-	lease          uint16 // of the flow's slot
+	lastUnexpected     uint32 // PSN of the last packet that was unexpected, with noteBit
+	lastUnexpectedPort uint16 // and its UDP source port
+	lease              uint16 // of the flow's slot
 	// While the flow waits for a response: the PSN beyond which its peer flow must respond to its requests, and the PSN beyond which it
 	// must respond to its peer flow's, with noteBit. Either one is enough. 0 where there are no such requests.
 	awaitPeer, awaitOwn uint32

@@ -15,25 +15,25 @@ func TestPairsWithoutScope(t *testing.T) {
 	}
 	tunnel := packet.ScopeInTunnel(0, packet.Tunnel{Kind: packet.VXLAN, ID: 10}, 0)
 	pair := QPPair{Source: alice, Destination: bob, SourceQP: 100, DestinationQP: 200}
-	scoped := func(s packet.Scope, qp uint32) ScopedQPPair {
-		p := ScopedQPPair{QPPair: pair, InScope: true, Scope: s}
-		p.SourceQP = qp
+	scoped := func(s packet.Scope, qp uint32) QPPair {
+		p := pair
+		p.InScope, p.Scope, p.SourceQP = true, s, qp
 		return p
 	}
 	for _, c := range []struct {
 		name  string
-		pairs []ScopedQPPair
+		pairs []QPPair
 		want  map[packet.Scope][2]uint32 // source QPs while both scopes have the flow, and after the other one's has ended; 0: unknown
 	}{
-		{"without a scope", []ScopedQPPair{{QPPair: pair}}, map[packet.Scope][2]uint32{in(10): {0, 100}, in(20): {0, 100}}},
-		{"without a scope, in a tunnel", []ScopedQPPair{{QPPair: pair}}, map[packet.Scope][2]uint32{in(10): {0, 100}, tunnel: {0, 100}}},
-		{"behind two ports", []ScopedQPPair{{QPPair: pair}}, map[packet.Scope][2]uint32{0: {0, 100}, packet.Scope(0).At(2): {0, 100}}},
-		{"one has a scope", []ScopedQPPair{scoped(in(10), 100)}, map[packet.Scope][2]uint32{in(10): {100, 100}, in(20): {0, 0}}},
-		{"both have scopes", []ScopedQPPair{scoped(in(10), 100), scoped(in(20), 101)}, map[packet.Scope][2]uint32{in(10): {100, 100}, in(20): {101, 101}}},
-		{"the scope's pair wins", []ScopedQPPair{{QPPair: pair}, scoped(in(20), 101)}, map[packet.Scope][2]uint32{in(10): {0, 100}, in(20): {101, 101}}},
-		{"of no tag", []ScopedQPPair{scoped(0, 100)}, map[packet.Scope][2]uint32{0: {100, 100}, in(10): {0, 0}}},
+		{"without a scope", []QPPair{pair}, map[packet.Scope][2]uint32{in(10): {0, 100}, in(20): {0, 100}}},
+		{"without a scope, in a tunnel", []QPPair{pair}, map[packet.Scope][2]uint32{in(10): {0, 100}, tunnel: {0, 100}}},
+		{"behind two ports", []QPPair{pair}, map[packet.Scope][2]uint32{0: {0, 100}, packet.Scope(0).At(2): {0, 100}}},
+		{"one has a scope", []QPPair{scoped(in(10), 100)}, map[packet.Scope][2]uint32{in(10): {100, 100}, in(20): {0, 0}}},
+		{"both have scopes", []QPPair{scoped(in(10), 100), scoped(in(20), 101)}, map[packet.Scope][2]uint32{in(10): {100, 100}, in(20): {101, 101}}},
+		{"the scope's pair wins", []QPPair{pair, scoped(in(20), 101)}, map[packet.Scope][2]uint32{in(10): {0, 100}, in(20): {101, 101}}},
+		{"of no tag", []QPPair{scoped(0, 100)}, map[packet.Scope][2]uint32{0: {100, 100}, in(10): {0, 0}}},
 	} {
-		m, err := NewScopedQPMap(c.pairs, 1)
+		m, err := NewQPMap(c.pairs, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,14 +102,16 @@ func TestFirstMapOfManyFlows(t *testing.T) {
 	var pairs []QPPair
 	for n := range uint32(flows) {
 		k := flowtable.Key{Src: alice, Dst: bob, DestQP: 200 + n}
-		pairs = append(pairs, QPPair{alice, bob, 10_000 + n, k.DestQP})
+		pairs = append(pairs, QPPair{alice, bob, 10_000 + n, k.DestQP, false, 0})
 		keys[0] = append(keys[0], k)
 		if k.OuterTag = packet.MakeTag(packet.EtherTypeCTag, 10); n < flows/4 {
 			keys[1] = append(keys[1], k)
 		}
 	}
 	m := pairsMap(t, pairs...)
-	inScope, err := NewScopedQPMap([]ScopedQPPair{{QPPair: pairs[0], InScope: true}}, 1)
+	first := pairs[0]
+	first.InScope = true
+	inScope, err := NewQPMap([]QPPair{first}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +181,7 @@ func TestTwinOfFlowSinceFirstHints(t *testing.T) {
 	for _, w := range g.workers {
 		w.Learner.Sweep()
 	}
-	g.pairing.SetHints(pairsMap(t, QPPair{alice, bob, 100, 200}))
+	g.pairing.SetHints(pairsMap(t, QPPair{alice, bob, 100, 200, false, 0}))
 	k := flowtable.Key{Src: alice, Dst: bob, DestQP: 200}
 	keys := []flowtable.Key{k}
 	for n := range uint32(200) {

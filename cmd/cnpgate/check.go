@@ -145,12 +145,9 @@ func newChecked(path string, cfg *config.Config) *checked {
 	for i := range cfg.Ports {
 		p := &cfg.Ports[i]
 		c := checkedPort{
-			Name: p.Name, Role: p.Role.String(), Peer: cfg.Ports[p.Peer].Name, RateBPS: p.Rate, RTTNS: p.RTT.Nanoseconds(),
-			KMinBytes: p.KMin, KMaxBytes: p.KMax, QueueCapacityBytes: p.QueueCapacity, QueueCapacityFrames: p.QueueFrames,
-			QueueingDelayNS: drainTime(p.QueueCapacity, p.Rate).Nanoseconds(), PerFlowNS: p.PerFlow.Nanoseconds(),
-		}
-		for j := range p.Classes {
-			c.Classes = append(c.Classes, p.Classes[j].Name)
+			Name: p.Name, Role: p.Role.String(), Peer: cfg.Ports[p.Peer].Name, RateBPS: p.Rate, RTTNS: p.Policy.RTT,
+			KMinBytes: p.Policy.KMin, KMaxBytes: p.Policy.KMax, QueueCapacityBytes: p.Capacity, QueueCapacityFrames: p.Frames,
+			QueueingDelayNS: drainTime(p.Capacity, p.Rate).Nanoseconds(), PerFlowNS: int64(p.Policy.PerFlow), Classes: p.ClassNames,
 		}
 		r.Ports = append(r.Ports, c)
 		if w := warnOfDelay(i, p); w != "" {
@@ -172,16 +169,16 @@ const longestDelay = 8 * (4096 << 14) * time.Nanosecond
 
 // warnOfDelay is a warning that the queue of port i is too long, or "".
 func warnOfDelay(i int, p *config.Port) string {
-	delay := drainTime(p.QueueCapacity, p.Rate)
+	delay := drainTime(p.Capacity, p.Rate)
 	if delay <= longestDelay {
 		return ""
 	}
 	advice := fmt.Sprintf("lower ports[%d].queue_capacity, or check ports[%d].rate", i, i)
-	if k := drainTime(p.KMax, p.Rate); k > longestDelay && !p.Law.On() {
+	if k := drainTime(p.Policy.KMax, p.Rate); k > longestDelay && !p.Policy.Law.On() {
 		advice = fmt.Sprintf("K_max alone takes %v: lower the profile's k_base or alpha, or check ports[%d].rate and rtt", report.Ago(k.Nanoseconds()), i)
 	}
 	return fmt.Sprintf("port %s: a full queue takes %v to drain (%s at %s), but RC senders with timeout 14 and 7 retries break a connection that gets no acknowledgement within %v; %s",
-		p.Name, report.Ago(delay.Nanoseconds()), report.Size(p.QueueCapacity), config.FormatRate(p.Rate), report.Ago(longestDelay.Nanoseconds()), advice)
+		p.Name, report.Ago(delay.Nanoseconds()), report.Size(p.Capacity), config.FormatRate(p.Rate), report.Ago(longestDelay.Nanoseconds()), advice)
 }
 
 // print prints the table.

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cnpgate/cnpgate/cnpdec"
-	"github.com/cnpgate/cnpgate/control/assemble"
 	"github.com/cnpgate/cnpgate/control/capturefile"
 	"github.com/cnpgate/cnpgate/control/decode"
 	"github.com/cnpgate/cnpgate/control/replay"
@@ -82,7 +81,7 @@ func (f *decodeFlags) codePoints(c *cobra.Command) (packet.CodePoints, error) {
 		if err != nil {
 			return code, err
 		}
-		code = assemble.CodePoints(cfg)
+		code = cfg.Dataplane.Policy.Build.Code
 	}
 	for _, p := range f.code {
 		if !c.Flags().Changed(p.flag) {

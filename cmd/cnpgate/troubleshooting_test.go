@@ -72,7 +72,7 @@ func TestTroubleshooting(t *testing.T) {
 	takeAll(trace, &traced)
 	w := r.Plane.Worker(0)
 	last := make([]dataplane.NotificationRecord, 1)
-	if n, _ := w.Notifications(w.NotificationsRecorded()-1, last); n != 1 {
+	if n, _ := w.Notifications().Read(w.Notifications().Recorded()-1, last); n != 1 {
 		t.Fatal("no notification is recorded")
 	}
 	var table strings.Builder

@@ -6,6 +6,7 @@ package advertise
 import (
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/cnpgate/cnpgate/control/advertise/nhc"
 	"github.com/cnpgate/cnpgate/control/config"
@@ -118,4 +119,82 @@ func (r *Rules) Learn(routes []Route) Result {
 		of[reason]++
 	}
 	return result
+}
+
+// Usable reports whether the gateway can notify a proxy of a prefix. One that isn't usable must not spoil the others.
+func Usable(prefix netip.Prefix, address netip.Addr) bool {
+	_, err := proxy.NewSenders(proxy.Sender{Prefix: prefix, Proxy: address})
+	return err == nil
+}
+
+// Best chooses a proxy for each prefix, of those that routers announce by an IGP: the lowest address, so that all gateways choose the same one.
+type Best struct {
+	Own     netip.Addr              // this gateway's address as a proxy, which is none for itself
+	Accepts func(netip.Prefix) bool // whether a prefix may be learned
+	Full    bool                    // prefixes beyond proxy.MaxSenders were offered, and are not learned
+	proxies map[netip.Prefix]netip.Addr
+}
+
+// Offer notes that a prefix has a proxy, which is usable.
+func (b *Best) Offer(prefix netip.Prefix, address netip.Addr) {
+	if address == b.Own || !b.Accepts(prefix) {
+		return
+	}
+	if b.proxies == nil {
+		b.proxies = map[netip.Prefix]netip.Addr{}
+	}
+	other, ok := b.proxies[prefix]
+	if !ok && len(b.proxies) == proxy.MaxSenders {
+		b.Full = true
+		return
+	}
+	if !ok || address.Less(other) {
+		b.proxies[prefix] = address
+	}
+}
+
+// Senders returns the senders with their proxies, in the order of their prefixes.
+func (b *Best) Senders(origin string) []proxy.Sender {
+	all := make([]proxy.Sender, 0, len(b.proxies))
+	for prefix, address := range b.proxies {
+		all = append(all, proxy.Sender{Prefix: prefix, Proxy: address, Origin: origin})
+	}
+	slices.SortFunc(all, func(a, b proxy.Sender) int { return a.Prefix.Compare(b.Prefix) })
+	return all
+}
+
+const (
+	// Quiet is how long no route must have changed until a changed map is used.
+	Quiet = 100 * time.Millisecond
+	// Longest is how long a change waits at most, while others follow it.
+	Longest = time.Second
+)
+
+// Settling combines changes of routes that come in quick succession. Its caller has the clock: any increasing count of nanoseconds.
+type Settling struct {
+	pending     bool
+	first, last int64 // change that isn't used yet
+}
+
+// Change notes a change at a time.
+func (s *Settling) Change(now int64) {
+	if !s.pending {
+		s.pending, s.first = true, now
+	}
+	s.last = now
+}
+
+// Due is the time at which the changes noted are to be used; false if there are none.
+func (s *Settling) Due() (at int64, ok bool) {
+	return min(s.last+int64(Quiet), s.first+int64(Longest)), s.pending
+}
+
+// Use reports whether the changes are to be used now, and forgets them if so.
+func (s *Settling) Use(now int64) bool {
+	at, ok := s.Due()
+	if !ok || now < at {
+		return false
+	}
+	s.pending = false
+	return true
 }

@@ -147,7 +147,7 @@ func returns(of *known, all []known) (n int) {
 
 // unknown is the gate at which a sender without a flow fails.
 func (s *flows) unknown(c *config.Config, q *question, all []known) report.Gate {
-	g := report.Gate{Name: "flow", State: report.Stops, Text: fmt.Sprintf("no packet from %v to %v has come in the last %gs", q.from, q.to, c.Flows.Aging.Seconds())}
+	g := report.Gate{Name: "flow", State: report.Stops, Text: fmt.Sprintf("no packet from %v to %v has come in the last %gs", q.from, q.to, time.Duration(c.Dataplane.Aging).Seconds())}
 	var qps []string
 	for i := range all {
 		if k := &all[i].flow.Key; k.Src.Netip() == q.from {
@@ -189,13 +189,14 @@ func (s *flows) lastOf(flows []*known) map[*known]latest {
 		if len(by) == 0 {
 			continue
 		}
-		for _, suppressed := range []bool{false, true} {
-			_, _ = recordsOf(s.plane.Worker(worker), suppressed).each(0, func(r *dataplane.NotificationRecord, _ uint64) error {
+		w := s.plane.Worker(worker)
+		for _, list := range []*dataplane.History{w.Notifications(), w.SuppressedNotifications()} {
+			_, _ = each(list, 0, func(r *dataplane.NotificationRecord, _ uint64) error {
 				if r == nil || by[r.Key] == nil || r.Flow != by[r.Key].flow.Flow {
 					return nil
 				}
 				about := found[by[r.Key]]
-				if suppressed {
+				if r.Outcome == dataplane.Suppressed {
 					about.held = r
 				} else {
 					about.sent = r

@@ -199,7 +199,7 @@ func TestPairs(t *testing.T) {
 
 // TestCandidatePair: a candidate is not given as the source QP.
 func TestCandidatePair(t *testing.T) {
-	record := &dataplane.FlowRecord{View: pairing.View{Answer: 9 | pairing.Answer(pairing.Candidate)<<24 | pairing.Answer(pairing.EvidenceCNP)<<26}}
+	record := &dataplane.FlowRecord{View: pairing.Description{Answer: 9 | pairing.Answer(pairing.Candidate)<<24 | pairing.Answer(pairing.EvidenceCNP)<<26}}
 	if p := makePair("dc", record); p.SourceQP != nil || *p.CandidateQP != 9 || p.QPState != "candidate" || *p.QPEvidence != "cnp" || p.QPAge != nil {
 		t.Errorf("%+v", p)
 	}

@@ -154,14 +154,11 @@ func (h *hints) table() (*pairing.QPMap, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
-	pairs := make([]pairing.ScopedQPPair, len(list))
-	for i, p := range list {
-		pairs[i].QPPair = pairing.QPPair{
-			Source: packet.AddrFrom(p.Source), Destination: packet.AddrFrom(p.Destination), SourceQP: p.SourceQP, DestinationQP: p.DestinationQP,
-		}
-		pairs[i].Scope, pairs[i].InScope = p.Scope()
+	pairs := make([]pairing.QPPair, len(list))
+	for i := range list {
+		pairs[i] = list[i].Stated()
 	}
-	return pairing.NewScopedQPMap(pairs, rand.Uint64())
+	return pairing.NewQPMap(pairs, rand.Uint64())
 }
 
 // Hint is a host agent's statement that two QPs are connected. Like an entry of qp_map it is valid for both directions.

@@ -215,10 +215,10 @@ func TestHintScopes(t *testing.T) {
 		{"against an entry of the scope", pair(5, "10", ""), []config.QPPair{pair(6, "10", ""), pair(5, "10", ""), pair(6, "20", "")}, []string{"refused", "", ""}},
 		{"against an entry without a scope", pair(5, "", ""), []config.QPPair{pair(6, "10", ""), pair(5, "10", "")}, []string{"refused", ""}},
 	} {
-		entry := pairing.ScopedQPPair{QPPair: pairing.QPPair{Source: packet.AddrFrom(c.qpMap.Source), Destination: packet.AddrFrom(c.qpMap.Destination),
-			SourceQP: c.qpMap.SourceQP, DestinationQP: c.qpMap.DestinationQP}}
+		entry := pairing.QPPair{Source: packet.AddrFrom(c.qpMap.Source), Destination: packet.AddrFrom(c.qpMap.Destination),
+			SourceQP: c.qpMap.SourceQP, DestinationQP: c.qpMap.DestinationQP}
 		entry.Scope, entry.InScope = c.qpMap.Scope()
-		m, err := pairing.NewScopedQPMap([]pairing.ScopedQPPair{entry}, 1)
+		m, err := pairing.NewQPMap([]pairing.QPPair{entry}, 1)
 		if err != nil {
 			t.Fatal(err)
 		}

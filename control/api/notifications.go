@@ -69,29 +69,20 @@ func (f *notificationFilter) wants(c *config.Config, r *dataplane.NotificationRe
 }
 
 // records is a worker's list of sent notifications or, if only those are wanted, of suppressed ones.
-type records struct {
-	read    func(from uint64, to []dataplane.NotificationRecord) (n int, next uint64)
-	written func() uint64
-}
-
-func recordsOf(w *dataplane.Worker, suppressed bool) records {
-	if suppressed {
-		return records{w.SuppressedNotifications, w.SuppressedRecorded}
+func (f *notificationFilter) records(w *dataplane.Worker) *dataplane.History {
+	if f.outcome == dataplane.Suppressed.String() {
+		return w.SuppressedNotifications()
 	}
-	return records{w.Notifications, w.NotificationsRecorded}
-}
-
-func (f *notificationFilter) records(w *dataplane.Worker) records {
-	return recordsOf(w, f.outcome == dataplane.Suppressed.String())
+	return w.Notifications()
 }
 
 // each calls do with the records from a number on, the oldest first, or with nil and the number of those that were overwritten before they could be read.
 // It returns the number of the next record.
-func (l records) each(from uint64, do func(r *dataplane.NotificationRecord, lost uint64) error) (next uint64, err error) {
-	for end := l.written(); from < end; from = next {
+func each(l *dataplane.History, from uint64, do func(r *dataplane.NotificationRecord, lost uint64) error) (next uint64, err error) {
+	for end := l.Recorded(); from < end; from = next {
 		piece := make([]dataplane.NotificationRecord, recordsAtOnce) // do may keep it
 		var n int
-		n, next = l.read(from, piece)
+		n, next = l.Read(from, piece)
 		if lost := next - from - uint64(n); lost > 0 {
 			err = do(nil, lost)
 		}
@@ -121,7 +112,7 @@ func (s *history) notifications(r *request) (any, error) {
 
 // latest are the latest notifications of a worker, the oldest first.
 func (s *history) latest(c *config.Config, worker int, f *notificationFilter) (all []report.Notification) {
-	_, _ = f.records(s.plane.Worker(worker)).each(0, func(r *dataplane.NotificationRecord, _ uint64) error {
+	_, _ = each(f.records(s.plane.Worker(worker)), 0, func(r *dataplane.NotificationRecord, _ uint64) error {
 		if r != nil && f.wants(c, r) {
 			all = append(all, report.MakeNotification(c, worker, r, f.frames))
 		}
@@ -141,7 +132,7 @@ func (s *history) streamNotifications(r *request) (any, error) {
 	f.frames = true
 	c, at := s.gateway.Config(), make([]uint64, s.plane.Workers())
 	for worker := range at {
-		at[worker] = f.records(s.plane.Worker(worker)).written()
+		at[worker] = f.records(s.plane.Worker(worker)).Recorded()
 	}
 	r.stream(streamPause, func(out *json.Encoder) (err error) {
 		for worker := range at {
@@ -176,7 +167,7 @@ func (r *request) stream(each time.Duration, write func(*json.Encoder) error) {
 
 // streamWorker writes a worker's records from a number on, and returns the number of the next one.
 func (s *history) streamWorker(out *json.Encoder, c *config.Config, worker int, from uint64, f *notificationFilter) (next uint64, err error) {
-	return f.records(s.plane.Worker(worker)).each(from, func(r *dataplane.NotificationRecord, lost uint64) error {
+	return each(f.records(s.plane.Worker(worker)), from, func(r *dataplane.NotificationRecord, lost uint64) error {
 		switch {
 		case r == nil:
 			return out.Encode(Streamed{Lost: lost})

@@ -1,15 +1,16 @@
-// Package assemble turns a configuration snapshot into a dataplane: ports, queues, tables and the policy. The gateway and the
-// replay both use it, so they run the same dataplane. It opens no device and starts nothing.
+// Package assemble makes a dataplane of a configuration snapshot: the dataplane's settings are in the snapshot, and this package adds what depends on
+// the host, on the number of workers, or on a secret seed. The gateway and the replay both use it, so they run the same dataplane. It opens no device
+// and starts nothing.
 package assemble
 
 import (
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/dataplane"
-	"github.com/cnpgate/cnpgate/dataplane/egress"
 	"github.com/cnpgate/cnpgate/dataplane/pacing"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/pairing"
+	"github.com/cnpgate/cnpgate/proxy"
 )
 
 // Options are the settings that are not in a configuration.
@@ -36,40 +37,74 @@ func Dataplane(c *config.Config, o Options) (*dataplane.Dataplane, error) {
 	return dataplane.New(d)
 }
 
+// localAddress is the source of PFC frames if no device has an address: locally administered (IEEE 802 8.4).
+var localAddress = [6]byte{0x02, 'p', 'f', 'c', 0, 0}
+
 // Settings is the configuration of a dataplane with a number of workers, without backends and allocator. addresses are as in Options.
-func Settings(c *config.Config, workers int, seed uint64, addresses [][6]byte) (dataplane.Config, error) {
-	policy, err := Policy(c, seed)
-	return dataplane.Config{
-		Ports: ports(c, workers, addresses), Seed: seed, Flows: (c.Flows.Capacity + workers - 1) / workers, Paired: c.Flows.Paired,
-		Aging: int64(c.Flows.Aging), Policy: policy,
-	}, err
+func Settings(c *config.Config, workers int, seed uint64, addresses [][6]byte) (d dataplane.Config, err error) {
+	d = c.Dataplane
+	d.Seed, d.Flows = seed, (d.Flows+workers-1)/workers
+	for i := range c.Ports {
+		p := c.Ports[i].PortConfig
+		p.Paced /= uint64(workers)
+		if i < len(addresses) {
+			p.Address = addresses[i]
+		}
+		if p.FlowControl != nil {
+			f := *p.FlowControl
+			if f.Address = p.Address; f.Address == [6]byte{} {
+				f.Address = localAddress
+			}
+			p.FlowControl = &f
+		}
+		d.Ports = append(d.Ports, p)
+	}
+	d.Policy, err = Policy(c, seed)
+	return d, err
+}
+
+// Policy is the part of a configuration that can change between a worker's bursts. The seed keys the hash of its QP map. The caller may change it, but
+// not what it points to.
+func Policy(c *config.Config, seed uint64) (*dataplane.Policy, error) {
+	p, err := *c.Dataplane.Policy, error(nil)
+	pairs := make([]pairing.QPPair, len(c.QPMap))
+	for i := range c.QPMap {
+		pairs[i] = c.QPMap[i].Stated()
+	}
+	if p.QPMap, err = pairing.NewQPMap(pairs, seed); err != nil {
+		return nil, err
+	}
+	if p.Who.Enabled[packet.ProxyNotification] {
+		if p.Proxies, err = proxy.NewSenders(c.Senders...); err != nil {
+			return nil, err
+		}
+	}
+	for i := range c.Ports {
+		port := c.Ports[i].Policy
+		port.Queue = &c.Ports[i].Queue
+		p.Ports = append(p.Ports, port)
+	}
+	return &p, nil
 }
 
 // Frames is how many frames the dataplane of a configuration can hold at once: queued data, frames that pacing holds back, queued notifications, spares,
 // and frames between a device and a queue.
 func Frames(c *config.Config, workers int) int {
-	n := 0
+	n := workers * dataplane.WorkerFrames(len(c.Ports), c.DPDK.Burst)
 	for i := range c.Ports {
-		n += len(c.Ports[i].Classes)*c.Ports[i].QueueFrames + pacing.Frames(c.Ports[i].Paced)
+		n += c.Ports[i].Classes*c.Ports[i].Frames + pacing.Frames(c.Ports[i].Paced)
 	}
-	return n + workers*dataplane.WorkerFrames(len(c.Ports), c.DPDK.Burst)
+	return n
 }
 
-// QueueMemory is the memory in bytes that full queues of a configuration need, without the frames' buffers.
-func QueueMemory(c *config.Config) int {
+// QueueMemory is the memory in bytes that full queues and pacing of a configuration need, without the frames' buffers.
+func QueueMemory(c *config.Config) (n int) {
 	const entry, share = 32, 8 // bytes of a frame in a queue, and in the flows' shares of it
-	n := 0
+	workers := len(c.DPDK.Workers)
 	for i := range c.Ports {
-		n += len(c.Ports[i].Classes) * c.Ports[i].QueueFrames
-	}
-	return n*len(c.DPDK.Workers)*(entry+share) + pacers(c)
-}
-
-// pacers is the memory in bytes that the workers need for pacing.
-func pacers(c *config.Config) (n int) {
-	for i := range c.Ports {
-		if workers := len(c.DPDK.Workers); c.Ports[i].Paced > 0 {
-			n += workers * pacing.Memory(c.Ports[i].Paced/uint64(workers))
+		p := &c.Ports[i]
+		if n += p.Classes * p.Frames * workers * (entry + share); p.Paced > 0 {
+			n += workers * pacing.Memory(p.Paced/uint64(workers))
 		}
 	}
 	return n
@@ -82,45 +117,4 @@ func LargestFrame(c *config.Config) int {
 		mtu = max(mtu, c.Ports[i].MTU)
 	}
 	return mtu + packet.EthernetLen + packet.MaxTags*packet.VLANTagLen
-}
-
-func ports(c *config.Config, workers int, addresses [][6]byte) []dataplane.PortConfig {
-	out := make([]dataplane.PortConfig, len(c.Ports))
-	for i := range c.Ports {
-		p := &c.Ports[i]
-		out[i] = dataplane.PortConfig{
-			Role: dataplane.Role(p.Role), Tap: p.Tap, Peer: p.Peer, Queue: queue(p), Classes: len(p.Classes), Paced: p.Paced / uint64(workers),
-			FlowControl: flowControl(c, i, addresses),
-		}
-		if i < len(addresses) {
-			out[i].Address = addresses[i]
-		}
-	}
-	return out
-}
-
-// queue is the configuration of a port's queue.
-func queue(p *config.Port) egress.Queue {
-	q := egress.Queue{Rate: p.Rate, Capacity: p.QueueCapacity, Frames: p.QueueFrames}
-	for class := range p.Classes {
-		for dscp := range q.ClassOf {
-			if p.Classes[class].DSCP>>dscp&1 == 1 {
-				q.ClassOf[dscp] = uint8(class)
-			}
-		}
-	}
-	return q
-}
-
-// qpMap is the operator's map of QPs. The seed is that of its hash.
-func qpMap(c *config.Config, seed uint64) (*pairing.QPMap, error) {
-	out := make([]pairing.ScopedQPPair, len(c.QPMap))
-	for i, p := range c.QPMap {
-		out[i].QPPair = pairing.QPPair{
-			Source: packet.AddrFrom(p.Source), Destination: packet.AddrFrom(p.Destination),
-			SourceQP: p.SourceQP, DestinationQP: p.DestinationQP,
-		}
-		out[i].Scope, out[i].InScope = p.Scope()
-	}
-	return pairing.NewScopedQPMap(out, seed)
 }

@@ -159,7 +159,11 @@ func TestProxies(t *testing.T) {
 
 // TestPorts: rates, capacities and the class of each DSCP.
 func TestPorts(t *testing.T) {
-	p := ports(parse(t, full), 1, nil)
+	s, err := Settings(parse(t, full), 1, 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := s.Ports
 	if p[0].Role != dataplane.Fabric || p[0].Peer != 1 || p[0].Rate != 100e9 || p[0].Classes != 1 || p[0].ClassOf != ([64]uint8{}) {
 		t.Errorf("the fabric port is %+v", p[0])
 	}
@@ -244,10 +248,7 @@ flows: {capacity: 1Ki}
 
 // TestQPMap: both directions of an entry are known to the flow table.
 func TestQPMap(t *testing.T) {
-	m, err := qpMap(parse(t, full), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := policy(t, parse(t, full)).QPMap
 	a, z := packet.AddrFrom(netip.MustParseAddr("10.1.0.1")), packet.AddrFrom(netip.MustParseAddr("10.9.0.9"))
 	if qp, ok := m.Lookup(a, z, 100); !ok || qp != 50 {
 		t.Errorf("forward: %d, %v", qp, ok)
@@ -279,12 +280,12 @@ func TestMemory(t *testing.T) {
 func TestProxyNode(t *testing.T) {
 	const lines = "proxy: {enabled: true, sources: [203.0.113.0/24], limits: {per_source: 9/s, received: 0}}"
 	c := parse(t, strings.Replace(full, "proxy: {port: 1021}", lines, 1))
-	want := host.NewProxy(c.Gateway.IPv4, c.Gateway.IPv6, netip.Addr{}, []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}, 9, 0)
+	want := host.NewProxy(netip.Addr{}, netip.MustParseAddr("fd00:ffff::1"), netip.Addr{}, []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}, 9, 0)
 	if p := policy(t, c); !reflect.DeepEqual(p.Proxy, want) {
 		t.Errorf("the proxy is %+v, expected %+v", p.Proxy, want)
 	}
 	listening := parse(t, strings.Replace(full, "proxy: {port: 1021}", strings.Replace(lines, "{", "{listen: 192.0.2.77, ", 1), 1))
-	want = host.NewProxy(c.Gateway.IPv4, c.Gateway.IPv6, netip.MustParseAddr("192.0.2.77"), []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}, 9, 0)
+	want = host.NewProxy(netip.Addr{}, netip.MustParseAddr("fd00:ffff::1"), netip.MustParseAddr("192.0.2.77"), []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}, 9, 0)
 	if p := policy(t, listening); !reflect.DeepEqual(p.Proxy, want) {
 		t.Errorf("the proxy is %+v, expected %+v", p.Proxy, want)
 	}

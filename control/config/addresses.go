@@ -12,7 +12,7 @@ type (
 	address4 = scalar[netip.Addr, address4Kind]
 	address6 = scalar[netip.Addr, address6Kind]
 	routed   = scalar[netip.Addr, routedKind]
-	prefix   = scalar[netip.Prefix, prefixKind]
+	cidr     = scalar[netip.Prefix, prefixKind]
 	socket   = scalar[string, socketKind]
 	listener = scalar[string, listenerKind]
 )
@@ -143,7 +143,7 @@ func (k listenerKind) parse(text string, rl rule) (string, error) {
 	if !isUnix || !path.IsAbs(file) || path.Clean(file) != file || len(file) > 107 { // sun_path, unix(7)
 		return "", not(text, "a Unix socket", k.expects(rl))
 	}
-	return text, nil
+	return file, nil
 }
 
 func (listenerKind) expects(rule) string {

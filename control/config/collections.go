@@ -2,6 +2,7 @@ package config
 
 import (
 	"reflect"
+	"strings"
 
 	"gopkg.in/yaml.v3"
 )
@@ -30,6 +31,31 @@ func (l *list[T]) read(r *report, n *yaml.Node, at place, rl rule) {
 	l.Items = make([]T, len(n.Content))
 	for i, node := range n.Content {
 		r.value(reflect.ValueOf(&l.Items[i]).Elem(), node, at.item(i), rl)
+	}
+	r.checkUnique(reflect.ValueOf(l.Items), rl)
+}
+
+// checkUnique reports values that no two entries of a list may have: the entries, or keys of theirs.
+func (r *report) checkUnique(items reflect.Value, rl rule) {
+	for _, f := range append(fieldsOf(items.Type().Elem()), field{index: -1, rule: rl}) {
+		seen := map[any]place{}
+		for i := 0; i < items.Len() && f.rule.unique != ""; i++ {
+			v := items.Index(i)
+			if f.index >= 0 {
+				v = v.Field(f.index)
+			}
+			if x, ok := v.Addr().Interface().(interface {
+				checkUnique(*report, map[any]place, rule)
+			}); ok {
+				x.checkUnique(r, seen, f.rule)
+			}
+		}
+	}
+}
+
+func (s *scalar[T, K]) checkUnique(r *report, seen map[any]place, rl rule) {
+	if s.valid {
+		s.twice = !unique(r, seen, any(s.V), s.place, strings.ReplaceAll(rl.unique, "%", s.text(rl)))
 	}
 }
 

@@ -1,8 +1,8 @@
 // Package config reads cnpgate's configuration: one strict YAML file becomes one immutable, fully resolved snapshot, or an error that
-// lists every mistake with file, line and column. Defaults are filled in, names are replaced by indices and the queue thresholds
-// are calculated here, so that users of a snapshot need no defaults. It reads only the given file: it opens no device, reads no
-// clock and has no state. The keys are declared once, in schema.go; docs/configuration.md describes them, and a test compares the
-// two.
+// lists every mistake with file, line and column. The snapshot consists of the types that use it: those of the dataplane, and the few below.
+// Defaults are filled in, names are replaced by indices and the queue thresholds are calculated here, so that users of a snapshot need no
+// defaults. The package reads only the given file: it opens no device, reads no clock and has no state. The keys are declared once, in
+// schema.go; docs/configuration.md describes them, and a test compares the two.
 package config
 
 import (
@@ -10,35 +10,31 @@ import (
 	"time"
 
 	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/packet"
-	"github.com/cnpgate/cnpgate/lossless"
+	"github.com/cnpgate/cnpgate/internal/prefix"
 	"github.com/cnpgate/cnpgate/proxy"
 )
 
 // Config is one snapshot. It is immutable, so goroutines share it without locks. Changes lists the differences between two.
 type Config struct {
-	File          File
-	Gateway       Gateway
-	DPDK          DPDK
-	Ports         []Port // at least two, in the file's order
-	Flows         Flows
-	Endpoints     []Endpoint // in the file's order; the longest prefix that contains an address applies
-	Notifications Notifications
-	QPMap         []QPPair
-	Proxy         Proxy
-	Domain        *Domain // nil: no domain filter
-	Management    Management
-	Bypass        *Bypass // nil: no heartbeat
-	Warnings      []Warning
+	File  File
+	Name  string // of the gateway
+	DPDK  DPDK
+	Ports []Port // at least two, in the file's order
+	// Dataplane has the sizes of all workers' tables together, and the policy without its Ports, QPMap and Proxies; package assemble adds the rest.
+	Dataplane  dataplane.Config
+	Endpoints  []Endpoint // in the file's order; Policy.Who has them too
+	QPMap      []QPPair
+	Senders    []proxy.Sender // in the file's order; notifications to a proxy are enabled in Policy.Who
+	BGP        *BGP           // nil: no BGP
+	OSPF       *OSPF          // nil: no OSPF
+	OSPF6      *OSPF6         // nil: no OSPFv3
+	Management Management
+	Bypass     *Bypass // nil: no heartbeat
+	Warnings   []Warning
 
 	document *document // that it comes from
-}
-
-// Gateway is the gateway itself. Its addresses are the sources of its notifications.
-type Gateway struct {
-	Name       string
-	IPv4, IPv6 netip.Addr   // the zero Addr if the file has none
-	STAMPPeers []netip.Addr // whose STAMP test packets are answered
 }
 
 // DPDK has the settings of the environment abstraction layer (EAL) and of the workers' polling.
@@ -47,110 +43,21 @@ type DPDK struct {
 	EALArgs             []string // passed unchanged, after the gateway's own
 	Workers             []int    // cores, one worker each; at least one
 	Burst               int      // frames per port and direction in one cgo call, 1 to 64
-	Idle                Idle
+	Backoff             bool     // an idle worker sleeps after empty polls; else it never does
 }
 
-// Port is one port with the parameters of its egress queue.
+// Port is one port with its egress queue and the queue's part of the policy. Paced is that of all workers together. QueueFrames, at least 64, is a
+// frame for each KiB of the queue.
 type Port struct {
-	Name, Device  string
-	Role          Role
-	Peer          int           // index in Config.Ports of the port by which this one's frames leave
-	Rate          uint64        // bit/s on the line: each frame counts its bytes + 24
-	RTT           time.Duration // 0: not known
-	MTU           int           // bytes of an IP packet
-	QueueCapacity uint64        // bytes of frames without FCS, for each class; above KMax
-	QueueFrames   int           // frames a class may hold: QueueCapacity / 1024, at least 64
-	Classes       []Class       // highest priority first; every DSCP is in exactly one
-	KMin, KMax    uint64        // bytes; draft-tian 5.3.2; 0 < KMin < KMax
-	Response      congestion.Response
-	Law           congestion.Law // off: mode thresholds, or a fabric port
-	PerFlow       time.Duration  // least time between two notifications of one flow; 0: no limit
-	PerFlowIsRTT  bool           // it follows RTT_est, because the file gives none
-	RTTFrom       congestion.RTTPolicy
-	STAMP         STAMP
-	Sizing        congestion.Sizing       // of the thresholds
-	Adjust        congestion.AdjustPolicy // of the port's response
-	Pacing        *congestion.Pacing      // of frames to hosts behind the port that have sent a CNP, or of flows of Enforce; nil: none
-	Paced         uint64                  // bytes of frames that pacing may hold back
-	Tap           bool                    // a mirror port of the side Role, which never transmits
-	FabricHosts   []netip.Prefix          // of a mirror port of both directions: what these hosts send comes from the fabric
-	Enforce       []netip.Prefix          // senders whose flows a WAN port paces as notifications to them ask
-	FlowControl   *FlowControl            // nil: the port ignores PAUSE and PFC, and sends no PFC
+	Name, Device string
+	MTU          int      // bytes of an IP packet
+	ClassNames   []string // of the queue's classes, the highest priority first
+	dataplane.PortConfig
+	Policy dataplane.PortPolicy // its Queue is nil: that of the PortConfig
 }
 
-// STAMP is a STAMP session (RFC 8762) that measures the path behind a port.
-type STAMP struct {
-	Peer     netip.Addr    // the zero Addr: no session
-	Interval time.Duration // between test packets
-}
-
-// Class is a traffic class of a port's egress queue.
-type Class struct {
-	Name string
-	DSCP uint64 // bit n set: the class takes DSCP n
-	// Priority is the PFC priority of the class, 0 to 7, or -1: only PAUSE stops the class.
-	Priority int
-	Lossless *lossless.Thresholds // nil: the class isn't lossless
-}
-
-// FlowControl is a port's part in the flow control of its link (IEEE 802.3 31B, IEEE 802.1Q 36).
-type FlowControl struct {
-	Link     lossless.Link // Shared is 0
-	Limit    time.Duration // longest time for which the gateway stops the other end without interruption
-	Watchdog lossless.Watchdog
-}
-
-// Flows sizes the flow table.
-type Flows struct {
-	Capacity int           // entries
-	Paired   int           // flows that are paired at a time
-	Aging    time.Duration // a flow without packets for this long is removed
-}
-
-// Endpoint has the formats that the hosts of a prefix accept.
-type Endpoint struct {
-	Prefix  netip.Prefix
-	Accepts []Format // in order of preference; empty: these hosts are never notified
-}
-
-// Notifications has the formats that may be sent to endpoints that accept them.
-type Notifications struct {
-	Observe bool // decide and count, but don't send or mark
-	// ObserveKind are the kinds that are counted instead of sent.
-	ObserveKind [packet.SentNotifications]bool
-	DSCP        uint8
-	FlowPKey    bool // CNPs have the flow's P_Key, not 0xFFFF (draft-tian 6.2.3)
-	FastCNP     FastCNPConfig
-	LongHaul    LongHaulConfig
-	PPFC        bool // enabled
-	Standard    bool // standard CNP enabled
-	Limits      Limits
-}
-
-// FastCNPConfig is Fast CNP (rocev2-fast-cnp-05).
-type FastCNPConfig struct {
-	Enabled              bool
-	OptionType           uint8 // of Destination option 1; its high bits are act 10, chg 0
-	TraceOptionType      uint8 // of option 2, which carries an IOAM trace; by default that of option 1
-	ICRCExtensionHeaders bool  // the ICRC covers IPv6 extension headers; no specification defines whether it does
-}
-
-// LongHaulConfig is Long-haul CNP in both its formats (draft-tian 6).
-type LongHaulConfig struct {
-	Enabled         bool
-	ICMPv6Type      uint8
-	ExtensionClass  uint8 // Class-Num of Extension Objects (draft-tian 10.3)
-	ReducePercent   uint8 // Parameter of the action Rate Reduce (draft-tian 5.5.1)
-	DiscloseMetrics bool  // false: Metric Type and Congestion Metric Value are 0 (draft-tian 9)
-	// Extension Objects (draft-tian 6.1.1): whether the time of sending is included; identifiers of the gateway and of the path, "" for none.
-	Timestamp    bool
-	Device, Path string
-}
-
-// Limits bounds the notifications sent; the least interval of a flow is in Port.PerFlow.
-type Limits struct {
-	PerDestination, PerPort uint64 // per second; 0: no limit
-}
+// Endpoint has the formats that the hosts of a prefix accept. Without any, they are never notified.
+type Endpoint = prefix.Entry[congestion.Preference]
 
 // QPPair is a connection that the operator configured: packets from Source to QP DestinationQP at Destination come from QP SourceQP,
 // and vice versa.
@@ -158,29 +65,6 @@ type QPPair struct {
 	Source, Destination     netip.Addr
 	SourceQP, DestinationQP uint32 // 24 bits
 	Tags, Tunnel            string // of the connection, as in a file; "" for both: whichever is the only one with such flows
-}
-
-// Proxy has the settings of notifications to proxies. A proxy notifies senders behind it in a format that they accept (draft-xiao-proxy).
-type Proxy struct {
-	Enabled  bool           // this gateway notifies the proxies of Senders, and is itself one for notifications from Sources
-	Port     uint16         // UDP port at which proxies listen; valid also if they are not enabled
-	Senders  []proxy.Sender // in the file's order
-	PerProxy uint64         // notifications to one proxy a second; 0: no limit
-	// Listen is the address that receives notifications; the zero Addr: the gateway's addresses.
-	Listen  netip.Addr
-	Sources []netip.Prefix // whose notifications are accepted; none: the gateway is no proxy
-	// PerSource and Received bound the notifications that are accepted a second, from one source and from all; 0: no limit.
-	PerSource, Received uint64
-	BGP                 *BGP   // nil: no BGP
-	OSPF                *OSPF  // nil: no OSPF
-	OSPF6               *OSPF6 // nil: no OSPFv3
-}
-
-// Domain is the domain filter: which notifications may pass a WAN port inwards and outwards.
-type Domain struct {
-	Observe             bool           // count what the filter would drop, and drop nothing
-	Members             []netip.Prefix // allowed destinations of notifications that leave
-	NotificationSources []netip.Prefix // allowed sources of notifications that arrive
 }
 
 // Management has the addresses of the API and the metrics.
@@ -191,21 +75,75 @@ type Management struct {
 	LogLevel string
 }
 
-// Role is the side a port is on.
-type Role uint8
+// Bypass is the heartbeat to a device that connects the two sides past the gateway once the heartbeat stops.
+type Bypass struct {
+	File        string        // "": Command
+	Values      []string      // written to File in turn
+	Command     []string      // run at each beat
+	Interval    time.Duration // between two beats
+	WorkersOnly bool          // the heartbeat goes on while a port doesn't forward
+}
 
-const (
-	Fabric Role = iota // the data centre
-	WAN                // the other side
-)
+// BGP has the settings of the BGP speaker, which announces and learns by which proxy senders are notified.
+type BGP struct {
+	AS       uint32
+	RouterID netip.Addr // IPv4
+	// IPv4 and IPv6 are the addresses of a kernel interface from which sessions are opened and at which they are accepted. The zero Addr: none.
+	IPv4, IPv6     netip.Addr
+	Port           uint16 // at which sessions are accepted; 0: none are
+	Characteristic uint16 // code of the PNC characteristic
+	Announce       []netip.Prefix
+	// NextHopIPv4 and NextHopIPv6 are the next hops of the prefixes announced, by IP version. The zero Addr: no prefix of that version is announced.
+	NextHopIPv4, NextHopIPv6 netip.Addr
+	// ProxyIPv4 and ProxyIPv6 are the addresses at which this gateway receives notifications about the announced prefixes. At least one is set.
+	ProxyIPv4, ProxyIPv6 netip.Addr
+	Accept               []BGPAccept
+	GracefulRestart      bool // routes of a peer that restarts stay for its restart time
+	HoldTime             time.Duration
+	ConnectRetry         time.Duration
+	Peers                []BGPPeer
+}
 
-// Idle is what an idle worker does.
-type Idle uint8
+// BGPAccept accepts the prefixes within a prefix that are at most MaxLength bits long.
+type BGPAccept struct {
+	Prefix    netip.Prefix
+	MaxLength int
+}
 
-const (
-	Poll    Idle = iota // never sleeps
-	Backoff             // sleeps after empty polls
-)
+// Accepts reports whether an entry accepts a prefix.
+func (a *BGPAccept) Accepts(p netip.Prefix) bool {
+	return a.Prefix.Bits() <= p.Bits() && p.Bits() <= a.MaxLength && a.Prefix.Contains(p.Addr())
+}
+
+// BGPPeer is a BGP neighbor.
+type BGPPeer struct {
+	Address      netip.Addr
+	AS           uint32
+	Port         uint16
+	PasswordFile string // has the password of TCP-MD5 (RFC 2385); "" for none
+	Passive      bool   // the peer opens the session
+	Multihop     uint8  // TTL of packets to a peer of another AS that isn't on the link; 0: it is
+	TTLSecurity  uint8  // hops at most to the peer (RFC 5082); 0: not checked
+	IPv4, IPv6   bool   // families of prefixes exchanged
+	MaxPrefixes  int    // of a family; the session ends if the peer sends more
+}
+
+// OSPF has the settings of the client of ospfd, which announces and learns by which proxy senders are notified.
+type OSPF struct {
+	API      netip.AddrPort // of ospfd: an IPv4 address
+	Announce []netip.Prefix // IPv4
+	// Proxy is the IPv4 address at which this gateway receives notifications about the announced prefixes. The zero Addr: it announces none.
+	Proxy  netip.Addr
+	Accept []BGPAccept // as of BGP
+}
+
+// OSPF6 has the settings of the client of ospf6d, which learns by which proxy senders are notified.
+type OSPF6 struct {
+	Socket   string // path of ospf6d's vty socket
+	Interval time.Duration
+	Proxy    netip.Addr // the gateway's IPv6 address as a proxy, from which it learns nothing; the zero Addr: none
+	Accept   []BGPAccept
+}
 
 // The words of notifications.mode.
 const (
@@ -221,21 +159,3 @@ var LogLevels = []string{"debug", "info", "warn", "error"}
 
 // Format is a kind of notification that an endpoint may accept.
 type Format = packet.Notification
-
-var (
-	roleNames = []string{"fabric", "wan"}
-	idleNames = []string{"poll", "backoff"}
-)
-
-// String gives the name the configuration uses.
-func (r Role) String() string { return nameOf(roleNames, int(r)) }
-
-// String gives the name the configuration uses.
-func (i Idle) String() string { return nameOf(idleNames, int(i)) }
-
-func nameOf(names []string, i int) string {
-	if i < len(names) {
-		return names[i]
-	}
-	return "unknown"
-}

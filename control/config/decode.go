@@ -15,6 +15,7 @@ type place struct {
 	line, column int    // of the value; of the section around it if the value is not given
 	given        bool   // written in the file
 	valid        bool   // usable: given and valid, or a default
+	twice        bool   // an earlier entry of the list has the same value
 }
 
 func (p *place) where() *place { return p }
@@ -55,6 +56,10 @@ type rule struct {
 	most     int      // greatest number of items; 0: no bound
 	reload   Reload   // what a change of it needs; 0: as for the section
 	because  string   // why a change needs a restart; "": as for the section
+	unique   string   // what to call a value that no two entries of a list may have; "": they may
+	to       string   // the field that fill writes the value to
+
+	thresholds bool // the control law makes it needless
 }
 
 // field is one key of a section.
@@ -79,7 +84,8 @@ func fieldsOf(t reflect.Type) []field {
 		}
 		rl.items, _ = strconv.Atoi(tag.Get("items"))
 		rl.most, _ = strconv.Atoi(tag.Get("most"))
-		rl.because = tag.Get("because")
+		rl.thresholds = tag.Get("mode") == "thresholds"
+		rl.because, rl.unique, rl.to = tag.Get("because"), tag.Get("unique"), tag.Get("to")
 		rl.reload = Reload(max(slices.Index(reloadNames, tag.Get("reload")), 0))
 		fields = append(fields, field{key, i, rl})
 	}

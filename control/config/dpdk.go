@@ -2,22 +2,20 @@ package config
 
 import "strings"
 
-func (r *report) resolveDPDK(s *dpdkSection) DPDK {
+func (r *report) checkDPDK(s *dpdkSection) {
 	if s.Hugepages.valid && !s.Hugepages.V && s.InMemory.V {
 		r.problem(s.InMemory.place, "true contradicts hugepages: false at %s; EAL's in-memory mode needs hugepages, leave it out",
 			r.position(s.Hugepages.place))
 	}
-	d := DPDK{Hugepages: s.Hugepages.V, InMemory: s.InMemory.V, Burst: int(s.Burst.V), Idle: Idle(s.Idle.V)}
-	seen := map[int64]place{}
-	for i := range s.Workers.Items {
-		core := &s.Workers.Items[i]
-		if core.valid {
-			unique(r, seen, core.V, core.place, "this core")
-			d.Workers = append(d.Workers, int(core.V))
+	for i := range s.EALArgs.Items {
+		switch arg := &s.EALArgs.Items[i]; {
+		case !arg.valid:
+		case !strings.HasPrefix(arg.V, "-") && i == 0, arg.V == "-", arg.V == "--":
+			r.problem(arg.place, "%s is not an EAL option; expected one such as --log-level=lib.eal:debug", quote(arg.V))
+		case strings.HasPrefix(arg.V, "-"):
+			r.checkEALArg(arg)
 		}
 	}
-	d.EALArgs = r.resolveEALArgs(s.EALArgs.Items)
-	return d
 }
 
 // ownArgs are the EAL arguments that the gateway sets itself, and the replacement for each.
@@ -43,24 +41,6 @@ const (
 	useWorkers   = "name the cores in dpdk.workers"
 	useHugepages = "set dpdk.hugepages: false"
 )
-
-func (r *report) resolveEALArgs(items []text) []string {
-	var args []string
-	for i := range items {
-		arg := &items[i]
-		if !arg.valid {
-			continue
-		}
-		args = append(args, arg.V)
-		switch {
-		case !strings.HasPrefix(arg.V, "-") && i == 0, arg.V == "-", arg.V == "--":
-			r.problem(arg.place, "%s is not an EAL option; expected one such as --log-level=lib.eal:debug", quote(arg.V))
-		case strings.HasPrefix(arg.V, "-"):
-			r.checkEALArg(arg)
-		}
-	}
-	return args
-}
 
 // checkEALArg refuses the arguments in ownArgs, in every form that getopt_long(3) accepts: long options may be abbreviated, short
 // ones combined.

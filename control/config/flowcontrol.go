@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/link"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/lossless"
 )
@@ -15,61 +17,51 @@ const (
 	gapFrames       = 2                // and at least two frames of greatest length
 )
 
-// resolveFlowControl makes the settings of a port's flow control; nil if the section isn't given.
-func resolveFlowControl(doc *document, s *portSection) *FlowControl {
-	f := &s.FlowControl
-	if !f.given {
-		return nil
-	}
-	speed := s.Rate.V
-	if f.Speed.given {
-		speed = f.Speed.V
-	}
-	if speed == 0 {
-		return nil // its mistake is reported
-	}
-	reaction, response := pollReaction, time.Duration(lossless.Response(speed))
-	if Idle(doc.DPDK.Idle.V) == Backoff {
-		reaction = backoffReaction
-	}
-	if f.Reaction.given {
-		reaction = f.Reaction.V
-	}
-	if f.Response.given {
-		response = f.Response.V
-	}
-	w := &f.Watchdog
-	return &FlowControl{
-		Link: lossless.Link{
-			Speed: speed, Cable: int64(f.Cable.V), Frame: frameLength(int(s.MTU.V)), Response: int64(response), Reaction: int64(reaction),
-		},
-		Limit:    f.Limit.V,
-		Watchdog: lossless.Watchdog{Action: lossless.Action(w.Action.V), Detection: int64(w.Detection.V), Restoration: int64(w.Restoration.V)},
-	}
-}
-
-// frameLength is the length in bytes of the longest frame of an MTU, with two VLAN tags, without FCS.
-func frameLength(mtu int) int { return mtu + packet.EthernetLen + packet.MaxTags*packet.VLANTagLen }
-
-// resolvePriorities checks that no two classes of a port have one priority.
-func (r *report) resolvePriorities(s *portSection, p *Port) {
-	priorities := map[int64]place{}
-	for i := range s.TrafficClasses.Items {
-		c := &s.TrafficClasses.Items[i]
-		p.Classes[i].Priority = -1
-		if !c.Priority.given || !c.Priority.valid {
-			continue
+// resolveFlowControl completes the settings of a port's flow control, and checks its classes' priorities.
+func (r *report) resolveFlowControl(s *portSection, p *Port) {
+	f := p.FlowControl
+	if f != nil {
+		if !s.FlowControl.Speed.given {
+			f.Speed = s.Rate.V
 		}
-		p.Classes[i].Priority = int(c.Priority.V)
-		unique(r, priorities, c.Priority.V, c.Priority.place, "this priority")
-		if !s.FlowControl.given && !c.Lossless.V {
+		for class := range f.Priority {
+			f.Priority[class] = -1
+		}
+		if f.Speed == 0 {
+			p.FlowControl = nil // its mistake is reported
+		}
+	}
+	for i := range s.TrafficClasses.Items {
+		switch c := &s.TrafficClasses.Items[i]; {
+		case !c.Priority.given || !c.Priority.valid:
+		case f != nil:
+			f.Priority[i] = int8(c.Priority.V)
+		case !c.Lossless.V:
 			r.warn(c.Priority.place, "has no effect, as the port has no flow_control; add flow_control, or remove the priority")
 		}
 	}
 }
 
-// resolveLossless calculates the thresholds of a port's lossless classes. peer is the port at which their frames arrive.
-func (r *report) resolveLossless(doc *document, s *portSection, p, peer *Port) {
+// linkOf is the link of a port with flow control.
+func linkOf(doc *document, s *portSection, speed uint64) lossless.Link {
+	l := lossless.Link{Speed: speed, Frame: frameLength(int(s.MTU.V)), Response: lossless.Response(speed), Reaction: int64(pollReaction)}
+	if doc.DPDK.Idle.V == idleBackoff {
+		l.Reaction = int64(backoffReaction)
+	}
+	fill(&l, &s.FlowControl)
+	return l
+}
+
+// idleBackoff is the number of the word backoff in the schema.
+const idleBackoff = 1
+
+// frameLength is the length in bytes of the longest frame of an MTU, with two VLAN tags, without FCS.
+func frameLength(mtu int) int { return mtu + packet.EthernetLen + packet.MaxTags*packet.VLANTagLen }
+
+// resolveLossless calculates the thresholds of a port's lossless classes. Their frames arrive at its peer.
+func (r *report) resolveLossless(doc *document, port int, ports []Port) {
+	s, p := &doc.Ports.Items[port], &ports[port]
+	peer := &ports[p.Peer]
 	for i := range s.TrafficClasses.Items {
 		c := &s.TrafficClasses.Items[i]
 		switch {
@@ -80,40 +72,42 @@ func (r *report) resolveLossless(doc *document, s *portSection, p, peer *Port) {
 			}
 			r.problem(at, "belongs to a lossless class; set lossless to true, or remove it")
 		case !c.Lossless.V:
-		case p.Role != WAN:
+		case p.Role != dataplane.WAN:
 			r.problem(c.Lossless.place, "only a class of a WAN port can be lossless: PFC is sent to the fabric")
 		case !c.Priority.given:
 			r.problem(c.Lossless.place, "a lossless class needs a priority, 0 to 7: the one that its frames have in the fabric's PFC")
 		case peer.FlowControl == nil:
 			r.problem(c.Lossless.place, "the peer %s has no flow_control, so no PFC can be sent; add flow_control: {} to it", peer.Name)
 		case s.QueueCapacity.valid || !s.QueueCapacity.given:
-			p.Classes[i].Lossless = r.lossless(doc, s, c, p, peer.FlowControl)
+			peerSection := &doc.Ports.Items[p.Peer]
+			l := linkOf(doc, peerSection, peer.FlowControl.Speed)
+			if len(doc.DPDK.Workers.Items) > 1 {
+				l.Shared = s.Rate.V
+			}
+			t, ok := r.lossless(s, c, p, &l, peerSection.FlowControl.Limit.V)
+			peer.FlowControl.Lossless[i] = link.Lossless{On: ok, Priority: uint8(c.Priority.V), Thresholds: t}
 		}
 	}
 }
 
 // lossless calculates the thresholds of one class, and checks that the data that can still arrive above XOff fits the queue.
-func (r *report) lossless(doc *document, s *portSection, c *classSection, p *Port, f *FlowControl) *lossless.Thresholds {
-	link := f.Link
-	if len(doc.DPDK.Workers.Items) > 1 {
-		link.Shared = s.Rate.V
+func (r *report) lossless(s *portSection, c *classSection, p *Port, l *lossless.Link, limit time.Duration) (none lossless.Thresholds, ok bool) {
+	headroom := l.Headroom()
+	p.Frames = max(p.Frames, 2*l.Frames())
+	if p.Capacity == 0 || c.XOff.given && !c.XOff.valid || c.XOn.given && !c.XOn.valid {
+		return none, false // the mistake is reported
 	}
-	headroom := link.Headroom()
-	p.QueueFrames = max(p.QueueFrames, 2*link.Frames())
-	if p.QueueCapacity == 0 || c.XOff.given && !c.XOff.valid || c.XOn.given && !c.XOn.valid {
-		return nil // the mistake is reported
-	}
-	at, gap := c.XOff.place, uint64(gapFrames*link.Frame)
+	at, gap := c.XOff.place, uint64(gapFrames*l.Frame)
 	xoff := c.XOff.V
 	if !c.XOff.given {
 		at = c.Lossless.place
-		xoff = p.QueueCapacity - min(headroom, p.QueueCapacity)
+		xoff = p.Capacity - min(headroom, p.Capacity)
 	}
-	if xoff+headroom > p.QueueCapacity || xoff <= gap && !c.XOn.given {
+	if xoff+headroom > p.Capacity || xoff <= gap && !c.XOn.given {
 		r.problem(at, "XOff %s and the headroom %s don't fit queue_capacity %s; the headroom is for data that still arrives: %s. Expected a queue_capacity of at least %s, or a shorter cable, reaction or response",
-			formatUnits(xoff, sizeUnits), formatUnits(headroom, sizeUnits), formatUnits(p.QueueCapacity, sizeUnits), explainHeadroom(&link),
+			formatUnits(xoff, sizeUnits), formatUnits(headroom, sizeUnits), formatUnits(p.Capacity, sizeUnits), explainHeadroom(l),
 			formatUnits(max(xoff, gap+1)+headroom, sizeUnits))
-		return nil
+		return none, false
 	}
 	xon := xoff - max(xoff/gapShare, gap)
 	if c.XOn.given {
@@ -121,32 +115,32 @@ func (r *report) lossless(doc *document, s *portSection, c *classSection, p *Por
 	}
 	if xon >= xoff {
 		r.problem(c.XOn.place, "%s is not below XOff, which is %s; expected less", formatUnits(xon, sizeUnits), formatUnits(xoff, sizeUnits))
-		return nil
+		return none, false
 	}
-	r.warnLossless(c, s, p, f, xoff, xon)
-	frames := p.QueueFrames - link.Frames()
-	return &lossless.Thresholds{
+	r.warnLossless(c, s, p, l, limit, xoff, xon)
+	frames := p.Frames - l.Frames()
+	return lossless.Thresholds{
 		XOff: xoff, XOn: xon, XOffFrames: frames, XOnFrames: frames - max(frames/gapShare, 1),
-		Refresh: lossless.PauseTime(lossless.MaxQuanta, link.Speed) / 2, Limit: int64(f.Limit),
-	}
+		Refresh: lossless.PauseTime(lossless.MaxQuanta, l.Speed) / 2, Limit: int64(limit),
+	}, true
 }
 
 // warnLossless warns of valid thresholds with unexpected effects.
-func (r *report) warnLossless(c *classSection, s *portSection, p *Port, f *FlowControl, xoff, xon uint64) {
+func (r *report) warnLossless(c *classSection, s *portSection, p *Port, l *lossless.Link, limit time.Duration, xoff, xon uint64) {
 	at := c.Lossless.place
-	if xoff <= p.KMax {
+	if xoff <= p.Policy.KMax {
 		r.warn(at, "XOff, %s, is not above K_max, %s: the fabric is stopped before its senders are notified; raise queue_capacity",
-			formatUnits(xoff, sizeUnits), formatUnits(p.KMax, sizeUnits))
+			formatUnits(xoff, sizeUnits), formatUnits(p.Policy.KMax, sizeUnits))
 	}
 	const bitsPerByte = 8
 	drain := time.Duration(float64(xoff-xon) * bitsPerByte / float64(s.Rate.V) * float64(time.Second))
-	if drain >= f.Limit {
+	if drain >= limit {
 		r.warn(at, "the queue takes %s from XOff to XOn at %s, longer than flow_control.xoff_limit of the peer, %s: frames will be lost; raise xoff_limit or xon",
-			drain.Round(time.Microsecond), formatUnits(s.Rate.V, rateUnits), f.Limit)
+			drain.Round(time.Microsecond), formatUnits(s.Rate.V, rateUnits), limit)
 	}
-	if half := time.Duration(lossless.PauseTime(lossless.MaxQuanta, f.Link.Speed) / 2); time.Duration(f.Link.Reaction) > half {
+	if half := time.Duration(lossless.PauseTime(lossless.MaxQuanta, l.Speed) / 2); time.Duration(l.Reaction) > half {
 		r.warn(at, "a pause lasts %s at %s, and flow_control.reaction of the peer is %s: it may end before it is renewed; expected a reaction of at most %s",
-			2*half, formatUnits(f.Link.Speed, rateUnits), time.Duration(f.Link.Reaction), half)
+			2*half, formatUnits(l.Speed, rateUnits), time.Duration(l.Reaction), half)
 	}
 }
 

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"reflect"
+	"slices"
 	"testing"
 )
 
@@ -58,7 +59,7 @@ func checkError(t *testing.T, err error) {
 
 func checkComplete(t *testing.T, cfg *Config) {
 	t.Helper()
-	if cfg.Gateway.Name == "" || len(cfg.DPDK.Workers) == 0 || cfg.DPDK.Burst == 0 || cfg.Flows.Capacity == 0 || cfg.Flows.Aging == 0 {
+	if cfg.Name == "" || len(cfg.DPDK.Workers) == 0 || cfg.DPDK.Burst == 0 || cfg.Dataplane.Flows == 0 || cfg.Dataplane.Aging == 0 {
 		t.Fatalf("incomplete: %+v", cfg)
 	}
 	for i, p := range cfg.Ports {
@@ -66,18 +67,11 @@ func checkComplete(t *testing.T, cfg *Config) {
 		if peer.Peer != i || peer.Role == p.Role || p.Name == "" || p.Device == "" {
 			t.Fatalf("port %d is not half of a pair: %+v", i, p)
 		}
-		if p.KMin == 0 || p.KMin >= p.KMax || p.KMax >= p.QueueCapacity || p.QueueFrames < minFrames || p.Rate == 0 || p.MTU == 0 {
+		if p.Policy.KMin == 0 || p.Policy.KMin >= p.Policy.KMax || p.Policy.KMax >= p.Capacity || p.Frames < minFrames || p.Rate == 0 || p.MTU == 0 {
 			t.Fatalf("port %d has no sound queue: %+v", i, p)
 		}
-		var all uint64
-		for _, c := range p.Classes {
-			if all&c.DSCP != 0 {
-				t.Fatalf("port %d: a DSCP in two classes: %+v", i, p.Classes)
-			}
-			all |= c.DSCP
-		}
-		if all != ^uint64(0) {
-			t.Fatalf("port %d: a DSCP in no class: %+v", i, p.Classes)
+		if p.Classes < 1 || len(p.ClassNames) != p.Classes || slices.Max(p.ClassOf[:]) >= uint8(p.Classes) {
+			t.Fatalf("port %d: %d classes, and a DSCP is in one that isn't there: %v", i, p.Classes, p.ClassOf)
 		}
 	}
 }

@@ -99,7 +99,7 @@ var patterns = map[reflect.Type]string{
 	reflect.TypeFor[*routed]():   `^[0-9A-Fa-f:.]+$`,
 	reflect.TypeFor[*address4](): `^[0-9.]+$`,
 	reflect.TypeFor[*address6](): `^[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*$`,
-	reflect.TypeFor[*prefix]():   `^[0-9A-Fa-f:.]+/[0-9]{1,3}$`,
+	reflect.TypeFor[*cidr]():     `^[0-9A-Fa-f:.]+/[0-9]{1,3}$`,
 	reflect.TypeFor[*socket]():   `^.+:[0-9]{1,5}$`,
 	reflect.TypeFor[*listener](): "^" + unixPrefix + "/",
 

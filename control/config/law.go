@@ -1,10 +1,11 @@
 package config
 
 import (
+	"reflect"
 	"strings"
-	"time"
 
 	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane"
 )
 
 // The modes of a profile, by their number in the schema.
@@ -22,41 +23,20 @@ const (
 	fabricParts    = 25_000      // of a second: a fabric port marks from 40 us of its rate
 )
 
-// lawPerFlow is the least time between two notifications that a proxy passes on about a flow. The node that asks for them spaces them by its own queue.
-const lawPerFlow = congestion.LawSpacingLeast * time.Nanosecond
-
-// thresholdsKey is a setting that the control law makes needless, and whether it is given.
-type thresholdsKey struct {
-	name  string
-	at    place
-	given bool
-}
-
-func thresholdsKeys(p *profileSection) []thresholdsKey {
-	return []thresholdsKey{
-		{"k_base", p.KBase.place, p.KBase.given}, {"alpha", p.Alpha.place, p.Alpha.given}, {"k_min_percent", p.KMinPercent.place, p.KMinPercent.given},
-		{"depth_trigger", p.Depth.place, p.Depth.given}, {"v_ecn", p.VECN.place, p.VECN.given}, {"v_growth", p.VGrowth.place, p.VGrowth.given},
-		{"interval", p.Interval.place, p.Interval.given}, {"flows_per_round", p.Flows.place, p.Flows.given}, {"actions", p.Actions.place, p.Actions.given},
-		{"policy", p.Policy.place, p.Policy.given}, {"resume_percent", p.Resume.place, p.Resume.given}, {"adjust", p.Adjust.place, p.Adjust.given},
-	}
-}
-
-// sharedKeys are those of all profiles.
-func sharedKeys(n *notificationsSection) []thresholdsKey {
-	return []thresholdsKey{
-		{"limits.per_flow", n.Limits.PerFlow.place, n.Limits.PerFlow.given},
-		{"long_haul_cnp.reduce_percent", n.LongHaulCNP.ReducePercent.place, n.LongHaulCNP.ReducePercent.given},
-	}
-}
-
-// givenOf returns the names of the given keys.
-func givenOf(keys []thresholdsKey) (names []string) {
-	for _, k := range keys {
-		if k.given {
-			names = append(names, k.name)
+// thresholdsKeys are the given keys of a section, and of those in it, that the control law makes needless.
+func thresholdsKeys(section any) (given []place) {
+	v := reflect.ValueOf(section).Elem()
+	for _, f := range fieldsOf(v.Type()) {
+		x := v.Field(f.index).Addr().Interface()
+		_, isValue := x.(reader)
+		switch at := x.(interface{ At() Section }).At(); {
+		case f.rule.thresholds && at.given:
+			given = append(given, at)
+		case !isValue:
+			given = append(given, thresholdsKeys(x)...)
 		}
 	}
-	return names
+	return given
 }
 
 // usesLaw reports whether a profile responds by the control law. It does by default. A profile without a mode keeps its meaning if it, or the
@@ -65,7 +45,7 @@ func usesLaw(p *profileSection, n *notificationsSection) bool {
 	if p.Mode.given {
 		return p.Mode.V == modeLaw
 	}
-	return len(givenOf(thresholdsKeys(p)))+len(givenOf(sharedKeys(n))) == 0
+	return len(thresholdsKeys(p))+len(thresholdsKeys(n)) == 0
 }
 
 // checkMode reports settings of thresholds in a profile with the control law, and of the law in one with thresholds.
@@ -73,15 +53,16 @@ func (r *report) checkMode(p *profileSection, n *notificationsSection) {
 	switch law := usesLaw(p, n); {
 	case p.Mode.given && law:
 		for _, k := range thresholdsKeys(p) {
-			if k.given {
-				r.problem(k.at, "the control law makes it needless; remove it, or set mode: thresholds in %s", p.path)
-			}
+			r.problem(k, "the control law makes it needless; remove it, or set mode: thresholds in %s", p.path)
 		}
 	case !law && p.TargetDelay.given:
 		r.problem(p.TargetDelay.place, "the control law uses it; expected it only with mode: law, without the settings of mode: thresholds")
-	case !law && !p.Mode.given && len(givenOf(thresholdsKeys(p))) > 0:
-		r.warn(p.place, "%s: with these settings and no mode, the mode is thresholds; set the mode, or remove them for the control law",
-			strings.Join(givenOf(thresholdsKeys(p)), ", "))
+	case !law && !p.Mode.given && len(thresholdsKeys(p)) > 0:
+		var names []string
+		for _, k := range thresholdsKeys(p) {
+			names = append(names, k.path[strings.LastIndexByte(k.path, '.')+1:])
+		}
+		r.warn(p.place, "%s: with these settings and no mode, the mode is thresholds; set the mode, or remove them for the control law", strings.Join(names, ", "))
 	}
 }
 
@@ -97,37 +78,37 @@ func (r *report) checkShared(doc *document) {
 			}
 		}
 	}
-	for _, k := range sharedKeys(&doc.Notifications) {
+	for _, k := range thresholdsKeys(&doc.Notifications) {
 		switch {
-		case !k.given:
 		case modes > 0 && law == len(doc.Profiles.Entries):
-			r.problem(k.at, "the control law makes it needless; remove it, or set mode: thresholds in a profile")
+			r.problem(k, "the control law makes it needless; remove it, or set mode: thresholds in a profile")
 		case modes == 0:
-			r.warn(k.at, "with this setting and no mode in a profile, the mode is thresholds; set the mode, or remove it for the control law")
+			r.warn(k, "with this setting and no mode in a profile, the mode is thresholds; set the mode, or remove it for the control law")
 		}
 	}
 }
 
 // resolveLaw sets a port's queue and response for the control law.
 func (r *report) resolveLaw(p *Port, s *portSection, profile *profileSection) {
+	p.Policy.Sizing = congestion.Sizing{}
 	if !s.Rate.valid {
 		return
 	}
-	p.QueueCapacity = min(max(s.Rate.V/8/lawQueueParts, lawMinCapacity), lawMaxCapacity)
+	p.Capacity = min(max(s.Rate.V/8/lawQueueParts, lawMinCapacity), lawMaxCapacity)
 	if s.QueueCapacity.given && s.QueueCapacity.valid {
-		p.QueueCapacity = s.QueueCapacity.V
+		p.Capacity = s.QueueCapacity.V
 	}
-	law := congestion.NewLaw(s.Rate.V, p.QueueCapacity, int64(profile.TargetDelay.V))
-	p.KMin, p.KMax = uint64(law.Reference), 2*uint64(law.Reference)
-	if Role(s.Role.V) == Fabric {
-		p.KMin = max(min(max(s.Rate.V/8/fabricParts, fabricLeast), p.QueueCapacity/4), 1)
-		p.KMax = 2 * p.KMin
+	law := congestion.NewLaw(s.Rate.V, p.Capacity, int64(profile.TargetDelay.V))
+	p.Policy.KMin, p.Policy.KMax = uint64(law.Reference), 2*uint64(law.Reference)
+	if p.Role == dataplane.Fabric {
+		p.Policy.KMin = max(min(max(s.Rate.V/8/fabricParts, fabricLeast), p.Capacity/4), 1)
+		p.Policy.KMax = 2 * p.Policy.KMin
 	} else {
-		p.Law = law
+		p.Policy.Law = law
 	}
-	p.Sizing = congestion.Sizing{}
-	p.PerFlow, p.PerFlowIsRTT = lawPerFlow, false
-	if p.Pacing != nil && Role(s.Role.V) == WAN && !s.Pacing.Interval.given {
-		p.Pacing.Interval = congestion.LawSpacing // what the law asks for is about the flow as it will be after what it has asked before
+	// The least time between two notifications that a proxy passes on about a flow. The node that asks for them spaces them by its own queue.
+	p.Policy.PerFlow, p.Policy.PerFlowIsRTT = congestion.LawSpacingLeast, false
+	if p.Policy.Pacing != nil && p.Role == dataplane.WAN && !s.Pacing.Interval.given {
+		p.Policy.Pacing.Interval = congestion.LawSpacing // what the law asks for is about the flow as it will be after what it has asked before
 	}
 }

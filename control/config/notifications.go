@@ -1,66 +1,10 @@
 package config
 
 import (
-	"time"
+	"fmt"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
-
-// defaultPerFlow is the least time between notifications of a flow if no round-trip time is known.
-const defaultPerFlow = time.Millisecond
-
-func (r *report) resolveNotifications(doc *document) Notifications {
-	s := &doc.Notifications
-	traceOption := s.FastCNP.OptionType.V
-	if s.FastCNP.TraceOptionType.given {
-		traceOption = s.FastCNP.TraceOptionType.V
-	}
-	r.checkICMPv6Type(&s.LongHaulCNP.ICMPv6Type)
-	return Notifications{
-		Observe: s.Mode.V == modeObserve, ObserveKind: observedKinds(doc), FlowPKey: s.PKey.V == 1, PPFC: s.PPFC.Enabled.V, Standard: s.StandardCNP.Enabled.V,
-		DSCP: uint8(s.DSCP.V),
-		FastCNP: FastCNPConfig{
-			Enabled:              s.FastCNP.Enabled.V,
-			OptionType:           uint8(s.FastCNP.OptionType.V),
-			TraceOptionType:      uint8(traceOption),
-			ICRCExtensionHeaders: s.FastCNP.ICRCExtensionHeaders.V,
-		},
-		LongHaul: LongHaulConfig{
-			Enabled:         s.LongHaulCNP.Enabled.V,
-			ICMPv6Type:      uint8(s.LongHaulCNP.ICMPv6Type.V),
-			ExtensionClass:  uint8(s.LongHaulCNP.ExtensionClass.V),
-			ReducePercent:   uint8(s.LongHaulCNP.ReducePercent.V),
-			DiscloseMetrics: s.LongHaulCNP.DiscloseMetrics.V,
-			Timestamp:       s.LongHaulCNP.Extensions.Timestamp.V,
-			Device:          s.LongHaulCNP.Extensions.Device.V,
-			Path:            s.LongHaulCNP.Extensions.Path.V,
-		},
-		Limits: Limits{PerDestination: s.Limits.PerDestination.V, PerPort: s.Limits.PerPort.V},
-	}
-}
-
-// modeObserve is the number of the word observe in the schema.
-const modeObserve = 1
-
-func observedKinds(doc *document) (kinds [packet.SentNotifications]bool) {
-	s := &doc.Notifications
-	long := s.LongHaulCNP.Mode.V == modeObserve
-	kinds[packet.FastCNP], kinds[packet.LongHaulCNP], kinds[packet.LongHaulCNPICMPv6] = s.FastCNP.Mode.V == modeObserve, long, long
-	kinds[packet.PPFC], kinds[packet.StandardCNP] = s.PPFC.Mode.V == modeObserve, s.StandardCNP.Mode.V == modeObserve
-	kinds[packet.ProxyNotification] = doc.Proxy.Mode.V == modeObserve
-	return kinds
-}
-
-// resolvePerFlow sets a port's least time between notifications of a flow: draft-tian 5.5 recommends one round-trip time.
-func resolvePerFlow(s *limitsSection, rtt time.Duration) time.Duration {
-	switch {
-	case s.PerFlow.given:
-		return s.PerFlow.V
-	case rtt > 0:
-		return rtt
-	}
-	return defaultPerFlow
-}
 
 // checkSources checks that the gateway has an address for the notifications that it sends.
 func (r *report) checkSources(doc *document) {
@@ -105,5 +49,109 @@ func (r *report) warnUnreachable(s *endpointSection, n *notificationsSection, ha
 			r.warn(f.place, "can't be sent to %s, as gateway.%s is not set", s.Prefix.V, family)
 			return
 		}
+	}
+}
+
+// warnUnused warns of formats that are enabled but that no endpoint accepts, and of formats that endpoints accept but that are not enabled. Neither
+// is ever sent.
+func (r *report) warnUnused(doc *document) {
+	granted := grants(&doc.Endpoints)
+	for _, s := range kindsOf(doc)[:4] { // no endpoint accepts those to proxies
+		if s.enabled.V {
+			r.warnNotGranted(s, granted)
+		} else {
+			r.warnNotEnabled(s, granted)
+		}
+	}
+}
+
+// grants returns for each format the places in accepts that name it, in the order of the file.
+func grants(endpoints *list[endpointSection]) (places [packet.SentNotifications][]place) {
+	for i := range endpoints.Items {
+		accepts := &endpoints.Items[i].Accepts
+		for j := range accepts.Items {
+			if item := &accepts.Items[j]; item.valid {
+				places[item.V] = append(places[item.V], item.place)
+			}
+		}
+	}
+	return places
+}
+
+func (r *report) warnNotGranted(s kindSection, granted [packet.SentNotifications][]place) {
+	var names []string
+	for _, f := range s.formats {
+		if len(granted[f]) > 0 {
+			return
+		}
+		names = append(names, f.String())
+	}
+	r.warn(s.enabled.place, "has no effect, as no endpoint accepts %[1]s; add %[1]s to accepts of the endpoints that understand it", either(names))
+}
+
+// warnNotEnabled warns once per format, however many endpoints accept it.
+func (r *report) warnNotEnabled(s kindSection, granted [packet.SentNotifications][]place) {
+	for _, f := range s.formats {
+		if len(granted[f]) == 0 {
+			continue
+		}
+		also := ""
+		if more := len(granted[f]) - 1; more == 1 {
+			also = " here and in 1 more entry"
+		} else if more > 1 {
+			also = fmt.Sprintf(" here and in %d more entries", more)
+		}
+		r.warn(granted[f][0], "%s has no effect%s, as it is not enabled; set %s to true, or remove it here", f, also, s.enabled.path)
+	}
+}
+
+// icmpv6Range is a run of ICMPv6 types with one owner.
+type icmpv6Range struct {
+	first, last int64
+	owner, rfc  string
+}
+
+// assignedICMPv6 are the informational ICMPv6 types (128 to 255) in IANA's registry "ICMPv6 'type' Numbers". A host would take a Long-haul
+// CNP of such a type for a message of that protocol. Not listed: 200 and 201, for private experimentation, and 255, reserved (both RFC 4443
+// 2.1); 162 to 199 and 202 to 254, unassigned.
+var assignedICMPv6 = []icmpv6Range{
+	{128, 129, "Echo", "RFC 4443"},
+	{130, 132, "Multicast Listener Discovery", "RFC 2710"},
+	{133, 134, "Router Discovery", "RFC 4861"},
+	{135, 136, "Neighbor Discovery", "RFC 4861"},
+	{137, 137, "Redirect", "RFC 4861"},
+	{138, 138, "Router Renumbering", "RFC 2894"},
+	{139, 140, "Node Information", "RFC 4620"},
+	{141, 142, "Inverse Neighbor Discovery", "RFC 3122"},
+	{143, 143, "Multicast Listener Discovery version 2", "RFC 3810"},
+	{144, 147, "Mobile IPv6", "RFC 6275"},
+	{148, 149, "Secure Neighbor Discovery", "RFC 3971"},
+	{150, 150, "experimental mobility protocols", "RFC 4065"},
+	{151, 153, "Multicast Router Discovery", "RFC 4286"},
+	{154, 154, "Fast Handovers for Mobile IPv6", "RFC 5568"},
+	{155, 155, "RPL", "RFC 6550"},
+	{156, 156, "ILNPv6 Locator Update", "RFC 6743"},
+	{157, 158, "Duplicate Address Detection of 6LoWPAN", "RFC 6775"},
+	{159, 159, "MPL", "RFC 7731"},
+	{160, 161, "Extended Echo", "RFC 8335"},
+}
+
+// reservedICMPv6 is reserved for expanding the range of types (RFC 4443 2.1).
+const reservedICMPv6 = 255
+
+// checkICMPv6Type refuses a type that has another meaning for every IPv6 host.
+func (r *report) checkICMPv6Type(s *integer) {
+	if !s.valid {
+		return
+	}
+	for _, a := range assignedICMPv6 {
+		if a.first <= s.V && s.V <= a.last {
+			r.problem(s.place, "%d is assigned to %s (%s); expected a type that IANA has not assigned: 162 to 254, of which 200 and 201 are for "+
+				"private experimentation (RFC 4443)", s.V, a.owner, a.rfc)
+			return
+		}
+	}
+	if s.V == reservedICMPv6 {
+		r.warn(s.place, "%d is reserved for expansion of the range of types (RFC 4443 2.1); 200 and 201 are for private experimentation", s.V)
 	}
 }

@@ -1,10 +1,14 @@
 package config
 
 import (
+	"net/netip"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cnpgate/cnpgate/internal/prefix"
 )
 
 // enforcing is a configuration whose WAN port slows down the flows of some senders.
@@ -38,11 +42,11 @@ func TestPacingDefaults(t *testing.T) {
 		{"200ms", 60 * time.Microsecond, 400 * time.Millisecond, 10 * time.Second, ""},
 	} {
 		p := parseText(t, strings.Replace(enforcing, "rtt: 10ms", "rtt: "+c.rtt, 1)+c.more).Ports[1]
-		if got := p.Pacing; got.Interval != int64(c.interval) || got.Hold != int64(c.hold) || got.Recovery != int64(c.recovery) || got.Keep != 50 || got.Floor != 100e6 {
+		if got := p.Policy.Pacing; got.Interval != int64(c.interval) || got.Hold != int64(c.hold) || got.Recovery != int64(c.recovery) || got.Keep != 50 || got.Floor != 100e6 {
 			t.Errorf("an RTT of %s: %+v, expected %v and %v, half of the rate and a thousandth", c.rtt, got, c.hold, c.recovery)
 		}
-		if len(p.Enforce) != 1 || p.Enforce[0].String() != "198.51.100.0/24" || p.Paced != 64e6 {
-			t.Errorf("the senders are %v, with %d bytes", p.Enforce, p.Paced)
+		if want := prefix.Set([]netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}); !reflect.DeepEqual(p.Policy.Enforce, want) || p.Paced != 64e6 {
+			t.Errorf("the senders are %v, with %d bytes", p.Policy.Enforce, p.Paced)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"flag"
 	"fmt"
@@ -11,9 +12,11 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/cnpgate/cnpgate/dataplane"
 )
 
-var update = flag.Bool("update", false, "write the golden files of testdata/good anew")
+var update = flag.Bool("update", false, "write the golden files of testdata/good and the expected errors of testdata/bad anew")
 
 func files(t testing.TB, pattern string) []string {
 	t.Helper()
@@ -58,7 +61,14 @@ func TestBadConfigurations(t *testing.T) {
 			if err == nil || cfg != nil {
 				t.Fatalf("accepted: %+v, %v", cfg, err)
 			}
-			if got, want := err.Error(), strings.Join(wanted(data), "\n"); got != want {
+			want := strings.Join(wanted(data), "\n")
+			if *update && want != "" { // as many lines, so that the positions stay
+				text := bytes.TrimPrefix(data, []byte("# want: "+strings.ReplaceAll(want, "\n", "\n# want: ")))
+				if err := os.WriteFile(name, append([]byte("# want: "+strings.ReplaceAll(err.Error(), "\n", "\n# want: ")), text...), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := err.Error(); got != want {
 				t.Errorf("got:\n%s\nwant:\n%s", got, want)
 			}
 		})
@@ -90,16 +100,18 @@ func TestGoodConfigurations(t *testing.T) {
 	}
 }
 
-// flatten writes a snapshot as one line a value.
+// flatten writes a snapshot as one line a value, also of tables without exported fields.
 func flatten(b *strings.Builder, path string, v reflect.Value) {
-	_, isText := v.Interface().(fmt.Stringer)
+	isText := false
+	if v.CanInterface() {
+		_, isText = v.Interface().(fmt.Stringer)
+	}
 	switch {
 	case v.Kind() == reflect.Struct && !isText:
 		for i := range v.NumField() {
-			if !v.Type().Field(i).IsExported() || v.Type().Field(i).Type == reflect.TypeFor[File]() {
-				continue
+			if f := v.Type().Field(i); f.Type != reflect.TypeFor[File]() && f.Type != reflect.TypeFor[*document]() {
+				flatten(b, strings.TrimPrefix(path+"."+f.Name, "."), v.Field(i))
 			}
-			flatten(b, strings.TrimPrefix(path+"."+v.Type().Field(i).Name, "."), v.Field(i))
 		}
 	case v.Kind() == reflect.Slice && v.Len() > 0:
 		for i := range v.Len() {
@@ -107,10 +119,8 @@ func flatten(b *strings.Builder, path string, v reflect.Value) {
 		}
 	case v.Kind() == reflect.Pointer && !v.IsNil():
 		flatten(b, path, v.Elem())
-	case strings.HasSuffix(path, ".DSCP") && v.Kind() == reflect.Uint64:
-		fmt.Fprintf(b, "%s = %#016x\n", path, v.Interface())
-	default:
-		fmt.Fprintf(b, "%s = %v\n", path, v.Interface())
+	case v.Kind() != reflect.Func:
+		fmt.Fprintf(b, "%s = %v\n", path, v)
 	}
 }
 
@@ -121,10 +131,10 @@ func TestDraftExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	wan := cfg.Ports[1]
-	if wan.KMax != 125_000_000 || wan.KMin != 62_500_000 || wan.QueueCapacity != 250_000_000 || wan.QueueFrames != 244140 {
+	if wan.Policy.KMax != 125_000_000 || wan.Policy.KMin != 62_500_000 || wan.Capacity != 250_000_000 || wan.Frames != 244140 {
 		t.Errorf("wan0: %+v", wan)
 	}
-	if wan.Peer != 0 || cfg.Ports[0].Peer != 1 || cfg.Ports[0].Role != Fabric || wan.Role != WAN {
+	if wan.Peer != 0 || cfg.Ports[0].Peer != 1 || cfg.Ports[0].Role != dataplane.Fabric || wan.Role != dataplane.WAN {
 		t.Errorf("pairing: %+v", cfg.Ports)
 	}
 	want := []QPPair{{netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.4"), 100, 200, "", ""}}

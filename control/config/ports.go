@@ -1,9 +1,15 @@
 package config
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/ratelimit"
 )
 
 const (
@@ -12,27 +18,21 @@ const (
 	frameShare  = 1024    // bytes of queue for each frame it may hold
 )
 
-func (r *report) resolvePorts(doc *document) []Port {
+func (r *report) resolvePorts(doc *document, ports []Port) {
 	sections := doc.Ports.Items
-	ports := make([]Port, len(sections))
-	names, devices, interfaces := map[string]place{}, map[string]place{}, map[string]place{}
+	devices, interfaces := map[string]place{}, map[string]place{}
 	for i := range sections {
-		s := &sections[i]
-		if s.Name.valid {
-			unique(r, names, s.Name.V, s.Name.place, "this name")
-		}
-		if s.Device.valid {
+		if s := &sections[i]; s.Device.valid {
 			r.checkDevice(s.Device, devices, interfaces)
 		}
-		ports[i] = r.resolvePort(doc, s)
+		r.resolvePort(doc, &sections[i], &ports[i])
 	}
 	for i := range sections {
 		ports[i].Peer = r.resolvePeer(sections, i)
 	}
 	for i := range sections {
-		r.resolveLossless(doc, &sections[i], &ports[i], &ports[ports[i].Peer])
+		r.resolveLossless(doc, i, ports)
 	}
-	return ports
 }
 
 // checkDevice reports a device or a kernel interface that an earlier port uses: both would receive the same frames, and each would forward the
@@ -75,22 +75,35 @@ func deviceKey(name string) string {
 
 var pciAddress = regexp.MustCompile(`^(?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]$`)
 
-func (r *report) resolvePort(doc *document, s *portSection) Port {
-	p := Port{
-		Name: s.Name.V, Device: s.Device.V, Role: Role(s.Role.V), Tap: s.tap, FabricHosts: r.prefixes(&s.FabricHosts), Rate: s.Rate.V, RTT: s.RTT.V, MTU: int(s.MTU.V),
-		Classes: r.resolveClasses(s), PerFlow: resolvePerFlow(&doc.Notifications.Limits, s.RTT.V), PerFlowIsRTT: !doc.Notifications.Limits.PerFlow.given,
-	}
-	r.resolveRTT(&p, s, &doc.Gateway)
+func (r *report) resolvePort(doc *document, s *portSection, p *Port) {
+	p.Tap, p.Policy.Rate = s.tap, s.Rate.V
+	r.resolveClasses(s, p)
+	limit := &doc.Notifications.Limits.PerFlow
+	p.Policy.PerFlow, p.Policy.PerFlowIsRTT = ratelimit.Interval(perFlow(limit, s.RTT.V)), !limit.given
+	r.resolveRTT(p, s, &doc.Gateway)
 	profile := r.profileOf(doc, s)
-	r.resolvePacing(doc, s, &p, profile != nil && usesLaw(profile, &doc.Notifications))
-	if r.resolveQueue(&p, s, profile, &doc.Notifications); profile != nil {
-		p.Response = resolveResponse(&p, s, profile, &doc.Notifications)
-		p.Adjust = resolveAdjust(&profile.Adjust)
+	r.resolvePacing(doc, s, p, profile != nil && usesLaw(profile, &doc.Notifications))
+	if profile != nil {
+		fill(&p.Policy, profile)
+		r.resolveQueue(p, s, profile, &doc.Notifications)
+		resolveResponse(&p.Policy.Response, profile, &doc.Notifications)
+		if !profile.Adjust.Enabled.V {
+			p.Policy.Adjust = congestion.AdjustPolicy{}
+		}
 	}
-	p.QueueFrames = max(int(p.QueueCapacity/frameShare), minFrames)
-	p.FlowControl = resolveFlowControl(doc, s)
-	r.resolvePriorities(s, &p)
-	return p
+	p.Frames = max(int(p.Capacity/frameShare), minFrames)
+	r.resolveFlowControl(s, p)
+}
+
+// defaultPerFlow is the least time between notifications of a flow if no round-trip time is known.
+const defaultPerFlow = time.Millisecond
+
+// perFlow is a port's least time between notifications of a flow: draft-tian 5.5 recommends one round-trip time.
+func perFlow(limit *duration, rtt time.Duration) time.Duration {
+	if limit.given {
+		return limit.V
+	}
+	return cmp.Or(rtt, defaultPerFlow)
 }
 
 // resolvePeer finds the index of a port's peer: a port of the other role that names this one as its peer. So each port is in only
@@ -127,10 +140,10 @@ func (r *report) checkPair(s, peer *portSection) {
 			s.Name.V, peer.Name.V)
 	case s.tap && s.Role.valid && peer.Role.valid && s.Role.V == peer.Role.V:
 		r.problem(s.Peer.place, "%s mirrors the %s side too (%s); expected one mirror port of the fabric side and one of the WAN side as a pair",
-			peer.Name.V, Role(peer.Role.V), r.position(peer.Role.place))
+			peer.Name.V, dataplane.Role(peer.Role.V), r.position(peer.Role.place))
 	case s.Role.valid && peer.Role.valid && s.Role.V == peer.Role.V:
 		r.problem(s.Peer.place, "%s has role %s too (%s); expected a fabric port and a WAN port as a pair",
-			peer.Name.V, Role(peer.Role.V), r.position(peer.Role.place))
+			peer.Name.V, dataplane.Role(peer.Role.V), r.position(peer.Role.place))
 	case s.Name.valid && peer.Peer.valid && peer.Peer.V != s.Name.V && peer.Peer.V != peer.Name.V:
 		r.problem(s.Peer.place, "%s has another peer, %s (%s); expected two ports that name each other",
 			peer.Name.V, peer.Peer.V, r.position(peer.Peer.place))
@@ -150,33 +163,28 @@ func (r *report) unknownName(at place, text, what string, names []string) {
 }
 
 // resolveClasses gives every DSCP to one class; the last class takes those that no class names.
-func (r *report) resolveClasses(s *portSection) []Class {
+func (r *report) resolveClasses(s *portSection, p *Port) {
+	p.Classes, p.ClassNames = 1, []string{"default"}
 	if !s.TrafficClasses.given {
-		return []Class{{Name: "default", DSCP: ^uint64(0), Priority: -1}}
+		return
 	}
 	sections := s.TrafficClasses.Items
-	classes := make([]Class, len(sections))
-	names, dscps := map[string]place{}, map[int64]place{}
-	named := uint64(0)
+	p.Classes, p.ClassNames = len(sections), nil
+	for dscp := range p.ClassOf {
+		p.ClassOf[dscp] = uint8(max(len(sections)-1, 0))
+	}
+	dscps := map[int64]place{}
 	for i := range sections {
 		c := &sections[i]
-		if c.Name.valid {
-			unique(r, names, c.Name.V, c.Name.place, "this name")
-		}
 		if i < len(sections)-1 && len(c.DSCP.Items) == 0 && (c.DSCP.valid || !c.DSCP.given) {
 			r.problem(c.DSCP.place, "names no DSCP, so nothing would use this class; expected at least one (only the last class takes the rest)")
 		}
-		classes[i].Name = c.Name.V
+		p.ClassNames = append(p.ClassNames, c.Name.V)
 		for j := range c.DSCP.Items {
 			if d := &c.DSCP.Items[j]; d.valid {
 				unique(r, dscps, d.V, d.place, "this DSCP")
-				classes[i].DSCP |= 1 << d.V
+				p.ClassOf[d.V] = uint8(i)
 			}
 		}
-		named |= classes[i].DSCP
 	}
-	if last := len(classes) - 1; last >= 0 {
-		classes[last].DSCP |= ^named
-	}
-	return classes
 }

@@ -1,30 +1,11 @@
 package config
 
 import (
+	"fmt"
 	"net/netip"
 
-	"github.com/cnpgate/cnpgate/proxy"
+	"github.com/cnpgate/cnpgate/internal/packet"
 )
-
-func (r *report) resolveProxy(s *proxySection, g *gatewaySection) Proxy {
-	return Proxy{
-		Enabled: s.Enabled.V, Port: uint16(s.Port.V), Senders: r.resolveSenders(&s.Senders), PerProxy: s.Limits.PerProxy.V,
-		Listen: s.Listen.V, Sources: r.prefixes(&s.Sources), PerSource: s.Limits.PerSource.V, Received: s.Limits.Received.V,
-		BGP: r.resolveBGP(&s.BGP, s, g), OSPF: r.resolveOSPF(&s.OSPF, s, g), OSPF6: r.resolveOSPF6(&s.OSPF6, s, g),
-	}
-}
-
-func (r *report) resolveSenders(s *list[senderSection]) []proxy.Sender {
-	var senders []proxy.Sender
-	seen := map[netip.Prefix]place{}
-	for i := range s.Items {
-		e := &s.Items[i]
-		if e.Prefix.valid && e.Proxy.valid && unique(r, seen, e.Prefix.V, e.Prefix.place, "the prefix "+e.Prefix.V.String()) {
-			senders = append(senders, proxy.Sender{Prefix: e.Prefix.V, Proxy: e.Proxy.V, Origin: proxy.OriginStatic})
-		}
-	}
-	return senders
-}
 
 // checkProxies checks the proxies against the gateway's addresses and the domain, and warns of roles that have no effect.
 func (r *report) checkProxies(doc *document) {
@@ -73,11 +54,49 @@ func (r *report) checkProxy(doc *document, a *routed) {
 	}
 }
 
-func within(a netip.Addr, prefixes *list[prefix]) bool {
+func within(a netip.Addr, prefixes *list[cidr]) bool {
 	for i := range prefixes.Items {
 		if p := &prefixes.Items[i]; p.valid && p.V.Contains(a) {
 			return true
 		}
 	}
 	return false
+}
+
+const (
+	lastSystemPort        = 1023 // RFC 6335 6: IANA assigns ports up to this one by IETF review
+	firstExperimentalPort = 1021 // 1021 and 1022 are for any use among those who agree on it (RFC 4727 6)
+	// firstEphemeralPort is the lowest port that Linux gives to clients: answers to them have it as their destination port.
+	firstEphemeralPort = 32768
+)
+
+// assignedPorts are UDP ports of protocols that pass the edge of a data centre: encapsulations, protocols between routers, storage, telemetry and what hosts
+// need. Of the system ports, which are all refused, the best known have a name for the error. (IANA's registry; 8472 is Linux's for VXLAN.)
+var assignedPorts = map[int64]string{
+	53: "DNS", 67: "DHCP", 68: "DHCP", 69: "TFTP", 88: "Kerberos", 111: "RPC", 123: "NTP", 161: "SNMP", 162: "SNMP", 319: "PTP", 320: "PTP", 389: "LDAP", 443: "QUIC",
+	500: "IPsec", 514: "syslog", 520: "RIP", 521: "RIPng", 546: "DHCPv6", 547: "DHCPv6", 646: "LDP", 853: "DNS over QUIC", 862: "STAMP and TWAMP",
+	1194: "OpenVPN", 1701: "L2TP", 1812: "RADIUS", 1813: "RADIUS", 2049: "NFS", 2055: "NetFlow", 2123: "GTP-C", 2152: "GTP-U", 3260: "iSCSI", 3478: "STUN",
+	3503: "MPLS ping", 3784: "BFD", 3785: "BFD echo", 3799: "RADIUS", 4341: "LISP", 4342: "LISP", 4420: "NVMe", 4500: "IPsec", 4739: "IPFIX", 4754: "GRE in UDP",
+	4755: "GRE in UDP", 4784: "BFD", 4789: "VXLAN", 4790: "VXLAN-GPE", packet.RoCEv2Port: "RoCEv2", 4793: "Ultra Ethernet", 5060: "SIP", 5061: "SIP",
+	5246: "CAPWAP", 5247: "CAPWAP", 5353: "mDNS", 5355: "LLMNR", 6080: "GUE", 6081: "Geneve", 6343: "sFlow", 6635: "MPLS in UDP", 6636: "MPLS in UDP",
+	6784: "BFD", 7784: "S-BFD", 8472: "VXLAN", 8805: "PFCP", 9995: "NetFlow", 9996: "NetFlow", 51820: "WireGuard",
+}
+
+// checkProxyPort refuses the ports of other protocols. The domain filter regards everything to the port as notifications, and would drop what isn't a permitted one;
+// and a proxy's host would receive notifications as packets of the other protocol.
+func (r *report) checkProxyPort(p *integer, domain place) {
+	if !p.valid {
+		return
+	}
+	owner := assignedPorts[p.V]
+	if system := p.V < firstExperimentalPort || p.V == lastSystemPort; system && owner == "" {
+		owner = fmt.Sprintf("another protocol, like all system ports (up to %d)", lastSystemPort)
+	}
+	const expected = "expected 1021 or 1022, which are for experiments (RFC 4727), or a port above 1023 that your network doesn't use"
+	switch {
+	case owner != "":
+		r.problem(p.place, "%d is the port of %s; %s", p.V, owner, expected)
+	case p.V >= firstEphemeralPort && domain.given:
+		r.warn(p.place, "%d is also a client's port, and the domain filter would drop answers to that client; %s", p.V, expected)
+	}
 }

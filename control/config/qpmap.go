@@ -1,9 +1,15 @@
 package config
 
 import (
-	"fmt"
+	"errors"
 	"net/netip"
 	"reflect"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/pairing"
 )
 
 // qpKey has the fields of a flow that its packets contain; the source QP is not among them.
@@ -18,32 +24,39 @@ type qpEntry struct {
 	at       place
 }
 
-func (r *report) resolveQPMap(s *list[qpPairSection]) []QPPair {
-	var pairs []QPPair
+// checkQPMap checks the pairs, each by itself and against the others.
+func (r *report) checkQPMap(s *list[qpPairSection]) {
 	seen := map[qpKey]qpEntry{}
 	for i := range s.Items {
-		e := &s.Items[i]
-		if !e.Source.valid || !e.Destination.valid || !e.SourceQP.valid || !e.DestinationQP.valid {
-			continue
+		if e := &s.Items[i]; r.checkEnds(e) {
+			r.checkQPPair(e, seen)
 		}
-		if e.Source.V == e.Destination.V {
-			r.problem(e.Destination.place, "%s is also the source (%s); expected the address of the host at the other end",
-				e.Destination.V, r.position(e.Source.place))
-			continue
-		}
-		if e.Source.V.Is4() != e.Destination.V.Is4() {
-			r.problem(e.Destination.place, "%s is not of the same IP version as the source %s (%s); expected two addresses of one version",
-				e.Destination.V, e.Source.V, r.position(e.Source.place))
-			continue
-		}
-		if why := scopeError(e.Tags.V, e.Tunnel.V); why != "" {
-			r.problem(e.Tags.place, "%s", why)
-			continue
-		}
-		r.checkQPPair(e, seen)
-		pairs = append(pairs, QPPair{e.Source.V, e.Destination.V, uint32(e.SourceQP.V), uint32(e.DestinationQP.V), e.Tags.V, e.Tunnel.V})
 	}
-	return pairs
+}
+
+// checkEnds checks the two ends of a pair, and reports whether they are usable.
+func (r *report) checkEnds(e *qpPairSection) bool {
+	problems := len(r.problems)
+	switch {
+	case !e.Source.valid || !e.Destination.valid || !e.SourceQP.valid || !e.DestinationQP.valid:
+		return false
+	case e.Source.V == e.Destination.V:
+		r.problem(e.Destination.place, "%s is also the source%s; expected the address of the host at the other end", e.Destination.V, r.in(e.Source.place))
+	case e.Source.V.Is4() != e.Destination.V.Is4():
+		r.problem(e.Destination.place, "%s is not of the same IP version as the source %s%s; expected two addresses of one version",
+			e.Destination.V, e.Source.V, r.in(e.Source.place))
+	case e.Tunnel.V != "" && strings.Contains(e.Tags.V, "/"):
+		r.problem(e.Tags.place, "%s is two tags, and in a tunnel one VID counts; expected one tag", quote(e.Tags.V))
+	}
+	return len(r.problems) == problems
+}
+
+// in is the position of a value in parentheses, "" if the values are not in a file.
+func (r *report) in(at place) string {
+	if r.file == "" {
+		return ""
+	}
+	return " (" + r.position(at).String() + ")"
 }
 
 // checkQPPair reports an entry that contradicts an earlier one about the source QP of a flow, in its own direction or in the reverse
@@ -74,69 +87,28 @@ var QPPairKeys = []string{"source_ip", "destination_ip", "source_qp", "destinati
 
 // ParseQPPair reads a pair that is not in a file, by the rules for qp_map's entries. values has a text for each key; an error
 // begins with its key.
-func ParseQPPair(values map[string]string) (QPPair, error) {
-	rules := map[string]rule{}
-	for _, f := range fieldsOf(reflect.TypeFor[qpPairSection]()) {
-		rules[f.key] = f.rule
-	}
-	var p QPPair
-	for _, key := range []struct {
-		name string
-		to   *netip.Addr
-	}{{"source_ip", &p.Source}, {"destination_ip", &p.Destination}} {
-		if err := parseKey(values, rules, key.name, addressKind{}, key.to); err != nil {
-			return p, err
+func ParseQPPair(values map[string]string) (p QPPair, err error) {
+	n := &yaml.Node{Kind: yaml.MappingNode}
+	for _, key := range QPPairKeys {
+		if text, given := values[key]; given {
+			n.Content = append(n.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: key}, &yaml.Node{Kind: yaml.ScalarNode, Value: text})
 		}
 	}
-	if p.Source == p.Destination {
-		return p, fmt.Errorf("destination_ip: %s is also the source; expected the address of the host at the other end", p.Destination)
+	r, e := &report{}, &qpPairSection{}
+	r.value(reflect.ValueOf(e).Elem(), n, place{}, rule{})
+	r.checkEnds(e)
+	if len(r.problems) > 0 {
+		return p, errors.New(r.problems[0].Text)
 	}
-	if p.Source.Is4() != p.Destination.Is4() {
-		return p, fmt.Errorf("destination_ip: %s is not of the same IP version as the source %s; expected two addresses of one version", p.Destination, p.Source)
-	}
-	for _, key := range []struct {
-		name string
-		to   *uint32
-	}{{"source_qp", &p.SourceQP}, {"destination_qp", &p.DestinationQP}} {
-		var qp int64
-		if err := parseKey(values, rules, key.name, integerKind{}, &qp); err != nil {
-			return p, err
-		}
-		*key.to = uint32(qp)
-	}
-	return p, parseScope(values, rules, &p)
+	fill(&p, e)
+	return p, nil
 }
 
-// parseScope reads the tags and the tunnel of a pair, which it need not have.
-func parseScope(values map[string]string, rules map[string]rule, p *QPPair) error {
-	if _, given := values["tags"]; given {
-		if err := parseKey(values, rules, "tags", tagsKind{}, &p.Tags); err != nil {
-			return err
-		}
+// Stated is the pair as the workers use it.
+func (p *QPPair) Stated() pairing.QPPair {
+	s := pairing.QPPair{
+		Source: packet.AddrFrom(p.Source), Destination: packet.AddrFrom(p.Destination), SourceQP: p.SourceQP, DestinationQP: p.DestinationQP,
 	}
-	if _, given := values["tunnel"]; given {
-		if err := parseKey(values, rules, "tunnel", tunnelKind{}, &p.Tunnel); err != nil {
-			return err
-		}
-	}
-	if why := scopeError(p.Tags, p.Tunnel); why != "" {
-		return fmt.Errorf("tags: %s", why)
-	}
-	return nil
-}
-
-func parseKey[T any](values map[string]string, rules map[string]rule, key string, k interface {
-	parse(string, rule) (T, error)
-	expects(rule) string
-}, to *T) error {
-	text, given := values[key]
-	if !given {
-		return fmt.Errorf("%s: missing; expected %s", key, k.expects(rules[key]))
-	}
-	v, err := k.parse(text, rules[key])
-	if err != nil {
-		return fmt.Errorf("%s: %w", key, err)
-	}
-	*to = v
-	return nil
+	s.Scope, s.InScope = p.Scope()
+	return s
 }

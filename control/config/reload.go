@@ -19,7 +19,7 @@ const (
 // reloadNames are the words of the tag "reload", and of docs/configuration.md.
 var reloadNames = []string{"", "live", "resize", "restart"}
 
-func (r Reload) String() string { return nameOf(reloadNames, int(r)) }
+func (r Reload) String() string { return reloadNames[r] }
 
 // File is the file of a configuration.
 type File struct {
@@ -56,18 +56,19 @@ func (c *Config) CheckReload(started *Config) error {
 		return err // with other ports, those below can't be compared
 	}
 	for i := range c.Ports {
-		r.checkResize(&c.document.Ports.Items[i], &c.Ports[i], &started.Ports[i])
+		r.checkResize(&c.document.Ports.Items[i], i, c.Ports, started.Ports)
 	}
 	return r.err()
 }
 
 const needsRestart = "differs from its value when the gateway was started, and a reload can't change it; restart the gateway, or undo the change"
 
-// checkResize reports what a port needs that was not reserved or calculated at the start.
-func (r *report) checkResize(s *portSection, now, started *Port) {
-	if now.QueueFrames > started.QueueFrames {
+// checkResize reports what port i needs that was not reserved or calculated at the start.
+func (r *report) checkResize(s *portSection, i int, ports, before []Port) {
+	now, started := &ports[i], &before[i]
+	if now.Frames > started.Frames {
 		r.problem(s.QueueCapacity.place, "%s is more than the %s for which memory was reserved at the start; expected at most that, or restart the gateway",
-			formatUnits(now.QueueCapacity, sizeUnits), formatUnits(started.QueueCapacity, sizeUnits))
+			formatUnits(now.Capacity, sizeUnits), formatUnits(started.Capacity, sizeUnits))
 	}
 	switch {
 	case now.Paced > 0 && started.Paced == 0:
@@ -76,16 +77,17 @@ func (r *report) checkResize(s *portSection, now, started *Port) {
 		r.problem(s.Pacing.Capacity.place, "%s is more than the %s for which memory was reserved at the start; expected at most that, or restart the gateway",
 			formatUnits(now.Paced, sizeUnits), formatUnits(started.Paced, sizeUnits))
 	}
-	switch {
-	case (now.FlowControl == nil) != (started.FlowControl == nil):
+	switch f, of := now.FlowControl, started.FlowControl; {
+	case (f == nil) != (of == nil):
 		r.problem(s.FlowControl.place, needsRestart)
-	case !reflect.DeepEqual(now.FlowControl, started.FlowControl):
+	case f != nil && f.Speed != of.Speed:
 		r.problem(s.Rate.place, "is also the speed of flow_control, which a reload can't change; set flow_control.speed and restart the gateway, or undo the change")
 	}
-	for i := range now.Classes {
-		if !reflect.DeepEqual(now.Classes[i].Lossless, started.Classes[i].Lossless) {
+	f, of := ports[now.Peer].FlowControl, before[now.Peer].FlowControl
+	for class, name := range now.ClassNames {
+		if f != nil && of != nil && f.Lossless[class] != of.Lossless[class] {
 			r.problem(s.QueueCapacity.place, "%s would change XOff of the lossless class %s, which a reload can't do; restart the gateway, or undo the change",
-				formatUnits(now.QueueCapacity, sizeUnits), now.Classes[i].Name)
+				formatUnits(now.Capacity, sizeUnits), name)
 		}
 	}
 }

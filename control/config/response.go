@@ -2,9 +2,11 @@ package config
 
 import (
 	"cmp"
+	"reflect"
 	"time"
 
 	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane"
 )
 
 // The actions of a profile, by their number in the schema.
@@ -16,20 +18,16 @@ const (
 	actionResume
 )
 
-// resolveResponse makes the settings of a queue's response to congestion (draft-tian 5.4, 5.5.1).
-func resolveResponse(p *Port, s *portSection, profile *profileSection, n *notificationsSection) congestion.Response {
+// resolveResponse makes the rest of a queue's response to congestion (draft-tian 5.4, 5.5.1).
+func resolveResponse(to *congestion.Response, profile *profileSection, n *notificationsSection) {
 	allowed := allowedActions(profile)
-	triggers := congestion.Triggers{Thresholds: congestion.Thresholds{KMin: p.KMin, KMax: p.KMax}}
-	if allowed[actionNotify] || allowed[actionRateReduce] || allowed[actionPause] {
-		triggers.Depth, triggers.Marking, triggers.Growth = profile.Depth.V, uint32(profile.VECN.V/100), int64(profile.VGrowth.V/8000)
+	to.Marking, to.Growth = uint32(profile.VECN.V/100), int64(profile.VGrowth.V/8000)
+	if !allowed[actionNotify] && !allowed[actionRateReduce] && !allowed[actionPause] {
+		to.Depth, to.Marking, to.Growth = false, 0, 0
 	}
-	return congestion.Response{
-		Triggers: triggers, OnArrival: profile.OnArrival.V, ClearCE: profile.ClearCE.V,
-		Ladder: policyTable(profile, uint16(n.LongHaulCNP.ReducePercent.V), allowed), Marks: allowed[actionMark],
-		Resumes: allowed[actionResume], ResumePercent: uint16(profile.Resume.V),
-		Disclose: n.LongHaulCNP.DiscloseMetrics.V, Metric: uint8(n.LongHaulCNP.Metric.V),
-		Rate: s.Rate.V, RTT: int64(s.RTT.V), Interval: int64(profile.Interval.V), FlowsPerRound: int(profile.Flows.V),
-	}
+	to.Marks, to.Resumes = allowed[actionMark], allowed[actionResume]
+	to.Ladder = policyTable(profile, uint16(n.LongHaulCNP.ReducePercent.V), allowed)
+	to.Disclose, to.Metric = n.LongHaulCNP.DiscloseMetrics.V, uint8(n.LongHaulCNP.Metric.V)
 }
 
 // pacingDefaults are the defaults of pacing by the role of its port: a host behind a fabric port is slowed down until its senders' reaction
@@ -38,7 +36,7 @@ var pacingDefaults = [...]struct {
 	floor                    uint64 // thousandths of the host's rate
 	keep                     uint64 // percent
 	interval, hold, recovery int64  // RTT_est
-}{Fabric: {floor: 30, keep: 10}, WAN: {floor: 1, keep: 50, interval: 1, hold: 2, recovery: 100}}
+}{dataplane.Fabric: {floor: 30, keep: 10}, dataplane.WAN: {floor: 1, keep: 50, interval: 1, hold: 2, recovery: 100}}
 
 const (
 	thousandths     = 1000
@@ -56,37 +54,24 @@ func (r *report) resolvePacing(doc *document, s *portSection, p *Port, law bool)
 		return
 	}
 	r.checkSenders(doc, s, law)
-	role := Role(s.Role.V)
-	defaults := pacingDefaults[role]
-	hostRate := s.Rate.V
+	defaults, hostRate, rtt := pacingDefaults[p.Role], s.Rate.V, int64(cmp.Or(s.RTT.V, defaultRecovery))
 	if c.HostRate.given {
 		hostRate = c.HostRate.V
 	}
-	pacing := &congestion.Pacing{HostRate: hostRate, Floor: hostRate * defaults.floor / thousandths, Keep: defaults.keep}
-	if c.Floor.given {
-		pacing.Floor = c.Floor.V
+	pacing := &congestion.Pacing{
+		HostRate: hostRate, Floor: hostRate * defaults.floor / thousandths, Keep: defaults.keep,
+		Interval: int64(defaultInterval), Hold: min(defaults.hold*rtt, int64(maxRecovery)), Recovery: int64(defaultRecovery),
 	}
-	if c.Keep.given {
-		pacing.Keep = uint64(c.Keep.V)
-	}
-	rtt := int64(cmp.Or(s.RTT.V, defaultRecovery))
-	pacing.Interval, pacing.Hold, pacing.Recovery = int64(defaultInterval), min(defaults.hold*rtt, int64(maxRecovery)), int64(defaultRecovery)
-	if role == WAN {
+	if p.Role == dataplane.WAN {
 		pacing.Interval, pacing.Recovery = min(defaults.interval*rtt, int64(maxInterval)), min(defaults.recovery*rtt, int64(maxRecovery))
 	}
-	if c.Interval.given {
-		pacing.Interval = int64(c.Interval.V)
-	}
-	if c.Hold.given {
-		pacing.Hold = int64(c.Hold.V)
-	}
-	if c.Recovery.given {
-		pacing.Recovery = int64(c.Recovery.V)
-	}
+	fill(pacing, c)
 	if s.Rate.valid && (c.HostRate.valid || !c.HostRate.given) && pacing.Floor > hostRate {
 		r.problem(c.Floor.place, "%s is above the host's rate, %s; expected at most that", formatUnits(c.Floor.V, rateUnits), formatUnits(hostRate, rateUnits))
 	}
-	p.Pacing, p.Paced, p.Enforce = pacing, c.Capacity.V, r.prefixes(&c.Senders)
+	p.Policy.Pacing, p.Paced = pacing, c.Capacity.V
+	r.checkUnique(reflect.ValueOf(c.Senders.Items), rule{unique: "the prefix %"}) // not in the schema: senders without pacing are ignored
+	c.Senders.fill(reflect.ValueOf(&p.Policy.Enforce).Elem(), rule{})
 }
 
 // checkSenders checks the senders that a WAN port's pacing is about. Anybody could stop them if notifications from any source counted. The law needs none.
@@ -94,12 +79,12 @@ func (r *report) checkSenders(doc *document, s *portSection, law bool) {
 	c := &s.Pacing
 	switch {
 	case !s.Role.valid:
-	case Role(s.Role.V) == Fabric && c.Senders.given:
+	case dataplane.Role(s.Role.V) == dataplane.Fabric && c.Senders.given:
 		r.problem(c.Senders.place, "%s is a fabric port; expected senders at the WAN port by which their frames leave", s.Name.V)
-	case Role(s.Role.V) == WAN && (!c.Senders.given || c.Senders.valid && len(c.Senders.Items) == 0):
+	case dataplane.Role(s.Role.V) == dataplane.WAN && (!c.Senders.given || c.Senders.valid && len(c.Senders.Items) == 0):
 		r.problem(c.Enabled.place, "%s is a WAN port, and paces the flows of the senders that the key senders lists; expected at least one prefix there, "+
 			"or pacing at the fabric port that receivers are behind", s.Name.V)
-	case Role(s.Role.V) == WAN && !law && !doc.Domain.given && !(doc.Proxy.Enabled.V && len(doc.Proxy.Sources.Items) > 0):
+	case dataplane.Role(s.Role.V) == dataplane.WAN && !law && !doc.Domain.given && !(doc.Proxy.Enabled.V && len(doc.Proxy.Sources.Items) > 0):
 		r.problem(c.Senders.place, "nothing says which gateways may slow these senders down; expected a section domain with notification_sources, or "+
 			"proxy.sources with proxy.enabled")
 	}

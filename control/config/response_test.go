@@ -16,7 +16,7 @@ func responseOf(t *testing.T, profile, notifications string) congestion.Response
 	if err != nil {
 		t.Fatal(err)
 	}
-	return cfg.Ports[1].Response
+	return cfg.Ports[1].Policy.Response
 }
 
 // TestAllowedActions: each word of the schema allows the action of its name, and without any all are allowed.

@@ -1,10 +1,10 @@
 package config
 
 import (
-	"net/netip"
 	"time"
 
 	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane"
 )
 
 // A measured RTT_est is the minimum over rttWindow, or over the time of this number of test packets if that is longer.
@@ -18,28 +18,24 @@ var rttSources = [...]congestion.RTTSource{congestion.RTTConfigured, congestion.
 
 // measuresRTT reports whether any source of a port's RTT_est is a measurement.
 func (p *Port) measuresRTT() bool {
-	return p.RTTFrom.Uses(congestion.RTTPassive) || p.RTTFrom.Uses(congestion.RTTSTAMP)
+	return p.Policy.RTTFrom.Uses(congestion.RTTPassive) || p.Policy.RTTFrom.Uses(congestion.RTTSTAMP)
 }
 
 // resolveRTT sets the sources of a port's RTT_est (draft-tian 5.3.1).
 func (r *report) resolveRTT(p *Port, s *portSection, g *gatewaySection) {
-	p.RTTFrom = congestion.RTTPolicy{
-		Min: int64(s.RTTBounds.Min.V), Max: int64(s.RTTBounds.Max.V), Window: int64(max(rttWindow, testsAWindow*s.STAMP.Interval.V)),
-	}
-	seen := map[congestion.RTTSource]place{}
+	from := &p.Policy.RTTFrom
+	from.Window = int64(max(rttWindow, testsAWindow*s.STAMP.Interval.V))
 	for i := range s.RTTSources.Items {
 		item := &s.RTTSources.Items[i]
-		if !item.valid {
+		if !item.valid || item.twice {
 			continue
 		}
 		source := rttSources[item.V]
-		if !unique(r, seen, source, item.place, source.String()) {
-			continue
-		}
-		r.checkRTTSource(source, item.place, s, seen)
-		p.RTTFrom.Sources[p.RTTFrom.Count] = source
-		p.RTTFrom.Count++
+		r.checkRTTSource(source, item.place, s, s.RTTSources.Items[:i])
+		from.Sources[from.Count] = source
+		from.Count++
 	}
+	p.Policy.Trust = from.Trust(p.Policy.RTT)
 	if b := &s.RTTBounds; b.Min.valid && b.Max.valid && b.Min.V > b.Max.V {
 		r.problem(b.Min.place, "%s is above max, which is %s; expected less", b.Min.V, b.Max.V)
 	}
@@ -49,22 +45,24 @@ func (r *report) resolveRTT(p *Port, s *portSection, g *gatewaySection) {
 	r.resolveSTAMP(p, s, g)
 }
 
-func (r *report) checkRTTSource(source congestion.RTTSource, at place, s *portSection, seen map[congestion.RTTSource]place) {
+func (r *report) checkRTTSource(source congestion.RTTSource, at place, s *portSection, before []choice) {
 	if source == congestion.RTTConfigured {
 		return
 	}
-	if s.Role.valid && Role(s.Role.V) != WAN {
-		r.problem(at, "%s measures the path behind a WAN port, and this is a %s port; remove it here", source, Role(s.Role.V))
+	if s.Role.valid && dataplane.Role(s.Role.V) != dataplane.WAN {
+		r.problem(at, "%s measures the path behind a WAN port, and this is a %s port; remove it here", source, dataplane.Role(s.Role.V))
 	}
-	if first, before := seen[congestion.RTTConfigured]; before {
-		r.warn(at, "is never used, because configured comes before it (%s); put configured last", r.position(first))
+	for i := range before {
+		if first := &before[i]; first.valid && !first.twice && rttSources[first.V] == congestion.RTTConfigured {
+			r.warn(at, "is never used, because configured comes before it (%s); put configured last", r.position(first.place))
+		}
 	}
 }
 
 // resolveSTAMP makes the STAMP session of a port's path (RFC 8762).
 func (r *report) resolveSTAMP(p *Port, s *portSection, g *gatewaySection) {
 	peer := &s.STAMP.Peer
-	if !p.RTTFrom.Uses(congestion.RTTSTAMP) {
+	if !p.Policy.RTTFrom.Uses(congestion.RTTSTAMP) {
 		if s.STAMP.given {
 			r.warn(s.STAMP.place, "has no effect, as rtt_sources does not name stamp")
 		}
@@ -74,23 +72,8 @@ func (r *report) resolveSTAMP(p *Port, s *portSection, g *gatewaySection) {
 		r.problem(s.RTTSources.place, "stamp needs a destination for test packets; set stamp.peer of this port to an address of another gateway")
 		return
 	}
-	if peer.valid {
-		r.checkPeer(peer, g)
-	}
-	p.STAMP = STAMP{peer.V, s.STAMP.Interval.V}
-}
-
-// resolveReflector sets the sources whose test packets are answered.
-func (r *report) resolveReflector(g *gatewaySection) (peers []netip.Addr) {
-	seen := map[netip.Addr]place{}
-	for i := range g.STAMPReflector.Peers.Items {
-		peer := &g.STAMPReflector.Peers.Items[i]
-		if peer.valid && unique(r, seen, peer.V, peer.place, "the address "+peer.V.String()) {
-			r.checkPeer(peer, g)
-			peers = append(peers, peer.V)
-		}
-	}
-	return peers
+	r.checkPeer(peer, g)
+	fill(&p.Policy.STAMP, &s.STAMP)
 }
 
 // checkPeer checks that STAMP packets to an address have a source address, and that the two differ.
@@ -100,17 +83,10 @@ func (r *report) checkPeer(peer *address, g *gatewaySection) {
 		own, given, key = g.IPv4.V, g.IPv4.given, "ipv4"
 	}
 	switch {
+	case !peer.valid || peer.twice:
 	case !given:
 		r.problem(peer.place, "STAMP packets to %s need a source address; set %s in gateway (%s)", peer.V, key, r.position(g.place))
 	case own == peer.V:
 		r.problem(peer.place, "%s is the gateway's own address; expected another gateway's", peer.V)
 	}
-}
-
-// resolveAdjust sets the bounds within which the gateway may adjust a port's parameters (draft-tian 5.8).
-func resolveAdjust(s *adjustSection) congestion.AdjustPolicy {
-	if !s.Enabled.V {
-		return congestion.AdjustPolicy{}
-	}
-	return congestion.AdjustPolicy{MinPercent: int(s.MinPercent.V), MaxPercent: int(s.MaxPercent.V)}
 }

@@ -9,6 +9,8 @@ import (
 	"unicode"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 // kind reads a scalar's text. It has no state; parse uses only the text, so quotes make no difference.
@@ -225,3 +227,15 @@ func CheckWord(text string, words []string) error {
 }
 
 func (choiceKind) expects(rl rule) string { return either(rl.one) }
+
+// accepted is a format that an endpoint accepts.
+type accepted = scalar[int, acceptedKind]
+
+type acceptedKind struct{ choiceKind }
+
+func (k acceptedKind) parse(text string, rl rule) (int, error) {
+	if text == packet.ProxyNotification.String() {
+		return 0, fmt.Errorf("%s goes to a proxy, not to a host; list these hosts with their proxy in proxy.senders; here, expected %s", text, k.expects(rl))
+	}
+	return k.choiceKind.parse(text, rl)
+}

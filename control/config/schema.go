@@ -9,6 +9,9 @@ package config
 //	min, max  bounds of a value, or of each value in a list
 //	items     least number of entries in a list; most: greatest
 //	one       the words a choice takes, in the order of the constants they become
+//	unique    what an error calls a value that two entries of a list have; % is the value
+//	mode      "thresholds": only the mode thresholds has the key
+//	to        the field that uses the value, if it hasn't the name of the schema's; see fill
 //	because   why a change of the key, and of keys below it without this tag, needs a restart
 //	reload    what a change of the key, and of keys below it without this tag, needs: live, resize or restart; see Reload
 
@@ -18,9 +21,9 @@ type document struct {
 	DPDK          dpdkSection           `key:"dpdk" reload:"restart" because:"DPDK takes its memory and its cores once, when it starts"`
 	Ports         list[portSection]     `key:"ports" required:"yes" items:"2" most:"32" reload:"restart" because:"devices, their peers and their queues are set up once, before the first frame"`
 	Profiles      table[profileSection] `key:"profiles"`
-	Flows         flowsSection          `key:"flows" reload:"restart" because:"the workers read the tables without locks, so they can't move to other memory"`
-	Endpoints     list[endpointSection] `key:"endpoints"`
-	Notifications notificationsSection  `key:"notifications"`
+	Flows         flowsSection          `key:"flows" to:"Dataplane" reload:"restart" because:"the workers read the tables without locks, so they can't move to other memory"`
+	Endpoints     list[endpointSection] `key:"endpoints" to:"-"`
+	Notifications notificationsSection  `key:"notifications" to:"Dataplane.Policy"`
 	QPMap         list[qpPairSection]   `key:"qp_map"`
 	Proxy         proxySection          `key:"proxy"`
 	Domain        domainSection         `key:"domain"`
@@ -30,16 +33,16 @@ type document struct {
 
 type gatewaySection struct {
 	place
-	Name text     `key:"name" required:"yes"`
-	IPv4 address4 `key:"ipv4"`
-	IPv6 address6 `key:"ipv6"`
+	Name text     `key:"name" required:"yes" to:"Name"`
+	IPv4 address4 `key:"ipv4" to:"Dataplane.Policy.Build.IPv4"`
+	IPv6 address6 `key:"ipv6" to:"Dataplane.Policy.Build.IPv6"`
 
 	STAMPReflector reflectorSection `key:"stamp_reflector"`
 }
 
 type reflectorSection struct {
 	place
-	Peers list[address] `key:"peers" most:"16"`
+	Peers list[address] `key:"peers" most:"16" unique:"the address %" to:"Dataplane.Policy.Reflects"`
 }
 
 type dpdkSection struct {
@@ -47,25 +50,25 @@ type dpdkSection struct {
 	Hugepages toggle        `key:"hugepages" default:"true"`
 	InMemory  toggle        `key:"in_memory" default:"false"`
 	EALArgs   list[text]    `key:"eal_args"`
-	Workers   list[integer] `key:"workers" default:"[1]" items:"1" min:"0" max:"1023"`
+	Workers   list[integer] `key:"workers" default:"[1]" items:"1" min:"0" max:"1023" unique:"this core"`
 	Burst     integer       `key:"burst" default:"32" min:"1" max:"64"`
-	Idle      choice        `key:"idle" default:"poll" one:"poll|backoff" because:"the default reaction of flow_control, and with it the headroom, depends on it"`
+	Idle      choice        `key:"idle" default:"poll" one:"poll|backoff" to:"Backoff" because:"the default reaction of flow_control, and with it the headroom, depends on it"`
 }
 
 type portSection struct {
 	place
 	tap bool // role is tap; Role then has the side that the port mirrors
 
-	Name           name               `key:"name" required:"yes"`
+	Name           name               `key:"name" required:"yes" unique:"this name"`
 	Device         device             `key:"device" required:"yes"`
 	Role           choice             `key:"role" required:"yes" one:"fabric|wan|tap"`
 	Mirrors        choice             `key:"mirrors" one:"fabric|wan|both"`
-	FabricHosts    list[prefix]       `key:"fabric_hosts" reload:"live"`
-	Peer           name               `key:"peer" required:"yes"`
+	FabricHosts    list[cidr]         `key:"fabric_hosts" unique:"the prefix %" to:"Policy.FabricHosts" reload:"live"`
+	Peer           name               `key:"peer" required:"yes" to:"-"`
 	Rate           rate               `key:"rate" required:"yes" min:"100kbps" max:"10Tbps" reload:"live"`
-	RTT            duration           `key:"rtt" default:"0s" min:"0s" max:"10s" reload:"live"`
-	RTTSources     list[choice]       `key:"rtt_sources" default:"[configured]" items:"1" most:"3" one:"configured|passive|stamp" reload:"live"`
-	RTTBounds      boundsSection      `key:"rtt_bounds" reload:"live"`
+	RTT            duration           `key:"rtt" default:"0s" min:"0s" max:"10s" to:"Policy.RTT" reload:"live"`
+	RTTSources     list[choice]       `key:"rtt_sources" default:"[configured]" items:"1" most:"3" one:"configured|passive|stamp" unique:"%" reload:"live"`
+	RTTBounds      boundsSection      `key:"rtt_bounds" to:"Policy.RTTFrom" reload:"live"`
 	STAMP          stampSection       `key:"stamp" reload:"live"`
 	MTU            integer            `key:"mtu" default:"9000" min:"576" max:"16000" because:"each frame's buffer has this size"`
 	QueueCapacity  size               `key:"queue_capacity" max:"4095MiB" reload:"resize"`
@@ -77,15 +80,15 @@ type portSection struct {
 
 type pacingSection struct {
 	place
-	Enabled  toggle       `key:"enabled" default:"false" reload:"resize"`
-	Senders  list[prefix] `key:"senders"`
-	HostRate rate         `key:"host_rate" min:"1Mbps" max:"10Tbps"`
-	Floor    rate         `key:"floor" min:"100kbps" max:"10Tbps"`
-	Keep     integer      `key:"keep_percent" min:"1" max:"99"`
-	Interval duration     `key:"interval" min:"0s" max:"1s"`
-	Hold     duration     `key:"hold" min:"0s" max:"10s"`
-	Recovery duration     `key:"recovery" min:"1us" max:"10s"`
-	Capacity size         `key:"capacity" default:"64MB" min:"64KB" max:"4095MiB" reload:"resize"`
+	Enabled  toggle     `key:"enabled" default:"false" reload:"resize"`
+	Senders  list[cidr] `key:"senders"`
+	HostRate rate       `key:"host_rate" min:"1Mbps" max:"10Tbps"`
+	Floor    rate       `key:"floor" min:"100kbps" max:"10Tbps"`
+	Keep     integer    `key:"keep_percent" min:"1" max:"99"`
+	Interval duration   `key:"interval" min:"0s" max:"1s"`
+	Hold     duration   `key:"hold" min:"0s" max:"10s"`
+	Recovery duration   `key:"recovery" min:"1us" max:"10s"`
+	Capacity size       `key:"capacity" default:"64MB" min:"64KB" max:"4095MiB" reload:"resize"`
 }
 
 type boundsSection struct {
@@ -102,9 +105,9 @@ type stampSection struct {
 
 type classSection struct {
 	place
-	Name     name          `key:"name" required:"yes"`
+	Name     name          `key:"name" required:"yes" unique:"this name"`
 	DSCP     list[integer] `key:"dscp" min:"0" max:"63" reload:"live"`
-	Priority integer       `key:"priority" min:"0" max:"7"`
+	Priority integer       `key:"priority" min:"0" max:"7" unique:"this priority"`
 	Lossless toggle        `key:"lossless" default:"false"`
 	XOff     size          `key:"xoff" min:"1KB" max:"4095MiB"`
 	XOn      size          `key:"xon" min:"1B" max:"4095MiB"`
@@ -131,20 +134,20 @@ type profileSection struct {
 	place
 	Mode        choice            `key:"mode" default:"law" one:"law|thresholds"`
 	TargetDelay duration          `key:"target_delay" min:"10us" max:"1s"`
-	KBase       size              `key:"k_base" default:"64KB" min:"100B" max:"4000MiB"`
-	Alpha       decimal           `key:"alpha" default:"1.0" min:"0.000001" max:"100"`
-	KMinPercent integer           `key:"k_min_percent" default:"50" min:"1" max:"99"`
-	Depth       toggle            `key:"depth_trigger" default:"true"`
-	VECN        decimal           `key:"v_ecn" min:"0.0001" max:"100"`       // least: a millionth, as congestion counts
-	VGrowth     rate              `key:"v_growth" min:"8kbps" max:"100Tbps"` // least: a byte a millisecond
-	Interval    duration          `key:"interval" default:"100us" min:"1us" max:"1h"`
-	Flows       integer           `key:"flows_per_round" default:"16" min:"1" max:"16"`
-	Actions     list[choice]      `key:"actions" items:"1" one:"mark|notify|rate-reduce|pause|resume"`
-	Policy      list[rungSection] `key:"policy" items:"1" most:"16"`
-	Resume      integer           `key:"resume_percent" default:"50" min:"0" max:"100"`
+	KBase       size              `key:"k_base" mode:"thresholds" default:"64KB" min:"100B" max:"4000MiB" to:"Sizing.KBase"`
+	Alpha       decimal           `key:"alpha" mode:"thresholds" default:"1.0" min:"0.000001" max:"100"`
+	KMinPercent integer           `key:"k_min_percent" mode:"thresholds" default:"50" min:"1" max:"99" to:"Sizing.KMinPercent"`
+	Depth       toggle            `key:"depth_trigger" mode:"thresholds" default:"true"`
+	VECN        decimal           `key:"v_ecn" mode:"thresholds" min:"0.0001" max:"100"`       // least: a millionth, as congestion counts
+	VGrowth     rate              `key:"v_growth" mode:"thresholds" min:"8kbps" max:"100Tbps"` // least: a byte a millisecond
+	Interval    duration          `key:"interval" mode:"thresholds" default:"100us" min:"1us" max:"1h"`
+	Flows       integer           `key:"flows_per_round" mode:"thresholds" default:"16" min:"1" max:"16" to:"FlowsPerRound"`
+	Actions     list[choice]      `key:"actions" mode:"thresholds" items:"1" one:"mark|notify|rate-reduce|pause|resume"`
+	Policy      list[rungSection] `key:"policy" mode:"thresholds" items:"1" most:"16"`
+	Resume      integer           `key:"resume_percent" mode:"thresholds" default:"50" min:"0" max:"100" to:"ResumePercent"`
 	OnArrival   toggle            `key:"ce_on_arrival" default:"false"`
 	ClearCE     toggle            `key:"clear_ce" default:"false"`
-	Adjust      adjustSection     `key:"adjust"`
+	Adjust      adjustSection     `key:"adjust" mode:"thresholds"`
 }
 
 type adjustSection struct {
@@ -163,22 +166,22 @@ type rungSection struct {
 
 type flowsSection struct {
 	place
-	Capacity count    `key:"capacity" default:"1Mi" min:"1024" max:"16Mi"`
+	Capacity count    `key:"capacity" default:"1Mi" min:"1024" max:"16Mi" to:"Flows"`
 	Paired   count    `key:"paired" default:"32Ki" min:"1024" max:"16Mi"`
 	Aging    duration `key:"aging" default:"60s" min:"1s" max:"24h" because:"the workers share claims of RDMA-CM that end by it"`
 }
 
 type endpointSection struct {
 	place
-	Prefix  prefix         `key:"prefix" required:"yes"`
-	Accepts list[accepted] `key:"accepts" required:"yes" one:"fast-cnp|long-haul-cnp|long-haul-cnp-icmpv6|ppfc|standard-cnp"`
+	Prefix  cidr           `key:"prefix" required:"yes" unique:"the prefix %"`
+	Accepts list[accepted] `key:"accepts" required:"yes" unique:"%" one:"fast-cnp|long-haul-cnp|long-haul-cnp-icmpv6|ppfc|standard-cnp"`
 }
 
 type notificationsSection struct {
 	place
-	Mode        choice          `key:"mode" default:"send" one:"send|observe"`
-	DSCP        integer         `key:"dscp" default:"48" min:"0" max:"63"`
-	PKey        choice          `key:"p_key" default:"default" one:"default|flow"`
+	Mode        choice          `key:"mode" default:"send" one:"send|observe" to:"Observe"`
+	DSCP        integer         `key:"dscp" default:"48" min:"0" max:"63" to:"Build.DSCP"`
+	PKey        choice          `key:"p_key" default:"default" one:"default|flow" to:"Build.FlowPKey"`
 	FastCNP     fastCNPSection  `key:"fast_cnp"`
 	LongHaulCNP longHaulSection `key:"long_haul_cnp"`
 	PPFC        switchSection   `key:"ppfc"`
@@ -189,18 +192,18 @@ type notificationsSection struct {
 type fastCNPSection struct {
 	place
 	Enabled              toggle  `key:"enabled" default:"false"`
-	OptionType           integer `key:"option_type" default:"0x9E" min:"0x80" max:"0x9F"` // act 10, chg 0 (RFC 8200 4.2)
+	OptionType           integer `key:"option_type" default:"0x9E" min:"0x80" max:"0x9F" to:"Build.Code.FastCNPOption"` // act 10, chg 0 (RFC 8200 4.2)
 	TraceOptionType      integer `key:"trace_option_type" min:"0x80" max:"0x9F"`
-	ICRCExtensionHeaders toggle  `key:"icrc_extension_headers" default:"true"`
+	ICRCExtensionHeaders toggle  `key:"icrc_extension_headers" default:"true" to:"Build.ICRCExtensionHeaders"`
 	Mode                 choice  `key:"mode" default:"send" one:"send|observe"`
 }
 
 type longHaulSection struct {
 	place
 	Enabled         toggle            `key:"enabled" default:"false"`
-	ICMPv6Type      integer           `key:"icmpv6_type" default:"200" min:"128" max:"255"`   // informational (RFC 4443 2.1)
-	ExtensionClass  integer           `key:"extension_class" default:"247" min:"1" max:"255"` // RFC 4884 9: 247 to 255 for private use
-	ReducePercent   integer           `key:"reduce_percent" default:"30" min:"1" max:"100"`
+	ICMPv6Type      integer           `key:"icmpv6_type" default:"200" min:"128" max:"255" to:"Build.Code.LongHaulICMPv6Type"` // informational (RFC 4443 2.1)
+	ExtensionClass  integer           `key:"extension_class" default:"247" min:"1" max:"255" to:"Build.Code.ExtensionClass"`   // RFC 4884 9: 247 to 255 for private use
+	ReducePercent   integer           `key:"reduce_percent" mode:"thresholds" default:"30" min:"1" max:"100"`
 	DiscloseMetrics toggle            `key:"disclose_metrics" default:"true"`
 	Metric          choice            `key:"metric" default:"trigger" one:"trigger|depth|growth|marking|rtt"`
 	Extensions      extensionsSection `key:"extensions"`
@@ -209,7 +212,7 @@ type longHaulSection struct {
 
 type extensionsSection struct {
 	place
-	Timestamp toggle `key:"timestamp" default:"false"`
+	Timestamp toggle `key:"timestamp" default:"false" to:"Timestamp"`
 	Device    name   `key:"device"`
 	Path      name   `key:"path"`
 }
@@ -223,9 +226,9 @@ type switchSection struct {
 
 type limitsSection struct {
 	place
-	PerFlow        duration  `key:"per_flow" min:"0s" max:"1h"`
-	PerDestination perSecond `key:"per_destination" default:"1000000/s" max:"1000000000/s"`
-	PerPort        perSecond `key:"per_port" default:"10000000/s" max:"1000000000/s"`
+	PerFlow        duration  `key:"per_flow" mode:"thresholds" min:"0s" max:"1h"`
+	PerDestination perSecond `key:"per_destination" default:"1000000/s" max:"1000000000/s" to:"PerDestination"`
+	PerPort        perSecond `key:"per_port" default:"10000000/s" max:"1000000000/s" to:"PerPort"`
 }
 
 type qpPairSection struct {
@@ -243,38 +246,47 @@ type proxySection struct {
 	Enabled toggle              `key:"enabled" default:"false"`
 	Mode    choice              `key:"mode" default:"send" one:"send|observe"`
 	Listen  address             `key:"listen"`
-	Port    integer             `key:"port" default:"1022" min:"1" max:"65535"` // RFC 4727 6
-	Senders list[senderSection] `key:"senders"`
-	Sources list[prefix]        `key:"sources"`
+	Port    integer             `key:"port" default:"1022" min:"1" max:"65535" to:"Dataplane.Policy.Build.Code.ProxyPort"` // RFC 4727 6
+	Senders list[senderSection] `key:"senders" to:"Senders"`
+	Sources list[cidr]          `key:"sources" unique:"the prefix %"`
 	Limits  proxyLimitsSection  `key:"limits"`
-	BGP     bgpSection          `key:"bgp"`
-	OSPF    ospfSection         `key:"ospf"`
-	OSPF6   ospf6Section        `key:"ospf6"`
+	BGP     bgpSection          `key:"bgp" to:"BGP"`
+	OSPF    ospfSection         `key:"ospf" to:"OSPF"`
+	OSPF6   ospf6Section        `key:"ospf6" to:"OSPF6"`
 }
 
 type proxyLimitsSection struct {
 	place
-	PerProxy  perSecond `key:"per_proxy" default:"100000/s" max:"1000000000/s"`
+	PerProxy  perSecond `key:"per_proxy" default:"100000/s" max:"1000000000/s" to:"Dataplane.Policy.PerProxy"`
 	PerSource perSecond `key:"per_source" default:"5000/s" max:"1000000000/s"`
 	Received  perSecond `key:"received" default:"10000/s" max:"1000000000/s"`
 }
 
 type senderSection struct {
 	place
-	Prefix prefix `key:"prefix" required:"yes"`
+	Prefix cidr   `key:"prefix" required:"yes" unique:"the prefix %"`
 	Proxy  routed `key:"proxy" required:"yes"`
 }
 
 type domainSection struct {
 	place
-	Mode                choice       `key:"mode" default:"drop" one:"drop|observe"`
-	Members             list[prefix] `key:"members"`
-	NotificationSources list[prefix] `key:"notification_sources"`
+	Mode                choice     `key:"mode" default:"drop" one:"drop|observe"`
+	Members             list[cidr] `key:"members" unique:"the prefix %"`
+	NotificationSources list[cidr] `key:"notification_sources" unique:"the prefix %"`
 }
 
 type managementSection struct {
 	place
-	Listen   listener `key:"listen"`
+	Listen   listener `key:"listen" to:"Socket"`
 	Metrics  socket   `key:"metrics"`
 	LogLevel choice   `key:"log_level" default:"info" one:"debug|info|warn|error"`
+}
+
+type bypassSection struct {
+	place
+	File     text       `key:"file"`
+	Values   list[text] `key:"values" default:"['1', '0']" items:"1" most:"2"`
+	Command  list[text] `key:"command" items:"1" most:"16"`
+	Interval duration   `key:"interval" default:"100ms" min:"10ms" max:"10s"`
+	Requires choice     `key:"requires" default:"ports" one:"ports|workers" to:"WorkersOnly"`
 }

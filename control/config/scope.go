@@ -104,14 +104,6 @@ func parseTunnel(text string) (t packet.Tunnel, ok bool) {
 	return t, err == nil
 }
 
-// scopeError is what is wrong with the tags and the tunnel of a pair together; "" if nothing.
-func scopeError(tags, tunnel string) string {
-	if tunnel != "" && strings.Contains(tags, "/") {
-		return fmt.Sprintf("%s is two tags, and in a tunnel one VID counts; expected one tag", quote(tags))
-	}
-	return ""
-}
-
 // Scope is the VLAN or tunnel that a pair is in; ok is false if it has none.
 func (p *QPPair) Scope() (s packet.Scope, ok bool) {
 	if p.Tags == "" && p.Tunnel == "" {

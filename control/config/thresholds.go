@@ -42,11 +42,11 @@ func (r *report) profileOf(doc *document, s *portSection) *profileSection {
 
 // resolveQueue calculates a port's thresholds (draft-tian 5.3.2) and the capacity of its queues.
 func (r *report) resolveQueue(p *Port, s *portSection, profile *profileSection, n *notificationsSection) {
-	if profile != nil && usesLaw(profile, n) {
+	if usesLaw(profile, n) {
 		r.resolveLaw(p, s, profile)
 		return
 	}
-	if profile == nil || !profile.KBase.valid || !profile.Alpha.valid || !profile.KMinPercent.valid || !s.Rate.valid || !s.RTT.valid {
+	if !profile.KBase.valid || !profile.Alpha.valid || !profile.KMinPercent.valid || !s.Rate.valid || !s.RTT.valid {
 		return
 	}
 	if profile.KBase.V < uint64(s.MTU.V) && s.MTU.valid {
@@ -59,17 +59,15 @@ func (r *report) resolveQueue(p *Port, s *portSection, profile *profileSection, 
 			formatUnits(k.KMax, sizeUnits), r.explain(s, profile), formatUnits(maxKMax, sizeUnits))
 		return
 	}
-	p.KMin, p.KMax = k.KMin, k.KMax
-	p.QueueCapacity = r.resolveCapacity(p, s, profile)
-	p.Sizing = congestion.Sizing{
-		KBase: profile.KBase.V, Alpha: float64(profile.Alpha.V) / million, KMinPercent: int(profile.KMinPercent.V), Capacity: p.QueueCapacity,
-	}
+	p.Policy.Thresholds = k
+	p.Capacity = r.resolveCapacity(p, s, profile)
+	p.Policy.Sizing.Alpha, p.Policy.Sizing.Capacity = float64(profile.Alpha.V)/million, p.Capacity
 }
 
 // resolveCapacity is the capacity of a port's queues: the given one, which must be above K_max, or twice K_max. If RTT_est is measured and
 // its bound is given, that K_max is the one at the bound.
 func (r *report) resolveCapacity(p *Port, s *portSection, profile *profileSection) uint64 {
-	largest := p.KMax
+	largest := p.Policy.KMax
 	if p.measuresRTT() && s.RTTBounds.Max.given && s.RTTBounds.Max.valid {
 		longest := max(int64(s.RTTBounds.Max.V), int64(s.RTT.V))
 		largest = congestion.Adaptive(profile.KBase.V, float64(profile.Alpha.V)/million, s.Rate.V, longest, int(profile.KMinPercent.V)).KMax
@@ -80,13 +78,13 @@ func (r *report) resolveCapacity(p *Port, s *portSection, profile *profileSectio
 	capacity := s.QueueCapacity.V
 	switch {
 	case !s.QueueCapacity.valid:
-	case capacity <= p.KMax:
+	case capacity <= p.Policy.KMax:
 		from := "k_base"
-		if p.KMax > profile.KBase.V {
+		if p.Policy.KMax > profile.KBase.V {
 			from = r.explain(s, profile)
 		}
 		r.problem(s.QueueCapacity.place, "%s is not above K_max, which is %s, from %s (%s); expected more, or leave it out for 2 x K_max",
-			formatUnits(capacity, sizeUnits), formatUnits(p.KMax, sizeUnits), from, r.source(profile))
+			formatUnits(capacity, sizeUnits), formatUnits(p.Policy.KMax, sizeUnits), from, r.source(profile))
 	case capacity <= largest:
 		r.warn(s.QueueCapacity.place, "%s is not above the K_max of an RTT_est of %s, which is %s; K_max is limited to less than the capacity",
 			formatUnits(capacity, sizeUnits), s.RTTBounds.Max.V, formatUnits(largest, sizeUnits))

@@ -20,8 +20,8 @@ profiles: {default: {mode: thresholds}}
 	}
 	const frame = 14 + 2*4 + 16000
 	for _, p := range cfg.Ports {
-		if p.KMax < frame {
-			t.Errorf("%s: K_max without an RTT is %d, less than a frame of %d", p.Name, p.KMax, frame)
+		if p.Policy.KMax < frame {
+			t.Errorf("%s: K_max without an RTT is %d, less than a frame of %d", p.Name, p.Policy.KMax, frame)
 		}
 	}
 	if len(cfg.Warnings) != 0 {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 // head is the part of a configuration that every gateway has.
@@ -110,7 +112,10 @@ func TestStandardCNPNeedsNoAddress(t *testing.T) {
 		"endpoints: [{prefix: 10.0.0.0/8, accepts: [standard-cnp]}, {prefix: \"::/0\", accepts: [standard-cnp]}]\n" +
 		"notifications: {standard_cnp: {enabled: true}}\n"
 	cfg, err := Parse("f", []byte(text))
-	if err != nil || len(cfg.Warnings) != 0 || !cfg.Notifications.Standard || cfg.Gateway.IPv4.IsValid() || cfg.Gateway.IPv6.IsValid() {
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := cfg.Dataplane.Policy; len(cfg.Warnings) != 0 || !p.Who.Enabled[packet.StandardCNP] || p.Build.HasIPv4 || p.Build.HasIPv6 {
 		t.Errorf("%+v, %v", cfg, err)
 	}
 }

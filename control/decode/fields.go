@@ -42,13 +42,6 @@ func Describe(frame []byte, p *packet.Parsed, n *cnpdec.Notification, code *pack
 	return append(all, icrc(frame, p, true, n.ICRC))
 }
 
-// whose describes for each kind to whom the QP in DestQP belongs.
-var whose = map[packet.Notification]string{
-	packet.StandardCNP: "the sender's", packet.LongHaulCNP: "the sender's",
-	packet.FastCNP: "the receiver's: with the congested destination it names the sender's QP",
-	packet.PPFC:    "the receiver's: with the congested destination it names the sender's QP",
-}
-
 func bth(n *cnpdec.Notification) Layer {
 	h := &n.BTH
 	l := Layer{Key: "bth", Name: "BTH"}
@@ -63,7 +56,11 @@ func bth(n *cnpdec.Notification) Layer {
 		note = fmt.Sprintf(" (not the default 0x%04x: the flow's partition)", packet.DefaultPKey)
 	}
 	l.say("p_key", "P_Key", h.PKey, "0x%04x%s", h.PKey, note)
-	l.say("dest_qp", "DestQP", h.DestQP, "%d (%s)", h.DestQP, whose[n.Kind])
+	whose := "the receiver's: with the congested destination it names the sender's QP"
+	if n.Asks.SendersQP {
+		whose = "the sender's"
+	}
+	l.say("dest_qp", "DestQP", h.DestQP, "%d (%s)", h.DestQP, whose)
 	l.as("psn", "PSN", h.PSN)
 	l.reserved("flags_reserved", uint64(h.Flags&0x1f))
 	l.reserved("psn_reserved", uint64(h.Reserved))

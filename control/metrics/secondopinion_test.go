@@ -14,13 +14,13 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"gopkg.in/yaml.v3"
 
-	"github.com/cnpgate/cnpgate/internal/testkit/guest"
+	"github.com/cnpgate/cnpgate/internal/testkit"
 )
 
 // promtool runs Prometheus' own checker.
 func promtool(t *testing.T, stdin []byte, args ...string) {
 	t.Helper()
-	c := exec.Command(filepath.Join(guest.Cache(), "prometheus/usr/bin/promtool"), args...)
+	c := exec.Command(filepath.Join(testkit.Cache(), "prometheus/usr/bin/promtool"), args...)
 	c.Stdin = bytes.NewReader(stdin)
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Errorf("promtool %v (scripts/setup --test fetches it): %v\n%s", args, err, out)

@@ -10,6 +10,7 @@ import (
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/replay"
 	"github.com/cnpgate/cnpgate/control/report"
+	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/netif"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
@@ -87,7 +88,7 @@ func (p *Proposal) rtt() time.Duration {
 		return 0
 	}
 	for i := range p.result.Ports {
-		if port := &p.result.Ports[i]; port.Role == config.WAN.String() && port.RTTSource == "passive" {
+		if port := &p.result.Ports[i]; port.Role == dataplane.WAN.String() && port.RTTSource == "passive" {
 			return time.Duration(port.RTTNanoseconds)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/cnpgate/cnpgate/control/capturefile"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/propose"
+	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/netif"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
@@ -42,8 +43,9 @@ func proposed(t *testing.T, p *propose.Proposal) (yaml, said string, c *config.C
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := &c.Notifications; !n.Observe || !n.Standard || n.PPFC || n.FastCNP.Enabled || n.LongHaul.Enabled || c.Domain != nil {
-		t.Errorf("the proposal does more than observe standard CNPs: %+v", n)
+	d := c.Dataplane.Policy
+	if standard := [packet.SentNotifications]bool{packet.StandardCNP: true}; !d.Observe || d.Who.Enabled != standard || d.Border != nil {
+		t.Errorf("the proposal does more than observe standard CNPs: %+v", d)
 	}
 	return yaml, strings.Join(lines, "\n") + "\n", c
 }
@@ -121,7 +123,7 @@ func TestTagsAndTraffic(t *testing.T) {
 			t.Errorf("it doesn't say %q but\n%s", want, said)
 		}
 	}
-	if len(c.Ports[1].Classes) != 1 || !strings.Contains(yaml, `{prefix: "10.1.0.1/32", accepts: [standard-cnp]} # hosts: 1, packets: 1`) {
+	if c.Ports[1].Classes != 1 || !strings.Contains(yaml, `{prefix: "10.1.0.1/32", accepts: [standard-cnp]} # hosts: 1, packets: 1`) {
 		t.Errorf("expected one class, and the grant of 10.1.0.1 alone:\n%s", yaml)
 	}
 }
@@ -163,8 +165,8 @@ func TestOddNames(t *testing.T) {
 		odd := plan()
 		odd.Name, odd.Fabric.Name, odd.Command = name, name, "cnpgate init --fabric "+name
 		_, _, c := proposed(t, propose.New(odd))
-		if want := "net_af_packet0,iface=" + name; c.Ports[0].Device != want || c.Gateway.Name != name {
-			t.Errorf("the device is %q and the name %q, want %q and %q", c.Ports[0].Device, c.Gateway.Name, want, name)
+		if want := "net_af_packet0,iface=" + name; c.Ports[0].Device != want || c.Name != name {
+			t.Errorf("the device is %q and the name %q, want %q and %q", c.Ports[0].Device, c.Name, want, name)
 		}
 	}
 }
@@ -176,7 +178,7 @@ func TestTap(t *testing.T) {
 	p := propose.New(mirrored)
 	add(t, p, true, testkit.RoCE{Src: "10.1.0.1", Dst: "10.9.0.9", DestQP: 5, Size: 1000})
 	_, _, c := proposed(t, p)
-	if !c.Ports[0].Tap || !c.Ports[1].Tap || c.Ports[0].Role != config.Fabric || c.Ports[1].Role != config.WAN || len(c.Endpoints) != 1 {
+	if !c.Ports[0].Tap || !c.Ports[1].Tap || c.Ports[0].Role != dataplane.Fabric || c.Ports[1].Role != dataplane.WAN || len(c.Endpoints) != 1 {
 		t.Errorf("the ports are %+v, the endpoints %v; expected mirrors of both sides, and one sender", c.Ports, c.Endpoints)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/netif"
 )
 
@@ -38,8 +39,8 @@ func (p *Proposal) YAML() string {
 	line("  workers: [%d] # a core; best one that nothing else uses", p.Core)
 	line("  idle: backoff # sleeps when idle")
 	line("\nports:")
-	p.port(line, &p.Fabric, config.Fabric, 0)
-	p.port(line, &p.WAN, config.WAN, 1)
+	p.port(line, &p.Fabric, dataplane.Fabric, 0)
+	p.port(line, &p.WAN, dataplane.WAN, 1)
 	line("\nflows: {capacity: 64Ki}")
 	p.endpoints(line)
 	line("\nnotifications:")
@@ -58,21 +59,21 @@ func (p *Proposal) YAML() string {
 
 type printer func(format string, args ...any)
 
-func (p *Proposal) port(line printer, f *netif.Facts, role config.Role, number int) {
-	peer, rate := config.WAN, f.Rate
-	if role == config.WAN {
-		peer = config.Fabric
+func (p *Proposal) port(line printer, f *netif.Facts, role dataplane.Role, number int) {
+	peer, rate := dataplane.WAN, f.Rate
+	if role == dataplane.WAN {
+		peer = dataplane.Fabric
 		if p.Rate > 0 {
 			rate = p.Rate
 		}
 	}
 	known := "the interface's"
 	switch {
-	case role == config.WAN && p.Rate > 0:
+	case role == dataplane.WAN && p.Rate > 0:
 		known = "the line's, as given"
 	case rate == 0:
 		rate, known = unknownRate, "a guess: the interface doesn't tell its rate"
-	case role == config.WAN:
+	case role == dataplane.WAN:
 		known += "; set that of the line behind it if it is lower, so that the queue builds up here"
 	}
 	line("  # %s", describe(f))
@@ -81,13 +82,13 @@ func (p *Proposal) port(line printer, f *netif.Facts, role config.Role, number i
 	}
 	line("  - name: %v", role)
 	single := p.Hosts != nil
-	if single && role == config.WAN {
+	if single && role == dataplane.WAN {
 		line("    device: net_null0,no-rx=1 # receives nothing: the WAN's frames arrive by the other port, too")
 	} else {
 		line("    device: %q", fmt.Sprintf("net_af_packet%d,iface=%s", number, f.Name))
 	}
 	switch {
-	case single && role == config.Fabric:
+	case single && role == dataplane.Fabric:
 		line("    role: tap # only receives\n    mirrors: both\n    fabric_hosts: [%s] # what they send comes from the fabric\n    peer: %v", quoted(p.Hosts), peer)
 	case p.Tap:
 		line("    role: tap # only receives\n    mirrors: %v\n    peer: %v", role, peer)
@@ -100,11 +101,11 @@ func (p *Proposal) port(line printer, f *netif.Facts, role config.Role, number i
 		line("    queue_capacity: %dKB # 100 ms; the default is for faster lines, and RC connections break if packets wait for longer than about half a second",
 			max(rate/8/parts/1000, 64))
 	}
-	if role == config.WAN {
+	if role == dataplane.WAN {
 		p.roundTrip(line)
 	}
 	line("    mtu: %d # the interface's", min(max(f.MTU, leastMTU), mostMTU))
-	if role == config.WAN {
+	if role == dataplane.WAN {
 		p.classes(line)
 	}
 }

@@ -68,7 +68,7 @@ func Run(c *config.Config, capture *Capture, o Options) (result *report.Report, 
 
 func newRun(c *config.Config, o Options) *run {
 	r := &run{options: o, burst: c.DPDK.Burst}
-	for r.fabric = 0; c.Ports[r.fabric].Role != config.Fabric; r.fabric++ { // a configuration has at least one
+	for r.fabric = 0; c.Ports[r.fabric].Role != dataplane.Fabric; r.fabric++ { // a configuration has at least one
 	}
 	r.wan = c.Ports[r.fabric].Peer
 	return r
@@ -161,4 +161,35 @@ func (r *run) add(port int, f capturefile.Frame) error {
 func (r *run) step() {
 	r.time.Step()
 	r.waiting = 0
+}
+
+// Live is a replay of frames that the caller gives one by one, with the port at which each arrived.
+type Live struct {
+	run    *run
+	config *config.Config
+}
+
+// NewLive starts a replay. first is the time of the first frame, captured bounds the bytes at hand of each frame. The caller must call End.
+func NewLive(c *config.Config, first time.Time, captured int) (*Live, error) {
+	l := &Live{newRun(c, Options{}), c}
+	if err := l.run.start(c, first, captured); err != nil {
+		return nil, errors.Join(err, l.run.memory.Release())
+	}
+	return l, nil
+}
+
+// Add makes a frame arrive at the fabric port, or else at the WAN port. Its time counts from the first frame; an earlier time than that of the frame
+// before counts as the same.
+func (l *Live) Add(fromFabric bool, f capturefile.Frame) error {
+	port := l.run.wan
+	if fromFabric {
+		port = l.run.fabric
+	}
+	return l.run.add(port, f)
+}
+
+// End makes the report, and frees the memory.
+func (l *Live) End() (*report.Report, error) {
+	r, err := l.run.end(l.config)
+	return r, errors.Join(err, l.run.memory.Release())
 }

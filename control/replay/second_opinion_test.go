@@ -10,8 +10,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+
+	"gopkg.in/yaml.v3"
 
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -19,7 +22,7 @@ import (
 
 // facts are what the oracle (testdata/oracle.py) needs besides the captures.
 type facts struct {
-	Config    *config.Config `json:"config"`
+	Config    map[string]any `json:"config"`
 	Fabric    []string       `json:"fabric"`
 	Endpoints []grant        `json:"endpoints"`
 	Pairs     [][4]any       `json:"pairs"`          // source and destination address, destination QP and true source QP of flows
@@ -28,8 +31,8 @@ type facts struct {
 }
 
 type grant struct {
-	Prefix  string   `json:"prefix"`
-	Accepts []string `json:"accepts"`
+	Prefix  string   `json:"prefix" yaml:"prefix"`
+	Accepts []string `json:"accepts" yaml:"accepts"`
 }
 
 // TestSecondOpinion has a model of a gateway in Python, scapy and zlib judge every scenario and every golden case.
@@ -241,18 +244,17 @@ func writeCase(t *testing.T, s *scenario) string {
 	}
 	r := replayed(t, s)
 	c := parseConfig(t, s.config)
-	c.Warnings = nil
-	f := facts{Config: c, Endpoints: []grant{}, Pairs: s.pairs, Whole: s.truth != nil, MayMiss: s.mayMiss}
+	f := facts{Config: modelled(t, s.config, c), Endpoints: []grant{}, Pairs: s.pairs, Whole: s.truth != nil, MayMiss: s.mayMiss}
 	for _, p := range s.fabric {
 		f.Fabric = append(f.Fabric, p.String())
 	}
-	for _, e := range c.Endpoints {
-		g := grant{Prefix: e.Prefix.String(), Accepts: []string{}}
-		for _, format := range e.Accepts {
-			g.Accepts = append(g.Accepts, format.String())
-		}
-		f.Endpoints = append(f.Endpoints, g)
+	var said struct {
+		Endpoints []grant `yaml:"endpoints"`
 	}
+	if err := yaml.Unmarshal([]byte(s.config), &said); err != nil {
+		t.Fatal(err)
+	}
+	f.Endpoints = append(f.Endpoints, said.Endpoints...)
 	b, err := json.Marshal(f)
 	if err != nil {
 		t.Fatal(err)
@@ -268,6 +270,82 @@ func writeCase(t *testing.T, s *scenario) string {
 		write(t, filepath.Join(dir, name), content)
 	}
 	return dir
+}
+
+// modelled is a configuration in the terms of the model (testdata/model.py). Limits and prefixes are those of the text: the gateway has them as tables.
+func modelled(t *testing.T, text string, c *config.Config) map[string]any {
+	t.Helper()
+	var said struct {
+		Domain *struct {
+			Members []string `yaml:"members"`
+			Sources []string `yaml:"notification_sources"`
+		} `yaml:"domain"`
+		Notifications struct {
+			Limits map[string]string `yaml:"limits"`
+		} `yaml:"notifications"`
+		Proxy struct {
+			Limits map[string]string `yaml:"limits"`
+		} `yaml:"proxy"`
+	}
+	if err := yaml.Unmarshal([]byte(text), &said); err != nil {
+		t.Fatal(err)
+	}
+	limit := func(limits map[string]string, key string, otherwise int) int {
+		if limits[key] == "" {
+			return otherwise
+		}
+		n, err := strconv.Atoi(strings.TrimSuffix(limits[key], "/s"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	type object = map[string]any
+	var ports []object
+	for i := range c.Ports {
+		p := &c.Ports[i]
+		masks := make([]object, p.Classes)
+		for class := range masks {
+			mask := uint64(0)
+			for dscp, of := range p.ClassOf {
+				if int(of) == class {
+					mask |= 1 << dscp
+				}
+			}
+			masks[class] = object{"DSCP": mask}
+		}
+		ports = append(ports, object{
+			"Role": p.Role, "Peer": p.Peer, "Rate": p.Rate, "QueueCapacity": p.Capacity, "QueueFrames": p.Frames, "PerFlow": p.Policy.PerFlow,
+			"Classes": masks, "KMin": p.Policy.KMin, "KMax": p.Policy.KMax, "Response": p.Policy.Response,
+		})
+	}
+	var domain object
+	if said.Domain != nil {
+		domain = object{"Members": said.Domain.Members, "NotificationSources": said.Domain.Sources}
+	}
+	address := func(has bool, a packet.Addr) string {
+		if !has {
+			return ""
+		}
+		return a.Netip().String()
+	}
+	p := c.Dataplane.Policy
+	b, enabled := &p.Build, &p.Who.Enabled
+	return object{
+		"DPDK": c.DPDK, "Ports": ports, "Gateway": object{"IPv4": address(b.HasIPv4, b.IPv4), "IPv6": address(b.HasIPv6, b.IPv6)},
+		"Notifications": object{
+			"DSCP":     b.DSCP,
+			"FastCNP":  object{"Enabled": enabled[packet.FastCNP], "OptionType": b.Code.FastCNPOption, "TraceOptionType": b.Code.FastCNPTraceOption, "ICRCExtensionHeaders": b.ICRCExtensionHeaders},
+			"LongHaul": object{"Enabled": enabled[packet.LongHaulCNP], "ICMPv6Type": b.Code.LongHaulICMPv6Type},
+			"Limits": object{
+				"PerDestination": limit(said.Notifications.Limits, "per_destination", 1_000_000), "PerPort": limit(said.Notifications.Limits, "per_port", 10_000_000),
+			},
+		},
+		"Proxy": object{
+			"Enabled": enabled[packet.ProxyNotification], "Port": b.Code.ProxyPort, "Senders": c.Senders, "PerProxy": limit(said.Proxy.Limits, "per_proxy", 100_000),
+		},
+		"Domain": domain, "QPMap": c.QPMap,
+	}
 }
 
 func write(t *testing.T, path string, b []byte) {

@@ -58,7 +58,7 @@ type EpisodeFlow struct {
 func MakeEpisode(c *config.Config, e *episode.Episode) Episode {
 	port := &c.Ports[e.Queue.Port]
 	out := Episode{
-		ID: e.ID, Port: port.Name, Class: port.Classes[e.Queue.Class].Name, Start: unix(e.Start), PeakBytes: e.Peak, ECNMarked: e.Marked,
+		ID: e.ID, Port: port.Name, Class: port.ClassNames[e.Queue.Class], Start: unix(e.Start), PeakBytes: e.Peak, ECNMarked: e.Marked,
 		Notifications: map[string]uint64{}, Suppressed: map[string]uint64{}, Observed: e.Observed, Lost: e.Lost, Flows: []EpisodeFlow{}, Senders: []EpisodeFlow{},
 	}
 	if e.Over {

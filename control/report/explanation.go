@@ -84,13 +84,13 @@ func (e *Explained) mode() Gate {
 		g.Text, g.Key = "mirror ports never send; notifications are only counted", "ports[].role"
 	case s.Choice == dataplane.Stopping:
 		g.Reason, g.Text, g.Key = s.Choice.String(), "the gateway is to stop, and notifies nobody any more", ""
-	case e.Config.Notifications.Observe && (e.Policy.Observe || e.Policy.Ports[s.Out].Observe):
+	case e.Config.Dataplane.Policy.Observe && (e.Policy.Observe || e.Policy.Ports[s.Out].Observe):
 	case e.Policy.Observe || e.Policy.Ports[s.Out].Observe:
 		g.Key = "cnpgate mode send"
 	case s.Choice != 0:
 		return Gate{Name: gateMode, State: Unknown, Text: "send"}
 	case s.Observe:
-		g.Text, g.Key = fmt.Sprintf("observe: a %v is counted, and not sent", s.Format), formatSections[s.Format]+".mode: send"
+		g.Text, g.Key = fmt.Sprintf("observe: a %v is counted, and not sent", s.Format), s.Format.Section()+".mode: send"
 	default:
 		return Gate{Name: gateMode, State: Passes, Text: "send"}
 	}
@@ -100,9 +100,9 @@ func (e *Explained) mode() Gate {
 func (e *Explained) queue() Gate {
 	s := e.Standing
 	port := &e.Config.Ports[s.Out]
-	name, by := "queue "+port.Name+"/"+port.Classes[s.Class].Name, "K_max"
+	name, by := "queue "+port.Name+"/"+port.ClassNames[s.Class], "K_max"
 	if !s.ClassKnown {
-		name = "the flow's class is not known; the longest queue, " + port.Name + "/" + port.Classes[s.Class].Name + ","
+		name = "the flow's class is not known; the longest queue, " + port.Name + "/" + port.ClassNames[s.Class] + ","
 	}
 	if s.Law {
 		by = "half of the law's reference"

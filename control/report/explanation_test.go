@@ -146,7 +146,7 @@ func explained(t *testing.T, r *testkit.Rig, cfg *config.Config) *report.Explain
 	}
 	e := &report.Explained{Config: cfg, Policy: r.Plane.Policy(), Flow: &s.Flows[0], Standing: &s.Between.Standings[0]}
 	last := make([]dataplane.NotificationRecord, 1)
-	if n, _ := w.Notifications(max(w.NotificationsRecorded(), 1)-1, last); n == 1 {
+	if n, _ := w.Notifications().Read(max(w.Notifications().Recorded(), 1)-1, last); n == 1 {
 		e.Last = &last[0]
 	}
 	return e

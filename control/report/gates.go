@@ -219,17 +219,11 @@ func (e *Explained) mentioned(reason dataplane.Suppression) packet.Notification 
 	return 0
 }
 
-// formatSections are the sections of the formats in the configuration.
-var formatSections = [packet.SentNotifications]string{
-	packet.FastCNP: "notifications.fast_cnp", packet.LongHaulCNP: "notifications.long_haul_cnp", packet.LongHaulCNPICMPv6: "notifications.long_haul_cnp",
-	packet.PPFC: "notifications.ppfc", packet.StandardCNP: "notifications.standard_cnp", packet.ProxyNotification: "proxy",
-}
-
 // formatKey is the key that lets a format be used.
 func formatKey(reason dataplane.Suppression, f packet.Notification) string {
 	switch reason {
 	case dataplane.Suppression(congestion.NotEnabled):
-		return formatSections[f] + ".enabled: true"
+		return f.Section() + ".enabled: true"
 	case dataplane.Suppression(congestion.NoGatewayAddress):
 		return "gateway.ipv4 and gateway.ipv6"
 	case dataplane.Suppression(congestion.NotExpressible):

@@ -33,8 +33,8 @@ func MakeHistograms(c *config.Config, d *dataplane.Dataplane) (all []Histogram) 
 	for i := range c.Ports {
 		port := &c.Ports[i]
 		all = append(all, makeHistogram(telemetry.ReactionTime, &h.Reaction[i], Histogram{Port: port.Name}))
-		for class := range port.Classes {
-			all = append(all, makeHistogram(telemetry.QueueOccupancy, &h.Occupancy[i][class], Histogram{Port: port.Name, Class: port.Classes[class].Name}))
+		for class, name := range port.ClassNames {
+			all = append(all, makeHistogram(telemetry.QueueOccupancy, &h.Occupancy[i][class], Histogram{Port: port.Name, Class: name}))
 		}
 	}
 	for i := range h.LoopGap {

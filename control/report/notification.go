@@ -59,7 +59,7 @@ func MakeNotification(c *config.Config, worker int, r *dataplane.NotificationRec
 	flow.setPlace(&r.Key)
 	n := Notification{
 		Time: unix(r.Time), Worker: worker, Number: r.Number, Outcome: r.Outcome.String(),
-		Port: out.Name, Class: out.Classes[r.Class].Name, SentBy: c.Ports[r.In].Name, Level: r.Decision.Level,
+		Port: out.Name, Class: out.ClassNames[r.Class], SentBy: c.Ports[r.In].Name, Level: r.Decision.Level,
 		SourceIP: r.Key.Src.Netip(), DestinationIP: r.Key.Dst.Netip(), DestinationQP: r.Key.DestQP, QPState: r.QP.State().String(), SourceQP: confirmed(r.QP), QPEvidence: evidence(r.QP), VLAN: flow.VLAN,
 		Tunnel: flow.Tunnel, TunnelID: flow.TunnelID,
 		FlowBytes: r.FlowBytes, FlowQueued: r.Queued, Raised: r.Raised, Threshold: r.Threshold, DepthBytes: r.Metrics.Depth, Growth: r.Metrics.Growth,
@@ -80,8 +80,8 @@ func MakeNotification(c *config.Config, worker int, r *dataplane.NotificationRec
 	if r.Cause != 0 {
 		n.Trigger = congestion.CauseName(r.Cause.First())
 	}
-	if n.Threshold == 0 && out.Law.On() && n.Trigger == congestion.CauseName(congestion.ByDepth.First()) {
-		n.Threshold = uint64(out.Law.NotifiesAbove()) // the worker doesn't record it
+	if n.Threshold == 0 && out.Policy.Law.On() && n.Trigger == congestion.CauseName(congestion.ByDepth.First()) {
+		n.Threshold = uint64(out.Policy.Law.NotifiesAbove()) // the worker doesn't record it
 	}
 	if frame {
 		n.Frame = r.Captured()

@@ -51,7 +51,7 @@ func MakePacket(c *config.Config, worker int, r *dataplane.PacketRecord, decisio
 	}
 	if r.Queued {
 		out := &c.Ports[r.Out]
-		say("queue", "%s/%s, which held %d bytes", out.Name, out.Classes[r.Class].Name, r.Depth)
+		say("queue", "%s/%s, which held %d bytes", out.Name, out.ClassNames[r.Class], r.Depth)
 		say("notify", "%s", notified(c, r))
 		say("mark", "%s", marked(r))
 	}

@@ -159,17 +159,17 @@ func makePort(c *config.Config, i int, policy *dataplane.PortPolicy, s *dataplan
 	p := &c.Ports[i]
 	return Port{
 		Name: p.Name, Role: p.Role.String(), Peer: c.Ports[p.Peer].Name, RateBps: p.Rate,
-		KMinBytes: policy.KMin, KMaxBytes: policy.KMax, CapacityBytes: p.QueueCapacity,
+		KMinBytes: policy.KMin, KMaxBytes: policy.KMax, CapacityBytes: p.Capacity,
 		RTTNanoseconds: policy.RTT, RTTSource: policy.RTTSource.String(), FlowIntervalNanoseconds: int64(policy.PerFlow), AdjustedPercent: policy.Percent,
-		DepthBytes: slices.Max(s.Depth[:]), WatermarkBytes: slices.Max(s.Watermark[:]), Queues: queues(p.Classes, s),
+		DepthBytes: slices.Max(s.Depth[:]), WatermarkBytes: slices.Max(s.Watermark[:]), Queues: queues(p.ClassNames, s),
 		Counters: s.Values(),
 	}
 }
 
-func queues(classes []config.Class, s *dataplane.PortStats) []Queue {
+func queues(classes []string, s *dataplane.PortStats) []Queue {
 	all := make([]Queue, len(classes))
-	for i := range classes {
-		all[i] = Queue{classes[i].Name, s.Depth[i], s.Watermark[i]}
+	for i, name := range classes {
+		all[i] = Queue{name, s.Depth[i], s.Watermark[i]}
 	}
 	return all
 }
@@ -184,7 +184,7 @@ type Identity struct {
 
 // Identify gives the identity of a gateway with a configuration, without version and start time.
 func Identify(c *config.Config) Identity {
-	return Identity{Gateway: c.Gateway.Name, ConfigHash: c.File.Hash()}
+	return Identity{Gateway: c.Name, ConfigHash: c.File.Hash()}
 }
 
 // UnresponsiveSender is a sender that doesn't react to notifications.

@@ -31,7 +31,7 @@ var UnenforcedNames = [Unenforceds]string{"untrusted-source", "malformed", "no-s
 // RequestOf is what a notification asks for; false if its fields contradict each other, or it names no QP that carries data.
 func RequestOf(n *cnpdec.Notification) (Request, bool) {
 	r := &n.Asks
-	return Request{Sender: r.Sender, Receiver: r.Receiver, Qp: r.QP, sendersQP: r.SendersQP, Action: r.Ask, parameter: r.Parameter},
+	return Request{Sender: r.Sender, Receiver: r.Receiver, QP: r.QP, sendersQP: r.SendersQP, Action: r.Ask, parameter: r.Parameter},
 		r.Consistent() && r.QP >= packet.ManagementQPs
 }
 

@@ -13,7 +13,7 @@ import (
 // Request is what a notification asks a sender to do with a flow. It names the flow by the receiver and one of the flow's QPs.
 type Request struct {
 	Sender, Receiver packet.Addr  // receiver is the zero Addr if the notification names only the sender's QP
-	Qp               uint32       // 24 bits, at least packet.ManagementQPs
+	QP               uint32       // 24 bits, at least packet.ManagementQPs
 	sendersQP        bool         // qp is the sender's, otherwise the receiver's
 	Scope            packet.Scope // of the flow
 	Action           cnpdec.Ask
@@ -29,14 +29,14 @@ func (r *Request) Names(k *flowtable.Key, sourceQP uint32) bool {
 	case k.Src != r.Sender, k.Scope() != r.Scope, k.DestQP < packet.ManagementQPs:
 		return false
 	case r.sendersQP:
-		return sourceQP == r.Qp && (r.Receiver == packet.Addr{} || r.Receiver == k.Dst)
+		return sourceQP == r.QP && (r.Receiver == packet.Addr{} || r.Receiver == k.Dst)
 	}
-	return k.DestQP == r.Qp && k.Dst == r.Receiver && k.SourceQP == 0
+	return k.DestQP == r.QP && k.Dst == r.Receiver && k.SourceQP == 0
 }
 
 // sameFlow reports whether two requests name a flow in the same way.
 func (r *Request) sameFlow(o *Request) bool {
-	return r.Sender == o.Sender && r.Receiver == o.Receiver && r.Qp == o.Qp && r.sendersQP == o.sendersQP &&
+	return r.Sender == o.Sender && r.Receiver == o.Receiver && r.QP == o.QP && r.sendersQP == o.sendersQP &&
 		r.Scope == o.Scope
 }
 
@@ -111,7 +111,7 @@ func (p *Pacer) named(sender uint64, receiver packet.Addr, qp uint32, sendersQP 
 
 // listOf returns the start of the list of a request.
 func (p *Pacer) listOf(r *Request) *uint32 {
-	return p.named(p.hash(r.Host()), r.Receiver, r.Qp, r.sendersQP)
+	return p.named(p.hash(r.Host()), r.Receiver, r.QP, r.sendersQP)
 }
 
 // expect keeps a request until the next packet of its flow. It returns false if there is no slot. Unverified requests get only the first half
@@ -169,7 +169,7 @@ func (p *Pacer) sweepRequests(now int64) {
 	}
 	q.swept = q.swept%q.waiting.used + 1
 	r := &q.waiting.of[q.swept]
-	if r.Qp == 0 || r.ends() > now { // a slot without a request has no QP
+	if r.QP == 0 || r.ends() > now { // a slot without a request has no QP
 		return
 	}
 	link := p.listOf(r)

@@ -34,10 +34,10 @@ func TestPaceRequestsAboutOtherFlows(t *testing.T) {
 		vary func(r *Request, n uint32)
 		want int
 	}{
-		"QPs of the sender":   {func(r *Request, n uint32) { r.sendersQP, r.Qp = true, 100+n }, waitingPaceRequests},
-		"QPs of receivers":    {func(r *Request, n uint32) { r.Qp = 100 + n }, waitingPaceRequests},
+		"QPs of the sender":   {func(r *Request, n uint32) { r.sendersQP, r.QP = true, 100+n }, waitingPaceRequests},
+		"QPs of receivers":    {func(r *Request, n uint32) { r.QP = 100 + n }, waitingPaceRequests},
 		"receivers":           {func(r *Request, n uint32) { r.sendersQP, r.Receiver.Lo = true, uint64(n) }, waitingPaceRequests},
-		"no receiver":         {func(r *Request, n uint32) { r.sendersQP, r.Receiver, r.Qp = true, packet.Addr{}, 100+n }, waitingPaceRequests},
+		"no receiver":         {func(r *Request, n uint32) { r.sendersQP, r.Receiver, r.QP = true, packet.Addr{}, 100+n }, waitingPaceRequests},
 		"the same flow":       {func(*Request, uint32) {}, alike},
 		"the sender's own QP": {func(r *Request, _ uint32) { r.sendersQP = true }, alike},
 	} {
@@ -45,7 +45,7 @@ func TestPaceRequestsAboutOtherFlows(t *testing.T) {
 			p := requestsPacer(0x9e3779b97f4a7c15)
 			kept := 0
 			for n := range uint32(2 * waitingPaceRequests) {
-				r := Request{Sender: sender, Receiver: receiver, Qp: 50, At: int64(n), Unverified: unverified}
+				r := Request{Sender: sender, Receiver: receiver, QP: 50, At: int64(n), Unverified: unverified}
 				c.vary(&r, n)
 				if p.expect(&r) {
 					kept++
@@ -63,7 +63,7 @@ func TestPaceRequestsAboutOtherFlows(t *testing.T) {
 					t.Errorf("%s, unverified %v: a packet meets %d requests, expected at most %d", name, unverified, n, alike)
 				}
 			}
-			if genuine := (Request{Sender: sender, Receiver: receiver, Qp: 50}); unverified && !p.expect(&genuine) {
+			if genuine := (Request{Sender: sender, Receiver: receiver, QP: 50}); unverified && !p.expect(&genuine) {
 				t.Errorf("%s: forged CNPs leave no slot for a gateway's request", name)
 			}
 		}
@@ -76,7 +76,7 @@ func TestPaceRequestsModel(t *testing.T) {
 		p, now := requestsPacer(rapid.Uint64().Draw(t, "seed")), int64(1)
 		var model []Request
 		draw := func(t *rapid.T) Request {
-			r := Request{Sender: packet.Addr{Lo: 1}, Qp: rapid.Uint32Range(2, 5).Draw(t, "QP"), sendersQP: rapid.Bool().Draw(t, "sender's"), At: now}
+			r := Request{Sender: packet.Addr{Lo: 1}, QP: rapid.Uint32Range(2, 5).Draw(t, "QP"), sendersQP: rapid.Bool().Draw(t, "sender's"), At: now}
 			r.Scope = packet.ScopeInVLAN(0, packet.MakeTag(packet.EtherTypeCTag, rapid.Uint16Range(1, 2).Draw(t, "VID")), 0)
 			if !r.sendersQP || rapid.Bool().Draw(t, "receiver") {
 				r.Receiver.Lo = rapid.Uint64Range(2, 4).Draw(t, "receiver's address")

@@ -11,22 +11,11 @@ import (
 // This file handles connections of RDMA-CM. A sender requests one for each of its QPs and starts its messages once the connection is up. A
 // receiver accepts as many as it has QPs.
 
-// dial requests the connections of all QPs from the peer.
-func (r *Runner) dial() (err error) {
+// dial requests the connection of a QP from the peer, and gives the QP the new connection's number.
+func (r *Runner) dial(id uint64) (err error) {
 	to := endpoint.Peer{Addr: r.peer, MAC: r.c.PeerMAC}
-	for i := range r.qps {
-		if r.qps[i].number, err = r.host.Dial(r.now, to, r.c.CMPort, uint64(i)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// dialAgain requests a QP's connection again, with a new QP number. It returns 0 if that isn't possible.
-func (r *Runner) dialAgain(id uint64) uint32 {
-	number, err := r.host.Dial(r.now, endpoint.Peer{Addr: r.peer, MAC: r.c.PeerMAC}, r.c.CMPort, id)
-	r.qps[id].failed = err != nil
-	return number
+	r.qps[id].number, err = r.host.Dial(r.now, to, r.c.CMPort, id)
+	return err
 }
 
 // accept decides whether a peer may open another connection.
@@ -54,7 +43,7 @@ func (r *Runner) changed(now int64, c endpoint.Connection) {
 	switch {
 	case !r.stopped && c.Outcome == cm.Refused && c.Reason == packet.CMStaleConnection && !q.again:
 		q.again = true // the receiver has ended the connection of a sender that was killed
-		q.number = r.dialAgain(c.ID)
+		q.failed = r.dial(c.ID) != nil
 	case !r.stopped:
 		q.failed, q.outcome, q.reason = true, c.Outcome, c.Reason
 	case q.peer == 0: // the load ended first

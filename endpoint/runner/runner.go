@@ -100,8 +100,9 @@ func New(c Config, backend burst.Backend) (*Runner, error) {
 	switch {
 	case err != nil:
 	case c.CMPort != 0:
-		if r.opened = true; c.Send {
-			err = r.dial()
+		r.opened = true
+		for id := 0; c.Send && err == nil && id < len(r.qps); id++ {
+			err = r.dial(uint64(id))
 		}
 	case c.Send:
 		err = r.open(endpoint.Peer{Addr: r.peer, MAC: c.PeerMAC})

@@ -38,6 +38,7 @@ type Conn struct {
 	// Reason is that of the REJ with which the peer refused the connection.
 	Reason uint16
 
+	m           *Manager
 	comm        [2]uint32 // communication IDs: of this end, of the peer
 	transaction uint64    // of the REQ
 	release     uint64    // transaction ID of the DREQ that this end answered

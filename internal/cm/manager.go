@@ -89,12 +89,12 @@ func (m *Manager) Connect(now int64, to Peer, port uint16, local QP, id uint64) 
 	if !m.makePlace() {
 		return nil, fmt.Errorf("all %d connections are in use; end one first", m.c.Connections)
 	}
-	c := &Conn{ID: id, Active: true, Peer: to, Local: local, state: reqSent, comm: [2]uint32{m.newComm()},
+	c := &Conn{m: m, ID: id, Active: true, Peer: to, Local: local, state: reqSent, comm: [2]uint32{m.newComm()},
 		service: packet.ServiceID(packet.ProtoTCP, port), source: lowest + uint16(m.random.Next()%ports)}
 	c.FlowLabel = FlowLabel(c.source, port)
 	c.transaction = Transaction(c.comm[0])
 	m.add(c)
-	m.transmit(now, c)
+	c.transmit(now)
 	return c, nil
 }
 
@@ -103,10 +103,10 @@ func (m *Manager) Disconnect(now int64, c *Conn) {
 	switch c.state {
 	case established:
 		c.state, c.tries = dreqSent, 0
-		m.transmit(now, c)
+		c.transmit(now)
 	case reqSent, repSent:
-		m.withdraw(c, packet.CMConsumerReject)
-		m.end(now, c, Closed)
+		c.withdraw(packet.CMConsumerReject)
+		c.end(now, Closed)
 	}
 }
 

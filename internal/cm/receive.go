@@ -28,17 +28,17 @@ func (m *Manager) receive(now int64, from Peer, x *packet.CM) Verdict {
 	}
 	switch x.Attribute {
 	case packet.CMREP:
-		return m.reply(now, c, x)
+		return c.reply(now, x)
 	case packet.CMRTU:
-		return m.ready(now, c)
+		return c.ready(now)
 	case packet.CMMRA:
-		return m.receipt(now, c, x)
+		return c.receipt(now, x)
 	case packet.CMREJ:
-		return m.rejected(now, c, x)
+		return c.rejected(now, x)
 	case packet.CMDREQ:
-		return m.disconnect(now, c, x)
+		return c.disconnect(now, x)
 	}
-	return m.disconnected(now, c) // DREP
+	return c.disconnected(now) // DREP
 }
 
 // request processes a REQ, new or repeated.
@@ -52,37 +52,39 @@ func (m *Manager) request(now int64, from Peer, x *packet.CM) Verdict {
 		case c.state == forgotten || c.Active || c.Peer.Addr != from.Addr:
 		case c.comm[1] == x.LocalComm && c.Remote == remote:
 			if c.state == repSent {
-				m.say(c, packet.CMREP)
+				c.say(packet.CMREP)
 			}
 			return Duplicate
 		case c.over():
 		case c.comm[1] == x.LocalComm:
 			return m.reject(from, x, packet.CMDuplicateLocalComm)
 		case c.Remote.Number == x.QPN:
-			m.endStale(now, c)
+			c.endStale(now)
 			return m.reject(from, x, packet.CMStaleConnection)
 		}
 	}
 	if reason := m.unacceptable(from, x); reason != 0 {
 		return m.reject(from, x, reason)
 	}
-	c := &Conn{Peer: from, Remote: remote, FlowLabel: x.FlowLabel, comm: [2]uint32{m.newComm(), x.LocalComm}, transaction: x.TransactionID, state: repSent}
+	c := &Conn{
+		m: m, Peer: from, Remote: remote, FlowLabel: x.FlowLabel, comm: [2]uint32{m.newComm(), x.LocalComm}, transaction: x.TransactionID, state: repSent,
+	}
 	if reason := m.c.Handler.Open(now, c); reason != 0 {
 		return m.reject(from, x, reason)
 	}
 	m.add(c)
-	m.transmit(now, c)
+	c.transmit(now)
 	return Taken
 }
 
 // endStale ends a connection that the peer has lost, as it uses the QP for another one (IBTA 12.9). The peer is notified, once, in case the
 // REQ is forged.
-func (m *Manager) endStale(now int64, c *Conn) {
+func (c *Conn) endStale(now int64) {
 	if c.state == established {
-		m.say(c, packet.CMDREQ)
+		c.say(packet.CMDREQ)
 	}
-	m.withdraw(c, packet.CMStaleConnection)
-	m.end(now, c, Closed)
+	c.withdraw(packet.CMStaleConnection)
+	c.end(now, Closed)
 }
 
 // listens reports whether a REQ is for a service at this port.
@@ -108,7 +110,7 @@ func (m *Manager) unacceptable(from Peer, x *packet.CM) (reason uint16) {
 }
 
 // reply processes a REP.
-func (m *Manager) reply(now int64, c *Conn, x *packet.CM) Verdict {
+func (c *Conn) reply(now int64, x *packet.CM) Verdict {
 	remote := QP{x.QPN, x.PSN}
 	switch {
 	case !packet.ConnectionQP(x.QPN):
@@ -119,25 +121,25 @@ func (m *Manager) reply(now int64, c *Conn, x *packet.CM) Verdict {
 	case c.Remote != remote:
 		return WrongPeer
 	default: // the RTU was lost
-		m.say(c, packet.CMRTU)
+		c.say(packet.CMRTU)
 		return Duplicate
 	}
 	c.Remote, c.comm[1] = remote, x.LocalComm
-	if reason := m.c.Handler.Open(now, c); reason != 0 {
-		m.reject(c.Peer, x, reason)
-		m.end(now, c, OpenFailed)
+	if reason := c.m.c.Handler.Open(now, c); reason != 0 {
+		c.m.reject(c.Peer, x, reason)
+		c.end(now, OpenFailed)
 		return Rejected
 	}
-	m.say(c, packet.CMRTU)
-	m.establish(now, c)
+	c.say(packet.CMRTU)
+	c.establish(now)
 	return Taken
 }
 
 // ready processes an RTU.
-func (m *Manager) ready(now int64, c *Conn) Verdict {
+func (c *Conn) ready(now int64) Verdict {
 	switch {
 	case c.state == repSent:
-		m.establish(now, c)
+		c.establish(now)
 		return Taken
 	case !c.Active && c.state == established:
 		return Duplicate
@@ -148,18 +150,18 @@ func (m *Manager) ready(now int64, c *Conn) Verdict {
 // Confirm treats a packet on the connection's QP as the RTU, as it implies it (IBTA 12.9).
 func (m *Manager) Confirm(now int64, c *Conn) {
 	if c.state == repSent {
-		m.establish(now, c)
+		c.establish(now)
 	}
 }
 
-func (m *Manager) establish(now int64, c *Conn) {
+func (c *Conn) establish(now int64) {
 	c.state, c.at = established, never
-	m.counters.Established++
-	m.c.Handler.Established(now, c)
+	c.m.counters.Established++
+	c.m.c.Handler.Established(now, c)
 }
 
 // receipt processes an MRA: the peer has the REQ or REP, and needs more time. It is obeyed once for each message sent.
-func (m *Manager) receipt(now int64, c *Conn, x *packet.CM) Verdict {
+func (c *Conn) receipt(now int64, x *packet.CM) Verdict {
 	switch {
 	case c.state == reqSent && x.Answers == packet.CMAnswersREQ, c.state == repSent && x.Answers == packet.CMAnswersREP:
 	default:
@@ -169,26 +171,26 @@ func (m *Manager) receipt(now int64, c *Conn, x *packet.CM) Verdict {
 		return Duplicate
 	}
 	c.delayed = true
-	m.wait(c, now+min(maxDelay, int64(timeUnit)<<x.Timeout)+m.timeout())
+	c.wait(now + min(maxDelay, int64(timeUnit)<<x.Timeout) + c.m.timeout())
 	return Taken
 }
 
 // rejected processes a REJ.
-func (m *Manager) rejected(now int64, c *Conn, x *packet.CM) Verdict {
+func (c *Conn) rejected(now int64, x *packet.CM) Verdict {
 	switch c.state {
 	case timeWait:
 		return Duplicate
 	case dreqSent:
-		m.end(now, c, Closed)
+		c.end(now, Closed)
 	default:
 		c.Reason = x.Reason
-		m.end(now, c, Refused)
+		c.end(now, Refused)
 	}
 	return Taken
 }
 
 // disconnect processes a DREQ.
-func (m *Manager) disconnect(now int64, c *Conn, x *packet.CM) Verdict {
+func (c *Conn) disconnect(now int64, x *packet.CM) Verdict {
 	switch {
 	case c.state == reqSent:
 		return OutOfState
@@ -196,19 +198,19 @@ func (m *Manager) disconnect(now int64, c *Conn, x *packet.CM) Verdict {
 		return WrongPeer
 	}
 	c.release = x.TransactionID
-	m.say(c, packet.CMDREP)
+	c.say(packet.CMDREP)
 	if c.state == timeWait {
 		return Duplicate
 	}
-	m.end(now, c, Closed)
+	c.end(now, Closed)
 	return Taken
 }
 
 // disconnected processes a DREP.
-func (m *Manager) disconnected(now int64, c *Conn) Verdict {
+func (c *Conn) disconnected(now int64) Verdict {
 	switch c.state {
 	case dreqSent:
-		m.end(now, c, Closed)
+		c.end(now, Closed)
 		return Taken
 	case timeWait:
 		return Duplicate

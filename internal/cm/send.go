@@ -6,35 +6,35 @@ import "github.com/cnpgate/cnpgate/internal/packet"
 func (m *Manager) timeout() int64 { return timeUnit << m.c.Timeout }
 
 // transmit sends the message whose answer a connection waits for, and sets the time at which to repeat it.
-func (m *Manager) transmit(now int64, c *Conn) {
+func (c *Conn) transmit(now int64) {
 	c.tries++
 	c.delayed = false
-	m.wait(c, now+m.timeout())
+	c.wait(now + c.m.timeout())
 	switch c.state {
 	case reqSent:
-		m.say(c, packet.CMREQ)
+		c.say(packet.CMREQ)
 	case repSent:
-		m.say(c, packet.CMREP)
+		c.say(packet.CMREP)
 	case dreqSent:
-		m.say(c, packet.CMDREQ)
+		c.say(packet.CMDREQ)
 	}
 }
 
 // wait sets the time at which Expire handles a connection.
-func (m *Manager) wait(c *Conn, at int64) {
+func (c *Conn) wait(at int64) {
 	c.at = at
-	m.due = min(m.due, at)
+	c.m.due = min(c.m.due, at)
 }
 
 // say sends a message of a connection.
-func (m *Manager) say(c *Conn, attribute packet.CMAttribute) {
+func (c *Conn) say(attribute packet.CMAttribute) {
 	x := packet.CM{Attribute: attribute, TransactionID: c.transaction, LocalComm: c.comm[0], RemoteComm: c.comm[1]}
 	switch attribute {
 	case packet.CMREQ:
 		x.QPN, x.PSN, x.FlowLabel = c.Local.Number, c.Local.PSN, c.FlowLabel
-		x.LocalGID, x.RemoteGID = m.c.Addr, c.Peer.Addr
-		x.ServiceID, x.SourcePort, x.MTU = c.service, c.source, m.c.MTU
-		x.Timeout, x.Retries = m.c.Timeout, m.c.Retries
+		x.LocalGID, x.RemoteGID = c.m.c.Addr, c.Peer.Addr
+		x.ServiceID, x.SourcePort, x.MTU = c.service, c.source, c.m.c.MTU
+		x.Timeout, x.Retries = c.m.c.Timeout, c.m.c.Retries
 	case packet.CMREP:
 		x.QPN, x.PSN = c.Local.Number, c.Local.PSN
 	case packet.CMDREQ:
@@ -42,8 +42,8 @@ func (m *Manager) say(c *Conn, attribute packet.CMAttribute) {
 	case packet.CMDREP:
 		x.TransactionID = c.release
 	}
-	x.GUID, x.ResponderResources, x.InitiatorDepth = m.c.GUID, m.c.ReadDepth, m.c.ReadDepth
-	m.push(x, c.Peer)
+	x.GUID, x.ResponderResources, x.InitiatorDepth = c.m.c.GUID, c.m.c.ReadDepth, c.m.c.ReadDepth
+	c.m.push(x, c.Peer)
 }
 
 // reject answers a REQ or REP by REJ.
@@ -58,10 +58,10 @@ func (m *Manager) reject(to Peer, r *packet.CM, reason uint16) Verdict {
 
 // withdraw notifies the peer by REJ that this end no longer waits for the RTU. An end that waits for the REP doesn't know the peer's
 // communication ID yet, and sends nothing.
-func (m *Manager) withdraw(c *Conn, reason uint16) {
+func (c *Conn) withdraw(reason uint16) {
 	if c.state == repSent {
 		x := packet.CM{Attribute: packet.CMREJ, TransactionID: c.transaction, LocalComm: c.comm[0], RemoteComm: c.comm[1], Reason: reason}
-		m.push(x, c.Peer)
+		c.m.push(x, c.Peer)
 	}
 }
 
@@ -76,15 +76,15 @@ func (m *Manager) push(x packet.CM, to Peer) {
 }
 
 // end ends a connection. It keeps answering the peer's repetitions until the peer must have given up.
-func (m *Manager) end(now int64, c *Conn, o Outcome) {
+func (c *Conn) end(now int64, o Outcome) {
 	if c.state == reqSent { // the peer can only repeat the REP, which needs no answer any more
-		m.Forget(c)
+		c.m.Forget(c)
 	} else {
 		c.state = timeWait
-		m.wait(c, now+m.timeout()*int64(m.c.Retries+1))
+		c.wait(now + c.m.timeout()*int64(c.m.c.Retries+1))
 	}
-	m.counters.Ended[o]++
-	m.c.Handler.Ended(now, c, o)
+	c.m.counters.Ended[o]++
+	c.m.c.Handler.Ended(now, c, o)
 }
 
 // Expire does what is due: it repeats messages, gives up connections, and removes those that ended.
@@ -94,23 +94,23 @@ func (m *Manager) Expire(now int64) {
 	}
 	for i := 0; i < len(m.conns); i++ { // the Handler may add some
 		if c := m.conns[i]; c.at <= now && c.state != forgotten {
-			m.expire(now, c)
+			c.expire(now)
 		}
 	}
 	m.compact()
 }
 
 // expire does what is due for one connection.
-func (m *Manager) expire(now int64, c *Conn) {
+func (c *Conn) expire(now int64) {
 	switch {
 	case c.state == timeWait:
-		m.Forget(c)
-	case c.tries > m.c.Retries:
-		m.withdraw(c, packet.CMTimeout)
-		m.end(now, c, Unanswered)
+		c.m.Forget(c)
+	case c.tries > c.m.c.Retries:
+		c.withdraw(packet.CMTimeout)
+		c.end(now, Unanswered)
 	default:
-		m.counters.Repeated++
-		m.transmit(now, c)
+		c.m.counters.Repeated++
+		c.transmit(now)
 	}
 }
 

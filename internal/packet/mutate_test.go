@@ -16,7 +16,8 @@ func TestMutatedParse(t *testing.T) {
 	m := mutate.Run(t, mutate.Executions, frames)
 	var p Parsed
 	var kinds [RoCEv2 + 1]int
-	notes := [NotANotification + 1]int{LongHaulCNP: mutate.Executions, PPFC: mutate.Executions, LinkPause: mutate.Executions, LinkPFC: mutate.Executions} // Classify finds none of these
+	const some = mutate.Executions
+	notes := [NotANotification + 1]int{LongHaulCNP: some, PPFC: some, LinkPause: some, LinkPFC: some} // Classify finds none of these
 	for range mutate.Executions {
 		i, b, missing := m.Next()
 		length := uint32(len(b)) + missing + seeds[i].frameLen - uint32(len(seeds[i].frame))

@@ -77,3 +77,7 @@ func DecodeProxied(b []byte) (Proxied, bool) {
 	}
 	return x, true
 }
+
+// ProxyLevel is the level of a notification to a proxy, 0 lowest to 7 highest (draft-xiao-proxy 4), for a Congestion Level: each stands for 32
+// of those. K_min is 1, K_max 5, and 7 begins at 1.6 K_max.
+func ProxyLevel(level uint8) uint8 { return level >> 5 }

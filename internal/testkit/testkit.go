@@ -3,6 +3,9 @@
 package testkit
 
 import (
+	"os"
+	"path/filepath"
+
 	"github.com/cnpgate/cnpgate/internal/testkit/pcap"
 	"github.com/cnpgate/cnpgate/internal/virtual"
 )
@@ -24,4 +27,16 @@ func Captures(t T) (frames [][]byte) {
 		frames = append(frames, pcap.Octets(pcap.Read(t, path))...)
 	}
 	return frames
+}
+
+// Cache is the folder in which scripts/setup stores downloads.
+func Cache() string {
+	if dir := os.Getenv("CNPGATE_CACHE"); dir != "" {
+		return dir
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		dir = "/root/.cache"
+	}
+	return filepath.Join(dir, "cnpgate")
 }

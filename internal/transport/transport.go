@@ -7,7 +7,9 @@
 // numbers, too.
 package transport
 
-import "github.com/cnpgate/cnpgate/internal/packet"
+import (
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
 
 const firstSequence = packet.PSNMask + 1
 
@@ -76,4 +78,145 @@ func rnrDelay(h packet.AETH) int64 {
 		return unit << (timer / 2)
 	}
 	return 3 * unit << (timer/2 - 1)
+}
+
+// Op is the operation of a message.
+type Op uint8
+
+// Operations of messages. The peer answers READs and atomics with data.
+const (
+	Write Op = iota // RDMA WRITE
+	WriteImm
+	Send
+	SendImm
+	Read   // RDMA READ
+	Atomic // FetchAdd
+)
+
+// answered reports whether a message is complete only when its own response has arrived.
+func (op Op) answered() bool { return op == Read || op == Atomic }
+
+// Service is a transport service: the three high bits of its opcodes (IBTA table 38).
+type Service uint8
+
+// Transport services.
+const (
+	RC  = Service(packet.RCSendFirst)
+	UC  = Service(packet.UCSendFirst)
+	UD  = Service(packet.UDSendOnly &^ packet.RCSendOnly)
+	XRC = Service(packet.XRCSendFirst)
+)
+
+// reliable reports whether requests of the service are acknowledged.
+func (s Service) reliable() bool { return s == RC || s == XRC }
+
+const operation = 0x1f // of an opcode, the same in all transport services
+
+// row is the opcodes of an operation's packets.
+type row struct{ first, middle, last, only packet.Opcode }
+
+var requestOpcodes = [...]row{
+	Write:    {packet.RCWriteFirst, packet.RCWriteMiddle, packet.RCWriteLast, packet.RCWriteOnly},
+	WriteImm: {packet.RCWriteFirst, packet.RCWriteMiddle, packet.RCWriteLastImm, packet.RCWriteOnlyImm},
+	Send:     {packet.RCSendFirst, packet.RCSendMiddle, packet.RCSendLast, packet.RCSendOnly},
+	SendImm:  {packet.RCSendFirst, packet.RCSendMiddle, packet.RCSendLastImm, packet.RCSendOnlyImm},
+	Read:     {packet.RCReadRequest, packet.RCReadRequest, packet.RCReadRequest, packet.RCReadRequest},
+	Atomic:   {packet.RCFetchAdd, packet.RCFetchAdd, packet.RCFetchAdd, packet.RCFetchAdd},
+}
+
+var readResponses = row{packet.RCReadRespFirst, packet.RCReadRespMiddle, packet.RCReadRespLast, packet.RCReadRespOnly}
+
+// opcode returns the opcode of the index-th of n packets (IBTA table 38).
+func (r *row) opcode(index, n uint32, s Service) packet.Opcode {
+	op := r.middle
+	switch {
+	case n == 1:
+		op = r.only
+	case index == 0:
+		op = r.first
+	case index+1 == n:
+		op = r.last
+	}
+	return op | packet.Opcode(s)
+}
+
+// requests are the requests that a responder supports, by opcode.
+var requests = func() (all [operation + 1]struct {
+	Request
+	known bool
+}) {
+	for op, r := range requestOpcodes {
+		for _, code := range []packet.Opcode{r.first, r.middle, r.last, r.only} {
+			all[code].Request = Request{Op: Op(op), Last: code == r.last || code == r.only}
+			all[code].known = true
+		}
+	}
+	return all
+}()
+
+// RequestOf begins the description of a request packet with what its opcode determines. ok is false for opcodes that a responder of the
+// service doesn't support.
+func RequestOf(s Service, code packet.Opcode) (r Request, ok bool) {
+	if e := &requests[code&operation]; e.known && code&^operation == packet.Opcode(s) {
+		return e.Request, true
+	}
+	return Request{}, false
+}
+
+// HeldPSNs is how far after a gap a responder with SelectiveRepeat keeps packets, and so how many PSNs a requester may have in flight: 64
+// MiB with an MTU of 1024.
+const HeldPSNs = 1 << 16
+
+const wordBits = 64
+
+// heldPackets records which packets have arrived after a gap, and which of them end a message. Bit s%HeldPSNs is for sequence number s.
+type heldPackets struct {
+	arrived, last [HeldPSNs / wordBits]uint64
+	count         int // of arrived
+}
+
+// keep records a packet after the gap at expect.
+func (k *heldPackets) keep(expect, sequence uint64, last bool) {
+	if sequence-expect >= HeldPSNs {
+		return
+	}
+	word, bit := sequence%HeldPSNs/wordBits, uint64(1)<<(sequence%wordBits)
+	if k.arrived[word]&bit == 0 {
+		k.count++
+	}
+	k.arrived[word] |= bit
+	if last {
+		k.last[word] |= bit
+	}
+}
+
+// forget clears a range of sequence numbers that starts at expect.
+func (k *heldPackets) forget(expect, end uint64) {
+	for sequence := expect; k.count > 0 && sequence < min(end, expect+HeldPSNs); sequence++ {
+		word, bit := sequence%HeldPSNs/wordBits, uint64(1)<<(sequence%wordBits)
+		if k.arrived[word]&bit != 0 {
+			k.arrived[word] &^= bit
+			k.last[word] &^= bit
+			k.count--
+		}
+	}
+}
+
+// release moves expect past the packets that have arrived. It returns how many of them end a message, and whether more packets have arrived
+// after another gap.
+func (k *heldPackets) release(expect *uint64) (ended uint32, more bool) {
+	for k.count > 0 {
+		word, bit := *expect%HeldPSNs/wordBits, uint64(1)<<(*expect%wordBits)
+		if k.arrived[word]&bit == 0 {
+			break
+		}
+		if k.last[word]&bit != 0 {
+			ended++
+		}
+		k.arrived[word] &^= bit
+		k.last[word] &^= bit
+		k.count--
+		*expect++
+	}
+	return ended, k.count > 0
 }

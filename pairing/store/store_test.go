@@ -25,3 +25,36 @@ func TestEmptyFirst(t *testing.T) {
 		t.Errorf("slot %d, %v, expected the empty one, %d", slot.Number(), ok, last.Number())
 	}
 }
+
+// TestLease: what a flow has published, and a link to it, end when another flow gets its slot; a late publication of the old flow changes nothing.
+func TestLease(t *testing.T) {
+	s := New(make([]Group, 2), make([]uint32, 2), make([]Page, 2*pagesASide+1))
+	g := s.Make(&Key{}, 1, 0)
+	var slots [2]Slot
+	for side := range slots {
+		slots[side], _ = s.Empty(g, side, 0, func(Ref) bool { return true })
+		slots[side].Occupy(MakeRef(0, 1, uint32(side+1)), 0)
+	}
+	a, b := &slots[0], &slots[1]
+	old := a.Lease()
+	a.PublishSent(old, MakeSent(5, 9, old))
+	a.PublishAck(old, MakeAck(7, old))
+	a.Pair(b, false)
+	if _, ok := b.LinkedPeer(b.Link()); !ok || !a.Sent().Valid() || !a.Ack().Valid() || !a.SentBy(old).Valid() || !a.AckBy(old).Valid() {
+		t.Fatalf("sent %#x, acknowledged %#x, linked %v", a.Sent(), a.Ack(), ok)
+	}
+	now := a.Occupy(MakeRef(0, 2, 1), 0)
+	a.PublishSent(now, MakeSent(50, 90, now))
+	a.PublishAck(now, MakeAck(70, now))
+	a.PublishSent(old, MakeSent(1, 2, old))
+	a.PublishAck(old, MakeAck(3, old))
+	if sent, ack := a.Sent(), a.Ack(); sent.High() != 90 || ack.Last() != 70 {
+		t.Errorf("the new flow has sent up to %d, acknowledged up to %d", sent.High(), ack.Last())
+	}
+	if a.SentBy(old) != 0 || a.AckBy(old) != 0 {
+		t.Errorf("of the old flow: sent %#x, acknowledged %#x", a.SentBy(old), a.AckBy(old))
+	}
+	if _, ok := b.LinkedPeer(b.Link()); ok {
+		t.Error("the link leads to the new flow")
+	}
+}

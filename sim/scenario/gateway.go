@@ -10,6 +10,8 @@ import (
 
 	"github.com/cnpgate/cnpgate/control/assemble"
 	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/link"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/sim"
 )
@@ -34,16 +36,17 @@ func (s *Scenario) gateway(p *place, r Response) (g gateway, err error) {
 	s.configure(c, r)
 	workers := int(section.Workers.V)
 	settings, err := assemble.Settings(c, workers, s.Seed(), nil)
-	settings.Flows = c.Flows.Capacity // at each worker, since one may have all
+	settings.Flows = c.Dataplane.Flows // at each worker, since one may have all
 	g.Gateway = &sim.Gateway{
 		Dataplane: settings, Burst: c.DPDK.Burst, Workers: workers, Buffers: assemble.Frames(c, 1), Loop: int64(section.Loop.V),
 		KnowsQPs: section.SourceQPs.V == 0,
 	}
 	for i := range c.Ports {
-		g.lossless = g.lossless || slices.ContainsFunc(c.Ports[i].Classes, func(class config.Class) bool { return class.Lossless != nil })
+		f := c.Ports[i].FlowControl
+		g.lossless = g.lossless || f != nil && slices.ContainsFunc(f.Lossless[:], func(class link.Lossless) bool { return class.On })
 	}
 	for _, e := range c.Endpoints {
-		if slices.Contains(e.Accepts, packet.PPFC) {
+		if e.Value.Accepts(packet.PPFC) {
 			g.ppfc = append(g.ppfc, e.Prefix)
 		}
 	}
@@ -83,7 +86,7 @@ func (s *Scenario) configuration(p *place, section *gatewaySection) *config.Conf
 	if c == nil {
 		return nil
 	}
-	if len(c.Ports) != 2 || c.Ports[portFabric].Role != config.Fabric || c.Ports[portWAN].Role != config.WAN {
+	if len(c.Ports) != 2 || c.Ports[portFabric].Role != dataplane.Fabric || c.Ports[portWAN].Role != dataplane.WAN {
 		s.doc.Problem(e.At(), "%d ports; expected a fabric port and then a WAN port", len(c.Ports))
 		return nil
 	}

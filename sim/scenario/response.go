@@ -1,9 +1,11 @@
 package scenario
 
 import (
+	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/endpoint"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/prefix"
 )
 
 // Response is a way to respond to congestion.
@@ -45,25 +47,25 @@ func (s *Scenario) configure(c *config.Config, r Response) {
 	if r == Configured {
 		return
 	}
-	n := &c.Notifications
-	n.FastCNP.Enabled, n.LongHaul.Enabled, n.PPFC, n.Standard = false, false, false, false
-	c.Endpoints = nil
-	c.Proxy.Enabled = c.Proxy.Enabled && r == Proxy
+	who := c.Dataplane.Policy.Who
+	who.Enabled, c.Endpoints = [packet.SentNotifications]bool{packet.ProxyNotification: who.Enabled[packet.ProxyNotification] && r == Proxy}, nil
+	defer func() { who.Endpoints = prefix.New(c.Endpoints) }()
+	if r != Proxy {
+		c.Dataplane.Policy.Proxy = nil
+	}
 	format, notifies := r.format()
 	if !notifies {
 		for i := range c.Ports {
-			c.Ports[i].Pacing = nil
+			c.Ports[i].Policy.Pacing = nil
 		}
 		return
 	}
-	n.FastCNP.Enabled = format == packet.FastCNP
-	n.LongHaul.Enabled = format == packet.LongHaulCNP
-	n.PPFC = format == packet.PPFC
-	n.Standard = true
+	who.Enabled[format], who.Enabled[packet.StandardCNP] = true, true
+	who.Enabled[packet.LongHaulCNPICMPv6] = format == packet.LongHaulCNP
 	for h := range s.hosts {
-		e := config.Endpoint{Prefix: hostPrefix(h), Accepts: []config.Format{format}}
+		e := config.Endpoint{Prefix: hostPrefix(h), Value: congestion.Prefer(format)}
 		if o := s.obeys[h]; o != 0 && !o.has(format) { // a gateway obeys in place of a host that obeys nothing
-			e.Accepts = []config.Format{packet.StandardCNP}
+			e.Value = congestion.Prefer(packet.StandardCNP)
 		}
 		c.Endpoints = append(c.Endpoints, e)
 	}

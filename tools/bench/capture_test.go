@@ -115,7 +115,7 @@ func TestGatewaySetup(t *testing.T) {
 			if len(cfg.QPMap) != 1024 || len(cfg.Warnings) != 0 {
 				t.Errorf("%d pairs of QPs, warnings %v", len(cfg.QPMap), cfg.Warnings)
 			}
-			th := s.thresholds(congestion.Thresholds{KMin: cfg.Ports[1].KMin, KMax: cfg.Ports[1].KMax})
+			th := s.thresholds(congestion.Thresholds{KMin: cfg.Ports[1].Policy.KMin, KMax: cfg.Ports[1].Policy.KMax})
 			if got := th.Level(64 * 62); got != c.want {
 				t.Errorf("a burst's depth is of level %v, expected %v", got, c.want)
 			}

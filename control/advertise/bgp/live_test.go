@@ -60,7 +60,7 @@ func speak(file string) error {
 		if err != nil {
 			return nil, err
 		}
-		return Load(c.Proxy.BGP)
+		return Load(c.BGP)
 	}
 	s, err := load(file)
 	if err != nil {

@@ -5,10 +5,10 @@
 package notifications
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"math/bits"
-	"net/netip"
 	"strings"
 )
 
@@ -31,14 +31,11 @@ type Field struct {
 	Note  string
 }
 
-// Line is a Field with its offset.
+// Line is a Field with its offset and octets. Its Value isn't nil.
 type Line struct {
+	Field
 	Offset, Length int
-	Mask           uint64 // 0: all bits
 	Octets         []byte
-	Name           string
-	Value          any
-	Note           string
 }
 
 // Bytes is the frame.
@@ -63,7 +60,7 @@ func (g *Golden) Lines() []Line {
 	var lines []Line
 	offset, last := 0, Line{}
 	for _, f := range g.Fields {
-		l := Line{Mask: f.Mask, Name: f.Name, Value: f.Value, Note: f.Note}
+		l := Line{Field: f}
 		if f.Mask == 0 {
 			l.Octets = octets(f.Hex)
 			l.Offset, l.Length = offset, len(l.Octets)
@@ -92,32 +89,7 @@ func (l *Line) Number() int {
 	return int(v)
 }
 
-// Check returns an error if the line's value differs from its octets.
-func (l *Line) Check() error {
-	var ok bool
-	switch v := l.Value.(type) {
-	case int:
-		ok = l.Length <= 8 && v == l.Number()
-	case netip.Addr:
-		ok = string(v.AsSlice()) == string(l.Octets)
-	case string:
-		ok = v == string(l.Octets) || v == hexOf(l.Octets) || v == mac(l.Octets)
-	}
-	if !ok {
-		return fmt.Errorf("%s at octet %d: value %v isn't octets % x under mask %#x", l.Name, l.Offset, l.Value, l.Octets, l.Mask)
-	}
-	return nil
-}
-
 func hexOf(b []byte) string { return hex.EncodeToString(b) }
-
-func mac(b []byte) string {
-	var s []string
-	for _, o := range b {
-		s = append(s, fmt.Sprintf("%02x", o))
-	}
-	return strings.Join(s, ":")
-}
 
 // Find returns the golden frame of the given name. It panics if there is none, as that is a mistake in a test.
 func Find(name string) *Golden {
@@ -127,4 +99,18 @@ func Find(name string) *Golden {
 		}
 	}
 	panic("no golden notification " + name)
+}
+
+// Pcap is a classic capture file of frames, one second apart.
+func Pcap(frames [][]byte) []byte {
+	le := binary.LittleEndian
+	b := le.AppendUint32(nil, 0xa1b2c3d4)
+	b = append(b, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+	b = le.AppendUint32(le.AppendUint32(b, 65535), 1) // snap length, Ethernet
+	for i, f := range frames {
+		b = le.AppendUint32(le.AppendUint32(b, uint32(i)), 0)
+		b = le.AppendUint32(le.AppendUint32(b, uint32(len(f))), uint32(len(f)))
+		b = append(b, f...)
+	}
+	return b
 }

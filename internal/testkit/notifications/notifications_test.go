@@ -5,8 +5,10 @@ import (
 	"encoding/hex"
 	"flag"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"gopkg.in/yaml.v3"
@@ -45,7 +47,7 @@ func TestValues(t *testing.T) {
 		}
 		names[g.Name] = true
 		for _, l := range g.Lines() {
-			if err := l.Check(); err != nil {
+			if err := l.check(); err != nil {
 				t.Errorf("%s: %v", g.Name, err)
 			}
 		}
@@ -55,13 +57,13 @@ func TestValues(t *testing.T) {
 // TestCheckObjects: a wrong value is noticed.
 func TestCheckObjects(t *testing.T) {
 	for _, l := range []Line{
-		{Octets: []byte{1}, Value: 2},
-		{Octets: []byte{0xc0}, Mask: 0xc0, Value: 2},
-		{Octets: []byte{10, 0, 0, 1}, Value: addr("0a 00 00 02")},
-		{Octets: []byte{1, 2}, Value: "0103"},
-		{Octets: []byte{1, 2}, Value: uint8(1)},
+		{Field: Field{Value: 2}, Octets: []byte{1}},
+		{Field: Field{Mask: 0xc0, Value: 2}, Octets: []byte{0xc0}},
+		{Field: Field{Value: addr("0a 00 00 02")}, Octets: []byte{10, 0, 0, 1}},
+		{Field: Field{Value: "0103"}, Octets: []byte{1, 2}},
+		{Field: Field{Value: uint8(1)}, Octets: []byte{1, 2}},
 	} {
-		if l.Check() == nil {
+		if l.check() == nil {
 			t.Errorf("%v passes for % x", l.Value, l.Octets)
 		}
 	}
@@ -104,4 +106,77 @@ func TestListing(t *testing.T) {
 			t.Errorf("%s: fields cover %d of %d octets", g.Name, at, len(frame))
 		}
 	}
+}
+
+// check returns an error if the line's value differs from its octets.
+func (l *Line) check() error {
+	var ok bool
+	switch v := l.Value.(type) {
+	case int:
+		ok = l.Length <= 8 && v == l.Number()
+	case netip.Addr:
+		ok = string(v.AsSlice()) == string(l.Octets)
+	case string:
+		ok = v == string(l.Octets) || v == hexOf(l.Octets) || v == mac(l.Octets)
+	}
+	if !ok {
+		return fmt.Errorf("%s at octet %d: value %v isn't octets % x under mask %#x", l.Name, l.Offset, l.Value, l.Octets, l.Mask)
+	}
+	return nil
+}
+
+func mac(b []byte) string {
+	var s []string
+	for _, o := range b {
+		s = append(s, fmt.Sprintf("%02x", o))
+	}
+	return strings.Join(s, ":")
+}
+
+const listingHead = `# Golden notifications, written out from the figures of the drafts: the frames of golden.pcap in their order,
+# and what each octet is. Made from internal/testkit/notifications by
+#   go test ./internal/testkit/notifications -update
+# offset and length are octets, counted from the frame's first one. mask selects bits of the octets taken as one number; octets are
+# those of the whole field. A value is a number, an address, or octets or text in quotes. extension is what the E/P bit of the BTH means
+# to the receiver that the frame is for: long-haul, ppfc or none. icrc is what the ICRC covers of IPv6 extension headers: as-sent or
+# without-extension-headers.
+`
+
+// Listing is the golden notifications as YAML.
+func Listing() []byte {
+	var b strings.Builder
+	b.WriteString(listingHead)
+	for i := range All {
+		g := &All[i]
+		fmt.Fprintf(&b, "- name: %s\n  frame: %d\n  kind: %s\n  extension: %s\n",
+			g.Name, i+1, g.Kind, g.Extension)
+		if g.ICRC != "" {
+			fmt.Fprintf(&b, "  icrc: %s\n", g.ICRC)
+		}
+		if g.Origin != "" {
+			fmt.Fprintf(&b, "  origin: %q\n", g.Origin)
+		}
+		fmt.Fprintf(&b, "  length: %d\n  fields:\n", len(g.Bytes()))
+		for _, l := range g.Lines() {
+			b.WriteString(l.yaml())
+		}
+	}
+	return []byte(b.String())
+}
+
+func (l *Line) yaml() string {
+	s := fmt.Sprintf("    - {offset: %d, length: %d, ", l.Offset, l.Length)
+	if l.Mask != 0 {
+		s += fmt.Sprintf("mask: %#x, ", l.Mask)
+	}
+	s += fmt.Sprintf("octets: %q, name: %s, ", hexOf(l.Octets), l.Name)
+	if v, ok := l.Value.(int); ok {
+		s += fmt.Sprintf("value: %d", v)
+	} else {
+		s += fmt.Sprintf("value: %q", fmt.Sprint(l.Value))
+	}
+	if l.Note != "" {
+		s += fmt.Sprintf(", note: %q", l.Note)
+	}
+	return s + "}\n"
 }

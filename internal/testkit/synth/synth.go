@@ -2,8 +2,8 @@
 // WAN side exchange RC, UC, UD and XRC packets in virtual time. Their requesters and responders are those of internal/transport, as in
 // endpoint. A tap between the two sides sees the packets in order. One Config describes the traffic, the network, the communication
 // managers, the tap and an attacker; its zero value is 256 plain RC connections of RDMA WRITEs between two hosts. The same Config always
-// gives the same events. The package uses none of the gateway under test except its header codecs; Linux's rule for source ports comes from
-// endpoint. It uses no clock, goroutine or file, and is for tests only.
+// gives the same events. The package uses none of the gateway under test except its header codecs; source ports come from endpoint and random
+// numbers from internal/splitmix. It uses no clock, goroutine or file, and is for tests only.
 //
 // For a network in trouble, set LossBefore, LossAfter, RequestLoss, ResponseLoss, a Bottleneck after the tap, NAKs and Timeouts. Managers
 // changes RDMA-CM; Attack adds an attacker and, for RDMA-CM, Attack.Managers.

@@ -1,6 +1,5 @@
-// Package guest boots a small Linux in QEMU, to run a gateway on PCI devices that the machine doesn't have: Debian's generic kernel, an
-// initramfs made here, a virtual IOMMU, and emulated NICs whose wires end in the test. It needs QEMU, but neither KVM nor root. It installs
-// nothing and leaves nothing behind: the guest's disk is memory.
+//go:build live && !nodpdk
+
 package guest
 
 import (
@@ -9,12 +8,13 @@ import (
 	"fmt"
 	"hash/fnv"
 	"net"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/cnpgate/cnpgate/internal/testkit"
 )
 
 // Config describes a guest.
@@ -255,20 +255,8 @@ type kernel struct {
 	modules string // the folder with modules.dep
 }
 
-// Cache is the folder in which scripts/setup stores downloads.
-func Cache() string {
-	if dir := os.Getenv("CNPGATE_CACHE"); dir != "" {
-		return dir
-	}
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		dir = "/root/.cache"
-	}
-	return filepath.Join(dir, "cnpgate")
-}
-
 func findKernel() (kernel, error) {
-	dir := filepath.Join(Cache(), "kernel")
+	dir := filepath.Join(testkit.Cache(), "kernel")
 	images, _ := filepath.Glob(filepath.Join(dir, "boot/vmlinuz-*"))
 	if len(images) != 1 {
 		return kernel{}, fmt.Errorf("%d kernels in %s, expected one: run scripts/setup --test", len(images), dir)

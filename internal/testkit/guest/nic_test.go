@@ -1,3 +1,5 @@
+//go:build live && !nodpdk
+
 package guest
 
 import (
