@@ -7,17 +7,18 @@ import (
 
 // build writes a notification to out and returns its length in bytes, 0 if it can't be built.
 func (n *notifier) build(m *note, out []byte) int {
-	r, d := &n.request, &m.decision
-	r.Level, r.Action, r.Parameter, r.SourceQP = d.Level, d.Action, d.Parameter, m.sourceQP
-	r.MetricType, r.MetricValue = d.MetricType, d.MetricValue
-	r.Target = m.target
+	r, d, policy := &n.request, &m.decision, n.policy
+	if m.format != packet.FastCNP { // it carries none of them
+		r.Level, r.Action, r.Parameter, r.SourceQP = d.Level, d.Action, d.Parameter, m.sourceQP
+		r.MetricType, r.MetricValue = d.MetricType, d.MetricValue
+	}
 	if m.packet != nil || r.Packet != nil {
 		r.Frame, r.Packet, r.To = m.frame, m.packet, m.to
 	}
-	if extension := n.policy.Extension; extension != r.Extension || extension != nil {
+	if extension := policy.Extension; extension != r.Extension || extension != nil {
 		r.Extension = n.timed(extension)
 	}
-	size := cnpgen.Build(out, m.format, &n.policy.Build, r)
+	size := cnpgen.Build(out, m.format, &policy.Build, r)
 	if size != 0 && r.Trace == cnpgen.TraceTooLong {
 		n.counters.add(int(m.in), FastCNPTraceTooLong, 1)
 	}

@@ -51,8 +51,7 @@ type note struct {
 	flow                flowtable.Index
 	account             *account.Flow // of the flow
 	decision            congestion.Decision
-	flowBytes, flowRate uint64 // as in NotificationRecord
-	target              *cnpgen.Target
+	flowBytes, flowRate uint64         // as in NotificationRecord
 	sourceQP            uint32         // of the flow, if the format names it
 	frame               []byte         // the data packet; nil for a Resume, and for a plain frame, unless the format carries it
 	packet              *packet.Parsed // its headers
@@ -129,7 +128,7 @@ func (n *notifier) chooseFor(m *note, x flowtable.Index, k *flowtable.Key, group
 func (n *notifier) send(b *batch, i int, a *account.Flow, target *cnpgen.Target) Suppression {
 	c := n.common
 	m := &n.note
-	m.flow, m.account, m.target = c.flow[i].Index, a, target
+	m.flow, m.account, n.request.Target = c.flow[i].Index, a, target
 	if reason := n.admit(m); reason != allowed {
 		return reason
 	}
@@ -156,9 +155,9 @@ func (n *notifier) send(b *batch, i int, a *account.Flow, target *cnpgen.Target)
 func (n *notifier) setTarget(m *note, b *batch, i int) (ok bool) {
 	m.frame, m.packet = n.batch.Bytes(b.frames[i]), n.headers(b, i)
 	if m.format == packet.ProxyNotification {
-		m.target = &n.target // no Resume follows, which would need the sender's own
+		n.request.Target = &n.target // no Resume follows, which would need the sender's own
 	}
-	*m.target, ok = cnpgen.TargetOf(m.frame, m.packet)
+	*n.request.Target, ok = cnpgen.TargetOf(m.frame, m.packet)
 	return ok
 }
 

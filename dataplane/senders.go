@@ -273,8 +273,9 @@ func (s *senders) resumeSenders(port, class int, m congestion.Metrics, policy *P
 		bytes, state := s.learner.Bytes(e.flow), s.state(e)
 		n.note = note{in: e.in, out: e.out, class: e.class, state: state, queue: &s.egress[e.in].Notifications,
 			format: e.format, to: e.target.Src, flow: e.flow,
-			account: s.accounts.Known(e.flow), decision: d, target: &e.target, sourceQP: e.sourceQP,
+			account: s.accounts.Known(e.flow), decision: d, sourceQP: e.sourceQP,
 			flowBytes: bytes, flowRate: e.throughput.Rate(s.now, bytes)}
+		n.request.Target = &e.target
 		if policy.Resumes && e.format.Expresses(congestion.Resume) && !n.resume(policy) {
 			state.resumeAt = s.now + resumeAgain
 			continue

@@ -212,12 +212,13 @@ func hosts(text string) (netip.Prefix, error) {
 
 // prefixes reads the prefixes that a flag is given.
 func prefixes(flag string, texts []string) ([]netip.Prefix, error) {
-	out := make([]netip.Prefix, len(texts))
-	for i, text := range texts {
-		var err error
-		if out[i], err = config.ParsePrefix(text); err != nil {
+	var out []netip.Prefix // nil if there are none
+	for _, text := range texts {
+		p, err := config.ParsePrefix(text)
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w", flag, err)
 		}
+		out = append(out, p)
 	}
 	return out, nil
 }
