@@ -178,7 +178,7 @@ func (c *Config) validate() error {
 		case p.Classes < 1 || p.Classes > account.MaxClasses:
 			return fmt.Errorf("port %d: %d traffic classes, expected 1 to %d", i, p.Classes, account.MaxClasses)
 		}
-		if err := p.Queue.Validate(p.Classes); err != nil {
+		if err := p.Validate(p.Classes); err != nil {
 			return fmt.Errorf("port %d: %w", i, err)
 		}
 		if err := p.FlowControl.Validate(p.Classes, c.Ports[p.Peer].Classes, &c.Ports[p.Peer].Queue); err != nil {

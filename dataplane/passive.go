@@ -118,7 +118,7 @@ func acknowledged(p *packet.Record) bool {
 
 // noteHighest updates highest with the packets that the learner has only counted.
 func (t *tracker) noteHighest() {
-	if last, ok := t.learner.LastRequest(t.tracked.Index); ok && !packet.PSNAtMost(last, t.highest) {
+	if last, ok := t.learner.LastRequest(t.tracked.Index); ok && beyond(last, t.highest) {
 		t.highest = last
 	}
 }
@@ -129,7 +129,7 @@ func (t *tracker) observed(p *packet.Record) {
 	t.noteHighest()
 	switch role := p.Opcode.Role(); {
 	case role != packet.Request && role != packet.ReadRequest:
-	case !packet.PSNAtMost(p.PSN, t.highest):
+	case beyond(p.PSN, t.highest):
 		t.highest = p.PSN
 	case t.timed != 0:
 		t.path.probe.end(t.timed)
@@ -169,7 +169,7 @@ func (t *tracker) beginProbe(b *batch) {
 	ahead := uint64(0)
 	for i := range b.frames {
 		p := &t.records[i]
-		if t.flow[i] == t.tracked && acknowledged(p) && !packet.PSNAtMost(p.PSN, t.highest) && asksForACK(t.batch.Bytes(b.frames[i]), t.headers(b, i)) {
+		if t.flow[i] == t.tracked && acknowledged(p) && beyond(p.PSN, t.highest) && asksForACK(t.batch.Bytes(b.frames[i]), t.headers(b, i)) {
 			// the queue's delay is not part of the path's round-trip time
 			t.timePacket(i, t.egress[t.out].Departs(t.now, t.classOf(b.port, p), ahead))
 			break
@@ -240,3 +240,6 @@ func (t *tracker) acknowledged(by congestion.Receiver, rtt int64) {
 		t.path.acknowledged(by, rtt)
 	}
 }
+
+// beyond reports whether a PSN is ahead of another one, by less than half of all PSNs.
+func beyond(a, b uint32) bool { return a != b && packet.PSNAtMost(b, a) }

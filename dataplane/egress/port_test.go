@@ -63,14 +63,14 @@ func (c *Class) largest() uint64 {
 }
 
 // sent takes out of the queue what was offered, as completeTransmits does when the device took it all.
-func (q *Port) sent() (n int) {
-	for range q.Offered.Notifications {
-		q.Notifications.Pop()
+func (p *Port) sent() (n int) {
+	for range p.Offered.Notifications {
+		p.Notifications.Pop()
 		n++
 	}
-	for class := range q.Classes {
-		for range q.Offered.Classes[class] {
-			q.Classes[class].Leave()
+	for class := range p.Classes {
+		for range p.Offered.Classes[class] {
+			p.Classes[class].Leave()
 			n++
 		}
 	}

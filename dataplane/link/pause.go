@@ -66,7 +66,10 @@ func (l *Link) Due(now int64, first bool) (due int64, any bool) {
 		if until := l.pausedUntil(class); until > now {
 			note(until)
 		}
-		if at, ok := l.watches[class].Due(&l.Watchdog); first && ok && at > now {
+		if !first {
+			continue // the first worker's own state
+		}
+		if at, ok := l.watches[class].Due(&l.Watchdog); ok && at > now {
 			note(at)
 		}
 	}

@@ -26,6 +26,7 @@ const (
 	Unenforceds
 )
 
+// UnenforcedNames are the names of the reasons in counters.
 var UnenforcedNames = [Unenforceds]string{"untrusted-source", "malformed", "no-space", "too-soon", "nothing-to-resume", "ambiguous"}
 
 // RequestOf is what a notification asks for; false if its fields contradict each other, or it names no QP that carries data.

@@ -57,7 +57,7 @@ type Traffic struct {
 func New(c Config) *Traffic {
 	c.complete()
 	t := &Traffic{c: c, rng: newRNG(c.Seed)}
-	t.attacker.Traffic = t
+	t.Traffic = t
 	t.transport = t.c.transport()
 	t.makeHosts()
 	t.wanted = t.c.Connections
