@@ -46,7 +46,7 @@ type DPDK struct {
 	Backoff             bool     // an idle worker sleeps after empty polls; else it never does
 }
 
-// Port is one port with its egress queue and the queue's part of the policy. Paced is that of all workers together. QueueFrames, at least 64, is a
+// Port is one port with its egress queue and the queue's part of the policy. Paced is that of all workers together. Frames, at least 64, is a
 // frame for each KiB of the queue.
 type Port struct {
 	Name, Device string

@@ -37,7 +37,7 @@ func RequestOf(n *cnpdec.Notification) (Request, bool) {
 }
 
 // Obey carries out a request for the flow of a port that it names. If that isn't slowed down, the request waits for the flow's next packet. It returns
-// taken, noSlot, or nothing for a Resume of a flow that isn't slowed down here.
+// Taken, NoSlot, or nothing for a Resume of a flow that isn't slowed down here.
 func (p *Pacer) Obey(r *Request, now int64) Result {
 	if p.policy == nil {
 		return Taken
@@ -168,7 +168,7 @@ func (t *Trial) Begin(workers int) bool {
 	return true
 }
 
-// Tried notes what a worker has made of a request. Of the last worker it returns why, if none has taken it; otherwise unenforceds.
+// Tried notes what a worker has made of a request. Of the last worker it returns why, if none has taken it; otherwise Unenforceds.
 func (t *Trial) Tried(r Result) Unenforced {
 	switch all := t.all.Add(uint64(r) - untried); {
 	case all&trialMask != 0 || all/uint64(Taken)&trialMask != 0:

@@ -39,7 +39,7 @@ func (h *pacedHost) measure(c *congestion.Pacing, bytes uint32, now int64) {
 	}
 }
 
-// change changes the pace of a flow as a request asks, at the time now. It returns unenforceds, or why it can't.
+// change changes the pace of a flow as a request asks, at the time now. It returns Unenforceds, or why it can't.
 func (p *Pacer) change(at uint32, r *Request, now int64) Unenforced {
 	h := &p.hosts.of[at]
 	switch r.Action {

@@ -88,12 +88,12 @@ func size(frames int) int {
 	return poolSize[pacedHost](pacedHosts) + poolSize[pacedFlow](pacedFlows) + poolSize[HeldFrame](frames) + requestsSize() + 4*(2*pacedHosts+2)
 }
 
-// New makes a pacer for a limit in bytes in zeroed memory of pacerMemory bytes, 8-byte aligned. The seed keys the hash of hosts.
+// New makes a pacer for a limit in bytes in zeroed memory of Memory(limit) bytes, 8-byte aligned. The seed keys the hash of hosts.
 func New(memory []byte, limit, seed uint64) Pacer {
 	return newSized(memory, Frames(limit), limit, seed)
 }
 
-// newSized is newPacer for this many frames.
+// newSized is New for this many frames.
 func newSized(memory []byte, frames int, limit, seed uint64) (p Pacer) {
 	p.seed, p.limit = seed, limit
 	p.hosts, memory = newPool[pacedHost](memory, pacedHosts)

@@ -76,7 +76,7 @@ const (
 	requestsABucket = 8
 )
 
-// requestsSize is the memory that newPaceRequests needs, in bytes, a multiple of 8.
+// requestsSize is the memory that newRequests needs, in bytes, a multiple of 8.
 func requestsSize() int {
 	return poolSize[Request](waitingPaceRequests) + senderBuckets*int(unsafe.Sizeof(uint64(0))+unsafe.Sizeof(uint32(0))) +
 		nameBuckets*int(unsafe.Sizeof(uint32(0)))

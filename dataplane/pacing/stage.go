@@ -147,7 +147,7 @@ func (p *Pacer) Brake(x flowtable.Index, rate float64, now int64) {
 	h.pace.Limit(p.policy, uint64(rate*8e9), whole, now)
 }
 
-// Unbrake ends what brake began.
+// Unbrake ends what Brake began.
 func (p *Pacer) Unbrake(k *flowtable.Key, now int64) {
 	if p.known == 0 {
 		return
