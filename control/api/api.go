@@ -58,6 +58,8 @@ type Gateway interface {
 	// Confirm keeps the configuration of a reload that waits for it; Revert goes back to the one before.
 	Confirm() (*Reloaded, error)
 	Revert() (*Reloaded, error)
+	// Reloads are the latest changes of the configuration in force and attempts at one, the oldest first.
+	Reloads() []ReloadRecord
 	// Modes are the ports' modes. SetMode changes that of a port, or of all for "", until the next reload.
 	Modes() []PortMode
 	SetMode(port string, observe bool) error
