@@ -85,7 +85,7 @@ type filter struct {
 func readFilter(r *request) (*filter, error) {
 	f := &filter{
 		ends: readEnds(r), state: r.word("qp_state", QPStates), evidence: r.word("qp_evidence", QPEvidences),
-		page: *readPage(r, ""),
+		page:     *readPage(r, ""),
 		interval: r.time("interval", MinInterval, MaxInterval, "such as 1s, or no interval"),
 	}
 	return f, r.err
