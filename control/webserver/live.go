@@ -140,6 +140,11 @@ func (l *Live) look(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if w.kind == "counters" {
+			if text, err = brief(text); err != nil {
+				return err
+			}
+		}
 		if w.kind == "counters" || !bytes.Equal(text, l.before[w.kind]) {
 			l.before[w.kind] = text
 			if e := newEvent(w.kind, text); e != nil {
@@ -149,6 +154,26 @@ func (l *Live) look(ctx context.Context) error {
 	}
 	l.looks++
 	return l.lookAtEpisodes(ctx)
+}
+
+// brief leaves zeros and histograms out of counters: with 64 ports that is a tenth.
+func brief(text []byte) ([]byte, error) {
+	var c report.Counters
+	if err := json.Unmarshal(text, &c); err != nil {
+		return nil, err
+	}
+	return json.Marshal(Brief(&c))
+}
+
+// Brief is counters without zeros and histograms, as pages get them.
+func Brief(c *report.Counters) *report.Counters {
+	out := *c
+	out.Counters, out.Histograms, out.Ports = c.Counters.NonZero(), nil, slices.Clone(c.Ports)
+	for i := range out.Ports {
+		p := &out.Ports[i]
+		p.Counters, p.Device = p.Counters.NonZero(), p.Device.NonZero()
+	}
+	return &out
 }
 
 func (l *Live) read(ctx context.Context, path string) ([]byte, error) {

@@ -53,8 +53,8 @@ func (c *Recording) AddReport(r *report.Report, milliseconds float64) {
 	for i := range r.Flows {
 		c.Flows[i] = api.Flow{Flow: r.Flows[i]}
 	}
-	counters := report.Counters{Identity: r.Identity, Counters: r.Counters, Ports: r.Ports, Histograms: r.Histograms}
-	c.Events = append(c.Events, Event{milliseconds, "version", r.Identity}, Event{milliseconds, "counters", counters})
+	counters := report.Counters{Identity: r.Identity, Counters: r.Counters, Ports: r.Ports}
+	c.Events = append(c.Events, Event{milliseconds, "version", r.Identity}, Event{milliseconds, "counters", Brief(&counters)})
 	if len(r.Timeline) > 0 {
 		c.Charts = append(c.Charts, depthChart(r.Timeline))
 	}
