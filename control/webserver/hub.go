@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -22,10 +23,10 @@ type event struct {
 	text []byte
 }
 
-// newEvent makes the event with a JSON value.
+// newEvent makes the event with a JSON value. Its ID is the time, ms since 1970: a page may get events late, several at once.
 func newEvent(kind string, value []byte) *event {
 	var line bytes.Buffer
-	fmt.Fprintf(&line, "event: %s\ndata: ", kind)
+	fmt.Fprintf(&line, "event: %s\nid: %d\ndata: ", kind, time.Now().UnixMilli())
 	if json.Compact(&line, value) != nil { // an answer of the API is always JSON
 		return nil
 	}
@@ -142,7 +143,7 @@ func (h *hub) serve(w http.ResponseWriter, r *http.Request) {
 		case <-r.Context().Done():
 			return
 		case e := <-p.events:
-			if n := h.takeMissed(p); n > 0 && !write(fmt.Appendf(nil, "event: missed\ndata: %d\n\n", n)) {
+			if n := h.takeMissed(p); n > 0 && !write(newEvent("missed", strconv.AppendInt(nil, int64(n), 10)).text) {
 				return
 			}
 			if !write(e.text) {

@@ -32,7 +32,7 @@ export const get = async (path, parameters = {}, signal) => {
 
 const maxText = 64 << 20; // characters of an event
 
-// events calls each(kind, value) for each event until the connection ends or the signal is given.
+// events calls each(kind, value, time) for each event, with the server's time in ms since 1970, until the connection ends or the signal is given.
 export const events = async (path, signal, each) => {
   const reader = (await ask(path, signal)).body.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
@@ -43,9 +43,9 @@ export const events = async (path, signal, each) => {
     if (text.length > maxText) throw new Error("an event is too long");
     let end;
     while ((end = text.indexOf("\n\n")) >= 0) {
-      const [kind, data] = text.slice(0, end).split("\n");
+      const [kind, time, data] = text.slice(0, end).split("\n").map((line) => line.slice(line.indexOf(": ") + 2));
       text = text.slice(end + 2);
-      each(kind.slice("event: ".length), JSON.parse(data.slice("data: ".length)));
+      each(kind, JSON.parse(data), Number(time));
     }
   }
 };

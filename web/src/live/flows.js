@@ -4,8 +4,8 @@ import * as format from "../common/format.js";
 import { get } from "./api.js";
 import { counts, host, orDash, scope, Table } from "./table.js";
 
-// flowTable shows flows. why(flow), if given, is called by a button of each.
-export const flowTable = (why) => new Table("Flows", [
+// flowTable shows flows. title names the table, and why(flow), if given, is called by a button of each.
+export const flowTable = (title, why) => new Table(title, [
   { title: "Sender", cell: (f) => host(f.source_ip) },
   { title: "QP", cell: (f) => (f.source_qp != null ? f.source_qp : f.candidate_qp != null ? f.candidate_qp + "?" : "–") },
   { title: "Receiver", left: true, cell: (f) => host(f.destination_ip) },

@@ -34,7 +34,7 @@ const silence = 1900, again = 500, redraw = 1000; // ms
 
 const state = new State();
 const made = new Map();
-let live = true, shown = null, heard = 0, connected = false;
+let live = true, shown = null, heard = 0, told = 0, connected = false;
 const nav = el("nav", { class: "tabs", "aria-label": "Views" }), body = el("div"), status = el("p", { class: "status", role: "status" });
 
 const visible = () => tabs.filter((t) => (live || !t.live) && (!t.when || t.when(state)));
@@ -42,7 +42,7 @@ const visible = () => tabs.filter((t) => (live || !t.live) && (!t.when || t.when
 const route = () => {
   const [id, argument] = location.hash.slice(1).split("=").map(decodeURIComponent);
   const all = visible(), tab = all.find((t) => t.id === id) ?? all[0];
-  if (!made.has(tab.id)) made.set(tab.id, tab.make({ state, live, now: () => (live ? Date.now() : playedTo), clockOf: live ? undefined : (s) => format.time(s * 1e9) }));
+  if (!made.has(tab.id)) made.set(tab.id, tab.make({ state, live, now: () => (live ? told || Date.now() : playedTo), clockOf: live ? undefined : (s) => format.time(s * 1e9) }));
   const next = made.get(tab.id);
   if (shown !== next) shown?.hide?.();
   shown = next;
@@ -73,11 +73,12 @@ const say = (text, bad) => {
 const describe = () => {
   const v = state.version;
   const ill = Object.keys(state.health?.problems ?? {}).length;
-  return `${v?.gateway ?? "Gateway"}${v?.version ? ", " + v.version : ""}: connected, ${ill ? ill + " ports do not forward" : "all ports forward"}`;
+  const ports = ill === 0 ? "all ports forward" : ill === 1 ? "1 port does not forward" : ill + " ports do not forward";
+  return `${v?.gateway ?? "Gateway"}${v?.version ? ", " + v.version : ""}: connected, ${ports}`;
 };
 
 const lost = (why) => {
-  if (connected) state.gap(Date.now());
+  if (connected) state.gap(told + 1);
   connected = false;
   say(`No connection to the gateway since ${clock(heard || Date.now())}: ${why}. Trying again.`, true);
 };
@@ -93,10 +94,10 @@ const follow = async () => {
     }, 100);
     try {
       heard = 0;
-      await events("/events", abort.signal, (kind, value) => {
+      await events("/events", abort.signal, (kind, value, time) => {
         heard = Date.now();
         if (kind === "gone") return lost(value.error);
-        state.apply(kind, value, heard);
+        state.apply(kind, value, (told = time));
         if (kind === "counters") connected = true;
         if (connected) say(describe());
       });

@@ -25,6 +25,7 @@ export const reactions = (title) => new Table(title, [
 
 export const make = ({ state, now }) => {
   let chosen = null;
+  const range = el("select", { onchange: () => update() }, ...[["", "all"], [300e3, "last 5 min"], [3600e3, "last hour"], [86400e3, "last day"]].map(([v, t]) => el("option", { value: v }, t)));
   const svg = el("svg:svg", { class: "timeline", "aria-hidden": "true" }), axis = el("p", { class: "muted axis" });
   const table = new Table("Congestion episodes", [
     { title: "Number", cell: (e) => el("button", { type: "button", class: "link", "aria-pressed": String(e.id === chosen), onclick: () => choose(e.id) }, String(e.id)) },
@@ -40,7 +41,7 @@ export const make = ({ state, now }) => {
   ], { mark: (e) => e.id === chosen, empty: "No congestion since the gateway started." });
   const name = el("h2", {}, "Episode"), facts = el("p"), flows = reactions("Flows of the episode");
   const detail = el("section", { class: "panel", hidden: true }, name, facts, flows.node);
-  const node = el("div", { class: "stack" }, el("section", { class: "panel" }, el("h2", {}, "Congestion episodes"),
+  const node = el("div", { class: "stack" }, el("section", { class: "panel" }, el("div", { class: "bar" }, el("h2", {}, "Congestion episodes"), el("label", {}, "Timeline", range)),
     el("p", { class: "muted" }, "A queue is congested while it is above K_min. A darker bar had a higher peak."), svg, axis, table.node), detail);
 
   const choose = (id) => {
@@ -48,10 +49,11 @@ export const make = ({ state, now }) => {
     update();
   };
 
-  const draw = (all) => {
+  const draw = (every) => {
+    const since = range.value ? now() - range.value : -Infinity, all = every.filter((e) => end(e, now()) >= since);
     const queues = [...new Set(all.map((e) => e.port + "/" + e.class))].sort().slice(0, most);
-    const to = now(), from = all.length ? Math.min(...all.map(begin)) : to, width = svg.clientWidth || 600, left = Math.min(140, width / 3), span = Math.max(to - from, 1);
-    const x = (t) => left + ((width - left - 4) * (t - from)) / span, peak = Math.max(1, ...all.map((e) => e.peak_bytes));
+    const to = now(), from = range.value ? since : all.length ? Math.min(...all.map(begin)) : to, width = svg.clientWidth || 600, left = Math.min(140, width / 3), span = Math.max(to - from, 1);
+    const x = (t) => left + ((width - left - 4) * (Math.max(t, from) - from)) / span, peak = Math.max(1, ...all.map((e) => e.peak_bytes));
     svg.setAttribute("viewBox", `0 0 ${width} ${Math.max(queues.length, 1) * rowHeight}`);
     svg.style.height = Math.max(queues.length, 1) * rowHeight + "px";
     svg.replaceChildren(...queues.flatMap((q, i) => [

@@ -15,11 +15,11 @@ export const make = ({ state, live }) => {
   let address = "", timer = 0, plot = null, before = null, turn = 0;
   const rates = new Series(1), asked = new Series(2);
   const title = el("h2", {}, "Host"), facts = el("p", { role: "status" }), hosts = [el("div"), el("div")], why = el("div", { class: "explanation", hidden: true });
-  const pager = (key) => new Pager(flowTable(live && key === "source_ip" ? (f) => explain(why, f) : null), async (offset, limit) => {
+  const pager = (key, name) => new Pager(flowTable(name, live && key === "source_ip" ? (f) => explain(why, f) : null), async (offset, limit) => {
     const r = await get("/v1/flows", { [key]: address, sort: live ? "rate" : "bytes", interval: live ? "500ms" : null, offset: offset || null, limit });
     return { rows: r.flows, more: r.more };
   }, 25);
-  const sends = pager("source_ip"), receives = pager("destination_ip");
+  const sends = pager("source_ip", "Flows that it sends"), receives = pager("destination_ip", "Flows that it receives");
   const got = notificationTable("Notifications about its flows"), held = notificationTable("Notifications that were not sent"), reacted = reactions("How it reacted");
   const find = el("input", { type: "text", required: true, autocomplete: "off", spellcheck: "false", size: 30 });
   const form = el("form", { class: "bar", onsubmit: (e) => {

@@ -18,7 +18,7 @@ export const make = ({ state, live }) => {
     { title: "Reacts", left: true, cell: (s) => (s.unresponsive ? el("span", { class: "bad" }, "no") : "–") },
   ], { empty: "No RDMA flow has passed." });
   const title = el("h2", {}, "Senders");
-  const flows = new Pager(flowTable(), async (offset, limit) => {
+  const flows = new Pager(flowTable("Flows"), async (offset, limit) => {
     const r = await get("/v1/flows", { sort: sort.value, interval: live && sort.value === "rate" ? "500ms" : null, offset: offset || null, limit });
     return { rows: r.flows, more: r.more };
   });
