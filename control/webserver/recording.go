@@ -37,13 +37,14 @@ type Series struct {
 
 // Recording is what has happened in a run that is over. It is immutable once it is served.
 type Recording struct {
-	Title  string  `json:"title"`
+	Title string `json:"title"`
+	// BeganMS is the start of the events' times, ms since 1970; 0: not known.
+	BeganMS int64 `json:"began_unix_ms,omitempty"`
 	Events []Event `json:"events"` // by time
 	Charts []Chart `json:"charts"`
 
 	Flows         []api.Flow            `json:"-"`
 	Notifications []report.Notification `json:"-"`
-	text          []byte
 }
 
 // AddReport adds the contents of a report as the state at a time.

@@ -130,7 +130,7 @@ let playedTo = 0;
 const play = async () => {
   const recording = await get("/recording");
   state.charts = recording.charts ?? [];
-  const begin = recording.begin_unix_ms ?? 0;
+  const begin = recording.began_unix_ms ?? 0;
   const apply = (e) => {
     playedTo = begin + e.at_ms;
     state.apply(e.kind, e.data, e.at_ms);

@@ -8,6 +8,12 @@ export const clock = (ms) => new Date(ms).toLocaleTimeString([], { hour12: false
 export const moment = (text) => new Date(text).toLocaleString([], { hour12: false });
 export const counts = (by) => Object.entries(by ?? {}).filter(([, n]) => n).map(([k, n]) => k + ": " + format.count(n)).join(", ") || "–";
 
+// latestFirst sorts what has a time and a number.
+export const latestFirst = (all) => all.toSorted((a, b) => Date.parse(b.time) - Date.parse(a.time) || b.number - a.number);
+
+// least is the range of a plot's times, s: at least the last 30.
+export const least = (times) => (times.length ? [Math.min(times[0], times.at(-1) - 30), times.at(-1)] : undefined);
+
 // host is a link to a host's page.
 export const host = (address) => el("a", { href: "#host=" + encodeURIComponent(address) }, address);
 

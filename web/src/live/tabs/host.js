@@ -5,7 +5,7 @@ import { Plot } from "../../common/plots.js";
 import { get } from "../api.js";
 import { explain, flowTable } from "../flows.js";
 import { Series } from "../state.js";
-import { clock, host, moment, Pager } from "../table.js";
+import { clock, latestFirst, least, Pager } from "../table.js";
 import { reactions } from "./episodes.js";
 import { notificationTable } from "./notifications.js";
 
@@ -13,7 +13,7 @@ const every = 2000; // ms
 
 export const make = ({ state, live }) => {
   let address = "", timer = 0, plot = null, before = null, turn = 0;
-  const rates = new Series(1), asked = new Series(2);
+  const rates = new Series(1), asked = new Series(1);
   const title = el("h2", {}, "Host"), facts = el("p", { role: "status" }), hosts = [el("div"), el("div")], why = el("div", { class: "explanation", hidden: true });
   const pager = (key, name) => new Pager(flowTable(name, live && key === "source_ip" ? (f) => explain(why, f) : null), async (offset, limit) => {
     const r = await get("/v1/flows", { [key]: address, sort: live ? "rate" : "bytes", interval: live ? "500ms" : null, offset: offset || null, limit });
@@ -34,8 +34,6 @@ export const make = ({ state, live }) => {
     panel("How it reacted, by congestion episode: its flows' rates before and after the first notification", reacted.node));
   const node = el("div", { class: "stack" }, el("section", { class: "panel" }, title, form, facts), found);
 
-  const latestFirst = (all) => all.toSorted((a, b) => (a.time < b.time ? 1 : -1));
-
   const look = async (lists) => {
     const asking = ++turn, of = { source_ip: address };
     try {
@@ -48,10 +46,10 @@ export const make = ({ state, live }) => {
         : "It sends no RDMA flow that the gateway knows.";
       if (live) {
         rates.push(now, [rate]);
-        asked.push(now, [before == null ? null : total - before, null]);
+        asked.push(now, [before == null ? null : total - before]);
         before = total;
-        plot?.[0].update(rates.columns);
-        plot?.[1].update(asked.columns.slice(0, 2));
+        plot?.[0].update(rates.columns, least(rates.columns[0]));
+        plot?.[1].update(asked.columns, least(asked.columns[0]));
       }
       if (!lists) return;
       const sent = await get("/v1/notifications", { ...of, limit: 200 }), suppressed = await get("/v1/notifications", { ...of, outcome: "suppressed", limit: 200 });

@@ -2,7 +2,7 @@
 import { el } from "../../common/dom.js";
 import * as format from "../../common/format.js";
 import { sum } from "../state.js";
-import { clock, counts, host, orDash, scope, Table } from "../table.js";
+import { clock, counts, host, latestFirst, orDash, scope, Table } from "../table.js";
 
 const shown = 200;
 
@@ -32,7 +32,7 @@ export const make = ({ state }) => {
       (sum(c.notifications_observed_total) ? `, ${format.count(sum(c.notifications_observed_total))} observed` : "") + ".";
     reasons.textContent = `Not sent, by reason: ${counts(c.notifications_suppressed_total)}.`;
     missed.textContent = state.missed ? `This page did not keep up, and missed ${format.count(state.missed)} events.` : "";
-    table.show(state.notifications[which.value].toSorted((a, b) => (a.time < b.time ? 1 : a.time > b.time ? -1 : 0)).slice(0, shown));
+    table.show(latestFirst(state.notifications[which.value]).slice(0, shown));
   };
   return { node, update, kinds: ["notifications", "suppressed", "missed", "counters"] };
 };

@@ -2,12 +2,12 @@
 import { el } from "../../common/dom.js";
 import * as format from "../../common/format.js";
 import { Plot } from "../../common/plots.js";
-import { clock, Table } from "../table.js";
+import { clock, least, Table } from "../table.js";
 import { sum } from "../state.js";
 
 const time = (s) => clock(s * 1000);
 
-export const make = ({ state, clockOf = time }) => {
+export const make = ({ state, live, clockOf = time }) => {
   let chosen = null, plots = null;
   const table = new Table("Ports", [
     { title: "Port", cell: (p) => el("button", { type: "button", class: "link", "aria-pressed": String(p.name === chosen), onclick: () => choose(p.name) }, p.name) },
@@ -61,9 +61,8 @@ export const make = ({ state, clockOf = time }) => {
     detail.hidden = !p;
     if (!p) return;
     name.textContent = `Port ${p.name}, ${p.now.role}, ${format.rate(p.now.rate_bps)}, to ${p.now.peer}`;
-    plots[0].update(p.queues.columns);
-    plots[1].update(p.flow.columns);
-    plots[2].update(p.events.columns);
+    const range = live ? least(p.queues.columns[0]) : undefined;
+    [p.queues, p.flow, p.events].forEach((s, i) => plots[i].update(s.columns, range));
     if (all.open) counters.replaceChildren(...rowsOf({ ...p.now.counters, ...p.now.device }));
   };
   all.ontoggle = update;
