@@ -22,7 +22,10 @@ type reloads struct {
 
 // note records what became of a reload; err is why it was refused.
 func (r *reloads) note(g *gateway, outcome string, changes []string, err error) {
-	one := api.ReloadRecord{Time: time.Now().UTC(), Outcome: outcome, Changes: changes[:min(len(changes), maxChanges)], ConfigHash: g.running.Load().File.Hash()}
+	one := api.ReloadRecord{Time: time.Now().UTC(), Outcome: outcome, Changes: changes[:min(len(changes), maxChanges)]}
+	if c := g.running.Load(); c != nil { // else the gateway doesn't run yet
+		one.ConfigHash = c.File.Hash()
+	}
 	if err != nil {
 		text := err.Error()
 		one.Outcome, one.Error = "refused", text[:min(len(text), maxReloadError)]

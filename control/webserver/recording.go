@@ -39,9 +39,9 @@ type Series struct {
 type Recording struct {
 	Title string `json:"title"`
 	// BeganMS is the start of the events' times, ms since 1970; 0: not known.
-	BeganMS int64 `json:"began_unix_ms,omitempty"`
-	Events []Event `json:"events"` // by time
-	Charts []Chart `json:"charts"`
+	BeganMS int64   `json:"began_unix_ms,omitempty"`
+	Events  []Event `json:"events"` // by time
+	Charts  []Chart `json:"charts"`
 
 	Flows         []api.Flow            `json:"-"`
 	Notifications []report.Notification `json:"-"`
