@@ -12,26 +12,26 @@ import (
 // episodes with the flows and senders.
 func TestRecorder(t *testing.T) {
 	const dir = "../../testdata/golden/limits/"
-	r, sent := record(t, dir+"config.yaml", dir+"in.pcap", "fd00::/16")
+	r, sent := recorded(t, dir+"config.yaml", dir+"in.pcap", "fd00::/16")
 	if r.Lost != 0 || sent == 0 || uint64(len(r.Notifications)) <= sent {
 		t.Errorf("%d notifications were sent, %d are recorded with the suppressed ones, and %d are lost", sent, len(r.Notifications), r.Lost)
 	}
-	recorded := uint64(0)
+	of := uint64(0)
 	for _, n := range r.Notifications {
 		if n.Why == "" {
 			t.Fatalf("%+v says not why", n)
 		}
 		if n.Outcome == "sent" {
-			recorded++
+			of++
 		}
 	}
-	if recorded != sent {
-		t.Errorf("%d notifications were sent, %d are recorded", sent, recorded)
+	if of != sent {
+		t.Errorf("%d notifications were sent, %d are recorded", sent, of)
 	}
 }
 
-// record replays a capture with and without a recorder, and compares.
-func record(t *testing.T, config, path, fabric string) (recorder *replay.Recorder, sent uint64) {
+// recorded replays a capture with and without a recorder, and compares.
+func recorded(t *testing.T, config, path, fabric string) (recorder *replay.Recorder, sent uint64) {
 	t.Helper()
 	var reports, emitted [2]bytes.Buffer
 	recorder = &replay.Recorder{}
