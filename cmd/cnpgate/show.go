@@ -26,7 +26,7 @@ func showCommand() *cobra.Command {
 		Short: "Show the state of the running gateway",
 	}
 	c.AddCommand(showBGPCommand(), showConfigCommand(), showCountersCommand(), showEpisodesCommand(), showFlowsCommand(), showHealthCommand(), showHintsCommand(),
-		showNotificationsCommand(), showPairsCommand(), showPortsCommand(), showProxiesCommand(), showQueuesCommand(), showVersionCommand())
+		showNotificationsCommand(), showPairsCommand(), showPortsCommand(), showProxiesCommand(), showQueuesCommand(), showReloadsCommand(), showSendersCommand(), showVersionCommand())
 	return c
 }
 
