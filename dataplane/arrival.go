@@ -17,20 +17,20 @@ func (n *notifier) answerCE(b *batch) {
 	}
 	for left := b.ce &^ (b.gone | b.flowless); left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(uint64(left))
-		n.inHand = uint8(i)
-		if p := &n.records[i]; p.CarriesData() && p.DestQP() >= managementQPs {
+		b.inHand = uint8(i)
+		if p := &b.records[i]; p.CarriesData() && p.DestQP() >= managementQPs {
 			n.answerMark(b, i)
 			if b.tunnel>>i&1 == 0 { // the mark may have been copied from the packet inside (RFC 6040 4.1), which keeps it
 				n.clearCE(b, i, policy)
 			}
 		}
 	}
-	n.inHand = notInHand
+	b.inHand = notInHand
 }
 
 // answerMark notifies the sender of one packet, if that is due. If a due notification isn't sent, the reason is counted once.
 func (n *notifier) answerMark(b *batch, i int) {
-	x := n.flow[i].Index
+	x := b.flow[i].Index
 	if x == flowtable.None {
 		n.suppress(b.port, FlowUnknown)
 		return
@@ -38,7 +38,7 @@ func (n *notifier) answerMark(b *batch, i int) {
 	a := n.accounts.Get(x)
 	arrivals, due := congestion.Arrivals(a.Arrivals.Load()).Mark(n.now)
 	if due {
-		class := n.classOf(b.port, &n.records[i])
+		class := n.classOf(b.port, &b.records[i])
 		r := response{in: b.port, out: n.ports[b.port].Peer, class: class, cause: congestion.ByArrival, state: &arrived}
 		n.about(&r)
 		n.note.decision, n.note.flowBytes, n.note.flowRate = congestion.Arrived(), n.learner.Bytes(x), 0
@@ -52,7 +52,7 @@ func (n *notifier) answerMark(b *batch, i int) {
 // clearCE clears CE of a packet if the gateway has notified the sender: the last due notification was sent, at most an interval ago, and
 // the flow's QP is confirmed. The marks of any other flow reach the receiver, which notifies the sender.
 func (n *notifier) clearCE(b *batch, i int, policy *PortPolicy) {
-	x := n.flow[i].Index
+	x := b.flow[i].Index
 	if !policy.ClearCE || n.policy.observesAt(n.ports[b.port].Peer) || x == flowtable.None {
 		return
 	}
@@ -60,7 +60,7 @@ func (n *notifier) clearCE(b *batch, i int, policy *PortPolicy) {
 	if !confirmed || !congestion.Arrivals(n.accounts.Known(x).Arrivals.Load()).IsAnswered() {
 		return
 	}
-	if p := &n.records[i]; packet.ClearCE(n.batch.Bytes(b.frames[i]), p.IP, p.ECN()) {
+	if p := &b.records[i]; packet.ClearCE(b.data(i), p.IP, p.ECN()) {
 		p.TOS ^= packet.CE ^ packet.ECT0
 		n.counters.add(b.port, CECleared, 1)
 	}

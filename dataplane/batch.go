@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
@@ -11,11 +12,16 @@ type mask uint64
 // first returns the mask of the first n frames.
 func first(n int) mask { return 1<<n - 1 }
 
-// batch has the frames that one port received in a burst, while they pass through the stages. The records, flow and parsed of common belong to it.
+// notInHand is a place in a batch that isn't known.
+const notInHand = burst.MaxSize
+
+// batch has the frames that one port received in a burst, while they pass through the stages. Each stage reads what those before it wrote.
 type batch struct {
+	memory *burst.Batch // of the frames
 	port   int
 	frames []burst.Frame
 	bytes  uint64 // of all frames
+	inHand uint8  // place of the packet that a stage handles now, or notInHand
 
 	whole    mask // parsed as a whole, not only into the record
 	flowless mask // no packet of a flow
@@ -28,26 +34,34 @@ type batch struct {
 
 	class    int  // the first frame's
 	oneClass bool // all frames' class
+
+	// By place.
+	records [burst.MaxSize]packet.Record
+	flow    [burst.MaxSize]flowtable.Ref
+	parsed  [burst.MaxSize]packet.Parsed // of the packets in whole, see headers
 }
 
+// begin begins the batch of the frames that a port has received.
+func (b *batch) begin(port int, rx []burst.Frame) {
+	b.port, b.frames, b.bytes, b.inHand, b.oneClass = port, rx, 0, notInHand, true
+	b.whole, b.flowless, b.ce, b.special, b.tunnel, b.gone, b.byFastCNP = 0, 0, 0, 0, 0, 0, 0
+}
+
+// data is a frame's bytes.
+func (b *batch) data(i int) []byte { return b.memory.Bytes(b.frames[i]) }
+
 // frame is a frame's bytes and headers. The frame is the one in hand from then on.
-func (c *common) frame(b *batch, i int) ([]byte, *packet.Parsed) {
-	c.inHand = uint8(i)
-	return c.batch.Bytes(b.frames[i]), c.headers(b, i)
+func (b *batch) frame(i int) ([]byte, *packet.Parsed) {
+	b.inHand = uint8(i)
+	return b.data(i), b.headers(i)
 }
 
 // headers are all headers of a frame. Those of a plain frame are parsed when they are first needed: most packets' never are.
-func (c *common) headers(b *batch, i int) *packet.Parsed {
-	p := &c.parsed[i]
+func (b *batch) headers(i int) *packet.Parsed {
+	p := &b.parsed[i]
 	if b.whole>>i&1 == 0 {
 		b.whole |= 1 << i
-		f := b.frames[i]
-		packet.Parse(c.batch.Bytes(f), f.Len, p)
+		packet.Parse(b.data(i), b.frames[i].Len, p)
 	}
 	return p
-}
-
-// classOf returns a packet's class in the queue of its egress port.
-func (c *common) classOf(port int, p *packet.Record) int {
-	return int(c.policy.Ports[c.ports[port].Peer].Queue.ClassOf[p.TOS>>2])
 }

@@ -31,6 +31,6 @@ func (n *notifier) timed(extension *cnpgen.Extension) *cnpgen.Extension {
 		return extension
 	}
 	n.extension = *extension
-	n.extension.Timestamp = packet.NTPTime(n.now + n.plane.wallClock.Load())
+	n.extension.Timestamp = packet.NTPTime(n.unixTime())
 	return &n.extension
 }

@@ -180,37 +180,3 @@ func catalogue() (c [Counters]Info) {
 	}
 	return c
 }
-
-// Values returns the counts of all ports together, and the frames that wait in their queues; any goroutine may call it.
-func (d *Dataplane) Values() telemetry.Values {
-	v := telemetry.Values{}
-	for i := range d.ports {
-		s := d.Port(i)
-		s.addTo(v)
-	}
-	return v
-}
-
-// Values returns a port's counts, and the frames that wait in its queue.
-func (s *PortStats) Values() telemetry.Values {
-	v := telemetry.Values{}
-	s.addTo(v)
-	return v
-}
-
-func (s *PortStats) addTo(v telemetry.Values) {
-	for n, count := range s.Count {
-		v.Add(Catalogue[n].Metric, Catalogue[n].Value, count)
-	}
-	s.FlowControl.AddTo(v)
-	for source, n := range s.RTTSamples {
-		if source := congestion.RTTSource(source); source != congestion.RTTConfigured {
-			v.Add(telemetry.RTTSamples, source.String(), n)
-		}
-	}
-	for _, frames := range s.Frames {
-		v.Add(telemetry.QueuedPackets, "", uint64(frames))
-	}
-	v.Add(telemetry.QueuedPackets, "", s.PacedFrames)
-	v.Add(telemetry.PacedBytes, "", s.PacedBytes)
-}

@@ -72,23 +72,20 @@ type Config struct {
 
 // Dataplane is the shared state of the workers of one gateway.
 type Dataplane struct {
-	ports         []PortConfig
-	workers       []*Worker
-	lines         []*egress.Line
-	links         []*link.Link           // nil where a port has no flow control
-	base          *Policy                // the operator's
-	policy        atomic.Pointer[Policy] // the present one
-	adaptations   []adaptation           // by port; Adapt's
-	paths         []path                 // by port
-	seed          uint64
-	toPort        []atomic.Int64 // limit of notifications, by port
-	toDestination *ratelimit.Destinations
-	pairing       *pairing.Pairing
-	host          *host.Stage
-	unresponsive  unresponsiveSenders
-	fair          []fairClass
-	trace         atomic.Pointer[Trace]
-	wallClock     atomic.Int64 // offset in ns from the workers' clock to Unix time
+	ports       []PortConfig
+	workers     []*Worker
+	lines       []*egress.Line
+	links       []*link.Link           // nil where a port has no flow control
+	base        *Policy                // the operator's
+	policy      atomic.Pointer[Policy] // the present one
+	adaptations []adaptation           // by port; Adapt's
+	paths       []path                 // by port
+	limits      limits
+	pairing     *pairing.Pairing
+	host        *host.Stage
+	law         *lawShared
+	trace       atomic.Pointer[Trace]
+	wallClock   atomic.Int64 // offset in ns from the workers' clock to Unix time
 }
 
 // New makes a dataplane and its workers.
@@ -98,15 +95,14 @@ func New(c Config) (*Dataplane, error) {
 	}
 	c.Ports = addressed(c.Ports)
 	d := &Dataplane{
-		ports: c.Ports, toPort: make([]atomic.Int64, len(c.Ports)), seed: c.Seed,
-		adaptations: make([]adaptation, len(c.Ports)), paths: make([]path, len(c.Ports)),
+		ports: c.Ports, adaptations: make([]adaptation, len(c.Ports)), paths: make([]path, len(c.Ports)),
+		limits: limits{toPort: make([]atomic.Int64, len(c.Ports))}, law: newLawShared(len(c.Ports), len(c.Backends)),
 	}
-	d.fair = make([]fairClass, len(c.Ports)*account.MaxClasses)
 	memory, err := c.Allocate(ratelimit.Size(destinations))
 	if err != nil {
 		return nil, err
 	}
-	if d.toDestination, err = ratelimit.New(memory, destinations, c.Seed); err != nil {
+	if d.limits.toDestination, err = ratelimit.New(memory, destinations, c.Seed); err != nil {
 		return nil, err
 	}
 	if d.host, err = host.New(len(c.Ports), c.Seed, c.Allocate); err != nil {
@@ -129,7 +125,23 @@ func New(c Config) (*Dataplane, error) {
 		}
 		d.workers = append(d.workers, w)
 	}
+	d.introduce()
 	return d, nil
+}
+
+// introduce makes the workers known to each other.
+func (d *Dataplane) introduce() {
+	for _, w := range d.workers {
+		for _, other := range d.workers {
+			w.peers = append(w.peers, &other.common)
+			if other == w {
+				continue
+			}
+			for port := range w.egress {
+				w.egress[port].Share(&other.egress[port])
+			}
+		}
+	}
 }
 
 // localAddress is the MAC address of a port whose device has none: locally administered (IEEE 802 8.4), and another one for each port.
@@ -166,6 +178,11 @@ func (d *Dataplane) Pairing() *pairing.Pairing { return d.pairing }
 // SetWallClock sets the offset in ns from the workers' clock to Unix time, for the timestamps in notifications. Any goroutine may call it,
 // at any time.
 func (d *Dataplane) SetWallClock(ahead int64) { d.wallClock.Store(ahead) }
+
+// Unresponsive returns the senders that don't react to notifications, and how many were found so far. Any goroutine may call it.
+func (d *Dataplane) Unresponsive() (senders []UnresponsiveSender, found uint64) {
+	return d.law.unresponsive.list()
+}
 
 // destinations is the number of senders whose limits are kept at once.
 const destinations = 65536

@@ -12,6 +12,7 @@ import (
 type gateway struct {
 	*common
 	requests *requests
+	paths    []path       // by port
 	links    []linkHeader // by port
 }
 
@@ -25,7 +26,7 @@ type linkHeader struct {
 // hostFrame is what the frames of a port have in common for the gateway as a host.
 func (g *gateway) hostFrame(port int) host.Frame {
 	return host.Frame{
-		Port: port, WAN: g.ports[port].Role == WAN, Address: g.ports[port].Address, Now: g.now, Ahead: g.plane.wallClock.Load(),
+		Port: port, WAN: g.ports[port].Role == WAN, Address: g.ports[port].Address, Now: g.now, Ahead: g.clock.Load(),
 		Gateway: &g.policy.Build, Session: &g.policy.Ports[port].STAMP, Reflects: g.policy.Reflects, Proxy: g.policy.Proxy, Out: g.replyBuffer(port),
 	}
 }
@@ -40,7 +41,7 @@ func (g *gateway) replyBuffer(port int) []byte {
 
 // receive passes a frame to the gateway as a host. It returns the counter of its end, or passed.
 func (g *gateway) receive(f *host.Frame) Counter {
-	r := g.plane.host.Receive(f)
+	r := g.host.Receive(f)
 	if r == (host.Result{}) {
 		return passed
 	}
@@ -51,8 +52,8 @@ func (g *gateway) receive(f *host.Frame) Counter {
 	case host.Notification:
 		return g.notified(f)
 	case host.ParameterProblem:
-		if k, ok := host.Refused(f); ok && g.plane.notifiedWithin(&k, g.now, host.RefusalTime) { // otherwise anybody could stop Fast CNPs to a host
-			g.plane.host.Refusals.Refuse(packet.Host{Addr: k.Src, Scope: k.Scope()}, g.now)
+		if k, ok := host.Refused(f); ok && g.notifiedWithin(&k, host.RefusalTime) { // otherwise anybody could stop Fast CNPs to a host
+			g.host.Refusals.Refuse(packet.Host{Addr: k.Src, Scope: k.Scope()}, g.now)
 			g.counters.add(f.Port, FastCNPRefused, 1)
 		}
 	}
@@ -70,7 +71,7 @@ func (g *gateway) notified(f *host.Frame) Counter {
 	case !f.Proxy.Listens(f.Parsed.Dst):
 		return DroppedToGateway
 	}
-	request, reason := g.plane.host.Accept(f, known)
+	request, reason := g.host.Accept(f, known)
 	if reason == proxy.Accepted {
 		reason = g.requests.pass(f, &request)
 	}
@@ -91,18 +92,18 @@ func (g *gateway) conclude(f *host.Frame, r *host.Result) {
 		g.push(&g.egress[f.Port].Notifications, r.Size, tagHost+flowtable.Index(r.Verdict))
 		f.Out = g.replyBuffer(f.Port)
 	}
-	g.plane.paths[f.Port].probed(r.RTT)
+	g.paths[f.Port].probed(r.RTT)
 }
 
 // probe sends a port's next STAMP test packet if it is due. Nothing is sent before a data packet has shown the Ethernet header towards the
 // peer, nor while the line is busy: the packet must leave at the time of its timestamp.
 func (g *gateway) probe(port int, interval int64) {
 	l := &g.links[port]
-	if l.len == 0 || g.batch.Drain || g.egress[port].Line.Busy(g.now) || !g.plane.host.Due(port, uint32(g.id), g.now, interval) {
+	if l.len == 0 || g.batch.Drain || g.egress[port].Line.Busy(g.now) || !g.host.Due(port, uint32(g.id), g.now, interval) {
 		return
 	}
 	f := g.hostFrame(port)
-	r := g.plane.host.Probe(&f, uint32(g.id), l.octets[:l.len])
+	r := g.host.Probe(&f, uint32(g.id), l.octets[:l.len])
 	g.conclude(&f, &r)
 }
 
@@ -110,21 +111,21 @@ func (g *gateway) probe(port int, interval int64) {
 // another one may be of a VLAN that doesn't lead to the peer.
 func (g *gateway) noteLink(b *batch, out int, interval int64) {
 	l := &g.links[out]
-	if by, ok := g.plane.host.Answers(out, g.now, interval); g.now < l.until || ok && by == uint32(g.id) {
+	if by, ok := g.host.Answers(out, g.now, interval); g.now < l.until || ok && by == uint32(g.id) {
 		return
 	}
-	data, p := g.frame(b, 0)
+	data, p := b.frame(0)
 	if b.gone&1 == 0 && p.Kind == packet.RoCEv2 && !p.Encapsulated() && data[0]&groupMAC == 0 {
 		l.len, l.until = copy(l.octets[:], data[:p.L3]), g.now+host.AnsweredIntervals*interval
 	}
-	g.inHand = notInHand
+	b.inHand = notInHand
 }
 
 // notifiedWithin reports whether a flow exists whose sender was notified within this many ns before now. It searches all workers, since what
 // asks may arrive at another one than the flow's packets.
-func (d *Dataplane) notifiedWithin(k *flowtable.Key, now, ns int64) bool {
-	for _, w := range d.workers {
-		if x, state, found := w.flows.Find(k); found && w.accounts.NotifiedWithin(x, state.Generation(), now, ns) {
+func (c *common) notifiedWithin(k *flowtable.Key, ns int64) bool {
+	for _, p := range c.peers {
+		if x, state, found := p.flows.Find(k); found && p.accounts.NotifiedWithin(x, state.Generation(), c.now, ns) {
 			return true
 		}
 	}

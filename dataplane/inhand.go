@@ -11,9 +11,6 @@ import (
 // maxInHand bounds the bytes of a packet that are reported.
 const maxInHand = 256
 
-// notInHand is a place in a burst that isn't known.
-const notInHand = burst.MaxSize
-
 // InHand is the packet that a worker was handling.
 type InHand struct {
 	Port   int
@@ -30,7 +27,7 @@ func (w *Worker) InHand() (InHand, bool) {
 	}
 	port := w.receiving - 1
 	rx := w.batch.Ports[port].Rx
-	h := InHand{Port: port, Burst: len(rx), Place: int(w.inHand)}
+	h := InHand{Port: port, Burst: len(rx), Place: int(w.rx.inHand)}
 	if h.Place >= len(rx) {
 		h.Place = findInHand(w.batch, rx)
 	}

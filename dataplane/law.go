@@ -87,11 +87,26 @@ type law struct {
 	*common
 	notifier *notifier
 	watched  *senders
-	listener *listener
 	rates    []lawFlow // by flowtable.Index
 	senders  lawSenders
 	parts    []lawPart // by port and class
 	random   uint64    // not 0
+	*lawShared
+}
+
+// lawShared is what the workers' control laws share.
+type lawShared struct {
+	fair         []fairClass // by port and class
+	all          [][]lawPart // by worker
+	unresponsive unresponsiveSenders
+}
+
+func newLawShared(ports, workers int) *lawShared {
+	s := &lawShared{fair: make([]fairClass, ports*account.MaxClasses), all: make([][]lawPart, workers)}
+	for i := range s.all {
+		s.all[i] = make([]lawPart, ports*account.MaxClasses)
+	}
+	return s
 }
 
 // turn is what the law decides by for the frames of one batch in one class.
@@ -113,7 +128,7 @@ func (l *law) init(c *Config) error {
 		return err
 	}
 	l.senders = newLawSenders(memory, c.Seed)
-	l.parts = make([]lawPart, len(c.Ports)*account.MaxClasses)
+	l.parts = l.all[l.id]
 	l.random = keyhash.Fold(c.Seed^0x9e3779b97f4a7c15, uint64(l.id)+0xbf58476d1ce4e5b9) | 1
 	return nil
 }
@@ -127,7 +142,7 @@ func (l *law) respond(r *response, b *batch, these mask, depth float64) (marked 
 		s.interval, s.polled = now-s.polled, now
 	}
 	at := r.out*account.MaxClasses + r.class
-	t := turn{response: r, shared: &l.plane.fair[at], part: &l.parts[at]}
+	t := turn{response: r, shared: &l.fair[at], part: &l.parts[at]}
 	if p.Measures(depth) {
 		t.shared.measureUntil(now + lawIdle)
 	}
@@ -146,11 +161,11 @@ func (l *law) respond(r *response, b *batch, these mask, depth float64) (marked 
 	for left := these; left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(uint64(left)) % burst.MaxSize
 		size := b.frames[i].Len + egress.LineOverhead
-		flow := c.flow[i]
-		if flow.Index == flowtable.None || !c.records[i].CarriesData() {
+		flow := b.flow[i]
+		if flow.Index == flowtable.None || !b.records[i].CarriesData() {
 			s.obeyed += float64(size)
-			if notifies && c.records[i].CarriesData() {
-				c.inHand = uint8(i)
+			if notifies && b.records[i].CarriesData() {
+				b.inHand = uint8(i)
 				c.suppress(r.in, FlowUnknown)
 				marked |= 1 << i
 			}
@@ -167,19 +182,19 @@ func (l *law) respond(r *response, b *batch, these mask, depth float64) (marked 
 		s.obeyed += float64(size) * f.Share(now, t.Fair)
 		switch {
 		case notifies && (f.Over(t.Fair) || f.Paused()):
-			if c.inHand = uint8(i); c.trace != nil {
+			if b.inHand = uint8(i); c.trace != nil {
 				c.trace.skips(i, NotDue)
 			}
 			if !l.notify(&t, b, i, f) {
 				marked |= 1 << i
 			}
 		case resumes && f.Limited(t.Fair):
-			c.inHand = uint8(i)
+			b.inHand = uint8(i)
 			l.resume(&t, b, i, f)
 		}
 	}
-	if c.inHand = notInHand; c.trace != nil {
-		c.trace.judged(these, t.Fair)
+	if b.inHand = notInHand; c.trace != nil {
+		c.trace.judged(these, t.Fair, l.rates)
 	}
 	t.part.obeyed.Store(uint64(s.obeyed))
 	return marked
@@ -191,9 +206,9 @@ func (l *law) held(b *batch, out int, held mask) {
 		return
 	}
 	for held != 0 {
-		class, these := l.classOf(b.port, &l.records[bits.TrailingZeros64(uint64(held))]), mask(0)
+		class, these := l.classOf(b.port, &b.records[bits.TrailingZeros64(uint64(held))]), mask(0)
 		for left := held; left != 0; left &= left - 1 {
-			if i := bits.TrailingZeros64(uint64(left)); l.classOf(b.port, &l.records[i]) == class {
+			if i := bits.TrailingZeros64(uint64(left)); l.classOf(b.port, &b.records[i]) == class {
 				these |= 1 << i
 			}
 		}
@@ -213,8 +228,8 @@ func (l *law) updateFair(t *turn, depth float64) {
 	s.spacing.Update(p, now, depth, class.loop.Load())
 	in := congestion.Inflow{Elapsed: now - at}
 	sum, paused := uint64(0), int64(0)
-	for _, other := range l.plane.workers {
-		part := &other.law.parts[t.out*account.MaxClasses+t.class]
+	for worker := range l.all {
+		part := &l.all[worker][t.out*account.MaxClasses+t.class]
 		sum += part.obeyed.Load()
 		in.Largest = max(in.Largest, math.Float64frombits(part.largest.Load()))
 		in.Resumes = in.Resumes || part.resumes.Load()
@@ -260,7 +275,7 @@ func (l *law) braked(k *flowtable.Key, x flowtable.Index, s *lawSender, reacted 
 	switch p := l.pacers[out]; {
 	case !p.Active():
 	case s.reaction.Brakes(l.now):
-		if l.listener.enforces(out, k.Src) {
+		if l.enforces(out, k.Src) {
 			p.Brake(x, fair, l.now)
 		}
 	case reacted:

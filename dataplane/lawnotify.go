@@ -16,8 +16,8 @@ const pauseIgnored = 5000
 // notify notifies the sender of a flow above F, if it is due. It returns false if the sender can't be notified, or doesn't react.
 func (l *law) notify(t *turn, b *batch, i int, f *lawFlow) bool {
 	c := l.common
-	x := c.flow[i].Index
-	if c.records[i].DestQP() < managementQPs {
+	x := b.flow[i].Index
+	if b.records[i].DestQP() < managementQPs {
 		return false
 	}
 	n, d := l.notifier, t.request(congestion.RateReduce, 0)
@@ -74,7 +74,7 @@ func (l *law) notify(t *turn, b *batch, i int, f *lawFlow) bool {
 
 // resume asks the sender of a flow with a limit below F to resume, unless another gateway has notified it.
 func (l *law) resume(t *turn, b *batch, i int, f *lawFlow) {
-	x := l.flow[i].Index
+	x := b.flow[i].Index
 	s := &l.senders.of(l.flows.Key(x)).LawSender
 	percent, again, ok := f.ResumeRate(&t.LawState, s)
 	if !ok {
@@ -102,12 +102,12 @@ const drainAgain = 100_000
 func (l *law) releaseAll(t *turn, b *batch, these mask) {
 	for left := these; left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(uint64(left)) % burst.MaxSize
-		flow := l.flow[i]
+		flow := b.flow[i]
 		f := &l.rates[flow.Index]
-		if flow.Index == flowtable.None || f.generation != flow.Generation || !f.Asked() || !l.records[i].CarriesData() {
+		if flow.Index == flowtable.None || f.generation != flow.Generation || !f.Asked() || !b.records[i].CarriesData() {
 			continue
 		}
-		l.inHand = uint8(i)
+		b.inHand = uint8(i)
 		if l.now-l.accounts.Get(flow.Index).LastNotified.Load() >= drainAgain && l.send(t, b, i, f, t.request(congestion.Resume, 0), false) {
 			f.Released()
 		}
@@ -127,7 +127,7 @@ func (t *turn) request(a congestion.Action, parameter uint16) congestion.Decisio
 // other. chosen: the recipient has been chosen for a decision with this action.
 func (l *law) send(t *turn, b *batch, i int, f *lawFlow, d congestion.Decision, chosen bool) (ok bool) {
 	c := l.common
-	x := c.flow[i].Index
+	x := b.flow[i].Index
 	a := c.accounts.Get(x)
 	sent := uint32(0)
 	for _, of := range a.Notified {

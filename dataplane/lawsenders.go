@@ -170,9 +170,8 @@ func (u *unresponsiveSenders) remove(host packet.Host) bool {
 	return true
 }
 
-// Unresponsive returns the senders that don't react to notifications, and how many were found so far. Any goroutine may call it.
-func (d *Dataplane) Unresponsive() (senders []UnresponsiveSender, found uint64) {
-	u := &d.unresponsive
+// list returns the senders, and how many were found so far.
+func (u *unresponsiveSenders) list() (senders []UnresponsiveSender, found uint64) {
 	if found = u.found.Load(); found == 0 {
 		return nil, 0
 	}
@@ -191,14 +190,14 @@ func (l *law) noteReaction(host packet.Host, port int, s *lawSender) {
 		if s.noted != 0 && l.now-s.noted < unresponsiveAgain {
 			return
 		}
-		isNew, ok := l.plane.unresponsive.note(host, port, l.now)
+		isNew, ok := l.unresponsive.note(host, port, l.now)
 		if ok {
 			s.noted = l.now
 		}
 		if isNew {
 			l.counters.add(port, SendersUnresponsive, 1)
 		}
-	case s.noted != 0 && l.plane.unresponsive.remove(host):
+	case s.noted != 0 && l.unresponsive.remove(host):
 		s.noted = 0
 	}
 }

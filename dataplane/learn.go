@@ -13,7 +13,7 @@ func (w *Worker) learn(b *batch) {
 		w.learnCNPs(b)
 	}
 	n := len(b.frames)
-	records, flows := w.records[:n], w.flow[:n]
+	records, flows := b.records[:n], b.flow[:n]
 	w.flows.Lookup(records, w.now, flows)
 	t := &w.trackers[w.ports[b.port].Peer]
 	for i := w.learner.Routine(flows, records, 0); i < n; i = w.learner.Routine(flows, records, i+1) {
@@ -23,10 +23,10 @@ func (w *Worker) learn(b *batch) {
 		if flows[i] == t.tracked && t.tracked.Index != flowtable.None {
 			t.observed(&records[i])
 		}
-		data, p := w.frame(b, i)
+		data, p := b.frame(i)
 		w.learner.Observe(flows[i].Index, flowtable.KeyOf(&records[i]), p, data, w.now)
 		replace(flows, flows[i], w.flows.Ref(flows[i].Index))
-		w.inHand = notInHand
+		b.inHand = notInHand
 	}
 }
 
@@ -47,7 +47,7 @@ func replace(flows []flowtable.Ref, was, is flowtable.Ref) {
 func (w *Worker) learnCNPs(b *batch) {
 	for left := b.special &^ b.gone; left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(uint64(left))
-		data, p := w.frame(b, i)
+		data, p := b.frame(i)
 		if p.Opcode != packet.CNP || p.BTHFlags&packet.ExtensionBit != 0 || p.DstOpts != 0 || p.IPv4Mapped() { // only RoCEv2 packets have an opcode
 			continue
 		}
@@ -55,5 +55,5 @@ func (w *Worker) learnCNPs(b *batch) {
 		setKey(&k, b.port, p)
 		w.learner.Observe(flowtable.None, &k, p, data, w.now)
 	}
-	w.inHand = notInHand
+	b.inHand = notInHand
 }

@@ -11,6 +11,7 @@ import (
 // where the operator says so, the gateway carries the notification out itself (enforce.go).
 type listener struct {
 	*common
+	plane   *Dataplane
 	senders *senders
 	heard   cnpdec.Notification        // the one that is being read
 	hearing cnpdec.Receiver            // by these rules
@@ -153,15 +154,6 @@ func (l *listener) extensionOf(sender packet.Addr) packet.Notification {
 		return packet.PPFC
 	}
 	return packet.LongHaulCNP
-}
-
-// enforces reports whether the flows of a sender are paced at a WAN port as notifications ask.
-func (l *listener) enforces(port int, sender packet.Addr) bool {
-	if !l.pacers[port].Active() {
-		return false
-	}
-	_, ours := l.policy.Ports[port].Enforce.Lookup(sender)
-	return ours
 }
 
 // unenforced counts a request that was not carried out, unless why is Unenforceds.

@@ -25,7 +25,7 @@ func (n *notifier) init(c *Config) error {
 func (n *notifier) recordSent(m *note, frame []byte, o Outcome) {
 	c := n.common
 	if c.trace != nil {
-		c.trace.sent(c.inHand, m, o)
+		c.trace.sent(c.rx.inHand, m, o)
 	}
 	r := n.sent.record()
 	if r == nil {
@@ -58,7 +58,7 @@ func (n *notifier) recordSuppressed(r *response, x flowtable.Index, s Suppressio
 // recordState notes the time, the flow, and the state of the queue.
 func (n *notifier) recordState(r *recordSlot, x flowtable.Index, a *account.Flow, q *classState) {
 	c := n.common
-	r.Time = c.now + c.plane.wallClock.Load()
+	r.Time = c.unixTime()
 	state := c.flows.State(x)
 	r.Key, r.Flow, r.QP = *c.flows.Key(x), flowtable.Ref{Index: x, Generation: state.Generation()}, c.learner.Answer(x, state.Answer())
 	r.Metrics, r.Threshold, r.Queued = q.metrics, q.threshold, uint64(c.accounts.Share(x, a, r.Class).Queued)

@@ -1,6 +1,8 @@
 package dataplane
 
 import (
+	"sync/atomic"
+
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane/account"
@@ -29,10 +31,17 @@ type notifier struct {
 	target    cnpgen.Target     // of note, if its sender gets no Resume
 	recent    congestion.Recent // of choices of a format
 	request   cnpgen.Request    // of note
-	extension cnpgen.Extension  // of request
+	limits    *limits
+	extension cnpgen.Extension // of request
 
 	sent, suppressed History
 	suppressedNext   [suppressionsEnd]int64 // ns, the time from which on a suppressed notification is recorded again
+}
+
+// limits are those of all workers' notifications.
+type limits struct {
+	toPort        []atomic.Int64 // by port
+	toDestination *ratelimit.Destinations
 }
 
 // note is a notification to be sent.
@@ -69,7 +78,7 @@ func (n *notifier) about(r *response) {
 // ask notifies the sender of a packet with the decision in the note, or counts why not. a is the account of the packet's flow.
 func (n *notifier) ask(r *response, b *batch, i int, a *account.Flow, target *cnpgen.Target) bool {
 	if reason := n.choose(b, i); reason != allowed {
-		n.suppressFlow(r, n.flow[i].Index, reason)
+		n.suppressFlow(r, b.flow[i].Index, reason)
 		return false
 	}
 	return n.askChosen(r, b, i, a, target)
@@ -79,7 +88,7 @@ func (n *notifier) ask(r *response, b *batch, i int, a *account.Flow, target *cn
 func (n *notifier) askChosen(r *response, b *batch, i int, a *account.Flow, target *cnpgen.Target) bool {
 	reason := n.send(b, i, a, target)
 	if reason != allowed {
-		n.suppressFlow(r, n.flow[i].Index, reason)
+		n.suppressFlow(r, b.flow[i].Index, reason)
 	}
 	return reason == allowed
 }
@@ -89,8 +98,7 @@ func (n *notifier) askChosen(r *response, b *batch, i int, a *account.Flow, targ
 // proxy at the gateway's own address is the gateway: it notifies the sender itself, and so does the proxy that another gateway has asked:
 // two proxies never notify each other.
 func (n *notifier) choose(b *batch, i int) Suppression {
-	c := n.common
-	return n.chooseFor(&n.note, c.flow[i].Index, flowtable.KeyOf(&c.records[i]), c.batch.Bytes(b.frames[i])[0]&groupMAC != 0)
+	return n.chooseFor(&n.note, b.flow[i].Index, flowtable.KeyOf(&b.records[i]), b.data(i)[0]&groupMAC != 0)
 }
 
 // chooseFor is choose for a packet of a flow; group: the packet goes to a group's MAC address.
@@ -117,7 +125,7 @@ func (n *notifier) chooseFor(m *note, x flowtable.Index, k *flowtable.Key, group
 		return Encapsulated
 	}
 	m.to = k.Src
-	refused := c.plane.host.Refusals.Has(pacing.SenderOf(k), c.now)
+	refused := c.host.Refusals.Has(pacing.SenderOf(k), c.now)
 	format, reason := c.policy.Who.ChooseWith(&n.recent, &k.Src, answer.Usable(), refused, m.decision.Action)
 	m.format = format
 	return Suppression(reason)
@@ -128,7 +136,7 @@ func (n *notifier) chooseFor(m *note, x flowtable.Index, k *flowtable.Key, group
 func (n *notifier) send(b *batch, i int, a *account.Flow, target *cnpgen.Target) Suppression {
 	c := n.common
 	m := &n.note
-	m.flow, m.account, n.request.Target = c.flow[i].Index, a, target
+	m.flow, m.account, n.request.Target = b.flow[i].Index, a, target
 	if reason := n.admit(m); reason != allowed {
 		return reason
 	}
@@ -136,7 +144,7 @@ func (n *notifier) send(b *batch, i int, a *account.Flow, target *cnpgen.Target)
 		if m.packet != nil {
 			m.frame, m.packet = nil, nil
 		}
-		target.SetPlain(c.batch.Bytes(b.frames[i]), &c.records[i])
+		target.SetPlain(b.data(i), &b.records[i])
 	} else if !n.setTarget(m, b, i) {
 		return NotBuilt
 	}
@@ -153,7 +161,7 @@ func (n *notifier) send(b *batch, i int, a *account.Flow, target *cnpgen.Target)
 // setTarget sets the target of a notification about a data packet, and gives it the packet with all its headers. Those of a plain frame are
 // needed only if the notification carries them.
 func (n *notifier) setTarget(m *note, b *batch, i int) (ok bool) {
-	m.frame, m.packet = n.batch.Bytes(b.frames[i]), n.headers(b, i)
+	m.frame, m.packet = b.data(i), b.headers(i)
 	if m.format == packet.ProxyNotification {
 		n.request.Target = &n.target // no Resume follows, which would need the sender's own
 	}
@@ -165,7 +173,7 @@ func (n *notifier) setTarget(m *note, b *batch, i int) (ok bool) {
 func (c *common) suppress(in int, s Suppression) {
 	c.counters.add(in, SuppressedFirst+Counter(s-1), 1)
 	if c.trace != nil {
-		c.trace.suppressed(c.inHand, s)
+		c.trace.suppressed(c.rx.inHand, s)
 	}
 }
 
@@ -178,13 +186,13 @@ func (n *notifier) suppressFlow(r *response, x flowtable.Index, s Suppression) {
 // due reports whether the flow's sender was not notified within the minimum interval (draft-tian 5.5), by this worker or by another one
 // that received packets of the flow.
 func (n *notifier) due(p *PortPolicy, x flowtable.Index, a *account.Flow) bool {
-	return p.PerFlow.Ready(a.LastNotified.Load(), n.now) && (len(n.plane.workers) == 1 || n.dueElsewhere(p, x))
+	return p.PerFlow.Ready(a.LastNotified.Load(), n.now) && (len(n.peers) == 1 || n.dueElsewhere(p, x))
 }
 
 // dueElsewhere is due for the other workers.
 func (n *notifier) dueElsewhere(p *PortPolicy, x flowtable.Index) bool {
-	for id, other := range n.plane.workers {
-		if id == n.id {
+	for _, other := range n.peers {
+		if other.id == n.id {
 			continue
 		}
 		y, state, found := other.flows.Find(n.flows.Key(x))
@@ -207,12 +215,12 @@ func (n *notifier) admit(m *note) Suppression {
 	}
 	each, host := n.limitOf(m)
 	if !each.Off() {
-		if reason := limitReason(c.plane.toDestination.Allow(each, host, c.now)); reason != allowed {
+		if reason := limitReason(n.limits.toDestination.Allow(each, host, c.now)); reason != allowed {
 			return reason
 		}
 	}
-	if !c.policy.PerPort.Off() && !c.policy.PerPort.Allow(&c.plane.toPort[m.in], c.now) {
-		c.plane.toDestination.Refund(each, host)
+	if !c.policy.PerPort.Off() && !c.policy.PerPort.Allow(&n.limits.toPort[m.in], c.now) {
+		n.limits.toDestination.Refund(each, host)
 		return PortLimit
 	}
 	return allowed

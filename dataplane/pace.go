@@ -26,12 +26,12 @@ func (w *Worker) slowHost(port int, p *packet.Parsed) {
 func (c *common) confirmed(port int, p *packet.Parsed) bool {
 	k := flowtable.Key{Src: p.Src, Dst: p.Dst, DestQP: p.DestQP}
 	k.SetScope(packet.ScopeOf(uint16(port), p))
-	qp, ok := c.plane.sourceQP(&k)
+	qp, ok := c.sourceQP(&k)
 	if !ok {
 		return false
 	}
 	k.Src, k.Dst, k.DestQP, k.Port = p.Dst, p.Src, qp, uint16(c.ports[port].Peer)
-	back, ok := c.plane.sourceQP(&k)
+	back, ok := c.sourceQP(&k)
 	return ok && back == p.DestQP
 }
 
@@ -65,14 +65,14 @@ func (w *Worker) pace(b *batch, out int, all mask) (held mask) {
 // holdBack holds one packet of a flow, if it has to wait. If there is no space for it, frames for the same host are released first; if
 // their class is full, the packet is dropped, since it must not overtake them.
 func (w *Worker) holdBack(b *batch, i, out int) bool {
-	p, r, f := w.pacers[out], &w.records[i], b.frames[i]
-	at, end := p.Arrives(r, f.Len, w.flow[i], w.now)
+	p, r, f := w.pacers[out], &b.records[i], b.frames[i]
+	at, end := p.Arrives(r, f.Len, b.flow[i], w.now)
 	if end == pacing.Waits {
-		end = p.Hold(at, r, f, w.classOf(b.port, r), w.flow[i])
+		end = p.Hold(at, r, f, w.classOf(b.port, r), b.flow[i])
 	}
 	for end == pacing.HostFull && w.goOn(out, at) {
 		w.counters.add(out, PacedTooMany, 1)
-		end = p.Hold(at, r, f, w.classOf(b.port, r), w.flow[i])
+		end = p.Hold(at, r, f, w.classOf(b.port, r), b.flow[i])
 	}
 	switch end {
 	case pacing.Held:
@@ -107,7 +107,7 @@ func (w *Worker) goOn(out int, at uint32) bool {
 func (w *Worker) markHeld(out, class int, f burst.Frame, flow flowtable.Ref) {
 	policy, q := &w.policy.Ports[out], &w.egress[out]
 	depth := q.Classes[class].Waiting()
-	w.counters.watermark(out, class, depth)
+	q.Classes[class].NoteDepth(depth)
 	if !policy.Marks || depth <= policy.KMin {
 		return
 	}
@@ -118,12 +118,12 @@ func (w *Worker) markHeld(out, class int, f burst.Frame, flow flowtable.Ref) {
 	case p.ECN == packet.NotECT || p.ECN == packet.CE:
 		return
 	case w.policy.observesAt(out):
-		w.states[out][class].observed++
+		q.Classes[class].Observed++
 		w.counters.add(out, ECNObserved, 1)
 		return
 	}
 	packet.MarkCE(data, p.Outer, p.ECN)
-	w.states[out][class].marked++
+	q.Classes[class].Marked++
 	w.counters.add(out, ECNMarked, 1)
 	if flow.Index != flowtable.None {
 		w.accounts.Get(flow.Index).Marked++

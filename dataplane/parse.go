@@ -8,30 +8,27 @@ import (
 )
 
 // parse is the first stage: it writes a record of each packet, and finds special frames. It processes runs of plain frames together.
-func (c *common) parse(port int, rx []burst.Frame) (b batch) {
-	b.port, b.oneClass = port, true
-	rx = rx[:min(len(rx), burst.MaxSize)] // as it is: for the compiler, which then knows where i ends
-	b.frames = rx
+func (c *common) parse(b *batch) {
+	rx := b.frames[:min(len(b.frames), burst.MaxSize)] // as it is: for the compiler, which then knows where i ends
 	for i := 0; i < len(rx); i++ {
-		run := fastpath.ParsePlain(c.batch.Base, rx[i:], uint64(port), c.records[i:])
+		run := fastpath.ParsePlain(c.batch.Base, rx[i:], uint64(b.port), b.records[i:])
 		if run.N > 0 {
-			c.parsedRun(&b, i, &run)
+			c.parsedRun(b, i, &run)
 			i += run.N
 		}
 		if i < len(rx) {
-			c.inHand = uint8(i)
-			c.parseOne(&b, i)
-			c.inHand = notInHand
+			b.inHand = uint8(i)
+			c.parseOne(b, i)
+			b.inHand = notInHand
 		}
 	}
-	return b
 }
 
 // parsedRun adds a run of plain frames, which begins at place first. Most runs have one traffic class; otherwise the class of each packet
 // counts.
 func (c *common) parsedRun(b *batch, first int, run *fastpath.Run) {
 	b.bytes += run.Bytes
-	records := c.records[first : first+run.N]
+	records := b.records[first : first+run.N]
 	c.noteClass(b, first, &records[0])
 	if run.Any>>2 != run.All>>2 {
 		for i := range records {
@@ -60,7 +57,7 @@ func (c *common) noteClass(b *batch, i int, p *packet.Record) {
 
 // parseOne parses a frame that isn't plain.
 func (c *common) parseOne(b *batch, i int) {
-	p, r := c.headers(b, i), &c.records[i]
+	p, r := b.headers(i), &b.records[i]
 	r.Set(p)
 	b.bytes += uint64(p.Len)
 	c.noteClass(b, i, r)

@@ -75,23 +75,23 @@ func (t *tracker) forgetFlow() {
 func (t *tracker) trackFlow(b *batch, other congestion.Receiver) bool {
 	best, at := 0, 0
 	for i := range b.frames {
-		if !t.canBeTimed(i) {
+		if !t.canBeTimed(b, i) {
 			continue
 		}
-		if r := t.receiverOf(i); r != other && t.path.age(r) > best {
+		if r := t.receiverOf(b, i); r != other && t.path.age(r) > best {
 			best, at = t.path.age(r), i
 		}
 	}
 	if best == 0 {
 		return false
 	}
-	t.tracked, t.receiver, t.highest, t.since, t.current, t.probes = t.flow[at], t.receiverOf(at), t.records[at].PSN, t.now, false, 0
+	t.tracked, t.receiver, t.highest, t.since, t.current, t.probes = b.flow[at], t.receiverOf(b, at), b.records[at].PSN, t.now, false, 0
 	t.path.track(t.receiver)
 	return true
 }
 
-func (t *tracker) canBeTimed(i int) bool {
-	p, x := &t.records[i], t.flow[i]
+func (t *tracker) canBeTimed(b *batch, i int) bool {
+	p, x := &b.records[i], b.flow[i]
 	if x.Index == flowtable.None || !acknowledged(p) || p.DestQP() < managementQPs {
 		return false
 	}
@@ -100,10 +100,10 @@ func (t *tracker) canBeTimed(i int) bool {
 }
 
 // receiverOf names the receiver of a data packet.
-func (t *tracker) receiverOf(i int) congestion.Receiver {
+func (t *tracker) receiverOf(b *batch, i int) congestion.Receiver {
 	var secret [3]uint64
-	keyhash.Spread(secret[:], t.plane.seed)
-	k := flowtable.KeyOf(&t.records[i])
+	keyhash.Spread(secret[:], t.seed)
+	k := flowtable.KeyOf(&b.records[i])
 	tenant := keyhash.Fold(uint64(k.Scope().At(0))^secret[0], secret[1])
 	host := keyhash.Fold(k.Dst.Hi^tenant, k.Dst.Lo^secret[2])
 	return congestion.Receiver(uint16(tenant))<<16 | congestion.Receiver(uint16(host))
@@ -168,10 +168,10 @@ func (t *tracker) beginProbe(b *batch) {
 	t.next = 0
 	ahead := uint64(0)
 	for i := range b.frames {
-		p := &t.records[i]
-		if t.flow[i] == t.tracked && acknowledged(p) && beyond(p.PSN, t.highest) && asksForACK(t.batch.Bytes(b.frames[i]), t.headers(b, i)) {
+		p := &b.records[i]
+		if b.flow[i] == t.tracked && acknowledged(p) && beyond(p.PSN, t.highest) && asksForACK(b.data(i), b.headers(i)) {
 			// the queue's delay is not part of the path's round-trip time
-			t.timePacket(i, t.egress[t.out].Departs(t.now, t.classOf(b.port, p), ahead))
+			t.timePacket(&b.records[i], t.egress[t.out].Departs(t.now, t.classOf(b.port, p), ahead))
 			break
 		}
 		ahead += uint64(b.frames[i].Len) + egress.LineOverhead
@@ -186,8 +186,8 @@ func asksForACK(data []byte, p *packet.Parsed) bool {
 }
 
 // timePacket makes a packet the probe in flight, if no other worker has one, and the flow's source QP is still known.
-func (t *tracker) timePacket(i int, departs int64) {
-	p, packet := &t.path.probe, &t.records[i]
+func (t *tracker) timePacket(packet *packet.Record, departs int64) {
+	p := &t.path.probe
 	qp, confirmed := t.learner.SourceQP(t.tracked.Index)
 	if !confirmed || !p.began.CompareAndSwap(0, writing) {
 		t.awaitNext()
@@ -212,14 +212,14 @@ func (t *tracker) matchACKs(b *batch, began int64) {
 	p := &t.path.probe
 	qp, psn := p.sourceQP.Load(), p.psn.Load()
 	for i := range b.frames {
-		a := &t.records[i]
+		a := &b.records[i]
 		if a.DestQP() != qp || a.Opcode != packet.RCAcknowledge && a.Opcode != packet.XRCAcknowledge {
 			continue
 		}
 		from := packet.Addr{Hi: p.receiverHi.Load(), Lo: p.receiverLo.Load()}
 		to := packet.Addr{Hi: p.senderHi.Load(), Lo: p.senderLo.Load()}
 		if a.Flow.Src != from || a.Flow.Dst != to || uint64(a.Flow.Scope) != p.scope.Load() || (a.PSN-psn)&packet.PSNMask > (p.highest.Load()-psn)&packet.PSNMask ||
-			!packet.DecodeAETH(t.batch.Bytes(b.frames[i])[t.headers(b, i).Ext():]).IsACK() {
+			!packet.DecodeAETH(b.data(i)[b.headers(i).Ext():]).IsACK() {
 			continue
 		}
 		receiver := congestion.Receiver(p.receiver.Load())

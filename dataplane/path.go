@@ -84,6 +84,7 @@ func (p *path) age(r congestion.Receiver) int {
 type tracker struct {
 	*common
 	out  int // the port
+	seed uint64
 	path *path
 	next int64 // time of the next check of a batch, ns
 

@@ -117,3 +117,12 @@ func validateQueue(q *egress.Queue, ports []PortConfig, port int) error {
 	peer := &ports[own.Peer]
 	return peer.FlowControl.Validate(peer.Classes, own.Classes, q)
 }
+
+// enforces reports whether the flows of a sender are paced at a WAN port as notifications ask.
+func (c *common) enforces(port int, sender packet.Addr) bool {
+	if !c.pacers[port].Active() {
+		return false
+	}
+	_, ours := c.policy.Ports[port].Enforce.Lookup(sender)
+	return ours
+}

@@ -31,10 +31,10 @@ func (w *Worker) queue(b *batch) {
 		return
 	}
 	for rest := all; rest != 0; {
-		class := w.classOf(b.port, &w.records[bits.TrailingZeros64(uint64(rest))])
+		class := w.classOf(b.port, &b.records[bits.TrailingZeros64(uint64(rest))])
 		these, bytes := mask(0), uint64(0)
 		for left := rest; left != 0; left &= left - 1 {
-			if i := bits.TrailingZeros64(uint64(left)); w.classOf(b.port, &w.records[i]) == class {
+			if i := bits.TrailingZeros64(uint64(left)); w.classOf(b.port, &b.records[i]) == class {
 				these |= 1 << i
 				bytes += uint64(b.frames[i].Len)
 			}
@@ -51,7 +51,7 @@ func (w *Worker) queueClass(b *batch, class int, these mask, bytes uint64) {
 	before := c.Waiting()
 	switch fits := c.Fits(w.policy.Ports[out].Queue, bits.OnesCount64(uint64(these)), bytes); {
 	case fits && these == first(len(b.frames)):
-		c.Enter(b.frames, w.flow[:len(b.frames)], bytes)
+		c.Enter(b.frames, b.flow[:len(b.frames)], bytes)
 	case fits:
 		w.queueRuns(b, c, these)
 	default:
@@ -60,7 +60,7 @@ func (w *Worker) queueClass(b *batch, class int, these mask, bytes uint64) {
 		w.law.held(b, out, arrived&^these)
 	}
 	w.trace.queued(out, class, these, before)
-	w.counters.watermark(out, class, before+bytes)
+	c.NoteDepth(before + bytes)
 	w.responder.respond(b, class, these, before, bytes)
 }
 
@@ -69,7 +69,7 @@ func (w *Worker) queueRuns(b *batch, c *egress.Class, these mask) {
 	for left := these; left != 0; {
 		i := bits.TrailingZeros64(uint64(left))
 		end := i + bits.TrailingZeros64(^uint64(left>>i))
-		c.Enter(b.frames[i:end], w.flow[i:end], egress.Bytes(b.frames[i:end]))
+		c.Enter(b.frames[i:end], b.flow[i:end], egress.Bytes(b.frames[i:end]))
 		left &^= first(end)
 	}
 }
@@ -79,7 +79,7 @@ func (w *Worker) queueFitting(b *batch, class int, these mask) (queued mask, byt
 	out := w.ports[b.port].Peer
 	for left := these; left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(uint64(left))
-		if f := b.frames[i]; w.queueOne(out, class, f, w.flow[i]) {
+		if f := b.frames[i]; w.queueOne(out, class, f, b.flow[i]) {
 			queued |= 1 << i
 			bytes += uint64(f.Len)
 		}

@@ -18,6 +18,7 @@ var lostRequests = [...]Suppression{host.FlowSilent: ProxyFlowSilent, host.Repea
 type requests struct {
 	*common
 	host.Requests
+	plane    *Dataplane
 	notifier *notifier
 	listener *listener
 	passed   []mailbox[host.Request] // by other workers, by the worker that writes
@@ -34,14 +35,14 @@ func (q *requests) pass(f *host.Frame, r *proxy.Request) proxy.Refusal {
 	if q.locate(&k) == ambiguousScope {
 		return proxy.Ambiguous
 	}
-	other, flow := q.find(&k)
+	worker, flow := q.find(&k)
 	waiting := host.Request{Flow: flow, In: uint8(k.Port), Level: r.Level, Scope: k.Scope(), Until: q.now + host.RequestTime}
 	switch {
-	case other == nil:
+	case worker < 0:
 		return proxy.FlowUnknown
-	case other.id == q.id:
+	case worker == q.id:
 		q.lose(q.Put(waiting, q.now))
-	case !other.requests.passed[q.id].put(waiting):
+	case !q.plane.workers[worker].requests.passed[q.id].put(waiting):
 		q.lose(host.NoSlot, waiting.In)
 	}
 	q.listener.enforceForProxy(&k)
@@ -75,7 +76,7 @@ func (q *requests) step() {
 // answer notifies the senders of a batch's data packets whose flows have a request.
 func (q *requests) answer(b *batch) {
 	hits := mask(0)
-	flows := q.flow[:min(len(b.frames), len(q.flow))]
+	flows := b.flow[:min(len(b.frames), len(b.flow))]
 	for i := range flows {
 		if q.May(flows[i]) {
 			hits |= 1 << i
@@ -83,23 +84,23 @@ func (q *requests) answer(b *batch) {
 	}
 	for left := hits &^ (b.gone | b.flowless); left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(uint64(left)) % burst.MaxSize
-		q.inHand = uint8(i)
-		if !q.records[i].CarriesData() {
+		b.inHand = uint8(i)
+		if !b.records[i].CarriesData() {
 			continue
 		}
 		if level, ok := q.Take(flows[i]); ok {
 			q.translate(b, i, level)
 		}
 	}
-	q.inHand = notInHand
+	b.inHand = notInHand
 }
 
 // translate notifies the sender of a data packet on behalf of the congested node that has sent a level, in a format that the sender
 // accepts. The limits are those of the gateway's own notifications.
 func (q *requests) translate(b *batch, i int, level uint8) {
-	x, out := q.flow[i].Index, q.ports[b.port].Peer
+	x, out := b.flow[i].Index, q.ports[b.port].Peer
 	a, policy := q.accounts.Get(x), &q.policy.Ports[out]
-	r := response{in: b.port, out: out, class: q.classOf(b.port, &q.records[i]), policy: policy, cause: congestion.ByProxy, state: &arrived}
+	r := response{in: b.port, out: out, class: q.classOf(b.port, &b.records[i]), policy: policy, cause: congestion.ByProxy, state: &arrived}
 	n := q.notifier
 	if !n.due(policy, x, a) {
 		n.suppressFlow(&r, x, FlowLimit)

@@ -18,8 +18,6 @@ type classState struct {
 	metrics   congestion.Metrics // as of the last batch that entered, and what asked for notifications then
 	cause     congestion.Cause
 	threshold uint64 // of the first of the causes
-	marked    uint64 // total frames marked in it
-	observed  uint64 // total frames that would have been marked in it, in observe mode
 	round     int64  // when the present round of notifications began, ns
 	sent      int    // notifications in it
 	surveyed  int64  // time of the last survey of senders, ns
@@ -58,8 +56,8 @@ func (s *responder) respond(b *batch, class int, these mask, before, bytes uint6
 	c := s.common
 	out := c.ports[b.port].Peer
 	policy, state := &c.policy.Ports[out], &c.states[out][class]
-	after := before + bytes
-	m := state.meter.Update(policy.Interval, c.now, after, c.egress[out].Classes[class].Entered, state.marked+state.observed)
+	q, after := &c.egress[out].Classes[class], before+bytes
+	m := state.meter.Update(policy.Interval, c.now, after, q.Entered, q.Marked+q.Observed)
 	cause := state.trigger.Update(&policy.Triggers, m)
 	state.metrics, state.cause = m, cause
 	if c.trace != nil {
@@ -69,7 +67,7 @@ func (s *responder) respond(b *batch, class int, these mask, before, bytes uint6
 		r := response{in: b.port, out: out, class: class, policy: policy, state: state, metrics: m, cause: congestion.ByDepth}
 		marked := s.law.respond(&r, b, these, float64(after))
 		if policy.Marks && marked != 0 {
-			s.mark(b, out, state, above(b.frames, these, before, policy.KMin)&marked)
+			s.mark(b, out, class, above(b.frames, these, before, policy.KMin)&marked)
 		}
 		return
 	}
@@ -85,7 +83,7 @@ func (s *responder) respond(b *batch, class int, these mask, before, bytes uint6
 		}
 	}
 	if policy.Marks {
-		s.mark(b, out, state, above(b.frames, these, before, policy.KMin)&^b.byFastCNP)
+		s.mark(b, out, class, above(b.frames, these, before, policy.KMin)&^b.byFastCNP)
 	}
 }
 
@@ -97,11 +95,11 @@ func (s *responder) notifyBurst(r *response, b *batch, these mask) {
 	s.beginRound(r)
 	for left := these; left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(uint64(left)) % burst.MaxSize
-		c.inHand = uint8(i)
-		if !c.records[i].CarriesData() {
+		b.inHand = uint8(i)
+		if !b.records[i].CarriesData() {
 			continue
 		}
-		flow := c.flow[i]
+		flow := b.flow[i]
 		if flow.Index == flowtable.None {
 			c.suppress(r.in, FlowUnknown)
 			continue
@@ -117,7 +115,7 @@ func (s *responder) notifyBurst(r *response, b *batch, these mask) {
 			s.notifier.suppressFlow(r, flow.Index, reason)
 		}
 	}
-	c.inHand = notInHand
+	b.inHand = notInHand
 }
 
 // above is those of the frames behind which, in a queue that had a depth before they entered it, more bytes wait than a threshold.
@@ -137,10 +135,10 @@ func (s *responder) notify(r *response, b *batch, i int, a *account.Flow) Suppre
 	if r.mostlyOther { // frames without a sender to notify fill the queue: it would be wrong to notify an RDMA flow
 		return LargestNotRoCE
 	}
-	if c.records[i].DestQP() < managementQPs {
+	if b.records[i].DestQP() < managementQPs {
 		return ManagementQP
 	}
-	n, m, x := s.notifier, &s.notifier.note, c.flow[i].Index
+	n, m, x := s.notifier, &s.notifier.note, b.flow[i].Index
 	m.decision = r.decision
 	reason := n.choose(b, i)
 	if reason != allowed && reason != qpUnknown { // a QP that isn't known yet may be known soon: then the sender's past rates matter
@@ -182,29 +180,30 @@ func (s *responder) notify(r *response, b *batch, i int, a *account.Flow) Suppre
 }
 
 // mark marks packets that entered a class of a port's queue, as far as they can be marked. In observe mode it only counts them.
-func (s *responder) mark(b *batch, out int, state *classState, these mask) {
+func (s *responder) mark(b *batch, out, class int, these mask) {
 	c := s.common
+	q := &c.egress[out].Classes[class]
 	n := len(b.frames)
 	if c.policy.observesAt(out) {
-		markable := fastpath.Markable(c.records[:n], uint64(these))
+		markable := fastpath.Markable(b.records[:n], uint64(these))
 		if c.trace != nil {
 			c.trace.marked(these, mask(markable), true)
 		}
 		count := uint64(bits.OnesCount64(markable))
-		state.observed += count
+		q.Observed += count
 		c.counters.add(out, ECNObserved, count)
 		return
 	}
-	marked := fastpath.MarkBurst(c.batch.Base, b.frames, c.records[:n], uint64(these))
+	marked := fastpath.MarkBurst(c.batch.Base, b.frames, b.records[:n], uint64(these))
 	if c.trace != nil {
 		c.trace.marked(these, mask(marked), false)
 	}
 	if marked == 0 {
 		return
 	}
-	c.accounts.Mark(c.flow[:n], marked)
+	c.accounts.Mark(b.flow[:n], marked)
 	count := uint64(bits.OnesCount64(marked))
-	state.marked += count
+	q.Marked += count
 	c.counters.add(out, ECNMarked, count)
 }
 
@@ -228,8 +227,8 @@ func (s *responder) survey(r *response, b *batch, these mask) {
 	n := 0
 	for left := these; left != 0 && n < surveyed; left &= left - 1 {
 		i := bits.TrailingZeros64(uint64(left))
-		x := s.flow[i].Index
-		if x == flowtable.None || !s.records[i].CarriesData() || s.records[i].DestQP() < managementQPs {
+		x := b.flow[i].Index
+		if x == flowtable.None || !b.records[i].CarriesData() || b.records[i].DestQP() < managementQPs {
 			continue
 		}
 		n++ // also of a sender that may not be notified: a survey checks few packets
@@ -255,12 +254,8 @@ func (s *responder) beginRound(r *response) {
 	r.mostlyOther = 2*q.Shares.Other > q.Depth
 	var largest [congestion.MaxFlowsPerRound]uint64
 	top := largest[:r.policy.FlowsPerRound]
-	q.Top(top)
-	all := q.Sums()
-	if len(s.plane.workers) > 1 {
-		s.plane.mergeLargest(r.out, r.class, s.id, top)
-		s.plane.addSums(r.out, r.class, s.id, &all)
-	}
+	q.TopOfAll(top)
+	all := q.SumsOfAll()
 	r.least = max(top[len(top)-1], all.FairShare(), 1)
 	for n := len(top) - 1; n > 0 && top[n] == 0; n-- {
 		r.least = max(r.least, top[n-1])

@@ -25,7 +25,7 @@ const mostTwins = 8
 // it is ambiguous until all workers have listed the flows that they had before the policy let such notifications in.
 func (c *common) locate(k *flowtable.Key) location {
 	if k.Scope().Tagged() {
-		if other, _ := c.find(k); other == nil {
+		if worker, _ := c.find(k); worker < 0 {
 			return unknownScope
 		}
 		return located
@@ -33,7 +33,7 @@ func (c *common) locate(k *flowtable.Key) location {
 	var found [mostTwins]flowtable.Twin
 	result := unknownScope
 	scope := k.Scope()
-	for _, other := range c.plane.workers {
+	for _, other := range c.peers {
 		n := other.flows.Twins(k, found[:])
 		if n == len(found) {
 			return ambiguousScope
@@ -52,22 +52,21 @@ func (c *common) locate(k *flowtable.Key) location {
 	return result
 }
 
-// find finds a flow at any worker, this one first; nil if none has it.
-func (c *common) find(k *flowtable.Key) (*Worker, flowtable.Ref) {
-	all := c.plane.workers
-	for i := range all {
-		other := all[(c.id+i)%len(all)]
+// find finds a flow, and the number of a worker that has it, this one first; -1 if none has.
+func (c *common) find(k *flowtable.Key) (worker int, flow flowtable.Ref) {
+	for i := range c.peers {
+		other := c.peers[(c.id+i)%len(c.peers)]
 		if x, state, found := other.flows.Find(k); found {
-			return other, flowtable.Ref{Index: x, Generation: state.Generation()}
+			return other.id, flowtable.Ref{Index: x, Generation: state.Generation()}
 		}
 	}
-	return nil, flowtable.Ref{}
+	return -1, flowtable.Ref{}
 }
 
 // sourceQP is the confirmed source QP of a flow that any worker has.
-func (d *Dataplane) sourceQP(k *flowtable.Key) (qp uint32, ok bool) {
-	for _, w := range d.workers {
-		if _, state, found := w.flows.Find(k); found {
+func (c *common) sourceQP(k *flowtable.Key) (qp uint32, ok bool) {
+	for _, p := range c.peers {
+		if _, state, found := p.flows.Find(k); found {
 			if a := pairing.Answer(state.Answer()); a.Usable() {
 				return a.SourceQP(), true
 			}

@@ -235,7 +235,7 @@ func (s *senders) resume(port int) {
 		if !state.calm.Update(&policy.Response, s.now, depth) && !s.policy.Drain || s.now < state.resumeAt {
 			continue
 		}
-		m := state.meter.Update(policy.Interval, s.now, depth, q.Entered, state.marked+state.observed)
+		m := state.meter.Update(policy.Interval, s.now, depth, q.Entered, q.Marked+q.Observed)
 		state.metrics, state.threshold = m, policy.KMin
 		s.resumeSenders(port, class, m, policy)
 	}

@@ -98,7 +98,7 @@ func (s *Snapshot) fillFromQueue(w *Worker, of *QueueFlows) {
 		_, f := c.At(i)
 		s.add(w, f)
 	}
-	of.Time, s.End = w.now+w.plane.wallClock.Load(), true
+	of.Time, s.End = w.unixTime(), true
 }
 
 // add records a flow that lives, if there is space for it and it isn't the one that was recorded last.

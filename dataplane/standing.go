@@ -64,7 +64,7 @@ func (s *Standing) Held() Suppression {
 
 // stand finds the standing of a flow that has been recorded.
 func stand(w *Worker, x flowtable.Index, s *Standing) {
-	*s = Standing{Now: w.now + w.plane.wallClock.Load()}
+	*s = Standing{Now: w.unixTime()}
 	k := w.flows.Key(x)
 	in := int(k.Port)
 	s.Out = w.ports[in].Peer
@@ -75,7 +75,7 @@ func stand(w *Worker, x flowtable.Index, s *Standing) {
 	s.Class, s.ClassKnown = classOfFlow(w, s.Out, x, a)
 	if a != nil {
 		if at := a.LastNotified.Load(); at != 0 {
-			s.Notified = at + w.plane.wallClock.Load()
+			s.Notified = at + w.clock.Load()
 		}
 	}
 	q := &w.egress[s.Out]
@@ -92,7 +92,7 @@ func stand(w *Worker, x flowtable.Index, s *Standing) {
 		n.decision = policy.Decide(state.metrics, congestion.ByDepth)
 		s.byThresholds(w, &r, x, a, &n)
 	}
-	s.Refused = w.plane.host.Refusals.Has(pacing.SenderOf(k), w.now)
+	s.Refused = w.host.Refusals.Has(pacing.SenderOf(k), w.now)
 	s.Choice = ManagementQP
 	if k.DestQP >= managementQPs {
 		s.Choice = w.notifier.chooseFor(&n, x, k, false)
@@ -104,9 +104,9 @@ func stand(w *Worker, x flowtable.Index, s *Standing) {
 	s.Format, s.To, s.Observe = n.format, n.to, w.policy.observes(s.Out, n.format)
 	if s.Limit = w.canQueue(n.queue); s.Limit == allowed {
 		each, host := w.notifier.limitOf(&n)
-		s.Limit = limitReason(w.plane.toDestination.Check(each, host, w.now))
+		s.Limit = limitReason(w.notifier.limits.toDestination.Check(each, host, w.now))
 	}
-	if s.Limit == allowed && w.policy.PerPort.Reached(&w.plane.toPort[in], w.now) {
+	if s.Limit == allowed && w.policy.PerPort.Reached(&w.notifier.limits.toPort[in], w.now) {
 		s.Limit = PortLimit
 	}
 }
@@ -114,7 +114,7 @@ func stand(w *Worker, x flowtable.Index, s *Standing) {
 // byLaw is what the law says of a flow.
 func (s *Standing) byLaw(w *Worker, r *response, x flowtable.Index, k *flowtable.Key) {
 	const bits = 8e9 // a second, of a byte a nanosecond
-	fair := w.plane.fair[r.out*account.MaxClasses+r.class].fair()
+	fair := w.law.fair[r.out*account.MaxClasses+r.class].fair()
 	s.Threshold = uint64(r.policy.Law.NotifiesAbove())
 	s.Congested = r.policy.Law.Notifies(float64(s.Depth))
 	s.Fair = uint64(fair * bits)

@@ -39,9 +39,10 @@ const (
 // judged, marked, burstEnded and left.
 type tracer struct {
 	trace   *Trace
-	w       *Worker
-	used    mask // of slots
-	inBurst mask // slots of packets in the burst at hand
+	now     int64  // of this step, Unix time in ns
+	b       *batch // at hand
+	used    mask   // of slots
+	inBurst mask   // slots of packets in the burst at hand
 	slots   [tracedAtOnce]tracedPacket
 	new     [burst.MaxSize]flowtable.Index // flows that began in this burst
 	newN    int
@@ -120,7 +121,7 @@ type PacketRecord struct {
 func (d *Dataplane) StartTrace(t *Trace) bool {
 	t.workers = make([]tracer, len(d.workers))
 	for i := range t.workers {
-		t.workers[i].trace, t.workers[i].w = t, d.workers[i]
+		t.workers[i].trace = t
 	}
 	return d.trace.CompareAndSwap(nil, t)
 }
@@ -140,6 +141,7 @@ func (t *Trace) at(worker int, now int64) *tracer {
 		return nil
 	}
 	s := &t.workers[worker]
+	s.now = now
 	for left := s.used; left != 0; left &= left - 1 {
 		if i := bits.TrailingZeros64(uint64(left)); now-s.slots[i].Time > traceTime {
 			s.finish(i)
@@ -153,36 +155,35 @@ func (s *tracer) begin(b *batch) {
 	if s == nil {
 		return
 	}
-	w := s.w
-	s.newN, s.inBurst = 0, 0
+	s.b, s.newN, s.inBurst = b, 0, 0
 	for i := range b.frames {
-		if !s.wants(b, i) {
+		if !s.wants(i) {
 			continue
 		}
 		free := bits.TrailingZeros64(uint64(^s.used))
-		if free >= tracedAtOnce || !s.trace.Rate.Allow(&s.trace.spent, w.now) {
+		if free >= tracedAtOnce || !s.trace.Rate.Allow(&s.trace.spent, s.now) {
 			s.trace.skipped.Add(1)
 			continue
 		}
-		f, p := &b.frames[i], &w.records[i]
+		f, p := &b.frames[i], &b.records[i]
 		t := &s.slots[free]
 		*t = tracedPacket{buf: f.Buf, place: uint8(i)}
 		t.Notification = packet.NotANotification
-		t.Time, t.In, t.Length, t.Plain = w.now+w.plane.wallClock.Load(), uint8(b.port), f.Len, b.whole>>i&1 == 0
+		t.Time, t.In, t.Length, t.Plain = s.now, uint8(b.port), f.Len, b.whole>>i&1 == 0
 		t.Kind, t.Opcode, t.TOS = p.Kind, p.Opcode, p.TOS
-		t.Bytes = uint16(copy(t.Frame[:], w.batch.Bytes(*f)))
+		t.Bytes = uint16(copy(t.Frame[:], b.data(i)))
 		s.used |= 1 << free
 		s.inBurst |= 1 << free
 	}
 }
 
 // wants reports whether a packet is of the flow.
-func (s *tracer) wants(b *batch, i int) bool {
-	t, r := s.trace, &s.w.records[i]
+func (s *tracer) wants(i int) bool {
+	t, r := s.trace, &s.b.records[i]
 	if r.Flow != packet.NoFlow {
 		return r.Flow.Src == t.Source && r.Flow.Dst == t.Destination && (t.AnyQP || r.DestQP() == t.DestQP)
 	}
-	p := s.w.headers(b, i)
+	p := s.b.headers(i)
 	return p.Family != 0 && p.Src == t.Source && p.Dst == t.Destination && (t.AnyQP || p.Kind == packet.RoCEv2 && p.DestQP == t.DestQP)
 }
 
@@ -220,15 +221,17 @@ func (s *tracer) began(x flowtable.Index) {
 }
 
 // learned notes what the flow table and the learner have found.
-func (s *tracer) learned(b *batch) {
-	s.each(^(b.gone | b.flowless), func(t *tracedPacket) {
-		w := s.w
-		x := w.flow[t.place].Index
+func (s *tracer) learned(flows *flowtable.Table, l *pairing.Learner) {
+	if s == nil {
+		return
+	}
+	s.each(^(s.b.gone | s.b.flowless), func(t *tracedPacket) {
+		x := s.b.flow[t.place].Index
 		if x == flowtable.None {
 			t.Flow = FlowFull
 			return
 		}
-		t.Flow, t.QP = FlowFound, w.learner.Answer(x, w.flows.State(x).Answer())
+		t.Flow, t.QP = FlowFound, l.Answer(x, flows.State(x).Answer())
 		for n, y := range s.new[:s.newN] {
 			if x == y {
 				t.Flow, s.new[n] = FlowBegan, flowtable.None
@@ -269,11 +272,11 @@ func (s *tracer) responded(r *response, these mask) {
 }
 
 // judged is called with the law's state after it has seen the packets of a class.
-func (s *tracer) judged(these mask, fair float64) {
+func (s *tracer) judged(these mask, fair float64, rates []lawFlow) {
 	s.each(these, func(t *tracedPacket) {
 		t.Law, t.Fair = true, fair
-		if x := s.w.flow[t.place].Index; x != flowtable.None {
-			t.Rate = s.w.law.rates[x].Rate()
+		if x := s.b.flow[t.place].Index; x != flowtable.None {
+			t.Rate = rates[x].Rate()
 		}
 	})
 }
@@ -331,7 +334,7 @@ func (s *tracer) left(sent []burst.Frame, lost []burst.Loss) {
 			if t.buf != sent[place].Buf {
 				continue
 			}
-			t.Left = max(s.w.now+s.w.plane.wallClock.Load()-t.Time, 1)
+			t.Left = max(s.now-t.Time, 1)
 			for _, l := range lost {
 				if int(l.Place) == place {
 					t.Lost, t.LostBy = true, l.Cause

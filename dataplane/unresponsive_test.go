@@ -8,8 +8,7 @@ import (
 
 // TestUnresponsiveBounded: of more senders than are kept, the ones noticed last stay, each once; scopes are apart, and one that reacts leaves.
 func TestUnresponsiveBounded(t *testing.T) {
-	var d Dataplane
-	u := &d.unresponsive
+	var u unresponsiveSenders
 	host := func(n int, scope packet.Scope) packet.Host {
 		return packet.Host{Addr: packet.Addr{Lo: uint64(n)}, Scope: scope}
 	}
@@ -20,7 +19,7 @@ func TestUnresponsiveBounded(t *testing.T) {
 			}
 		}
 	}
-	all, found := d.Unresponsive()
+	all, found := u.list()
 	if len(all) != maxUnresponsive || found != 2*maxUnresponsive {
 		t.Fatalf("%d are kept, %d were found", len(all), found)
 	}
@@ -33,7 +32,7 @@ func TestUnresponsiveBounded(t *testing.T) {
 		t.Error("a sender in another scope counts as the same")
 	}
 	u.remove(host(2*maxUnresponsive-1, 0))
-	if all, _ = d.Unresponsive(); len(all) != maxUnresponsive-1 {
+	if all, _ = u.list(); len(all) != maxUnresponsive-1 {
 		t.Errorf("%d are kept after one has reacted", len(all))
 	}
 	u.lock.Lock()

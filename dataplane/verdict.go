@@ -19,13 +19,13 @@ func (w *Worker) classify(b *batch) {
 	f := w.gateway.hostFrame(b.port)
 	for left := b.special; left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(uint64(left))
-		f.Data, f.Parsed = w.frame(b, i)
+		f.Data, f.Parsed = b.frame(i)
 		if end := w.verdict(b, i, &f); end != passed {
 			w.drop(b.port, end, b.frames[i])
 			b.gone |= 1 << i
 		}
 	}
-	w.inHand = notInHand
+	b.inHand = notInHand
 }
 
 // verdict counts a notification, and returns the end of a frame that is not forwarded: MAC control of the link, a frame for the gateway, or

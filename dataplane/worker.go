@@ -15,9 +15,11 @@ import (
 
 // common is what the stages of a worker share: its tables, and the policy, the time and the packets of a burst.
 type common struct {
-	plane    *Dataplane
 	id       int
 	ports    []PortConfig
+	peers    []*common // of all workers, this one too
+	host     *host.Stage
+	clock    *atomic.Int64 // offset in ns from now to Unix time
 	batch    *burst.Batch
 	flows    *flowtable.Table
 	learner  *pairing.Learner
@@ -27,20 +29,24 @@ type common struct {
 	states   [][]classState  // by port and class
 	counters counters
 
-	policy *Policy // in this burst
-	now    int64   // ns, in this burst
+	policy *Policy // in this step
+	now    int64   // of this step, ns
 	trace  *tracer // in this step, nil: nothing is traced
-	inHand uint8   // place in the burst of the packet that a stage handles now, or notInHand
-
-	// By place in a burst.
-	records [burst.MaxSize]packet.Record
-	flow    [burst.MaxSize]flowtable.Ref
-	parsed  [burst.MaxSize]packet.Parsed // of the packets in batch.whole, see headers
+	rx     batch   // the frames that go through the stages
 }
+
+// classOf returns a packet's class in the queue of its egress port.
+func (c *common) classOf(port int, p *packet.Record) int {
+	return int(c.policy.Ports[c.ports[port].Peer].Queue.ClassOf[p.TOS>>2])
+}
+
+// unixTime is now as Unix time, ns.
+func (c *common) unixTime() int64 { return c.now + c.clock.Load() }
 
 // Worker owns a pair of device queues on every port, a flow table with its learner and accounts, and its part of every egress queue.
 type Worker struct {
 	common
+	plane     *Dataplane
 	notifier  notifier
 	law       law
 	senders   senders
@@ -64,13 +70,15 @@ type Worker struct {
 
 func newWorker(d *Dataplane, id int, b burst.Backend, c *Config) (*Worker, error) {
 	w := &Worker{
-		common: common{plane: d, id: id, batch: b.Batch(), ports: c.Ports, counters: newCounters(len(c.Ports)),
+		plane: d,
+		common: common{id: id, ports: c.Ports, host: d.host, clock: &d.wallClock, batch: b.Batch(), counters: newCounters(len(c.Ports)),
 			egress: make([]egress.Port, len(c.Ports)), pacers: make([]*pacing.Pacer, len(c.Ports)), states: make([][]classState, len(c.Ports))},
 		backend: b, trackers: make([]tracker, len(c.Ports)),
 	}
-	w.gateway = gateway{common: &w.common, requests: &w.requests, links: make([]linkHeader, len(c.Ports))}
+	w.rx.memory = w.batch
+	w.gateway = gateway{common: &w.common, requests: &w.requests, paths: d.paths, links: make([]linkHeader, len(c.Ports))}
 	for i := range w.trackers {
-		w.trackers[i] = tracker{common: &w.common, out: i, path: &d.paths[i]}
+		w.trackers[i] = tracker{common: &w.common, out: i, seed: c.Seed, path: &d.paths[i]}
 	}
 	w.taps = newTaps(c.Ports, w.batch)
 	if err := w.initFlows(c); err != nil {
@@ -104,7 +112,7 @@ func (w *Worker) initPort(port int, c *Config) (err error) {
 	}
 	held := pacing.New(memory, p.Paced, c.Seed)
 	held.Accounts, held.Learner, held.Port, held.ByFlow = &w.accounts, w.learner, port, p.Role == WAN
-	w.pacers[port] = &held
+	w.pacers[port] = held
 	return nil
 }
 
@@ -137,9 +145,11 @@ func (w *Worker) initFlows(c *Config) error {
 func (w *Worker) initStages(c *Config) error {
 	n, s := &w.notifier, &w.senders
 	n.common, s.common, s.notifier = &w.common, &w.common, n
-	w.listener.common, w.listener.senders = &w.common, s
-	w.law.common, w.law.notifier, w.law.watched, w.law.listener = &w.common, n, s, &w.listener
+	n.limits = &w.plane.limits
+	w.listener.common, w.listener.plane, w.listener.senders = &w.common, w.plane, s
+	w.law.common, w.law.lawShared, w.law.notifier, w.law.watched = &w.common, w.plane.law, n, s
 	w.responder = responder{&w.common, n, s, &w.law}
+	w.requests.plane = w.plane
 	w.requests.common, w.requests.notifier, w.requests.listener = &w.common, n, &w.listener
 	if err := s.init(c); err != nil {
 		return err
@@ -160,7 +170,7 @@ func (w *Worker) Step() int {
 	w.steps.Store(w.steps.Load() + 1)
 	w.histograms.step(w.now)
 	w.policy = w.plane.policy.Load()
-	w.trace = w.plane.trace.Load().at(w.id, w.now+w.plane.wallClock.Load())
+	w.trace = w.plane.trace.Load().at(w.id, w.unixTime())
 	w.learner.SetStatic(w.policy.QPMap)
 	for port := range w.egress {
 		w.completeTransmits(port)
@@ -173,8 +183,8 @@ func (w *Worker) Step() int {
 				w.flows.ListTwins() // for locate
 			}
 		}
-		if len(w.plane.workers) > 1 {
-			w.plane.readOthers(port, w.id, &w.egress[port])
+		if len(w.peers) > 1 {
+			w.egress[port].ReadOthers()
 		}
 	}
 	w.readMail()
@@ -227,23 +237,25 @@ func (w *Worker) receive(port int, rx []burst.Frame) {
 		return
 	}
 	w.work += len(rx)
-	w.receiving, w.inHand = port+1, notInHand
+	w.receiving = port + 1
 	w.learner.StartBurst()
-	b := w.parse(port, rx)
+	b := &w.rx
+	b.begin(port, rx)
+	w.parse(b)
 	w.counters.add(port, RxPackets, uint64(len(rx)))
 	w.counters.add(port, RxBytes, b.bytes)
-	w.trace.begin(&b)
-	w.classify(&b)
-	w.learn(&b)
-	w.trace.learned(&b)
+	w.trace.begin(b)
+	w.classify(b)
+	w.learn(b)
+	w.trace.learned(w.flows, w.learner)
 	if w.requests.N > 0 && w.ports[port].Role == Fabric {
-		w.requests.answer(&b)
+		w.requests.answer(b)
 	}
 	if b.ce != 0 {
-		w.notifier.answerCE(&b)
+		w.notifier.answerCE(b)
 	}
-	w.measure(&b)
-	w.queue(&b)
+	w.measure(b)
+	w.queue(b)
 	w.trace.burstEnded()
 	w.receiving = 0
 }

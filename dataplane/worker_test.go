@@ -21,7 +21,7 @@ func testWorker(t testing.TB, c Config) *Worker {
 		words := make([]uint64, (bytes+7)/8)
 		return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), bytes), nil
 	}
-	w := &Worker{common: common{plane: &Dataplane{pairing: shared}, ports: make([]PortConfig, 1), egress: make([]egress.Port, 1)}}
+	w := &Worker{plane: &Dataplane{pairing: shared, law: newLawShared(1, 1)}, common: common{ports: make([]PortConfig, 1), egress: make([]egress.Port, 1)}}
 	if err := w.initFlows(&c); err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ package pacing
 
 import (
 	"math/bits"
+	"sync/atomic"
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane/account"
@@ -42,6 +43,8 @@ type Pacer struct {
 	held    int            // frames
 	bytes   uint64         // of them
 	limit   uint64
+
+	publishedFrames, publishedBytes atomic.Uint64 // held, for any goroutine
 }
 
 // pacedHost is a host, or a flow at a WAN port, whose frames are held, or were recently.
@@ -89,13 +92,13 @@ func size(frames int) int {
 }
 
 // New makes a pacer for a limit in bytes in zeroed memory of Memory(limit) bytes, 8-byte aligned. The seed keys the hash of hosts.
-func New(memory []byte, limit, seed uint64) Pacer {
+func New(memory []byte, limit, seed uint64) *Pacer {
 	return newSized(memory, Frames(limit), limit, seed)
 }
 
 // newSized is New for this many frames.
-func newSized(memory []byte, frames int, limit, seed uint64) (p Pacer) {
-	p.seed, p.limit = seed, limit
+func newSized(memory []byte, frames int, limit, seed uint64) *Pacer {
+	p := &Pacer{seed: seed, limit: limit}
 	p.hosts, memory = newPool[pacedHost](memory, pacedHosts)
 	p.flows, memory = newPool[pacedFlow](memory, pacedFlows)
 	p.frames, memory = newPool[HeldFrame](memory, frames)

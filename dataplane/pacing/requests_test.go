@@ -11,7 +11,7 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-func requestsPacer(seed uint64) Pacer {
+func requestsPacer(seed uint64) *Pacer {
 	p := newSized(make([]byte, size(4)), 4, 1e6, seed)
 	p.policy = &congestion.Pacing{HostRate: 1e9, Floor: 1e6, Keep: 10, Recovery: 1e6}
 	return p

@@ -37,6 +37,22 @@ func (p *Pacer) Held() (frames int, bytes uint64) {
 	return p.held, p.bytes
 }
 
+// Publish publishes what is held; it does nothing for a nil pacer.
+func (p *Pacer) Publish() {
+	if p != nil && (p.publishedFrames.Load() != uint64(p.held) || p.publishedBytes.Load() != p.bytes) {
+		p.publishedFrames.Store(uint64(p.held))
+		p.publishedBytes.Store(p.bytes)
+	}
+}
+
+// Published is what Publish has published; any goroutine may call it.
+func (p *Pacer) Published() (frames, bytes uint64) {
+	if p == nil {
+		return 0, 0
+	}
+	return p.publishedFrames.Load(), p.publishedBytes.Load()
+}
+
 // Arrives says whether a packet of a flow has to wait, for the pace of the host that it is for, or at a WAN port of its flow. at is the place
 // of what it is slowed down as.
 func (p *Pacer) Arrives(r *packet.Record, bytes uint32, flow flowtable.Ref, now int64) (at uint32, o Outcome) {
