@@ -8,7 +8,7 @@ import (
 
 // A packet is marked if the depth behind it is above the threshold. Frames that aren't in the queue don't count.
 func TestAbove(t *testing.T) {
-	frames := []burst.Frame{{Len: 100}, {Len: 0}, {Len: 200}, {Len: 50}}
+	rx := []burst.Frame{{Len: 100}, {Len: 0}, {Len: 200}, {Len: 50}}
 	for _, c := range []struct {
 		these             mask
 		before, threshold uint64
@@ -29,7 +29,7 @@ func TestAbove(t *testing.T) {
 		{0b1010, 0, 49, 0b1000},
 		{0, 1000, 0, 0},
 	} {
-		if got := above(frames, c.these, c.before, c.threshold); got != c.want {
+		if got := above(rx, c.these, c.before, c.threshold); got != c.want {
 			t.Errorf("%04b behind %d bytes: %04b above %d, expected %04b", c.these, c.before, got, c.threshold, c.want)
 		}
 	}

@@ -10,18 +10,18 @@ import (
 
 // answerCE processes the data packets of a batch that arrived from the fabric with CE: a queue of the sender's own data centre marked them.
 // If so configured, it notifies their senders at once, instead of a WAN round trip later, and clears CE.
-func (n *notifier) answerCE(b *batch) {
-	policy := &n.policy.Ports[n.ports[b.port].Peer]
-	if !policy.OnArrival || n.ports[b.port].Role != Fabric {
+func (s *responder) answerCE(b *batch) {
+	policy := &s.policy.Ports[s.ports[b.port].Peer]
+	if !policy.OnArrival || s.ports[b.port].Role != Fabric {
 		return
 	}
 	for left := b.ce &^ (b.gone | b.flowless); left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(uint64(left))
 		b.inHand = uint8(i)
-		if p := &b.records[i]; p.CarriesData() && p.DestQP() >= managementQPs {
-			n.answerMark(b, i)
+		if p := &b.records[i]; p.CarriesData() && p.DestQP() >= packet.ManagementQPs {
+			s.answerMark(b, i)
 			if b.tunnel>>i&1 == 0 { // the mark may have been copied from the packet inside (RFC 6040 4.1), which keeps it
-				n.clearCE(b, i, policy)
+				s.clearCE(b, i, policy)
 			}
 		}
 	}
@@ -29,19 +29,19 @@ func (n *notifier) answerCE(b *batch) {
 }
 
 // answerMark notifies the sender of one packet, if that is due. If a due notification isn't sent, the reason is counted once.
-func (n *notifier) answerMark(b *batch, i int) {
-	x := b.flow[i].Index
+func (s *responder) answerMark(b *batch, i int) {
+	n, x := s.notifier, b.flow[i].Index
 	if x == flowtable.None {
-		n.suppress(b.port, FlowUnknown)
+		s.suppress(b.port, FlowUnknown)
 		return
 	}
-	a := n.accounts.Get(x)
-	arrivals, due := congestion.Arrivals(a.Arrivals.Load()).Mark(n.now)
+	a := s.accounts.Get(x)
+	arrivals, due := congestion.Arrivals(a.Arrivals.Load()).Mark(s.now)
 	if due {
-		class := n.classOf(b.port, &b.records[i])
-		r := response{in: b.port, out: n.ports[b.port].Peer, class: class, cause: congestion.ByArrival, state: &arrived}
+		class := b.classAt(i)
+		r := congested{in: b.port, out: s.ports[b.port].Peer, class: class, cause: congestion.ByArrival, state: &arrived}
 		n.about(&r)
-		n.note.decision, n.note.flowBytes, n.note.flowRate = congestion.Arrived(), n.learner.Bytes(x), 0
+		n.note.decision, n.note.flowBytes, n.note.flowRate = congestion.Arrived(), s.learner.Bytes(x), 0
 		if n.ask(&r, b, i, a, &n.target) && n.note.format != packet.ProxyNotification && !n.note.observed {
 			arrivals = arrivals.Answered() // a proxy may not be able to notify the sender
 		}
@@ -51,17 +51,17 @@ func (n *notifier) answerMark(b *batch, i int) {
 
 // clearCE clears CE of a packet if the gateway has notified the sender: the last due notification was sent, at most an interval ago, and
 // the flow's QP is confirmed. The marks of any other flow reach the receiver, which notifies the sender.
-func (n *notifier) clearCE(b *batch, i int, policy *PortPolicy) {
+func (s *responder) clearCE(b *batch, i int, policy *PortPolicy) {
 	x := b.flow[i].Index
-	if !policy.ClearCE || n.policy.observesAt(n.ports[b.port].Peer) || x == flowtable.None {
+	if !policy.ClearCE || s.policy.observesAt(s.ports[b.port].Peer) || x == flowtable.None {
 		return
 	}
-	_, confirmed := n.learner.SourceQP(x)
-	if !confirmed || !congestion.Arrivals(n.accounts.Known(x).Arrivals.Load()).IsAnswered() {
+	_, confirmed := s.learner.SourceQP(x)
+	if !confirmed || !congestion.Arrivals(s.accounts.Known(x).Arrivals.Load()).IsAnswered() {
 		return
 	}
 	if p := &b.records[i]; packet.ClearCE(b.data(i), p.IP, p.ECN()) {
 		p.TOS ^= packet.CE ^ packet.ECT0
-		n.counters.add(b.port, CECleared, 1)
+		s.counters.add(b.port, CECleared, 1)
 	}
 }

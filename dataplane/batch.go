@@ -32,8 +32,9 @@ type batch struct {
 
 	byFastCNP mask // packets that caused a Fast CNP: they are not marked
 
-	class    int  // the first frame's
-	oneClass bool // all frames' class
+	classOf  *[64]uint8 // of the egress queue, by DSCP
+	class    int        // the first frame's
+	oneClass bool       // all frames' class
 
 	// By place.
 	records [burst.MaxSize]packet.Record
@@ -41,14 +42,20 @@ type batch struct {
 	parsed  [burst.MaxSize]packet.Parsed // of the packets in whole, see headers
 }
 
-// begin begins the batch of the frames that a port has received.
-func (b *batch) begin(port int, rx []burst.Frame) {
-	b.port, b.frames, b.bytes, b.inHand, b.oneClass = port, rx, 0, notInHand, true
+// begin begins the batch of the frames that a port has received, with the classes of the queue that they enter, by DSCP.
+func (b *batch) begin(port int, rx []burst.Frame, classOf *[64]uint8) {
+	b.port, b.frames, b.bytes, b.inHand, b.oneClass, b.classOf = port, rx, 0, notInHand, true, classOf
 	b.whole, b.flowless, b.ce, b.special, b.tunnel, b.gone, b.byFastCNP = 0, 0, 0, 0, 0, 0, 0
 }
 
 // data is a frame's bytes.
 func (b *batch) data(i int) []byte { return b.memory.Bytes(b.frames[i]) }
+
+// classAt is a packet's class in the queue of its egress port.
+func (b *batch) classAt(i int) int { return int(b.classOf[b.records[i].TOS>>2&63]) }
+
+// toGroup reports whether a packet goes to a group's MAC address.
+func (b *batch) toGroup(i int) bool { return b.data(i)[0]&1 != 0 }
 
 // frame is a frame's bytes and headers. The frame is the one in hand from then on.
 func (b *batch) frame(i int) ([]byte, *packet.Parsed) {

@@ -19,41 +19,7 @@ import (
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/pairing"
-	"github.com/cnpgate/cnpgate/ratelimit"
 )
-
-// Role of a port.
-type Role uint8
-
-const (
-	Fabric Role = iota // the data centre's side
-	WAN                // the other side
-)
-
-// String is the role's name in configurations and reports.
-func (r Role) String() string {
-	if r > WAN {
-		return "unknown"
-	}
-	return [...]string{Fabric: "fabric", WAN: "wan"}[r]
-}
-
-// PortConfig describes a port.
-type PortConfig struct {
-	Role         Role
-	Peer         int    // the port that its frames are sent to
-	egress.Queue        // at the start; memory is reserved for its Frames
-	Classes      int    // 1 to MaxClasses; class 0 goes first
-	Paced        uint64 // bytes of frames that pacing may hold at each worker, in front of the queue; 0: none
-
-	// Address is the MAC address at which the port's neighbors reach the gateway; zero: a locally administered one of the port's number.
-	Address packet.MAC
-
-	// Tap is a mirror port, which only receives: frames that would leave by it are consumed.
-	Tap bool
-
-	FlowControl *link.FlowControl // nil: PAUSE and PFC frames of the link are consumed, and none is sent
-}
 
 // Config describes a dataplane.
 type Config struct {
@@ -80,7 +46,7 @@ type Dataplane struct {
 	policy      atomic.Pointer[Policy] // the present one
 	adaptations []adaptation           // by port; Adapt's
 	paths       []path                 // by port
-	limits      limits
+	limits      *limits
 	pairing     *pairing.Pairing
 	host        *host.Stage
 	law         *lawShared
@@ -96,13 +62,10 @@ func New(c Config) (*Dataplane, error) {
 	c.Ports = addressed(c.Ports)
 	d := &Dataplane{
 		ports: c.Ports, adaptations: make([]adaptation, len(c.Ports)), paths: make([]path, len(c.Ports)),
-		limits: limits{toPort: make([]atomic.Int64, len(c.Ports))}, law: newLawShared(len(c.Ports), len(c.Backends)),
+		law: newLawShared(len(c.Ports), len(c.Backends)),
 	}
-	memory, err := c.Allocate(ratelimit.Size(destinations))
-	if err != nil {
-		return nil, err
-	}
-	if d.limits.toDestination, err = ratelimit.New(memory, destinations, c.Seed); err != nil {
+	var err error
+	if d.limits, err = newLimits(len(c.Ports), c.Seed, c.Allocate); err != nil {
 		return nil, err
 	}
 	if d.host, err = host.New(len(c.Ports), c.Seed, c.Allocate); err != nil {
@@ -181,11 +144,8 @@ func (d *Dataplane) SetWallClock(ahead int64) { d.wallClock.Store(ahead) }
 
 // Unresponsive returns the senders that don't react to notifications, and how many were found so far. Any goroutine may call it.
 func (d *Dataplane) Unresponsive() (senders []UnresponsiveSender, found uint64) {
-	return d.law.unresponsive.list()
+	return d.law.listUnresponsive()
 }
-
-// destinations is the number of senders whose limits are kept at once.
-const destinations = 65536
 
 func (c *Config) validate() error {
 	for i, p := range c.Ports {
@@ -227,3 +187,12 @@ func WorkerFrames(ports, burstSize int) int {
 
 // Worker returns worker n, with the backend n of Config.Backends.
 func (d *Dataplane) Worker(i int) *Worker { return d.workers[i] }
+
+// StartTrace begins a trace; false if there is another one. Any goroutine may call it.
+func (d *Dataplane) StartTrace(t *Trace) bool {
+	t.init(len(d.workers))
+	return d.trace.CompareAndSwap(nil, t)
+}
+
+// EndTrace ends a trace. Any goroutine may call it.
+func (d *Dataplane) EndTrace(t *Trace) { d.trace.CompareAndSwap(t, nil) }

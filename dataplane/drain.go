@@ -30,8 +30,7 @@ func (d *drain) step(w *Worker) {
 	high := w.flows.High()
 	for n := drainEntries; n > 0 && d.at < high; n-- {
 		d.at++
-		f := &w.law.rates[d.at]
-		if s := w.flows.State(d.at); s.Live() && f.generation == s.Generation() && f.Asked() && w.now-w.flows.LastSeen(d.at) < drainIdle {
+		if w.flows.State(d.at).Live() && w.responder.law.asked(w.flows.Ref(d.at)) && w.now-w.flows.LastSeen(d.at) < drainIdle {
 			d.found++
 		}
 	}
@@ -39,8 +38,8 @@ func (d *drain) step(w *Worker) {
 		return
 	}
 	for port := range w.egress {
-		for class := range w.states[port] {
-			d.found += int64(w.states[port][class].slowed)
+		for class := range w.queues[port] {
+			d.found += int64(w.queues[port][class].slowed)
 		}
 	}
 	d.slowed.Store(d.found + 1)

@@ -24,7 +24,7 @@ func (w *Worker) EndedBytes(port, class int) (counted, found uint64) {
 }
 
 // Slowed is the number of senders that were asked to slow down because of a class of a port's queue, and wait for a Resume.
-func (w *Worker) Slowed(port, class int) int { return w.states[port][class].slowed }
+func (w *Worker) Slowed(port, class int) int { return w.queues[port][class].slowed }
 
 // CloseRecords closes all flow records, as a DREQ of their connections does.
 func (w *Worker) CloseRecords() {
@@ -37,8 +37,8 @@ func (w *Worker) CloseRecords() {
 
 // Watched is the number of senders that are watched.
 func (w *Worker) Watched() (n int) {
-	for i := range w.senders.of {
-		if w.senders.of[i].flow != flowtable.None {
+	for x := flowtable.Index(1); x <= w.flows.High(); x++ {
+		if a := w.accounts.Find(x); a != nil && a.Watch() != 0 {
 			n++
 		}
 	}

@@ -115,19 +115,8 @@ func (g *gateway) noteLink(b *batch, out int, interval int64) {
 		return
 	}
 	data, p := b.frame(0)
-	if b.gone&1 == 0 && p.Kind == packet.RoCEv2 && !p.Encapsulated() && data[0]&groupMAC == 0 {
+	if b.gone&1 == 0 && p.Kind == packet.RoCEv2 && !p.Encapsulated() && !b.toGroup(0) {
 		l.len, l.until = copy(l.octets[:], data[:p.L3]), g.now+host.AnsweredIntervals*interval
 	}
 	b.inHand = notInHand
-}
-
-// notifiedWithin reports whether a flow exists whose sender was notified within this many ns before now. It searches all workers, since what
-// asks may arrive at another one than the flow's packets.
-func (c *common) notifiedWithin(k *flowtable.Key, ns int64) bool {
-	for _, p := range c.peers {
-		if x, state, found := p.flows.Find(k); found && p.accounts.NotifiedWithin(x, state.Generation(), c.now, ns) {
-			return true
-		}
-	}
-	return false
 }

@@ -21,23 +21,6 @@ const (
 	recordedBytes = cnpgen.MaxLen
 )
 
-// Outcome says what became of a notification.
-type Outcome uint8
-
-const (
-	Emitted    Outcome = iota // it was put into the queue of the port that it leaves by
-	Observed                  // it was built and not sent, as the policy only observes
-	Suppressed                // it was not sent, for Reason
-)
-
-// Outcomes is the number of outcomes.
-const Outcomes = 3
-
-// String is the outcome's name in the API.
-func (o Outcome) String() string {
-	return [...]string{"sent", "observed", "suppressed", "unknown"}[min(o, Outcomes)]
-}
-
 // NotificationRecord is what a worker keeps of a notification, and why it sent it. It has no pointers, so that records can lie outside the Go heap.
 type NotificationRecord struct {
 	Number    uint64 // of the worker's records of this list, from 0
@@ -142,9 +125,3 @@ func (h *History) Read(from uint64, to []NotificationRecord) (n int, next uint64
 
 // Recorded is the number that the next record will have. Any goroutine may call it.
 func (h *History) Recorded() uint64 { return h.written.Load() }
-
-// Notifications are the notifications that the worker sent, or would have sent where it only observes.
-func (w *Worker) Notifications() *History { return &w.notifier.sent }
-
-// SuppressedNotifications are those that were suppressed: of each reason one in 10 ms, at most.
-func (w *Worker) SuppressedNotifications() *History { return &w.notifier.suppressed }

@@ -36,6 +36,11 @@ func (f *fairClass) measureUntil(at int64) {
 	}
 }
 
+// fairRate is F of a class of a port's queue, bytes per ns; 0: none was computed yet. Any goroutine may call it.
+func (s *lawShared) fairRate(port, class int) float64 {
+	return s.fair[port*account.MaxClasses+class].fair()
+}
+
 func (f *fairClass) fair() float64 { return math.Float64frombits(f.rate.Load()) }
 
 // learnDelay takes a measured delay of the control loop, ns.
@@ -87,7 +92,8 @@ type law struct {
 	*common
 	notifier *notifier
 	watched  *senders
-	rates    []lawFlow // by flowtable.Index
+	classes  [][]lawState // by port and class
+	rates    []lawFlow    // by flowtable.Index
 	senders  lawSenders
 	parts    []lawPart // by port and class
 	random   uint64    // not 0
@@ -112,37 +118,42 @@ func newLawShared(ports, workers int) *lawShared {
 // turn is what the law decides by for the frames of one batch in one class.
 type turn struct {
 	congestion.LawState
-	*response
+	*congested
+	own    *lawState
 	shared *fairClass
 	part   *lawPart
 }
 
-// init makes the worker's state of the control law.
-func (l *law) init(c *Config) error {
-	memory, err := c.Allocate((c.Flows + 1) * int(unsafe.Sizeof(lawFlow{})))
+// init makes the state of a worker's control law.
+func (l *law) init(seed uint64, allocate func(bytes int) ([]byte, error)) error {
+	n := l.flows.Capacity() + 1
+	memory, err := allocate(n * int(unsafe.Sizeof(lawFlow{})))
 	if err != nil {
 		return err
 	}
-	l.rates = unsafe.Slice((*lawFlow)(unsafe.Pointer(unsafe.SliceData(memory))), l.flows.Capacity()+1)
-	if memory, err = c.Allocate(lawSendersSize()); err != nil {
+	l.rates = unsafe.Slice((*lawFlow)(unsafe.Pointer(unsafe.SliceData(memory))), n)
+	if memory, err = allocate(lawSendersSize()); err != nil {
 		return err
 	}
-	l.senders = newLawSenders(memory, c.Seed)
+	l.senders = newLawSenders(memory, seed)
 	l.parts = l.all[l.id]
-	l.random = keyhash.Fold(c.Seed^0x9e3779b97f4a7c15, uint64(l.id)+0xbf58476d1ce4e5b9) | 1
+	for port := range l.ports {
+		l.classes = append(l.classes, make([]lawState, l.ports[port].Classes))
+	}
+	l.random = keyhash.Fold(seed^0x9e3779b97f4a7c15, uint64(l.id)+0xbf58476d1ce4e5b9) | 1
 	return nil
 }
 
 // respond responds to the state of a class by the control law, as responder.respond does by thresholds. It returns the packets that are
 // marked: those of senders which can't be notified, and of those that don't react.
-func (l *law) respond(r *response, b *batch, these mask, depth float64) (marked mask) {
-	c, s, p := l.common, &r.state.law, &r.policy.Law
+func (l *law) respond(r *congested, b *batch, these mask, depth float64) (marked mask) {
+	c, s, p := l.common, &l.classes[r.out][r.class], &r.policy.Law
 	now := c.now
 	if now != s.polled {
 		s.interval, s.polled = now-s.polled, now
 	}
 	at := r.out*account.MaxClasses + r.class
-	t := turn{response: r, shared: &l.fair[at], part: &l.parts[at]}
+	t := turn{congested: r, own: s, shared: &l.fair[at], part: &l.parts[at]}
 	if p.Measures(depth) {
 		t.shared.measureUntil(now + lawIdle)
 	}
@@ -194,10 +205,29 @@ func (l *law) respond(r *response, b *batch, these mask, depth float64) (marked 
 		}
 	}
 	if b.inHand = notInHand; c.trace != nil {
-		c.trace.judged(these, t.Fair, l.rates)
+		l.traceRates(b, these, t.Fair)
 	}
 	t.part.obeyed.Store(uint64(s.obeyed))
 	return marked
+}
+
+// unresponsive reports whether a flow's sender doesn't react to notifications.
+func (l *law) isUnresponsive(k *flowtable.Key) bool { return l.senders.unresponsive(k) }
+
+// traceRates tells a trace the law's state after it has seen the packets of a class.
+func (l *law) traceRates(b *batch, these mask, fair float64) {
+	l.trace.each(these, func(p *tracedPacket) {
+		p.Law, p.Fair = true, fair
+		if x := b.flow[p.place].Index; x != flowtable.None {
+			p.Rate = l.rates[x].Rate()
+		}
+	})
+}
+
+// asked reports whether a flow's sender was asked for a rate, and has had no Resume.
+func (l *law) asked(flow flowtable.Ref) bool {
+	f := &l.rates[flow.Index]
+	return f.generation == flow.Generation && f.Asked()
 }
 
 // held is respond for the frames of a burst that are held or dropped instead of queued: they have arrived, too.
@@ -206,21 +236,21 @@ func (l *law) held(b *batch, out int, held mask) {
 		return
 	}
 	for held != 0 {
-		class, these := l.classOf(b.port, &b.records[bits.TrailingZeros64(uint64(held))]), mask(0)
+		class, these := b.classAt(bits.TrailingZeros64(uint64(held))), mask(0)
 		for left := held; left != 0; left &= left - 1 {
-			if i := bits.TrailingZeros64(uint64(left)); l.classOf(b.port, &b.records[i]) == class {
+			if i := bits.TrailingZeros64(uint64(left)); b.classAt(i) == class {
 				these |= 1 << i
 			}
 		}
 		held &^= these
-		r := response{in: b.port, out: out, class: class, policy: &l.policy.Ports[out], state: &l.states[out][class], cause: congestion.ByDepth}
+		r := congested{in: b.port, out: out, class: class, policy: &l.policy.Ports[out], state: &l.queues[out][class], cause: congestion.ByDepth}
 		l.respond(&r, b, these, float64(l.egress[out].Classes[class].Waiting()))
 	}
 }
 
 // updateFair computes the next F of a class, if it is due and no other worker does.
 func (l *law) updateFair(t *turn, depth float64) {
-	s, p, class, now, at := &t.state.law, &t.policy.Law, t.shared, l.now, t.shared.at.Load()
+	s, p, class, now, at := t.own, &t.policy.Law, t.shared, l.now, t.shared.at.Load()
 	if elapsed := now - s.epoch; elapsed >= lawEpoch || elapsed < 0 {
 		s.epoch, s.largest = now, [2]float64{0, s.largest[0]}
 	}

@@ -17,13 +17,13 @@ const pauseIgnored = 5000
 func (l *law) notify(t *turn, b *batch, i int, f *lawFlow) bool {
 	c := l.common
 	x := b.flow[i].Index
-	if b.records[i].DestQP() < managementQPs {
+	if b.records[i].DestQP() < packet.ManagementQPs {
 		return false
 	}
 	n, d := l.notifier, t.request(congestion.RateReduce, 0)
 	n.note.decision = d
 	if reason := n.choose(b, i); reason != allowed {
-		n.suppressFlow(t.response, x, reason)
+		n.suppressFlow(t.congested, x, reason)
 		return false
 	}
 	e := l.senders.of(c.flows.Key(x))
@@ -43,7 +43,7 @@ func (l *law) notify(t *turn, b *batch, i int, f *lawFlow) bool {
 		}
 		asked = true
 		f.Reduced(&t.LawState, s, uint32(x), d.Parameter)
-		t.state.law.resumes = true
+		t.own.resumes = true
 		t.shared.measureUntil(c.now + limited)
 		t.part.resumes.Store(true)
 	case packet.PPFC:
@@ -80,7 +80,7 @@ func (l *law) resume(t *turn, b *batch, i int, f *lawFlow) {
 	if !ok {
 		return
 	}
-	if e := &l.watched.of[l.accounts.Get(x).Watch()]; e.flow == x && e.elsewhere != 0 && l.now-e.elsewhere < lawElsewhere {
+	if at := l.watched.lastElsewhere(x, l.accounts.Get(x)); at != 0 && l.now-at < lawElsewhere {
 		return
 	}
 	if !l.send(t, b, i, f, t.request(congestion.Resume, percent), false) {
@@ -141,12 +141,12 @@ func (l *law) send(t *turn, b *batch, i int, f *lawFlow, d congestion.Decision, 
 	n.note.decision, n.note.flowBytes, n.note.flowRate = d, c.learner.Bytes(x), uint64(f.Rate()*1e6)
 	target := &n.target
 	if d.Action == congestion.RateReduce {
-		target = &l.watched.watch(x, a, t.response).target // another gateway's notification finds it there
+		target = &l.watched.watch(x, a, t.congested).target // another gateway's notification finds it there
 	}
 	if chosen {
-		ok = n.askChosen(t.response, b, i, a, target)
+		ok = n.askChosen(t.congested, b, i, a, target)
 	} else {
-		ok = n.ask(t.response, b, i, a, target)
+		ok = n.ask(t.congested, b, i, a, target)
 	}
 	if ok {
 		a.SetNotified(c.now)

@@ -58,6 +58,12 @@ func (s *lawSenders) unresponsive(k *flowtable.Key) bool {
 	return known && e.noted != 0
 }
 
+// ignores reports whether a flow's sender counts as one that doesn't react to notifications.
+func (s *lawSenders) ignores(k *flowtable.Key) bool {
+	e, known := s.find(k.Src, k.Scope(), 0)
+	return known && e.reaction.Unresponsive()
+}
+
 // teach passes on what was learned of a flow's sender to the unknown senders of its prefix.
 func (s *lawSenders) teach(k *flowtable.Key, learned *lawSender) {
 	s.prefix(k).Begin(&learned.LawSender)
@@ -178,6 +184,11 @@ func (u *unresponsiveSenders) list() (senders []UnresponsiveSender, found uint64
 	u.lock.Lock()
 	defer u.lock.Unlock()
 	return slices.Clone(u.of[:u.n]), found
+}
+
+// listUnresponsive returns the senders that don't react to notifications, and how many were found so far. Any goroutine may call it.
+func (s *lawShared) listUnresponsive() (senders []UnresponsiveSender, found uint64) {
+	return s.unresponsive.list()
 }
 
 // unresponsiveAgain is how often a sender that stays unresponsive is noted, ns.

@@ -7,25 +7,11 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// init makes the lists of what was sent and suppressed.
-func (n *notifier) init(c *Config) error {
-	memory, err := c.Allocate(historySize(historyRecords))
-	if err != nil {
-		return err
-	}
-	n.sent = newHistory(memory, historyRecords)
-	if memory, err = c.Allocate(historySize(suppressedRecords)); err != nil {
-		return err
-	}
-	n.suppressed = newHistory(memory, suppressedRecords)
-	return nil
-}
-
 // recordSent keeps what was sent, or is only observed, with its frame.
 func (n *notifier) recordSent(m *note, frame []byte, o Outcome) {
 	c := n.common
 	if c.trace != nil {
-		c.trace.sent(c.rx.inHand, m, o)
+		c.trace.sent(c.rx.inHand, m.format, m.to, m.in, o)
 	}
 	r := n.sent.record()
 	if r == nil {
@@ -40,7 +26,7 @@ func (n *notifier) recordSent(m *note, frame []byte, o Outcome) {
 
 // recordSuppressed keeps that the sender of a flow, which has an account, was not notified, unless a record of the same reason was made
 // lately.
-func (n *notifier) recordSuppressed(r *response, x flowtable.Index, s Suppression) {
+func (n *notifier) recordSuppressed(r *congested, x flowtable.Index, s Suppression) {
 	if x == flowtable.None || n.now < n.suppressedNext[s] {
 		return
 	}
@@ -56,7 +42,7 @@ func (n *notifier) recordSuppressed(r *response, x flowtable.Index, s Suppressio
 }
 
 // recordState notes the time, the flow, and the state of the queue.
-func (n *notifier) recordState(r *recordSlot, x flowtable.Index, a *account.Flow, q *classState) {
+func (n *notifier) recordState(r *recordSlot, x flowtable.Index, a *account.Flow, q *queueState) {
 	c := n.common
 	r.Time = c.unixTime()
 	state := c.flows.State(x)
@@ -65,60 +51,4 @@ func (n *notifier) recordState(r *recordSlot, x flowtable.Index, a *account.Flow
 }
 
 // arrived is the state of the queue for a notification about a packet that arrived with CE: it says nothing about a queue here.
-var arrived classState
-
-// Suppression is why a sender was not notified of congestion above K_max. The first ones are congestion's reasons.
-type Suppression uint8
-
-// The worker's own reasons.
-const (
-	allowed     = Suppression(congestion.OK)
-	FlowUnknown = Suppression(congestion.Reasons) + iota - 1 // the flow table was full of flows that must not be evicted
-	LargestNotRoCE
-	ManagementQP
-	FlowLimit
-	DestinationLimit
-	DestinationsFull
-	PortLimit
-	NoBuffer
-	NotificationQueueFull
-	NotBuilt
-	NotSent       // its egress port dropped it
-	SlowingDown   // its flow's arrival rate fell, see congestion.SlowingDown
-	Draining      // it was notified, and the queue has shrunk since
-	AlreadySlower // its flow's arrival rate fell, and no notification was sent to it
-	Shutdown
-	ProxyFlowSilent   // a congested node asked for it, and no data packet of the flow followed
-	ProxyRepeated     // a congested node asked for it again before a data packet of the flow followed
-	ProxyRequestsFull // a congested node asked for it, and too many other requests were waiting
-	Encapsulated      // its flow is in a tunnel, and no proxy is known for it
-	Stopping          // the gateway is to stop, see Policy.Drain
-	suppressionsEnd
-)
-
-// Suppressions is the number of reasons; they are 1 to Suppressions.
-const Suppressions = suppressionsEnd - 1
-
-var suppressionNames = [...]string{"flow-unknown", "largest-not-roce", "management-qp", "flow-limit", "destination-limit",
-	"destinations-full", "port-limit", "no-buffer", "notification-queue-full", "not-built", "not-sent",
-	"slowing-down", "draining", "already-slower", "shutdown",
-	"proxy-flow-silent", "proxy-repeated", "proxy-requests-full", "encapsulated", "stopping"}
-
-// String returns the name in reports and metrics.
-func (s Suppression) String() string {
-	if s < Suppression(congestion.Reasons) {
-		return congestion.Reason(s).String()
-	}
-	return suppressionNames[s-Suppression(congestion.Reasons)]
-}
-
-// restrained returns the suppression for the congestion.Restraint of a sender that a notification has reached, or not.
-func restrained(r congestion.Restraint, reached bool) Suppression {
-	switch {
-	case r == congestion.Draining:
-		return Draining
-	case reached:
-		return SlowingDown
-	}
-	return AlreadySlower
-}
+var arrived queueState

@@ -9,19 +9,12 @@ import (
 	"github.com/cnpgate/cnpgate/dataplane/egress"
 	"github.com/cnpgate/cnpgate/dataplane/pacing"
 	"github.com/cnpgate/cnpgate/flowtable"
-	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/ratelimit"
 )
 
-// managementQPs have no rate to reduce.
-const managementQPs = packet.ManagementQPs
-
 // qpUnknown is that the sender's QP isn't known, or not yet.
 const qpUnknown = Suppression(congestion.SourceQPUnknown)
-
-// groupMAC is the bit of a group's MAC address in its first octet.
-const groupMAC = 1
 
 // notifier sends a worker's notifications: it chooses recipient and kind, applies the limits, builds, queues, counts and records. Those who
 // decide that a sender is to be notified set note.decision, and call ask.
@@ -38,10 +31,39 @@ type notifier struct {
 	suppressedNext   [suppressionsEnd]int64 // ns, the time from which on a suppressed notification is recorded again
 }
 
+// newNotifier makes a worker's notifier. allocate returns zeroed memory, 8-byte aligned.
+func newNotifier(s *common, l *limits, allocate func(bytes int) ([]byte, error)) (*notifier, error) {
+	n := &notifier{common: s, limits: l}
+	memory, err := allocate(historySize(historyRecords))
+	if err != nil {
+		return nil, err
+	}
+	n.sent = newHistory(memory, historyRecords)
+	if memory, err = allocate(historySize(suppressedRecords)); err != nil {
+		return nil, err
+	}
+	n.suppressed = newHistory(memory, suppressedRecords)
+	return n, nil
+}
+
 // limits are those of all workers' notifications.
 type limits struct {
 	toPort        []atomic.Int64 // by port
 	toDestination *ratelimit.Destinations
+}
+
+// destinations is the number of senders whose limits are kept at once.
+const destinations = 65536
+
+// newLimits makes the limits of a dataplane with this number of ports.
+func newLimits(ports int, seed uint64, allocate func(bytes int) ([]byte, error)) (*limits, error) {
+	memory, err := allocate(ratelimit.Size(destinations))
+	if err != nil {
+		return nil, err
+	}
+	l := &limits{toPort: make([]atomic.Int64, ports)}
+	l.toDestination, err = ratelimit.New(memory, destinations, seed)
+	return l, err
 }
 
 // note is a notification to be sent.
@@ -50,7 +72,7 @@ type note struct {
 	in, out uint8            // its egress port, which is the flow's ingress port; and the congested port
 	class   uint8            // of the congested queue, and its state
 	cause   congestion.Cause // 0 for a Resume
-	state   *classState
+	state   *queueState
 	queue   *egress.Ring // of notifications at its egress port
 
 	format              packet.Notification
@@ -66,8 +88,17 @@ type note struct {
 	packet              *packet.Parsed // its headers
 }
 
+// congested is a class of a port's queue that notifications are about, for the frames of one port.
+type congested struct {
+	in, out, class int
+	policy         *PortPolicy
+	state          *queueState
+	metrics        congestion.Metrics
+	cause          congestion.Cause
+}
+
 // about sets what all notifications about a queue have in common, until the next call.
-func (n *notifier) about(r *response) {
+func (n *notifier) about(r *congested) {
 	m := &n.note
 	m.raised = false
 	m.in, m.out, m.class, m.state, m.cause = uint8(r.in), uint8(r.out), uint8(r.class), r.state, r.cause
@@ -76,7 +107,7 @@ func (n *notifier) about(r *response) {
 }
 
 // ask notifies the sender of a packet with the decision in the note, or counts why not. a is the account of the packet's flow.
-func (n *notifier) ask(r *response, b *batch, i int, a *account.Flow, target *cnpgen.Target) bool {
+func (n *notifier) ask(r *congested, b *batch, i int, a *account.Flow, target *cnpgen.Target) bool {
 	if reason := n.choose(b, i); reason != allowed {
 		n.suppressFlow(r, b.flow[i].Index, reason)
 		return false
@@ -85,7 +116,7 @@ func (n *notifier) ask(r *response, b *batch, i int, a *account.Flow, target *cn
 }
 
 // askChosen is ask where choose has chosen the recipient.
-func (n *notifier) askChosen(r *response, b *batch, i int, a *account.Flow, target *cnpgen.Target) bool {
+func (n *notifier) askChosen(r *congested, b *batch, i int, a *account.Flow, target *cnpgen.Target) bool {
 	reason := n.send(b, i, a, target)
 	if reason != allowed {
 		n.suppressFlow(r, b.flow[i].Index, reason)
@@ -98,7 +129,7 @@ func (n *notifier) askChosen(r *response, b *batch, i int, a *account.Flow, targ
 // proxy at the gateway's own address is the gateway: it notifies the sender itself, and so does the proxy that another gateway has asked:
 // two proxies never notify each other.
 func (n *notifier) choose(b *batch, i int) Suppression {
-	return n.chooseFor(&n.note, b.flow[i].Index, flowtable.KeyOf(&b.records[i]), b.data(i)[0]&groupMAC != 0)
+	return n.chooseFor(&n.note, b.flow[i].Index, flowtable.KeyOf(&b.records[i]), b.toGroup(i))
 }
 
 // chooseFor is choose for a packet of a flow; group: the packet goes to a group's MAC address.
@@ -109,7 +140,7 @@ func (n *notifier) chooseFor(m *note, x flowtable.Index, k *flowtable.Key, group
 	if c.policy.Drain && m.decision.Action != congestion.Resume {
 		return Stopping
 	}
-	if answer.Usable() && m.sourceQP < managementQPs {
+	if answer.Usable() && m.sourceQP < packet.ManagementQPs {
 		return ManagementQP
 	}
 	// The packet must go to one station and one host: a notification has its destination MAC address as its source, and a standard CNP the
@@ -169,16 +200,8 @@ func (n *notifier) setTarget(m *note, b *batch, i int) (ok bool) {
 	return ok
 }
 
-// suppress counts that a sender was not notified.
-func (c *common) suppress(in int, s Suppression) {
-	c.counters.add(in, SuppressedFirst+Counter(s-1), 1)
-	if c.trace != nil {
-		c.trace.suppressed(c.rx.inHand, s)
-	}
-}
-
 // suppressFlow is suppress for a flow whose sender was to be notified of congestion.
-func (n *notifier) suppressFlow(r *response, x flowtable.Index, s Suppression) {
+func (n *notifier) suppressFlow(r *congested, x flowtable.Index, s Suppression) {
 	n.recordSuppressed(r, x, s)
 	n.suppress(r.in, s)
 }
@@ -226,17 +249,6 @@ func (n *notifier) admit(m *note) Suppression {
 	return allowed
 }
 
-// canQueue returns why a worker can't queue a notification, or allowed.
-func (c *common) canQueue(q *egress.Ring) Suppression {
-	if q.Full() {
-		return NotificationQueueFull
-	}
-	if len(c.batch.Spare) == 0 {
-		return NoBuffer
-	}
-	return allowed
-}
-
 // emit builds a notification that was admitted in a spare buffer, and queues it, ahead of data, at the flow's ingress port. In observe mode
 // it is only counted.
 func (n *notifier) emit(m *note) Suppression {
@@ -262,16 +274,6 @@ func (n *notifier) emit(m *note) Suppression {
 	return allowed
 }
 
-// push queues, ahead of data, the frame in the last spare buffer. The tag is its type: a packet.Notification, or from tagHost on a
-// host.Verdict.
-func (c *common) push(q *egress.Ring, size int, tag flowtable.Index) {
-	last := len(c.batch.Spare) - 1
-	spare := &c.batch.Spare[last]
-	f := burst.Frame{Buf: spare.Buf, Data: spare.Data, Len: uint32(size), Head: uint32(size)}
-	q.Push(f, flowtable.Ref{Index: tag, Generation: stamp(c.now)})
-	c.batch.Spare = c.batch.Spare[:last]
-}
-
 // limitOf is the limit of a notification's destination. A proxy counts once for each scope of its senders: those of a tenant must not use
 // up the notifications about another tenant's.
 func (n *notifier) limitOf(m *note) (each ratelimit.Rate, host packet.Host) {
@@ -280,6 +282,21 @@ func (n *notifier) limitOf(m *note) (each ratelimit.Rate, host packet.Host) {
 		each = n.policy.PerProxy
 	}
 	return each, packet.Host{Addr: m.to, Scope: n.flows.Key(m.flow).Scope()}
+}
+
+// limited returns why admit would refuse a notification, without taking a token.
+func (n *notifier) limited(m *note) Suppression {
+	if reason := n.canQueue(m.queue); reason != allowed {
+		return reason
+	}
+	each, host := n.limitOf(m)
+	if reason := limitReason(n.limits.toDestination.Check(each, host, n.now)); reason != allowed {
+		return reason
+	}
+	if n.policy.PerPort.Reached(&n.limits.toPort[m.in], n.now) {
+		return PortLimit
+	}
+	return allowed
 }
 
 // limitReason is the suppression for a destination's verdict.

@@ -21,20 +21,6 @@ func (w *Worker) slowHost(port int, p *packet.Parsed) {
 	}
 }
 
-// confirmed reports whether a CNP belongs to a confirmed pair of flows: pairing knows the QP at the CNP's source that is connected to the QP that
-// the CNP names, and data comes from the latter by the port's peer. Nobody behind this port can forge that.
-func (c *common) confirmed(port int, p *packet.Parsed) bool {
-	k := flowtable.Key{Src: p.Src, Dst: p.Dst, DestQP: p.DestQP}
-	k.SetScope(packet.ScopeOf(uint16(port), p))
-	qp, ok := c.sourceQP(&k)
-	if !ok {
-		return false
-	}
-	k.Src, k.Dst, k.DestQP, k.Port = p.Dst, p.Src, qp, uint16(c.ports[port].Peer)
-	back, ok := c.sourceQP(&k)
-	return ok && back == p.DestQP
-}
-
 // slow reduces the pace of a host behind a port, here and at the other workers.
 func (w *Worker) slow(port int, host packet.Host) {
 	if w.pacers[port].Slow(host, w.now) {
@@ -68,11 +54,11 @@ func (w *Worker) holdBack(b *batch, i, out int) bool {
 	p, r, f := w.pacers[out], &b.records[i], b.frames[i]
 	at, end := p.Arrives(r, f.Len, b.flow[i], w.now)
 	if end == pacing.Waits {
-		end = p.Hold(at, r, f, w.classOf(b.port, r), b.flow[i])
+		end = p.Hold(at, r, f, b.classAt(i), b.flow[i])
 	}
 	for end == pacing.HostFull && w.goOn(out, at) {
 		w.counters.add(out, PacedTooMany, 1)
-		end = p.Hold(at, r, f, w.classOf(b.port, r), b.flow[i])
+		end = p.Hold(at, r, f, b.classAt(i), b.flow[i])
 	}
 	switch end {
 	case pacing.Held:

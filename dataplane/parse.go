@@ -8,17 +8,17 @@ import (
 )
 
 // parse is the first stage: it writes a record of each packet, and finds special frames. It processes runs of plain frames together.
-func (c *common) parse(b *batch) {
+func (b *batch) parse() {
 	rx := b.frames[:min(len(b.frames), burst.MaxSize)] // as it is: for the compiler, which then knows where i ends
 	for i := 0; i < len(rx); i++ {
-		run := fastpath.ParsePlain(c.batch.Base, rx[i:], uint64(b.port), b.records[i:])
+		run := fastpath.ParsePlain(b.memory.Base, rx[i:], uint64(b.port), b.records[i:])
 		if run.N > 0 {
-			c.parsedRun(b, i, &run)
+			b.parsedRun(i, &run)
 			i += run.N
 		}
 		if i < len(rx) {
 			b.inHand = uint8(i)
-			c.parseOne(b, i)
+			b.parseOne(i)
 			b.inHand = notInHand
 		}
 	}
@@ -26,13 +26,13 @@ func (c *common) parse(b *batch) {
 
 // parsedRun adds a run of plain frames, which begins at place first. Most runs have one traffic class; otherwise the class of each packet
 // counts.
-func (c *common) parsedRun(b *batch, first int, run *fastpath.Run) {
+func (b *batch) parsedRun(first int, run *fastpath.Run) {
 	b.bytes += run.Bytes
 	records := b.records[first : first+run.N]
-	c.noteClass(b, first, &records[0])
+	b.noteClass(first)
 	if run.Any>>2 != run.All>>2 {
 		for i := range records {
-			c.noteClass(b, first+i, &records[i])
+			b.noteClass(first + i)
 		}
 	}
 	if run.Any&packet.CE == packet.CE {
@@ -45,8 +45,8 @@ func (c *common) parsedRun(b *batch, first int, run *fastpath.Run) {
 }
 
 // noteClass compares a packet's class with that of the batch's first one.
-func (c *common) noteClass(b *batch, i int, p *packet.Record) {
-	class := c.classOf(b.port, p)
+func (b *batch) noteClass(i int) {
+	class := b.classAt(i)
 	if i == 0 {
 		b.class = class
 	}
@@ -56,11 +56,11 @@ func (c *common) noteClass(b *batch, i int, p *packet.Record) {
 }
 
 // parseOne parses a frame that isn't plain.
-func (c *common) parseOne(b *batch, i int) {
+func (b *batch) parseOne(i int) {
 	p, r := b.headers(i), &b.records[i]
 	r.Set(p)
 	b.bytes += uint64(p.Len)
-	c.noteClass(b, i, r)
+	b.noteClass(i)
 	roce := p.Kind == packet.RoCEv2
 	if roce && p.ECN == packet.CE {
 		b.ce |= 1 << i

@@ -92,7 +92,7 @@ func (t *tracker) trackFlow(b *batch, other congestion.Receiver) bool {
 
 func (t *tracker) canBeTimed(b *batch, i int) bool {
 	p, x := &b.records[i], b.flow[i]
-	if x.Index == flowtable.None || !acknowledged(p) || p.DestQP() < managementQPs {
+	if x.Index == flowtable.None || !acknowledged(p) || p.DestQP() < packet.ManagementQPs {
 		return false
 	}
 	_, confirmed := t.learner.SourceQP(x.Index)
@@ -171,7 +171,7 @@ func (t *tracker) beginProbe(b *batch) {
 		p := &b.records[i]
 		if b.flow[i] == t.tracked && acknowledged(p) && beyond(p.PSN, t.highest) && asksForACK(b.data(i), b.headers(i)) {
 			// the queue's delay is not part of the path's round-trip time
-			t.timePacket(&b.records[i], t.egress[t.out].Departs(t.now, t.classOf(b.port, p), ahead))
+			t.timePacket(&b.records[i], t.egress[t.out].Departs(t.now, b.classAt(i), ahead))
 			break
 		}
 		ahead += uint64(b.frames[i].Len) + egress.LineOverhead

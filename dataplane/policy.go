@@ -7,12 +7,46 @@ import (
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane/egress"
 	"github.com/cnpgate/cnpgate/dataplane/host"
+	"github.com/cnpgate/cnpgate/dataplane/link"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/prefix"
 	"github.com/cnpgate/cnpgate/pairing"
 	"github.com/cnpgate/cnpgate/proxy"
 	"github.com/cnpgate/cnpgate/ratelimit"
 )
+
+// Role of a port.
+type Role uint8
+
+const (
+	Fabric Role = iota // the data centre's side
+	WAN                // the other side
+)
+
+// String is the role's name in configurations and reports.
+func (r Role) String() string {
+	if r > WAN {
+		return "unknown"
+	}
+	return [...]string{Fabric: "fabric", WAN: "wan"}[r]
+}
+
+// PortConfig describes a port.
+type PortConfig struct {
+	Role         Role
+	Peer         int    // the port that its frames are sent to
+	egress.Queue        // at the start; memory is reserved for its Frames
+	Classes      int    // 1 to MaxClasses; class 0 goes first
+	Paced        uint64 // bytes of frames that pacing may hold at each worker, in front of the queue; 0: none
+
+	// Address is the MAC address at which the port's neighbors reach the gateway; zero: a locally administered one of the port's number.
+	Address packet.MAC
+
+	// Tap is a mirror port, which only receives: frames that would leave by it are consumed.
+	Tap bool
+
+	FlowControl *link.FlowControl // nil: PAUSE and PFC frames of the link are consumed, and none is sent
+}
 
 // Policy has the parameters that an operator may change while the gateway runs. It is an immutable snapshot; a burst uses only one.
 type Policy struct {
@@ -116,13 +150,4 @@ func validateQueue(q *egress.Queue, ports []PortConfig, port int) error {
 	}
 	peer := &ports[own.Peer]
 	return peer.FlowControl.Validate(peer.Classes, own.Classes, q)
-}
-
-// enforces reports whether the flows of a sender are paced at a WAN port as notifications ask.
-func (c *common) enforces(port int, sender packet.Addr) bool {
-	if !c.pacers[port].Active() {
-		return false
-	}
-	_, ours := c.policy.Ports[port].Enforce.Lookup(sender)
-	return ours
 }

@@ -20,7 +20,7 @@ func (w *Worker) queue(b *batch) {
 		held |= all & b.gone
 		all &^= held
 		w.trace.each(held&^b.gone, func(t *tracedPacket) { t.Paced = true })
-		w.law.held(b, out, held)
+		w.responder.law.held(b, out, held)
 	}
 	if b.oneClass {
 		bytes := b.bytes
@@ -31,10 +31,10 @@ func (w *Worker) queue(b *batch) {
 		return
 	}
 	for rest := all; rest != 0; {
-		class := w.classOf(b.port, &b.records[bits.TrailingZeros64(uint64(rest))])
+		class := b.classAt(bits.TrailingZeros64(uint64(rest)))
 		these, bytes := mask(0), uint64(0)
 		for left := rest; left != 0; left &= left - 1 {
-			if i := bits.TrailingZeros64(uint64(left)); w.classOf(b.port, &b.records[i]) == class {
+			if i := bits.TrailingZeros64(uint64(left)); b.classAt(i) == class {
 				these |= 1 << i
 				bytes += uint64(b.frames[i].Len)
 			}
@@ -57,7 +57,7 @@ func (w *Worker) queueClass(b *batch, class int, these mask, bytes uint64) {
 	default:
 		arrived := these
 		these, bytes = w.queueFitting(b, class, these)
-		w.law.held(b, out, arrived&^these)
+		w.responder.law.held(b, out, arrived&^these)
 	}
 	w.trace.queued(out, class, these, before)
 	c.NoteDepth(before + bytes)

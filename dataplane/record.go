@@ -29,7 +29,7 @@ func (r *FlowRecord) of(w *Worker, x flowtable.Index) {
 	r.Flow, r.At, r.LastSeen = w.flows.Ref(x), w.now, w.flows.LastSeen(x)
 	r.Key, r.Traffic, r.View = *w.flows.Key(x), w.learner.Traffic(x), w.learner.Describe(x)
 	r.Ended = r.View.Ended()
-	r.Unresponsive = w.law.senders.unresponsive(&r.Key)
+	r.Unresponsive = w.responder.law.isUnresponsive(&r.Key)
 	r.Queued, r.Marked, r.Notified = 0, 0, [packet.SentNotifications]uint32{}
 	if a := w.accounts.Find(x); a != nil {
 		r.Queued, r.Marked, r.Notified = w.accounts.QueuedBytes(x, a), a.Marked, a.Notified
@@ -57,3 +57,9 @@ func (w *Worker) FlowStats() flowtable.Stats { return w.flows.Stats() }
 
 // PairingStats counts what the worker has learned about source QPs. Any goroutine may call it.
 func (w *Worker) PairingStats() pairing.Stats { return w.learner.Stats() }
+
+// Notifications are the notifications that the worker sent, or would have sent where it only observes.
+func (w *Worker) Notifications() *History { return &w.notifier.sent }
+
+// SuppressedNotifications are those that were suppressed: of each reason one in 10 ms, at most.
+func (w *Worker) SuppressedNotifications() *History { return &w.notifier.suppressed }

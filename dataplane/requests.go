@@ -100,7 +100,7 @@ func (q *requests) answer(b *batch) {
 func (q *requests) translate(b *batch, i int, level uint8) {
 	x, out := b.flow[i].Index, q.ports[b.port].Peer
 	a, policy := q.accounts.Get(x), &q.policy.Ports[out]
-	r := response{in: b.port, out: out, class: q.classOf(b.port, &b.records[i]), policy: policy, cause: congestion.ByProxy, state: &arrived}
+	r := congested{in: b.port, out: out, class: b.classAt(i), policy: policy, cause: congestion.ByProxy, state: &arrived}
 	n := q.notifier
 	if !n.due(policy, x, a) {
 		n.suppressFlow(&r, x, FlowLimit)

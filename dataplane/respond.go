@@ -8,44 +8,44 @@ import (
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/fastpath"
+	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// classState is the congestion state of a worker's part of one class of an egress queue.
-type classState struct {
-	meter     congestion.Meter
-	trigger   congestion.Trigger
-	calm      congestion.Calm
-	metrics   congestion.Metrics // as of the last batch that entered, and what asked for notifications then
-	cause     congestion.Cause
-	threshold uint64 // of the first of the causes
-	round     int64  // when the present round of notifications began, ns
-	sent      int    // notifications in it
-	surveyed  int64  // time of the last survey of senders, ns
-	slowed    int    // senders that were asked to slow down because of it, and have had no Resume yet
-	// no Resume is sent before, since one could not be, ns
-	resumeAt int64
-	law      lawState
+// thresholdState is the state of a worker's part of one class of an egress queue.
+type thresholdState struct {
+	trigger  congestion.Trigger
+	round    int64 // when the present round of notifications began, ns
+	sent     int   // notifications in it
+	surveyed int64 // time of the last survey of senders, ns
 }
 
-// response has the values for responding to the frames of one batch in one class.
-type response struct {
-	in, out, class int
-	policy         *PortPolicy
-	state          *classState
-	metrics        congestion.Metrics
-	cause          congestion.Cause
-	decision       congestion.Decision // the request to a sender for the queue's state
-	mostlyOther    bool                // more than half of the class's bytes belong to no flow
-	least          uint64              // only senders of flows with at least this share are notified: one of the largest, and a fair share
+// round has the values for notifying the senders of the frames of one batch in one class.
+type round struct {
+	congested
+	own         *thresholdState
+	decision    congestion.Decision // the request to a sender for the queue's state
+	mostlyOther bool                // more than half of the class's bytes belong to no flow
+	least       uint64              // only senders of flows with at least this share are notified: one of the largest, and a fair share
 }
 
 // responder is the stage that responds to the state of a queue which frames have entered: by the control law (law.go), or by thresholds
 // (here).
 type responder struct {
 	*common
-	notifier *notifier
-	senders  *senders
-	law      *law
+	notifier   *notifier
+	senders    *senders
+	law        law
+	thresholds [][]thresholdState // by port and class
+}
+
+// newResponder makes a worker's responder. allocate returns zeroed memory, 8-byte aligned.
+func newResponder(n *notifier, w *senders, shared *lawShared, seed uint64, allocate func(bytes int) ([]byte, error)) (*responder, error) {
+	s := &responder{common: n.common, notifier: n, senders: w}
+	s.law = law{common: n.common, lawShared: shared, notifier: n, watched: w}
+	for port := range s.ports {
+		s.thresholds = append(s.thresholds, make([]thresholdState, s.ports[port].Classes))
+	}
+	return s, s.law.init(seed, allocate)
 }
 
 // respond is the multi-level response (draft-tian 5.4) to the state of a class that frames have entered, `bytes` bytes behind `before`:
@@ -55,16 +55,16 @@ type responder struct {
 func (s *responder) respond(b *batch, class int, these mask, before, bytes uint64) {
 	c := s.common
 	out := c.ports[b.port].Peer
-	policy, state := &c.policy.Ports[out], &c.states[out][class]
+	policy, state, own := &c.policy.Ports[out], &c.queues[out][class], &s.thresholds[out][class]
 	q, after := &c.egress[out].Classes[class], before+bytes
 	m := state.meter.Update(policy.Interval, c.now, after, q.Entered, q.Marked+q.Observed)
-	cause := state.trigger.Update(&policy.Triggers, m)
+	cause := own.trigger.Update(&policy.Triggers, m)
 	state.metrics, state.cause = m, cause
 	if c.trace != nil {
-		c.trace.responded(&response{policy: policy, cause: cause}, these)
+		c.trace.responded(policy.KMin, cause, these)
 	}
 	if policy.Law.On() && c.ports[out].Role == WAN {
-		r := response{in: b.port, out: out, class: class, policy: policy, state: state, metrics: m, cause: congestion.ByDepth}
+		r := congested{in: b.port, out: out, class: class, policy: policy, state: state, metrics: m, cause: congestion.ByDepth}
 		marked := s.law.respond(&r, b, these, float64(after))
 		if policy.Marks && marked != 0 {
 			s.mark(b, out, class, above(b.frames, these, before, policy.KMin)&marked)
@@ -74,8 +74,8 @@ func (s *responder) respond(b *batch, class int, these mask, before, bytes uint6
 	if after <= policy.KMin && cause == 0 {
 		return
 	}
-	if c.ports[out].Role == WAN && (cause != 0 || state.surveyDue(policy.Interval, c.now)) {
-		r := response{in: b.port, out: out, class: class, policy: policy, state: state, metrics: m, cause: cause}
+	if c.ports[out].Role == WAN && (cause != 0 || own.surveyDue(policy.Interval, c.now)) {
+		r := round{congested: congested{b.port, out, class, policy, state, m, cause}, own: own}
 		if cause != 0 {
 			s.notifyBurst(&r, b, these)
 		} else {
@@ -89,7 +89,7 @@ func (s *responder) respond(b *batch, class int, these mask, before, bytes uint6
 
 // notifyBurst notifies the senders of data packets that fill the queue: of those whose flows have the largest shares of it (draft-tian
 // 5.5). Every reason not to notify them is counted.
-func (s *responder) notifyBurst(r *response, b *batch, these mask) {
+func (s *responder) notifyBurst(r *round, b *batch, these mask) {
 	c := s.common
 	r.state.threshold = r.policy.Threshold(r.cause)
 	s.beginRound(r)
@@ -112,7 +112,7 @@ func (s *responder) notifyBurst(r *response, b *batch, these mask) {
 			continue // another flow's packet causes that flow's notification
 		}
 		if reason := s.notify(r, b, i, a); reason != allowed {
-			s.notifier.suppressFlow(r, flow.Index, reason)
+			s.notifier.suppressFlow(&r.congested, flow.Index, reason)
 		}
 	}
 	b.inHand = notInHand
@@ -130,12 +130,12 @@ func above(frames []burst.Frame, these mask, depth, threshold uint64) mask {
 
 // notify notifies the sender of a packet of one of the flows with the largest shares, or returns why not; allowed where a later packet may
 // cause the notification.
-func (s *responder) notify(r *response, b *batch, i int, a *account.Flow) Suppression {
+func (s *responder) notify(r *round, b *batch, i int, a *account.Flow) Suppression {
 	c := s.common
 	if r.mostlyOther { // frames without a sender to notify fill the queue: it would be wrong to notify an RDMA flow
 		return LargestNotRoCE
 	}
-	if b.records[i].DestQP() < managementQPs {
+	if b.records[i].DestQP() < packet.ManagementQPs {
 		return ManagementQP
 	}
 	n, m, x := s.notifier, &s.notifier.note, b.flow[i].Index
@@ -144,7 +144,7 @@ func (s *responder) notify(r *response, b *batch, i int, a *account.Flow) Suppre
 	if reason != allowed && reason != qpUnknown { // a QP that isn't known yet may be known soon: then the sender's past rates matter
 		return reason
 	}
-	sender := s.senders.watch(x, a, r)
+	sender := s.senders.watch(x, a, &r.congested)
 	bytes := c.learner.Bytes(x)
 	sender.Observe(&r.policy.Response, c.now, bytes, r.metrics.Depth)
 	sender.throughput.Observe(c.now, bytes)
@@ -155,7 +155,7 @@ func (s *responder) notify(r *response, b *batch, i int, a *account.Flow) Suppre
 	if restraint != congestion.Unrestrained {
 		return restrained(restraint, sender.reached)
 	}
-	if r.state.sent >= r.policy.FlowsPerRound && r.policy.Interval > 0 {
+	if r.own.sent >= r.policy.FlowsPerRound && r.policy.Interval > 0 {
 		c.trace.skips(i, RoundOver)
 		return allowed // in a later round, if it is still among the largest
 	}
@@ -173,7 +173,7 @@ func (s *responder) notify(r *response, b *batch, i int, a *account.Flow) Suppre
 	if reason := n.send(b, i, a, &sender.target); reason != allowed {
 		return reason
 	}
-	r.state.sent++
+	r.own.sent++
 	a.SetNotified(c.now)
 	s.senders.notified(sender, m, r.metrics.Depth)
 	return allowed
@@ -189,9 +189,9 @@ func (s *responder) mark(b *batch, out, class int, these mask) {
 		if c.trace != nil {
 			c.trace.marked(these, mask(markable), true)
 		}
-		count := uint64(bits.OnesCount64(markable))
-		q.Observed += count
-		c.counters.add(out, ECNObserved, count)
+		marks := uint64(bits.OnesCount64(markable))
+		q.Observed += marks
+		c.counters.add(out, ECNObserved, marks)
 		return
 	}
 	marked := fastpath.MarkBurst(c.batch.Base, b.frames, b.records[:n], uint64(these))
@@ -202,16 +202,16 @@ func (s *responder) mark(b *batch, out, class int, these mask) {
 		return
 	}
 	c.accounts.Mark(b.flow[:n], marked)
-	count := uint64(bits.OnesCount64(marked))
-	q.Marked += count
-	c.counters.add(out, ECNMarked, count)
+	marks := uint64(bits.OnesCount64(marked))
+	q.Marked += marks
+	c.counters.add(out, ECNMarked, marks)
 }
 
 // surveyed is the number of flows in a survey.
 const surveyed = 4
 
 // surveyDue reports whether an interval (ns) has passed since the last survey.
-func (s *classState) surveyDue(interval, now int64) bool {
+func (s *thresholdState) surveyDue(interval, now int64) bool {
 	elapsed := now - s.surveyed
 	return elapsed < 0 || elapsed >= interval
 }
@@ -220,22 +220,22 @@ func (s *classState) surveyDue(interval, now int64) bool {
 // flows' arrival rates are known later, and whether an upstream gateway has slowed them down (draft-tian 5.7).
 //
 // It skips a sender that could not be notified.
-func (s *responder) survey(r *response, b *batch, these mask) {
-	r.state.surveyed = s.now
+func (s *responder) survey(r *round, b *batch, these mask) {
+	r.own.surveyed = s.now
 	r.decision = r.policy.Decide(r.metrics, r.cause)
-	s.notifier.about(r)
+	s.notifier.about(&r.congested)
 	n := 0
 	for left := these; left != 0 && n < surveyed; left &= left - 1 {
 		i := bits.TrailingZeros64(uint64(left))
 		x := b.flow[i].Index
-		if x == flowtable.None || !b.records[i].CarriesData() || b.records[i].DestQP() < managementQPs {
+		if x == flowtable.None || !b.records[i].CarriesData() || b.records[i].DestQP() < packet.ManagementQPs {
 			continue
 		}
 		n++ // also of a sender that may not be notified: a survey checks few packets
 		if s.notifier.note.decision = r.decision; s.notifier.choose(b, i) != allowed {
 			continue
 		}
-		sender, bytes := s.senders.watch(x, s.accounts.Get(x), r), s.learner.Bytes(x)
+		sender, bytes := s.senders.watch(x, s.accounts.Get(x), &r.congested), s.learner.Bytes(x)
 		sender.Observe(&r.policy.Response, s.now, bytes, r.metrics.Depth)
 		sender.throughput.Observe(s.now, bytes)
 	}
@@ -243,12 +243,12 @@ func (s *responder) survey(r *response, b *batch, these mask) {
 
 // beginRound finds the flows with the largest shares of the class (draft-tian 5.5, step 1): as many as may be notified in a round, and none
 // with less than its fair share.
-func (s *responder) beginRound(r *response) {
-	if elapsed := s.now - r.state.round; elapsed >= r.policy.Interval || elapsed < 0 {
-		r.state.round, r.state.sent = s.now, 0
+func (s *responder) beginRound(r *round) {
+	if elapsed := s.now - r.own.round; elapsed >= r.policy.Interval || elapsed < 0 {
+		r.own.round, r.own.sent = s.now, 0
 	}
 	r.decision = r.policy.Decide(r.metrics, r.cause)
-	s.notifier.about(r)
+	s.notifier.about(&r.congested)
 	q := &s.egress[r.out].Classes[r.class]
 	q.Track()
 	r.mostlyOther = 2*q.Shares.Other > q.Depth

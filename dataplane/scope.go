@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/pairing"
 )
 
@@ -73,4 +74,38 @@ func (c *common) sourceQP(k *flowtable.Key) (qp uint32, ok bool) {
 		}
 	}
 	return 0, false
+}
+
+// confirmed reports whether a CNP belongs to a confirmed pair of flows: pairing knows the QP at the CNP's source that is connected to the QP that
+// the CNP names, and data comes from the latter by the port's peer. Nobody behind this port can forge that.
+func (c *common) confirmed(port int, p *packet.Parsed) bool {
+	k := flowtable.Key{Src: p.Src, Dst: p.Dst, DestQP: p.DestQP}
+	k.SetScope(packet.ScopeOf(uint16(port), p))
+	qp, ok := c.sourceQP(&k)
+	if !ok {
+		return false
+	}
+	k.Src, k.Dst, k.DestQP, k.Port = p.Dst, p.Src, qp, uint16(c.ports[port].Peer)
+	back, ok := c.sourceQP(&k)
+	return ok && back == p.DestQP
+}
+
+// notifiedWithin reports whether a flow exists whose sender was notified within this many ns before now. It searches all workers, since what
+// asks may arrive at another one than the flow's packets.
+func (c *common) notifiedWithin(k *flowtable.Key, ns int64) bool {
+	for _, p := range c.peers {
+		if x, state, found := p.flows.Find(k); found && p.accounts.NotifiedWithin(x, state.Generation(), c.now, ns) {
+			return true
+		}
+	}
+	return false
+}
+
+// enforces reports whether the flows of a sender are paced at a WAN port as notifications ask.
+func (c *common) enforces(port int, sender packet.Addr) bool {
+	if !c.pacers[port].Active() {
+		return false
+	}
+	_, ours := c.policy.Ports[port].Enforce.Lookup(sender)
+	return ours
 }

@@ -60,16 +60,17 @@ type senders struct {
 
 const watchedBytes = (watchedSenders + 1) * int(unsafe.Sizeof(watched{}))
 
-// init places the entries in memory, which must be zero and 8-byte aligned. The seed keys the hash of addresses.
-func (s *senders) init(c *Config) error {
-	memory, err := c.Allocate(watchedBytes + senderHashes*int(unsafe.Sizeof(atomic.Uint32{})))
+// newSenders makes the senders that a worker watches. allocate returns zeroed memory, 8-byte aligned; the seed keys the hash of addresses.
+func newSenders(n *notifier, seed uint64, allocate func(bytes int) ([]byte, error)) (*senders, error) {
+	memory, err := allocate(watchedBytes + senderHashes*int(unsafe.Sizeof(atomic.Uint32{})))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	s.of = unsafe.Slice((*watched)(unsafe.Pointer(unsafe.SliceData(memory))), watchedSenders+1)
-	s.heads = unsafe.Slice((*atomic.Uint32)(unsafe.Pointer(&memory[watchedBytes])), senderHashes)
-	s.seed = c.Seed
-	return nil
+	return &senders{
+		common: n.common, notifier: n, seed: seed,
+		of:    unsafe.Slice((*watched)(unsafe.Pointer(unsafe.SliceData(memory))), watchedSenders+1),
+		heads: unsafe.Slice((*atomic.Uint32)(unsafe.Pointer(&memory[watchedBytes])), senderHashes),
+	}, nil
 }
 
 // head returns the start of the chain of entries with a sender's hash.
@@ -100,7 +101,7 @@ func (s *senders) unlink(n uint16) {
 
 // watch returns the entry of a flow's sender, a new one if it has none. If there is no slot, it returns an empty entry that is not kept:
 // the sender is notified as if for the first time, and gets no Resume.
-func (s *senders) watch(x flowtable.Index, a *account.Flow, r *response) *watched {
+func (s *senders) watch(x flowtable.Index, a *account.Flow, r *congested) *watched {
 	e := s.find(x, a, r)
 	if e == nil {
 		e = s.begin(x, a, r)
@@ -110,7 +111,7 @@ func (s *senders) watch(x flowtable.Index, a *account.Flow, r *response) *watche
 }
 
 // find returns the entry of a flow's sender, nil if it has none for this queue.
-func (s *senders) find(x flowtable.Index, a *account.Flow, r *response) *watched {
+func (s *senders) find(x flowtable.Index, a *account.Flow, r *congested) *watched {
 	e := &s.of[a.Watch()]
 	if a.Watch() == 0 || e.flow != x || int(e.out) != r.out || int(e.class) != r.class || e.generation != a.Generation.Load() {
 		return nil
@@ -119,7 +120,7 @@ func (s *senders) find(x flowtable.Index, a *account.Flow, r *response) *watched
 }
 
 // begin makes a new entry of a flow's sender.
-func (s *senders) begin(x flowtable.Index, a *account.Flow, r *response) *watched {
+func (s *senders) begin(x flowtable.Index, a *account.Flow, r *congested) *watched {
 	s.release(a)
 	place := s.place(r)
 	a.SetWatch(place)
@@ -132,7 +133,7 @@ func (s *senders) begin(x flowtable.Index, a *account.Flow, r *response) *watche
 }
 
 // place returns a free entry, or of a few entries the least recently seen one that is not due a Resume; 0 if there is none.
-func (s *senders) place(r *response) uint16 {
+func (s *senders) place(r *congested) uint16 {
 	oldest := 0
 	for range sendersLooked {
 		s.hand = s.hand%watchedSenders + 1
@@ -169,8 +170,22 @@ func (s *senders) release(a *account.Flow) {
 	a.SetWatch(0)
 }
 
-func (s *senders) state(e *watched) *classState {
-	return &s.states[e.out][e.class]
+// lastElsewhere is the last time when another gateway's notification about a flow passed, ns; 0: none did.
+func (s *senders) lastElsewhere(x flowtable.Index, a *account.Flow) int64 {
+	if e := &s.of[a.Watch()]; e.flow == x {
+		return e.elsewhere
+	}
+	return 0
+}
+
+// classOf is the class of a port's queue for which a flow's sender is watched; false if it isn't.
+func (s *senders) classOf(x flowtable.Index, a *account.Flow, out int) (class int, watched bool) {
+	e := &s.of[a.Watch()]
+	return int(e.class), a.Watch() != 0 && e.flow == x && int(e.out) == out
+}
+
+func (s *senders) state(e *watched) *queueState {
+	return &s.queues[e.out][e.class]
 }
 
 // notified records a notification to a sender.
@@ -225,8 +240,8 @@ func (s *senders) notifiedElsewhere(port int, r *pacing.Request) {
 // resume sends a Resume to each sender that was asked to slow down because of a port's queue, once that has been below K_min for RTT_est
 // (draft-tian 5.5.1).
 func (s *senders) resume(port int) {
-	for class := range s.states[port] {
-		state, q := &s.states[port][class], &s.egress[port].Classes[class]
+	for class := range s.queues[port] {
+		state, q := &s.queues[port][class], &s.egress[port].Classes[class]
 		if state.slowed == 0 {
 			continue
 		}
@@ -246,8 +261,8 @@ const resumeAgain = 1e6
 
 // nextResume is the time when the next Resume of a port's queue may be due, false if none is.
 func (s *senders) nextResume(port int) (at int64, ok bool) {
-	for class := range s.states[port] {
-		state := &s.states[port][class]
+	for class := range s.queues[port] {
+		state := &s.queues[port][class]
 		since, calm := state.calm.Since()
 		if state.slowed == 0 || !calm {
 			continue

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 const (
@@ -42,6 +43,16 @@ const (
 	sampledFrames = 32
 )
 
+// Between asks for the flows between two hosts, in both directions, and for the standing of each.
+type Between struct {
+	A, B      packet.Addr
+	Standings []Standing // of the flows of the Snapshot, by place; as much capacity
+}
+
+func (b *Between) has(k *flowtable.Key) bool {
+	return k.Src == b.A && k.Dst == b.B || k.Src == b.B && k.Dst == b.A
+}
+
 // snapshots is how a worker gets the snapshots to fill, one at a time. Any goroutine may call the methods.
 type snapshots struct {
 	asked atomic.Pointer[Snapshot]
@@ -79,7 +90,7 @@ func (s *Snapshot) fill(w *Worker) bool {
 		s.Flows[len(s.Flows)-1].of(w, s.At)
 		if b := s.Between; b != nil {
 			b.Standings = b.Standings[:len(s.Flows)]
-			stand(w, s.At, &b.Standings[len(s.Flows)-1])
+			w.responder.stand(s.At, &b.Standings[len(s.Flows)-1])
 		}
 	}
 	s.End = s.At >= high

@@ -8,16 +8,6 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// Between asks for the flows between two hosts, in both directions, and for the standing of each.
-type Between struct {
-	A, B      packet.Addr
-	Standings []Standing // of the flows of the Snapshot, by place; as much capacity
-}
-
-func (b *Between) has(k *flowtable.Key) bool {
-	return k.Src == b.A && k.Dst == b.B || k.Src == b.B && k.Dst == b.A
-}
-
 // Standing is what the worker would decide about a packet of a flow that enters the queue now: the steps of law and notify, without their
 // effects. Where a step holds the notification back, its Suppression is set.
 type Standing struct {
@@ -63,7 +53,7 @@ func (s *Standing) Held() Suppression {
 }
 
 // stand finds the standing of a flow that has been recorded.
-func stand(w *Worker, x flowtable.Index, s *Standing) {
+func (w *responder) stand(x flowtable.Index, s *Standing) {
 	*s = Standing{Now: w.unixTime()}
 	k := w.flows.Key(x)
 	in := int(k.Port)
@@ -72,29 +62,28 @@ func stand(w *Worker, x flowtable.Index, s *Standing) {
 		return
 	}
 	a := w.accounts.Find(x)
-	s.Class, s.ClassKnown = classOfFlow(w, s.Out, x, a)
+	s.Class, s.ClassKnown = w.classOfFlow(s.Out, x, a)
 	if a != nil {
 		if at := a.LastNotified.Load(); at != 0 {
 			s.Notified = at + w.clock.Load()
 		}
 	}
 	q := &w.egress[s.Out]
-	state := w.states[s.Out][s.Class] // a copy, as are the sender and the note: nothing changes
+	state := w.queues[s.Out][s.Class] // a copy, as are the sender and the note: nothing changes
 	policy := &w.policy.Ports[s.Out]
-	r := response{in: in, out: s.Out, class: s.Class, policy: policy, state: &state, metrics: state.metrics, cause: state.cause}
+	about := congested{in, s.Out, s.Class, policy, &state, state.metrics, state.cause}
 	s.Depth = q.Classes[s.Class].Waiting()
 	n := note{in: uint8(in), out: uint8(s.Out), class: uint8(s.Class), cause: congestion.ByDepth, queue: &w.egress[in].Notifications, flow: x}
-	s.Law = policy.Law.On()
-	if s.Law {
-		s.byLaw(w, &r, x, k)
+	if s.Law = policy.Law.On(); s.Law {
+		w.law.stand(&about, x, s)
 		n.decision.Action = congestion.RateReduce
 	} else {
 		n.decision = policy.Decide(state.metrics, congestion.ByDepth)
-		s.byThresholds(w, &r, x, a, &n)
+		w.standByThresholds(&about, x, a, &n, s)
 	}
 	s.Refused = w.host.Refusals.Has(pacing.SenderOf(k), w.now)
 	s.Choice = ManagementQP
-	if k.DestQP >= managementQPs {
+	if k.DestQP >= packet.ManagementQPs {
 		s.Choice = w.notifier.chooseFor(&n, x, k, false)
 	}
 	s.Action = n.decision.Action
@@ -102,37 +91,31 @@ func stand(w *Worker, x flowtable.Index, s *Standing) {
 		return
 	}
 	s.Format, s.To, s.Observe = n.format, n.to, w.policy.observes(s.Out, n.format)
-	if s.Limit = w.canQueue(n.queue); s.Limit == allowed {
-		each, host := w.notifier.limitOf(&n)
-		s.Limit = limitReason(w.notifier.limits.toDestination.Check(each, host, w.now))
-	}
-	if s.Limit == allowed && w.policy.PerPort.Reached(&w.notifier.limits.toPort[in], w.now) {
-		s.Limit = PortLimit
-	}
+	s.Limit = w.notifier.limited(&n)
 }
 
-// byLaw is what the law says of a flow.
-func (s *Standing) byLaw(w *Worker, r *response, x flowtable.Index, k *flowtable.Key) {
+// stand is what the law says of a flow.
+func (l *law) stand(r *congested, x flowtable.Index, s *Standing) {
 	const bits = 8e9 // a second, of a byte a nanosecond
-	fair := w.law.fair[r.out*account.MaxClasses+r.class].fair()
+	fair := l.fairRate(r.out, r.class)
 	s.Threshold = uint64(r.policy.Law.NotifiesAbove())
 	s.Congested = r.policy.Law.Notifies(float64(s.Depth))
 	s.Fair = uint64(fair * bits)
-	if f := &w.law.rates[x]; f.generation == w.flows.State(x).Generation() {
+	if f := &l.rates[x]; f.generation == l.flows.State(x).Generation() {
 		s.Rate, s.Fills = uint64(f.Rate()*bits), f.Over(fair)
 	}
-	if e, known := w.law.senders.find(k.Src, k.Scope(), 0); known {
-		s.Ignores = e.reaction.Unresponsive()
-	}
+	s.Ignores = l.senders.ignores(l.flows.Key(x))
 }
 
-// byThresholds is what the response by thresholds says of a flow. It sets the note's decision.
-func (s *Standing) byThresholds(w *Worker, r *response, x flowtable.Index, a *account.Flow, n *note) {
-	s.Threshold, s.Congested = r.policy.KMax, r.cause != 0
+// standByThresholds is what the response by thresholds says of a flow. It sets the note's decision.
+func (w *responder) standByThresholds(of *congested, x flowtable.Index, a *account.Flow, n *note, s *Standing) {
+	s.Threshold, s.Congested = of.policy.KMax, of.cause != 0
 	if !s.Congested || a == nil {
 		return
 	}
-	w.responder.beginRound(r)
+	own := w.thresholds[of.out][of.class]
+	r := round{congested: *of, own: &own}
+	w.beginRound(&r)
 	n.decision = r.decision
 	s.Queued, s.Least = uint64(w.accounts.Share(x, a, uint8(r.class)).Queued), r.least
 	if s.Fills = s.Queued >= s.Least; !s.Fills {
@@ -142,7 +125,7 @@ func (s *Standing) byThresholds(w *Worker, r *response, x flowtable.Index, a *ac
 		s.Largest = LargestNotRoCE
 	}
 	var sender watched
-	if e := w.senders.find(x, a, r); e != nil {
+	if e := w.senders.find(x, a, of); e != nil {
 		sender = *e
 	}
 	sender.Observe(&r.policy.Response, w.now, w.learner.Bytes(x), s.Depth)
@@ -159,14 +142,18 @@ func (s *Standing) byThresholds(w *Worker, r *response, x flowtable.Index, a *ac
 }
 
 // classOfFlow is the class that a flow's packets were last seen in, or if that isn't known, the one with the longest queue.
-func classOfFlow(w *Worker, out int, x flowtable.Index, a *account.Flow) (class int, known bool) {
+func (w *responder) classOfFlow(out int, x flowtable.Index, a *account.Flow) (class int, known bool) {
 	q := &w.egress[out]
+	if a != nil {
+		if class, known = w.senders.classOf(x, a, out); known {
+			return class, true
+		}
+	}
+	class = 0
 	switch {
 	case len(q.Classes) == 1:
 		return 0, true
 	case a == nil:
-	case a.Watch() != 0 && w.senders.of[a.Watch()].flow == x && int(w.senders.of[a.Watch()].out) == out:
-		return int(w.senders.of[a.Watch()].class), true
 	case a.Queued > 0 || a.Class() > 0:
 		return int(a.Class()), true
 	}

@@ -60,7 +60,7 @@ func (d *Dataplane) Port(port int) PortStats {
 		s.RTTSamples[source] = d.paths[port].samples[source].Load()
 	}
 	for class := range s.Fair {
-		s.Fair[class] = uint64(8e9 * d.law.fair[port*account.MaxClasses+class].fair())
+		s.Fair[class] = uint64(8e9 * d.law.fairRate(port, class))
 	}
 	for _, w := range d.workers {
 		w.counters.read(port, &s.Count)
@@ -106,8 +106,8 @@ func (s *PortStats) Values() telemetry.Values {
 }
 
 func (s *PortStats) addTo(v telemetry.Values) {
-	for n, count := range s.Count {
-		v.Add(Catalogue[n].Metric, Catalogue[n].Value, count)
+	for n := range s.Count {
+		v.Add(Catalogue[n].Metric, Catalogue[n].Value, s.Count[n])
 	}
 	s.FlowControl.AddTo(v)
 	for source, n := range s.RTTSamples {

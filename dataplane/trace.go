@@ -36,7 +36,7 @@ const (
 )
 
 // tracer is a worker's part of a trace. Of a nil tracer, which traces nothing, the stages may call at, each, began, learned, dropped, queued,
-// judged, marked, burstEnded and left.
+// marked, burstEnded and left.
 type tracer struct {
 	trace   *Trace
 	now     int64  // of this step, Unix time in ns
@@ -117,17 +117,13 @@ type PacketRecord struct {
 	Frame  [TracedBytes]byte // as it arrived
 }
 
-// StartTrace begins a trace; false if there is another one. Any goroutine may call it.
-func (d *Dataplane) StartTrace(t *Trace) bool {
-	t.workers = make([]tracer, len(d.workers))
+// init makes the workers' parts.
+func (t *Trace) init(workers int) {
+	t.workers = make([]tracer, workers)
 	for i := range t.workers {
 		t.workers[i].trace = t
 	}
-	return d.trace.CompareAndSwap(nil, t)
 }
-
-// EndTrace ends a trace. Any goroutine may call it.
-func (d *Dataplane) EndTrace(t *Trace) { d.trace.CompareAndSwap(t, nil) }
 
 // Take returns the next record of a worker. Only one goroutine may call it at a time.
 func (t *Trace) Take(worker int) (PacketRecord, bool) { return t.workers[worker].records.take() }
@@ -265,19 +261,9 @@ func (s *tracer) queued(out, class int, these mask, before uint64) {
 }
 
 // responded is called with the state by which the response to frames of a class is chosen.
-func (s *tracer) responded(r *response, these mask) {
+func (s *tracer) responded(kMin uint64, cause congestion.Cause, these mask) {
 	s.each(these, func(t *tracedPacket) {
-		t.KMin, t.Cause, t.Skip = r.policy.KMin, r.cause, NoCongestion
-	})
-}
-
-// judged is called with the law's state after it has seen the packets of a class.
-func (s *tracer) judged(these mask, fair float64, rates []lawFlow) {
-	s.each(these, func(t *tracedPacket) {
-		t.Law, t.Fair = true, fair
-		if x := s.b.flow[t.place].Index; x != flowtable.None {
-			t.Rate = rates[x].Rate()
-		}
+		t.KMin, t.Cause, t.Skip = kMin, cause, NoCongestion
 	})
 }
 
@@ -296,9 +282,9 @@ func (s *tracer) suppressed(place uint8, why Suppression) {
 }
 
 // sent is called when a packet has caused a notification.
-func (s *tracer) sent(place uint8, n *note, o Outcome) {
+func (s *tracer) sent(place uint8, format packet.Notification, to packet.Addr, by uint8, o Outcome) {
 	if t := s.at(int(place)); t != nil && place != notInHand {
-		t.Skip, t.Suppressed, t.Notified, t.Outcome, t.Format, t.To, t.SentBy = NotSkipped, allowed, true, o, n.format, n.to, n.in
+		t.Skip, t.Suppressed, t.Notified, t.Outcome, t.Format, t.To, t.SentBy = NotSkipped, allowed, true, o, format, to, by
 	}
 }
 

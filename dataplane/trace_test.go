@@ -73,24 +73,24 @@ func TestTrace(t *testing.T) {
 			}
 			s := newScene(t, c.policy, nil)
 			s.fill(c.before, data(false, 0))
-			trace := traceOf(true)
-			if !s.Plane.StartTrace(trace) || s.Plane.StartTrace(traceOf(true)) {
-				t.Fatal("one trace runs at a time")
+			tr := traceOf(true)
+			if !s.Plane.StartTrace(tr) || s.Plane.StartTrace(traceOf(true)) {
+				t.Fatal("one tr runs at a time")
 			}
 			s.arrive(c.frame, data(false, 1).Frame(), data(true, 0).Frame())
 			s.Drain()
-			all := taken(trace)
+			all := taken(tr)
 			if len(all) != 1 {
-				t.Fatalf("%d records, %d left out", len(all), trace.TakeSkipped())
+				t.Fatalf("%d records, %d left out", len(all), tr.TakeSkipped())
 			}
 			r := &all[0]
 			if !c.is(r) || int(r.In) != fabric || r.Length != uint32(len(c.frame)) || !bytes.Equal(r.Frame[:r.Bytes], c.frame[:dataplane.TracedBytes]) || r.Opcode != data(false, 0).Opcode && r.Kind != packet.RoCEv2 {
 				r.Frame = [dataplane.TracedBytes]byte{}
 				t.Errorf("%+v", *r)
 			}
-			s.Plane.EndTrace(trace)
+			s.Plane.EndTrace(tr)
 			s.arrive(c.frame)
-			if s.Drain(); len(taken(trace)) != 0 {
+			if s.Drain(); len(taken(tr)) != 0 {
 				t.Error("a packet is traced after the end")
 			}
 			s.Close(t)
@@ -103,14 +103,14 @@ func TestTraceConsumed(t *testing.T) {
 	p := notifying()
 	p.Border = dataplane.NewBorder(nil, nil, false)
 	s := newScene(t, p, nil)
-	trace := traceOf(true)
-	trace.AnyQP = true
-	s.Plane.StartTrace(trace)
+	tr := traceOf(true)
+	tr.AnyQP = true
+	s.Plane.StartTrace(tr)
 	cnp := data(false, 0)
 	cnp.Opcode = packet.CNP
 	s.arrive(cnp.Frame())
 	s.Drain()
-	all := taken(trace)
+	all := taken(tr)
 	if len(all) != 1 || all[0].Notification != packet.StandardCNP || all[0].Plain || all[0].Flow != dataplane.NoFlow || !all[0].Queued || all[0].Left == 0 {
 		t.Errorf("%d records, %+v", len(all), all)
 	}
@@ -121,13 +121,13 @@ func TestTraceConsumed(t *testing.T) {
 func TestTraceBounds(t *testing.T) {
 	for _, rate := range []uint64{0, 1} {
 		s := newScene(t, notifying(), nil)
-		trace := traceOf(false)
-		trace.Rate = perSecond(rate)
-		s.Plane.StartTrace(trace)
+		tr := traceOf(false)
+		tr.Rate = perSecond(rate)
+		s.Plane.StartTrace(tr)
 		const packets = 300
 		s.fill(packets, data(false, 0))
-		all := taken(trace)
-		if skipped := trace.TakeSkipped(); len(all)+int(skipped) != packets || rate == 0 && len(all) != 64 || rate > 0 && len(all) > 2 {
+		all := taken(tr)
+		if skipped := tr.TakeSkipped(); len(all)+int(skipped) != packets || rate == 0 && len(all) != 64 || rate > 0 && len(all) > 2 {
 			t.Errorf("%d packets/s: %d recorded, %d left out of %d", rate, len(all), skipped, packets)
 		}
 		s.Drain()

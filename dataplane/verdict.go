@@ -4,7 +4,6 @@ import (
 	"math/bits"
 
 	"github.com/cnpgate/cnpgate/dataplane/host"
-	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
@@ -61,11 +60,4 @@ func (w *Worker) verdict(b *batch, i int, f *host.Frame) Counter {
 		w.slowHost(b.port, p)
 	}
 	return passed
-}
-
-// drop ends a frame: its buffer goes back, and the counter says why.
-func (c *common) drop(port int, reason Counter, f burst.Frame) {
-	c.counters.add(port, reason, 1)
-	c.batch.Free = append(c.batch.Free, f.Buf)
-	c.trace.dropped(f.Buf, reason)
 }

@@ -12,12 +12,23 @@ import (
 
 // linkedSenders are watched senders of a table with so many flows, and the flows, whose senders have one of a few addresses.
 func linkedSenders(t testing.TB, flows, addresses int) (*senders, []uint16) {
-	w := testWorker(t, Config{Flows: 2 * flows, Seed: 0x9e3779b97f4a7c15})
-	s, places := &w.senders, []uint16(nil)
+	allocate := func(bytes int) ([]byte, error) { return make([]byte, bytes), nil }
+	memory := make([]byte, flowtable.Size(2*flows))
+	table, err := flowtable.New(memory, flowtable.Config{Capacity: 2 * flows, Aging: 1e9, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := newSenders(&notifier{common: &common{flows: table}}, 0x9e3779b97f4a7c15, allocate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var places []uint16
 	for i := range flows {
-		x := w.see(flowtable.Key{Src: packet.Addr{Lo: uint64(1 + i%addresses)}, DestQP: uint32(2 + i)}, 1)
+		k := flowtable.Key{Src: packet.Addr{Lo: uint64(1 + i%addresses)}, DestQP: uint32(2 + i)}
+		var x [1]flowtable.Ref
+		table.Lookup([]packet.Record{{Flow: k.Words()}}, 1, x[:])
 		place := uint16(1 + i)
-		s.of[place].flow = x
+		s.of[place].flow = x[0].Index
 		places = append(places, place)
 	}
 	return s, places

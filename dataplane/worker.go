@@ -9,48 +9,16 @@ import (
 	"github.com/cnpgate/cnpgate/dataplane/pacing"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
-	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/pairing"
 )
-
-// common is what the stages of a worker share: its tables, and the policy, the time and the packets of a burst.
-type common struct {
-	id       int
-	ports    []PortConfig
-	peers    []*common // of all workers, this one too
-	host     *host.Stage
-	clock    *atomic.Int64 // offset in ns from now to Unix time
-	batch    *burst.Batch
-	flows    *flowtable.Table
-	learner  *pairing.Learner
-	accounts account.Table
-	egress   []egress.Port   // by port
-	pacers   []*pacing.Pacer // by port; nil: none
-	states   [][]classState  // by port and class
-	counters counters
-
-	policy *Policy // in this step
-	now    int64   // of this step, ns
-	trace  *tracer // in this step, nil: nothing is traced
-	rx     batch   // the frames that go through the stages
-}
-
-// classOf returns a packet's class in the queue of its egress port.
-func (c *common) classOf(port int, p *packet.Record) int {
-	return int(c.policy.Ports[c.ports[port].Peer].Queue.ClassOf[p.TOS>>2])
-}
-
-// unixTime is now as Unix time, ns.
-func (c *common) unixTime() int64 { return c.now + c.clock.Load() }
 
 // Worker owns a pair of device queues on every port, a flow table with its learner and accounts, and its part of every egress queue.
 type Worker struct {
 	common
 	plane     *Dataplane
-	notifier  notifier
-	law       law
-	senders   senders
-	responder responder
+	notifier  *notifier
+	senders   *senders
+	responder *responder
 	listener  listener // to notifications that pass
 	requests  requests // of congested nodes
 	gateway   gateway
@@ -72,7 +40,7 @@ func newWorker(d *Dataplane, id int, b burst.Backend, c *Config) (*Worker, error
 	w := &Worker{
 		plane: d,
 		common: common{id: id, ports: c.Ports, host: d.host, clock: &d.wallClock, batch: b.Batch(), counters: newCounters(len(c.Ports)),
-			egress: make([]egress.Port, len(c.Ports)), pacers: make([]*pacing.Pacer, len(c.Ports)), states: make([][]classState, len(c.Ports))},
+			egress: make([]egress.Port, len(c.Ports)), pacers: make([]*pacing.Pacer, len(c.Ports)), queues: make([][]queueState, len(c.Ports))},
 		backend: b, trackers: make([]tracker, len(c.Ports)),
 	}
 	w.rx.memory = w.batch
@@ -101,7 +69,7 @@ func newWorker(d *Dataplane, id int, b burst.Backend, c *Config) (*Worker, error
 // initPort makes the worker's queues of a port.
 func (w *Worker) initPort(port int, c *Config) (err error) {
 	p := &c.Ports[port]
-	w.states[port] = make([]classState, p.Classes)
+	w.queues[port] = make([]queueState, p.Classes)
 	w.egress[port], err = egress.New(w.plane.lines[port], &p.Queue, p.Classes, &w.accounts, w.batch.Ports[port].Tx[:0], c.Allocate)
 	if err != nil || p.Paced == 0 {
 		return err
@@ -142,22 +110,17 @@ func (w *Worker) initFlows(c *Config) error {
 }
 
 // initStages connects the stages that notify, and makes their state.
-func (w *Worker) initStages(c *Config) error {
-	n, s := &w.notifier, &w.senders
-	n.common, s.common, s.notifier = &w.common, &w.common, n
-	n.limits = &w.plane.limits
-	w.listener.common, w.listener.plane, w.listener.senders = &w.common, w.plane, s
-	w.law.common, w.law.lawShared, w.law.notifier, w.law.watched = &w.common, w.plane.law, n, s
-	w.responder = responder{&w.common, n, s, &w.law}
-	w.requests.plane = w.plane
-	w.requests.common, w.requests.notifier, w.requests.listener = &w.common, n, &w.listener
-	if err := s.init(c); err != nil {
+func (w *Worker) initStages(c *Config) (err error) {
+	if w.notifier, err = newNotifier(&w.common, w.plane.limits, c.Allocate); err != nil {
 		return err
 	}
-	if err := w.law.init(c); err != nil {
+	if w.senders, err = newSenders(w.notifier, c.Seed, c.Allocate); err != nil {
 		return err
 	}
-	return n.init(c)
+	w.listener.common, w.listener.plane, w.listener.senders = &w.common, w.plane, w.senders
+	w.requests.common, w.requests.plane, w.requests.notifier, w.requests.listener = &w.common, w.plane, w.notifier, &w.listener
+	w.responder, err = newResponder(w.notifier, w.senders, w.plane.law, c.Seed, c.Allocate)
+	return err
 }
 
 // Step is one iteration: one exchange with the device, then all stages. It returns the number of moved frames, 0 if there was nothing to
@@ -240,8 +203,8 @@ func (w *Worker) receive(port int, rx []burst.Frame) {
 	w.receiving = port + 1
 	w.learner.StartBurst()
 	b := &w.rx
-	b.begin(port, rx)
-	w.parse(b)
+	b.begin(port, rx, &w.policy.Ports[w.ports[port].Peer].Queue.ClassOf)
+	b.parse()
 	w.counters.add(port, RxPackets, uint64(len(rx)))
 	w.counters.add(port, RxBytes, b.bytes)
 	w.trace.begin(b)
@@ -252,7 +215,7 @@ func (w *Worker) receive(port int, rx []burst.Frame) {
 		w.requests.answer(b)
 	}
 	if b.ce != 0 {
-		w.notifier.answerCE(b)
+		w.responder.answerCE(b)
 	}
 	w.measure(b)
 	w.queue(b)

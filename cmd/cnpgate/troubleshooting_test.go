@@ -54,8 +54,8 @@ func TestTroubleshooting(t *testing.T) {
 	address := func(s string) packet.Addr { return packet.AddrFrom(netip.MustParseAddr(s)) }
 	granted := testkit.RoCE{Src: "10.1.0.1", Dst: "10.2.0.1", DestQP: 61, Size: 1082, DSCP: 26, ECN: packet.ECT0}.Frame()
 	other := testkit.RoCE{Src: "10.1.0.7", Dst: "10.2.0.9", DestQP: 118, Size: 1082, DSCP: 26, ECN: packet.ECT0}.Frame()
-	trace := &dataplane.Trace{Source: address("10.1.0.1"), Destination: address("10.2.0.1"), DestQP: 61, Decisions: true, Rate: ratelimit.PerSecond(1000)}
-	if !r.Plane.StartTrace(trace) {
+	tr := &dataplane.Trace{Source: address("10.1.0.1"), Destination: address("10.2.0.1"), DestQP: 61, Decisions: true, Rate: ratelimit.PerSecond(1000)}
+	if !r.Plane.StartTrace(tr) {
 		t.Fatal("the trace did not start")
 	}
 	var traced dataplane.PacketRecord // the last one
@@ -107,7 +107,7 @@ func explainedSender(t *testing.T, r *testkit.Rig, cfg *config.Config, address f
 
 // takeAll reads a trace to its end, and keeps the last record.
 func takeAll(trace *dataplane.Trace, last *dataplane.PacketRecord) {
-	for r, ok := trace.Take(0); ok; r, ok = trace.Take(0) {
+	for r, ok := tr.Take(0); ok; r, ok = tr.Take(0) {
 		*last = r
 	}
 }
@@ -116,7 +116,7 @@ func takeAll(trace *dataplane.Trace, last *dataplane.PacketRecord) {
 func tracedPacket(t *testing.T, cfg *config.Config, r *dataplane.PacketRecord) string {
 	t.Helper()
 	dir := workspace(t)
-	file, err := os.Create(dir + "/trace.pcapng")
+	file, err := os.Create(dir + "/tr.pcapng")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func tracedPacket(t *testing.T, cfg *config.Config, r *dataplane.PacketRecord) s
 	if err := errors.Join(w.WritePacket(&p), w.End()); err != nil {
 		t.Fatal(err)
 	}
-	return cnpgate(t, dir, "decode", "trace.pcapng").stdout
+	return cnpgate(t, dir, "decode", "tr.pcapng").stdout
 }
 
 // page is docs/troubleshooting.md, by line.
