@@ -16,6 +16,10 @@ import (
 	"github.com/cnpgate/cnpgate/dataplane/egress"
 	"github.com/cnpgate/cnpgate/dataplane/host"
 	"github.com/cnpgate/cnpgate/dataplane/link"
+	"github.com/cnpgate/cnpgate/dataplane/notify"
+	"github.com/cnpgate/cnpgate/dataplane/respond"
+	"github.com/cnpgate/cnpgate/dataplane/stage"
+	"github.com/cnpgate/cnpgate/dataplane/trace"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/pairing"
@@ -46,11 +50,11 @@ type Dataplane struct {
 	policy      atomic.Pointer[Policy] // the present one
 	adaptations []adaptation           // by port; Adapt's
 	paths       []path                 // by port
-	limits      *limits
+	limits      *notify.Limits
 	pairing     *pairing.Pairing
 	host        *host.Stage
-	law         *lawShared
-	trace       atomic.Pointer[Trace]
+	law         *respond.Shared
+	trace       atomic.Pointer[trace.Trace]
 	wallClock   atomic.Int64 // offset in ns from the workers' clock to Unix time
 }
 
@@ -62,10 +66,10 @@ func New(c Config) (*Dataplane, error) {
 	c.Ports = addressed(c.Ports)
 	d := &Dataplane{
 		ports: c.Ports, adaptations: make([]adaptation, len(c.Ports)), paths: make([]path, len(c.Ports)),
-		law: newLawShared(len(c.Ports), len(c.Backends)),
+		law: respond.NewShared(len(c.Ports), len(c.Backends)),
 	}
 	var err error
-	if d.limits, err = newLimits(len(c.Ports), c.Seed, c.Allocate); err != nil {
+	if d.limits, err = notify.NewLimits(len(c.Ports), c.Seed, c.Allocate); err != nil {
 		return nil, err
 	}
 	if d.host, err = host.New(len(c.Ports), c.Seed, c.Allocate); err != nil {
@@ -96,12 +100,14 @@ func New(c Config) (*Dataplane, error) {
 func (d *Dataplane) introduce() {
 	for _, w := range d.workers {
 		for _, other := range d.workers {
-			w.peers = append(w.peers, &other.common)
-			if other == w {
-				continue
-			}
-			for port := range w.egress {
-				w.egress[port].Share(&other.egress[port])
+			w.state.Peers = append(w.state.Peers, &other.state)
+			w.pacer.peers = append(w.pacer.peers, &other.pacer)
+			w.listener.peers = append(w.listener.peers, &other.listener)
+			w.requests.peers = append(w.requests.peers, &other.requests)
+			for port := range w.state.Egress {
+				if other != w {
+					w.state.Egress[port].Share(&other.state.Egress[port])
+				}
 			}
 		}
 	}
@@ -143,8 +149,8 @@ func (d *Dataplane) Pairing() *pairing.Pairing { return d.pairing }
 func (d *Dataplane) SetWallClock(ahead int64) { d.wallClock.Store(ahead) }
 
 // Unresponsive returns the senders that don't react to notifications, and how many were found so far. Any goroutine may call it.
-func (d *Dataplane) Unresponsive() (senders []UnresponsiveSender, found uint64) {
-	return d.law.listUnresponsive()
+func (d *Dataplane) Unresponsive() (senders []respond.UnresponsiveSender, found uint64) {
+	return d.law.UnresponsiveSenders()
 }
 
 func (c *Config) validate() error {
@@ -165,7 +171,7 @@ func (c *Config) validate() error {
 	if len(c.Backends) == 0 || len(c.Ports) == 0 {
 		return fmt.Errorf("no ports or no backends, expected at least one pair of ports and a backend for each worker")
 	}
-	if err := c.Policy.validate(c.Ports); err != nil {
+	if err := c.Policy.Validate(c.Ports); err != nil {
 		return err
 	}
 	for i, b := range c.Backends {
@@ -189,10 +195,25 @@ func WorkerFrames(ports, burstSize int) int {
 func (d *Dataplane) Worker(i int) *Worker { return d.workers[i] }
 
 // StartTrace begins a trace; false if there is another one. Any goroutine may call it.
-func (d *Dataplane) StartTrace(t *Trace) bool {
-	t.init(len(d.workers))
+func (d *Dataplane) StartTrace(t *trace.Trace) bool {
+	t.Init(len(d.workers))
 	return d.trace.CompareAndSwap(nil, t)
 }
 
 // EndTrace ends a trace. Any goroutine may call it.
-func (d *Dataplane) EndTrace(t *Trace) { d.trace.CompareAndSwap(t, nil) }
+func (d *Dataplane) EndTrace(t *trace.Trace) { d.trace.CompareAndSwap(t, nil) }
+
+// The parts of a Config, which the stages share.
+type (
+	PortConfig = stage.PortConfig
+	Role       = stage.Role
+	Policy     = stage.Policy
+	PortPolicy = stage.PortPolicy
+	Border     = stage.Border
+)
+
+// Roles of a port.
+const (
+	Fabric = stage.Fabric
+	WAN    = stage.WAN
+)

@@ -3,33 +3,34 @@ package dataplane
 import (
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane/account"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/dataplane/link"
 	"github.com/cnpgate/cnpgate/telemetry"
 )
 
 // publish lets other goroutines read what has changed in this step.
 func (w *Worker) publish() {
-	w.notifier.sent.publish()
-	w.notifier.suppressed.publish()
-	for port := range w.egress {
-		q, p := &w.egress[port], w.pacers[port]
+	w.notifier.Sent.Publish()
+	w.notifier.Suppressed.Publish()
+	for port := range w.state.Egress {
+		q, p := &w.state.Egress[port], w.state.Pacers[port]
 		if p != nil && p.Counted {
 			p.Counted = false
 			for n := range p.Events {
-				w.counters.add(port, EnforcedFirst+Counter(n), p.Events[n])
+				w.state.Counters.Add(port, counters.EnforcedFirst+counters.Counter(n), p.Events[n])
 				p.Events[n] = 0
 			}
 		}
-		w.counters.publish(port)
+		w.state.Counters.Publish(port)
 		p.Publish()
 		q.Publish()
-		if len(w.peers) == 1 {
+		if len(w.state.Peers) == 1 {
 			continue
 		}
-		policy := &w.policy.Ports[port]
+		policy := &w.state.Policy.Ports[port]
 		for class := range q.Classes {
 			c := &q.Classes[class]
-			if w.ports[port].Role == WAN && policy.Level(c.Waiting()) == congestion.Second {
+			if w.state.Ports[port].Role == WAN && policy.Level(c.Waiting()) == congestion.Second {
 				c.Track() // any worker may notify a sender, and the others need the largest shares
 			}
 			c.PublishShares(policy.FlowsPerRound)
@@ -39,7 +40,7 @@ func (w *Worker) publish() {
 
 // PortStats has the published values of one port, of all workers together. Each number is exact to a burst.
 type PortStats struct {
-	Count     [Counters]uint64
+	Count     [counters.Counters]uint64
 	Depth     [account.MaxClasses]uint64 // bytes waiting, by class
 	Frames    [account.MaxClasses]int64  // frames waiting
 	Watermark [account.MaxClasses]uint64 // the most bytes that waited at once
@@ -60,15 +61,15 @@ func (d *Dataplane) Port(port int) PortStats {
 		s.RTTSamples[source] = d.paths[port].samples[source].Load()
 	}
 	for class := range s.Fair {
-		s.Fair[class] = uint64(8e9 * d.law.fairRate(port, class))
+		s.Fair[class] = uint64(8e9 * d.law.FairRate(port, class))
 	}
 	for _, w := range d.workers {
-		w.counters.read(port, &s.Count)
-		frames, bytes := w.pacers[port].Published()
+		w.state.Counters.Read(port, &s.Count)
+		frames, bytes := w.state.Pacers[port].Published()
 		s.PacedFrames += frames
 		s.PacedBytes += bytes
-		for class := range w.egress[port].Classes {
-			c := w.egress[port].Classes[class].Published()
+		for class := range w.state.Egress[port].Classes {
+			c := w.state.Egress[port].Classes[class].Published()
 			s.Depth[class] += c.Depth
 			s.Frames[class] += c.Frames
 			s.Watermark[class] = max(s.Watermark[class], c.Watermark)
@@ -83,7 +84,7 @@ func (d *Dataplane) Port(port int) PortStats {
 // time may call it.
 func (d *Dataplane) TakePeak(port, class int) (peak uint64) {
 	for _, w := range d.workers {
-		peak = max(peak, w.egress[port].Classes[class].TakePeak())
+		peak = max(peak, w.state.Egress[port].Classes[class].TakePeak())
 	}
 	return peak
 }
@@ -107,7 +108,7 @@ func (s *PortStats) Values() telemetry.Values {
 
 func (s *PortStats) addTo(v telemetry.Values) {
 	for n := range s.Count {
-		v.Add(Catalogue[n].Metric, Catalogue[n].Value, s.Count[n])
+		v.Add(counters.Catalogue[n].Metric, counters.Catalogue[n].Value, s.Count[n])
 	}
 	s.FlowControl.AddTo(v)
 	for source, n := range s.RTTSamples {
