@@ -76,15 +76,6 @@ func deviceKey(name string) string {
 
 var pciAddress = regexp.MustCompile(`^(?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]$`)
 
-// portResolver makes one port of the snapshot.
-type portResolver struct {
-	*resolver
-	s       *portSection
-	p       *Port
-	profile *profileSection // nil: the one that the port names doesn't exist
-	law     bool            // it responds by the control law
-}
-
 func (r *portResolver) resolvePort() {
 	s, p := r.s, r.p
 	p.Tap, p.Policy.Rate = s.tap, s.Rate.V

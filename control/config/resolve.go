@@ -14,12 +14,6 @@ import (
 	"github.com/cnpgate/cnpgate/proxy"
 )
 
-// resolver makes a snapshot from a decoded document.
-type resolver struct {
-	*report
-	doc *document
-}
-
 // resolve turns a decoded document into a snapshot, and reports contradictions between keys. It is also called for a document with
 // mistakes, so that all are reported together: each check uses only valid values, and the snapshot is then discarded. fill writes what a key
 // alone determines; the rest is calculated here and in the files of the sections.

@@ -263,3 +263,18 @@ type bypassSection struct {
 	Interval duration   `key:"interval" default:"100ms" min:"10ms" max:"10s"`
 	Requires choice     `key:"requires" default:"ports" one:"ports|workers" to:"WorkersOnly"`
 }
+
+// resolver makes a snapshot from a decoded document.
+type resolver struct {
+	*report
+	doc *document
+}
+
+// portResolver makes one port of the snapshot.
+type portResolver struct {
+	*resolver
+	s       *portSection
+	p       *Port
+	profile *profileSection // nil: the one that the port names doesn't exist
+	law     bool            // it responds by the control law
+}
