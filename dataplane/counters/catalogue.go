@@ -1,3 +1,5 @@
+// Package counters numbers what a worker counts for each port, and says by which metric of package telemetry it is read. It also has the
+// reasons for which a sender is not notified.
 package counters
 
 import (

@@ -1,3 +1,5 @@
+// Package frames has the frames of one burst, while they pass through the stages of a worker: what each stage has found out about them, and
+// masks that say which of them it is about.
 package frames
 
 import (

@@ -1,3 +1,4 @@
+// Package mailbox passes messages between two goroutines, without locks and allocations.
 package mailbox
 
 import "sync/atomic"

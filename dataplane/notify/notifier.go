@@ -1,3 +1,5 @@
+// Package notify sends notifications: it chooses recipient and kind, applies the limits, builds, queues, counts and records. It keeps the
+// senders that were notified, for their Resume. Who decides that a sender is to be notified, and of what, is package respond.
 package notify
 
 import (

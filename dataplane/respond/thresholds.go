@@ -1,3 +1,5 @@
+// Package respond is what a worker does about congestion: it marks packets, and asks senders to slow down or to resume, by the control law
+// or by thresholds. Package notify sends what it asks for.
 package respond
 
 import (

@@ -1,3 +1,5 @@
+// Package stage has what the stages of a worker share: its tables and queues, the time and the policy of a step, and the batch that goes
+// through the stages.
 package stage
 
 import (

@@ -1,3 +1,4 @@
+// Package trace records what the stages of a worker decide about the packets of one flow.
 package trace
 
 import (
