@@ -53,9 +53,9 @@ const (
 type Senders struct {
 	*stage.State
 	notifier *Notifier
-	of       []Watched // 0 is for senders that find no slot, and is not kept
-	hand     int       // where the next search for a slot begins
-	resumed  int       // the last entry that resume has checked
+	of       *[watchedSenders + 1]Watched // 0 is for senders that find no slot, and is not kept
+	hand     int                          // where the next search for a slot begins
+	resumed  int                          // the last entry that resume has checked
 	seed     uint64
 	heads    []atomic.Uint32 // by hash of the sender in its scope, the first entry; other workers read whether there is one
 }
@@ -70,7 +70,7 @@ func NewSenders(n *Notifier, seed uint64, allocate func(bytes int) ([]byte, erro
 	}
 	return &Senders{
 		State: n.State, notifier: n, seed: seed,
-		of:    unsafe.Slice((*Watched)(unsafe.Pointer(unsafe.SliceData(memory))), watchedSenders+1),
+		of:    (*[watchedSenders + 1]Watched)(unsafe.Pointer(unsafe.SliceData(memory))),
 		heads: unsafe.Slice((*atomic.Uint32)(unsafe.Pointer(&memory[watchedBytes])), senderHashes),
 	}, nil
 }
@@ -115,7 +115,7 @@ func (s *Senders) Watch(x flowtable.Index, a *account.Flow, r *Queue) *Watched {
 // Find returns the entry of a flow's sender, nil if it has none for this queue.
 func (s *Senders) Find(x flowtable.Index, a *account.Flow, r *Queue) *Watched {
 	e := &s.of[a.Watch()]
-	if a.Watch() == 0 || e.flow != x || int(e.out) != r.Out || int(e.class) != r.Class || e.generation != a.Generation.Load() {
+	if a.Watch() == 0 || e.flow != x || int(e.class) != r.Class || e.generation != a.Generation.Load() {
 		return nil
 	}
 	return e

@@ -124,6 +124,7 @@ func NewShared(ports, workers int) *Shared {
 type turn struct {
 	congestion.LawState
 	*notify.Queue
+	asks   congestion.Decision // see setAsks
 	own    *lawState
 	shared *fairClass
 	part   *lawPart
@@ -171,6 +172,9 @@ func (l *Law) respond(r *notify.Queue, b *frames.Batch, these frames.Mask, depth
 	}
 	l.notifier.About(r)
 	notifies, resumes := p.Notifies(depth), p.Resumes(depth) && s.resumes
+	if notifies || resumes || c.Policy.Drain {
+		t.setAsks()
+	}
 	if c.Policy.Drain {
 		l.releaseAll(&t, b, these)
 	}
