@@ -114,18 +114,6 @@ func printFollowed(to io.Writer, cells []string) error {
 	return err
 }
 
-func showEpisodesCommand() *cobra.Command {
-	var f showFlags
-	return f.command(&cobra.Command{
-		Use:   "episodes [-o text|json] [--watch TIME] [--socket PATH | --config FILE]",
-		Short: "Print the congestion episodes of the running gateway: when, how bad, which flows, and which senders slowed down",
-		Long: `A line for each time that a queue was above K_min, the latest last: the queue, start and duration, its peak, packets marked and notifications sent.
-Below it, a line for each of the flows that sent most and for each flow whose sender was notified: the bytes that arrived in the episode, the most bytes
-queued, notifications, and the rates before and after the first notification. An episode ends when the queue has stayed below K_min for 1 s. The gateway
-keeps the latest 256 episodes.`,
-	}, printed(api.EpisodesPath, printEpisodes))
-}
-
 func printEpisodes(to io.Writer, all *api.Episodes) error {
 	if len(all.Episodes) == 0 {
 		_, err := fmt.Fprintln(to, "no congestion since the gateway started")
