@@ -64,16 +64,6 @@ func printSenders(to io.Writer, all *api.SendersBody) error {
 	return err
 }
 
-func showReloadsCommand() *cobra.Command {
-	var f showFlags
-	return f.command(&cobra.Command{
-		Use:   "reloads [-o text|json] [--watch TIME] [--socket PATH | --config FILE]",
-		Short: "Print the latest reloads of the running gateway: what changed, or why it was refused",
-		Long: `One line for each, the latest last: the time, what became of it (started, reloaded, refused, confirmed, reverted), the SHA-256 of the configuration in
-force afterwards, and the changed keys or the error. The gateway keeps the latest 64. -o json prints the API's answer to GET /v1/reloads.`,
-	}, printed(api.ReloadsPath, printReloads))
-}
-
 func printReloads(to io.Writer, all *api.Reloads) error {
 	w := newTable(to, "TIME\tOUTCOME\tCONFIGURATION\tCHANGES OR ERROR")
 	for _, r := range all.Reloads {

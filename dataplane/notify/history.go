@@ -22,27 +22,32 @@ const (
 	recordedBytes = cnpgen.MaxLen
 )
 
+// Message is what a notification says, to whom, and about which queue.
+type Message struct {
+	Decision  congestion.Decision
+	FlowBytes uint64      // of the flow that had arrived by then
+	FlowRate  uint64      // at which the flow arrived before, bytes per millisecond; 0: not known
+	To        packet.Addr // the notified host: the sender, or its proxy; of no meaning where it was Suppressed
+	Format    packet.Notification
+	In, Out   uint8 // the port that the notification leaves by, which is the flow's ingress port, and the congested one
+	Class     uint8
+	Cause     congestion.Cause // 0 of a Resume
+	Raised    bool             // the level is higher than for the queue's state alone, as the queue has grown since an earlier request
+}
+
 // NotificationRecord is what a worker keeps of a notification, and why it sent it. It has no pointers, so that records can lie outside the Go heap.
 type NotificationRecord struct {
+	Message
 	Number    uint64 // of the worker's records of this list, from 0
 	Time      int64  // ns, Unix time
 	Key       flowtable.Key
 	Flow      flowtable.Ref
-	FlowBytes uint64 // of the flow that had arrived by then
-	FlowRate  uint64 // at which the flow arrived before, bytes per millisecond; 0: not known
 	Queued    uint64 // bytes of the flow that waited in the queue, as far as this worker tracks shares
 	Metrics   congestion.Metrics
-	Threshold uint64 // of the first condition of Cause, in the unit of its metric; of a Resume K_min
-	Decision  congestion.Decision
+	Threshold uint64         // of the first condition of Cause, in the unit of its metric; of a Resume K_min
 	QP        pairing.Answer // the flow's source QP, and how it is known
-	In, Out   uint8          // the port that the notification leaves by, and the congested one
-	Class     uint8
-	Format    packet.Notification // of no meaning where it was Suppressed
-	Cause     congestion.Cause    // 0 of a Resume
-	Raised    bool                // the level is higher than for the queue's state alone, as the queue has grown since an earlier request
 	Outcome   counters.Outcome
 	Reason    counters.Suppression // where it was Suppressed
-	To        packet.Addr          // the notified host: the sender, or its proxy; of no meaning where it was Suppressed
 	Length    uint16               // bytes of the notification's frame; 0 where it was Suppressed
 	Frame     [recordedBytes]byte
 }

@@ -1,16 +1,14 @@
 package notify
 
 import (
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane/account"
 	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/dataplane/stage"
 	"github.com/cnpgate/cnpgate/flowtable"
-	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 // recordSent keeps what was sent, or is only observed, with its frame.
-func (n *Notifier) recordSent(m *Note, frame []byte, o counters.Outcome) {
+func (n *Notifier) recordSent(m *Note, a *account.Flow, frame []byte, o counters.Outcome) {
 	c := n.State
 	if c.Trace != nil {
 		c.Trace.Sent(c.Batch.InHand, m.Format, m.To, m.In, o)
@@ -19,11 +17,9 @@ func (n *Notifier) recordSent(m *Note, frame []byte, o counters.Outcome) {
 	if r == nil {
 		return
 	}
-	r.Decision, r.Format, r.To, r.Outcome, r.Reason = m.Decision, m.Format, m.To, o, counters.Allowed
-	r.FlowBytes, r.FlowRate, r.Length = m.FlowBytes, m.FlowRate, uint16(len(frame))
+	r.Message, r.Outcome, r.Reason, r.Length = m.Message, o, counters.Allowed, uint16(len(frame))
 	copy(r.Frame[:], frame)
-	r.In, r.Out, r.Class, r.Cause, r.Raised = m.In, m.Out, m.Class, m.Cause, m.Raised
-	n.recordState(r, m.Flow, m.account, m.state)
+	n.recordState(r, m.Flow, a, m.state)
 }
 
 // recordSuppressed keeps that the sender of a flow, which has an account, was not notified, unless a record of the same reason was made
@@ -37,9 +33,8 @@ func (n *Notifier) recordSuppressed(r *Queue, x flowtable.Index, s counters.Supp
 	if to == nil {
 		return
 	}
-	to.Decision, to.Format, to.To, to.Outcome, to.Reason = congestion.Decision{}, 0, packet.Addr{}, counters.Suppressed, s
-	to.FlowBytes, to.FlowRate, to.Length = n.Learner.Bytes(x), 0, 0
-	to.In, to.Out, to.Class, to.Cause, to.Raised = uint8(r.In), uint8(r.Out), uint8(r.Class), r.Cause, false
+	to.Message = Message{FlowBytes: n.Learner.Bytes(x), In: uint8(r.In), Out: uint8(r.Out), Class: uint8(r.Class), Cause: r.Cause}
+	to.Outcome, to.Reason, to.Length = counters.Suppressed, s, 0
 	n.recordState(to, x, n.Accounts.Known(x), r.State)
 }
 

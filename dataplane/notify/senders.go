@@ -53,9 +53,9 @@ const (
 type Senders struct {
 	*stage.State
 	notifier *Notifier
-	of       []Watched // 0 is for senders that find no slot, and is not kept
-	hand     int       // where the next search for a slot begins
-	resumed  int       // the last entry that resume has checked
+	of       *[watchedSenders + 1]Watched // 0 is for senders that find no slot, and is not kept
+	hand     int                          // where the next search for a slot begins
+	resumed  int                          // the last entry that resume has checked
 	seed     uint64
 	heads    []atomic.Uint32 // by hash of the sender in its scope, the first entry; other workers read whether there is one
 }
@@ -70,7 +70,7 @@ func NewSenders(n *Notifier, seed uint64, allocate func(bytes int) ([]byte, erro
 	}
 	return &Senders{
 		State: n.State, notifier: n, seed: seed,
-		of:    unsafe.Slice((*Watched)(unsafe.Pointer(unsafe.SliceData(memory))), watchedSenders+1),
+		of:    (*[watchedSenders + 1]Watched)(unsafe.Pointer(unsafe.SliceData(memory))),
 		heads: unsafe.Slice((*atomic.Uint32)(unsafe.Pointer(&memory[watchedBytes])), senderHashes),
 	}, nil
 }
@@ -115,7 +115,7 @@ func (s *Senders) Watch(x flowtable.Index, a *account.Flow, r *Queue) *Watched {
 // Find returns the entry of a flow's sender, nil if it has none for this queue.
 func (s *Senders) Find(x flowtable.Index, a *account.Flow, r *Queue) *Watched {
 	e := &s.of[a.Watch()]
-	if a.Watch() == 0 || e.flow != x || int(e.out) != r.Out || int(e.class) != r.Class || e.generation != a.Generation.Load() {
+	if a.Watch() == 0 || e.flow != x || int(e.class) != r.Class || e.generation != a.Generation.Load() {
 		return nil
 	}
 	return e
@@ -280,7 +280,6 @@ func (s *Senders) NextResume(port int) (at int64, ok bool) {
 func (s *Senders) resumeSenders(port, class int, m congestion.Metrics, policy *stage.PortPolicy) {
 	const entriesAStep = 64
 	d, n := policy.Ease(m), s.notifier
-	n.request.Port, n.request.RTT = uint16(port), policy.RTT
 	for range entriesAStep {
 		s.resumed = s.resumed%watchedSenders + 1
 		e := &s.of[s.resumed]
@@ -288,12 +287,12 @@ func (s *Senders) resumeSenders(port, class int, m congestion.Metrics, policy *s
 			continue
 		}
 		bytes, state := s.Learner.Bytes(e.flow), s.state(e)
-		n.Note = Note{In: e.in, Out: e.out, Class: e.class, state: state, Queue: &s.Egress[e.in].Notifications,
-			Format: e.format, To: e.Target.Src, Flow: e.flow,
-			account: s.Accounts.Known(e.flow), Decision: d, sourceQP: e.sourceQP,
-			FlowBytes: bytes, FlowRate: e.Throughput.Rate(s.Now, bytes)}
-		n.request.Target = &e.Target
-		if policy.Resumes && e.format.Expresses(congestion.Resume) && !n.resume(policy) {
+		n.About(&Queue{In: int(e.in), Out: port, Class: class, Policy: policy, State: state})
+		note := &n.Note
+		note.Format, note.To, note.Flow, note.Decision, note.sourceQP = e.format, e.Target.Src, e.flow, d, e.sourceQP
+		note.FlowBytes, note.FlowRate = bytes, e.Throughput.Rate(s.Now, bytes)
+		note.frame, note.packet, n.request.Target = nil, nil, &e.Target
+		if policy.Resumes && e.format.Expresses(congestion.Resume) && !n.resume(policy, s.Accounts.Known(e.flow)) {
 			state.ResumeAt = s.Now + resumeAgain
 			continue
 		}
@@ -303,24 +302,24 @@ func (s *Senders) resumeSenders(port, class int, m congestion.Metrics, policy *s
 
 // resume sends the sender of the note its Resume, which counts as a notification of its flow (draft-tian 5.5). It returns false if the
 // Resume has to wait. One that may not be sent, or can't be built, never can, and counts as done.
-func (n *Notifier) resume(policy *stage.PortPolicy) bool {
+func (n *Notifier) resume(policy *stage.PortPolicy, a *account.Flow) bool {
 	m := &n.Note
 	if reason := n.mayResume(m); reason != counters.Allowed {
 		n.Suppress(int(m.In), reason)
 		return true
 	}
-	if !n.Due(policy, m.Flow, m.account) {
+	if !n.Due(policy, m.Flow, a) {
 		return false
 	}
 	reason := n.admit(m)
 	if reason == counters.Allowed {
-		reason = n.emit(m)
+		reason = n.emit(m, a)
 	}
 	if reason != counters.Allowed {
 		n.Suppress(int(m.In), reason)
 		return reason == counters.NotBuilt
 	}
-	m.account.SetNotified(n.Now) // an entry ends with its flow
+	a.SetNotified(n.Now) // an entry ends with its flow
 	return true
 }
 
@@ -328,7 +327,7 @@ func (n *Notifier) resume(policy *stage.PortPolicy) bool {
 // configured for it, and a sender that is behind a proxy by now has no Resume. No notification names the QPs of a connection that RDMA-CM
 // has released.
 func (n *Notifier) mayResume(m *Note) counters.Suppression {
-	if to, behind := n.Policy.Proxies.Lookup(m.To); behind && !n.Policy.Owns(to) {
+	if _, behind := n.proxyOf(m.To); behind {
 		return counters.Suppression(congestion.NotExpressible)
 	}
 	if pairing.Answer(n.Flows.State(m.Flow).Answer()).Ended() != pairing.Open {

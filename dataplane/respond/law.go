@@ -124,6 +124,7 @@ func NewShared(ports, workers int) *Shared {
 type turn struct {
 	congestion.LawState
 	*notify.Queue
+	asks   congestion.Decision // see setAsks
 	own    *lawState
 	shared *fairClass
 	part   *lawPart
@@ -169,8 +170,12 @@ func (l *Law) respond(r *notify.Queue, b *frames.Batch, these frames.Mask, depth
 	t.LawState = congestion.LawState{
 		Law: p, Now: now, Fair: t.shared.fair(), Depth: depth, Loop: t.shared.loop.Load(), Spacing: t.shared.spacing.Load(), Polled: s.interval,
 	}
-	l.notifier.About(r)
 	notifies, resumes := p.Notifies(depth), p.Resumes(depth) && s.resumes
+	if notifies || resumes || c.Policy.Drain {
+		l.notifier.About(r)
+		t.setAsks()
+	}
+	obeyed, fair, rates := s.obeyed, t.Fair, l.rates
 	if c.Policy.Drain {
 		l.releaseAll(&t, b, these)
 	}
@@ -179,7 +184,7 @@ func (l *Law) respond(r *notify.Queue, b *frames.Batch, these frames.Mask, depth
 		size := b.Frames[i].Len + egress.LineOverhead
 		flow := b.Flow[i]
 		if flow.Index == flowtable.None || !b.Records[i].CarriesData() {
-			s.obeyed += float64(size)
+			obeyed += float64(size)
 			if notifies && b.Records[i].CarriesData() {
 				b.InHand = uint8(i)
 				c.Suppress(r.In, counters.FlowUnknown)
@@ -187,7 +192,7 @@ func (l *Law) respond(r *notify.Queue, b *frames.Batch, these frames.Mask, depth
 			}
 			continue
 		}
-		f := &l.rates[flow.Index]
+		f := &rates[flow.Index]
 		if f.generation != flow.Generation {
 			*f = lawFlow{generation: flow.Generation}
 		}
@@ -195,24 +200,25 @@ func (l *Law) respond(r *notify.Queue, b *frames.Batch, these frames.Mask, depth
 			l.windowEnded(&t, f, flow.Index, window)
 			s.largest[0] = max(s.largest[0], f.Rate())
 		}
-		s.obeyed += float64(size) * f.Share(now, t.Fair)
+		obeyed += float64(size) * f.Share(now, fair)
 		switch {
-		case notifies && (f.Over(t.Fair) || f.Paused()):
+		case notifies && (f.Over(fair) || f.Paused()):
 			if b.InHand = uint8(i); c.Trace != nil {
 				c.Trace.Skips(i, trace.NotDue)
 			}
 			if !l.notify(&t, b, i, f) {
 				marked |= 1 << i
 			}
-		case resumes && f.Limited(t.Fair):
+		case resumes && f.Limited(fair):
 			b.InHand = uint8(i)
 			l.resume(&t, b, i, f)
 		}
 	}
 	if b.InHand = frames.NotInHand; c.Trace != nil {
-		l.traceRates(b, these, t.Fair)
+		l.traceRates(b, these, fair)
 	}
-	t.part.obeyed.Store(uint64(s.obeyed))
+	s.obeyed = obeyed
+	t.part.obeyed.Store(uint64(obeyed))
 	return marked
 }
 
