@@ -64,7 +64,7 @@ func TestJSONSchemaTakesWhatLoads(t *testing.T) {
 	}
 }
 
-// form is in the error about a value whose form is wrong, as opposed to what it means or, with a unit, how large it is.
+// formIn is in the error about a value whose form is wrong, as opposed to what it means or, with a unit, how large it is.
 var form = regexp.MustCompile(`unknown key|: missing; expected (a|an|letters|what|either|[a-z-]+ or) |is not known|found a list|found keys with values|has no value|` +
 	`is not (a (whole number|number|number with unit|size|rate|duration|switch|length|count|name|prefix)|an address with port)[;,]|expected at (least|most) \d+, found`)
 
