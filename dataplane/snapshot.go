@@ -110,3 +110,9 @@ func (s *Snapshot) add(w *Worker, f flowtable.Ref) {
 	s.Flows = s.Flows[:n+1]
 	s.Flows[n].of(w, f.Index)
 }
+
+// FillFrom fills the snapshot at once. Only the goroutine that runs the worker may call it: a simulation, between two steps.
+func (s *Snapshot) FillFrom(w *Worker) {
+	for !s.fill(w) {
+	}
+}

@@ -16,8 +16,8 @@ type Series struct {
 	// sent to it: by sender and time.
 	Senders      []int
 	Rates, Asked [][]int64
-	// Notified are the gateways' notifications, CNPs the receivers' CNPs, up to each sample.
-	Notified, CNPs []int64
+	// Notified are the gateways' notifications, CNPs the receivers' CNPs, Lost the packets that queues dropped or links lost, up to each sample.
+	Notified, CNPs, Lost []int64
 }
 
 // PortSeries are samples of a gateway's port.
@@ -91,6 +91,7 @@ func (s *Sim) sample(now int64) {
 	}
 	m.series.Switch = append(m.series.Switch, longest)
 	m.series.Notified, m.series.CNPs = append(m.series.Notified, m.notified), append(m.series.CNPs, m.cnps)
+	m.series.Lost = append(m.series.Lost, s.lost())
 	for i, h := range m.series.Senders {
 		p := &s.ports[s.hosts[h].port]
 		bytes := p.stats.Sent.Bytes + p.stats.Sent.Frames*uint64(s.network.Overhead)

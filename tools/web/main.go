@@ -67,7 +67,7 @@ func bundle(src, out, wasmExec string) error {
 			{InputPath: "live/main.js", OutputPath: "live"},
 			{InputPath: "common/style.css", OutputPath: "style"},
 		},
-		Alias: map[string]string{"uplot": abs(vendor("uplot/uPlot.esm.js")), "uplot.css": abs(vendor("uplot/uPlot.min.css")), "wasm_exec": wasmExec},
+		Alias:  map[string]string{"uplot": abs(vendor("uplot/uPlot.esm.js")), "uplot.css": abs(vendor("uplot/uPlot.min.css")), "wasm_exec": wasmExec},
 		Bundle: true, MinifyWhitespace: true, MinifyIdentifiers: true, MinifySyntax: true, LegalComments: api.LegalCommentsInline,
 		Format: api.FormatIIFE, Target: api.ES2022, Charset: api.CharsetUTF8, Outdir: abs(out), LogLevel: api.LogLevelSilent,
 	})
