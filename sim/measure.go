@@ -39,12 +39,14 @@ type measure struct {
 	asked          []int64       // by host, notifications since the last sample
 	notified, cnps int64
 	first          int64 // when the first sender slowed down, ns; 0: none yet
+	crossed        int64 // when a gateway's queue first exceeded the threshold of its port, ns; 0: none yet
 }
 
 // gatewayPort is a port of a gateway.
 type gatewayPort struct {
 	*gateway
-	port int
+	port      int
+	threshold uint64 // bytes above which the gateway responds: the control law by notifications, else the first marks
 }
 
 // startMeasuring schedules the first sample.
@@ -65,8 +67,12 @@ func (s *Sim) startMeasuring(every int64) {
 	for _, g := range s.gateways {
 		for port := range g.ports {
 			if g.wan(s, port) {
-				m.ports = append(m.ports, gatewayPort{g, port})
-				reference := s.network.Nodes[g.node].Gateway.Dataplane.Policy.Ports[port].Law.Reference
+				policy := s.network.Nodes[g.node].Gateway.Dataplane.Policy
+				reference, threshold := policy.Ports[port].Law.Reference, policy.Ports[port].KMin
+				if notifies := slices.Contains(policy.Who.Enabled[:], true); notifies && reference > 0 {
+					threshold = uint64(reference / 2)
+				}
+				m.ports = append(m.ports, gatewayPort{g, port, threshold})
 				m.series.Ports = append(m.series.Ports, PortSeries{Gateway: s.name(g.node), Reference: int64(reference)})
 			}
 		}
@@ -117,6 +123,15 @@ func (s *Sim) samplePorts() (longest int64) {
 		longest = max(longest, int64(depth))
 	}
 	return longest
+}
+
+// cross notes when a queue of a gateway first exceeds its threshold.
+func (m *measure) cross(g *gateway, now int64) {
+	for i := range m.ports {
+		if p := &m.ports[i]; p.gateway == g && g.plane.Watermark(p.port) > p.threshold {
+			m.crossed = now
+		}
+	}
 }
 
 // notification counts a notification of a gateway.

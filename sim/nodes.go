@@ -168,6 +168,9 @@ func (s *Sim) step(n int32, now int64) {
 	g := s.gateways[n]
 	g.time.SetTime(now)
 	g.time.Step()
+	if s.measure.crossed == 0 {
+		s.measure.cross(g, now)
+	}
 	at := virtual.Never
 	if due, any := g.time.NextDue(); any {
 		at = g.poll(max(due, now+1))
