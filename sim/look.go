@@ -10,7 +10,8 @@ import (
 
 // Passage is a notification, or a receiver's CNP, on one link. Times are ns since the simulation began.
 type Passage struct {
-	ID      uint64 // of the notification, from the host or gateway that sends it to the next host or gateway
+	ID      uint64 // of the notification on its whole way
+	Built   bool   // by a gateway; else it is a receiver's CNP
 	From    int    // node
 	To      int    // node
 	Sent    int64  // when its first bit leaves
@@ -21,26 +22,71 @@ type Passage struct {
 
 // notices follow notifications through the network.
 type notices struct {
-	passed func(*Passage)   // nil: nobody wants to know
-	last   uint64           // ID
-	known  map[int32]uint64 // ID by place of the frame
+	passed func(*Passage) // nil: nobody wants to know
+	last   uint64         // ID
+	known  map[int32]notice
+	inside map[string]notice // by headers: in a gateway
 }
 
-// pass reports a frame that is put on the line of a port, if it is a notification. Switches forward it with the ID that it has.
+// notice is what is known of a notification.
+type notice struct {
+	id    uint64
+	built bool
+}
+
+// mostInside bounds notices.inside: a gateway may keep what it gets.
+const mostInside = 1 << 12
+
+func newNotices(passed func(*Passage)) notices {
+	return notices{passed: passed, known: map[int32]notice{}, inside: map[string]notice{}}
+}
+
+// begin gives a notification a new ID.
+func (n *notices) begin(f int32, built bool) {
+	n.last++
+	n.known[f] = notice{n.last, built}
+}
+
+// enter notes that a gateway gets a frame.
+func (l *lines) enter(f int32) {
+	if b := l.store.bytes(f); l.passed != nil && isNotification(b) && len(l.inside) < mostInside {
+		l.inside[string(b)] = l.known[f]
+	}
+}
+
+// leaves notes that a gateway sends a frame, which it has built or got.
+func (l *lines) leaves(f int32, built bool) {
+	if l.passed == nil {
+		return
+	}
+	b := l.store.bytes(f)
+	if found, ok := l.inside[string(b)]; ok && !built {
+		delete(l.inside, string(b))
+		l.known[f] = found
+		return
+	}
+	if isNotification(b) {
+		l.begin(f, built)
+	}
+}
+
+// pass reports a frame that is put on the line of a port, if it is a notification.
 func (l *lines) pass(n, f int32, now, arrives int64) {
 	b := l.store.bytes(f)
 	if !isNotification(b) {
 		return
 	}
 	p := &l.ports[n]
-	if id := l.known[f]; id == 0 || l.kinds[p.node] != SwitchNode {
-		l.last++
-		l.known[f] = l.last
+	if l.kinds[p.node] == HostNode {
+		l.begin(f, false)
 	}
 	if arrives > 0 {
 		arrives -= epoch
 	}
-	l.passed(&Passage{ID: l.known[f], From: int(p.node), To: int(l.ports[p.peer].node), Sent: now - epoch, Arrives: arrives, Frame: b, Length: int(l.store.at(f).length)})
+	l.passed(&Passage{
+		ID: l.known[f].id, Built: l.known[f].built, From: int(p.node), To: int(l.ports[p.peer].node), Sent: now - epoch, Arrives: arrives,
+		Frame: b, Length: int(l.store.at(f).length),
+	})
 }
 
 // isNotification recognises notifications: IPv6 packets other than RoCEv2 without extension headers, and CNPs. Hosts send nothing else.

@@ -142,6 +142,7 @@ func (s *Sim) toGateway(n, in, f int32, now int64) {
 	if s.network.IOAM {
 		s.traceGateway(g, in, f, now)
 	}
+	s.enter(f)
 	if !s.backendOf(g, f).Inject(s.portNumber[in], s.store.bytes(f), s.store.at(f).length) {
 		s.noBuffer++
 	}
@@ -187,6 +188,7 @@ func (s *Sim) fromGateway(g *gateway, sent *inmem.Sent) {
 	if sent.Built {
 		s.measure.notification(s.store.at(f).to)
 	}
+	s.leaves(f, sent.Built)
 	s.start(g.ports[sent.Port], f, s.now)
 }
 

@@ -77,7 +77,7 @@ func New(c *Config) (*Sim, error) {
 	}
 	s := &Sim{end: epoch + c.Length, scratch: make([]byte, endpoint.MaxFrame)}
 	s.network, s.now, s.store = &c.Network, epoch, store{free: none, most: most}
-	s.notices = notices{passed: c.Passed, known: map[int32]uint64{}}
+	s.notices = newNotices(c.Passed)
 	s.link()
 	if err := s.build(c); err != nil {
 		return nil, err

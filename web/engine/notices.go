@@ -15,9 +15,10 @@ type Notice struct {
 	Number  uint64 `json:"number"` // to decode it
 	ID      uint64 `json:"id"`     // the same on the next link
 	Kind    string `json:"kind"`
-	From    int    `json:"from"` // node
-	To      int    `json:"to"`   // node
-	Sent    int64  `json:"sent"` // ns
+	Built   bool   `json:"built"` // by a gateway; else it is a receiver's CNP
+	From    int    `json:"from"`  // node
+	To      int    `json:"to"`    // node
+	Sent    int64  `json:"sent"`  // ns
 	Arrives int64  `json:"arrives"`
 }
 
@@ -58,7 +59,7 @@ func (s *notices) passed(p *sim.Passage) {
 	}
 	k := &s.kept[s.written%keptNotices]
 	k.n, k.length = uint16(copy(k.bytes[:], p.Frame)), p.Length
-	s.next = append(s.next, Notice{s.written, p.ID, s.kind(p), p.From, p.To, p.Sent, p.Arrives})
+	s.next = append(s.next, Notice{s.written, p.ID, s.kind(p), p.Built, p.From, p.To, p.Sent, p.Arrives})
 	s.written++
 }
 
