@@ -27,7 +27,6 @@ type Samples struct {
 	Fair     [][]int64 `json:"fair"`  // by port
 	Switch   []int64   `json:"switch"`
 	Rates    [][]int64 `json:"rates"` // by sender
-	Asked    [][]int64 `json:"asked"` // by sender
 	Notified []int64   `json:"notified"`
 	CNPs     []int64   `json:"cnps"`
 	Lost     []int64   `json:"lost"`
@@ -44,8 +43,11 @@ func (e *Engine) Frame(u *Setup) *Frame {
 
 func (p *pane) frame(u *Setup, queues []Queue) *PaneFrame {
 	p.lines = p.run.Lines(p.lines)
-	f := &PaneFrame{Ended: p.ended, Unfinished: p.run.Progress().Unfinished, Samples: p.samples(), Fabric: make([]int64, u.Sites), Notices: p.notices.next, More: p.notices.more}
-	p.notices.next, p.notices.more = nil, 0
+	f := &PaneFrame{
+		Ended: p.ended, Unfinished: p.run.Progress().Unfinished, Samples: p.samples(), Fabric: make([]int64, u.Sites), Queues: []int64{}, Paced: []int64{},
+		Flying: [][2]int64{}, Notices: append([]Notice{}, p.notices.next...), More: p.notices.more,
+	}
+	p.notices.next, p.notices.more = p.notices.next[:0], 0
 	for _, q := range queues {
 		f.Queues, f.Paced = append(f.Queues, p.lines[q.port].Waiting), append(f.Paced, p.lines[q.port].Paced)
 	}
@@ -72,13 +74,16 @@ func (p *pane) samples() Samples {
 	news := func(all [][]int64) [][]int64 {
 		out := make([][]int64, len(all))
 		for i := range all {
-			out[i] = all[i][from:]
+			out[i] = tail(all[i], from)
 		}
 		return out
 	}
-	out := Samples{First: from, Switch: s.Switch[from:], Rates: news(s.Rates), Asked: news(s.Asked), Notified: s.Notified[from:], CNPs: s.CNPs[from:], Lost: s.Lost[from:]}
+	out := Samples{First: from, Switch: tail(s.Switch, from), Rates: news(s.Rates), Notified: tail(s.Notified, from), CNPs: tail(s.CNPs, from), Lost: tail(s.Lost, from)}
 	for i := range s.Ports {
-		out.Depth, out.Fair = append(out.Depth, s.Ports[i].Depth[from:]), append(out.Fair, s.Ports[i].Fair[from:])
+		out.Depth, out.Fair = append(out.Depth, tail(s.Ports[i].Depth, from)), append(out.Fair, tail(s.Ports[i].Fair, from))
 	}
 	return out
 }
+
+// tail are the values from a place on; none is an empty list, not null.
+func tail(values []int64, from int) []int64 { return append([]int64{}, values[from:]...) }

@@ -19,6 +19,7 @@ type Setup struct {
 	Spans     []Span         `json:"spans"`     // long links, in the order of the sites
 	Senders   []int          `json:"senders"`   // hosts
 	Receivers []int          `json:"receivers"` // hosts
+	Lines     []uint64       `json:"lines"`     // rates of the hosts' links, bit/s
 	Flows     int            `json:"flows"`
 	Gateways  [Panes][]Queue `json:"gateways"` // WAN ports, by response
 	Responses [Panes]string  `json:"responses"`
@@ -72,6 +73,14 @@ func (e *Engine) Setup() *Setup {
 		u.Nodes = append(u.Nodes, node)
 	}
 	u.place(n)
+	u.Lines = make([]uint64, host)
+	for _, l := range n.Links {
+		for _, end := range []int{l.A, l.B} {
+			if h := u.Nodes[end].Host; h >= 0 {
+				u.Lines[h] = l.Rate
+			}
+		}
+	}
 	for _, f := range c.Flows {
 		u.Senders, u.Receivers = append(u.Senders, f.From), append(u.Receivers, f.To)
 	}
@@ -131,7 +140,8 @@ func (u *Setup) place(n *sim.Network) {
 }
 
 // queues are the queues of the gateways' WAN ports, in the order of sim.Series.Ports.
-func queues(c *sim.Config) (all []Queue) {
+func queues(c *sim.Config) []Queue {
+	all := []Queue{}
 	for node := range c.Network.Nodes {
 		g := c.Network.Nodes[node].Gateway
 		if g == nil {

@@ -8,7 +8,7 @@ const tableRows = 40; // of a data table: evenly spaced samples
 
 // Plot shows series over time in an element.
 //   title    what is shown; the heading of plot and table
-//   series   [{label, colour?, dash?, width?, step?, points?, hidden?}]: colour is a name of theme.js
+//   series   [{label, colour?, dash?, width?, points?, hidden?, unlisted?}]: colour is a name of theme.js; the legend leaves out what is unlisted
 //   value    formats a value (format.bytes, format.rate, format.count)
 //   time     formats a time; default: format.time, of nanoseconds
 //   height   CSS pixels
@@ -59,8 +59,10 @@ export class Plot {
       hooks: { setCursor: [() => this.showCursor()], draw: this.options.draw ? [(u) => this.options.draw(u, this.data)] : [] },
       bands: band,
     }, this.data, this.body);
-    this.values = styles.map((s) => el("span", { class: "value" }));
-    this.legend.replaceChildren(...styles.map((s, i) => el("li", {}, swatch(s), el("span", {}, s.label), this.values[i])));
+    this.values = styles.map((s) => (s.unlisted ? null : el("span", { class: "value" })));
+    const unlisted = styles.filter((s) => s.unlisted);
+    this.legend.replaceChildren(...styles.flatMap((s, i) => (s.unlisted ? [] : [el("li", {}, swatch(s), el("span", {}, s.label), this.values[i])])),
+      ...(unlisted.length ? [el("li", {}, `${unlisted[0].label} to ${unlisted.at(-1).label}: a line each`)] : []));
     this.head.replaceChildren(el("tr", {}, el("th", { scope: "col" }, "Time"), ...series.map((s) => el("th", { scope: "col" }, s.label))));
     this.showCursor();
   }
@@ -81,7 +83,7 @@ export class Plot {
   // showCursor writes into the legend the values below the cursor, or the latest ones.
   showCursor() {
     const at = this.uplot?.cursor?.idx ?? this.data[0].length - 1;
-    this.values?.forEach((e, i) => setText(e, this.options.value(this.data[i + 1]?.[at])));
+    this.values?.forEach((e, i) => e && setText(e, this.options.value(this.data[i + 1]?.[at])));
   }
 
   fillTable() {
