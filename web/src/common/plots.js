@@ -49,7 +49,7 @@ export class Plot {
     const styles = series.map((s, i) => ({ ...seriesStyle(i), ...s }));
     this.body.style.height = height + "px";
     this.uplot = new uPlot({
-      width: Math.max(this.body.clientWidth, 100), height, padding: [8, 8, 0, 0],
+      width: Math.max(this.body.clientWidth, 100), height, padding: [8, 26, 0, 0],
       legend: { show: false }, cursor: { y: false, points: { size: 5 }, drag: { x: false, y: false }, ...(sync && { sync: { key: sync } }) },
       scales: { x: { time: false, range: (u, min, max) => this.xRange ?? [min ?? 0, max > min ? max : (min ?? 0) + 1] },
         y: { range: range ?? ((u, min, max) => [0, max > 0 ? max * 1.05 : 1]) } },

@@ -13,7 +13,7 @@ const rows = [
   ["Mean completion time of a flow", (r) => (r.all.finished ? `${format.time(r.all.fct_mean_ns)} (${r.all.finished} of ${r.all.flows} have ended)` : `none of ${r.all.flows} has ended`),
     (r) => (r.all.finished === r.all.flows ? r.all.fct_mean_ns : null)],
   ["From the threshold to the first slow-down", (r) => (r.delay == null ? (r.crossed_ns < 0 ? "threshold not crossed" : "not yet") : r.delay < 0 ? "before it" : format.time(r.delay)), (r) => r.delay],
-  ["Fairness (Jain's index)", (r) => r.jain.toFixed(3), (r) => -r.jain],
+  ["Fairness (Jain's index)", (r) => r.jain.toFixed(3), (r) => (r.all.finished === r.all.flows ? -r.jain : null)],
   ["Notifications of gateways", (r) => format.count(r.notifications)],
   ["CNPs of receivers", (r) => format.count(r.cnps)],
 ];

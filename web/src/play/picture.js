@@ -122,6 +122,12 @@ export class Picture {
     this.drawDots(g, now, speed);
   }
 
+  // fits reports whether a text, with some space at both sides, is no wider than w.
+  fits(g, text, w) {
+    g.font = `${Math.round(11 * this.scale)}px system-ui, sans-serif`;
+    return g.measureText(text).width < w - 12;
+  }
+
   text(g, text, x, y, { name = "muted", align = "center", size = 11, bold } = {}) {
     g.font = `${bold ? "600 " : ""}${Math.round(size * this.scale)}px system-ui, sans-serif`;
     g.fillStyle = colour(name);
@@ -139,9 +145,10 @@ export class Picture {
   }
 
   draw_hosts(g, c) {
-    const { nodes, senders } = this.setup;
+    const { nodes, senders, receivers } = this.setup;
     const sends = nodes.some((n) => n.kind === "host" && n.site === c.site && senders.includes(n.host));
-    this.text(g, c.site === 0 && sends ? "senders" : "hosts", c.x + c.w / 2, c.y - 8 * this.scale);
+    const receives = nodes.some((n) => n.kind === "host" && n.site === c.site && receivers.includes(n.host));
+    this.text(g, sends && receives ? "hosts" : sends ? "senders" : "receivers", c.x + c.w / 2, c.y - 8 * this.scale);
     nodes.forEach((n, i) => {
       const b = this.places[i].box;
       if (!b || this.places[i].column !== c) return;
@@ -200,7 +207,8 @@ export class Picture {
   // draw_wan draws bits in flight: the upper lane to the receivers, the lower one back.
   draw_wan(g, c) {
     const s = this.setup.spans[c.span];
-    this.text(g, c.w > 150 * this.scale ? `WAN, ${format.rate(s.rate)}, ${format.time(2 * s.delay)} there and back` : `WAN ${format.rate(s.rate)}`, c.x + c.w / 2, c.y - 8 * this.scale);
+    const names = [`WAN, ${format.rate(s.rate)}, ${format.time(2 * s.delay)} there and back`, `WAN, ${format.rate(s.rate)}`, "WAN"];
+    this.text(g, names.find((n) => this.fits(g, n, c.w)) ?? "", c.x + c.w / 2, c.y - 8 * this.scale);
     const full = (s.rate * s.delay) / 8e9, mid = c.y + c.h / 2;
     this.lane(g, c, mid - 26 * this.scale, this.frame.flying[c.span][0] / full, 1, s.delay);
     this.lane(g, c, mid + 26 * this.scale, this.frame.flying[c.span][1] / full, -1, s.delay);
