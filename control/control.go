@@ -55,6 +55,7 @@ type gateway struct {
 	started    *config.Config                // its ports, workers and sizes apply until the end
 	running    atomic.Pointer[config.Config] // the one in force
 	reloading  sync.Mutex
+	reloads    reloads
 	trial      *trial          // guarded by reloading, as modes
 	modes      map[string]bool // by port, whether it observes: those that were set at run time
 	draining   atomic.Bool
@@ -107,6 +108,7 @@ func (g *gateway) run(ctx context.Context) (*report.Report, error) {
 	}
 	g.setBGP(settings)
 	g.identify(o.Log.Info()).Msg("The gateway starts.")
+	g.reloads.note(g, "started", nil, nil)
 	g.episodes = newEpisodes(g)
 	g.setWallClock()
 	for i := range c.Ports {

@@ -185,6 +185,7 @@ func (g *gateway) Confirm() (*api.Reloaded, error) {
 	kept := g.reloadedFrom(g.trial.before)
 	g.endTrial()
 	g.options.Log.Info().Strs("changes", kept.Changes).Msg("The reload was confirmed.")
+	g.reloads.note(g, "confirmed", kept.Changes, nil)
 	return kept, nil
 }
 
@@ -204,9 +205,11 @@ func (g *gateway) goBack(why string) (*api.Reloaded, error) {
 	g.endTrial()
 	if err := g.change(before); err != nil {
 		g.options.Log.Error().Err(err).Msg(why + " The configuration before can't be applied any more, so the new one stays in force.")
+		g.reloads.note(g, "", nil, err)
 		return nil, err
 	}
 	back := g.reloadedFrom(after)
+	g.reloads.note(g, "reverted", back.Changes, nil)
 	g.identify(g.options.Log.Warn()).Strs("changes", back.Changes).
 		Msg(why + " The configuration before it is in force again. The file still has the new one: correct it before the next start.")
 	return back, nil

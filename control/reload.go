@@ -40,6 +40,7 @@ func (g *gateway) Reload(r api.ReloadRequest) (*api.Reloaded, error) {
 	}
 	if err != nil {
 		g.logRefused(err)
+		g.reloads.note(g, "", nil, err)
 		return nil, err
 	}
 	for _, w := range next.Warnings {
@@ -47,6 +48,7 @@ func (g *gateway) Reload(r api.ReloadRequest) (*api.Reloaded, error) {
 	}
 	changes := next.Changes(before)
 	g.identify(g.options.Log.Info()).Strs("changes", changes).Msg("The configuration was reloaded.")
+	g.reloads.note(g, "reloaded", changes, nil)
 	done := g.reloadedFrom(before)
 	if r.Confirm > 0 && len(changes) > 0 {
 		done.ConfirmBy = g.tryFor(r.Confirm, before)

@@ -198,10 +198,8 @@ type UnresponsiveSender struct {
 func unresponsive(c *config.Config, d *dataplane.Dataplane) (all []UnresponsiveSender) {
 	senders, _ := d.Unresponsive()
 	for i := range senders {
-		var k flowtable.Key
-		k.SetScope(senders[i].Host.Scope)
 		var f Flow
-		f.setPlace(&k)
+		f.SetScope(senders[i].Host.Scope)
 		all = append(all, UnresponsiveSender{senders[i].Host.Netip(), f.VLAN, c.Ports[senders[i].Port].Name})
 	}
 	return all

@@ -4,7 +4,7 @@ export const el = (name, attributes = {}, ...children) => {
   const e = svg ? document.createElementNS("http://www.w3.org/2000/svg", name.slice(4)) : document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
     if (typeof value === "function") e[key] = value;
-    else if (key === "style") e.style.cssText = value; // as an attribute, the Content-Security-Policy forbids it
+    else if (key === "style") e.style.cssText = value; // the attribute would be an inline style, which the policy refuses
     else if (value === true) e.setAttribute(key, "");
     else if (value !== false && value != null) e.setAttribute(key, value);
   }

@@ -53,7 +53,7 @@ export class Plot {
       legend: { show: false }, cursor: { y: false, points: { size: 5 }, drag: { x: false, y: false }, ...(sync && { sync: { key: sync } }) },
       scales: { x: { time: false, range: (u, min, max) => this.xRange ?? [min ?? 0, max > min ? max : (min ?? 0) + 1] },
         y: { range: range ?? ((u, min, max) => [0, max > 0 ? max * 1.05 : 1]) } },
-      axes: [{ ...axis, size: 24, values: (u, all) => all.map(time) }, { ...axis, size: 76, values: (u, all) => all.map(value) }],
+      axes: [{ ...axis, size: 24, space: 72, values: (u, all) => all.map(time) }, { ...axis, size: 76, values: (u, all) => all.map(value) }],
       series: [{}, ...styles.map((s) => ({ label: s.label, stroke: () => colour(s.colour), dash: s.dash, width: s.width ?? 1.5, show: !s.hidden,
         points: s.points ?? { show: false }, paths: s.paths, fill: s.fill && (() => colour(s.fill)) }))],
       hooks: { setCursor: [() => this.showCursor()], draw: this.options.draw ? [(u) => this.options.draw(u, this.data)] : [] },
