@@ -44,8 +44,10 @@ export class Plot {
 
   build() {
     this.uplot?.destroy();
-    const { series, value, time, height, sync, range, band } = this.options;
-    const axis = { stroke: colour("muted"), grid: { stroke: colour("grid"), width: 1 }, ticks: { show: false }, font: "12px system-ui, sans-serif" };
+    const em = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16; // larger on very wide screens
+    const { series, value, time, sync, range, band } = this.options, height = Math.round(this.options.height * em);
+    this.height = height;
+    const axis = { stroke: colour("muted"), grid: { stroke: colour("grid"), width: 1 }, ticks: { show: false }, font: `${Math.round(12 * em)}px system-ui, sans-serif` };
     const styles = series.map((s, i) => ({ ...seriesStyle(i), ...s }));
     this.body.style.height = height + "px";
     this.uplot = new uPlot({
@@ -53,7 +55,7 @@ export class Plot {
       legend: { show: false }, cursor: { y: false, points: { size: 5 }, drag: { x: false, y: false }, ...(sync && { sync: { key: sync } }) },
       scales: { x: { time: false, range: (u, min, max) => this.xRange ?? [min ?? 0, max > min ? max : (min ?? 0) + 1] },
         y: { range: range ?? ((u, min, max) => [0, max > 0 ? max * 1.05 : 1]) } },
-      axes: [{ ...axis, size: 24, space: 72, values: (u, all) => all.map(time) }, { ...axis, size: 76, values: (u, all) => all.map(value) }],
+      axes: [{ ...axis, size: 24 * em, space: 72, values: (u, all) => all.map(time) }, { ...axis, size: 76 * em, values: (u, all) => all.map(value) }],
       series: [{}, ...styles.map((s) => ({ label: s.label, stroke: () => colour(s.colour), dash: s.dash, width: s.width ?? 1.5, show: !s.hidden,
         points: s.points ?? { show: false }, paths: s.paths, fill: s.fill && (() => colour(s.fill)) }))],
       hooks: { setCursor: [() => this.showCursor()], draw: this.options.draw ? [(u) => this.options.draw(u, this.data)] : [] },
@@ -69,7 +71,7 @@ export class Plot {
 
   resize() {
     const width = this.body.clientWidth;
-    if (width > 0 && width !== this.uplot.width) this.uplot.setSize({ width, height: this.options.height });
+    if (width > 0 && width !== this.uplot.width) this.uplot.setSize({ width, height: this.height });
   }
 
   update(data, xRange) {

@@ -1,5 +1,5 @@
 // The state that the address bar holds: a link shows the same. Keys: scenario, left, right, speed, seed and the other controls; t and pause where it is paused;
-// set (KEY=VALUE, several); yaml, a scenario of the user's, compressed.
+// set (KEY=VALUE, several); yaml, a scenario of the user's, compressed. A single-file page has its first state in a meta element.
 
 const packed = async (bytes, stream) => new Uint8Array(await new Response(new Blob([bytes]).stream().pipeThrough(stream)).arrayBuffer());
 
@@ -11,7 +11,7 @@ const known = ["scenario", "left", "right", "speed"];
 
 // read returns the state of the address bar.
 export const read = async () => {
-  const q = new URLSearchParams(location.hash.slice(1));
+  const q = new URLSearchParams(location.hash.slice(1) || document.querySelector('meta[name="state"]')?.content);
   const s = { ...defaults, controls: {}, settings: [], text: "", t: null, pause: q.get("pause") === "1" };
   for (const [key, value] of q) {
     if (known.includes(key)) s[key] = value;
