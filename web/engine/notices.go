@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/cnpgate/cnpgate/cnpdec"
 	"github.com/cnpgate/cnpgate/control/decode"
@@ -24,7 +25,7 @@ type Notice struct {
 
 const (
 	keptNotices = 4096 // whose bytes are kept
-	drawn       = 48   // of a frame of the page: more can't be told apart
+	drawn       = 48   // of a frame of the page, the latest ones: more can't be told apart
 	mostBytes   = 320
 )
 
@@ -54,8 +55,8 @@ func (s *notices) receiver(r scenario.Response) {
 // passed notes a passage of a notification.
 func (s *notices) passed(p *sim.Passage) {
 	if len(s.next) == drawn {
+		s.next = slices.Delete(s.next, 0, 1)
 		s.more++
-		return
 	}
 	k := &s.kept[s.written%keptNotices]
 	k.n, k.length = uint16(copy(k.bytes[:], p.Frame)), p.Length

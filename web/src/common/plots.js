@@ -9,6 +9,7 @@ const tableRows = 40; // of a data table: evenly spaced samples
 // Plot shows series over time in an element.
 //   title    what is shown; the heading of plot and table
 //   series   [{label, colour?, dash?, width?, points?, hidden?, unlisted?}]: colour is a name of theme.js; the legend leaves out what is unlisted
+//   of       what it belongs to, where several plots have one title: for screen readers
 //   value    formats a value (format.bytes, format.rate, format.count)
 //   time     formats a time; default: format.time, of nanoseconds
 //   height   CSS pixels
@@ -24,7 +25,7 @@ export class Plot {
     this.rows = el("tbody");
     this.table = el("details", { class: "plot-table", ontoggle: () => this.fillTable() },
       el("summary", {}, "Figures"),
-      el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": this.options.title + ": figures" },
+      el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": [this.options.title, this.options.of, "figures"].filter(Boolean).join(", ") },
         el("table", {}, el("caption", { class: "hidden" }, this.options.title), (this.head = el("thead")), this.rows)));
     host.classList.add("plot");
     host.append(el("h3", {}, this.options.title), this.legend, this.body, this.table);

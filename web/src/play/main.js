@@ -48,6 +48,7 @@ class Playground {
     byId("copy-yaml").onclick = () => this.copyYAML();
     byId("copy-json").onclick = async () => this.copy(await this.engine.call("results"), "The results");
     byId("apply").onclick = () => this.apply();
+    byId("json-details").ontoggle = () => this.showJSON();
     byId("editor").ontoggle = byId("gateway-yaml").ontoggle = () => this.showYAML();
     for (const n of [0, 1]) byId("why-" + n).onclick = () => this.clicked(n, { host: Number(byId("sender").value) });
     document.addEventListener("keydown", (e) => this.key(e));
@@ -55,7 +56,7 @@ class Playground {
   }
 
   key(e) {
-    if (e.ctrlKey || e.metaKey || e.altKey || e.target.closest("input, select, textarea, button, summary, a")) return;
+    if (e.ctrlKey || e.metaKey || e.altKey || e.target.closest?.("input, select, textarea, button, summary, a")) return;
     const act = { " ": () => byId("play").click(), ".": () => this.step(), r: () => this.start() }[e.key];
     if (!act) return;
     e.preventDefault();
@@ -178,6 +179,11 @@ class Playground {
     frame.panes.forEach((f, n) => this.panes[n].take(f));
     setText(byId("clock"), format.time(frame.now));
     document.body.dataset.now = String(frame.now);
+    if (!this.first) {
+      this.first = true;
+      this.draw();
+      performance.mark("first picture");
+    }
     const now = performance.now(), every = this.setup.senders.length > 16 ? 400 : 120;
     if (frame.ended && !this.ended) {
       this.ended = true;
@@ -204,13 +210,18 @@ class Playground {
     for (const p of this.panes) p.plot(Math.max(this.now, this.setup.sample));
   }
 
+  async showJSON() {
+    if (this.setup && byId("json-details").open) setText(byId("json"), await this.engine.call("results"));
+  }
+
   async showResults() {
-    const run = this.run;
+    const run = this.run, ended = this.ended;
     const results = await this.engine.json("results");
     if (run !== this.run) return;
+    this.showJSON();
     numbers.show(byId("numbers"), results, this.titles);
-    setText(byId("verdict"), numbers.verdict(results, this.ended));
-    document.body.dataset.ended = String(this.ended);
+    setText(byId("verdict"), numbers.verdict(results, ended));
+    document.body.dataset.ended = String(ended);
   }
 
   // clicked shows what is known of a notification or a sender.

@@ -20,7 +20,7 @@ export class Pane {
     const plot = (title, options) => {
       const host = el("div");
       byId("plots-" + number).append(host);
-      return new Plot(host, { title, series: [], sync: "time", ...options });
+      return new Plot(host, { title, of: ["left", "right"][number], series: [], sync: "time", ...options });
     };
     this.plots = {
       queue: plot("WAN queue", { value: format.bytes, height: 150 }),
