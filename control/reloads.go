@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cnpgate/cnpgate/control/api"
+	"github.com/cnpgate/cnpgate/control/config"
 )
 
 const (
@@ -20,11 +21,11 @@ type reloads struct {
 	all   []api.ReloadRecord
 }
 
-// note records what became of a reload; err is why it was refused.
-func (r *reloads) note(g *gateway, outcome string, changes []string, err error) {
+// note records what became of a reload, after which a configuration is in force; err is why it was refused.
+func (r *reloads) note(now *config.Config, outcome string, changes []string, err error) {
 	one := api.ReloadRecord{Time: time.Now().UTC(), Outcome: outcome, Changes: changes[:min(len(changes), maxChanges)]}
-	if c := g.running.Load(); c != nil { // else the gateway doesn't run yet
-		one.ConfigHash = c.File.Hash()
+	if now != nil { // else the gateway doesn't run yet
+		one.ConfigHash = now.File.Hash()
 	}
 	if err != nil {
 		text := err.Error()
@@ -39,8 +40,8 @@ func (r *reloads) note(g *gateway, outcome string, changes []string, err error) 
 }
 
 // Reloads are the latest reloads, the oldest first.
-func (g *gateway) Reloads() []api.ReloadRecord {
-	g.reloads.mutex.Lock()
-	defer g.reloads.mutex.Unlock()
-	return append([]api.ReloadRecord{}, g.reloads.all...)
+func (r *reloads) Reloads() []api.ReloadRecord {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return append([]api.ReloadRecord{}, r.all...)
 }

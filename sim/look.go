@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/telemetry"
 )
@@ -158,8 +159,8 @@ func (s *Sim) lost() int64 {
 
 // drops are the counters of packets that a gateway drops.
 var drops = func() (all []int) {
-	for n := range dataplane.Catalogue {
-		if dataplane.Catalogue[n].Metric == telemetry.DroppedPackets {
+	for n := range counters.Catalogue {
+		if counters.Catalogue[n].Metric == telemetry.DroppedPackets {
 			all = append(all, n)
 		}
 	}

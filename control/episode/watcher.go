@@ -1,6 +1,10 @@
 package episode
 
-import "github.com/cnpgate/cnpgate/dataplane"
+import (
+	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
+	"github.com/cnpgate/cnpgate/dataplane/notify"
+)
 
 const (
 	recordsAtOnce = 64
@@ -15,7 +19,7 @@ type Watcher struct {
 	ports   []Port
 	workers []watchedWorker
 	turn    int // of the queues with an open episode
-	piece   []dataplane.NotificationRecord
+	piece   []notify.NotificationRecord
 }
 
 // Port is a port of the dataplane.
@@ -31,7 +35,7 @@ type watchedWorker struct {
 
 // NewWatcher makes a watcher of a dataplane with these ports.
 func NewWatcher(plane *dataplane.Dataplane, ports []Port) *Watcher {
-	w := &Watcher{Tracker: NewTracker(), plane: plane, ports: ports, workers: make([]watchedWorker, plane.Workers()), piece: make([]dataplane.NotificationRecord, recordsAtOnce)}
+	w := &Watcher{Tracker: NewTracker(), plane: plane, ports: ports, workers: make([]watchedWorker, plane.Workers()), piece: make([]notify.NotificationRecord, recordsAtOnce)}
 	for i := range w.workers {
 		w.workers[i].snapshot = dataplane.Snapshot{Flows: make([]dataplane.FlowRecord, 0, sampledFlows), Queue: &dataplane.QueueFlows{}}
 	}
@@ -78,7 +82,7 @@ func (w *Watcher) watchPort(now int64, port int, happened func(*Episode, Event))
 	s, policy := w.plane.Port(port), &w.plane.Policy().Ports[port]
 	var suppressed Suppressed
 	in := w.plane.Port(w.ports[port].Peer)
-	copy(suppressed[:], in.Count[dataplane.SuppressedFirst:])
+	copy(suppressed[:], in.Count[counters.SuppressedFirst:])
 	for class := range w.ports[port].Classes {
 		state := State{Peak: max(w.plane.TakePeak(port, class), s.Depth[class]), KMin: policy.KMin, Marked: s.Marked[class], Suppressed: suppressed}
 		if one, event := w.Look(now, Queue{port, class}, state); event != None {

@@ -7,6 +7,7 @@ import (
 	"github.com/cnpgate/cnpgate/control/episode"
 	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/notify"
 	"github.com/cnpgate/cnpgate/dataplane/stepper"
 )
 
@@ -63,9 +64,9 @@ func (r *Recorder) watch(now int64) {
 
 // takeNotifications takes what the worker has recorded since the last call.
 func (r *Recorder) takeNotifications() {
-	piece := make([]dataplane.NotificationRecord, recordsAtOnce)
+	piece := make([]notify.NotificationRecord, recordsAtOnce)
 	w := r.plane.Worker(0)
-	for i, list := range []*dataplane.History{w.Notifications(), w.SuppressedNotifications()} {
+	for i, list := range []*notify.History{w.Notifications(), w.SuppressedNotifications()} {
 		for end := list.Recorded(); r.read[i] < end; {
 			n, next := list.Read(r.read[i], piece)
 			r.Lost += next - r.read[i] - uint64(n)

@@ -5,6 +5,8 @@ import (
 
 	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/notify"
+	"github.com/cnpgate/cnpgate/dataplane/respond"
 	"github.com/cnpgate/cnpgate/sim"
 )
 
@@ -54,7 +56,7 @@ func (p *pane) explain(gateway, from, to int) (all []ExplainedFlow) {
 	for i := range plane.Workers() {
 		const most = 64
 		w := plane.Worker(i)
-		between := &dataplane.Between{A: sim.HostAddr(from), B: sim.HostAddr(to), Standings: make([]dataplane.Standing, 0, most)}
+		between := &dataplane.Between{A: sim.HostAddr(from), B: sim.HostAddr(to), Standings: make([]respond.Standing, 0, most)}
 		s := &dataplane.Snapshot{Flows: make([]dataplane.FlowRecord, 0, most), Between: between}
 		s.FillFrom(w)
 		returns := 0
@@ -78,8 +80,8 @@ func (p *pane) explain(gateway, from, to int) (all []ExplainedFlow) {
 }
 
 // last is the last record about a flow, nil if there is none.
-func last(h *dataplane.History, f *dataplane.FlowRecord) (found *dataplane.NotificationRecord) {
-	records := make([]dataplane.NotificationRecord, 64)
+func last(h *notify.History, f *dataplane.FlowRecord) (found *notify.NotificationRecord) {
+	records := make([]notify.NotificationRecord, 64)
 	for from, end := uint64(0), h.Recorded(); from < end; {
 		n, next := h.Read(from, records)
 		for i := range n {
