@@ -120,6 +120,7 @@ func (g *gateway) run(ctx context.Context) (*report.Report, error) {
 	}
 	g.setBGP(settings)
 	g.identify(o.Log.Info()).Msg("The gateway starts.")
+	g.note(g.running.Load(), "started", nil, nil)
 	g.episodes = newEpisodes(g)
 	setWallClock(g.plane)
 	for i := range c.Ports {
