@@ -138,30 +138,26 @@ func TestSmooth(t *testing.T) {
 func TestUse(t *testing.T) {
 	p := open(t, "index.html"+paused, laptop)
 	p.Wait(shown)
-	// pointer finds a place of a picture that can be clicked, clicks it, and says what is shown.
-	const pointer = `(async (pane, wanted) => {
-		const canvas = document.querySelectorAll("canvas.picture")[pane], box = canvas.getBoundingClientRect();
+	// pointer finds a place of a picture whose tip has a word in it, clicks it, and says what is shown then.
+	const pointer = `(async (pane, tip) => {
+		const canvas = document.querySelectorAll("canvas.picture")[pane], box = canvas.getBoundingClientRect(), detail = document.getElementById("detail");
 		for (let y = 4; y < box.height; y += 4) for (let x = 4; x < box.width; x += 4) {
 			const at = {clientX: box.left + x, clientY: box.top + y, bubbles: true};
 			canvas.dispatchEvent(new MouseEvent("mousemove", at));
-			if (canvas.style.cursor !== "pointer") continue;
+			if (!canvas.title.includes(tip)) continue;
+			const shown = new Promise((done) => new MutationObserver(done).observe(detail, {childList: true}));
 			canvas.dispatchEvent(new MouseEvent("click", at));
-			await new Promise((r) => setTimeout(r, 60));
-			const text = document.getElementById("detail").textContent;
-			if (text.includes(wanted)) return text;
+			await shown;
+			return detail.textContent;
 		}
 		return "";
 	})`
-	for _, c := range []struct {
-		pane   string
-		wanted string
-		also   string
-	}{
-		{"1", "Specified in", "IBTA Annex A17"}, {"1", "The steps of the decision", "notified"}, {"0", "Sent by the receiver", "DestQP"},
-		{"0", "The steps of the decision", "endpoints"},
+	for _, c := range []struct{ pane, tip, shows, also string }{
+		{"0", "standard-cnp", "Sent by the receiver", "DestQP"}, {"0", "host", "The steps of the decision", "endpoints"},
+		{"1", "standard-cnp", "Built by a gateway", "IBTA Annex A17"}, {"1", "host", "The steps of the decision", "notified"},
 	} {
-		if text := browser.Eval[string](p, pointer+"("+c.pane+", "+`"`+c.wanted+`")`); !strings.Contains(text, c.also) {
-			t.Errorf("pane %s: a click shows %q, expected %q", c.pane, text, c.also)
+		if text := browser.Eval[string](p, pointer+"("+c.pane+", "+`"`+c.tip+`")`); !strings.Contains(text, c.shows) || !strings.Contains(text, c.also) {
+			t.Errorf("pane %s: a click on a %s shows %q, expected %q and %q", c.pane, c.tip, text, c.shows, c.also)
 		}
 	}
 	browser.Eval[bool](p, `document.body.focus(), document.dispatchEvent(new KeyboardEvent("keydown", {key: ".", bubbles: true})), true`)

@@ -24,7 +24,9 @@ export class Picture {
       if (hit) clicked(hit);
     });
     this.canvas.addEventListener("mousemove", (e) => {
-      this.canvas.style.cursor = this.at(e.offsetX, e.offsetY) ? "pointer" : "";
+      const hit = this.at(e.offsetX, e.offsetY);
+      this.canvas.style.cursor = hit ? "pointer" : "";
+      this.canvas.title = !hit ? "" : hit.notice ? `${hit.notice.kind}: decode it` : `host ${hit.host}: why was it notified?`;
     });
     this.watch = new ResizeObserver(() => this.resize());
     this.watch.observe(host);
