@@ -8,7 +8,6 @@ import (
 	"github.com/cnpgate/cnpgate/control/api"
 	"github.com/cnpgate/cnpgate/control/replay"
 	"github.com/cnpgate/cnpgate/control/report"
-	"github.com/cnpgate/cnpgate/dataplane/counters"
 )
 
 // AddReplay adds a replay: what its recorder recorded over time, and its report.
@@ -29,7 +28,7 @@ func (c *Recording) AddReplay(r *report.Report, recorded *replay.Recorder) {
 	for i := range recorded.Notifications {
 		n := &recorded.Notifications[i]
 		kind := "notifications"
-		if n.Outcome == counters.Suppressed.String() {
+		if n.Reason != "" {
 			kind = "suppressed"
 		}
 		c.Events = append(c.Events, Event{at(n.Time), kind, api.Notifications{Notifications: recorded.Notifications[i : i+1]}})

@@ -1,11 +1,14 @@
 package dataplane
 
 import (
+	"iter"
 	"sync/atomic"
 
+	"github.com/cnpgate/cnpgate/dataplane/notify"
 	"github.com/cnpgate/cnpgate/dataplane/respond"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/pairing"
 )
 
 const (
@@ -127,4 +130,99 @@ func (s *Snapshot) add(w *Worker, f flowtable.Ref) {
 func (s *Snapshot) FillFrom(w *Worker) {
 	for !s.fill(w) {
 	}
+}
+
+// FlowRecord is a worker's data about a flow: its key, counts, marks and notifications, and its source QP.
+type FlowRecord struct {
+	Flow     flowtable.Ref
+	At       int64 // when the record was made, ns by the worker's clock
+	LastSeen int64 // when the flow's last packet came, by the same clock
+	Key      flowtable.Key
+	Queued   uint64 // bytes that wait in a queue, as far as the worker tracks shares
+	Traffic  pairing.Traffic
+	Marked   uint64                           // packets marked CE here
+	Notified [packet.SentNotifications]uint32 // notifications sent, by kind
+	View     pairing.Description
+	// Unresponsive: the flow's sender doesn't react to notifications.
+	Unresponsive bool
+	Ended        pairing.Ending // pairing.Open while the flow is alive
+}
+
+// of makes it the record of a worker's flow, which may be about to end.
+func (r *FlowRecord) of(w *Worker, x flowtable.Index) {
+	r.Flow, r.At, r.LastSeen = w.state.Flows.Ref(x), w.state.Now, w.state.Flows.LastSeen(x)
+	r.Key, r.Traffic, r.View = *w.state.Flows.Key(x), w.state.Learner.Traffic(x), w.state.Learner.Describe(x)
+	r.Ended = r.View.Ended()
+	r.Unresponsive = w.responder.Law.Unresponsive(&r.Key)
+	r.Queued, r.Marked, r.Notified = 0, 0, [packet.SentNotifications]uint32{}
+	if a := w.state.Accounts.Find(x); a != nil {
+		r.Queued, r.Marked, r.Notified = w.state.Accounts.QueuedBytes(x, a), a.Marked, a.Notified
+	}
+}
+
+// Records are the flows of a worker that has stopped, or that the caller's goroutine steps, in the order of their indexes. Each record is
+// valid until the next one.
+func (w *Worker) Records() iter.Seq[*FlowRecord] {
+	return func(yield func(*FlowRecord) bool) {
+		var r FlowRecord
+		for x := flowtable.Index(1); x <= w.state.Flows.High(); x++ {
+			if !w.state.Flows.State(x).Live() {
+				continue
+			}
+			if r.of(w, x); !yield(&r) {
+				return
+			}
+		}
+	}
+}
+
+// FlowStats counts the worker's flows. Any goroutine may call it.
+func (w *Worker) FlowStats() flowtable.Stats { return w.state.Flows.Stats() }
+
+// PairingStats counts what the worker has learned about source QPs. Any goroutine may call it.
+func (w *Worker) PairingStats() pairing.Stats { return w.state.Learner.Stats() }
+
+// Notifications are the notifications that the worker sent, or would have sent where it only observes.
+func (w *Worker) Notifications() *notify.History { return &w.notifier.Sent }
+
+// SuppressedNotifications are those that were suppressed: of each reason one in 10 ms, at most.
+func (w *Worker) SuppressedNotifications() *notify.History { return &w.notifier.Suppressed }
+
+// observer is a worker's flowtable.Observer: it informs the learner when flows begin and end, and reports those that end.
+type observer struct {
+	w      *Worker
+	ended  func(*FlowRecord) // nil: no report
+	record FlowRecord        // for ended
+}
+
+// Begin implements flowtable.Observer.
+func (o *observer) Begin(x flowtable.Index) {
+	o.w.state.Learner.Begin(x)
+	o.w.state.Trace.Began(x)
+}
+
+// End implements flowtable.Observer.
+func (o *observer) End(x flowtable.Index, why flowtable.Ending) {
+	if o.ended != nil {
+		o.record.of(o.w, x)
+		if o.record.Ended == pairing.Open {
+			o.record.Ended = endings[why]
+		}
+		o.ended(&o.record)
+	}
+	if a := o.w.state.Accounts.Find(x); a != nil {
+		o.w.senders.Release(a)
+		o.w.state.Egress[o.w.state.Ports[o.w.state.Flows.Key(x).Port].Peer].End(x, a)
+		paced := a.Paced
+		a.Begin(a.Generation.Load() + 1) // of the next flow, so that the tags of queued frames match no account
+		if why == flowtable.Renewed && paced != 0 {
+			o.w.state.Pacers[o.w.state.Ports[o.w.state.Flows.Key(x).Port].Peer].Renewed(x, a, paced)
+		}
+	}
+	o.w.state.Learner.End(x)
+}
+
+// endings are the reasons for which a flow ends whose record pairing has not closed.
+var endings = [...]pairing.Ending{
+	flowtable.Aged: pairing.EndedAged, flowtable.Evicted: pairing.EndedEviction, flowtable.Renewed: pairing.EndedReuse,
 }
