@@ -126,6 +126,12 @@ func (s *Snapshot) add(w *Worker, f flowtable.Ref) {
 	s.Flows[n].of(w, f.Index)
 }
 
+// FillFrom fills the snapshot at once. Only the goroutine that runs the worker may call it: a simulation, between two steps.
+func (s *Snapshot) FillFrom(w *Worker) {
+	for !s.fill(w) {
+	}
+}
+
 // FlowRecord is a worker's data about a flow: its key, counts, marks and notifications, and its source QP.
 type FlowRecord struct {
 	Flow     flowtable.Ref

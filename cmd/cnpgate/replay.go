@@ -113,7 +113,7 @@ func (f *replayFlags) replay(c *cobra.Command, in string) (err error) {
 	recording.AddReplay(result, options.Recorder)
 	ctx, stop := untilStopped()
 	defer stop()
-	return serveWeb(ctx, c, f.listen, recording)
+	return serveWeb(ctx, c, f.listen, recording, "")
 }
 
 // write replays, and writes the report; to standard output only once the files are complete, and if no page shows it.
