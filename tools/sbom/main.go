@@ -1,5 +1,6 @@
 // Command sbom prints a software bill of materials (CycloneDX 1.5, JSON) of a Go binary: the modules recorded in it, the Go release, and
-// the system libraries that it is linked with. scripts/release runs it. The same binary gives the same bytes.
+// the system libraries that it is linked with. scripts/release runs it. The same binary gives the same bytes. (cyclonedx-gomod lists only the
+// modules, and a second tool would have to add the libraries.)
 package main
 
 import (
