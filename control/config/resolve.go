@@ -83,6 +83,13 @@ func (r *report) resolveKinds(doc *document, p *dataplane.Policy) {
 			p.Who.Enabled[f], p.ObserveKind[f] = k.enabled.V, k.mode.V == modeObserve
 		}
 	}
+	s, own := &n.StandardCNP, &p.Build.CNP
+	dscp := p.Build.DSCP
+	if s.DSCP.given {
+		dscp = uint8(s.DSCP.V)
+	}
+	own.Own, own.Class, own.MayFragment = true, dscp<<2|uint8(s.ECN.V), !s.DontFragment.V
+	p.Who.CNPFromGateway = own.FromGateway
 	p.Build.Code.FastCNPTraceOption = p.Build.Code.FastCNPOption
 	if n.FastCNP.TraceOptionType.given {
 		p.Build.Code.FastCNPTraceOption = uint8(n.FastCNP.TraceOptionType.V)
