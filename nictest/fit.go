@@ -2,6 +2,7 @@ package nictest
 
 import (
 	"math"
+	"slices"
 
 	"github.com/cnpgate/cnpgate/endpoint"
 )
@@ -208,35 +209,52 @@ func (s *search) coarse(c *candidate, of []int, flags bool) {
 	}
 }
 
-// refine multiplies and divides each parameter by smaller and smaller factors, while that is better. What was better is tried again further.
+// pairs are parameters whose effects resemble each other: they are also varied together, in the same and in opposite directions.
+var pairs = [][2]int{{gain, forgetting}, {forgetting, cutInterval}, {gain, cutInterval}, {rateTimer, additive}, {byteCounter, additive}, {additive, hyper}}
+
+// refine multiplies and divides parameters, and pairs of them, by smaller and smaller factors while that is better. What was better is tried again
+// further.
 func (s *search) refine(c *candidate, of []int, factors []float64) {
+	const rounds, repeats, enough = 8, 4, 0.97
 	for _, factor := range factors {
-		for range 12 {
+		for range rounds {
 			before := c.err
 			for _, p := range of {
-				f := factor
-				if p == threshold5 {
-					f = max(f, 1.25)
+				s.move(c, repeats, map[int]float64{p: factor})
+				s.move(c, repeats, map[int]float64{p: 1 / factor})
+			}
+			for _, pair := range pairs {
+				if !slices.Contains(of, pair[0]) || !slices.Contains(of, pair[1]) {
+					continue
 				}
-				for _, f := range []float64{f, 1 / f} {
-					for range 4 {
-						x := *c
-						if x.v[p] = min(s.high[p], max(s.low[p], x.v[p]*f)); p == threshold5 && math.Round(x.v[p]) == math.Round(c.v[p]) {
-							x.v[p] = min(s.high[p], max(s.low[p], math.Round(c.v[p])+math.Copysign(1, f-1)))
-						}
-						if x.v[p] == c.v[p] {
-							break
-						}
-						if s.evaluate(&x, c.err); x.err >= c.err {
-							break
-						}
-						*c = x
-					}
+				for _, f := range [][2]float64{{factor, factor}, {factor, 1 / factor}, {1 / factor, factor}, {1 / factor, 1 / factor}} {
+					s.move(c, repeats, map[int]float64{pair[0]: f[0], pair[1]: f[1]})
 				}
 			}
-			if c.err > before*0.97 {
+			if c.err > before*enough {
 				break
 			}
 		}
+	}
+}
+
+// move multiplies parameters by factors, as often as that is better. The steps of fast recovery change by one at least.
+func (s *search) move(c *candidate, times int, by map[int]float64) {
+	for range times {
+		x := *c
+		for p, f := range by {
+			v := c.v[p] * f
+			if p == threshold5 && math.Round(v) == math.Round(c.v[p]) {
+				v = math.Round(c.v[p]) + math.Copysign(1, f-1)
+			}
+			x.v[p] = min(s.high[p], max(s.low[p], v))
+		}
+		if x.v == c.v {
+			return
+		}
+		if s.evaluate(&x, c.err); x.err >= c.err {
+			return
+		}
+		*c = x
 	}
 }
