@@ -26,10 +26,11 @@ type Addresses struct {
 // form is one form of notification.
 type form struct {
 	name, about string
-	only        int  // IP version; 0: both
-	other       bool // over the other IP version
-	link        bool // flow control of the link
-	quick       bool // part of the quick plan
+	needs       string // what the sender insists on if it ignores this form
+	only        int    // IP version; 0: both
+	other       bool   // over the other IP version
+	link        bool   // flow control of the link
+	quick       bool   // part of the quick plan
 	build       func(b *builder) int
 }
 
@@ -125,38 +126,38 @@ var longHaul = cnpgen.LongHaul{Level: 180, Action: cnpgen.RateReduce, Parameter:
 var forms = []form{
 	{name: baseForm, about: "source address of the receiver, DSCP 48, Not-ECT, Don't Fragment, TTL 64, P_Key 0xFFFF, BECN", quick: true,
 		build: fields(cnpgen.CNPFields{})},
-	{name: "source-gateway", about: "source address of a gateway", quick: true, build: fields(cnpgen.CNPFields{FromGateway: true})},
-	{name: "dscp-0", about: "DSCP 0", build: fields(own(0, packet.NotECT, cnpTTL))},
+	{name: "source-gateway", about: "source address of a gateway", needs: "the receiver's address as source", quick: true, build: fields(cnpgen.CNPFields{FromGateway: true})},
+	{name: "dscp-0", about: "DSCP 0", needs: "a DSCP other than 0", build: fields(own(0, packet.NotECT, cnpTTL))},
 	{name: "dscp-26", about: "DSCP 26", build: fields(own(26, packet.NotECT, cnpTTL))},
 	{name: "ect-0", about: "ECT(0)", build: fields(own(cnpDSCP, packet.ECT0, cnpTTL))},
 	{name: "ce", about: "CE", build: fields(own(cnpDSCP, packet.CE, cnpTTL))},
-	{name: "no-df", about: "without Don't Fragment", only: 4, build: fields(cnpgen.CNPFields{MayFragment: true})},
-	{name: "ttl-1", about: "TTL 1", build: fields(own(cnpDSCP, packet.NotECT, 1))},
+	{name: "no-df", about: "without Don't Fragment", needs: "Don't Fragment", only: 4, build: fields(cnpgen.CNPFields{MayFragment: true})},
+	{name: "ttl-1", about: "TTL 1", needs: "a TTL above 1", build: fields(own(cnpDSCP, packet.NotECT, 1))},
 	{name: "ttl-255", about: "TTL 255", build: fields(own(cnpDSCP, packet.NotECT, 255))},
-	{name: "port-0", about: "UDP source port 0", build: fields(cnpgen.CNPFields{NoPort: true})},
-	{name: "p-key-limited", about: "P_Key 0x7FFF", build: altered(pKey(limitedPKey))},
-	{name: "p-key-foreign", about: "P_Key 0x9234", build: altered(pKey(foreignPKey))},
-	{name: "no-becn", about: "neither BECN nor FECN", build: altered(flags(0))},
+	{name: "port-0", about: "UDP source port 0", needs: "the flow's UDP source port", build: fields(cnpgen.CNPFields{NoPort: true})},
+	{name: "p-key-limited", about: "P_Key 0x7FFF", needs: "full membership in the P_Key", build: altered(pKey(limitedPKey))},
+	{name: "p-key-foreign", about: "P_Key 0x9234", needs: "the flow's P_Key", build: altered(pKey(foreignPKey))},
+	{name: "no-becn", about: "neither BECN nor FECN", needs: "BECN", build: altered(flags(0))},
 	{name: "fecn", about: "FECN instead of BECN", build: altered(flags(packet.FECN))},
 	{name: "fecn-becn", about: "FECN and BECN", build: altered(flags(packet.FECN | packet.BECN))},
-	{name: "icrc-wrong", about: "wrong ICRC", quick: true, build: func(b *builder) int {
+	{name: "icrc-wrong", about: "wrong ICRC", needs: "a right ICRC", quick: true, build: func(b *builder) int {
 		n := b.cnp(cnpgen.CNPFields{}, nil)
 		if n > 0 {
 			b.out[n-1] ^= 0x5a
 		}
 		return n
 	}},
-	{name: "qp-foreign", about: "DestQP that the sender doesn't have", quick: true, build: func(b *builder) int {
+	{name: "qp-foreign", about: "DestQP that the sender doesn't have", needs: "the QP's number", quick: true, build: func(b *builder) int {
 		b.qp = foreignQP
 		return b.cnp(cnpgen.CNPFields{}, nil)
 	}},
-	{name: "body", about: "reserved octets not 0", build: altered(func(bth []byte) {
+	{name: "body", about: "reserved octets not 0", needs: "zeros in the reserved octets", build: altered(func(bth []byte) {
 		for i := packet.BTHLen; i < len(bth); i++ {
 			bth[i] = 0xa5
 		}
 	})},
-	{name: "tag-priority", about: "VLAN tag with VID 0, PCP 6", build: tagged(0)},
-	{name: "tag-foreign", about: "VLAN tag with VID 99", build: tagged(99)},
+	{name: "tag-priority", about: "VLAN tag with VID 0, PCP 6", needs: "no priority tag", build: tagged(0)},
+	{name: "tag-foreign", about: "VLAN tag with VID 99", needs: "the flow's VLAN", build: tagged(99)},
 	{name: "other-ip-version", about: "over the other IP version", other: true, build: func(b *builder) int {
 		b.flip = true
 		return b.cnp(cnpgen.CNPFields{}, nil)

@@ -8,8 +8,7 @@ import (
 
 // Profile is what a NIC does, as the simulator models it.
 type Profile struct {
-	StandardCNP bool     // it obeys standard CNPs; what follows counts then
-	Formats     []string // what else it obeys
+	StandardCNP bool // it obeys standard CNPs; what follows counts then
 	// Delay to DelayMax is the time from a CNP to its effect.
 	Delay, DelayMax int64
 	DCQCN           endpoint.DCQCNConfig

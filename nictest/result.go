@@ -7,7 +7,7 @@ type Result struct {
 	Complete bool          `json:"complete"`
 	LineRate float64       `json:"line_rate_bps"`
 	Trials   []TrialResult `json:"trials"`
-	Profile  Profile       `json:"profile"`
+	Profile  Profile       `json:"-"`
 	FitError float64       `json:"fit_error"` // mean difference between the profile's rates and the measured ones, in proportion to what was held back
 }
 
@@ -17,7 +17,6 @@ func (s *Session) Result() *Result {
 	if s.c.LineRate > 0 {
 		r.LineRate = float64(s.c.LineRate)
 	}
-	r.Profile.Formats = r.obeyed()
 	m := s.model(r)
 	for i := range m.trials {
 		r.Profile.StandardCNP = r.Profile.StandardCNP || m.trials[i].Response.Reduced
@@ -26,9 +25,8 @@ func (s *Session) Result() *Result {
 		return r
 	}
 	delay, most := m.delays(s.c.Bin)
-	formats := r.Profile.Formats
 	r.Profile, r.FitError = m.fit(delay, most)
-	r.Profile.Formats, r.Profile.Floor = formats, m.floorReached(r.Profile.DCQCN.MinRate)
+	r.Profile.Floor = m.floorReached(r.Profile.DCQCN.MinRate)
 	return r
 }
 
@@ -80,17 +78,4 @@ func (m *model) floorReached(least int64) bool {
 		}
 	}
 	return false
-}
-
-// obeyed are the formats besides the standard CNP that the sender obeyed.
-func (r *Result) obeyed() (names []string) {
-	for _, t := range r.Trials {
-		switch t.Form {
-		case "fast-cnp", "long-haul-cnp", "long-haul-cnp-icmpv6", "ppfc":
-			if t.Response.Reduced {
-				names = append(names, t.Form)
-			}
-		}
-	}
-	return names
 }

@@ -123,6 +123,9 @@ func (s *Session) Current() string {
 	return ""
 }
 
+// Sender is whom the session measures.
+func (s *Session) Sender() Sender { return s.sender }
+
 // Rate is the highest steady rate, bit/s.
 func (s *Session) Rate() float64 { return s.best }
 
