@@ -1,7 +1,5 @@
 package nictest
 
-import "math"
-
 const (
 	second      = 1_000_000_000 // ns
 	millisecond = 1_000_000
@@ -62,24 +60,6 @@ func (c *curve) rate(from, to int64) float64 {
 		sum += x
 	}
 	return sum * second / float64((b-a)*c.bin)
-}
-
-// noise is the standard deviation of the bins' rates, as a fraction of their mean.
-func (c *curve) noise() float64 {
-	n := len(c.bits) - 1 // the last one isn't complete
-	if n < 2 {
-		return 0
-	}
-	sum, squares := 0.0, 0.0
-	for _, x := range c.bits[:n] {
-		sum += x
-		squares += x * x
-	}
-	mean := sum / float64(n)
-	if mean == 0 {
-		return 0
-	}
-	return math.Sqrt(max(0, squares/float64(n)-mean*mean)) / mean
 }
 
 // Point is the mean rate in a part of a trial.

@@ -82,35 +82,41 @@ var stages = []struct {
 }
 
 // fit finds the profile that predicts the curves best. From each of several starts it searches parameter by parameter, in stages: first those of the
-// recovery, by the first reduction alone. It refines the best.
+// recovery, by the first reduction alone. It refines the best of each kind of start.
 func (m *model) fit(delay, most int64) (Profile, float64) {
 	s := search{m: m, delay: delay, most: most}
 	s.low, s.high = m.bounds()
 	trials := m.trials
 	best := candidate{err: math.MaxFloat64}
-	for _, c := range m.starts() {
-		for _, stage := range stages {
-			m.trials = nil
-			reduced := 0
-			for i := range trials {
-				if stage.shows(&trials[i], reduced) {
-					m.trials = append(m.trials, trials[i])
+	for _, starts := range m.starts() {
+		likely := candidate{err: math.MaxFloat64}
+		for _, c := range starts {
+			for _, stage := range stages {
+				m.trials = nil
+				reduced := 0
+				for i := range trials {
+					if stage.shows(&trials[i], reduced) {
+						m.trials = append(m.trials, trials[i])
+					}
+					if trials[i].Response.Reduced {
+						reduced++
+					}
 				}
-				if trials[i].Response.Reduced {
-					reduced++
-				}
+				s.evaluate(&c, math.MaxFloat64)
+				s.coarse(&c, stage.parameters, stage.flags)
+				s.refine(&c, stage.parameters, []float64{2, 1.4, 1.15})
 			}
-			s.evaluate(&c, math.MaxFloat64)
-			s.coarse(&c, stage.parameters, stage.flags)
-			s.refine(&c, stage.parameters, []float64{2, 1.4, 1.15})
+			if c.err < likely.err {
+				likely = c
+			}
 		}
-		if c.err < best.err {
-			best = c
+		m.trials = trials
+		s.coarse(&likely, stages[2].parameters, true)
+		s.refine(&likely, stages[2].parameters, []float64{2, 1.5, 1.25, 1.1, 1.04, 1.015})
+		if likely.err < best.err {
+			best = likely
 		}
 	}
-	m.trials = trials
-	s.coarse(&best, stages[2].parameters, true)
-	s.refine(&best, stages[2].parameters, []float64{2, 1.5, 1.25, 1.1, 1.04, 1.015})
 	return m.profile(&best, delay, most), best.err
 }
 
@@ -119,17 +125,17 @@ func (s *search) evaluate(c *candidate, limit float64) {
 	c.err = s.m.error(&p, limit)
 }
 
-// starts are where the search begins: recovery by time or by bytes, within the time that the curves show.
-func (m *model) starts() (all []candidate) {
+// starts are where the search begins: recovery by time, then by bytes, within the time that the curves show.
+func (m *model) starts() (all [2][]candidate) {
 	half := m.halfRecovery()
-	for _, byTime := range []bool{true, false} {
+	for i, byTime := range []bool{true, false} {
 		for _, hold := range []bool{true, false} {
 			c := candidate{hold: hold, atEnd: true}
 			c.v = [parameters]float64{0.004, 14e6, 4e3, half, noCounter, m.line * 0.004, m.line * 0.02, m.lowest(), 3}
 			if !byTime {
 				c.v[rateTimer], c.v[byteCounter] = 20*half, max(10_000, m.line/bitsPerByte*half/second/2)
 			}
-			all = append(all, c)
+			all[i] = append(all[i], c)
 		}
 	}
 	return all
@@ -210,7 +216,7 @@ func (s *search) coarse(c *candidate, of []int, flags bool) {
 }
 
 // pairs are parameters whose effects resemble each other: they are also varied together, in the same and in opposite directions.
-var pairs = [][2]int{{gain, forgetting}, {forgetting, cutInterval}, {gain, cutInterval}, {rateTimer, additive}, {byteCounter, additive}, {additive, hyper}}
+var pairs = [][2]int{{gain, forgetting}, {forgetting, cutInterval}, {gain, cutInterval}, {rateTimer, additive}, {byteCounter, additive}, {additive, hyper}, {rateTimer, byteCounter}, {floor, cutInterval}}
 
 // refine multiplies and divides parameters, and pairs of them, by smaller and smaller factors while that is better. What was better is tried again
 // further.

@@ -67,7 +67,7 @@ type Session struct {
 	since    int64   // when settling began
 	best     float64 // highest steady rate, bit/s
 	before   float64 // the rate before the trial, bit/s
-	noise    float64
+	calm     calm
 	curve    curve // of the trial
 	first    int64 // when the first notification was due
 	sent     int
@@ -188,47 +188,63 @@ func (s *Session) check(now int64) {
 	case settling:
 		s.checkSettled(now)
 	case sending, watching:
-		s.checkAt = now + s.c.Settle/4
+		s.checkAt = now + max(s.c.Settle/4, (now-s.first)/16)
 		if s.state == watching {
 			s.checkResponse(now)
 		}
 	}
 }
 
-// checkSettled begins the next trial if the rate is steady. A rate that doesn't return to its best counts as steady after Longest.
+// firstSettle is how many times longer than others the first period of a steady rate is: it shows how steady the rate is without notifications.
+const firstSettle = 25
+
+// checkSettled begins the next trial if the rate is steady: both halves of the last period have it, and it is the best so far. Otherwise a rate counts as
+// steady after Longest, and as the best.
 func (s *Session) checkSettled(now int64) {
+	s.checkAt = now + s.c.Settle/4
+	periods := int64(2)
+	if !s.calm.seen {
+		periods = firstSettle
+	}
+	if now-s.since < periods*s.c.Settle {
+		return
+	}
 	rate := s.settle.rate(now-s.c.Settle, now)
 	half := s.settle.rate(now-s.c.Settle/2, now)
-	s.checkAt = now + s.c.Settle/4
-	s.best = max(s.best, rate)
-	steady := rate >= s.best*recoveredPart && half > rate*recoveredPart && half < rate/recoveredPart
+	agree := half > rate*recoveredPart && half < rate/recoveredPart
 	switch {
 	case rate == 0: // the caller knows how long to wait for a silent sender
-		s.since = max(s.since, now-s.c.Longest)
-		s.settle = newCurve(now, s.c.Bin)
+		s.beginSettling(now)
 		return
-	case steady && now-s.since >= 2*s.c.Settle:
+	case agree && rate >= s.best*s.calm.steady():
+		s.best = max(s.best, rate)
 	case now-s.since >= s.c.Longest:
+		rate = s.settle.rate(now-8*s.c.Settle, now)
+		s.best = rate
 	default:
-		if now-s.settle.start > 8*s.c.Settle {
+		if now-s.settle.start > firstSettle*s.c.Settle {
 			s.restartSettle(now)
 		}
 		return
 	}
+	if s.calm.seen {
+		s.restartSettle(now)
+	}
+	s.calm.learn(&s.settle, s.settle.rate(s.settle.start, now))
 	s.begin(now, rate)
 }
 
-// restartSettle drops what is older than a period of a steady rate.
+// restartSettle drops what is older than two periods of a steady rate.
 func (s *Session) restartSettle(now int64) {
 	old := s.settle
-	s.settle = newCurve(old.start+(now-s.c.Settle-old.start)/old.bin*old.bin, old.bin)
+	s.settle = newCurve(old.start+max(0, now-2*s.c.Settle-old.start)/old.bin*old.bin, old.bin)
 	s.settle.last = old.last
 	s.settle.bits = append(s.settle.bits, old.bits[min(len(old.bits), int((s.settle.start-old.start)/old.bin)):]...)
 }
 
 // begin begins the next trial.
 func (s *Session) begin(now int64, rate float64) {
-	s.before, s.noise = rate, s.settle.noise()
+	s.before = rate
 	s.curve = newCurve(now, s.c.Bin)
 	s.curve.last = s.settle.last
 	s.first, s.sent, s.lastAt, s.state = now, 0, now, sending
@@ -237,7 +253,7 @@ func (s *Session) begin(now int64, rate float64) {
 
 // checkResponse ends the trial if the rate has recovered for a while, if there is no reduction, or if it lasts too long.
 func (s *Session) checkResponse(now int64) {
-	r := respond(&s.curve, s.before, s.noise)
+	r := respond(&s.curve, s.before, &s.calm)
 	after := now - s.lastAt
 	const tail = 2 // periods of a steady rate after the recovery
 	switch {
@@ -254,7 +270,7 @@ func (s *Session) checkResponse(now int64) {
 func (s *Session) end(now int64, skipped string) {
 	t := TrialResult{Trial: s.c.Plan[s.trial], Sent: s.sent, At: s.first, Last: s.lastAt - s.first, Skipped: skipped}
 	if skipped == "" {
-		t.Response, t.Points = respond(&s.curve, s.before, s.noise), s.curve.compact()
+		t.Response, t.Points = respond(&s.curve, s.before, &s.calm), s.curve.compact()
 	} else {
 		t.Sent = 0
 	}
