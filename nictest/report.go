@@ -67,7 +67,7 @@ func NewReport(r *Result, nic Identity, sender, tool string) *Report {
 	switch {
 	case r.Profile.StandardCNP:
 		x.Verdict = ObeysCNPs
-	case tried:
+	case tried && !r.Unsteady:
 		x.Verdict = IgnoresCNPs
 	}
 	x.suggest()

@@ -27,6 +27,19 @@ type calm struct {
 	seen   bool
 }
 
+// noisy reports whether the rate falls visibly without notifications.
+func (k *calm) noisy() bool { return k.seen && k.lowest[0] < 0.9 }
+
+// sees reports whether a cut by half would be visible at any scale.
+func (k *calm) sees() bool {
+	for s := range k.lowest {
+		if k.threshold(s) >= 0.5 {
+			return true
+		}
+	}
+	return false
+}
+
 // steady is the part of the best rate above which a rate may be the best.
 func (k *calm) steady() float64 {
 	const exact = 0.996

@@ -7,6 +7,7 @@ type Result struct {
 	Complete bool          `json:"complete"`
 	LineRate float64       `json:"line_rate_bps"`
 	Trials   []TrialResult `json:"trials"`
+	Unsteady bool          `json:"unsteady,omitempty"` // the sender's rate varies so much by itself that no effect would show
 	Profile  Profile       `json:"-"`
 	FitError float64       `json:"fit_error"` // mean difference between the profile's rates and the measured ones, in proportion to what was held back
 }
@@ -18,9 +19,16 @@ func (s *Session) Result() *Result {
 		r.LineRate = float64(s.c.LineRate)
 	}
 	m := s.model(r)
-	for i := range m.trials {
-		r.Profile.StandardCNP = r.Profile.StandardCNP || m.trials[i].Response.Reduced
+	reduced, enough := 0, 1
+	if s.calm.noisy() {
+		enough = 2
 	}
+	for i := range m.trials {
+		if m.trials[i].Response.Reduced {
+			reduced++
+		}
+	}
+	r.Profile.StandardCNP, r.Unsteady = reduced >= enough, !s.calm.sees()
 	if !r.Profile.StandardCNP {
 		return r
 	}

@@ -11,8 +11,8 @@ type Config struct {
 	Plan      []Trial
 	Addresses Addresses
 	Bin       int64 // width of a bin; 20 us
-	Settle    int64 // steady rate before each trial; 20 ms
-	Patience  int64 // how long after the last notification a reduction may begin; 100 ms
+	Settle    int64 // steady rate before each trial; 100 bins, at least 20 ms
+	Patience  int64 // how long after the last notification a reduction may begin; 100 ms, at least Settle
 	Longest   int64 // how long a trial may last after the last notification; 3 s
 	LineRate  int64 // of the sender's NIC, bit/s; 0: the highest rate that comes
 }
@@ -25,8 +25,8 @@ func setDefault(field *int64, value int64) {
 
 func (c *Config) complete() error {
 	setDefault(&c.Bin, 20*microsecond)
-	setDefault(&c.Settle, 20*millisecond)
-	setDefault(&c.Patience, 100*millisecond)
+	setDefault(&c.Settle, max(20*millisecond, 100*c.Bin))
+	setDefault(&c.Patience, max(100*millisecond, c.Settle))
 	setDefault(&c.Longest, 3*second)
 	switch {
 	case c.Bin < microsecond || c.Bin > millisecond:
@@ -71,7 +71,7 @@ type Session struct {
 	curve    curve // of the trial
 	first    int64 // when the first notification was due
 	sent     int
-	failed   int // notifications that couldn't be built
+	again    int // how often the trial has been repeated
 	lastAt   int64
 	checkAt  int64
 	lastData int64
@@ -253,7 +253,7 @@ func (s *Session) begin(now int64, rate float64) {
 
 // checkResponse ends the trial if the rate has recovered for a while, if there is no reduction, or if it lasts too long.
 func (s *Session) checkResponse(now int64) {
-	r := respond(&s.curve, s.before, &s.calm)
+	r := s.response()
 	after := now - s.lastAt
 	const tail = 2 // periods of a steady rate after the recovery
 	switch {
@@ -266,16 +266,34 @@ func (s *Session) checkResponse(now int64) {
 	s.end(now, "")
 }
 
+// repetitions is how often a trial with a reduction is repeated if the sender's rate falls by itself, too: the trial counts as one with a reduction only if
+// all have one.
+const repetitions = 2
+
+// response analyses the trial so far. A reduction that begins too late isn't of the notifications.
+func (s *Session) response() Response {
+	r := respond(&s.curve, s.before, &s.calm)
+	if r.Reduced && r.First > s.lastAt-s.first+s.c.Patience {
+		return Response{Before: r.Before, Lowest: r.Before, Recovered: -1}
+	}
+	return r
+}
+
 // end ends the trial.
 func (s *Session) end(now int64, skipped string) {
 	t := TrialResult{Trial: s.c.Plan[s.trial], Sent: s.sent, At: s.first, Last: s.lastAt - s.first, Skipped: skipped}
 	if skipped == "" {
-		t.Response, t.Points = respond(&s.curve, s.before, &s.calm), s.curve.compact()
+		t.Response, t.Points = s.response(), s.curve.compact()
 	} else {
 		t.Sent = 0
 	}
-	s.results = append(s.results, t)
 	s.curve = curve{}
+	if t.Response.Reduced && s.calm.noisy() && s.again < repetitions {
+		s.again++
+		s.beginSettling(now)
+		return
+	}
+	s.results, s.again = append(s.results, t), 0
 	s.trial++
 	if s.trial == len(s.c.Plan) {
 		s.state = finished

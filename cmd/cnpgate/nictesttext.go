@@ -22,6 +22,9 @@ func writeNICTest(to io.Writer, r *nictest.Report) error {
 	for _, key := range slices.Sorted(maps.Keys(r.NIC.Facts)) {
 		fmt.Fprintf(to, "  %s: %s\n", key, r.NIC.Facts[key])
 	}
+	if r.Unsteady {
+		fmt.Fprintln(to, "the sender's rate varies too much by itself: use a host that does nothing else, or a coarser --bin, such as 1ms")
+	}
 	if r.Stopped != "" {
 		fmt.Fprintf(to, "ended early: %s\n", r.Stopped)
 	}
