@@ -1,6 +1,7 @@
 package cnpgen
 
 import (
+	"encoding/binary"
 	"unsafe"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -33,8 +34,8 @@ func StandardCNP(out []byte, t *Target, g *Gateway, sourceQP uint32) int {
 	if c.ip == nil {
 		return 0
 	}
-	if f.NoPort {
-		*(*[2]byte)(unsafe.Add(c.ip, c.udp)) = [2]byte{}
+	if f.OwnPort {
+		binary.BigEndian.PutUint16((*[2]byte)(unsafe.Add(c.ip, c.udp))[:], f.Port)
 	}
 	if f.MayFragment && t.Family == 4 {
 		const flags = 6 // octet of the IPv4 header
@@ -50,9 +51,10 @@ func StandardCNP(out []byte, t *Target, g *Gateway, sourceQP uint32) int {
 
 // CNPFields are the fields that notification points fill in differently in standard CNPs. The zero value is the default of each.
 type CNPFields struct {
-	FromGateway bool  // the source is the gateway's address, not that of the flow's receiver
-	MayFragment bool  // IPv4: without Don't Fragment
-	NoPort      bool  // the UDP source port is 0, not the flow's
+	FromGateway bool // the source is the gateway's address, not that of the flow's receiver
+	MayFragment bool // IPv4: without Don't Fragment
+	OwnPort     bool // Port is the UDP source port, not the flow's
+	Port        uint16
 	Own         bool  // the next two fields count: by default they are Gateway.DSCP, Not-ECT and 64
 	Class       uint8 // DSCP and ECN
 	HopLimit    uint8 // or TTL

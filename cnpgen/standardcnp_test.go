@@ -21,7 +21,8 @@ func TestCNPFields(t *testing.T) {
 		{"default", CNPFields{}, flow4.dst, flow6.dst, 48 << 2, 64, 0x40, 52769},
 		{"from the gateway", CNPFields{FromGateway: true}, testGateway.IPv4, testGateway.IPv6, 48 << 2, 64, 0x40, 52769},
 		{"may be fragmented", CNPFields{MayFragment: true}, flow4.dst, flow6.dst, 48 << 2, 64, 0, 52769},
-		{"as ConnectX sends it", CNPFields{NoPort: true, Own: true, Class: 48<<2 | packet.ECT0, HopLimit: 255}, flow4.dst, flow6.dst, 48<<2 | 2, 255, 0x40, 0},
+		{"as ConnectX sends it", CNPFields{OwnPort: true, Own: true, Class: 48<<2 | packet.ECT0, HopLimit: 255}, flow4.dst, flow6.dst, 48<<2 | 2, 255, 0x40, 0},
+		{"as libconntrack-cm sends it", CNPFields{OwnPort: true, Port: 0xf000, Own: true, Class: 0xc2, HopLimit: 255}, flow4.dst, flow6.dst, 0xc2, 255, 0x40, 0xf000},
 		{"DSCP 0, TTL 1", CNPFields{Own: true, HopLimit: 1}, flow4.dst, flow6.dst, 0, 1, 0x40, 52769},
 	} {
 		for _, data := range []dataPacket{flow4, flow6} {

@@ -134,7 +134,7 @@ var forms = []form{
 	{name: "no-df", about: "without Don't Fragment", needs: "Don't Fragment", only: 4, build: fields(cnpgen.CNPFields{MayFragment: true})},
 	{name: "ttl-1", about: "TTL 1", needs: "a TTL above 1", build: fields(own(cnpDSCP, packet.NotECT, 1))},
 	{name: "ttl-255", about: "TTL 255", build: fields(own(cnpDSCP, packet.NotECT, 255))},
-	{name: "port-0", about: "UDP source port 0", needs: "the flow's UDP source port", build: fields(cnpgen.CNPFields{NoPort: true})},
+	{name: "port-0", about: "UDP source port 0", needs: "the flow's UDP source port", build: fields(cnpgen.CNPFields{OwnPort: true})},
 	{name: "p-key-limited", about: "P_Key 0x7FFF", needs: "full membership in the P_Key", build: altered(pKey(limitedPKey))},
 	{name: "p-key-foreign", about: "P_Key 0x9234", needs: "the flow's P_Key", build: altered(pKey(foreignPKey))},
 	{name: "no-becn", about: "neither BECN nor FECN", needs: "BECN", build: altered(flags(0))},

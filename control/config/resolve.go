@@ -89,6 +89,7 @@ func (r *report) resolveKinds(doc *document, p *dataplane.Policy) {
 		dscp = uint8(s.DSCP.V)
 	}
 	own.Own, own.Class, own.MayFragment = true, dscp<<2|uint8(s.ECN.V), !s.DontFragment.V
+	own.OwnPort, own.Port = s.SourcePort.given, uint16(s.SourcePort.V)
 	p.Who.CNPFromGateway = own.FromGateway
 	p.Build.Code.FastCNPTraceOption = p.Build.Code.FastCNPOption
 	if n.FastCNP.TraceOptionType.given {

@@ -232,7 +232,7 @@ type standardSection struct {
 	ECN          choice  `key:"ecn" default:"not-ect" one:"not-ect|ect-1|ect-0" to:"-"` // in the order of the code points
 	DontFragment toggle  `key:"dont_fragment" default:"true"`
 	TTL          integer `key:"ttl" default:"64" min:"1" max:"255" to:"Build.CNP.HopLimit"`
-	SourcePort   choice  `key:"source_port" default:"flow" one:"flow|zero" to:"Build.CNP.NoPort"`
+	SourcePort   integer `key:"source_port" min:"0" max:"65535" to:"-"`
 	Mode         choice  `key:"mode" default:"send" one:"send|observe"`
 }
 
