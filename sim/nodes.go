@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/dataplane/stepper"
 	"github.com/cnpgate/cnpgate/endpoint"
 	"github.com/cnpgate/cnpgate/internal/burst/inmem"
@@ -142,6 +143,7 @@ func (s *Sim) toGateway(n, in, f int32, now int64) {
 	if s.network.IOAM {
 		s.traceGateway(g, in, f, now)
 	}
+	s.enter(f)
 	if !s.backendOf(g, f).Inject(s.portNumber[in], s.store.bytes(f), s.store.at(f).length) {
 		s.noBuffer++
 	}
@@ -168,6 +170,9 @@ func (s *Sim) step(n int32, now int64) {
 	g := s.gateways[n]
 	g.time.SetTime(now)
 	g.time.Step()
+	if s.measure.crossed == 0 {
+		s.measure.cross(g, now)
+	}
 	at := virtual.Never
 	if due, any := g.time.NextDue(); any {
 		at = g.poll(max(due, now+1))
@@ -184,6 +189,7 @@ func (s *Sim) fromGateway(g *gateway, sent *inmem.Sent) {
 	if sent.Built {
 		s.measure.notification(s.store.at(f).to)
 	}
+	s.leaves(f, sent.Built)
 	s.start(g.ports[sent.Port], f, s.now)
 }
 
@@ -197,6 +203,6 @@ func (s *Sim) traceGateway(g *gateway, in, f int32, now int64) {
 		queue += depth
 	}
 	s.trace(f, &endpoint.Hop{
-		Node: uint32(g.node), Time: now, Queue: uint32(queue), Sent: stats.Count[dataplane.TxBytes], Rate: int64(s.lineRate(out)),
+		Node: uint32(g.node), Time: now, Queue: uint32(queue), Sent: stats.Count[counters.TxBytes], Rate: int64(s.lineRate(out)),
 	})
 }

@@ -75,6 +75,7 @@ func TestReloadable(t *testing.T) {
 		"OSPFv3": {[]string{"flows:", "proxy: {enabled: true, ospf6: {socket: /v, interval: 1s, accept: [{prefix: 10.0.0.0/8}]}}\nflows:"},
 			[]string{"proxy.enabled", "proxy.ospf6.socket", "proxy.ospf6.interval", "proxy.ospf6.accept"}},
 		"management": {[]string{"flows:", "management: {listen: \"unix:/run/gw.sock\", metrics: \"127.0.0.1:1\"}\nflows:"}, []string{"management.listen", "management.metrics"}},
+		"page":       {[]string{"flows:", "management: {web: {listen: \"127.0.0.1:8420\", token_file: /etc/token}}\nflows:"}, []string{"management.web.listen", "management.web.token_file"}},
 		"bypass":     {[]string{"flows:", "bypass: {file: /dev/watchdog1}\nflows:"}, []string{"bypass.file"}},
 		"domain":     {[]string{"flows:", "domain: {members: [198.51.100.0/24], notification_sources: []}\nflows:"}, []string{"domain.members", "domain.notification_sources"}},
 	} {
@@ -129,5 +130,22 @@ func TestNeedsRestart(t *testing.T) {
 	off := parsed(t, "enabled: true, capacity", "enabled: false, capacity")
 	if err := parsed(t).CheckReload(off); err == nil || !strings.Contains(err.Error(), "gw.yaml:9:23: ports[0].pacing.enabled: pacing was off at the start") {
 		t.Errorf("pacing turned on: %v", err)
+	}
+}
+
+// TestRefused: an error about this host has the position of the key, or of the section that the key is missing in.
+func TestRefused(t *testing.T) {
+	c, err := Parse("c.yaml", []byte(twoPorts+"dpdk:\n  workers: [3, 4]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Refused(nil); err != nil {
+		t.Errorf("no faults: %v", err)
+	}
+	no := errors.New("dpdk: no")
+	err = c.Refused([]Fault{{"dpdk.workers[1]", no}, {"ports[1].device", no}, {"dpdk.eal_args", no}, {"flows.nothing", no}})
+	const want = "c.yaml:1:1: flows.nothing: no\nc.yaml:4:26: ports[1].device: no\nc.yaml:6:3: dpdk.eal_args: no\nc.yaml:6:16: dpdk.workers[1]: no"
+	if err == nil || err.Error() != want {
+		t.Errorf("%v\nexpected\n%s", err, want)
 	}
 }

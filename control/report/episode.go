@@ -8,7 +8,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/episode"
-	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
@@ -54,6 +54,14 @@ type EpisodeFlow struct {
 	Slowed        *bool      `json:"slowed,omitempty"` // by more than an eighth; left out if a rate isn't known
 }
 
+// EpisodePorts are the ports of a configuration, for episode.NewWatcher.
+func EpisodePorts(c *config.Config) (all []episode.Port) {
+	for i := range c.Ports {
+		all = append(all, episode.Port{Peer: c.Ports[i].Peer, Classes: len(c.Ports[i].ClassNames)})
+	}
+	return all
+}
+
 // MakeEpisode describes an episode.
 func MakeEpisode(c *config.Config, e *episode.Episode) Episode {
 	port := &c.Ports[e.Queue.Port]
@@ -72,7 +80,7 @@ func MakeEpisode(c *config.Config, e *episode.Episode) Episode {
 	}
 	for i, n := range e.Suppressed {
 		if n > 0 {
-			out.Suppressed[dataplane.Suppression(i+1).String()] = n
+			out.Suppressed[counters.Suppression(i+1).String()] = n
 		}
 	}
 	flows := slices.Clone(e.Flows)

@@ -17,6 +17,13 @@ type Class struct {
 	Others       uint64 // bytes waiting at the other workers, at the start of this burst
 	OthersFrames int    // frames waiting there
 	Entered      uint64 // total frames that have entered here
+	Marked       uint64 // total packets marked CE here
+	Observed     uint64 // total packets that would have been marked here, in observe mode
+
+	watermark uint64 // the most bytes that waited
+	peak      uint64 // as watermark, since the last Publish
+	published *published
+	others    []*published // of the other workers
 }
 
 // Waiting is the bytes that wait at all workers.
@@ -169,4 +176,32 @@ func (s Sums) FairShare() uint64 {
 	}
 	share := (s.Squares + s.Bytes - 1) / s.Bytes
 	return share - share/4
+}
+
+// TopOfAll is Top of all workers together.
+func (c *Class) TopOfAll(top []uint64) {
+	c.Top(top)
+	for _, o := range c.others {
+		for k := range o.largest {
+			bytes := o.largest[k].Load()
+			if bytes <= top[len(top)-1] {
+				break
+			}
+			at := len(top) - 1
+			for ; at > 0 && top[at-1] < bytes; at-- {
+				top[at] = top[at-1]
+			}
+			top[at] = bytes
+		}
+	}
+}
+
+// SumsOfAll is Sums of all workers together.
+func (c *Class) SumsOfAll() Sums {
+	all := c.Sums()
+	for _, o := range c.others {
+		all.Bytes += o.flowBytes.Load()
+		all.Squares += o.squares.Load()
+	}
+	return all
 }

@@ -58,7 +58,7 @@ type Offered struct {
 const NotificationFrames = 256
 
 // New makes a worker's part of a port's queues. allocate returns zeroed memory, 8-byte aligned; list is the empty transmit list.
-func New(l *Line, q *Queue, classes int, a *account.Table, list []burst.Frame, allocate func(bytes int) ([]byte, error)) (Port, error) {
+func New(l *Line, q *Queue, classes int, a *account.Accounts, list []burst.Frame, allocate func(bytes int) ([]byte, error)) (Port, error) {
 	p := Port{Line: l, Classes: make([]Class, classes), list: list}
 	memory, err := allocate(NotificationFrames * entrySize)
 	if err != nil {
@@ -69,7 +69,7 @@ func New(l *Line, q *Queue, classes int, a *account.Table, list []burst.Frame, a
 		if memory, err = allocate(q.Frames * entrySize); err != nil {
 			return p, err
 		}
-		p.Classes[i].Ring = newRing(memory)
+		p.Classes[i].Ring, p.Classes[i].published = newRing(memory), new(published)
 		if memory, err = allocate(8 * (1 + q.Frames)); err != nil {
 			return p, err
 		}
