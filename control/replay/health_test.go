@@ -1,0 +1,52 @@
+package replay_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cnpgate/cnpgate/control/replay"
+	"github.com/cnpgate/cnpgate/health"
+)
+
+func healthOf(t *testing.T, path string) *health.Report {
+	t.Helper()
+	c, err := replay.OpenCooked(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	r, err := replay.Health(c, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestHealthyCaptures: nothing is wrong with them.
+func TestHealthyCaptures(t *testing.T) {
+	all, err := filepath.Glob("../../testdata/captures/*.pcap*")
+	if err != nil || len(all) < 10 {
+		t.Fatal(all, err)
+	}
+	for _, path := range all {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			r := healthOf(t, path)
+			if os.Getenv("DUMP") != "" {
+				b, _ := json.MarshalIndent(r, "", " ")
+				t.Log(string(b))
+			}
+			if r.Summary.Connections == 0 {
+				t.Error("no connection is followed")
+			}
+			if strings.Contains(path, "congested") {
+				return
+			}
+			if len(r.Verdicts) != 0 || r.Summary.Retransmitted.Packets != 0 {
+				t.Errorf("verdicts: %+v\nretransmitted %+v", r.Verdicts, r.Summary.Causes)
+			}
+		})
+	}
+}

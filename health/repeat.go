@@ -1,0 +1,297 @@
+package health
+
+import "github.com/cnpgate/cnpgate/internal/packet"
+
+// repeat is an episode of retransmission, and what may have caused it or the next one.
+type repeat struct {
+	active   bool
+	cause    Cause
+	at       int64  // when it began
+	next     uint32 // the PSN that follows in the episode
+	nak, rnr refusal
+	attempts attempts
+	// undecided is what time-outs sent again before any round trip was measured: whether they were spurious shows once one was.
+	undecided Amount
+	episodes  uint64
+	elapsed   span  // from the first transmission to the ACK, of these
+	latest    int64 // when the last time-out was
+	check     check
+}
+
+// check counts the ACKs that repeat earlier ones after a time-out. A responder that has all packets already acknowledges each that it gets again. If it
+// does so for all, and one ACK came besides, that one was on its way when the requester timed out.
+type check struct {
+	end      uint32 // the PSN after all that were sent before the time-out
+	resent   Amount
+	repeated uint64
+	open     bool
+}
+
+// refusal is a NAK or an RNR NAK that the requester has yet to obey.
+type refusal struct {
+	psn   uint32
+	at    int64 // 0: there is none
+	timer int64 // ns that an RNR NAK asks to wait
+}
+
+// attempts are the transmissions of the oldest packet without an answer.
+type attempts struct {
+	psn  uint32
+	list [8]attempt
+	n    int
+}
+
+type attempt struct {
+	at      int64
+	sent    Amount // the packets of the episode that began then
+	lost    bool   // counted as lost downstream
+	lostAck bool   // counted as a lost ACK
+}
+
+const (
+	ms       = int64(1e6)
+	quiet    = 3 * ms // a requester that was silent for less did not time out, if its time-out isn't known
+	inFlight = 64     // packets of a retransmission that may be lost before the first that is seen
+)
+
+// behind is a request whose PSN was passed before.
+func (h *Half) behind(p *Packet) {
+	i := h.holes.find(p.PSN)
+	follows := h.repeat.active && p.PSN == h.repeat.next
+	switch {
+	case i >= 0 && h.late(p, follows):
+		h.holes.fill(i, p.PSN)
+		h.OutOfOrder++
+		h.Goodput += uint64(p.Data)
+		return
+	case i >= 0:
+		h.holes.fill(i, p.PSN)
+		h.LostUpstream++
+		h.Goodput += uint64(p.Data)
+		h.again(p, true)
+		return
+	case !follows && h.duplicate(p):
+		h.Duplicates++
+		return
+	}
+	h.again(p, false)
+}
+
+// late reports whether a request that was missing is only late: it was sent before others that have passed.
+func (h *Half) late(p *Packet, follows bool) bool {
+	if h.flags&oneWay != 0 {
+		return true
+	}
+	if h.ids.known(p.ID) {
+		return h.ids.older(p.ID)
+	}
+	if follows {
+		return false
+	}
+	if n := &h.repeat.nak; n.at != 0 && near(p.PSN, n.psn) {
+		soonest := h.naks.least
+		if h.naks.n == 0 {
+			soonest = h.turn.least
+		}
+		return p.Time-n.at < max(soonest*3/4, ms/50)
+	}
+	return !h.repeat.active && p.Time-h.sent < h.silence()
+}
+
+// silence is how long the requester must have been silent for a time-out.
+func (h *Half) silence() int64 {
+	if h.Interval.n > 0 {
+		return h.Interval.least / 2
+	}
+	return quiet
+}
+
+func near(psn, asked uint32) bool { d := ahead(psn, asked); return d >= 0 && d < inFlight }
+
+// duplicate reports whether the network has made a request that has passed before: the same packet, not another one with its PSN.
+func (h *Half) duplicate(p *Packet) bool {
+	s := h.recent.find(p.PSN)
+	if h.flags&oneWay != 0 {
+		return true
+	}
+	if h.ids.known(p.ID) {
+		return s != nil && s.id == p.ID || s == nil && h.ids.older(p.ID)
+	}
+	if s == nil || h.asked(p.PSN) {
+		return false
+	}
+	if s.id != 0 && s.id != p.ID {
+		return false
+	}
+	limit := min(ms, h.silence())
+	if h.clean.n > 0 {
+		limit = min(limit, max(h.clean.least/2, ms/20))
+	}
+	return p.Time-s.time < limit
+}
+
+// asked reports whether a NAK has asked for a PSN.
+func (h *Half) asked(psn uint32) bool {
+	r := &h.repeat
+	return r.nak.at != 0 && near(psn, r.nak.psn) || r.rnr.at != 0 && near(psn, r.rnr.psn)
+}
+
+// again counts a request that was sent again. missed: its first transmission did not pass here.
+func (h *Half) again(p *Packet, missed bool) {
+	r := &h.repeat
+	if !h.continues(p) {
+		h.beginRepeat(p, missed)
+	}
+	r.next = (p.PSN + h.psnsOf(p)) & packet.PSNMask
+	h.Retransmitted[r.cause].add(p.Len)
+	if r.cause == TimeOut {
+		r.check.resent.add(p.Len)
+		if r.attempts.n > 0 {
+			r.attempts.list[r.attempts.n-1].sent.add(p.Len)
+		}
+	}
+	if p.Opcode.Role() == packet.ReadRequest {
+		h.reads.again(p, r.cause)
+	}
+	h.probes.drop(p.PSN)
+	h.ids.again(p.ID)
+	h.recent.add(p)
+}
+
+// psnsOf is how many PSNs a request that is sent again takes.
+func (h *Half) psnsOf(p *Packet) uint32 {
+	if p.Opcode.Role() == packet.ReadRequest && h.mtu != 0 {
+		return h.responsesTo(p.Message)
+	}
+	return 1
+}
+
+// continues reports whether a packet belongs to the episode of the packets before it.
+func (h *Half) continues(p *Packet) bool {
+	r := &h.repeat
+	if !r.active {
+		return false
+	}
+	if r.nak.at > r.at && r.nak.psn == p.PSN || r.rnr.at > r.at && r.rnr.psn == p.PSN {
+		return false
+	}
+	d := ahead(p.PSN, r.next)
+	return d == 0 || d > 0 && p.Time-h.sent < h.silence()
+}
+
+// beginRepeat begins an episode.
+func (h *Half) beginRepeat(p *Packet, missed bool) {
+	r := &h.repeat
+	r.cause = h.causeOf(p)
+	r.active, r.at = true, p.Time
+	h.Episodes[r.cause]++
+	h.stuck(p)
+	switch r.cause {
+	case NAKSequence:
+		h.naks.add(p.Time - r.nak.at)
+		h.turn.add(p.Time - r.nak.at)
+		r.nak.at, r.rnr.at = 0, 0
+		r.attempts.n = 0
+	case RNR:
+		r.nak.at, r.rnr.at = 0, 0
+		r.attempts.n = 0
+	case TimeOut:
+		h.timedOut(p, missed)
+	}
+	r.check = check{end: h.next, open: r.cause == TimeOut}
+}
+
+// causeOf says why an episode begins with a packet.
+func (h *Half) causeOf(p *Packet) Cause {
+	r := &h.repeat
+	if r.rnr.at != 0 && near(p.PSN, r.rnr.psn) && h.obeysRNR(p.Time-r.rnr.at) {
+		return RNR
+	}
+	if r.nak.at != 0 && near(p.PSN, r.nak.psn) && h.obeys(p.Time-r.nak.at) {
+		return NAKSequence
+	}
+	answered := ahead(h.answers.acked, p.PSN) > 0 && h.reads.holes.find(p.PSN) < 0
+	if answered {
+		at, ok := h.answers.since(p.PSN)
+		if ok && h.turn.n >= 3 && p.Time-at < h.turn.least*9/10 {
+			return Spurious
+		}
+	}
+	if p.Opcode.Role() == packet.ReadRequest && h.reads.latest != 0 && ahead(h.reads.next, p.PSN) > -inFlight && h.obeys(p.Time-h.reads.latest) {
+		return Implied
+	}
+	return TimeOut
+}
+
+// obeys reports whether a requester that goes back this long after a NAK does so because of it: it may have been lost, and a time-out came.
+func (h *Half) obeys(after int64) bool {
+	if h.naks.n > 0 && after <= max(4*h.naks.least, ms) {
+		return true
+	}
+	if h.Interval.n > 0 {
+		return after < h.Interval.least/2
+	}
+	if h.naks.n > 0 {
+		return after < 20*ms
+	}
+	return after < max(50*ms, 4*h.turn.least)
+}
+
+// obeysRNR is the same of an RNR NAK, which asks to wait.
+func (h *Half) obeysRNR(after int64) bool {
+	timer := h.repeat.rnr.timer
+	if after < timer*4/5 {
+		return false
+	}
+	return h.Interval.n == 0 && after < 4*timer+100*ms || after-timer < max(h.Interval.least/2, timer/2) || h.obeys(after-timer)
+}
+
+// timedOut notes a transmission after a time-out.
+func (h *Half) timedOut(p *Packet, missed bool) {
+	r := &h.repeat
+	a := &r.attempts
+	overdue := h.overdue(p)
+	if r.latest != 0 {
+		h.spacing.add(p.Time - r.latest)
+	}
+	r.latest = p.Time
+	if a.n == 0 || a.psn != p.PSN {
+		a.psn, a.n = p.PSN, 1
+		a.list[0] = attempt{}
+		if s := h.recent.find(p.PSN); s != nil {
+			a.list[0].at = s.time
+			age := p.Time - max(s.time, h.answers.at)
+			if overdue {
+				h.Interval.add(age)
+			} else {
+				h.early.add(age)
+			}
+		}
+	} else {
+		h.Interval.add(p.Time - a.list[a.n-1].at)
+	}
+	if a.n == len(a.list) {
+		copy(a.list[1:], a.list[2:])
+		a.n--
+	}
+	t := attempt{at: p.Time}
+	switch {
+	case ahead(h.answers.acked, p.PSN) > 0:
+		h.AcksLost++
+		t.lostAck = true
+	case !missed && overdue && h.flags&answered != 0:
+		h.LostDownstream++
+		t.lost = true
+	}
+	a.list[a.n] = t
+	a.n++
+}
+
+// overdue reports whether an ACK should have come before a packet was sent again: a packet from there on asked for it longer than a round trip ago.
+func (h *Half) overdue(p *Packet) bool {
+	if h.clean.n == 0 || h.probes.n == 0 {
+		return h.probes.n > 0 || h.repeat.attempts.n > 0 || p.AckReq
+	}
+	o := &h.probes.list[0]
+	return p.Time-o.time > 2*h.clean.mean
+}
