@@ -128,7 +128,8 @@ func (h *Half) resolve(acked uint32, now int64) {
 	if a.n < 2 || ahead(acked, a.psn) <= 0 {
 		return
 	}
-	if h.clean.n == 0 {
+	const enough = 3 // round trips: one of the first ones may have been long
+	if h.clean.n < enough {
 		h.undecided(now)
 		a.n = 0
 		return
@@ -208,7 +209,8 @@ func (h *Half) undecided(now int64) {
 // decide says whether the undecided ones were spurious: they were if the first transmission was answered after one round trip.
 func (h *Half) decide() {
 	r := &h.repeat
-	if r.episodes == 0 {
+	const enough = 3
+	if r.episodes == 0 || h.clean.n < enough {
 		return
 	}
 	if h.clean.mean >= r.elapsed.least*2/3 && r.elapsed.most < 2*h.clean.mean {
@@ -231,7 +233,7 @@ func (h *Half) moveUndecided() {
 func (h *Half) finish() {
 	r := &h.repeat
 	const alike = 3 // all were answered after the same time: a loss each time would not be so regular
-	if r.episodes > 0 && h.clean.n == 0 && r.elapsed.n >= alike && r.elapsed.most < r.elapsed.least*5/4 && r.elapsed.least > h.Interval.least*5/4 {
+	if r.episodes > 0 && r.elapsed.n >= alike && r.elapsed.most < r.elapsed.least*5/4 && r.elapsed.least > h.Interval.least*5/4 {
 		h.moveUndecided()
 		h.clean = r.elapsed
 	}

@@ -15,6 +15,7 @@ type repeat struct {
 	episodes  uint64
 	elapsed   span  // from the first transmission to the ACK, of these
 	latest    int64 // when the last time-out was
+	ended     int64 // when something was last sent again
 	check     check
 }
 
@@ -153,6 +154,7 @@ func (h *Half) again(p *Packet, missed bool) {
 	if p.Opcode.Role() == packet.ReadRequest {
 		h.reads.again(p, r.cause)
 	}
+	r.ended = p.Time
 	h.probes.drop(p.PSN)
 	h.ids.again(p.ID)
 	h.recent.add(p)
@@ -198,7 +200,7 @@ func (h *Half) beginRepeat(p *Packet, missed bool) {
 	case TimeOut:
 		h.timedOut(p, missed)
 	}
-	r.check = check{end: h.next, open: r.cause == TimeOut}
+	r.check = check{end: h.next, open: r.cause == TimeOut && (r.ended == 0 || p.Time-r.ended > 3*h.clean.most)}
 }
 
 // causeOf says why an episode begins with a packet.
