@@ -181,7 +181,6 @@ func qpText(qp uint32) string {
 	return fmt.Sprint(qp)
 }
 
-
 // operationsText is such as "100 write of 64 kB".
 func operationsText(s *health.Side) string {
 	if len(s.Messages) == 0 {

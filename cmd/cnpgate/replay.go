@@ -37,7 +37,7 @@ temporary file. An incomplete last frame is left out, with a warning.`,
 		Args: oneCapture,
 		RunE: func(c *cobra.Command, args []string) error { return f.replay(c, args[0]) },
 	}
-	configFlag(c, &f.config)
+	c.Flags().StringVarP(&f.config, "config", "c", "", "configuration file (YAML)")
 	c.Flags().StringArrayVar(&f.fabric, "fabric", nil, "prefix of the data centre's hosts; may be given several times")
 	c.Flags().StringVar(&f.report, "report", "", "write the report (JSON) to this file")
 	c.Flags().StringVar(&f.forwarded, "forwarded", "", "write the forwarded frames to this pcap")
@@ -47,6 +47,7 @@ temporary file. An incomplete last frame is left out, with a warning.`,
 	for _, other := range []string{"config", "fabric", "report", "forwarded", "emitted"} {
 		c.MarkFlagsMutuallyExclusive("health", other)
 	}
+	c.MarkFlagsOneRequired("health", "config")
 	c.MarkFlagsOneRequired("health", "fabric")
 	return c
 }
