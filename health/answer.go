@@ -52,6 +52,10 @@ func (h *Half) sequenceError(p *Packet) {
 	if h.flags&started == 0 || again || h.holes.find(p.PSN) >= 0 {
 		return
 	}
+	if d := ahead(p.PSN, r.skipped); d >= 0 && d < ahead(r.skippedTo, r.skipped) {
+		h.LostUpstream++ // when it was sent again
+		return
+	}
 	if d := ahead(p.PSN, h.next); d < 0 && ahead(p.PSN, h.base) >= 0 {
 		h.LostDownstream++
 	}
@@ -82,8 +86,8 @@ func (h *Half) acknowledge(acked uint32, p *Packet) {
 		h.acknowledgedAgain(p)
 		return
 	}
-	if c := &h.repeat.check; c.open && ahead(acked, c.end) > 0 {
-		c.open = false
+	if ahead(acked, h.repeat.check.end) > 0 {
+		h.judgeCheck()
 	}
 	if outstanding := ahead(h.next, h.answers.acked); h.Window > 1 && outstanding >= int32(h.Window-h.Window/10) && p.Time > h.sent {
 		h.flags |= blocked
@@ -152,23 +156,63 @@ func (h *Half) resolve(acked uint32, now int64) {
 	a.n = 0
 }
 
-// acknowledgedAgain is an ACK that acknowledges nothing new (see check).
+// acknowledgedAgain is an ACK that acknowledges nothing new (see check and lateAcks).
 func (h *Half) acknowledgedAgain(p *Packet) {
+	r := &h.repeat
+	if p.Opcode.HasPayload() || p.Time-r.at < h.clean.least*4/5 {
+		return
+	}
+	if p.Syndrome>>5 != 0 {
+		r.check.open = false
+		return
+	}
+	r.check.repeated++
+	if r.late.waiting {
+		r.late.waiting = false
+		r.late.stayed++
+	}
+}
+
+// judgeCheck ends the check of a time-out.
+func (h *Half) judgeCheck() {
 	c := &h.repeat.check
-	if !c.open || p.Opcode.HasPayload() || p.Syndrome>>5 != 0 {
-		return
-	}
-	if c.repeated++; c.repeated < c.resent.Packets || c.resent.Packets == 0 {
-		return
-	}
+	open := c.open && c.resent.Packets > 0 && c.repeated >= c.resent.Packets
 	c.open = false
+	if !open {
+		return
+	}
 	t := attempt{sent: c.resent}
 	if a := &h.repeat.attempts; a.n > 0 {
 		t.lost, t.lostAck = a.list[a.n-1].lost, a.list[a.n-1].lostAck
 		a.n = 0
 	}
 	h.spurious(&t)
-	h.repeat.cause = Spurious
+}
+
+// goesOn is the first new request after a time-out that came although the ACK had passed here, before another ACK did.
+func (h *Half) goesOn() {
+	l := &h.repeat.late
+	l.waiting = false
+	l.goesOn.sent.plus(l.sent)
+	l.went++
+	if l.lost {
+		l.lostAcks++
+	}
+}
+
+// settleLate decides about all of these, at the end: one requester has the same time-out and the same path all the time.
+func (h *Half) settleLate() {
+	l := &h.repeat.late
+	const enough, times = 3, 9
+	if l.went < enough || l.went < times*l.stayed {
+		return
+	}
+	h.Retransmitted[TimeOut].minus(l.goesOn.sent)
+	h.Retransmitted[Spurious].plus(l.goesOn.sent)
+	n := min(h.Episodes[TimeOut], l.went)
+	h.Episodes[TimeOut] -= n
+	h.Episodes[Spurious] += n
+	h.AcksLost -= min(h.AcksLost, l.lostAcks)
 }
 
 // spurious moves an attempt to the spurious ones.
@@ -184,7 +228,7 @@ func (h *Half) spurious(t *attempt) {
 		h.AcksLost -= min(h.AcksLost, 1)
 	}
 	h.repeat.check.open = false
-	if n := h.repeat.attempts.n; n == 0 {
+	if h.repeat.attempts.n == 0 {
 		return
 	}
 	if t == &h.repeat.attempts.list[h.repeat.attempts.n-1] && h.repeat.cause == TimeOut {
@@ -237,6 +281,8 @@ func (h *Half) finish() {
 		h.moveUndecided()
 		h.clean = r.elapsed
 	}
+	h.judgeCheck()
+	h.settleLate()
 	h.LostUpstream += h.holes.missing() + h.reads.holes.missing()
 }
 

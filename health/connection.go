@@ -61,6 +61,9 @@ func (c *Connection) Observe(from int, p *Packet) {
 	case packet.Request, packet.ReadRequest:
 		h := &c.Half[from&1]
 		again := h.repeat.active
+		if o := &c.Half[from&1^1]; o.clean.n > 2 {
+			h.back = o.clean.least
+		}
 		h.request(p)
 		if again || h.repeat.active {
 			c.Reaction[from&1].lost = true

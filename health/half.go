@@ -32,6 +32,7 @@ type Half struct {
 	clean   span  // round trips of packets that were sent once, ns
 	turn    span  // how long the requester takes to react, as seen here, ns: from a NAK or the last ACK to its next request
 	naks    span  // the same from a NAK only
+	back    int64 // the shortest round trip from here to the requester, ns; 0: not known
 	early   span  // how long after the packet or the last ACK the requester timed out although no ACK was due yet, ns
 	spacing span  // between time-outs, ns
 	sent    int64 // time of the last request
@@ -120,6 +121,9 @@ func (h *Half) fresh(p *Packet) {
 	h.count(p)
 	h.ids.next(p.ID)
 	h.repeat.active = false
+	if h.repeat.late.waiting {
+		h.goesOn()
+	}
 	outstanding := ahead(h.next, h.answers.acked)
 	if h.flags&oneWay == 0 && h.flags&answered != 0 {
 		h.resumed(p, outstanding)

@@ -22,7 +22,12 @@ func (r *reads) ask(p *Packet) {
 }
 
 // again notes a READ request that was sent again.
-func (r *reads) again(p *Packet, cause Cause) { r.asked, r.from, r.cause = p.Time, p.PSN, cause }
+func (r *reads) again(p *Packet, cause Cause) {
+	if r.asked == 0 || ahead(p.PSN, r.from) < 0 {
+		r.from = p.PSN
+	}
+	r.asked, r.cause = p.Time, cause
+}
 
 // readResponse follows a READ response.
 func (h *Half) readResponse(p *Packet) {
@@ -44,6 +49,9 @@ func (h *Half) readResponse(p *Packet) {
 		return
 	}
 	h.ReadGoodput += uint64(p.Data)
+	if r.asked != 0 && ahead(p.PSN, r.from) > 0 {
+		r.asked = 0 // all that was asked for again has come
+	}
 	r.next = (p.PSN + 1) & packet.PSNMask
 	r.inside = at&last == 0
 	r.latest = p.Time

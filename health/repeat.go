@@ -17,6 +17,22 @@ type repeat struct {
 	latest    int64 // when the last time-out was
 	ended     int64 // when something was last sent again
 	check     check
+	late      lateAcks
+	skipped   uint32 // the PSNs from skipped to skippedTo were left out in the episode: lost before they came here, or not needed
+	skippedTo uint32
+}
+
+// lateAcks compares time-outs that came although the ACK had passed here. If the requester goes on before another ACK passes, it has got the first one:
+// that was on its way. If it goes on only then, the first one was lost behind.
+type lateAcks struct {
+	waiting  bool
+	at       int64
+	sent     Amount
+	lost     bool
+	goesOn   attempt // the sum of those of the first kind
+	went     uint64
+	lostAcks uint64 // of these, those that count as lost ACKs
+	stayed   uint64 // number of the second kind
 }
 
 // check counts the ACKs that repeat earlier ones after a time-out. A responder that has all packets already acknowledges each that it gets again. If it
@@ -143,10 +159,16 @@ func (h *Half) again(p *Packet, missed bool) {
 	if !h.continues(p) {
 		h.beginRepeat(p, missed)
 	}
+	if r.skipped == r.skippedTo && p.PSN != r.next {
+		r.skipped, r.skippedTo = r.next, p.PSN
+	}
 	r.next = (p.PSN + h.psnsOf(p)) & packet.PSNMask
 	h.Retransmitted[r.cause].add(p.Len)
 	if r.cause == TimeOut {
 		r.check.resent.add(p.Len)
+		if r.late.waiting {
+			r.late.sent.add(p.Len)
+		}
 		if r.attempts.n > 0 {
 			r.attempts.list[r.attempts.n-1].sent.add(p.Len)
 		}
@@ -185,7 +207,7 @@ func (h *Half) continues(p *Packet) bool {
 func (h *Half) beginRepeat(p *Packet, missed bool) {
 	r := &h.repeat
 	r.cause = h.causeOf(p)
-	r.active, r.at = true, p.Time
+	r.active, r.at, r.next = true, p.Time, p.PSN
 	h.Episodes[r.cause]++
 	h.stuck(p)
 	switch r.cause {
@@ -200,7 +222,9 @@ func (h *Half) beginRepeat(p *Packet, missed bool) {
 	case TimeOut:
 		h.timedOut(p, missed)
 	}
-	r.check = check{end: h.next, open: r.cause == TimeOut && (r.ended == 0 || p.Time-r.ended > 3*h.clean.most)}
+	h.judgeCheck()
+	r.check = check{end: h.next, open: r.cause == TimeOut && !h.hasAnswer(p.PSN) && (r.ended == 0 || p.Time-r.ended > 3*h.clean.most)}
+	r.skippedTo = r.skipped
 }
 
 // causeOf says why an episode begins with a packet.
@@ -212,10 +236,8 @@ func (h *Half) causeOf(p *Packet) Cause {
 	if r.nak.at != 0 && near(p.PSN, r.nak.psn) && h.obeys(p.Time-r.nak.at) {
 		return NAKSequence
 	}
-	answered := ahead(h.answers.acked, p.PSN) > 0 && h.reads.holes.find(p.PSN) < 0
-	if answered {
-		at, ok := h.answers.since(p.PSN)
-		if ok && h.turn.n >= 3 && p.Time-at < h.turn.least*9/10 {
+	if h.hasAnswer(p.PSN) {
+		if at, ok := h.answers.since(p.PSN); ok && p.Time-at < h.shortestTurn()*9/10 {
 			return Spurious
 		}
 	}
@@ -223,6 +245,23 @@ func (h *Half) causeOf(p *Packet) Cause {
 		return Implied
 	}
 	return TimeOut
+}
+
+// hasAnswer reports whether the answer to a request has passed here.
+func (h *Half) hasAnswer(psn uint32) bool {
+	return ahead(h.answers.acked, psn) > 0 && h.reads.holes.find(psn) < 0
+}
+
+// shortestTurn is the least time that a requester needs to react to what passes here, ns; 0: not known.
+func (h *Half) shortestTurn() int64 {
+	const enough = 3
+	switch {
+	case h.naks.n >= enough && h.back > 0:
+		return min(h.naks.least, h.back)
+	case h.naks.n >= enough:
+		return h.naks.least
+	}
+	return h.back
 }
 
 // obeys reports whether a requester that goes back this long after a NAK does so because of it: it may have been lost, and a time-out came.
@@ -279,8 +318,12 @@ func (h *Half) timedOut(p *Packet, missed bool) {
 	t := attempt{at: p.Time}
 	switch {
 	case ahead(h.answers.acked, p.PSN) > 0:
-		h.AcksLost++
-		t.lostAck = true
+		// A requester that is slow to read an ACK has not lost it.
+		if at, ok := h.answers.since(p.PSN); ok && p.Time-at > h.silence() {
+			h.AcksLost++
+			t.lostAck = true
+		}
+		r.late.waiting, r.late.at, r.late.sent, r.late.lost = true, p.Time, Amount{}, t.lostAck
 	case !missed && overdue && h.flags&answered != 0:
 		h.LostDownstream++
 		t.lost = true

@@ -101,8 +101,8 @@ func shortTimeOut(c *Connection, i int) (Verdict, bool) {
 		trip += h.turn.least
 	}
 	every := h.Interval.least
-	if h.Interval.n == 0 || h.early.n > 0 && h.early.mean < every {
-		every = h.early.mean
+	if h.Interval.n == 0 || every > trip {
+		every = h.early.most // at most the time-out, as it began to run at the packet or the last ACK
 	}
 	// Some senders time out too early now and then, at any RTT.
 	if every > trip || h.spacing.n == 0 || h.spacing.mean > 4*trip {
