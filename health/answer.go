@@ -29,7 +29,7 @@ func (h *Half) refused(p *Packet) bool {
 		r.rnr = refusal{p.PSN, p.Time, rnrTimers[p.Syndrome&31]}
 	case 3:
 		code := min(int(p.Syndrome&31), NAKCodes-1)
-		if code == 0 && r.nak.at != 0 && r.nak.psn == p.PSN && p.Time-r.nak.at < ms/20 {
+		if n := r.naks.of(p.PSN); code == 0 && n != nil && n.psn == p.PSN && p.Time-n.at < ms/20 {
 			return true // the same one twice
 		}
 		h.NAKs[code]++
@@ -47,8 +47,8 @@ func (h *Half) refused(p *Packet) bool {
 // sequenceError is a NAK that asks for a packet.
 func (h *Half) sequenceError(p *Packet) {
 	r := &h.repeat
-	again := r.nak.at != 0 && r.nak.psn == p.PSN
-	r.nak = refusal{psn: p.PSN, at: p.Time}
+	r.nakAt = p.Time
+	again := r.naks.add(refusal{psn: p.PSN, at: p.Time})
 	if h.flags&started == 0 || again || h.holes.find(p.PSN) >= 0 {
 		return
 	}
@@ -167,10 +167,6 @@ func (h *Half) acknowledgedAgain(p *Packet) {
 		return
 	}
 	r.check.repeated++
-	if r.late.waiting {
-		r.late.waiting = false
-		r.late.stayed++
-	}
 }
 
 // judgeCheck ends the check of a time-out.
@@ -183,36 +179,31 @@ func (h *Half) judgeCheck() {
 	}
 	t := attempt{sent: c.resent}
 	if a := &h.repeat.attempts; a.n > 0 {
-		t.lost, t.lostAck = a.list[a.n-1].lost, a.list[a.n-1].lostAck
+		t.lost = a.list[a.n-1].lost
 		a.n = 0
 	}
 	h.spurious(&t)
 }
 
-// goesOn is the first new request after a time-out that came although the ACK had passed here, before another ACK did.
-func (h *Half) goesOn() {
-	l := &h.repeat.late
-	l.waiting = false
-	l.goesOn.sent.plus(l.sent)
-	l.went++
-	if l.lost {
-		l.lostAcks++
-	}
-}
-
-// settleLate decides about all of these, at the end: one requester has the same time-out and the same path all the time.
+// settleLate decides about all late ACKs, at the end.
 func (h *Half) settleLate() {
 	l := &h.repeat.late
-	const enough, times = 3, 9
-	if l.went < enough || l.went < times*l.stayed {
+	const enough = 3
+	settled := &l.soon
+	switch {
+	case l.packets >= enough && l.all.episodes >= 2*l.packets:
+		settled = &l.all
+	case l.soon.episodes < enough || 2*l.soon.episodes < uint64(h.turn.n):
 		return
+	case 10*l.soon.episodes > 9*l.all.episodes:
+		settled = &l.all // the first ones came before a reaction was seen
 	}
-	h.Retransmitted[TimeOut].minus(l.goesOn.sent)
-	h.Retransmitted[Spurious].plus(l.goesOn.sent)
-	n := min(h.Episodes[TimeOut], l.went)
+	h.Retransmitted[TimeOut].minus(settled.sent)
+	h.Retransmitted[Spurious].plus(settled.sent)
+	n := min(h.Episodes[TimeOut], settled.episodes)
 	h.Episodes[TimeOut] -= n
 	h.Episodes[Spurious] += n
-	h.AcksLost -= min(h.AcksLost, l.lostAcks)
+	h.AcksLost -= min(h.AcksLost, settled.lost)
 }
 
 // spurious moves an attempt to the spurious ones.
@@ -223,9 +214,6 @@ func (h *Half) spurious(t *attempt) {
 	h.Episodes[Spurious]++
 	if t.lost {
 		h.LostDownstream -= min(h.LostDownstream, 1)
-	}
-	if t.lostAck {
-		h.AcksLost -= min(h.AcksLost, 1)
 	}
 	h.repeat.check.open = false
 	if h.repeat.attempts.n == 0 {
@@ -243,6 +231,7 @@ func (h *Half) undecided(now int64) {
 	if a.list[0].at == 0 {
 		return
 	}
+	r.check.open = false
 	r.elapsed.add(now - a.list[0].at)
 	for _, t := range a.list[1:a.n] {
 		r.undecided.plus(t.sent)

@@ -36,15 +36,17 @@ type Half struct {
 	early   span  // how long after the packet or the last ACK the requester timed out although no ACK was due yet, ns
 	spacing span  // between time-outs, ns
 	sent    int64 // time of the last request
+	newest  int64 // time of the last one with a new PSN
 	grown   uint32
 }
 
 const (
-	started  = 1 << iota
-	oneWay   // UC: nothing is ever sent again
-	answered // a response was seen
-	blocked  // the sender waits with a full window
-	partial  // requests before the first one that was followed may be outstanding
+	started   = 1 << iota
+	oneWay    // UC: nothing is ever sent again
+	answered  // a response was seen
+	blocked   // the sender waits with a full window
+	selective // only some of the outstanding packets were sent again after a NAK
+	partial   // requests before the first one that was followed may be outstanding
 )
 
 const (
@@ -120,15 +122,15 @@ func (h *Half) fresh(p *Packet) {
 	h.grow(p)
 	h.count(p)
 	h.ids.next(p.ID)
-	h.repeat.active = false
-	if h.repeat.late.waiting {
-		h.goesOn()
+	if r := &h.repeat; r.active && r.cause == NAKSequence && ahead(h.next, r.next) > 0 && ahead(r.next, h.answers.acked) > 0 {
+		h.flags |= selective
 	}
+	h.repeat.active = false
 	outstanding := ahead(h.next, h.answers.acked)
 	if h.flags&oneWay == 0 && h.flags&answered != 0 {
 		h.resumed(p, outstanding)
 	}
-	h.loose = 0
+	h.loose, h.newest = 0, p.Time
 	h.next = (p.PSN + h.spanOf(p)) & packet.PSNMask
 	h.recent.add(p)
 	h.big.outstanding(p)
@@ -143,15 +145,20 @@ func (h *Half) fresh(p *Packet) {
 // resumed measures how long the requester takes to go on after the last ACK, if it had sent nothing since.
 func (h *Half) resumed(p *Packet, outstanding int32) {
 	acked := h.answers.at
-	if acked <= h.sent || h.sent == 0 {
+	if acked < h.newest {
 		return
 	}
-	if outstanding == 0 {
+	switch {
+	case outstanding == 0:
 		h.turn.add(p.Time - acked)
+	case h.flags&blocked != 0: // the ACK that made room
+		if at, ok := h.answers.since((p.PSN - h.Window) & packet.PSNMask); ok {
+			h.turn.add(p.Time - at)
+		}
 	}
 	// It stopped with a full window, and goes on as soon as an ACK came.
-	if h.flags&blocked != 0 && p.Time-h.sent > h.clean.mean/4 {
-		h.Stalled += p.Time - h.sent
+	if h.flags&blocked != 0 && p.Time-h.newest > h.clean.mean/4 {
+		h.Stalled += p.Time - h.newest
 	}
 	h.flags &^= blocked
 }

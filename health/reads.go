@@ -9,7 +9,7 @@ type reads struct {
 	known  bool
 	holes  holes
 	latest int64 // time of the latest response
-	asked  int64 // when a READ was last sent again, and from which PSN on, and why
+	asked  int64 // when READs were last sent again, and from which PSN on, and why
 	from   uint32
 	cause  Cause
 }
@@ -23,7 +23,7 @@ func (r *reads) ask(p *Packet) {
 
 // again notes a READ request that was sent again.
 func (r *reads) again(p *Packet, cause Cause) {
-	if r.asked == 0 || ahead(p.PSN, r.from) < 0 {
+	if d := ahead(p.PSN, r.from); r.asked == 0 || d < 0 || d > maxGap {
 		r.from = p.PSN
 	}
 	r.asked, r.cause = p.Time, cause
@@ -49,9 +49,6 @@ func (h *Half) readResponse(p *Packet) {
 		return
 	}
 	h.ReadGoodput += uint64(p.Data)
-	if r.asked != 0 && ahead(p.PSN, r.from) > 0 {
-		r.asked = 0 // all that was asked for again has come
-	}
 	r.next = (p.PSN + 1) & packet.PSNMask
 	r.inside = at&last == 0
 	r.latest = p.Time

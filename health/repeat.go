@@ -8,13 +8,16 @@ type repeat struct {
 	cause    Cause
 	at       int64  // when it began
 	next     uint32 // the PSN that follows in the episode
-	nak, rnr refusal
+	naks     refusals
+	rnr      refusal
+	nakAt    int64 // when the latest NAK passed
 	attempts attempts
 	// undecided is what time-outs sent again before any round trip was measured: whether they were spurious shows once one was.
 	undecided Amount
 	episodes  uint64
 	elapsed   span  // from the first transmission to the ACK, of these
-	latest    int64 // when the last time-out was
+	latest    int64 // when the last time-out was, and what it sent again first
+	latestPSN uint32
 	ended     int64 // when something was last sent again
 	check     check
 	late      lateAcks
@@ -22,17 +25,21 @@ type repeat struct {
 	skippedTo uint32
 }
 
-// lateAcks compares time-outs that came although the ACK had passed here. If the requester goes on before another ACK passes, it has got the first one:
-// that was on its way. If it goes on only then, the first one was lost behind.
+// lateAcks are time-outs that came although the ACK had passed here. It was on its way, or was lost behind. It was on its way if the requester times out
+// sooner than it was ever seen to react to an ACK, and most that wait for one do; or if it times out again and again for the same packet, although each
+// transmission is acknowledged.
 type lateAcks struct {
-	waiting  bool
-	at       int64
+	counting bool // the present episode is one
+	quick    bool // and sooner than any reaction
+	all      late
+	soon     late   // the quick ones
+	packets  uint64 // how many different packets were sent again first
+}
+
+type late struct {
 	sent     Amount
-	lost     bool
-	goesOn   attempt // the sum of those of the first kind
-	went     uint64
-	lostAcks uint64 // of these, those that count as lost ACKs
-	stayed   uint64 // number of the second kind
+	episodes uint64
+	lost     uint64 // of these, those that count as lost ACKs
 }
 
 // check counts the ACKs that repeat earlier ones after a time-out. A responder that has all packets already acknowledges each that it gets again. If it
@@ -42,6 +49,48 @@ type check struct {
 	resent   Amount
 	repeated uint64
 	open     bool
+}
+
+// refusals are the latest NAKs that the requester has yet to obey.
+type refusals [4]refusal
+
+// add notes a NAK, in place of the oldest one. again: the same one is there.
+func (r *refusals) add(n refusal) (again bool) {
+	oldest := &r[0]
+	for i := range r {
+		if r[i].at != 0 && r[i].psn == n.psn {
+			r[i] = n
+			return true
+		}
+		if r[i].at < oldest.at {
+			oldest = &r[i]
+		}
+	}
+	*oldest = n
+	return false
+}
+
+// of is the latest NAK that asks for a PSN, exactly or a few before it; nil: none does.
+func (r *refusals) of(psn uint32) (found *refusal) {
+	for i := range r {
+		n := &r[i]
+		if n.at == 0 || !near(psn, n.psn) {
+			continue
+		}
+		if found == nil || ahead(n.psn, found.psn) > 0 {
+			found = n
+		}
+	}
+	return found
+}
+
+// obeyed removes a NAK, and those for earlier PSNs.
+func (r *refusals) obeyed(n refusal) {
+	for i := range r {
+		if ahead(r[i].psn, n.psn) <= 0 {
+			r[i].at = 0
+		}
+	}
 }
 
 // refusal is a NAK or an RNR NAK that the requester has yet to obey.
@@ -59,10 +108,9 @@ type attempts struct {
 }
 
 type attempt struct {
-	at      int64
-	sent    Amount // the packets of the episode that began then
-	lost    bool   // counted as lost downstream
-	lostAck bool   // counted as a lost ACK
+	at   int64
+	sent Amount // the packets of the episode that began then
+	lost bool   // counted as lost downstream
 }
 
 const (
@@ -105,7 +153,7 @@ func (h *Half) late(p *Packet, follows bool) bool {
 	if follows {
 		return false
 	}
-	if n := &h.repeat.nak; n.at != 0 && near(p.PSN, n.psn) {
+	if n := h.repeat.naks.of(p.PSN); n != nil {
 		soonest := h.naks.least
 		if h.naks.n == 0 {
 			soonest = h.turn.least
@@ -150,7 +198,7 @@ func (h *Half) duplicate(p *Packet) bool {
 // asked reports whether a NAK has asked for a PSN.
 func (h *Half) asked(psn uint32) bool {
 	r := &h.repeat
-	return r.nak.at != 0 && near(psn, r.nak.psn) || r.rnr.at != 0 && near(psn, r.rnr.psn)
+	return r.naks.of(psn) != nil || r.rnr.at != 0 && near(psn, r.rnr.psn)
 }
 
 // again counts a request that was sent again. missed: its first transmission did not pass here.
@@ -166,8 +214,11 @@ func (h *Half) again(p *Packet, missed bool) {
 	h.Retransmitted[r.cause].add(p.Len)
 	if r.cause == TimeOut {
 		r.check.resent.add(p.Len)
-		if r.late.waiting {
-			r.late.sent.add(p.Len)
+		if l := &r.late; l.counting {
+			l.all.sent.add(p.Len)
+			if l.quick {
+				l.soon.sent.add(p.Len)
+			}
 		}
 		if r.attempts.n > 0 {
 			r.attempts.list[r.attempts.n-1].sent.add(p.Len)
@@ -196,7 +247,7 @@ func (h *Half) continues(p *Packet) bool {
 	if !r.active {
 		return false
 	}
-	if r.nak.at > r.at && r.nak.psn == p.PSN || r.rnr.at > r.at && r.rnr.psn == p.PSN {
+	if n := r.naks.of(p.PSN); n != nil && n.psn == p.PSN && n.at > r.at || r.rnr.at > r.at && r.rnr.psn == p.PSN {
 		return false
 	}
 	d := ahead(p.PSN, r.next)
@@ -212,18 +263,21 @@ func (h *Half) beginRepeat(p *Packet, missed bool) {
 	h.stuck(p)
 	switch r.cause {
 	case NAKSequence:
-		h.naks.add(p.Time - r.nak.at)
-		h.turn.add(p.Time - r.nak.at)
-		r.nak.at, r.rnr.at = 0, 0
+		if n := r.naks.of(p.PSN); n != nil {
+			h.naks.add(p.Time - n.at)
+			r.naks.obeyed(*n)
+		}
+		r.rnr.at = 0
 		r.attempts.n = 0
 	case RNR:
-		r.nak.at, r.rnr.at = 0, 0
+		r.naks.obeyed(r.rnr)
+		r.rnr.at = 0
 		r.attempts.n = 0
 	case TimeOut:
 		h.timedOut(p, missed)
 	}
 	h.judgeCheck()
-	r.check = check{end: h.next, open: r.cause == TimeOut && !h.hasAnswer(p.PSN) && (r.ended == 0 || p.Time-r.ended > 3*h.clean.most)}
+	r.check = check{end: h.next, open: r.cause == TimeOut && h.flags&selective == 0 && !h.hasAnswer(p.PSN) && (r.ended == 0 || p.Time-r.ended > 3*h.clean.most)}
 	r.skippedTo = r.skipped
 }
 
@@ -233,8 +287,11 @@ func (h *Half) causeOf(p *Packet) Cause {
 	if r.rnr.at != 0 && near(p.PSN, r.rnr.psn) && h.obeysRNR(p.Time-r.rnr.at) {
 		return RNR
 	}
-	if r.nak.at != 0 && near(p.PSN, r.nak.psn) && h.obeys(p.Time-r.nak.at) {
+	if n := r.naks.of(p.PSN); n != nil && h.obeys(p.Time-n.at) {
 		return NAKSequence
+	}
+	if h.flags&selective != 0 && r.nakAt != 0 && p.Time-r.nakAt < h.silence() {
+		return NAKSequence // one NAK is obeyed step by step
 	}
 	if h.hasAnswer(p.PSN) {
 		if at, ok := h.answers.since(p.PSN); ok && p.Time-at < h.shortestTurn()*9/10 {
@@ -291,11 +348,20 @@ func (h *Half) obeysRNR(after int64) bool {
 func (h *Half) timedOut(p *Packet, missed bool) {
 	r := &h.repeat
 	a := &r.attempts
-	overdue := h.overdue(p)
+	overdue, again := h.overdue(p), false
+	r.late.counting = false
 	if r.latest != 0 {
 		h.spacing.add(p.Time - r.latest)
+		if again = r.latestPSN == p.PSN; again {
+			h.Interval.add(p.Time - r.latest)
+		}
 	}
-	r.latest = p.Time
+	r.latest, r.latestPSN = p.Time, p.PSN
+	if h.hasAnswer(p.PSN) {
+		a.n = 0
+		h.timedOutLate(p, again)
+		return
+	}
 	if a.n == 0 || a.psn != p.PSN {
 		a.psn, a.n = p.PSN, 1
 		a.list[0] = attempt{}
@@ -308,28 +374,39 @@ func (h *Half) timedOut(p *Packet, missed bool) {
 				h.early.add(age)
 			}
 		}
-	} else {
-		h.Interval.add(p.Time - a.list[a.n-1].at)
 	}
 	if a.n == len(a.list) {
+		a.list[2].sent.plus(a.list[1].sent)
 		copy(a.list[1:], a.list[2:])
 		a.n--
 	}
 	t := attempt{at: p.Time}
-	switch {
-	case ahead(h.answers.acked, p.PSN) > 0:
-		// A requester that is slow to read an ACK has not lost it.
-		if at, ok := h.answers.since(p.PSN); ok && p.Time-at > h.silence() {
-			h.AcksLost++
-			t.lostAck = true
-		}
-		r.late.waiting, r.late.at, r.late.sent, r.late.lost = true, p.Time, Amount{}, t.lostAck
-	case !missed && overdue && h.flags&answered != 0:
+	if t.lost = !missed && overdue && h.flags&answered != 0; t.lost {
 		h.LostDownstream++
-		t.lost = true
 	}
 	a.list[a.n] = t
 	a.n++
+}
+
+// timedOutLate notes a time-out although the answer has passed here. again: it is for the same packet as the one before.
+func (h *Half) timedOutLate(p *Packet, again bool) {
+	l := &h.repeat.late
+	at, ok := h.answers.since(p.PSN)
+	lost := uint64(0)
+	if ok && p.Time-at > h.silence() { // a requester that is slow to read an ACK has not lost it
+		lost = 1
+	}
+	h.AcksLost += lost
+	l.counting = true
+	l.all.episodes++
+	l.all.lost += lost
+	if !again {
+		l.packets++
+	}
+	if l.quick = ok && h.turn.n > 2 && p.Time-at < h.turn.least*9/10; l.quick {
+		l.soon.episodes++
+		l.soon.lost += lost
+	}
 }
 
 // overdue reports whether an ACK should have come before a packet was sent again: a packet from there on asked for it longer than a round trip ago.

@@ -44,7 +44,8 @@ func TestHealthyCaptures(t *testing.T) {
 			if strings.Contains(path, "congested") {
 				return
 			}
-			if len(r.Verdicts) != 0 || r.Summary.Retransmitted.Packets != 0 {
+			// In one, Soft-RoCE times out twice although nothing is lost.
+			if resent := r.Summary.Retransmitted.Packets; len(r.Verdicts) != 0 || resent > 5 || resent > 0 && !strings.Contains(path, "rc_pingpong_v6") {
 				t.Errorf("verdicts: %+v\nretransmitted %+v", r.Verdicts, r.Summary.Causes)
 			}
 		})
