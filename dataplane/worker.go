@@ -27,6 +27,7 @@ type Worker struct {
 
 	classifier  classifier
 	learner     learner
+	inspector   inspector
 	meter       meter
 	pacer       pacer
 	queuer      queuer
@@ -135,6 +136,9 @@ func (w *Worker) initStages(c *Config) (err error) {
 	w.pacer = pacer{State: s, queuer: &w.queuer, law: &w.responder.Law, mail: newMailboxes[slowDown](workers, c.Ports)}
 	w.classifier = classifier{s, d.links, &w.gateway, &w.listener, &w.pacer}
 	w.learner, w.meter = learner{s, trackers}, meter{s, trackers, &w.gateway}
+	if w.inspector, err = newInspector(s, c); err != nil {
+		return err
+	}
 	w.transmitter = transmitter{s, d.links, &w.histograms}
 	w.drain = drain{State: s, law: &w.responder.Law}
 	return nil
@@ -233,6 +237,7 @@ func (w *Worker) receive(port int, rx []burst.Frame) {
 	s.Trace.Begin(b)
 	w.classifier.classify(b)
 	w.learner.learn(b)
+	w.inspector.inspect(b)
 	s.Trace.Learned(s.Flows, s.Learner)
 	if w.requests.N > 0 && s.Ports[port].Role == Fabric {
 		w.requests.answer(b)

@@ -25,7 +25,7 @@ func showCommand() *cobra.Command {
 		Use:   "show",
 		Short: "Show the state of the running gateway",
 	}
-	c.AddCommand(showBGPCommand(), showConfigCommand(), showCountersCommand(), showEpisodesCommand(), showFlowsCommand(), showHealthCommand(), showHintsCommand(),
+	c.AddCommand(showBGPCommand(), showConfigCommand(), showConnectionsCommand(), showCountersCommand(), showEpisodesCommand(), showFlowsCommand(), showHealthCommand(), showHintsCommand(),
 		showNotificationsCommand(), showPairsCommand(), showPortsCommand(), showProxiesCommand(), showQueuesCommand(), showVersionCommand())
 	return c
 }

@@ -110,13 +110,23 @@ func printQueues(to io.Writer, c *report.Counters) error {
 
 func showHealthCommand() *cobra.Command {
 	var f showFlags
-	return f.command(&cobra.Command{
-		Use:   "health [-o text|json] [--watch TIME] [--socket PATH | --config FILE]",
+	var rdma bool
+	c := f.command(&cobra.Command{
+		Use:   "health [--rdma] [-o text|json] [--watch TIME] [--socket PATH | --config FILE]",
 		Short: "Print whether all ports of the running gateway forward; the exit status is 1 if not",
 
 		SuggestFor: []string{"status", "state"},
-		Long:       `Prints "healthy", or each port that doesn't forward every frame, with the cause.`,
-	}, judged(api.HealthPath, printHealth, isHealthy))
+		Long: `Prints "healthy", or each port that doesn't forward every frame, with the cause. With --rdma, prints what is wrong with the RDMA connections that pass
+instead, with the evidence and what to change; the exit status is 0 also if something is.`,
+	}, showable{})
+	c.Flags().BoolVar(&rdma, "rdma", false, "print what is wrong with the RDMA connections that pass")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if rdma {
+			return f.show(c, rdmaShowable())
+		}
+		return f.show(c, judged(api.HealthPath, printHealth, isHealthy))
+	}
+	return c
 }
 
 // errUnhealthy sets the exit status: the problems have been printed.

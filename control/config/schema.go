@@ -168,6 +168,7 @@ type flowsSection struct {
 	place
 	Capacity count    `key:"capacity" default:"1Mi" min:"1024" max:"16Mi" to:"Flows"`
 	Paired   count    `key:"paired" default:"32Ki" min:"1024" max:"16Mi"`
+	Followed integer  `key:"followed" default:"1024" min:"0" max:"65536"`
 	Aging    duration `key:"aging" default:"60s" min:"1s" max:"24h" because:"the workers share claims of RDMA-CM that end by it"`
 }
 
