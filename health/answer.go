@@ -148,8 +148,13 @@ func (h *Half) resolve(acked uint32, now int64) {
 			best, nearest = i, d
 		}
 	}
+	const many = 16 // round trips: fewer may have missed the shortest one
+	shortest := h.clean.least / 2
+	if h.clean.n >= many {
+		shortest = h.clean.least * 9 / 10
+	}
 	for i := best + 1; i < a.n; i++ {
-		if now-a.list[i].at < h.clean.least*9/10 {
+		if now-a.list[i].at < shortest {
 			h.spurious(&a.list[i])
 		}
 	}

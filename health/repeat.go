@@ -367,11 +367,8 @@ func (h *Half) timedOut(p *Packet, missed bool) {
 		a.list[0] = attempt{}
 		if s := h.recent.find(p.PSN); s != nil {
 			a.list[0].at = s.time
-			age := p.Time - max(s.time, h.answers.at)
-			if overdue {
-				h.Interval.add(age)
-			} else {
-				h.early.add(age)
+			if !overdue {
+				h.early.add(p.Time - max(s.time, h.answers.at))
 			}
 		}
 	}

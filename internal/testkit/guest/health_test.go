@@ -44,19 +44,19 @@ func dataLost(from int, behind bool, each int) func(*rand.Rand, int, bool, *pack
 
 // The client is host 1: it sends WRITEs and SENDs, and the server, host 0, answers READs.
 var sicknesses = []sick{
-	{name: "loss_behind", program: "ib_write_bw -s 16384 -n 100 -m 1024", timeOut: 67 * time.Millisecond, rule: dataLost(1, true, 100), verdict: health.LossDownstream},
-	{name: "loss_before", program: "ib_write_bw -s 16384 -n 100 -m 1024", timeOut: 67 * time.Millisecond, rule: dataLost(1, false, 100), verdict: health.LossUpstream},
-	{name: "acks_lost", program: "ib_write_lat -s 64 -n 300 -m 1024", timeOut: 67 * time.Millisecond, rule: func(r *rand.Rand, _ int, b bool, p *packet.Parsed) lossypath.Fate {
+	{name: "loss_behind", program: "ib_write_bw -s 8192 -n 60 -m 1024 -t 4 -u 18", timeOut: 1073 * time.Millisecond, rule: dataLost(1, true, 40), verdict: health.LossDownstream},
+	{name: "loss_before", program: "ib_write_bw -s 8192 -n 60 -m 1024 -t 4 -u 18", timeOut: 1073 * time.Millisecond, rule: dataLost(1, false, 40), verdict: health.LossUpstream},
+	{name: "acks_lost", program: "ib_write_lat -s 64 -n 200 -m 1024 -u 18", timeOut: 1073 * time.Millisecond, rule: func(r *rand.Rand, _ int, b bool, p *packet.Parsed) lossypath.Fate {
 		return lossypath.Fate{Lost: b && p.Opcode == packet.RCAcknowledge && r.IntN(20) == 0}
 	}, verdict: health.AckLoss},
-	{name: "read_loss", program: "ib_read_bw -s 16384 -n 100 -m 1024", timeOut: 67 * time.Millisecond, rule: dataLost(0, true, 100)},
-	{name: "reordered", program: "ib_send_bw -s 16384 -n 100 -m 1024", timeOut: 67 * time.Millisecond, rule: func(r *rand.Rand, f int, b bool, _ *packet.Parsed) lossypath.Fate {
+	{name: "read_loss", program: "ib_read_bw -s 8192 -n 60 -m 1024 -t 4 -u 18", timeOut: 1073 * time.Millisecond, rule: dataLost(0, true, 40)},
+	{name: "reordered", program: "ib_send_bw -s 8192 -n 60 -m 1024 -t 4 -u 18", timeOut: 1073 * time.Millisecond, rule: func(r *rand.Rand, f int, b bool, _ *packet.Parsed) lossypath.Fate {
 		if f == 1 && !b && r.IntN(50) == 0 {
 			return lossypath.Fate{Delay: 3e6}
 		}
 		return lossypath.Fate{}
 	}, verdict: health.Reordering},
-	{name: "rnr", program: "ib_send_bw -s 1024 -n 500 -m 1024 -r 1 -t 16", timeOut: 67 * time.Millisecond},
+	{name: "rnr", program: "ib_send_bw -s 1024 -n 200 -m 1024 -r 1 -t 16 -u 18", timeOut: 1073 * time.Millisecond},
 	{name: "short_timeout", program: "ib_write_bw -s 4096 -n 60 -m 1024 -t 2 -u 11", delay: [2]time.Duration{0, 15 * time.Millisecond}, timeOut: 8 * time.Millisecond, verdict: health.ShortTimeOut},
 	{name: "long_timeout", program: "ib_write_bw -s 4096 -n 60 -m 1024 -t 2 -u 16", delay: [2]time.Duration{0, 15 * time.Millisecond}, timeOut: 268 * time.Millisecond},
 }
