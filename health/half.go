@@ -31,6 +31,7 @@ type Half struct {
 	big     big
 	clean   span  // round trips of packets that were sent once, ns
 	turn    span  // how long the requester takes to react, as seen here, ns: from a NAK or the last ACK to its next request
+	room    span  // and from the ACK that makes room in a full window
 	naks    span  // the same from a NAK only
 	back    int64 // the shortest round trip from here to the requester, ns; 0: not known
 	early   span  // how long after the packet or the last ACK the requester timed out although no ACK was due yet, ns
@@ -154,6 +155,7 @@ func (h *Half) resumed(p *Packet, outstanding int32) {
 	case h.flags&blocked != 0: // the ACK that made room
 		if at, ok := h.answers.since((p.PSN - h.Window) & packet.PSNMask); ok {
 			h.turn.add(p.Time - at)
+			h.room.add(p.Time - at)
 		}
 	}
 	// It stopped with a full window, and goes on as soon as an ACK came.

@@ -321,18 +321,18 @@ func (h *Half) shortestTurn() int64 {
 	return h.back
 }
 
-// obeys reports whether a requester that goes back this long after a NAK does so because of it: it may have been lost, and a time-out came.
+// obeys reports whether a requester that goes back this long after a NAK does so because of it: it may have been lost, and a time-out came. It takes about
+// as long as for an ACK that makes room, or as for other NAKs.
 func (h *Half) obeys(after int64) bool {
-	if h.naks.n > 0 && after <= max(4*h.naks.least, ms) {
-		return true
+	const longest = 250 * ms
+	usual := max(min(4*h.room.mean, longest), 4*h.naks.least, ms)
+	switch {
+	case h.Interval.n > 0:
+		return after < max(h.Interval.least/2, min(usual, h.Interval.least*3/4))
+	case h.naks.n > 0:
+		return after < max(usual, 20*ms)
 	}
-	if h.Interval.n > 0 {
-		return after < h.Interval.least/2
-	}
-	if h.naks.n > 0 {
-		return after < 20*ms
-	}
-	return after < max(50*ms, 4*h.turn.least)
+	return after < max(usual, 50*ms)
 }
 
 // obeysRNR is the same of an RNR NAK, which asks to wait.

@@ -31,6 +31,7 @@ type lossy struct {
 	both      bool // the other end sends, too
 	first     int  // first PSN
 	delay     [2]int64
+	hidden    int // 1 or 2: what the first or second host sends isn't captured
 	rule      func(r *rand.Rand, from int, behind bool, n int, p *packet.Parsed) lossypath.Fate
 }
 
@@ -65,6 +66,9 @@ func (l *lossy) run(t *testing.T, seed uint64) (*lossypath.Truth, string) {
 		return fate
 	}
 	p.Capture = func(now int64, frame []byte) {
+		if l.hidden > 0 && frame[packet.EthernetLen-3] == byte(l.hidden) { // the last octet of the source's MAC address
+			return
+		}
 		cut := frame[:min(len(frame), 128)]
 		if err := w.WritePacket(gopacket.CaptureInfo{Timestamp: timeOf(now), CaptureLength: len(cut), Length: len(frame)}, cut); err != nil {
 			t.Fatal(err)
