@@ -16,19 +16,43 @@ func (g *gateway) watchRDMA(ctx context.Context) {
 	if g.started.Dataplane.Followed == 0 {
 		return
 	}
-	var export func(*rdmahealth.Report)
-	if address := g.started.Management.IPFIX; address != "" {
-		e, err := ipfix.New(address, 0)
-		if err != nil {
-			g.options.Log.Error().Err(err).Str("address", address).Msg("No flow records are exported: management.ipfix can't be reached. Forwarding continues.")
-		} else {
-			defer e.Close()
-			export = func(r *rdmahealth.Report) {
-				if err := e.Export(r, time.Now()); err != nil {
-					g.options.Log.Debug().Err(err).Str("address", address).Msg("Flow records could not be exported.")
-				}
-			}
-		}
+	e := exporter{g: g}
+	defer e.use("")
+	g.rdma.Watch(ctx, g.options.Log, e.export)
+}
+
+// exporter sends reports to the collector of the configuration in force.
+type exporter struct {
+	g       *gateway
+	address string
+	to      *ipfix.Exporter // nil: none
+}
+
+// use changes the collector; "" for none.
+func (e *exporter) use(address string) {
+	if e.to != nil {
+		_ = e.to.Close()
+		e.to = nil
 	}
-	g.rdma.Watch(ctx, g.options.Log, export)
+	e.address = address
+	if address == "" {
+		return
+	}
+	var err error
+	if e.to, err = ipfix.New(address, 0); err != nil {
+		e.to = nil
+		e.g.options.Log.Error().Err(err).Str("address", address).Msg("No flow records are exported: management.ipfix can't be reached. Forwarding continues.")
+	}
+}
+
+func (e *exporter) export(r *rdmahealth.Report) {
+	if address := e.g.running.Load().Management.IPFIX; address != e.address {
+		e.use(address)
+	}
+	if e.to == nil {
+		return
+	}
+	if err := e.to.Export(r, time.Now()); err != nil {
+		e.g.options.Log.Debug().Err(err).Str("address", e.address).Msg("Flow records could not be exported.")
+	}
 }

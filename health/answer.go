@@ -39,6 +39,9 @@ func (h *Half) refused(p *Packet) bool {
 	default:
 		return false
 	}
+	if r.attempts.psn == p.PSN { // it asks for the packet: what it has got of it doesn't show
+		r.attempts.n, r.check.open = 0, false
+	}
 	h.flags |= answered
 	h.acknowledge(p.PSN, p)
 	return true
@@ -51,6 +54,11 @@ func (h *Half) sequenceError(p *Packet) {
 	again := r.naks.add(refusal{psn: p.PSN, at: p.Time})
 	if h.flags&started == 0 || again || h.holes.find(p.PSN) >= 0 {
 		return
+	}
+	for _, late := range r.lateOnes {
+		if late == p.PSN+1 {
+			return // it was only late
+		}
 	}
 	if d := ahead(p.PSN, r.skipped); d >= 0 && d < ahead(r.skippedTo, r.skipped) {
 		h.LostUpstream++ // when it was sent again
@@ -87,7 +95,7 @@ func (h *Half) acknowledge(acked uint32, p *Packet) {
 		return
 	}
 	if ahead(acked, h.repeat.check.end) > 0 {
-		h.judgeCheck()
+		h.judgeCheck(p.Time)
 	}
 	if outstanding := ahead(h.next, h.answers.acked); h.Window > 1 && outstanding >= int32(h.Window-h.Window/10) && p.Time > h.sent {
 		h.flags |= blocked
@@ -175,19 +183,25 @@ func (h *Half) acknowledgedAgain(p *Packet) {
 }
 
 // judgeCheck ends the check of a time-out.
-func (h *Half) judgeCheck() {
+func (h *Half) judgeCheck(now int64) {
 	c := &h.repeat.check
 	open := c.open && c.resent.Packets > 0 && c.repeated >= c.resent.Packets
 	c.open = false
 	if !open {
 		return
 	}
-	t := attempt{sent: c.resent}
-	if a := &h.repeat.attempts; a.n > 0 {
-		t.lost = a.list[a.n-1].lost
-		a.n = 0
+	a := &h.repeat.attempts
+	if a.n < 2 {
+		h.spurious(&attempt{sent: c.resent})
+		return
 	}
-	h.spurious(&t)
+	if a.list[0].at != 0 {
+		h.repeat.elapsed.add(now - a.list[0].at)
+	}
+	for i := 1; i < a.n; i++ {
+		h.spurious(&a.list[i])
+	}
+	a.n = 0
 }
 
 // settleLate decides about all late ACKs, at the end.
@@ -268,14 +282,14 @@ func (h *Half) moveUndecided() {
 }
 
 // finish completes the counts of a copy.
-func (h *Half) finish() {
+func (h *Half) finish(now int64) {
 	r := &h.repeat
 	const alike = 3 // all were answered after the same time: a loss each time would not be so regular
 	if r.episodes > 0 && r.elapsed.n >= alike && r.elapsed.most < r.elapsed.least*5/4 && r.elapsed.least > h.Interval.least*5/4 {
 		h.moveUndecided()
 		h.clean = r.elapsed
 	}
-	h.judgeCheck()
+	h.judgeCheck(now)
 	h.settleLate()
 	h.LostUpstream += h.holes.missing() + h.reads.holes.missing()
 }

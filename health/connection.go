@@ -100,7 +100,7 @@ func (c *Connection) missed() {
 // snapshot completes a copy of a connection's counts; now is the time of the copy.
 func (c *Connection) snapshot(now int64) {
 	for i := range c.Half {
-		c.Half[i].finish()
+		c.Half[i].finish(now)
 	}
 	if c.How != Open {
 		return

@@ -34,6 +34,7 @@ type Half struct {
 	room    span  // and from the ACK that makes room in a full window
 	naks    span  // the same from a NAK only
 	back    int64 // the shortest round trip from here to the requester, ns; 0: not known
+	idle    span  // how long the requester was silent before time-outs, ns: since the packet, or the last ACK
 	early   span  // how long after the packet or the last ACK the requester timed out although no ACK was due yet, ns
 	spacing span  // between time-outs, ns
 	sent    int64 // time of the last request

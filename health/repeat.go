@@ -21,6 +21,8 @@ type repeat struct {
 	ended     int64 // when something was last sent again
 	check     check
 	late      lateAcks
+	lateOnes  [8]uint32 // PSNs of requests that were only late, plus 1
+	lates     uint8
 	skipped   uint32 // the PSNs from skipped to skippedTo were left out in the episode: lost before they came here, or not needed
 	skippedTo uint32
 }
@@ -127,6 +129,8 @@ func (h *Half) behind(p *Packet) {
 	case i >= 0 && h.late(p, follows):
 		h.holes.fill(i, p.PSN)
 		h.OutOfOrder++
+		h.repeat.lateOnes[h.repeat.lates%8] = p.PSN + 1
+		h.repeat.lates++
 		h.Goodput += uint64(p.Data)
 		return
 	case i >= 0:
@@ -276,7 +280,6 @@ func (h *Half) beginRepeat(p *Packet, missed bool) {
 	case TimeOut:
 		h.timedOut(p, missed)
 	}
-	h.judgeCheck()
 	r.check = check{end: h.next, open: r.cause == TimeOut && h.flags&selective == 0 && !h.hasAnswer(p.PSN) && (r.ended == 0 || p.Time-r.ended > 3*h.clean.most)}
 	r.skippedTo = r.skipped
 }
@@ -329,10 +332,10 @@ func (h *Half) obeys(after int64) bool {
 	switch {
 	case h.Interval.n > 0:
 		return after < max(h.Interval.least/2, min(usual, h.Interval.least*3/4))
-	case h.naks.n > 0:
-		return after < max(usual, 20*ms)
+	case h.idle.n > 0: // at most the time-out
+		return after < max(usual, h.idle.most*3/4)
 	}
-	return after < max(usual, 50*ms)
+	return after < max(usual, 8*h.clean.mean, 50*ms)
 }
 
 // obeysRNR is the same of an RNR NAK, which asks to wait.
@@ -352,7 +355,8 @@ func (h *Half) timedOut(p *Packet, missed bool) {
 	r.late.counting = false
 	if r.latest != 0 {
 		h.spacing.add(p.Time - r.latest)
-		if again = r.latestPSN == p.PSN; again {
+		const shortest = ms / 2 // a shorter one is no time-out, but a second beginning
+		if again = r.latestPSN == p.PSN; again && p.Time-r.latest > shortest {
 			h.Interval.add(p.Time - r.latest)
 		}
 	}
@@ -367,8 +371,12 @@ func (h *Half) timedOut(p *Packet, missed bool) {
 		a.list[0] = attempt{}
 		if s := h.recent.find(p.PSN); s != nil {
 			a.list[0].at = s.time
+			age := p.Time - max(s.time, h.answers.at)
+			if !h.asked(p.PSN) {
+				h.idle.add(age)
+			}
 			if !overdue {
-				h.early.add(p.Time - max(s.time, h.answers.at))
+				h.early.add(age)
 			}
 		}
 	}

@@ -100,10 +100,13 @@ func shortTimeOut(c *Connection, i int) (Verdict, bool) {
 	if h.turn.n > 0 {
 		trip += h.turn.least
 	}
+	if rtt.n < 3 {
+		trip = max(trip, h.repeat.elapsed.mean)
+	}
 	if l := &h.repeat.late; l.packets > 0 && l.all.episodes >= 2*l.packets { // the ACKs take longer than so many time-outs
 		trip = max(trip, int64(l.all.episodes/l.packets+1)*h.Interval.mean)
 	}
-	every := h.Interval.least
+	every := h.Interval.mean
 	if h.Interval.n == 0 || every > trip {
 		every = h.early.most // at most the time-out, as it began to run at the packet or the last ACK
 	}

@@ -253,7 +253,7 @@ type managementSection struct {
 	place
 	Listen   listener `key:"listen" to:"Socket"`
 	Metrics  socket   `key:"metrics"`
-	IPFIX    socket   `key:"ipfix" because:"the exporter is opened at the start"`
+	IPFIX    socket   `key:"ipfix"`
 	LogLevel choice   `key:"log_level" default:"info" one:"debug|info|warn|error"`
 }
 

@@ -161,7 +161,9 @@ func (t *Truth) arrived(o *transmission, now int64) {
 	r := o.flow
 	switch {
 	case o.aeth && o.syn>>5 == 3 && o.syn&31 == 0:
-		r.nak.psn, r.nak.at, r.nak.rnr = o.psn, now, false
+		if r.nak.at == 0 || !r.nak.rnr || r.nak.psn != o.psn { // an RNR NAK for it prevails: the requester has to wait
+			r.nak.psn, r.nak.at, r.nak.rnr = o.psn, now, false
+		}
 		r.answers = append(r.answers, answer{o.psn, o.at, now})
 	case o.aeth && o.syn>>5 == 1:
 		r.nak.psn, r.nak.at, r.nak.rnr = o.psn, now, true
