@@ -122,6 +122,7 @@ func (g *gateway) run(ctx context.Context) (*report.Report, error) {
 	}
 	g.setBGP(settings)
 	g.identify(o.Log.Info()).Msg("The gateway starts.")
+	g.note(g.running.Load(), "started", nil, nil)
 	g.episodes = newEpisodes(g)
 	g.rdma = rdma.New(g.plane, portNames(c))
 	setWallClock(g.plane)

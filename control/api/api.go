@@ -40,6 +40,7 @@ type Server struct {
 	history  history
 	hints    *hints
 	sockets  sockets
+	local    *local
 	document []byte // OpenAPI
 	log      zerolog.Logger
 	http     http.Server
@@ -59,6 +60,8 @@ type Gateway interface {
 	// Confirm keeps the configuration of a reload that waits for it; Revert goes back to the one before.
 	Confirm() (*Reloaded, error)
 	Revert() (*Reloaded, error)
+	// Reloads are the latest changes of the configuration in force and attempts at one, the oldest first.
+	Reloads() []ReloadRecord
 	// Modes are the ports' modes. SetMode changes that of a port, or of all for "", until the next reload.
 	Modes() []PortMode
 	SetMode(port string, observe bool) error
@@ -83,7 +86,7 @@ func Open(c *config.Config, plane *dataplane.Dataplane, gateway Gateway, logger 
 		ports = append(ports, c.Ports[i].Name)
 	}
 	s := &Server{
-		plane: plane, log: logger, hints: newHints(func() *pairing.QPMap { return plane.Policy().QPMap }),
+		plane: plane, log: logger, local: newLocal(), hints: newHints(func() *pairing.QPMap { return plane.Policy().QPMap }),
 		state: state{gateway: gateway, ports: ports}, history: history{plane, gateway, ports},
 		flows: flows{plane: plane, gateway: gateway, ports: ports, sampling: make(chan struct{}, 1), wait: pause, ratesTime: ratesTime},
 	}
@@ -111,6 +114,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	var others sync.WaitGroup
 	others.Go(func() { s.publishHints(ctx) })
 	s.sockets.begin(&s.http)
+	others.Go(s.serveLocal)
 	var err error
 	select {
 	case <-ctx.Done():

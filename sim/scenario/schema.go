@@ -10,7 +10,7 @@ type document struct {
 	config.Section
 	Name      config.Text                  `key:"name" required:"yes"`
 	Seed      config.Integer               `key:"seed" default:"1" min:"0" max:"9007199254740991"`
-	Length    config.Duration              `key:"length" required:"yes" min:"1us" max:"1h"`
+	Length    config.Duration              `key:"length" required:"yes" min:"1us" max:"24h"`
 	Sample    config.Duration              `key:"sample" min:"100ns" max:"1h"`
 	Topology  topologySection              `key:"topology" required:"yes"`
 	Switches  switchesSection              `key:"switches"`
