@@ -115,7 +115,7 @@ func (c *check) resume(ack store.Ack) bool {
 // next request shows how many it used.
 func (c *check) silentFor(ack store.Ack, factor uint32) bool {
 	const least = 1 << 16
-	if c.flags&unreliable != 0 || !ack.Valid() {
+	if c.flags&unreliable != 0 || !ack.Valid() || c.l.pairing.isRemote(c.peer.Ref()) {
 		return false
 	}
 	if seen := ack.Last() | noteBit; seen != c.peerAck {
@@ -139,6 +139,7 @@ func (c *check) response() {
 	psn, sent := c.PSN, c.peer.SentBy(c.link.Lease())
 	of := c.ofService(c.arrival)
 	expected := of && sent.Valid() && (psn-sent.First()+firstSlack)&packet.PSNMask <= sent.Width()+firstSlack+margin
+	expected = expected || of && c.l.pairing.isRemote(c.peer.Ref()) // whose PSNs come late; the port is the connection's own
 	fit := c.classify(c.arrival, expected, responsesApart)
 	if fit != fits && of && c.mapped() {
 		return
