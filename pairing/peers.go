@@ -217,45 +217,57 @@ func (e *Peers) Forget(k *flowtable.Key, now int64) {
 }
 
 // Adopt confirms an own flow with a source QP that it had at another gateway, or at this one before a restart, if it is unknown and its UDP
-// source port is that of the two QPs. Its peer flow counts as remote until it is seen. It reports whether the flow has the source QP now.
+// source port is that of the two QPs. Its peer flow r counts as remote until it is seen. It reports whether the flow has the source QP now.
 func (e *Peers) Adopt(r *Remote, own *flowtable.Key, now int64) bool {
-	if packet.SourcePort(own.DestQP, r.Key.DestQP) != r.Port || e.learner.pairing.sees(&r.Key) {
-		return false
-	}
-	if e.Show(r, now) != ShownTaken {
-		return false
-	}
 	l := e.learner
-	slot, ok := l.slotOf(e.found[0].Index)
-	if !ok || !slot.Group().Lock().Try() {
+	l.StartBurst()
+	if packet.SourcePort(own.DestQP, r.Key.DestQP) != r.Port || !l.pairing.sees(&r.Key) && e.Show(r, now) != ShownTaken {
 		return false
 	}
-	defer slot.Group().Lock().Release()
-	if slot.Ref() != l.ref(e.found[0].Index) {
+	all := l.pairing
+	key, side := all.groupOf(own)
+	if !all.store.Lock.Try() {
 		return false
 	}
-	fits := -1
-	for n := range slot.Others() {
-		o, ok := slot.Other(n)
-		if !ok || o.Identity().IsRemote() || o.Identity().QP() != own.DestQP {
-			continue
-		}
-		i := o.Identity()
-		if fits >= 0 || !i.Steady() || i.Port() != r.Port || i.Unreliable() != r.Unreliable {
+	g := all.store.Find(&key, all.hashOf(&key))
+	all.store.Lock.Release()
+	if g == nil || !g.Lock().Try() {
+		return false
+	}
+	defer g.Lock().Release()
+	if *g.Key() != key {
+		return false
+	}
+	flow, ok := only(all.store, g, side, own.DestQP)
+	peer, there := only(all.store, g, 1-side, r.Key.DestQP)
+	if !ok || !there || flow.Identity().IsRemote() {
+		return false
+	}
+	for _, slot := range [...]*store.Slot{&flow, &peer} {
+		if i := slot.Identity(); !i.Steady() || i.Port() != r.Port || i.Unreliable() != r.Unreliable || slot.Link() != 0 {
 			return false
 		}
-		fits = n
 	}
-	if fits < 0 {
+	m, back := matchPortOf(&flow.View, true), matchPortOf(&peer.View, true)
+	if m.n != peer.Number() || back.n != flow.Number() || !m.formula { // another flow fits, too
 		return false
 	}
-	if m := matchPort(&slot.View); m.n != fits || !m.formula { // another flow fits, too
-		return false
-	}
-	peer, _ := slot.Opposite(fits)
-	l.pair(&slot, &peer, slot.Ref(), peer.Ref(), EvidencePeer, true)
-	a, ok := l.pairing.answers.of(peer.Ref())
+	l.pair(&flow, &peer, flow.Ref(), peer.Ref(), EvidencePeer, true)
+	a, ok := all.answers.of(flow.Ref())
 	return ok && a.Usable() && a.SourceQP() == r.Key.DestQP
+}
+
+// only is the slot of the only flow to a QP on a side of a group.
+func only(s *store.Store, g *store.Group, side int, qp uint32) (found store.Slot, ok bool) {
+	for n := range g.Used(side) {
+		if slot, has := s.Occupied(g, side, n); has && slot.Identity().QP() == qp {
+			if ok {
+				return found, false
+			}
+			found, ok = slot, true
+		}
+	}
+	return found, ok
 }
 
 // Sweep ends remote flows that were not shown for long, and some of those that the gateway sees itself by now. It is called several times a
