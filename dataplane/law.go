@@ -18,13 +18,14 @@ import (
 // fairClass is the fair rate of a class of an egress queue. All workers share it, without a lock: the worker that advances `at` computes
 // the next one, from what all have published.
 type fairClass struct {
-	rate    atomic.Uint64 // F, the bits of a float64
-	at      atomic.Int64  // time of the last update, ns; 0 before the first
-	counted atomic.Uint64 // the workers' obeyed bytes up to then
-	loop    atomic.Int64  // delay of the control loop, ns
-	spacing atomic.Int64  // of congestion.Spacing
-	until   atomic.Int64  // all workers measure rates until then, ns: F needs the bytes of all
-	_       [16]byte      // a cache line
+	rate    atomic.Uint64         // F, the bits of a float64
+	at      atomic.Int64          // time of the last update, ns; 0 before the first
+	counted atomic.Uint64         // the workers' obeyed bytes up to then
+	loop    atomic.Int64          // delay of the control loop, ns
+	spacing atomic.Int64          // of congestion.Spacing
+	until   atomic.Int64          // all workers measure rates until then, ns: F needs the bytes of all
+	share   atomic.Pointer[Share] // what other gateways do at the bottleneck
+	_       [8]byte               // a cache line
 }
 
 // measureUntil makes all workers measure rates until a time, ns.
@@ -85,13 +86,14 @@ type lawFlow struct {
 // law is a worker's control law.
 type law struct {
 	*common
-	notifier *notifier
-	watched  *senders
-	listener *listener
-	rates    []lawFlow // by flowtable.Index
-	senders  lawSenders
-	parts    []lawPart // by port and class
-	random   uint64    // not 0
+	notifier  *notifier
+	watched   *senders
+	listener  *listener
+	rates     []lawFlow // by flowtable.Index
+	senders   lawSenders
+	parts     []lawPart // by port and class
+	random    uint64    // not 0
+	elsewhere elsewhere
 }
 
 // turn is what the law decides by for the frames of one batch in one class.
@@ -128,7 +130,7 @@ func (l *law) respond(r *response, b *batch, these mask, depth float64) (marked 
 	}
 	at := r.out*account.MaxClasses + r.class
 	t := turn{response: r, shared: &l.plane.fair[at], part: &l.parts[at]}
-	if p.Measures(depth) {
+	if p.Measures(depth) || t.shared.othersMeasure(p) {
 		t.shared.measureUntil(now + lawIdle)
 	}
 	if now > t.shared.until.Load() && !c.policy.Drain {
@@ -230,7 +232,7 @@ func (l *law) updateFair(t *turn, depth float64) {
 		class.rate.Store(math.Float64bits(p.Line))
 	default:
 		in.Obeyed = float64(bytes)
-		class.rate.Store(math.Float64bits(p.Next(class.fair(), in, depth, class.loop.Load())))
+		class.rate.Store(math.Float64bits(class.next(t, in, depth)))
 	}
 	class.counted.Store(sum)
 	class.spacing.Store(s.spacing.NS)

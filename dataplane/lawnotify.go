@@ -38,6 +38,10 @@ func (l *law) notify(t *turn, b *batch, i int, f *lawFlow) bool {
 		if d.Parameter = f.Reduce(&t.LawState, s, random); d.Parameter == 0 {
 			break
 		}
+		if l.notifiedElsewhere(t, x) {
+			n.suppressFlow(t.response, x, NotifiedElsewhere)
+			return true
+		}
 		if !l.send(t, b, i, f, d, true) {
 			return false
 		}
@@ -58,6 +62,11 @@ func (l *law) notify(t *turn, b *batch, i int, f *lawFlow) bool {
 	default:
 		if !f.CNP(&t.LawState, s, random) {
 			break
+		}
+		if l.notifiedElsewhere(t, x) {
+			f.SentCNP(&t.LawState, s, uint32(x))
+			n.suppressFlow(t.response, x, NotifiedElsewhere)
+			return true
 		}
 		d.Parameter = uint16(100 * (1 - t.Fair/f.Rate()))
 		if !l.send(t, b, i, f, d, true) {

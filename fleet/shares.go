@@ -19,7 +19,7 @@ type Plane interface {
 	Bottlenecks(to []wire.Arrival) []wire.Arrival
 	// Share says what the others do at such a queue. The zero Sum: nothing.
 	Share(bottleneck uint64, class uint8, s Sum)
-	// Delays appends delays that the gateway has measured, and Learn takes one that another has, for a sender of which it knows none.
+	// Delays appends delays of control loops that the gateway has measured, and Learn takes one of another, for a queue that has measured none.
 	Delays(to []wire.Delay) []wire.Delay
 	Learn(d *wire.Delay)
 }
@@ -95,7 +95,7 @@ func (m *Member) tickPlane() {
 		for _, d := range m.Plane.Delays(nil) {
 			s.body = d.Append(s.body)
 		}
-		m.sendRecords(wire.Learned, "", s.body, 32)
+		m.sendRecords(wire.Learned, "", s.body, 17)
 	}
 }
 

@@ -77,7 +77,8 @@ var gateOf = map[dataplane.Suppression]string{
 	dataplane.FlowLimit:      gateLimits, dataplane.DestinationLimit: gateLimits, dataplane.DestinationsFull: gateLimits,
 	dataplane.PortLimit: gateLimits, dataplane.NoBuffer: gateLimits, dataplane.NotificationQueueFull: gateLimits,
 	dataplane.SlowingDown: gateReaction, dataplane.Draining: gateReaction, dataplane.AlreadySlower: gateReaction,
-	dataplane.NotBuilt: gateLast, dataplane.NotSent: gateLast, dataplane.Shutdown: gateLast,
+	dataplane.NotifiedElsewhere: gateReaction,
+	dataplane.NotBuilt:          gateLast, dataplane.NotSent: gateLast, dataplane.Shutdown: gateLast,
 	dataplane.ProxyFlowSilent: gateLast, dataplane.ProxyRepeated: gateLast, dataplane.ProxyRequestsFull: gateLast,
 }
 
