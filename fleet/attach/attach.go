@@ -24,7 +24,6 @@ type Plane struct {
 	piece  []dataplane.NotificationRecord
 }
 
-
 // New connects to a dataplane. unix is the time in ns by the clock of its notifications.
 func New(d *dataplane.Dataplane, queues []Queue, unix func() int64) *Plane {
 	return &Plane{plane: d, queues: queues, unix: unix, read: make([]uint64, d.Workers()), piece: make([]dataplane.NotificationRecord, 32)}
