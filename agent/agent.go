@@ -75,7 +75,7 @@ type run struct {
 // Run publishes the host's hints until the context ends. Whatever fails is tried again: a host's driver may come later, and brokers and gateways
 // may go and come. At the end it withdraws nothing: the host's connections go on, and the hints die by their lifetime.
 func Run(ctx context.Context, o Options) {
-	r := &run{Options: o, book: NewBook(o.Lifetime, rand.Float64), devices: -1}
+	r := &run{Options: o, book: NewBook(time.Now(), o.Lifetime, rand.Float64), devices: -1}
 	for {
 		r.step(ctx)
 		select {
@@ -126,10 +126,14 @@ func (r *run) use(s *Snapshot) {
 
 func (r *run) publish(ctx context.Context, now time.Time) {
 	if r.Transport.Renewed() {
-		r.book.Repeat(now)
+		r.book.Repeat()
 	}
-	for _, m := range r.book.Next(now) {
+	messages, repeat := r.book.Next(now), false
+	for i, m := range messages {
 		if err := r.Transport.Publish(ctx, &m); err != nil {
+			for ; i < len(messages); i++ {
+				r.book.Failed(&messages[i])
+			}
 			if ctx.Err() != nil {
 				return
 			}
@@ -144,7 +148,10 @@ func (r *run) publish(ctx context.Context, now time.Time) {
 		r.book.Sent(&m, now)
 		if failed := r.sending.success(now); failed > 0 {
 			r.Log.Info().Msg("Hints are published again.")
-			r.book.Repeat(now)
+			repeat = true
 		}
+	}
+	if repeat {
+		r.book.Repeat()
 	}
 }

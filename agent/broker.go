@@ -32,6 +32,7 @@ type Broker struct {
 	subject  string
 	sequence uint64
 	renewed  atomic.Bool
+	failed   string // the last error that was logged; of the client's callbacks, which come one at a time
 }
 
 // errNotConnected is why Publish fails while there is no broker.
@@ -55,6 +56,7 @@ func Dial(o BrokerOptions) (*Broker, error) {
 		nats.ReconnectBufSize(-1), // what can't be sent now is repeated later anyway
 		nats.NoEcho(), nats.Timeout(5 * time.Second), nats.PingInterval(10 * time.Second), nats.MaxPingsOutstanding(2), nats.FlusherTimeout(5 * time.Second),
 		nats.ConnectHandler(func(c *nats.Conn) { b.connected(c) }), nats.ReconnectHandler(func(c *nats.Conn) { b.connected(c) }),
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { b.unreachable(err) }),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			o.Log.Warn().Err(err).Msg("The connection to the broker is lost.")
 		}),
@@ -84,8 +86,17 @@ func reconnectDelay(attempts int) time.Duration {
 	return d/2 + rand.N(d/2)
 }
 
+// unreachable logs why there is no connection, once for each reason.
+func (b *Broker) unreachable(err error) {
+	if text := err.Error(); text != b.failed {
+		b.failed = text
+		b.options.Log.Warn().Err(err).Msg("No broker can be reached. The agent goes on trying, at most every 30 s.")
+	}
+}
+
 func (b *Broker) connected(c *nats.Conn) {
 	b.renewed.Store(true)
+	b.failed = ""
 	b.options.Log.Info().Str("server", c.ConnectedUrlRedacted()).Msg("Connected to the broker.")
 }
 
