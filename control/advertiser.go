@@ -8,7 +8,10 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/rs/zerolog"
 
 	"github.com/cnpgate/cnpgate/control/advertise"
 	"github.com/cnpgate/cnpgate/control/advertise/bgp"
@@ -21,9 +24,15 @@ import (
 // startBGPAgain is the time between two attempts to start the BGP speaker.
 const startBGPAgain = 10 * time.Second
 
-// advertiser runs the BGP speaker of the configuration in force, while the gateway forwards. Any goroutine may call its methods.
+// advertiser announces and learns proxies by the protocols of the configuration in force, while the gateway forwards. Any goroutine may call its methods.
 type advertiser struct {
-	sync.Mutex
+	log     *zerolog.Logger
+	proxies *proxies // that it learns
+	// running is the configuration in force, and reloaded gets a value when another one is.
+	running  *atomic.Pointer[config.Config]
+	reloaded <-chan struct{}
+
+	mutex      sync.Mutex
 	wanted     *bgp.Settings // nil: no BGP
 	speaker    *bgp.Speaker  // nil: it doesn't run
 	problem    string        // why not, although it is wanted
@@ -31,41 +40,39 @@ type advertiser struct {
 }
 
 // advertise runs the speaker until the context ends. If it can't start, the gateway forwards without it, and another attempt follows.
-func (g *gateway) advertise(ctx context.Context) {
-	g.setForwarding(true)
+func (a *advertiser) advertise(ctx context.Context) {
+	a.setForwarding(true)
 	again := time.NewTicker(startBGPAgain)
 	defer again.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			g.setForwarding(false)
+			a.setForwarding(false)
 			return
 		case <-again.C:
-			g.advertiser.Lock()
-			g.startBGP()
-			g.advertiser.Unlock()
+			a.mutex.Lock()
+			a.startBGP()
+			a.mutex.Unlock()
 		}
 	}
 }
 
 // setForwarding starts the speaker with the gateway, and stops it before the gateway ends.
-func (g *gateway) setForwarding(now bool) {
-	a := &g.advertiser
-	a.Lock()
-	defer a.Unlock()
+func (a *advertiser) setForwarding(now bool) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
 	a.forwarding = now
 	if now {
-		g.startBGP()
+		a.startBGP()
 	} else {
 		a.stop()
 	}
 }
 
 // setBGP changes the settings: nil for no BGP.
-func (g *gateway) setBGP(next *bgp.Settings) {
-	a := &g.advertiser
-	a.Lock()
-	defer a.Unlock()
+func (a *advertiser) setBGP(next *bgp.Settings) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
 	a.wanted = next
 	if next == nil {
 		a.stop()
@@ -74,37 +81,36 @@ func (g *gateway) setBGP(next *bgp.Settings) {
 	if a.speaker != nil {
 		if err := a.speaker.Apply(next); err != nil {
 			a.stop()
-			g.logNoBGP(err)
+			a.logNoBGP(err)
 		}
 		return
 	}
-	g.startBGP()
+	a.startBGP()
 }
 
 // startBGP starts the speaker if it is wanted and doesn't run. The caller holds the mutex.
-func (g *gateway) startBGP() {
-	a := &g.advertiser
+func (a *advertiser) startBGP() {
 	if a.wanted == nil || a.speaker != nil || !a.forwarding {
 		return
 	}
-	speaker, err := bgp.Start(a.wanted, g.options.Log, g.learnBGP)
+	speaker, err := bgp.Start(a.wanted, *a.log, a.learnBGP)
 	if err != nil {
-		g.logNoBGP(err)
+		a.logNoBGP(err)
 		return
 	}
 	a.speaker, a.problem = speaker, ""
 }
 
 // logNoBGP notes why the speaker doesn't run. The caller holds the mutex.
-func (g *gateway) logNoBGP(err error) {
-	g.advertiser.problem = err.Error()
-	g.options.Log.Error().Err(err).Stringer("again_in", startBGPAgain).Msg("BGP can't run. Forwarding continues, and another attempt follows.")
+func (a *advertiser) logNoBGP(err error) {
+	a.problem = err.Error()
+	a.log.Error().Err(err).Stringer("again_in", startBGPAgain).Msg("BGP can't run. Forwarding continues, and another attempt follows.")
 }
 
 // learnBGP uses the senders that the speaker has learned.
-func (g *gateway) learnBGP(senders []proxy.Sender) {
-	if err := g.SetLearned(advertise.OriginBGP, senders); err != nil {
-		g.options.Log.Error().Err(err).Msg("The senders learned by BGP can't be used. Those before stay in use.")
+func (a *advertiser) learnBGP(senders []proxy.Sender) {
+	if err := a.proxies.set(advertise.OriginBGP, senders); err != nil {
+		a.log.Error().Err(err).Msg("The senders learned by BGP can't be used. Those before stay in use.")
 	}
 }
 
@@ -118,10 +124,9 @@ func (a *advertiser) stop() {
 }
 
 // BGP is the state of BGP.
-func (g *gateway) BGP() advertise.Status {
-	a := &g.advertiser
-	a.Lock()
-	defer a.Unlock()
+func (a *advertiser) BGP() advertise.Status {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
 	if a.speaker == nil {
 		return advertise.Status{Error: a.problem, Announced: []netip.Prefix{}, Peers: []advertise.Peer{}}
 	}
@@ -133,6 +138,7 @@ type proxies struct {
 	sync.Mutex
 	static  *proxy.Senders // nil: proxies are not enabled, and learned ones are kept for later
 	learned map[string]*proxy.Senders
+	use     func(*proxy.Senders) // gives the workers another map
 }
 
 // with returns the proxies of a configuration and the learned ones together, nil if static is nil. Where prefixes are equal, those of the
@@ -148,11 +154,11 @@ func (p *proxies) with(static *proxy.Senders) (*proxy.Senders, error) {
 	return proxy.Merge(inOrder...)
 }
 
-// SetLearned replaces the senders that a protocol has learned: origin is its name, such as "bgp", which the entries get as their Origin. No
+// set replaces the senders that a protocol has learned: origin is its name, such as "bgp", which the entries get as their Origin. No
 // senders withdraw all. Each worker uses the new map from its next burst on. While proxies are not enabled, the senders are only kept. After
 // an error, which says which entry is wrong or that there are too many, the senders before stay. Any goroutine may call it; a caller with
 // many changes should collect them, since each call builds a new map.
-func (g *gateway) SetLearned(origin string, senders []proxy.Sender) error {
+func (p *proxies) set(origin string, senders []proxy.Sender) error {
 	if origin == "" || origin == proxy.OriginStatic {
 		return fmt.Errorf("the origin %q of learned senders: expected the name of a protocol", origin)
 	}
@@ -164,7 +170,6 @@ func (g *gateway) SetLearned(origin string, senders []proxy.Sender) error {
 	if err != nil {
 		return err
 	}
-	p := &g.proxies
 	p.Lock()
 	defer p.Unlock()
 	before := p.learned[origin]
@@ -177,12 +182,9 @@ func (g *gateway) SetLearned(origin string, senders []proxy.Sender) error {
 		p.learned[origin] = before // a nil one is empty
 		return fmt.Errorf("%s: %w", origin, err)
 	}
-	if p.static == nil {
-		return nil
+	if p.static != nil {
+		p.use(all)
 	}
-	g.adapting.Lock()
-	g.plane.SetProxies(all)
-	g.adapting.Unlock()
 	return nil
 }
 
@@ -193,15 +195,15 @@ const (
 )
 
 // followIGPs announces and learns proxies by OSPF as the configuration in force says, until the context ends. Then it withdraws what it has announced.
-func (g *gateway) followIGPs(ctx context.Context) {
+func (a *advertiser) followIGPs(ctx context.Context) {
 	var v2, v3 client
 	for ctx.Err() == nil {
-		c := g.running.Load()
+		c := a.running.Load()
 		if ospf := c.OSPF; ospf != nil {
 			v2.follow(ospf, func(ctx context.Context) {
-				client := ospfapi.Client{Server: ospf.API, Own: ospf.Proxy, Announce: ospf.Announce, Log: g.options.Log, Learned: g.learn(originOSPF), Accepts: accepts(ospf.Accept)}
+				client := ospfapi.Client{Server: ospf.API, Own: ospf.Proxy, Announce: ospf.Announce, Log: *a.log, Learned: a.learn(originOSPF), Accepts: accepts(ospf.Accept)}
 				if err := client.Run(ctx); err != nil {
-					g.options.Log.Error().Err(err).Msg("OSPF neither announces nor learns proxies.")
+					a.log.Error().Err(err).Msg("OSPF neither announces nor learns proxies.")
 				}
 			})
 		} else {
@@ -209,7 +211,7 @@ func (g *gateway) followIGPs(ctx context.Context) {
 		}
 		if ospf6 := c.OSPF6; ospf6 != nil {
 			v3.follow(ospf6, func(ctx context.Context) {
-				client := ospf6d.Client{Socket: ospf6.Socket, Interval: ospf6.Interval, Own: ospf6.Proxy, Log: g.options.Log, Learned: g.learn(originOSPF6), Accepts: accepts(ospf6.Accept)}
+				client := ospf6d.Client{Socket: ospf6.Socket, Interval: ospf6.Interval, Own: ospf6.Proxy, Log: *a.log, Learned: a.learn(originOSPF6), Accepts: accepts(ospf6.Accept)}
 				client.Run(ctx)
 			})
 		} else {
@@ -217,7 +219,7 @@ func (g *gateway) followIGPs(ctx context.Context) {
 		}
 		select {
 		case <-ctx.Done():
-		case <-g.reloaded:
+		case <-a.reloaded:
 		}
 	}
 	v2.end()
@@ -256,8 +258,8 @@ func (c *client) end() {
 }
 
 // learn is what a client calls with all senders that it has learned.
-func (g *gateway) learn(origin string) func([]proxy.Sender) error {
-	return func(senders []proxy.Sender) error { return g.SetLearned(origin, senders) }
+func (a *advertiser) learn(origin string) func([]proxy.Sender) error {
+	return func(senders []proxy.Sender) error { return a.proxies.set(origin, senders) }
 }
 
 // accepts reports whether one of the entries accepts a prefix.

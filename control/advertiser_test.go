@@ -83,10 +83,10 @@ func TestSpeakerCannotStart(t *testing.T) {
 	if s := g.BGP(); s.Running || s.Error == "" {
 		t.Errorf("after a reload that can't be applied: %+v", s)
 	}
-	g.advertiser.Lock()
+	g.advertiser.mutex.Lock()
 	g.advertiser.wanted = speaking(t)
 	g.startBGP() // as the next attempt does
-	g.advertiser.Unlock()
+	g.advertiser.mutex.Unlock()
 	if s := g.BGP(); !s.Running || s.Error != "" {
 		t.Errorf("after another attempt: %+v", s)
 	}

@@ -28,6 +28,7 @@ import (
 	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/burst"
+	"github.com/cnpgate/cnpgate/proxy"
 	"github.com/cnpgate/cnpgate/telemetry"
 )
 
@@ -52,35 +53,47 @@ type Options struct {
 
 // gateway is an active run.
 type gateway struct {
-	started    *config.Config                // its ports, workers and sizes apply until the end
-	running    atomic.Pointer[config.Config] // the one in force
-	reloading  sync.Mutex
-	trial      *trial          // guarded by reloading, as modes
-	modes      map[string]bool // by port, whether it observes: those that were set at run time
-	draining   atomic.Bool
-	servers    servers
-	heartbeat  heartbeat
-	announcer  announcer
-	reloaded   chan struct{} // gets a value when another configuration is in force; nil: nobody follows
-	adapting   sync.Mutex    // guards the policy, which reloads, measurements and learned proxies change
-	proxies    proxies
-	devices    Devices
-	options    Options
-	seed       uint64 // of hashes
-	plane      *dataplane.Dataplane
-	stop       atomic.Bool
-	begin      time.Time
-	health     health
-	episodes   *episodes
-	heart      heart
-	advertiser advertiser
+	reloader
+	advertiser
+
+	started   *config.Config                // its ports, workers and sizes apply until the end
+	running   atomic.Pointer[config.Config] // the one in force
+	modes     map[string]bool               // by port, whether it observes: those that were set at run time; guarded by reloading
+	draining  atomic.Bool
+	servers   servers
+	heartbeat heartbeat
+	announcer announcer
+	reloaded  chan struct{} // gets a value when another configuration is in force
+	adapting  sync.Mutex    // guards the policy, which reloads, measurements and learned proxies change
+	proxies   proxies
+	devices   Devices
+	options   Options
+	seed      uint64 // of hashes
+	plane     *dataplane.Dataplane
+	stop      atomic.Bool
+	begin     time.Time
+	health    health
+	episodes  *episodes
+	heart     heart
+}
+
+func newGateway(c *config.Config, devices Devices, o Options) *gateway {
+	g := &gateway{started: c, devices: devices, options: o, reloaded: make(chan struct{}, 1), heartbeat: heartbeat{changed: make(chan struct{}, 1)}}
+	g.reloader.gateway = g
+	g.advertiser = advertiser{log: &g.options.Log, proxies: &g.proxies, running: &g.running, reloaded: g.reloaded}
+	g.proxies.use = func(all *proxy.Senders) {
+		g.adapting.Lock()
+		defer g.adapting.Unlock()
+		g.plane.SetProxies(all)
+	}
+	return g
 }
 
 // Run forwards until the context ends, then drains the queues and reports. It returns an error if it could not forward, or if
 // frames are unaccounted for.
 func Run(ctx context.Context, c *config.Config, devices Devices, o Options) (*report.Report, error) {
 	tuneRuntime(len(c.DPDK.Workers))
-	return (&gateway{started: c, devices: devices, options: o, reloaded: make(chan struct{}, 1), heartbeat: heartbeat{changed: make(chan struct{}, 1)}}).run(ctx)
+	return newGateway(c, devices, o).run(ctx)
 }
 
 func (g *gateway) run(ctx context.Context) (*report.Report, error) {
@@ -108,7 +121,7 @@ func (g *gateway) run(ctx context.Context) (*report.Report, error) {
 	g.setBGP(settings)
 	g.identify(o.Log.Info()).Msg("The gateway starts.")
 	g.episodes = newEpisodes(g)
-	g.setWallClock()
+	setWallClock(g.plane)
 	for i := range c.Ports {
 		g.health.note(c.Ports[i].Name, linkCause, "the gateway does not forward yet")
 	}
@@ -149,7 +162,7 @@ func (g *gateway) forward(ctx context.Context) ([]report.Depth, error) {
 	watched := make(chan []report.Depth)
 	var others sync.WaitGroup
 	go func() { watched <- watch.run(ctx, ready) }()
-	others.Go(func() { g.watchDevices(ctx) })
+	others.Go(func() { watch.watchDevices(ctx) })
 	others.Go(func() { g.followIGPs(ctx) })
 	go func() {
 		<-ctx.Done()

@@ -72,7 +72,8 @@ func sentence(text string) string {
 }
 
 // watchDevices logs events of the devices until the context ends, and updates the ports' health.
-func (g *gateway) watchDevices(ctx context.Context) {
+func (w *watch) watchDevices(ctx context.Context) {
+	g := w.g
 	err := g.devices.Watch(ctx, func(n Notice) {
 		name := g.started.Ports[n.Port].Name
 		g.health.note(name, deviceCause, n.Problem)

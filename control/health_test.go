@@ -91,7 +91,7 @@ func TestWatchDevices(t *testing.T) {
 	g := &gateway{started: w.config, options: Options{Log: zerolog.New(&log)}}
 	watch := func(n ...Notice) {
 		g.devices = &devicesThat{w.wire, n}
-		g.watchDevices(t.Context())
+		(&watch{g: g}).watchDevices(t.Context())
 	}
 	watch(Notice{Port: 1, Text: "interface b0 has MTU 1400 now", Problem: "MTU 1400 is too small"}, Notice{Port: 1, Text: "interface b0 is called c0 now", Problem: "MTU 1400 is too small"})
 	g.health.want(t, "an unrelated change", map[string]string{"port1": "MTU 1400 is too small"})
@@ -131,7 +131,7 @@ func TestHealthBeforeForwarding(t *testing.T) {
 	c, b := newBench(t, []int{0}, "backoff", "1Gbps", 0)
 	ctx, cancel := context.WithCancel(t.Context())
 	devices, started := &lateBench{b, make(chan struct{})}, make(chan struct{})
-	g := &gateway{started: c, devices: devices, reloaded: make(chan struct{}, 1), options: Options{Log: zerolog.Nop(), Started: func() { close(started) }}}
+	g := newGateway(c, devices, Options{Log: zerolog.Nop(), Started: func() { close(started) }})
 	ended := make(chan error)
 	go func() {
 		_, err := g.run(ctx)

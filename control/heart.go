@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
+	"golang.org/x/sys/unix"
 
 	"github.com/cnpgate/cnpgate/telemetry"
 )
@@ -167,4 +168,40 @@ func (w *watch) stallProblem() string {
 		texts = append(texts, fmt.Sprintf("worker %d on core %d has stopped stepping", i, w.g.started.DPDK.Workers[i]))
 	}
 	return strings.Join(texts, "; ")
+}
+
+// announce sends the gateway's state to the service manager, if there is one. Errors are ignored.
+func announce(state string) { _, _ = daemon.SdNotify(false, state) }
+
+// announcer notifies the service manager of what the gateway does.
+type announcer struct {
+	sync.Mutex
+	forwarding bool // it was notified that the gateway forwards, and not yet that it stops
+}
+
+// forwards notifies the service manager that the gateway forwards from now on, or that it stops.
+func (a *announcer) forwards(now bool) {
+	a.Lock()
+	defer a.Unlock()
+	a.forwarding = now
+	if now {
+		announce(daemon.SdNotifyReady)
+	} else {
+		announce(daemon.SdNotifyStopping)
+	}
+}
+
+// ifForwarding notifies the service manager of a state, unless the gateway doesn't forward yet or stops: READY=1 would then be wrong.
+func (a *announcer) ifForwarding(state string) {
+	a.Lock()
+	defer a.Unlock()
+	if a.forwarding {
+		announce(state)
+	}
+}
+
+func monotonicMicroseconds() string {
+	var now unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) // every Linux has it
+	return strconv.FormatInt(now.Nano()/1000, 10)
 }

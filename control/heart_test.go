@@ -158,7 +158,7 @@ func TestWorkerHangs(t *testing.T) {
 	log := &lineLog{lines: make(chan string, 100)}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	g := &gateway{started: c, devices: devices, options: Options{Log: zerolog.New(log)}}
+	g := newGateway(c, devices, Options{Log: zerolog.New(log)})
 	go func() {
 		r, err := g.run(ctx)
 		if err == nil && r.Counters["worker_stalls_total"].By["0"] == 0 {

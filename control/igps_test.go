@@ -105,7 +105,6 @@ func TestOSPFFollowsReload(t *testing.T) {
 		return fmt.Sprintf("proxy: {enabled: true, ospf: {api: '%v', announce: [10.7.0.0/16], accept: [{prefix: %s}]}}\n", server.listener.Addr(), accept)
 	}
 	g, parse := mapped(t, enabledProxies)
-	g.reloaded = make(chan struct{}, 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {

@@ -28,7 +28,7 @@ func mapped(t *testing.T, lines string) (g *gateway, with func(lines string) *co
 		}
 		return next
 	}
-	g = &gateway{started: c, options: Options{Log: zerolog.Nop()}}
+	g = newGateway(c, nil, Options{Log: zerolog.Nop()})
 	var err error
 	if g.plane, err = assemble.Dataplane(c, assemble.Options{Backends: []burst.Backend{b.Backend(0)}}); err != nil {
 		t.Fatal(err)
@@ -65,7 +65,7 @@ func TestLearnedProxies(t *testing.T) {
 	g, with := mapped(t, enabledProxies)
 	learn := func(origin string, entries ...string) {
 		t.Helper()
-		if err := g.SetLearned(origin, behindProxy(entries...)); err != nil {
+		if err := g.proxies.set(origin, behindProxy(entries...)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -89,12 +89,12 @@ func TestLearnedProxies(t *testing.T) {
 	want(static, "10.2.0.0/16 192.0.2.9 bgp", "10.3.0.0/16 192.0.2.8 ospf")
 
 	for _, wrong := range [][]proxy.Sender{behindProxy("10.5.0.1/16 192.0.2.9"), behindProxy("10.5.0.0/16 192.0.2.9", "10.5.0.0/16 192.0.2.8"), {{}}} {
-		if err := g.SetLearned("bgp", wrong); err == nil {
+		if err := g.proxies.set("bgp", wrong); err == nil {
 			t.Errorf("%v was taken", wrong)
 		}
 	}
 	for _, origin := range []string{"", "static"} {
-		if err := g.SetLearned(origin, nil); err == nil {
+		if err := g.proxies.set(origin, nil); err == nil {
 			t.Errorf("the origin %q was taken", origin)
 		}
 	}
@@ -124,10 +124,10 @@ func TestTooManyProxies(t *testing.T) {
 		a := netip.AddrFrom4([4]byte{11, byte(i >> 16), byte(i >> 8), byte(i)})
 		all[i] = proxy.Sender{Prefix: netip.PrefixFrom(a, 32), Proxy: netip.MustParseAddr("192.0.2.9")}
 	}
-	if err := g.SetLearned("bgp", all[1:]); err != nil {
+	if err := g.proxies.set("bgp", all[1:]); err != nil {
 		t.Error(err)
 	}
-	if err := g.SetLearned("ospf", all[:1]); err == nil || !strings.Contains(err.Error(), "ospf: ") || !strings.Contains(err.Error(), "expected at most") {
+	if err := g.proxies.set("ospf", all[:1]); err == nil || !strings.Contains(err.Error(), "ospf: ") || !strings.Contains(err.Error(), "expected at most") {
 		t.Errorf("error %v", err)
 	}
 	before := g.running.Load()
@@ -149,7 +149,7 @@ func TestLearnWhileReloading(t *testing.T) {
 	for _, origin := range []string{"bgp", "ospf"} {
 		all.Go(func() {
 			for i := range times {
-				if err := g.SetLearned(origin, behindProxy(fmt.Sprintf("10.%d.0.0/16 192.0.2.9", 20+i%10))); err != nil {
+				if err := g.proxies.set(origin, behindProxy(fmt.Sprintf("10.%d.0.0/16 192.0.2.9", 20+i%10))); err != nil {
 					t.Error(err)
 				}
 			}

@@ -3,11 +3,10 @@ package control
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
+	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
-	"golang.org/x/sys/unix"
 
 	"github.com/cnpgate/cnpgate/control/advertise/bgp"
 	"github.com/cnpgate/cnpgate/control/api"
@@ -15,10 +14,17 @@ import (
 	"github.com/cnpgate/cnpgate/control/config"
 )
 
+// reloader replaces the configuration in force, and goes back from a trial.
+type reloader struct {
+	*gateway
+	reloading sync.Mutex // of what is in force: trial, and the gateway's modes
+	trial     *trial
+}
+
 // Reload applies the present configuration file. If the file has mistakes or changes that need a restart, the error lists them, and the old
 // configuration stays in force. While an earlier reload waits to be confirmed, it is refused: it would confirm that one, or make it unclear what to go
 // back to. Any goroutine may call it.
-func (g *gateway) Reload(r api.ReloadRequest) (*api.Reloaded, error) {
+func (g *reloader) Reload(r api.ReloadRequest) (*api.Reloaded, error) {
 	g.reloading.Lock()
 	defer g.reloading.Unlock()
 	if r.DryRun {
@@ -55,13 +61,13 @@ func (g *gateway) Reload(r api.ReloadRequest) (*api.Reloaded, error) {
 }
 
 // reloadedFrom is the answer to a reload that has replaced a configuration.
-func (g *gateway) reloadedFrom(before *config.Config) *api.Reloaded {
+func (g *reloader) reloadedFrom(before *config.Config) *api.Reloaded {
 	now := g.running.Load()
 	return &api.Reloaded{Changes: append([]string{}, now.Changes(before)...), ConfigHash: now.File.Hash()}
 }
 
 // dryRun reports what a reload would change.
-func (g *gateway) dryRun() (*api.Reloaded, error) {
+func (g *reloader) dryRun() (*api.Reloaded, error) {
 	next, err := g.load()
 	if err != nil {
 		return nil, err
@@ -85,7 +91,7 @@ func (g *gateway) dryRun() (*api.Reloaded, error) {
 }
 
 // load reads the configuration of a reload.
-func (g *gateway) load() (*config.Config, error) {
+func (g *reloader) load() (*config.Config, error) {
 	if g.options.Load == nil {
 		return nil, errors.New("this gateway has no configuration file to read again; start it again with another configuration")
 	}
@@ -93,7 +99,7 @@ func (g *gateway) load() (*config.Config, error) {
 }
 
 // change makes a configuration the one in force, with all that was changed besides: modes and log level.
-func (g *gateway) change(next *config.Config) error {
+func (g *reloader) change(next *config.Config) error {
 	settings, err := bgp.Load(next.BGP)
 	if err != nil {
 		return err
@@ -102,7 +108,7 @@ func (g *gateway) change(next *config.Config) error {
 	if err != nil {
 		return err
 	}
-	servers, err := g.servers.prepare(g, next)
+	servers, err := g.servers.prepare(g.gateway, next)
 	if err != nil {
 		to.close()
 		return err
@@ -152,7 +158,7 @@ func (g *gateway) apply(next *config.Config) error {
 }
 
 // logRefused logs each mistake of a configuration that was not applied.
-func (g *gateway) logRefused(err error) {
+func (g *reloader) logRefused(err error) {
 	const message = "The configuration was not reloaded. The old one stays in force."
 	var mistakes *config.Error
 	if !errors.As(err, &mistakes) {
@@ -164,38 +170,80 @@ func (g *gateway) logRefused(err error) {
 	}
 }
 
-// announce sends the gateway's state to the service manager, if there is one. Errors are ignored.
-func announce(state string) { _, _ = daemon.SdNotify(false, state) }
-
-// announcer notifies the service manager of what the gateway does.
-type announcer struct {
-	sync.Mutex
-	forwarding bool // it was notified that the gateway forwards, and not yet that it stops
+// trial is a reload that goes back unless it is confirmed in time, whether its client still lives or not. A nil trial is none.
+type trial struct {
+	before *config.Config // to go back to
+	until  time.Time
+	timer  *time.Timer
 }
 
-// forwards notifies the service manager that the gateway forwards from now on, or that it stops.
-func (a *announcer) forwards(now bool) {
-	a.Lock()
-	defer a.Unlock()
-	a.forwarding = now
-	if now {
-		announce(daemon.SdNotifyReady)
-	} else {
-		announce(daemon.SdNotifyStopping)
+// refuses is the error of another reload meanwhile.
+func (t *trial) refuses() error {
+	if t == nil {
+		return nil
+	}
+	return api.Conflict{Err: fmt.Errorf("the last reload waits until %s to be confirmed; keep it with cnpgate reload --confirmed, or go back with cnpgate reload --revert, and reload then",
+		t.until.UTC().Format(time.RFC3339))}
+}
+
+// tryFor begins a trial. The caller holds reloading.
+func (g *reloader) tryFor(d time.Duration, before *config.Config) (until *time.Time) {
+	t := &trial{before: before, until: time.Now().Add(d)}
+	t.timer = time.AfterFunc(d, func() {
+		g.reloading.Lock()
+		defer g.reloading.Unlock()
+		if g.trial == t {
+			_, _ = g.goBack("The reload was not confirmed in time.") // it has logged the error
+		}
+	})
+	g.trial = t
+	g.options.Log.Warn().Time("confirm_by", t.until).Msg("The configuration goes back to the one before unless it is confirmed: cnpgate reload --confirmed.")
+	return &t.until
+}
+
+// endTrial forgets a trial: the configuration in force stays, whichever it is. The caller holds reloading.
+func (g *reloader) endTrial() {
+	if g.trial != nil {
+		g.trial.timer.Stop()
+		g.trial = nil
 	}
 }
 
-// ifForwarding notifies the service manager of a state, unless the gateway doesn't forward yet or stops: READY=1 would then be wrong.
-func (a *announcer) ifForwarding(state string) {
-	a.Lock()
-	defer a.Unlock()
-	if a.forwarding {
-		announce(state)
+var errNoTrial = api.Conflict{Err: errors.New("no reload waits to be confirmed")}
+
+// Confirm keeps the configuration of a trial.
+func (g *reloader) Confirm() (*api.Reloaded, error) {
+	g.reloading.Lock()
+	defer g.reloading.Unlock()
+	if g.trial == nil {
+		return nil, errNoTrial
 	}
+	kept := g.reloadedFrom(g.trial.before)
+	g.endTrial()
+	g.options.Log.Info().Strs("changes", kept.Changes).Msg("The reload was confirmed.")
+	return kept, nil
 }
 
-func monotonicMicroseconds() string {
-	var now unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) // every Linux has it
-	return strconv.FormatInt(now.Nano()/1000, 10)
+// Revert ends a trial before its time.
+func (g *reloader) Revert() (*api.Reloaded, error) {
+	g.reloading.Lock()
+	defer g.reloading.Unlock()
+	if g.trial == nil {
+		return nil, errNoTrial
+	}
+	return g.goBack("The reload was reverted.")
+}
+
+// goBack applies the configuration before a trial. The file is the operator's, and stays as it is.
+func (g *reloader) goBack(why string) (*api.Reloaded, error) {
+	before, after := g.trial.before, g.running.Load()
+	g.endTrial()
+	if err := g.change(before); err != nil {
+		g.options.Log.Error().Err(err).Msg(why + " The configuration before can't be applied any more, so the new one stays in force.")
+		return nil, err
+	}
+	back := g.reloadedFrom(after)
+	g.identify(g.options.Log.Warn()).Strs("changes", back.Changes).
+		Msg(why + " The configuration before it is in force again. The file still has the new one: correct it before the next start.")
+	return back, nil
 }

@@ -189,7 +189,7 @@ func serviceManager(t *testing.T) func() string {
 // TestReloadBeforeForwarding: a reload while the gateway starts doesn't make the service manager believe that it forwards.
 func TestReloadBeforeForwarding(t *testing.T) {
 	states := serviceManager(t)
-	g := &gateway{options: Options{Log: zerolog.Nop()}}
+	g := newGateway(nil, nil, Options{Log: zerolog.Nop()})
 	if _, err := g.Reload(api.ReloadRequest{}); err == nil {
 		t.Error("nothing to read is no error")
 	}
@@ -202,7 +202,7 @@ func TestReloadBeforeForwarding(t *testing.T) {
 // TestNothingToReload: the error of a gateway without a configuration file says so.
 func TestNothingToReload(t *testing.T) {
 	log := &shared{}
-	g := &gateway{options: Options{Log: zerolog.New(log)}}
+	g := newGateway(nil, nil, Options{Log: zerolog.New(log)})
 	if _, err := g.Reload(api.ReloadRequest{}); err == nil || errors.Is(err, fs.ErrNotExist) || !strings.Contains(log.String(), "no configuration file") {
 		t.Errorf("%v: %s", err, log)
 	}

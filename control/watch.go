@@ -68,7 +68,7 @@ func (w *watch) run(ctx context.Context, ready <-chan struct{}) []report.Depth {
 			w.links.release()
 			return w.samples
 		case now := <-tick.C:
-			w.g.setWallClock()
+			setWallClock(w.g.plane)
 			w.links.look(now)
 			w.noteLinks()
 			w.lookAtPauses()
@@ -163,9 +163,9 @@ func (w *watch) logPort(name string, before, now *dataplane.PortPolicy) {
 
 // setWallClock gives the workers the offset of Unix time from their clock, CLOCK_MONOTONIC (burst.Backend). It is called regularly, because NTP
 // changes the offset.
-func (g *gateway) setWallClock() {
+func setWallClock(plane *dataplane.Dataplane) {
 	var monotonic unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &monotonic); err == nil { // every Linux has it
-		g.plane.SetWallClock(time.Now().UnixNano() - monotonic.Nano())
+		plane.SetWallClock(time.Now().UnixNano() - monotonic.Nano())
 	}
 }

@@ -13,7 +13,7 @@ type list[T any] struct {
 	Items []T
 }
 
-func (l *list[T]) read(r *report, n *yaml.Node, at place, rl rule) {
+func (l *list[T]) read(r *decoder, n *yaml.Node, at place, rl rule) {
 	l.place = at
 	if n.Kind != yaml.SequenceNode {
 		r.mismatch(n, at, rl, l.expects(rl))
@@ -36,7 +36,7 @@ func (l *list[T]) read(r *report, n *yaml.Node, at place, rl rule) {
 }
 
 // checkUnique reports values that no two entries of a list may have: the entries, or keys of theirs.
-func (r *report) checkUnique(items reflect.Value, rl rule) {
+func (r *decoder) checkUnique(items reflect.Value, rl rule) {
 	for _, f := range append(fieldsOf(items.Type().Elem()), field{index: -1, rule: rl}) {
 		seen := map[any]place{}
 		for i := 0; i < items.Len() && f.rule.unique != ""; i++ {
@@ -47,7 +47,7 @@ func (r *report) checkUnique(items reflect.Value, rl rule) {
 			if x, ok := v.Addr().Interface().(interface {
 				checkUnique(*report, map[any]place, rule)
 			}); ok {
-				x.checkUnique(r, seen, f.rule)
+				x.checkUnique(r.report, seen, f.rule)
 			}
 		}
 	}
@@ -60,7 +60,7 @@ func (s *scalar[T, K]) checkUnique(r *report, seen map[any]place, rl rule) {
 }
 
 // absent takes the default, which a tag gives as YAML.
-func (l *list[T]) absent(r *report, at place, rl rule) {
+func (l *list[T]) absent(r *decoder, at place, rl rule) {
 	var doc yaml.Node
 	if rl.def == "" || yaml.Unmarshal([]byte(rl.def), &doc) != nil {
 		l.place = at
@@ -85,7 +85,7 @@ type table[T any] struct {
 	Entries []T
 }
 
-func (t *table[T]) read(r *report, n *yaml.Node, at place, rl rule) {
+func (t *table[T]) read(r *decoder, n *yaml.Node, at place, rl rule) {
 	t.place = at
 	if n.Kind != yaml.MappingNode {
 		r.mismatch(n, at, rl, t.expects(rl))
@@ -107,6 +107,6 @@ func (t *table[T]) read(r *report, n *yaml.Node, at place, rl rule) {
 	}
 }
 
-func (t *table[T]) absent(_ *report, at place, _ rule) { t.place = at }
+func (t *table[T]) absent(_ *decoder, at place, _ rule) { t.place = at }
 
 func (t *table[T]) expects(rule) string { return "names, each with a section of its own" }

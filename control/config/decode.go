@@ -40,9 +40,9 @@ func (p place) on(n *yaml.Node) place {
 // reader is a value that reads itself from a node: a scalar, a list or a table. Structs without it are sections, whose keys are
 // their fields.
 type reader interface {
-	read(r *report, n *yaml.Node, at place, rl rule)
-	absent(r *report, at place, rl rule) // the key is not in the file: takes the default
-	expects(rl rule) string              // for errors: the form of a valid value
+	read(r *decoder, n *yaml.Node, at place, rl rule)
+	absent(r *decoder, at place, rl rule) // the key is not in the file: takes the default
+	expects(rl rule) string               // for errors: the form of a valid value
 	compare(d *differences, before reader, n needs)
 }
 
@@ -94,8 +94,11 @@ func fieldsOf(t reflect.Type) []field {
 
 const aliasRefused = "anchors and aliases are not supported; write the value out"
 
+// decoder reads values from YAML by the rules of a schema.
+type decoder struct{ *report }
+
 // value reads a node into v, a section or a reader.
-func (r *report) value(v reflect.Value, n *yaml.Node, at place, rl rule) {
+func (r *decoder) value(v reflect.Value, n *yaml.Node, at place, rl rule) {
 	at = at.on(n)
 	*v.Addr().Interface().(interface{ where() *place }).where() = at
 	if !r.plain(n, at) {
@@ -113,7 +116,7 @@ func (r *report) value(v reflect.Value, n *yaml.Node, at place, rl rule) {
 }
 
 // plain refuses YAML features that make text stand for more than it shows: anchors, aliases and tags.
-func (r *report) plain(n *yaml.Node, at place) bool {
+func (r *decoder) plain(n *yaml.Node, at place) bool {
 	switch {
 	case n.Kind == yaml.AliasNode, n.Anchor != "":
 		r.problem(at, aliasRefused)
@@ -126,7 +129,7 @@ func (r *report) plain(n *yaml.Node, at place) bool {
 }
 
 // mismatch reports a node of the wrong kind.
-func (r *report) mismatch(n *yaml.Node, at place, rl rule, expected string) {
+func (r *decoder) mismatch(n *yaml.Node, at place, rl rule, expected string) {
 	switch {
 	case n.Kind == yaml.MappingNode:
 		r.problem(at, "expected %s, found keys with values", expected)
@@ -142,7 +145,7 @@ func (r *report) mismatch(n *yaml.Node, at place, rl rule, expected string) {
 }
 
 // section reads a mapping into the fields of a struct; n is nil if the file has none.
-func (r *report) section(v reflect.Value, n *yaml.Node, at place) {
+func (r *decoder) section(v reflect.Value, n *yaml.Node, at place) {
 	at.valid = true
 	*v.Addr().Interface().(interface{ where() *place }).where() = at
 	fields := fieldsOf(v.Type())
@@ -161,7 +164,7 @@ func (r *report) section(v reflect.Value, n *yaml.Node, at place) {
 }
 
 // missing handles a key that is not in the file.
-func (r *report) missing(v reflect.Value, at place, rl rule) {
+func (r *decoder) missing(v reflect.Value, at place, rl rule) {
 	x, isReader := v.Addr().Interface().(reader)
 	switch {
 	case rl.required && isReader:
@@ -176,7 +179,7 @@ func (r *report) missing(v reflect.Value, at place, rl rule) {
 }
 
 // entries returns a mapping's values by key, and reports keys that are unknown or given twice.
-func (r *report) entries(n *yaml.Node, at place, fields []field) map[string]*yaml.Node {
+func (r *decoder) entries(n *yaml.Node, at place, fields []field) map[string]*yaml.Node {
 	known := keysOf(fields, false)
 	nodes := map[string]*yaml.Node{}
 	r.eachEntry(n, at, func(key string, keyAt place, value *yaml.Node) {
@@ -202,7 +205,7 @@ func (r *report) entries(n *yaml.Node, at place, fields []field) map[string]*yam
 }
 
 // eachEntry visits a mapping's entries in the order of the file; it reports a key's second value and skips it.
-func (r *report) eachEntry(n *yaml.Node, at place, visit func(key string, keyAt place, value *yaml.Node)) {
+func (r *decoder) eachEntry(n *yaml.Node, at place, visit func(key string, keyAt place, value *yaml.Node)) {
 	seen := map[string]place{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]

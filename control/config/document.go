@@ -61,7 +61,7 @@ type Embedded struct {
 	Node *yaml.Node // nil where it isn't given
 }
 
-func (e *Embedded) read(r *report, n *yaml.Node, at place, rl rule) {
+func (e *Embedded) read(r *decoder, n *yaml.Node, at place, rl rule) {
 	e.place = at
 	if n.Kind != yaml.MappingNode {
 		r.mismatch(n, at, rl, e.expects(rl))
@@ -70,19 +70,19 @@ func (e *Embedded) read(r *report, n *yaml.Node, at place, rl rule) {
 	e.Node, e.valid = n, true
 }
 
-func (e *Embedded) absent(_ *report, at place, _ rule) { e.place = at }
+func (e *Embedded) absent(_ *decoder, at place, _ rule) { e.place = at }
 
 func (e *Embedded) expects(rule) string { return "keys with values" }
 
 // Document is a document that is being read.
 type Document struct {
-	report
+	decoder
 	Root *yaml.Node
 }
 
 // ParseDocument reads YAML. name is the file's name in errors, needs the sections that it must have.
 func ParseDocument(name, needs string, data []byte) (*Document, error) {
-	d := &Document{report: report{file: name, needs: needs}}
+	d := &Document{decoder: decoder{&report{file: name, needs: needs}}}
 	d.Root = d.parseYAML(data)
 	return d, d.err()
 }
@@ -107,7 +107,7 @@ func (d *Document) Err() error { return d.err() }
 func (d *Document) Configuration(e *Embedded) *Config {
 	doc, before := &document{}, len(d.problems)
 	d.value(reflect.ValueOf(doc).Elem(), e.Node, e.place, rule{})
-	cfg := d.resolve(doc)
+	cfg := (&resolver{d.report, doc}).resolve()
 	if len(d.problems) > before {
 		return nil
 	}

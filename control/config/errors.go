@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 )
@@ -52,7 +53,7 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// report collects the mistakes in one file.
+// report collects the mistakes and warnings about one file.
 type report struct {
 	file     string
 	needs    string // the sections that a file must have
@@ -78,9 +79,29 @@ func (r *report) warn(at place, format string, args ...any) {
 	r.warnings = append(r.warnings, Warning{r.position(at), at.path + ": " + fmt.Sprintf(format, args...)})
 }
 
+// unknownName reports a reference to a name that doesn't exist.
+func (r *report) unknownName(at place, text, what string, names []string) {
+	switch meant := nearest(text, names); {
+	case len(names) == 0:
+		r.problem(at, "there is no %s %s; none is defined", what, quote(text))
+	case meant != "":
+		r.problem(at, "there is no %s %s; did you mean %s? Expected %s", what, quote(text), meant, either(names))
+	default:
+		r.problem(at, "there is no %s %s; expected %s", what, quote(text), either(names))
+	}
+}
+
 // position is the printed form of a place: one without a line is the whole file.
 func (r *report) position(at place) Position {
 	return Position{r.file, max(at.line, 1), max(at.column, 1)}
+}
+
+// in is the position of a value in parentheses, "" if the values are not in a file.
+func (r *report) in(at place) string {
+	if r.file == "" {
+		return ""
+	}
+	return " (" + r.position(at).String() + ")"
 }
 
 // trim sorts the problems and keeps the first ones.
@@ -89,6 +110,16 @@ func (r *report) trim() {
 	if n := len(r.problems) - MaxProblems; n > 0 {
 		r.problems, r.omitted = r.problems[:MaxProblems], r.omitted+n
 	}
+}
+
+// unique reports a value that an earlier entry has already, and returns false for it. seen has the values of the earlier entries.
+func unique[K comparable](r *report, seen map[K]place, key K, at place, what string) bool {
+	if first, twice := seen[key]; twice {
+		r.problem(at, "%s is given twice; %s at %s also has it", what, first.path, r.position(first))
+		return false
+	}
+	seen[key] = at
+	return true
 }
 
 // err is the file's error, nil without problems.
@@ -199,4 +230,45 @@ func editDistance(a, b string) int {
 		}
 	}
 	return row[len(b)]
+}
+
+// documentation are the prefixes that are reserved for examples (RFC 5737, RFC 3849, RFC 9637): no network has them.
+var documentation = []netip.Prefix{
+	netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("203.0.113.0/24"),
+	netip.MustParsePrefix("2001:db8::/32"), netip.MustParsePrefix("3fff::/20"),
+}
+
+// example is an address or prefix in the file that is reserved for examples.
+type example struct {
+	place
+	text string
+}
+
+// noteExample notes a value that is an address or a prefix for examples.
+func (r *report) noteExample(at place, value any) {
+	var p netip.Prefix
+	switch v := value.(type) {
+	case netip.Addr:
+		p = netip.PrefixFrom(v, v.BitLen())
+	case netip.Prefix:
+		p = v
+	default:
+		return
+	}
+	for _, d := range documentation {
+		if p.IsValid() && d.Bits() <= p.Bits() && d.Contains(p.Addr()) {
+			r.examples = append(r.examples, example{at, fmt.Sprint(value)})
+		}
+	}
+}
+
+// warnExamples warns, once a file, of addresses that are left over from an example.
+func (r *report) warnExamples() {
+	const reserved = "reserved for examples (RFC 5737, RFC 3849), and no network has"
+	switch n := len(r.examples); {
+	case n == 1:
+		r.warn(r.examples[0].place, "%s is %s it; replace it by your own", r.examples[0].text, reserved)
+	case n > 1:
+		r.warn(r.examples[0].place, "%s and %d more in this file are %s them; replace them by your own", r.examples[0].text, n-1, reserved)
+	}
 }

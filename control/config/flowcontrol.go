@@ -18,7 +18,8 @@ const (
 )
 
 // resolveFlowControl completes the settings of a port's flow control, and checks its classes' priorities.
-func (r *report) resolveFlowControl(s *portSection, p *Port) {
+func (r *portResolver) resolveFlowControl() {
+	s, p := r.s, r.p
 	f := p.FlowControl
 	if f != nil {
 		if !s.FlowControl.Speed.given {
@@ -59,8 +60,8 @@ const idleBackoff = 1
 func frameLength(mtu int) int { return mtu + packet.EthernetLen + packet.MaxTags*packet.VLANTagLen }
 
 // resolveLossless calculates the thresholds of a port's lossless classes. Their frames arrive at its peer.
-func (r *report) resolveLossless(doc *document, port int, ports []Port) {
-	s, p := &doc.Ports.Items[port], &ports[port]
+func (r *portResolver) resolveLossless(ports []Port) {
+	s, p := r.s, r.p
 	peer := &ports[p.Peer]
 	for i := range s.TrafficClasses.Items {
 		c := &s.TrafficClasses.Items[i]
@@ -79,19 +80,20 @@ func (r *report) resolveLossless(doc *document, port int, ports []Port) {
 		case peer.FlowControl == nil:
 			r.problem(c.Lossless.place, "the peer %s has no flow_control, so no PFC can be sent; add flow_control: {} to it", peer.Name)
 		case s.QueueCapacity.valid || !s.QueueCapacity.given:
-			peerSection := &doc.Ports.Items[p.Peer]
-			l := linkOf(doc, peerSection, peer.FlowControl.Speed)
-			if len(doc.DPDK.Workers.Items) > 1 {
+			peerSection := &r.doc.Ports.Items[p.Peer]
+			l := linkOf(r.doc, peerSection, peer.FlowControl.Speed)
+			if len(r.doc.DPDK.Workers.Items) > 1 {
 				l.Shared = s.Rate.V
 			}
-			t, ok := r.lossless(s, c, p, &l, peerSection.FlowControl.Limit.V)
+			t, ok := r.lossless(c, &l, peerSection.FlowControl.Limit.V)
 			peer.FlowControl.Lossless[i] = link.Lossless{On: ok, Priority: uint8(c.Priority.V), Thresholds: t}
 		}
 	}
 }
 
 // lossless calculates the thresholds of one class, and checks that the data that can still arrive above XOff fits the queue.
-func (r *report) lossless(s *portSection, c *classSection, p *Port, l *lossless.Link, limit time.Duration) (none lossless.Thresholds, ok bool) {
+func (r *portResolver) lossless(c *classSection, l *lossless.Link, limit time.Duration) (none lossless.Thresholds, ok bool) {
+	p := r.p
 	headroom := l.Headroom()
 	p.Frames = max(p.Frames, 2*l.Frames())
 	if p.Capacity == 0 || c.XOff.given && !c.XOff.valid || c.XOn.given && !c.XOn.valid {
@@ -117,7 +119,7 @@ func (r *report) lossless(s *portSection, c *classSection, p *Port, l *lossless.
 		r.problem(c.XOn.place, "%s is not below XOff, which is %s; expected less", formatUnits(xon, sizeUnits), formatUnits(xoff, sizeUnits))
 		return none, false
 	}
-	r.warnLossless(c, s, p, l, limit, xoff, xon)
+	r.warnLossless(c, l, limit, xoff, xon)
 	frames := p.Frames - l.Frames()
 	return lossless.Thresholds{
 		XOff: xoff, XOn: xon, XOffFrames: frames, XOnFrames: frames - max(frames/gapShare, 1),
@@ -126,7 +128,8 @@ func (r *report) lossless(s *portSection, c *classSection, p *Port, l *lossless.
 }
 
 // warnLossless warns of valid thresholds with unexpected effects.
-func (r *report) warnLossless(c *classSection, s *portSection, p *Port, l *lossless.Link, limit time.Duration, xoff, xon uint64) {
+func (r *portResolver) warnLossless(c *classSection, l *lossless.Link, limit time.Duration, xoff, xon uint64) {
+	s, p := r.s, r.p
 	at := c.Lossless.place
 	if xoff <= p.Policy.KMax {
 		r.warn(at, "XOff, %s, is not above K_max, %s: the fabric is stopped before its senders are notified; raise queue_capacity",

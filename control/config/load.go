@@ -64,13 +64,13 @@ func unreadable(path string, err error) error {
 // never both.
 func Parse(name string, data []byte) (*Config, error) {
 	r := &report{file: name, needs: "gateway and ports"}
-	root := r.parseYAML(data)
+	d, doc := decoder{r}, &document{}
+	root := d.parseYAML(data)
 	if root == nil {
 		return nil, r.err()
 	}
-	doc := &document{}
-	r.value(reflect.ValueOf(doc).Elem(), root, place{}, rule{})
-	cfg := r.resolve(doc)
+	d.value(reflect.ValueOf(doc).Elem(), root, place{}, rule{})
+	cfg := (&resolver{r, doc}).resolve()
 	if err := r.err(); err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func Parse(name string, data []byte) (*Config, error) {
 }
 
 // parseYAML returns the root of the only document in data, or reports a problem and returns nil.
-func (r *report) parseYAML(data []byte) *yaml.Node {
+func (r *decoder) parseYAML(data []byte) *yaml.Node {
 	if len(data) > MaxFile {
 		r.problem(place{}, "the file is too long; expected at most %s", formatUnits(MaxFile, sizeUnits))
 		return nil
@@ -128,7 +128,7 @@ func nextDocument(dec *yaml.Decoder) (doc *yaml.Node, err error) {
 }
 
 // checkText finds the first byte that is not text: the YAML package's error has no position.
-func (r *report) checkText(data []byte) bool {
+func (r *decoder) checkText(data []byte) bool {
 	line, column := 1, 1
 	for i := 0; i < len(data); {
 		c, size := utf8.DecodeRune(data[i:])
@@ -170,7 +170,7 @@ var (
 // syntax reports what the YAML package could not parse. The package's errors have a line at most: scanner errors that of the
 // mistake; parser errors one less (none for 0) than that of the mistake or of the block around it. syntax itself looks for the
 // two most common mistakes.
-func (r *report) syntax(data []byte, err error) {
+func (r *decoder) syntax(data []byte, err error) {
 	line, text := 0, err.Error()
 	m := yamlError.FindStringSubmatch(text)
 	if m != nil {

@@ -7,8 +7,8 @@ import (
 )
 
 // checkSources checks that the gateway has an address for the notifications that it sends.
-func (r *report) checkSources(doc *document) {
-	g, n := &doc.Gateway, &doc.Notifications
+func (r *resolver) checkSources() {
+	g, n := &r.doc.Gateway, &r.doc.Notifications
 	if !g.valid {
 		return
 	}
@@ -26,14 +26,14 @@ func (r *report) checkSources(doc *document) {
 	if !has4 && !has6 {
 		return // formats that can't be sent are reported already
 	}
-	for i := range doc.Endpoints.Items {
-		r.warnUnreachable(&doc.Endpoints.Items[i], n, has4, has6)
+	for i := range r.doc.Endpoints.Items {
+		r.warnUnreachable(&r.doc.Endpoints.Items[i], has4, has6)
 	}
 }
 
 // warnUnreachable warns of hosts that accept a format but can't get it, because the gateway lacks an address. A standard CNP has the receiver's.
-func (r *report) warnUnreachable(s *endpointSection, n *notificationsSection, has4, has6 bool) {
-	is4 := s.Prefix.V.Addr().Is4()
+func (r *resolver) warnUnreachable(s *endpointSection, has4, has6 bool) {
+	n, is4 := &r.doc.Notifications, s.Prefix.V.Addr().Is4()
 	if !s.Prefix.valid || is4 && has4 || !is4 && has6 {
 		return
 	}
@@ -54,9 +54,9 @@ func (r *report) warnUnreachable(s *endpointSection, n *notificationsSection, ha
 
 // warnUnused warns of formats that are enabled but that no endpoint accepts, and of formats that endpoints accept but that are not enabled. Neither
 // is ever sent.
-func (r *report) warnUnused(doc *document) {
-	granted := grants(&doc.Endpoints)
-	for _, s := range kindsOf(doc)[:4] { // no endpoint accepts those to proxies
+func (r *resolver) warnUnused() {
+	granted := grants(&r.doc.Endpoints)
+	for _, s := range kindsOf(r.doc)[:4] { // no endpoint accepts those to proxies
 		if s.enabled.V {
 			r.warnNotGranted(s, granted)
 		} else {
@@ -78,7 +78,7 @@ func grants(endpoints *list[endpointSection]) (places [packet.SentNotifications]
 	return places
 }
 
-func (r *report) warnNotGranted(s kindSection, granted [packet.SentNotifications][]place) {
+func (r *resolver) warnNotGranted(s kindSection, granted [packet.SentNotifications][]place) {
 	var names []string
 	for _, f := range s.formats {
 		if len(granted[f]) > 0 {
@@ -90,7 +90,7 @@ func (r *report) warnNotGranted(s kindSection, granted [packet.SentNotifications
 }
 
 // warnNotEnabled warns once per format, however many endpoints accept it.
-func (r *report) warnNotEnabled(s kindSection, granted [packet.SentNotifications][]place) {
+func (r *resolver) warnNotEnabled(s kindSection, granted [packet.SentNotifications][]place) {
 	for _, f := range s.formats {
 		if len(granted[f]) == 0 {
 			continue
@@ -140,7 +140,8 @@ var assignedICMPv6 = []icmpv6Range{
 const reservedICMPv6 = 255
 
 // checkICMPv6Type refuses a type that has another meaning for every IPv6 host.
-func (r *report) checkICMPv6Type(s *integer) {
+func (r *resolver) checkICMPv6Type() {
+	s := &r.doc.Notifications.LongHaulCNP.ICMPv6Type
 	if !s.valid {
 		return
 	}

@@ -18,28 +18,29 @@ const (
 	frameShare  = 1024    // bytes of queue for each frame it may hold
 )
 
-func (r *report) resolvePorts(doc *document, ports []Port) {
-	sections := doc.Ports.Items
+func (r *resolver) resolvePorts(ports []Port) {
+	sections := r.doc.Ports.Items
 	devices, interfaces := map[string]place{}, map[string]place{}
 	for i := range sections {
-		if s := &sections[i]; s.Device.valid {
+		s := &sections[i]
+		if s.Device.valid {
 			r.checkDevice(s.Device, devices, interfaces)
 		}
-		r.resolvePort(doc, &sections[i], &ports[i])
+		(&portResolver{resolver: r, s: s, p: &ports[i]}).resolvePort()
 	}
 	for i := range sections {
 		ports[i].Peer = r.resolvePeer(sections, i)
 	}
 	for i := range sections {
-		r.resolveLossless(doc, i, ports)
+		(&portResolver{resolver: r, s: &sections[i], p: &ports[i]}).resolveLossless(ports)
 	}
 }
 
 // checkDevice reports a device or a kernel interface that an earlier port uses: both would receive the same frames, and each would forward the
 // other's frames. devices and interfaces have those of the earlier ports.
-func (r *report) checkDevice(s device, devices, interfaces map[string]place) {
+func (r *resolver) checkDevice(s device, devices, interfaces map[string]place) {
 	name, args, _ := strings.Cut(s.V, ",") // EAL knows a device by the part before the first comma
-	if !unique(r, devices, deviceKey(name), s.place, "the device "+quote(name)) {
+	if !unique(r.report, devices, deviceKey(name), s.place, "the device "+quote(name)) {
 		return // the same device has the same interface
 	}
 	for arg := range strings.SplitSeq(args, ",") {
@@ -75,24 +76,26 @@ func deviceKey(name string) string {
 
 var pciAddress = regexp.MustCompile(`^(?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]$`)
 
-func (r *report) resolvePort(doc *document, s *portSection, p *Port) {
+func (r *portResolver) resolvePort() {
+	s, p := r.s, r.p
 	p.Tap, p.Policy.Rate = s.tap, s.Rate.V
-	r.resolveClasses(s, p)
-	limit := &doc.Notifications.Limits.PerFlow
+	r.resolveClasses()
+	limit := &r.doc.Notifications.Limits.PerFlow
 	p.Policy.PerFlow, p.Policy.PerFlowIsRTT = ratelimit.Interval(perFlow(limit, s.RTT.V)), !limit.given
-	r.resolveRTT(p, s, &doc.Gateway)
-	profile := r.profileOf(doc, s)
-	r.resolvePacing(doc, s, p, profile != nil && usesLaw(profile, &doc.Notifications))
-	if profile != nil {
+	r.resolveRTT()
+	r.profile = r.profileOf()
+	r.law = r.profile != nil && usesLaw(r.profile, &r.doc.Notifications)
+	r.resolvePacing()
+	if profile := r.profile; profile != nil {
 		fill(&p.Policy, profile)
-		r.resolveQueue(p, s, profile, &doc.Notifications)
-		resolveResponse(&p.Policy.Response, profile, &doc.Notifications)
+		r.resolveQueue()
+		resolveResponse(&p.Policy.Response, profile, &r.doc.Notifications)
 		if !profile.Adjust.Enabled.V {
 			p.Policy.Adjust = congestion.AdjustPolicy{}
 		}
 	}
 	p.Frames = max(int(p.Capacity/frameShare), minFrames)
-	r.resolveFlowControl(s, p)
+	r.resolveFlowControl()
 }
 
 // defaultPerFlow is the least time between notifications of a flow if no round-trip time is known.
@@ -108,7 +111,7 @@ func perFlow(limit *duration, rtt time.Duration) time.Duration {
 
 // resolvePeer finds the index of a port's peer: a port of the other role that names this one as its peer. So each port is in only
 // one pair.
-func (r *report) resolvePeer(sections []portSection, i int) int {
+func (r *resolver) resolvePeer(sections []portSection, i int) int {
 	s := &sections[i]
 	if !s.Peer.valid {
 		return 0
@@ -131,7 +134,7 @@ func (r *report) resolvePeer(sections []portSection, i int) int {
 	return 0
 }
 
-func (r *report) checkPair(s, peer *portSection) {
+func (r *resolver) checkPair(s, peer *portSection) {
 	switch {
 	case s == peer:
 		r.problem(s.Peer.place, "a port can't be its own peer; expected a port of the other role")
@@ -150,20 +153,9 @@ func (r *report) checkPair(s, peer *portSection) {
 	}
 }
 
-// unknownName reports a reference to a name that doesn't exist.
-func (r *report) unknownName(at place, text, what string, names []string) {
-	switch meant := nearest(text, names); {
-	case len(names) == 0:
-		r.problem(at, "there is no %s %s; none is defined", what, quote(text))
-	case meant != "":
-		r.problem(at, "there is no %s %s; did you mean %s? Expected %s", what, quote(text), meant, either(names))
-	default:
-		r.problem(at, "there is no %s %s; expected %s", what, quote(text), either(names))
-	}
-}
-
 // resolveClasses gives every DSCP to one class; the last class takes those that no class names.
-func (r *report) resolveClasses(s *portSection, p *Port) {
+func (r *portResolver) resolveClasses() {
+	s, p := r.s, r.p
 	p.Classes, p.ClassNames = 1, []string{"default"}
 	if !s.TrafficClasses.given {
 		return
@@ -182,7 +174,7 @@ func (r *report) resolveClasses(s *portSection, p *Port) {
 		p.ClassNames = append(p.ClassNames, c.Name.V)
 		for j := range c.DSCP.Items {
 			if d := &c.DSCP.Items[j]; d.valid {
-				unique(r, dscps, d.V, d.place, "this DSCP")
+				unique(r.report, dscps, d.V, d.place, "this DSCP")
 				p.ClassOf[d.V] = uint8(i)
 			}
 		}

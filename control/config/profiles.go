@@ -1,25 +1,66 @@
 package config
 
-import "github.com/cnpgate/cnpgate/congestion"
+import (
+	"reflect"
+	"strings"
+
+	"github.com/cnpgate/cnpgate/congestion"
+)
+
+// The modes of a profile, by their number in the schema.
+const (
+	modeLaw = iota
+	modeThresholds
+)
 
 // checkProfiles checks the rules between the keys of each profile, whether a port uses it or not.
-func (r *report) checkProfiles(doc *document) {
-	r.checkShared(doc)
-	for i := range doc.Profiles.Entries {
-		profile := &doc.Profiles.Entries[i]
-		allowed := allowedActions(profile)
-		r.checkArrival(profile, allowed)
-		r.checkMode(profile, &doc.Notifications)
+func (r *resolver) checkProfiles() {
+	r.checkShared()
+	for i := range r.doc.Profiles.Entries {
+		profile := &r.doc.Profiles.Entries[i]
+		c := &profileChecker{r, profile, allowedActions(profile)}
+		c.checkArrival()
+		c.checkMode()
 		for k := range profile.Policy.Items {
-			r.checkLevel(profile.Policy.Items, k)
-			r.checkAction(profile, &profile.Policy.Items[k], allowed)
+			c.checkLevel(profile.Policy.Items, k)
+			c.checkAction(&profile.Policy.Items[k])
 		}
 	}
 }
 
+// checkShared reports settings of thresholds for all profiles: they are needless if every profile has the control law, and without a mode they decide
+// on it.
+func (r *resolver) checkShared() {
+	law, modes := 0, 0
+	for i := range r.doc.Profiles.Entries {
+		if p := &r.doc.Profiles.Entries[i]; p.Mode.given {
+			modes++
+			if p.Mode.V == modeLaw {
+				law++
+			}
+		}
+	}
+	for _, k := range thresholdsKeys(&r.doc.Notifications) {
+		switch {
+		case modes > 0 && law == len(r.doc.Profiles.Entries):
+			r.problem(k, "the control law makes it needless; remove it, or set mode: thresholds in a profile")
+		case modes == 0:
+			r.warn(k, "with this setting and no mode in a profile, the mode is thresholds; set the mode, or remove it for the control law")
+		}
+	}
+}
+
+// profileChecker checks one profile.
+type profileChecker struct {
+	*resolver
+	profile *profileSection
+	allowed [actionResume + 1]bool // the actions
+}
+
 // checkArrival checks that the settings for packets that arrive with CE are possible.
-func (r *report) checkArrival(profile *profileSection, allowed [actionResume + 1]bool) {
-	if profile.OnArrival.V && !allowed[actionNotify] {
+func (r *profileChecker) checkArrival() {
+	profile := r.profile
+	if profile.OnArrival.V && !r.allowed[actionNotify] {
 		r.problem(profile.OnArrival.place, "needs the action notify; add it to %s (%s), or remove ce_on_arrival", profile.Actions.path, r.position(profile.Actions.place))
 	}
 	if profile.ClearCE.V && !profile.OnArrival.V {
@@ -27,8 +68,27 @@ func (r *report) checkArrival(profile *profileSection, allowed [actionResume + 1
 	}
 }
 
+// checkMode reports settings of thresholds in a profile with the control law, and of the law in one with thresholds.
+func (r *profileChecker) checkMode() {
+	p := r.profile
+	switch law := usesLaw(p, &r.doc.Notifications); {
+	case p.Mode.given && law:
+		for _, k := range thresholdsKeys(p) {
+			r.problem(k, "the control law makes it needless; remove it, or set mode: thresholds in %s", p.path)
+		}
+	case !law && p.TargetDelay.given:
+		r.problem(p.TargetDelay.place, "the control law uses it; expected it only with mode: law, without the settings of mode: thresholds")
+	case !law && !p.Mode.given && len(thresholdsKeys(p)) > 0:
+		var names []string
+		for _, k := range thresholdsKeys(p) {
+			names = append(names, k.path[strings.LastIndexByte(k.path, '.')+1:])
+		}
+		r.warn(p.place, "%s: with these settings and no mode, the mode is thresholds; set the mode, or remove them for the control law", strings.Join(names, ", "))
+	}
+}
+
 // checkLevel checks the level of one entry of a policy table.
-func (r *report) checkLevel(table []rungSection, i int) {
+func (r *profileChecker) checkLevel(table []rungSection, i int) {
 	level := &table[i].Level
 	switch {
 	case !level.valid:
@@ -40,13 +100,13 @@ func (r *report) checkLevel(table []rungSection, i int) {
 }
 
 // checkAction checks the action of one entry of a policy table, and its percentage.
-func (r *report) checkAction(profile *profileSection, item *rungSection, allowed [actionResume + 1]bool) {
+func (r *profileChecker) checkAction(item *rungSection) {
 	if !item.Action.valid {
 		return
 	}
 	action := rungActions[item.Action.V]
-	if !allowed[actionNotify+item.Action.V] {
-		r.problem(item.Action.place, "%s is not in %s (%s); add it there, or remove this entry", action, profile.Actions.path, r.position(profile.Actions.place))
+	if !r.allowed[actionNotify+item.Action.V] {
+		r.problem(item.Action.place, "%s is not in %s (%s); add it there, or remove this entry", action, r.profile.Actions.path, r.position(r.profile.Actions.place))
 	}
 	switch reduces := action == congestion.RateReduce; {
 	case reduces && !item.Percent.given:
@@ -54,4 +114,29 @@ func (r *report) checkAction(profile *profileSection, item *rungSection, allowed
 	case !reduces && item.Percent.given:
 		r.problem(item.Percent.place, "%s has no percentage; remove percent", action)
 	}
+}
+
+// thresholdsKeys are the given keys of a section, and of those in it, that the control law makes needless.
+func thresholdsKeys(section any) (given []place) {
+	v := reflect.ValueOf(section).Elem()
+	for _, f := range fieldsOf(v.Type()) {
+		x := v.Field(f.index).Addr().Interface()
+		_, isValue := x.(reader)
+		switch at := x.(interface{ At() Section }).At(); {
+		case f.rule.thresholds && at.given:
+			given = append(given, at)
+		case !isValue:
+			given = append(given, thresholdsKeys(x)...)
+		}
+	}
+	return given
+}
+
+// usesLaw reports whether a profile responds by the control law. It does by default. A profile without a mode keeps its meaning if it, or the
+// notifications, have a setting of thresholds.
+func usesLaw(p *profileSection, n *notificationsSection) bool {
+	if p.Mode.given {
+		return p.Mode.V == modeLaw
+	}
+	return len(thresholdsKeys(p))+len(thresholdsKeys(n)) == 0
 }

@@ -8,9 +8,9 @@ import (
 )
 
 // checkProxies checks the proxies against the gateway's addresses and the domain, and warns of roles that have no effect.
-func (r *report) checkProxies(doc *document) {
-	p := &doc.Proxy
-	r.checkProxyPort(&p.Port, doc.Domain.place)
+func (r *resolver) checkProxies() {
+	p := &r.doc.Proxy
+	r.checkProxyPort()
 	if !p.Enabled.V {
 		for _, role := range []place{p.Listen.place, p.Senders.place, p.Sources.place, p.BGP.place, p.OSPF.place, p.OSPF6.place} {
 			if role.given {
@@ -23,23 +23,23 @@ func (r *report) checkProxies(doc *document) {
 		r.warn(p.Enabled.place, "has no effect without a role; add %s to notify the proxies of these senders, or %s to be a proxy for notifications from there",
 			p.Senders.path, p.Sources.path)
 	}
-	if g := &doc.Gateway; g.valid && len(p.Sources.Items) > 0 && !g.IPv4.given && !g.IPv6.given && !p.Listen.given {
+	if g := &r.doc.Gateway; g.valid && len(p.Sources.Items) > 0 && !g.IPv4.given && !g.IPv6.given && !p.Listen.given {
 		r.warn(p.Sources.place, "has no effect, as the gateway has no address that notifications could be sent to; set gateway.ipv4, gateway.ipv6 or %s", p.Listen.path)
 	}
 	for i := range p.Senders.Items {
 		if e := &p.Senders.Items[i]; e.Proxy.valid {
-			r.checkProxy(doc, &e.Proxy)
+			r.checkProxy(&e.Proxy)
 		}
 	}
 }
 
 // checkProxy checks that a proxy is another node, which the gateway's notifications reach.
-func (r *report) checkProxy(doc *document, a *routed) {
-	g := &doc.Gateway
+func (r *resolver) checkProxy(a *routed) {
+	g := &r.doc.Gateway
 	if !g.valid {
 		return
 	}
-	if a.V == g.IPv4.V || a.V == g.IPv6.V || a.V == doc.Proxy.Listen.V {
+	if a.V == g.IPv4.V || a.V == g.IPv6.V || a.V == r.doc.Proxy.Listen.V {
 		r.problem(a.place, "%s is this gateway's own address, and it notifies these senders itself; expected another node's address, or list the senders in endpoints", a.V)
 		return
 	}
@@ -49,7 +49,7 @@ func (r *report) checkProxy(doc *document, a *routed) {
 	case a.V.Is6() && !g.IPv6.given:
 		r.warn(a.place, "no notification can be sent to %s, as gateway.ipv6 is not set", a.V)
 	}
-	if doc.Domain.given && doc.Domain.Members.valid && !within(a.V, &doc.Domain.Members) {
+	if r.doc.Domain.given && r.doc.Domain.Members.valid && !within(a.V, &r.doc.Domain.Members) {
 		r.warn(a.place, "%s is in no prefix of domain.members, and a gateway at the domain's border drops notifications to it", a.V)
 	}
 }
@@ -84,7 +84,8 @@ var assignedPorts = map[int64]string{
 
 // checkProxyPort refuses the ports of other protocols. The domain filter regards everything to the port as notifications, and would drop what isn't a permitted one;
 // and a proxy's host would receive notifications as packets of the other protocol.
-func (r *report) checkProxyPort(p *integer, domain place) {
+func (r *resolver) checkProxyPort() {
+	p := &r.doc.Proxy.Port
 	if !p.valid {
 		return
 	}
@@ -96,7 +97,7 @@ func (r *report) checkProxyPort(p *integer, domain place) {
 	switch {
 	case owner != "":
 		r.problem(p.place, "%d is the port of %s; %s", p.V, owner, expected)
-	case p.V >= firstEphemeralPort && domain.given:
+	case p.V >= firstEphemeralPort && r.doc.Domain.given:
 		r.warn(p.place, "%d is also a client's port, and the domain filter would drop answers to that client; %s", p.V, expected)
 	}
 }

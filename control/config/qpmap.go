@@ -25,17 +25,17 @@ type qpEntry struct {
 }
 
 // checkQPMap checks the pairs, each by itself and against the others.
-func (r *report) checkQPMap(s *list[qpPairSection]) {
+func checkQPMap(r *report, s *list[qpPairSection]) {
 	seen := map[qpKey]qpEntry{}
 	for i := range s.Items {
-		if e := &s.Items[i]; r.checkEnds(e) {
-			r.checkQPPair(e, seen)
+		if e := &s.Items[i]; checkEnds(r, e) {
+			checkQPPair(r, e, seen)
 		}
 	}
 }
 
 // checkEnds checks the two ends of a pair, and reports whether they are usable.
-func (r *report) checkEnds(e *qpPairSection) bool {
+func checkEnds(r *report, e *qpPairSection) bool {
 	problems := len(r.problems)
 	switch {
 	case !e.Source.valid || !e.Destination.valid || !e.SourceQP.valid || !e.DestinationQP.valid:
@@ -51,28 +51,20 @@ func (r *report) checkEnds(e *qpPairSection) bool {
 	return len(r.problems) == problems
 }
 
-// in is the position of a value in parentheses, "" if the values are not in a file.
-func (r *report) in(at place) string {
-	if r.file == "" {
-		return ""
-	}
-	return " (" + r.position(at).String() + ")"
-}
-
 // checkQPPair reports an entry that contradicts an earlier one about the source QP of a flow, in its own direction or in the reverse
 // one that it implies. Duplicate entries are harmless.
-func (r *report) checkQPPair(e *qpPairSection, seen map[qpKey]qpEntry) {
+func checkQPPair(r *report, e *qpPairSection, seen map[qpKey]qpEntry) {
 	forward := qpKey{e.Source.V, e.Destination.V, e.DestinationQP.V, e.Tags.V, e.Tunnel.V}
 	reverse := qpKey{e.Destination.V, e.Source.V, e.SourceQP.V, e.Tags.V, e.Tunnel.V}
-	if r.contradicts(seen, forward, qpEntry{e.SourceQP.V, e.SourceQP.place}) ||
-		r.contradicts(seen, reverse, qpEntry{e.DestinationQP.V, e.DestinationQP.place}) {
+	if contradicts(r, seen, forward, qpEntry{e.SourceQP.V, e.SourceQP.place}) ||
+		contradicts(r, seen, reverse, qpEntry{e.DestinationQP.V, e.DestinationQP.place}) {
 		return
 	}
 	seen[forward] = qpEntry{e.SourceQP.V, e.SourceQP.place}
 	seen[reverse] = qpEntry{e.DestinationQP.V, e.DestinationQP.place}
 }
 
-func (r *report) contradicts(seen map[qpKey]qpEntry, key qpKey, entry qpEntry) bool {
+func contradicts(r *report, seen map[qpKey]qpEntry, key qpKey, entry qpEntry) bool {
 	other, known := seen[key]
 	if !known || other.sourceQP == entry.sourceQP {
 		return false
@@ -95,8 +87,8 @@ func ParseQPPair(values map[string]string) (p QPPair, err error) {
 		}
 	}
 	r, e := &report{}, &qpPairSection{}
-	r.value(reflect.ValueOf(e).Elem(), n, place{}, rule{})
-	r.checkEnds(e)
+	(&decoder{r}).value(reflect.ValueOf(e).Elem(), n, place{}, rule{})
+	checkEnds(r, e)
 	if len(r.problems) > 0 {
 		return p, errors.New(r.problems[0].Text)
 	}

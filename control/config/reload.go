@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"reflect"
+	"strings"
 )
 
 // Reload is what a change of a key needs while the gateway runs.
@@ -56,7 +57,7 @@ func (c *Config) CheckReload(started *Config) error {
 		return err // with other ports, those below can't be compared
 	}
 	for i := range c.Ports {
-		r.checkResize(&c.document.Ports.Items[i], i, c.Ports, started.Ports)
+		checkResize(r, &c.document.Ports.Items[i], i, c.Ports, started.Ports)
 	}
 	return r.err()
 }
@@ -64,7 +65,7 @@ func (c *Config) CheckReload(started *Config) error {
 const needsRestart = "differs from its value when the gateway was started, and a reload can't change it; restart the gateway, or undo the change"
 
 // checkResize reports what port i needs that was not reserved or calculated at the start.
-func (r *report) checkResize(s *portSection, i int, ports, before []Port) {
+func checkResize(r *report, s *portSection, i int, ports, before []Port) {
 	now, started := &ports[i], &before[i]
 	if now.Frames > started.Frames {
 		r.problem(s.QueueCapacity.place, "%s is more than the %s for which memory was reserved at the start; expected at most that, or restart the gateway",
@@ -172,3 +173,43 @@ func (t *table[T]) compare(d *differences, before reader, n needs) {
 
 // compare is for the sections of other documents, which are never reloaded.
 func (*Embedded) compare(*differences, reader, needs) {}
+
+// Fault is a key whose value can't be used on the present host.
+type Fault struct {
+	Key string // such as ports[0].device
+	Err error
+}
+
+// Refused is an *Error with the positions of the faults in the file, nil without faults.
+func (c *Config) Refused(faults []Fault) error {
+	r := &report{file: c.File.Name}
+	for _, f := range faults {
+		at := find(reflect.ValueOf(c.document).Elem(), f.Key)
+		if at == nil {
+			at = &place{path: f.Key}
+		}
+		r.problem(*at, "%s", strings.TrimPrefix(f.Err.Error(), "dpdk: "))
+	}
+	return r.err()
+}
+
+// find returns the place of a key within a part of a document, nil if it isn't there.
+func find(v reflect.Value, key string) *place {
+	at := v.Addr().Interface().(interface{ where() *place }).where()
+	if at.path == key {
+		return at
+	}
+	if items := v.FieldByName("Items"); items.IsValid() {
+		for i := range items.Len() {
+			if at := find(items.Index(i), key); at != nil {
+				return at
+			}
+		}
+	}
+	for _, f := range fieldsOf(v.Type()) {
+		if at := find(v.Field(f.index), key); at != nil {
+			return at
+		}
+	}
+	return nil
+}

@@ -3,6 +3,7 @@ package config
 import (
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
@@ -16,44 +17,34 @@ import (
 // resolve turns a decoded document into a snapshot, and reports contradictions between keys. It is also called for a document with
 // mistakes, so that all are reported together: each check uses only valid values, and the snapshot is then discarded. fill writes what a key
 // alone determines; the rest is calculated here and in the files of the sections.
-func (r *report) resolve(doc *document) *Config {
-	taps := r.resolveTaps(doc)
-	cfg := &Config{document: doc}
+func (r *resolver) resolve() *Config {
+	taps := r.resolveTaps()
+	cfg := &Config{document: r.doc}
 	policy := &dataplane.Policy{Who: &congestion.Policy{}}
 	cfg.Dataplane.Policy = policy
-	fill(cfg, doc)
+	fill(cfg, r.doc)
 	policy.Observe = policy.Observe || taps
-	g := &doc.Gateway
+	g := &r.doc.Gateway
 	policy.Build.HasIPv4, policy.Build.HasIPv6 = g.IPv4.valid, g.IPv6.valid
 	policy.Who.HasIPv4, policy.Who.HasIPv6 = g.IPv4.valid, g.IPv6.valid
 	for i := range g.STAMPReflector.Peers.Items {
-		r.checkPeer(&g.STAMPReflector.Peers.Items[i], g)
+		r.checkPeer(&g.STAMPReflector.Peers.Items[i])
 	}
-	r.checkDPDK(&doc.DPDK)
-	cfg.Endpoints = r.resolveEndpoints(&doc.Endpoints)
+	r.checkDPDK()
+	cfg.Endpoints = r.resolveEndpoints()
 	policy.Who.Endpoints = prefix.New(cfg.Endpoints)
-	r.resolveKinds(doc, policy)
-	r.checkQPMap(&doc.QPMap)
-	r.resolveProxy(doc, cfg)
-	r.resolveDomain(&doc.Domain, policy)
-	r.checkBypass(&doc.Bypass)
-	r.resolvePorts(doc, cfg.Ports)
-	r.checkProfiles(doc)
-	r.checkSources(doc)
-	r.checkProxies(doc)
-	r.warnUnused(doc)
+	r.resolveKinds(policy)
+	checkQPMap(r.report, &r.doc.QPMap)
+	r.resolveProxy(cfg)
+	r.resolveDomain(policy)
+	r.checkBypass()
+	r.resolvePorts(cfg.Ports)
+	r.checkProfiles()
+	r.checkSources()
+	r.checkProxies()
+	r.warnUnused()
 	r.warnExamples()
 	return cfg
-}
-
-// unique reports a value that an earlier entry has already, and returns false for it. seen has the values of the earlier entries.
-func unique[K comparable](r *report, seen map[K]place, key K, at place, what string) bool {
-	if first, twice := seen[key]; twice {
-		r.problem(at, "%s is given twice; %s at %s also has it", what, first.path, r.position(first))
-		return false
-	}
-	seen[key] = at
-	return true
 }
 
 // kindSection is what a file says about a kind of notification, which may have several formats.
@@ -76,9 +67,9 @@ func kindsOf(doc *document) []kindSection {
 }
 
 // resolveKinds sets what is sent and what is in it.
-func (r *report) resolveKinds(doc *document, p *dataplane.Policy) {
-	n := &doc.Notifications
-	for _, k := range kindsOf(doc) {
+func (r *resolver) resolveKinds(p *dataplane.Policy) {
+	n := &r.doc.Notifications
+	for _, k := range kindsOf(r.doc) {
 		for _, f := range k.formats {
 			p.Who.Enabled[f], p.ObserveKind[f] = k.enabled.V, k.mode.V == modeObserve
 		}
@@ -90,21 +81,22 @@ func (r *report) resolveKinds(doc *document, p *dataplane.Policy) {
 	if x := &n.LongHaulCNP.Extensions; x.Timestamp.V || x.Device.V != "" || x.Path.V != "" {
 		p.Extension = &cnpgen.Extension{Device: []byte(x.Device.V), Path: []byte(x.Path.V)}
 	}
-	r.checkICMPv6Type(&n.LongHaulCNP.ICMPv6Type)
+	r.checkICMPv6Type()
 }
 
 // modeObserve is the number of the word observe in the schema.
 const modeObserve = 1
 
 // resolveProxy makes the gateway's part as a proxy, and what announces and learns proxies.
-func (r *report) resolveProxy(doc *document, cfg *Config) {
-	s, g, p := &doc.Proxy, &doc.Gateway, cfg.Dataplane.Policy
+func (r *resolver) resolveProxy(cfg *Config) {
+	s, g, p := &r.doc.Proxy, &r.doc.Gateway, cfg.Dataplane.Policy
 	for i := range cfg.Senders {
 		cfg.Senders[i].Origin = proxy.OriginStatic
 	}
-	r.resolveBGP(&s.BGP, s, g, cfg.BGP)
-	r.resolveOSPF(&s.OSPF, s, g, cfg.OSPF)
-	r.resolveOSPF6(&s.OSPF6, s, g, cfg.OSPF6)
+	protocols := &protocolResolver{r}
+	protocols.resolveBGP(cfg.BGP)
+	protocols.resolveOSPF(cfg.OSPF)
+	protocols.resolveOSPF6(cfg.OSPF6)
 	if !s.Enabled.V {
 		cfg.Senders, cfg.BGP, cfg.OSPF, cfg.OSPF6 = nil, nil, nil, nil
 	} else if len(s.Sources.Items) > 0 {
@@ -113,7 +105,8 @@ func (r *report) resolveProxy(doc *document, cfg *Config) {
 }
 
 // resolveDomain makes the domain filter, none if the file has no domain.
-func (r *report) resolveDomain(s *domainSection, p *dataplane.Policy) {
+func (r *resolver) resolveDomain(p *dataplane.Policy) {
+	s := &r.doc.Domain
 	if !s.given {
 		return
 	}
@@ -130,8 +123,8 @@ func (r *report) resolveDomain(s *domainSection, p *dataplane.Policy) {
 }
 
 // checkBypass checks where the heartbeat goes.
-func (r *report) checkBypass(s *bypassSection) {
-	switch {
+func (r *resolver) checkBypass() {
+	switch s := &r.doc.Bypass; {
 	case !s.given:
 	case s.valid && !s.File.given && !s.Command.given:
 		r.problem(s.place, "neither file nor command is given; expected one of them, or no bypass section for no heartbeat")
@@ -145,16 +138,15 @@ func (r *report) checkBypass(s *bypassSection) {
 }
 
 // resolveEndpoints makes the formats that hosts accept.
-func (r *report) resolveEndpoints(s *list[endpointSection]) []Endpoint {
-	var endpoints []Endpoint
-	for i := range s.Items {
-		e := &s.Items[i]
+func (r *resolver) resolveEndpoints() (endpoints []Endpoint) {
+	for i := range r.doc.Endpoints.Items {
+		e := &r.doc.Endpoints.Items[i]
 		endpoints = append(endpoints, Endpoint{Prefix: e.Prefix.V, Value: congestion.Prefer(r.resolveAccepts(e)...)})
 	}
 	return endpoints
 }
 
-func (r *report) resolveAccepts(s *endpointSection) (formats []Format) {
+func (r *resolver) resolveAccepts(s *endpointSection) (formats []Format) {
 	for i := range s.Accepts.Items {
 		item := &s.Accepts.Items[i]
 		if !item.valid {
@@ -172,7 +164,7 @@ func (r *report) resolveAccepts(s *endpointSection) (formats []Format) {
 
 // checkSharedBit refuses a pair of formats that an endpoint can't distinguish: the E bit of Long-haul CNP and the P bit of PPFC are the
 // same bit.
-func (r *report) checkSharedBit(f Format, at place, before []accepted) {
+func (r *resolver) checkSharedBit(f Format, at place, before []accepted) {
 	for _, pair := range [][2]Format{{packet.LongHaulCNP, packet.PPFC}, {packet.PPFC, packet.LongHaulCNP}} {
 		other := slices.IndexFunc(before, func(a accepted) bool { return a.valid && Format(a.V) == pair[1] })
 		if other >= 0 && f == pair[0] {
@@ -180,4 +172,71 @@ func (r *report) checkSharedBit(f Format, at place, before []accepted) {
 				f, pair[1], r.position(before[other].place))
 		}
 	}
+}
+
+func (r *resolver) checkDPDK() {
+	s := &r.doc.DPDK
+	if s.Hugepages.valid && !s.Hugepages.V && s.InMemory.V {
+		r.problem(s.InMemory.place, "true contradicts hugepages: false at %s; EAL's in-memory mode needs hugepages, leave it out",
+			r.position(s.Hugepages.place))
+	}
+	for i := range s.EALArgs.Items {
+		switch arg := &s.EALArgs.Items[i]; {
+		case !arg.valid:
+		case !strings.HasPrefix(arg.V, "-") && i == 0, arg.V == "-", arg.V == "--":
+			r.problem(arg.place, "%s is not an EAL option; expected one such as --log-level=lib.eal:debug", quote(arg.V))
+		case strings.HasPrefix(arg.V, "-"):
+			r.checkEALArg(arg)
+		}
+	}
+}
+
+// ownArgs are the EAL arguments that the gateway sets itself, and the replacement for each.
+var ownArgs = []struct{ short, long, use string }{
+	{"a", "allow", usePorts},
+	{"b", "block", usePorts},
+	{"", "vdev", usePorts},
+	{"", "no-pci", "the gateway adds it when no port's device is a PCI address"},
+	{"l", "lcores", useWorkers},
+	{"c", "", useWorkers},
+	{"", "main-lcore", useWorkers},
+	{"m", "", "memory is sized from ports[].queue_capacity and ports[].mtu"},
+	{"", "no-huge", useHugepages},
+	{"", "no-shconf", useHugepages},
+	{"", "in-memory", "set dpdk.in_memory: true"},
+	{"", "file-prefix", "the gateway makes one of its own"},
+	{"", "proc-type", "the gateway is always the primary process"},
+	{"h", "help", "it would end the gateway; dpdk-testpmd --help lists EAL's options"},
+}
+
+const (
+	usePorts     = "name the devices in ports[].device"
+	useWorkers   = "name the cores in dpdk.workers"
+	useHugepages = "set dpdk.hugepages: false"
+)
+
+// checkEALArg refuses the arguments in ownArgs, in every form that getopt_long(3) accepts: long options may be abbreviated, short
+// ones combined.
+func (r *resolver) checkEALArg(arg *text) {
+	long, isLong := strings.CutPrefix(arg.V, "--")
+	long, _, _ = strings.Cut(long, "=")
+	for _, own := range ownArgs {
+		if isLong && strings.HasPrefix(own.long, long) || !isLong && own.short != "" && hasShort(arg.V[1:], own.short[0]) {
+			r.problem(arg.place, "%s is not allowed in eal_args, because the gateway sets it; %s", quote(arg.V), own.use)
+			return
+		}
+	}
+}
+
+// hasShort reports whether a cluster of short options contains one. All but -h and -v take the rest of the cluster as their value.
+func hasShort(cluster string, option byte) bool {
+	for i := range len(cluster) {
+		if cluster[i] == option {
+			return true
+		}
+		if cluster[i] != 'h' && cluster[i] != 'v' {
+			return false
+		}
+	}
+	return false
 }

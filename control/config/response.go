@@ -48,12 +48,13 @@ const (
 
 // resolvePacing makes the settings of pacing: at a fabric port, frames towards hosts behind the port are slowed down after their CNPs; at a WAN
 // port, flows of some senders as notifications to these ask. All are nil and 0 without pacing.
-func (r *report) resolvePacing(doc *document, s *portSection, p *Port, law bool) {
+func (r *portResolver) resolvePacing() {
+	s, p := r.s, r.p
 	c := &s.Pacing
 	if !c.Enabled.V {
 		return
 	}
-	r.checkSenders(doc, s, law)
+	r.checkSenders()
 	defaults, hostRate, rtt := pacingDefaults[p.Role], s.Rate.V, int64(cmp.Or(s.RTT.V, defaultRecovery))
 	if c.HostRate.given {
 		hostRate = c.HostRate.V
@@ -70,12 +71,13 @@ func (r *report) resolvePacing(doc *document, s *portSection, p *Port, law bool)
 		r.problem(c.Floor.place, "%s is above the host's rate, %s; expected at most that", formatUnits(c.Floor.V, rateUnits), formatUnits(hostRate, rateUnits))
 	}
 	p.Policy.Pacing, p.Paced = pacing, c.Capacity.V
-	r.checkUnique(reflect.ValueOf(c.Senders.Items), rule{unique: "the prefix %"}) // not in the schema: senders without pacing are ignored
+	(&decoder{r.report}).checkUnique(reflect.ValueOf(c.Senders.Items), rule{unique: "the prefix %"}) // not in the schema: senders without pacing are ignored
 	c.Senders.fill(reflect.ValueOf(&p.Policy.Enforce).Elem(), rule{})
 }
 
 // checkSenders checks the senders that a WAN port's pacing is about. Anybody could stop them if notifications from any source counted. The law needs none.
-func (r *report) checkSenders(doc *document, s *portSection, law bool) {
+func (r *portResolver) checkSenders() {
+	s, law := r.s, r.law
 	c := &s.Pacing
 	switch {
 	case !s.Role.valid:
@@ -84,7 +86,7 @@ func (r *report) checkSenders(doc *document, s *portSection, law bool) {
 	case dataplane.Role(s.Role.V) == dataplane.WAN && (!c.Senders.given || c.Senders.valid && len(c.Senders.Items) == 0):
 		r.problem(c.Enabled.place, "%s is a WAN port, and paces the flows of the senders that the key senders lists; expected at least one prefix there, "+
 			"or pacing at the fabric port that receivers are behind", s.Name.V)
-	case dataplane.Role(s.Role.V) == dataplane.WAN && !law && !doc.Domain.given && !(doc.Proxy.Enabled.V && len(doc.Proxy.Sources.Items) > 0):
+	case dataplane.Role(s.Role.V) == dataplane.WAN && !law && !r.doc.Domain.given && !(r.doc.Proxy.Enabled.V && len(r.doc.Proxy.Sources.Items) > 0):
 		r.problem(c.Senders.place, "nothing says which gateways may slow these senders down; expected a section domain with notification_sources, or "+
 			"proxy.sources with proxy.enabled")
 	}

@@ -6,13 +6,17 @@ import (
 	"time"
 )
 
+// protocolResolver makes the settings of the protocols that announce and learn proxies.
+type protocolResolver struct{ *resolver }
+
 // resolveBGP checks the settings of the BGP speaker, and fills in what follows from others. b is nil if the file has no proxy.bgp.
-func (r *report) resolveBGP(s *bgpSection, p *proxySection, g *gatewaySection, b *BGP) {
+func (r *protocolResolver) resolveBGP(b *BGP) {
 	if b == nil {
 		return
 	}
+	s, g := &r.doc.Proxy.BGP, &r.doc.Gateway
 	b.NextHopIPv4, b.NextHopIPv6 = first(b.NextHopIPv4, b.IPv4), first(b.NextHopIPv6, b.IPv6)
-	b.ProxyIPv4, b.ProxyIPv6 = r.listens(p, g)
+	b.ProxyIPv4, b.ProxyIPv6 = r.listens()
 	r.resolveAccept(&s.Accept, b.Accept)
 	for i := range b.Peers {
 		e := &s.Peers.Items[i]
@@ -20,7 +24,7 @@ func (r *report) resolveBGP(s *bgpSection, p *proxySection, g *gatewaySection, b
 			b.Peers[i].IPv4 = b.Peers[i].IPv4 || e.Families.Items[j].V == 0
 			b.Peers[i].IPv6 = b.Peers[i].IPv6 || e.Families.Items[j].V == 1
 		}
-		r.checkNeighbor(s, e)
+		r.checkNeighbor(e)
 	}
 	if !s.valid {
 		return
@@ -36,19 +40,20 @@ func (r *report) resolveBGP(s *bgpSection, p *proxySection, g *gatewaySection, b
 	}
 	r.wholeSeconds(&s.HoldTime)
 	r.wholeSeconds(&s.ConnectRetry)
-	r.checkAnnounce(s, p, g)
+	r.checkAnnounce()
 	r.warnIdle(s.place, s.Announce.given, s.Accept.given)
 }
 
 // warnIdle warns of a protocol that has nothing to do.
-func (r *report) warnIdle(at place, announces, accepts bool) {
+func (r *protocolResolver) warnIdle(at place, announces, accepts bool) {
 	if !announces && !accepts {
 		r.warn(at, "neither announces nor accepts prefixes; set announce where this gateway is a proxy, and accept where it notifies proxies")
 	}
 }
 
 // listens are the addresses at which the gateway receives notifications as a proxy.
-func (r *report) listens(p *proxySection, g *gatewaySection) (ipv4, ipv6 netip.Addr) {
+func (r *protocolResolver) listens() (ipv4, ipv6 netip.Addr) {
+	p, g := &r.doc.Proxy, &r.doc.Gateway
 	switch {
 	case !p.Listen.valid:
 		return g.IPv4.V, g.IPv6.V
@@ -68,14 +73,15 @@ func first(addresses ...netip.Addr) netip.Addr {
 	return netip.Addr{}
 }
 
-func (r *report) wholeSeconds(s *duration) {
+func (r *protocolResolver) wholeSeconds(s *duration) {
 	if s.valid && s.V%time.Second != 0 {
 		r.problem(s.place, "BGP's timers count seconds; expected a whole number of them, such as 30s")
 	}
 }
 
 // checkAnnounce checks that there are the addresses that an announcement names: a next hop of the prefix's IP version, and a proxy.
-func (r *report) checkAnnounce(s *bgpSection, of *proxySection, g *gatewaySection) {
+func (r *protocolResolver) checkAnnounce() {
+	s, g := &r.doc.Proxy.BGP, &r.doc.Gateway
 	for i := range s.Announce.Items {
 		p := &s.Announce.Items[i]
 		switch {
@@ -84,7 +90,7 @@ func (r *report) checkAnnounce(s *bgpSection, of *proxySection, g *gatewaySectio
 			r.problem(p.place, "%s needs a next hop; set ipv4 or next_hop_ipv4 in bgp (%s)", p.V, r.position(s.place))
 		case p.V.Addr().Is6() && !s.IPv6.given && !s.NextHopIPv6.given:
 			r.problem(p.place, "%s needs a next hop; set ipv6 or next_hop_ipv6 in bgp (%s)", p.V, r.position(s.place))
-		case g.valid && !of.Listen.given && !g.IPv4.given && !g.IPv6.given:
+		case g.valid && !r.doc.Proxy.Listen.given && !g.IPv4.given && !g.IPv6.given:
 			r.problem(p.place, "a proxy needs an address for notifications; set ipv4, ipv6 or both in gateway (%s)", r.position(g.place))
 			return
 		}
@@ -92,7 +98,7 @@ func (r *report) checkAnnounce(s *bgpSection, of *proxySection, g *gatewaySectio
 }
 
 // resolveAccept sets the greatest lengths of the prefixes that are accepted.
-func (r *report) resolveAccept(s *list[acceptSection], accept []BGPAccept) {
+func (r *protocolResolver) resolveAccept(s *list[acceptSection], accept []BGPAccept) {
 	for i := range accept {
 		e := &s.Items[i]
 		if !e.Prefix.valid {
@@ -108,7 +114,8 @@ func (r *report) resolveAccept(s *list[acceptSection], accept []BGPAccept) {
 }
 
 // checkNeighbor checks a peer against the other keys.
-func (r *report) checkNeighbor(s *bgpSection, e *neighborSection) {
+func (r *protocolResolver) checkNeighbor(e *neighborSection) {
+	s := &r.doc.Proxy.BGP
 	if e.Address.valid && !e.Address.twice {
 		own, key := &s.IPv6.V, "ipv6"
 		given := s.IPv6.given
@@ -139,12 +146,13 @@ func (r *report) checkNeighbor(s *bgpSection, e *neighborSection) {
 }
 
 // resolveOSPF6 checks the settings of the client of ospf6d. o is nil if the file has no proxy.ospf6.
-func (r *report) resolveOSPF6(s *ospf6Section, p *proxySection, g *gatewaySection, o *OSPF6) {
+func (r *protocolResolver) resolveOSPF6(o *OSPF6) {
 	if o == nil {
 		return
 	}
+	s, p := &r.doc.Proxy.OSPF6, &r.doc.Proxy
 	r.resolveAccept(&s.Accept, o.Accept)
-	if o.Proxy = g.IPv6.V; p.Listen.valid {
+	if o.Proxy = r.doc.Gateway.IPv6.V; p.Listen.valid {
 		o.Proxy = p.Listen.V
 	}
 	if s.Socket.valid && !path.IsAbs(s.Socket.V) {
@@ -156,12 +164,13 @@ func (r *report) resolveOSPF6(s *ospf6Section, p *proxySection, g *gatewaySectio
 }
 
 // resolveOSPF checks the settings of the client of ospfd. o is nil if the file has no proxy.ospf.
-func (r *report) resolveOSPF(s *ospfSection, p *proxySection, g *gatewaySection, o *OSPF) {
+func (r *protocolResolver) resolveOSPF(o *OSPF) {
 	if o == nil {
 		return
 	}
+	s := &r.doc.Proxy.OSPF
 	r.resolveAccept(&s.Accept, o.Accept)
-	o.Proxy, _ = r.listens(p, g)
+	o.Proxy, _ = r.listens()
 	if o.API, _ = netip.ParseAddrPort(s.API.V); s.API.valid && !o.API.Addr().Is4() {
 		r.problem(s.API.place, "ospfd serves its API at IPv4 addresses; expected one with a port, such as 127.0.0.1:2607")
 	}
@@ -170,7 +179,7 @@ func (r *report) resolveOSPF(s *ospfSection, p *proxySection, g *gatewaySection,
 		case !e.valid:
 		case !e.V.Addr().Is4():
 			r.problem(e.place, "%s is not an IPv4 prefix; OSPFv2 announces no others", e.V)
-		case !o.Proxy.IsValid() && g.valid:
+		case !o.Proxy.IsValid() && r.doc.Gateway.valid:
 			r.problem(e.place, "%s needs the proxy's IPv4 address; set gateway.ipv4, or an IPv4 address as proxy.listen", e.V)
 		}
 	}

@@ -22,7 +22,8 @@ func (p *Port) measuresRTT() bool {
 }
 
 // resolveRTT sets the sources of a port's RTT_est (draft-tian 5.3.1).
-func (r *report) resolveRTT(p *Port, s *portSection, g *gatewaySection) {
+func (r *portResolver) resolveRTT() {
+	p, s := r.p, r.s
 	from := &p.Policy.RTTFrom
 	from.Window = int64(max(rttWindow, testsAWindow*s.STAMP.Interval.V))
 	for i := range s.RTTSources.Items {
@@ -31,7 +32,7 @@ func (r *report) resolveRTT(p *Port, s *portSection, g *gatewaySection) {
 			continue
 		}
 		source := rttSources[item.V]
-		r.checkRTTSource(source, item.place, s, s.RTTSources.Items[:i])
+		r.checkRTTSource(source, item.place, s.RTTSources.Items[:i])
 		from.Sources[from.Count] = source
 		from.Count++
 	}
@@ -42,10 +43,11 @@ func (r *report) resolveRTT(p *Port, s *portSection, g *gatewaySection) {
 	if s.RTTBounds.given && !p.measuresRTT() {
 		r.warn(s.RTTBounds.place, "has no effect, as rtt_sources names no measurement")
 	}
-	r.resolveSTAMP(p, s, g)
+	r.resolveSTAMP()
 }
 
-func (r *report) checkRTTSource(source congestion.RTTSource, at place, s *portSection, before []choice) {
+func (r *portResolver) checkRTTSource(source congestion.RTTSource, at place, before []choice) {
+	s := r.s
 	if source == congestion.RTTConfigured {
 		return
 	}
@@ -60,7 +62,8 @@ func (r *report) checkRTTSource(source congestion.RTTSource, at place, s *portSe
 }
 
 // resolveSTAMP makes the STAMP session of a port's path (RFC 8762).
-func (r *report) resolveSTAMP(p *Port, s *portSection, g *gatewaySection) {
+func (r *portResolver) resolveSTAMP() {
+	p, s := r.p, r.s
 	peer := &s.STAMP.Peer
 	if !p.Policy.RTTFrom.Uses(congestion.RTTSTAMP) {
 		if s.STAMP.given {
@@ -72,12 +75,13 @@ func (r *report) resolveSTAMP(p *Port, s *portSection, g *gatewaySection) {
 		r.problem(s.RTTSources.place, "stamp needs a destination for test packets; set stamp.peer of this port to an address of another gateway")
 		return
 	}
-	r.checkPeer(peer, g)
+	r.checkPeer(peer)
 	fill(&p.Policy.STAMP, &s.STAMP)
 }
 
 // checkPeer checks that STAMP packets to an address have a source address, and that the two differ.
-func (r *report) checkPeer(peer *address, g *gatewaySection) {
+func (r *resolver) checkPeer(peer *address) {
+	g := &r.doc.Gateway
 	own, given, key := g.IPv6.V, g.IPv6.given, "ipv6"
 	if peer.V.Is4() {
 		own, given, key = g.IPv4.V, g.IPv4.given, "ipv4"

@@ -27,7 +27,7 @@ type scalar[T any, K kind[T]] struct {
 	V T
 }
 
-func (s *scalar[T, K]) read(r *report, n *yaml.Node, at place, rl rule) {
+func (s *scalar[T, K]) read(r *decoder, n *yaml.Node, at place, rl rule) {
 	s.place = at
 	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
 		r.mismatch(n, at, rl, s.expects(rl))
@@ -43,7 +43,7 @@ func (s *scalar[T, K]) read(r *report, n *yaml.Node, at place, rl rule) {
 	r.noteExample(at, v)
 }
 
-func (s *scalar[T, K]) absent(_ *report, at place, rl rule) {
+func (s *scalar[T, K]) absent(_ *decoder, at place, rl rule) {
 	s.place = at
 	if rl.def == "" {
 		return

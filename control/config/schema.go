@@ -241,33 +241,6 @@ type qpPairSection struct {
 	Tunnel        tunnel  `key:"tunnel"`
 }
 
-type proxySection struct {
-	place
-	Enabled toggle              `key:"enabled" default:"false"`
-	Mode    choice              `key:"mode" default:"send" one:"send|observe"`
-	Listen  address             `key:"listen"`
-	Port    integer             `key:"port" default:"1022" min:"1" max:"65535" to:"Dataplane.Policy.Build.Code.ProxyPort"` // RFC 4727 6
-	Senders list[senderSection] `key:"senders" to:"Senders"`
-	Sources list[cidr]          `key:"sources" unique:"the prefix %"`
-	Limits  proxyLimitsSection  `key:"limits"`
-	BGP     bgpSection          `key:"bgp" to:"BGP"`
-	OSPF    ospfSection         `key:"ospf" to:"OSPF"`
-	OSPF6   ospf6Section        `key:"ospf6" to:"OSPF6"`
-}
-
-type proxyLimitsSection struct {
-	place
-	PerProxy  perSecond `key:"per_proxy" default:"100000/s" max:"1000000000/s" to:"Dataplane.Policy.PerProxy"`
-	PerSource perSecond `key:"per_source" default:"5000/s" max:"1000000000/s"`
-	Received  perSecond `key:"received" default:"10000/s" max:"1000000000/s"`
-}
-
-type senderSection struct {
-	place
-	Prefix cidr   `key:"prefix" required:"yes" unique:"the prefix %"`
-	Proxy  routed `key:"proxy" required:"yes"`
-}
-
 type domainSection struct {
 	place
 	Mode                choice     `key:"mode" default:"drop" one:"drop|observe"`
@@ -289,4 +262,19 @@ type bypassSection struct {
 	Command  list[text] `key:"command" items:"1" most:"16"`
 	Interval duration   `key:"interval" default:"100ms" min:"10ms" max:"10s"`
 	Requires choice     `key:"requires" default:"ports" one:"ports|workers" to:"WorkersOnly"`
+}
+
+// resolver makes a snapshot from a decoded document.
+type resolver struct {
+	*report
+	doc *document
+}
+
+// portResolver makes one port of the snapshot.
+type portResolver struct {
+	*resolver
+	s       *portSection
+	p       *Port
+	profile *profileSection // nil: the one that the port names doesn't exist
+	law     bool            // it responds by the control law
 }

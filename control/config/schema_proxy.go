@@ -1,6 +1,33 @@
 package config
 
-// The schema of protocols that announce and learn proxies.
+// The schema of proxies, and of protocols that announce and learn them.
+
+type proxySection struct {
+	place
+	Enabled toggle              `key:"enabled" default:"false"`
+	Mode    choice              `key:"mode" default:"send" one:"send|observe"`
+	Listen  address             `key:"listen"`
+	Port    integer             `key:"port" default:"1022" min:"1" max:"65535" to:"Dataplane.Policy.Build.Code.ProxyPort"` // RFC 4727 6
+	Senders list[senderSection] `key:"senders" to:"Senders"`
+	Sources list[cidr]          `key:"sources" unique:"the prefix %"`
+	Limits  proxyLimitsSection  `key:"limits"`
+	BGP     bgpSection          `key:"bgp" to:"BGP"`
+	OSPF    ospfSection         `key:"ospf" to:"OSPF"`
+	OSPF6   ospf6Section        `key:"ospf6" to:"OSPF6"`
+}
+
+type proxyLimitsSection struct {
+	place
+	PerProxy  perSecond `key:"per_proxy" default:"100000/s" max:"1000000000/s" to:"Dataplane.Policy.PerProxy"`
+	PerSource perSecond `key:"per_source" default:"5000/s" max:"1000000000/s"`
+	Received  perSecond `key:"received" default:"10000/s" max:"1000000000/s"`
+}
+
+type senderSection struct {
+	place
+	Prefix cidr   `key:"prefix" required:"yes" unique:"the prefix %"`
+	Proxy  routed `key:"proxy" required:"yes"`
+}
 
 type bgpSection struct {
 	place

@@ -70,7 +70,7 @@ func TestSchemaTags(t *testing.T) {
 			if bare.def = text; text == "" || k.v.FieldByName("Items").IsValid() && text != k.rule.def {
 				continue
 			}
-			x.absent(r, place{path: k.path}, bare)
+			x.absent(&decoder{r}, place{path: k.path}, bare)
 			if valid := k.v.Addr().Interface().(interface{ where() *place }).where().valid; !valid || len(r.problems) > 0 {
 				t.Errorf("%s: %q in the tags is not valid: %v", k.path, text, r.problems)
 			}
@@ -119,7 +119,7 @@ func TestEveryKeyHasCases(t *testing.T) {
 		}
 		for i := range wrong {
 			r := &report{}
-			r.value(reflect.New(k.v.Type()).Elem(), &wrong[i], place{path: k.path}, k.rule)
+			(&decoder{r}).value(reflect.New(k.v.Type()).Elem(), &wrong[i], place{path: k.path}, k.rule)
 			if len(r.problems) == 0 || !strings.HasPrefix(r.problems[0].Text, k.path) {
 				t.Errorf("%s: %q is not refused: %v", k.path, wrong[i].Value, r.problems)
 			}

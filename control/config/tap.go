@@ -6,9 +6,9 @@ import "strings"
 const roleTap = 2
 
 // resolveTaps gives mirror ports the role of the side that they mirror, and reports settings that would make the gateway transmit. taps: there are some.
-func (r *report) resolveTaps(doc *document) (taps bool) {
-	for i := range doc.Ports.Items {
-		s := &doc.Ports.Items[i]
+func (r *resolver) resolveTaps() (taps bool) {
+	for i := range r.doc.Ports.Items {
+		s := &r.doc.Ports.Items[i]
 		if s.tap = s.Role.valid && s.Role.V == roleTap; !s.tap {
 			if s.Mirrors.given {
 				r.problem(s.Mirrors.place, "only a port with role tap is a mirror port; set role: tap, or remove mirrors")
@@ -23,12 +23,12 @@ func (r *report) resolveTaps(doc *document) (taps bool) {
 			r.problem(s.Role.place, "a mirror port needs the key mirrors; expected mirrors: fabric for frames that come from the data centre, "+
 				"mirrors: wan for those from the WAN, mirrors: both for one port with both")
 		}
-		r.resolveBoth(doc, s)
+		r.resolveBoth(s)
 		s.Role.V, s.Role.valid = s.Mirrors.V%mirrorsBoth, s.Mirrors.valid && s.Mirrors.given
 		r.checkTap(s)
 	}
 	if taps {
-		r.checkTapped(doc)
+		r.checkTapped()
 	}
 	return taps
 }
@@ -41,7 +41,7 @@ const (
 )
 
 // resolveBoth checks a mirror port of both directions, or that no other port says which hosts are the fabric's.
-func (r *report) resolveBoth(doc *document, s *portSection) {
+func (r *resolver) resolveBoth(s *portSection) {
 	if s.Mirrors.V != mirrorsBoth || !s.Mirrors.valid {
 		if s.FabricHosts.given {
 			r.problem(s.FabricHosts.place, "only a port with mirrors: both needs it, to know where frames come from; set mirrors: both, or remove it")
@@ -51,8 +51,8 @@ func (r *report) resolveBoth(doc *document, s *portSection) {
 	if !s.FabricHosts.given || s.FabricHosts.valid && len(s.FabricHosts.Items) == 0 {
 		r.problem(s.Mirrors.place, "both directions arrive by one port; expected fabric_hosts, the prefixes of the data centre's hosts, such as [10.1.0.0/16]")
 	}
-	for i := range doc.Ports.Items {
-		if peer := &doc.Ports.Items[i]; peer.Name.V == s.Peer.V && peer.Device.valid && !strings.Contains(peer.Device.V, receivesNothing) {
+	for i := range r.doc.Ports.Items {
+		if peer := &r.doc.Ports.Items[i]; peer.Name.V == s.Peer.V && peer.Device.valid && !strings.Contains(peer.Device.V, receivesNothing) {
 			r.problem(peer.Device.place, "the frames from the WAN arrive by %s, which mirrors both directions; expected a device that receives nothing: net_null0,%s", s.Name.V, receivesNothing)
 		}
 	}
@@ -61,7 +61,7 @@ func (r *report) resolveBoth(doc *document, s *portSection) {
 const neverTransmits = "a gateway with a mirror port (role: tap) never transmits; "
 
 // checkTap reports settings of a mirror port that need transmission.
-func (r *report) checkTap(s *portSection) {
+func (r *resolver) checkTap(s *portSection) {
 	if s.FlowControl.given {
 		r.problem(s.FlowControl.place, neverTransmits+"remove flow_control")
 	}
@@ -81,14 +81,14 @@ func (r *report) checkTap(s *portSection) {
 }
 
 // checkTapped reports settings of the gateway that need transmission.
-func (r *report) checkTapped(doc *document) {
-	if n := &doc.Notifications.Mode; n.given && n.valid && n.V != modeObserve {
+func (r *resolver) checkTapped() {
+	if n := &r.doc.Notifications.Mode; n.given && n.valid && n.V != modeObserve {
 		r.problem(n.place, neverTransmits+"expected observe, or leave it out")
 	}
-	if doc.Proxy.Enabled.V {
-		r.problem(doc.Proxy.Enabled.place, neverTransmits+"it can't be a proxy")
+	if r.doc.Proxy.Enabled.V {
+		r.problem(r.doc.Proxy.Enabled.place, neverTransmits+"it can't be a proxy")
 	}
-	if p := &doc.Gateway.STAMPReflector.Peers; len(p.Items) > 0 {
+	if p := &r.doc.Gateway.STAMPReflector.Peers; len(p.Items) > 0 {
 		r.problem(p.place, neverTransmits+"it can't answer test packets")
 	}
 }

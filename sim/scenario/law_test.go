@@ -3,6 +3,8 @@ package scenario_test
 import (
 	"cmp"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/cnpgate/cnpgate/sim/scenario"
@@ -28,7 +30,7 @@ type network struct {
 // TestLaw: with its defaults, a gateway fills the WAN and loses nothing.
 func TestLaw(t *testing.T) {
 	const clamp, noClamp = "clamp_target: true", "clamp_target: false"
-	for _, n := range []network{
+	for i, n := range []network{
 		{name: "8 flows", flows: 8, wan: 100, rtt: 10, least: 0.95, fair: true},
 		{name: "8 flows, clamp", flows: 8, wan: 100, rtt: 10, least: 0.95, fair: true, dcqcn: clamp},
 		{name: "2 flows", flows: 2, wan: 10, rtt: 1, least: 0.95, fair: true},
@@ -46,7 +48,7 @@ func TestLaw(t *testing.T) {
 		if n.delay > 0 || n.loop > 0 {
 			responses = responses[:2] // pauses need a short loop
 		}
-		for _, r := range responses {
+		for _, r := range inTurn(i, responses) {
 			t.Run(n.name+"/"+r.String(), func(t *testing.T) {
 				t.Parallel()
 				n.check(t, r)
@@ -57,8 +59,8 @@ func TestLaw(t *testing.T) {
 
 // TestLongLoop: with a control loop of 1 ms, which is too long for it, the law has the goodput of thresholds, whose queue is up to 23 ms long, loses no more, and is fair.
 func TestLongLoop(t *testing.T) {
-	for _, host := range []int{25, 100} {
-		for _, r := range []scenario.Response{scenario.StandardCNP, scenario.LongHaulCNP} {
+	for i, host := range []int{25, 100} {
+		for _, r := range inTurn(i, []scenario.Response{scenario.StandardCNP, scenario.LongHaulCNP}) {
 			t.Run(fmt.Sprintf("%dG/%s", host, r), func(t *testing.T) {
 				t.Parallel()
 				n := network{flows: 8, host: host, wan: 100, rtt: 10, delay: 250}
@@ -71,6 +73,14 @@ func TestLongLoop(t *testing.T) {
 			})
 		}
 	}
+}
+
+// inTurn are all responses in the longer mode; else it is one of them, another one for the next network.
+func inTurn(i int, responses []scenario.Response) []scenario.Response {
+	if thorough {
+		return responses
+	}
+	return responses[i%len(responses):][:1]
 }
 
 // flowMB is the size of a flow, of which all take 40 ms.
@@ -131,6 +141,9 @@ func TestLawBuiltIn(t *testing.T) {
 		{"start-and-end", 10e-3, 5.728e9, false, least{cnp: 0.88, fast: 0.88, longHaul: 0.95}},
 	} {
 		for r, least := range c.least {
+			if often := r == cnp || c.name == "incast-1ms" || r == longHaul && c.name == "two-gateways"; !often && !thorough {
+				continue
+			}
 			t.Run(c.name+"/"+r.String(), func(t *testing.T) {
 				t.Parallel()
 				o := run(t, builtIn(t, c.name), r)
@@ -169,5 +182,65 @@ func TestSeries(t *testing.T) {
 	}
 	if last := s.Notified[len(s.Notified)-1]; asked != last || last == 0 {
 		t.Errorf("senders were notified %d times, gateways sent %d notifications", asked, last)
+	}
+}
+
+// TestLawDrawn: whatever the number of flows, the rates, the round-trip time and the control loop, a gateway with its defaults fills the WAN, loses nothing and is fair.
+func TestLawDrawn(t *testing.T) {
+	r := rand.New(rand.NewPCG(25, 1))
+	for i := range drawnNetworks {
+		n := drawNetwork(r)
+		for _, response := range inTurn(i, []scenario.Response{scenario.StandardCNP, scenario.LongHaulCNP}) {
+			t.Run(n.name+"/"+response.String(), func(t *testing.T) {
+				t.Parallel()
+				n.check(t, response)
+			})
+		}
+	}
+}
+
+// drawNetwork draws an incast that a gateway can handle: what comes until senders can have reacted, and a little longer, fits into half of the queue.
+func drawNetwork(r *rand.Rand) network {
+	between := func(least, most float64) float64 { return least * math.Pow(most/least, r.Float64()) }
+	hosts := []int{10, 25, 40, 50, 100, 200, 400} // Gbps
+	for {
+		n := network{
+			flows: int(between(2, 64)), host: hosts[r.IntN(len(hosts))], wan: int(between(10, 400)), rtt: math.Round(between(1, 100)), delay: math.Round(between(2.5, 50)),
+			least: 0.92, fair: true,
+		}
+		queue := min(max(float64(n.wan)*5e-3, 0.256), 2.048)               // Gbit: a gateway's default
+		excess := float64(n.flows*n.host-n.wan) * (4*n.delay + 100) * 1e-6 // Gbit
+		if n.flows*n.host < n.wan*11/10 || excess > queue/2 {
+			continue
+		}
+		n.name = fmt.Sprintf("%d flows of %dG, %dG, %g ms, a loop of %g us", n.flows, n.host, n.wan, n.rtt, 4*n.delay)
+		return n
+	}
+}
+
+// TestLawWorkers: with several workers, which share the flows evenly or not, the fair rate is the same, and so is the result.
+func TestLawWorkers(t *testing.T) {
+	workers := []int{2, 4}
+	if !thorough {
+		workers = workers[1:]
+	}
+	for i, n := range []network{
+		{name: "8 flows", flows: 8, wan: 100, rtt: 10},
+		{name: "9 flows: 6 and 3, or 5, 2, 1 and 1", flows: 9, wan: 100, rtt: 5},
+		{name: "64 flows of 25G", flows: 64, wan: 100, host: 25, rtt: 5},
+	} {
+		for _, r := range inTurn(i, []scenario.Response{scenario.StandardCNP, scenario.LongHaulCNP}) {
+			t.Run(n.name+"/"+r.String(), func(t *testing.T) {
+				t.Parallel()
+				one := run(t, parse(t, n.text()), r)
+				for _, n.workers = range workers {
+					o := run(t, parse(t, n.text()), r)
+					if ratio := o.All.Goodput / one.All.Goodput; math.Abs(ratio-1) > 0.03 || o.Dropped != 0 || math.Abs(o.Jain-one.Jain) > 0.03 {
+						t.Errorf("%d workers have %.3f of the goodput of one, lost %d packets, and Jain's index is %.3f, with one %.3f",
+							n.workers, ratio, o.Dropped, o.Jain, one.Jain)
+					}
+				}
+			})
+		}
 	}
 }

@@ -13,7 +13,7 @@ func TestTwoDCs(t *testing.T) {
 		load, seed  string
 		within, all float64 // of the mean slowdown without notifications and pacing, at most
 	}{{"20", "5", 0.88, 0.92}, {"60", "3", 0.78, 0.86}} {
-		if testing.Short() && c.load != "60" {
+		if !thorough && c.load != "60" {
 			continue
 		}
 		t.Run(c.load, func(t *testing.T) {

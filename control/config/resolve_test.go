@@ -119,3 +119,59 @@ func TestStandardCNPNeedsNoAddress(t *testing.T) {
 		t.Errorf("%+v, %v", cfg, err)
 	}
 }
+
+const twoPorts = `gateway: {name: gw1, ipv4: 10.9.0.1}
+ports:
+  - {name: lan0, device: '0000:01:00.0', role: fabric, peer: wan0, rate: 100Gbps}
+  - {name: wan0, device: '0000:01:00.1', role: wan, peer: lan0, rate: 100Gbps}
+`
+
+// TestProxyPort: a port of another protocol is refused, as the domain filter would drop that protocol.
+func TestProxyPort(t *testing.T) {
+	const domain = "domain: {members: [10.0.0.0/8], notification_sources: []}\n"
+	parse := func(port int, more string) (*Config, error) {
+		return Parse("c.yaml", fmt.Appendf(nil, "%sproxy: {port: %d}\n%s", twoPorts, port, more))
+	}
+	for _, port := range []int{1, 53, 67, 68, 123, 161, 319, 443, 500, 862, 1020, 1023, 2152, 3784, 3785, 4500, 4784, 4789, 4790, 4791, 6081, 6635, 7784, 8472, 51820} {
+		want := fmt.Sprintf("c.yaml:5:15: proxy.port: %d is the port of ", port)
+		for _, more := range []string{"", domain} {
+			if _, err := parse(port, more); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%d: %v, expected %q", port, err, want)
+			}
+		}
+	}
+	for port, warnings := range map[int]int{1021: 0, 1022: 0, 1024: 0, 7471: 0, 32767: 0, 32768: 1, 50000: 1, 65535: 1} {
+		if c, err := parse(port, domain); err != nil || len(c.Warnings) != warnings {
+			t.Errorf("%d with domain: %v, %v; expected %d warnings", port, c, err, warnings)
+		}
+		if c, err := parse(port, ""); err != nil || len(c.Warnings) != 0 {
+			t.Errorf("%d without domain: %v, %v; expected no warning", port, c, err)
+		}
+	}
+}
+
+// TestSharedArguments: two ports can't have one interface, tap or socket, whichever argument names it.
+func TestSharedArguments(t *testing.T) {
+	for _, c := range []struct {
+		a, b   string
+		shared string // "" for nothing
+	}{
+		{"net_virtio_user0,path=/run/a", "net_virtio_user1,path=/run/a", "/run/a"},
+		{"net_virtio_user0,path=/run/a", "net_virtio_user1,path=/run/b", ""},
+		{"net_virtio_user0,path=/dev/vhost-net,iface=a", "net_virtio_user1,path=/dev/vhost-net,iface=b", ""},
+		{"net_pcap0,rx_iface=a,tx_iface=a", "net_pcap1,rx_iface=b,tx_iface=b", ""},
+		{"net_pcap0,rx_iface=a,tx_iface=a", "net_pcap1,rx_iface=b,tx_iface=a", "a"},
+		{"net_tap0,iface=t0,remote=a", "net_af_packet0,iface=a", "a"},
+	} {
+		text := fmt.Sprintf(`gateway: {name: gw, ipv4: 192.0.2.1}
+ports:
+  - {name: dc, device: "%s", role: fabric, peer: wan, rate: 10Gbps}
+  - {name: wan, device: "%s", role: wan, peer: dc, rate: 10Gbps}
+`, c.a, c.b)
+		_, err := Parse("test.yaml", []byte(text))
+		if want := fmt.Sprintf("test.yaml:4:25: ports[1].device: the interface %q is that of ports[0].device", c.shared); (err != nil) != (c.shared != "") ||
+			err != nil && !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s and %s: error %v, want %q", c.a, c.b, err, want)
+		}
+	}
+}

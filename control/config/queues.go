@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane"
 )
 
 const (
@@ -15,7 +16,8 @@ const (
 
 // profileOf finds a port's profile: the one it names, else the one called default, else the defaults of the schema. If the named one
 // doesn't exist, it reports that and returns nil.
-func (r *report) profileOf(doc *document, s *portSection) *profileSection {
+func (r *portResolver) profileOf() *profileSection {
+	s := r.s
 	wanted := "default"
 	if s.Profile.given {
 		if !s.Profile.valid {
@@ -23,27 +25,28 @@ func (r *report) profileOf(doc *document, s *portSection) *profileSection {
 		}
 		wanted = s.Profile.V
 	}
-	for i, name := range doc.Profiles.Names {
+	for i, name := range r.doc.Profiles.Names {
 		if name == wanted {
-			return &doc.Profiles.Entries[i]
+			return &r.doc.Profiles.Entries[i]
 		}
 	}
-	if doc.Profiles.given && !doc.Profiles.valid {
+	if r.doc.Profiles.given && !r.doc.Profiles.valid {
 		return nil
 	}
 	if wanted != "default" {
-		r.unknownName(s.Profile.place, wanted, "profile", doc.Profiles.Names)
+		r.unknownName(s.Profile.place, wanted, "profile", r.doc.Profiles.Names)
 		return nil
 	}
 	builtin := &profileSection{}
-	r.section(reflect.ValueOf(builtin).Elem(), nil, doc.child("profiles").child(wanted))
+	(&decoder{r.report}).section(reflect.ValueOf(builtin).Elem(), nil, r.doc.child("profiles").child(wanted))
 	return builtin
 }
 
 // resolveQueue calculates a port's thresholds (draft-tian 5.3.2) and the capacity of its queues.
-func (r *report) resolveQueue(p *Port, s *portSection, profile *profileSection, n *notificationsSection) {
-	if usesLaw(profile, n) {
-		r.resolveLaw(p, s, profile)
+func (r *portResolver) resolveQueue() {
+	p, s, profile := r.p, r.s, r.profile
+	if r.law {
+		r.resolveLaw()
 		return
 	}
 	if !profile.KBase.valid || !profile.Alpha.valid || !profile.KMinPercent.valid || !s.Rate.valid || !s.RTT.valid {
@@ -56,17 +59,18 @@ func (r *report) resolveQueue(p *Port, s *portSection, profile *profileSection, 
 	k := congestion.Adaptive(profile.KBase.V, float64(profile.Alpha.V)/million, s.Rate.V, int64(s.RTT.V), int(profile.KMinPercent.V))
 	if k.KMax > maxKMax {
 		r.problem(s.RTT.place, "K_max would be %s, from %s; expected at most %s: lower rtt, rate or alpha",
-			formatUnits(k.KMax, sizeUnits), r.explain(s, profile), formatUnits(maxKMax, sizeUnits))
+			formatUnits(k.KMax, sizeUnits), r.explain(), formatUnits(maxKMax, sizeUnits))
 		return
 	}
 	p.Policy.Thresholds = k
-	p.Capacity = r.resolveCapacity(p, s, profile)
+	p.Capacity = r.resolveCapacity()
 	p.Policy.Sizing.Alpha, p.Policy.Sizing.Capacity = float64(profile.Alpha.V)/million, p.Capacity
 }
 
 // resolveCapacity is the capacity of a port's queues: the given one, which must be above K_max, or twice K_max. If RTT_est is measured and
 // its bound is given, that K_max is the one at the bound.
-func (r *report) resolveCapacity(p *Port, s *portSection, profile *profileSection) uint64 {
+func (r *portResolver) resolveCapacity() uint64 {
+	p, s, profile := r.p, r.s, r.profile
 	largest := p.Policy.KMax
 	if p.measuresRTT() && s.RTTBounds.Max.given && s.RTTBounds.Max.valid {
 		longest := max(int64(s.RTTBounds.Max.V), int64(s.RTT.V))
@@ -81,10 +85,10 @@ func (r *report) resolveCapacity(p *Port, s *portSection, profile *profileSectio
 	case capacity <= p.Policy.KMax:
 		from := "k_base"
 		if p.Policy.KMax > profile.KBase.V {
-			from = r.explain(s, profile)
+			from = r.explain()
 		}
 		r.problem(s.QueueCapacity.place, "%s is not above K_max, which is %s, from %s (%s); expected more, or leave it out for 2 x K_max",
-			formatUnits(capacity, sizeUnits), formatUnits(p.Policy.KMax, sizeUnits), from, r.source(profile))
+			formatUnits(capacity, sizeUnits), formatUnits(p.Policy.KMax, sizeUnits), from, r.source())
 	case capacity <= largest:
 		r.warn(s.QueueCapacity.place, "%s is not above the K_max of an RTT_est of %s, which is %s; K_max is limited to less than the capacity",
 			formatUnits(capacity, sizeUnits), s.RTTBounds.Max.V, formatUnits(largest, sizeUnits))
@@ -93,12 +97,14 @@ func (r *report) resolveCapacity(p *Port, s *portSection, profile *profileSectio
 }
 
 // explain gives the formula of the bandwidth-delay product.
-func (r *report) explain(s *portSection, profile *profileSection) string {
+func (r *portResolver) explain() string {
+	s, profile := r.s, r.profile
 	return fmt.Sprintf("alpha %s x rate %s x rtt %s / 8", formatMillionths(profile.Alpha.V), formatUnits(s.Rate.V, rateUnits), s.RTT.V)
 }
 
 // source describes where a profile is defined.
-func (r *report) source(profile *profileSection) string {
+func (r *portResolver) source() string {
+	profile := r.profile
 	if !profile.given {
 		return "the built-in defaults"
 	}
@@ -106,3 +112,38 @@ func (r *report) source(profile *profileSection) string {
 }
 
 func formatMillionths(v uint64) string { return strconv.FormatFloat(float64(v)/million, 'f', -1, 64) }
+
+// Defaults of a queue under the control law.
+const (
+	lawQueueParts  = 200         // of a second: 5 ms of the line rate
+	lawMinCapacity = 32_000_000  // bytes
+	lawMaxCapacity = 256_000_000 // bytes
+	fabricLeast    = 64_000      // bytes
+	fabricParts    = 25_000      // of a second: a fabric port marks from 40 us of its rate
+)
+
+// resolveLaw sets a port's queue and response for the control law.
+func (r *portResolver) resolveLaw() {
+	p, s, profile := r.p, r.s, r.profile
+	p.Policy.Sizing = congestion.Sizing{}
+	if !s.Rate.valid {
+		return
+	}
+	p.Capacity = min(max(s.Rate.V/8/lawQueueParts, lawMinCapacity), lawMaxCapacity)
+	if s.QueueCapacity.given && s.QueueCapacity.valid {
+		p.Capacity = s.QueueCapacity.V
+	}
+	law := congestion.NewLaw(s.Rate.V, p.Capacity, int64(profile.TargetDelay.V))
+	p.Policy.KMin, p.Policy.KMax = uint64(law.Reference), 2*uint64(law.Reference)
+	if p.Role == dataplane.Fabric {
+		p.Policy.KMin = max(min(max(s.Rate.V/8/fabricParts, fabricLeast), p.Capacity/4), 1)
+		p.Policy.KMax = 2 * p.Policy.KMin
+	} else {
+		p.Policy.Law = law
+	}
+	// The least time between two notifications that a proxy passes on about a flow. The node that asks for them spaces them by its own queue.
+	p.Policy.PerFlow, p.Policy.PerFlowIsRTT = congestion.LawSpacingLeast, false
+	if p.Policy.Pacing != nil && p.Role == dataplane.WAN && !s.Pacing.Interval.given {
+		p.Policy.Pacing.Interval = congestion.LawSpacing // what the law asks for is about the flow as it will be after what it has asked before
+	}
+}
