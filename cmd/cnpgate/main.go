@@ -57,7 +57,7 @@ that fill the queue most.`,
 	}
 	c.SetVersionTemplate(versionLine())
 	c.SetFlagErrorFunc(flagError)
-	c.AddCommand(initCommand(), runCommand(), reloadCommand(), logLevelCommand(), checkCommand(), replayCommand(), decodeCommand(), captureCommand(), modeCommand(), drainCommand(), simCommand(), endpointCommand(),
+	c.AddCommand(agentCommand(), initCommand(), runCommand(), reloadCommand(), logLevelCommand(), checkCommand(), replayCommand(), decodeCommand(), captureCommand(), modeCommand(), drainCommand(), simCommand(), endpointCommand(),
 		manualCommand(), schemaCommand(), showCommand(), explainCommand(), topCommand(), markCommand(), versionCommand())
 	c.InitDefaultCompletionCmd()
 	c.InitDefaultHelpCmd()
