@@ -3,6 +3,9 @@ package attach
 
 import (
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
+	"github.com/cnpgate/cnpgate/dataplane/notify"
+	"github.com/cnpgate/cnpgate/dataplane/respond"
 	"github.com/cnpgate/cnpgate/fleet"
 	"github.com/cnpgate/cnpgate/fleet/wire"
 	"github.com/cnpgate/cnpgate/flowtable"
@@ -21,12 +24,12 @@ type Plane struct {
 	queues []Queue
 	unix   func() int64
 	read   []uint64 // notifications, by worker
-	piece  []dataplane.NotificationRecord
+	piece  []notify.NotificationRecord
 }
 
 // New connects to a dataplane. unix is the time in ns by the clock of its notifications.
 func New(d *dataplane.Dataplane, queues []Queue, unix func() int64) *Plane {
-	return &Plane{plane: d, queues: queues, unix: unix, read: make([]uint64, d.Workers()), piece: make([]dataplane.NotificationRecord, 32)}
+	return &Plane{plane: d, queues: queues, unix: unix, read: make([]uint64, d.Workers()), piece: make([]notify.NotificationRecord, 32)}
 }
 
 // Notified appends the notifications that were sent since the last call: some of each worker, and if there are more, the latest.
@@ -41,7 +44,7 @@ func (p *Plane) Notified(to []wire.Notice) []wire.Notice {
 		p.read[i] = next
 		for j := range p.piece[:n] {
 			r := &p.piece[j]
-			if r.Outcome != dataplane.Emitted || r.Cause == 0 {
+			if r.Outcome != counters.Emitted || r.Cause == 0 {
 				continue
 			}
 			to = append(to, wire.Notice{
@@ -67,10 +70,10 @@ func (p *Plane) Bottlenecks(to []wire.Arrival) []wire.Arrival {
 		if q.Bottleneck == "" {
 			continue
 		}
-		a := p.plane.Arrivals(q.Port, q.Class)
+		a := p.plane.Shared().Arrivals(q.Port, q.Class)
 		to = append(to, wire.Arrival{
-			Bottleneck: fleet.Bottleneck(q.Bottleneck), Class: uint8(q.Class), Arrived: a.Obeyed, Depth: a.Depth,
-			Largest: float32(a.Largest), Line: float32(a.Line),
+			Bottleneck: fleet.Bottleneck(q.Bottleneck), Class: uint8(q.Class), Arrived: a.Obeyed, Depth: p.plane.Port(q.Port).Depth[q.Class],
+			Largest: float32(a.Largest), Line: float32(p.plane.Policy().Ports[q.Port].Law.Line),
 		})
 	}
 	return to
@@ -83,17 +86,17 @@ func (p *Plane) Share(bottleneck uint64, class uint8, s fleet.Sum) {
 			continue
 		}
 		if s.Members == 0 {
-			p.plane.SetShare(q.Port, q.Class, nil)
+			p.plane.Shared().SetShare(q.Port, q.Class, nil)
 			continue
 		}
-		p.plane.SetShare(q.Port, q.Class, &dataplane.Share{Rate: s.Rate, Depth: s.Depth, Line: s.Line, Largest: s.Largest})
+		p.plane.Shared().SetShare(q.Port, q.Class, &respond.Share{Rate: s.Rate, Depth: s.Depth, Line: s.Line, Largest: s.Largest})
 	}
 }
 
 // Delays appends the delays that were measured.
 func (p *Plane) Delays(to []wire.Delay) []wire.Delay {
 	for _, q := range p.queues {
-		if a := p.plane.Arrivals(q.Port, q.Class); a.Loop > 0 {
+		if a := p.plane.Shared().Arrivals(q.Port, q.Class); a.Loop > 0 {
 			to = append(to, wire.Delay{Queue: q.hash(), Class: uint8(q.Class), Loop: uint64(a.Loop)})
 		}
 	}
@@ -104,7 +107,7 @@ func (p *Plane) Delays(to []wire.Delay) []wire.Delay {
 func (p *Plane) Learn(d *wire.Delay) {
 	for _, q := range p.queues {
 		if q.hash() == d.Queue && q.Class == int(d.Class) && d.Loop > 0 {
-			p.plane.LearnLoop(q.Port, q.Class, int64(d.Loop))
+			p.plane.Shared().LearnLoop(q.Port, q.Class, int64(d.Loop))
 		}
 	}
 }
