@@ -72,3 +72,8 @@ const answerTime = 2 * time.Second
 
 // ErrNone is that the gateway is in no fleet.
 var ErrNone = errors.New("this gateway's configuration has no fleet; add the section fleet")
+
+// None is the status of a gateway without a fleet.
+func None() Status {
+	return Status{Members: []fleet.View{}, Connections: []Connection{}, Counters: map[string]uint64{}, Refused: map[string]uint64{}}
+}
