@@ -3,7 +3,9 @@ package fleet
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/netip"
 	"time"
 )
@@ -39,26 +41,43 @@ const (
 // Encode is the message's body.
 func (m *HintMessage) Encode() ([]byte, error) { return json.Marshal(m) }
 
-// AcceptHints reads the body of a hint message that Accept has accepted. It refuses the whole message if one hint is about an address that
-// isn't the host's.
-func (t *Trust) AcceptHints(host string, body []byte) (*HintMessage, error) {
+// DecodeHints reads the body of a hint message, within its bounds.
+func DecodeHints(body []byte) (*HintMessage, error) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	m := &HintMessage{}
 	if err := d.Decode(m); err != nil {
-		return nil, fmt.Errorf("hints of %s: %w", host, err)
+		return nil, err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("there is text after the object")
 	}
 	if n := len(m.Hints) + len(m.Withdrawn); n > MaxHintsAMessage {
-		return nil, fmt.Errorf("hints of %s: %d in a message, expected at most %d", host, n, MaxHintsAMessage)
+		return nil, fmt.Errorf("%d hints in a message, expected at most %d", n, MaxHintsAMessage)
 	}
 	if life := time.Duration(m.Lifetime) * time.Millisecond; len(m.Hints) > 0 && (life < MinHintLifetime || life > MaxHintLifetime) {
-		return nil, fmt.Errorf("hints of %s: a lifetime of %v, expected %v to %v", host, life, MinHintLifetime, MaxHintLifetime)
+		return nil, fmt.Errorf("a lifetime of %v, expected %v to %v", life, MinHintLifetime, MaxHintLifetime)
 	}
 	for _, list := range [...][]Hint{m.Hints, m.Withdrawn} {
 		for i := range list {
 			if h := &list[i]; len(h.Tags) > maxHintText || len(h.Tunnel) > maxHintText {
-				return nil, fmt.Errorf("hints of %s: tags or tunnel longer than %d bytes", host, maxHintText)
-			} else if !t.Owns(host, h.Source) {
+				return nil, fmt.Errorf("tags or tunnel longer than %d bytes", maxHintText)
+			}
+		}
+	}
+	return m, nil
+}
+
+// AcceptHints reads the body of a hint message that Accept has accepted. It refuses the whole message if one hint is about an address that
+// isn't the host's.
+func (t *Trust) AcceptHints(host string, body []byte) (*HintMessage, error) {
+	m, err := DecodeHints(body)
+	if err != nil {
+		return nil, fmt.Errorf("hints of %s: %w", host, err)
+	}
+	for _, list := range [...][]Hint{m.Hints, m.Withdrawn} {
+		for i := range list {
+			if h := &list[i]; !t.Owns(host, h.Source) {
 				return nil, fmt.Errorf("hints of %s: %v: %w", host, h.Source, ErrAddress)
 			}
 		}

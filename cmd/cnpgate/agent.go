@@ -142,7 +142,7 @@ const socketTime = 5 * time.Second
 func (g *localGateway) Publish(ctx context.Context, m *fleet.HintMessage) error {
 	ctx, cancel := context.WithTimeout(ctx, socketTime)
 	defer cancel()
-	_, err := api.Do[struct{}](ctx, g.client, http.MethodPost, api.HintsPath, m)
+	_, err := api.Do[api.HintsTaken](ctx, g.client, http.MethodPost, api.HintsPath, m)
 	return err
 }
 

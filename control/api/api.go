@@ -109,6 +109,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	s.http.BaseContext = func(net.Listener) context.Context { return ctx }
 	var others sync.WaitGroup
 	others.Go(func() { s.publishHints(ctx) })
+	others.Go(func() { s.expireHints(ctx) })
 	s.sockets.begin(&s.http)
 	var err error
 	select {
@@ -142,11 +143,26 @@ func (s *Server) publishHints(ctx context.Context) {
 			return
 		case <-s.hints.changed:
 		}
+		begin := time.Now()
 		if m, err := s.hints.table(); err != nil { // put accepts no hints that contradict each other
 			s.http.ErrorLog.Print("hints: ", err)
 		} else {
 			s.plane.Pairing().SetHints(m)
 		}
-		pause.Reset(publishEvery)
+		pause.Reset(max(publishEvery, 10*time.Since(begin)))
+	}
+}
+
+// expireHints forgets the hints of hosts that are silent.
+func (s *Server) expireHints(ctx context.Context) {
+	again := time.NewTicker(expireEvery)
+	defer again.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-again.C:
+			s.hints.expire(now)
+		}
 	}
 }

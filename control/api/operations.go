@@ -136,6 +136,9 @@ func (s *Server) operations() []operation {
 			body: hintRequest{}, answers: map[int]any{200: putBody{}, 201: putBody{}},
 			errors: map[int]string{409: "The hint contradicts qp_map of the configuration.", 413: bodyTooLong, 507: "The number of hints is at its maximum."},
 			act:    s.hints.answerPut},
+		{method: http.MethodPost, path: HintsPath, id: "postHints", summary: "Takes hints of a host's agent, with a lifetime, about packets from the host only.",
+			body: hostHintsRequest{}, answers: map[int]any{200: HintsTaken{}},
+			errors: map[int]string{413: "The body is longer than 262 KB.", 507: "The number of hints is at its maximum."}, act: s.hints.answerPost},
 		{method: http.MethodDelete, path: HintsPath, id: "deleteHint", summary: "Withdraws a hint.", parameters: hintParameters,
 			answers: map[int]any{200: deletedBody{}}, errors: map[int]string{404: "There is no such hint."}, act: s.hints.answerDelete},
 	}
