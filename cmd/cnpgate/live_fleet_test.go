@@ -141,8 +141,8 @@ func TestLiveFleet(t *testing.T) {
 		}
 		return time.Since(begin)
 	}
-	status := func(p *process) *fleetlink.Status {
-		s, err := api.Get[fleetlink.Status](t.Context(), api.NewClient(filepath.Join(p.dir, "api.sock")), api.FleetPath)
+	status := func(p *process) *fleetlink.FleetStatus {
+		s, err := api.Get[fleetlink.FleetStatus](t.Context(), api.NewClient(filepath.Join(p.dir, "api.sock")), api.FleetPath)
 		if err != nil {
 			t.Fatal(err)
 		}
