@@ -51,12 +51,12 @@ temporary file. An incomplete last frame is left out, with a warning.`,
 	c.Flags().StringVar(&f.emitted, "emitted", "", "write the notifications to this pcap")
 	c.Flags().BoolVar(&f.health, "health", false, "say what is wrong with the capture's RDMA connections")
 	outputFlag(c, &f.output)
+	c.Flags().BoolVar(&f.web, "web", false, "serve a page that plays the replay")
 	for _, other := range []string{"config", "fabric", "report", "forwarded", "emitted", "web"} {
 		c.MarkFlagsMutuallyExclusive("health", other)
 	}
 	c.MarkFlagsOneRequired("health", "config")
 	c.MarkFlagsOneRequired("health", "fabric")
-	c.Flags().BoolVar(&f.web, "web", false, "serve a page that plays the replay")
 	listenFlag(c, &f.listen)
 	return c
 }
