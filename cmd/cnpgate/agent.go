@@ -62,7 +62,7 @@ it, as the QP is gone, or at the end of its lifetime. It needs no root: only the
 	wordFlag(c, &f.logLevel, "log-level", "", "lowest level that is logged", "debug", "info", "warn", "error")
 	c.MarkFlagsMutuallyExclusive("socket", "server")
 	c.MarkFlagsOneRequired("socket", "server")
-	c.MarkFlagsRequiredTogether("server", "site", "key")
+	c.MarkFlagsRequiredTogether("server", "site")
 	return c
 }
 
@@ -103,6 +103,9 @@ const infiniband = "/sys/class/infiniband"
 func (f *agentFlags) transport(log zerolog.Logger) (t agent.Transport, closing func(), err error) {
 	if f.socket != "" {
 		return &localGateway{client: api.NewClient(f.socket)}, func() {}, nil
+	}
+	if f.key == "" {
+		return nil, nil, errors.New("--server needs --key, the file with this host's key: gateways take only what it has signed; make one: cnpgate agent keygen FILE")
 	}
 	if f.broker.Host == "" {
 		if f.broker.Host, err = hostName(); err != nil {
