@@ -9,6 +9,8 @@ import (
 	"github.com/cnpgate/cnpgate/control/episode"
 	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
+	"github.com/cnpgate/cnpgate/dataplane/notify"
 )
 
 const (
@@ -27,7 +29,7 @@ type episodes struct {
 	workers []watchedWorker
 	turn    int // of the queues with an open episode
 	logged  map[episode.Queue]loggedEpisode
-	piece   []dataplane.NotificationRecord
+	piece   []notify.NotificationRecord
 }
 
 // loggedEpisode is the last episode of a queue in the log.
@@ -45,7 +47,7 @@ type watchedWorker struct {
 }
 
 func newEpisodes(g *gateway) *episodes {
-	e := &episodes{g: g, tracker: episode.NewTracker(), logged: map[episode.Queue]loggedEpisode{}, workers: make([]watchedWorker, g.plane.Workers()), piece: make([]dataplane.NotificationRecord, recordsAtOnce)}
+	e := &episodes{g: g, tracker: episode.NewTracker(), logged: map[episode.Queue]loggedEpisode{}, workers: make([]watchedWorker, g.plane.Workers()), piece: make([]notify.NotificationRecord, recordsAtOnce)}
 	for i := range e.workers {
 		e.workers[i].snapshot = dataplane.Snapshot{Flows: make([]dataplane.FlowRecord, 0, sampledFlows), Queue: &dataplane.QueueFlows{}}
 	}
@@ -94,7 +96,7 @@ func (e *episodes) lookAt(now time.Time, port int) {
 	s, policy := e.g.plane.Port(port), &e.g.plane.Policy().Ports[port]
 	var suppressed episode.Suppressed
 	in := e.g.plane.Port(e.g.started.Ports[port].Peer)
-	copy(suppressed[:], in.Count[dataplane.SuppressedFirst:])
+	copy(suppressed[:], in.Count[counters.SuppressedFirst:])
 	for class := range e.g.started.Ports[port].ClassNames {
 		state := episode.State{Peak: max(e.g.plane.TakePeak(port, class), s.Depth[class]), KMin: policy.KMin, Marked: s.Marked[class], Suppressed: suppressed}
 		if one, event := e.tracker.Look(now.UnixNano(), episode.Queue{Port: port, Class: class}, state); event != episode.None {

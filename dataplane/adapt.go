@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/dataplane/egress"
 	"github.com/cnpgate/cnpgate/proxy"
 	"github.com/cnpgate/cnpgate/ratelimit"
@@ -44,12 +45,12 @@ func (d *Dataplane) adaptPort(port int, now int64) (changed bool) {
 func (d *Dataplane) queueTotals(port int) congestion.QueueTotals {
 	s, peer := d.Port(port), d.Port(d.ports[port].Peer)
 	q := congestion.QueueTotals{
-		Dropped: s.Count[DroppedQueueOctets] + s.Count[DroppedQueueFrames], LineBytes: s.Count[TxBytes] + s.Count[TxPackets]*egress.LineOverhead,
+		Dropped: s.Count[counters.DroppedQueueOctets] + s.Count[counters.DroppedQueueFrames], LineBytes: s.Count[counters.TxBytes] + s.Count[counters.TxPackets]*egress.LineOverhead,
 		Depth: slices.Max(s.Depth[:]),
 	}
-	for n := range Counter(congestion.Causes) { // counted at the peer, where the flows arrive
+	for n := range counters.Counter(congestion.Causes) { // counted at the peer, where the flows arrive
 		if !(congestion.Cause(1) << n).Elsewhere() {
-			q.Notified += peer.Count[TriggeredFirst+n]
+			q.Notified += peer.Count[counters.TriggeredFirst+n]
 		}
 	}
 	return q
@@ -66,14 +67,14 @@ func (d *Dataplane) adapted(base *Policy) *Policy {
 		if port.Queue == nil {
 			port.Queue = &d.ports[i].Queue
 		}
-		port.adapt(&d.adaptations[i])
+		d.adaptations[i].apply(port)
 	}
 	return &p
 }
 
-// adapt sets the present RTT_est in a port's policy, and the values that depend on it. Without a measured RTT_est, and without adjustments,
+// apply sets the present RTT_est in a port's policy, and the values that depend on it. Without a measured RTT_est, and without adjustments,
 // the operator's policy stays unchanged.
-func (p *PortPolicy) adapt(a *adaptation) {
+func (a *adaptation) apply(p *PortPolicy) {
 	rtt, source := a.rtt.InForce()
 	p.RTTSource, p.Percent = source, a.adjust.Percent()
 	if source == congestion.RTTConfigured && p.Percent == unadjusted {
@@ -95,7 +96,7 @@ func (p *PortPolicy) adapt(a *adaptation) {
 
 // SetPolicy replaces the policy, which must be for the same ports; each worker uses it from its next burst on. Measurements stay valid.
 func (d *Dataplane) SetPolicy(p *Policy) error {
-	if err := p.validate(d.ports); err != nil {
+	if err := p.Validate(d.ports); err != nil {
 		return err
 	}
 	d.base = p

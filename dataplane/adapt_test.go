@@ -5,6 +5,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 )
@@ -24,7 +25,7 @@ func TestAdaptAdjusts(t *testing.T) {
 		s.Plane.Adapt(s.Now)
 		s.Advance(50 * ms)
 	}
-	if s.Count(wan, dataplane.DroppedQueueOctets) == 0 {
+	if s.Count(wan, counters.DroppedQueueOctets) == 0 {
 		t.Error("nothing was dropped: not what was to be tested")
 	}
 	got := s.Plane.Policy().Ports[wan]
@@ -52,7 +53,7 @@ func TestAdaptIgnoresArrivals(t *testing.T) {
 		s.Plane.Adapt(s.Now)
 		s.Advance(50 * ms)
 	}
-	if s.Count(fabric, dataplane.TriggeredFirst+3) == 0 {
+	if s.Count(fabric, counters.TriggeredFirst+3) == 0 {
 		t.Error("no sender was notified: not what was to be tested")
 	}
 	if got := s.Plane.Policy().Ports[wan].Percent; got != 100 {
@@ -75,7 +76,7 @@ func TestAdaptIgnoresRelayed(t *testing.T) {
 		s.Plane.Adapt(s.Now)
 		s.Advance(50 * ms)
 	}
-	if s.Count(fabric, dataplane.TriggeredFirst+congestion.Causes-1) == 0 {
+	if s.Count(fabric, counters.TriggeredFirst+congestion.Causes-1) == 0 {
 		t.Error("no sender was notified: not what was to be tested")
 	}
 	if got := s.Plane.Policy().Ports[wan].Percent; got != 100 {

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
+	"github.com/cnpgate/cnpgate/dataplane/stage"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
@@ -16,7 +18,7 @@ func TestStepAllocatesNothing(t *testing.T) {
 	p.Who.Enabled[packet.ProxyNotification], p.Proxies = true, behind(t, "198.18.0.0/16", proxy4)
 	p.Ports[wan].PerFlow = 1000
 	p.PerDestination, p.PerPort = perSecond(1e8), perSecond(1e8)
-	p.Border = dataplane.NewBorder(nil, nil, false)
+	p.Border = stage.NewBorder(nil, nil, false)
 	r := testkit.New(t, testkit.Setup{Policy: p, Static: knownQPs(t), Forget: true, Flows: 256, Capacity: 40_000, Rate: 1e9,
 		Change: func(c *dataplane.Config) { c.Aging = ms / 2 }})
 	var frames [][]byte
@@ -53,9 +55,9 @@ func TestStepAllocatesNothing(t *testing.T) {
 		t.Errorf("%d exchanges in %d steps", n, steps-began)
 	}
 	for name, n := range map[string]uint64{
-		"marked": r.Count(wan, dataplane.ECNMarked), "answered with a notification": r.Count(fabric, dataplane.SentFirst),
-		"behind a notified proxy": r.Count(fabric, dataplane.SentFirst+dataplane.Counter(packet.ProxyNotification)),
-		"dropped by a full queue": r.Count(wan, dataplane.DroppedQueueOctets), "dropped at the border": r.Count(fabric, dataplane.DroppedBorderOut),
+		"marked": r.Count(wan, counters.ECNMarked), "answered with a notification": r.Count(fabric, counters.SentFirst),
+		"behind a notified proxy": r.Count(fabric, counters.SentFirst+counters.Counter(packet.ProxyNotification)),
+		"dropped by a full queue": r.Count(wan, counters.DroppedQueueOctets), "dropped at the border": r.Count(fabric, counters.DroppedBorderOut),
 		"flow copied": uint64(copied), "flows evicted": r.Plane.Worker(0).FlowStats().Evictions, "flows aged": r.Plane.Worker(0).FlowStats().Aged,
 	} {
 		if n == 0 {

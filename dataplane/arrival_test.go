@@ -7,6 +7,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 	"github.com/cnpgate/cnpgate/ratelimit"
@@ -57,14 +58,14 @@ func TestCEOnArrival(t *testing.T) {
 			s.arriveAt(c.port, c.flow.Frame())
 			s.Drain()
 			out := s.Take(1 - c.port)
-			sent, observed := dataplane.SentFirst+dataplane.Counter(packet.LongHaulCNP), dataplane.ObservedFirst+dataplane.Counter(packet.LongHaulCNP)
+			sent, observed := counters.SentFirst+counters.Counter(packet.LongHaulCNP), counters.ObservedFirst+counters.Counter(packet.LongHaulCNP)
 			if got := s.Count(c.port, sent); got != c.notified {
 				t.Errorf("%d notifications, expected %d", got, c.notified)
 			}
 			if got := s.Count(c.port, observed); got != c.observed {
 				t.Errorf("%d notifications observed, expected %d", got, c.observed)
 			}
-			if got := s.Count(c.port, dataplane.TriggeredFirst+3); got != c.notified+c.observed {
+			if got := s.Count(c.port, counters.TriggeredFirst+3); got != c.notified+c.observed {
 				t.Errorf("%d notifications triggered by CE on arrival", got)
 			}
 			if got := s.suppressed(c.port); !maps.Equal(got, c.suppressed) {
@@ -94,13 +95,13 @@ func TestCEOfUnconfirmedFlow(t *testing.T) {
 	}{{99, 0}, {0, 3}} {
 		f := data(true, c.flow)
 		f.ECN = packet.CE
-		sent := s.Count(fabric, dataplane.SentFirst+dataplane.Counter(packet.FastCNP))
+		sent := s.Count(fabric, counters.SentFirst+counters.Counter(packet.FastCNP))
 		s.fill(3, f)
 		s.Drain()
-		if got := s.Count(fabric, dataplane.SentFirst+dataplane.Counter(packet.FastCNP)) - sent; got != 1 {
+		if got := s.Count(fabric, counters.SentFirst+counters.Counter(packet.FastCNP)) - sent; got != 1 {
 			t.Errorf("flow %d: %d Fast CNPs", c.flow, got)
 		}
-		if got := s.Count(fabric, dataplane.CECleared); got != c.cleared {
+		if got := s.Count(fabric, counters.CECleared); got != c.cleared {
 			t.Errorf("flow %d: %d packets cleared", c.flow, got)
 		}
 	}
@@ -115,7 +116,7 @@ func toQP(f testkit.RoCE, qp uint32) testkit.RoCE { f.DestQP = qp; return f }
 // else of any frame has changed.
 func checkCleared(t *testing.T, s *scene, port int, out []testkit.Sent, flow testkit.RoCE, cleared uint64) {
 	t.Helper()
-	if got := s.Count(port, dataplane.CECleared); got != cleared {
+	if got := s.Count(port, counters.CECleared); got != cleared {
 		t.Errorf("%d packets counted as cleared, expected %d", got, cleared)
 	}
 	as := func(ecn uint8) []byte { flow.ECN = ecn; return flow.Frame() }

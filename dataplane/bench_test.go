@@ -6,6 +6,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 )
 
@@ -74,7 +75,7 @@ func benchmarkStep(b *testing.B, burst, flows int, v6 bool, p *dataplane.Policy)
 		round()
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*burst), "ns/packet")
-	if s := r.Plane.Port(wan); s.Count[dataplane.DroppedQueueFrames]+s.Count[dataplane.DroppedQueueOctets] > 0 {
+	if s := r.Plane.Port(wan); s.Count[counters.DroppedQueueFrames]+s.Count[counters.DroppedQueueOctets] > 0 {
 		b.Errorf("dropped: %v", s.Count)
 	}
 }

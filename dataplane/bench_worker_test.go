@@ -6,6 +6,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 )
@@ -128,7 +129,7 @@ func benchmarkWorker(b *testing.B, flows int, v6, marks bool, p *dataplane.Polic
 		w.Step()
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*burst.MaxSize), "ns/packet")
-	if s := r.Plane.Port(wan); s.Count[dataplane.DroppedQueueFrames]+s.Count[dataplane.DroppedQueueOctets] > 0 {
+	if s := r.Plane.Port(wan); s.Count[counters.DroppedQueueFrames]+s.Count[counters.DroppedQueueOctets] > 0 {
 		b.Errorf("dropped: %v", s.Count)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
+	"github.com/cnpgate/cnpgate/dataplane/stage"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 )
@@ -24,16 +26,16 @@ func TestBorder(t *testing.T) {
 		name                string
 		border              *dataplane.Border
 		in, out             bool // whether a notification from sender6 to receiver6 passes from the WAN, and to it
-		countsIn, countsOut dataplane.Counter
+		countsIn, countsOut counters.Counter
 	}{
 		{"no domain", nil, true, true, 0, 0},
-		{"an empty domain", dataplane.NewBorder(nil, nil, false), false, false, dataplane.DroppedBorderIn, dataplane.DroppedBorderOut},
-		{"known source", dataplane.NewBorder(nil, prefixes("fd00:18::/32"), false), true, false, 0, dataplane.DroppedBorderOut},
-		{"member", dataplane.NewBorder(prefixes("fd00:19::1/128"), nil, false), false, true, dataplane.DroppedBorderIn, 0},
-		{"the destination's no source", dataplane.NewBorder(prefixes("fd00:18::/32"), prefixes("fd00:19::/32"), false), false, false,
-			dataplane.DroppedBorderIn, dataplane.DroppedBorderOut},
-		{"observing", dataplane.NewBorder(nil, nil, true), true, true, dataplane.BorderObservedFirst, dataplane.BorderObservedFirst + 1},
-		{"both", dataplane.NewBorder(prefixes("::/0"), prefixes("::/0"), false), true, true, 0, 0},
+		{"an empty domain", stage.NewBorder(nil, nil, false), false, false, counters.DroppedBorderIn, counters.DroppedBorderOut},
+		{"known source", stage.NewBorder(nil, prefixes("fd00:18::/32"), false), true, false, 0, counters.DroppedBorderOut},
+		{"member", stage.NewBorder(prefixes("fd00:19::1/128"), nil, false), false, true, counters.DroppedBorderIn, 0},
+		{"the destination's no source", stage.NewBorder(prefixes("fd00:18::/32"), prefixes("fd00:19::/32"), false), false, false,
+			counters.DroppedBorderIn, counters.DroppedBorderOut},
+		{"observing", stage.NewBorder(nil, nil, true), true, true, counters.BorderObservedFirst, counters.BorderObservedFirst + 1},
+		{"both", stage.NewBorder(prefixes("::/0"), prefixes("::/0"), false), true, true, 0, 0},
 	} {
 		for name, frame := range notCauses(t) {
 			notification := name != "ACK" && name != "READ request" && name != "standard-cnp"
@@ -52,9 +54,9 @@ func TestBorder(t *testing.T) {
 					t.Errorf("%s: %s from port %d: %d passed", c.name, name, port, n)
 				}
 				if notification && reason != 0 && r.Count(port, reason) != 1 {
-					t.Errorf("%s: %s from port %d isn't counted as %v", c.name, name, port, dataplane.Catalogue[reason])
+					t.Errorf("%s: %s from port %d isn't counted as %v", c.name, name, port, counters.Catalogue[reason])
 				}
-				if name == "standard-cnp" && r.Count(port, dataplane.ReceivedFirst+dataplane.Counter(packet.StandardCNP)) != 1 {
+				if name == "standard-cnp" && r.Count(port, counters.ReceivedFirst+counters.Counter(packet.StandardCNP)) != 1 {
 					t.Errorf("%s: a standard CNP isn't counted", c.name)
 				}
 				r.Close(t)
@@ -73,7 +75,7 @@ func TestBorder(t *testing.T) {
 // TestBorderKnowsImpostors: an IPv4-mapped source in IPv6 isn't the known IPv4 source, nor such a destination the IPv4 member.
 func TestBorderKnowsImpostors(t *testing.T) {
 	all := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
-	for port, reason := range map[int]dataplane.Counter{fabric: dataplane.DroppedBorderOut, wan: dataplane.DroppedBorderIn} {
+	for port, reason := range map[int]counters.Counter{fabric: counters.DroppedBorderOut, wan: counters.DroppedBorderIn} {
 		for name, frame := range notCauses(t) {
 			if name == "ACK" || name == "READ request" || name == "standard-cnp" {
 				continue
@@ -82,7 +84,7 @@ func TestBorderKnowsImpostors(t *testing.T) {
 				changed := bytes.Clone(frame)
 				packet.AddrFrom(netip.MustParseAddr("10.0.0.254")).Put16(changed[at:])
 				p := testkit.DefaultPolicy(2)
-				p.Border = dataplane.NewBorder(all, all, false)
+				p.Border = stage.NewBorder(all, all, false)
 				r := testkit.New(t, testkit.Setup{Policy: p})
 				r.Inject(t, port, changed)
 				r.Drain()

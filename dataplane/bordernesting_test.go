@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/stage"
 )
 
 // nest is a part of a frame from its last EtherType, or length, on.
@@ -107,7 +107,7 @@ var wrappings = []wrapping{
 func TestNestedNotificationNeverCrosses(t *testing.T) {
 	kinds := goldenNotifications(t)
 	names := slices.Sorted(maps.Keys(kinds))
-	r := newBorderRig(t, dataplane.NewBorder(nil, nil, false))
+	r := newBorderRig(t, stage.NewBorder(nil, nil, false))
 	defer r.Close(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		name := rapid.SampledFrom(names).Draw(rt, "notification")

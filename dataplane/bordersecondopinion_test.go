@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/stage"
 )
 
 // TestSecondOpinionBorder: of frames that scapy builds, with the verdicts of testdata/bordervariants.py, those that are or may hide a
@@ -26,7 +26,7 @@ func TestSecondOpinionBorder(t *testing.T) {
 	}
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 	for _, port := range []int{fabric, wan} {
-		r, count := newBorderRig(t, dataplane.NewBorder(nil, nil, false)), map[string]int{}
+		r, count := newBorderRig(t, stage.NewBorder(nil, nil, false)), map[string]int{}
 		for _, line := range lines {
 			verdict, rest, _ := strings.Cut(line, " ")
 			octets, name, _ := strings.Cut(rest, " ")

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
+	"github.com/cnpgate/cnpgate/dataplane/stage"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 )
 
@@ -38,7 +40,7 @@ func TestNoVariantCrosses(t *testing.T) {
 		t.Fatalf("only %d golden notifications: %v", len(kinds), slices.Sorted(maps.Keys(kinds)))
 	}
 	for _, port := range []int{fabric, wan} {
-		open, closed := newBorderRig(t, nil), newBorderRig(t, dataplane.NewBorder(nil, nil, false))
+		open, closed := newBorderRig(t, nil), newBorderRig(t, stage.NewBorder(nil, nil, false))
 		sent, passed := uint64(0), 0
 		for kind, frame := range kinds {
 			for _, v := range variants(frame) {
@@ -63,12 +65,12 @@ var everything = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustPa
 // TestUnclassifiedIsCounted: of each variant the border counts either that a notification may not cross or, under a reason of its own, that
 // it may hide one. The second doesn't depend on addresses: such a frame doesn't cross between members either.
 func TestUnclassifiedIsCounted(t *testing.T) {
-	type reasons struct{ known, unclassified dataplane.Counter }
+	type reasons struct{ known, unclassified counters.Counter }
 	for port, count := range map[int]reasons{
-		fabric: {dataplane.DroppedBorderOut, dataplane.DroppedBorderUnclassifiedOut},
-		wan:    {dataplane.DroppedBorderIn, dataplane.DroppedBorderUnclassifiedIn},
+		fabric: {counters.DroppedBorderOut, counters.DroppedBorderUnclassifiedOut},
+		wan:    {counters.DroppedBorderIn, counters.DroppedBorderUnclassifiedIn},
 	} {
-		strict, lenient := newBorderRig(t, dataplane.NewBorder(nil, nil, false)), newBorderRig(t, dataplane.NewBorder(everything, everything, false))
+		strict, lenient := newBorderRig(t, stage.NewBorder(nil, nil, false)), newBorderRig(t, stage.NewBorder(everything, everything, false))
 		sent := uint64(0)
 		for kind, frame := range goldenNotifications(t) {
 			for _, v := range variants(frame) {
@@ -100,8 +102,8 @@ func TestBorderSourceRoutes(t *testing.T) {
 			if !strings.HasSuffix(v.name, "segment left") && !strings.HasSuffix(v.name, "source route") {
 				continue
 			}
-			r := newBorderRig(t, dataplane.NewBorder(everything, everything, false))
-			if r.crosses(t, fabric, v.frame) || r.Count(fabric, dataplane.DroppedBorderOut) != 1 {
+			r := newBorderRig(t, stage.NewBorder(everything, everything, false))
+			if r.crosses(t, fabric, v.frame) || r.Count(fabric, counters.DroppedBorderOut) != 1 {
 				t.Errorf("%s, %s: leaves", kind, v.name)
 			}
 			if !r.crosses(t, wan, v.frame) {
@@ -149,7 +151,7 @@ func TestOrdinaryTrafficCrosses(t *testing.T) {
 		add("DNS", o.ethernet(o.ip(17, []byte("\xc0\x00\x00\x35\x00\x14\x00\x00"), make([]byte, 12))))
 	}
 	for _, port := range []int{fabric, wan} {
-		r := newBorderRig(t, dataplane.NewBorder(nil, nil, false))
+		r := newBorderRig(t, stage.NewBorder(nil, nil, false))
 		for _, v := range frames {
 			if !r.crosses(t, port, v.frame) {
 				t.Errorf("%s doesn't cross from port %d: % x", v.name, port, v.frame)

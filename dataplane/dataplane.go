@@ -16,44 +16,14 @@ import (
 	"github.com/cnpgate/cnpgate/dataplane/egress"
 	"github.com/cnpgate/cnpgate/dataplane/host"
 	"github.com/cnpgate/cnpgate/dataplane/link"
+	"github.com/cnpgate/cnpgate/dataplane/notify"
+	"github.com/cnpgate/cnpgate/dataplane/respond"
+	"github.com/cnpgate/cnpgate/dataplane/stage"
+	"github.com/cnpgate/cnpgate/dataplane/trace"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/pairing"
-	"github.com/cnpgate/cnpgate/ratelimit"
 )
-
-// Role of a port.
-type Role uint8
-
-const (
-	Fabric Role = iota // the data centre's side
-	WAN                // the other side
-)
-
-// String is the role's name in configurations and reports.
-func (r Role) String() string {
-	if r > WAN {
-		return "unknown"
-	}
-	return [...]string{Fabric: "fabric", WAN: "wan"}[r]
-}
-
-// PortConfig describes a port.
-type PortConfig struct {
-	Role         Role
-	Peer         int    // the port that its frames are sent to
-	egress.Queue        // at the start; memory is reserved for its Frames
-	Classes      int    // 1 to MaxClasses; class 0 goes first
-	Paced        uint64 // bytes of frames that pacing may hold at each worker, in front of the queue; 0: none
-
-	// Address is the MAC address at which the port's neighbors reach the gateway; zero: a locally administered one of the port's number.
-	Address packet.MAC
-
-	// Tap is a mirror port, which only receives: frames that would leave by it are consumed.
-	Tap bool
-
-	FlowControl *link.FlowControl // nil: PAUSE and PFC frames of the link are consumed, and none is sent
-}
 
 // Config describes a dataplane.
 type Config struct {
@@ -72,23 +42,20 @@ type Config struct {
 
 // Dataplane is the shared state of the workers of one gateway.
 type Dataplane struct {
-	ports         []PortConfig
-	workers       []*Worker
-	lines         []*egress.Line
-	links         []*link.Link           // nil where a port has no flow control
-	base          *Policy                // the operator's
-	policy        atomic.Pointer[Policy] // the present one
-	adaptations   []adaptation           // by port; Adapt's
-	paths         []path                 // by port
-	seed          uint64
-	toPort        []atomic.Int64 // limit of notifications, by port
-	toDestination *ratelimit.Destinations
-	pairing       *pairing.Pairing
-	host          *host.Stage
-	unresponsive  unresponsiveSenders
-	fair          []fairClass
-	trace         atomic.Pointer[Trace]
-	wallClock     atomic.Int64 // offset in ns from the workers' clock to Unix time
+	ports       []PortConfig
+	workers     []*Worker
+	lines       []*egress.Line
+	links       []*link.Link           // nil where a port has no flow control
+	base        *Policy                // the operator's
+	policy      atomic.Pointer[Policy] // the present one
+	adaptations []adaptation           // by port; Adapt's
+	paths       []path                 // by port
+	limits      *notify.Limits
+	pairing     *pairing.Pairing
+	host        *host.Stage
+	law         *respond.Shared
+	trace       atomic.Pointer[trace.Trace]
+	wallClock   atomic.Int64 // offset in ns from the workers' clock to Unix time
 }
 
 // New makes a dataplane and its workers.
@@ -98,15 +65,11 @@ func New(c Config) (*Dataplane, error) {
 	}
 	c.Ports = addressed(c.Ports)
 	d := &Dataplane{
-		ports: c.Ports, toPort: make([]atomic.Int64, len(c.Ports)), seed: c.Seed,
-		adaptations: make([]adaptation, len(c.Ports)), paths: make([]path, len(c.Ports)),
+		ports: c.Ports, adaptations: make([]adaptation, len(c.Ports)), paths: make([]path, len(c.Ports)),
+		law: respond.NewShared(len(c.Ports), len(c.Backends)),
 	}
-	d.fair = make([]fairClass, len(c.Ports)*account.MaxClasses)
-	memory, err := c.Allocate(ratelimit.Size(destinations))
-	if err != nil {
-		return nil, err
-	}
-	if d.toDestination, err = ratelimit.New(memory, destinations, c.Seed); err != nil {
+	var err error
+	if d.limits, err = notify.NewLimits(len(c.Ports), c.Seed, c.Allocate); err != nil {
 		return nil, err
 	}
 	if d.host, err = host.New(len(c.Ports), c.Seed, c.Allocate); err != nil {
@@ -129,7 +92,25 @@ func New(c Config) (*Dataplane, error) {
 		}
 		d.workers = append(d.workers, w)
 	}
+	d.introduce()
 	return d, nil
+}
+
+// introduce makes the workers known to each other.
+func (d *Dataplane) introduce() {
+	for _, w := range d.workers {
+		for _, other := range d.workers {
+			w.state.Peers = append(w.state.Peers, &other.state)
+			w.pacer.peers = append(w.pacer.peers, &other.pacer)
+			w.listener.peers = append(w.listener.peers, &other.listener)
+			w.requests.peers = append(w.requests.peers, &other.requests)
+			for port := range w.state.Egress {
+				if other != w {
+					w.state.Egress[port].Share(&other.state.Egress[port])
+				}
+			}
+		}
+	}
 }
 
 // localAddress is the MAC address of a port whose device has none: locally administered (IEEE 802 8.4), and another one for each port.
@@ -167,8 +148,10 @@ func (d *Dataplane) Pairing() *pairing.Pairing { return d.pairing }
 // at any time.
 func (d *Dataplane) SetWallClock(ahead int64) { d.wallClock.Store(ahead) }
 
-// destinations is the number of senders whose limits are kept at once.
-const destinations = 65536
+// Unresponsive returns the senders that don't react to notifications, and how many were found so far. Any goroutine may call it.
+func (d *Dataplane) Unresponsive() (senders []respond.UnresponsiveSender, found uint64) {
+	return d.law.UnresponsiveSenders()
+}
 
 func (c *Config) validate() error {
 	for i, p := range c.Ports {
@@ -188,7 +171,7 @@ func (c *Config) validate() error {
 	if len(c.Backends) == 0 || len(c.Ports) == 0 {
 		return fmt.Errorf("no ports or no backends, expected at least one pair of ports and a backend for each worker")
 	}
-	if err := c.Policy.validate(c.Ports); err != nil {
+	if err := c.Policy.Validate(c.Ports); err != nil {
 		return err
 	}
 	for i, b := range c.Backends {
@@ -210,3 +193,27 @@ func WorkerFrames(ports, burstSize int) int {
 
 // Worker returns worker n, with the backend n of Config.Backends.
 func (d *Dataplane) Worker(i int) *Worker { return d.workers[i] }
+
+// StartTrace begins a trace; false if there is another one. Any goroutine may call it.
+func (d *Dataplane) StartTrace(t *trace.Trace) bool {
+	t.Init(len(d.workers))
+	return d.trace.CompareAndSwap(nil, t)
+}
+
+// EndTrace ends a trace. Any goroutine may call it.
+func (d *Dataplane) EndTrace(t *trace.Trace) { d.trace.CompareAndSwap(t, nil) }
+
+// The parts of a Config, which the stages share.
+type (
+	PortConfig = stage.PortConfig
+	Role       = stage.Role
+	Policy     = stage.Policy
+	PortPolicy = stage.PortPolicy
+	Border     = stage.Border
+)
+
+// Roles of a port.
+const (
+	Fabric = stage.Fabric
+	WAN    = stage.WAN
+)

@@ -3,11 +3,15 @@ package dataplane
 import (
 	"sync/atomic"
 
+	"github.com/cnpgate/cnpgate/dataplane/respond"
+	"github.com/cnpgate/cnpgate/dataplane/stage"
 	"github.com/cnpgate/cnpgate/flowtable"
 )
 
 // drain counts, while the policy has Drain, the senders that a worker has asked to slow down and that have had no Resume yet.
 type drain struct {
+	*stage.State
+	law    *respond.Law
 	counts bool            // Slowed may have a number
 	at     flowtable.Index // the flow that was looked at last
 	found  int64           // in this pass over the flows
@@ -21,26 +25,25 @@ const (
 )
 
 // step looks at some flows. After the drain, it forgets what was counted.
-func (d *drain) step(w *Worker) {
-	if d.counts = w.policy.Drain; !d.counts {
+func (d *drain) step() {
+	if d.counts = d.Policy.Drain; !d.counts {
 		d.slowed.Store(0)
 		d.at, d.found = 0, 0
 		return
 	}
-	high := w.flows.High()
+	high := d.Flows.High()
 	for n := drainEntries; n > 0 && d.at < high; n-- {
 		d.at++
-		f := &w.law.rates[d.at]
-		if s := w.flows.State(d.at); s.Live() && f.generation == s.Generation() && f.Asked() && w.now-w.flows.LastSeen(d.at) < drainIdle {
+		if d.Flows.State(d.at).Live() && d.law.Asked(d.Flows.Ref(d.at)) && d.Now-d.Flows.LastSeen(d.at) < drainIdle {
 			d.found++
 		}
 	}
 	if d.at < high {
 		return
 	}
-	for port := range w.egress {
-		for class := range w.states[port] {
-			d.found += int64(w.states[port][class].slowed)
+	for port := range d.Egress {
+		for class := range d.Queues[port] {
+			d.found += int64(d.Queues[port][class].Slowed)
 		}
 	}
 	d.slowed.Store(d.found + 1)

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/congestion"
-	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 )
@@ -60,7 +60,7 @@ func TestDrain(t *testing.T) {
 			}
 			senders, known := s.Plane.Slowed()
 			switch {
-			case drains && (len(resumed) == 0 || reduced > 0 || senders != 0 || !known || s.suppressed(fabric)[dataplane.Stopping.String()] == 0):
+			case drains && (len(resumed) == 0 || reduced > 0 || senders != 0 || !known || s.suppressed(fabric)[counters.Stopping.String()] == 0):
 				t.Errorf("law %v: %d senders were resumed and %d reductions sent, %d senders (%v) wait for a Resume; suppressed %v", law, len(resumed), reduced, senders, known, s.suppressed(fabric))
 			case !drains && (len(resumed) > 0 || known):
 				t.Errorf("law %v: without a drain %d senders were resumed", law, len(resumed))

@@ -7,7 +7,9 @@ import (
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/dataplane/host"
+	"github.com/cnpgate/cnpgate/dataplane/stage"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/prefix"
 	"github.com/cnpgate/cnpgate/internal/testkit"
@@ -34,7 +36,7 @@ func enforcing() *dataplane.Policy {
 	p := testkit.DefaultPolicy(2)
 	p.Ports[wan].Pacing = &congestion.Pacing{HostRate: 10e9, Floor: 10e6, Keep: 50, Interval: 50_000, Hold: 1 << 50, Recovery: 1 << 50}
 	p.Ports[wan].Enforce = senders("198.18.0.0/15", "fd00:18::/32")
-	p.Border = dataplane.NewBorder(nil, []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::/64")}, false)
+	p.Border = stage.NewBorder(nil, []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::/64")}, false)
 	return p
 }
 
@@ -164,9 +166,9 @@ func between(times []int64, from, to int64) (n int) {
 // enforceCounts are a WAN port's counts of what the gateway carried out and what not, by name, without the zeros.
 func (s *enforceScene) enforceCounts() map[string]uint64 {
 	out := map[string]uint64{}
-	for n := dataplane.EnforcedFirst; n < dataplane.Counters; n++ {
+	for n := counters.EnforcedFirst; n < counters.Counters; n++ {
 		if v := s.Count(wan, n); v > 0 {
-			out[dataplane.Catalogue[n].Value] = v
+			out[counters.Catalogue[n].Value] = v
 		}
 	}
 	return out

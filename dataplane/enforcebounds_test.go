@@ -7,6 +7,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 )
@@ -68,7 +69,7 @@ func TestEnforceRefuses(t *testing.T) {
 			s := newEnforceScene(t, false, policy, c.hold)
 			s.arriveAt(wan, s.notification(0, c.build))
 			s.send(100_000)
-			if n := s.Plane.Port(wan).PacedFrames + s.Count(wan, dataplane.PacedPackets); n != 0 {
+			if n := s.Plane.Port(wan).PacedFrames + s.Count(wan, counters.PacedPackets); n != 0 {
 				t.Errorf("%d packets were held", n)
 			}
 			if got := s.enforceCounts(); c.why == "" && len(got) != 0 || c.why != "" && (len(got) != 1 || got[c.why] != 1) {
@@ -92,7 +93,7 @@ func TestEnforceFull(t *testing.T) {
 	if n := s.Plane.Port(wan).PacedFrames; n != 64 {
 		t.Errorf("%d packets are held, expected half of 128", n)
 	}
-	if n := s.Count(wan, dataplane.PacedTooMany); n != 150-64 {
+	if n := s.Count(wan, counters.PacedTooMany); n != 150-64 {
 		t.Errorf("%d packets left early, expected %d", n, 150-64)
 	}
 	another := data(false, 0)
@@ -153,7 +154,7 @@ func TestEnforceReload(t *testing.T) {
 	s.setPolicy(func(p *dataplane.Policy) { p.Ports[wan].Enforce = senders("198.19.0.0/16") })
 	s.arriveAt(wan, pause)
 	s.send(50_000)
-	if n := s.Count(wan, dataplane.PacedPackets); n != 0 {
+	if n := s.Count(wan, counters.PacedPackets); n != 0 {
 		t.Errorf("%d packets of another prefix held", n)
 	}
 	s.setPolicy(func(p *dataplane.Policy) { p.Ports[wan].Enforce = senders("198.18.0.0/16") })
@@ -165,9 +166,9 @@ func TestEnforceReload(t *testing.T) {
 	s.setPolicy(func(p *dataplane.Policy) { p.Ports[wan].Pacing, p.Ports[wan].Enforce = nil, nil })
 	s.send(600_000)
 	s.arriveAt(wan, pause)
-	held := s.Count(wan, dataplane.PacedPackets)
+	held := s.Count(wan, counters.PacedPackets)
 	s.send(100_000)
-	if n := s.Count(wan, dataplane.PacedPackets); n != held || s.Plane.Port(wan).PacedFrames != 0 {
+	if n := s.Count(wan, counters.PacedPackets); n != held || s.Plane.Port(wan).PacedFrames != 0 {
 		t.Errorf("%d packets held since pacing is off", n-held)
 	}
 	s.setPolicy(func(*dataplane.Policy) {})

@@ -6,17 +6,19 @@ import (
 )
 
 // Ranked reports whether the flows in a class of a port's queue are ranked.
-func (w *Worker) Ranked(port, class int) bool { return w.egress[port].Classes[class].Shares.Ranked }
+func (w *Worker) Ranked(port, class int) bool {
+	return w.state.Egress[port].Classes[class].Shares.Ranked
+}
 
 // EndedBytes is what a class of a port's queue counts of flows that have ended, and what a walk over it finds of them; 0 while no shares are
 // tracked.
 func (w *Worker) EndedBytes(port, class int) (counted, found uint64) {
-	c := &w.egress[port].Classes[class]
+	c := &w.state.Egress[port].Classes[class]
 	if !c.Shares.Tracked {
 		return 0, 0
 	}
 	for i := range c.Len() {
-		if f, t := c.At(i); t.Index != flowtable.None && !w.flows.Live(t) {
+		if f, t := c.At(i); t.Index != flowtable.None && !w.state.Flows.Live(t) {
 			found += uint64(f.Len)
 		}
 	}
@@ -24,21 +26,21 @@ func (w *Worker) EndedBytes(port, class int) (counted, found uint64) {
 }
 
 // Slowed is the number of senders that were asked to slow down because of a class of a port's queue, and wait for a Resume.
-func (w *Worker) Slowed(port, class int) int { return w.states[port][class].slowed }
+func (w *Worker) Slowed(port, class int) int { return w.state.Queues[port][class].Slowed }
 
 // CloseRecords closes all flow records, as a DREQ of their connections does.
 func (w *Worker) CloseRecords() {
 	const ending = 29 // of a pairing.Answer
-	for x := flowtable.Index(1); x <= w.flows.High(); x++ {
-		was := w.flows.State(x)
-		w.flows.SetAnswer(x, was, was.Answer()|flowtable.Answer(pairing.EndedDREQ)<<ending)
+	for x := flowtable.Index(1); x <= w.state.Flows.High(); x++ {
+		was := w.state.Flows.State(x)
+		w.state.Flows.SetAnswer(x, was, was.Answer()|flowtable.Answer(pairing.EndedDREQ)<<ending)
 	}
 }
 
 // Watched is the number of senders that are watched.
 func (w *Worker) Watched() (n int) {
-	for i := range w.senders.of {
-		if w.senders.of[i].flow != flowtable.None {
+	for x := flowtable.Index(1); x <= w.state.Flows.High(); x++ {
+		if a := w.state.Accounts.Find(x); a != nil && a.Watch() != 0 {
 			n++
 		}
 	}
@@ -46,10 +48,10 @@ func (w *Worker) Watched() (n int) {
 }
 
 // BreakLearning makes the stage learn panic.
-func (w *Worker) BreakLearning() { w.flows = nil }
+func (w *Worker) BreakLearning() { w.state.Flows = nil }
 
 // BreakQueue makes the stage queue panic.
-func (w *Worker) BreakQueue(port int) { w.egress[port].Classes = nil }
+func (w *Worker) BreakQueue(port int) { w.state.Egress[port].Classes = nil }
 
 // TwinsListed reports whether the worker has listed its flows for notifications without tags.
-func (w *Worker) TwinsListed() bool { return w.flows.TwinsListed() }
+func (w *Worker) TwinsListed() bool { return w.state.Flows.TwinsListed() }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 )
@@ -104,11 +104,11 @@ func TestForwardsEverything(t *testing.T) {
 				}
 				n := uint64(len(anyFrames))
 				s := r.Plane.Port(port)
-				if s.Count[dataplane.RxPackets] != n || s.Count[dataplane.TxPackets] != n ||
-					s.Count[dataplane.RxBytes] != octets || s.Count[dataplane.TxBytes] != octets {
+				if s.Count[counters.RxPackets] != n || s.Count[counters.TxPackets] != n ||
+					s.Count[counters.RxBytes] != octets || s.Count[counters.TxBytes] != octets {
 					t.Errorf("port %d counts %v", port, s.Count)
 				}
-				if got := s.Count[dataplane.CEReceived]; got != 1 {
+				if got := s.Count[counters.CEReceived]; got != 1 {
 					t.Errorf("port %d: %d frames came in with CE, expected 1", port, got)
 				}
 				if s.Depth[0] != 0 || s.Watermark[0] == 0 {
@@ -127,7 +127,7 @@ func TestCutShort(t *testing.T) {
 	r.Inject(t, 0, frame[:64])
 	r.InjectCut(t, 0, 0, frame[:64], uint32(len(frame)))
 	r.Settle()
-	if got := r.Count(0, dataplane.RxBytes); got != 64+4000 {
+	if got := r.Count(0, counters.RxBytes); got != 64+4000 {
 		t.Errorf("%d octets received", got)
 	}
 	r.Drain()
@@ -135,7 +135,7 @@ func TestCutShort(t *testing.T) {
 	if len(sent) != 2 || sent[0].Length != 64 || sent[1].Length != 4000 || !bytes.Equal(sent[1].Octets, frame[:64]) {
 		t.Errorf("sent %+v", sent)
 	}
-	if got := r.Count(1, dataplane.TxBytes); got != 64+4000 {
+	if got := r.Count(1, counters.TxBytes); got != 64+4000 {
 		t.Errorf("%d octets sent", got)
 	}
 	r.Close(t)
@@ -172,7 +172,7 @@ func TestCloseWithFullQueues(t *testing.T) {
 		r.Close(t)
 		dropped := uint64(0)
 		for port := range 4 {
-			dropped += r.Count(port, dataplane.DroppedShutdown)
+			dropped += r.Count(port, counters.DroppedShutdown)
 		}
 		if dropped != uint64(left) || len(r.Sent[0]) != sent {
 			t.Errorf("%d frames dropped and %d sent by the shutdown, expected %d and none", dropped, len(r.Sent[0])-sent, left)

@@ -2,7 +2,10 @@ package dataplane
 
 import (
 	"github.com/cnpgate/cnpgate/cnpgen"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
+	"github.com/cnpgate/cnpgate/dataplane/frames"
 	"github.com/cnpgate/cnpgate/dataplane/host"
+	"github.com/cnpgate/cnpgate/dataplane/stage"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/proxy"
@@ -10,8 +13,9 @@ import (
 
 // gateway connects a worker with the gateway as a host, see package host.
 type gateway struct {
-	*common
+	*stage.State
 	requests *requests
+	paths    []path       // by port
 	links    []linkHeader // by port
 }
 
@@ -25,22 +29,22 @@ type linkHeader struct {
 // hostFrame is what the frames of a port have in common for the gateway as a host.
 func (g *gateway) hostFrame(port int) host.Frame {
 	return host.Frame{
-		Port: port, WAN: g.ports[port].Role == WAN, Address: g.ports[port].Address, Now: g.now, Ahead: g.plane.wallClock.Load(),
-		Gateway: &g.policy.Build, Session: &g.policy.Ports[port].STAMP, Reflects: g.policy.Reflects, Proxy: g.policy.Proxy, Out: g.replyBuffer(port),
+		Port: port, WAN: g.Ports[port].Role == WAN, Address: g.Ports[port].Address, Now: g.Now, Ahead: g.Clock.Load(),
+		Gateway: &g.Policy.Build, Session: &g.Policy.Ports[port].STAMP, Reflects: g.Policy.Reflects, Proxy: g.Policy.Proxy, Out: g.replyBuffer(port),
 	}
 }
 
 // replyBuffer is the last spare buffer, if a port has space for a reply.
 func (g *gateway) replyBuffer(port int) []byte {
-	if g.canQueue(&g.egress[port].Notifications) != allowed {
+	if g.CanQueue(&g.Egress[port].Notifications) != counters.Allowed {
 		return nil
 	}
-	return g.batch.Bytes(g.batch.Spare[len(g.batch.Spare)-1])
+	return g.IO.Bytes(g.IO.Spare[len(g.IO.Spare)-1])
 }
 
 // receive passes a frame to the gateway as a host. It returns the counter of its end, or passed.
-func (g *gateway) receive(f *host.Frame) Counter {
-	r := g.plane.host.Receive(f)
+func (g *gateway) receive(f *host.Frame) counters.Counter {
+	r := g.Host.Receive(f)
 	if r == (host.Result{}) {
 		return passed
 	}
@@ -51,82 +55,71 @@ func (g *gateway) receive(f *host.Frame) Counter {
 	case host.Notification:
 		return g.notified(f)
 	case host.ParameterProblem:
-		if k, ok := host.Refused(f); ok && g.plane.notifiedWithin(&k, g.now, host.RefusalTime) { // otherwise anybody could stop Fast CNPs to a host
-			g.plane.host.Refusals.Refuse(packet.Host{Addr: k.Src, Scope: k.Scope()}, g.now)
-			g.counters.add(f.Port, FastCNPRefused, 1)
+		if k, ok := host.Refused(f); ok && g.NotifiedWithin(&k, host.RefusalTime) { // otherwise anybody could stop Fast CNPs to a host
+			g.Host.Refusals.Refuse(packet.Host{Addr: k.Src, Scope: k.Scope()}, g.Now)
+			g.Counters.Add(f.Port, counters.FastCNPRefused, 1)
 		}
 	}
-	return ConsumedSTAMP + Counter(r.Verdict-host.STAMP)
+	return counters.ConsumedSTAMP + counters.Counter(r.Verdict-host.STAMP)
 }
 
 // notified ends a notification to the gateway as a proxy. The domain filter applies to it, too.
-func (g *gateway) notified(f *host.Frame) Counter {
-	g.counters.add(f.Port, ReceivedFirst+Counter(packet.ProxyNotification), 1)
-	border := g.policy.Border
-	known := border != nil && border.from(f.Parsed)
+func (g *gateway) notified(f *host.Frame) counters.Counter {
+	g.Counters.Add(f.Port, counters.ReceivedFirst+counters.Counter(packet.ProxyNotification), 1)
+	border := g.Policy.Border
+	known := border != nil && border.From(f.Parsed)
 	switch {
-	case f.WAN && border != nil && !known && !border.onlyObserves(&g.counters, f.Port, DroppedBorderIn):
-		return DroppedBorderIn
+	case f.WAN && border != nil && !known && !border.OnlyObserves(&g.Counters, f.Port, counters.DroppedBorderIn):
+		return counters.DroppedBorderIn
 	case !f.Proxy.Listens(f.Parsed.Dst):
-		return DroppedToGateway
+		return counters.DroppedToGateway
 	}
-	request, reason := g.plane.host.Accept(f, known)
+	request, reason := g.Host.Accept(f, known)
 	if reason == proxy.Accepted {
 		reason = g.requests.pass(f, &request)
 	}
 	if reason == proxy.Accepted {
-		g.counters.add(f.Port, ProxyAccepted, 1)
+		g.Counters.Add(f.Port, counters.ProxyAccepted, 1)
 	} else {
-		g.counters.add(f.Port, ProxyRefusedFirst+Counter(reason-1), 1)
+		g.Counters.Add(f.Port, counters.ProxyRefusedFirst+counters.Counter(reason-1), 1)
 	}
-	return ConsumedProxyNotification
+	return counters.ConsumedProxyNotification
 }
 
 // conclude sends a reply, counts an event, and records a round-trip time.
 func (g *gateway) conclude(f *host.Frame, r *host.Result) {
 	if r.Event != host.NoEvent {
-		g.counters.add(f.Port, AnswersLimited+Counter(r.Event-host.AnswerLimited), 1)
+		g.Counters.Add(f.Port, counters.AnswersLimited+counters.Counter(r.Event-host.AnswerLimited), 1)
 	}
 	if r.Size > 0 {
-		g.push(&g.egress[f.Port].Notifications, r.Size, tagHost+flowtable.Index(r.Verdict))
+		g.Push(&g.Egress[f.Port].Notifications, r.Size, tagHost+flowtable.Index(r.Verdict))
 		f.Out = g.replyBuffer(f.Port)
 	}
-	g.plane.paths[f.Port].probed(r.RTT)
+	g.paths[f.Port].probed(r.RTT)
 }
 
 // probe sends a port's next STAMP test packet if it is due. Nothing is sent before a data packet has shown the Ethernet header towards the
 // peer, nor while the line is busy: the packet must leave at the time of its timestamp.
 func (g *gateway) probe(port int, interval int64) {
 	l := &g.links[port]
-	if l.len == 0 || g.batch.Drain || g.egress[port].Line.Busy(g.now) || !g.plane.host.Due(port, uint32(g.id), g.now, interval) {
+	if l.len == 0 || g.IO.Drain || g.Egress[port].Line.Busy(g.Now) || !g.Host.Due(port, uint32(g.ID), g.Now, interval) {
 		return
 	}
 	f := g.hostFrame(port)
-	r := g.plane.host.Probe(&f, uint32(g.id), l.octets[:l.len])
+	r := g.Host.Probe(&f, uint32(g.ID), l.octets[:l.len])
 	g.conclude(&f, &r)
 }
 
 // noteLink keeps the Ethernet header of a forwarded packet outside tunnels. While the peer answers test packets with the present header, that stays:
 // another one may be of a VLAN that doesn't lead to the peer.
-func (g *gateway) noteLink(b *batch, out int, interval int64) {
+func (g *gateway) noteLink(b *frames.Batch, out int, interval int64) {
 	l := &g.links[out]
-	if by, ok := g.plane.host.Answers(out, g.now, interval); g.now < l.until || ok && by == uint32(g.id) {
+	if by, ok := g.Host.Answers(out, g.Now, interval); g.Now < l.until || ok && by == uint32(g.ID) {
 		return
 	}
-	data, p := g.frame(b, 0)
-	if b.gone&1 == 0 && p.Kind == packet.RoCEv2 && !p.Encapsulated() && data[0]&groupMAC == 0 {
-		l.len, l.until = copy(l.octets[:], data[:p.L3]), g.now+host.AnsweredIntervals*interval
+	data, p := b.Frame(0)
+	if b.Gone&1 == 0 && p.Kind == packet.RoCEv2 && !p.Encapsulated() && !b.ToGroup(0) {
+		l.len, l.until = copy(l.octets[:], data[:p.L3]), g.Now+host.AnsweredIntervals*interval
 	}
-	g.inHand = notInHand
-}
-
-// notifiedWithin reports whether a flow exists whose sender was notified within this many ns before now. It searches all workers, since what
-// asks may arrive at another one than the flow's packets.
-func (d *Dataplane) notifiedWithin(k *flowtable.Key, now, ns int64) bool {
-	for _, w := range d.workers {
-		if x, state, found := w.flows.Find(k); found && w.accounts.NotifiedWithin(x, state.Generation(), now, ns) {
-			return true
-		}
-	}
-	return false
+	b.InHand = frames.NotInHand
 }

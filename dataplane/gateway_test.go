@@ -7,7 +7,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
-	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 )
@@ -65,10 +65,10 @@ func TestFastCNPRefused(t *testing.T) {
 				t.Fatalf("first a %v", kind)
 			}
 			s.arrive(c.refusal(bytes.Clone(first.Octets)))
-			if got := s.Count(fabric, dataplane.FastCNPRefused); got != c.refused {
+			if got := s.Count(fabric, counters.FastCNPRefused); got != c.refused {
 				t.Errorf("%d refusals", got)
 			}
-			if got := s.Count(fabric, dataplane.ConsumedParameterProblem); got != c.consumed {
+			if got := s.Count(fabric, counters.ConsumedParameterProblem); got != c.consumed {
 				t.Errorf("%d frames consumed", got)
 			}
 			if kind, _ := kindOf(notify()); kind != c.next {
@@ -104,7 +104,7 @@ func TestFastCNPRefusedOnArrival(t *testing.T) {
 		return testkit.Sent{}
 	}
 	s.arrive(refusalOf(notify().Octets))
-	if got := s.Count(fabric, dataplane.FastCNPRefused); got != 1 {
+	if got := s.Count(fabric, counters.FastCNPRefused); got != 1 {
 		t.Errorf("%d refusals", got)
 	}
 	if kind, _ := kindOf(notify()); kind != packet.ExtendedCNP {

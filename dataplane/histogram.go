@@ -100,14 +100,6 @@ func (h *histograms) sample(now int64, queues []egress.Port, depths bool) {
 	h.loopGap.publish()
 }
 
-// Reaction times are kept in the tag of a waiting notification, whose generation has no other use: in units of 16 ns, modulo 2^32, which is 69 s.
-const stampUnit = 4 // bits
-
-func stamp(now int64) uint32 { return uint32(now >> stampUnit) }
-
-// sinceStamp is how long ago a stamp was made, ns.
-func sinceStamp(now int64, made uint32) uint64 { return uint64(stamp(now)-made) << stampUnit }
-
 // Histograms are what all workers published of their histograms.
 type Histograms struct {
 	Reaction  []telemetry.Histogram   // by port

@@ -11,9 +11,6 @@ import (
 // maxInHand bounds the bytes of a packet that are reported.
 const maxInHand = 256
 
-// notInHand is a place in a burst that isn't known.
-const notInHand = burst.MaxSize
-
 // InHand is the packet that a worker was handling.
 type InHand struct {
 	Port   int
@@ -29,13 +26,13 @@ func (w *Worker) InHand() (InHand, bool) {
 		return InHand{}, false
 	}
 	port := w.receiving - 1
-	rx := w.batch.Ports[port].Rx
-	h := InHand{Port: port, Burst: len(rx), Place: int(w.inHand)}
+	rx := w.state.IO.Ports[port].Rx
+	h := InHand{Port: port, Burst: len(rx), Place: int(w.state.Batch.InHand)}
 	if h.Place >= len(rx) {
-		h.Place = findInHand(w.batch, rx)
+		h.Place = findInHand(w.state.IO, rx)
 	}
 	if h.Place >= 0 {
-		h.Length, h.Bytes = rx[h.Place].Len, readable(w.batch, rx[h.Place], maxInHand)
+		h.Length, h.Bytes = rx[h.Place].Len, readable(w.state.IO, rx[h.Place], maxInHand)
 	}
 	return h, true
 }

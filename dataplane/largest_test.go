@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/congestion"
-	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 )
@@ -60,7 +60,7 @@ func TestLargestChanges(t *testing.T) {
 	s := newScene(t, notifying(byAnything...), nil)
 	s.fill(4, data(true, 0))
 	s.fill(3, data(true, 1)) // above K_max, but not the largest
-	if n := s.Count(fabric, dataplane.SentFirst); n != 0 {
+	if n := s.Count(fabric, counters.SentFirst); n != 0 {
 		t.Fatalf("%d Fast CNPs", n)
 	}
 	s.Advance(84*8_000 + 3*1024*8_000) // the first frame of the line, then two of flow 0 and the start of the third

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/congestion"
-	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 	"github.com/cnpgate/cnpgate/ratelimit"
 )
@@ -25,7 +25,7 @@ func TestLawStorm(t *testing.T) {
 			f.Src, f.Size = fmt.Sprintf("fd00:18::1:%x", n%c.senders), 90
 			frames = append(frames, f.Frame())
 		}
-		sent := func() int { return int(s.Count(fabric, dataplane.SentFirst)) }
+		sent := func() int { return int(s.Count(fabric, counters.SentFirst)) }
 		next := 0
 		run := func(us int) {
 			for range us {

@@ -3,30 +3,38 @@ package dataplane
 import (
 	"math/bits"
 
+	"github.com/cnpgate/cnpgate/dataplane/frames"
+	"github.com/cnpgate/cnpgate/dataplane/stage"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
+// learner is the stage that finds the flow of each packet, and learns source QPs.
+type learner struct {
+	*stage.State
+	trackers []tracker // by port
+}
+
 // learn finds or adds the flow of every RoCEv2 packet of the batch (draft-tian 5.2), and learns source QPs from the packets.
-func (w *Worker) learn(b *batch) {
-	if b.flowless != 0 {
-		w.learnCNPs(b)
+func (l *learner) learn(b *frames.Batch) {
+	if b.Flowless != 0 {
+		l.learnCNPs(b)
 	}
-	n := len(b.frames)
-	records, flows := w.records[:n], w.flow[:n]
-	w.flows.Lookup(records, w.now, flows)
-	t := &w.trackers[w.ports[b.port].Peer]
-	for i := w.learner.Routine(flows, records, 0); i < n; i = w.learner.Routine(flows, records, i+1) {
-		if b.flowless>>i&1 != 0 {
+	n := len(b.Frames)
+	records, flows := b.Records[:n], b.Flow[:n]
+	l.Flows.Lookup(records, l.Now, flows)
+	t := &l.trackers[l.Ports[b.Port].Peer]
+	for i := l.Learner.Routine(flows, records, 0); i < n; i = l.Learner.Routine(flows, records, i+1) {
+		if b.Flowless>>i&1 != 0 {
 			continue
 		}
 		if flows[i] == t.tracked && t.tracked.Index != flowtable.None {
 			t.observed(&records[i])
 		}
-		data, p := w.frame(b, i)
-		w.learner.Observe(flows[i].Index, flowtable.KeyOf(&records[i]), p, data, w.now)
-		replace(flows, flows[i], w.flows.Ref(flows[i].Index))
-		w.inHand = notInHand
+		data, p := b.Frame(i)
+		l.Learner.Observe(flows[i].Index, flowtable.KeyOf(&records[i]), p, data, l.Now)
+		replace(flows, flows[i], l.Flows.Ref(flows[i].Index))
+		b.InHand = frames.NotInHand
 	}
 }
 
@@ -44,16 +52,16 @@ func replace(flows []flowtable.Ref, was, is flowtable.Ref) {
 
 // learnCNPs passes receivers' CNPs to the learner. A CNP makes no flow: it answers one. A gateway's notification has no evidence about the
 // receiver's QPs.
-func (w *Worker) learnCNPs(b *batch) {
-	for left := b.special &^ b.gone; left != 0; left &= left - 1 {
+func (l *learner) learnCNPs(b *frames.Batch) {
+	for left := b.Special &^ b.Gone; left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(uint64(left))
-		data, p := w.frame(b, i)
+		data, p := b.Frame(i)
 		if p.Opcode != packet.CNP || p.BTHFlags&packet.ExtensionBit != 0 || p.DstOpts != 0 || p.IPv4Mapped() { // only RoCEv2 packets have an opcode
 			continue
 		}
 		var k flowtable.Key
-		setKey(&k, b.port, p)
-		w.learner.Observe(flowtable.None, &k, p, data, w.now)
+		frames.SetKey(&k, b.Port, p)
+		l.Learner.Observe(flowtable.None, &k, p, data, l.Now)
 	}
-	w.inHand = notInHand
+	b.InHand = frames.NotInHand
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 	"github.com/cnpgate/cnpgate/ratelimit"
@@ -15,7 +16,7 @@ const ms = 1_000_000
 
 // notified is how many Fast CNPs the workers have built: sent, or queued.
 func (s *scene) notified() int {
-	n := int(s.Count(fabric, dataplane.SentFirst))
+	n := int(s.Count(fabric, counters.SentFirst))
 	for i := range s.Backends {
 		n += s.Plane.Worker(i).Queued()
 	}
@@ -133,7 +134,7 @@ func TestLimitPerPortIsEachPorts(t *testing.T) {
 		}
 	}
 	s.Drain()
-	if a, b := s.Count(0, dataplane.SentFirst), s.Count(2, dataplane.SentFirst); a != 1 || b != 1 {
+	if a, b := s.Count(0, counters.SentFirst), s.Count(2, counters.SentFirst); a != 1 || b != 1 {
 		t.Errorf("%d and %d notifications, expected one each", a, b)
 	}
 	s.Close(t)
@@ -181,7 +182,7 @@ func TestDestinationsFull(t *testing.T) {
 	above(p)
 	p.PerDestination = perSecond(1)
 	s := newScene(t, p, func(s *testkit.Setup) { s.Rate, s.Flows = 400e9, 1<<17 })
-	full := dataplane.DestinationsFull.String()
+	full := counters.DestinationsFull.String()
 	for n := 0; s.suppressed(fabric)[full] == 0; n++ {
 		if n == 200_000 {
 			t.Fatalf("never: suppressed %v", s.suppressed(fabric))
@@ -206,7 +207,7 @@ func TestShutdownLosesNotifications(t *testing.T) {
 	s.fill(7, data(true, 0))
 	s.Close(t)
 	s.wantSuppressed(map[string]uint64{"shutdown": 7})
-	if n := s.Count(wan, dataplane.DroppedShutdown); n != 7 {
+	if n := s.Count(wan, counters.DroppedShutdown); n != 7 {
 		t.Errorf("%d frames dropped, expected 7", n)
 	}
 }
@@ -214,21 +215,21 @@ func TestShutdownLosesNotifications(t *testing.T) {
 // TestNames: every reason and counter has a name of its own, but kinds that Classify does not distinguish share one.
 func TestNames(t *testing.T) {
 	names := map[string]bool{}
-	for c := range dataplane.Counters {
-		i := dataplane.Catalogue[c]
+	for c := range counters.Counters {
+		i := counters.Catalogue[c]
 		name := i.Name + " " + i.Label + " " + i.Value
-		if i.Name == "" || i.Help == "" || (i.Label == "") != (i.Value == "") || names[name] && !(c > dataplane.ReceivedFirst && i.Value == packet.ExtendedCNP.String()) {
+		if i.Name == "" || i.Help == "" || (i.Label == "") != (i.Value == "") || names[name] && !(c > counters.ReceivedFirst && i.Value == packet.ExtendedCNP.String()) {
 			t.Errorf("counter %d: %+v", c, i)
 		}
 		names[name] = true
 	}
-	for s := dataplane.Suppression(1); s <= dataplane.Suppressions; s++ {
-		if i := dataplane.Catalogue[dataplane.SuppressedFirst+dataplane.Counter(s-1)]; i.Value != s.String() || i.Value == "ok" {
+	for s := counters.Suppression(1); s <= counters.Suppressions; s++ {
+		if i := counters.Catalogue[counters.SuppressedFirst+counters.Counter(s-1)]; i.Value != s.String() || i.Value == "ok" {
 			t.Errorf("reason %d is %q, its counter's %q", s, s.String(), i.Value)
 		}
 	}
 	for n := range packet.Notification(packet.ReceivedNotifications) {
-		if i := dataplane.Catalogue[dataplane.ReceivedFirst+dataplane.Counter(n)]; i.Value != n.Received().String() {
+		if i := counters.Catalogue[counters.ReceivedFirst+counters.Counter(n)]; i.Value != n.Received().String() {
 			t.Errorf("notification %d is %q, its counter's %q", n, n.String(), i.Value)
 		}
 	}

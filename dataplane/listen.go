@@ -2,7 +2,11 @@ package dataplane
 
 import (
 	"github.com/cnpgate/cnpgate/cnpdec"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
+	"github.com/cnpgate/cnpgate/dataplane/mailbox"
+	"github.com/cnpgate/cnpgate/dataplane/notify"
 	"github.com/cnpgate/cnpgate/dataplane/pacing"
+	"github.com/cnpgate/cnpgate/dataplane/stage"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
@@ -10,14 +14,15 @@ import (
 // listener reads the notifications of other gateways and of receivers that pass. A sender that one has reached counts as notified, and
 // where the operator says so, the gateway carries the notification out itself (enforce.go).
 type listener struct {
-	*common
-	senders *senders
-	heard   cnpdec.Notification        // the one that is being read
-	hearing cnpdec.Receiver            // by these rules
-	passed  []mailbox[portPaceRequest] // notifications to senders that pass at other workers, by the worker that writes
-	paces   []mailbox[portPaceRequest] // requests to slow down a flow; the same
-	trials  [trialSlots]pacing.Trial   // of the requests that this worker has passed to the others
-	trial   uint8                      // the last one
+	*stage.State
+	peers   []*listener // of all workers
+	senders *notify.Senders
+	heard   cnpdec.Notification            // the one that is being read
+	hearing cnpdec.Receiver                // by these rules
+	passed  []mailbox.Box[portPaceRequest] // notifications to senders that pass at other workers, by the worker that writes
+	paces   []mailbox.Box[portPaceRequest] // requests to slow down a flow; the same
+	trials  [trialSlots]pacing.Trial       // of the requests that this worker has passed to the others
+	trial   uint8                          // the last one
 }
 
 // portPaceRequest is a request about a flow that leaves by a port. All workers try it.
@@ -29,7 +34,7 @@ type portPaceRequest struct {
 
 // trialSlots is the number of requests of a worker that others may have not tried yet: more than a mailbox has, so that one late worker
 // doesn't use all.
-const trialSlots = 2 * mailboxSize
+const trialSlots = 2 * mailbox.Size
 
 // passing records that a valid notification of a permitted gateway to a sender passes, except a Resume. A standard CNP comes from the
 // flow's receiver, and a notification to a proxy is no notification to the sender yet.
@@ -37,9 +42,9 @@ func (l *listener) passing(port int, kind packet.Notification, data []byte, p *p
 	if kind == packet.StandardCNP || kind == packet.ProxyNotification {
 		return
 	}
-	scope := packet.ScopeOf(uint16(l.ports[port].Peer), p)
+	scope := packet.ScopeOf(uint16(l.Ports[port].Peer), p)
 	host := packet.Host{Addr: p.Dst, Scope: scope}
-	if !l.plane.watches(host) || !l.permitted(kind, p) || l.hear(data, p) != cnpdec.Accepted {
+	if !l.watches(host) || !l.permitted(kind, p) || l.hear(data, p) != cnpdec.Accepted {
 		return
 	}
 	r, ok := pacing.RequestOf(&l.heard)
@@ -47,18 +52,18 @@ func (l *listener) passing(port int, kind packet.Notification, data []byte, p *p
 		return
 	}
 	r.Scope = scope
-	l.senders.notifiedElsewhere(port, &r)
-	for id, other := range l.plane.workers {
-		if id != l.id && other.senders.head(host).Load() != 0 {
-			other.listener.passed[l.id].put(portPaceRequest{Request: r, port: port}) // if it is full, this one doesn't count there
+	l.senders.NotifiedElsewhere(port, &r)
+	for id, other := range l.peers {
+		if id != l.ID && other.senders.Head(host).Load() != 0 {
+			other.passed[l.ID].Put(portPaceRequest{Request: r, port: port}) // if it is full, this one doesn't count there
 		}
 	}
 }
 
 // watches reports whether a worker may watch a sender: reading a notification that concerns none would only cost time.
-func (d *Dataplane) watches(host packet.Host) bool {
-	for _, w := range d.workers {
-		if w.senders.head(host).Load() != 0 {
+func (l *listener) watches(host packet.Host) bool {
+	for _, p := range l.peers {
+		if p.senders.Head(host).Load() != 0 {
 			return true
 		}
 	}
@@ -67,13 +72,13 @@ func (d *Dataplane) watches(host packet.Host) bool {
 
 // hear reads a notification into l.heard.
 func (l *listener) hear(data []byte, p *packet.Parsed) cnpdec.Reason {
-	l.hearing = cnpdec.Receiver{Code: l.policy.Build.Code, Extension: l.extensionOf(p.Dst), ICRC: cnpdec.ICRCEither}
+	l.hearing = cnpdec.Receiver{Code: l.Policy.Build.Code, Extension: l.extensionOf(p.Dst), ICRC: cnpdec.ICRCEither}
 	return l.hearing.Decode(data, p, &l.heard)
 }
 
 // enforce carries out a notification that passes from a WAN port to the fabric. Its flow leaves by the same port.
 func (l *listener) enforce(port int, kind packet.Notification, data []byte, p *packet.Parsed) {
-	if !l.pacers[port].Active() || kind != packet.ProxyNotification && !l.enforces(port, p.Dst) {
+	if !l.Pacers[port].Active() || kind != packet.ProxyNotification && !l.Enforces(port, p.Dst) {
 		return
 	}
 	if !l.permitted(kind, p) {
@@ -94,17 +99,17 @@ func (l *listener) enforceNotification(port int, p *packet.Parsed, n *cnpdec.Not
 		l.unenforced(port, pacing.Malformed)
 		return
 	}
-	if !l.enforces(port, r.Sender) {
+	if !l.Enforces(port, r.Sender) {
 		return
 	}
-	r.Scope, r.At = packet.ScopeOf(uint16(l.ports[port].Peer), p), l.now
+	r.Scope, r.At = packet.ScopeOf(uint16(l.Ports[port].Peer), p), l.Now
 	switch n.Kind {
 	case packet.StandardCNP: // its flow's source QP must be confirmed; that of the other direction may not have sent anything yet
-		r.Unverified = !l.confirmed(port, p)
+		r.Unverified = !l.Confirmed(port, p)
 	case packet.ProxyNotification: // it is for the proxy, and may come without tags
 		k := flowtable.Key{Src: r.Sender, Dst: r.Receiver, DestQP: r.QP}
 		k.SetScope(r.Scope)
-		if l.locate(&k) == ambiguousScope {
+		if l.Locate(&k) == stage.AmbiguousScope {
 			l.unenforced(port, pacing.Ambiguous)
 			return
 		}
@@ -115,80 +120,81 @@ func (l *listener) enforceNotification(port int, p *packet.Parsed, n *cnpdec.Not
 
 // enforceForProxy carries out a notification about a flow to the gateway as a proxy, whose source is permitted.
 func (l *listener) enforceForProxy(k *flowtable.Key) {
-	port := l.ports[k.Port].Peer
-	if k.SourceQP != 0 || !l.enforces(port, k.Src) { // a flow of UD isn't named by the receiver's QP
+	port := l.Ports[k.Port].Peer
+	if k.SourceQP != 0 || !l.Enforces(port, k.Src) { // a flow of UD isn't named by the receiver's QP
 		return
 	}
-	l.pass(port, &pacing.Request{Sender: k.Src, Receiver: k.Dst, QP: k.DestQP, Scope: k.Scope(), At: l.now})
+	l.pass(port, &pacing.Request{Sender: k.Src, Receiver: k.Dst, QP: k.DestQP, Scope: k.Scope(), At: l.Now})
 }
 
 // pass gives a request to all workers: any of them may have the flow. If too many requests wait for other workers, only this one tries it.
 func (l *listener) pass(port int, r *pacing.Request) {
 	l.trial = (l.trial + 1) % trialSlots
-	t, p := &l.trials[l.trial], l.pacers[port]
-	if !t.Begin(len(l.plane.workers)) {
-		if p.Obey(r, l.now) != pacing.Taken {
+	t, p := &l.trials[l.trial], l.Pacers[port]
+	if !t.Begin(len(l.peers)) {
+		if p.Obey(r, l.Now) != pacing.Taken {
 			l.unenforced(port, pacing.NoSpaceForRequest)
 		}
 		return
 	}
-	for id, other := range l.plane.workers {
-		if id != l.id && !other.listener.paces[l.id].put(portPaceRequest{*r, port, l.trial}) {
+	for id, other := range l.peers {
+		if id != l.ID && !other.paces[l.ID].Put(portPaceRequest{*r, port, l.trial}) {
 			l.unenforced(port, t.Tried(pacing.NoSlot))
 		}
 	}
-	l.unenforced(port, t.Tried(p.Obey(r, l.now)))
+	l.unenforced(port, t.Tried(p.Obey(r, l.Now)))
 }
 
 // permitted reports whether a notification's source may slow a sender down. A standard CNP comes from a receiver, and names its flow with
 // the receiver's address and the sender's QP. Any other notification comes from a gateway, which the operator must have listed
 // (draft-xiao-fast-cnp 5, draft-tian 9, draft-xiao-proxy 6). One in the gateway's own name is forged.
 func (l *listener) permitted(kind packet.Notification, p *packet.Parsed) bool {
-	return kind == packet.StandardCNP || l.policy.Border != nil && l.policy.Border.from(p) && !l.policy.owns(p.Src)
+	return kind == packet.StandardCNP || l.Policy.Border != nil && l.Policy.Border.From(p) && !l.Policy.Owns(p.Src)
 }
 
 // extensionOf is what the extension bit of a CNP to a sender means: PPFC if the operator says so of the sender, otherwise Long-haul CNP.
 func (l *listener) extensionOf(sender packet.Addr) packet.Notification {
-	if accepted, ok := l.policy.Who.Endpoints.Lookup(sender); ok && accepted.Accepts(packet.PPFC) {
+	if accepted, ok := l.Policy.Who.Endpoints.Lookup(sender); ok && accepted.Accepts(packet.PPFC) {
 		return packet.PPFC
 	}
 	return packet.LongHaulCNP
 }
 
-// enforces reports whether the flows of a sender are paced at a WAN port as notifications ask.
-func (l *listener) enforces(port int, sender packet.Addr) bool {
-	if !l.pacers[port].Active() {
-		return false
-	}
-	_, ours := l.policy.Ports[port].Enforce.Lookup(sender)
-	return ours
-}
-
 // unenforced counts a request that was not carried out, unless why is Unenforceds.
 func (l *listener) unenforced(port int, why pacing.Unenforced) {
 	if why != pacing.Unenforceds {
-		l.counters.add(port, UnenforcedFirst+Counter(why), 1)
+		l.Counters.Add(port, counters.UnenforcedFirst+counters.Counter(why), 1)
 	}
 }
 
 // readMail does what notifications ask for that arrived at other workers.
 func (l *listener) readMail() {
 	for from := range l.paces {
-		for range mailboxSize {
-			r, ok := l.paces[from].take()
+		for range mailbox.Size {
+			r, ok := l.paces[from].Take()
 			if !ok {
 				break
 			}
-			l.unenforced(r.port, l.plane.workers[from].listener.trials[r.trial].Tried(l.pacers[r.port].Obey(&r.Request, l.now)))
+			l.unenforced(r.port, l.peers[from].trials[r.trial].Tried(l.Pacers[r.port].Obey(&r.Request, l.Now)))
 		}
 	}
 	for from := range l.passed {
-		for range mailboxSize {
-			r, ok := l.passed[from].take()
+		for range mailbox.Size {
+			r, ok := l.passed[from].Take()
 			if !ok {
 				break
 			}
-			l.senders.notifiedElsewhere(r.port, &r.Request)
+			l.senders.NotifiedElsewhere(r.port, &r.Request)
 		}
 	}
+}
+
+// newMailboxes are those that a worker reads, by the worker that writes; nil without pacing.
+func newMailboxes[M any](workers int, ports []PortConfig) []mailbox.Box[M] {
+	for i := range ports {
+		if workers > 1 && ports[i].Paced > 0 {
+			return make([]mailbox.Box[M], workers)
+		}
+	}
+	return nil
 }

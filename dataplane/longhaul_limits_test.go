@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/ratelimit"
 )
@@ -36,7 +37,7 @@ func TestLongHaulLimits(t *testing.T) {
 					want[c.reason] = uint64(100 - c.notified)
 				}
 				s.wantSuppressed(want)
-				if notes := s.finish(); len(notes) != c.notified || s.Count(fabric, dataplane.SentFirst+dataplane.Counter(format)) != uint64(c.notified) {
+				if notes := s.finish(); len(notes) != c.notified || s.Count(fabric, counters.SentFirst+counters.Counter(format)) != uint64(c.notified) {
 					t.Errorf("%d notifications, expected %d", len(notes), c.notified)
 				}
 			})

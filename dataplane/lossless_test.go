@@ -6,6 +6,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/dataplane/link"
 	"github.com/cnpgate/cnpgate/internal/burst/inmem"
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -164,7 +165,7 @@ func (l *pfcLink) run(t testkit.T) outcome {
 	r.Balance(t)
 	p := r.Plane.Port(wan)
 	o := outcome{
-		dropped: p.Count[dataplane.DroppedQueueOctets] + p.Count[dataplane.DroppedQueueFrames], forwarded: p.Count[dataplane.TxPackets],
+		dropped: p.Count[counters.DroppedQueueOctets] + p.Count[counters.DroppedQueueFrames], forwarded: p.Count[counters.TxPackets],
 		watermark: p.Watermark[losslessClass], stops: r.Plane.Port(fabric).FlowControl.PFCSent[losslessPriority],
 	}
 	r.Close(t)

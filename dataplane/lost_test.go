@@ -3,7 +3,7 @@ package dataplane_test
 import (
 	"testing"
 
-	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
@@ -37,12 +37,12 @@ func TestLostFramesAreDrops(t *testing.T) {
 			frames++
 			bytes += uint64(s.Length)
 		}
-		if n, b := r.Count(wan, dataplane.TxPackets), r.Count(wan, dataplane.TxBytes); n != frames || b != bytes {
+		if n, b := r.Count(wan, counters.TxPackets), r.Count(wan, counters.TxBytes); n != frames || b != bytes {
 			t.Errorf("%d frames of %d bytes arrived, %d of %d count as forwarded", frames, bytes, n, b)
 		}
-		for cause, reason := range []dataplane.Counter{dataplane.DroppedTooLong, dataplane.DroppedLinkDown, dataplane.DroppedRefused} {
+		for cause, reason := range []counters.Counter{counters.DroppedTooLong, counters.DroppedLinkDown, counters.DroppedRefused} {
 			if n := r.Count(wan, reason); n != lost[cause] {
-				t.Errorf("%s: %d, expected %d", dataplane.Catalogue[reason].Value, n, lost[cause])
+				t.Errorf("%s: %d, expected %d", counters.Catalogue[reason].Value, n, lost[cause])
 			}
 		}
 		r.Close(t)
@@ -68,10 +68,10 @@ func TestLostNotificationsAreNotSent(t *testing.T) {
 		}
 	}
 	counted := uint64(0)
-	for f := range dataplane.Counter(packet.SentNotifications) {
-		counted += s.Count(fabric, dataplane.SentFirst+f)
+	for f := range counters.Counter(packet.SentNotifications) {
+		counted += s.Count(fabric, counters.SentFirst+f)
 	}
-	unsent := s.Count(fabric, dataplane.SuppressedFirst+dataplane.Counter(dataplane.NotSent-1))
+	unsent := s.Count(fabric, counters.SuppressedFirst+counters.Counter(counters.NotSent-1))
 	if arrived == 0 || counted != arrived || unsent == 0 {
 		t.Errorf("%d notifications arrived, %d count as sent, %d as not sent", arrived, counted, unsent)
 	}
@@ -86,7 +86,7 @@ func TestUnusableFramesAreDrops(t *testing.T) {
 	r.Backends[0].Unfinished(fabric, burst.Volume{Frames: 2, Bytes: 90_000})
 	r.Settle()
 	p := r.Plane.Port(fabric)
-	if p.Count[dataplane.RxPackets] != 6 || p.Count[dataplane.DroppedUnusable] != 3 || p.Count[dataplane.DroppedUnfinished] != 2 || p.Count[dataplane.RxBytes] < 120_000 {
-		t.Errorf("received %d, dropped %d and %d", p.Count[dataplane.RxPackets], p.Count[dataplane.DroppedUnusable], p.Count[dataplane.DroppedUnfinished])
+	if p.Count[counters.RxPackets] != 6 || p.Count[counters.DroppedUnusable] != 3 || p.Count[counters.DroppedUnfinished] != 2 || p.Count[counters.RxBytes] < 120_000 {
+		t.Errorf("received %d, dropped %d and %d", p.Count[counters.RxPackets], p.Count[counters.DroppedUnusable], p.Count[counters.DroppedUnfinished])
 	}
 }

@@ -4,7 +4,8 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
+	"github.com/cnpgate/cnpgate/dataplane/stage"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 )
@@ -23,7 +24,7 @@ func TestMACControl(t *testing.T) {
 	reservedTagged := bytes.Clone(tagged)
 	copy(reservedTagged, packet.MACControlAddr[:])
 	policy := testkit.DefaultPolicy(2)
-	policy.Border = dataplane.NewBorder(nil, nil, false)
+	policy.Border = stage.NewBorder(nil, nil, false)
 	r := testkit.New(t, testkit.Setup{Policy: policy})
 	r.Inject(t, 0, macControl(0, 1, 0xff, 0xff), macControl(1, 1, 0, 8), macControl(0xff), reservedTagged, macControl(1, 1)[:16])
 	r.Inject(t, 1, macControl(0, 1, 0xff, 0xff))
@@ -31,7 +32,7 @@ func TestMACControl(t *testing.T) {
 	if n := len(r.Take(0)) + len(r.Take(1)); n != 0 {
 		t.Errorf("%d frames left", n)
 	}
-	if a, b := r.Count(0, dataplane.ConsumedMACControl), r.Count(1, dataplane.ConsumedMACControl); a != 5 || b != 1 {
+	if a, b := r.Count(0, counters.ConsumedMACControl), r.Count(1, counters.ConsumedMACControl); a != 5 || b != 1 {
 		t.Errorf("%d and %d frames consumed, expected 5 and 1", a, b)
 	}
 	for name, frame := range map[string][]byte{

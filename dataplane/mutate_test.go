@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/internal/burst/inmem"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
@@ -118,10 +119,10 @@ func TestMutants(t *testing.T) {
 	}
 	for port := range 2 {
 		s := r.Plane.Port(port)
-		if got := s.Count[dataplane.RxPackets]; got != uint64(order[port]) {
+		if got := s.Count[counters.RxPackets]; got != uint64(order[port]) {
 			t.Errorf("port %d received %d of %d", port, got, order[port])
 		}
-		if len(way.waiting[port]) != 0 || s.Count[dataplane.DroppedQueueFrames]+s.Count[dataplane.DroppedQueueOctets] != 0 {
+		if len(way.waiting[port]) != 0 || s.Count[counters.DroppedQueueFrames]+s.Count[counters.DroppedQueueOctets] != 0 {
 			t.Errorf("port %d: %d frames never left", port, len(way.waiting[port]))
 		}
 	}

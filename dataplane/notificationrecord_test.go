@@ -4,7 +4,8 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/congestion"
-	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
+	"github.com/cnpgate/cnpgate/dataplane/notify"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/pairing"
 )
@@ -23,7 +24,7 @@ func TestRecord(t *testing.T) {
 			t.Fatalf("observe %v: %d records", observe, len(records))
 		}
 		r := records[0]
-		wantOutcome := map[bool]dataplane.Outcome{false: dataplane.Emitted, true: dataplane.Observed}[observe]
+		wantOutcome := map[bool]counters.Outcome{false: counters.Emitted, true: counters.Observed}[observe]
 		if r.Outcome != wantOutcome || r.Format != packet.LongHaulCNP || r.Decision.Action != congestion.RateReduce || r.Decision.Parameter != 30 {
 			t.Errorf("observe %v: %v %v %v %d", observe, r.Outcome, r.Format, r.Decision.Action, r.Decision.Parameter)
 		}
@@ -35,9 +36,9 @@ func TestRecord(t *testing.T) {
 			r.QP.Evidence() != pairing.EvidenceStatic || r.Time != 1e18+s.Now {
 			t.Errorf("observe %v: flow %+v from QP %v, at %d", observe, r.Key, r.QP, r.Time)
 		}
-		suppressed := make([]dataplane.NotificationRecord, 10)
+		suppressed := make([]notify.NotificationRecord, 10)
 		n, _ := s.Plane.Worker(0).SuppressedNotifications().Read(0, suppressed)
-		if n != 1 || suppressed[0].Reason != dataplane.FlowLimit || suppressed[0].Outcome != dataplane.Suppressed || suppressed[0].Metrics.Depth != 6000 ||
+		if n != 1 || suppressed[0].Reason != counters.FlowLimit || suppressed[0].Outcome != counters.Suppressed || suppressed[0].Metrics.Depth != 6000 ||
 			suppressed[0].Key.DestQP != 101 || len(suppressed[0].Captured()) != 0 {
 			t.Errorf("observe %v: %d suppressed, %+v", observe, n, suppressed[0])
 		}
@@ -54,7 +55,7 @@ func TestSuppressedOften(t *testing.T) {
 	s.fill(100, data(false, 1))
 	s.Advance(10 * millisecond)
 	s.fill(100, data(false, 1))
-	n, _ := s.Plane.Worker(0).SuppressedNotifications().Read(0, make([]dataplane.NotificationRecord, 100))
+	n, _ := s.Plane.Worker(0).SuppressedNotifications().Read(0, make([]notify.NotificationRecord, 100))
 	if counted := s.suppressed(fabric)["no-endpoint"]; n != 2 || counted < 150 {
 		t.Errorf("%d records of %d", n, counted)
 	}

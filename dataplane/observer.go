@@ -14,8 +14,8 @@ type observer struct {
 
 // Begin implements flowtable.Observer.
 func (o *observer) Begin(x flowtable.Index) {
-	o.w.learner.Begin(x)
-	o.w.trace.began(x)
+	o.w.state.Learner.Begin(x)
+	o.w.state.Trace.Began(x)
 }
 
 // End implements flowtable.Observer.
@@ -27,16 +27,16 @@ func (o *observer) End(x flowtable.Index, why flowtable.Ending) {
 		}
 		o.ended(&o.record)
 	}
-	if a := o.w.accounts.Find(x); a != nil {
-		o.w.senders.release(a)
-		o.w.egress[o.w.ports[o.w.flows.Key(x).Port].Peer].End(x, a)
+	if a := o.w.state.Accounts.Find(x); a != nil {
+		o.w.senders.Release(a)
+		o.w.state.Egress[o.w.state.Ports[o.w.state.Flows.Key(x).Port].Peer].End(x, a)
 		paced := a.Paced
 		a.Begin(a.Generation.Load() + 1) // of the next flow, so that the tags of queued frames match no account
 		if why == flowtable.Renewed && paced != 0 {
-			o.w.pacers[o.w.ports[o.w.flows.Key(x).Port].Peer].Renewed(x, a, paced)
+			o.w.state.Pacers[o.w.state.Ports[o.w.state.Flows.Key(x).Port].Peer].Renewed(x, a, paced)
 		}
 	}
-	o.w.learner.End(x)
+	o.w.state.Learner.End(x)
 }
 
 // endings are the reasons for which a flow ends whose record pairing has not closed.

@@ -25,9 +25,9 @@ func TestEndedRecords(t *testing.T) {
 		}
 	}
 	x := w.see(testKey(0), 1)
-	w.accounts.Get(x).Marked = 7
-	w.accounts.Get(x).Notified[packet.LongHaulCNP] = 1
-	w.flows.Renew(x, 2)
+	w.state.Accounts.Get(x).Marked = 7
+	w.state.Accounts.Get(x).Notified[packet.LongHaulCNP] = 1
+	w.state.Flows.Renew(x, 2)
 	want(testKey(0), pairing.EndedReuse, 7, 1)
 	w.see(testKey(1), 3)
 	w.see(testKey(2), 4)
@@ -35,7 +35,7 @@ func TestEndedRecords(t *testing.T) {
 	w.see(testKey(1), 1000)
 	want(testKey(1), pairing.EndedAged, 0, 0)
 	for range 4 {
-		w.flows.Sweep(1000)
+		w.state.Flows.Sweep(1000)
 	}
 	want(testKey(2), pairing.EndedAged, 0, 0)
 	records := slices.Collect(func(yield func(uint32) bool) {

@@ -3,7 +3,13 @@ package dataplane
 import (
 	"math/bits"
 
+	"github.com/cnpgate/cnpgate/dataplane/counters"
+	"github.com/cnpgate/cnpgate/dataplane/frames"
+	"github.com/cnpgate/cnpgate/dataplane/mailbox"
 	"github.com/cnpgate/cnpgate/dataplane/pacing"
+	"github.com/cnpgate/cnpgate/dataplane/respond"
+	"github.com/cnpgate/cnpgate/dataplane/stage"
+	"github.com/cnpgate/cnpgate/dataplane/trace"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -12,121 +18,130 @@ import (
 // A receiver's CNP takes half a WAN round trip to its sender, and the sender's reaction takes another half to arrive. Until then a gateway
 // near the receiver can slow down the frames towards that host itself. It forwards the CNP.
 
+// pacer is the stage that holds the frames which are slowed down, in front of the queue.
+type pacer struct {
+	*stage.State
+	queuer *queuer
+	law    *respond.Law
+	peers  []*pacer                // of all workers
+	mail   []mailbox.Box[slowDown] // by the worker that writes; nil without others, or without pacing
+}
+
+// slowDown reports that a host behind a port has sent a CNP.
+type slowDown struct {
+	host packet.Host
+	port int
+}
+
 // slowHost reduces the pace of frames towards the host that a CNP comes from. The CNP must belong to a confirmed pair of flows: otherwise
 // anybody in the data centre could slow down a host in whose name he has sent a packet. So a CNP about UD, which has no pairs, slows down
 // nobody.
-func (w *Worker) slowHost(port int, p *packet.Parsed) {
-	if w.pacers[port].Active() && w.confirmed(port, p) {
-		w.slow(port, packet.Host{Addr: p.Src, Scope: packet.ScopeOf(uint16(port), p)})
+func (h *pacer) slowHost(port int, p *packet.Parsed) {
+	if h.Pacers[port].Active() && h.Confirmed(port, p) {
+		h.slow(port, packet.Host{Addr: p.Src, Scope: packet.ScopeOf(uint16(port), p)})
 	}
-}
-
-// confirmed reports whether a CNP belongs to a confirmed pair of flows: pairing knows the QP at the CNP's source that is connected to the QP that
-// the CNP names, and data comes from the latter by the port's peer. Nobody behind this port can forge that.
-func (c *common) confirmed(port int, p *packet.Parsed) bool {
-	k := flowtable.Key{Src: p.Src, Dst: p.Dst, DestQP: p.DestQP}
-	k.SetScope(packet.ScopeOf(uint16(port), p))
-	qp, ok := c.plane.sourceQP(&k)
-	if !ok {
-		return false
-	}
-	k.Src, k.Dst, k.DestQP, k.Port = p.Dst, p.Src, qp, uint16(c.ports[port].Peer)
-	back, ok := c.plane.sourceQP(&k)
-	return ok && back == p.DestQP
 }
 
 // slow reduces the pace of a host behind a port, here and at the other workers.
-func (w *Worker) slow(port int, host packet.Host) {
-	if w.pacers[port].Slow(host, w.now) {
-		w.counters.add(port, PaceReductions, 1)
-		for _, other := range w.plane.workers {
-			if other != w && !other.mail[w.id].put(slowDown{host, port}) {
-				w.counters.add(port, PaceReductionsMissed, 1)
+func (h *pacer) slow(port int, host packet.Host) {
+	if h.Pacers[port].Slow(host, h.Now) {
+		h.Counters.Add(port, counters.PaceReductions, 1)
+		for _, other := range h.peers {
+			if other != h && !other.mail[h.ID].Put(slowDown{host, port}) {
+				h.Counters.Add(port, counters.PaceReductionsMissed, 1)
 			}
 		}
 	}
 }
 
-// pace holds the packets of a batch that have to wait for the pace of their host or flow, and returns their mask. out is their egress port. A packet
+// pace holds the packets of a batch that have to wait for the pace of their host or flow, and returns those that enter the queue now. A packet
 // in a tunnel doesn't wait: the host with its address there is another one.
-func (w *Worker) pace(b *batch, out int, all mask) (held mask) {
-	for left := all &^ (b.flowless | b.tunnel); left != 0; left &= left - 1 {
+func (h *pacer) pace(b *frames.Batch) (enter frames.Mask) {
+	all, out := frames.First(len(b.Frames))&^b.Gone, h.Ports[b.Port].Peer
+	if !h.Pacers[out].Slows() {
+		return all
+	}
+	held := frames.Mask(0)
+	for left := all &^ (b.Flowless | b.Tunnel); left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(uint64(left))
-		if w.holdBack(b, i, out) {
+		if h.holdBack(b, i, out) {
 			held |= 1 << i
 		}
 	}
 	if held != 0 {
-		w.counters.add(out, PacedPackets, uint64(bits.OnesCount64(uint64(held))))
+		h.Counters.Add(out, counters.PacedPackets, uint64(bits.OnesCount64(uint64(held))))
+		h.Trace.Each(held, func(t *trace.Packet) { t.Paced = true })
 	}
-	return held
+	held |= all & b.Gone
+	h.law.Held(b, out, held)
+	return all &^ held
 }
 
 // holdBack holds one packet of a flow, if it has to wait. If there is no space for it, frames for the same host are released first; if
 // their class is full, the packet is dropped, since it must not overtake them.
-func (w *Worker) holdBack(b *batch, i, out int) bool {
-	p, r, f := w.pacers[out], &w.records[i], b.frames[i]
-	at, end := p.Arrives(r, f.Len, w.flow[i], w.now)
+func (h *pacer) holdBack(b *frames.Batch, i, out int) bool {
+	p, r, f := h.Pacers[out], &b.Records[i], b.Frames[i]
+	at, end := p.Arrives(r, f.Len, b.Flow[i], h.Now)
 	if end == pacing.Waits {
-		end = p.Hold(at, r, f, w.classOf(b.port, r), w.flow[i])
+		end = p.Hold(at, r, f, b.ClassAt(i), b.Flow[i])
 	}
-	for end == pacing.HostFull && w.goOn(out, at) {
-		w.counters.add(out, PacedTooMany, 1)
-		end = p.Hold(at, r, f, w.classOf(b.port, r), w.flow[i])
+	for end == pacing.HostFull && h.goOn(out, at) {
+		h.Counters.Add(out, counters.PacedTooMany, 1)
+		end = p.Hold(at, r, f, b.ClassAt(i), b.Flow[i])
 	}
 	switch end {
 	case pacing.Held:
 		return true
 	case pacing.Dropped:
-		w.drop(out, DroppedPacing, f)
-		b.gone |= 1 << i
+		h.Drop(out, counters.DroppedPacing, f)
+		b.Gone |= 1 << i
 	case pacing.HostFull:
-		w.drop(out, DroppedQueueOctets, f)
-		b.gone |= 1 << i
+		h.Drop(out, counters.DroppedQueueOctets, f)
+		b.Gone |= 1 << i
 	case pacing.NoSpace:
-		w.counters.add(out, PacedTooMany, 1)
+		h.Counters.Add(out, counters.PacedTooMany, 1)
 	}
 	return false
 }
 
 // goOn moves the next held frame for a host to its queue. It returns false if its class has no space for it.
-func (w *Worker) goOn(out int, at uint32) bool {
-	p := w.pacers[out]
-	if next, _ := p.Next(at); !w.egress[out].Classes[next.Class].Fits(w.policy.Ports[out].Queue, 1, uint64(next.Frame.Len)) {
+func (h *pacer) goOn(out int, at uint32) bool {
+	p := h.Pacers[out]
+	if next, _ := p.Next(at); !h.Egress[out].Classes[next.Class].Fits(h.Policy.Ports[out].Queue, 1, uint64(next.Frame.Len)) {
 		return false
 	}
-	f, flow, braked := p.Release(at, w.now)
-	if w.queueOne(out, int(f.Class), f.Frame, flow) && (braked || !w.policy.Ports[out].Law.On()) {
-		w.markHeld(out, int(f.Class), f.Frame, flow)
+	f, flow, braked := p.Release(at, h.Now)
+	if h.queuer.queueOne(out, int(f.Class), f.Frame, flow) && (braked || !h.Policy.Ports[out].Law.On()) {
+		h.markHeld(out, int(f.Class), f.Frame, flow)
 	}
 	return true
 }
 
 // markHeld does for a frame that was held, and has entered its class, what queueClass and respond do for others: it updates the maximum depth, and marks
 // the frame above K_min (draft-tian 5.4), with the law only if its sender doesn't react.
-func (w *Worker) markHeld(out, class int, f burst.Frame, flow flowtable.Ref) {
-	policy, q := &w.policy.Ports[out], &w.egress[out]
+func (h *pacer) markHeld(out, class int, f burst.Frame, flow flowtable.Ref) {
+	policy, q := &h.Policy.Ports[out], &h.Egress[out]
 	depth := q.Classes[class].Waiting()
-	w.counters.watermark(out, class, depth)
+	q.Classes[class].NoteDepth(depth)
 	if !policy.Marks || depth <= policy.KMin {
 		return
 	}
 	var p packet.Parsed
-	data := w.batch.Bytes(f)
+	data := h.IO.Bytes(f)
 	packet.Parse(data, f.Len, &p)
 	switch {
 	case p.ECN == packet.NotECT || p.ECN == packet.CE:
 		return
-	case w.policy.observesAt(out):
-		w.states[out][class].observed++
-		w.counters.add(out, ECNObserved, 1)
+	case h.Policy.ObservesAt(out):
+		q.Classes[class].Observed++
+		h.Counters.Add(out, counters.ECNObserved, 1)
 		return
 	}
 	packet.MarkCE(data, p.Outer, p.ECN)
-	w.states[out][class].marked++
-	w.counters.add(out, ECNMarked, 1)
+	q.Classes[class].Marked++
+	h.Counters.Add(out, counters.ECNMarked, 1)
 	if flow.Index != flowtable.None {
-		w.accounts.Get(flow.Index).Marked++
+		h.Accounts.Get(flow.Index).Marked++
 	}
 }
 
@@ -135,16 +150,31 @@ const paceAStep = 128
 
 // release moves the frames whose time has come to their queue, as far as their class has space for them. A host whose next frame finds no
 // space tries again later, so that it doesn't delay the others.
-func (w *Worker) release(out int) {
-	p := w.pacers[out]
-	p.Sweep(w.now)
+func (h *pacer) release(out int) {
+	p := h.Pacers[out]
+	p.Sweep(h.Now)
 	for range paceAStep {
 		at, due, any := p.First()
-		if !any || due > w.now {
+		if !any || due > h.Now {
 			return
 		}
-		if !w.goOn(out, at) {
-			p.Postpone(at, w.now)
+		if !h.goOn(out, at) {
+			p.Postpone(at, h.Now)
+		}
+	}
+}
+
+// readMail does what notifications ask for that arrived at other workers.
+func (h *pacer) readMail() {
+	for from := range h.mail {
+		for range mailbox.Size {
+			s, ok := h.mail[from].Take()
+			if !ok {
+				break
+			}
+			if p := h.Pacers[s.port]; p.Active() {
+				p.Slow(s.host, h.Now)
+			}
 		}
 	}
 }

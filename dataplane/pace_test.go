@@ -6,6 +6,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 )
@@ -72,8 +73,8 @@ func TestPacing(t *testing.T) {
 	s.Settle()
 	s.Advance(1_000)
 	s.Settle()
-	if out := s.Take(wan); len(out) != 1 || s.Count(fabric, dataplane.PaceReductions) != 1 {
-		t.Fatalf("%d frames left by the WAN, %d reductions", len(out), s.Count(fabric, dataplane.PaceReductions))
+	if out := s.Take(wan); len(out) != 1 || s.Count(fabric, counters.PaceReductions) != 1 {
+		t.Fatalf("%d frames left by the WAN, %d reductions", len(out), s.Count(fabric, counters.PaceReductions))
 	}
 	began := s.Now
 	for psn := range uint32(5) {
@@ -148,7 +149,7 @@ func TestPacingStarts(t *testing.T) {
 				}
 			}
 			s.arriveAt(c.port, c.frame)
-			if got := s.Count(fabric, dataplane.PaceReductions); got != c.want {
+			if got := s.Count(fabric, counters.PaceReductions); got != c.want {
 				t.Errorf("%d reductions", got)
 			}
 			for psn := range uint32(10) {
@@ -174,7 +175,7 @@ func TestPacingEnds(t *testing.T) {
 				t.Fatalf("%d bytes held", n.PacedBytes)
 			}
 		}
-		if got := s.Count(fabric, dataplane.PacedTooMany); got != 15 {
+		if got := s.Count(fabric, counters.PacedTooMany); got != 15 {
 			t.Errorf("%d times too many", got)
 		}
 		wantInOrder(t, s, 20)
@@ -204,7 +205,7 @@ func TestPacingEnds(t *testing.T) {
 			s.arriveAt(wan, toHost(1, psn).Frame())
 		}
 		s.Plane.Worker(0).Close()
-		if got := s.Count(fabric, dataplane.DroppedShutdown); got < 9 {
+		if got := s.Count(fabric, counters.DroppedShutdown); got < 9 {
 			t.Errorf("%d frames dropped by the stop", got)
 		}
 		s.Close(t)
@@ -241,16 +242,16 @@ func TestPacingByTwoWorkers(t *testing.T) {
 		r.InjectAt(t, 1, wan, toHost(1, psn).Frame())
 	}
 	r.Settle()
-	if n := r.Plane.Port(fabric); n.PacedFrames != 9 || r.Count(fabric, dataplane.PaceReductions) != 1 {
-		t.Errorf("%d frames held after %d reductions", n.PacedFrames, r.Count(fabric, dataplane.PaceReductions))
+	if n := r.Plane.Port(fabric); n.PacedFrames != 9 || r.Count(fabric, counters.PaceReductions) != 1 {
+		t.Errorf("%d frames held after %d reductions", n.PacedFrames, r.Count(fabric, counters.PaceReductions))
 	}
 	for range 3 * 64 { // more than a mailbox takes
 		r.Advance(50_000)
 		r.InjectAt(t, 0, fabric, cnpFrom(0))
 		r.Plane.Worker(0).Step()
 	}
-	if missed := r.Count(fabric, dataplane.PaceReductionsMissed); missed != r.Count(fabric, dataplane.PaceReductions)-1-64 {
-		t.Errorf("%d of %d reductions missed, expected those that found the mailbox full", missed, r.Count(fabric, dataplane.PaceReductions))
+	if missed := r.Count(fabric, counters.PaceReductionsMissed); missed != r.Count(fabric, counters.PaceReductions)-1-64 {
+		t.Errorf("%d of %d reductions missed, expected those that found the mailbox full", missed, r.Count(fabric, counters.PaceReductions))
 	}
 	r.Settle()
 	r.Drain()
@@ -269,7 +270,7 @@ func TestPacingFull(t *testing.T) {
 	for psn := range uint32(60) {
 		s.arriveAt(wan, toHost(1, psn).Frame())
 	}
-	if dropped := s.Count(fabric, dataplane.DroppedQueueOctets); dropped == 0 {
+	if dropped := s.Count(fabric, counters.DroppedQueueOctets); dropped == 0 {
 		t.Error("nothing was dropped")
 	}
 	s.Drain()
@@ -329,9 +330,9 @@ func TestPacingMarks(t *testing.T) {
 			}
 		}
 		counts := s.Plane.Port(fabric)
-		if counts.Marked[0] != c.marked || counts.Count[dataplane.ECNMarked] != c.marked || left != c.marked || counts.Count[dataplane.ECNObserved] != c.observed {
+		if counts.Marked[0] != c.marked || counts.Count[counters.ECNMarked] != c.marked || left != c.marked || counts.Count[counters.ECNObserved] != c.observed {
 			t.Errorf("%s: %d packets marked in the class, %d at the port, %d observed, %d left with CE", c.name, counts.Marked[0],
-				counts.Count[dataplane.ECNMarked], counts.Count[dataplane.ECNObserved], left)
+				counts.Count[counters.ECNMarked], counts.Count[counters.ECNObserved], left)
 		}
 		s.Close(t)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 	"github.com/cnpgate/cnpgate/pairing"
@@ -218,7 +219,7 @@ func TestPacingTooManyFlows(t *testing.T) {
 	for flow := range uint32(most + 5) {
 		s.arriveAt(wan, toHost(1+flow, 0).Frame())
 	}
-	held, early := s.Plane.Port(fabric).PacedFrames, s.Count(fabric, dataplane.PacedTooMany)
+	held, early := s.Plane.Port(fabric).PacedFrames, s.Count(fabric, counters.PacedTooMany)
 	if early == 0 || held+early != most+5 {
 		t.Errorf("%d frames are held, and %d went on sooner; expected %d together", held, early, most+5)
 	}

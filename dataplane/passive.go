@@ -4,7 +4,9 @@ import (
 	"sync/atomic"
 
 	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/dataplane/egress"
+	"github.com/cnpgate/cnpgate/dataplane/frames"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/keyhash"
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -45,14 +47,14 @@ const writing = -1
 func (p *probe) end(began int64) bool { return p.began.CompareAndSwap(began, 0) }
 
 // timePackets continues with the tracked flow, or begins to track one.
-func (t *tracker) timePackets(b *batch) {
+func (t *tracker) timePackets(b *frames.Batch) {
 	switch {
-	case !t.flows.Live(t.tracked):
+	case !t.Flows.Live(t.tracked):
 		t.forgetFlow()
 		t.trackFlow(b, 0)
 	case t.timed != 0:
 		t.follow()
-	case t.now-t.since < longestRTT:
+	case t.Now-t.since < longestRTT:
 	case t.probes >= probesEach && !t.current && t.trackFlow(b, t.receiver):
 	case !t.current:
 		t.noteHighest()
@@ -72,38 +74,38 @@ func (t *tracker) forgetFlow() {
 
 // trackFlow begins to track a flow of the batch: of those to a receiver other than this, one whose tenant, and then whose receiver, was tracked
 // least recently. It returns false if none can be timed.
-func (t *tracker) trackFlow(b *batch, other congestion.Receiver) bool {
+func (t *tracker) trackFlow(b *frames.Batch, other congestion.Receiver) bool {
 	best, at := 0, 0
-	for i := range b.frames {
-		if !t.canBeTimed(i) {
+	for i := range b.Frames {
+		if !t.canBeTimed(b, i) {
 			continue
 		}
-		if r := t.receiverOf(i); r != other && t.path.age(r) > best {
+		if r := t.receiverOf(b, i); r != other && t.path.age(r) > best {
 			best, at = t.path.age(r), i
 		}
 	}
 	if best == 0 {
 		return false
 	}
-	t.tracked, t.receiver, t.highest, t.since, t.current, t.probes = t.flow[at], t.receiverOf(at), t.records[at].PSN, t.now, false, 0
+	t.tracked, t.receiver, t.highest, t.since, t.current, t.probes = b.Flow[at], t.receiverOf(b, at), b.Records[at].PSN, t.Now, false, 0
 	t.path.track(t.receiver)
 	return true
 }
 
-func (t *tracker) canBeTimed(i int) bool {
-	p, x := &t.records[i], t.flow[i]
-	if x.Index == flowtable.None || !acknowledged(p) || p.DestQP() < managementQPs {
+func (t *tracker) canBeTimed(b *frames.Batch, i int) bool {
+	p, x := &b.Records[i], b.Flow[i]
+	if x.Index == flowtable.None || !acknowledged(p) || p.DestQP() < packet.ManagementQPs {
 		return false
 	}
-	_, confirmed := t.learner.SourceQP(x.Index)
+	_, confirmed := t.Learner.SourceQP(x.Index)
 	return confirmed
 }
 
 // receiverOf names the receiver of a data packet.
-func (t *tracker) receiverOf(i int) congestion.Receiver {
+func (t *tracker) receiverOf(b *frames.Batch, i int) congestion.Receiver {
 	var secret [3]uint64
-	keyhash.Spread(secret[:], t.plane.seed)
-	k := flowtable.KeyOf(&t.records[i])
+	keyhash.Spread(secret[:], t.seed)
+	k := flowtable.KeyOf(&b.Records[i])
 	tenant := keyhash.Fold(uint64(k.Scope().At(0))^secret[0], secret[1])
 	host := keyhash.Fold(k.Dst.Hi^tenant, k.Dst.Lo^secret[2])
 	return congestion.Receiver(uint16(tenant))<<16 | congestion.Receiver(uint16(host))
@@ -118,7 +120,7 @@ func acknowledged(p *packet.Record) bool {
 
 // noteHighest updates highest with the packets that the learner has only counted.
 func (t *tracker) noteHighest() {
-	if last, ok := t.learner.LastRequest(t.tracked.Index); ok && beyond(last, t.highest) {
+	if last, ok := t.Learner.LastRequest(t.tracked.Index); ok && beyond(last, t.highest) {
 		t.highest = last
 	}
 }
@@ -139,7 +141,7 @@ func (t *tracker) observed(p *packet.Record) {
 
 // awaitNext makes the tracker wait for the time of the next probe.
 func (t *tracker) awaitNext() {
-	t.timed, t.current, t.next = 0, false, t.now+probeInterval
+	t.timed, t.current, t.next = 0, false, t.Now+probeInterval
 	t.probes++
 }
 
@@ -149,7 +151,7 @@ func (t *tracker) follow() {
 	switch {
 	case p.began.Load() != t.timed: // acknowledged
 		t.awaitNext()
-	case t.now-t.timed > longestRTT:
+	case t.Now-t.timed > longestRTT:
 		p.end(t.timed)
 		t.awaitNext()
 	default:
@@ -160,21 +162,21 @@ func (t *tracker) follow() {
 }
 
 // beginProbe looks for a packet of the tracked flow that is sent for the first time and asks to be acknowledged, and times it.
-func (t *tracker) beginProbe(b *batch) {
+func (t *tracker) beginProbe(b *frames.Batch) {
 	if t.looks++; t.looks > mostLooks {
 		t.forgetFlow()
 		return
 	}
 	t.next = 0
 	ahead := uint64(0)
-	for i := range b.frames {
-		p := &t.records[i]
-		if t.flow[i] == t.tracked && acknowledged(p) && beyond(p.PSN, t.highest) && asksForACK(t.batch.Bytes(b.frames[i]), t.headers(b, i)) {
+	for i := range b.Frames {
+		p := &b.Records[i]
+		if b.Flow[i] == t.tracked && acknowledged(p) && beyond(p.PSN, t.highest) && asksForACK(b.Data(i), b.Headers(i)) {
 			// the queue's delay is not part of the path's round-trip time
-			t.timePacket(i, t.egress[t.out].Departs(t.now, t.classOf(b.port, p), ahead))
+			t.timePacket(&b.Records[i], t.Egress[t.out].Departs(t.Now, b.ClassAt(i), ahead))
 			break
 		}
-		ahead += uint64(b.frames[i].Len) + egress.LineOverhead
+		ahead += uint64(b.Frames[i].Len) + egress.LineOverhead
 	}
 	t.noteHighest()
 }
@@ -186,9 +188,9 @@ func asksForACK(data []byte, p *packet.Parsed) bool {
 }
 
 // timePacket makes a packet the probe in flight, if no other worker has one, and the flow's source QP is still known.
-func (t *tracker) timePacket(i int, departs int64) {
-	p, packet := &t.path.probe, &t.records[i]
-	qp, confirmed := t.learner.SourceQP(t.tracked.Index)
+func (t *tracker) timePacket(packet *packet.Record, departs int64) {
+	p := &t.path.probe
+	qp, confirmed := t.Learner.SourceQP(t.tracked.Index)
 	if !confirmed || !p.began.CompareAndSwap(0, writing) {
 		t.awaitNext()
 		return
@@ -208,23 +210,23 @@ func (t *tracker) timePacket(i int, departs int64) {
 
 // matchACKs looks for the acknowledgement that ends the probe which began at a time: from the receiver to the sender, in their scope, to the flow's source QP, not a NAK, and of a
 // PSN that the flow has sent since the probe. An attacker who can't see the packets has to guess both numbers, within a round trip.
-func (t *tracker) matchACKs(b *batch, began int64) {
+func (t *tracker) matchACKs(b *frames.Batch, began int64) {
 	p := &t.path.probe
 	qp, psn := p.sourceQP.Load(), p.psn.Load()
-	for i := range b.frames {
-		a := &t.records[i]
+	for i := range b.Frames {
+		a := &b.Records[i]
 		if a.DestQP() != qp || a.Opcode != packet.RCAcknowledge && a.Opcode != packet.XRCAcknowledge {
 			continue
 		}
 		from := packet.Addr{Hi: p.receiverHi.Load(), Lo: p.receiverLo.Load()}
 		to := packet.Addr{Hi: p.senderHi.Load(), Lo: p.senderLo.Load()}
 		if a.Flow.Src != from || a.Flow.Dst != to || uint64(a.Flow.Scope) != p.scope.Load() || (a.PSN-psn)&packet.PSNMask > (p.highest.Load()-psn)&packet.PSNMask ||
-			!packet.DecodeAETH(t.batch.Bytes(b.frames[i])[t.headers(b, i).Ext():]).IsACK() {
+			!packet.DecodeAETH(b.Data(i)[b.Headers(i).Ext():]).IsACK() {
 			continue
 		}
 		receiver := congestion.Receiver(p.receiver.Load())
 		if p.end(began) {
-			t.acknowledged(receiver, t.now-began)
+			t.acknowledged(receiver, t.Now-began)
 		}
 		return
 	}
@@ -234,8 +236,8 @@ func (t *tracker) matchACKs(b *batch, began int64) {
 func (t *tracker) acknowledged(by congestion.Receiver, rtt int64) {
 	switch {
 	case rtt <= 0 || rtt > longestRTT:
-	case rtt < t.policy.Ports[t.out].Trust.Least:
-		t.counters.add(t.out, RTTRefused, 1)
+	case rtt < t.Policy.Ports[t.out].Trust.Least:
+		t.Counters.Add(t.out, counters.RTTRefused, 1)
 	default:
 		t.path.acknowledged(by, rtt)
 	}

@@ -4,6 +4,8 @@ import (
 	"sync/atomic"
 
 	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane/frames"
+	"github.com/cnpgate/cnpgate/dataplane/stage"
 	"github.com/cnpgate/cnpgate/flowtable"
 )
 
@@ -82,8 +84,9 @@ func (p *path) age(r congestion.Receiver) int {
 
 // tracker is a worker's state for measuring the path behind a WAN port.
 type tracker struct {
-	*common
+	*stage.State
 	out  int // the port
+	seed uint64
 	path *path
 	next int64 // time of the next check of a batch, ns
 
@@ -101,23 +104,30 @@ type tracker struct {
 // lookInterval is the time between checks of batches while no packet is timed, ns.
 const lookInterval = 1e6
 
+// meter is the stage that measures round-trip times.
+type meter struct {
+	*stage.State
+	trackers []tracker // by port
+	gateway  *gateway
+}
+
 // measure is the stage that times RoCEv2 packets and matches their acknowledgements. It checks few batches.
-func (w *Worker) measure(b *batch) {
-	if w.ports[b.port].Role == WAN {
-		t := &w.trackers[b.port]
+func (m *meter) measure(b *frames.Batch) {
+	if m.Ports[b.Port].Role == WAN {
+		t := &m.trackers[b.Port]
 		if began := t.path.probe.began.Load(); began > 0 {
 			t.matchACKs(b, began)
 		}
 		return
 	}
-	t := &w.trackers[w.ports[b.port].Peer]
-	if w.now < t.next {
+	t := &m.trackers[m.Ports[b.Port].Peer]
+	if m.Now < t.next {
 		return
 	}
-	t.next = w.now + lookInterval
-	policy := &w.policy.Ports[t.out]
+	t.next = m.Now + lookInterval
+	policy := &m.Policy.Ports[t.out]
 	if policy.STAMP.Interval > 0 {
-		w.gateway.noteLink(b, t.out, policy.STAMP.Interval)
+		m.gateway.noteLink(b, t.out, policy.STAMP.Interval)
 	}
 	if policy.RTTFrom.Uses(congestion.RTTPassive) {
 		t.timePackets(b)

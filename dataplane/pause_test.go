@@ -7,6 +7,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/dataplane/account"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 	"github.com/cnpgate/cnpgate/lossless"
@@ -102,7 +103,7 @@ func TestPauseObeyed(t *testing.T) {
 				}
 				r.Drain()
 				left()
-				if n := r.Plane.Port(wan).Count[dataplane.TxPackets]; n != 8 {
+				if n := r.Plane.Port(wan).Count[counters.TxPackets]; n != 8 {
 					t.Errorf("%d workers: %d frames left in the end, expected 8", workers, n)
 				}
 				r.Close(t)
@@ -177,7 +178,7 @@ func TestNotificationsArePaused(t *testing.T) {
 			t.Errorf("%s paused: %d notifications left, expected some: %t", c.name, n, c.sent)
 		}
 		r.Drain()
-		if r.Count(fabric, dataplane.SentFirst) == 0 {
+		if r.Count(fabric, counters.SentFirst) == 0 {
 			t.Errorf("%s paused: no notification left in the end", c.name)
 		}
 		r.Close(t)
@@ -217,18 +218,18 @@ func TestWatchdog(t *testing.T) {
 				r.Settle()
 			}
 			s = r.Plane.Port(wan)
-			if s.Count[dataplane.TxPackets] != c.forwarded || s.Count[dataplane.DroppedPFCWatchdog] != c.dropped {
-				t.Errorf("action %d: %d frames forwarded, %d dropped, expected %d and %d", c.action, s.Count[dataplane.TxPackets],
-					s.Count[dataplane.DroppedPFCWatchdog], c.forwarded, c.dropped)
+			if s.Count[counters.TxPackets] != c.forwarded || s.Count[counters.DroppedPFCWatchdog] != c.dropped {
+				t.Errorf("action %d: %d frames forwarded, %d dropped, expected %d and %d", c.action, s.Count[counters.TxPackets],
+					s.Count[counters.DroppedPFCWatchdog], c.forwarded, c.dropped)
 			}
 			r.Drain() // the pause ends, and the restoration time is over
-			before := r.Plane.Port(wan).Count[dataplane.TxPackets]
+			before := r.Plane.Port(wan).Count[counters.TxPackets]
 			if s := r.Plane.Port(wan); s.FlowControl.Restored[losslessClass] != 1 {
 				t.Errorf("action %d: restored %d times, expected once", c.action, s.FlowControl.Restored[losslessClass])
 			}
 			send()
 			r.Drain()
-			if n := r.Plane.Port(wan).Count[dataplane.TxPackets] - before; n != 5 {
+			if n := r.Plane.Port(wan).Count[counters.TxPackets] - before; n != 5 {
 				t.Errorf("action %d: %d frames forwarded after the storm, expected 5", c.action, n)
 			}
 			r.Inject(t, wan, pfcFor(1<<losslessPriority, 0xffff))
@@ -236,7 +237,7 @@ func TestWatchdog(t *testing.T) {
 			send()
 			r.Advance(ms)
 			r.Settle()
-			if n := r.Plane.Port(wan).Count[dataplane.TxPackets] - before; n != 5 {
+			if n := r.Plane.Port(wan).Count[counters.TxPackets] - before; n != 5 {
 				t.Errorf("action %d: %d frames forwarded in the next pause, expected none", c.action, n-5)
 			}
 			r.Drain()
@@ -342,7 +343,7 @@ func TestFlowControlAllocatesNothing(t *testing.T) {
 	}
 	f, w := r.Plane.Port(fabric).FlowControl, r.Plane.Port(wan)
 	if f.PFCSent[losslessPriority] == 0 || w.FlowControl.PFCReceived[losslessPriority] == 0 || w.FlowControl.Detected[losslessClass] == 0 ||
-		w.Count[dataplane.DroppedPFCWatchdog] == 0 {
+		w.Count[counters.DroppedPFCWatchdog] == 0 {
 		t.Errorf("%+v, %+v: not what was to be tested", f, w.FlowControl)
 	}
 	r.Drain()

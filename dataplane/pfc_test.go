@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/dataplane/link"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -151,13 +152,13 @@ func TestPFCCostsNoTime(t *testing.T) {
 		}
 		sent := r.Take(fabric)
 		s := r.Plane.Port(fabric)
-		if got := s.Count[dataplane.TxPackets] + s.FlowControl.PFCSent[losslessPriority]; got != uint64(len(sent)) {
+		if got := s.Count[counters.TxPackets] + s.FlowControl.PFCSent[losslessPriority]; got != uint64(len(sent)) {
 			t.Errorf("the device takes %d frames: %d of %d that left are counted", limit, got, len(sent))
 		}
 		r.Backends[0].Limit(wan, 32)
 		r.Backends[0].Limit(fabric, 32)
 		r.Drain()
-		if n := r.Count(fabric, dataplane.TxPackets); n != 3 {
+		if n := r.Count(fabric, counters.TxPackets); n != 3 {
 			t.Errorf("the device takes %d frames: %d counted in the end, expected 3", limit, n)
 		}
 		r.Close(t)
@@ -281,7 +282,7 @@ func TestPFCRetried(t *testing.T) {
 		if out := r.Take(fabric); len(out) != 1 || !bytes.Equal(out[0].Octets, pfcSays(0)) {
 			t.Errorf("%d frames left, expected the one of XOn", len(out))
 		}
-		if n := r.Count(fabric, dataplane.DroppedLinkDown); n != 0 {
+		if n := r.Count(fabric, counters.DroppedLinkDown); n != 0 {
 			t.Errorf("%d received frames count as dropped, expected none", n)
 		}
 		r.Close(t)

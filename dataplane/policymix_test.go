@@ -7,6 +7,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 	"github.com/cnpgate/cnpgate/pairing"
@@ -91,10 +92,10 @@ func (s *scene) whileReplaced(policies [2]*distinct) (marked []bool) {
 			}
 		}
 	})
-	before := s.Count(wan, dataplane.ECNMarked)
+	before := s.Count(wan, counters.ECNMarked)
 	for n := range uint32(flowsToNotify) {
 		s.arrive(data(true, n).Frame())
-		now := s.Count(wan, dataplane.ECNMarked)
+		now := s.Count(wan, counters.ECNMarked)
 		marked = append(marked, now > before)
 		before = now
 		s.Advance(9 * ms) // the packet is on the line, and the queue empty

@@ -5,6 +5,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 )
@@ -60,7 +61,7 @@ func TestPolicySwap(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.fill(1, data(true, 0))
-	if n := s.Count(wan, dataplane.ECNMarked); n != 3 {
+	if n := s.Count(wan, counters.ECNMarked); n != 3 {
 		t.Errorf("%d marked, expected 3", n)
 	}
 	notes := s.finish()

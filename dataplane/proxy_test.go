@@ -13,6 +13,7 @@ import (
 	"github.com/cnpgate/cnpgate/cnpdec"
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 	"github.com/cnpgate/cnpgate/proxy"
@@ -80,7 +81,7 @@ func TestProxyNotification(t *testing.T) {
 			}
 			s.wantSuppressed(nil)
 			notes := s.finish()
-			if len(notes) != 1 || s.Count(fabric, dataplane.SentFirst+dataplane.Counter(packet.ProxyNotification)) != 1 {
+			if len(notes) != 1 || s.Count(fabric, counters.SentFirst+counters.Counter(packet.ProxyNotification)) != 1 {
 				t.Fatalf("%d notifications", len(notes))
 			}
 			checkProxyNote(t, notes[0].Octets, came[4], c.to, p)
@@ -188,7 +189,7 @@ func TestProxyOrSender(t *testing.T) {
 			if c.reason != "" {
 				return
 			}
-			if _, q := kindOf(notes[0]); q.Dst != address(c.to) || s.Count(fabric, dataplane.SentFirst+dataplane.Counter(c.format)) != 1 {
+			if _, q := kindOf(notes[0]); q.Dst != address(c.to) || s.Count(fabric, counters.SentFirst+counters.Counter(c.format)) != 1 {
 				t.Errorf("%v was notified, expected %s by %v", q.Dst.Netip(), c.to, c.format)
 			}
 		})
@@ -270,12 +271,12 @@ func TestProxyObserved(t *testing.T) {
 		change(p)
 		s := newScene(t, p, nil)
 		s.fill(7, data(false, 0))
-		kind := dataplane.Counter(packet.ProxyNotification)
-		if observed, sent := s.Count(fabric, dataplane.ObservedFirst+kind), s.Count(fabric, dataplane.SentFirst+kind); observed != 3 || sent != 0 {
+		kind := counters.Counter(packet.ProxyNotification)
+		if observed, sent := s.Count(fabric, counters.ObservedFirst+kind), s.Count(fabric, counters.SentFirst+kind); observed != 3 || sent != 0 {
 			t.Errorf("%d observed, %d sent, expected 3 and 0", observed, sent)
 		}
 		for _, r := range s.records() {
-			if r.Outcome != dataplane.Observed || r.To != address(proxy4) {
+			if r.Outcome != counters.Observed || r.To != address(proxy4) {
 				t.Errorf("recorded as %+v", r)
 			}
 		}
@@ -411,7 +412,7 @@ func TestProxyKeepsCE(t *testing.T) {
 		f := data(false, 0)
 		f.ECN = packet.CE
 		s.fill(3, f)
-		if cleared := s.Count(fabric, dataplane.CECleared); (cleared == 0) != toProxy {
+		if cleared := s.Count(fabric, counters.CECleared); (cleared == 0) != toProxy {
 			t.Errorf("proxy %v: CE of %d packets cleared", toProxy, cleared)
 		}
 		if notes := s.finish(); len(notes) == 0 {

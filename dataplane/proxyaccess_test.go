@@ -8,7 +8,9 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/dataplane/host"
+	"github.com/cnpgate/cnpgate/dataplane/stage"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 	"github.com/cnpgate/cnpgate/ratelimit"
@@ -74,7 +76,7 @@ func TestProxyRefusals(t *testing.T) {
 			if got := refused(s.Rig, wan); !maps.Equal(got, map[string]uint64{c.reason: 1}) {
 				t.Errorf("refused %v, expected %s", got, c.reason)
 			}
-			if s.Count(wan, dataplane.ConsumedProxyNotification) != 1 || s.Count(wan, dataplane.ProxyAccepted) != 0 {
+			if s.Count(wan, counters.ConsumedProxyNotification) != 1 || s.Count(wan, counters.ProxyAccepted) != 0 {
 				t.Error("not consumed, or accepted")
 			}
 			if notes := s.finish(); len(notes) != 0 {
@@ -119,8 +121,8 @@ func TestProxyAccess(t *testing.T) {
 		for n := range byte(40) {
 			s.arriveAt(wan, from(n%4))
 		}
-		if got := refused(s.Rig, wan); !maps.Equal(got, c.want) || s.Count(wan, dataplane.ProxyAccepted) != c.accepted {
-			t.Errorf("%s: refused %v, %d accepted", c.name, got, s.Count(wan, dataplane.ProxyAccepted))
+		if got := refused(s.Rig, wan); !maps.Equal(got, c.want) || s.Count(wan, counters.ProxyAccepted) != c.accepted {
+			t.Errorf("%s: refused %v, %d accepted", c.name, got, s.Count(wan, counters.ProxyAccepted))
 		}
 		s.Close(t)
 	}
@@ -136,10 +138,10 @@ func TestProxyListens(t *testing.T) {
 	s.arrive(f)
 	s.arriveAt(wan, asking(t, f, own4, 5), asking(t, f, listen, 5), arp(1, neighbor4, own4), arp(1, neighbor4, listen), asking(t, f, "192.0.2.78", 5))
 	s.Drain()
-	if s.Count(wan, dataplane.ProxyAccepted) != 1 || s.Count(wan, dataplane.DroppedToGateway) != 1 || s.Count(wan, dataplane.AnswersSentFirst) != 2 ||
-		s.Count(fabric, dataplane.TxPackets) != 2 { // the frame on the line of the scene, and the notification to another proxy
-		t.Errorf("%d accepted, %d dropped, %d ARP replies, %d forwarded", s.Count(wan, dataplane.ProxyAccepted), s.Count(wan, dataplane.DroppedToGateway),
-			s.Count(wan, dataplane.AnswersSentFirst), s.Count(fabric, dataplane.TxPackets))
+	if s.Count(wan, counters.ProxyAccepted) != 1 || s.Count(wan, counters.DroppedToGateway) != 1 || s.Count(wan, counters.AnswersSentFirst) != 2 ||
+		s.Count(fabric, counters.TxPackets) != 2 { // the frame on the line of the scene, and the notification to another proxy
+		t.Errorf("%d accepted, %d dropped, %d ARP replies, %d forwarded", s.Count(wan, counters.ProxyAccepted), s.Count(wan, counters.DroppedToGateway),
+			s.Count(wan, counters.AnswersSentFirst), s.Count(fabric, counters.TxPackets))
 	}
 	s.Close(t)
 }
@@ -155,16 +157,16 @@ func TestProxyAndDomain(t *testing.T) {
 		port     int
 		frame    []byte
 		accepted uint64
-		dropped  dataplane.Counter // 0: none
+		dropped  counters.Counter // 0: none
 		passed   bool
 	}{
-		{"from outside", dataplane.NewBorder(prefixes("0.0.0.0/0"), nil, false), wan, asking(t, f, own4, 5), 0, dataplane.DroppedBorderIn, false},
-		{"from a source of the domain", dataplane.NewBorder(nil, prefixes("203.0.113.0/24"), false), wan, asking(t, f, own4, 5), 1, 0, false},
-		{"from the fabric", dataplane.NewBorder(nil, nil, false), fabric, asking(t, f, own4, 5), 1, 0, false},
-		{"to another proxy outside", dataplane.NewBorder(nil, nil, false), fabric, member, 0, dataplane.DroppedBorderOut, false},
-		{"to another proxy in the domain", dataplane.NewBorder(prefixes("198.51.100.0/24"), nil, false), fabric, member, 0, 0, true},
-		{"through, from outside", dataplane.NewBorder(nil, nil, false), wan, member, 0, dataplane.DroppedBorderIn, false},
-		{"through, from the domain", dataplane.NewBorder(nil, prefixes("203.0.113.0/24"), false), wan, member, 0, 0, true},
+		{"from outside", stage.NewBorder(prefixes("0.0.0.0/0"), nil, false), wan, asking(t, f, own4, 5), 0, counters.DroppedBorderIn, false},
+		{"from a source of the domain", stage.NewBorder(nil, prefixes("203.0.113.0/24"), false), wan, asking(t, f, own4, 5), 1, 0, false},
+		{"from the fabric", stage.NewBorder(nil, nil, false), fabric, asking(t, f, own4, 5), 1, 0, false},
+		{"to another proxy outside", stage.NewBorder(nil, nil, false), fabric, member, 0, counters.DroppedBorderOut, false},
+		{"to another proxy in the domain", stage.NewBorder(prefixes("198.51.100.0/24"), nil, false), fabric, member, 0, 0, true},
+		{"through, from outside", stage.NewBorder(nil, nil, false), wan, member, 0, counters.DroppedBorderIn, false},
+		{"through, from the domain", stage.NewBorder(nil, prefixes("203.0.113.0/24"), false), wan, member, 0, 0, true},
 	} {
 		p := proxyFor(packet.StandardCNP)
 		p.Border = c.border
@@ -175,14 +177,14 @@ func TestProxyAndDomain(t *testing.T) {
 		s.arriveAt(c.port, c.frame)
 		s.arrive(f)
 		s.Drain()
-		passed := len(s.Take(c.port^1)) > 0 && c.port == wan || c.port == fabric && s.Count(wan, dataplane.TxPackets) == 4
-		notes := s.Count(fabric, formatCounter(dataplane.SentFirst, packet.StandardCNP))
+		passed := len(s.Take(c.port^1)) > 0 && c.port == wan || c.port == fabric && s.Count(wan, counters.TxPackets) == 4
+		notes := s.Count(fabric, formatCounter(counters.SentFirst, packet.StandardCNP))
 		if c.port == wan {
-			passed = s.Count(fabric, dataplane.TxPackets) == 2
+			passed = s.Count(fabric, counters.TxPackets) == 2
 		}
-		if s.Count(c.port, dataplane.ProxyAccepted) != c.accepted || notes != c.accepted || passed != c.passed || c.dropped != 0 && s.Count(c.port, c.dropped) != 1 ||
-			s.Count(c.port, dataplane.ReceivedFirst+dataplane.Counter(packet.ProxyNotification)) != 1 {
-			t.Errorf("%s: %d accepted, %d CNPs, passed %v", c.name, s.Count(c.port, dataplane.ProxyAccepted), notes, passed)
+		if s.Count(c.port, counters.ProxyAccepted) != c.accepted || notes != c.accepted || passed != c.passed || c.dropped != 0 && s.Count(c.port, c.dropped) != 1 ||
+			s.Count(c.port, counters.ReceivedFirst+counters.Counter(packet.ProxyNotification)) != 1 {
+			t.Errorf("%s: %d accepted, %d CNPs, passed %v", c.name, s.Count(c.port, counters.ProxyAccepted), notes, passed)
 		}
 		s.Close(t)
 	}
@@ -232,7 +234,7 @@ func TestProxyRequestsOfTenants(t *testing.T) {
 	for n := range uint32(modest) {
 		s.arrive(flow(20, n))
 	}
-	if n := s.Count(fabric, formatCounter(dataplane.ProxyTranslatedFirst, packet.FastCNP)); n != modest {
+	if n := s.Count(fabric, formatCounter(counters.ProxyTranslatedFirst, packet.FastCNP)); n != modest {
 		t.Errorf("%d notifications for a tenant's %d flows, beside another's %d", n, modest, greedy)
 	}
 	s.Close(t)

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/dataplane/host"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
@@ -74,7 +74,7 @@ func TestProxyFlood(t *testing.T) {
 			if n != 100_000*seconds {
 				t.Fatalf("%d notifications, expected 100,000 a second", n)
 			}
-			accepted, cnps := r.Count(wan, dataplane.ProxyAccepted), r.Count(fabric, formatCounter(dataplane.SentFirst, packet.StandardCNP))
+			accepted, cnps := r.Count(wan, counters.ProxyAccepted), r.Count(fabric, formatCounter(counters.SentFirst, packet.StandardCNP))
 			most := map[string]uint64{"valid": perSource*seconds + 10, "spoofed": received*seconds + 50}[name]
 			if accepted > most || cnps > flows*(seconds*100+1) || (most > 0) != (cnps > 0) {
 				t.Errorf("%d accepted, expected at most %d; %d CNPs, expected at most one in 10 ms for each flow", accepted, most, cnps)
@@ -83,8 +83,8 @@ func TestProxyFlood(t *testing.T) {
 			for _, n := range refused(r, wan) {
 				total += n
 			}
-			if total+r.Count(wan, dataplane.DroppedToGateway)+r.Count(fabric, dataplane.TxPackets) != 100_000*seconds || r.Count(wan, dataplane.TxPackets) != sent {
-				t.Errorf("%d accepted or refused (%v); %d of %d data frames forwarded", total, refused(r, wan), r.Count(wan, dataplane.TxPackets), sent)
+			if total+r.Count(wan, counters.DroppedToGateway)+r.Count(fabric, counters.TxPackets) != 100_000*seconds || r.Count(wan, counters.TxPackets) != sent {
+				t.Errorf("%d accepted or refused (%v); %d of %d data frames forwarded", total, refused(r, wan), r.Count(wan, counters.TxPackets), sent)
 			}
 			r.Close(t)
 		})

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 	"github.com/cnpgate/cnpgate/telemetry"
@@ -98,8 +98,8 @@ func TestStepAllocatesNothingAsProxy(t *testing.T) {
 		t.Errorf("%v allocations a step", n)
 	}
 	for c, n := range map[string]uint64{
-		"answers": r.Count(wan, dataplane.AnswersSentFirst), "echo replies": r.Count(wan, dataplane.AnswersEchoSent), "advertisements": r.Count(wan, dataplane.AnswersNDSent),
-		"CNPs": r.Count(fabric, formatCounter(dataplane.SentFirst, packet.StandardCNP)), "refused": refused(r, wan)["flow-unknown"],
+		"answers": r.Count(wan, counters.AnswersSentFirst), "echo replies": r.Count(wan, counters.AnswersEchoSent), "advertisements": r.Count(wan, counters.AnswersNDSent),
+		"CNPs": r.Count(fabric, formatCounter(counters.SentFirst, packet.StandardCNP)), "refused": refused(r, wan)["flow-unknown"],
 	} {
 		if n == 0 {
 			t.Errorf("no %s: not what was to be tested", c)

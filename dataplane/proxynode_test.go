@@ -12,6 +12,7 @@ import (
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/dataplane/host"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
@@ -56,15 +57,15 @@ func proxyFor(format packet.Notification) *dataplane.Policy {
 	return p
 }
 
-func formatCounter(group dataplane.Counter, f packet.Notification) dataplane.Counter {
-	return group + dataplane.Counter(f)
+func formatCounter(group counters.Counter, f packet.Notification) counters.Counter {
+	return group + counters.Counter(f)
 }
 
 // refused is a port's count of each refusal, by name, without the zeros.
 func refused(r *testkit.Rig, port int) map[string]uint64 {
 	out := map[string]uint64{}
 	for n := range proxy.Refusals {
-		if v := r.Count(port, dataplane.ProxyRefusedFirst+dataplane.Counter(n)); v > 0 {
+		if v := r.Count(port, counters.ProxyRefusedFirst+counters.Counter(n)); v > 0 {
 			out[(n + 1).String()] = v
 		}
 	}
@@ -110,8 +111,8 @@ func TestProxyTranslates(t *testing.T) {
 			case c.format != packet.StandardCNP && p.Src != want:
 				t.Errorf("%v from %v", c.format, p.Src)
 			}
-			got := []uint64{s.Count(port, dataplane.ConsumedProxyNotification), s.Count(port, dataplane.ProxyAccepted), s.Count(port, dataplane.ReceivedFirst+dataplane.Counter(packet.ProxyNotification)),
-				s.Count(fabric, formatCounter(dataplane.ProxyTranslatedFirst, c.format)), s.Count(fabric, dataplane.TriggeredFirst+congestion.Causes-1)}
+			got := []uint64{s.Count(port, counters.ConsumedProxyNotification), s.Count(port, counters.ProxyAccepted), s.Count(port, counters.ReceivedFirst+counters.Counter(packet.ProxyNotification)),
+				s.Count(fabric, formatCounter(counters.ProxyTranslatedFirst, c.format)), s.Count(fabric, counters.TriggeredFirst+congestion.Causes-1)}
 			for i, n := range got {
 				if n != 1 {
 					t.Errorf("%v by port %d: counter %d of consumed, accepted, received, translated and triggered is %d", c.format, port, i, n)
@@ -166,7 +167,7 @@ func TestProxyTags(t *testing.T) {
 		s := newScene(t, proxyFor(packet.FastCNP), nil)
 		s.arrive(f.Frame())
 		s.arriveAt(wan, asking(t, asked.Frame(), own4, 5))
-		if got := s.Count(wan, dataplane.ProxyAccepted) == 1; got != c.accepted || !got && refused(s.Rig, wan)["flow-unknown"] != 1 {
+		if got := s.Count(wan, counters.ProxyAccepted) == 1; got != c.accepted || !got && refused(s.Rig, wan)["flow-unknown"] != 1 {
 			t.Errorf("%s: accepted %v, refused %v", c.name, got, refused(s.Rig, wan))
 		}
 		s.Close(t)
@@ -186,7 +187,7 @@ func TestProxyAcrossWorkers(t *testing.T) {
 		s.Settle()
 	}
 	s.Drain()
-	if n := s.Count(wan, dataplane.ProxyAccepted); n != 9 {
+	if n := s.Count(wan, counters.ProxyAccepted); n != 9 {
 		t.Errorf("%d accepted, expected 9", n)
 	}
 	got := map[uint32]int{}
@@ -230,7 +231,7 @@ func TestProxyDisabledMeanwhile(t *testing.T) {
 	if got := s.suppressed(fabric); !maps.Equal(got, map[string]uint64{"proxy-flow-silent": 1}) {
 		t.Errorf("suppressed %v, expected the request to be given up", got)
 	}
-	if n := s.Count(fabric, formatCounter(dataplane.ProxyTranslatedFirst, packet.StandardCNP)); n != 0 {
+	if n := s.Count(fabric, formatCounter(counters.ProxyTranslatedFirst, packet.StandardCNP)); n != 0 {
 		t.Errorf("%d senders were notified", n)
 	}
 	s.Drain()
@@ -318,7 +319,7 @@ func TestProxyObserves(t *testing.T) {
 	s.arrive(f)
 	s.Drain()
 	records := s.records()
-	if s.Count(fabric, formatCounter(dataplane.ObservedFirst, packet.StandardCNP)) != 1 || len(records) != 1 || records[0].Outcome != dataplane.Observed {
+	if s.Count(fabric, formatCounter(counters.ObservedFirst, packet.StandardCNP)) != 1 || len(records) != 1 || records[0].Outcome != counters.Observed {
 		t.Errorf("%d records", len(records))
 	}
 	for _, f := range s.Take(fabric) {

@@ -3,83 +3,81 @@ package dataplane
 import (
 	"math/bits"
 
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/dataplane/egress"
+	"github.com/cnpgate/cnpgate/dataplane/frames"
+	"github.com/cnpgate/cnpgate/dataplane/respond"
+	"github.com/cnpgate/cnpgate/dataplane/stage"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
 )
 
-// queue puts the forwarded frames into the queue of the port's peer, class by class, and runs each class's response. Frames that don't fit
-// are dropped.
-func (w *Worker) queue(b *batch) {
-	all := first(len(b.frames)) &^ b.gone
-	if b.ce != 0 {
-		w.counters.add(b.port, CEReceived, uint64(bits.OnesCount64(uint64(b.ce&all))))
-	}
-	if out := w.ports[b.port].Peer; w.pacers[out].Slows() {
-		held := w.pace(b, out, all)
-		held |= all & b.gone
-		all &^= held
-		w.trace.each(held&^b.gone, func(t *tracedPacket) { t.Paced = true })
-		w.law.held(b, out, held)
-	}
-	if b.oneClass {
-		bytes := b.bytes
-		for left := first(len(b.frames)) &^ all; left != 0; left &= left - 1 {
-			bytes -= uint64(b.frames[bits.TrailingZeros64(uint64(left))].Len)
+// queuer is the stage that queues the frames which are forwarded now.
+type queuer struct {
+	*stage.State
+	responder *respond.Responder
+}
+
+// queue puts frames into the queue of the port's peer, class by class, and runs each class's response. Frames that don't fit are dropped.
+func (q *queuer) queue(b *frames.Batch, all frames.Mask) {
+	if b.OneClass {
+		bytes := b.Bytes
+		for left := frames.First(len(b.Frames)) &^ all; left != 0; left &= left - 1 {
+			bytes -= uint64(b.Frames[bits.TrailingZeros64(uint64(left))].Len)
 		}
-		w.queueClass(b, b.class, all, bytes)
+		q.queueClass(b, b.Class, all, bytes)
 		return
 	}
 	for rest := all; rest != 0; {
-		class := w.classOf(b.port, &w.records[bits.TrailingZeros64(uint64(rest))])
-		these, bytes := mask(0), uint64(0)
+		class := b.ClassAt(bits.TrailingZeros64(uint64(rest)))
+		these, bytes := frames.Mask(0), uint64(0)
 		for left := rest; left != 0; left &= left - 1 {
-			if i := bits.TrailingZeros64(uint64(left)); w.classOf(b.port, &w.records[i]) == class {
+			if i := bits.TrailingZeros64(uint64(left)); b.ClassAt(i) == class {
 				these |= 1 << i
-				bytes += uint64(b.frames[i].Len)
+				bytes += uint64(b.Frames[i].Len)
 			}
 		}
-		w.queueClass(b, class, these, bytes)
+		q.queueClass(b, class, these, bytes)
 		rest &^= these
 	}
 }
 
 // queueClass queues the frames of one class, which have so many bytes.
-func (w *Worker) queueClass(b *batch, class int, these mask, bytes uint64) {
-	out := w.ports[b.port].Peer
-	c := &w.egress[out].Classes[class]
+func (q *queuer) queueClass(b *frames.Batch, class int, these frames.Mask, bytes uint64) {
+	out := q.Ports[b.Port].Peer
+	c := &q.Egress[out].Classes[class]
 	before := c.Waiting()
-	switch fits := c.Fits(w.policy.Ports[out].Queue, bits.OnesCount64(uint64(these)), bytes); {
-	case fits && these == first(len(b.frames)):
-		c.Enter(b.frames, w.flow[:len(b.frames)], bytes)
+	switch fits := c.Fits(q.Policy.Ports[out].Queue, bits.OnesCount64(uint64(these)), bytes); {
+	case fits && these == frames.First(len(b.Frames)):
+		c.Enter(b.Frames, b.Flow[:len(b.Frames)], bytes)
 	case fits:
-		w.queueRuns(b, c, these)
+		q.queueRuns(b, c, these)
 	default:
 		arrived := these
-		these, bytes = w.queueFitting(b, class, these)
-		w.law.held(b, out, arrived&^these)
+		these, bytes = q.queueFitting(b, class, these)
+		q.responder.Law.Held(b, out, arrived&^these)
 	}
-	w.trace.queued(out, class, these, before)
-	w.counters.watermark(out, class, before+bytes)
-	w.responder.respond(b, class, these, before, bytes)
+	q.Trace.Queued(out, class, these, before)
+	c.NoteDepth(before + bytes)
+	q.responder.Respond(b, class, these, before, bytes)
 }
 
 // queueRuns queues frames that all fit, as runs of neighbors: of a burst from which a frame is gone, the others are two runs.
-func (w *Worker) queueRuns(b *batch, c *egress.Class, these mask) {
+func (q *queuer) queueRuns(b *frames.Batch, c *egress.Class, these frames.Mask) {
 	for left := these; left != 0; {
 		i := bits.TrailingZeros64(uint64(left))
 		end := i + bits.TrailingZeros64(^uint64(left>>i))
-		c.Enter(b.frames[i:end], w.flow[i:end], egress.Bytes(b.frames[i:end]))
-		left &^= first(end)
+		c.Enter(b.Frames[i:end], b.Flow[i:end], egress.Bytes(b.Frames[i:end]))
+		left &^= frames.First(end)
 	}
 }
 
 // queueFitting queues frames one by one, as far as they fit, and drops the others. It returns the queued ones and their bytes.
-func (w *Worker) queueFitting(b *batch, class int, these mask) (queued mask, bytes uint64) {
-	out := w.ports[b.port].Peer
+func (q *queuer) queueFitting(b *frames.Batch, class int, these frames.Mask) (queued frames.Mask, bytes uint64) {
+	out := q.Ports[b.Port].Peer
 	for left := these; left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(uint64(left))
-		if f := b.frames[i]; w.queueOne(out, class, f, w.flow[i]) {
+		if f := b.Frames[i]; q.queueOne(out, class, f, b.Flow[i]) {
 			queued |= 1 << i
 			bytes += uint64(f.Len)
 		}
@@ -88,13 +86,13 @@ func (w *Worker) queueFitting(b *batch, class int, these mask) (queued mask, byt
 }
 
 // queueOne queues a frame of a flow, or drops it if it doesn't fit.
-func (w *Worker) queueOne(out, class int, f burst.Frame, flow flowtable.Ref) bool {
-	c, limits := &w.egress[out].Classes[class], w.policy.Ports[out].Queue
+func (q *queuer) queueOne(out, class int, f burst.Frame, flow flowtable.Ref) bool {
+	c, limits := &q.Egress[out].Classes[class], q.Policy.Ports[out].Queue
 	switch {
 	case !c.FitsBytes(limits, uint64(f.Len)):
-		w.drop(out, DroppedQueueOctets, f)
+		q.Drop(out, counters.DroppedQueueOctets, f)
 	case !c.Fits(limits, 1, 0):
-		w.drop(out, DroppedQueueFrames, f)
+		q.Drop(out, counters.DroppedQueueFrames, f)
 	default:
 		c.Enter([]burst.Frame{f}, []flowtable.Ref{flow}, uint64(f.Len))
 		return true

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 	"pgregory.net/rapid"
 )
@@ -87,7 +88,7 @@ func TestQueueModel(t *testing.T) {
 							s.Depth[class], s.Frames[class], s.Watermark[class], m.depth[class], len(m.classes[class]), m.watermark[class])
 					}
 				}
-				if full := [2]uint64{s.Count[dataplane.DroppedQueueOctets], s.Count[dataplane.DroppedQueueFrames]}; full != m.full {
+				if full := [2]uint64{s.Count[counters.DroppedQueueOctets], s.Count[counters.DroppedQueueFrames]}; full != m.full {
 					t.Fatalf("dropped %v, expected %v", full, m.full)
 				}
 				r.Balance(t)

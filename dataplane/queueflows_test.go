@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/flowtable"
 )
 
@@ -65,8 +66,8 @@ func TestTakePeak(t *testing.T) {
 	if peak, most := s.Plane.TakePeak(wan, 0), s.Plane.Port(wan).Watermark[0]; peak >= 5000 || peak < 2000 || most != 5000 {
 		t.Errorf("the peak is %d, the watermark %d", peak, most)
 	}
-	if m := s.Plane.Port(wan).Marked[0]; m != s.Count(wan, dataplane.ECNMarked) || m == 0 {
-		t.Errorf("%d packets marked in the class, %d at the port", m, s.Count(wan, dataplane.ECNMarked))
+	if m := s.Plane.Port(wan).Marked[0]; m != s.Count(wan, counters.ECNMarked) || m == 0 {
+		t.Errorf("%d packets marked in the class, %d at the port", m, s.Count(wan, counters.ECNMarked))
 	}
 	s.finish()
 }

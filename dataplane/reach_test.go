@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/dataplane/host"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
@@ -154,7 +155,7 @@ func (a *answered) mustForward(t *testing.T, frame []byte) {
 }
 
 // mustAnswer fails the test unless the frame was consumed as the counter says and got one answer, which it returns.
-func (a *answered) mustAnswer(t *testing.T, consumed, sent dataplane.Counter) []byte {
+func (a *answered) mustAnswer(t *testing.T, consumed, sent counters.Counter) []byte {
 	t.Helper()
 	if len(a.back) != 1 || len(a.through) != 0 || a.Count(a.port, consumed) != 1 || a.Count(a.port, sent) != 1 {
 		t.Fatalf("%d frames back, %d forwarded, %d consumed, %d answers counted", len(a.back), len(a.through), a.Count(a.port, consumed), a.Count(a.port, sent))
@@ -195,14 +196,14 @@ func TestARP(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := answerOf(t, proxying(testkit.DefaultPolicy(2)), wan, c.frame)
-			if n := a.Count(wan, dataplane.AddressConflicts); n != c.conflicts {
+			if n := a.Count(wan, counters.AddressConflicts); n != c.conflicts {
 				t.Errorf("%d conflicts, expected %d", n, c.conflicts)
 			}
 			if c.want == "" {
 				a.mustForward(t, c.frame)
 				return
 			}
-			got := a.mustAnswer(t, dataplane.ConsumedARP, dataplane.AnswersSentFirst)
+			got := a.mustAnswer(t, counters.ConsumedARP, counters.AnswersSentFirst)
 			want, _ := hex.DecodeString(c.want)
 			if want = append(want, make([]byte, 60-len(want))...); !bytes.Equal(got, want) {
 				t.Errorf("answer % x,\nexpected % x", got, want)
@@ -258,14 +259,14 @@ func TestNeighborDiscovery(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := answerOf(t, proxying(testkit.DefaultPolicy(2)), fabric, c.frame)
-			if n := a.Count(fabric, dataplane.AddressConflicts); n != c.conflicts {
+			if n := a.Count(fabric, counters.AddressConflicts); n != c.conflicts {
 				t.Errorf("%d conflicts, expected %d", n, c.conflicts)
 			}
 			if c.mac == "" {
 				a.mustForward(t, c.frame)
 				return
 			}
-			got := a.mustAnswer(t, dataplane.ConsumedND, dataplane.AnswersNDSent)
+			got := a.mustAnswer(t, counters.ConsumedND, counters.AnswersNDSent)
 			var p packet.Parsed
 			packet.Parse(got, uint32(len(got)), &p)
 			m := got[p.L4:]
@@ -282,7 +283,7 @@ func TestNeighborDiscovery(t *testing.T) {
 		"with a wrong checksum": wrong, "Duplicate Address Detection by unicast": icmpv6(portMAC(0), "::", own6, 255, solicitation(own6)),
 	} {
 		a := answerOf(t, proxying(testkit.DefaultPolicy(2)), wan, frame)
-		if len(a.back)+len(a.through) != 0 || a.Count(wan, dataplane.DroppedToGateway) != 1 {
+		if len(a.back)+len(a.through) != 0 || a.Count(wan, counters.DroppedToGateway) != 1 {
 			t.Errorf("%s: %d frames back, %d forwarded", name, len(a.back), len(a.through))
 		}
 	}
@@ -303,7 +304,7 @@ func TestEcho(t *testing.T) {
 	} {
 		for port := range 2 {
 			a := answerOf(t, proxying(testkit.DefaultPolicy(2)), port, c.frame)
-			got := a.mustAnswer(t, dataplane.ConsumedEcho, dataplane.AnswersEchoSent)
+			got := a.mustAnswer(t, counters.ConsumedEcho, counters.AnswersEchoSent)
 			var p, q packet.Parsed
 			packet.Parse(got, uint32(len(got)), &p)
 			packet.Parse(c.frame, uint32(len(c.frame)), &q)
@@ -357,15 +358,15 @@ func TestToGateway(t *testing.T) {
 	} {
 		for port := range 2 {
 			a := answerOf(t, proxying(testkit.DefaultPolicy(2)), port, frame)
-			if len(a.back)+len(a.through) != 0 || a.Count(port, dataplane.DroppedToGateway) != 1 {
-				t.Errorf("%s from port %d: %d frames back, %d forwarded, %d counted", name, port, len(a.back), len(a.through), a.Count(port, dataplane.DroppedToGateway))
+			if len(a.back)+len(a.through) != 0 || a.Count(port, counters.DroppedToGateway) != 1 {
+				t.Errorf("%s from port %d: %d frames back, %d forwarded, %d counted", name, port, len(a.back), len(a.through), a.Count(port, counters.DroppedToGateway))
 			}
 			plain := answerOf(t, testkit.DefaultPolicy(2), port, frame)
 			plain.mustForward(t, frame)
 		}
 	}
 	groupMAC[6] |= 1
-	if a := answerOf(t, proxying(testkit.DefaultPolicy(2)), wan, groupMAC); len(a.back) != 0 || a.Count(wan, dataplane.AnswersNoPlace) != 1 {
+	if a := answerOf(t, proxying(testkit.DefaultPolicy(2)), wan, groupMAC); len(a.back) != 0 || a.Count(wan, counters.AnswersNoPlace) != 1 {
 		t.Errorf("an echo request from a group's MAC address: %d frames back", len(a.back))
 	}
 	elsewhere := ping4(neighbor4, "192.0.2.2", 56)
@@ -381,15 +382,15 @@ func TestAnswerLimits(t *testing.T) {
 		r.Settle()
 		r.Advance(ms / 2)
 	}
-	sent, limited := r.Count(wan, dataplane.AnswersEchoSent), r.Count(wan, dataplane.AnswersLimited)
-	if sent < 1000 || sent > 1010 || sent+limited != 2000 || r.Count(wan, dataplane.ConsumedEcho) != 2000 {
+	sent, limited := r.Count(wan, counters.AnswersEchoSent), r.Count(wan, counters.AnswersLimited)
+	if sent < 1000 || sent > 1010 || sent+limited != 2000 || r.Count(wan, counters.ConsumedEcho) != 2000 {
 		t.Errorf("%d echo replies, %d beyond the limit", sent, limited)
 	}
 	for range 10 {
 		r.Inject(t, wan, ping4(neighbor4, own4, 56), arp(1, neighbor4, own4))
 	}
 	r.Drain()
-	if n := r.Count(wan, dataplane.AnswersSentFirst); n != 10 {
+	if n := r.Count(wan, counters.AnswersSentFirst); n != 10 {
 		t.Errorf("%d ARP replies beside too many echo requests, expected 10", n)
 	}
 	r.Close(t)
@@ -400,7 +401,7 @@ func TestAnswerLimitsByScope(t *testing.T) {
 	p := probing(address(own4), west4, 0)
 	r := testkit.New(t, testkit.Setup{Policy: proxying(p), Rate: 10e9})
 	sent := func() (n [3]uint64) {
-		return [3]uint64{r.Count(wan, dataplane.AnswersSentFirst), r.Count(wan, dataplane.AnswersEchoSent), r.Count(wan, dataplane.STAMPReplySent)}
+		return [3]uint64{r.Count(wan, counters.AnswersSentFirst), r.Count(wan, counters.AnswersEchoSent), r.Count(wan, counters.STAMPReplySent)}
 	}
 	requests := func(vid uint32) [][]byte {
 		return [][]byte{vlan(arp(1, neighbor4, own4), vid), vlan(ping4(neighbor4, own4, 56), vid),
@@ -437,11 +438,11 @@ func TestAnswersThatDontLeave(t *testing.T) {
 	s.arrive(arp(1, neighbor4, own4))
 	s.fill(300, data(true, 0)) // each causes a notification, and the queue takes 256 frames
 	s.arrive(arp(1, neighbor4, own4))
-	if n := s.Count(fabric, dataplane.AnswersNoPlace); n != 1 {
+	if n := s.Count(fabric, counters.AnswersNoPlace); n != 1 {
 		t.Errorf("%d answers had no place, expected 1", n)
 	}
 	s.Close(t)
-	if n := s.Count(fabric, dataplane.AnswersNotSent); n != 1 || s.Count(fabric, dataplane.ConsumedARP) != 2 {
+	if n := s.Count(fabric, counters.AnswersNotSent); n != 1 || s.Count(fabric, counters.ConsumedARP) != 2 {
 		t.Errorf("%d answers were not sent, expected 1", n)
 	}
 }
@@ -486,7 +487,7 @@ func TestConsumedInBurst(t *testing.T) {
 		}
 		s.Drain()
 		got := s.Take(wan)
-		if len(got) != c.want || s.Count(wan, dataplane.DroppedQueueOctets) != uint64(n-c.want) {
+		if len(got) != c.want || s.Count(wan, counters.DroppedQueueOctets) != uint64(n-c.want) {
 			t.Errorf("%s: %d data frames forwarded, expected %d", c.name, len(got), c.want)
 		}
 		for i, f := range got {

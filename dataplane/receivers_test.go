@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/congestion"
-	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/internal/burst/inmem"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
@@ -120,7 +120,7 @@ func TestPassiveReceiversAgree(t *testing.T) {
 			if got, off := w.RTT/ms, w.RTT%ms; got != c.rtt || off > ms/100 || (w.RTTSource == congestion.RTTPassive) != (c.rtt != configured) {
 				t.Errorf("RTT_est is %d ns by %v, expected %d ms", w.RTT, w.RTTSource, c.rtt)
 			}
-			if n := r.Count(wan, dataplane.RTTRefused); n > 0 != c.refused {
+			if n := r.Count(wan, counters.RTTRefused); n > 0 != c.refused {
 				t.Errorf("%d samples refused", n)
 			}
 			r.Drain()

@@ -3,6 +3,7 @@ package dataplane
 import (
 	"iter"
 
+	"github.com/cnpgate/cnpgate/dataplane/notify"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/pairing"
@@ -26,13 +27,13 @@ type FlowRecord struct {
 
 // of makes it the record of a worker's flow, which may be about to end.
 func (r *FlowRecord) of(w *Worker, x flowtable.Index) {
-	r.Flow, r.At, r.LastSeen = w.flows.Ref(x), w.now, w.flows.LastSeen(x)
-	r.Key, r.Traffic, r.View = *w.flows.Key(x), w.learner.Traffic(x), w.learner.Describe(x)
+	r.Flow, r.At, r.LastSeen = w.state.Flows.Ref(x), w.state.Now, w.state.Flows.LastSeen(x)
+	r.Key, r.Traffic, r.View = *w.state.Flows.Key(x), w.state.Learner.Traffic(x), w.state.Learner.Describe(x)
 	r.Ended = r.View.Ended()
-	r.Unresponsive = w.law.senders.unresponsive(&r.Key)
+	r.Unresponsive = w.responder.Law.Unresponsive(&r.Key)
 	r.Queued, r.Marked, r.Notified = 0, 0, [packet.SentNotifications]uint32{}
-	if a := w.accounts.Find(x); a != nil {
-		r.Queued, r.Marked, r.Notified = w.accounts.QueuedBytes(x, a), a.Marked, a.Notified
+	if a := w.state.Accounts.Find(x); a != nil {
+		r.Queued, r.Marked, r.Notified = w.state.Accounts.QueuedBytes(x, a), a.Marked, a.Notified
 	}
 }
 
@@ -41,8 +42,8 @@ func (r *FlowRecord) of(w *Worker, x flowtable.Index) {
 func (w *Worker) Records() iter.Seq[*FlowRecord] {
 	return func(yield func(*FlowRecord) bool) {
 		var r FlowRecord
-		for x := flowtable.Index(1); x <= w.flows.High(); x++ {
-			if !w.flows.State(x).Live() {
+		for x := flowtable.Index(1); x <= w.state.Flows.High(); x++ {
+			if !w.state.Flows.State(x).Live() {
 				continue
 			}
 			if r.of(w, x); !yield(&r) {
@@ -53,7 +54,13 @@ func (w *Worker) Records() iter.Seq[*FlowRecord] {
 }
 
 // FlowStats counts the worker's flows. Any goroutine may call it.
-func (w *Worker) FlowStats() flowtable.Stats { return w.flows.Stats() }
+func (w *Worker) FlowStats() flowtable.Stats { return w.state.Flows.Stats() }
 
 // PairingStats counts what the worker has learned about source QPs. Any goroutine may call it.
-func (w *Worker) PairingStats() pairing.Stats { return w.learner.Stats() }
+func (w *Worker) PairingStats() pairing.Stats { return w.state.Learner.Stats() }
+
+// Notifications are the notifications that the worker sent, or would have sent where it only observes.
+func (w *Worker) Notifications() *notify.History { return &w.notifier.Sent }
+
+// SuppressedNotifications are those that were suppressed: of each reason one in 10 ms, at most.
+func (w *Worker) SuppressedNotifications() *notify.History { return &w.notifier.Suppressed }

@@ -10,6 +10,7 @@ import (
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 )
@@ -61,7 +62,7 @@ func TestMarking(t *testing.T) {
 					t.Errorf("IPv6 %v, from port %d: frame %d marked %v", v6, port, i, got[i])
 				}
 			}
-			if n := s.Count(port^1, dataplane.ECNMarked); n != 4 {
+			if n := s.Count(port^1, counters.ECNMarked); n != 4 {
 				t.Errorf("%d frames marked, expected 4", n)
 			}
 			if s.suppressed(port^1) != nil && len(s.suppressed(port^1)) > 0 {
@@ -144,7 +145,7 @@ func TestFormats(t *testing.T) {
 				}
 				return
 			}
-			if len(notes) != 1 || s.Count(fabric, dataplane.SentFirst+dataplane.Counter(c.sent)) != 1 {
+			if len(notes) != 1 || s.Count(fabric, counters.SentFirst+counters.Counter(c.sent)) != 1 {
 				t.Fatalf("%d notifications", len(notes))
 			}
 			checkNote(t, notes[0], c.kind, data(c.v6, c.flow), 5000, p)
@@ -195,7 +196,7 @@ func TestFastCNPTrace(t *testing.T) {
 			if uint64(len(notes)) != c.notified || c.notified == 1 && len(notes[0].Octets) != c.length {
 				t.Fatalf("%d notifications: %+v", len(notes), notes)
 			}
-			if sent, n := s.Count(fabric, dataplane.SentFirst), s.Count(fabric, dataplane.FastCNPTraceTooLong); sent != c.notified || n != c.tooLong {
+			if sent, n := s.Count(fabric, counters.SentFirst), s.Count(fabric, counters.FastCNPTraceTooLong); sent != c.notified || n != c.tooLong {
 				t.Errorf("%d sent, of which %d with a trace too long, expected %d and %d", sent, n, c.notified, c.tooLong)
 			}
 		})
@@ -305,9 +306,9 @@ func TestNeverAnswered(t *testing.T) {
 			}
 			s.wantSuppressed(nil)
 			received := map[string]uint64{}
-			for n := dataplane.ReceivedFirst; n < dataplane.SuppressedFirst; n++ {
+			for n := counters.ReceivedFirst; n < counters.SuppressedFirst; n++ {
 				if v := s.Count(fabric, n); v > 0 {
-					received[dataplane.Catalogue[n].Value] = v
+					received[counters.Catalogue[n].Value] = v
 				}
 			}
 			want := map[string]uint64{name: 3}
@@ -331,7 +332,7 @@ func TestFabricNeverNotifies(t *testing.T) {
 	s := newScene(t, p, nil)
 	f := data(true, 0).Frame()
 	s.arriveAt(wan, f, f, f)
-	if n := s.Count(fabric, dataplane.ECNMarked); n != 3 {
+	if n := s.Count(fabric, counters.ECNMarked); n != 3 {
 		t.Errorf("%d marked, expected 3", n)
 	}
 	s.wantSuppressed(nil)
@@ -353,13 +354,13 @@ func TestAheadOfData(t *testing.T) {
 	if len(left) != 3 || !left[0].Built || left[1].Built || left[2].Built {
 		t.Fatalf("left: %+v", left)
 	}
-	if n := s.Count(fabric, dataplane.SentFirst+dataplane.Counter(packet.FastCNP)); n != 1 {
+	if n := s.Count(fabric, counters.SentFirst+counters.Counter(packet.FastCNP)); n != 1 {
 		t.Errorf("%d Fast CNPs counted", n)
 	}
 	if got, want := left[0].Octets[:22], []byte{2, 0, 0, 0, 0, 5, 2, 0, 0, 0, 0, 0xd, 0x88, 0xa8, 0x70, 0x11, 0x81, 0, 0x20, 0x22, 0x86, 0xdd}; !bytes.Equal(got, want) {
 		t.Errorf("Ethernet header % x, expected % x", got, want)
 	}
-	if s.Count(fabric, dataplane.TxPackets) != 1+2 { // and the one that took the line
+	if s.Count(fabric, counters.TxPackets) != 1+2 { // and the one that took the line
 		t.Errorf("a notification counts as forwarded")
 	}
 	s.Close(t)
@@ -376,8 +377,8 @@ func TestThresholdsByClass(t *testing.T) {
 		}
 	}
 	port := s.Plane.Port(wan)
-	if [3]uint64(port.Depth[:3]) != [3]uint64{4000, 4000, 4000} || port.Count[dataplane.ECNMarked] != 6 {
-		t.Errorf("depth %v, %d marked, expected 4000 and 2 in each class", port.Depth, port.Count[dataplane.ECNMarked])
+	if [3]uint64(port.Depth[:3]) != [3]uint64{4000, 4000, 4000} || port.Count[counters.ECNMarked] != 6 {
+		t.Errorf("depth %v, %d marked, expected 4000 and 2 in each class", port.Depth, port.Count[counters.ECNMarked])
 	}
 	f := data(true, 1)
 	f.DSCP = 1

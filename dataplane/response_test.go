@@ -11,6 +11,8 @@ import (
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
+	"github.com/cnpgate/cnpgate/dataplane/stage"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 )
@@ -60,7 +62,7 @@ func TestSection7(t *testing.T) {
 			r.Plane.Worker(0).Step()
 		}
 	}
-	marked := func() uint64 { return r.Count(wan, dataplane.ECNMarked) }
+	marked := func() uint64 { return r.Count(wan, counters.ECNMarked) }
 	if fill(62 * mb); marked() != 0 {
 		t.Errorf("%d packets are marked at 62 MB", marked())
 	}
@@ -91,7 +93,7 @@ func TestSection7(t *testing.T) {
 		r.Advance(10_000)
 		r.Settle()
 	}
-	sent := dataplane.SentFirst + dataplane.Counter(packet.LongHaulCNP)
+	sent := counters.SentFirst + counters.Counter(packet.LongHaulCNP)
 	for r.Count(fabric, sent) == 1 {
 		r.Advance(642) // what a frame takes
 		r.Settle()
@@ -171,17 +173,17 @@ func TestObserve(t *testing.T) {
 			s.fill(1, data(true, i%4))
 			s.Advance(500)
 		}
-		first, marked := dataplane.SentFirst, s.Count(wan, dataplane.ECNMarked)
+		first, marked := counters.SentFirst, s.Count(wan, counters.ECNMarked)
 		marks[observe] = marked
 		if observe {
-			first, marks[observe] = dataplane.ObservedFirst, s.Count(wan, dataplane.ECNObserved)
+			first, marks[observe] = counters.ObservedFirst, s.Count(wan, counters.ECNObserved)
 		}
 		if n := s.Plane.Port(wan).Marked[0]; n != marked {
 			t.Errorf("observe %v: %d packets marked in the class, %d at the port", observe, n, marked)
 		}
 		s.Drain()
 		for f := range packet.SentNotifications {
-			counts[observe] += s.Count(fabric, first+dataplane.Counter(f))
+			counts[observe] += s.Count(fabric, first+counters.Counter(f))
 		}
 		notes := s.finish()
 		if observe && (len(notes) != 0 || marked != 0) || !observe && (len(notes) == 0 || marked == 0) {
@@ -201,11 +203,11 @@ func TestSlowingDownNeedsNotification(t *testing.T) {
 	for _, c := range []struct {
 		name           string
 		observe, first bool // the sender is notified before its flow slows down, or would be
-		want           dataplane.Suppression
+		want           counters.Suppression
 	}{
-		{"notified", false, true, dataplane.SlowingDown},
-		{"observed", true, true, dataplane.AlreadySlower},
-		{"never", false, false, dataplane.AlreadySlower},
+		{"notified", false, true, counters.SlowingDown},
+		{"observed", true, true, counters.AlreadySlower},
+		{"never", false, false, counters.AlreadySlower},
 	} {
 		p := notifying(grant("198.18.0.0/16", packet.LongHaulCNP))
 		p.Observe = c.observe
@@ -231,7 +233,7 @@ func TestSlowingDownNeedsNotification(t *testing.T) {
 			t.Fatal(err)
 		}
 		send(3*ms, 9*ms)
-		other := dataplane.SlowingDown + dataplane.AlreadySlower - c.want
+		other := counters.SlowingDown + counters.AlreadySlower - c.want
 		if got := s.suppressed(fabric); got[c.want.String()] == 0 || got[other.String()] != 0 {
 			t.Errorf("%s: %v, expected %v", c.name, got, c.want)
 		}
@@ -304,7 +306,7 @@ func TestNoCEWithFastCNP(t *testing.T) {
 	p := notifying(byAnything...)
 	s := newScene(t, p, nil)
 	s.fill(10, data(true, 0))
-	marked, sent := s.Count(wan, dataplane.ECNMarked), uint64(0)
+	marked, sent := s.Count(wan, counters.ECNMarked), uint64(0)
 	s.Drain()
 	for _, f := range s.Take(wan) {
 		var q packet.Parsed
@@ -312,7 +314,7 @@ func TestNoCEWithFastCNP(t *testing.T) {
 			sent++
 		}
 	}
-	fast := s.Count(fabric, dataplane.SentFirst+dataplane.Counter(packet.FastCNP))
+	fast := s.Count(fabric, counters.SentFirst+counters.Counter(packet.FastCNP))
 	if sent != marked || fast == 0 || marked+fast != 8 { // two packets find the queue at K_min or below
 		t.Errorf("%d packets marked, %d with CE left, %d Fast CNPs: want 8 marked or answered", marked, sent, fast)
 	}
@@ -353,7 +355,7 @@ func TestNoCEWithOtherFastCNP(t *testing.T) {
 				t.Errorf("%s: packet %d of %d leaves with CE: %v", c.name, i+1, len(out), ce)
 			}
 		}
-		if n := s.Count(fabric, dataplane.SentFirst+dataplane.Counter(packet.FastCNP)); n != 1 {
+		if n := s.Count(fabric, counters.SentFirst+counters.Counter(packet.FastCNP)); n != 1 {
 			t.Errorf("%s: %d Fast CNPs", c.name, n)
 		}
 		s.finish()
@@ -410,7 +412,7 @@ func TestNotifiedElsewhere(t *testing.T) {
 }
 
 // vouched is the domain of the gateways whose notifications count.
-var vouched = dataplane.NewBorder(nil, prefixes("192.0.2.9/32", "2001:db8::9/128"), false)
+var vouched = stage.NewBorder(nil, prefixes("192.0.2.9/32", "2001:db8::9/128"), false)
 
 // elsewhere is a notification by another gateway to the sender of a data packet; qp is the source QP that a Long-haul CNP names.
 func elsewhere(p *dataplane.Policy, frame []byte, format packet.Notification, qp uint32) []byte {

@@ -11,6 +11,8 @@ import (
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
+	"github.com/cnpgate/cnpgate/dataplane/notify"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/prefix"
 	"github.com/cnpgate/cnpgate/internal/testkit"
@@ -128,9 +130,9 @@ func (s *scene) fill(n int, f testkit.RoCE) {
 // suppressed is the fabric port's count of each reason, by name, without the zeros.
 func (s *scene) suppressed(port int) map[string]uint64 {
 	out := map[string]uint64{}
-	for n := dataplane.SuppressedFirst; n < dataplane.Counters; n++ {
+	for n := counters.SuppressedFirst; n < counters.Counters; n++ {
 		if v := s.Count(port, n); v > 0 {
-			out[dataplane.Catalogue[n].Value] = v
+			out[counters.Catalogue[n].Value] = v
 		}
 	}
 	return out
@@ -162,7 +164,7 @@ func (s *scene) finish() (notes []testkit.Sent) {
 		}
 	}
 	sent := uint64(0)
-	for n := dataplane.SentFirst; n < dataplane.ObservedFirst; n++ {
+	for n := counters.SentFirst; n < counters.ObservedFirst; n++ {
 		sent += s.Count(fabric, n)
 	}
 	if sent != uint64(len(notes)) {
@@ -178,7 +180,7 @@ func (s *scene) wantRecords(notes []testkit.Sent) {
 	s.t.Helper()
 	records := s.records()
 	for i, n := range notes {
-		k := slices.IndexFunc(records, func(r dataplane.NotificationRecord) bool {
+		k := slices.IndexFunc(records, func(r notify.NotificationRecord) bool {
 			return int(r.Length) == len(n.Octets) && bytes.HasPrefix(n.Octets, r.Captured())
 		})
 		if k < 0 {
@@ -186,7 +188,7 @@ func (s *scene) wantRecords(notes []testkit.Sent) {
 		}
 		r := &records[k]
 		_, p := kindOf(n)
-		if r.Outcome != dataplane.Emitted || int(r.In) != fabric || int(r.Out) != wan || r.To != p.Dst || int(r.Length) != len(n.Octets) ||
+		if r.Outcome != counters.Emitted || int(r.In) != fabric || int(r.Out) != wan || r.To != p.Dst || int(r.Length) != len(n.Octets) ||
 			r.Key.Src != p.Dst && r.Format != packet.ProxyNotification {
 			s.t.Errorf("notification %d to %v has the record %+v", i, p.Dst, r)
 		}
@@ -195,8 +197,8 @@ func (s *scene) wantRecords(notes []testkit.Sent) {
 }
 
 // records are those that worker 0 has of what it sent, or only observed.
-func (s *scene) records() []dataplane.NotificationRecord {
-	all := make([]dataplane.NotificationRecord, 1024)
+func (s *scene) records() []notify.NotificationRecord {
+	all := make([]notify.NotificationRecord, 1024)
 	n, _ := s.Plane.Worker(0).Notifications().Read(0, all)
 	return all[:n]
 }

@@ -9,7 +9,9 @@ import (
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/dataplane/host"
+	"github.com/cnpgate/cnpgate/dataplane/stage"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 	"github.com/cnpgate/cnpgate/pairing"
@@ -59,7 +61,7 @@ func TestPacingByScope(t *testing.T) {
 	}
 	s.Drain()
 	s.arrive(vlan(data(false, 0).Frame(), 10), vlan(data(false, 0).Frame(), 20), vlan(cnpFrom(0), 10))
-	if n := s.Count(fabric, dataplane.PaceReductions); n != 1 {
+	if n := s.Count(fabric, counters.PaceReductions); n != 1 {
 		t.Fatalf("%d reductions", n)
 	}
 	held := map[uint32]uint64{}
@@ -115,7 +117,7 @@ func TestPacingNeedsPair(t *testing.T) {
 				s.arriveAt(a.port, a.frame)
 			}
 			s.arrive(c.cnp)
-			if n := s.Count(fabric, dataplane.PaceReductions); n != c.want {
+			if n := s.Count(fabric, counters.PaceReductions); n != c.want {
 				t.Errorf("%d reductions, expected %d", n, c.want)
 			}
 			s.Drain()
@@ -285,7 +287,7 @@ func TestProxyFromWrongSide(t *testing.T) {
 	} {
 		p := proxyFor(packet.StandardCNP)
 		if c.border {
-			p.Border = dataplane.NewBorder(prefixes("198.18.0.0/15"), prefixes(c.source+"/32"), false)
+			p.Border = stage.NewBorder(prefixes("198.18.0.0/15"), prefixes(c.source+"/32"), false)
 		}
 		s := newScene(t, p, nil)
 		f := data(false, 0).Frame()
@@ -295,13 +297,13 @@ func TestProxyFromWrongSide(t *testing.T) {
 			s.Advance(ms)
 			s.arrive(f)
 		}
-		if got := s.Count(c.port, dataplane.ProxyAccepted); got != c.accepted {
+		if got := s.Count(c.port, counters.ProxyAccepted); got != c.accepted {
 			t.Errorf("%s: %d accepted", c.name, got)
 		}
 		if got := refused(s.Rig, c.port); c.refused != "" && got[c.refused] != 25 {
 			t.Errorf("%s: refused %v", c.name, got)
 		}
-		if n := s.Count(fabric, formatCounter(dataplane.ProxyTranslatedFirst, packet.StandardCNP)); n != c.accepted {
+		if n := s.Count(fabric, formatCounter(counters.ProxyTranslatedFirst, packet.StandardCNP)); n != c.accepted {
 			t.Errorf("%s: %d notifications", c.name, n)
 		}
 		s.Drain()
@@ -337,7 +339,7 @@ func TestUnvouchedNotifications(t *testing.T) {
 			s.Advance(900_000)
 		}
 		for _, r := range s.records() {
-			if r.Outcome == dataplane.Emitted {
+			if r.Outcome == counters.Emitted {
 				notified++
 			}
 		}
@@ -345,7 +347,7 @@ func TestUnvouchedNotifications(t *testing.T) {
 		s.Close(t)
 		return notified
 	}
-	all := dataplane.NewBorder(nil, prefixes("::/0"), false)
+	all := stage.NewBorder(nil, prefixes("::/0"), false)
 	want := count(nil, "", 0)
 	for _, c := range []struct {
 		name   string

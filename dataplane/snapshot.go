@@ -3,7 +3,9 @@ package dataplane
 import (
 	"sync/atomic"
 
+	"github.com/cnpgate/cnpgate/dataplane/respond"
 	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 const (
@@ -42,6 +44,16 @@ const (
 	sampledFrames = 32
 )
 
+// Between asks for the flows between two hosts, in both directions, and for the standing of each.
+type Between struct {
+	A, B      packet.Addr
+	Standings []respond.Standing // of the flows of the Snapshot, by place; as much capacity
+}
+
+func (b *Between) has(k *flowtable.Key) bool {
+	return k.Src == b.A && k.Dst == b.B || k.Src == b.B && k.Dst == b.A
+}
+
 // snapshots is how a worker gets the snapshots to fill, one at a time. Any goroutine may call the methods.
 type snapshots struct {
 	asked atomic.Pointer[Snapshot]
@@ -66,20 +78,20 @@ func (s *Snapshot) fill(w *Worker) bool {
 		return true
 	}
 	n := entriesBusy
-	if w.work == 0 {
+	if w.state.Moved == 0 {
 		n = entriesIdle
 	}
-	high := w.flows.High()
+	high := w.state.Flows.High()
 	for ; n > 0 && s.At < high && len(s.Flows) < cap(s.Flows); n-- {
 		s.At++
-		if !w.flows.State(s.At).Live() || s.Between != nil && !s.Between.has(w.flows.Key(s.At)) {
+		if !w.state.Flows.State(s.At).Live() || s.Between != nil && !s.Between.has(w.state.Flows.Key(s.At)) {
 			continue
 		}
 		s.Flows = s.Flows[:len(s.Flows)+1]
 		s.Flows[len(s.Flows)-1].of(w, s.At)
 		if b := s.Between; b != nil {
 			b.Standings = b.Standings[:len(s.Flows)]
-			stand(w, s.At, &b.Standings[len(s.Flows)-1])
+			w.responder.Stand(s.At, &b.Standings[len(s.Flows)-1])
 		}
 	}
 	s.End = s.At >= high
@@ -92,19 +104,19 @@ func (s *Snapshot) fillFromQueue(w *Worker, of *QueueFlows) {
 	for _, f := range of.Of[:min(len(of.Of), mostChosen)] {
 		s.add(w, f)
 	}
-	c := &w.egress[of.Port].Classes[of.Class]
+	c := &w.state.Egress[of.Port].Classes[of.Class]
 	c.Track()
 	for step, i := max(c.Len()/sampledFrames, 1), 0; i < c.Len(); i += step {
 		_, f := c.At(i)
 		s.add(w, f)
 	}
-	of.Time, s.End = w.now+w.plane.wallClock.Load(), true
+	of.Time, s.End = w.state.UnixTime(), true
 }
 
 // add records a flow that lives, if there is space for it and it isn't the one that was recorded last.
 func (s *Snapshot) add(w *Worker, f flowtable.Ref) {
 	n := len(s.Flows)
-	if f.Index == flowtable.None || !w.flows.Live(f) || n == cap(s.Flows) || n > 0 && s.Flows[n-1].Flow == f {
+	if f.Index == flowtable.None || !w.state.Flows.Live(f) || n == cap(s.Flows) || n > 0 && s.Flows[n-1].Flow == f {
 		return
 	}
 	s.Flows = s.Flows[:n+1]

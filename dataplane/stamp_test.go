@@ -7,7 +7,9 @@ import (
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/dataplane/host"
+	"github.com/cnpgate/cnpgate/dataplane/stage"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
@@ -83,7 +85,7 @@ func (e *endToEnd) close() {
 }
 
 func kindsSent(g *testkit.Rig) (tests, replies, consumed uint64) {
-	return g.Count(wan, dataplane.STAMPSentFirst), g.Count(wan, dataplane.STAMPReplySent), g.Count(wan, dataplane.ConsumedSTAMP)
+	return g.Count(wan, counters.STAMPSentFirst), g.Count(wan, counters.STAMPReplySent), g.Count(wan, counters.ConsumedSTAMP)
 }
 
 // TestSTAMP: two gateways find the exact round-trip time of the link between them, whatever their wall clocks say, in tagged and untagged frames,
@@ -108,7 +110,7 @@ func TestSTAMP(t *testing.T) {
 			policies := [2]*dataplane.Policy{probing(c.east, c.west, 100*ms), probing(c.west, c.east, 100*ms)}
 			for _, p := range policies {
 				if c.border {
-					p.Border = dataplane.NewBorder(nil, nil, false)
+					p.Border = stage.NewBorder(nil, nil, false)
 				}
 			}
 			e := newEndToEnd(t, policies, 7*ms, 5*ms, c.rate)
@@ -285,7 +287,7 @@ func TestReflector(t *testing.T) {
 			}
 			if c.answered {
 				checkReply(t, r, c.frame, passed[0].Octets)
-			} else if got := r.Count(c.port, dataplane.ConsumedSTAMP); got != 0 {
+			} else if got := r.Count(c.port, counters.ConsumedSTAMP); got != 0 {
 				t.Errorf("%d consumed", got)
 			}
 			r.Close(t)
@@ -312,7 +314,7 @@ func checkReply(t *testing.T, r *testkit.Rig, test, reply []byte) {
 	if got := packet.DecodeSTAMPReply(reply[len(reply)-packet.STAMPLen:]); got != want {
 		t.Errorf("reply %+v, expected %+v", got, want)
 	}
-	if r.Count(wan, dataplane.STAMPReplySent) != 1 || r.Count(wan, dataplane.ConsumedSTAMP) != 1 {
+	if r.Count(wan, counters.STAMPReplySent) != 1 || r.Count(wan, counters.ConsumedSTAMP) != 1 {
 		t.Error("not counted")
 	}
 }
@@ -326,7 +328,7 @@ func TestReflectorLimit(t *testing.T) {
 		r.Advance(ms / 2)
 	}
 	_, replies, consumed := kindsSent(r)
-	if limited := r.Count(wan, dataplane.STAMPReplyLimit); replies < 1000 || replies > 1011 || consumed != 2000 || limited+replies != 2000 {
+	if limited := r.Count(wan, counters.STAMPReplyLimit); replies < 1000 || replies > 1011 || consumed != 2000 || limited+replies != 2000 {
 		t.Errorf("%d replies, %d beyond the limit, %d consumed", replies, limited, consumed)
 	}
 	r.Drain()
@@ -412,12 +414,12 @@ func TestSTAMPNotSent(t *testing.T) {
 		r.Advance(100_000)
 	}
 	r.Close(t)
-	if _, replies, consumed := kindsSent(r); replies != 0 || consumed != 2 || r.Count(wan, dataplane.STAMPNotSent) != 2 {
-		t.Errorf("%d replies sent, %d not sent, %d consumed", replies, r.Count(wan, dataplane.STAMPNotSent), consumed)
+	if _, replies, consumed := kindsSent(r); replies != 0 || consumed != 2 || r.Count(wan, counters.STAMPNotSent) != 2 {
+		t.Errorf("%d replies sent, %d not sent, %d consumed", replies, r.Count(wan, counters.STAMPNotSent), consumed)
 	}
-	for n := dataplane.SuppressedFirst; n < dataplane.Counters; n++ {
+	for n := counters.SuppressedFirst; n < counters.Counters; n++ {
 		if r.Count(wan, n) != 0 {
-			t.Errorf("counted as a notification that was suppressed: %s", dataplane.Catalogue[n].Value)
+			t.Errorf("counted as a notification that was suppressed: %s", counters.Catalogue[n].Value)
 		}
 	}
 }
@@ -435,7 +437,7 @@ func TestSTAMPNoPlace(t *testing.T) {
 			r.Plane.Worker(0).Step()
 		}
 		waiting := uint64(r.Plane.Worker(0).Queued())
-		if n := r.Count(wan, dataplane.STAMPNoPlace); n == 0 || n+waiting < intervals-2 || n+waiting > intervals+2 {
+		if n := r.Count(wan, counters.STAMPNoPlace); n == 0 || n+waiting < intervals-2 || n+waiting > intervals+2 {
 			t.Errorf("%d buffers: %d test packets wait and %d are counted, expected %d together", buffers, waiting, n, intervals)
 		}
 		r.Backends[0].Limit(wan, 64)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/respond"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/prefix"
 	"github.com/cnpgate/cnpgate/internal/testkit"
@@ -19,7 +20,7 @@ import (
 func (s *scene) between(f *testkit.RoCE) *dataplane.Snapshot {
 	s.t.Helper()
 	const most = 64
-	b := &dataplane.Between{A: address(f.Src), B: address(f.Dst), Standings: make([]dataplane.Standing, 0, most)}
+	b := &dataplane.Between{A: address(f.Src), B: address(f.Dst), Standings: make([]respond.Standing, 0, most)}
 	snapshot := &dataplane.Snapshot{Flows: make([]dataplane.FlowRecord, 0, most), Between: b}
 	w := s.Plane.Worker(0)
 	if !w.Ask(snapshot) {
@@ -32,7 +33,7 @@ func (s *scene) between(f *testkit.RoCE) *dataplane.Snapshot {
 }
 
 // standing is the standing of the flow of a packet.
-func (s *scene) standing(f *testkit.RoCE) dataplane.Standing {
+func (s *scene) standing(f *testkit.RoCE) respond.Standing {
 	s.t.Helper()
 	snapshot := s.between(f)
 	for i := range snapshot.Flows {
@@ -41,7 +42,7 @@ func (s *scene) standing(f *testkit.RoCE) dataplane.Standing {
 		}
 	}
 	s.t.Fatalf("no flow to QP %d: %+v", f.DestQP, snapshot.Flows)
-	return dataplane.Standing{}
+	return respond.Standing{}
 }
 
 // counted lets a packet come until its sender is notified, "", or a reason not to is counted.
@@ -180,7 +181,7 @@ func TestStandingOfCalm(t *testing.T) {
 		s := newScene(t, p, nil)
 		f := data(true, 0)
 		s.fill(1, f)
-		want := dataplane.Standing{Out: wan, ClassKnown: true, To: address(f.Src), Action: congestion.RateReduce, Law: byLaw, Depth: 1000, Threshold: kMax, Now: s.Now}
+		want := respond.Standing{Out: wan, ClassKnown: true, To: address(f.Src), Action: congestion.RateReduce, Law: byLaw, Depth: 1000, Threshold: kMax, Now: s.Now}
 		got := s.standing(&f)
 		if got.Fair = 0; got != want {
 			t.Errorf("law %v:\n%+v, want\n%+v", byLaw, got, want)
@@ -224,7 +225,7 @@ func TestStandingFromWAN(t *testing.T) {
 	f := data(true, 0)
 	f.Src, f.Dst = f.Dst, f.Src
 	s.arriveAt(wan, f.Frame())
-	if got := s.standing(&f); got != (dataplane.Standing{Out: fabric, FromWAN: true, Now: s.Now}) {
+	if got := s.standing(&f); got != (respond.Standing{Out: fabric, FromWAN: true, Now: s.Now}) {
 		t.Errorf("%+v", got)
 	}
 	s.Drain()

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 )
 
@@ -69,7 +70,7 @@ func TestRefusedFramesCostNoTime(t *testing.T) {
 		w.Step()
 		r.Advance(step)
 	}
-	got, want := (r.Count(wan, dataplane.TxBytes)+24*r.Count(wan, dataplane.TxPackets))*8, uint64(rate/1e9*float64(r.Now-begin))
+	got, want := (r.Count(wan, counters.TxBytes)+24*r.Count(wan, counters.TxPackets))*8, uint64(rate/1e9*float64(r.Now-begin))
 	r.Backends[0].Limit(wan, 32)
 	if got < want*98/100 || got > want {
 		t.Errorf("%d bits left in the time of %d", got, want)

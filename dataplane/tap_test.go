@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/internal/prefix"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 )
@@ -28,20 +29,20 @@ func TestTap(t *testing.T) {
 	r.Balance(t)
 	r.Advance(100e6)
 	r.Settle()
-	if n := r.Count(1, dataplane.ConsumedTapped); n < 5 || n > 110 { // catching up is bounded
+	if n := r.Count(1, counters.ConsumedTapped); n < 5 || n > 110 { // catching up is bounded
 		t.Errorf("%d frames left the queue in 100 ms, expected at most 1 a ms and some", n)
 	}
 	begin := r.Now
 	r.Drain()
-	queued, dropped := r.Count(1, dataplane.ConsumedTapped), r.Count(1, dataplane.DroppedQueueFrames)
+	queued, dropped := r.Count(1, counters.ConsumedTapped), r.Count(1, counters.DroppedQueueFrames)
 	if queued+dropped != frames || dropped == 0 {
 		t.Errorf("%d frames tapped and %d dropped, expected %d together, and some dropped", queued, dropped, frames)
 	}
 	if took := r.Now - begin; took < 800e6 {
 		t.Errorf("the queue drained in %d ns, expected about a millisecond a frame", took)
 	}
-	if len(r.Sent[0]) != 0 || r.Count(1, dataplane.TxPackets) != 0 {
-		t.Errorf("%d frames were sent, %d counted as forwarded; expected none", len(r.Sent[0]), r.Count(1, dataplane.TxPackets))
+	if len(r.Sent[0]) != 0 || r.Count(1, counters.TxPackets) != 0 {
+		t.Errorf("%d frames were sent, %d counted as forwarded; expected none", len(r.Sent[0]), r.Count(1, counters.TxPackets))
 	}
 	r.Close(t)
 }
@@ -60,7 +61,7 @@ func TestTapAtFullRate(t *testing.T) {
 	}
 	r.Drain()
 	for port := range 2 {
-		if n := r.Count(port, dataplane.ConsumedTapped); n != frames {
+		if n := r.Count(port, counters.ConsumedTapped); n != frames {
 			t.Errorf("port %d: %d frames tapped, expected %d", port, n, frames)
 		}
 	}
@@ -90,7 +91,7 @@ func TestTapOfBothDirections(t *testing.T) {
 	}
 	r.Drain()
 	for port, want := range []uint64{frames, 2 * frames} {
-		received, tapped := r.Count(port, dataplane.RxPackets), r.Count(1-port, dataplane.ConsumedTapped)
+		received, tapped := r.Count(port, counters.RxPackets), r.Count(1-port, counters.ConsumedTapped)
 		if received != want || tapped != want {
 			t.Errorf("port %d received %d frames, and %d left the other port's queue; expected %d", port, received, tapped, want)
 		}

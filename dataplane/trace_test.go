@@ -6,19 +6,22 @@ import (
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/dataplane/egress"
+	"github.com/cnpgate/cnpgate/dataplane/stage"
+	"github.com/cnpgate/cnpgate/dataplane/trace"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 	"github.com/cnpgate/cnpgate/pairing"
 )
 
 // traceOf is a trace of the flow of data(false, 0), of all its packets.
-func traceOf(decisions bool) *dataplane.Trace {
-	return &dataplane.Trace{Source: address(sender4), Destination: address(receiver4), DestQP: 100, Decisions: decisions}
+func traceOf(decisions bool) *trace.Trace {
+	return &trace.Trace{Source: address(sender4), Destination: address(receiver4), DestQP: 100, Decisions: decisions}
 }
 
 // taken are the records of worker 0.
-func taken(t *dataplane.Trace) (all []dataplane.PacketRecord) {
+func taken(t *trace.Trace) (all []trace.PacketRecord) {
 	for {
 		r, ok := t.Take(0)
 		if !ok {
@@ -30,7 +33,7 @@ func taken(t *dataplane.Trace) (all []dataplane.PacketRecord) {
 
 // TestTrace: the record of a packet has the decisions that were made about it.
 func TestTrace(t *testing.T) {
-	type record = dataplane.PacketRecord
+	type record = trace.PacketRecord
 	longHaul := grant("198.18.0.0/16", packet.LongHaulCNP)
 	law := func(p *dataplane.Policy) { p.Ports[wan].Law = congestion.Law{Line: 0.125e-3, Reference: 2000} }
 	for _, c := range []struct {
@@ -42,29 +45,29 @@ func TestTrace(t *testing.T) {
 		is     func(r *record) bool
 	}{
 		{"first", notifying(), nil, 0, data(false, 0).Frame(), func(r *record) bool {
-			return r.Flow == dataplane.FlowBegan && r.Plain && r.QP.State() == pairing.Confirmed && r.QP.SourceQP() == sourceQP && r.Queued && r.Depth == 0 && r.Skip == dataplane.NoCongestion &&
+			return r.Flow == trace.FlowBegan && r.Plain && r.QP.State() == pairing.Confirmed && r.QP.SourceQP() == sourceQP && r.Queued && r.Depth == 0 && r.Skip == trace.NoCongestion &&
 				!r.MarkAsked && r.Left > 0 && !r.Notified && r.Suppressed == 0
 		}},
 		{"marked", notifying(), nil, 3, data(false, 0).Frame(), func(r *record) bool {
-			return r.Flow == dataplane.FlowFound && r.Depth == 3000 && r.MarkAsked && r.Marked && !r.MarkObserved && r.Skip == dataplane.NoCongestion && r.TOS&3 == packet.ECT0 && r.KMin == kMin
+			return r.Flow == trace.FlowFound && r.Depth == 3000 && r.MarkAsked && r.Marked && !r.MarkObserved && r.Skip == trace.NoCongestion && r.TOS&3 == packet.ECT0 && r.KMin == kMin
 		}},
 		{"not ECN-capable", notifying(), nil, 3, testkit.RoCE{Src: sender4, Dst: receiver4, DestQP: 100, Size: 1000}.Frame(), func(r *record) bool { return r.MarkAsked && !r.Marked }},
 		{"observed mark", notifying(), func(p *dataplane.Policy) { p.Ports[wan].Observe = true }, 3, data(false, 0).Frame(), func(r *record) bool { return r.MarkAsked && r.Marked && r.MarkObserved }},
 		{"nobody's host", notifying(), nil, 5, data(false, 0).Frame(), func(r *record) bool {
-			return r.Suppressed == dataplane.Suppression(congestion.NoEndpoint) && r.Skip == dataplane.NotSkipped && !r.Notified && r.Cause != 0
+			return r.Suppressed == counters.Suppression(congestion.NoEndpoint) && r.Skip == trace.NotSkipped && !r.Notified && r.Cause != 0
 		}},
 		{"notified", notifying(longHaul), func(p *dataplane.Policy) { p.Ports[wan].FlowsPerRound = 16 }, 5, data(false, 0).Frame(), func(r *record) bool {
-			return r.Notified && r.Outcome == dataplane.Emitted && r.Format == packet.LongHaulCNP && r.To == address(sender4) && r.SentBy == fabric
+			return r.Notified && r.Outcome == counters.Emitted && r.Format == packet.LongHaulCNP && r.To == address(sender4) && r.SentBy == fabric
 		}},
-		{"observed", notifying(longHaul), func(p *dataplane.Policy) { p.Observe = true }, 5, data(false, 0).Frame(), func(r *record) bool { return r.Notified && r.Outcome == dataplane.Observed }},
-		{"too often", notifying(longHaul), func(p *dataplane.Policy) { p.Ports[wan].PerFlow = 1e9 }, 8, data(false, 0).Frame(), func(r *record) bool { return r.Suppressed == dataplane.FlowLimit }},
-		{"drain", notifying(longHaul), func(p *dataplane.Policy) { p.Drain = true }, 5, data(false, 0).Frame(), func(r *record) bool { return r.Suppressed == dataplane.Stopping }},
-		{"law, not measured yet", notifying(longHaul), law, 5, data(false, 0).Frame(), func(r *record) bool { return r.Law && r.Rate == 0 && r.Fair > 0 && r.Skip == dataplane.NoCongestion }},
+		{"observed", notifying(longHaul), func(p *dataplane.Policy) { p.Observe = true }, 5, data(false, 0).Frame(), func(r *record) bool { return r.Notified && r.Outcome == counters.Observed }},
+		{"too often", notifying(longHaul), func(p *dataplane.Policy) { p.Ports[wan].PerFlow = 1e9 }, 8, data(false, 0).Frame(), func(r *record) bool { return r.Suppressed == counters.FlowLimit }},
+		{"drain", notifying(longHaul), func(p *dataplane.Policy) { p.Drain = true }, 5, data(false, 0).Frame(), func(r *record) bool { return r.Suppressed == counters.Stopping }},
+		{"law, not measured yet", notifying(longHaul), law, 5, data(false, 0).Frame(), func(r *record) bool { return r.Law && r.Rate == 0 && r.Fair > 0 && r.Skip == trace.NoCongestion }},
 		{"full", notifying(), func(p *dataplane.Policy) {
 			q := egress.Queue{Rate: 1_000_000, Capacity: 2500, Frames: 4096}
 			p.Ports[wan].Queue = &q
 		}, 2, data(false, 0).Frame(), func(r *record) bool {
-			return r.Ended && r.Reason == dataplane.DroppedQueueOctets && !r.Queued && r.Left == 0
+			return r.Ended && r.Reason == counters.DroppedQueueOctets && !r.Queued && r.Left == 0
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -73,24 +76,24 @@ func TestTrace(t *testing.T) {
 			}
 			s := newScene(t, c.policy, nil)
 			s.fill(c.before, data(false, 0))
-			trace := traceOf(true)
-			if !s.Plane.StartTrace(trace) || s.Plane.StartTrace(traceOf(true)) {
-				t.Fatal("one trace runs at a time")
+			tr := traceOf(true)
+			if !s.Plane.StartTrace(tr) || s.Plane.StartTrace(traceOf(true)) {
+				t.Fatal("one tr runs at a time")
 			}
 			s.arrive(c.frame, data(false, 1).Frame(), data(true, 0).Frame())
 			s.Drain()
-			all := taken(trace)
+			all := taken(tr)
 			if len(all) != 1 {
-				t.Fatalf("%d records, %d left out", len(all), trace.TakeSkipped())
+				t.Fatalf("%d records, %d left out", len(all), tr.TakeSkipped())
 			}
 			r := &all[0]
-			if !c.is(r) || int(r.In) != fabric || r.Length != uint32(len(c.frame)) || !bytes.Equal(r.Frame[:r.Bytes], c.frame[:dataplane.TracedBytes]) || r.Opcode != data(false, 0).Opcode && r.Kind != packet.RoCEv2 {
-				r.Frame = [dataplane.TracedBytes]byte{}
+			if !c.is(r) || int(r.In) != fabric || r.Length != uint32(len(c.frame)) || !bytes.Equal(r.Frame[:r.Bytes], c.frame[:trace.TracedBytes]) || r.Opcode != data(false, 0).Opcode && r.Kind != packet.RoCEv2 {
+				r.Frame = [trace.TracedBytes]byte{}
 				t.Errorf("%+v", *r)
 			}
-			s.Plane.EndTrace(trace)
+			s.Plane.EndTrace(tr)
 			s.arrive(c.frame)
-			if s.Drain(); len(taken(trace)) != 0 {
+			if s.Drain(); len(taken(tr)) != 0 {
 				t.Error("a packet is traced after the end")
 			}
 			s.Close(t)
@@ -101,17 +104,17 @@ func TestTrace(t *testing.T) {
 // TestTraceConsumed: of a frame that a stage ends, the trace has the reason, also if it is no packet of a flow.
 func TestTraceConsumed(t *testing.T) {
 	p := notifying()
-	p.Border = dataplane.NewBorder(nil, nil, false)
+	p.Border = stage.NewBorder(nil, nil, false)
 	s := newScene(t, p, nil)
-	trace := traceOf(true)
-	trace.AnyQP = true
-	s.Plane.StartTrace(trace)
+	tr := traceOf(true)
+	tr.AnyQP = true
+	s.Plane.StartTrace(tr)
 	cnp := data(false, 0)
 	cnp.Opcode = packet.CNP
 	s.arrive(cnp.Frame())
 	s.Drain()
-	all := taken(trace)
-	if len(all) != 1 || all[0].Notification != packet.StandardCNP || all[0].Plain || all[0].Flow != dataplane.NoFlow || !all[0].Queued || all[0].Left == 0 {
+	all := taken(tr)
+	if len(all) != 1 || all[0].Notification != packet.StandardCNP || all[0].Plain || all[0].Flow != trace.NoFlow || !all[0].Queued || all[0].Left == 0 {
 		t.Errorf("%d records, %+v", len(all), all)
 	}
 	s.Close(t)
@@ -121,13 +124,13 @@ func TestTraceConsumed(t *testing.T) {
 func TestTraceBounds(t *testing.T) {
 	for _, rate := range []uint64{0, 1} {
 		s := newScene(t, notifying(), nil)
-		trace := traceOf(false)
-		trace.Rate = perSecond(rate)
-		s.Plane.StartTrace(trace)
+		tr := traceOf(false)
+		tr.Rate = perSecond(rate)
+		s.Plane.StartTrace(tr)
 		const packets = 300
 		s.fill(packets, data(false, 0))
-		all := taken(trace)
-		if skipped := trace.TakeSkipped(); len(all)+int(skipped) != packets || rate == 0 && len(all) != 64 || rate > 0 && len(all) > 2 {
+		all := taken(tr)
+		if skipped := tr.TakeSkipped(); len(all)+int(skipped) != packets || rate == 0 && len(all) != 64 || rate > 0 && len(all) > 2 {
 			t.Errorf("%d packets/s: %d recorded, %d left out of %d", rate, len(all), skipped, packets)
 		}
 		s.Drain()

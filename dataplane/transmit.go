@@ -1,87 +1,98 @@
 package dataplane
 
 import (
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/dataplane/egress"
 	"github.com/cnpgate/cnpgate/dataplane/host"
+	"github.com/cnpgate/cnpgate/dataplane/link"
+	"github.com/cnpgate/cnpgate/dataplane/stage"
 	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
+// transmitter is the stage that gives frames to the device, and completes those that it has sent.
+type transmitter struct {
+	*stage.State
+	links      []*link.Link // by port; nil where a port has no flow control
+	histograms *histograms
+}
+
 // completeTransmits removes the frames that the device has sent from the queues. Refused frames stay queued, in order, and their time on
 // the line is returned.
-func (w *Worker) completeTransmits(port int) {
-	q, b := &w.egress[port], &w.batch.Ports[port]
+func (t *transmitter) completeTransmits(port int) {
+	q, b := &t.Egress[port], &t.IO.Ports[port]
 	if b.Unusable.Frames > 0 {
-		w.countNotHandedOver(port, DroppedUnusable, b.Unusable)
+		t.countNotHandedOver(port, counters.DroppedUnusable, b.Unusable)
 	}
 	if b.Unfinished.Frames > 0 {
-		w.countNotHandedOver(port, DroppedUnfinished, b.Unfinished)
+		t.countNotHandedOver(port, counters.DroppedUnfinished, b.Unfinished)
 	}
 	if len(b.Tx) == 0 {
 		return
 	}
-	w.work += b.Sent
+	t.Moved += b.Sent
 	if len(b.Lost) > 0 {
-		w.countLost(port)
+		t.countLost(port)
 	}
-	w.trace.left(b.Tx[:b.Sent], b.Lost)
-	left := q.Complete(w.now, b.Tx, b.Sent)
+	t.Trace.Left(b.Tx[:b.Sent], b.Lost)
+	left := q.Complete(t.Now, b.Tx, b.Sent)
 	if q.Offered.Ahead > 0 {
-		w.plane.links[port].Complete(left.Ahead, len(b.Lost) > 0 && b.Lost[0].Place == 0)
+		t.links[port].Complete(left.Ahead, len(b.Lost) > 0 && b.Lost[0].Place == 0)
 	}
 	if left.Notifications > 0 {
-		w.notificationsSent(port, left.Notifications)
+		t.notificationsSent(port, left.Notifications)
 	}
 	if left.Frames > 0 {
-		w.countLeft(port, left.Frames, left.Bytes)
+		t.countLeft(port, left.Frames, left.Bytes)
 	}
 	b.Tx, b.Sent = b.Tx[:0], 0
 }
 
 // countLeft counts frames that have left the queue of a port.
-func (w *Worker) countLeft(port, frames int, bytes uint64) {
-	if w.ports[port].Tap {
-		w.counters.add(port, ConsumedTapped, uint64(frames))
+func (t *transmitter) countLeft(port, frames int, bytes uint64) {
+	if t.Ports[port].Tap {
+		t.Counters.Add(port, counters.ConsumedTapped, uint64(frames))
 		return
 	}
-	w.counters.add(port, TxPackets, uint64(frames))
-	w.counters.add(port, TxBytes, bytes)
+	t.Counters.Add(port, counters.TxPackets, uint64(frames))
+	t.Counters.Add(port, counters.TxBytes, bytes)
 }
 
 // tagHost is the first tag of frames that the gateway sends as a host, in the order of host.Verdict. Those before it are notifications'.
 const tagHost = flowtable.Index(packet.SentNotifications)
 
 // sentAs returns the counter of sent frames with a tag.
-func sentAs(tag flowtable.Index) Counter {
+func sentAs(tag flowtable.Index) counters.Counter {
 	if tag >= tagHost {
-		return STAMPSentFirst + Counter(tag-tagHost)
+		return counters.STAMPSentFirst + counters.Counter(tag-tagHost)
 	}
-	return SentFirst + Counter(tag)
+	return counters.SentFirst + counters.Counter(tag)
 }
 
 // countNotSent counts that a frame with a tag is not sent, with the reason.
-func (w *Worker) countNotSent(port int, tag flowtable.Index, reason Suppression) {
+func (t *transmitter) countNotSent(port int, tag flowtable.Index, reason counters.Suppression) {
 	switch {
 	case tag >= tagHost+flowtable.Index(host.ARP):
-		w.counters.add(port, AnswersNotSent, 1)
+		t.Counters.Add(port, counters.AnswersNotSent, 1)
 		return
 	case tag >= tagHost:
-		w.counters.add(port, STAMPNotSent, 1)
+		t.Counters.Add(port, counters.STAMPNotSent, 1)
 		return
 	}
-	w.suppress(port, reason)
+	t.Suppress(port, reason)
 }
 
 // notificationsSent removes the first n notifications of a port, which were sent, from its queue, and counts them.
-func (w *Worker) notificationsSent(port, n int) {
-	r := &w.egress[port].Notifications
+func (t *transmitter) notificationsSent(port, n int) {
+	r := &t.Egress[port].Notifications
 	for n > 0 {
 		_, which := r.Front(n)
 		same := equalAhead(which)
 		if tag := which[0]; tag.Index < tagHost {
-			w.histograms.ports[port].reaction.add(sinceStamp(w.now, tag.Generation), uint64(same))
+			t.histograms.ports[port].reaction.add(stage.SinceStamp(t.Now, tag.Generation), uint64(same))
 		}
-		w.counters.add(port, sentAs(which[0].Index), uint64(same))
+		t.Counters.Add(port, sentAs(which[0].Index), uint64(same))
 		n -= same
 		r.Drop(same)
 	}
@@ -98,35 +109,72 @@ func equalAhead(tags []flowtable.Ref) int {
 }
 
 // offer gives the device the frames that may start now.
-func (w *Worker) offer(port int) {
-	b, q := &w.batch.Ports[port], &w.egress[port]
+func (t *transmitter) offer(port int) {
+	b, q := &t.IO.Ports[port], &t.Egress[port]
 	tx, paused := q.List(), egress.ClassSet(0)
-	if l := w.plane.links[port]; l != nil {
-		if w.id == 0 {
-			tx = l.Announce(w.now, &w.egress[w.ports[port].Peer], w.batch, tx)
-			l.Watch(w.now)
+	if l := t.links[port]; l != nil {
+		if t.ID == 0 {
+			tx = l.Announce(t.Now, &t.Egress[t.Ports[port].Peer], t.IO, tx)
+			l.Watch(t.Now)
 		}
 		if emptied := l.Emptied(); emptied != 0 {
-			w.emptyClasses(port, emptied)
+			t.emptyClasses(port, emptied)
 		}
-		paused = l.Paused(w.now, w.policy.Ports[port].Queue.ClassOf[w.policy.Build.DSCP&63])
+		paused = l.Paused(t.Now, t.Policy.Ports[port].Queue.ClassOf[t.Policy.Build.DSCP&63])
 	}
-	b.Tx = q.Offer(w.now, paused, tx)
-	w.work += len(b.Tx)
+	b.Tx = q.Offer(t.Now, paused, tx)
+	t.Moved += len(b.Tx)
 }
 
 // emptyClasses drops the frames that wait in the classes of a set, as far as the step's list of freed buffers has space: at least as many
 // as a step receives.
-func (w *Worker) emptyClasses(port int, set egress.ClassSet) {
-	q := &w.egress[port]
+func (t *transmitter) emptyClasses(port int, set egress.ClassSet) {
+	q := &t.Egress[port]
 	for class := range q.Classes {
 		if !set.Has(class) {
 			continue
 		}
-		n := min(q.Classes[class].Len(), cap(w.batch.Free)-len(w.batch.Free))
+		n := min(q.Classes[class].Len(), cap(t.IO.Free)-len(t.IO.Free))
 		for range n {
-			w.drop(port, DroppedPFCWatchdog, q.Classes[class].Leave())
+			t.Drop(port, counters.DroppedPFCWatchdog, q.Classes[class].Leave())
 		}
-		w.work += n
+		t.Moved += n
 	}
+}
+
+// Frames that a backend drops by itself are counted here, so that every frame that it got or received is counted once.
+
+// countNotHandedOver counts frames that a port received and its backend dropped, by reason.
+func (t *transmitter) countNotHandedOver(port int, reason counters.Counter, v burst.Volume) {
+	t.Counters.Add(port, counters.RxPackets, v.Frames)
+	t.Counters.Add(port, counters.RxBytes, v.Bytes)
+	t.Counters.Add(port, reason, v.Frames)
+}
+
+// countLost corrects the counters for frames that the backend accepted and then dropped: completeTransmits counts all accepted frames as
+// sent. It runs before the queue removes them.
+func (t *transmitter) countLost(port int) {
+	b, offered := &t.IO.Ports[port], &t.Egress[port].Offered
+	for _, l := range b.Lost {
+		place := int(l.Place) - offered.Ahead
+		if place < 0 {
+			continue // completePFC counts it
+		}
+		if place < offered.Notifications {
+			t.countUnsent(port, place)
+			continue
+		}
+		t.Counters.Add(port, counters.TxPackets, minusOne)
+		t.Counters.Add(port, counters.TxBytes, -uint64(b.Tx[l.Place].Len))
+		t.Counters.Add(port, counters.DroppedTooLong+counters.Counter(l.Cause), 1)
+	}
+}
+
+const minusOne = ^uint64(0) // modulo 2^64
+
+// countUnsent compensates that the notification at this position of the port's queue will count as sent.
+func (t *transmitter) countUnsent(port, place int) {
+	_, tag := t.Egress[port].Notifications.At(place)
+	t.Counters.Add(port, sentAs(tag.Index), minusOne)
+	t.countNotSent(port, tag.Index, counters.NotSent)
 }

@@ -6,7 +6,8 @@ import (
 	"maps"
 	"testing"
 
-	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
+	"github.com/cnpgate/cnpgate/dataplane/stage"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
@@ -201,13 +202,13 @@ func TestTunnelAtBorder(t *testing.T) {
 		{"data in MPLS", testkit.MPLS(inner(true).Frame(), 5), false},
 		{"data in a pseudowire", testkit.Pseudowire(inner(false).Frame(), 5), false},
 	} {
-		for port, reason := range map[int]dataplane.Counter{fabric: dataplane.DroppedBorderUnclassifiedOut, wan: dataplane.DroppedBorderUnclassifiedIn} {
-			r := newBorderRig(t, dataplane.NewBorder(everything, everything, false))
+		for port, reason := range map[int]counters.Counter{fabric: counters.DroppedBorderUnclassifiedOut, wan: counters.DroppedBorderUnclassifiedIn} {
+			r := newBorderRig(t, stage.NewBorder(everything, everything, false))
 			if r.crosses(t, port, c.frame) != c.passes || (r.Count(port, reason) == 0) != c.passes {
 				t.Errorf("%s from port %d: passes %v", c.name, port, !c.passes)
 			}
 			for n := range packet.ReceivedNotifications {
-				if r.Count(port, dataplane.ReceivedFirst+dataplane.Counter(n)) != 0 {
+				if r.Count(port, counters.ReceivedFirst+counters.Counter(n)) != 0 {
 					t.Errorf("%s from port %d: counted as a received notification", c.name, port)
 				}
 			}
@@ -250,11 +251,11 @@ func TestTunnelElsewhere(t *testing.T) {
 func TestTunnelIsNotPaced(t *testing.T) {
 	s := pacedScene(t, 1e6, nil)
 	s.arrive(inVXLAN(cnpFrom(0), 5))
-	if n := s.Count(fabric, dataplane.PaceReductions); n != 0 {
+	if n := s.Count(fabric, counters.PaceReductions); n != 0 {
 		t.Errorf("%d reductions by a CNP in a tunnel", n)
 	}
 	s.arrive(cnpFrom(0))
-	if n := s.Count(fabric, dataplane.PaceReductions); n != 1 {
+	if n := s.Count(fabric, counters.PaceReductions); n != 1 {
 		t.Fatalf("%d reductions by a CNP", n)
 	}
 	for psn := range uint32(5) {
@@ -289,7 +290,7 @@ func TestConsumedShowsNoLink(t *testing.T) {
 			t.Errorf("%d STAMP packets sent, want any: %v", tests, c.sent)
 		}
 	}
-	if n := r.Count(fabric, dataplane.DroppedToGateway); n != 1 {
+	if n := r.Count(fabric, counters.DroppedToGateway); n != 1 {
 		t.Errorf("%d packets to the gateway, expected 1", n)
 	}
 	r.Drain()

@@ -4,58 +4,42 @@ import (
 	"sync/atomic"
 
 	"github.com/cnpgate/cnpgate/dataplane/account"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/dataplane/egress"
+	"github.com/cnpgate/cnpgate/dataplane/frames"
 	"github.com/cnpgate/cnpgate/dataplane/host"
+	"github.com/cnpgate/cnpgate/dataplane/mailbox"
+	"github.com/cnpgate/cnpgate/dataplane/notify"
 	"github.com/cnpgate/cnpgate/dataplane/pacing"
+	"github.com/cnpgate/cnpgate/dataplane/respond"
+	"github.com/cnpgate/cnpgate/dataplane/stage"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
-	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/pairing"
 )
 
-// common is what the stages of a worker share: its tables, and the policy, the time and the packets of a burst.
-type common struct {
-	plane    *Dataplane
-	id       int
-	ports    []PortConfig
-	batch    *burst.Batch
-	flows    *flowtable.Table
-	learner  *pairing.Learner
-	accounts account.Table
-	egress   []egress.Port   // by port
-	pacers   []*pacing.Pacer // by port; nil: none
-	states   [][]classState  // by port and class
-	counters counters
-
-	policy *Policy // in this burst
-	now    int64   // ns, in this burst
-	trace  *tracer // in this step, nil: nothing is traced
-	inHand uint8   // place in the burst of the packet that a stage handles now, or notInHand
-
-	// By place in a burst.
-	records [burst.MaxSize]packet.Record
-	flow    [burst.MaxSize]flowtable.Ref
-	parsed  [burst.MaxSize]packet.Parsed // of the packets in batch.whole, see headers
-}
-
 // Worker owns a pair of device queues on every port, a flow table with its learner and accounts, and its part of every egress queue.
 type Worker struct {
-	common
-	notifier  notifier
-	law       law
-	senders   senders
-	responder responder
-	listener  listener // to notifications that pass
-	requests  requests // of congested nodes
-	gateway   gateway
+	state     stage.State
+	notifier  *notify.Notifier
+	senders   *notify.Senders
+	responder *respond.Responder
 
+	classifier  classifier
+	learner     learner
+	meter       meter
+	pacer       pacer
+	queuer      queuer
+	transmitter transmitter
+	gateway     gateway
+	listener    listener // to notifications that pass
+	requests    requests // of congested nodes
+	drain       drain
+
+	plane      *Dataplane
 	backend    burst.Backend
-	work       int       // frames moved in this step
-	receiving  int       // 1 + the port whose burst goes through the stages now, or 0
-	trackers   []tracker // by port
+	receiving  int // 1 + the port whose burst goes through the stages now, or 0
 	taps       taps
-	mail       []mailbox[slowDown] // by the worker that writes
-	drain      drain
 	steps      atomic.Uint64 // made so far
 	histograms histograms
 
@@ -63,38 +47,29 @@ type Worker struct {
 }
 
 func newWorker(d *Dataplane, id int, b burst.Backend, c *Config) (*Worker, error) {
-	w := &Worker{
-		common: common{plane: d, id: id, batch: b.Batch(), ports: c.Ports, counters: newCounters(len(c.Ports)),
-			egress: make([]egress.Port, len(c.Ports)), pacers: make([]*pacing.Pacer, len(c.Ports)), states: make([][]classState, len(c.Ports))},
-		backend: b, trackers: make([]tracker, len(c.Ports)),
-	}
-	w.gateway = gateway{common: &w.common, requests: &w.requests, links: make([]linkHeader, len(c.Ports))}
-	for i := range w.trackers {
-		w.trackers[i] = tracker{common: &w.common, out: i, path: &d.paths[i]}
-	}
-	w.taps = newTaps(c.Ports, w.batch)
+	ports := len(c.Ports)
+	w := &Worker{plane: d, backend: b, taps: newTaps(c.Ports, b.Batch()), state: stage.State{
+		ID: id, Ports: c.Ports, Host: d.host, Clock: &d.wallClock, IO: b.Batch(), Counters: counters.New(ports),
+		Egress: make([]egress.Port, ports), Pacers: make([]*pacing.Pacer, ports), Queues: make([][]stage.QueueState, ports),
+		Batch: frames.Batch{Memory: b.Batch()},
+	}}
+	w.histograms.init(c.Ports)
 	if err := w.initFlows(c); err != nil {
 		return nil, err
 	}
-	for i := range w.egress {
+	for i := range w.state.Egress {
 		if err := w.initPort(i, c); err != nil {
 			return nil, err
 		}
 	}
-	w.mail, w.listener.paces = newMailboxes[slowDown](len(c.Backends), c.Ports), newMailboxes[portPaceRequest](len(c.Backends), c.Ports)
-	if len(c.Backends) > 1 {
-		w.listener.passed = make([]mailbox[portPaceRequest], len(c.Backends))
-		w.requests.passed = make([]mailbox[host.Request], len(c.Backends))
-	}
-	w.histograms.init(c.Ports)
-	return w, nil
+	return w, w.initStages(c)
 }
 
 // initPort makes the worker's queues of a port.
 func (w *Worker) initPort(port int, c *Config) (err error) {
 	p := &c.Ports[port]
-	w.states[port] = make([]classState, p.Classes)
-	w.egress[port], err = egress.New(w.plane.lines[port], &p.Queue, p.Classes, &w.accounts, w.batch.Ports[port].Tx[:0], c.Allocate)
+	w.state.Queues[port] = make([]stage.QueueState, p.Classes)
+	w.state.Egress[port], err = egress.New(w.plane.lines[port], &p.Queue, p.Classes, &w.state.Accounts, w.state.IO.Ports[port].Tx[:0], c.Allocate)
 	if err != nil || p.Paced == 0 {
 		return err
 	}
@@ -103,8 +78,8 @@ func (w *Worker) initPort(port int, c *Config) (err error) {
 		return err
 	}
 	held := pacing.New(memory, p.Paced, c.Seed)
-	held.Accounts, held.Learner, held.Port, held.ByFlow = &w.accounts, w.learner, port, p.Role == WAN
-	w.pacers[port] = &held
+	held.Accounts, held.Learner, held.Port, held.ByFlow = &w.state.Accounts, w.state.Learner, port, p.Role == WAN
+	w.state.Pacers[port] = held
 	return nil
 }
 
@@ -114,8 +89,8 @@ func (w *Worker) initFlows(c *Config) error {
 	if err != nil {
 		return err
 	}
-	w.flows, err = flowtable.New(memory, flowtable.Config{
-		Capacity: c.Flows, Aging: c.Aging, Seed: c.Seed + uint64(w.id), Observer: &observer{w: w, ended: c.Ended},
+	w.state.Flows, err = flowtable.New(memory, flowtable.Config{
+		Capacity: c.Flows, Aging: c.Aging, Seed: c.Seed + uint64(w.state.ID), Observer: &observer{w: w, ended: c.Ended},
 	})
 	if err != nil {
 		return err
@@ -123,146 +98,181 @@ func (w *Worker) initFlows(c *Config) error {
 	if memory, err = c.Allocate(pairing.LearnerSize(c.Flows)); err != nil {
 		return err
 	}
-	if w.learner, err = w.plane.pairing.Join(w.flows, memory); err != nil {
+	if w.state.Learner, err = w.plane.pairing.Join(w.state.Flows, memory); err != nil {
 		return err
 	}
 	if memory, err = c.Allocate(account.Size(c.Flows)); err != nil {
 		return err
 	}
-	w.accounts = account.New(memory, w.flows)
-	return w.initStages(c)
+	w.state.Accounts = account.New(memory, w.state.Flows)
+	return nil
 }
 
-// initStages connects the stages that notify, and makes their state.
-func (w *Worker) initStages(c *Config) error {
-	n, s := &w.notifier, &w.senders
-	n.common, s.common, s.notifier = &w.common, &w.common, n
-	w.listener.common, w.listener.senders = &w.common, s
-	w.law.common, w.law.notifier, w.law.watched, w.law.listener = &w.common, n, s, &w.listener
-	w.responder = responder{&w.common, n, s, &w.law}
-	w.requests.common, w.requests.notifier, w.requests.listener = &w.common, n, &w.listener
-	if err := s.init(c); err != nil {
+// initStages makes and connects the stages.
+func (w *Worker) initStages(c *Config) (err error) {
+	s, d, workers := &w.state, w.plane, len(c.Backends)
+	if w.notifier, err = notify.New(s, d.limits, c.Allocate); err != nil {
 		return err
 	}
-	if err := w.law.init(c); err != nil {
+	if w.senders, err = notify.NewSenders(w.notifier, c.Seed, c.Allocate); err != nil {
 		return err
 	}
-	return n.init(c)
+	if w.responder, err = respond.New(w.notifier, w.senders, d.law, c.Seed, c.Allocate); err != nil {
+		return err
+	}
+	trackers := make([]tracker, len(c.Ports))
+	for i := range trackers {
+		trackers[i] = tracker{State: s, out: i, seed: c.Seed, path: &d.paths[i]}
+	}
+	w.listener = listener{State: s, senders: w.senders, paces: newMailboxes[portPaceRequest](workers, c.Ports)}
+	w.requests = requests{State: s, notifier: w.notifier, listener: &w.listener}
+	if workers > 1 {
+		w.listener.passed = make([]mailbox.Box[portPaceRequest], workers)
+		w.requests.passed = make([]mailbox.Box[host.Request], workers)
+	}
+	w.gateway = gateway{State: s, requests: &w.requests, paths: d.paths, links: make([]linkHeader, len(c.Ports))}
+	w.queuer = queuer{s, w.responder}
+	w.pacer = pacer{State: s, queuer: &w.queuer, law: &w.responder.Law, mail: newMailboxes[slowDown](workers, c.Ports)}
+	w.classifier = classifier{s, d.links, &w.gateway, &w.listener, &w.pacer}
+	w.learner, w.meter = learner{s, trackers}, meter{s, trackers, &w.gateway}
+	w.transmitter = transmitter{s, d.links, &w.histograms}
+	w.drain = drain{State: s, law: &w.responder.Law}
+	return nil
 }
 
 // Step is one iteration: one exchange with the device, then all stages. It returns the number of moved frames, 0 if there was nothing to
 // do.
 func (w *Worker) Step() int {
-	w.work = 0
-	w.taps.freeOffered(w.batch)
-	w.now = w.backend.Exchange()
-	w.taps.returnFreed(w.batch)
-	w.steps.Store(w.steps.Load() + 1)
-	w.histograms.step(w.now)
-	w.policy = w.plane.policy.Load()
-	w.trace = w.plane.trace.Load().at(w.id, w.now+w.plane.wallClock.Load())
-	w.learner.SetStatic(w.policy.QPMap)
-	for port := range w.egress {
-		w.completeTransmits(port)
-		if p := w.pacers[port]; p != nil {
-			p.Begin(nil) // in observe mode frames are not held
-			if !w.policy.observesAt(port) {
-				p.Begin(w.policy.Ports[port].Pacing)
-			}
-			if p.Active() && w.policy.Ports[port].Enforce != nil {
-				w.flows.ListTwins() // for locate
-			}
-		}
-		if len(w.plane.workers) > 1 {
-			w.plane.readOthers(port, w.id, &w.egress[port])
-		}
+	s := &w.state
+	w.exchange()
+	for port := range s.Egress {
+		w.begin(port)
 	}
-	w.readMail()
+	w.pacer.readMail()
 	w.listener.readMail()
-	if w.policy.Drain || w.drain.counts {
-		w.drain.step(w)
+	if s.Policy.Drain || w.drain.counts {
+		w.drain.step()
 	}
-	if w.policy.Proxy != nil {
-		w.flows.ListTwins() // for locate
+	if s.Policy.Proxy != nil {
+		s.Flows.ListTwins() // for Locate
 	}
-	if w.policy.Proxy != nil || w.requests.N > 0 {
+	if s.Policy.Proxy != nil || w.requests.N > 0 {
 		w.requests.step()
 	}
 	for i := range w.taps {
-		if t := &w.taps[i]; w.policy.Ports[t.port].FabricHosts != nil { // a mirror port of both directions
-			fabric, wan := t.divide(w.batch, w.policy.Ports[t.port].FabricHosts)
+		if t := &w.taps[i]; s.Policy.Ports[t.port].FabricHosts != nil { // a mirror port of both directions
+			fabric, wan := t.divide(s.IO, s.Policy.Ports[t.port].FabricHosts)
 			w.receive(t.port, fabric)
-			w.receive(w.ports[t.port].Peer, wan)
+			w.receive(s.Ports[t.port].Peer, wan)
 		}
 	}
-	for port := range w.egress {
-		w.receive(port, w.batch.Ports[port].Rx)
+	for port := range s.Egress {
+		w.receive(port, s.IO.Ports[port].Rx)
 	}
-	for port := range w.egress {
-		w.senders.resume(port)
-		if s := &w.policy.Ports[port].STAMP; s.Interval > 0 {
-			w.gateway.probe(port, s.Interval)
-		}
-		if w.pacers[port] != nil {
-			w.release(port)
-		}
-		w.offer(port)
+	for port := range s.Egress {
+		w.send(port)
 	}
-	w.flows.Sweep(w.now)
-	w.learner.Sweep()
+	s.Flows.Sweep(s.Now)
+	s.Learner.Sweep()
 	w.publish()
-	if w.now >= w.histograms.due {
-		w.histograms.sample(w.now, w.egress, w.id == 0)
+	if s.Now >= w.histograms.due {
+		w.histograms.sample(s.Now, s.Egress, s.ID == 0)
 	}
-	if s := w.asked.Load(); s != nil && s.fill(w) {
-		w.Forget(s)
+	if asked := w.asked.Load(); asked != nil && asked.fill(w) {
+		w.Forget(asked)
 	}
-	return w.work
+	return s.Moved
 }
 
-// receive passes frames that a port received through the stages, which are a file each: parse, classify, learn, answer CE, measure, queue,
-// respond. Each stage processes the whole batch, so that the flow table's memory is fetched for all packets together.
+// exchange exchanges frames with the device, and reads the time and the policy of the step.
+func (w *Worker) exchange() {
+	s := &w.state
+	s.Moved = 0
+	w.taps.freeOffered(s.IO)
+	s.Now = w.backend.Exchange()
+	w.taps.returnFreed(s.IO)
+	w.steps.Store(w.steps.Load() + 1)
+	w.histograms.step(s.Now)
+	s.Policy = w.plane.policy.Load()
+	s.Trace = w.plane.trace.Load().At(s.ID, s.UnixTime())
+	s.Learner.SetStatic(s.Policy.QPMap)
+}
+
+// begin begins a port's part of the step.
+func (w *Worker) begin(port int) {
+	s := &w.state
+	w.transmitter.completeTransmits(port)
+	if p := s.Pacers[port]; p != nil {
+		p.Begin(nil) // in observe mode frames are not held
+		if !s.Policy.ObservesAt(port) {
+			p.Begin(s.Policy.Ports[port].Pacing)
+		}
+		if p.Active() && s.Policy.Ports[port].Enforce != nil {
+			s.Flows.ListTwins() // for Locate
+		}
+	}
+	if len(s.Peers) > 1 {
+		s.Egress[port].ReadOthers()
+	}
+}
+
+// receive passes frames that a port received through the stages. Each stage processes the whole batch, so that the flow table's memory is
+// fetched for all packets together.
 func (w *Worker) receive(port int, rx []burst.Frame) {
 	if len(rx) == 0 {
 		return
 	}
-	w.work += len(rx)
-	w.receiving, w.inHand = port+1, notInHand
-	w.learner.StartBurst()
-	b := w.parse(port, rx)
-	w.counters.add(port, RxPackets, uint64(len(rx)))
-	w.counters.add(port, RxBytes, b.bytes)
-	w.trace.begin(&b)
-	w.classify(&b)
-	w.learn(&b)
-	w.trace.learned(&b)
-	if w.requests.N > 0 && w.ports[port].Role == Fabric {
-		w.requests.answer(&b)
+	s, b := &w.state, &w.state.Batch
+	s.Moved += len(rx)
+	w.receiving = port + 1
+	s.Learner.StartBurst()
+	b.Begin(port, rx, &s.Policy.Ports[s.Ports[port].Peer].Queue.ClassOf)
+	b.Parse()
+	s.Counters.Add(port, counters.RxPackets, uint64(len(rx)))
+	s.Counters.Add(port, counters.RxBytes, b.Bytes)
+	s.Trace.Begin(b)
+	w.classifier.classify(b)
+	w.learner.learn(b)
+	s.Trace.Learned(s.Flows, s.Learner)
+	if w.requests.N > 0 && s.Ports[port].Role == Fabric {
+		w.requests.answer(b)
 	}
-	if b.ce != 0 {
-		w.notifier.answerCE(&b)
+	if b.CE != 0 {
+		w.responder.AnswerCE(b)
 	}
-	w.measure(&b)
-	w.queue(&b)
-	w.trace.burstEnded()
+	w.meter.measure(b)
+	w.queuer.queue(b, w.pacer.pace(b))
+	s.Trace.BurstEnded()
 	w.receiving = 0
+}
+
+// send gives the device what may leave by a port.
+func (w *Worker) send(port int) {
+	w.senders.Resume(port)
+	if interval := w.state.Policy.Ports[port].STAMP.Interval; interval > 0 {
+		w.gateway.probe(port, interval)
+	}
+	if w.state.Pacers[port] != nil {
+		w.pacer.release(port)
+	}
+	w.transmitter.offer(port)
 }
 
 // Steps is how many steps the worker has begun; any goroutine may ask.
 func (w *Worker) Steps() uint64 { return w.steps.Load() }
 
 // Now is the time of the last step on the backend's clock, ns.
-func (w *Worker) Now() int64 { return w.now }
+func (w *Worker) Now() int64 { return w.state.Now }
 
 // Drain stops reception; Step still sends queued frames.
-func (w *Worker) Drain() { w.batch.Drain = true }
+func (w *Worker) Drain() { w.state.IO.Drain = true }
 
 // Queued is the number of frames, notifications included, that wait at this worker.
 func (w *Worker) Queued() int {
 	n := 0
-	for i := range w.egress {
-		n += w.egress[i].Queued()
-		if p := w.pacers[i]; p != nil {
+	for i := range w.state.Egress {
+		n += w.state.Egress[i].Queued()
+		if p := w.state.Pacers[i]; p != nil {
 			held, _ := p.Held()
 			n += held
 		}
@@ -275,17 +285,17 @@ func (w *Worker) Queued() int {
 // False when there is nothing.
 func (w *Worker) NextDue() (int64, bool) {
 	due, any := int64(0), false
-	for i := range w.egress {
-		if at, ok := w.egress[i].Due(); ok && (!any || at < due) {
+	for i := range w.state.Egress {
+		if at, ok := w.state.Egress[i].Due(); ok && (!any || at < due) {
 			due, any = at, true
 		}
-		if _, at, ok := w.pacers[i].First(); ok && (!any || at < due) {
+		if _, at, ok := w.state.Pacers[i].First(); ok && (!any || at < due) {
 			due, any = at, true
 		}
-		if at, ok := w.plane.links[i].Due(w.now, w.id == 0); ok && (!any || at < due) {
+		if at, ok := w.plane.links[i].Due(w.state.Now, w.state.ID == 0); ok && (!any || at < due) {
 			due, any = at, true
 		}
-		if at, ok := w.senders.nextResume(i); ok && (!any || at < due) {
+		if at, ok := w.senders.NextResume(i); ok && (!any || at < due) {
 			due, any = at, true
 		}
 	}
@@ -294,13 +304,13 @@ func (w *Worker) NextDue() (int64, bool) {
 
 // Close returns every buffer to the backend. Frames that were still queued count as dropped by the shutdown.
 func (w *Worker) Close() {
-	w.batch.Drain = true
-	for port := range w.batch.Ports { // of all ports, before the first exchange: no port may send buffers that are about to be freed
-		w.batch.Ports[port].Tx = w.egress[port].List()
+	w.state.IO.Drain = true
+	for port := range w.state.IO.Ports { // of all ports, before the first exchange: no port may send buffers that are about to be freed
+		w.state.IO.Ports[port].Tx = w.state.Egress[port].List()
 	}
-	for port := range w.egress {
-		q := &w.egress[port]
-		if w.id == 0 {
+	for port := range w.state.Egress {
+		q := &w.state.Egress[port]
+		if w.state.ID == 0 {
 			if buf := w.plane.links[port].TakeBuffer(); buf != 0 {
 				w.giveBack(buf)
 			}
@@ -308,34 +318,34 @@ func (w *Worker) Close() {
 		for q.Notifications.Len() > 0 {
 			f, tag := q.Notifications.Pop()
 			w.giveBack(f.Buf)
-			w.countNotSent(port, tag.Index, Shutdown)
+			w.transmitter.countNotSent(port, tag.Index, counters.Shutdown)
 		}
-		p := w.pacers[port]
+		p := w.state.Pacers[port]
 		for at, _, any := p.First(); any; at, _, any = p.First() {
-			f, _, _ := p.Release(at, w.now)
+			f, _, _ := p.Release(at, w.state.Now)
 			w.giveBack(f.Frame.Buf)
-			w.counters.add(port, DroppedShutdown, 1)
+			w.state.Counters.Add(port, counters.DroppedShutdown, 1)
 		}
 		for class := range q.Classes {
 			for q.Classes[class].Len() > 0 {
 				w.giveBack(q.Classes[class].Leave().Buf)
-				w.counters.add(port, DroppedShutdown, 1)
+				w.state.Counters.Add(port, counters.DroppedShutdown, 1)
 			}
 		}
 	}
-	for _, f := range w.batch.Spare {
+	for _, f := range w.state.IO.Spare {
 		w.giveBack(f.Buf)
 	}
-	w.batch.Spare = w.batch.Spare[:0]
+	w.state.IO.Spare = w.state.IO.Spare[:0]
 	w.backend.Exchange()
 	w.publish()
-	w.histograms.sample(w.now, w.egress, w.id == 0)
+	w.histograms.sample(w.state.Now, w.state.Egress, w.state.ID == 0)
 }
 
 // giveBack frees a buffer at the next exchange; it runs one at once if no more fit.
 func (w *Worker) giveBack(buf uint64) {
-	if len(w.batch.Free) == cap(w.batch.Free) {
+	if len(w.state.IO.Free) == cap(w.state.IO.Free) {
 		w.backend.Exchange()
 	}
-	w.batch.Free = append(w.batch.Free, buf)
+	w.state.IO.Free = append(w.state.IO.Free, buf)
 }

@@ -1,10 +1,13 @@
 package dataplane
 
 import (
+	"errors"
 	"testing"
 	"unsafe"
 
 	"github.com/cnpgate/cnpgate/dataplane/egress"
+	"github.com/cnpgate/cnpgate/dataplane/respond"
+	"github.com/cnpgate/cnpgate/dataplane/stage"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/pairing"
@@ -21,8 +24,9 @@ func testWorker(t testing.TB, c Config) *Worker {
 		words := make([]uint64, (bytes+7)/8)
 		return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), bytes), nil
 	}
-	w := &Worker{common: common{plane: &Dataplane{pairing: shared}, ports: make([]PortConfig, 1), egress: make([]egress.Port, 1)}}
-	if err := w.initFlows(&c); err != nil {
+	w := &Worker{plane: &Dataplane{pairing: shared, law: respond.NewShared(1, 1)}, state: stage.State{Ports: make([]PortConfig, 1), Egress: make([]egress.Port, 1)}}
+	err = errors.Join(w.initFlows(&c), w.initStages(&c))
+	if err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -42,6 +46,6 @@ func records(keys ...flowtable.Key) []packet.Record {
 // see has a worker see a packet of a flow.
 func (w *Worker) see(k flowtable.Key, now int64) flowtable.Index {
 	var x [1]flowtable.Ref
-	w.flows.Lookup(records(k), now, x[:])
+	w.state.Flows.Lookup(records(k), now, x[:])
 	return x[0].Index
 }

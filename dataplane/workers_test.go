@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/dataplane/link"
+	"github.com/cnpgate/cnpgate/dataplane/stage"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 	"github.com/cnpgate/cnpgate/lossless"
@@ -33,7 +35,7 @@ func TestSporadicWorkerTakesNoTime(t *testing.T) {
 		r.Advance(4_000)
 		r.Plane.Worker(0).Step()
 	}
-	if got, want := (r.Count(wan, dataplane.TxBytes)+24*r.Count(wan, dataplane.TxPackets))*8, uint64(rate/1e9*float64(r.Now-begin)); got < want*99/100 || got > want {
+	if got, want := (r.Count(wan, counters.TxBytes)+24*r.Count(wan, counters.TxPackets))*8, uint64(rate/1e9*float64(r.Now-begin)); got < want*99/100 || got > want {
 		t.Errorf("%d bits left in the time of %d", got, want)
 	}
 	r.Drain()
@@ -53,7 +55,7 @@ func TestPortIsTheSum(t *testing.T) {
 	}
 	at(1, 2)
 	at(2, 1)
-	if got := s.Count(wan, dataplane.ECNMarked); got != 1 {
+	if got := s.Count(wan, counters.ECNMarked); got != 1 {
 		t.Errorf("%d frames marked, expected the one that found 3000 octets at the port", got)
 	}
 	at(0, 3) // a batch that brings the port above K_max, of the largest flow
@@ -64,14 +66,14 @@ func TestPortIsTheSum(t *testing.T) {
 		t.Errorf("%d notifications, expected 3", got)
 	}
 	at(1, 5)
-	if full := s.Count(wan, dataplane.DroppedQueueFrames); full != 2 || s.Plane.Port(wan).Frames[0] != 9 {
+	if full := s.Count(wan, counters.DroppedQueueFrames); full != 2 || s.Plane.Port(wan).Frames[0] != 9 {
 		t.Errorf("%d frames dropped, %d queued, expected 2 and 9", full, s.Plane.Port(wan).Frames[0])
 	}
 	big := data(true, 5)
 	big.Size = 1001
 	s.InjectAt(t, 2, fabric, big.Frame())
 	s.Settle()
-	if full := s.Count(wan, dataplane.DroppedQueueOctets); full != 1 {
+	if full := s.Count(wan, counters.DroppedQueueOctets); full != 1 {
 		t.Errorf("%d frames dropped for their octets, expected 1", full)
 	}
 	s.Drain()
@@ -94,7 +96,7 @@ func TestFlowLimitAcrossWorkers(t *testing.T) {
 		s.Advance(ms)
 	}
 	s.Drain()
-	notified := s.Count(fabric, dataplane.SentFirst)
+	notified := s.Count(fabric, counters.SentFirst)
 	if notified != 10 {
 		t.Errorf("notified %d times in 100 ms, expected 10", notified)
 	}
@@ -117,7 +119,7 @@ func TestLargestAcrossWorkers(t *testing.T) {
 	}
 	at(1, 1, 1)
 	s.Drain()
-	if n := s.Count(fabric, dataplane.SentFirst); n != 1 {
+	if n := s.Count(fabric, counters.SentFirst); n != 1 {
 		t.Errorf("%d notifications at a tie, expected 1", n)
 	}
 	s.Close(t)
@@ -136,7 +138,7 @@ func TestWorkersConcurrently(t *testing.T) {
 		policies[i].PerDestination, policies[i].PerPort = perSecond(1_000_000), perSecond(2_000_000)
 	}
 	policies[1].Who.Enabled[packet.FastCNP] = false
-	policies[2].Border = dataplane.NewBorder(nil, nil, false)
+	policies[2].Border = stage.NewBorder(nil, nil, false)
 	r := testkit.New(t, testkit.Setup{Workers: workers, Rate: 2_000_000_000, Policy: policies[0], Static: known, Flows: 64,
 		Capacity: 200_000, Buffers: 1024, Forget: true, Change: func(c *dataplane.Config) {
 			f := flowControl(2e9)
@@ -153,8 +155,8 @@ func TestWorkersConcurrently(t *testing.T) {
 	// Whose turn it is decides what happens: the workers go on until all has that is to be tested.
 	enough := func() bool {
 		f := r.Plane.Port(fabric)
-		return f.Count[dataplane.SentFirst] > 0 && f.Count[dataplane.SentFirst+dataplane.Counter(packet.LongHaulCNP)] > 0 &&
-			r.Plane.Port(wan).Count[dataplane.ECNMarked] > 0 && f.FlowControl.PFCSent[losslessPriority] > 0
+		return f.Count[counters.SentFirst] > 0 && f.Count[counters.SentFirst+counters.Counter(packet.LongHaulCNP)] > 0 &&
+			r.Plane.Port(wan).Count[counters.ECNMarked] > 0 && f.FlowControl.PFCSent[losslessPriority] > 0
 	}
 	var working, watching sync.WaitGroup
 	var done atomic.Bool
@@ -205,9 +207,9 @@ func TestWorkersConcurrently(t *testing.T) {
 		b.Limit(wan, 32)
 	}
 	r.Drain()
-	total := r.Count(fabric, dataplane.RxPackets) + r.Count(wan, dataplane.RxPackets)
-	if notified, marked := r.Count(fabric, dataplane.SentFirst), r.Count(wan, dataplane.ECNMarked); notified == 0 || marked == 0 ||
-		r.Count(fabric, dataplane.SentFirst+dataplane.Counter(packet.LongHaulCNP)) == 0 {
+	total := r.Count(fabric, counters.RxPackets) + r.Count(wan, counters.RxPackets)
+	if notified, marked := r.Count(fabric, counters.SentFirst), r.Count(wan, counters.ECNMarked); notified == 0 || marked == 0 ||
+		r.Count(fabric, counters.SentFirst+counters.Counter(packet.LongHaulCNP)) == 0 {
 		t.Errorf("of %d frames %d were marked, %d led to a Fast CNP: not what was to be tested", total, marked, notified)
 	}
 	r.Close(t)

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/telemetry"
 )
 
@@ -96,7 +96,7 @@ func metric(name string) *telemetry.Metric {
 
 // values are those that workers count under a metric's label.
 func values(m *telemetry.Metric) (all []string) {
-	for _, c := range dataplane.Catalogue {
+	for _, c := range counters.Catalogue {
 		if c.Metric == m {
 			all = append(all, c.Value)
 		}

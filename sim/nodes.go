@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/dataplane/stepper"
 	"github.com/cnpgate/cnpgate/endpoint"
 	"github.com/cnpgate/cnpgate/internal/burst/inmem"
@@ -197,6 +198,6 @@ func (s *Sim) traceGateway(g *gateway, in, f int32, now int64) {
 		queue += depth
 	}
 	s.trace(f, &endpoint.Hop{
-		Node: uint32(g.node), Time: now, Queue: uint32(queue), Sent: stats.Count[dataplane.TxBytes], Rate: int64(s.lineRate(out)),
+		Node: uint32(g.node), Time: now, Queue: uint32(queue), Sent: stats.Count[counters.TxBytes], Rate: int64(s.lineRate(out)),
 	})
 }

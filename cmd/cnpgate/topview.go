@@ -8,7 +8,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/control/api"
 	"github.com/cnpgate/cnpgate/control/report"
-	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/telemetry"
 )
 
@@ -127,7 +127,7 @@ func compare(before, now *reading) *topView {
 
 // mostOf is the reason with the highest count, the first in the order of reasons; "" if all are 0.
 func mostOf(by map[string]uint64) (top string) {
-	for s := dataplane.Suppression(1); s <= dataplane.Suppressions; s++ {
+	for s := counters.Suppression(1); s <= counters.Suppressions; s++ {
 		if by[s.String()] > by[top] {
 			top = s.String()
 		}

@@ -16,6 +16,9 @@ import (
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/notify"
+	"github.com/cnpgate/cnpgate/dataplane/respond"
+	"github.com/cnpgate/cnpgate/dataplane/trace"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 	"github.com/cnpgate/cnpgate/ratelimit"
@@ -54,24 +57,24 @@ func TestTroubleshooting(t *testing.T) {
 	address := func(s string) packet.Addr { return packet.AddrFrom(netip.MustParseAddr(s)) }
 	granted := testkit.RoCE{Src: "10.1.0.1", Dst: "10.2.0.1", DestQP: 61, Size: 1082, DSCP: 26, ECN: packet.ECT0}.Frame()
 	other := testkit.RoCE{Src: "10.1.0.7", Dst: "10.2.0.9", DestQP: 118, Size: 1082, DSCP: 26, ECN: packet.ECT0}.Frame()
-	trace := &dataplane.Trace{Source: address("10.1.0.1"), Destination: address("10.2.0.1"), DestQP: 61, Decisions: true, Rate: ratelimit.PerSecond(1000)}
-	if !r.Plane.StartTrace(trace) {
+	tr := &trace.Trace{Source: address("10.1.0.1"), Destination: address("10.2.0.1"), DestQP: 61, Decisions: true, Rate: ratelimit.PerSecond(1000)}
+	if !r.Plane.StartTrace(tr) {
 		t.Fatal("the trace did not start")
 	}
-	var traced dataplane.PacketRecord // the last one
+	var traced trace.PacketRecord // the last one
 	for range 3000 {
 		r.Inject(t, 0, granted)
 		r.Inject(t, 0, other)
 		r.Settle()
 		r.Advance(6_000)
-		takeAll(trace, &traced)
+		takeAll(tr, &traced)
 	}
 	page := readPage(t)
 	page.example(t, "$ cnpgate explain ", explainedSender(t, r, cfg, address))
 	r.Drain()
-	takeAll(trace, &traced)
+	takeAll(tr, &traced)
 	w := r.Plane.Worker(0)
-	last := make([]dataplane.NotificationRecord, 1)
+	last := make([]notify.NotificationRecord, 1)
 	if n, _ := w.Notifications().Read(w.Notifications().Recorded()-1, last); n != 1 {
 		t.Fatal("no notification is recorded")
 	}
@@ -88,7 +91,7 @@ func TestTroubleshooting(t *testing.T) {
 func explainedSender(t *testing.T, r *testkit.Rig, cfg *config.Config, address func(string) packet.Addr) string {
 	t.Helper()
 	s := &dataplane.Snapshot{Flows: make([]dataplane.FlowRecord, 0, 4), Between: &dataplane.Between{
-		A: address("10.1.0.7"), B: address("10.2.0.9"), Standings: make([]dataplane.Standing, 0, 4)}}
+		A: address("10.1.0.7"), B: address("10.2.0.9"), Standings: make([]respond.Standing, 0, 4)}}
 	w := r.Plane.Worker(0)
 	for w.Ask(s); w.Asked(s); {
 		w.Step()
@@ -106,14 +109,14 @@ func explainedSender(t *testing.T, r *testkit.Rig, cfg *config.Config, address f
 }
 
 // takeAll reads a trace to its end, and keeps the last record.
-func takeAll(trace *dataplane.Trace, last *dataplane.PacketRecord) {
-	for r, ok := trace.Take(0); ok; r, ok = trace.Take(0) {
+func takeAll(tr *trace.Trace, last *trace.PacketRecord) {
+	for r, ok := tr.Take(0); ok; r, ok = tr.Take(0) {
 		*last = r
 	}
 }
 
 // tracedPacket is a packet as decode prints it from a capture.
-func tracedPacket(t *testing.T, cfg *config.Config, r *dataplane.PacketRecord) string {
+func tracedPacket(t *testing.T, cfg *config.Config, r *trace.PacketRecord) string {
 	t.Helper()
 	dir := workspace(t)
 	file, err := os.Create(dir + "/trace.pcapng")

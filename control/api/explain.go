@@ -11,6 +11,9 @@ import (
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
+	"github.com/cnpgate/cnpgate/dataplane/notify"
+	"github.com/cnpgate/cnpgate/dataplane/respond"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/pairing"
@@ -61,7 +64,7 @@ func (q *question) wants(r *dataplane.FlowRecord) bool {
 type known struct {
 	worker   int
 	flow     dataplane.FlowRecord
-	standing dataplane.Standing
+	standing respond.Standing
 }
 
 // explanation answers why a sender is or isn't notified.
@@ -93,7 +96,7 @@ func (s *flows) explanation(r *request) (any, error) {
 
 // between asks the workers for the flows between two hosts, in both directions.
 func (s *flows) between(r *request, q *question) (all []known, err error) {
-	between := &dataplane.Between{A: packet.AddrFrom(q.from), B: packet.AddrFrom(q.to), Standings: make([]dataplane.Standing, 0, flowsAtOnce)}
+	between := &dataplane.Between{A: packet.AddrFrom(q.from), B: packet.AddrFrom(q.to), Standings: make([]respond.Standing, 0, flowsAtOnce)}
 	err = s.each(r, time.Time{}, &dataplane.Snapshot{Between: between}, func(worker int, flows []dataplane.FlowRecord) (bool, error) {
 		for i := range flows {
 			all = append(all, known{worker, flows[i], between.Standings[i]})
@@ -163,7 +166,7 @@ func (s *flows) unknown(c *config.Config, q *question, all []known) report.Gate 
 		slices.Sort(qps)
 		g.Text = fmt.Sprintf("no flow to or from QP %d; there are flows to QP %s", *q.qp, strings.Join(slices.Compact(qps), ", "))
 	case refused > 0:
-		g.Reason, g.Key = dataplane.FlowUnknown.String(), "flows.capacity"
+		g.Reason, g.Key = counters.FlowUnknown.String(), "flows.capacity"
 		g.Text = fmt.Sprintf("the flow is not in the flow table, which was full %d times when a flow came", refused)
 	case len(all) > 0:
 		g.Text += fmt.Sprintf("; flows of the opposite direction: %d", len(all))
@@ -174,7 +177,7 @@ func (s *flows) unknown(c *config.Config, q *question, all []known) report.Gate 
 }
 
 // records of notifications about a flow.
-type latest struct{ sent, held *dataplane.NotificationRecord }
+type latest struct{ sent, held *notify.NotificationRecord }
 
 // lastOf finds the last notification about each flow, and the last one that was suppressed, as far as the workers keep them.
 func (s *flows) lastOf(flows []*known) map[*known]latest {
@@ -190,13 +193,13 @@ func (s *flows) lastOf(flows []*known) map[*known]latest {
 			continue
 		}
 		w := s.plane.Worker(worker)
-		for _, list := range []*dataplane.History{w.Notifications(), w.SuppressedNotifications()} {
-			_, _ = each(list, 0, func(r *dataplane.NotificationRecord, _ uint64) error {
+		for _, list := range []*notify.History{w.Notifications(), w.SuppressedNotifications()} {
+			_, _ = each(list, 0, func(r *notify.NotificationRecord, _ uint64) error {
 				if r == nil || by[r.Key] == nil || r.Flow != by[r.Key].flow.Flow {
 					return nil
 				}
 				about := found[by[r.Key]]
-				if r.Outcome == dataplane.Suppressed {
+				if r.Outcome == counters.Suppressed {
 					about.held = r
 				} else {
 					about.sent = r

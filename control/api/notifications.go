@@ -10,6 +10,8 @@ import (
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
+	"github.com/cnpgate/cnpgate/dataplane/notify"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
@@ -23,7 +25,7 @@ const (
 // Kinds and Outcomes are the words by which notifications are selected.
 var (
 	Kinds    = names(packet.FastCNP, packet.ProxyNotification)
-	Outcomes = names[dataplane.Outcome](0, dataplane.Outcomes-1)
+	Outcomes = names[counters.Outcome](0, counters.Outcomes-1)
 )
 
 // Notifications is the answer to GET /v1/notifications.
@@ -62,15 +64,15 @@ func (s *history) filter(r *request) (*notificationFilter, error) {
 }
 
 // wants reports whether the filter selects a record. A port matches as the congested one, or the one by which the notification leaves.
-func (f *notificationFilter) wants(c *config.Config, r *dataplane.NotificationRecord) bool {
+func (f *notificationFilter) wants(c *config.Config, r *notify.NotificationRecord) bool {
 	return (f.port == "" || f.port == c.Ports[r.Out].Name || f.port == c.Ports[r.In].Name) &&
-		(f.kind == "" || r.Outcome != dataplane.Suppressed && f.kind == r.Format.String()) &&
+		(f.kind == "" || r.Outcome != counters.Suppressed && f.kind == r.Format.String()) &&
 		(f.outcome == "" || f.outcome == r.Outcome.String()) && f.want(&r.Key, r.QP)
 }
 
 // records is a worker's list of sent notifications or, if only those are wanted, of suppressed ones.
-func (f *notificationFilter) records(w *dataplane.Worker) *dataplane.History {
-	if f.outcome == dataplane.Suppressed.String() {
+func (f *notificationFilter) records(w *dataplane.Worker) *notify.History {
+	if f.outcome == counters.Suppressed.String() {
 		return w.SuppressedNotifications()
 	}
 	return w.Notifications()
@@ -78,9 +80,9 @@ func (f *notificationFilter) records(w *dataplane.Worker) *dataplane.History {
 
 // each calls do with the records from a number on, the oldest first, or with nil and the number of those that were overwritten before they could be read.
 // It returns the number of the next record.
-func each(l *dataplane.History, from uint64, do func(r *dataplane.NotificationRecord, lost uint64) error) (next uint64, err error) {
+func each(l *notify.History, from uint64, do func(r *notify.NotificationRecord, lost uint64) error) (next uint64, err error) {
 	for end := l.Recorded(); from < end; from = next {
-		piece := make([]dataplane.NotificationRecord, recordsAtOnce) // do may keep it
+		piece := make([]notify.NotificationRecord, recordsAtOnce) // do may keep it
 		var n int
 		n, next = l.Read(from, piece)
 		if lost := next - from - uint64(n); lost > 0 {
@@ -112,7 +114,7 @@ func (s *history) notifications(r *request) (any, error) {
 
 // latest are the latest notifications of a worker, the oldest first.
 func (s *history) latest(c *config.Config, worker int, f *notificationFilter) (all []report.Notification) {
-	_, _ = each(f.records(s.plane.Worker(worker)), 0, func(r *dataplane.NotificationRecord, _ uint64) error {
+	_, _ = each(f.records(s.plane.Worker(worker)), 0, func(r *notify.NotificationRecord, _ uint64) error {
 		if r != nil && f.wants(c, r) {
 			all = append(all, report.MakeNotification(c, worker, r, f.frames))
 		}
@@ -167,7 +169,7 @@ func (r *request) stream(each time.Duration, write func(*json.Encoder) error) {
 
 // streamWorker writes a worker's records from a number on, and returns the number of the next one.
 func (s *history) streamWorker(out *json.Encoder, c *config.Config, worker int, from uint64, f *notificationFilter) (next uint64, err error) {
-	return each(f.records(s.plane.Worker(worker)), from, func(r *dataplane.NotificationRecord, lost uint64) error {
+	return each(f.records(s.plane.Worker(worker)), from, func(r *notify.NotificationRecord, lost uint64) error {
 		switch {
 		case r == nil:
 			return out.Encode(Streamed{Lost: lost})

@@ -13,7 +13,7 @@ import (
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/control/report"
-	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/notify"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/prefix"
 	"github.com/cnpgate/cnpgate/internal/testkit"
@@ -119,7 +119,7 @@ func TestNotificationSaysWhy(t *testing.T) {
 func TestNotificationSaysWhyRaised(t *testing.T) {
 	g := newGate(t, 1)
 	for raised, want := range map[bool]string{false: "bytes in it", true: "bytes in it; level raised, as the queue has grown since an earlier request"} {
-		r := dataplane.NotificationRecord{Out: 1, Cause: congestion.ByDepth, Raised: raised}
+		r := notify.NotificationRecord{Out: 1, Cause: congestion.ByDepth, Raised: raised}
 		if n := report.MakeNotification(g.config, 0, &r, false); !strings.HasSuffix(n.Why, want) || n.Raised != raised {
 			t.Errorf("%+v, want %s", n, want)
 		}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/cnpgate/cnpgate/control/report"
-	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/trace"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/ratelimit"
 )
@@ -25,9 +25,9 @@ type StreamedPacket struct {
 	Lost   uint64         `json:"lost,omitempty" doc:"Packets that were left out, because of the rate or because too many were waiting."`
 }
 
-func readTrace(r *request) (*dataplane.Trace, error) {
+func readTrace(r *request) (*trace.Trace, error) {
 	rate := r.number("rate", MostPackets, "a number of packets a second from 1 to %d")
-	t := &dataplane.Trace{AnyQP: true, Decisions: r.truth("decisions"), Rate: ratelimit.PerSecond(cmp.Or(rate, defaultPackets))}
+	t := &trace.Trace{AnyQP: true, Decisions: r.truth("decisions"), Rate: ratelimit.PerSecond(cmp.Or(rate, defaultPackets))}
 	if qp := r.qp("destination_qp"); qp != nil {
 		t.DestQP, t.AnyQP = *qp, false
 	}
@@ -55,7 +55,7 @@ func (s *history) streamPackets(r *request) (any, error) {
 }
 
 // writePackets writes what the workers have recorded.
-func (s *history) writePackets(out *json.Encoder, t *dataplane.Trace) error {
+func (s *history) writePackets(out *json.Encoder, t *trace.Trace) error {
 	if lost := t.TakeSkipped(); lost > 0 {
 		if err := out.Encode(StreamedPacket{Lost: lost}); err != nil {
 			return err

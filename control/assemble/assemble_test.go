@@ -9,6 +9,7 @@ import (
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/dataplane/host"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/burst/inmem"
@@ -237,7 +238,7 @@ flows: {capacity: 1Ki}
 			plane.Worker(0).Step()
 		}
 	}
-	if dropped := plane.Port(0).Count[dataplane.DroppedQueueFrames] + plane.Port(1).Count[dataplane.DroppedQueueFrames]; dropped == 0 {
+	if dropped := plane.Port(0).Count[counters.DroppedQueueFrames] + plane.Port(1).Count[counters.DroppedQueueFrames]; dropped == 0 {
 		t.Error("the queues are not full")
 	}
 	plane.Worker(0).Close()

@@ -9,6 +9,7 @@ import (
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/dataplane/host"
+	"github.com/cnpgate/cnpgate/dataplane/stage"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/prefix"
 	"github.com/cnpgate/cnpgate/proxy"
@@ -119,7 +120,7 @@ func (r *resolver) resolveDomain(p *dataplane.Policy) {
 	if s.Members.valid && len(s.Members.Items) == 0 {
 		r.problem(s.Members.place, "is empty, so no notification could leave by a WAN port; expected at least one prefix")
 	}
-	p.Border = dataplane.NewBorder(prefixesOf(&s.Members), prefixesOf(&s.NotificationSources), s.Mode.V == modeObserve)
+	p.Border = stage.NewBorder(prefixesOf(&s.Members), prefixesOf(&s.NotificationSources), s.Mode.V == modeObserve)
 }
 
 // checkBypass checks where the heartbeat goes.

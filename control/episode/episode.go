@@ -5,6 +5,8 @@ package episode
 
 import (
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
+	"github.com/cnpgate/cnpgate/dataplane/notify"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
@@ -35,14 +37,14 @@ type State struct {
 }
 
 // Suppressed counts reasons: reason n at place n - 1.
-type Suppressed [dataplane.Suppressions]uint64
+type Suppressed [counters.Suppressions]uint64
 
 // Top is the reason with the highest count, 0 if all are 0.
-func (s *Suppressed) Top() (top dataplane.Suppression) {
+func (s *Suppressed) Top() (top counters.Suppression) {
 	most := uint64(0)
 	for i, n := range s {
 		if n > most {
-			top, most = dataplane.Suppression(i+1), n
+			top, most = counters.Suppression(i+1), n
 		}
 	}
 	return top
@@ -116,7 +118,7 @@ func (s sample) to(later sample) Rate {
 }
 
 // notify counts a notification for its flow.
-func (e *Episode) notify(worker int, r *dataplane.NotificationRecord) {
+func (e *Episode) notify(worker int, r *notify.NotificationRecord) {
 	f := e.flow(worker, r.Flow)
 	if f == nil {
 		e.Untracked++
@@ -125,7 +127,7 @@ func (e *Episode) notify(worker int, r *dataplane.NotificationRecord) {
 	if !f.looked {
 		f.Record.Key, f.Record.Flow, f.Record.View.Answer = r.Key, r.Flow, r.QP
 	}
-	now, sent := sample{r.Time, r.FlowBytes}, r.Outcome != dataplane.Observed
+	now, sent := sample{r.Time, r.FlowBytes}, r.Outcome != counters.Observed
 	f.Notifications++
 	if sent {
 		f.Sent++

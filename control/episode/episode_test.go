@@ -9,6 +9,8 @@ import (
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
+	"github.com/cnpgate/cnpgate/dataplane/notify"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/pairing"
@@ -36,7 +38,7 @@ func play(t *Tracker, steps []step) string {
 	look := func(s *step) {
 		now += tick
 		for flow, bytes := range s.notified {
-			t.Notified(0, &dataplane.NotificationRecord{
+			t.Notified(0, &notify.NotificationRecord{
 				Time: now, Flow: flowtable.Ref{Index: flowtable.Index(flow), Generation: 1}, FlowBytes: bytes, Out: 1, Cause: congestion.ByDepth,
 				Metrics: congestion.Metrics{Depth: s.peak}, Format: packet.LongHaulCNP,
 			})
@@ -164,7 +166,7 @@ func TestAfterCalm(t *testing.T) {
 // TestMeasuredByWorker: if the flow has no earlier record, the rate before is the worker's measurement.
 func TestMeasuredByWorker(t *testing.T) {
 	tracker := NewTracker()
-	tracker.Notified(3, &dataplane.NotificationRecord{Time: 5, Out: 1, Cause: congestion.ByGrowth, FlowRate: 20})
+	tracker.Notified(3, &notify.NotificationRecord{Time: 5, Out: 1, Cause: congestion.ByGrowth, FlowRate: 20})
 	if f := tracker.Episodes()[0].Flows[0]; f.Before != (Rate{160_000, true}) || f.Worker != 3 {
 		t.Errorf("%+v", f)
 	}
@@ -187,7 +189,7 @@ func TestRatesAreThoseOfTheFlow(t *testing.T) {
 				}
 				if now >= notifiedAt && !notified {
 					notified, next = true, now+after*ms
-					tracker.Notified(0, &dataplane.NotificationRecord{Time: now, FlowBytes: bytes, Out: 1, Cause: congestion.ByDepth,
+					tracker.Notified(0, &notify.NotificationRecord{Time: now, FlowBytes: bytes, Out: 1, Cause: congestion.ByDepth,
 						Flow: flowtable.Ref{Index: 7, Generation: 1}, Metrics: congestion.Metrics{Depth: 5000}})
 				}
 			}
@@ -217,8 +219,8 @@ func TestNothingSent(t *testing.T) {
 	flow := flowtable.Ref{Index: 7, Generation: 1}
 	for _, sent := range []bool{false, true} {
 		tracker, now, bytes := NewTracker(), int64(1e15), uint64(0)
-		notify := func(o dataplane.Outcome) {
-			tracker.Notified(0, &dataplane.NotificationRecord{Time: now, FlowBytes: bytes, Out: 1, Cause: congestion.ByDepth, Outcome: o, Flow: flow})
+		notify := func(o counters.Outcome) {
+			tracker.Notified(0, &notify.NotificationRecord{Time: now, FlowBytes: bytes, Out: 1, Cause: congestion.ByDepth, Outcome: o, Flow: flow})
 		}
 		ticks := func(n int, each uint64) {
 			for range n {
@@ -228,10 +230,10 @@ func TestNothingSent(t *testing.T) {
 			}
 		}
 		ticks(4, 1000)
-		notify(dataplane.Observed)
+		notify(counters.Observed)
 		ticks(4, 500) // by itself
 		if sent {
-			notify(dataplane.Emitted)
+			notify(counters.Emitted)
 			ticks(4, 250)
 		}
 		f := tracker.Episodes()[0].Flows[0]
@@ -245,9 +247,9 @@ func TestNothingSent(t *testing.T) {
 // TestNotOfAnEpisode: events that neither begin nor extend an episode.
 func TestNotOfAnEpisode(t *testing.T) {
 	tracker := NewTracker()
-	arrival := dataplane.NotificationRecord{Time: 100, Out: 1, Cause: congestion.ByArrival}
-	relayed := dataplane.NotificationRecord{Time: 100, Out: 1, Cause: congestion.ByProxy}
-	resume := dataplane.NotificationRecord{Time: 100, Out: 1, Decision: congestion.Decision{Action: congestion.Resume}}
+	arrival := notify.NotificationRecord{Time: 100, Out: 1, Cause: congestion.ByArrival}
+	relayed := notify.NotificationRecord{Time: 100, Out: 1, Cause: congestion.ByProxy}
+	resume := notify.NotificationRecord{Time: 100, Out: 1, Decision: congestion.Decision{Action: congestion.Resume}}
 	tracker.Notified(0, &arrival)
 	tracker.Notified(0, &relayed)
 	tracker.Notified(0, &resume)
@@ -277,7 +279,7 @@ func TestBounds(t *testing.T) {
 				}
 				tracker.Sampled(wan, 0, now, records)
 				for n := range rapid.IntRange(0, 3).Draw(t, "notifications") {
-					tracker.Notified(0, &dataplane.NotificationRecord{Time: now, Out: 1, Cause: congestion.ByDepth, Flow: flowtable.Ref{Index: flowtable.Index(1000 + n)}})
+					tracker.Notified(0, &notify.NotificationRecord{Time: now, Out: 1, Cause: congestion.ByDepth, Flow: flowtable.Ref{Index: flowtable.Index(1000 + n)}})
 					sent++
 				}
 			}

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
+	"github.com/cnpgate/cnpgate/dataplane/notify"
 	"github.com/cnpgate/cnpgate/flowtable"
 )
 
@@ -86,7 +88,7 @@ func (t *Tracker) end(e *Episode) *Episode {
 
 // Notified takes the record of a notification that a worker sent, or would have sent. It ignores notifications that belong to no local
 // queue: answers to CE on arrival, and those that another gateway asked for. A Resume neither begins nor extends an episode.
-func (t *Tracker) Notified(worker int, r *dataplane.NotificationRecord) {
+func (t *Tracker) Notified(worker int, r *notify.NotificationRecord) {
 	q := Queue{int(r.Out), int(r.Class)}
 	e := t.open[q]
 	if r.Cause.Elsewhere() || e == nil && r.Cause == 0 {
@@ -98,7 +100,7 @@ func (t *Tracker) Notified(worker int, r *dataplane.NotificationRecord) {
 	if r.Cause != 0 {
 		e.Start, e.End, e.Peak = min(e.Start, r.Time), max(e.End, r.Time), max(e.Peak, r.Metrics.Depth)
 	}
-	if r.Outcome == dataplane.Observed {
+	if r.Outcome == counters.Observed {
 		e.Observed++
 	} else {
 		e.Notifications[r.Format]++

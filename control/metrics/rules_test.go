@@ -9,7 +9,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 )
 
 const deployed = "../../deploy/"
@@ -168,7 +168,7 @@ func TestMistakenExpressions(t *testing.T) {
 
 // anyReason reports whether some counter has a label that the pattern fits.
 func anyReason(pattern string) bool {
-	for _, c := range dataplane.Catalogue {
+	for _, c := range counters.Catalogue {
 		if fits, _ := regexp.MatchString("^(?:"+pattern+")$", c.Value); fits {
 			return true
 		}

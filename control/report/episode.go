@@ -8,7 +8,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/episode"
-	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
@@ -72,7 +72,7 @@ func MakeEpisode(c *config.Config, e *episode.Episode) Episode {
 	}
 	for i, n := range e.Suppressed {
 		if n > 0 {
-			out.Suppressed[dataplane.Suppression(i+1).String()] = n
+			out.Suppressed[counters.Suppression(i+1).String()] = n
 		}
 	}
 	flows := slices.Clone(e.Flows)

@@ -5,7 +5,8 @@ import (
 	"fmt"
 
 	"github.com/cnpgate/cnpgate/congestion"
-	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
+	"github.com/cnpgate/cnpgate/dataplane/notify"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
@@ -82,7 +83,7 @@ func (e *Explained) mode() Gate {
 	switch {
 	case e.Config.Ports[s.Out].Tap:
 		g.Text, g.Key = "mirror ports never send; notifications are only counted", "ports[].role"
-	case s.Choice == dataplane.Stopping:
+	case s.Choice == counters.Stopping:
 		g.Reason, g.Text, g.Key = s.Choice.String(), "the gateway is to stop, and notifies nobody any more", ""
 	case e.Config.Dataplane.Policy.Observe && (e.Policy.Observe || e.Policy.Ports[s.Out].Observe):
 	case e.Policy.Observe || e.Policy.Ports[s.Out].Observe:
@@ -142,19 +143,19 @@ func (e *Explained) limits() Gate {
 		return Gate{Name: gateLimits, State: Unknown, Text: "decided once there is a recipient and a format"}
 	}
 	switch {
-	case reason == dataplane.FlowLimit:
+	case reason == counters.FlowLimit:
 		text, key = "per_flow: the last one is less than the interval ago", "notifications.limits.per_flow"
-	case reason == dataplane.DestinationLimit && s.Format == packet.ProxyNotification:
+	case reason == counters.DestinationLimit && s.Format == packet.ProxyNotification:
 		text, key = "per_proxy: reached for the proxy", "proxy.limits.per_proxy"
-	case reason == dataplane.DestinationLimit:
+	case reason == counters.DestinationLimit:
 		text, key = "per_destination: reached for the sender", "notifications.limits.per_destination"
-	case reason == dataplane.PortLimit:
+	case reason == counters.PortLimit:
 		text, key = "per_port: reached for port "+e.Config.Ports[e.Flow.Key.Port].Name, "notifications.limits.per_port"
-	case reason == dataplane.DestinationsFull:
+	case reason == counters.DestinationsFull:
 		text = "too many senders are notified at once to count for each"
-	case reason == dataplane.NotificationQueueFull:
+	case reason == counters.NotificationQueueFull:
 		text = "the queue of notifications is full: port " + e.Config.Ports[e.Flow.Key.Port].Name + " is busy"
-	case reason == dataplane.NoBuffer:
+	case reason == counters.NoBuffer:
 		text = "no buffer is free"
 	}
 	g := e.passing(gateLimits, text, reason == 0)
@@ -168,11 +169,11 @@ func (e *Explained) reaction() Gate {
 	s := e.Standing
 	text := "nothing holds a further notification back"
 	switch {
-	case s.Restraint == dataplane.SlowingDown:
+	case s.Restraint == counters.SlowingDown:
 		text = "the sender slows down since it was notified"
-	case s.Restraint == dataplane.AlreadySlower:
+	case s.Restraint == counters.AlreadySlower:
 		text = "the sender slows down without a notification from here"
-	case s.Restraint == dataplane.Draining:
+	case s.Restraint == counters.Draining:
 		text = "the queue drains since the sender was notified"
 	case s.Ignores:
 		text = fmt.Sprintf("the sender does not slow down although it is notified: does its NIC obey a %v? Its packets are marked, too", s.Format)
@@ -195,7 +196,7 @@ func (e *Explained) last(stopped bool) Gate {
 		if n.Cause == congestion.ByArrival {
 			text += ", as a packet arrived with CE"
 		}
-		if n.Outcome == dataplane.Observed {
+		if n.Outcome == counters.Observed {
 			text = "observed: " + text
 		}
 	}
@@ -211,7 +212,7 @@ func (e *Explained) last(stopped bool) Gate {
 }
 
 // since compares the flow's rate before a notification with the present one.
-func (e *Explained) since(n *dataplane.NotificationRecord) string {
+func (e *Explained) since(n *notify.NotificationRecord) string {
 	before := n.FlowRate * bitsPerSecond
 	switch {
 	case e.Rate == nil:

@@ -10,6 +10,8 @@ import (
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/notify"
+	"github.com/cnpgate/cnpgate/dataplane/respond"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 )
@@ -136,7 +138,7 @@ func explained(t *testing.T, r *testkit.Rig, cfg *config.Config) *report.Explain
 	t.Helper()
 	address := func(s string) packet.Addr { return packet.AddrFrom(netip.MustParseAddr(s)) }
 	s := &dataplane.Snapshot{Flows: make([]dataplane.FlowRecord, 0, 4), Between: &dataplane.Between{
-		A: address("10.9.0.9"), B: address("10.1.0.1"), Standings: make([]dataplane.Standing, 0, 4)}}
+		A: address("10.9.0.9"), B: address("10.1.0.1"), Standings: make([]respond.Standing, 0, 4)}}
 	w := r.Plane.Worker(0)
 	for w.Ask(s); w.Asked(s); {
 		w.Step()
@@ -145,7 +147,7 @@ func explained(t *testing.T, r *testkit.Rig, cfg *config.Config) *report.Explain
 		t.Fatalf("the flows are %+v", s.Flows)
 	}
 	e := &report.Explained{Config: cfg, Policy: r.Plane.Policy(), Flow: &s.Flows[0], Standing: &s.Between.Standings[0]}
-	last := make([]dataplane.NotificationRecord, 1)
+	last := make([]notify.NotificationRecord, 1)
 	if n, _ := w.Notifications().Read(max(w.Notifications().Recorded(), 1)-1, last); n == 1 {
 		e.Last = &last[0]
 	}

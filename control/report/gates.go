@@ -9,6 +9,9 @@ import (
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
+	"github.com/cnpgate/cnpgate/dataplane/notify"
+	"github.com/cnpgate/cnpgate/dataplane/respond"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/pairing"
 )
@@ -61,24 +64,24 @@ const (
 )
 
 // gateOf is the gate at which each reason stops a notification.
-var gateOf = map[dataplane.Suppression]string{
-	dataplane.FlowUnknown: gateFlow, dataplane.ManagementQP: gateRecipient, dataplane.Encapsulated: gateRecipient,
-	dataplane.Suppression(congestion.NotUnicast):       gateRecipient,
-	dataplane.Suppression(congestion.NoEndpoint):       gateGrant,
-	dataplane.Suppression(congestion.NothingAccepted):  gateGrant,
-	dataplane.Suppression(congestion.NotEnabled):       gateFormat,
-	dataplane.Suppression(congestion.WrongFamily):      gateFormat,
-	dataplane.Suppression(congestion.NoGatewayAddress): gateFormat,
-	dataplane.Suppression(congestion.NotExpressible):   gateFormat,
-	dataplane.Suppression(congestion.OptionRefused):    gateFormat,
-	dataplane.Suppression(congestion.SourceQPUnknown):  gateSourceQP,
-	dataplane.Stopping:       gateMode,
-	dataplane.LargestNotRoCE: gateShare,
-	dataplane.FlowLimit:      gateLimits, dataplane.DestinationLimit: gateLimits, dataplane.DestinationsFull: gateLimits,
-	dataplane.PortLimit: gateLimits, dataplane.NoBuffer: gateLimits, dataplane.NotificationQueueFull: gateLimits,
-	dataplane.SlowingDown: gateReaction, dataplane.Draining: gateReaction, dataplane.AlreadySlower: gateReaction,
-	dataplane.NotBuilt: gateLast, dataplane.NotSent: gateLast, dataplane.Shutdown: gateLast,
-	dataplane.ProxyFlowSilent: gateLast, dataplane.ProxyRepeated: gateLast, dataplane.ProxyRequestsFull: gateLast,
+var gateOf = map[counters.Suppression]string{
+	counters.FlowUnknown: gateFlow, counters.ManagementQP: gateRecipient, counters.Encapsulated: gateRecipient,
+	counters.Suppression(congestion.NotUnicast):       gateRecipient,
+	counters.Suppression(congestion.NoEndpoint):       gateGrant,
+	counters.Suppression(congestion.NothingAccepted):  gateGrant,
+	counters.Suppression(congestion.NotEnabled):       gateFormat,
+	counters.Suppression(congestion.WrongFamily):      gateFormat,
+	counters.Suppression(congestion.NoGatewayAddress): gateFormat,
+	counters.Suppression(congestion.NotExpressible):   gateFormat,
+	counters.Suppression(congestion.OptionRefused):    gateFormat,
+	counters.Suppression(congestion.SourceQPUnknown):  gateSourceQP,
+	counters.Stopping:       gateMode,
+	counters.LargestNotRoCE: gateShare,
+	counters.FlowLimit:      gateLimits, counters.DestinationLimit: gateLimits, counters.DestinationsFull: gateLimits,
+	counters.PortLimit: gateLimits, counters.NoBuffer: gateLimits, counters.NotificationQueueFull: gateLimits,
+	counters.SlowingDown: gateReaction, counters.Draining: gateReaction, counters.AlreadySlower: gateReaction,
+	counters.NotBuilt: gateLast, counters.NotSent: gateLast, counters.Shutdown: gateLast,
+	counters.ProxyFlowSilent: gateLast, counters.ProxyRepeated: gateLast, counters.ProxyRequestsFull: gateLast,
 }
 
 // Explained is what the gates of a flow are made from.
@@ -86,11 +89,11 @@ type Explained struct {
 	Config   *config.Config
 	Policy   *dataplane.Policy
 	Flow     *dataplane.FlowRecord
-	Standing *dataplane.Standing
-	Returns  int                           // flows of the opposite direction in the same VLAN or tunnel
-	Rate     *uint64                       // of the flow now, bit/s; nil: not measured
-	Last     *dataplane.NotificationRecord // the last one about the flow; nil: none is recorded
-	Held     *dataplane.NotificationRecord // the last one that was suppressed; nil: none is recorded
+	Standing *respond.Standing
+	Returns  int                        // flows of the opposite direction in the same VLAN or tunnel
+	Rate     *uint64                    // of the flow now, bit/s; nil: not measured
+	Last     *notify.NotificationRecord // the last one about the flow; nil: none is recorded
+	Held     *notify.NotificationRecord // the last one that was suppressed; nil: none is recorded
 }
 
 // lately is how long a sender counts as notified after a notification, ns.
@@ -161,20 +164,20 @@ func (e *Explained) choice(name, text string) Gate {
 func (e *Explained) source() string { return e.Flow.Key.Src.Netip().String() }
 
 // refusal explains a reason of the choice, and names the key that changes it.
-func (e *Explained) refusal(reason dataplane.Suppression) (text, key string) {
+func (e *Explained) refusal(reason counters.Suppression) (text, key string) {
 	src := e.source()
 	switch reason {
-	case dataplane.ManagementQP:
+	case counters.ManagementQP:
 		return "its QP is 0 or 1: management datagrams have no rate to reduce", ""
-	case dataplane.Encapsulated:
+	case counters.Encapsulated:
 		return "the flow is in a tunnel, and no proxy is known for " + src, "proxy.senders: add {prefix: " + e.hostPrefix() + ", proxy: ADDRESS}"
-	case dataplane.Suppression(congestion.NotUnicast):
+	case counters.Suppression(congestion.NotUnicast):
 		return "source or destination is not a host's address", ""
-	case dataplane.Suppression(congestion.NoEndpoint):
+	case counters.Suppression(congestion.NoEndpoint):
 		return "no prefix of endpoints contains " + src, "endpoints: add {prefix: " + e.hostPrefix() + ", accepts: [standard-cnp]}"
-	case dataplane.Suppression(congestion.NothingAccepted):
+	case counters.Suppression(congestion.NothingAccepted):
 		return "the entry of endpoints that contains " + src + " accepts no format", "endpoints[].accepts"
-	case dataplane.Suppression(congestion.SourceQPUnknown):
+	case counters.Suppression(congestion.SourceQPUnknown):
 		return e.missingQP(), "qp_map, or a hint by the API"
 	}
 	return e.considered(), formatKey(reason, e.mentioned(reason))
@@ -210,9 +213,9 @@ func (e *Explained) considered() string {
 }
 
 // mentioned is the first format with a reason.
-func (e *Explained) mentioned(reason dataplane.Suppression) packet.Notification {
+func (e *Explained) mentioned(reason counters.Suppression) packet.Notification {
 	for _, f := range e.accepted() {
-		if dataplane.Suppression(f.Reason) == reason {
+		if counters.Suppression(f.Reason) == reason {
 			return f.Kind
 		}
 	}
@@ -220,13 +223,13 @@ func (e *Explained) mentioned(reason dataplane.Suppression) packet.Notification 
 }
 
 // formatKey is the key that lets a format be used.
-func formatKey(reason dataplane.Suppression, f packet.Notification) string {
+func formatKey(reason counters.Suppression, f packet.Notification) string {
 	switch reason {
-	case dataplane.Suppression(congestion.NotEnabled):
+	case counters.Suppression(congestion.NotEnabled):
 		return f.Section() + ".enabled: true"
-	case dataplane.Suppression(congestion.NoGatewayAddress):
+	case counters.Suppression(congestion.NoGatewayAddress):
 		return "gateway.ipv4 and gateway.ipv6"
-	case dataplane.Suppression(congestion.NotExpressible):
+	case counters.Suppression(congestion.NotExpressible):
 		return "profiles.NAME.policy, or endpoints[].accepts"
 	}
 	return "endpoints[].accepts"

@@ -7,7 +7,8 @@ import (
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/control/config"
-	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
+	"github.com/cnpgate/cnpgate/dataplane/notify"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
@@ -54,7 +55,7 @@ type Notification struct {
 }
 
 // MakeNotification describes a record of a worker. It includes the frame only if that is wanted.
-func MakeNotification(c *config.Config, worker int, r *dataplane.NotificationRecord, frame bool) Notification {
+func MakeNotification(c *config.Config, worker int, r *notify.NotificationRecord, frame bool) Notification {
 	out, flow := &c.Ports[r.Out], Flow{}
 	flow.setPlace(&r.Key)
 	n := Notification{
@@ -65,7 +66,7 @@ func MakeNotification(c *config.Config, worker int, r *dataplane.NotificationRec
 		FlowBytes: r.FlowBytes, FlowQueued: r.Queued, Raised: r.Raised, Threshold: r.Threshold, DepthBytes: r.Metrics.Depth, Growth: r.Metrics.Growth,
 		Marking: float64(r.Metrics.Marking) / millionthsPerPercent, Length: int(r.Length),
 	}
-	if r.Outcome == dataplane.Suppressed {
+	if r.Outcome == counters.Suppressed {
 		n.Reason = r.Reason.String()
 	} else {
 		n.Kind, n.Action, n.Parameter = r.Format.String(), r.Decision.Action.String(), r.Decision.Parameter
@@ -123,9 +124,9 @@ func (n *Notification) why() string {
 // held describes why nobody was notified, or that it was the sender's proxy; "" if it was the sender.
 func (n *Notification) held() string {
 	switch n.Outcome {
-	case dataplane.Suppressed.String():
+	case counters.Suppressed.String():
 		return "; not sent: " + n.Reason
-	case dataplane.Observed.String():
+	case counters.Observed.String():
 		return "; not sent: observe mode"
 	}
 	if n.Proxy != "" {

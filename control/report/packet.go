@@ -6,7 +6,8 @@ import (
 	"time"
 
 	"github.com/cnpgate/cnpgate/control/config"
-	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
+	"github.com/cnpgate/cnpgate/dataplane/trace"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/pairing"
@@ -29,7 +30,7 @@ type Decision struct {
 }
 
 // MakePacket describes a record of a worker, with its decisions only if they are wanted.
-func MakePacket(c *config.Config, worker int, r *dataplane.PacketRecord, decisions bool) Packet {
+func MakePacket(c *config.Config, worker int, r *trace.PacketRecord, decisions bool) Packet {
 	p := Packet{Time: unix(r.Time), Worker: worker, Port: c.Ports[r.In].Name, Length: int(r.Length), Frame: r.Frame[:r.Bytes]}
 	if !decisions {
 		return p
@@ -38,12 +39,12 @@ func MakePacket(c *config.Config, worker int, r *dataplane.PacketRecord, decisio
 		p.Decisions = append(p.Decisions, Decision{stage, fmt.Sprintf(format, args...)})
 	}
 	say("parse", "%s", parsed(r))
-	if r.Ended && !r.Queued && !r.Paced && r.Flow == dataplane.NoFlow {
+	if r.Ended && !r.Queued && !r.Paced && r.Flow == trace.NoFlow {
 		say("end", "%s", ending(r))
 		return p
 	}
 	say("flow", "%s", flowFate(r, worker))
-	if r.Flow == dataplane.FlowFound || r.Flow == dataplane.FlowBegan {
+	if r.Flow == trace.FlowFound || r.Flow == trace.FlowBegan {
 		say("pair", "%s", paired(r))
 	}
 	if r.Paced {
@@ -68,7 +69,7 @@ func (p *Packet) Comment() string {
 	return strings.Join(lines, "\n")
 }
 
-func parsed(r *dataplane.PacketRecord) string {
+func parsed(r *trace.PacketRecord) string {
 	text := "not RoCEv2"
 	switch {
 	case r.Notification != packet.NotANotification:
@@ -83,19 +84,19 @@ func parsed(r *dataplane.PacketRecord) string {
 	return fmt.Sprintf("%s, DSCP %d, %s, %s", text, r.TOS>>2, [...]string{"not ECN-capable", "ECT(1)", "ECT(0)", "CE"}[r.TOS&3], path)
 }
 
-func flowFate(r *dataplane.PacketRecord, worker int) string {
+func flowFate(r *trace.PacketRecord, worker int) string {
 	switch r.Flow {
-	case dataplane.FlowFound:
+	case trace.FlowFound:
 		return fmt.Sprintf("known to worker %d", worker)
-	case dataplane.FlowBegan:
+	case trace.FlowBegan:
 		return fmt.Sprintf("began with this packet at worker %d", worker)
-	case dataplane.FlowFull:
+	case trace.FlowFull:
 		return "unknown: the flow table is full of flows that must not be evicted"
 	}
 	return "none: the packet belongs to no flow"
 }
 
-func paired(r *dataplane.PacketRecord) string {
+func paired(r *trace.PacketRecord) string {
 	switch a := r.QP; {
 	case a.Usable():
 		return fmt.Sprintf("source QP %d, by %v", a.SourceQP(), a.Evidence())
@@ -107,19 +108,19 @@ func paired(r *dataplane.PacketRecord) string {
 	return "no source QP: nothing points to one yet"
 }
 
-func notified(c *config.Config, r *dataplane.PacketRecord) string {
+func notified(c *config.Config, r *trace.PacketRecord) string {
 	switch {
-	case r.Notified && r.Outcome == dataplane.Observed:
+	case r.Notified && r.Outcome == counters.Observed:
 		return fmt.Sprintf("%v to %v, which is not sent: observe mode", r.Format, r.To.Netip())
 	case r.Notified:
 		return fmt.Sprintf("%v to %v, by port %s", r.Format, r.To.Netip(), c.Ports[r.SentBy].Name)
 	case r.Suppressed != 0:
 		return fmt.Sprintf("no: %v", r.Suppressed)
-	case r.Skip == dataplane.SmallShare:
+	case r.Skip == trace.SmallShare:
 		return "no: its flow's share of the queue is not among the largest"
-	case r.Skip == dataplane.RoundOver:
+	case r.Skip == trace.RoundOver:
 		return "no: as many senders as a round allows were notified"
-	case r.Skip == dataplane.NotDue:
+	case r.Skip == trace.NotDue:
 		return "no: its flow is above its fair rate, and its sender is not due another request" + rates(r)
 	case r.Law:
 		return "no: the queue is short, or its flow is not above its fair rate" + rates(r)
@@ -130,14 +131,14 @@ func notified(c *config.Config, r *dataplane.PacketRecord) string {
 }
 
 // rates are those of the law.
-func rates(r *dataplane.PacketRecord) string {
+func rates(r *trace.PacketRecord) string {
 	if r.Rate == 0 {
 		return fmt.Sprintf("; fair %.4g Mbit/s, and the flow's rate is not measured yet", r.Fair*8e3)
 	}
 	return fmt.Sprintf("; fair %.4g Mbit/s, flow %.4g Mbit/s", r.Fair*8e3, r.Rate*8e3)
 }
 
-func marked(r *dataplane.PacketRecord) string {
+func marked(r *trace.PacketRecord) string {
 	switch {
 	case r.Marked && r.MarkObserved:
 		return "CE would be set: observe mode"
@@ -157,7 +158,7 @@ func marked(r *dataplane.PacketRecord) string {
 	return fmt.Sprintf("no: the queue is not above K_min of %d bytes", r.KMin)
 }
 
-func left(c *config.Config, r *dataplane.PacketRecord) string {
+func left(c *config.Config, r *trace.PacketRecord) string {
 	port := c.Ports[c.Ports[r.In].Peer].Name
 	switch {
 	case r.Ended:
@@ -171,7 +172,7 @@ func left(c *config.Config, r *dataplane.PacketRecord) string {
 }
 
 // ending is why a frame was not forwarded, by its counter's name.
-func ending(r *dataplane.PacketRecord) string {
-	d := &dataplane.Catalogue[r.Reason]
+func ending(r *trace.PacketRecord) string {
+	d := &counters.Catalogue[r.Reason]
 	return fmt.Sprintf("not forwarded: %s{%s}", d.Name, d.Value)
 }

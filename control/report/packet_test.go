@@ -5,7 +5,8 @@ import (
 	"testing"
 
 	"github.com/cnpgate/cnpgate/control/config"
-	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
+	"github.com/cnpgate/cnpgate/dataplane/trace"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
@@ -20,9 +21,9 @@ ports:
 	if err != nil {
 		t.Fatal(err)
 	}
-	base := func() dataplane.PacketRecord {
-		return dataplane.PacketRecord{In: 0, Out: 1, Length: 1000, Bytes: 256, Plain: true, Kind: packet.RoCEv2, Notification: packet.NotANotification, Opcode: packet.RCSendOnly, TOS: 26<<2 | packet.ECT0,
-			Flow: dataplane.FlowFound, Queued: true, Depth: 4000, KMin: 8000, Skip: dataplane.NoCongestion, Left: 12_000}
+	base := func() trace.PacketRecord {
+		return trace.PacketRecord{In: 0, Out: 1, Length: 1000, Bytes: 256, Plain: true, Kind: packet.RoCEv2, Notification: packet.NotANotification, Opcode: packet.RCSendOnly, TOS: 26<<2 | packet.ECT0,
+			Flow: trace.FlowFound, Queued: true, Depth: 4000, KMin: 8000, Skip: trace.NoCongestion, Left: 12_000}
 	}
 	const (
 		parse = "parse: RC SEND Only, DSCP 26, ECT(0), by the fast path\n"
@@ -33,34 +34,34 @@ ports:
 		sent  = "send: by port wan, after 12µs"
 	)
 	for name, test := range map[string]struct {
-		change func(r *dataplane.PacketRecord)
+		change func(r *trace.PacketRecord)
 		want   string
 	}{
-		"plain":      {func(*dataplane.PacketRecord) {}, parse + flow + queue + calm + short + sent},
-		"new":        {func(r *dataplane.PacketRecord) { r.Flow = dataplane.FlowBegan }, parse + strings.Replace(flow, "known to", "began with this packet at", 1) + queue + calm + short + sent},
-		"full table": {func(r *dataplane.PacketRecord) { r.Flow = dataplane.FlowFull }, parse + "flow: unknown: the flow table is full of flows that must not be evicted\n" + queue + calm + short + sent},
-		"marked":     {func(r *dataplane.PacketRecord) { r.MarkAsked, r.Marked = true, true }, parse + flow + queue + calm + "mark: CE was set\n" + sent},
-		"not ECN":    {func(r *dataplane.PacketRecord) { r.MarkAsked = true }, parse + flow + queue + calm + "mark: no: it is not ECN-capable\n" + sent},
-		"suppressed": {func(r *dataplane.PacketRecord) { r.Skip, r.Suppressed = 0, dataplane.FlowLimit }, parse + flow + queue + "notify: no: flow-limit\n" + short + sent},
-		"share":      {func(r *dataplane.PacketRecord) { r.Skip = dataplane.SmallShare }, parse + flow + queue + "notify: no: its flow's share of the queue is not among the largest\n" + short + sent},
-		"sent": {func(r *dataplane.PacketRecord) {
+		"plain":      {func(*trace.PacketRecord) {}, parse + flow + queue + calm + short + sent},
+		"new":        {func(r *trace.PacketRecord) { r.Flow = trace.FlowBegan }, parse + strings.Replace(flow, "known to", "began with this packet at", 1) + queue + calm + short + sent},
+		"full table": {func(r *trace.PacketRecord) { r.Flow = trace.FlowFull }, parse + "flow: unknown: the flow table is full of flows that must not be evicted\n" + queue + calm + short + sent},
+		"marked":     {func(r *trace.PacketRecord) { r.MarkAsked, r.Marked = true, true }, parse + flow + queue + calm + "mark: CE was set\n" + sent},
+		"not ECN":    {func(r *trace.PacketRecord) { r.MarkAsked = true }, parse + flow + queue + calm + "mark: no: it is not ECN-capable\n" + sent},
+		"suppressed": {func(r *trace.PacketRecord) { r.Skip, r.Suppressed = 0, counters.FlowLimit }, parse + flow + queue + "notify: no: flow-limit\n" + short + sent},
+		"share":      {func(r *trace.PacketRecord) { r.Skip = trace.SmallShare }, parse + flow + queue + "notify: no: its flow's share of the queue is not among the largest\n" + short + sent},
+		"sent": {func(r *trace.PacketRecord) {
 			r.Notified, r.Format, r.To = true, packet.LongHaulCNP, packet.Addr{Hi: 0, Lo: 0xffff0a010001}
 		}, parse + flow + queue + "notify: long-haul-cnp to 10.1.0.1, by port dc\n" + short + sent},
-		"Fast CNP": {func(r *dataplane.PacketRecord) {
+		"Fast CNP": {func(r *trace.PacketRecord) {
 			r.Notified, r.Format, r.To = true, packet.FastCNP, packet.Addr{Hi: 0, Lo: 0xffff0a010001}
 		}, parse + flow + queue + "notify: fast-cnp to 10.1.0.1, by port dc\nmark: no: a Fast CNP has notified its sender instead\n" + sent},
-		"no marks": {func(r *dataplane.PacketRecord) { r.KMin = 2000 }, parse + flow + queue + calm + "mark: no: the profile does not mark\n" + sent},
-		"law": {func(r *dataplane.PacketRecord) { r.Law, r.Fair, r.Rate = true, 0.5, 0.25 },
+		"no marks": {func(r *trace.PacketRecord) { r.KMin = 2000 }, parse + flow + queue + calm + "mark: no: the profile does not mark\n" + sent},
+		"law": {func(r *trace.PacketRecord) { r.Law, r.Fair, r.Rate = true, 0.5, 0.25 },
 			parse + flow + queue + "notify: no: the queue is short, or its flow is not above its fair rate; fair 4000 Mbit/s, flow 2000 Mbit/s\n" +
 				"mark: no: the law notifies its sender in place of marking, or the queue is short\n" + sent},
-		"no link": {func(r *dataplane.PacketRecord) { r.Lost, r.LostBy = true, burst.LinkDown }, parse + flow + queue + calm + short + "send: no: port wan dropped it: no link"},
-		"waits":   {func(r *dataplane.PacketRecord) { r.Left = 0 }, parse + flow + queue + calm + short + "send: not yet: it waits for port wan"},
-		"full": {func(r *dataplane.PacketRecord) {
-			r.Queued, r.Ended, r.Reason, r.Left = false, true, dataplane.DroppedQueueOctets, 0
+		"no link": {func(r *trace.PacketRecord) { r.Lost, r.LostBy = true, burst.LinkDown }, parse + flow + queue + calm + short + "send: no: port wan dropped it: no link"},
+		"waits":   {func(r *trace.PacketRecord) { r.Left = 0 }, parse + flow + queue + calm + short + "send: not yet: it waits for port wan"},
+		"full": {func(r *trace.PacketRecord) {
+			r.Queued, r.Ended, r.Reason, r.Left = false, true, counters.DroppedQueueOctets, 0
 		},
 			parse + flow + "send: not forwarded: dropped_packets_total{queue-full-bytes}"},
-		"border": {func(r *dataplane.PacketRecord) {
-			*r = dataplane.PacketRecord{Kind: packet.RoCEv2, Opcode: packet.CNP, Notification: packet.FastCNP, Ended: true, Reason: dataplane.DroppedBorderOut}
+		"border": {func(r *trace.PacketRecord) {
+			*r = trace.PacketRecord{Kind: packet.RoCEv2, Opcode: packet.CNP, Notification: packet.FastCNP, Ended: true, Reason: counters.DroppedBorderOut}
 		}, "parse: fast-cnp, DSCP 0, not ECN-capable, by all its headers\nend: not forwarded: dropped_packets_total{border-out}"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -17,6 +17,13 @@ type Class struct {
 	Others       uint64 // bytes waiting at the other workers, at the start of this burst
 	OthersFrames int    // frames waiting there
 	Entered      uint64 // total frames that have entered here
+	Marked       uint64 // total packets marked CE here
+	Observed     uint64 // total packets that would have been marked here, in observe mode
+
+	watermark uint64 // the most bytes that waited
+	peak      uint64 // as watermark, since the last Publish
+	published *published
+	others    []*published // of the other workers
 }
 
 // Waiting is the bytes that wait at all workers.

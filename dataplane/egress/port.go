@@ -69,7 +69,7 @@ func New(l *Line, q *Queue, classes int, a *account.Table, list []burst.Frame, a
 		if memory, err = allocate(q.Frames * entrySize); err != nil {
 			return p, err
 		}
-		p.Classes[i].Ring = newRing(memory)
+		p.Classes[i].Ring, p.Classes[i].published = newRing(memory), new(published)
 		if memory, err = allocate(8 * (1 + q.Frames)); err != nil {
 			return p, err
 		}

@@ -39,10 +39,10 @@ func RequestOf(n *cnpdec.Notification) (Request, bool) {
 // Obey carries out a request for the flow of a port that it names. If that isn't slowed down, the request waits for the flow's next packet. It returns
 // Taken, NoSlot, or nothing for a Resume of a flow that isn't slowed down here.
 func (p *Pacer) Obey(r *Request, now int64) Result {
-	if p.policy == nil {
+	if !p.Active() {
 		return Taken
 	}
-	at := p.requests.flows[p.bucket(r.Host())]
+	at := p.senders.flows[p.senders.bucket(r.Host())]
 	for range longestList {
 		if at == 0 {
 			break
@@ -55,9 +55,9 @@ func (p *Pacer) Obey(r *Request, now int64) Result {
 		at = h.enforced.next
 	}
 	switch resumes := r.Action == cnpdec.Resume || r.Action == cnpdec.EndPause; {
-	case resumes && !p.cancel(r):
+	case resumes && !p.requests.cancel(r):
 		return nothing
-	case !resumes && !p.expect(r):
+	case !resumes && !p.requests.expect(r):
 		return NoSlot
 	}
 	return Taken
@@ -78,15 +78,15 @@ func (p *Pacer) sourceQPOf(h *pacedHost) uint32 {
 // whoever sends many about other flows of the same sender costs its packets nothing.
 func (p *Pacer) takeRequests(flow flowtable.Ref, now int64) {
 	k := p.Accounts.Flows.Key(flow.Index)
-	sender := p.hash(SenderOf(k))
+	sender := p.senders.hash(SenderOf(k))
 	sourceQP, known := p.Learner.SourceQP(flow.Index)
 	if !known {
 		sourceQP = 0
 	}
-	p.takeNamed(flow, sourceQP, now, p.named(sender, k.Dst, k.DestQP, false))
+	p.takeNamed(flow, sourceQP, now, p.requests.named(sender, k.Dst, k.DestQP, false))
 	if sourceQP != 0 {
-		p.takeNamed(flow, sourceQP, now, p.named(sender, k.Dst, sourceQP, true))
-		p.takeNamed(flow, sourceQP, now, p.named(sender, packet.Addr{}, sourceQP, true))
+		p.takeNamed(flow, sourceQP, now, p.requests.named(sender, k.Dst, sourceQP, true))
+		p.takeNamed(flow, sourceQP, now, p.requests.named(sender, packet.Addr{}, sourceQP, true))
 	}
 }
 
@@ -109,14 +109,14 @@ func (p *Pacer) takeNamed(flow flowtable.Ref, sourceQP uint32, now int64, link *
 
 // start carries out a request for a flow that may not be slowed down yet.
 func (p *Pacer) start(flow flowtable.Ref, sourceQP uint32, r *Request, now int64) {
-	at := p.add(p.Accounts.Flows.Key(flow.Index), now)
+	at := p.hosts.add(p.Accounts.Flows.Key(flow.Index), now)
 	if at == 0 {
 		p.count(NoSpaceForRequest)
 		return
 	}
 	e := &p.hosts.of[at].enforced
 	if !e.linked {
-		p.link(at)
+		p.senders.link(at)
 	}
 	e.ref, e.sourceQP = flow, sourceQP
 	p.carryOut(at, r, now)
@@ -124,18 +124,25 @@ func (p *Pacer) start(flow flowtable.Ref, sourceQP uint32, r *Request, now int64
 
 // carryOut carries out a request for a flow with a slot, and counts it.
 func (p *Pacer) carryOut(at uint32, r *Request, now int64) {
-	if why := p.change(at, r, now); why != Unenforceds {
+	if why := p.hosts.of[at].change(p.policy, r, now); why != Unenforceds {
 		p.count(why)
 		return
 	}
+	p.due.move(at)
 	p.Events[r.Action]++
 	p.Counted = true
 }
 
+// Tally counts what a pacer did about requests.
+type Tally struct {
+	Counted bool           // Events has any
+	Events  [events]uint64 // since the worker has counted them
+}
+
 // count counts a request that is not carried out.
-func (p *Pacer) count(why Unenforced) {
-	p.Events[int(cnpdec.Asks)+int(why)]++
-	p.Counted = true
+func (t *Tally) count(why Unenforced) {
+	t.Events[int(cnpdec.Asks)+int(why)]++
+	t.Counted = true
 }
 
 // events are the number of the actions that were carried out, and after these of the reasons why they were not.

@@ -40,13 +40,12 @@ func (h *pacedHost) measure(c *congestion.Pacing, bytes uint32, now int64) {
 }
 
 // change changes the pace of a flow as a request asks, at the time now. It returns Unenforceds, or why it can't.
-func (p *Pacer) change(at uint32, r *Request, now int64) Unenforced {
-	h := &p.hosts.of[at]
+func (h *pacedHost) change(c *congestion.Pacing, r *Request, now int64) Unenforced {
 	switch r.Action {
 	case cnpdec.SlowDown:
-		return p.reduce(h, p.policy.Keep, now)
+		return h.reduce(c, c.Keep, now)
 	case cnpdec.Reduce:
-		return p.reduce(h, whole-min(uint64(r.parameter), whole), now)
+		return h.reduce(c, whole-min(uint64(r.parameter), whole), now)
 	case cnpdec.Pause:
 		h.pausedTo = max(h.pausedTo, r.At+int64(r.parameter)*microsecond)
 	default:
@@ -55,13 +54,12 @@ func (p *Pacer) change(at uint32, r *Request, now int64) Unenforced {
 			h.pausedTo = now
 		}
 		if r.Action == cnpdec.Resume {
-			ended = h.restore(p.policy, uint64(r.parameter), now) || ended
+			ended = h.restore(c, uint64(r.parameter), now) || ended
 		}
 		if !ended {
 			return NothingToResume
 		}
 	}
-	p.move(at)
 	return Unenforceds
 }
 
@@ -69,9 +67,9 @@ const whole = 100 // percent
 
 // reduce reduces a flow's rate to a percentage: of its pace if it has one, otherwise of the rate at which its packets arrive, which must be
 // measured first.
-func (p *Pacer) reduce(h *pacedHost, keep uint64, now int64) Unenforced {
-	if h.pace.Slow(p.policy, now) || h.flows != 0 { // the rate of a flow whose frames are held is its pace
-		if !h.pace.ReduceTo(p.policy, keep, now) {
+func (h *pacedHost) reduce(c *congestion.Pacing, keep uint64, now int64) Unenforced {
+	if h.pace.Slow(c, now) || h.flows != 0 { // the rate of a flow whose frames are held is its pace
+		if !h.pace.ReduceTo(c, keep, now) {
 			return TooSoon
 		}
 		return Unenforceds
@@ -95,37 +93,4 @@ func (h *pacedHost) restore(c *congestion.Pacing, percent uint64, now int64) boo
 	}
 	h.ready = min(h.ready, now)
 	return true
-}
-
-// flowsOf returns the start of the list of slowed flows with a flow's sender.
-func (p *Pacer) flowsOf(at uint32) *uint32 {
-	return &p.requests.flows[p.bucket(SenderOf(&p.hosts.of[at].key))]
-}
-
-// link adds a flow to the list of its sender.
-func (p *Pacer) link(at uint32) {
-	e, head := &p.hosts.of[at].enforced, p.flowsOf(at)
-	e.linked, e.next, e.prev = true, *head, 0
-	p.hosts.of[e.next].enforced.prev = at // slot 0 has no list, so its links are never read
-	*head = at
-}
-
-// unlink removes a flow from the list of its sender, in the same time whatever the list's length: one sender with many flows makes it long.
-func (p *Pacer) unlink(at uint32) {
-	e := &p.hosts.of[at].enforced
-	p.hosts.of[e.next].enforced.prev = e.prev
-	if e.prev != 0 {
-		p.hosts.of[e.prev].enforced.next = e.next
-	} else {
-		*p.flowsOf(at) = e.next
-	}
-}
-
-// heldOf counts the held bytes of a sender, together with those of all senders with the same hash.
-func (p *Pacer) heldOf(h *pacedHost) *uint64 { return &p.requests.held[p.bucket(SenderOf(&h.key))] }
-
-// senderFull reports whether the frames held of a flow's sender leave no space for one of this many bytes: one sender may hold half of the
-// pacer, so that it leaves space for the others.
-func (p *Pacer) senderFull(h *pacedHost, bytes uint32) bool {
-	return h.enforced.linked && *p.heldOf(h)+uint64(bytes) > p.limit/2
 }

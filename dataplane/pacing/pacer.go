@@ -3,13 +3,12 @@
 package pacing
 
 import (
-	"math/bits"
+	"sync/atomic"
 
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane/account"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
-	"github.com/cnpgate/cnpgate/internal/keyhash"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/pairing"
 )
@@ -21,39 +20,24 @@ import (
 // Its memory is allocated at the start. If a host or a flow finds no slot, its frames aren't held. If the held frames have too many bytes,
 // those of the current host leave sooner than its pace allows.
 type Pacer struct {
-	policy   *congestion.Pacing // at this step; nil: no more frames are held
+	policy   *congestion.Pacing // at this step; unpaced: no more frames are held
 	Accounts *account.Table
 	Learner  *pairing.Learner
 	Port     int
 	ByFlow   bool // it is a WAN port, where flows are slowed down, not hosts
-	seed     uint64
-	heads    []uint32 // by hash of the key, the first host of a list
-	hosts    pool[pacedHost]
-	flows    pool[pacedFlow]
+	hosts    hostTable
+	senders  senderTable // only at a WAN port
+	requests requests    // only at a WAN port
+	flows    flowHeaps
 	frames   pool[HeldFrame]
-	due      []uint32 // hosts with frames, a binary heap by dueAt; place 0 is unused
+	due      dueHeap
 
-	requests requests // only at a WAN port
+	Tally
+	held  int    // frames
+	bytes uint64 // of them
+	limit uint64
 
-	Counted bool           // events has any
-	Events  [events]uint64 // since the worker has counted them
-	known   int            // hosts
-	swept   uint32         // the last host that sweep has checked
-	held    int            // frames
-	bytes   uint64         // of them
-	limit   uint64
-}
-
-// pacedHost is a host, or a flow at a WAN port, whose frames are held, or were recently.
-type pacedHost struct {
-	key      flowtable.Key // of a host only Dst, its address, and its scope
-	pace     congestion.Pace
-	ready    int64        // time when its pace allows the next frame, ns
-	pausedTo int64        // time before which no frame leaves, ns
-	enforced enforcedFlow // only at a WAN port
-	flows    uint32       // flows with held frames, a heap with the least served one on top
-	rank     uint32       // place in due, 0 for none
-	known    bool         // the place is in use
+	publishedFrames, publishedBytes atomic.Uint64 // held, for any goroutine
 }
 
 // pacedFlow is a flow with held frames. The flows of a host are a leftist heap.
@@ -85,58 +69,30 @@ func Memory(bytes uint64) int { return size(Frames(bytes)) }
 
 // size is the memory that a pacer needs, in bytes, to hold this many frames.
 func size(frames int) int {
-	return poolSize[pacedHost](pacedHosts) + poolSize[pacedFlow](pacedFlows) + poolSize[HeldFrame](frames) + requestsSize() + 4*(2*pacedHosts+2)
+	return poolSize[pacedHost](pacedHosts) + poolSize[pacedFlow](pacedFlows) + poolSize[HeldFrame](frames) +
+		requestsSize() + senderBuckets*(8+4) + 4*(2*pacedHosts+2)
 }
 
 // New makes a pacer for a limit in bytes in zeroed memory of Memory(limit) bytes, 8-byte aligned. The seed keys the hash of hosts.
-func New(memory []byte, limit, seed uint64) Pacer {
+func New(memory []byte, limit, seed uint64) *Pacer {
 	return newSized(memory, Frames(limit), limit, seed)
 }
 
 // newSized is New for this many frames.
-func newSized(memory []byte, frames int, limit, seed uint64) (p Pacer) {
-	p.seed, p.limit = seed, limit
-	p.hosts, memory = newPool[pacedHost](memory, pacedHosts)
-	p.flows, memory = newPool[pacedFlow](memory, pacedFlows)
+func newSized(memory []byte, frames int, limit, seed uint64) *Pacer {
+	p := &Pacer{limit: limit, policy: &unpaced}
+	p.hosts.pool, memory = newPool[pacedHost](memory, pacedHosts)
+	p.flows.pool, memory = newPool[pacedFlow](memory, pacedFlows)
 	p.frames, memory = newPool[HeldFrame](memory, frames)
+	p.senders.held, memory = carve[uint64](memory, senderBuckets)
 	p.requests, memory = newRequests(memory)
-	p.heads, memory = carve[uint32](memory, pacedHosts)
-	p.due, _ = carve[uint32](memory, pacedHosts+1)
-	p.due = p.due[:1]
+	p.senders.flows, memory = carve[uint32](memory, senderBuckets)
+	p.hosts.heads, memory = carve[uint32](memory, pacedHosts)
+	p.due.of, _ = carve[uint32](memory, pacedHosts+1)
+	p.due.of = p.due.of[:1]
+	p.hosts.seed, p.senders.seed = seed, seed
+	p.senders.hosts, p.due.hosts, p.requests.senders = p.hosts.of, p.hosts.of, &p.senders
 	return p
-}
-
-// head returns the start of the list of hosts with a key's hash.
-func (p *Pacer) head(k *flowtable.Key) *uint32 {
-	src := keyhash.Fold(k.Src.Hi^p.seed, k.Src.Lo^bits.RotateLeft64(p.seed, 16))
-	dst := keyhash.Fold(k.Dst.Hi^p.seed, k.Dst.Lo^bits.RotateLeft64(p.seed, 32))
-	hosts := keyhash.Fold(src^uint64(k.DestQP)^p.seed, dst^bits.RotateLeft64(p.seed, 48))
-	return &p.heads[keyhash.Fold(hosts^p.seed, uint64(k.Scope())^bits.RotateLeft64(p.seed, 8))%pacedHosts]
-}
-
-// find returns the slot of a host or flow, 0 if it isn't known.
-func (p *Pacer) find(k *flowtable.Key) uint32 {
-	at := *p.head(k)
-	for at != 0 && p.hosts.of[at].key != *k {
-		at = p.hosts.next[at]
-	}
-	return at
-}
-
-// add returns the slot of a host or flow, a new one if it isn't known; 0 if there is none.
-func (p *Pacer) add(k *flowtable.Key, now int64) uint32 {
-	at := p.find(k)
-	if at != 0 {
-		return at
-	}
-	if at = p.hosts.take(); at == 0 {
-		return 0
-	}
-	h, head := &p.hosts.of[at], p.head(k)
-	h.key, h.ready, h.known = *k, now, true
-	p.hosts.next[at], *head = *head, at
-	p.known++
-	return at
 }
 
 // hostKey is the key of a host.
@@ -146,52 +102,34 @@ func hostKey(host packet.Host) (k flowtable.Key) {
 	return k
 }
 
-// SenderOf is the sender of a flow.
-func SenderOf(k *flowtable.Key) packet.Host { return packet.Host{Addr: k.Src, Scope: k.Scope()} }
-
 // Slow reduces the pace of a host because of its CNP at the time now. It returns false if the last reduction was too recent, or the host
 // finds no slot.
 func (p *Pacer) Slow(host packet.Host, now int64) bool {
 	k := hostKey(host)
-	at := p.add(&k, now)
+	at := p.hosts.add(&k, now)
 	return at != 0 && p.hosts.of[at].pace.Reduce(p.policy, now)
 }
 
 // forget removes a host that has no frames here.
 func (p *Pacer) forget(at uint32) {
-	h := &p.hosts.of[at]
-	link := p.head(&h.key)
-	for *link != at {
-		link = &p.hosts.next[*link]
+	if p.hosts.of[at].enforced.linked {
+		p.senders.unlink(at)
 	}
-	*link = p.hosts.next[at]
-	if h.enforced.linked {
-		p.unlink(at)
-	}
-	h.known = false
-	p.hosts.give(at)
-	p.known--
+	p.hosts.remove(at)
 }
 
-// dueAt is the time when a host's next frame may leave, ns.
-func (h *pacedHost) dueAt() int64 { return max(h.ready, h.pausedTo) }
-
-// Sweep checks the next host and the next waiting request, and removes what is of no use any more.
+// Sweep checks the next waiting request, and the next of all hosts, and removes it if it has no frames here and is no longer slowed down:
+// packets for it may never come again.
 func (p *Pacer) Sweep(now int64) {
-	p.sweepHosts(now)
-	p.sweepRequests(now)
-}
-
-// sweepHosts checks the next of all hosts, and removes it if it has no frames here and is no longer slowed down: packets for it may never come
-// again.
-func (p *Pacer) sweepHosts(now int64) {
-	if p.known == 0 {
+	p.requests.sweep(now)
+	t := &p.hosts
+	if t.known == 0 {
 		return
 	}
-	p.swept = p.swept%p.hosts.used + 1
-	h := &p.hosts.of[p.swept]
-	if h.known && h.flows == 0 && h.pausedTo <= now && !h.enforced.measures(now) && !h.pace.Slow(p.policyOr(), now) {
-		p.forget(p.swept)
+	t.swept = t.swept%t.used + 1
+	h := &t.of[t.swept]
+	if h.known && h.flows == 0 && h.pausedTo <= now && !h.enforced.measures(now) && !h.pace.Slow(p.policy, now) {
+		p.forget(t.swept)
 	}
 }
 
@@ -200,12 +138,12 @@ func (p *Pacer) sweepHosts(now int64) {
 func (p *Pacer) waits(at uint32, bytes uint32, now int64) bool {
 	h := &p.hosts.of[at]
 	if h.enforced.measuring {
-		h.measure(p.policyOr(), bytes, now)
+		h.measure(p.policy, bytes, now)
 	}
 	switch {
 	case h.flows != 0, h.pausedTo > now:
 		return true
-	case !h.pace.Slow(p.policyOr(), now):
+	case !h.pace.Slow(p.policy, now):
 		if !h.enforced.measuring {
 			p.forget(at)
 		}
@@ -213,7 +151,7 @@ func (p *Pacer) waits(at uint32, bytes uint32, now int64) bool {
 	case h.ready > now:
 		return true
 	}
-	h.ready = now + h.pace.Takes(p.policyOr(), now, bytes)
+	h.ready = now + h.pace.Takes(p.policy, now, bytes)
 	return false
 }
 
@@ -242,17 +180,16 @@ func (p *Pacer) hold(at uint32, f burst.Frame, class int, ref flowtable.Ref, flo
 	}
 	p.held++
 	p.bytes += uint64(f.Len)
-	*p.heldOf(&p.hosts.of[at]) += uint64(f.Len)
+	*p.senders.heldOf(&p.hosts.of[at]) += uint64(f.Len)
 	return flow
 }
 
 // join adds a flow to those of its host, and the host to those that are due.
 func (p *Pacer) join(at, flow uint32) {
 	h := &p.hosts.of[at]
-	h.flows = p.merge(h.flows, flow)
+	h.flows = p.flows.merge(h.flows, flow)
 	if h.rank == 0 {
-		p.due = append(p.due, at) // within its capacity: each host is in it once
-		p.up(uint32(len(p.due)-1), at)
+		p.due.add(at)
 	}
 }
 
@@ -270,24 +207,24 @@ func (p *Pacer) leave(at uint32, now int64) (last bool) {
 	frame := flow.first
 	bytes := p.frames.of[frame].Frame.Len
 	began := min(max(h.dueAt(), now-lateness), now) // a frame that leaves too soon doesn't delay the next ones for that
-	h.ready = max(h.ready, began+h.pace.Takes(p.policyOr(), now, bytes))
-	h.flows = p.merge(flow.left, flow.right)
+	h.ready = max(h.ready, began+h.pace.Takes(p.policy, now, bytes))
+	h.flows = p.flows.merge(flow.left, flow.right)
 	flow.first, flow.left, flow.right, flow.distance = p.frames.next[frame], 0, 0, 1
 	flow.served += uint64(bytes)
 	p.frames.give(frame)
 	p.held--
 	p.bytes -= uint64(bytes)
-	*p.heldOf(h) -= uint64(bytes)
+	*p.senders.heldOf(h) -= uint64(bytes)
 	if last = flow.first == 0; last {
 		p.flows.give(top)
 	} else {
-		h.flows = p.merge(h.flows, top)
+		h.flows = p.flows.merge(h.flows, top)
 	}
 	if h.flows == 0 {
-		p.remove(h.rank)
+		p.due.remove(h.rank)
 		h.rank = 0
 	} else {
-		p.down(h.rank, at)
+		p.due.down(h.rank, at)
 	}
 	return last
 }
@@ -296,7 +233,7 @@ func (p *Pacer) leave(at uint32, now int64) (last bool) {
 func (p *Pacer) Postpone(at uint32, now int64) {
 	h := &p.hosts.of[at]
 	h.ready = now + fullInterval
-	p.down(h.rank, at)
+	p.due.down(h.rank, at)
 }
 
 // fullInterval is the time after which a frame whose class was full is tried again, ns.
@@ -308,9 +245,8 @@ const lateness = 50_000
 // unpaced is the policy for frames that still wait when pacing has been switched off: they leave at once.
 var unpaced = congestion.Pacing{HostRate: 1 << 50, Recovery: 1}
 
-func (p *Pacer) policyOr() *congestion.Pacing {
-	if p.policy == nil {
-		return &unpaced
-	}
-	return p.policy
+// senderFull reports whether the frames held of a flow's sender leave no space for one of this many bytes: one sender may hold half of the
+// pacer, so that it leaves space for the others.
+func (p *Pacer) senderFull(h *pacedHost, bytes uint32) bool {
+	return h.enforced.linked && *p.senders.heldOf(h)+uint64(bytes) > p.limit/2
 }

@@ -17,7 +17,7 @@ func TestPacerModel(t *testing.T) {
 	const frames, hosts, flows = 60, 5, 12
 	rapid.Check(t, func(t *rapid.T) {
 		p := newSized(make([]byte, size(frames)), frames, 50_000, rapid.Uint64().Draw(t, "seed"))
-		p.policy = &congestion.Pacing{HostRate: 1e9, Floor: 1e6, Keep: 10, Interval: 100, Recovery: 1e9}
+		p.Begin(&congestion.Pacing{HostRate: 1e9, Floor: 1e6, Keep: 10, Interval: 100, Recovery: 1e9})
 		type model struct {
 			host   uint32
 			place  uint32
@@ -31,7 +31,7 @@ func TestPacerModel(t *testing.T) {
 			if !p.Slow(packet.Host{Addr: packet.Addr{Lo: uint64(host)}}, now) {
 				t.Fatal("not slowed")
 			}
-			at[host] = p.find(&flowtable.Key{Dst: packet.Addr{Lo: uint64(host)}})
+			at[host] = p.hosts.find(&flowtable.Key{Dst: packet.Addr{Lo: uint64(host)}})
 		}
 		for i := range of {
 			of[i].host = uint32(i % hosts)
@@ -86,16 +86,16 @@ func TestPacerModel(t *testing.T) {
 			},
 			"time": func(t *rapid.T) { now += rapid.Int64Range(0, 100_000).Draw(t, "ns") },
 			"due": func(*rapid.T) {
-				if len(p.due) > 1 && p.hosts.of[p.due[1]].ready <= now {
-					goOn(uint32(p.hosts.of[p.due[1]].key.Dst.Lo))
+				if len(p.due.of) > 1 && p.hosts.of[p.due.of[1]].ready <= now {
+					goOn(uint32(p.hosts.of[p.due.of[1]].key.Dst.Lo))
 				}
 			},
 			"": func(t *rapid.T) {
 				if p.held != held || p.bytes != bytes || bytes > 50_000 {
 					t.Fatalf("%d frames and %d bytes held, expected %d and %d", p.held, p.bytes, held, bytes)
 				}
-				for place, host := range p.due[1:] {
-					if h := &p.hosts.of[host]; int(h.rank) != place+1 || place > 0 && p.hosts.of[p.due[(place+1)/2]].ready > h.ready || h.flows == 0 {
+				for place, host := range p.due.of[1:] {
+					if h := &p.hosts.of[host]; int(h.rank) != place+1 || place > 0 && p.hosts.of[p.due.of[(place+1)/2]].ready > h.ready || h.flows == 0 {
 						t.Fatalf("host %d at place %d of those due: %+v", host, place+1, h)
 					}
 				}
@@ -107,7 +107,7 @@ func TestPacerModel(t *testing.T) {
 // TestPacerPlaces: hosts that are not slowed down any more give their places back, and one host more than there are places isn't paced.
 func TestPacerPlaces(t *testing.T) {
 	p := newSized(make([]byte, size(4)), 4, 1e6, 7)
-	p.policy = &congestion.Pacing{HostRate: 1e9, Floor: 1e6, Keep: 10, Recovery: 1e6}
+	p.Begin(&congestion.Pacing{HostRate: 1e9, Floor: 1e6, Keep: 10, Recovery: 1e6})
 	for round := range int64(3) {
 		now := round * 10e6
 		for n := range uint64(pacedHosts + 1) {
@@ -116,7 +116,7 @@ func TestPacerPlaces(t *testing.T) {
 			}
 		}
 		for n := range uint64(pacedHosts) {
-			at := p.find(&flowtable.Key{Dst: packet.Addr{Hi: uint64(round), Lo: n}})
+			at := p.hosts.find(&flowtable.Key{Dst: packet.Addr{Hi: uint64(round), Lo: n}})
 			if at == 0 || p.waits(at, 1000, now) || !p.waits(at, 1000, now) {
 				t.Fatalf("round %d: host %d at %d doesn't wait for its second packet only", round, n, at)
 			}
@@ -124,8 +124,8 @@ func TestPacerPlaces(t *testing.T) {
 				t.Fatalf("round %d: host %d is still slow", round, n)
 			}
 		}
-		if p.known != 0 {
-			t.Fatalf("round %d: %d hosts", round, p.known)
+		if p.hosts.known != 0 {
+			t.Fatalf("round %d: %d hosts", round, p.hosts.known)
 		}
 	}
 }
@@ -133,26 +133,26 @@ func TestPacerPlaces(t *testing.T) {
 // TestPacerForgets: hosts that no packet comes for any more give their places back, and those that are slowed down or have frames here keep them.
 func TestPacerForgets(t *testing.T) {
 	p := newSized(make([]byte, size(4)), 4, 1e6, 7)
-	p.policy = &congestion.Pacing{HostRate: 1e9, Floor: 1e6, Keep: 10, Recovery: 1e6}
+	p.Begin(&congestion.Pacing{HostRate: 1e9, Floor: 1e6, Keep: 10, Recovery: 1e6})
 	for n := range uint64(pacedHosts) {
 		if !p.Slow(packet.Host{Addr: packet.Addr{Lo: n}}, 0) {
 			t.Fatalf("host %d is not slowed down", n)
 		}
 	}
-	holds, slow := p.find(&flowtable.Key{Dst: packet.Addr{Lo: 3}}), p.find(&flowtable.Key{Dst: packet.Addr{Lo: 4}})
+	holds, slow := p.hosts.find(&flowtable.Key{Dst: packet.Addr{Lo: 3}}), p.hosts.find(&flowtable.Key{Dst: packet.Addr{Lo: 4}})
 	p.hold(holds, burst.Frame{Len: 1000}, 0, flowtable.Ref{Index: 1, Generation: 1}, 0, 0)
 	p.hosts.of[slow].pace.Reduce(p.policy, 2e6)
 	for range pacedHosts {
 		p.Sweep(2e6)
 	}
-	if p.known != 2 || p.find(&flowtable.Key{Dst: packet.Addr{Lo: 3}}) != holds || p.find(&flowtable.Key{Dst: packet.Addr{Lo: 4}}) != slow {
-		t.Fatalf("%d hosts are known", p.known)
+	if p.hosts.known != 2 || p.hosts.find(&flowtable.Key{Dst: packet.Addr{Lo: 3}}) != holds || p.hosts.find(&flowtable.Key{Dst: packet.Addr{Lo: 4}}) != slow {
+		t.Fatalf("%d hosts are known", p.hosts.known)
 	}
 	p.leave(holds, 2e6)
 	for range pacedHosts {
 		p.Sweep(4e6)
 	}
-	if p.known != 0 || !p.Slow(packet.Host{Addr: packet.Addr{Hi: 1}}, 4e6) {
-		t.Errorf("%d hosts are known", p.known)
+	if p.hosts.known != 0 || !p.Slow(packet.Host{Addr: packet.Addr{Hi: 1}}, 4e6) {
+		t.Errorf("%d hosts are known", p.hosts.known)
 	}
 }

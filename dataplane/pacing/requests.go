@@ -57,19 +57,17 @@ const (
 )
 
 // requests are requests about flows that are not slowed down yet, until the next packet of their flow: only a packet shows which worker has
-// the flow, and a Long-haul CNP doesn't name the receiver. They also find slowed flows, and the bytes held, by sender.
+// the flow, and a Long-haul CNP doesn't name the receiver.
 type requests struct {
 	waiting pool[Request]
 	byName  []uint32 // by hash of the flow's name, the first waiting request, the oldest first
-	flows   []uint32 // by hash of the sender, the first slowed flow
-	held    []uint64 // by hash of the sender, bytes of held frames
 	n       int      // waiting
+	senders *senderTable
 	swept   uint32
 }
 
 const (
 	waitingPaceRequests = 256
-	senderBuckets       = 256
 	nameBuckets         = 1024
 	longestList         = 64 // slowed flows of a list that are checked
 	// requestsABucket bounds the requests in a list of names: those for one flow, as others meet by chance only.
@@ -78,50 +76,39 @@ const (
 
 // requestsSize is the memory that newRequests needs, in bytes, a multiple of 8.
 func requestsSize() int {
-	return poolSize[Request](waitingPaceRequests) + senderBuckets*int(unsafe.Sizeof(uint64(0))+unsafe.Sizeof(uint32(0))) +
-		nameBuckets*int(unsafe.Sizeof(uint32(0)))
+	return poolSize[Request](waitingPaceRequests) + nameBuckets*int(unsafe.Sizeof(uint32(0)))
 }
 
 // newRequests makes requests in zeroed memory, 8-byte aligned, and returns the rest of the memory.
 func newRequests(memory []byte) (r requests, rest []byte) {
 	r.waiting, memory = newPool[Request](memory, waitingPaceRequests)
-	r.held, memory = carve[uint64](memory, senderBuckets)
 	r.byName, memory = carve[uint32](memory, nameBuckets)
-	r.flows, memory = carve[uint32](memory, senderBuckets)
 	return r, memory
 }
 
-func (p *Pacer) hash(sender packet.Host) uint64 {
-	address := keyhash.Fold(sender.Hi^p.seed, sender.Lo^bits.RotateLeft64(p.seed, 32))
-	return keyhash.Fold(address^bits.RotateLeft64(p.seed, 16), uint64(sender.Scope)^bits.RotateLeft64(p.seed, 48))
-}
-
-// bucket is the place of a sender in the lists by hash.
-func (p *Pacer) bucket(sender packet.Host) uint64 { return p.hash(sender) % senderBuckets }
-
 // named returns the start of the list of the waiting requests with a name: the hash of the sender, the receiver, and the QP of one of them.
-func (p *Pacer) named(sender uint64, receiver packet.Addr, qp uint32, sendersQP bool) *uint32 {
+func (q *requests) named(sender uint64, receiver packet.Addr, qp uint32, sendersQP bool) *uint32 {
 	if sendersQP {
 		qp |= 1 << 31
 	}
-	to := keyhash.Fold(receiver.Hi^bits.RotateLeft64(p.seed, 8), receiver.Lo^bits.RotateLeft64(p.seed, 40))
-	flow := keyhash.Fold(sender^bits.RotateLeft64(p.seed, 24), uint64(qp)^bits.RotateLeft64(p.seed, 56))
-	return &p.requests.byName[keyhash.Fold(flow^p.seed, to^bits.RotateLeft64(p.seed, 32))%nameBuckets]
+	to := keyhash.Fold(receiver.Hi^bits.RotateLeft64(q.senders.seed, 8), receiver.Lo^bits.RotateLeft64(q.senders.seed, 40))
+	flow := keyhash.Fold(sender^bits.RotateLeft64(q.senders.seed, 24), uint64(qp)^bits.RotateLeft64(q.senders.seed, 56))
+	return &q.byName[keyhash.Fold(flow^q.senders.seed, to^bits.RotateLeft64(q.senders.seed, 32))%nameBuckets]
 }
 
 // listOf returns the start of the list of a request.
-func (p *Pacer) listOf(r *Request) *uint32 {
-	return p.named(p.hash(r.Host()), r.Receiver, r.QP, r.sendersQP)
+func (q *requests) listOf(r *Request) *uint32 {
+	return q.named(q.senders.hash(r.Host()), r.Receiver, r.QP, r.sendersQP)
 }
 
 // expect keeps a request until the next packet of its flow. It returns false if there is no slot. Unverified requests get only the first half
 // of the slots, and of those for a flow, so that a flood of forged CNPs leaves the others to gateways.
-func (p *Pacer) expect(r *Request) bool {
-	q, all, alike := &p.requests, waitingPaceRequests, requestsABucket
+func (q *requests) expect(r *Request) bool {
+	all, alike := waitingPaceRequests, requestsABucket
 	if r.Unverified {
 		all, alike = all/2, alike/2
 	}
-	link := p.listOf(r)
+	link := q.listOf(r)
 	for ; *link != 0; link = &q.waiting.next[*link] {
 		alike--
 	}
@@ -139,15 +126,15 @@ func (p *Pacer) expect(r *Request) bool {
 }
 
 // cancel removes what waits for the flow that a request names. It returns false if nothing does.
-func (p *Pacer) cancel(r *Request) (any bool) {
-	link := p.listOf(r)
+func (q *requests) cancel(r *Request) (any bool) {
+	link := q.listOf(r)
 	for *link != 0 {
-		if p.requests.waiting.of[*link].sameFlow(r) {
-			p.requests.remove(link)
+		if q.waiting.of[*link].sameFlow(r) {
+			q.remove(link)
 			any = true
 			continue
 		}
-		link = &p.requests.waiting.next[*link]
+		link = &q.waiting.next[*link]
 	}
 	return any
 }
@@ -162,8 +149,7 @@ func (q *requests) remove(link *uint32) {
 }
 
 // sweep checks the next slot, and removes its request if that has ended.
-func (p *Pacer) sweepRequests(now int64) {
-	q := &p.requests
+func (q *requests) sweep(now int64) {
 	if q.n == 0 {
 		return
 	}
@@ -172,7 +158,7 @@ func (p *Pacer) sweepRequests(now int64) {
 	if r.QP == 0 || r.ends() > now { // a slot without a request has no QP
 		return
 	}
-	link := p.listOf(r)
+	link := q.listOf(r)
 	for *link != q.swept {
 		link = &q.waiting.next[*link]
 	}

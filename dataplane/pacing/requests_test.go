@@ -11,9 +11,9 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-func requestsPacer(seed uint64) Pacer {
+func requestsPacer(seed uint64) *Pacer {
 	p := newSized(make([]byte, size(4)), 4, 1e6, seed)
-	p.policy = &congestion.Pacing{HostRate: 1e9, Floor: 1e6, Keep: 10, Recovery: 1e6}
+	p.Begin(&congestion.Pacing{HostRate: 1e9, Floor: 1e6, Keep: 10, Recovery: 1e6})
 	return p
 }
 
@@ -47,7 +47,7 @@ func TestPaceRequestsAboutOtherFlows(t *testing.T) {
 			for n := range uint32(2 * waitingPaceRequests) {
 				r := Request{Sender: sender, Receiver: receiver, QP: 50, At: int64(n), Unverified: unverified}
 				c.vary(&r, n)
-				if p.expect(&r) {
+				if p.requests.expect(&r) {
 					kept++
 				}
 			}
@@ -63,7 +63,7 @@ func TestPaceRequestsAboutOtherFlows(t *testing.T) {
 					t.Errorf("%s, unverified %v: a packet meets %d requests, expected at most %d", name, unverified, n, alike)
 				}
 			}
-			if genuine := (Request{Sender: sender, Receiver: receiver, QP: 50}); unverified && !p.expect(&genuine) {
+			if genuine := (Request{Sender: sender, Receiver: receiver, QP: 50}); unverified && !p.requests.expect(&genuine) {
 				t.Errorf("%s: forged CNPs leave no slot for a gateway's request", name)
 			}
 		}
@@ -87,21 +87,21 @@ func TestPaceRequestsModel(t *testing.T) {
 			"expect": func(t *rapid.T) {
 				r := draw(t)
 				r.Unverified = rapid.Bool().Draw(t, "unverified")
-				if now++; p.expect(&r) {
+				if now++; p.requests.expect(&r) {
 					model = append(model, r)
 				}
 			},
 			"cancel": func(t *rapid.T) {
 				r, was := draw(t), len(model)
 				model = slices.DeleteFunc(model, func(o Request) bool { return o.sameFlow(&r) })
-				if p.cancel(&r) != (len(model) < was) {
+				if p.requests.cancel(&r) != (len(model) < was) {
 					t.Fatalf("canceled: %v", len(model) == was)
 				}
 			},
 			"sweep": func(t *rapid.T) {
 				now += rapid.Int64Range(0, paceRequestLife).Draw(t, "ns")
 				for range waitingPaceRequests {
-					p.sweepRequests(now)
+					p.requests.sweep(now)
 				}
 				model = slices.DeleteFunc(model, func(o Request) bool { return o.ends() <= now })
 			},
@@ -115,7 +115,7 @@ func TestPaceRequestsModel(t *testing.T) {
 				}
 				for _, r := range model {
 					alike := func(o Request) bool { return !o.sameFlow(&r) }
-					got := slices.DeleteFunc(p.requests.list(p.listOf(&r)), alike)
+					got := slices.DeleteFunc(p.requests.list(p.requests.listOf(&r)), alike)
 					if want := slices.DeleteFunc(slices.Clone(model), alike); !slices.Equal(got, want) {
 						t.Fatalf("%+v wait, expected %+v", got, want)
 					}
@@ -135,8 +135,8 @@ func TestSlowedFlowsOfSenders(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"slow": func(t *rapid.T) {
 				next++
-				at := p.add(&flowtable.Key{Src: packet.Addr{Lo: rapid.Uint64Range(1, 2).Draw(t, "sender")}, DestQP: next}, 0)
-				p.link(at)
+				at := p.hosts.add(&flowtable.Key{Src: packet.Addr{Lo: rapid.Uint64Range(1, 2).Draw(t, "sender")}, DestQP: next}, 0)
+				p.senders.link(at)
 				slowed = append([]uint32{at}, slowed...)
 			},
 			"forget": func(t *rapid.T) {
@@ -163,7 +163,7 @@ func TestSlowedFlowsOfSenders(t *testing.T) {
 			},
 			"": func(t *rapid.T) {
 				for sender := range uint64(3) {
-					at := p.requests.flows[p.bucket(packet.Host{Addr: packet.Addr{Lo: sender}})]
+					at := p.senders.flows[p.senders.bucket(packet.Host{Addr: packet.Addr{Lo: sender}})]
 					for prev := uint32(0); at != 0; prev, at = at, p.hosts.of[at].enforced.next {
 						if p.hosts.of[at].enforced.prev != prev {
 							t.Fatalf("flow %d has %d before it, expected %d", at, p.hosts.of[at].enforced.prev, prev)
@@ -171,10 +171,10 @@ func TestSlowedFlowsOfSenders(t *testing.T) {
 					}
 				}
 				for _, sender := range []uint64{1, 2} {
-					bucket := p.bucket(packet.Host{Addr: packet.Addr{Lo: sender}})
-					want := slices.DeleteFunc(slices.Clone(slowed), func(at uint32) bool { return p.bucket(SenderOf(&p.hosts.of[at].key)) != bucket })
+					bucket := p.senders.bucket(packet.Host{Addr: packet.Addr{Lo: sender}})
+					want := slices.DeleteFunc(slices.Clone(slowed), func(at uint32) bool { return p.senders.bucket(SenderOf(&p.hosts.of[at].key)) != bucket })
 					var got []uint32
-					for at := p.requests.flows[bucket]; at != 0; at = p.hosts.of[at].enforced.next {
+					for at := p.senders.flows[bucket]; at != 0; at = p.hosts.of[at].enforced.next {
 						got = append(got, at)
 					}
 					if !slices.Equal(got, want) {

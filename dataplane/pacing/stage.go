@@ -21,13 +21,17 @@ const (
 )
 
 // Begin begins a step with a policy, nil: no more frames are held.
-func (p *Pacer) Begin(policy *congestion.Pacing) { p.policy = policy }
+func (p *Pacer) Begin(policy *congestion.Pacing) {
+	if p.policy = policy; policy == nil {
+		p.policy = &unpaced
+	}
+}
 
 // Slows reports whether any frame may have to wait; false of a nil pacer.
-func (p *Pacer) Slows() bool { return p != nil && p.known+p.requests.n > 0 }
+func (p *Pacer) Slows() bool { return p != nil && p.hosts.known+p.requests.n > 0 }
 
 // Active reports whether the policy has frames held; false of a nil pacer.
-func (p *Pacer) Active() bool { return p != nil && p.policy != nil }
+func (p *Pacer) Active() bool { return p != nil && p.policy != &unpaced }
 
 // Held are the frames held, and their bytes; 0 of a nil pacer.
 func (p *Pacer) Held() (frames int, bytes uint64) {
@@ -35,6 +39,22 @@ func (p *Pacer) Held() (frames int, bytes uint64) {
 		return 0, 0
 	}
 	return p.held, p.bytes
+}
+
+// Publish publishes what is held; it does nothing for a nil pacer.
+func (p *Pacer) Publish() {
+	if p != nil && (p.publishedFrames.Load() != uint64(p.held) || p.publishedBytes.Load() != p.bytes) {
+		p.publishedFrames.Store(uint64(p.held))
+		p.publishedBytes.Store(p.bytes)
+	}
+}
+
+// Published is what Publish has published; any goroutine may call it.
+func (p *Pacer) Published() (frames, bytes uint64) {
+	if p == nil {
+		return 0, 0
+	}
+	return p.publishedFrames.Load(), p.publishedBytes.Load()
 }
 
 // Arrives says whether a packet of a flow has to wait, for the pace of the host that it is for, or at a WAN port of its flow. at is the place
@@ -92,17 +112,17 @@ func (p *Pacer) behindResponses(x flowtable.Index) bool {
 func (p *Pacer) slowedAs(r *packet.Record, flow flowtable.Ref, now int64) uint32 {
 	if !p.ByFlow {
 		k := hostKey(packet.Host{Addr: r.Flow.Dst, Scope: r.Flow.Scope.At(p.Port)})
-		return p.find(&k)
+		return p.hosts.find(&k)
 	}
-	if p.requests.n > 0 && p.policy != nil {
+	if p.requests.n > 0 && p.Active() {
 		p.takeRequests(flow, now)
 	}
-	return p.find(p.Accounts.Flows.Key(flow.Index))
+	return p.hosts.find(p.Accounts.Flows.Key(flow.Index))
 }
 
 // late reports whether a sender has as many frames here as may be held for brakedTime.
 func (p *Pacer) late(h *pacedHost, now int64) bool {
-	return float64(*p.heldOf(h)) > float64(h.pace.Rate(p.policyOr(), now))/8e9*brakedTime
+	return float64(*p.senders.heldOf(h)) > float64(h.pace.Rate(p.policy, now))/8e9*brakedTime
 }
 
 // brakedTime is the time of a sender's braked frames that may be held, at their pace, ns.
@@ -110,10 +130,11 @@ const brakedTime = 5_000_000
 
 // First is the place of the host whose frame is due first, and when, ns; false if no frame is held.
 func (p *Pacer) First() (at uint32, due int64, any bool) {
-	if p == nil || len(p.due) == 1 {
+	if p == nil || len(p.due.of) == 1 {
 		return 0, 0, false
 	}
-	return p.due[1], p.hosts.of[p.due[1]].dueAt(), true
+	at = p.due.of[1]
+	return at, p.hosts.of[at].dueAt(), true
 }
 
 // Release removes the next frame of a host, which leaves at the time now. Of a flow that has ended, the Ref is empty. braked: the frame's
@@ -134,14 +155,14 @@ func (p *Pacer) Release(at uint32, now int64) (f HeldFrame, flow flowtable.Ref, 
 
 // Brake paces a flow at a rate, bytes on the line per ns, as its sender doesn't react to notifications.
 func (p *Pacer) Brake(x flowtable.Index, rate float64, now int64) {
-	at := p.add(p.Accounts.Flows.Key(x), now)
+	at := p.hosts.add(p.Accounts.Flows.Key(x), now)
 	if at == 0 {
 		p.count(NoSpaceForRequest)
 		return
 	}
 	h := &p.hosts.of[at]
 	if !h.enforced.linked {
-		p.link(at)
+		p.senders.link(at)
 	}
 	h.enforced.ref, h.enforced.braked = p.Accounts.Flows.Ref(x), true
 	h.pace.Limit(p.policy, uint64(rate*8e9), whole, now)
@@ -149,13 +170,13 @@ func (p *Pacer) Brake(x flowtable.Index, rate float64, now int64) {
 
 // Unbrake ends what Brake began.
 func (p *Pacer) Unbrake(k *flowtable.Key, now int64) {
-	if p.known == 0 {
+	if p.hosts.known == 0 {
 		return
 	}
-	if at := p.find(k); at != 0 && p.hosts.of[at].enforced.braked {
+	if at := p.hosts.find(k); at != 0 && p.hosts.of[at].enforced.braked {
 		p.hosts.of[at].enforced.braked = false
 		p.hosts.of[at].restore(p.policy, 0, now)
-		p.move(at)
+		p.due.move(at)
 	}
 }
 

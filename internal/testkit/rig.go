@@ -9,6 +9,7 @@ import (
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/dataplane/account"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/dataplane/egress"
 	"github.com/cnpgate/cnpgate/dataplane/stepper"
 	"github.com/cnpgate/cnpgate/internal/burst"
@@ -210,7 +211,7 @@ func (r *Rig) Take(port int) (out []Sent) {
 }
 
 // Count is a port's published counter.
-func (r *Rig) Count(port int, c dataplane.Counter) uint64 { return r.Plane.Port(port).Count[c] }
+func (r *Rig) Count(port int, c counters.Counter) uint64 { return r.Plane.Port(port).Count[c] }
 
 // Balance fails the test unless every received frame is forwarded, dropped for a reason, consumed or queued.
 func (r *Rig) Balance(t T) {

@@ -12,6 +12,7 @@ import (
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/prefix"
 	"github.com/cnpgate/cnpgate/internal/testkit"
@@ -113,9 +114,9 @@ func (w *work) do(uncounted, bursts int) error {
 	}
 	did.Steps = uint64(bursts - warmBursts)
 	did.Allocations, did.Exchanges = allocations()-did.Allocations, r.Backends[0].Exchanges()-did.Exchanges
-	did.Forwarded, did.Marked = r.Count(1, dataplane.TxPackets), r.Count(1, dataplane.ECNMarked)
+	did.Forwarded, did.Marked = r.Count(1, counters.TxPackets), r.Count(1, counters.ECNMarked)
 	for f := range packet.SentNotifications {
-		did.Notified += r.Count(0, dataplane.SentFirst+dataplane.Counter(f))
+		did.Notified += r.Count(0, counters.SentFirst+counters.Counter(f))
 	}
 	if c.err != nil {
 		return c.err

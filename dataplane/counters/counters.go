@@ -1,0 +1,56 @@
+package counters
+
+import (
+	"math/bits"
+	"sync/atomic"
+)
+
+// Ports are one worker's, by port, in plain memory that only its goroutine touches; publish copies them for other goroutines.
+type Ports []portCounters
+
+type portCounters struct {
+	changed   [changedWords]uint64 // a bit for each counter that was not published since it changed
+	count     [Counters]uint64
+	published *[Counters]atomic.Uint64
+}
+
+func New(ports int) Ports {
+	c := make(Ports, ports)
+	for i := range c {
+		c[i].published = new([Counters]atomic.Uint64)
+	}
+	return c
+}
+
+// changedWords is the number of words with a bit for each counter.
+const changedWords = (int(Counters) + 63) / 64
+
+func (c Ports) Add(port int, n Counter, by uint64) {
+	p := &c[port]
+	p.count[n] += by
+	p.changed[n/64] |= 1 << (n % 64)
+}
+
+// Publish copies what has changed to shared memory. A store there costs as much as twenty comparisons, and counters, which are many, change
+// rarely: so each has a bit.
+func (c Ports) Publish(port int) {
+	p := &c[port]
+	for word := range p.changed {
+		changed := p.changed[word]
+		if changed == 0 {
+			continue
+		}
+		p.changed[word] = 0
+		for ; changed != 0; changed &= changed - 1 {
+			n := 64*word + bits.TrailingZeros64(changed)
+			p.published[n].Store(p.count[n])
+		}
+	}
+}
+
+// Read adds what was published of a port; any goroutine may call it.
+func (c Ports) Read(port int, to *[Counters]uint64) {
+	for n := range to {
+		to[n] += c[port].published[n].Load()
+	}
+}

@@ -1,0 +1,76 @@
+// Package frames has the frames of one burst, while they pass through the stages of a worker: what each stage has found out about them, and
+// masks that say which of them it is about.
+package frames
+
+import (
+	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/burst"
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// Mask is a set of frames of a batch: bit i is frame i.
+type Mask uint64
+
+// First returns the mask of the first n frames.
+func First(n int) Mask { return 1<<n - 1 }
+
+// NotInHand is a place in a batch that isn't known.
+const NotInHand = burst.MaxSize
+
+// Batch has the frames that one port received in a burst, while they pass through the stages. Each stage reads what those before it wrote.
+type Batch struct {
+	Memory *burst.Batch // of the frames
+	Port   int
+	Frames []burst.Frame
+	Bytes  uint64 // of all frames
+	InHand uint8  // place of the packet that a stage handles now, or notInHand
+
+	Whole    Mask // parsed as a whole, not only into the record
+	Flowless Mask // no packet of a flow
+	CE       Mask // RoCEv2 packets that arrived with CE
+	Special  Mask // may be a notification or MAC control, or hide one: classify checks them
+	Tunnel   Mask // packets in a tunnel
+	Gone     Mask // consumed or dropped: the next stages skip them
+
+	ByFastCNP Mask // packets that caused a Fast CNP: they are not marked
+
+	classOf  *[64]uint8 // of the egress queue, by DSCP
+	Class    int        // the first frame's
+	OneClass bool       // all frames' class
+
+	// By place.
+	Records [burst.MaxSize]packet.Record
+	Flow    [burst.MaxSize]flowtable.Ref
+	parsed  [burst.MaxSize]packet.Parsed // of the packets in whole, see headers
+}
+
+// Begin begins the batch of the frames that a port has received, with the classes of the queue that they enter, by DSCP.
+func (b *Batch) Begin(port int, rx []burst.Frame, classOf *[64]uint8) {
+	b.Port, b.Frames, b.Bytes, b.InHand, b.OneClass, b.classOf = port, rx, 0, NotInHand, true, classOf
+	b.Whole, b.Flowless, b.CE, b.Special, b.Tunnel, b.Gone, b.ByFastCNP = 0, 0, 0, 0, 0, 0, 0
+}
+
+// Data is a frame's bytes.
+func (b *Batch) Data(i int) []byte { return b.Memory.Bytes(b.Frames[i]) }
+
+// ClassAt is a packet's class in the queue of its egress port.
+func (b *Batch) ClassAt(i int) int { return int(b.classOf[b.Records[i].TOS>>2&63]) }
+
+// ToGroup reports whether a packet goes to a group's MAC address.
+func (b *Batch) ToGroup(i int) bool { return b.Data(i)[0]&1 != 0 }
+
+// Frame is a frame's bytes and headers. The frame is the one in hand from then on.
+func (b *Batch) Frame(i int) ([]byte, *packet.Parsed) {
+	b.InHand = uint8(i)
+	return b.Data(i), b.Headers(i)
+}
+
+// Headers are all headers of a frame. Those of a plain frame are parsed when they are first needed: most packets' never are.
+func (b *Batch) Headers(i int) *packet.Parsed {
+	p := &b.parsed[i]
+	if b.Whole>>i&1 == 0 {
+		b.Whole |= 1 << i
+		packet.Parse(b.Data(i), b.Frames[i].Len, p)
+	}
+	return p
+}

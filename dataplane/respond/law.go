@@ -1,0 +1,319 @@
+package respond
+
+import (
+	"math"
+	"math/bits"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane/account"
+	"github.com/cnpgate/cnpgate/dataplane/counters"
+	"github.com/cnpgate/cnpgate/dataplane/egress"
+	"github.com/cnpgate/cnpgate/dataplane/frames"
+	"github.com/cnpgate/cnpgate/dataplane/notify"
+	"github.com/cnpgate/cnpgate/dataplane/pacing"
+	"github.com/cnpgate/cnpgate/dataplane/stage"
+	"github.com/cnpgate/cnpgate/dataplane/trace"
+	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/burst"
+	"github.com/cnpgate/cnpgate/internal/keyhash"
+)
+
+// fairClass is the fair rate of a class of an egress queue. All workers share it, without a lock: the worker that advances `at` computes
+// the next one, from what all have published.
+type fairClass struct {
+	rate    atomic.Uint64 // F, the bits of a float64
+	at      atomic.Int64  // time of the last update, ns; 0 before the first
+	counted atomic.Uint64 // the workers' obeyed bytes up to then
+	loop    atomic.Int64  // delay of the control loop, ns
+	spacing atomic.Int64  // of congestion.Spacing
+	until   atomic.Int64  // all workers measure rates until then, ns: F needs the bytes of all
+	_       [16]byte      // a cache line
+}
+
+// measureUntil makes all workers measure rates until a time, ns.
+func (f *fairClass) measureUntil(at int64) {
+	for old := f.until.Load(); at-old > lawEpoch; old = f.until.Load() {
+		if f.until.CompareAndSwap(old, at) {
+			return
+		}
+	}
+}
+
+// FairRate is F of a class of a port's queue, bytes per ns; 0: none was computed yet. Any goroutine may call it.
+func (s *Shared) FairRate(port, class int) float64 {
+	return s.fair[port*account.MaxClasses+class].fair()
+}
+
+func (f *fairClass) fair() float64 { return math.Float64frombits(f.rate.Load()) }
+
+// learnDelay takes a measured delay of the control loop, ns.
+func (f *fairClass) learnDelay(delay int64) {
+	const share = 8
+	old := f.loop.Load()
+	if old == 0 {
+		old = delay
+	}
+	f.loop.Store(old + (delay-old)/share)
+}
+
+// lawPart is a worker's part of a class, which other workers read.
+type lawPart struct {
+	obeyed  atomic.Uint64 // bytes that would have come if every flow had obeyed F
+	largest atomic.Uint64 // rate of the fastest flow, the bits of a float64
+	paused  atomic.Int64  // when a sender was paused last, ns; 0: never
+	resumes atomic.Bool   // senders were asked for a rate
+	_       [32]byte      // a cache line
+}
+
+// lawState is the rest of a worker's part of a class.
+type lawState struct {
+	obeyed   float64
+	largest  [2]float64 // in this epoch, and in the one before
+	epoch    int64      // when this one began, ns
+	polled   int64      // time of the last poll, ns
+	interval int64      // between the last two polls, ns
+	resumes  bool
+	spacing  congestion.Spacing
+}
+
+const (
+	lawEpoch = 500_000    // ns
+	lawIdle  = 10_000_000 // ns after which rates are no longer measured at a short queue, and F begins anew
+)
+
+// limited is how long rates are measured after a sender was asked for one, since it may be due a Resume, ns.
+const limited = 1_000_000_000
+
+// lawFlow is the law's state of a flow. It has the generation of its flow, like account.
+type lawFlow struct {
+	congestion.LawFlow
+	generation uint32
+}
+
+// Law is a worker's control law.
+type Law struct {
+	*stage.State
+	notifier *notify.Notifier
+	watched  *notify.Senders
+	classes  [][]lawState // by port and class
+	rates    []lawFlow    // by flowtable.Index
+	senders  lawSenders
+	parts    []lawPart // by port and class
+	random   uint64    // not 0
+	*Shared
+}
+
+// Shared is what the workers' control laws share.
+type Shared struct {
+	fair         []fairClass // by port and class
+	all          [][]lawPart // by worker
+	unresponsive unresponsiveSenders
+}
+
+func NewShared(ports, workers int) *Shared {
+	s := &Shared{fair: make([]fairClass, ports*account.MaxClasses), all: make([][]lawPart, workers)}
+	for i := range s.all {
+		s.all[i] = make([]lawPart, ports*account.MaxClasses)
+	}
+	return s
+}
+
+// turn is what the law decides by for the frames of one batch in one class.
+type turn struct {
+	congestion.LawState
+	*notify.Queue
+	own    *lawState
+	shared *fairClass
+	part   *lawPart
+}
+
+// init makes the state of a worker's control law.
+func (l *Law) init(seed uint64, allocate func(bytes int) ([]byte, error)) error {
+	n := l.Flows.Capacity() + 1
+	memory, err := allocate(n * int(unsafe.Sizeof(lawFlow{})))
+	if err != nil {
+		return err
+	}
+	l.rates = unsafe.Slice((*lawFlow)(unsafe.Pointer(unsafe.SliceData(memory))), n)
+	if memory, err = allocate(lawSendersSize()); err != nil {
+		return err
+	}
+	l.senders = newLawSenders(memory, seed)
+	l.parts = l.all[l.ID]
+	for port := range l.Ports {
+		l.classes = append(l.classes, make([]lawState, l.Ports[port].Classes))
+	}
+	l.random = keyhash.Fold(seed^0x9e3779b97f4a7c15, uint64(l.ID)+0xbf58476d1ce4e5b9) | 1
+	return nil
+}
+
+// respond responds to the state of a class by the control law, as responder.respond does by thresholds. It returns the packets that are
+// marked: those of senders which can't be notified, and of those that don't react.
+func (l *Law) respond(r *notify.Queue, b *frames.Batch, these frames.Mask, depth float64) (marked frames.Mask) {
+	c, s, p := l.State, &l.classes[r.Out][r.Class], &r.Policy.Law
+	now := c.Now
+	if now != s.polled {
+		s.interval, s.polled = now-s.polled, now
+	}
+	at := r.Out*account.MaxClasses + r.Class
+	t := turn{Queue: r, own: s, shared: &l.fair[at], part: &l.parts[at]}
+	if p.Measures(depth) {
+		t.shared.measureUntil(now + lawIdle)
+	}
+	if now > t.shared.until.Load() && !c.Policy.Drain {
+		return 0
+	}
+	l.updateFair(&t, depth)
+	t.LawState = congestion.LawState{
+		Law: p, Now: now, Fair: t.shared.fair(), Depth: depth, Loop: t.shared.loop.Load(), Spacing: t.shared.spacing.Load(), Polled: s.interval,
+	}
+	l.notifier.About(r)
+	notifies, resumes := p.Notifies(depth), p.Resumes(depth) && s.resumes
+	if c.Policy.Drain {
+		l.releaseAll(&t, b, these)
+	}
+	for left := these; left != 0; left &= left - 1 {
+		i := bits.TrailingZeros64(uint64(left)) % burst.MaxSize
+		size := b.Frames[i].Len + egress.LineOverhead
+		flow := b.Flow[i]
+		if flow.Index == flowtable.None || !b.Records[i].CarriesData() {
+			s.obeyed += float64(size)
+			if notifies && b.Records[i].CarriesData() {
+				b.InHand = uint8(i)
+				c.Suppress(r.In, counters.FlowUnknown)
+				marked |= 1 << i
+			}
+			continue
+		}
+		f := &l.rates[flow.Index]
+		if f.generation != flow.Generation {
+			*f = lawFlow{generation: flow.Generation}
+		}
+		if window, ended := f.Add(now, size); ended {
+			l.windowEnded(&t, f, flow.Index, window)
+			s.largest[0] = max(s.largest[0], f.Rate())
+		}
+		s.obeyed += float64(size) * f.Share(now, t.Fair)
+		switch {
+		case notifies && (f.Over(t.Fair) || f.Paused()):
+			if b.InHand = uint8(i); c.Trace != nil {
+				c.Trace.Skips(i, trace.NotDue)
+			}
+			if !l.notify(&t, b, i, f) {
+				marked |= 1 << i
+			}
+		case resumes && f.Limited(t.Fair):
+			b.InHand = uint8(i)
+			l.resume(&t, b, i, f)
+		}
+	}
+	if b.InHand = frames.NotInHand; c.Trace != nil {
+		l.traceRates(b, these, t.Fair)
+	}
+	t.part.obeyed.Store(uint64(s.obeyed))
+	return marked
+}
+
+// unresponsive reports whether a flow's sender doesn't react to notifications.
+func (l *Law) Unresponsive(k *flowtable.Key) bool { return l.senders.unresponsive(k) }
+
+// traceRates tells a trace the law's state after it has seen the packets of a class.
+func (l *Law) traceRates(b *frames.Batch, these frames.Mask, fair float64) {
+	l.Trace.Each(these, func(p *trace.Packet) {
+		p.Law, p.Fair = true, fair
+		if x := b.Flow[p.Place].Index; x != flowtable.None {
+			p.Rate = l.rates[x].Rate()
+		}
+	})
+}
+
+// Asked reports whether a flow's sender was asked for a rate, and has had no Resume.
+func (l *Law) Asked(flow flowtable.Ref) bool {
+	f := &l.rates[flow.Index]
+	return f.generation == flow.Generation && f.Asked()
+}
+
+// Held is respond for the frames of a burst that are held or dropped instead of queued: they have arrived, too.
+func (l *Law) Held(b *frames.Batch, out int, held frames.Mask) {
+	if !l.Policy.Ports[out].Law.On() || l.Ports[out].Role != stage.WAN {
+		return
+	}
+	for held != 0 {
+		class, these := b.ClassAt(bits.TrailingZeros64(uint64(held))), frames.Mask(0)
+		for left := held; left != 0; left &= left - 1 {
+			if i := bits.TrailingZeros64(uint64(left)); b.ClassAt(i) == class {
+				these |= 1 << i
+			}
+		}
+		held &^= these
+		r := notify.Queue{In: b.Port, Out: out, Class: class, Policy: &l.Policy.Ports[out], State: &l.Queues[out][class], Cause: congestion.ByDepth}
+		l.respond(&r, b, these, float64(l.Egress[out].Classes[class].Waiting()))
+	}
+}
+
+// updateFair computes the next F of a class, if it is due and no other worker does.
+func (l *Law) updateFair(t *turn, depth float64) {
+	s, p, class, now, at := t.own, &t.Policy.Law, t.shared, l.Now, t.shared.at.Load()
+	if elapsed := now - s.epoch; elapsed >= lawEpoch || elapsed < 0 {
+		s.epoch, s.largest = now, [2]float64{0, s.largest[0]}
+	}
+	t.part.largest.Store(math.Float64bits(max(s.largest[0], s.largest[1])))
+	s.spacing.Update(p, now, depth, class.loop.Load())
+	in := congestion.Inflow{Elapsed: now - at}
+	sum, paused := uint64(0), int64(0)
+	for worker := range l.all {
+		part := &l.all[worker][t.Out*account.MaxClasses+t.Class]
+		sum += part.obeyed.Load()
+		in.Largest = max(in.Largest, math.Float64frombits(part.largest.Load()))
+		in.Resumes = in.Resumes || part.resumes.Load()
+		paused = max(paused, part.paused.Load())
+	}
+	bytes := sum - class.counted.Load()
+	switch idle := at == 0 || in.Elapsed > lawIdle; {
+	case !idle && !p.Due(in.Elapsed, bytes, paused != 0 && now-paused < lawIdle):
+		return
+	case !class.at.CompareAndSwap(at, now):
+		return
+	case idle:
+		class.rate.Store(math.Float64bits(p.Line))
+	default:
+		in.Obeyed = float64(bytes)
+		class.rate.Store(math.Float64bits(p.Next(class.fair(), in, depth, class.loop.Load())))
+	}
+	class.counted.Store(sum)
+	class.spacing.Store(s.spacing.NS)
+}
+
+// windowEnded learns from the rate of a flow in a window that has ended.
+func (l *Law) windowEnded(t *turn, f *lawFlow, x flowtable.Index, window int64) {
+	a := l.Accounts.Find(x)
+	if a == nil || l.Now-a.LastNotified.Load() > lawIdle {
+		return
+	}
+	key := l.Flows.Key(x)
+	s := l.senders.of(key)
+	l.braked(key, x, s, s.reaction.Ended(l.Now, uint32(x), f.Rate(), t.Lasting()), t.Fair)
+	if delay := s.Ended(&t.LawState, &f.LawFlow, uint32(x), window); delay > 0 {
+		l.senders.teach(key, s)
+		t.shared.learnDelay(delay)
+	}
+}
+
+// braked brakes a flow while its sender doesn't react to notifications: its packets are marked CE, and if its WAN port paces its flows,
+// they leave at F. What comes beyond that waits for a short time, and then is dropped, so that it takes nobody else's share. It ends that
+// when the sender does.
+func (l *Law) braked(k *flowtable.Key, x flowtable.Index, s *lawSender, reacted bool, fair float64) {
+	out := l.Ports[k.Port].Peer
+	l.noteReaction(pacing.SenderOf(k), out, s)
+	switch p := l.Pacers[out]; {
+	case !p.Active():
+	case s.reaction.Brakes(l.Now):
+		if l.Enforces(out, k.Src) {
+			p.Brake(x, fair, l.Now)
+		}
+	case reacted:
+		p.Unbrake(k, l.Now)
+	}
+}
