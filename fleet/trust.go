@@ -26,12 +26,21 @@ type Trust struct {
 	site    string
 	parties map[string]*Party
 	last    map[string]heard // of each party, once it was heard
+	checks  map[string]checks
 }
 
 // heard is the last message of a party.
 type heard struct {
 	sequence uint64
 	at       int64 // ns of the receiver's clock
+}
+
+// maxChecks is the number of signatures of a sender that are checked in a second: a flood of forged messages costs no more.
+const maxChecks = 2000
+
+type checks struct {
+	second int64
+	n      int
 }
 
 // forget is how long a party must be silent until its sequence numbers may begin anew: its clock may have been set back meanwhile, ns.
@@ -43,6 +52,7 @@ var (
 	ErrStranger = errors.New("the sender is not in the configuration")
 	ErrReplay   = errors.New("the sequence number is not above the last one's")
 	ErrRole     = errors.New("a host sent what only gateways may send, or the reverse")
+	ErrTooMany  = errors.New("more messages a second than the signatures of which are checked")
 	ErrAddress  = errors.New("the host has spoken for an address that is not its own")
 )
 
@@ -51,7 +61,7 @@ func NewTrust(site string, parties []Party) (*Trust, error) {
 	if !wire.ValidName(site) {
 		return nil, fmt.Errorf("site %q: %w", site, wire.ErrName)
 	}
-	t := &Trust{site: site, parties: map[string]*Party{}, last: map[string]heard{}}
+	t := &Trust{site: site, parties: map[string]*Party{}, last: map[string]heard{}, checks: map[string]checks{}}
 	for i := range parties {
 		p := &parties[i]
 		if !wire.ValidName(p.Name) {
@@ -89,6 +99,14 @@ func (t *Trust) Accept(subject string, message []byte, now int64) (h wire.Header
 	case known && h.Sequence <= last.sequence && now-last.at < forget:
 		return h, nil, "", ErrReplay
 	}
+	c := t.checks[h.Sender]
+	if second := now / 1e9; c.second != second {
+		c = checks{second: second}
+	}
+	if c.n++; c.n > maxChecks {
+		return h, nil, "", ErrTooMany
+	}
+	t.checks[h.Sender] = c
 	if err := wire.Verify(t.site, message, p.Key); err != nil {
 		return h, nil, "", err
 	}

@@ -30,6 +30,7 @@ type Pairing struct {
 	secret   [secrets]uint64
 	egress   []uint16
 	learners []*Learner
+	peers    int // the number of the learner of peers' flows, plus 1; 0 for none
 	answers  answers
 	hints    atomic.Pointer[QPMap]
 	serial   uint64 // of the hints; only SetHints uses it

@@ -68,6 +68,8 @@ type Gateway interface {
 	Notices() []string
 	BGP() advertise.Status
 	Identity() report.Identity
+	// Fleet is the gateway's part in its fleet; nil without.
+	Fleet() Fleet
 	// LogLevel is one of config.LogLevels, and so is the argument of SetLogLevel.
 	LogLevel() string
 	SetLogLevel(level string)

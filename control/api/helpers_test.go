@@ -106,6 +106,7 @@ type fakes struct {
 func (f *fakes) Problems() map[string]string { return f.problems }
 func (f *fakes) Episodes() []report.Episode  { return f.episodes }
 func (f *fakes) BGP() advertise.Status       { return f.bgp }
+func (f *fakes) Fleet() Fleet                { return f.fleet }
 func (f *fakes) Config() *config.Config      { return f.config }
 func (f *fakes) Notices() []string           { return f.notices }
 func (f *fakes) SetDrain(on bool)            { f.draining = on }

@@ -39,6 +39,7 @@ func (r *resolver) resolve() *Config {
 	r.resolveProxy(cfg)
 	r.resolveDomain(policy)
 	r.checkBypass()
+	r.resolveFleet(cfg)
 	r.resolvePorts(cfg.Ports)
 	r.checkProfiles()
 	r.checkSources()

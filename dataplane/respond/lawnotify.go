@@ -40,6 +40,10 @@ func (l *Law) notify(t *turn, b *frames.Batch, i int, f *lawFlow) bool {
 		if d.Parameter = f.Reduce(&t.LawState, s, random); d.Parameter == 0 {
 			break
 		}
+		if l.notifiedElsewhere(t, x) {
+			n.SuppressFlow(t.Queue, x, counters.NotifiedElsewhere)
+			return true
+		}
 		if !l.send(t, b, i, f, d, true) {
 			return false
 		}
@@ -60,6 +64,11 @@ func (l *Law) notify(t *turn, b *frames.Batch, i int, f *lawFlow) bool {
 	default:
 		if !f.CNP(&t.LawState, s, random) {
 			break
+		}
+		if l.notifiedElsewhere(t, x) {
+			f.SentCNP(&t.LawState, s, uint32(x))
+			n.SuppressFlow(t.Queue, x, counters.NotifiedElsewhere)
+			return true
 		}
 		d.Parameter = uint16(100 * (1 - t.Fair/f.Rate()))
 		if !l.send(t, b, i, f, d, true) {

@@ -72,10 +72,10 @@ type Arrival struct {
 	Line       float32 // rate of its line, bytes/ns
 }
 
-// Delay is a delay of the control loop that a gateway has learned about a sender.
+// Delay is the delay of the control loop that a gateway has measured at a queue.
 type Delay struct {
-	Host  packet.Addr
-	Scope packet.Scope
+	Queue uint64 // hash of its port's name, or of its bottleneck's
+	Class uint8
 	Loop  uint64 // ns
 }
 
@@ -86,7 +86,7 @@ const (
 	pairSize    = hostsSize + 3 + 3 + 2 + 1
 	noticeSize  = hostsSize + 3 + 1 + 1 + 2 + 4
 	arrivalSize = 8 + 1 + 8 + 8 + 4 + 4
-	delaySize   = 16 + 8 + 8
+	delaySize   = 8 + 1 + 8
 )
 
 // MaxFlows, MaxPairs and MaxWanted are the numbers of records that fit into a message.
@@ -153,10 +153,7 @@ func (a *Arrival) Append(b []byte) []byte {
 
 // Append adds the record to a body.
 func (d *Delay) Append(b []byte) []byte {
-	n := len(b)
-	b = append(b, make([]byte, 16)...)
-	d.Host.Put16(b[n:])
-	b = binary.BigEndian.AppendUint64(b, uint64(d.Scope.Named()))
+	b = append(binary.BigEndian.AppendUint64(b, d.Queue), d.Class)
 	return binary.BigEndian.AppendUint64(b, d.Loop)
 }
 
@@ -211,8 +208,8 @@ func EachArrival(body []byte, f func(*Arrival)) error {
 // EachDelay calls f with each record of a body.
 func EachDelay(body []byte, f func(*Delay)) error {
 	return each(body, delaySize, func(b []byte, r *Delay) bool {
-		r.Host, r.Scope, r.Loop = packet.AddrFrom16(b), packet.Scope(binary.BigEndian.Uint64(b[16:])), binary.BigEndian.Uint64(b[24:])
-		return r.Scope == r.Scope.Named() && r.Loop < 10e9
+		r.Queue, r.Class, r.Loop = binary.BigEndian.Uint64(b), b[8], binary.BigEndian.Uint64(b[9:])
+		return r.Class < 8 && r.Loop < 10e9
 	}, f)
 }
 

@@ -74,7 +74,7 @@ func TestRecords(t *testing.T) {
 		pair := Pair{hosts(t), qp.Draw(t, "qp"), qp.Draw(t, "source"), flow.Port, rapid.Uint8Range(0, 15).Draw(t, "evidence"), rapid.Bool().Draw(t, "uc")}
 		notice := Notice{hosts(t), flow.QP, 3, 2, 500, rapid.Uint32().Draw(t, "age")}
 		arrival := Arrival{rapid.Uint64().Draw(t, "name"), 7, 1 << 40, 12345, 12.5, 1.25}
-		delay := Delay{want.From, want.Scope, 5e6}
+		delay := Delay{arrival.Bottleneck, 3, 5e6}
 		check := func(err error, same bool) {
 			if err != nil || !same {
 				t.Fatalf("read: %v, same: %v", err, same)
