@@ -8,6 +8,7 @@ import (
 	"github.com/cnpgate/cnpgate/control/episode"
 	"github.com/cnpgate/cnpgate/control/fleetlink"
 	"github.com/cnpgate/cnpgate/control/report"
+	"github.com/cnpgate/cnpgate/fleet"
 	"github.com/cnpgate/cnpgate/fleet/attach"
 )
 
@@ -27,6 +28,7 @@ func (g *gateway) openFleet() (err error) {
 		Config: c.Fleet, Version: g.options.Build.Version, Log: g.options.Log, Pairing: g.plane.Pairing(), Peers: g.plane.Peers(), Seed: g.seed,
 		Plane:  attach.New(g.plane, queues, func() int64 { return time.Now().UnixNano() }),
 		Answer: func(path string) []byte { return g.servers.api.Get(path) },
+		Hints:  func(host string, m *fleet.HintMessage) error { return g.servers.api.TakeHints(host, m) },
 	})
 	return err
 }

@@ -101,6 +101,7 @@ type fakes struct {
 	notices  []string
 	episodes []report.Episode
 	bgp      advertise.Status
+	fleet    Fleet
 }
 
 func (f *fakes) Problems() map[string]string { return f.problems }

@@ -90,7 +90,7 @@ func (r *resolver) checkFleetKeys(s *fleetSection) {
 		expected string
 	}{
 		{s.Site.place, !s.Site.given, s.Site.expects(rule{})},
-		{s.Key.place, !s.Key.given, "the path of a file that `cnpgate fleet key` has written"},
+		{s.Key.place, !s.Key.given, "the path of a file that `cnpgate agent keygen` has written"},
 		{s.Members.place, !s.Members.given || s.Members.valid && len(s.Members.Items) == 0, "this gateway and at least one other, each with name and key"},
 		{s.TLS.CA.place, s.TLS.given && !s.TLS.CA.given, "the path of a PEM file with the certificates that sign the servers'"},
 	} {
@@ -138,6 +138,6 @@ func (r *resolver) checkFleetKey(k *text) {
 		return
 	}
 	if len(k.V) != length || k.V[0] != 'U' || strings.Trim(k.V, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") != "" {
-		r.problem(k.place, "%s is no public nkey of a user; expected %d characters that begin with U, as `cnpgate fleet key` prints them", quote(k.V), length)
+		r.problem(k.place, "%s is no public nkey of a user; expected %d characters that begin with U, as `cnpgate agent keygen` prints them", quote(k.V), length)
 	}
 }

@@ -16,28 +16,15 @@ import (
 	"github.com/cnpgate/cnpgate/fleet"
 )
 
-// NewKey makes an nkey for a gateway or a host: the seed, which is secret, and the public key for the configuration.
-func NewKey() (seed []byte, public string, err error) {
-	pair, err := nkeys.CreateUser()
-	if err != nil {
-		return nil, "", err
-	}
-	if public, err = pair.PublicKey(); err != nil {
-		return nil, "", err
-	}
-	seed, err = pair.Seed()
-	return seed, public, err
-}
-
 // loadKey reads the gateway's nkey. No error contains a part of it.
 func loadKey(path string) (nkeys.KeyPair, string, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, "", fmt.Errorf("fleet.key: %w; expected a file that `cnpgate fleet key` has written, and that this user may read", err)
+		return nil, "", fmt.Errorf("fleet.key: %w; expected a file that `cnpgate agent keygen` has written, and that this user may read", err)
 	}
 	pair, err := nkeys.ParseDecoratedUserNKey(text)
 	if err != nil {
-		return nil, "", fmt.Errorf("fleet.key: %s has no nkey seed of a user; expected a file that `cnpgate fleet key` has written", path)
+		return nil, "", fmt.Errorf("fleet.key: %s has no nkey seed of a user; expected a file that `cnpgate agent keygen` has written", path)
 	}
 	public, err := pair.PublicKey()
 	return pair, public, err
@@ -46,7 +33,7 @@ func loadKey(path string) (nkeys.KeyPair, string, error) {
 // publicKey is the Ed25519 key of a public nkey.
 func publicKey(key, text string) (ed25519.PublicKey, error) {
 	if !nkeys.IsValidPublicUserKey(text) {
-		return nil, fmt.Errorf("%s: %q has a wrong checksum; expected a public nkey as `cnpgate fleet key` prints it", key, text)
+		return nil, fmt.Errorf("%s: %q has a wrong checksum; expected a public nkey as `cnpgate agent keygen` prints it", key, text)
 	}
 	raw, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(text)
 	if err != nil || len(raw) != 1+ed25519.PublicKeySize+2 {

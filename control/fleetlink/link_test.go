@@ -28,6 +28,22 @@ type team struct {
 	keys    []nkeys.KeyPair
 }
 
+// newKey makes an nkey: the seed, and the public key for the configuration.
+func newKey(t testing.TB) (seed []byte, public string) {
+	t.Helper()
+	pair, err := nkeys.CreateUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if public, err = pair.PublicKey(); err != nil {
+		t.Fatal(err)
+	}
+	if seed, err = pair.Seed(); err != nil {
+		t.Fatal(err)
+	}
+	return seed, public
+}
+
 // freePort is a port that nothing listens at.
 func freePort(t testing.TB) string {
 	t.Helper()
@@ -45,10 +61,7 @@ func newTeam(t testing.TB, n int, servers ...string) *team {
 	all := &team{}
 	var members []config.FleetMember
 	for i := range n {
-		seed, public, err := NewKey()
-		if err != nil {
-			t.Fatal(err)
-		}
+		seed, public := newKey(t)
 		c := &config.Fleet{
 			Site: "dc", Name: fmt.Sprintf("gw%d", i+1), Key: filepath.Join(dir, fmt.Sprintf("gw%d.nk", i+1)), Embedded: len(servers) == 0,
 			Listen: freePort(t), Servers: servers, Flows: 1024, Pairs: 1024,
@@ -145,10 +158,7 @@ func TestEmbedded(t *testing.T) {
 // gateway sends in another's name past the server is refused, too.
 func TestPermissions(t *testing.T) {
 	all := newTeam(t, 2)
-	seed, public, err := NewKey()
-	if err != nil {
-		t.Fatal(err)
-	}
+	seed, public := newKey(t)
 	host, err := nkeys.FromSeed(seed)
 	if err != nil {
 		t.Fatal(err)

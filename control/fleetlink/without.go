@@ -30,6 +30,3 @@ func (*Link) Publish([]byte) {}
 
 // Episodes returns an error.
 func (*Link) Episodes() ([]Episode, error) { return nil, errWithout }
-
-// NewKey returns an error.
-func NewKey() (seed []byte, public string, err error) { return nil, "", errWithout }
