@@ -76,39 +76,85 @@ func (m *Member) inherit(h *wire.Hosts, f *pairing.Seen) bool {
 	return true
 }
 
-// snapshot is the answer to a member that has started, in pieces.
+// snapshot is the answer to a member that has started. It asks for one window after the other, so that no queue between fills up, and again for
+// what was lost.
 type snapshot struct {
-	to   string
-	rest []byte // records
+	to    string
+	pairs []byte
+	next  int // the byte that is sent next
+	until int // and where the window ends
+	asked int64
 }
+
+// request is the other end: what this member has got.
+type request struct {
+	from  string
+	got   int // pairs
+	asked int64
+	done  bool
+}
+
+const (
+	chunkPairs    = chunk / pairBytes
+	windowPairs   = 32 * chunkPairs
+	snapshotAgain = 1e9
+	snapshotFor   = 30e9
+)
 
 // question is the body of a message of the kind wire.Ask.
 type question struct {
-	Pairs   bool            `json:"pairs,omitempty"` // send all pairs
+	Pairs   bool            `json:"pairs,omitempty"` // send all pairs, a window of them from First on
+	First   int             `json:"first,omitempty"`
 	ID      uint64          `json:"id,omitempty"`
 	Request json.RawMessage `json:"request,omitempty"` // for Config.Answer
 }
 
-// askForPairs asks a member for its pairs, once after the start; of the members that are heard, the one that has been up longest. If it
-// falls silent before it has sent any, the next one is asked.
+// askForPairs asks a member for its pairs, once after the start: of the members that are heard, the one that has been up longest. If that falls
+// silent, another one is asked.
 func (m *Member) askForPairs() {
-	if m.Pairing == nil || m.now-m.began > 60e9 {
+	r := &m.request
+	if m.Pairing == nil || r.done || r.from == "" && m.now-m.began > 60e9 {
 		return
 	}
-	var best string
+	if r.from != "" && m.active(r.from) {
+		if m.now-r.asked > snapshotAgain {
+			m.askFrom(r.from)
+		}
+		return
+	}
+	best := ""
 	for name, o := range m.others {
-		switch {
-		case o.asked && (m.active(name) || m.stats.Received[wire.Pairs] > 0):
-			return
-		case o.asked || o.Time == 0 || !m.active(name):
-		case best == "" || o.UpMS > m.others[best].UpMS:
+		if o.Time != 0 && m.active(name) && (best == "" || o.UpMS > m.others[best].UpMS) {
 			best = name
 		}
 	}
 	if best != "" {
-		m.others[best].asked = true
-		m.send(wire.Ask, best, encode(question{Pairs: true}))
+		*r = request{from: best}
+		m.askFrom(best)
 	}
+}
+
+func (m *Member) askFrom(name string) {
+	m.request.asked = m.now
+	m.send(wire.Ask, name, encode(question{Pairs: true, First: m.request.got}))
+}
+
+// takeSnapshot takes a part of a snapshot, if it is the next one.
+func (m *Member) takeSnapshot(from string, body []byte) error {
+	part, pairs, err := wire.ReadPart(body)
+	r := &m.request
+	if err != nil || from != r.from || r.done || int(part.First) != r.got {
+		return err
+	}
+	if err := wire.EachPair(pairs, m.takePair); err != nil {
+		return err
+	}
+	r.got += len(pairs) / pairBytes
+	r.asked = m.now
+	if r.done = r.got >= int(part.Total); !r.done && r.got%windowPairs == 0 {
+		m.askFrom(from)
+	}
+	return nil
 }
 
 // reply is the body of a message of the kind wire.Answer.
@@ -124,8 +170,8 @@ func (m *Member) takeAsk(from string, body []byte) {
 		m.stats.Refused["content"]++
 		return
 	}
-	if q.Pairs && m.snapshot.to == "" {
-		m.snapshot = snapshot{to: from, rest: m.allPairs()}
+	if q.Pairs {
+		m.answerSnapshot(from, q.First)
 	}
 	if q.Request != nil && m.Answer != nil {
 		m.send(wire.Answer, from, encode(reply{q.ID, m.Answer(q.Request)}))
@@ -152,17 +198,36 @@ func (m *Member) allPairs() []byte {
 	return b
 }
 
-// sendSnapshot sends the next pieces of a snapshot.
+// answerSnapshot begins to send a window of the pairs. One member at a time is answered; another one asks again.
+func (m *Member) answerSnapshot(to string, first int) {
+	s := &m.snapshot
+	if s.to != to || first == 0 {
+		if s.to != "" && s.to != to && m.now-s.asked < snapshotFor {
+			return
+		}
+		*s = snapshot{to: to, pairs: m.allPairs()}
+	}
+	s.asked = m.now
+	s.next = min(max(first, 0)*pairBytes, len(s.pairs))
+	s.until = min(s.next+(windowPairs-first%windowPairs)*pairBytes, len(s.pairs))
+	if len(s.pairs) == 0 {
+		m.send(wire.Snapshot, to, wire.Part{}.Append(nil))
+	}
+}
+
+// sendSnapshot sends the next parts of the window.
 func (m *Member) sendSnapshot() {
 	s := &m.snapshot
 	for range maxSnapshot {
-		if s.to == "" {
-			return
+		if s.next >= s.until {
+			break
 		}
-		n := min(len(s.rest), chunk/pairBytes*pairBytes)
-		m.send(wire.Pairs, s.to, s.rest[:n])
-		if s.rest = s.rest[n:]; len(s.rest) == 0 {
-			*s = snapshot{}
-		}
+		n := min(s.until-s.next, chunkPairs*pairBytes)
+		body := wire.Part{First: uint32(s.next / pairBytes), Total: uint32(len(s.pairs) / pairBytes)}.Append(nil)
+		m.send(wire.Snapshot, s.to, append(body, s.pairs[s.next:s.next+n]...))
+		s.next += n
+	}
+	if s.to != "" && m.now-s.asked > snapshotFor {
+		*s = snapshot{}
 	}
 }

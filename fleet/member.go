@@ -83,6 +83,7 @@ type Member struct {
 	nextLook int64
 	nextTell int64
 	snapshot snapshot
+	request  request
 	pending  map[uint64]*pending // by their numbers
 }
 
@@ -179,6 +180,8 @@ func (m *Member) take(h *wire.Header, body []byte) error {
 		return wire.EachArrival(body, func(a *wire.Arrival) { m.takeArrival(h, a) })
 	case wire.Learned:
 		return wire.EachDelay(body, m.takeDelay)
+	case wire.Snapshot:
+		return m.takeSnapshot(h.Sender, body)
 	case wire.Ask:
 		m.takeAsk(h.Sender, body)
 	case wire.Answer:

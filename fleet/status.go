@@ -23,7 +23,6 @@ type other struct {
 	status
 	heardAt  int64
 	roundNS  int64 // time of a message there and back, 0 if not known yet
-	asked    bool  // for its pairs
 	messages uint64
 }
 
@@ -55,13 +54,16 @@ func (m *Member) tell() {
 	m.send(wire.Status, "", encode(s))
 }
 
-func (o *other) takeStatus(m *Member, _ *wire.Header, body []byte) error {
+func (o *other) takeStatus(m *Member, h *wire.Header, body []byte) error {
 	var s status
 	if err := json.Unmarshal(body, &s); err != nil || len(s.Version) > 64 || len(s.Heard) > 1024 {
 		return wire.ErrRecord
 	}
+	if s.UpMS < o.UpMS && m.request.from == h.Sender && !m.request.done {
+		m.request = request{}
+	}
 	if o.Time == 0 || s.UpMS < o.UpMS { // it has begun, perhaps anew: it needs to hear of this one at once
-		o.asked, o.roundNS, m.nextTell = false, 0, m.now
+		o.roundNS, m.nextTell = 0, m.now
 	}
 	if echo, ok := s.Heard[m.Name]; ok {
 		if round := m.now - echo[0] - echo[1]; round >= 0 && round < silentAfter {

@@ -25,11 +25,17 @@ func (p *Party) Host() bool { return len(p.Addresses) > 0 }
 type Trust struct {
 	site    string
 	parties map[string]*Party
-	last    map[string]heard // of each party, once it was heard
+	last    map[stream]heard // of each party and kind, once it was heard: a broker keeps the order only within a subject
 	checks  map[string]checks
 }
 
-// heard is the last message of a party.
+// stream is the messages of a kind of a party.
+type stream struct {
+	name string
+	kind wire.Kind
+}
+
+// heard is the last message of a stream.
 type heard struct {
 	sequence uint64
 	at       int64 // ns of the receiver's clock
@@ -43,7 +49,7 @@ type checks struct {
 	n      int
 }
 
-// forget is how long a party must be silent until its sequence numbers may begin anew: its clock may have been set back meanwhile, ns.
+// forget is how long a stream must be silent until its sequence numbers may begin anew: its clock may have been set back meanwhile, ns.
 const forget = 30e9
 
 // Reasons for refusing a message, besides those of wire.
@@ -61,7 +67,7 @@ func NewTrust(site string, parties []Party) (*Trust, error) {
 	if !wire.ValidName(site) {
 		return nil, fmt.Errorf("site %q: %w", site, wire.ErrName)
 	}
-	t := &Trust{site: site, parties: map[string]*Party{}, last: map[string]heard{}, checks: map[string]checks{}}
+	t := &Trust{site: site, parties: map[string]*Party{}, last: map[stream]heard{}, checks: map[string]checks{}}
 	for i := range parties {
 		p := &parties[i]
 		if !wire.ValidName(p.Name) {
@@ -88,7 +94,7 @@ func (t *Trust) Accept(subject string, message []byte, now int64) (h wire.Header
 	}
 	sender, kind, to, ok := parse(t.site, subject)
 	p := t.parties[h.Sender]
-	last, known := t.last[h.Sender]
+	last, known := t.last[stream{h.Sender, h.Kind}]
 	switch {
 	case !ok || sender != h.Sender || kind != h.Kind.String():
 		return h, nil, "", ErrSubject
@@ -110,7 +116,7 @@ func (t *Trust) Accept(subject string, message []byte, now int64) (h wire.Header
 	if err := wire.Verify(t.site, message, p.Key); err != nil {
 		return h, nil, "", err
 	}
-	t.last[h.Sender] = heard{h.Sequence, now}
+	t.last[stream{h.Sender, h.Kind}] = heard{h.Sequence, now}
 	return h, body, to, nil
 }
 

@@ -217,7 +217,7 @@ func (l *Link) dial(url string, options []nats.Option) error {
 	l.conns, l.urls = append(l.conns, c), append(l.urls, url)
 	l.mutex.Unlock()
 	site := l.Config.Site
-	subjects := []string{fleet.SubjectTo(site, "*", wire.Flows, l.Config.Name), fleet.SubjectTo(site, "*", wire.Pairs, l.Config.Name),
+	subjects := []string{fleet.SubjectTo(site, "*", wire.Flows, l.Config.Name), fleet.SubjectTo(site, "*", wire.Snapshot, l.Config.Name),
 		fleet.SubjectTo(site, "*", wire.Ask, l.Config.Name), fleet.SubjectTo(site, "*", wire.Answer, l.Config.Name)}
 	for _, k := range [...]wire.Kind{wire.Status, wire.Want, wire.Pairs, wire.Notified, wire.Arrivals, wire.Learned, wire.Hints} {
 		subjects = append(subjects, fleet.Subject(site, "*", k))

@@ -47,6 +47,7 @@ const (
 	Ask                      // a request of one gateway to another: JSON
 	Answer                   // and its answer: JSON
 	Episode                  // a congestion episode: JSON
+	Snapshot                 // a part of the answer to a gateway that starts: Part
 	kindsEnd
 )
 
@@ -58,7 +59,7 @@ func (k Kind) String() string {
 	if k == 0 || k >= kindsEnd {
 		return "unknown"
 	}
-	return [...]string{"", "status", "want", "flows", "pairs", "notified", "arrivals", "learned", "hints", "ask", "answer", "episode"}[k]
+	return [...]string{"", "status", "want", "flows", "pairs", "notified", "arrivals", "learned", "hints", "ask", "answer", "episode", "snapshot"}[k]
 }
 
 // Header is what precedes a body.

@@ -72,6 +72,22 @@ type Arrival struct {
 	Line       float32 // rate of its line, bytes/ns
 }
 
+// Part precedes the pairs in a part of a snapshot: which pairs these are, of how many.
+type Part struct{ First, Total uint32 }
+
+// Append adds the head to a body.
+func (p Part) Append(b []byte) []byte {
+	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(b, p.First), p.Total)
+}
+
+// ReadPart reads the head of a body, and returns the pairs.
+func ReadPart(body []byte) (p Part, pairs []byte, err error) {
+	if len(body) < 8 {
+		return p, nil, ErrRecord
+	}
+	return Part{binary.BigEndian.Uint32(body), binary.BigEndian.Uint32(body[4:])}, body[8:], nil
+}
+
 // Delay is the delay of the control loop that a gateway has measured at a queue.
 type Delay struct {
 	Queue uint64 // hash of its port's name, or of its bottleneck's
