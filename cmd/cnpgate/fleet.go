@@ -29,7 +29,7 @@ answer to GET /v1/fleet.`,
 	}, showable{resource: api.FleetPath, print: printed(api.FleetPath, printFleetStatus).print})
 }
 
-func printFleetStatus(to io.Writer, s *fleetlink.Status) error {
+func printFleetStatus(to io.Writer, s *fleetlink.FleetStatus) error {
 	if !s.Enabled {
 		_, err := fmt.Fprintln(to, "The configuration has no fleet.")
 		return err

@@ -12,7 +12,7 @@ import (
 
 // Fleet is what the API needs of the gateway's part in its fleet.
 type Fleet interface {
-	Status() fleetlink.Status
+	Status() fleetlink.FleetStatus
 	// Question asks the other gateways for a path of the API, and returns the answers by name.
 	Question(path string) map[string]json.RawMessage
 	Episodes() ([]fleetlink.Episode, error)

@@ -103,7 +103,7 @@ func (s *Server) operations() []operation {
 		{method: http.MethodGet, path: BGPPath, id: "getBGP", summary: "The state of BGP: its sessions, what they announce and what was learned.",
 			answers: map[int]any{200: advertise.Status{}}, act: s.state.bgp},
 		{method: http.MethodGet, path: FleetPath, id: "getFleet", summary: "The gateways of the fleet, what they share, and the connections between them.",
-			answers: map[int]any{200: fleetlink.Status{}}, act: s.state.fleet},
+			answers: map[int]any{200: fleetlink.FleetStatus{}}, act: s.state.fleet},
 		{method: http.MethodGet, path: FleetAnswersPath, id: "getFleetAnswers", summary: "What all gateways of the fleet answer to a GET request of this API. It waits for 2 s at most.",
 			parameters: fleetParameters, answers: map[int]any{200: FleetAnswers{}}, errors: map[int]string{404: "The gateway is in no fleet."}, act: s.fleetAnswers},
 		{method: http.MethodGet, path: FleetEpisodesPath, id: "getFleetEpisodes", summary: "The latest congestion episodes of all gateways of the fleet, from their stream.",

@@ -33,8 +33,8 @@ type Options struct {
 	Hints func(host string, m *fleet.HintMessage) error
 }
 
-// Status is the state of the fleet, as the API shows it.
-type Status struct {
+// FleetStatus is the state of the fleet, as the API shows it.
+type FleetStatus struct {
 	Enabled     bool              `json:"enabled" doc:"The configuration has a fleet."`
 	Site        string            `json:"site,omitempty" doc:"Name of the site."`
 	Name        string            `json:"name,omitempty" doc:"Name of this gateway in the fleet."`
@@ -74,6 +74,6 @@ const answerTime = 2 * time.Second
 var ErrNone = errors.New("this gateway's configuration has no fleet; add the section fleet")
 
 // None is the status of a gateway without a fleet.
-func None() Status {
-	return Status{Members: []fleet.View{}, Connections: []Connection{}, Counters: map[string]uint64{}, Refused: map[string]uint64{}}
+func None() FleetStatus {
+	return FleetStatus{Members: []fleet.View{}, Connections: []Connection{}, Counters: map[string]uint64{}, Refused: map[string]uint64{}}
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/cnpgate/cnpgate/pairing"
 )
 
-// Status is the state of the fleet as this gateway sees it.
-func (l *Link) Status() Status {
-	s := Status{Enabled: true, Site: l.Config.Site, Name: l.Config.Name, Connections: []Connection{}, Members: []fleet.View{}, Counters: map[string]uint64{}}
+// FleetStatus is the state of the fleet as this gateway sees it.
+func (l *Link) Status() FleetStatus {
+	s := FleetStatus{Enabled: true, Site: l.Config.Site, Name: l.Config.Name, Connections: []Connection{}, Members: []fleet.View{}, Counters: map[string]uint64{}}
 	var stats fleet.Stats
 	if l.ask(func() { stats, s.Members = l.member.Stats(), l.member.Views() }) {
 		s.Shares = Shares{stats.Wants, stats.Wanted, stats.RemoteFlows, stats.Pairs}

@@ -20,7 +20,7 @@ func Open(Options) (*Link, error) { return nil, errWithout }
 func (*Link) Run(context.Context) {}
 
 // Status is that of no fleet.
-func (*Link) Status() Status { return Status{} }
+func (*Link) Status() FleetStatus { return FleetStatus{} }
 
 // Question has no answers.
 func (*Link) Question(string) map[string]json.RawMessage { return nil }

@@ -68,7 +68,7 @@ func (g *agentGateway) hints() []api.HostHint {
 // refused is the number of the host's hints that the gateway has refused.
 func (g *agentGateway) refused() uint64 {
 	g.t.Helper()
-	s, err := api.Do[fleetlink.Status](g.t.Context(), g.client, http.MethodGet, api.FleetPath, nil)
+	s, err := api.Do[fleetlink.FleetStatus](g.t.Context(), g.client, http.MethodGet, api.FleetPath, nil)
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -156,6 +156,12 @@ func TestAgent(t *testing.T) {
 		}
 	})
 	for deadline := time.Now().Add(patience); strings.Count(log.String(), "link is up") < 2; time.Sleep(10 * time.Millisecond) {
+		select {
+		case err := <-ended:
+			ended <- err
+			t.Fatal("the gateway has ended: ", err)
+		default:
+		}
 		if time.Now().After(deadline) {
 			t.Fatal("the gateway doesn't start")
 		}
