@@ -51,7 +51,7 @@ func (g *agentGateway) flows() []api.Flow {
 	g.t.Helper()
 	all, err := api.Get[api.FlowsBody](g.t.Context(), g.client, api.FlowsPath+"?source_ip=198.18.0.1")
 	if err != nil {
-		g.t.Fatal(err)
+		g.t.Error(err)
 	}
 	return all.Flows
 }
@@ -60,7 +60,7 @@ func (g *agentGateway) hints() []api.HostHint {
 	g.t.Helper()
 	all, err := api.Get[api.HintsBody](g.t.Context(), g.client, api.HintsPath)
 	if err != nil {
-		g.t.Fatal(err)
+		g.t.Error(err)
 	}
 	return all.HostHints
 }
@@ -80,7 +80,8 @@ func (g *agentGateway) until(what string, is func() bool) time.Time {
 	g.t.Helper()
 	for deadline := time.Now().Add(patience); !is(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			g.t.Fatalf("never: %s; the hints are %+v, the flows %+v", what, g.hints(), g.flows())
+			g.t.Errorf("never: %s; the hints are %+v, the flows %+v", what, g.hints(), g.flows())
+			break
 		}
 	}
 	return time.Now()
@@ -174,11 +175,19 @@ func TestAgent(t *testing.T) {
 	known := map[uint32]bool{}
 	confirmed := func(name string, start func()) (qp uint32) {
 		t.Helper()
-		var began time.Time
+		var began, at time.Time
+		looked := make(chan struct{})
+		go func() { // while start runs
+			defer close(looked)
+			g.until(name+": a flow", func() bool { f, _ := g.hinted(known); began = time.Now(); return f != nil })
+			at = g.until(name+": a QP by hint", func() bool { _, ok := g.hinted(known); return ok })
+		}()
 		start()
-		g.until(name+": a flow", func() bool { f, _ := g.hinted(known); began = time.Now(); return f != nil })
-		at := g.until(name+": a QP by hint", func() bool { _, ok := g.hinted(known); return ok })
-		f, _ := g.hinted(known)
+		<-looked
+		f, ok := g.hinted(known)
+		if !ok {
+			t.Fatalf("%s: no flow with a QP by a hint", name)
+		}
 		known[f.DestinationQP] = true
 		t.Logf("%s: %s QP %d to QP %d, confirmed by hint %v after it was seen first", name, f.SourceIP, *f.SourceQP, f.DestinationQP, at.Sub(began))
 		if late := at.Sub(began); late > time.Second {
@@ -198,7 +207,7 @@ func TestAgent(t *testing.T) {
 	// Not by RDMA-CM: the kernel doesn't know the other host, and the hint has no destination.
 	pingPong := confirmed("without RDMA-CM", func() {
 		run(t, a, "(ibv_rc_pingpong -d rxe0 -g 1 -n 100000000 >/tmp/s 2>&1 &) ; sleep 2")
-		run(t, b, "(ibv_rc_pingpong -d rxe0 -g 1 -n 100000000 198.18.0.1 >/tmp/c 2>&1 &)")
+		run(t, b, "(ibv_rc_pingpong -d rxe0 -g 1 -n 100000000 198.18.0.1 >/tmp/c 2>&1 &) ; sleep 2; killall -STOP ibv_rc_pingpong") // a QP that rests keeps its hint
 	})
 	for _, h := range g.hints() {
 		if h.Destination != nil || h.SourceQP != pingPong {
@@ -209,12 +218,11 @@ func TestAgent(t *testing.T) {
 	if !has(pingPong) {
 		t.Error("the hint isn't repeated")
 	}
-	run(t, b, "killall -STOP ibv_rc_pingpong") // a QP that rests keeps its hint
 
 	// By RDMA-CM: the hint names the other host.
 	rping := confirmed("by RDMA-CM", func() {
 		run(t, a, "(rping -s -a 198.18.0.1 >/tmp/rs 2>&1 &) ; sleep 2")
-		run(t, b, "(rping -c -a 198.18.0.1 -C 100000000 >/tmp/rc 2>&1 &)")
+		run(t, b, "(rping -c -a 198.18.0.1 -C 100000000 >/tmp/rc 2>&1 &) ; sleep 2; killall -STOP rping")
 	})
 	for _, h := range g.hints() {
 		if h.SourceQP == rping && (h.Destination == nil || *h.Destination != netip.MustParseAddr("198.18.0.2")) {
@@ -240,7 +248,7 @@ func TestAgent(t *testing.T) {
 	// The host takes an address of another one. Its hints about this address are refused; those about its own go on.
 	run(t, a, "ip address add 198.18.0.77/24 dev eth0")
 	run(t, a, "(ibv_rc_pingpong -d rxe0 -g 1 -p 18700 -n 100000000 >/tmp/s2 2>&1 &) ; sleep 2")
-	run(t, b, "(ibv_rc_pingpong -d rxe0 -g 1 -p 18700 -n 100000000 198.18.0.1 >/tmp/c2 2>&1 &)")
+	run(t, b, "(ibv_rc_pingpong -d rxe0 -g 1 -p 18700 -n 100000000 198.18.0.1 >/tmp/c2 2>&1 &) ; sleep 2; killall -STOP ibv_rc_pingpong")
 	g.until("hints about another host are refused", func() bool { return g.refused() > 0 })
 	g.until("its own hint", func() bool { return len(g.hints()) == 2 })
 	for _, h := range g.hints() {
