@@ -80,6 +80,7 @@ func (c *collector) Describe(to chan<- *prometheus.Desc) {
 	to <- buildInfo
 	to <- portHealth
 	describeBGP(to)
+	describeFleet(to)
 }
 
 // Collect sends all values.
@@ -118,6 +119,9 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 		to <- prometheus.MustNewConstMetric(portHealth, prometheus.GaugeValue, healthy, n.Ports[p].Name)
 	}
 	collectBGP(to, c.source.BGP())
+	if c.source.Fleet != nil {
+		collectFleet(to, c.source.Fleet())
+	}
 }
 
 // send sends a metric's values; nothing if there are none, as for a replaced device.

@@ -14,9 +14,10 @@ import (
 
 const (
 	elsewhereSlots = 1024      // flows of a worker of which it is known that another gateway has notified the sender
-	elsewhereFor   = 2_000_000 // ns for which such a notification counts, and the delay of the loop besides
+	elsewhereFor   = 1_000_000 // ns for which such a notification counts, and the delay of the loop besides
 	elsewhereTick  = 16        // shift of a time, ns
-	elsewhereDeep  = 2         // times the reference: a longer queue doesn't wait for what another gateway has asked for
+	shareDeep      = 2         // times the reference: a longer queue has its own F
+	elsewhereDeep  = 1         // times the reference: a longer queue doesn't wait for what another gateway has asked for
 )
 
 // elsewhere has, by the low bits of a flow's index, when another gateway has notified its sender: bits 0-27 the index, 28-39 the generation,
@@ -32,13 +33,17 @@ func (s *Shared) NotifiedElsewhere(worker int, f flowtable.Ref, at int64) {
 	s.elsewhere[worker][uint32(f.Index)%elsewhereSlots].Store(elsewhereOf(f.Index, f.Generation) | uint64(at>>elsewhereTick)<<40)
 }
 
-// notifiedElsewhere reports whether another gateway has notified the sender of a flow lately, so that this one needn't.
+// notifiedElsewhere reports whether another gateway has notified the sender of a flow lately, so that this one needn't. Each notification there
+// counts for one here. It is asked about requests for a rate only: a standard CNP asks for none, and the law learns its effect from those that
+// this gateway sends.
 func (l *Law) notifiedElsewhere(t *turn, x flowtable.Index) bool {
-	e := l.elsewhere[l.ID][uint32(x)%elsewhereSlots].Load()
+	slot := &l.elsewhere[l.ID][uint32(x)%elsewhereSlots]
+	e := slot.Load()
 	if e == 0 || e&(1<<40-1) != elsewhereOf(x, l.Flows.State(x).Generation()) || t.Depth > elsewhereDeep*t.Law.Reference {
 		return false
 	}
 	ago := (uint64(l.Now>>elsewhereTick) - e>>40) & (1<<24 - 1) << elsewhereTick
+	slot.CompareAndSwap(e, 0)
 	return ago < uint64(elsewhereFor+t.Loop)
 }
 
@@ -84,7 +89,7 @@ func (f *fairClass) othersMeasure(p *congestion.Law) bool {
 // needs its own.
 func (f *fairClass) next(p *congestion.Law, in congestion.Inflow, depth float64) float64 {
 	law := *p
-	if s := f.share.Load(); s != nil && depth < elsewhereDeep*law.Reference {
+	if s := f.share.Load(); s != nil && depth < shareDeep*law.Reference {
 		law.Reference *= (law.Line + s.Line) / law.Line
 		law.Line += s.Line
 		in.Obeyed += s.Rate * float64(in.Elapsed)

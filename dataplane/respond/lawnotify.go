@@ -65,11 +65,6 @@ func (l *Law) notify(t *turn, b *frames.Batch, i int, f *lawFlow) bool {
 		if !f.CNP(&t.LawState, s, random) {
 			break
 		}
-		if l.notifiedElsewhere(t, x) {
-			f.SentCNP(&t.LawState, s, uint32(x))
-			n.SuppressFlow(t.Queue, x, counters.NotifiedElsewhere)
-			return true
-		}
 		d.Parameter = uint16(100 * (1 - t.Fair/f.Rate()))
 		if !l.send(t, b, i, f, d, true) {
 			return false
