@@ -125,6 +125,7 @@ func (g *gateway) run(ctx context.Context) (*report.Report, error) {
 		return nil, err
 	}
 	g.identify(o.Log.Info()).Msg("The gateway starts.")
+	g.note(g.running.Load(), "started", nil, nil)
 	g.episodes = newEpisodes(g)
 	setWallClock(g.plane)
 	for i := range c.Ports {

@@ -17,6 +17,7 @@ import (
 // reloader replaces the configuration in force, and goes back from a trial.
 type reloader struct {
 	*gateway
+	reloads
 	reloading sync.Mutex // of what is in force: trial, and the gateway's modes
 	trial     *trial
 }
@@ -46,6 +47,7 @@ func (g *reloader) Reload(r api.ReloadRequest) (*api.Reloaded, error) {
 	}
 	if err != nil {
 		g.logRefused(err)
+		g.note(g.running.Load(), "", nil, err)
 		return nil, err
 	}
 	for _, w := range next.Warnings {
@@ -53,6 +55,7 @@ func (g *reloader) Reload(r api.ReloadRequest) (*api.Reloaded, error) {
 	}
 	changes := next.Changes(before)
 	g.identify(g.options.Log.Info()).Strs("changes", changes).Msg("The configuration was reloaded.")
+	g.note(g.running.Load(), "reloaded", changes, nil)
 	done := g.reloadedFrom(before)
 	if r.Confirm > 0 && len(changes) > 0 {
 		done.ConfirmBy = g.tryFor(r.Confirm, before)
@@ -221,6 +224,7 @@ func (g *reloader) Confirm() (*api.Reloaded, error) {
 	kept := g.reloadedFrom(g.trial.before)
 	g.endTrial()
 	g.options.Log.Info().Strs("changes", kept.Changes).Msg("The reload was confirmed.")
+	g.note(g.running.Load(), "confirmed", kept.Changes, nil)
 	return kept, nil
 }
 
@@ -240,9 +244,11 @@ func (g *reloader) goBack(why string) (*api.Reloaded, error) {
 	g.endTrial()
 	if err := g.change(before); err != nil {
 		g.options.Log.Error().Err(err).Msg(why + " The configuration before can't be applied any more, so the new one stays in force.")
+		g.note(after, "", nil, err)
 		return nil, err
 	}
 	back := g.reloadedFrom(after)
+	g.note(before, "reverted", back.Changes, nil)
 	g.identify(g.options.Log.Warn()).Strs("changes", back.Changes).
 		Msg(why + " The configuration before it is in force again. The file still has the new one: correct it before the next start.")
 	return back, nil

@@ -24,6 +24,8 @@ type servers struct {
 
 	stopMetrics func()
 	address     string
+
+	page *page
 }
 
 // start serves what a configuration has, until stop is called, which waits for the last answer. If the gateway can't listen there, it doesn't start; if
@@ -57,7 +59,10 @@ type move struct{ use, abandon func() }
 func (s *servers) prepare(g *gateway, c *config.Config) (*move, error) {
 	var socket *api.Socket
 	var err error
-	path, address := c.Management.Socket, c.Management.Metrics
+	path, address, listen := c.Management.Socket, c.Management.Metrics, ""
+	if c.Management.Web != nil {
+		listen = c.Management.Web.Listen
+	}
 	moves := path != s.socket
 	if moves && path != "" {
 		if socket, err = api.Listen(path); err != nil {
@@ -73,6 +78,19 @@ func (s *servers) prepare(g *gateway, c *config.Config) (*move, error) {
 			return nil, c.Refused([]config.Fault{{Key: "management.metrics", Err: err}})
 		}
 	}
+	abandon := func() {
+		if socket != nil {
+			socket.Close()
+		}
+		if server != nil {
+			server.Close()
+		}
+	}
+	settings, page, err := s.prepareWeb(g, c.Management.Web)
+	if err != nil {
+		abandon()
+		return nil, c.Refused([]config.Fault{{Key: "management.web", Err: err}})
+	}
 	return &move{
 		use: func() {
 			if moves {
@@ -83,13 +101,12 @@ func (s *servers) prepare(g *gateway, c *config.Config) (*move, error) {
 			if address != s.address {
 				s.serveMetrics(g, server, address)
 			}
+			s.useWeb(g, settings, page, listen)
 		},
 		abandon: func() {
-			if socket != nil {
-				socket.Close()
-			}
-			if server != nil {
-				server.Close()
+			abandon()
+			if page != nil {
+				page.Close()
 			}
 		},
 	}, nil

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/cnpgate/cnpgate/dataplane/egress"
+	"github.com/cnpgate/cnpgate/dataplane/host"
 	"github.com/cnpgate/cnpgate/dataplane/respond"
 	"github.com/cnpgate/cnpgate/dataplane/stage"
 	"github.com/cnpgate/cnpgate/flowtable"
@@ -24,7 +25,7 @@ func testWorker(t testing.TB, c Config) *Worker {
 		words := make([]uint64, (bytes+7)/8)
 		return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), bytes), nil
 	}
-	w := &Worker{plane: &Dataplane{pairing: shared, law: respond.NewShared(1, 1)}, state: stage.State{Ports: make([]PortConfig, 1), Egress: make([]egress.Port, 1)}}
+	w := &Worker{plane: &Dataplane{pairing: shared, law: respond.NewShared(1, 1)}, state: stage.State{Host: &host.Stage{}, Ports: make([]PortConfig, 1), Egress: make([]egress.Port, 1)}}
 	err = errors.Join(w.initFlows(&c), w.initStages(&c))
 	if err != nil {
 		t.Fatal(err)

@@ -1,9 +1,11 @@
 package endpoint
 
 import (
+	"fmt"
 	"math/bits"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/internal/transport"
 )
 
 // FlowID names a flow from the sender's side.
@@ -106,4 +108,96 @@ func (f *Flow) unpause(now int64) Decision {
 	}
 	f.pausedTo = now
 	return Unpaused
+}
+
+// Op is the operation of a message.
+type Op = transport.Op
+
+// The operations that a Host has.
+const (
+	Write    = transport.Write // RDMA WRITE
+	WriteImm = transport.WriteImm
+	Send     = transport.Send
+	SendImm  = transport.SendImm
+	Read     = transport.Read // RDMA READ: the data comes from the peer
+)
+
+// Stream is one or more messages of the same kind from a QP.
+type Stream struct {
+	QP       uint32 // local QP number
+	Op       Op     // UD: Send and SendImm only
+	Bytes    uint32 // of each message, up to 2^31; UD: at most the MTU
+	Messages int    // 1
+	At       int64  // when the first message is posted, ns
+	Interval int64  // between messages, ns; 0: all are posted at once. A message is posted even if the previous one isn't complete
+	ID       uint64 // chosen by the caller; repeated in each Completion
+}
+
+// Completion is the end of a message.
+type Completion struct {
+	ID      uint64 // of the stream
+	Message int    // number in the stream, from 0
+	Posted  int64  // when it was due, ns
+	Done    int64  // when its last acknowledgement or READ response came, it failed or, for UD, was sent; ns
+	Bytes   uint32
+	Failed  bool // after Config.Retries time-outs, or an error that the peer reported
+}
+
+// activeStream is a Stream with messages still to be posted.
+type activeStream struct {
+	Stream
+	posted int
+}
+
+const maxMessage = 1 << 31 // bytes (IBTA 9.3.3: DMA length)
+
+// Start adds a stream to its QP, after the streams that the QP has already.
+func (h *Host) Start(s Stream) error {
+	setDefault(&s.Messages, 1)
+	q := h.byNumber[s.QP]
+	switch {
+	case q == nil:
+		return fmt.Errorf("endpoint: stream %d: there is no QP 0x%06x; open it first", s.ID, s.QP)
+	case q.dead:
+		return fmt.Errorf("endpoint: stream %d: QP 0x%06x has failed; close it and open another", s.ID, s.QP)
+	case s.Messages < 0 || s.Interval < 0:
+		return fmt.Errorf("endpoint: stream %d: Messages and Interval must not be negative", s.ID)
+	case s.Op > Read || q.Transport == UD && s.Op != Send && s.Op != SendImm:
+		return fmt.Errorf("endpoint: stream %d: the transport of QP 0x%06x doesn't support operation %d", s.ID, s.QP, s.Op)
+	case s.Bytes > maxMessage || q.Transport == UD && s.Bytes > h.transport.MTU || h.transport.Packets(s.Bytes) > maxInFlight:
+		return fmt.Errorf("endpoint: stream %d: messages of %d bytes are too long for the transport or for MTU %d", s.ID, s.Bytes, h.c.MTU)
+	}
+	q.streams.Push(activeStream{Stream: s})
+	q.arm(s.At)
+	return nil
+}
+
+// post adds the next message of the QP's streams if its time has come; else it sets the QP's timer for it and returns false.
+func (q *qp) post(now int64) bool {
+	if q.streams.Len() == 0 {
+		return false
+	}
+	s := q.streams.At(0)
+	due := s.At + int64(s.posted)*s.Interval
+	if due > now {
+		q.arm(due)
+		return false
+	}
+	q.requester.Post(transport.Message{ID: s.ID, Posted: due, Bytes: s.Bytes, Number: uint32(s.posted), Op: s.Op})
+	if s.posted++; s.posted == s.Messages {
+		q.streams.Pop()
+	}
+	return true
+}
+
+// complete reports that a message is done.
+func (h *Host) complete(now int64, m transport.Message, failed bool) {
+	if failed {
+		h.counters.MessagesFailed++
+	} else {
+		h.counters.MessagesDone++
+	}
+	if h.c.Completed != nil {
+		h.c.Completed(Completion{ID: m.ID, Message: int(m.Number), Posted: m.Posted, Done: now, Bytes: m.Bytes, Failed: failed})
+	}
 }

@@ -5,6 +5,6 @@ package main
 import "time"
 
 const (
-	stopTime      = 10 * time.Second
-	everyProxyWay = true
+	stopTime     = 10 * time.Second
+	everyVariant = true
 )

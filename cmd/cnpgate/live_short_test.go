@@ -5,6 +5,6 @@ package main
 import "time"
 
 const (
-	stopTime      = 3 * time.Second
-	everyProxyWay = false
+	stopTime     = 3 * time.Second
+	everyVariant = false
 )

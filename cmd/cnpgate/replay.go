@@ -8,22 +8,29 @@ import (
 
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/replay"
+	"github.com/cnpgate/cnpgate/control/report"
+	"github.com/cnpgate/cnpgate/control/webserver"
 )
 
 type replayFlags struct {
 	config, report, forwarded, emitted string
 	fabric                             []string
+	web                                bool
+	listen                             string
 }
 
 func replayCommand() *cobra.Command {
 	var f replayFlags
 	c := &cobra.Command{
-		Use:   "replay --config FILE --fabric PREFIX [--fabric PREFIX ...] [--report R.json] [--forwarded F.pcap] [--emitted E.pcap] IN.pcap|-",
+		Use:   "replay --config FILE --fabric PREFIX [--fabric PREFIX ...] [--report R.json] [--forwarded F.pcap] [--emitted E.pcap] [--web [--listen ADDRESS:PORT]] IN.pcap|-",
 		Short: "Run a capture through the gateway's dataplane in virtual time",
 		Long: `Runs the frames of a capture through the gateway's own dataplane, without devices, and reports what the gateway would have done. Frames with a
 source inside a --fabric prefix arrive at the fabric port, the rest at the WAN port; the source of ARP is the sender's address. If no frame comes from a --fabric prefix, the command fails and lists the sources. The ports are the first fabric port of the
 configuration and its peer. The capture's timestamps are the clock, and the ports drain at their configured rate. The same input gives the
 same output. The report goes to standard output unless --report names a file. A file's name ends in ".partial" until the file is complete.
+
+--web serves a page that plays what happened over time: queues, rates, congestion episodes, notifications and their reasons. It prints the page's address in
+place of the report, and serves until Ctrl-C.
 
 IN.pcap is a pcap or pcapng file of Ethernet frames, also compressed by gzip or bzip2; "-" is standard input. A stream is read to its end first, into a
 temporary file. An incomplete last frame is left out, with a warning.`,
@@ -35,6 +42,8 @@ temporary file. An incomplete last frame is left out, with a warning.`,
 	c.Flags().StringVar(&f.report, "report", "", "write the report (JSON) to this file")
 	c.Flags().StringVar(&f.forwarded, "forwarded", "", "write the forwarded frames to this pcap")
 	c.Flags().StringVar(&f.emitted, "emitted", "", "write the notifications to this pcap")
+	c.Flags().BoolVar(&f.web, "web", false, "serve a page that plays the replay")
+	listenFlag(c, &f.listen)
 	require(c, "fabric")
 	return c
 }
@@ -78,8 +87,8 @@ func (f *replayFlags) replay(c *cobra.Command, in string) (err error) {
 		return fmt.Errorf("--fabric %w", err)
 	}
 	forwarded, emitted := &output{flag: "--forwarded", path: f.forwarded}, &output{flag: "--emitted", path: f.emitted}
-	report := &output{flag: "--report", path: f.report}
-	all := outputs{forwarded, emitted, report}
+	reported := &output{flag: "--report", path: f.report}
+	all := outputs{forwarded, emitted, reported}
 	if err := distinct([]input{{"IN.pcap", in}, {"--config", f.config}}, all); err != nil {
 		return err
 	}
@@ -87,31 +96,47 @@ func (f *replayFlags) replay(c *cobra.Command, in string) (err error) {
 		return err
 	}
 	options := replay.Options{Fabric: fabric, Forwarded: forwarded.writer(), Emitted: emitted.writer()}
-	if err := f.write(c, cfg, capture, options, all, report); err != nil {
+	if f.web {
+		options.Recorder = &replay.Recorder{}
+	} else if c.Flags().Changed("listen") {
+		return errors.New("--listen is where --web serves the page; give --web, too")
+	}
+	result, err := f.write(c, cfg, capture, options, all, reported)
+	if err != nil {
 		all.discard()
 		return fmt.Errorf("replay of %s: %w", in, err)
 	}
-	return all.rename()
+	if err := all.rename(); err != nil || !f.web {
+		return err
+	}
+	recording := &webserver.Recording{Title: in}
+	recording.AddReplay(result, options.Recorder)
+	ctx, stop := untilStopped()
+	defer stop()
+	return serveWeb(ctx, c, f.listen, recording)
 }
 
-// write replays, and writes the report; to standard output only once the files are complete.
-func (f *replayFlags) write(c *cobra.Command, cfg *config.Config, capture *replay.Capture, o replay.Options, all outputs, report *output) error {
+// write replays, and writes the report; to standard output only once the files are complete, and if no page shows it.
+func (f *replayFlags) write(c *cobra.Command, cfg *config.Config, capture *replay.Capture, o replay.Options, all outputs, to *output) (*report.Report, error) {
 	var done func()
 	o.Progress, done = progress(c.ErrOrStderr(), fmt.Sprintf("%%d of %d frames", capture.Frames))
 	r, err := replay.Run(cfg, capture, o)
 	done()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r.Version = describe()
-	if w := report.writer(); w != nil {
-		return errors.Join(r.Write(w), all.finish())
+	if w := to.writer(); w != nil {
+		return r, errors.Join(r.Write(w), all.finish())
 	}
 	if err := all.finish(); err != nil {
-		return err
+		return nil, err
+	}
+	if f.web {
+		return r, nil
 	}
 	if err := r.Write(c.OutOrStdout()); err != nil {
-		return fmt.Errorf("the report: %w", err)
+		return nil, fmt.Errorf("the report: %w", err)
 	}
-	return nil
+	return r, nil
 }

@@ -7,21 +7,62 @@ import (
 	"slices"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/cnpgate/cnpgate/control/advertise"
 	"github.com/cnpgate/cnpgate/control/api"
 )
 
-func showBGPCommand() *cobra.Command {
-	var f showFlags
-	return f.command(&cobra.Command{
-		Use:   "bgp [-o text|json] [--watch TIME] [--socket PATH | --config FILE]",
-		Short: "Print the BGP sessions of the running gateway, and what they announce and learn",
-		Long: `A line on the speaker, and one for each peer: its state, for how long the session has been established, the routes announced to it and received
+// lists are the commands that show one answer of the API.
+var lists = []struct {
+	name, short, long string
+	showable
+}{
+	{"bgp", "Print the BGP sessions of the running gateway, and what they announce and learn",
+		`A line on the speaker, and one for each peer: its state, for how long the session has been established, the routes announced to it and received
 from it, the prefixes whose proxies were learned from it, and the number of its routes from which no proxy is learned, by reason. docs/proxy.md explains the
 reasons; cnpgate show proxies prints the proxies learned. -o json prints the API's answer to GET /v1/bgp.`,
-	}, printed(api.BGPPath, printBGP))
+		printed(api.BGPPath, printBGP)},
+	{"config", "Print the configuration of the running gateway",
+		`The YAML as the gateway read it, after a comment with the file's name and the SHA-256 of its text: sha256sum of the file shows whether it has
+changed since.`,
+		printed(api.ConfigPath, printConfig)},
+	{"episodes", "Print the congestion episodes of the running gateway: when, how bad, which flows, and which senders slowed down",
+		`A line for each time that a queue was above K_min, the latest last: the queue, start and duration, its peak, packets marked and notifications sent.
+Below it, a line for each of the flows that sent most and for each flow whose sender was notified: the bytes that arrived in the episode, the most bytes
+queued, notifications, and the rates before and after the first notification. An episode ends when the queue has stayed below K_min for 1 s. The gateway
+keeps the latest 256 episodes.`,
+		printed(api.EpisodesPath, printEpisodes)},
+	{"health", "Print whether all ports of the running gateway forward; the exit status is 1 if not",
+		`Prints "healthy", or each port that doesn't forward every frame, with the cause.`,
+		judged(api.HealthPath, printHealth, isHealthy)},
+	{"hints", "Print which QPs are connected by the hints that host agents gave the running gateway",
+		`One line for each hint: the QPs that it states to be connected, and its VLAN tags and tunnel. A hint without both applies where only one VLAN or tunnel
+has such flows. Then one line for each hint of a host's agent (cnpgate agent), about packets from the host only: the host's name, or - for an agent that
+uses the socket, and the time until the hint dies unless it is repeated. One without a destination applies where exactly one flow goes from the source to
+that QP. -o json prints the API's answer to GET /v1/hints.`,
+		printed(api.HintsPath, printHints)},
+	{"pairs", "Print which QPs of the running gateway's flows are connected, and the evidence",
+		`One line for each flow whose source QP is confirmed or a candidate: its ingress port, its VLANs and tunnel, the sender and its QP, the receiver and its QP,
+the state and the evidence, how long the pair has had them, and how often packets contradicted it. A candidate's QP has a question mark, as no
+notification names it. The age is "-" if no packet has arrived since the state changed. A connection has a line for each direction. -o json prints the
+API's answer to GET /v1/pairs.`,
+		printed(api.PairsPath, printPairs)},
+	{"proxies", "Print which proxies the running gateway notifies, and for which senders",
+		`One line for each prefix of senders behind a proxy: the prefix, the proxy's address, and the origin: static, which is proxy.senders of the
+configuration, or the protocol that learned it. The longest prefix of a sender's address counts. It prints no line if proxy.enabled is false.
+-o json prints the API's answer to GET /v1/proxies.`,
+		printed(api.ProxiesPath, printProxies)},
+	{"queues", "Print the queues of the running gateway, and the thresholds in force",
+		`One line per traffic class of a port's queue: the depth, the greatest depth so far, the thresholds above which packets are marked
+(K_min) and senders notified (K_max), and the capacity. -o json prints the API's answer to GET /v1/counters.`,
+		printed(api.CountersPath, printQueues)},
+	{"reloads", "Print the latest reloads of the running gateway: what changed, or why it was refused",
+		`One line for each, the latest last: the time, what became of it (started, reloaded, refused, confirmed, reverted), the SHA-256 of the configuration in
+force afterwards, and the changed keys or the error. The gateway keeps the latest 64. -o json prints the API's answer to GET /v1/reloads.`,
+		printed(api.ReloadsPath, printReloads)},
+	{"version", "Print the version of the running gateway, when it started, and the hash of its configuration",
+		`Prints the gateway's name, its version, this command's version if it differs, the start time, and the SHA-256 of the configuration in force.
+cnpgate version prints only the command's version.`,
+		printed(api.VersionPath, printVersion)},
 }
 
 func printBGP(to io.Writer, s *advertise.Status) error {
@@ -49,31 +90,9 @@ func printBGP(to io.Writer, s *advertise.Status) error {
 	return w.Flush()
 }
 
-func showConfigCommand() *cobra.Command {
-	var f showFlags
-	return f.command(&cobra.Command{
-		Use:   "config [-o text|json] [--socket PATH | --config FILE]",
-		Short: "Print the configuration of the running gateway",
-		Long: `The YAML as the gateway read it, after a comment with the file's name and the SHA-256 of its text: sha256sum of the file shows whether it has
-changed since.`,
-	}, printed(api.ConfigPath, printConfig))
-}
-
 func printConfig(to io.Writer, c *api.Config) error {
 	_, err := fmt.Fprintf(to, "# %s, SHA-256 %s\n%s", c.File, c.ConfigHash, c.Text)
 	return err
-}
-
-func showHintsCommand() *cobra.Command {
-	var f showFlags
-	return f.command(&cobra.Command{
-		Use:   "hints [-o text|json] [--watch TIME] [--socket PATH | --config FILE]",
-		Short: "Print which QPs are connected by the hints that host agents gave the running gateway",
-		Long: `One line for each hint: the QPs that it states to be connected, and its VLAN tags and tunnel. A hint without both applies where only one VLAN or tunnel
-has such flows. Then one line for each hint of a host's agent (cnpgate agent), about packets from the host only: the host's name, or - for an agent that
-uses the socket, and the time until the hint dies unless it is repeated. One without a destination applies where exactly one flow goes from the source to
-that QP. -o json prints the API's answer to GET /v1/hints.`,
-	}, printed(api.HintsPath, printHints))
 }
 
 func printHints(to io.Writer, all *api.HintsBody) error {
@@ -94,18 +113,6 @@ func printHints(to io.Writer, all *api.HintsBody) error {
 			(time.Duration(h.Remaining) * time.Millisecond).String())
 	}
 	return w.Flush()
-}
-
-func showPairsCommand() *cobra.Command {
-	var f showFlags
-	return f.command(&cobra.Command{
-		Use:   "pairs [-o text|json] [--watch TIME] [--socket PATH | --config FILE]",
-		Short: "Print which QPs of the running gateway's flows are connected, and the evidence",
-		Long: `One line for each flow whose source QP is confirmed or a candidate: its ingress port, its VLANs and tunnel, the sender and its QP, the receiver and its QP,
-the state and the evidence, how long the pair has had them, and how often packets contradicted it. A candidate's QP has a question mark, as no
-notification names it. The age is "-" if no packet has arrived since the state changed. A connection has a line for each direction. -o json prints the
-API's answer to GET /v1/pairs.`,
-	}, printed(api.PairsPath, printPairs))
 }
 
 func printPairs(to io.Writer, all *api.PairsBody) error {
@@ -131,33 +138,12 @@ func printPairs(to io.Writer, all *api.PairsBody) error {
 	return w.Flush()
 }
 
-func showProxiesCommand() *cobra.Command {
-	var f showFlags
-	return f.command(&cobra.Command{
-		Use:   "proxies [-o text|json] [--watch TIME] [--socket PATH | --config FILE]",
-		Short: "Print which proxies the running gateway notifies, and for which senders",
-		Long: `One line for each prefix of senders behind a proxy: the prefix, the proxy's address, and the origin: static, which is proxy.senders of the
-configuration, or the protocol that learned it. The longest prefix of a sender's address counts. It prints no line if proxy.enabled is false.
--o json prints the API's answer to GET /v1/proxies.`,
-	}, printed(api.ProxiesPath, printProxies))
-}
-
 func printProxies(to io.Writer, all *api.ProxiesBody) error {
 	w := newTable(to, "PREFIX\tPROXY\tORIGIN")
 	for _, p := range all.Proxies {
 		w.row(p.Prefix, p.Proxy, p.Origin)
 	}
 	return w.Flush()
-}
-
-func showVersionCommand() *cobra.Command {
-	var f showFlags
-	return f.command(&cobra.Command{
-		Use:   "version [-o text|json] [--socket PATH | --config FILE]",
-		Short: "Print the version of the running gateway, when it started, and the hash of its configuration",
-		Long: `Prints the gateway's name, its version, this command's version if it differs, the start time, and the SHA-256 of the configuration in force.
-cnpgate version prints only the command's version.`,
-	}, printed(api.VersionPath, printVersion))
 }
 
 func printVersion(to io.Writer, v *api.Version) error {

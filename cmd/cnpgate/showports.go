@@ -87,16 +87,6 @@ func showPorts(ctx context.Context, client *api.Client, interval time.Duration, 
 	return w.Flush()
 }
 
-func showQueuesCommand() *cobra.Command {
-	var f showFlags
-	return f.command(&cobra.Command{
-		Use:   "queues [-o text|json] [--watch TIME] [--socket PATH | --config FILE]",
-		Short: "Print the queues of the running gateway, and the thresholds in force",
-		Long: `One line per traffic class of a port's queue: the depth, the greatest depth so far, the thresholds above which packets are marked
-(K_min) and senders notified (K_max), and the capacity. -o json prints the API's answer to GET /v1/counters.`,
-	}, printed(api.CountersPath, printQueues))
-}
-
 func printQueues(to io.Writer, c *report.Counters) error {
 	w := newTable(to, "PORT\tCLASS\tDEPTH\tPEAK\tK_MIN\tK_MAX\tCAPACITY")
 	for i := range c.Ports {
@@ -106,17 +96,6 @@ func printQueues(to io.Writer, c *report.Counters) error {
 		}
 	}
 	return w.Flush()
-}
-
-func showHealthCommand() *cobra.Command {
-	var f showFlags
-	return f.command(&cobra.Command{
-		Use:   "health [-o text|json] [--watch TIME] [--socket PATH | --config FILE]",
-		Short: "Print whether all ports of the running gateway forward; the exit status is 1 if not",
-
-		SuggestFor: []string{"status", "state"},
-		Long:       `Prints "healthy", or each port that doesn't forward every frame, with the cause.`,
-	}, judged(api.HealthPath, printHealth, isHealthy))
 }
 
 // errUnhealthy sets the exit status: the problems have been printed.

@@ -39,6 +39,7 @@ type Server struct {
 	history  history
 	hints    *hints
 	sockets  sockets
+	local    *local
 	document []byte // OpenAPI
 	log      zerolog.Logger
 	http     http.Server
@@ -58,6 +59,8 @@ type Gateway interface {
 	// Confirm keeps the configuration of a reload that waits for it; Revert goes back to the one before.
 	Confirm() (*Reloaded, error)
 	Revert() (*Reloaded, error)
+	// Reloads are the latest changes of the configuration in force and attempts at one, the oldest first.
+	Reloads() []ReloadRecord
 	// Modes are the ports' modes. SetMode changes that of a port, or of all for "", until the next reload.
 	Modes() []PortMode
 	SetMode(port string, observe bool) error
@@ -82,7 +85,7 @@ func Open(c *config.Config, plane *dataplane.Dataplane, gateway Gateway, logger 
 		ports = append(ports, c.Ports[i].Name)
 	}
 	s := &Server{
-		plane: plane, log: logger, hints: newHints(func() *pairing.QPMap { return plane.Policy().QPMap }),
+		plane: plane, log: logger, local: newLocal(), hints: newHints(func() *pairing.QPMap { return plane.Policy().QPMap }),
 		state: state{gateway: gateway, ports: ports}, history: history{plane, gateway, ports},
 		flows: flows{plane: plane, gateway: gateway, ports: ports, sampling: make(chan struct{}, 1), wait: pause, ratesTime: ratesTime},
 	}
@@ -111,6 +114,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	others.Go(func() { s.publishHints(ctx) })
 	others.Go(func() { s.expireHints(ctx) })
 	s.sockets.begin(&s.http)
+	others.Go(s.serveLocal)
 	var err error
 	select {
 	case <-ctx.Done():

@@ -77,15 +77,15 @@ func (e *ends) want(k *flowtable.Key, known pairing.Answer) bool {
 // filter selects flows. A parameter that is not given selects all.
 type filter struct {
 	ends
+	page
 	state, evidence string
-	limit           uint64        // 0: none
 	interval        time.Duration // for which rates are measured; 0: don't measure
 }
 
 func readFilter(r *request) (*filter, error) {
 	f := &filter{
 		ends: readEnds(r), state: r.word("qp_state", QPStates), evidence: r.word("qp_evidence", QPEvidences),
-		limit:    r.number("limit", maxLimit, "a number from 1 to %d, or no limit"),
+		page:     *readPage(r, ""),
 		interval: r.time("interval", MinInterval, MaxInterval, "such as 1s, or no interval"),
 	}
 	return f, r.err
@@ -103,7 +103,10 @@ func (s *flows) list(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := newFlowWriter(r, "flows", f.limit, f.wants)
+	if f.sort != "" {
+		return s.rank(r, f)
+	}
+	out := newFlowWriter(r, "flows", f)
 	out.describe = func(worker int, c *dataplane.FlowRecord) any {
 		return makeFlow(s.ports[c.Key.Port], c, out.rates.of(worker, c))
 	}
@@ -124,8 +127,8 @@ func (s *flows) pairs(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	wants := func(c *dataplane.FlowRecord) bool { return c.View.State() != pairing.Unknown && f.wants(c) }
-	out := newFlowWriter(r, "pairs", f.limit, wants)
+	out := newFlowWriter(r, "pairs", f)
+	out.wants = func(c *dataplane.FlowRecord) bool { return c.View.State() != pairing.Unknown && f.wants(c) }
 	out.describe = func(_ int, c *dataplane.FlowRecord) any { return makePair(s.ports[c.Key.Port], c) }
 	return nil, s.write(r, out)
 }
@@ -250,6 +253,7 @@ type flowWriter struct {
 	w        http.ResponseWriter
 	to       *bufio.Writer
 	name     string // of the list
+	offset   uint64 // to leave out at the beginning
 	limit    uint64 // 0: none
 	wants    func(*dataplane.FlowRecord) bool
 	describe func(worker int, c *dataplane.FlowRecord) any
@@ -260,8 +264,8 @@ type flowWriter struct {
 	begun    bool
 }
 
-func newFlowWriter(r *request, name string, limit uint64, wants func(*dataplane.FlowRecord) bool) *flowWriter {
-	return &flowWriter{w: r.to, to: bufio.NewWriterSize(r.to, 64<<10), name: name, limit: limit, wants: wants}
+func newFlowWriter(r *request, name string, f *filter) *flowWriter {
+	return &flowWriter{w: r.to, to: bufio.NewWriterSize(r.to, 64<<10), name: name, offset: f.offset, limit: f.limit, wants: f.wants}
 }
 
 // write adds those of a worker's flows that the filter selects, and reports whether it takes more.
@@ -274,6 +278,10 @@ func (o *flowWriter) write(worker int, flows []dataplane.FlowRecord) (more bool,
 	for i := range flows {
 		c := &flows[i]
 		if !o.wants(c) {
+			continue
+		}
+		if o.offset > 0 {
+			o.offset--
 			continue
 		}
 		if o.limit > 0 && o.n == o.limit {

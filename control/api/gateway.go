@@ -61,6 +61,20 @@ type Reloaded struct {
 	ConfirmBy    *time.Time `json:"confirm_by,omitempty" doc:"When the gateway goes back to the former configuration, unless this one is confirmed."`
 }
 
+// Reloads is the answer to GET /v1/reloads.
+type Reloads struct {
+	Reloads []ReloadRecord `json:"reloads"`
+}
+
+// ReloadRecord is an attempt to change the configuration in force.
+type ReloadRecord struct {
+	Time       time.Time `json:"time"`
+	Outcome    string    `json:"outcome" enum:"started,reloaded,refused,confirmed,reverted" doc:"What became of it. The first record is the start of the gateway."`
+	Changes    []string  `json:"changes,omitempty" doc:"Keys whose values have changed."`
+	ConfigHash string    `json:"config_hash" doc:"SHA-256 of the configuration in force afterwards, hexadecimal."`
+	Error      string    `json:"error,omitempty" doc:"Why it was refused."`
+}
+
 // ReloadRequest says how to reload.
 type ReloadRequest struct {
 	DryRun  bool          // change nothing
@@ -175,10 +189,10 @@ func (s *state) counters(r *request) (any, error) {
 var sinceWords = []string{"mark"}
 
 func (s *state) episodes(r *request) (any, error) {
-	port := r.word("port", s.ports)
+	port, since := r.word("port", s.ports), r.number("since", maxLimit, "the number of an episode, 1 to %d")
 	a := Episodes{[]report.Episode{}}
 	for _, e := range s.gateway.Episodes() {
-		if port == "" || e.Port == port {
+		if (port == "" || e.Port == port) && e.ID >= since {
 			a.Episodes = append(a.Episodes, e)
 		}
 	}
@@ -220,6 +234,8 @@ func reloaded(r *Reloaded, err error) (any, error) {
 	}
 	return r, err
 }
+
+func (s *state) reloads(*request) (any, error) { return Reloads{s.gateway.Reloads()}, nil }
 
 func (s *state) modes(*request) (any, error) { return Modes{s.gateway.Modes()}, nil }
 

@@ -109,6 +109,7 @@ func (f *fakes) Episodes() []report.Episode  { return f.episodes }
 func (f *fakes) BGP() advertise.Status       { return f.bgp }
 func (f *fakes) Fleet() Fleet                { return f.fleet }
 func (f *fakes) Config() *config.Config      { return f.config }
+func (f *fakes) Reloads() []ReloadRecord     { return []ReloadRecord{{Outcome: "started"}} }
 func (f *fakes) Notices() []string           { return f.notices }
 func (f *fakes) SetDrain(on bool)            { f.draining = on }
 func (f *fakes) Drained() Drain              { return Drain{Draining: f.draining, Safe: f.draining} }

@@ -119,7 +119,7 @@ func TestNotificationSaysWhy(t *testing.T) {
 func TestNotificationSaysWhyRaised(t *testing.T) {
 	g := newGate(t, 1)
 	for raised, want := range map[bool]string{false: "bytes in it", true: "bytes in it; level raised, as the queue has grown since an earlier request"} {
-		r := notify.NotificationRecord{Out: 1, Cause: congestion.ByDepth, Raised: raised}
+		r := notify.NotificationRecord{Message: notify.Message{Out: 1, Cause: congestion.ByDepth, Raised: raised}}
 		if n := report.MakeNotification(g.config, 0, &r, false); !strings.HasSuffix(n.Why, want) || n.Raised != raised {
 			t.Errorf("%+v, want %s", n, want)
 		}

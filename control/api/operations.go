@@ -22,6 +22,8 @@ const (
 	EpisodesPath      = "/v1/episodes"
 	FlowsPath         = "/v1/flows"
 	HealthPath        = "/v1/health"
+	ReloadsPath       = "/v1/reloads"
+	SendersPath       = "/v1/senders"
 	NotificationsPath = "/v1/notifications"
 	PairsPath         = "/v1/pairs"
 	ProxiesPath       = "/v1/proxies"
@@ -82,8 +84,11 @@ func (s *Server) operations() []operation {
 			answers:    map[int]any{200: report.Counters{}}, errors: map[int]string{409: "Nothing is marked."}, act: s.state.counters},
 		{method: http.MethodPost, path: MarkPath, id: "mark", summary: "Marks the counters: GET /v1/counters?since=mark counts from now on. It replaces an earlier mark.",
 			answers: map[int]any{200: Mark{}}, act: s.state.mark},
-		{method: http.MethodGet, path: FlowsPath, id: "getFlows", summary: "The flows of all workers.", parameters: slices.Concat(flowParameters, []parameter{intervalParameter}),
+		{method: http.MethodGet, path: FlowsPath, id: "getFlows", summary: "The flows of all workers.", parameters: slices.Concat(flowParameters, []parameter{sortParameter, intervalParameter}),
 			answers: map[int]any{200: FlowsBody{}}, errors: map[int]string{503: noAnswer}, act: s.flows.list},
+		{method: http.MethodGet, path: SendersPath, id: "getSenders", summary: "The senders of all flows, those with the largest values first.",
+			parameters: []parameter{endParameters[0], {name: "sort", description: "What the senders are sorted by; rate if not given.", schema: words(Sorts)}, offsetParameter, limitParameter, intervalParameter},
+			answers:    map[int]any{200: SendersBody{}}, errors: map[int]string{503: noAnswer}, act: s.flows.senders},
 		{method: http.MethodGet, path: PairsPath, id: "getPairs",
 			summary:    "The pairs of QPs: flows whose source QP is confirmed or a candidate. A connection is listed once for each direction, port and worker that sees it.",
 			parameters: flowParameters, answers: map[int]any{200: PairsBody{}}, errors: map[int]string{503: noAnswer}, act: s.flows.pairs},
@@ -99,7 +104,7 @@ func (s *Server) operations() []operation {
 		{method: http.MethodGet, path: ExplainPath, id: "explain", summary: "Why a sender is, or isn't, notified: the gates of each of its flows to a receiver. It takes 0.1 s.",
 			parameters: explainParameters, answers: map[int]any{200: Explanation{}}, errors: map[int]string{503: noAnswer}, act: s.flows.explanation},
 		{method: http.MethodGet, path: EpisodesPath, id: "getEpisodes", summary: "The congestion episodes, the oldest first.",
-			parameters: []parameter{portParameter}, answers: map[int]any{200: Episodes{}}, act: s.state.episodes},
+			parameters: []parameter{portParameter, {name: "since", description: "Only episodes with this number or a later one.", schema: limitSchema}}, answers: map[int]any{200: Episodes{}}, act: s.state.episodes},
 		{method: http.MethodGet, path: BGPPath, id: "getBGP", summary: "The state of BGP: its sessions, what they announce and what was learned.",
 			answers: map[int]any{200: advertise.Status{}}, act: s.state.bgp},
 		{method: http.MethodGet, path: FleetPath, id: "getFleet", summary: "The gateways of the fleet, what they share, and the connections between them.",
@@ -115,6 +120,8 @@ func (s *Server) operations() []operation {
 				409: "The file can't be read, or an earlier reload waits to be confirmed.",
 				422: "The file has mistakes, or changes that need a restart; the error lists each with file, line and column.",
 			}, act: s.state.reload},
+		{method: http.MethodGet, path: ReloadsPath, id: "getReloads", summary: "The latest reloads, the oldest first: what changed, or why it was refused.",
+			answers: map[int]any{200: Reloads{}}, act: s.state.reloads},
 		{method: http.MethodPost, path: ConfirmPath, id: "confirmReload", summary: "Keeps the configuration of a reload that waits to be confirmed.",
 			answers: map[int]any{200: Reloaded{}}, errors: map[int]string{409: "No reload waits to be confirmed."}, act: s.state.confirm},
 		{method: http.MethodPost, path: RevertPath, id: "revertReload", summary: "Goes back to the configuration before a reload that waits to be confirmed.",
@@ -162,13 +169,16 @@ var (
 	flowParameters = slices.Concat(endParameters, []parameter{
 		{name: "qp_state", description: "State of the source QP.", schema: words(QPStates)},
 		{name: "qp_evidence", description: "How the source QP was found.", schema: words(QPEvidences)},
-		{name: "limit", description: "Greatest number of flows; \"more\" in the answer is true if there are others.", schema: limitSchema},
+		offsetParameter, limitParameter,
 	})
 	explainParameters = []parameter{
 		{name: "source_ip", description: "The sender.", required: true, schema: hostSchema},
 		{name: "destination_ip", description: "The receiver.", required: true, schema: hostSchema},
 		{name: "qp", description: "Only flows with this QP at one end.", schema: qpSchema},
 	}
+	limitParameter    = parameter{name: "limit", description: "Greatest number of rows; \"more\" in the answer is true if there are others.", schema: limitSchema}
+	offsetParameter   = parameter{name: "offset", description: "Number of rows to leave out at the beginning. With sort, offset and limit together are at most 4096.", schema: limitSchema}
+	sortParameter     = parameter{name: "sort", description: "What the flows are sorted by, the largest first; 100 rows if limit is not given.", schema: words(Sorts)}
 	intervalParameter = parameter{name: "interval", description: "Time for which the flows' rates are measured, such as 1s.", schema: &huma.Schema{Type: huma.TypeString, Examples: []any{"1s"}}}
 	portParameter     = parameter{name: "port", description: "Name of the port.", schema: &huma.Schema{Type: huma.TypeString}}
 

@@ -101,6 +101,10 @@ func TestFlowRates(t *testing.T) {
 			t.Errorf("from %v: the last packet was %d ns ago, want nearly a second", f.SourceIP, f.AgeNS)
 		}
 	}
+	senders, err := Get[SendersBody](t.Context(), NewClient(g.path), SendersPath+"?interval=1s&limit=1")
+	if err != nil || len(senders.Senders) != 1 || senders.Senders[0].RateBPS == nil || *senders.Senders[0].RateBPS != 500*8 || !senders.More {
+		t.Errorf("the fastest sender: %+v, %v", senders, err)
+	}
 	flows, err = Get[FlowsBody](t.Context(), NewClient(g.path), FlowsPath)
 	if err != nil || len(flows.Flows) != 2 || flows.Flows[0].RateBPS != nil {
 		t.Errorf("without an interval: %+v, %v", flows, err)

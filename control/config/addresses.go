@@ -57,101 +57,82 @@ func parseRouted(text, expected string) (netip.Addr, error) {
 	return a, nil
 }
 
-type addressKind struct{}
+type (
+	addressKind  struct{}
+	routedKind   struct{} // an address that routers forward packets to
+	address4Kind struct{}
+	address6Kind struct{}
+	prefixKind   struct{}
+	socketKind   struct{} // an address and a port to listen on
+	listenerKind struct{} // a Unix socket: its clients can change the gateway's configuration, so it needs the permissions of a file
+)
 
-func (k addressKind) parse(text string, rl rule) (netip.Addr, error) {
-	return parseAddress(text, k.expects(rl))
+const anAddress = "a unicast IPv4 or IPv6 address, such as 192.0.2.1 or 2001:db8::1"
+
+func (addressKind) form(rule) form[netip.Addr] {
+	return form[netip.Addr]{anAddress, func(text string) (netip.Addr, error) { return parseAddress(text, anAddress) }}
 }
 
-func (addressKind) expects(rule) string {
-	return "a unicast IPv4 or IPv6 address, such as 192.0.2.1 or 2001:db8::1"
+func (routedKind) form(rule) form[netip.Addr] {
+	return form[netip.Addr]{anAddress, func(text string) (netip.Addr, error) { return parseRouted(text, anAddress) }}
 }
 
-// routedKind is an address that routers forward packets to.
-type routedKind struct{ addressKind }
-
-func (k routedKind) parse(text string, rl rule) (netip.Addr, error) {
-	return parseRouted(text, k.expects(rl))
+// ofVersion is the form of addresses of one IP version that routers forward packets to.
+func ofVersion(what, expected string, is func(netip.Addr) bool) form[netip.Addr] {
+	return form[netip.Addr]{expected, func(text string) (netip.Addr, error) {
+		a, err := parseRouted(text, expected)
+		if err == nil && !is(a) {
+			err = not(text, what, expected)
+		}
+		return a, err
+	}}
 }
 
-type address4Kind struct{}
-
-func (k address4Kind) parse(text string, rl rule) (netip.Addr, error) {
-	a, err := parseRouted(text, k.expects(rl))
-	if err == nil && !a.Is4() {
-		return a, not(text, "an IPv4 address", k.expects(rl))
-	}
-	return a, err
+func (address4Kind) form(rule) form[netip.Addr] {
+	return ofVersion("an IPv4 address", "a unicast IPv4 address, such as 192.0.2.1", netip.Addr.Is4)
 }
 
-func (address4Kind) expects(rule) string { return "a unicast IPv4 address, such as 192.0.2.1" }
-
-type address6Kind struct{}
-
-func (k address6Kind) parse(text string, rl rule) (netip.Addr, error) {
-	a, err := parseRouted(text, k.expects(rl))
-	if err == nil && !a.Is6() {
-		return a, not(text, "an IPv6 address", k.expects(rl))
-	}
-	return a, err
+func (address6Kind) form(rule) form[netip.Addr] {
+	return ofVersion("an IPv6 address", "a unicast IPv6 address, such as 2001:db8::1", netip.Addr.Is6)
 }
 
-func (address6Kind) expects(rule) string { return "a unicast IPv6 address, such as 2001:db8::1" }
+func (prefixKind) form(rule) form[netip.Prefix] {
+	return form[netip.Prefix]{"an address and a length, such as 10.1.0.0/16 or 2001:db8:1::/48", ParsePrefix}
+}
 
-type prefixKind struct{}
-
-func (k prefixKind) parse(text string, rl rule) (netip.Prefix, error) {
+// ParsePrefix reads a prefix in the form of configurations, such as 10.1.0.0/16. The error says what was expected.
+func ParsePrefix(text string) (netip.Prefix, error) {
+	expected := prefixKind{}.form(rule{}).expected
 	p, err := netip.ParsePrefix(text)
 	if a, isAddress := netip.ParseAddr(text); err != nil && isAddress == nil && a.Zone() == "" {
 		return p, fmt.Errorf("%s is an address without a length; expected a prefix, such as %s", text, netip.PrefixFrom(a, a.BitLen()))
 	}
 	switch {
 	case err != nil:
-		return p, not(text, "a prefix", k.expects(rl))
+		return p, not(text, "a prefix", expected)
 	case p.Addr().Is4In6():
-		return p, fmt.Errorf("%s is an IPv4 prefix in IPv6 form; expected %s", text, k.expects(rl))
+		return p, fmt.Errorf("%s is an IPv4 prefix in IPv6 form; expected %s", text, expected)
 	case p != p.Masked():
 		return p, fmt.Errorf("%s has host bits set; expected %s", text, p.Masked())
 	}
 	return p, nil
 }
 
-func (prefixKind) expects(rule) string {
-	return "an address and a length, such as 10.1.0.0/16 or 2001:db8:1::/48"
+func (socketKind) form(rule) form[string] {
+	return words("an address with port", "an address and a port, such as 127.0.0.1:9456 or [::1]:9456", func(text string) bool {
+		s, err := netip.ParseAddrPort(text)
+		return err == nil && s.Port() != 0
+	})
 }
-
-// ParsePrefix reads a prefix in the form of configurations, such as 10.1.0.0/16. The error says what was expected.
-func ParsePrefix(text string) (netip.Prefix, error) { return prefixKind{}.parse(text, rule{}) }
-
-// socketKind is an address and a port to listen on.
-type socketKind struct{}
-
-func (k socketKind) parse(text string, rl rule) (string, error) {
-	if s, err := netip.ParseAddrPort(text); err != nil || s.Port() == 0 {
-		return "", not(text, "an address with port", k.expects(rl))
-	}
-	return text, nil
-}
-
-func (socketKind) expects(rule) string {
-	return "an address and a port, such as 127.0.0.1:9456 or [::1]:9456"
-}
-
-// listenerKind is a Unix socket: its clients can change the gateway's configuration, so it needs the permissions of a file.
-type listenerKind struct{}
 
 const unixPrefix = "unix:"
 
-func (k listenerKind) parse(text string, rl rule) (string, error) {
-	file, isUnix := strings.CutPrefix(text, unixPrefix)
-	if !isUnix || !path.IsAbs(file) || path.Clean(file) != file || len(file) > 107 { // sun_path, unix(7)
-		return "", not(text, "a Unix socket", k.expects(rl))
-	}
-	return file, nil
-}
-
-func (listenerKind) expects(rule) string {
-	return "unix: and an absolute path of at most 107 bytes, such as unix:/run/cnpgate/cnpgate.sock"
+func (listenerKind) form(rule) form[string] {
+	const expected = "unix: and an absolute path of at most 107 bytes, such as unix:/run/cnpgate/cnpgate.sock"
+	return checked("a Unix socket", expected, func(text string) (file string, ok bool) {
+		file, ok = strings.CutPrefix(text, unixPrefix)
+		return file, ok && path.IsAbs(file) && path.Clean(file) == file && len(file) <= 107 // sun_path, unix(7)
+	})
 }
 
 type (
@@ -164,33 +145,28 @@ const noTags = "none"
 // tpids are the tag protocol identifiers of a VLAN; the first one need not be written.
 var tpids = [...]uint16{packet.EtherTypeCTag, packet.EtherTypeSTag, packet.EtherTypeQinQ}
 
-// tagsKind is the VLAN tags of a flow, the outer one first.
-type tagsKind struct{}
+type (
+	tagsKind   struct{} // the VLAN tags of a flow, the outer one first
+	tunnelKind struct{}
+)
 
-// parse returns the text in its only form, so that equal tags have equal texts.
-func (k tagsKind) parse(text string, rl rule) (string, error) {
-	all, ok := parseTags(text)
-	if !ok {
-		return "", not(text, "a VLAN's tags", k.expects(rl))
-	}
-	var parts []string
-	for _, tag := range all {
-		switch {
-		case tag == 0:
-		case tag.TPID() == tpids[0]:
-			parts = append(parts, strconv.Itoa(int(tag.VID())))
-		default:
-			parts = append(parts, tag.String())
+// form of tags reads the text in its only form, so that equal tags have equal texts.
+func (tagsKind) form(rule) form[string] {
+	const expected = "a VID of 0 to 4094, such as 10, with another TPID than 0x8100 as 0x88a8:10, two tags as 0x88a8:10/20, or " + noTags
+	return checked("a VLAN's tags", expected, func(text string) (string, bool) {
+		all, ok := parseTags(text)
+		var parts []string
+		for _, tag := range all {
+			switch {
+			case tag == 0:
+			case tag.TPID() == tpids[0]:
+				parts = append(parts, strconv.Itoa(int(tag.VID())))
+			default:
+				parts = append(parts, tag.String())
+			}
 		}
-	}
-	if parts == nil {
-		return noTags, nil
-	}
-	return strings.Join(parts, "/"), nil
-}
-
-func (tagsKind) expects(rule) string {
-	return "a VID of 0 to 4094, such as 10, with another TPID than 0x8100 as 0x88a8:10, two tags as 0x88a8:10/20, or " + noTags
+		return cmp.Or(strings.Join(parts, "/"), noTags), ok
+	})
 }
 
 func parseTags(text string) (tags [2]packet.Tag, ok bool) {
@@ -219,19 +195,12 @@ func parseTags(text string) (tags [2]packet.Tag, ok bool) {
 	return tags, true
 }
 
-// tunnelKind is the tunnel of a flow.
-type tunnelKind struct{}
-
-func (k tunnelKind) parse(text string, rl rule) (string, error) {
-	of, ok := parseTunnel(text)
-	if !ok {
-		return "", not(text, "a tunnel", k.expects(rl))
-	}
-	return fmt.Sprintf("%v:%d", of.Kind, of.ID), nil
-}
-
-func (tunnelKind) expects(rule) string {
-	return "a kind, vxlan, gre, ip-in-ip, mpls or srv6, and its identifier, such as vxlan:5000; without an identifier it is 0"
+func (tunnelKind) form(rule) form[string] {
+	const expected = "a kind, vxlan, gre, ip-in-ip, mpls or srv6, and its identifier, such as vxlan:5000; without an identifier it is 0"
+	return checked("a tunnel", expected, func(text string) (string, bool) {
+		of, ok := parseTunnel(text)
+		return fmt.Sprintf("%v:%d", of.Kind, of.ID), ok
+	})
 }
 
 func parseTunnel(text string) (t packet.Tunnel, ok bool) {

@@ -73,8 +73,16 @@ type QPPair struct {
 type Management struct {
 	Socket  string // path of the API's Unix socket; empty: no API
 	Metrics string // address and port for Prometheus; empty: none
+	Web     *Web   // nil: no page
 	// LogLevel is the lowest level that is logged: debug, info, warn or error.
 	LogLevel string
+}
+
+// Web is where the gateway serves its page, and what protects it.
+type Web struct {
+	Listen           string // address and port
+	Certificate, Key string // paths of PEM files; empty: HTTP without TLS
+	TokenFile        string // path; empty: no token
 }
 
 // Bypass is the heartbeat to a device that connects the two sides past the gateway once the heartbeat stops.

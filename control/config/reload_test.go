@@ -75,6 +75,7 @@ func TestReloadable(t *testing.T) {
 		"OSPFv3": {[]string{"flows:", "proxy: {enabled: true, ospf6: {socket: /v, interval: 1s, accept: [{prefix: 10.0.0.0/8}]}}\nflows:"},
 			[]string{"proxy.enabled", "proxy.ospf6.socket", "proxy.ospf6.interval", "proxy.ospf6.accept"}},
 		"management": {[]string{"flows:", "management: {listen: \"unix:/run/gw.sock\", metrics: \"127.0.0.1:1\"}\nflows:"}, []string{"management.listen", "management.metrics"}},
+		"page":       {[]string{"flows:", "management: {web: {listen: \"127.0.0.1:8420\", token_file: /etc/token}}\nflows:"}, []string{"management.web.listen", "management.web.token_file"}},
 		"bypass":     {[]string{"flows:", "bypass: {file: /dev/watchdog1}\nflows:"}, []string{"bypass.file"}},
 		"domain":     {[]string{"flows:", "domain: {members: [198.51.100.0/24], notification_sources: []}\nflows:"}, []string{"domain.members", "domain.notification_sources"}},
 	} {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"net/netip"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -38,6 +39,7 @@ func (r *resolver) resolve() *Config {
 	checkQPMap(r.report, &r.doc.QPMap)
 	r.resolveProxy(cfg)
 	r.resolveDomain(policy)
+	r.checkWeb()
 	r.checkBypass()
 	r.resolveFleet(cfg)
 	r.resolvePorts(cfg.Ports)
@@ -122,6 +124,35 @@ func (r *resolver) resolveDomain(p *dataplane.Policy) {
 		r.problem(s.Members.place, "is empty, so no notification could leave by a WAN port; expected at least one prefix")
 	}
 	p.Border = stage.NewBorder(prefixesOf(&s.Members), prefixesOf(&s.NotificationSources), s.Mode.V == modeObserve)
+}
+
+// checkWeb checks that who isn't on this machine needs TLS and a token to see the page.
+func (r *resolver) checkWeb() {
+	s := &r.doc.Management.Web
+	files := []struct {
+		key  string
+		file *text
+	}{{"certificate", &s.Certificate}, {"key", &s.Key}, {"token_file", &s.TokenFile}}
+	at, err := netip.ParseAddrPort(s.Listen.V)
+	var missing []string
+	for _, f := range files {
+		if f.file.given && f.file.valid && !filepath.IsAbs(f.file.V) {
+			r.problem(f.file.place, "%s is not an absolute path; expected such as /etc/cnpgate/web-%s", quote(f.file.V), f.key)
+		}
+		if !f.file.given {
+			missing = append(missing, f.key)
+		}
+	}
+	switch {
+	case !s.given || !s.valid:
+	case !s.Listen.given:
+		r.problem(s.place, "listen is not given; expected such as listen: 127.0.0.1:8420, or no web section for no page")
+	case s.Listen.valid && err == nil && !at.Addr().IsLoopback() && len(missing) > 0:
+		r.problem(s.Listen.place, "%s can be reached from other machines, and %s is not given; expected certificate, key and token_file, or a loopback address such as 127.0.0.1:8420",
+			s.Listen.V, strings.Join(missing, " and "))
+	case s.Certificate.given != s.Key.given:
+		r.problem(s.place, "only one of certificate and key is given; expected both, or neither for a page without TLS on this machine")
+	}
 }
 
 // checkBypass checks where the heartbeat goes.

@@ -13,12 +13,13 @@ import (
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
-// kind reads a scalar's text. It has no state; parse uses only the text, so quotes make no difference.
-type kind[T any] interface {
-	// parse's error is the text after the key's path.
-	parse(text string, rl rule) (T, error)
-	// expects describes the form of a valid value.
-	expects(rl rule) string
+// kind is a form of values. It has no state.
+type kind[T any] interface{ form(rl rule) form[T] }
+
+// form reads a scalar's text. Only the text counts, so quotes make no difference.
+type form[T any] struct {
+	expected string                       // describes a valid value
+	parse    func(text string) (T, error) // its error is the text after the key's path
 }
 
 // scalar is one value of the kind K.
@@ -27,14 +28,18 @@ type scalar[T any, K kind[T]] struct {
 	V T
 }
 
+func (*scalar[T, K]) form(rl rule) form[T] {
+	var k K
+	return k.form(rl)
+}
+
 func (s *scalar[T, K]) read(r *decoder, n *yaml.Node, at place, rl rule) {
 	s.place = at
 	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
 		r.mismatch(n, at, rl, s.expects(rl))
 		return
 	}
-	var k K
-	v, err := k.parse(n.Value, rl)
+	v, err := s.form(rl).parse(n.Value)
 	if err != nil {
 		r.problem(at, "%s", err)
 		return
@@ -48,15 +53,11 @@ func (s *scalar[T, K]) absent(_ *decoder, at place, rl rule) {
 	if rl.def == "" {
 		return
 	}
-	var k K
-	v, err := k.parse(rl.def, rl)
+	v, err := s.form(rl).parse(rl.def)
 	s.V, s.valid = v, err == nil
 }
 
-func (s *scalar[T, K]) expects(rl rule) string {
-	var k K
-	return k.expects(rl)
-}
+func (s *scalar[T, K]) expects(rl rule) string { return s.form(rl).expected }
 
 type (
 	text    = scalar[string, textKind]
@@ -97,37 +98,68 @@ func span(rl rule) string {
 	return ""
 }
 
-type textKind struct{}
+// checked is the form of texts that read takes; what is the kind of value.
+func checked[T any](what, expected string, read func(text string) (T, bool)) form[T] {
+	return form[T]{expected, func(text string) (v T, err error) {
+		v, ok := read(text)
+		if !ok {
+			err = not(text, what, expected)
+		}
+		return v, err
+	}}
+}
 
-const maxText = 1024
+// ordered is the form of values within a rule's bounds, which read reads, too.
+func ordered[T cmp.Ordered](rl rule, what, expected string, read func(text string) (T, error)) form[T] {
+	return form[T]{expected, func(text string) (T, error) {
+		v, err := read(text)
+		if err != nil {
+			return v, not(text, what, expected)
+		}
+		return bounded(v, text, rl, read)
+	}}
+}
 
-func (k textKind) parse(text string, rl rule) (string, error) {
-	switch {
-	case strings.TrimSpace(text) == "":
-		return "", fmt.Errorf("is empty; expected %s", k.expects(rl))
-	case len(text) > maxText || strings.ContainsFunc(text, func(c rune) bool { return !unicode.IsPrint(c) }):
-		return "", not(text, "usable", k.expects(rl))
+// words is the form of the texts that ok allows, as they are.
+func words(what, expected string, ok func(text string) bool) form[string] {
+	return checked(what, expected, func(text string) (string, bool) { return text, ok(text) })
+}
+
+type (
+	textKind    struct{}
+	nameKind    struct{}
+	deviceKind  struct{} // exactly one argument for EAL, so that it can't add others
+	toggleKind  struct{}
+	integerKind struct{}
+	decimalKind struct{}
+	choiceKind  struct{}
+)
+
+const (
+	maxText = 1024 // bytes
+	maxName = 64
+	million = 1_000_000
+)
+
+func (textKind) form(rule) form[string] {
+	f := words("usable", "a text of printable characters, at most "+strconv.Itoa(maxText)+" bytes", isPlain)
+	usable := f.parse
+	f.parse = func(text string) (string, error) {
+		if strings.TrimSpace(text) == "" {
+			return "", fmt.Errorf("is empty; expected %s", f.expected)
+		}
+		return usable(text)
 	}
-	return text, nil
+	return f
 }
 
-func (textKind) expects(rule) string {
-	return "a text of printable characters, at most " + strconv.Itoa(maxText) + " bytes"
+// isPlain reports whether a text is neither too long nor has characters that can't be printed.
+func isPlain(text string) bool {
+	return len(text) <= maxText && !strings.ContainsFunc(text, func(c rune) bool { return !unicode.IsPrint(c) })
 }
 
-type nameKind struct{}
-
-const maxName = 64
-
-func (k nameKind) parse(text string, rl rule) (string, error) {
-	if !isName(text) {
-		return "", not(text, "a name", k.expects(rl))
-	}
-	return text, nil
-}
-
-func (nameKind) expects(rule) string {
-	return "letters, digits, '.', '_' and '-', at most " + strconv.Itoa(maxName)
+func (nameKind) form(rule) form[string] {
+	return words("a name", "letters, digits, '.', '_' and '-', at most "+strconv.Itoa(maxName), isName)
 }
 
 func isName(text string) bool {
@@ -140,42 +172,19 @@ func isName(text string) bool {
 	return text != "" && len(text) <= maxName
 }
 
-// deviceKind is exactly one argument for EAL, so that it can't add others.
-type deviceKind struct{}
-
-func (k deviceKind) parse(text string, rl rule) (string, error) {
-	if _, err := (textKind{}).parse(text, rl); err != nil || text[0] == '-' || strings.ContainsFunc(text, unicode.IsSpace) {
-		return "", not(text, "a device", k.expects(rl))
-	}
-	return text, nil
+func (deviceKind) form(rule) form[string] {
+	return words("a device", "an argument of EAL's -a or --vdev, such as 0000:01:00.0 or net_af_packet0,iface=eth1", func(text string) bool {
+		return text != "" && isPlain(text) && text[0] != '-' && !strings.ContainsFunc(text, unicode.IsSpace)
+	})
 }
 
-func (deviceKind) expects(rule) string {
-	return "an argument of EAL's -a or --vdev, such as 0000:01:00.0 or net_af_packet0,iface=eth1"
+func (toggleKind) form(rule) form[bool] {
+	return checked("a switch", "true or false", func(text string) (on, ok bool) { return text == "true", text == "true" || text == "false" })
 }
 
-type toggleKind struct{}
-
-func (k toggleKind) parse(text string, rl rule) (bool, error) {
-	if text != "true" && text != "false" {
-		return false, not(text, "a switch", k.expects(rl))
-	}
-	return text == "true", nil
+func (integerKind) form(rl rule) form[int64] {
+	return ordered(rl, "a whole number", "a whole number, "+span(rl), parseInteger)
 }
-
-func (toggleKind) expects(rule) string { return "true or false" }
-
-type integerKind struct{}
-
-func (k integerKind) parse(text string, rl rule) (int64, error) {
-	v, err := parseInteger(text)
-	if err != nil {
-		return 0, not(text, "a whole number", k.expects(rl))
-	}
-	return bounded(v, text, rl, parseInteger)
-}
-
-func (integerKind) expects(rl rule) string { return "a whole number, " + span(rl) }
 
 // parseInteger reads decimal digits, or hexadecimal ones after 0x. It refuses a leading zero, which means octal to some readers.
 func parseInteger(text string) (int64, error) {
@@ -190,29 +199,15 @@ func parseInteger(text string) (int64, error) {
 	return strconv.ParseInt(text, 10, 64)
 }
 
-type decimalKind struct{}
-
-const million = 1_000_000
-
-func (k decimalKind) parse(text string, rl rule) (uint64, error) {
-	v, err := parseDecimal(text)
-	if err != nil {
-		return 0, not(text, "a number", k.expects(rl))
-	}
-	return bounded(v, text, rl, parseDecimal)
+func (decimalKind) form(rl rule) form[uint64] {
+	return ordered(rl, "a number", "a number with at most 6 decimals, "+span(rl), parseDecimal)
 }
-
-func (decimalKind) expects(rl rule) string { return "a number with at most 6 decimals, " + span(rl) }
 
 // parseDecimal reads a decimal fraction as millionths.
-func parseDecimal(text string) (uint64, error) {
-	return parseUnits(text, []unit{{"", million}})
-}
+func parseDecimal(text string) (uint64, error) { return parseUnits(text, []unit{{"", million}}) }
 
-type choiceKind struct{}
-
-func (choiceKind) parse(text string, rl rule) (int, error) {
-	return slices.Index(rl.one, text), CheckWord(text, rl.one)
+func (choiceKind) form(rl rule) form[int] {
+	return form[int]{either(rl.one), func(text string) (int, error) { return slices.Index(rl.one, text), CheckWord(text, rl.one) }}
 }
 
 // CheckWord refuses a text that is not one of the words. The error says which one it may mean, and what was expected.
@@ -226,16 +221,19 @@ func CheckWord(text string, words []string) error {
 	return fmt.Errorf("%s is not known; expected %s", quote(text), either(words))
 }
 
-func (choiceKind) expects(rl rule) string { return either(rl.one) }
-
 // accepted is a format that an endpoint accepts.
 type accepted = scalar[int, acceptedKind]
 
-type acceptedKind struct{ choiceKind }
+type acceptedKind struct{}
 
-func (k acceptedKind) parse(text string, rl rule) (int, error) {
-	if text == packet.ProxyNotification.String() {
-		return 0, fmt.Errorf("%s goes to a proxy, not to a host; list these hosts with their proxy in proxy.senders; here, expected %s", text, k.expects(rl))
+func (acceptedKind) form(rl rule) form[int] {
+	f := choiceKind{}.form(rl)
+	choose := f.parse
+	f.parse = func(text string) (int, error) {
+		if text == packet.ProxyNotification.String() {
+			return 0, fmt.Errorf("%s goes to a proxy, not to a host; list these hosts with their proxy in proxy.senders; here, expected %s", text, f.expected)
+		}
+		return choose(text)
 	}
-	return k.choiceKind.parse(text, rl)
+	return f
 }

@@ -252,9 +252,18 @@ type domainSection struct {
 
 type managementSection struct {
 	place
-	Listen   listener `key:"listen" to:"Socket"`
-	Metrics  socket   `key:"metrics"`
-	LogLevel choice   `key:"log_level" default:"info" one:"debug|info|warn|error"`
+	Listen   listener   `key:"listen" to:"Socket"`
+	Metrics  socket     `key:"metrics"`
+	Web      webSection `key:"web"`
+	LogLevel choice     `key:"log_level" default:"info" one:"debug|info|warn|error"`
+}
+
+type webSection struct {
+	place
+	Listen      socket `key:"listen"`
+	Certificate text   `key:"certificate"`
+	Key         text   `key:"key"`
+	TokenFile   text   `key:"token_file"`
 }
 
 type bypassSection struct {

@@ -109,58 +109,45 @@ func unitError(err error, text, what, expected, smallest string, units []unit) e
 	return not(text, what, expected)
 }
 
-type sizeKind struct{}
-
-func (k sizeKind) parse(text string, rl rule) (uint64, error) {
-	v, err := parseSize(text)
-	if err != nil {
-		return 0, unitError(err, text, "a size", k.expects(rl), "bytes", sizeUnits)
-	}
-	return bounded(v, text, rl, parseSize)
+// inUnits is the form of numbers with a unit, the smallest of which is called smallest.
+func inUnits(rl rule, what, expected, smallest string, units []unit) form[uint64] {
+	read := func(text string) (uint64, error) { return parseUnits(text, units) }
+	return form[uint64]{expected, func(text string) (uint64, error) {
+		v, err := read(text)
+		if err != nil {
+			return 0, unitError(err, text, what, expected, smallest, units)
+		}
+		return bounded(v, text, rl, read)
+	}}
 }
 
-func (sizeKind) expects(rule) string { return "a number with unit, such as 64KB, 1.5GiB or 1500B" }
+type (
+	sizeKind      struct{}
+	rateKind      struct{}
+	lengthKind    struct{}
+	durationKind  struct{}
+	perSecondKind struct{}
+	countKind     struct{}
+)
 
-func parseSize(text string) (uint64, error) { return parseUnits(text, sizeUnits) }
-
-type rateKind struct{}
-
-func (k rateKind) parse(text string, rl rule) (uint64, error) {
-	v, err := parseRate(text)
-	if err != nil {
-		return 0, unitError(err, text, "a rate", k.expects(rl), "bits a second", rateUnits)
-	}
-	return bounded(v, text, rl, parseRate)
+func (sizeKind) form(rl rule) form[uint64] {
+	return inUnits(rl, "a size", "a number with unit, such as 64KB, 1.5GiB or 1500B", "bytes", sizeUnits)
 }
 
-func (rateKind) expects(rule) string { return "a number with unit, such as 100Gbps, 10Mbps or 100kbps" }
-
-func parseRate(text string) (uint64, error) { return parseUnits(text, rateUnits) }
-
-type durationKind struct{}
-
-func (k durationKind) parse(text string, rl rule) (time.Duration, error) {
-	v, err := time.ParseDuration(text)
-	if err != nil {
-		return 0, not(text, "a duration", k.expects(rl))
-	}
-	return bounded(v, text, rl, time.ParseDuration)
+func (rateKind) form(rl rule) form[uint64] {
+	return inUnits(rl, "a rate", "a number with unit, such as 100Gbps, 10Mbps or 100kbps", "bits a second", rateUnits)
 }
 
-func (durationKind) expects(rule) string { return "a number with unit, such as 10ms, 500us or 60s" }
-
-type perSecondKind struct{}
-
-func (k perSecondKind) parse(text string, rl rule) (uint64, error) {
-	v, err := parsePerSecond(text)
-	if err != nil {
-		return 0, not(text, "a number a second", k.expects(rl))
-	}
-	return bounded(v, text, rl, parsePerSecond)
+func (lengthKind) form(rl rule) form[uint64] {
+	return inUnits(rl, "a length", "a number with unit, such as 300m or 2km", "metres", lengthUnits)
 }
 
-func (perSecondKind) expects(rule) string {
-	return "a whole number a second, such as 1000/s, or 0 for no limit"
+func (durationKind) form(rl rule) form[time.Duration] {
+	return ordered(rl, "a duration", "a number with unit, such as 10ms, 500us or 60s", time.ParseDuration)
+}
+
+func (perSecondKind) form(rl rule) form[uint64] {
+	return ordered(rl, "a number a second", "a whole number a second, such as 1000/s, or 0 for no limit", parsePerSecond)
 }
 
 func parsePerSecond(text string) (uint64, error) {
@@ -174,32 +161,8 @@ func parsePerSecond(text string) (uint64, error) {
 	return strconv.ParseUint(digits, 10, 64)
 }
 
-type lengthKind struct{}
-
-func (k lengthKind) parse(text string, rl rule) (uint64, error) {
-	v, err := parseLength(text)
-	if err != nil {
-		return 0, unitError(err, text, "a length", k.expects(rl), "metres", lengthUnits)
-	}
-	return bounded(v, text, rl, parseLength)
-}
-
-func (lengthKind) expects(rule) string { return "a number with unit, such as 300m or 2km" }
-
-func parseLength(text string) (uint64, error) { return parseUnits(text, lengthUnits) }
-
-type countKind struct{}
-
-func (k countKind) parse(text string, rl rule) (int64, error) {
-	v, err := parseCount(text)
-	if err != nil {
-		return 0, not(text, "a count", k.expects(rl))
-	}
-	return bounded(v, text, rl, parseCount)
-}
-
-func (countKind) expects(rl rule) string {
-	return "a whole number, perhaps with Ki (1024) or Mi (1048576), " + span(rl)
+func (countKind) form(rl rule) form[int64] {
+	return ordered(rl, "a count", "a whole number, perhaps with Ki (1024) or Mi (1048576), "+span(rl), parseCount)
 }
 
 func parseCount(text string) (int64, error) {
@@ -211,10 +174,12 @@ func parseCount(text string) (int64, error) {
 }
 
 // ParseRate reads a rate in the form of configurations, such as 100Mbps, in bit/s. The error says what was expected.
-func ParseRate(text string) (uint64, error) { return rateKind{}.parse(text, rule{}) }
+func ParseRate(text string) (uint64, error) { return rateKind{}.form(rule{}).parse(text) }
 
 // ParseSize reads a size in the form of configurations, such as 64KiB, in bytes. The error says what was expected.
-func ParseSize(text string) (uint64, error) { return sizeKind{}.parse(text, rule{}) }
+func ParseSize(text string) (uint64, error) { return sizeKind{}.form(rule{}).parse(text) }
 
 // ParseDuration reads a duration in the form of configurations, such as 500ms. The error says what was expected.
-func ParseDuration(text string) (time.Duration, error) { return durationKind{}.parse(text, rule{}) }
+func ParseDuration(text string) (time.Duration, error) {
+	return durationKind{}.form(rule{}).parse(text)
+}

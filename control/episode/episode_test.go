@@ -38,10 +38,7 @@ func play(t *Tracker, steps []step) string {
 	look := func(s *step) {
 		now += tick
 		for flow, bytes := range s.notified {
-			t.Notified(0, &notify.NotificationRecord{
-				Time: now, Flow: flowtable.Ref{Index: flowtable.Index(flow), Generation: 1}, FlowBytes: bytes, Out: 1, Cause: congestion.ByDepth,
-				Metrics: congestion.Metrics{Depth: s.peak}, Format: packet.LongHaulCNP,
-			})
+			t.Notified(0, &notify.NotificationRecord{Message: notify.Message{FlowBytes: bytes, Out: 1, Cause: congestion.ByDepth, Format: packet.LongHaulCNP}, Time: now, Flow: flowtable.Ref{Index: flowtable.Index(flow), Generation: 1}, Metrics: congestion.Metrics{Depth: s.peak}})
 		}
 		var records []dataplane.FlowRecord
 		for flow, bytes := range s.sampled {
@@ -166,7 +163,7 @@ func TestAfterCalm(t *testing.T) {
 // TestMeasuredByWorker: if the flow has no earlier record, the rate before is the worker's measurement.
 func TestMeasuredByWorker(t *testing.T) {
 	tracker := NewTracker()
-	tracker.Notified(3, &notify.NotificationRecord{Time: 5, Out: 1, Cause: congestion.ByGrowth, FlowRate: 20})
+	tracker.Notified(3, &notify.NotificationRecord{Message: notify.Message{Out: 1, Cause: congestion.ByGrowth, FlowRate: 20}, Time: 5})
 	if f := tracker.Episodes()[0].Flows[0]; f.Before != (Rate{160_000, true}) || f.Worker != 3 {
 		t.Errorf("%+v", f)
 	}
@@ -189,8 +186,7 @@ func TestRatesAreThoseOfTheFlow(t *testing.T) {
 				}
 				if now >= notifiedAt && !notified {
 					notified, next = true, now+after*ms
-					tracker.Notified(0, &notify.NotificationRecord{Time: now, FlowBytes: bytes, Out: 1, Cause: congestion.ByDepth,
-						Flow: flowtable.Ref{Index: 7, Generation: 1}, Metrics: congestion.Metrics{Depth: 5000}})
+					tracker.Notified(0, &notify.NotificationRecord{Message: notify.Message{FlowBytes: bytes, Out: 1, Cause: congestion.ByDepth}, Time: now, Flow: flowtable.Ref{Index: 7, Generation: 1}, Metrics: congestion.Metrics{Depth: 5000}})
 				}
 			}
 			if now%tick == 0 {
@@ -220,7 +216,7 @@ func TestNothingSent(t *testing.T) {
 	for _, sent := range []bool{false, true} {
 		tracker, now, bytes := NewTracker(), int64(1e15), uint64(0)
 		notify := func(o counters.Outcome) {
-			tracker.Notified(0, &notify.NotificationRecord{Time: now, FlowBytes: bytes, Out: 1, Cause: congestion.ByDepth, Outcome: o, Flow: flow})
+			tracker.Notified(0, &notify.NotificationRecord{Message: notify.Message{FlowBytes: bytes, Out: 1, Cause: congestion.ByDepth}, Time: now, Outcome: o, Flow: flow})
 		}
 		ticks := func(n int, each uint64) {
 			for range n {
@@ -247,9 +243,9 @@ func TestNothingSent(t *testing.T) {
 // TestNotOfAnEpisode: events that neither begin nor extend an episode.
 func TestNotOfAnEpisode(t *testing.T) {
 	tracker := NewTracker()
-	arrival := notify.NotificationRecord{Time: 100, Out: 1, Cause: congestion.ByArrival}
-	relayed := notify.NotificationRecord{Time: 100, Out: 1, Cause: congestion.ByProxy}
-	resume := notify.NotificationRecord{Time: 100, Out: 1, Decision: congestion.Decision{Action: congestion.Resume}}
+	arrival := notify.NotificationRecord{Message: notify.Message{Out: 1, Cause: congestion.ByArrival}, Time: 100}
+	relayed := notify.NotificationRecord{Message: notify.Message{Out: 1, Cause: congestion.ByProxy}, Time: 100}
+	resume := notify.NotificationRecord{Message: notify.Message{Out: 1, Decision: congestion.Decision{Action: congestion.Resume}}, Time: 100}
 	tracker.Notified(0, &arrival)
 	tracker.Notified(0, &relayed)
 	tracker.Notified(0, &resume)
@@ -279,7 +275,7 @@ func TestBounds(t *testing.T) {
 				}
 				tracker.Sampled(wan, 0, now, records)
 				for n := range rapid.IntRange(0, 3).Draw(t, "notifications") {
-					tracker.Notified(0, &notify.NotificationRecord{Time: now, Out: 1, Cause: congestion.ByDepth, Flow: flowtable.Ref{Index: flowtable.Index(1000 + n)}})
+					tracker.Notified(0, &notify.NotificationRecord{Message: notify.Message{Out: 1, Cause: congestion.ByDepth}, Time: now, Flow: flowtable.Ref{Index: flowtable.Index(1000 + n)}})
 					sent++
 				}
 			}

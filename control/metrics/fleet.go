@@ -30,7 +30,7 @@ func describeFleet(to chan<- *prometheus.Desc) {
 	}
 }
 
-func collectFleet(to chan<- prometheus.Metric, s fleetlink.Status) {
+func collectFleet(to chan<- prometheus.Metric, s fleetlink.FleetStatus) {
 	if !s.Enabled {
 		return
 	}

@@ -41,7 +41,7 @@ type Source struct {
 	Hash func() string
 	BGP  func() advertise.Status
 	// Fleet is nil where the gateway is in none.
-	Fleet func() fleetlink.Status
+	Fleet func() fleetlink.FleetStatus
 }
 
 // Build identifies the program.

@@ -28,6 +28,8 @@ type Options struct {
 	Forwarded, Emitted io.Writer
 	// Progress is called every capturefile.ProgressStep frames with the number of frames replayed so far; may be nil.
 	Progress func(frames int)
+	// Recorder records what happens over time; nil: nothing does.
+	Recorder *Recorder
 }
 
 const (
@@ -78,6 +80,10 @@ func newRun(c *config.Config, o Options) *run {
 func (r *run) end(c *config.Config) (*report.Report, error) {
 	r.step()
 	r.time.Drain()
+	if r.options.Recorder != nil {
+		r.options.Recorder.watch(r.time.Now())
+		r.options.Recorder.end()
+	}
 	result := report.Make(c, r.plane, &r.ended)
 	r.plane.Worker(0).Close()
 	return result, errors.Join(r.out.err, r.account(result))
@@ -117,6 +123,9 @@ func (r *run) start(c *config.Config, first time.Time, captured int) (err error)
 	r.plane.SetWallClock(first.UnixNano() - epoch)
 	r.time = stepper.New(r.plane, []*inmem.Backend{r.backend}, epoch)
 	r.time.AdaptEvery = stepper.AdaptStep
+	if r.options.Recorder != nil {
+		r.options.Recorder.start(c, r.plane, r.time, first)
+	}
 	return nil
 }
 

@@ -54,6 +54,14 @@ type EpisodeFlow struct {
 	Slowed        *bool      `json:"slowed,omitempty"` // by more than an eighth; left out if a rate isn't known
 }
 
+// EpisodePorts are the ports of a configuration, for episode.NewWatcher.
+func EpisodePorts(c *config.Config) (all []episode.Port) {
+	for i := range c.Ports {
+		all = append(all, episode.Port{Peer: c.Ports[i].Peer, Classes: len(c.Ports[i].ClassNames)})
+	}
+	return all
+}
+
 // MakeEpisode describes an episode.
 func MakeEpisode(c *config.Config, e *episode.Episode) Episode {
 	port := &c.Ports[e.Queue.Port]

@@ -92,6 +92,13 @@ func evidence(a pairing.Answer) *string {
 	return &name
 }
 
+// SetScope sets the flow's VLAN tags or tunnel from a scope.
+func (f *Flow) SetScope(s packet.Scope) {
+	var k flowtable.Key
+	k.SetScope(s)
+	f.setPlace(&k)
+}
+
 // setPlace sets the flow's VLAN tags, or its tunnel and the VID that counts there.
 func (f *Flow) setPlace(k *flowtable.Key) {
 	if !k.Encapsulated() {

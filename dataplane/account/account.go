@@ -66,8 +66,8 @@ func (f *Flow) setClass(class uint8) {
 // Spread reports whether the flow may have bytes in classes other than Class.
 func (f *Flow) Spread() bool { return f.watchAndClass&spreadBit != 0 }
 
-// Table has a worker's accounts, by flowtable.Index. The account of flowtable.None is never read.
-type Table struct {
+// Accounts are a worker's, by flowtable.Index. The account of flowtable.None is never read.
+type Accounts struct {
 	of    []Flow
 	more  [][MaxClasses]Share // by class, the shares that are not in the account; all zero while the flow has no bytes there
 	Flows *flowtable.Table
@@ -82,9 +82,9 @@ const (
 func Size(flows int) int { return (flows + 1) * (accountBytes + moreBytes) }
 
 // New places the accounts for the flows of a table in memory, which must be zero and 8-byte aligned.
-func New(memory []byte, flows *flowtable.Table) Table {
+func New(memory []byte, flows *flowtable.Table) Accounts {
 	n := flows.Capacity() + 1
-	return Table{
+	return Accounts{
 		of:    unsafe.Slice((*Flow)(unsafe.Pointer(unsafe.SliceData(memory))), n),
 		more:  unsafe.Slice((*[MaxClasses]Share)(unsafe.Pointer(&memory[n*accountBytes])), n),
 		Flows: flows,
@@ -92,7 +92,7 @@ func New(memory []byte, flows *flowtable.Table) Table {
 }
 
 // Share returns the share of a flow, whose account is f, in a class.
-func (a *Table) Share(x flowtable.Index, f *Flow, class uint8) *Share {
+func (a *Accounts) Share(x flowtable.Index, f *Flow, class uint8) *Share {
 	if f.Class() == class {
 		return &f.Share
 	}
@@ -101,7 +101,7 @@ func (a *Table) Share(x flowtable.Index, f *Flow, class uint8) *Share {
 
 // Growing is Share for a frame that enters the class. A flow whose frames use one class at a time, as nearly all do, has its share in its
 // account.
-func (a *Table) Growing(x flowtable.Index, f *Flow, class uint8) *Share {
+func (a *Accounts) Growing(x flowtable.Index, f *Flow, class uint8) *Share {
 	if f.Class() == class {
 		return &f.Share
 	}
@@ -114,7 +114,7 @@ func (a *Table) Growing(x flowtable.Index, f *Flow, class uint8) *Share {
 }
 
 // QueuedBytes is the bytes of a flow in all classes.
-func (a *Table) QueuedBytes(x flowtable.Index, f *Flow) uint64 {
+func (a *Accounts) QueuedBytes(x flowtable.Index, f *Flow) uint64 {
 	n := uint64(f.Queued)
 	if f.Spread() {
 		for class := range a.more[x] {
@@ -125,10 +125,10 @@ func (a *Table) QueuedBytes(x flowtable.Index, f *Flow) uint64 {
 }
 
 // Get returns a flow's account, an empty one if it had none yet.
-func (a *Table) Get(x flowtable.Index) *Flow { return a.Begun(a.Flows.Ref(x)) }
+func (a *Accounts) Get(x flowtable.Index) *Flow { return a.Begun(a.Flows.Ref(x)) }
 
 // Begun is Get for a flow that is known to have this generation.
-func (a *Table) Begun(flow flowtable.Ref) *Flow {
+func (a *Accounts) Begun(flow flowtable.Ref) *Flow {
 	f := a.Known(flow.Index)
 	if f.Generation.Load() != flow.Generation {
 		f.Begin(flow.Generation)
@@ -138,7 +138,7 @@ func (a *Table) Begun(flow flowtable.Ref) *Flow {
 
 // Mark counts marked packets of a burst for their flows, run by run: mostly all packets are marked from one on. Packets without a flow count
 // for flowtable.None.
-func (a *Table) Mark(flows []flowtable.Ref, marked uint64) {
+func (a *Accounts) Mark(flows []flowtable.Ref, marked uint64) {
 	for marked != 0 {
 		i := bits.TrailingZeros64(marked)
 		end := i + bits.TrailingZeros64(^(marked >> i))
@@ -151,18 +151,18 @@ func (a *Table) Mark(flows []flowtable.Ref, marked uint64) {
 
 // Known returns the account of a flow for which Get was called since the flow began. Each flow of the table has an account, so the index needs no
 // check.
-func (a *Table) Known(x flowtable.Index) *Flow {
+func (a *Accounts) Known(x flowtable.Index) *Flow {
 	return (*Flow)(unsafe.Add(unsafe.Pointer(unsafe.SliceData(a.of)), uint64(x)*uint64(unsafe.Sizeof(Flow{}))))
 }
 
 // Named returns the account of the flow in the tag of a tracked frame; false if the frame had no flow, or the flow has ended.
-func (a *Table) Named(t flowtable.Ref) (*Flow, bool) {
+func (a *Accounts) Named(t flowtable.Ref) (*Flow, bool) {
 	f := a.Known(t.Index)
 	return f, t.Index != flowtable.None && f.Generation.Load() == t.Generation
 }
 
 // Find returns a flow's account, nil if it has none.
-func (a *Table) Find(x flowtable.Index) *Flow {
+func (a *Accounts) Find(x flowtable.Index) *Flow {
 	if f := &a.of[x]; f.Generation.Load() == a.Flows.State(x).Generation() {
 		return f
 	}
@@ -185,7 +185,7 @@ func (f *Flow) SetNotified(now int64) { fastpath.Store64(&f.LastNotified, rateli
 
 // LastNotifiedOf is the time of the last notification about the flow with an index and generation, 0 for never, and for a flow that has
 // ended. Any goroutine may call it.
-func (a *Table) LastNotifiedOf(x flowtable.Index, generation uint32) int64 {
+func (a *Accounts) LastNotifiedOf(x flowtable.Index, generation uint32) int64 {
 	f := &a.of[x]
 	if f.Generation.Load() != generation {
 		return 0
@@ -199,7 +199,7 @@ func (a *Table) LastNotifiedOf(x flowtable.Index, generation uint32) int64 {
 
 // NotifiedWithin reports whether the sender of the flow with an index and generation was notified less than this many ns before now,
 // because of a queue here or of packets that arrived with CE. Any goroutine may call it.
-func (a *Table) NotifiedWithin(x flowtable.Index, generation uint32, now, ns int64) bool {
+func (a *Accounts) NotifiedWithin(x flowtable.Index, generation uint32, now, ns int64) bool {
 	if at := a.LastNotifiedOf(x, generation); at != 0 && now-at < ns {
 		return true
 	}

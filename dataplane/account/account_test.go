@@ -15,7 +15,7 @@ import (
 var _ [64]byte = [unsafe.Sizeof(Flow{})]byte{}
 
 // testTable has the accounts of a table of flows. As a worker, it begins an account anew when its flow ends.
-type testTable struct{ Table }
+type testTable struct{ Accounts }
 
 // Begin implements flowtable.Observer.
 func (*testTable) Begin(flowtable.Index) {}
@@ -34,7 +34,7 @@ func newTable(t *testing.T, flows int) *testTable {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Table = New(make([]byte, Size(flows)), table)
+	w.Accounts = New(make([]byte, Size(flows)), table)
 	return w
 }
 

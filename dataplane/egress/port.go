@@ -58,7 +58,7 @@ type Offered struct {
 const NotificationFrames = 256
 
 // New makes a worker's part of a port's queues. allocate returns zeroed memory, 8-byte aligned; list is the empty transmit list.
-func New(l *Line, q *Queue, classes int, a *account.Table, list []burst.Frame, allocate func(bytes int) ([]byte, error)) (Port, error) {
+func New(l *Line, q *Queue, classes int, a *account.Accounts, list []burst.Frame, allocate func(bytes int) ([]byte, error)) (Port, error) {
 	p := Port{Line: l, Classes: make([]Class, classes), list: list}
 	memory, err := allocate(NotificationFrames * entrySize)
 	if err != nil {

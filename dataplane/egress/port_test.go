@@ -10,7 +10,7 @@ import (
 )
 
 // newPort is a worker's part of a port.
-func newPort(t interface{ Fatal(args ...any) }, l *Line, a *account.Table, classes, frames int) *Port {
+func newPort(t interface{ Fatal(args ...any) }, l *Line, a *account.Accounts, classes, frames int) *Port {
 	p, err := New(l, &Queue{Frames: frames}, classes, a, nil, func(bytes int) ([]byte, error) { return make([]byte, bytes), nil })
 	if err != nil {
 		t.Fatal(err)
@@ -19,7 +19,7 @@ func newPort(t interface{ Fatal(args ...any) }, l *Line, a *account.Table, class
 }
 
 // newAccounts are the accounts of a table of flows.
-func newAccounts(t interface{ Fatal(args ...any) }, c flowtable.Config) *account.Table {
+func newAccounts(t interface{ Fatal(args ...any) }, c flowtable.Config) *account.Accounts {
 	table, err := flowtable.New(make([]byte, flowtable.Size(c.Capacity)), c)
 	if err != nil {
 		t.Fatal(err)

@@ -52,14 +52,14 @@ func queuedFlows(seed int64) (did happened, err error) {
 	if err != nil {
 		return did, err
 	}
-	w.Table = account.New(make([]byte, account.Size(capacity)), table)
+	w.Accounts = account.New(make([]byte, account.Size(capacity)), table)
 	w.ports = make([]Port, ports)
 	model := [ports][classes][]modelFrame{}
 	for i := range w.ports {
 		q := &w.ports[i]
 		q.Classes = make([]Class, classes)
 		for c := range classes {
-			q.Classes[c] = Class{Ring: newRing(make([]byte, 1024*entrySize)), Shares: newShares(make([]byte, 8*1025), &w.Table, c)}
+			q.Classes[c] = Class{Ring: newRing(make([]byte, 1024*entrySize)), Shares: newShares(make([]byte, 8*1025), &w.Accounts, c)}
 		}
 	}
 	now := int64(1)
@@ -153,7 +153,7 @@ func queuedFlows(seed int64) (did happened, err error) {
 
 // testFlows has the flows of queues, whose frames stay at their port. As a worker, it ends their shares with them.
 type testFlows struct {
-	account.Table
+	account.Accounts
 	ports []Port
 }
 

@@ -11,10 +11,10 @@ import (
 
 // Shares tracks, for one class of an egress queue, each flow's waiting bytes, and the flow with most (draft-tian 5.5, step 1). Only
 // notifying senders needs that, so it is tracked only while the queue is long or a sender may be notified: see Class.Track. A flow's
-// share holds its bytes (account.Table.Share). To find the flow with most bytes, the flows in a long queue are ranked in a binary heap, largest
+// share holds its bytes (account.Accounts.Share). To find the flow with most bytes, the flows in a long queue are ranked in a binary heap, largest
 // first; share.rank is a flow's place in it, so that a frame that enters or leaves takes a few steps and no search.
 type Shares struct {
-	accounts *account.Table
+	accounts *account.Accounts
 	class    uint8
 	heap     []uint64 // bytes << 32 | flow; place 0 is unused
 	n        int      // flows in the heap
@@ -27,7 +27,7 @@ type Shares struct {
 }
 
 // newShares needs memory of 8 bytes for each flow that can be queued, and 8 more.
-func newShares(memory []byte, a *account.Table, class int) Shares {
+func newShares(memory []byte, a *account.Accounts, class int) Shares {
 	return Shares{accounts: a, class: uint8(class), heap: unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(memory))), len(memory)/8)}
 }
 

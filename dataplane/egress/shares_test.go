@@ -83,7 +83,7 @@ type shareModel struct {
 }
 
 // accountsOf are the accounts of a table of so many flows, with space for more.
-func accountsOf(t *rapid.T, flows int) (*account.Table, []flowtable.Index) {
+func accountsOf(t *rapid.T, flows int) (*account.Accounts, []flowtable.Index) {
 	a := newAccounts(t, flowtable.Config{Capacity: 4 * flows})
 	keys, found, index := make([]flowtable.Key, flows), make([]flowtable.Ref, flows), make([]flowtable.Index, flows)
 	for i := range keys {

@@ -6,7 +6,9 @@ import (
 
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane/account"
 	"github.com/cnpgate/cnpgate/dataplane/counters"
+	"github.com/cnpgate/cnpgate/dataplane/stage"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/pairing"
@@ -22,27 +24,32 @@ const (
 	recordedBytes = cnpgen.MaxLen
 )
 
+// Message is what a notification says, to whom, and about which queue.
+type Message struct {
+	Decision  congestion.Decision
+	FlowBytes uint64      // of the flow that had arrived by then
+	FlowRate  uint64      // at which the flow arrived before, bytes per millisecond; 0: not known
+	To        packet.Addr // the notified host: the sender, or its proxy; of no meaning where it was Suppressed
+	Format    packet.Notification
+	In, Out   uint8 // the port that the notification leaves by, which is the flow's ingress port, and the congested one
+	Class     uint8
+	Cause     congestion.Cause // 0 of a Resume
+	Raised    bool             // the level is higher than for the queue's state alone, as the queue has grown since an earlier request
+}
+
 // NotificationRecord is what a worker keeps of a notification, and why it sent it. It has no pointers, so that records can lie outside the Go heap.
 type NotificationRecord struct {
+	Message
 	Number    uint64 // of the worker's records of this list, from 0
 	Time      int64  // ns, Unix time
 	Key       flowtable.Key
 	Flow      flowtable.Ref
-	FlowBytes uint64 // of the flow that had arrived by then
-	FlowRate  uint64 // at which the flow arrived before, bytes per millisecond; 0: not known
 	Queued    uint64 // bytes of the flow that waited in the queue, as far as this worker tracks shares
 	Metrics   congestion.Metrics
-	Threshold uint64 // of the first condition of Cause, in the unit of its metric; of a Resume K_min
-	Decision  congestion.Decision
+	Threshold uint64         // of the first condition of Cause, in the unit of its metric; of a Resume K_min
 	QP        pairing.Answer // the flow's source QP, and how it is known
-	In, Out   uint8          // the port that the notification leaves by, and the congested one
-	Class     uint8
-	Format    packet.Notification // of no meaning where it was Suppressed
-	Cause     congestion.Cause    // 0 of a Resume
-	Raised    bool                // the level is higher than for the queue's state alone, as the queue has grown since an earlier request
 	Outcome   counters.Outcome
 	Reason    counters.Suppression // where it was Suppressed
-	To        packet.Addr          // the notified host: the sender, or its proxy; of no meaning where it was Suppressed
 	Length    uint16               // bytes of the notification's frame; 0 where it was Suppressed
 	Frame     [recordedBytes]byte
 }
@@ -126,3 +133,46 @@ func (h *History) Read(from uint64, to []NotificationRecord) (n int, next uint64
 
 // Recorded is the number that the next record will have. Any goroutine may call it.
 func (h *History) Recorded() uint64 { return h.written.Load() }
+
+// recordSent keeps what was sent, or is only observed, with its frame.
+func (n *Notifier) recordSent(m *Note, a *account.Flow, frame []byte, o counters.Outcome) {
+	c := n.State
+	if c.Trace != nil {
+		c.Trace.Sent(c.Batch.InHand, m.Format, m.To, m.In, o)
+	}
+	r := n.Sent.record()
+	if r == nil {
+		return
+	}
+	r.Message, r.Outcome, r.Reason, r.Length = m.Message, o, counters.Allowed, uint16(len(frame))
+	copy(r.Frame[:], frame)
+	n.recordState(r, m.Flow, a, m.state)
+}
+
+// recordSuppressed keeps that the sender of a flow, which has an account, was not notified, unless a record of the same reason was made
+// lately.
+func (n *Notifier) recordSuppressed(r *Queue, x flowtable.Index, s counters.Suppression) {
+	if x == flowtable.None || n.Now < n.suppressedNext[s] {
+		return
+	}
+	n.suppressedNext[s] = n.Now + suppressedInterval
+	to := n.Suppressed.record()
+	if to == nil {
+		return
+	}
+	to.Message = Message{FlowBytes: n.Learner.Bytes(x), In: uint8(r.In), Out: uint8(r.Out), Class: uint8(r.Class), Cause: r.Cause}
+	to.Outcome, to.Reason, to.Length = counters.Suppressed, s, 0
+	n.recordState(to, x, n.Accounts.Known(x), r.State)
+}
+
+// recordState notes the time, the flow, and the state of the queue.
+func (n *Notifier) recordState(r *recordSlot, x flowtable.Index, a *account.Flow, q *stage.QueueState) {
+	c := n.State
+	r.Time = c.UnixTime()
+	state := c.Flows.State(x)
+	r.Key, r.Flow, r.QP = *c.Flows.Key(x), flowtable.Ref{Index: x, Generation: state.Generation()}, c.Learner.Answer(x, state.Answer())
+	r.Metrics, r.Threshold, r.Queued = q.Metrics, q.Threshold, uint64(c.Accounts.Share(x, a, r.Class).Queued)
+}
+
+// Arrived is the state of the queue for a notification about a packet that arrived with CE: it says nothing about a queue here.
+var Arrived stage.QueueState

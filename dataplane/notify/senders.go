@@ -14,7 +14,6 @@ import (
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/keyhash"
 	"github.com/cnpgate/cnpgate/internal/packet"
-	"github.com/cnpgate/cnpgate/pairing"
 )
 
 // Watched is a sender whose flow was among the largest of a congested queue: its congestion.Sender, and the data to notify it without a
@@ -53,9 +52,9 @@ const (
 type Senders struct {
 	*stage.State
 	notifier *Notifier
-	of       []Watched // 0 is for senders that find no slot, and is not kept
-	hand     int       // where the next search for a slot begins
-	resumed  int       // the last entry that resume has checked
+	of       *[watchedSenders + 1]Watched // 0 is for senders that find no slot, and is not kept
+	hand     int                          // where the next search for a slot begins
+	resumed  int                          // the last entry that resume has checked
 	seed     uint64
 	heads    []atomic.Uint32 // by hash of the sender in its scope, the first entry; other workers read whether there is one
 }
@@ -70,7 +69,7 @@ func NewSenders(n *Notifier, seed uint64, allocate func(bytes int) ([]byte, erro
 	}
 	return &Senders{
 		State: n.State, notifier: n, seed: seed,
-		of:    unsafe.Slice((*Watched)(unsafe.Pointer(unsafe.SliceData(memory))), watchedSenders+1),
+		of:    (*[watchedSenders + 1]Watched)(unsafe.Pointer(unsafe.SliceData(memory))),
 		heads: unsafe.Slice((*atomic.Uint32)(unsafe.Pointer(&memory[watchedBytes])), senderHashes),
 	}, nil
 }
@@ -115,7 +114,7 @@ func (s *Senders) Watch(x flowtable.Index, a *account.Flow, r *Queue) *Watched {
 // Find returns the entry of a flow's sender, nil if it has none for this queue.
 func (s *Senders) Find(x flowtable.Index, a *account.Flow, r *Queue) *Watched {
 	e := &s.of[a.Watch()]
-	if a.Watch() == 0 || e.flow != x || int(e.out) != r.Out || int(e.class) != r.Class || e.generation != a.Generation.Load() {
+	if a.Watch() == 0 || e.flow != x || int(e.class) != r.Class || e.generation != a.Generation.Load() {
 		return nil
 	}
 	return e
@@ -237,102 +236,4 @@ func (s *Senders) NotifiedElsewhere(port int, r *pacing.Request) {
 		a.SetNotified(s.Now)
 		e.elsewhere = s.Now
 	}
-}
-
-// Resume sends a Resume to each sender that was asked to slow down because of a port's queue, once that has been below K_min for RTT_est
-// (draft-tian 5.5.1).
-func (s *Senders) Resume(port int) {
-	for class := range s.Queues[port] {
-		state, q := &s.Queues[port][class], &s.Egress[port].Classes[class]
-		if state.Slowed == 0 {
-			continue
-		}
-		policy := &s.Policy.Ports[port]
-		depth := q.Waiting()
-		if !state.Calm.Update(&policy.Response, s.Now, depth) && !s.Policy.Drain || s.Now < state.ResumeAt {
-			continue
-		}
-		m := state.Meter.Update(policy.Interval, s.Now, depth, q.Entered, q.Marked+q.Observed)
-		state.Metrics, state.Threshold = m, policy.KMin
-		s.resumeSenders(port, class, m, policy)
-	}
-}
-
-// resumeAgain is the time after which a Resume that could not be sent is tried again, ns.
-const resumeAgain = 1e6
-
-// NextResume is the time when the next Resume of a port's queue may be due, false if none is.
-func (s *Senders) NextResume(port int) (at int64, ok bool) {
-	for class := range s.Queues[port] {
-		state := &s.Queues[port][class]
-		since, calm := state.Calm.Since()
-		if state.Slowed == 0 || !calm {
-			continue
-		}
-		if due := max(since+max(s.Policy.Ports[port].RTT, 0), state.ResumeAt); !ok || due < at {
-			at, ok = due, true
-		}
-	}
-	return at, ok
-}
-
-// resumeSenders checks a few entries a step for senders that are due a Resume, so that no step takes long.
-func (s *Senders) resumeSenders(port, class int, m congestion.Metrics, policy *stage.PortPolicy) {
-	const entriesAStep = 64
-	d, n := policy.Ease(m), s.notifier
-	n.request.Port, n.request.RTT = uint16(port), policy.RTT
-	for range entriesAStep {
-		s.resumed = s.resumed%watchedSenders + 1
-		e := &s.of[s.resumed]
-		if !e.Slowed || int(e.out) != port || int(e.class) != class {
-			continue
-		}
-		bytes, state := s.Learner.Bytes(e.flow), s.state(e)
-		n.Note = Note{In: e.in, Out: e.out, Class: e.class, state: state, Queue: &s.Egress[e.in].Notifications,
-			Format: e.format, To: e.Target.Src, Flow: e.flow,
-			account: s.Accounts.Known(e.flow), Decision: d, sourceQP: e.sourceQP,
-			FlowBytes: bytes, FlowRate: e.Throughput.Rate(s.Now, bytes)}
-		n.request.Target = &e.Target
-		if policy.Resumes && e.format.Expresses(congestion.Resume) && !n.resume(policy) {
-			state.ResumeAt = s.Now + resumeAgain
-			continue
-		}
-		s.Notified(e, &n.Note, 0)
-	}
-}
-
-// resume sends the sender of the note its Resume, which counts as a notification of its flow (draft-tian 5.5). It returns false if the
-// Resume has to wait. One that may not be sent, or can't be built, never can, and counts as done.
-func (n *Notifier) resume(policy *stage.PortPolicy) bool {
-	m := &n.Note
-	if reason := n.mayResume(m); reason != counters.Allowed {
-		n.Suppress(int(m.In), reason)
-		return true
-	}
-	if !n.Due(policy, m.Flow, m.account) {
-		return false
-	}
-	reason := n.admit(m)
-	if reason == counters.Allowed {
-		reason = n.emit(m)
-	}
-	if reason != counters.Allowed {
-		n.Suppress(int(m.In), reason)
-		return reason == counters.NotBuilt
-	}
-	m.account.SetNotified(n.Now) // an entry ends with its flow
-	return true
-}
-
-// mayResume reports whether a Resume may be sent, by the present policy: draft-tian 10.5 forbids a Long-haul CNP to a host that isn't
-// configured for it, and a sender that is behind a proxy by now has no Resume. No notification names the QPs of a connection that RDMA-CM
-// has released.
-func (n *Notifier) mayResume(m *Note) counters.Suppression {
-	if to, behind := n.Policy.Proxies.Lookup(m.To); behind && !n.Policy.Owns(to) {
-		return counters.Suppression(congestion.NotExpressible)
-	}
-	if pairing.Answer(n.Flows.State(m.Flow).Answer()).Ended() != pairing.Open {
-		return counters.Suppression(congestion.SourceQPUnknown)
-	}
-	return counters.Suppression(n.Policy.Who.Permits(m.Format, m.To, congestion.Resume))
 }

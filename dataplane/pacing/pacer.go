@@ -21,7 +21,7 @@ import (
 // those of the current host leave sooner than its pace allows.
 type Pacer struct {
 	policy   *congestion.Pacing // at this step; unpaced: no more frames are held
-	Accounts *account.Table
+	Accounts *account.Accounts
 	Learner  *pairing.Learner
 	Port     int
 	ByFlow   bool // it is a WAN port, where flows are slowed down, not hosts

@@ -1,9 +1,7 @@
 package respond
 
 import (
-	"math"
 	"math/bits"
-	"sync/atomic"
 	"unsafe"
 
 	"github.com/cnpgate/cnpgate/congestion"
@@ -19,54 +17,6 @@ import (
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/keyhash"
 )
-
-// fairClass is the fair rate of a class of an egress queue. All workers share it, without a lock: the worker that advances `at` computes
-// the next one, from what all have published.
-type fairClass struct {
-	rate    atomic.Uint64         // F, the bits of a float64
-	at      atomic.Int64          // time of the last update, ns; 0 before the first
-	counted atomic.Uint64         // the workers' obeyed bytes up to then
-	loop    atomic.Int64          // delay of the control loop, ns
-	spacing atomic.Int64          // of congestion.Spacing
-	until   atomic.Int64          // all workers measure rates until then, ns: F needs the bytes of all
-	share   atomic.Pointer[Share] // what other gateways do at the bottleneck
-	_       [8]byte               // a cache line
-}
-
-// measureUntil makes all workers measure rates until a time, ns.
-func (f *fairClass) measureUntil(at int64) {
-	for old := f.until.Load(); at-old > lawEpoch; old = f.until.Load() {
-		if f.until.CompareAndSwap(old, at) {
-			return
-		}
-	}
-}
-
-// FairRate is F of a class of a port's queue, bytes per ns; 0: none was computed yet. Any goroutine may call it.
-func (s *Shared) FairRate(port, class int) float64 {
-	return s.fair[port*account.MaxClasses+class].fair()
-}
-
-func (f *fairClass) fair() float64 { return math.Float64frombits(f.rate.Load()) }
-
-// learnDelay takes a measured delay of the control loop, ns.
-func (f *fairClass) learnDelay(delay int64) {
-	const share = 8
-	old := f.loop.Load()
-	if old == 0 {
-		old = delay
-	}
-	f.loop.Store(old + (delay-old)/share)
-}
-
-// lawPart is a worker's part of a class, which other workers read.
-type lawPart struct {
-	obeyed  atomic.Uint64 // bytes that would have come if every flow had obeyed F
-	largest atomic.Uint64 // rate of the fastest flow, the bits of a float64
-	paused  atomic.Int64  // when a sender was paused last, ns; 0: never
-	resumes atomic.Bool   // senders were asked for a rate
-	_       [32]byte      // a cache line
-}
 
 // lawState is the rest of a worker's part of a class.
 type lawState struct {
@@ -106,26 +56,11 @@ type Law struct {
 	*Shared
 }
 
-// Shared is what the workers' control laws share.
-type Shared struct {
-	fair         []fairClass // by port and class
-	all          [][]lawPart // by worker
-	elsewhere    []elsewhere // by worker
-	unresponsive unresponsiveSenders
-}
-
-func NewShared(ports, workers int) *Shared {
-	s := &Shared{fair: make([]fairClass, ports*account.MaxClasses), all: make([][]lawPart, workers), elsewhere: make([]elsewhere, workers)}
-	for i := range s.all {
-		s.all[i] = make([]lawPart, ports*account.MaxClasses)
-	}
-	return s
-}
-
 // turn is what the law decides by for the frames of one batch in one class.
 type turn struct {
 	congestion.LawState
 	*notify.Queue
+	asks   congestion.Decision // see setAsks
 	own    *lawState
 	shared *fairClass
 	part   *lawPart
@@ -171,8 +106,12 @@ func (l *Law) respond(r *notify.Queue, b *frames.Batch, these frames.Mask, depth
 	t.LawState = congestion.LawState{
 		Law: p, Now: now, Fair: t.shared.fair(), Depth: depth, Loop: t.shared.loop.Load(), Spacing: t.shared.spacing.Load(), Polled: s.interval,
 	}
-	l.notifier.About(r)
 	notifies, resumes := p.Notifies(depth), p.Resumes(depth) && s.resumes
+	if notifies || resumes || c.Policy.Drain {
+		l.notifier.About(r)
+		t.setAsks()
+	}
+	obeyed, fair, rates := s.obeyed, t.Fair, l.rates
 	if c.Policy.Drain {
 		l.releaseAll(&t, b, these)
 	}
@@ -181,7 +120,7 @@ func (l *Law) respond(r *notify.Queue, b *frames.Batch, these frames.Mask, depth
 		size := b.Frames[i].Len + egress.LineOverhead
 		flow := b.Flow[i]
 		if flow.Index == flowtable.None || !b.Records[i].CarriesData() {
-			s.obeyed += float64(size)
+			obeyed += float64(size)
 			if notifies && b.Records[i].CarriesData() {
 				b.InHand = uint8(i)
 				c.Suppress(r.In, counters.FlowUnknown)
@@ -189,7 +128,7 @@ func (l *Law) respond(r *notify.Queue, b *frames.Batch, these frames.Mask, depth
 			}
 			continue
 		}
-		f := &l.rates[flow.Index]
+		f := &rates[flow.Index]
 		if f.generation != flow.Generation {
 			*f = lawFlow{generation: flow.Generation}
 		}
@@ -197,24 +136,25 @@ func (l *Law) respond(r *notify.Queue, b *frames.Batch, these frames.Mask, depth
 			l.windowEnded(&t, f, flow.Index, window)
 			s.largest[0] = max(s.largest[0], f.Rate())
 		}
-		s.obeyed += float64(size) * f.Share(now, t.Fair)
+		obeyed += float64(size) * f.Share(now, fair)
 		switch {
-		case notifies && (f.Over(t.Fair) || f.Paused()):
+		case notifies && (f.Over(fair) || f.Paused()):
 			if b.InHand = uint8(i); c.Trace != nil {
 				c.Trace.Skips(i, trace.NotDue)
 			}
 			if !l.notify(&t, b, i, f) {
 				marked |= 1 << i
 			}
-		case resumes && f.Limited(t.Fair):
+		case resumes && f.Limited(fair):
 			b.InHand = uint8(i)
 			l.resume(&t, b, i, f)
 		}
 	}
 	if b.InHand = frames.NotInHand; c.Trace != nil {
-		l.traceRates(b, these, t.Fair)
+		l.traceRates(b, these, fair)
 	}
-	t.part.obeyed.Store(uint64(s.obeyed))
+	s.obeyed = obeyed
+	t.part.obeyed.Store(uint64(obeyed))
 	return marked
 }
 
@@ -253,39 +193,6 @@ func (l *Law) Held(b *frames.Batch, out int, held frames.Mask) {
 		r := notify.Queue{In: b.Port, Out: out, Class: class, Policy: &l.Policy.Ports[out], State: &l.Queues[out][class], Cause: congestion.ByDepth}
 		l.respond(&r, b, these, float64(l.Egress[out].Classes[class].Waiting()))
 	}
-}
-
-// updateFair computes the next F of a class, if it is due and no other worker does.
-func (l *Law) updateFair(t *turn, depth float64) {
-	s, p, class, now, at := t.own, &t.Policy.Law, t.shared, l.Now, t.shared.at.Load()
-	if elapsed := now - s.epoch; elapsed >= lawEpoch || elapsed < 0 {
-		s.epoch, s.largest = now, [2]float64{0, s.largest[0]}
-	}
-	t.part.largest.Store(math.Float64bits(max(s.largest[0], s.largest[1])))
-	s.spacing.Update(p, now, depth, class.loop.Load())
-	in := congestion.Inflow{Elapsed: now - at}
-	sum, paused := uint64(0), int64(0)
-	for worker := range l.all {
-		part := &l.all[worker][t.Out*account.MaxClasses+t.Class]
-		sum += part.obeyed.Load()
-		in.Largest = max(in.Largest, math.Float64frombits(part.largest.Load()))
-		in.Resumes = in.Resumes || part.resumes.Load()
-		paused = max(paused, part.paused.Load())
-	}
-	bytes := sum - class.counted.Load()
-	switch idle := at == 0 || in.Elapsed > lawIdle; {
-	case !idle && !p.Due(in.Elapsed, bytes, paused != 0 && now-paused < lawIdle):
-		return
-	case !class.at.CompareAndSwap(at, now):
-		return
-	case idle:
-		class.rate.Store(math.Float64bits(p.Line))
-	default:
-		in.Obeyed = float64(bytes)
-		class.rate.Store(math.Float64bits(class.next(p, in, depth)))
-	}
-	class.counted.Store(sum)
-	class.spacing.Store(s.spacing.NS)
 }
 
 // windowEnded learns from the rate of a flow in a window that has ended.

@@ -120,13 +120,20 @@ func (l *Law) releaseAll(t *turn, b *frames.Batch, these frames.Mask) {
 	}
 }
 
+// setAsks sets what all requests of a turn have in common: the queue's state.
+func (t *turn) setAsks() {
+	k := congestion.Thresholds{KMin: uint64(t.Law.Reference), KMax: 2 * uint64(t.Law.Reference)}
+	t.asks = congestion.Decision{Rung: 1, Level: max(k.Severity(uint64(t.Depth)), 2), MetricType: congestion.MetricUnspecified}
+	if t.Policy.Disclose {
+		t.asks.MetricType, t.asks.MetricValue = congestion.MetricDepth, uint32(min(t.Depth/1000, 1<<24-1))
+	}
+}
+
 // request is a request, with the queue's state.
 func (t *turn) request(a congestion.Action, parameter uint16) congestion.Decision {
-	k := congestion.Thresholds{KMin: uint64(t.Law.Reference), KMax: 2 * uint64(t.Law.Reference)}
-	return congestion.Decision{
-		Action: a, Parameter: parameter, Rung: 1, Level: max(k.Severity(uint64(t.Depth)), 2),
-		MetricType: congestion.MetricDepth, MetricValue: uint32(min(t.Depth/1000, 1<<24-1)),
-	}
+	d := t.asks
+	d.Action, d.Parameter = a, parameter
+	return d
 }
 
 // send sends a request to the sender of a packet. Two in succession differ in the Congestion Level, so that none counts as a replay of the
@@ -140,9 +147,6 @@ func (l *Law) send(t *turn, b *frames.Batch, i int, f *lawFlow, d congestion.Dec
 		sent += of
 	}
 	d.Level ^= uint8(sent & 1)
-	if !t.Policy.Disclose {
-		d.MetricType, d.MetricValue = congestion.MetricUnspecified, 0
-	}
 	n := l.notifier
 	n.Note.Decision, n.Note.FlowBytes, n.Note.FlowRate = d, c.Learner.Bytes(x), uint64(f.Rate()*1e6)
 	target := &n.Target

@@ -76,7 +76,7 @@ func (w *Responder) Stand(x flowtable.Index, s *Standing) {
 	policy := &w.Policy.Ports[s.Out]
 	about := notify.Queue{In: in, Out: s.Out, Class: s.Class, Policy: policy, State: &state, Metrics: state.Metrics, Cause: state.Cause}
 	s.Depth = q.Classes[s.Class].Waiting()
-	n := notify.Note{In: uint8(in), Out: uint8(s.Out), Class: uint8(s.Class), Cause: congestion.ByDepth, Queue: &w.Egress[in].Notifications, Flow: x}
+	n := notify.Note{Message: notify.Message{In: uint8(in), Out: uint8(s.Out), Class: uint8(s.Class), Cause: congestion.ByDepth}, Queue: &w.Egress[in].Notifications, Flow: x}
 	if s.Law = policy.Law.On(); s.Law {
 		w.Law.stand(&about, x, s)
 		n.Decision.Action = congestion.RateReduce

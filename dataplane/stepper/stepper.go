@@ -16,6 +16,10 @@ type Stepper struct {
 	now      int64
 	adapted  int64 // when Adapt was last called
 
+	// Watch is called as the time comes to or passes WatchAt, before what is due then; nil: it isn't. It sets the next WatchAt.
+	Watch   func(now int64)
+	WatchAt int64
+
 	// AdaptEvery is the time between calls of Dataplane.Adapt, ns; 0: the caller calls it.
 	AdaptEvery int64
 }
@@ -38,6 +42,9 @@ func (s *Stepper) SetTime(now int64) {
 	s.now = max(s.now, now)
 	for _, b := range s.backends {
 		b.SetTime(s.now)
+	}
+	if s.Watch != nil && s.now >= s.WatchAt {
+		s.Watch(s.now)
 	}
 	if s.AdaptEvery != 0 && s.now-s.adapted >= s.AdaptEvery {
 		s.plane.Adapt(s.now)

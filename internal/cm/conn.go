@@ -1,6 +1,10 @@
 package cm
 
-import "github.com/cnpgate/cnpgate/internal/packet"
+import (
+	"math/bits"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
 
 // Peer is the address of the other end, for messages to it.
 type Peer struct {
@@ -73,4 +77,52 @@ const Outcomes = int(outcomeKind)
 // String is the outcome's name in reports.
 func (o Outcome) String() string {
 	return [...]string{Refused: "refused", Unanswered: "unanswered", Closed: "closed", OpenFailed: "open-failed"}[o]
+}
+
+// Verdict is the effect of a received message.
+type Verdict uint8
+
+const (
+	Taken       Verdict = iota // it changed a connection
+	Duplicate                  // a repetition of an accepted message; answered again if it needs an answer
+	Rejected                   // a REQ or REP answered by REJ
+	Malformed                  // not a message of the communication manager, a wrong Q_Key, or a QPN that no connection can have
+	Unsupported                // SIDR, LAP or APR
+	UnknownID                  // no connection has its communication ID
+	WrongPeer                  // not from the peer's address, or not with the connection's communication ID or QPN
+	OutOfState                 // the connection's state doesn't allow it
+	verdictKind = iota
+)
+
+// Verdicts is the number of verdicts.
+const Verdicts = int(verdictKind)
+
+// String is the verdict's name in reports.
+func (v Verdict) String() string {
+	return [...]string{Taken: "taken", Duplicate: "duplicate", Rejected: "rejected", Malformed: "malformed", Unsupported: "unsupported",
+		UnknownID: "unknown-id", WrongPeer: "wrong-peer", OutOfState: "out-of-state"}[v]
+}
+
+// Counters is what a Manager counts.
+type Counters struct {
+	Received    [Verdicts]uint64 // received messages, each once
+	Sent        uint64           // messages, including repetitions and REJs
+	Repeated    uint64           // messages repeated for lack of an answer
+	Dropped     uint64           // answers for which the queue was full; the peer repeats its message
+	Established uint64           // connections
+	Ended       [Outcomes]uint64 // connections, including those never established
+}
+
+// FlowLabel is the flow label that Linux's RDMA-CM puts into a REQ if the application sets none. It derives from RDMA-CM's ports at both
+// ends (cma_get_roce_udp_flow_label), and determines the UDP source port of the connection's packets.
+func FlowLabel(source, port uint16) uint32 {
+	const prime, mask = 31, 1<<20 - 1
+	return (uint32(source)*prime + uint32(port)) & mask
+}
+
+// Transaction is Linux's transaction ID of a message: the number of its MAD agent, then the requesting end's communication ID, least
+// significant byte first.
+func Transaction(comm uint32) uint64 {
+	const agent = 2
+	return agent<<32 | uint64(bits.ReverseBytes32(comm))
 }

@@ -3,12 +3,136 @@
 package testkit
 
 import (
+	"encoding/binary"
+	"net/netip"
 	"os"
 	"path/filepath"
 
+	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit/pcap"
 	"github.com/cnpgate/cnpgate/internal/virtual"
 )
+
+// RoCE describes a RoCEv2 frame. Zero fields give a minimal frame: no tags, an RC RDMA WRITE Middle, as short as possible.
+type RoCE struct {
+	Tags             []uint32 // TPID and TCI of each, in 32 bits
+	Src, Dst         string   // of one address family
+	DSCP, ECN        uint8
+	SrcPort          uint16
+	Opcode           packet.Opcode // 0 is RC RDMA WRITE Middle
+	Flags            uint8         // BTH octet 4
+	DestQP, SourceQP uint32        // SourceQP is used if the opcode has a DETH
+	PSN              uint32
+	Size             int // bytes of the frame; the minimum is what the headers and the ICRC need
+}
+
+// Frame builds the frame, with correct checksums and ICRC.
+func (r RoCE) Frame() []byte {
+	opcode := r.Opcode
+	if opcode == 0 {
+		opcode = packet.RCWriteMiddle
+	}
+	src, dst := netip.MustParseAddr(r.Src), netip.MustParseAddr(r.Dst)
+	b := []byte{2, 0, 0, 0, 0, 0xd, 2, 0, 0, 0, 0, 0x5}
+	for _, tag := range r.Tags {
+		b = binary.BigEndian.AppendUint32(b, tag)
+	}
+	l3 := len(b) + 2
+	ipLen := packet.IPv6Len
+	if src.Is4() {
+		ipLen = packet.IPv4Len
+	}
+	l4 := l3 + ipLen
+	ext := l4 + packet.UDPLen + packet.BTHLen
+	payload := ext + opcode.HeadersLen()
+	size := max(r.Size, payload+packet.ICRCLen)
+	b = append(b, make([]byte, size-len(b))...)
+	if src.Is4() {
+		binary.BigEndian.PutUint16(b[l3-2:], packet.EtherTypeIPv4)
+		h := packet.IPv4Header{TotalLen: uint16(size - l3), DSCP: r.DSCP, TTL: 63, Proto: packet.ProtoUDP,
+			Src: packet.AddrFrom(src), Dst: packet.AddrFrom(dst)}
+		h.Put(b[l3:])
+		SetECN(b, l3, r.ECN)
+	} else {
+		binary.BigEndian.PutUint16(b[l3-2:], packet.EtherTypeIPv6)
+		h := packet.IPv6Header{PayloadLen: uint16(size - l4), DSCP: r.DSCP, NextHeader: packet.ProtoUDP, HopLimit: 63,
+			Src: packet.AddrFrom(src), Dst: packet.AddrFrom(dst)}
+		h.Put(b[l3:])
+		SetECN(b, l3, r.ECN)
+	}
+	udp := packet.UDPHeader{SrcPort: r.SrcPort, DstPort: packet.RoCEv2Port, Length: uint16(size - l4)}
+	udp.Put(b[l4:])
+	bth := packet.BTH{Opcode: opcode, PKey: packet.DefaultPKey, Flags: r.Flags, DestQP: r.DestQP, PSN: r.PSN}
+	bth.Put(b[l4+packet.UDPLen:])
+	if opcode.Headers()&packet.HasDETH != 0 {
+		binary.BigEndian.PutUint32(b[ext+opcode.Offset(packet.HasDETH)+4:], r.SourceQP)
+	}
+	for i := payload; i < size-packet.ICRCLen; i++ {
+		b[i] = byte(i)
+	}
+	packet.PutICRC(b, l3, l4+packet.UDPLen, size-packet.ICRCLen, true)
+	return b
+}
+
+// SetECN writes the ECN field of the IP header at l3 and, for IPv4, the header checksum (RFC 1071).
+func SetECN(b []byte, l3 int, ecn uint8) {
+	h := b[l3:]
+	if h[0]>>4 == 6 {
+		h[1] = h[1]&^0x30 | ecn<<4
+		return
+	}
+	h = h[:4*int(h[0]&0xf)]
+	h[1] = h[1]&^3 | ecn
+	h[10], h[11] = 0, 0
+	sum := uint32(0)
+	for i := 0; i < len(h); i += 2 {
+		sum += uint32(binary.BigEndian.Uint16(h[i:]))
+	}
+	for sum > 0xffff {
+		sum = sum&0xffff + sum>>16
+	}
+	binary.BigEndian.PutUint16(h[10:], ^uint16(sum))
+}
+
+// Ends of the tunnels that this file makes, and the Ethernet header towards the second one.
+var (
+	tunnelSrc, tunnelDst = packet.Addr{Lo: 0xffff_c0000211}, packet.Addr{Lo: 0xffff_c0000212} // 192.0.2.17 and 18
+	tunnelLink           = []byte{2, 0, 0, 0, 0, 0x1d, 2, 0, 0, 0, 0, 0x15}
+)
+
+// VXLAN puts a frame into a VXLAN tunnel over IPv4 (RFC 7348). Both ends are swapped if back is set.
+func VXLAN(frame []byte, vni uint32, ecn uint8, back bool) []byte {
+	const headers = packet.IPv4Len + packet.UDPLen + 8
+	src, dst := tunnelSrc, tunnelDst
+	if back {
+		src, dst = dst, src
+	}
+	l3 := packet.EthernetLen
+	b := append(binary.BigEndian.AppendUint16(tunnelLink[:len(tunnelLink):len(tunnelLink)], packet.EtherTypeIPv4), make([]byte, headers)...)
+	b = append(b, frame...)
+	ip := packet.IPv4Header{TotalLen: uint16(len(b) - l3), TTL: 63, Proto: packet.ProtoUDP, Src: src, Dst: dst}
+	ip.Put(b[l3:])
+	SetECN(b, l3, ecn)
+	l4 := l3 + packet.IPv4Len
+	udp := packet.UDPHeader{SrcPort: 0xc0de, DstPort: 4789, Length: uint16(len(b) - l4)}
+	udp.Put(b[l4:])
+	binary.BigEndian.PutUint64(b[l4+packet.UDPLen:], 0x08<<56|uint64(vni)<<8)
+	return b
+}
+
+// MPLS puts the IP packet of an untagged frame below one label (RFC 3032).
+func MPLS(frame []byte, label uint32) []byte {
+	b := binary.BigEndian.AppendUint16(tunnelLink[:len(tunnelLink):len(tunnelLink)], packet.EtherTypeMPLS)
+	b = binary.BigEndian.AppendUint32(b, label<<12|1<<8|63)
+	return append(b, frame[packet.EthernetLen:]...)
+}
+
+// Pseudowire puts a frame into an Ethernet pseudowire without control word, below one label (RFC 4448).
+func Pseudowire(frame []byte, label uint32) []byte {
+	b := MPLS(frame, label)
+	const at = packet.EthernetLen + 4
+	return append(b[:at:at], frame...)
+}
 
 // T is the part of *testing.T, *testing.B, *testing.F or *rapid.T that helpers need.
 type T interface {

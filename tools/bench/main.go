@@ -7,9 +7,216 @@
 package main
 
 import (
+	"encoding/json"
+	"errors"
+	"flag"
 	"fmt"
+	"math"
 	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
 )
+
+// bench is one run of scripts/bench.
+type bench struct {
+	self      string // this program
+	peers     string // folder of the C programs
+	dir       string // for captures, removed at the end
+	core      int    // that is measured
+	mainCore  int    // for everything else
+	hugepages bool
+	burst     int
+	runs      int           // slices of each side, at first
+	time      time.Duration // of the core, a slice
+	noise     float64       // greatest width of a ratio's interval, as a share of it
+	short     bool
+	verbose   bool
+	profiles  string // folder for CPU profiles of cnpgate, "" for none
+	filter    []string
+	result    result
+}
+
+func run(args []string) (err error) {
+	b := bench{}
+	f := flag.NewFlagSet("run", flag.ExitOnError)
+	f.StringVar(&b.peers, "peers", ".", "folder of the compiled C programs")
+	f.StringVar(&b.dir, "dir", "", "folder for captures")
+	f.IntVar(&b.core, "core", 1, "core that is measured")
+	f.IntVar(&b.mainCore, "main-core", 0, "core for everything else")
+	f.BoolVar(&b.hugepages, "hugepages", false, "use hugepages")
+	f.IntVar(&b.burst, "burst", 64, "frames a burst, of both sides")
+	f.IntVar(&b.runs, "runs", 64, "slices of each side at first; noisy rows take more")
+	f.DurationVar(&b.time, "time", 30*time.Millisecond, "of the core, a slice")
+	f.Float64Var(&b.noise, "noise", 0.05, "width of a ratio's interval, as a share of it, above which a row is noisy")
+	f.BoolVar(&b.short, "short", false, "only show that it works")
+	f.BoolVar(&b.verbose, "verbose", false, "print every slice's rates")
+	f.StringVar(&b.profiles, "profiles", "", "folder for CPU profiles of cnpgate's runs")
+	rows := f.String("rows", "", "names or patterns, comma-separated")
+	format := f.String("format", "text", "text, json or markdown")
+	docs := f.String("docs", "", "document whose figures are replaced; the picture goes into its folder")
+	check := f.Bool("check", false, "a ratio below what is wanted is a failure")
+	list := f.Bool("list", false, "print the rows' names")
+	need := f.Bool("need", false, "print how many MiB of hugepages the rows would take")
+	_ = f.Parse(args) // ExitOnError
+	if *rows != "" {
+		b.filter = strings.Split(*rows, ",")
+	}
+	print, ok := map[string]func(*result){"text": text, "json": inJSON, "markdown": markdown}[*format]
+	if !ok {
+		return fmt.Errorf("format %q: expected text, json or markdown", *format)
+	}
+	switch {
+	case *list:
+		for _, g := range groups() {
+			for _, r := range g.rows {
+				fmt.Printf("%-24s %s\n", r.Name, r.What)
+			}
+		}
+		return nil
+	case *need:
+		fmt.Println(b.hugepagesNeeded())
+		return nil
+	}
+	if b.short {
+		b.runs, b.time, b.noise = 2, 20*time.Millisecond, math.Inf(1)
+	}
+	if b.self, err = os.Executable(); err != nil {
+		return err
+	}
+	if b.peers, err = filepath.Abs(b.peers); err != nil {
+		return err
+	}
+	if err := os.Setenv("RUNTIME_DIRECTORY", b.dir); err != nil { // the directory of EALs' files, which killed EALs leave behind
+		return err
+	}
+	children.killOnSignal(func() { _ = os.RemoveAll(b.dir) })
+	b.result.Machine = thisMachine(&b)
+	if err := b.measure(); err != nil {
+		return err
+	}
+	print(&b.result)
+	if *docs != "" {
+		if err := b.result.writeDocs(*docs); err != nil {
+			return err
+		}
+	}
+	return b.verdict(*check)
+}
+
+// group is rows that are measured together: on one layout, in one alternation.
+type group struct {
+	name      string
+	rows      []row
+	memory    float64                          // needed GiB, if that is much
+	hugepages float64                          // GiB of hugepages for its frames, if that is much
+	cores     int                              // needed cores, if one is not enough
+	more      bool                             // similar to another group: skipped in a short run
+	measure   func(b *bench, rows []row) error // fills its selected rows
+}
+
+func (b *bench) measure() error {
+	for _, g := range groups() {
+		var rows []row
+		for _, r := range g.rows {
+			if b.wants(r.Name) {
+				rows = append(rows, r)
+			}
+		}
+		if len(rows) == 0 {
+			continue
+		}
+		progress("%s", g.name)
+		err := b.canMeasure(&g)
+		if err == nil {
+			err = g.measure(b, rows)
+		}
+		for i := range rows {
+			if r := &rows[i]; err != nil {
+				r.clear()
+				r.Error = err.Error()
+			}
+			progress("%s", rows[i].line())
+		}
+		b.result.Rows = append(b.result.Rows, rows...)
+	}
+	if len(b.result.Rows) == 0 {
+		return fmt.Errorf("no row is called %s; --list prints them", strings.Join(b.filter, ","))
+	}
+	return nil
+}
+
+// errLeftOut is not a failure.
+var errLeftOut = errors.New("left out")
+
+// canMeasure returns the reason if a group can't be measured here.
+func (b *bench) canMeasure(g *group) error {
+	if b.short && (g.memory > 0 || g.more) {
+		return fmt.Errorf("%w of a short run", errLeftOut)
+	}
+	if free := availableGiB(); g.memory > free {
+		return fmt.Errorf("%w: it needs %g GiB of memory, %.3g GiB are available", errLeftOut, g.memory, free)
+	}
+	if have := runtime.NumCPU(); g.cores > have {
+		return fmt.Errorf("%w: it needs %d cores, there are %d", errLeftOut, g.cores, have)
+	}
+	return nil
+}
+
+// hugepagesNeeded returns MiB, for the selected rows that fit into the machine's memory.
+func (b *bench) hugepagesNeeded() int {
+	most := 512 // what a group of few flows takes on both sides, with room
+	for _, g := range groups() {
+		for _, r := range g.rows {
+			if b.wants(r.Name) && b.canMeasure(&g) == nil {
+				most = max(most, int(g.hugepages*1024))
+			}
+		}
+	}
+	return most
+}
+
+// otherCore is one that isn't measured.
+func (b *bench) otherCore() int {
+	if b.mainCore != b.core {
+		return b.mainCore
+	}
+	return (b.core + 1) % runtime.NumCPU()
+}
+
+func (b *bench) wants(name string) bool {
+	for _, pattern := range b.filter {
+		if ok, err := path.Match(pattern, name); ok || err != nil {
+			return true
+		}
+	}
+	return len(b.filter) == 0
+}
+
+// verdict returns an error if a row has no figure, or misses its goal and that matters.
+func (b *bench) verdict(check bool) error {
+	var errs []error
+	for i := range b.result.Rows {
+		r := &b.result.Rows[i]
+		switch v := r.verdict(); {
+		case v == "no figure" && !strings.HasPrefix(r.Error, errLeftOut.Error()):
+			errs = append(errs, fmt.Errorf("%s: %s", r.Name, r.Error))
+		case v == "missed" && check && !b.short:
+			errs = append(errs, fmt.Errorf("%s: ratio %.3g, wanted at least %.3g", r.Name, *r.Ratio, r.Wanted))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func inJSON(r *result) {
+	e := json.NewEncoder(os.Stdout)
+	e.SetIndent("", "  ")
+	_ = e.Encode(r)
+}
+
+func progress(format string, args ...any) { fmt.Fprintf(os.Stderr, "bench: "+format+"\n", args...) }
 
 func main() {
 	commands := map[string]func([]string) error{

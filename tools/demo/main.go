@@ -8,8 +8,13 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
+	"slices"
 	"strings"
+	"time"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 func main() {
@@ -73,4 +78,109 @@ func show(w io.Writer, dir, svg string, load load) error {
 		return errFailed
 	}
 	return nil
+}
+
+// The demo's runs: the same load without notifications, and with each of two formats.
+const off = "off"
+
+var formats = []string{"long-haul-cnp", "fast-cnp"}
+
+// The addresses, as scripts/demo assigns them to the endpoints. gateway6 is the source of the notifications.
+var (
+	sender, receiver, gateway6 = ip("fd00:18::2"), ip("fd00:18::1"), ip("fd00:18::fe")
+	senderMAC                  = [6]byte{2, 0, 0, 0x18, 0, 2}
+)
+
+// The endpoints' default QPs: the sender's i-th is connected to the receiver's i-th.
+const (
+	qps                            = 4
+	senderFirstQP, receiverFirstQP = 0x100, 0x200
+)
+
+func ip(s string) packet.Addr { return packet.AddrFrom(netip.MustParseAddr(s)) }
+
+// WAN port, in bit/s and bytes. Without notifications, a full queue delays by 400 ms.
+const (
+	wanRate  = 100_000_000
+	kMax     = 100_000
+	capacity = 5_000_000
+)
+
+// configuration is the gateway's configuration for a run: two af_packet ports without hugepages. It doesn't list the sender's QPs: the
+// gateway learns them from the traffic.
+func configuration(format string, core int) string {
+	text := fmt.Sprintf(`gateway: {name: demo, ipv4: 198.18.0.254, ipv6: "%v"}
+dpdk: {hugepages: false, workers: [%d], idle: backoff}
+ports:
+  - {name: fabric, device: "net_af_packet0,iface=fabric", role: fabric, peer: wan, rate: 10Gbps, mtu: 4200}
+  - {name: wan, device: "net_af_packet1,iface=wan", role: wan, peer: fabric, rate: %dbps, rtt: 2ms, mtu: 4200, queue_capacity: %dB, profile: demo}
+profiles:
+  demo: {mode: thresholds, k_base: %dB}
+flows: {capacity: 1Ki}
+`, gateway6.Netip(), core, wanRate, capacity, kMax)
+	section := map[string]string{"long-haul-cnp": "long_haul_cnp", "fast-cnp": "fast_cnp"}[format]
+	if section == "" {
+		return text
+	}
+	return text + fmt.Sprintf("notifications: {%s: {enabled: true}}\nendpoints:\n  - {prefix: \"%v/128\", accepts: [%s]}\n", section, sender.Netip(), format)
+}
+
+// load is what the sender offers: half of the WAN port's rate, three times that rate, and half again.
+type load []phase
+
+type phase struct {
+	name   string
+	rate   int64 // bit/s
+	length time.Duration
+}
+
+// newLoad makes a load of this many seconds. Each phase is a whole number of the table's intervals.
+func newLoad(seconds float64) load {
+	part := func(n int) time.Duration {
+		return time.Duration(seconds*float64(time.Second)).Truncate(intervals*time.Millisecond) * time.Duration(n) / intervals
+	}
+	return load{{"before", wanRate / 2, part(2)}, {"during", 3 * wanRate, part(6)}, {"after", wanRate / 2, part(2)}}
+}
+
+// intervals is the number of lines in the table of a run.
+const intervals = 10
+
+// String formats the load for an endpoint's --rate.
+func (l load) String() string {
+	text := ""
+	for i, p := range l {
+		if i > 0 {
+			text += ","
+		}
+		text += fmt.Sprintf("%dbps:%v", p.rate, p.length)
+	}
+	return text
+}
+
+func (l load) explain() string {
+	return fmt.Sprintf("with %d, then %d, then %d Mbit/s offered to a WAN port of %d", l[0].rate/1e6, l[1].rate/1e6, l[2].rate/1e6, int64(wanRate/1e6))
+}
+
+// overload is when more than the WAN port's rate is offered, counted from the first frame.
+func (l load) overload() (from, to time.Duration) { return l[0].length, l[0].length + l[1].length }
+
+// settled is when the sender has had time to slow down.
+func (l load) settled() time.Duration {
+	const part = 4
+	return l[0].length + l[1].length/part
+}
+
+// interval is the length of one line of the table.
+func (l load) interval() time.Duration { return (l[0].length + l[1].length + l[2].length) / intervals }
+
+// phaseAt is the name of the phase at a time.
+func (l load) phaseAt(at time.Duration) string {
+	i := slices.IndexFunc(l, func(p phase) bool {
+		at -= p.length
+		return at < 0
+	})
+	if i < 0 {
+		return ""
+	}
+	return l[i].name
 }

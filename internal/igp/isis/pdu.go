@@ -1,4 +1,4 @@
-// Package isis decodes and encodes the prefixes of IS-IS link-state PDUs: TLVs 135, 235, 236 and 237 (RFC 5305 4, RFC 5120 7, RFC 5308 2) with
+// Package isis decodes the prefixes of IS-IS link-state PDUs: TLVs 135, 235, 236 and 237 (RFC 5305 4, RFC 5120 7, RFC 5308 2) with
 // the prefix attribute flags and source router IDs (RFC 7794). A router that is the proxy of a prefix of senders sets the P-flag
 // (draft-xiao-proxy 5.1). The package is pure. All numbers on the wire are big endian.
 //
@@ -81,7 +81,7 @@ type LSP struct {
 	RouterIDs  RouterIDs
 	Prefixes   []Prefix
 	Unknown    []TLV // of other types, in their order: receivers ignore what they don't know (ISO/IEC 10589 9.3 note)
-	ChecksumOK bool  // Decode found it right; Append ignores it
+	ChecksumOK bool  // Decode found it right
 }
 
 // TLV is a TLV or sub-TLV: at most 255 octets.
@@ -123,31 +123,4 @@ func next(b []byte) (t TLV, rest []byte, err error) {
 	}
 	end := 2 + int(b[1])
 	return TLV{b[0], b[2:end]}, b[end:], nil
-}
-
-func appendTLV(b []byte, t TLV) ([]byte, error) {
-	if len(t.Value) > 255 {
-		return nil, fmt.Errorf("TLV %d has %d octets; expected at most 255", t.Type, len(t.Value))
-	}
-	return append(append(b, t.Type, byte(len(t.Value))), t.Value...), nil
-}
-
-// Append appends the LSP, without an LLC header. It calculates the checksum and ignores l.Checksum.
-func (l *LSP) Append(b []byte) ([]byte, error) {
-	start := len(b)
-	b = append(b, discriminator, headerLen, version, 0, byte(l.Type), version, 0, l.MaxAreas, 0, 0)
-	b = binary.BigEndian.AppendUint16(b, l.Lifetime)
-	b = append(b, l.ID[:]...)
-	b = binary.BigEndian.AppendUint32(b, l.Sequence)
-	b = append(b, 0, 0, l.Flags)
-	b, err := l.appendTLVs(b)
-	if err != nil {
-		return nil, err
-	}
-	if len(b)-start > 1<<16-1 {
-		return nil, fmt.Errorf("an LSP has %d octets; expected at most 65535", len(b)-start)
-	}
-	binary.BigEndian.PutUint16(b[start+8:], uint16(len(b)-start))
-	binary.BigEndian.PutUint16(b[start+checksumAt:], fletcher.Sum(b[start+lspIDAt:], checksumAt-lspIDAt))
-	return b, nil
 }

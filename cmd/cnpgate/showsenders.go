@@ -1,0 +1,73 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cnpgate/cnpgate/control/api"
+	"github.com/cnpgate/cnpgate/control/report"
+)
+
+type sendersFlags struct {
+	showFlags
+	interval time.Duration
+	sort     string
+	limit    uint32
+}
+
+func showSendersCommand() *cobra.Command {
+	f := sendersFlags{sort: api.Sorts[0]}
+	c := &cobra.Command{
+		Use:   "senders [--sort VALUE] [--limit N] [--interval TIME] [-o text|json] [--watch TIME] [--socket PATH | --config FILE]",
+		Short: "Print the senders of the running gateway's flows, those with the highest rates first",
+		Long: `One line for each host that sends, by VLAN or tunnel: its flows, and of all together the rate during --interval, the bytes, those that wait in a queue now,
+the packets that the gateway marked CE, and the notifications sent. REACTS is "no" of a sender that doesn't react to notifications. -o json prints the API's
+answer to GET /v1/senders.`,
+	}
+	f.command(c, showable{})
+	wordFlag(c, &f.sort, "sort", "", "what comes first", api.Sorts...)
+	f.sort = api.Sorts[0]
+	intervalFlag(c, &f.interval)
+	c.Flags().Uint32VarP(&f.limit, "limit", "n", 20, fmt.Sprintf("print at most this many senders, up to %d", api.MaxRanked))
+	c.RunE = func(c *cobra.Command, _ []string) error { return f.run(c) }
+	return c
+}
+
+func (f *sendersFlags) run(c *cobra.Command) error {
+	if err := f.checkInterval(&f.interval); err != nil {
+		return err
+	}
+	values := url.Values{"sort": {f.sort}, "limit": {strconv.FormatUint(uint64(f.limit), 10)}}
+	if f.interval != 0 {
+		values.Set("interval", f.interval.String())
+	}
+	return f.show(c, printed(api.Path(api.SendersPath, values), printSenders))
+}
+
+func printSenders(to io.Writer, all *api.SendersBody) error {
+	w := newTable(to, "SOURCE\tVLAN\tFLOWS\tRATE\tBYTES\tQUEUED\tMARKED\tNOTIFICATIONS\tREACTS")
+	for i := range all.Senders {
+		s := &all.Senders[i]
+		w.row(s.SourceIP, vlans(s.Tunnel, s.TunnelID, s.VLAN), s.Flows, rateOf(s.RateBPS), s.Bytes, report.Size(s.QueuedBytes), s.ECNMarked, s.Notifications, reacts(&api.Flow{Flow: report.Flow{Unresponsive: s.Unresponsive}}))
+	}
+	if err := w.Flush(); err != nil || !all.More {
+		return err
+	}
+	_, err := fmt.Fprintf(to, "and %d others\n", all.Total-uint64(len(all.Senders)))
+	return err
+}
+
+func printReloads(to io.Writer, all *api.Reloads) error {
+	w := newTable(to, "TIME\tOUTCOME\tCONFIGURATION\tCHANGES OR ERROR")
+	for _, r := range all.Reloads {
+		w.row(r.Time.Local().Format(time.DateTime), r.Outcome, r.ConfigHash[:min(len(r.ConfigHash), 12)], cmp.Or(strings.ReplaceAll(r.Error, "\n", "; "), strings.Join(r.Changes, ", "), "-"))
+	}
+	return w.Flush()
+}

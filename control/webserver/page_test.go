@@ -1,0 +1,161 @@
+package webserver
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cnpgate/cnpgate/control/api"
+	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/control/replay"
+	"github.com/cnpgate/cnpgate/internal/testkit/browser"
+)
+
+func TestMain(m *testing.M) {
+	status := m.Run()
+	browser.Clean()
+	os.Exit(status)
+}
+
+const root = "../.."
+
+// tabs are the page's, and an expression that is true once a tab shows what it should.
+var tabs = []struct{ name, shows string }{
+	{"ports", `document.querySelectorAll('.plot canvas').length === 3 && document.querySelector('tbody').rows.length === 64 && /[1-9].*bit/.test(document.querySelector('tbody').rows[63].cells[2].textContent)`},
+	{"senders", `document.querySelectorAll('tbody')[0].rows.length === 50 && document.querySelectorAll('tbody')[1].rows.length === 50`},
+	{"episodes", `document.querySelectorAll('.timeline rect').length === 40`},
+	{"notifications", `document.querySelector('tbody').rows.length > 10 && document.querySelector('.why').textContent.includes('70000 bytes')`},
+	{"pairing", `document.body.textContent.includes('the UDP source port') && document.body.textContent.includes('confirmed')`},
+	{"health", `document.body.textContent.includes('no link since noon')`},
+	{"reloads", `document.body.textContent.includes('ports[0].rate: missing')`},
+	{"host=10.1.0.0", `document.querySelectorAll('.explanation').length === 1 && document.body.textContent.includes('10.1.0.0 now') === false && document.querySelectorAll('tbody tr').length > 20`},
+}
+
+// TestPage: every tab shows what the gateway says, with 64 ports and 100,000 flows, without an error of the browser or of axe-core.
+func TestPage(t *testing.T) {
+	f := newFake(t, 64, 100_000)
+	f.congest(40)
+	f.unhealthy["p5"] = "no link since noon"
+	page := serve(t, Local("127.0.0.1:0"), NewLive(api.NewClient(f.socket)), os.DirFS(browser.Build(t, root)))
+	p := browser.Open(t, page.URL(), view())
+	for _, tab := range tabs {
+		browser.Eval[string](p, "location.hash = '"+tab.name+"'")
+		p.Wait(tab.shows)
+		p.Accessible()
+		if n := browser.Eval[int](p, "document.querySelectorAll('*').length"); n > 6000 {
+			t.Errorf("%s: the page has %d elements", tab.name, n)
+		}
+		if dir := os.Getenv("CNPGATE_PICTURES"); dir != "" {
+			p.Save(dir + "/" + tab.name + ".png")
+		}
+	}
+	p.NoErrors()
+	f.stop()
+	begin := time.Now()
+	p.Wait(`document.querySelector('.status').classList.contains('bad')`)
+	t.Logf("the page sees after %v that the gateway has gone", time.Since(begin))
+	f.start()
+	p.Wait(`!document.querySelector('.status').classList.contains('bad') && document.querySelector('.status').textContent.includes('connected')`)
+	p.NoErrors()
+}
+
+// replayed is the recording of a small replay.
+func replayed(t *testing.T) *Recording {
+	t.Helper()
+	const dir = root + "/testdata/golden/limits/"
+	c, err := config.Load(dir + "config.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	capture, err := replay.Open(dir+"in.pcap", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer capture.Close()
+	recorder := &replay.Recorder{}
+	result, err := replay.Run(c, capture, replay.Options{Fabric: []netip.Prefix{netip.MustParsePrefix("fd00::/16")}, Recorder: recorder})
+	if err != nil {
+		t.Fatal(err)
+	}
+	recording := &Recording{Title: "in.pcap"}
+	recording.AddReplay(result, recorder)
+	return recording
+}
+
+// TestRecordings: a replay is played: at its end the page shows what the report says, in the middle less; a simulation's results are plotted.
+func TestRecordings(t *testing.T) {
+	page := serve(t, Local("127.0.0.1:0"), replayed(t), os.DirFS(browser.Build(t, root)))
+	p := browser.Open(t, page.URL()+"#notifications", view())
+	p.Wait(`document.querySelectorAll('tbody .why').length === 16 && document.body.textContent.includes('16 sent')`)
+	p.Accessible()
+	browser.Eval[string](p, `location.hash = 'episodes'; const s = document.querySelector('input[type=range]'); s.value = s.max / 2; s.dispatchEvent(new Event('input')); ''`)
+	p.Wait(`document.querySelectorAll('.timeline rect').length > 0`)
+	browser.Eval[string](p, "location.hash = 'notifications'")
+	p.Wait(`document.querySelectorAll('tbody .why').length > 0 && document.querySelectorAll('tbody .why').length < 16`)
+	browser.Eval[string](p, `[...document.querySelectorAll('button')].find((b) => b.textContent === 'Play').click(); ''`)
+	p.Wait(`document.querySelectorAll('tbody .why').length === 16`)
+	browser.Eval[string](p, "location.hash = 'senders'")
+	p.Wait(`document.querySelectorAll('tbody')[1].rows.length === 4`)
+	p.NoErrors()
+
+	sim := &Recording{}
+	for name, text := range map[string]string{
+		"run.csv":     "time_ns,gateway_queue_bytes,host_1_bps,host_1_notifications\n1000,5,100,0\n2000,70,90,1\n",
+		"result.json": `[{"scenario":"incast","response":"standard CNP","seed":1,"lost_packets":0,"gateway":{"peak_bytes":70}}]`,
+	} {
+		if err := sim.AddFile(name, strings.NewReader(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	page = serve(t, Local("127.0.0.1:0"), sim, os.DirFS(browser.Build(t, root)))
+	p = browser.Open(t, page.URL(), view())
+	p.Wait(`document.querySelectorAll('.plot canvas').length === 3 && document.body.textContent.includes('standard CNP') && document.body.textContent.includes('70')`)
+	p.Accessible()
+	p.NoErrors()
+}
+
+// TestFiles: what is no result of the program is refused, with the reason.
+func TestFiles(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                          "none of the program's results",
+		"gateway: {}":               "none of the program's results",
+		`{"a":1}`:                   "no ports",
+		`{"ports":`:                 "the report: ",
+		`[{"scenario":"x"}]`:        "expected what cnpgate sim -o json prints",
+		"time_ns,a_bytes\n1,x\n":    "row 2, column 2",
+		"time_ns,a_bytes\nx,1\n":    "row 2: time_ns",
+		"time_ns,a_bytes\n1,2,3\n":  "wrong number of fields",
+		`[{"scenario":"x","respons`: "the results of a simulation: ",
+	} {
+		if err := (&Recording{}).AddFile("f", strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", text, err, want)
+		}
+	}
+	long := strings.Builder{}
+	long.WriteString("time_ns,a_bytes\n")
+	for i := range 10 * maxChart {
+		fmt.Fprintf(&long, "%d,%d\n", i, i%1000)
+	}
+	r := &Recording{}
+	if err := r.AddFile("f", strings.NewReader(long.String())); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(r.Charts[0].Times); n > maxChart || n < maxChart/2 || len(r.Charts[0].Lines[0].Values) != n {
+		t.Errorf("%d values of a line are kept", n)
+	}
+}
+
+// view is how the page is looked at: CNPGATE_VIEW=360,dark for pictures of a small dark one.
+func view() browser.View {
+	v := browser.View{Width: 1280, Height: 900}
+	width, scheme, _ := strings.Cut(os.Getenv("CNPGATE_VIEW"), ",")
+	if n, err := strconv.ParseInt(width, 10, 64); err == nil {
+		v.Width = n
+	}
+	v.Dark = scheme == "dark"
+	return v
+}

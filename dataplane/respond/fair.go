@@ -1,0 +1,106 @@
+package respond
+
+import (
+	"math"
+	"sync/atomic"
+
+	"github.com/cnpgate/cnpgate/congestion"
+	"github.com/cnpgate/cnpgate/dataplane/account"
+)
+
+// fairClass is the fair rate of a class of an egress queue. All workers share it, without a lock: the worker that advances `at` computes
+// the next one, from what all have published.
+type fairClass struct {
+	rate    atomic.Uint64         // F, the bits of a float64
+	at      atomic.Int64          // time of the last update, ns; 0 before the first
+	counted atomic.Uint64         // the workers' obeyed bytes up to then
+	loop    atomic.Int64          // delay of the control loop, ns
+	spacing atomic.Int64          // of congestion.Spacing
+	until   atomic.Int64          // all workers measure rates until then, ns: F needs the bytes of all
+	share   atomic.Pointer[Share] // what other gateways do at the bottleneck
+	_       [8]byte               // a cache line
+}
+
+// measureUntil makes all workers measure rates until a time, ns.
+func (f *fairClass) measureUntil(at int64) {
+	for old := f.until.Load(); at-old > lawEpoch; old = f.until.Load() {
+		if f.until.CompareAndSwap(old, at) {
+			return
+		}
+	}
+}
+
+// FairRate is F of a class of a port's queue, bytes per ns; 0: none was computed yet. Any goroutine may call it.
+func (s *Shared) FairRate(port, class int) float64 {
+	return s.fair[port*account.MaxClasses+class].fair()
+}
+
+func (f *fairClass) fair() float64 { return math.Float64frombits(f.rate.Load()) }
+
+// learnDelay takes a measured delay of the control loop, ns.
+func (f *fairClass) learnDelay(delay int64) {
+	const share = 8
+	old := f.loop.Load()
+	if old == 0 {
+		old = delay
+	}
+	f.loop.Store(old + (delay-old)/share)
+}
+
+// lawPart is a worker's part of a class, which other workers read.
+type lawPart struct {
+	obeyed  atomic.Uint64 // bytes that would have come if every flow had obeyed F
+	largest atomic.Uint64 // rate of the fastest flow, the bits of a float64
+	paused  atomic.Int64  // when a sender was paused last, ns; 0: never
+	resumes atomic.Bool   // senders were asked for a rate
+	_       [32]byte      // a cache line
+}
+
+// Shared is what the workers' control laws share.
+type Shared struct {
+	fair         []fairClass // by port and class
+	all          [][]lawPart // by worker
+	elsewhere    []elsewhere // by worker
+	unresponsive unresponsiveSenders
+}
+
+func NewShared(ports, workers int) *Shared {
+	s := &Shared{fair: make([]fairClass, ports*account.MaxClasses), all: make([][]lawPart, workers), elsewhere: make([]elsewhere, workers)}
+	for i := range s.all {
+		s.all[i] = make([]lawPart, ports*account.MaxClasses)
+	}
+	return s
+}
+
+// updateFair computes the next F of a class, if it is due and no other worker does.
+func (l *Law) updateFair(t *turn, depth float64) {
+	s, p, class, now, at := t.own, &t.Policy.Law, t.shared, l.Now, t.shared.at.Load()
+	if elapsed := now - s.epoch; elapsed >= lawEpoch || elapsed < 0 {
+		s.epoch, s.largest = now, [2]float64{0, s.largest[0]}
+	}
+	t.part.largest.Store(math.Float64bits(max(s.largest[0], s.largest[1])))
+	s.spacing.Update(p, now, depth, class.loop.Load())
+	in := congestion.Inflow{Elapsed: now - at}
+	sum, paused := uint64(0), int64(0)
+	for worker := range l.all {
+		part := &l.all[worker][t.Out*account.MaxClasses+t.Class]
+		sum += part.obeyed.Load()
+		in.Largest = max(in.Largest, math.Float64frombits(part.largest.Load()))
+		in.Resumes = in.Resumes || part.resumes.Load()
+		paused = max(paused, part.paused.Load())
+	}
+	bytes := sum - class.counted.Load()
+	switch idle := at == 0 || in.Elapsed > lawIdle; {
+	case !idle && !p.Due(in.Elapsed, bytes, paused != 0 && now-paused < lawIdle):
+		return
+	case !class.at.CompareAndSwap(at, now):
+		return
+	case idle:
+		class.rate.Store(math.Float64bits(p.Line))
+	default:
+		in.Obeyed = float64(bytes)
+		class.rate.Store(math.Float64bits(class.next(p, in, depth)))
+	}
+	class.counted.Store(sum)
+	class.spacing.Store(s.spacing.NS)
+}

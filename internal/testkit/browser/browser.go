@@ -1,0 +1,179 @@
+// Package browser drives a headless Chromium for the tests of the page.
+package browser
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+)
+
+// limit bounds each wait for the browser. It is long, as other work may keep the browser off its cores.
+const limit = 2 * time.Minute
+
+// Build builds the page, once for a test binary, and returns its folder. root is the project's folder.
+func Build(t testing.TB, root string) string {
+	t.Helper()
+	built.Do(func() {
+		if built.dir, built.err = os.MkdirTemp("", "cnpgate-page"); built.err != nil {
+			return
+		}
+		c := exec.Command("go", "run", "-tags", "nodpdk", "./tools/web", "-o", built.dir)
+		c.Dir, c.Env = root, append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := c.CombinedOutput(); err != nil {
+			built.err = fmt.Errorf("building the page: %w\n%s", err, out)
+		}
+	})
+	if built.err != nil {
+		t.Fatal(built.err)
+	}
+	return built.dir
+}
+
+var built struct {
+	sync.Once
+	dir string
+	err error
+}
+
+// Clean removes what Build has built. TestMain calls it.
+func Clean() {
+	if built.dir != "" {
+		os.RemoveAll(built.dir)
+	}
+}
+
+// Page is an open page.
+type Page struct {
+	t       testing.TB
+	context context.Context
+	mutex   sync.Mutex
+	errors  []string
+}
+
+// View is how a page is looked at.
+type View struct {
+	Width, Height int64
+	Dark          bool
+	Still         bool // the user prefers reduced motion
+}
+
+// Open opens a page of its own browser, which ends with the test.
+func Open(t testing.TB, url string, v View) *Page {
+	t.Helper()
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WSURLReadTimeout(limit),
+		chromedp.UserDataDir(filepath.Join(t.TempDir(), "profile")), chromedp.Flag("force-color-profile", "srgb"), chromedp.Flag("font-render-hinting", "none"))
+	allocator, stopAllocator := chromedp.NewExecAllocator(context.Background(), options...)
+	ctx, stop := chromedp.NewContext(allocator)
+	t.Cleanup(func() {
+		stop()
+		stopAllocator()
+	})
+	p := &Page{t: t, context: ctx}
+	p.Do(p.look(v))
+	messages := chromedp.Console(ctx)
+	go p.listen(messages)
+	p.Do(chromedp.Navigate(url))
+	return p
+}
+
+// look sets how the page is looked at.
+func (p *Page) look(v View) chromedp.Action[chromedp.Void] {
+	scheme, motion := "light", "no-preference"
+	if v.Dark {
+		scheme = "dark"
+	}
+	if v.Still {
+		motion = "reduce"
+	}
+	features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: motion}}
+	return chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
+		_, err := chromedp.Call(ctx, emulation.SetDeviceMetricsOverride,
+			emulation.SetDeviceMetricsOverrideParams{Width: v.Width, Height: v.Height, DeviceScaleFactor: 1})
+		if err != nil {
+			return err
+		}
+		_, err = chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features})
+		return err
+	})
+}
+
+// listen notes what the browser reports as an error.
+func (p *Page) listen(messages iter.Seq2[chromedp.ConsoleMessage, error]) {
+	for m, err := range messages {
+		if err != nil {
+			return
+		}
+		if m.IsException() || m.Type == "error" || m.Type == "warning" || m.Type == "assert" {
+			p.mutex.Lock()
+			p.errors = append(p.errors, fmt.Sprintf("%s: %s (%s:%d)", m.Type, m.Text, m.URL, m.Line+1))
+			p.mutex.Unlock()
+		}
+	}
+}
+
+// Errors are the exceptions, errors and warnings so far.
+func (p *Page) Errors() []string {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return slices.Clone(p.errors)
+}
+
+// NoErrors fails the test if there were errors.
+func (p *Page) NoErrors() {
+	p.t.Helper()
+	for _, e := range p.Errors() {
+		p.t.Errorf("the page reports: %s", e)
+	}
+}
+
+// Do runs actions.
+func (p *Page) Do(actions ...chromedp.Action[chromedp.Void]) {
+	p.t.Helper()
+	Run(p, chromedp.Steps(actions...))
+}
+
+// Run runs an action and returns its value.
+func Run[T any](p *Page, action chromedp.Action[T]) T {
+	p.t.Helper()
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() { // not in a context that ends earlier: the browser would end with that of the first call
+		value, err := chromedp.Run(p.context, action)
+		done <- result{value, err}
+	}()
+	select {
+	case r := <-done:
+		if r.err != nil {
+			p.t.Fatalf("the browser: %v; the page reports %q", r.err, p.Errors())
+		}
+		return r.value
+	case <-time.After(limit):
+		p.t.Fatalf("the browser doesn't answer within %v; the page reports %q", limit, p.Errors())
+	}
+	panic("Fatalf returns")
+}
+
+// Eval returns the value of an expression, which may be a promise.
+func Eval[T any](p *Page, script string) T {
+	p.t.Helper()
+	return Run(p, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise))
+}
+
+// Wait waits until an expression is true.
+func (p *Page) Wait(script string) {
+	p.t.Helper()
+	Run(p, chromedp.Poll[chromedp.Void](script, chromedp.WithPollingTimeout(limit), chromedp.WithPollingInterval(20*time.Millisecond)))
+}
