@@ -26,6 +26,7 @@ import (
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/fleetlink"
 	"github.com/cnpgate/cnpgate/control/metrics"
+	"github.com/cnpgate/cnpgate/control/rdma"
 	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/burst"
@@ -75,6 +76,7 @@ type gateway struct {
 	begin     time.Time
 	health    health
 	episodes  *episodes
+	rdma      *rdma.Collector
 	heart     heart
 	fleet     *fleetlink.Link // nil: the gateway is alone
 }
@@ -127,6 +129,7 @@ func (g *gateway) run(ctx context.Context) (*report.Report, error) {
 	g.identify(o.Log.Info()).Msg("The gateway starts.")
 	g.note(g.running.Load(), "started", nil, nil)
 	g.episodes = newEpisodes(g)
+	g.rdma = rdma.New(g.plane, portNames(c))
 	setWallClock(g.plane)
 	for i := range c.Ports {
 		g.health.note(c.Ports[i].Name, linkCause, "the gateway does not forward yet")

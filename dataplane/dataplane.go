@@ -30,6 +30,7 @@ type Config struct {
 	Ports     []PortConfig
 	Backends  []burst.Backend // one a worker
 	Flows     int             // capacity of each worker's flow table
+	Followed  int             // connections of each worker whose health is followed; 0: none
 	Paired    int             // flows of all workers that can be paired at a time
 	PeerFlows int             // flows that other gateways have seen; 0: none
 	PeerAging int64           // ns after which one of them ends that was not seen again

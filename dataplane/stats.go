@@ -84,6 +84,16 @@ func (d *Dataplane) Port(port int) PortStats {
 	return s
 }
 
+// Watermark is the most bytes that have waited at once in a class of a port's queue at one worker; any goroutine may read it.
+func (d *Dataplane) Watermark(port int) (most uint64) {
+	for _, w := range d.workers {
+		for class := range w.state.Egress[port].Classes {
+			most = max(most, w.state.Egress[port].Classes[class].Published().Watermark)
+		}
+	}
+	return most
+}
+
 // TakePeak is the most bytes that waited in a class of a port's queue at once since the last call, as frames came in; 0 if none came. One goroutine at a
 // time may call it.
 func (d *Dataplane) TakePeak(port, class int) (peak uint64) {

@@ -75,8 +75,8 @@ func (o *other) takeStatus(m *Member, h *wire.Header, body []byte) error {
 	return nil
 }
 
-// View is a member as `cnpgate fleet` shows it.
-type View struct {
+// MemberView is a member as `cnpgate fleet` shows it.
+type MemberView struct {
 	Name     string `json:"name" doc:"Name of the gateway."`
 	Self     bool   `json:"self,omitempty" doc:"This gateway."`
 	State    string `json:"state" doc:"active, silent (no message for 5 s) or unheard (none since the start)."`
@@ -91,13 +91,13 @@ type View struct {
 }
 
 // Views are all gateways that may take part, by name.
-func (m *Member) Views() []View {
-	var all []View
+func (m *Member) Views() []MemberView {
+	var all []MemberView
 	for name, p := range m.Trust.parties {
 		if p.Host() {
 			continue
 		}
-		v := View{Name: name, State: "unheard"}
+		v := MemberView{Name: name, State: "unheard"}
 		o := m.others[name]
 		switch {
 		case name == m.Name:
@@ -114,7 +114,7 @@ func (m *Member) Views() []View {
 		}
 		all = append(all, v)
 	}
-	slices.SortFunc(all, func(a, b View) int {
+	slices.SortFunc(all, func(a, b MemberView) int {
 		switch {
 		case a.Name < b.Name:
 			return -1

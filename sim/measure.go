@@ -16,8 +16,8 @@ type Series struct {
 	// sent to it: by sender and time.
 	Senders      []int
 	Rates, Asked [][]int64
-	// Notified are the gateways' notifications, CNPs the receivers' CNPs, up to each sample.
-	Notified, CNPs []int64
+	// Notified are the gateways' notifications, CNPs the receivers' CNPs, Lost the packets that queues dropped or links lost, up to each sample.
+	Notified, CNPs, Lost []int64
 }
 
 // PortSeries are samples of a gateway's port.
@@ -39,12 +39,14 @@ type measure struct {
 	asked          []int64       // by host, notifications since the last sample
 	notified, cnps int64
 	first          int64 // when the first sender slowed down, ns; 0: none yet
+	crossed        int64 // when a gateway's queue first exceeded the threshold of its port, ns; 0: none yet
 }
 
 // gatewayPort is a port of a gateway.
 type gatewayPort struct {
 	*gateway
-	port int
+	port      int
+	threshold uint64 // bytes above which the gateway responds: the control law by notifications, else the first marks
 }
 
 // startMeasuring schedules the first sample.
@@ -65,8 +67,12 @@ func (s *Sim) startMeasuring(every int64) {
 	for _, g := range s.gateways {
 		for port := range g.ports {
 			if g.wan(s, port) {
-				m.ports = append(m.ports, gatewayPort{g, port})
-				reference := s.network.Nodes[g.node].Gateway.Dataplane.Policy.Ports[port].Law.Reference
+				policy := s.network.Nodes[g.node].Gateway.Dataplane.Policy
+				reference, threshold := policy.Ports[port].Law.Reference, policy.Ports[port].KMin
+				if notifies := slices.Contains(policy.Who.Enabled[:], true); notifies && reference > 0 {
+					threshold = uint64(reference / 2)
+				}
+				m.ports = append(m.ports, gatewayPort{g, port, threshold})
 				m.series.Ports = append(m.series.Ports, PortSeries{Gateway: s.name(g.node), Reference: int64(reference)})
 			}
 		}
@@ -91,6 +97,7 @@ func (s *Sim) sample(now int64) {
 	}
 	m.series.Switch = append(m.series.Switch, longest)
 	m.series.Notified, m.series.CNPs = append(m.series.Notified, m.notified), append(m.series.CNPs, m.cnps)
+	m.series.Lost = append(m.series.Lost, s.lost())
 	for i, h := range m.series.Senders {
 		p := &s.ports[s.hosts[h].port]
 		bytes := p.stats.Sent.Bytes + p.stats.Sent.Frames*uint64(s.network.Overhead)
@@ -116,6 +123,15 @@ func (s *Sim) samplePorts() (longest int64) {
 		longest = max(longest, int64(depth))
 	}
 	return longest
+}
+
+// cross notes when a queue of a gateway first exceeds its threshold.
+func (m *measure) cross(g *gateway, now int64) {
+	for i := range m.ports {
+		if p := &m.ports[i]; p.gateway == g && g.plane.Watermark(p.port) > p.threshold {
+			m.crossed = now
+		}
+	}
 }
 
 // notification counts a notification of a gateway.

@@ -144,6 +144,7 @@ func (s *Sim) toGateway(n, in, f int32, now int64) {
 	if s.network.IOAM {
 		s.traceGateway(g, in, f, now)
 	}
+	s.enter(f)
 	if !s.backendOf(g, f).Inject(s.portNumber[in], s.store.bytes(f), s.store.at(f).length) {
 		s.noBuffer++
 	}
@@ -170,6 +171,9 @@ func (s *Sim) step(n int32, now int64) {
 	g := s.gateways[n]
 	g.time.SetTime(now)
 	g.time.Step()
+	if s.measure.crossed == 0 {
+		s.measure.cross(g, now)
+	}
 	at := virtual.Never
 	if due, any := g.time.NextDue(); any {
 		at = g.poll(max(due, now+1))
@@ -186,6 +190,7 @@ func (s *Sim) fromGateway(g *gateway, sent *inmem.Sent) {
 	if sent.Built {
 		s.measure.notification(s.store.at(f).to)
 	}
+	s.leaves(f, sent.Built)
 	s.start(g.ports[sent.Port], f, s.now)
 }
 

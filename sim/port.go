@@ -76,11 +76,17 @@ func (l *lines) start(n int32, f int32, now int64) {
 	p.stats.Sent.add(length)
 	if p.lose != 0 && p.random.Next() < p.lose {
 		p.stats.Lost.add(length)
+		if l.passed != nil {
+			l.pass(n, f, now, -1)
+		}
 		l.store.release(f)
 		return
 	}
 	l.hops++
 	at := left + p.delay
+	if l.passed != nil {
+		l.pass(n, f, now, at)
+	}
 	l.store.at(f).at = at
 	if p.flight.empty() {
 		l.agenda.Set(l.arrivalOf(n), at)

@@ -22,6 +22,7 @@ type Result struct {
 	Marked        uint64            `json:"marked_packets"`
 	Pauses        uint64            `json:"pfc_pauses"`    // PFC frames with which switches stopped a link
 	Paused        int64             `json:"pfc_paused_ns"` // total time for which ports of switches were stopped
+	Crossed       int64             `json:"crossed_ns"`    // from the first flow's start until a gateway's WAN queue first exceeded the depth at which it responds; -1: never
 	SlowDown      int64             `json:"slow_down_ns"`  // from the first flow's start until the first sender slowed down; -1: never
 	Sent          uint64            `json:"notifications"` // of gateways
 	ByKind        map[string]uint64 `json:"notifications_by_kind"`
@@ -64,7 +65,7 @@ func (s *Sim) Result() (*Result, error) {
 	if err := s.account(); err != nil {
 		return nil, err
 	}
-	r := &Result{Ended: s.now - epoch, Hops: s.hops, SlowDown: -1, ByKind: map[string]uint64{}, Reactions: map[string]uint64{}}
+	r := &Result{Ended: s.now - epoch, Hops: s.hops, Crossed: -1, SlowDown: -1, ByKind: map[string]uint64{}, Reactions: map[string]uint64{}}
 	r.Fleet = s.team.result()
 	s.sumPorts(r)
 	if err := s.sumGateways(r); err != nil {
@@ -84,6 +85,9 @@ func (s *Sim) Result() (*Result, error) {
 	r.Jain, r.Possible = s.jain(), s.possible()
 	series := &s.measure.series
 	r.Gateway.P99, r.Switch.P99 = percentile(series.Gateway, 99), percentile(series.Switch, 99)
+	if crossed := s.measure.crossed; crossed != 0 {
+		r.Crossed = crossed - s.firstStart()
+	}
 	if first := s.measure.first; first != 0 {
 		r.SlowDown = first - s.firstStart()
 	}

@@ -30,6 +30,8 @@ type Config struct {
 	Flows    []Flow
 	Length   int64 // of the simulation, ns; it ends earlier if all flows have ended
 	Sample   int64 // ns between two samples of queues and rates
+	// Passed, if not nil, is called for each notification on each link of its way. It must not retain the passage.
+	Passed func(*Passage)
 }
 
 // Sim is a simulation: hosts and gateways on a network, traffic between the hosts, and measurements.
@@ -45,10 +47,11 @@ type Sim struct {
 // lines are the network's links and switches in operation: the frames on them, and when something happens next.
 type lines struct {
 	graph
-	now        int64
-	agenda     *virtual.Agenda
-	store      store
-	parsed     packet.Parsed
+	now    int64
+	agenda *virtual.Agenda
+	store  store
+	parsed packet.Parsed
+	notices
 	hops       uint64 // frames that were put on a link
 	unroutable uint64 // frames to an address that no host has
 }
@@ -75,6 +78,7 @@ func New(c *Config) (*Sim, error) {
 	}
 	s := &Sim{end: epoch + c.Length, scratch: make([]byte, endpoint.MaxFrame)}
 	s.network, s.now, s.store = &c.Network, epoch, store{free: none, most: most}
+	s.notices = newNotices(c.Passed)
 	s.link()
 	if err := s.build(c); err != nil {
 		return nil, err
@@ -194,23 +198,33 @@ type Progress struct {
 
 // Run processes a number of events, and reports whether there are more.
 func (s *Sim) Run(events int) (more bool, err error) {
+	more, _, err = s.RunUntil(math.MaxInt64-epoch, events)
+	return more, err
+}
+
+// RunUntil processes the events up to a time, ns since the simulation began, but no more than a number of them. It reports whether there are more, and whether
+// the time is reached.
+func (s *Sim) RunUntil(until int64, events int) (more, reached bool, err error) {
 	for range events {
 		source, at, _ := s.agenda.Next() // the sampler is always scheduled
 		if at > s.end || s.unfinished == 0 {
-			return false, s.wrong()
+			return false, true, s.wrong()
+		}
+		if at > epoch+until {
+			return true, true, s.wrong()
 		}
 		s.now = at
 		if s.team != nil {
 			s.team.meet(at)
 		}
 		if err := s.handle(source, at); err != nil {
-			return false, err
+			return false, false, err
 		}
 	}
 	if err := s.wrong(); err != nil {
-		return false, err
+		return false, false, err
 	}
-	return true, nil
+	return true, false, nil
 }
 
 // wrong returns an error that a callback couldn't return.

@@ -1,11 +1,18 @@
 package web
 
 import (
+	"bytes"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/cnpgate/cnpgate/internal/testkit/browser"
+	"github.com/cnpgate/cnpgate/internal/testkit/ontime"
+	"github.com/cnpgate/cnpgate/sim/scenario"
+	"github.com/cnpgate/cnpgate/sim/scenarios"
+	_ "github.com/cnpgate/cnpgate/web/engine" // what the page runs: the tests depend on it
 )
 
 func TestMain(m *testing.M) {
@@ -22,9 +29,193 @@ func open(t *testing.T, file string, v browser.View) *browser.Page {
 	return browser.Open(t, server.URL+"/"+file, v)
 }
 
-// TestAccessible: axe-core finds nothing.
-func TestAccessible(t *testing.T) {
-	p := open(t, "index.html", browser.View{Width: 1280, Height: 800})
-	p.Accessible()
+const (
+	paused = "#scenario=incast-1ms&t=2000000&pause=1"
+	shown  = `document.getElementById("numbers").rows.length > 5`
+)
+
+var laptop = browser.View{Width: 1280, Height: 900}
+
+// TestPictures: the page looks as it did, small and large, light and dark; axe-core finds nothing, also with everything open; nothing is wider than the screen.
+func TestPictures(t *testing.T) {
+	for name, v := range map[string]browser.View{
+		"laptop-light": laptop, "phone-dark": {Width: 360, Height: 740, Dark: true}, "4k-dark": {Width: 3840, Height: 2160, Dark: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v.Still = true
+			p := open(t, "index.html"+paused, v)
+			p.Wait(shown)
+			if dir := os.Getenv("CNPGATE_PICTURES"); dir != "" { // for people to look at
+				p.Save(filepath.Join(dir, name+".png"))
+			}
+			p.Screenshot("testdata/pictures/" + name + ".png")
+			if wide := browser.Eval[int64](p, "document.documentElement.scrollWidth"); wide > v.Width {
+				t.Errorf("the page is %d pixels wide on a screen of %d", wide, v.Width)
+			}
+			browser.Eval[bool](p, `document.querySelectorAll("details").forEach((d) => d.open = true), true`)
+			browser.Eval[bool](p, `document.getElementById("why-1").click(), true`)
+			p.Wait(`document.querySelector("#detail table") && document.getElementById("gateways").textContent && document.getElementById("json").textContent`)
+			p.Accessible()
+			p.NoErrors()
+		})
+	}
+}
+
+// TestSameFigures: once a run has ended, the page has the bytes that cnpgate sim -o json prints; the link shows the same again.
+func TestSameFigures(t *testing.T) {
+	p := open(t, "index.html#scenario=incast-1ms&bytes=4MB&seed=5&set=hosts.mtu%3D2048&right=long-haul-cnp&speed=1e15", laptop)
+	p.Wait(`document.body.dataset.ended === "true"`)
+	browser.Eval[bool](p, `document.getElementById("json-details").open = true`)
+	p.Wait(`document.getElementById("json").textContent.endsWith("]\n")`)
+	got := browser.Eval[string](p, `document.getElementById("json").textContent`)
+	text, _ := scenarios.Find("incast-1ms")
+	var all []*scenario.Outcome
+	for _, r := range []scenario.Response{scenario.ECN, scenario.LongHaulCNP} {
+		s, err := scenario.Parse("incast-1ms", text, []scenario.Setting{{Key: "hosts.mtu", Value: "2048"}, {Key: "traffic[0].incast.bytes", Value: "4MB"}, {Key: "seed", Value: "5"}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, err := s.Run(r, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, o)
+	}
+	var want bytes.Buffer
+	if err := scenario.WriteJSON(&want, all); err != nil {
+		t.Fatal(err)
+	}
+	if got != want.String() {
+		t.Errorf("the page has\n%s\ncnpgate sim\n%s", got, want.String())
+	}
+	if verdict := browser.Eval[string](p, `document.getElementById("verdict").textContent`); !strings.Contains(verdict, "times sooner") {
+		t.Errorf("the page says %q", verdict)
+	}
 	p.NoErrors()
+}
+
+// TestSmooth: the first picture comes within 2 s of loading; with 8 senders, both panes are drawn 30 times a second while the simulation goes on, and with 64
+// the page can be used; nothing moves that doesn't have to.
+func TestSmooth(t *testing.T) {
+	if ontime.Again(t) {
+		return
+	}
+	for _, c := range []struct {
+		scenario string
+		fps      int
+	}{{"incast-10ms", 30}, {"many-hosts", 12}} {
+		t.Run(c.scenario, func(t *testing.T) {
+			p := open(t, "index.html#scenario="+c.scenario, laptop)
+			p.Wait(`performance.getEntriesByName("first picture").length > 0`)
+			if at := browser.Eval[float64](p, `performance.getEntriesByName("first picture")[0].startTime`); at > 2000 {
+				t.Errorf("the first picture comes after %.0f ms, expected at most 2000", at)
+			}
+			got := browser.Eval[struct{ Frames, Steps, Shift float64 }](p, `new Promise((done) => {
+				let frames = 0, steps = 0, last = "", shift = 0;
+				new PerformanceObserver((l) => l.getEntries().forEach((e) => shift += e.value)).observe({type: "layout-shift", buffered: true});
+				const begin = performance.now();
+				const frame = () => {
+					frames++;
+					if (document.body.dataset.now !== last) { steps++; last = document.body.dataset.now; }
+					const passed = (performance.now() - begin) / 1000;
+					if (passed < 3) requestAnimationFrame(frame); else done({Frames: frames / passed, Steps: steps / passed, Shift: shift});
+				};
+				requestAnimationFrame(frame);
+			})`)
+			t.Logf("%.0f frames a second, %.0f of them with new figures; layout shift %.4f", got.Frames, got.Steps, got.Shift)
+			if int(got.Frames) < c.fps || got.Steps < float64(c.fps)/2 {
+				t.Errorf("%.0f frames a second, %.0f with new figures; expected at least %d, and half of them with new figures", got.Frames, got.Steps, c.fps)
+			}
+			if got.Shift > 0.01 {
+				t.Errorf("a layout shift of %.4f, expected none", got.Shift)
+			}
+			p.NoErrors()
+		})
+	}
+}
+
+// TestUse: what a user does: clicks in the picture, keys, controls, the address bar, YAML.
+func TestUse(t *testing.T) {
+	p := open(t, "index.html"+paused, laptop)
+	p.Wait(shown)
+	// pointer finds a place of a picture whose tip has a word in it, clicks it, and says what is shown then.
+	const pointer = `(async (pane, tip) => {
+		const canvas = document.querySelectorAll("canvas.picture")[pane], box = canvas.getBoundingClientRect(), detail = document.getElementById("detail");
+		for (let y = 4; y < box.height; y += 4) for (let x = 4; x < box.width; x += 4) {
+			const at = {clientX: box.left + x, clientY: box.top + y, bubbles: true};
+			canvas.dispatchEvent(new MouseEvent("mousemove", at));
+			if (!canvas.title.includes(tip)) continue;
+			const shown = new Promise((done) => new MutationObserver(done).observe(detail, {childList: true}));
+			canvas.dispatchEvent(new MouseEvent("click", at));
+			await shown;
+			return detail.textContent;
+		}
+		return "";
+	})`
+	for _, c := range []struct{ pane, tip, shows, also string }{
+		{"0", "standard-cnp", "Sent by the receiver", "DestQP"}, {"0", "host", "The steps of the decision", "endpoints"},
+		{"1", "standard-cnp", "Built by a gateway", "IBTA Annex A17"}, {"1", "host", "The steps of the decision", "notified"},
+	} {
+		if text := browser.Eval[string](p, pointer+"("+c.pane+", "+`"`+c.tip+`")`); !strings.Contains(text, c.shows) || !strings.Contains(text, c.also) {
+			t.Errorf("pane %s: a click on a %s shows %q, expected %q and %q", c.pane, c.tip, text, c.shows, c.also)
+		}
+	}
+	browser.Eval[bool](p, `document.body.focus(), document.dispatchEvent(new KeyboardEvent("keydown", {key: ".", bubbles: true})), true`)
+	p.Wait(`Number(document.body.dataset.now) > 2000000 && location.hash.includes("pause=1") && !location.hash.includes("t=2000000")`)
+	browser.Eval[bool](p, `(() => {
+		const rtt = document.querySelector("#knobs select[name=rtt]");
+		rtt.value = "2ms";
+		rtt.onchange();
+		return true;
+	})()`)
+	p.Wait(`location.hash.includes("rtt=2ms")`)
+	browser.Eval[bool](p, `document.getElementById("editor").open = true`)
+	p.Wait(`document.getElementById("yaml").value.includes("delay: 1ms")`)
+	browser.Eval[bool](p, `(() => {
+		const yaml = document.getElementById("yaml");
+		yaml.value = yaml.value.replace("rate: 100Gbps", "rate: fast");
+		document.getElementById("apply").click();
+		return true;
+	})()`)
+	p.Wait(`document.getElementById("message").textContent.includes("fast")`)
+	browser.Eval[bool](p, `(() => {
+		const yaml = document.getElementById("yaml");
+		yaml.value = yaml.value.replace("rate: fast", "rate: 50Gbps");
+		document.getElementById("apply").click();
+		return true;
+	})()`)
+	p.Wait(`location.hash.includes("yaml=") && document.getElementById("message").textContent === ""`)
+	p.NoErrors()
+}
+
+// TestFile: the single file works from a file; the page that needs a server says so.
+func TestFile(t *testing.T) {
+	dir := browser.Build(t, "..")
+	page, err := SingleFile(os.DirFS(dir), "scenario=incast-1ms&left=ecn&right=ppfc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "playground.html")
+	if err := os.WriteFile(name, page, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := browser.Open(t, "file://"+name, laptop)
+	p.Wait(`Number(document.body.dataset.now) > 0`)
+	if title := browser.Eval[string](p, `document.getElementById("title-1").textContent`); !strings.Contains(title, "PPFC") {
+		t.Errorf("on the right is %q", title)
+	}
+	p.NoErrors()
+	p = browser.Open(t, "file://"+dir+"/index.html", laptop)
+	p.Wait(`document.getElementById("message").textContent.includes("--web")`)
+}
+
+// TestSize: the compressed simulator is at most 6 MB.
+func TestSize(t *testing.T) {
+	f, err := os.Stat(filepath.Join(browser.Build(t, ".."), "engine.wasm.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Size() > 6_000_000 {
+		t.Errorf("%d bytes", f.Size())
+	}
 }

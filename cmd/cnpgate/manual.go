@@ -274,6 +274,8 @@ var manualExamples = map[string][]string{
 	"cnpgate agent keygen":          {"cnpgate agent keygen /etc/cnpgate/agent.nk"},
 	"cnpgate agent run":             {"cnpgate agent run --site paris --server tls://nats-1:4222 --key /etc/cnpgate/agent.nk", "cnpgate agent run --socket /run/cnpgate/cnpgate.sock"},
 	"cnpgate agent show":            {"cnpgate agent show", "cnpgate agent show -o json"},
+	"cnpgate fleet":                 {"cnpgate fleet", "cnpgate fleet --watch 2s"},
+	"cnpgate nictest":               {"cnpgate nictest --interface eth0 --address 198.18.0.9 --nic 'ConnectX-6 Dx' --profile my-nic.yaml", "cnpgate nictest --simulate connectx-default --quick"},
 	"cnpgate endpoint receive":      {"cnpgate endpoint receive --interface eth0 --address 198.18.0.2 --qps 4"},
 	"cnpgate endpoint send": {"cnpgate endpoint send --interface eth0 --address 198.18.0.1 --peer 198.18.0.2 --peer-mac 02:00:00:18:00:02 --trust 198.18.0.254 " +
 		"--qps 4 --rate 300Mbps --duration 5s"},
@@ -297,6 +299,9 @@ var manualExamples = map[string][]string{
 	"cnpgate show health":        {"cnpgate show health"},
 	"cnpgate show notifications": {"cnpgate show notifications --follow", "cnpgate show notifications --outcome suppressed --source-ip 10.1.0.0/16"},
 	"cnpgate show pairs":         {"cnpgate show pairs"},
+	"cnpgate show reloads":       {"cnpgate show reloads"},
+	"cnpgate show senders":       {"cnpgate show senders --sort notifications --limit 10"},
+	"cnpgate web":                {"cnpgate web", "cnpgate web report.json"},
 	"cnpgate show ports":         {"cnpgate show ports --watch 1s"},
 	"cnpgate show proxies":       {"cnpgate show proxies"},
 	"cnpgate show queues":        {"cnpgate show queues"},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -94,5 +95,25 @@ func TestReadmeReplay(t *testing.T) {
 	}
 	if t.Failed() {
 		t.Log(got.stdout)
+	}
+}
+
+// TestReadmeNumber: the times below the README's first picture are those of a run.
+func TestReadmeNumber(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := simulated(t, t.TempDir(), "incast-10ms", "--response", "ecn,standard-cnp", "--set", "length=12ms", "-o", "json")
+	var runs []struct {
+		Crossed  float64 `json:"crossed_ns"`
+		SlowDown float64 `json:"slow_down_ns"`
+	}
+	if err := json.Unmarshal([]byte(got.stdout), &runs); err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("first slow-down: %.2f µs with cnpgate, %.1f ms with the receiver's CNP", (runs[1].SlowDown-runs[1].Crossed)/1e3, (runs[0].SlowDown-runs[0].Crossed)/1e6)
+	if !strings.Contains(string(readme), want) {
+		t.Errorf("README.md doesn't say %q", want)
 	}
 }

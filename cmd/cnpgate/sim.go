@@ -20,18 +20,21 @@ type simFlags struct {
 	cores            int
 	senders          []int
 	explain, list    bool
+	web, listen      string
 }
 
 func simCommand() *cobra.Command {
 	var f simFlags
 	c := &cobra.Command{
-		Use:   "sim SCENARIO.yaml [--set KEY=VALUE ...] [--sweep KEY=A,B,C ...] [--response R ...] [--explain] [-o text|json] [--csv PREFIX] [--svg PREFIX]",
+		Use:   "sim SCENARIO.yaml [--set KEY=VALUE ...] [--sweep KEY=A,B,C ...] [--response R ...] [--explain] [-o text|json] [--csv PREFIX] [--svg PREFIX] [--web[=FILE.html]]",
 		Short: "Simulate a network around the gateway's dataplane in virtual time",
 		Long: `Simulates the scenario with each of its responses to congestion, and prints the results side by side. SCENARIO.yaml is a file or one of the
 built-in scenarios (--list). The same scenario and seed give the same output. The runs share the cores.
 --explain prints for each run how the gateways' queues, the fair rate F of the control law, notifications and two senders' rates changed over
 time; --set length=2ms shows the first 2 ms in detail. --csv and --svg write a file for each run: PREFIX-RESPONSE.csv with a row for each sample,
-PREFIX-RESPONSE.svg with a plot of what --explain prints.`,
+PREFIX-RESPONSE.svg with a plot of what --explain prints.
+--web opens the playground with the scenario: a page on which it runs with two responses side by side (two of --response; by default ecn and the standard CNP),
+in the browser. The command serves it until Ctrl-C; --web=FILE.html writes it as one file, which needs no server.`,
 		ValidArgsFunction: completeScenario,
 		RunE:              f.run,
 	}
@@ -46,6 +49,9 @@ PREFIX-RESPONSE.svg with a plot of what --explain prints.`,
 	c.Flags().StringSliceVar(&f.responses, "response", nil, "only these of the scenario's responses")
 	complete(c, "response", responses()...)
 	c.Flags().IntVar(&f.cores, "cores", 0, "runs at a time; 0: one per core")
+	c.Flags().StringVar(&f.web, "web", "", "open the scenario in the playground; =FILE.html writes that page to a file instead")
+	c.Flags().Lookup("web").NoOptDefVal = served
+	listenFlag(c, &f.listen)
 	c.Flags().BoolVar(&f.list, "list", false, "list the built-in scenarios")
 	return c
 }
@@ -66,6 +72,12 @@ func (f *simFlags) run(c *cobra.Command, args []string) error {
 	}
 	if f.explain && f.output == "json" {
 		return errors.New("--explain prints text; for programs, --csv has the same figures: expected one of --explain and -o json")
+	}
+	if f.web != "" {
+		return f.openPlayground(c, args[0])
+	}
+	if c.Flags().Changed("listen") {
+		return errors.New("--listen is where --web serves the page; give --web, too")
 	}
 	runs, err := f.runs(c, args[0])
 	if err != nil {

@@ -19,7 +19,7 @@ func writeJSON(w io.Writer, runs []*simRun) error {
 		list[i] = r.outcome
 		list[i].Sweep = r.swept
 	}
-	return writeIndented(w, list)
+	return scenario.WriteJSON(w, list)
 }
 
 // column is one column of the table.

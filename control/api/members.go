@@ -74,6 +74,7 @@ var members = map[string]string{
 	"rate_before_bps":              "Rate of the flow before the first notification.",
 	"rate_bps":                     "Rate: of a port its configured one, of a flow the measured one, bit/s.",
 	"reason":                       "Why the notification was suppressed.",
+	"reloads":                      "The reloads, oldest first; the first one is the start.",
 	"replaced":                     "Hints that a new one has replaced.",
 	"role":                         "Side of the port: fabric, wan or tap.",
 	"rtt_estimate_nanoseconds":     "RTT_est in force, 0 if it is unknown.",

@@ -8,11 +8,17 @@ import (
 	"testing"
 )
 
-// TestJSONSchemaIsCurrent: the file in deploy is what the schema gives. To make it again: cnpgate schema > deploy/cnpgate.schema.json
+// TestJSONSchemaIsCurrent: the file in deploy is what cnpgate schema prints. -update writes it.
 func TestJSONSchemaIsCurrent(t *testing.T) {
-	have, err := os.ReadFile("../../deploy/cnpgate.schema.json")
+	const path = "../../deploy/cnpgate.schema.json"
+	if *update {
+		if err := os.WriteFile(path, JSONSchema(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	have, err := os.ReadFile(path)
 	if err != nil || !bytes.Equal(have, JSONSchema()) {
-		t.Errorf("deploy/cnpgate.schema.json is not what cnpgate schema prints (%v): write it again", err)
+		t.Errorf("%s is not what cnpgate schema prints (%v): write it again with -update", path, err)
 	}
 }
 

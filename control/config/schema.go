@@ -170,6 +170,7 @@ type flowsSection struct {
 	place
 	Capacity count    `key:"capacity" default:"1Mi" min:"1024" max:"16Mi" to:"Flows"`
 	Paired   count    `key:"paired" default:"32Ki" min:"1024" max:"16Mi"`
+	Followed integer  `key:"followed" default:"1024" min:"0" max:"65536"`
 	Aging    duration `key:"aging" default:"60s" min:"1s" max:"24h" because:"the workers share claims of RDMA-CM that end by it"`
 }
 
@@ -187,7 +188,7 @@ type notificationsSection struct {
 	FastCNP     fastCNPSection  `key:"fast_cnp"`
 	LongHaulCNP longHaulSection `key:"long_haul_cnp"`
 	PPFC        switchSection   `key:"ppfc"`
-	StandardCNP switchSection   `key:"standard_cnp"`
+	StandardCNP standardSection `key:"standard_cnp"`
 	Limits      limitsSection   `key:"limits"`
 }
 
@@ -226,6 +227,18 @@ type switchSection struct {
 	Mode    choice `key:"mode" default:"send" one:"send|observe"`
 }
 
+type standardSection struct {
+	place
+	Enabled      toggle  `key:"enabled" default:"false"`
+	Source       choice  `key:"source" default:"receiver" one:"receiver|gateway" to:"Build.CNP.FromGateway"`
+	DSCP         integer `key:"dscp" min:"0" max:"63" to:"-"`
+	ECN          choice  `key:"ecn" default:"not-ect" one:"not-ect|ect-1|ect-0" to:"-"` // in the order of the code points
+	DontFragment toggle  `key:"dont_fragment" default:"true"`
+	TTL          integer `key:"ttl" default:"64" min:"1" max:"255" to:"Build.CNP.HopLimit"`
+	SourcePort   integer `key:"source_port" min:"0" max:"65535" to:"-"`
+	Mode         choice  `key:"mode" default:"send" one:"send|observe"`
+}
+
 type limitsSection struct {
 	place
 	PerFlow        duration  `key:"per_flow" mode:"thresholds" min:"0s" max:"1h"`
@@ -254,6 +267,7 @@ type managementSection struct {
 	place
 	Listen   listener   `key:"listen" to:"Socket"`
 	Metrics  socket     `key:"metrics"`
+	IPFIX    socket     `key:"ipfix"`
 	Web      webSection `key:"web"`
 	LogLevel choice     `key:"log_level" default:"info" one:"debug|info|warn|error"`
 }

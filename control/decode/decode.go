@@ -69,7 +69,7 @@ func Run(capture *capturefile.Reader, r *cnpdec.Receiver, format Format, out *bu
 		if err != nil {
 			return s, errors.Join(err, out.Flush())
 		}
-		record, is := read(&f, r)
+		record, is := Read(f.Octets, f.Length, r)
 		if s.count(&record, is); !is && len(f.Comments) == 0 {
 			continue
 		}
@@ -101,26 +101,26 @@ func (s *Summary) count(r *Record, is bool) {
 	}
 }
 
-// read decodes a frame; false if it is neither a notification nor a packet of an IGP.
-func read(f *capturefile.Frame, r *cnpdec.Receiver) (Record, bool) {
+// Read decodes a frame, of which octets were captured; false if it is neither a notification nor a packet of an IGP.
+func Read(octets []byte, length uint32, r *cnpdec.Receiver) (Record, bool) {
 	var p packet.Parsed
 	var n cnpdec.Notification
-	packet.Parse(f.Octets, f.Length, &p)
-	reason := r.Decode(f.Octets, &p, &n)
+	packet.Parse(octets, length, &p)
+	reason := r.Decode(octets, &p, &n)
 	if n.Kind == packet.NotANotification {
-		if record, is := igp(f.Octets, &p); is {
+		if record, is := igp(octets, &p); is {
 			return record, true
 		}
-		return other(f.Octets, &p), false
+		return other(octets, &p), false
 	}
 	record := Record{Kind: n.Kind, Reason: reason, Source: address(n.Family, n.Src), Destination: address(n.Family, n.Dst)}
 	if n.Kind == packet.LinkPause || n.Kind == packet.LinkPFC {
-		record.Source, record.Destination = mac(f.Octets[6:]), mac(f.Octets)
+		record.Source, record.Destination = mac(octets[6:]), mac(octets)
 	}
 	if reason == cnpdec.Accepted {
-		record.Layers = Describe(f.Octets, &p, &n, &r.Code)
+		record.Layers = Describe(octets, &p, &n, &r.Code)
 	} else {
-		record.Layers = refused(f.Octets, &p)
+		record.Layers = refused(octets, &p)
 	}
 	return record, true
 }

@@ -28,6 +28,14 @@ type Field struct {
 	Text  string // the value in text; "": unchanged
 }
 
+// String is the value in text.
+func (f *Field) String() string {
+	if f.Text != "" {
+		return f.Text
+	}
+	return fmt.Sprint(f.Value)
+}
+
 // as adds a field with the same value in text and JSON.
 func (l *Layer) as(key, name string, value any) {
 	l.Fields = append(l.Fields, Field{Key: key, Name: name, Value: value})
@@ -116,11 +124,7 @@ func WriteText(w io.Writer, layers []Layer) {
 			if f.Name == "" {
 				continue
 			}
-			text := f.Text
-			if text == "" {
-				text = fmt.Sprint(f.Value)
-			}
-			fmt.Fprintf(w, "    %-10s %-18s %s\n", name, f.Name, text)
+			fmt.Fprintf(w, "    %-10s %-18s %s\n", name, f.Name, f.String())
 			name = ""
 		}
 	}

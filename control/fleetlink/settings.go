@@ -35,26 +35,26 @@ type Options struct {
 
 // FleetStatus is the state of the fleet, as the API shows it.
 type FleetStatus struct {
-	Enabled     bool              `json:"enabled" doc:"The configuration has a fleet."`
-	Site        string            `json:"site,omitempty" doc:"Name of the site."`
-	Name        string            `json:"name,omitempty" doc:"Name of this gateway in the fleet."`
-	Members     []fleet.View      `json:"members" doc:"The gateways that may take part, by name."`
-	Connections []Connection      `json:"connections" doc:"The connections to nats-servers."`
-	Shares      Shares            `json:"shares" doc:"What is shared."`
-	Counters    map[string]uint64 `json:"counters" doc:"Counters of the fleet, by name."`
-	Refused     map[string]uint64 `json:"refused" doc:"Messages without effect, by reason."`
+	Enabled     bool               `json:"enabled" doc:"The configuration has a fleet."`
+	Site        string             `json:"site,omitempty" doc:"Name of the site."`
+	Name        string             `json:"name,omitempty" doc:"Name of this gateway in the fleet."`
+	Members     []fleet.MemberView `json:"members" doc:"The gateways that may take part, by name."`
+	Connections []FleetConnection  `json:"connections" doc:"The connections to nats-servers."`
+	Shares      FleetShares        `json:"shares" doc:"What is shared."`
+	Counters    map[string]uint64  `json:"counters" doc:"Counters of the fleet, by name."`
+	Refused     map[string]uint64  `json:"refused" doc:"Messages without effect, by reason."`
 }
 
-// Shares is what a gateway shares with the others.
-type Shares struct {
+// FleetShares is what a gateway shares with the others.
+type FleetShares struct {
 	Wants       int `json:"wants" doc:"Pairs of hosts whose flows this gateway asks others for."`
 	Wanted      int `json:"wanted" doc:"Pairs of hosts whose flows others ask this gateway for."`
 	RemoteFlows int `json:"remote_flows" doc:"Flows of others that it knows."`
 	Pairs       int `json:"pairs" doc:"Confirmed pairs of others that it keeps for successors."`
 }
 
-// Connection is a connection to a nats-server.
-type Connection struct {
+// FleetConnection is a connection to a nats-server.
+type FleetConnection struct {
 	URL        string `json:"url" doc:"The server."`
 	Connected  bool   `json:"connected" doc:"The connection is up."`
 	Reconnects uint64 `json:"reconnects" doc:"How often it was made again."`
@@ -75,5 +75,5 @@ var ErrNone = errors.New("this gateway's configuration has no fleet; add the sec
 
 // None is the status of a gateway without a fleet.
 func None() FleetStatus {
-	return FleetStatus{Members: []fleet.View{}, Connections: []Connection{}, Counters: map[string]uint64{}, Refused: map[string]uint64{}}
+	return FleetStatus{Members: []fleet.MemberView{}, Connections: []FleetConnection{}, Counters: map[string]uint64{}, Refused: map[string]uint64{}}
 }

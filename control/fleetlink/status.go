@@ -10,12 +10,12 @@ import (
 	"github.com/cnpgate/cnpgate/pairing"
 )
 
-// FleetStatus is the state of the fleet as this gateway sees it.
+// Status is the state of the fleet as this gateway sees it.
 func (l *Link) Status() FleetStatus {
-	s := FleetStatus{Enabled: true, Site: l.Config.Site, Name: l.Config.Name, Connections: []Connection{}, Members: []fleet.View{}, Counters: map[string]uint64{}}
+	s := FleetStatus{Enabled: true, Site: l.Config.Site, Name: l.Config.Name, Connections: []FleetConnection{}, Members: []fleet.MemberView{}, Counters: map[string]uint64{}}
 	var stats fleet.Stats
 	if l.ask(func() { stats, s.Members = l.member.Stats(), l.member.Views() }) {
-		s.Shares = Shares{stats.Wants, stats.Wanted, stats.RemoteFlows, stats.Pairs}
+		s.Shares = FleetShares{stats.Wants, stats.Wanted, stats.RemoteFlows, stats.Pairs}
 		s.Refused = stats.Refused
 		for host, n := range stats.HintsRefused {
 			s.Refused["hints of "+host] = n
@@ -36,10 +36,10 @@ func (l *Link) Status() FleetStatus {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	for i, c := range l.conns {
-		s.Connections = append(s.Connections, Connection{l.urls[i], c.Status() == nats.CONNECTED, c.Stats().Reconnects, l.errs[l.urls[i]]})
+		s.Connections = append(s.Connections, FleetConnection{l.urls[i], c.Status() == nats.CONNECTED, c.Stats().Reconnects, l.errs[l.urls[i]]})
 	}
 	if len(l.conns) == 0 {
-		s.Connections = append(s.Connections, Connection{URL: l.Config.Listen, Error: l.errs[""]})
+		s.Connections = append(s.Connections, FleetConnection{URL: l.Config.Listen, Error: l.errs[""]})
 	}
 	return s
 }

@@ -81,6 +81,7 @@ func (c *collector) Describe(to chan<- *prometheus.Desc) {
 	to <- portHealth
 	describeBGP(to)
 	describeFleet(to)
+	describeRDMA(to)
 }
 
 // Collect sends all values.
@@ -122,6 +123,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	if c.source.Fleet != nil {
 		collectFleet(to, c.source.Fleet())
 	}
+	collectRDMA(to, c.source.RDMA())
 }
 
 // send sends a metric's values; nothing if there are none, as for a replaced device.

@@ -21,6 +21,7 @@ import (
 	"github.com/cnpgate/cnpgate/control/advertise"
 	"github.com/cnpgate/cnpgate/control/fleetlink"
 	"github.com/cnpgate/cnpgate/control/report"
+	"github.com/cnpgate/cnpgate/health"
 )
 
 const (
@@ -42,6 +43,8 @@ type Source struct {
 	BGP  func() advertise.Status
 	// Fleet is nil where the gateway is in none.
 	Fleet func() fleetlink.FleetStatus
+	// RDMA is the latest report about RDMA connections.
+	RDMA func() *health.Report
 }
 
 // Build identifies the program.

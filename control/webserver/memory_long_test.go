@@ -87,7 +87,7 @@ func (s *fast) send(w http.ResponseWriter, kind string, value any) {
 
 // TestDay: after the first hour, 23 further hours of events make neither the page's memory nor its document grow.
 func TestDay(t *testing.T) {
-	s := &fast{gateway: newFake(t, 16, 1000), hours: make(chan int)}
+	s := &fast{gateway: newFake(t, 4, 1000), hours: make(chan int)}
 	page := serve(t, Local("127.0.0.1:0"), s, os.DirFS(browser.Build(t, root)))
 	p := browser.Open(t, page.URL(), browser.View{Width: 1280, Height: 900})
 	for _, tab := range []string{"senders", "notifications", "episodes", "ports"} { // each is made once

@@ -105,31 +105,3 @@ func (p *Port) ReadOthers() {
 		}
 	}
 }
-
-// TopOfAll is Top of all workers together.
-func (c *Class) TopOfAll(top []uint64) {
-	c.Top(top)
-	for _, o := range c.others {
-		for k := range o.largest {
-			bytes := o.largest[k].Load()
-			if bytes <= top[len(top)-1] {
-				break
-			}
-			at := len(top) - 1
-			for ; at > 0 && top[at-1] < bytes; at-- {
-				top[at] = top[at-1]
-			}
-			top[at] = bytes
-		}
-	}
-}
-
-// SumsOfAll is Sums of all workers together.
-func (c *Class) SumsOfAll() Sums {
-	all := c.Sums()
-	for _, o := range c.others {
-		all.Bytes += o.flowBytes.Load()
-		all.Squares += o.squares.Load()
-	}
-	return all
-}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
-	"github.com/cnpgate/cnpgate/dataplane/account"
 	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/dataplane/egress"
 	"github.com/cnpgate/cnpgate/dataplane/frames"
@@ -110,24 +109,6 @@ func (n *Notifier) About(r *Queue) {
 	m.observes = n.Policy.ObservesAt(r.Out)
 	m.unlimited = n.Policy.PerDestination.Off() && n.Policy.PerProxy.Off() && n.Policy.PerPort.Off()
 	n.request.Port, n.request.RTT = uint16(r.Out), n.Policy.Ports[r.Out].RTT
-}
-
-// Ask notifies the sender of a packet with the decision in the note, or counts why not. a is the account of the packet's flow.
-func (n *Notifier) Ask(r *Queue, b *frames.Batch, i int, a *account.Flow, target *cnpgen.Target) bool {
-	if reason := n.Choose(b, i); reason != counters.Allowed {
-		n.SuppressFlow(r, b.Flow[i].Index, reason)
-		return false
-	}
-	return n.AskChosen(r, b, i, a, target)
-}
-
-// AskChosen is ask where choose has chosen the recipient.
-func (n *Notifier) AskChosen(r *Queue, b *frames.Batch, i int, a *account.Flow, target *cnpgen.Target) bool {
-	reason := n.Send(b, i, a, target)
-	if reason != counters.Allowed {
-		n.SuppressFlow(r, b.Flow[i].Index, reason)
-	}
-	return reason == counters.Allowed
 }
 
 // Choose chooses the recipient of the decision in the note, which is about a queue, and the format: the proxy of the sender of a data

@@ -11,6 +11,24 @@ import (
 	"github.com/cnpgate/cnpgate/ratelimit"
 )
 
+// Ask notifies the sender of a packet with the decision in the note, or counts why not. a is the account of the packet's flow.
+func (n *Notifier) Ask(r *Queue, b *frames.Batch, i int, a *account.Flow, target *cnpgen.Target) bool {
+	if reason := n.Choose(b, i); reason != counters.Allowed {
+		n.SuppressFlow(r, b.Flow[i].Index, reason)
+		return false
+	}
+	return n.AskChosen(r, b, i, a, target)
+}
+
+// AskChosen is ask where choose has chosen the recipient.
+func (n *Notifier) AskChosen(r *Queue, b *frames.Batch, i int, a *account.Flow, target *cnpgen.Target) bool {
+	reason := n.Send(b, i, a, target)
+	if reason != counters.Allowed {
+		n.SuppressFlow(r, b.Flow[i].Index, reason)
+	}
+	return reason == counters.Allowed
+}
+
 // Send sends the decision in the note to the recipient that choose has chosen, or says why it can't. It writes the target once nothing but
 // the building of the notification can fail.
 func (n *Notifier) Send(b *frames.Batch, i int, a *account.Flow, target *cnpgen.Target) counters.Suppression {

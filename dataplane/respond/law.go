@@ -171,12 +171,6 @@ func (l *Law) traceRates(b *frames.Batch, these frames.Mask, fair float64) {
 	})
 }
 
-// Asked reports whether a flow's sender was asked for a rate, and has had no Resume.
-func (l *Law) Asked(flow flowtable.Ref) bool {
-	f := &l.rates[flow.Index]
-	return f.generation == flow.Generation && f.Asked()
-}
-
 // Held is respond for the frames of a burst that are held or dropped instead of queued: they have arrived, too.
 func (l *Law) Held(b *frames.Batch, out int, held frames.Mask) {
 	if !l.Policy.Ports[out].Law.On() || l.Ports[out].Role != stage.WAN {
@@ -224,5 +218,14 @@ func (l *Law) braked(k *flowtable.Key, x flowtable.Index, s *lawSender, reacted 
 		}
 	case reacted:
 		p.Unbrake(k, l.Now)
+	}
+}
+
+// setAsks sets what all requests of a turn have in common: the queue's state.
+func (t *turn) setAsks() {
+	k := congestion.Thresholds{KMin: uint64(t.Law.Reference), KMax: 2 * uint64(t.Law.Reference)}
+	t.asks = congestion.Decision{Rung: 1, Level: max(k.Severity(uint64(t.Depth)), 2), MetricType: congestion.MetricUnspecified}
+	if t.Policy.Disclose {
+		t.asks.MetricType, t.asks.MetricValue = congestion.MetricDepth, uint32(min(t.Depth/1000, 1<<24-1))
 	}
 }

@@ -120,15 +120,6 @@ func (l *Law) releaseAll(t *turn, b *frames.Batch, these frames.Mask) {
 	}
 }
 
-// setAsks sets what all requests of a turn have in common: the queue's state.
-func (t *turn) setAsks() {
-	k := congestion.Thresholds{KMin: uint64(t.Law.Reference), KMax: 2 * uint64(t.Law.Reference)}
-	t.asks = congestion.Decision{Rung: 1, Level: max(k.Severity(uint64(t.Depth)), 2), MetricType: congestion.MetricUnspecified}
-	if t.Policy.Disclose {
-		t.asks.MetricType, t.asks.MetricValue = congestion.MetricDepth, uint32(min(t.Depth/1000, 1<<24-1))
-	}
-}
-
 // request is a request, with the queue's state.
 func (t *turn) request(a congestion.Action, parameter uint16) congestion.Decision {
 	d := t.asks
@@ -172,4 +163,10 @@ func (l *Law) nextRandom() float64 {
 	x ^= x << 17
 	l.random = x
 	return float64(x>>11) / (1 << 53)
+}
+
+// Asked reports whether a flow's sender was asked for a rate, and has had no Resume.
+func (l *Law) Asked(flow flowtable.Ref) bool {
+	f := &l.rates[flow.Index]
+	return f.generation == flow.Generation && f.Asked()
 }

@@ -188,30 +188,28 @@ func (s *Responder) notify(r *round, b *frames.Batch, i int, a *account.Flow) co
 
 // mark marks packets that entered a class of a port's queue, as far as they can be marked. In observe mode it only counts them.
 func (s *Responder) mark(b *frames.Batch, out, class int, these frames.Mask) {
-	c := s.State
-	q := &c.Egress[out].Classes[class]
-	n := len(b.Frames)
-	if c.Policy.ObservesAt(out) {
-		markable := fastpath.Markable(b.Records[:n], uint64(these))
-		if c.Trace != nil {
-			c.Trace.Marked(these, frames.Mask(markable), true)
-		}
-		marks := uint64(bits.OnesCount64(markable))
+	c, n := s.State, len(b.Frames)
+	observes := c.Policy.ObservesAt(out)
+	var marked uint64
+	if observes {
+		marked = fastpath.Markable(b.Records[:n], uint64(these))
+	} else {
+		marked = fastpath.MarkBurst(c.IO.Base, b.Frames, b.Records[:n], uint64(these))
+	}
+	if c.Trace != nil {
+		c.Trace.Marked(these, frames.Mask(marked), observes)
+	}
+	q, marks := &c.Egress[out].Classes[class], uint64(bits.OnesCount64(marked))
+	switch {
+	case marked == 0:
+	case observes:
 		q.Observed += marks
 		c.Counters.Add(out, counters.ECNObserved, marks)
-		return
+	default:
+		c.Accounts.Mark(b.Flow[:n], marked)
+		q.Marked += marks
+		c.Counters.Add(out, counters.ECNMarked, marks)
 	}
-	marked := fastpath.MarkBurst(c.IO.Base, b.Frames, b.Records[:n], uint64(these))
-	if c.Trace != nil {
-		c.Trace.Marked(these, frames.Mask(marked), false)
-	}
-	if marked == 0 {
-		return
-	}
-	c.Accounts.Mark(b.Flow[:n], marked)
-	marks := uint64(bits.OnesCount64(marked))
-	q.Marked += marks
-	c.Counters.Add(out, counters.ECNMarked, marks)
 }
 
 // surveyed is the number of flows in a survey.

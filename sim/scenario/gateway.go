@@ -32,11 +32,10 @@ func (s *Scenario) gateway(p *place, r Response) (g gateway, err error) {
 	if section == nil {
 		return g, s.doc.Err()
 	}
-	c := s.configuration(p, section)
-	if c == nil {
-		return g, s.doc.Err()
+	c, err := s.configured(p, section, r)
+	if err != nil {
+		return g, err
 	}
-	s.configure(c, r)
 	workers := int(section.Workers.V)
 	settings, err := assemble.Settings(c, workers, s.Seed(), nil)
 	settings.Flows = c.Dataplane.Flows // at each worker, since one may have all
@@ -79,12 +78,7 @@ func (s *Scenario) section(p *place) *gatewaySection {
 // ports, the fabric port first.
 func (s *Scenario) configuration(p *place, section *gatewaySection) *config.Config {
 	e := section.Config
-	if e.Node == nil {
-		e.Node = &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
-	} else {
-		e.Node = clone(e.Node)
-	}
-	s.fill(p, e.Node)
+	e.Node = s.filled(p, section)
 	c := s.doc.Configuration(&e)
 	if c == nil {
 		return nil
@@ -99,6 +93,16 @@ func (s *Scenario) configuration(p *place, section *gatewaySection) *config.Conf
 		}
 	}
 	return c
+}
+
+// filled is the YAML of a gateway's configuration, with what the network determines.
+func (s *Scenario) filled(p *place, section *gatewaySection) *yaml.Node {
+	root := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+	if section.Config.Node != nil {
+		root = clone(section.Config.Node)
+	}
+	s.fill(p, root)
+	return root
 }
 
 // fill adds what the network determines to a gateway's configuration: its name and address, and its ports' names, devices, rates and RTT.

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"encoding/csv"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/netip"
@@ -17,6 +18,7 @@ import (
 type Scenario struct {
 	Name      string
 	Responses []Response
+	Text      []byte // YAML, with the settings
 	traffic
 	obeys []formats // by host
 	rtt   int64     // of the longest path, ns
@@ -41,6 +43,9 @@ func Parse(name string, data []byte, set []Setting, files Files) (*Scenario, err
 		}
 	}
 	s := &Scenario{}
+	if s.Text, err = marshal(doc.Root); err != nil {
+		return nil, err
+	}
 	s.doc, s.d = doc, &document{}
 	if err := fitNIC(doc.Root, files); err != nil {
 		return nil, err
@@ -136,13 +141,9 @@ func (s *Scenario) Config(r Response) (*sim.Config, error) {
 // Run simulates a response from beginning to end. It calls progress, which may be nil, now and then; an error from progress ends the
 // simulation.
 func (s *Scenario) Run(r Response, progress func(sim.Progress) error) (*Outcome, error) {
-	c, err := s.Config(r)
+	run, err := s.Start(r, nil)
 	if err != nil {
 		return nil, err
-	}
-	run, err := sim.New(c)
-	if err != nil {
-		return nil, fmt.Errorf("scenario %s: %w", s.Name, err)
 	}
 	const events = 1 << 18 // between two calls of progress
 	for more := true; more; {
@@ -150,16 +151,54 @@ func (s *Scenario) Run(r Response, progress func(sim.Progress) error) (*Outcome,
 			err = progress(run.Progress())
 		}
 		if err != nil {
-			return nil, fmt.Errorf("scenario %s, response %s: %w", s.Name, r, err)
+			return nil, run.failed(err)
 		}
 	}
-	result, err := run.Result()
+	return run.Outcome()
+}
+
+// Running is a simulation of a scenario with one response, which its caller runs.
+type Running struct {
+	*sim.Sim
+	Config   *sim.Config
+	Response Response
+	scenario *Scenario
+}
+
+// Start begins the simulation of a response. passed, if not nil, is called for each notification on a link.
+func (s *Scenario) Start(r Response, passed func(*sim.Passage)) (*Running, error) {
+	c, err := s.Config(r)
 	if err != nil {
-		return nil, fmt.Errorf("scenario %s, response %s: %w", s.Name, r, err)
+		return nil, err
 	}
-	o := s.outcome(r, c, result, run.Series())
-	o.FCTs = run.FCTs()
+	c.Passed = passed
+	run, err := sim.New(c)
+	if err != nil {
+		return nil, fmt.Errorf("scenario %s: %w", s.Name, err)
+	}
+	return &Running{run, c, r, s}, nil
+}
+
+func (r *Running) failed(err error) error {
+	return fmt.Errorf("scenario %s, response %s: %w", r.scenario.Name, r.Response, err)
+}
+
+// Outcome is the result up to now.
+func (r *Running) Outcome() (*Outcome, error) {
+	result, err := r.Result()
+	if err != nil {
+		return nil, r.failed(err)
+	}
+	o := r.scenario.outcome(r.Response, r.Config, result, r.Series())
+	o.FCTs = r.FCTs()
 	return o, nil
+}
+
+// WriteJSON writes results as a list, as cnpgate sim does.
+func WriteJSON(w io.Writer, outcomes []*Outcome) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(outcomes)
 }
 
 // Outcome is the result of a scenario with one response. In JSON, times are nanoseconds, sizes bytes and rates bit/s.
@@ -205,6 +244,7 @@ func (o *Outcome) WriteCSV(w io.Writer) error {
 	for _, p := range s.Ports {
 		header, columns = append(header, p.Gateway+"_queue_bytes", p.Gateway+"_fair_bps"), append(columns, p.Depth, p.Fair)
 	}
+	header, columns = append(header, "lost_packets"), append(columns, s.Lost)
 	out := csv.NewWriter(w)
 	if err := out.Write(header); err != nil {
 		return err

@@ -10,7 +10,7 @@ type document struct {
 	config.Section
 	Name      config.Text                  `key:"name" required:"yes"`
 	Seed      config.Integer               `key:"seed" default:"1" min:"0" max:"9007199254740991"`
-	Length    config.Duration              `key:"length" required:"yes" min:"1us" max:"1h"`
+	Length    config.Duration              `key:"length" required:"yes" min:"1us" max:"24h"`
 	Sample    config.Duration              `key:"sample" min:"100ns" max:"1h"`
 	Topology  topologySection              `key:"topology" required:"yes"`
 	Switches  switchesSection              `key:"switches"`
@@ -190,7 +190,7 @@ type incastSection struct {
 	From   config.Text     `key:"from" default:"0"`
 	To     config.Integer  `key:"to" default:"1" min:"0" max:"65535"`
 	Bytes  config.Size     `key:"bytes" default:"1MB" min:"1B" max:"1000TB"`
-	Start  config.Duration `key:"start" default:"0s" min:"0s" max:"1h"`
+	Start  config.Duration `key:"start" default:"0s" min:"0s" max:"24h"`
 	Spread config.Duration `key:"spread" default:"0s" min:"0s" max:"1h"`
 }
 
@@ -198,7 +198,7 @@ type collectiveSection struct {
 	config.Section
 	Ranks config.Text     `key:"ranks" default:"all"`
 	Bytes config.Size     `key:"bytes" default:"1MB" min:"1B" max:"1000TB"`
-	Start config.Duration `key:"start" default:"0s" min:"0s" max:"1h"`
+	Start config.Duration `key:"start" default:"0s" min:"0s" max:"24h"`
 }
 
 type poissonSection struct {

@@ -1,5 +1,6 @@
 // Command sbom prints a software bill of materials (CycloneDX 1.5, JSON) of a Go binary: the modules recorded in it, the Go release, and
-// the system libraries that it is linked with. scripts/release runs it. The same binary gives the same bytes.
+// the system libraries that it is linked with. scripts/release runs it. The same binary gives the same bytes. (cyclonedx-gomod lists only the
+// modules, and a second tool would have to add the libraries.)
 package main
 
 import (
@@ -12,6 +13,7 @@ import (
 	"maps"
 	"net/url"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -32,6 +34,10 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
+	scripts, err := vendored("web/vendor")
+	if err != nil {
+		return err
+	}
 	libraries := map[string]string{}
 	for _, l := range args[2:] {
 		name, version, found := strings.Cut(l, "=")
@@ -42,7 +48,7 @@ func run(args []string) error {
 	}
 	e := json.NewEncoder(os.Stdout)
 	e.SetIndent("", "  ")
-	return e.Encode(billOf(info, args[1], libraries))
+	return e.Encode(billOf(info, args[1], libraries, scripts))
 }
 
 // bill is a CycloneDX document, with the fields that this program writes.
@@ -93,8 +99,8 @@ type dependency struct {
 }
 
 // billOf describes a binary from the information recorded by its build, and the Debian packages, with versions, of the libraries it is
-// linked with.
-func billOf(info *debug.BuildInfo, version string, libraries map[string]string) bill {
+// linked with. scripts are the libraries of the page, which the binary has unless it was built without it.
+func billOf(info *debug.BuildInfo, version string, libraries map[string]string, scripts []component) bill {
 	program := component{Type: "application", Name: info.Main.Path, Version: version, URL: "pkg:golang/" + info.Main.Path + "@" + url.PathEscape(version)}
 	program.Ref = program.URL
 	program.Licenses = make([]license, 1)
@@ -110,6 +116,11 @@ func billOf(info *debug.BuildInfo, version string, libraries map[string]string) 
 			m = m.Replace
 		}
 		components = append(components, module(m.Path, m.Version, m.Sum))
+	}
+	if !slices.ContainsFunc(info.Settings, func(s debug.BuildSetting) bool {
+		return s.Key == "-tags" && slices.Contains(strings.Split(s.Value, ","), "noweb")
+	}) {
+		components = append(components, scripts...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(libraries)) {
 		u := "pkg:deb/debian/" + name + "@" + url.PathEscape(libraries[name])
@@ -135,4 +146,27 @@ func module(path, version, sum string) component {
 		}
 	}
 	return c
+}
+
+// vendored are the JavaScript libraries in a folder, each with its package.json.
+func vendored(folder string) (all []component, err error) {
+	names, err := filepath.Glob(filepath.Join(folder, "*", "package.json"))
+	if err != nil || len(names) == 0 {
+		return nil, fmt.Errorf("%s has no library with a package.json; expected to run in the project's folder", folder)
+	}
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		var p struct{ Name, Version, License string }
+		if err := json.Unmarshal(text, &p); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		u := "pkg:npm/" + p.Name + "@" + url.PathEscape(p.Version)
+		c := component{Type: "library", Ref: u, Name: p.Name, Version: p.Version, URL: u, Licenses: make([]license, 1)}
+		c.Licenses[0].License.ID = p.License
+		all = append(all, c)
+	}
+	return all, nil
 }

@@ -17,7 +17,16 @@ func TestBill(t *testing.T) {
 			{Path: "example.org/b", Version: "v1.0.0", Replace: &debug.Module{Path: "example.org/c", Version: "v2.0.0+incompatible"}},
 		},
 	}
-	b := billOf(info, "v0.1.0", map[string]string{"librte-eal23": "22.11.11-0+deb12u1", "libc6": "2.36"})
+	scripts, err := vendored("../../web/vendor")
+	if err != nil || len(scripts) != 1 || scripts[0].Name != "uplot" || scripts[0].Licenses[0].License.ID != "MIT" {
+		t.Fatalf("%v, %+v", err, scripts)
+	}
+	with := billOf(info, "v0.1.0", nil, scripts)
+	if last := with.Components[len(with.Components)-1]; last.Name != "uplot" {
+		t.Errorf("the last component is %+v, want uplot", last)
+	}
+	info.Settings[0].Value = "nodpdk,,noweb"
+	b := billOf(info, "v0.1.0", map[string]string{"librte-eal23": "22.11.11-0+deb12u1", "libc6": "2.36"}, scripts)
 	var names []string
 	for _, c := range b.Components {
 		names = append(names, c.Name+" "+c.Version)

@@ -59,6 +59,10 @@ func bundle(src, out, wasmExec string) error {
 	if err != nil {
 		return err
 	}
+	license, err := os.ReadFile(vendor("uplot/LICENSE"))
+	if err != nil {
+		return err
+	}
 	result := api.Build(api.BuildOptions{
 		AbsWorkingDir: root,
 		EntryPointsAdvanced: []api.EntryPoint{
@@ -67,8 +71,9 @@ func bundle(src, out, wasmExec string) error {
 			{InputPath: "live/main.js", OutputPath: "live"},
 			{InputPath: "common/style.css", OutputPath: "style"},
 		},
-		Alias: map[string]string{"uplot": abs(vendor("uplot/uPlot.esm.js")), "uplot.css": abs(vendor("uplot/uPlot.min.css")), "wasm_exec": wasmExec},
+		Alias:  map[string]string{"uplot": abs(vendor("uplot/uPlot.esm.js")), "uplot.css": abs(vendor("uplot/uPlot.min.css")), "wasm_exec": wasmExec},
 		Bundle: true, MinifyWhitespace: true, MinifyIdentifiers: true, MinifySyntax: true, LegalComments: api.LegalCommentsInline,
+		Banner: map[string]string{"js": "/*! With uPlot:\n" + string(license) + "*/"},
 		Format: api.FormatIIFE, Target: api.ES2022, Charset: api.CharsetUTF8, Outdir: abs(out), LogLevel: api.LogLevelSilent,
 	})
 	var mistakes []error

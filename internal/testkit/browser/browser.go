@@ -23,6 +23,9 @@ const limit = 2 * time.Minute
 // Build builds the page, once for a test binary, and returns its folder. root is the project's folder.
 func Build(t testing.TB, root string) string {
 	t.Helper()
+	for _, folder := range []string{"web/src", "web/vendor", "web/wasm", "tools/web"} {
+		see(t, filepath.Join(root, folder))
+	}
 	built.Do(func() {
 		if built.dir, built.err = os.MkdirTemp("", "cnpgate-page"); built.err != nil {
 			return
@@ -37,6 +40,23 @@ func Build(t testing.TB, root string) string {
 		t.Fatal(built.err)
 	}
 	return built.dir
+}
+
+// see opens the files below a folder, so that go test knows that the test depends on them.
+func see(t testing.TB, folder string) {
+	err := filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		return f.Close()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 var built struct {

@@ -8,7 +8,8 @@ const tableRows = 40; // of a data table: evenly spaced samples
 
 // Plot shows series over time in an element.
 //   title    what is shown; the heading of plot and table
-//   series   [{label, colour?, dash?, width?, step?, points?, hidden?}]: colour is a name of theme.js
+//   series   [{label, colour?, dash?, width?, points?, hidden?, unlisted?}]: colour is a name of theme.js; the legend leaves out what is unlisted
+//   of       what it belongs to, where several plots have one title: for screen readers
 //   value    formats a value (format.bytes, format.rate, format.count)
 //   time     formats a time; default: format.time, of nanoseconds
 //   height   CSS pixels
@@ -24,7 +25,7 @@ export class Plot {
     this.rows = el("tbody");
     this.table = el("details", { class: "plot-table", ontoggle: () => this.fillTable() },
       el("summary", {}, "Figures"),
-      el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": this.options.title + ": figures" },
+      el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": [this.options.title, this.options.of, "figures"].filter(Boolean).join(", ") },
         el("table", {}, el("caption", { class: "hidden" }, this.options.title), (this.head = el("thead")), this.rows)));
     host.classList.add("plot");
     host.append(el("h3", {}, this.options.title), this.legend, this.body, this.table);
@@ -44,30 +45,34 @@ export class Plot {
 
   build() {
     this.uplot?.destroy();
-    const { series, value, time, height, sync, range, band } = this.options;
-    const axis = { stroke: colour("muted"), grid: { stroke: colour("grid"), width: 1 }, ticks: { show: false }, font: "12px system-ui, sans-serif" };
+    const em = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16; // larger on very wide screens
+    const { series, value, time, sync, range, band } = this.options, height = Math.round(this.options.height * em);
+    this.height = height;
+    const axis = { stroke: colour("muted"), grid: { stroke: colour("grid"), width: 1 }, ticks: { show: false }, font: `${Math.round(12 * em)}px system-ui, sans-serif` };
     const styles = series.map((s, i) => ({ ...seriesStyle(i), ...s }));
     this.body.style.height = height + "px";
     this.uplot = new uPlot({
-      width: Math.max(this.body.clientWidth, 100), height, padding: [8, 8, 0, 0],
+      width: Math.max(this.body.clientWidth, 100), height, padding: [8, 26, 0, 0],
       legend: { show: false }, cursor: { y: false, points: { size: 5 }, drag: { x: false, y: false }, ...(sync && { sync: { key: sync } }) },
       scales: { x: { time: false, range: (u, min, max) => this.xRange ?? [min ?? 0, max > min ? max : (min ?? 0) + 1] },
         y: { range: range ?? ((u, min, max) => [0, max > 0 ? max * 1.05 : 1]) } },
-      axes: [{ ...axis, size: 24, space: 72, values: (u, all) => all.map(time) }, { ...axis, size: 76, values: (u, all) => all.map(value) }],
+      axes: [{ ...axis, size: 24 * em, space: 72, values: (u, all) => all.map(time) }, { ...axis, size: 76 * em, values: (u, all) => all.map(value) }],
       series: [{}, ...styles.map((s) => ({ label: s.label, stroke: () => colour(s.colour), dash: s.dash, width: s.width ?? 1.5, show: !s.hidden,
         points: s.points ?? { show: false }, paths: s.paths, fill: s.fill && (() => colour(s.fill)) }))],
       hooks: { setCursor: [() => this.showCursor()], draw: this.options.draw ? [(u) => this.options.draw(u, this.data)] : [] },
       bands: band,
     }, this.data, this.body);
-    this.values = styles.map((s) => el("span", { class: "value" }));
-    this.legend.replaceChildren(...styles.map((s, i) => el("li", {}, swatch(s), el("span", {}, s.label), this.values[i])));
+    this.values = styles.map((s) => (s.unlisted ? null : el("span", { class: "value" })));
+    const unlisted = styles.filter((s) => s.unlisted);
+    this.legend.replaceChildren(...styles.flatMap((s, i) => (s.unlisted ? [] : [el("li", {}, swatch(s), el("span", {}, s.label), this.values[i])])),
+      ...(unlisted.length ? [el("li", {}, `${unlisted[0].label} to ${unlisted.at(-1).label}: a line each`)] : []));
     this.head.replaceChildren(el("tr", {}, el("th", { scope: "col" }, "Time"), ...series.map((s) => el("th", { scope: "col" }, s.label))));
     this.showCursor();
   }
 
   resize() {
     const width = this.body.clientWidth;
-    if (width > 0 && width !== this.uplot.width) this.uplot.setSize({ width, height: this.options.height });
+    if (width > 0 && width !== this.uplot.width) this.uplot.setSize({ width, height: this.height });
   }
 
   update(data, xRange) {
@@ -81,7 +86,7 @@ export class Plot {
   // showCursor writes into the legend the values below the cursor, or the latest ones.
   showCursor() {
     const at = this.uplot?.cursor?.idx ?? this.data[0].length - 1;
-    this.values?.forEach((e, i) => setText(e, this.options.value(this.data[i + 1]?.[at])));
+    this.values?.forEach((e, i) => e && setText(e, this.options.value(this.data[i + 1]?.[at])));
   }
 
   fillTable() {
