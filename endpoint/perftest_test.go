@@ -31,9 +31,9 @@ func TestPerftest(t *testing.T) {
 		keys[i] = byte(i + 1)
 	}
 	exchange := &perftest{q: client.byNumber[up[0]]}
-	client.byNumber[up[0]].perftest = exchange // so that its messages have this content
 	answers := 0
 	d.seen = func(_ int64, _ int, frame []byte, length int) {
+		client.byNumber[up[0]].perftest = nil // the message is on its way
 		if p := parsed(frame, length); p.Opcode == packet.RCSendOnly && p.DestQP == up[0] {
 			answers++
 			if got := payload(frame, p); string(got) != string(exchange.message) {
@@ -43,6 +43,7 @@ func TestPerftest(t *testing.T) {
 	}
 	say := func(b []byte) {
 		exchange.message = append(exchange.message[:0], b...)
+		client.byNumber[up[0]].perftest = exchange // so that its message has this content
 		if err := client.Start(Stream{QP: up[0], Op: Send, Bytes: uint32(len(b)), At: d.now}); err != nil {
 			t.Fatal(err)
 		}
