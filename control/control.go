@@ -25,6 +25,7 @@ import (
 	"github.com/cnpgate/cnpgate/control/assemble"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/metrics"
+	"github.com/cnpgate/cnpgate/control/rdma"
 	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/burst"
@@ -74,6 +75,7 @@ type gateway struct {
 	begin     time.Time
 	health    health
 	episodes  *episodes
+	rdma      *rdma.Collector
 	heart     heart
 }
 
@@ -122,6 +124,7 @@ func (g *gateway) run(ctx context.Context) (*report.Report, error) {
 	g.identify(o.Log.Info()).Msg("The gateway starts.")
 	g.note(g.running.Load(), "started", nil, nil)
 	g.episodes = newEpisodes(g)
+	g.rdma = rdma.New(g.plane, portNames(c))
 	setWallClock(g.plane)
 	for i := range c.Ports {
 		g.health.note(c.Ports[i].Name, linkCause, "the gateway does not forward yet")

@@ -30,6 +30,7 @@ type Config struct {
 	Ports    []PortConfig
 	Backends []burst.Backend // one a worker
 	Flows    int             // capacity of each worker's flow table
+	Followed int             // connections of each worker whose health is followed; 0: none
 	Paired   int             // flows of all workers that can be paired at a time
 	Aging    int64           // ns without a packet after which a flow ends
 	Seed     uint64          // of the hashes, so that an attacker can't choose colliding flows

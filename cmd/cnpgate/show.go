@@ -25,12 +25,13 @@ func showCommand() *cobra.Command {
 		Use:   "show",
 		Short: "Show the state of the running gateway",
 	}
-	c.AddCommand(showCountersCommand(), showFlowsCommand(), showNotificationsCommand(), showPortsCommand(), showSendersCommand())
+	c.AddCommand(showConnectionsCommand(), showCountersCommand(), showFlowsCommand(), showNotificationsCommand(), showPortsCommand(), showSendersCommand())
 	for _, l := range lists {
 		var f showFlags
 		below := f.command(&cobra.Command{Use: l.name + " [-o text|json] [--watch TIME] [--socket PATH | --config FILE]", Short: l.short, Long: l.long}, l.showable)
 		if l.name == "health" {
 			below.SuggestFor = []string{"status", "state"}
+			addRDMA(&f, below)
 		}
 		c.AddCommand(below)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/dataplane"
+	"github.com/cnpgate/cnpgate/health"
 	"github.com/cnpgate/cnpgate/pairing"
 	"github.com/rs/zerolog"
 )
@@ -70,6 +71,8 @@ type Gateway interface {
 	// Notices say what is in force besides the configuration file.
 	Notices() []string
 	BGP() advertise.Status
+	// RDMA is the health of RDMA connections. Nobody may change it.
+	RDMA(context.Context) (*health.Report, error)
 	Identity() report.Identity
 	// LogLevel is one of config.LogLevels, and so is the argument of SetLogLevel.
 	LogLevel() string

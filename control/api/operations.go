@@ -9,6 +9,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/control/advertise"
 	"github.com/cnpgate/cnpgate/control/report"
+	"github.com/cnpgate/cnpgate/health"
 	"github.com/cnpgate/cnpgate/pairing"
 )
 
@@ -26,6 +27,7 @@ const (
 	NotificationsPath = "/v1/notifications"
 	PairsPath         = "/v1/pairs"
 	ProxiesPath       = "/v1/proxies"
+	RDMAPath          = "/v1/rdma"
 	VersionPath       = "/v1/version"
 	ExplainPath       = "/v1/explain"
 	documentPath      = "/v1/openapi.json"
@@ -73,6 +75,9 @@ func (s *Server) operations() []operation {
 		{method: http.MethodGet, path: documentPath, id: "getDocument", summary: "This document.", answers: map[int]any{200: map[string]any{}}, act: s.serveDocument},
 		{method: http.MethodGet, path: HealthPath, id: "getHealth", summary: "Whether all ports forward every frame.",
 			answers: map[int]any{200: Health{}, 503: Health{}}, act: s.state.health},
+		{method: http.MethodGet, path: RDMAPath, id: "getRDMA", summary: "The health of the RDMA connections that are followed: verdicts, sums and connections.",
+			parameters: []parameter{{name: "bad", description: "Only connections with a verdict.", schema: words([]string{"true", "false"})}},
+			answers:    map[int]any{200: health.Report{}}, errors: map[int]string{503: noAnswer}, act: s.state.rdma},
 		{method: http.MethodGet, path: VersionPath, id: "getVersion", summary: "The gateway's version, start time and configuration hash.",
 			answers: map[int]any{200: Version{}}, act: s.state.version},
 		{method: http.MethodGet, path: CountersPath, id: "getCounters", summary: "The gateway's counters, in total and by port.",

@@ -71,6 +71,7 @@ type QPPair struct {
 type Management struct {
 	Socket  string // path of the API's Unix socket; empty: no API
 	Metrics string // address and port for Prometheus; empty: none
+	IPFIX   string // address and UDP port of a collector of flow records; empty: none
 	Web     *Web   // nil: no page
 	// LogLevel is the lowest level that is logged: debug, info, warn or error.
 	LogLevel string

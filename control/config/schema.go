@@ -168,6 +168,7 @@ type flowsSection struct {
 	place
 	Capacity count    `key:"capacity" default:"1Mi" min:"1024" max:"16Mi" to:"Flows"`
 	Paired   count    `key:"paired" default:"32Ki" min:"1024" max:"16Mi"`
+	Followed integer  `key:"followed" default:"1024" min:"0" max:"65536"`
 	Aging    duration `key:"aging" default:"60s" min:"1s" max:"24h" because:"the workers share claims of RDMA-CM that end by it"`
 }
 
@@ -264,6 +265,7 @@ type managementSection struct {
 	place
 	Listen   listener   `key:"listen" to:"Socket"`
 	Metrics  socket     `key:"metrics"`
+	IPFIX    socket     `key:"ipfix"`
 	Web      webSection `key:"web"`
 	LogLevel choice     `key:"log_level" default:"info" one:"debug|info|warn|error"`
 }

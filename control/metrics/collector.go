@@ -80,6 +80,7 @@ func (c *collector) Describe(to chan<- *prometheus.Desc) {
 	to <- buildInfo
 	to <- portHealth
 	describeBGP(to)
+	describeRDMA(to)
 }
 
 // Collect sends all values.
@@ -118,6 +119,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 		to <- prometheus.MustNewConstMetric(portHealth, prometheus.GaugeValue, healthy, n.Ports[p].Name)
 	}
 	collectBGP(to, c.source.BGP())
+	collectRDMA(to, c.source.RDMA())
 }
 
 // send sends a metric's values; nothing if there are none, as for a replaced device.

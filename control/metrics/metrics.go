@@ -20,6 +20,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/control/advertise"
 	"github.com/cnpgate/cnpgate/control/report"
+	"github.com/cnpgate/cnpgate/health"
 )
 
 const (
@@ -39,6 +40,8 @@ type Source struct {
 	// Hash is that of the configuration in force.
 	Hash func() string
 	BGP  func() advertise.Status
+	// RDMA is the latest report about RDMA connections.
+	RDMA func() *health.Report
 }
 
 // Build identifies the program.
