@@ -7,29 +7,36 @@ import (
 	"compress/flate"
 	"encoding/base64"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/cnpgate/cnpgate/internal/testkit/browser"
 )
 
-// day is a congested link for 24 hours, slow enough to be simulated in minutes.
-const day = `
+// day is a link that an incast congests every half hour, for 24 hours.
+func day() string {
+	var b strings.Builder
+	b.WriteString(`
 name: day
 length: 24h
 topology:
   dumbbell:
     senders: 4
     receivers: 1
-    rate: 1Mbps
-    spans: [{rate: 1Mbps, delay: 50ms, gateway: west}]
+    rate: 100Mbps
+    spans: [{rate: 100Mbps, delay: 5ms, gateway: west}]
 gateways: {west: {}}
-hosts: {dcqcn: {additive_increase: 10kbps, hyper_increase: 100kbps, min_rate: 10kbps}, timeout: 1m}
-traffic: [{incast: {from: 0-3, to: 4, bytes: 100GB}}]
-`
+traffic:
+`)
+	for n := range 48 {
+		fmt.Fprintf(&b, "  - incast: {from: 0-3, to: 4, bytes: 1MB, start: %dm}\n", 30*n)
+	}
+	return b.String()
+}
 
 // TestDay: over 24 simulated hours the page's memory does not grow: that of its scripts, and that of the simulator beyond its samples.
 func TestDay(t *testing.T) {
-	p := open(t, "index.html#scenario=day&pause=1&t=0&speed=1e12&yaml="+deflated(t, day), laptop)
+	p := open(t, "index.html#scenario=day&pause=1&t=0&speed=1e15&yaml="+deflated(t, day()), laptop)
 	p.Wait(`document.querySelector("#message.wrong") || ` + shown)
 	if said := browser.Eval[string](p, `document.querySelector("#message.wrong")?.textContent ?? ""`); said != "" {
 		t.Fatal(said)
@@ -52,6 +59,9 @@ func TestDay(t *testing.T) {
 		at = append(at, used())
 	}
 	p.Wait(`document.body.dataset.ended === "true"`)
+	if end := browser.Eval[float64](p, `Number(document.body.dataset.now)`); end < 23.5*3600e9 {
+		t.Errorf("the run ends after %.0f s", end/1e9)
+	}
 	at = append(at, used())
 	nodes := browser.Eval[int](p, `document.querySelectorAll("*").length`)
 	t.Logf("%.1f MB after 6, 12, 18 and 24 hours; %d elements", at, nodes)

@@ -63,7 +63,7 @@ func TestPictures(t *testing.T) {
 
 // TestSameFigures: once a run has ended, the page has the bytes that cnpgate sim -o json prints; the link shows the same again.
 func TestSameFigures(t *testing.T) {
-	p := open(t, "index.html#scenario=incast-1ms&bytes=4MB&seed=5&set=hosts.mtu%3D2048&right=long-haul-cnp&speed=1e12", laptop)
+	p := open(t, "index.html#scenario=incast-1ms&bytes=4MB&seed=5&set=hosts.mtu%3D2048&right=long-haul-cnp&speed=1e15", laptop)
 	p.Wait(`document.body.dataset.ended === "true"`)
 	browser.Eval[bool](p, `document.getElementById("json-details").open = true`)
 	p.Wait(`document.getElementById("json").textContent.endsWith("]\n")`)

@@ -57,7 +57,7 @@ that fill the queue most.`,
 	}
 	c.SetVersionTemplate(versionLine())
 	c.SetFlagErrorFunc(flagError)
-	c.AddCommand(initCommand(), runCommand(), reloadCommand(), logLevelCommand(), checkCommand(), replayCommand(), decodeCommand(), captureCommand(), modeCommand(), drainCommand(), simCommand(), endpointCommand(),
+	c.AddCommand(initCommand(), runCommand(), reloadCommand(), logLevelCommand(), checkCommand(), replayCommand(), decodeCommand(), captureCommand(), modeCommand(), drainCommand(), simCommand(), endpointCommand(), nictestCommand(),
 		manualCommand(), schemaCommand(), showCommand(), explainCommand(), topCommand(), markCommand(), versionCommand(), webCommand())
 	c.InitDefaultCompletionCmd()
 	c.InitDefaultHelpCmd()

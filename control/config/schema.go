@@ -186,7 +186,7 @@ type notificationsSection struct {
 	FastCNP     fastCNPSection  `key:"fast_cnp"`
 	LongHaulCNP longHaulSection `key:"long_haul_cnp"`
 	PPFC        switchSection   `key:"ppfc"`
-	StandardCNP switchSection   `key:"standard_cnp"`
+	StandardCNP standardSection `key:"standard_cnp"`
 	Limits      limitsSection   `key:"limits"`
 }
 
@@ -223,6 +223,18 @@ type switchSection struct {
 	place
 	Enabled toggle `key:"enabled" default:"false"`
 	Mode    choice `key:"mode" default:"send" one:"send|observe"`
+}
+
+type standardSection struct {
+	place
+	Enabled      toggle  `key:"enabled" default:"false"`
+	Source       choice  `key:"source" default:"receiver" one:"receiver|gateway" to:"Build.CNP.FromGateway"`
+	DSCP         integer `key:"dscp" min:"0" max:"63" to:"-"`
+	ECN          choice  `key:"ecn" default:"not-ect" one:"not-ect|ect-1|ect-0" to:"-"` // in the order of the code points
+	DontFragment toggle  `key:"dont_fragment" default:"true"`
+	TTL          integer `key:"ttl" default:"64" min:"1" max:"255" to:"Build.CNP.HopLimit"`
+	SourcePort   integer `key:"source_port" min:"0" max:"65535" to:"-"`
+	Mode         choice  `key:"mode" default:"send" one:"send|observe"`
 }
 
 type limitsSection struct {

@@ -179,7 +179,7 @@ type incastSection struct {
 	From   config.Text     `key:"from" default:"0"`
 	To     config.Integer  `key:"to" default:"1" min:"0" max:"65535"`
 	Bytes  config.Size     `key:"bytes" default:"1MB" min:"1B" max:"1000TB"`
-	Start  config.Duration `key:"start" default:"0s" min:"0s" max:"1h"`
+	Start  config.Duration `key:"start" default:"0s" min:"0s" max:"24h"`
 	Spread config.Duration `key:"spread" default:"0s" min:"0s" max:"1h"`
 }
 
@@ -187,7 +187,7 @@ type collectiveSection struct {
 	config.Section
 	Ranks config.Text     `key:"ranks" default:"all"`
 	Bytes config.Size     `key:"bytes" default:"1MB" min:"1B" max:"1000TB"`
-	Start config.Duration `key:"start" default:"0s" min:"0s" max:"1h"`
+	Start config.Duration `key:"start" default:"0s" min:"0s" max:"24h"`
 }
 
 type poissonSection struct {

@@ -6,7 +6,7 @@ export const responses = {
   "fast-cnp-hpcc": "cnpgate: Fast CNP with HPCC", ppfc: "cnpgate: PPFC", proxy: "cnpgate: by way of a proxy", configured: "as the gateways are configured",
 };
 
-export const speeds = { auto: "slow, then faster", "1e4": "10 µs a second", "1e5": "100 µs a second", "1e6": "1 ms a second", "1e7": "10 ms a second", "1e8": "100 ms a second", "1e12": "as fast as it can" };
+export const speeds = { auto: "slow, then faster", "1e4": "10 µs a second", "1e5": "100 µs a second", "1e6": "1 ms a second", "1e7": "10 ms a second", "1e8": "100 ms a second", "1e15": "as fast as it can" };
 
 const options = (entries, chosen) => entries.map(([value, text]) => el("option", { value, selected: value === chosen }, text));
 

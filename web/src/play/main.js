@@ -27,7 +27,14 @@ class Playground {
     const message = byId("message");
     setText(message, text);
     message.classList.toggle("wrong", wrong);
-    if (wrong) setText(byId("verdict"), "");
+    if (!wrong) return;
+    setText(byId("verdict"), "");
+    this.shown();
+  }
+
+  // shown ends the time in which only the introduction is visible.
+  shown() {
+    document.querySelector("main").classList.remove("loading");
   }
 
   listen() {
@@ -95,6 +102,9 @@ class Playground {
     this.panes.forEach((p, n) => p.start(setup, this.titles[n]));
     byId("sender").replaceChildren(...setup.senders.map((h) => el("option", { value: h }, "host " + h)));
     this.setup = setup;
+    this.plot();
+    this.showResults();
+    this.shown();
     if (state.pause) await this.jump(state.t ?? 0);
     else await this.save();
     this.showPlay();
@@ -291,7 +301,8 @@ const begin = async () => {
   };
   requestAnimationFrame(frame);
   try {
-    await Promise.all([page.controls.showMenu(), page.controls.showKnobs(), page.start()]);
+    await Promise.all([page.controls.showMenu(), page.controls.showKnobs()]);
+    await page.start();
   } catch (error) {
     page.say(error.message, true);
   }
