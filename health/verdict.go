@@ -111,7 +111,7 @@ func shortTimeOut(c *Connection, i int) (Verdict, bool) {
 		every = h.early.most // at most the time-out, as it began to run at the packet or the last ACK
 	}
 	// Some senders time out too early now and then, at any RTT.
-	if every > trip || h.spacing.n == 0 || h.spacing.mean > 4*trip {
+	if every > trip || h.spacing.n == 0 || h.spacing.mean > 16*trip {
 		return Verdict{}, false
 	}
 	return Verdict{

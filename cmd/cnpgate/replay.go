@@ -49,6 +49,8 @@ temporary file. An incomplete last frame is left out, with a warning.`,
 	c.Flags().StringVar(&f.report, "report", "", "write the report (JSON) to this file")
 	c.Flags().StringVar(&f.forwarded, "forwarded", "", "write the forwarded frames to this pcap")
 	c.Flags().StringVar(&f.emitted, "emitted", "", "write the notifications to this pcap")
+	c.Flags().BoolVar(&f.web, "web", false, "serve a page that plays the replay")
+	listenFlag(c, &f.listen)
 	c.Flags().BoolVar(&f.health, "health", false, "say what is wrong with the capture's RDMA connections")
 	outputFlag(c, &f.output)
 	for _, other := range []string{"config", "fabric", "report", "forwarded", "emitted", "web"} {
@@ -56,8 +58,6 @@ temporary file. An incomplete last frame is left out, with a warning.`,
 	}
 	c.MarkFlagsOneRequired("health", "config")
 	c.MarkFlagsOneRequired("health", "fabric")
-	c.Flags().BoolVar(&f.web, "web", false, "serve a page that plays the replay")
-	listenFlag(c, &f.listen)
 	return c
 }
 

@@ -16,13 +16,6 @@ func TestVerdicts(t *testing.T) {
 	bigLost := func(_ *rand.Rand, from int, behind bool, _ int, p *packet.Parsed) lossypath.Fate {
 		return lossypath.Fate{Lost: from == 0 && behind && p.Len > 1000}
 	}
-	late := func(r *rand.Rand, from int, behind bool, _ int, _ *packet.Parsed) lossypath.Fate {
-		f := lossypath.Fate{}
-		if from == 0 && !behind && r.IntN(300) == 0 {
-			f.Delay = 50 * usec
-		}
-		return f
-	}
 	twice := func(r *rand.Rand, from int, behind bool, _ int, _ *packet.Parsed) lossypath.Fate {
 		return lossypath.Fate{Twice: from == 0 && !behind && r.IntN(30) == 0}
 	}
@@ -36,7 +29,6 @@ func TestVerdicts(t *testing.T) {
 		{name: health.LossDownstream, op: endpoint.Write, bytes: 65536, messages: 40, timeout: 20 * msec, delay: short, rule: loses(200, 0, true)},
 		{name: health.LossUpstream, op: endpoint.Write, bytes: 65536, messages: 40, timeout: 20 * msec, delay: short, rule: loses(200, 0, false)},
 		{name: health.AckLoss, op: endpoint.Send, bytes: 512, messages: 200, window: 1024, timeout: 10 * msec, delay: short, rule: loses(20, 1, true)},
-		{name: health.Reordering, op: endpoint.Write, bytes: 65536, messages: 40, timeout: 20 * msec, delay: short, rule: late},
 		{name: health.Duplication, op: endpoint.Write, bytes: 65536, messages: 40, window: 32768, timeout: 20 * msec, delay: short, rule: twice},
 		{name: health.WindowLimit, op: endpoint.Write, bytes: 65536, messages: 80, window: 131072, timeout: 200 * msec, delay: [2]int64{usec, 15 * msec}},
 		{name: health.ShortTimeOut, op: endpoint.Send, bytes: 4096, messages: 100, window: 16384, timeout: 4 * msec, delay: [2]int64{0, 15 * msec}},
