@@ -65,12 +65,17 @@ func (c *cnp) clearFields() {
 
 // seal writes the ICRC, and the fields that it doesn't cover. flags is octet 4 of the BTH. It returns the frame's length.
 func (c *cnp) seal(t *Target, g *Gateway, flags uint8) int {
+	return c.sealWith(t, g, flags, g.DSCP<<2, hopLimit)
+}
+
+// sealWith is seal with a traffic class and hop limit.
+func (c *cnp) sealWith(t *Target, g *Gateway, flags, class, hops uint8) int {
 	ip := unsafe.Slice((*byte)(c.ip), c.len)
 	packet.PutMaskedICRC(ip)
 	if t.Family == 4 {
-		packet.UnmaskIPv4((*[packet.IPv4Len]byte)(c.ip), g.DSCP<<2, hopLimit)
+		packet.UnmaskIPv4((*[packet.IPv4Len]byte)(c.ip), class, hops)
 	} else {
-		packet.UnmaskIPv6((*[packet.IPv6Len]byte)(c.ip), g.DSCP<<2, hopLimit)
+		packet.UnmaskIPv6((*[packet.IPv6Len]byte)(c.ip), class, hops)
 	}
 	packet.UnmaskCNP((*[packet.CNPLen]byte)(unsafe.Add(c.ip, c.udp)), flags)
 	if c.udp > packet.IPv6Len && !g.ICRCExtensionHeaders {

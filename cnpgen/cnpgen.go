@@ -36,6 +36,7 @@ type Gateway struct {
 	// FlowPKey gives CNPs of any format the flow's partition key, if the Target has a valid one. Otherwise they have 0xFFFF. draft-tian
 	// 6.2.3 allows both and requires the flow's where partitions are used.
 	FlowPKey bool
+	CNP      CNPFields // of standard CNPs
 }
 
 // Owns reports whether a is one of the gateway's source addresses.

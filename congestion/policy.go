@@ -10,6 +10,7 @@ type Policy struct {
 	// Enabled are the formats that the operator has switched on; none is by default (draft-xiao-fast-cnp-05 5, draft-tian 10.5).
 	Enabled          [packet.SentNotifications]bool
 	HasIPv4, HasIPv6 bool // whether the gateway has an address of the family to send from
+	CNPFromGateway   bool // a standard CNP's source is the gateway's address, not the receiver's
 	// Endpoints are the hosts configured to accept notifications, the longest prefix first; nil: none. draft-tian 10.5 forbids a
 	// Long-haul CNP to any other host, and Fast CNP is for a controlled domain (draft-xiao-fast-cnp-05 5).
 	Endpoints *prefix.Table[Preference]
@@ -144,7 +145,7 @@ func (p *Policy) possible(f packet.Notification, is4, sourceQPKnown, optionRefus
 		return NotEnabled
 	case !f.Over(is4):
 		return WrongFamily // draft-xiao-fast-cnp-05 3: only IPv6; draft-tian 4: the ICMPv6 format is for IPv6 only
-	case !f.FromReceiver() && (is4 && !p.HasIPv4 || !is4 && !p.HasIPv6):
+	case (p.CNPFromGateway || !f.FromReceiver()) && (is4 && !p.HasIPv4 || !is4 && !p.HasIPv6):
 		return NoGatewayAddress
 	case !f.Expresses(a):
 		return NotExpressible

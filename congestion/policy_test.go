@@ -74,6 +74,8 @@ func TestChoose(t *testing.T) {
 		{"PPFC pauses where a rate is to be reduced", only(enabled(packet.PPFC)), "10.7.0.1", false, packet.PPFC, OK, RateReduce, false},
 		{"PPFC resumes", only(enabled(packet.PPFC)), "10.7.0.1", false, packet.PPFC, OK, Resume, false},
 		{"standard CNP needs no address of the gateway's", Policy{Enabled: enabled(packet.StandardCNP), Endpoints: testEndpoints}, "2001:db8:a:3::1", true, packet.StandardCNP, OK, RateReduce, false},
+		{"standard CNP from the gateway needs one", Policy{Enabled: enabled(packet.StandardCNP), Endpoints: testEndpoints, CNPFromGateway: true}, "2001:db8:a:3::1", true, 0, NoGatewayAddress, RateReduce, false},
+		{"standard CNP from the gateway", Policy{Enabled: enabled(packet.StandardCNP), Endpoints: testEndpoints, CNPFromGateway: true, HasIPv6: true}, "2001:db8:a:3::1", true, packet.StandardCNP, OK, RateReduce, false},
 		{"standard CNP needs the source QP", only(enabled(packet.StandardCNP)), "2001:db8:a:3::1", false, 0, SourceQPUnknown, RateReduce, false},
 		{"standard CNP knows no Resume", only(enabled(packet.StandardCNP)), "2001:db8:a:3::1", true, 0, NotExpressible, Resume, false},
 		{"Fast CNP knows no Resume", only(enabled(packet.FastCNP)), v6, true, 0, NotExpressible, Resume, false},

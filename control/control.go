@@ -24,7 +24,9 @@ import (
 	"github.com/cnpgate/cnpgate/control/api"
 	"github.com/cnpgate/cnpgate/control/assemble"
 	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/control/fleetlink"
 	"github.com/cnpgate/cnpgate/control/metrics"
+	"github.com/cnpgate/cnpgate/control/rdma"
 	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/internal/burst"
@@ -74,7 +76,9 @@ type gateway struct {
 	begin     time.Time
 	health    health
 	episodes  *episodes
+	rdma      *rdma.Collector
 	heart     heart
+	fleet     *fleetlink.Link // nil: the gateway is alone
 }
 
 func newGateway(c *config.Config, devices Devices, o Options) *gateway {
@@ -119,9 +123,13 @@ func (g *gateway) run(ctx context.Context) (*report.Report, error) {
 		return nil, err
 	}
 	g.setBGP(settings)
+	if err := g.openFleet(); err != nil {
+		return nil, err
+	}
 	g.identify(o.Log.Info()).Msg("The gateway starts.")
 	g.note(g.running.Load(), "started", nil, nil)
 	g.episodes = newEpisodes(g)
+	g.rdma = rdma.New(g.plane, portNames(c))
 	setWallClock(g.plane)
 	for i := range c.Ports {
 		g.health.note(c.Ports[i].Name, linkCause, "the gateway does not forward yet")
@@ -165,6 +173,9 @@ func (g *gateway) forward(ctx context.Context) ([]report.Depth, error) {
 	go func() { watched <- watch.run(ctx, ready) }()
 	others.Go(func() { watch.watchDevices(ctx) })
 	others.Go(func() { g.followIGPs(ctx) })
+	if g.fleet != nil {
+		others.Go(func() { g.fleet.Run(ctx) })
+	}
 	go func() {
 		<-ctx.Done()
 		g.stop.Store(true)

@@ -174,7 +174,10 @@ func (g *gateway) Config() *config.Config { return g.running.Load() }
 func (g *gateway) openMetrics(address string) (*metrics.Server, error) {
 	source := metrics.Source{
 		Counters: g.Counters, Problems: g.Problems, Build: g.options.Build,
-		Hash: func() string { return g.running.Load().File.Hash() }, BGP: g.BGP,
+		Hash: func() string { return g.running.Load().File.Hash() }, BGP: g.BGP, RDMA: g.rdma.Latest,
+	}
+	if g.fleet != nil {
+		source.Fleet = g.fleet.Status
 	}
 	server, err := metrics.Open(address, source, log.New(g.options.Log, "metrics: ", 0))
 	if err != nil {

@@ -32,6 +32,8 @@ type Snapshot struct {
 	Queue *QueueFlows
 	// Between asks for the flows between two hosts in place of all.
 	Between *Between
+	// Health asks for copies of followed connections in place of flows.
+	Health *HealthCopy
 }
 
 // QueueFlows says which flows of a queue are wanted.
@@ -76,6 +78,9 @@ func (a *snapshots) Forget(s *Snapshot) { a.asked.CompareAndSwap(s, nil) }
 
 // fill copies flows into the snapshot, a few a step. It reports whether that was all.
 func (s *Snapshot) fill(w *Worker) bool {
+	if s.Health != nil {
+		return s.fillHealth(w, s.Health)
+	}
 	if s.Queue != nil {
 		s.fillFromQueue(w, s.Queue)
 		return true

@@ -105,6 +105,9 @@ func (w *Worker) initStages(c *Config) (err error) {
 	w.pacer = pacer{State: s, queuer: &w.queuer, law: &w.responder.Law, mail: newMailboxes[slowDown](workers, c.Ports)}
 	w.classifier = classifier{s, d.links, &w.gateway, &w.listener, &w.pacer}
 	w.learner, w.meter = learner{s, trackers}, meter{s, trackers, &w.gateway}
+	if w.inspector, err = newInspector(s, c); err != nil {
+		return err
+	}
 	w.transmitter = transmitter{s, d.links, &w.histograms}
 	w.drain = drain{State: s, law: &w.responder.Law}
 	return nil

@@ -19,6 +19,7 @@ type Worker struct {
 
 	classifier  classifier
 	learner     learner
+	inspector   inspector
 	meter       meter
 	pacer       pacer
 	queuer      queuer
@@ -131,6 +132,7 @@ func (w *Worker) receive(port int, rx []burst.Frame) {
 	s.Trace.Begin(b)
 	w.classifier.classify(b)
 	w.learner.learn(b)
+	w.inspector.inspect(b)
 	s.Trace.Learned(s.Flows, s.Learner)
 	if w.requests.N > 0 && s.Ports[port].Role == Fabric {
 		w.requests.answer(b)

@@ -63,6 +63,9 @@ type Config struct {
 	CNPInterval     int64 // least time between CNPs of one QP; 50 us. 1: a CNP for each CE packet
 	NoCNP           bool  // no notification point: CE marks cause no CNP
 
+	// AnyICRC accepts data with a wrong ICRC, and doesn't compute it: a peer that only measures has no use for the payload.
+	AnyICRC bool
+
 	// Remote is the peers' memory for READ and WRITE; nil: a made-up one, which only a Host accepts.
 	Remote *Region
 

@@ -18,7 +18,7 @@ type CMConfig struct {
 	Timeout     uint8  // a message without an answer is repeated after 4.096 us * 2^Timeout; 15: 134 ms
 	Retries     uint8  // repetitions before the connection fails; 15
 	Seed        uint64 // of communication IDs, starting PSNs and ports
-	Rping       bool   // serve peers that begin rping's exchange, also at RpingPort; the payload must be real
+	Rping       bool   // serve peers that begin rping's or perftest's exchange, also at RpingPort and PerftestPort; the payload must be real
 	// Accept decides whether a peer may connect: it returns 0, or the reason for a REJ. nil: all peers may.
 	Accept func(from Peer) (reason uint16)
 	// Changed is called when a connection is established, and when it has ended. It may call Start, Dial and Disconnect.
@@ -60,9 +60,9 @@ func (h *Host) newManager() (*cm.Manager, error) {
 		return nil, nil
 	}
 	const mtu256 = 8 // 2^8 bytes have code 1
-	also := uint16(0)
+	var also []uint16
 	if c.Rping {
-		also = RpingPort
+		also = []uint16{RpingPort, PerftestPort}
 	}
 	return cm.New(cm.Config{Also: also, Addr: h.c.Addr, GUID: eui64(h.c.MAC), MTU: uint8(bits.Len(uint(h.c.MTU)) - mtu256), Port: c.Listen, Timeout: c.Timeout,
 		Retries: c.Retries, Connections: c.Connections, ReadDepth: transport.MaxReads, Seed: c.Seed, Handler: connections{h}})

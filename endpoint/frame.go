@@ -84,8 +84,11 @@ func (c *Config) dataClass() uint8 {
 // putRequest writes a request packet.
 func (q *qp) putRequest(p *transport.Packet, out []byte) (n, length int) {
 	var content []byte
-	if q.ping != nil {
+	switch {
+	case q.ping != nil:
 		content = q.ping.content(p.Op, p.Index, q.h.transport.MTU)
+	case q.perftest != nil:
+		content = q.perftest.message
 	}
 	n, length = q.putData(out, p.Opcode, p.PSN, p.Payload, content)
 	if p.AckReq {

@@ -50,8 +50,9 @@ type qp struct {
 	streams   ring.Ring[activeStream]
 	remote    Region // of the peer, for READ and WRITE
 	ping      *ping  // rping's exchange; nil without one
-	mayServe  bool   // the peer's first message may begin rping's exchange
-	refused   uint8  // syndrome of the NAK with which the peer refused a request for good
+	mayServe  bool   // the peer's first message may begin rping's or perftest's exchange
+	perftest  *perftest
+	refused   uint8 // syndrome of the NAK with which the peer refused a request for good
 	// unconfirmed is the QP's connection until the peer's RTU, or another packet, arrives.
 	unconfirmed *cm.Conn
 
@@ -97,6 +98,8 @@ func (h *Host) Open(c QP) error {
 		case h.byNumber[c.Number] != q: // Completed may have closed it
 		case q.ping != nil:
 			q.ping.done(now, m, failed)
+		case q.perftest != nil:
+			q.perftest.returned(now)
 		default:
 			h.complete(now, m, failed)
 		}
@@ -104,6 +107,15 @@ func (h *Host) Open(c QP) error {
 	q.responder.Start(&h.transport, &h.counted, c.Transport, c.ReceivePSN)
 	h.byNumber[c.Number] = q
 	return nil
+}
+
+// Peer returns the other end of a QP, and the UDP source port of its packets; ok is false if there is no such QP.
+func (h *Host) Peer(number uint32) (peer Peer, port uint16, ok bool) {
+	q := h.byNumber[number]
+	if q == nil {
+		return peer, 0, false
+	}
+	return q.Peer, q.SrcPort, true
 }
 
 // Close ends a QP. Its messages don't complete. Frames that arrive for it are dropped and counted. The peer of an RDMA-CM connection isn't

@@ -97,9 +97,16 @@ func (p *ping) fail(now int64) {
 	p.q.h.Disconnect(now, p.q.Number)
 }
 
-// pingReceived handles a request of the peer that arrived in sequence. A passive end becomes a server if the first message is an advertisement.
+// pingReceived handles a request of the peer that arrived in sequence. A passive end becomes a server if the first message is an advertisement, or
+// perftest's version.
 func (q *qp) pingReceived(now int64, r *transport.Request, frame []byte, p *packet.Parsed) {
 	if q.ping == nil {
+		if q.perftest != nil || q.mayServe {
+			if q.perftestReceived(now, payload(frame, p), p) {
+				q.mayServe = false
+				return
+			}
+		}
 		first := q.mayServe
 		if q.mayServe = false; !first || p.Opcode != packet.RCSendOnly {
 			return

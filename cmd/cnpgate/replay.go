@@ -15,6 +15,8 @@ import (
 type replayFlags struct {
 	config, report, forwarded, emitted string
 	fabric                             []string
+	health                             bool
+	output                             string
 	web                                bool
 	listen                             string
 }
@@ -22,9 +24,14 @@ type replayFlags struct {
 func replayCommand() *cobra.Command {
 	var f replayFlags
 	c := &cobra.Command{
-		Use:   "replay --config FILE --fabric PREFIX [--fabric PREFIX ...] [--report R.json] [--forwarded F.pcap] [--emitted E.pcap] [--web [--listen ADDRESS:PORT]] IN.pcap|-",
-		Short: "Run a capture through the gateway's dataplane in virtual time",
-		Long: `Runs the frames of a capture through the gateway's own dataplane, without devices, and reports what the gateway would have done. Frames with a
+		Use: "replay --config FILE --fabric PREFIX [--fabric PREFIX ...] [--report R.json] [--forwarded F.pcap] [--emitted E.pcap] [--web [--listen ADDRESS:PORT]] IN.pcap|-\n" +
+			"  cnpgate replay --health [-o text|json] IN.pcap|-",
+		Short: "Run a capture through the gateway's dataplane in virtual time, or say what is wrong with its RDMA connections",
+		Long: `With --health, says what is wrong with the RDMA connections of a capture, from the headers alone: what was sent again and why, where packets were
+lost, and what to change. It needs no configuration, and takes captures of a host's interface, a mirror port or a gateway, also of Linux's interface "any"
+and with a short snapshot length (tcpdump -s 128 udp port 4791). Exit status: 0 also if something is wrong.
+
+Without it, runs the frames of a capture through the gateway's own dataplane, without devices, and reports what the gateway would have done. Frames with a
 source inside a --fabric prefix arrive at the fabric port, the rest at the WAN port; the source of ARP is the sender's address. If no frame comes from a --fabric prefix, the command fails and lists the sources. The ports are the first fabric port of the
 configuration and its peer. The capture's timestamps are the clock, and the ports drain at their configured rate. The same input gives the
 same output. The report goes to standard output unless --report names a file. A file's name ends in ".partial" until the file is complete.
@@ -37,14 +44,20 @@ temporary file. An incomplete last frame is left out, with a warning.`,
 		Args: oneCapture,
 		RunE: func(c *cobra.Command, args []string) error { return f.replay(c, args[0]) },
 	}
-	configFlag(c, &f.config)
+	c.Flags().StringVarP(&f.config, "config", "c", "", "configuration file (YAML)")
 	c.Flags().StringArrayVar(&f.fabric, "fabric", nil, "prefix of the data centre's hosts; may be given several times")
 	c.Flags().StringVar(&f.report, "report", "", "write the report (JSON) to this file")
 	c.Flags().StringVar(&f.forwarded, "forwarded", "", "write the forwarded frames to this pcap")
 	c.Flags().StringVar(&f.emitted, "emitted", "", "write the notifications to this pcap")
 	c.Flags().BoolVar(&f.web, "web", false, "serve a page that plays the replay")
 	listenFlag(c, &f.listen)
-	require(c, "fabric")
+	c.Flags().BoolVar(&f.health, "health", false, "say what is wrong with the capture's RDMA connections")
+	outputFlag(c, &f.output)
+	for _, other := range []string{"config", "fabric", "report", "forwarded", "emitted", "web"} {
+		c.MarkFlagsMutuallyExclusive("health", other)
+	}
+	c.MarkFlagsOneRequired("health", "config")
+	c.MarkFlagsOneRequired("health", "fabric")
 	return c
 }
 
@@ -56,9 +69,9 @@ func oneCapture(c *cobra.Command, args []string) error {
 }
 
 // openCapture opens a capture, and warns of what is unusual in it.
-func openCapture(c *cobra.Command, path string) (*replay.Capture, error) {
+func openCapture(c *cobra.Command, path string, open func(name string, progress func(int)) (*replay.Capture, error)) (*replay.Capture, error) {
 	show, done := progress(c.ErrOrStderr(), "%d frames read")
-	capture, err := replay.Open(path, show)
+	capture, err := open(path, show)
 	done()
 	if err != nil {
 		return nil, err
@@ -70,6 +83,9 @@ func openCapture(c *cobra.Command, path string) (*replay.Capture, error) {
 }
 
 func (f *replayFlags) replay(c *cobra.Command, in string) (err error) {
+	if f.health {
+		return f.judge(c, in)
+	}
 	fabric, err := prefixes("--fabric", f.fabric)
 	if err != nil {
 		return err
@@ -78,7 +94,7 @@ func (f *replayFlags) replay(c *cobra.Command, in string) (err error) {
 	if err != nil {
 		return err
 	}
-	capture, err := openCapture(c, in)
+	capture, err := openCapture(c, in, replay.Open)
 	if err != nil {
 		return err
 	}
@@ -139,4 +155,23 @@ func (f *replayFlags) write(c *cobra.Command, cfg *config.Config, capture *repla
 		return nil, fmt.Errorf("the report: %w", err)
 	}
 	return r, nil
+}
+
+// judge prints the health of the capture's RDMA connections.
+func (f *replayFlags) judge(c *cobra.Command, in string) (err error) {
+	capture, err := openCapture(c, in, replay.OpenCooked)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, capture.Close()) }()
+	show, done := progress(c.ErrOrStderr(), fmt.Sprintf("%%d of %d frames", capture.Frames))
+	r, err := replay.Health(capture, show)
+	done()
+	if err != nil {
+		return err
+	}
+	if f.output == "json" {
+		return writeIndented(c.OutOrStdout(), r)
+	}
+	return printRDMA(c.OutOrStdout(), r)
 }

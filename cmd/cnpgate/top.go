@@ -18,6 +18,7 @@ import (
 
 	"github.com/cnpgate/cnpgate/control/api"
 	"github.com/cnpgate/cnpgate/control/report"
+	"github.com/cnpgate/cnpgate/health"
 )
 
 type topFlags struct {
@@ -128,7 +129,11 @@ func (f *topFlags) read(ctx context.Context, client *api.Client, first bool) (r 
 		return nil, err
 	}
 	h, err := api.Get[api.Health](ctx, client, api.HealthPath)
+	if err != nil {
+		return nil, err
+	}
 	r.episodes, r.problems = episodes.Episodes, h.Problems
+	r.rdma, err = api.Get[health.Report](ctx, client, api.RDMAPath+"?bad=true")
 	return r, err
 }
 
@@ -224,7 +229,7 @@ func (v *topView) print(to io.Writer, kind string, most int, narrow bool) error 
 	if v.Top != "" {
 		suppressed += " (" + v.Top + ")"
 	}
-	fmt.Fprintf(to, "%s  %s  notified %d/s  suppressed %s\n\n", v.Gateway, v.Time.Local().Format(time.TimeOnly), v.Notified, suppressed)
+	fmt.Fprintf(to, "%s  %s  notified %d/s  suppressed %s%s\n\n", v.Gateway, v.Time.Local().Format(time.TimeOnly), v.Notified, suppressed, v.RDMA.text())
 	header, rows := v.rows(kind, narrow)
 	if kind != "port" {
 		h, r := v.rows("port", narrow)

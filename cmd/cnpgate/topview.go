@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"fmt"
 	"net/netip"
 	"slices"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/cnpgate/cnpgate/control/api"
 	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/dataplane/counters"
+	"github.com/cnpgate/cnpgate/health"
 	"github.com/cnpgate/cnpgate/telemetry"
 )
 
@@ -19,6 +21,7 @@ type reading struct {
 	flows    []api.Flow // with their rates since the reading before
 	episodes []report.Episode
 	problems map[string]string
+	rdma     *health.Report
 }
 
 // topView is what top shows: two readings compared.
@@ -32,6 +35,35 @@ type topView struct {
 	Queues     []topQueue  `json:"queues"`
 	Senders    []topSender `json:"senders"`
 	Flows      []topFlow   `json:"flows"`
+	RDMA       *topRDMA    `json:"rdma,omitempty"`
+}
+
+// topRDMA is how many RDMA connections are followed, how many have a verdict, and what matters most.
+type topRDMA struct {
+	Connections int    `json:"connections"`
+	Bad         int    `json:"bad"`
+	Worst       string `json:"worst,omitempty"`
+}
+
+func makeTopRDMA(r *health.Report) *topRDMA {
+	if r == nil || r.Summary.Connections == 0 {
+		return nil
+	}
+	t := &topRDMA{Connections: r.Summary.Connections, Bad: r.Summary.Bad}
+	if len(r.Verdicts) > 0 {
+		t.Worst = r.Verdicts[0].Name
+	}
+	return t
+}
+
+func (t *topRDMA) text() string {
+	switch {
+	case t == nil:
+		return ""
+	case t.Bad == 0:
+		return fmt.Sprintf("  RDMA connections %d", t.Connections)
+	}
+	return fmt.Sprintf("  RDMA connections %d, %d bad: %s", t.Connections, t.Bad, t.Worst)
 }
 
 type topPort struct {
@@ -97,7 +129,7 @@ func nameOf(f *api.Flow) flowName {
 // compare makes a view of two readings.
 func compare(before, now *reading) *topView {
 	r := ratesBetween(before.counters, now.counters, now.at.Sub(before.at))
-	v := &topView{Time: now.at, Gateway: now.counters.Gateway}
+	v := &topView{Time: now.at, Gateway: now.counters.Gateway, RDMA: makeTopRDMA(now.rdma)}
 	suppressed := telemetry.Reading{By: map[string]uint64{}}
 	for i := range now.counters.Ports {
 		p := &now.counters.Ports[i]

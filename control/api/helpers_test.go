@@ -21,6 +21,7 @@ import (
 	"github.com/cnpgate/cnpgate/control/advertise"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/report"
+	"github.com/cnpgate/cnpgate/health"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
 	"github.com/cnpgate/cnpgate/pairing"
@@ -101,16 +102,21 @@ type fakes struct {
 	notices  []string
 	episodes []report.Episode
 	bgp      advertise.Status
+	fleet    Fleet
 }
 
 func (f *fakes) Problems() map[string]string { return f.problems }
 func (f *fakes) Episodes() []report.Episode  { return f.episodes }
 func (f *fakes) BGP() advertise.Status       { return f.bgp }
+func (f *fakes) Fleet() Fleet                { return f.fleet }
 func (f *fakes) Config() *config.Config      { return f.config }
 func (f *fakes) Reloads() []ReloadRecord     { return []ReloadRecord{{Outcome: "started"}} }
 func (f *fakes) Notices() []string           { return f.notices }
 func (f *fakes) SetDrain(on bool)            { f.draining = on }
 func (f *fakes) Drained() Drain              { return Drain{Draining: f.draining, Safe: f.draining} }
+func (f *fakes) RDMA(context.Context) (*health.Report, error) {
+	return (&health.Builder{}).Report(nil, 0), nil
+}
 
 func (f *fakes) Reload(r ReloadRequest) (*Reloaded, error) { return f.reload(r) }
 func (f *fakes) Confirm() (*Reloaded, error)               { return &Reloaded{Changes: []string{"kept"}}, f.refusal }

@@ -41,6 +41,8 @@ type Reader struct {
 	input     *input
 	format    format
 	source    source
+	cooked    bool // other link types than Ethernet are translated
+	scratch   []byte
 	latest    int64
 	backwards int // frames with earlier timestamps than a frame before them
 }
@@ -52,8 +54,14 @@ type source interface {
 }
 
 // NewReader reads a capture from r. Errors and warnings call it by its name.
-func NewReader(name string, r io.Reader) (*Reader, error) {
-	c := &Reader{name: name}
+func NewReader(name string, r io.Reader) (*Reader, error) { return newReader(&Reader{name: name}, r) }
+
+// NewCookedReader is NewReader for captures of IP packets, too, and of Linux's interface "any": these frames get an Ethernet header.
+func NewCookedReader(name string, r io.Reader) (*Reader, error) {
+	return newReader(&Reader{name: name, cooked: true}, r)
+}
+
+func newReader(c *Reader, r io.Reader) (*Reader, error) {
 	if err := c.begin(r); err != nil {
 		return nil, c.fail(err)
 	}
@@ -68,7 +76,13 @@ func (c *Reader) begin(r io.Reader) (err error) {
 	if c.format, c.source, err = open(c.input.Reader); err != nil {
 		return err
 	}
-	if t := c.source.LinkType(); t != layers.LinkTypeEthernet {
+	switch t := c.source.LinkType(); {
+	case t == layers.LinkTypeEthernet:
+		c.cooked = false
+	case c.cooked && translated(t):
+	case c.cooked:
+		return fmt.Errorf("its frames are of link type %v, expected Ethernet, Linux cooked or raw IP", t)
+	default:
 		return fmt.Errorf("its frames are of link type %v, expected Ethernet", t)
 	}
 	return nil
@@ -96,6 +110,9 @@ func (c *Reader) Next() (Frame, error) {
 	}
 	c.note(&info)
 	f := Frame{Time: c.latest, Octets: octets, Length: uint32(max(info.Length, len(octets)))}
+	if c.cooked {
+		c.translate(&f)
+	}
 	if ng, ok := c.source.(*pcapng); ok {
 		f.Comments = ng.comments
 	}

@@ -64,8 +64,8 @@ func TestJSONSchemaTakesWhatLoads(t *testing.T) {
 	}
 }
 
-// form is in the error about a value whose form is wrong, as opposed to what it means or, with a unit, how large it is.
-var form = regexp.MustCompile(`unknown key|: missing; expected (a|an|letters|what|either|[a-z-]+ or) |is not known|found a list|found keys with values|has no value|` +
+// wrongForm is in the error about a value whose form is wrong, as opposed to what it means or, with a unit, how large it is.
+var wrongForm = regexp.MustCompile(`unknown key|: missing; expected (a|an|letters|what|either|[a-z-]+ or) |is not known|found a list|found keys with values|has no value|` +
 	`is not (a (whole number|number|number with unit|size|rate|duration|switch|length|count|name|prefix)|an address with port)[;,]|expected at (least|most) \d+, found`)
 
 // beyond is in the errors that a schema for YAML's values can't have: it sees true for False, and requires no key only where another one is.
@@ -82,7 +82,7 @@ func TestJSONSchemaRefusesBadForms(t *testing.T) {
 			continue
 		}
 		for _, line := range wanted(text) {
-			if form.MatchString(line) && !beyond.MatchString(line) {
+			if wrongForm.MatchString(line) && !beyond.MatchString(line) {
 				bad, texts = append(bad, name), append(texts, text)
 				break
 			}

@@ -23,6 +23,10 @@ func (r *resolver) checkSources() {
 		r.problem(n.LongHaulCNP.Enabled.place, "Long-haul CNP needs a source address; set ipv4, ipv6 or both in gateway (%s)",
 			r.position(g.place))
 	}
+	if n.StandardCNP.Enabled.V && n.StandardCNP.Source.V == sourceGateway && !has4 && !has6 {
+		r.problem(n.StandardCNP.Source.place, "a standard CNP from the gateway needs a source address; set ipv4, ipv6 or both in gateway (%s), or source to receiver",
+			r.position(g.place))
+	}
 	if !has4 && !has6 {
 		return // formats that can't be sent are reported already
 	}
@@ -31,7 +35,11 @@ func (r *resolver) checkSources() {
 	}
 }
 
-// warnUnreachable warns of hosts that accept a format but can't get it, because the gateway lacks an address. A standard CNP has the receiver's.
+// sourceGateway is the number of the word gateway in the schema.
+const sourceGateway = 1
+
+// warnUnreachable warns of hosts that accept a format but can't get it, because the gateway lacks an address. By default, a standard CNP has the
+// receiver's.
 func (r *resolver) warnUnreachable(s *endpointSection, has4, has6 bool) {
 	n, is4 := &r.doc.Notifications, s.Prefix.V.Addr().Is4()
 	if !s.Prefix.valid || is4 && has4 || !is4 && has6 {
@@ -39,6 +47,7 @@ func (r *resolver) warnUnreachable(s *endpointSection, has4, has6 bool) {
 	}
 	enabled := [packet.SentNotifications]bool{
 		packet.LongHaulCNP: n.LongHaulCNP.Enabled.V, packet.LongHaulCNPICMPv6: n.LongHaulCNP.Enabled.V, packet.PPFC: n.PPFC.Enabled.V,
+		packet.StandardCNP: n.StandardCNP.Enabled.V && n.StandardCNP.Source.V == sourceGateway,
 	}
 	for i := range s.Accepts.Items {
 		if f := &s.Accepts.Items[i]; f.valid && enabled[f.V] {

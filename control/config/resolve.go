@@ -41,6 +41,7 @@ func (r *resolver) resolve() *Config {
 	r.resolveDomain(policy)
 	r.checkWeb()
 	r.checkBypass()
+	r.resolveFleet(cfg)
 	r.resolvePorts(cfg.Ports)
 	r.checkProfiles()
 	r.checkSources()
@@ -77,6 +78,14 @@ func (r *resolver) resolveKinds(p *dataplane.Policy) {
 			p.Who.Enabled[f], p.ObserveKind[f] = k.enabled.V, k.mode.V == modeObserve
 		}
 	}
+	s, own := &n.StandardCNP, &p.Build.CNP
+	dscp := p.Build.DSCP
+	if s.DSCP.given {
+		dscp = uint8(s.DSCP.V)
+	}
+	own.Own, own.Class, own.MayFragment = true, dscp<<2|uint8(s.ECN.V), !s.DontFragment.V
+	own.OwnPort, own.Port = s.SourcePort.given, uint16(s.SourcePort.V)
+	p.Who.CNPFromGateway = own.FromGateway
 	p.Build.Code.FastCNPTraceOption = p.Build.Code.FastCNPOption
 	if n.FastCNP.TraceOptionType.given {
 		p.Build.Code.FastCNPTraceOption = uint8(n.FastCNP.TraceOptionType.V)

@@ -80,6 +80,8 @@ func (c *collector) Describe(to chan<- *prometheus.Desc) {
 	to <- buildInfo
 	to <- portHealth
 	describeBGP(to)
+	describeFleet(to)
+	describeRDMA(to)
 }
 
 // Collect sends all values.
@@ -118,6 +120,10 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 		to <- prometheus.MustNewConstMetric(portHealth, prometheus.GaugeValue, healthy, n.Ports[p].Name)
 	}
 	collectBGP(to, c.source.BGP())
+	if c.source.Fleet != nil {
+		collectFleet(to, c.source.Fleet())
+	}
+	collectRDMA(to, c.source.RDMA())
 }
 
 // send sends a metric's values; nothing if there are none, as for a replaced device.

@@ -19,7 +19,9 @@ import (
 	"golang.org/x/net/netutil"
 
 	"github.com/cnpgate/cnpgate/control/advertise"
+	"github.com/cnpgate/cnpgate/control/fleetlink"
 	"github.com/cnpgate/cnpgate/control/report"
+	"github.com/cnpgate/cnpgate/health"
 )
 
 const (
@@ -39,6 +41,10 @@ type Source struct {
 	// Hash is that of the configuration in force.
 	Hash func() string
 	BGP  func() advertise.Status
+	// Fleet is nil where the gateway is in none.
+	Fleet func() fleetlink.FleetStatus
+	// RDMA is the latest report about RDMA connections.
+	RDMA func() *health.Report
 }
 
 // Build identifies the program.

@@ -16,6 +16,7 @@ import (
 	"github.com/cnpgate/cnpgate/control/assemble"
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/control/report"
+	"github.com/cnpgate/cnpgate/health"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/burst/inmem"
 	"github.com/cnpgate/cnpgate/internal/testkit"
@@ -76,6 +77,11 @@ func source(t *testing.T) Source {
 	return Source{
 		Counters: counters, Problems: func() map[string]string { return map[string]string{"dc": "no link"} },
 		Build: Build{Version: "v1", Commit: "c0ffee", DPDK: "DPDK 22.11"}, Hash: c.File.Hash,
+		RDMA: func() *health.Report {
+			r := (&health.Builder{}).Report(nil, 0)
+			r.Verdicts = []health.Verdict{{Name: health.ShortTimeOut, Connections: 2}}
+			return r
+		},
 		BGP: func() advertise.Status {
 			return advertise.Status{Running: true, Peers: []advertise.Peer{
 				{Address: "192.0.2.10", State: advertise.Established, Announced: 2, Received: 5, Learned: 3, Ignored: map[string]int{"malformed": 1}},

@@ -25,6 +25,7 @@ type Capture struct {
 	name      string
 	file      *os.File
 	temporary bool // the file is a copy of a stream
+	cooked    bool // other link types than Ethernet, too
 	reader    *capturefile.Reader
 }
 
@@ -34,7 +35,15 @@ const Stdin = "-"
 // Open reads the capture once and returns to its start. It makes a temporary copy of a stream, such as Stdin or a named pipe. progress is called every
 // capturefile.ProgressStep frames with the number of frames read so far; may be nil.
 func Open(name string, progress func(frames int)) (*Capture, error) {
-	c := &Capture{name: name}
+	return open(&Capture{name: name}, progress)
+}
+
+// OpenCooked is Open for other link types than Ethernet, too (capturefile.NewCookedReader).
+func OpenCooked(name string, progress func(frames int)) (*Capture, error) {
+	return open(&Capture{name: name, cooked: true}, progress)
+}
+
+func open(c *Capture, progress func(frames int)) (*Capture, error) {
 	err := c.open()
 	if err == nil {
 		err = c.survey(progress)
@@ -127,7 +136,11 @@ func (c *Capture) rewind() (err error) {
 	if _, err = c.file.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("capture %s: %w; expected a file, or a stream of one", c.name, err)
 	}
-	c.reader, err = capturefile.NewReader(c.name, c.file)
+	read := capturefile.NewReader
+	if c.cooked {
+		read = capturefile.NewCookedReader
+	}
+	c.reader, err = read(c.name, c.file)
 	return err
 }
 

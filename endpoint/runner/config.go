@@ -45,7 +45,20 @@ type Config struct {
 	NoCNP   bool                  // CE marks cause no CNP
 	// CNPInterval is the least time between two CNPs of a QP.
 	CNPInterval int64
+	AnyICRC     bool  // data with a wrong ICRC is accepted: less to compute for a receiver that only measures
+	Probe       Probe // takes part in what the endpoint sends and receives; nil: nothing does
 	UnixTime    int64 // offset from the backend's times to Unix time
+}
+
+// Probe measures a peer by means of an endpoint. Its times are the backend's.
+type Probe interface {
+	// Received sees a frame that the endpoint has processed.
+	Received(now int64, h *endpoint.Host, frame []byte, length int)
+	// Due is when Next has a frame to send; Next writes it to out, which holds a whole frame, and returns its length, 0 if there is none after all.
+	Due() (at int64, any bool)
+	Next(now int64, out []byte) (length int)
+	// Done reports whether the endpoint may stop.
+	Done() bool
 }
 
 const (
@@ -137,7 +150,7 @@ func (c *Config) host() (endpoint.Config, error) {
 	e := endpoint.Config{
 		Addr: packet.AddrFrom(c.Addr), MAC: c.MAC, LineRate: line, Overhead: endpoint.EthernetOverhead, MTU: c.MTU,
 		Payload: endpoint.PayloadReal, Window: c.Window, AckEvery: ackEvery, Timeout: c.Timeout,
-		CNPInterval: c.CNPInterval, NoCNP: c.NoCNP, FirstQP: c.FirstQP, Remote: c.Remote,
+		CNPInterval: c.CNPInterval, NoCNP: c.NoCNP, AnyICRC: c.AnyICRC, FirstQP: c.FirstQP, Remote: c.Remote,
 		Reaction: endpoint.ReactionConfig{
 			Trusted: c.Trusted, Algorithm: endpoint.DCQCN, DCQCN: scaledDCQCN(line, c.RTT), RTT: c.RTT, UnixTime: c.UnixTime,
 		},

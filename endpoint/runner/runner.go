@@ -206,6 +206,9 @@ func (r *Runner) receive(f burst.Frame) {
 	} else {
 		r.early++
 	}
+	if r.c.Probe != nil {
+		r.c.Probe.Received(r.now, r.host, b, int(f.Len))
+	}
 	r.batch.Free = append(r.batch.Free, f.Buf)
 }
 
@@ -224,6 +227,7 @@ func (r *Runner) learnPeer(b []byte, length uint32) bool {
 
 // transmit has the host write the frames that are due into spare buffers, each with the time at which it was due.
 func (r *Runner) transmit(p *burst.Port) {
+	r.probe(p)
 	for len(p.Tx) < cap(p.Tx) && len(r.batch.Spare) > 0 {
 		at, any := r.due()
 		if !any || at > r.now {
@@ -241,6 +245,28 @@ func (r *Runner) transmit(p *burst.Port) {
 		f.Len = uint32(length)
 		p.Tx = append(p.Tx, f)
 		r.pace(at, length)
+	}
+}
+
+// probe sends the probe's frames that are due.
+func (r *Runner) probe(p *burst.Port) {
+	for r.c.Probe != nil && !r.stopped && len(p.Tx) < cap(p.Tx) && len(r.batch.Spare) > 0 {
+		at, any := r.c.Probe.Due()
+		if !any || at > r.now {
+			return
+		}
+		last := len(r.batch.Spare) - 1
+		f := r.batch.Spare[last]
+		length := r.c.Probe.Next(r.now, r.batch.Bytes(f))
+		if length == 0 {
+			if next, any := r.c.Probe.Due(); any && next <= at {
+				return // it waits for the next exchange
+			}
+			continue
+		}
+		r.batch.Spare = r.batch.Spare[:last]
+		f.Len = uint32(length)
+		p.Tx = append(p.Tx, f)
 	}
 }
 
@@ -280,12 +306,18 @@ func (r *Runner) NextDue() (at int64, any bool) {
 	if len(r.batch.Ports[0].Tx) > 0 {
 		return r.now, true
 	}
-	return r.due()
+	at, any = r.due()
+	if r.c.Probe != nil && !r.stopped {
+		if t, more := r.c.Probe.Due(); more && (!any || t < at) {
+			at, any = t, true
+		}
+	}
+	return at, any
 }
 
 // over reports whether the load has ended, or all QPs have failed.
 func (r *Runner) over() bool {
-	return r.phase == len(r.c.Load)-1 && r.now >= r.phaseEnd || r.failed() == len(r.qps)
+	return r.phase == len(r.c.Load)-1 && r.now >= r.phaseEnd || r.failed() == len(r.qps) || r.c.Probe != nil && r.c.Probe.Done()
 }
 
 // Stop ends the load, and ends the connections of RDMA-CM by DREQ. The Runner has finished when these are answered or time out.

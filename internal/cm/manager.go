@@ -18,13 +18,13 @@ const (
 	maxDelay = 60_000_000_000
 )
 
-// Config describes a Manager. All fields except Port and Seed must be set.
+// Config describes a Manager. All fields except Port, Also and Seed must be set.
 type Config struct {
 	Addr packet.Addr // of this host
 	GUID uint64      // of its channel adapter
 	MTU  uint8       // code of the path MTU, the same at both ends: 1 is 256 bytes, 5 is 4096
 	Port uint16      // RDMA-CM's port at which it accepts connections; 0: none
-	Also uint16      // another such port; 0: none
+	Also []uint16    // other such ports
 	// Timeout is how long the manager waits before it repeats a message, 4.096 us * 2^Timeout; up to 24. It is encoded as in REQ and REP.
 	Timeout uint8
 	Retries uint8 // how often it repeats a message before it gives up, up to 15

@@ -1,6 +1,10 @@
 package cm
 
-import "github.com/cnpgate/cnpgate/internal/packet"
+import (
+	"slices"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
 
 // Receive processes a message that a peer sent to QP 1; nil stands for a packet without one. Each is counted once, by its verdict.
 func (m *Manager) Receive(now int64, from Peer, x *packet.CM) Verdict {
@@ -95,7 +99,7 @@ func (m *Manager) listens(port uint16, x *packet.CM) bool {
 // unacceptable returns the reason to refuse a new connection; 0 if there is none.
 func (m *Manager) unacceptable(from Peer, x *packet.CM) (reason uint16) {
 	switch {
-	case !m.listens(m.c.Port, x) && !m.listens(m.c.Also, x):
+	case !m.listens(m.c.Port, x) && !slices.ContainsFunc(m.c.Also, func(port uint16) bool { return m.listens(port, x) }):
 		return packet.CMInvalidServiceID
 	case x.Transport != packet.CMRC:
 		return packet.CMInvalidTransport

@@ -17,7 +17,7 @@ import * as reloads from "./tabs/reloads.js";
 import * as results from "./tabs/results.js";
 import * as senders from "./tabs/senders.js";
 
-// The tabs. make returns {node, update(), show?(argument), hide?(), kinds}: update is called after an event of one of the kinds while the tab is shown.
+// The tabs. What a tab reads of the API is in readable, what comes as an event in watched of control/webserver/live.go. make returns {node, update(), show?(argument), hide?(), kinds}: update is called after an event of one of the kinds while the tab is shown.
 const tabs = [
   { id: "results", title: "Results", make: results.make, when: (s) => s.charts.length > 0 || s.outcomes },
   { id: "ports", title: "Ports", make: ports.make },

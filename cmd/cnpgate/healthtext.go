@@ -1,0 +1,201 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cnpgate/cnpgate/health"
+)
+
+// printRDMA prints the health of RDMA connections for a person: what there is, what is wrong and what to change, then the connections.
+func printRDMA(to io.Writer, r *health.Report) error {
+	if err := printRDMASummary(to, &r.Summary); err != nil {
+		return err
+	}
+	if err := printVerdicts(to, r.Verdicts); err != nil {
+		return err
+	}
+	if len(r.Connections) == 0 {
+		return nil
+	}
+	fmt.Fprintln(to)
+	return printConnections(to, r.Connections)
+}
+
+func printRDMASummary(to io.Writer, s *health.Summary) error {
+	if s.Connections == 0 {
+		_, err := fmt.Fprintf(to, "No RDMA connection was seen: %d other frames, none to UDP port 4791 that could be followed.\n", s.OtherFrames)
+		return err
+	}
+	fmt.Fprintf(to, "%s between %s in %s: %s, %s of payload", plural(s.Connections, "RDMA connection"), plural(s.Hosts, "host"),
+		health.Duration(s.DurationNS), plural(int(s.Packets), "packet"), health.Bytes(s.GoodputBytes))
+	if s.NotPaired > 0 {
+		fmt.Fprintf(to, "; of %d only one direction is known", s.NotPaired)
+	}
+	fmt.Fprintln(to)
+	t := newTable(to, "")
+	t.row("  sent again", fmt.Sprintf("%d packets, %s (%.3g %%)%s", s.Retransmitted.Packets, health.Bytes(s.Retransmitted.Bytes),
+		100*float64(s.Retransmitted.Packets)/float64(max(s.Packets, 1)), causesText(s.Causes)))
+	t.row("  lost", fmt.Sprintf("before here %d, behind here %d, ACKs behind here %d", s.LostUpstream, s.LostDownstream, s.AcksLost))
+	t.row("  NAK, RNR NAK", fmt.Sprintf("%d, %d", s.NAKs, s.RNRNAKs))
+	t.row("  late, twice", fmt.Sprintf("%d, %d", s.OutOfOrder, s.Duplicates))
+	t.row("  CE, CNP", fmt.Sprintf("%d, %d", s.CE, s.CNPs))
+	if s.RTT != nil {
+		t.row("  request to ACK", fmt.Sprintf("half within %s, 99 %% within %s", health.Duration(int64(s.RTT.P50NS)), health.Duration(int64(s.RTT.P99NS))))
+	}
+	return t.Flush()
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// causesText is such as ": 5 time-out, 2 rnr-nak".
+func causesText(causes map[string]health.Amount) string {
+	if len(causes) == 0 {
+		return ""
+	}
+	names := slices.SortedFunc(maps.Keys(causes), func(a, b string) int {
+		return cmp.Or(cmp.Compare(causes[b].Packets, causes[a].Packets), cmp.Compare(a, b))
+	})
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%d %s", causes[name].Packets, name)
+	}
+	return ": " + strings.Join(names, ", ")
+}
+
+const textWidth = 110
+
+func printVerdicts(to io.Writer, all []health.Verdict) error {
+	if len(all) == 0 {
+		_, err := fmt.Fprintln(to, "\nNothing is wrong.")
+		return err
+	}
+	fmt.Fprintf(to, "\nWHAT IS WRONG\n")
+	for i, v := range all {
+		more := ""
+		if v.Connections > 1 {
+			more = fmt.Sprintf(" (%d connections; the worst one:)", v.Connections)
+		}
+		fmt.Fprintf(to, "%d. %s: %s%s\n", i+1, v.Name, v.Subject, more)
+		for _, line := range append(wrapped(v.Evidence), "") {
+			if line != "" {
+				fmt.Fprintf(to, "     %s\n", line)
+			}
+		}
+		for n, line := range wrapped(v.Advice) {
+			mark := "  "
+			if n == 0 {
+				mark = "->"
+			}
+			if _, err := fmt.Fprintf(to, "  %s %s\n", mark, line); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// wrapped breaks a text into lines.
+func wrapped(text string) (lines []string) {
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		if line != "" && len(line)+1+len(word) > textWidth {
+			lines, line = append(lines, line), ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	return append(lines, line)
+}
+
+// connectionsHeader is the head of the table of connections: a line for the requests of each end.
+const connectionsHeader = "REQUESTER\tQP\tRESPONDER\tQP\tTYPE\tOPERATIONS\tGOODPUT\tPACKETS\tAGAIN\tCAUSES\tLOST <|>\tNAK\tRNR\tRTT\tWINDOW\tENDED\tVERDICTS"
+
+const shownConnections = 50
+
+func printConnections(to io.Writer, all []health.Record) error {
+	t := newTable(to, connectionsHeader)
+	lines, left := 0, 0
+	for i := range all {
+		c := &all[i]
+		if lines >= shownConnections {
+			left++
+			continue
+		}
+		for j := range c.Requests {
+			connectionRow(t, c, &c.Requests[j])
+			lines++
+		}
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if left > 0 {
+		_, err := fmt.Fprintf(to, "and %s more; -o json lists all\n", plural(left, "connection"))
+		return err
+	}
+	return nil
+}
+
+func connectionRow(t table, c *health.Record, s *health.Side) {
+	from, peer := &c.Ends[s.Requester&1], &c.Ends[s.Requester&1^1]
+	rtt := "-"
+	for _, r := range []*health.RTT{s.ReadRTT, s.RTT} {
+		if r != nil {
+			rtt = health.Duration(int64(r.P50NS))
+		}
+	}
+	host := from.IP.String()
+	if c.Network != "" {
+		host += " (" + c.Network + ")"
+	}
+	t.row(host, qpText(from.QP), peer.IP, qpText(peer.QP), c.Transport, operationsText(s), goodputText(c, s), s.Packets.Packets+s.Responses.Packets,
+		s.Retransmitted.Packets, cmp.Or(strings.TrimPrefix(causesText(s.Causes), ": "), "-"), lostText(s), sumOf(s.NAKs), s.RNRNAKs, rtt, s.WindowPackets,
+		c.Ended, cmp.Or(strings.Join(c.Verdicts, ","), "-"))
+}
+
+func lostText(s *health.Side) string { return fmt.Sprintf("%d|%d", s.LostUpstream, s.LostDownstream) }
+
+func sumOf(m map[string]uint64) (n uint64) {
+	for _, v := range m {
+		n += v
+	}
+	return n
+}
+
+func qpText(qp uint32) string {
+	if qp == 0 {
+		return "?"
+	}
+	return fmt.Sprint(qp)
+}
+
+// operationsText is such as "100 write of 64 kB".
+func operationsText(s *health.Side) string {
+	if len(s.Messages) == 0 {
+		return "-"
+	}
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(s.Messages)) {
+		parts = append(parts, fmt.Sprintf("%d %s", s.Messages[name], name))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func goodputText(c *health.Record, s *health.Side) string {
+	if c.DurationNS == 0 {
+		return health.Bytes(s.GoodputBytes + s.ReadBytes)
+	}
+	return health.Rate(float64(s.GoodputBytes+s.ReadBytes) * 8 * float64(time.Second) / float64(c.DurationNS))
+}

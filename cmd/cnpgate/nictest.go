@@ -1,0 +1,195 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/endpoint"
+	"github.com/cnpgate/cnpgate/endpoint/runner"
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/nictest"
+)
+
+// nictestFlags are the flags of `nictest`.
+type nictestFlags struct {
+	port endpointFlags // its flags of the device and of this end's address
+
+	qp, peerQP, psn            uint32
+	peer                       string
+	gateways                   []string
+	other, otherPeer           string
+	priority                   uint8
+	quick                      bool
+	patience, longest, silence time.Duration
+	bin                        time.Duration
+	rate                       string
+	name, info                 string
+	before, after, ssh, rdma   string
+	profile, simulate, output  string
+	progress                   bool
+}
+
+func nictestCommand() *cobra.Command {
+	f := nictestFlags{}
+	c := &cobra.Command{
+		Use:   "nictest --interface IF --address ADDR [--quick] [--nic NAME] [--profile FILE] | --simulate NIC",
+		Short: "Measure how a sender's NIC reacts to congestion notifications",
+		Long: `Is the peer of a real sender, and measures it. Start it, then on the host with the NIC under test one of
+  ib_write_bw -R -D 600 --report_gbits ADDR       (perftest; RDMA-CM)
+  rping -c -a ADDR -S 65535 -C 1000000            (librdmacm; a weaker test, as it waits for each answer)
+or any program with a connection that --qp, --peer-qp and --psn describe. ADDR is on no kernel interface; nictest answers ARP and Neighbor Discovery for it.
+It receives at line rate, and sends CNPs to the sender: one and many, at distances from 1 ms to 2 us, up to 500 thousand a second, and with other source
+addresses, DSCPs, flags, P_Keys, ICRCs, QPs and tags; then Fast CNP, Long-haul CNP and PPFC; then pause frames. It reports what each did to the sender's rate,
+which formats to grant, and with --profile writes a file of the NIC for hosts.nic of cnpgate sim. Use a sender that nothing else needs. SIGINT ends it with
+what it has so far. --simulate NIC tests the software endpoint with a NIC's file, in virtual time, without a device.`,
+		Args: noArguments,
+		RunE: f.run,
+	}
+	flags := c.Flags()
+	p := &f.port
+	flags.StringVarP(&p.iface, "interface", "i", "", "kernel interface towards the NIC under test")
+	flags.StringVar(&p.device, "device", "", "DPDK device to use instead, as in ports[].device of a configuration")
+	flags.BoolVar(&p.hugepages, "hugepages", false, "take memory from hugepages, which NICs need")
+	flags.IntVar(&p.core, "core", -1, "core to run on; -1: any")
+	flags.StringVar(&p.address, "address", "", "IP address of this end; the kernel's interface must not have it")
+	flags.StringVar(&p.mac, "mac", "", "MAC address of this end (default the device's)")
+	flags.IntVar(&p.mtu, "mtu", defaultMTU, "path MTU: payload bytes of a packet; the sender's")
+	flags.Uint32Var(&f.qp, "qp", 0, "for a connection without RDMA-CM: the QP of this end")
+	flags.Uint32Var(&f.peerQP, "peer-qp", 0, "the sender's QP of it")
+	flags.Uint32Var(&f.psn, "psn", defaultPSN, "the first PSN of both ends of it")
+	flags.StringVar(&f.peer, "peer", "", "IP address of the sender; others are then not served")
+	flags.StringSliceVar(&f.gateways, "gateway-address", []string{"192.0.2.1", "2001:db8::1"}, "source addresses of notifications as from a gateway, at most one of each IP version")
+	flags.StringVar(&f.other, "other-peer", "", "the sender's address of the other IP version, to try CNPs over it")
+	flags.StringVar(&f.otherPeer, "other-address", "", "this end's address of the other IP version")
+	flags.Uint8Var(&f.priority, "priority", 3, "priority of the data, for PFC, 0 to 7")
+	flags.BoolVar(&f.quick, "quick", false, "only the most important experiments")
+	flags.DurationVar(&f.bin, "bin", 20*time.Microsecond, "resolution of the rate over time, 1us to 1ms")
+	flags.DurationVar(&f.patience, "patience", 100*time.Millisecond, "how long a reaction may take")
+	flags.DurationVar(&f.longest, "longest", 3*time.Second, "how long an experiment may last after its last notification")
+	flags.DurationVar(&f.silence, "silence", 30*time.Second, "how long to wait for a sender that sends no data")
+	flags.StringVar(&f.rate, "rate", "", "rate of the sender's NIC (default the highest that comes; with --simulate 10Gbps)")
+	flags.StringVar(&f.name, "nic", "", "name of the NIC under test, for the report")
+	flags.StringVar(&f.info, "nic-info", "", "file with what ethtool -i or mlxfwmanager prints about it")
+	flags.StringVar(&f.before, "counters-before", "", "file with the sender's counters before the test, such as rp_cnp_handled 17")
+	flags.StringVar(&f.after, "counters-after", "", "file with them after the test: it is read at the end")
+	flags.StringVar(&f.ssh, "ssh", "", "host at which to read them by ssh instead, such as root@host")
+	flags.StringVar(&f.rdma, "rdma-device", "", "RDMA device there, such as mlx5_0")
+	flags.StringVar(&f.profile, "profile", "", "write the NIC's file for cnpgate sim")
+	flags.StringVar(&f.simulate, "simulate", "", "test the software endpoint with this NIC of cnpgate sim, or file")
+	outputFlag(c, &f.output)
+	flags.BoolVar(&f.progress, "progress", false, "print a line each second, even if standard error is not a terminal")
+	c.MarkFlagsMutuallyExclusive("interface", "device", "simulate")
+	c.MarkFlagsOneRequired("interface", "device", "simulate")
+	c.MarkFlagsMutuallyExclusive("ssh", "counters-before")
+	c.MarkFlagsRequiredTogether("ssh", "rdma-device")
+	c.MarkFlagsRequiredTogether("counters-before", "counters-after")
+	c.MarkFlagsRequiredTogether("qp", "peer-qp")
+	c.MarkFlagsRequiredTogether("other-peer", "other-address")
+	return c
+}
+
+func (f *nictestFlags) run(c *cobra.Command, _ []string) error {
+	nic := nictest.Identity{Name: f.name}
+	if f.info != "" {
+		text, err := os.ReadFile(f.info)
+		if err == nil {
+			err = nic.Paste(string(text))
+		}
+		if err != nil {
+			return fmt.Errorf("--nic-info: %w", err)
+		}
+	}
+	config, err := f.config()
+	if err != nil {
+		return err
+	}
+	ctx, stop := untilStopped()
+	defer stop()
+	if f.simulate != "" {
+		return f.simulated(ctx, c, config, nic)
+	}
+	return f.measured(ctx, c, config, nic)
+}
+
+// config makes the session's configuration.
+func (f *nictestFlags) config() (c nictest.Config, err error) {
+	c = nictest.Config{Bin: int64(f.bin), Patience: int64(f.patience), Longest: int64(f.longest)}
+	if f.rate != "" {
+		rate, err := config.ParseRate(f.rate)
+		if err != nil {
+			return c, fmt.Errorf("--rate: %w", err)
+		}
+		c.LineRate = int64(rate)
+	}
+	if f.priority > 7 {
+		return c, fmt.Errorf("--priority %d; expected 0 to 7", f.priority)
+	}
+	c.Addresses.Priority = f.priority
+	for _, text := range f.gateways {
+		a, err := parseAddress("gateway-address", text)
+		if err != nil {
+			return c, err
+		}
+		to := &c.Addresses.Gateway6
+		if a.Is4() {
+			to = &c.Addresses.Gateway4
+		}
+		if *to != (packet.Addr{}) {
+			return c, fmt.Errorf("--gateway-address has two addresses of one IP version; expected at most one of each")
+		}
+		*to = packet.AddrFrom(a)
+	}
+	for _, other := range []struct {
+		flag, text string
+		to         *packet.Addr
+	}{{"other-peer", f.other, &c.Addresses.Other}, {"other-address", f.otherPeer, &c.Addresses.OtherPeer}} {
+		if other.text == "" {
+			continue
+		}
+		a, err := parseAddress(other.flag, other.text)
+		if err != nil {
+			return c, err
+		}
+		*other.to = packet.AddrFrom(a)
+	}
+	return c, nil
+}
+
+// endpoint makes the configuration of the endpoint that receives.
+func (f *nictestFlags) endpoint() (c runner.Config, err error) {
+	const connections, line = 64, 400_000_000_000
+	c = runner.Config{
+		QPs: connections, MTU: f.port.mtu, Verb: endpoint.Write, Message: defaultMessage, Window: defaultWindow, Timeout: int64(defaultTimeout),
+		RTT: int64(defaultRTT), CNPInterval: int64(defaultCNPInterval), NoCNP: true, AnyICRC: true, Load: []runner.Phase{{Rate: line}}, Seed: rand.Uint64(),
+		FirstQP: receiverFirstQP, CMPort: defaultCMPort,
+	}
+	if f.qp != 0 {
+		c.QPs, c.FirstQP, c.PeerFirstQP, c.PSN, c.CMPort = 1, f.qp, f.peerQP, f.psn, 0
+	}
+	if c.Addr, err = parseAddress("address", f.port.address); err != nil {
+		return c, err
+	}
+	if c.MAC, err = parseMAC("mac", f.port.mac); err != nil {
+		return c, err
+	}
+	if f.peer != "" {
+		if c.Peer, err = parseAddress("peer", f.peer); err != nil {
+			return c, err
+		}
+	}
+	return c, c.Check()
+}
+
+// otherVersion refuses addresses of the other IP version that aren't.
+func (f *nictestFlags) otherVersion(a nictest.Addresses, of netip.Addr) error {
+	if a.Other != (packet.Addr{}) && (a.Other.Is4() == of.Is4() || a.OtherPeer.Is4() == of.Is4()) {
+		return fmt.Errorf("--other-peer %s and --other-address %s; expected addresses of the other IP version than %v", f.other, f.otherPeer, of)
+	}
+	return nil
+}

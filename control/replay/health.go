@@ -1,0 +1,292 @@
+package replay
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+
+	"github.com/cnpgate/cnpgate/control/capturefile"
+	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/health"
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/pairing"
+)
+
+const (
+	healthFlows       = 1 << 17 // flows that are followed in a capture
+	healthConnections = healthFlows / 4
+)
+
+// Health judges the RDMA connections of a capture. It needs no gateway: it reads the capture twice, first to learn which flows are a pair. progress is as
+// for Options.
+func Health(c *Capture, progress func(frames int)) (*health.Report, error) {
+	h := &judge{capture: c, progress: progress, pauses: map[string]*health.Pauses{}, released: map[connectionKey]bool{}}
+	if err := h.pass(h.learn); err != nil {
+		return nil, err
+	}
+	if err := c.rewind(); err != nil {
+		return nil, err
+	}
+	pairs, err := h.pairs()
+	if err != nil {
+		return nil, err
+	}
+	h.static = pairs
+	h.frames, h.progress, h.other = 0, nil, 0
+	if err := h.pass(h.follow); err != nil {
+		return nil, err
+	}
+	return h.report(), nil
+}
+
+// judge reads a capture for Health.
+type judge struct {
+	capture  *Capture
+	progress func(frames int)
+	frames   int
+
+	flows    *flowtable.Table
+	learner  *pairing.Learner
+	follower *health.Follower
+	static   *pairing.QPMap
+	known    []pairing.QPPair
+	released map[connectionKey]bool
+	pauses   map[string]*health.Pauses
+	other    uint64
+	now      int64
+
+	padded [maxHeaders]byte
+	parsed packet.Parsed
+	record [1]packet.Record
+	flow   [1]flowtable.Ref
+}
+
+// connectionKey is one direction of a connection.
+type connectionKey struct {
+	src, dst packet.Addr
+	qp       uint32
+	scope    packet.Scope
+}
+
+func keyOf(k *flowtable.Key) connectionKey {
+	return connectionKey{k.Src, k.Dst, k.DestQP, k.Scope().Named()}
+}
+
+// Begin and End observe the flow table: a flow that ends has an answer, too.
+func (h *judge) Begin(x flowtable.Index) { h.learner.Begin(x) }
+
+// End see Begin.
+func (h *judge) End(x flowtable.Index, _ flowtable.Ending) {
+	h.note(x)
+	h.learner.End(x)
+}
+
+// note keeps a flow's answer.
+func (h *judge) note(x flowtable.Index) {
+	k, a := h.flows.Key(x), h.learner.Answer(x, h.flows.State(x).Answer())
+	if a.State() != pairing.Confirmed || k.SourceQP != 0 || a.Ended() == pairing.EndedReuse {
+		return
+	}
+	if a.Ended() == pairing.EndedDREQ {
+		h.released[keyOf(k)] = true
+	}
+	h.known = append(h.known, pairing.QPPair{
+		Source: k.Src, Destination: k.Dst, SourceQP: a.SourceQP(), DestinationQP: k.DestQP, InScope: true, Scope: k.Scope().Named(),
+	})
+}
+
+// pairs is a map of the pairs that the first pass has learned. One that contradicts an earlier one, as a QP served two connections, is left out.
+func (h *judge) pairs() (*pairing.QPMap, error) {
+	for x := flowtable.Index(1); x <= h.flows.High(); x++ {
+		if h.flows.State(x).Live() {
+			h.note(x)
+		}
+	}
+	source := map[connectionKey]uint32{}
+	kept := h.known[:0]
+	for _, p := range h.known {
+		there := connectionKey{p.Source, p.Destination, p.DestinationQP, p.Scope}
+		back := connectionKey{p.Destination, p.Source, p.SourceQP, p.Scope}
+		qp, has := source[there]
+		peer, hasPeer := source[back]
+		if has && qp != p.SourceQP || hasPeer && peer != p.DestinationQP {
+			continue
+		}
+		source[there], source[back] = p.SourceQP, p.DestinationQP
+		if !has && !hasPeer {
+			kept = append(kept, p)
+		}
+	}
+	m, err := pairing.NewQPMap(kept, seed)
+	if err != nil {
+		return nil, fmt.Errorf("the capture's pairs of QPs: %w: a bug in cnpgate; please report it with the capture", err)
+	}
+	return m, nil
+}
+
+// pass reads the capture once, and gives each RoCEv2 packet to a function.
+func (h *judge) pass(each func(b []byte)) error {
+	if err := h.tables(); err != nil {
+		return err
+	}
+	for {
+		frame, err := h.capture.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		h.frames++
+		if h.progress != nil && h.frames%capturefile.ProgressStep == 0 {
+			h.progress(h.frames)
+		}
+		h.now = frame.Time + epoch
+		if b, ok := h.parse(frame.Octets, frame.Length); ok {
+			each(b)
+		}
+	}
+}
+
+// tables makes tables for a pass.
+func (h *judge) tables() (err error) {
+	capacity := min(h.capture.Frames+1, healthFlows)
+	if h.flows, err = flowtable.New(make([]byte, flowtable.Size(capacity)), flowtable.Config{Capacity: capacity, Seed: seed, Observer: h}); err != nil {
+		return err
+	}
+	egress := []int{1, 0}
+	p, err := pairing.New(make([]byte, pairing.Size(capacity)), pairing.Config{Flows: capacity, Egress: egress, Seed: seed})
+	if err != nil {
+		return err
+	}
+	if h.learner, err = p.Join(h.flows, make([]byte, pairing.LearnerSize(capacity))); err != nil {
+		return err
+	}
+	h.learner.SetStatic(h.static)
+	connections := min(capacity, healthConnections)
+	h.follower, err = health.NewFollower(make([]byte, health.FollowerSize(connections, capacity)), connections, h.flows, h.learner, egress)
+	return err
+}
+
+// maxHeaders is enough for all headers of a packet in a tunnel.
+const maxHeaders = 512
+
+// parse parses a frame, and reports whether it is a RoCEv2 packet. Headers behind the BTH that a short snapshot length has cut off are taken as zero.
+func (h *judge) parse(b []byte, length uint32) ([]byte, bool) {
+	p := &h.parsed
+	packet.Parse(b, length, p)
+	if p.Kind != packet.RoCEv2 && uint32(len(b)) < length && len(b) < maxHeaders {
+		n := copy(h.padded[:], b)
+		clear(h.padded[n:])
+		padded := h.padded[:min(maxHeaders, int(length))]
+		packet.Parse(padded, length, p)
+		if p.Kind == packet.RoCEv2 && int(p.BTH)+packet.BTHLen > n {
+			p.Kind = packet.Other
+		}
+		b = padded
+	}
+	switch {
+	case p.Kind == packet.RoCEv2 && !p.IPv4Mapped():
+		return b, true
+	case p.Kind == packet.MACControl:
+		h.pause(b)
+	}
+	h.other++
+	return b, false
+}
+
+// learn is the first pass: which flows are a pair.
+func (h *judge) learn(b []byte) {
+	if k := h.lookup(); k != nil {
+		h.learner.Observe(h.flow[0].Index, k, &h.parsed, b, h.now)
+		h.learner.Sweep()
+	}
+}
+
+// follow is the second pass.
+func (h *judge) follow(b []byte) {
+	k := h.lookup()
+	if h.parsed.Opcode == packet.CNP {
+		h.follower.CNP(k, h.now)
+		return
+	}
+	h.follower.Packet(h.flow[0], k, b, &h.parsed, h.now)
+}
+
+// lookup finds a packet's flow, and returns its key. The two directions of a connection count as of two ports. A CNP has no flow.
+func (h *judge) lookup() *flowtable.Key {
+	p, r := &h.parsed, &h.record[0]
+	port := uint16(0)
+	if p.Src.Hi > p.Dst.Hi || p.Src.Hi == p.Dst.Hi && p.Src.Lo > p.Dst.Lo {
+		port = 1
+	}
+	h.learner.StartBurst()
+	r.Set(p)
+	k := flowtable.KeyOf(r)
+	k.Src, k.Dst, k.DestQP, k.SourceQP = p.Src, p.Dst, p.DestQP, p.SourceQP
+	k.SetScope(packet.ScopeOf(port, p))
+	h.flow[0] = flowtable.Ref{}
+	if p.Opcode != packet.CNP {
+		h.flows.Lookup(h.record[:], h.now, h.flow[:])
+	}
+	return k
+}
+
+// pause counts PAUSE and PFC frames that pause, in the second pass.
+func (h *judge) pause(b []byte) {
+	if h.static == nil || len(b) < int(packet.EthernetLen)+4 {
+		return
+	}
+	mac := b[packet.EthernetLen:]
+	switch binary.BigEndian.Uint16(mac) {
+	case packet.MACControlPause:
+		if binary.BigEndian.Uint16(mac[2:]) == 0 {
+			return
+		}
+	case packet.MACControlPFC:
+		if len(mac) < packet.PFCLen {
+			return
+		}
+		f, longest := packet.DecodePFC(mac), uint16(0)
+		for class, t := range f.Time {
+			if f.Enabled>>class&1 != 0 {
+				longest = max(longest, t)
+			}
+		}
+		if longest == 0 {
+			return
+		}
+	default:
+		return
+	}
+	from := net.HardwareAddr(b[6:12]).String()
+	p := h.pauses[from]
+	if p == nil {
+		p = &health.Pauses{From: from, First: h.now}
+		h.pauses[from] = p
+	}
+	p.Frames++
+	p.Last = h.now
+}
+
+// report makes the report of the second pass.
+func (h *judge) report() *health.Report {
+	b := health.Builder{Offset: -epoch}
+	var c health.Connection
+	for n := range h.follower.Len() {
+		if !h.follower.Copy(n, h.now, &c) {
+			continue
+		}
+		if h.released[connectionKey{c.End[0].Addr, c.End[1].Addr, c.End[1].QP, c.Scope}] || h.released[connectionKey{c.End[1].Addr, c.End[0].Addr, c.End[0].QP, c.Scope}] {
+			c.How = health.Released
+		}
+		b.Add(&c)
+	}
+	var pauses []health.Pauses
+	for _, p := range h.pauses {
+		pauses = append(pauses, *p)
+	}
+	return b.Report(pauses, h.other)
+}

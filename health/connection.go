@@ -1,0 +1,130 @@
+package health
+
+import (
+	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// Endpoint is one end of a connection.
+type Endpoint struct {
+	Addr packet.Addr
+	QP   uint32 // 0: not known
+	Port uint16 // where its packets come in
+}
+
+// Ends are the two ends of a connection, and the VLAN or tunnel that it is in. Of a pair of flows that isn't known, the packets of one are followed,
+// and the second end has no QP that sends; of a UD flow, too.
+type Ends struct {
+	End   [2]Endpoint
+	Scope packet.Scope // packet.Scope.Named
+}
+
+// Connection is what is known of a connection.
+type Connection struct {
+	Ends
+	Half     [2]Half     // by requester
+	Reaction [2]Reaction // by sender
+	Datagram Amount      // of UD, from end 0
+	First    int64       // time of the first packet, and of the last one
+	Last     int64
+	How      Ending
+	Service  uint8 // the three high bits of the opcodes
+	Paired   bool  // both directions are known
+	used     bool
+	flows    [2]flowtable.Ref // from each end
+	epoch    uint32           // of the table when the last packet came
+}
+
+// Ending says how a connection ended.
+type Ending uint8
+
+// Endings.
+const (
+	Open     Ending = iota
+	Released        // RDMA-CM released it
+	Failed          // the responder sent a NAK that ends a connection
+	GaveUp          // the requester sent a packet again and again, and then nothing
+	Idle            // no packet came for a while
+)
+
+func (e Ending) String() string {
+	return [...]string{"open", "released", "failed", "gave-up", "idle"}[e%5]
+}
+
+// Observe follows a packet that end from sends. A CNP is notify's.
+func (c *Connection) Observe(from int, p *Packet) {
+	if c.First == 0 {
+		c.First, c.Service = p.Time, uint8(p.Opcode>>5)
+	}
+	c.Last = p.Time
+	switch p.Opcode.Role() {
+	case packet.Request, packet.ReadRequest:
+		h := &c.Half[from&1]
+		again := h.repeat.active
+		if o := &c.Half[from&1^1]; o.clean.n > 2 {
+			h.back = o.clean.least
+		}
+		h.request(p)
+		if again || h.repeat.active {
+			c.Reaction[from&1].lost = true
+		}
+	case packet.Response:
+		h := &c.Half[from&1^1]
+		h.response(p)
+	default:
+		c.Datagram.add(p.Len)
+		h := &c.Half[from&1]
+		h.Goodput += uint64(p.Data)
+		h.Messages[Send]++
+		h.Sizes.add(uint64(p.Data))
+		if p.CE {
+			h.CE++
+		}
+	}
+	c.Reaction[from&1].sent(p.Time, p.Len)
+}
+
+// notify follows a CNP to end to.
+func (c *Connection) notify(to int, now int64) { c.Reaction[to&1].cnp(now) }
+
+// missed says that packets may not have been observed: what follows isn't compared with what came before.
+func (c *Connection) missed() {
+	for i := range c.Half {
+		h := &c.Half[i]
+		h.holes, h.reads.holes = holes{}, holes{} // what is missing may have passed
+		h.restart()
+		c.Reaction[i].at = 0
+	}
+}
+
+// snapshot completes a copy of a connection's counts; now is the time of the copy.
+func (c *Connection) snapshot(now int64) {
+	for i := range c.Half {
+		c.Half[i].finish(now)
+	}
+	if c.How != Open {
+		return
+	}
+	for i := range c.Half {
+		h := &c.Half[i]
+		c.How = max(c.How, h.ending(now))
+	}
+	if c.How == Open && now-c.Last > idleAfter {
+		c.How = Idle
+	}
+}
+
+const (
+	idleAfter = 10e9 // ns
+	gaveUp    = 5    // transmissions without an answer
+)
+
+func (h *Half) ending(now int64) Ending {
+	switch {
+	case h.NAKs[1]+h.NAKs[2]+h.NAKs[3] > 0:
+		return Failed
+	case h.repeat.attempts.n >= gaveUp && h.big.attempts >= gaveUp && now-h.sent > 4*h.Interval.most:
+		return GaveUp
+	}
+	return Open
+}

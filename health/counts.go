@@ -1,0 +1,100 @@
+package health
+
+// Cause is why a packet was sent again.
+type Cause uint8
+
+// Causes.
+const (
+	NAKSequence Cause = iota // the receiver asked for it
+	RNR                      // the receiver was not ready
+	Implied                  // a READ response was missing, and the requester asked again
+	TimeOut                  // no answer came
+	Spurious                 // the sender timed out, but the ACK was already on its way
+	Causes      = iota
+)
+
+func (c Cause) String() string {
+	return [...]string{"nak-sequence-error", "rnr-nak", "implied-nak", "time-out", "spurious"}[c%Causes]
+}
+
+// NAKCodes is the number of NAK codes that are counted (IBTA table 47).
+const NAKCodes = 6
+
+// NAKName is the name of a NAK code.
+func NAKName(code int) string {
+	return [...]string{"psn-sequence-error", "invalid-request", "remote-access-error", "remote-operational-error", "invalid-rd-request", "reserved"}[code]
+}
+
+// Amount is a number of packets, and their frames' bytes.
+type Amount struct {
+	Packets uint64 `json:"packets"`
+	Bytes   uint64 `json:"bytes"`
+}
+
+func (a *Amount) add(bytes uint32) { a.Packets++; a.Bytes += uint64(bytes) }
+
+func (a *Amount) plus(o Amount) { a.Packets += o.Packets; a.Bytes += o.Bytes }
+
+func (a *Amount) minus(o Amount) {
+	a.Packets -= min(a.Packets, o.Packets)
+	a.Bytes -= min(a.Bytes, o.Bytes)
+}
+
+// Counts are what is counted of the requests of one end, and of the responses to them.
+type Counts struct {
+	Requests, Responses Amount
+	Goodput             uint64 // bytes of payload that were sent for the first time, READ responses excluded
+	ReadGoodput         uint64 // bytes of READ responses that were sent for the first time
+	Retransmitted       [Causes]Amount
+	Episodes            [Causes]uint64 // how often retransmission began
+	LostUpstream        uint64         // requests and READ responses that were lost before they came here
+	LostDownstream      uint64         // those that passed here, and were asked for again, or never acknowledged
+	AcksLost            uint64         // ACKs that passed here, and did not reach the requester in time
+	NotCaptured         uint64         // packets that never passed here, but were acknowledged
+	Duplicates          uint64
+	OutOfOrder          uint64
+	NAKs                [NAKCodes]uint64
+	RNRNAKs             uint64
+	CE                  uint64
+	Messages            [Operations]uint64
+	Sizes               Histogram // of messages, bytes
+	RTT                 Histogram // from a request to its ACK, as measured here, ns
+	ReadRTT             Histogram // from a READ request to the first response, ns
+}
+
+// Retransmissions is the sum of all causes.
+func (c *Counts) Retransmissions() (sum Amount) {
+	for _, a := range c.Retransmitted {
+		sum.plus(a)
+	}
+	return sum
+}
+
+// Add adds the counts of another half.
+func (c *Counts) Add(o *Counts) {
+	c.Requests.plus(o.Requests)
+	c.Responses.plus(o.Responses)
+	for i := range c.Retransmitted {
+		c.Retransmitted[i].plus(o.Retransmitted[i])
+		c.Episodes[i] += o.Episodes[i]
+	}
+	for _, p := range [...]struct {
+		to   *uint64
+		from uint64
+	}{
+		{&c.Goodput, o.Goodput}, {&c.ReadGoodput, o.ReadGoodput}, {&c.LostUpstream, o.LostUpstream}, {&c.LostDownstream, o.LostDownstream},
+		{&c.AcksLost, o.AcksLost}, {&c.NotCaptured, o.NotCaptured}, {&c.Duplicates, o.Duplicates}, {&c.OutOfOrder, o.OutOfOrder},
+		{&c.RNRNAKs, o.RNRNAKs}, {&c.CE, o.CE},
+	} {
+		*p.to += p.from
+	}
+	for i := range c.NAKs {
+		c.NAKs[i] += o.NAKs[i]
+	}
+	for i := range c.Messages {
+		c.Messages[i] += o.Messages[i]
+	}
+	c.Sizes.merge(&o.Sizes)
+	c.RTT.merge(&o.RTT)
+	c.ReadRTT.merge(&o.ReadRTT)
+}

@@ -1,0 +1,229 @@
+package health
+
+import "github.com/cnpgate/cnpgate/internal/packet"
+
+// Half is one end's requests, and the responses to them.
+type Half struct {
+	Counts
+	// Window is the most packets that were sent and not acknowledged at any time, and the bytes of payload in them.
+	Window      uint32
+	WindowBytes uint64
+	// Interval is the time between two transmissions of the same packet when no answer came: the sender's time-out.
+	Interval span
+	Stalled  int64 // ns for which the sender waited for an ACK with a full window
+	Begun    int64 // time of the first request, and of the last one
+	Ended    int64
+
+	mtu     uint32 // payload of a full packet, once known
+	largest uint32 // payload of any
+	next    uint32 // after the highest PSN sent
+	base    uint32 // the first PSN that was followed
+	loose   uint32 // how much farther next may be: a READ whose number of responses isn't known
+	read    Packet // the last READ request
+	flags   uint8
+	holes   holes
+	recent  recent
+	probes  probes
+	answers answers
+	ids     ids
+	repeat  repeat
+	reads   reads
+	big     big
+	clean   span  // round trips of packets that were sent once, ns
+	turn    span  // how long the requester takes to react, as seen here, ns: from a NAK or the last ACK to its next request
+	room    span  // and from the ACK that makes room in a full window
+	naks    span  // the same from a NAK only
+	back    int64 // the shortest round trip from here to the requester, ns; 0: not known
+	idle    span  // how long the requester was silent before time-outs, ns: since the packet, or the last ACK
+	early   span  // how long after the packet or the last ACK the requester timed out although no ACK was due yet, ns
+	spacing span  // between time-outs, ns
+	sent    int64 // time of the last request
+	newest  int64 // time of the last one with a new PSN
+	grown   uint32
+}
+
+const (
+	started   = 1 << iota
+	oneWay    // UC: nothing is ever sent again
+	answered  // a response was seen
+	blocked   // the sender waits with a full window
+	selective // only some of the outstanding packets were sent again after a NAK
+	partial   // requests before the first one that was followed may be outstanding
+)
+
+const (
+	maxGap  = 1 << 16 // packets: a larger step of PSNs begins anew
+	minimum = 256     // the smallest path MTU
+)
+
+// request follows a packet of the requester.
+func (h *Half) request(p *Packet) {
+	h.Requests.add(p.Len)
+	if p.CE {
+		h.CE++
+	}
+	if h.flags&started == 0 {
+		h.begin(p)
+		return
+	}
+	h.learnMTU(p)
+	switch d := ahead(p.PSN, h.next); {
+	case d >= 0 && d <= maxGap:
+		if uint32(d) > h.loose {
+			h.holes.add(h.next+h.loose, uint32(d)-h.loose, p.Time)
+		}
+		h.fresh(p)
+	case d < 0 && d >= -maxGap:
+		if ahead(p.PSN, h.base) < 0 {
+			h.before(p)
+			break
+		}
+		h.behind(p)
+	default:
+		h.restart()
+		h.begin(p)
+	}
+	h.sent, h.Ended = p.Time, p.Time
+}
+
+// begin follows from a packet on. What was sent before it isn't known.
+func (h *Half) begin(p *Packet) {
+	h.flags |= started | partial
+	if p.Opcode>>5 == transportUC {
+		h.flags |= oneWay
+	}
+	if h.Begun == 0 {
+		h.Begun = p.Time
+	}
+	h.base, h.next = p.PSN, p.PSN
+	h.answers.begin(p.PSN)
+	h.fresh(p)
+	h.sent, h.Ended = p.Time, p.Time
+}
+
+// restart forgets PSNs: the QP has another connection, or packets weren't followed for a while.
+func (h *Half) restart() {
+	h.flags &= oneWay | answered
+	h.closeHoles()
+	h.recent, h.probes, h.repeat, h.reads, h.answers = recent{}, probes{}, repeat{}, reads{}, answers{}
+	h.loose = 0
+}
+
+// before is a request from before the first one that was followed: sent again, late, or the capture began in a retransmission.
+func (h *Half) before(p *Packet) {
+	if h.flags&oneWay != 0 || h.ids.older(p.ID) {
+		h.OutOfOrder++
+		return
+	}
+	h.again(p, false)
+}
+
+// fresh is a request with the next PSN.
+func (h *Half) fresh(p *Packet) {
+	h.Goodput += uint64(p.Data)
+	h.grow(p)
+	h.count(p)
+	h.ids.next(p.ID)
+	if r := &h.repeat; r.active && r.cause == NAKSequence && ahead(h.next, r.next) > 0 && ahead(r.next, h.answers.acked) > 0 {
+		h.flags |= selective
+	}
+	h.repeat.active = false
+	outstanding := ahead(h.next, h.answers.acked)
+	if h.flags&oneWay == 0 && h.flags&answered != 0 {
+		h.resumed(p, outstanding)
+	}
+	h.loose, h.newest = 0, p.Time
+	h.next = (p.PSN + h.spanOf(p)) & packet.PSNMask
+	h.recent.add(p)
+	h.big.outstanding(p)
+	if p.AckReq || placeOf(p.Opcode)&last != 0 {
+		h.probes.add(p, p.Opcode.Role() == packet.ReadRequest)
+	}
+	if w := ahead(h.next, h.answers.acked); w > int32(h.Window) && h.flags&answered != 0 && w < maxGap {
+		h.Window = uint32(w)
+	}
+}
+
+// resumed measures how long the requester takes to go on after the last ACK, if it had sent nothing since.
+func (h *Half) resumed(p *Packet, outstanding int32) {
+	acked := h.answers.at
+	if acked < h.newest {
+		return
+	}
+	switch {
+	case outstanding == 0:
+		h.turn.add(p.Time - acked)
+	case h.flags&blocked != 0: // the ACK that made room
+		if at, ok := h.answers.since((p.PSN - h.Window) & packet.PSNMask); ok {
+			h.turn.add(p.Time - at)
+			h.room.add(p.Time - at)
+		}
+	}
+	// It stopped with a full window, and goes on as soon as an ACK came.
+	if h.flags&blocked != 0 && p.Time-h.newest > h.clean.mean/4 {
+		h.Stalled += p.Time - h.newest
+	}
+	h.flags &^= blocked
+}
+
+// spanOf is how many PSNs a request takes.
+func (h *Half) spanOf(p *Packet) uint32 {
+	if p.Opcode.Role() != packet.ReadRequest {
+		return 1
+	}
+	h.read = *p
+	h.reads.ask(p)
+	if h.mtu == 0 {
+		h.loose = max((p.Message+minimum-1)/minimum, 1) - 1
+		return 1
+	}
+	return h.responsesTo(p.Message)
+}
+
+func (h *Half) responsesTo(bytes uint32) uint32 {
+	return min(max((bytes+h.mtu-1)/max(h.mtu, 1), 1), packet.PSNHalf-1)
+}
+
+// learnMTU: all packets of a message but the last have the path MTU. A READ's end is known with it.
+func (h *Half) learnMTU(p *Packet) {
+	if h.mtu != 0 || placeOf(p.Opcode)&last != 0 || p.Data == 0 {
+		return
+	}
+	h.mtu = p.Data
+	if h.loose != 0 {
+		h.next = (h.read.PSN + h.responsesTo(h.read.Message)) & packet.PSNMask
+		h.loose = 0
+	}
+}
+
+// count counts messages, by their first packets, and sizes.
+func (h *Half) count(p *Packet) {
+	o := operationOf(p.Opcode)
+	h.largest = max(h.largest, p.Data)
+	at := placeOf(p.Opcode)
+	if at&first != 0 {
+		h.Messages[o]++
+	}
+	switch {
+	case p.Message > 0 && at&first != 0:
+		h.Sizes.add(uint64(p.Message))
+	case o == Send:
+		h.grown += p.Data
+		if at&first != 0 {
+			h.grown = p.Data
+		}
+		if at&last != 0 {
+			h.Sizes.add(uint64(h.grown))
+		}
+	}
+}
+
+// grow counts the bytes of the window.
+func (h *Half) grow(p *Packet) {
+	if h.flags&answered == 0 {
+		return
+	}
+	if packets := h.Requests.Packets; packets > 0 {
+		h.WindowBytes = max(h.WindowBytes, uint64(h.Window)*h.Goodput/packets)
+	}
+}

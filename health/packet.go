@@ -1,0 +1,97 @@
+package health
+
+import (
+	"encoding/binary"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// Packet is what this package reads of a RoCEv2 packet.
+type Packet struct {
+	Time     int64 // ns
+	PSN      uint32
+	Len      uint32 // bytes of the frame
+	Data     uint32 // bytes of payload, without padding
+	Message  uint32 // bytes of the whole message, as RETH says; 0: it doesn't
+	ID       uint16 // IPv4 identification; 0: none
+	Opcode   packet.Opcode
+	Syndrome uint8 // AETH
+	AckReq   bool
+	CE       bool
+	HasAETH  bool
+}
+
+// Read reads a RoCEv2 packet from the frame b of which p was parsed.
+func Read(b []byte, p *packet.Parsed, now int64) (o Packet) {
+	o = Packet{Time: now, PSN: p.PSN, Len: p.Len, Opcode: p.Opcode, CE: p.ECN == packet.CE}
+	o.AckReq = b[p.BTH+8]&0x80 != 0
+	if p.Family == 4 && int(p.L3)+6 <= len(b) {
+		o.ID = binary.BigEndian.Uint16(b[p.L3+4:])
+	}
+	headers, ext := p.Opcode.Headers(), p.Ext()
+	if at := ext + p.Opcode.Offset(packet.HasAETH); headers&packet.HasAETH != 0 && at < len(b) {
+		o.HasAETH, o.Syndrome = true, b[at]
+	}
+	if at := ext + p.Opcode.Offset(packet.HasRETH); headers&packet.HasRETH != 0 && at+packet.RETHLen <= len(b) {
+		o.Message = binary.BigEndian.Uint32(b[at+12:])
+	}
+	if end := p.ICRC; p.Opcode.HasPayload() && end > uint32(p.Payload) {
+		o.Data = end - uint32(p.Payload) - uint32(b[p.BTH+1]>>4&3)
+	}
+	return o
+}
+
+// ahead is how far PSN a is ahead of b; less than 0: behind.
+func ahead(a, b uint32) int32 { return int32((a-b)<<8) >> 8 }
+
+// place is what an opcode says of a packet's place in its message.
+type place uint8
+
+const (
+	first place = 1 << iota
+	last
+)
+
+// placeOf is first, last, both or neither.
+func placeOf(o packet.Opcode) place {
+	switch o & 31 {
+	case packet.RCSendFirst, packet.RCWriteFirst, packet.RCReadRespFirst:
+		return first
+	case packet.RCSendMiddle, packet.RCWriteMiddle, packet.RCReadRespMiddle:
+		return 0
+	case packet.RCSendLast, packet.RCSendLastImm, packet.RCSendLastInvalidate, packet.RCWriteLast, packet.RCWriteLastImm, packet.RCReadRespLast:
+		return last
+	}
+	return first | last
+}
+
+// Operation is the kind of a message.
+type Operation uint8
+
+// Operations.
+const (
+	Send Operation = iota
+	Write
+	ReadOp
+	Atomic
+	Operations = iota
+)
+
+func (o Operation) String() string {
+	return [...]string{"send", "write", "read", "atomic"}[o%Operations]
+}
+
+func operationOf(o packet.Opcode) Operation {
+	switch o & 31 {
+	case packet.RCWriteFirst, packet.RCWriteMiddle, packet.RCWriteLast, packet.RCWriteLastImm, packet.RCWriteOnly, packet.RCWriteOnlyImm,
+		packet.RCAtomicWrite, packet.RCFlush:
+		return Write
+	case packet.RCReadRequest, packet.RCReadRespFirst, packet.RCReadRespMiddle, packet.RCReadRespLast, packet.RCReadRespOnly:
+		return ReadOp
+	case packet.RCCmpSwap, packet.RCFetchAdd, packet.RCAtomicAcknowledge:
+		return Atomic
+	}
+	return Send
+}
+
+const transportUC, transportUD = 1, 3 // the three high bits of an opcode

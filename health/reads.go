@@ -1,0 +1,81 @@
+package health
+
+import "github.com/cnpgate/cnpgate/internal/packet"
+
+// reads are the responses to READ requests.
+type reads struct {
+	next   uint32 // after the highest PSN of a response
+	inside bool   // a message of responses isn't complete
+	known  bool
+	holes  holes
+	latest int64 // time of the latest response
+	asked  int64 // when READs were last sent again, and from which PSN on, and why
+	from   uint32
+	cause  Cause
+}
+
+// ask notes a READ request.
+func (r *reads) ask(p *Packet) {
+	if !r.known {
+		r.next, r.known = p.PSN, true
+	}
+}
+
+// again notes a READ request that was sent again.
+func (r *reads) again(p *Packet, cause Cause) {
+	if d := ahead(p.PSN, r.from); r.asked == 0 || d < 0 || d > maxGap {
+		r.from = p.PSN
+	}
+	r.asked, r.cause = p.Time, cause
+}
+
+// readResponse follows a READ response.
+func (h *Half) readResponse(p *Packet) {
+	r := &h.reads
+	h.learnMTU(p)
+	at := placeOf(p.Opcode)
+	if at&first != 0 && h.flags&started != 0 && r.latest == 0 {
+		r.next, r.known = p.PSN, true
+	}
+	d := ahead(p.PSN, r.next)
+	switch {
+	case !r.known, d > maxGap, d < -maxGap:
+		r.holes, r.known = holes{}, true
+	case d > 0 && (at&first == 0 || r.inside):
+		r.holes.add(r.next, uint32(d), p.Time)
+	case d < 0:
+		h.readAgain(p)
+		r.latest = p.Time
+		return
+	}
+	h.ReadGoodput += uint64(p.Data)
+	r.next = (p.PSN + 1) & packet.PSNMask
+	r.inside = at&last == 0
+	r.latest = p.Time
+}
+
+// readAgain is a READ response whose PSN was passed before.
+func (h *Half) readAgain(p *Packet) {
+	r := &h.reads
+	i := r.holes.find(p.PSN)
+	repeated := r.asked != 0 && ahead(p.PSN, r.from) >= 0
+	if i >= 0 {
+		h.ReadGoodput += uint64(p.Data)
+		if repeated && r.holes.list[i].at <= r.asked {
+			h.LostUpstream++
+		} else {
+			repeated = false
+			h.OutOfOrder++
+		}
+		r.holes.fill(i, p.PSN)
+		if repeated {
+			h.Retransmitted[r.cause].add(p.Len)
+		}
+		return
+	}
+	if repeated {
+		h.Retransmitted[r.cause].add(p.Len)
+		return
+	}
+	h.Duplicates++
+}

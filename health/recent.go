@@ -1,0 +1,143 @@
+package health
+
+// recent are the latest requests.
+type recent struct {
+	list [32]sent
+	at   uint32
+}
+
+type sent struct {
+	psn  uint32 // plus 1; 0: none
+	id   uint16
+	data uint16
+	time int64
+}
+
+func (r *recent) add(p *Packet) {
+	r.list[r.at%uint32(len(r.list))] = sent{p.PSN + 1, p.ID, uint16(min(p.Data, 1<<16-1)), p.Time}
+	r.at++
+}
+
+// find is the latest transmission of a PSN, nil if it isn't there.
+func (r *recent) find(psn uint32) *sent {
+	for i := uint32(1); i <= uint32(len(r.list)); i++ {
+		if s := &r.list[(r.at-i)%uint32(len(r.list))]; s.psn == psn+1 {
+			return s
+		}
+	}
+	return nil
+}
+
+// ids says whether the sender numbers its packets in the IPv4 identification. If so, it tells a late packet from one that was sent again.
+type ids struct {
+	latest uint16
+	score  int8 // how often the next packet had a higher one, less the exceptions
+}
+
+const (
+	idStep  = 4096 // other packets between the same hosts take numbers, too
+	idScore = 8
+)
+
+func (d *ids) next(id uint16) {
+	if step := id - d.latest; id != 0 && step > 0 && step < idStep {
+		d.score = min(d.score+1, 2*idScore)
+	} else {
+		d.score = max(d.score-2, -idScore)
+	}
+	d.latest = id
+}
+
+func (d *ids) known(id uint16) bool { return id != 0 && d.score >= idScore }
+
+// older reports whether a packet was certainly sent before the latest one.
+func (d *ids) older(id uint16) bool { return d.known(id) && int16(id-d.latest) < 0 }
+
+// again notes the number of a packet that was sent again.
+func (d *ids) again(id uint16) {
+	if d.known(id) && int16(id-d.latest) > 0 {
+		d.latest = id
+	}
+}
+
+// probes are requests whose answers are timed.
+type probes struct {
+	list [8]probe
+	n    int
+}
+
+type probe struct {
+	psn  uint32
+	read bool
+	time int64
+}
+
+func (s *probes) add(p *Packet, read bool) {
+	if s.n < len(s.list) {
+		s.list[s.n] = probe{p.PSN, read, p.Time}
+		s.n++
+	}
+}
+
+// drop removes probes from a PSN on, as they were sent again: an answer may be to either.
+func (s *probes) drop(from uint32) {
+	kept := 0
+	for _, o := range s.list[:s.n] {
+		if ahead(o.psn, from) < 0 {
+			s.list[kept] = o
+			kept++
+		}
+	}
+	s.n = kept
+}
+
+// answer removes those that an answer acknowledges, and returns the one that it names.
+func (s *probes) answer(psn uint32) (found probe, ok bool) {
+	kept := 0
+	for _, o := range s.list[:s.n] {
+		d := ahead(o.psn, psn)
+		if d == 0 {
+			found, ok = o, true
+		}
+		if d > 0 {
+			s.list[kept] = o
+			kept++
+		}
+	}
+	s.n = kept
+	return found, ok
+}
+
+// answers is what the responder has acknowledged, and when.
+type answers struct {
+	acked uint32 // all PSNs before it
+	at    int64  // time of the latest response that acknowledged more
+	marks [16]mark
+	next  uint32
+	known bool
+}
+
+type mark struct {
+	acked uint32
+	at    int64
+}
+
+func (a *answers) begin(psn uint32) { a.acked, a.known = psn, true }
+
+func (a *answers) add(acked uint32, now int64) {
+	a.acked, a.at = acked, now
+	a.marks[a.next%uint32(len(a.marks))] = mark{acked, now}
+	a.next++
+}
+
+// since is when a PSN was first acknowledged; ok is false if that is too long ago to know.
+func (a *answers) since(psn uint32) (at int64, ok bool) {
+	for i := uint32(1); i <= uint32(len(a.marks)); i++ {
+		m := &a.marks[(a.next-i)%uint32(len(a.marks))]
+		if m.at == 0 || ahead(m.acked, psn) <= 0 {
+			return at, at != 0
+		}
+		at = m.at
+	}
+	return 0, false
+}

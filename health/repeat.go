@@ -1,0 +1,424 @@
+package health
+
+import "github.com/cnpgate/cnpgate/internal/packet"
+
+// repeat is an episode of retransmission, and what may have caused it or the next one.
+type repeat struct {
+	active   bool
+	cause    Cause
+	at       int64  // when it began
+	next     uint32 // the PSN that follows in the episode
+	naks     refusals
+	rnr      refusal
+	nakAt    int64 // when the latest NAK passed
+	attempts attempts
+	// undecided is what time-outs sent again before any round trip was measured: whether they were spurious shows once one was.
+	undecided Amount
+	episodes  uint64
+	elapsed   span  // from the first transmission to the ACK, of these
+	latest    int64 // when the last time-out was, and what it sent again first
+	latestPSN uint32
+	ended     int64 // when something was last sent again
+	check     check
+	late      lateAcks
+	lateOnes  [8]uint32 // PSNs of requests that were only late, plus 1
+	lates     uint8
+	skipped   uint32 // the PSNs from skipped to skippedTo were left out in the episode: lost before they came here, or not needed
+	skippedTo uint32
+}
+
+// lateAcks are time-outs that came although the ACK had passed here. It was on its way, or was lost behind. It was on its way if the requester times out
+// sooner than it was ever seen to react to an ACK, and most that wait for one do; or if it times out again and again for the same packet, although each
+// transmission is acknowledged.
+type lateAcks struct {
+	counting bool // the present episode is one
+	quick    bool // and sooner than any reaction
+	all      late
+	soon     late   // the quick ones
+	packets  uint64 // how many different packets were sent again first
+}
+
+type late struct {
+	sent     Amount
+	episodes uint64
+	lost     uint64 // of these, those that count as lost ACKs
+}
+
+// check counts the ACKs that repeat earlier ones after a time-out. A responder that has all packets already acknowledges each that it gets again. If it
+// does so for all, and one ACK came besides, that one was on its way when the requester timed out.
+type check struct {
+	end      uint32 // the PSN after all that were sent before the time-out
+	resent   Amount
+	repeated uint64
+	open     bool
+}
+
+// refusals are the latest NAKs that the requester has yet to obey.
+type refusals [4]refusal
+
+// add notes a NAK, in place of the oldest one. again: the same one is there.
+func (r *refusals) add(n refusal) (again bool) {
+	oldest := &r[0]
+	for i := range r {
+		if r[i].at != 0 && r[i].psn == n.psn {
+			r[i] = n
+			return true
+		}
+		if r[i].at < oldest.at {
+			oldest = &r[i]
+		}
+	}
+	*oldest = n
+	return false
+}
+
+// of is the latest NAK that asks for a PSN, exactly or a few before it; nil: none does.
+func (r *refusals) of(psn uint32) (found *refusal) {
+	for i := range r {
+		n := &r[i]
+		if n.at == 0 || !near(psn, n.psn) {
+			continue
+		}
+		if found == nil || ahead(n.psn, found.psn) > 0 {
+			found = n
+		}
+	}
+	return found
+}
+
+// obeyed removes a NAK, and those for earlier PSNs.
+func (r *refusals) obeyed(n refusal) {
+	for i := range r {
+		if ahead(r[i].psn, n.psn) <= 0 {
+			r[i].at = 0
+		}
+	}
+}
+
+// refusal is a NAK or an RNR NAK that the requester has yet to obey.
+type refusal struct {
+	psn   uint32
+	at    int64 // 0: there is none
+	timer int64 // ns that an RNR NAK asks to wait
+}
+
+// attempts are the transmissions of the oldest packet without an answer.
+type attempts struct {
+	psn  uint32
+	list [8]attempt
+	n    int
+}
+
+type attempt struct {
+	at   int64
+	sent Amount // the packets of the episode that began then
+	lost bool   // counted as lost downstream
+}
+
+const (
+	ms       = int64(1e6)
+	quiet    = 3 * ms // a requester that was silent for less did not time out, if its time-out isn't known
+	inFlight = 64     // packets of a retransmission that may be lost before the first that is seen
+)
+
+// behind is a request whose PSN was passed before.
+func (h *Half) behind(p *Packet) {
+	i := h.holes.find(p.PSN)
+	follows := h.repeat.active && p.PSN == h.repeat.next
+	switch {
+	case i >= 0 && h.late(p, follows):
+		h.holes.fill(i, p.PSN)
+		h.OutOfOrder++
+		h.repeat.lateOnes[h.repeat.lates%8] = p.PSN + 1
+		h.repeat.lates++
+		h.Goodput += uint64(p.Data)
+		return
+	case i >= 0:
+		h.holes.fill(i, p.PSN)
+		h.LostUpstream++
+		h.Goodput += uint64(p.Data)
+		h.again(p, true)
+		return
+	case !follows && h.duplicate(p):
+		h.Duplicates++
+		return
+	}
+	h.again(p, false)
+}
+
+// late reports whether a request that was missing is only late: it was sent before others that have passed.
+func (h *Half) late(p *Packet, follows bool) bool {
+	if h.flags&oneWay != 0 {
+		return true
+	}
+	if h.ids.known(p.ID) {
+		return h.ids.older(p.ID)
+	}
+	if follows {
+		return false
+	}
+	if n := h.repeat.naks.of(p.PSN); n != nil {
+		soonest := h.naks.least
+		if h.naks.n == 0 {
+			soonest = h.turn.least
+		}
+		return p.Time-n.at < max(soonest*3/4, ms/50)
+	}
+	return !h.repeat.active && p.Time-h.sent < h.silence()
+}
+
+// silence is how long the requester must have been silent for a time-out.
+func (h *Half) silence() int64 {
+	if h.Interval.n > 0 {
+		return h.Interval.least / 2
+	}
+	return quiet
+}
+
+func near(psn, asked uint32) bool { d := ahead(psn, asked); return d >= 0 && d < inFlight }
+
+// duplicate reports whether the network has made a request that has passed before: the same packet, not another one with its PSN.
+func (h *Half) duplicate(p *Packet) bool {
+	s := h.recent.find(p.PSN)
+	if h.flags&oneWay != 0 {
+		return true
+	}
+	if h.ids.known(p.ID) {
+		return s != nil && s.id == p.ID || s == nil && h.ids.older(p.ID)
+	}
+	if s == nil || h.asked(p.PSN) {
+		return false
+	}
+	if s.id != 0 && s.id != p.ID {
+		return false
+	}
+	limit := min(ms, h.silence())
+	if h.clean.n > 0 {
+		limit = min(limit, max(h.clean.least/2, ms/20))
+	}
+	return p.Time-s.time < limit
+}
+
+// asked reports whether a NAK has asked for a PSN.
+func (h *Half) asked(psn uint32) bool {
+	r := &h.repeat
+	return r.naks.of(psn) != nil || r.rnr.at != 0 && near(psn, r.rnr.psn)
+}
+
+// again counts a request that was sent again. missed: its first transmission did not pass here.
+func (h *Half) again(p *Packet, missed bool) {
+	r := &h.repeat
+	if !h.continues(p) {
+		h.beginRepeat(p, missed)
+	}
+	if r.skipped == r.skippedTo && p.PSN != r.next {
+		r.skipped, r.skippedTo = r.next, p.PSN
+	}
+	r.next = (p.PSN + h.psnsOf(p)) & packet.PSNMask
+	h.Retransmitted[r.cause].add(p.Len)
+	if r.cause == TimeOut {
+		r.check.resent.add(p.Len)
+		if l := &r.late; l.counting {
+			l.all.sent.add(p.Len)
+			if l.quick {
+				l.soon.sent.add(p.Len)
+			}
+		}
+		if r.attempts.n > 0 {
+			r.attempts.list[r.attempts.n-1].sent.add(p.Len)
+		}
+	}
+	if p.Opcode.Role() == packet.ReadRequest {
+		h.reads.again(p, r.cause)
+	}
+	r.ended = p.Time
+	h.probes.drop(p.PSN)
+	h.ids.again(p.ID)
+	h.recent.add(p)
+}
+
+// psnsOf is how many PSNs a request that is sent again takes.
+func (h *Half) psnsOf(p *Packet) uint32 {
+	if p.Opcode.Role() == packet.ReadRequest && h.mtu != 0 {
+		return h.responsesTo(p.Message)
+	}
+	return 1
+}
+
+// continues reports whether a packet belongs to the episode of the packets before it.
+func (h *Half) continues(p *Packet) bool {
+	r := &h.repeat
+	if !r.active {
+		return false
+	}
+	if n := r.naks.of(p.PSN); n != nil && n.psn == p.PSN && n.at > r.at || r.rnr.at > r.at && r.rnr.psn == p.PSN {
+		return false
+	}
+	d := ahead(p.PSN, r.next)
+	return d == 0 || d > 0 && p.Time-h.sent < h.silence()
+}
+
+// beginRepeat begins an episode.
+func (h *Half) beginRepeat(p *Packet, missed bool) {
+	r := &h.repeat
+	r.cause = h.causeOf(p)
+	r.active, r.at, r.next = true, p.Time, p.PSN
+	h.Episodes[r.cause]++
+	h.stuck(p)
+	switch r.cause {
+	case NAKSequence:
+		if n := r.naks.of(p.PSN); n != nil {
+			h.naks.add(p.Time - n.at)
+			r.naks.obeyed(*n)
+		}
+		r.rnr.at = 0
+		r.attempts.n = 0
+	case RNR:
+		r.naks.obeyed(r.rnr)
+		r.rnr.at = 0
+		r.attempts.n = 0
+	case TimeOut:
+		h.timedOut(p, missed)
+	}
+	r.check = check{end: h.next, open: r.cause == TimeOut && h.flags&selective == 0 && !h.hasAnswer(p.PSN) && (r.ended == 0 || p.Time-r.ended > 3*h.clean.most)}
+	r.skippedTo = r.skipped
+}
+
+// causeOf says why an episode begins with a packet.
+func (h *Half) causeOf(p *Packet) Cause {
+	r := &h.repeat
+	if r.rnr.at != 0 && near(p.PSN, r.rnr.psn) && h.obeysRNR(p.Time-r.rnr.at) {
+		return RNR
+	}
+	if n := r.naks.of(p.PSN); n != nil && h.obeys(p.Time-n.at) {
+		return NAKSequence
+	}
+	if h.flags&selective != 0 && r.nakAt != 0 && p.Time-r.nakAt < h.silence() {
+		return NAKSequence // one NAK is obeyed step by step
+	}
+	if h.hasAnswer(p.PSN) {
+		if at, ok := h.answers.since(p.PSN); ok && p.Time-at < h.shortestTurn()*9/10 {
+			return Spurious
+		}
+	}
+	if p.Opcode.Role() == packet.ReadRequest && h.reads.latest != 0 && ahead(h.reads.next, p.PSN) > -inFlight && h.obeys(p.Time-h.reads.latest) {
+		return Implied
+	}
+	return TimeOut
+}
+
+// hasAnswer reports whether the answer to a request has passed here.
+func (h *Half) hasAnswer(psn uint32) bool {
+	return ahead(h.answers.acked, psn) > 0 && h.reads.holes.find(psn) < 0
+}
+
+// shortestTurn is the least time that a requester needs to react to what passes here, ns; 0: not known.
+func (h *Half) shortestTurn() int64 {
+	const enough = 3
+	switch {
+	case h.naks.n >= enough && h.back > 0:
+		return min(h.naks.least, h.back)
+	case h.naks.n >= enough:
+		return h.naks.least
+	}
+	return h.back
+}
+
+// obeys reports whether a requester that goes back this long after a NAK does so because of it: it may have been lost, and a time-out came. It takes about
+// as long as for an ACK that makes room, or as for other NAKs.
+func (h *Half) obeys(after int64) bool {
+	const longest = 250 * ms
+	usual := max(min(4*h.room.mean, longest), 4*h.naks.least, ms)
+	switch {
+	case h.Interval.n > 0:
+		return after < max(h.Interval.least/2, min(usual, h.Interval.least*3/4))
+	case h.idle.n > 0: // at most the time-out
+		return after < max(usual, h.idle.most*3/4)
+	}
+	return after < max(usual, 8*h.clean.mean, 50*ms)
+}
+
+// obeysRNR is the same of an RNR NAK, which asks to wait.
+func (h *Half) obeysRNR(after int64) bool {
+	timer := h.repeat.rnr.timer
+	if after < timer*4/5 {
+		return false
+	}
+	return h.Interval.n == 0 && after < 4*timer+100*ms || after-timer < max(h.Interval.least/2, timer/2) || h.obeys(after-timer)
+}
+
+// timedOut notes a transmission after a time-out.
+func (h *Half) timedOut(p *Packet, missed bool) {
+	r := &h.repeat
+	a := &r.attempts
+	overdue, again := h.overdue(p), false
+	r.late.counting = false
+	if r.latest != 0 {
+		h.spacing.add(p.Time - r.latest)
+		const shortest = ms / 2 // a shorter one is no time-out, but a second beginning
+		if again = r.latestPSN == p.PSN; again && p.Time-r.latest > shortest {
+			h.Interval.add(p.Time - r.latest)
+		}
+	}
+	r.latest, r.latestPSN = p.Time, p.PSN
+	if h.hasAnswer(p.PSN) {
+		a.n = 0
+		h.timedOutLate(p, again)
+		return
+	}
+	if a.n == 0 || a.psn != p.PSN {
+		a.psn, a.n = p.PSN, 1
+		a.list[0] = attempt{}
+		if s := h.recent.find(p.PSN); s != nil {
+			a.list[0].at = s.time
+			age := p.Time - max(s.time, h.answers.at)
+			if !h.asked(p.PSN) {
+				h.idle.add(age)
+			}
+			if !overdue {
+				h.early.add(age)
+			}
+		}
+	}
+	if a.n == len(a.list) {
+		a.list[2].sent.plus(a.list[1].sent)
+		copy(a.list[1:], a.list[2:])
+		a.n--
+	}
+	t := attempt{at: p.Time}
+	if t.lost = !missed && overdue && h.flags&answered != 0; t.lost {
+		h.LostDownstream++
+	}
+	a.list[a.n] = t
+	a.n++
+}
+
+// timedOutLate notes a time-out although the answer has passed here. again: it is for the same packet as the one before.
+func (h *Half) timedOutLate(p *Packet, again bool) {
+	l := &h.repeat.late
+	at, ok := h.answers.since(p.PSN)
+	lost := uint64(0)
+	if ok && p.Time-at > h.silence() { // a requester that is slow to read an ACK has not lost it
+		lost = 1
+	}
+	h.AcksLost += lost
+	l.counting = true
+	l.all.episodes++
+	l.all.lost += lost
+	if !again {
+		l.packets++
+	}
+	if l.quick = ok && h.turn.n > 2 && p.Time-at < h.turn.least*9/10; l.quick {
+		l.soon.episodes++
+		l.soon.lost += lost
+	}
+}
+
+// overdue reports whether an ACK should have come before a packet was sent again: a packet from there on asked for it longer than a round trip ago.
+func (h *Half) overdue(p *Packet) bool {
+	if h.clean.n == 0 || h.probes.n == 0 {
+		return h.probes.n > 0 || h.repeat.attempts.n > 0 || p.AckReq
+	}
+	o := &h.probes.list[0]
+	return p.Time-o.time > 2*h.clean.mean
+}

@@ -1,0 +1,321 @@
+package health
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+)
+
+// Report is the health of all connections: the answer of the API, and the output of a replay.
+type Report struct {
+	Summary     Summary   `json:"summary"`
+	Verdicts    []Verdict `json:"verdicts" doc:"What is wrong, what matters most first. Empty: nothing is."`
+	Hosts       []Sum     `json:"hosts" doc:"Sums by host, of the packets that it sent or received."`
+	Prefixes    []Sum     `json:"prefixes" doc:"Sums by pair of prefixes, /24 and /64, from the requester's to the responder's."`
+	Ports       []Sum     `json:"ports,omitempty" doc:"Sums by gateway port at which the requests arrive."`
+	Connections []Record  `json:"connections" doc:"Those with verdicts first, then by bytes."`
+}
+
+// Summary is the sum of all connections.
+type Summary struct {
+	Connections     int    `json:"connections"`
+	Bad             int    `json:"bad" doc:"Connections with a verdict."`
+	NotPaired       int    `json:"not_paired" doc:"Connections of which one direction is known only."`
+	Hosts           int    `json:"hosts"`
+	DurationNS      int64  `json:"duration_ns"`
+	OtherFrames     uint64 `json:"other_frames,omitempty" doc:"Frames that are no RoCEv2 packets of a followed connection."`
+	UnreadableBytes uint64 `json:"-"`
+	Totals
+}
+
+// Totals are sums over connections.
+type Totals struct {
+	Packets        uint64            `json:"packets"`
+	Bytes          uint64            `json:"bytes" doc:"Of frames."`
+	GoodputBytes   uint64            `json:"goodput_bytes"`
+	Retransmitted  Amount            `json:"retransmitted"`
+	Causes         map[string]Amount `json:"causes"`
+	LostUpstream   uint64            `json:"lost_upstream"`
+	LostDownstream uint64            `json:"lost_downstream"`
+	AcksLost       uint64            `json:"acks_lost"`
+	OutOfOrder     uint64            `json:"out_of_order"`
+	Duplicates     uint64            `json:"duplicates"`
+	NAKs           uint64            `json:"naks"`
+	RNRNAKs        uint64            `json:"rnr_naks"`
+	CE             uint64            `json:"ce_marked"`
+	CNPs           uint64            `json:"cnps"`
+	RTT            *RTT              `json:"rtt,omitempty"`
+
+	counts Counts
+}
+
+// Sum is the sum of the connections of a host, a pair of prefixes or a port.
+type Sum struct {
+	Name        string `json:"name"`
+	Connections int    `json:"connections"`
+	Incast      int    `json:"incast,omitempty" doc:"Of a host: the most senders whose data it received at the same time."`
+	Totals
+}
+
+func (t *Totals) add(c *Counts, cnps uint64) {
+	t.counts.Add(c)
+	t.CNPs += cnps
+}
+
+// finish fills the fields from the sum of counts.
+func (t *Totals) finish() {
+	c := &t.counts
+	t.Packets, t.Bytes = c.Requests.Packets+c.Responses.Packets, c.Requests.Bytes+c.Responses.Bytes
+	t.GoodputBytes, t.Retransmitted = c.Goodput+c.ReadGoodput, c.Retransmissions()
+	t.LostUpstream, t.LostDownstream, t.AcksLost, t.OutOfOrder, t.Duplicates = c.LostUpstream, c.LostDownstream, c.AcksLost, c.OutOfOrder, c.Duplicates
+	t.RNRNAKs, t.CE, t.RTT = c.RNRNAKs, c.CE, rttOf(&c.RTT, 0)
+	t.Causes = map[string]Amount{}
+	for cause, a := range c.Retransmitted {
+		if a.Packets > 0 {
+			t.Causes[Cause(cause).String()] = a
+		}
+	}
+	for _, n := range c.NAKs {
+		t.NAKs += n
+	}
+}
+
+// Pauses are the PAUSE and PFC frames of one sender of them.
+type Pauses struct {
+	From   string // a MAC address, or a port
+	Frames uint64 // that pause; those that resume don't count
+	First  int64  // ns
+	Last   int64
+}
+
+// Builder makes a Report of copies of connections, one by one.
+type Builder struct {
+	Ports []string // names of the gateway's ports; nil: none
+	// Offset is added to times: a gateway's clock to Unix time.
+	Offset int64
+
+	verdicts    []Verdict
+	records     []Record
+	hosts       map[netip.Addr]*Sum
+	prefixes    map[string]*Sum
+	ports       map[string]*Sum
+	all         Totals
+	first, last int64
+	incast      map[netip.Addr][]active
+	slow        map[netip.Addr]*receiver
+}
+
+// Add adds a copy that Table.Copy has made.
+func (b *Builder) Add(c *Connection) {
+	if b.hosts == nil {
+		b.hosts, b.prefixes, b.ports = map[netip.Addr]*Sum{}, map[string]*Sum{}, map[string]*Sum{}
+		b.incast, b.slow = map[netip.Addr][]active{}, map[netip.Addr]*receiver{}
+	}
+	r := c.Record(b.Ports)
+	r.StartNS += b.Offset
+	n := len(b.records)
+	for i := range c.Half {
+		for _, v := range c.judge(i) {
+			v.Connections, v.of = 1, []int{n}
+			b.verdicts = append(b.verdicts, v)
+		}
+		b.sum(c, i)
+	}
+	if b.first == 0 || c.First < b.first {
+		b.first = c.First
+	}
+	b.last = max(b.last, c.Last)
+	b.records = append(b.records, r)
+}
+
+// sum adds the requests of one end to the sums.
+func (b *Builder) sum(c *Connection, i int) {
+	counts := c.Half[i].Counts
+	if i == 0 {
+		counts.Requests.plus(c.Datagram)
+	}
+	if counts.Requests.Packets+counts.Responses.Packets == 0 {
+		return
+	}
+	from, to := c.End[i].Addr.Netip(), c.End[i^1].Addr.Netip()
+	cnps := c.Reaction[i].CNPs
+	b.all.add(&counts, cnps)
+	for _, host := range [...]netip.Addr{from, to} {
+		addTo(b.hosts, host, host.String(), &counts, cnps)
+	}
+	pair := prefixOf(from).String() + " -> " + prefixOf(to).String()
+	addTo(b.prefixes, pair, pair, &counts, cnps)
+	if p := int(c.End[i].Port); p < len(b.Ports) {
+		addTo(b.ports, b.Ports[p], b.Ports[p], &counts, cnps)
+	}
+	if counts.Goodput > 0 {
+		b.incast[to] = append(b.incast[to], active{from, c.First, c.Last})
+	}
+	if counts.ReadGoodput > 0 {
+		b.incast[from] = append(b.incast[from], active{to, c.First, c.Last})
+	}
+	b.receives(to, from, &c.Half[i])
+}
+
+func addTo[K comparable](m map[K]*Sum, key K, name string, c *Counts, cnps uint64) {
+	s := m[key]
+	if s == nil {
+		s = &Sum{Name: name}
+		m[key] = s
+	}
+	s.Connections++
+	s.add(c, cnps)
+}
+
+func prefixOf(a netip.Addr) netip.Prefix {
+	bits := 24
+	if a.Is6() {
+		bits = 64
+	}
+	return netip.PrefixFrom(a, bits).Masked()
+}
+
+// active is a sender's time of sending to a receiver.
+type active struct {
+	sender      netip.Addr
+	first, last int64
+}
+
+// incastOf is the most senders at one time.
+func incastOf(all []active) (most int) {
+	type edge struct {
+		at     int64
+		step   int
+		sender netip.Addr
+	}
+	var edges []edge
+	for _, a := range all {
+		edges = append(edges, edge{a.first, 1, a.sender}, edge{a.last + 1, -1, a.sender})
+	}
+	slices.SortFunc(edges, func(a, b edge) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.step, b.step)) })
+	now := map[netip.Addr]int{}
+	for _, e := range edges {
+		if now[e.sender] += e.step; now[e.sender] == 0 {
+			delete(now, e.sender)
+		}
+		most = max(most, len(now))
+	}
+	return most
+}
+
+// Report makes the report. pauses may be nil; the counts of connections' packets that were not followed are other.
+func (b *Builder) Report(pauses []Pauses, other uint64) *Report {
+	for _, p := range pauses {
+		b.verdicts = append(b.verdicts, pauseVerdict(&p, b.last-b.first))
+	}
+	b.verdicts = append(b.verdicts, b.slowReceivers()...)
+	r := &Report{Verdicts: merge(b.verdicts), Connections: b.records}
+	for i := range r.Verdicts {
+		v := &r.Verdicts[i]
+		for _, n := range v.of {
+			if !slices.Contains(r.Connections[n].Verdicts, v.Name) {
+				r.Connections[n].Verdicts = append(r.Connections[n].Verdicts, v.Name)
+			}
+		}
+	}
+	b.all.finish()
+	r.Summary = Summary{Connections: len(b.records), Hosts: len(b.hosts), DurationNS: b.last - b.first, OtherFrames: other, Totals: b.all}
+	for i := range r.Connections {
+		if c := &r.Connections[i]; len(c.Verdicts) > 0 {
+			r.Summary.Bad++
+		}
+		if !r.Connections[i].Paired {
+			r.Summary.NotPaired++
+		}
+	}
+	for host, s := range b.hosts {
+		s.Incast = incastOf(b.incast[host])
+	}
+	r.Hosts, r.Prefixes, r.Ports = sorted(b.hosts), sorted(b.prefixes), sorted(b.ports)
+	slices.SortStableFunc(r.Connections, func(x, y Record) int {
+		return cmp.Or(cmp.Compare(min(len(y.Verdicts), 1), min(len(x.Verdicts), 1)), cmp.Compare(y.bytes(), x.bytes()))
+	})
+	if r.Connections == nil {
+		r.Connections = []Record{}
+	}
+	return r
+}
+
+func (r *Record) bytes() (n uint64) {
+	for i := range r.Requests {
+		n += r.Requests[i].Packets.Bytes + r.Requests[i].Responses.Bytes
+	}
+	return n
+}
+
+// sorted lists sums: most retransmitted first, then by bytes.
+func sorted[K comparable](m map[K]*Sum) []Sum {
+	out := make([]Sum, 0, len(m))
+	for _, s := range slices.Collect(maps.Values(m)) {
+		s.finish()
+		out = append(out, *s)
+	}
+	slices.SortFunc(out, func(a, b Sum) int {
+		return cmp.Or(cmp.Compare(b.Retransmitted.Packets, a.Retransmitted.Packets), cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Name, b.Name))
+	})
+	return out
+}
+
+func pauseVerdict(p *Pauses, took int64) Verdict {
+	return Verdict{
+		Name: PFCPauses, Subject: p.From, Weight: p.Frames,
+		Evidence: fmt.Sprintf("%d frames that pause (PFC or PAUSE) came from %s, in %s", p.Frames, p.From, Duration(max(p.Last-p.First, 0))),
+		Advice: fmt.Sprintf("what is behind %s can't receive as fast as it is sent to: a slow host (PCIe, memory, receive buffers) or an incast; slow the senders down earlier (ECN, CNPs), "+
+			"and look for the port from which the pauses spread", p.From),
+	}
+}
+
+// receiver is what is known of a host as a responder.
+type receiver struct {
+	rtt     Histogram
+	rnr     uint64
+	senders map[netip.Addr]bool
+}
+
+func (b *Builder) receives(to, from netip.Addr, h *Half) {
+	r := b.slow[to]
+	if r == nil {
+		r = &receiver{senders: map[netip.Addr]bool{}}
+		b.slow[to] = r
+	}
+	r.rtt.merge(&h.RTT)
+	r.rnr += h.RNRNAKs
+	r.senders[from] = true
+}
+
+// slowReceivers are hosts that acknowledge much later than most others of their prefix.
+func (b *Builder) slowReceivers() (all []Verdict) {
+	byPrefix := map[netip.Prefix][]netip.Addr{}
+	const enough = 16
+	for host, r := range b.slow {
+		if r.rtt.Count() >= enough {
+			byPrefix[prefixOf(host)] = append(byPrefix[prefixOf(host)], host)
+		}
+	}
+	for _, hosts := range byPrefix {
+		const fewest, times, least = 3, 4, 100_000
+		if len(hosts) < fewest {
+			continue
+		}
+		slices.SortFunc(hosts, func(x, y netip.Addr) int {
+			return cmp.Or(cmp.Compare(b.slow[x].rtt.Quantile(0.5), b.slow[y].rtt.Quantile(0.5)), x.Compare(y))
+		})
+		usual := b.slow[hosts[(len(hosts)-1)/2]].rtt.Quantile(0.5)
+		host := hosts[len(hosts)-1]
+		if late := b.slow[host].rtt.Quantile(0.5); late > times*usual && late > usual+least {
+			all = append(all, Verdict{
+				Name: SlowReceiver, Subject: host.String(), Connections: len(b.slow[host].senders), Weight: b.slow[host].rtt.Count(),
+				Evidence: fmt.Sprintf("half of its ACKs take longer than %s; those of most of the %d receivers in its prefix take %s", Duration(int64(late)), len(hosts), Duration(int64(usual))),
+				Advice:   "look at this host: its link's speed and errors, PCIe width, memory and CPU, and whether it is the target of an incast",
+			})
+		}
+	}
+	return all
+}

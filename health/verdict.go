@@ -1,0 +1,386 @@
+package health
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Verdict is one thing that is wrong, where, how that shows, and what to change.
+type Verdict struct {
+	Name        string `json:"verdict"`
+	Subject     string `json:"subject" doc:"The hosts, from the requester to the responder, or the one host."`
+	Evidence    string `json:"evidence"`
+	Advice      string `json:"advice"`
+	Connections int    `json:"connections" doc:"How many connections show it; the evidence is of the worst one."`
+	Weight      uint64 `json:"weight" doc:"How much it matters: for most verdicts the packets concerned. Verdicts are sorted by it."`
+
+	of []int // numbers of the records
+}
+
+// The verdicts.
+const (
+	ShortTimeOut   = "timeout-shorter-than-rtt"
+	IgnoresCNP     = "sender-ignores-cnps"
+	LossUpstream   = "loss-upstream"
+	LossDownstream = "loss-downstream"
+	AckLoss        = "ack-loss"
+	Reordering     = "reordering"
+	Duplication    = "duplicate-packets"
+	NotReady       = "receiver-not-ready"
+	SlowReceiver   = "slow-receiver"
+	BlackHole      = "mtu-black-hole"
+	WindowLimit    = "window-limits-throughput"
+	Asymmetric     = "asymmetric-path"
+	NoAnswer       = "no-answer"
+	Refused        = "request-refused"
+	PFCPauses      = "pfc-pauses"
+	Incomplete     = "capture-incomplete"
+)
+
+// Names are all verdicts.
+var Names = []string{
+	ShortTimeOut, IgnoresCNP, LossUpstream, LossDownstream, AckLoss, Reordering, Duplication, NotReady, SlowReceiver, BlackHole, WindowLimit, Asymmetric,
+	NoAnswer, Refused, PFCPauses, Incomplete,
+}
+
+// judge returns the verdicts about one end's requests.
+func (c *Connection) judge(i int) (all []Verdict) {
+	h := &c.Half[i]
+	for _, rule := range []func(*Connection, int) (Verdict, bool){
+		shortTimeOut, blackHole, noAnswer, asymmetric, refused, notReady, lossUpstream, lossDownstream, ackLoss, reordering, duplication, windowLimit, incomplete,
+	} {
+		if v, ok := rule(c, i); ok {
+			v.Subject = c.subject(i)
+			all = append(all, v)
+		}
+	}
+	// What follows from these needs no verdict of its own.
+	has := func(name string) bool {
+		return slices.ContainsFunc(all, func(v Verdict) bool { return v.Name == name })
+	}
+	all = slices.DeleteFunc(all, func(v Verdict) bool {
+		switch v.Name {
+		case LossUpstream, LossDownstream, NoAnswer:
+			return has(BlackHole) || v.Name == LossDownstream && (has(NoAnswer) || has(Asymmetric))
+		case AckLoss:
+			return has(ShortTimeOut) && h.AcksLost*20 < h.Episodes[Spurious]
+		case Asymmetric:
+			return has(NoAnswer)
+		}
+		return false
+	})
+	if v, ok := ignoresCNP(c, i); ok {
+		all = append(all, v)
+	}
+	return all
+}
+
+func (c *Connection) subject(i int) string {
+	s := fmt.Sprintf("%v -> %v", c.End[i].Addr.Netip(), c.End[i^1].Addr.Netip())
+	if n := network(c.Scope); n != "" {
+		s += ", " + n
+	}
+	return s
+}
+
+// sentBy names what went wrong with the requests of an end, for texts.
+func percent(part, of uint64) string {
+	return fmt.Sprintf("%.3g %%", 100*float64(part)/float64(max(of, 1)))
+}
+
+func shortTimeOut(c *Connection, i int) (Verdict, bool) {
+	h := &c.Half[i]
+	n, rtt := h.Retransmitted[Spurious], h.clean
+	if h.Episodes[Spurious] < 2 {
+		return Verdict{}, false
+	}
+	trip := rtt.mean
+	if h.turn.n > 0 {
+		trip += h.turn.least
+	}
+	if rtt.n < 3 {
+		trip = max(trip, h.repeat.elapsed.mean)
+	}
+	if l := &h.repeat.late; l.packets > 0 && l.all.episodes >= 2*l.packets { // the ACKs take longer than so many time-outs
+		trip = max(trip, int64(l.all.episodes/l.packets+1)*h.Interval.mean)
+	}
+	every := h.Interval.mean
+	if h.Interval.n == 0 || every > trip {
+		every = h.early.most // at most the time-out, as it began to run at the packet or the last ACK
+	}
+	// Some senders time out too early now and then, at any RTT.
+	if every > trip || h.spacing.n == 0 || h.spacing.mean > 16*trip {
+		return Verdict{}, false
+	}
+	return Verdict{
+		Name: ShortTimeOut, Weight: n.Packets,
+		Evidence: fmt.Sprintf("retransmits every %v at an RTT of %v: %d packets (%s of %d) were sent again %d times while the ACK was already on its way",
+			Duration(every), Duration(trip), n.Packets, percent(n.Packets, h.Requests.Packets), h.Requests.Packets, h.Episodes[Spurious]),
+		Advice: fmt.Sprintf("raise the QP's timeout to %d or more (4.096 us * 2^timeout; ibv_modify_qp's timeout, perftest's -u, NCCL_IB_TIMEOUT), or turn adaptive retransmission off",
+			timeoutFor(trip)),
+	}, true
+}
+
+// timeoutFor is the smallest local ACK timeout that is at least twice a round trip (IBTA 9.7.6.1.3).
+func timeoutFor(rtt int64) int {
+	for t := 1; t < 31; t++ {
+		if int64(4096)<<t >= 2*rtt {
+			return t
+		}
+	}
+	return 31
+}
+
+func blackHole(c *Connection, i int) (Verdict, bool) {
+	h := &c.Half[i]
+	b := &h.big
+	if b.Stuck < 512 || b.Passed >= b.Stuck {
+		return Verdict{}, false
+	}
+	answered := h.Responses.Packets+c.Half[i^1].Requests.Packets+c.Half[i^1].Responses.Packets > 0
+	if !answered || c.Half[i^1].big.Passed >= b.Stuck && b.Passed == 0 && h.Responses.Packets == 0 {
+		return Verdict{}, false
+	}
+	passed := "smaller packets pass"
+	if b.Passed > 0 {
+		passed = fmt.Sprintf("those of up to %d bytes are", b.Passed)
+	}
+	return Verdict{
+		Name: BlackHole, Weight: h.Retransmissions().Packets + 1,
+		Evidence: fmt.Sprintf("no packet with %d bytes of payload or more was ever acknowledged, in spite of %d attempts; %s", b.Stuck, max(b.attempts, stuckTries), passed),
+		Advice: fmt.Sprintf("a link on the path has an MTU below %d bytes of IP: raise it there, or lower the path MTU of the QP (the interface's MTU at both hosts)",
+			b.Stuck+ipOverhead(c)),
+	}, true
+}
+
+func ipOverhead(c *Connection) uint32 {
+	if c.End[0].Addr.Is4() {
+		return 20 + 8 + 12 + 4
+	}
+	return 40 + 8 + 12 + 4
+}
+
+func noAnswer(c *Connection, i int) (Verdict, bool) {
+	h := &c.Half[i]
+	if h.flags&oneWay != 0 || h.big.attempts < gaveUp && c.How != GaveUp || h.Responses.Packets > 0 && c.How != GaveUp {
+		return Verdict{}, false
+	}
+	return Verdict{
+		Name: NoAnswer, Weight: h.Retransmissions().Packets + 1,
+		Evidence: fmt.Sprintf("a packet was sent %d times and more without an answer, every %v", max(h.big.attempts, gaveUp), Duration(h.Interval.mean)),
+		Advice:   "check that the peer's QP still exists, that its host is up, and that no filter or route drops UDP port 4791 on the way there or back",
+	}, true
+}
+
+func asymmetric(c *Connection, i int) (Verdict, bool) {
+	h := &c.Half[i]
+	const many = 64
+	if h.flags&oneWay != 0 || c.Service == transportUD || h.Begun != 0 && c.Last-h.Begun < 10*ms {
+		return Verdict{}, false
+	}
+	v := Verdict{
+		Name:   Asymmetric,
+		Advice: "capture or mirror both directions; if this is the only path, traffic takes another one back: round trips and the causes of retransmissions can't be told here, and the gateway can't learn the QP",
+	}
+	switch other := c.Half[i^1].Responses.Packets + c.Half[i^1].Requests.Packets; {
+	case h.Requests.Packets >= many && h.Responses.Packets == 0 && other == 0:
+		v.Weight = h.Requests.Packets
+		v.Evidence = fmt.Sprintf("%d requests passed here, and not one ACK", h.Requests.Packets)
+	case h.Responses.Packets >= many && h.Requests.Packets == 0:
+		v.Weight = h.Responses.Packets
+		v.Evidence = fmt.Sprintf("%d responses passed here, and not one request that they answer", h.Responses.Packets)
+	default:
+		return v, false
+	}
+	return v, true
+}
+
+func refused(c *Connection, i int) (Verdict, bool) {
+	h := &c.Half[i]
+	for code := 1; code < 5; code++ {
+		if h.NAKs[code] > 0 {
+			return Verdict{
+				Name: Refused, Weight: h.NAKs[code],
+				Evidence: fmt.Sprintf("the responder sent NAK %s %d times, which ends the connection", NAKName(code), h.NAKs[code]),
+				Advice: [...]string{
+					1: "compare the operation, its length and the path MTU with what the responder's QP allows (max_dest_rd_atomic, receive buffers' size)",
+					2: "check the remote key, address and length, and that the memory region permits the operation",
+					3: "look at the responder's own errors: its QP could not complete the request",
+					4: "the responder's RD domain doesn't match",
+				}[code],
+			}, true
+		}
+	}
+	return Verdict{}, false
+}
+
+func notReady(c *Connection, i int) (Verdict, bool) {
+	h := &c.Half[i]
+	if h.RNRNAKs == 0 {
+		return Verdict{}, false
+	}
+	return Verdict{
+		Name: NotReady, Weight: h.RNRNAKs + h.Retransmitted[RNR].Packets,
+		Evidence: fmt.Sprintf("%v had no receive buffer %d times (RNR NAK) in %d messages; %d packets were sent again",
+			c.End[i^1].Addr.Netip(), h.RNRNAKs, h.Messages[Send]+h.Messages[Write], h.Retransmitted[RNR].Packets),
+		Advice: "post more receives at the responder (a longer receive queue or SRQ), or post them sooner; a smaller min_rnr_timer shortens each wait",
+	}, true
+}
+
+func lossUpstream(c *Connection, i int) (Verdict, bool) {
+	h := &c.Half[i]
+	if h.LostUpstream == 0 {
+		return Verdict{}, false
+	}
+	from := c.End[i].Addr.Netip()
+	if h.Goodput == 0 && h.ReadGoodput > 0 {
+		from = c.End[i^1].Addr.Netip()
+	}
+	return Verdict{
+		Name: LossUpstream, Weight: h.LostUpstream,
+		Evidence: fmt.Sprintf("%d packets (%s) were missing when they should have passed here: lost between %v and here; %s",
+			h.LostUpstream, percent(h.LostUpstream, h.Requests.Packets+h.Responses.Packets), from, h.sentAgain()),
+		Advice: fmt.Sprintf("look for drops, CRC errors and full queues between %v and here (switch counters, ethtool -S); RoCE needs PFC or enough buffer there", from),
+	}, true
+}
+
+func lossDownstream(c *Connection, i int) (Verdict, bool) {
+	h := &c.Half[i]
+	if h.LostDownstream == 0 {
+		return Verdict{}, false
+	}
+	to := c.End[i^1].Addr.Netip()
+	return Verdict{
+		Name: LossDownstream, Weight: h.LostDownstream,
+		Evidence: fmt.Sprintf("%d times a packet passed here and did not arrive, or its ACK did not come back: lost between here and %v; %s", h.LostDownstream, to, h.sentAgain()),
+		Advice:   fmt.Sprintf("look for drops, CRC errors and full queues between here and %v; if the queue of a WAN port overflows, the senders must slow down earlier", to),
+	}, true
+}
+
+// sentAgain says what was sent again, by cause.
+func (h *Half) sentAgain() string {
+	sum := h.Retransmissions()
+	if sum.Packets == 0 {
+		return "nothing was sent again"
+	}
+	var parts []string
+	for cause, a := range h.Retransmitted {
+		if a.Packets > 0 {
+			parts = append(parts, fmt.Sprintf("%d by %s", a.Packets, Cause(cause)))
+		}
+	}
+	return fmt.Sprintf("%d packets (%s) were sent again: %s", sum.Packets, percent(sum.Packets, h.Requests.Packets+h.Responses.Packets), strings.Join(parts, ", "))
+}
+
+func ackLoss(c *Connection, i int) (Verdict, bool) {
+	h := &c.Half[i]
+	if h.AcksLost == 0 {
+		return Verdict{}, false
+	}
+	return Verdict{
+		Name: AckLoss, Weight: h.AcksLost,
+		Evidence: fmt.Sprintf("%d times the requester timed out although the ACK had passed here: lost between here and %v; %s",
+			h.AcksLost, c.End[i].Addr.Netip(), h.sentAgain()),
+		Advice: fmt.Sprintf("look for drops between here and %v; ACKs should have the data's priority", c.End[i].Addr.Netip()),
+	}, true
+}
+
+func reordering(c *Connection, i int) (Verdict, bool) {
+	h := &c.Half[i]
+	if h.OutOfOrder < 3 {
+		return Verdict{}, false
+	}
+	effect := "the receiver takes each for a loss"
+	if h.flags&oneWay != 0 {
+		effect = "UC drops the message"
+	}
+	return Verdict{
+		Name: Reordering, Weight: h.OutOfOrder,
+		Evidence: fmt.Sprintf("%d packets (%s) came late, behind packets that were sent after them; %s; %s",
+			h.OutOfOrder, percent(h.OutOfOrder, h.Requests.Packets+h.Responses.Packets), effect, h.sentAgain()),
+		Advice: "keep a connection on one path: balance load by flow (the UDP source port), not by packet, or use NICs that accept packets out of order",
+	}, true
+}
+
+func duplication(c *Connection, i int) (Verdict, bool) {
+	h := &c.Half[i]
+	if h.Duplicates < 3 {
+		return Verdict{}, false
+	}
+	v := Verdict{
+		Name: Duplication, Weight: h.Duplicates,
+		Evidence: fmt.Sprintf("%d packets (%s) came twice, and were not sent again by the requester", h.Duplicates, percent(h.Duplicates, h.Requests.Packets+h.Responses.Packets)),
+		Advice:   "look for a loop, or a device that copies packets",
+	}
+	if h.Duplicates*5 > h.Requests.Packets*2 {
+		v.Advice = "the capture or mirror has each frame twice (in and out of a switch, or a bridge and its port): capture at one place only"
+	}
+	return v, true
+}
+
+func windowLimit(c *Connection, i int) (Verdict, bool) {
+	h := &c.Half[i]
+	took := h.Ended - h.Begun
+	const leastRTT, trips = ms, 20
+	if h.Window < 2 || h.clean.n < 8 || h.clean.least < leastRTT || took < trips*h.clean.mean || h.Stalled*2 < took {
+		return Verdict{}, false
+	}
+	if again := h.Retransmissions().Packets; again*100 > h.Requests.Packets || c.Half[i^1].Goodput*10 > h.Goodput {
+		return Verdict{}, false
+	}
+	has, could := float64(h.Goodput)*8e9/float64(took), float64(h.Goodput)*8e9/float64(max(took-h.Stalled, 1))
+	return Verdict{
+		Name: WindowLimit, Weight: h.Requests.Packets,
+		Evidence: fmt.Sprintf("at most %d packets (%s) are on their way at once; at an RTT of %v that allows %s, and the sender waits %s of the time; it sends %s when it may",
+			h.Window, Bytes(h.WindowBytes), Duration(h.clean.mean), Rate(has), percent(uint64(h.Stalled), uint64(took)), Rate(could)),
+		Advice: fmt.Sprintf("allow more on its way: at least %s (more or longer work requests, a deeper send queue, perftest's -t, more QPs; for READ a larger max_rd_atomic)",
+			Bytes(uint64(could/8*float64(h.clean.mean)/1e9))),
+	}, true
+}
+
+func incomplete(c *Connection, i int) (Verdict, bool) {
+	h := &c.Half[i]
+	if h.NotCaptured == 0 {
+		return Verdict{}, false
+	}
+	return Verdict{
+		Name: Incomplete, Weight: h.NotCaptured,
+		Evidence: fmt.Sprintf("%d packets (%s) were acknowledged but never seen here", h.NotCaptured, percent(h.NotCaptured, h.Requests.Packets)),
+		Advice:   "the capture or mirror drops frames: give it a larger buffer (tcpdump -B) and a shorter snapshot length (-s 128), or some packets take another path",
+	}, true
+}
+
+func ignoresCNP(c *Connection, i int) (Verdict, bool) {
+	r := &c.Reaction[i]
+	const enough = 3
+	if r.Episodes < enough || r.Obeyed*5 > r.Episodes || r.CNPs < 10 {
+		return Verdict{}, false
+	}
+	return Verdict{
+		Name: IgnoresCNP, Weight: r.CNPs, Subject: fmt.Sprintf("%v", c.End[i].Addr.Netip()),
+		Evidence: fmt.Sprintf("%d CNPs went to it; after %d of %d that could be judged its rate did not fall", r.CNPs, r.Episodes-r.Obeyed, r.Episodes),
+		Advice:   "turn DCQCN's reaction point on for the traffic's priority (mlnx_qos, /sys/class/net/IF/ecn/roce_rp/enable/PRIO), and check that the NIC counts CNPs (rp_cnp_handled, rp_cnp_ignored)",
+	}, true
+}
+
+// merge joins verdicts with the same name and subject, and sorts them by weight.
+func merge(all []Verdict) []Verdict {
+	slices.SortStableFunc(all, func(a, b Verdict) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Subject, b.Subject), cmp.Compare(b.Weight, a.Weight))
+	})
+	out := all[:0:0]
+	for _, v := range all {
+		if n := len(out); n > 0 && out[n-1].Name == v.Name && out[n-1].Subject == v.Subject {
+			o := &out[n-1]
+			o.Connections += v.Connections
+			o.Weight += v.Weight
+			o.of = append(o.of, v.of...)
+			continue
+		}
+		out = append(out, v)
+	}
+	slices.SortStableFunc(out, func(a, b Verdict) int { return cmp.Compare(b.Weight, a.Weight) })
+	return out
+}
