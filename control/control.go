@@ -24,6 +24,7 @@ import (
 	"github.com/cnpgate/cnpgate/control/api"
 	"github.com/cnpgate/cnpgate/control/assemble"
 	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/control/fleetlink"
 	"github.com/cnpgate/cnpgate/control/metrics"
 	"github.com/cnpgate/cnpgate/control/rdma"
 	"github.com/cnpgate/cnpgate/control/report"
@@ -77,6 +78,7 @@ type gateway struct {
 	episodes  *episodes
 	rdma      *rdma.Collector
 	heart     heart
+	fleet     *fleetlink.Link // nil: the gateway is alone
 }
 
 func newGateway(c *config.Config, devices Devices, o Options) *gateway {
@@ -121,6 +123,9 @@ func (g *gateway) run(ctx context.Context) (*report.Report, error) {
 		return nil, err
 	}
 	g.setBGP(settings)
+	if err := g.openFleet(); err != nil {
+		return nil, err
+	}
 	g.identify(o.Log.Info()).Msg("The gateway starts.")
 	g.note(g.running.Load(), "started", nil, nil)
 	g.episodes = newEpisodes(g)
@@ -168,6 +173,9 @@ func (g *gateway) forward(ctx context.Context) ([]report.Depth, error) {
 	go func() { watched <- watch.run(ctx, ready) }()
 	others.Go(func() { watch.watchDevices(ctx) })
 	others.Go(func() { g.followIGPs(ctx) })
+	if g.fleet != nil {
+		others.Go(func() { g.fleet.Run(ctx) })
+	}
 	go func() {
 		<-ctx.Done()
 		g.stop.Store(true)

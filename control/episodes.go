@@ -55,6 +55,7 @@ func (e *episodes) level(one *episode.Episode, event episode.Event) zerolog.Leve
 func (e *episodes) log(one *episode.Episode, event episode.Event) {
 	level := e.level(one, event)
 	r := report.MakeEpisode(e.g.running.Load(), one)
+	e.g.publishEpisode(event, &r)
 	if event == episode.Began {
 		e.g.options.Log.WithLevel(level).Uint64("episode", r.ID).Str("port", r.Port).Str("class", r.Class).Uint64("queue_depth_bytes", r.PeakBytes).
 			Msg("Congestion of the queue began.")

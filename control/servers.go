@@ -176,6 +176,9 @@ func (g *gateway) openMetrics(address string) (*metrics.Server, error) {
 		Counters: g.Counters, Problems: g.Problems, Build: g.options.Build,
 		Hash: func() string { return g.running.Load().File.Hash() }, BGP: g.BGP, RDMA: g.rdma.Latest,
 	}
+	if g.fleet != nil {
+		source.Fleet = g.fleet.Status
+	}
 	server, err := metrics.Open(address, source, log.New(g.options.Log, "metrics: ", 0))
 	if err != nil {
 		return nil, fmt.Errorf("%w; expected an address of this machine, and a port that nothing else listens at", err)

@@ -27,14 +27,16 @@ import (
 
 // Config describes a dataplane.
 type Config struct {
-	Ports    []PortConfig
-	Backends []burst.Backend // one a worker
-	Flows    int             // capacity of each worker's flow table
-	Followed int             // connections of each worker whose health is followed; 0: none
-	Paired   int             // flows of all workers that can be paired at a time
-	Aging    int64           // ns without a packet after which a flow ends
-	Seed     uint64          // of the hashes, so that an attacker can't choose colliding flows
-	Policy   *Policy
+	Ports     []PortConfig
+	Backends  []burst.Backend // one a worker
+	Flows     int             // capacity of each worker's flow table
+	Followed  int             // connections of each worker whose health is followed; 0: none
+	Paired    int             // flows of all workers that can be paired at a time
+	PeerFlows int             // flows that other gateways have seen; 0: none
+	PeerAging int64           // ns after which one of them ends that was not seen again
+	Aging     int64           // ns without a packet after which a flow ends
+	Seed      uint64          // of the hashes, so that an attacker can't choose colliding flows
+	Policy    *Policy
 	// Ended is nil, or is called on the worker's goroutine for each flow that ends. The record is valid during the call.
 	Ended func(*FlowRecord)
 	// Allocate returns zeroed memory, 64-byte aligned; off the Go heap if the garbage collector should not scan it.
@@ -53,6 +55,7 @@ type Dataplane struct {
 	paths       []path                 // by port
 	limits      *notify.Limits
 	pairing     *pairing.Pairing
+	peers       *pairing.Peers
 	host        *host.Stage
 	law         *respond.Shared
 	trace       atomic.Pointer[trace.Trace]
@@ -92,6 +95,9 @@ func New(c Config) (*Dataplane, error) {
 			return nil, fmt.Errorf("worker %d: %w", i, err)
 		}
 		d.workers = append(d.workers, w)
+	}
+	if err := d.initPeers(&c); err != nil {
+		return nil, err
 	}
 	d.introduce()
 	return d, nil

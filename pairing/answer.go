@@ -32,11 +32,12 @@ const (
 	EvidencePort            // the UDP source port, the same in both directions
 	EvidencePSN             // PSNs of responses, by elimination
 	EvidenceCNP             // a receiver's CNP; makes candidates only
+	EvidencePeer            // another gateway has seen the peer flow, and this one's own evidence agrees (peers.go)
 	Evidences      = iota
 )
 
 func (e Evidence) String() string {
-	return [...]string{"none", "static", "hint", "cm", "deth", "port", "psn", "cnp", "invalid"}[min(e, Evidences)]
+	return [...]string{"none", "static", "hint", "cm", "deth", "port", "psn", "cnp", "peer", "invalid"}[min(e, Evidences)]
 }
 
 // Ending is the reason why a flow record (see doc.go) is closed. A closed record keeps its answer for the report. No notification names its
@@ -62,6 +63,8 @@ func (e Ending) String() string {
 //	+------+--------+-------+------------+
 //	|ending|evidence| State | source QP  |
 //	+------+--------+-------+------------+
+//
+// EvidencePeer is written as 0, which nothing else has in this place unless the state is Unknown.
 type Answer flowtable.Answer
 
 const (
@@ -70,7 +73,7 @@ const (
 )
 
 func makeAnswer(qp uint32, s State, e Evidence) Answer {
-	return Answer(qp&packet.MaxQP) | Answer(s)<<24 | Answer(e)<<26
+	return Answer(qp&packet.MaxQP) | Answer(s)<<24 | Answer(e&7)<<26
 }
 
 // SourceQP is the flow's source QP, 24 bits; don't rely on it unless the answer is Usable.
@@ -80,7 +83,13 @@ func (a Answer) SourceQP() uint32 { return uint32(a & packet.MaxQP) }
 func (a Answer) State() State { return State(a >> 24 & 3) }
 
 // Evidence is the source of the source QP.
-func (a Answer) Evidence() Evidence { return Evidence(a >> 26 & 7) }
+func (a Answer) Evidence() Evidence {
+	e := Evidence(a >> 26 & 7)
+	if e == EvidenceNone && a.State() != Unknown {
+		return EvidencePeer
+	}
+	return e
+}
 
 // Ended is Open unless the record is closed: EndedDREQ or EndedReuse.
 func (a Answer) Ended() Ending { return Ending(a & endedBits >> 29) }

@@ -115,7 +115,7 @@ func (c *check) resume(ack store.Ack) bool {
 // next request shows how many it used.
 func (c *check) silentFor(ack store.Ack, factor uint32) bool {
 	const least = 1 << 16
-	if c.flags&unreliable != 0 || !ack.Valid() {
+	if c.flags&unreliable != 0 || !ack.Valid() || c.l.pairing.isRemote(c.peer.Ref()) {
 		return false
 	}
 	if seen := ack.Last() | noteBit; seen != c.peerAck {
@@ -139,6 +139,7 @@ func (c *check) response() {
 	psn, sent := c.PSN, c.peer.SentBy(c.link.Lease())
 	of := c.ofService(c.arrival)
 	expected := of && sent.Valid() && (psn-sent.First()+firstSlack)&packet.PSNMask <= sent.Width()+firstSlack+margin
+	expected = expected || of && c.l.pairing.isRemote(c.peer.Ref()) // whose PSNs come late; the port is the connection's own
 	fit := c.classify(c.arrival, expected, responsesApart)
 	if fit != fits && of && c.mapped() {
 		return
@@ -173,11 +174,22 @@ func (c *check) response() {
 	}
 	if fresh {
 		c.slot.PublishAck(c.lease, store.MakeAck(psn, c.lease))
+		c.adopted()
 		if c.awaitOwn != 0 && !packet.PSNAtMost(psn, c.awaitOwn) && packet.PSNAtMost(psn, sent.High()) {
 			c.awaitPeer, c.awaitOwn = 0, 0
 		}
 	}
 	c.reconfirm()
+}
+
+// adopted makes a pair that began as another gateway's word (Peers.Adopt) this one's own: both flows are seen here, their port is that of
+// their QPs, and one has responded to the other.
+func (c *check) adopted() {
+	if c.was.Evidence() != EvidencePeer || c.l.pairing.isRemote(c.peer.Ref()) || !c.link.OwnPort() || !c.peer.SentBy(c.link.Lease()).Has(c.PSN) {
+		return
+	}
+	c.l.confirm(c.l.ref(c.index), c.was.SourceQP(), EvidencePort)
+	c.l.confirm(c.peer.Ref(), c.DestQP, EvidencePort)
 }
 
 // await suspends the flow until a response is seen: its peer flow's to a PSN beyond the given one, if the flow sends requests, or its own

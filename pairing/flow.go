@@ -210,7 +210,11 @@ func (f *flow) notePort(port uint16) {
 
 // identity is the flow's identity with its present UDP source port.
 func (f *flow) identity(qp uint32) store.Identity {
-	return store.MakeIdentity(qp, f.port, f.moved != 0 && !f.steady(), f.flags&unreliable != 0)
+	id := store.MakeIdentity(qp, f.port, f.moved != 0 && !f.steady(), f.flags&unreliable != 0)
+	if f.flags&remote != 0 {
+		return id.Remote()
+	}
+	return id
 }
 
 // within reports whether the flow's requests may use a PSN. A sender may go back to any PSN that it has used (maxSpan at most), but not

@@ -50,7 +50,9 @@ type verdict struct {
 }
 
 // weigh applies the rules to a flow, under its group's lock. What it writes are port marks; and it withdraws a pair that is disputed.
-func (l *Learner) weigh(slot *store.Slot) verdict {
+func (l *Learner) weigh(slot *store.Slot) verdict { return l.byRules(slot).ofPeers(&slot.View) }
+
+func (l *Learner) byRules(slot *store.Slot) verdict {
 	f, all := &slot.View, l.pairing.answers
 	if peer, ok := cmRule(f); ok {
 		return verdict{peer, EvidenceCM, enoughResponses(f, &peer), ownPort(f, &peer)}

@@ -22,6 +22,8 @@ type Learner struct {
 	waiting cm.Queue     // messages of RDMA-CM
 	oldest  atomic.Int64 // when the first of them arrived, 0 if there is none; for the other workers
 	counts  counts
+
+	registered atomic.Uint64 // serial number of the hints since which Sweep has passed all flows; for the other workers
 }
 
 // LearnerSize returns the number of bytes that Join needs for a table of this capacity.
@@ -83,6 +85,7 @@ func (l *Learner) skipped() { l.counts.change().Skipped++ }
 func (l *Learner) Begin(x flowtable.Index) {
 	l.tracks[x] = track{last: inexact}
 	k := l.table.Key(x)
+	match := l.register(x, k)
 	a, scopeless := l.maps.initial(k, false)
 	if scopeless {
 		l.table.ListTwins() // so that other workers with a twin will find this flow
@@ -101,6 +104,10 @@ func (l *Learner) Begin(x flowtable.Index) {
 	if scopeless {
 		l.recheckTwins(k, 0)
 	}
+	if match != nil {
+		l.noteAmbiguous(match, a)
+		l.recheckMatching(match)
+	}
 }
 
 // End must be called when the flow table is about to end a flow (flowtable.Observer). It frees the flow's slot.
@@ -109,6 +116,10 @@ func (l *Learner) End(x flowtable.Index) {
 		if k := l.table.Key(x); l.maps.hasScopeless(k) { // the one that remains may have no twin any more
 			l.recheckTwins(k, l.ref(x))
 		}
+	}
+	if match := l.pairing.hints.Load().undirected(l.table.Key(x)); match != nil {
+		l.pairing.connections.drop(l.pairing.matchHash(match), l.ref(x))
+		l.recheckMatching(match)
 	}
 	slot, ok := l.slotOf(x)
 	if !ok {

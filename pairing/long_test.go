@@ -3,6 +3,7 @@
 package pairing
 
 const (
-	runsAScene = 26
-	leastPairs = 1_000_000
+	runsAScene    = 26
+	leastPairs    = 1_000_000
+	eachPeerScene = 1
 )

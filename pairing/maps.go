@@ -15,7 +15,13 @@ type maps struct {
 	swept  struct {
 		static, hints *QPMap
 		listed        bool // the flows' twins were found
+		registered    uint64
+		before        uint64 // registered before it became that
 	} // what Sweep compares the flows with
+	lap struct { // of Sweep through all flows
+		serial uint64 // of the hints when it began
+		passed uint32 // flows
+	}
 	recheckAt   uint32 // the flow that Sweep has rechecked last
 	recheckLeft uint32 // flows that Sweep has yet to compare with these maps
 }
@@ -42,6 +48,9 @@ func (m *maps) initial(k *flowtable.Key, twinned bool) (a Answer, scopeless bool
 		if ok && a == 0 {
 			a = makeAnswer(qp, Confirmed, by.why)
 		}
+	}
+	if a == 0 {
+		a = m.all.byUndirected(k)
 	}
 	return a, scopeless
 }
@@ -133,8 +142,16 @@ func (l *Learner) Sweep() {
 	if m.scopeless() {
 		l.table.ListTwins()
 	}
-	if listed := m.swept.listed || l.pairing.twinsListed(); m.static != m.swept.static || hints != m.swept.hints || listed != m.swept.listed {
-		m.swept.static, m.swept.hints, m.swept.listed = m.static, hints, listed
+	registered := uint64(0)
+	if serialOf(hints) != 0 {
+		registered = l.pairing.registered()
+	}
+	if listed := m.swept.listed || l.pairing.twinsListed(); m.static != m.swept.static || hints != m.swept.hints || listed != m.swept.listed ||
+		registered != m.swept.registered {
+		if registered != m.swept.registered {
+			m.swept.before = m.swept.registered
+		}
+		m.swept.static, m.swept.hints, m.swept.listed, m.swept.registered = m.static, hints, listed, registered
 		m.recheckLeft = uint32(l.table.High())
 	}
 	n := min(recheckBatch, m.recheckLeft)
@@ -143,8 +160,15 @@ func (l *Learner) Sweep() {
 		m.recheckAt = m.recheckAt%uint32(l.table.High()) + 1
 		if x := flowtable.Index(m.recheckAt); l.table.State(x).Live() {
 			k := l.table.Key(x)
+			match := l.register(x, k)
 			l.apply(l.ref(x), m.hasScopeless(k) && l.pairing.twinned(k))
+			if match != nil && match.since() > m.swept.before {
+				l.noteAmbiguous(match, l.answer(x))
+			}
 		}
+	}
+	if serialOf(hints) != 0 {
+		l.passed(n, hints)
 	}
 	l.readWaiting()
 	l.counts.publish()

@@ -39,7 +39,7 @@ func TestSourceQP(t *testing.T) {
 		{Src: a, Dst: b, DestQP: 20},
 		{Src: a, Dst: b, DestQP: 18, SourceQP: 99},
 	}
-	w := lonely(t, 100, pairsMap(t, QPPair{a, b, 17, 18, false, 0}))
+	w := lonely(t, 100, pairsMap(t, QPPair{a, b, 17, 18, false, 0, false}))
 	ended := map[flowtable.Key]Description{}
 	w.ended = func(k *flowtable.Key, v Description) { ended[*k] = v }
 	out := make([]flowtable.Ref, len(keys))
@@ -61,7 +61,7 @@ func TestSourceQP(t *testing.T) {
 		}
 	}
 	check("at first", static(17), static(18), unknown, ud)
-	w.SetStatic(pairsMap(t, QPPair{a, b, 19, 20, false, 0}, QPPair{a, b, 16, 18, false, 0}))
+	w.SetStatic(pairsMap(t, QPPair{a, b, 19, 20, false, 0, false}, QPPair{a, b, 16, 18, false, 0, false}))
 	check("before the next sweep", static(17), static(18), unknown, ud)
 	w.Learner.Sweep()
 	check("after a new map", static(16), unknown, static(19), ud)
@@ -87,7 +87,7 @@ func TestNewMapReachesAllFlows(t *testing.T) {
 	var pairs []QPPair
 	for n := range uint32(flows) {
 		k := flowtable.Key{Src: packet.Addr{Lo: uint64(n)}, Dst: bob, DestQP: 2 + n}
-		keys, pairs = append(keys, k), append(pairs, QPPair{k.Src, k.Dst, 100000 + n, k.DestQP, false, 0})
+		keys, pairs = append(keys, k), append(pairs, QPPair{k.Src, k.Dst, 100000 + n, k.DestQP, false, 0, false})
 	}
 	w.lookup(keys, 1, make([]flowtable.Ref, flows))
 	m := pairsMap(t, pairs[:flows-5]...)
@@ -115,7 +115,7 @@ func TestNewMapLeavesClosedRecords(t *testing.T) {
 	w.connect(100, 200)
 	w.talk(100, 200, psnB, 3, 7)
 	w.release(0)
-	w.setStatic(pairsMap(t, QPPair{alice, bob, 555, 200, false, 0}))
+	w.setStatic(pairsMap(t, QPPair{alice, bob, 555, 200, false, 0, false}))
 	w.sweep()
 	if a := w.view(0, 200); a.Ended() != EndedDREQ || a.SourceQP() != 100 || a.Evidence() != EvidenceCM {
 		t.Errorf("%v", a)
@@ -125,7 +125,7 @@ func TestNewMapLeavesClosedRecords(t *testing.T) {
 // TestMappedFlowsTakeNoSlot: there is nothing to learn about them; when the map no longer names them they are learned like others.
 func TestMappedFlowsTakeNoSlot(t *testing.T) {
 	w := newWire(t)
-	w.setStatic(pairsMap(t, QPPair{alice, bob, 100, 200, false, 0}))
+	w.setStatic(pairsMap(t, QPPair{alice, bob, 100, 200, false, 0, false}))
 	w.sweep()
 	w.talk(100, 200, 5, 50, 52769)
 	w.is(0, 200, 100, EvidenceStatic)

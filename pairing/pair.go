@@ -101,8 +101,14 @@ func (l *Learner) pair(slot, peer *store.Slot, a, b store.Ref, why Evidence, own
 		}
 		answer, ok := p.answers.of(one.Ref())
 		guessed := answer.Evidence() == EvidenceCM && near0(one.Claim().PSN()) && why == EvidencePort && ownPort
-		if ok && answer.State() == Confirmed && !guessed {
+		weaker := answer.Evidence() == EvidencePeer && why != EvidencePeer // own evidence replaces another gateway's
+		if why == EvidencePeer {
 			return
+		}
+		if ok && answer.State() == Confirmed && !guessed {
+			if !weaker {
+				return
+			}
 		}
 		l.counts.change().Contradictions++
 		old, _ := one.Opposite(view.Number())

@@ -30,8 +30,10 @@ type Pairing struct {
 	secret   [secrets]uint64
 	egress   []uint16
 	learners []*Learner
+	peers    int // the number of the learner of peers' flows, plus 1; 0 for none
 	answers  answers
 	hints    atomic.Pointer[QPMap]
+	serial   uint64 // of the hints; only SetHints uses it
 	store    *store.Store
 
 	cmLock store.Lock // protects cm
@@ -108,9 +110,15 @@ func secretsFrom(seed uint64) (s [secrets]uint64) {
 	return s
 }
 
-// SetHints replaces the map of host agents' hints; nil is an empty map. Any goroutine may call it. The workers apply a new map to existing
-// flows with their next Sweeps, and to flows that begin after the call at once.
-func (p *Pairing) SetHints(m *QPMap) { p.hints.Store(m) }
+// SetHints replaces the map of host agents' hints; nil is an empty map. One goroutine at a time may call it, with a map that no other Pairing
+// has. The workers apply a new map to existing flows with their next Sweeps, and to flows that begin after the call at once.
+func (p *Pairing) SetHints(m *QPMap) {
+	if before := p.hints.Load(); m != nil && m != before && m.anywhere {
+		p.serial++
+		m.number(p.serial, before)
+	}
+	p.hints.Store(m)
+}
 
 // groupOf returns the key of a flow's group, and the flow's side: 0 for flows with the lower ingress port of the two.
 func (p *Pairing) groupOf(k *flowtable.Key) (g store.Key, side int) {

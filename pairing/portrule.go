@@ -28,6 +28,16 @@ type portMatch struct {
 // matchPort finds the only flow of the other side that fits by the formula: both have the port that it makes of their destination QPs. If
 // none fits, it finds the only flow that has the same port and may be the peer flow.
 func matchPort(f *store.View) portMatch {
+	m := matchPortOf(f, false)
+	if m.formula || f.Identity().IsRemote() {
+		return m
+	}
+	return matchPortOf(f, true)
+}
+
+// matchPortOf is matchPort among the flows that the gateway has seen itself: what others have seen counts only if none of those fits. peers:
+// among all.
+func matchPortOf(f *store.View, peers bool) portMatch {
 	id := f.Identity()
 	m := portMatch{n: -1}
 	if !id.Steady() {
@@ -42,7 +52,7 @@ func matchPort(f *store.View) portMatch {
 				continue
 			}
 			i := o.Identity()
-			if !i.Steady() || i.Unreliable() != id.Unreliable() {
+			if !i.Steady() || i.Unreliable() != id.Unreliable() || !peers && i.IsRemote() {
 				continue
 			}
 			m.equal++
@@ -89,11 +99,17 @@ func (m *portMatch) mark(slot *store.Slot) {
 	slot.SetPortMark(own)
 }
 
-// sharesPort reports whether other flows of the same side have the same port.
-func sharesPort(f *store.View) bool {
-	all := f.WithPort(f.Side(), f.Identity().Port())
-	all[f.Number()/64] &^= 1 << (f.Number() % 64)
-	return all != store.Set{}
+// sharesPort reports whether other flows of the same side have the same port. peers: remote ones count, too.
+func sharesPort(f *store.View, peers bool) bool {
+	for w, set := range f.WithPort(f.Side(), f.Identity().Port()) {
+		for ; set != 0; set &= set - 1 {
+			n := w*64 + bits.TrailingZeros64(set)
+			if o, ok := f.Same(n); ok && n != f.Number() && (peers || !o.Identity().IsRemote()) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // portPair is two flows that fit each other by their ports, and how the ports of the two matched.
@@ -123,7 +139,8 @@ func portRule(all answers, f *store.View) (p portPair) {
 		return p
 	}
 	p.formula, p.equal = p.match.formula, !p.match.formula
-	p.alone = p.match.equal == 1 && p.back.equal == 1 && !sharesPort(f) && !sharesPort(&p.peer)
+	peers := f.Identity().IsRemote() || p.peer.Identity().IsRemote()
+	p.alone = p.match.equal == 1 && p.back.equal == 1 && !sharesPort(f, peers) && !sharesPort(&p.peer, peers)
 	p.few = max(p.match.equal, p.back.equal) <= 2
 	return p
 }
@@ -133,6 +150,9 @@ func portRule(all answers, f *store.View) (p portPair) {
 // send a response to it before the true one. UC has no responses, so there the rule abstains if two flows fit.
 func disputes(all answers, f, other *store.View) bool {
 	peer, ok := other.Peer()
+	if f.Identity().IsRemote() { // what another gateway says withdraws nothing
+		return false
+	}
 	if a, open := all.of(other.Ref()); !ok || !open || a.Evidence() != EvidencePort || peer.Number() == f.Number() {
 		return false
 	}

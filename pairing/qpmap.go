@@ -9,12 +9,14 @@ import (
 )
 
 // QPPair is one connection stated by the operator or a host agent: QP SourceQP at Source is connected to QP DestinationQP at Destination.
-// It applies to both directions. Without a scope it applies where only one scope has such a flow.
+// It applies to both directions, or with OneWay to packets from Source only. Without a scope it applies where only one scope has such a flow.
+// Without a Destination, which only a OneWay pair may lack, it applies where only one flow from Source goes to QP DestinationQP, of whatever host.
 type QPPair struct {
 	Source, Destination     packet.Addr
 	SourceQP, DestinationQP uint32 // 2 to 0xFFFFFE
 	InScope                 bool
 	Scope                   packet.Scope // as packet.Scope.Named
+	OneWay                  bool
 }
 
 // noScope is instead of the scope of a pair without one. No Named scope has a port.
@@ -38,10 +40,15 @@ type QPMap struct {
 	mask      uint64
 	slots     []qpSlot // open addressing; at most half full
 	scopeless bool     // there are pairs without a scope
+	anywhere  bool     // there are pairs without a destination
+	serial    uint64   // of a map with such pairs, from 1 on: see number
 }
 
 // endOfPair, in a slot's destination QP, marks the slot of one end of a pair: its destination is empty, and both QPs are the end's.
 const endOfPair = 1 << 24
+
+// anywhere, in a slot's destination QP, marks a pair without a destination: instead of that, the slot has the serial number of the first map that had it.
+const anywhere = 1 << 25
 
 // qpSlot is one direction or one end of a pair; a destination QP of 0 is an empty slot.
 type qpSlot struct {
@@ -56,24 +63,36 @@ func NewQPMap(pairs []QPPair, seed uint64) (*QPMap, error) {
 	n := 1 << bits.Len(uint(8*len(pairs)))
 	m := &QPMap{secret: secretsFrom(seed), mask: uint64(n - 1), slots: make([]qpSlot, n)}
 	for i, p := range pairs {
-		m.scopeless = m.scopeless || !p.InScope
+		toAny := p.Destination == packet.Addr{}
+		if toAny && !p.OneWay {
+			return nil, fmt.Errorf("QP pair %d (%v QP %d): no destination: expected one, as the pair applies to both directions", i+1, p.Source.Netip(), p.SourceQP)
+		}
+		m.scopeless, m.anywhere = m.scopeless || !p.InScope && !toAny, m.anywhere || toAny
 		for _, qp := range [...]uint32{p.SourceQP, p.DestinationQP} {
 			if !packet.ConnectionQP(qp) {
 				return nil, fmt.Errorf("QP pair %d (%v to %v): QP %d: expected 2 to %d, the QPs a connection can have",
 					i+1, p.Source.Netip(), p.Destination.Netip(), qp, packet.MaxQP-1)
 			}
 		}
-		for _, s := range [...]qpSlot{
+		slots := [...]qpSlot{
 			{p.Source, p.Destination, p.DestinationQP, p.SourceQP, p.scope()},
-			{p.Destination, p.Source, p.SourceQP, p.DestinationQP, p.scope()},
 			{p.Source, packet.Addr{}, p.SourceQP | endOfPair, p.SourceQP, p.scope()},
+			{p.Destination, p.Source, p.SourceQP, p.DestinationQP, p.scope()},
 			{p.Destination, packet.Addr{}, p.DestinationQP | endOfPair, p.DestinationQP, p.scope()},
-		} {
+		}
+		said := slots[:]
+		if p.OneWay {
+			said = slots[:2]
+		}
+		if toAny {
+			said[0].destinationQP |= anywhere
+		}
+		for _, s := range said {
 			if was := m.add(s); was != s.sourceQP {
 				return nil, fmt.Errorf("QP pair %d (%v QP %d to %v QP %d): packets from %v to %v QP %d already have source QP %d "+
 					"by an earlier pair: remove one of the two",
 					i+1, p.Source.Netip(), p.SourceQP, p.Destination.Netip(), p.DestinationQP,
-					s.source.Netip(), s.destination.Netip(), s.destinationQP, was)
+					s.source.Netip(), s.destination.Netip(), s.destinationQP&packet.MaxQP, was)
 			}
 		}
 	}
@@ -93,7 +112,8 @@ func (m *QPMap) add(s qpSlot) uint32 {
 func (m *QPMap) slot(scope packet.Scope, src, dst packet.Addr, destQP uint32) *qpSlot {
 	for i := m.hash(scope, src, dst, destQP); ; i++ {
 		s := &m.slots[i&m.mask]
-		if s.destinationQP == 0 || s.destinationQP == destQP && s.source == src && s.destination == dst && s.scope == scope {
+		if s.destinationQP == 0 ||
+			s.destinationQP == destQP && s.source == src && (s.destination == dst || destQP&anywhere != 0) && s.scope == scope {
 			return s
 		}
 	}

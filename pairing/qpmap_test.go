@@ -19,19 +19,19 @@ func TestQPMapErrors(t *testing.T) {
 		want  string // part of the error, "" for none
 	}{
 		{"empty", nil, ""},
-		{"one", []QPPair{{hostA, hostB, 17, 18, false, 0}}, ""},
-		{"the same twice", []QPPair{{hostA, hostB, 17, 18, false, 0}, {hostA, hostB, 17, 18, false, 0}}, ""},
-		{"and its reverse", []QPPair{{hostA, hostB, 17, 18, false, 0}, {hostB, hostA, 18, 17, false, 0}}, ""},
-		{"other hosts", []QPPair{{hostA, hostB, 17, 18, false, 0}, {hostA, hostA, 19, 18, false, 0}}, ""},
-		{"two sources", []QPPair{{hostA, hostB, 17, 18, false, 0}, {hostA, hostB, 19, 18, false, 0}},
+		{"one", []QPPair{{hostA, hostB, 17, 18, false, 0, false}}, ""},
+		{"the same twice", []QPPair{{hostA, hostB, 17, 18, false, 0, false}, {hostA, hostB, 17, 18, false, 0, false}}, ""},
+		{"and its reverse", []QPPair{{hostA, hostB, 17, 18, false, 0, false}, {hostB, hostA, 18, 17, false, 0, false}}, ""},
+		{"other hosts", []QPPair{{hostA, hostB, 17, 18, false, 0, false}, {hostA, hostA, 19, 18, false, 0, false}}, ""},
+		{"two sources", []QPPair{{hostA, hostB, 17, 18, false, 0, false}, {hostA, hostB, 19, 18, false, 0, false}},
 			"pair 2 (198.18.0.1 QP 19 to 198.18.0.2 QP 18): packets from 198.18.0.1 to 198.18.0.2 QP 18 already have source QP 17"},
-		{"two destinations", []QPPair{{hostA, hostB, 17, 18, false, 0}, {hostA, hostB, 17, 19, false, 0}},
+		{"two destinations", []QPPair{{hostA, hostB, 17, 18, false, 0, false}, {hostA, hostB, 17, 19, false, 0, false}},
 			"packets from 198.18.0.2 to 198.18.0.1 QP 17 already have source QP 18"},
-		{"to itself, two ways", []QPPair{{hostA, hostA, 17, 18, false, 0}, {hostA, hostA, 18, 19, false, 0}}, "already have source QP"},
-		{"QP 0", []QPPair{{hostA, hostB, 0, 18, false, 0}}, "QP 0: expected 2 to 16777214"},
-		{"QP 1", []QPPair{{hostA, hostB, 17, 1, false, 0}}, "QP 1: expected"},
-		{"multicast QP", []QPPair{{hostA, hostB, 17, 0xffffff, false, 0}}, "QP 16777215: expected"},
-		{"25 bits", []QPPair{{hostA, hostB, 1 << 24, 18, false, 0}}, "QP 16777216: expected"},
+		{"to itself, two ways", []QPPair{{hostA, hostA, 17, 18, false, 0, false}, {hostA, hostA, 18, 19, false, 0, false}}, "already have source QP"},
+		{"QP 0", []QPPair{{hostA, hostB, 0, 18, false, 0, false}}, "QP 0: expected 2 to 16777214"},
+		{"QP 1", []QPPair{{hostA, hostB, 17, 1, false, 0, false}}, "QP 1: expected"},
+		{"multicast QP", []QPPair{{hostA, hostB, 17, 0xffffff, false, 0, false}}, "QP 16777215: expected"},
+		{"25 bits", []QPPair{{hostA, hostB, 1 << 24, 18, false, 0, false}}, "QP 16777216: expected"},
 	} {
 		m, err := NewQPMap(c.pairs, 1)
 		if c.want == "" {
@@ -56,7 +56,7 @@ func TestQPMapAgreesWithPairs(t *testing.T) {
 		for range rapid.IntRange(0, 60).Draw(t, "pairs") {
 			host := rapid.Custom(func(t *rapid.T) packet.Addr { return packet.Addr{Lo: rapid.Uint64Range(1, 4).Draw(t, "host")} })
 			qp := rapid.Uint32Range(2, 12)
-			p := QPPair{host.Draw(t, "source"), host.Draw(t, "destination"), qp.Draw(t, "source QP"), qp.Draw(t, "destination QP"), false, 0}
+			p := QPPair{host.Draw(t, "source"), host.Draw(t, "destination"), qp.Draw(t, "source QP"), qp.Draw(t, "destination QP"), false, 0, false}
 			forward, back := direction{p.Source, p.Destination, p.DestinationQP}, direction{p.Destination, p.Source, p.SourceQP}
 			f, fok := want[forward]
 			b, bok := want[back]
@@ -99,7 +99,7 @@ func BenchmarkQPMap(b *testing.B) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	pairs := make([]QPPair, 10000)
 	for i := range pairs {
-		pairs[i] = QPPair{packet.Addr{Lo: rng.Uint64()}, packet.Addr{Lo: rng.Uint64()}, 17, 18, false, 0}
+		pairs[i] = QPPair{packet.Addr{Lo: rng.Uint64()}, packet.Addr{Lo: rng.Uint64()}, 17, 18, false, 0, false}
 	}
 	m, err := NewQPMap(pairs, 1)
 	if err != nil {

@@ -69,7 +69,7 @@ func TestKeyPartsDoNotCancel(t *testing.T) {
 		for n := range uint64(1000) {
 			qp := uint32(2 + n)
 			high, low := packet.Addr{Hi: 1<<63 | uint64(qp)<<shift, Lo: b}, packet.Addr{Hi: 1 << 63, Lo: b<<32 ^ uint64(qp)<<shift}
-			p = append(p, QPPair{packet.Addr{Lo: a}, high, qp, qp, false, 0}, QPPair{packet.Addr{Hi: 1, Lo: a}, low, qp, qp, false, 0})
+			p = append(p, QPPair{packet.Addr{Lo: a}, high, qp, qp, false, 0, false}, QPPair{packet.Addr{Hi: 1, Lo: a}, low, qp, qp, false, 0, false})
 		}
 		m, err := NewQPMap(p, 3)
 		if err != nil {

@@ -109,6 +109,7 @@ const (
 	connects = 1 + iota // packets of a connection go to it
 	sentUD
 	receivedUD
+	matches // a flow may be the one that a hint without a destination names
 )
 
 // factHash hashes a QP of the host on a side of a group, and a fact about it.

@@ -3,6 +3,7 @@
 package pairing
 
 const (
-	runsAScene = 1
-	leastPairs = 10_000
+	runsAScene    = 1
+	leastPairs    = 10_000
+	eachPeerScene = 12 // of TestPeersNeverWrong
 )

@@ -37,6 +37,7 @@ const (
 	sends      = 1 << iota // has sent a request
 	unreliable             // UC: nothing is acknowledged
 	sure                   // its source QP has been confirmed in this flow record
+	remote                 // another gateway has seen the flow, and not this one
 	flagBits   = 5
 )
 

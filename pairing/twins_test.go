@@ -102,7 +102,7 @@ func TestFirstMapOfManyFlows(t *testing.T) {
 	var pairs []QPPair
 	for n := range uint32(flows) {
 		k := flowtable.Key{Src: alice, Dst: bob, DestQP: 200 + n}
-		pairs = append(pairs, QPPair{alice, bob, 10_000 + n, k.DestQP, false, 0})
+		pairs = append(pairs, QPPair{alice, bob, 10_000 + n, k.DestQP, false, 0, false})
 		keys[0] = append(keys[0], k)
 		if k.OuterTag = packet.MakeTag(packet.EtherTypeCTag, 10); n < flows/4 {
 			keys[1] = append(keys[1], k)
@@ -181,7 +181,7 @@ func TestTwinOfFlowSinceFirstHints(t *testing.T) {
 	for _, w := range g.workers {
 		w.Learner.Sweep()
 	}
-	g.pairing.SetHints(pairsMap(t, QPPair{alice, bob, 100, 200, false, 0}))
+	g.pairing.SetHints(pairsMap(t, QPPair{alice, bob, 100, 200, false, 0, false}))
 	k := flowtable.Key{Src: alice, Dst: bob, DestQP: 200}
 	keys := []flowtable.Key{k}
 	for n := range uint32(200) {

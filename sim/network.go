@@ -67,6 +67,7 @@ type Network struct {
 	// MaxPackets bounds the frames in the network at one time; 0: 64 Mi. A frame takes 128 bytes of memory, with a trace or as a notification
 	// 448.
 	MaxPackets int
+	Fleet      *Fleet // nil: each gateway is alone
 }
 
 const (

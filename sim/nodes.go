@@ -118,6 +118,7 @@ func (s *Sim) newGateway(node int) (*gateway, error) {
 		config.Backends = append(config.Backends, backend)
 	}
 	config.Allocate = virtual.Heap
+	s.network.Fleet.withPeers(&config)
 	var err error
 	if g.plane, err = dataplane.New(config); err != nil {
 		return nil, fmt.Errorf("gateway %s: %w", s.name(node), err)

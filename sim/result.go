@@ -36,6 +36,7 @@ type Result struct {
 	Hops         uint64 `json:"packet_hops"`
 	// Gateways are the gateways' counters, by the names of the catalogue in package telemetry; zeros are left out.
 	Gateways []map[string]uint64 `json:"gateways,omitempty"`
+	Fleet    *FleetResult        `json:"fleet,omitempty"` // if the gateways are one
 }
 
 // Group is the result of a group of flows, or of all flows.
@@ -65,6 +66,7 @@ func (s *Sim) Result() (*Result, error) {
 		return nil, err
 	}
 	r := &Result{Ended: s.now - epoch, Hops: s.hops, Crossed: -1, SlowDown: -1, ByKind: map[string]uint64{}, Reactions: map[string]uint64{}}
+	r.Fleet = s.team.result()
 	s.sumPorts(r)
 	if err := s.sumGateways(r); err != nil {
 		return nil, err

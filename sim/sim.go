@@ -41,6 +41,7 @@ type Sim struct {
 	scratch  []byte // where hosts write frames
 	measure  measure
 	noBuffer uint64 // frames for which a gateway's backend had no buffer
+	team     *team  // nil: each gateway is alone
 }
 
 // lines are the network's links and switches in operation: the frames on them, and when something happens next.
@@ -83,6 +84,9 @@ func New(c *Config) (*Sim, error) {
 		return nil, err
 	}
 	var err error
+	if err = s.formFleet(); err != nil {
+		return nil, err
+	}
 	if s.routes, err = s.newRoutes(); err != nil {
 		return nil, err
 	}
@@ -210,6 +214,9 @@ func (s *Sim) RunUntil(until int64, events int) (more, reached bool, err error) 
 			return true, true, s.wrong()
 		}
 		s.now = at
+		if s.team != nil {
+			s.team.meet(at)
+		}
 		if err := s.handle(source, at); err != nil {
 			return false, false, err
 		}

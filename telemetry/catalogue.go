@@ -195,4 +195,6 @@ var (
 		Help: "Times that a flow found no slot in the pairing table."})
 	QPCMDropped = declare(Metric{Name: "qp_cm_dropped_total",
 		Help: "Messages of RDMA-CM that were not read, because too many waited to be read."})
+	QPHintsAmbiguous = declare(Metric{Name: "qp_hints_ambiguous_total",
+		Help: "Flows that a hint without a destination did not name, because several match it."})
 )

@@ -57,8 +57,8 @@ that fill the queue most.`,
 	}
 	c.SetVersionTemplate(versionLine())
 	c.SetFlagErrorFunc(flagError)
-	c.AddCommand(initCommand(), runCommand(), reloadCommand(), logLevelCommand(), checkCommand(), replayCommand(), decodeCommand(), captureCommand(), modeCommand(), drainCommand(), simCommand(), endpointCommand(), nictestCommand(),
-		manualCommand(), schemaCommand(), showCommand(), explainCommand(), topCommand(), markCommand(), versionCommand(), webCommand())
+	c.AddCommand(agentCommand(), initCommand(), runCommand(), reloadCommand(), logLevelCommand(), checkCommand(), replayCommand(), decodeCommand(), captureCommand(), modeCommand(), drainCommand(), simCommand(), endpointCommand(), nictestCommand(),
+		manualCommand(), schemaCommand(), showCommand(), explainCommand(), fleetCommand(), topCommand(), markCommand(), versionCommand(), webCommand())
 	c.InitDefaultCompletionCmd()
 	c.InitDefaultHelpCmd()
 	explain(c)

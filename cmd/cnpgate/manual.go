@@ -271,6 +271,10 @@ var manualExamples = map[string][]string{
 	"cnpgate completion powershell": {"cnpgate completion powershell > cnpgate.ps1"},
 	"cnpgate completion zsh":        {"cnpgate completion zsh > /usr/local/share/zsh/site-functions/_cnpgate"},
 	"cnpgate decode":                {"cnpgate decode notifications.pcapng", "tcpdump -i eth0 -U -w - | cnpgate decode -"},
+	"cnpgate agent keygen":          {"cnpgate agent keygen /etc/cnpgate/agent.nk"},
+	"cnpgate agent run":             {"cnpgate agent run --site paris --server tls://nats-1:4222 --key /etc/cnpgate/agent.nk", "cnpgate agent run --socket /run/cnpgate/cnpgate.sock"},
+	"cnpgate agent show":            {"cnpgate agent show", "cnpgate agent show -o json"},
+	"cnpgate fleet":                 {"cnpgate fleet", "cnpgate fleet --watch 2s"},
 	"cnpgate nictest":               {"cnpgate nictest --interface eth0 --address 198.18.0.9 --nic 'ConnectX-6 Dx' --profile my-nic.yaml", "cnpgate nictest --simulate connectx-default --quick"},
 	"cnpgate endpoint receive":      {"cnpgate endpoint receive --interface eth0 --address 198.18.0.2 --qps 4"},
 	"cnpgate endpoint send": {"cnpgate endpoint send --interface eth0 --address 198.18.0.1 --peer 198.18.0.2 --peer-mac 02:00:00:18:00:02 --trust 198.18.0.254 " +

@@ -42,12 +42,20 @@ func showCommand() *cobra.Command {
 type showable struct {
 	resource string // of the API
 	print    func(ctx context.Context, client *api.Client, to io.Writer) error
-	verdict  func(answer []byte) error // of the answer as JSON, which decides the exit status; nil: none
+	verdict  func(answer []byte) error               // of the answer as JSON, which decides the exit status; nil: none
+	render   func(to io.Writer, answer []byte) error // as print, for an answer of another gateway; nil: not of others
 }
 
 // printed is a resource whose answer, an A, a function prints as text.
 func printed[A any](path string, print func(to io.Writer, answer *A) error) showable {
-	return showable{resource: path, print: func(ctx context.Context, client *api.Client, to io.Writer) error {
+	render := func(to io.Writer, text []byte) error {
+		answer := new(A)
+		if err := json.Unmarshal(text, answer); err != nil {
+			return fmt.Errorf("the answer of the gateway: %w; expected that of a gateway of this version", err)
+		}
+		return print(to, answer)
+	}
+	return showable{resource: path, render: render, print: func(ctx context.Context, client *api.Client, to io.Writer) error {
 		answer, err := api.Get[A](ctx, client, path)
 		if err != nil {
 			return err
@@ -78,6 +86,7 @@ func judged[A any](path string, print func(to io.Writer, answer *A) error, verdi
 type showFlags struct {
 	output, socket, config string
 	watch                  time.Duration
+	fleet                  bool // of all gateways of the fleet
 }
 
 // showSocket explains the choice of the socket, in the commands' help.
@@ -92,6 +101,9 @@ func (f *showFlags) command(c *cobra.Command, s showable) *cobra.Command {
 	c.RunE = func(c *cobra.Command, _ []string) error { return f.show(c, s) }
 	c.Flags().DurationVarP(&f.watch, "watch", "w", 0, "print again at this interval, such as 1s, until Ctrl-C")
 	outputFlag(c, &f.output)
+	if s.render != nil {
+		c.Flags().BoolVar(&f.fleet, "fleet", false, "of all gateways of the fleet (docs/fleet.md)")
+	}
 	return f.ofGateway(c)
 }
 
@@ -125,7 +137,12 @@ func untilStopped() (ctx context.Context, stop func()) {
 
 func (f *showFlags) show(c *cobra.Command, s showable) error {
 	return f.ask(c, func(ctx context.Context, client *api.Client) error {
-		return f.repeat(ctx, c.OutOrStdout(), func(to io.Writer) error { return f.print(ctx, s, client, to) })
+		return f.repeat(ctx, c.OutOrStdout(), func(to io.Writer) error {
+			if f.fleet {
+				return f.printFleet(ctx, s, client, to)
+			}
+			return f.print(ctx, s, client, to)
+		})
 	})
 }
 

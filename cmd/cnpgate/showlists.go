@@ -36,7 +36,9 @@ keeps the latest 256 episodes.`,
 		judged(api.HealthPath, printHealth, isHealthy)},
 	{"hints", "Print which QPs are connected by the hints that host agents gave the running gateway",
 		`One line for each hint: the QPs that it states to be connected, and its VLAN tags and tunnel. A hint without both applies where only one VLAN or tunnel
-has such flows. -o json prints the API's answer to GET /v1/hints.`,
+has such flows. Then one line for each hint of a host's agent (cnpgate agent), about packets from the host only: the host's name, or - for an agent that
+uses the socket, and the time until the hint dies unless it is repeated. One without a destination applies where exactly one flow goes from the source to
+that QP. -o json prints the API's answer to GET /v1/hints.`,
 		printed(api.HintsPath, printHints)},
 	{"pairs", "Print which QPs of the running gateway's flows are connected, and the evidence",
 		`One line for each flow whose source QP is confirmed or a candidate: its ingress port, its VLANs and tunnel, the sender and its QP, the receiver and its QP,
@@ -97,6 +99,18 @@ func printHints(to io.Writer, all *api.HintsBody) error {
 	w := newTable(to, "SOURCE\tSOURCE_QP\tDESTINATION\tDESTINATION_QP\tTAGS\tTUNNEL")
 	for _, h := range all.Hints {
 		w.row(h.Source, h.SourceQP, h.Destination, h.DestinationQP, cmp.Or(h.Tags, "-"), cmp.Or(h.Tunnel, "-"))
+	}
+	if err := w.Flush(); err != nil || len(all.HostHints) == 0 {
+		return err
+	}
+	w = newTable(to, "\nHOST\tSOURCE\tSOURCE_QP\tDESTINATION\tDESTINATION_QP\tTAGS\tTUNNEL\tREMAINING")
+	for _, h := range all.HostHints {
+		destination := "-"
+		if h.Destination != nil {
+			destination = h.Destination.String()
+		}
+		w.row(cmp.Or(h.Host, "-"), h.Source, h.SourceQP, destination, h.DestinationQP, cmp.Or(h.Tags, "-"), cmp.Or(h.Tunnel, "-"),
+			(time.Duration(h.Remaining) * time.Millisecond).String())
 	}
 	return w.Flush()
 }

@@ -74,6 +74,8 @@ type Gateway interface {
 	// RDMA is the health of RDMA connections. Nobody may change it.
 	RDMA(context.Context) (*health.Report, error)
 	Identity() report.Identity
+	// Fleet is the gateway's part in its fleet; nil without.
+	Fleet() Fleet
 	// LogLevel is one of config.LogLevels, and so is the argument of SetLogLevel.
 	LogLevel() string
 	SetLogLevel(level string)
@@ -113,6 +115,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	s.http.BaseContext = func(net.Listener) context.Context { return ctx }
 	var others sync.WaitGroup
 	others.Go(func() { s.publishHints(ctx) })
+	others.Go(func() { s.expireHints(ctx) })
 	s.sockets.begin(&s.http)
 	others.Go(s.serveLocal)
 	var err error
@@ -147,11 +150,26 @@ func (s *Server) publishHints(ctx context.Context) {
 			return
 		case <-s.hints.changed:
 		}
+		begin := time.Now()
 		if m, err := s.hints.table(); err != nil { // put accepts no hints that contradict each other
 			s.http.ErrorLog.Print("hints: ", err)
 		} else {
 			s.plane.Pairing().SetHints(m)
 		}
-		pause.Reset(publishEvery)
+		pause.Reset(max(publishEvery, 10*time.Since(begin)))
+	}
+}
+
+// expireHints forgets the hints of hosts that are silent.
+func (s *Server) expireHints(ctx context.Context) {
+	again := time.NewTicker(expireEvery)
+	defer again.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-again.C:
+			s.hints.expire(now)
+		}
 	}
 }

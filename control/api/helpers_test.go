@@ -102,11 +102,13 @@ type fakes struct {
 	notices  []string
 	episodes []report.Episode
 	bgp      advertise.Status
+	fleet    Fleet
 }
 
 func (f *fakes) Problems() map[string]string { return f.problems }
 func (f *fakes) Episodes() []report.Episode  { return f.episodes }
 func (f *fakes) BGP() advertise.Status       { return f.bgp }
+func (f *fakes) Fleet() Fleet                { return f.fleet }
 func (f *fakes) Config() *config.Config      { return f.config }
 func (f *fakes) Reloads() []ReloadRecord     { return []ReloadRecord{{Outcome: "started"}} }
 func (f *fakes) Notices() []string           { return f.notices }

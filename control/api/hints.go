@@ -49,10 +49,15 @@ type hints struct {
 	mutex sync.Mutex
 	by    map[direction]config.QPPair // each hint under both its directions
 	n     int                         // hints
+	// What hosts say of their own packets, in addition.
+	ofHosts map[direction]hostHint
+	hosts   map[string]int // number of hints of each host
 }
 
 func newHints(static func() *pairing.QPMap) *hints {
-	return &hints{static: static, changed: make(chan struct{}, 1), by: map[direction]config.QPPair{}}
+	return &hints{
+		static: static, changed: make(chan struct{}, 1), by: map[direction]config.QPPair{}, ofHosts: map[direction]hostHint{}, hosts: map[string]int{},
+	}
 }
 
 // put adds a hint, and returns those that it replaces; created is false for one that exists already.
@@ -74,8 +79,8 @@ func (h *hints) put(p config.QPPair) (replaced []config.QPPair, created bool, er
 			replaced = append(replaced, old)
 		}
 	}
-	if h.n-len(replaced) >= maxHints {
-		return nil, false, failed(http.StatusInsufficientStorage, "there are %d hints, the maximum; delete those of connections that have ended", h.n)
+	if h.n+len(h.ofHosts)-len(replaced) >= maxHints {
+		return nil, false, failed(http.StatusInsufficientStorage, "there are %d hints, the maximum; delete those of connections that have ended", maxHints)
 	}
 	for _, old := range replaced {
 		h.remove(old)
@@ -150,13 +155,12 @@ func (h *hints) list() []config.QPPair {
 
 // table is the map for the workers, nil without hints. Host agents choose its keys, so each map's hash has a secret random seed.
 func (h *hints) table() (*pairing.QPMap, error) {
-	list := h.list()
-	if len(list) == 0 {
-		return nil, nil
+	pairs := h.hostPairs()
+	for _, p := range h.list() {
+		pairs = append(pairs, p.Stated())
 	}
-	pairs := make([]pairing.QPPair, len(list))
-	for i := range list {
-		pairs[i] = list[i].Stated()
+	if len(pairs) == 0 {
+		return nil, nil
 	}
 	return pairing.NewQPMap(pairs, rand.Uint64())
 }
@@ -183,8 +187,9 @@ type hintRequest struct {
 
 // HintsBody is the answer to GET /v1/hints.
 type HintsBody struct {
-	Hints    []Hint `json:"hints"`
-	Capacity int    `json:"capacity"`
+	Hints     []Hint     `json:"hints"`
+	Capacity  int        `json:"capacity"`
+	HostHints []HostHint `json:"host_hints"`
 }
 
 type putBody struct {
@@ -205,7 +210,7 @@ func makeHints(pairs []config.QPPair) []Hint {
 }
 
 func (h *hints) answerList(*request) (any, error) {
-	return HintsBody{makeHints(h.list()), maxHints}, nil
+	return HintsBody{makeHints(h.list()), maxHints, h.listHosts(time.Now())}, nil
 }
 
 // answerPut is idempotent: 201 for a new hint, 200 for one that exists.

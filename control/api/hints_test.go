@@ -38,7 +38,7 @@ func TestHints(t *testing.T) {
 		{"PUT", HintsPath, hint(b, z, 30, 31), 201, ""},
 		{"PUT", HintsPath, hint(b, z, 32, 33), 201, `"replaced":[]`},
 		{"PUT", HintsPath, hint(b, z, 30, 33), 201, `"replaced":[` + hint(b, z, 32, 33) + "," + hint(b, z, 30, 31) + "]"}, // both QPs serve a new connection
-		{"GET", HintsPath, "", 200, `{"hints":[` + hint(a, z, 17, 18) + "," + hint(b, z, 30, 33) + "," + hint("fd00::1", "fd00::2", 2, 16777214) + `],"capacity":65536}`},
+		{"GET", HintsPath, "", 200, `{"hints":[` + hint(a, z, 17, 18) + "," + hint(b, z, 30, 33) + "," + hint("fd00::1", "fd00::2", 2, 16777214) + `],"capacity":65536,"host_hints":[]}`},
 		{"PUT", HintsPath, hint(a, z, 50, 100), 201, ""}, // what qp_map says
 		{"PUT", HintsPath, hint(a, z, 51, 100), 409, "the source QP of packets from 10.1.0.1 to QP 100 at 10.9.0.9 is 50 by the configuration's qp_map, and the hint would make it 51; the operator's map wins"},
 		{"PUT", HintsPath, hint(z, a, 99, 50), 409, "from 10.9.0.9 to QP 50 at 10.1.0.1 is 100 by"},

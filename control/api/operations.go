@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/cnpgate/cnpgate/control/advertise"
+	"github.com/cnpgate/cnpgate/control/fleetlink"
 	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/health"
 	"github.com/cnpgate/cnpgate/pairing"
@@ -33,6 +34,9 @@ const (
 	documentPath      = "/v1/openapi.json"
 	ConfirmPath       = "/v1/reload/confirm"
 	DrainPath         = "/v1/drain"
+	FleetPath         = "/v1/fleet"
+	FleetAnswersPath  = "/v1/fleet/answers"
+	FleetEpisodesPath = "/v1/fleet/episodes"
 	HintsPath         = "/v1/hints"
 	MarkPath          = "/v1/mark"
 	LogLevelPath      = "/v1/log-level"
@@ -108,6 +112,12 @@ func (s *Server) operations() []operation {
 			parameters: []parameter{portParameter, {name: "since", description: "Only episodes with this number or a later one.", schema: limitSchema}}, answers: map[int]any{200: Episodes{}}, act: s.state.episodes},
 		{method: http.MethodGet, path: BGPPath, id: "getBGP", summary: "The state of BGP: its sessions, what they announce and what was learned.",
 			answers: map[int]any{200: advertise.Status{}}, act: s.state.bgp},
+		{method: http.MethodGet, path: FleetPath, id: "getFleet", summary: "The gateways of the fleet, what they share, and the connections between them.",
+			answers: map[int]any{200: fleetlink.FleetStatus{}}, act: s.state.fleet},
+		{method: http.MethodGet, path: FleetAnswersPath, id: "getFleetAnswers", summary: "What all gateways of the fleet answer to a GET request of this API. It waits for 2 s at most.",
+			parameters: fleetParameters, answers: map[int]any{200: FleetAnswers{}}, errors: map[int]string{404: "The gateway is in no fleet."}, act: s.fleetAnswers},
+		{method: http.MethodGet, path: FleetEpisodesPath, id: "getFleetEpisodes", summary: "The latest congestion episodes of all gateways of the fleet, from their stream.",
+			answers: map[int]any{200: FleetEpisodes{}}, errors: map[int]string{404: "The gateway is in no fleet.", 503: "The stream can't be read."}, act: s.state.fleetEpisodes},
 		{method: http.MethodGet, path: ConfigPath, id: "getConfig", summary: "The configuration in force, as it was read.",
 			answers: map[int]any{200: Config{}}, act: s.state.config},
 		{method: http.MethodPost, path: ReloadPath, id: "reload", summary: "Reads the configuration file again.", parameters: reloadParameters, answers: map[int]any{200: Reloaded{}},
@@ -138,6 +148,9 @@ func (s *Server) operations() []operation {
 			body: hintRequest{}, answers: map[int]any{200: putBody{}, 201: putBody{}},
 			errors: map[int]string{409: "The hint contradicts qp_map of the configuration.", 413: bodyTooLong, 507: "The number of hints is at its maximum."},
 			act:    s.hints.answerPut},
+		{method: http.MethodPost, path: HintsPath, id: "postHints", summary: "Takes hints of a host's agent, with a lifetime, about packets from the host only.",
+			body: hostHintsRequest{}, answers: map[int]any{200: HintsTaken{}},
+			errors: map[int]string{413: "The body is longer than 262 KB.", 507: "The number of hints is at its maximum."}, act: s.hints.answerPost},
 		{method: http.MethodDelete, path: HintsPath, id: "deleteHint", summary: "Withdraws a hint.", parameters: hintParameters,
 			answers: map[int]any{200: deletedBody{}}, errors: map[int]string{404: "There is no such hint."}, act: s.hints.answerDelete},
 	}
@@ -193,6 +206,9 @@ var (
 		{name: "destination_qp", description: "QP of the receiver; without it, all packets between the addresses.", schema: qpSchema},
 		{name: "decisions", description: "Whether to include what each stage decided about a packet.", schema: truthSchema},
 		{name: "rate", description: "Greatest number of packets a second; 1000 if not given.", schema: &huma.Schema{Type: huma.TypeInteger, Minimum: bound(1), Maximum: bound(MostPackets)}},
+	}
+	fleetParameters = []parameter{
+		{name: "path", description: "Path and query of the request.", required: true, schema: &huma.Schema{Type: huma.TypeString, Examples: []any{"/v1/flows?limit=10"}}},
 	}
 	hintParameters = []parameter{
 		{name: "source_ip", description: "The host at one end.", required: true, schema: hostSchema},

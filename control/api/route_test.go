@@ -25,8 +25,8 @@ func TestRefused(t *testing.T) {
 		{"GET", "/v2/flows", "", 404, "", "expected /v1/bgp, /v1/config, /v1/counters"},
 		{"GET", "/" + strings.Repeat("x", 5000), "", 404, "", "no resource"},
 		{"PUT", "/v1/flows", "", 405, "GET, HEAD", `no method \"PUT\" at /v1/flows; expected GET or HEAD`},
-		{"POST", "/v1/hints", aHint, 405, "DELETE, GET, HEAD, PUT", `no method \"POST\" at /v1/hints; expected DELETE or GET or HEAD or PUT`},
-		{"BREW", "/v1/hints", "", 405, "DELETE, GET, HEAD, PUT", `\"BREW\"`},
+		{"PATCH", "/v1/hints", aHint, 405, "DELETE, GET, HEAD, POST, PUT", `no method \"PATCH\" at /v1/hints; expected DELETE or GET or HEAD or POST or PUT`},
+		{"BREW", "/v1/hints", "", 405, "DELETE, GET, HEAD, POST, PUT", `\"BREW\"`},
 		{"GET", "/v1/flows?src=10.0.0.1", "", 400, "", `no parameter \"src\" at GET /v1/flows; expected source_ip, destination_ip, source_qp`},
 		{"GET", "/v1/flows?source_ip=1.2.3.4&source_ip=1.2.3.4", "", 400, "", "source_ip is given 2 times; expected once"},
 		{"GET", "/v1/flows?source=1.2.3.4", "", 400, "", `no parameter \"source\" at GET /v1/flows`},
@@ -76,7 +76,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s %.60s %.60s: status %d, want %d, Allow %q\n got %s\nwant %s", c.method, c.path, c.body, status, c.status, header.Get("Allow"), got, c.want)
 		}
 	}
-	g.want(t, "GET", HintsPath, "", 200, `{"hints":[],"capacity":65536}`)
+	g.want(t, "GET", HintsPath, "", 200, `{"hints":[],"capacity":65536,"host_hints":[]}`)
 }
 
 // TestNotHTTP: whatever else comes in ends the connection, not the API.

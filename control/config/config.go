@@ -32,6 +32,7 @@ type Config struct {
 	OSPF6      *OSPF6         // nil: no OSPFv3
 	Management Management
 	Bypass     *Bypass // nil: no heartbeat
+	Fleet      *Fleet  // nil: the gateway is alone
 	Warnings   []Warning
 
 	document *document // that it comes from
@@ -51,6 +52,7 @@ type DPDK struct {
 type Port struct {
 	Name, Device string
 	MTU          int      // bytes of an IP packet
+	Bottleneck   string   // that it shares with other gateways'; "": none
 	ClassNames   []string // of the queue's classes, the highest priority first
 	dataplane.PortConfig
 	Policy dataplane.PortPolicy // its Queue is nil: that of the PortConfig

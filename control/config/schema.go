@@ -29,6 +29,7 @@ type document struct {
 	Domain        domainSection         `key:"domain"`
 	Management    managementSection     `key:"management"`
 	Bypass        bypassSection         `key:"bypass"`
+	Fleet         fleetSection          `key:"fleet" reload:"restart" because:"the memory for what other gateways see is reserved, and the connections are made, once at the start"`
 }
 
 type gatewaySection struct {
@@ -74,6 +75,7 @@ type portSection struct {
 	QueueCapacity  size               `key:"queue_capacity" max:"4095MiB" reload:"resize"`
 	TrafficClasses list[classSection] `key:"traffic_classes" items:"1" most:"8" because:"each class has a queue of its own, with frames in it"`
 	Profile        name               `key:"profile" reload:"live"`
+	Bottleneck     name               `key:"bottleneck" because:"the fleet shares it from the start"`
 	Pacing         pacingSection      `key:"pacing" reload:"live"`
 	FlowControl    flowControlSection `key:"flow_control" because:"headroom is taken from the queue's memory, and the other end may be stopped at that moment"`
 }
@@ -300,4 +302,48 @@ type portResolver struct {
 	p       *Port
 	profile *profileSection // nil: the one that the port names doesn't exist
 	law     bool            // it responds by the control law
+}
+
+type fleetSection struct {
+	place
+	Site     name                     `key:"site"`
+	Name     name                     `key:"name" to:"Name"`
+	Key      text                     `key:"key"`
+	Members  list[fleetMemberSection] `key:"members" most:"64"`
+	Hosts    list[fleetHostSection]   `key:"hosts"`
+	Embedded toggle                   `key:"embedded" default:"false"`
+	Listen   socket                   `key:"listen" default:"0.0.0.0:4222"`
+	Peers    list[text]               `key:"peers" most:"63"`
+	Servers  list[text]               `key:"servers" most:"16"`
+	TLS      fleetTLSSection          `key:"tls"`
+	Flows    count                    `key:"flows" default:"32Ki" min:"1Ki" max:"16Mi"`
+	Pairs    count                    `key:"pairs" default:"64Ki" min:"1Ki" max:"16Mi"`
+	Episodes fleetEpisodesSection     `key:"episodes"`
+}
+
+type fleetMemberSection struct {
+	place
+	Name name `key:"name" required:"yes" unique:"the name %"`
+	Key  text `key:"key" required:"yes" unique:"the key %"`
+}
+
+type fleetHostSection struct {
+	place
+	Name      name       `key:"name" required:"yes" unique:"the name %"`
+	Key       text       `key:"key" required:"yes" unique:"the key %"`
+	Addresses list[cidr] `key:"addresses" required:"yes" items:"1" most:"64"`
+}
+
+type fleetTLSSection struct {
+	place
+	CA   text `key:"ca"`
+	Cert text `key:"cert"`
+	Key  text `key:"key"`
+}
+
+type fleetEpisodesSection struct {
+	place
+	Store    text     `key:"store"`
+	Keep     duration `key:"keep" default:"168h" min:"1h" max:"8760h"`
+	MaxBytes size     `key:"max_bytes" default:"64MB" min:"1MB" max:"4095MiB"`
 }

@@ -80,6 +80,7 @@ func (c *collector) Describe(to chan<- *prometheus.Desc) {
 	to <- buildInfo
 	to <- portHealth
 	describeBGP(to)
+	describeFleet(to)
 	describeRDMA(to)
 }
 
@@ -119,6 +120,9 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 		to <- prometheus.MustNewConstMetric(portHealth, prometheus.GaugeValue, healthy, n.Ports[p].Name)
 	}
 	collectBGP(to, c.source.BGP())
+	if c.source.Fleet != nil {
+		collectFleet(to, c.source.Fleet())
+	}
 	collectRDMA(to, c.source.RDMA())
 }
 

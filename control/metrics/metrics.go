@@ -19,6 +19,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"github.com/cnpgate/cnpgate/control/advertise"
+	"github.com/cnpgate/cnpgate/control/fleetlink"
 	"github.com/cnpgate/cnpgate/control/report"
 	"github.com/cnpgate/cnpgate/health"
 )
@@ -40,6 +41,8 @@ type Source struct {
 	// Hash is that of the configuration in force.
 	Hash func() string
 	BGP  func() advertise.Status
+	// Fleet is nil where the gateway is in none.
+	Fleet func() fleetlink.FleetStatus
 	// RDMA is the latest report about RDMA connections.
 	RDMA func() *health.Report
 }

@@ -80,7 +80,8 @@ var gateOf = map[counters.Suppression]string{
 	counters.FlowLimit:      gateLimits, counters.DestinationLimit: gateLimits, counters.DestinationsFull: gateLimits,
 	counters.PortLimit: gateLimits, counters.NoBuffer: gateLimits, counters.NotificationQueueFull: gateLimits,
 	counters.SlowingDown: gateReaction, counters.Draining: gateReaction, counters.AlreadySlower: gateReaction,
-	counters.NotBuilt: gateLast, counters.NotSent: gateLast, counters.Shutdown: gateLast,
+	counters.NotifiedElsewhere: gateReaction,
+	counters.NotBuilt:          gateLast, counters.NotSent: gateLast, counters.Shutdown: gateLast,
 	counters.ProxyFlowSilent: gateLast, counters.ProxyRepeated: gateLast, counters.ProxyRequestsFull: gateLast,
 }
 

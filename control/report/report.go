@@ -153,6 +153,7 @@ func addWorker(v telemetry.Values, f flowtable.Stats, p pairing.Stats) {
 	v.Add(telemetry.QPEvidenceSkipped, "", p.Skipped)
 	v.Add(telemetry.QPUnpaired, "", p.NoSlot)
 	v.Add(telemetry.QPCMDropped, "", p.CMDropped)
+	v.Add(telemetry.QPHintsAmbiguous, "", p.Ambiguous)
 }
 
 // makePort makes a port's part, with the policy in force.

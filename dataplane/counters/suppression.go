@@ -28,6 +28,7 @@ const (
 	ProxyRequestsFull // a congested node asked for it, and too many other requests were waiting
 	Encapsulated      // its flow is in a tunnel, and no proxy is known for it
 	Stopping          // the gateway is to stop, see Policy.Drain
+	NotifiedElsewhere // another gateway of the fleet has just notified it
 	SuppressionsEnd
 )
 
@@ -37,7 +38,7 @@ const Suppressions = SuppressionsEnd - 1
 var suppressionNames = [...]string{"flow-unknown", "largest-not-roce", "management-qp", "flow-limit", "destination-limit",
 	"destinations-full", "port-limit", "no-buffer", "notification-queue-full", "not-built", "not-sent",
 	"slowing-down", "draining", "already-slower", "shutdown",
-	"proxy-flow-silent", "proxy-repeated", "proxy-requests-full", "encapsulated", "stopping"}
+	"proxy-flow-silent", "proxy-repeated", "proxy-requests-full", "encapsulated", "stopping", "notified-elsewhere"}
 
 // String returns the name in reports and metrics.
 func (s Suppression) String() string {

@@ -11,13 +11,14 @@ import (
 // fairClass is the fair rate of a class of an egress queue. All workers share it, without a lock: the worker that advances `at` computes
 // the next one, from what all have published.
 type fairClass struct {
-	rate    atomic.Uint64 // F, the bits of a float64
-	at      atomic.Int64  // time of the last update, ns; 0 before the first
-	counted atomic.Uint64 // the workers' obeyed bytes up to then
-	loop    atomic.Int64  // delay of the control loop, ns
-	spacing atomic.Int64  // of congestion.Spacing
-	until   atomic.Int64  // all workers measure rates until then, ns: F needs the bytes of all
-	_       [16]byte      // a cache line
+	rate    atomic.Uint64         // F, the bits of a float64
+	at      atomic.Int64          // time of the last update, ns; 0 before the first
+	counted atomic.Uint64         // the workers' obeyed bytes up to then
+	loop    atomic.Int64          // delay of the control loop, ns
+	spacing atomic.Int64          // of congestion.Spacing
+	until   atomic.Int64          // all workers measure rates until then, ns: F needs the bytes of all
+	share   atomic.Pointer[Share] // what other gateways do at the bottleneck
+	_       [8]byte               // a cache line
 }
 
 // measureUntil makes all workers measure rates until a time, ns.
@@ -59,11 +60,12 @@ type lawPart struct {
 type Shared struct {
 	fair         []fairClass // by port and class
 	all          [][]lawPart // by worker
+	elsewhere    []elsewhere // by worker
 	unresponsive unresponsiveSenders
 }
 
 func NewShared(ports, workers int) *Shared {
-	s := &Shared{fair: make([]fairClass, ports*account.MaxClasses), all: make([][]lawPart, workers)}
+	s := &Shared{fair: make([]fairClass, ports*account.MaxClasses), all: make([][]lawPart, workers), elsewhere: make([]elsewhere, workers)}
 	for i := range s.all {
 		s.all[i] = make([]lawPart, ports*account.MaxClasses)
 	}
@@ -97,7 +99,7 @@ func (l *Law) updateFair(t *turn, depth float64) {
 		class.rate.Store(math.Float64bits(p.Line))
 	default:
 		in.Obeyed = float64(bytes)
-		class.rate.Store(math.Float64bits(p.Next(class.fair(), in, depth, class.loop.Load())))
+		class.rate.Store(math.Float64bits(class.next(p, in, depth)))
 	}
 	class.counted.Store(sum)
 	class.spacing.Store(s.spacing.NS)

@@ -96,7 +96,7 @@ func (l *Law) respond(r *notify.Queue, b *frames.Batch, these frames.Mask, depth
 	}
 	at := r.Out*account.MaxClasses + r.Class
 	t := turn{Queue: r, own: s, shared: &l.fair[at], part: &l.parts[at]}
-	if p.Measures(depth) {
+	if p.Measures(depth) || t.shared.othersMeasure(p) {
 		t.shared.measureUntil(now + lawIdle)
 	}
 	if now > t.shared.until.Load() && !c.Policy.Drain {

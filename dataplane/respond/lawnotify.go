@@ -40,6 +40,10 @@ func (l *Law) notify(t *turn, b *frames.Batch, i int, f *lawFlow) bool {
 		if d.Parameter = f.Reduce(&t.LawState, s, random); d.Parameter == 0 {
 			break
 		}
+		if l.notifiedElsewhere(t, x) {
+			n.SuppressFlow(t.Queue, x, counters.NotifiedElsewhere)
+			return true
+		}
 		if !l.send(t, b, i, f, d, true) {
 			return false
 		}

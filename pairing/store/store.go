@@ -119,8 +119,7 @@ func (s *Store) Make(k *Key, h uint64, now int64) *Group {
 	case x != 0:
 		s.freeGroup = s.groups[x].next
 	case int(s.usedGroups) < len(s.groups)-1:
-		s.usedGroups++
-		x = s.usedGroups
+		x = atomic.AddUint32(&s.usedGroups, 1) // Groups reads it without the lock
 	case now < s.full:
 		return nil
 	default:
@@ -253,3 +252,9 @@ func (s *Store) first(g *Group, side int, is func(Ref) bool) (slot Slot, ok bool
 	}
 	return Slot{}, false
 }
+
+// Groups is the number of groups that were ever in use at a time.
+func (s *Store) Groups() int { return int(atomic.LoadUint32(&s.usedGroups)) }
+
+// Group is group n, 1 to Groups().
+func (s *Store) Group(n int) *Group { return &s.groups[n] }

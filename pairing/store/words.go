@@ -102,7 +102,8 @@ func (l Link) SharedPort() Link { return l &^ (1 << 24) }
 
 // Identity has the data of a flow that the port rules need.
 //
-//	bits 0-23 destination QP, 24-39 UDP source port, 40 the port has changed and isn't steady yet, 41 UC: nothing is acknowledged
+//	bits 0-23 destination QP, 24-39 UDP source port, 40 the port has changed and isn't steady yet, 41 UC: nothing is acknowledged, 42 another
+//	gateway has seen the flow
 type Identity uint64
 
 // MakeIdentity is the word of a flow by its destination QP and UDP source port.
@@ -116,6 +117,12 @@ func MakeIdentity(qp uint32, port uint16, varies, unreliable bool) Identity {
 	}
 	return i
 }
+
+// Remote is the identity of a flow that another gateway has seen.
+func (i Identity) Remote() Identity { return i | 1<<42 }
+
+// IsRemote reports whether another gateway has seen the flow, and not this one.
+func (i Identity) IsRemote() bool { return i>>42&1 != 0 }
 
 // QP is the destination QP.
 func (i Identity) QP() uint32 { return uint32(i & packet.MaxQP) }

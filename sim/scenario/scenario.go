@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/fleet/bus"
 	"github.com/cnpgate/cnpgate/sim"
 )
 
@@ -115,6 +116,12 @@ func (s *Scenario) Config(r Response) (*sim.Config, error) {
 	c.Network.Nodes, c.Network.Links = slices.Clone(s.network.Nodes), slices.Clone(s.network.Links)
 	c.Network.Seed = s.Seed()
 	c.Network.IOAM = r == FastCNPHPCC
+	if f := &s.d.Fleet; f.Given() {
+		c.Network.Fleet = &sim.Fleet{
+			Bus:        bus.Config{Delay: int64(f.Delay.V), Jitter: int64(f.Jitter.V), Loss: float64(f.Loss.V) / 1e6, Seed: s.Seed()},
+			Bottleneck: f.Bottleneck.V,
+		}
+	}
 	var ppfc []netip.Prefix
 	for i := range s.places {
 		gateway, err := s.gateway(&s.places[i], r)

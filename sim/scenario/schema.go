@@ -16,6 +16,7 @@ type document struct {
 	Switches  switchesSection              `key:"switches"`
 	Hosts     hostsSection                 `key:"hosts"`
 	Gateways  config.Table[gatewaySection] `key:"gateways"`
+	Fleet     fleetSection                 `key:"fleet"`
 	Traffic   config.List[trafficSection]  `key:"traffic" required:"yes" items:"1" most:"64"`
 	Responses config.List[config.Choice]   `key:"responses" default:"[ecn, fast-cnp, long-haul-cnp, standard-cnp, fast-cnp-hpcc, ppfc]" items:"1" most:"8" one:"ecn|fast-cnp|long-haul-cnp|standard-cnp|fast-cnp-hpcc|ppfc|configured|proxy"`
 }
@@ -45,6 +46,7 @@ type spanSection struct {
 	Delay   config.Duration `key:"delay" required:"yes" min:"0s" max:"1s"`
 	Loss    config.Decimal  `key:"loss" default:"0" max:"1"`
 	Gateway config.Name     `key:"gateway"`
+	Paths   config.Integer  `key:"paths" default:"1" min:"1" max:"64"`
 }
 
 // twoDCsSection is two leaf-spine fabrics with a border switch each, and a long link between the border switches.
@@ -161,6 +163,15 @@ type gatewaySection struct {
 	Workers   config.Integer  `key:"workers" default:"1" min:"1" max:"64"`
 	SourceQPs config.Choice   `key:"source_qps" default:"known" one:"known|learned"`
 	Config    config.Embedded `key:"config"`
+}
+
+// fleetSection connects the gateways by a bus.
+type fleetSection struct {
+	config.Section
+	Delay      config.Duration `key:"delay" default:"200us" min:"0s" max:"10s"`
+	Jitter     config.Duration `key:"jitter" default:"0s" min:"0s" max:"10s"`
+	Loss       config.Decimal  `key:"loss" default:"0" max:"1"`
+	Bottleneck config.Toggle   `key:"bottleneck" default:"false"`
 }
 
 // trafficSection is one entry of the traffic.

@@ -119,6 +119,9 @@ type end struct {
 // span adds a span after a node, and returns the node at its end: the gateway of the next span, or a switch.
 func (s *topology) span(d *dumbbellSection, i int, from end) end {
 	span := &d.Spans.Items[i]
+	if span.Paths.V > 1 {
+		return s.parallel(d, i, from)
+	}
 	if span.Gateway.Given() && !from.gateway {
 		rate := max(span.Rate.V, d.Rate.V*uint64(d.Senders.V))
 		from = s.addGateway(&span.Gateway, from.node, rate, int64(d.Delay.V))
@@ -137,6 +140,24 @@ func (s *topology) span(d *dumbbellSection, i int, from end) end {
 	long.B, long.PortB = to.node, portFabric
 	s.onWAN(from, s.connect(long))
 	return to
+}
+
+// parallel adds a span of several equal paths after a switch, each with a gateway of its own, and returns the switch at its end. Switches choose
+// a path by the hash of a flow (ECMP), in each direction another one.
+func (s *topology) parallel(d *dumbbellSection, i int, from end) end {
+	span := &d.Spans.Items[i]
+	if !span.Gateway.Given() || from.gateway || i+1 < len(d.Spans.Items) && d.Spans.Items[i+1].Gateway.Given() {
+		s.doc.Problem(span.Paths.At(), "several paths begin at a switch, each with a gateway, and end at a switch; expected a gateway in this span, and none in the next")
+		return end{node: s.node(sim.SwitchNode, "switch-%d", i+1)}
+	}
+	to := s.node(sim.SwitchNode, "switch-%d", i+1)
+	for range span.Paths.V {
+		gateway := s.addGateway(&span.Gateway, from.node, max(span.Rate.V, d.Rate.V*uint64(d.Senders.V)), int64(d.Delay.V))
+		s.onWAN(gateway, s.connect(sim.Link{
+			A: gateway.node, PortA: portWAN, B: to, Rate: span.Rate.V, Delay: int64(span.Delay.V), Loss: float64(span.Loss.V) / 1e6,
+		}))
+	}
+	return end{node: to}
 }
 
 // onWAN records a link as that of a gateway's WAN port.

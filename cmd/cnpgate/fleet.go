@@ -1,0 +1,102 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cnpgate/cnpgate/control/api"
+	"github.com/cnpgate/cnpgate/control/fleetlink"
+)
+
+func fleetCommand() *cobra.Command {
+	var f showFlags
+	return f.command(&cobra.Command{
+		Use:   "fleet [-o text|json] [--watch TIME] [--socket PATH | --config FILE]",
+		Short: "Print the gateways of the running gateway's fleet: who is silent, what is shared, and the connections",
+		Long: `A line for each gateway that may take part: its state (active, silent for more than 5 s, or unheard since the start), version, how long it has been up,
+how long ago it was heard, the time of a message to it and back, the flows and pairs that it knows of others, and the pairs of hosts that it asks about. Then
+what this gateway shares, a line for each connection to a nats-server, and what was refused and dropped. docs/fleet.md explains all. -o json prints the API's
+answer to GET /v1/fleet.`,
+	}, showable{resource: api.FleetPath, print: printed(api.FleetPath, printFleetStatus).print})
+}
+
+func printFleetStatus(to io.Writer, s *fleetlink.FleetStatus) error {
+	if !s.Enabled {
+		_, err := fmt.Fprintln(to, "The configuration has no fleet.")
+		return err
+	}
+	fmt.Fprintf(to, "%s in site %s\n", s.Name, s.Site)
+	w := newTable(to, "GATEWAY\tSTATE\tVERSION\tUPTIME\tHEARD\tROUND TRIP\tREMOTE FLOWS\tPAIRS\tWANTS")
+	for i := range s.Members {
+		m := &s.Members[i]
+		heard, round, up := "-", "-", "-"
+		if !m.Self && m.State != "unheard" {
+			heard = (time.Duration(m.SilentMS) * time.Millisecond).String() + " ago"
+		}
+		if m.RoundUS > 0 {
+			round = (time.Duration(m.RoundUS) * time.Microsecond).String()
+		}
+		if m.UpMS > 0 {
+			up = (time.Duration(m.UpMS) * time.Millisecond).Round(time.Second).String()
+		}
+		w.row(m.Name, m.State, cmp.Or(m.Version, "-"), up, heard, round, m.Flows, m.Pairs, m.Wants)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintf(to, "asks for the flows of %d pairs of hosts, is asked for %d; knows %d flows of others, keeps %d pairs for successors\n",
+		s.Shares.Wants, s.Shares.Wanted, s.Shares.RemoteFlows, s.Shares.Pairs)
+	w = newTable(to, "SERVER\tCONNECTED\tRECONNECTS\tLAST ERROR")
+	for _, c := range s.Connections {
+		w.row(cmp.Or(c.URL, "-"), c.Connected, c.Reconnects, cmp.Or(c.Error, "-"))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(to, "refused: %s; dropped: %d received, %d to be sent\n", cmp.Or(listCounts(s.Refused), "nothing"), s.Counters["dropped_in"], s.Counters["dropped_out"])
+	return err
+}
+
+// printFleet prints a resource of all gateways of the fleet, and episodes from their stream, where those of a gateway that is gone are, too.
+func (f *showFlags) printFleet(ctx context.Context, s showable, client *api.Client, to io.Writer) error {
+	if s.resource == api.EpisodesPath {
+		return f.print(ctx, printed(api.FleetEpisodesPath, printFleetEpisodes), client, to)
+	}
+	path := api.FleetAnswersPath + "?path=" + url.QueryEscape(s.resource)
+	return f.print(ctx, printed(path, func(to io.Writer, all *api.FleetAnswers) error {
+		for _, name := range slices.Sorted(maps.Keys(all.Answers)) {
+			text, err := json.Marshal(all.Answers[name])
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(to, "%s:\n", name)
+			if err := s.render(to, text); err != nil {
+				return err
+			}
+		}
+		return nil
+	}), client, to)
+}
+
+func printFleetEpisodes(to io.Writer, all *api.FleetEpisodes) error {
+	if len(all.Episodes) == 0 {
+		_, err := fmt.Fprintln(to, "no congestion that is still in the stream")
+		return err
+	}
+	for i := range all.Episodes {
+		fmt.Fprintf(to, "%s ", all.Episodes[i].Gateway)
+		if err := printEpisode(to, &all.Episodes[i].Episode); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+package fleet
+
+import (
+	"github.com/cnpgate/cnpgate/fleet/wire"
+	"github.com/cnpgate/cnpgate/flowtable"
+)
+
+// This file is about who wants to know which flows. A gateway whose flow from A to B has no source QP wants the flows from B to A. It asks
+// all; who sees some sends them to it, and to nobody else.
+
+// asking has the pairs of hosts that this member wants, and those that others want of it.
+type asking struct {
+	own    map[wire.Hosts]want
+	others map[wire.Hosts]interest
+	fresh  []byte // wants to be sent
+}
+
+// want is an own interest.
+type want struct {
+	until, sent int64
+	times       uint8  // it was sent
+	scope       uint64 // of the wanted flows here, with their port
+	several     bool   // at several pairs of ports
+}
+
+// interest is what others want. Up to four members share one: more than those that see one direction of a flow.
+type interest struct {
+	who [4]struct {
+		name  string
+		until int64
+	}
+}
+
+func newAsking() asking {
+	return asking{own: map[wire.Hosts]want{}, others: map[wire.Hosts]interest{}}
+}
+
+// want notes that the flows of the direction opposite to a flow are wanted.
+func (a *asking) want(m *Member, opposite *flowtable.Key) {
+	h := wire.Hosts{From: opposite.Src, To: opposite.Dst, Scope: opposite.Scope().Named()}
+	w, ok := a.own[h]
+	if !ok && len(a.own) >= maxWants {
+		m.stats.Full++
+		return
+	}
+	scope := uint64(opposite.Scope())
+	w.several = w.several || ok && w.scope != scope
+	w.scope, w.until = scope, m.now+wantFor
+	if w.times == 0 || m.now-w.sent >= min(int64(wantFirst)<<min(w.times, 16), wantAgain) { // the first messages may be lost
+		w.sent, w.times = m.now, min(w.times, 100)+1
+		a.fresh = (&wire.Wanted{Hosts: h}).Append(a.fresh)
+	}
+	a.own[h] = w
+}
+
+// tell sends the wants that are new or due.
+func (a *asking) tell(m *Member) {
+	m.sendRecords(wire.Want, "", a.fresh, wantedBytes)
+	a.fresh = a.fresh[:0]
+}
+
+const wantedBytes = 40
+
+// sendRecords sends records in messages of at most chunk bytes.
+func (m *Member) sendRecords(k wire.Kind, to string, b []byte, size int) {
+	for len(b) > 0 {
+		n := min(len(b), chunk/size*size)
+		m.send(k, to, b[:n])
+		b = b[n:]
+	}
+}
+
+// wanted notes what another member wants.
+func (a *asking) wanted(m *Member, who string, w *wire.Wanted) {
+	i, ok := a.others[w.Hosts]
+	if !ok && len(a.others) >= maxWants {
+		m.stats.Full++
+		return
+	}
+	slot := &i.who[0]
+	for n := range i.who {
+		s := &i.who[n]
+		if s.name == who {
+			slot = s
+			break
+		}
+		if s.until < slot.until {
+			slot = s
+		}
+	}
+	slot.name, slot.until = who, m.now+wantFor
+	a.others[w.Hosts] = i
+}
+
+// expire forgets what is no longer wanted, a part of it at a time.
+func (a *asking) expire(now int64) {
+	const batch = 8192
+	n := 0
+	for h, w := range a.own {
+		if n++; n > batch {
+			break
+		}
+		if now > w.until {
+			delete(a.own, h)
+		}
+	}
+	n = 0
+	for h, i := range a.others {
+		if n++; n > batch {
+			break
+		}
+		last := int64(0)
+		for _, w := range i.who {
+			last = max(last, w.until)
+		}
+		if now > last {
+			delete(a.others, h)
+		}
+	}
+}

@@ -1,0 +1,198 @@
+package fleet
+
+import (
+	"github.com/cnpgate/cnpgate/fleet/wire"
+	"github.com/cnpgate/cnpgate/flowtable"
+	"github.com/cnpgate/cnpgate/internal/keyhash"
+	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/pairing"
+)
+
+// scan goes through the gateway's own flows, group by group (pairing.See): some at each look, and groups with something to do at every look.
+type scan struct {
+	at     int
+	seen   []pairing.Seen
+	hot    map[int]bool
+	sent   []uint64          // by hash: a record's hash and when it was sent, in seconds
+	out    map[string][]byte // records of flows, by recipient
+	bytes  int               // of out
+	pairs  []byte
+	secret [2]uint64
+}
+
+// sentSize is the number of records whose last time is kept. Two with one place displace each other, and are sent more often.
+const sentSize = 1 << 21
+
+func newScan(seed uint64) scan {
+	s := scan{hot: map[int]bool{}, sent: make([]uint64, sentSize), out: map[string][]byte{}}
+	keyhash.Spread(s.secret[:], seed)
+	return s
+}
+
+// due reports whether a record is to be sent: it wasn't for a time, ns. If so it counts as sent now.
+func (s *scan) due(h *wire.Hosts, what, more uint64, now, every int64) bool {
+	x := keyhash.Fold(h.From.Hi^s.secret[0], h.From.Lo^s.secret[1])
+	x = keyhash.Fold(x^h.To.Hi, h.To.Lo^s.secret[0])
+	x = keyhash.Fold(x^uint64(h.Scope), what^s.secret[1])
+	x = keyhash.Fold(x^more, s.secret[0])
+	at := &s.sent[x%sentSize]
+	second := uint64(now/1e9) + 1
+	if *at>>32 == x>>32 && second-*at&(1<<32-1) < uint64(every/1e9) {
+		return false
+	}
+	*at = x>>32<<32 | second
+	return true
+}
+
+// look visits some groups of flows, and sends what others want to know, and what is unknown here.
+func (m *Member) look() {
+	if m.Pairing == nil {
+		return
+	}
+	s, left := &m.scan, maxVisits
+	s.bytes = 0
+	for g := range s.hot {
+		if left -= m.lookAt(g); left <= 0 {
+			break
+		}
+	}
+	groups := m.Pairing.Groups()
+	for range groups {
+		if left <= 0 {
+			break
+		}
+		s.at = s.at%groups + 1
+		if !s.hot[s.at] {
+			left -= m.lookAt(s.at)
+		}
+		left--
+	}
+	m.asking.tell(m)
+	for to, b := range s.out {
+		m.sendRecords(wire.Flows, to, b, flowBytes)
+		delete(s.out, to)
+	}
+	m.sendRecords(wire.Pairs, "", s.pairs, pairBytes)
+	s.pairs = s.pairs[:0]
+	m.Peers.Sweep(m.now)
+}
+
+const (
+	flowBytes = 55
+	pairBytes = 49
+)
+
+// lookAt visits a group, and returns the number of its flows.
+func (m *Member) lookAt(group int) int {
+	s := &m.scan
+	var ok bool
+	if s.seen, ok = m.Pairing.See(group, s.seen[:0]); !ok {
+		return 1
+	}
+	hot := false
+	for i := range s.seen {
+		if m.visit(&s.seen[i]) {
+			hot = true
+		}
+	}
+	if !hot {
+		delete(s.hot, group)
+	} else if len(s.hot) < maxHot {
+		s.hot[group] = true
+	}
+	return len(s.seen)
+}
+
+// visit does what is due about an own flow, and reports whether there will be more soon.
+func (m *Member) visit(f *pairing.Seen) (hot bool) {
+	s := &m.scan
+	h := wire.Hosts{From: f.Key.Src, To: f.Key.Dst, Scope: f.Key.Scope().Named()}
+	confirmed := f.Answer.State() == pairing.Confirmed
+	own := confirmed && f.Answer.Evidence() != pairing.EvidencePeer
+	switch e := f.Answer.Evidence(); {
+	case own && (e == pairing.EvidenceCM || e == pairing.EvidencePort || e == pairing.EvidencePSN):
+		if s.due(&h, uint64(f.Key.DestQP), uint64(f.Answer.SourceQP()), m.now, pairAgain) {
+			s.pairs = pairOf(&h, f).Append(s.pairs)
+		}
+	case !own && f.Steady:
+		opposite := m.Pairing.Opposite(&f.Key, 0)
+		if !confirmed && m.inherit(&h, f) {
+			confirmed = true
+		}
+		m.asking.want(m, &opposite)
+		hot = !confirmed
+	}
+	return m.supply(&h, f) || hot
+}
+
+// supply sends a flow to those who want it, and reports whether somebody does who may not have confirmed its peer flow yet.
+func (m *Member) supply(h *wire.Hosts, f *pairing.Seen) (hot bool) {
+	i, ok := m.asking.others[*h]
+	if !ok || !f.Steady {
+		return false
+	}
+	r := wire.Flow{Hosts: *h, QP: f.Key.DestQP, Port: f.Port, Flags: flags(f), First: f.First, High: f.High, Acked: f.Acked}
+	for n := range i.who {
+		w := &i.who[n]
+		if w.until < m.now || m.scan.bytes >= maxFlowBytes {
+			continue
+		}
+		// News of a flow go out until it has had time to be confirmed; then it is sent again from time to time.
+		early := m.scan.due(h, uint64(f.Key.DestQP)|1<<32, keyhash.Fold(uint64(n)+3, uint64(f.Port)), m.now, keepAgain)
+		if early || m.young(h, f, n) {
+			hot = true
+			m.scan.out[w.name] = r.Append(m.scan.out[w.name])
+			m.scan.bytes += flowBytes
+		}
+	}
+	return hot
+}
+
+// young reports whether a flow is to be sent again soon: few reports of it were sent, or its own peer flow isn't known yet, so that it isn't
+// known there either.
+func (m *Member) young(h *wire.Hosts, f *pairing.Seen, n int) bool {
+	if f.Answer.State() == pairing.Confirmed && f.Answer.Evidence() != pairing.EvidencePeer { // it has its peer flow here
+		return false
+	}
+	const reports, later = 16, 4e9
+	for k := range uint64(reports) {
+		if m.scan.due(h, uint64(f.Key.DestQP)|uint64(2+k)<<32, keyhash.Fold(uint64(n)+5, uint64(f.Port)), m.now, keepAgain) {
+			return true
+		}
+	}
+	return f.Answer.State() != pairing.Confirmed && m.scan.due(h, uint64(f.Key.DestQP)|20<<32, keyhash.Fold(uint64(n)+7, uint64(f.Port)), m.now, later)
+}
+
+func flags(f *pairing.Seen) (b uint8) {
+	for _, bit := range [...]struct {
+		set bool
+		bit uint8
+	}{{f.Requests, wire.Requests}, {f.Responses, wire.Responses}, {f.Unreliable, wire.Unreliable}, {f.Steady, wire.Steady}} {
+		if bit.set {
+			b |= bit.bit
+		}
+	}
+	return b
+}
+
+// takeFlow shows a flow of another gateway to the learner, if this gateway wants it.
+func (m *Member) takeFlow(f *wire.Flow) {
+	w, ok := m.asking.own[f.Hosts]
+	switch {
+	case m.Peers == nil || f.Flags&wire.Steady == 0:
+		return
+	case !ok || w.several:
+		m.stats.NotUnique++
+		return
+	}
+	r := pairing.Remote{
+		Key: flowtable.Key{Src: f.From, Dst: f.To, DestQP: f.QP}, Port: f.Port, Unreliable: f.Flags&wire.Unreliable != 0,
+		Requests: f.Flags&wire.Requests != 0, Responses: f.Flags&wire.Responses != 0, First: f.First, High: f.High, Acked: f.Acked,
+	}
+	r.Key.SetScope(packet.Scope(w.scope))
+	if f.Flags&wire.Gone != 0 {
+		m.Peers.Forget(&r.Key, m.now)
+		return
+	}
+	m.stats.Shown[m.Peers.Show(&r, m.now)]++
+}

@@ -1,0 +1,159 @@
+package fleet
+
+import (
+	"hash/fnv"
+
+	"github.com/cnpgate/cnpgate/fleet/wire"
+)
+
+// This file is about what gateways on one path, or in front of one bottleneck, tell each other: which senders were notified, and what
+// arrives.
+
+// Plane is what a Member needs of the dataplane. Its methods are for any goroutine, and none waits for a worker.
+type Plane interface {
+	// Notified appends the notifications that were sent since the last call.
+	Notified(to []wire.Notice) []wire.Notice
+	// Elsewhere says that another gateway has notified the sender of a flow.
+	Elsewhere(n *wire.Notice)
+	// Bottlenecks appends what arrives at the queues that the gateway shares with others.
+	Bottlenecks(to []wire.Arrival) []wire.Arrival
+	// Share says what the others do at such a queue. The zero Sum: nothing.
+	Share(bottleneck uint64, class uint8, s Sum)
+	// Delays appends delays of control loops that the gateway has measured, and Learn takes one of another, for a queue that has measured none.
+	Delays(to []wire.Delay) []wire.Delay
+	Learn(d *wire.Delay)
+}
+
+// Sum is what other gateways do at a shared bottleneck.
+type Sum struct {
+	Rate    float64 // bytes/ns that arrive, of flows that obey F
+	Depth   float64 // bytes queued
+	Line    float64 // rate of their lines, bytes/ns
+	Largest float64 // rate of their fastest flow, bytes/ns
+	Members int
+}
+
+// Bottleneck is the hash by which gateways name a bottleneck.
+func Bottleneck(name string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name))
+	return h.Sum64()
+}
+
+const (
+	arrivalsEvery = 2e6  // ns
+	arrivalsFor   = 20e6 // what a silent member said of a bottleneck counts for so long
+	delaysEvery   = 10e9
+	maxShares     = 4096
+)
+
+type shareKey struct {
+	member     string
+	bottleneck uint64
+	class      uint8
+}
+
+// share is what one member said of a bottleneck.
+type share struct {
+	last     wire.Arrival
+	sent, at int64 // when, by its clock and by this one's
+	rate     float64
+}
+
+type shares struct {
+	of           map[shareKey]*share
+	own          []wire.Arrival
+	notices      []wire.Notice
+	body         []byte
+	nextArrivals int64
+	nextDelays   int64
+}
+
+// tickPlane sends what is due about notifications and bottlenecks.
+func (m *Member) tickPlane() {
+	if m.Plane == nil {
+		return
+	}
+	s := &m.shares
+	s.notices, s.body = m.Plane.Notified(s.notices[:0]), s.body[:0]
+	for i := range s.notices {
+		s.body = s.notices[i].Append(s.body)
+	}
+	m.sendRecords(wire.Notified, "", s.body, 51)
+	if m.now >= s.nextArrivals {
+		s.nextArrivals = m.now + arrivalsEvery
+		s.own, s.body = m.Plane.Bottlenecks(s.own[:0]), s.body[:0]
+		for i := range s.own {
+			s.body = s.own[i].Append(s.body)
+		}
+		m.sendRecords(wire.Arrivals, "", s.body, 33)
+		m.sum()
+	}
+	if m.now >= s.nextDelays {
+		s.nextDelays = m.now + delaysEvery
+		s.body = s.body[:0]
+		for _, d := range m.Plane.Delays(nil) {
+			s.body = d.Append(s.body)
+		}
+		m.sendRecords(wire.Learned, "", s.body, 17)
+	}
+}
+
+// sum gives the dataplane what the others do at each bottleneck of its own.
+func (m *Member) sum() {
+	s := &m.shares
+	for i := range s.own {
+		own, sum := &s.own[i], Sum{}
+		for k, o := range s.of {
+			if k.bottleneck != own.Bottleneck || k.class != own.Class || m.now-o.at > arrivalsFor {
+				continue
+			}
+			sum.Rate += o.rate
+			sum.Depth += float64(o.last.Depth)
+			sum.Line += float64(o.last.Line)
+			sum.Largest = max(sum.Largest, float64(o.last.Largest))
+			sum.Members++
+		}
+		m.Plane.Share(own.Bottleneck, own.Class, sum)
+	}
+}
+
+// takeArrival takes what a member says of a bottleneck. The rate is by its own clock, so that delays of messages don't matter.
+func (m *Member) takeArrival(h *wire.Header, a *wire.Arrival) {
+	k := shareKey{h.Sender, a.Bottleneck, a.Class}
+	o := m.shares.of[k]
+	if o == nil {
+		if len(m.shares.of) >= maxShares {
+			m.stats.Full++
+			return
+		}
+		o = &share{}
+		m.shares.of[k] = o
+	}
+	if elapsed := h.Time - o.sent; o.at != 0 && elapsed > 0 && elapsed < 1e9 && a.Arrived >= o.last.Arrived {
+		o.rate = min(float64(a.Arrived-o.last.Arrived)/float64(elapsed), 4*float64(a.Line))
+	}
+	o.last, o.sent, o.at = *a, h.Time, m.now
+}
+
+func (m *Member) takeNotices(body []byte) error {
+	return wire.EachNotice(body, func(n *wire.Notice) {
+		if m.Plane != nil && n.Age < 1e6 {
+			m.Plane.Elsewhere(n)
+		}
+	})
+}
+
+func (m *Member) takeDelay(d *wire.Delay) {
+	if m.Plane != nil {
+		m.Plane.Learn(d)
+	}
+}
+
+func (m *Member) expireShares(now int64) {
+	for k, o := range m.shares.of {
+		if now-o.at > 10e9 {
+			delete(m.shares.of, k)
+		}
+	}
+}
