@@ -21,6 +21,8 @@ type BrokerOptions struct {
 	Site, Host string // names; see wire.ValidName
 	Servers    []string
 	CA         string        // file with the certificates that a server's must be signed by; empty: the system's
+	Cert       string        // file with the host's certificate, for servers that ask for one; empty: none
+	CertKey    string        // file with its private key
 	Key        nkeys.KeyPair // signs the messages, and logs in to the broker
 	Log        zerolog.Logger
 }
@@ -66,6 +68,9 @@ func Dial(o BrokerOptions) (*Broker, error) {
 	}
 	if o.CA != "" {
 		settings = append(settings, nats.RootCAs(o.CA))
+	}
+	if o.Cert != "" {
+		settings = append(settings, nats.ClientCert(o.Cert, o.CertKey))
 	}
 	opts := nats.GetDefaultOptions()
 	for _, s := range settings {

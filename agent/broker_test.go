@@ -157,8 +157,8 @@ func TestBroker(t *testing.T) {
 			if err != nil || h.Kind != wire.Hints || h.Sender != "h17" {
 				t.Fatalf("%+v, %v", h, err)
 			}
-			got, err := gateway.AcceptHints(h.Sender, body)
-			if err != nil || got.Lifetime != 5000 || !slices.Equal(got.Hints, sent.Hints) || !slices.Equal(got.Withdrawn, sent.Withdrawn) {
+			got, foreign, err := gateway.AcceptHints(h.Sender, body)
+			if err != nil || foreign != 0 || got.Lifetime != 5000 || !slices.Equal(got.Hints, sent.Hints) || !slices.Equal(got.Withdrawn, sent.Withdrawn) {
 				t.Fatalf("%+v, %v, expected %+v", got, err, sent)
 			}
 		case <-time.After(patience):

@@ -22,10 +22,10 @@ import (
 // kubernetesRelease is whose OpenAPI documents the manifests are validated against.
 const kubernetesRelease = "v1.34.1"
 
-// manifests are the documents of the Kubernetes manifest.
-func manifests(t *testing.T) []map[string]any {
+// manifests are the documents of a Kubernetes manifest.
+func manifests(t *testing.T, file string) []map[string]any {
 	t.Helper()
-	text, err := os.ReadFile("kubernetes/cnpgate.yaml")
+	text, err := os.ReadFile("kubernetes/" + file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,8 +91,10 @@ func at(t *testing.T, v any, path ...any) any {
 // TestKubernetesManifest: it is valid by Kubernetes' own OpenAPI documents, and with one mistake it isn't.
 func TestKubernetesManifest(t *testing.T) {
 	folder := openAPI(t)
-	if got := mistakes(t, folder, manifests(t)); got != "" {
-		t.Error(got)
+	for _, file := range []string{"cnpgate.yaml", "cnpgate-agent.yaml"} {
+		if got := mistakes(t, folder, manifests(t, file)); got != "" {
+			t.Errorf("%s: %s", file, got)
+		}
 	}
 	container := []any{"spec", "template", "spec", "containers", 0}
 	for _, c := range []struct {
@@ -109,7 +111,7 @@ func TestKubernetesManifest(t *testing.T) {
 		{"missing field", func(set map[string]any) { delete(at(t, set, container...).(map[string]any), "name") }, "'name' is a required property"},
 		{"wrong kind", func(set map[string]any) { set["apiVersion"] = "apps/v1beta9" }, "not a kind of this Kubernetes"},
 	} {
-		all := manifests(t)
+		all := manifests(t, "cnpgate.yaml")
 		c.change(all[2])
 		if got := mistakes(t, folder, all); !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
@@ -119,7 +121,7 @@ func TestKubernetesManifest(t *testing.T) {
 
 // TestKubernetesFits: the parts of the manifest are consistent, which no schema can check.
 func TestKubernetesFits(t *testing.T) {
-	all := manifests(t)
+	all := manifests(t, "cnpgate.yaml")
 	text := at(t, all[1], "data", "cnpgate.yaml").(string)
 	c, err := config.Parse("cnpgate.yaml", []byte(text))
 	if err != nil {
@@ -150,6 +152,34 @@ func TestKubernetesFits(t *testing.T) {
 	}
 	if selector, labels := at(t, all[2], "spec", "selector", "matchLabels"), at(t, all[2], "spec", "template", "metadata", "labels"); !sameLabels(selector, labels) {
 		t.Errorf("the pods' labels are %v, the selector's %v", labels, selector)
+	}
+}
+
+// TestAgentManifestFits: the command line is one of cnpgate agent run, the key's file is mounted, and the kernel can show the
+// agent what it needs.
+func TestAgentManifestFits(t *testing.T) {
+	pod := at(t, manifests(t, "cnpgate-agent.yaml")[1], "spec", "template", "spec")
+	if at(t, pod, "hostNetwork") != true || at(t, pod, "hostPID") != true {
+		t.Error("the agent has neither the node's network nor its PIDs")
+	}
+	container := at(t, pod, "containers", 0)
+	mount := at(t, container, "volumeMounts", 0)
+	if at(t, mount, "name") != at(t, pod, "volumes", 0, "name") {
+		t.Error("no such volume")
+	}
+	var line []string
+	for _, word := range at(t, container, "command").([]any) {
+		line = append(line, word.(string))
+	}
+	key := "--key=" + at(t, mount, "mountPath").(string)
+	i := slices.Index(line, key)
+	if i < 0 {
+		t.Fatalf("%q has no %s", line, key)
+	}
+	line[i] = "--key=/nonexistent"
+	out, _ := exec.Command("go", append([]string{"run", "-tags", "nodpdk", "../cmd/cnpgate"}, line[1:]...)...).CombinedOutput() // fails, as there is no key
+	if want := "the host's key: stat /nonexistent: no such file"; !strings.Contains(string(out), want) {
+		t.Errorf("%q ends with %s, expected %q", line, out, want)
 	}
 }
 

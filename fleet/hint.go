@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"slices"
 	"time"
 )
 
@@ -68,19 +69,14 @@ func DecodeHints(body []byte) (*HintMessage, error) {
 	return m, nil
 }
 
-// AcceptHints reads the body of a hint message that Accept has accepted. It refuses the whole message if one hint is about an address that
-// isn't the host's.
-func (t *Trust) AcceptHints(host string, body []byte) (*HintMessage, error) {
-	m, err := DecodeHints(body)
-	if err != nil {
-		return nil, fmt.Errorf("hints of %s: %w", host, err)
+// AcceptHints reads the body of a hint message that Accept has accepted. It leaves out hints about addresses that aren't the host's, and returns
+// their number: a host may have an address that the configuration doesn't know.
+func (t *Trust) AcceptHints(host string, body []byte) (m *HintMessage, foreign int, err error) {
+	if m, err = DecodeHints(body); err != nil {
+		return nil, 0, fmt.Errorf("hints of %s: %w", host, err)
 	}
-	for _, list := range [...][]Hint{m.Hints, m.Withdrawn} {
-		for i := range list {
-			if h := &list[i]; !t.Owns(host, h.Source) {
-				return nil, fmt.Errorf("hints of %s: %v: %w", host, h.Source, ErrAddress)
-			}
-		}
-	}
-	return m, nil
+	other := func(h Hint) bool { return !t.Owns(host, h.Source) }
+	before := len(m.Hints) + len(m.Withdrawn)
+	m.Hints, m.Withdrawn = slices.DeleteFunc(m.Hints, other), slices.DeleteFunc(m.Withdrawn, other)
+	return m, before - len(m.Hints) - len(m.Withdrawn), nil
 }

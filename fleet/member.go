@@ -195,12 +195,18 @@ func (m *Member) take(h *wire.Header, body []byte) error {
 }
 
 func (m *Member) takeHints(host string, body []byte) error {
-	hints, err := m.Trust.AcceptHints(host, body)
+	hints, foreign, err := m.Trust.AcceptHints(host, body)
 	if err == nil && m.Hints != nil {
 		err = m.Hints(host, hints)
 	}
+	refused := foreign
 	if err != nil {
-		m.stats.HintsRefused[host]++ // the host is in the configuration, so their number is bounded
+		refused++
+	} else if foreign > 0 {
+		err = ErrAddress
+	}
+	if refused > 0 {
+		m.stats.HintsRefused[host] += uint64(refused) // the host is in the configuration, so their number is bounded
 	}
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -86,7 +87,7 @@ func TestNewTrust(t *testing.T) {
 	}
 }
 
-// TestAcceptHints: a host speaks for its own addresses only, and one wrong hint refuses the message.
+// TestAcceptHints: a host speaks for its own addresses only: other hints are left out and counted.
 func TestAcceptHints(t *testing.T) {
 	host := makeParty("h1", 3, "10.0.0.1/32", "2001:db8::1/128")
 	trust, err := NewTrust("dc", []Party{host.Party})
@@ -94,19 +95,25 @@ func TestAcceptHints(t *testing.T) {
 		t.Fatal(err)
 	}
 	const good = `{"source_ip":"10.0.0.1","destination_ip":"10.9.0.1","source_qp":17,"destination_qp":18}`
-	for _, c := range []struct{ body, want string }{
-		{`{"lifetime_ms":5000,"hints":[` + good + `,{"source_ip":"2001:db8::1","source_qp":17,"destination_qp":18,"tags":"100"}]}`, ""},
-		{`{"lifetime_ms":5000,"hints":[` + good + `,{"source_ip":"10.0.0.2","destination_ip":"10.0.0.1","source_qp":17,"destination_qp":18}]}`, "not its own"},
-		{`{"lifetime_ms":0,"withdrawn":[` + good + `]}`, ""},
-		{`{"lifetime_ms":0,"withdrawn":[{"source_ip":"10.0.0.2"}]}`, "not its own"},
-		{`{"lifetime_ms":10,"hints":[` + good + `]}`, "lifetime"},
-		{`{"lifetime_ms":6000000,"hints":[` + good + `]}`, "lifetime"},
-		{`{"lifetime_ms":5000,"hints":[` + strings.Repeat(good+",", MaxHintsAMessage) + good + `]}`, "at most 512"},
-		{`{"lifetime_ms":5000,"color":1}`, "unknown field"},
-		{`[]`, "cannot unmarshal"},
-		{`{"lifetime_ms":5000,"hints":[{"source_ip":"10.0.0.1","tags":"` + strings.Repeat("1", 65) + `"}]}`, "longer"},
+	for _, c := range []struct {
+		body, want string
+		foreign    int
+	}{
+		{`{"lifetime_ms":5000,"hints":[` + good + `,{"source_ip":"2001:db8::1","source_qp":17,"destination_qp":18,"tags":"100"}]}`, "", 0},
+		{`{"lifetime_ms":5000,"hints":[` + good + `,{"source_ip":"10.0.0.2","destination_ip":"10.0.0.1","source_qp":17,"destination_qp":18}]}`, "", 1},
+		{`{"lifetime_ms":0,"withdrawn":[` + good + `]}`, "", 0},
+		{`{"lifetime_ms":0,"withdrawn":[{"source_ip":"10.0.0.2"}]}`, "", 1},
+		{`{"lifetime_ms":10,"hints":[` + good + `]}`, "lifetime", 0},
+		{`{"lifetime_ms":6000000,"hints":[` + good + `]}`, "lifetime", 0},
+		{`{"lifetime_ms":5000,"hints":[` + strings.Repeat(good+",", MaxHintsAMessage) + good + `]}`, "at most 512", 0},
+		{`{"lifetime_ms":5000,"color":1}`, "unknown field", 0},
+		{`[]`, "cannot unmarshal", 0},
+		{`{"lifetime_ms":5000,"hints":[{"source_ip":"10.0.0.1","tags":"` + strings.Repeat("1", 65) + `"}]}`, "longer", 0},
 	} {
-		m, err := trust.AcceptHints("h1", []byte(c.body))
+		m, foreign, err := trust.AcceptHints("h1", []byte(c.body))
+		if foreign != c.foreign || m != nil && slices.ContainsFunc(m.Hints, func(h Hint) bool { return !trust.Owns("h1", h.Source) }) {
+			t.Errorf("%.120s: %d foreign, expected %d; %+v", c.body, foreign, c.foreign, m)
+		}
 		if c.want == "" && (err != nil || m == nil) || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%.120s: %v, expected %q", c.body, err, c.want)
 		}

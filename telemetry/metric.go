@@ -14,7 +14,7 @@ type Metric struct {
 	Unit  Unit
 	Scope Scope
 	// Label is the name of the label that separates a metric's values within one scope, such as "reason"; "" for a metric with one value.
-	// An enumeration has the label's values, such as dataplane.Suppression.
+	// An enumeration has the label's values, such as counters.Suppression.
 	Label string
 	Side  Side
 	Help  string // one sentence

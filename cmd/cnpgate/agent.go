@@ -55,6 +55,8 @@ it, as the QP is gone, or at the end of its lifetime. It needs no root: only the
 	flags.StringVar(&f.broker.Host, "name", "", "name of this host in the gateways' fleet.hosts (default: the host's name up to the first dot)")
 	flags.StringSliceVar(&f.broker.Servers, "server", nil, "brokers, such as tls://nats-1:4222")
 	flags.StringVar(&f.broker.CA, "ca", "", "file with the certificates that sign the brokers' (default: the system's)")
+	flags.StringVar(&f.broker.Cert, "tls-cert", "", "file with the host's certificate, for brokers that ask for one, as gateways with fleet.tls do")
+	flags.StringVar(&f.broker.CertKey, "tls-key", "", "file with the certificate's private key")
 	flags.StringVar(&f.key, "key", "", "file with the host's key, see cnpgate agent keygen")
 	flags.StringVar(&f.socket, "socket", "", "socket of a gateway on this machine, instead of a broker")
 	flags.DurationVar(&f.interval, "interval", 250*time.Millisecond, "time between two looks at the kernel, at least; longer if it has many QPs")
@@ -62,7 +64,8 @@ it, as the QP is gone, or at the end of its lifetime. It needs no root: only the
 	wordFlag(c, &f.logLevel, "log-level", "", "lowest level that is logged", "debug", "info", "warn", "error")
 	c.MarkFlagsMutuallyExclusive("socket", "server")
 	c.MarkFlagsOneRequired("socket", "server")
-	c.MarkFlagsRequiredTogether("server", "site", "key")
+	c.MarkFlagsRequiredTogether("server", "site")
+	c.MarkFlagsRequiredTogether("tls-cert", "tls-key")
 	return c
 }
 
@@ -103,6 +106,9 @@ const infiniband = "/sys/class/infiniband"
 func (f *agentFlags) transport(log zerolog.Logger) (t agent.Transport, closing func(), err error) {
 	if f.socket != "" {
 		return &localGateway{client: api.NewClient(f.socket)}, func() {}, nil
+	}
+	if f.key == "" {
+		return nil, nil, errors.New("--server needs --key, the file with this host's key: gateways take only what it has signed; make one: cnpgate agent keygen FILE")
 	}
 	if f.broker.Host == "" {
 		if f.broker.Host, err = hostName(); err != nil {

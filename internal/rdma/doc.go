@@ -10,7 +10,7 @@ type Device struct {
 	Index    uint32 // of the kernel
 	Name     string
 	Ports    uint32
-	Protocol string // roce, ib, iw and others; empty before Linux 5.1
+	Protocol string // roce, ib, iw and others; empty before Linux 5.2
 }
 
 // Transport is a QP's type, enum ib_qp_type.

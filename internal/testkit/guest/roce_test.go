@@ -24,25 +24,34 @@ ports:
 flows: {capacity: 1Ki}
 `
 
-// roceGuest is a host with the kernel's Soft-RoCE behind a tap interface, and the tools that measure RDMA.
-func roceGuest(t *testing.T, tap, address string) *Guest {
+// hostConfig describes a host with the kernel's Soft-RoCE.
+type hostConfig struct {
+	taps    []string // interfaces; the first one has RDMA
+	address string   // its IPv4 address
+	cpus    int
+	files   []File // besides the tools
+}
+
+// roceHost boots a host with the kernel's Soft-RoCE behind a tap interface, and the tools that measure RDMA.
+func roceHost(t *testing.T, c hostConfig) *Guest {
 	t.Helper()
 	provider, _ := filepath.Glob("/usr/lib/*/libibverbs/librxe-rdmav*.so")
 	if len(provider) != 1 {
 		t.Fatalf("the provider of Soft-RoCE is at %q; run scripts/setup --test", provider)
 	}
-	files, err := Programs("/usr/bin/rdma", "/usr/bin/ib_write_bw", "/usr/bin/ib_read_bw", "/usr/bin/ib_send_bw", provider[0])
+	files, err := Programs("/usr/bin/rdma", "/usr/bin/ib_write_bw", "/usr/bin/ib_read_bw", "/usr/bin/ib_send_bw", "/usr/bin/ibv_rc_pingpong", "/usr/bin/rping",
+		provider[0], libgcc(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	files = append(files, File{Path: "/etc/libibverbs.d/rxe.driver", Text: "driver rxe\n", Mode: 0o644})
+	files = append(append(files, c.files...), File{Path: "/etc/libibverbs.d/rxe.driver", Text: "driver rxe\n", Mode: 0o644})
 	dir, err := os.MkdirTemp("", "cnpgate-guest")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	g, err := Boot(Config{
-		Folder: dir, CPUs: 1, MemoryMiB: 512, Taps: []string{tap}, Files: files,
+		Folder: dir, CPUs: c.cpus, MemoryMiB: 512, Taps: c.taps, Files: files,
 		Modules: []string{"virtio_pci", "virtio_net", "crc32_generic", "rdma_rxe", "ib_uverbs", "rdma_ucm"},
 	})
 	if err != nil {
@@ -51,7 +60,7 @@ func roceGuest(t *testing.T, tap, address string) *Guest {
 	t.Cleanup(g.Close)
 	for _, command := range []string{
 		"echo 1 > /proc/sys/net/ipv6/conf/eth0/disable_ipv6",
-		"ip link set eth0 mtu 4200 up", "ip address add " + address + "/24 dev eth0", "rdma link add rxe0 type rxe netdev eth0",
+		"ip link set eth0 mtu 4200 up", "ip address add " + c.address + "/24 dev eth0", "rdma link add rxe0 type rxe netdev eth0",
 	} {
 		if _, err := g.Run(command); err != nil {
 			t.Fatalf("%v\n%s", err, g.Console())
@@ -68,7 +77,8 @@ func TestSoftRoCE(t *testing.T) {
 	}
 	binary := buildGateway(t)
 	makeTaps(t, "tapa", "tapb")
-	a, b := roceGuest(t, "tapa", "198.18.0.1"), roceGuest(t, "tapb", "198.18.0.2")
+	a := roceHost(t, hostConfig{taps: []string{"tapa"}, address: "198.18.0.1", cpus: 1})
+	b := roceHost(t, hostConfig{taps: []string{"tapb"}, address: "198.18.0.2", cpus: 1})
 	config, log := filepath.Join(t.TempDir(), "c.yaml"), &console{}
 	if err := os.WriteFile(config, []byte(roceConfig), 0o600); err != nil {
 		t.Fatal(err)
