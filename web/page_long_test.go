@@ -13,6 +13,11 @@ import (
 	"github.com/cnpgate/cnpgate/internal/testkit/browser"
 )
 
+func init() {
+	views["4k-dark"] = browser.View{Width: 3840, Height: 2160, Dark: true, Still: true}
+	smooth["many-hosts"] = 12
+}
+
 // day is a link that an incast congests every half hour, for 24 hours.
 func day() string {
 	var b strings.Builder

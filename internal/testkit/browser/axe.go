@@ -17,7 +17,7 @@ var axe string
 // Accessible fails the test for each rule of axe-core (WCAG 2.2 A and AA, best practices) that the page breaks as it is now.
 func (p *Page) Accessible() {
 	p.t.Helper()
-	found := Eval[[]Violation](p, axe+"; axe.run(document, {resultTypes: ['violations']}).then((r) => r.violations.map((v) => ({ID: v.id, Help: v.help,"+
+	found := Eval[[]Violation](p, "if (!window.axe) {"+axe+"}; axe.run(document, {resultTypes: ['violations']}).then((r) => r.violations.map((v) => ({ID: v.id, Help: v.help,"+
 		" Nodes: v.nodes.map((n) => ({HTML: n.html, FailureSummary: n.failureSummary}))})))")
 	for _, v := range found {
 		var where []string

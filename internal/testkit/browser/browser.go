@@ -110,15 +110,27 @@ func Open(t testing.TB, url string, v View) *Page {
 		stopAllocator()
 	})
 	p := &Page{t: t, context: ctx}
-	p.Do(p.look(v))
+	p.Look(v)
 	messages := chromedp.Console(ctx)
 	go p.listen(messages)
-	p.Do(chromedp.Navigate(url))
+	p.Go(url)
 	return p
 }
 
-// look sets how the page is looked at.
-func (p *Page) look(v View) chromedp.Action[chromedp.Void] {
+// Go opens another page in its place.
+func (p *Page) Go(url string) {
+	p.t.Helper()
+	p.Do(chromedp.Navigate(url))
+}
+
+// Look changes how the page is looked at, and returns once it is drawn so.
+func (p *Page) Look(v View) {
+	p.t.Helper()
+	p.Do(look(v))
+	Eval[bool](p, "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(() => done(true)))))")
+}
+
+func look(v View) chromedp.Action[chromedp.Void] {
 	scheme, motion := "light", "no-preference"
 	if v.Dark {
 		scheme = "dark"

@@ -1,6 +1,6 @@
 // The path as a picture: hosts, fabric, gateway, WAN with its bits, receivers; queues fill, and notifications travel as dots. It is drawn on a canvas; what
 // it shows can be read and clicked as text beside it.
-import { colour, seriesStyle, reducedMotion } from "../common/theme.js";
+import { colour, onTheme, seriesStyle, reducedMotion } from "../common/theme.js";
 import * as format from "../common/format.js";
 
 const height = 230;
@@ -30,6 +30,7 @@ export class Picture {
     });
     this.watch = new ResizeObserver(() => this.resize());
     this.watch.observe(host);
+    onTheme(() => this.draw(this.now, this.speed));
   }
 
   // start shows a new run: setup is the engine's, pane 0 or 1.
@@ -54,7 +55,7 @@ export class Picture {
     this.canvas.height = Math.round(this.height * ratio);
     this.ratio = ratio;
     if (this.setup) this.layout();
-    if (this.frame) this.draw(this.now, this.speed);
+    this.draw(this.now, this.speed);
   }
 
   // layout gives each node its place, in columns from the first data centre to the last.
@@ -237,7 +238,7 @@ export class Picture {
   // progress of a dot along its link, 0 to 1; more: it has arrived.
   progress(d, now, speed) {
     const time = d.arrives < 0 ? shortest * speed : Math.max(d.arrives - d.sent, shortest * speed);
-    return (now - d.sent) / time;
+    return (now - d.begin) / time;
   }
 
   placeOf(d, p) {
@@ -250,9 +251,9 @@ export class Picture {
   drawDots(g, now, speed) {
     const later = new Map(); // the time at which a dot has left the link before, so that it isn't on two at once
     this.dots = this.dots.filter((d) => {
-      const begin = Math.max(d.sent, later.get(d.id) ?? 0);
-      const p = this.progress({ ...d, sent: begin }, now, speed);
-      later.set(d.id, begin + Math.max(d.arrives - d.sent, shortest * speed));
+      d.begin ??= Math.max(d.sent, later.get(d.id) ?? 0);
+      const p = this.progress(d, now, speed);
+      later.set(d.id, d.begin + Math.max(d.arrives - d.sent, shortest * speed));
       if (p > 1) return false;
       d.place = p < 0 || (d.arrives < 0 && p > 0.5) ? null : this.placeOf(d, p);
       if (d.place) this.dot(g, d);
