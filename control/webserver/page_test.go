@@ -117,7 +117,7 @@ func TestRecordings(t *testing.T) {
 		}
 	}
 	page = serve(t, Local("127.0.0.1:0"), sim, os.DirFS(browser.Build(t, root)))
-	p = browser.Open(t, page.URL(), view())
+	p.Go(page.URL())
 	p.Wait(`document.querySelectorAll('.plot canvas').length === 3 && document.body.textContent.includes('standard CNP') && document.body.textContent.includes('70')`)
 	p.Accessible()
 	p.NoErrors()
