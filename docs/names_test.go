@@ -17,7 +17,7 @@ import (
 )
 
 // oldNames are those that were used before for what has one name now.
-var oldNames = []string{"source", "destination", "state", "evidence"}
+var oldNames = []string{"source", "destination", "state"}
 
 // usage is where each name is used: report, API, log, metrics (labels) and YAML.
 type usage map[string][]string

@@ -27,8 +27,8 @@ func NAKName(code int) string {
 
 // Amount is a number of packets, and their frames' bytes.
 type Amount struct {
-	Packets uint64 `json:"packets"`
-	Bytes   uint64 `json:"bytes"`
+	Packets uint64 `json:"packets" doc:"Packets."`
+	Bytes   uint64 `json:"bytes" doc:"Bytes of frames."`
 }
 
 func (a *Amount) add(bytes uint32) { a.Packets++; a.Bytes += uint64(bytes) }

@@ -11,19 +11,19 @@ import (
 type Record struct {
 	Ends       [2]End   `json:"ends" doc:"The two ends. Of a connection whose pair of flows isn't known, one has no QP."`
 	Network    string   `json:"network,omitempty" doc:"The VLAN or tunnel that it is in."`
-	Transport  string   `json:"transport"`
+	Transport  string   `json:"transport" doc:"RC, UC, UD or XRC."`
 	Paired     bool     `json:"paired" doc:"Whether both directions are known."`
 	StartNS    int64    `json:"start_ns" doc:"Time of the first packet: in a capture since its first frame, in a gateway Unix time."`
-	DurationNS int64    `json:"duration_ns"`
+	DurationNS int64    `json:"duration_ns" doc:"From the first packet to the last."`
 	Ended      string   `json:"ended" doc:"open, released, failed, gave-up or idle."`
 	Requests   []Side   `json:"requests" doc:"The requests of each end, and the responses to them."`
-	Verdicts   []string `json:"verdicts"`
+	Verdicts   []string `json:"verdicts" doc:"What is wrong."`
 }
 
 // End is one end of a connection.
 type End struct {
-	IP       netip.Addr `json:"ip"`
-	QP       uint32     `json:"qp,omitempty"`
+	IP       netip.Addr `json:"ip" doc:"Its address."`
+	QP       uint32     `json:"qp,omitempty" doc:"Its QP; left out if not known."`
 	Port     string     `json:"port,omitempty" doc:"The gateway port at which its packets arrive."`
 	SentBPS  uint64     `json:"sent_bps" doc:"Payload that it sent for the first time, over the connection's duration."`
 	CNPs     uint64     `json:"cnps,omitempty" doc:"CNPs that went to it."`
@@ -36,37 +36,37 @@ type End struct {
 // Side describes the requests of one end.
 type Side struct {
 	Requester        int               `json:"requester" doc:"0 or 1: which end of ends."`
-	Packets          Amount            `json:"requests"`
-	Responses        Amount            `json:"responses"`
+	Packets          Amount            `json:"requests" doc:"Packets of requests."`
+	Responses        Amount            `json:"responses" doc:"ACKs, NAKs, and READ and ATOMIC responses."`
 	GoodputBytes     uint64            `json:"goodput_bytes" doc:"Payload of requests, each counted once."`
 	ReadBytes        uint64            `json:"read_bytes,omitempty" doc:"Payload of READ responses, each counted once."`
-	Retransmitted    Amount            `json:"retransmitted"`
+	Retransmitted    Amount            `json:"retransmitted" doc:"Packets that were sent again."`
 	Causes           map[string]Amount `json:"causes,omitempty" doc:"What was retransmitted, by cause."`
 	Episodes         map[string]uint64 `json:"episodes,omitempty" doc:"How often the requester went back, by cause."`
 	LostUpstream     uint64            `json:"lost_upstream,omitempty" doc:"Packets that were lost before they came here."`
 	LostDownstream   uint64            `json:"lost_downstream,omitempty" doc:"Packets that passed here and were lost behind: asked for again, or not acknowledged."`
 	AcksLost         uint64            `json:"acks_lost,omitempty" doc:"ACKs that passed here and were lost behind."`
 	NotCaptured      uint64            `json:"not_captured,omitempty" doc:"Packets that were acknowledged, but never seen here."`
-	Duplicates       uint64            `json:"duplicates,omitempty"`
-	OutOfOrder       uint64            `json:"out_of_order,omitempty"`
-	NAKs             map[string]uint64 `json:"naks,omitempty"`
-	RNRNAKs          uint64            `json:"rnr_naks,omitempty"`
-	CE               uint64            `json:"ce_marked,omitempty"`
+	Duplicates       uint64            `json:"duplicates,omitempty" doc:"Packets that came twice, and were not sent again."`
+	OutOfOrder       uint64            `json:"out_of_order,omitempty" doc:"Packets that came late."`
+	NAKs             map[string]uint64 `json:"naks,omitempty" doc:"NAKs."`
+	RNRNAKs          uint64            `json:"rnr_naks,omitempty" doc:"RNR NAKs."`
+	CE               uint64            `json:"ce_marked,omitempty" doc:"Packets with CE."`
 	Messages         map[string]uint64 `json:"messages,omitempty" doc:"By operation."`
 	MessageP50       uint64            `json:"message_p50_bytes,omitempty" doc:"Half of the messages are at most so long; a power of 2."`
 	RTT              *RTT              `json:"rtt,omitempty" doc:"From a request to its ACK, measured here."`
 	ReadRTT          *RTT              `json:"read_rtt,omitempty" doc:"From a READ request to its first response."`
 	RetransmitEvery  int64             `json:"retransmit_interval_ns,omitempty" doc:"Time between transmissions of a packet without an answer: the time-out."`
 	WindowPackets    uint32            `json:"window_packets,omitempty" doc:"Most packets without an ACK at once."`
-	WindowBytes      uint64            `json:"window_bytes,omitempty"`
+	WindowBytes      uint64            `json:"window_bytes,omitempty" doc:"Payload without an ACK at most at once."`
 	StalledNS        int64             `json:"stalled_ns,omitempty" doc:"How long the requester waited with a full window."`
 	LargestDelivered uint32            `json:"largest_delivered_bytes,omitempty" doc:"Largest payload of a packet that was acknowledged."`
 }
 
 // RTT describes round trips.
 type RTT struct {
-	Samples uint64    `json:"samples"`
-	LeastNS int64     `json:"min_ns,omitempty"`
+	Samples uint64    `json:"samples" doc:"How many were measured."`
+	LeastNS int64     `json:"min_ns,omitempty" doc:"The shortest."`
 	P50NS   uint64    `json:"p50_ns" doc:"Half are at most this; a power of 2."`
 	P99NS   uint64    `json:"p99_ns" doc:"99 % are at most this; a power of 2."`
 	Buckets []uint32  `json:"buckets" doc:"Samples by the time in ns: bucket n has those up to 2^n that the buckets before do not have."`

@@ -10,7 +10,7 @@ import (
 
 // Report is the health of all connections: the answer of the API, and the output of a replay.
 type Report struct {
-	Summary     Summary   `json:"summary"`
+	Summary     Summary   `json:"summary" doc:"The sum of all connections."`
 	Verdicts    []Verdict `json:"verdicts" doc:"What is wrong, what matters most first. Empty: nothing is."`
 	Hosts       []Sum     `json:"hosts" doc:"Sums by host, of the packets that it sent or received."`
 	Prefixes    []Sum     `json:"prefixes" doc:"Sums by pair of prefixes, /24 and /64, from the requester's to the responder's."`
@@ -20,11 +20,11 @@ type Report struct {
 
 // Summary is the sum of all connections.
 type Summary struct {
-	Connections     int    `json:"connections"`
+	Connections     int    `json:"connections" doc:"How many."`
 	Bad             int    `json:"bad" doc:"Connections with a verdict."`
 	NotPaired       int    `json:"not_paired" doc:"Connections of which one direction is known only."`
-	Hosts           int    `json:"hosts"`
-	DurationNS      int64  `json:"duration_ns"`
+	Hosts           int    `json:"hosts" doc:"Hosts that send or receive."`
+	DurationNS      int64  `json:"duration_ns" doc:"From the first packet to the last."`
 	OtherFrames     uint64 `json:"other_frames,omitempty" doc:"Frames that are no RoCEv2 packets of a followed connection."`
 	UnreadableBytes uint64 `json:"-"`
 	Totals
@@ -32,29 +32,29 @@ type Summary struct {
 
 // Totals are sums over connections.
 type Totals struct {
-	Packets        uint64            `json:"packets"`
+	Packets        uint64            `json:"packets" doc:"Packets."`
 	Bytes          uint64            `json:"bytes" doc:"Of frames."`
-	GoodputBytes   uint64            `json:"goodput_bytes"`
-	Retransmitted  Amount            `json:"retransmitted"`
-	Causes         map[string]Amount `json:"causes"`
-	LostUpstream   uint64            `json:"lost_upstream"`
-	LostDownstream uint64            `json:"lost_downstream"`
-	AcksLost       uint64            `json:"acks_lost"`
-	OutOfOrder     uint64            `json:"out_of_order"`
-	Duplicates     uint64            `json:"duplicates"`
-	NAKs           uint64            `json:"naks"`
-	RNRNAKs        uint64            `json:"rnr_naks"`
-	CE             uint64            `json:"ce_marked"`
-	CNPs           uint64            `json:"cnps"`
-	RTT            *RTT              `json:"rtt,omitempty"`
+	GoodputBytes   uint64            `json:"goodput_bytes" doc:"Payload, each byte counted once."`
+	Retransmitted  Amount            `json:"retransmitted" doc:"Packets that were sent again."`
+	Causes         map[string]Amount `json:"causes" doc:"What was sent again, by cause."`
+	LostUpstream   uint64            `json:"lost_upstream" doc:"Packets lost before they came here."`
+	LostDownstream uint64            `json:"lost_downstream" doc:"Packets that passed here and were lost behind."`
+	AcksLost       uint64            `json:"acks_lost" doc:"ACKs that passed here and were lost behind."`
+	OutOfOrder     uint64            `json:"out_of_order" doc:"Packets that came late."`
+	Duplicates     uint64            `json:"duplicates" doc:"Packets that came twice, and were not sent again."`
+	NAKs           uint64            `json:"naks" doc:"NAKs."`
+	RNRNAKs        uint64            `json:"rnr_naks" doc:"RNR NAKs."`
+	CE             uint64            `json:"ce_marked" doc:"Packets with CE."`
+	CNPs           uint64            `json:"cnps" doc:"CNPs to the requesters."`
+	RTT            *RTT              `json:"rtt,omitempty" doc:"From a request to its ACK."`
 
 	counts Counts
 }
 
 // Sum is the sum of the connections of a host, a pair of prefixes or a port.
 type Sum struct {
-	Name        string `json:"name"`
-	Connections int    `json:"connections"`
+	Name        string `json:"name" doc:"Host, pair of prefixes or port."`
+	Connections int    `json:"connections" doc:"How many."`
 	Incast      int    `json:"incast,omitempty" doc:"Of a host: the most senders whose data it received at the same time."`
 	Totals
 }

@@ -9,10 +9,10 @@ import (
 
 // Verdict is one thing that is wrong, where, how that shows, and what to change.
 type Verdict struct {
-	Name        string `json:"verdict"`
+	Name        string `json:"verdict" doc:"Its name."`
 	Subject     string `json:"subject" doc:"The hosts, from the requester to the responder, or the one host."`
-	Evidence    string `json:"evidence"`
-	Advice      string `json:"advice"`
+	Evidence    string `json:"evidence" doc:"How it shows."`
+	Advice      string `json:"advice" doc:"What to change."`
 	Connections int    `json:"connections" doc:"How many connections show it; the evidence is of the worst one."`
 	Weight      uint64 `json:"weight" doc:"How much it matters: for most verdicts the packets concerned. Verdicts are sorted by it."`
 

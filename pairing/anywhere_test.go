@@ -155,7 +155,7 @@ func TestHintsWithoutDestinationAbstain(t *testing.T) {
 		begun := map[placed]int64{}
 		now := int64(synthEpoch)
 		hints := map[uint32]uint32{} // source QPs by destination QP
-		applied := true // the workers have compared their flows with the present hints
+		applied := true              // the workers have compared their flows with the present hints
 		publish := func() {
 			applied = false
 			var pairs []QPPair

@@ -47,7 +47,7 @@ func (s *state) fleet(*request) (any, error) {
 func (s *Server) fleetAnswers(r *request) (any, error) {
 	f := s.state.gateway.Fleet()
 	if f == nil {
-		return nil, failed(http.StatusNotFound, "%w", fleetlink.ErrNone)
+		return FleetAnswers{map[string]any{}}, nil
 	}
 	path := r.parameters["path"]
 	if !mayAsk(path) {
@@ -80,7 +80,7 @@ func mayAsk(path string) bool {
 func (s *state) fleetEpisodes(*request) (any, error) {
 	f := s.gateway.Fleet()
 	if f == nil {
-		return nil, failed(http.StatusNotFound, "%w", fleetlink.ErrNone)
+		return FleetEpisodes{[]FleetEpisode{}}, nil
 	}
 	stored, err := f.Episodes()
 	if err != nil {

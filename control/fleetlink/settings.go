@@ -8,7 +8,6 @@ package fleetlink
 
 import (
 	"encoding/json"
-	"errors"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -69,9 +68,6 @@ type Episode struct {
 
 // answerTime is how long a question waits for other gateways.
 const answerTime = 2 * time.Second
-
-// ErrNone is that the gateway is in no fleet.
-var ErrNone = errors.New("this gateway's configuration has no fleet; add the section fleet")
 
 // None is the status of a gateway without a fleet.
 func None() FleetStatus {

@@ -92,7 +92,12 @@ func TestRecordings(t *testing.T) {
 	p := browser.Open(t, page.URL()+"#notifications", view())
 	p.Wait(`document.querySelectorAll('tbody .why').length === 16 && document.body.textContent.includes('16 sent')`)
 	p.Accessible()
-	browser.Eval[string](p, `location.hash = 'episodes'; const s = document.querySelector('input[type=range]'); s.value = s.max / 2; s.dispatchEvent(new Event('input')); ''`)
+	browser.Eval[string](p, `location.hash = 'episodes'; fetch('/recording').then((r) => r.json()).then((r) => {
+		const s = document.querySelector('input[type=range]'), sent = r.events.filter((e) => e.kind === 'notifications');
+		s.value = (sent[0].at_ms + sent.at(-1).at_ms) / 2;
+		s.dispatchEvent(new Event('input'));
+		return '';
+	})`)
 	p.Wait(`document.querySelectorAll('.timeline rect').length > 0`)
 	browser.Eval[string](p, "location.hash = 'notifications'")
 	p.Wait(`document.querySelectorAll('tbody .why').length > 0 && document.querySelectorAll('tbody .why').length < 16`)

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/cnpgate/cnpgate/control/config"
 	"github.com/cnpgate/cnpgate/sim"
@@ -46,13 +47,14 @@ func New(spec *Spec) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	settings = append(settings, scenario.Setting{Key: "responses", Value: "[" + strings.Join(slices.Compact(slices.Clone(spec.Responses[:])), ", ") + "]"}) // others needn't be prepared
 	s, err := scenario.Parse(spec.Scenario, text, settings, noFiles)
 	if err != nil {
 		return nil, err
 	}
 	e := &Engine{scenario: s}
 	for i, name := range spec.Responses {
-		r, err := response(s, name)
+		r, err := response(name)
 		if err != nil {
 			return nil, err
 		}
@@ -68,8 +70,8 @@ func noFiles(path string) ([]byte, error) {
 	return nil, fmt.Errorf("the playground reads no files, so %s isn't there; cnpgate sim runs such a scenario", path)
 }
 
-// response finds a response of a scenario by its name. A scenario can be run with any, whether it lists it or not.
-func response(s *scenario.Scenario, name string) (scenario.Response, error) {
+// response finds a response by its name. A scenario can be run with any, whether it lists it or not.
+func response(name string) (scenario.Response, error) {
 	var names []string
 	for r := scenario.ECN; r <= scenario.Proxy; r++ {
 		if r.String() == name {
@@ -77,7 +79,7 @@ func response(s *scenario.Scenario, name string) (scenario.Response, error) {
 		}
 		names = append(names, r.String())
 	}
-	return 0, fmt.Errorf("response of %s: %w", s.Name, config.CheckWord(name, names))
+	return 0, fmt.Errorf("response: %w", config.CheckWord(name, names))
 }
 
 // slice is how much virtual time a pane may be ahead of the other one while both advance, ns.

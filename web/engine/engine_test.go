@@ -178,6 +178,22 @@ func TestMenu(t *testing.T) {
 	}
 }
 
+// TestSameTwice: the same response on both sides gives the same.
+func TestSameTwice(t *testing.T) {
+	e, err := engine.New(&engine.Spec{Scenario: "incast-1ms", Responses: [engine.Panes]string{"ppfc", "ppfc"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Advance(200_000, always); err != nil {
+		t.Fatal(err)
+	}
+	var all []struct{ Response string }
+	text, err := e.Results()
+	if err != nil || json.Unmarshal(text, &all) != nil || len(all) != 2 || all[0] != all[1] || all[0].Response != "ppfc" {
+		t.Errorf("%v: %s", err, text)
+	}
+}
+
 // TestMistakes: what can't be run says why.
 func TestMistakes(t *testing.T) {
 	right := [engine.Panes]string{"ecn", "standard-cnp"}
