@@ -80,6 +80,9 @@ func source(t *testing.T) Source {
 		RDMA: func() *health.Report {
 			r := (&health.Builder{}).Report(nil, 0)
 			r.Verdicts = []health.Verdict{{Name: health.ShortTimeOut, Connections: 2}}
+			r.Prefixes = []health.Sum{{Name: "10.1.0.0/24 -> 10.9.0.0/24", Totals: health.Totals{
+				GoodputBytes: 4096, LostUpstream: 3, LostDownstream: 5, Causes: map[string]health.Amount{health.Spurious.String(): {Packets: 7}},
+			}}}
 			return r
 		},
 		BGP: func() advertise.Status {
@@ -135,6 +138,11 @@ func TestMetrics(t *testing.T) {
 		`cnpgate_bgp_routes_announced{peer="192.0.2.10"} 2`, `cnpgate_bgp_routes_received{peer="192.0.2.10"} 5`,
 		`cnpgate_bgp_prefixes_learned{peer="192.0.2.10"} 3`, `cnpgate_bgp_routes_ignored{peer="192.0.2.10",reason="malformed"} 1`,
 		`cnpgate_bgp_routes_ignored{peer="2001:db8::10",reason="other-next-hop"} 0`,
+		`cnpgate_rdma_goodput_bytes{prefixes="10.1.0.0/24 -> 10.9.0.0/24"} 4096`,
+		`cnpgate_rdma_retransmitted_packets{cause="spurious",prefixes="10.1.0.0/24 -> 10.9.0.0/24"} 7`,
+		`cnpgate_rdma_lost_packets{prefixes="10.1.0.0/24 -> 10.9.0.0/24",where="upstream"} 3`,
+		`cnpgate_rdma_lost_packets{prefixes="10.1.0.0/24 -> 10.9.0.0/24",where="downstream"} 5`,
+		`cnpgate_rdma_verdict_connections{verdict="timeout-shorter-than-rtt"} 2`,
 		"go_goroutines ", "process_resident_memory_bytes ",
 	} {
 		if !strings.Contains(string(body), want) {
