@@ -15,7 +15,7 @@ func TestRDMA(t *testing.T) {
 	g.rdma = rdma.New(g.Plane, []string{"dc", "line"})
 	request := testkit.RoCE{Src: "10.1.0.1", Dst: "10.9.0.9", Opcode: packet.RCSendOnly, DestQP: 200}
 	g.see(t, 0, 0, request)
-	g.Advance(2e9) // a worker begins to inspect a second after its first frame
+	g.Advance(2e9)                  // a worker begins to inspect a second after its first frame
 	for psn := range uint32(5000) { // without an answer: its pair isn't known
 		request.PSN = psn
 		g.see(t, 0, 0, request)
