@@ -99,7 +99,7 @@ func (l *Law) updateFair(t *turn, depth float64) {
 		class.rate.Store(math.Float64bits(p.Line))
 	default:
 		in.Obeyed = float64(bytes)
-		class.rate.Store(math.Float64bits(class.next(p, in, depth)))
+		class.rate.Store(math.Float64bits(class.next(p, t.share, in, depth)))
 	}
 	class.counted.Store(sum)
 	class.spacing.Store(s.spacing.NS)

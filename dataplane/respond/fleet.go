@@ -79,17 +79,16 @@ func (s *Shared) LearnLoop(port, class int, delay int64) {
 	s.fair[port*account.MaxClasses+class].loop.CompareAndSwap(0, delay)
 }
 
-// othersMeasure reports whether others measure rates at the bottleneck: F needs the bytes of all.
-func (f *fairClass) othersMeasure(p *congestion.Law) bool {
-	s := f.share.Load()
+// measures reports whether others measure rates at the bottleneck: F needs the bytes of all.
+func (s *Share) measures(p *congestion.Law) bool {
 	return s != nil && p.Measures(s.Depth)
 }
 
 // next is the next F. Where others share the bottleneck it is that of all, from all that arrives; unless the queue here is so long that it
 // needs its own.
-func (f *fairClass) next(p *congestion.Law, in congestion.Inflow, depth float64) float64 {
+func (f *fairClass) next(p *congestion.Law, s *Share, in congestion.Inflow, depth float64) float64 {
 	law := *p
-	if s := f.share.Load(); s != nil && depth < shareDeep*law.Reference {
+	if s != nil && depth < shareDeep*law.Reference {
 		law.Reference *= (law.Line + s.Line) / law.Line
 		law.Line += s.Line
 		in.Obeyed += s.Rate * float64(in.Elapsed)
