@@ -52,7 +52,7 @@ func (m *Member) look() {
 	s, left := &m.scan, maxVisits
 	s.bytes = 0
 	for g := range s.hot {
-		if left -= m.lookAt(g); left <= 0 {
+		if left -= m.lookAt(g); left <= maxVisits/2 { // the rest is for flows that nobody has looked at yet
 			break
 		}
 	}

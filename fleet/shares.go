@@ -26,10 +26,11 @@ type Plane interface {
 
 // Sum is what other gateways do at a shared bottleneck.
 type Sum struct {
-	Rate    float64 // bytes/ns that arrive, of flows that obey F
+	Flows   float64 // number of flows that obey F
 	Depth   float64 // bytes queued
 	Line    float64 // rate of their lines, bytes/ns
 	Largest float64 // rate of their fastest flow, bytes/ns
+	Late    int64   // age of the oldest of these, ns
 	Members int
 }
 
@@ -57,7 +58,7 @@ type shareKey struct {
 type share struct {
 	last     wire.Arrival
 	sent, at int64 // when, by its clock and by this one's
-	rate     float64
+	flows    float64
 }
 
 type shares struct {
@@ -108,7 +109,8 @@ func (m *Member) sum() {
 			if k.bottleneck != own.Bottleneck || k.class != own.Class || m.now-o.at > arrivalsFor {
 				continue
 			}
-			sum.Rate += o.rate
+			sum.Flows += o.flows
+			sum.Late = max(sum.Late, m.now-o.at+arrivalsEvery)
 			sum.Depth += float64(o.last.Depth)
 			sum.Line += float64(o.last.Line)
 			sum.Largest = max(sum.Largest, float64(o.last.Largest))
@@ -118,7 +120,7 @@ func (m *Member) sum() {
 	}
 }
 
-// takeArrival takes what a member says of a bottleneck. The rate is by its own clock, so that delays of messages don't matter.
+// takeArrival takes what a member says of a bottleneck. The number of flows is by its own clock, so that delays of messages don't matter.
 func (m *Member) takeArrival(h *wire.Header, a *wire.Arrival) {
 	k := shareKey{h.Sender, a.Bottleneck, a.Class}
 	o := m.shares.of[k]
@@ -130,8 +132,8 @@ func (m *Member) takeArrival(h *wire.Header, a *wire.Arrival) {
 		o = &share{}
 		m.shares.of[k] = o
 	}
-	if elapsed := h.Time - o.sent; o.at != 0 && elapsed > 0 && elapsed < 1e9 && a.Arrived >= o.last.Arrived {
-		o.rate = min(float64(a.Arrived-o.last.Arrived)/float64(elapsed), 4*float64(a.Line))
+	if elapsed := h.Time - o.sent; o.at != 0 && elapsed > 0 && elapsed < 1e9 && a.Flows >= o.last.Flows {
+		o.flows = float64(a.Flows-o.last.Flows) / float64(elapsed)
 	}
 	o.last, o.sent, o.at = *a, h.Time, m.now
 }

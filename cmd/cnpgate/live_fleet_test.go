@@ -1,4 +1,4 @@
-//go:build live && !nodpdk && !nofleet
+//go:build live && long && !nodpdk && !nofleet
 
 package main
 
@@ -29,7 +29,7 @@ import (
 //	c1 ==== c0 -- gw-2 -- d0 ==== d1      ACKs, from d1
 
 const liveFleetConfig = `gateway: {name: %NAME%, ipv4: 192.0.2.%N%}
-dpdk: {hugepages: false, workers: [0], idle: backoff, eal_args: ["--file-prefix=%NAME%"]}
+dpdk: {hugepages: false, workers: [0], idle: backoff}
 ports:
   - {name: fabric, device: "net_af_packet0,iface=%FABRIC%", role: fabric, peer: wan, rate: 10Gbps, mtu: 1500, queue_capacity: 4MB}
   - {name: wan, device: "net_af_packet1,iface=%WAN%", role: wan, peer: fabric, rate: 10Gbps, mtu: 1500, queue_capacity: 4MB}

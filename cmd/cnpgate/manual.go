@@ -275,7 +275,7 @@ var manualExamples = map[string][]string{
 	"cnpgate agent run":             {"cnpgate agent run --site paris --server tls://nats-1:4222 --key /etc/cnpgate/agent.nk", "cnpgate agent run --socket /run/cnpgate/cnpgate.sock"},
 	"cnpgate agent show":            {"cnpgate agent show", "cnpgate agent show -o json"},
 	"cnpgate fleet":                 {"cnpgate fleet", "cnpgate fleet --watch 2s"},
-	"cnpgate nictest":               {"cnpgate nictest --interface eth0 --address 198.18.0.9 --nic 'ConnectX-6 Dx' --profile my-nic.yaml", "cnpgate nictest --simulate connectx-default --quick"},
+	"cnpgate nictest":               {"cnpgate nictest --interface eth0 --address 198.18.0.9 --nic ConnectX-6 --profile my-nic.yaml", "cnpgate nictest --simulate connectx-default --quick"},
 	"cnpgate endpoint receive":      {"cnpgate endpoint receive --interface eth0 --address 198.18.0.2 --qps 4"},
 	"cnpgate endpoint send": {"cnpgate endpoint send --interface eth0 --address 198.18.0.1 --peer 198.18.0.2 --peer-mac 02:00:00:18:00:02 --trust 198.18.0.254 " +
 		"--qps 4 --rate 300Mbps --duration 5s"},
@@ -294,6 +294,7 @@ var manualExamples = map[string][]string{
 	"cnpgate show bgp":           {"cnpgate show bgp"},
 	"cnpgate show config":        {"cnpgate show config"},
 	"cnpgate show counters":      {"cnpgate show counters -o json", "cnpgate show counters --since-mark"},
+	"cnpgate show connections":   {"cnpgate show connections --bad"},
 	"cnpgate show episodes":      {"cnpgate show episodes"},
 	"cnpgate show flows":         {"cnpgate show flows --sort rate --limit 10 --columns source,destination,rate", "cnpgate show flows -o json"},
 	"cnpgate show health":        {"cnpgate show health"},

@@ -45,15 +45,15 @@ func (s *state) fleet(*request) (any, error) {
 
 // fleetAnswers asks all gateways, this one too.
 func (s *Server) fleetAnswers(r *request) (any, error) {
-	f := s.state.gateway.Fleet()
-	if f == nil {
-		return FleetAnswers{map[string]any{}}, nil
-	}
 	path := r.parameters["path"]
 	if !mayAsk(path) {
 		return nil, failed(http.StatusBadRequest, "path: %.100q can't be asked of other gateways; expected a resource of this API with one answer, such as /v1/flows?limit=10", path)
 	}
 	all := FleetAnswers{map[string]any{}}
+	f := s.state.gateway.Fleet()
+	if f == nil {
+		return all, nil
+	}
 	for name, text := range f.Question(path) {
 		var answer any
 		if json.Unmarshal(text, &answer) == nil {

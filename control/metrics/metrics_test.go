@@ -15,7 +15,9 @@ import (
 	"github.com/cnpgate/cnpgate/control/advertise"
 	"github.com/cnpgate/cnpgate/control/assemble"
 	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/control/fleetlink"
 	"github.com/cnpgate/cnpgate/control/report"
+	"github.com/cnpgate/cnpgate/fleet"
 	"github.com/cnpgate/cnpgate/health"
 	"github.com/cnpgate/cnpgate/internal/burst"
 	"github.com/cnpgate/cnpgate/internal/burst/inmem"
@@ -80,6 +82,9 @@ func source(t *testing.T) Source {
 		RDMA: func() *health.Report {
 			r := (&health.Builder{}).Report(nil, 0)
 			r.Verdicts = []health.Verdict{{Name: health.ShortTimeOut, Connections: 2}}
+			r.Prefixes = []health.Sum{{Name: "10.1.0.0/24 -> 10.9.0.0/24", Totals: health.Totals{
+				GoodputBytes: 4096, LostUpstream: 3, LostDownstream: 5, Causes: map[string]health.Amount{health.Spurious.String(): {Packets: 7}},
+			}}}
 			return r
 		},
 		BGP: func() advertise.Status {
@@ -87,6 +92,16 @@ func source(t *testing.T) Source {
 				{Address: "192.0.2.10", State: advertise.Established, Announced: 2, Received: 5, Learned: 3, Ignored: map[string]int{"malformed": 1}},
 				{Address: "2001:db8::10", State: "active"},
 			}}
+		},
+		Fleet: func() fleetlink.FleetStatus {
+			s := fleetlink.None()
+			s.Enabled = true
+			s.Members = []fleet.MemberView{{Name: "gw1", Self: true, State: "active"}, {Name: "gw2", State: "active", RoundUS: 250}, {Name: "gw3", State: "silent"}}
+			s.Connections = []fleetlink.FleetConnection{{URL: "tls://192.0.2.2:4222", Connected: true}, {URL: "tls://192.0.2.3:4222"}}
+			s.Shares = fleetlink.FleetShares{Wants: 4, Wanted: 5, RemoteFlows: 6, Pairs: 7}
+			s.Counters = map[string]uint64{"sent_status": 8, "received_status": 9, "sent_bytes": 10, "received_bytes": 11, "dropped_in": 12, "adopted": 13}
+			s.Refused = map[string]uint64{"hints of h1": 14}
+			return s
 		},
 	}
 }
@@ -135,6 +150,17 @@ func TestMetrics(t *testing.T) {
 		`cnpgate_bgp_routes_announced{peer="192.0.2.10"} 2`, `cnpgate_bgp_routes_received{peer="192.0.2.10"} 5`,
 		`cnpgate_bgp_prefixes_learned{peer="192.0.2.10"} 3`, `cnpgate_bgp_routes_ignored{peer="192.0.2.10",reason="malformed"} 1`,
 		`cnpgate_bgp_routes_ignored{peer="2001:db8::10",reason="other-next-hop"} 0`,
+		`cnpgate_fleet_members{state="active"} 2`, `cnpgate_fleet_members{state="silent"} 1`, `cnpgate_fleet_round_trip_seconds{member="gw2"} 0.00025`,
+		`cnpgate_fleet_connected{server="tls://192.0.2.2:4222"} 1`, `cnpgate_fleet_connected{server="tls://192.0.2.3:4222"} 0`,
+		`cnpgate_fleet_sent_messages_total{kind="status"} 8`, `cnpgate_fleet_received_messages_total{kind="status"} 9`,
+		`cnpgate_fleet_bytes_total{direction="sent"} 10`, `cnpgate_fleet_bytes_total{direction="received"} 11`, `cnpgate_fleet_dropped_messages_total{direction="received"} 12`,
+		`cnpgate_fleet_refused_messages_total{reason="hints of h1"} 14`, "cnpgate_fleet_remote_flows 6", "cnpgate_fleet_pairs 7",
+		`cnpgate_fleet_wants{by="self"} 4`, `cnpgate_fleet_wants{by="others"} 5`, "cnpgate_fleet_adopted_flows_total 13",
+		`cnpgate_rdma_goodput_bytes{prefixes="10.1.0.0/24 -> 10.9.0.0/24"} 4096`,
+		`cnpgate_rdma_retransmitted_packets{cause="spurious",prefixes="10.1.0.0/24 -> 10.9.0.0/24"} 7`,
+		`cnpgate_rdma_lost_packets{prefixes="10.1.0.0/24 -> 10.9.0.0/24",where="upstream"} 3`,
+		`cnpgate_rdma_lost_packets{prefixes="10.1.0.0/24 -> 10.9.0.0/24",where="downstream"} 5`,
+		`cnpgate_rdma_verdict_connections{verdict="timeout-shorter-than-rtt"} 2`,
 		"go_goroutines ", "process_resident_memory_bytes ",
 	} {
 		if !strings.Contains(string(body), want) {

@@ -43,7 +43,7 @@ func TestSourceQPOnlyWhenConfirmed(t *testing.T) {
 		view pairing.Description
 		want string
 	}{
-		{pairing.Description{Answer: answer(9, pairing.Candidate, pairing.EvidenceNone)}, `"source_qp":null,"destination_qp":7,"vlan":[100,200],"qp_state":"candidate","qp_evidence":null,"qp_packets":0`},
+		{pairing.Description{Answer: answer(9, pairing.Candidate, pairing.EvidenceCNP)}, `"source_qp":null,"destination_qp":7,"vlan":[100,200],"qp_state":"candidate","qp_evidence":"cnp","qp_packets":0`},
 		{pairing.Description{}, `"source_qp":null,"destination_qp":7,"vlan":[100,200],"qp_state":"unknown","qp_evidence":null,"qp_packets":0`},
 		{pairing.Description{Answer: answer(9, pairing.Confirmed, pairing.EvidenceStatic), Took: 1},
 			`"source_qp":9,"destination_qp":7,"vlan":[100,200],"qp_state":"confirmed","qp_evidence":"static","qp_packets":1`},

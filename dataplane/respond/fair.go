@@ -18,7 +18,7 @@ type fairClass struct {
 	spacing atomic.Int64          // of congestion.Spacing
 	until   atomic.Int64          // all workers measure rates until then, ns: F needs the bytes of all
 	share   atomic.Pointer[Share] // what other gateways do at the bottleneck
-	_       [8]byte               // a cache line
+	flows   atomic.Uint64         // obeyed bytes divided by F, ns: its growth is the number of flows that obey
 }
 
 // measureUntil makes all workers measure rates until a time, ns.
@@ -99,7 +99,8 @@ func (l *Law) updateFair(t *turn, depth float64) {
 		class.rate.Store(math.Float64bits(p.Line))
 	default:
 		in.Obeyed = float64(bytes)
-		class.rate.Store(math.Float64bits(class.next(p, in, depth)))
+		class.flows.Add(uint64(in.Obeyed / class.fair()))
+		class.rate.Store(math.Float64bits(class.next(p, t.share, in, depth)))
 	}
 	class.counted.Store(sum)
 	class.spacing.Store(s.spacing.NS)

@@ -49,7 +49,7 @@ func (l *Law) notifiedElsewhere(t *turn, x flowtable.Index) bool {
 
 // Arrivals is what arrives at a class of an egress queue, for other gateways.
 type Arrivals struct {
-	Obeyed  uint64  // bytes that would have come if every flow had obeyed F, since the start; it stands still while the queue is short
+	Flows   uint64  // bytes that would have come if every flow had obeyed F, divided by F, ns since the start; it stands still while the queue is short
 	Largest float64 // rate of the fastest flow, bytes/ns
 	Loop    int64   // delay of the control loop, ns; 0: not known
 }
@@ -58,16 +58,22 @@ type Arrivals struct {
 func (s *Shared) Arrivals(port, class int) (a Arrivals) {
 	at := port*account.MaxClasses + class
 	for i := range s.all {
-		a.Obeyed += s.all[i][at].obeyed.Load()
 		a.Largest = max(a.Largest, math.Float64frombits(s.all[i][at].largest.Load()))
 	}
-	a.Loop = s.fair[at].loop.Load()
+	a.Flows, a.Loop = s.fair[at].flows.Load(), s.fair[at].loop.Load()
 	return a
 }
 
-// Share is what arrives at other gateways' queues in front of the same bottleneck: bytes/ns that obey F, bytes queued, the rate of their
-// lines, and that of their fastest flow.
-type Share struct{ Rate, Depth, Line, Largest float64 }
+// Share is what arrives at other gateways' queues in front of the same bottleneck: the number of flows that obey F, bytes queued, the rate of
+// their lines, bytes/ns, and that of their fastest flow. All are Late ns old. A number of flows ages well; a rate would be that of an F before,
+// which this F has answered already.
+type Share struct {
+	Flows, Depth, Line, Largest float64
+	Late                        int64
+}
+
+// mostShare bounds what others' flows may ask for, times the rate of their lines.
+const mostShare = 4
 
 // SetShare replaces what others do at the bottleneck of a class of a port; nil: nothing. F is then that of the whole bottleneck.
 func (s *Shared) SetShare(port, class int, share *Share) {
@@ -79,22 +85,22 @@ func (s *Shared) LearnLoop(port, class int, delay int64) {
 	s.fair[port*account.MaxClasses+class].loop.CompareAndSwap(0, delay)
 }
 
-// othersMeasure reports whether others measure rates at the bottleneck: F needs the bytes of all.
-func (f *fairClass) othersMeasure(p *congestion.Law) bool {
-	s := f.share.Load()
+// measures reports whether others measure rates at the bottleneck: F needs the bytes of all.
+func (s *Share) measures(p *congestion.Law) bool {
 	return s != nil && p.Measures(s.Depth)
 }
 
 // next is the next F. Where others share the bottleneck it is that of all, from all that arrives; unless the queue here is so long that it
 // needs its own.
-func (f *fairClass) next(p *congestion.Law, in congestion.Inflow, depth float64) float64 {
-	law := *p
-	if s := f.share.Load(); s != nil && depth < shareDeep*law.Reference {
+func (f *fairClass) next(p *congestion.Law, s *Share, in congestion.Inflow, depth float64) float64 {
+	law, loop := *p, f.loop.Load()
+	if s != nil && depth < shareDeep*law.Reference {
 		law.Reference *= (law.Line + s.Line) / law.Line
 		law.Line += s.Line
-		in.Obeyed += s.Rate * float64(in.Elapsed)
+		in.Obeyed += min(s.Flows*f.fair(), mostShare*s.Line) * float64(in.Elapsed)
 		in.Largest = max(in.Largest, s.Largest)
 		depth += s.Depth
+		loop += s.Late
 	}
-	return min(law.Next(f.fair(), in, depth, f.loop.Load()), p.Line)
+	return min(law.Next(f.fair(), in, depth, loop), p.Line)
 }

@@ -72,7 +72,7 @@ func (p *Plane) Bottlenecks(to []wire.Arrival) []wire.Arrival {
 		}
 		a := p.plane.Shared().Arrivals(q.Port, q.Class)
 		to = append(to, wire.Arrival{
-			Bottleneck: fleet.Bottleneck(q.Bottleneck), Class: uint8(q.Class), Arrived: a.Obeyed, Depth: p.plane.Port(q.Port).Depth[q.Class],
+			Bottleneck: fleet.Bottleneck(q.Bottleneck), Class: uint8(q.Class), Flows: a.Flows, Depth: p.plane.Port(q.Port).Depth[q.Class],
 			Largest: float32(a.Largest), Line: float32(p.plane.Policy().Ports[q.Port].Law.Line),
 		})
 	}
@@ -89,7 +89,7 @@ func (p *Plane) Share(bottleneck uint64, class uint8, s fleet.Sum) {
 			p.plane.Shared().SetShare(q.Port, q.Class, nil)
 			continue
 		}
-		p.plane.Shared().SetShare(q.Port, q.Class, &respond.Share{Rate: s.Rate, Depth: s.Depth, Line: s.Line, Largest: s.Largest})
+		p.plane.Shared().SetShare(q.Port, q.Class, &respond.Share{Flows: s.Flows, Depth: s.Depth, Line: s.Line, Largest: s.Largest, Late: s.Late})
 	}
 }
 

@@ -66,7 +66,7 @@ type Notice struct {
 type Arrival struct {
 	Bottleneck uint64 // hash of its name
 	Class      uint8
-	Arrived    uint64  // bytes of flows that react, since the sender's start
+	Flows      uint64  // bytes of flows that obey the fair rate F, divided by F, ns since the sender's start: its growth is their number
 	Depth      uint64  // bytes queued
 	Largest    float32 // largest rate of a flow, bytes/ns
 	Line       float32 // rate of its line, bytes/ns
@@ -163,7 +163,7 @@ func (n *Notice) Append(b []byte) []byte {
 // Append adds the record to a body.
 func (a *Arrival) Append(b []byte) []byte {
 	b = append(binary.BigEndian.AppendUint64(b, a.Bottleneck), a.Class)
-	b = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, a.Arrived), a.Depth)
+	b = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, a.Flows), a.Depth)
 	return appendFloat(appendFloat(b, a.Largest), a.Line)
 }
 
@@ -215,7 +215,7 @@ func EachNotice(body []byte, f func(*Notice)) error {
 func EachArrival(body []byte, f func(*Arrival)) error {
 	return each(body, arrivalSize, func(b []byte, r *Arrival) bool {
 		r.Bottleneck, r.Class = binary.BigEndian.Uint64(b), b[8]
-		r.Arrived, r.Depth = binary.BigEndian.Uint64(b[9:]), binary.BigEndian.Uint64(b[17:])
+		r.Flows, r.Depth = binary.BigEndian.Uint64(b[9:]), binary.BigEndian.Uint64(b[17:])
 		r.Largest, r.Line = readFloat(b[25:]), readFloat(b[29:])
 		return r.Class < 8 && r.Largest >= 0 && r.Line >= 0 && r.Largest < 1e6 && r.Line < 1e6 // NaN fails, too
 	}, f)

@@ -1,6 +1,9 @@
 package scenario_test
 
 import (
+	"fmt"
+	"math"
+	"strings"
 	"testing"
 
 	"github.com/cnpgate/cnpgate/sim"
@@ -23,7 +26,7 @@ traffic:
 `
 
 const lag = `name: lag
-length: 30ms
+length: 60ms
 topology: {dumbbell: {senders: 16, receivers: 16, rate: 25Gbps, spans: [{rate: %RATE%, delay: 500us, gateway: edge, paths: %PATHS%}]}}
 gateways: {edge: {source_qps: known}}
 traffic: [%TRAFFIC%]
@@ -49,5 +52,55 @@ func TestFleetInSeries(t *testing.T) {
 				t.Errorf("%v: %d notifications, %d dropped, %.2f Gbit/s; alone %d, %d, %.2f", r, o.Sent, o.Dropped, o.All.Goodput/1e9, alone.Sent, alone.Dropped, alone.All.Goodput/1e9)
 			}
 		}
+	}
+}
+
+// TestFleetLAG: four gateways, each in front of one link of a LAG, have together the fair rate of one gateway in front of all of it.
+func TestFleetLAG(t *testing.T) {
+	var traffic []string
+	for from, to := range []int{2, 8, 12, 3, 15, 13, 1, 7, 9, 5, 6, 11, 14, 10, 0, 4} { // the hash gives each link four of them
+		traffic = append(traffic, fmt.Sprintf("{incast: {from: %d, to: %d, bytes: 1GB}}", from, 16+to))
+	}
+	fair := func(rate, paths, fleet string) (all []float64) {
+		text := strings.NewReplacer("%RATE%", rate, "%PATHS%", paths, "%TRAFFIC%", strings.Join(traffic, ", ")).Replace(lag)
+		o := run(t, parse(t, text+fleet), scenario.LongHaulCNP)
+		for _, p := range o.Series.Ports {
+			sum, settled := 0.0, p.Fair[len(p.Fair)/2:]
+			for _, f := range settled {
+				sum += float64(f)
+			}
+			all = append(all, sum/float64(len(settled)))
+		}
+		t.Logf("%s paths of %s, %q: F %.3g, %d notifications, %d dropped, %.2f Gbit/s", paths, rate, fleet, all, o.Sent, o.Dropped, o.All.Goodput/1e9)
+		return all
+	}
+	one, buses := fair("100Gbps", "1", "")[0], map[string]float64{"{bottleneck: true}": .03}
+	if thorough {
+		buses["{bottleneck: true, delay: 1ms, jitter: 1ms, loss: 0.1}"] = .05
+	}
+	for bus, most := range buses {
+		for i, f := range fair("25Gbps", "4", "fleet: "+bus+"\n") {
+			if math.Abs(f/one-1) > most {
+				t.Errorf("%s: F of gateway %d is %.3f Gbit/s, that of one box %.3f", bus, i, f/1e9, one/1e9)
+			}
+		}
+	}
+}
+
+// TestFleetECMP: four gateways, few of which see both directions of a connection, lose less if they share what they see, because they learn
+// whom to notify.
+func TestFleetECMP(t *testing.T) {
+	length := "length=1s"
+	if thorough {
+		length = "length=3s"
+	}
+	together := run(t, builtIn(t, "four-gateways", length), scenario.LongHaulCNP)
+	alone := run(t, builtIn(t, "four-gateways", length, "fleet.loss=1"), scenario.LongHaulCNP)
+	for name, o := range map[string]*scenario.Outcome{"shared": together, "not shared": alone} {
+		t.Logf("%s: %d notifications, %d packets dropped, goodput %.2f Gbit/s, %d of %d flows finished, %d failed",
+			name, o.Sent, o.Dropped, o.All.Goodput/1e9, o.All.Finished, o.All.Flows, o.All.Failed)
+	}
+	if together.Sent < 2*alone.Sent || together.Dropped > alone.Dropped/3 || together.All.Failed > alone.All.Failed/2 {
+		t.Error("what the gateways share makes too little difference")
 	}
 }

@@ -1,0 +1,5 @@
+//go:build long && !nofleet
+
+package fleetlink
+
+const killedServers = 3
