@@ -76,3 +76,10 @@ func TestPattern(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestPlain: what a failed attempt said holds no line that 'go test -json' would read as a failure of the test.
+func TestPlain(t *testing.T) {
+	if got, want := plain("\x16=== RUN   TestX\n    \x16--- FAIL: TestX (0.00s)\n"), "=== RUN   TestX\n    --- FAIL: TestX (0.00s)\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
