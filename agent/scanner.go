@@ -86,7 +86,7 @@ func (s *Scanner) read(now time.Time) (*Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	if age := now.Sub(s.looked); age >= addressesEvery || age >= addressesAtMost && s.changed == now {
+	if age := now.Sub(s.looked); age >= addressesEvery || age >= addressesAtMost && s.changed.Equal(now) {
 		s.looked, s.addresses = now, map[Port][]netip.Addr{}
 	}
 	all := &Snapshot{Devices: devices, Addresses: s.addresses}

@@ -16,7 +16,7 @@ type Law struct {
 	Capacity  float64 // of the queue
 }
 
-// Constants of the law. docs/effect.md shows the effect of half and double of each.
+// Constants of the law. scripts/effect sensitivity prints the effect of half and double of each.
 const (
 	lawPeriod      = 20_000    // ns, least time between two updates of F
 	lawSlowest     = 200_000   // ns, time after which F is updated with few bytes, too

@@ -3,6 +3,7 @@ package dataplane_test
 import (
 	"testing"
 
+	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/dataplane/counters"
 	"github.com/cnpgate/cnpgate/dataplane/stage"
@@ -66,4 +67,32 @@ func TestStepAllocatesNothing(t *testing.T) {
 	}
 	r.Drain()
 	r.Close(t)
+}
+
+// TestLawAllocatesNothing: a step in which the law notifies senders, or finds all flows below its rate, allocates nothing.
+func TestLawAllocatesNothing(t *testing.T) {
+	for name, line := range map[string]uint64{"below its rate": 400e9, "notified": 100e3} {
+		p := notifying(byAnything...)
+		p.Ports[wan].Law = congestion.NewLaw(line, 1, 0)
+		r := testkit.New(t, testkit.Setup{Policy: p, Static: knownQPs(t), Forget: true, Rate: 400e9})
+		frames := [][]byte{data(false, 100).Frame(), data(true, 101).Frame()}
+		round := func() {
+			for i := range 16 {
+				r.Inject(t, fabric, frames[i&1])
+			}
+			r.Advance(30_000)
+			r.Plane.Worker(0).Step()
+		}
+		for range 200 {
+			round()
+		}
+		if n := testing.AllocsPerRun(1000, round); n != 0 {
+			t.Errorf("%s: %v allocations a step", name, n)
+		}
+		if sent := r.Plane.Worker(0).Notifications().Recorded(); (sent > 0) != (name == "notified") {
+			t.Errorf("%s: %d notifications", name, sent)
+		}
+		r.Drain()
+		r.Close(t)
+	}
 }

@@ -18,7 +18,7 @@ const passed counters.Counter = 0
 type classifier struct {
 	*stage.State
 	links    []*link.Link // by port
-	gateway  *gateway
+	gateway  *ownHost
 	listener *listener
 	pacer    *pacer
 }

@@ -108,7 +108,7 @@ const lookInterval = 1e6
 type meter struct {
 	*stage.State
 	trackers []tracker // by port
-	gateway  *gateway
+	gateway  *ownHost
 }
 
 // measure is the stage that times RoCEv2 packets and matches their acknowledgements. It checks few batches.

@@ -100,7 +100,7 @@ func (w *Worker) initStages(c *Config) (err error) {
 		w.listener.passed = make([]mailbox.Box[portPaceRequest], workers)
 		w.requests.passed = make([]mailbox.Box[host.Request], workers)
 	}
-	w.gateway = gateway{State: s, requests: &w.requests, paths: d.paths, links: make([]linkHeader, len(c.Ports))}
+	w.gateway = ownHost{State: s, requests: &w.requests, paths: d.paths, links: make([]linkHeader, len(c.Ports))}
 	w.queuer = queuer{s, w.responder}
 	w.pacer = pacer{State: s, queuer: &w.queuer, law: &w.responder.Law, mail: newMailboxes[slowDown](workers, c.Ports)}
 	w.classifier = classifier{s, d.links, &w.gateway, &w.listener, &w.pacer}

@@ -24,7 +24,7 @@ type Worker struct {
 	pacer       pacer
 	queuer      queuer
 	transmitter transmitter
-	gateway     gateway
+	gateway     ownHost
 	listener    listener // to notifications that pass
 	requests    requests // of congested nodes
 	drain       drain

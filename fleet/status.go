@@ -79,7 +79,7 @@ func (o *other) takeStatus(m *Member, h *wire.Header, body []byte) error {
 type MemberView struct {
 	Name     string `json:"name" doc:"Name of the gateway."`
 	Self     bool   `json:"self,omitempty" doc:"This gateway."`
-	State    string `json:"state" doc:"active, silent (no message for 5 s) or unheard (none since the start)."`
+	State    string `json:"member_state" doc:"active, silent (no message for 5 s) or unheard (none since the start)."`
 	Version  string `json:"version,omitempty" doc:"Version of the program."`
 	UpMS     int64  `json:"up_ms" doc:"How long the gateway has been up, ms."`
 	SilentMS int64  `json:"silent_ms" doc:"Since the last message, ms."`

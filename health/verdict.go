@@ -370,7 +370,7 @@ func merge(all []Verdict) []Verdict {
 	slices.SortStableFunc(all, func(a, b Verdict) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Subject, b.Subject), cmp.Compare(b.Weight, a.Weight))
 	})
-	out := all[:0:0]
+	out := make([]Verdict, 0, len(all)) // never nil: in JSON it's []
 	for _, v := range all {
 		if n := len(out); n > 0 && out[n-1].Name == v.Name && out[n-1].Subject == v.Subject {
 			o := &out[n-1]

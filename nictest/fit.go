@@ -31,9 +31,10 @@ type candidate struct {
 // noCounter is a byte counter that never ends.
 const noCounter = 1e12
 
-// bounds are those of the simulator's keys; rates are relative to the line rate.
+// bounds are those of the simulator's keys; rates are relative to the line rate. The least rate isn't below the lowest that came: what would come then isn't
+// known.
 func (m *model) bounds() (low, high [parameters]float64) {
-	low = [parameters]float64{1e-5, 10_000, 1000, 2000, 10_000, m.line * 1e-6, m.line * 1e-6, 1e3, 1}
+	low = [parameters]float64{1e-5, 10_000, 1000, 2000, 10_000, m.line * 1e-6, m.line * 1e-6, m.lowest(), 1}
 	high = [parameters]float64{1, 1e11, 1e8, 1e9, noCounter, m.line, m.line, m.line / 2, 50}
 	return low, high
 }
@@ -195,7 +196,7 @@ func (s *search) coarse(c *candidate, of []int, flags bool) {
 				if p == additive || p == hyper || p == floor {
 					v *= s.m.line
 				}
-				if x.v[p] = v; x.v[p] != c.v[p] {
+				if x.v[p] = min(s.high[p], max(s.low[p], v)); x.v[p] != c.v[p] {
 					better = try(x) || better
 				}
 			}

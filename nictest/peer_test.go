@@ -56,8 +56,8 @@ func TestNeighbors(t *testing.T) {
 
 // TestDeaf: a NIC that obeys nothing ignores every form, and its profile says so.
 func TestDeaf(t *testing.T) {
-	r := nicOf(t, "deaf.yaml", func(string) ([]byte, error) { return []byte("name: deaf\nsource: a test\nobeys: []\n"), nil })
-	report := nictest.NewReport(measure(t, nictest.Plan(true, true, false), r), nictest.Identity{}, "fd00::2", "test")
+	r := nicOf(t, "deaf.yaml", gigabit.line, text("name: deaf\nsource: a test\nobeys: []\n"))
+	report := nictest.NewReport(measure(t, nictest.Plan(true, true, false), r, gigabit), nictest.Identity{}, "fd00::2", "test")
 	if report.Verdict != nictest.IgnoresCNPs || len(report.Suggest.Formats) != 0 || !strings.Contains(report.File, "obeys: []") {
 		t.Errorf("%s, suggests %+v\n%s", report.Verdict, report.Suggest, report.File)
 	}
@@ -66,7 +66,7 @@ func TestDeaf(t *testing.T) {
 			t.Errorf("%s: %s, want %s", f.Form, f.Verdict, want)
 		}
 	}
-	nicOf(t, "measured.yaml", func(string) ([]byte, error) { return []byte(report.File), nil })
+	nicOf(t, "measured.yaml", gigabit.line, text(report.File))
 }
 
 // TestIdentity: what tools print about a NIC, and its counters.

@@ -28,7 +28,7 @@ func (s *Session) Result() *Result {
 			reduced++
 		}
 	}
-	r.Profile.StandardCNP, r.Unsteady = reduced >= enough, !s.calm.sees()
+	r.Profile.StandardCNP, r.Unsteady = reduced >= enough, !s.calm.sees() || reduced > 0 && reduced < enough
 	if !r.Profile.StandardCNP {
 		return r
 	}

@@ -30,6 +30,14 @@ const simulatedFrame = 256
 
 // Simulate measures a simulated sender, which writes without end to the measuring host.
 func Simulate(c Config, sim Simulation) (*Result, error) {
+	s, err := simulate(c, sim)
+	if err != nil {
+		return nil, err
+	}
+	return s.Result(), nil
+}
+
+func simulate(c Config, sim Simulation) (*Session, error) {
 	w, err := newWorld(c, sim)
 	if err != nil {
 		return nil, err
@@ -42,7 +50,7 @@ func Simulate(c Config, sim Simulation) (*Result, error) {
 			return nil, err
 		}
 	}
-	return w.session.Result(), nil
+	return w.session, nil
 }
 
 // world is a sender, the measuring host and a session, with links between.

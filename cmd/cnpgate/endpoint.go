@@ -32,6 +32,8 @@ many QPs. RDMA-CM carries no keys: WRITE and READ then need --rkey and --virtual
 	c.Flags().Var(&f.window, "window", "most bytes in flight per QP")
 	c.Flags().DurationVar(&f.duration, "duration", 0, "how long to send; 0: until a signal")
 	c.Flags().DurationVar(&f.timeout, "timeout", defaultTimeout, "time without an acknowledgement after which a QP sends again; after 8 times the QP fails")
+	c.Flags().StringVar(&f.nic, "nic", "", "react as this NIC of cnpgate sim, or file, such as a profile that nictest wrote (default DCQCN, scaled to --rate)")
+	c.MarkFlagsMutuallyExclusive("nic", "accept")
 	require(c, "peer", "peer-mac", "trust")
 	return c
 }

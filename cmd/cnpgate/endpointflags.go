@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/cnpgate/cnpgate/endpoint"
 	"github.com/cnpgate/cnpgate/endpoint/runner"
 	"github.com/cnpgate/cnpgate/internal/packet"
+	"github.com/cnpgate/cnpgate/sim/scenario"
 )
 
 const (
@@ -52,6 +54,7 @@ type endpointFlags struct {
 	rate                        string
 	duration, timeout, rtt      time.Duration
 	trust, accept               []string
+	nic                         string
 	noCNP                       bool
 	cnpInterval                 time.Duration
 
@@ -122,12 +125,25 @@ func (f *endpointFlags) config() (c runner.Config, err error) {
 			return c, fmt.Errorf("--cm-port is 0; expected 1 to 65535")
 		}
 	}
-	for _, step := range []func(*runner.Config) error{f.addresses, f.notifications, f.load, f.messages} {
+	for _, step := range []func(*runner.Config) error{f.addresses, f.notifications, f.load, f.messages, f.reaction} {
 		if err := step(&c); err != nil {
 			return c, err
 		}
 	}
 	return c, c.Check()
+}
+
+// reaction reads the NIC to react as.
+func (f *endpointFlags) reaction(c *runner.Config) error {
+	if f.nic == "" {
+		return nil
+	}
+	nic, err := scenario.Reaction(f.nic, c.Line(), os.ReadFile)
+	if err != nil {
+		return fmt.Errorf("--nic: %w", err)
+	}
+	c.NIC = &nic
+	return nil
 }
 
 // messages reads what to send.

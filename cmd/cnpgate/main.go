@@ -88,9 +88,3 @@ func configArgument(c *cobra.Command, path *string) {
 		return nil
 	}
 }
-
-// configFlag adds the flag that names the configuration of a command with other arguments.
-func configFlag(c *cobra.Command, path *string) {
-	c.Flags().StringVarP(path, "config", "c", "", "configuration file (YAML)")
-	require(c, "config")
-}

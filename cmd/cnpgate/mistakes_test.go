@@ -102,6 +102,16 @@ func TestMistakes(t *testing.T) {
 		{words("top --sort size"), `--sort: "size" is not known; expected rate, queue, notified or name`},
 		{words("show ports --socket http://localhost:80"), "no socket at http://localhost:80: the gateway's API is at a Unix socket only; expected its path"},
 		{words("show ports --socket gw.yaml"), "gw.yaml is not a socket; expected that of management.listen"},
+		// NIC test.
+		{words("nictest -i eth0 --address ff02::1"), `--address "ff02::1" is not a unicast IP address; expected one such as 10.0.0.1 or fd00::1`},
+		{words("nictest -i eth0 --address 10.0.0.1 --mtu 0"), "a path MTU of 0 bytes; expected 1 to 9216"},
+		{words("nictest -i eth0 --address 10.0.0.1 --priority 8"), "--priority 8; expected 0 to 7"},
+		{words("nictest -i eth0 --address 10.0.0.1 --qp 17 --peer-qp 99999999"), "the first QPs are 17 at this end and 99999999 at the other; expected numbers from 1 to 16777215"},
+		{words("nictest -i eth0 --address 10.0.0.1 --gateway-address 10.0.0.1,10.0.0.2"), "--gateway-address has two addresses of one IP version; expected at most one of each"},
+		{words("nictest -i eth0 --address 10.0.0.1 --peer fd00::3"), "the addresses 10.0.0.1 and fd00::3 have different IP versions"},
+		{words("nictest -i eth0 --address 10.0.0.1 --rate 10"), `--rate: "10" is not a rate; expected a number with unit`},
+		{words("nictest --simulate connectx"), `--simulate: hosts.nic: there is no NIC "connectx"; expected connectx-default, hpcc-sim, paper, slow-measured, or a file`},
+		{words("nictest --simulate paper -i eth0"), "--interface and --simulate exclude each other; expected one of them; see cnpgate nictest --help"},
 		// Flags.
 		{words("--verbose"), "unknown flag: --verbose; see cnpgate --help"},
 		{words("check --confg gw.yaml"), "unknown flag: --confg; did you mean --config?"},

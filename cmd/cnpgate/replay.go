@@ -56,8 +56,6 @@ temporary file. An incomplete last frame is left out, with a warning.`,
 	for _, other := range []string{"config", "fabric", "report", "forwarded", "emitted", "web"} {
 		c.MarkFlagsMutuallyExclusive("health", other)
 	}
-	c.MarkFlagsOneRequired("health", "config")
-	c.MarkFlagsOneRequired("health", "fabric")
 	return c
 }
 
@@ -85,6 +83,9 @@ func openCapture(c *cobra.Command, path string, open func(name string, progress 
 func (f *replayFlags) replay(c *cobra.Command, in string) (err error) {
 	if f.health {
 		return f.judge(c, in)
+	}
+	if err := requireFlags(c, "config", "fabric"); err != nil {
+		return err
 	}
 	fabric, err := prefixes("--fabric", f.fabric)
 	if err != nil {

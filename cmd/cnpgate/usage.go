@@ -117,8 +117,8 @@ func valueError(e *pflag.InvalidValueError) error {
 
 // validateFlags is cobra's check of the flags that are required or exclude each other, with the place of the help.
 func validateFlags(c *cobra.Command, _ []string) error {
-	if missing := missingFlags(c); len(missing) > 0 {
-		return seeHelp(c, fmt.Errorf("missing: %s; expected with a value", strings.Join(missing, ", ")))
+	if err := requireFlags(c, requiredFlags(c)...); err != nil {
+		return err
 	}
 	err := c.ValidateFlagGroups()
 	if err == nil {
@@ -131,14 +131,28 @@ func validateFlags(c *cobra.Command, _ []string) error {
 	return seeHelp(c, err)
 }
 
-// missingFlags are the required flags that are not given.
-func missingFlags(c *cobra.Command) (missing []string) {
+// requiredFlags are the flags that are always required.
+func requiredFlags(c *cobra.Command) (names []string) {
 	c.Flags().VisitAll(func(f *pflag.Flag) {
-		if len(f.Annotations[cobra.BashCompOneRequiredFlag]) > 0 && !f.Changed {
-			missing = append(missing, "--"+f.Name)
+		if len(f.Annotations[cobra.BashCompOneRequiredFlag]) > 0 {
+			names = append(names, f.Name)
 		}
 	})
-	return missing
+	return names
+}
+
+// requireFlags names those of the flags that are not given.
+func requireFlags(c *cobra.Command, names ...string) error {
+	var missing []string
+	for _, name := range names {
+		if !c.Flags().Changed(name) {
+			missing = append(missing, "--"+name)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return seeHelp(c, fmt.Errorf("missing: %s; expected with a value", strings.Join(missing, ", ")))
 }
 
 // fileFlags are the flags that most likely precede a file with one of these suffixes.

@@ -32,7 +32,7 @@ and reloads. The page only reads. With files it shows a report of run or replay 
 
 It prints the page's address, and serves until Ctrl-C. A gateway with management.web serves the page itself, also to other machines.`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(c *cobra.Command, args []string) error { return f.web(c, args) },
+		RunE: f.web,
 	}
 	listenFlag(c, &f.listen)
 	return f.ofGateway(c)

@@ -20,7 +20,9 @@ import (
 
 	"github.com/cnpgate/cnpgate/control/advertise"
 	"github.com/cnpgate/cnpgate/control/config"
+	"github.com/cnpgate/cnpgate/control/rdma"
 	"github.com/cnpgate/cnpgate/control/report"
+	"github.com/cnpgate/cnpgate/dataplane"
 	"github.com/cnpgate/cnpgate/health"
 	"github.com/cnpgate/cnpgate/internal/packet"
 	"github.com/cnpgate/cnpgate/internal/testkit"
@@ -70,7 +72,8 @@ func newGateFor(t testing.TB, workers, flows int) *gate {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.Rig = testkit.New(t, testkit.Setup{Workers: workers, Forget: true, Static: static, Flows: flows})
+	g.Rig = testkit.New(t, testkit.Setup{Workers: workers, Forget: true, Static: static, Flows: flows,
+		Change: func(c *dataplane.Config) { c.Followed = 8 }})
 	g.config, g.level, g.problems = c, "info", map[string]string{}
 	if g.server, err = Open(c, g.Plane, g, zerolog.New(&g.log).Level(zerolog.InfoLevel)); err != nil {
 		t.Fatal(err)
@@ -103,6 +106,7 @@ type fakes struct {
 	episodes []report.Episode
 	bgp      advertise.Status
 	fleet    Fleet
+	rdma     *rdma.Collector // nil: no connection is followed
 }
 
 func (f *fakes) Problems() map[string]string { return f.problems }
@@ -114,7 +118,10 @@ func (f *fakes) Reloads() []ReloadRecord     { return []ReloadRecord{{Outcome: "
 func (f *fakes) Notices() []string           { return f.notices }
 func (f *fakes) SetDrain(on bool)            { f.draining = on }
 func (f *fakes) Drained() Drain              { return Drain{Draining: f.draining, Safe: f.draining} }
-func (f *fakes) RDMA(context.Context) (*health.Report, error) {
+func (f *fakes) RDMA(ctx context.Context) (*health.Report, error) {
+	if f.rdma != nil {
+		return f.rdma.Report(ctx)
+	}
 	return (&health.Builder{}).Report(nil, 0), nil
 }
 

@@ -44,8 +44,11 @@ type FleetEpisodes struct {
 	MaxBytes uint64
 }
 
-// resolveFleet checks who takes part, and how they are connected.
-func (r *resolver) resolveFleet(cfg *Config) {
+// fleetResolver resolves the fleet section.
+type fleetResolver struct{ *resolver }
+
+// resolve checks who takes part, and how they are connected.
+func (r *fleetResolver) resolve(cfg *Config) {
 	s := &r.doc.Fleet
 	if !s.given {
 		for i := range r.doc.Ports.Items {
@@ -55,7 +58,7 @@ func (r *resolver) resolveFleet(cfg *Config) {
 		}
 		return
 	}
-	r.checkFleetKeys(s)
+	r.checkKeys(s)
 	cfg.Dataplane.PeerFlows, cfg.Dataplane.PeerAging = cfg.Fleet.Flows, int64(fleet.FlowLifetime)
 	if !s.Name.given {
 		if cfg.Fleet.Name = cfg.Name; cfg.Name != "" && !wire.ValidName(cfg.Name) {
@@ -63,27 +66,27 @@ func (r *resolver) resolveFleet(cfg *Config) {
 				quote(cfg.Name), wire.MaxName)
 		}
 	}
-	r.checkFleetName(&s.Site)
-	r.checkFleetName(&s.Name)
+	r.checkName(&s.Site)
+	r.checkName(&s.Name)
 	member := false
 	for i := range s.Members.Items {
 		m := &s.Members.Items[i]
-		r.checkFleetName(&m.Name)
-		r.checkFleetKey(&m.Key)
+		r.checkName(&m.Name)
+		r.checkKey(&m.Key)
 		member = member || m.Name.V == cfg.Fleet.Name
 	}
 	for i := range s.Hosts.Items {
-		r.checkFleetName(&s.Hosts.Items[i].Name)
-		r.checkFleetKey(&s.Hosts.Items[i].Key)
+		r.checkName(&s.Hosts.Items[i].Name)
+		r.checkKey(&s.Hosts.Items[i].Key)
 	}
 	if s.Members.valid && !member {
 		r.problem(s.Members.place, "has no member with this gateway's name %s; expected its name and public key, or fleet.name", quote(cfg.Fleet.Name))
 	}
-	r.checkFleetConnections(s)
+	r.checkConnections(s)
 }
 
-// checkFleetKeys checks that the keys are given that every fleet needs.
-func (r *resolver) checkFleetKeys(s *fleetSection) {
+// checkKeys checks that the keys are given that every fleet needs.
+func (r *fleetResolver) checkKeys(s *fleetSection) {
 	for _, k := range [...]struct {
 		place
 		missing  bool
@@ -100,8 +103,8 @@ func (r *resolver) checkFleetKeys(s *fleetSection) {
 	}
 }
 
-// checkFleetConnections checks that there is one way to connect.
-func (r *resolver) checkFleetConnections(s *fleetSection) {
+// checkConnections checks that there is one way to connect.
+func (r *fleetResolver) checkConnections(s *fleetSection) {
 	switch {
 	case s.valid && s.Embedded.V && s.Servers.given:
 		r.problem(s.Servers.place, "embedded is true (%s), so that the gateways are the servers; expected peers in place of servers, or embedded: false", r.position(s.Embedded.place))
@@ -124,15 +127,15 @@ func (r *resolver) checkFleetConnections(s *fleetSection) {
 	}
 }
 
-// checkFleetName checks a token of the subjects.
-func (r *resolver) checkFleetName(n *name) {
+// checkName checks a token of the subjects.
+func (r *fleetResolver) checkName(n *name) {
 	if n.given && n.valid && !wire.ValidName(n.V) {
 		r.problem(n.place, "%s can't be a part of a subject; expected a to z, 0 to 9 and -, at most %d", quote(n.V), wire.MaxName)
 	}
 }
 
-// checkFleetKey checks the form of a public nkey.
-func (r *resolver) checkFleetKey(k *text) {
+// checkKey checks the form of a public nkey.
+func (r *fleetResolver) checkKey(k *text) {
 	const length = 56
 	if !k.valid {
 		return

@@ -41,7 +41,7 @@ func (r *resolver) resolve() *Config {
 	r.resolveDomain(policy)
 	r.checkWeb()
 	r.checkBypass()
-	r.resolveFleet(cfg)
+	(&fleetResolver{r}).resolve(cfg)
 	r.resolvePorts(cfg.Ports)
 	r.checkProfiles()
 	r.checkSources()

@@ -82,6 +82,9 @@ func source(t *testing.T) Source {
 		RDMA: func() *health.Report {
 			r := (&health.Builder{}).Report(nil, 0)
 			r.Verdicts = []health.Verdict{{Name: health.ShortTimeOut, Connections: 2}}
+			r.Prefixes = []health.Sum{{Name: "10.1.0.0/24 -> 10.9.0.0/24", Totals: health.Totals{
+				GoodputBytes: 4096, LostUpstream: 3, LostDownstream: 5, Causes: map[string]health.Amount{health.Spurious.String(): {Packets: 7}},
+			}}}
 			return r
 		},
 		BGP: func() advertise.Status {
@@ -153,6 +156,11 @@ func TestMetrics(t *testing.T) {
 		`cnpgate_fleet_bytes_total{direction="sent"} 10`, `cnpgate_fleet_bytes_total{direction="received"} 11`, `cnpgate_fleet_dropped_messages_total{direction="received"} 12`,
 		`cnpgate_fleet_refused_messages_total{reason="hints of h1"} 14`, "cnpgate_fleet_remote_flows 6", "cnpgate_fleet_pairs 7",
 		`cnpgate_fleet_wants{by="self"} 4`, `cnpgate_fleet_wants{by="others"} 5`, "cnpgate_fleet_adopted_flows_total 13",
+		`cnpgate_rdma_goodput_bytes{prefixes="10.1.0.0/24 -> 10.9.0.0/24"} 4096`,
+		`cnpgate_rdma_retransmitted_packets{cause="spurious",prefixes="10.1.0.0/24 -> 10.9.0.0/24"} 7`,
+		`cnpgate_rdma_lost_packets{prefixes="10.1.0.0/24 -> 10.9.0.0/24",where="upstream"} 3`,
+		`cnpgate_rdma_lost_packets{prefixes="10.1.0.0/24 -> 10.9.0.0/24",where="downstream"} 5`,
+		`cnpgate_rdma_verdict_connections{verdict="timeout-shorter-than-rtt"} 2`,
 		"go_goroutines ", "process_resident_memory_bytes ",
 	} {
 		if !strings.Contains(string(body), want) {

@@ -14,6 +14,7 @@ type portCounters struct {
 	published *[Counters]atomic.Uint64
 }
 
+// New makes the counters of so many ports.
 func New(ports int) Ports {
 	c := make(Ports, ports)
 	for i := range c {
@@ -25,6 +26,7 @@ func New(ports int) Ports {
 // changedWords is the number of words with a bit for each counter.
 const changedWords = (int(Counters) + 63) / 64
 
+// Add adds to a counter of a port.
 func (c Ports) Add(port int, n Counter, by uint64) {
 	p := &c[port]
 	p.count[n] += by

@@ -100,7 +100,7 @@ func (l *Law) updateFair(t *turn, depth float64) {
 	default:
 		in.Obeyed = float64(bytes)
 		class.flows.Add(uint64(in.Obeyed / class.fair()))
-		class.rate.Store(math.Float64bits(class.next(p, in, depth)))
+		class.rate.Store(math.Float64bits(class.next(p, t.share, in, depth)))
 	}
 	class.counted.Store(sum)
 	class.spacing.Store(s.spacing.NS)

@@ -49,7 +49,7 @@ func (l *Law) notifiedElsewhere(t *turn, x flowtable.Index) bool {
 
 // Arrivals is what arrives at a class of an egress queue, for other gateways.
 type Arrivals struct {
-	Flows   uint64  // bytes that would have come if every flow had obeyed F, divided by F, ns since the start; it stands still while the queue is short
+	Flows   uint64  // as fairClass.flows; it stands still while the queue is short
 	Largest float64 // rate of the fastest flow, bytes/ns
 	Loop    int64   // delay of the control loop, ns; 0: not known
 }
@@ -85,17 +85,16 @@ func (s *Shared) LearnLoop(port, class int, delay int64) {
 	s.fair[port*account.MaxClasses+class].loop.CompareAndSwap(0, delay)
 }
 
-// othersMeasure reports whether others measure rates at the bottleneck: F needs the bytes of all.
-func (f *fairClass) othersMeasure(p *congestion.Law) bool {
-	s := f.share.Load()
+// measures reports whether others measure rates at the bottleneck: F needs the bytes of all.
+func (s *Share) measures(p *congestion.Law) bool {
 	return s != nil && p.Measures(s.Depth)
 }
 
 // next is the next F. Where others share the bottleneck it is that of all, from all that arrives; unless the queue here is so long that it
 // needs its own.
-func (f *fairClass) next(p *congestion.Law, in congestion.Inflow, depth float64) float64 {
+func (f *fairClass) next(p *congestion.Law, s *Share, in congestion.Inflow, depth float64) float64 {
 	law, loop := *p, f.loop.Load()
-	if s := f.share.Load(); s != nil && depth < shareDeep*law.Reference {
+	if s != nil && depth < shareDeep*law.Reference {
 		law.Reference *= (law.Line + s.Line) / law.Line
 		law.Line += s.Line
 		in.Obeyed += min(s.Flows*f.fair(), mostShare*s.Line) * float64(in.Elapsed)

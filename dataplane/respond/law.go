@@ -64,6 +64,7 @@ type turn struct {
 	own    *lawState
 	shared *fairClass
 	part   *lawPart
+	share  *Share // what other gateways do at the bottleneck; nil: nothing
 }
 
 // init makes the state of a worker's control law.
@@ -95,8 +96,10 @@ func (l *Law) respond(r *notify.Queue, b *frames.Batch, these frames.Mask, depth
 		s.interval, s.polled = now-s.polled, now
 	}
 	at := r.Out*account.MaxClasses + r.Class
-	t := turn{Queue: r, own: s, shared: &l.fair[at], part: &l.parts[at]}
-	if p.Measures(depth) || t.shared.othersMeasure(p) {
+	// Loaded here, and not by t.shared: to the compiler, a pointer that is loaded atomically leaves the stack with all that it was found by, and r would
+	// be allocated at each call.
+	t := turn{Queue: r, own: s, shared: &l.fair[at], part: &l.parts[at], share: l.fair[at].share.Load()}
+	if p.Measures(depth) || t.share.measures(p) {
 		t.shared.measureUntil(now + lawIdle)
 	}
 	if now > t.shared.until.Load() && !c.Policy.Drain {

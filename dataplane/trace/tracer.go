@@ -27,6 +27,7 @@ type Tracer struct {
 	records mailbox.Box[PacketRecord]
 }
 
+// Packet is a packet that is traced, and what the stages have decided about it so far.
 type Packet struct {
 	buf   uint64
 	Place uint8 // in the burst

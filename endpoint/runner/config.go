@@ -42,7 +42,9 @@ type Config struct {
 
 	Trusted []netip.Prefix        // who may send notifications
 	Accept  []packet.Notification // formats to obey besides the peer's standard CNP
-	NoCNP   bool                  // CE marks cause no CNP
+	// NIC is the reaction point's algorithm, and the formats that it obeys; nil: DCQCN with its published parameters, scaled to the rate.
+	NIC   *endpoint.ReactionConfig
+	NoCNP bool // CE marks cause no CNP
 	// CNPInterval is the least time between two CNPs of a QP.
 	CNPInterval int64
 	AnyICRC     bool  // data with a wrong ICRC is accepted: less to compute for a receiver that only measures
@@ -70,8 +72,8 @@ const (
 	ackEvery = 4 // packets: the gateway learns QPs from acknowledgements, too
 )
 
-// line is the rate of the host's NIC: the highest of the load's rates.
-func (c *Config) line() (highest int64) {
+// Line is the rate of the host's NIC: the highest of the load's rates.
+func (c *Config) Line() (highest int64) {
 	for _, p := range c.Load {
 		highest = max(highest, p.Rate)
 	}
@@ -146,14 +148,16 @@ func (c *Config) checkLoad() error {
 
 // host makes the configuration of package endpoint.
 func (c *Config) host() (endpoint.Config, error) {
-	line := c.line()
+	line := c.Line()
+	reaction := endpoint.ReactionConfig{Algorithm: endpoint.DCQCN, DCQCN: scaledDCQCN(line, c.RTT)}
+	if c.NIC != nil {
+		reaction = *c.NIC
+	}
+	reaction.Trusted, reaction.RTT, reaction.UnixTime = c.Trusted, c.RTT, c.UnixTime
 	e := endpoint.Config{
 		Addr: packet.AddrFrom(c.Addr), MAC: c.MAC, LineRate: line, Overhead: endpoint.EthernetOverhead, MTU: c.MTU,
 		Payload: endpoint.PayloadReal, Window: c.Window, AckEvery: ackEvery, Timeout: c.Timeout,
-		CNPInterval: c.CNPInterval, NoCNP: c.NoCNP, AnyICRC: c.AnyICRC, FirstQP: c.FirstQP, Remote: c.Remote,
-		Reaction: endpoint.ReactionConfig{
-			Trusted: c.Trusted, Algorithm: endpoint.DCQCN, DCQCN: scaledDCQCN(line, c.RTT), RTT: c.RTT, UnixTime: c.UnixTime,
-		},
+		CNPInterval: c.CNPInterval, NoCNP: c.NoCNP, AnyICRC: c.AnyICRC, FirstQP: c.FirstQP, Remote: c.Remote, Reaction: reaction,
 	}
 	if c.CMPort != 0 {
 		const spare = 64 // records of connections that ended

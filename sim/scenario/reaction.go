@@ -10,7 +10,7 @@ import (
 // bit, it obeys the first if the NIC obeys both.
 func Reaction(nic string, line int64, files Files) (c endpoint.ReactionConfig, err error) {
 	const text = `{name: nic, length: 1ms, topology: {dumbbell: {senders: 1, spans: [{rate: %[2]dbps, delay: 1us}], rate: %[2]dbps}}, hosts: {nic: %[1]q}, traffic: [{incast: {}}]}`
-	s, err := Parse("--simulate", fmt.Appendf(nil, text, nic, line), nil, files)
+	s, err := Parse("the NIC", fmt.Appendf(nil, text, nic, line), nil, files)
 	if err != nil {
 		return c, err
 	}

@@ -28,6 +28,7 @@ var menu = []struct {
 	{"Collectives", [][2]string{{"all-to-all", "all-to-all between two data centres"}, {"all-reduce-ring", "ring all-reduce"}, {"all-reduce-tree", "tree all-reduce"}}},
 	{"Several gateways", [][2]string{
 		{"two-gateways", "two congested gateways in a row"}, {"proxy", "a gateway as proxy of its senders"}, {"draft-tian-7", "the example of the draft"},
+		{"four-gateways", "four gateways side by side share what they know"},
 	}},
 	{"Senders that don't obey", [][2]string{{"unresponsive", "the gateway paces them"}}},
 	{"Congestion inside the data centres", [][2]string{{"two-dcs", "Themis: web search in two data centres"}}},

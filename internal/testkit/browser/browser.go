@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -148,11 +149,13 @@ func (p *Page) Errors() []string {
 	return slices.Clone(p.errors)
 }
 
-// NoErrors fails the test if there were errors.
-func (p *Page) NoErrors() {
+// NoErrors fails the test if there were errors other than those that contain one of the expected texts.
+func (p *Page) NoErrors(expected ...string) {
 	p.t.Helper()
 	for _, e := range p.Errors() {
-		p.t.Errorf("the page reports: %s", e)
+		if !slices.ContainsFunc(expected, func(text string) bool { return strings.Contains(e, text) }) {
+			p.t.Errorf("the page reports: %s", e)
+		}
 	}
 }
 

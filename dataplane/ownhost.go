@@ -11,8 +11,8 @@ import (
 	"github.com/cnpgate/cnpgate/proxy"
 )
 
-// gateway connects a worker with the gateway as a host, see package host.
-type gateway struct {
+// ownHost connects a worker with the gateway as a host, see package host.
+type ownHost struct {
 	*stage.State
 	requests *requests
 	paths    []path       // by port
@@ -27,7 +27,7 @@ type linkHeader struct {
 }
 
 // hostFrame is what the frames of a port have in common for the gateway as a host.
-func (g *gateway) hostFrame(port int) host.Frame {
+func (g *ownHost) hostFrame(port int) host.Frame {
 	return host.Frame{
 		Port: port, WAN: g.Ports[port].Role == WAN, Address: g.Ports[port].Address, Now: g.Now, Ahead: g.Clock.Load(),
 		Gateway: &g.Policy.Build, Session: &g.Policy.Ports[port].STAMP, Reflects: g.Policy.Reflects, Proxy: g.Policy.Proxy, Out: g.replyBuffer(port),
@@ -35,7 +35,7 @@ func (g *gateway) hostFrame(port int) host.Frame {
 }
 
 // replyBuffer is the last spare buffer, if a port has space for a reply.
-func (g *gateway) replyBuffer(port int) []byte {
+func (g *ownHost) replyBuffer(port int) []byte {
 	if g.CanQueue(&g.Egress[port].Notifications) != counters.Allowed {
 		return nil
 	}
@@ -43,7 +43,7 @@ func (g *gateway) replyBuffer(port int) []byte {
 }
 
 // receive passes a frame to the gateway as a host. It returns the counter of its end, or passed.
-func (g *gateway) receive(f *host.Frame) counters.Counter {
+func (g *ownHost) receive(f *host.Frame) counters.Counter {
 	r := g.Host.Receive(f)
 	if r == (host.Result{}) {
 		return passed
@@ -64,7 +64,7 @@ func (g *gateway) receive(f *host.Frame) counters.Counter {
 }
 
 // notified ends a notification to the gateway as a proxy. The domain filter applies to it, too.
-func (g *gateway) notified(f *host.Frame) counters.Counter {
+func (g *ownHost) notified(f *host.Frame) counters.Counter {
 	g.Counters.Add(f.Port, counters.ReceivedFirst+counters.Counter(packet.ProxyNotification), 1)
 	border := g.Policy.Border
 	known := border != nil && border.From(f.Parsed)
@@ -87,7 +87,7 @@ func (g *gateway) notified(f *host.Frame) counters.Counter {
 }
 
 // conclude sends a reply, counts an event, and records a round-trip time.
-func (g *gateway) conclude(f *host.Frame, r *host.Result) {
+func (g *ownHost) conclude(f *host.Frame, r *host.Result) {
 	if r.Event != host.NoEvent {
 		g.Counters.Add(f.Port, counters.AnswersLimited+counters.Counter(r.Event-host.AnswerLimited), 1)
 	}
@@ -100,7 +100,7 @@ func (g *gateway) conclude(f *host.Frame, r *host.Result) {
 
 // probe sends a port's next STAMP test packet if it is due. Nothing is sent before a data packet has shown the Ethernet header towards the
 // peer, nor while the line is busy: the packet must leave at the time of its timestamp.
-func (g *gateway) probe(port int, interval int64) {
+func (g *ownHost) probe(port int, interval int64) {
 	l := &g.links[port]
 	if l.len == 0 || g.IO.Drain || g.Egress[port].Line.Busy(g.Now) || !g.Host.Due(port, uint32(g.ID), g.Now, interval) {
 		return
@@ -112,7 +112,7 @@ func (g *gateway) probe(port int, interval int64) {
 
 // noteLink keeps the Ethernet header of a forwarded packet outside tunnels. While the peer answers test packets with the present header, that stays:
 // another one may be of a VLAN that doesn't lead to the peer.
-func (g *gateway) noteLink(b *frames.Batch, out int, interval int64) {
+func (g *ownHost) noteLink(b *frames.Batch, out int, interval int64) {
 	l := &g.links[out]
 	if by, ok := g.Host.Answers(out, g.Now, interval); g.Now < l.until || ok && by == uint32(g.ID) {
 		return
