@@ -26,7 +26,7 @@ const (
 // Bounds of a member's memory and work.
 const (
 	maxWants    = 1 << 17 // pairs of hosts that others want to know about, and that this member wants
-	maxVisits   = 8192    // flows that one look visits
+	maxVisits   = 2048    // flows that one look visits, and twice as many of those that wait for news
 	maxHot      = 4096    // groups that each look visits
 	chunk       = 64 << 10
 	maxSnapshot = 2 // chunks of a snapshot a tick

@@ -65,13 +65,14 @@ func (m *Member) look() {
 	if m.Pairing == nil {
 		return
 	}
-	s, left := &m.scan, maxVisits
+	s, left := &m.scan, 2*maxVisits
 	s.bytes = 0
 	for g := range s.hot {
-		if left -= m.lookAt(g); left <= maxVisits/2 { // the rest is for flows that nobody has looked at yet
+		if left -= m.lookAt(g); left <= 0 {
 			break
 		}
 	}
+	left = maxVisits
 	groups := m.Pairing.Groups()
 	for range groups {
 		if left <= 0 {
