@@ -63,13 +63,9 @@ func (c *cnp) clearFields() {
 	*(*[packet.CNPReservedLen]byte)(unsafe.Add(c.ip, c.udp+packet.CNPLen)) = [packet.CNPReservedLen]byte{}
 }
 
-// seal writes the ICRC, and the fields that it doesn't cover. flags is octet 4 of the BTH. It returns the frame's length.
-func (c *cnp) seal(t *Target, g *Gateway, flags uint8) int {
-	return c.sealWith(t, g, flags, g.DSCP<<2, hopLimit)
-}
-
-// sealWith is seal with a traffic class and hop limit.
-func (c *cnp) sealWith(t *Target, g *Gateway, flags, class, hops uint8) int {
+// seal writes the ICRC, and the fields that it doesn't cover: flags is octet 4 of the BTH, class the traffic class (TOS), hops the hop limit
+// (TTL). It returns the frame's length.
+func (c *cnp) seal(t *Target, g *Gateway, flags, class, hops uint8) int {
 	ip := unsafe.Slice((*byte)(c.ip), c.len)
 	packet.PutMaskedICRC(ip)
 	if t.Family == 4 {

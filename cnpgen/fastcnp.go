@@ -64,7 +64,7 @@ func FastCNP(out []byte, t *Target, g *Gateway, trace packet.IOAMTrace) (int, Ca
 	}
 	h.Put(c.options())
 	c.clearFields()
-	return c.seal(t, g, packet.BECN), CarriesTrace
+	return c.seal(t, g, packet.BECN, g.DSCP<<2, hopLimit), CarriesTrace
 }
 
 // fastCNPWithoutTrace builds option 1.
@@ -79,5 +79,5 @@ func fastCNPWithoutTrace(out []byte, t *Target, g *Gateway) int {
 	}
 	packet.PutFastCNPOption1((*[packet.FastCNPOption1Len]byte)(c.options()), packet.ProtoUDP, g.Code.FastCNPOption, &t.Dst)
 	c.clearFields()
-	return c.seal(t, g, packet.BECN)
+	return c.seal(t, g, packet.BECN, g.DSCP<<2, hopLimit)
 }

@@ -35,7 +35,7 @@ func LongHaulCNP(out []byte, t *Target, g *Gateway, l *LongHaul) int {
 		return 0
 	}
 	l.put(c.fields(), g.Code.ExtensionClass)
-	return c.seal(t, g, packet.BECN|packet.ExtensionBit)
+	return c.seal(t, g, packet.BECN|packet.ExtensionBit, g.DSCP<<2, hopLimit)
 }
 
 // shortLongHaulCNP4 is LongHaulCNP over IPv4 without an extension. It has one layout, so the compiler knows all offsets: it takes half as many

@@ -44,5 +44,5 @@ func PPFCNotification(out []byte, t *Target, g *Gateway, n *PPFC) int {
 		fields.Duration = n.Duration
 	}
 	fields.Put(c.fields(), t.Family)
-	return c.seal(t, g, packet.BECN|packet.ExtensionBit)
+	return c.seal(t, g, packet.BECN|packet.ExtensionBit, g.DSCP<<2, hopLimit)
 }

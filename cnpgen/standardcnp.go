@@ -46,7 +46,7 @@ func StandardCNP(out []byte, t *Target, g *Gateway, sourceQP uint32) int {
 	if f.Own {
 		class, hops = f.Class, f.HopLimit
 	}
-	return c.sealWith(t, g, packet.BECN, class, hops)
+	return c.seal(t, g, packet.BECN, class, hops)
 }
 
 // CNPFields are the fields that notification points fill in differently in standard CNPs. The zero value is the default of each.

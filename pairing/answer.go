@@ -84,12 +84,15 @@ func (a Answer) State() State { return State(a >> 24 & 3) }
 
 // Evidence is the source of the source QP.
 func (a Answer) Evidence() Evidence {
-	e := Evidence(a >> 26 & 7)
+	e := a.written()
 	if e == EvidenceNone && a.State() != Unknown {
 		return EvidencePeer
 	}
 	return e
 }
+
+// written is the evidence as it is written: 0 for EvidencePeer. Unlike Evidence it is inlined.
+func (a Answer) written() Evidence { return Evidence(a >> 26 & 7) }
 
 // Ended is Open unless the record is closed: EndedDREQ or EndedReuse.
 func (a Answer) Ended() Ending { return Ending(a & endedBits >> 29) }

@@ -164,7 +164,7 @@ func (l *Learner) beginUD(x flowtable.Index, k *flowtable.Key) {
 
 // Answer describes the source QP of a flow with this answer in the flow table, for notifications and reports.
 func (l *Learner) Answer(x flowtable.Index, a flowtable.Answer) Answer {
-	if Answer(a).Evidence() == EvidenceDETH {
+	if Answer(a).written() == EvidenceDETH {
 		return l.ofDatagrams(x, Answer(a))
 	}
 	return Answer(a)

@@ -97,6 +97,7 @@ func TestSameFigures(t *testing.T) {
 // TestSmooth: the first picture comes within 2 s of loading; with 8 senders, both panes are drawn 30 times a second while the simulation goes on, and with 64
 // the page can be used; nothing moves that doesn't have to.
 func TestSmooth(t *testing.T) {
+	browser.Build(t, "..") // not in each attempt
 	if ontime.Again(t) {
 		return
 	}
@@ -110,15 +111,22 @@ func TestSmooth(t *testing.T) {
 			if at := browser.Eval[float64](p, `performance.getEntriesByName("first picture")[0].startTime`); at > 2000 {
 				t.Errorf("the first picture comes after %.0f ms, expected at most 2000", at)
 			}
-			got := browser.Eval[struct{ Frames, Steps, Shift float64 }](p, `new Promise((done) => {
+			got := browser.Eval[struct {
+				Frames, Steps, Shift float64
+				Moved                []string
+			}](p, `new Promise((done) => {
 				let frames = 0, steps = 0, last = "", shift = 0;
-				new PerformanceObserver((l) => l.getEntries().forEach((e) => shift += e.value)).observe({type: "layout-shift", buffered: true});
+				const moved = [], box = (r) => [r.x, r.y, r.width, r.height].map(Math.round).join(" ");
+				new PerformanceObserver((l) => l.getEntries().forEach((e) => {
+					shift += e.value;
+					e.sources.forEach((s) => moved.push(s.node?.nodeName + "." + s.node?.className + ": " + box(s.previousRect) + " to " + box(s.currentRect)));
+				})).observe({type: "layout-shift", buffered: true});
 				const begin = performance.now();
 				const frame = () => {
 					frames++;
 					if (document.body.dataset.now !== last) { steps++; last = document.body.dataset.now; }
 					const passed = (performance.now() - begin) / 1000;
-					if (passed < 3) requestAnimationFrame(frame); else done({Frames: frames / passed, Steps: steps / passed, Shift: shift});
+					if (passed < 3) requestAnimationFrame(frame); else done({Frames: frames / passed, Steps: steps / passed, Shift: shift, Moved: moved});
 				};
 				requestAnimationFrame(frame);
 			})`)
@@ -127,7 +135,7 @@ func TestSmooth(t *testing.T) {
 				t.Errorf("%.0f frames a second, %.0f with new figures; expected at least %d, and half of them with new figures", got.Frames, got.Steps, c.fps)
 			}
 			if got.Shift > 0.01 {
-				t.Errorf("a layout shift of %.4f, expected none", got.Shift)
+				t.Errorf("a layout shift of %.4f, expected none:\n%s", got.Shift, strings.Join(got.Moved, "\n"))
 			}
 			p.NoErrors()
 		})

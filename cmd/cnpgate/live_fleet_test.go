@@ -1,4 +1,4 @@
-//go:build live && !nodpdk && !nofleet
+//go:build live && long && !nodpdk && !nofleet
 
 package main
 

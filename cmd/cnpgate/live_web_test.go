@@ -1,4 +1,4 @@
-//go:build live && secondopinion && !nodpdk
+//go:build live && long && secondopinion && !nodpdk
 
 package main
 

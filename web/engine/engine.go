@@ -31,6 +31,7 @@ type Engine struct {
 	scenario *scenario.Scenario
 	panes    [Panes]*pane
 	now      int64
+	slice    int64 // the next one
 }
 
 // New begins a run.
@@ -82,17 +83,26 @@ func response(name string) (scenario.Response, error) {
 	return 0, fmt.Errorf("response: %w", config.CheckWord(name, names))
 }
 
-// slice is how much virtual time a pane may be ahead of the other one while both advance, ns.
-const slice = 100_000
+// slice is how much virtual time a pane may be ahead of the other one while both advance, ns: the least, where much happens, and the most, so that a quiet day
+// doesn't take a look at the clock for each 100 microseconds of it.
+const (
+	leastSlice = 100_000
+	mostSlice  = 100_000_000
+)
 
 // Advance runs both simulations up to a time, ns since they began, while there is time for it. It reports how far both are.
 func (e *Engine) Advance(until int64, more func() bool) (int64, error) {
 	until = min(until, e.scenario.Length())
 	for e.now < until {
-		next := min(e.now+slice, until)
+		next := min(e.now+max(e.slice, leastSlice), until)
+		e.slice = min(2*max(e.slice, leastSlice), mostSlice)
 		for _, p := range e.panes {
-			if err := p.advance(next, more); err != nil {
+			quiet, err := p.advance(next, more)
+			if err != nil {
 				return e.now, err
+			}
+			if !quiet {
+				e.slice = leastSlice
 			}
 		}
 		if !more() && slices.ContainsFunc(e.panes[:], func(p *pane) bool { return p.now < next }) {
@@ -168,25 +178,26 @@ func newPane(s *scenario.Scenario, r scenario.Response) (*pane, error) {
 	return p, err
 }
 
-// advance runs the simulation up to a time, while there is time for it.
-func (p *pane) advance(until int64, more func() bool) error {
+// advance runs the simulation up to a time, while there is time for it. It reports whether few events happen until then.
+func (p *pane) advance(until int64, more func() bool) (quiet bool, err error) {
 	const events = 1 << 10 // between two looks at the clock
-	for p.now < until {
+	for quiet = true; p.now < until; quiet = false {
 		if p.ended {
 			p.now = until
-			return nil
+			return true, nil
 		}
 		goesOn, reached, err := p.run.RunUntil(until, events)
 		if err != nil {
-			return err
+			return false, err
 		}
 		p.ended, p.now = !goesOn, p.run.Progress().Now
 		if reached {
 			p.now = until
+			return quiet, nil
 		}
 		if !more() {
-			return nil
+			return false, nil
 		}
 	}
-	return nil
+	return quiet, nil
 }

@@ -21,21 +21,30 @@ import (
 // limit bounds each wait for the browser. It is long, as other work may keep the browser off its cores.
 const limit = 2 * time.Minute
 
-// Build builds the page, once for a test binary, and returns its folder. root is the project's folder.
+// variable names the folder of the page in a process that makes an attempt of a test (see ontime).
+const variable = "CNPGATE_PAGE"
+
+// Build builds the page, once for a test binary and the attempts that it starts afterwards, and returns its folder. root is the project's folder.
 func Build(t testing.TB, root string) string {
 	t.Helper()
 	for _, folder := range []string{"web/src", "web/vendor", "web/wasm", "tools/web"} {
 		see(t, filepath.Join(root, folder))
 	}
 	built.Do(func() {
+		if built.dir = os.Getenv(variable); built.dir != "" {
+			return
+		}
 		if built.dir, built.err = os.MkdirTemp("", "cnpgate-page"); built.err != nil {
 			return
 		}
+		built.own = true
 		c := exec.Command("go", "run", "-tags", "nodpdk", "./tools/web", "-o", built.dir)
 		c.Dir, c.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := c.CombinedOutput(); err != nil {
 			built.err = fmt.Errorf("building the page: %w\n%s", err, out)
+			return
 		}
+		built.err = os.Setenv(variable, built.dir)
 	})
 	if built.err != nil {
 		t.Fatal(built.err)
@@ -63,12 +72,13 @@ func see(t testing.TB, folder string) {
 var built struct {
 	sync.Once
 	dir string
+	own bool // this process has built it
 	err error
 }
 
 // Clean removes what Build has built. TestMain calls it.
 func Clean() {
-	if built.dir != "" {
+	if built.own {
 		os.RemoveAll(built.dir)
 	}
 }

@@ -20,7 +20,8 @@ type Cores struct {
 	took       time.Duration
 	waited     map[string]time.Duration // of each thread: how long it was runnable and had no core
 	worst      time.Duration            // the longest such wait of a thread between two looks, or of what looks
-	ours       time.Duration            // CPU time
+	used       map[string]time.Duration // CPU time of each process, up to the last look
+	ours       time.Duration            // CPU time of all
 	idle       time.Duration            // of all cores, before
 	idled      time.Duration            // of all cores, meanwhile
 }
@@ -36,7 +37,7 @@ const (
 
 // watchGroup begins to watch a process group.
 func watchGroup(group int) *Cores {
-	c := &Cores{group: group, stop: make(chan struct{}), done: make(chan struct{}), begin: time.Now(), waited: map[string]time.Duration{}, idle: idleTime()}
+	c := &Cores{group: group, stop: make(chan struct{}), done: make(chan struct{}), begin: time.Now(), waited: map[string]time.Duration{}, used: map[string]time.Duration{}, idle: idleTime()}
 	go func() {
 		defer close(c.done)
 		tick := time.NewTicker(each)
@@ -54,23 +55,30 @@ func watchGroup(group int) *Cores {
 	return c
 }
 
-// end ends the watch, when the group has ended and had so much CPU time.
+// end ends the watch, when the group has ended. ours is the CPU time of its processes that were waited for; a browser's are not.
 func (c *Cores) end(ours time.Duration) {
 	close(c.stop)
 	<-c.done
-	c.took, c.idled, c.ours = time.Since(c.begin), idleTime()-c.idle, ours
+	var seen time.Duration
+	for _, used := range c.used {
+		seen += used
+	}
+	c.took, c.idled, c.ours = time.Since(c.begin), idleTime()-c.idle, max(ours, seen)
 }
 
-// look reads how long each thread in the group has waited for a core: the second figure, in nanoseconds.
+// look reads the CPU time of each process in the group, and how long each thread has waited for a core: the second figure of schedstat, in nanoseconds.
 func (c *Cores) look() {
 	processes, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, stat := range processes {
 		text, _ := os.ReadFile(stat)
 		_, rest, _ := strings.Cut(string(text), ") ")
 		fields := strings.Fields(rest) // state, parent, group
-		if len(fields) < 3 || fields[2] != strconv.Itoa(c.group) {
+		if len(fields) < 13 || fields[2] != strconv.Itoa(c.group) {
 			continue
 		}
+		user, _ := strconv.Atoi(fields[11])
+		system, _ := strconv.Atoi(fields[12])
+		c.used[stat] = time.Duration(user+system) * tick
 		threads, _ := filepath.Glob(filepath.Dir(stat) + "/task/*/schedstat")
 		for _, thread := range threads {
 			text, _ := os.ReadFile(thread)
@@ -110,9 +118,10 @@ func (c *Cores) String() string {
 		c.took.Round(time.Millisecond), 100*c.others(), c.longest().Round(time.Millisecond), c.worst.Round(time.Millisecond))
 }
 
+const tick = 10 * time.Millisecond // of /proc/stat and /proc/PID/stat: USER_HZ is 100 wherever Linux runs Go
+
 // idleTime is the time that the machine's cores were idle since it started.
 func idleTime() time.Duration {
-	const tick = 10 * time.Millisecond // USER_HZ is 100 wherever Linux runs Go
 	text, _ := os.ReadFile("/proc/stat")
 	var user, nice, system, idle, wait time.Duration
 	_, _ = fmt.Sscanf(string(text), "cpu %d %d %d %d %d", &user, &nice, &system, &idle, &wait)

@@ -189,7 +189,7 @@ class Playground {
     frame.panes.forEach((f, n) => this.panes[n].take(f));
     setText(byId("clock"), format.time(frame.now));
     document.body.dataset.now = String(frame.now);
-    if (!this.first) {
+    if (!this.first && !this.state.pause) { // a jump draws at its end only: a link shows the same dots each time
       this.first = true;
       this.draw();
       performance.mark("first picture");

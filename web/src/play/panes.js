@@ -37,6 +37,7 @@ export class Pane {
     this.queues = setup.gateways[this.number];
     this.picture.start(setup, this.number);
     this.list.replaceChildren();
+    this.noted = [];
     const { senders, sample } = setup, ports = this.queues.length;
     const each = (n, how) => Array(n).fill(how);
     this.columns = {
@@ -73,16 +74,18 @@ export class Pane {
     this.note(frame.notices);
   }
 
-  // note lists the latest notifications. A button stays where it is while it has the focus.
+  // note lists the latest notifications, the newest first. The buttons stay where they are, and say the same while one has the focus.
   note(notices) {
-    const arriving = notices.filter((n) => this.setup.nodes[n.to].kind === "host" || n.arrives < 0).slice(-latest);
-    for (const n of arriving.slice(this.list.contains(document.activeElement) ? arriving.length : 0)) {
-      const who = n.built ? "gateway" : "receiver", to = this.setup.nodes[n.to].host;
-      const text = `${who} → host ${to}`;
-      const button = el("button", { type: "button", title: `${n.kind}, sent at ${format.time(n.sent)}: decode it`, onclick: () => this.clicked({ notice: n }) }, text);
-      this.list.prepend(el("li", {}, button));
-    }
-    while (this.list.children.length > latest) this.list.lastChild.remove();
+    if (this.list.contains(document.activeElement)) return;
+    const arriving = notices.filter((n) => this.setup.nodes[n.to].kind === "host" || n.arrives < 0);
+    this.noted = [...this.noted, ...arriving].slice(-latest);
+    this.noted.toReversed().forEach((n, i) => {
+      if (!this.list.children[i]) this.list.append(el("li", {}, el("button", { type: "button" })));
+      const button = this.list.children[i].firstChild;
+      setText(button, `${n.built ? "gateway" : "receiver"} → host ${this.setup.nodes[n.to].host}`);
+      button.title = `${n.kind}, sent at ${format.time(n.sent)}: decode it`;
+      button.onclick = () => this.clicked({ notice: n });
+    });
   }
 
   // plot draws the plots, with the time axis up to end.
