@@ -17,8 +17,8 @@ const (
 	wantFor      = 60e9  // lifetime of an interest
 	wantAgain    = 20e9  // and when it is sent again
 	wantFirst    = 250e6 // half of the time between the first two messages
-	keepAgain    = 40e9  // when a flow is sent again to those who have confirmed it
-	FlowLifetime = 120e9 // of a peer's flow without news
+	keepAgain    = 100e9 // when a flow is sent again to those who have confirmed it
+	FlowLifetime = 300e9 // of a peer's flow without news
 	pairLifetime = 720e9 // of a confirmed pair for a successor
 	pairAgain    = 300e9 // and when it is sent again
 )

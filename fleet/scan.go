@@ -65,16 +65,10 @@ func (m *Member) look() {
 	if m.Pairing == nil {
 		return
 	}
-	s, left := &m.scan, 2*maxVisits
+	s, left := &m.scan, maxVisits
 	s.bytes = 0
-	for g := range s.hot {
-		if left -= m.lookAt(g); left <= 0 {
-			break
-		}
-	}
-	left = maxVisits
 	groups := m.Pairing.Groups()
-	for range groups {
+	for range groups { // first, so that news don't keep others from what they know already
 		if left <= 0 {
 			break
 		}
@@ -83,6 +77,12 @@ func (m *Member) look() {
 			left -= m.lookAt(s.at)
 		}
 		left--
+	}
+	left = 2 * maxVisits
+	for g := range s.hot {
+		if left -= m.lookAt(g); left <= 0 {
+			break
+		}
 	}
 	m.asking.tell(m)
 	for to, b := range s.out {
@@ -167,7 +167,7 @@ func (m *Member) supply(h *wire.Hosts, f *pairing.Seen) (hot bool) {
 // repeat is how often a flow is sent at once, as news, and when it is sent again after that. It must have time to be confirmed; while its own
 // peer flow isn't known here, it isn't known there either.
 func (m *Member) repeat(f *pairing.Seen) (every int64, often uint64) {
-	const reports, later = 16, 4e9
+	const reports, later = 8, 8e9
 	switch {
 	case f.Answer.State() != pairing.Confirmed:
 		return later, reports
