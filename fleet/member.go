@@ -17,8 +17,8 @@ const (
 	wantFor      = 60e9  // lifetime of an interest
 	wantAgain    = 20e9  // and when it is sent again
 	wantFirst    = 250e6 // half of the time between the first two messages
-	keepAgain    = 40e9  // when a flow is sent again to those who have confirmed it
-	FlowLifetime = 120e9 // of a peer's flow without news
+	keepAgain    = 100e9 // when a flow is sent again to those who have confirmed it
+	FlowLifetime = 300e9 // of a peer's flow without news
 	pairLifetime = 720e9 // of a confirmed pair for a successor
 	pairAgain    = 300e9 // and when it is sent again
 )
@@ -26,7 +26,7 @@ const (
 // Bounds of a member's memory and work.
 const (
 	maxWants    = 1 << 17 // pairs of hosts that others want to know about, and that this member wants
-	maxVisits   = 8192    // flows that one look visits
+	maxVisits   = 2048    // flows that one look visits, and twice as many of those that wait for news
 	maxHot      = 4096    // groups that each look visits
 	chunk       = 64 << 10
 	maxSnapshot = 2 // chunks of a snapshot a tick

@@ -13,34 +13,50 @@ type scan struct {
 	at     int
 	seen   []pairing.Seen
 	hot    map[int]bool
-	sent   []uint64          // by hash: a record's hash and when it was sent, in seconds
+	sent   []sentRecords     // by hash
 	out    map[string][]byte // records of flows, by recipient
 	bytes  int               // of out
 	pairs  []byte
 	secret [2]uint64
 }
 
-// sentSize is the number of records whose last time is kept. Two with one place displace each other, and are sent more often.
-const sentSize = 1 << 21
+// sentRecords has which records of a hash were sent last: bits 32-63 the rest of the hash, 27-31 how often, 0-26 when last, in seconds. The one
+// sent longest ago gives way to another.
+type sentRecords [8]uint64
+
+// sentSize is the number of places for records that were sent, 8 each.
+const sentSize = 1 << 18
 
 func newScan(seed uint64) scan {
-	s := scan{hot: map[int]bool{}, sent: make([]uint64, sentSize), out: map[string][]byte{}}
+	s := scan{hot: map[int]bool{}, sent: make([]sentRecords, sentSize), out: map[string][]byte{}}
 	keyhash.Spread(s.secret[:], seed)
 	return s
 }
 
-// due reports whether a record is to be sent: it wasn't for a time, ns. If so it counts as sent now.
-func (s *scan) due(h *wire.Hosts, what, more uint64, now, every int64) bool {
+// due reports whether a record is to be sent: it was sent fewer times than `often`, or not for a time, ns. If so it counts as sent now.
+func (s *scan) due(h *wire.Hosts, what, more uint64, now, every int64, often uint64) bool {
 	x := keyhash.Fold(h.From.Hi^s.secret[0], h.From.Lo^s.secret[1])
 	x = keyhash.Fold(x^h.To.Hi, h.To.Lo^s.secret[0])
 	x = keyhash.Fold(x^uint64(h.Scope), what^s.secret[1])
 	x = keyhash.Fold(x^more, s.secret[0])
-	at := &s.sent[x%sentSize]
-	second := uint64(now/1e9) + 1
-	if *at>>32 == x>>32 && second-*at&(1<<32-1) < uint64(every/1e9) {
-		return false
+	const seconds, times, most = 1<<27 - 1, 1 << 27, 31
+	place, second := &s.sent[x%sentSize], uint64(now/1e9)+1
+	slot := &place[0]
+	for i := range place {
+		if e := &place[i]; *e>>32 == x>>32 {
+			slot = e
+			break
+		} else if *e&seconds < *slot&seconds {
+			slot = e
+		}
 	}
-	*at = x>>32<<32 | second
+	n := uint64(0)
+	if *slot>>32 == x>>32 {
+		if n = *slot / times % (most + 1); n >= often && second-*slot&seconds < uint64(every/1e9) {
+			return false
+		}
+	}
+	*slot = x>>32<<32 | min(n+1, most)*times | second
 	return true
 }
 
@@ -51,13 +67,8 @@ func (m *Member) look() {
 	}
 	s, left := &m.scan, maxVisits
 	s.bytes = 0
-	for g := range s.hot {
-		if left -= m.lookAt(g); left <= maxVisits/2 { // the rest is for flows that nobody has looked at yet
-			break
-		}
-	}
 	groups := m.Pairing.Groups()
-	for range groups {
+	for range groups { // first, so that news don't keep others from what they know already
 		if left <= 0 {
 			break
 		}
@@ -66,6 +77,12 @@ func (m *Member) look() {
 			left -= m.lookAt(s.at)
 		}
 		left--
+	}
+	left = 2 * maxVisits
+	for g := range s.hot {
+		if left -= m.lookAt(g); left <= 0 {
+			break
+		}
 	}
 	m.asking.tell(m)
 	for to, b := range s.out {
@@ -111,7 +128,7 @@ func (m *Member) visit(f *pairing.Seen) (hot bool) {
 	own := confirmed && f.Answer.Evidence() != pairing.EvidencePeer
 	switch e := f.Answer.Evidence(); {
 	case own && (e == pairing.EvidenceCM || e == pairing.EvidencePort || e == pairing.EvidencePSN):
-		if s.due(&h, uint64(f.Key.DestQP), uint64(f.Answer.SourceQP()), m.now, pairAgain) {
+		if s.due(&h, uint64(f.Key.DestQP), uint64(f.Answer.SourceQP()), m.now, pairAgain, 1) {
 			s.pairs = pairOf(&h, f).Append(s.pairs)
 		}
 	case !own && f.Steady:
@@ -137,9 +154,8 @@ func (m *Member) supply(h *wire.Hosts, f *pairing.Seen) (hot bool) {
 		if w.until < m.now || m.scan.bytes >= maxFlowBytes {
 			continue
 		}
-		// News of a flow go out until it has had time to be confirmed; then it is sent again from time to time.
-		early := m.scan.due(h, uint64(f.Key.DestQP)|1<<32, keyhash.Fold(uint64(n)+3, uint64(f.Port)), m.now, keepAgain)
-		if early || m.young(h, f, n) {
+		every, often := m.repeat(f)
+		if m.scan.due(h, uint64(f.Key.DestQP), keyhash.Fold(uint64(n)+3, uint64(f.Port)), m.now, every, often) {
 			hot = true
 			m.scan.out[w.name] = r.Append(m.scan.out[w.name])
 			m.scan.bytes += flowBytes
@@ -148,19 +164,17 @@ func (m *Member) supply(h *wire.Hosts, f *pairing.Seen) (hot bool) {
 	return hot
 }
 
-// young reports whether a flow is to be sent again soon: few reports of it were sent, or its own peer flow isn't known yet, so that it isn't
-// known there either.
-func (m *Member) young(h *wire.Hosts, f *pairing.Seen, n int) bool {
-	if f.Answer.State() == pairing.Confirmed && f.Answer.Evidence() != pairing.EvidencePeer { // it has its peer flow here
-		return false
+// repeat is how often a flow is sent at once, as news, and when it is sent again after that. It must have time to be confirmed; while its own
+// peer flow isn't known here, it isn't known there either.
+func (m *Member) repeat(f *pairing.Seen) (every int64, often uint64) {
+	const reports, later = 8, 8e9
+	switch {
+	case f.Answer.State() != pairing.Confirmed:
+		return later, reports
+	case f.Answer.Evidence() == pairing.EvidencePeer:
+		return keepAgain, reports
 	}
-	const reports, later = 16, 4e9
-	for k := range uint64(reports) {
-		if m.scan.due(h, uint64(f.Key.DestQP)|uint64(2+k)<<32, keyhash.Fold(uint64(n)+5, uint64(f.Port)), m.now, keepAgain) {
-			return true
-		}
-	}
-	return f.Answer.State() != pairing.Confirmed && m.scan.due(h, uint64(f.Key.DestQP)|20<<32, keyhash.Fold(uint64(n)+7, uint64(f.Port)), m.now, later)
+	return keepAgain, 1 // it has its peer flow here
 }
 
 func flags(f *pairing.Seen) (b uint8) {

@@ -49,7 +49,7 @@ func (l *Law) notifiedElsewhere(t *turn, x flowtable.Index) bool {
 
 // Arrivals is what arrives at a class of an egress queue, for other gateways.
 type Arrivals struct {
-	Flows   uint64  // bytes that would have come if every flow had obeyed F, divided by F, ns since the start; it stands still while the queue is short
+	Flows   uint64  // as fairClass.flows; it stands still while the queue is short
 	Largest float64 // rate of the fastest flow, bytes/ns
 	Loop    int64   // delay of the control loop, ns; 0: not known
 }
