@@ -204,7 +204,7 @@ func TestHostHintsOnLiveFlows(t *testing.T) {
 	g.see(t, 0, 0, testkit.RoCE{Src: "10.1.0.7", Dst: "10.9.0.9", DestQP: 22}, testkit.RoCE{Src: "10.1.0.7", Dst: "10.9.0.8", DestQP: 22})
 	g.see(t, 1, 1, testkit.RoCE{Src: "10.9.0.9", Dst: "10.1.0.5", DestQP: 17, Opcode: packet.RCAcknowledge})
 	g.run(0, 1)
-	const body = `{"lifetime_ms":1500,"hints":[{"source_ip":"10.1.0.5","destination_ip":"10.9.0.9","source_qp":17,"destination_qp":18},` +
+	const body = `{"lifetime_ms":600000,"hints":[{"source_ip":"10.1.0.5","destination_ip":"10.9.0.9","source_qp":17,"destination_qp":18},` +
 		`{"source_ip":"10.1.0.6","source_qp":19,"destination_qp":20},{"source_ip":"10.1.0.7","source_qp":21,"destination_qp":22}]}`
 	g.want(t, http.MethodPost, HintsPath, body, 200, `{"taken":3,"withdrawn":0}`)
 	g.eventually(t, "?source_ip=10.1.0.5", `"source_qp":17,"destination_qp":18,"qp_state":"confirmed","qp_evidence":"hint"`)
@@ -226,7 +226,7 @@ func TestHostHintsOnLiveFlows(t *testing.T) {
 	} {
 		g.want(t, http.MethodPost, HintsPath, c.body, c.status, c.want)
 	}
-	g.server.hints.expire(time.Now().Add(2 * time.Second))
+	g.server.hints.expire(time.Now().Add(11 * time.Minute))
 	g.eventually(t, "?source_ip=10.1.0.5", `"qp_state":"unknown"`)
 	g.want(t, http.MethodGet, HintsPath, "", 200, `"host_hints":[]`)
 }
