@@ -10,6 +10,9 @@ import (
 
 // scan goes through the gateway's own flows, group by group (pairing.See): some at each look, and groups with something to do at every look.
 type scan struct {
+	*core
+	asking *asking
+	heirs  *heirs
 	at     int
 	seen   []pairing.Seen
 	hot    map[int]bool
@@ -27,20 +30,20 @@ type sentRecords [8]uint64
 // sentSize is the number of places for records that were sent, 8 each.
 const sentSize = 1 << 18
 
-func newScan(seed uint64) scan {
-	s := scan{hot: map[int]bool{}, sent: make([]sentRecords, sentSize), out: map[string][]byte{}}
-	keyhash.Spread(s.secret[:], seed)
+func newScan(c *core, a *asking, h *heirs) scan {
+	s := scan{core: c, asking: a, heirs: h, hot: map[int]bool{}, sent: make([]sentRecords, sentSize), out: map[string][]byte{}}
+	keyhash.Spread(s.secret[:], c.Seed)
 	return s
 }
 
 // due reports whether a record is to be sent: it was sent fewer times than `often`, or not for a time, ns. If so it counts as sent now.
-func (s *scan) due(h *wire.Hosts, what, more uint64, now, every int64, often uint64) bool {
+func (s *scan) due(h *wire.Hosts, what, more uint64, every int64, often uint64) bool {
 	x := keyhash.Fold(h.From.Hi^s.secret[0], h.From.Lo^s.secret[1])
 	x = keyhash.Fold(x^h.To.Hi, h.To.Lo^s.secret[0])
 	x = keyhash.Fold(x^uint64(h.Scope), what^s.secret[1])
 	x = keyhash.Fold(x^more, s.secret[0])
 	const seconds, times, most = 1<<27 - 1, 1 << 27, 31
-	place, second := &s.sent[x%sentSize], uint64(now/1e9)+1
+	place, second := &s.sent[x%sentSize], uint64(s.now/1e9)+1
 	slot := &place[0]
 	for i := range place {
 		if e := &place[i]; *e>>32 == x>>32 {
@@ -61,37 +64,37 @@ func (s *scan) due(h *wire.Hosts, what, more uint64, now, every int64, often uin
 }
 
 // look visits some groups of flows, and sends what others want to know, and what is unknown here.
-func (m *Member) look() {
-	if m.Pairing == nil {
+func (s *scan) look() {
+	if s.Pairing == nil {
 		return
 	}
-	s, left := &m.scan, maxVisits
+	left := maxVisits
 	s.bytes = 0
-	groups := m.Pairing.Groups()
+	groups := s.Pairing.Groups()
 	for range groups { // first, so that news don't keep others from what they know already
 		if left <= 0 {
 			break
 		}
 		s.at = s.at%groups + 1
 		if !s.hot[s.at] {
-			left -= m.lookAt(s.at)
+			left -= s.lookAt(s.at)
 		}
 		left--
 	}
 	left = 2 * maxVisits
 	for g := range s.hot {
-		if left -= m.lookAt(g); left <= 0 {
+		if left -= s.lookAt(g); left <= 0 {
 			break
 		}
 	}
-	m.asking.tell(m)
+	s.asking.tell()
 	for to, b := range s.out {
-		m.sendRecords(wire.Flows, to, b, flowBytes)
+		s.sendRecords(wire.Flows, to, b, flowBytes)
 		delete(s.out, to)
 	}
-	m.sendRecords(wire.Pairs, "", s.pairs, pairBytes)
+	s.sendRecords(wire.Pairs, "", s.pairs, pairBytes)
 	s.pairs = s.pairs[:0]
-	m.Peers.Sweep(m.now)
+	s.Peers.Sweep(s.now)
 }
 
 const (
@@ -100,15 +103,14 @@ const (
 )
 
 // lookAt visits a group, and returns the number of its flows.
-func (m *Member) lookAt(group int) int {
-	s := &m.scan
+func (s *scan) lookAt(group int) int {
 	var ok bool
-	if s.seen, ok = m.Pairing.See(group, s.seen[:0]); !ok {
+	if s.seen, ok = s.Pairing.See(group, s.seen[:0]); !ok {
 		return 1
 	}
 	hot := false
 	for i := range s.seen {
-		if m.visit(&s.seen[i]) {
+		if s.visit(&s.seen[i]) {
 			hot = true
 		}
 	}
@@ -121,44 +123,43 @@ func (m *Member) lookAt(group int) int {
 }
 
 // visit does what is due about an own flow, and reports whether there will be more soon.
-func (m *Member) visit(f *pairing.Seen) (hot bool) {
-	s := &m.scan
+func (s *scan) visit(f *pairing.Seen) (hot bool) {
 	h := wire.Hosts{From: f.Key.Src, To: f.Key.Dst, Scope: f.Key.Scope().Named()}
 	confirmed := f.Answer.State() == pairing.Confirmed
 	own := confirmed && f.Answer.Evidence() != pairing.EvidencePeer
 	switch e := f.Answer.Evidence(); {
 	case own && (e == pairing.EvidenceCM || e == pairing.EvidencePort || e == pairing.EvidencePSN):
-		if s.due(&h, uint64(f.Key.DestQP), uint64(f.Answer.SourceQP()), m.now, pairAgain, 1) {
+		if s.due(&h, uint64(f.Key.DestQP), uint64(f.Answer.SourceQP()), pairAgain, 1) {
 			s.pairs = pairOf(&h, f).Append(s.pairs)
 		}
 	case !own && f.Steady:
-		opposite := m.Pairing.Opposite(&f.Key, 0)
-		if !confirmed && m.inherit(&h, f) {
+		opposite := s.Pairing.Opposite(&f.Key, 0)
+		if !confirmed && s.heirs.inherit(&h, f) {
 			confirmed = true
 		}
-		m.asking.want(m, &opposite)
+		s.asking.want(&opposite)
 		hot = !confirmed
 	}
-	return m.supply(&h, f) || hot
+	return s.supply(&h, f) || hot
 }
 
 // supply sends a flow to those who want it, and reports whether somebody does who may not have confirmed its peer flow yet.
-func (m *Member) supply(h *wire.Hosts, f *pairing.Seen) (hot bool) {
-	i, ok := m.asking.others[*h]
+func (s *scan) supply(h *wire.Hosts, f *pairing.Seen) (hot bool) {
+	i, ok := s.asking.others[*h]
 	if !ok || !f.Steady {
 		return false
 	}
 	r := wire.Flow{Hosts: *h, QP: f.Key.DestQP, Port: f.Port, Flags: flags(f), First: f.First, High: f.High, Acked: f.Acked}
 	for n := range i.who {
 		w := &i.who[n]
-		if w.until < m.now || m.scan.bytes >= maxFlowBytes {
+		if w.until < s.now || s.bytes >= maxFlowBytes {
 			continue
 		}
-		every, often := m.repeat(f)
-		if m.scan.due(h, uint64(f.Key.DestQP), keyhash.Fold(uint64(n)+3, uint64(f.Port)), m.now, every, often) {
+		every, often := repeat(f)
+		if s.due(h, uint64(f.Key.DestQP), keyhash.Fold(uint64(n)+3, uint64(f.Port)), every, often) {
 			hot = true
-			m.scan.out[w.name] = r.Append(m.scan.out[w.name])
-			m.scan.bytes += flowBytes
+			s.out[w.name] = r.Append(s.out[w.name])
+			s.bytes += flowBytes
 		}
 	}
 	return hot
@@ -166,7 +167,7 @@ func (m *Member) supply(h *wire.Hosts, f *pairing.Seen) (hot bool) {
 
 // repeat is how often a flow is sent at once, as news, and when it is sent again after that. It must have time to be confirmed; while its own
 // peer flow isn't known here, it isn't known there either.
-func (m *Member) repeat(f *pairing.Seen) (every int64, often uint64) {
+func repeat(f *pairing.Seen) (every int64, often uint64) {
 	const reports, later = 8, 8e9
 	switch {
 	case f.Answer.State() != pairing.Confirmed:
@@ -190,13 +191,13 @@ func flags(f *pairing.Seen) (b uint8) {
 }
 
 // takeFlow shows a flow of another gateway to the learner, if this gateway wants it.
-func (m *Member) takeFlow(f *wire.Flow) {
-	w, ok := m.asking.own[f.Hosts]
+func (s *scan) takeFlow(f *wire.Flow) {
+	w, ok := s.asking.own[f.Hosts]
 	switch {
-	case m.Peers == nil || f.Flags&wire.Steady == 0:
+	case s.Peers == nil || f.Flags&wire.Steady == 0:
 		return
 	case !ok || w.several:
-		m.stats.NotUnique++
+		s.stats.NotUnique++
 		return
 	}
 	r := pairing.Remote{
@@ -205,8 +206,8 @@ func (m *Member) takeFlow(f *wire.Flow) {
 	}
 	r.Key.SetScope(packet.Scope(w.scope))
 	if f.Flags&wire.Gone != 0 {
-		m.Peers.Forget(&r.Key, m.now)
+		s.Peers.Forget(&r.Key, s.now)
 		return
 	}
-	m.stats.Shown[m.Peers.Show(&r, m.now)]++
+	s.stats.Shown[s.Peers.Show(&r, s.now)]++
 }
