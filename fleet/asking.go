@@ -56,11 +56,9 @@ func (a *asking) want(opposite *flowtable.Key) {
 
 // tell sends the wants that are new or due.
 func (a *asking) tell() {
-	a.sendRecords(wire.Want, "", a.fresh, wantedBytes)
+	a.sendRecords(wire.Want, "", a.fresh, wire.WantedSize)
 	a.fresh = a.fresh[:0]
 }
-
-const wantedBytes = 40
 
 // wanted notes what another member wants.
 func (a *asking) wanted(who string, w *wire.Wanted) {

@@ -89,18 +89,13 @@ func (s *scan) look() {
 	}
 	s.asking.tell()
 	for to, b := range s.out {
-		s.sendRecords(wire.Flows, to, b, flowBytes)
+		s.sendRecords(wire.Flows, to, b, wire.FlowSize)
 		delete(s.out, to)
 	}
-	s.sendRecords(wire.Pairs, "", s.pairs, pairBytes)
+	s.sendRecords(wire.Pairs, "", s.pairs, wire.PairSize)
 	s.pairs = s.pairs[:0]
 	s.Peers.Sweep(s.now)
 }
-
-const (
-	flowBytes = 55
-	pairBytes = 49
-)
 
 // lookAt visits a group, and returns the number of its flows.
 func (s *scan) lookAt(group int) int {
@@ -159,7 +154,7 @@ func (s *scan) supply(h *wire.Hosts, f *pairing.Seen) (hot bool) {
 		if s.due(h, uint64(f.Key.DestQP), keyhash.Fold(uint64(n)+3, uint64(f.Port)), every, often) {
 			hot = true
 			s.out[w.name] = r.Append(s.out[w.name])
-			s.bytes += flowBytes
+			s.bytes += wire.FlowSize
 		}
 	}
 	return hot

@@ -80,14 +80,14 @@ func (s *shares) tick() {
 	for i := range s.notices {
 		s.body = s.notices[i].Append(s.body)
 	}
-	s.sendRecords(wire.Notified, "", s.body, 51)
+	s.sendRecords(wire.Notified, "", s.body, wire.NoticeSize)
 	if s.now >= s.nextArrivals {
 		s.nextArrivals = s.now + arrivalsEvery
 		s.own, s.body = s.Plane.Bottlenecks(s.own[:0]), s.body[:0]
 		for i := range s.own {
 			s.body = s.own[i].Append(s.body)
 		}
-		s.sendRecords(wire.Arrivals, "", s.body, 33)
+		s.sendRecords(wire.Arrivals, "", s.body, wire.ArrivalSize)
 		s.sum()
 	}
 	if s.now >= s.nextDelays {
@@ -96,7 +96,7 @@ func (s *shares) tick() {
 		for _, d := range s.Plane.Delays(nil) {
 			s.body = d.Append(s.body)
 		}
-		s.sendRecords(wire.Learned, "", s.body, 17)
+		s.sendRecords(wire.Learned, "", s.body, wire.DelaySize)
 	}
 }
 

@@ -34,7 +34,7 @@ type request struct {
 }
 
 const (
-	chunkPairs    = chunk / pairBytes
+	chunkPairs    = chunk / wire.PairSize
 	windowPairs   = 32 * chunkPairs
 	snapshotAgain = 1e9
 	snapshotFor   = 30e9
@@ -81,7 +81,7 @@ func (t *transfer) take(from string, body []byte) error {
 	if err := wire.EachPair(pairs, t.heirs.take); err != nil {
 		return err
 	}
-	r.got += len(pairs) / pairBytes
+	r.got += len(pairs) / wire.PairSize
 	r.asked = t.now
 	if r.done = r.got >= int(part.Total); !r.done && r.got%windowPairs == 0 {
 		t.askFrom(from)
@@ -91,7 +91,7 @@ func (t *transfer) take(from string, body []byte) error {
 
 // allPairs are the pairs that this member keeps, and its own.
 func (t *transfer) allPairs() []byte {
-	b := make([]byte, 0, len(t.heirs.of)*pairBytes)
+	b := make([]byte, 0, len(t.heirs.of)*wire.PairSize)
 	for k, v := range t.heirs.of {
 		b = (&wire.Pair{Hosts: k.Hosts, QP: k.qp, SourceQP: v.sourceQP, Port: v.port, Evidence: v.evidence, Unreliable: v.unreliable}).Append(b)
 	}
@@ -119,8 +119,8 @@ func (t *transfer) answer(to string, first int) {
 		*s = snapshot{to: to, pairs: t.allPairs()}
 	}
 	s.asked = t.now
-	s.next = min(max(first, 0)*pairBytes, len(s.pairs))
-	s.until = min(s.next+(windowPairs-first%windowPairs)*pairBytes, len(s.pairs))
+	s.next = min(max(first, 0)*wire.PairSize, len(s.pairs))
+	s.until = min(s.next+(windowPairs-first%windowPairs)*wire.PairSize, len(s.pairs))
 	if len(s.pairs) == 0 {
 		t.send(wire.Snapshot, to, wire.Part{}.Append(nil))
 	}
@@ -133,8 +133,8 @@ func (t *transfer) proceed() {
 		if s.next >= s.until {
 			break
 		}
-		n := min(s.until-s.next, chunkPairs*pairBytes)
-		body := wire.Part{First: uint32(s.next / pairBytes), Total: uint32(len(s.pairs) / pairBytes)}.Append(nil)
+		n := min(s.until-s.next, chunkPairs*wire.PairSize)
+		body := wire.Part{First: uint32(s.next / wire.PairSize), Total: uint32(len(s.pairs) / wire.PairSize)}.Append(nil)
 		t.send(wire.Snapshot, s.to, append(body, s.pairs[s.next:s.next+n]...))
 		s.next += n
 	}
