@@ -18,7 +18,12 @@ type scan struct {
 	hot    map[int]bool
 	sent   []sentRecords     // by hash
 	out    map[string][]byte // records of flows, by recipient
-	bytes  int               // of out
+	last   struct {          // the flows of a group have two pairs of hosts
+		known, wanted bool
+		hosts         wire.Hosts // of the flow that was visited last
+		interest      interest   // of others, in these
+	}
+	bytes  int // of out
 	pairs  []byte
 	secret [2]uint64
 }
@@ -36,8 +41,9 @@ func newScan(c *core, a *asking, h *heirs) scan {
 	return s
 }
 
-// due reports whether a record is to be sent: it was sent fewer times than `often`, or not for a time, ns. If so it counts as sent now.
-func (s *scan) due(h *wire.Hosts, what, more uint64, every int64, often uint64) bool {
+// due reports whether a record is to be sent: it was sent fewer times than `often`, or not for a time, ns. If so it counts as sent now. news: it
+// is to be sent soon again.
+func (s *scan) due(h *wire.Hosts, what, more uint64, every int64, often uint64) (send, news bool) {
 	x := keyhash.Fold(h.From.Hi^s.secret[0], h.From.Lo^s.secret[1])
 	x = keyhash.Fold(x^h.To.Hi, h.To.Lo^s.secret[0])
 	x = keyhash.Fold(x^uint64(h.Scope), what^s.secret[1])
@@ -56,11 +62,11 @@ func (s *scan) due(h *wire.Hosts, what, more uint64, every int64, often uint64) 
 	n := uint64(0)
 	if *slot>>32 == x>>32 {
 		if n = *slot / times % (most + 1); n >= often && second-*slot&seconds < uint64(every/1e9) {
-			return false
+			return false, false
 		}
 	}
 	*slot = x>>32<<32 | min(n+1, most)*times | second
-	return true
+	return true, n+1 < often
 }
 
 // look visits some groups of flows, and sends what others want to know, and what is unknown here.
@@ -81,7 +87,7 @@ func (s *scan) look() {
 		}
 		left--
 	}
-	left = 2 * maxVisits
+	left = maxHotVisits
 	for g := range s.hot {
 		if left -= s.lookAt(g); left <= 0 {
 			break
@@ -90,7 +96,7 @@ func (s *scan) look() {
 	s.asking.tell()
 	for to, b := range s.out {
 		s.sendRecords(wire.Flows, to, b, wire.FlowSize)
-		delete(s.out, to)
+		s.out[to] = b[:0]
 	}
 	s.sendRecords(wire.Pairs, "", s.pairs, wire.PairSize)
 	s.pairs = s.pairs[:0]
@@ -104,6 +110,7 @@ func (s *scan) lookAt(group int) int {
 		return 1
 	}
 	hot := false
+	s.last.known = false
 	for i := range s.seen {
 		if s.visit(&s.seen[i]) {
 			hot = true
@@ -120,19 +127,25 @@ func (s *scan) lookAt(group int) int {
 // visit does what is due about an own flow, and reports whether there will be more soon.
 func (s *scan) visit(f *pairing.Seen) (hot bool) {
 	h := wire.Hosts{From: f.Key.Src, To: f.Key.Dst, Scope: f.Key.Scope().Named()}
+	if l := &s.last; !l.known || h != l.hosts {
+		l.known, l.wanted, l.hosts, l.interest = true, false, h, s.asking.others[h]
+	}
 	confirmed := f.Answer.State() == pairing.Confirmed
 	own := confirmed && f.Answer.Evidence() != pairing.EvidencePeer
 	switch e := f.Answer.Evidence(); {
 	case own && (e == pairing.EvidenceCM || e == pairing.EvidencePort || e == pairing.EvidencePSN):
-		if s.due(&h, uint64(f.Key.DestQP), uint64(f.Answer.SourceQP()), pairAgain, 1) {
+		if send, _ := s.due(&h, uint64(f.Key.DestQP), uint64(f.Answer.SourceQP()), pairAgain, 1); send {
 			s.pairs = pairOf(&h, f).Append(s.pairs)
 		}
 	case !own && f.Steady:
-		opposite := s.Pairing.Opposite(&f.Key, 0)
 		if !confirmed && s.heirs.inherit(&h, f) {
 			confirmed = true
 		}
-		s.asking.want(&opposite)
+		if !s.last.wanted {
+			opposite := s.Pairing.Opposite(&f.Key, 0)
+			s.asking.want(&opposite)
+			s.last.wanted = true
+		}
 		hot = !confirmed
 	}
 	return s.supply(&h, f) || hot
@@ -140,19 +153,18 @@ func (s *scan) visit(f *pairing.Seen) (hot bool) {
 
 // supply sends a flow to those who want it, and reports whether somebody does who may not have confirmed its peer flow yet.
 func (s *scan) supply(h *wire.Hosts, f *pairing.Seen) (hot bool) {
-	i, ok := s.asking.others[*h]
-	if !ok || !f.Steady {
+	if !f.Steady {
 		return false
 	}
-	r := wire.Flow{Hosts: *h, QP: f.Key.DestQP, Port: f.Port, Flags: flags(f), First: f.First, High: f.High, Acked: f.Acked}
-	for n := range i.who {
-		w := &i.who[n]
+	for n := range s.last.interest.who {
+		w := &s.last.interest.who[n]
 		if w.until < s.now || s.bytes >= maxFlowBytes {
 			continue
 		}
 		every, often := repeat(f)
-		if s.due(h, uint64(f.Key.DestQP), keyhash.Fold(uint64(n)+3, uint64(f.Port)), every, often) {
-			hot = true
+		if send, news := s.due(h, uint64(f.Key.DestQP), keyhash.Fold(uint64(n)+3, uint64(f.Port)), every, often); send {
+			hot = hot || news
+			r := wire.Flow{Hosts: *h, QP: f.Key.DestQP, Port: f.Port, Flags: flags(f), First: f.First, High: f.High, Acked: f.Acked}
 			s.out[w.name] = r.Append(s.out[w.name])
 			s.bytes += wire.FlowSize
 		}
@@ -163,12 +175,12 @@ func (s *scan) supply(h *wire.Hosts, f *pairing.Seen) (hot bool) {
 // repeat is how often a flow is sent at once, as news, and when it is sent again after that. It must have time to be confirmed; while its own
 // peer flow isn't known here, it isn't known there either.
 func repeat(f *pairing.Seen) (every int64, often uint64) {
-	const reports, later = 8, 8e9
+	const reports, fewer, later = 8, 4, 8e9
 	switch {
 	case f.Answer.State() != pairing.Confirmed:
 		return later, reports
 	case f.Answer.Evidence() == pairing.EvidencePeer:
-		return keepAgain, reports
+		return keepAgain, fewer
 	}
 	return keepAgain, 1 // it has its peer flow here
 }

@@ -273,7 +273,7 @@ func only(s *store.Store, g *store.Group, side int, qp uint32) (found store.Slot
 // Sweep ends remote flows that were not shown for long, and some of those that the gateway sees itself by now. It is called several times a
 // second.
 func (e *Peers) Sweep(now int64) {
-	const batch = 2048
+	const batch = 512
 	for range batch / 32 { // a Sweep of the table looks at 32 entries at most
 		e.table.Sweep(now)
 	}
