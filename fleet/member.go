@@ -12,7 +12,7 @@ const (
 	statusEvery  = 1e9
 	silentAfter  = 5e9   // without a message: the member counts as silent
 	lookEvery    = 50e6  // between two looks at flows
-	wantFor      = 60e9  // lifetime of an interest
+	wantFor      = 150e9 // lifetime of an interest
 	wantAgain    = 20e9  // and when it is sent again
 	wantFirst    = 250e6 // half of the time between the first two messages
 	keepAgain    = 90e9  // when a flow is sent again to those who have confirmed it

@@ -107,8 +107,7 @@ const (
 func (e *Peers) Show(r *Remote, now int64) Shown {
 	l := e.learner
 	l.StartBurst()
-	if l.pairing.sees(&r.Key) {
-		e.Forget(&r.Key, now)
+	if _, _, known := e.table.Find(&r.Key); !known && l.pairing.sees(&r.Key) { // Sweep ends those that are seen later
 		return ShownSeen
 	}
 	e.packets[0].Flow = r.Key.Words()
