@@ -30,6 +30,7 @@ type interest struct {
 		name  string
 		until int64
 	}
+	changes uint32 // of who: to new ones all is news
 }
 
 func newAsking(c *core) asking {
@@ -77,6 +78,9 @@ func (a *asking) wanted(who string, w *wire.Wanted) {
 		if s.until < slot.until {
 			slot = s
 		}
+	}
+	if slot.name != who || slot.until < a.now {
+		i.changes++
 	}
 	slot.name, slot.until = who, a.now+wantFor
 	a.others[w.Hosts] = i

@@ -12,10 +12,10 @@ const (
 	statusEvery  = 1e9
 	silentAfter  = 5e9   // without a message: the member counts as silent
 	lookEvery    = 50e6  // between two looks at flows
-	wantFor      = 150e9 // lifetime of an interest
+	wantFor      = 60e9  // lifetime of an interest
 	wantAgain    = 20e9  // and when it is sent again
 	wantFirst    = 250e6 // half of the time between the first two messages
-	keepAgain    = 90e9  // when a flow is sent again to those who have confirmed it
+	keepAgain    = 100e9 // when a flow is sent again to those who have confirmed it
 	FlowLifetime = 300e9 // of a peer's flow without news
 	pairLifetime = 720e9 // of a confirmed pair for a successor
 	pairAgain    = 300e9 // and when it is sent again
@@ -25,7 +25,7 @@ const (
 // Bounds of a member's memory and work.
 const (
 	maxWants     = 1 << 17 // pairs of hosts that others want to know about, and that this member wants
-	maxVisits    = 1024    // flows that one look visits
+	maxVisits    = 2048    // flows that one look visits
 	maxHotVisits = 4096    // and those that wait for news
 	maxHot       = 4096    // groups that each look visits
 	chunk        = 64 << 10

@@ -107,7 +107,7 @@ func TestMillion(t *testing.T) {
 		step(s.now + 5e9)
 	}
 	t.Logf("%d flows confirmed after %d s; the members have used %v; %d MB sent", s.known(0), (s.now-from)/1e9, spent, s.bus.Bytes>>20)
-	step(s.now + 30e9) // the rest of the reports
+	step(s.now + 60e9) // the rest of the reports
 	spent = [2]time.Duration{}
 	bytes, messages, at := s.bus.Bytes, s.bus.Messages, s.now
 	step(s.now + 110e9) // each flow is sent again once

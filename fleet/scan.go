@@ -16,7 +16,7 @@ type scan struct {
 	at     int
 	seen   []pairing.Seen
 	hot    map[int]bool
-	sent   []sentRecords     // by hash
+	sent   []sent            // by the number of the flow's slot
 	out    map[string][]byte // records of flows, by recipient
 	last   struct {          // the flows of a group have two pairs of hosts
 		known, wanted bool
@@ -28,44 +28,40 @@ type scan struct {
 	secret [2]uint64
 }
 
-// sentRecords has which records of a hash were sent last: bits 32-63 the rest of the hash, 27-31 how often, 0-26 when last, in seconds. The one
-// sent longest ago gives way to another.
-type sentRecords [8]uint64
+// sent is when the records of a flow were sent last, by the number of its slot, so that flows that are visited one after the other have theirs side
+// by side: those for other members who want the flow, and those for successors.
+type sent struct{ flow, pair lastSent }
 
-// sentSize is the number of places for records that were sent, 8 each.
-const sentSize = 1 << 18
+// lastSent is when a record was sent last: bits 16-31 a hash of what it was about, 12-15 how often it was sent, 0-11 the time in seconds.
+type lastSent uint32
 
 func newScan(c *core, a *asking, h *heirs) scan {
-	s := scan{core: c, asking: a, heirs: h, hot: map[int]bool{}, sent: make([]sentRecords, sentSize), out: map[string][]byte{}}
+	s := scan{core: c, asking: a, heirs: h, hot: map[int]bool{}, out: map[string][]byte{}}
 	keyhash.Spread(s.secret[:], c.Seed)
 	return s
 }
 
-// due reports whether a record is to be sent: it was sent fewer times than `often`, or not for a time, ns. If so it counts as sent now. news: it
-// is to be sent soon again.
-func (s *scan) due(h *wire.Hosts, what, more uint64, every int64, often uint64) (send, news bool) {
-	x := keyhash.Fold(h.From.Hi^s.secret[0], h.From.Lo^s.secret[1])
-	x = keyhash.Fold(x^h.To.Hi, h.To.Lo^s.secret[0])
-	x = keyhash.Fold(x^uint64(h.Scope), what^s.secret[1])
-	x = keyhash.Fold(x^more, s.secret[0])
-	const seconds, times, most = 1<<27 - 1, 1 << 27, 31
-	place, second := &s.sent[x%sentSize], uint64(s.now/1e9)+1
-	slot := &place[0]
-	for i := range place {
-		if e := &place[i]; *e>>32 == x>>32 {
-			slot = e
-			break
-		} else if *e&seconds < *slot&seconds {
-			slot = e
-		}
+// sentOf is that of the flow in a slot.
+func (s *scan) sentOf(slot int) *sent {
+	if slot >= len(s.sent) {
+		s.sent = append(s.sent, make([]sent, slot+1-len(s.sent)+1024)...)
 	}
-	n := uint64(0)
-	if *slot>>32 == x>>32 {
-		if n = *slot / times % (most + 1); n >= often && second-*slot&seconds < uint64(every/1e9) {
+	return &s.sent[slot]
+}
+
+// due reports whether a record about a flow is to be sent: it was sent fewer times than `often`, or not for a time, ns. If so it counts as sent
+// now. news: it is to be sent soon again.
+func (s *scan) due(l *lastSent, f *pairing.Seen, more uint64, every int64, often uint32) (send, news bool) {
+	const second, times, most, tag = 1<<12 - 1, 1 << 12, 15, 1 << 16
+	x := keyhash.Fold(f.Key.Src.Lo^s.secret[0], f.Key.Dst.Lo^s.secret[1])
+	x = keyhash.Fold(x^(uint64(f.Key.DestQP)<<32|uint64(f.Port)), more^s.secret[1])
+	now, hash, n := uint32(s.now/1e9)&second, uint32(x>>48), uint32(0)
+	if uint32(*l)/tag == hash {
+		if n = uint32(*l) / times % (most + 1); n >= often && (now-uint32(*l))&second < uint32(every/1e9) {
 			return false, false
 		}
 	}
-	*slot = x>>32<<32 | min(n+1, most)*times | second
+	*l = lastSent(hash*tag | min(n+1, most)*times | now)
 	return true, n+1 < often
 }
 
@@ -134,7 +130,7 @@ func (s *scan) visit(f *pairing.Seen) (hot bool) {
 	own := confirmed && f.Answer.Evidence() != pairing.EvidencePeer
 	switch e := f.Answer.Evidence(); {
 	case own && (e == pairing.EvidenceCM || e == pairing.EvidencePort || e == pairing.EvidencePSN):
-		if send, _ := s.due(&h, uint64(f.Key.DestQP), uint64(f.Answer.SourceQP()), pairAgain, 1); send {
+		if send, _ := s.due(&s.sentOf(f.Slot).pair, f, uint64(f.Answer.SourceQP()), pairAgain, 1); send {
 			s.pairs = pairOf(&h, f).Append(s.pairs)
 		}
 	case !own && f.Steady:
@@ -152,29 +148,35 @@ func (s *scan) visit(f *pairing.Seen) (hot bool) {
 }
 
 // supply sends a flow to those who want it, and reports whether somebody does who may not have confirmed its peer flow yet.
-func (s *scan) supply(h *wire.Hosts, f *pairing.Seen) (hot bool) {
+func (s *scan) supply(h *wire.Hosts, f *pairing.Seen) (news bool) {
 	if !f.Steady {
 		return false
 	}
-	for n := range s.last.interest.who {
-		w := &s.last.interest.who[n]
-		if w.until < s.now || s.bytes >= maxFlowBytes {
-			continue
-		}
-		every, often := repeat(f)
-		if send, news := s.due(h, uint64(f.Key.DestQP), keyhash.Fold(uint64(n)+3, uint64(f.Port)), every, often); send {
-			hot = hot || news
-			r := wire.Flow{Hosts: *h, QP: f.Key.DestQP, Port: f.Port, Flags: flags(f), First: f.First, High: f.High, Acked: f.Acked}
+	wanted := false
+	for i := range s.last.interest.who {
+		wanted = wanted || s.last.interest.who[i].until >= s.now
+	}
+	if !wanted || s.bytes >= maxFlowBytes {
+		return false
+	}
+	every, often := repeat(f)
+	send, news := s.due(&s.sentOf(f.Slot).flow, f, uint64(s.last.interest.changes), every, often)
+	if !send {
+		return false
+	}
+	r := wire.Flow{Hosts: *h, QP: f.Key.DestQP, Port: f.Port, Flags: flags(f), First: f.First, High: f.High, Acked: f.Acked}
+	for i := range s.last.interest.who {
+		if w := &s.last.interest.who[i]; w.until >= s.now {
 			s.out[w.name] = r.Append(s.out[w.name])
 			s.bytes += wire.FlowSize
 		}
 	}
-	return hot
+	return news
 }
 
 // repeat is how often a flow is sent at once, as news, and when it is sent again after that. It must have time to be confirmed; while its own
 // peer flow isn't known here, it isn't known there either.
-func repeat(f *pairing.Seen) (every int64, often uint64) {
+func repeat(f *pairing.Seen) (every int64, often uint32) {
 	const reports, fewer, later = 8, 4, 8e9
 	switch {
 	case f.Answer.State() != pairing.Confirmed:
