@@ -2,6 +2,7 @@ package nictest
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/cnpgate/cnpgate/endpoint"
@@ -101,6 +102,7 @@ func NewSession(now int64, c Config, s Sender) (*Session, error) {
 	if err := c.Check(); err != nil {
 		return nil, fmt.Errorf("nictest: %w", err)
 	}
+	c.Plan = slices.Clone(c.Plan)
 	x := &Session{c: c, sender: s, builder: newBuilder(s, c.Addresses), since: now, lastData: now}
 	x.beginSettling(now)
 	if len(c.Plan) == 0 {
@@ -248,8 +250,11 @@ func (s *Session) restartSettle(now int64) {
 	s.settle.bits = append(s.settle.bits, old.bits[min(len(old.bits), int((s.settle.start-old.start)/old.bin)):]...)
 }
 
-// begin begins the next trial.
+// begin begins the next trial. If the rate varies by itself, a form is tried by a burst as long as a flood: a short one's effect would not be visible.
 func (s *Session) begin(now int64, rate float64) {
+	if t := &s.c.Plan[s.trial]; t.Group == FormOf && s.calm.noisy() {
+		t.Count, t.Spacing = int(floodLength/noisySpacing), noisySpacing
+	}
 	s.before = rate
 	s.curve = newCurve(now, s.c.Bin)
 	s.curve.last = s.settle.last
