@@ -80,6 +80,8 @@ func (r *Result) verdict(t *TrialResult) string {
 	switch v := &t.Response; {
 	case t.Skipped != "":
 		return Untried
+	case !v.Reduced && r.Unsteady:
+		return Unknown
 	case !v.Reduced:
 		return Ignored
 	case v.Recovered < 0:

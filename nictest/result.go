@@ -23,8 +23,8 @@ func (s *Session) Result() *Result {
 	if s.calm.noisy() {
 		enough = 2
 	}
-	for i := range m.trials {
-		if m.trials[i].Response.Reduced {
+	for i := range s.results {
+		if t := &s.results[i]; t.Form == baseForm && t.Response.Reduced {
 			reduced++
 		}
 	}

@@ -2,6 +2,8 @@ package nictest
 
 import (
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/cnpgate/cnpgate/endpoint"
 )
@@ -23,17 +25,22 @@ func setDefault(field *int64, value int64) {
 	}
 }
 
-func (c *Config) complete() error {
+// Check completes a configuration by the defaults, and says what of it can't be.
+func (c *Config) Check() error {
 	setDefault(&c.Bin, 20*microsecond)
 	setDefault(&c.Settle, max(20*millisecond, 100*c.Bin))
 	setDefault(&c.Patience, max(100*millisecond, c.Settle))
 	setDefault(&c.Longest, 3*second)
+	d := func(ns int64) time.Duration { return time.Duration(ns) }
 	switch {
 	case c.Bin < microsecond || c.Bin > millisecond:
-		return fmt.Errorf("bins of %d ns; expected 1 us to 1 ms", c.Bin)
-	case c.Settle < 10*c.Bin || c.Patience < c.Settle || c.Longest < c.Patience || c.Longest > 60*second || c.Longest/c.Bin > maxBins:
-		return fmt.Errorf("a steady rate for %d ns, patience of %d ns and at most %d ns; expected each at least as long as the one before, the first 10 bins, "+
-			"the last at most 60 s and %d bins", c.Settle, c.Patience, c.Longest, maxBins)
+		return fmt.Errorf("a resolution of %v; expected 1us to 1ms", d(c.Bin))
+	case c.Settle < 10*c.Bin:
+		return fmt.Errorf("a steady rate for %v; expected at least %v, which is 10 times the resolution", d(c.Settle), d(10*c.Bin))
+	case c.Patience < c.Settle:
+		return fmt.Errorf("a reaction within %v; expected at least %v", d(c.Patience), d(c.Settle))
+	case c.Longest < c.Patience || c.Longest > 60*second || c.Longest/c.Bin > maxBins:
+		return fmt.Errorf("experiments of at most %v; expected %v, the time for a reaction, to %v", d(c.Longest), d(c.Patience), d(min(60*second, maxBins*c.Bin)))
 	}
 	for i := range c.Plan {
 		if t := &c.Plan[i]; formOf(t.Form) == nil || t.Count < 1 || t.Spacing < 0 {
@@ -92,9 +99,10 @@ type TrialResult struct {
 
 // NewSession begins a session with a sender at a time.
 func NewSession(now int64, c Config, s Sender) (*Session, error) {
-	if err := c.complete(); err != nil {
+	if err := c.Check(); err != nil {
 		return nil, fmt.Errorf("nictest: %w", err)
 	}
+	c.Plan = slices.Clone(c.Plan)
 	x := &Session{c: c, sender: s, builder: newBuilder(s, c.Addresses), since: now, lastData: now}
 	x.beginSettling(now)
 	if len(c.Plan) == 0 {
@@ -242,8 +250,11 @@ func (s *Session) restartSettle(now int64) {
 	s.settle.bits = append(s.settle.bits, old.bits[min(len(old.bits), int((s.settle.start-old.start)/old.bin)):]...)
 }
 
-// begin begins the next trial.
+// begin begins the next trial. If the rate varies by itself, a form is tried by a burst as long as a flood: a short one's effect would not be visible.
 func (s *Session) begin(now int64, rate float64) {
+	if t := &s.c.Plan[s.trial]; t.Group == FormOf && s.calm.noisy() {
+		t.Count, t.Spacing = int(floodLength/noisySpacing), noisySpacing
+	}
 	s.before = rate
 	s.curve = newCurve(now, s.c.Bin)
 	s.curve.last = s.settle.last

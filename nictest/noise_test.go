@@ -1,0 +1,52 @@
+package nictest_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/cnpgate/cnpgate/nictest"
+)
+
+// noisy measures a sender of 200 Mbit/s that pauses for 0.3 ms of each millisecond by itself, and for so long after a notification if it obeys.
+func noisy(t *testing.T, obeys bool) *nictest.Report {
+	t.Helper()
+	const us, pause, packet, gap = 1000, 300_000, 1000, 42_000 // ns, bytes
+	plan := slices.DeleteFunc(nictest.Plan(true, true, false), func(x nictest.Trial) bool { return x.Group != nictest.FormOf && x.Group != nictest.Flood })
+	s, err := nictest.NewSession(0, nictest.Config{Plan: plan, Addresses: addresses}, nictest.Sender{Addr: senderAddr, Peer: peerAddr, QP: 17})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, told, next := make([]byte, 512), int64(-pause), int64(0)
+	for now := int64(0); !s.Done(); now += 5 * us {
+		if now > 600_000_000*us {
+			t.Fatalf("still in %q after ten minutes", s.Current())
+		}
+		if s.Next(now, out) > 0 && obeys {
+			told = now
+		}
+		if now >= next && now%(1000*us) >= pause && now-told >= pause {
+			s.Data(now, packet)
+			next = now + gap
+		}
+	}
+	return nictest.NewReport(s.Result(), nictest.Identity{}, "fd00::2", "test")
+}
+
+// TestNoisySender: a sender whose rate varies by itself is tried with longer bursts, so that it is seen to obey.
+func TestNoisySender(t *testing.T) {
+	if r := noisy(t, true); r.Verdict != nictest.ObeysCNPs || r.Forms[0].Form != "standard-cnp" || r.Forms[0].Verdict != nictest.Obeyed {
+		t.Errorf("a sender that obeys: %s, %+v", r.Verdict, r.Forms)
+	}
+	if r := noisy(t, false); r.Verdict != nictest.IgnoresCNPs || r.Forms[0].Verdict != nictest.Ignored {
+		t.Errorf("a sender that doesn't: %s, %+v", r.Verdict, r.Forms)
+	}
+}
+
+// TestUnsteadySender: of a sender whose rate varies too much to show an effect, nothing is said, and nothing suggested.
+func TestUnsteadySender(t *testing.T) {
+	trials := []nictest.TrialResult{{Trial: nictest.Trial{Form: "standard-cnp", Group: nictest.FormOf}, Sent: 50}}
+	r := nictest.NewReport(&nictest.Result{Unsteady: true, Trials: trials}, nictest.Identity{}, "fd00::2", "test")
+	if r.Verdict != nictest.Unknown || r.Forms[0].Verdict != nictest.Unknown || len(r.Suggest.Formats) > 0 {
+		t.Errorf("%s, %+v, suggests %+v", r.Verdict, r.Forms, r.Suggest)
+	}
+}
