@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -237,7 +238,13 @@ func newCluster(t testing.TB, n int, members []config.FleetMember) *cluster {
 	c := &cluster{t: t, of: make([]*server.Server, n)}
 	routes := ""
 	var ports, routePorts []int
-	port := func() int { _, p, _ := net.SplitHostPort(freePort(t)); var n int; fmt.Sscan(p, &n); return n }
+	port := func() int {
+		a, err := netip.ParseAddrPort(freePort(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return int(a.Port())
+	}
 	for range n {
 		ports, routePorts = append(ports, port()), append(routePorts, port())
 		routes += fmt.Sprintf(",nats://127.0.0.1:%d", routePorts[len(routePorts)-1])
