@@ -35,6 +35,7 @@ func elsewhereOf(x flowtable.Index, generation uint32) uint64 {
 func (s *Shared) NotifiedElsewhere(worker int, f flowtable.Ref, at int64, rate float32) {
 	slot := &s.elsewhere[worker][uint32(f.Index)%elsewhereSlots]
 	slot.rate.Store(math.Float32bits(rate))
+	s.notified.Store(true)
 	slot.what.Store(elsewhereOf(f.Index, f.Generation) | uint64(at>>elsewhereTick)<<40)
 }
 

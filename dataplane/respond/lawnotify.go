@@ -41,7 +41,7 @@ func (l *Law) notify(t *turn, b *frames.Batch, i int, f *lawFlow) bool {
 		if d.Parameter = f.Reduce(&t.LawState, s, random); d.Parameter == 0 {
 			break
 		}
-		if l.notifiedElsewhere(t, x, math.Inf(1)) {
+		if l.notified.Load() && l.notifiedElsewhere(t, x, math.Inf(1)) {
 			n.SuppressFlow(t.Queue, x, counters.NotifiedElsewhere)
 			return true
 		}
@@ -66,7 +66,7 @@ func (l *Law) notify(t *turn, b *frames.Batch, i int, f *lawFlow) bool {
 		if !f.CNP(&t.LawState, s, random) {
 			break
 		}
-		if l.notifiedElsewhere(t, x, cnpElsewhere*t.Fair) {
+		if l.notified.Load() && l.notifiedElsewhere(t, x, cnpElsewhere*t.Fair) {
 			f.SentCNP(&t.LawState, s, uint32(x)) // its effect is to be expected here, too
 			n.SuppressFlow(t.Queue, x, counters.NotifiedElsewhere)
 			return true
