@@ -80,7 +80,7 @@ func (r *Result) verdict(t *TrialResult) string {
 	switch v := &t.Response; {
 	case t.Skipped != "":
 		return Untried
-	case !v.Reduced && r.Unsteady:
+	case !v.Reduced && (r.Unsteady || t.Late > 0):
 		return Unknown
 	case !v.Reduced:
 		return Ignored
