@@ -82,7 +82,7 @@ func (r *Result) verdict(t *TrialResult) string {
 		return Untried
 	case !v.Reduced && (r.Unsteady || t.Late > 0):
 		return Unknown
-	case !v.Reduced:
+	case !r.reacted(t):
 		return Ignored
 	case v.Recovered < 0:
 		return Harmful

@@ -26,7 +26,7 @@ func (s *Session) Result() *Result {
 	for i := range s.results {
 		if t := &s.results[i]; t.Form == baseForm {
 			late = late || t.Late > 0
-			if t.Response.Reduced {
+			if r.reacted(t) {
 				reduced++
 			}
 		}
@@ -39,6 +39,18 @@ func (s *Session) Result() *Result {
 	r.Profile, r.FitError = m.fit(delay, most)
 	r.Profile.Floor = m.floorReached(r.Profile.DCQCN.MinRate)
 	return r
+}
+
+// reacted reports whether a sender reacted to what notifications say. A host that ignores them may send less, too, if it is busy with receiving them: as much
+// less as on notifications about a QP that it doesn't have.
+func (r *Result) reacted(t *TrialResult) bool {
+	const more = 2
+	for i := range r.Trials {
+		if control := &r.Trials[i]; control.Form == foreignForm && control.Response.Reduced && t.Response.Lost < more*control.Response.Lost {
+			return false
+		}
+	}
+	return t.Response.Reduced
 }
 
 // model has the trials that a fit can use.
