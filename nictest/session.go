@@ -78,7 +78,8 @@ type Session struct {
 	curve    curve // of the trial
 	first    int64 // when the first notification was due
 	sent     int
-	again    int // how often the trial has been repeated
+	late     int64 // how late a notification was sent, at most, ns
+	again    int   // how often the trial has been repeated
 	lastAt   int64
 	checkAt  int64
 	lastData int64
@@ -93,6 +94,7 @@ type TrialResult struct {
 	At       int64    `json:"at_ns"`   // of the first notification, since the session began
 	Last     int64    `json:"last_ns"` // of the last one, since the first
 	Response Response `json:"response"`
+	Late     int64    `json:"late_ns,omitempty"` // how late notifications were sent: so late that a reduction that is missing says nothing
 	Skipped  string   `json:"skipped,omitempty"` // why no notification was sent
 	Points   []Point  `json:"points,omitempty"`
 }
@@ -176,6 +178,7 @@ func (s *Session) Next(now int64, out []byte) int {
 	if s.state != sending || now < s.nextAt() {
 		return 0
 	}
+	s.late = max(s.late, now-s.nextAt())
 	t := &s.c.Plan[s.trial]
 	n := s.builder.build(formOf(t.Form), out)
 	s.lastAt = now
@@ -258,7 +261,7 @@ func (s *Session) begin(now int64, rate float64) {
 	s.before = rate
 	s.curve = newCurve(now, s.c.Bin)
 	s.curve.last = s.settle.last
-	s.first, s.sent, s.lastAt, s.state = now, 0, now, sending
+	s.first, s.sent, s.late, s.lastAt, s.state = now, 0, 0, now, sending
 	s.checkAt = now + s.c.Settle/4
 }
 
@@ -278,8 +281,13 @@ func (s *Session) checkResponse(now int64) {
 }
 
 // repetitions is how often a trial with a reduction is repeated if the sender's rate falls by itself, too: the trial counts as one with a reduction only if
-// all have one.
+// all have one. One without is repeated if this program was kept off its core, and the notifications came late and all at once.
 const repetitions = 2
+
+// disturbed reports whether notifications of a trial were sent too late to say that the sender doesn't react to it.
+func (s *Session) disturbed(t *Trial) bool {
+	return s.late > max(millisecond, int64(t.Count)*t.Spacing/4)
+}
 
 // response analyses the trial so far. A reduction that begins too late isn't of the notifications.
 func (s *Session) response() Response {
@@ -299,7 +307,11 @@ func (s *Session) end(now int64, skipped string) {
 		t.Sent = 0
 	}
 	s.curve = curve{}
-	if t.Response.Reduced && s.calm.noisy() && s.again < repetitions {
+	disturbed := skipped == "" && !t.Response.Reduced && s.disturbed(&t.Trial)
+	if disturbed {
+		t.Late = s.late
+	}
+	if (disturbed || t.Response.Reduced && s.calm.noisy()) && s.again < repetitions {
 		s.again++
 		s.beginSettling(now)
 		return
