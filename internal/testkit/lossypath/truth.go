@@ -1,6 +1,9 @@
 package lossypath
 
 import (
+	"encoding/binary"
+	"fmt"
+
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
@@ -13,6 +16,8 @@ const (
 	Spurious = "spurious"
 )
 
+const mtu = 1024 // of all connections
+
 const never = int64(1) << 62
 
 // transmission is one packet on the path.
@@ -20,6 +25,7 @@ type transmission struct {
 	at      int64
 	arrives int64
 	psn     uint32
+	psns    uint32  // of a request: how many PSNs it takes
 	lost    [2]bool // before the capture, and behind it
 	flow    *requester
 	begin   *transmission // of a retransmission: the first of its episode; nil: it is the first transmission
@@ -28,7 +34,7 @@ type transmission struct {
 	visible bool // its PSN was repeated in the capture
 	syn     uint8
 	aeth    bool
-	read    bool
+	read    bool // a READ request, or a response to one
 }
 
 // requester is one end's requests, as the requester itself sees them.
@@ -49,11 +55,13 @@ type requester struct {
 	}
 	lastResponse int64
 	answers      []answer
+	requests     []*transmission
 }
 
 // answer is an ACK that the requester gets.
 type answer struct {
 	acked         uint32
+	response      uint32 // the PSN of a response to a READ, plus 1
 	sent, arrives int64
 }
 
@@ -87,7 +95,7 @@ func (t *Truth) of(k key) *requester {
 }
 
 // sent notes a packet that a host sends. Connections are told apart by their UDP source port, which is the same both ways.
-func (t *Truth) sent(from int, now int64, b []byte, p *packet.Parsed) *transmission {
+func (t *Truth) sent(now int64, b []byte, p *packet.Parsed) *transmission {
 	o := &transmission{at: now, psn: p.PSN}
 	if p.Kind != packet.RoCEv2 || p.Opcode.Role() == packet.NoRole {
 		return o
@@ -101,15 +109,18 @@ func (t *Truth) sent(from int, now int64, b []byte, p *packet.Parsed) *transmiss
 		t.all = append(t.all, o)
 		return o
 	}
-	o.request = true
+	o.request, o.psns = true, 1
+	if o.read = p.Opcode.Role() == packet.ReadRequest; o.read {
+		o.psns = max((binary.BigEndian.Uint32(b[p.Ext()+12:])+mtu-1)/mtu, 1)
+	}
 	r := t.of(key{host: p.Src, peer: p.Dst, port: p.SrcPort})
-	o.flow = r
+	o.flow, r.requests = r, append(r.requests, o)
 	t.all = append(t.all, o)
 	if !r.started {
 		r.started, r.high = true, p.PSN
 	}
 	if ahead(p.PSN, r.high) >= 0 {
-		r.high = (p.PSN + 1) & packet.PSNMask
+		r.high = (p.PSN + o.psns) & packet.PSNMask
 		r.episode = nil
 		return o
 	}
@@ -128,14 +139,14 @@ func (t *Truth) sent(from int, now int64, b []byte, p *packet.Parsed) *transmiss
 		r.nak.at = 0
 	}
 	o.begin, r.latest = r.episode, r.episode
-	r.next = (p.PSN + 1) & packet.PSNMask
+	r.next = (p.PSN + o.psns) & packet.PSNMask
 	return o
 }
 
 // passed notes that a packet is captured.
 func (t *Truth) passed(o *transmission) {
 	r := o.flow
-	if o.read {
+	if o.read && !o.request {
 		if !r.anyRead || ahead(o.psn, r.reads) >= 0 {
 			r.anyRead, r.reads = true, (o.psn+1)&packet.PSNMask
 		} else if o.begin = r.latest; o.begin != nil {
@@ -147,7 +158,7 @@ func (t *Truth) passed(o *transmission) {
 		return
 	}
 	if !r.passed || ahead(o.psn, r.inMiddle) >= 0 {
-		r.passed, r.inMiddle = true, (o.psn+1)&packet.PSNMask
+		r.passed, r.inMiddle = true, (o.psn+o.psns)&packet.PSNMask
 		return
 	}
 	o.visible = o.begin != nil
@@ -164,14 +175,15 @@ func (t *Truth) arrived(o *transmission, now int64) {
 		if r.nak.at == 0 || !r.nak.rnr || r.nak.psn != o.psn { // an RNR NAK for it prevails: the requester has to wait
 			r.nak.psn, r.nak.at, r.nak.rnr = o.psn, now, false
 		}
-		r.answers = append(r.answers, answer{o.psn, o.at, now})
+		r.answers = append(r.answers, answer{o.psn, 0, o.at, now})
 	case o.aeth && o.syn>>5 == 1:
 		r.nak.psn, r.nak.at, r.nak.rnr = o.psn, now, true
 	default:
-		r.answers = append(r.answers, answer{(o.psn + 1) & packet.PSNMask, o.at, now})
+		a := answer{acked: (o.psn + 1) & packet.PSNMask, sent: o.at, arrives: now}
 		if o.read {
-			r.lastResponse = now
+			r.lastResponse, a.response = now, o.psn+1
 		}
+		r.answers = append(r.answers, a)
 	}
 }
 
@@ -186,15 +198,21 @@ func (t *Truth) Causes() map[string]uint64 {
 	return out
 }
 
-// causeOf is the cause of an episode: a time-out was spurious if the first ACK that the requester got of the packet was sent before this transmission
-// of it arrived.
+// causeOf is the cause of an episode. A time-out was spurious if the requester got an answer that was sent before anything arrived of what it sent
+// from this time-out on. The answer to a READ is the response with the PSN that it asks for.
 func (t *Truth) causeOf(o *transmission) string {
 	if o.cause != TimeOut {
 		return o.cause
 	}
+	arrives := o.arrives
+	for _, later := range o.flow.requests {
+		if later.at >= o.at {
+			arrives = min(arrives, later.arrives)
+		}
+	}
 	for _, a := range o.flow.answers {
-		if ahead(a.acked, o.psn) > 0 {
-			if a.sent < o.arrives {
+		if o.read && a.response == o.psn+1 || !o.read && ahead(a.acked, o.psn) > 0 {
+			if a.sent < arrives {
 				return Spurious
 			}
 			return TimeOut
@@ -214,4 +232,41 @@ func (t *Truth) Lost() (before, behind uint64) {
 		}
 	}
 	return before, behind
+}
+
+// Dump is for debugging.
+func (t *Truth) Dump() string {
+	s := ""
+	for _, o := range t.all {
+		dir, what := "<", ""
+		if o.request {
+			dir = ">"
+		}
+		if o.begin != nil {
+			what = t.causeOf(o.begin)
+			if o.begin == o {
+				what += "*"
+			}
+			if !o.visible {
+				what += " (invisible)"
+			}
+		}
+		l := ""
+		if o.lost[0] {
+			l = " LOST-BEFORE"
+		}
+		if o.lost[1] {
+			l = " LOST-BEHIND"
+		}
+		syn := ""
+		if o.aeth {
+			syn = fmt.Sprintf(" syn=%x", o.syn)
+		}
+		read := ""
+		if o.read {
+			read = " rd"
+		}
+		s += fmt.Sprintf("%.3f %s %p %d%s%s%s %s\n", float64(o.at)/1e6, dir, o.flow, o.psn, syn, read, l, what)
+	}
+	return s
 }
