@@ -217,6 +217,7 @@ func (h *Half) settleLate() {
 	case 10*l.soon.episodes > 9*l.all.episodes:
 		settled = &l.all // the first ones came before a reaction was seen
 	}
+	dbg("SETTLE LATE %+v of %+v turn %+v", settled, l, h.turn)
 	h.Retransmitted[TimeOut].minus(settled.sent)
 	h.Retransmitted[Spurious].plus(settled.sent)
 	n := min(h.Episodes[TimeOut], settled.episodes)
@@ -227,6 +228,7 @@ func (h *Half) settleLate() {
 
 // spurious moves an attempt to the spurious ones.
 func (h *Half) spurious(t *attempt) {
+	dbg("SPURIOUS attempt at %.3f psn %d sent %+v", float64(t.at%1e12)/1e6, h.repeat.attempts.psn, t.sent)
 	h.Retransmitted[TimeOut].minus(t.sent)
 	h.Retransmitted[Spurious].plus(t.sent)
 	h.Episodes[TimeOut] -= min(h.Episodes[TimeOut], 1)
@@ -272,6 +274,7 @@ func (h *Half) decide() {
 }
 
 func (h *Half) moveUndecided() {
+	dbg("UNDECIDED moved")
 	r := &h.repeat
 	h.Retransmitted[TimeOut].minus(r.undecided)
 	h.Retransmitted[Spurious].plus(r.undecided)

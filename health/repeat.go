@@ -264,6 +264,7 @@ func (h *Half) beginRepeat(p *Packet, missed bool) {
 	r.cause = h.causeOf(p)
 	r.active, r.at, r.next = true, p.Time, p.PSN
 	h.Episodes[r.cause]++
+	dbg("EPISODE %v at %.3f psn %d hasAnswer %v", r.cause, float64(p.Time%1e12)/1e6, p.PSN, h.hasAnswer(p.PSN))
 	h.stuck(p)
 	switch r.cause {
 	case NAKSequence:

@@ -3,6 +3,7 @@ package lossypath
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
 )
@@ -35,34 +36,53 @@ type transmission struct {
 	syn     uint8
 	aeth    bool
 	read    bool // a READ request, or a response to one
+	// Of a request: it asks for an ACK; all PSNs before acked had come when the responder had got it; 0 answers are due if it came out of order.
+	asks  bool
+	acked uint32
+	due   bool
+	// Of a READ response: the requester could use it.
+	used bool
 }
 
 // requester is one end's requests, as the requester itself sees them.
 type requester struct {
-	high     uint32 // after the highest PSN sent
-	started  bool
-	inMiddle uint32 // the same in the capture
-	passed   bool
-	episode  *transmission
-	latest   *transmission // the first of the latest episode
-	reads    uint32        // after the highest PSN of a READ response in the capture
-	anyRead  bool
-	next     uint32
-	nak      struct {
-		psn uint32
-		at  int64
-		rnr bool
-	}
+	high         uint32 // after the highest PSN sent
+	started      bool
+	inMiddle     uint32 // the same in the capture
+	passed       bool
+	episode      *transmission
+	latest       *transmission // the first of the latest episode
+	reads        uint32        // after the highest PSN of a READ response in the capture
+	anyRead      bool
+	next         uint32
+	naks         []nak  // that it has not obeyed
+	acked        uint32 // all PSNs before it, as the requester knows
 	lastResponse int64
-	answers      []answer
+	responses    []*transmission // in the order in which they were sent
 	requests     []*transmission
+	expected     uint32 // by the responder
+	accepts      bool   // the responder has got a request
+	readNext     uint32 // the READ response that the requester expects
+	anyResponse  bool
 }
 
-// answer is an ACK that the requester gets.
-type answer struct {
-	acked         uint32
-	response      uint32 // the PSN of a response to a READ, plus 1
-	sent, arrives int64
+// nak is a NAK or RNR NAK that the requester got.
+type nak struct {
+	psn uint32
+	at  int64
+	rnr bool
+}
+
+// obeys is the NAK because of which the requester goes back to a PSN: to the one that was asked for, or the oldest that isn't acknowledged.
+func (r *requester) obeys(psn uint32, now, timeOut int64) (found *nak) {
+	for i := range r.naks {
+		n := &r.naks[i]
+		asked := n.psn == psn || ahead(psn, n.psn) > 0 && psn == r.acked
+		if asked && (n.rnr || now-n.at < timeOut/2) && (found == nil || n.rnr) {
+			found = n
+		}
+	}
+	return found
 }
 
 // Truth knows all that happened.
@@ -106,10 +126,14 @@ func (t *Truth) sent(now int64, b []byte, p *packet.Parsed) *transmission {
 			o.syn = b[p.Ext()]
 		}
 		o.read = p.Opcode.HasPayload()
+		o.flow.responses = append(o.flow.responses, o)
+		if o.aeth && o.syn>>5 == 1 {
+			o.flow.refuse(o.psn)
+		}
 		t.all = append(t.all, o)
 		return o
 	}
-	o.request, o.psns = true, 1
+	o.request, o.psns, o.asks = true, 1, b[p.BTH+8]&0x80 != 0
 	if o.read = p.Opcode.Role() == packet.ReadRequest; o.read {
 		o.psns = max((binary.BigEndian.Uint32(b[p.Ext()+12:])+mtu-1)/mtu, 1)
 	}
@@ -117,26 +141,26 @@ func (t *Truth) sent(now int64, b []byte, p *packet.Parsed) *transmission {
 	o.flow, r.requests = r, append(r.requests, o)
 	t.all = append(t.all, o)
 	if !r.started {
-		r.started, r.high = true, p.PSN
+		r.started, r.high, r.acked = true, p.PSN, p.PSN
 	}
 	if ahead(p.PSN, r.high) >= 0 {
 		r.high = (p.PSN + o.psns) & packet.PSNMask
 		r.episode = nil
 		return o
 	}
-	obeys := r.nak.at != 0 && ahead(p.PSN, r.nak.psn) == 0 && (r.nak.rnr || now-r.nak.at < t.TimeOut/2)
-	if r.episode == nil || obeys || p.PSN != r.next && (ahead(p.PSN, r.next) < 0 || now-r.episode.at > t.TimeOut/2) {
+	obeys := r.obeys(p.PSN, now, t.TimeOut)
+	if r.episode == nil || obeys != nil || p.PSN != r.next && (ahead(p.PSN, r.next) < 0 || now-r.episode.at > t.TimeOut/2) {
 		r.episode = o
 		o.cause = TimeOut
 		switch {
-		case obeys && r.nak.rnr:
+		case obeys != nil && obeys.rnr:
 			o.cause = RNR
-		case obeys:
+		case obeys != nil:
 			o.cause = NAK
 		case p.Opcode.Role() == packet.ReadRequest && r.lastResponse != 0 && now-r.lastResponse < t.TimeOut/2:
 			o.cause = Implied
 		}
-		r.nak.at = 0
+		r.naks = slices.DeleteFunc(r.naks, func(n nak) bool { return ahead(n.psn, p.PSN) <= 0 })
 	}
 	o.begin, r.latest = r.episode, r.episode
 	r.next = (p.PSN + o.psns) & packet.PSNMask
@@ -166,24 +190,55 @@ func (t *Truth) passed(o *transmission) {
 
 // arrived notes that a packet comes to the host at the end.
 func (t *Truth) arrived(o *transmission, now int64) {
-	if o.flow == nil || o.request {
+	if o.flow == nil {
 		return
 	}
 	r := o.flow
 	switch {
+	case o.request:
+		r.get(o)
 	case o.aeth && o.syn>>5 == 3 && o.syn&31 == 0:
-		if r.nak.at == 0 || !r.nak.rnr || r.nak.psn != o.psn { // an RNR NAK for it prevails: the requester has to wait
-			r.nak.psn, r.nak.at, r.nak.rnr = o.psn, now, false
-		}
-		r.answers = append(r.answers, answer{o.psn, 0, o.at, now})
+		r.naks = append(r.naks, nak{o.psn, now, false})
 	case o.aeth && o.syn>>5 == 1:
-		r.nak.psn, r.nak.at, r.nak.rnr = o.psn, now, true
+		r.naks = append(r.naks, nak{o.psn, now, true})
 	default:
-		a := answer{acked: (o.psn + 1) & packet.PSNMask, sent: o.at, arrives: now}
 		if o.read {
-			r.lastResponse, a.response = now, o.psn+1
+			r.lastResponse = now
+			if o.used = !r.anyResponse || o.psn == r.readNext; o.used {
+				r.anyResponse, r.readNext = true, (o.psn+1)&packet.PSNMask
+			}
 		}
-		r.answers = append(r.answers, a)
+		if acked := (o.psn + 1) & packet.PSNMask; ahead(acked, r.acked) > 0 {
+			r.acked = acked
+		}
+	}
+}
+
+// get notes a request that the responder has got. It answers those that it has had before, and of the others those that ask for it.
+func (r *requester) get(o *transmission) {
+	if !r.accepts {
+		r.accepts, r.expected = true, o.psn
+	}
+	switch d := ahead(o.psn, r.expected); {
+	case d == 0:
+		r.expected = (o.psn + o.psns) & packet.PSNMask
+		o.due = o.asks || o.read
+	case d < 0:
+		o.due = true
+	}
+	o.acked = r.expected
+}
+
+// refuse notes an RNR NAK: the responder has not accepted a request, nor those behind it.
+func (r *requester) refuse(psn uint32) {
+	if ahead(r.expected, psn) <= 0 {
+		return
+	}
+	r.expected = psn
+	for _, o := range r.requests {
+		if ahead(o.acked, psn) > 0 {
+			o.due = false
+		}
 	}
 }
 
@@ -198,24 +253,34 @@ func (t *Truth) Causes() map[string]uint64 {
 	return out
 }
 
-// causeOf is the cause of an episode. A time-out was spurious if the requester got an answer that was sent before anything arrived of what it sent
-// from this time-out on. The answer to a READ is the response with the PSN that it asks for.
+// causeOf is the cause of an episode. A time-out was spurious if the requester got an answer to what it had sent before. Of a READ that is the response
+// with the PSN that it asks for.
 func (t *Truth) causeOf(o *transmission) string {
 	if o.cause != TimeOut {
 		return o.cause
 	}
-	arrives := o.arrives
-	for _, later := range o.flow.requests {
-		if later.at >= o.at {
-			arrives = min(arrives, later.arrives)
+	due := 0
+	for _, q := range o.flow.requests {
+		if q == o {
+			break
+		}
+		if o.read {
+			if q.due && q.read && ahead(o.psn, q.psn) >= 0 && ahead(o.psn, q.psn) < int32(q.psns) {
+				due++
+			}
+		} else if q.due && ahead(q.acked, o.psn) > 0 {
+			due++
 		}
 	}
-	for _, a := range o.flow.answers {
-		if o.read && a.response == o.psn+1 || !o.read && ahead(a.acked, o.psn) > 0 {
-			if a.sent < arrives {
+	for _, a := range o.flow.responses {
+		if due == 0 {
+			break
+		}
+		if o.read && a.psn == o.psn && a.read || !o.read && ahead(a.psn, o.psn) >= 0 && a.syn>>5 == 0 {
+			if a.arrives != never && (!o.read || a.used) {
 				return Spurious
 			}
-			return TimeOut
+			due--
 		}
 	}
 	return TimeOut
