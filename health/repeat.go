@@ -264,7 +264,7 @@ func (h *Half) beginRepeat(p *Packet, missed bool) {
 	r.cause = h.causeOf(p)
 	r.active, r.at, r.next = true, p.Time, p.PSN
 	h.Episodes[r.cause]++
-	dbg("EPISODE %v at %.3f psn %d hasAnswer %v", r.cause, float64(p.Time%1e12)/1e6, p.PSN, h.hasAnswer(p.PSN))
+	dbg("EPISODE %v at %.3f psn %d hasAnswer %v %s", r.cause, float64(p.Time%1e12)/1e6, p.PSN, h.hasAnswer(p.PSN), h.dbgs(p))
 	h.stuck(p)
 	switch r.cause {
 	case NAKSequence:
@@ -272,10 +272,12 @@ func (h *Half) beginRepeat(p *Packet, missed bool) {
 			h.naks.add(p.Time - n.at)
 			r.naks.obeyed(*n)
 		}
-		r.rnr.at = 0
+		if ahead(r.rnr.psn, p.PSN) <= 0 {
+			r.rnr.at = 0
+		}
 		r.attempts.n = 0
-	case RNR:
-		r.naks.obeyed(r.rnr)
+	case RNR: // Soft-RoCE sends a NAK behind each RNR NAK, and obeys both
+		r.naks.obeyed(refusal{psn: (r.rnr.psn - 1) & packet.PSNMask})
 		r.rnr.at = 0
 		r.attempts.n = 0
 	case TimeOut:
@@ -302,7 +304,7 @@ func (h *Half) causeOf(p *Packet) Cause {
 			return Spurious
 		}
 	}
-	if p.Opcode.Role() == packet.ReadRequest && h.reads.latest != 0 && ahead(h.reads.next, p.PSN) > -inFlight && h.obeys(p.Time-h.reads.latest) {
+	if p.Opcode.Role() == packet.ReadRequest && h.reads.latest != 0 && ahead(h.reads.next, p.PSN) > 1 && h.obeys(p.Time-h.reads.latest) {
 		return Implied
 	}
 	return TimeOut
@@ -326,17 +328,19 @@ func (h *Half) shortestTurn() int64 {
 }
 
 // obeys reports whether a requester that goes back this long after a NAK does so because of it: it may have been lost, and a time-out came. It takes about
-// as long as for an ACK that makes room, or as for other NAKs.
+// as long as to react to an ACK or to other NAKs.
 func (h *Half) obeys(after int64) bool {
-	const longest = 250 * ms
-	usual := max(min(4*h.room.mean, longest), 4*h.naks.least, ms)
-	switch {
-	case h.Interval.n > 0:
-		return after < max(h.Interval.least/2, min(usual, h.Interval.least*3/4))
-	case h.idle.n > 0: // at most the time-out
-		return after < max(usual, h.idle.most*3/4)
+	const enough, times = 3, 8
+	limit := 400 * ms
+	if h.naks.n >= enough {
+		limit = min(limit, max(times*h.naks.most, ms))
 	}
-	return after < max(usual, 8*h.clean.mean, 50*ms)
+	for _, timeOut := range [...]*span{&h.Interval, &h.idle} {
+		if timeOut.n > 0 {
+			limit = min(limit, timeOut.least*3/4)
+		}
+	}
+	return after < limit
 }
 
 // obeysRNR is the same of an RNR NAK, which asks to wait.

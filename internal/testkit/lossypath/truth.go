@@ -40,30 +40,29 @@ type transmission struct {
 	asks  bool
 	acked uint32
 	due   bool
-	// Of a READ response: the requester could use it.
-	used bool
+	// Of a READ response: the requester got it, and could use it.
+	got, used bool
 }
 
 // requester is one end's requests, as the requester itself sees them.
 type requester struct {
-	high         uint32 // after the highest PSN sent
-	started      bool
-	inMiddle     uint32 // the same in the capture
-	passed       bool
-	episode      *transmission
-	latest       *transmission // the first of the latest episode
-	reads        uint32        // after the highest PSN of a READ response in the capture
-	anyRead      bool
-	next         uint32
-	naks         []nak  // that it has not obeyed
-	acked        uint32 // all PSNs before it, as the requester knows
-	lastResponse int64
-	responses    []*transmission // in the order in which they were sent
-	requests     []*transmission
-	expected     uint32 // by the responder
-	accepts      bool   // the responder has got a request
-	readNext     uint32 // the READ response that the requester expects
-	anyResponse  bool
+	high        uint32 // after the highest PSN sent
+	started     bool
+	inMiddle    uint32 // the same in the capture
+	passed      bool
+	episode     *transmission
+	latest      *transmission // the first of the latest episode
+	reads       uint32        // after the highest PSN of a READ response in the capture
+	anyRead     bool
+	next        uint32
+	naks        []nak           // that it has not obeyed
+	acked       uint32          // all PSNs before it, as the requester knows
+	responses   []*transmission // in the order in which they were sent
+	requests    []*transmission
+	expected    uint32 // by the responder
+	accepts     bool   // the responder has got a request
+	readNext    uint32 // the READ response that the requester expects
+	anyResponse bool
 }
 
 // nak is a NAK or RNR NAK that the requester got.
@@ -149,6 +148,9 @@ func (t *Truth) sent(now int64, b []byte, p *packet.Parsed) *transmission {
 		return o
 	}
 	obeys := r.obeys(p.PSN, now, t.TimeOut)
+	if obeys != nil && r.episode != nil && p.PSN == r.next && obeys.at < r.episode.at {
+		obeys = nil // what follows in an episode is no obedience to what came before it
+	}
 	if r.episode == nil || obeys != nil || p.PSN != r.next && (ahead(p.PSN, r.next) < 0 || now-r.episode.at > t.TimeOut/2) {
 		r.episode = o
 		o.cause = TimeOut
@@ -157,10 +159,11 @@ func (t *Truth) sent(now int64, b []byte, p *packet.Parsed) *transmission {
 			o.cause = RNR
 		case obeys != nil:
 			o.cause = NAK
-		case p.Opcode.Role() == packet.ReadRequest && r.lastResponse != 0 && now-r.lastResponse < t.TimeOut/2:
+		case p.Opcode.Role() == packet.ReadRequest && r.beyond(p.PSN, now-t.TimeOut/2):
 			o.cause = Implied
 		}
-		r.naks = slices.DeleteFunc(r.naks, func(n nak) bool { return ahead(n.psn, p.PSN) <= 0 })
+		// Soft-RoCE sends a NAK behind each RNR NAK, and obeys both.
+		r.naks = slices.DeleteFunc(r.naks, func(n nak) bool { return ahead(n.psn, p.PSN) <= 0 && (n.rnr || o.cause != RNR || n.psn != p.PSN) })
 	}
 	o.begin, r.latest = r.episode, r.episode
 	r.next = (p.PSN + o.psns) & packet.PSNMask
@@ -203,7 +206,7 @@ func (t *Truth) arrived(o *transmission, now int64) {
 		r.naks = append(r.naks, nak{o.psn, now, true})
 	default:
 		if o.read {
-			r.lastResponse = now
+			o.got = true
 			if o.used = !r.anyResponse || o.psn == r.readNext; o.used {
 				r.anyResponse, r.readNext = true, (o.psn+1)&packet.PSNMask
 			}
@@ -212,6 +215,19 @@ func (t *Truth) arrived(o *transmission, now int64) {
 			r.acked = acked
 		}
 	}
+}
+
+// beyond reports whether the requester got a READ response behind a PSN after a time. It is out of order if the requester still waits for that PSN.
+func (r *requester) beyond(psn uint32, after int64) bool {
+	for _, o := range slices.Backward(r.responses) {
+		if o.arrives < after && o.arrives != never {
+			return false
+		}
+		if o.read && o.got && ahead(o.psn, psn) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // get notes a request that the responder has got. It answers those that it has had before, and of the others those that ask for it.
