@@ -23,13 +23,13 @@ func (h *Half) refused(p *Packet) bool {
 	r := &h.repeat
 	switch p.Syndrome >> 5 {
 	case 1: // RNR NAK
-		if r.rnr.at == 0 || r.rnr.psn != p.PSN || p.Time-r.rnr.at > ms/20 {
+		if n := r.rnrs.of(p.PSN, p.PSN); n == nil || n.psn != p.PSN || p.Time-n.at > ms/20 {
 			h.RNRNAKs++
 		}
-		r.rnr = refusal{p.PSN, p.Time, rnrTimers[p.Syndrome&31]}
+		r.rnrs.add(refusal{p.PSN, p.Time, rnrTimers[p.Syndrome&31]})
 	case 3:
 		code := min(int(p.Syndrome&31), NAKCodes-1)
-		if n := r.naks.of(p.PSN); code == 0 && n != nil && n.psn == p.PSN && p.Time-n.at < ms/20 {
+		if n := r.naks.of(p.PSN, p.PSN); code == 0 && n != nil && n.psn == p.PSN && p.Time-n.at < ms/20 {
 			return true // the same one twice
 		}
 		h.NAKs[code]++

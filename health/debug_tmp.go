@@ -14,7 +14,7 @@ func dbg(f string, a ...any) {
 }
 
 func (h *Half) dbgs(p *Packet) string {
-	n := h.repeat.naks.of(p.PSN)
+	n := h.repeat.naks.of(p.PSN, h.answers.acked)
 	after := int64(0)
 	if n != nil {
 		after = p.Time - n.at

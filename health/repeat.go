@@ -9,7 +9,7 @@ type repeat struct {
 	at       int64  // when it began
 	next     uint32 // the PSN that follows in the episode
 	naks     refusals
-	rnr      refusal
+	rnrs     refusals
 	nakAt    int64 // when the latest NAK passed
 	attempts attempts
 	// undecided is what time-outs sent again before any round trip was measured: whether they were spurious shows once one was.
@@ -72,11 +72,11 @@ func (r *refusals) add(n refusal) (again bool) {
 	return false
 }
 
-// of is the latest NAK that asks for a PSN, exactly or a few before it; nil: none does.
-func (r *refusals) of(psn uint32) (found *refusal) {
+// of is the latest NAK that asks for a PSN, exactly or a few before it if they aren't acknowledged; nil: none does.
+func (r *refusals) of(psn, acked uint32) (found *refusal) {
 	for i := range r {
 		n := &r[i]
-		if n.at == 0 || !near(psn, n.psn) {
+		if n.at == 0 || n.psn != psn && (!near(psn, n.psn) || ahead(acked, n.psn) > 0) {
 			continue
 		}
 		if found == nil || ahead(n.psn, found.psn) > 0 {
@@ -87,9 +87,9 @@ func (r *refusals) of(psn uint32) (found *refusal) {
 }
 
 // obeyed removes a NAK, and those for earlier PSNs.
-func (r *refusals) obeyed(n refusal) {
+func (r *refusals) obeyed(psn uint32) {
 	for i := range r {
-		if ahead(r[i].psn, n.psn) <= 0 {
+		if ahead(r[i].psn, psn) <= 0 {
 			r[i].at = 0
 		}
 	}
@@ -157,7 +157,7 @@ func (h *Half) late(p *Packet, follows bool) bool {
 	if follows {
 		return false
 	}
-	if n := h.repeat.naks.of(p.PSN); n != nil {
+	if n := h.repeat.naks.of(p.PSN, h.answers.acked); n != nil {
 		soonest := h.naks.least
 		if h.naks.n == 0 {
 			soonest = h.turn.least
@@ -202,7 +202,7 @@ func (h *Half) duplicate(p *Packet) bool {
 // asked reports whether a NAK has asked for a PSN.
 func (h *Half) asked(psn uint32) bool {
 	r := &h.repeat
-	return r.naks.of(psn) != nil || r.rnr.at != 0 && near(psn, r.rnr.psn)
+	return r.naks.of(psn, h.answers.acked) != nil || r.rnrs.of(psn, h.answers.acked) != nil
 }
 
 // again counts a request that was sent again. missed: its first transmission did not pass here.
@@ -251,11 +251,13 @@ func (h *Half) continues(p *Packet) bool {
 	if !r.active {
 		return false
 	}
-	if n := r.naks.of(p.PSN); n != nil && n.psn == p.PSN && n.at > r.at || r.rnr.at > r.at && r.rnr.psn == p.PSN {
-		return false
+	for _, all := range [...]*refusals{&r.naks, &r.rnrs} {
+		if n := all.of(p.PSN, h.answers.acked); n != nil && n.psn == p.PSN && n.at > r.at {
+			return false
+		}
 	}
 	d := ahead(p.PSN, r.next)
-	return d == 0 || d > 0 && p.Time-h.sent < h.silence()
+	return d == 0 || d > 0 && (p.Time-h.sent < h.silence() || ahead(p.PSN, h.answers.acked) > 0) // a time-out begins with the oldest one
 }
 
 // beginRepeat begins an episode.
@@ -268,17 +270,15 @@ func (h *Half) beginRepeat(p *Packet, missed bool) {
 	h.stuck(p)
 	switch r.cause {
 	case NAKSequence:
-		if n := r.naks.of(p.PSN); n != nil {
+		if n := r.naks.of(p.PSN, h.answers.acked); n != nil {
 			h.naks.add(p.Time - n.at)
-			r.naks.obeyed(*n)
+			r.naks.obeyed(n.psn)
 		}
-		if ahead(r.rnr.psn, p.PSN) <= 0 {
-			r.rnr.at = 0
-		}
+		r.rnrs.obeyed(p.PSN)
 		r.attempts.n = 0
 	case RNR: // Soft-RoCE sends a NAK behind each RNR NAK, and obeys both
-		r.naks.obeyed(refusal{psn: (r.rnr.psn - 1) & packet.PSNMask})
-		r.rnr.at = 0
+		r.naks.obeyed((p.PSN - 1) & packet.PSNMask)
+		r.rnrs.obeyed(p.PSN)
 		r.attempts.n = 0
 	case TimeOut:
 		h.timedOut(p, missed)
@@ -290,10 +290,11 @@ func (h *Half) beginRepeat(p *Packet, missed bool) {
 // causeOf says why an episode begins with a packet.
 func (h *Half) causeOf(p *Packet) Cause {
 	r := &h.repeat
-	if r.rnr.at != 0 && near(p.PSN, r.rnr.psn) && h.obeysRNR(p.Time-r.rnr.at) {
+	nak, rnr := r.naks.of(p.PSN, h.answers.acked), r.rnrs.of(p.PSN, h.answers.acked)
+	if rnr != nil && h.obeysRNR(p.Time-rnr.at, rnr.timer) && (nak == nil || nak.psn != p.PSN || rnr.psn == p.PSN) {
 		return RNR
 	}
-	if n := r.naks.of(p.PSN); n != nil && h.obeys(p.Time-n.at) {
+	if nak != nil && h.obeys(p.Time-nak.at) {
 		return NAKSequence
 	}
 	if h.flags&selective != 0 && r.nakAt != 0 && p.Time-r.nakAt < h.silence() {
@@ -344,8 +345,7 @@ func (h *Half) obeys(after int64) bool {
 }
 
 // obeysRNR is the same of an RNR NAK, which asks to wait.
-func (h *Half) obeysRNR(after int64) bool {
-	timer := h.repeat.rnr.timer
+func (h *Half) obeysRNR(after, timer int64) bool {
 	if after < timer*4/5 {
 		return false
 	}
