@@ -94,8 +94,8 @@ func (h *Half) acknowledge(acked uint32, p *Packet) {
 		h.acknowledgedAgain(p)
 		return
 	}
-	if ahead(acked, h.repeat.check.end) > 0 {
-		h.judgeCheck(p.Time)
+	if ahead(acked, h.repeat.check.end) > 0 { // answers come in order: those to what was sent again have come
+		h.repeat.check.open = false
 	}
 	if outstanding := ahead(h.next, h.answers.acked); h.Window > 1 && outstanding >= int32(h.Window-h.Window/10) && p.Time > h.sent {
 		h.flags |= blocked
@@ -172,36 +172,43 @@ func (h *Half) resolve(acked uint32, now int64) {
 // acknowledgedAgain is an ACK that acknowledges nothing new (see check and lateAcks).
 func (h *Half) acknowledgedAgain(p *Packet) {
 	r := &h.repeat
-	if p.Opcode.HasPayload() || p.Time-r.at < h.clean.least*4/5 {
+	if p.Opcode.HasPayload() || p.Time-r.check.at < h.clean.least*4/5 {
 		return
 	}
 	if p.Syndrome>>5 != 0 {
 		r.check.open = false
 		return
 	}
-	r.check.repeated++
+	if r.check.repeated++; r.check.open && r.check.repeated >= r.check.resent {
+		h.proved(p.Time)
+	}
 }
 
-// judgeCheck ends the check of a time-out.
-func (h *Half) judgeCheck(now int64) {
-	c := &h.repeat.check
-	open := c.open && c.resent.Packets > 0 && c.repeated >= c.resent.Packets
-	c.open = false
-	if !open {
-		return
+// proved says that all that was sent again had come before: what was in doubt was spurious.
+func (h *Half) proved(now int64) {
+	r := &h.repeat
+	c, a := &r.check, &r.attempts
+	if c.episodes > 0 {
+		if a.n > 1 && a.list[0].at != 0 {
+			r.elapsed.add(now - a.list[0].at)
+		}
+		if r.active && r.cause == TimeOut && !r.late.counting {
+			r.cause = Spurious
+		}
+		a.n, r.episodes, r.undecided = 0, 0, Amount{}
+		h.move(c.doubt, c.episodes)
+		h.LostDownstream -= min(h.LostDownstream, c.lost)
 	}
-	a := &h.repeat.attempts
-	if a.n < 2 {
-		h.spurious(&attempt{sent: c.resent})
-		return
-	}
-	if a.list[0].at != 0 {
-		h.repeat.elapsed.add(now - a.list[0].at)
-	}
-	for i := 1; i < a.n; i++ {
-		h.spurious(&a.list[i])
-	}
-	a.n = 0
+	*c = check{open: true, at: c.at, end: c.end}
+}
+
+// move makes time-outs spurious.
+func (h *Half) move(sent Amount, episodes uint64) {
+	h.Retransmitted[TimeOut].minus(sent)
+	h.Retransmitted[Spurious].plus(sent)
+	episodes = min(episodes, h.Episodes[TimeOut])
+	h.Episodes[TimeOut] -= episodes
+	h.Episodes[Spurious] += episodes
 }
 
 // settleLate decides about all late ACKs, at the end.
@@ -218,25 +225,21 @@ func (h *Half) settleLate() {
 		settled = &l.all // the first ones came before a reaction was seen
 	}
 	dbg("SETTLE LATE %+v of %+v turn %+v", settled, l, h.turn)
-	h.Retransmitted[TimeOut].minus(settled.sent)
-	h.Retransmitted[Spurious].plus(settled.sent)
-	n := min(h.Episodes[TimeOut], settled.episodes)
-	h.Episodes[TimeOut] -= n
-	h.Episodes[Spurious] += n
+	h.move(settled.sent, settled.episodes)
 	h.AcksLost -= min(h.AcksLost, settled.lost)
 }
 
 // spurious moves an attempt to the spurious ones.
 func (h *Half) spurious(t *attempt) {
 	dbg("SPURIOUS attempt at %.3f psn %d sent %+v", float64(t.at%1e12)/1e6, h.repeat.attempts.psn, t.sent)
-	h.Retransmitted[TimeOut].minus(t.sent)
-	h.Retransmitted[Spurious].plus(t.sent)
-	h.Episodes[TimeOut] -= min(h.Episodes[TimeOut], 1)
-	h.Episodes[Spurious]++
+	h.move(t.sent, 1)
+	c := &h.repeat.check
+	c.doubt.minus(t.sent)
+	c.episodes -= min(c.episodes, 1)
 	if t.lost {
 		h.LostDownstream -= min(h.LostDownstream, 1)
+		c.lost -= min(c.lost, 1)
 	}
-	h.repeat.check.open = false
 	if h.repeat.attempts.n == 0 {
 		return
 	}
@@ -252,7 +255,6 @@ func (h *Half) undecided(now int64) {
 	if a.list[0].at == 0 {
 		return
 	}
-	r.check.open = false
 	r.elapsed.add(now - a.list[0].at)
 	for _, t := range a.list[1:a.n] {
 		r.undecided.plus(t.sent)
@@ -276,12 +278,10 @@ func (h *Half) decide() {
 func (h *Half) moveUndecided() {
 	dbg("UNDECIDED moved")
 	r := &h.repeat
-	h.Retransmitted[TimeOut].minus(r.undecided)
-	h.Retransmitted[Spurious].plus(r.undecided)
-	n := min(h.Episodes[TimeOut], r.episodes)
-	h.Episodes[TimeOut] -= n
-	h.Episodes[Spurious] += n
-	h.LostDownstream -= min(h.LostDownstream, n)
+	h.move(r.undecided, r.episodes)
+	r.check.doubt.minus(r.undecided)
+	r.check.episodes -= min(r.check.episodes, r.episodes)
+	h.LostDownstream -= min(h.LostDownstream, r.episodes)
 }
 
 // finish completes the counts of a copy.
@@ -292,7 +292,6 @@ func (h *Half) finish(now int64) {
 		h.moveUndecided()
 		h.clean = r.elapsed
 	}
-	h.judgeCheck(now)
 	h.settleLate()
 	h.LostUpstream += h.holes.missing() + h.reads.holes.missing()
 }

@@ -44,13 +44,15 @@ type late struct {
 	lost     uint64 // of these, those that count as lost ACKs
 }
 
-// check counts the ACKs that repeat earlier ones after a time-out. A responder that has all packets already acknowledges each that it gets again. If it
-// does so for all, and one ACK came besides, that one was on its way when the requester timed out.
+// check counts the ACKs that repeat earlier ones after time-outs. A responder that has all packets already acknowledges each that it gets again. If as many
+// come as packets were sent again, nothing was lost, and the ACKs were on their way when the requester timed out.
 type check struct {
-	end      uint32 // the PSN after all that were sent before the time-out
-	resent   Amount
-	repeated uint64
-	open     bool
+	open             bool
+	at               int64  // of the first time-out
+	end              uint32 // the PSN after all that were sent before the last time-out
+	resent, repeated uint64
+	doubt            Amount // what time-outs sent again that may have been spurious
+	episodes, lost   uint64
 }
 
 // refusals are the latest NAKs that the requester has yet to obey.
@@ -216,13 +218,15 @@ func (h *Half) again(p *Packet, missed bool) {
 	}
 	r.next = (p.PSN + h.psnsOf(p)) & packet.PSNMask
 	h.Retransmitted[r.cause].add(p.Len)
+	r.check.resent++
 	if r.cause == TimeOut {
-		r.check.resent.add(p.Len)
 		if l := &r.late; l.counting {
 			l.all.sent.add(p.Len)
 			if l.quick {
 				l.soon.sent.add(p.Len)
 			}
+		} else {
+			r.check.doubt.add(p.Len)
 		}
 		if r.attempts.n > 0 {
 			r.attempts.list[r.attempts.n-1].sent.add(p.Len)
@@ -281,9 +285,14 @@ func (h *Half) beginRepeat(p *Packet, missed bool) {
 		r.rnrs.obeyed(p.PSN)
 		r.attempts.n = 0
 	case TimeOut:
+		if c := &r.check; !c.open {
+			*c = check{at: p.Time, open: h.flags&selective == 0 && (r.ended == 0 || p.Time-r.ended > 3*h.clean.most)}
+		}
 		h.timedOut(p, missed)
 	}
-	r.check = check{end: h.next, open: r.cause == TimeOut && h.flags&selective == 0 && !h.hasAnswer(p.PSN) && (r.ended == 0 || p.Time-r.ended > 3*h.clean.most)}
+	if r.check.end = h.next; r.cause != TimeOut && r.cause != Spurious {
+		r.check.open = false
+	}
 	r.skippedTo = r.skipped
 }
 
@@ -396,6 +405,10 @@ func (h *Half) timedOut(p *Packet, missed bool) {
 	}
 	a.list[a.n] = t
 	a.n++
+	r.check.episodes++
+	if t.lost {
+		r.check.lost++
+	}
 }
 
 // timedOutLate notes a time-out although the answer has passed here. again: it is for the same packet as the one before.
