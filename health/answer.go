@@ -94,7 +94,13 @@ func (h *Half) acknowledge(acked uint32, p *Packet) {
 		h.acknowledgedAgain(p)
 		return
 	}
+	if s := h.recent.find(p.PSN); s != nil && !s.asks && !p.Opcode.HasPayload() && p.Syndrome>>5 == 0 {
+		h.unasked(p.Time)
+	}
 	if ahead(acked, h.repeat.check.end) > 0 { // answers come in order: those to what was sent again have come
+		if h.repeat.check.open {
+			dbg("CLOSED at %.3f %+v", float64(p.Time%1e12)/1e6, h.repeat.check)
+		}
 		h.repeat.check.open = false
 	}
 	if outstanding := ahead(h.next, h.answers.acked); h.Window > 1 && outstanding >= int32(h.Window-h.Window/10) && p.Time > h.sent {
@@ -179,8 +185,24 @@ func (h *Half) acknowledgedAgain(p *Packet) {
 		r.check.open = false
 		return
 	}
-	if r.check.repeated++; r.check.open && r.check.repeated >= r.check.resent {
-		h.proved(p.Time)
+	h.repeated(p.Time)
+}
+
+// unasked is an ACK of a packet that did not ask for one. If the responder sends no such ACKs otherwise, it is to a packet that it got again.
+func (h *Half) unasked(now int64) {
+	switch {
+	case !h.repeat.check.open:
+		h.flags |= coalesces
+	case h.flags&coalesces == 0:
+		h.repeated(now)
+	}
+}
+
+// repeated counts an ACK to a packet that the responder got again.
+func (h *Half) repeated(now int64) {
+	c := &h.repeat.check
+	if c.repeated++; c.open && c.repeated >= c.resent && h.repeat.next == c.end { // all was sent again
+		h.proved(now)
 	}
 }
 
@@ -188,6 +210,7 @@ func (h *Half) acknowledgedAgain(p *Packet) {
 func (h *Half) proved(now int64) {
 	r := &h.repeat
 	c, a := &r.check, &r.attempts
+	dbg("PROVED at %.3f episodes %d packets %d of resent %d", float64(now%1e12)/1e6, c.episodes, c.doubt.Packets, c.resent)
 	if c.episodes > 0 {
 		if a.n > 1 && a.list[0].at != 0 {
 			r.elapsed.add(now - a.list[0].at)

@@ -48,6 +48,7 @@ const (
 	answered  // a response was seen
 	blocked   // the sender waits with a full window
 	selective // only some of the outstanding packets were sent again after a NAK
+	coalesces // the responder acknowledges packets that did not ask for it
 	partial   // requests before the first one that was followed may be outstanding
 )
 

@@ -286,7 +286,8 @@ func (h *Half) beginRepeat(p *Packet, missed bool) {
 		r.attempts.n = 0
 	case TimeOut:
 		if c := &r.check; !c.open {
-			*c = check{at: p.Time, open: h.flags&selective == 0 && (r.ended == 0 || p.Time-r.ended > 3*h.clean.most)}
+			answered := r.ended == 0 || ahead(h.answers.acked, c.end) > 0 || p.Time-r.ended > 3*h.clean.most // all that was sent again before
+			*c = check{at: p.Time, open: h.flags&selective == 0 && answered}
 		}
 		h.timedOut(p, missed)
 	}
