@@ -26,7 +26,8 @@ func (h *Half) refused(p *Packet) bool {
 		if n := r.rnrs.of(p.PSN, p.PSN); n == nil || n.psn != p.PSN || p.Time-n.at > ms/20 {
 			h.RNRNAKs++
 		}
-		r.rnrs.add(refusal{p.PSN, p.Time, rnrTimers[p.Syndrome&31]})
+		r.rnrs.add(refusal{psn: p.PSN, at: p.Time, timer: rnrTimers[p.Syndrome&31]})
+		r.notReady = p.PSN + 1
 	case 3:
 		code := min(int(p.Syndrome&31), NAKCodes-1)
 		if n := r.naks.of(p.PSN, p.PSN); code == 0 && n != nil && n.psn == p.PSN && p.Time-n.at < ms/20 {
@@ -51,8 +52,9 @@ func (h *Half) refused(p *Packet) bool {
 func (h *Half) sequenceError(p *Packet) {
 	r := &h.repeat
 	r.nakAt = p.Time
-	again := r.naks.add(refusal{psn: p.PSN, at: p.Time})
-	if h.flags&started == 0 || again || h.holes.find(p.PSN) >= 0 {
+	notReady := r.notReady == p.PSN+1
+	again := r.naks.add(refusal{psn: p.PSN, at: p.Time, notReady: notReady})
+	if h.flags&started == 0 || again || notReady || h.holes.find(p.PSN) >= 0 {
 		return
 	}
 	for _, late := range r.lateOnes {

@@ -128,6 +128,9 @@ func (h *Half) fresh(p *Packet) {
 	if r := &h.repeat; r.active && r.cause == NAKSequence && ahead(h.next, r.next) > 0 && ahead(r.next, h.answers.acked) > 0 {
 		h.flags |= selective
 	}
+	if r := &h.repeat; r.active && p.PSN == r.next && h.clean.n > 2 && r.silent > 4*h.clean.most {
+		r.check.open = false // perhaps it was sent again, too, and lost before it came here at first: that would be why no answer came
+	}
 	h.repeat.active = false
 	outstanding := ahead(h.next, h.answers.acked)
 	if h.flags&oneWay == 0 && h.flags&answered != 0 {

@@ -7,10 +7,12 @@ type repeat struct {
 	active   bool
 	cause    Cause
 	at       int64  // when it began
+	silent   int64  // ns since the request before that
 	next     uint32 // the PSN that follows in the episode
 	naks     refusals
 	rnrs     refusals
-	nakAt    int64 // when the latest NAK passed
+	notReady uint32 // the PSN of the latest RNR NAK, plus 1
+	nakAt    int64  // when the latest NAK passed
 	attempts attempts
 	// undecided is what time-outs sent again before any round trip was measured: whether they were spurious shows once one was.
 	undecided Amount
@@ -102,6 +104,8 @@ type refusal struct {
 	psn   uint32
 	at    int64 // 0: there is none
 	timer int64 // ns that an RNR NAK asks to wait
+	// notReady: a NAK for what an RNR NAK has refused, as Soft-RoCE sends it. The requester obeys both.
+	notReady bool
 }
 
 // attempts are the transmissions of the oldest packet without an answer.
@@ -210,13 +214,16 @@ func (h *Half) asked(psn uint32) bool {
 // again counts a request that was sent again. missed: its first transmission did not pass here.
 func (h *Half) again(p *Packet, missed bool) {
 	r := &h.repeat
-	if !h.continues(p) {
+	late := h.lateAgain(p)
+	if !late && !h.continues(p) {
 		h.beginRepeat(p, missed)
 	}
-	if r.skipped == r.skippedTo && p.PSN != r.next {
+	if !late && r.skipped == r.skippedTo && p.PSN != r.next {
 		r.skipped, r.skippedTo = r.next, p.PSN
 	}
-	r.next = (p.PSN + h.psnsOf(p)) & packet.PSNMask
+	if !late {
+		r.next = (p.PSN + h.psnsOf(p)) & packet.PSNMask
+	}
 	h.Retransmitted[r.cause].add(p.Len)
 	r.check.resent++
 	if r.cause == TimeOut {
@@ -239,6 +246,13 @@ func (h *Half) again(p *Packet, missed bool) {
 	h.probes.drop(p.PSN)
 	h.ids.again(p.ID)
 	h.recent.add(p)
+}
+
+// lateAgain reports whether a request belongs to the present episode, but was overtaken by others of it.
+func (h *Half) lateAgain(p *Packet) bool {
+	r := &h.repeat
+	d := ahead(p.PSN, r.skipped)
+	return r.active && d >= 0 && d < ahead(r.skippedTo, r.skipped) && p.PSN != r.next && (h.ids.older(p.ID) || p.Time-h.sent < h.silence())
 }
 
 // psnsOf is how many PSNs a request that is sent again takes.
@@ -268,7 +282,7 @@ func (h *Half) continues(p *Packet) bool {
 func (h *Half) beginRepeat(p *Packet, missed bool) {
 	r := &h.repeat
 	r.cause = h.causeOf(p)
-	r.active, r.at, r.next = true, p.Time, p.PSN
+	r.active, r.at, r.silent, r.next = true, p.Time, p.Time-h.sent, p.PSN
 	h.Episodes[r.cause]++
 	dbg("EPISODE %v at %.3f psn %d hasAnswer %v %s", r.cause, float64(p.Time%1e12)/1e6, p.PSN, h.hasAnswer(p.PSN), h.dbgs(p))
 	h.stuck(p)
@@ -280,8 +294,12 @@ func (h *Half) beginRepeat(p *Packet, missed bool) {
 		}
 		r.rnrs.obeyed(p.PSN)
 		r.attempts.n = 0
-	case RNR: // Soft-RoCE sends a NAK behind each RNR NAK, and obeys both
-		r.naks.obeyed((p.PSN - 1) & packet.PSNMask)
+	case RNR:
+		psn := p.PSN
+		if n := r.rnrs.of(psn, h.answers.acked); n != nil { // a NAK for the same one remains
+			psn--
+		}
+		r.naks.obeyed(psn & packet.PSNMask)
 		r.rnrs.obeyed(p.PSN)
 		r.attempts.n = 0
 	case TimeOut:
@@ -305,6 +323,9 @@ func (h *Half) causeOf(p *Packet) Cause {
 		return RNR
 	}
 	if nak != nil && h.obeys(p.Time-nak.at) {
+		if nak.notReady {
+			return RNR
+		}
 		return NAKSequence
 	}
 	if h.flags&selective != 0 && r.nakAt != 0 && p.Time-r.nakAt < h.silence() {

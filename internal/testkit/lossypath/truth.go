@@ -42,6 +42,7 @@ type transmission struct {
 	due   bool
 	// Of a READ response: the requester got it, and could use it.
 	got, used bool
+	follows   bool // a NAK for what an RNR NAK has refused
 }
 
 // requester is one end's requests, as the requester itself sees them.
@@ -63,6 +64,7 @@ type requester struct {
 	accepts     bool   // the responder has got a request
 	readNext    uint32 // the READ response that the requester expects
 	anyResponse bool
+	refused     uint32 // the PSN of the latest RNR NAK, plus 1
 }
 
 // nak is a NAK or RNR NAK that the requester got.
@@ -70,6 +72,8 @@ type nak struct {
 	psn uint32
 	at  int64
 	rnr bool
+	// Soft-RoCE sends a NAK for what follows an RNR NAK, and obeys both. The cause of both is that the receiver was not ready.
+	follows bool
 }
 
 // obeys is the NAK because of which the requester goes back to a PSN: to the one that was asked for, or the oldest that isn't acknowledged.
@@ -77,7 +81,7 @@ func (r *requester) obeys(psn uint32, now, timeOut int64) (found *nak) {
 	for i := range r.naks {
 		n := &r.naks[i]
 		asked := n.psn == psn || ahead(psn, n.psn) > 0 && psn == r.acked
-		if asked && (n.rnr || now-n.at < timeOut/2) && (found == nil || n.rnr) {
+		if asked && (n.rnr && !n.follows || now-n.at < timeOut/2) && (found == nil || n.rnr && !n.follows) {
 			found = n
 		}
 	}
@@ -129,6 +133,7 @@ func (t *Truth) sent(now int64, b []byte, p *packet.Parsed) *transmission {
 		if o.aeth && o.syn>>5 == 1 {
 			o.flow.refuse(o.psn)
 		}
+		o.follows = o.aeth && o.syn>>5 == 3 && o.flow.refused == o.psn+1
 		t.all = append(t.all, o)
 		return o
 	}
@@ -162,8 +167,9 @@ func (t *Truth) sent(now int64, b []byte, p *packet.Parsed) *transmission {
 		case p.Opcode.Role() == packet.ReadRequest && r.beyond(p.PSN, now-t.TimeOut/2):
 			o.cause = Implied
 		}
-		// Soft-RoCE sends a NAK behind each RNR NAK, and obeys both.
-		r.naks = slices.DeleteFunc(r.naks, func(n nak) bool { return ahead(n.psn, p.PSN) <= 0 && (n.rnr || o.cause != RNR || n.psn != p.PSN) })
+		r.naks = slices.DeleteFunc(r.naks, func(n nak) bool {
+			return ahead(n.psn, p.PSN) < 0 || n.psn == p.PSN && (!n.follows || obeys == nil || obeys.follows || !obeys.rnr)
+		})
 	}
 	o.begin, r.latest = r.episode, r.episode
 	r.next = (p.PSN + o.psns) & packet.PSNMask
@@ -201,9 +207,9 @@ func (t *Truth) arrived(o *transmission, now int64) {
 	case o.request:
 		r.get(o)
 	case o.aeth && o.syn>>5 == 3 && o.syn&31 == 0:
-		r.naks = append(r.naks, nak{o.psn, now, false})
+		r.naks = append(r.naks, nak{o.psn, now, o.follows, o.follows})
 	case o.aeth && o.syn>>5 == 1:
-		r.naks = append(r.naks, nak{o.psn, now, true})
+		r.naks = append(r.naks, nak{o.psn, now, true, false})
 	default:
 		if o.read {
 			o.got = true
@@ -247,6 +253,7 @@ func (r *requester) get(o *transmission) {
 
 // refuse notes an RNR NAK: the responder has not accepted a request, nor those behind it.
 func (r *requester) refuse(psn uint32) {
+	r.refused = psn + 1
 	if ahead(r.expected, psn) <= 0 {
 		return
 	}
