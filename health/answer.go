@@ -229,6 +229,9 @@ func (h *Half) proved(now int64) {
 
 // move makes time-outs spurious.
 func (h *Half) move(sent Amount, episodes uint64) {
+	if h.reads.cause == TimeOut {
+		h.reads.cause = Spurious
+	}
 	h.Retransmitted[TimeOut].minus(sent)
 	h.Retransmitted[Spurious].plus(sent)
 	episodes = min(episodes, h.Episodes[TimeOut])

@@ -12,6 +12,7 @@ type reads struct {
 	asked  int64 // when READs were last sent again, and from which PSN on, and why
 	from   uint32
 	cause  Cause
+	newest int64 // time of the latest response that had not passed before
 }
 
 // ask notes a READ request.
@@ -49,6 +50,7 @@ func (h *Half) readResponse(p *Packet) {
 		return
 	}
 	h.ReadGoodput += uint64(p.Data)
+	r.newest = p.Time
 	r.next = (p.PSN + 1) & packet.PSNMask
 	r.inside = at&last == 0
 	r.latest = p.Time
@@ -68,14 +70,15 @@ func (h *Half) readAgain(p *Packet) {
 			h.OutOfOrder++
 		}
 		r.holes.fill(i, p.PSN)
-		if repeated {
-			h.Retransmitted[r.cause].add(p.Len)
-		}
-		return
+		r.newest = p.Time
 	}
-	if repeated {
+	switch {
+	case repeated:
 		h.Retransmitted[r.cause].add(p.Len)
-		return
+		if r.cause == TimeOut {
+			h.repeat.doubts(p.Len)
+		}
+	case i < 0:
+		h.Duplicates++
 	}
-	h.Duplicates++
 }

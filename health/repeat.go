@@ -227,17 +227,7 @@ func (h *Half) again(p *Packet, missed bool) {
 	h.Retransmitted[r.cause].add(p.Len)
 	r.check.resent++
 	if r.cause == TimeOut {
-		if l := &r.late; l.counting {
-			l.all.sent.add(p.Len)
-			if l.quick {
-				l.soon.sent.add(p.Len)
-			}
-		} else {
-			r.check.doubt.add(p.Len)
-		}
-		if r.attempts.n > 0 {
-			r.attempts.list[r.attempts.n-1].sent.add(p.Len)
-		}
+		r.doubts(p.Len)
 	}
 	if p.Opcode.Role() == packet.ReadRequest {
 		h.reads.again(p, r.cause)
@@ -246,6 +236,24 @@ func (h *Half) again(p *Packet, missed bool) {
 	h.probes.drop(p.PSN)
 	h.ids.again(p.ID)
 	h.recent.add(p)
+}
+
+// doubts notes a packet that a time-out sent again. Whether that was spurious shows later.
+func (r *repeat) doubts(bytes uint32) {
+	if l := &r.late; l.counting {
+		l.all.sent.add(bytes)
+		if l.quick {
+			l.soon.sent.add(bytes)
+		}
+	} else {
+		r.check.doubt.add(bytes)
+	}
+	switch {
+	case r.attempts.n > 0:
+		r.attempts.list[r.attempts.n-1].sent.add(bytes)
+	case r.episodes > 0:
+		r.undecided.add(bytes)
+	}
 }
 
 // lateAgain reports whether a request belongs to the present episode, but was overtaken by others of it.
@@ -336,10 +344,18 @@ func (h *Half) causeOf(p *Packet) Cause {
 			return Spurious
 		}
 	}
-	if p.Opcode.Role() == packet.ReadRequest && h.reads.latest != 0 && ahead(h.reads.next, p.PSN) > 1 && h.obeys(p.Time-h.reads.latest) {
+	if p.Opcode.Role() == packet.ReadRequest && h.missesResponse(p) {
 		return Implied
 	}
 	return TimeOut
+}
+
+// missesResponse reports whether a requester asks again for a READ because a response has come out of order. If it has asked before, and got nothing new
+// since, it is more likely a time-out.
+func (h *Half) missesResponse(p *Packet) bool {
+	r := &h.reads
+	after := p.Time - r.latest
+	return r.latest != 0 && ahead(r.next, p.PSN) > 1 && h.obeys(after) && (r.newest > h.repeat.at || after < 4*h.clean.mean)
 }
 
 // hasAnswer reports whether the answer to a request has passed here.

@@ -42,7 +42,8 @@ type transmission struct {
 	due   bool
 	// Of a READ response: the requester got it, and could use it.
 	got, used bool
-	follows   bool // a NAK for what an RNR NAK has refused
+	follows   *transmission // of a NAK: the RNR NAK before it; of an episode: the same of the NAK that it obeys
+	passed    bool          // the capture
 }
 
 // requester is one end's requests, as the requester itself sees them.
@@ -64,7 +65,7 @@ type requester struct {
 	accepts     bool   // the responder has got a request
 	readNext    uint32 // the READ response that the requester expects
 	anyResponse bool
-	refused     uint32 // the PSN of the latest RNR NAK, plus 1
+	refused     *transmission // the latest RNR NAK
 }
 
 // nak is a NAK or RNR NAK that the requester got.
@@ -72,8 +73,9 @@ type nak struct {
 	psn uint32
 	at  int64
 	rnr bool
-	// Soft-RoCE sends a NAK for what follows an RNR NAK, and obeys both. The cause of both is that the receiver was not ready.
-	follows bool
+	// Soft-RoCE sends a NAK for what follows an RNR NAK, and obeys both. The cause of both is that the receiver was not ready, which shows where the RNR NAK
+	// passes.
+	follows *transmission
 }
 
 // obeys is the NAK because of which the requester goes back to a PSN: to the one that was asked for, or the oldest that isn't acknowledged.
@@ -81,7 +83,7 @@ func (r *requester) obeys(psn uint32, now, timeOut int64) (found *nak) {
 	for i := range r.naks {
 		n := &r.naks[i]
 		asked := n.psn == psn || ahead(psn, n.psn) > 0 && psn == r.acked
-		if asked && (n.rnr && !n.follows || now-n.at < timeOut/2) && (found == nil || n.rnr && !n.follows) {
+		if asked && (n.rnr || now-n.at < timeOut/2) && (found == nil || n.rnr) {
 			found = n
 		}
 	}
@@ -131,9 +133,11 @@ func (t *Truth) sent(now int64, b []byte, p *packet.Parsed) *transmission {
 		o.read = p.Opcode.HasPayload()
 		o.flow.responses = append(o.flow.responses, o)
 		if o.aeth && o.syn>>5 == 1 {
-			o.flow.refuse(o.psn)
+			o.flow.refuse(o)
 		}
-		o.follows = o.aeth && o.syn>>5 == 3 && o.flow.refused == o.psn+1
+		if last := o.flow.refused; o.aeth && o.syn>>5 == 3 && last != nil && last.psn == o.psn {
+			o.follows = last
+		}
 		t.all = append(t.all, o)
 		return o
 	}
@@ -163,12 +167,12 @@ func (t *Truth) sent(now int64, b []byte, p *packet.Parsed) *transmission {
 		case obeys != nil && obeys.rnr:
 			o.cause = RNR
 		case obeys != nil:
-			o.cause = NAK
+			o.cause, o.follows = NAK, obeys.follows
 		case p.Opcode.Role() == packet.ReadRequest && r.beyond(p.PSN, now-t.TimeOut/2):
 			o.cause = Implied
 		}
 		r.naks = slices.DeleteFunc(r.naks, func(n nak) bool {
-			return ahead(n.psn, p.PSN) < 0 || n.psn == p.PSN && (!n.follows || obeys == nil || obeys.follows || !obeys.rnr)
+			return ahead(n.psn, p.PSN) < 0 || n.psn == p.PSN && (n.follows == nil || obeys == nil || !obeys.rnr)
 		})
 	}
 	o.begin, r.latest = r.episode, r.episode
@@ -179,6 +183,7 @@ func (t *Truth) sent(now int64, b []byte, p *packet.Parsed) *transmission {
 // passed notes that a packet is captured.
 func (t *Truth) passed(o *transmission) {
 	r := o.flow
+	o.passed = true
 	if o.read && !o.request {
 		if !r.anyRead || ahead(o.psn, r.reads) >= 0 {
 			r.anyRead, r.reads = true, (o.psn+1)&packet.PSNMask
@@ -207,9 +212,9 @@ func (t *Truth) arrived(o *transmission, now int64) {
 	case o.request:
 		r.get(o)
 	case o.aeth && o.syn>>5 == 3 && o.syn&31 == 0:
-		r.naks = append(r.naks, nak{o.psn, now, o.follows, o.follows})
+		r.naks = append(r.naks, nak{o.psn, now, false, o.follows})
 	case o.aeth && o.syn>>5 == 1:
-		r.naks = append(r.naks, nak{o.psn, now, true, false})
+		r.naks = append(r.naks, nak{o.psn, now, true, nil})
 	default:
 		if o.read {
 			o.got = true
@@ -230,7 +235,7 @@ func (r *requester) beyond(psn uint32, after int64) bool {
 			return false
 		}
 		if o.read && o.got && ahead(o.psn, psn) > 0 {
-			return true
+			return !slices.ContainsFunc(r.responses, func(o *transmission) bool { return o.used && o.psn == psn })
 		}
 	}
 	return false
@@ -252,8 +257,9 @@ func (r *requester) get(o *transmission) {
 }
 
 // refuse notes an RNR NAK: the responder has not accepted a request, nor those behind it.
-func (r *requester) refuse(psn uint32) {
-	r.refused = psn + 1
+func (r *requester) refuse(rnr *transmission) {
+	psn := rnr.psn
+	r.refused = rnr
 	if ahead(r.expected, psn) <= 0 {
 		return
 	}
@@ -279,6 +285,9 @@ func (t *Truth) Causes() map[string]uint64 {
 // causeOf is the cause of an episode. A time-out was spurious if the requester got an answer to what it had sent before. Of a READ that is the response
 // with the PSN that it asks for.
 func (t *Truth) causeOf(o *transmission) string {
+	if o.follows != nil && o.follows.passed {
+		return RNR
+	}
 	if o.cause != TimeOut {
 		return o.cause
 	}
