@@ -9,9 +9,8 @@ type reads struct {
 	known  bool
 	holes  holes
 	latest int64 // time of the latest response
-	asked  int64 // when READs were last sent again, and from which PSN on, and why
+	asked  int64 // when READs were last sent again, and from which PSN on
 	from   uint32
-	cause  Cause
 	newest int64 // time of the latest response that had not passed before
 }
 
@@ -23,11 +22,11 @@ func (r *reads) ask(p *Packet) {
 }
 
 // again notes a READ request that was sent again.
-func (r *reads) again(p *Packet, cause Cause) {
+func (r *reads) again(p *Packet) {
 	if d := ahead(p.PSN, r.from); r.asked == 0 || d < 0 || d > maxGap {
 		r.from = p.PSN
 	}
-	r.asked, r.cause = p.Time, cause
+	r.asked = p.Time
 }
 
 // readResponse follows a READ response.
@@ -74,8 +73,8 @@ func (h *Half) readAgain(p *Packet) {
 	}
 	switch {
 	case repeated:
-		h.Retransmitted[r.cause].add(p.Len)
-		if r.cause == TimeOut {
+		h.Retransmitted[h.repeat.reads].add(p.Len)
+		if h.repeat.reads == TimeOut {
 			h.repeat.doubts(p.Len)
 		}
 	case i < 0:

@@ -6,6 +6,7 @@ import "github.com/cnpgate/cnpgate/internal/packet"
 type repeat struct {
 	active   bool
 	cause    Cause
+	reads    Cause  // of the latest READ request that was sent again
 	at       int64  // when it began
 	silent   int64  // ns since the request before that
 	next     uint32 // the PSN that follows in the episode
@@ -29,102 +30,10 @@ type repeat struct {
 	skippedTo uint32
 }
 
-// lateAcks are time-outs that came although the ACK had passed here. It was on its way, or was lost behind. It was on its way if the requester times out
-// sooner than it was ever seen to react to an ACK, and most that wait for one do; or if it times out again and again for the same packet, although each
-// transmission is acknowledged.
-type lateAcks struct {
-	counting bool // the present episode is one
-	quick    bool // and sooner than any reaction
-	all      late
-	soon     late   // the quick ones
-	packets  uint64 // how many different packets were sent again first
-}
-
-type late struct {
-	sent     Amount
-	episodes uint64
-	lost     uint64 // of these, those that count as lost ACKs
-}
-
-// check counts the ACKs that repeat earlier ones after time-outs. A responder that has all packets already acknowledges each that it gets again. If as many
-// come as packets were sent again, nothing was lost, and the ACKs were on their way when the requester timed out.
-type check struct {
-	open             bool
-	at               int64  // of the first time-out
-	end              uint32 // the PSN after all that were sent before the last time-out
-	resent, repeated uint64
-	doubt            Amount // what time-outs sent again that may have been spurious
-	episodes, lost   uint64
-}
-
-// refusals are the latest NAKs that the requester has yet to obey.
-type refusals [4]refusal
-
-// add notes a NAK, in place of the oldest one. again: the same one is there.
-func (r *refusals) add(n refusal) (again bool) {
-	oldest := &r[0]
-	for i := range r {
-		if r[i].at != 0 && r[i].psn == n.psn {
-			r[i] = n
-			return true
-		}
-		if r[i].at < oldest.at {
-			oldest = &r[i]
-		}
-	}
-	*oldest = n
-	return false
-}
-
-// of is the latest NAK that asks for a PSN, exactly or a few before it if they aren't acknowledged; nil: none does.
-func (r *refusals) of(psn, acked uint32) (found *refusal) {
-	for i := range r {
-		n := &r[i]
-		if n.at == 0 || n.psn != psn && (!near(psn, n.psn) || ahead(acked, n.psn) > 0) {
-			continue
-		}
-		if found == nil || ahead(n.psn, found.psn) > 0 {
-			found = n
-		}
-	}
-	return found
-}
-
-// obeyed removes a NAK, and those for earlier PSNs.
-func (r *refusals) obeyed(psn uint32) {
-	for i := range r {
-		if ahead(r[i].psn, psn) <= 0 {
-			r[i].at = 0
-		}
-	}
-}
-
-// refusal is a NAK or an RNR NAK that the requester has yet to obey.
-type refusal struct {
-	psn   uint32
-	at    int64 // 0: there is none
-	timer int64 // ns that an RNR NAK asks to wait
-	// notReady: a NAK for what an RNR NAK has refused, as Soft-RoCE sends it. The requester obeys both.
-	notReady bool
-}
-
-// attempts are the transmissions of the oldest packet without an answer.
-type attempts struct {
-	psn  uint32
-	list [8]attempt
-	n    int
-}
-
-type attempt struct {
-	at   int64
-	sent Amount // the packets of the episode that began then
-	lost bool   // counted as lost downstream
-}
-
 const (
-	ms       = int64(1e6)
-	quiet    = 3 * ms // a requester that was silent for less did not time out, if its time-out isn't known
-	inFlight = 64     // packets of a retransmission that may be lost before the first that is seen
+	ms    = int64(1e6)
+	quiet = 3 * ms // a requester that was silent for less did not time out, if its time-out isn't known
+
 )
 
 // behind is a request whose PSN was passed before.
@@ -173,16 +82,6 @@ func (h *Half) late(p *Packet, follows bool) bool {
 	return !h.repeat.active && p.Time-h.sent < h.silence()
 }
 
-// silence is how long the requester must have been silent for a time-out.
-func (h *Half) silence() int64 {
-	if h.Interval.n > 0 {
-		return h.Interval.least / 2
-	}
-	return quiet
-}
-
-func near(psn, asked uint32) bool { d := ahead(psn, asked); return d >= 0 && d < inFlight }
-
 // duplicate reports whether the network has made a request that has passed before: the same packet, not another one with its PSN.
 func (h *Half) duplicate(p *Packet) bool {
 	s := h.recent.find(p.PSN)
@@ -192,7 +91,7 @@ func (h *Half) duplicate(p *Packet) bool {
 	if h.ids.known(p.ID) {
 		return s != nil && s.id == p.ID || s == nil && h.ids.older(p.ID)
 	}
-	if s == nil || h.asked(p.PSN) {
+	if s == nil || h.repeat.asked(p.PSN, h.answers.acked) {
 		return false
 	}
 	if s.id != 0 && s.id != p.ID {
@@ -206,9 +105,8 @@ func (h *Half) duplicate(p *Packet) bool {
 }
 
 // asked reports whether a NAK has asked for a PSN.
-func (h *Half) asked(psn uint32) bool {
-	r := &h.repeat
-	return r.naks.of(psn, h.answers.acked) != nil || r.rnrs.of(psn, h.answers.acked) != nil
+func (r *repeat) asked(psn, acked uint32) bool {
+	return r.naks.of(psn, acked) != nil || r.rnrs.of(psn, acked) != nil
 }
 
 // again counts a request that was sent again. missed: its first transmission did not pass here.
@@ -230,30 +128,13 @@ func (h *Half) again(p *Packet, missed bool) {
 		r.doubts(p.Len)
 	}
 	if p.Opcode.Role() == packet.ReadRequest {
-		h.reads.again(p, r.cause)
+		h.reads.again(p)
+		r.reads = r.cause
 	}
 	r.ended = p.Time
 	h.probes.drop(p.PSN)
 	h.ids.again(p.ID)
 	h.recent.add(p)
-}
-
-// doubts notes a packet that a time-out sent again. Whether that was spurious shows later.
-func (r *repeat) doubts(bytes uint32) {
-	if l := &r.late; l.counting {
-		l.all.sent.add(bytes)
-		if l.quick {
-			l.soon.sent.add(bytes)
-		}
-	} else {
-		r.check.doubt.add(bytes)
-	}
-	switch {
-	case r.attempts.n > 0:
-		r.attempts.list[r.attempts.n-1].sent.add(bytes)
-	case r.episodes > 0:
-		r.undecided.add(bytes)
-	}
 }
 
 // lateAgain reports whether a request belongs to the present episode, but was overtaken by others of it.
@@ -292,8 +173,7 @@ func (h *Half) beginRepeat(p *Packet, missed bool) {
 	r.cause = h.causeOf(p)
 	r.active, r.at, r.silent, r.next = true, p.Time, p.Time-h.sent, p.PSN
 	h.Episodes[r.cause]++
-	dbg("EPISODE %v at %.3f psn %d hasAnswer %v %s", r.cause, float64(p.Time%1e12)/1e6, p.PSN, h.hasAnswer(p.PSN), h.dbgs(p))
-	h.stuck(p)
+	h.big.stuck(p)
 	switch r.cause {
 	case NAKSequence:
 		if n := r.naks.of(p.PSN, h.answers.acked); n != nil {
@@ -363,42 +243,6 @@ func (h *Half) hasAnswer(psn uint32) bool {
 	return ahead(h.answers.acked, psn) > 0 && h.reads.holes.find(psn) < 0
 }
 
-// shortestTurn is the least time that a requester needs to react to what passes here, ns; 0: not known.
-func (h *Half) shortestTurn() int64 {
-	const enough = 3
-	switch {
-	case h.naks.n >= enough && h.back > 0:
-		return min(h.naks.least, h.back)
-	case h.naks.n >= enough:
-		return h.naks.least
-	}
-	return h.back
-}
-
-// obeys reports whether a requester that goes back this long after a NAK does so because of it: it may have been lost, and a time-out came. It takes about
-// as long as to react to an ACK or to other NAKs.
-func (h *Half) obeys(after int64) bool {
-	const enough, times = 3, 8
-	limit := 400 * ms
-	if h.naks.n >= enough {
-		limit = min(limit, max(times*h.naks.most, ms))
-	}
-	for _, timeOut := range [...]*span{&h.Interval, &h.idle} {
-		if timeOut.n > 0 {
-			limit = min(limit, timeOut.least*3/4)
-		}
-	}
-	return after < limit
-}
-
-// obeysRNR is the same of an RNR NAK, which asks to wait.
-func (h *Half) obeysRNR(after, timer int64) bool {
-	if after < timer*4/5 {
-		return false
-	}
-	return h.Interval.n == 0 && after < 4*timer+100*ms || after-timer < max(h.Interval.least/2, timer/2) || h.obeys(after-timer)
-}
-
 // timedOut notes a transmission after a time-out.
 func (h *Half) timedOut(p *Packet, missed bool) {
 	r := &h.repeat
@@ -424,7 +268,7 @@ func (h *Half) timedOut(p *Packet, missed bool) {
 		if s := h.recent.find(p.PSN); s != nil {
 			a.list[0].at = s.time
 			age := p.Time - max(s.time, h.answers.at)
-			if !h.asked(p.PSN) {
+			if !h.repeat.asked(p.PSN, h.answers.acked) {
 				h.idle.add(age)
 			}
 			if !overdue {

@@ -260,7 +260,7 @@ func lossDownstream(c *Connection, i int) (Verdict, bool) {
 }
 
 // sentAgain says what was sent again, by cause.
-func (h *Half) sentAgain() string {
+func (h *Counts) sentAgain() string {
 	sum := h.Retransmissions()
 	if sum.Packets == 0 {
 		return "nothing was sent again"

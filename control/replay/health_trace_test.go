@@ -1,7 +1,6 @@
 package replay_test
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,9 +25,6 @@ func TestHealthOfTraces(t *testing.T) {
 		for at, place := range []string{"host0", "host1", "middle"} {
 			t.Run(name+"/"+place, func(t *testing.T) {
 				file := filepath.Join(t.TempDir(), "a.pcap")
-				if d := os.Getenv("HEALTH_DUMP"); d != "" {
-					file = filepath.Join(d, name+"."+place+".pcap")
-				}
 				truth := captureOf(t, path, lossypath.Place(at), file)
 				checkCauses(t, truth, healthOf(t, file))
 			})
@@ -63,8 +59,5 @@ func captureOf(t *testing.T, path string, at lossypath.Place, file string) *loss
 			t.Fatal(err)
 		}
 	})
-	if d := os.Getenv("HEALTH_DUMP"); d != "" {
-		_ = os.WriteFile(file+".truth", []byte(fmt.Sprint(truth.Dump())), 0o644)
-	}
 	return truth
 }

@@ -2,7 +2,6 @@ package lossypath
 
 import (
 	"encoding/binary"
-	"fmt"
 	"slices"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -82,7 +81,7 @@ type nak struct {
 func (r *requester) obeys(psn uint32, now, timeOut int64) (found *nak) {
 	for i := range r.naks {
 		n := &r.naks[i]
-		asked := n.psn == psn || ahead(psn, n.psn) > 0 && psn == r.acked
+		asked := n.psn == psn || !n.rnr && ahead(psn, n.psn) > 0 && psn == r.acked
 		if asked && (n.rnr || now-n.at < timeOut/2) && (found == nil || n.rnr) {
 			found = n
 		}
@@ -329,41 +328,4 @@ func (t *Truth) Lost() (before, behind uint64) {
 		}
 	}
 	return before, behind
-}
-
-// Dump is for debugging.
-func (t *Truth) Dump() string {
-	s := ""
-	for _, o := range t.all {
-		dir, what := "<", ""
-		if o.request {
-			dir = ">"
-		}
-		if o.begin != nil {
-			what = t.causeOf(o.begin)
-			if o.begin == o {
-				what += "*"
-			}
-			if !o.visible {
-				what += " (invisible)"
-			}
-		}
-		l := ""
-		if o.lost[0] {
-			l = " LOST-BEFORE"
-		}
-		if o.lost[1] {
-			l = " LOST-BEHIND"
-		}
-		syn := ""
-		if o.aeth {
-			syn = fmt.Sprintf(" syn=%x", o.syn)
-		}
-		read := ""
-		if o.read {
-			read = " rd"
-		}
-		s += fmt.Sprintf("%.3f %s %p %d%s%s%s %s\n", float64(o.at)/1e6, dir, o.flow, o.psn, syn, read, l, what)
-	}
-	return s
 }
