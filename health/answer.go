@@ -58,8 +58,8 @@ func (h *Half) sequenceError(p *Packet) {
 		return
 	}
 	for _, late := range r.lateOnes {
-		if late == p.PSN+1 {
-			return // it was only late
+		if late != 0 && near(p.PSN, late-1) {
+			return // it was only late, or refused because that one was
 		}
 	}
 	if d := ahead(p.PSN, r.skipped); d >= 0 && d < ahead(r.skippedTo, r.skipped) {
