@@ -15,7 +15,9 @@ type story struct {
 
 // connection is a connection between two hosts of a prefix.
 func (s *story) connection(from, to byte) *Connection {
-	end := func(host byte) Endpoint { return Endpoint{Addr: packet.AddrFrom4([]byte{10, 0, host / 10, host}), QP: uint32(host) + 16} }
+	end := func(host byte) Endpoint {
+		return Endpoint{Addr: packet.AddrFrom4([]byte{10, 0, host / 10, host}), QP: uint32(host) + 16}
+	}
 	return &Connection{Ends: Ends{End: [2]Endpoint{end(from), end(to)}}, Paired: true}
 }
 
