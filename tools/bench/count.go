@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/cnpgate/cnpgate/cnpgen"
 	"github.com/cnpgate/cnpgate/congestion"
@@ -29,8 +30,8 @@ type work struct {
 
 const countedFlows = 1024
 
-// works are the counted kinds: forwarding, both responses, the law when it notifies and when all flows are below its rate, and the in-memory
-// backend itself, which is subtracted from the others.
+// works are the counted kinds: forwarding, both responses, the law when it notifies and when all flows are below its rate, mixed traffic, and the
+// in-memory backend itself, which is subtracted from those after it.
 var works = []work{
 	{"backend", false, nil, often},
 	{"forward-ipv4", false, func(*dataplane.Policy) {}, often},
@@ -41,6 +42,8 @@ var works = []work{
 	{"notify-fast-cnp", true, func(p *dataplane.Policy) { p.Ports[1].Thresholds = congestion.Thresholds{} }, often},
 	{"law-below", false, func(p *dataplane.Policy) { p.Ports[1].Law = congestion.NewLaw(400e9, 1, 0) }, often},
 	{"notify-by-law", false, func(p *dataplane.Policy) { p.Ports[1].Law = congestion.NewLaw(100e3, 1, 0) }, seldom},
+	{"backend-mixed", false, nil, often},
+	{"forward-mixed", false, func(*dataplane.Policy) {}, often},
 }
 
 // Times between two bursts, ns: seldom is so long that each packet is one to notify about, though no sender reacts.
@@ -88,13 +91,10 @@ func (w *work) do(uncounted, bursts int) error {
 	if err != nil {
 		return err
 	}
-	r := testkit.New(c, testkit.Setup{Policy: p, Static: static, Burst: countedBurst, Rate: 400e9, Forget: true, Flows: 4096, Buffers: 1024, BufferSize: 256})
-	t := traffic{flows: countedFlows, v6: w.v6, payload: smallest}
-	var frames [][]byte
-	for _, flow := range t.order() {
-		frame := t.frame()
-		t.put(frame, int(flow))
-		frames = append(frames, frame)
+	r := testkit.New(c, testkit.Setup{Policy: p, Static: static, Burst: countedBurst, Rate: 400e9, Forget: true, Flows: 4096, Buffers: 1024, BufferSize: 4096})
+	frames, err := w.frames()
+	if err != nil {
+		return err
 	}
 	did := counted{}
 	for n := range bursts {
@@ -102,8 +102,8 @@ func (w *work) do(uncounted, bursts int) error {
 			did.Allocations, did.Exchanges = allocations(), r.Backends[0].Exchanges()
 		}
 		for i := range countedBurst {
-			frame := frames[(n*countedBurst+i)%len(frames)]
-			r.Inject(c, 0, frame)
+			from := frames[n%len(frames)]
+			r.Inject(c, n%len(frames), from[(n/len(frames)*countedBurst+i)%len(from)])
 		}
 		r.Advance(w.every)
 		if n < uncounted {
@@ -114,7 +114,7 @@ func (w *work) do(uncounted, bursts int) error {
 	}
 	did.Steps = uint64(bursts - warmBursts)
 	did.Allocations, did.Exchanges = allocations()-did.Allocations, r.Backends[0].Exchanges()-did.Exchanges
-	did.Forwarded, did.Marked = r.Count(1, counters.TxPackets), r.Count(1, counters.ECNMarked)
+	did.Forwarded, did.Marked = r.Count(0, counters.TxPackets)+r.Count(1, counters.TxPackets), r.Count(1, counters.ECNMarked)
 	for f := range packet.SentNotifications {
 		did.Notified += r.Count(0, counters.SentFirst+counters.Counter(f))
 	}
@@ -122,6 +122,22 @@ func (w *work) do(uncounted, bursts int) error {
 		return c.err
 	}
 	return json.NewEncoder(os.Stdout).Encode(did)
+}
+
+// frames are those that a port receives over and over, or two ports in turn.
+func (w *work) frames() (by [][][]byte, err error) {
+	if strings.HasSuffix(w.name, "-mixed") {
+		m, err := newMix()
+		return m.frames[:], err
+	}
+	t := traffic{flows: countedFlows, v6: w.v6, payload: smallest}
+	var frames [][]byte
+	for _, flow := range t.order() {
+		frame := t.frame()
+		t.put(frame, int(flow))
+		frames = append(frames, frame)
+	}
+	return [][][]byte{frames}, nil
 }
 
 // counted has the program's own counts, besides callgrind's instructions: of the steps after the first warmBursts, and of all in the last
@@ -153,7 +169,9 @@ func (w *work) once(r *testkit.Rig) {
 	}
 	r.Backends[0].Exchange()
 	ports := r.Backends[0].Batch().Ports
-	ports[1].Tx = append(ports[1].Tx[:0], ports[0].Rx...)
+	for i := range ports {
+		ports[i].Tx = append(ports[i].Tx[:0], ports[1-i].Rx...)
+	}
 }
 
 // policy allows every kind of notification without limits, and the thresholds of the work.
