@@ -77,7 +77,7 @@ func callgrind(t *testing.T, binary string, w *work, few, many int) (instruction
 	t.Helper()
 	c := exec.CommandContext(t.Context(), "valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null",
 		"--collect-atstart=no", "--toggle-collect=main.*work*.step", binary, "count", "-work", w.name, "-uncounted", strconv.Itoa(few), "-bursts", strconv.Itoa(many))
-	c.Env = append(os.Environ(), "GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1", "GOGC=off")
+	c.Env = append(os.Environ(), "GOMAXPROCS=1", "GODEBUG=asyncpreemptoff=1,cpu.rdtscp=off", "GOGC=off")
 	said := &tail{}
 	c.Stderr = said
 	out, err := c.Output()
