@@ -13,19 +13,19 @@ import (
 	"github.com/cnpgate/cnpgate/internal/testkit/pcap"
 )
 
-// mix is traffic like that of a gateway in use: the first RoCEv2 frames of each capture of testdata/captures, in the captures' order, from many
-// pairs of hosts at the same time, with CNPs. So sizes, opcodes and IP versions differ from frame to frame.
+// mix is traffic like that of a gateway in use: the first RoCEv2 frames of each capture of testdata/captures, in the captures' order, from many pairs of
+// hosts at the same time, with CNPs. So sizes, opcodes and IP versions differ from frame to frame.
 type mix struct {
 	frames [2][][]byte // that the fabric port and the WAN port receive
 	flows  int
 }
 
 const (
-	mixCopies = 12 // pairs of hosts for each capture
-	mixFirst  = 160// frames of each capture
-	mixRun    = 8  // frames that come from one pair in a row, at most
-	mixTagged = 4  // one of so many pairs is in a VLAN
-	mixCNPs   = 14 // one of so many frames is followed by its receiver's CNP
+	mixCopies = 12  // pairs of hosts for each capture
+	mixFirst  = 160 // frames of each capture
+	mixRun    = 8   // frames that come from one pair in a row, at most
+	mixTagged = 4   // one of so many pairs is in a VLAN
+	mixCNPs   = 14  // one of so many frames is followed by its receiver's CNP
 )
 
 // newMix makes the frames, the same ones every time.
