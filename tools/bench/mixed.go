@@ -21,8 +21,8 @@ type mix struct {
 }
 
 const (
-	mixCopies = 12  // pairs of hosts for each capture
-	mixFirst  = 160 // frames of each capture
+	mixCopies = 6   // pairs of hosts for each capture: with more, the frames would not fit into a cache
+	mixFirst  = 320 // frames of each capture: with few, most PSNs would come again as if they had been lost
 	mixRun    = 8   // frames that come from one pair in a row, at most
 	mixTagged = 4   // one of so many pairs is in a VLAN
 	mixCNPs   = 14  // one of so many frames is followed by its receiver's CNP
