@@ -12,7 +12,7 @@ import (
 // tag purego, on other architectures, and under the race detector, which doesn't see what assembly reads and writes.
 
 // vectors reports whether the processor can run lookupFirst: all but the first ones of this architecture can. The others need nothing special.
-var vectors = cpu.X86.HasAVX2
+var vectors = cpu.X86.HasAVX2 && cpu.X86.HasBMI2
 
 //go:noescape
 func lookupFirst(t *Table, packets []packet.Record, now int64, out []Ref) (missed uint64)

@@ -27,27 +27,26 @@ TEXT ·lookupFirst(SB), NOSPLIT, $0-72
 	XORL BX, BX
 
 hash:
-	// AX and DX are the factors of each product and its halves, then R14 and DX the addresses' two parts.
-	MOVQ 0(SI), CX
-	ORQ  16(SI), CX
-	MOVQ 8(SI), AX
-	MOVQ 24(SI), DX
-	JNE  ipv6
-	XORQ Reader_secret+8(DI), AX
-	XORQ Reader_secret+24(DI), DX
-	MULQ DX
-	XORQ AX, DX
-	MOVQ DX, R14
-	ROLQ $32, DX
-
-join:
-	MOVQ  32(SI), AX
-	XORQ  Reader_secret+32(DI), AX
-	XORQ  R14, AX
-	XORQ  40(SI), DX
-	XORQ  Reader_secret+40(DI), DX
-	MULQ  DX
-	XORQ  DX, AX
+	// DX and the other operand are the factors of each product. AX and CX are the folded products of the addresses, then AX is the hash.
+	MOVQ  0(SI), DX
+	MOVQ  8(SI), AX
+	XORQ  Reader_secret+0(DI), DX
+	XORQ  Reader_secret+8(DI), AX
+	MULXQ AX, AX, CX
+	MOVQ  16(SI), DX
+	XORQ  CX, AX
+	MOVQ  24(SI), CX
+	XORQ  Reader_secret+16(DI), DX
+	XORQ  Reader_secret+24(DI), CX
+	MULXQ CX, CX, DX
+	XORQ  DX, CX
+	MOVQ  32(SI), DX
+	XORQ  Reader_secret+32(DI), DX
+	XORQ  AX, DX
+	XORQ  40(SI), CX
+	XORQ  Reader_secret+40(DI), CX
+	MULXQ CX, CX, AX
+	XORQ  CX, AX
 	MOVQ  AX, Table_hashes(DI)(BX*8)
 	SHRQ  $32, AX
 	IMULQ R8, AX
@@ -125,20 +124,3 @@ next:
 miss:
 	BTSQ BX, R15
 	JMP  next
-
-ipv6:
-	MOVQ DX, R14
-	MOVQ AX, DX
-	MOVQ 0(SI), AX
-	MOVQ 16(SI), CX
-	XORQ Reader_secret+0(DI), AX
-	XORQ Reader_secret+8(DI), DX
-	MULQ DX
-	XORQ Reader_secret+16(DI), CX
-	XORQ Reader_secret+24(DI), R14
-	XORQ AX, DX
-	MOVQ R14, AX
-	MOVQ DX, R14
-	MULQ CX
-	XORQ AX, DX
-	JMP  join

@@ -169,8 +169,8 @@ func (c *check) response() {
 	}
 	if !c.link.OwnPort() {
 		c.noteNext(c.arrival)
-	} else if fresh {
-		c.acked = psn | ackedBit
+	} else {
+		c.acked = psn | ackedBit // also of one that goes back: those of a retransmission that follow it are routine again
 	}
 	if fresh {
 		c.slot.PublishAck(c.lease, store.MakeAck(psn, c.lease))

@@ -12,7 +12,7 @@ import (
 // packet i, from Lookup. The caller passes the packet to Observe, if it has a flow, before it calls Routine again.
 //
 // A request with the PSN of the last one gives no new evidence. For a confirmed flow, neither does a request a few PSNs ahead of the last
-// one, or a response near the highest one.
+// one, or a response near the last one that was observed.
 func (l *Learner) Routine(flows []flowtable.Ref, packets []packet.Record, from int) int {
 	packets = packets[:len(flows)]
 	for n := from; n < len(flows); n++ {

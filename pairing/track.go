@@ -21,7 +21,7 @@ type track struct {
 	bytes   uint32
 	known   uint32 // the flow's answer when a packet was last observed, with knownBit; 0 before the first
 	last    uint32 // PSN of the last request; with inexact, see there
-	acked   uint32 // highest PSN that a confirmed flow's responses are to, with ackedBit; 0: observe the next response
+	acked   uint32 // PSN that the last observed response of a confirmed flow is to, with ackedBit; 0: observe the next response
 	slot    uint32 // the flow's slot, 0 for none
 	port    uint16 // UDP source port
 	due     uint16 // number of the packet, modulo 2^16, that must be observed

@@ -1,8 +1,9 @@
 package counters
 
 import (
-	"math/bits"
 	"sync/atomic"
+
+	"github.com/cnpgate/cnpgate/internal/fastpath"
 )
 
 // Ports are one worker's, by port, in plain memory that only its goroutine touches; publish copies them for other goroutines.
@@ -33,20 +34,12 @@ func (c Ports) Add(port int, n Counter, by uint64) {
 	p.changed[n/64] |= 1 << (n % 64)
 }
 
-// Publish copies what has changed to shared memory. A store there costs as much as twenty comparisons, and counters, which are many, change
-// rarely: so each has a bit.
+// Publish copies what has changed to shared memory. Counters are many and change rarely, so each has a bit.
 func (c Ports) Publish(port int) {
 	p := &c[port]
 	for word := range p.changed {
-		changed := p.changed[word]
-		if changed == 0 {
-			continue
-		}
+		fastpath.StoreSet(p.published[64*word:], p.count[64*word:], p.changed[word])
 		p.changed[word] = 0
-		for ; changed != 0; changed &= changed - 1 {
-			n := 64*word + bits.TrailingZeros64(changed)
-			p.published[n].Store(p.count[n])
-		}
 	}
 }
 

@@ -66,12 +66,13 @@ func (b *Batch) Frame(i int) ([]byte, *packet.Parsed) {
 	return b.Data(i), b.Headers(i)
 }
 
-// Headers are all headers of a frame. Those of a plain frame are parsed when they are first needed: most packets' never are.
+// Headers are all headers of a frame, as they were when it arrived. Those of a plain frame are made from its record when they are first needed: most
+// packets' never are.
 func (b *Batch) Headers(i int) *packet.Parsed {
 	p := &b.parsed[i]
 	if b.Whole>>i&1 == 0 {
 		b.Whole |= 1 << i
-		packet.Parse(b.Data(i), b.Frames[i].Len, p)
+		p.SetPlain(b.Data(i), &b.Records[i])
 	}
 	return p
 }
@@ -126,7 +127,9 @@ func (b *Batch) noteClass(i int) {
 
 // parseOne parses a frame that isn't plain.
 func (b *Batch) parseOne(i int) {
-	p, r := b.Headers(i), &b.Records[i]
+	p, r := &b.parsed[i], &b.Records[i]
+	b.Whole |= 1 << i
+	packet.Parse(b.Data(i), b.Frames[i].Len, p)
 	r.Set(p)
 	b.Bytes += uint64(p.Len)
 	b.noteClass(i)

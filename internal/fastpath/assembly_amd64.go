@@ -32,6 +32,11 @@ func markBurst(base unsafe.Pointer, frames []burst.Frame, records []packet.Recor
 //go:noescape
 func Store64(word *atomic.Int64, value int64)
 
+// storeSet is storeSetGo. What Store64 says of a store holds for each of these.
+//
+//go:noescape
+func storeSet(to *atomic.Uint64, from *uint64, set uint64)
+
 var vectors = cpu.X86.HasAVX // for parsePlain; all but the first processors of this architecture have it
 
 // Numbers that the assembly has in its header file.

@@ -4,4 +4,5 @@ package fastpath
 var (
 	ParsePlainGo = parsePlainGo
 	MarkBurstGo  = markBurstGo
+	StoreSetGo   = storeSetGo
 )

@@ -36,6 +36,10 @@ func checkPlain(t interface{ Fatalf(string, ...any) }, b []byte, frameLen uint32
 		p.Kind != packet.RoCEv2 || p.Opcode == packet.CNP || p.Family == 6 && (p.Src.Is4() || p.Dst.Is4()) {
 		t.Fatalf("% x of %d octets parsed to\n%+v %+v, the general path finds\n%+v", b, frameLen, got, run, p)
 	}
+	of := packet.Parsed{Tags: 1, InnerTag: 2, DstOpts: 3, HopOpts: 4, SourceQP: 5} // each field must be written
+	if of.SetPlain(b, &got); of != p {
+		t.Fatalf("% x of %d octets: the record's headers are\n%+v, the general path finds\n%+v", b, frameLen, of, p)
+	}
 }
 
 // parseOne returns the record that a fast path writes of a frame: each of its fields must be written.

@@ -8,3 +8,23 @@ TEXT ·Store64(SB), NOSPLIT, $0-16
 	MOVQ value+8(FP), AX
 	MOVQ AX, (DI)
 	RET
+
+// func storeSet(to *atomic.Uint64, from *uint64, set uint64)
+//
+//	DI  to, SI  from, AX  what is left of set, CX  its first bit
+TEXT ·storeSet(SB), NOSPLIT, $0-24
+	MOVQ to+0(FP), DI
+	MOVQ from+8(FP), SI
+	MOVQ set+16(FP), AX
+
+next:
+	BSFQ AX, CX
+	JEQ  done
+	MOVQ (SI)(CX*8), DX
+	MOVQ DX, (DI)(CX*8)
+	LEAQ -1(AX), DX
+	ANDQ DX, AX
+	JMP  next
+
+done:
+	RET

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"os"
 	"time"
@@ -34,7 +35,19 @@ const smallest = 4
 const hosts = 4096
 
 // write makes the capture file, the same one every time.
-func (t traffic) write(path string) (err error) {
+func (t traffic) write(path string) error {
+	frame := t.frame()
+	return writeCapture(path, func(yield func([]byte) bool) {
+		for _, flow := range t.order() {
+			if t.put(frame, t.first+int(flow)); !yield(frame) {
+				return
+			}
+		}
+	})
+}
+
+// writeCapture makes a capture file of frames.
+func writeCapture(path string, frames iter.Seq[[]byte]) (err error) {
 	f, err := os.Create(path)
 	if err != nil {
 		return err
@@ -45,13 +58,12 @@ func (t traffic) write(path string) (err error) {
 		}
 	}()
 	out := bufio.NewWriterSize(f, 1<<20)
-	w, frame := pcapgo.NewWriter(out), t.frame()
+	w := pcapgo.NewWriter(out)
 	err = w.WriteFileHeader(65535, layers.LinkTypeEthernet)
-	for _, flow := range t.order() {
+	for frame := range frames {
 		if err != nil {
 			return err
 		}
-		t.put(frame, t.first+int(flow))
 		err = w.WritePacket(gopacket.CaptureInfo{Timestamp: time.Unix(0, 0), CaptureLength: len(frame), Length: len(frame)}, frame)
 	}
 	return errors.Join(err, out.Flush())

@@ -4,6 +4,7 @@ package main
 
 import (
 	"encoding/json"
+	"maps"
 	"math"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 	"regexp"
 	"runtime"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -51,11 +53,15 @@ func TestCost(t *testing.T) {
 		got.Allocations = max(got.Allocations, float64(did.Allocations)/float64(did.Steps))
 		got.Exchanges = max(got.Exchanges, float64(did.Exchanges)/float64(did.Steps))
 	}
-	backend := got.Instructions[works[0].name]
-	for _, w := range works[1:] {
-		got.Instructions[w.name] = math.Round(got.Instructions[w.name] - backend)
+	backend := ""
+	for _, w := range works {
+		if w.change == nil {
+			backend = w.name
+			continue
+		}
+		got.Instructions[w.name] = math.Round(got.Instructions[w.name] - got.Instructions[backend])
 	}
-	delete(got.Instructions, works[0].name)
+	maps.DeleteFunc(got.Instructions, func(name string, _ float64) bool { return strings.HasPrefix(name, "backend") })
 	if *update {
 		writeCost(t, &got)
 		return

@@ -31,8 +31,8 @@ type work struct {
 
 const countedFlows = 1024
 
-// works are the counted kinds: forwarding, both responses, the law when it notifies and when all flows are below its rate, and the in-memory
-// backend itself, which is subtracted from the others.
+// works are the counted kinds: forwarding, both responses, the law when it notifies and when all flows are below its rate, mixed traffic, and the
+// in-memory backend itself, which is subtracted from those after it.
 var works = []work{
 	{"backend", false, nil, often},
 	{"forward-ipv4", false, func(*dataplane.Policy) {}, often},
@@ -47,6 +47,8 @@ var works = []work{
 	{"follow-none", false, func(*dataplane.Policy) {}, often},
 	{"follow-outside", false, func(*dataplane.Policy) {}, often},
 	{"follow-all", false, func(*dataplane.Policy) {}, 1_000_000},
+	{"backend-mixed", false, nil, often},
+	{"forward-mixed", false, func(*dataplane.Policy) {}, often},
 }
 
 // Times between two bursts, ns: seldom is so long that each packet is one to notify about, though no sender reacts.
@@ -94,26 +96,24 @@ func (w *work) do(uncounted, bursts int) error {
 	if err != nil {
 		return err
 	}
-	r := testkit.New(c, testkit.Setup{Policy: p, Static: static, Burst: w.burst(), Rate: 400e9, Forget: true, Flows: 4096, Buffers: 1024, BufferSize: 256, Change: w.config})
-	t := traffic{flows: countedFlows, v6: w.v6, payload: smallest}
-	var frames [][]byte
-	for _, flow := range t.order() {
-		frame := t.frame()
-		t.put(frame, int(flow))
-		frames = append(frames, frame)
+	r := testkit.New(c, testkit.Setup{Policy: p, Static: static, Burst: w.burst(), Rate: 400e9, Forget: true, Flows: 4096, Buffers: 1024, BufferSize: 4096, Change: w.config})
+	frames, err := w.frames()
+	if err != nil {
+		return err
 	}
 	did := counted{}
 	for n := range bursts {
 		if n == warmBursts {
 			did.Allocations, did.Exchanges = allocations(), r.Backends[0].Exchanges()
 		}
+		from := frames[n%len(frames)]
 		for i := range w.burst() {
-			at := n*w.burst() + i
-			frame := frames[at%len(frames)]
+			at := n/len(frames)*w.burst() + i
+			frame := from[at%len(from)]
 			if w.psns() { // PSNs in a row
-				binary.BigEndian.PutUint16(frame[psnAt:], uint16(at/len(frames)))
+				binary.BigEndian.PutUint16(frame[psnAt:], uint16(at/len(from)))
 			}
-			r.Inject(c, 0, frame)
+			r.Inject(c, n%len(frames), frame)
 		}
 		r.Advance(w.every)
 		if n < uncounted {
@@ -124,7 +124,7 @@ func (w *work) do(uncounted, bursts int) error {
 	}
 	did.Steps = uint64(bursts - warmBursts)
 	did.Allocations, did.Exchanges = allocations()-did.Allocations, r.Backends[0].Exchanges()-did.Exchanges
-	did.Forwarded, did.Marked = r.Count(1, counters.TxPackets), r.Count(1, counters.ECNMarked)
+	did.Forwarded, did.Marked = r.Count(0, counters.TxPackets)+r.Count(1, counters.TxPackets), r.Count(1, counters.ECNMarked)
 	for f := range packet.SentNotifications {
 		did.Notified += r.Count(0, counters.SentFirst+counters.Counter(f))
 	}
@@ -151,6 +151,22 @@ func (w *work) config(c *dataplane.Config) {
 	if w.psns() && w.name != "follow-none" {
 		c.Followed = countedFlows
 	}
+}
+
+// frames are those that a port receives over and over, or two ports in turn.
+func (w *work) frames() (by [][][]byte, err error) {
+	if strings.HasSuffix(w.name, "-mixed") {
+		m, err := newMix()
+		return m.frames[:], err
+	}
+	t := traffic{flows: countedFlows, v6: w.v6, payload: smallest}
+	var frames [][]byte
+	for _, flow := range t.order() {
+		frame := t.frame()
+		t.put(frame, int(flow))
+		frames = append(frames, frame)
+	}
+	return [][][]byte{frames}, nil
 }
 
 // counted has the program's own counts, besides callgrind's instructions: of the steps after the first warmBursts, and of all in the last
@@ -182,7 +198,9 @@ func (w *work) once(r *testkit.Rig) {
 	}
 	r.Backends[0].Exchange()
 	ports := r.Backends[0].Batch().Ports
-	ports[1].Tx = append(ports[1].Tx[:0], ports[0].Rx...)
+	for i := range ports {
+		ports[i].Tx = append(ports[i].Tx[:0], ports[1-i].Rx...)
+	}
 }
 
 // policy allows every kind of notification without limits, and the thresholds of the work.

@@ -59,6 +59,7 @@ func replaceFigures(document, begin, figures string) (string, error) {
 
 // headlines are the rows whose figures lead docs/performance.md.
 var headlines = []struct{ name, traffic string }{
+	{"fwd_mixed_csum", "mixed, as in captures: sizes, opcodes, IPv4 and IPv6, VLANs, CNPs, CM"},
 	{"fwd64_1k_csum", "64-byte class, IPv4, 1,024 flows"},
 	{"fwd1k_csum", "payloads of 1 KB, IPv4, 1,024 flows"},
 	{"fwd1k_io", "payloads of 1 KB, IPv4, 1,024 flows"},

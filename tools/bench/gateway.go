@@ -24,6 +24,7 @@ type gatewaySetup struct {
 	QPMap     string // file with the qp_map section
 	Accepts   string // format that the senders are notified in
 	Payload   int    // of the frames on a wire
+	NoHealth  bool   // no connection's health is followed
 	Profile   string // file for a CPU profile of the runs, "" for none
 }
 
@@ -40,12 +41,16 @@ func (s *gatewaySetup) thresholds(own congestion.Thresholds) congestion.Threshol
 
 // yaml is the configuration: lines faster than any core, queues with space for many bursts.
 func (s *gatewaySetup) yaml(qpMap string) string {
+	followed := 1024 // the default
+	if s.NoHealth {
+		followed = 0
+	}
 	text := fmt.Sprintf(`gateway: {name: bench, ipv4: 198.18.255.1, ipv6: "fd00::1"}
 dpdk: {hugepages: %v, in_memory: %v, workers: %s, burst: %d}
 profiles: {default: {mode: thresholds, k_base: 4MiB}}
-flows: {capacity: %d}
+flows: {capacity: %d, followed: %d}
 ports:
-`, s.Hugepages, s.Hugepages, list(s.Workers), s.Burst, max(1<<20, s.Flows))
+`, s.Hugepages, s.Hugepages, list(s.Workers), s.Burst, max(1<<20, s.Flows), followed)
 	for i, role := range []string{"fabric", "wan"} {
 		text += fmt.Sprintf("  - {name: %s, device: %q, role: %s, peer: %s, rate: 10Tbps, mtu: %d, queue_capacity: 8MiB}\n",
 			role, s.Devices[i], role, []string{"wan", "fabric"}[i], max(s.Room-frameHead, 576))

@@ -231,14 +231,17 @@ func (g *rig) run(d time.Duration) (*sample, error) {
 	return s, nil
 }
 
-// settle forwards until every flow is learned, and then until pairing judges flows nearly as rarely as in the long run. Measurements begin
-// after that.
+// settle forwards until every flow is learned, and then until pairing judges flows nearly as rarely as in the long run, and a worker has inspected
+// the first million packets for health, which begins after a second. Measurements begin after that.
 func (g *rig) settle() error {
-	if _, err := g.run(0); err != nil {
-		return err
+	const times, least, most = 64, 2 << 20, 128 << 20 // packets of a flow, and of all: with fewer, most packets would still be judged
+	began := time.Now()
+	for time.Since(began) < 1100*time.Millisecond {
+		if _, err := g.run(0); err != nil {
+			return err
+		}
 	}
-	const times, most = 64, 128 << 20 // packets of a flow, and of all: with fewer, most packets would still be judged
-	for end := g.count().received + uint64(min(times*g.setup.Flows*len(g.workers), most)); g.count().received < end; {
+	for end := g.count().received + uint64(min(max(times*g.setup.Flows, least)*len(g.workers), most)); g.count().received < end; {
 		if _, err := g.run(50 * time.Millisecond); err != nil {
 			return err
 		}

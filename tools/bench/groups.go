@@ -14,6 +14,7 @@ func groups() []group {
 	million := traffic{flows: 1 << 20, payload: smallest}
 	packed := traffic{flows: 1 << 20, payload: smallest, packed: true}
 	all := []group{
+		forwardingOf("fwd_mixed", "as in captures: sizes, opcodes, IPv4 and IPv6, VLANs, ACKs, CNPs, CM", (*bench).mixed, "", goals{"csum": 0.89}),
 		forwarding("fwd64_1k", "64-byte class, IPv4, 1,024 flows", few(traffic{}), "", goals{"csum": 0.95}),
 		forwarding("fwd64v6_1k", "64-byte class, IPv6, 1,024 flows", few(traffic{v6: true}), "", goals{"csum": 0.9}),
 		more(forwarding("fwd64vlan_1k", "64-byte class, IPv4 behind one 802.1Q tag, 1,024 flows", few(traffic{vlan: true}), "", goals{"csum": 0.9})),
@@ -70,14 +71,19 @@ var modes = []string{"io", "mac", "5tswap", "csum"}
 // goals are the least ratios to testpmd's modes.
 type goals map[string]float64
 
-// forwarding is the rows of one layout, one for each of testpmd's modes.
+// forwarding is the rows of one kind of traffic, one for each of testpmd's modes.
 func forwarding(name, what string, t traffic, respond string, wanted goals) group {
+	return forwardingOf(name, what, func(b *bench, name string) (*layout, error) { return b.both(name, t, 1) }, respond, wanted)
+}
+
+// forwardingOf is forwarding on the layout that make makes.
+func forwardingOf(name, what string, make func(b *bench, name string) (*layout, error), respond string, wanted goals) group {
 	g := group{name: name}
 	for _, mode := range modes {
 		g.rows = append(g.rows, row{Name: name + "_" + mode, What: what, Unit: "Mpps", Peer: "testpmd " + mode, Wanted: wanted[mode]})
 	}
 	g.measure = func(b *bench, rows []row) error {
-		l, err := b.both(name, t, 1)
+		l, err := make(b, name)
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // layout is common to both sides of a comparison: two devices with their captures, and buffers of one size.
@@ -53,18 +54,43 @@ func (b *bench) capture(l *layout, t traffic) error {
 			return err
 		}
 	}
+	l.receive(path, t.flows)
+	l.room = max(l.room, roomOf(l.length))
+	if t.packed {
+		l.room = smallRoom
+	}
+	return nil
+}
+
+// mixed makes a layout in which each port receives its part of a mix, over and over.
+func (b *bench) mixed(name string) (*layout, error) {
+	m, err := newMix()
+	if err != nil {
+		return nil, err
+	}
+	l := &layout{name: name, flows: m.flows, queues: 1}
+	for port, frames := range m.frames {
+		path := filepath.Join(b.dir, fmt.Sprintf("%s-%d.pcap", name, port))
+		if err := writeCapture(path, slices.Values(frames)); err != nil {
+			return nil, err
+		}
+		l.receive(path, len(frames))
+		for _, frame := range frames {
+			l.room = max(l.room, roomOf(len(frame)))
+		}
+	}
+	return l, nil
+}
+
+// receive adds a port that receives a capture of some frames, over and over.
+func (l *layout) receive(path string, frames int) {
 	l.captures = append(l.captures, path)
 	device := fmt.Sprintf("net_pcap%d", len(l.devices))
 	for range l.queues {
 		device += ",rx_pcap=" + path
 	}
 	l.devices = append(l.devices, device+",infinite_rx=1")
-	l.frames += t.flows * l.queues
-	l.room = max(l.room, roomOf(l.length))
-	if t.packed {
-		l.room = smallRoom
-	}
-	return nil
+	l.frames += frames * l.queues
 }
 
 // roomOf is the data room of a buffer for frames of a length: as large as for an MTU of 1500, or whatever a longer frame needs.
