@@ -109,7 +109,7 @@ func (l *listener) enforceNotification(port int, p *packet.Parsed, n *cnpdec.Not
 	case packet.ProxyNotification: // it is for the proxy, and may come without tags
 		k := flowtable.Key{Src: r.Sender, Dst: r.Receiver, DestQP: r.QP}
 		k.SetScope(r.Scope)
-		if l.Locate(&k) == stage.AmbiguousScope {
+		if l.Locate(&k) {
 			l.unenforced(port, pacing.Ambiguous)
 			return
 		}

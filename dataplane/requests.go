@@ -37,7 +37,7 @@ func (q *requests) pass(f *host.Frame, r *proxy.Request) proxy.Refusal {
 	}
 	k := flowtable.Key{Src: r.Sender, Dst: r.Receiver, DestQP: r.DestQP, SourceQP: r.SourceQP}
 	k.SetScope(packet.ScopeOf(uint16(in), f.Parsed))
-	if q.Locate(&k) == stage.AmbiguousScope {
+	if q.Locate(&k) {
 		return proxy.Ambiguous
 	}
 	worker, flow := q.Find(&k)

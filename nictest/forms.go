@@ -147,7 +147,7 @@ var forms = []form{
 		}
 		return n
 	}},
-	{name: "qp-foreign", about: "DestQP that the sender doesn't have", needs: "the QP's number", quick: true, build: func(b *builder) int {
+	{name: foreignForm, about: "DestQP that the sender doesn't have", needs: "the QP's number", quick: true, build: func(b *builder) int {
 		b.qp = foreignQP
 		return b.cnp(cnpgen.CNPFields{}, nil)
 	}},
@@ -189,6 +189,9 @@ var forms = []form{
 	}},
 	{name: "pause", about: "PAUSE of 65535 quanta", link: true, build: func(b *builder) int { return b.control(packet.Pause{Time: 0xffff}.Put) }},
 }
+
+// foreignForm is a form that no sender obeys.
+const foreignForm = "qp-foreign"
 
 // control builds a MAC control frame.
 func (b *builder) control(put func([]byte)) int {

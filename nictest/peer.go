@@ -35,7 +35,7 @@ const enough = 64
 
 // NewPeer makes a Peer of an endpoint with these addresses, which waits as long as silence for data, at the beginning and later.
 func NewPeer(c Config, addr packet.Addr, mac packet.MAC, silence int64) (*Peer, error) {
-	if err := c.complete(); err != nil {
+	if err := c.Check(); err != nil {
 		return nil, fmt.Errorf("nictest: %w", err)
 	}
 	return &Peer{c: c, addr: addr, mac: mac, silence: silence, begin: -1}, nil

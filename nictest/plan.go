@@ -26,6 +26,7 @@ const (
 	baseForm = "standard-cnp"
 	// A form is tried by a burst that lasts long enough for NICs on which single CNPs have no visible effect.
 	formCount, formSpacing = 50, 4 * microsecond
+	noisySpacing           = 10 * microsecond // where the sender's rate varies by itself
 	trainCount             = 20
 	floodLength            = 20 * millisecond
 )

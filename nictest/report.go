@@ -80,7 +80,9 @@ func (r *Result) verdict(t *TrialResult) string {
 	switch v := &t.Response; {
 	case t.Skipped != "":
 		return Untried
-	case !v.Reduced:
+	case !v.Reduced && (r.Unsteady || t.Late > 0):
+		return Unknown
+	case !r.reacted(t):
 		return Ignored
 	case v.Recovered < 0:
 		return Harmful

@@ -7,7 +7,7 @@ type Result struct {
 	Complete bool          `json:"complete"`
 	LineRate float64       `json:"line_rate_bps"`
 	Trials   []TrialResult `json:"trials"`
-	Unsteady bool          `json:"unsteady,omitempty"` // the sender's rate varies so much by itself that no effect would show
+	Unsteady bool          `json:"unsteady,omitempty"` // the sender's rate varies so much by itself, or notifications were so late, that no effect would show
 	Profile  Profile       `json:"-"`
 	FitError float64       `json:"fit_error"` // mean difference between the profile's rates and the measured ones, in proportion to what was held back
 }
@@ -19,16 +19,19 @@ func (s *Session) Result() *Result {
 		r.LineRate = float64(s.c.LineRate)
 	}
 	m := s.model(r)
-	reduced, enough := 0, 1
+	reduced, enough, late := 0, 1, false
 	if s.calm.noisy() {
 		enough = 2
 	}
-	for i := range m.trials {
-		if m.trials[i].Response.Reduced {
-			reduced++
+	for i := range s.results {
+		if t := &s.results[i]; t.Form == baseForm {
+			late = late || t.Late > 0
+			if r.reacted(t) {
+				reduced++
+			}
 		}
 	}
-	r.Profile.StandardCNP, r.Unsteady = reduced >= enough, !s.calm.sees() || reduced > 0 && reduced < enough
+	r.Profile.StandardCNP, r.Unsteady = reduced >= enough, !s.calm.sees() || reduced < enough && (reduced > 0 || late)
 	if !r.Profile.StandardCNP {
 		return r
 	}
@@ -36,6 +39,18 @@ func (s *Session) Result() *Result {
 	r.Profile, r.FitError = m.fit(delay, most)
 	r.Profile.Floor = m.floorReached(r.Profile.DCQCN.MinRate)
 	return r
+}
+
+// reacted reports whether a sender reacted to what notifications say. A host that ignores them may send less, too, if it is busy with receiving them: as much
+// less as on notifications about a QP that it doesn't have.
+func (r *Result) reacted(t *TrialResult) bool {
+	const more = 2
+	for i := range r.Trials {
+		if control := &r.Trials[i]; control.Form == foreignForm && control.Response.Reduced && t.Response.Lost < more*control.Response.Lost {
+			return false
+		}
+	}
+	return t.Response.Reduced
 }
 
 // model has the trials that a fit can use.

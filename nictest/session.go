@@ -2,6 +2,8 @@ package nictest
 
 import (
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/cnpgate/cnpgate/endpoint"
 )
@@ -23,17 +25,22 @@ func setDefault(field *int64, value int64) {
 	}
 }
 
-func (c *Config) complete() error {
+// Check completes a configuration by the defaults, and says what of it can't be.
+func (c *Config) Check() error {
 	setDefault(&c.Bin, 20*microsecond)
 	setDefault(&c.Settle, max(20*millisecond, 100*c.Bin))
 	setDefault(&c.Patience, max(100*millisecond, c.Settle))
 	setDefault(&c.Longest, 3*second)
+	d := func(ns int64) time.Duration { return time.Duration(ns) }
 	switch {
 	case c.Bin < microsecond || c.Bin > millisecond:
-		return fmt.Errorf("bins of %d ns; expected 1 us to 1 ms", c.Bin)
-	case c.Settle < 10*c.Bin || c.Patience < c.Settle || c.Longest < c.Patience || c.Longest > 60*second || c.Longest/c.Bin > maxBins:
-		return fmt.Errorf("a steady rate for %d ns, patience of %d ns and at most %d ns; expected each at least as long as the one before, the first 10 bins, "+
-			"the last at most 60 s and %d bins", c.Settle, c.Patience, c.Longest, maxBins)
+		return fmt.Errorf("a resolution of %v; expected 1us to 1ms", d(c.Bin))
+	case c.Settle < 10*c.Bin:
+		return fmt.Errorf("a steady rate for %v; expected at least %v, which is 10 times the resolution", d(c.Settle), d(10*c.Bin))
+	case c.Patience < c.Settle:
+		return fmt.Errorf("a reaction within %v; expected at least %v", d(c.Patience), d(c.Settle))
+	case c.Longest < c.Patience || c.Longest > 60*second || c.Longest/c.Bin > maxBins:
+		return fmt.Errorf("experiments of at most %v; expected %v, the time for a reaction, to %v", d(c.Longest), d(c.Patience), d(min(60*second, maxBins*c.Bin)))
 	}
 	for i := range c.Plan {
 		if t := &c.Plan[i]; formOf(t.Form) == nil || t.Count < 1 || t.Spacing < 0 {
@@ -71,7 +78,8 @@ type Session struct {
 	curve    curve // of the trial
 	first    int64 // when the first notification was due
 	sent     int
-	again    int // how often the trial has been repeated
+	late     int64 // how late a notification was sent, at most, ns
+	again    int   // how often the trial has been repeated
 	lastAt   int64
 	checkAt  int64
 	lastData int64
@@ -86,15 +94,17 @@ type TrialResult struct {
 	At       int64    `json:"at_ns"`   // of the first notification, since the session began
 	Last     int64    `json:"last_ns"` // of the last one, since the first
 	Response Response `json:"response"`
+	Late     int64    `json:"late_ns,omitempty"` // how late notifications were sent: so late that a reduction that is missing says nothing
 	Skipped  string   `json:"skipped,omitempty"` // why no notification was sent
 	Points   []Point  `json:"points,omitempty"`
 }
 
 // NewSession begins a session with a sender at a time.
 func NewSession(now int64, c Config, s Sender) (*Session, error) {
-	if err := c.complete(); err != nil {
+	if err := c.Check(); err != nil {
 		return nil, fmt.Errorf("nictest: %w", err)
 	}
+	c.Plan = slices.Clone(c.Plan)
 	x := &Session{c: c, sender: s, builder: newBuilder(s, c.Addresses), since: now, lastData: now}
 	x.beginSettling(now)
 	if len(c.Plan) == 0 {
@@ -168,6 +178,7 @@ func (s *Session) Next(now int64, out []byte) int {
 	if s.state != sending || now < s.nextAt() {
 		return 0
 	}
+	s.late = max(s.late, now-s.nextAt())
 	t := &s.c.Plan[s.trial]
 	n := s.builder.build(formOf(t.Form), out)
 	s.lastAt = now
@@ -242,12 +253,15 @@ func (s *Session) restartSettle(now int64) {
 	s.settle.bits = append(s.settle.bits, old.bits[min(len(old.bits), int((s.settle.start-old.start)/old.bin)):]...)
 }
 
-// begin begins the next trial.
+// begin begins the next trial. If the rate varies by itself, a form is tried by a burst as long as a flood: a short one's effect would not be visible.
 func (s *Session) begin(now int64, rate float64) {
+	if t := &s.c.Plan[s.trial]; t.Group == FormOf && s.calm.noisy() {
+		t.Count, t.Spacing = int(floodLength/noisySpacing), noisySpacing
+	}
 	s.before = rate
 	s.curve = newCurve(now, s.c.Bin)
 	s.curve.last = s.settle.last
-	s.first, s.sent, s.lastAt, s.state = now, 0, now, sending
+	s.first, s.sent, s.late, s.lastAt, s.state = now, 0, 0, now, sending
 	s.checkAt = now + s.c.Settle/4
 }
 
@@ -267,8 +281,13 @@ func (s *Session) checkResponse(now int64) {
 }
 
 // repetitions is how often a trial with a reduction is repeated if the sender's rate falls by itself, too: the trial counts as one with a reduction only if
-// all have one.
+// all have one. One without is repeated if this program was kept off its core, and the notifications came late and all at once.
 const repetitions = 2
+
+// disturbed reports whether notifications of a trial were sent too late to say that the sender doesn't react to it.
+func (s *Session) disturbed(t *Trial) bool {
+	return s.late > max(millisecond, int64(t.Count)*t.Spacing/4)
+}
 
 // response analyses the trial so far. A reduction that begins too late isn't of the notifications.
 func (s *Session) response() Response {
@@ -288,7 +307,11 @@ func (s *Session) end(now int64, skipped string) {
 		t.Sent = 0
 	}
 	s.curve = curve{}
-	if t.Response.Reduced && s.calm.noisy() && s.again < repetitions {
+	disturbed := skipped == "" && !t.Response.Reduced && s.disturbed(&t.Trial)
+	if disturbed {
+		t.Late = s.late
+	}
+	if (disturbed || t.Response.Reduced && s.calm.noisy()) && s.again < repetitions {
 		s.again++
 		s.beginSettling(now)
 		return

@@ -110,6 +110,12 @@ func TestMistakes(t *testing.T) {
 		{words("nictest -i eth0 --address 10.0.0.1 --gateway-address 10.0.0.1,10.0.0.2"), "--gateway-address has two addresses of one IP version; expected at most one of each"},
 		{words("nictest -i eth0 --address 10.0.0.1 --peer fd00::3"), "the addresses 10.0.0.1 and fd00::3 have different IP versions"},
 		{words("nictest -i eth0 --address 10.0.0.1 --rate 10"), `--rate: "10" is not a rate; expected a number with unit`},
+		{words("nictest -i eth0 --address 10.0.0.1 --bin 2s"), "--bin, --patience and --longest: a resolution of 2s; expected 1us to 1ms"},
+		{words("nictest -i eth0 --address 10.0.0.1 --patience 1ms"), "--bin, --patience and --longest: a reaction within 1ms; expected at least 20ms"},
+		{words("nictest -i eth0 --address 10.0.0.1 --longest 2h"), "--bin, --patience and --longest: experiments of at most 2h0m0s; expected 100ms, the time for a reaction, to"},
+		{words("nictest -i eth0 --address 10.0.0.1 --silence 0"), "--silence 0s; expected 1s to 1h"},
+		{words("nictest -i eth0 --address 10.0.0.1 --qp 1 --peer-qp 17"), "--qp 1 and --peer-qp 17; expected numbers from 2 on"},
+		{words("nictest -i eth0 --address 10.0.0.1 --peer 10.0.0.1"), "--peer and --address are both 10.0.0.1; expected the sender's address"},
 		{words("nictest --simulate connectx"), `--simulate: hosts.nic: there is no NIC "connectx"; expected connectx-default, hpcc-sim, paper, slow-measured, or a file`},
 		{words("nictest --simulate paper -i eth0"), "--interface and --simulate exclude each other; expected one of them; see cnpgate nictest --help"},
 		// Flags.

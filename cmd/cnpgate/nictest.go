@@ -158,6 +158,12 @@ func (f *nictestFlags) config() (c nictest.Config, err error) {
 		}
 		*other.to = packet.AddrFrom(a)
 	}
+	if f.silence < time.Second || f.silence > time.Hour {
+		return c, fmt.Errorf("--silence %v; expected 1s to 1h", f.silence)
+	}
+	if err := c.Check(); err != nil {
+		return c, fmt.Errorf("--bin, --patience and --longest: %w", err)
+	}
 	return c, nil
 }
 
@@ -170,6 +176,9 @@ func (f *nictestFlags) endpoint() (c runner.Config, err error) {
 		FirstQP: receiverFirstQP, CMPort: defaultCMPort,
 	}
 	if f.qp != 0 {
+		if f.qp < packet.ManagementQPs || f.peerQP < packet.ManagementQPs {
+			return c, fmt.Errorf("--qp %d and --peer-qp %d; expected numbers from 2 on, as QPs 0 and 1 are for management", f.qp, f.peerQP)
+		}
 		c.QPs, c.FirstQP, c.PeerFirstQP, c.PSN, c.CMPort = 1, f.qp, f.peerQP, f.psn, 0
 	}
 	if c.Addr, err = parseAddress("address", f.port.address); err != nil {
@@ -181,6 +190,9 @@ func (f *nictestFlags) endpoint() (c runner.Config, err error) {
 	if f.peer != "" {
 		if c.Peer, err = parseAddress("peer", f.peer); err != nil {
 			return c, err
+		}
+		if c.Peer == c.Addr {
+			return c, fmt.Errorf("--peer and --address are both %v; expected the sender's address and one that no host has", c.Peer)
 		}
 	}
 	return c, c.Check()

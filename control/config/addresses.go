@@ -69,11 +69,11 @@ type (
 
 const anAddress = "a unicast IPv4 or IPv6 address, such as 192.0.2.1 or 2001:db8::1"
 
-func (addressKind) form(rule) form[netip.Addr] {
+func (addressKind) Form(rule) form[netip.Addr] {
 	return form[netip.Addr]{anAddress, func(text string) (netip.Addr, error) { return parseAddress(text, anAddress) }}
 }
 
-func (routedKind) form(rule) form[netip.Addr] {
+func (routedKind) Form(rule) form[netip.Addr] {
 	return form[netip.Addr]{anAddress, func(text string) (netip.Addr, error) { return parseRouted(text, anAddress) }}
 }
 
@@ -88,21 +88,21 @@ func ofVersion(what, expected string, is func(netip.Addr) bool) form[netip.Addr]
 	}}
 }
 
-func (address4Kind) form(rule) form[netip.Addr] {
+func (address4Kind) Form(rule) form[netip.Addr] {
 	return ofVersion("an IPv4 address", "a unicast IPv4 address, such as 192.0.2.1", netip.Addr.Is4)
 }
 
-func (address6Kind) form(rule) form[netip.Addr] {
+func (address6Kind) Form(rule) form[netip.Addr] {
 	return ofVersion("an IPv6 address", "a unicast IPv6 address, such as 2001:db8::1", netip.Addr.Is6)
 }
 
-func (prefixKind) form(rule) form[netip.Prefix] {
+func (prefixKind) Form(rule) form[netip.Prefix] {
 	return form[netip.Prefix]{"an address and a length, such as 10.1.0.0/16 or 2001:db8:1::/48", ParsePrefix}
 }
 
 // ParsePrefix reads a prefix in the form of configurations, such as 10.1.0.0/16. The error says what was expected.
 func ParsePrefix(text string) (netip.Prefix, error) {
-	expected := prefixKind{}.form(rule{}).expected
+	expected := prefixKind{}.Form(rule{}).expected
 	p, err := netip.ParsePrefix(text)
 	if a, isAddress := netip.ParseAddr(text); err != nil && isAddress == nil && a.Zone() == "" {
 		return p, fmt.Errorf("%s is an address without a length; expected a prefix, such as %s", text, netip.PrefixFrom(a, a.BitLen()))
@@ -118,7 +118,7 @@ func ParsePrefix(text string) (netip.Prefix, error) {
 	return p, nil
 }
 
-func (socketKind) form(rule) form[string] {
+func (socketKind) Form(rule) form[string] {
 	return words("an address with port", "an address and a port, such as 127.0.0.1:9456 or [::1]:9456", func(text string) bool {
 		s, err := netip.ParseAddrPort(text)
 		return err == nil && s.Port() != 0
@@ -127,7 +127,7 @@ func (socketKind) form(rule) form[string] {
 
 const unixPrefix = "unix:"
 
-func (listenerKind) form(rule) form[string] {
+func (listenerKind) Form(rule) form[string] {
 	const expected = "unix: and an absolute path of at most 107 bytes, such as unix:/run/cnpgate/cnpgate.sock"
 	return checked("a Unix socket", expected, func(text string) (file string, ok bool) {
 		file, ok = strings.CutPrefix(text, unixPrefix)
@@ -151,7 +151,7 @@ type (
 )
 
 // form of tags reads the text in its only form, so that equal tags have equal texts.
-func (tagsKind) form(rule) form[string] {
+func (tagsKind) Form(rule) form[string] {
 	const expected = "a VID of 0 to 4094, such as 10, with another TPID than 0x8100 as 0x88a8:10, two tags as 0x88a8:10/20, or " + noTags
 	return checked("a VLAN's tags", expected, func(text string) (string, bool) {
 		all, ok := parseTags(text)
@@ -195,7 +195,7 @@ func parseTags(text string) (tags [2]packet.Tag, ok bool) {
 	return tags, true
 }
 
-func (tunnelKind) form(rule) form[string] {
+func (tunnelKind) Form(rule) form[string] {
 	const expected = "a kind, vxlan, gre, ip-in-ip, mpls or srv6, and its identifier, such as vxlan:5000; without an identifier it is 0"
 	return checked("a tunnel", expected, func(text string) (string, bool) {
 		of, ok := parseTunnel(text)

@@ -95,7 +95,7 @@ func (t *table[T]) read(r *decoder, n *yaml.Node, at place, rl rule) {
 	var nodes []*yaml.Node
 	r.eachEntry(n, at, func(key string, keyAt place, value *yaml.Node) {
 		if !isName(key) {
-			r.problem(keyAt, "not a name; expected %s", nameKind{}.form(rule{}).expected)
+			r.problem(keyAt, "not a name; expected %s", nameKind{}.Form(rule{}).expected)
 			return
 		}
 		t.Names = append(t.Names, key)

@@ -14,7 +14,7 @@ import (
 )
 
 // kind is a form of values. It has no state.
-type kind[T any] interface{ form(rl rule) form[T] }
+type kind[T any] interface{ Form(rl rule) form[T] }
 
 // form reads a scalar's text. Only the text counts, so quotes make no difference.
 type form[T any] struct {
@@ -30,7 +30,7 @@ type scalar[T any, K kind[T]] struct {
 
 func (*scalar[T, K]) form(rl rule) form[T] {
 	var k K
-	return k.form(rl)
+	return k.Form(rl)
 }
 
 func (s *scalar[T, K]) read(r *decoder, n *yaml.Node, at place, rl rule) {
@@ -141,7 +141,7 @@ const (
 	million = 1_000_000
 )
 
-func (textKind) form(rule) form[string] {
+func (textKind) Form(rule) form[string] {
 	f := words("usable", "a text of printable characters, at most "+strconv.Itoa(maxText)+" bytes", isPlain)
 	usable := f.parse
 	f.parse = func(text string) (string, error) {
@@ -158,7 +158,7 @@ func isPlain(text string) bool {
 	return len(text) <= maxText && !strings.ContainsFunc(text, func(c rune) bool { return !unicode.IsPrint(c) })
 }
 
-func (nameKind) form(rule) form[string] {
+func (nameKind) Form(rule) form[string] {
 	return words("a name", "letters, digits, '.', '_' and '-', at most "+strconv.Itoa(maxName), isName)
 }
 
@@ -172,17 +172,17 @@ func isName(text string) bool {
 	return text != "" && len(text) <= maxName
 }
 
-func (deviceKind) form(rule) form[string] {
+func (deviceKind) Form(rule) form[string] {
 	return words("a device", "an argument of EAL's -a or --vdev, such as 0000:01:00.0 or net_af_packet0,iface=eth1", func(text string) bool {
 		return text != "" && isPlain(text) && text[0] != '-' && !strings.ContainsFunc(text, unicode.IsSpace)
 	})
 }
 
-func (toggleKind) form(rule) form[bool] {
+func (toggleKind) Form(rule) form[bool] {
 	return checked("a switch", "true or false", func(text string) (on, ok bool) { return text == "true", text == "true" || text == "false" })
 }
 
-func (integerKind) form(rl rule) form[int64] {
+func (integerKind) Form(rl rule) form[int64] {
 	return ordered(rl, "a whole number", "a whole number, "+span(rl), parseInteger)
 }
 
@@ -199,14 +199,14 @@ func parseInteger(text string) (int64, error) {
 	return strconv.ParseInt(text, 10, 64)
 }
 
-func (decimalKind) form(rl rule) form[uint64] {
+func (decimalKind) Form(rl rule) form[uint64] {
 	return ordered(rl, "a number", "a number with at most 6 decimals, "+span(rl), parseDecimal)
 }
 
 // parseDecimal reads a decimal fraction as millionths.
 func parseDecimal(text string) (uint64, error) { return parseUnits(text, []unit{{"", million}}) }
 
-func (choiceKind) form(rl rule) form[int] {
+func (choiceKind) Form(rl rule) form[int] {
 	return form[int]{either(rl.one), func(text string) (int, error) { return slices.Index(rl.one, text), CheckWord(text, rl.one) }}
 }
 
@@ -226,8 +226,8 @@ type accepted = scalar[int, acceptedKind]
 
 type acceptedKind struct{}
 
-func (acceptedKind) form(rl rule) form[int] {
-	f := choiceKind{}.form(rl)
+func (acceptedKind) Form(rl rule) form[int] {
+	f := choiceKind{}.Form(rl)
 	choose := f.parse
 	f.parse = func(text string) (int, error) {
 		if text == packet.ProxyNotification.String() {

@@ -130,23 +130,23 @@ type (
 	countKind     struct{}
 )
 
-func (sizeKind) form(rl rule) form[uint64] {
+func (sizeKind) Form(rl rule) form[uint64] {
 	return inUnits(rl, "a size", "a number with unit, such as 64KB, 1.5GiB or 1500B", "bytes", sizeUnits)
 }
 
-func (rateKind) form(rl rule) form[uint64] {
+func (rateKind) Form(rl rule) form[uint64] {
 	return inUnits(rl, "a rate", "a number with unit, such as 100Gbps, 10Mbps or 100kbps", "bits a second", rateUnits)
 }
 
-func (lengthKind) form(rl rule) form[uint64] {
+func (lengthKind) Form(rl rule) form[uint64] {
 	return inUnits(rl, "a length", "a number with unit, such as 300m or 2km", "metres", lengthUnits)
 }
 
-func (durationKind) form(rl rule) form[time.Duration] {
+func (durationKind) Form(rl rule) form[time.Duration] {
 	return ordered(rl, "a duration", "a number with unit, such as 10ms, 500us or 60s", time.ParseDuration)
 }
 
-func (perSecondKind) form(rl rule) form[uint64] {
+func (perSecondKind) Form(rl rule) form[uint64] {
 	return ordered(rl, "a number a second", "a whole number a second, such as 1000/s, or 0 for no limit", parsePerSecond)
 }
 
@@ -161,7 +161,7 @@ func parsePerSecond(text string) (uint64, error) {
 	return strconv.ParseUint(digits, 10, 64)
 }
 
-func (countKind) form(rl rule) form[int64] {
+func (countKind) Form(rl rule) form[int64] {
 	return ordered(rl, "a count", "a whole number, perhaps with Ki (1024) or Mi (1048576), "+span(rl), parseCount)
 }
 
@@ -174,12 +174,12 @@ func parseCount(text string) (int64, error) {
 }
 
 // ParseRate reads a rate in the form of configurations, such as 100Mbps, in bit/s. The error says what was expected.
-func ParseRate(text string) (uint64, error) { return rateKind{}.form(rule{}).parse(text) }
+func ParseRate(text string) (uint64, error) { return rateKind{}.Form(rule{}).parse(text) }
 
 // ParseSize reads a size in the form of configurations, such as 64KiB, in bytes. The error says what was expected.
-func ParseSize(text string) (uint64, error) { return sizeKind{}.form(rule{}).parse(text) }
+func ParseSize(text string) (uint64, error) { return sizeKind{}.Form(rule{}).parse(text) }
 
 // ParseDuration reads a duration in the form of configurations, such as 500ms. The error says what was expected.
 func ParseDuration(text string) (time.Duration, error) {
-	return durationKind{}.form(rule{}).parse(text)
+	return durationKind{}.Form(rule{}).parse(text)
 }

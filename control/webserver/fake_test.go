@@ -26,21 +26,20 @@ import (
 
 // fake is a gateway that answers at a Unix socket with what a test wants to be shown.
 type fake struct {
-	t          testing.TB
-	socket     string
-	ports      int
-	flows      int // of 10 senders each
-	asked      atomic.Int64
-	looks      atomic.Int64 // at counters
-	started    time.Time
-	http       *httptest.Server
-	mutex      sync.Mutex
-	unhealthy  map[string]string
-	episodes   []report.Episode
-	perAnswer  int // notifications of an answer
-	everyLook  time.Duration
-	beginning  time.Time
-	suppressed bool
+	t         testing.TB
+	socket    string
+	ports     int
+	flows     int // of 10 senders each
+	asked     atomic.Int64
+	looks     atomic.Int64 // at counters
+	started   time.Time
+	http      *httptest.Server
+	mutex     sync.Mutex
+	unhealthy map[string]string
+	episodes  []report.Episode
+	perAnswer int // notifications of an answer
+	everyLook time.Duration
+	beginning time.Time
 }
 
 func newFake(t testing.TB, ports, flows int) *fake {

@@ -3,7 +3,6 @@ package egress
 import (
 	"unsafe"
 
-	"github.com/cnpgate/cnpgate/congestion"
 	"github.com/cnpgate/cnpgate/dataplane/account"
 	"github.com/cnpgate/cnpgate/flowtable"
 	"github.com/cnpgate/cnpgate/internal/burst"
@@ -29,38 +28,6 @@ type Shares struct {
 // newShares needs memory of 8 bytes for each flow that can be queued, and 8 more.
 func newShares(memory []byte, a *account.Accounts, class int) Shares {
 	return Shares{accounts: a, class: uint8(class), heap: unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(memory))), len(memory)/8)}
-}
-
-// top returns the largest bytes of flows, largest first, up to the length of to; 0 if there are fewer. Flows must be ranked.
-//
-// A flow's children in the heap have no more bytes than it has. So the next largest one is always among the children of those already
-// found: the search checks two flows for each that it finds, whatever their total number.
-func (s *Shares) top(to []uint64) {
-	var next [congestion.MaxFlowsPerRound + 1]int // places in the heap, in no order
-	n := 0
-	if s.n > 0 {
-		next[0], n = 1, 1
-	}
-	for i := range to {
-		to[i] = 0
-		if n == 0 {
-			continue
-		}
-		best := 0
-		for k := 1; k < n; k++ {
-			if s.heap[next[k]]>>32 > s.heap[next[best]]>>32 {
-				best = k
-			}
-		}
-		place := next[best]
-		to[i] = s.heap[place] >> 32
-		n--
-		next[best] = next[n]
-		for child := 2 * place; child <= min(2*place+1, s.n); child++ {
-			next[n] = child
-			n++
-		}
-	}
 }
 
 // add counts a frame that enters the queue for its flow, whose account is f.
@@ -109,40 +76,6 @@ func (s *Shares) forget(tags []flowtable.Ref) {
 	}
 }
 
-// list appends the flows of frames to the heap, in no order.
-func (s *Shares) list(tags []flowtable.Ref) {
-	a, heap, n := s.accounts, s.heap, s.n
-	for _, t := range tags {
-		if f, ok := a.Named(t); ok {
-			if part := a.Share(t.Index, f, s.class); part.Rank == 0 {
-				n++
-				heap[n], part.Rank = uint64(part.Queued)<<32|uint64(t.Index), uint32(n)
-			}
-		}
-	}
-	s.n = n
-}
-
-// order makes a heap of the flows that list has appended, from the last one with children on.
-func (s *Shares) order() {
-	for place := s.n / 2; place > 0; place-- {
-		word := s.heap[place]
-		if bytes := word >> 32; s.heap[2*place]>>32 > bytes || s.heap[min(2*place+1, s.n)]>>32 > bytes {
-			s.down(place, word)
-		}
-	}
-}
-
-// raise moves a flow whose bytes have grown to its place in the heap, or adds it.
-func (s *Shares) raise(x flowtable.Index, f *account.Share) {
-	place := int(f.Rank)
-	if place == 0 {
-		s.n++
-		place = s.n
-	}
-	s.up(place, uint64(f.Queued)<<32|uint64(x))
-}
-
 // remove counts a frame that left the queue.
 func (s *Shares) remove(t flowtable.Ref, bytes uint32) {
 	f := s.accounts.Known(t.Index)
@@ -175,66 +108,96 @@ func (s *Shares) end(x flowtable.Index, f *account.Flow) {
 	}
 }
 
-// lower moves a flow whose bytes have shrunk to its place in the heap, or removes it.
-func (s *Shares) lower(x flowtable.Index, f *account.Share) {
-	place := int(f.Rank)
-	if f.Queued > 0 {
-		s.down(place, uint64(f.Queued)<<32|uint64(x))
+// Track begins to track the flows' shares. A queue of a few frames, the usual case, is not worth the work; for one that grows, tracking
+// begins while it has few frames.
+func (c *Class) Track() {
+	s := &c.Shares
+	if s.Tracked {
 		return
 	}
-	f.Rank = 0
-	last := s.heap[s.n]
-	s.n--
-	if place <= s.n {
-		s.up(place, last)
-		s.down(int(s.of(last).Rank), last)
+	s.Tracked, s.Other, s.Ended, s.squares = true, 0, 0, 0
+	frames, tags := c.Front(c.n)
+	s.countAll(frames, tags)
+	rest := c.n - len(frames)
+	s.countAll(c.frames[:rest], c.tags[:rest])
+}
+
+// untrack ends tracking before frames leave, if hardly any will be left then. It reports whether shares are not tracked.
+func (c *Class) untrack(left int) bool {
+	s := &c.Shares
+	switch {
+	case !s.Tracked:
+		return true
+	case left > someFrames/8:
+		return false
 	}
+	_, tags := c.Front(c.n)
+	s.forget(tags)
+	s.forget(c.tags[:c.n-len(tags)])
+	s.n, s.Ranked, s.Tracked = 0, false, false
+	return true
 }
 
-// unrank empties the heap.
-func (s *Shares) unrank() {
-	for _, word := range s.heap[1 : 1+s.n] {
-		s.of(word).Rank = 0
+// Top returns the bytes of the flows with the largest shares, the largest first; 0 if there are no more. Without tracked shares it returns
+// all waiting bytes, as if one flow had them: no flow has more.
+func (c *Class) Top(to []uint64) {
+	if !c.Shares.Tracked {
+		clear(to)
+		to[0] = c.Depth
+		return
 	}
-	s.n, s.Ranked = 0, false
+	c.rank()
+	c.Shares.top(to)
 }
 
-// of returns the share that a word of the heap is about.
-func (s *Shares) of(word uint64) *account.Share {
-	x := flowtable.Index(uint32(word))
-	return s.accounts.Share(x, s.accounts.Known(x), s.class)
-}
-
-// put writes the word at its place, and the place into the flow's share.
-func (s *Shares) put(place int, word uint64) {
-	s.heap[place] = word
-	s.of(word).Rank = uint32(place)
-}
-
-// up moves the word from place towards the root while it is larger. Equal ones stay, so that frames of one size cost one comparison.
-func (s *Shares) up(place int, word uint64) {
-	for place > 1 && s.heap[place/2]>>32 < word>>32 {
-		s.put(place, s.heap[place/2])
-		place /= 2
-	}
-	s.put(place, word)
-}
-
-// down moves the word from place towards the leaves.
-func (s *Shares) down(place int, word uint64) {
-	for {
-		child := 2 * place
-		if child > s.n {
-			break
+// TopOfAll is Top of all workers together.
+func (c *Class) TopOfAll(top []uint64) {
+	c.Top(top)
+	for _, o := range c.others {
+		for k := range o.largest {
+			bytes := o.largest[k].Load()
+			if bytes <= top[len(top)-1] {
+				break
+			}
+			at := len(top) - 1
+			for ; at > 0 && top[at-1] < bytes; at-- {
+				top[at] = top[at-1]
+			}
+			top[at] = bytes
 		}
-		if child < s.n && s.heap[child+1]>>32 > s.heap[child]>>32 {
-			child++
-		}
-		if s.heap[child]>>32 <= word>>32 {
-			break
-		}
-		s.put(place, s.heap[child])
-		place = child
 	}
-	s.put(place, word)
+}
+
+// Sums returns what the fair share of the class depends on. As Top, it takes the bytes of a class without tracked shares as those of one flow.
+func (c *Class) Sums() Sums {
+	s := &c.Shares
+	if !s.Tracked {
+		return Sums{c.Depth, c.Depth * c.Depth}
+	}
+	return Sums{c.Depth - s.Other - s.Ended, s.squares}
+}
+
+// SumsOfAll is Sums of all workers together.
+func (c *Class) SumsOfAll() Sums {
+	all := c.Sums()
+	for _, o := range c.others {
+		all.Bytes += o.flowBytes.Load()
+		all.Squares += o.squares.Load()
+	}
+	return all
+}
+
+// Sums has the bytes of the flows of a class, and the sum of the squares of each flow's bytes.
+type Sums struct{ Bytes, Squares uint64 }
+
+// FairShare is the least that a flow has to have in a class for its sender to be notified: the bytes of all flows divided by the effective
+// number of flows, (sum x)^2 / (sum x^2), which is their number times Jain's fairness index. The mean would fall
+// with each tiny flow that someone adds, and this does not. Of that, a quarter is left out: equal flows differ by a few packets, and if only half of
+// them were notified, the queue would overflow.
+func (s Sums) FairShare() uint64 {
+	if s.Bytes == 0 {
+		return 0
+	}
+	share := (s.Squares + s.Bytes - 1) / s.Bytes
+	return share - share/4
 }

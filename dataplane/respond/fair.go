@@ -64,6 +64,7 @@ type Shared struct {
 	unresponsive unresponsiveSenders
 }
 
+// NewShared is for workers that all have the same ports.
 func NewShared(ports, workers int) *Shared {
 	s := &Shared{fair: make([]fairClass, ports*account.MaxClasses), all: make([][]lawPart, workers), elsewhere: make([]elsewhere, workers)}
 	for i := range s.all {

@@ -161,7 +161,7 @@ func (l *Law) respond(r *notify.Queue, b *frames.Batch, these frames.Mask, depth
 	return marked
 }
 
-// unresponsive reports whether a flow's sender doesn't react to notifications.
+// Unresponsive reports whether a flow's sender doesn't react to notifications.
 func (l *Law) Unresponsive(k *flowtable.Key) bool { return l.senders.unresponsive(k) }
 
 // traceRates tells a trace the law's state after it has seen the packets of a class.

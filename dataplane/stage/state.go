@@ -104,47 +104,37 @@ func SinceStamp(now int64, made uint32) uint64 { return uint64(stamp(now)-made) 
 // So the scope is in the key of each table that a packet can reach, and a notification is about flows of its own scope. One that has come by
 // way of a network between the scopes, without tags, is about a flow only if no other scope has one of that name.
 
-// location is the result of locate.
-type location uint8
-
-const (
-	located location = iota
-	unknownScope
-	AmbiguousScope
-)
-
-// mostTwins is the number of flows of a worker that locate compares.
+// mostTwins is the number of flows of a worker that Locate compares.
 const mostTwins = 8
 
-// Locate sets the scope of the flow that a notification names. k has the flow's ingress port, and the tags of the notification. Without tags
-// it is ambiguous until all workers have listed the flows that they had before the policy let such notifications in.
-func (s *State) Locate(k *flowtable.Key) location {
-	if k.Scope().Tagged() {
-		if worker, _ := s.Find(k); worker < 0 {
-			return unknownScope
-		}
-		return located
-	}
-	var found [mostTwins]flowtable.Twin
-	result := unknownScope
+// Locate sets the scope of the flow that a notification names, and reports whether flows of several scopes have that name; then it leaves the
+// scope. k has the flow's ingress port, and the tags of the notification. Without tags it is ambiguous until all workers have listed the
+// flows that they had before the policy let such notifications in.
+func (s *State) Locate(k *flowtable.Key) (ambiguous bool) {
 	scope := k.Scope()
+	if scope.Tagged() {
+		return false
+	}
+	var twins [mostTwins]flowtable.Twin
+	found := false
 	for _, other := range s.Peers {
-		n := other.Flows.Twins(k, found[:])
-		if n == len(found) {
-			return AmbiguousScope
+		n := other.Flows.Twins(k, twins[:])
+		if n == len(twins) {
+			return true
 		}
-		for i := range found[:n] {
-			switch of := found[i].Scope; {
-			case of.Port() != k.Port || result == located && of == scope:
-			case result == located:
-				return AmbiguousScope
-			default:
-				result, scope = located, of
+		for i := range twins[:n] {
+			of := twins[i].Scope
+			if of.Port() != k.Port || found && of == scope {
+				continue
 			}
+			if found {
+				return true
+			}
+			found, scope = true, of
 		}
 	}
 	k.SetScope(scope)
-	return result
+	return false
 }
 
 // Find finds a flow, and the number of a worker that has it, this one first; -1 if none has.

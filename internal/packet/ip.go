@@ -138,26 +138,6 @@ const IPv6Len = 40
 // in an atomic fragment.
 const ipv6OffsetMF = 0xfff9
 
-// isExtHeader reports whether a Next Header value is an extension header that Parse skips.
-func isExtHeader(next uint8) bool {
-	switch next {
-	case ProtoHopByHop, ProtoRouting, ProtoFragment, ProtoAH, ProtoDestOpts:
-		return true
-	}
-	return false
-}
-
-// extHeaderLen is the length in octets of an extension header with the given type and second octet.
-func extHeaderLen(header, hdrExtLen uint8) int {
-	switch header {
-	case ProtoFragment:
-		return 8 // RFC 8200 4.5: the octet is reserved
-	case ProtoAH:
-		return 8 + int(hdrExtLen)*4 // RFC 4302 2.2: in units of 4 octets, less 2
-	}
-	return 8 + int(hdrExtLen)*8
-}
-
 // IPv6Header has the caller's fields of the IPv6 header of a packet it builds (RFC 8200 3):
 //
 //	 0                   1                   2                   3

@@ -160,6 +160,26 @@ func parseExtHeaders(b []byte, next uint8, off, end int, p *Parsed) {
 	parseUpper(b, next, off, end, p)
 }
 
+// isExtHeader reports whether a Next Header value is an extension header that Parse skips.
+func isExtHeader(next uint8) bool {
+	switch next {
+	case ProtoHopByHop, ProtoRouting, ProtoFragment, ProtoAH, ProtoDestOpts:
+		return true
+	}
+	return false
+}
+
+// extHeaderLen is the length in octets of an extension header with the given type and second octet.
+func extHeaderLen(header, hdrExtLen uint8) int {
+	switch header {
+	case ProtoFragment:
+		return 8 // RFC 8200 4.5: the octet is reserved
+	case ProtoAH:
+		return 8 + int(hdrExtLen)*4 // RFC 4302 2.2: in units of 4 octets, less 2
+	}
+	return 8 + int(hdrExtLen)*8
+}
+
 // parseUpper records the upper-layer header at l4, which need not be in b, and continues with UDP.
 func parseUpper(b []byte, proto uint8, l4, end int, p *Parsed) {
 	p.Proto, p.L4 = proto, uint16(l4)

@@ -171,7 +171,13 @@ func TestLearn(t *testing.T) {
 		"c0 27 28 0002 01 10 20010db800000000000000000000000a ff78 0010 20010db8007700000000000000000001", "")
 	j.await(t, "10.1.0.0/16=203.0.113.1 10.1.2.0/24=203.0.113.2 10.1.3.0/24=203.0.113.3 10.1.4.0/24=203.0.113.4 "+
 		"2001:db8:1::/48=203.0.113.1 2001:db8:2::/48=2001:db8:77::1")
-	status := awaitStatus(t, x, "21 routes", func(s advertise.Status) bool { return s.Peers[0].Received == 21 })
+	status := awaitStatus(t, x, "21 routes that are read", func(s advertise.Status) bool {
+		read := s.Peers[0].Learned
+		for _, n := range s.Peers[0].Ignored {
+			read += n
+		}
+		return s.Peers[0].Received == 21 && read == 21
+	})
 	want := map[string]int{"no-attribute": 1, "malformed": 5, "other-next-hop": 1, "other-family": 2, "no-proxy": 3, "not-accepted": 2, "own-proxy": 1}
 	if p := status.Peers[0]; !maps.Equal(p.Ignored, want) || p.Learned != 6 || p.State != "established" || status.PrefixesLearned != 6 {
 		t.Errorf("%+v, expected %v", p, want)

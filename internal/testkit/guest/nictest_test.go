@@ -1,4 +1,4 @@
-//go:build live && !nodpdk
+//go:build live && long && !nodpdk
 
 package guest
 

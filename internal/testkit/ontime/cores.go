@@ -67,7 +67,9 @@ func (c *Cores) end(ours time.Duration) {
 }
 
 // look reads the CPU time of each process in the group, and how long each thread has waited for a core: the second figure of schedstat, in nanoseconds.
+// It raises the group's priority again, as a browser lowers its threads'.
 func (c *Cores) look() {
+	raise(c.group)
 	processes, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, stat := range processes {
 		text, _ := os.ReadFile(stat)

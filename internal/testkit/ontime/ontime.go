@@ -79,7 +79,6 @@ func Run(cmd *exec.Cmd) *Attempt {
 	if err := cmd.Start(); err != nil {
 		return &Attempt{"", err, &Cores{}}
 	}
-	raise(cmd.Process.Pid)
 	used := watchGroup(cmd.Process.Pid)
 	err := cmd.Wait()
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
