@@ -78,7 +78,7 @@ type gateway struct {
 	episodes  *episodes
 	rdma      *rdma.Collector
 	heart     heart
-	fleet     *fleetlink.Link // nil: the gateway is alone
+	fleet     *fleetlink.Participant // nil: the gateway is alone
 }
 
 func newGateway(c *config.Config, devices Devices, o Options) *gateway {

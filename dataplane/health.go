@@ -24,9 +24,14 @@ type inspector struct {
 	left     int64            // packets that may be inspected now, in ns of healthRate each
 	latest   int64            // time of the last batch
 	closed   bool             // until left is at its most
+	full     int              // batches in a row that were full
 }
 
 const healthPacket = 1e9 / healthRate // ns
+
+// A worker that gets more full batches in a row than fullBatches may be behind. To inspect a packet takes several times as long as to forward it, so it
+// stops before packets are lost.
+const fullBatches, fullBatch = 8, 64
 
 // newInspector makes a worker's inspector of so many connections.
 func newInspector(s *stage.State, c *Config) (inspector, error) {
@@ -86,7 +91,10 @@ func (i *inspector) mayInspect(packets int) bool {
 		i.closed = false
 		i.follower.Miss()
 	}
-	if i.left -= int64(packets) * healthPacket; i.left < 0 {
+	if i.full++; packets < fullBatch {
+		i.full = 0
+	}
+	if i.left -= int64(packets) * healthPacket; i.left < 0 || i.full > fullBatches {
 		i.closed = true
 	}
 	return !i.closed

@@ -25,9 +25,9 @@ func (d *Dataplane) initPeers(c *Config) error {
 	return err
 }
 
-// NotifiedElsewhere records that another gateway has notified the sender of a flow, at a Unix time in ns. The ingress port in the key is not
-// used. Any goroutine may call it. It reports whether a worker has the flow.
-func (d *Dataplane) NotifiedElsewhere(k *flowtable.Key, at int64) (found bool) {
+// NotifiedElsewhere records that another gateway has notified the sender of a flow, at a Unix time in ns, where F was rate, bytes/ns. The ingress
+// port in the key is not used. Any goroutine may call it. It reports whether a worker has the flow.
+func (d *Dataplane) NotifiedElsewhere(k *flowtable.Key, at int64, rate float32) (found bool) {
 	at -= d.wallClock.Load()
 	for port := range d.ports {
 		if d.ports[port].Role != Fabric {
@@ -38,7 +38,7 @@ func (d *Dataplane) NotifiedElsewhere(k *flowtable.Key, at int64) (found bool) {
 		for i, w := range d.workers {
 			if x, state, ok := w.state.Flows.Find(&key); ok {
 				found = true
-				d.law.NotifiedElsewhere(i, flowtable.Ref{Index: x, Generation: state.Generation()}, at)
+				d.law.NotifiedElsewhere(i, flowtable.Ref{Index: x, Generation: state.Generation()}, at, rate)
 			}
 		}
 	}

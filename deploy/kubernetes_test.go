@@ -29,6 +29,12 @@ func manifests(t *testing.T, file string) []map[string]any {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return documents(t, text)
+}
+
+// documents are the documents of a YAML text.
+func documents(t *testing.T, text []byte) []map[string]any {
+	t.Helper()
 	var all []map[string]any
 	for d := yaml.NewDecoder(bytes.NewReader(text)); ; {
 		var m map[string]any
@@ -155,31 +161,38 @@ func TestKubernetesFits(t *testing.T) {
 	}
 }
 
-// TestAgentManifestFits: the command line is one of cnpgate agent run, the key's file is mounted, and the kernel can show the
-// agent what it needs.
+// TestAgentManifestFits: the command line is one of cnpgate agent run, also with the options that are comments, its files are mounted, and the kernel
+// can show the agent what it needs.
 func TestAgentManifestFits(t *testing.T) {
-	pod := at(t, manifests(t, "cnpgate-agent.yaml")[1], "spec", "template", "spec")
-	if at(t, pod, "hostNetwork") != true || at(t, pod, "hostPID") != true {
-		t.Error("the agent has neither the node's network nor its PIDs")
+	text, err := os.ReadFile("kubernetes/cnpgate-agent.yaml")
+	if err != nil {
+		t.Fatal(err)
 	}
-	container := at(t, pod, "containers", 0)
-	mount := at(t, container, "volumeMounts", 0)
-	if at(t, mount, "name") != at(t, pod, "volumes", 0, "name") {
-		t.Error("no such volume")
-	}
-	var line []string
-	for _, word := range at(t, container, "command").([]any) {
-		line = append(line, word.(string))
-	}
-	key := "--key=" + at(t, mount, "mountPath").(string)
-	i := slices.Index(line, key)
-	if i < 0 {
-		t.Fatalf("%q has no %s", line, key)
-	}
-	line[i] = "--key=/nonexistent"
-	out, _ := exec.Command("go", append([]string{"run", "-tags", "nodpdk", "../cmd/cnpgate"}, line[1:]...)...).CombinedOutput() // fails, as there is no key
-	if want := "the host's key: stat /nonexistent: no such file"; !strings.Contains(string(out), want) {
-		t.Errorf("%q ends with %s, expected %q", line, out, want)
+	for _, all := range [][]byte{text, bytes.ReplaceAll(text, []byte("# - --"), []byte("- --"))} {
+		pod := at(t, documents(t, all)[1], "spec", "template", "spec")
+		if at(t, pod, "hostNetwork") != true || at(t, pod, "hostPID") != true {
+			t.Error("the agent has neither the node's network nor its PIDs")
+		}
+		container := at(t, pod, "containers", 0)
+		mount := at(t, container, "volumeMounts", 0)
+		if at(t, mount, "name") != at(t, pod, "volumes", 0, "name") {
+			t.Error("no such volume")
+		}
+		var line []string
+		for _, word := range at(t, container, "command").([]any) {
+			option, file, is := strings.Cut(word.(string), "=/")
+			if is && !strings.HasPrefix("/"+file, at(t, mount, "mountPath").(string)+"/") {
+				t.Errorf("%s: its file is not mounted", word)
+			}
+			if option == "--key" {
+				word = "--key=/nonexistent"
+			}
+			line = append(line, word.(string))
+		}
+		out, _ := exec.Command("go", append([]string{"run", "-tags", "nodpdk", "../cmd/cnpgate"}, line[1:]...)...).CombinedOutput() // fails, as there is no key
+		if want := "the host's key: stat /nonexistent: no such file"; !strings.Contains(string(out), want) {
+			t.Errorf("%q ends with %s, expected %q", line, out, want)
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 // asking has the pairs of hosts that this member wants, and those that others want of it.
 type asking struct {
+	*core
 	own    map[wire.Hosts]want
 	others map[wire.Hosts]interest
 	fresh  []byte // wants to be sent
@@ -29,52 +30,42 @@ type interest struct {
 		name  string
 		until int64
 	}
+	changes uint32 // of who: to new ones all is news
 }
 
-func newAsking() asking {
-	return asking{own: map[wire.Hosts]want{}, others: map[wire.Hosts]interest{}}
+func newAsking(c *core) asking {
+	return asking{core: c, own: map[wire.Hosts]want{}, others: map[wire.Hosts]interest{}}
 }
 
 // want notes that the flows of the direction opposite to a flow are wanted.
-func (a *asking) want(m *Member, opposite *flowtable.Key) {
+func (a *asking) want(opposite *flowtable.Key) {
 	h := wire.Hosts{From: opposite.Src, To: opposite.Dst, Scope: opposite.Scope().Named()}
 	w, ok := a.own[h]
 	if !ok && len(a.own) >= maxWants {
-		m.stats.Full++
+		a.stats.Full++
 		return
 	}
 	scope := uint64(opposite.Scope())
 	w.several = w.several || ok && w.scope != scope
-	w.scope, w.until = scope, m.now+wantFor
-	if w.times == 0 || m.now-w.sent >= min(int64(wantFirst)<<min(w.times, 16), wantAgain) { // the first messages may be lost
-		w.sent, w.times = m.now, min(w.times, 100)+1
+	w.scope, w.until = scope, a.now+wantFor
+	if w.times == 0 || a.now-w.sent >= min(int64(wantFirst)<<min(w.times, 16), wantAgain) { // the first messages may be lost
+		w.sent, w.times = a.now, min(w.times, 100)+1
 		a.fresh = (&wire.Wanted{Hosts: h}).Append(a.fresh)
 	}
 	a.own[h] = w
 }
 
 // tell sends the wants that are new or due.
-func (a *asking) tell(m *Member) {
-	m.sendRecords(wire.Want, "", a.fresh, wantedBytes)
+func (a *asking) tell() {
+	a.sendRecords(wire.Want, "", a.fresh, wire.WantedSize)
 	a.fresh = a.fresh[:0]
 }
 
-const wantedBytes = 40
-
-// sendRecords sends records in messages of at most chunk bytes.
-func (m *Member) sendRecords(k wire.Kind, to string, b []byte, size int) {
-	for len(b) > 0 {
-		n := min(len(b), chunk/size*size)
-		m.send(k, to, b[:n])
-		b = b[n:]
-	}
-}
-
 // wanted notes what another member wants.
-func (a *asking) wanted(m *Member, who string, w *wire.Wanted) {
+func (a *asking) wanted(who string, w *wire.Wanted) {
 	i, ok := a.others[w.Hosts]
 	if !ok && len(a.others) >= maxWants {
-		m.stats.Full++
+		a.stats.Full++
 		return
 	}
 	slot := &i.who[0]
@@ -88,19 +79,22 @@ func (a *asking) wanted(m *Member, who string, w *wire.Wanted) {
 			slot = s
 		}
 	}
-	slot.name, slot.until = who, m.now+wantFor
+	if slot.name != who || slot.until < a.now {
+		i.changes++
+	}
+	slot.name, slot.until = who, a.now+wantFor
 	a.others[w.Hosts] = i
 }
 
 // expire forgets what is no longer wanted, a part of it at a time.
-func (a *asking) expire(now int64) {
+func (a *asking) expire() {
 	const batch = 8192
 	n := 0
 	for h, w := range a.own {
 		if n++; n > batch {
 			break
 		}
-		if now > w.until {
+		if a.now > w.until {
 			delete(a.own, h)
 		}
 	}
@@ -113,7 +107,7 @@ func (a *asking) expire(now int64) {
 		for _, w := range i.who {
 			last = max(last, w.until)
 		}
-		if now > last {
+		if a.now > last {
 			delete(a.others, h)
 		}
 	}

@@ -2,8 +2,6 @@ package fleet
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 
 	"github.com/cnpgate/cnpgate/fleet/wire"
 	"github.com/cnpgate/cnpgate/pairing"
@@ -21,15 +19,17 @@ const (
 	FlowLifetime = 300e9 // of a peer's flow without news
 	pairLifetime = 720e9 // of a confirmed pair for a successor
 	pairAgain    = 300e9 // and when it is sent again
+	askFor       = 60e9  // after the start a member asks for pairs
 )
 
 // Bounds of a member's memory and work.
 const (
-	maxWants    = 1 << 17 // pairs of hosts that others want to know about, and that this member wants
-	maxVisits   = 2048    // flows that one look visits, and twice as many of those that wait for news
-	maxHot      = 4096    // groups that each look visits
-	chunk       = 64 << 10
-	maxSnapshot = 2 // chunks of a snapshot a tick
+	maxWants     = 1 << 17 // pairs of hosts that others want to know about, and that this member wants
+	maxVisits    = 2048    // flows that one look visits
+	maxHotVisits = 4096    // and those that wait for news
+	maxHot       = 4096    // groups that each look visits
+	chunk        = 64 << 10
+	maxSnapshot  = 2 // chunks of a snapshot a tick
 	// maxFlowBytes bounds the flows that a look sends: 1.6 MB/s.
 	maxFlowBytes = 80_000
 )
@@ -70,49 +70,31 @@ type Stats struct {
 
 // Member is one gateway's part in the fleet. One goroutine calls its methods.
 type Member struct {
-	Config
-	sequence uint64
-	now      int64
-	stats    Stats
-	others   map[string]*other
-	asking   asking
-	scan     scan
-	heirs    heirs
-	shares   shares
-	began    int64 // the first tick
-	nextLook int64
-	nextTell int64
-	snapshot snapshot
-	request  request
-	pending  map[uint64]*pending // by their numbers
+	*core
+	roster    roster
+	asking    asking
+	scan      scan
+	heirs     heirs
+	transfer  transfer
+	shares    shares
+	questions questions
+	began     int64 // the first tick
+	nextLook  int64
+	nextTell  int64
 }
 
 // NewMember returns a member that has heard of nobody.
 func NewMember(c Config) *Member {
-	m := &Member{Config: c, sequence: uint64(c.Started), others: map[string]*other{}}
+	m := &Member{core: &core{Config: c, sequence: uint64(c.Started)}}
 	m.stats.Refused, m.stats.HintsRefused = map[string]uint64{}, map[string]uint64{}
-	m.asking = newAsking()
-	m.heirs = heirs{of: map[heirKey]heir{}, most: c.Pairs}
-	m.scan = newScan(c.Seed)
-	m.shares.of = map[shareKey]*share{}
+	m.roster = roster{core: m.core, others: map[string]*other{}}
+	m.asking = newAsking(m.core)
+	m.heirs = heirs{core: m.core, of: map[heirKey]heir{}}
+	m.scan = newScan(m.core, &m.asking, &m.heirs)
+	m.transfer = transfer{core: m.core, roster: &m.roster, heirs: &m.heirs}
+	m.shares = shares{core: m.core, of: map[shareKey]*share{}}
+	m.questions = questions{core: m.core, roster: &m.roster, pending: map[uint64]*pending{}}
 	return m
-}
-
-// send seals a body and gives it to the bus. to is "" for all.
-func (m *Member) send(k wire.Kind, to string, body []byte) {
-	subject := Subject(m.Site, m.Name, k)
-	if to != "" {
-		subject = SubjectTo(m.Site, m.Name, k, to)
-	}
-	m.sequence++
-	b, err := wire.Seal(m.Site, wire.Header{Kind: k, Sender: m.Name, Sequence: m.sequence, Time: m.now}, body, m.Sign)
-	if err != nil {
-		m.stats.Refused["not built"]++
-		return
-	}
-	m.stats.Sent[k]++
-	m.stats.SentBytes += uint64(len(b))
-	m.Send(subject, b)
 }
 
 // Broadcast sends a body of a kind that fleet doesn't make itself to all: Episode.
@@ -124,21 +106,30 @@ func (m *Member) Tick(now int64) {
 	if m.began == 0 {
 		m.began = now
 	}
-	m.tickPlane()
-	m.sendSnapshot()
-	m.expireQuestions()
+	m.shares.tick()
+	m.transfer.proceed()
+	m.questions.expire()
 	if now >= m.nextLook {
 		m.nextLook = now + lookEvery
-		m.look()
-		m.askForPairs()
+		m.scan.look()
+		m.transfer.ask(now-m.began <= askFor)
 	}
 	if now >= m.nextTell {
 		m.nextTell = now + statusEvery
-		m.tell()
-		m.asking.expire(now)
-		m.heirs.expire(now)
-		m.expireShares(now)
+		m.roster.tell(m.status())
+		m.asking.expire()
+		m.heirs.expire()
+		m.shares.expire()
 	}
+}
+
+// status is what this member says of itself.
+func (m *Member) status() status {
+	s := status{Version: m.Version, UpMS: (m.now - m.began) / 1e6, Time: m.now, Pairs: len(m.heirs.of), Wants: len(m.asking.own)}
+	if m.Peers != nil {
+		s.Flows = m.Peers.Flows()
+	}
+	return s
 }
 
 // Receive takes a message of the bus.
@@ -164,32 +155,52 @@ func (m *Member) take(h *wire.Header, body []byte) error {
 	if h.Kind == wire.Hints {
 		return m.takeHints(h.Sender, body)
 	}
-	o := m.hear(h)
+	o := m.roster.hear(h)
 	switch h.Kind {
 	case wire.Status:
-		return o.takeStatus(m, h, body)
+		began, err := m.roster.takeStatus(o, body)
+		if began { // perhaps anew: it needs to hear of this one at once
+			m.nextTell = m.now
+			m.transfer.restarted(h.Sender)
+		}
+		return err
 	case wire.Want:
-		return wire.EachWanted(body, func(w *wire.Wanted) { m.asking.wanted(m, h.Sender, w) })
+		return wire.EachWanted(body, func(w *wire.Wanted) { m.asking.wanted(h.Sender, w) })
 	case wire.Flows:
-		return wire.EachFlow(body, m.takeFlow)
+		return wire.EachFlow(body, m.scan.takeFlow)
 	case wire.Pairs:
-		return wire.EachPair(body, m.takePair)
+		return wire.EachPair(body, m.heirs.take)
 	case wire.Notified:
-		return m.takeNotices(body)
+		return wire.EachNotice(body, m.shares.takeNotice)
 	case wire.Arrivals:
-		return wire.EachArrival(body, func(a *wire.Arrival) { m.takeArrival(h, a) })
+		return wire.EachArrival(body, func(a *wire.Arrival) { m.shares.takeArrival(h, a) })
 	case wire.Learned:
-		return wire.EachDelay(body, m.takeDelay)
+		return wire.EachDelay(body, m.shares.takeDelay)
 	case wire.Snapshot:
-		return m.takeSnapshot(h.Sender, body)
+		return m.transfer.take(h.Sender, body)
 	case wire.Ask:
-		m.takeAsk(h.Sender, body)
+		return m.takeAsk(h.Sender, body)
 	case wire.Answer:
-		m.takeAnswer(h.Sender, body)
+		return m.questions.takeAnswer(h.Sender, body)
 	default:
 		if m.Bodies != nil {
 			m.Bodies(h.Kind, h.Sender, body)
 		}
+	}
+	return nil
+}
+
+// takeAsk answers a question.
+func (m *Member) takeAsk(from string, body []byte) error {
+	var q question
+	if err := json.Unmarshal(body, &q); err != nil {
+		return err
+	}
+	if q.Pairs {
+		m.transfer.answer(from, q.First)
+	}
+	if q.Request != nil && m.Answer != nil {
+		m.send(wire.Answer, from, encode(reply{q.ID, m.Answer(q.Request)}))
 	}
 	return nil
 }
@@ -211,24 +222,6 @@ func (m *Member) takeHints(host string, body []byte) error {
 	return err
 }
 
-// refuse counts a message that has no effect.
-func (m *Member) refuse(err error) {
-	for _, known := range [...]struct {
-		err  error
-		name string
-	}{
-		{wire.ErrLength, "length"}, {wire.ErrVersion, "version"}, {wire.ErrKind, "kind"}, {wire.ErrName, "name"}, {wire.ErrSignature, "signature"},
-		{wire.ErrRecord, "record"}, {ErrSubject, "subject"}, {ErrStranger, "stranger"}, {ErrReplay, "replay"}, {ErrRole, "role"}, {ErrAddress, "address"},
-		{ErrTooMany, "too_many"},
-	} {
-		if errors.Is(err, known.err) {
-			m.stats.Refused[known.name]++
-			return
-		}
-	}
-	m.stats.Refused["content"]++
-}
-
 // Stats is a copy of the counts.
 func (m *Member) Stats() Stats {
 	s := m.stats
@@ -246,10 +239,11 @@ func (m *Member) Stats() Stats {
 	return s
 }
 
-func encode(v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(fmt.Sprintf("fleet: %v", err)) // of types that have no such error
-	}
-	return b
+// Views are all gateways that may take part, by name.
+func (m *Member) Views() []MemberView { return m.roster.views(m.status()) }
+
+// Question asks all active members, and calls done with their answers, by name, once all have answered or the time (ns) has passed.
+func (m *Member) Question(request []byte, now, timeout int64, done func(map[string]json.RawMessage)) {
+	m.now = now
+	m.questions.ask(request, timeout, done)
 }

@@ -21,15 +21,32 @@ const (
 	MaxAnswer = 192 << 10
 )
 
-// Question asks all active members, and calls done with their answers, by name, once all have answered or the time (ns) has passed.
-func (m *Member) Question(request []byte, now, timeout int64, done func(map[string]json.RawMessage)) {
-	m.now = now
-	p := &pending{left: map[string]bool{}, until: now + timeout, done: done, got: map[string]json.RawMessage{}}
-	if m.pending == nil {
-		m.pending = map[uint64]*pending{}
-	}
-	for name := range m.others {
-		if m.active(name) && len(m.pending) < maxPending {
+// question is the body of a message of the kind wire.Ask.
+type question struct {
+	Pairs   bool            `json:"pairs,omitempty"` // send all pairs, a window of them from First on
+	First   int             `json:"first,omitempty"`
+	ID      uint64          `json:"id,omitempty"`
+	Request json.RawMessage `json:"request,omitempty"` // for Config.Answer
+}
+
+// reply is the body of a message of the kind wire.Answer.
+type reply struct {
+	ID     uint64          `json:"id"`
+	Answer json.RawMessage `json:"answer"`
+}
+
+// questions are those of this member that wait for answers, by their numbers.
+type questions struct {
+	*core
+	roster  *roster
+	pending map[uint64]*pending
+}
+
+// ask asks all active members.
+func (q *questions) ask(request []byte, timeout int64, done func(map[string]json.RawMessage)) {
+	p := &pending{left: map[string]bool{}, until: q.now + timeout, done: done, got: map[string]json.RawMessage{}}
+	for name := range q.roster.others {
+		if q.roster.active(name) && len(q.pending) < maxPending {
 			p.left[name] = true
 		}
 	}
@@ -37,36 +54,36 @@ func (m *Member) Question(request []byte, now, timeout int64, done func(map[stri
 		done(p.got)
 		return
 	}
-	m.sequence++
-	id := m.sequence
-	m.pending[id] = p
+	q.sequence++
+	id := q.sequence
+	q.pending[id] = p
 	for name := range p.left {
-		m.send(wire.Ask, name, encode(question{ID: id, Request: request}))
+		q.send(wire.Ask, name, encode(question{ID: id, Request: request}))
 	}
 }
 
-func (m *Member) takeAnswer(from string, body []byte) {
+func (q *questions) takeAnswer(from string, body []byte) error {
 	var r reply
-	if json.Unmarshal(body, &r) != nil {
-		m.stats.Refused["content"]++
-		return
+	if err := json.Unmarshal(body, &r); err != nil {
+		return err
 	}
-	p := m.pending[r.ID]
+	p := q.pending[r.ID]
 	if p == nil || !p.left[from] {
-		return
+		return nil
 	}
 	delete(p.left, from)
 	if p.got[from] = r.Answer; len(p.left) == 0 {
-		delete(m.pending, r.ID)
+		delete(q.pending, r.ID)
 		p.done(p.got)
 	}
+	return nil
 }
 
-// expireQuestions ends those for which the time has passed.
-func (m *Member) expireQuestions() {
-	for id, p := range m.pending {
-		if m.now > p.until {
-			delete(m.pending, id)
+// expire ends those for which the time has passed.
+func (q *questions) expire() {
+	for id, p := range q.pending {
+		if q.now > p.until {
+			delete(q.pending, id)
 			p.done(p.got)
 		}
 	}

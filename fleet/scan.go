@@ -10,105 +10,105 @@ import (
 
 // scan goes through the gateway's own flows, group by group (pairing.See): some at each look, and groups with something to do at every look.
 type scan struct {
+	*core
+	asking *asking
+	heirs  *heirs
 	at     int
 	seen   []pairing.Seen
 	hot    map[int]bool
-	sent   []sentRecords     // by hash
+	sent   []sent            // by the number of the flow's slot
 	out    map[string][]byte // records of flows, by recipient
-	bytes  int               // of out
+	last   struct {          // the flows of a group have two pairs of hosts
+		known, wanted bool
+		hosts         wire.Hosts // of the flow that was visited last
+		interest      interest   // of others, in these
+	}
+	bytes  int // of out
 	pairs  []byte
 	secret [2]uint64
 }
 
-// sentRecords has which records of a hash were sent last: bits 32-63 the rest of the hash, 27-31 how often, 0-26 when last, in seconds. The one
-// sent longest ago gives way to another.
-type sentRecords [8]uint64
+// sent is when the records of a flow were sent last, by the number of its slot, so that flows that are visited one after the other have theirs side
+// by side: those for other members who want the flow, and those for successors.
+type sent struct{ flow, pair lastSent }
 
-// sentSize is the number of places for records that were sent, 8 each.
-const sentSize = 1 << 18
+// lastSent is when a record was sent last: bits 16-31 a hash of what it was about, 12-15 how often it was sent, 0-11 the time in seconds.
+type lastSent uint32
 
-func newScan(seed uint64) scan {
-	s := scan{hot: map[int]bool{}, sent: make([]sentRecords, sentSize), out: map[string][]byte{}}
-	keyhash.Spread(s.secret[:], seed)
+func newScan(c *core, a *asking, h *heirs) scan {
+	s := scan{core: c, asking: a, heirs: h, hot: map[int]bool{}, out: map[string][]byte{}}
+	keyhash.Spread(s.secret[:], c.Seed)
 	return s
 }
 
-// due reports whether a record is to be sent: it was sent fewer times than `often`, or not for a time, ns. If so it counts as sent now.
-func (s *scan) due(h *wire.Hosts, what, more uint64, now, every int64, often uint64) bool {
-	x := keyhash.Fold(h.From.Hi^s.secret[0], h.From.Lo^s.secret[1])
-	x = keyhash.Fold(x^h.To.Hi, h.To.Lo^s.secret[0])
-	x = keyhash.Fold(x^uint64(h.Scope), what^s.secret[1])
-	x = keyhash.Fold(x^more, s.secret[0])
-	const seconds, times, most = 1<<27 - 1, 1 << 27, 31
-	place, second := &s.sent[x%sentSize], uint64(now/1e9)+1
-	slot := &place[0]
-	for i := range place {
-		if e := &place[i]; *e>>32 == x>>32 {
-			slot = e
-			break
-		} else if *e&seconds < *slot&seconds {
-			slot = e
+// sentOf is that of the flow in a slot.
+func (s *scan) sentOf(slot int) *sent {
+	if slot >= len(s.sent) {
+		s.sent = append(s.sent, make([]sent, slot+1-len(s.sent)+1024)...)
+	}
+	return &s.sent[slot]
+}
+
+// due reports whether a record about a flow is to be sent: it was sent fewer times than `often`, or not for a time, ns. If so it counts as sent
+// now. news: it is to be sent soon again.
+func (s *scan) due(l *lastSent, f *pairing.Seen, more uint64, every int64, often uint32) (send, news bool) {
+	const second, times, most, tag = 1<<12 - 1, 1 << 12, 15, 1 << 16
+	x := keyhash.Fold(f.Key.Src.Lo^s.secret[0], f.Key.Dst.Lo^s.secret[1])
+	x = keyhash.Fold(x^(uint64(f.Key.DestQP)<<32|uint64(f.Port)), more^s.secret[1])
+	now, hash, n := uint32(s.now/1e9)&second, uint32(x>>48), uint32(0)
+	if uint32(*l)/tag == hash {
+		if n = uint32(*l) / times % (most + 1); n >= often && (now-uint32(*l))&second < uint32(every/1e9) {
+			return false, false
 		}
 	}
-	n := uint64(0)
-	if *slot>>32 == x>>32 {
-		if n = *slot / times % (most + 1); n >= often && second-*slot&seconds < uint64(every/1e9) {
-			return false
-		}
-	}
-	*slot = x>>32<<32 | min(n+1, most)*times | second
-	return true
+	*l = lastSent(hash*tag | min(n+1, most)*times | now)
+	return true, n+1 < often
 }
 
 // look visits some groups of flows, and sends what others want to know, and what is unknown here.
-func (m *Member) look() {
-	if m.Pairing == nil {
+func (s *scan) look() {
+	if s.Pairing == nil {
 		return
 	}
-	s, left := &m.scan, maxVisits
+	left := maxVisits
 	s.bytes = 0
-	groups := m.Pairing.Groups()
+	groups := s.Pairing.Groups()
 	for range groups { // first, so that news don't keep others from what they know already
 		if left <= 0 {
 			break
 		}
 		s.at = s.at%groups + 1
 		if !s.hot[s.at] {
-			left -= m.lookAt(s.at)
+			left -= s.lookAt(s.at)
 		}
 		left--
 	}
-	left = 2 * maxVisits
+	left = maxHotVisits
 	for g := range s.hot {
-		if left -= m.lookAt(g); left <= 0 {
+		if left -= s.lookAt(g); left <= 0 {
 			break
 		}
 	}
-	m.asking.tell(m)
+	s.asking.tell()
 	for to, b := range s.out {
-		m.sendRecords(wire.Flows, to, b, flowBytes)
-		delete(s.out, to)
+		s.sendRecords(wire.Flows, to, b, wire.FlowSize)
+		s.out[to] = b[:0]
 	}
-	m.sendRecords(wire.Pairs, "", s.pairs, pairBytes)
+	s.sendRecords(wire.Pairs, "", s.pairs, wire.PairSize)
 	s.pairs = s.pairs[:0]
-	m.Peers.Sweep(m.now)
+	s.Peers.Sweep(s.now)
 }
 
-const (
-	flowBytes = 55
-	pairBytes = 49
-)
-
 // lookAt visits a group, and returns the number of its flows.
-func (m *Member) lookAt(group int) int {
-	s := &m.scan
+func (s *scan) lookAt(group int) int {
 	var ok bool
-	if s.seen, ok = m.Pairing.See(group, s.seen[:0]); !ok {
+	if s.seen, ok = s.Pairing.See(group, s.seen[:0]); !ok {
 		return 1
 	}
 	hot := false
+	s.last.known = false
 	for i := range s.seen {
-		if m.visit(&s.seen[i]) {
+		if s.visit(&s.seen[i]) {
 			hot = true
 		}
 	}
@@ -121,58 +121,68 @@ func (m *Member) lookAt(group int) int {
 }
 
 // visit does what is due about an own flow, and reports whether there will be more soon.
-func (m *Member) visit(f *pairing.Seen) (hot bool) {
-	s := &m.scan
+func (s *scan) visit(f *pairing.Seen) (hot bool) {
 	h := wire.Hosts{From: f.Key.Src, To: f.Key.Dst, Scope: f.Key.Scope().Named()}
+	if l := &s.last; !l.known || h != l.hosts {
+		l.known, l.wanted, l.hosts, l.interest = true, false, h, s.asking.others[h]
+	}
 	confirmed := f.Answer.State() == pairing.Confirmed
 	own := confirmed && f.Answer.Evidence() != pairing.EvidencePeer
 	switch e := f.Answer.Evidence(); {
 	case own && (e == pairing.EvidenceCM || e == pairing.EvidencePort || e == pairing.EvidencePSN):
-		if s.due(&h, uint64(f.Key.DestQP), uint64(f.Answer.SourceQP()), m.now, pairAgain, 1) {
+		if send, _ := s.due(&s.sentOf(f.Slot).pair, f, uint64(f.Answer.SourceQP()), pairAgain, 1); send {
 			s.pairs = pairOf(&h, f).Append(s.pairs)
 		}
 	case !own && f.Steady:
-		opposite := m.Pairing.Opposite(&f.Key, 0)
-		if !confirmed && m.inherit(&h, f) {
+		if !confirmed && s.heirs.inherit(&h, f) {
 			confirmed = true
 		}
-		m.asking.want(m, &opposite)
+		if !s.last.wanted {
+			opposite := s.Pairing.Opposite(&f.Key, 0)
+			s.asking.want(&opposite)
+			s.last.wanted = true
+		}
 		hot = !confirmed
 	}
-	return m.supply(&h, f) || hot
+	return s.supply(&h, f) || hot
 }
 
 // supply sends a flow to those who want it, and reports whether somebody does who may not have confirmed its peer flow yet.
-func (m *Member) supply(h *wire.Hosts, f *pairing.Seen) (hot bool) {
-	i, ok := m.asking.others[*h]
-	if !ok || !f.Steady {
+func (s *scan) supply(h *wire.Hosts, f *pairing.Seen) (news bool) {
+	if !f.Steady {
+		return false
+	}
+	wanted := false
+	for i := range s.last.interest.who {
+		wanted = wanted || s.last.interest.who[i].until >= s.now
+	}
+	if !wanted || s.bytes >= maxFlowBytes {
+		return false
+	}
+	every, often := repeat(f)
+	send, news := s.due(&s.sentOf(f.Slot).flow, f, uint64(s.last.interest.changes), every, often)
+	if !send {
 		return false
 	}
 	r := wire.Flow{Hosts: *h, QP: f.Key.DestQP, Port: f.Port, Flags: flags(f), First: f.First, High: f.High, Acked: f.Acked}
-	for n := range i.who {
-		w := &i.who[n]
-		if w.until < m.now || m.scan.bytes >= maxFlowBytes {
-			continue
-		}
-		every, often := m.repeat(f)
-		if m.scan.due(h, uint64(f.Key.DestQP), keyhash.Fold(uint64(n)+3, uint64(f.Port)), m.now, every, often) {
-			hot = true
-			m.scan.out[w.name] = r.Append(m.scan.out[w.name])
-			m.scan.bytes += flowBytes
+	for i := range s.last.interest.who {
+		if w := &s.last.interest.who[i]; w.until >= s.now {
+			s.out[w.name] = r.Append(s.out[w.name])
+			s.bytes += wire.FlowSize
 		}
 	}
-	return hot
+	return news
 }
 
 // repeat is how often a flow is sent at once, as news, and when it is sent again after that. It must have time to be confirmed; while its own
 // peer flow isn't known here, it isn't known there either.
-func (m *Member) repeat(f *pairing.Seen) (every int64, often uint64) {
-	const reports, later = 8, 8e9
+func repeat(f *pairing.Seen) (every int64, often uint32) {
+	const reports, fewer, later = 8, 4, 8e9
 	switch {
 	case f.Answer.State() != pairing.Confirmed:
 		return later, reports
 	case f.Answer.Evidence() == pairing.EvidencePeer:
-		return keepAgain, reports
+		return keepAgain, fewer
 	}
 	return keepAgain, 1 // it has its peer flow here
 }
@@ -190,13 +200,13 @@ func flags(f *pairing.Seen) (b uint8) {
 }
 
 // takeFlow shows a flow of another gateway to the learner, if this gateway wants it.
-func (m *Member) takeFlow(f *wire.Flow) {
-	w, ok := m.asking.own[f.Hosts]
+func (s *scan) takeFlow(f *wire.Flow) {
+	w, ok := s.asking.own[f.Hosts]
 	switch {
-	case m.Peers == nil || f.Flags&wire.Steady == 0:
+	case s.Peers == nil || f.Flags&wire.Steady == 0:
 		return
 	case !ok || w.several:
-		m.stats.NotUnique++
+		s.stats.NotUnique++
 		return
 	}
 	r := pairing.Remote{
@@ -205,8 +215,8 @@ func (m *Member) takeFlow(f *wire.Flow) {
 	}
 	r.Key.SetScope(packet.Scope(w.scope))
 	if f.Flags&wire.Gone != 0 {
-		m.Peers.Forget(&r.Key, m.now)
+		s.Peers.Forget(&r.Key, s.now)
 		return
 	}
-	m.stats.Shown[m.Peers.Show(&r, m.now)]++
+	s.stats.Shown[s.Peers.Show(&r, s.now)]++
 }

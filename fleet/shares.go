@@ -62,6 +62,7 @@ type share struct {
 }
 
 type shares struct {
+	*core
 	of           map[shareKey]*share
 	own          []wire.Arrival
 	notices      []wire.Notice
@@ -70,92 +71,88 @@ type shares struct {
 	nextDelays   int64
 }
 
-// tickPlane sends what is due about notifications and bottlenecks.
-func (m *Member) tickPlane() {
-	if m.Plane == nil {
+// tick sends what is due about notifications and bottlenecks.
+func (s *shares) tick() {
+	if s.Plane == nil {
 		return
 	}
-	s := &m.shares
-	s.notices, s.body = m.Plane.Notified(s.notices[:0]), s.body[:0]
+	s.notices, s.body = s.Plane.Notified(s.notices[:0]), s.body[:0]
 	for i := range s.notices {
 		s.body = s.notices[i].Append(s.body)
 	}
-	m.sendRecords(wire.Notified, "", s.body, 51)
-	if m.now >= s.nextArrivals {
-		s.nextArrivals = m.now + arrivalsEvery
-		s.own, s.body = m.Plane.Bottlenecks(s.own[:0]), s.body[:0]
+	s.sendRecords(wire.Notified, "", s.body, wire.NoticeSize)
+	if s.now >= s.nextArrivals {
+		s.nextArrivals = s.now + arrivalsEvery
+		s.own, s.body = s.Plane.Bottlenecks(s.own[:0]), s.body[:0]
 		for i := range s.own {
 			s.body = s.own[i].Append(s.body)
 		}
-		m.sendRecords(wire.Arrivals, "", s.body, 33)
-		m.sum()
+		s.sendRecords(wire.Arrivals, "", s.body, wire.ArrivalSize)
+		s.sum()
 	}
-	if m.now >= s.nextDelays {
-		s.nextDelays = m.now + delaysEvery
+	if s.now >= s.nextDelays {
+		s.nextDelays = s.now + delaysEvery
 		s.body = s.body[:0]
-		for _, d := range m.Plane.Delays(nil) {
+		for _, d := range s.Plane.Delays(nil) {
 			s.body = d.Append(s.body)
 		}
-		m.sendRecords(wire.Learned, "", s.body, 17)
+		s.sendRecords(wire.Learned, "", s.body, wire.DelaySize)
 	}
 }
 
 // sum gives the dataplane what the others do at each bottleneck of its own.
-func (m *Member) sum() {
-	s := &m.shares
+func (s *shares) sum() {
 	for i := range s.own {
 		own, sum := &s.own[i], Sum{}
 		for k, o := range s.of {
-			if k.bottleneck != own.Bottleneck || k.class != own.Class || m.now-o.at > arrivalsFor {
+			if k.bottleneck != own.Bottleneck || k.class != own.Class || s.now-o.at > arrivalsFor {
 				continue
 			}
 			sum.Flows += o.flows
-			sum.Late = max(sum.Late, m.now-o.at+arrivalsEvery)
+			sum.Late = max(sum.Late, s.now-o.at+arrivalsEvery)
 			sum.Depth += float64(o.last.Depth)
 			sum.Line += float64(o.last.Line)
 			sum.Largest = max(sum.Largest, float64(o.last.Largest))
 			sum.Members++
 		}
-		m.Plane.Share(own.Bottleneck, own.Class, sum)
+		s.Plane.Share(own.Bottleneck, own.Class, sum)
 	}
 }
 
 // takeArrival takes what a member says of a bottleneck. The number of flows is by its own clock, so that delays of messages don't matter.
-func (m *Member) takeArrival(h *wire.Header, a *wire.Arrival) {
+func (s *shares) takeArrival(h *wire.Header, a *wire.Arrival) {
 	k := shareKey{h.Sender, a.Bottleneck, a.Class}
-	o := m.shares.of[k]
+	o := s.of[k]
 	if o == nil {
-		if len(m.shares.of) >= maxShares {
-			m.stats.Full++
+		if len(s.of) >= maxShares {
+			s.stats.Full++
 			return
 		}
 		o = &share{}
-		m.shares.of[k] = o
+		s.of[k] = o
 	}
 	if elapsed := h.Time - o.sent; o.at != 0 && elapsed > 0 && elapsed < 1e9 && a.Flows >= o.last.Flows {
 		o.flows = float64(a.Flows-o.last.Flows) / float64(elapsed)
 	}
-	o.last, o.sent, o.at = *a, h.Time, m.now
+	o.last, o.sent, o.at = *a, h.Time, s.now
 }
 
-func (m *Member) takeNotices(body []byte) error {
-	return wire.EachNotice(body, func(n *wire.Notice) {
-		if m.Plane != nil && n.Age < 1e6 {
-			m.Plane.Elsewhere(n)
-		}
-	})
-}
-
-func (m *Member) takeDelay(d *wire.Delay) {
-	if m.Plane != nil {
-		m.Plane.Learn(d)
+func (s *shares) takeNotice(n *wire.Notice) {
+	if s.Plane != nil && n.Age < 1e6 {
+		s.Plane.Elsewhere(n)
 	}
 }
 
-func (m *Member) expireShares(now int64) {
-	for k, o := range m.shares.of {
-		if now-o.at > 10e9 {
-			delete(m.shares.of, k)
+func (s *shares) takeDelay(d *wire.Delay) {
+	if s.Plane != nil {
+		s.Plane.Learn(d)
+	}
+}
+
+func (s *shares) expire() {
+	for k, o := range s.of {
+		if s.now-o.at > 10e9 {
+			delete(s.of, k)
 		}
 	}
 }

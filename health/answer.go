@@ -23,13 +23,14 @@ func (h *Half) refused(p *Packet) bool {
 	r := &h.repeat
 	switch p.Syndrome >> 5 {
 	case 1: // RNR NAK
-		if r.rnr.at == 0 || r.rnr.psn != p.PSN || p.Time-r.rnr.at > ms/20 {
+		if n := r.rnrs.of(p.PSN, p.PSN); n == nil || n.psn != p.PSN || p.Time-n.at > ms/20 {
 			h.RNRNAKs++
 		}
-		r.rnr = refusal{p.PSN, p.Time, rnrTimers[p.Syndrome&31]}
+		r.rnrs.add(refusal{psn: p.PSN, at: p.Time, timer: rnrTimers[p.Syndrome&31]})
+		r.notReady = p.PSN + 1
 	case 3:
 		code := min(int(p.Syndrome&31), NAKCodes-1)
-		if n := r.naks.of(p.PSN); code == 0 && n != nil && n.psn == p.PSN && p.Time-n.at < ms/20 {
+		if n := r.naks.of(p.PSN, p.PSN); code == 0 && n != nil && n.psn == p.PSN && p.Time-n.at < ms/20 {
 			return true // the same one twice
 		}
 		h.NAKs[code]++
@@ -51,13 +52,14 @@ func (h *Half) refused(p *Packet) bool {
 func (h *Half) sequenceError(p *Packet) {
 	r := &h.repeat
 	r.nakAt = p.Time
-	again := r.naks.add(refusal{psn: p.PSN, at: p.Time})
-	if h.flags&started == 0 || again || h.holes.find(p.PSN) >= 0 {
+	notReady := r.notReady == p.PSN+1
+	again := r.naks.add(refusal{psn: p.PSN, at: p.Time, notReady: notReady})
+	if h.flags&started == 0 || again || notReady || h.holes.find(p.PSN) >= 0 {
 		return
 	}
 	for _, late := range r.lateOnes {
-		if late == p.PSN+1 {
-			return // it was only late
+		if late != 0 && near(p.PSN, late-1) {
+			return // it was only late, or refused because that one was
 		}
 	}
 	if d := ahead(p.PSN, r.skipped); d >= 0 && d < ahead(r.skippedTo, r.skipped) {
@@ -68,17 +70,6 @@ func (h *Half) sequenceError(p *Packet) {
 		h.LostDownstream++
 	}
 }
-
-// rnrTimers are in ns (IBTA table 45).
-var rnrTimers = func() (t [32]int64) {
-	for i, hundredths := range [32]int64{
-		65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384,
-		24576, 32768, 49152,
-	} {
-		t[i] = hundredths * ms / 100
-	}
-	return t
-}()
 
 // acknowledge notes that all PSNs before one have come. The packet that says so names a PSN.
 func (h *Half) acknowledge(acked uint32, p *Packet) {
@@ -94,8 +85,11 @@ func (h *Half) acknowledge(acked uint32, p *Packet) {
 		h.acknowledgedAgain(p)
 		return
 	}
-	if ahead(acked, h.repeat.check.end) > 0 {
-		h.judgeCheck(p.Time)
+	if s := h.recent.find(p.PSN); s != nil && !s.asks && !p.Opcode.HasPayload() && p.Syndrome>>5 == 0 {
+		h.unasked(p.Time)
+	}
+	if ahead(acked, h.repeat.check.end) > 0 { // answers come in order: those to what was sent again have come
+		h.repeat.check.open = false
 	}
 	if outstanding := ahead(h.next, h.answers.acked); h.Window > 1 && outstanding >= int32(h.Window-h.Window/10) && p.Time > h.sent {
 		h.flags |= blocked
@@ -104,8 +98,8 @@ func (h *Half) acknowledge(acked uint32, p *Packet) {
 		h.timed(&probe, p.Time)
 	}
 	h.NotCaptured += h.holes.acknowledged(acked)
-	h.resolve(acked, p.Time)
-	h.delivered(acked)
+	h.repeat.resolve(&h.Counts, &h.timing, acked, p.Time)
+	h.big.delivered(acked, h.recent.find((acked-1)&packet.PSNMask))
 	h.answers.add(acked, p.Time)
 	h.flags &^= partial
 }
@@ -130,210 +124,40 @@ func (h *Half) timed(o *probe, now int64) {
 		h.RTT.add(uint64(took))
 	}
 	h.clean.add(took)
-	h.decide()
-}
-
-// resolve says which transmission of the oldest packet the ACK answers, now that it has come. Those after that one were spurious.
-func (h *Half) resolve(acked uint32, now int64) {
-	r := &h.repeat
-	a := &r.attempts
-	if a.n < 2 || ahead(acked, a.psn) <= 0 {
-		return
-	}
-	const enough = 3 // round trips: one of the first ones may have been long
-	if h.clean.n < enough {
-		h.undecided(now)
-		a.n = 0
-		return
-	}
-	best, nearest := 0, int64(1)<<62
-	for i := range a.list[:a.n] {
-		if a.list[i].at == 0 {
-			continue
-		}
-		took := now - a.list[i].at
-		if d := max(took-h.clean.mean, h.clean.mean-took); took >= h.clean.least*4/5 && d < nearest {
-			best, nearest = i, d
-		}
-	}
-	const many = 16 // round trips: fewer may have missed the shortest one
-	shortest := h.clean.least / 2
-	if h.clean.n >= many {
-		shortest = h.clean.least * 9 / 10
-	}
-	for i := best + 1; i < a.n; i++ {
-		if now-a.list[i].at < shortest {
-			h.spurious(&a.list[i])
-		}
-	}
-	a.n = 0
+	h.repeat.decide(&h.Counts, &h.timing)
 }
 
 // acknowledgedAgain is an ACK that acknowledges nothing new (see check and lateAcks).
 func (h *Half) acknowledgedAgain(p *Packet) {
 	r := &h.repeat
-	if p.Opcode.HasPayload() || p.Time-r.at < h.clean.least*4/5 {
+	if p.Opcode.HasPayload() || p.Time-r.check.at < h.clean.least*4/5 {
 		return
 	}
 	if p.Syndrome>>5 != 0 {
 		r.check.open = false
 		return
 	}
-	r.check.repeated++
+	h.repeat.repeated(&h.Counts, p.Time)
 }
 
-// judgeCheck ends the check of a time-out.
-func (h *Half) judgeCheck(now int64) {
-	c := &h.repeat.check
-	open := c.open && c.resent.Packets > 0 && c.repeated >= c.resent.Packets
-	c.open = false
-	if !open {
-		return
-	}
-	a := &h.repeat.attempts
-	if a.n < 2 {
-		h.spurious(&attempt{sent: c.resent})
-		return
-	}
-	if a.list[0].at != 0 {
-		h.repeat.elapsed.add(now - a.list[0].at)
-	}
-	for i := 1; i < a.n; i++ {
-		h.spurious(&a.list[i])
-	}
-	a.n = 0
-}
-
-// settleLate decides about all late ACKs, at the end.
-func (h *Half) settleLate() {
-	l := &h.repeat.late
-	const enough = 3
-	settled := &l.soon
+// unasked is an ACK of a packet that did not ask for one. If the responder sends no such ACKs otherwise, it is to a packet that it got again.
+func (h *Half) unasked(now int64) {
 	switch {
-	case l.packets >= enough && l.all.episodes >= 2*l.packets:
-		settled = &l.all
-	case l.soon.episodes < enough || 2*l.soon.episodes < uint64(h.turn.n):
-		return
-	case 10*l.soon.episodes > 9*l.all.episodes:
-		settled = &l.all // the first ones came before a reaction was seen
+	case !h.repeat.check.open:
+		h.flags |= coalesces
+	case h.flags&coalesces == 0:
+		h.repeat.repeated(&h.Counts, now)
 	}
-	h.Retransmitted[TimeOut].minus(settled.sent)
-	h.Retransmitted[Spurious].plus(settled.sent)
-	n := min(h.Episodes[TimeOut], settled.episodes)
-	h.Episodes[TimeOut] -= n
-	h.Episodes[Spurious] += n
-	h.AcksLost -= min(h.AcksLost, settled.lost)
-}
-
-// spurious moves an attempt to the spurious ones.
-func (h *Half) spurious(t *attempt) {
-	h.Retransmitted[TimeOut].minus(t.sent)
-	h.Retransmitted[Spurious].plus(t.sent)
-	h.Episodes[TimeOut] -= min(h.Episodes[TimeOut], 1)
-	h.Episodes[Spurious]++
-	if t.lost {
-		h.LostDownstream -= min(h.LostDownstream, 1)
-	}
-	h.repeat.check.open = false
-	if h.repeat.attempts.n == 0 {
-		return
-	}
-	if t == &h.repeat.attempts.list[h.repeat.attempts.n-1] && h.repeat.cause == TimeOut {
-		h.repeat.cause = Spurious
-	}
-}
-
-// undecided keeps apart what was sent again before a round trip was measured.
-func (h *Half) undecided(now int64) {
-	r := &h.repeat
-	a := &r.attempts
-	if a.list[0].at == 0 {
-		return
-	}
-	r.check.open = false
-	r.elapsed.add(now - a.list[0].at)
-	for _, t := range a.list[1:a.n] {
-		r.undecided.plus(t.sent)
-		r.episodes++
-	}
-}
-
-// decide says whether the undecided ones were spurious: they were if the first transmission was answered after one round trip.
-func (h *Half) decide() {
-	r := &h.repeat
-	const enough = 3
-	if r.episodes == 0 || h.clean.n < enough {
-		return
-	}
-	if h.clean.mean >= r.elapsed.least*2/3 && r.elapsed.most < 2*h.clean.mean {
-		h.moveUndecided()
-	}
-	r.episodes, r.undecided = 0, Amount{}
-}
-
-func (h *Half) moveUndecided() {
-	r := &h.repeat
-	h.Retransmitted[TimeOut].minus(r.undecided)
-	h.Retransmitted[Spurious].plus(r.undecided)
-	n := min(h.Episodes[TimeOut], r.episodes)
-	h.Episodes[TimeOut] -= n
-	h.Episodes[Spurious] += n
-	h.LostDownstream -= min(h.LostDownstream, n)
 }
 
 // finish completes the counts of a copy.
-func (h *Half) finish(now int64) {
+func (h *Half) finish() {
 	r := &h.repeat
 	const alike = 3 // all were answered after the same time: a loss each time would not be so regular
 	if r.episodes > 0 && r.elapsed.n >= alike && r.elapsed.most < r.elapsed.least*5/4 && r.elapsed.least > h.Interval.least*5/4 {
-		h.moveUndecided()
+		r.moveUndecided(&h.Counts)
 		h.clean = r.elapsed
 	}
-	h.judgeCheck(now)
-	h.settleLate()
+	r.settleLate(&h.Counts, &h.timing)
 	h.LostUpstream += h.holes.missing() + h.reads.holes.missing()
-}
-
-// big follows packets of the largest size: a path whose MTU is too small loses all of these, and no others.
-type big struct {
-	psn      uint32 // one that is outstanding
-	waiting  uint32 // its payload; 0: there is none
-	Passed   uint32 // the largest payload that was acknowledged
-	Stuck    uint32 // the smallest payload of a packet that was sent stuckTries times without being acknowledged
-	attempts uint32 // of the packet at again
-	again    uint32
-}
-
-const stuckTries = 3
-
-// outstanding notes a request.
-func (b *big) outstanding(p *Packet) {
-	if b.waiting == 0 && p.Data > b.Passed {
-		b.psn, b.waiting = p.PSN, p.Data
-	}
-}
-
-// delivered notes an ACK.
-func (h *Half) delivered(acked uint32) {
-	b := &h.big
-	if b.waiting != 0 && ahead(acked, b.psn) > 0 {
-		b.Passed, b.waiting = max(b.Passed, b.waiting), 0
-	}
-	if s := h.recent.find((acked - 1) & packet.PSNMask); s != nil {
-		b.Passed = max(b.Passed, uint32(s.data))
-	}
-	if ahead(acked, b.again) > 0 {
-		b.attempts = 0
-	}
-}
-
-// stuck notes that a packet is sent again.
-func (h *Half) stuck(p *Packet) {
-	b := &h.big
-	if b.attempts == 0 || b.again != p.PSN {
-		b.again, b.attempts = p.PSN, 0
-	}
-	if b.attempts++; b.attempts >= stuckTries && p.Data > 0 && (b.Stuck == 0 || p.Data < b.Stuck) {
-		b.Stuck = p.Data
-	}
 }

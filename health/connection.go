@@ -100,14 +100,14 @@ func (c *Connection) missed() {
 // snapshot completes a copy of a connection's counts; now is the time of the copy.
 func (c *Connection) snapshot(now int64) {
 	for i := range c.Half {
-		c.Half[i].finish(now)
+		c.Half[i].finish()
 	}
 	if c.How != Open {
 		return
 	}
 	for i := range c.Half {
 		h := &c.Half[i]
-		c.How = max(c.How, h.ending(now))
+		c.How = max(c.How, ending(h, now))
 	}
 	if c.How == Open && now-c.Last > idleAfter {
 		c.How = Idle
@@ -119,7 +119,8 @@ const (
 	gaveUp    = 5    // transmissions without an answer
 )
 
-func (h *Half) ending(now int64) Ending {
+// ending says how a connection has ended, by the requests of one end.
+func ending(h *Half, now int64) Ending {
 	switch {
 	case h.NAKs[1]+h.NAKs[2]+h.NAKs[3] > 0:
 		return Failed

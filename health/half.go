@@ -8,11 +8,10 @@ type Half struct {
 	// Window is the most packets that were sent and not acknowledged at any time, and the bytes of payload in them.
 	Window      uint32
 	WindowBytes uint64
-	// Interval is the time between two transmissions of the same packet when no answer came: the sender's time-out.
-	Interval span
-	Stalled  int64 // ns for which the sender waited for an ACK with a full window
-	Begun    int64 // time of the first request, and of the last one
-	Ended    int64
+	timing
+	Stalled int64 // ns for which the sender waited for an ACK with a full window
+	Begun   int64 // time of the first request, and of the last one
+	Ended   int64
 
 	mtu     uint32 // payload of a full packet, once known
 	largest uint32 // payload of any
@@ -29,14 +28,6 @@ type Half struct {
 	repeat  repeat
 	reads   reads
 	big     big
-	clean   span  // round trips of packets that were sent once, ns
-	turn    span  // how long the requester takes to react, as seen here, ns: from a NAK or the last ACK to its next request
-	room    span  // and from the ACK that makes room in a full window
-	naks    span  // the same from a NAK only
-	back    int64 // the shortest round trip from here to the requester, ns; 0: not known
-	idle    span  // how long the requester was silent before time-outs, ns: since the packet, or the last ACK
-	early   span  // how long after the packet or the last ACK the requester timed out although no ACK was due yet, ns
-	spacing span  // between time-outs, ns
 	sent    int64 // time of the last request
 	newest  int64 // time of the last one with a new PSN
 	grown   uint32
@@ -48,6 +39,7 @@ const (
 	answered  // a response was seen
 	blocked   // the sender waits with a full window
 	selective // only some of the outstanding packets were sent again after a NAK
+	coalesces // the responder acknowledges packets that did not ask for it
 	partial   // requests before the first one that was followed may be outstanding
 )
 
@@ -104,7 +96,8 @@ func (h *Half) begin(p *Packet) {
 // restart forgets PSNs: the QP has another connection, or packets weren't followed for a while.
 func (h *Half) restart() {
 	h.flags &= oneWay | answered
-	h.closeHoles()
+	h.LostUpstream += h.holes.missing()
+	h.holes = holes{}
 	h.recent, h.probes, h.repeat, h.reads, h.answers = recent{}, probes{}, repeat{}, reads{}, answers{}
 	h.loose = 0
 }
@@ -121,11 +114,13 @@ func (h *Half) before(p *Packet) {
 // fresh is a request with the next PSN.
 func (h *Half) fresh(p *Packet) {
 	h.Goodput += uint64(p.Data)
-	h.grow(p)
 	h.count(p)
 	h.ids.next(p.ID)
 	if r := &h.repeat; r.active && r.cause == NAKSequence && ahead(h.next, r.next) > 0 && ahead(r.next, h.answers.acked) > 0 {
 		h.flags |= selective
+	}
+	if r := &h.repeat; r.active && p.PSN == r.next && h.clean.n > 2 && r.silent > 4*h.clean.most {
+		r.check.open = false // perhaps it was sent again, too, and lost before it came here at first: that would be why no answer came
 	}
 	h.repeat.active = false
 	outstanding := ahead(h.next, h.answers.acked)
@@ -141,6 +136,9 @@ func (h *Half) fresh(p *Packet) {
 	}
 	if w := ahead(h.next, h.answers.acked); w > int32(h.Window) && h.flags&answered != 0 && w < maxGap {
 		h.Window = uint32(w)
+	}
+	if h.flags&answered != 0 {
+		h.WindowBytes = max(h.WindowBytes, uint64(h.Window)*h.Goodput/h.Requests.Packets)
 	}
 }
 
@@ -215,15 +213,5 @@ func (h *Half) count(p *Packet) {
 		if at&last != 0 {
 			h.Sizes.add(uint64(h.grown))
 		}
-	}
-}
-
-// grow counts the bytes of the window.
-func (h *Half) grow(p *Packet) {
-	if h.flags&answered == 0 {
-		return
-	}
-	if packets := h.Requests.Packets; packets > 0 {
-		h.WindowBytes = max(h.WindowBytes, uint64(h.Window)*h.Goodput/packets)
 	}
 }

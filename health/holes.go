@@ -85,9 +85,3 @@ func (s *holes) missing() (n uint64) {
 	}
 	return n + s.lost
 }
-
-// closeHoles counts what is missing at the end as lost.
-func (h *Half) closeHoles() {
-	h.LostUpstream += h.holes.missing()
-	h.holes = holes{}
-}

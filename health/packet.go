@@ -28,12 +28,16 @@ func Read(b []byte, p *packet.Parsed, now int64) (o Packet) {
 	if p.Family == 4 && int(p.L3)+6 <= len(b) {
 		o.ID = binary.BigEndian.Uint16(b[p.L3+4:])
 	}
-	headers, ext := p.Opcode.Headers(), p.Ext()
-	if at := ext + p.Opcode.Offset(packet.HasAETH); headers&packet.HasAETH != 0 && at < len(b) {
-		o.HasAETH, o.Syndrome = true, b[at]
+	headers := p.Opcode.Headers()
+	if headers&packet.HasAETH != 0 {
+		if at := p.Ext() + p.Opcode.Offset(packet.HasAETH); at < len(b) {
+			o.HasAETH, o.Syndrome = true, b[at]
+		}
 	}
-	if at := ext + p.Opcode.Offset(packet.HasRETH); headers&packet.HasRETH != 0 && at+packet.RETHLen <= len(b) {
-		o.Message = binary.BigEndian.Uint32(b[at+12:])
+	if headers&packet.HasRETH != 0 {
+		if at := p.Ext() + p.Opcode.Offset(packet.HasRETH); at+packet.RETHLen <= len(b) {
+			o.Message = binary.BigEndian.Uint32(b[at+12:])
+		}
 	}
 	if end := p.ICRC; p.Opcode.HasPayload() && end > uint32(p.Payload) {
 		o.Data = end - uint32(p.Payload) - uint32(b[p.BTH+1]>>4&3)

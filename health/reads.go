@@ -9,9 +9,9 @@ type reads struct {
 	known  bool
 	holes  holes
 	latest int64 // time of the latest response
-	asked  int64 // when READs were last sent again, and from which PSN on, and why
+	asked  int64 // when READs were last sent again, and from which PSN on
 	from   uint32
-	cause  Cause
+	newest int64 // time of the latest response that had not passed before
 }
 
 // ask notes a READ request.
@@ -22,11 +22,11 @@ func (r *reads) ask(p *Packet) {
 }
 
 // again notes a READ request that was sent again.
-func (r *reads) again(p *Packet, cause Cause) {
+func (r *reads) again(p *Packet) {
 	if d := ahead(p.PSN, r.from); r.asked == 0 || d < 0 || d > maxGap {
 		r.from = p.PSN
 	}
-	r.asked, r.cause = p.Time, cause
+	r.asked = p.Time
 }
 
 // readResponse follows a READ response.
@@ -49,6 +49,7 @@ func (h *Half) readResponse(p *Packet) {
 		return
 	}
 	h.ReadGoodput += uint64(p.Data)
+	r.newest = p.Time
 	r.next = (p.PSN + 1) & packet.PSNMask
 	r.inside = at&last == 0
 	r.latest = p.Time
@@ -68,14 +69,15 @@ func (h *Half) readAgain(p *Packet) {
 			h.OutOfOrder++
 		}
 		r.holes.fill(i, p.PSN)
-		if repeated {
-			h.Retransmitted[r.cause].add(p.Len)
+		r.newest = p.Time
+	}
+	switch {
+	case repeated:
+		h.Retransmitted[h.repeat.reads].add(p.Len)
+		if h.repeat.reads == TimeOut {
+			h.repeat.doubts(p.Len)
 		}
-		return
+	case i < 0:
+		h.Duplicates++
 	}
-	if repeated {
-		h.Retransmitted[r.cause].add(p.Len)
-		return
-	}
-	h.Duplicates++
 }

@@ -10,11 +10,12 @@ type sent struct {
 	psn  uint32 // plus 1; 0: none
 	id   uint16
 	data uint16
+	asks bool // for an ACK
 	time int64
 }
 
 func (r *recent) add(p *Packet) {
-	r.list[r.at%uint32(len(r.list))] = sent{p.PSN + 1, p.ID, uint16(min(p.Data, 1<<16-1)), p.Time}
+	r.list[r.at%uint32(len(r.list))] = sent{p.PSN + 1, p.ID, uint16(min(p.Data, 1<<16-1)), p.AckReq, p.Time}
 	r.at++
 }
 

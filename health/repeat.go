@@ -6,11 +6,14 @@ import "github.com/cnpgate/cnpgate/internal/packet"
 type repeat struct {
 	active   bool
 	cause    Cause
+	reads    Cause  // of the latest READ request that was sent again
 	at       int64  // when it began
+	silent   int64  // ns since the request before that
 	next     uint32 // the PSN that follows in the episode
 	naks     refusals
-	rnr      refusal
-	nakAt    int64 // when the latest NAK passed
+	rnrs     refusals
+	notReady uint32 // the PSN of the latest RNR NAK, plus 1
+	nakAt    int64  // when the latest NAK passed
 	attempts attempts
 	// undecided is what time-outs sent again before any round trip was measured: whether they were spurious shows once one was.
 	undecided Amount
@@ -27,98 +30,10 @@ type repeat struct {
 	skippedTo uint32
 }
 
-// lateAcks are time-outs that came although the ACK had passed here. It was on its way, or was lost behind. It was on its way if the requester times out
-// sooner than it was ever seen to react to an ACK, and most that wait for one do; or if it times out again and again for the same packet, although each
-// transmission is acknowledged.
-type lateAcks struct {
-	counting bool // the present episode is one
-	quick    bool // and sooner than any reaction
-	all      late
-	soon     late   // the quick ones
-	packets  uint64 // how many different packets were sent again first
-}
-
-type late struct {
-	sent     Amount
-	episodes uint64
-	lost     uint64 // of these, those that count as lost ACKs
-}
-
-// check counts the ACKs that repeat earlier ones after a time-out. A responder that has all packets already acknowledges each that it gets again. If it
-// does so for all, and one ACK came besides, that one was on its way when the requester timed out.
-type check struct {
-	end      uint32 // the PSN after all that were sent before the time-out
-	resent   Amount
-	repeated uint64
-	open     bool
-}
-
-// refusals are the latest NAKs that the requester has yet to obey.
-type refusals [4]refusal
-
-// add notes a NAK, in place of the oldest one. again: the same one is there.
-func (r *refusals) add(n refusal) (again bool) {
-	oldest := &r[0]
-	for i := range r {
-		if r[i].at != 0 && r[i].psn == n.psn {
-			r[i] = n
-			return true
-		}
-		if r[i].at < oldest.at {
-			oldest = &r[i]
-		}
-	}
-	*oldest = n
-	return false
-}
-
-// of is the latest NAK that asks for a PSN, exactly or a few before it; nil: none does.
-func (r *refusals) of(psn uint32) (found *refusal) {
-	for i := range r {
-		n := &r[i]
-		if n.at == 0 || !near(psn, n.psn) {
-			continue
-		}
-		if found == nil || ahead(n.psn, found.psn) > 0 {
-			found = n
-		}
-	}
-	return found
-}
-
-// obeyed removes a NAK, and those for earlier PSNs.
-func (r *refusals) obeyed(n refusal) {
-	for i := range r {
-		if ahead(r[i].psn, n.psn) <= 0 {
-			r[i].at = 0
-		}
-	}
-}
-
-// refusal is a NAK or an RNR NAK that the requester has yet to obey.
-type refusal struct {
-	psn   uint32
-	at    int64 // 0: there is none
-	timer int64 // ns that an RNR NAK asks to wait
-}
-
-// attempts are the transmissions of the oldest packet without an answer.
-type attempts struct {
-	psn  uint32
-	list [8]attempt
-	n    int
-}
-
-type attempt struct {
-	at   int64
-	sent Amount // the packets of the episode that began then
-	lost bool   // counted as lost downstream
-}
-
 const (
-	ms       = int64(1e6)
-	quiet    = 3 * ms // a requester that was silent for less did not time out, if its time-out isn't known
-	inFlight = 64     // packets of a retransmission that may be lost before the first that is seen
+	ms    = int64(1e6)
+	quiet = 3 * ms // a requester that was silent for less did not time out, if its time-out isn't known
+
 )
 
 // behind is a request whose PSN was passed before.
@@ -157,7 +72,7 @@ func (h *Half) late(p *Packet, follows bool) bool {
 	if follows {
 		return false
 	}
-	if n := h.repeat.naks.of(p.PSN); n != nil {
+	if n := h.repeat.naks.of(p.PSN, h.answers.acked); n != nil {
 		soonest := h.naks.least
 		if h.naks.n == 0 {
 			soonest = h.turn.least
@@ -166,16 +81,6 @@ func (h *Half) late(p *Packet, follows bool) bool {
 	}
 	return !h.repeat.active && p.Time-h.sent < h.silence()
 }
-
-// silence is how long the requester must have been silent for a time-out.
-func (h *Half) silence() int64 {
-	if h.Interval.n > 0 {
-		return h.Interval.least / 2
-	}
-	return quiet
-}
-
-func near(psn, asked uint32) bool { d := ahead(psn, asked); return d >= 0 && d < inFlight }
 
 // duplicate reports whether the network has made a request that has passed before: the same packet, not another one with its PSN.
 func (h *Half) duplicate(p *Packet) bool {
@@ -186,7 +91,7 @@ func (h *Half) duplicate(p *Packet) bool {
 	if h.ids.known(p.ID) {
 		return s != nil && s.id == p.ID || s == nil && h.ids.older(p.ID)
 	}
-	if s == nil || h.asked(p.PSN) {
+	if s == nil || h.repeat.asked(p.PSN, h.answers.acked) {
 		return false
 	}
 	if s.id != 0 && s.id != p.ID {
@@ -200,41 +105,43 @@ func (h *Half) duplicate(p *Packet) bool {
 }
 
 // asked reports whether a NAK has asked for a PSN.
-func (h *Half) asked(psn uint32) bool {
-	r := &h.repeat
-	return r.naks.of(psn) != nil || r.rnr.at != 0 && near(psn, r.rnr.psn)
+func (r *repeat) asked(psn, acked uint32) bool {
+	return r.naks.of(psn, acked) != nil || r.rnrs.of(psn, acked) != nil
 }
 
 // again counts a request that was sent again. missed: its first transmission did not pass here.
 func (h *Half) again(p *Packet, missed bool) {
 	r := &h.repeat
-	if !h.continues(p) {
+	late := h.lateAgain(p)
+	if !late && !h.continues(p) {
 		h.beginRepeat(p, missed)
 	}
-	if r.skipped == r.skippedTo && p.PSN != r.next {
+	if !late && r.skipped == r.skippedTo && p.PSN != r.next {
 		r.skipped, r.skippedTo = r.next, p.PSN
 	}
-	r.next = (p.PSN + h.psnsOf(p)) & packet.PSNMask
+	if !late {
+		r.next = (p.PSN + h.psnsOf(p)) & packet.PSNMask
+	}
 	h.Retransmitted[r.cause].add(p.Len)
+	r.check.resent++
 	if r.cause == TimeOut {
-		r.check.resent.add(p.Len)
-		if l := &r.late; l.counting {
-			l.all.sent.add(p.Len)
-			if l.quick {
-				l.soon.sent.add(p.Len)
-			}
-		}
-		if r.attempts.n > 0 {
-			r.attempts.list[r.attempts.n-1].sent.add(p.Len)
-		}
+		r.doubts(p.Len)
 	}
 	if p.Opcode.Role() == packet.ReadRequest {
-		h.reads.again(p, r.cause)
+		h.reads.again(p)
+		r.reads = r.cause
 	}
 	r.ended = p.Time
 	h.probes.drop(p.PSN)
 	h.ids.again(p.ID)
 	h.recent.add(p)
+}
+
+// lateAgain reports whether a request belongs to the present episode, but was overtaken by others of it.
+func (h *Half) lateAgain(p *Packet) bool {
+	r := &h.repeat
+	d := ahead(p.PSN, r.skipped)
+	return r.active && d >= 0 && d < ahead(r.skippedTo, r.skipped) && p.PSN != r.next && (h.ids.older(p.ID) || p.Time-h.sent < h.silence())
 }
 
 // psnsOf is how many PSNs a request that is sent again takes.
@@ -251,46 +158,62 @@ func (h *Half) continues(p *Packet) bool {
 	if !r.active {
 		return false
 	}
-	if n := r.naks.of(p.PSN); n != nil && n.psn == p.PSN && n.at > r.at || r.rnr.at > r.at && r.rnr.psn == p.PSN {
-		return false
+	for _, all := range [...]*refusals{&r.naks, &r.rnrs} {
+		if n := all.of(p.PSN, h.answers.acked); n != nil && n.psn == p.PSN && n.at > r.at {
+			return false
+		}
 	}
 	d := ahead(p.PSN, r.next)
-	return d == 0 || d > 0 && p.Time-h.sent < h.silence()
+	return d == 0 || d > 0 && (p.Time-h.sent < h.silence() || ahead(p.PSN, h.answers.acked) > 0) // a time-out begins with the oldest one
 }
 
 // beginRepeat begins an episode.
 func (h *Half) beginRepeat(p *Packet, missed bool) {
 	r := &h.repeat
 	r.cause = h.causeOf(p)
-	r.active, r.at, r.next = true, p.Time, p.PSN
+	r.active, r.at, r.silent, r.next = true, p.Time, p.Time-h.sent, p.PSN
 	h.Episodes[r.cause]++
-	h.stuck(p)
+	h.big.stuck(p)
 	switch r.cause {
 	case NAKSequence:
-		if n := r.naks.of(p.PSN); n != nil {
+		if n := r.naks.of(p.PSN, h.answers.acked); n != nil {
 			h.naks.add(p.Time - n.at)
-			r.naks.obeyed(*n)
+			r.naks.obeyed(n.psn)
 		}
-		r.rnr.at = 0
+		r.rnrs.obeyed(p.PSN)
 		r.attempts.n = 0
 	case RNR:
-		r.naks.obeyed(r.rnr)
-		r.rnr.at = 0
+		psn := p.PSN
+		if n := r.rnrs.of(psn, h.answers.acked); n != nil { // a NAK for the same one remains
+			psn--
+		}
+		r.naks.obeyed(psn & packet.PSNMask)
+		r.rnrs.obeyed(p.PSN)
 		r.attempts.n = 0
 	case TimeOut:
+		if c := &r.check; !c.open {
+			answered := r.ended == 0 || ahead(h.answers.acked, c.end) > 0 || p.Time-r.ended > 3*h.clean.most // all that was sent again before
+			*c = check{at: p.Time, open: h.flags&selective == 0 && answered}
+		}
 		h.timedOut(p, missed)
 	}
-	r.check = check{end: h.next, open: r.cause == TimeOut && h.flags&selective == 0 && !h.hasAnswer(p.PSN) && (r.ended == 0 || p.Time-r.ended > 3*h.clean.most)}
+	if r.check.end = h.next; r.cause != TimeOut && r.cause != Spurious {
+		r.check.open = false
+	}
 	r.skippedTo = r.skipped
 }
 
 // causeOf says why an episode begins with a packet.
 func (h *Half) causeOf(p *Packet) Cause {
 	r := &h.repeat
-	if r.rnr.at != 0 && near(p.PSN, r.rnr.psn) && h.obeysRNR(p.Time-r.rnr.at) {
+	nak, rnr := r.naks.of(p.PSN, h.answers.acked), r.rnrs.of(p.PSN, h.answers.acked)
+	if rnr != nil && h.obeysRNR(p.Time-rnr.at, rnr.timer) && (nak == nil || nak.psn != p.PSN || rnr.psn == p.PSN) {
 		return RNR
 	}
-	if n := r.naks.of(p.PSN); n != nil && h.obeys(p.Time-n.at) {
+	if nak != nil && h.obeys(p.Time-nak.at) {
+		if nak.notReady {
+			return RNR
+		}
 		return NAKSequence
 	}
 	if h.flags&selective != 0 && r.nakAt != 0 && p.Time-r.nakAt < h.silence() {
@@ -301,50 +224,23 @@ func (h *Half) causeOf(p *Packet) Cause {
 			return Spurious
 		}
 	}
-	if p.Opcode.Role() == packet.ReadRequest && h.reads.latest != 0 && ahead(h.reads.next, p.PSN) > -inFlight && h.obeys(p.Time-h.reads.latest) {
+	if p.Opcode.Role() == packet.ReadRequest && h.missesResponse(p) {
 		return Implied
 	}
 	return TimeOut
 }
 
+// missesResponse reports whether a requester asks again for a READ because a response has come out of order. If it has asked before, and got nothing new
+// since, it is more likely a time-out.
+func (h *Half) missesResponse(p *Packet) bool {
+	r := &h.reads
+	after := p.Time - r.latest
+	return r.latest != 0 && ahead(r.next, p.PSN) > 1 && h.obeys(after) && (r.newest > h.repeat.at || after < 4*h.clean.mean)
+}
+
 // hasAnswer reports whether the answer to a request has passed here.
 func (h *Half) hasAnswer(psn uint32) bool {
 	return ahead(h.answers.acked, psn) > 0 && h.reads.holes.find(psn) < 0
-}
-
-// shortestTurn is the least time that a requester needs to react to what passes here, ns; 0: not known.
-func (h *Half) shortestTurn() int64 {
-	const enough = 3
-	switch {
-	case h.naks.n >= enough && h.back > 0:
-		return min(h.naks.least, h.back)
-	case h.naks.n >= enough:
-		return h.naks.least
-	}
-	return h.back
-}
-
-// obeys reports whether a requester that goes back this long after a NAK does so because of it: it may have been lost, and a time-out came. It takes about
-// as long as for an ACK that makes room, or as for other NAKs.
-func (h *Half) obeys(after int64) bool {
-	const longest = 250 * ms
-	usual := max(min(4*h.room.mean, longest), 4*h.naks.least, ms)
-	switch {
-	case h.Interval.n > 0:
-		return after < max(h.Interval.least/2, min(usual, h.Interval.least*3/4))
-	case h.idle.n > 0: // at most the time-out
-		return after < max(usual, h.idle.most*3/4)
-	}
-	return after < max(usual, 8*h.clean.mean, 50*ms)
-}
-
-// obeysRNR is the same of an RNR NAK, which asks to wait.
-func (h *Half) obeysRNR(after int64) bool {
-	timer := h.repeat.rnr.timer
-	if after < timer*4/5 {
-		return false
-	}
-	return h.Interval.n == 0 && after < 4*timer+100*ms || after-timer < max(h.Interval.least/2, timer/2) || h.obeys(after-timer)
 }
 
 // timedOut notes a transmission after a time-out.
@@ -372,7 +268,7 @@ func (h *Half) timedOut(p *Packet, missed bool) {
 		if s := h.recent.find(p.PSN); s != nil {
 			a.list[0].at = s.time
 			age := p.Time - max(s.time, h.answers.at)
-			if !h.asked(p.PSN) {
+			if !h.repeat.asked(p.PSN, h.answers.acked) {
 				h.idle.add(age)
 			}
 			if !overdue {
@@ -391,6 +287,10 @@ func (h *Half) timedOut(p *Packet, missed bool) {
 	}
 	a.list[a.n] = t
 	a.n++
+	r.check.episodes++
+	if t.lost {
+		r.check.lost++
+	}
 }
 
 // timedOutLate notes a time-out although the answer has passed here. again: it is for the same packet as the one before.

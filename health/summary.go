@@ -6,6 +6,8 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
 )
 
 // Report is the health of all connections: the answer of the API, and the output of a replay.
@@ -103,6 +105,8 @@ type Builder struct {
 	ports       map[string]*Sum
 	all         Totals
 	first, last int64
+	directions  []direction        // by record
+	oneSided    map[direction]bool // those of connections whose other direction isn't in the same record
 	incast      map[netip.Addr][]active
 	slow        map[netip.Addr]*receiver
 }
@@ -111,6 +115,7 @@ type Builder struct {
 func (b *Builder) Add(c *Connection) {
 	if b.hosts == nil {
 		b.hosts, b.prefixes, b.ports = map[netip.Addr]*Sum{}, map[string]*Sum{}, map[string]*Sum{}
+		b.oneSided = map[direction]bool{}
 		b.incast, b.slow = map[netip.Addr][]active{}, map[netip.Addr]*receiver{}
 	}
 	r := c.Record(b.Ports)
@@ -127,7 +132,35 @@ func (b *Builder) Add(c *Connection) {
 		b.first = c.First
 	}
 	b.last = max(b.last, c.Last)
+	d, oneSided := c.direction()
+	if b.directions = append(b.directions, d); oneSided {
+		b.oneSided[d] = true
+	}
 	b.records = append(b.records, r)
+}
+
+// direction is where the packets of a connection go that has packets of one end only.
+type direction struct {
+	from, to packet.Addr
+	scope    packet.Scope
+}
+
+func (c *Connection) direction() (d direction, oneSided bool) {
+	var sends [2]bool
+	for i := range sends {
+		sends[i] = c.Half[i].Requests.Packets+c.Half[i^1].Responses.Packets > 0
+	}
+	from := 0
+	if !sends[0] {
+		from = 1
+	}
+	return direction{c.End[from].Addr, c.End[from^1].Addr, c.Scope}, sends[0] != sends[1]
+}
+
+// elsewhere reports whether the other direction of an asymmetric connection is in another record: another worker follows it, or the pair isn't known.
+func (b *Builder) elsewhere(v Verdict) bool {
+	d := b.directions[v.of[0]]
+	return b.oneSided[direction{d.to, d.from, d.scope}]
 }
 
 // sum adds the requests of one end to the sums.
@@ -207,8 +240,9 @@ func incastOf(all []active) (most int) {
 
 // Report makes the report. pauses may be nil; the counts of connections' packets that were not followed are other.
 func (b *Builder) Report(pauses []Pauses, other uint64) *Report {
+	b.verdicts = slices.DeleteFunc(b.verdicts, func(v Verdict) bool { return v.Name == Asymmetric && b.elsewhere(v) })
 	for _, p := range pauses {
-		b.verdicts = append(b.verdicts, pauseVerdict(&p, b.last-b.first))
+		b.verdicts = append(b.verdicts, pauseVerdict(&p))
 	}
 	b.verdicts = append(b.verdicts, b.slowReceivers()...)
 	r := &Report{Verdicts: merge(b.verdicts), Connections: b.records}
@@ -263,7 +297,7 @@ func sorted[K comparable](m map[K]*Sum) []Sum {
 	return out
 }
 
-func pauseVerdict(p *Pauses, took int64) Verdict {
+func pauseVerdict(p *Pauses) Verdict {
 	return Verdict{
 		Name: PFCPauses, Subject: p.From, Weight: p.Frames,
 		Evidence: fmt.Sprintf("%d frames that pause (PFC or PAUSE) came from %s, in %s", p.Frames, p.From, Duration(max(p.Last-p.First, 0))),

@@ -85,7 +85,6 @@ func (c *Connection) subject(i int) string {
 	return s
 }
 
-// sentBy names what went wrong with the requests of an end, for texts.
 func percent(part, of uint64) string {
 	return fmt.Sprintf("%.3g %%", 100*float64(part)/float64(max(of, 1)))
 }
@@ -231,7 +230,7 @@ func notReady(c *Connection, i int) (Verdict, bool) {
 
 func lossUpstream(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.LostUpstream == 0 {
+	if h.LostUpstream == 0 || h.LostUpstream*4 < h.OutOfOrder { // some that are late can't be told from those that were sent again
 		return Verdict{}, false
 	}
 	from := c.End[i].Addr.Netip()
@@ -248,7 +247,7 @@ func lossUpstream(c *Connection, i int) (Verdict, bool) {
 
 func lossDownstream(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.LostDownstream == 0 {
+	if h.LostDownstream == 0 || h.LostDownstream*4 < h.OutOfOrder {
 		return Verdict{}, false
 	}
 	to := c.End[i^1].Addr.Netip()
@@ -260,7 +259,7 @@ func lossDownstream(c *Connection, i int) (Verdict, bool) {
 }
 
 // sentAgain says what was sent again, by cause.
-func (h *Half) sentAgain() string {
+func (h *Counts) sentAgain() string {
 	sum := h.Retransmissions()
 	if sum.Packets == 0 {
 		return "nothing was sent again"
@@ -276,12 +275,12 @@ func (h *Half) sentAgain() string {
 
 func ackLoss(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
-	if h.AcksLost == 0 {
+	if h.AcksLost == 0 || h.AcksLost*10 < h.RNRNAKs { // Soft-RoCE obeys some RNR NAKs twice
 		return Verdict{}, false
 	}
 	return Verdict{
 		Name: AckLoss, Weight: h.AcksLost,
-		Evidence: fmt.Sprintf("%d times the requester timed out although the ACK had passed here: lost between here and %v; %s",
+		Evidence: fmt.Sprintf("%d times the requester timed out although the ACK or READ response had passed here: lost between here and %v; %s",
 			h.AcksLost, c.End[i].Addr.Netip(), h.sentAgain()),
 		Advice: fmt.Sprintf("look for drops between here and %v; ACKs should have the data's priority", c.End[i].Addr.Netip()),
 	}, true
@@ -330,7 +329,8 @@ func windowLimit(c *Connection, i int) (Verdict, bool) {
 	if again := h.Retransmissions().Packets; again*100 > h.Requests.Packets || c.Half[i^1].Goodput*10 > h.Goodput {
 		return Verdict{}, false
 	}
-	has, could := float64(h.Goodput)*8e9/float64(took), float64(h.Goodput)*8e9/float64(max(took-h.Stalled, 1))
+	goodput := float64(h.Goodput + h.ReadGoodput)
+	has, could := goodput*8e9/float64(took), goodput*8e9/float64(max(took-h.Stalled, 1))
 	return Verdict{
 		Name: WindowLimit, Weight: h.Requests.Packets,
 		Evidence: fmt.Sprintf("at most %d packets (%s) are on their way at once; at an RTT of %v that allows %s, and the sender waits %s of the time; it sends %s when it may",

@@ -107,8 +107,7 @@ const (
 func (e *Peers) Show(r *Remote, now int64) Shown {
 	l := e.learner
 	l.StartBurst()
-	if l.pairing.sees(&r.Key) {
-		e.Forget(&r.Key, now)
+	if _, _, known := e.table.Find(&r.Key); !known && l.pairing.sees(&r.Key) { // Sweep ends those that are seen later
 		return ShownSeen
 	}
 	e.packets[0].Flow = r.Key.Words()
@@ -273,7 +272,7 @@ func only(s *store.Store, g *store.Group, side int, qp uint32) (found store.Slot
 // Sweep ends remote flows that were not shown for long, and some of those that the gateway sees itself by now. It is called several times a
 // second.
 func (e *Peers) Sweep(now int64) {
-	const batch = 2048
+	const batch = 512
 	for range batch / 32 { // a Sweep of the table looks at 32 entries at most
 		e.table.Sweep(now)
 	}

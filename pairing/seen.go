@@ -8,6 +8,7 @@ import (
 // Seen is what this gateway knows of one of its flows, for other gateways.
 type Seen struct {
 	Remote
+	Slot   int  // its number in the store
 	Steady bool // the UDP source port hasn't changed lately
 	Answer Answer
 }
@@ -48,7 +49,7 @@ func (p *Pairing) seen(k *store.Key, side int, v *store.View, a Answer) Seen {
 			Port: id.Port(), Unreliable: id.Unreliable(), Requests: sent.Valid(), Responses: ack.Valid(),
 			First: sent.First(), High: sent.High(), Acked: ack.Last(),
 		},
-		Steady: id.Steady(), Answer: a,
+		Slot: int(v.InStore()), Steady: id.Steady(), Answer: a,
 	}
 	scope := k.Scope
 	if side == 1 && int(scope.Port()) < len(p.egress) {

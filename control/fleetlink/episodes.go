@@ -17,54 +17,54 @@ import (
 
 // The stream has the episodes of all gateways, signed as they were sent.
 
-func (l *Link) streamName() string { return "cnpgate-episodes-" + l.Config.Site }
+func (p *Participant) streamName() string { return "cnpgate-episodes-" + p.Config.Site }
 
 // makeStream makes the stream of episodes, unless it exists. An external cluster keeps it on as many servers as it has, at most three.
-func (l *Link) makeStream() {
-	l.mutex.Lock()
-	c := l.own
-	l.mutex.Unlock()
-	if l.stream || c == nil || l.Config.Embedded && l.Config.Episodes.Store == "" {
+func (p *Participant) makeStream() {
+	p.mutex.Lock()
+	c := p.own
+	p.mutex.Unlock()
+	if p.stream || c == nil || p.Config.Embedded && p.Config.Episodes.Store == "" {
 		return
 	}
 	js, err := c.JetStream(nats.MaxWait(2 * time.Second))
 	if err != nil {
-		l.note("jetstream", err)
+		p.note("jetstream", err)
 		return
 	}
 	config := nats.StreamConfig{
-		Name: l.streamName(), Subjects: []string{fleet.Subject(l.Config.Site, "*", wire.Episode)}, Discard: nats.DiscardOld,
-		MaxAge: l.Config.Episodes.Keep, MaxBytes: int64(l.Config.Episodes.MaxBytes), MaxMsgSize: wire.MaxMessage, Replicas: 1,
+		Name: p.streamName(), Subjects: []string{fleet.Subject(p.Config.Site, "*", wire.Episode)}, Discard: nats.DiscardOld,
+		MaxAge: p.Config.Episodes.Keep, MaxBytes: int64(p.Config.Episodes.MaxBytes), MaxMsgSize: wire.MaxMessage, Replicas: 1,
 	}
-	if !l.Config.Embedded {
-		config.Replicas = min(len(l.Config.Servers), 3) | 1
+	if !p.Config.Embedded {
+		config.Replicas = min(len(p.Config.Servers), 3) | 1
 	}
 	if _, err = js.AddStream(&config); errors.Is(err, nats.ErrStreamNameAlreadyInUse) {
 		_, err = js.UpdateStream(&config)
 	}
 	if err != nil {
-		l.note("jetstream", err)
+		p.note("jetstream", err)
 		return
 	}
-	l.stream = true
+	p.stream = true
 }
 
 // storeEpisodes stores this gateway's episodes until the context ends. Each is sent again until the stream has confirmed it, or storeFor has
 // passed. With embedded servers it goes to those of the others, too, so that each has the stream of all.
-func (l *Link) storeEpisodes(ctx context.Context) {
+func (p *Participant) storeEpisodes(ctx context.Context) {
 	again := time.NewTicker(storeAgain)
 	defer again.Stop()
 	for ctx.Err() == nil {
-		l.makeStream()
+		p.makeStream()
 		select {
 		case <-ctx.Done():
 		case <-again.C:
-		case <-l.episodes.ready:
-			for m, ok := l.episodes.take(); ok; m, ok = l.episodes.take() {
-				for _, c := range l.conns[1:] {
+		case <-p.episodes.ready:
+			for m, ok := p.episodes.take(); ok; m, ok = p.episodes.take() {
+				for _, c := range p.conns[1:] {
 					_ = c.Publish(m.subject, m.data)
 				}
-				l.store(ctx, m)
+				p.store(ctx, m)
 			}
 		}
 	}
@@ -76,19 +76,19 @@ const (
 )
 
 // store stores an episode in the own server's stream, or that of the cluster.
-func (l *Link) store(ctx context.Context, m message) {
-	if l.Config.Embedded && l.Config.Episodes.Store == "" {
+func (p *Participant) store(ctx context.Context, m message) {
+	if p.Config.Embedded && p.Config.Episodes.Store == "" {
 		return
 	}
 	id := sha256.Sum256(m.data)
 	for range storeFor / storeAgain {
-		l.makeStream()
-		if l.stream {
-			if js, err := l.conns[0].JetStream(nats.MaxWait(2 * time.Second)); err == nil {
+		p.makeStream()
+		if p.stream {
+			if js, err := p.conns[0].JetStream(nats.MaxWait(2 * time.Second)); err == nil {
 				if _, err = js.Publish(m.subject, m.data, nats.MsgId(hex.EncodeToString(id[:]))); err == nil {
 					return
 				}
-				l.note("jetstream", err)
+				p.note("jetstream", err)
 			}
 		}
 		select {
@@ -103,10 +103,10 @@ func (l *Link) store(ctx context.Context, m message) {
 const mostEpisodes = 256
 
 // Episodes returns the latest episodes of all gateways, the oldest first.
-func (l *Link) Episodes() ([]Episode, error) {
-	l.mutex.Lock()
-	c := l.own
-	l.mutex.Unlock()
+func (p *Participant) Episodes() ([]Episode, error) {
+	p.mutex.Lock()
+	c := p.own
+	p.mutex.Unlock()
 	if c == nil || !c.IsConnected() {
 		return nil, errors.New("no connection to the fleet's server; `cnpgate fleet` shows why")
 	}
@@ -114,13 +114,13 @@ func (l *Link) Episodes() ([]Episode, error) {
 	if err != nil {
 		return nil, err
 	}
-	info, err := js.StreamInfo(l.streamName())
+	info, err := js.StreamInfo(p.streamName())
 	if err != nil {
 		return nil, errors.New("no stream of episodes: give fleet.episodes.store, or enable JetStream in the cluster (" + err.Error() + ")")
 	}
 	keys := map[string]*fleet.Party{}
-	for i := range l.trust {
-		keys[l.trust[i].Name] = &l.trust[i]
+	for i := range p.trust {
+		keys[p.trust[i].Name] = &p.trust[i]
 	}
 	all := []Episode{}
 	first := info.State.FirstSeq
@@ -129,12 +129,12 @@ func (l *Link) Episodes() ([]Episode, error) {
 	}
 	seen := map[uint64]bool{}
 	for seq := first; seq <= info.State.LastSeq; seq++ {
-		m, err := js.GetMsg(l.streamName(), seq)
+		m, err := js.GetMsg(p.streamName(), seq)
 		if err != nil {
 			continue // it has aged meanwhile
 		}
 		h, body, err := wire.Open(m.Data)
-		if p := keys[h.Sender]; err != nil || h.Kind != wire.Episode || p == nil || seen[h.Sequence] || wire.Verify(l.Config.Site, m.Data, p.Key) != nil {
+		if of := keys[h.Sender]; err != nil || h.Kind != wire.Episode || of == nil || seen[h.Sequence] || wire.Verify(p.Config.Site, m.Data, of.Key) != nil {
 			continue
 		}
 		seen[h.Sequence] = true

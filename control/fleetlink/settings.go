@@ -17,7 +17,7 @@ import (
 	"github.com/cnpgate/cnpgate/pairing"
 )
 
-// Options are what a Link needs besides the configuration.
+// Options are what a Participant needs besides the configuration.
 type Options struct {
 	Config  *config.Fleet
 	Version string

@@ -11,10 +11,10 @@ import (
 )
 
 // Status is the state of the fleet as this gateway sees it.
-func (l *Link) Status() FleetStatus {
-	s := FleetStatus{Enabled: true, Site: l.Config.Site, Name: l.Config.Name, Connections: []FleetConnection{}, Members: []fleet.MemberView{}, Counters: map[string]uint64{}}
+func (p *Participant) Status() FleetStatus {
+	s := FleetStatus{Enabled: true, Site: p.Config.Site, Name: p.Config.Name, Connections: []FleetConnection{}, Members: []fleet.MemberView{}, Counters: map[string]uint64{}}
 	var stats fleet.Stats
-	if l.ask(func() { stats, s.Members = l.member.Stats(), l.member.Views() }) {
+	if p.ask(func() { stats, s.Members = p.member.Stats(), p.member.Views() }) {
 		s.Shares = FleetShares{stats.Wants, stats.Wanted, stats.RemoteFlows, stats.Pairs}
 		s.Refused = stats.Refused
 		for host, n := range stats.HintsRefused {
@@ -31,15 +31,15 @@ func (l *Link) Status() FleetStatus {
 	} {
 		s.Counters[name] = n
 	}
-	_, _, s.Counters["dropped_in"] = l.in.state()
-	_, _, s.Counters["dropped_out"] = l.out.state()
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	for i, c := range l.conns {
-		s.Connections = append(s.Connections, FleetConnection{l.urls[i], c.Status() == nats.CONNECTED, c.Stats().Reconnects, l.errs[l.urls[i]]})
+	_, _, s.Counters["dropped_in"] = p.in.state()
+	_, _, s.Counters["dropped_out"] = p.out.state()
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	for i, c := range p.conns {
+		s.Connections = append(s.Connections, FleetConnection{p.urls[i], c.Status() == nats.CONNECTED, c.Stats().Reconnects, p.errs[p.urls[i]]})
 	}
-	if len(l.conns) == 0 {
-		s.Connections = append(s.Connections, FleetConnection{URL: l.Config.Listen, Error: l.errs[""]})
+	if len(p.conns) == 0 {
+		s.Connections = append(s.Connections, FleetConnection{URL: p.Config.Listen, Error: p.errs[""]})
 	}
 	return s
 }

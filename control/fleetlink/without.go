@@ -10,23 +10,23 @@ import (
 
 var errWithout = errors.New("fleet: this program was built without fleet (build tag nofleet); remove the section, or use a build with it")
 
-// Link doesn't exist in this build: Open returns an error.
-type Link struct{}
+// Participant doesn't exist in this build: Open returns an error.
+type Participant struct{}
 
 // Open returns an error.
-func Open(Options) (*Link, error) { return nil, errWithout }
+func Open(Options) (*Participant, error) { return nil, errWithout }
 
 // Run does nothing.
-func (*Link) Run(context.Context) {}
+func (*Participant) Run(context.Context) {}
 
 // Status is that of no fleet.
-func (*Link) Status() FleetStatus { return FleetStatus{} }
+func (*Participant) Status() FleetStatus { return FleetStatus{} }
 
 // Question has no answers.
-func (*Link) Question(string) map[string]json.RawMessage { return nil }
+func (*Participant) Question(string) map[string]json.RawMessage { return nil }
 
 // Publish does nothing.
-func (*Link) Publish([]byte) {}
+func (*Participant) Publish([]byte) {}
 
 // Episodes returns an error.
-func (*Link) Episodes() ([]Episode, error) { return nil, errWithout }
+func (*Participant) Episodes() ([]Episode, error) { return nil, errWithout }

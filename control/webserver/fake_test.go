@@ -20,7 +20,9 @@ import (
 	"time"
 
 	"github.com/cnpgate/cnpgate/control/api"
+	"github.com/cnpgate/cnpgate/control/fleetlink"
 	"github.com/cnpgate/cnpgate/control/report"
+	"github.com/cnpgate/cnpgate/fleet"
 	"github.com/cnpgate/cnpgate/telemetry"
 )
 
@@ -71,6 +73,12 @@ func (f *fake) start() {
 		api.ReloadsPath: func(*http.Request) any {
 			return api.Reloads{Reloads: []api.ReloadRecord{{Time: f.started.UTC(), Outcome: "started", ConfigHash: "0123456789abcdef"},
 				{Time: f.started.UTC(), Outcome: "refused", ConfigHash: "0123456789abcdef", Error: "gw.yaml:3:1: ports[0].rate: missing"}}}
+		},
+		api.FleetPath: func(*http.Request) any {
+			return fleetlink.FleetStatus{Enabled: true, Site: "dc-a", Name: "gw-1", Shares: fleetlink.FleetShares{Wants: 4711},
+				Members:     []fleet.MemberView{{Name: "gw-1", Self: true, State: "active", UpMS: 60_000}, {Name: "gw-2", State: "silent", SilentMS: 9000, RoundUS: 250}},
+				Connections: []fleetlink.FleetConnection{{URL: "tls://192.0.2.2:4222", Error: "connection refused"}},
+				Counters:    map[string]uint64{"dropped_in": 3}, Refused: map[string]uint64{"signature": 7}}
 		},
 		api.FlowsPath:   f.flowsOf,
 		api.SendersPath: f.senders,

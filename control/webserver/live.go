@@ -41,6 +41,7 @@ var watched = []struct {
 	{"health", api.HealthPath, 2},
 	{"notifications", api.NotificationsPath + "?limit=50", 2},
 	{"suppressed", api.NotificationsPath + "?limit=50&outcome=suppressed", 2},
+	{"fleet", api.FleetPath, 4},
 	{"reloads", api.ReloadsPath, 4},
 }
 

@@ -31,6 +31,7 @@ var tabs = []struct{ name, shows string }{
 	{"notifications", `document.querySelector('tbody').rows.length > 10 && document.querySelector('.why').textContent.includes('70000 bytes')`},
 	{"pairing", `document.body.textContent.includes('the UDP source port') && document.body.textContent.includes('confirmed')`},
 	{"health", `document.body.textContent.includes('no link since noon')`},
+	{"fleet", `["Fleet of dc-a", "gw-2", "silent", "9.00\u00a0s", "4,711", "connection refused", "signature: 7", "was full: 3"].every((text) => document.body.textContent.includes(text))`},
 	{"reloads", `document.body.textContent.includes('ports[0].rate: missing')`},
 	{"host=10.1.0.0", `document.querySelectorAll('.explanation').length === 1 && document.body.textContent.includes('10.1.0.0 now') === false && document.querySelectorAll('tbody tr').length > 20`},
 }

@@ -61,6 +61,7 @@ type Shared struct {
 	fair         []fairClass // by port and class
 	all          [][]lawPart // by worker
 	elsewhere    []elsewhere // by worker
+	notified     atomic.Bool // another gateway has ever notified a sender: elsewhere has something
 	unresponsive unresponsiveSenders
 }
 

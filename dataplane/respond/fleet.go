@@ -17,33 +17,42 @@ const (
 	elsewhereFor   = 1_000_000 // ns for which such a notification counts, and the delay of the loop besides
 	elsewhereTick  = 16        // shift of a time, ns
 	shareDeep      = 2         // times the reference: a longer queue has its own F
+	cnpElsewhere   = 1.05      // times F here: a CNP from where F is higher isn't one that is needed here
 	elsewhereDeep  = 1         // times the reference: a longer queue doesn't wait for what another gateway has asked for
 )
 
-// elsewhere has, by the low bits of a flow's index, when another gateway has notified its sender: bits 0-27 the index, 28-39 the generation,
-// 40-63 the time in ticks.
-type elsewhere [elsewhereSlots]atomic.Uint64
+// elsewhere has, by the low bits of a flow's index, when another gateway has notified its sender, and F there.
+type elsewhere [elsewhereSlots]struct {
+	what atomic.Uint64 // bits 0-27 the index, 28-39 the generation, 40-63 the time in ticks
+	rate atomic.Uint32 // F, a float32; written before
+}
 
 func elsewhereOf(x flowtable.Index, generation uint32) uint64 {
 	return uint64(x)&(1<<28-1) | uint64(generation&(1<<12-1))<<28
 }
 
-// NotifiedElsewhere records that another gateway has notified the sender of a worker's flow, at a time in ns by the worker's clock.
-func (s *Shared) NotifiedElsewhere(worker int, f flowtable.Ref, at int64) {
-	s.elsewhere[worker][uint32(f.Index)%elsewhereSlots].Store(elsewhereOf(f.Index, f.Generation) | uint64(at>>elsewhereTick)<<40)
+// NotifiedElsewhere records that another gateway has notified the sender of a worker's flow, at a time in ns by the worker's clock, where F was rate.
+func (s *Shared) NotifiedElsewhere(worker int, f flowtable.Ref, at int64, rate float32) {
+	slot := &s.elsewhere[worker][uint32(f.Index)%elsewhereSlots]
+	slot.rate.Store(math.Float32bits(rate))
+	s.notified.Store(true)
+	slot.what.Store(elsewhereOf(f.Index, f.Generation) | uint64(at>>elsewhereTick)<<40)
 }
 
-// notifiedElsewhere reports whether another gateway has notified the sender of a flow lately, so that this one needn't. Each notification there
-// counts for one here. It is asked about requests for a rate only: a standard CNP asks for none, and the law learns its effect from those that
-// this gateway sends.
-func (l *Law) notifiedElsewhere(t *turn, x flowtable.Index) bool {
+// notifiedElsewhere reports whether another gateway has notified the sender of a flow lately, and F there was at most `most`, so that this one
+// needn't. Each notification there counts for one here. What a Long-haul CNP has asked for too little, the next one corrects. A standard CNP
+// lowers the rate by a part, so that only one from a gateway with the same F, or a lower one, takes the place of this gateway's.
+func (l *Law) notifiedElsewhere(t *turn, x flowtable.Index, most float64) bool {
 	slot := &l.elsewhere[l.ID][uint32(x)%elsewhereSlots]
-	e := slot.Load()
+	e := slot.what.Load()
 	if e == 0 || e&(1<<40-1) != elsewhereOf(x, l.Flows.State(x).Generation()) || t.Depth > elsewhereDeep*t.Law.Reference {
 		return false
 	}
+	if float64(math.Float32frombits(slot.rate.Load())) > most {
+		return false
+	}
 	ago := (uint64(l.Now>>elsewhereTick) - e>>40) & (1<<24 - 1) << elsewhereTick
-	slot.CompareAndSwap(e, 0)
+	slot.what.CompareAndSwap(e, 0)
 	return ago < uint64(elsewhereFor+t.Loop)
 }
 

@@ -1,6 +1,7 @@
 package respond
 
 import (
+	"math"
 	"math/bits"
 
 	"github.com/cnpgate/cnpgate/congestion"
@@ -40,7 +41,7 @@ func (l *Law) notify(t *turn, b *frames.Batch, i int, f *lawFlow) bool {
 		if d.Parameter = f.Reduce(&t.LawState, s, random); d.Parameter == 0 {
 			break
 		}
-		if l.notifiedElsewhere(t, x) {
+		if l.notified.Load() && l.notifiedElsewhere(t, x, math.Inf(1)) {
 			n.SuppressFlow(t.Queue, x, counters.NotifiedElsewhere)
 			return true
 		}
@@ -64,6 +65,11 @@ func (l *Law) notify(t *turn, b *frames.Batch, i int, f *lawFlow) bool {
 	default:
 		if !f.CNP(&t.LawState, s, random) {
 			break
+		}
+		if l.notified.Load() && l.notifiedElsewhere(t, x, cnpElsewhere*t.Fair) {
+			f.SentCNP(&t.LawState, s, uint32(x)) // its effect is to be expected here, too
+			n.SuppressFlow(t.Queue, x, counters.NotifiedElsewhere)
+			return true
 		}
 		d.Parameter = uint16(100 * (1 - t.Fair/f.Rate()))
 		if !l.send(t, b, i, f, d, true) {

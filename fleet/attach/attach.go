@@ -50,18 +50,18 @@ func (p *Plane) Notified(to []wire.Notice) []wire.Notice {
 			to = append(to, wire.Notice{
 				Hosts: wire.Hosts{From: r.Key.Src, To: r.Key.Dst, Scope: r.Key.Scope().Named()}, QP: r.Key.DestQP,
 				Kind: uint8(r.Format), Action: uint8(r.Decision.Action), Parameter: r.Decision.Parameter,
-				Age: uint32(min(max(now-r.Time, 0)/1000, 1<<31)),
+				Age: uint32(min(max(now-r.Time, 0)/1000, 1<<31)), Rate: float32(p.plane.Shared().FairRate(int(r.Out), int(r.Class))),
 			})
 		}
 	}
 	return to
 }
 
-// Elsewhere says that another gateway has notified a sender.
+// Elsewhere says that another gateway has notified a sender, and of what rate.
 func (p *Plane) Elsewhere(n *wire.Notice) {
 	k := flowtable.Key{Src: n.From, Dst: n.To, DestQP: n.QP}
 	k.SetScope(n.Scope)
-	p.plane.NotifiedElsewhere(&k, p.unix()-int64(n.Age)*1000)
+	p.plane.NotifiedElsewhere(&k, p.unix()-int64(n.Age)*1000, n.Rate)
 }
 
 // Bottlenecks appends what arrives at the shared queues.

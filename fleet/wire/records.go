@@ -59,7 +59,8 @@ type Notice struct {
 	Kind      uint8  // packet.Notification
 	Action    uint8  // congestion.Action
 	Parameter uint16
-	Age       uint32 // microseconds before the message was sent
+	Age       uint32  // microseconds before the message was sent
+	Rate      float32 // F there, bytes/ns; 0: there is none
 }
 
 // Arrival is what arrives at one member of a shared bottleneck.
@@ -95,22 +96,16 @@ type Delay struct {
 	Loop  uint64 // ns
 }
 
-const (
-	hostsSize   = 40
-	wantedSize  = hostsSize
-	flowSize    = hostsSize + 3 + 2 + 1 + 3 + 3 + 3
-	pairSize    = hostsSize + 3 + 3 + 2 + 1
-	noticeSize  = hostsSize + 3 + 1 + 1 + 2 + 4
-	arrivalSize = 8 + 1 + 8 + 8 + 4 + 4
-	delaySize   = 8 + 1 + 8
-)
+const hostsSize = 40
 
-// MaxFlows, MaxPairs and MaxWanted are the numbers of records that fit into a message.
+// Sizes of the records, bytes.
 const (
-	MaxWanted  = MaxBody / wantedSize
-	MaxFlows   = MaxBody / flowSize
-	MaxPairs   = MaxBody / pairSize
-	MaxNotices = MaxBody / noticeSize
+	WantedSize  = hostsSize
+	FlowSize    = hostsSize + 3 + 2 + 1 + 3 + 3 + 3
+	PairSize    = hostsSize + 3 + 3 + 2 + 1
+	NoticeSize  = hostsSize + 3 + 1 + 1 + 2 + 4 + 4
+	ArrivalSize = 8 + 1 + 8 + 8 + 4 + 4
+	DelaySize   = 8 + 1 + 8
 )
 
 func (h *Hosts) put(b []byte) []byte {
@@ -157,7 +152,7 @@ func (p *Pair) Append(b []byte) []byte {
 func (n *Notice) Append(b []byte) []byte {
 	b = append(put24(n.put(b), n.QP), n.Kind, n.Action)
 	b = binary.BigEndian.AppendUint16(b, n.Parameter)
-	return binary.BigEndian.AppendUint32(b, n.Age)
+	return appendFloat(binary.BigEndian.AppendUint32(b, n.Age), n.Rate)
 }
 
 // Append adds the record to a body.
@@ -175,12 +170,12 @@ func (d *Delay) Append(b []byte) []byte {
 
 // EachWanted calls f with each record of a body.
 func EachWanted(body []byte, f func(*Wanted)) error {
-	return each(body, wantedSize, func(b []byte, w *Wanted) bool { return w.read(b) }, f)
+	return each(body, WantedSize, func(b []byte, w *Wanted) bool { return w.read(b) }, f)
 }
 
 // EachFlow calls f with each record of a body.
 func EachFlow(body []byte, f func(*Flow)) error {
-	return each(body, flowSize, func(b []byte, r *Flow) bool {
+	return each(body, FlowSize, func(b []byte, r *Flow) bool {
 		ok := r.read(b)
 		b = b[hostsSize:]
 		r.QP, r.Port, r.Flags = read24(b), binary.BigEndian.Uint16(b[3:]), b[5]
@@ -191,7 +186,7 @@ func EachFlow(body []byte, f func(*Flow)) error {
 
 // EachPair calls f with each record of a body.
 func EachPair(body []byte, f func(*Pair)) error {
-	return each(body, pairSize, func(b []byte, r *Pair) bool {
+	return each(body, PairSize, func(b []byte, r *Pair) bool {
 		ok := r.read(b)
 		b = b[hostsSize:]
 		r.QP, r.SourceQP, r.Port = read24(b), read24(b[3:]), binary.BigEndian.Uint16(b[6:])
@@ -202,18 +197,18 @@ func EachPair(body []byte, f func(*Pair)) error {
 
 // EachNotice calls f with each record of a body.
 func EachNotice(body []byte, f func(*Notice)) error {
-	return each(body, noticeSize, func(b []byte, r *Notice) bool {
+	return each(body, NoticeSize, func(b []byte, r *Notice) bool {
 		ok := r.read(b)
 		b = b[hostsSize:]
 		r.QP, r.Kind, r.Action = read24(b), b[3], b[4]
-		r.Parameter, r.Age = binary.BigEndian.Uint16(b[5:]), binary.BigEndian.Uint32(b[7:])
-		return ok
+		r.Parameter, r.Age, r.Rate = binary.BigEndian.Uint16(b[5:]), binary.BigEndian.Uint32(b[7:]), readFloat(b[11:])
+		return ok && r.Rate >= 0
 	}, f)
 }
 
 // EachArrival calls f with each record of a body.
 func EachArrival(body []byte, f func(*Arrival)) error {
-	return each(body, arrivalSize, func(b []byte, r *Arrival) bool {
+	return each(body, ArrivalSize, func(b []byte, r *Arrival) bool {
 		r.Bottleneck, r.Class = binary.BigEndian.Uint64(b), b[8]
 		r.Flows, r.Depth = binary.BigEndian.Uint64(b[9:]), binary.BigEndian.Uint64(b[17:])
 		r.Largest, r.Line = readFloat(b[25:]), readFloat(b[29:])
@@ -223,7 +218,7 @@ func EachArrival(body []byte, f func(*Arrival)) error {
 
 // EachDelay calls f with each record of a body.
 func EachDelay(body []byte, f func(*Delay)) error {
-	return each(body, delaySize, func(b []byte, r *Delay) bool {
+	return each(body, DelaySize, func(b []byte, r *Delay) bool {
 		r.Queue, r.Class, r.Loop = binary.BigEndian.Uint64(b), b[8], binary.BigEndian.Uint64(b[9:])
 		return r.Class < 8 && r.Loop < 10e9
 	}, f)

@@ -72,7 +72,7 @@ func TestRecords(t *testing.T) {
 			psn.Draw(t, "first"), psn.Draw(t, "high"), psn.Draw(t, "acked"),
 		}
 		pair := Pair{hosts(t), qp.Draw(t, "qp"), qp.Draw(t, "source"), flow.Port, rapid.Uint8Range(0, 15).Draw(t, "evidence"), rapid.Bool().Draw(t, "uc")}
-		notice := Notice{hosts(t), flow.QP, 3, 2, 500, rapid.Uint32().Draw(t, "age")}
+		notice := Notice{hosts(t), flow.QP, 3, 2, 500, rapid.Uint32().Draw(t, "age"), rapid.Float32Min(0).Draw(t, "rate")}
 		arrival := Arrival{rapid.Uint64().Draw(t, "name"), 7, 1 << 40, 12345, 12.5, 1.25}
 		delay := Delay{arrival.Bottleneck, 3, 5e6}
 		check := func(err error, same bool) {

@@ -49,7 +49,7 @@ func TestCost(t *testing.T) {
 		const few, many = 24 * warmBursts, 36 * warmBursts
 		instructions, did := callgrind(t, binary, &w, few, many)
 		w.check(t, &did, many)
-		got.Instructions[w.name] = instructions / ((many - few) * countedBurst)
+		got.Instructions[w.name] = instructions / float64((many-few)*w.burst())
 		got.Allocations = max(got.Allocations, float64(did.Allocations)/float64(did.Steps))
 		got.Exchanges = max(got.Exchanges, float64(did.Exchanges)/float64(did.Steps))
 	}
@@ -99,7 +99,7 @@ func callgrind(t *testing.T, binary string, w *work, few, many int) (instruction
 // check fails the test unless the work was done to every packet but those of the last two bursts, which are still on their way.
 func (w *work) check(t *testing.T, did *counted, bursts int) {
 	t.Helper()
-	want := uint64((bursts - 2) * countedBurst)
+	want := uint64((bursts - 2) * w.burst())
 	marked, notified := w.name[0] == 'm' || w.name == "notify-long-haul-cnp", w.name[0] == 'n'
 	least := want
 	if w.name == "notify-by-law" {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -42,6 +43,10 @@ var works = []work{
 	{"notify-fast-cnp", true, func(p *dataplane.Policy) { p.Ports[1].Thresholds = congestion.Thresholds{} }, often},
 	{"law-below", false, func(p *dataplane.Policy) { p.Ports[1].Law = congestion.NewLaw(400e9, 1, 0) }, often},
 	{"notify-by-law", false, func(p *dataplane.Policy) { p.Ports[1].Law = congestion.NewLaw(100e3, 1, 0) }, seldom},
+	// Connections are followed: not at all, at a rate above the one at which a worker reads all packets, outside of its windows; and below it, where it reads all.
+	{"follow-none", false, func(*dataplane.Policy) {}, often},
+	{"follow-outside", false, func(*dataplane.Policy) {}, often},
+	{"follow-all", false, func(*dataplane.Policy) {}, 1_000_000},
 	{"backend-mixed", false, nil, often},
 	{"forward-mixed", false, func(*dataplane.Policy) {}, often},
 }
@@ -91,7 +96,7 @@ func (w *work) do(uncounted, bursts int) error {
 	if err != nil {
 		return err
 	}
-	r := testkit.New(c, testkit.Setup{Policy: p, Static: static, Burst: countedBurst, Rate: 400e9, Forget: true, Flows: 4096, Buffers: 1024, BufferSize: 4096})
+	r := testkit.New(c, testkit.Setup{Policy: p, Static: static, Burst: w.burst(), Rate: 400e9, Forget: true, Flows: 4096, Buffers: 1024, BufferSize: 4096, Change: w.config})
 	frames, err := w.frames()
 	if err != nil {
 		return err
@@ -101,9 +106,14 @@ func (w *work) do(uncounted, bursts int) error {
 		if n == warmBursts {
 			did.Allocations, did.Exchanges = allocations(), r.Backends[0].Exchanges()
 		}
-		for i := range countedBurst {
-			from := frames[n%len(frames)]
-			r.Inject(c, n%len(frames), from[(n/len(frames)*countedBurst+i)%len(from)])
+		from := frames[n%len(frames)]
+		for i := range w.burst() {
+			at := n/len(frames)*w.burst() + i
+			frame := from[at%len(from)]
+			if w.psns() { // PSNs in a row
+				binary.BigEndian.PutUint16(frame[psnAt:], uint16(at/len(from)))
+			}
+			r.Inject(c, n%len(frames), frame)
 		}
 		r.Advance(w.every)
 		if n < uncounted {
@@ -122,6 +132,25 @@ func (w *work) do(uncounted, bursts int) error {
 		return c.err
 	}
 	return json.NewEncoder(os.Stdout).Encode(did)
+}
+
+const psnAt = packet.EthernetLen + 20 + 8 + 10 // of an IPv4 packet's PSN the two low bytes
+
+// psns reports whether the PSNs of a flow are in a row. Otherwise each flow's packets are all the same.
+func (w *work) psns() bool { return strings.HasPrefix(w.name, "follow") }
+
+// burst is the number of packets in a burst: a worker doesn't follow connections if all bursts are full.
+func (w *work) burst() int {
+	if w.psns() {
+		return countedBurst / 2
+	}
+	return countedBurst
+}
+
+func (w *work) config(c *dataplane.Config) {
+	if w.psns() && w.name != "follow-none" {
+		c.Followed = countedFlows
+	}
 }
 
 // frames are those that a port receives over and over, or two ports in turn.

@@ -24,6 +24,7 @@ type Path struct {
 	Rule    Rule
 	Deliver func(to int, now int64, frame []byte)
 	Capture func(now int64, frame []byte)
+	Trace   *Trace // nil: none is kept
 
 	events events
 	seq    int
@@ -48,27 +49,36 @@ func (w *Path) Enter(from int, now int64, frame []byte) {
 	packet.Parse(frame, uint32(len(frame)), &p)
 	n := w.n[from]
 	w.n[from]++
-	before, behind := w.Rule(from, false, n, &p), w.Rule(from, true, n, &p)
-	note := w.Truth.sent(from, now, frame, &p)
-	if behind.Lost || before.Lost {
-		note.arrives = never
-	} else {
-		note.arrives = now + before.Delay + behind.Delay
+	s := Step{At: now, From: from, Length: len(frame), Before: w.Rule(from, false, n, &p), Then: w.Rule(from, true, n, &p)}
+	if w.Trace != nil && p.Kind == packet.RoCEv2 {
+		s.Frame = append(s.Frame, frame[:min(len(frame), kept)]...)
+		w.Trace.Steps = append(w.Trace.Steps, s)
 	}
-	note.lost = [2]bool{before.Lost, behind.Lost && !before.Lost}
-	if before.Lost {
+	w.enter(&s, frame)
+}
+
+func (w *Path) enter(s *Step, frame []byte) {
+	var p packet.Parsed
+	packet.Parse(frame, uint32(len(frame)), &p)
+	note := w.Truth.sent(s.At, frame, &p)
+	note.arrives = s.At + s.Before.Delay + s.Then.Delay
+	if s.Then.Lost || s.Before.Lost {
+		note.arrives = never
+	}
+	note.lost = [2]bool{s.Before.Lost, s.Then.Lost && !s.Before.Lost}
+	if s.Before.Lost {
 		return
 	}
 	f := append([]byte(nil), frame...)
-	if before.CE && p.ECN != 0 {
+	if s.Before.CE && p.ECN != 0 {
 		packet.MarkCE(f, p.Outer, p.ECN)
 	}
 	copies := 1
-	if before.Twice {
+	if s.Before.Twice {
 		copies = 2
 	}
 	for range copies {
-		w.push(event{at: now + before.Delay, from: from, middle: true, frame: f, note: note, behind: behind})
+		w.push(event{at: s.At + s.Before.Delay, from: s.From, middle: true, frame: f, note: note, behind: s.Then})
 	}
 }
 

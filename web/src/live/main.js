@@ -8,6 +8,7 @@ import { Player } from "./player.js";
 import { State } from "./state.js";
 import { clock } from "./table.js";
 import * as episodes from "./tabs/episodes.js";
+import * as fleet from "./tabs/fleet.js";
 import * as health from "./tabs/health.js";
 import * as hostPage from "./tabs/host.js";
 import * as notifications from "./tabs/notifications.js";
@@ -26,6 +27,7 @@ const tabs = [
   { id: "notifications", title: "Notifications", make: notifications.make },
   { id: "pairing", title: "Pairing", make: pairing.make },
   { id: "health", title: "Health", make: health.make, live: true },
+  { id: "fleet", title: "Fleet", make: fleet.make, live: true },
   { id: "reloads", title: "Reloads", make: reloads.make, live: true },
   { id: "host", title: "Host", make: hostPage.make },
 ];

@@ -105,7 +105,6 @@ class Playground {
     this.plot();
     this.showResults();
     this.shown();
-    this.showPlay();
     if (state.pause) await this.jump(state.t ?? 0);
     else await this.save();
     this.showPlay();

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -51,7 +52,9 @@ func freePort(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
 	return l.Addr().String()
 }
 
@@ -88,19 +91,19 @@ func newTeam(t testing.TB, n int, servers ...string) *team {
 	return all
 }
 
-// run runs a gateway's link until the test ends, or stop is called.
-func (a *team) run(t testing.TB, i int) (l *Link, stop func()) {
+// run runs a gateway's participant until the test ends, or stop is called.
+func (a *team) run(t testing.TB, i int) (p *Participant, stop func()) {
 	t.Helper()
-	l, err := Open(Options{Config: a.configs[i], Version: "v1", Log: zerolog.Nop(), Answer: func(path string) []byte { return []byte(fmt.Sprintf(`{"of":%d,"path":%q}`, i, path)) }})
+	p, err := Open(Options{Config: a.configs[i], Version: "v1", Log: zerolog.Nop(), Answer: func(path string) []byte { return []byte(fmt.Sprintf(`{"of":%d,"path":%q}`, i, path)) }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
-	go func() { l.Run(ctx); close(done) }()
+	go func() { p.Run(ctx); close(done) }()
 	stop = func() { cancel(); <-done }
 	t.Cleanup(stop)
-	return l, stop
+	return p, stop
 }
 
 // eventually waits until a condition holds.
@@ -114,8 +117,8 @@ func eventually(t testing.TB, what string, holds func() bool) {
 	}
 }
 
-func state(l *Link, name string) string {
-	for _, m := range l.Status().Members {
+func state(p *Participant, name string) string {
+	for _, m := range p.Status().Members {
 		if m.Name == name {
 			return m.State
 		}
@@ -235,7 +238,13 @@ func newCluster(t testing.TB, n int, members []config.FleetMember) *cluster {
 	c := &cluster{t: t, of: make([]*server.Server, n)}
 	routes := ""
 	var ports, routePorts []int
-	port := func() int { _, p, _ := net.SplitHostPort(freePort(t)); var n int; fmt.Sscan(p, &n); return n }
+	port := func() int {
+		a, err := netip.ParseAddrPort(freePort(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return int(a.Port())
+	}
 	for range n {
 		ports, routePorts = append(ports, port()), append(routePorts, port())
 		routes += fmt.Sprintf(",nats://127.0.0.1:%d", routePorts[len(routePorts)-1])

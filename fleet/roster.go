@@ -3,6 +3,7 @@ package fleet
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/cnpgate/cnpgate/fleet/wire"
 )
@@ -26,53 +27,68 @@ type other struct {
 	messages uint64
 }
 
+// roster is the other gateways.
+type roster struct {
+	*core
+	others map[string]*other
+}
+
 // hear notes that a member was heard.
-func (m *Member) hear(h *wire.Header) *other {
-	o := m.others[h.Sender]
+func (r *roster) hear(h *wire.Header) *other {
+	o := r.others[h.Sender]
 	if o == nil { // Trust bounds their number
 		o = &other{}
-		m.others[h.Sender] = o
+		r.others[h.Sender] = o
 	}
-	o.heardAt = m.now
+	o.heardAt = r.now
 	o.messages++
 	return o
 }
 
-// tell sends the status.
-func (m *Member) tell() {
-	s := status{
-		Version: m.Version, UpMS: (m.now - m.began) / 1e6, Time: m.now, Pairs: len(m.heirs.of), Wants: len(m.asking.own), Heard: map[string][2]int64{},
-	}
-	if m.Peers != nil {
-		s.Flows = m.Peers.Flows()
-	}
-	for name, o := range m.others {
-		if o.Time != 0 && m.now-o.heardAt < silentAfter {
-			s.Heard[name] = [2]int64{o.Time, m.now - o.heardAt}
-		}
-	}
-	m.send(wire.Status, "", encode(s))
+// active reports whether a member was heard lately.
+func (r *roster) active(name string) bool {
+	o := r.others[name]
+	return o != nil && r.now-o.heardAt < silentAfter
 }
 
-func (o *other) takeStatus(m *Member, h *wire.Header, body []byte) error {
+// longest is the active member that has been up longest; "" if there is none.
+func (r *roster) longest() (best string) {
+	for name, o := range r.others {
+		if o.Time != 0 && r.active(name) && (best == "" || o.UpMS > r.others[best].UpMS) {
+			best = name
+		}
+	}
+	return best
+}
+
+// tell sends the status of this member.
+func (r *roster) tell(s status) {
+	s.Heard = map[string][2]int64{}
+	for name, o := range r.others {
+		if o.Time != 0 && r.now-o.heardAt < silentAfter {
+			s.Heard[name] = [2]int64{o.Time, r.now - o.heardAt}
+		}
+	}
+	r.send(wire.Status, "", encode(s))
+}
+
+// takeStatus takes what a member says of itself, and reports whether the member has begun.
+func (r *roster) takeStatus(o *other, body []byte) (began bool, err error) {
 	var s status
 	if err := json.Unmarshal(body, &s); err != nil || len(s.Version) > 64 || len(s.Heard) > 1024 {
-		return wire.ErrRecord
+		return false, wire.ErrRecord
 	}
-	if s.UpMS < o.UpMS && m.request.from == h.Sender && !m.request.done {
-		m.request = request{}
+	if began = o.Time == 0 || s.UpMS < o.UpMS; began {
+		o.roundNS = 0
 	}
-	if o.Time == 0 || s.UpMS < o.UpMS { // it has begun, perhaps anew: it needs to hear of this one at once
-		o.roundNS, m.nextTell = 0, m.now
-	}
-	if echo, ok := s.Heard[m.Name]; ok {
-		if round := m.now - echo[0] - echo[1]; round >= 0 && round < silentAfter {
+	if echo, ok := s.Heard[r.Name]; ok {
+		if round := r.now - echo[0] - echo[1]; round >= 0 && round < silentAfter {
 			o.roundNS = round
 		}
 	}
 	s.Heard = nil
 	o.status = s
-	return nil
+	return began, nil
 }
 
 // MemberView is a member as `cnpgate fleet` shows it.
@@ -90,44 +106,29 @@ type MemberView struct {
 	Wants    int    `json:"wants" doc:"Pairs of hosts whose flows it asks others for."`
 }
 
-// Views are all gateways that may take part, by name.
-func (m *Member) Views() []MemberView {
-	var all []MemberView
-	for name, p := range m.Trust.parties {
+func (v *MemberView) set(s *status) {
+	v.State, v.Version, v.UpMS, v.Flows, v.Pairs, v.Wants = "active", s.Version, s.UpMS, s.Flows, s.Pairs, s.Wants
+}
+
+// views are all gateways that may take part, by name.
+func (r *roster) views(own status) (all []MemberView) {
+	for name, p := range r.Trust.parties {
 		if p.Host() {
 			continue
 		}
 		v := MemberView{Name: name, State: "unheard"}
-		o := m.others[name]
-		switch {
-		case name == m.Name:
-			v.Self, v.State, v.Version, v.UpMS, v.Pairs, v.Wants = true, "active", m.Version, (m.now-m.began)/1e6, len(m.heirs.of), len(m.asking.own)
-			if m.Peers != nil {
-				v.Flows = m.Peers.Flows()
-			}
-		case o != nil:
-			v.State, v.Version, v.UpMS, v.Messages, v.Flows, v.Pairs, v.Wants = "active", o.Version, o.UpMS, o.messages, o.Flows, o.Pairs, o.Wants
-			v.SilentMS, v.RoundUS = (m.now-o.heardAt)/1e6, o.roundNS/1e3
-			if m.now-o.heardAt > silentAfter {
+		if name == r.Name {
+			v.Self = true
+			v.set(&own)
+		} else if o := r.others[name]; o != nil {
+			v.set(&o.status)
+			v.Messages, v.SilentMS, v.RoundUS = o.messages, (r.now-o.heardAt)/1e6, o.roundNS/1e3
+			if r.now-o.heardAt > silentAfter {
 				v.State = "silent"
 			}
 		}
 		all = append(all, v)
 	}
-	slices.SortFunc(all, func(a, b MemberView) int {
-		switch {
-		case a.Name < b.Name:
-			return -1
-		case a.Name > b.Name:
-			return 1
-		}
-		return 0
-	})
+	slices.SortFunc(all, func(a, b MemberView) int { return strings.Compare(a.Name, b.Name) })
 	return all
-}
-
-// active reports whether a member was heard lately.
-func (m *Member) active(name string) bool {
-	o := m.others[name]
-	return o != nil && m.now-o.heardAt < silentAfter
 }

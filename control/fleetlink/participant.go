@@ -20,8 +20,8 @@ import (
 
 const tickEvery = 5 * time.Millisecond
 
-// Link is a gateway's part in the fleet. Any goroutine may call its methods.
-type Link struct {
+// Participant is a gateway's part in the fleet. Any goroutine may call its methods.
+type Participant struct {
 	Options
 	key      nkeys.KeyPair
 	public   string
@@ -41,38 +41,38 @@ type Link struct {
 }
 
 // Open checks the configuration and reads its keys. It starts nothing.
-func Open(o Options) (*Link, error) {
-	l := &Link{Options: o, in: newQueue(), out: newQueue(), episodes: newQueue(), do: make(chan func(), 16), begin: time.Now(), errs: map[string]string{}}
+func Open(o Options) (*Participant, error) {
+	p := &Participant{Options: o, in: newQueue(), out: newQueue(), episodes: newQueue(), do: make(chan func(), 16), begin: time.Now(), errs: map[string]string{}}
 	var err error
-	if l.key, l.public, err = loadKey(o.Config.Key); err != nil {
+	if p.key, p.public, err = loadKey(o.Config.Key); err != nil {
 		return nil, err
 	}
-	if l.trust, err = parties(o.Config, l.public); err != nil {
+	if p.trust, err = parties(o.Config, p.public); err != nil {
 		return nil, err
 	}
-	trust, err := fleet.NewTrust(o.Config.Site, l.trust)
+	trust, err := fleet.NewTrust(o.Config.Site, p.trust)
 	if err != nil {
 		return nil, fmt.Errorf("fleet: %w", err)
 	}
 	if _, err := loadTLS(o.Config.TLS); err != nil {
 		return nil, err
 	}
-	l.member = fleet.NewMember(fleet.Config{
-		Site: o.Config.Site, Name: o.Config.Name, Version: o.Version, Trust: trust, Sign: l.key.Sign, Pairing: o.Pairing, Peers: o.Peers,
+	p.member = fleet.NewMember(fleet.Config{
+		Site: o.Config.Site, Name: o.Config.Name, Version: o.Version, Trust: trust, Sign: p.key.Sign, Pairing: o.Pairing, Peers: o.Peers,
 		Pairs: o.Config.Pairs, Started: time.Now().UnixNano(), Seed: o.Seed, Plane: o.Plane, Hints: o.Hints,
-		Send:   func(subject string, data []byte) { l.out.put(message{subject, data}) },
-		Answer: l.answer,
+		Send:   func(subject string, data []byte) { p.out.put(message{subject, data}) },
+		Answer: p.answer,
 	})
-	return l, nil
+	return p, nil
 }
 
 // answer answers a question of another gateway.
-func (l *Link) answer(request []byte) []byte {
+func (p *Participant) answer(request []byte) []byte {
 	var path string
-	if l.Answer == nil || json.Unmarshal(request, &path) != nil {
+	if p.Answer == nil || json.Unmarshal(request, &path) != nil {
 		return []byte("null")
 	}
-	b := l.Answer(path)
+	b := p.Answer(path)
 	if len(b) > fleet.MaxAnswer || !json.Valid(b) {
 		return []byte(`{"error":"the answer is too long to be sent to another gateway: filter it, or ask the gateway itself"}`)
 	}
@@ -80,47 +80,47 @@ func (l *Link) answer(request []byte) []byte {
 }
 
 // Run takes part until the context ends. If the server or a connection can't be had, it tries again.
-func (l *Link) Run(ctx context.Context) {
+func (p *Participant) Run(ctx context.Context) {
 	var others sync.WaitGroup
-	others.Go(func() { l.publish(ctx) })
+	others.Go(func() { p.publish(ctx) })
 	tick := time.NewTicker(tickEvery)
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
 		case <-tick.C:
-			l.member.Tick(l.now())
-		case <-l.in.ready:
-			l.receive()
-		case f := <-l.do:
+			p.member.Tick(p.now())
+		case <-p.in.ready:
+			p.receive()
+		case f := <-p.do:
 			f()
 		}
 	}
 	others.Wait()
 }
 
-func (l *Link) now() int64 { return int64(time.Since(l.begin)) + 1 }
+func (p *Participant) now() int64 { return int64(time.Since(p.begin)) + 1 }
 
 // receive takes some messages, so that ticks aren't late.
-func (l *Link) receive() {
+func (p *Participant) receive() {
 	const batch = 64
 	for range batch {
-		m, ok := l.in.take()
+		m, ok := p.in.take()
 		if !ok {
 			return
 		}
-		l.member.Receive(m.subject, m.data, l.now())
+		p.member.Receive(m.subject, m.data, p.now())
 	}
 	select {
-	case l.in.ready <- struct{}{}:
+	case p.in.ready <- struct{}{}:
 	default:
 	}
 }
 
 // publish connects, and sends what is in the queue.
-func (l *Link) publish(ctx context.Context) {
-	defer l.close()
-	for !l.connect() {
+func (p *Participant) publish(ctx context.Context) {
+	defer p.close()
+	for !p.connect() {
 		select {
 		case <-ctx.Done():
 			return
@@ -128,46 +128,46 @@ func (l *Link) publish(ctx context.Context) {
 		}
 	}
 	var stream sync.WaitGroup
-	stream.Go(func() { l.storeEpisodes(ctx) })
+	stream.Go(func() { p.storeEpisodes(ctx) })
 	defer stream.Wait()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-l.out.ready:
-			for m, ok := l.out.take(); ok && ctx.Err() == nil; m, ok = l.out.take() {
-				l.send(m)
+		case <-p.out.ready:
+			for m, ok := p.out.take(); ok && ctx.Err() == nil; m, ok = p.out.take() {
+				p.send(m)
 			}
-			_ = l.own.FlushTimeout(time.Second) // an error means that the server is slow or gone: meanwhile the queue drops what is oldest
+			_ = p.own.FlushTimeout(time.Second) // an error means that the server is slow or gone: meanwhile the queue drops what is oldest
 		}
 	}
 }
 
 // send publishes a message at the own server.
-func (l *Link) send(m message) {
-	if m.subject == fleet.Subject(l.Config.Site, l.Config.Name, wire.Episode) {
-		l.episodes.put(m)
+func (p *Participant) send(m message) {
+	if m.subject == fleet.Subject(p.Config.Site, p.Config.Name, wire.Episode) {
+		p.episodes.put(m)
 		return
 	}
-	if err := l.own.Publish(m.subject, m.data); err != nil {
-		l.note(l.urls[0], err)
+	if err := p.own.Publish(m.subject, m.data); err != nil {
+		p.note(p.urls[0], err)
 	}
 }
 
 // connect starts the embedded server, if there is one, and connects.
-func (l *Link) connect() bool {
-	c := l.Config
+func (p *Participant) connect() bool {
+	c := p.Config
 	t, err := loadTLS(c.TLS)
 	if err == nil && c.Embedded {
-		l.server, err = startServer(c, t)
+		p.server, err = startServer(c, t)
 	}
 	if err != nil {
-		l.note("", err)
-		l.Log.Error().Err(err).Msg("The gateway can't take part in its fleet. Forwarding continues, and another attempt follows.")
+		p.note("", err)
+		p.Log.Error().Err(err).Msg("The gateway can't take part in its fleet. Forwarding continues, and another attempt follows.")
 		return false
 	}
 	options := []nats.Option{
-		nats.Name("cnpgate " + c.Name), nats.Nkey(l.public, l.key.Sign), nats.NoEcho(), nats.MaxReconnects(-1), nats.RetryOnFailedConnect(true),
+		nats.Name("cnpgate " + c.Name), nats.Nkey(p.public, p.key.Sign), nats.NoEcho(), nats.MaxReconnects(-1), nats.RetryOnFailedConnect(true),
 		nats.ReconnectWait(500 * time.Millisecond), nats.ReconnectJitter(500*time.Millisecond, time.Second), nats.ReconnectBufSize(-1),
 		nats.PingInterval(5 * time.Second), nats.MaxPingsOutstanding(2), nats.Timeout(2 * time.Second), nats.FlusherTimeout(time.Second),
 	}
@@ -183,47 +183,47 @@ func (l *Link) connect() bool {
 	for _, url := range targets {
 		own := append([]nats.Option{}, options...)
 		if url == "" {
-			url = l.server.ClientURL()
-			own = append(own, nats.InProcessServer(l.server))
+			url = p.server.ClientURL()
+			own = append(own, nats.InProcessServer(p.server))
 			if t != nil { // within the process there is nobody else, and the listening address is in no certificate
 				inside := t.Clone()
 				inside.InsecureSkipVerify = true
 				own = append(own, nats.Secure(inside))
 			}
 		}
-		if err := l.dial(url, own); err != nil {
-			l.note(url, err)
-			l.Log.Error().Err(err).Str("url", url).Msg("The gateway can't connect to a server of its fleet.")
-			l.close()
+		if err := p.dial(url, own); err != nil {
+			p.note(url, err)
+			p.Log.Error().Err(err).Str("url", url).Msg("The gateway can't connect to a server of its fleet.")
+			p.close()
 			return false
 		}
 	}
-	l.mutex.Lock()
-	l.own = l.conns[0]
-	l.mutex.Unlock()
+	p.mutex.Lock()
+	p.own = p.conns[0]
+	p.mutex.Unlock()
 	return true
 }
 
 // dial connects to a server, and subscribes to what concerns this gateway. nats.go connects again, with jitter, whenever the connection ends.
-func (l *Link) dial(url string, options []nats.Option) error {
+func (p *Participant) dial(url string, options []nats.Option) error {
 	options = append(options,
-		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { l.note(url, err) }),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { l.note(url, err) }))
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { p.note(url, err) }),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { p.note(url, err) }))
 	c, err := nats.Connect(url, options...)
 	if err != nil {
 		return err
 	}
-	l.mutex.Lock()
-	l.conns, l.urls = append(l.conns, c), append(l.urls, url)
-	l.mutex.Unlock()
-	site := l.Config.Site
-	subjects := []string{fleet.SubjectTo(site, "*", wire.Flows, l.Config.Name), fleet.SubjectTo(site, "*", wire.Snapshot, l.Config.Name),
-		fleet.SubjectTo(site, "*", wire.Ask, l.Config.Name), fleet.SubjectTo(site, "*", wire.Answer, l.Config.Name)}
+	p.mutex.Lock()
+	p.conns, p.urls = append(p.conns, c), append(p.urls, url)
+	p.mutex.Unlock()
+	site := p.Config.Site
+	subjects := []string{fleet.SubjectTo(site, "*", wire.Flows, p.Config.Name), fleet.SubjectTo(site, "*", wire.Snapshot, p.Config.Name),
+		fleet.SubjectTo(site, "*", wire.Ask, p.Config.Name), fleet.SubjectTo(site, "*", wire.Answer, p.Config.Name)}
 	for _, k := range [...]wire.Kind{wire.Status, wire.Want, wire.Pairs, wire.Notified, wire.Arrivals, wire.Learned, wire.Hints} {
 		subjects = append(subjects, fleet.Subject(site, "*", k))
 	}
 	for _, subject := range subjects {
-		s, err := c.Subscribe(subject, func(m *nats.Msg) { l.in.put(message{m.Subject, m.Data}) })
+		s, err := c.Subscribe(subject, func(m *nats.Msg) { p.in.put(message{m.Subject, m.Data}) })
 		if err != nil {
 			return err
 		}
@@ -235,37 +235,37 @@ func (l *Link) dial(url string, options []nats.Option) error {
 }
 
 // close ends the connections and the server.
-func (l *Link) close() {
-	l.mutex.Lock()
-	conns := l.conns
-	l.conns, l.urls, l.own = nil, nil, nil
-	l.mutex.Unlock()
+func (p *Participant) close() {
+	p.mutex.Lock()
+	conns := p.conns
+	p.conns, p.urls, p.own = nil, nil, nil
+	p.mutex.Unlock()
 	for _, c := range conns {
 		c.Close()
 	}
-	if l.server != nil {
-		l.server.Shutdown()
-		l.server = nil
+	if p.server != nil {
+		p.server.Shutdown()
+		p.server = nil
 	}
 }
 
-func (l *Link) note(url string, err error) {
+func (p *Participant) note(url string, err error) {
 	if err == nil {
 		return
 	}
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	if l.errs[url] = err.Error(); len(l.errs) > 64 {
-		clear(l.errs)
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.errs[url] = err.Error(); len(p.errs) > 64 {
+		clear(p.errs)
 	}
 }
 
 // ask runs a function on the member's goroutine, and reports whether it has run in time.
-func (l *Link) ask(f func()) bool {
+func (p *Participant) ask(f func()) bool {
 	done := make(chan struct{})
 	late := time.After(answerTime)
 	select {
-	case l.do <- func() { f(); close(done) }:
+	case p.do <- func() { f(); close(done) }:
 	case <-late:
 		return false
 	}
@@ -278,11 +278,11 @@ func (l *Link) ask(f func()) bool {
 }
 
 // Question asks the other gateways for a path of the API, and returns their answers by name.
-func (l *Link) Question(path string) map[string]json.RawMessage {
+func (p *Participant) Question(path string) map[string]json.RawMessage {
 	answers := make(chan map[string]json.RawMessage, 1)
 	request, err := json.Marshal(path)
-	if err != nil || !l.ask(func() {
-		l.member.Question(request, l.now(), int64(answerTime), func(a map[string]json.RawMessage) { answers <- a })
+	if err != nil || !p.ask(func() {
+		p.member.Question(request, p.now(), int64(answerTime), func(a map[string]json.RawMessage) { answers <- a })
 	}) {
 		return nil
 	}
@@ -295,9 +295,9 @@ func (l *Link) Question(path string) map[string]json.RawMessage {
 }
 
 // Publish stores an episode in the stream of all gateways.
-func (l *Link) Publish(episode []byte) {
+func (p *Participant) Publish(episode []byte) {
 	select {
-	case l.do <- func() { l.member.Broadcast(wire.Episode, episode) }:
+	case p.do <- func() { p.member.Broadcast(wire.Episode, episode) }:
 	default: // the member is busy for longer than 16 such: the episode stays in this gateway's own list only
 	}
 }

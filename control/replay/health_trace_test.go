@@ -1,0 +1,117 @@
+package replay_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
+	"github.com/gopacket/gopacket/pcapgo"
+
+	"github.com/cnpgate/cnpgate/health"
+	"github.com/cnpgate/cnpgate/internal/testkit/lossypath"
+)
+
+// TestHealthOfTraces: the causes in captures of Soft-RoCE over a path that lost packets, whose truth TestHealthOfSoftRoCE (internal/testkit/guest) has
+// recorded. Each run gives three captures: in the middle of the path, where the packets were lost, and at either host.
+func TestHealthOfTraces(t *testing.T) {
+	all, err := filepath.Glob("../../testdata/health/*.trace")
+	if err != nil || len(all) != len(traceVerdicts) {
+		t.Fatal(all, err)
+	}
+	for _, path := range all {
+		name := strings.TrimSuffix(filepath.Base(path), ".trace")
+		for at, place := range []string{"host0", "host1", "middle"} {
+			if name == "rnr_loss" {
+				continue // see TestHealthOfRNRLoss
+			}
+			t.Run(name+"/"+place, func(t *testing.T) {
+				file := filepath.Join(t.TempDir(), "a.pcap")
+				truth := captureOf(t, path, lossypath.Place(at), file)
+				r := healthOf(t, file)
+				checkCauses(t, truth, r)
+				if lossypath.Place(at) == lossypath.Middle {
+					checkVerdicts(t, r, traceVerdicts[name])
+				}
+			})
+		}
+	}
+}
+
+// traceVerdicts are those of the captures in the middle. The two with a path of 20 ms and more wait for answers most of the time, as perftest was told to.
+var traceVerdicts = map[string][]string{
+	"healthy_write": nil, "healthy_send": nil, "healthy_read": {health.WindowLimit}, "long_timeout": {health.WindowLimit},
+	"loss_before": {health.LossUpstream}, "loss_behind": {health.LossDownstream}, "acks_lost": {health.AckLoss}, "acks_lost_before": {health.LossDownstream},
+	"loss_everywhere":    {health.LossUpstream, health.LossDownstream, health.AckLoss},
+	"loss_bidirectional": {health.LossUpstream, health.LossDownstream},
+	"read_loss":          {health.AckLoss}, "read_loss_before": {health.LossUpstream, health.AckLoss},
+	"read_loss_everywhere": {health.LossUpstream, health.LossDownstream, health.AckLoss},
+	"reordered":            {health.Reordering}, "reordered_behind": {health.LossDownstream},
+	"rnr": {health.NotReady}, "rnr_loss": nil, "short_timeout": {health.ShortTimeOut},
+}
+
+// checkVerdicts: these verdicts, and no others.
+func checkVerdicts(t *testing.T, r *health.Report, want []string) {
+	t.Helper()
+	var got []string
+	for _, v := range r.Verdicts {
+		if !slices.Contains(got, v.Name) {
+			got = append(got, v.Name)
+		}
+	}
+	want = slices.Clone(want)
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("verdicts %v, want %v", got, want)
+	}
+}
+
+// TestHealthOfRNRLoss: where an RNR NAK is lost behind the capture and the NAK that Soft-RoCE sends after it is not, nobody can tell which one the requester
+// has obeyed. That is one episode of ten packets here.
+func TestHealthOfRNRLoss(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "a.pcap")
+	truth := captureOf(t, "../../testdata/health/rnr_loss.trace", lossypath.Middle, file)
+	r := healthOf(t, file)
+	for cause, want := range truth.Causes() {
+		if got := r.Summary.Causes[cause].Packets; got > want+10 || got+10 < want {
+			t.Errorf("%s: %d, want %d", cause, got, want)
+		}
+	}
+	if !slices.ContainsFunc(r.Verdicts, func(v health.Verdict) bool { return v.Name == health.NotReady }) {
+		t.Errorf("verdicts %+v", r.Verdicts)
+	}
+}
+
+// captureOf makes a trace's capture at a place.
+func captureOf(t *testing.T, path string, at lossypath.Place, file string) *lossypath.Truth {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	trace, err := lossypath.ReadTrace(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	w := pcapgo.NewWriterNanos(out)
+	if err := w.WriteFileHeader(96, layers.LinkTypeEthernet); err != nil {
+		t.Fatal(err)
+	}
+	truth := trace.Replay(at, func(now int64, frame []byte) {
+		cut := frame[:min(len(frame), 96)]
+		if err := w.WritePacket(gopacket.CaptureInfo{Timestamp: timeOf(now), CaptureLength: len(cut), Length: len(frame)}, cut); err != nil {
+			t.Fatal(err)
+		}
+	})
+	return truth
+}

@@ -1,0 +1,67 @@
+package health
+
+// refusals are the latest NAKs that the requester has yet to obey.
+type refusals [4]refusal
+
+// add notes a NAK, in place of the oldest one. again: the same one is there.
+func (r *refusals) add(n refusal) (again bool) {
+	oldest := &r[0]
+	for i := range r {
+		if r[i].at != 0 && r[i].psn == n.psn {
+			r[i] = n
+			return true
+		}
+		if r[i].at < oldest.at {
+			oldest = &r[i]
+		}
+	}
+	*oldest = n
+	return false
+}
+
+// of is the latest NAK that asks for a PSN, exactly or a few before it if they aren't acknowledged; nil: none does.
+func (r *refusals) of(psn, acked uint32) (found *refusal) {
+	for i := range r {
+		n := &r[i]
+		if n.at == 0 || n.psn != psn && (!near(psn, n.psn) || ahead(acked, n.psn) > 0) {
+			continue
+		}
+		if found == nil || ahead(n.psn, found.psn) > 0 {
+			found = n
+		}
+	}
+	return found
+}
+
+// obeyed removes a NAK, and those for earlier PSNs.
+func (r *refusals) obeyed(psn uint32) {
+	for i := range r {
+		if ahead(r[i].psn, psn) <= 0 {
+			r[i].at = 0
+		}
+	}
+}
+
+// refusal is a NAK or an RNR NAK that the requester has yet to obey.
+type refusal struct {
+	psn   uint32
+	at    int64 // 0: there is none
+	timer int64 // ns that an RNR NAK asks to wait
+	// notReady: a NAK for what an RNR NAK has refused, as Soft-RoCE sends it. The requester obeys both.
+	notReady bool
+}
+
+const inFlight = 64 // packets of a retransmission that may be lost before the first that is seen
+
+func near(psn, asked uint32) bool { d := ahead(psn, asked); return d >= 0 && d < inFlight }
+
+// rnrTimers are in ns (IBTA table 45).
+var rnrTimers = func() (t [32]int64) {
+	for i, hundredths := range [32]int64{
+		65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384,
+		24576, 32768, 49152,
+	} {
+		t[i] = hundredths * ms / 100
+	}
+	return t
+}()

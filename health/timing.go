@@ -1,0 +1,59 @@
+package health
+
+// timing is what is known of the times that a requester and its path take, ns.
+type timing struct {
+	// Interval is the time between two transmissions of the same packet when no answer came: the sender's time-out.
+	Interval span
+	clean    span  // round trips of packets that were sent once, ns
+	turn     span  // how long the requester takes to react, as seen here, ns: from a NAK or the last ACK to its next request
+	room     span  // and from the ACK that makes room in a full window
+	naks     span  // the same from a NAK only
+	back     int64 // the shortest round trip from here to the requester, ns; 0: not known
+	idle     span  // how long the requester was silent before time-outs, ns: since the packet, or the last ACK
+	early    span  // how long after the packet or the last ACK the requester timed out although no ACK was due yet, ns
+	spacing  span  // between time-outs, ns
+}
+
+// silence is how long the requester must have been silent for a time-out.
+func (t *timing) silence() int64 {
+	if t.Interval.n > 0 {
+		return t.Interval.least / 2
+	}
+	return quiet
+}
+
+// shortestTurn is the least time that a requester needs to react to what passes here, ns; 0: not known.
+func (t *timing) shortestTurn() int64 {
+	const enough = 3
+	switch {
+	case t.naks.n >= enough && t.back > 0:
+		return min(t.naks.least, t.back)
+	case t.naks.n >= enough:
+		return t.naks.least
+	}
+	return t.back
+}
+
+// obeys reports whether a requester that goes back this long after a NAK does so because of it: it may have been lost, and a time-out came. It takes about
+// as long as to react to an ACK or to other NAKs.
+func (t *timing) obeys(after int64) bool {
+	const enough, times = 3, 8
+	limit := 400 * ms
+	if t.naks.n >= enough {
+		limit = min(limit, max(times*t.naks.most, ms))
+	}
+	for _, timeOut := range [...]*span{&t.Interval, &t.idle} {
+		if timeOut.n > 0 {
+			limit = min(limit, timeOut.least*3/4)
+		}
+	}
+	return after < limit
+}
+
+// obeysRNR is the same of an RNR NAK, which asks to wait.
+func (t *timing) obeysRNR(after, timer int64) bool {
+	if after < timer*4/5 {
+		return false
+	}
+	return t.Interval.n == 0 && after < 4*timer+100*ms || after-timer < max(t.Interval.least/2, timer/2) || t.obeys(after-timer)
+}

@@ -1,0 +1,182 @@
+package health
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/cnpgate/cnpgate/internal/packet"
+)
+
+// story makes connections by hand, for verdicts.
+type story struct {
+	now int64
+	b   Builder
+}
+
+// connection is a connection between two hosts of a prefix.
+func (s *story) connection(from, to byte) *Connection {
+	end := func(host byte) Endpoint {
+		return Endpoint{Addr: packet.AddrFrom4([]byte{10, 0, host / 10, host}), QP: uint32(host) + 16}
+	}
+	return &Connection{Ends: Ends{End: [2]Endpoint{end(from), end(to)}}, Paired: true}
+}
+
+// send is a request after a time, and its PSN.
+func (s *story) send(c *Connection, after int64, psn uint32) {
+	s.now += after
+	c.Observe(0, &Packet{Time: s.now, PSN: psn, Len: 1100, Data: 1024, Opcode: packet.RCSendOnly, AckReq: true})
+}
+
+// answer is an ACK or NAK.
+func (s *story) answer(c *Connection, after int64, psn uint32, syndrome uint8) {
+	s.now += after
+	c.Observe(1, &Packet{Time: s.now, PSN: psn, Len: 66, Opcode: packet.RCAcknowledge, HasAETH: true, Syndrome: syndrome})
+}
+
+const us = ms / 1000
+
+// exchange sends packets from a PSN on, each of which is acknowledged.
+func (s *story) exchange(c *Connection, from, n uint32, rtt, gap int64) {
+	for psn := from; psn < from+n; psn++ {
+		s.send(c, gap, psn)
+		s.answer(c, rtt, psn, 0x1f)
+	}
+}
+
+func (s *story) report(pauses []Pauses, all ...*Connection) *Report {
+	for _, c := range all {
+		c.snapshot(s.now)
+		s.b.Add(c)
+	}
+	return s.b.Report(pauses, 0)
+}
+
+// cnps sends at a rate, with a CNP at times, after each of which the gap between packets is slower for a while.
+func cnps(slower int64) func(s *story) *Report {
+	return func(s *story) *Report {
+		c := s.connection(1, 2)
+		psn, gap, until := uint32(0), 100*us, int64(0)
+		for ; s.now < 2000*ms; psn++ {
+			g := gap
+			if s.now < until {
+				g *= slower
+			}
+			s.exchange(c, psn, 1, 10*us, g)
+			if psn%1500 == 1400 {
+				c.notify(0, s.now)
+				until = s.now + 30*ms
+			}
+			if psn%1500 > 1400 && psn%1500 < 1404 {
+				c.notify(0, s.now)
+			}
+		}
+		return s.report(nil, c)
+	}
+}
+
+// receivers acknowledge after the same time but the last one.
+func receivers(last int64) func(s *story) *Report {
+	return func(s *story) *Report {
+		var all []*Connection
+		for host := byte(11); host < 16; host++ {
+			rtt := 20 * us
+			if host == 15 {
+				rtt = last
+			}
+			c := s.connection(1, host)
+			s.exchange(c, 0, 64, rtt, 10*us)
+			all = append(all, c)
+		}
+		return s.report(nil, all...)
+	}
+}
+
+// refusals sends packets of which the last is answered with a syndrome, and with an ACK if it is sent again after some ms.
+func refusalOf(syndrome uint8, again int64) func(s *story) *Report {
+	return func(s *story) *Report {
+		c := s.connection(1, 2)
+		s.exchange(c, 0, 64, 20*us, 10*us)
+		s.send(c, 10*us, 64)
+		s.answer(c, 20*us, 64, syndrome)
+		if again > 0 {
+			s.exchange(c, 64, 64, 20*us, again)
+		}
+		return s.report(nil, c)
+	}
+}
+
+// silence sends the last packet a number of times; answered says whether there is an ACK in the end.
+func silence(times int, answered bool) func(s *story) *Report {
+	return func(s *story) *Report {
+		c := s.connection(1, 2)
+		s.exchange(c, 0, 16, 20*us, 10*us)
+		for range times {
+			s.send(c, 20*ms, 16)
+		}
+		if answered {
+			s.answer(c, 20*us, 16, 0x1f)
+			s.exchange(c, 17, 16, 20*us, 10*us)
+		}
+		s.now += 1000 * ms
+		return s.report(nil, c)
+	}
+}
+
+func paused(frames uint64) func(s *story) *Report {
+	return func(s *story) *Report {
+		c := s.connection(1, 2)
+		s.exchange(c, 0, 64, 20*us, 10*us)
+		var all []Pauses
+		if frames > 0 {
+			all = append(all, Pauses{From: "02:00:00:00:00:01", Frames: frames, First: 1, Last: s.now})
+		}
+		return s.report(all, c)
+	}
+}
+
+// apart is a connection whose directions are in different records, as two workers follow them, or of which one isn't seen.
+func apart(both bool) func(s *story) *Report {
+	return func(s *story) *Report {
+		there, back := s.connection(1, 2), s.connection(2, 1)
+		for psn := range uint32(200) {
+			s.send(there, 100*us, psn)
+			if both {
+				back.Observe(0, &Packet{Time: s.now, PSN: psn, Len: 66, Opcode: packet.RCAcknowledge, HasAETH: true, Syndrome: 0x1f})
+			}
+		}
+		if both {
+			return s.report(nil, there, back)
+		}
+		return s.report(nil, there)
+	}
+}
+
+// TestEachVerdict: each of these is given when it should be, and not otherwise; then there is none at all.
+func TestEachVerdict(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		verdict string
+		story   func(s *story) *Report
+	}{
+		{"the rate stays after CNPs", IgnoresCNP, cnps(1)},
+		{"the rate falls after CNPs", "", cnps(4)},
+		{"one receiver of five is slow", SlowReceiver, receivers(2 * ms)},
+		{"all receivers are alike", "", receivers(22 * us)},
+		{"pauses", PFCPauses, paused(1000)},
+		{"no pauses", "", paused(0)},
+		{"RNR NAK, then the packet again", NotReady, refusalOf(0x2c, ms)},
+		{"an ACK, then the next packets", "", refusalOf(0x1f, 0)},
+		{"no answer to six attempts", NoAnswer, silence(6, false)},
+		{"one attempt, answered", "", silence(1, true)},
+		{"NAK remote access error", Refused, refusalOf(0x62, 0)},
+		{"one direction only", Asymmetric, apart(false)},
+		{"two directions in two records", "", apart(true)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := c.story(&story{now: ms})
+			if c.verdict == "" && len(r.Verdicts) > 0 || c.verdict != "" && !slices.ContainsFunc(r.Verdicts, func(v Verdict) bool { return v.Name == c.verdict && v.Advice != "" }) {
+				t.Errorf("got %+v, want %q", r.Verdicts, c.verdict)
+			}
+		})
+	}
+}
