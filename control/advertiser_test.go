@@ -83,10 +83,11 @@ func TestSpeakerCannotStart(t *testing.T) {
 	if s := g.BGP(); s.Running || s.Error == "" {
 		t.Errorf("after a reload that can't be applied: %+v", s)
 	}
-	g.advertiser.mutex.Lock()
-	g.advertiser.wanted = speaking(t)
-	g.startBGP() // as the next attempt does
-	g.advertiser.mutex.Unlock()
+	a := &g.advertiser
+	a.mutex.Lock()
+	a.wanted = speaking(t)
+	a.startBGP() // as the next attempt does
+	a.mutex.Unlock()
 	if s := g.BGP(); !s.Running || s.Error != "" {
 		t.Errorf("after another attempt: %+v", s)
 	}

@@ -83,7 +83,7 @@ type gateway struct {
 
 func newGateway(c *config.Config, devices Devices, o Options) *gateway {
 	g := &gateway{started: c, devices: devices, options: o, reloaded: make(chan struct{}, 1), heartbeat: heartbeat{changed: make(chan struct{}, 1)}}
-	g.reloader.gateway = g
+	g.gateway = g // the reloader's
 	g.advertiser = advertiser{log: &g.options.Log, proxies: &g.proxies, running: &g.running, reloaded: g.reloaded}
 	g.proxies.use = func(all *proxy.Senders) {
 		g.adapting.Lock()

@@ -210,7 +210,7 @@ func (d *Dataplane) StartTrace(t *trace.Trace) bool {
 // EndTrace ends a trace. Any goroutine may call it.
 func (d *Dataplane) EndTrace(t *trace.Trace) { d.trace.CompareAndSwap(t, nil) }
 
-// The parts of a Config, which the stages share.
+// PortConfig and the other parts of a Config, which the stages share.
 type (
 	PortConfig = stage.PortConfig
 	Role       = stage.Role

@@ -3,7 +3,6 @@ package nictest
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/cnpgate/cnpgate/endpoint"
 )
@@ -31,16 +30,16 @@ func (c *Config) Check() error {
 	setDefault(&c.Settle, max(20*millisecond, 100*c.Bin))
 	setDefault(&c.Patience, max(100*millisecond, c.Settle))
 	setDefault(&c.Longest, 3*second)
-	d := func(ns int64) time.Duration { return time.Duration(ns) }
 	switch {
 	case c.Bin < microsecond || c.Bin > millisecond:
-		return fmt.Errorf("a resolution of %v; expected 1us to 1ms", d(c.Bin))
+		return fmt.Errorf("a resolution of %d us; expected 1 to 1000 us", c.Bin/microsecond)
 	case c.Settle < 10*c.Bin:
-		return fmt.Errorf("a steady rate for %v; expected at least %v, which is 10 times the resolution", d(c.Settle), d(10*c.Bin))
+		return fmt.Errorf("a steady rate for %d us; expected at least %d us, which is 10 times the resolution", c.Settle/microsecond, 10*c.Bin/microsecond)
 	case c.Patience < c.Settle:
-		return fmt.Errorf("a reaction within %v; expected at least %v", d(c.Patience), d(c.Settle))
+		return fmt.Errorf("a reaction within %d us; expected at least %d us", c.Patience/microsecond, c.Settle/microsecond)
 	case c.Longest < c.Patience || c.Longest > 60*second || c.Longest/c.Bin > maxBins:
-		return fmt.Errorf("experiments of at most %v; expected %v, the time for a reaction, to %v", d(c.Longest), d(c.Patience), d(min(60*second, maxBins*c.Bin)))
+		return fmt.Errorf("experiments of at most %d ms; expected %d ms, the time for a reaction, to %d ms", c.Longest/millisecond, c.Patience/millisecond,
+			min(60*second, maxBins*c.Bin)/millisecond)
 	}
 	for i := range c.Plan {
 		if t := &c.Plan[i]; formOf(t.Form) == nil || t.Count < 1 || t.Spacing < 0 {

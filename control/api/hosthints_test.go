@@ -162,7 +162,7 @@ func TestHostHintsProperty(t *testing.T) {
 					t.Fatal(err)
 				}
 			},
-			"time": func(t *rapid.T) { now = now.Add(time.Second); h.expire(now) },
+			"time": func(*rapid.T) { now = now.Add(time.Second); h.expire(now) },
 			"": func(t *rapid.T) {
 				m, err := h.table()
 				if err != nil {

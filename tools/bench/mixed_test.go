@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/cnpgate/cnpgate/internal/packet"
@@ -13,7 +14,7 @@ func TestMix(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen, bytes := map[string]int{}, 0
-	all := append(m.frames[0], m.frames[1]...)
+	all := slices.Concat(m.frames[0], m.frames[1])
 	for _, frame := range all {
 		var p packet.Parsed
 		packet.Parse(frame, uint32(len(frame)), &p)

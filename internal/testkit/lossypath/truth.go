@@ -100,7 +100,6 @@ type key struct {
 	host packet.Addr
 	peer packet.Addr
 	port uint16
-	qp   uint32
 }
 
 func ahead(a, b uint32) int32 { return int32((a-b)<<8) >> 8 }
