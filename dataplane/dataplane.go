@@ -210,13 +210,18 @@ func (d *Dataplane) StartTrace(t *trace.Trace) bool {
 // EndTrace ends a trace. Any goroutine may call it.
 func (d *Dataplane) EndTrace(t *trace.Trace) { d.trace.CompareAndSwap(t, nil) }
 
-// PortConfig and the other parts of a Config, which the stages share.
+// Parts of a Config that the stages share.
 type (
+	// PortConfig describes a port.
 	PortConfig = stage.PortConfig
-	Role       = stage.Role
-	Policy     = stage.Policy
+	// Role is what a port is connected to.
+	Role = stage.Role
+	// Policy is what a reload can change.
+	Policy = stage.Policy
+	// PortPolicy is what of it is about a port.
 	PortPolicy = stage.PortPolicy
-	Border     = stage.Border
+	// Border is the domain filter.
+	Border = stage.Border
 )
 
 // Roles of a port.
