@@ -151,7 +151,7 @@ func (h *Half) resumed(p *Packet, outstanding int32) {
 	switch {
 	case outstanding == 0:
 		h.turn.add(p.Time - acked)
-	case h.flags&blocked != 0: // the ACK that made room
+	case h.flags&blocked != 0: // the ACK that opened the window
 		if at, ok := h.answers.since((p.PSN - h.Window) & packet.PSNMask); ok {
 			h.turn.add(p.Time - at)
 			h.room.add(p.Time - at)

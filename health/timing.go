@@ -6,7 +6,7 @@ type timing struct {
 	Interval span
 	clean    span  // round trips of packets that were sent once, ns
 	turn     span  // how long the requester takes to react, as seen here, ns: from a NAK or the last ACK to its next request
-	room     span  // and from the ACK that makes room in a full window
+	room     span  // and from the ACK that opens a full window
 	naks     span  // the same from a NAK only
 	back     int64 // the shortest round trip from here to the requester, ns; 0: not known
 	idle     span  // how long the requester was silent before time-outs, ns: since the packet, or the last ACK

@@ -41,7 +41,8 @@ func TestHealthOfTraces(t *testing.T) {
 	}
 }
 
-// traceVerdicts are those of the captures in the middle. The two with a path of 20 ms and more wait for answers most of the time, as perftest was told to.
+// traceVerdicts are the expected verdicts for the captures taken in the middle. healthy_read and long_timeout have a path of 20 ms or more, on which perftest's
+// window limits the throughput.
 var traceVerdicts = map[string][]string{
 	"healthy_write": nil, "healthy_send": nil, "healthy_read": {health.WindowLimit}, "long_timeout": {health.WindowLimit},
 	"loss_before": {health.LossUpstream}, "loss_behind": {health.LossDownstream}, "acks_lost": {health.AckLoss}, "acks_lost_before": {health.LossDownstream},
