@@ -58,7 +58,7 @@ func (l *Learner) byRules(slot *store.Slot) verdict {
 		return verdict{peer, EvidenceCM, enoughResponses(f, &peer), ownPort(f, &peer)}
 	}
 	ports := portRule(all, f)
-	l.mark(slot, &ports)
+	ports.mark(slot, l.pairing)
 	switch {
 	case ports.formula && formulaSure(f, &ports):
 		return verdict{ports.peer, EvidencePort, enoughResponses(f, &ports.peer), true}
@@ -80,7 +80,7 @@ func (l *Learner) byRules(slot *store.Slot) verdict {
 }
 
 // mark records in the slots what portRule has found.
-func (l *Learner) mark(slot *store.Slot, p *portPair) {
+func (p *portPair) mark(slot *store.Slot, with *Pairing) {
 	p.match.mark(slot)
 	if p.match.n < 0 {
 		return
@@ -91,7 +91,7 @@ func (l *Learner) mark(slot *store.Slot, p *portPair) {
 	}
 	p.back.mark(&peer)
 	if p.disputed {
-		l.pairing.contradict(&peer)
+		with.contradict(&peer)
 	}
 }
 
