@@ -40,9 +40,7 @@ func (h *Half) refused(p *Packet) bool {
 	default:
 		return false
 	}
-	if r.attempts.psn == p.PSN { // it asks for the packet: what it has got of it doesn't show
-		r.attempts.n, r.check.open = 0, false
-	}
+	h.rounds.asked(p.PSN)
 	h.flags |= answered
 	h.acknowledge(p.PSN, p)
 	return true
@@ -80,16 +78,15 @@ func (h *Half) acknowledge(acked uint32, p *Packet) {
 	if over := ahead(acked, h.next); over > 0 {
 		h.beyond(acked, uint32(over))
 	}
+	if h.rounds.n > 0 {
+		h.toRounds(acked, p)
+	}
+	if p.Syndrome>>5 == 0 {
+		h.answers.latest = p.Time
+	}
 	more := ahead(acked, h.answers.acked)
 	if more <= 0 && h.answers.at != 0 {
-		h.acknowledgedAgain(p)
 		return
-	}
-	if s := h.recent.find(p.PSN); s != nil && !s.asks && !p.Opcode.HasPayload() && p.Syndrome>>5 == 0 {
-		h.unasked(p.Time)
-	}
-	if ahead(acked, h.repeat.check.end) > 0 { // answers come in order: those to what was sent again have come
-		h.repeat.check.open = false
 	}
 	if outstanding := ahead(h.next, h.answers.acked); h.Window > 1 && outstanding >= int32(h.Window-h.Window/10) && p.Time > h.sent {
 		h.flags |= blocked
@@ -98,7 +95,6 @@ func (h *Half) acknowledge(acked uint32, p *Packet) {
 		h.timed(&probe, p.Time)
 	}
 	h.NotCaptured += h.holes.acknowledged(acked)
-	h.repeat.resolve(&h.Counts, &h.timing, acked, p.Time)
 	h.big.delivered(acked, h.recent.find((acked-1)&packet.PSNMask))
 	h.answers.add(acked, p.Time)
 	h.flags &^= partial
@@ -124,40 +120,20 @@ func (h *Half) timed(o *probe, now int64) {
 		h.RTT.add(uint64(took))
 	}
 	h.clean.add(took)
-	h.repeat.decide(&h.Counts, &h.timing)
 }
 
-// acknowledgedAgain is an ACK that acknowledges nothing new (see check and lateAcks).
-func (h *Half) acknowledgedAgain(p *Packet) {
-	r := &h.repeat
-	if p.Opcode.HasPayload() || p.Time-r.check.at < h.clean.least*4/5 {
-		return
-	}
-	if p.Syndrome>>5 != 0 {
-		r.check.open = false
-		return
-	}
-	h.repeat.repeated(&h.Counts, p.Time)
-}
-
-// unasked is an ACK of a packet that did not ask for one. If the responder sends no such ACKs otherwise, it is to a packet that it got again.
-func (h *Half) unasked(now int64) {
-	switch {
-	case !h.repeat.check.open:
-		h.flags |= coalesces
-	case h.flags&coalesces == 0:
-		h.repeat.repeated(&h.Counts, now)
+// toRounds shows an answer to the time-outs that may have been spurious.
+func (h *Half) toRounds(acked uint32, p *Packet) {
+	if p.Opcode.HasPayload() {
+		h.responded(p.PSN, p.Time)
+	} else if p.Syndrome>>5 == 0 {
+		s := h.recent.find(p.PSN)
+		h.answeredRounds(acked, p.Time, ahead(acked, h.answers.acked) > 0 && (s == nil || s.asks))
 	}
 }
 
 // finish completes the counts of a copy.
 func (h *Half) finish() {
-	r := &h.repeat
-	const alike = 3 // all were answered after the same time: a loss each time would not be so regular
-	if r.episodes > 0 && r.elapsed.n >= alike && r.elapsed.most < r.elapsed.least*5/4 && r.elapsed.least > h.Interval.least*5/4 {
-		r.moveUndecided(&h.Counts)
-		h.clean = r.elapsed
-	}
-	r.settleLate(&h.Counts, &h.timing)
+	h.decide()
 	h.LostUpstream += h.holes.missing() + h.reads.holes.missing()
 }

@@ -124,7 +124,7 @@ func ending(h *Half, now int64) Ending {
 	switch {
 	case h.NAKs[1]+h.NAKs[2]+h.NAKs[3] > 0:
 		return Failed
-	case h.repeat.attempts.n >= gaveUp && h.big.attempts >= gaveUp && now-h.sent > 4*h.Interval.most:
+	case h.repeat.tries >= gaveUp && ahead(h.answers.acked, h.repeat.latestPSN) <= 0 && h.big.attempts >= gaveUp && now-h.sent > 4*h.Interval.most:
 		return GaveUp
 	}
 	return Open

@@ -26,6 +26,8 @@ type Half struct {
 	answers answers
 	ids     ids
 	repeat  repeat
+	rounds  rounds
+	doubts  doubts
 	reads   reads
 	big     big
 	sent    int64 // time of the last request
@@ -39,7 +41,6 @@ const (
 	answered  // a response was seen
 	blocked   // the sender waits with a full window
 	selective // only some of the outstanding packets were sent again after a NAK
-	coalesces // the responder acknowledges packets that did not ask for it
 	partial   // requests before the first one that was followed may be outstanding
 )
 
@@ -98,7 +99,7 @@ func (h *Half) restart() {
 	h.flags &= oneWay | answered
 	h.LostUpstream += h.holes.missing()
 	h.holes = holes{}
-	h.recent, h.probes, h.repeat, h.reads, h.answers = recent{}, probes{}, repeat{}, reads{}, answers{}
+	h.recent, h.probes, h.repeat, h.reads, h.answers, h.rounds = recent{}, probes{}, repeat{}, reads{}, answers{}, rounds{}
 	h.loose = 0
 }
 
@@ -119,10 +120,10 @@ func (h *Half) fresh(p *Packet) {
 	if r := &h.repeat; r.active && r.cause == NAKSequence && ahead(h.next, r.next) > 0 && ahead(r.next, h.answers.acked) > 0 {
 		h.flags |= selective
 	}
-	if r := &h.repeat; r.active && p.PSN == r.next && h.clean.n > 2 && r.silent > 4*h.clean.most {
-		r.check.open = false // perhaps it was sent again, too, and lost before it came here at first: that would be why no answer came
-	}
 	h.repeat.active = false
+	if h.rounds.n > 0 {
+		h.rounds.close()
+	}
 	outstanding := ahead(h.next, h.answers.acked)
 	if h.flags&oneWay == 0 && h.flags&answered != 0 {
 		h.resumed(p, outstanding)
@@ -135,7 +136,7 @@ func (h *Half) fresh(p *Packet) {
 		h.probes.add(p, p.Opcode.Role() == packet.ReadRequest)
 	}
 	if w := ahead(h.next, h.answers.acked); w > int32(h.Window) && h.flags&answered != 0 && w < maxGap {
-		h.Window = uint32(w)
+		h.Window, h.turn = uint32(w), span{} // those before took longer than it seemed
 	}
 	if h.flags&answered != 0 {
 		h.WindowBytes = max(h.WindowBytes, uint64(h.Window)*h.Goodput/h.Requests.Packets)
@@ -148,13 +149,9 @@ func (h *Half) resumed(p *Packet, outstanding int32) {
 	if acked < h.newest {
 		return
 	}
-	switch {
-	case outstanding == 0:
-		h.turn.add(p.Time - acked)
-	case h.flags&blocked != 0: // the ACK that opened the window
-		if at, ok := h.answers.since((p.PSN - h.Window) & packet.PSNMask); ok {
+	if outstanding == 0 || h.flags&blocked != 0 {
+		if at, ok := h.answers.since((p.PSN - h.Window) & packet.PSNMask); ok { // the ACK that opened the window
 			h.turn.add(p.Time - at)
-			h.room.add(p.Time - at)
 		}
 	}
 	// It stopped with a full window, and goes on as soon as an ACK came.

@@ -75,7 +75,7 @@ func (h *Half) readAgain(p *Packet) {
 	case repeated:
 		h.Retransmitted[h.repeat.reads].add(p.Len)
 		if h.repeat.reads == TimeOut {
-			h.repeat.doubts(p.Len)
+			h.rounds.doubt(p.Len)
 		}
 	case i < 0:
 		h.Duplicates++

@@ -111,11 +111,12 @@ func (s *probes) answer(psn uint32) (found probe, ok bool) {
 
 // answers is what the responder has acknowledged, and when.
 type answers struct {
-	acked uint32 // all PSNs before it
-	at    int64  // time of the latest response that acknowledged more
-	marks [16]mark
-	next  uint32
-	known bool
+	acked  uint32 // all PSNs before it
+	at     int64  // time of the latest response that acknowledged more
+	latest int64  // and of any that acknowledges
+	marks  [16]mark
+	next   uint32
+	known  bool
 }
 
 type mark struct {

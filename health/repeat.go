@@ -4,26 +4,19 @@ import "github.com/cnpgate/cnpgate/internal/packet"
 
 // repeat is an episode of retransmission, and what may have caused it or the next one.
 type repeat struct {
-	active   bool
-	cause    Cause
-	reads    Cause  // of the latest READ request that was sent again
-	at       int64  // when it began
-	silent   int64  // ns since the request before that
-	next     uint32 // the PSN that follows in the episode
-	naks     refusals
-	rnrs     refusals
-	notReady uint32 // the PSN of the latest RNR NAK, plus 1
-	nakAt    int64  // when the latest NAK passed
-	attempts attempts
-	// undecided is what time-outs sent again before any round trip was measured: whether they were spurious shows once one was.
-	undecided Amount
-	episodes  uint64
-	elapsed   span  // from the first transmission to the ACK, of these
-	latest    int64 // when the last time-out was, and what it sent again first
+	active    bool
+	cause     Cause
+	reads     Cause  // of the latest READ request that was sent again
+	at        int64  // when it began
+	silent    int64  // ns since the request before that
+	next      uint32 // the PSN that follows in the episode
+	naks      refusals
+	rnrs      refusals
+	notReady  uint32 // the PSN of the latest RNR NAK, plus 1
+	nakAt     int64  // when the latest NAK passed
+	latest    int64  // when the last time-out was, and what it sent again first
 	latestPSN uint32
-	ended     int64 // when something was last sent again
-	check     check
-	late      lateAcks
+	tries     uint32    // time-outs in a row for it
 	lateOnes  [8]uint32 // PSNs of requests that were only late, plus 1
 	lates     uint8
 	skipped   uint32 // the PSNs from skipped to skippedTo were left out in the episode: lost before they came here, or not needed
@@ -43,6 +36,7 @@ func (h *Half) behind(p *Packet) {
 	switch {
 	case i >= 0 && h.late(p, follows):
 		h.holes.fill(i, p.PSN)
+		h.rounds.again(p.PSN, 1) // it may be answered, too
 		h.OutOfOrder++
 		h.repeat.lateOnes[h.repeat.lates%8] = p.PSN + 1
 		h.repeat.lates++
@@ -55,6 +49,7 @@ func (h *Half) behind(p *Packet) {
 		h.again(p, true)
 		return
 	case !follows && h.duplicate(p):
+		h.rounds.again(p.PSN, 1)
 		h.Duplicates++
 		return
 	}
@@ -123,15 +118,14 @@ func (h *Half) again(p *Packet, missed bool) {
 		r.next = (p.PSN + h.psnsOf(p)) & packet.PSNMask
 	}
 	h.Retransmitted[r.cause].add(p.Len)
-	r.check.resent++
-	if r.cause == TimeOut {
-		r.doubts(p.Len)
+	if h.rounds.n > 0 {
+		h.rounds.again(p.PSN, h.psnsOf(p))
+		h.rounds.doubt(p.Len)
 	}
 	if p.Opcode.Role() == packet.ReadRequest {
 		h.reads.again(p)
 		r.reads = r.cause
 	}
-	r.ended = p.Time
 	h.probes.drop(p.PSN)
 	h.ids.again(p.ID)
 	h.recent.add(p)
@@ -170,6 +164,7 @@ func (h *Half) continues(p *Packet) bool {
 // beginRepeat begins an episode.
 func (h *Half) beginRepeat(p *Packet, missed bool) {
 	r := &h.repeat
+	h.rounds.close()
 	r.cause = h.causeOf(p)
 	r.active, r.at, r.silent, r.next = true, p.Time, p.Time-h.sent, p.PSN
 	h.Episodes[r.cause]++
@@ -181,7 +176,6 @@ func (h *Half) beginRepeat(p *Packet, missed bool) {
 			r.naks.obeyed(n.psn)
 		}
 		r.rnrs.obeyed(p.PSN)
-		r.attempts.n = 0
 	case RNR:
 		psn := p.PSN
 		if n := r.rnrs.of(psn, h.answers.acked); n != nil { // a NAK for the same one remains
@@ -189,16 +183,8 @@ func (h *Half) beginRepeat(p *Packet, missed bool) {
 		}
 		r.naks.obeyed(psn & packet.PSNMask)
 		r.rnrs.obeyed(p.PSN)
-		r.attempts.n = 0
 	case TimeOut:
-		if c := &r.check; !c.open {
-			answered := r.ended == 0 || ahead(h.answers.acked, c.end) > 0 || p.Time-r.ended > 3*h.clean.most // all that was sent again before
-			*c = check{at: p.Time, open: h.flags&selective == 0 && answered}
-		}
 		h.timedOut(p, missed)
-	}
-	if r.check.end = h.next; r.cause != TimeOut && r.cause != Spurious {
-		r.check.open = false
 	}
 	r.skippedTo = r.skipped
 }
@@ -219,10 +205,8 @@ func (h *Half) causeOf(p *Packet) Cause {
 	if h.flags&selective != 0 && r.nakAt != 0 && p.Time-r.nakAt < h.silence() {
 		return NAKSequence // one NAK is obeyed step by step
 	}
-	if h.hasAnswer(p.PSN) {
-		if at, ok := h.answers.since(p.PSN); ok && p.Time-at < h.shortestTurn()*9/10 {
-			return Spurious
-		}
+	if h.hasAnswer(p.PSN) && p.Time-h.answers.latest < h.back*9/10 {
+		return Spurious
 	}
 	if p.Opcode.Role() == packet.ReadRequest && h.missesResponse(p) {
 		return Implied
@@ -246,78 +230,52 @@ func (h *Half) hasAnswer(psn uint32) bool {
 // timedOut notes a transmission after a time-out.
 func (h *Half) timedOut(p *Packet, missed bool) {
 	r := &h.repeat
-	a := &r.attempts
-	overdue, again := h.overdue(p), false
-	r.late.counting = false
+	overdue, again := h.overdue(p), r.latest != 0 && r.latestPSN == p.PSN
 	if r.latest != 0 {
 		h.spacing.add(p.Time - r.latest)
 		const shortest = ms / 2 // a shorter one is no time-out, but a second beginning
-		if again = r.latestPSN == p.PSN; again && p.Time-r.latest > shortest {
+		if again && p.Time-r.latest > shortest {
 			h.Interval.add(p.Time - r.latest)
 		}
 	}
 	r.latest, r.latestPSN = p.Time, p.PSN
+	if r.tries++; !again {
+		r.tries = 1
+	}
+	first := int64(0)
+	if s := h.recent.find(p.PSN); s != nil && !again {
+		first = s.time
+	}
+	o := h.openRound(p, first)
 	if h.hasAnswer(p.PSN) {
-		a.n = 0
-		h.timedOutLate(p, again)
+		o.since = max(p.Time-h.answers.latest, 1)
+		if h.doubts.rounds++; !again {
+			h.doubts.packets++
+		}
+		at, ok := h.answers.since(p.PSN)
+		if o.ackLost = ok && p.Time-at > h.silence(); o.ackLost { // a requester that is slow to read an ACK has not lost it
+			h.AcksLost++
+		}
 		return
 	}
-	if a.n == 0 || a.psn != p.PSN {
-		a.psn, a.n = p.PSN, 1
-		a.list[0] = attempt{}
-		if s := h.recent.find(p.PSN); s != nil {
-			a.list[0].at = s.time
-			age := p.Time - max(s.time, h.answers.at)
-			if !h.repeat.asked(p.PSN, h.answers.acked) {
-				h.idle.add(age)
-			}
-			if !overdue {
-				h.early.add(age)
-			}
+	if first != 0 {
+		age := p.Time - max(first, h.answers.at)
+		if !r.asked(p.PSN, h.answers.acked) {
+			h.idle.add(age)
+		}
+		if !overdue {
+			h.early.add(age)
 		}
 	}
-	if a.n == len(a.list) {
-		a.list[2].sent.plus(a.list[1].sent)
-		copy(a.list[1:], a.list[2:])
-		a.n--
-	}
-	t := attempt{at: p.Time}
-	if t.lost = !missed && overdue && h.flags&answered != 0; t.lost {
+	if o.lost = !missed && overdue && h.flags&answered != 0; o.lost {
 		h.LostDownstream++
-	}
-	a.list[a.n] = t
-	a.n++
-	r.check.episodes++
-	if t.lost {
-		r.check.lost++
-	}
-}
-
-// timedOutLate notes a time-out although the answer has passed here. again: it is for the same packet as the one before.
-func (h *Half) timedOutLate(p *Packet, again bool) {
-	l := &h.repeat.late
-	at, ok := h.answers.since(p.PSN)
-	lost := uint64(0)
-	if ok && p.Time-at > h.silence() { // a requester that is slow to read an ACK has not lost it
-		lost = 1
-	}
-	h.AcksLost += lost
-	l.counting = true
-	l.all.episodes++
-	l.all.lost += lost
-	if !again {
-		l.packets++
-	}
-	if l.quick = ok && h.turn.n > 2 && p.Time-at < h.turn.least*9/10; l.quick {
-		l.soon.episodes++
-		l.soon.lost += lost
 	}
 }
 
 // overdue reports whether an ACK should have come before a packet was sent again: a packet from there on asked for it longer than a round trip ago.
 func (h *Half) overdue(p *Packet) bool {
 	if h.clean.n == 0 || h.probes.n == 0 {
-		return h.probes.n > 0 || h.repeat.attempts.n > 0 || p.AckReq
+		return h.probes.n > 0 || h.repeat.tries > 0 && h.repeat.latestPSN == p.PSN || p.AckReq
 	}
 	o := &h.probes.list[0]
 	return p.Time-o.time > 2*h.clean.mean

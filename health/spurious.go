@@ -1,196 +1,297 @@
 package health
 
-// lateAcks are time-outs that came although the ACK had passed here. It was on its way, or was lost behind. It was on its way if the requester times out
-// sooner than it was ever seen to react to an ACK, and most that wait for one do; or if it times out again and again for the same packet, although each
-// transmission is acknowledged.
-type lateAcks struct {
-	counting bool // the present episode is one
-	quick    bool // and sooner than any reaction
-	all      late
-	soon     late   // the quick ones
-	packets  uint64 // how many different packets were sent again first
+import "github.com/cnpgate/cnpgate/internal/packet"
+
+// rounds are the latest time-outs of which it isn't decided yet whether they were spurious: whether an answer to what was sent before comes, or came, to
+// the requester. Two facts prove it. An answer that comes sooner than a round trip after the packet that was sent again is to an earlier one. And a
+// responder gives at most one answer to each packet: if more answers come than packets were sent again, one is to an earlier packet. Answers come in
+// the order of what they answer: all have come once a packet is acknowledged that was sent for the first time after the time-out.
+type rounds struct {
+	list    [12]round
+	n       int
+	counted uint32 // how many the number of answers proved to be spurious
+}
+
+type round struct {
+	psn   uint32 // the first that was sent again
+	end   uint32 // the PSN after all that were sent before: the first new one after the time-out
+	at    int64
+	first int64 // when it was sent for the first time; 0: not known, or it was sent again before
+	// Packets that were sent again from the time-out on, and answers to any from psn on: of those before end, and of all. An answer to a new packet counts
+	// for neither.
+	resent, answers       uint32
+	allResent, allAnswers uint32
+	took                  int64  // from the first transmission to the answer
+	done                  bool   // all answers to those before end have come
+	sent                  Amount // what the time-out sent again
+	since                 int64  // ns since the latest answer to its packets, if that had passed before; 0: none had
+	lost                  bool   // counted as lost downstream
+	ackLost               bool   // counted as a lost ACK
+	read                  bool
+	current               bool // the episode isn't over
+}
+
+// close ends the present episode.
+func (s *rounds) close() {
+	if s.n > 0 {
+		s.list[s.n-1].current = false
+	}
+}
+
+func (s *rounds) remove(i int) {
+	copy(s.list[i:s.n], s.list[i+1:s.n])
+	s.n--
+}
+
+// again notes a packet that is sent again.
+func (s *rounds) again(psn, psns uint32) {
+	for i := range s.list[:s.n] {
+		o := &s.list[i]
+		if o.read && (ahead(o.psn, psn) < 0 || ahead(o.psn, psn) >= int32(psns)) {
+			continue // no answer to it counts
+		}
+		if o.allResent++; o.read || ahead(psn, o.end) < 0 {
+			o.resent++
+		}
+	}
+}
+
+// doubt notes bytes that the present episode has caused.
+func (s *rounds) doubt(bytes uint32) {
+	if s.n > 0 && s.list[s.n-1].current {
+		s.list[s.n-1].sent.add(bytes)
+	}
+}
+
+// asked notes a NAK or RNR NAK for a packet: the responder has had none from there on.
+func (s *rounds) asked(psn uint32) {
+	for i := range s.list[:s.n] {
+		o := &s.list[i]
+		if ahead(o.psn, psn) >= 0 {
+		}
+	}
+	for i := s.n - 1; i >= 0; i-- {
+		if ahead(s.list[i].psn, psn) >= 0 {
+			s.remove(i)
+		}
+	}
+}
+
+// answeredRounds notes an answer that acknowledges all before a PSN. fresh: it may be the one to a new packet.
+func (h *Half) answeredRounds(acked uint32, now int64, fresh bool) {
+	s := &h.rounds
+	for i := 0; i < s.n; {
+		o := &s.list[i]
+		if o.read || ahead(acked, o.psn) <= 0 {
+			i++
+			continue
+		}
+		if o.took == 0 && o.first != 0 && o.since == 0 {
+			o.took = now - o.first
+			h.doubts.elapsed.add(o.took)
+		}
+		if ahead(acked, o.end) > 0 {
+			o.done = true
+		}
+		if !o.done || !fresh {
+			o.allAnswers++
+		}
+		if !o.done {
+			o.answers++
+		}
+		if h.proves(o, now) {
+			h.spurious(i)
+		} else {
+			i++
+		}
+	}
+}
+
+// responded notes a READ response.
+func (h *Half) responded(psn uint32, now int64) {
+	s := &h.rounds
+	for i := 0; i < s.n; {
+		o := &s.list[i]
+		switch {
+		case !o.read:
+			i++
+		case ahead(psn, o.end) >= 0:
+			h.undecided(o)
+			s.remove(i)
+		case o.psn == psn:
+			if o.answers++; h.proves(o, now) {
+				h.spurious(i)
+				continue
+			}
+			fallthrough
+		default:
+			i++
+		}
+	}
+}
+
+// proves reports whether the answers prove that a time-out was spurious. If the receiver isn't ready it answers the same packet in different ways.
+func (h *Half) proves(o *round, now int64) bool {
+	if h.repeat.notReady != 0 {
+		return false
+	}
+	return !o.done && (o.answers > o.resent || now-o.at < h.shortestTrip()) || o.allAnswers > o.allResent
+}
+
+// shortestTrip is the least time from a packet to its answer, ns; 0: not known.
+func (h *Half) shortestTrip() int64 {
+	const enough, many = 3, 16 // fewer may have missed the shortest one
+	switch {
+	case h.clean.n >= many:
+		return h.clean.least * 9 / 10
+	case h.clean.n >= enough:
+		return h.clean.least / 2
+	}
+	return 0
+}
+
+// spurious decides that a round was.
+func (h *Half) spurious(i int) {
+	s := &h.rounds
+	o := &s.list[i]
+	h.moveToSpurious(o.sent, 1)
+	if o.lost {
+		h.LostDownstream -= min(h.LostDownstream, 1)
+	}
+	if o.ackLost {
+		h.AcksLost -= min(h.AcksLost, 1)
+	}
+	if o.current {
+		h.repeat.becomes(Spurious)
+	}
+	if o.answers > o.resent || o.allAnswers > o.allResent {
+		s.counted++
+	}
+	s.remove(i)
+}
+
+// moveToSpurious counts time-outs as spurious.
+func (h *Half) moveToSpurious(sent Amount, episodes uint64) {
+	h.Retransmitted[TimeOut].minus(sent)
+	h.Retransmitted[Spurious].plus(sent)
+	h.Episodes[TimeOut] -= min(episodes, h.Episodes[TimeOut])
+	h.Episodes[Spurious] += episodes
+}
+
+// becomes changes the cause of the present episode.
+func (r *repeat) becomes(cause Cause) {
+	if r.cause == TimeOut {
+		r.cause = cause
+	}
+	if r.reads == TimeOut {
+		r.reads = cause
+	}
+}
+
+// openRound begins a round for a packet that was sent again after a time-out.
+func (h *Half) openRound(p *Packet, first int64) *round {
+	o := round{psn: p.PSN, end: h.next, at: p.Time, first: first, read: p.Opcode.Role() == packet.ReadRequest, current: true}
+	s := &h.rounds
+	if s.n == len(s.list) {
+		h.undecided(&s.list[0])
+		s.remove(0)
+	}
+	s.list[s.n] = o
+	s.n++
+	return &s.list[s.n-1]
+}
+
+// doubts are time-outs that nothing has proved to be spurious yet.
+type doubts struct {
+	// Those before an answer. Its responder may answer several packets at once.
+	sent     Amount
+	episodes uint64
+	lost     uint64
+	elapsed  span // from the first transmission to the answer, of all
+	// Those after an answer, which the requester had not got yet, or which was lost. Quick are those that came sooner than any reaction to an ACK.
+	late, quick late
+	rounds      uint32 // all time-outs after an answer, and of how many packets
+	packets     uint32
 }
 
 type late struct {
-	sent     Amount
-	episodes uint64
-	lost     uint64 // of these, those that count as lost ACKs
+	sent           Amount
+	episodes, lost uint64
 }
 
-// check counts the ACKs that repeat earlier ones after time-outs. A responder that has all packets already acknowledges each that it gets again. If as many
-// come as packets were sent again, nothing was lost, and the ACKs were on their way when the requester timed out.
-type check struct {
-	open             bool
-	at               int64  // of the first time-out
-	end              uint32 // the PSN after all that were sent before the last time-out
-	resent, repeated uint64
-	doubt            Amount // what time-outs sent again that may have been spurious
-	episodes, lost   uint64
+func (l *late) add(o *round) {
+	l.sent.plus(o.sent)
+	l.episodes++
+	if o.ackLost {
+		l.lost++
+	}
 }
 
-// attempts are the transmissions of the oldest packet without an answer.
-type attempts struct {
-	psn  uint32
-	list [8]attempt
-	n    int
-}
-
-type attempt struct {
-	at   int64
-	sent Amount // the packets of the episode that began then
-	lost bool   // counted as lost downstream
-}
-
-// doubts notes a packet that a time-out sent again. Whether that was spurious shows later.
-func (r *repeat) doubts(bytes uint32) {
-	if l := &r.late; l.counting {
-		l.all.sent.add(bytes)
-		if l.quick {
-			l.soon.sent.add(bytes)
+// undecided keeps a round apart that is complete.
+func (h *Half) undecided(o *round) {
+	d := &h.doubts
+	if o.since != 0 {
+		const enough = 3
+		d.late.add(o)
+		if h.turn.n >= enough && o.since < h.turn.least*9/10 {
+			d.quick.add(o)
 		}
-	} else {
-		r.check.doubt.add(bytes)
+		return
+	}
+	d.sent.plus(o.sent)
+	d.episodes++
+	if o.lost {
+		d.lost++
+	}
+}
+
+// decide says of all that are in doubt whether they were spurious.
+func (h *Half) decide() {
+	for i := range h.rounds.list[:h.rounds.n] {
+		if o := &h.rounds.list[i]; o.since != 0 || o.done {
+			h.undecided(o)
+		}
+	}
+	h.decideLate()
+	h.decideEarly()
+}
+
+// decideLate: time-outs after an answer were spurious if the requester timed out again and again for the same packets, although each transmission was
+// acknowledged; or if it timed out sooner than it was ever seen to react, for most packets.
+func (h *Half) decideLate() {
+	const enough = 3
+	d := &h.doubts
+	l := &d.quick
+	if h.back > 0 { // it is known how long a reaction takes
+		return
 	}
 	switch {
-	case r.attempts.n > 0:
-		r.attempts.list[r.attempts.n-1].sent.add(bytes)
-	case r.episodes > 0:
-		r.undecided.add(bytes)
-	}
-}
-
-// resolve says which transmission of the oldest packet the ACK answers, now that it has come. Those after that one were spurious.
-func (r *repeat) resolve(c *Counts, t *timing, acked uint32, now int64) {
-	a := &r.attempts
-	if a.n < 2 || ahead(acked, a.psn) <= 0 {
+	case d.packets >= enough && d.rounds >= 2*d.packets:
+		l = &d.late
+	case l.episodes < enough || 2*l.episodes < uint64(h.turn.n):
 		return
+	case 10*l.episodes > 9*d.late.episodes:
+		l = &d.late // the first ones came before a reaction was seen
 	}
-	const enough = 3 // round trips: one of the first ones may have been long
-	if t.clean.n < enough {
-		r.keepUndecided(now)
-		a.n = 0
-		return
-	}
-	best, nearest := 0, int64(1)<<62
-	for i := range a.list[:a.n] {
-		if a.list[i].at == 0 {
-			continue
-		}
-		took := now - a.list[i].at
-		if d := max(took-t.clean.mean, t.clean.mean-took); took >= t.clean.least*4/5 && d < nearest {
-			best, nearest = i, d
-		}
-	}
-	const many = 16 // round trips: fewer may have missed the shortest one
-	shortest := t.clean.least / 2
-	if t.clean.n >= many {
-		shortest = t.clean.least * 9 / 10
-	}
-	for i := best + 1; i < a.n; i++ {
-		if now-a.list[i].at < shortest {
-			r.spurious(c, &a.list[i])
-		}
-	}
-	a.n = 0
+	h.moveToSpurious(l.sent, l.episodes)
+	h.AcksLost -= min(h.AcksLost, l.lost)
 }
 
-// repeated counts an ACK to a packet that the responder got again.
-func (r *repeat) repeated(c *Counts, now int64) {
-	k := &r.check
-	if k.repeated++; k.open && k.repeated >= k.resent && r.next == k.end { // all was sent again
-		r.proved(c, now)
-	}
-}
-
-// proved says that all that was sent again had come before: what was in doubt was spurious.
-func (r *repeat) proved(c *Counts, now int64) {
-	k, a := &r.check, &r.attempts
-	if k.episodes > 0 {
-		if a.n > 1 && a.list[0].at != 0 {
-			r.elapsed.add(now - a.list[0].at)
-		}
-		if r.active && r.cause == TimeOut && !r.late.counting {
-			r.cause = Spurious
-		}
-		a.n, r.episodes, r.undecided = 0, 0, Amount{}
-		r.move(c, k.doubt, k.episodes)
-		c.LostDownstream -= min(c.LostDownstream, k.lost)
-	}
-	*k = check{open: true, at: k.at, end: k.end}
-}
-
-// move makes time-outs spurious.
-func (r *repeat) move(c *Counts, sent Amount, episodes uint64) {
-	if r.reads == TimeOut {
-		r.reads = Spurious
-	}
-	c.Retransmitted[TimeOut].minus(sent)
-	c.Retransmitted[Spurious].plus(sent)
-	episodes = min(episodes, c.Episodes[TimeOut])
-	c.Episodes[TimeOut] -= episodes
-	c.Episodes[Spurious] += episodes
-}
-
-// settleLate decides about all late ACKs, at the end.
-func (r *repeat) settleLate(c *Counts, t *timing) {
-	l := &r.late
+// decideEarly: those before an answer were if the first transmission was always answered after the same time, which is that of others.
+func (h *Half) decideEarly() {
 	const enough = 3
-	settled := &l.soon
-	switch {
-	case l.packets >= enough && l.all.episodes >= 2*l.packets:
-		settled = &l.all
-	case l.soon.episodes < enough || 2*l.soon.episodes < uint64(t.turn.n):
-		return
-	case 10*l.soon.episodes > 9*l.all.episodes:
-		settled = &l.all // the first ones came before a reaction was seen
+	d := &h.doubts
+	e := &d.elapsed
+	alike := e.n >= enough && e.most < e.least*5/4 && e.least > h.Interval.least*5/4
+	if h.clean.n >= enough {
+		alike = e.n > 0 && h.clean.mean >= e.least*2/3 && e.most < 2*h.clean.mean
 	}
-	r.move(c, settled.sent, settled.episodes)
-	c.AcksLost -= min(c.AcksLost, settled.lost)
-}
-
-// spurious moves an attempt to the spurious ones.
-func (r *repeat) spurious(c *Counts, a *attempt) {
-	r.move(c, a.sent, 1)
-	k := &r.check
-	k.doubt.minus(a.sent)
-	k.episodes -= min(k.episodes, 1)
-	if a.lost {
-		c.LostDownstream -= min(c.LostDownstream, 1)
-		k.lost -= min(k.lost, 1)
-	}
-	if n := r.attempts.n; n > 0 && a == &r.attempts.list[n-1] && r.cause == TimeOut {
-		r.cause = Spurious
-	}
-}
-
-// keepUndecided keeps apart what was sent again before a round trip was measured.
-func (r *repeat) keepUndecided(now int64) {
-	a := &r.attempts
-	if a.list[0].at == 0 {
+	if !alike || h.rounds.counted > 0 { // a responder that answers each packet leaves no doubt
 		return
 	}
-	r.elapsed.add(now - a.list[0].at)
-	for i := range a.list[1:a.n] {
-		r.undecided.plus(a.list[i+1].sent)
-		r.episodes++
+	h.moveToSpurious(d.sent, d.episodes)
+	h.LostDownstream -= min(h.LostDownstream, d.lost)
+	if h.clean.n < enough {
+		h.clean = *e
 	}
-}
-
-// decide says whether the undecided ones were spurious: they were if the first transmission was answered after one round trip.
-func (r *repeat) decide(c *Counts, t *timing) {
-	const enough = 3
-	if r.episodes == 0 || t.clean.n < enough {
-		return
-	}
-	if t.clean.mean >= r.elapsed.least*2/3 && r.elapsed.most < 2*t.clean.mean {
-		r.moveUndecided(c)
-	}
-	r.episodes, r.undecided = 0, Amount{}
-}
-
-func (r *repeat) moveUndecided(c *Counts) {
-	r.move(c, r.undecided, r.episodes)
-	r.check.doubt.minus(r.undecided)
-	r.check.episodes -= min(r.check.episodes, r.episodes)
-	c.LostDownstream -= min(c.LostDownstream, r.episodes)
 }

@@ -6,7 +6,6 @@ type timing struct {
 	Interval span
 	clean    span  // round trips of packets that were sent once, ns
 	turn     span  // how long the requester takes to react, as seen here, ns: from a NAK or the last ACK to its next request
-	room     span  // and from the ACK that opens a full window
 	naks     span  // the same from a NAK only
 	back     int64 // the shortest round trip from here to the requester, ns; 0: not known
 	idle     span  // how long the requester was silent before time-outs, ns: since the packet, or the last ACK
@@ -20,18 +19,6 @@ func (t *timing) silence() int64 {
 		return t.Interval.least / 2
 	}
 	return quiet
-}
-
-// shortestTurn is the least time that a requester needs to react to what passes here, ns; 0: not known.
-func (t *timing) shortestTurn() int64 {
-	const enough = 3
-	switch {
-	case t.naks.n >= enough && t.back > 0:
-		return min(t.naks.least, t.back)
-	case t.naks.n >= enough:
-		return t.naks.least
-	}
-	return t.back
 }
 
 // obeys reports whether a requester that goes back this long after a NAK does so because of it: it may have been lost, and a time-out came. It takes about

@@ -100,10 +100,10 @@ func shortTimeOut(c *Connection, i int) (Verdict, bool) {
 		trip += h.turn.least
 	}
 	if rtt.n < 3 {
-		trip = max(trip, h.repeat.elapsed.mean)
+		trip = max(trip, h.doubts.elapsed.mean)
 	}
-	if l := &h.repeat.late; l.packets > 0 && l.all.episodes >= 2*l.packets { // the ACKs take longer than so many time-outs
-		trip = max(trip, int64(l.all.episodes/l.packets+1)*h.Interval.mean)
+	if d := &h.doubts; d.packets > 0 && d.rounds >= 2*d.packets { // the ACKs take longer than so many time-outs
+		trip = max(trip, int64(d.rounds/d.packets+1)*h.Interval.mean)
 	}
 	every := h.Interval.mean
 	if h.Interval.n == 0 || every > trip {
