@@ -319,11 +319,13 @@ func duplication(c *Connection, i int) (Verdict, bool) {
 	return v, true
 }
 
+// windowLimit: a sender with few requests at a time waits for each round trip, and nothing is wrong with that. It is if it goes on for so long that there
+// must be much to send, at a small part of the rate at which it sends when it may.
 func windowLimit(c *Connection, i int) (Verdict, bool) {
 	h := &c.Half[i]
 	took := h.Ended - h.Begun
-	const leastRTT, trips = ms, 20
-	if h.Window < 2 || h.clean.n < 8 || h.clean.least < leastRTT || took < trips*h.clean.mean || h.Stalled*2 < took {
+	const leastRTT, trips, lasting = ms, 20, 10_000 * ms
+	if h.Window < 2 || h.clean.n < 8 || h.clean.least < leastRTT || took < max(lasting, trips*h.clean.mean) || h.Stalled*5 < took*4 {
 		return Verdict{}, false
 	}
 	if again := h.Retransmissions().Packets; again*100 > h.Requests.Packets || c.Half[i^1].Goodput*10 > h.Goodput {

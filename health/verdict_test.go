@@ -151,7 +151,7 @@ func apart(both bool) func(s *story) *Report {
 	}
 }
 
-// TestEachVerdict: each of these is given when it should be, and not otherwise; then there is none at all.
+// TestEachVerdict: each of these is given when it should be, and no other.
 func TestEachVerdict(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -165,16 +165,18 @@ func TestEachVerdict(t *testing.T) {
 		{"pauses", PFCPauses, paused(1000)},
 		{"no pauses", "", paused(0)},
 		{"RNR NAK, then the packet again", NotReady, refusalOf(0x2c, ms)},
-		{"an ACK, then the next packets", "", refusalOf(0x1f, 0)},
+		{"NAK sequence error, then the packet again: it was lost, the receiver was ready", LossDownstream, refusalOf(0x60, ms)},
 		{"no answer to six attempts", NoAnswer, silence(6, false)},
 		{"one attempt, answered", "", silence(1, true)},
 		{"NAK remote access error", Refused, refusalOf(0x62, 0)},
+		{"an ACK, then the next packets: nothing is refused", "", refusalOf(0x1f, 0)},
 		{"one direction only", Asymmetric, apart(false)},
 		{"two directions in two records", "", apart(true)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := c.story(&story{now: ms})
-			if c.verdict == "" && len(r.Verdicts) > 0 || c.verdict != "" && !slices.ContainsFunc(r.Verdicts, func(v Verdict) bool { return v.Name == c.verdict && v.Advice != "" }) {
+			other := slices.ContainsFunc(r.Verdicts, func(v Verdict) bool { return v.Name != c.verdict })
+			if other || c.verdict != "" && !slices.ContainsFunc(r.Verdicts, func(v Verdict) bool { return v.Name == c.verdict && v.Advice != "" }) {
 				t.Errorf("got %+v, want %q", r.Verdicts, c.verdict)
 			}
 		})

@@ -30,7 +30,8 @@ func TestVerdicts(t *testing.T) {
 		{name: health.LossUpstream, op: endpoint.Write, bytes: 65536, messages: 40, timeout: 20 * msec, delay: short, rule: loses(200, 0, false)},
 		{name: health.AckLoss, op: endpoint.Send, bytes: 512, messages: 200, window: 1024, timeout: 10 * msec, delay: short, rule: loses(20, 1, true)},
 		{name: health.Duplication, op: endpoint.Write, bytes: 65536, messages: 40, window: 32768, timeout: 20 * msec, delay: short, rule: twice},
-		{name: health.WindowLimit, op: endpoint.Write, bytes: 65536, messages: 80, window: 131072, timeout: 200 * msec, delay: [2]int64{usec, 15 * msec}},
+		{name: "", op: endpoint.Write, bytes: 65536, messages: 80, window: 131072, timeout: 200 * msec, delay: [2]int64{usec, 15 * msec}}, // for 1 s
+		{name: health.WindowLimit, op: endpoint.Write, bytes: 65536, messages: 90, window: 16384, timeout: 200 * msec, delay: [2]int64{usec, 15 * msec}},
 		{name: health.ShortTimeOut, op: endpoint.Send, bytes: 4096, messages: 100, window: 16384, timeout: 4 * msec, delay: [2]int64{0, 15 * msec}},
 		{name: health.Asymmetric, op: endpoint.Write, bytes: 65536, messages: 40, window: 32768, timeout: 20 * msec, delay: short, hidden: 2},
 	} {
