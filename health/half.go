@@ -121,15 +121,15 @@ func (h *Half) fresh(p *Packet) {
 		h.flags |= selective
 	}
 	h.repeat.active = false
-	if h.rounds.n > 0 {
-		h.rounds.close()
-	}
 	outstanding := ahead(h.next, h.answers.acked)
 	if h.flags&oneWay == 0 && h.flags&answered != 0 {
 		h.resumed(p, outstanding)
 	}
 	h.loose, h.newest = 0, p.Time
 	h.next = (p.PSN + h.spanOf(p)) & packet.PSNMask
+	if h.rounds.n > 0 {
+		h.freshRounds(h.next)
+	}
 	h.recent.add(p)
 	h.big.outstanding(p)
 	if p.AckReq || placeOf(p.Opcode)&last != 0 {

@@ -27,6 +27,7 @@ type round struct {
 	since                 int64  // ns since the latest answer to its packets, if that had passed before; 0: none had
 	lost                  bool   // counted as lost downstream
 	ackLost               bool   // counted as a lost ACK
+	wentOn                bool   // the requester did, although no answer had come since the time-out
 	read                  bool
 	current               bool // the episode isn't over
 }
@@ -162,7 +163,7 @@ func (h *Half) spurious(i int) {
 		h.AcksLost -= min(h.AcksLost, 1)
 	}
 	if o.current {
-		h.repeat.becomes(Spurious)
+		h.repeat.spurious()
 	}
 	if o.answers > o.resent || o.allAnswers > o.allResent {
 		s.counted++
@@ -178,13 +179,24 @@ func (h *Half) moveToSpurious(sent Amount, episodes uint64) {
 	h.Episodes[Spurious] += episodes
 }
 
-// becomes changes the cause of the present episode.
-func (r *repeat) becomes(cause Cause) {
-	if r.cause == TimeOut {
-		r.cause = cause
+// spurious says that the present episode is.
+func (r *repeat) spurious() {
+	for _, c := range [...]*Cause{&r.cause, &r.reads} {
+		if *c == TimeOut {
+			*c = Spurious
+		}
 	}
-	if r.reads == TimeOut {
-		r.reads = cause
+}
+
+// freshRounds notes a new packet. If it is farther ahead of what a round sent again than packets ever were, and no answer to that has come, the requester
+// has got an answer to what it had sent before; unless it doesn't wait for answers.
+func (h *Half) freshRounds(next uint32) {
+	s := &h.rounds
+	s.close()
+	for i := range s.list[:s.n] {
+		if o := &s.list[i]; !o.read && o.since != 0 && o.answers == 0 && !o.done && h.Window > 0 && ahead(next, o.psn) > int32(h.Window) {
+			o.wentOn = true
+		}
 	}
 }
 
@@ -210,6 +222,7 @@ type doubts struct {
 	elapsed  span // from the first transmission to the answer, of all
 	// Those after an answer, which the requester had not got yet, or which was lost. Quick are those that came sooner than any reaction to an ACK.
 	late, quick late
+	wentOn      late   // those after which the requester went on before another answer
 	rounds      uint32 // all time-outs after an answer, and of how many packets
 	packets     uint32
 }
@@ -233,7 +246,10 @@ func (h *Half) undecided(o *round) {
 	if o.since != 0 {
 		const enough = 3
 		d.late.add(o)
-		if h.turn.n >= enough && o.since < h.turn.least*9/10 {
+		if o.wentOn && h.repeat.notReady == 0 {
+			d.wentOn.add(o)
+			d.quick.add(o)
+		} else if h.turn.n >= enough && o.since < h.turn.least*9/10 {
 			d.quick.add(o)
 		}
 		return
@@ -261,18 +277,18 @@ func (h *Half) decide() {
 func (h *Half) decideLate() {
 	const enough = 3
 	d := &h.doubts
-	l := &d.quick
-	if h.back > 0 { // it is known how long a reaction takes
-		return
+	l, w := &d.quick, &d.wentOn
+	switch again := d.packets >= enough && d.rounds >= 2*d.packets; {
+	case h.back == 0 && (again || l.episodes >= enough && 2*l.episodes >= uint64(h.turn.n) && 10*l.episodes > 9*d.late.episodes):
+		h.lateToSpurious(&d.late) // also the first ones, which came before a reaction was seen
+	case h.back == 0 && l.episodes >= enough && 2*l.episodes >= uint64(h.turn.n):
+		h.lateToSpurious(l)
+	case w.episodes > 1 && 2*w.episodes >= d.late.episodes: // where the other end's round trips tell how long a reaction takes, or time-outs are few
+		h.lateToSpurious(w)
 	}
-	switch {
-	case d.packets >= enough && d.rounds >= 2*d.packets:
-		l = &d.late
-	case l.episodes < enough || 2*l.episodes < uint64(h.turn.n):
-		return
-	case 10*l.episodes > 9*d.late.episodes:
-		l = &d.late // the first ones came before a reaction was seen
-	}
+}
+
+func (h *Half) lateToSpurious(l *late) {
 	h.moveToSpurious(l.sent, l.episodes)
 	h.AcksLost -= min(h.AcksLost, l.lost)
 }
