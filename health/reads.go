@@ -11,7 +11,8 @@ type reads struct {
 	latest int64 // time of the latest response
 	asked  int64 // when READs were last sent again, and from which PSN on
 	from   uint32
-	newest int64 // time of the latest response that had not passed before
+	seen   uint32 // the PSN after the highest of a response at that time
+	newest int64  // time of the latest response that had not passed before
 }
 
 // ask notes a READ request.
@@ -26,8 +27,12 @@ func (r *reads) again(p *Packet) {
 	if d := ahead(p.PSN, r.from); r.asked == 0 || d < 0 || d > maxGap {
 		r.from = p.PSN
 	}
-	r.asked = p.Time
+	r.asked, r.seen = p.Time, r.next
 }
+
+// lostBehind reports whether the response with a PSN was lost behind, if it passed here and is asked for again. If the requester had asked again before, it
+// may have dropped that one, and the next one was lost before it came here.
+func (r *reads) lostBehind(psn uint32) bool { return r.asked == 0 || ahead(psn, r.seen) >= 0 }
 
 // readResponse follows a READ response.
 func (h *Half) readResponse(p *Packet) {

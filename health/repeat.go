@@ -185,6 +185,10 @@ func (h *Half) beginRepeat(p *Packet, missed bool) {
 		r.rnrs.obeyed(p.PSN)
 	case TimeOut:
 		h.timedOut(p, missed)
+	case Implied:
+		if h.hasAnswer(p.PSN) && h.reads.lostBehind(p.PSN) {
+			h.LostDownstream++
+		}
 	}
 	r.skippedTo = r.skipped
 }
@@ -253,7 +257,13 @@ func (h *Half) timedOut(p *Packet, missed bool) {
 			h.doubts.packets++
 		}
 		at, ok := h.answers.since(p.PSN)
-		if o.ackLost = ok && p.Time-at > h.silence(); o.ackLost { // a requester that is slow to read an ACK has not lost it
+		switch lost := ok && p.Time-at > h.silence(); { // a requester that is slow to read an ACK has not lost it
+		case lost && o.read && h.reads.lostBehind(p.PSN):
+			o.lost = true
+			h.LostDownstream++
+		case o.read:
+		case lost:
+			o.ackLost = true
 			h.AcksLost++
 		}
 		return

@@ -230,6 +230,7 @@ type doubts struct {
 type late struct {
 	sent           Amount
 	episodes, lost uint64
+	responses      uint64 // of READs, that count as lost
 }
 
 func (l *late) add(o *round) {
@@ -237,6 +238,9 @@ func (l *late) add(o *round) {
 	l.episodes++
 	if o.ackLost {
 		l.lost++
+	}
+	if o.lost {
+		l.responses++
 	}
 }
 
@@ -291,6 +295,7 @@ func (h *Half) decideLate() {
 func (h *Half) lateToSpurious(l *late) {
 	h.moveToSpurious(l.sent, l.episodes)
 	h.AcksLost -= min(h.AcksLost, l.lost)
+	h.LostDownstream -= min(h.LostDownstream, l.responses)
 }
 
 // decideEarly: those before an answer were if the first transmission was always answered after the same time, which is that of others.

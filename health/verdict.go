@@ -251,6 +251,12 @@ func lossDownstream(c *Connection, i int) (Verdict, bool) {
 		return Verdict{}, false
 	}
 	to := c.End[i^1].Addr.Netip()
+	if h.Goodput == 0 && h.ReadGoodput > 0 {
+		to = c.End[i].Addr.Netip()
+		if h.LostDownstream*8 < h.LostUpstream { // the requester drops what comes behind a response that is missing, and may ask for it twice
+			return Verdict{}, false
+		}
+	}
 	return Verdict{
 		Name: LossDownstream, Weight: h.LostDownstream,
 		Evidence: fmt.Sprintf("%d times a packet passed here and did not arrive, or its ACK did not come back: lost between here and %v; %s", h.LostDownstream, to, h.sentAgain()),

@@ -47,8 +47,8 @@ var traceVerdicts = map[string][]string{
 	"loss_before": {health.LossUpstream}, "loss_behind": {health.LossDownstream}, "acks_lost": {health.AckLoss}, "acks_lost_before": {health.LossDownstream},
 	"loss_everywhere":    {health.LossUpstream, health.LossDownstream, health.AckLoss},
 	"loss_bidirectional": {health.LossUpstream, health.LossDownstream},
-	"read_loss":          {health.AckLoss}, "read_loss_before": {health.LossUpstream, health.AckLoss},
-	"read_loss_everywhere": {health.LossUpstream, health.LossDownstream, health.AckLoss},
+	"read_loss":          {health.LossDownstream}, "read_loss_before": {health.LossUpstream},
+	"read_loss_everywhere": {health.LossUpstream, health.LossDownstream},
 	"reordered":            {health.Reordering}, "reordered_behind": {health.LossDownstream},
 	"rnr": {health.NotReady}, "rnr_loss": nil, "short_timeout": {health.ShortTimeOut},
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -33,6 +34,7 @@ type sick struct {
 	program string
 	timeOut int              // of the QP: 4.096 us * 2^timeOut
 	delay   [2]time.Duration // before and behind the capture, each way
+	netem   string           // what the qdisc netem of either guest does to what it sends
 	rule    func(r *rand.Rand, from int, behind bool, p *packet.Parsed) lossypath.Fate
 }
 
@@ -78,21 +80,22 @@ var sicknesses = []sick{
 	{name: "rnr", program: "ib_send_bw -s 1024 -n 200 -m 1024 -r 1 -t 16", timeOut: 18},
 	{name: "rnr_loss", program: "ib_send_bw -s 2048 -n 100 -m 1024 -r 1 -t 8", timeOut: 17, rule: lost(anyone, both, 80)},
 	{name: "short_timeout", program: "ib_write_bw -s 4096 -n 60 -m 1024 -t 2", timeOut: 11, delay: [2]time.Duration{0, 15 * time.Millisecond}},
+	{name: "netem_short_timeout", program: "ib_write_bw -s 4096 -n 60 -m 1024 -t 2", timeOut: 11, netem: "delay 15ms"},
 	{name: "long_timeout", program: "ib_write_bw -s 4096 -n 60 -m 1024 -t 2", timeOut: 16, delay: [2]time.Duration{0, 15 * time.Millisecond}},
 }
 
 // TestHealthOfSoftRoCE: the causes of retransmissions between two kernels are those that the path between them knows of; and to follow the advice about a
-// time-out that is shorter than the round trip ends it.
+// time-out that is shorter than the round trip ends it, on a path that delays and behind the kernel's own netem.
 func TestHealthOfSoftRoCE(t *testing.T) {
 	hosts := [2]*Guest{perftestGuest(t, "198.18.0.1"), perftestGuest(t, "198.18.0.2")}
 	for i, s := range sicknesses {
 		t.Run(s.name, func(t *testing.T) {
 			trace := s.run(t, hosts, 18600+i)
 			r := judge(t, trace)
-			if *updateHealth {
+			if *updateHealth && s.netem == "" {
 				s.update(t, trace)
 			}
-			if s.name != "short_timeout" {
+			if !strings.HasSuffix(s.name, "short_timeout") {
 				return
 			}
 			at := slices.IndexFunc(r.Verdicts, func(v health.Verdict) bool { return v.Name == health.ShortTimeOut })
@@ -158,7 +161,7 @@ func perftestGuest(t *testing.T, address string) *Guest {
 	if len(provider) != 1 {
 		t.Fatalf("the provider of Soft-RoCE is at %q; run scripts/setup --test", provider)
 	}
-	files, err := Programs("/usr/bin/rdma", "/usr/bin/ib_write_bw", "/usr/bin/ib_write_lat", "/usr/bin/ib_read_bw", "/usr/bin/ib_send_bw", "/usr/bin/ib_send_lat", "/usr/bin/ib_read_lat", provider[0])
+	files, err := Programs("/usr/bin/rdma", "/sbin/tc", "/usr/bin/ib_write_bw", "/usr/bin/ib_write_lat", "/usr/bin/ib_read_bw", "/usr/bin/ib_send_bw", "/usr/bin/ib_send_lat", "/usr/bin/ib_read_lat", provider[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +173,7 @@ func perftestGuest(t *testing.T, address string) *Guest {
 	g, err := Boot(Config{
 		Folder: dir, CPUs: 1, MemoryMiB: 512, NICs: []string{"virtio-net-pci"},
 		Files:   append(files, File{Path: "/etc/libibverbs.d/rxe.driver", Text: "driver rxe\n", Mode: 0o644}),
-		Modules: []string{"virtio_pci", "virtio_net", "crc32_generic", "rdma_rxe", "ib_uverbs", "rdma_ucm"},
+		Modules: []string{"virtio_pci", "virtio_net", "crc32_generic", "rdma_rxe", "ib_uverbs", "rdma_ucm", "sch_netem"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -254,6 +257,20 @@ func (s *sick) run(t *testing.T, hosts [2]*Guest, port int) *lossypath.Trace {
 		}
 		f.Delay += int64(s.delay[side])
 		return f
+	}
+	if s.netem != "" {
+		for _, h := range hosts {
+			if _, err := h.Run("/sbin/tc qdisc add dev eth0 root netem " + s.netem); err != nil {
+				t.Fatal(err)
+			}
+		}
+		defer func() {
+			for _, h := range hosts {
+				if _, err := h.Run("/sbin/tc qdisc del dev eth0 root"); err != nil {
+					t.Error(err)
+				}
+			}
+		}()
 	}
 	w.path.Deliver = func(to int, _ int64, frame []byte) { _ = w.ends[to].Send(frame) }
 	w.run()
