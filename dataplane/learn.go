@@ -50,8 +50,8 @@ func replace(flows []flowtable.Ref, was, is flowtable.Ref) {
 	}
 }
 
-// learnCNPs passes receivers' CNPs to the learner. A CNP makes no flow: it answers one. A gateway's notification has no evidence about the
-// receiver's QPs.
+// learnCNPs passes a receiver's CNP to the learner: the first of the burst, as looking at one costs more than forwarding a packet, and all that they
+// can do is to suggest a candidate. A CNP makes no flow: it answers one. A gateway's notification has no evidence about the receiver's QPs.
 func (l *learner) learnCNPs(b *frames.Batch) {
 	for left := b.Special &^ b.Gone; left != 0; left &= left - 1 {
 		i := bits.TrailingZeros64(uint64(left))
@@ -62,6 +62,7 @@ func (l *learner) learnCNPs(b *frames.Batch) {
 		var k flowtable.Key
 		frames.SetKey(&k, b.Port, p)
 		l.Learner.Observe(flowtable.None, &k, p, data, l.Now)
+		break
 	}
 	b.InHand = frames.NotInHand
 }

@@ -86,9 +86,10 @@ func (f *flow) assign(p *arrival) (ok, full bool) {
 	if !ok || !all.connect(&key, 1-side, p.DestQP, ref) {
 		return false, true
 	}
-	*f.note = note{began: milliseconds(p.now)}
+	*f.note = note{began: milliseconds(p.now), page: slot.Spot()}
 	f.slot, f.track.slot = slot, slot.InStore()
 	f.flags &^= sends | sure
+	f.portChanges, f.asks = 0, 0
 	f.last |= inexact
 	f.acked = 0
 	f.noteService(p)

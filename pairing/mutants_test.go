@@ -153,9 +153,9 @@ var mutants = []mutant{
 	// slots that another flow has by now
 	{"flow.go", "if f.slot.Ref() != f.l.ref(f.index) {", "if false {"},
 	{"store/slot.go", "uint16(was>>49) == lease {", "true {"},
-	{"store/slot.go", "w := Sent(v.p.sent[v.k].Load())\n	if w.lease() != lease {", "w := Sent(v.p.sent[v.k].Load())\n	if false {"},
-	{"store/slot.go", "w := Ack(v.p.ack[v.k].Load())\n	if w.lease() != lease {", "w := Ack(v.p.ack[v.k].Load())\n	if false {"},
-	{"store/slot.go", "return peer, ok && Sent(peer.p.sent[peer.k].Load()).lease() == l.Lease()", "return peer, ok"},
+	{"store/slot.go", "w := Sent(v.words().sent.Load())\n	if w.lease() != lease {", "w := Sent(v.words().sent.Load())\n	if false {"},
+	{"store/slot.go", "w := Ack(v.words().ack.Load())\n	if w.lease() != lease {", "w := Ack(v.words().ack.Load())\n	if false {"},
+	{"store/slot.go", "return peer, Sent(peer.words().sent.Load()).lease() == l.Lease()", "return peer, ok"},
 	// the budget
 	{"learner.go", "burstBudget = 512", "burstBudget = 1024"},
 	{"learner.go", "maxBudget   = 2048", "maxBudget   = 4096"},

@@ -73,11 +73,11 @@ func (all answers) confirm(r store.Ref, qp uint32, why Evidence) (has, changed b
 
 // suggest makes a source QP the candidate of the flow in a slot, unless the flow has a peer flow or is confirmed.
 func (all answers) suggest(v *store.View, qp uint32, why Evidence) {
-	if _, ok := v.Peer(); ok {
-		return
-	}
 	all.change(v.Ref(), func(a Answer) Answer {
 		if a.State() == Confirmed || a.Ended() != Open {
+			return a
+		}
+		if _, ok := v.Peer(); ok {
 			return a
 		}
 		return makeAnswer(qp, Candidate, why)

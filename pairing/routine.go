@@ -9,7 +9,7 @@ import (
 
 // Routine scans packets, beginning at number from. It counts those without new evidence, which are most packets of confirmed flows, and
 // stops at the first one that may have some. It returns that packet's number, or len(flows) if there is none. flows[i] is the flow of
-// packet i, from Lookup. The caller passes the packet to Observe, if it has a flow, before it calls Routine again.
+// packet i, from Lookup; none for a CNP, at which Routine doesn't stop. The caller passes the packet to Observe, if it has a flow, before it calls Routine again.
 //
 // A request with the PSN of the last one gives no new evidence. For a confirmed flow, neither does a request a few PSNs ahead of the last
 // one, or a response near the last one that was observed.
@@ -28,6 +28,9 @@ func (l *Learner) Routine(flows []flowtable.Ref, packets []packet.Record, from i
 
 // routine counts a packet without new evidence. It reports whether the packet is one.
 func (l *Learner) routine(x flowtable.Index, p *packet.Record) bool {
+	if x == flowtable.None && p.Opcode == packet.CNP {
+		return true
+	}
 	t, s := l.trackOf(x), uint32(l.table.State(x))
 	if s != t.known || t.left() <= 1 || p.Len >= longFrame {
 		return false

@@ -53,9 +53,12 @@ func (w qpFacts) add(all answers, h uint64, flow store.Ref) bool {
 	same := 0
 	for i := range s.of {
 		at := &s.of[i]
+		if at.hash == h && at.flow == flow {
+			return true
+		}
 		a, live := all.of(at.flow)
 		switch {
-		case !live || a.Ended() != Open || at.hash == h && at.flow == flow:
+		case !live || a.Ended() != Open:
 			free = at
 		case at.hash == h:
 			if same++; weakest == nil || a.State() != Confirmed {

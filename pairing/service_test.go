@@ -247,6 +247,11 @@ func TestFacts(t *testing.T) {
 	if found, _ := all.find(p, 2); found || !all.add(p, 100, flow(40)) {
 		t.Error("a closed flow is a fact")
 	}
+	set := &all[0].of
+	set[0], set[waysAFactSet-1] = qpFact{1, confirmed}, qpFact{}
+	if !all.add(p, 1, confirmed) || set[waysAFactSet-1].hash != 0 {
+		t.Error("a fact is kept twice")
+	}
 	all[0].lock.Try()
 	if _, busy := all.find(p, 3); !busy || all.add(p, 3, flow(41)) {
 		t.Error("under another worker's lock")

@@ -27,7 +27,10 @@ type track struct {
 	due     uint16 // number of the packet, modulo 2^16, that must be observed
 	flags   uint8  // and the transport service in bits 5-7
 	pace    uint8  // exponent of two of the pause between judgements, or between attempts to get a slot
-	_       [2]byte
+
+	// Of a flow that has a slot.
+	portChanges uint8 // how often the UDP source port has changed recently
+	asks        uint8 // where the ring of PSNs continues that are to be acknowledged
 }
 
 var _ [flowtable.BesideSize]byte = [unsafe.Sizeof(track{})]byte{}
@@ -175,13 +178,14 @@ func (f *flows) LastRequest(x flowtable.Index) (psn uint32, ok bool) {
 	return last & packet.PSNMask, last&inexact == 0
 }
 
-// note is the worker's state of a flow that has a slot. The memory for flows that never had one stays untouched.
+// note is the worker's state of a flow that has a slot: a cache line. The memory for flows that never had one stays untouched.
 type note struct {
-	first uint32 // first PSN of the requests, but at most maxSpan behind the highest
-	top   uint32 // highest PSN of a request itself
-	high  uint32 // highest PSN that requests may have used: beyond top if that request is a READ, which uses one PSN for each packet of its response
-	began uint32 // when the flow's present connection began, in milliseconds modulo 2^32
-	took  uint32 // packets up to the one that confirmed the source QP; all while it isn't confirmed
+	first uint32     // first PSN of the requests, but at most maxSpan behind the highest
+	top   uint32     // highest PSN of a request itself
+	high  uint32     // highest PSN that requests may have used: beyond top if that request is a READ, which uses one PSN for each packet of its response
+	began uint32     // when the flow's present connection began, in milliseconds modulo 2^32
+	took  uint32     // packets up to the one that confirmed the source QP; all while it isn't confirmed
+	page  store.Spot // where the page of the flow's slot is
 
 	lastUnexpected     uint32 // PSN of the last packet that was unexpected, with noteBit
 	lastUnexpectedPort uint16 // and its UDP source port
@@ -194,17 +198,18 @@ type note struct {
 	gap     uint32
 	resumed uint16
 
+	seenCM  uint16 // cm.Records.Added when a claim about the flow was last looked for
 	peerAck uint32 // highest PSN of the peer flow's responses at the last silentFor, with noteBit
 	width   uint32 // highest number of PSNs that were ever without a response
 	moved   uint32 // number of the packet that last changed the UDP source port, with noteBit; 0: none
-	seenCM  uint32 // cm.Records.Added when a claim about the flow was last looked for
 
-	portChanges uint8 // how often the UDP source port has changed recently
-	skip        uint8 // responses to skip because recent ones added no evidence
-	idle        uint8 // exponent of two of the pause between looks at responses
-	asks        uint8 // where the ring of PSNs continues that are to be acknowledged
-	responses   uint8 // where the ring of PSNs continues that the last responses wait for
+	skip      uint8 // responses to skip because recent ones added no evidence
+	idle      uint8 // exponent of two of the pause between looks at responses
+	responses uint8 // where the ring of PSNs continues that the last responses wait for
+	_         uint8
 }
+
+var _ [lineSize]byte = [unsafe.Sizeof(note{})]byte{}
 
 const (
 	noteBit    = store.NoteBit // in a word that has a PSN or the number of a packet, so that it isn't 0

@@ -70,8 +70,15 @@ func New(records []RecordSet, claims []ClaimSet, aging int64) *Records {
 	return &Records{records: records, claims: claims, aging: aging}
 }
 
-// Added changes with each claim that is added. It is never 0 before it wraps. It needs no lock.
-func (r *Records) Added() uint32 { return r.added.Load() + 1 }
+// Added changes with each claim that is added, and comes back to a value after 2^16-2 of them. It is 1 before the first claim, and never 0. It
+// needs no lock.
+func (r *Records) Added() uint16 {
+	n := r.added.Load()
+	if n == 0 {
+		return 1
+	}
+	return uint16(2 + (n-1)%(1<<16-2))
+}
 
 func mix(h uint64, side int, number uint32) uint64 {
 	return keyhash.Fold(h^0x9e3779b97f4a7c15, uint64(side+1)<<32|uint64(number)) | 1

@@ -15,11 +15,10 @@ type View struct {
 // Slot is a View that can be written, too.
 type Slot struct{ View }
 
-// At returns a slot by its number in the store. Unless its flow has it, its page may belong to another group by now.
-func (s *Store) At(number uint32) Slot {
-	page, k := &s.pages[number/SlotsAPage], int(number%SlotsAPage)
-	at := pageSpot(page.spot.Load())
-	return Slot{View{s, &s.groups[at>>6], page, k, int(at >> 5 & 1), int(at%pagesASide)*SlotsAPage + k}}
+// At returns a slot by its number in the store and the spot of its page. If its flow no longer has it, its page may belong to another group by now.
+func (s *Store) At(number uint32, page Spot) Slot {
+	k := int(number % SlotsAPage)
+	return Slot{View{s, &s.groups[page>>6], &s.pages[number/SlotsAPage], k, int(page >> 5 & 1), int(page%pagesASide)*SlotsAPage + k}}
 }
 
 // Slot returns slot n of a side, and false if there is none.
@@ -62,7 +61,7 @@ func (v *View) Side() int { return v.side }
 func (v *View) Group() *Group { return v.g }
 
 // Ref is the flow that has the slot, 0 for none.
-func (v *View) Ref() Ref { return Ref(v.p.owner[v.k].Load()) }
+func (v *View) Ref() Ref { return Ref(v.words().owner.Load()) }
 
 // Lease is how often the slot was assigned, modulo 2^15.
 func (v *View) Lease() uint16 { return v.p.lease[v.k] }
@@ -77,7 +76,7 @@ func (v *View) Elimination() Elimination { return v.p.elimination[v.k] }
 func (v *View) Claim() Claim { return v.p.claim[v.k] }
 
 // Link is the slot of the peer flow, 0 for none.
-func (v *View) Link() Link { return Link(v.p.peer[v.k].Load()) }
+func (v *View) Link() Link { return Link(v.words().peer.Load()) }
 
 // PortMark shows which flows have the flow's port.
 func (v *View) PortMark() PortMark { return v.p.match[v.k] }
@@ -88,6 +87,11 @@ func (v *View) Contradictions() uint16 { return v.p.contradictions[v.k] }
 // InStore is the slot's number in the store.
 func (v *View) InStore() uint32 {
 	return v.g.pages[v.side][v.n/SlotsAPage].Load()*SlotsAPage + uint32(v.k)
+}
+
+// Spot is where the slot's page is.
+func (v *View) Spot() Spot {
+	return Spot(v.g.index<<6 | uint32(v.side)<<5 | uint32(v.n/SlotsAPage))
 }
 
 // Others is the number of slots of the other side that were ever assigned.
@@ -116,7 +120,7 @@ func (v *View) Ack() Ack { return v.AckBy(v.Lease()) }
 
 // SentBy is Sent of the flow that had the slot with a lease; not valid if another flow has it now.
 func (v *View) SentBy(lease uint16) Sent {
-	w := Sent(v.p.sent[v.k].Load())
+	w := Sent(v.words().sent.Load())
 	if w.lease() != lease {
 		return 0
 	}
@@ -125,7 +129,7 @@ func (v *View) SentBy(lease uint16) Sent {
 
 // AckBy is Ack of the flow that had the slot with a lease; not valid if another flow has it now.
 func (v *View) AckBy(lease uint16) Ack {
-	w := Ack(v.p.ack[v.k].Load())
+	w := Ack(v.words().ack.Load())
 	if w.lease() != lease {
 		return 0
 	}
@@ -149,8 +153,9 @@ func (v *View) LinkedPeer(l Link) (peer Slot, ok bool) {
 	if l == 0 {
 		return peer, false
 	}
-	peer, ok = v.s.Slot(v.g, 1-v.side, l.Number())
-	return peer, ok && Sent(peer.p.sent[peer.k].Load()).lease() == l.Lease()
+	n := l.Number()
+	peer = Slot{View{v.s, v.g, &v.s.pages[l.page()], n % SlotsAPage, 1 - v.side, n}}
+	return peer, Sent(peer.words().sent.Load()).lease() == l.Lease()
 }
 
 // Peer returns the slot of the flow's peer flow, if the peer flow still has it.
@@ -171,7 +176,7 @@ func (v *View) WithPort(side int, port uint16) (set Set) {
 	for i := range (v.g.Used(side) + SlotsAPage - 1) / SlotsAPage {
 		pg := &v.s.pages[v.g.pages[side][i].Load()]
 		for k := range pg.id {
-			if pg.id[k].Port() == port && pg.owner[k].Load() != 0 {
+			if pg.id[k].Port() == port && pg.words[k].owner.Load() != 0 {
 				n := i*SlotsAPage + k
 				set[n/64%rowWords] |= 1 << (n % 64)
 			}
@@ -187,28 +192,28 @@ func (s *Slot) Opposite(n int) (Slot, bool) { return s.s.Slot(s.g, 1-s.side, n) 
 func (s *Slot) Occupy(r Ref, id Identity) (lease uint16) {
 	p, k := s.p, s.k
 	p.lease[k] = max((p.lease[k]+1)&leaseMask, 1)
-	p.peer[k].Store(0)
+	s.words().peer.Store(0)
 	p.ended[k].Store(0)
 	p.elimination[k], p.contradictions[k] = Elimination{}, 0
 	s.Reset(id)
 	if n := int32(s.n) + 1; n > s.g.used[s.side].Load() {
 		s.g.used[s.side].Store(n)
 	}
-	p.owner[k].Store(uint64(r))
+	s.words().owner.Store(uint64(r))
 	s.g.flows[s.side].Add(1)
 	return p.lease[k]
 }
 
 // Vacate frees a slot if the given flow has it.
 func (s *Slot) Vacate(r Ref) {
-	if r != 0 && s.p.owner[s.k].CompareAndSwap(uint64(r), 0) {
+	if r != 0 && s.words().owner.CompareAndSwap(uint64(r), 0) {
 		s.g.flows[s.side].Add(-1)
 	}
 }
 
 // Reset clears what a slot has about its flow's connection, because another one begins. It keeps the number of contradictions.
 func (s *Slot) Reset(id Identity) {
-	s.p.sent[s.k].Store(uint64(s.p.lease[s.k]) << 49)
+	s.words().sent.Store(uint64(s.p.lease[s.k]) << 49)
 	s.p.id[s.k], s.p.claim[s.k] = id, 0
 	s.ForgetAsked()
 	s.Unlearn()
@@ -216,7 +221,7 @@ func (s *Slot) Reset(id Identity) {
 
 // Unlearn clears the evidence from the flow's responses and its port.
 func (s *Slot) Unlearn() {
-	s.p.ack[s.k].Store(uint64(s.p.lease[s.k]) << 49)
+	s.words().ack.Store(uint64(s.p.lease[s.k]) << 49)
 	for i := range s.p.next[s.k] {
 		s.p.next[s.k][i].Store(0)
 	}
@@ -283,10 +288,10 @@ func (s *Slot) Ended() *atomic.Uint32 { return &s.p.ended[s.k] }
 
 // PublishSent replaces the PSNs of the flow's requests, unless the slot was given to another flow since this one got it with the given lease. 0
 // shows other workers that the flow has ended.
-func (s *Slot) PublishSent(lease uint16, now Sent) { publish(&s.p.sent[s.k], lease, uint64(now)) }
+func (s *Slot) PublishSent(lease uint16, now Sent) { publish(&s.words().sent, lease, uint64(now)) }
 
 // PublishAck does the same with the PSNs of its responses.
-func (s *Slot) PublishAck(lease uint16, now Ack) { publish(&s.p.ack[s.k], lease, uint64(now)) }
+func (s *Slot) PublishAck(lease uint16, now Ack) { publish(&s.words().ack, lease, uint64(now)) }
 
 func publish(word *atomic.Uint64, lease uint16, now uint64) {
 	if was := word.Load(); uint16(was>>49) == lease {
@@ -296,19 +301,19 @@ func publish(word *atomic.Uint64, lease uint16, now uint64) {
 
 // Pair makes two flows each other's peer.
 func (s *Slot) Pair(peer *Slot, ownPort bool) {
-	s.p.peer[s.k].Store(uint64(makeLink(peer.n, peer.Lease(), ownPort)))
-	peer.p.peer[peer.k].Store(uint64(makeLink(s.n, s.Lease(), ownPort)))
+	s.words().peer.Store(uint64(makeLink(&peer.View, ownPort)))
+	peer.words().peer.Store(uint64(makeLink(&s.View, ownPort)))
 }
 
 // Unpair ends the pair of a flow, if it has a peer flow, and returns that one's slot.
 func (s *Slot) Unpair() (peer Slot, ok bool) {
 	view, ok := s.Peer()
-	s.p.peer[s.k].Store(0)
+	s.words().peer.Store(0)
 	if ok {
-		view.p.peer[view.k].Store(0)
+		view.words().peer.Store(0)
 	}
 	return Slot{view}, ok
 }
 
 // ChangeLink replaces the flow's link, unless it has changed.
-func (s *Slot) ChangeLink(was, now Link) { s.p.peer[s.k].CompareAndSwap(uint64(was), uint64(now)) }
+func (s *Slot) ChangeLink(was, now Link) { s.words().peer.CompareAndSwap(uint64(was), uint64(now)) }

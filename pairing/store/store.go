@@ -180,8 +180,8 @@ func (s *Store) ended(g *Group) bool {
 			if x == 0 {
 				break
 			}
-			for k := range s.pages[x].owner {
-				if s.pages[x].owner[k].Load() != 0 {
+			for k := range s.pages[x].words {
+				if s.pages[x].words[k].owner.Load() != 0 {
 					return false
 				}
 			}
@@ -237,7 +237,6 @@ func (s *Store) empty(g *Group, side int, ended func(Ref) bool) (slot Slot, ok b
 		if x == 0 {
 			return slot, false
 		}
-		s.pages[x].spot.Store(uint32(makeSpot(g.index, side, i)))
 		g.pages[side][i].Store(x)
 	}
 	return s.Slot(g, side, used)

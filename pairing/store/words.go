@@ -77,11 +77,11 @@ func (a Ack) Last() uint32  { return uint32(a & packet.PSNMask) }
 func (a Ack) lease() uint16 { return uint16(a >> 49) }
 
 // Link is the slot of a flow's peer flow: bits 0-8 its number plus 1, 0 for no peer flow; 9-23 its lease; 24 whether the flow's UDP source
-// port is its own, that is, another connection would have another port.
+// port is its own, that is, another connection would have another port; 32-63 the slot's page.
 type Link uint64
 
-func makeLink(n int, lease uint16, ownPort bool) Link {
-	l := Link(n+1) | Link(lease)<<9
+func makeLink(to *View, ownPort bool) Link {
+	l := Link(to.n+1) | Link(to.Lease())<<9 | Link(to.InStore()/SlotsAPage)<<32
 	if ownPort {
 		l |= 1 << 24
 	}
@@ -90,6 +90,8 @@ func makeLink(n int, lease uint16, ownPort bool) Link {
 
 // Number is the number of the peer flow's slot on its side, -1 for no peer flow.
 func (l Link) Number() int { return int(l&0x1ff) - 1 }
+
+func (l Link) page() uint32 { return uint32(l >> 32) }
 
 // Lease is the lease of that slot.
 func (l Link) Lease() uint16 { return uint16(l>>9) & leaseMask }
@@ -187,16 +189,23 @@ const (
 	AskedRing = 8 // a flow's last PSNs with AckReq
 )
 
-// Page is eight slots of one side of a group. Each field has the words of all eight, so that a scan of a side reads few cache lines.
-type Page struct {
-	// The worker of the flow writes these, any worker reads them. sent and ack carry the lease of the slot.
-	sent [SlotsAPage]atomic.Uint64           // a Sent
-	ack  [SlotsAPage]atomic.Uint64           // an Ack
-	next [SlotsAPage][NextRing]atomic.Uint32 // with NoteBit
+// words is what the worker of a paired flow reads and writes of both flows' slots: half a cache line.
+type words struct {
 	// owner and peer are written under Group.lock, with two exceptions: a flow that ends frees its slot without it, and a flow whose peer
 	// flow has gone, or whose port is no longer its own, records that in peer without it.
-	owner [SlotsAPage]atomic.Uint64 // a Ref, 0 for an empty slot
-	peer  [SlotsAPage]atomic.Uint64 // a Link
+	owner atomic.Uint64 // a Ref, 0 for an empty slot
+	peer  atomic.Uint64 // a Link
+	// The worker of the flow writes these, any worker reads them. They carry the lease of the slot.
+	sent atomic.Uint64 // a Sent
+	ack  atomic.Uint64 // an Ack
+}
+
+func (v *View) words() *words { return &v.p.words[v.k%SlotsAPage] }
+
+// Page is eight slots of one side of a group. Each field has those of all eight, so that a scan of a side reads few cache lines.
+type Page struct {
+	words [SlotsAPage]words
+	next  [SlotsAPage][NextRing]atomic.Uint32 // written by the flow's worker, with NoteBit
 
 	// The rest is read and written under Group.lock, except asked and ended.
 	id          [SlotsAPage]Identity
@@ -208,15 +217,10 @@ type Page struct {
 	// contradictions counts how often packets contradicted the flow's pair.
 	contradictions [SlotsAPage]uint16
 	lease          [SlotsAPage]uint16 // how often the slot was assigned, from 1 on, modulo 2^15
-	spot           atomic.Uint32      // a pageSpot, written when the page is given to a group
 	free           uint32             // under Store.Lock: of a free page, the next one
 	// ended is when RDMA-CM released the connection, in milliseconds modulo 2^32. It is written under the lock of the CM records.
 	ended [SlotsAPage]atomic.Uint32
 }
 
-// pageSpot is where the slots of a page are: bits 0-4 its number on its side, 5 the side, 6-31 the group.
-type pageSpot uint32
-
-func makeSpot(group uint32, side, number int) pageSpot {
-	return pageSpot(group<<6 | uint32(side)<<5 | uint32(number))
-}
+// Spot is where a page's slots are: bits 0-4 the page's number on its side, 5 the side, 6-31 the group.
+type Spot uint32
