@@ -149,7 +149,10 @@ func (h *Half) resumed(p *Packet, outstanding int32) {
 	if acked < h.newest {
 		return
 	}
-	if outstanding == 0 || h.flags&blocked != 0 {
+	switch {
+	case outstanding == 0 && h.repeat.latest == 0: // without time-outs it suffices to know about how long that takes
+		h.turn.add(p.Time - acked)
+	case outstanding == 0 || h.flags&blocked != 0:
 		if at, ok := h.answers.since((p.PSN - h.Window) & packet.PSNMask); ok { // the ACK that opened the window
 			h.turn.add(p.Time - at)
 		}

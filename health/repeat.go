@@ -235,7 +235,9 @@ func (h *Half) hasAnswer(psn uint32) bool {
 func (h *Half) timedOut(p *Packet, missed bool) {
 	r := &h.repeat
 	overdue, again := h.overdue(p), r.latest != 0 && r.latestPSN == p.PSN
-	if r.latest != 0 {
+	if r.latest == 0 {
+		h.turn = span{}
+	} else {
 		h.spacing.add(p.Time - r.latest)
 		const shortest = ms / 2 // a shorter one is no time-out, but a second beginning
 		if again && p.Time-r.latest > shortest {
