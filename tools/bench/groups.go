@@ -330,7 +330,7 @@ func hashing(suffix string, n int, lookup, lockFree float64) group {
 
 // startPeer starts one of the C programs, on the measured core.
 func (b *bench) startPeer(name string, memory int, eal []string, args ...string) (*process, error) {
-	all := append([]string{filepath.Join(b.peers, name)}, b.eal(memory)...)
+	all := append([]string{filepath.Join(b.programs, name)}, b.eal(memory)...)
 	all = append(all, "--lcores=0@"+number10(b.core))
 	all = append(append(all, eal...), "--")
 	return startChild(name, append(all, args...)...)
