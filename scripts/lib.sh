@@ -21,6 +21,9 @@ done
 # ethtool and others are in sbin, which isn't on a non-root PATH.
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 
+# peers_folder prints where scripts/setup --peers unpacks Debian's packages, by the version of DPDK that they belong to.
+peers_folder() { echo "$cache/peers-$(pkg-config --modversion libdpdk)"; }
+
 say() { printf '%s: %s\n' "${0##*/}" "$*" >&2; }
 die() {
   say "$@"

@@ -150,6 +150,14 @@ func (p *process) failed(err error) error {
 	return fmt.Errorf("%s: %w", p.name, err)
 }
 
+// end asks a program to end that doesn't read its input.
+func (p *process) end() {
+	if p.cmd.ProcessState == nil {
+		_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	}
+	p.close()
+}
+
 func (p *process) close() {
 	if p.cmd.ProcessState != nil {
 		return

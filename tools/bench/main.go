@@ -23,7 +23,8 @@ import (
 // bench is one run of scripts/bench.
 type bench struct {
 	self      string // this program
-	peers     string // folder of the C programs
+	programs  string // folder of the C programs
+	peers     string // folder of Debian's packages that scripts/setup --peers unpacks; "": their rows are not measured
 	dir       string // for captures, removed at the end
 	core      int    // that is measured
 	mainCore  int    // for everything else
@@ -42,7 +43,8 @@ type bench struct {
 func run(args []string) (err error) {
 	b := bench{}
 	f := flag.NewFlagSet("run", flag.ExitOnError)
-	f.StringVar(&b.peers, "peers", ".", "folder of the compiled C programs")
+	f.StringVar(&b.programs, "programs", ".", "folder of the compiled C programs")
+	f.StringVar(&b.peers, "peers", "", "folder of unpacked packages: measure the rows beside l3fwd and OVS-DPDK, too")
 	f.StringVar(&b.dir, "dir", "", "folder for captures")
 	f.IntVar(&b.core, "core", 1, "core that is measured")
 	f.IntVar(&b.mainCore, "main-core", 0, "core for everything else")
@@ -70,7 +72,7 @@ func run(args []string) (err error) {
 	}
 	switch {
 	case *list:
-		for _, g := range groups() {
+		for _, g := range b.groups() {
 			for _, r := range g.rows {
 				fmt.Printf("%-24s %s\n", r.Name, r.What)
 			}
@@ -86,7 +88,7 @@ func run(args []string) (err error) {
 	if b.self, err = os.Executable(); err != nil {
 		return err
 	}
-	if b.peers, err = filepath.Abs(b.peers); err != nil {
+	if b.programs, err = filepath.Abs(b.programs); err != nil {
 		return err
 	}
 	if err := os.Setenv("RUNTIME_DIRECTORY", b.dir); err != nil { // the directory of EALs' files, which killed EALs leave behind
@@ -118,7 +120,7 @@ type group struct {
 }
 
 func (b *bench) measure() error {
-	for _, g := range groups() {
+	for _, g := range b.groups() {
 		var rows []row
 		for _, r := range g.rows {
 			if b.wants(r.Name) {
@@ -165,10 +167,18 @@ func (b *bench) canMeasure(g *group) error {
 	return nil
 }
 
+// groups are those that may be measured.
+func (b *bench) groups() []group {
+	if b.peers != "" {
+		return append(groups(), peerGroups()...)
+	}
+	return groups()
+}
+
 // hugepagesNeeded returns MiB, for the selected rows that fit into the machine's memory.
 func (b *bench) hugepagesNeeded() int {
 	most := 512 // what a group of few flows takes on both sides, with room
-	for _, g := range groups() {
+	for _, g := range b.groups() {
 		for _, r := range g.rows {
 			if b.wants(r.Name) && b.canMeasure(&g) == nil {
 				most = max(most, int(g.hugepages*1024))

@@ -137,3 +137,14 @@ func TestSliceValues(t *testing.T) {
 		}
 	}
 }
+
+// TestTogether: sides that run at the same time count as one with the sum of their rates; if one fails, so do all.
+func TestTogether(t *testing.T) {
+	sides := together{&scripted{rate: constantly(3)}, &scripted{rate: constantly(4), end: 1}}
+	if s, err := sides.run(time.Millisecond); err != nil || s.rate() != 7 {
+		t.Errorf("%+v, %v, want a rate of 7", s, err)
+	}
+	if _, err := sides.run(time.Millisecond); !errors.Is(err, errScript) {
+		t.Errorf("%v, want %v", err, errScript)
+	}
+}

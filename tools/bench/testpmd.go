@@ -96,13 +96,9 @@ func (t *testpmd) command(line, mark string, limit time.Duration) ([]string, err
 func (t *testpmd) cpu() (int64, error) {
 	total := int64(0)
 	for _, task := range t.threads {
-		text, err := os.ReadFile(filepath.Join(task, "schedstat"))
+		ns, err := taskCPU(task)
 		if err != nil {
 			return 0, err
-		}
-		ns, err := strconv.ParseInt(strings.Fields(string(text))[0], 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("%s/schedstat: %w", task, err)
 		}
 		total += ns
 	}
@@ -121,14 +117,11 @@ func (m testpmdMode) run(d time.Duration) (*sample, error) {
 	if _, err := fmt.Fprintln(m.in, "start"); err != nil {
 		return nil, m.failed(err)
 	}
-	// The kernel counts a running thread's time at its own ticks, and on a busy machine the thread needs longer to get it.
-	for left := d; left > 0 && time.Since(began) < 20*d+patience; {
-		time.Sleep(max(left, time.Millisecond))
+	if err := awaitCPU(d, func() (int64, error) {
 		now, err := m.cpu()
-		if err != nil {
-			return nil, err
-		}
-		left = d*9/10 - time.Duration(now-before)
+		return now - before, err
+	}); err != nil {
+		return nil, err
 	}
 	said, err := m.command("stop", "Accumulated forward statistics", patience)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -20,6 +21,34 @@ func threadCPU() int64 {
 		panic(err) // Linux always has it
 	}
 	return t.Nano()
+}
+
+// taskCPU is the CPU time of a thread of another process, /proc/PID/task/TID, ns. It is exact while the thread doesn't run.
+func taskCPU(task string) (int64, error) {
+	text, err := os.ReadFile(filepath.Join(task, "schedstat"))
+	if err != nil {
+		return 0, err
+	}
+	ns, err := strconv.ParseInt(strings.Fields(string(text))[0], 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s/schedstat: %w", task, err)
+	}
+	return ns, nil
+}
+
+// awaitCPU sleeps until threads have used about d of CPU time. The kernel counts a running thread's time at its own ticks, and on a busy machine
+// the thread needs longer to get it.
+func awaitCPU(d time.Duration, used func() (int64, error)) error {
+	began := time.Now()
+	for left := d; left > 0 && time.Since(began) < 20*d+patience; {
+		time.Sleep(max(left, time.Millisecond))
+		now, err := used()
+		if err != nil {
+			return err
+		}
+		left = d*9/10 - time.Duration(now)
+	}
+	return nil
 }
 
 // pin ties the calling goroutine to a thread, and the thread to a core.
