@@ -12,7 +12,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -99,7 +98,6 @@ func runEndpoints(t *testing.T, program, format string, settings ...string) (o o
 		elsewhere(t, "a1", func() { sending = namespace(t) })
 		elsewhere(t, "b1", func() { receiver = startEndpoint(t, program, receiverArgs) })
 		p := startWith(t, program, fmt.Sprintf(endpointsConfig, strings.Join(settings, "\n")))
-		prefer(p.cmd.Process, 2)
 		here, args := namespace(t), senderArgs
 		if format != "" {
 			args += " --accept " + format
@@ -138,11 +136,6 @@ func enter(t *testing.T, namespace *os.File) {
 	if err := unix.Setns(int(namespace.Fd()), unix.CLONE_NEWNET); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// prefer gives a process that runs already, and has opened its devices, a real-time priority, where that is allowed.
-func prefer(p *os.Process, priority int) {
-	_ = exec.Command("chrt", "--all-tasks", "--rr", "--pid", strconv.Itoa(priority), strconv.Itoa(p.Pid)).Run()
 }
 
 // TestLiveEndpointSignal: a sender without a duration goes on until a signal, and then ends at once with its report. Here its READs are answered over a
@@ -202,7 +195,6 @@ func startEndpoint(t *testing.T, program, args string) *endpointProcess {
 	t.Cleanup(func() { _ = e.cmd.Process.Kill() })
 	e.stderr = bufio.NewReader(stderr)
 	e.says("running: ")
-	prefer(e.cmd.Process, 1)
 	return e
 }
 

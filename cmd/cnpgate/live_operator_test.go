@@ -151,7 +151,6 @@ func TestLiveOperator(t *testing.T) {
 
 	// Observe mode: one sender offers more than the WAN port can send, another one little. Nobody is notified.
 	p := startIn(t, program, dir, operatorConfig)
-	prefer(p.cmd.Process, 2)
 	o := &operator{process: p, t: t, config: filepath.Join(dir, "c.yaml"), socket: filepath.Join(dir, "api.sock")}
 	guilty, itsReceiver := startPair(t, program, fabric, wan, 1, "300Mbps", 300, 400)
 	innocent, otherReceiver := startPair(t, program, fabric, wan, 3, "5Mbps", 500, 600)

@@ -100,8 +100,6 @@ func TestLiveProxy(t *testing.T) {
 				elsewhere(t, "b1", func() { receiver = startEndpoint(t, program, fmt.Sprintf(proxyReceiver, c.receiver)) })
 				congested := startWith(t, program, fmt.Sprintf(congestedNodeConfig, prefix, c.proxy))
 				proxy := startWith(t, program, fmt.Sprintf(proxyNodeConfig, prefix, hostPrefix(c.congested)))
-				prefer(congested.cmd.Process, 2)
-				prefer(proxy.cmd.Process, 2)
 				here := namespace(t)
 				enter(t, sending)
 				sender := startEndpoint(t, program, fmt.Sprintf(proxySender, c.sender, c.receiver))
