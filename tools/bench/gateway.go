@@ -25,6 +25,9 @@ type gatewaySetup struct {
 	Accepts   string // format that the senders are notified in
 	Payload   int    // of the frames on a wire
 	NoHealth  bool   // no connection's health is followed
+	API       string // path of the API's socket
+	Asked     bool   // the API is asked for what a page shows
+	Fleet     string // the configuration's section, "" for none
 	Profile   string // file for a CPU profile of the runs, "" for none
 }
 
@@ -67,7 +70,10 @@ notifications:
   limits: {per_flow: 0s, per_destination: 0/s, per_port: 0/s}
 `, prefix, s.Accepts, s.Accepts == "fast-cnp", s.Accepts != "fast-cnp")
 	}
-	return text + qpMap
+	if s.API != "" {
+		text += fmt.Sprintf("management: {listen: %q}\n", "unix:"+s.API)
+	}
+	return text + s.Fleet + qpMap
 }
 
 func list(numbers []int) string { return strings.ReplaceAll(fmt.Sprint(numbers), " ", ", ") }

@@ -9,3 +9,5 @@ var errNoDPDK = errors.New("built without libdpdk (tag nodpdk)")
 func gateway([]string) error { return errNoDPDK }
 
 func latency([]string) error { return errNoDPDK }
+
+func running([]string) error { return errNoDPDK }

@@ -30,7 +30,7 @@ func groups() []group {
 		large(forwarding("fwd64_1m_packed", "as fwd64_1m, in buffers of 128 bytes", packed, "", nil)),
 		huge(forwarding("fwd64_10m_packed", "64-byte class, IPv4, 10,485,760 flows in random order, in buffers of 128 bytes",
 			traffic{flows: 10 << 20, payload: smallest, packed: true}, "", nil)),
-		floor(), workers(), health(),
+		floor(), workers(), health(), asked(), fleet(),
 		notifying("notify", "a Long-haul CNP (RoCEv2 over IPv4) for every packet, 1,024 flows", "long-haul-cnp", traffic{}, 8),
 		notifying("notify_fast_cnp", "a Fast CNP for every packet, 1,024 flows", "fast-cnp", traffic{v6: true}, 6),
 		more(notifying("notify_icmpv6", "a Long-haul CNP (ICMPv6) for every packet, 1,024 flows", "long-haul-cnp-icmpv6", traffic{v6: true}, 5)),
@@ -168,33 +168,6 @@ func workers() group {
 			}
 			defer gw.close()
 			return b.compareOne(&rows[0], gw, apart)
-		},
-	}
-}
-
-// health compares following connections with not doing so.
-func health() group {
-	const name = "fwd_mixed_health"
-	return group{
-		name: name,
-		rows: []row{{Name: name, What: "as fwd_mixed, 1,024 connections followed, the default", Unit: "Mpps", Peer: "none followed"}},
-		measure: func(b *bench, rows []row) error {
-			l, err := b.mixed(name)
-			if err != nil {
-				return err
-			}
-			defer l.remove()
-			with, err := b.gatewayOf(l, nil)
-			if err != nil {
-				return err
-			}
-			defer with.close()
-			without, err := b.gatewayOf(l, func(s *gatewaySetup) { s.NoHealth = true })
-			if err != nil {
-				return err
-			}
-			defer without.close()
-			return b.compareOne(&rows[0], with, without)
 		},
 	}
 }

@@ -230,10 +230,10 @@ func progress(format string, args ...any) { fmt.Fprintf(os.Stderr, "bench: "+for
 
 func main() {
 	commands := map[string]func([]string) error{
-		"run": run, "gateway": gateway, "latency": latency, "table": table, "memory": memory, "count": count,
+		"run": run, "gateway": gateway, "running": running, "latency": latency, "table": table, "memory": memory, "count": count,
 	}
 	if len(os.Args) < 2 || commands[os.Args[1]] == nil {
-		fail("usage: bench run|gateway|latency|table|memory|count [flags]; see scripts/bench --help")
+		fail("usage: bench run|gateway|running|latency|table|memory|count [flags]; see scripts/bench --help")
 	}
 	if err := commands[os.Args[1]](os.Args[2:]); err != nil {
 		fail(err)
