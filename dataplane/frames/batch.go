@@ -112,6 +112,21 @@ func (b *Batch) parsedRun(first int, run *fastpath.Run) {
 			}
 		}
 	}
+	if run.Opcodes&uint8(packet.CNP) == uint8(packet.CNP) {
+		for i := range records {
+			if records[i].Opcode == packet.CNP {
+				b.parsedCNP(first + i)
+			}
+		}
+	}
+}
+
+// parsedCNP notes that a plain frame is a CNP, which belongs to no flow.
+func (b *Batch) parsedCNP(i int) {
+	b.Headers(i)
+	b.Records[i].Flow = packet.NoFlow
+	b.Special |= 1 << i
+	b.Flowless |= 1 << i
 }
 
 // noteClass compares a packet's class with that of the batch's first one.

@@ -22,6 +22,7 @@ type Run struct {
 	Bytes uint64 // their lengths
 	// Any and All are the bitwise OR and AND of their traffic classes or TOS octets, DSCP << 2 | ECN (RFC 2474 3, RFC 3168 5).
 	Any, All uint8
+	Opcodes  uint8 // bitwise OR of their opcodes
 }
 
 // Number of bytes of an untagged frame that hold all plain headers, and the minimum length with the ICRC.
@@ -33,11 +34,11 @@ const (
 )
 
 // plainHeaders has, for the opcode of a plain packet, the length of the BTH and the extended transport headers; for all others a length that no
-// packet has. A CNP is not plain: it has no flow.
+// packet has.
 var plainHeaders = func() (n [256]uint16) {
 	for i := range n {
 		n[i] = 0xffff
-		if o := packet.Opcode(i); o.Known() && o != packet.CNP && o.Headers()&packet.HasRDETH == 0 {
+		if o := packet.Opcode(i); o.Known() && o.Headers()&packet.HasRDETH == 0 {
 			n[i] = packet.BTHLen + uint16(o.HeadersLen())
 		}
 	}
@@ -55,7 +56,7 @@ const (
 
 // ParsePlain writes the records of plain frames from the first on, and stops at a frame that isn't plain, which the caller passes to packet.Parse.
 // base is the base address of the frames' data, port the ingress port; records must be at least as long as frames. The record of the frame at
-// which it stops is undefined.
+// which it stops is undefined. That of a CNP has the key that another packet with its addresses and QP would have.
 func ParsePlain(base unsafe.Pointer, frames []burst.Frame, port uint64, records []packet.Record) (r Run) {
 	records = records[:len(frames)]
 	if vectors {
@@ -136,6 +137,7 @@ run:
 		r.Bytes += uint64(size)
 		r.Any |= tos
 		r.All &= tos
+		r.Opcodes |= opcode
 	}
 	r.N = i
 	return r

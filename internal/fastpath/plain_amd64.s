@@ -59,7 +59,8 @@ GLOBL ipRest<>(SB), RODATA|NOPTR, $16
 //	BX   i                 X13       Scope, in the upper half
 //	R9   port              X14       Record.IP and Kind
 //	R10  plainHeaders      X6, X7    OR and AND of the bytes from the EtherType on
-//	R11  Run.Bytes         R12  number of frames
+//	R11  Run.Bytes         X5        OR of the bytes up to the end of the BTH
+//	R12  number of frames
 TEXT ·parsePlain(SB), NOSPLIT, $0-88
 	MOVQ     base+0(FP), DI
 	MOVQ     frames_base+8(FP), SI
@@ -77,6 +78,7 @@ TEXT ·parsePlain(SB), NOSPLIT, $0-88
 	MOVL     $const_ipAndKind, CX
 	VPXOR    X14, X14, X14
 	VPINSRD  $3, CX, X14, X14
+	VPXOR    X5, X5, X5
 	VPXOR    X6, X6, X6
 	VPCMPEQB X7, X7, X7
 	XORL     BX, BX
@@ -134,6 +136,7 @@ udp:
 	JHI     done
 	VMOVDQU 38(AX), X1
 	VMOVDQU 34(AX), X2
+	VPOR    X1, X5, X5
 	VPSHUFB bthQP<>(SB), X1, X3
 	VPOR    X13, X3, X3
 	VMOVDQU X3, (const_recordFlow+32)(R8)
@@ -167,10 +170,12 @@ next:
 done:
 	VPEXTRB $3, X6, CX
 	VPEXTRB $3, X7, DX
+	VPEXTRB $4, X5, R8
 	MOVQ    BX, r_N+64(FP)
 	MOVQ    R11, r_Bytes+72(FP)
 	MOVB    CX, r_Any+80(FP)
 	MOVB    DX, r_All+81(FP)
+	MOVB    R8, r_Opcodes+82(FP)
 	RET
 
 deth:

@@ -26,6 +26,7 @@ type traffic struct {
 	vlan    bool // frames have one 802.1Q tag
 	payload int  // bytes of data a packet
 	packed  bool // in buffers of minimum size: a capture of many frames then uses less cache
+	cnps    bool // the frames are the receivers' CNPs to the senders of the flows, IPv4 without a tag
 }
 
 // Smallest payload of a packet that carries data: with it a RoCEv2 frame over IPv4 has 62 bytes, 66 with FCS.
@@ -83,6 +84,10 @@ func (t traffic) order() []uint32 {
 
 // frame is an RC RDMA WRITE Middle with ECT(0), for put to fill in.
 func (t traffic) frame() []byte {
+	if t.cnps {
+		r := testkit.RoCE{Src: "11.0.0.0", Dst: "10.0.0.0", DSCP: 48, SrcPort: 0xc000, Opcode: packet.CNP, Flags: packet.BECN, DestQP: 2, Size: 74}
+		return r.Frame()
+	}
 	r := testkit.RoCE{Src: "10.0.0.0", Dst: "11.0.0.0", ECN: packet.ECT0, SrcPort: 0xc000, DestQP: 2}
 	if t.v6 {
 		r.Src, r.Dst = "fd00:a::", "fd00:b::"
@@ -106,24 +111,30 @@ func (t traffic) put(frame []byte, flow int) {
 		l4 = l3 + packet.IPv6Len
 		src, dst = frame[l3+20:l3+24], frame[l3+36:l3+40]
 	}
-	f := flowNumber(flow)
+	f, ecn := flowNumber(flow), uint8(packet.ECT0)
+	if t.cnps {
+		f, ecn = flowID{f.destination, f.source, sourceQP(flow)}, packet.NotECT
+	}
 	binary.BigEndian.PutUint16(src[2:], f.source)
 	binary.BigEndian.PutUint16(dst[2:], f.destination)
 	qp := frame[l4+packet.UDPLen+5:]
 	qp[0], qp[1], qp[2] = byte(f.qp>>16), byte(f.qp>>8), byte(f.qp)
-	testkit.SetECN(frame, l3, packet.ECT0) // and the checksum of IPv4
+	testkit.SetECN(frame, l3, ecn) // and the checksum of IPv4
 	packet.PutICRC(frame, l3, l4+packet.UDPLen, len(frame)-packet.ICRCLen, true)
 }
 
-// flow identifies a flow: the low halves of its hosts' addresses, and its destination QP.
-type flow struct {
+// flowID identifies a flow: the low halves of its hosts' addresses, and its destination QP.
+type flowID struct {
 	source, destination uint16
 	qp                  uint32
 }
 
-func flowNumber(i int) flow {
-	return flow{uint16(i % hosts), uint16(i / hosts), 2 + uint32(i)*0x9e3779b1>>8%0xfffff0}
+func flowNumber(i int) flowID {
+	return flowID{uint16(i % hosts), uint16(i / hosts), 2 + uint32(i)*0x9e3779b1>>8%0xfffff0}
 }
+
+// sourceQP is a flow's source QP.
+func sourceQP(i int) uint32 { return uint32(2 + i%0xfffff0) }
 
 // pairs is the configuration's qp_map for the flows.
 func (t traffic) pairs() string {
@@ -135,7 +146,7 @@ func (t traffic) pairs() string {
 	for i := t.first; i < t.first+t.flows; i++ {
 		f := flowNumber(i)
 		text += fmt.Sprintf("  - {source_ip: %q, destination_ip: %q, source_qp: %d, destination_qp: %d}\n",
-			fmt.Sprintf(src, f.source>>8, f.source&0xff), fmt.Sprintf(dst, f.destination>>8, f.destination&0xff), 2+i%0xfffff0, f.qp)
+			fmt.Sprintf(src, f.source>>8, f.source&0xff), fmt.Sprintf(dst, f.destination>>8, f.destination&0xff), sourceQP(i), f.qp)
 	}
 	return text
 }

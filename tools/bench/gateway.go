@@ -20,6 +20,7 @@ type gatewaySetup struct {
 	Room      int
 	Frames    int    // that the devices keep
 	Flows     int    // a worker's
+	Law       bool   // the control law responds, not thresholds
 	Respond   string // to every packet: "mark", "notify", or nothing
 	QPMap     string // file with the qp_map section
 	Accepts   string // format that the senders are notified in
@@ -48,12 +49,16 @@ func (s *gatewaySetup) yaml(qpMap string) string {
 	if s.NoHealth {
 		followed = 0
 	}
+	profile := "mode: thresholds, k_base: 4MiB"
+	if s.Law {
+		profile = "mode: law"
+	}
 	text := fmt.Sprintf(`gateway: {name: bench, ipv4: 198.18.255.1, ipv6: "fd00::1"}
 dpdk: {hugepages: %v, in_memory: %v, workers: %s, burst: %d}
-profiles: {default: {mode: thresholds, k_base: 4MiB}}
+profiles: {default: {%s}}
 flows: {capacity: %d, followed: %d}
 ports:
-`, s.Hugepages, s.Hugepages, list(s.Workers), s.Burst, max(1<<20, s.Flows), followed)
+`, s.Hugepages, s.Hugepages, list(s.Workers), s.Burst, profile, max(1<<20, s.Flows), followed)
 	for i, role := range []string{"fabric", "wan"} {
 		text += fmt.Sprintf("  - {name: %s, device: %q, role: %s, peer: %s, rate: 10Tbps, mtu: %d, queue_capacity: 8MiB}\n",
 			role, s.Devices[i], role, []string{"wan", "fabric"}[i], max(s.Room-frameHead, 576))

@@ -30,7 +30,7 @@ func groups() []group {
 		large(forwarding("fwd64_1m_packed", "as fwd64_1m, in buffers of 128 bytes", packed, "", nil)),
 		huge(forwarding("fwd64_10m_packed", "64-byte class, IPv4, 10,485,760 flows in random order, in buffers of 128 bytes",
 			traffic{flows: 10 << 20, payload: smallest, packed: true}, "", nil)),
-		floor(), workers(), health(), asked(), fleet(),
+		floor(), workers(), cnps(), health(), asked(), fleet(),
 		notifying("notify", "a Long-haul CNP (RoCEv2 over IPv4) for every packet, 1,024 flows", "long-haul-cnp", traffic{}, 8),
 		notifying("notify_fast_cnp", "a Fast CNP for every packet, 1,024 flows", "fast-cnp", traffic{v6: true}, 6),
 		more(notifying("notify_icmpv6", "a Long-haul CNP (ICMPv6) for every packet, 1,024 flows", "long-haul-cnp-icmpv6", traffic{v6: true}, 5)),
@@ -168,6 +168,38 @@ func workers() group {
 			}
 			defer gw.close()
 			return b.compareOne(&rows[0], gw, apart)
+		},
+	}
+}
+
+// cnps is what a CNP of a receiver costs that passes to a sender whose flow the control law watches: half a core must be enough for eight million a second.
+func cnps() group {
+	return group{
+		name: "cnps",
+		rows: []row{{Name: "cnps_mpps", What: "CNPs to the senders of 1,024 flows under the control law", Unit: "M/s", Peer: "required", Wanted: 1}},
+		measure: func(b *bench, rows []row) error {
+			t := traffic{flows: 1 << 10, payload: smallest}
+			var sides []side
+			for _, layout := range []func(string, traffic) (*layout, error){b.answered, func(name string, t traffic) (*layout, error) { return b.both(name, t, 1) }} {
+				l, err := layout("cnps", t)
+				if err != nil {
+					return err
+				}
+				defer l.remove()
+				gw, err := b.gatewayOf(l, func(s *gatewaySetup) { s.Law = true })
+				if err != nil {
+					return err
+				}
+				defer gw.close()
+				sides = append(sides, gw)
+			}
+			return b.compare(rows, func(taken slicesOf) {
+				both, data := taken.nanoseconds(0), taken.nanoseconds(1)
+				for i := range both {
+					both[i] = 1e3 / (2*both[i] - data[i]) // every other packet is a CNP
+				}
+				rows[0].fill(both, taken.always(16), b.noise)
+			}, sides...)
 		},
 	}
 }

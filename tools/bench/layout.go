@@ -41,6 +41,16 @@ func (b *bench) oneWay(name string, t traffic) (*layout, error) {
 	return l, err
 }
 
+// answered makes a layout in which the fabric port receives the flows, and the WAN port their receivers' CNPs, as many.
+func (b *bench) answered(name string, t traffic) (*layout, error) {
+	l := &layout{name: name, flows: t.flows, queues: 1, length: len(t.frame()), qpMap: t.pairs()}
+	if err := b.capture(l, t); err != nil {
+		return nil, err
+	}
+	t.cnps = true
+	return l, b.capture(l, t)
+}
+
 // nothing is a layout of two devices that generate empty frames and discard frames for transmission.
 func nothing() *layout {
 	return &layout{name: "null", devices: []string{"net_null0", "net_null1"}, room: roomOf(0), queues: 1}
@@ -48,7 +58,7 @@ func nothing() *layout {
 
 // capture adds a port that receives t; it reuses an existing capture.
 func (b *bench) capture(l *layout, t traffic) error {
-	path := filepath.Join(b.dir, fmt.Sprintf("%d-%d-%d-%v-%v.pcap", t.flows, t.first, t.payload, t.v6, t.vlan))
+	path := filepath.Join(b.dir, fmt.Sprintf("%d-%d-%d-%v-%v-%v.pcap", t.flows, t.first, t.payload, t.v6, t.vlan, t.cnps))
 	if _, err := os.Stat(path); err != nil {
 		if err := t.write(path); err != nil {
 			return err
