@@ -77,12 +77,13 @@ type nak struct {
 	follows *transmission
 }
 
-// obeys is the NAK because of which the requester goes back to a PSN: to the one that was asked for, or the oldest that isn't acknowledged.
+// obeys is the NAK because of which the requester goes back to a PSN: one that asks for it, or if there is none, for an earlier one, so that it is the
+// oldest that isn't acknowledged.
 func (r *requester) obeys(psn uint32, now, timeOut int64) (found *nak) {
 	for i := range r.naks {
 		n := &r.naks[i]
 		asked := n.psn == psn || !n.rnr && ahead(psn, n.psn) > 0 && psn == r.acked
-		if asked && (n.rnr || now-n.at < timeOut/2) && (found == nil || n.rnr) {
+		if asked && (n.rnr || now-n.at < timeOut/2) && (found == nil || n.rnr || n.psn == psn && found.psn != psn) {
 			found = n
 		}
 	}
